@@ -1,0 +1,3 @@
+module github.com/spade-dfl/spade-edge
+
+go 1.25

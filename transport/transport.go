@@ -1,0 +1,30 @@
+package transport
+
+import (
+	"context"
+	"errors"
+)
+
+// ErrClosed is what Send and Recv return, possibly wrapped, after Close.
+var ErrClosed = errors.New("transport: closed")
+
+// Transport carries frames between one member and its neighbors. All methods may be called from several goroutines
+// at once.
+type Transport interface {
+	// Send hands a frame to the network for the member called to. It may wait: for a connection, or for a receiver that
+	// is behind; waiting for one member never delays a Send to another. A nil error does not mean that the frame
+	// arrived. The frame may be reused by the caller once Send has returned. Send fails when ctx ends, when the
+	// transport is closed ([ErrClosed]), when to is not a neighbor, and when the frame is longer than MaxFrame.
+	Send(ctx context.Context, to string, frame []byte) error
+
+	// Recv waits for the next frame from any neighbor. The frame belongs to the caller. Recv fails when ctx ends and
+	// when the transport is closed ([ErrClosed]); a fault of one peer is never an error here.
+	Recv(ctx context.Context) (from string, frame []byte, err error)
+
+	// MaxFrame returns the length in bytes of the longest frame that Send takes.
+	MaxFrame() int
+
+	// Close ends all connections and releases every goroutine of the transport. Frames for which Send has returned
+	// are given a short while to leave. Further calls do nothing and return nil.
+	Close() error
+}

@@ -1,0 +1,156 @@
+package rng
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// Purpose keeps draws of different kinds apart.
+type Purpose uint32
+
+// The purposes. Their values are part of every transcript: new ones are only ever added at the end.
+const (
+	Table     Purpose = iota + 1 // a direction that fills the memory table
+	Step                         // a direction of a local step
+	Batch                        // the components of a mini-batch
+	Noise                        // simulated release noise
+	Graph                        // a random graph
+	Split                        // training and test data
+	Partition                    // data to clients
+	Generate                     // synthetic data
+	Spectrum                     // the start vector of an eigenvalue iteration
+	Fault                        // simulated faults
+)
+
+// Address names one stream of draws. Fields that a purpose has no use for stay zero.
+type Address struct {
+	Purpose   Purpose
+	Client    uint32
+	Round     uint32
+	Step      uint32
+	Component uint32
+}
+
+// Stream is the sequence of draws at one address. It is a small value without references; copying it copies its
+// position. It repeats after 2^32 blocks of 16 bytes. It is not safe for concurrent use.
+type Stream struct {
+	key [2]uint32
+	ctr [4]uint32
+	buf [4]uint32
+	n   int // words of buf not yet used
+
+	spare    float64 // second half of the last pair of normals
+	hasSpare bool
+}
+
+// New returns the stream at an address under a seed.
+func New(seed uint64, a Address) Stream {
+	// One block under the seed's own key turns (purpose, client) into the key of a family of streams; the other
+	// coordinates and the block number are that family's counter.
+	k := philox([4]uint32{uint32(a.Purpose), a.Client, 0x53504144, 0}, [2]uint32{uint32(seed), uint32(seed >> 32)})
+	return Stream{
+		key: [2]uint32{k[0], k[1]},
+		ctr: [4]uint32{0, a.Component, a.Step, a.Round},
+	}
+}
+
+// Uint32 returns 32 uniform bits.
+func (s *Stream) Uint32() uint32 {
+	if s.n == 0 {
+		s.buf = philox(s.ctr, s.key)
+		s.ctr[0]++
+		s.n = len(s.buf)
+	}
+	w := s.buf[len(s.buf)-s.n]
+	s.n--
+	return w
+}
+
+// Uint64 returns 64 uniform bits; the first word drawn is the low half.
+func (s *Stream) Uint64() uint64 {
+	lo := uint64(s.Uint32())
+	return lo | uint64(s.Uint32())<<32
+}
+
+// Read fills p with uniform bytes; it never fails. It makes a Stream an [io.Reader].
+func (s *Stream) Read(p []byte) (int, error) {
+	n := len(p)
+	for len(p) >= 4 {
+		binary.LittleEndian.PutUint32(p, s.Uint32())
+		p = p[4:]
+	}
+	if len(p) > 0 {
+		var w [4]byte
+		binary.LittleEndian.PutUint32(w[:], s.Uint32())
+		copy(p, w[:])
+	}
+	return n, nil
+}
+
+// IntN returns a uniform integer in [0, n), without bias (Lemire, "Fast random integer generation in an interval",
+// 2019). n must be in [1, 2^32).
+func (s *Stream) IntN(n int) int {
+	hi, lo := bits.Mul32(s.Uint32(), uint32(n))
+	if lo < uint32(n) {
+		for threshold := -uint32(n) % uint32(n); lo < threshold; {
+			hi, lo = bits.Mul32(s.Uint32(), uint32(n))
+		}
+	}
+	return int(hi)
+}
+
+// Float64 returns a uniform number in [0, 1) with 53 random bits.
+func (s *Stream) Float64() float64 { return float64(s.Uint64()>>11) * 0x1p-53 }
+
+// Normal returns a standard normal draw (Marsaglia's polar method), with the same bits on every processor. Its grid is
+// that of float64 arithmetic: good for directions and data, not for privacy.
+func (s *Stream) Normal() float64 {
+	if s.hasSpare {
+		s.hasSpare = false
+		return s.spare
+	}
+	for {
+		x, y := 2*s.Float64()-1, 2*s.Float64()-1
+		r := float64(x*x) + float64(y*y)
+		if r >= 1 || r == 0 {
+			continue
+		}
+		f := math.Sqrt(-2 * vec.Log(r) / r)
+		s.spare, s.hasSpare = y*f, true
+		return x * f
+	}
+}
+
+// Gamma returns a draw of the Gamma distribution with the given shape and scale 1 (Marsaglia and Tsang, "A simple
+// method for generating gamma variables", 2000). Shape must be positive; a very small one may underflow to zero.
+func (s *Stream) Gamma(shape float64) float64 {
+	boost := 1.0
+	if shape < 1 {
+		boost = vec.Exp(vec.Log(1-s.Float64()) / shape)
+		shape++
+	}
+	d := shape - 1.0/3
+	c := 1 / math.Sqrt(9*d)
+	for {
+		x := s.Normal()
+		v := 1 + float64(c*x)
+		if v <= 0 {
+			continue
+		}
+		v = v * v * v
+		u := 1 - s.Float64()
+		if vec.Log(u) < float64(0.5*x*x)+float64(d*(1-v+vec.Log(v))) {
+			return boost * d * v
+		}
+	}
+}
+
+// Shuffle puts n things in uniformly random order by Fisher and Yates' method; swap exchanges things i and j.
+func (s *Stream) Shuffle(n int, swap func(i, j int)) {
+	for i := n - 1; i > 0; i-- {
+		swap(i, s.IntN(i+1))
+	}
+}

@@ -1,0 +1,67 @@
+package vec
+
+import "math"
+
+// ln 2 in two parts: the high part has 21 trailing zero bits, so that k*ln2Hi is exact for every exponent k.
+const (
+	ln2Hi = 6.93147180369123816490e-01
+	ln2Lo = 1.90821492927058770002e-10
+)
+
+// expCoeff is 1/n! for n = 2..13; at |r| <= ln(2)/2 the first omitted term is below 5e-18.
+var expCoeff = [...]float64{
+	1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880,
+	1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800,
+}
+
+// Exp returns e**x with an error of at most 2 ulp and the same bits on every processor. Results that would be
+// subnormal are flushed to zero.
+func Exp(x float64) float64 {
+	switch {
+	case x != x:
+		return x
+	case x > 709.78:
+		return math.Inf(1)
+	case x < -708.39:
+		return 0
+	}
+	k := math.Floor(float64(x*(1/math.Ln2)) + 0.5)
+	r := (x - float64(k*ln2Hi)) - float64(k*ln2Lo)
+	p := expCoeff[len(expCoeff)-1]
+	for i := len(expCoeff) - 2; i >= 0; i-- {
+		p = float64(p*r) + expCoeff[i]
+	}
+	p = 1 + (r + float64(float64(r*r)*p))
+	// 2^k in two factors: k = 1024 has no float64 of its own.
+	half := int(k) / 2
+	return p * pow2(half) * pow2(int(k)-half)
+}
+
+// pow2 returns 2**k for k in [-1022, 1023].
+func pow2(k int) float64 { return math.Float64frombits(uint64(k+1023) << 52) }
+
+// Log returns the natural logarithm of x with an error of at most 2 ulp and the same bits on every processor. It
+// returns NaN for negative x and -Inf for zero.
+func Log(x float64) float64 {
+	switch {
+	case x != x || x < 0:
+		return math.NaN()
+	case x == 0:
+		return math.Inf(-1)
+	case x > math.MaxFloat64:
+		return x
+	}
+	m, k := math.Frexp(x) // x = m * 2^k with m in [1/2, 1): bit moves only
+	if m < math.Sqrt2/2 {
+		m, k = 2*m, k-1
+	}
+	// ln m = 2 atanh(f) with f = (m-1)/(m+1), |f| < 0.172; the series is cut where f^2n/(2n+1) < 2e-18.
+	f := (m - 1) / (m + 1)
+	f2 := float64(f * f)
+	s := 0.0
+	for n := 23; n >= 3; n -= 2 {
+		s = float64(f2 * (1/float64(n) + s))
+	}
+	lo := float64(2 * f * s)
+	return float64(float64(k)*ln2Hi) + (float64(2*f) + (lo + float64(float64(k)*ln2Lo)))
+}
