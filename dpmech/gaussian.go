@@ -1,0 +1,70 @@
+package dpmech
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// maxRatio bounds sigma/R and R/sigma: far outside any useful privacy level, and small enough for every integer of a
+// release to fit 64 bits.
+const maxRatio = 1 << 20
+
+// Gaussian is one release: an update clipped to the ball of radius Clip (R_k in the paper), plus Gaussian noise of
+// standard deviation Sigma (sigma_dp,k) in every coordinate. The two belong together: neither says anything alone.
+type Gaussian struct {
+	Clip  float64 // R > 0, in units of the parameter vector
+	Sigma float64 // standard deviation > 0, in the same units
+}
+
+// Validate reports what keeps g from being a private release.
+func (g Gaussian) Validate() error {
+	var errs []error
+	if !(g.Clip > 0) || g.Clip < 1e-30 || g.Clip > 1e30 {
+		errs = append(errs, fmt.Errorf("dpmech: clip is %v, want 1e-30..1e30", g.Clip))
+	}
+	if !(g.Sigma > 0) || math.IsInf(g.Sigma, 0) {
+		errs = append(errs, fmt.Errorf("dpmech: sigma is %v, want a positive number", g.Sigma))
+	}
+	if len(errs) == 0 && (g.Sigma > maxRatio*g.Clip || g.Clip > maxRatio*g.Sigma) {
+		errs = append(errs, fmt.Errorf("dpmech: sigma/clip is %v, want 2^-20..2^20", g.Sigma/g.Clip))
+	}
+	return errors.Join(errs...)
+}
+
+// Rho returns the release's cost in zCDP, 2R^2/sigma^2: replacing the data set moves the clipped update by at most 2R.
+func (g Gaussian) Rho() float64 {
+	r := g.Clip / g.Sigma
+	return 2 * r * r
+}
+
+// SigmaFor returns the noise that lets an update clipped to radius clip be released rounds times within (epsilon, delta),
+// with epsilon read in the given accounting. It is rounded up to six digits, so that the same question has the same
+// answer on every processor.
+func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) (float64, error) {
+	rho, err := acc.MaxRho(epsilon, delta)
+	if err != nil {
+		return 0, err
+	}
+	if rounds < 1 {
+		return 0, fmt.Errorf("dpmech: %d rounds, want at least 1", rounds)
+	}
+	g := Gaussian{Clip: clip, Sigma: roundUp(clip * math.Sqrt(2*float64(rounds)/rho))}
+	return g.Sigma, g.Validate()
+}
+
+// roundUp returns the next number with six significant decimal digits that is not below x > 0.
+func roundUp(x float64) float64 {
+	if !(x > 0) || math.IsInf(x, 0) {
+		return x
+	}
+	unit := 1.0
+	for ; x/unit >= 1e6; unit *= 10 {
+	}
+	inverse := 1.0
+	for ; x*inverse < 1e5; inverse *= 10 {
+	}
+	// A number that already has six digits may sit a rounding error above itself.
+	n := math.Ceil(x/unit*inverse - 1e-4)
+	return n * unit / inverse
+}

@@ -1,0 +1,92 @@
+package zoest
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// Distribution is the law of the query directions u. Both satisfy Assumption 3 of the paper with E u = 0, E uu' = I
+// (c_u = 1) and |u| = sqrt(d) (R_u).
+type Distribution int
+
+const (
+	// Rademacher directions have independent coordinates +1 or -1 with equal probability.
+	Rademacher Distribution = iota
+	// Sphere directions are uniform on the sphere of radius sqrt(d).
+	Sphere
+)
+
+// ParseDistribution returns the distribution that String names.
+func ParseDistribution(name string) (Distribution, error) {
+	for _, d := range []Distribution{Rademacher, Sphere} {
+		if name == d.String() {
+			return d, nil
+		}
+	}
+	return 0, fmt.Errorf("zoest: directions %q, want rademacher or sphere", name)
+}
+
+// String returns the name used in flags and files.
+func (d Distribution) String() string {
+	switch d {
+	case Rademacher:
+		return "rademacher"
+	case Sphere:
+		return "sphere"
+	}
+	return fmt.Sprintf("Distribution(%d)", int(d))
+}
+
+// direction holds one drawn vector u, as packed signs or as floats.
+type direction struct {
+	signs []uint64
+	point []float32
+}
+
+func newDirection(dist Distribution, d int) direction {
+	if dist == Sphere {
+		return direction{point: make([]float32, d)}
+	}
+	return direction{signs: make([]uint64, vec.SignWords(d))}
+}
+
+// draw replaces u by the draw at the start of a stream.
+func (u *direction) draw(s rng.Stream) {
+	for i := range u.signs {
+		u.signs[i] = s.Uint64()
+	}
+	if u.point == nil {
+		return
+	}
+	var sum float64
+	for sum == 0 {
+		for i := range u.point {
+			u.point[i] = float32(s.Normal())
+		}
+		sum = vec.SumSquares(u.point)
+	}
+	vec.Scale(u.point, float32(math.Sqrt(float64(len(u.point))/sum)))
+}
+
+// perturb sets y = x + mu*u.
+func (u *direction) perturb(y, x []float32, mu float32) {
+	if u.point == nil {
+		vec.SignPerturb(y, x, mu, u.signs)
+		return
+	}
+	copy(y, x)
+	vec.Axpy(y, mu, u.point)
+}
+
+// scale sets y = a*u.
+func (u *direction) scale(y []float32, a float32) {
+	if u.point == nil {
+		vec.SignScale(y, a, u.signs)
+		return
+	}
+	copy(y, u.point)
+	vec.Scale(y, a)
+}

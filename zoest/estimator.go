@@ -1,0 +1,177 @@
+package zoest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// Config fixes what an [Estimator] never changes.
+type Config struct {
+	Dim        int          // d, the length of the parameter vector; at least 1
+	Samples    int          // m, how many samples the oracle knows; at least 1
+	Batch      int          // b, queries a local step, 1..m; 0 means m
+	Directions Distribution // law of the query directions
+	Seed       uint64       // public seed of all draws
+	Client     uint32       // the client's number in its network; no two clients share draws
+}
+
+// Validate reports every fault of the configuration at once.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Dim < 1 {
+		errs = append(errs, fmt.Errorf("zoest: Dim is %d, want at least 1", c.Dim))
+	}
+	if c.Samples < 1 || c.Samples > math.MaxInt32 {
+		errs = append(errs, fmt.Errorf("zoest: Samples is %d, want 1..%d", c.Samples, math.MaxInt32))
+	}
+	if c.Batch < 0 || c.Batch > c.Samples {
+		errs = append(errs, fmt.Errorf("zoest: Batch is %d, want 0 (all) or 1..%d, the number of samples", c.Batch, c.Samples))
+	}
+	if c.Directions != Rademacher && c.Directions != Sphere {
+		errs = append(errs, fmt.Errorf("zoest: Directions is %v, want Rademacher or Sphere", c.Directions))
+	}
+	if c.Dim > 0 && c.Samples > 0 && c.Samples > math.MaxInt/4/c.Dim {
+		errs = append(errs, fmt.Errorf("zoest: a table of %d samples by %d numbers does not fit into memory", c.Samples, c.Dim))
+	}
+	return errors.Join(errs...)
+}
+
+// Estimator is the component-memory single-point estimator of one client. Its life is a sequence of rounds; a round is
+// [Estimator.Fill] followed by local steps, each begun by [Estimator.Step]. Both are complete when
+// [Estimator.Next] returns false: in between the driver takes a query and gives its answer, one at a time.
+//
+// It holds m*d + 4d numbers, allocated by [NewEstimator]; nothing is allocated afterwards. It is not safe for
+// concurrent use.
+type Estimator struct {
+	cfg   Config
+	table table
+	batch batch
+	dir   direction // of the outstanding query
+	abar  []float32 // mean of the table's rows
+	v     []float32 // the estimate
+	q     []float32 // fresh row of the outstanding query
+	point []float32 // where the outstanding query is asked
+
+	round   uint32
+	step    uint32
+	mu      float32
+	at      []float32 // x_i while filling, phi during a step; the caller's
+	filling bool
+	todo    []int // components still to be asked in this stage; while filling, count says which
+	count   int   // components answered in this stage
+	asked   bool  // point and dir belong to a query without an answer
+}
+
+// NewEstimator allocates an estimator.
+func NewEstimator(cfg Config) (*Estimator, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Batch == 0 {
+		cfg.Batch = cfg.Samples
+	}
+	return &Estimator{
+		cfg:   cfg,
+		table: newTable(cfg.Samples, cfg.Dim),
+		batch: newBatch(cfg.Samples, cfg.Batch),
+		dir:   newDirection(cfg.Directions, cfg.Dim),
+		abar:  make([]float32, cfg.Dim),
+		v:     make([]float32, cfg.Dim),
+		q:     make([]float32, cfg.Dim),
+		point: make([]float32, cfg.Dim),
+	}, nil
+}
+
+// Fill begins round number round at the released model x with smoothing radius mu: every row of the table is asked for
+// anew, eq. (memory-initialization), at the price of m queries. x is read until the stage is complete.
+func (e *Estimator) Fill(round int, x []float32, mu float64) {
+	e.round, e.step, e.mu = uint32(round), 0, float32(mu)
+	e.at, e.filling, e.count, e.asked = x, true, 0, false
+	clear(e.abar)
+}
+
+// Step begins the next local step of the round at the point phi: a mini-batch is drawn and each of its components is
+// asked for once, at the price of b queries. phi is read until the stage is complete; then [Estimator.Estimate]
+// holds v.
+func (e *Estimator) Step(phi []float32) {
+	s := rng.New(e.cfg.Seed, rng.Address{Purpose: rng.Batch, Client: e.cfg.Client, Round: e.round, Step: e.step})
+	e.todo = e.batch.draw(s)
+	e.at, e.filling, e.count, e.asked = phi, false, 0, false
+	copy(e.v, e.abar)
+}
+
+// Next returns the query to be answered next, and false when the stage is complete. Until it is answered the same
+// query is returned again.
+func (e *Estimator) Next() (Query, bool) {
+	if e.at == nil || e.count == e.stageLen() {
+		return Query{}, false
+	}
+	h := e.component()
+	if !e.asked {
+		a := rng.Address{Purpose: rng.Table, Client: e.cfg.Client, Round: e.round, Component: uint32(h)}
+		if !e.filling {
+			a.Purpose, a.Step = rng.Step, e.step
+		}
+		e.dir.draw(rng.New(e.cfg.Seed, a))
+		e.dir.perturb(e.point, e.at, e.mu)
+		e.asked = true
+	}
+	return Query{Point: e.point, Sample: h}, true
+}
+
+// Answer takes the loss of the query that [Estimator.Next] returned. A loss that is not a finite float32 is refused,
+// and the query stays open.
+func (e *Estimator) Answer(loss float64) error {
+	if !e.asked {
+		return errors.New("zoest: an answer without an open query")
+	}
+	h := e.component()
+	if !Usable(loss) {
+		return fmt.Errorf("zoest: loss of sample %d is %v, want a finite number", h, loss)
+	}
+	e.asked = false
+	e.count++
+	// eq. (q-generic): q = u * f_h(x + mu*u) / c_u, with c_u = 1.
+	if e.filling {
+		row := e.table.row(h)
+		e.dir.scale(row, float32(loss))
+		vec.Axpy(e.abar, 1, row)
+		if e.count == e.cfg.Samples {
+			vec.Scale(e.abar, 1/float32(e.cfg.Samples))
+		}
+		return nil
+	}
+	e.dir.scale(e.q, float32(loss))
+	vec.Replace(e.table.row(h), e.v, e.abar, e.q, 1/float32(e.cfg.Batch), 1/float32(e.cfg.Samples))
+	if e.count == e.cfg.Batch {
+		e.step++
+	}
+	return nil
+}
+
+// Estimate returns v of eq. (memory-estimator), an estimate of mu times the gradient at the point of the last complete
+// step. The slice is owned by the estimator and valid until the next step begins.
+func (e *Estimator) Estimate() []float32 { return e.v }
+
+// Usable reports whether a loss can be answered to a query: finite, and within the range of float32.
+func Usable(loss float64) bool { return math.Abs(loss) <= math.MaxFloat32 }
+
+// stageLen returns how many queries the current stage asks.
+func (e *Estimator) stageLen() int {
+	if e.filling {
+		return e.cfg.Samples
+	}
+	return e.cfg.Batch
+}
+
+// component returns the component of the query that comes next.
+func (e *Estimator) component() int {
+	if e.filling {
+		return e.count
+	}
+	return e.todo[e.count]
+}
