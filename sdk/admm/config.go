@@ -1,0 +1,126 @@
+package admm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+// Config is what one client's machine has to know. All of it but Noise is public.
+type Config struct {
+	Estimator zoest.Config // d, m_i, b_i, the directions and their seed, and the client's number i
+	Neighbors []int        // N_i: the numbers of the neighbors, ascending; empty for N = 1
+	X0        []float32    // x_0, common to all clients, length d; nil means zeros. It is copied.
+
+	Rounds   int // K, at least 1
+	Cooldown int // C, rounds of pure consensus after the last release; 0 or more
+	Tau      int // tau_i, local steps a round, at least 1
+
+	Rho  float64  // penalty parameter, > 0
+	Beta float64  // weight of the penalty in a local step, > 0; tau*beta*eta*mu*rho*lambda_N < 8/3 makes the network stable
+	Eta  Schedule // step size eta_k, > 0
+	Mu   Schedule // smoothing radius mu_k, > 0
+
+	// NonPrivate is the only way to a run without noise: then Privacy must be empty and nothing is clipped.
+	NonPrivate bool
+	Privacy    []dpmech.Gaussian // (R_k, sigma_k): one for all rounds, or one for each of them
+	Noise      io.Reader         // uniform random bytes of the release noise; nil exactly if NonPrivate
+
+	// FallbackLoss stands in, in a private run, for a loss that could not be had: falling silent would tell the
+	// neighbors something about the data. It is a public constant.
+	FallbackLoss float64
+}
+
+// Schedule is a parameter over the rounds: one value for all of them, or one for each.
+type Schedule []float64
+
+// At returns the value of round k; rounds past the end have the last one.
+func (s Schedule) At(k int) float64 { return s[min(k, len(s)-1)] }
+
+// validate checks that there is one value or one a round, each positive and finite.
+func (s Schedule) validate(name string, rounds int) error {
+	if len(s) != 1 && len(s) != rounds {
+		return fmt.Errorf("admm: %s has %d values, want 1 or one for each of %d rounds", name, len(s), rounds)
+	}
+	for k, x := range s {
+		if err := positive(fmt.Sprintf("%s of round %d", name, k), x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// positive refuses what is not a positive number that float32 can hold.
+func positive(name string, x float64) error {
+	if x >= 0x1p-126 && x <= math.MaxFloat32 {
+		return nil
+	}
+	return fmt.Errorf("admm: %s is %v, want a positive number that float32 can hold", name, x)
+}
+
+// Validate reports every fault of the configuration at once.
+func (c Config) Validate() error {
+	errs := []error{c.Estimator.Validate()}
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("admm: "+format, args...)) }
+
+	for i, j := range c.Neighbors {
+		switch {
+		case j < 0 || j > math.MaxUint32:
+			fault("neighbor %d, want a client number of 0..2^32-1", j)
+		case uint32(j) == c.Estimator.Client:
+			fault("client %d is its own neighbor", j)
+		case i > 0 && c.Neighbors[i-1] >= j:
+			fault("neighbors %v are not in ascending order without repeats", c.Neighbors)
+		}
+	}
+	if c.X0 != nil && len(c.X0) != c.Estimator.Dim {
+		fault("X0 has length %d, want %d", len(c.X0), c.Estimator.Dim)
+	}
+	if i := slices.IndexFunc(c.X0, notFinite); i >= 0 {
+		fault("X0[%d] is %v, want a finite number", i, c.X0[i])
+	}
+	if c.Rounds < 1 {
+		fault("Rounds is %d, want at least 1", c.Rounds)
+	}
+	if c.Cooldown < 0 {
+		fault("Cooldown is %d, want 0 or more", c.Cooldown)
+	}
+	if c.Rounds > math.MaxInt32 || c.Cooldown > math.MaxInt32 {
+		fault("Rounds %d and Cooldown %d, want at most %d each", c.Rounds, c.Cooldown, math.MaxInt32)
+	}
+	if c.Tau < 1 || c.Tau > math.MaxInt32 {
+		fault("Tau is %d, want 1..%d", c.Tau, math.MaxInt32)
+	}
+	errs = append(errs, positive("Rho", c.Rho), positive("Beta", c.Beta),
+		c.Eta.validate("Eta", c.Rounds), c.Mu.validate("Mu", c.Rounds))
+
+	if c.NonPrivate {
+		if len(c.Privacy) > 0 || c.Noise != nil {
+			fault("NonPrivate together with Privacy or Noise: choose one")
+		}
+	} else {
+		if len(c.Privacy) != 1 && len(c.Privacy) != c.Rounds {
+			fault("Privacy has %d entries, want 1 or one for each of %d rounds (or NonPrivate)", len(c.Privacy), c.Rounds)
+		}
+		for k, g := range c.Privacy {
+			if err := g.Validate(); err != nil {
+				fault("Privacy of round %d: %w", k, err)
+			}
+		}
+		if c.Noise == nil {
+			fault("Noise is nil, want a source of random bytes (or NonPrivate)")
+		}
+	}
+	if !zoest.Usable(c.FallbackLoss) {
+		fault("FallbackLoss is %v, want a finite number", c.FallbackLoss)
+	}
+	return errors.Join(errs...)
+}
+
+// notFinite reports a NaN or an infinity.
+func notFinite(x float32) bool { return x-x != 0 }

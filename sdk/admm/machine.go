@@ -1,0 +1,159 @@
+package admm
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// Machine is one client. It is not safe for concurrent use.
+//
+// It holds the estimator's m*d + 4d numbers, 4d of its own, 5d for each neighbor, and 4d more (as 64-bit integers) if the
+// run is private; it allocates them once.
+type Machine struct {
+	cfg   Config
+	est   *zoest.Estimator
+	mech  *dpmech.Mechanism // nil if NonPrivate
+	edges []edge            // in the order of cfg.Neighbors
+
+	round int       // k: releases made, and the round in progress
+	x     []float32 // x_i,k: the last release
+	phi   []float32 // the local iterate phi^t
+	s     []float32 // sum of the estimates so far, then the update s_i,k
+	p     []float32 // the frozen penalty p_i,k
+	local bool      // between the start of a round's local work and its release
+	stage int       // of the local work: 0 fills the table, t is the t-th local step
+
+	ready    Ready
+	saidDone bool
+	err      error
+	queries  int64
+	failed   int64
+}
+
+// Ready is what a driver has to do, in the order of the fields.
+type Ready struct {
+	// Send holds the messages to send. Their vectors are the machine's, and valid until its next input.
+	Send []Message
+	// Query is the question for the oracle, valid while Asking is true: until Answer has taken its loss.
+	Query  zoest.Query
+	Asking bool
+	// Finished is true once all rounds are over and every neighbor has said that it is done.
+	Finished bool
+}
+
+// Status is where a machine stands.
+type Status struct {
+	Round    int   // releases made so far, cool-down rounds included
+	Waiting  []int // neighbors whose message is missing, if that is what holds the round up
+	Queries  int64 // losses asked for
+	Failed   int64 // of these, how many could not be had and were replaced (private runs only)
+	Complete bool  // the last release is made: the model is final
+}
+
+// New returns a machine at the start of round 0.
+func New(cfg Config) (*Machine, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	est, err := zoest.NewEstimator(cfg.Estimator)
+	if err != nil {
+		return nil, err
+	}
+	d := cfg.Estimator.Dim
+	m := &Machine{
+		cfg: cfg,
+		est: est,
+		x:   make([]float32, d),
+		phi: make([]float32, d),
+		s:   make([]float32, d),
+		p:   make([]float32, d),
+	}
+	if !cfg.NonPrivate {
+		if m.mech, err = dpmech.NewMechanism(d, cfg.Noise); err != nil {
+			return nil, err
+		}
+	}
+	copy(m.x, cfg.X0)
+	for _, j := range cfg.Neighbors {
+		z := slices.Clone(m.x) // z_ij,0 = rho*x_0
+		vec.Scale(z, float32(cfg.Rho))
+		m.edges = append(m.edges, newEdge(j, z))
+	}
+	return m, m.advance()
+}
+
+// Ready returns the duties that have come up since the last call, and the open query.
+func (m *Machine) Ready() Ready {
+	r := m.ready
+	m.ready = Ready{Send: m.ready.Send[:0]}
+	if m.local {
+		r.Query, r.Asking = m.est.Next()
+	}
+	r.Finished = m.saidDone && !slices.ContainsFunc(m.edges, func(e edge) bool { return !e.done })
+	return r
+}
+
+// Answer takes the loss of the open query. In a private run a loss that is no finite number is replaced by
+// Config.FallbackLoss and counted; otherwise it is refused, and the query stays open.
+func (m *Machine) Answer(loss float64) error {
+	if m.err != nil {
+		return m.err
+	}
+	if q, open := m.est.Next(); m.local && open && !zoest.Usable(loss) {
+		if m.cfg.NonPrivate {
+			return fmt.Errorf("admm: client %d, round %d: loss of sample %d is %v, want a finite number",
+				m.client(), m.round, q.Sample, loss)
+		}
+		loss = m.cfg.FallbackLoss
+		m.failed++
+	}
+	if err := m.est.Answer(loss); err != nil {
+		return err
+	}
+	m.queries++
+	return m.advance()
+}
+
+// Model returns a copy of the released model x_i: what the client has told its neighbors, noise included.
+func (m *Machine) Model() []float32 { return slices.Clone(m.x) }
+
+// Status returns where the machine stands.
+func (m *Machine) Status() Status {
+	st := Status{Round: m.round, Queries: m.queries, Failed: m.failed, Complete: m.round == m.last()}
+	if !m.local {
+		for _, e := range m.edges {
+			if !e.holds(m.round) {
+				st.Waiting = append(st.Waiting, e.peer)
+			}
+		}
+	}
+	return st
+}
+
+// advance goes on until an input is needed. An error here is the end of the machine.
+func (m *Machine) advance() error {
+	for m.err == nil {
+		switch {
+		case m.local:
+			if _, open := m.est.Next(); open {
+				return nil
+			}
+			m.nextStage()
+		case slices.ContainsFunc(m.edges, func(e edge) bool { return !e.holds(m.round) }):
+			return nil
+		case m.round == m.last():
+			m.sayDone()
+			return nil
+		default:
+			if m.round > 0 {
+				m.updateZ()
+			}
+			m.startRound()
+		}
+	}
+	return m.err
+}
