@@ -27,7 +27,8 @@ type Machine struct {
 	local bool      // between the start of a round's local work and its release
 	stage int       // of the local work: 0 fills the table, t is the t-th local step
 
-	ready    Ready
+	send     []Message // duties not yet handed over
+	released bool      // a release has been made and not yet handed over: nothing goes on before that
 	saidDone bool
 	err      error
 	queries  int64
@@ -36,7 +37,9 @@ type Machine struct {
 
 // Ready is what a driver has to do, in the order of the fields.
 type Ready struct {
-	// Send holds the messages to send. Their vectors are the machine's, and valid until its next input.
+	// Released is the number of a release that has just been made (its model is what Model returns), or 0.
+	Released int
+	// Send holds the messages to send. The slice and the vectors are the machine's, and valid until its next call.
 	Send []Message
 	// Query is the question for the oracle, valid while Asking is true: until Answer has taken its loss.
 	Query  zoest.Query
@@ -83,26 +86,33 @@ func New(cfg Config) (*Machine, error) {
 		vec.Scale(z, float32(cfg.Rho))
 		m.edges = append(m.edges, newEdge(j, z))
 	}
-	return m, m.advance()
+	return m, nil
 }
 
-// Ready returns the duties that have come up since the last call, and the open query.
-func (m *Machine) Ready() Ready {
-	r := m.ready
-	m.ready = Ready{Send: m.ready.Send[:0]}
+// Ready goes on as far as the inputs allow, but not past a release, and returns what is to be done. A driver does it and calls
+// Ready again, until nothing is asked of it but patience; then it waits for an input. An error is the end of the machine:
+// its source of noise has failed, or the model is no longer finite.
+func (m *Machine) Ready() (Ready, error) {
+	if err := m.advance(); err != nil {
+		return Ready{}, err
+	}
+	r := Ready{Send: m.send}
+	m.send = m.send[:0]
+	if m.released {
+		m.released = false
+		r.Released = m.round
+		return r, nil
+	}
 	if m.local {
 		r.Query, r.Asking = m.est.Next()
 	}
 	r.Finished = m.saidDone && !slices.ContainsFunc(m.edges, func(e edge) bool { return !e.done })
-	return r
+	return r, nil
 }
 
 // Answer takes the loss of the open query. In a private run a loss that is no finite number is replaced by
 // Config.FallbackLoss and counted; otherwise it is refused, and the query stays open.
 func (m *Machine) Answer(loss float64) error {
-	if m.err != nil {
-		return m.err
-	}
 	if q, open := m.est.Next(); m.local && open && !zoest.Usable(loss) {
 		if m.cfg.NonPrivate {
 			return fmt.Errorf("admm: client %d, round %d: loss of sample %d is %v, want a finite number",
@@ -115,7 +125,7 @@ func (m *Machine) Answer(loss float64) error {
 		return err
 	}
 	m.queries++
-	return m.advance()
+	return nil
 }
 
 // Model returns a copy of the released model x_i: what the client has told its neighbors, noise included.
@@ -134,9 +144,9 @@ func (m *Machine) Status() Status {
 	return st
 }
 
-// advance goes on until an input is needed. An error here is the end of the machine.
+// advance goes on until an input is needed or a release is made.
 func (m *Machine) advance() error {
-	for m.err == nil {
+	for m.err == nil && !m.released {
 		switch {
 		case m.local:
 			if _, open := m.est.Next(); open {

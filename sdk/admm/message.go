@@ -12,7 +12,7 @@ type Message struct {
 	Round    int       // the release it carries, 1 to Rounds+Cooldown
 	Vector   []float32 // m_ij of eq. (message), length d; nil if Done
 	Done     bool      // the sender has all that it needs and is about to leave
-	Resent   bool      // sent before; of no meaning to the receiver
+	Resent   bool      // an answer to a message that showed that the sender lacks this one; itself never answered
 }
 
 // ErrConflict marks a message that contradicts an earlier one of the same sender and round: an impostor, or a device that
@@ -27,6 +27,8 @@ type edge struct {
 	in   [2][]float32 // m_ji of the last two rounds received, by round mod 2
 	have [2]int       // which round in holds; 0 for none
 	done bool         // j has said that it needs nothing more
+
+	answered int // the round (last+1 for Done) that was sent again since the last tick; 0 for none
 }
 
 func newEdge(peer int, z []float32) edge {
@@ -51,6 +53,9 @@ func (m *Machine) Receive(msg Message) error {
 		if msg.Round != m.last() {
 			return fmt.Errorf("admm: neighbor %d is done after round %d, want %d", msg.From, msg.Round, m.last())
 		}
+		if e.done && m.saidDone && !msg.Resent { // j has not heard that this client is done as well
+			m.answer(e, m.last()+1)
+		}
 		e.done = true
 		return nil
 	}
@@ -65,7 +70,10 @@ func (m *Machine) Receive(msg Message) error {
 		return fmt.Errorf("admm: coordinate %d of the message from %d is %v, want a finite number", j, msg.From, msg.Vector[j])
 	}
 	if msg.Round < m.round {
-		return nil // a straggler: this round is over
+		if msg.Round == m.round-1 && !msg.Resent { // j stands one round behind: mine of that round has not arrived
+			m.answer(e, msg.Round)
+		}
+		return nil
 	}
 	if e.holds(msg.Round) {
 		if !slices.Equal(e.in[msg.Round%2], msg.Vector) {
@@ -75,31 +83,40 @@ func (m *Machine) Receive(msg Message) error {
 	}
 	copy(e.in[msg.Round%2], msg.Vector)
 	e.have[msg.Round%2] = msg.Round
-	return m.advance()
+	return nil
 }
 
-// Tick asks for what may have got lost to be sent again: to each neighbor that has not answered, the messages it may still
-// lack. The driver decides when; a second without progress is a good start.
+// Tick sends again what may have got lost: this client's last message, to each neighbor whose next one, which acknowledges it,
+// has not arrived, or that is a message behind and will be reminded by it. The driver decides when; two seconds without progress is a good start.
 func (m *Machine) Tick() {
 	for i := range m.edges {
 		e := &m.edges[i]
-		switch {
-		case e.done:
+		e.answered = 0
+		if e.done || m.round == 0 || e.holds(m.round) && e.holds(m.round+1) {
 			continue
-		case !e.holds(m.round) && m.round > 1: // j may be one round behind, and lack the message before
-			m.send(e, m.round-1, true)
-			fallthrough
-		case m.round > 0 && !e.holds(m.round+1):
-			m.send(e, m.round, true)
 		}
+		m.post(e, m.round, false)
 		if m.saidDone {
-			m.ready.Send = append(m.ready.Send, Message{From: m.client(), To: e.peer, Round: m.last(), Done: true, Resent: true})
+			m.post(e, m.last()+1, false)
 		}
 	}
 }
 
-// send makes it a duty to send the message of one of the last two rounds.
-func (m *Machine) send(e *edge, round int, again bool) {
-	m.ready.Send = append(m.ready.Send,
-		Message{From: m.client(), To: e.peer, Round: round, Vector: e.out[round%2], Resent: again})
+// answer sends a message again to a neighbor that turns out to lack it: at most once between two ticks.
+func (m *Machine) answer(e *edge, round int) {
+	if e.answered != round {
+		e.answered = round
+		m.post(e, round, true)
+	}
+}
+
+// post makes it a duty to send the message of one of the last two rounds, or Done for the round after the last.
+func (m *Machine) post(e *edge, round int, again bool) {
+	msg := Message{From: m.client(), To: e.peer, Round: round, Resent: again}
+	if round > m.last() {
+		msg.Round, msg.Done = m.last(), true
+	} else {
+		msg.Vector = e.out[round%2]
+	}
+	m.send = append(m.send, msg)
 }

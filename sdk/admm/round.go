@@ -68,12 +68,13 @@ func (m *Machine) commit() {
 		return
 	}
 	m.round++
+	m.released = true
 	for i := range m.edges {
 		e := &m.edges[i]
 		out := e.out[m.round%2]
 		copy(out, e.z)
 		vec.Axpy(out, -float32(2*m.cfg.Rho), m.x)
-		m.send(e, m.round, false)
+		m.post(e, m.round, false)
 	}
 }
 
@@ -93,7 +94,7 @@ func (m *Machine) sayDone() {
 	}
 	m.saidDone = true
 	for i := range m.edges {
-		m.ready.Send = append(m.ready.Send, Message{From: m.client(), To: m.edges[i].peer, Round: m.round, Done: true})
+		m.post(&m.edges[i], m.last()+1, false)
 	}
 }
 

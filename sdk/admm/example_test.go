@@ -1,0 +1,63 @@
+package admm_test
+
+import (
+	"fmt"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+// Two clients want different things: one likes x = 1, the other x = 3. They agree on what is best for both.
+func Example() {
+	want := []float64{1, 3}
+	var machines []*admm.Machine
+	for i := range want {
+		m, err := admm.New(admm.Config{
+			Estimator: zoest.Config{Dim: 1, Samples: 100, Seed: 1, Client: uint32(i)},
+			Neighbors: []int{1 - i},
+			Rounds:    300, Cooldown: 30, Tau: 2,
+			Rho: 1, Beta: 20, Eta: admm.Schedule{0.05}, Mu: admm.Schedule{0.2},
+			NonPrivate: true,
+		})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		machines = append(machines, m)
+	}
+	var air []admm.Message
+	for finished := 0; finished < len(machines); {
+		finished = 0
+		for i, m := range machines {
+			r, err := m.Ready()
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+			air = append(air, r.Send...)
+			if r.Asking { // the oracle: a loss, and nothing else
+				x := float64(r.Query.Point[0])
+				if err := m.Answer((x - want[i]) * (x - want[i])); err != nil {
+					fmt.Println(err)
+					return
+				}
+			}
+			if r.Finished {
+				finished++
+			}
+		}
+		for _, msg := range air {
+			if err := machines[msg.To].Receive(msg); err != nil {
+				fmt.Println(err)
+				return
+			}
+		}
+		air = air[:0]
+	}
+	for i, m := range machines {
+		fmt.Printf("client %d, after %d losses: %.1f\n", i, m.Status().Queries, m.Model()[0])
+	}
+	// Output:
+	// client 0, after 90000 losses: 2.0
+	// client 1, after 90000 losses: 2.0
+}

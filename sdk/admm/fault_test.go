@@ -1,0 +1,319 @@
+package admm
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// quiet returns the models of an undisturbed run.
+func quiet(t *testing.T, change func(i int, c *Config)) [][]float32 {
+	t.Helper()
+	net := newNetwork(t, configs(4, kite, change))
+	if err := net.run(); err != nil {
+		t.Fatal(err)
+	}
+	return net.models()
+}
+
+// A network that loses, repeats, delays and reorders messages, with machines that run at random speeds: the models are
+// those of the quiet run, to the bit, and every machine finishes.
+func TestLossyDelivery(t *testing.T) {
+	change := private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})
+	want := quiet(t, change)
+	for seed := range uint64(200) {
+		chance := rng.New(seed, rng.Address{Purpose: rng.Fault})
+		net := newNetwork(t, configs(4, kite, change))
+		var air []Message // under way
+		var lost, sentAll, answers int
+		for steps := 0; !net.allFinished(); steps++ {
+			if steps > 20000 {
+				t.Fatalf("seed %d: no end after %d steps: %+v", seed, steps, net.machines[0].Status())
+			}
+			i := chance.IntN(len(net.machines))
+			if chance.IntN(4) == 0 {
+				net.machines[i].Tick()
+			}
+			sent, err := net.drive(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, msg := range sent {
+				sentAll++
+				if msg.Resent {
+					answers++
+				}
+				switch chance.IntN(10) {
+				case 0, 1, 2:
+					lost++
+				case 3:
+					air = append(air, msg, msg)
+				default:
+					air = append(air, msg)
+				}
+			}
+			for range chance.IntN(6) {
+				if len(air) == 0 {
+					break
+				}
+				k := chance.IntN(len(air))
+				msg := air[k]
+				air[k] = air[len(air)-1]
+				air = air[:len(air)-1]
+				if err := net.machines[msg.To].Receive(msg); err != nil {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
+			}
+		}
+		// A quiet run sends nine messages and a last word over each of eight directed edges.
+		if lost == 0 || sentAll <= 80 || answers == 0 {
+			t.Fatalf("seed %d: %d messages lost, %d sent, %d of them answers: nothing was tested", seed, lost, sentAll, answers)
+		}
+		if !sameBits(net.models(), want) {
+			t.Fatalf("seed %d: models differ from the quiet run", seed)
+		}
+	}
+}
+
+// What a neighbor may send and what not, seen from client 2 in round 2.
+func TestReceiveRules(t *testing.T) {
+	net := newNetwork(t, configs(4, kite, nil))
+	for range 2 {
+		if err := net.round(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := net.machines[2]
+	mine := func(round int) []float32 { return net.machines[3].edges[0].out[round%2] }
+	good := []float32{1, 2, 3, 4, 5}
+	for _, c := range []struct {
+		name string
+		msg  Message
+		want string // part of the error; empty for none
+	}{
+		{"a repeat", Message{From: 3, Round: 2, Vector: mine(2)}, ""},
+		{"a straggler", Message{From: 3, Round: 1, Vector: mine(1)}, ""},
+		{"one round early", Message{From: 3, Round: 3, Vector: good}, ""},
+		{"the same again", Message{From: 3, Round: 3, Vector: good}, ""},
+		{"another of that round", Message{From: 3, Round: 3, Vector: []float32{1, 2, 3, 4, 6}}, "message of round 3 from 3 contradicts"},
+		{"another of this round", Message{From: 3, Round: 2, Vector: good}, "message of round 2 from 3 contradicts"},
+		{"two rounds early", Message{From: 3, Round: 4, Vector: good}, "message of round 4 from 3, want at most 3 (this client is in round 2)"},
+		{"round 0", Message{From: 3, Round: 0, Vector: good}, "message of round 0 from 3"},
+		{"a stranger", Message{From: 7, Round: 2, Vector: good}, "message from 7, want one of the neighbors [0 1 3]"},
+		{"itself", Message{From: 2, Round: 2, Vector: good}, "message from 2"},
+		{"too short", Message{From: 0, Round: 3, Vector: good[:4]}, "message of 4 numbers from 0, want 5"},
+		{"a NaN", Message{From: 0, Round: 3, Vector: []float32{1, 2, float32(math.NaN()), 4, 5}}, "coordinate 2 of the message from 0 is NaN"},
+		{"an infinity", Message{From: 0, Round: 3, Vector: []float32{1, 2, 3, 4, float32(math.Inf(-1))}}, "coordinate 4 of the message from 0 is -Inf"},
+		{"done too early", Message{From: 0, Round: 2, Done: true}, "neighbor 0 is done after round 2, want 9"},
+	} {
+		err := m.Receive(c.msg)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+		if conflict := errors.Is(err, ErrConflict); conflict != strings.Contains(c.want, "contradicts") {
+			t.Errorf("%s: ErrConflict is %v", c.name, conflict)
+		}
+	}
+}
+
+// A loss that cannot be had, without privacy: refused with its sample, and the query stays open, so the run that goes on with
+// a good answer is the one that never met a bad one.
+func TestBadLossNonPrivate(t *testing.T) {
+	want := quiet(t, nil)
+	net := newNetwork(t, configs(4, kite, nil))
+	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e300} {
+		r, err := net.machines[1].Ready()
+		if err != nil || !r.Asking {
+			t.Fatal("no question")
+		}
+		err = net.machines[1].Answer(bad)
+		if err == nil || !strings.Contains(err.Error(), "client 1, round 0: loss of sample 0 is") {
+			t.Errorf("loss %v: %v", bad, err)
+		}
+	}
+	if err := net.run(); err != nil {
+		t.Fatal(err)
+	}
+	if !sameBits(net.models(), want) {
+		t.Error("the run after refused losses differs")
+	}
+}
+
+// The same in a private run: nobody outside may notice, so the public constant takes its place.
+func TestBadLossPrivate(t *testing.T) {
+	run := func(loss, fallback float64) (*network, Status) {
+		net := newNetwork(t, configs(4, kite, func(i int, c *Config) {
+			private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
+			c.FallbackLoss = fallback
+		}))
+		net.loss = func(client int, x []float32, sample int) float64 {
+			if client == 1 && sample == 2 {
+				return loss
+			}
+			return lossFunc(client, x, sample)
+		}
+		if err := net.run(); err != nil {
+			t.Fatal(err)
+		}
+		return net, net.machines[1].Status()
+	}
+	want, st := run(0.5, 0)
+	if st.Failed != 0 {
+		t.Errorf("%d failed queries, want none", st.Failed)
+	}
+	for _, bad := range []float64{math.NaN(), math.Inf(1), -1e39} {
+		got, st := run(bad, 0.5)
+		if !sameBits(got.models(), want.models()) {
+			t.Errorf("loss %v leaves a trace", bad)
+		}
+		if st.Failed == 0 || st.Failed >= st.Queries {
+			t.Errorf("%d of %d queries failed", st.Failed, st.Queries)
+		}
+	}
+}
+
+// Noise is drawn for K releases and not for the cool-down; when its source dries up the machine stops, without a release.
+func TestNoiseSource(t *testing.T) {
+	g := dpmech.Gaussian{Clip: 0.3, Sigma: 0.2}
+	net := newNetwork(t, configs(1, nil, func(i int, c *Config) {
+		private(g)(i, c)
+		c.Noise = bytes.NewReader(nil)
+	}))
+	_, err := net.drive(0)
+	if err == nil || !strings.Contains(err.Error(), "client 0, round 0: dpmech: source of random bytes: EOF") {
+		t.Errorf("error %v", err)
+	}
+	if st := net.machines[0].Status(); st.Round != 0 || len(net.machines[0].send) != 0 {
+		t.Errorf("released without noise: %+v", st)
+	}
+	if _, again := net.machines[0].Ready(); again == nil {
+		t.Error("the machine went on after its source of noise had failed")
+	}
+
+	// With a clip so small that nothing is left of the update, a release moves the model by its noise and the penalty: after
+	// the last private round only the penalty is left.
+	count := 0
+	net = newNetwork(t, configs(2, [][2]int{{0, 1}}, func(i int, c *Config) {
+		private(dpmech.Gaussian{Clip: 1e-6, Sigma: 0.1})(i, c)
+		c.Beta = 1e-20
+	}))
+	last := net.models()
+	net.released = func(client, round int) {
+		now := net.machines[client].Model()
+		moved := math.Abs(float64(now[0]-last[client][0])) > 1e-6
+		if want := round <= 6; moved != want {
+			t.Errorf("client %d, release %d: noise %v, want %v", client, round, moved, want)
+		}
+		last[client] = now
+		count++
+	}
+	if err := net.run(); err != nil {
+		t.Fatal(err)
+	}
+	if count != 2*9 {
+		t.Errorf("%d releases, want 18", count)
+	}
+}
+
+// A step size that is far too large ends in an error that says so, not in a message full of infinities.
+func TestDivergence(t *testing.T) {
+	net := newNetwork(t, configs(4, kite, func(_ int, c *Config) {
+		c.Rounds, c.Beta = 500, 1e6
+	}))
+	net.loss = func(int, []float32, int) float64 { return 0.5 }
+	err := net.run()
+	if err == nil || !strings.Contains(err.Error(), "diverges") {
+		t.Errorf("error %v, want one about divergence", err)
+	}
+}
+
+func TestConfigValidate(t *testing.T) {
+	base := func() Config { return configs(4, kite, nil)[2] }
+	for _, c := range []struct {
+		want   string
+		change func(c *Config)
+	}{
+		{"Dim is 0", func(c *Config) { c.Estimator.Dim = 0 }},
+		{"Samples is 0", func(c *Config) { c.Estimator.Samples = 0 }},
+		{"Batch is 9", func(c *Config) { c.Estimator.Batch = 9 }},
+		{"client 2 is its own neighbor", func(c *Config) { c.Neighbors = []int{0, 2} }},
+		{"not in ascending order", func(c *Config) { c.Neighbors = []int{1, 0} }},
+		{"not in ascending order", func(c *Config) { c.Neighbors = []int{1, 1} }},
+		{"neighbor -1", func(c *Config) { c.Neighbors = []int{-1} }},
+		{"X0 has length 2, want 5", func(c *Config) { c.X0 = []float32{1, 2} }},
+		{"X0[1] is NaN", func(c *Config) { c.X0 = []float32{1, float32(math.NaN()), 0, 0, 0} }},
+		{"Rounds is 0", func(c *Config) { c.Rounds = 0 }},
+		{"Cooldown is -1", func(c *Config) { c.Cooldown = -1 }},
+		{"Tau is 0", func(c *Config) { c.Tau = 0 }},
+		{"Rho is 0", func(c *Config) { c.Rho = 0 }},
+		{"Beta is -1", func(c *Config) { c.Beta = -1 }},
+		{"Eta has 0 values", func(c *Config) { c.Eta = nil }},
+		{"Eta of round 1 is NaN", func(c *Config) { c.Eta = Schedule{1, math.NaN(), 1, 1, 1, 1} }},
+		{"Mu has 2 values, want 1 or one for each of 6", func(c *Config) { c.Mu = Schedule{1, 1} }},
+		{"Mu of round 0 is 0", func(c *Config) { c.Mu = Schedule{0} }},
+		{"Mu of round 0 is +Inf", func(c *Config) { c.Mu = Schedule{math.Inf(1)} }},
+		{"NonPrivate together with", func(c *Config) { c.Noise = bytes.NewReader(nil) }},
+		{"NonPrivate together with", func(c *Config) { c.Privacy = []dpmech.Gaussian{{Clip: 1, Sigma: 1}} }},
+		{"Privacy has 0 entries", func(c *Config) { c.NonPrivate, c.Noise = false, bytes.NewReader(nil) }},
+		{"Noise is nil", func(c *Config) { c.NonPrivate, c.Privacy = false, []dpmech.Gaussian{{Clip: 1, Sigma: 1}} }},
+		{"sigma is 0", func(c *Config) {
+			c.NonPrivate, c.Noise, c.Privacy = false, bytes.NewReader(nil), []dpmech.Gaussian{{Clip: 1}}
+		}},
+		{"FallbackLoss is NaN", func(c *Config) { c.FallbackLoss = math.NaN() }},
+	} {
+		cfg := base()
+		c.change(&cfg)
+		m, err := New(cfg)
+		if err == nil || !strings.Contains(err.Error(), c.want) || m != nil {
+			t.Errorf("error %v, want one with %q", err, c.want)
+		}
+	}
+	cfg := base()
+	cfg.Rounds, cfg.Tau, cfg.Rho = 0, 0, -1
+	if err := cfg.Validate(); strings.Count(err.Error(), "\n") != 2 {
+		t.Errorf("three faults gave %q", err)
+	}
+	if err := base().Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Once warm, a whole round of a private machine, messages included, allocates nothing.
+func TestRoundDoesNotAllocate(t *testing.T) {
+	net := newNetwork(t, configs(2, [][2]int{{0, 1}}, func(i int, c *Config) {
+		private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
+		c.Rounds = 100
+	}))
+	round := func() {
+		for i, m := range net.machines {
+			for {
+				r, err := m.Ready()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.Released > 0 {
+					break
+				}
+				if err := m.Answer(lossFunc(i, r.Query.Point, r.Query.Sample)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for i, m := range net.machines {
+			msg := Message{From: i, To: 1 - i, Round: m.round, Vector: m.edges[0].out[m.round%2]}
+			if err := net.machines[1-i].Receive(msg); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	round()
+	round()
+	if n := testing.AllocsPerRun(20, round); n != 0 {
+		t.Errorf("%v allocations a round, want 0", n)
+	}
+}

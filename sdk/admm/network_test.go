@@ -1,0 +1,156 @@
+package admm
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// network is a handful of machines and the messages between them. It goes round by round like a synchronous network, unless
+// a test takes the messages into its own hands.
+type network struct {
+	machines []*Machine
+	loss     func(client int, x []float32, sample int) float64
+	sent     []Message // copies, in the order sent
+	finished []bool
+	released func(client, round int)
+}
+
+// lossFunc is what the tests use for a model: bounded, smooth and different for every client and sample.
+func lossFunc(client int, x []float32, sample int) float64 {
+	var dist float64
+	for i, v := range x {
+		c := float64((7*client+3*sample+i)%5)/4 - 0.5
+		dist += (float64(v) - c) * (float64(v) - c)
+	}
+	return dist / (1 + dist)
+}
+
+// configs returns a network over the given edges: clients with different numbers of samples, otherwise alike.
+func configs(n int, edges [][2]int, change func(i int, c *Config)) []Config {
+	cfgs := make([]Config, n)
+	for i := range cfgs {
+		cfgs[i] = Config{
+			Estimator: zoest.Config{Dim: 5, Samples: 4 + i%3, Batch: 3, Seed: 42, Client: uint32(i)},
+			Rounds:    6, Cooldown: 3, Tau: 2,
+			Rho: 1.5, Beta: 0.2, Eta: Schedule{0.5}, Mu: Schedule{0.4},
+			NonPrivate: true,
+		}
+		for _, e := range edges {
+			if e[0] == i {
+				cfgs[i].Neighbors = append(cfgs[i].Neighbors, e[1])
+			} else if e[1] == i {
+				cfgs[i].Neighbors = append(cfgs[i].Neighbors, e[0])
+			}
+		}
+		slices.Sort(cfgs[i].Neighbors)
+		if change != nil {
+			change(i, &cfgs[i])
+		}
+	}
+	return cfgs
+}
+
+// private turns a configuration into one with noise from a seeded stream of its own.
+func private(g dpmech.Gaussian) func(i int, c *Config) {
+	return func(i int, c *Config) {
+		c.NonPrivate, c.Privacy, c.Noise = false, []dpmech.Gaussian{g}, noiseOf(i)
+	}
+}
+
+func noiseOf(client int) io.Reader {
+	s := rng.New(99, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
+	return &s
+}
+
+// kite is a triangle with a tail: degrees 1, 2 and 3.
+var kite = [][2]int{{0, 1}, {1, 2}, {0, 2}, {2, 3}}
+
+func newNetwork(t testing.TB, cfgs []Config) *network {
+	t.Helper()
+	net := &network{loss: lossFunc, finished: make([]bool, len(cfgs))}
+	for _, c := range cfgs {
+		m, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		net.machines = append(net.machines, m)
+	}
+	return net
+}
+
+// drive takes one machine as far as it gets, or to its next release, and returns the messages it sent.
+func (net *network) drive(i int) ([]Message, error) {
+	var sent []Message
+	for {
+		r, err := net.machines[i].Ready()
+		if err != nil {
+			return sent, err
+		}
+		net.finished[i] = r.Finished
+		for _, msg := range r.Send {
+			msg.Vector = slices.Clone(msg.Vector)
+			sent = append(sent, msg)
+		}
+		if r.Released > 0 && net.released != nil {
+			net.released(i, r.Released)
+		}
+		if r.Released > 0 || !r.Asking {
+			return sent, nil
+		}
+		if err := net.machines[i].Answer(net.loss(i, r.Query.Point, r.Query.Sample)); err != nil {
+			return sent, err
+		}
+	}
+}
+
+// round takes every machine through one round, then delivers everything.
+func (net *network) round() error {
+	var sent []Message
+	for i := range net.machines {
+		out, err := net.drive(i)
+		if err != nil {
+			return err
+		}
+		sent = append(sent, out...)
+	}
+	net.sent = append(net.sent, sent...)
+	for _, msg := range sent {
+		if err := net.machines[msg.To].Receive(msg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run goes through all rounds and the exchange of last words.
+func (net *network) run() error {
+	for range net.machines[0].last() + 2 {
+		if err := net.round(); err != nil {
+			return err
+		}
+	}
+	if !net.allFinished() {
+		return fmt.Errorf("not finished: %v", net.finished)
+	}
+	return nil
+}
+
+func (net *network) allFinished() bool { return !slices.Contains(net.finished, false) }
+
+func (net *network) models() [][]float32 {
+	var x [][]float32
+	for _, m := range net.machines {
+		x = append(x, m.Model())
+	}
+	return x
+}
+
+func sameBits(a, b [][]float32) bool {
+	return slices.EqualFunc(a, b, func(x, y []float32) bool { return slices.Equal(x, y) })
+}

@@ -1,0 +1,218 @@
+package admm
+
+import (
+	"math"
+	"strconv"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+)
+
+// eps is the distance from 1 to the next float32.
+const eps = 0x1p-23
+
+// Lemma 2's invariants, on a run with noise and on one without, after every round:
+//
+//	z_ij + z_ji = rho*(x_i + x_j) on every edge,   sum_i p_i = 0.
+//
+// In float32 each holds up to the rounding of one round, since the z-update forgets older errors: within 4 ulp of the
+// largest number involved for an edge, and that times the number of edges for the sum. The test also sees that the
+// bound is not idle: some error is there.
+func TestEdgeIdentityAndZeroSumPenalty(t *testing.T) {
+	for name, change := range map[string]func(i int, c *Config){
+		"non-private": nil,
+		"private":     private(dpmech.Gaussian{Clip: 0.3, Sigma: 2}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			net := newNetwork(t, configs(4, kite, func(i int, c *Config) {
+				c.Rounds, c.Cooldown = 200, 0
+				c.X0 = []float32{3, -1, 0.1, 0, 1e-3}
+				if change != nil {
+					change(i, c)
+				}
+			}))
+			var worst float64
+			for range 199 {
+				if err := net.round(); err != nil {
+					t.Fatal(err)
+				}
+				for _, m := range net.machines { // updates z, freezes p, and asks its first question
+					if r, err := m.Ready(); err != nil || !r.Asking {
+						t.Fatalf("no question in round %d: %v", m.round, err)
+					}
+				}
+				var scale float64
+				for _, m := range net.machines {
+					for i := range m.x {
+						scale = max(scale, m.cfg.Rho*math.Abs(float64(m.x[i])))
+						for _, e := range m.edges {
+							scale = max(scale, math.Abs(float64(e.z[i])), math.Abs(float64(e.in[m.round%2][i])))
+						}
+					}
+				}
+				for i, m := range net.machines {
+					for _, e := range m.edges {
+						back := net.machines[e.peer].edgeTo(i)
+						for c := range m.x {
+							want := m.cfg.Rho * (float64(m.x[c]) + float64(net.machines[e.peer].x[c]))
+							err := math.Abs(float64(e.z[c])+float64(back.z[c])-want) / (eps * scale)
+							if worst = max(worst, err); err > 4 {
+								t.Fatalf("round %d, edge %d-%d: identity is off by %.1f ulp", m.round, i, e.peer, err)
+							}
+						}
+					}
+				}
+				for c := range net.machines[0].x {
+					var sum float64
+					for _, m := range net.machines {
+						sum += float64(m.p[c])
+					}
+					if math.Abs(sum) > 4*2*float64(len(kite))*eps*scale {
+						t.Fatalf("round %d: penalties add up to %v at scale %v", net.machines[0].round, sum, scale)
+					}
+				}
+			}
+			if worst == 0 {
+				t.Error("no rounding error at all: the test looks at the wrong numbers")
+			}
+		})
+	}
+}
+
+func (m *Machine) edgeTo(peer int) *edge {
+	for i := range m.edges {
+		if m.edges[i].peer == peer {
+			return &m.edges[i]
+		}
+	}
+	return nil
+}
+
+// Theorem (stability): disagreement dies out exactly when tau*beta*eta*mu*rho*lambda_N < 8/3. A common start excites
+// nothing, so round 0 kicks the mode of the largest eigenvalue once, through the losses alone, and a hundred rounds of pure
+// consensus follow. At 0.95 of the limit the mode shrinks by 0.848 a round, at 1.05 it grows by 1.148: eigenvalues of
+// M_lambda.
+func TestStabilityThreshold(t *testing.T) {
+	for _, spec := range []string{"ring", "er:0.4"} {
+		g, err := graph.Parse(spec, 12, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mode := topMode(g)
+		for _, share := range []float64{0.95, 1.05} {
+			t.Run(spec+" at "+strconv.FormatFloat(share, 'g', -1, 64), func(t *testing.T) {
+				const rho, eta, mu, tau = 2.0, 0.5, 0.25, 3
+				net := newNetwork(t, configs(g.N(), g.Edges(), func(_ int, c *Config) {
+					c.Estimator.Dim, c.Rounds, c.Cooldown, c.Tau = 1, 1, 100, tau
+					c.Rho, c.Eta, c.Mu = rho, Schedule{eta}, Schedule{mu}
+					c.Beta = share * 8 / 3 / (rho * g.LambdaMax()) / (tau * eta * mu)
+				}))
+				// In one dimension the sign of a query's move from the iterate is the direction u, and a loss of u*kick makes
+				// every estimate equal to kick. The penalty is zero in round 0, so an iterate moves by -eta*kick a step.
+				asked := make([]int, g.N())
+				net.loss = func(i int, x []float32, _ int) float64 {
+					m := net.machines[i]
+					asked[i]++
+					return math.Copysign(mode[i], float64(x[0]-m.phi[0]))
+				}
+				if err := net.round(); err != nil {
+					t.Fatal(err)
+				}
+				start := disagreement(net)
+				for range 100 {
+					if err := net.round(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				// The kick is a pure mode, but for rounding, and the two eigenvalues of its M_lambda mix: a factor of ten
+				// is left for that.
+				want := math.Pow(spectralRadius(share*8/3), 100)
+				if got := disagreement(net) / start; got > 10*want || got < want/10 {
+					t.Errorf("disagreement changed by a factor of %.3g, want about %.3g", got, want)
+				}
+			})
+		}
+	}
+}
+
+// spectralRadius returns that of M_lambda with g = a*rho*lambda: trace 2-g, determinant 1-g/2.
+func spectralRadius(g float64) float64 {
+	trace, det := 2-g, 1-g/2
+	root := math.Sqrt(trace*trace/4 - det)
+	return max(math.Abs(trace/2-root), math.Abs(trace/2+root))
+}
+
+// topMode returns the unit eigenvector of the Laplacian's largest eigenvalue by plain power iteration.
+func topMode(g *graph.Graph) []float64 {
+	x := make([]float64, g.N())
+	for i := range x {
+		x[i] = math.Cos(float64(3*i*i + 1))
+	}
+	for range 20000 {
+		y := make([]float64, len(x))
+		var norm float64
+		for i := range x {
+			for _, j := range g.Neighbors(i) {
+				y[i] += x[i] - x[j]
+			}
+			norm += y[i] * y[i]
+		}
+		for i := range x {
+			x[i] = y[i] / math.Sqrt(norm)
+		}
+	}
+	return x
+}
+
+// disagreement returns sqrt(sum_i (x_i - xbar)^2) for d = 1.
+func disagreement(net *network) float64 {
+	var mean, sum float64
+	for _, m := range net.machines {
+		mean += float64(m.x[0]) / float64(len(net.machines))
+	}
+	for _, m := range net.machines {
+		sum += (float64(m.x[0]) - mean) * (float64(m.x[0]) - mean)
+	}
+	return math.Sqrt(sum)
+}
+
+// N = 1: no graph terms, no messages, and cool-down rounds that change nothing. The run is plain zeroth-order descent.
+func TestSingleClient(t *testing.T) {
+	net := newNetwork(t, configs(1, nil, func(_ int, c *Config) {
+		c.Rounds, c.Cooldown, c.Estimator.Samples, c.Estimator.Batch = 200, 5, 64, 64
+		c.Eta = Schedule{0.2}
+		c.X0 = []float32{1, 1, 1, 1, 1}
+	}))
+	var rounds []int
+	var models [][]float32
+	net.released = func(_, round int) {
+		rounds = append(rounds, round)
+		models = append(models, net.machines[0].Model())
+	}
+	before := meanLoss(net)
+	if err := net.run(); err != nil {
+		t.Fatal(err)
+	}
+	if len(net.sent) != 0 {
+		t.Errorf("%d messages of a client without neighbors", len(net.sent))
+	}
+	if len(rounds) != 205 || rounds[204] != 205 {
+		t.Errorf("releases %v, want 1 to 205 one by one", rounds)
+	}
+	if !sameBits([][]float32{models[199]}, [][]float32{models[204]}) {
+		t.Error("the cool-down moved a model that has nobody to agree with")
+	}
+	if after := meanLoss(net); !(after < 0.8*before) {
+		t.Errorf("mean loss %v after the run, %v before: nothing was learned", after, before)
+	}
+}
+
+func meanLoss(net *network) float64 {
+	var sum float64
+	m := net.machines[0].cfg.Estimator.Samples
+	for h := range m {
+		sum += lossFunc(0, net.machines[0].Model(), h) / float64(m)
+	}
+	return sum
+}

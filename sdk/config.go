@@ -1,0 +1,85 @@
+package sdk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+// Oracle is the black box that a node trains: one loss at one point for one sample. See [zoest.Oracle] for the contract.
+type Oracle = zoest.Oracle
+
+// OracleFunc makes a function an [Oracle].
+type OracleFunc = zoest.OracleFunc
+
+// Config is what a [Node] is made of. Fleet, Name, Samples, Oracle and Transport are required.
+type Config struct {
+	Fleet     *Fleet              // the run; the same for all members
+	Name      string              // the member of the fleet that this node is
+	Samples   int                 // m, how many samples the oracle knows; at least 1
+	Oracle    Oracle              // the loss; called from the goroutine of Run, one query at a time
+	Transport transport.Transport // reaches the neighbors by their names; stays the caller's to close
+
+	Observer Observer     // is told what happens
+	Logger   *slog.Logger // nil: nothing is logged
+
+	// Noise is the source of random bytes for the release noise; nil means the operating system's, crypto/rand. Anything else
+	// is for simulations and tests: a run whose noise can be predicted protects nobody.
+	Noise io.Reader
+
+	// ResendAfter is how long a round may stand still before messages that may have got lost are sent again; 0 means 2 s.
+	ResendAfter time.Duration
+	// Linger is how long a node that has finished waits for neighbors that may still need its last message; 0 means 30 s.
+	Linger time.Duration
+}
+
+// Observer is told what happens in a node. Fields may be nil. The functions are called from the goroutine of Run, which
+// waits for them.
+type Observer struct {
+	// Released is called after every release, cool-down rounds included, with its number, 1 to Rounds+Cooldown, and the
+	// released model: what the neighbors will see. x is valid during the call.
+	Released func(round int, x []float32)
+	// Waiting is called when a round begins to stand still because messages of these neighbors are missing.
+	Waiting func(round int, neighbors []string)
+}
+
+// validate reports every fault at once.
+func (c Config) validate() error {
+	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("sdk: "+format, args...)) }
+	if c.Fleet == nil {
+		fault("Fleet is nil")
+	} else {
+		errs = append(errs, c.Fleet.Validate())
+		if !slices.Contains(c.Fleet.Members, c.Name) {
+			fault("Name is %q, want one of the fleet's members %q", c.Name, c.Fleet.Members)
+		}
+		if c.Transport != nil && c.Fleet.Dim > 0 && c.Transport.MaxFrame() < wire.MaxFrame(c.Fleet.Dim) {
+			fault("the transport takes frames of %d bytes, want at least %d for dimension %d",
+				c.Transport.MaxFrame(), wire.MaxFrame(c.Fleet.Dim), c.Fleet.Dim)
+		}
+		if c.Fleet.Privacy.NonPrivate && c.Noise != nil {
+			fault("Noise is set in a fleet that is not private")
+		}
+	}
+	if c.Samples < 1 {
+		fault("Samples is %d, want at least 1", c.Samples)
+	}
+	if c.Oracle == nil {
+		fault("Oracle is nil")
+	}
+	if c.Transport == nil {
+		fault("Transport is nil")
+	}
+	if c.ResendAfter < 0 || c.Linger < 0 {
+		fault("ResendAfter is %v and Linger %v, want neither negative", c.ResendAfter, c.Linger)
+	}
+	return errors.Join(errs...)
+}

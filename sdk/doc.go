@@ -1,0 +1,21 @@
+// Package sdk lets a Go program take part in a network that trains one shared parameter vector: without a server, without
+// gradients, and without the data ever leaving the device.
+//
+// You bring a loss: a function that says how badly a parameter vector does on one of your samples, an [Oracle]. The
+// members of a [Fleet] agree on everything public, and each runs a [Node]: it queries its own loss at perturbed points, adds
+// noise to what it has learned, once a round, and exchanges that with its neighbors. At the end every node holds a
+// model, and [Node.Spend] says what a neighbor could have learned about the data behind it.
+//
+//	node, err := sdk.New(sdk.Config{
+//		Fleet:     fleet,     // the same on every member
+//		Name:      "ward-3",  // who this one is
+//		Samples:   len(data), // how many samples the oracle knows
+//		Oracle:    oracle,    // your loss
+//		Transport: tr,        // package transport/ws, or transport/mem in tests
+//	})
+//	...
+//	err = node.Run(ctx)
+//	x := node.Model()
+//
+// The method is SPADE-DFL; package admm holds it, step by step, in the words of the paper.
+package sdk

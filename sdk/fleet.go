@@ -1,0 +1,234 @@
+package sdk
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+// Fleet is the public definition of a run, the same on every member: who takes part, who talks to whom, and how. It
+// says nothing about anybody's data or model. A fleet must not be changed once a node or a simulation has been made
+// from it.
+type Fleet struct {
+	Run     string      `json:"run"`     // identifies the run, 1 to 64 bytes
+	Dim     int         `json:"dim"`     // d, the length of the parameter vector
+	X0      []float32   `json:"x0"`      // x_0, the common start, length d; nil means zeros
+	Members []string    `json:"members"` // the names of all clients, 1 to 64 bytes each; the place in the list is the client's number
+	Edges   [][2]string `json:"edges"`   // who talks to whom, by name; the graph must be connected
+	Method  Method      `json:"method"`
+	Privacy Privacy     `json:"privacy"`
+}
+
+// Method holds the parameters of SPADE-DFL that all members share.
+type Method struct {
+	Rounds   int `json:"rounds"`   // K, rounds of learning, at least 1
+	Cooldown int `json:"cooldown"` // C, rounds of pure consensus at the end, free of privacy cost
+	Tau      int `json:"tau"`      // local steps a round, at least 1
+	Batch    int `json:"batch"`    // queries a local step; 0 means all samples; a client with fewer samples uses all it has
+
+	Rho  float64       `json:"rho"`  // penalty parameter, > 0
+	Gain float64       `json:"gain"` // round gain tau*beta*eta*mu as a share of the limit of stability, in (0, 1); fixes beta
+	Eta  admm.Schedule `json:"eta"`  // step size, > 0: one for all rounds or one for each
+	Mu   admm.Schedule `json:"mu"`   // smoothing radius, > 0: one for all rounds or one for each
+
+	Directions string `json:"directions"` // law of the query directions: "rademacher" (or empty) or "sphere"
+	Seed       uint64 `json:"seed"`       // of directions and batches
+}
+
+// Privacy says what protects the members' data: either noise, or, asked for by name, nothing.
+type Privacy struct {
+	NonPrivate bool    `json:"non_private"` // no clipping and no noise: everything a member sends may reveal its data
+	Clip       float64 `json:"clip"`        // R, radius to which each round's update is clipped
+	Sigma      float64 `json:"sigma"`       // standard deviation of the noise in each coordinate of a release
+	Delta      float64 `json:"delta"`       // at which epsilon is stated, in (0, 1)
+}
+
+// maxName bounds the length of names and of the run id, in bytes.
+const maxName = 64
+
+// Rho returns the zCDP cost of all rounds of the run: infinite if it is not private.
+func (f *Fleet) Rho() float64 {
+	g := dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}
+	if f.Privacy.NonPrivate {
+		g.Sigma = 0
+	}
+	return float64(f.Method.Rounds) * g.Rho()
+}
+
+// Hash returns the SHA-256 of the fleet's JSON form with sorted keys and without white space: members refuse a peer
+// whose fleet has another.
+func (f *Fleet) Hash() [sha256.Size]byte {
+	// A struct of numbers, strings and slices always has a JSON form, unless a number has none: such a fleet does not pass
+	// Validate.
+	plain, _ := json.Marshal(f)
+	dec := json.NewDecoder(bytes.NewReader(plain))
+	dec.UseNumber()
+	var tree any
+	_ = dec.Decode(&tree)
+	canonical, _ := json.Marshal(tree) // maps are written in key order
+	return sha256.Sum256(canonical)
+}
+
+// Validate reports every fault of the fleet at once.
+func (f *Fleet) Validate() error {
+	_, err := f.plan()
+	return err
+}
+
+// plan checks the fleet and works out what its members share.
+func (f *Fleet) plan() (*plan, error) {
+	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("sdk: fleet: "+format, args...)) }
+
+	if len(f.Run) == 0 || len(f.Run) > maxName {
+		fault("run %q has %d bytes, want 1..%d", f.Run, len(f.Run), maxName)
+	}
+	p := &plan{number: make(map[string]int, len(f.Members))}
+	if len(f.Members) == 0 {
+		fault("no members")
+	}
+	for i, name := range f.Members {
+		if len(name) == 0 || len(name) > maxName {
+			fault("name %q of member %d has %d bytes, want 1..%d", name, i, len(name), maxName)
+		}
+		if j, taken := p.number[name]; taken {
+			fault("members %d and %d are both called %q", j, i, name)
+		}
+		p.number[name] = i
+	}
+	edges := make([][2]int, 0, len(f.Edges))
+	for _, e := range f.Edges {
+		i, okI := p.number[e[0]]
+		j, okJ := p.number[e[1]]
+		if !okI || !okJ {
+			fault("edge %q joins somebody who is not a member", e)
+			continue
+		}
+		edges = append(edges, [2]int{i, j})
+	}
+	if len(errs) == 0 {
+		var err error
+		if p.graph, err = graph.New(len(f.Members), edges); err != nil {
+			fault("edges: %w", err)
+		}
+	}
+	m := f.Method
+	if !(m.Gain > 0 && m.Gain < 1) {
+		fault("gain is %v, want more than 0 and less than 1: it is a share of the limit of stability, tau*beta*eta*mu*rho*lambda_N < 8/3", m.Gain)
+	}
+	if m.Directions != "" {
+		var err error
+		if p.directions, err = zoest.ParseDistribution(m.Directions); err != nil {
+			fault("%w", err)
+		}
+	}
+	if !f.Privacy.NonPrivate && !(f.Privacy.Delta > 0 && f.Privacy.Delta < 1) {
+		fault("delta is %v, want more than 0 and less than 1", f.Privacy.Delta)
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	p.beta = f.beta(p.graph)
+	// What is left is checked by the machine's own rules, on a member that stands for all.
+	if err := f.machine(p, 0, max(1, m.Batch), validationNoise(f)).Validate(); err != nil {
+		return nil, fmt.Errorf("sdk: fleet: %w", err)
+	}
+	return p, nil
+}
+
+// plan is what follows from a valid fleet.
+type plan struct {
+	graph      *graph.Graph
+	number     map[string]int // place of a name in Members
+	directions zoest.Distribution
+	beta       float64
+}
+
+// beta returns the weight of the penalty that gives the chosen share of the limit of stability. With schedules, the round
+// with the largest eta*mu has it.
+func (f *Fleet) beta(g *graph.Graph) float64 {
+	m := f.Method
+	var step float64
+	for k := range max(len(m.Eta), len(m.Mu)) {
+		if len(m.Eta) > 0 && len(m.Mu) > 0 {
+			step = max(step, m.Eta.At(k)*m.Mu.At(k))
+		}
+	}
+	gain := g.Gain(m.Gain, m.Rho)
+	if !(gain > 0) || !(step > 0) || m.Tau < 1 { // a single client has no penalty; faults are reported by the machine's rules
+		return 1
+	}
+	return gain / (float64(m.Tau) * step)
+}
+
+// validationNoise stands in for a source of noise while a fleet is only checked.
+func validationNoise(f *Fleet) io.Reader {
+	if f.Privacy.NonPrivate {
+		return nil
+	}
+	return bytes.NewReader(nil)
+}
+
+// machine returns the machine's configuration for one member.
+func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Config {
+	m := f.Method
+	cfg := admm.Config{
+		Estimator: zoest.Config{
+			Dim:        f.Dim,
+			Samples:    samples,
+			Batch:      m.Batch,
+			Directions: p.directions,
+			Seed:       m.Seed,
+			Client:     uint32(client),
+		},
+		Neighbors:  slices.Clone(p.graph.Neighbors(client)),
+		X0:         f.X0,
+		Rounds:     m.Rounds,
+		Cooldown:   m.Cooldown,
+		Tau:        m.Tau,
+		Rho:        m.Rho,
+		Beta:       p.beta,
+		Eta:        m.Eta,
+		Mu:         m.Mu,
+		NonPrivate: f.Privacy.NonPrivate,
+		Noise:      noise,
+	}
+	if cfg.Estimator.Batch > samples {
+		cfg.Estimator.Batch = 0
+	}
+	if !f.Privacy.NonPrivate {
+		cfg.Privacy = []dpmech.Gaussian{{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}}
+	}
+	return cfg
+}
+
+// Machines returns the configuration of every member's machine, in the order of Members: what a simulation needs.
+// samples[i] is m_i; noise(i) is the source of member i's release noise and is not called in a non-private run. A node
+// has exactly the configuration found here.
+func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]admm.Config, error) {
+	p, err := f.plan()
+	if err != nil {
+		return nil, err
+	}
+	if len(samples) != len(f.Members) {
+		return nil, fmt.Errorf("sdk: %d sample counts for %d members", len(samples), len(f.Members))
+	}
+	cfgs := make([]admm.Config, len(samples))
+	for i := range cfgs {
+		var random io.Reader
+		if !f.Privacy.NonPrivate {
+			random = noise(i)
+		}
+		cfgs[i] = f.machine(p, i, samples[i], random)
+	}
+	return cfgs, nil
+}

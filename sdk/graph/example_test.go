@@ -1,0 +1,33 @@
+package graph_test
+
+import (
+	"fmt"
+
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+)
+
+// Four hospitals in a ring: whom does node 0 talk to, and which round gain is safe with rho = 1?
+func Example() {
+	g, err := graph.Parse("ring", 4, 0)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("edges:", g.Edges())
+	fmt.Println("neighbors of 0:", g.Neighbors(0))
+	fmt.Printf("largest eigenvalue: %.6g\n", g.LambdaMax())
+	fmt.Printf("gain at 40%% of the limit: %.6f\n", g.Gain(0.4, 1))
+	// Output:
+	// edges: [[0 1] [0 3] [1 2] [2 3]]
+	// neighbors of 0: [1 3]
+	// largest eigenvalue: 4
+	// gain at 40% of the limit: 0.266667
+}
+
+// Two pairs that do not know each other cannot train together.
+func ExampleNew_apart() {
+	_, err := graph.New(4, [][2]int{{0, 1}, {2, 3}})
+	fmt.Println(err)
+	// Output:
+	// graph: not connected: no path leads from node 0 to node 2 (2 of 4 nodes are within reach of node 0)
+}

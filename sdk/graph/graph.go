@@ -1,0 +1,163 @@
+package graph
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Limits that keep a mistyped size from eating the memory of a small device.
+const (
+	maxNodes = 1 << 20
+	maxEdges = 1 << 22
+)
+
+// maxFaults is how many faults of an edge list are reported before the rest is only counted.
+const maxFaults = 20
+
+// errApart is the fault that another draw of a random graph may cure.
+var errApart = errors.New("not connected")
+
+// Graph is a connected, undirected graph without self loops and repeated edges. It never changes and is safe for
+// concurrent use.
+type Graph struct {
+	edges     [][2]int
+	neighbors [][]int
+
+	lambdaMax, lambda2 func() float64 // computed on first use
+}
+
+// New returns the graph with nodes 0..n-1 and the given edges, each a pair of nodes in either order. It refuses a
+// node outside 0..n-1, a self loop, an edge given twice (also as its reverse), n < 1 and a graph that is not
+// connected, and names the edges by their index. New keeps no reference to edges.
+func New(n int, edges [][2]int) (*Graph, error) {
+	g, err := build(n, edges, func(k int) string { return fmt.Sprintf("edge %d", k) })
+	if err != nil {
+		return nil, fmt.Errorf("graph: %w", err)
+	}
+	return g, nil
+}
+
+// N returns the number of nodes.
+func (g *Graph) N() int { return len(g.neighbors) }
+
+// Edges returns the edges (i, j), i < j, in ascending order. The slice is the graph's own and must not be changed.
+func (g *Graph) Edges() [][2]int { return g.edges }
+
+// Neighbors returns the neighbors of node i, 0 <= i < N, in ascending order. The slice is the graph's own and must
+// not be changed.
+func (g *Graph) Neighbors(i int) []int { return g.neighbors[i] }
+
+// build is New for edges that have names of their own, such as a line of a file; name is asked for by index.
+func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
+	if err := checkSize(n, int64(len(edges))); err != nil {
+		return nil, err
+	}
+	type indexed struct{ i, j, k int }
+	sorted := make([]indexed, 0, len(edges))
+	var faults faultList
+	for k, e := range edges {
+		i, j := min(e[0], e[1]), max(e[0], e[1])
+		switch {
+		case i < 0 || j >= n:
+			faults.addf("%s: found (%d, %d), wanted nodes in 0..%d", name(k), e[0], e[1], n-1)
+		case i == j:
+			faults.addf("%s: found (%d, %d), a self loop; wanted two different nodes", name(k), e[0], e[1])
+		default:
+			sorted = append(sorted, indexed{i, j, k})
+		}
+	}
+	slices.SortFunc(sorted, func(a, b indexed) int {
+		return cmp.Or(cmp.Compare(a.i, b.i), cmp.Compare(a.j, b.j), cmp.Compare(a.k, b.k))
+	})
+	g := &Graph{edges: make([][2]int, 0, len(sorted))}
+	for x, e := range sorted {
+		if x > 0 && e.i == sorted[x-1].i && e.j == sorted[x-1].j {
+			faults.addf("%s: found (%d, %d) again, it is %s already; wanted each edge once",
+				name(e.k), edges[e.k][0], edges[e.k][1], name(sorted[x-1].k))
+			continue
+		}
+		g.edges = append(g.edges, [2]int{e.i, e.j})
+	}
+	if err := faults.err(); err != nil {
+		return nil, err
+	}
+	g.link(n)
+	if reached, apart := g.reach(); reached < n {
+		return nil, fmt.Errorf("%w: no path leads from node 0 to node %d (%d of %d nodes are within reach of node 0)",
+			errApart, apart, reached, n)
+	}
+	return g, nil
+}
+
+// checkSize refuses sizes outside the package's limits.
+func checkSize(n int, edges int64) error {
+	if n < 1 || n > maxNodes {
+		return fmt.Errorf("found %d nodes, wanted 1..%d", n, maxNodes)
+	}
+	if edges > maxEdges {
+		return fmt.Errorf("found %d edges, wanted at most %d", edges, maxEdges)
+	}
+	return nil
+}
+
+// link derives everything else from the sorted edges.
+func (g *Graph) link(n int) {
+	degree := make([]int, n)
+	for _, e := range g.edges {
+		degree[e[0]]++
+		degree[e[1]]++
+	}
+	// All lists share one backing array. Edges are in ascending order, so a node first meets its smaller neighbors,
+	// then its larger ones, each in ascending order.
+	flat := make([]int, 2*len(g.edges))
+	g.neighbors = make([][]int, n)
+	for i, d := range degree {
+		g.neighbors[i], flat = flat[:0:d], flat[d:]
+	}
+	for _, e := range g.edges {
+		g.neighbors[e[0]] = append(g.neighbors[e[0]], e[1])
+		g.neighbors[e[1]] = append(g.neighbors[e[1]], e[0])
+	}
+	g.lambdaMax = sync.OnceValue(g.computeLambdaMax)
+	g.lambda2 = sync.OnceValue(g.computeLambda2)
+}
+
+// reach counts the nodes that node 0 has a path to, itself included, and returns the first one it has no path to.
+func (g *Graph) reach() (count, apart int) {
+	seen := make([]bool, g.N())
+	seen[0] = true
+	for queue := []int{0}; len(queue) > 0; queue = queue[1:] {
+		count++
+		for _, j := range g.neighbors[queue[0]] {
+			if !seen[j] {
+				seen[j] = true
+				queue = append(queue, j)
+			}
+		}
+	}
+	return count, slices.Index(seen, false)
+}
+
+// faultList collects faults up to maxFaults and counts the rest.
+type faultList struct {
+	list []error
+	more int
+}
+
+func (f *faultList) addf(format string, args ...any) {
+	if len(f.list) == maxFaults {
+		f.more++
+		return
+	}
+	f.list = append(f.list, fmt.Errorf(format, args...))
+}
+
+func (f *faultList) err() error {
+	if f.more > 0 {
+		return errors.Join(append(slices.Clip(f.list), fmt.Errorf("and %d more faults", f.more))...)
+	}
+	return errors.Join(f.list...)
+}

@@ -1,0 +1,163 @@
+package graph
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// mustParse is Parse for descriptions that are right.
+func mustParse(t testing.TB, spec string, n int, seed uint64) *Graph {
+	t.Helper()
+	g, err := Parse(spec, n, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// checkShape holds a graph against the definition: edges ascending with i < j, neighbor lists ascending and exactly
+// the edges seen from both ends, every node within reach.
+func checkShape(t *testing.T, g *Graph) {
+	t.Helper()
+	linked := map[[2]int]bool{}
+	for k, e := range g.Edges() {
+		if e[0] < 0 || e[0] >= e[1] || e[1] >= g.N() {
+			t.Fatalf("edge %d is %v on %d nodes", k, e, g.N())
+		}
+		if k > 0 && slices.Compare(g.Edges()[k-1][:], e[:]) >= 0 {
+			t.Fatalf("edges %v and %v are out of order", g.Edges()[k-1], e)
+		}
+		linked[e] = true
+	}
+	ends := 0
+	for i := range g.N() {
+		near := g.Neighbors(i)
+		ends += len(near)
+		for k, j := range near {
+			if k > 0 && near[k-1] >= j {
+				t.Fatalf("neighbors of %d: %v", i, near)
+			}
+			if !linked[[2]int{min(i, j), max(i, j)}] {
+				t.Fatalf("%d has neighbor %d without an edge", i, j)
+			}
+		}
+	}
+	if ends != 2*len(g.Edges()) {
+		t.Fatalf("%d neighbors for %d edges", ends, len(g.Edges()))
+	}
+	if reached, _ := g.reach(); reached != g.N() {
+		t.Fatalf("%d of %d nodes within reach", reached, g.N())
+	}
+}
+
+func TestNew(t *testing.T) {
+	given := [][2]int{{3, 1}, {0, 2}, {2, 1}, {0, 1}}
+	g, err := New(4, given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkShape(t, g)
+	if want := [][2]int{{0, 1}, {0, 2}, {1, 2}, {1, 3}}; !reflect.DeepEqual(g.Edges(), want) {
+		t.Errorf("edges %v, want %v", g.Edges(), want)
+	}
+	for i, want := range [][]int{{1, 2}, {0, 2, 3}, {0, 1}, {1}} {
+		if !slices.Equal(g.Neighbors(i), want) {
+			t.Errorf("neighbors of %d: %v, want %v", i, g.Neighbors(i), want)
+		}
+	}
+	given[0] = [2]int{0, 0}
+	checkShape(t, g)
+
+	// Growing one neighbor list must not write into the next.
+	_ = append(g.Neighbors(0), 99)
+	checkShape(t, g)
+
+	if g, err := New(1, nil); err != nil || g.N() != 1 || len(g.Neighbors(0)) != 0 || len(g.Edges()) != 0 {
+		t.Errorf("single node: %v, %v", g, err)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		n     int
+		edges [][2]int
+		want  []string
+	}{
+		{"no node", 0, nil, []string{"found 0 nodes, wanted 1..1048576"}},
+		{"too many nodes", 1<<20 + 1, nil, []string{"found 1048577 nodes"}},
+		{"too many edges", 2, make([][2]int, 1<<22+1), []string{"found 4194305 edges, wanted at most 4194304"}},
+		{"self loop", 3, [][2]int{{0, 1}, {2, 2}, {1, 2}}, []string{"edge 1: found (2, 2), a self loop"}},
+		{"repeated", 3, [][2]int{{0, 1}, {1, 2}, {0, 1}}, []string{"edge 2: found (0, 1) again, it is edge 0 already"}},
+		{"repeated in reverse", 3, [][2]int{{2, 1}, {0, 1}, {1, 2}}, []string{"edge 2: found (1, 2) again, it is edge 0 already"}},
+		{"above", 3, [][2]int{{0, 1}, {1, 3}}, []string{"edge 1: found (1, 3), wanted nodes in 0..2"}},
+		{"below", 3, [][2]int{{-1, 1}}, []string{"edge 0: found (-1, 1), wanted nodes in 0..2"}},
+		{"apart", 5, [][2]int{{0, 4}, {1, 2}, {2, 3}}, []string{"no path leads from node 0 to node 1 (2 of 5 nodes"}},
+		{"lone node", 2, nil, []string{"no path leads from node 0 to node 1 (1 of 2"}},
+		{
+			"all at once", 3, [][2]int{{0, 0}, {0, 7}, {0, 1}, {1, 0}},
+			[]string{"edge 0: found (0, 0)", "edge 1: found (0, 7)", "edge 3: found (1, 0) again"},
+		},
+		{"a flood", 2, make([][2]int, 1000), []string{"edge 19: ", "and 980 more faults"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g, err := New(c.n, c.edges)
+			if err == nil {
+				t.Fatalf("got %v, want an error", g.Edges())
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error %q does not say %q", err, want)
+				}
+			}
+			if !strings.HasPrefix(err.Error(), "graph: ") {
+				t.Errorf("error %q does not start with the package", err)
+			}
+		})
+	}
+}
+
+// Every kind against its definition, written out pair by pair.
+func TestParseKinds(t *testing.T) {
+	for _, c := range []struct {
+		spec   string
+		n      int
+		linked func(i, j int) bool // for i < j
+	}{
+		{"ring", 7, func(i, j int) bool { return j == i+1 || (i == 0 && j == 6) }},
+		{"ring", 3, func(i, j int) bool { return true }},
+		{"ring", 2, func(i, j int) bool { return true }},
+		{"path", 6, func(i, j int) bool { return j == i+1 }},
+		{"star", 6, func(i, j int) bool { return i == 0 }},
+		{"complete", 6, func(i, j int) bool { return true }},
+		{"grid:3x4", 12, func(i, j int) bool { return (i/4 == j/4 && j == i+1) || j == i+4 }},
+		{"grid:1x5", 5, func(i, j int) bool { return j == i+1 }},
+		{"grid:5x1", 5, func(i, j int) bool { return j == i+1 }},
+		{"er:1", 6, func(i, j int) bool { return true }},
+		{"ring", 1, nil},
+		{"path", 1, nil},
+		{"star", 1, nil},
+		{"complete", 1, nil},
+		{"grid:1x1", 1, nil},
+		{"er:0.5", 1, nil},
+	} {
+		t.Run(fmt.Sprintf("%s on %d", c.spec, c.n), func(t *testing.T) {
+			var want [][2]int
+			for i := range c.n {
+				for j := i + 1; j < c.n; j++ {
+					if c.linked(i, j) {
+						want = append(want, [2]int{i, j})
+					}
+				}
+			}
+			g := mustParse(t, c.spec, c.n, 1)
+			checkShape(t, g)
+			if g.N() != c.n || !slices.Equal(g.Edges(), want) {
+				t.Errorf("%d nodes, edges %v, want %d, %v", g.N(), g.Edges(), c.n, want)
+			}
+		})
+	}
+}

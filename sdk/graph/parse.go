@@ -1,0 +1,225 @@
+package graph
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// legal is what Parse takes, as its errors say it.
+const legal = "ring, complete, star, path, grid:RxC, er:P or file:F"
+
+// erDraws is how often an Erdos-Renyi graph is drawn before giving up on a connected one.
+const erDraws = 100
+
+// Parse returns the graph on n nodes that spec describes:
+//
+//	ring       0-1-...-(n-1)-0; on two nodes a single edge
+//	complete   every pair
+//	star       node 0 with every other
+//	path       0-1-...-(n-1)
+//	grid:RxC   R rows of C nodes, node r*C+c linked to those left, right, above and below it; R*C must be n
+//	er:P       Erdos-Renyi: each pair with probability P in (0, 1], drawn from seed until connected
+//	file:F     the text file F: one edge "i j" a line, nodes counted from 0, "#" starts a comment
+//
+// On one node, every kind but a larger grid is that node alone. Seed matters to er only. Errors name the flag
+// -graph, and for a file its lines.
+func Parse(spec string, n int, seed uint64) (*Graph, error) {
+	g, err := parse(spec, n, seed)
+	if err != nil {
+		return nil, fmt.Errorf("graph: -graph %.80q: %w", spec, err)
+	}
+	return g, nil
+}
+
+func parse(spec string, n int, seed uint64) (*Graph, error) {
+	if err := checkSize(n, 0); err != nil {
+		return nil, err
+	}
+	kind, arg, hasArg := strings.Cut(spec, ":")
+	switch kind {
+	case "ring", "complete", "star", "path":
+		if hasArg {
+			return nil, fmt.Errorf("found %.40q after %s, wanted nothing", ":"+arg, kind)
+		}
+	case "grid", "er", "file":
+		if arg == "" {
+			return nil, fmt.Errorf("found no value after %s, wanted %s", kind, legal)
+		}
+	}
+	switch kind {
+	case "ring":
+		edges := pathEdges(n)
+		if n > 2 {
+			edges = append(edges, [2]int{0, n - 1})
+		}
+		return known(n, edges)
+	case "path":
+		return known(n, pathEdges(n))
+	case "star":
+		edges := make([][2]int, 0, n-1)
+		for j := 1; j < n; j++ {
+			edges = append(edges, [2]int{0, j})
+		}
+		return known(n, edges)
+	case "complete":
+		if err := checkSize(n, pairs(n)); err != nil {
+			return nil, err
+		}
+		edges := make([][2]int, 0, pairs(n))
+		for i := range n {
+			for j := i + 1; j < n; j++ {
+				edges = append(edges, [2]int{i, j})
+			}
+		}
+		return known(n, edges)
+	case "grid":
+		return grid(arg, n)
+	case "er":
+		return erdosRenyi(arg, n, seed)
+	case "file":
+		f, err := os.Open(arg)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return readEdges(f, arg, n)
+	}
+	return nil, fmt.Errorf("found an unknown kind, wanted %s", legal)
+}
+
+// known builds a graph whose edges have no names of their own because they cannot be wrong.
+func known(n int, edges [][2]int) (*Graph, error) {
+	return build(n, edges, func(k int) string { return fmt.Sprintf("edge %d", k) })
+}
+
+// pairs returns how many pairs n nodes have.
+func pairs(n int) int64 { return int64(n) * int64(n-1) / 2 }
+
+func pathEdges(n int) [][2]int {
+	edges := make([][2]int, 0, n)
+	for j := 1; j < n; j++ {
+		edges = append(edges, [2]int{j - 1, j})
+	}
+	return edges
+}
+
+func grid(arg string, n int) (*Graph, error) {
+	rs, cs, _ := strings.Cut(arg, "x")
+	rows, errR := strconv.Atoi(rs)
+	cols, errC := strconv.Atoi(cs)
+	if errR != nil || errC != nil || rows < 1 || cols < 1 {
+		return nil, fmt.Errorf("found size %.40q, wanted RxC with R and C at least 1, such as 3x4", arg)
+	}
+	if n%rows != 0 || n/rows != cols {
+		return nil, fmt.Errorf("found %d rows of %d for %d nodes, wanted rows times columns to be the number of nodes",
+			rows, cols, n)
+	}
+	edges := make([][2]int, 0, 2*n)
+	for i := range n {
+		if i%cols+1 < cols {
+			edges = append(edges, [2]int{i, i + 1})
+		}
+		if i+cols < n {
+			edges = append(edges, [2]int{i, i + cols})
+		}
+	}
+	return known(n, edges)
+}
+
+func erdosRenyi(arg string, n int, seed uint64) (*Graph, error) {
+	p, err := strconv.ParseFloat(arg, 64)
+	if err != nil || !(p > 0 && p <= 1) {
+		return nil, fmt.Errorf("found probability %.40q, wanted a number in (0, 1]", arg)
+	}
+	// Twice the expected number leaves room for chance; more pairs than there are can never be drawn.
+	if err := checkSize(n, min(pairs(n), int64(2*p*float64(pairs(n))))); err != nil {
+		return nil, fmt.Errorf("probability %v may draw too many edges: %w", p, err)
+	}
+	for round := range erDraws {
+		s := rng.New(seed, rng.Address{Purpose: rng.Graph, Round: uint32(round)})
+		if g, err := known(n, erEdges(&s, p, n)); !errors.Is(err, errApart) {
+			return g, err
+		}
+	}
+	return nil, fmt.Errorf("none of %d draws on %d nodes was connected, wanted a larger P: "+
+		"below ln(n)/n = %.3g most graphs fall apart", erDraws, n, vec.Log(float64(n))/float64(n))
+}
+
+// erEdges draws each pair with probability p, in the time the drawn ones take: the number of pairs skipped before
+// the next one is geometric (Batagelj and Brandes, "Efficient generation of large random networks", Phys. Rev. E 71,
+// 2005). Pairs run (0,1), (0,2), (1,2), (0,3), ..., so the result is not in ascending order.
+func erEdges(s *rng.Stream, p float64, n int) [][2]int {
+	logQ := vec.Log(1 - p) // -Inf for p = 1: nothing is skipped
+	if logQ == 0 {
+		return nil // p is below 2^-53: not one edge is to be expected
+	}
+	var edges [][2]int
+	left := pairs(n) // pairs not yet decided on
+	i, j := -1, 1    // the pair decided on last
+	for {
+		skip := vec.Log(1-s.Float64()) / logQ
+		if skip >= float64(left) {
+			return edges
+		}
+		step := int64(skip) + 1
+		left -= step
+		for int64(i)+step >= int64(j) {
+			step -= int64(j - i)
+			i, j = 0, j+1
+		}
+		i += int(step)
+		edges = append(edges, [2]int{i, j})
+	}
+}
+
+// readEdges reads an edge list; file is its name in errors.
+func readEdges(r io.Reader, file string, n int) (*Graph, error) {
+	var (
+		edges  [][2]int
+		lines  []int // edge k is from line lines[k]
+		faults faultList
+		line   int
+	)
+	in := bufio.NewScanner(r)
+	for in.Scan() {
+		line++
+		text, _, _ := strings.Cut(in.Text(), "#")
+		fields := strings.Fields(text)
+		if len(fields) == 0 {
+			continue
+		}
+		if len(edges) == maxEdges {
+			return nil, fmt.Errorf("%s:%d: found an edge too many, wanted at most %d", file, line, maxEdges)
+		}
+		e, ok := parseEdge(fields)
+		if !ok {
+			faults.addf("%s:%d: found %.40q, wanted two node numbers such as \"0 1\"", file, line, strings.TrimSpace(text))
+			continue
+		}
+		edges, lines = append(edges, e), append(lines, line)
+	}
+	if err := in.Err(); err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", file, line+1, err)
+	}
+	if err := faults.err(); err != nil {
+		return nil, err
+	}
+	return build(n, edges, func(k int) string { return fmt.Sprintf("%s:%d", file, lines[k]) })
+}
+
+func parseEdge(fields []string) (e [2]int, ok bool) {
+	if len(fields) != 2 {
+		return e, false
+	}
+	i, errI := strconv.Atoi(fields[0])
+	j, errJ := strconv.Atoi(fields[1])
+	return [2]int{i, j}, errI == nil && errJ == nil
+}

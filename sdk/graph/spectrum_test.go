@@ -1,0 +1,286 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+	"math/cmplx"
+	"slices"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// closedForms lists graphs with their exact largest eigenvalue and algebraic connectivity.
+func closedForms() map[string][3]float64 { // "kind/n" to {n, max, second}
+	forms := map[string][3]float64{}
+	add := func(spec string, n int, top, second float64) {
+		forms[fmt.Sprintf("%s/%d", spec, n)] = [3]float64{float64(n), top, second}
+	}
+	path := func(n, k int) float64 { return 2 - 2*math.Cos(math.Pi*float64(k)/float64(n)) }
+	for _, n := range []int{1, 2, 3, 4, 5, 10, 37, 90} {
+		if n == 1 {
+			for _, kind := range []string{"ring", "path", "star", "complete"} {
+				add(kind, 1, 0, 0)
+			}
+			continue
+		}
+		if n > 2 {
+			add("ring", n, path(n, 2*(n/2)), path(n, 2))
+			add("star", n, float64(n), 1)
+		} else {
+			add("ring", n, 2, 2)
+			add("star", n, 2, 2)
+		}
+		add("path", n, path(n, n-1), path(n, 1))
+		add("complete", n, float64(n), float64(n))
+	}
+	for _, s := range [][2]int{{3, 4}, {2, 2}, {10, 10}, {7, 1}, {12, 8}, {20, 25}} {
+		add(fmt.Sprintf("grid:%dx%d", s[0], s[1]), s[0]*s[1],
+			path(s[0], s[0]-1)+path(s[1], s[1]-1), path(max(s[0], s[1]), 1))
+	}
+	// Beyond the size that runs to the end.
+	add("star", 500, 500, 1)
+	add("complete", 320, 320, 320)
+	return forms
+}
+
+func TestSpectrumClosedForms(t *testing.T) {
+	for name, want := range closedForms() {
+		n := int(want[0])
+		spec := name[:len(name)-len(fmt.Sprintf("/%d", n))]
+		t.Run(name, func(t *testing.T) {
+			checkSpectrum(t, mustParse(t, spec, n, 0), want[1], want[2])
+		})
+	}
+}
+
+// checkSpectrum holds a graph to what the doc comments promise.
+func checkSpectrum(t *testing.T, g *Graph, top, second float64) {
+	t.Helper()
+	const rounding = 1e-13
+	above, off2 := 1e-9, 1e-9
+	if g.N() > maxSteps+1 {
+		above, off2 = 1e-4, 1e-6
+	}
+	if got := g.LambdaMax(); got < top*(1-rounding) || got > top*(1+above) {
+		t.Errorf("LambdaMax = %.17g, want %.17g up to a share of %g above", got, top, above)
+	}
+	if got := g.Lambda2(); math.Abs(got-second) > off2*max(second, 1e-3) {
+		t.Errorf("Lambda2 = %.17g, want %.17g", got, second)
+	}
+}
+
+// Random graphs against a solver that shares nothing with the one under test.
+func TestSpectrumRandom(t *testing.T) {
+	for _, c := range []struct {
+		p string
+		n int
+	}{{"0.9", 5}, {"0.5", 12}, {"0.2", 30}, {"0.08", 60}, {"0.5", 60}} {
+		for seed := range uint64(2) {
+			g := mustParse(t, "er:"+c.p, c.n, seed)
+			want := jacobi(g)
+			checkSpectrum(t, g, want[c.n-1], want[1])
+		}
+	}
+}
+
+// Graphs made to mislead an eigenvalue iteration: the largest eigenvalue sits in one small corner, close to
+// another one far away.
+func TestSpectrumCorners(t *testing.T) {
+	// Two stars of a and b leaves at the ends of a long path.
+	barbell := func(a, b, length int) *Graph {
+		var edges [][2]int
+		n := length
+		for j := 1; j < length; j++ {
+			edges = append(edges, [2]int{j - 1, j})
+		}
+		for range a {
+			edges = append(edges, [2]int{0, n})
+			n++
+		}
+		for range b {
+			edges = append(edges, [2]int{length - 1, n})
+			n++
+		}
+		g, err := New(n, edges)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	small := barbell(12, 11, 40)
+	want := jacobi(small)
+	checkSpectrum(t, small, want[small.N()-1], want[1])
+
+	// The same corner at the end of a path too long to be seen whole: far away, nothing of the mode is left, so the
+	// short graph's eigenvalue is the long one's to more digits than are compared.
+	long := barbell(12, 11, 400)
+	if got, want := long.LambdaMax(), want[small.N()-1]; got < want*(1-1e-12) || got > want*(1+1e-4) {
+		t.Errorf("LambdaMax of the long graph = %.17g, want %.17g", got, want)
+	}
+}
+
+// With far fewer steps than nodes the iteration has to restart; it must still end on the safe side of the truth, and
+// close to it. Random trees crowd their eigenvalues; every third one is drawn out into a long strip.
+func TestSpectrumRestarts(t *testing.T) {
+	s := rng.New(9, rng.Address{Purpose: rng.Graph})
+	for k := range 30 {
+		n := 30 + s.IntN(20)
+		var edges [][2]int
+		for j := 1; j < n; j++ {
+			first := 0
+			if k%3 == 0 {
+				first = max(0, j-3)
+			}
+			edges = append(edges, [2]int{first + s.IntN(j-first), j})
+		}
+		g, err := New(n, edges)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := jacobi(g)[n-1]
+		theta, residual := g.extreme(true, 10)
+		if theta > want*(1+1e-13) {
+			t.Errorf("tree %d: theta = %.17g is beyond the largest eigenvalue %.17g", k, theta, want)
+		}
+		if got := min(theta+residual, g.bound()); got < want*(1-1e-13) || got > want*(1+2e-5) {
+			t.Errorf("tree %d: %.17g, want %.17g or up to 2e-5 above", k, got, want)
+		}
+	}
+}
+
+// The iteration's pieces on a matrix whose eigenvalues and vectors are known: 2 on the diagonal, -1 beside it.
+func TestTridiagonal(t *testing.T) {
+	const m = 25
+	a, b := make([]float64, m), make([]float64, m-1)
+	for i := range a {
+		a[i] = 2
+	}
+	for i := range b {
+		b[i] = -1
+	}
+	for k := range m {
+		want := 2 - 2*math.Cos(math.Pi*float64(k+1)/(m+1))
+		got := eigenvalue(a, b, k, 4)
+		if math.Abs(got-want) > 1e-14 {
+			t.Errorf("eigenvalue %d = %.17g, want %.17g", k, got, want)
+		}
+		s := eigenvector(a, b, got)
+		scale(s, 1/norm(s))
+		sign := math.Copysign(1, s[0])
+		for i := range s {
+			want := math.Sqrt(2.0/(m+1)) * math.Sin(math.Pi*float64((i+1)*(k+1))/(m+1))
+			if math.Abs(sign*s[i]-want) > 1e-12 {
+				t.Errorf("eigenvector %d, component %d = %.15g, want %.15g", k, i, sign*s[i], want)
+			}
+		}
+	}
+	if got := eigenvalue([]float64{3}, nil, 0, 4); math.Abs(got-3) > 1e-15 {
+		t.Errorf("1x1: %v", got)
+	}
+}
+
+// The limit itself: with the gain at 99.9 % of it every mode's matrix has spectral radius below 1, at 100.1 % the
+// top mode's has not.
+func TestStabilityLimit(t *testing.T) {
+	for _, spec := range []string{"ring", "complete", "star", "path", "grid:3x3", "er:0.5"} {
+		for _, rho := range []float64{0.1, 1, 7} {
+			g := mustParse(t, spec, 9, 1)
+			modes := jacobi(g)[1:]
+			radius := func(share float64) float64 {
+				r := 0.0
+				for _, lambda := range modes {
+					r = max(r, spectralRadius(g.Gain(share, rho), rho, lambda))
+				}
+				return r
+			}
+			for _, share := range []float64{0.001, 0.4, 0.999} {
+				if r := radius(share); r >= 1 {
+					t.Errorf("%s, rho = %g: radius %v at share %g", spec, rho, r, share)
+				}
+			}
+			if r := radius(1.001); r <= 1 {
+				t.Errorf("%s, rho = %g: radius %v beyond the limit", spec, rho, r)
+			}
+		}
+	}
+	if a := mustParse(t, "ring", 1, 0).Gain(0.4, 1); a != 0 {
+		t.Errorf("gain of a single node = %v, want 0", a)
+	}
+}
+
+// spectralRadius of [[1-a*rho*lambda, -a], [rho*lambda/2, 1]].
+func spectralRadius(a, rho, lambda float64) float64 {
+	tr := 2 - a*rho*lambda
+	det := 1 - a*rho*lambda + a*rho*lambda/2
+	root := cmplx.Sqrt(complex(tr*tr-4*det, 0))
+	return max(cmplx.Abs((complex(tr, 0)+root)/2), cmplx.Abs((complex(tr, 0)-root)/2))
+}
+
+// The exact bits are part of every run's parameters.
+func TestSpectrumBits(t *testing.T) {
+	g := mustParse(t, "er:0.3", 20, 5)
+	if got := math.Float64bits(g.LambdaMax()); got != 0x40297a43caa93af7 {
+		t.Errorf("LambdaMax has bits %#x", got)
+	}
+	if got := math.Float64bits(g.Lambda2()); got != 0x4004b43a6fc44eae {
+		t.Errorf("Lambda2 has bits %#x", got)
+	}
+}
+
+// jacobi returns all eigenvalues of the Laplacian in ascending order by plain cyclic rotations.
+func jacobi(g *Graph) []float64 {
+	n := g.N()
+	m := make([][]float64, n)
+	for i := range m {
+		m[i] = make([]float64, n)
+		m[i][i] = float64(len(g.Neighbors(i)))
+		for _, j := range g.Neighbors(i) {
+			m[i][j] = -1
+		}
+	}
+	for range 30 {
+		off := 0.0
+		for p := range n {
+			for q := p + 1; q < n; q++ {
+				off += m[p][q] * m[p][q]
+				if m[p][q] == 0 {
+					continue
+				}
+				theta := (m[q][q] - m[p][p]) / (2 * m[p][q])
+				t := math.Copysign(1/(math.Abs(theta)+math.Hypot(theta, 1)), theta)
+				c := 1 / math.Hypot(t, 1)
+				s := t * c
+				for k := range n {
+					m[p][k], m[q][k] = c*m[p][k]-s*m[q][k], s*m[p][k]+c*m[q][k]
+				}
+				for k := range n {
+					m[k][p], m[k][q] = c*m[k][p]-s*m[k][q], s*m[k][p]+c*m[k][q]
+				}
+			}
+		}
+		if off < 1e-26 {
+			break
+		}
+	}
+	lambda := make([]float64, n)
+	for i := range lambda {
+		lambda[i] = m[i][i]
+	}
+	slices.Sort(lambda)
+	return lambda
+}
+
+func BenchmarkLambdaMax(b *testing.B) {
+	for _, c := range []struct {
+		spec string
+		n    int
+	}{{"ring", 100}, {"er:0.05", 300}, {"grid:25x40", 1000}} {
+		b.Run(fmt.Sprintf("%s/%d", c.spec, c.n), func(b *testing.B) {
+			g := mustParse(b, c.spec, c.n, 1)
+			for b.Loop() {
+				g.computeLambdaMax()
+			}
+		})
+	}
+}

@@ -1,0 +1,352 @@
+package sdk
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+)
+
+// Node is one member of a fleet at work. Its methods may be called from any goroutine.
+type Node struct {
+	cfg       Config
+	machine   *admm.Machine  // belongs to Run
+	number    map[string]int // of every member
+	neighbors []int
+	log       *slog.Logger
+
+	running sync.Mutex // held by Run
+
+	mu     sync.Mutex // guards what follows
+	model  []float32
+	status Status
+}
+
+// Status is where a node stands.
+type Status struct {
+	Round         int      // releases made so far, 0 to Rounds+Cooldown
+	Waiting       []string // neighbors whose messages hold the round up
+	Queries       int64    // losses asked for
+	FailedQueries int64    // of these, how many could not be had; nobody outside learns this number
+	BytesSent     int64    // of encoded frames handed to the transport, resent ones included
+	Refused       int64    // frames that neighbors sent and that could not be right
+	Done          bool     // the last release is made, and the model final
+}
+
+// New returns a node at the start of its run.
+func New(cfg Config) (*Node, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	cfg.ResendAfter = cmp.Or(cfg.ResendAfter, 2*time.Second)
+	cfg.Linger = cmp.Or(cfg.Linger, 30*time.Second)
+	noise := cfg.Noise
+	if noise == nil && !cfg.Fleet.Privacy.NonPrivate {
+		noise = rand.Reader
+	}
+	p, err := cfg.Fleet.plan()
+	if err != nil {
+		return nil, err
+	}
+	mcfg := cfg.Fleet.machine(p, p.number[cfg.Name], cfg.Samples, noise)
+	m, err := admm.New(mcfg)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{cfg: cfg, machine: m, number: p.number, neighbors: mcfg.Neighbors, log: cfg.Logger, model: m.Model()}
+	if n.log == nil {
+		n.log = slog.New(slog.DiscardHandler)
+	}
+	n.log = n.log.With("node", cfg.Name, "run", cfg.Fleet.Run)
+	return n, nil
+}
+
+// Model returns a copy of the model the node holds: its last release, noise included, or the common start before the first.
+func (n *Node) Model() []float32 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.model)
+}
+
+// Status returns where the node stands.
+func (n *Node) Status() Status {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	st := n.status
+	st.Waiting = slices.Clone(st.Waiting)
+	return st
+}
+
+// Spend returns what the releases so far have cost, in zCDP (see [dpmech.Accounting] for epsilon): 0 before the first,
+// infinite after it if the fleet is not private. Cool-down rounds cost nothing.
+func (n *Node) Spend() float64 {
+	released := min(n.Status().Round, n.cfg.Fleet.Method.Rounds)
+	if released == 0 {
+		return 0
+	}
+	return n.cfg.Fleet.Rho() * float64(released) / float64(n.cfg.Fleet.Method.Rounds)
+}
+
+// Run takes the node through its rounds and returns nil when the model is final and the neighbors have what they need. It
+// waits for neighbors as long as it takes. If ctx ends, Run returns its error between two inputs of the machine, and
+// a further Run goes on from there. An error of the oracle, or a loss that is no finite number, ends a run that is not
+// private; in a private run a public constant takes its place, since a silent node would tell its neighbors about its data.
+func (n *Node) Run(ctx context.Context) error {
+	if !n.running.TryLock() {
+		return errors.New("sdk: Run is already at work on this node")
+	}
+	defer n.running.Unlock()
+	r, err := n.start(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.stop()
+	return r.loop()
+}
+
+// run is one call of Run.
+type run struct {
+	*Node
+	ctx     context.Context
+	cancel  context.CancelFunc
+	codec   *wire.Codec
+	inbox   chan received
+	outbox  map[int]chan []byte // by neighbor
+	workers sync.WaitGroup      // the receiver
+	senders sync.WaitGroup
+	frame   wire.Frame // scratch of decoding
+	waiting int        // the round of which the observer knows that it stands still, plus 1
+	final   time.Time  // when the model became final
+}
+
+// received is a frame from a neighbor, or the reason why there will be no more.
+type received struct {
+	from  string
+	frame []byte
+	err   error
+}
+
+// start brings up the goroutines between the transport and the loop: one that receives, and one a neighbor that sends, so
+// that nobody waits for a neighbor who is slow.
+func (n *Node) start(ctx context.Context) (*run, error) {
+	codec, err := wire.NewCodec(n.cfg.Fleet.Dim)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{Node: n, codec: codec, inbox: make(chan received, 16), outbox: map[int]chan []byte{}}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	r.workers.Go(r.receive)
+	for _, j := range n.neighbors {
+		// A round has at most two messages under way to a neighbor; the rest is room for resent ones.
+		frames := make(chan []byte, 8)
+		r.outbox[j] = frames
+		to := n.cfg.Fleet.Members[j]
+		r.senders.Go(func() {
+			for f := range frames {
+				if err := n.cfg.Transport.Send(r.ctx, to, f); err != nil && r.ctx.Err() == nil {
+					n.log.Warn("message not sent", "to", to, "err", err)
+				}
+			}
+		})
+	}
+	return r, nil
+}
+
+// stop gives the last frames a moment to leave, then ends every goroutine that start has made.
+func (r *run) stop() {
+	for _, frames := range r.outbox {
+		close(frames)
+	}
+	flushed := time.AfterFunc(2*time.Second, r.cancel)
+	r.senders.Wait()
+	flushed.Stop()
+	r.cancel()
+	r.workers.Wait()
+}
+
+// receive passes frames from the transport to the loop.
+func (r *run) receive() {
+	for {
+		from, frame, err := r.cfg.Transport.Recv(r.ctx)
+		select {
+		case r.inbox <- received{from, frame, err}:
+		case <-r.ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// loop drives the machine until the run is over.
+func (r *run) loop() error {
+	tick := time.NewTicker(r.cfg.ResendAfter)
+	defer tick.Stop()
+	moved := true // since the last tick
+	for {
+		duties, err := r.machine.Ready()
+		if err != nil {
+			return err
+		}
+		if err := r.perform(duties); err != nil || duties.Finished {
+			return err
+		}
+		switch {
+		case duties.Released > 0:
+			continue
+		case duties.Asking: // what has arrived in the meantime is taken in between two queries
+			moved = true
+			select {
+			case in := <-r.inbox:
+				err = r.take(in)
+			case <-r.ctx.Done():
+				err = context.Cause(r.ctx)
+			default:
+				err = r.answer(duties.Query.Point, duties.Query.Sample)
+			}
+		default:
+			r.reportWaiting()
+			select {
+			case in := <-r.inbox:
+				err = r.take(in)
+				moved = true
+			case <-r.ctx.Done():
+				err = context.Cause(r.ctx)
+			case <-tick.C:
+				if !moved {
+					r.machine.Tick()
+				}
+				moved = false
+				if r.lingered() {
+					r.log.Warn("leaving without a last word of every neighbor", "after", r.cfg.Linger)
+					return nil
+				}
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// perform does a machine's duties but for the query: it makes a release known, then sends.
+func (r *run) perform(duties admm.Ready) error {
+	if duties.Released > 0 {
+		x := r.machine.Model()
+		if r.cfg.Observer.Released != nil {
+			r.cfg.Observer.Released(duties.Released, x)
+		}
+		r.mu.Lock()
+		r.model = x
+		r.mu.Unlock()
+	}
+	var bytes int64
+	for _, msg := range duties.Send {
+		kind := wire.Message
+		if msg.Done {
+			kind = wire.Done
+		}
+		frame, err := r.codec.Append(nil, &wire.Frame{Kind: kind, Round: msg.Round, Resent: msg.Resent, Vector: msg.Vector})
+		if err != nil {
+			return err
+		}
+		select {
+		case r.outbox[msg.To] <- frame:
+			bytes += int64(len(frame))
+		default: // a neighbor that takes nothing; it will be sent again
+		}
+	}
+	r.publish(r.machine.Status(), bytes)
+	return nil
+}
+
+// publish makes the machine's state visible from outside.
+func (r *run) publish(st admm.Status, bytes int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status.Round, r.status.Queries, r.status.FailedQueries, r.status.Done = st.Round, st.Queries, st.Failed, st.Complete
+	r.status.BytesSent += bytes
+	r.status.Waiting = r.status.Waiting[:0]
+	for _, j := range st.Waiting {
+		r.status.Waiting = append(r.status.Waiting, r.cfg.Fleet.Members[j])
+	}
+}
+
+// take hands a frame to the machine. Nothing that a neighbor sends ends the run.
+func (r *run) take(in received) error {
+	if in.err != nil {
+		if r.ctx.Err() != nil {
+			return context.Cause(r.ctx)
+		}
+		return fmt.Errorf("sdk: receiving: %w", in.err)
+	}
+	err := r.codec.Decode(in.frame, &r.frame)
+	if err == nil {
+		from, member := r.number[in.from]
+		if !member {
+			from = -1
+		}
+		err = r.machine.Receive(admm.Message{
+			From:   from,
+			Round:  r.frame.Round,
+			Vector: r.frame.Vector,
+			Done:   r.frame.Kind == wire.Done,
+		})
+	}
+	if err == nil {
+		return nil
+	}
+	r.log.Error("frame refused", "from", in.from, "err", err)
+	r.mu.Lock()
+	r.status.Refused++
+	r.mu.Unlock()
+	return nil
+}
+
+// answer asks the oracle and tells the machine.
+func (r *run) answer(x []float32, sample int) error {
+	loss, err := r.cfg.Oracle.Loss(r.ctx, x, sample)
+	if err != nil {
+		if r.ctx.Err() != nil {
+			return context.Cause(r.ctx) // the query stays open
+		}
+		loss = math.NaN()
+	}
+	if refused := r.machine.Answer(loss); refused != nil {
+		return errors.Join(refused, err)
+	}
+	return nil
+}
+
+// reportWaiting tells the observer, once a round, that neighbors are missing.
+func (r *run) reportWaiting() {
+	st := r.Status()
+	if len(st.Waiting) == 0 || r.waiting == st.Round+1 {
+		return
+	}
+	r.waiting = st.Round + 1
+	if r.cfg.Observer.Waiting != nil {
+		r.cfg.Observer.Waiting(st.Round, st.Waiting)
+	}
+}
+
+// lingered reports whether the run has been over for as long as neighbors may expect to be served.
+func (r *run) lingered() bool {
+	if !r.machine.Status().Complete {
+		return false
+	}
+	if r.final.IsZero() {
+		r.final = time.Now()
+	}
+	return time.Since(r.final) >= r.cfg.Linger
+}

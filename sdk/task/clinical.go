@@ -1,0 +1,64 @@
+package task
+
+import (
+	"math"
+
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// clinicalPatients is the size of synthetic:clinical.
+const clinicalPatients = 4000
+
+// clinicalColumns are the columns of generated patients: mean, standard deviation and range as in a cardiology
+// outpatient clinic, the precision of the record, how far the column follows the severity of disease, and its weight in
+// the risk of an event, both for the column in standard deviations.
+var clinicalColumns = [...]struct {
+	name                 string
+	mean, std, low, high float64
+	step                 float64
+	severity, risk       float64
+}{
+	{name: "age_years", mean: 62, std: 11, low: 30, high: 95, step: 1, severity: 0.30, risk: 1},
+	{name: "systolic_mmhg", mean: 138, std: 18, low: 90, high: 210, step: 1, severity: 0.35, risk: 1},
+	{name: "bmi_kg_m2", mean: 28, std: 4.5, low: 16, high: 48, step: 0.1, severity: 0.25, risk: 1},
+	{name: "glucose_mmol_l", mean: 6.2, std: 1.3, low: 3.5, high: 14, step: 0.1, severity: 0.35, risk: 1},
+	{name: "hdl_mmol_l", mean: 1.3, std: 0.35, low: 0.4, high: 2.8, step: 0.01, severity: -0.30, risk: -1},
+}
+
+// Clinical generates records of n patients (none if n is negative): age in years, systolic blood pressure in mmHg, body
+// mass index in kg/m², fasting glucose and HDL cholesterol in mmol/l, and whether a cardiovascular event followed
+// (class 0 no, 1 yes), as it does for about half of them.
+//
+// A latent severity of disease moves all five columns together a little; the risk of an event is logistic in a sum to
+// which the columns contribute evenly, HDL against the others. So one column alone says little (two thirds right), all
+// five together put the best linear rule near 90 %, and what is left is chance. Patient i depends on seed and i alone.
+// The numbers resemble a clinic's and describe nobody.
+func Clinical(n int, seed uint64) *Data {
+	d := &Data{Dim: len(clinicalColumns), Classes: 2, ClassNames: []string{"no", "yes"}}
+	for _, c := range clinicalColumns {
+		d.Features = append(d.Features, c.name)
+	}
+	for i := range max(n, 0) {
+		s := rng.New(seed, rng.Address{Purpose: rng.Generate, Component: uint32(i)})
+		severity := s.Normal()
+		risk := 0.0
+		for _, c := range clinicalColumns {
+			own := math.Sqrt(1 - float64(c.severity*c.severity))
+			z := float64(c.severity*severity) + float64(own*s.Normal())
+			x := c.mean + float64(c.std*z)
+			x = math.Floor(x/c.step+0.5) * c.step
+			x = max(c.low, min(x, c.high))
+			d.X = append(d.X, float32(x))
+			risk += float64(c.risk * ((x - c.mean) / c.std))
+		}
+		event := 0
+		if s.Float64() < sigmoid(clinicalSlope*risk) {
+			event = 1
+		}
+		d.Y = append(d.Y, event)
+	}
+	return d
+}
+
+// clinicalSlope is the log odds that one unit of risk adds.
+const clinicalSlope = 2

@@ -1,0 +1,75 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Data is a labelled data set: Len samples of Dim numbers, each of one of Classes classes.
+type Data struct {
+	X       []float32 // the samples one after the other, Len x Dim
+	Y       []int     // the class of each sample, in [0, Classes)
+	Dim     int
+	Classes int
+
+	Features   []string // the name of each column, or nil where columns have none
+	ClassNames []string // the label that each class stands for in the source, or nil
+}
+
+// Len returns the number of samples.
+func (d *Data) Len() int { return len(d.Y) }
+
+// Row returns sample i: a view into X, not a copy.
+func (d *Data) Row(i int) []float32 { return d.X[i*d.Dim : (i+1)*d.Dim : (i+1)*d.Dim] }
+
+// Select returns a copy of the samples whose indices are given, in that order; names are shared. An index outside
+// [0, Len) panics as it does on a slice.
+func (d *Data) Select(idx []int) *Data {
+	s := *d
+	s.X = make([]float32, 0, len(idx)*d.Dim)
+	s.Y = make([]int, 0, len(idx))
+	for _, i := range idx {
+		s.X = append(s.X, d.Row(i)...)
+		s.Y = append(s.Y, d.Y[i])
+	}
+	return &s
+}
+
+// WithBias returns a copy with one more column, the constant 1, behind the others. A linear model gets its intercept
+// from it.
+func (d *Data) WithBias() *Data {
+	b := *d
+	b.Dim = d.Dim + 1
+	b.X = make([]float32, 0, d.Len()*b.Dim)
+	for i := range d.Y {
+		b.X = append(append(b.X, d.Row(i)...), 1)
+	}
+	if d.Features != nil {
+		b.Features = append(append(make([]string, 0, b.Dim), d.Features...), "bias")
+	}
+	return &b
+}
+
+// check returns what is wrong with the shape of a Data that somebody may have put together by hand.
+func (d *Data) check() error {
+	if d == nil || d.Len() == 0 {
+		return errors.New("task: data set without samples")
+	}
+	if d.Dim < 1 || len(d.X)/d.Dim != d.Len() || len(d.X)%d.Dim != 0 {
+		return fmt.Errorf("task: data set with %d numbers in X, want %d samples x %d columns", len(d.X), d.Len(), d.Dim)
+	}
+	return checkLabels(d.Y, d.Classes)
+}
+
+// checkLabels returns an error if there are fewer than two classes or a label is not one of them.
+func checkLabels(y []int, classes int) error {
+	if classes < 2 {
+		return fmt.Errorf("task: data set of %d classes, want at least 2", classes)
+	}
+	for i, c := range y {
+		if c < 0 || c >= classes {
+			return fmt.Errorf("task: sample %d has class %d, want 0 to %d", i, c, classes-1)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package task
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"math"
+	"slices"
+	"testing"
+)
+
+// random returns n samples whose columns are sums of a few shared numbers, so that they vary together.
+func random(n, dim, classes int, seed uint64) *Data {
+	s := testStream(seed)
+	d := &Data{Dim: dim, Classes: classes}
+	for i := range n {
+		shared := [3]float64{s.Normal(), s.Normal(), s.Normal()}
+		for j := range dim {
+			d.X = append(d.X, float32(float64(3*shared[j%3]/float64(1+j))+s.Normal()+float64(j)))
+		}
+		d.Y = append(d.Y, (i+s.IntN(2))%classes)
+	}
+	return d
+}
+
+// digest condenses numbers into one, bit by bit.
+func digest[T float32 | float64 | int](values ...T) uint64 {
+	h := fnv.New64a()
+	var b [8]byte
+	for _, v := range values {
+		binary.LittleEndian.PutUint64(b[:], math.Float64bits(float64(v)))
+		h.Write(b[:])
+	}
+	return h.Sum64()
+}
+
+func TestData(t *testing.T) {
+	d := &Data{X: []float32{1, 2, 3, 4, 5, 6}, Y: []int{0, 1, 1}, Dim: 2, Classes: 2, Features: []string{"a", "b"}}
+	if err := d.check(); err != nil {
+		t.Fatal(err)
+	}
+	if r := d.Row(1); !slices.Equal(r, []float32{3, 4}) || cap(r) != 2 {
+		t.Errorf("Row(1) = %v with capacity %d", r, cap(r))
+	}
+	s := d.Select([]int{2, 0, 2})
+	if !slices.Equal(s.X, []float32{5, 6, 1, 2, 5, 6}) || !slices.Equal(s.Y, []int{1, 0, 1}) || s.Dim != 2 || s.Classes != 2 {
+		t.Errorf("Select = %+v", s)
+	}
+	s.X[0] = 9
+	if d.X[4] != 5 {
+		t.Error("Select shares X")
+	}
+	b := d.WithBias()
+	if !slices.Equal(b.X, []float32{1, 2, 1, 3, 4, 1, 5, 6, 1}) || b.Dim != 3 || !slices.Equal(b.Features, []string{"a", "b", "bias"}) {
+		t.Errorf("WithBias = %+v", b)
+	}
+	if len(d.Features) != 2 || d.Dim != 2 {
+		t.Error("WithBias changed its source")
+	}
+}
+
+func TestMalformedData(t *testing.T) {
+	for name, d := range map[string]*Data{
+		"nil":        nil,
+		"empty":      {Dim: 1, Classes: 2},
+		"no columns": {Y: []int{0, 1}, Classes: 2},
+		"short":      {X: make([]float32, 3), Y: []int{0, 1}, Dim: 2, Classes: 2},
+		"long":       {X: make([]float32, 5), Y: []int{0, 1}, Dim: 2, Classes: 2},
+		"one class":  {X: make([]float32, 2), Y: []int{0, 0}, Dim: 1, Classes: 1},
+		"label":      {X: make([]float32, 2), Y: []int{0, 2}, Dim: 1, Classes: 2},
+		"negative":   {X: make([]float32, 2), Y: []int{0, -1}, Dim: 1, Classes: 2},
+	} {
+		if d.check() == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if _, err := FitStandardizer(d); err == nil {
+			t.Errorf("%s: FitStandardizer took it", name)
+		}
+		if _, err := FitPCA(d, 1); err == nil {
+			t.Errorf("%s: FitPCA took it", name)
+		}
+		if _, err := NewSoftmax(d).Loss(t.Context(), make([]float32, 1), 0); err == nil {
+			t.Errorf("%s: Softmax took it", name)
+		}
+		if a := NewSoftmax(d).Accuracy(nil); !math.IsNaN(a) {
+			t.Errorf("%s: accuracy %v", name, a)
+		}
+	}
+}

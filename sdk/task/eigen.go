@@ -1,0 +1,191 @@
+package task
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+const (
+	eigenSpare  = 8     // vectors iterated beyond those asked for
+	eigenDepth  = 6     // blocks of a Krylov basis
+	eigenRounds = 100   // restarts at most
+	eigenTol    = 1e-10 // residual relative to the largest eigenvalue
+)
+
+// topEigen returns unit eigenvectors of the n largest eigenvalues of a symmetric positive semidefinite matrix, and the
+// eigenvalues, largest first. mul multiplies each of its vectors, of length dim, by the matrix.
+//
+// It is the restarted block Krylov iteration (Musco and Musco, "Randomized block Krylov methods", 2015): from a block of
+// vectors V an orthonormal basis of V, AV, A²V, ... is built, the matrix is diagonalised inside that space (Rayleigh and
+// Ritz), and the best of its vectors are the next V. It ends when every |Av - λv| is within eigenTol of the largest
+// eigenvalue; a spectrum without gaps may end it after eigenRounds instead, with vectors that mix neighbours of nearly
+// the same eigenvalue. The start is fixed, so the result depends on the matrix alone.
+func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float64, values []float64) {
+	block := min(n+eigenSpare, dim)
+	start := make([][]float64, block)
+	for l := range start {
+		s := rng.New(0, rng.Address{Purpose: rng.Spectrum, Component: uint32(l)})
+		start[l] = make([]float64, dim)
+		for j := range start[l] {
+			start[l][j] = s.Normal()
+		}
+	}
+	for round := 1; ; round++ {
+		basis := extend(nil, start)
+		fresh := basis
+		var images [][]float64 // the matrix times the basis
+		for {
+			product := mul(fresh)
+			images = append(images, product...)
+			if len(images) >= eigenDepth*block {
+				break
+			}
+			grown := extend(basis, product)
+			if len(grown) == len(basis) { // the space is invariant
+				break
+			}
+			basis, fresh = grown, grown[len(basis):]
+		}
+
+		small := make([][]float64, len(basis))
+		for i, b := range basis {
+			small[i] = make([]float64, len(basis))
+			for j := range i + 1 {
+				small[i][j] = dot(b, images[j])
+				small[j][i] = small[i][j]
+			}
+		}
+		eigenvalues, mix := jacobi(small)
+		start = combine(basis, mix[:min(block, len(mix))])
+		top := combine(images, mix[:n])
+		worst := 0.0
+		for l, image := range top {
+			r := 0.0
+			for j, x := range image {
+				diff := x - float64(eigenvalues[l]*start[l][j])
+				r += float64(diff * diff)
+			}
+			worst = max(worst, math.Sqrt(r))
+		}
+		if worst <= float64(eigenTol*eigenvalues[0]) || round == eigenRounds {
+			return start[:n], eigenvalues[:n]
+		}
+	}
+}
+
+// extend appends to an orthonormal basis what the vectors add to it: each less its projection on what is there, scaled to
+// unit length. Projecting twice makes it orthogonal to rounding; a vector of which next to nothing is left is passed
+// over.
+func extend(basis, vectors [][]float64) [][]float64 {
+	for _, v := range vectors {
+		v = slices.Clone(v)
+		before := math.Sqrt(dot(v, v))
+		for range 2 {
+			for _, b := range basis {
+				c := dot(v, b)
+				for j := range v {
+					v[j] -= float64(c * b[j])
+				}
+			}
+		}
+		after := math.Sqrt(dot(v, v))
+		if !(after > float64(1e-10*before)) {
+			continue
+		}
+		for j := range v {
+			v[j] /= after
+		}
+		basis = append(basis, v)
+	}
+	return basis
+}
+
+// combine returns the linear combinations of the vectors that the rows of mix give.
+func combine(vectors, mix [][]float64) [][]float64 {
+	out := make([][]float64, len(mix))
+	for l, m := range mix {
+		out[l] = make([]float64, len(vectors[0]))
+		for i, v := range vectors {
+			for j, x := range v {
+				out[l][j] += float64(m[i] * x)
+			}
+		}
+	}
+	return out
+}
+
+// jacobi diagonalises a symmetric matrix, which it overwrites, by cyclic rotations (Jacobi 1846; Golub and Van Loan,
+// "Matrix Computations", chapter 8). It returns the eigenvalues, largest first, and the eigenvectors as rows.
+func jacobi(a [][]float64) (values []float64, vectors [][]float64) {
+	n := len(a)
+	v := make([][]float64, n)
+	size := 0.0
+	for i := range v {
+		v[i] = make([]float64, n)
+		v[i][i] = 1
+		for _, x := range a[i] {
+			size = max(size, math.Abs(x))
+		}
+	}
+	for rotated, sweep := true, 0; rotated && sweep < 50; sweep++ {
+		rotated = false
+		for p := range n {
+			for q := p + 1; q < n; q++ {
+				if math.Abs(a[p][q]) <= float64(1e-17*size) {
+					continue
+				}
+				rotated = true
+				theta := (a[q][q] - a[p][p]) / float64(2*a[p][q])
+				t := 1 / (math.Abs(theta) + math.Sqrt(float64(theta*theta)+1))
+				if theta < 0 {
+					t = -t
+				}
+				c := 1 / math.Sqrt(float64(t*t)+1)
+				s := float64(t * c)
+				// Rows p and q, then columns p and q, of which the symmetry gives all but the four crossings.
+				rotate(a[p], a[q], c, s)
+				for i, row := range a {
+					if i == p || i == q {
+						row[p], row[q] = float64(c*row[p])-float64(s*row[q]), float64(s*row[p])+float64(c*row[q])
+					} else {
+						row[p], row[q] = a[p][i], a[q][i]
+					}
+				}
+				a[p][q], a[q][p] = 0, 0
+				rotate(v[p], v[q], c, s)
+			}
+		}
+	}
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(a[j][j], a[i][i]) })
+	for _, i := range order {
+		values = append(values, a[i][i])
+		vectors = append(vectors, v[i])
+	}
+	return values, vectors
+}
+
+// rotate replaces x and y by c*x - s*y and s*x + c*y.
+func rotate(x, y []float64, c, s float64) {
+	y = y[:len(x)]
+	for i, xi := range x {
+		yi := y[i]
+		x[i] = float64(c*xi) - float64(s*yi)
+		y[i] = float64(s*xi) + float64(c*yi)
+	}
+}
+
+func dot(x, y []float64) float64 {
+	y = y[:len(x)]
+	sum := 0.0
+	for i, xi := range x {
+		sum += float64(xi * y[i])
+	}
+	return sum
+}

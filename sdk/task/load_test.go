@@ -1,0 +1,222 @@
+package task
+
+import (
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestLoadCSV(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("id,a,ward,class\n")
+	for i := range 50 {
+		b.WriteString(strings.Join([]string{string(rune('A' + i%26)), string(rune('0' + i%10)), string(rune('x' + i%2)), []string{"no", "yes", "maybe"}[i%3]}, ",") + "\n")
+	}
+	dir := folder(t, map[string][]byte{"p.csv": []byte(b.String())})
+	spec := Spec{Source: "csv:" + filepath.Join(dir, "p.csv"), Label: "class", Drop: []string{"id"}, OneHot: []string{"ward"}, Labels: []string{"yes", "no"}}
+	set, err := Load(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 17 each of no and yes; a fifth of 17 is 3.
+	if set.Train.Len() != 28 || set.Test.Len() != 6 || set.Train.Classes != 2 || !slices.Equal(set.Test.ClassNames, []string{"yes", "no"}) {
+		t.Errorf("%d + %d samples of %q", set.Train.Len(), set.Test.Len(), set.Train.ClassNames)
+	}
+	if want := []string{"a", "ward=x", "ward=y", "bias"}; !slices.Equal(set.Train.Features, want) || set.Test.Dim != 4 {
+		t.Errorf("columns %q, want %q", set.Train.Features, want)
+	}
+	s := set.Spec
+	if !*s.Standardize || !*s.Bias || s.TestFraction != 0.2 || !slices.Equal(s.Labels, spec.Labels) {
+		t.Errorf("chose %+v", s)
+	}
+	if want := []string{`categories of column "ward" taken from all rows`, "test split of 0.2, stratified by label, seed 0", "standardisation fitted on the training split"}; !slices.Equal(set.Fitted, want) {
+		t.Errorf("fitted %q, want %q", set.Fitted, want)
+	}
+
+	no, yes := false, true
+	spec.Labels, spec.Standardize, spec.Bias, spec.PCA, spec.TestFraction = nil, &no, &yes, 2, 0.5
+	if set, err = Load(spec); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(set.Spec.Labels, []string{"maybe", "no", "yes"}) || set.Train.Dim != 3 || set.Train.Classes != 3 {
+		t.Errorf("loaded %d columns, %+v", set.Train.Dim, set.Spec)
+	}
+	// Not standardised, projected, then the bias: a scale of its own proves the order.
+	square := 0.0
+	for i := range set.Train.Y {
+		r := set.Train.Row(i)
+		square += (float64(r[0])*float64(r[0]) + float64(r[1])*float64(r[1])) / float64(set.Train.Len())
+		if r[2] != 1 {
+			t.Errorf("bias %v", r[2])
+		}
+	}
+	if math.Abs(square-2) > 1e-5 {
+		t.Errorf("mean squared norm %v of two components", square)
+	}
+}
+
+// What is fitted depends on the training rows alone: a test row may be moved without moving anything else.
+func TestLoadFitsOnTrainingAlone(t *testing.T) {
+	base, err := Load(Spec{Source: "synthetic:clinical", Seed: 3, PCA: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := Clinical(clinicalPatients, 3)
+	train, test, err := Split(all.Y, 2, 0.2, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range test {
+		all.Row(i)[0] += 1000
+	}
+	held := all.Select(train)
+	s, err := FitStandardizer(held)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if held, err = s.Apply(held); err != nil {
+		t.Fatal(err)
+	}
+	p, err := FitPCA(held, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if held, err = p.Apply(held); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(held.WithBias().X, base.Train.X) {
+		t.Error("the training set depends on test rows")
+	}
+	if base.Train.Len() != 3200 || base.Test.Len() != 800 {
+		t.Errorf("%d + %d patients", base.Train.Len(), base.Test.Len())
+	}
+}
+
+func TestSpecFaults(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec Spec
+		want []string
+	}{
+		"nothing":       {Spec{}, []string{`-data "", want idx:DIR, csv:FILE or synthetic:clinical`}},
+		"no colon":      {Spec{Source: "file.csv"}, []string{`-data "file.csv", want`}},
+		"no path":       {Spec{Source: "idx:"}, []string{`-data "idx:" names nothing`}},
+		"unknown":       {Spec{Source: "synthetic:moons"}, []string{`-data "synthetic:moons", want synthetic:clinical`}},
+		"CSV flags":     {Spec{Source: "synthetic:clinical", Label: "y", Drop: []string{"a"}}, []string{`-label "y"`, "only for -data csv:FILE"}},
+		"several":       {Spec{Source: "csv:x", PCA: -1, TestFraction: 1, Labels: []string{"a"}}, []string{"-label is missing", "-pca -1", "-test-fraction 1", `-labels ["a"]`}},
+		"twice":         {Spec{Source: "csv:x", Label: "a", Drop: []string{"a", "b", "b"}, OneHot: []string{"b", "c", "c"}, Labels: []string{"1", "2", "1"}}, []string{`-drop "a": that column is already in -label`, `-drop "b": that column is already in -drop`, `-onehot "b": that column is already in -drop`, `-onehot "c": that column is already in -onehot`, `"1" is there twice`}},
+		"NaN":           {Spec{Source: "synthetic:clinical", TestFraction: math.NaN()}, []string{"-test-fraction NaN"}},
+		"PCA too large": {Spec{Source: "synthetic:clinical", PCA: 6}, []string{"-pca 6, want 1 to 5"}},
+	} {
+		_, err := Load(c.spec)
+		for _, want := range c.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: error %v, want one with %q", name, err, want)
+			}
+		}
+		for line := range strings.Lines(err.Error()) {
+			if !strings.HasPrefix(line, "task: ") {
+				t.Errorf("%s: error line %q", name, line)
+			}
+		}
+	}
+	if _, err := Load(Spec{Source: "csv:/no/such.csv", Label: "y"}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "/no/such.csv") {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+// realData returns the path of a folder of real data.
+func realData(t *testing.T, name string) string {
+	t.Helper()
+	dir := filepath.Join("..", "..", "..", "shared", "data", name)
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("real data are not here: %v", err)
+	}
+	return dir
+}
+
+func TestMNIST(t *testing.T) {
+	set, err := Load(Spec{Source: "idx:" + realData(t, "mnist-6-7"), Labels: []string{"6", "7"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set.Train.Len() != 12183 || set.Test.Len() != 1986 || set.Train.Dim != 784 {
+		t.Errorf("%d + %d images of %d pixels", set.Train.Len(), set.Test.Len(), set.Train.Dim)
+	}
+	// The two digits come apart on 10 components, even of a twentieth of the images: by the nearer class mean.
+	var few []int
+	for i := 0; i < set.Train.Len(); i += 20 {
+		few = append(few, i)
+	}
+	train := set.Train.Select(few)
+	p, err := FitPCA(train, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	train, errTrain := p.Apply(train)
+	test, errTest := p.Apply(set.Test)
+	if err := errors.Join(errTrain, errTest); err != nil {
+		t.Fatal(err)
+	}
+	var mean [2][]float64
+	for c, members := range byClass(train.Y, 2) {
+		mean[c] = columnMeans(train.Select(members))
+	}
+	right := 0
+	for i, y := range test.Y {
+		var distance [2]float64
+		for c := range mean {
+			for j, x := range test.Row(i) {
+				distance[c] += (float64(x) - mean[c][j]) * (float64(x) - mean[c][j])
+			}
+		}
+		if (distance[1] < distance[0]) == (y == 1) {
+			right++
+		}
+	}
+	if share := float64(right) / float64(test.Len()); share < 0.95 {
+		t.Errorf("%v of the test images are nearer to their own class", share)
+	}
+}
+
+func TestFashion(t *testing.T) {
+	set, err := Load(Spec{Source: "idx:" + realData(t, "fashion-0-1"), Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set.Train.Len()+set.Test.Len() != 881 || set.Test.Len() != 176 || set.Spec.TestFraction != 0.2 {
+		t.Errorf("%d + %d images", set.Train.Len(), set.Test.Len())
+	}
+}
+
+func TestAlzheimers(t *testing.T) {
+	set, err := Load(Spec{
+		Source: "csv:" + filepath.Join(realData(t, "alzheimers"), "alzheimers_disease_data.csv"),
+		Label:  "Diagnosis", Drop: []string{"PatientID", "DoctorInCharge"}, OneHot: []string{"Ethnicity", "EducationLevel"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set.Train.Len()+set.Test.Len() != 2149 || set.Train.Dim != 39 || set.Train.Classes != 2 {
+		t.Errorf("%d + %d patients with %d columns", set.Train.Len(), set.Test.Len(), set.Train.Dim)
+	}
+	if f := set.Train.Features; f[0] != "Age" || f[2] != "Ethnicity=0" || f[38] != "bias" {
+		t.Errorf("columns %q", f)
+	}
+}
+
+func BenchmarkMNISTToTenComponents(b *testing.B) {
+	dir := filepath.Join("..", "..", "..", "shared", "data", "mnist-6-7")
+	if _, err := os.Stat(dir); err != nil {
+		b.Skipf("real data are not here: %v", err)
+	}
+	for b.Loop() {
+		if _, err := Load(Spec{Source: "idx:" + dir, PCA: 10}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,321 @@
+package task
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var allPartitions = []string{"iid", "dirichlet:0.3", "dirichlet:100", "dirichlet:0.001", "dirichlet:0.3,unbalanced", "dirichlet:0.01,unbalanced", "pathological:1", "pathological:2"}
+
+func mustPartition(t *testing.T, text string) Partition {
+	t.Helper()
+	p, err := ParsePartition(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// labels returns n labels in random order, a share of each class that falls with its number.
+func labels(n, classes int, seed uint64) []int {
+	s := testStream(seed)
+	y := make([]int, n)
+	for i := range y {
+		y[i] = min(s.IntN(classes), s.IntN(classes))
+	}
+	return y
+}
+
+func TestParsePartition(t *testing.T) {
+	for _, text := range allPartitions {
+		if got := mustPartition(t, text).String(); got != text {
+			t.Errorf("%s reads back as %s", text, got)
+		}
+	}
+	if (Partition{}) != mustPartition(t, "iid") {
+		t.Error("the zero value is not iid")
+	}
+	for _, text := range []string{"", "IID", "iid:", "iid:3", "dirichlet", "dirichlet:", "dirichlet:0", "dirichlet:-1", "dirichlet:NaN", "dirichlet:Inf",
+		"dirichlet:1e9", "dirichlet:1e-9", "dirichlet:1,", "dirichlet:1,balanced", "dirichlet:,unbalanced", "pathological", "pathological:0", "pathological:1.5",
+		"pathological:99999999999999999999", "shards:2"} {
+		_, err := ParsePartition(text)
+		if err == nil || !strings.Contains(err.Error(), "-partition") || !strings.Contains(err.Error(), text) || !strings.Contains(err.Error(), "want") {
+			t.Errorf("%q: error %v", text, err)
+		}
+	}
+}
+
+func FuzzParsePartition(f *testing.F) {
+	for _, text := range allPartitions {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := ParsePartition(text)
+		if err != nil {
+			return
+		}
+		if again, err := ParsePartition(p.String()); err != nil || again != p {
+			t.Errorf("%q is %+v, its String %q is %+v, %v", text, p, p.String(), again, err)
+		}
+	})
+}
+
+// Whatever the rule, each sample is used once, nobody stays empty, and the seed decides.
+func TestAssign(t *testing.T) {
+	for _, text := range allPartitions {
+		p := mustPartition(t, text)
+		for _, c := range []struct{ samples, classes, clients int }{{1, 2, 1}, {7, 2, 7}, {100, 3, 1}, {500, 2, 31}, {999, 10, 13}, {2100, 4, 1000}} {
+			if p.kind == pathological && c.clients*p.shards > c.samples {
+				continue
+			}
+			y := labels(c.samples, c.classes, 1)
+			parts, err := p.Assign(y, c.classes, c.clients, 5)
+			if err != nil {
+				t.Fatalf("%s %+v: %v", text, c, err)
+			}
+			if len(parts) != c.clients {
+				t.Fatalf("%s %+v: %d parts", text, c, len(parts))
+			}
+			smallest, largest := math.MaxInt, 0
+			for i, part := range parts {
+				if len(part) == 0 || !slices.IsSorted(part) {
+					t.Errorf("%s %+v: client %d has %v", text, c, i, part)
+				}
+				smallest, largest = min(smallest, len(part)), max(largest, len(part))
+			}
+			all := slices.Concat(parts...)
+			slices.Sort(all)
+			for i, at := range all {
+				if i != at || len(all) != len(y) {
+					t.Fatalf("%s %+v: sample %d is missing or there twice", text, c, i)
+				}
+			}
+			spread := 1 // the shards of one client may each be one longer than another's
+			if p.kind == pathological {
+				spread = p.shards
+			}
+			if p.kind != unbalanced && largest-smallest > spread {
+				t.Errorf("%s %+v: sizes from %d to %d", text, c, smallest, largest)
+			}
+			again, _ := p.Assign(y, c.classes, c.clients, 5)
+			other, _ := p.Assign(y, c.classes, c.clients, 6)
+			if digest(slices.Concat(again...)...) != digest(slices.Concat(parts...)...) {
+				t.Errorf("%s %+v: not the same twice", text, c)
+			}
+			if c.clients > 7 && digest(slices.Concat(other...)...) == digest(slices.Concat(parts...)...) {
+				t.Errorf("%s %+v: the seed plays no part", text, c)
+			}
+		}
+	}
+}
+
+// skew is the mean over clients of the distance between a client's label shares and everybody's, in [0, 1].
+func skew(y []int, classes int, parts [][]int) float64 {
+	shares := func(part []int) []float64 {
+		s := make([]float64, classes)
+		for _, i := range part {
+			s[y[i]] += 1 / float64(len(part))
+		}
+		return s
+	}
+	common := shares(slices.Concat(parts...))
+	sum := 0.0
+	for _, part := range parts {
+		for c, s := range shares(part) {
+			sum += math.Abs(s-common[c]) / 2 / float64(len(parts))
+		}
+	}
+	return sum
+}
+
+func TestSkewGrowsAsAlphaFalls(t *testing.T) {
+	const classes, clients = 3, 40
+	y := labels(8000, classes, 2)
+	for _, tail := range []string{"", ",unbalanced"} {
+		last := -1.0
+		for _, a := range []string{"100", "1", "0.3", "0.05"} {
+			text := "dirichlet:" + a + tail
+			parts, err := mustPartition(t, text).Assign(y, classes, clients, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := skew(y, classes, parts)
+			if s <= last {
+				t.Errorf("skew %v of %s is not above that of the one before, %v", s, text, last)
+			}
+			last = s
+		}
+	}
+}
+
+func TestPathologicalShards(t *testing.T) {
+	const classes, clients = 10, 50
+	y := make([]int, 2000)
+	for i := range y {
+		y[i] = i % classes
+	}
+	parts, err := mustPartition(t, "pathological:2").Assign(y, classes, clients, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int]int{}
+	for i, part := range parts {
+		held := map[int]bool{}
+		for _, at := range part {
+			held[y[at]] = true
+		}
+		// 200 samples of each class are cut into shards of 20: no shard straddles two classes.
+		if len(part) != 40 || len(held) > 2 {
+			t.Errorf("client %d holds %d samples of %d classes", i, len(part), len(held))
+		}
+		seen[len(held)]++
+	}
+	if seen[2] < clients/2 {
+		t.Errorf("clients by number of classes: %v, want most with 2", seen)
+	}
+}
+
+// The draws have the mean and variance that a symmetric Dirichlet distribution has: 1/n and (n-1)/(n²(nA+1)).
+func TestDirichletMoments(t *testing.T) {
+	const n, draws = 4, 20000
+	for _, alpha := range []float64{0.001, 0.3, 1, 20} {
+		mean, square := 0.0, 0.0
+		for i := range draws {
+			s := partitionStream(1, shareStream, i, 0)
+			shares := dirichletShares(&s, alpha, n)
+			sum := 0.0
+			for _, x := range shares {
+				sum += x
+			}
+			if math.Abs(sum-1) > 1e-12 {
+				t.Fatalf("alpha %v: shares sum to %v", alpha, sum)
+			}
+			mean += shares[0] / draws
+			square += shares[0] * shares[0] / draws
+		}
+		variance := float64(n-1) / (n * n * (n*alpha + 1))
+		// Five standard errors of the mean; the square's are at most those of a variable in [0, 1] with its mean.
+		meanError := 5 * math.Sqrt(variance/draws)
+		squareError := 5 * math.Sqrt((variance+1.0/n/n)/draws)
+		if math.Abs(mean-1.0/n) > meanError || math.Abs(square-variance-1.0/n/n) > squareError {
+			t.Errorf("alpha %v: mean %v and mean square %v, want %v and %v", alpha, mean, square, 1.0/n, variance+1.0/n/n)
+		}
+	}
+}
+
+func TestFitMargins(t *testing.T) {
+	sizes, totals := []int{10, 10, 11}, []int{4, 0, 27}
+	table := fitMargins([][]float64{{0.5, 0.3, 0.2}, {1, 0, 0}, {0, 0.1, 0.9}}, sizes, totals)
+	for i, row := range table {
+		sum := 0.0
+		for _, x := range row {
+			sum += x
+		}
+		if math.Abs(sum-float64(sizes[i])) > 1e-6 {
+			t.Errorf("row %d sums to %v, want %d", i, sum, sizes[i])
+		}
+	}
+	for c := range totals {
+		sum := 0.0
+		for _, row := range table {
+			sum += row[c]
+		}
+		if math.Abs(sum-float64(totals[c])) > 1e-6 {
+			t.Errorf("column %d sums to %v, want %d", c, sum, totals[c])
+		}
+	}
+	// Fitting keeps the odds: (r1/r2) of columns 0 and 2 against each other, as in the table it began with.
+	odds := table[0][0] * table[1][2] / (table[0][2] * table[1][0])
+	if want := 0.5 * 1e-9 / (0.2 * 1); math.Abs(odds-want) > 1e-6*want {
+		t.Errorf("odds ratio %v, want %v", odds, want)
+	}
+}
+
+func TestWholeTable(t *testing.T) {
+	s := testStream(1)
+	for range 200 {
+		rows, columns := 1+s.IntN(8), 1+s.IntN(5)
+		table := make([][]float64, rows)
+		sizes, totals := make([]int, rows), make([]int, columns)
+		for i := range table {
+			table[i] = make([]float64, columns)
+			for c := range table[i] {
+				n := s.IntN(6)
+				sizes[i] += n
+				totals[c] += n
+				table[i][c] = 6 * s.Float64() // no fit at all: the margins must hold even so
+			}
+		}
+		columnSums := make([]int, columns)
+		for i, row := range wholeTable(table, sizes, totals) {
+			sum := 0
+			for c, n := range row {
+				sum += n
+				columnSums[c] += n
+				if n < 0 {
+					t.Fatalf("entry %d", n)
+				}
+			}
+			if sum != sizes[i] {
+				t.Fatalf("row %d sums to %d, want %d", i, sum, sizes[i])
+			}
+		}
+		if !slices.Equal(columnSums, totals) {
+			t.Fatalf("columns sum to %v, want %v", columnSums, totals)
+		}
+	}
+	// A table that fits moves by less than one in every entry.
+	fitted := [][]float64{{1.5, 2.5}, {0.75, 3.25}, {2.75, 1.25}}
+	for i, row := range wholeTable(fitted, []int{4, 4, 4}, []int{5, 7}) {
+		for c, n := range row {
+			if math.Abs(float64(n)-fitted[i][c]) >= 1 {
+				t.Errorf("%v became %d", fitted[i][c], n)
+			}
+		}
+	}
+}
+
+func TestAssignFaults(t *testing.T) {
+	y := labels(10, 2, 1)
+	for _, c := range []struct {
+		partition string
+		y         []int
+		clients   int
+		want      []string
+	}{
+		{"iid", y, 0, []string{"0 clients"}},
+		{"iid", y, -1, []string{"-1 clients"}},
+		{"dirichlet:1", y, 11, []string{"10 samples", "11 clients"}},
+		{"pathological:3", y, 4, []string{"10 samples", "4 clients", "12 shards"}},
+		{"pathological:1000000", y, 10, []string{"10000000 shards"}},
+		{"iid", nil, 1, []string{"0 samples", "1 clients"}},
+		{"iid", []int{0, 1, 2}, 4, []string{"sample 2 has class 2", "3 samples", "4 clients"}},
+	} {
+		_, err := mustPartition(t, c.partition).Assign(c.y, 2, c.clients, 1)
+		for _, want := range c.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s over %d clients: error %v, want one with %q", c.partition, c.clients, err, want)
+			}
+		}
+	}
+}
+
+func TestPartitionBits(t *testing.T) {
+	y := labels(600, 3, 9)
+	for text, want := range map[string]uint64{
+		"iid":                      0x4bd30a6f0e0b2b40,
+		"dirichlet:0.3":            0x7f2a1de58c9d4dd0,
+		"dirichlet:0.3,unbalanced": 0xe247c6ccbc6a0020,
+		"pathological:2":           0x42525b2a0847cfe0,
+	} {
+		parts, err := mustPartition(t, text).Assign(y, 3, 20, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := digest(slices.Concat(parts...)...); got != want {
+			t.Errorf("%s has the digest %#x, want %#x as on every processor", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// PCA projects a data set on the directions in which a training set varies most (Pearson 1901; Hotelling 1933).
+type PCA struct {
+	Mean       []float64   // of the training columns
+	Components [][]float64 // orthonormal, by falling variance; the entry of largest magnitude is positive
+	Variances  []float64   // of the training set along each component, before scaling
+	Scale      float64     // one factor for all components
+}
+
+// FitPCA finds the first n components of a training set. n must be between 1 and the number of columns.
+//
+// Scale is chosen so that the projected training rows have a mean squared norm of n: variance 1 on average, while the
+// components keep their relative size, which is what tells signal from noise. It fails if the training set does not
+// vary. If it varies in fewer than n directions, the remaining components are arbitrary and its projection on them is 0 up
+// to rounding.
+func FitPCA(train *Data, n int) (*PCA, error) {
+	if err := train.check(); err != nil {
+		return nil, err
+	}
+	if n < 1 || n > train.Dim {
+		return nil, fmt.Errorf("task: PCA to %d components, want 1 to %d, the number of columns", n, train.Dim)
+	}
+	c := &covariance{data: train, mean: columnMeans(train)}
+	p := &PCA{Mean: c.mean}
+	p.Components, p.Variances = topEigen(c.mul, train.Dim, n)
+	total := 0.0
+	for k, v := range p.Components {
+		orient(v)
+		p.Variances[k] = max(p.Variances[k], 0) // rounding can take a zero below itself
+		total += p.Variances[k]
+	}
+	if !(total > 0) {
+		return nil, errors.New("task: PCA of a training set whose rows are all alike")
+	}
+	p.Scale = math.Sqrt(float64(n) / total)
+	return p, nil
+}
+
+// Apply returns the projected data set: Scale * Components * (x - Mean) for each row. Its columns have no names.
+func (p *PCA) Apply(d *Data) (*Data, error) {
+	if err := d.check(); err != nil {
+		return nil, err
+	}
+	if d.Dim != len(p.Mean) {
+		return nil, fmt.Errorf("task: data set of %d columns for a PCA of %d", d.Dim, len(p.Mean))
+	}
+	out := *d
+	out.Dim = len(p.Components)
+	out.X = make([]float32, d.Len()*out.Dim)
+	out.Features = nil
+	pr := newProjector(p.Mean, p.Components)
+	for i := range d.Y {
+		row := out.Row(i)
+		for k, z := range pr.project(d.Row(i)) {
+			row[k] = float32(p.Scale * z)
+		}
+	}
+	return &out, nil
+}
+
+// orient turns a vector so that its entry of largest magnitude, the first of several, is positive.
+func orient(v []float64) {
+	at := 0
+	for j, x := range v {
+		if math.Abs(x) > math.Abs(v[at]) {
+			at = j
+		}
+	}
+	if v[at] < 0 {
+		for j := range v {
+			v[j] = -v[j]
+		}
+	}
+}
+
+// covariance multiplies by the covariance matrix of a data set without ever forming it: a pixel that is zero costs
+// nothing, and no memory grows with the square of the columns.
+type covariance struct {
+	data *Data
+	mean []float64
+}
+
+// mul returns the product with each vector.
+func (c *covariance) mul(vectors [][]float64) [][]float64 {
+	n, k := c.data.Dim, len(vectors)
+	p := newProjector(c.mean, vectors)
+	out := make([]float64, n*k) // like p.rows
+	sum := make([]float64, k)   // of the projections; zero but for rounding
+	for i := range c.data.Y {
+		z := p.project(c.data.Row(i))
+		for h, j := range p.at {
+			x := p.value[h]
+			o := out[j*k:][:len(z)]
+			for l, zl := range z {
+				o[l] += float64(x * zl)
+			}
+		}
+		for l, zl := range z {
+			sum[l] += zl
+		}
+	}
+	products := make([][]float64, k)
+	for l := range products {
+		products[l] = make([]float64, n)
+		for j := range n {
+			products[l][j] = (out[j*k+l] - float64(c.mean[j]*sum[l])) / float64(c.data.Len())
+		}
+	}
+	return products
+}
+
+// projector computes scalar products of rows, less their mean, with a few vectors.
+type projector struct {
+	k      int
+	rows   []float64 // the vectors' entries, k for each column of the data
+	offset []float64 // scalar products of the mean
+
+	// Of the last row: its entries that are not zero, where they are, and its scalar products.
+	value []float64
+	at    []int
+	z     []float64
+}
+
+func newProjector(mean []float64, vectors [][]float64) *projector {
+	k := len(vectors)
+	p := &projector{
+		k: k, rows: make([]float64, len(mean)*k), offset: make([]float64, k),
+		value: make([]float64, 0, len(mean)), at: make([]int, 0, len(mean)), z: make([]float64, k),
+	}
+	for l, v := range vectors {
+		p.offset[l] = dot(mean, v)
+		for j, x := range v {
+			p.rows[j*k+l] = x
+		}
+	}
+	return p
+}
+
+// project returns the scalar products of row - mean. The slice is good until the next call.
+func (p *projector) project(row []float32) []float64 {
+	p.value, p.at = p.value[:0], p.at[:0]
+	for l, o := range p.offset {
+		p.z[l] = -o
+	}
+	for j, x32 := range row {
+		if x32 == 0 {
+			continue
+		}
+		x := float64(x32)
+		p.value, p.at = append(p.value, x), append(p.at, j)
+		v := p.rows[j*p.k:][:len(p.z)]
+		for l := range p.z {
+			p.z[l] += float64(x * v[l])
+		}
+	}
+	return p.z
+}

@@ -1,0 +1,241 @@
+package task
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+func testStream(seed uint64) rng.Stream { return rng.New(seed, rng.Address{Purpose: rng.Fault}) }
+
+// bruteCovariance is the textbook form.
+func bruteCovariance(d *Data) [][]float64 {
+	c := make([][]float64, d.Dim)
+	mean := columnMeans(d)
+	for j := range c {
+		c[j] = make([]float64, d.Dim)
+		for k := range c[j] {
+			for i := range d.Y {
+				c[j][k] += (float64(d.Row(i)[j]) - mean[j]) * (float64(d.Row(i)[k]) - mean[k]) / float64(d.Len())
+			}
+		}
+	}
+	return c
+}
+
+func times(m [][]float64, v []float64) []float64 {
+	out := make([]float64, len(m))
+	for i, row := range m {
+		out[i] = dot(row, v)
+	}
+	return out
+}
+
+// checkEigen demands orthonormal vectors that solve Cv = λv, in falling order.
+func checkEigen(t *testing.T, c, vectors [][]float64, values []float64, tolerance float64) {
+	t.Helper()
+	for i, v := range vectors {
+		for k, w := range vectors[:i+1] {
+			want := 0.0
+			if k == i {
+				want = 1
+			}
+			if math.Abs(dot(v, w)-want) > 1e-12 {
+				t.Errorf("product of components %d and %d: %v, want %v", k, i, dot(v, w), want)
+			}
+		}
+		for j, x := range times(c, v) {
+			if diff := math.Abs(x - values[i]*v[j]); diff > tolerance*values[0] {
+				t.Errorf("component %d: entry %d of Cv - λv is %v", i, j, diff)
+			}
+		}
+		if i > 0 && values[i] > values[i-1] {
+			t.Errorf("variances %v do not fall", values)
+		}
+	}
+}
+
+func TestJacobi(t *testing.T) {
+	values, vectors := jacobi([][]float64{{2, 1}, {1, 2}})
+	if math.Abs(values[0]-3) > 1e-15 || math.Abs(values[1]-1) > 1e-15 || math.Abs(vectors[0][0]-vectors[0][1]) > 1e-15 {
+		t.Errorf("jacobi = %v, %v", values, vectors)
+	}
+	s := testStream(1)
+	const n = 40
+	a := make([][]float64, n)
+	for i := range a {
+		a[i] = make([]float64, n)
+		for j := range i + 1 {
+			a[i][j] = s.Normal()
+			a[j][i] = a[i][j]
+		}
+	}
+	c := make([][]float64, n)
+	for i := range c {
+		c[i] = slices.Clone(a[i])
+	}
+	values, vectors = jacobi(a)
+	checkEigen(t, c, vectors, values, 1e-13)
+}
+
+func TestPCAAgainstBruteForce(t *testing.T) {
+	// Fewer columns than one Krylov basis holds, about as many, and more; more columns than rows; a share of zeros.
+	for _, c := range []struct{ rows, dim, n int }{{50, 3, 3}, {200, 30, 5}, {150, 100, 4}, {40, 90, 7}, {60, 20, 20}} {
+		d := random(c.rows, c.dim, 2, 7)
+		for i := range d.X {
+			if i%3 == 0 {
+				d.X[i] = 0
+			}
+		}
+		p, err := FitPCA(d, c.n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		matrix := bruteCovariance(d)
+		checkEigen(t, matrix, p.Components, p.Variances, 1e-9)
+		values, _ := jacobi(matrix)
+		for k, v := range p.Variances {
+			if math.Abs(v-values[k]) > 1e-9*values[0] {
+				t.Errorf("%+v: variance %d is %v, brute force says %v", c, k, v, values[k])
+			}
+		}
+		for k, v := range p.Components {
+			if largest := slices.MaxFunc(v, func(a, b float64) int { return compareAbs(a, b) }); largest <= 0 {
+				t.Errorf("%+v: component %d has the largest entry %v", c, k, largest)
+			}
+		}
+	}
+}
+
+func compareAbs(a, b float64) int {
+	if math.Abs(a) < math.Abs(b) {
+		return -1
+	}
+	return 1
+}
+
+func TestPCAProjection(t *testing.T) {
+	const n = 4
+	train := random(400, 12, 2, 1)
+	p, err := FitPCA(train, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.Apply(train)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Dim != n || out.Len() != train.Len() || !slices.Equal(out.Y, train.Y) || out.Features != nil {
+		t.Fatalf("projected %d x %d", out.Len(), out.Dim)
+	}
+	// By the definition: mean 0, squared norm n on average, and each component's share of the variance kept.
+	total := 0.0
+	for k := range n {
+		mean, square := 0.0, 0.0
+		for i := range out.Y {
+			x := float64(out.Row(i)[k])
+			mean += x / float64(out.Len())
+			square += x * x / float64(out.Len())
+		}
+		if want := p.Variances[k] * p.Scale * p.Scale; math.Abs(mean) > 1e-6 || math.Abs(square-want) > 1e-5*want {
+			t.Errorf("component %d: mean %v, variance %v, want 0 and %v", k, mean, square, want)
+		}
+		total += square
+	}
+	if math.Abs(total-n) > 1e-5 {
+		t.Errorf("mean squared norm %v, want %v", total, n)
+	}
+	// A new row, by the textbook formula.
+	row := random(1, 12, 2, 99)
+	got, err := p.Apply(row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range p.Components {
+		want := 0.0
+		for j, x := range row.X {
+			want += p.Scale * v[j] * (float64(x) - p.Mean[j])
+		}
+		if math.Abs(float64(got.X[k])-want) > 1e-6 {
+			t.Errorf("component %d of a new row: %v, want %v", k, got.X[k], want)
+		}
+	}
+}
+
+func TestPCAEdges(t *testing.T) {
+	// Two directions of exactly equal variance, one without any, and a large mean.
+	d := &Data{Dim: 4, Classes: 2}
+	for i, s := range []float32{1, -1, 1, -1} {
+		c := []float32{1000, 1000, 1000, 5}
+		c[i/2] += s
+		d.X, d.Y = append(d.X, c...), append(d.Y, i%2)
+	}
+	p, err := FitPCA(d, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkEigen(t, bruteCovariance(d), p.Components, p.Variances, 1e-12)
+	for k, want := range []float64{0.5, 0.5, 0, 0} {
+		if math.Abs(p.Variances[k]-want) > 1e-12 || p.Variances[k] < 0 {
+			t.Errorf("variance %d is %v, want %v", k, p.Variances[k], want)
+		}
+	}
+	out, _ := p.Apply(d)
+	for i := range out.Y {
+		if r := out.Row(i); math.Abs(float64(r[2])) > 1e-9 || math.Abs(float64(r[3])) > 1e-9 {
+			t.Errorf("row %d says %v in directions without variance", i, r[2:])
+		}
+	}
+
+	for i := range d.X {
+		d.X[i] = 3
+	}
+	if _, err := FitPCA(d, 1); err == nil {
+		t.Error("took rows that are all alike")
+	}
+	for _, n := range []int{0, -1, 5} {
+		if _, err := FitPCA(random(10, 4, 2, 1), n); err == nil {
+			t.Errorf("took %d components of 4 columns", n)
+		}
+	}
+	if _, err := p.Apply(random(10, 3, 2, 1)); err == nil {
+		t.Error("applied to 3 columns, fitted to 4")
+	}
+}
+
+// A spectrum with hardly a gap still yields the largest variances.
+func TestPCAFlatSpectrum(t *testing.T) {
+	s := testStream(5)
+	d := &Data{Dim: 100, Classes: 2}
+	for i := range 150 {
+		for range d.Dim {
+			d.X = append(d.X, float32(s.Normal()))
+		}
+		d.Y = append(d.Y, i%2)
+	}
+	p, err := FitPCA(d, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, _ := jacobi(bruteCovariance(d))
+	got, want := 0.0, 0.0
+	for k, v := range p.Variances {
+		got, want = got+v, want+values[k]
+	}
+	if math.Abs(got-want) > 1e-9*want {
+		t.Errorf("captured variance %v of %v", got, want)
+	}
+}
+
+func TestPCABits(t *testing.T) {
+	p, err := FitPCA(random(100, 40, 2, 1), 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = 0x620fa35778ebaf6d
+	if got := digest(append(slices.Concat(p.Components...), p.Scale)...); got != want {
+		t.Errorf("components have the digest %#x, want %#x as on every processor", got, uint64(want))
+	}
+}

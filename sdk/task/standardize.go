@@ -1,0 +1,71 @@
+package task
+
+import (
+	"fmt"
+	"math"
+)
+
+// Standardizer brings columns to mean 0 and variance 1.
+type Standardizer struct {
+	Mean []float64
+	Std  []float64 // population standard deviation; 0 for a column that is constant
+}
+
+// FitStandardizer measures the columns of a training set.
+func FitStandardizer(train *Data) (*Standardizer, error) {
+	if err := train.check(); err != nil {
+		return nil, err
+	}
+	mean := columnMeans(train)
+	square := make([]float64, train.Dim)
+	varies := make([]bool, train.Dim)
+	for i := range train.Y {
+		for j, x := range train.Row(i) {
+			diff := float64(x) - mean[j]
+			square[j] += float64(diff * diff)
+			varies[j] = varies[j] || x != train.X[j]
+		}
+	}
+	std := make([]float64, train.Dim)
+	for j, v := range varies {
+		if v { // a constant column may have a tiny square left from the rounding of its mean
+			std[j] = math.Sqrt(square[j] / float64(train.Len()))
+		}
+	}
+	return &Standardizer{Mean: mean, Std: std}, nil
+}
+
+// Apply returns a standardised copy: (x - Mean)/Std in each column, and 0 throughout a column whose Std is 0.
+func (s *Standardizer) Apply(d *Data) (*Data, error) {
+	if err := d.check(); err != nil {
+		return nil, err
+	}
+	if d.Dim != len(s.Mean) || d.Dim != len(s.Std) {
+		return nil, fmt.Errorf("task: data set of %d columns for a standardisation of %d means and %d deviations",
+			d.Dim, len(s.Mean), len(s.Std))
+	}
+	out := *d
+	out.X = make([]float32, len(d.X))
+	for i := range d.Y {
+		row := out.Row(i)
+		for j, x := range d.Row(i) {
+			if s.Std[j] > 0 {
+				row[j] = float32((float64(x) - s.Mean[j]) / s.Std[j])
+			}
+		}
+	}
+	return &out, nil
+}
+
+func columnMeans(d *Data) []float64 {
+	mean := make([]float64, d.Dim)
+	for i := range d.Y {
+		for j, x := range d.Row(i) {
+			mean[j] += float64(x)
+		}
+	}
+	for j := range mean {
+		mean[j] /= float64(d.Len())
+	}
+	return mean
+}

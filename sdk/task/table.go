@@ -1,0 +1,106 @@
+package task
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxValues is how many distinct values a label or one-hot column may have. A column with more is a measurement or an
+// identifier, and turning it into categories is a slip that would fill the memory.
+const maxValues = 1000
+
+// table is what a source holds before classes are chosen: rows of numbers, each with a label as the source writes it.
+type table struct {
+	name     string // the file or folder, for errors
+	labels   []string
+	dim      int
+	features []string
+	fill     func(row []float32, i int) // stores row i
+}
+
+// data returns the rows whose label is one of the classes.
+func (t *table) data(classes []string) *Data {
+	class := make(map[string]int, len(classes))
+	for c, name := range classes {
+		class[name] = c
+	}
+	d := &Data{Dim: t.dim, Classes: len(classes), Features: t.features, ClassNames: classes}
+	var rows []int
+	for i, l := range t.labels {
+		if c, ok := class[l]; ok {
+			rows = append(rows, i)
+			d.Y = append(d.Y, c)
+		}
+	}
+	d.X = make([]float32, len(rows)*t.dim)
+	for k, i := range rows {
+		t.fill(d.Row(k), i)
+	}
+	return d
+}
+
+// classNames returns the labels that become classes 0, 1, ...: those wanted, or all that occur in the tables, sorted.
+func classNames(wanted []string, tables ...*table) ([]string, error) {
+	seen := make(map[string]bool)
+	var found []string
+	for _, t := range tables {
+		for _, l := range t.labels {
+			if !seen[l] {
+				seen[l] = true
+				found = append(found, l)
+			}
+		}
+	}
+	sortValues(found)
+	if len(wanted) == 0 {
+		if len(found) < 2 {
+			return nil, fmt.Errorf("task: %s: every row has the label %s, want at least two labels",
+				tables[0].name, quoted(found))
+		}
+		return found, nil
+	}
+	for _, w := range wanted {
+		if !seen[w] {
+			return nil, fmt.Errorf("task: -labels %s: no row has the label %q, want labels from %s",
+				strings.Join(wanted, ","), w, quoted(found))
+		}
+	}
+	return wanted, nil
+}
+
+// sortValues sorts distinct values by size if all of them are finite numbers, and as strings otherwise.
+func sortValues(values []string) {
+	number := make(map[string]float64, len(values))
+	for _, v := range values {
+		f, err := strconv.ParseFloat(v, 64)
+		if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+			slices.Sort(values)
+			return
+		}
+		number[v] = f
+	}
+	slices.SortFunc(values, func(a, b string) int {
+		return cmp.Or(cmp.Compare(number[a], number[b]), cmp.Compare(a, b))
+	})
+}
+
+// quoted lists values for an error message, at most 50 of them.
+func quoted(values []string) string {
+	const most = 50
+	var b strings.Builder
+	for i, v := range values {
+		if i == most {
+			fmt.Fprintf(&b, " and %d more", len(values)-most)
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(strconv.Quote(v))
+	}
+	return b.String()
+}

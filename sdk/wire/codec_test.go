@@ -1,0 +1,375 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"reflect"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+func newCodec(t testing.TB, dim int) *Codec {
+	t.Helper()
+	c, err := NewCodec(dim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func mustAppend(t testing.TB, c *Codec, f *Frame) []byte {
+	t.Helper()
+	b, err := c.Append(nil, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// normals returns n standard normal floats.
+func normals(n int, seed uint64) []float32 {
+	s := rng.New(seed, rng.Address{Purpose: rng.Generate})
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = float32(s.Normal())
+	}
+	return v
+}
+
+// anyFinite returns n floats with uniformly random bits but for NaN and infinities: nothing to compress.
+func anyFinite(n int, seed uint64) []float32 {
+	s := rng.New(seed, rng.Address{Purpose: rng.Generate, Client: 1})
+	v := make([]float32, n)
+	for i := range v {
+		for {
+			if w := s.Uint32(); w&0x7f800000 != 0x7f800000 {
+				v[i] = math.Float32frombits(w)
+				break
+			}
+		}
+	}
+	return v
+}
+
+// specials holds the floats at the edges of the format.
+var specials = []float32{
+	0, float32(math.Copysign(0, -1)), 1, -1, math.MaxFloat32, -math.MaxFloat32,
+	math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32,
+	math.Float32frombits(0x007fffff), math.Float32frombits(0x00800000), // largest subnormal, smallest normal
+}
+
+func repeated(x float32, n int) []float32 { return slices.Repeat([]float32{x}, n) }
+
+func sameBits(a, b []float32) bool {
+	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
+}
+
+// sameFrame compares frames bit by bit.
+func sameFrame(a, b *Frame) bool {
+	return a.Kind == b.Kind && a.Round == b.Round && a.Resent == b.Resent && sameBits(a.Vector, b.Vector)
+}
+
+// usesPlanes tells by the library's generic decoder which form a message has.
+func usesPlanes(t testing.TB, frame []byte) bool {
+	t.Helper()
+	var m map[int]cbor.RawMessage
+	if err := cbor.Unmarshal(frame, &m); err != nil {
+		t.Fatal(err)
+	}
+	if (m[keyVector] == nil) == (m[keyPlanes] == nil) {
+		t.Fatalf("frame %x has both forms of the vector or none", frame[:min(len(frame), 40)])
+	}
+	return m[keyPlanes] != nil
+}
+
+// A frame by the library's own encoder, in core deterministic form: what Append must give for plain vectors.
+func reference(t *testing.T, f *Frame) []byte {
+	t.Helper()
+	type float32LE []byte
+	tags := cbor.NewTagSet()
+	err := tags.Add(cbor.TagOptions{EncTag: cbor.EncTagRequired}, reflect.TypeFor[float32LE](), 85)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mode, err := cbor.CoreDetEncOptions().EncModeWithTags(tags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var vector float32LE
+	for _, x := range f.Vector {
+		w := math.Float32bits(x)
+		vector = append(vector, byte(w), byte(w>>8), byte(w>>16), byte(w>>24))
+	}
+	b, err := mode.Marshal(struct {
+		Version int       `cbor:"1,keyasint"`
+		Kind    int       `cbor:"2,keyasint"`
+		Round   int       `cbor:"3,keyasint"`
+		Resent  bool      `cbor:"4,keyasint,omitempty"`
+		Vector  float32LE `cbor:"5,keyasint,omitempty"`
+	}{1, int(f.Kind), f.Round, f.Resent, vector})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestAppendIsCoreDeterministicCBOR(t *testing.T) {
+	for _, round := range []int{0, 1, 23, 24, 255, 256, 65535, 65536, MaxRound} {
+		for _, resent := range []bool{false, true} {
+			for _, dim := range []int{1, 5, 6, 10, 63, 64, 1000, 16383, 16384} {
+				f := &Frame{Kind: Message, Round: round, Resent: resent, Vector: anyFinite(dim, 1)}
+				if got, want := mustAppend(t, newCodec(t, dim), f), reference(t, f); !bytes.Equal(got, want) {
+					t.Errorf("message of round %d, dimension %d: %x..., want %x...", round, dim, got[:16], want[:16])
+				}
+			}
+			f := &Frame{Kind: Done, Round: round, Resent: resent}
+			if got, want := mustAppend(t, newCodec(t, 3), f), reference(t, f); !bytes.Equal(got, want) {
+				t.Errorf("done of round %d: %x, want %x", round, got, want)
+			}
+		}
+	}
+}
+
+// Every frame comes back bit by bit, within the bound, and whatever was encoded or decoded before.
+func TestRoundTrip(t *testing.T) {
+	vectors := map[string][]float32{
+		"specials":           specials,
+		"zeros":              make([]float32, 100),
+		"one coordinate":     {3},
+		"normals":            normals(1000, 1),
+		"few normals":        normals(17, 2),
+		"any":                anyFinite(1000, 3),
+		"block":              normals(blockSize, 4),
+		"block and one":      normals(blockSize+1, 5),
+		"two blocks and 11":  normals(2*blockSize+11, 6),
+		"constant blocks":    repeated(-1.5, blockSize+700),
+		"many specials":      slices.Repeat(specials, 50),
+		"sorted":             slices.Sorted(slices.Values(normals(500, 7))),
+		"half of it zeros":   append(make([]float32, 400), normals(400, 8)...),
+		"one among zeros":    append(make([]float32, 99), 1),
+		"head shrinks":       append(make([]float32, 16384), normals(2000, 9)...),
+		"head shrinks twice": make([]float32, 16384),
+	}
+	for name, v := range vectors {
+		t.Run(name, func(t *testing.T) {
+			c := newCodec(t, len(v))
+			var got Frame
+			for _, f := range []*Frame{
+				{Kind: Message, Round: 0, Vector: v},
+				{Kind: Message, Round: MaxRound, Resent: true, Vector: v},
+				{Kind: Done, Round: 5},
+				{Kind: Done, Round: 70000, Resent: true},
+				{Kind: Message, Round: 1, Vector: v},
+			} {
+				b := mustAppend(t, c, f)
+				if len(b) > MaxFrame(len(v)) {
+					t.Errorf("%d bytes, above MaxFrame = %d", len(b), MaxFrame(len(v)))
+				}
+				sent := slices.Clone(b)
+				if err := c.Decode(b, &got); err != nil {
+					t.Fatal(err)
+				}
+				clear(b) // nothing of the frame may be in use any more
+				if !sameFrame(&got, f) {
+					t.Errorf("round %d: another frame came back", f.Round)
+				}
+				if fresh := mustAppend(t, newCodec(t, len(v)), &got); !bytes.Equal(fresh, sent) {
+					t.Errorf("round %d: a fresh codec writes other bytes", f.Round)
+				}
+			}
+		})
+	}
+}
+
+// One codec, many vectors: no frame depends on the one before it.
+func TestFramesAreIndependent(t *testing.T) {
+	const dim = 3000
+	c := newCodec(t, dim)
+	vectors := [][]float32{normals(dim, 1), anyFinite(dim, 2), make([]float32, dim), normals(dim, 3), normals(dim, 1)}
+	for i, v := range vectors {
+		f := &Frame{Kind: Message, Vector: v}
+		b := mustAppend(t, c, f)
+		if !bytes.Equal(b, mustAppend(t, newCodec(t, dim), f)) {
+			t.Errorf("vector %d: the encoding depends on what was encoded before", i)
+		}
+		var got Frame
+		if err := newCodec(t, dim).Decode(b, &got); err != nil || !sameFrame(&got, f) {
+			t.Errorf("vector %d: decoding needs what was decoded before: %v", i, err)
+		}
+	}
+}
+
+// Compression is used where it pays, and only there.
+func TestPlanesChosen(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		v        []float32
+		planes   bool
+		min, max float64 // ratio of the plain frame's length to the frame's
+	}{
+		{"10 normals", normals(10, 1), false, 1, 1},
+		{"10,000 normals", normals(10_000, 1), true, 1.15, 1.25},
+		{"100,000 normals", normals(100_000, 1), true, 1.15, 1.25},
+		{"nothing to gain", anyFinite(10_000, 1), false, 1, 1},
+		{"zeros", make([]float32, 10_000), true, 1000, 1e9},
+	} {
+		f := &Frame{Kind: Message, Round: 1, Vector: c.v}
+		b := mustAppend(t, newCodec(t, len(c.v)), f)
+		ratio := float64(len(reference(t, f))) / float64(len(b))
+		if usesPlanes(t, b) != c.planes || ratio < c.min || ratio > c.max {
+			t.Errorf("%s: planes %v, %.3f times shorter; want %v, %g to %g", c.name, !c.planes, ratio, c.planes, c.min, c.max)
+		}
+	}
+}
+
+func TestAppendRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		f    Frame
+		want string
+	}{
+		{"no kind", Frame{Vector: []float32{1, 2}}, "wire: frame: kind: found 0, wanted 1 (message) or 2 (done)"},
+		{"kind 3", Frame{Kind: 3}, "kind: found 3"},
+		{"round below", Frame{Kind: Done, Round: -1}, "round: found -1, wanted 0..2147483647"},
+		{"short vector", Frame{Kind: Message, Vector: []float32{1}}, "vector: found 1 coordinates, wanted 2"},
+		{"long vector", Frame{Kind: Message, Vector: []float32{1, 2, 3}}, "vector: found 3 coordinates, wanted 2"},
+		{"no vector", Frame{Kind: Message}, "vector: found 0 coordinates, wanted 2"},
+		{"vector with done", Frame{Kind: Done, Vector: []float32{1, 2}}, "vector: found 2 coordinates, wanted none with kind done"},
+		{"NaN", Frame{Kind: Message, Vector: []float32{0, nan}}, "vector: found NaN at coordinate 1, wanted a finite number"},
+		{"Inf", Frame{Kind: Message, Vector: []float32{inf, 0}}, "vector: found +Inf at coordinate 0, wanted a finite number"},
+		{"-Inf", Frame{Kind: Message, Vector: []float32{-inf, 0}}, "vector: found -Inf at coordinate 0"},
+		{"all at once", Frame{Kind: Message, Round: -7}, "round: found -7, wanted 0..2147483647\nvector: found 0"},
+	} {
+		dst := []byte("before")
+		got, err := newCodec(t, 2).Append(dst, &c.f)
+		if string(got) != "before" {
+			t.Errorf("%s: dst became %q", c.name, got)
+		}
+		checkError(t, c.name, err, c.want)
+	}
+}
+
+func TestNewCodecRefuses(t *testing.T) {
+	for _, dim := range []int{0, -1, MaxDim + 1} {
+		_, err := NewCodec(dim)
+		checkError(t, fmt.Sprint(dim), err, fmt.Sprintf("wire: dimension: found %d, wanted 1..268435456", dim))
+	}
+}
+
+// Append leaves what is before its frame alone, and does not move a buffer that is large enough.
+func TestAppendUsesDst(t *testing.T) {
+	for name, v := range map[string][]float32{"plain": anyFinite(500, 1), "planes": normals(500, 1), "zeros": make([]float32, 500)} {
+		c := newCodec(t, len(v))
+		f := &Frame{Kind: Message, Round: 3, Vector: v}
+		want := mustAppend(t, c, f)
+		dst := make([]byte, 3, 3+MaxFrame(len(v)))
+		copy(dst, "abc")
+		got, err := c.Append(dst, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got[:3]) != "abc" || !bytes.Equal(got[3:], want) {
+			t.Errorf("%s: appended bytes differ", name)
+		}
+		if &got[0] != &dst[0] {
+			t.Errorf("%s: a buffer with MaxFrame to spare was left", name)
+		}
+	}
+}
+
+// The steady state allocates a few small objects a frame, however long the vector.
+func TestAllocations(t *testing.T) {
+	const dim = 10_000
+	for _, c := range []struct {
+		name   string
+		v      []float32
+		planes bool
+	}{{"plain", anyFinite(dim, 1), false}, {"planes", normals(dim, 1), true}} {
+		codec := newCodec(t, dim)
+		buf := make([]byte, 0, MaxFrame(dim))
+		f, got := &Frame{Kind: Message, Round: 1, Vector: c.v}, &Frame{}
+		both := func() {
+			var err error
+			if buf, err = codec.Append(buf[:0], f); err != nil {
+				t.Fatal(err)
+			}
+			if err := codec.Decode(buf, got); err != nil {
+				t.Fatal(err)
+			}
+		}
+		both()
+		if usesPlanes(t, buf) != c.planes {
+			t.Fatalf("%s: the other form was chosen", c.name)
+		}
+		storage := &got.Vector[0]
+		if n := testing.AllocsPerRun(20, both); n > 12 {
+			t.Errorf("%s: %v allocations for a frame there and back", c.name, n)
+		}
+		if storage != &got.Vector[0] {
+			t.Errorf("%s: Decode left storage that was large enough", c.name)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range 100 {
+			both()
+		}
+		runtime.ReadMemStats(&after)
+		if n := (after.TotalAlloc - before.TotalAlloc) / 100; n > 2048 {
+			t.Errorf("%s: %d bytes allocated for a frame there and back", c.name, n)
+		}
+	}
+}
+
+// One goroutine may encode while another decodes; the race detector watches.
+func TestAppendBesideDecode(t *testing.T) {
+	const dim = 2000
+	c := newCodec(t, dim)
+	f := &Frame{Kind: Message, Round: 1, Vector: normals(dim, 1)}
+	frame := mustAppend(t, c, f)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for range 50 {
+			if b, err := c.Append(nil, f); err != nil || !bytes.Equal(b, frame) {
+				t.Error("another frame", err)
+			}
+		}
+	})
+	wg.Go(func() {
+		var got Frame
+		for range 50 {
+			if err := c.Decode(frame, &got); err != nil || !sameFrame(&got, f) {
+				t.Error("another frame", err)
+			}
+		}
+	})
+	wg.Wait()
+}
+
+func BenchmarkCodec(b *testing.B) {
+	const dim = 100_000
+	for name, v := range map[string][]float32{"plain": anyFinite(dim, 1), "planes": normals(dim, 1)} {
+		c, f, got := newCodec(b, dim), &Frame{Kind: Message, Vector: v}, &Frame{}
+		frame := mustAppend(b, c, f)
+		b.Run("append/"+name, func(b *testing.B) {
+			b.SetBytes(4 * dim)
+			for b.Loop() {
+				frame, _ = c.Append(frame[:0], f)
+			}
+		})
+		b.Run("decode/"+name, func(b *testing.B) {
+			b.SetBytes(4 * dim)
+			for b.Loop() {
+				if err := c.Decode(frame, got); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,55 @@
+package wire_test
+
+import (
+	"fmt"
+
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+)
+
+// One message there and back.
+func Example() {
+	codec, err := wire.NewCodec(3)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	sent := wire.Frame{Kind: wire.Message, Round: 7, Vector: []float32{1, -2.5, 0}}
+	frame, err := codec.Append(nil, &sent)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%d bytes: %x\n", len(frame), frame)
+
+	var got wire.Frame
+	if err := codec.Decode(frame, &got); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(got.Kind, got.Round, got.Resent, got.Vector)
+
+	// A frame that lost its end on the way says so.
+	fmt.Println(codec.Decode(frame[:12], &got))
+	// Output:
+	// 23 bytes: a401010201030705d8554c0000803f000020c000000000
+	// message 7 false [1 -2.5 0]
+	// wire: frame: not one well-formed item: unexpected EOF
+}
+
+// A node of another run is turned away with the reason.
+func ExampleHello_Check() {
+	want := wire.Hello{Run: "ward-7", From: "b", To: "a", Codec: wire.Version}
+	b, err := wire.EncodeHello(wire.Hello{Run: "ward-8", From: "b", To: "a", Codec: wire.Version})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	h, err := wire.DecodeHello(b)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(h.Check(want))
+	// Output:
+	// wire: hello: run: found "ward-8", wanted "ward-7"
+}

@@ -1,0 +1,128 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"unicode/utf8"
+)
+
+// MaxHello bounds the length in bytes of an encoded [Hello].
+const MaxHello = 256
+
+// maxName bounds the run's id and the members' names, in bytes.
+const maxName = 64
+
+// Hello is what each end of a connection says first. It binds the connection to one run, one fleet file, one
+// direction and one version of the frames, so that what is meant for another is refused before it can do harm. Its
+// own encoding is the same in all versions, so that nodes of different versions can still tell each other so. It
+// proves nothing about its sender; that is the transport's work.
+type Hello struct {
+	Run   string   // id of the run: 1 to 64 bytes of UTF-8
+	Fleet [32]byte // SHA-256 of the fleet file's canonical form
+	From  string   // name of the sender: 1 to 64 bytes of UTF-8
+	To    string   // name of the receiver, likewise
+	Codec uint32   // version of the frames: Version, or another from 1 on that the sender has
+}
+
+// helloFields is a hello's map before its values are looked at.
+type helloFields struct {
+	Codec item `cbor:"1,keyasint"`
+	Run   item `cbor:"2,keyasint"`
+	Fleet item `cbor:"3,keyasint"`
+	From  item `cbor:"4,keyasint"`
+	To    item `cbor:"5,keyasint"`
+}
+
+// helloNames are the names of the keys in errors.
+var helloNames = []string{1: "codec", 2: "run", 3: "fleet", 4: "from", 5: "to"}
+
+// EncodeHello returns the encoding of h, at most [MaxHello] bytes. The error names every field that does not keep to
+// its limits.
+func EncodeHello(h Hello) ([]byte, error) {
+	var codec error
+	if h.Codec == 0 {
+		codec = errors.New("wire: hello: codec: found 0, wanted a version from 1 on")
+	}
+	if err := errors.Join(codec, checkName("run", h.Run), checkName("from", h.From), checkName("to", h.To)); err != nil {
+		return nil, err
+	}
+	b := appendHead(make([]byte, 0, MaxHello), majorMap, 5)
+	b = appendHead(append(b, 1), majorUint, uint64(h.Codec))
+	b = append(appendHead(append(b, 2), majorText, uint64(len(h.Run))), h.Run...)
+	b = append(appendHead(append(b, 3), majorBytes, uint64(len(h.Fleet))), h.Fleet[:]...)
+	b = append(appendHead(append(b, 4), majorText, uint64(len(h.From))), h.From...)
+	b = append(appendHead(append(b, 5), majorText, uint64(len(h.To))), h.To...)
+	return b, nil
+}
+
+// checkName reports a run id or name outside its limits.
+func checkName(field, s string) error {
+	switch {
+	case s == "":
+		return fmt.Errorf("wire: hello: %s: found an empty string, wanted 1..%d bytes", field, maxName)
+	case len(s) > maxName:
+		return fmt.Errorf("wire: hello: %s: found %d bytes, wanted 1..%d", field, len(s), maxName)
+	case !utf8.ValidString(s):
+		return fmt.Errorf("wire: hello: %s: found %q, wanted valid UTF-8", field, s)
+	}
+	return nil
+}
+
+// DecodeHello reads a hello, as strictly as frames are read. It keeps nothing of b. That the hello is the one
+// expected is for [Hello.Check] to say.
+func DecodeHello(b []byte) (Hello, error) {
+	if len(b) > MaxHello {
+		return Hello{}, fmt.Errorf("wire: hello: found %d bytes, wanted at most %d", len(b), MaxHello)
+	}
+	var m helloFields
+	if err := unmarshal(b, &m, helloNames); err != nil {
+		return Hello{}, fmt.Errorf("wire: hello: %w", err)
+	}
+	var h Hello
+	codec, errCodec := m.Codec.uint("codec", 1, math.MaxUint32)
+	fleet, errFleet := m.Fleet.bytes("fleet")
+	if errFleet == nil && len(fleet) != len(h.Fleet) {
+		errFleet = fmt.Errorf("fleet: found %d bytes, wanted %d", len(fleet), len(h.Fleet))
+	}
+	var errRun, errFrom, errTo error
+	h.Run, errRun = m.Run.text("run")
+	h.From, errFrom = m.From.text("from")
+	h.To, errTo = m.To.text("to")
+	for _, err := range []error{errCodec, errRun, errFleet, errFrom, errTo, exact(b, m.Codec, m.Run, m.Fleet, m.From, m.To)} {
+		if err != nil {
+			return Hello{}, fmt.Errorf("wire: hello: %w", err)
+		}
+	}
+	if err := errors.Join(checkName("run", h.Run), checkName("from", h.From), checkName("to", h.To)); err != nil {
+		return Hello{}, err
+	}
+	h.Codec = uint32(codec)
+	copy(h.Fleet[:], fleet)
+	return h, nil
+}
+
+// Check compares a received hello with the one that the receiver expects of this connection. The error names every
+// field that differs, with both values, fleet hashes by their first eight bytes.
+func (h Hello) Check(want Hello) error {
+	var errs []error
+	differ := func(field, found, wanted string) {
+		errs = append(errs, fmt.Errorf("wire: hello: %s: found %s, wanted %s", field, found, wanted))
+	}
+	if h.Run != want.Run {
+		differ("run", fmt.Sprintf("%q", h.Run), fmt.Sprintf("%q", want.Run))
+	}
+	if h.Fleet != want.Fleet {
+		differ("fleet file hash", fmt.Sprintf("%x...", h.Fleet[:8]), fmt.Sprintf("%x...", want.Fleet[:8]))
+	}
+	if h.From != want.From {
+		differ("from", fmt.Sprintf("%q", h.From), fmt.Sprintf("%q", want.From))
+	}
+	if h.To != want.To {
+		differ("to", fmt.Sprintf("%q", h.To), fmt.Sprintf("%q", want.To))
+	}
+	if h.Codec != want.Codec {
+		differ("codec", fmt.Sprint(h.Codec), fmt.Sprint(want.Codec))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,161 @@
+package wire
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+func sampleHello() Hello {
+	h := Hello{Run: "ward-7", From: "gateway-a", To: "gateway-b", Codec: Version}
+	for i := range h.Fleet {
+		h.Fleet[i] = byte(i * 7)
+	}
+	return h
+}
+
+func TestHelloRoundTrip(t *testing.T) {
+	long := strings.Repeat("ä", 32)
+	for _, h := range []Hello{
+		sampleHello(),
+		{Run: "r", From: "a", To: "b", Codec: 1},
+		{Run: long, From: long, To: long, Fleet: [32]byte{31: 255}, Codec: 1<<32 - 1},
+		{Run: "ø\x00\n", From: "名前", To: "🦆", Codec: 24},
+	} {
+		b, err := EncodeHello(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(b) > MaxHello || len(b) > MaxFrame(1) {
+			t.Errorf("%d bytes, above %d", len(b), MaxHello)
+		}
+		mode, err := cbor.CoreDetEncOptions().EncMode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := mode.Marshal(map[int]any{1: h.Codec, 2: h.Run, 3: h.Fleet[:], 4: h.From, 5: h.To})
+		if err != nil || !bytes.Equal(b, want) {
+			t.Errorf("%x, want %x (%v)", b, want, err)
+		}
+		got, err := DecodeHello(b)
+		if err != nil || got != h {
+			t.Errorf("%+v, %v, want %+v", got, err, h)
+		}
+		for n := range b {
+			if _, err := DecodeHello(b[:n]); err == nil {
+				t.Errorf("%d of %d bytes were taken for a hello", n, len(b))
+			}
+		}
+	}
+}
+
+func TestHelloCheck(t *testing.T) {
+	want := sampleHello()
+	if err := want.Check(want); err != nil {
+		t.Error(err)
+	}
+	for _, c := range []struct {
+		change func(*Hello)
+		want   string
+	}{
+		{func(h *Hello) { h.Run = "ward-8" }, `wire: hello: run: found "ward-8", wanted "ward-7"`},
+		{func(h *Hello) { h.Fleet[0] = 0xff }, "wire: hello: fleet file hash: found ff070e151c232a31..., wanted 00070e151c232a31..."},
+		{func(h *Hello) { h.From = "x" }, `wire: hello: from: found "x", wanted "gateway-a"`},
+		{func(h *Hello) { h.To = "gateway-a" }, `wire: hello: to: found "gateway-a", wanted "gateway-b"`},
+		{func(h *Hello) { h.Codec = 2 }, "wire: hello: codec: found 2, wanted 1"},
+		{func(h *Hello) { h.Run, h.Codec = "z", 9 }, "wire: hello: run: found \"z\", wanted \"ward-7\"\nwire: hello: codec: found 9, wanted 1"},
+	} {
+		h := want
+		c.change(&h)
+		if err := h.Check(want); err == nil || err.Error() != c.want {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
+
+func TestEncodeHelloRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*Hello)
+		want   string
+	}{
+		{"no run", func(h *Hello) { h.Run = "" }, "run: found an empty string, wanted 1..64 bytes"},
+		{"long run", func(h *Hello) { h.Run = strings.Repeat("x", 65) }, "run: found 65 bytes, wanted 1..64"},
+		{"no from", func(h *Hello) { h.From = "" }, "from: found an empty string"},
+		{"broken from", func(h *Hello) { h.From = "a\xff" }, `from: found "a\xff", wanted valid UTF-8`},
+		{"no to", func(h *Hello) { h.To = "" }, "to: found an empty string"},
+		{"no codec", func(h *Hello) { h.Codec = 0 }, "codec: found 0, wanted a version from 1 on"},
+		{"two at once", func(h *Hello) { h.Run, h.To = "", "" }, "to: found an empty string"},
+	} {
+		h := sampleHello()
+		c.change(&h)
+		b, err := EncodeHello(h)
+		if b != nil {
+			t.Errorf("%s: got %x", c.name, b)
+		}
+		checkError(t, c.name, err, c.want)
+	}
+}
+
+// malformedHellos is one hello for each way of being wrong, with what the error must say.
+var malformedHellos = []struct {
+	name  string
+	hello []byte
+	want  string
+}{
+	{"nothing", nil, "wire: hello: found nothing, wanted a map"},
+	{"text", enc("hello"), "found a text string of length 5, wanted a map"},
+	{"frame", pairs(1, 1, 2, 2, 3, 0), "run: found 2, wanted a text string"},
+	{"trailing byte", append(mustHello(), 0), "extraneous data"},
+	{"too long", make([]byte, 257), "found 257 bytes, wanted at most 256"},
+	{"indefinite", []byte{0xbf, 0xff}, "indefinite-length map isn't allowed"},
+	{"duplicate", pairs(1, 1, 2, "r", 2, "r", 3, make([]byte, 32), 4, "a", 5, "b"), "run: found key 2 twice"},
+	{"unknown", pairs(1, 1, 2, "r", 3, make([]byte, 32), 4, "a", 5, "b", 6, 0), "found an unknown key, 6, as number 6 of the map, wanted keys 1..5"},
+	{"no codec", pairs(2, "r", 3, make([]byte, 32), 4, "a", 5, "b"), "codec: found nothing"},
+	{"no run", pairs(1, 1, 3, make([]byte, 32), 4, "a", 5, "b"), "run: found nothing, wanted a text string"},
+	{"no fleet", pairs(1, 1, 2, "r", 4, "a", 5, "b"), "fleet: found nothing, wanted a byte string"},
+	{"no from", pairs(1, 1, 2, "r", 3, make([]byte, 32), 5, "b"), "from: found nothing"},
+	{"no to", pairs(1, 1, 2, "r", 3, make([]byte, 32), 4, "a"), "to: found nothing"},
+	{"codec 0", pairs(1, 0, 2, "r", 3, make([]byte, 32), 4, "a", 5, "b"), "codec: found 0, wanted an integer in 1..4294967295"},
+	{"codec text", pairs(1, "1", 2, "r", 3, make([]byte, 32), 4, "a", 5, "b"), "codec: found a text string of length 1"},
+	{"run empty", pairs(1, 1, 2, "", 3, make([]byte, 32), 4, "a", 5, "b"), "run: found an empty string"},
+	{"run long", pairs(1, 1, 2, strings.Repeat("x", 65), 3, make([]byte, 32), 4, "a", 5, "b"), "run: found 65 bytes, wanted 1..64"},
+	{"run bytes", pairs(1, 1, 2, []byte("r"), 3, make([]byte, 32), 4, "a", 5, "b"), "run: found a byte string of length 1, wanted a text string"},
+	{"run overlong", pairs(1, 1, 2, raw{0x78, 1, 'r'}, 3, make([]byte, 32), 4, "a", 5, "b"), "run: found a value with the overlong or broken head"},
+	{"run tagged", pairs(1, 1, 2, raw{0xd9, 0xd9, 0xf7, 0x61, 'r'}, 3, make([]byte, 32), 4, "a", 5, "b"), "a value a tag too many"},
+	{"fleet short", pairs(1, 1, 2, "r", 3, make([]byte, 31), 4, "a", 5, "b"), "fleet: found 31 bytes, wanted 32"},
+	{"fleet long", pairs(1, 1, 2, "r", 3, make([]byte, 33), 4, "a", 5, "b"), "fleet: found 33 bytes, wanted 32"},
+	{"fleet text", pairs(1, 1, 2, "r", 3, strings.Repeat("x", 32), 4, "a", 5, "b"), "fleet: found a text string of length 32"},
+	{"from broken", pairs(1, 1, 2, "r", 3, make([]byte, 32), 4, raw{0x62, 'a', 0xff}, 5, "b"), `from: found "a\xff", wanted valid UTF-8`},
+	{"to null", pairs(1, 1, 2, "r", 3, make([]byte, 32), 4, "a", 5, nil), "to: found null, wanted a text string"},
+}
+
+func TestDecodeHelloRefuses(t *testing.T) {
+	for _, m := range malformedHellos {
+		_, err := DecodeHello(m.hello)
+		checkError(t, m.name, err, m.want)
+	}
+}
+
+// DecodeHello never panics, and what it takes can be sent on and read again unchanged.
+func FuzzDecodeHello(f *testing.F) {
+	for _, m := range malformedHellos {
+		f.Add(m.hello)
+	}
+	f.Add(mustHello())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, err := DecodeHello(b)
+		if err != nil {
+			return
+		}
+		again, err := EncodeHello(h)
+		if err != nil || len(again) != len(b) {
+			t.Fatalf("%x came back as %x, %v", b, again, err)
+		}
+		if got, err := DecodeHello(again); err != nil || got != h {
+			t.Fatalf("second trip: %+v, %v, want %+v", got, err, h)
+		}
+	})
+}

@@ -1,0 +1,245 @@
+package mem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+// open opens members of a network and closes them when the test is over.
+func open(t *testing.T, n *Net, names ...string) []transport.Transport {
+	t.Helper()
+	nodes := make([]transport.Transport, len(names))
+	for i, name := range names {
+		e, err := n.Node(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { e.Close() })
+		nodes[i] = e
+	}
+	return nodes
+}
+
+func send(t *testing.T, e transport.Transport, to, text string) {
+	t.Helper()
+	if err := e.Send(t.Context(), to, []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func recv(t *testing.T, e transport.Transport, from, text string) {
+	t.Helper()
+	f, b, err := e.Recv(t.Context())
+	if err != nil || f != from || string(b) != text {
+		t.Fatalf("received %q from %q, error %v, want %q from %q", b, f, err, text, from)
+	}
+}
+
+func TestFramesArriveInOrderWithTheirSender(t *testing.T) {
+	e := open(t, New("a", "b", "c"), "a", "b", "c")
+	send(t, e[0], "c", "one")
+	send(t, e[1], "c", "two")
+	send(t, e[0], "c", "")
+	recv(t, e[2], "a", "one")
+	recv(t, e[2], "b", "two")
+	recv(t, e[2], "a", "")
+}
+
+func TestFrameIsCopied(t *testing.T) {
+	e := open(t, New("a", "b"), "a", "b")
+	frame := []byte("before")
+	if err := e[0].Send(t.Context(), "b", frame); err != nil {
+		t.Fatal(err)
+	}
+	copy(frame, "after!")
+	recv(t, e[1], "a", "before")
+}
+
+func TestSendErrors(t *testing.T) {
+	n := New("a", "b")
+	n.MaxFrame = 4
+	a := open(t, n, "a", "b")[0]
+	if got := a.MaxFrame(); got != 4 {
+		t.Fatalf("MaxFrame() = %d, want 4", got)
+	}
+	for _, c := range []struct {
+		to, frame, want string
+	}{
+		{"b", "four", ""},
+		{"b", "fives", "frame of 5 bytes, want at most 4"},
+		{"a", "x", `"a": not a neighbor`},
+		{"z", "x", `"z": not a neighbor`},
+	} {
+		err := a.Send(t.Context(), c.to, []byte(c.frame))
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("Send(%q, %q) = %v, want %q", c.to, c.frame, err, c.want)
+		}
+	}
+}
+
+func TestNodeErrors(t *testing.T) {
+	n := New("a")
+	open(t, n, "a")
+	if _, err := n.Node("a"); err == nil || !strings.Contains(err.Error(), "open already") {
+		t.Errorf("second Node(a): %v", err)
+	}
+	if _, err := n.Node("b"); err == nil || !strings.Contains(err.Error(), `no member "b"`) {
+		t.Errorf("Node of a stranger: %v", err)
+	}
+	n.MaxFrame = -1
+	if _, err := n.Node("a"); err == nil || !strings.Contains(err.Error(), "MaxFrame is -1") {
+		t.Errorf("Node with MaxFrame -1: %v", err)
+	}
+}
+
+// A receiver that is behind holds up only those who send to it, and those only once their own queue is full.
+func TestBackPressureIsPerPair(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := open(t, New("a", "b", "c"), "a", "b", "c")
+		for i := range window {
+			send(t, e[0], "b", fmt.Sprint(i))
+		}
+		done := make(chan error, 1)
+		go func() { done <- e[0].Send(t.Context(), "b", []byte("late")) }()
+		synctest.Wait() // the late frame is now waiting for room
+		select {
+		case err := <-done:
+			t.Fatalf("a Send into a full queue returned %v", err)
+		default:
+		}
+		send(t, e[0], "c", "elsewhere")
+		send(t, e[2], "b", "from elsewhere")
+		recv(t, e[2], "a", "elsewhere")
+		recv(t, e[1], "a", "0")
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestContextEndsWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := open(t, New("a", "b"), "a", "b")
+		for range window {
+			send(t, e[0], "b", "x")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		errs := make(chan error, 2)
+		go func() { errs <- e[0].Send(ctx, "b", nil) }()
+		go func() { _, _, err := e[0].Recv(ctx); errs <- err }()
+		synctest.Wait()
+		cancel()
+		for range 2 {
+			if err := <-errs; !errors.Is(err, context.Canceled) {
+				t.Errorf("error %v, want context.Canceled", err)
+			}
+		}
+	})
+}
+
+func TestCloseEndsWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := open(t, New("a", "b"), "a", "b")
+		for range window {
+			send(t, e[0], "b", "x")
+		}
+		errs := make(chan error, 3)
+		go func() { errs <- e[0].Send(t.Context(), "b", nil) }()
+		for range 2 {
+			go func() { _, _, err := e[0].Recv(t.Context()); errs <- err }()
+		}
+		synctest.Wait()
+		for range 2 {
+			if err := e[0].Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		for range 3 {
+			if err := <-errs; !errors.Is(err, transport.ErrClosed) {
+				t.Errorf("error %v, want ErrClosed", err)
+			}
+		}
+		if err := e[0].Send(t.Context(), "b", nil); !errors.Is(err, transport.ErrClosed) {
+			t.Errorf("Send after Close: %v", err)
+		}
+	})
+}
+
+// A member that dies takes with it what it had not received, and a Send that waits for it returns.
+func TestMemberReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := New("a", "b")
+		e := open(t, n, "a", "b")
+		for range window {
+			send(t, e[0], "b", "lost")
+		}
+		done := make(chan error, 1)
+		go func() { done <- e[0].Send(t.Context(), "b", []byte("lost too")) }()
+		synctest.Wait()
+		e[1].Close()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		send(t, e[0], "b", "to nobody")
+		again := open(t, n, "b")[0]
+		send(t, e[0], "b", "to the new one")
+		recv(t, again, "a", "to the new one")
+	})
+}
+
+// Everybody sends to everybody while several goroutines receive: nothing is lost, nothing is doubled.
+func TestManyAtOnce(t *testing.T) {
+	names := []string{"a", "b", "c", "d"}
+	const each = 200
+	e := open(t, New(names...), names...)
+	var senders, receivers sync.WaitGroup
+	var mu sync.Mutex
+	got := make(map[string]int)
+	for i, name := range names {
+		for j, to := range names {
+			if i == j {
+				continue
+			}
+			senders.Go(func() {
+				for k := range each {
+					if err := e[i].Send(t.Context(), to, fmt.Appendf(nil, "%s>%s %d", name, to, k)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		const total = each * 3
+		for range 2 {
+			receivers.Go(func() {
+				for range total / 2 {
+					_, b, err := e[i].Recv(t.Context())
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					mu.Lock()
+					got[string(b)]++
+					mu.Unlock()
+				}
+			})
+		}
+	}
+	senders.Wait()
+	receivers.Wait()
+	if want := each * 12; len(got) != want {
+		t.Errorf("%d different frames arrived, want %d", len(got), want)
+	}
+	for f, k := range got {
+		if k != 1 || !slices.Contains(names, f[:1]) {
+			t.Errorf("frame %q arrived %d times", f, k)
+		}
+	}
+}

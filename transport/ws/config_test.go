@@ -1,0 +1,105 @@
+package ws
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"strings"
+	"testing"
+)
+
+func TestConfigFaultsAreReportedTogether(t *testing.T) {
+	broken := bytes.Clone(keyOf("m"))
+	broken[40] ^= 1
+	_, err := New(Config{
+		Name:     "m",
+		Key:      broken,
+		MaxFrame: -1,
+		Peers: []Peer{
+			{Name: "", Keys: []ed25519.PublicKey{publicOf("1")}},
+			{Name: "m", Keys: []ed25519.PublicKey{publicOf("2")}},
+			{Name: "x", Keys: []ed25519.PublicKey{publicOf("3")}},
+			{Name: "x", Keys: []ed25519.PublicKey{publicOf("3")}},
+			{Name: "y"},
+			{Name: "z", Keys: []ed25519.PublicKey{{1, 2}, make([]byte, 32)}},
+			{Name: "c", Keys: []ed25519.PublicKey{publicOf("c")}},
+			{Name: "n", Keys: []ed25519.PublicKey{publicOf("n")}, Addresses: []string{
+				"ws://host:1/", "wss://", "wss://host:70000", "wss://me@host", "http://host", "wss://ok:1/x", ":",
+			}},
+		},
+	})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{
+		"Key: the public half",
+		"MaxFrame is -1, want 0 to 1073741824",
+		"peer 0 has no name",
+		`peer 1 is called "m", as the node itself`,
+		`peer "x" is listed twice`,
+		`peer "x": key 0, ` + FormatKey(publicOf("3")) + `, is also a key of "x"`,
+		`peer "y" has 0 keys, want 1 or 2`,
+		`peer "z": key 0: it has 2 bytes, want 32`,
+		`peer "z": key 1: it is a point of small order`,
+		`peer "c" dials "m" (the lower name dials), but Listen is empty`,
+		`address "ws://host:1/": want wss://host:port/path, there is no mode without TLS`,
+		`address "wss://": want wss://host:port/path`,
+		`address "wss://host:70000": port is 70000, want 1 to 65535`,
+		`address "wss://me@host": want wss://`,
+		`address "http://host": want wss://`,
+		`address ":":`,
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error lacks %q", want)
+		}
+	}
+	for line := range strings.Lines(err.Error()) {
+		if !strings.HasPrefix(line, "ws: config: ") {
+			t.Errorf("line %q does not say where it comes from", line)
+		}
+	}
+	if strings.Contains(err.Error(), "ok:1") {
+		t.Error("a good address is reported")
+	}
+}
+
+func TestConfigFaultsOfTheNode(t *testing.T) {
+	for _, c := range []struct {
+		change func(*Config)
+		want   string
+	}{
+		{func(c *Config) {}, ""},
+		{func(c *Config) { c.Name = "" }, "Name is empty"},
+		{func(c *Config) { c.Key = nil }, "Key has 0 bytes, want an Ed25519 private key of 64"},
+		{func(c *Config) { c.Listen = "localhost" }, `Listen is "localhost", want host:port`},
+		{func(c *Config) { c.Listen = "127.0.0.1:99999" }, "invalid port"},
+		{func(c *Config) { c.Peers = []Peer{peerOf("z", "m")} }, `is also a key of "m"`},
+		{func(c *Config) { c.MaxFrame = 1<<30 + 1 }, "MaxFrame is 1073741825"},
+	} {
+		cfg := Config{Name: "m", Key: keyOf("m")}
+		c.change(&cfg)
+		tr, err := New(cfg)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("error %v, want %q", err, c.want)
+		}
+		if tr != nil {
+			if tr.Addr() != "" {
+				t.Errorf("Addr() = %q without a listener", tr.Addr())
+			}
+			tr.Close()
+		}
+	}
+}
+
+func TestSetAddressesErrors(t *testing.T) {
+	a := start(t, "a", nil, peerOf("b"))
+	if err := a.SetAddresses("z"); err == nil || !strings.Contains(err.Error(), `no peer "z"`) {
+		t.Errorf("unknown peer: %v", err)
+	}
+	err := a.SetAddresses("b", "wss://fine:1/", "ws://plain/", "wss://x:0/")
+	if err == nil || !strings.Contains(err.Error(), "ws://plain/") || !strings.Contains(err.Error(), "wss://x:0/") {
+		t.Errorf("bad addresses: %v", err)
+	}
+	if n := len(a.peers["b"].where()); n != 0 {
+		t.Errorf("%d addresses after an error, want none", n)
+	}
+}

@@ -1,0 +1,250 @@
+package ws
+
+//lint:file-ignore SA1019 the program is bound to this path; its successor has the same API under another
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"nhooyr.io/websocket"
+)
+
+// subprotocol names the framing of this package. Another framing gets another name.
+const subprotocol = "spade-edge.1"
+
+// kind tells messages apart. A message is one binary websocket message: kind, number (big-endian), body.
+type kind byte
+
+const (
+	kindHello  kind = 'h' // number: length of the body. The first message each way, and only that.
+	kindFrame  kind = 'f' // number: length of the body.
+	kindCredit kind = 'c' // number: how many more frames the other end may send; 0 is a sign of life. No body.
+)
+
+const (
+	headerLen = 5
+	// chunk is the longest piece written at a time, so that a control frame never waits longer than that.
+	chunk = 64 << 10
+	// maxReason is what fits into a websocket close frame.
+	maxReason = 123
+)
+
+// putHeader writes a message's first bytes.
+func putHeader(k kind, number int) [headerLen]byte {
+	h := [headerLen]byte{byte(k)}
+	binary.BigEndian.PutUint32(h[1:], uint32(number))
+	return h
+}
+
+// parseHeader reads a message's first bytes and checks the number against what its kind allows.
+func parseHeader(h [headerLen]byte, maxFrame int) (k kind, number int, err error) {
+	k = kind(h[0])
+	n := binary.BigEndian.Uint32(h[1:])
+	var limit int
+	switch k {
+	case kindHello:
+		limit = maxHello
+	case kindFrame:
+		limit = maxFrame
+	case kindCredit:
+		limit = largestMaxFrame
+	default:
+		return 0, 0, fmt.Errorf("message of unknown kind %q", h[0])
+	}
+	if uint64(n) > uint64(limit) {
+		return 0, 0, fmt.Errorf("message of kind %q with number %d, want at most %d", h[0], n, limit)
+	}
+	return k, int(n), nil
+}
+
+// tcpConn is the connection below TLS. At first it has the one deadline it was given; from pace on each read and write
+// gets a fresh one.
+type tcpConn struct {
+	net.Conn
+	silence atomic.Int64
+}
+
+func (c *tcpConn) Read(p []byte) (int, error) {
+	if d := c.silence.Load(); d > 0 {
+		c.SetReadDeadline(time.Now().Add(time.Duration(d)))
+	}
+	return c.Conn.Read(p)
+}
+
+func (c *tcpConn) Write(p []byte) (int, error) {
+	if d := c.silence.Load(); d > 0 {
+		c.SetWriteDeadline(time.Now().Add(time.Duration(d)))
+	}
+	return c.Conn.Write(p)
+}
+
+// pace lets the connection live as long as no single read or write takes longer than d.
+func (c *tcpConn) pace(d time.Duration) {
+	c.silence.Store(int64(d))
+	c.SetDeadline(time.Now().Add(d))
+}
+
+// conn is a websocket that carries messages. One goroutine may read and another write. It uses no context: a deadline or
+// the end of tcp ends its calls.
+type conn struct {
+	ws       *websocket.Conn
+	tcp      *tcpConn
+	maxFrame int
+}
+
+func newConn(ws *websocket.Conn, tcp *tcpConn, maxFrame int) (*conn, error) {
+	c := &conn{ws: ws, tcp: tcp, maxFrame: maxFrame}
+	if got := ws.Subprotocol(); got != subprotocol {
+		err := refusal{fmt.Errorf("websocket subprotocol %q, want %q", got, subprotocol)}
+		c.stop(err, time.Second)
+		c.kill()
+		return nil, err
+	}
+	ws.SetReadLimit(int64(max(maxFrame, maxHello)) + headerLen)
+	return c, nil
+}
+
+// clientConn asks for a websocket over an authenticated connection.
+func clientConn(rt http.RoundTripper, tcp *tcpConn, url string, maxFrame int) (*conn, error) {
+	ws, _, err := websocket.Dial(context.Background(), url, &websocket.DialOptions{
+		HTTPClient:      &http.Client{Transport: rt},
+		Subprotocols:    []string{subprotocol},
+		CompressionMode: websocket.CompressionDisabled,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newConn(ws, tcp, maxFrame)
+}
+
+// serverConn answers a request for a websocket.
+func serverConn(w http.ResponseWriter, r *http.Request, tcp *tcpConn, maxFrame int) (*conn, error) {
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		Subprotocols:    []string{subprotocol},
+		CompressionMode: websocket.CompressionDisabled,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newConn(ws, tcp, maxFrame)
+}
+
+// write sends one message. After an error the connection is of no more use.
+func (c *conn) write(k kind, number int, body []byte) error {
+	w, err := c.ws.Writer(context.Background(), websocket.MessageBinary)
+	if err != nil {
+		return err
+	}
+	h := putHeader(k, number)
+	if _, err := w.Write(h[:]); err != nil {
+		return err
+	}
+	for len(body) > 0 {
+		n := min(chunk, len(body))
+		if _, err := w.Write(body[:n]); err != nil {
+			return err
+		}
+		body = body[n:]
+	}
+	return w.Close()
+}
+
+// next waits for a message and reads its header. The rest is for readBody, and must be read.
+func (c *conn) next() (k kind, number int, body io.Reader, err error) {
+	typ, r, err := c.ws.Reader(context.Background())
+	if err != nil {
+		return 0, 0, nil, c.readError(err)
+	}
+	if typ != websocket.MessageBinary {
+		return 0, 0, nil, refusal{errors.New("a text message, want binary")}
+	}
+	var h [headerLen]byte
+	if _, err := io.ReadFull(r, h[:]); err != nil {
+		return 0, 0, nil, c.readError(fmt.Errorf("message cut short: %w", err))
+	}
+	k, number, err = parseHeader(h, c.maxFrame)
+	if err != nil {
+		return 0, 0, nil, refusal{err}
+	}
+	return k, number, r, nil
+}
+
+// readBody reads the n bytes that a message has left. The websocket library takes a connection that ends between two
+// fragments for the end of the message, hence the length of our own.
+func (c *conn) readBody(r io.Reader, n int) ([]byte, error) {
+	b := make([]byte, n)
+	if got, err := io.ReadFull(r, b); err != nil {
+		return nil, c.readError(fmt.Errorf("message cut short: %d bytes of %d: %w", got, n, err))
+	}
+	var more [1]byte
+	switch got, err := io.ReadFull(r, more[:]); {
+	case got != 0:
+		return nil, refusal{fmt.Errorf("message longer than the %d bytes announced", n)}
+	case err != io.EOF:
+		return nil, c.readError(err)
+	}
+	return b, nil
+}
+
+// closedError is how the other end said goodbye.
+type closedError struct{ reason string }
+
+func (e closedError) Error() string { return "the other end closed: " + e.reason }
+
+// refusal is an error that the other end has caused and is to be told of.
+type refusal struct{ error }
+
+func (r refusal) Unwrap() error { return r.error }
+
+// readError brings out the reason if the other end gave one.
+func (c *conn) readError(err error) error {
+	var ce websocket.CloseError
+	if errors.As(err, &ce) {
+		return closedError{strings.ToValidUTF8(ce.Reason, "?")}
+	}
+	return err
+}
+
+// stop ends the connection because of err. If that is a refusal the other end is told, which takes as long as linger if it
+// does not listen.
+func (c *conn) stop(err error, linger time.Duration) {
+	if r := (refusal{}); errors.As(err, &r) {
+		c.end(websocket.StatusPolicyViolation, r.Error(), linger)
+	}
+	c.tcp.Close()
+}
+
+// leave ends the connection because we close. If the other end answers before linger is over, everything written before
+// has arrived there.
+func (c *conn) leave(linger time.Duration) {
+	c.end(websocket.StatusGoingAway, "going away", linger)
+	c.tcp.Close()
+}
+
+func (c *conn) end(status websocket.StatusCode, reason string, linger time.Duration) {
+	if len(reason) > maxReason {
+		cut := maxReason - len("…")
+		for cut > 0 && !utf8.RuneStart(reason[cut]) {
+			cut--
+		}
+		reason = reason[:cut] + "…"
+	}
+	timer := time.AfterFunc(linger, func() { c.tcp.Close() })
+	defer timer.Stop()
+	c.ws.Close(status, reason)
+}
+
+// kill ends the connection at once and without a word. It waits for the library's goroutine.
+func (c *conn) kill() {
+	c.tcp.Close()
+	c.ws.CloseNow()
+}

@@ -1,0 +1,222 @@
+package ws
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestReconnectAfterCut(t *testing.T) {
+	b := start(t, "b", nil, peerOf("a"))
+	a := start(t, "a", nil, peerOf("b"))
+	between := newRelay(t, b)
+	a.reach(t, "b", between.addr)
+	for i := range byte(5) {
+		a.send(t, "b", []byte{i})
+		b.expect(t, "a", []byte{i})
+		between.cut()
+		// Until both ends have seen the cut a frame can be lost in it.
+		a.awaitCount(t, "msg=disconnected", int(i)+1)
+		b.awaitCount(t, "msg=disconnected", int(i)+1)
+	}
+	b.send(t, "a", []byte("back"))
+	a.expect(t, "b", []byte("back"))
+}
+
+// awaitCount waits until a word has been logged n times.
+func (n node) awaitCount(t *testing.T, word string, want int) {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		n.log.mu.Lock()
+		got, changed := strings.Count(n.log.text.String(), word), n.log.changed
+		n.log.mu.Unlock()
+		if got >= want {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			t.Fatalf("%q logged %d times, want %d", word, got, want)
+		}
+	}
+}
+
+// A frame in the middle of which the connection breaks is sent again on the next one. If that breaks too it is lost.
+func TestBrokenFrameIsSentAgain(t *testing.T) {
+	frame := bytes.Repeat([]byte("0123456789abcdef"), 1<<19) // 8 MiB, more than the sockets on the way hold
+	for _, c := range []struct {
+		cuts    int
+		arrives bool
+	}{{1, true}, {2, false}} {
+		b := start(t, "b", nil, peerOf("a"))
+		a := start(t, "a", nil, peerOf("b"))
+		between := newRelay(t, b)
+		between.cuts = c.cuts
+		a.reach(t, "b", between.addr)
+		a.send(t, "b", frame)
+		a.send(t, "b", []byte("next"))
+		if c.arrives {
+			b.expect(t, "a", frame)
+		} else {
+			a.log.await(t, "WARN", "frame lost", "peer=b", "bytes=8388608")
+		}
+		b.expect(t, "a", []byte("next"))
+		b.awaitCount(t, "msg=disconnected", c.cuts)
+	}
+}
+
+// The library reports a connection that ends between two fragments as the proper end of the message.
+func TestTruncatedMessageIsNoFrame(t *testing.T) {
+	const announced = 1000
+	b := start(t, "b", nil, peerOf("a"))
+	for _, c := range []struct {
+		name   string
+		body   int // bytes in the first fragment
+		length int // that the fragment claims to have
+	}{
+		{"inside a fragment", 100, 200},
+		{"between fragments", 100, 100},
+		{"before the header is complete", -2, -2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := settledRaw(t, b, "a")
+			h := putHeader(kindFrame, announced)
+			payload := append(h[:], make([]byte, announced)...)[:headerLen+c.body]
+			// A binary fragment that is not the last (RFC 6455, section 5.2), masked with zeros.
+			wire := []byte{0x02, 0x80 | 126}
+			wire = binary.BigEndian.AppendUint16(wire, uint16(headerLen+c.length))
+			wire = append(append(wire, 0, 0, 0, 0), payload...)
+			if _, err := r.tls.Write(wire); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.tls.Close(); err != nil { // with a proper end of TLS
+				t.Fatal(err)
+			}
+			b.log.await(t, "disconnected", "message cut short")
+
+			again := settledRaw(t, b, "a")
+			again.put(t, kindFrame, 5, []byte("whole"))
+			b.expect(t, "a", []byte("whole"))
+		})
+	}
+}
+
+// What a peer must not do ends its connection, and both ends are told why.
+func TestProtocolFaults(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(t *testing.T, r *raw)
+		want string
+	}{
+		{"unknown kind", func(t *testing.T, r *raw) { r.put(t, 'x', 0, nil) }, `unknown kind 'x'`},
+		{"frame too long", func(t *testing.T, r *raw) { r.put(t, kindFrame, 101, make([]byte, 101)) }, "number 101, want at most 100"},
+		{"second hello", func(t *testing.T, r *raw) { r.put(t, kindHello, 0, nil) }, "a second hello"},
+		{"more than announced", func(t *testing.T, r *raw) { r.put(t, kindFrame, 3, []byte("four")) }, "longer than the 3 bytes"},
+		{"credit with a body", func(t *testing.T, r *raw) { r.put(t, kindCredit, 3, []byte("x")) }, "longer than the 0 bytes"},
+		{"too many frames", func(t *testing.T, r *raw) {
+			for range window + 1 {
+				r.put(t, kindFrame, 0, nil)
+			}
+		}, "beyond the 4"},
+		{"text", func(t *testing.T, r *raw) {
+			w, err := r.ws.Writer(t.Context(), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Write([]byte("hello"))
+			w.Close()
+		}, "a text message"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := start(t, "b", func(c *Config) { c.MaxFrame = 100 }, peerOf("a"))
+			r := settledRaw(t, b, "a")
+			c.do(t, r)
+			if err := r.farewell(); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the peer is told %v, want %q", err, c.want)
+			}
+			b.log.await(t, "disconnected", c.want)
+		})
+	}
+}
+
+func TestFirstMessageMustBeHello(t *testing.T) {
+	b := start(t, "b", nil, peerOf("a"))
+	r, err := dialRaw(t, b, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.put(t, kindFrame, 0, nil)
+	if err := r.farewell(); err == nil || !strings.Contains(err.Error(), "first message is of kind 'f'") {
+		t.Errorf("the peer is told %v", err)
+	}
+	b.log.await(t, "no connection", "peer=a", "first message is of kind 'f'")
+}
+
+// A peer that has lost its connection without our noticing is not locked out by the old one.
+func TestNewerConnectionReplacesOlder(t *testing.T) {
+	b := start(t, "b", nil, peerOf("a"))
+	old := settledRaw(t, b, "a")
+	old.put(t, kindFrame, 3, []byte("old"))
+	old.put(t, kindCredit, 0, nil)
+	again := settledRaw(t, b, "a")
+	if err := old.farewell(); err == nil {
+		t.Error("the old connection is still open")
+	}
+	b.log.await(t, "disconnected", errReplaced.Error())
+	again.put(t, kindFrame, 3, []byte("new"))
+	b.send(t, "a", []byte("answer"))
+	if _, body := again.get(t, kindFrame); string(body) != "answer" {
+		t.Errorf("the new connection got %q", body)
+	}
+	// The old frame may have been lost, the new one may not.
+	from, frame, err := b.Recv(patient(t))
+	if err == nil && string(frame) == "old" {
+		from, frame, err = b.Recv(patient(t))
+	}
+	if err != nil || from != "a" || string(frame) != "new" {
+		t.Errorf("received %q from %q, error %v", frame, from, err)
+	}
+}
+
+// Frames that Recv has not taken count against a new connection too: memory does not grow with reconnecting.
+func TestCreditOutlivesConnection(t *testing.T) {
+	b := start(t, "b", nil, peerOf("a"))
+	first := settledRaw(t, b, "a")
+	for range window - 1 {
+		first.put(t, kindFrame, 0, nil)
+	}
+	first.tls.Close()
+	b.log.await(t, "disconnected")
+
+	second, err := dialRaw(t, b, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second.put(t, kindHello, 0, nil)
+	second.get(t, kindHello)
+	second.put(t, kindCredit, 0, nil)
+	if n, _ := second.get(t, kindCredit); n != 1 {
+		t.Errorf("credit on the second connection is %d, want 1", n)
+	}
+	b.expect(t, "a", nil)
+	for {
+		n, _ := second.get(t, kindCredit)
+		if n == 1 {
+			break
+		}
+		if n != 0 {
+			t.Fatalf("credit for one frame received is %d", n)
+		}
+	}
+}
+
+func TestTooLongForPeer(t *testing.T) {
+	a, b := pair(t, nil, func(c *Config) { c.MaxFrame = 1000 })
+	a.send(t, "b", make([]byte, 1<<20))
+	a.log.await(t, "disconnected", "number 1048576, want at most 1000")
+	b.log.await(t, "disconnected", "number 1048576, want at most 1000")
+	a.awaitCount(t, "msg=connected", 2)
+}

@@ -1,0 +1,383 @@
+package ws
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// fast is a timing under which the tests need not wait for anything, however slow the machine.
+var fast = timing{
+	handshake:  patience,
+	beat:       10 * time.Millisecond,
+	silence:    patience,
+	linger:     patience,
+	backoffMin: time.Millisecond,
+	backoffMax: 20 * time.Millisecond,
+	complain:   0,
+}
+
+// patience is after how long a test that waits for something gives up.
+const patience = 20 * time.Second
+
+func patient(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// keyOf returns the secret key of a name.
+func keyOf(name string) ed25519.PrivateKey {
+	seed := sha256.Sum256([]byte(name))
+	return ed25519.NewKeyFromSeed(seed[:])
+}
+
+func publicOf(name string) ed25519.PublicKey { return keyOf(name).Public().(ed25519.PublicKey) }
+
+// peerOf describes a peer that holds the keys of the given names, or else of its own.
+func peerOf(name string, keys ...string) Peer {
+	p := Peer{Name: name}
+	if len(keys) == 0 {
+		keys = []string{name}
+	}
+	for _, k := range keys {
+		p.Keys = append(p.Keys, publicOf(k))
+	}
+	return p
+}
+
+// logbook remembers what is logged.
+type logbook struct {
+	mu      sync.Mutex
+	text    bytes.Buffer
+	changed chan struct{}
+}
+
+func newLogbook() *logbook { return &logbook{changed: make(chan struct{})} }
+
+func (l *logbook) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.changed)
+	l.changed = make(chan struct{})
+	return l.text.Write(p)
+}
+
+// await waits until a line holds all the words.
+func (l *logbook) await(t *testing.T, words ...string) string {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		l.mu.Lock()
+		text, changed := l.text.String(), l.changed
+		l.mu.Unlock()
+	lines:
+		for line := range strings.Lines(text) {
+			for _, w := range words {
+				if !strings.Contains(line, w) {
+					continue lines
+				}
+			}
+			return line
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			t.Fatalf("no log line with %q in:\n%s", words, text)
+		}
+	}
+}
+
+func (l *logbook) count(word string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), word)
+}
+
+// running counts the nodes that are not closed yet. Tests of this package do not run in parallel.
+var running int
+
+// node is a transport with its log.
+type node struct {
+	*Transport
+	log *logbook
+}
+
+// start runs a node that listens on loopback. It is closed, and checked for goroutines left over, when the test ends.
+func start(t *testing.T, name string, change func(*Config), peers ...Peer) node {
+	t.Helper()
+	book := newLogbook()
+	cfg := Config{
+		Name:   name,
+		Key:    keyOf(name),
+		Listen: "127.0.0.1:0",
+		Peers:  peers,
+		Logger: slog.New(slog.NewTextHandler(book, nil)),
+		timing: fast,
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	tr, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	running++
+	t.Cleanup(func() {
+		if err := tr.Close(); err != nil {
+			t.Error(err)
+		}
+		if running--; running == 0 {
+			noGoroutines(t)
+		}
+	})
+	return node{tr, book}
+}
+
+// pair runs "a", which dials, and "b", which listens, with changes to their configurations.
+func pair(t *testing.T, changeA, changeB func(*Config)) (a, b node) {
+	t.Helper()
+	b = start(t, "b", changeB, peerOf("a"))
+	a = start(t, "a", changeA, peerOf("b"))
+	a.reach(t, "b", b.Addr())
+	return a, b
+}
+
+func (n node) reach(t *testing.T, peer, addr string) {
+	t.Helper()
+	if err := n.SetAddresses(peer, addr); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (n node) send(t *testing.T, to string, frame []byte) {
+	t.Helper()
+	if err := n.Send(patient(t), to, frame); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (n node) expect(t *testing.T, from string, frame []byte) {
+	t.Helper()
+	f, b, err := n.Recv(patient(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f != from || !bytes.Equal(b, frame) {
+		t.Fatalf("received %d bytes %.20q from %q, want %d bytes %.20q from %q", len(b), b, f, len(frame), frame, from)
+	}
+}
+
+// noGoroutines checks that nothing of a transport still runs. Close waits for all of it, but a goroutine needs a moment
+// between its last act and its end.
+func noGoroutines(t *testing.T) {
+	t.Helper()
+	buf := make([]byte, 1<<20)
+	var left string
+	for range 200 {
+		left = ""
+		for g := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+			if strings.Contains(g, "ws.(*Transport)") || strings.Contains(g, "ws.(*session)") || strings.Contains(g, "nhooyr.io/websocket") {
+				left += g + "\n\n"
+			}
+		}
+		if left == "" {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Errorf("goroutines left:\n%s", left)
+}
+
+// raw is a peer made by hand, to do what a proper one does not.
+type raw struct {
+	*conn
+	tls *tls.Conn
+}
+
+// dialTLS opens a TLS connection to a node as the holder of a name's key, or with no certificate.
+func dialTLS(t *testing.T, to node, keyName string, change func(*tls.Config)) (*tls.Conn, *tcpConn, error) {
+	t.Helper()
+	c, err := net.Dial("tcp", to.listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(patience))
+	cfg := &tls.Config{InsecureSkipVerify: true}
+	if keyName != "" {
+		cert, err := selfSigned(keyOf(keyName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Certificates = []tls.Certificate{cert}
+	}
+	if change != nil {
+		change(cfg)
+	}
+	tcp := &tcpConn{Conn: c}
+	secure := tls.Client(tcp, cfg)
+	return secure, tcp, secure.Handshake()
+}
+
+// dialRaw gets as far as the hello, which is left to the caller.
+func dialRaw(t *testing.T, to node, keyName string) (*raw, error) {
+	t.Helper()
+	secure, tcp, err := dialTLS(t, to, keyName, nil)
+	if err != nil {
+		return nil, err
+	}
+	c, err := clientConn(upgrade{secure}, tcp, to.Addr(), to.maxFrame)
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(c.kill)
+	return &raw{c, secure}, nil
+}
+
+// settledRaw goes on until frames can flow.
+func settledRaw(t *testing.T, to node, keyName string) *raw {
+	t.Helper()
+	r, err := dialRaw(t, to, keyName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.put(t, kindHello, 0, nil)
+	r.get(t, kindHello)
+	r.put(t, kindCredit, window, nil)
+	r.get(t, kindCredit)
+	return r
+}
+
+func (r *raw) put(t *testing.T, k kind, number int, body []byte) {
+	t.Helper()
+	if err := r.write(k, number, body); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *raw) get(t *testing.T, want kind) (number int, body []byte) {
+	t.Helper()
+	k, n, rd, err := r.next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k != want {
+		t.Fatalf("message of kind %q, want %q", k, want)
+	}
+	if k != kindCredit {
+		body, err = r.readBody(rd, n)
+	} else {
+		_, err = r.readBody(rd, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n, body
+}
+
+// farewell reads until the other end closes and returns how it says so.
+func (r *raw) farewell() error {
+	for {
+		_, _, rd, err := r.next()
+		if err != nil {
+			return err
+		}
+		if _, err := io.Copy(io.Discard, rd); err != nil {
+			return err
+		}
+	}
+}
+
+const cutAfter = 1 << 20
+
+// relay is a TCP proxy between a dialler and a node.
+type relay struct {
+	addr string
+
+	mu    sync.Mutex
+	conns []net.Conn
+	cuts  int           // so many connections more are cut in the middle, after cutAfter bytes toward the node
+}
+
+func newRelay(t *testing.T, to node) *relay {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relay{addr: fmt.Sprintf("wss://%s/", l.Addr())}
+	var wg sync.WaitGroup
+	t.Cleanup(func() {
+		l.Close()
+		r.cut()
+		wg.Wait()
+	})
+	wg.Go(func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", to.listener.Addr().String())
+			if err != nil {
+				in.Close()
+				continue
+			}
+			in.(*net.TCPConn).SetReadBuffer(64 << 10) // so that a dialler cannot have sent much that was not let through
+			r.mu.Lock()
+			r.conns = append(r.conns, in, out)
+			r.mu.Unlock()
+			wg.Go(func() { r.pump(out, in, true) })
+			wg.Go(func() { r.pump(in, out, false) })
+		}
+	})
+	return r
+}
+
+func (r *relay) pump(dst, src net.Conn, toNode bool) {
+	defer dst.Close()
+	defer src.Close()
+	buf := make([]byte, 32<<10)
+	total := 0
+	for {
+		n, err := src.Read(buf)
+		if err != nil {
+			return
+		}
+		total += n
+		r.mu.Lock()
+		cut := toNode && r.cuts > 0 && total > cutAfter
+		if cut {
+			r.cuts--
+		}
+		r.mu.Unlock()
+		if cut {
+			return
+		}
+		if _, err := dst.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+func (r *relay) cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.conns {
+		c.Close()
+	}
+	r.conns = nil
+}

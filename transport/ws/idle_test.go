@@ -1,0 +1,136 @@
+package ws
+
+import (
+	"bufio"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// The tests of this file run on a clock that jumps whenever everybody waits, with a pipe in place of TCP and TLS.
+
+// pipedPair returns two nodes that do not connect by themselves, and the two ends of a websocket between them. It keeps the
+// default timing.
+func pipedPair(t *testing.T) (a, b node, ca, cb *conn) {
+	t.Helper()
+	timing := func(c *Config) { c.timing = defaultTiming }
+	b = start(t, "b", timing, peerOf("a"))
+	b.listener.Close() // a goroutine that waits for the network would hold up the clock
+	a = start(t, "a", func(c *Config) {
+		timing(c)
+		c.Listen = ""
+	}, peerOf("b"))
+
+	pa, pb := net.Pipe()
+	ta, tb := &tcpConn{Conn: pa}, &tcpConn{Conn: pb}
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		cb, err = b.answer(b.peers["a"], tb, tb)
+		done <- err
+	}()
+	ca, err := clientConn(upgrade{ta}, ta, "wss://b/", a.maxFrame)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	return a, b, ca, cb
+}
+
+// serving runs a connection and returns a channel on which its end is reported.
+func (n node) serving(peer string, c *conn) <-chan error {
+	end := make(chan error, 1)
+	go func() {
+		_, err := n.serve(n.peers[peer], c, "pipe", func() {})
+		end <- err
+	}()
+	return end
+}
+
+func TestIdleConnectionLives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, ca, cb := pipedPair(t)
+		endA, endB := a.serving("b", ca), b.serving("a", cb)
+		for range window { // nobody receives these for a long time
+			if err := a.Send(t.Context(), "b", []byte("early")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Hour)
+		select {
+		case err := <-endA:
+			t.Fatal(err)
+		case err := <-endB:
+			t.Fatal(err)
+		default:
+		}
+		for range window {
+			if _, frame, err := b.Recv(t.Context()); err != nil || string(frame) != "early" {
+				t.Fatalf("received %q, error %v", frame, err)
+			}
+		}
+		a.Close()
+		b.Close()
+		<-endA
+		<-endB
+	})
+}
+
+func TestSilenceEndsConnection(t *testing.T) {
+	for _, reads := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			a, _, ca, cb := pipedPair(t)
+			end := a.serving("b", ca)
+			far := &raw{conn: cb}
+			far.get(t, kindHello)
+			far.put(t, kindHello, 0, nil)
+			far.get(t, kindCredit)
+			far.put(t, kindCredit, window, nil)
+			began := time.Now()
+			if reads {
+				go far.farewell()
+			}
+			if err := <-end; err == nil {
+				t.Error("the connection ended without a reason")
+			}
+			took := time.Since(began)
+			if want := defaultTiming.silence; took < want || took > want+defaultTiming.beat {
+				t.Errorf("it took %v to notice, want %v", took, want)
+			}
+			far.kill()
+			a.Close()
+		})
+	}
+}
+
+// What a caller sends right behind its request must not be lost.
+func TestEarlyBytesAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pa, pb := net.Pipe()
+		go func() {
+			r, err := http.ReadRequest(bufio.NewReader(pb))
+			if err == nil {
+				r.Body.Close()
+			}
+			pb.Write([]byte("HTTP/1.1 101 Switching Protocols\r\n\r\nearly"))
+			pb.Close()
+		}()
+		req, err := http.NewRequest("GET", "https://b/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := upgrade{pa}.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		var got [5]byte
+		if _, err := resp.Body.Read(got[:]); err != nil || string(got[:]) != "early" {
+			t.Errorf("read %q, error %v", got, err)
+		}
+	})
+}

@@ -1,0 +1,281 @@
+package ws
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// The dialler has another key pinned for the listener than the listener holds.
+func TestListenerWithWrongKey(t *testing.T) {
+	b := start(t, "b", nil, peerOf("a"))
+	a := start(t, "a", nil, peerOf("b", "b of old", "b to come"))
+	a.reach(t, "b", b.Addr())
+	a.log.await(t, "WARN", "peer=b", b.Addr(), "presents the key "+FormatKey(publicOf("b")),
+		FormatKey(publicOf("b of old"))+" or "+FormatKey(publicOf("b to come")), "a proxy on the way ends TLS")
+	b.log.await(t, "WARN", "caller refused", "127.0.0.1", "our key "+FormatKey(publicOf("b"))+" is not pinned there")
+	if s := a.Peers()[0]; s.Connected || s.Err == nil || !strings.Contains(s.Err.Error(), "presents the key") {
+		t.Errorf("status %+v, want not connected and why", s)
+	}
+}
+
+// The listener has another key pinned for the dialler than the dialler holds.
+func TestDiallerWithWrongKey(t *testing.T) {
+	b := start(t, "b", nil, peerOf("a", "a of old"))
+	a := start(t, "a", nil, peerOf("b"))
+	a.reach(t, "b", b.Addr())
+	b.log.await(t, "WARN", "caller refused", "127.0.0.1", "presents the key "+FormatKey(publicOf("a")),
+		FormatKey(publicOf("a of old")), "a proxy on the way ends TLS")
+	a.log.await(t, "WARN", "peer=b", b.Addr(), "our key "+FormatKey(publicOf("a"))+" is not pinned there")
+}
+
+// A key is good for the peer it is pinned for, not for another.
+func TestPeerInAnothersPlace(t *testing.T) {
+	c := start(t, "c", nil, peerOf("a"))
+	a := start(t, "a", nil, peerOf("b"), peerOf("c"))
+	a.reach(t, "b", c.Addr())
+	a.log.await(t, "peer=b", FormatKey(publicOf("c")), `(of \"c\")`)
+	self := start(t, "s", nil, peerOf("z"))
+	self.reach(t, "z", self.Addr())
+	self.log.await(t, "peer=z", FormatKey(publicOf("s")), "(our own)")
+}
+
+func TestSecondPinIsAccepted(t *testing.T) {
+	newKey := func(c *Config) { c.Key = keyOf("a to come") }
+	b := start(t, "b", nil, peerOf("a", "a", "a to come"))
+	old := start(t, "a", nil, peerOf("b", "b of old", "b"))
+	old.reach(t, "b", b.Addr())
+	old.send(t, "b", []byte("old key"))
+	b.expect(t, "a", []byte("old key"))
+	old.Close()
+	again := start(t, "a", newKey, peerOf("b"))
+	again.reach(t, "b", b.Addr())
+	again.send(t, "b", []byte("new key"))
+	b.expect(t, "a", []byte("new key"))
+}
+
+// None of these get as far as a websocket, and a peer still does afterwards.
+func TestStrangersAreRefused(t *testing.T) {
+	b := start(t, "b", nil, peerOf("a"))
+
+	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, ecKey.Public(), ecKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, key string
+		change    func(*tls.Config)
+		log       string
+	}{
+		{"no certificate", "", nil, "didn't provide a certificate"},
+		{"TLS 1.2", "a", func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 }, "unsupported versions"},
+		{"unknown key", "x", nil, FormatKey(publicOf("x"))},
+		{"other kind of key", "a", func(c *tls.Config) {
+			c.Certificates = []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: ecKey}}
+		}, "key of type ECDSA"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			secure, _, err := dialTLS(t, b, c.key, c.change)
+			if err == nil {
+				// In TLS 1.3 the caller is done before the listener has looked at its certificate.
+				_, err = secure.Read(make([]byte, 1))
+			}
+			if err == nil || !strings.Contains(err.Error(), "remote error: tls:") {
+				t.Errorf("the caller sees %v, want an alert", err)
+			}
+			b.log.await(t, "WARN", "caller refused", c.log)
+		})
+	}
+	t.Run("plain HTTP", func(t *testing.T) {
+		resp, err := http.Get("http://" + b.listener.Addr().String())
+		if err == nil {
+			t.Errorf("answered %s", resp.Status)
+			resp.Body.Close()
+		}
+		b.log.await(t, "WARN", "caller refused", "does not look like a TLS handshake")
+	})
+	a := start(t, "a", nil, peerOf("b"))
+	a.reach(t, "b", b.Addr())
+	a.send(t, "b", []byte("hello"))
+	b.expect(t, "a", []byte("hello"))
+}
+
+// A session ticket would let a key in that is no longer pinned.
+func TestNoSessionIsResumed(t *testing.T) {
+	b := start(t, "b", nil, peerOf("a"))
+	cache := tls.NewLRUClientSessionCache(4)
+	for range 2 {
+		secure, _, err := dialTLS(t, b, "a", func(c *tls.Config) {
+			c.ClientSessionCache = cache
+			c.ServerName = "b"
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// An answer to a request can only come after any ticket.
+		fmt.Fprint(secure, "GET / HTTP/1.1\r\nHost: b\r\n\r\n")
+		if _, err := io.ReadAll(secure); err != nil {
+			t.Fatal(err)
+		}
+		if secure.ConnectionState().DidResume {
+			t.Error("a session was resumed")
+		}
+	}
+	if _, ok := cache.Get("b"); ok {
+		t.Error("a session ticket was sent")
+	}
+}
+
+func TestNoWebsocketAsked(t *testing.T) {
+	b := start(t, "b", nil, peerOf("a"))
+	secure, _, err := dialTLS(t, b, "a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(secure, "GET / HTTP/1.1\r\nHost: b\r\n\r\n")
+	answer, err := io.ReadAll(secure)
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 426 ") {
+		t.Errorf("answer %q, error %v, want status 426", answer, err)
+	}
+	b.log.await(t, "no connection", "peer=a", "does not contain Upgrade")
+}
+
+func TestHigherNameMustNotDial(t *testing.T) {
+	a := start(t, "a", nil, peerOf("b"))
+	_, err := dialRaw(t, a, "b")
+	want := `"b" must not dial "a": the lower name dials`
+	if err == nil || !strings.Contains(err.Error(), "403") || !strings.Contains(err.Error(), "the lower name dials") {
+		t.Errorf("the caller sees %v, want %q", err, want)
+	}
+	a.log.await(t, "WARN", "no connection", "peer=b", "the lower name dials")
+}
+
+func TestHelloIsExchanged(t *testing.T) {
+	told := make(chan string, 2)
+	change := func(name string) func(*Config) {
+		return func(c *Config) {
+			c.Hello = func(peer string) []byte { return []byte(name + " to " + peer) }
+			c.CheckHello = func(peer string, hello []byte) error {
+				told <- peer + ": " + string(hello)
+				return nil
+			}
+		}
+	}
+	a, b := pair(t, change("a"), change("b"))
+	a.send(t, "b", nil)
+	b.expect(t, "a", nil)
+	if got := [2]string{<-told, <-told}; got != [2]string{"a: a to b", "b: b to a"} {
+		t.Errorf("hellos %q", got)
+	}
+}
+
+func TestHelloIsRefused(t *testing.T) {
+	refuse := func(c *Config) {
+		c.CheckHello = func(peer string, hello []byte) error {
+			return fmt.Errorf("run id is %q, want %q; %s", hello, "17", strings.Repeat("ä", 100))
+		}
+	}
+	say := func(c *Config) { c.Hello = func(string) []byte { return []byte("16") } }
+	check := func(t *testing.T, at, other node, peerOfAt, peerOfOther string) {
+		at.log.await(t, "WARN", "no connection", "peer="+peerOfAt, "hello refused: run id is", "16")
+		other.log.await(t, "WARN", "no connection", "peer="+peerOfOther, "the other end closed: hello refused: run id is", "16", "ää…")
+		for _, n := range []node{at, other} {
+			if n.log.count("msg=connected") != 0 || n.Peers()[0].Connected {
+				t.Error("connected all the same")
+			}
+		}
+		// The second attempt fails for the same reason and is not worth another warning.
+		if n := at.log.count("hello refused"); n != 1 {
+			t.Errorf("logged %d times, want once", n)
+		}
+	}
+	t.Run("by the listener", func(t *testing.T) {
+		a, b := pair(t, say, refuse)
+		check(t, b, a, "a", "b")
+	})
+	t.Run("by the dialler", func(t *testing.T) {
+		a, b := pair(t, refuse, say)
+		check(t, a, b, "b", "a")
+	})
+}
+
+func TestHelloTooLong(t *testing.T) {
+	a, _ := pair(t, func(c *Config) { c.Hello = func(string) []byte { return make([]byte, maxHello+1) } }, nil)
+	a.log.await(t, "WARN", "our hello has 65537 bytes, want at most 65536")
+}
+
+// Dialling goes on after a refusal, and comes through when the reason is gone.
+func TestDiallerKeepsTrying(t *testing.T) {
+	tries := make(chan struct{}, 100)
+	a, b := pair(t, nil, func(c *Config) {
+		n := 0
+		c.CheckHello = func(string, []byte) error {
+			tries <- struct{}{}
+			if n++; n < 4 {
+				return fmt.Errorf("not yet")
+			}
+			return nil
+		}
+	})
+	a.send(t, "b", []byte("at last"))
+	b.expect(t, "a", []byte("at last"))
+	if len(tries) != 4 {
+		t.Errorf("%d attempts, want 4", len(tries))
+	}
+}
+
+// Strangers who open connections and say nothing, or authenticate and say nothing, keep no peer out.
+func TestSilentStrangers(t *testing.T) {
+	b := start(t, "b", nil, peerOf("a"), peerOf("aa"))
+	for i := range doorLimit + 20 {
+		if i%8 == 0 {
+			if _, _, err := dialTLS(t, b, "aa", nil); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		c, err := net.Dial("tcp", b.listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+	}
+	a := start(t, "a", nil, peerOf("b"))
+	a.reach(t, "b", b.Addr())
+	a.send(t, "b", []byte("through"))
+	b.expect(t, "a", []byte("through"))
+	b.door.mu.Lock()
+	defer b.door.mu.Unlock()
+	if n := len(b.door.inside); n > doorLimit {
+		t.Errorf("%d strangers inside, want at most %d", n, doorLimit)
+	}
+}
+
+// With more addresses than one the first that works is used.
+func TestSecondAddress(t *testing.T) {
+	gone := start(t, "b", nil, peerOf("a"))
+	nowhere := gone.Addr()
+	gone.Close()
+	b := start(t, "b", nil, peerOf("a"))
+	a := start(t, "a", nil, peerOf("b"))
+	if err := a.SetAddresses("b", nowhere, b.Addr()); err != nil {
+		t.Fatal(err)
+	}
+	a.send(t, "b", []byte("x"))
+	b.expect(t, "a", []byte("x"))
+	a.log.await(t, "WARN", nowhere, "refused")
+}

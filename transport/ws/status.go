@@ -1,0 +1,100 @@
+package ws
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// PeerStatus is the state of the connection with one peer.
+type PeerStatus struct {
+	Name      string
+	Connected bool
+	Since     time.Time // of the last change of Connected; zero if there never was a connection
+	Where     string    // the address dialled or called from, if connected
+	Err       error     // why the last connection ended or could not be made; nil if there was no fault
+}
+
+// Peers returns the state of every peer, sorted by name.
+func (t *Transport) Peers() []PeerStatus {
+	var all []PeerStatus
+	for _, p := range t.sorted {
+		p.mu.Lock()
+		all = append(all, p.status)
+		p.mu.Unlock()
+	}
+	return all
+}
+
+// state describes a peer for an error message.
+func (p *peer) state() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.status.Connected:
+		return "connected"
+	case p.status.Err != nil:
+		return "not connected (" + p.status.Err.Error() + ")"
+	case p.dial && len(p.addresses) == 0:
+		return "not connected (no address to dial)"
+	}
+	return "not connected"
+}
+
+// connected notes that frames can flow.
+func (t *Transport) connected(p *peer, where string) {
+	p.mu.Lock()
+	p.status.Connected, p.status.Since, p.status.Where = true, time.Now(), where
+	p.reported = nil
+	p.mu.Unlock()
+	t.log.Info("connected", "peer", p.name, "at", where)
+}
+
+// disconnected notes the end of a connection on which frames could flow.
+func (t *Transport) disconnected(p *peer, err error) {
+	p.mu.Lock()
+	p.status.Connected, p.status.Since, p.status.Where = false, time.Now(), ""
+	p.status.Err = err
+	p.mu.Unlock()
+	t.log.Info("disconnected", "peer", p.name, "reason", err)
+}
+
+// failed notes an attempt to connect that came to nothing. The same reason is a warning once, until a connection succeeds.
+func (t *Transport) failed(p *peer, where string, err error) {
+	if t.ctx.Err() != nil {
+		return
+	}
+	text := err.Error()
+	p.mu.Lock()
+	p.status.Err = fmt.Errorf("%s: %w", where, err)
+	old := p.reported[text]
+	if len(p.reported) == 0 || len(p.reported) > 16 { // a reason may hold a port number that is never the same
+		p.reported = make(map[string]bool)
+	}
+	p.reported[text] = true
+	p.mu.Unlock()
+	level := slog.LevelWarn
+	if old {
+		level = slog.LevelDebug
+	}
+	t.log.Log(context.Background(), level, "no connection", "peer", p.name, "at", where, "reason", err)
+}
+
+// refused notes that a caller was turned away who is nobody we know. Strangers must not fill the log.
+func (t *Transport) refused(from string, err error) {
+	if t.ctx.Err() != nil {
+		return
+	}
+	t.complained.Lock()
+	quiet := time.Since(t.complained.at) < t.timing.complain
+	if !quiet {
+		t.complained.at = time.Now()
+	}
+	t.complained.Unlock()
+	level := slog.LevelWarn
+	if quiet {
+		level = slog.LevelDebug
+	}
+	t.log.Log(context.Background(), level, "caller refused", "at", from, "reason", err)
+}

@@ -1,0 +1,127 @@
+package ws
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"strings"
+	"time"
+)
+
+// selfSigned wraps a key in the certificate that TLS asks for. Nobody looks at anything but the key in it.
+func selfSigned(key ed25519.PrivateKey) (tls.Certificate, error) {
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		NotBefore:    time.Unix(0, 0),
+		NotAfter:     time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC), // RFC 5280, 4.1.2.5: no expiry
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("ws: certificate: %w", err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
+}
+
+// serverTLS admits whoever proves to hold a key that is pinned for some peer.
+func (t *Transport) serverTLS() *tls.Config {
+	return &tls.Config{
+		MinVersion:             tls.VersionTLS13,
+		Certificates:           []tls.Certificate{t.cert},
+		ClientAuth:             tls.RequireAnyClientCert,
+		SessionTicketsDisabled: true,
+		VerifyConnection: func(cs tls.ConnectionState) error {
+			_, err := t.caller(cs)
+			return err
+		},
+	}
+}
+
+// clientTLS admits one peer. It offers no session to resume: it has no session cache.
+func (t *Transport) clientTLS(p *peer, serverName string) *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS13,
+		Certificates:       []tls.Certificate{t.cert},
+		ServerName:         serverName,
+		InsecureSkipVerify: true, // of chains, names and dates; the key is what counts, and VerifyConnection checks it
+		VerifyConnection: func(cs tls.ConnectionState) error {
+			key, err := presentedKey(cs)
+			if err != nil {
+				return fmt.Errorf("peer %q: %w", p.name, err)
+			}
+			for _, pin := range p.keys {
+				if bytes.Equal(key, pin) {
+					return nil
+				}
+			}
+			return fmt.Errorf("peer %q presents the key %s; pinned for it: %s; %s",
+				p.name, t.describeKey(key), formatKeys(p.keys), proxyHint)
+		},
+	}
+}
+
+const proxyHint = "either a pin is out of date, or the address leads elsewhere, " +
+	"or a proxy on the way ends TLS (it must pass TLS through)"
+
+// caller returns the peer at the other end of an incoming connection.
+func (t *Transport) caller(cs tls.ConnectionState) (*peer, error) {
+	key, err := presentedKey(cs)
+	if err != nil {
+		return nil, fmt.Errorf("the caller: %w", err)
+	}
+	if p := t.byKey[string(key)]; p != nil {
+		return p, nil
+	}
+	var pins []string
+	for _, p := range t.sorted {
+		pins = append(pins, fmt.Sprintf("%s for %q", formatKeys(p.keys), p.name))
+	}
+	return nil, fmt.Errorf("the caller presents the key %s, pinned for no peer; pinned are: %s; %s",
+		t.describeKey(key), strings.Join(pins, ", "), proxyHint)
+}
+
+// presentedKey returns the key that the other end has proved to hold.
+func presentedKey(cs tls.ConnectionState) (ed25519.PublicKey, error) {
+	if len(cs.PeerCertificates) == 0 {
+		return nil, errors.New("no certificate presented")
+	}
+	key, ok := cs.PeerCertificates[0].PublicKey.(ed25519.PublicKey)
+	if !ok {
+		return nil, fmt.Errorf("presents a key of type %s, want Ed25519; %s", cs.PeerCertificates[0].PublicKeyAlgorithm, proxyHint)
+	}
+	return key, nil
+}
+
+// describeKey writes a key and, if we know it, whose it is.
+func (t *Transport) describeKey(key ed25519.PublicKey) string {
+	switch p := t.byKey[string(key)]; {
+	case key.Equal(t.public):
+		return FormatKey(key) + " (our own)"
+	case p != nil:
+		return fmt.Sprintf("%s (of %q)", FormatKey(key), p.name)
+	}
+	return FormatKey(key)
+}
+
+func formatKeys(keys []ed25519.PublicKey) string {
+	var text []string
+	for _, k := range keys {
+		text = append(text, FormatKey(k))
+	}
+	return strings.Join(text, " or ")
+}
+
+// explainRefusal makes clear what a TLS alert from the other end means: there is no other certificate trouble than a pin.
+func (t *Transport) explainRefusal(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "remote error" {
+		return fmt.Errorf("the other end refuses the TLS handshake, most likely because our key %s is not pinned there: %w",
+			FormatKey(t.public), op.Err)
+	}
+	return err
+}

@@ -1,0 +1,378 @@
+package rng
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"testing"
+)
+
+// intN is Lemire's method from his paper in the plainest form: of the 2^32 words, refuse those whose product with n has a low
+// half below 2^32 mod n; then every result has equally many words.
+func intN(s *Stream, n uint64) uint64 {
+	for {
+		p := uint64(s.Uint32()) * n
+		if p%(1<<32) >= (1<<32)%n {
+			return p >> 32
+		}
+	}
+}
+
+// sizes are the n that fit into an int here.
+func sizes(ns ...int64) []int {
+	var fit []int
+	for _, n := range ns {
+		if strconv.IntSize == 64 || n <= math.MaxInt32 {
+			fit = append(fit, int(n))
+		}
+	}
+	return fit
+}
+
+func TestIntNAgainstReference(t *testing.T) {
+	for _, n := range sizes(1, 2, 3, 6, 7, 64, 1000, 1<<20, 1<<30, 1<<31-1, 1<<31, 1<<31+1, 3<<30, 1<<32-2, 1<<32-1) {
+		s, ref := at(10), at(10)
+		for i := range 2000 {
+			got, want := s.IntN(n), intN(ref, uint64(n))
+			if got < 0 || uint64(got) >= uint64(n) {
+				t.Fatalf("IntN(%d) is %d", n, got)
+			}
+			if uint64(got) != want {
+				t.Fatalf("IntN(%d), draw %d, is %d, want %d", n, i, got, want)
+			}
+		}
+		if *s != *ref {
+			t.Errorf("IntN(%d) uses another number of words than the reference", n)
+		}
+	}
+}
+
+func TestIntNBounds(t *testing.T) {
+	s := at(11)
+	for range 1000 {
+		if got := s.IntN(1); got != 0 {
+			t.Fatalf("IntN(1) is %d", got)
+		}
+	}
+	// The largest n: the draws reach both ends of the range.
+	n := slices.Max(sizes(1<<31-1, 1<<32-1))
+	least, most := n, 0
+	for range 100000 {
+		x := s.IntN(n)
+		least, most = min(least, x), max(most, x)
+	}
+	if least > n/1000 || most < n-n/1000 || most >= n {
+		t.Errorf("100000 draws below %d lie in [%d, %d]", n, least, most)
+	}
+}
+
+// Small n: equally many of each. Then n for which a method without refusal is far off: 3/8 of 2^32, where the remainders mod 3
+// would come out as 3:3:2, and 3/4, where it would be 2:1:1. The last check shows that the test sees that.
+func TestIntNUnbiased(t *testing.T) {
+	const draws = 1000000
+	for _, n := range []int{2, 3, 7, 10, 100} {
+		s := at(12)
+		count := make([]int, n)
+		for range draws {
+			count[s.IntN(n)]++
+		}
+		if got := chiSquare(count, nil); got > chiLimit(n-1) {
+			t.Errorf("IntN(%d): chi-square is %.1f, limit %.1f", n, got, chiLimit(n-1))
+		}
+	}
+	for _, n := range sizes(3<<29, 3<<30) {
+		s := at(13)
+		count, biased := make([]int, 3), make([]int, 3)
+		for range draws / 4 {
+			count[s.IntN(n)%3]++
+			biased[uint64(s.Uint32())*uint64(n)>>32%3]++
+		}
+		if got := chiSquare(count, nil); got > chiLimit(2) {
+			t.Errorf("IntN(%d) mod 3: chi-square is %.1f, limit %.1f", n, got, chiLimit(2))
+		}
+		if got := chiSquare(biased, nil); got <= chiLimit(2) {
+			t.Errorf("no refusal at n = %d passes with chi-square %.1f: the test has no power", n, got)
+		}
+	}
+}
+
+func TestFloat64(t *testing.T) {
+	const draws, cells = 1000000, 100
+	s, ref := at(14), at(14)
+	count := make([]int, cells)
+	for range draws {
+		x := s.Float64()
+		if want := math.Ldexp(float64(ref.Uint64()>>11), -53); x != want {
+			t.Fatalf("Float64 is %v, want %v", x, want)
+		}
+		if x < 0 || x >= 1 {
+			t.Fatalf("Float64 is %v", x)
+		}
+		count[int(x*cells)]++
+	}
+	if got := chiSquare(count, nil); got > chiLimit(cells-1) {
+		t.Errorf("chi-square is %.1f, limit %.1f", got, chiLimit(cells-1))
+	}
+	// The ends: all bits clear and all bits set.
+	if s := (&Stream{n: 4}); s.Float64() != 0 {
+		t.Error("the least value is not 0")
+	}
+	all := uint32(math.MaxUint32)
+	if s := (&Stream{n: 4, buf: [4]uint32{all, all, all, all}}); s.Float64() != 1-0x1p-53 {
+		t.Error("the greatest value is not 1 - 2^-53")
+	}
+}
+
+// cells sorts draws into cells with the given inner edges.
+func cells(draws, edges []float64, scale float64) []int {
+	count := make([]int, len(edges)+1)
+	for _, x := range draws {
+		count[sort.SearchFloat64s(edges, x*scale)]++
+	}
+	return count
+}
+
+// quantiles are the inner edges of n cells of equal probability under an increasing distribution function.
+func quantiles(n int, lo, hi float64, cdf func(float64) float64) []float64 {
+	edges := make([]float64, n-1)
+	for i := range edges {
+		a, b := lo, hi
+		for range 200 {
+			if mid := (a + b) / 2; cdf(mid) < float64(i+1)/float64(n) {
+				a = mid
+			} else {
+				b = mid
+			}
+		}
+		edges[i] = a
+	}
+	return edges
+}
+
+func normalCDF(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+
+// 3e6 draws in 40 cells: a scale that is off by 0.5 % adds 3e6 * 2 * 0.005^2 = 150 to a statistic of about 39 with a limit of
+// 92, and the same draws with such a scale are shown to fail.
+func TestNormalChiSquare(t *testing.T) {
+	if testing.Short() {
+		t.Skip("three million normal draws are left out in short mode")
+	}
+	const n, k = 3000000, 40
+	s := at(15)
+	draws := make([]float64, n)
+	for i := range draws {
+		draws[i] = s.Normal()
+	}
+	edges := quantiles(k, -10, 10, normalCDF)
+	if got := chiSquare(cells(draws, edges, 1), nil); got > chiLimit(k-1) {
+		t.Errorf("chi-square is %.1f, limit %.1f", got, chiLimit(k-1))
+	}
+	for _, scale := range []float64{0.995, 1.005} {
+		if got := chiSquare(cells(draws, edges, scale), nil); got <= chiLimit(k-1) {
+			t.Errorf("scale %v passes with chi-square %.1f: the test has no power", scale, got)
+		}
+	}
+	// Beyond 4 there should be 3e6 * 6.334e-5 = 190 draws, on both sides alike: the limits are five standard deviations.
+	var above, below float64
+	for _, x := range draws {
+		if x > 4 {
+			above++
+		} else if x < -4 {
+			below++
+		}
+	}
+	if math.Abs(above+below-190) > 5*math.Sqrt(190) || math.Abs(above-below) > 5*math.Sqrt(190) {
+		t.Errorf("%v draws above 4 and %v below -4, want about 95 each", above, below)
+	}
+}
+
+// The first four moments, and that the two draws of a pair have nothing to do with each other or with the next pair. Each mean
+// over n draws may be five of its standard deviations away.
+func TestNormalMoments(t *testing.T) {
+	const n = 400000
+	s := at(16)
+	x := make([]float64, n+2)
+	for i := range x {
+		x[i] = s.Normal()
+	}
+	for _, c := range []struct {
+		name     string
+		f        func(i int) float64
+		mean, sd float64
+	}{
+		{"x", func(i int) float64 { return x[i] }, 0, 1},
+		{"x^2", func(i int) float64 { return x[i] * x[i] }, 1, math.Sqrt(2)},
+		{"x^3", func(i int) float64 { return math.Pow(x[i], 3) }, 0, math.Sqrt(15)},
+		{"x^4", func(i int) float64 { return math.Pow(x[i], 4) }, 3, math.Sqrt(96)},
+		{"x*next", func(i int) float64 { return x[i] * x[i+1] }, 0, 1},
+		{"x*next but one", func(i int) float64 { return x[i] * x[i+2] }, 0, 1},
+		{"x^2*next^2", func(i int) float64 { return math.Pow(x[i]*x[i+1], 2) }, 1, math.Sqrt(8)},
+		{"first of pair", func(i int) float64 { return x[i&^1] }, 0, math.Sqrt2},
+		{"pair", func(i int) float64 { return x[i&^1] * x[i|1] }, 0, math.Sqrt2},
+		{"squares of pair", func(i int) float64 { return math.Pow(x[i&^1]*x[i|1], 2) }, 1, 4},
+	} {
+		var sum float64
+		for i := range n {
+			sum += c.f(i)
+		}
+		// Neighbouring terms of the second moments share factors, which doubles their variance at most.
+		if got, limit := sum/n, 5*math.Sqrt2*c.sd/math.Sqrt(n); math.Abs(got-c.mean) > limit {
+			t.Errorf("mean of %s is %.5f, want %v within %.5f", c.name, got, c.mean, limit)
+		}
+	}
+}
+
+// gammaCDF is the distribution function of the Gamma law with scale 1, by the series of the incomplete gamma function.
+func gammaCDF(shape, x float64) float64 {
+	if x <= 0 {
+		return 0
+	}
+	term := math.Exp(shape*math.Log(x) - x - lgamma(shape+1))
+	sum := term
+	for n := 1.0; term > 1e-17*sum; n++ {
+		term *= x / (shape + n)
+		sum += term
+	}
+	return sum
+}
+
+func lgamma(x float64) float64 {
+	y, _ := math.Lgamma(x)
+	return y
+}
+
+// Mean and variance are both the shape; the whole law is compared in 30 cells of equal probability, of which the last is the
+// tail, and the far tail once more. Draws for a shape 5 % too large are shown to fail.
+func TestGamma(t *testing.T) {
+	n := 200000
+	if testing.Short() {
+		n = 20000
+	}
+	const k = 30
+	for i, shape := range []float64{0.1, 0.5, 1, 3, 20} {
+		t.Run(fmt.Sprint(shape), func(t *testing.T) {
+			draw := func(shape float64) []float64 {
+				s := at(20 + uint32(i))
+				x := make([]float64, n)
+				for i := range x {
+					x[i] = s.Gamma(shape)
+				}
+				return x
+			}
+			x := draw(shape)
+			var sum, sq float64
+			for _, v := range x {
+				if v < 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+					t.Fatalf("drew %v", v)
+				}
+				sum += v
+				sq += (v - shape) * (v - shape)
+			}
+			// The fourth central moment is 3*shape^2 + 6*shape. The limits are five standard deviations.
+			root := math.Sqrt(float64(n))
+			if got, limit := sum/float64(n), 5*math.Sqrt(shape)/root; math.Abs(got-shape) > limit {
+				t.Errorf("mean is %.5f, want %v within %.5f", got, shape, limit)
+			}
+			if got, limit := sq/float64(n), 5*math.Sqrt(2*shape*shape+6*shape)/root; math.Abs(got-shape) > limit {
+				t.Errorf("variance is %.5f, want %v within %.5f", got, shape, limit)
+			}
+
+			cdf := func(x float64) float64 { return gammaCDF(shape, x) }
+			edges := quantiles(k, 0, 60+10*shape, cdf)
+			if got := chiSquare(cells(x, edges, 1), nil); got > chiLimit(k-1) {
+				t.Errorf("chi-square is %.1f, limit %.1f", got, chiLimit(k-1))
+			}
+			if got := chiSquare(cells(draw(1.05*shape), edges, 1), nil); got <= chiLimit(k-1) && !testing.Short() {
+				t.Errorf("a shape 5 %% too large passes with chi-square %.1f: the test has no power", got)
+			}
+			far := quantiles(1000, 0, 60+10*shape, cdf)[998]
+			beyond := cells(x, []float64{far}, 1)[1]
+			if want := float64(n) / 1000; math.Abs(float64(beyond)-want) > 5*math.Sqrt(want) {
+				t.Errorf("%d draws beyond %.3f, want about %.0f", beyond, far, want)
+			}
+		})
+	}
+}
+
+// The reference for Gamma, where the law has a closed form.
+func TestGammaReference(t *testing.T) {
+	for _, x := range []float64{0.01, 0.3, 1, 2.5, 8} {
+		for _, c := range []struct{ shape, want float64 }{
+			{0.5, math.Erf(math.Sqrt(x))},
+			{1, 1 - math.Exp(-x)},
+			{3, 1 - math.Exp(-x)*(1+x+x*x/2)},
+		} {
+			if got := gammaCDF(c.shape, x); math.Abs(got-c.want) > 1e-12 {
+				t.Errorf("gammaCDF(%v, %v) = %v, want %v", c.shape, x, got, c.want)
+			}
+		}
+	}
+}
+
+// A very small shape underflows to zero now and then, never to anything else.
+func TestGammaTinyShape(t *testing.T) {
+	s := at(30)
+	zeros := 0
+	for range 10000 {
+		x := s.Gamma(0.001)
+		if !(x >= 0) || math.IsInf(x, 0) {
+			t.Fatalf("Gamma(0.001) is %v", x)
+		}
+		if x == 0 {
+			zeros++
+		}
+	}
+	// P(X < 2^-1022) = 2^-1.022 = 0.4924 up to a factor of 1.0006.
+	if zeros < 4500 || zeros > 5350 {
+		t.Errorf("%d of 10000 draws underflowed, want about 4920", zeros)
+	}
+}
+
+// Each of the 24 orders of four things turns up equally often. A method that exchanges any thing with any other, as is often
+// written by mistake, is shown to fail.
+func TestShuffleUniform(t *testing.T) {
+	const draws = 240000
+	code := func(p [4]int) int { return p[0] + 4*p[1] + 16*p[2] + 64*p[3] }
+	right, wrong := map[int]int{}, map[int]int{}
+	s := at(31)
+	for range draws {
+		p := [4]int{0, 1, 2, 3}
+		s.Shuffle(4, func(i, j int) { p[i], p[j] = p[j], p[i] })
+		right[code(p)]++
+
+		p = [4]int{0, 1, 2, 3}
+		for i := range p {
+			j := s.IntN(4)
+			p[i], p[j] = p[j], p[i]
+		}
+		wrong[code(p)]++
+	}
+	statistic := func(m map[int]int) float64 {
+		var count []int
+		for _, c := range m {
+			count = append(count, c)
+		}
+		if len(count) != 24 {
+			t.Fatalf("%d orders turned up, want 24", len(count))
+		}
+		return chiSquare(count, nil)
+	}
+	if got := statistic(right); got > chiLimit(23) {
+		t.Errorf("chi-square is %.1f, limit %.1f", got, chiLimit(23))
+	}
+	if got := statistic(wrong); got <= chiLimit(23) {
+		t.Errorf("a biased shuffle passes with chi-square %.1f: the test has no power", got)
+	}
+}
+
+func TestShuffleFew(t *testing.T) {
+	for _, n := range []int{0, 1} {
+		s := at(32)
+		s.Shuffle(n, func(i, j int) { t.Errorf("Shuffle(%d) exchanges %d and %d", n, i, j) })
+		if *s != *at(32) {
+			t.Errorf("Shuffle(%d) draws", n)
+		}
+	}
+}

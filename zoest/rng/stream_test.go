@@ -1,0 +1,240 @@
+package rng
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/bits"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// at is a stream for a test of its own.
+func at(round uint32) *Stream {
+	s := New(1, Address{Purpose: Generate, Round: round})
+	return &s
+}
+
+func words(s Stream, n int) []uint32 {
+	w := make([]uint32, n)
+	for i := range w {
+		w[i] = s.Uint32()
+	}
+	return w
+}
+
+// A stream is a sequence of Philox blocks, one after the other, and its address decides which.
+func TestStreamIsPhiloxInCounterMode(t *testing.T) {
+	const seed = 0x1122334455667788
+	a := Address{Purpose: Step, Client: 7, Round: 11, Step: 13, Component: 17}
+	k := philox([4]uint32{uint32(Step), 7, 0x53504144, 0}, [2]uint32{0x55667788, 0x11223344})
+	var want []uint32
+	for block := range uint32(100) {
+		b := philox([4]uint32{block, 17, 13, 11}, [2]uint32{k[0], k[1]})
+		want = append(want, b[:]...)
+	}
+	if got := words(New(seed, a), 400); !slices.Equal(got, want) {
+		t.Error("the words are not the blocks 0, 1, 2, ... under the address's key")
+	}
+}
+
+// neighbours are an address and every address that differs from it in one thing, the seed included, or has two of its
+// fields exchanged.
+func neighbours() map[string]Stream {
+	const seed uint64 = 0xfedcba9876543210
+	base := Address{Purpose: Table, Client: 2, Round: 3, Step: 4, Component: 5}
+	s := map[string]Stream{"base": New(seed, base)}
+	vary := func(name string, change func(a *Address)) {
+		a := base
+		change(&a)
+		s[name] = New(seed, a)
+	}
+	vary("purpose", func(a *Address) { a.Purpose++ })
+	vary("client", func(a *Address) { a.Client++ })
+	vary("round", func(a *Address) { a.Round++ })
+	vary("step", func(a *Address) { a.Step++ })
+	vary("component", func(a *Address) { a.Component++ })
+	vary("high bit of client", func(a *Address) { a.Client |= 1 << 31 })
+	vary("high bit of round", func(a *Address) { a.Round |= 1 << 31 })
+	vary("high bit of step", func(a *Address) { a.Step |= 1 << 31 })
+	vary("high bit of component", func(a *Address) { a.Component |= 1 << 31 })
+	vary("round and step exchanged", func(a *Address) { a.Round, a.Step = a.Step, a.Round })
+	vary("step and component exchanged", func(a *Address) { a.Step, a.Component = a.Component, a.Step })
+	vary("client and round exchanged", func(a *Address) { a.Client, a.Round = a.Round, a.Client })
+	vary("purpose and client exchanged", func(a *Address) { a.Purpose, a.Client = Purpose(a.Client), uint32(a.Purpose) })
+	s["seed"] = New(seed+1, base)
+	s["high half of seed"] = New(seed+1<<32, base)
+	s["halves of seed exchanged"] = New(bits.RotateLeft64(seed, 32), base)
+	return s
+}
+
+// Two streams of independent words share one among their first thousand with probability 2e-4; these share none.
+func TestAddressesShareNoWords(t *testing.T) {
+	owner := map[uint32]string{}
+	for name, s := range neighbours() {
+		for _, w := range words(s, 1000) {
+			if other, taken := owner[w]; taken && other != name {
+				t.Errorf("%q and %q share the word %08x", name, other, w)
+			}
+			owner[w] = name
+		}
+	}
+}
+
+func TestSameAddressRepeats(t *testing.T) {
+	first, again := neighbours(), neighbours()
+	for name := range first {
+		if !slices.Equal(words(first[name], 100), words(again[name], 100)) {
+			t.Errorf("%q does not repeat", name)
+		}
+	}
+}
+
+// Every purpose has a family of streams of its own, and its number, which is part of every transcript, stays what it is.
+func TestPurposes(t *testing.T) {
+	seen := map[[2]uint32]Purpose{}
+	for i, p := range []Purpose{Table, Step, Batch, Noise, Graph, Split, Partition, Generate, Spectrum, Fault} {
+		if int(p) != i+1 {
+			t.Errorf("purpose %d has the value %d", i+1, p)
+		}
+		s := New(5, Address{Purpose: p})
+		if q, taken := seen[s.key]; taken {
+			t.Errorf("purposes %d and %d have the same key", p, q)
+		}
+		seen[s.key] = p
+	}
+}
+
+// A copy goes on from the same place: in the middle of a block, and between the two normals of a pair.
+func TestCopyKeepsPosition(t *testing.T) {
+	s := at(1)
+	s.Uint32()
+	s.Uint32()
+	s.Normal() // leaves a spare
+	c := *s
+	for i := range 50 {
+		x, y := s.Normal(), c.Normal()
+		if v, w := s.Uint32(), c.Uint32(); x != y || v != w {
+			t.Fatalf("draw %d: the original gives %v and %08x, its copy %v and %08x", i, x, v, y, w)
+		}
+	}
+	before := *s
+	c.Uint32()
+	c.Normal()
+	if *s != before {
+		t.Error("drawing from a copy moved the original")
+	}
+}
+
+func TestUint64IsTwoWords(t *testing.T) {
+	w := words(*at(2), 2)
+	if got, want := at(2).Uint64(), uint64(w[1])<<32|uint64(w[0]); got != want {
+		t.Errorf("Uint64 is %016x, want %016x", got, want)
+	}
+}
+
+// Bytes are the words, least significant first; a last piece of a word uses the word up.
+func TestReadIsWordsLittleEndian(t *testing.T) {
+	var want []byte
+	for _, w := range words(*at(3), 10) {
+		want = binary.LittleEndian.AppendUint32(want, w)
+	}
+	for n := range 38 {
+		s := at(3)
+		got := make([]byte, n)
+		if k, err := s.Read(got); k != n || err != nil {
+			t.Fatalf("Read of %d bytes returned %d, %v", n, k, err)
+		}
+		if !bytes.Equal(got, want[:n]) {
+			t.Errorf("%d bytes are % x, want % x", n, got, want[:n])
+		}
+		used := (n + 3) / 4
+		if got, want := s.Uint32(), words(*at(3), used+1)[used]; got != want {
+			t.Errorf("after %d bytes comes the word %08x, want word %d, %08x", n, got, used, want)
+		}
+	}
+	var r io.Reader = at(3)
+	got := make([]byte, 20)
+	if _, err := io.ReadFull(r, got); err != nil || !bytes.Equal(got, want[:20]) {
+		t.Errorf("through io.Reader: % x, %v, want % x", got, err, want[:20])
+	}
+}
+
+// Each of the 32 bits is set half of the time, and neighbouring words are unrelated. The limits are five standard deviations.
+func TestWordsAreBalanced(t *testing.T) {
+	const n = 100000
+	s := at(4)
+	var ones, flips [32]int
+	last := s.Uint32()
+	for range n {
+		w := s.Uint32()
+		for b := range 32 {
+			ones[b] += int(w >> b & 1)
+			flips[b] += int((w ^ last) >> b & 1)
+		}
+		last = w
+	}
+	for b := range 32 {
+		for what, c := range map[string]int{"set": ones[b], "flipped": flips[b]} {
+			if d := c - n/2; d*d > 25*n/4 {
+				t.Errorf("bit %d is %s %d times out of %d", b, what, c, n)
+			}
+		}
+	}
+}
+
+func TestStreamAllocatesNothing(t *testing.T) {
+	p := make([]byte, 37)
+	var sum float64
+	if got := testing.AllocsPerRun(20, func() {
+		s := New(1, Address{Purpose: Table})
+		sum += s.Normal() + s.Gamma(0.3) + s.Float64() + float64(s.IntN(10))
+		s.Read(p)
+		s.Shuffle(len(p), func(i, j int) { p[i], p[j] = p[j], p[i] })
+	}); got != 0 {
+		t.Errorf("a stream makes %v allocations (sum %v)", got, sum)
+	}
+}
+
+// The first words at some addresses, and the first draws of each kind at one: any processor must agree.
+func TestStreamGolden(t *testing.T) {
+	for _, c := range []struct {
+		seed uint64
+		a    Address
+		want string
+	}{
+		{0, Address{}, "b18f6606 4021c0a9 5ff8b92d 8052da96 6680d8bf"},
+		{1, Address{Purpose: Table}, "7b57af2c c090b6db 182576b3 f55568c7 0b2f7eb0"},
+		{1, Address{Purpose: Table, Component: 1}, "f5d3855a 55dc0350 dd22dcc9 98499829 c0dfc096"},
+		{42, Address{Purpose: Step, Client: 3, Round: 10, Step: 2, Component: 99}, "8afca141 1dc6f366 e87daefd bb155ff4 c1dea01b"},
+		{0x123456789abcdef0, Address{Purpose: Batch, Client: 1<<32 - 1, Round: 1<<32 - 1, Step: 1<<32 - 1, Component: 1<<32 - 1}, "e4f3eb08 6e763a91 f569fa5a 55ba5a97 7c6208d7"},
+	} {
+		if got := fmt.Sprintf("%08x", words(New(c.seed, c.a), 5)); got != "["+c.want+"]" {
+			t.Errorf("seed %d, %+v: words %s, want %s", c.seed, c.a, got, c.want)
+		}
+	}
+
+	s := New(7, Address{Purpose: Generate})
+	got := []string{fmt.Sprintf("%016x", s.Uint64()), fmt.Sprint(s.IntN(1000)), fmt.Sprint(s.IntN(1000)), fmt.Sprintf("%x", s.Float64())}
+	for range 3 {
+		got = append(got, fmt.Sprintf("%x", s.Normal()))
+	}
+	for _, shape := range []float64{0.2, 1, 7.5} {
+		got = append(got, fmt.Sprintf("%x", s.Gamma(shape)))
+	}
+	order := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
+	s.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	got = append(got, fmt.Sprint(order))
+	want := []string{
+		"c6935a985779f076", "427", "589", // Uint64, IntN(1000) twice
+		"0x1.6bf52b2e27e6p-06",                                                      // Float64
+		"0x1.e0a1459a6fa39p-04", "-0x1.cc038fe3e97f9p-04", "-0x1.0cc09c806d61bp+00", // Normal
+		"0x1.39fb13fc7ae42p-20", "0x1.899d691fc58a2p+00", "0x1.9e1c7c5997eb6p+03", // Gamma
+		"[9 7 3 5 1 8 2 4 0 6]", // Shuffle
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("draws are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}

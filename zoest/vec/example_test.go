@@ -1,0 +1,71 @@
+package vec_test
+
+import (
+	"fmt"
+
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// A vector of signs is two machine words here instead of a hundred floats: bit i%64 of word i/64 is set where the sign is -1.
+func Example() {
+	signs := make([]uint64, vec.SignWords(100))
+	signs[0] = 0b101   // minus at coordinates 0 and 2
+	signs[1] = 1 << 35 // and at coordinate 99
+
+	x := make([]float32, 100)
+	for i := range x {
+		x[i] = 10
+	}
+	y := make([]float32, 100)
+	vec.SignPerturb(y, x, 0.5, signs) // y = x + 0.5*s
+	fmt.Println(y[:4], y[98:])
+
+	vec.Axpy(y, -1, x) // what is left is 0.5*s
+	fmt.Println(y[:4], y[98:])
+	fmt.Println("|y|^2 =", vec.SumSquares(y))
+	// Output:
+	// [9.5 10.5 9.5 10.5] [10.5 9.5]
+	// [-0.5 0.5 -0.5 0.5] [0.5 -0.5]
+	// |y|^2 = 25
+}
+
+// The order of a sum is part of the definition: 64 lanes of float32 within a block of 4096. A plain loop would lose the small
+// numbers here, one by one, in the large first one; only those in its own lane are lost.
+func ExampleDot() {
+	x := make([]float32, 4096)
+	for i := range x {
+		x[i] = 1
+	}
+	x[0] = 1 << 24 // the next float32 is 2 more
+
+	var plain float32
+	for _, xi := range x {
+		plain += xi
+	}
+	ones := make([]float32, len(x))
+	for i := range ones {
+		ones[i] = 1
+	}
+	fmt.Printf("plain loop 2^24 + %.0f\n", plain-(1<<24))
+	fmt.Printf("lanes      2^24 + %.0f\n", vec.Dot(x, ones)-(1<<24))
+	// Output:
+	// plain loop 2^24 + 0
+	// lanes      2^24 + 4032
+}
+
+// The logistic function, with the same bits on every processor.
+func ExampleExp() {
+	sigmoid := func(z float64) float64 { return 1 / (1 + vec.Exp(-z)) }
+	fmt.Println(sigmoid(-1), sigmoid(0), sigmoid(1))
+	// Output: 0.2689414213699951 0.5 0.7310585786300049
+}
+
+func ExampleLog() {
+	p := []float64{0.5, 0.25, 0.25}
+	var bits float64
+	for _, pi := range p {
+		bits -= float64(pi * vec.Log(pi))
+	}
+	fmt.Println(bits/vec.Log(2), "bits")
+	// Output: 1.5 bits
+}

@@ -1,0 +1,295 @@
+package vec_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// add and mul are one float32 operation with one rounding. A float64 holds the product of two float32 exactly, and it has
+// more than twice their digits and two to spare, so that rounding a sum twice is the same as rounding it once.
+func add(a, b float32) float32 { return float32(float64(a) + float64(b)) }
+func mul(a, b float32) float32 { return float32(float64(a) * float64(b)) }
+
+// kernel is an elementwise kernel and the dumb form of it: what becomes of the i-th elements, one operation at a time.
+type kernel struct {
+	name  string
+	vecs  int // how many vectors it takes, those it writes first
+	outs  int // how many of them it writes
+	signs bool
+	run   func(v [][]float32, a, b float32, signs []uint64)
+	one   func(x []float32, a, b, sign float32) // replaces x[:outs]
+	same  [][]int                               // which vectors may be one slice: {0, 0} puts vector 0 in place of 1
+}
+
+var kernels = []kernel{
+	{
+		name: "Axpy", vecs: 2, outs: 1, same: [][]int{{0, 0}},
+		run: func(v [][]float32, a, _ float32, _ []uint64) { vec.Axpy(v[0], a, v[1]) },
+		one: func(x []float32, a, _, _ float32) { x[0] = add(x[0], mul(a, x[1])) },
+	},
+	{
+		name: "Scale", vecs: 1, outs: 1,
+		run: func(v [][]float32, a, _ float32, _ []uint64) { vec.Scale(v[0], a) },
+		one: func(x []float32, a, _, _ float32) { x[0] = mul(x[0], a) },
+	},
+	{
+		name: "Sub", vecs: 3, outs: 1, same: [][]int{{0, 0, 2}, {0, 1, 0}, {0, 1, 1}, {0, 0, 0}},
+		run: func(v [][]float32, _, _ float32, _ []uint64) { vec.Sub(v[0], v[1], v[2]) },
+		one: func(x []float32, _, _, _ float32) { x[0] = add(x[1], -x[2]) },
+	},
+	{
+		name: "Step", vecs: 3, outs: 1, same: [][]int{{0, 0, 2}, {0, 1, 0}, {0, 1, 1}, {0, 0, 0}},
+		run: func(v [][]float32, a, b float32, _ []uint64) { vec.Step(v[0], a, v[1], b, v[2]) },
+		one: func(x []float32, a, b, _ float32) { x[0] = add(x[0], -mul(a, add(x[1], mul(b, x[2])))) },
+	},
+	{
+		name: "Replace", vecs: 4, outs: 3,
+		run: func(v [][]float32, a, b float32, _ []uint64) { vec.Replace(v[0], v[1], v[2], v[3], a, b) },
+		one: func(x []float32, a, b, _ float32) {
+			diff := add(x[3], -x[0])
+			x[0], x[1], x[2] = x[3], add(x[1], mul(diff, a)), add(x[2], mul(diff, b))
+		},
+	},
+	{
+		name: "SignAxpy", vecs: 1, outs: 1, signs: true,
+		run: func(v [][]float32, a, _ float32, s []uint64) { vec.SignAxpy(v[0], a, s) },
+		one: func(x []float32, a, _, sign float32) { x[0] = add(x[0], mul(a, sign)) },
+	},
+	{
+		name: "SignPerturb", vecs: 2, outs: 1, signs: true, same: [][]int{{0, 0}},
+		run: func(v [][]float32, a, _ float32, s []uint64) { vec.SignPerturb(v[0], v[1], a, s) },
+		one: func(x []float32, a, _, sign float32) { x[0] = add(x[1], mul(a, sign)) },
+	},
+	{
+		name: "SignScale", vecs: 1, outs: 1, signs: true,
+		run: func(v [][]float32, a, _ float32, s []uint64) { vec.SignScale(v[0], a, s) },
+		one: func(x []float32, a, _, sign float32) { x[0] = mul(a, sign) },
+	},
+}
+
+// fills are the kinds of numbers the kernels are tried on.
+var fills = []struct {
+	name string
+	next func(r *rand.Rand) float32
+}{
+	{"ordinary", func(r *rand.Rand) float32 { return float32(r.NormFloat64()) }},
+	{"subnormal", func(r *rand.Rand) float32 { // around the border of the subnormals, either sign
+		return math.Float32frombits(r.Uint32N(1<<25) | r.Uint32N(2)<<31)
+	}},
+	{"any bits", func(r *rand.Rand) float32 { return math.Float32frombits(r.Uint32()) }},
+	{"special", func(r *rand.Rand) float32 { return specials[r.IntN(len(specials))] }},
+}
+
+var specials = []float32{
+	0, float32(math.Copysign(0, -1)), 1, -1, math.MaxFloat32, -math.MaxFloat32, math.SmallestNonzeroFloat32,
+	-math.SmallestNonzeroFloat32, 0x1p-126, -0x1p-126, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()),
+}
+
+// lengths are all the short ones, and those around the edges of one block and (not in short mode) of two.
+func lengths() []int {
+	var ns []int
+	for n := range 301 {
+		ns = append(ns, n)
+	}
+	edges := []int{4096, 8192}
+	if testing.Short() {
+		edges = edges[:1]
+	}
+	for _, edge := range edges {
+		for _, off := range []int{-64, -33, -1, 0, 1, 63, 64} {
+			ns = append(ns, edge+off)
+		}
+	}
+	return ns
+}
+
+// guard is how many numbers stand before and behind a slice under test, none of which a kernel may touch. They are NaN, so
+// that one which is read spoils the result.
+const guard = 9
+
+var canary = math.Float32frombits(0x7fc0ca9a)
+
+// guarded is a slice of n numbers between canaries, at an offset that is a multiple of no vector register. Its capacity
+// goes to the end of the buffer.
+func guarded(n int, next func() float32) (buf, v []float32) {
+	buf = make([]float32, n+2*guard)
+	for i := range buf {
+		buf[i] = canary
+	}
+	v = buf[guard : guard+n]
+	for i := range v {
+		v[i] = next()
+	}
+	return buf, v
+}
+
+// same compares bits; one NaN is as good as another.
+func same(a, b float32) bool {
+	return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b
+}
+
+// check runs a kernel once, with vector j of it in slot[j], and compares every number it may and may not have written.
+func (k kernel) check(t *testing.T, r *rand.Rand, n int, slot []int, next func(*rand.Rand) float32) {
+	t.Helper()
+	a, b := next(r), next(r)
+	signs := make([]uint64, vec.SignWords(n))
+	for i := range signs {
+		signs[i] = r.Uint64() // bits beyond the last coordinate too: they must not matter
+	}
+	bufs, vs := make([][]float32, k.vecs), make([][]float32, k.vecs)
+	for j := range vs {
+		bufs[j], vs[j] = guarded(n, func() float32 { return next(r) })
+	}
+	args, before, want := make([][]float32, k.vecs), make([][]float32, k.vecs), make([][]float32, k.vecs)
+	for j := range args {
+		args[j] = vs[slot[j]]
+		before[j] = slices.Clone(args[j])
+		want[j] = slices.Clone(vs[j])
+	}
+	x := make([]float32, k.vecs)
+	for i := range n {
+		for j := range x {
+			x[j] = before[j][i]
+		}
+		sign := float32(1)
+		if signs[i/64]>>(i%64)&1 == 1 {
+			sign = -1
+		}
+		k.one(x, a, b, sign)
+		for j := range k.outs {
+			want[slot[j]][i] = x[j]
+		}
+	}
+
+	k.run(args, a, b, signs)
+	for j := range vs {
+		for i, y := range vs[j] {
+			if !same(y, want[j][i]) {
+				t.Fatalf("length %d, a = %v, b = %v: vector %d, element %d became %v (%08x), want %v (%08x)", n, a, b, j, i,
+					y, math.Float32bits(y), want[j][i], math.Float32bits(want[j][i]))
+			}
+		}
+		for i, y := range bufs[j] {
+			if (i < guard || i >= guard+n) && math.Float32bits(y) != math.Float32bits(canary) {
+				t.Fatalf("length %d: vector %d: element %d, outside the slice, was overwritten with %v", n, j, i-guard, y)
+			}
+		}
+	}
+}
+
+func TestKernelsElementByElement(t *testing.T) {
+	for _, k := range kernels {
+		for _, f := range fills {
+			t.Run(k.name+"/"+f.name, func(t *testing.T) {
+				r := rand.New(rand.NewPCG(1, 2))
+				for _, n := range lengths() {
+					k.check(t, r, n, []int{0, 1, 2, 3}[:k.vecs], f.next)
+				}
+			})
+		}
+	}
+}
+
+// Every special value meets every other one: a table of 13 x 13 pairs and scalars that no random fill is sure to give.
+func TestKernelsOnSpecialPairs(t *testing.T) {
+	for _, k := range kernels {
+		for i := range specials {
+			turn := 0
+			r := rand.New(rand.NewPCG(3, uint64(i)))
+			k.check(t, r, 13*13, []int{0, 1, 2, 3}[:k.vecs], func(*rand.Rand) float32 {
+				turn++
+				if turn <= 2 {
+					return specials[(i+turn)%len(specials)] // the scalars
+				}
+				p := (turn - 3) % (13 * 13)
+				if (turn-3)/(13*13)%2 == 0 {
+					return specials[p%13]
+				}
+				return specials[p/13]
+			})
+		}
+	}
+}
+
+// The destination may be a source, and two sources may be one slice.
+func TestKernelsInPlace(t *testing.T) {
+	for _, k := range kernels {
+		for _, slot := range k.same {
+			t.Run(fmt.Sprint(k.name, slot), func(t *testing.T) {
+				r := rand.New(rand.NewPCG(4, 5))
+				for _, n := range []int{0, 1, 7, 63, 64, 65, 300, 4097} {
+					for _, f := range fills {
+						k.check(t, r, n, slot, f.next)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A longer source is used up to the destination's length; a shorter one panics.
+func TestKernelsSourceLength(t *testing.T) {
+	const n = 70
+	for _, k := range kernels {
+		for j := 1; j < k.vecs; j++ {
+			args := make([][]float32, k.vecs)
+			for i := range args {
+				args[i] = make([]float32, n)
+			}
+			signs := make([]uint64, vec.SignWords(n))
+			args[j] = make([]float32, n+5)
+			if panics(func() { k.run(args, 1, 1, signs) }) {
+				t.Errorf("%s: vector %d is longer than the first: panicked", k.name, j)
+			}
+			args[j] = make([]float32, n-1)
+			if !panics(func() { k.run(args, 1, 1, signs) }) {
+				t.Errorf("%s: vector %d is shorter than the first: did not panic", k.name, j)
+			}
+		}
+		if k.signs {
+			v := [][]float32{make([]float32, n), make([]float32, n)}
+			if panics(func() { k.run(v, 1, 1, make([]uint64, 5)) }) {
+				t.Errorf("%s: more sign words than needed: panicked", k.name)
+			}
+			if !panics(func() { k.run(v, 1, 1, make([]uint64, 1)) }) {
+				t.Errorf("%s: one sign word for %d coordinates: did not panic", k.name, n)
+			}
+		}
+	}
+}
+
+func panics(f func()) (yes bool) {
+	defer func() { yes = recover() != nil }()
+	f()
+	return false
+}
+
+func TestSignWords(t *testing.T) {
+	for n, want := range map[int]int{0: 0, 1: 1, 63: 1, 64: 1, 65: 2, 128: 2, 129: 3, 1 << 20: 1 << 14} {
+		if got := vec.SignWords(n); got != want {
+			t.Errorf("SignWords(%d) = %d, want %d", n, got, want)
+		}
+	}
+}
+
+func TestKernelsAllocateNothing(t *testing.T) {
+	v := make([][]float32, 4)
+	for j := range v {
+		v[j] = make([]float32, 5000)
+	}
+	signs := make([]uint64, vec.SignWords(5000))
+	for _, k := range kernels {
+		if got := testing.AllocsPerRun(5, func() { k.run(v, 0.5, 0.25, signs) }); got != 0 {
+			t.Errorf("%s makes %v allocations", k.name, got)
+		}
+	}
+	var sum float64
+	if got := testing.AllocsPerRun(5, func() { sum += vec.Dot(v[0], v[1]) + vec.SumSquares(v[0]) + vec.Exp(1) + vec.Log(2) }); got != 0 {
+		t.Errorf("Dot, SumSquares, Exp and Log make %v allocations (sum %v)", got, sum)
+	}
+}
