@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
@@ -57,10 +59,10 @@ const maxName = 64
 
 // Rho returns the zCDP cost of all rounds of the run: infinite if it is not private.
 func (f *Fleet) Rho() float64 {
-	g := dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}
 	if f.Privacy.NonPrivate {
-		g.Sigma = 0
+		return math.Inf(1)
 	}
+	g := dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}
 	return float64(f.Method.Rounds) * g.Rho()
 }
 
@@ -76,6 +78,32 @@ func (f *Fleet) Hash() [sha256.Size]byte {
 	_ = dec.Decode(&tree)
 	canonical, _ := json.Marshal(tree) // maps are written in key order
 	return sha256.Sum256(canonical)
+}
+
+// Hello returns what a member says first on a connection to another: who they are, and which run and fleet it means.
+// It has the form of the function of that name in package transport/ws.
+func (f *Fleet) Hello(self string) func(peer string) []byte {
+	return func(peer string) []byte {
+		// Names and run id of a valid fleet always fit.
+		b, _ := wire.EncodeHello(f.hello(self, peer))
+		return b
+	}
+}
+
+// CheckHello returns the other half of [Fleet.Hello]: a function that refuses a peer which means another run or has another
+// fleet, and says what differs.
+func (f *Fleet) CheckHello(self string) func(peer string, hello []byte) error {
+	return func(peer string, hello []byte) error {
+		got, err := wire.DecodeHello(hello)
+		if err != nil {
+			return err
+		}
+		return got.Check(f.hello(peer, self))
+	}
+}
+
+func (f *Fleet) hello(from, to string) wire.Hello {
+	return wire.Hello{Run: f.Run, Fleet: f.Hash(), From: from, To: to, Codec: wire.Version}
 }
 
 // Validate reports every fault of the fleet at once.

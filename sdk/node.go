@@ -166,7 +166,7 @@ func (r *run) stop() {
 	for _, frames := range r.outbox {
 		close(frames)
 	}
-	flushed := time.AfterFunc(2*time.Second, r.cancel)
+	flushed := time.AfterFunc(min(2*time.Second, r.cfg.Linger), r.cancel)
 	r.senders.Wait()
 	flushed.Stop()
 	r.cancel()
@@ -301,6 +301,7 @@ func (r *run) take(in received) error {
 			Round:  r.frame.Round,
 			Vector: r.frame.Vector,
 			Done:   r.frame.Kind == wire.Done,
+			Resent: r.frame.Resent,
 		})
 	}
 	if err == nil {

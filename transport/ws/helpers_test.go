@@ -309,7 +309,7 @@ type relay struct {
 
 	mu    sync.Mutex
 	conns []net.Conn
-	cuts  int           // so many connections more are cut in the middle, after cutAfter bytes toward the node
+	cuts  int // so many connections more are cut in the middle, after cutAfter bytes toward the node
 }
 
 func newRelay(t *testing.T, to node) *relay {

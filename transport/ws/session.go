@@ -132,16 +132,25 @@ func (t *Transport) serve(p *peer, c *conn, where string, settled func()) (laste
 	return max(time.Since(start), 1), s.why()
 }
 
-// settle finishes the exchange of hellos. The first credit says that the hello was accepted.
+// settle finishes the exchange of hellos. The first credit says that the hello was accepted. From the dialler's hello to the
+// listener's credit the ends take turns.
 func (s *session) settle() error {
-	if !s.p.dial {
-		if err := s.t.sendHello(s.p, s.c); err != nil {
+	if s.p.dial {
+		if err := s.c.write(kindCredit, s.takeGrant(), nil); err != nil {
 			return err
 		}
+		return s.firstCredit()
 	}
-	if err := s.c.write(kindCredit, s.takeGrant(), nil); err != nil {
+	if err := s.t.sendHello(s.p, s.c); err != nil {
 		return err
 	}
+	if err := s.firstCredit(); err != nil {
+		return err
+	}
+	return s.c.write(kindCredit, s.takeGrant(), nil)
+}
+
+func (s *session) firstCredit() error {
 	k, n, r, err := s.c.next()
 	if err != nil {
 		return err

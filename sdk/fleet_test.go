@@ -1,0 +1,128 @@
+package sdk_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+)
+
+func TestFleetFaults(t *testing.T) {
+	for want, change := range map[string]func(f *sdk.Fleet){
+		`run "" has 0 bytes`:                         func(f *sdk.Fleet) { f.Run = "" },
+		"has 65 bytes, want 1..64":                   func(f *sdk.Fleet) { f.Run = strings.Repeat("x", 65) },
+		"no members":                                 func(f *sdk.Fleet) { f.Members, f.Edges = nil, nil },
+		`members 0 and 2 are both called "a"`:        func(f *sdk.Fleet) { f.Members[2] = "a" },
+		`name "" of member 1`:                        func(f *sdk.Fleet) { f.Members[1] = "" },
+		`["a" "z"] joins somebody`:                   func(f *sdk.Fleet) { f.Edges[0] = [2]string{"a", "z"} },
+		"not connected":                              func(f *sdk.Fleet) { f.Edges = f.Edges[:2] },
+		"Dim is 0":                                   func(f *sdk.Fleet) { f.Dim = 0 },
+		"X0 has length 1, want 6":                    func(f *sdk.Fleet) { f.X0 = []float32{1} },
+		"Rounds is 0":                                func(f *sdk.Fleet) { f.Method.Rounds = 0 },
+		"Cooldown is -3":                             func(f *sdk.Fleet) { f.Method.Cooldown = -3 },
+		"Tau is 0":                                   func(f *sdk.Fleet) { f.Method.Tau = 0 },
+		"Batch is -1":                                func(f *sdk.Fleet) { f.Method.Batch = -1 },
+		"Rho is 0":                                   func(f *sdk.Fleet) { f.Method.Rho = 0 },
+		"gain is 1, want more than 0 and less":       func(f *sdk.Fleet) { f.Method.Gain = 1 },
+		"gain is 0, want":                            func(f *sdk.Fleet) { f.Method.Gain = 0 },
+		"gain is NaN, want":                          func(f *sdk.Fleet) { f.Method.Gain = math.NaN() },
+		"Eta has 0 values":                           func(f *sdk.Fleet) { f.Method.Eta = nil },
+		"Mu of round 0 is 0":                         func(f *sdk.Fleet) { f.Method.Mu = []float64{0} },
+		`directions "up", want rademacher or sphere`: func(f *sdk.Fleet) { f.Method.Directions = "up" },
+		"clip is 0":                                  func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Sigma: 1, Delta: 1e-5} },
+		"sigma is 0":                                 func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 1, Delta: 1e-5} },
+		"delta is 0":                                 func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 1, Sigma: 1} },
+	} {
+		f := ring()
+		change(f)
+		if err := f.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+		if _, err := f.Machines(samples, noise); err == nil {
+			t.Errorf("%q: machines were made", want)
+		}
+	}
+	f := ring()
+	f.Run, f.Method.Gain, f.Method.Directions = "", 2, "up"
+	if err := f.Validate(); strings.Count(err.Error(), "\n") != 2 {
+		t.Errorf("three faults gave %q", err)
+	}
+	for _, f := range []*sdk.Fleet{ring(), privateRing()} {
+		if err := f.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := ring().Machines(samples[:2], noise); err == nil {
+		t.Error("two sample counts were enough for five members")
+	}
+}
+
+// The gain that is asked for is the gain that comes out: a*rho*lambda_N = gain*8/3, also with schedules, where the largest
+// eta*mu has it.
+func TestFleetGain(t *testing.T) {
+	for _, m := range []sdk.Method{
+		{Eta: []float64{0.5}, Mu: []float64{0.3}},
+		{Eta: []float64{0.5, 0.4, 0.3}, Mu: []float64{0.3}},
+		{Eta: []float64{0.5}, Mu: []float64{0.1, 0.2, 0.3}},
+	} {
+		f := ring()
+		f.Members, f.Edges = f.Members[:4], [][2]string{{"a", "b"}, {"b", "c"}, {"c", "d"}, {"d", "a"}} // lambda_N = 4
+		f.Method.Rounds, f.Method.Tau, f.Method.Rho, f.Method.Gain = 3, 5, 2, 0.6
+		f.Method.Eta, f.Method.Mu = m.Eta, m.Mu
+		cfgs, err := f.Machines(samples[:4], noise)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := 5 * cfgs[0].Beta * 0.5 * 0.3
+		if got := a * 2 * 4 / (8.0 / 3); math.Abs(got-0.6) > 1e-9 {
+			t.Errorf("gain is %v of the limit, want 0.6", got)
+		}
+	}
+}
+
+// The hash changes with every part of the definition, and with nothing else.
+func TestFleetHash(t *testing.T) {
+	if ring().Hash() != ring().Hash() {
+		t.Error("equal fleets have different hashes")
+	}
+	seen := map[[32]byte]string{ring().Hash(): "the original"}
+	for name, change := range map[string]func(f *sdk.Fleet){
+		"run":     func(f *sdk.Fleet) { f.Run = "other" },
+		"x0":      func(f *sdk.Fleet) { f.X0 = make([]float32, 6) },
+		"members": func(f *sdk.Fleet) { f.Members[0], f.Members[1] = "b", "a" },
+		"edges":   func(f *sdk.Fleet) { f.Edges = f.Edges[:5] },
+		"rounds":  func(f *sdk.Fleet) { f.Method.Rounds++ },
+		"eta":     func(f *sdk.Fleet) { f.Method.Eta = []float64{math.Nextafter(0.5, 1)} },
+		"seed":    func(f *sdk.Fleet) { f.Method.Seed = 1<<63 + 1 },
+		"seed+1":  func(f *sdk.Fleet) { f.Method.Seed = 1<<63 + 2 },
+		"privacy": func(f *sdk.Fleet) { f.Privacy.NonPrivate = false },
+	} {
+		f := ring()
+		change(f)
+		if other, taken := seen[f.Hash()]; taken {
+			t.Errorf("%s has the hash of %s", name, other)
+		}
+		seen[f.Hash()] = name
+	}
+}
+
+// Two members shake hands if and only if they mean the same fleet, and each other.
+func TestHello(t *testing.T) {
+	f, other := ring(), ring()
+	other.Method.Tau++
+	if err := f.CheckHello("b")("a", f.Hello("a")("b")); err != nil {
+		t.Errorf("equal fleets: %v", err)
+	}
+	for name, hello := range map[string][]byte{
+		"another fleet":  other.Hello("a")("b"),
+		"another sender": f.Hello("c")("b"),
+		"another target": f.Hello("a")("c"),
+		"nothing":        nil,
+		"noise":          []byte("GET / HTTP/1.1"),
+	} {
+		if err := f.CheckHello("b")("a", hello); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+}

@@ -1,0 +1,528 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/transport/mem"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// ring returns a small valid fleet: five members, a ring with one chord.
+func ring() *sdk.Fleet {
+	return &sdk.Fleet{
+		Run:     "test",
+		Dim:     6,
+		Members: []string{"a", "b", "c", "d", "e"},
+		Edges:   [][2]string{{"a", "b"}, {"b", "c"}, {"c", "d"}, {"d", "e"}, {"e", "a"}, {"a", "c"}},
+		Method: sdk.Method{
+			Rounds: 8, Cooldown: 4, Tau: 2, Batch: 3, Rho: 1, Gain: 0.4,
+			Eta: []float64{0.5}, Mu: []float64{0.3}, Seed: 7,
+		},
+		Privacy: sdk.Privacy{NonPrivate: true},
+	}
+}
+
+func privateRing() *sdk.Fleet {
+	f := ring()
+	f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 0.1, Delta: 1e-5}
+	return f
+}
+
+// samples is m_i: clients differ, and one has less than a batch.
+var samples = []int{7, 5, 2, 9, 4}
+
+// oracle is a bounded loss that differs from client to client.
+func oracle(client int) sdk.OracleFunc {
+	return func(_ context.Context, x []float32, sample int) (float64, error) {
+		var dist float64
+		for i, v := range x {
+			c := float64((5*client+3*sample+i)%7)/6 - 0.5
+			dist += (float64(v) - c) * (float64(v) - c)
+		}
+		return dist / (1 + dist), nil
+	}
+}
+
+// noise is seeded, so that runs can be compared.
+func noise(client int) io.Reader {
+	s := rng.New(5, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
+	return &s
+}
+
+// simulated returns the models of a simulation of the fleet.
+func simulated(t *testing.T, f *sdk.Fleet) [][]float32 {
+	t.Helper()
+	cfgs, err := f.Machines(samples, noise)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var clients []tinytest.Client
+	for i, c := range cfgs {
+		clients = append(clients, tinytest.Client{Config: c, Oracle: oracle(i)})
+	}
+	sim, err := tinytest.NewSim(clients)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sim.Run(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	return sim.Models()
+}
+
+// nodes makes a node of every member over the given transports. change may alter a configuration.
+func nodes(t *testing.T, f *sdk.Fleet, trs []transport.Transport, change func(i int, c *sdk.Config)) []*sdk.Node {
+	t.Helper()
+	var all []*sdk.Node
+	for i, name := range f.Members {
+		cfg := sdk.Config{
+			Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
+			ResendAfter: 20 * time.Millisecond, Linger: 300 * time.Millisecond,
+		}
+		if !f.Privacy.NonPrivate {
+			cfg.Noise = noise(i)
+		}
+		if change != nil {
+			change(i, &cfg)
+		}
+		n, err := sdk.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+// inMemory opens a member's transport for everybody.
+func inMemory(t *testing.T, f *sdk.Fleet) []transport.Transport {
+	t.Helper()
+	net := mem.New(f.Members...)
+	var trs []transport.Transport
+	for _, name := range f.Members {
+		tr, err := net.Node(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = tr.Close() })
+		trs = append(trs, tr)
+	}
+	return trs
+}
+
+// runAll runs nodes side by side and returns their errors.
+func runAll(ctx context.Context, all []*sdk.Node) []error {
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, n := range all {
+		wg.Go(func() { errs[i] = n.Run(ctx) })
+	}
+	wg.Wait()
+	return errs
+}
+
+func mustRun(t *testing.T, all []*sdk.Node) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := errors.Join(runAll(ctx, all)...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func sameModels(t *testing.T, all []*sdk.Node, want [][]float32) {
+	t.Helper()
+	for i, n := range all {
+		if !slices.Equal(n.Model(), want[i]) {
+			t.Errorf("node %d holds %v, want %v", i, n.Model(), want[i])
+		}
+	}
+}
+
+// A network of nodes computes what the simulation of the same fleet computes, to the bit, with noise and without.
+func TestNodesMatchSimulation(t *testing.T) {
+	for name, f := range map[string]*sdk.Fleet{"non-private": ring(), "private": privateRing()} {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			releases := map[int][]int{}
+			all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
+				c.Observer.Released = func(round int, x []float32) {
+					mu.Lock()
+					defer mu.Unlock()
+					releases[i] = append(releases[i], round)
+				}
+			})
+			mustRun(t, all)
+			sameModels(t, all, simulated(t, f))
+			for i, n := range all {
+				st := n.Status()
+				// m_i + tau*b_i queries a round, with b_i = min(3, m_i).
+				queries := int64(8 * (samples[i] + 2*min(3, samples[i])))
+				if !st.Done || st.Round != 12 || st.Queries != queries || st.FailedQueries != 0 || st.Refused != 0 || st.BytesSent == 0 {
+					t.Errorf("node %d: status %+v, want 12 rounds and %d queries", i, st, queries)
+				}
+				if want := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}; !slices.Equal(releases[i], want) {
+					t.Errorf("node %d: observer saw releases %v", i, releases[i])
+				}
+				if want := f.Rho(); n.Spend() != want {
+					t.Errorf("node %d: spend is %v, want %v", i, n.Spend(), want)
+				}
+			}
+		})
+	}
+}
+
+// A single member needs nobody.
+func TestSingleNode(t *testing.T) {
+	f := ring()
+	f.Members, f.Edges = f.Members[:1], nil
+	all := nodes(t, f, inMemory(t, f), nil)
+	mustRun(t, all)
+	if st := all[0].Status(); st.Round != 12 || st.BytesSent != 0 {
+		t.Errorf("status %+v", st)
+	}
+}
+
+// lossy drops frames by a seeded coin.
+type lossy struct {
+	transport.Transport
+	mu     sync.Mutex
+	chance rng.Stream
+	lost   int
+}
+
+func (l *lossy) Send(ctx context.Context, to string, frame []byte) error {
+	l.mu.Lock()
+	drop := l.chance.IntN(4) == 0
+	if drop {
+		l.lost++
+	}
+	l.mu.Unlock()
+	if drop {
+		return nil
+	}
+	return l.Transport.Send(ctx, to, frame)
+}
+
+// A transport may drop frames: what is lost is sent again, and the bits are the same.
+func TestLostFrames(t *testing.T) {
+	f := privateRing()
+	trs := inMemory(t, f)
+	for i := range trs {
+		trs[i] = &lossy{Transport: trs[i], chance: rng.New(uint64(i), rng.Address{Purpose: rng.Fault})}
+	}
+	all := nodes(t, f, trs, func(_ int, c *sdk.Config) { c.ResendAfter, c.Linger = 2*time.Millisecond, 500*time.Millisecond })
+	mustRun(t, all)
+	sameModels(t, all, simulated(t, f))
+	var lost int
+	for _, tr := range trs {
+		lost += tr.(*lossy).lost
+	}
+	if lost == 0 {
+		t.Error("no frame was lost")
+	}
+}
+
+// A neighbor that is not there yet: the others wait, say for whom, and go on when it comes.
+func TestMissingNeighbor(t *testing.T) {
+	f := ring()
+	missing := make(chan []string, 1)
+	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
+		if i == 1 { // a neighbor of the missing node, and with another neighbor that is there
+			c.Observer.Waiting = func(_ int, names []string) {
+				if slices.Contains(names, "c") {
+					select {
+					case missing <- names:
+					default:
+					}
+				}
+			}
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var wg sync.WaitGroup
+	for i, n := range all {
+		if i != 2 {
+			wg.Go(func() {
+				if err := n.Run(ctx); err != nil {
+					t.Errorf("node %d: %v", i, err)
+				}
+			})
+		}
+	}
+	<-missing
+	if st := all[1].Status(); st.Done || !slices.Contains(st.Waiting, "c") {
+		t.Errorf("status %+v, want it to wait for c", st)
+	}
+	if err := all[2].Run(ctx); err != nil {
+		t.Error(err)
+	}
+	wg.Wait()
+	sameModels(t, all, simulated(t, f))
+}
+
+// Run stops when its context ends, also in the middle of a query, and goes on where it was when it is called again.
+func TestStopAndGoOn(t *testing.T) {
+	f := privateRing()
+	var stop context.CancelFunc
+	count := 0
+	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
+		if i != 0 {
+			return
+		}
+		inner := oracle(0)
+		c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, h int) (float64, error) {
+			if count++; count%17 == 0 {
+				stop()
+				return 0, ctx.Err()
+			}
+			return inner(ctx, x, h)
+		})
+	})
+	var wg sync.WaitGroup
+	for i, n := range all {
+		if i == 0 {
+			continue
+		}
+		wg.Go(func() {
+			if err := n.Run(t.Context()); err != nil {
+				t.Errorf("node %d: %v", i, err)
+			}
+		})
+	}
+	stops := 0
+	for {
+		var ctx context.Context
+		ctx, stop = context.WithCancel(t.Context())
+		err := all[0].Run(ctx)
+		stop()
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		stops++
+	}
+	wg.Wait()
+	if stops == 0 {
+		t.Error("the node was never stopped")
+	}
+	sameModels(t, all, simulated(t, f))
+}
+
+// Whatever else arrives is refused and counted; the run is not impressed.
+func TestForeignFrames(t *testing.T) {
+	f := ring()
+	net := mem.New(append(slices.Clone(f.Members), "stranger")...)
+	var trs []transport.Transport
+	for _, name := range f.Members {
+		tr, err := net.Node(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tr.Close()
+		trs = append(trs, tr)
+	}
+	stranger, err := net.Node("stranger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	for _, junk := range []string{"", "hello", strings.Repeat("\xa1", 200)} {
+		if err := stranger.Send(t.Context(), "b", []byte(junk)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A well-formed frame from somebody who is a member, but no neighbor of d.
+	tap := &tap{Transport: trs[0]}
+	trs[0] = tap
+	all := nodes(t, f, trs, nil)
+	mustRun(t, all)
+	sameModels(t, all, simulated(t, f))
+	if st := all[1].Status(); st.Refused != 3 {
+		t.Errorf("b refused %d frames, want 3", st.Refused)
+	}
+	if st := all[3].Status(); st.Refused != 1 {
+		t.Errorf("d refused %d frames, want the one that a sent astray", st.Refused)
+	}
+}
+
+// tap sends the first frame to d as well, who is no neighbor.
+type tap struct {
+	transport.Transport
+	once sync.Once
+}
+
+func (p *tap) Send(ctx context.Context, to string, frame []byte) error {
+	p.once.Do(func() { _ = p.Transport.Send(ctx, "d", frame) })
+	return p.Transport.Send(ctx, to, frame)
+}
+
+// An oracle that fails ends a run that is not private, with its own words; in a private run nobody else can tell.
+func TestFailingOracle(t *testing.T) {
+	broken := errors.New("sensor unplugged")
+	fail := func(i int, c *sdk.Config) {
+		if i == 3 {
+			inner := oracle(3)
+			c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, h int) (float64, error) {
+				if h == 4 {
+					return 0, broken
+				}
+				return inner(ctx, x, h)
+			})
+		}
+	}
+	f := ring()
+	err := nodes(t, f, inMemory(t, f), fail)[3].Run(t.Context())
+	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "sample 4") {
+		t.Errorf("error %v, want %v and the sample", err, broken)
+	}
+
+	f = privateRing()
+	all := nodes(t, f, inMemory(t, f), fail)
+	mustRun(t, all)
+	for i, n := range all {
+		if failed := n.Status().FailedQueries; (failed > 0) != (i == 3) {
+			t.Errorf("node %d counts %d failed queries", i, failed)
+		}
+	}
+}
+
+// A neighbor that never says its last word is waited for as long as Linger says, and not forever.
+func TestLinger(t *testing.T) {
+	f := ring()
+	f.Members, f.Edges = []string{"a", "b"}, [][2]string{{"a", "b"}}
+	trs := inMemory(t, f)
+	// b makes its last release and is then cut off before it can say that it is done.
+	ctx, cut := context.WithCancel(t.Context())
+	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
+		if i == 1 {
+			c.Observer.Waiting = func(round int, _ []string) {
+				if round == 12 {
+					cut()
+				}
+			}
+			c.Transport = &mute{Transport: c.Transport}
+		}
+	})
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = all[1].Run(ctx) })
+	if err := all[0].Run(t.Context()); err != nil {
+		t.Error(err)
+	}
+	cut()
+	wg.Wait()
+	if st := all[0].Status(); !st.Done {
+		t.Errorf("status %+v", st)
+	}
+}
+
+// mute swallows frames without a vector, which are the last words.
+type mute struct{ transport.Transport }
+
+func (m *mute) Send(ctx context.Context, to string, frame []byte) error {
+	if len(frame) < 20 {
+		return nil
+	}
+	return m.Transport.Send(ctx, to, frame)
+}
+
+func TestConfigFaults(t *testing.T) {
+	if _, err := sdk.New(sdk.Config{}); err == nil || strings.Count(err.Error(), "\n") != 3 {
+		t.Errorf("an empty configuration gave %q, want four faults", err)
+	}
+	f := ring()
+	good := sdk.Config{Fleet: f, Name: "a", Samples: 1, Oracle: oracle(0), Transport: inMemory(t, f)[0]}
+	for want, change := range map[string]func(c *sdk.Config){
+		`Name is "z", want one of`: func(c *sdk.Config) { c.Name = "z" },
+		"Samples is 0":             func(c *sdk.Config) { c.Samples = 0 },
+		"neither negative":         func(c *sdk.Config) { c.Linger = -1 },
+		"Noise is set in a fleet":  func(c *sdk.Config) { c.Noise = noise(0) },
+		"want at least 4000":       func(c *sdk.Config) { c.Fleet = ring(); c.Fleet.Dim = 10_000_000 },
+	} {
+		c := good
+		change(&c)
+		if n, err := sdk.New(c); err == nil || !strings.Contains(err.Error(), want) || n != nil {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	n, err := sdk.New(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := n.Model(); len(x) != 6 || n.Spend() != 0 {
+		t.Errorf("before the run: model %v, spend %v", x, n.Spend())
+	}
+}
+
+// Two Runs of one node at a time would be two clients with one name.
+func TestRunIsExclusive(t *testing.T) {
+	f := ring()
+	ctx, cancel := context.WithCancel(t.Context())
+	inside := make(chan struct{})
+	var once sync.Once
+	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
+		c.Oracle = sdk.OracleFunc(func(ctx context.Context, _ []float32, _ int) (float64, error) {
+			once.Do(func() { close(inside) })
+			<-ctx.Done()
+			return math.NaN(), ctx.Err()
+		})
+	})
+	done := make(chan error)
+	go func() { done <- all[0].Run(ctx) }()
+	<-inside
+	if err := all[0].Run(t.Context()); err == nil || !strings.Contains(err.Error(), "already") {
+		t.Errorf("second Run: %v", err)
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("first Run: %v", err)
+	}
+}
+
+func ExampleNode() {
+	fleet := &sdk.Fleet{
+		Run: "thermostats", Dim: 1, Members: []string{"hall", "lab"}, Edges: [][2]string{{"hall", "lab"}},
+		Method: sdk.Method{Rounds: 200, Cooldown: 20, Tau: 2, Rho: 1, Gain: 0.4, Eta: []float64{0.05}, Mu: []float64{0.2}},
+		// One value a room would drown in the noise of two devices: this fleet trusts its members.
+		Privacy: sdk.Privacy{NonPrivate: true},
+	}
+	wishes := map[string]float64{"hall": 1, "lab": 3}
+	net := mem.New(fleet.Members...)
+	var wg sync.WaitGroup
+	for _, name := range fleet.Members {
+		tr, _ := net.Node(name)
+		node, err := sdk.New(sdk.Config{
+			Fleet: fleet, Name: name, Samples: 100, Transport: tr,
+			Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, _ int) (float64, error) {
+				off := float64(x[0]) - wishes[name]
+				return off * off, nil
+			}),
+		})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		wg.Go(func() {
+			if err := node.Run(context.Background()); err == nil && name == "lab" {
+				fmt.Printf("agreed on %.1f\n", node.Model()[0])
+			}
+		})
+	}
+	wg.Wait()
+	// Output: agreed on 2.0
+}

@@ -1,0 +1,40 @@
+// Package ws carries frames between members over websockets: a [transport.Transport] for real networks, with TLS 1.3 and
+// pinned keys at both ends.
+//
+// # Who is trusted with what
+//
+// A member is an Ed25519 key. Every node pins the public keys of its neighbors, as WireGuard does: there is no certificate
+// authority, and since nothing expires a node needs no clock. The certificates that TLS insists on are made at start and
+// only wrap the key. A connection is accepted if both ends prove in the TLS handshake to hold a key that the other has
+// pinned; that proof is where the sender's name comes from that [Transport.Recv] returns. To change a key, pin the new one
+// beside the old one everywhere, change it, and drop the old pin.
+//
+// Somebody who controls the network can read nothing and change nothing; they can see who talks to whom, when and how much,
+// and can cut or delay connections, which are then made again for ever. There is no mode without TLS to fall back to, and no
+// session resumption by which a key could outlive its pin. Somebody who connects without a pinned key costs a bounded amount of
+// memory and a handshake each; peers get through beside any number of them that is not replaced faster than a handshake
+// takes. Somebody who holds a pinned key can speak in that member's name and make us hold, until Recv takes them, four frames
+// of the greatest length; they can neither block nor impersonate another member.
+//
+// Proxies and load balancers between two members must pass TLS through, by port or by server name. One that ends TLS presents
+// a key of its own, and both ends refuse with an error that names the key found and the keys wanted.
+//
+// # One connection for each pair
+//
+// Of two neighbors the one whose name sorts lower dials. It keeps trying, with waits that double up to half a minute. If the
+// other end still has an older connection of the same peer, that one is given up. First both ends exchange a hello, whose
+// content is the application's ([Config.Hello]); a refused hello is explained at both ends. Afterwards every end tells the
+// other how many frames it has room for and sends no more than it was told. So the connection is always being read, even if
+// nobody calls Recv: a peer that computes for minutes stays connected, and one that has died or dropped off the network is
+// noticed within a minute and a half.
+//
+// Frames arrive in order, except around a broken connection, where one may be lost or arrive twice.
+//
+// # Compatibility
+//
+// The framing has a name, the websocket subprotocol "spade-edge.1", and ends that do not share one refuse each other. A message
+// is a binary websocket message: one byte of kind, a number of 4 bytes (big-endian) and the body. Its length is stated in the
+// message because the websocket library can take a connection that breaks for the end of a message. Signs of life are
+// messages too; websocket pings are answered, but none are sent, because the library gives an answer only five seconds
+// to leave and a large frame on a slow line takes longer.
+package ws

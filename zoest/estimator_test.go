@@ -1,0 +1,231 @@
+package zoest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// newTest is an estimator that is known to be valid.
+func newTest(t testing.TB, cfg Config) *Estimator {
+	t.Helper()
+	e, err := NewEstimator(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// drive answers every query of the stage.
+func drive(t testing.TB, e *Estimator, f func(Query) float64) {
+	t.Helper()
+	for {
+		q, open := e.Next()
+		if !open {
+			return
+		}
+		if err := e.Answer(f(q)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// unit is half an ulp of 1: one rounding moves a number of size B by unit*B at most.
+const unit = 0x1p-24
+
+// shadow drives an estimator and the reference side by side over several rounds and steps. The losses are drawn at random:
+// whatever the black box answers, the equations have to hold. It returns the first difference beyond what rounding explains.
+//
+// With B the largest magnitude of a loss times a coordinate of u, rounding explains unit*B times, for abar: m from the sum
+// over the table (each of its m partial sums is at most m*B, divided by m in the end) and 8 for each row replaced since (a
+// difference of at most 2B, rounded, times 1/m, rounded twice, added); for v: in addition 3b + 6 for the b terms of the batch,
+// and 160 for the rows themselves, since a coordinate of a float32 direction on the sphere is good to 50 units (a float32
+// sum of squares with up to 71 of them, halved by the root, and a handful of single roundings).
+func shadow(t *testing.T, cfg Config, planted fault) error {
+	t.Helper()
+	const rounds, steps = 4, 5
+	r := rand.New(rand.NewPCG(cfg.Seed, uint64(cfg.Client)))
+	e := newTest(t, cfg)
+	ref := &reference{cfg: cfg, fault: planted}
+	b := cfg.Batch
+	if b == 0 {
+		b = cfg.Samples
+	}
+	size := 2.0 // losses are drawn from [-2, 2)
+	if cfg.Directions == Sphere {
+		size *= math.Sqrt(float64(cfg.Dim))
+	}
+	x := make([]float32, cfg.Dim)
+
+	// The reference asks first; the estimator must then ask the same things in the same order, and gets the same answers.
+	type asked struct {
+		point []float64
+		h     int
+		loss  float64
+	}
+	var todo []asked
+	record := func(point []float64, h int) float64 {
+		todo = append(todo, asked{slices.Clone(point), h, 4*r.Float64() - 2})
+		return todo[len(todo)-1].loss
+	}
+	replay := func(mu float64) error {
+		for {
+			q, open := e.Next()
+			if !open {
+				break
+			}
+			if len(todo) == 0 {
+				return fmt.Errorf("one query too many, for sample %d", q.Sample)
+			}
+			if q.Sample != todo[0].h {
+				return fmt.Errorf("asked for sample %d, want %d", q.Sample, todo[0].h)
+			}
+			for i, y := range q.Point {
+				want := todo[0].point[i]
+				if math.Abs(float64(y)-want) > unit*(2*math.Abs(want)+60*mu*size) {
+					return fmt.Errorf("coordinate %d of the point for sample %d is %v, want %v", i, q.Sample, y, want)
+				}
+			}
+			if err := e.Answer(todo[0].loss); err != nil {
+				return err
+			}
+			todo = todo[1:]
+		}
+		if len(todo) > 0 {
+			return fmt.Errorf("%d queries missing", len(todo))
+		}
+		return nil
+	}
+	compare := func(what string, got []float32, want []float64, units int) error {
+		for i := range want {
+			if diff := math.Abs(float64(got[i]) - want[i]); !(diff <= float64(units)*unit*size) {
+				return fmt.Errorf("%s[%d] is %v, want %v: off by %.3g, limit %.3g", what, i, got[i], want[i], diff, float64(units)*unit*size)
+			}
+		}
+		return nil
+	}
+
+	for k := range rounds {
+		move := func() {
+			for i := range x {
+				x[i] = float32(r.NormFloat64())
+			}
+		}
+		mu := 0.3 / float64(k+1)
+		move()
+		ref.fill(k, wide(x), mu, record)
+		e.Fill(k, x, mu)
+		if err := replay(mu); err != nil {
+			return fmt.Errorf("round %d, table: %w", k, err)
+		}
+		for s := range steps {
+			move()
+			v := ref.step(wide(x), record)
+			e.Step(x)
+			if err := replay(mu); err != nil {
+				return fmt.Errorf("round %d, step %d: %w", k, s, err)
+			}
+			replaced := (s + 1) * b
+			if err := compare("v", e.Estimate(), v, cfg.Samples+8*replaced+3*b+166); err != nil {
+				return fmt.Errorf("round %d, step %d: %w", k, s, err)
+			}
+			rows := make([][]float64, cfg.Samples)
+			for h := range rows {
+				rows[h] = wide(e.table.row(h))
+				if err := compare(fmt.Sprintf("a_%d", h), e.table.row(h), ref.a[h], 60); err != nil {
+					return fmt.Errorf("round %d, step %d: %w", k, s, err)
+				}
+			}
+			// The table's mean: as carried along, against its own rows, and against the reference's.
+			if err := compare("abar", e.abar, mean(rows), cfg.Samples+8*replaced+10); err != nil {
+				return fmt.Errorf("round %d, step %d: %w", k, s, err)
+			}
+		}
+	}
+	return nil
+}
+
+func TestEstimatorAgainstReference(t *testing.T) {
+	for _, dist := range []Distribution{Rademacher, Sphere} {
+		for _, size := range []struct{ d, m, b int }{
+			{1, 1, 1}, {5, 7, 1}, {5, 7, 3}, {5, 7, 7}, {5, 7, 0}, {64, 3, 2}, {65, 12, 5}, {200, 2, 1},
+		} {
+			t.Run(fmt.Sprint(dist, size), func(t *testing.T) {
+				for client := range uint32(5) {
+					cfg := Config{Dim: size.d, Samples: size.m, Batch: size.b, Directions: dist, Seed: 77, Client: client}
+					if err := shadow(t, cfg, sound); err != nil {
+						t.Fatalf("client %d: %v", client, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// The comparison sees every planted error, also those that no statistic of v could.
+func TestReferenceFaultsAreSeen(t *testing.T) {
+	cfg := Config{Dim: 5, Samples: 7, Batch: 3, Seed: 78}
+	for _, f := range []fault{dividesByMu, wrongSign, sumsBatch, keepsRows, keepsMean} {
+		if err := shadow(t, cfg, f); err == nil {
+			t.Errorf("planted fault %d is not seen", f)
+		}
+	}
+}
+
+// Clients with the same seed and the same losses draw other directions and other batches.
+func TestClientsDrawApart(t *testing.T) {
+	x := make([]float32, 200)
+	var points [][]float32
+	var batches [][]int
+	for client := range uint32(2) {
+		e := newTest(t, Config{Dim: 200, Samples: 100, Batch: 50, Seed: 1, Client: client})
+		e.Fill(0, x, 1)
+		q, _ := e.Next()
+		points = append(points, slices.Clone(q.Point))
+		drive(t, e, func(Query) float64 { return 1 })
+		e.Step(x)
+		batches = append(batches, slices.Clone(e.todo))
+	}
+	if slices.Equal(points[0], points[1]) {
+		t.Error("two clients ask the same question")
+	}
+	if slices.Equal(batches[0], batches[1]) {
+		t.Error("two clients draw the same batch")
+	}
+}
+
+// Once allocated, an estimator allocates nothing: a full round with its table and steps, batches and directions.
+func TestRoundAllocatesNothing(t *testing.T) {
+	for _, dist := range []Distribution{Rademacher, Sphere} {
+		for _, b := range []int{1, 3, 10} {
+			e := newTest(t, Config{Dim: 100, Samples: 10, Batch: b, Directions: dist})
+			x := make([]float32, 100)
+			round := 0
+			var err error
+			got := testing.AllocsPerRun(10, func() {
+				e.Fill(round, x, 0.1)
+				for step := 0; ; step++ {
+					for {
+						q, open := e.Next()
+						if !open {
+							break
+						}
+						if failed := e.Answer(float64(q.Point[0])); failed != nil {
+							err = failed
+						}
+					}
+					if step == 4 {
+						break
+					}
+					e.Step(x)
+				}
+				round++
+			})
+			if got != 0 || err != nil {
+				t.Errorf("%v, batch %d: %v allocations a round, error %v", dist, b, got, err)
+			}
+		}
+	}
+}

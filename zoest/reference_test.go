@@ -1,0 +1,166 @@
+package zoest
+
+import (
+	"math"
+
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// fault is an error planted into the reference, to show that a test would have seen it.
+type fault int
+
+const (
+	sound       fault = iota
+	dividesByMu       // the estimate of other papers
+	wrongSign
+	sumsBatch // the mean over the batch without its 1/b
+	keepsRows // no row is ever replaced, and so the mean stays too
+	keepsMean // rows are replaced, their mean is not recomputed
+)
+
+// reference is the estimator as the paper writes it, in float64, with its own draws at the documented addresses.
+type reference struct {
+	cfg   Config
+	fault fault
+
+	round, t int
+	mu       float64
+	a        [][]float64 // the memory table
+	abar     []float64
+}
+
+// ask is a black box for the reference: the loss of sample h at a point.
+type ask func(point []float64, h int) float64
+
+// direction is the u at an address: coordinate i is minus one if bit i%64 of the (i/64)-th Uint64 is set, or a vector of
+// normals scaled to the length sqrt(d).
+func (r *reference) direction(p rng.Purpose, h int) []float64 {
+	s := rng.New(r.cfg.Seed, rng.Address{
+		Purpose: p, Client: r.cfg.Client, Round: uint32(r.round), Step: uint32(r.t), Component: uint32(h),
+	})
+	u := make([]float64, r.cfg.Dim)
+	if r.cfg.Directions == Sphere {
+		var sum float64
+		for i := range u {
+			u[i] = s.Normal()
+			sum += u[i] * u[i]
+		}
+		for i := range u {
+			u[i] *= math.Sqrt(float64(len(u)) / sum)
+		}
+		return u
+	}
+	var word uint64
+	for i := range u {
+		if i%64 == 0 {
+			word = s.Uint64()
+		}
+		u[i] = 1
+		if word>>(i%64)&1 == 1 {
+			u[i] = -1
+		}
+	}
+	return u
+}
+
+// batch is the first b of a Fisher-Yates shuffle of 0..m-1.
+func (r *reference) batch() []int {
+	m, b := r.cfg.Samples, r.cfg.Batch
+	p := make([]int, m)
+	for i := range p {
+		p[i] = i
+	}
+	if b == 0 || b == m {
+		return p
+	}
+	s := rng.New(r.cfg.Seed, rng.Address{
+		Purpose: rng.Batch, Client: r.cfg.Client, Round: uint32(r.round), Step: uint32(r.t),
+	})
+	for i := range b {
+		j := i + s.IntN(m-i)
+		p[i], p[j] = p[j], p[i]
+	}
+	return p[:b]
+}
+
+// query is eq. (q-generic) with c_u = 1.
+func (r *reference) query(p rng.Purpose, x []float64, h int, f ask) []float64 {
+	u := r.direction(p, h)
+	point := make([]float64, len(u))
+	for i := range u {
+		point[i] = x[i] + r.mu*u[i]
+	}
+	loss := f(point, h)
+	for i := range u {
+		u[i] *= loss
+	}
+	return u
+}
+
+// fill is eq. (memory-initialization).
+func (r *reference) fill(round int, x []float64, mu float64, f ask) {
+	r.round, r.t, r.mu = round, 0, mu
+	r.a = make([][]float64, r.cfg.Samples)
+	for h := range r.a {
+		r.a[h] = r.query(rng.Table, x, h, f)
+	}
+	r.abar = mean(r.a)
+}
+
+// step is eq. (memory-estimator), and the replacement of the sampled rows after it.
+func (r *reference) step(phi []float64, f ask) []float64 {
+	v := make([]float64, r.cfg.Dim)
+	chosen := r.batch()
+	fresh := make([][]float64, len(chosen))
+	for k, h := range chosen {
+		fresh[k] = r.query(rng.Step, phi, h, f)
+		for i := range v {
+			v[i] += fresh[k][i] - r.a[h][i]
+		}
+	}
+	for i := range v {
+		if r.fault != sumsBatch {
+			v[i] /= float64(len(chosen))
+		}
+		v[i] += r.abar[i]
+		switch r.fault {
+		case dividesByMu:
+			v[i] /= r.mu
+		case wrongSign:
+			v[i] = -v[i]
+		}
+	}
+	if r.fault != keepsRows {
+		for k, h := range chosen {
+			r.a[h] = fresh[k]
+		}
+	}
+	if r.fault != keepsMean {
+		r.abar = mean(r.a)
+	}
+	r.t++
+	return v
+}
+
+// mean is the mean of rows.
+func mean(rows [][]float64) []float64 {
+	sum := make([]float64, len(rows[0]))
+	for _, row := range rows {
+		for i, x := range row {
+			sum[i] += x
+		}
+	}
+	for i := range sum {
+		sum[i] /= float64(len(rows))
+	}
+	return sum
+}
+
+// wide is a vector in float64.
+func wide(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i := range x {
+		y[i] = float64(x[i])
+	}
+	return y
+}
