@@ -53,7 +53,7 @@ type Config struct {
 
 	// MaxFrame is the length in bytes of the longest frame to send and to accept, at most 1 GiB; 0 stands for
 	// [DefaultMaxFrame]. Neighbors should agree on it: a longer frame than the receiver accepts ends the connection.
-	// Up to four times as many bytes are held for each peer until Recv takes them.
+	// Up to four such frames are held for each peer until Recv takes them, and one that is being sent.
 	MaxFrame int
 
 	// Logger is told of connections made, lost and refused; nil is silent.

@@ -11,13 +11,16 @@
 //
 // Somebody who controls the network can read nothing and change nothing; they can see who talks to whom, when and how much,
 // and can cut or delay connections, which are then made again for ever. There is no mode without TLS to fall back to, and no
-// session resumption by which a key could outlive its pin. Somebody who connects without a pinned key costs a bounded amount of
-// memory and a handshake each; peers get through beside any number of them that is not replaced faster than a handshake
-// takes. Somebody who holds a pinned key can speak in that member's name and make us hold, until Recv takes them, four frames
-// of the greatest length; they can neither block nor impersonate another member.
+// session resumption by which a key could outlive its pin.
+//
+// Of the connections that have not got through the hello yet only the 64 newest are kept. Strangers therefore cost a bounded
+// amount of memory, and keep a peer out only if more than that many arrive while it shakes hands. Somebody who holds
+// a pinned key can speak in that member's name, though in no other, and make us hold, until Recv takes them, four frames of
+// the greatest length. What they do or leave undone holds up no frame of another member.
 //
 // Proxies and load balancers between two members must pass TLS through, by port or by server name. One that ends TLS presents
-// a key of its own, and both ends refuse with an error that names the key found and the keys wanted.
+// a key of its own: the end that meets it refuses with an error that names the key found and the keys wanted, and the other
+// end of that connection reports that its own key was refused.
 //
 // # One connection for each pair
 //
@@ -28,7 +31,7 @@
 // nobody calls Recv: a peer that computes for minutes stays connected, and one that has died or dropped off the network is
 // noticed within a minute and a half.
 //
-// Frames arrive in order, except around a broken connection, where one may be lost or arrive twice.
+// Frames arrive once and in order, but for those under way when a connection breaks: some may be lost, and one may arrive twice.
 //
 // # Compatibility
 //

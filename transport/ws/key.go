@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -60,7 +61,7 @@ func checkKey(key ed25519.PublicKey) error {
 	text := hex.EncodeToString(y[:])
 	for _, bad := range smallOrder {
 		if text == bad {
-			return fmt.Errorf("it is a point of small order, for which anybody can sign")
+			return errors.New("it is a point of small order, for which anybody can sign")
 		}
 	}
 	return nil

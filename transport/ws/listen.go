@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// door counts the connections whose other end has not said who it is, or not yet a fitting hello. When there are too many
+// door holds the connections whose other end has not said who it is, or not yet a fitting hello. When there are too many
 // the one that has been at it longest has to go: a peer needs a moment to get through, a stranger stays as long as it can.
 type door struct {
 	mu     sync.Mutex

@@ -154,6 +154,30 @@ func TestNoWebsocketAsked(t *testing.T) {
 	b.log.await(t, "no connection", "peer=a", "does not contain Upgrade")
 }
 
+// Another framing has another name, and ends that do not share one tell each other.
+func TestOtherSubprotocol(t *testing.T) {
+	b := start(t, "b", nil, peerOf("a"))
+	secure, _, err := dialTLS(t, b, "a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The request of RFC 6455, section 1.2.
+	fmt.Fprint(secure, "GET / HTTP/1.1\r\nHost: b\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: chat\r\n\r\n")
+	want := `websocket subprotocol "", want "spade-edge.1"`
+	var answer []byte
+	for !strings.Contains(string(answer), want) {
+		buf := make([]byte, 1024)
+		n, err := secure.Read(buf)
+		answer = append(answer, buf[:n]...)
+		if err != nil {
+			t.Fatalf("answer %q, error %v, want one with %s", answer, err, want)
+		}
+	}
+	secure.Close()
+	b.log.await(t, "no connection", "peer=a", "websocket subprotocol")
+}
+
 func TestHigherNameMustNotDial(t *testing.T) {
 	a := start(t, "a", nil, peerOf("b"))
 	_, err := dialRaw(t, a, "b")
@@ -184,8 +208,10 @@ func TestHelloIsExchanged(t *testing.T) {
 }
 
 func TestHelloIsRefused(t *testing.T) {
+	tries := make(chan struct{}, 1000)
 	refuse := func(c *Config) {
 		c.CheckHello = func(peer string, hello []byte) error {
+			tries <- struct{}{}
 			return fmt.Errorf("run id is %q, want %q; %s", hello, "17", strings.Repeat("ä", 100))
 		}
 	}
@@ -198,7 +224,10 @@ func TestHelloIsRefused(t *testing.T) {
 				t.Error("connected all the same")
 			}
 		}
-		// The second attempt fails for the same reason and is not worth another warning.
+		// Further attempts fail for the same reason and are not worth another warning.
+		for range 3 {
+			<-tries
+		}
 		if n := at.log.count("hello refused"); n != 1 {
 			t.Errorf("logged %d times, want once", n)
 		}

@@ -2,8 +2,10 @@ package ws
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 )
 
@@ -13,7 +15,7 @@ type PeerStatus struct {
 	Connected bool
 	Since     time.Time // of the last change of Connected; zero if there never was a connection
 	Where     string    // the address dialled or called from, if connected
-	Err       error     // why the last connection ended or could not be made; nil if there was no fault
+	Err       error     // why the last connection ended or could not be made, kept while connected; nil if there was no fault
 }
 
 // Peers returns the state of every peer, sorted by name.
@@ -66,10 +68,13 @@ func (t *Transport) failed(p *peer, where string, err error) {
 		return
 	}
 	text := err.Error()
+	if op := (*net.OpError)(nil); errors.As(err, &op) {
+		text = op.Err.Error() // without the port numbers, which are never the same
+	}
 	p.mu.Lock()
 	p.status.Err = fmt.Errorf("%s: %w", where, err)
 	old := p.reported[text]
-	if len(p.reported) == 0 || len(p.reported) > 16 { // a reason may hold a port number that is never the same
+	if p.reported == nil || len(p.reported) > 16 {
 		p.reported = make(map[string]bool)
 	}
 	p.reported[text] = true

@@ -163,12 +163,12 @@ func (t *Transport) Send(ctx context.Context, to string, frame []byte) error {
 	switch {
 	case t.ctx.Err() != nil:
 		return fmt.Errorf("ws: send to %q: %w", to, transport.ErrClosed)
-	case ctx.Err() != nil:
-		return fmt.Errorf("ws: send to %q: %w", to, ctx.Err())
 	case p == nil:
 		return fmt.Errorf("ws: send to %q: not a neighbor of %q", to, t.name)
 	case len(frame) > t.maxFrame:
 		return fmt.Errorf("ws: send to %q: frame of %d bytes, want at most %d", to, len(frame), t.maxFrame)
+	case ctx.Err() != nil:
+		return fmt.Errorf("ws: send to %q, %s: %w", to, p.state(), ctx.Err())
 	}
 	j := job{frame, make(chan struct{})}
 	select {

@@ -1,0 +1,284 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/transport/ws"
+)
+
+var demoCommand = &command{
+	name:  "demo",
+	short: "eight nodes with real websockets on this machine",
+	about: `usage: spade-edge demo [flags]
+
+Eight clinics, each with its own patients and its own mix of outcomes, train one model together: eight nodes in this process,
+each with a key, a TLS listener on loopback and goroutines of its own, on a ring. The data are generated; the model is a
+black box that answers a query with a loss. The table at the end compares what each clinic gets alone with what it holds
+after training with the others, and says what that has cost in privacy.
+
+  spade-edge demo
+  spade-edge demo -non-private
+  spade-edge demo -epsilon 8 -nodes 20 -graph er:0.3 -json
+`,
+	run: demo,
+}
+
+func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
+	o := options{
+		data: "synthetic:clinical", nodes: 8, graph: "ring", partition: "dirichlet:0.1",
+		rounds: 50, cooldown: 30, tau: 2, epsilon: 16,
+	}
+	if err := o.read(cmd, args, out); err != nil {
+		return err
+	}
+	if o.average {
+		return usageError{errors.New("-average is for simulate: a node of the demo keeps its last model only")}
+	}
+	p, err := o.build("demo")
+	if err != nil {
+		return err
+	}
+	show := newProgress(log, o.rounds, o.cooldown)
+	show.say("%d nodes with %d to %d samples each, %d connections over TLS websockets on this machine, a model of %d parameters",
+		o.nodes, slices.Min(p.samples), slices.Max(p.samples), len(p.fleet.Edges), p.fleet.Dim)
+	p.writeChosen(log)
+	if o.nonPrivate {
+		show.say("NOT PRIVATE: nothing is clipped and no noise is added")
+	}
+	start := time.Now()
+	r, models, err := p.runNodes(ctx, show)
+	show.end()
+	if err != nil {
+		return err
+	}
+	r.Seconds = time.Since(start).Seconds()
+	each, err := r.score(p, models)
+	if err != nil {
+		return err
+	}
+	show.say("training each node alone, and one with everybody's data, for comparison")
+	solo, err := p.compare(ctx, r)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return r.writeJSON(out)
+	}
+	p.writeTable(out, r, solo, each)
+	return nil
+}
+
+// runNodes trains over websockets and returns the outcome and every node's model.
+func (p *problem) runNodes(ctx context.Context, show *progress) (*result, [][]float32, error) {
+	trs, err := p.listen()
+	defer func() {
+		var wg sync.WaitGroup // side by side: each gives its peers a moment to say goodbye
+		for _, tr := range trs {
+			wg.Go(func() { _ = tr.Close() })
+		}
+		wg.Wait()
+	}()
+	if err != nil {
+		return nil, nil, err
+	}
+	seen := newGallery(p, show)
+	nodes := make([]*sdk.Node, len(trs))
+	for i, tr := range trs {
+		nodes[i], err = sdk.New(sdk.Config{
+			Fleet: p.fleet, Name: p.fleet.Members[i], Samples: p.samples[i], Oracle: p.oracles[i], Transport: tr,
+			Observer: sdk.Observer{Released: func(round int, x []float32) { seen.add(i, round, x) }},
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	errs := make([]error, len(nodes))
+	var wg sync.WaitGroup
+	for i, n := range nodes {
+		wg.Go(func() {
+			if errs[i] = n.Run(ctx); errs[i] != nil {
+				cancel() // without one node the others would wait for ever
+			}
+		})
+	}
+	wg.Wait()
+	if err := firstCause(errs); err != nil {
+		return nil, nil, err
+	}
+	r := p.newResult(false)
+	models := make([][]float32, len(nodes))
+	for i, n := range nodes {
+		models[i] = n.Model()
+		st := n.Status()
+		r.Queries += st.Queries
+		r.BytesSent += st.BytesSent
+	}
+	r.Transcript = seen.transcript()
+	return r, models, nil
+}
+
+// firstCause returns the error that ended a run, rather than the cancellation that followed from it.
+func firstCause(errs []error) error {
+	var canceled error
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			return err
+		}
+		canceled = errors.Join(canceled, err)
+	}
+	if canceled != nil {
+		return context.Canceled
+	}
+	return nil
+}
+
+// listen makes a key for every member and brings up its listener; then each learns where its neighbors are. On an error
+// the transports made so far are returned as well.
+func (p *problem) listen() ([]*ws.Transport, error) {
+	members := p.fleet.Members
+	keys := make([]ed25519.PrivateKey, len(members))
+	pins := make([]ed25519.PublicKey, len(members))
+	for i := range keys {
+		var err error
+		if pins[i], keys[i], err = ed25519.GenerateKey(rand.Reader); err != nil {
+			return nil, err
+		}
+	}
+	var trs []*ws.Transport
+	for i, name := range members {
+		cfg := ws.Config{
+			Name: name, Key: keys[i], Listen: "127.0.0.1:0", MaxFrame: wire.MaxFrame(p.fleet.Dim),
+			Hello: p.fleet.Hello(name), CheckHello: p.fleet.CheckHello(name),
+		}
+		for _, j := range p.graph.Neighbors(i) {
+			cfg.Peers = append(cfg.Peers, ws.Peer{Name: members[j], Keys: []ed25519.PublicKey{pins[j]}})
+		}
+		tr, err := ws.New(cfg)
+		if err != nil {
+			return trs, err
+		}
+		trs = append(trs, tr)
+	}
+	for i, tr := range trs {
+		for _, j := range p.graph.Neighbors(i) {
+			if err := tr.SetAddresses(members[j], trs[j].Addr()); err != nil {
+				return trs, err
+			}
+		}
+	}
+	return trs, nil
+}
+
+// gallery collects the releases of all nodes, which come from many goroutines and in no order.
+type gallery struct {
+	mu       sync.Mutex
+	problem  *problem
+	show     *progress
+	releases [][][]float32 // by round, then client
+	missing  []int         // by round: how many clients have not made that release
+}
+
+func newGallery(p *problem, show *progress) *gallery {
+	g := &gallery{problem: p, show: show}
+	for range p.opt.rounds + p.opt.cooldown {
+		g.releases = append(g.releases, make([][]float32, len(p.fleet.Members)))
+		g.missing = append(g.missing, len(p.fleet.Members))
+	}
+	return g
+}
+
+// add takes in a release; the last one of a round moves the progress line.
+func (g *gallery) add(client, round int, x []float32) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.releases[round-1][client] = append([]float32(nil), x...)
+	if g.missing[round-1]--; g.missing[round-1] == 0 {
+		models := g.releases[round-1]
+		g.show.round(round, fmt.Sprintf("average model %.1f %%, disagreement %.2g",
+			100*g.problem.test.Accuracy(mean(models)), consensusError(models)))
+	}
+}
+
+// transcript returns the SHA-256 over all releases, as tinytest.Sim.Transcript does.
+func (g *gallery) transcript() string {
+	h := sha256.New()
+	for k, models := range g.releases {
+		for i, x := range models {
+			h.Write(tinytest.AppendRelease(nil, k+1, i, x))
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// compare trains every node alone and one on all data, without noise, and returns the accuracy of each node alone.
+func (p *problem) compare(ctx context.Context, r *result) ([]float64, error) {
+	models := make([][]float32, len(p.oracles))
+	for i, oracle := range p.oracles {
+		var err error
+		if models[i], err = alone(ctx, p.fleet, oracle); err != nil {
+			return nil, err
+		}
+	}
+	each, err := p.accuracies(models)
+	if err != nil {
+		return nil, err
+	}
+	solo, _ := average(each)
+	pooled, err := alone(ctx, p.fleet, task.NewSoftmax(p.train))
+	if err != nil {
+		return nil, err
+	}
+	best, err := percent(p.test.Accuracy(pooled))
+	r.AccuracyAlone, r.AccuracyPooled = &solo, &best
+	return each, err
+}
+
+// writeTable prints what a person wants to know after a demo.
+func (p *problem) writeTable(w io.Writer, r *result, solo, each []float64) {
+	fmt.Fprintf(w, "\n%-10s %8s %12s %14s %16s\n", "node", "samples", "class "+className(p.train, p.train.Classes-1), "alone", "with the others")
+	for i, name := range p.fleet.Members {
+		fmt.Fprintf(w, "%-10s %8d %10.0f %% %12.1f %% %14.1f %%\n", name, p.samples[i], p.share(i), solo[i], each[i])
+	}
+	fmt.Fprintf(w, "%-10s %8s %12s %12.1f %% %14.1f %%\n", "average", "", "", *r.AccuracyAlone, r.AccuracyMean)
+	fmt.Fprintf(w, "%-10s %8d %12s %14s %14.1f %%\n\n", "pooled", p.train.Len(), "", "", *r.AccuracyPooled)
+	fmt.Fprintf(w, "accuracy is on test data that no node has; \"alone\" and \"pooled\" (one node with everybody's data) are trained without noise\n\n")
+	fmt.Fprintf(w, "disagreement   %.3g, mean squared distance between a node's model and the average one\n", r.ConsensusError)
+	fmt.Fprintf(w, "sent           %s in all: %d rounds over %d connections, both ways; no data, no gradients\n", bytesText(r.BytesSent), r.Rounds+r.Cooldown, len(p.fleet.Edges))
+	fmt.Fprintf(w, "asked          %d losses of the black-box models, in %.1f s\n", r.Queries, r.Seconds)
+	r.writePrivacy(w)
+}
+
+// className returns what a class is called in the data.
+func className(d *task.Data, c int) string {
+	if c < len(d.ClassNames) {
+		return d.ClassNames[c]
+	}
+	return fmt.Sprint(c)
+}
+
+// share returns how many of a client's samples are of the last class, in percent.
+func (p *problem) share(client int) float64 {
+	count := 0
+	for _, y := range p.labels[client] {
+		if y == p.train.Classes-1 {
+			count++
+		}
+	}
+	return 100 * float64(count) / float64(len(p.labels[client]))
+}

@@ -1,0 +1,105 @@
+// Command spade-edge trains one shared model on many devices: no server, no gradients, no raw data leaving a device, and
+// an account of what leaked.
+//
+//	spade-edge demo        eight nodes with real websockets on this machine
+//	spade-edge simulate    a network of any size in one process, on your data
+//	spade-edge version     what this program was built from
+//
+// Each command explains itself with -h. With -json, one JSON object goes to standard output and everything else to standard
+// error. Exit codes: 0 done, 1 failed, 2 wrong usage.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// Exit codes.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// command is one word of the program.
+type command struct {
+	name  string
+	short string // what it does, in one line
+	run   func(ctx context.Context, cmd *command, args []string, out, log io.Writer) error
+	about string // the text above the flags in its help, examples included
+}
+
+var commands = []*command{demoCommand, simulateCommand, versionCommand}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run is main without the process around it.
+func run(ctx context.Context, args []string, out, log io.Writer) int {
+	if len(args) == 0 {
+		help(log)
+		return exitUsage
+	}
+	switch args[0] {
+	case "help", "-h", "-help", "--help":
+		help(out)
+		return exitDone
+	}
+	for _, cmd := range commands {
+		if cmd.name == args[0] {
+			return exitCode(cmd.run(ctx, cmd, args[1:], out, log), cmd.name, log)
+		}
+	}
+	fmt.Fprintf(log, "spade-edge: no command %q; there are %s\n", args[0], names())
+	return exitUsage
+}
+
+// usageError is a mistake in how the program was called.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// exitCode reports an error and says what the process should end with.
+func exitCode(err error, name string, log io.Writer) int {
+	var wrong usageError
+	switch {
+	case err == nil || errors.Is(err, flag.ErrHelp):
+		return exitDone
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintf(log, "spade-edge %s: interrupted\n", name)
+		return exitFailed
+	case errors.As(err, &wrong):
+		fmt.Fprintf(log, "spade-edge %s: %v\n(spade-edge %s -h explains)\n", name, err, name)
+		return exitUsage
+	}
+	fmt.Fprintf(log, "spade-edge %s: %v\n", name, err)
+	return exitFailed
+}
+
+func names() string {
+	var all []string
+	for _, cmd := range commands {
+		all = append(all, cmd.name)
+	}
+	return strings.Join(all, ", ")
+}
+
+func help(w io.Writer) {
+	fmt.Fprint(w, "spade-edge trains one shared model on many devices, without a server, gradients, or data leaving a device.\n\n")
+	for _, cmd := range commands {
+		fmt.Fprintf(w, "  spade-edge %-10s %s\n", cmd.name, cmd.short)
+	}
+	fmt.Fprint(w, "\nStart with \"spade-edge demo\". \"spade-edge COMMAND -h\" explains a command.\n")
+}

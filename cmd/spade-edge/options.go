@@ -1,0 +1,176 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// options are the flags that the commands share: one vocabulary for all.
+type options struct {
+	// data
+	data, label, drop, onehot, labels string
+	pca                               int
+	standardize, bias                 bool
+	testFraction                      float64
+	// network
+	nodes            int
+	graph, partition string
+	// method
+	rounds, cooldown, tau, batch int
+	eta, mu, rho, gain           float64
+	directions                   string
+	average                      bool
+	seed                         uint64
+	// privacy
+	nonPrivate                  bool
+	clip, sigma, epsilon, delta float64
+	accounting                  string
+	// output
+	json bool
+
+	given map[string]bool // the flags on the command line
+}
+
+// flags returns a flag set that is silent on errors and prints the command's help on -h.
+func (cmd *command) flags() *flag.FlagSet {
+	fs := flag.NewFlagSet(cmd.name, flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.Usage = func() {}
+	return fs
+}
+
+// parse reads a command line. Help goes to w; every mistake is a usageError.
+func (cmd *command) parse(fs *flag.FlagSet, args []string, w io.Writer) error {
+	err := fs.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintln(w, cmd.about)
+		fs.SetOutput(w)
+		fs.PrintDefaults()
+		return err
+	case err != nil:
+		return usageError{err}
+	case fs.NArg() > 0:
+		return usageError{fmt.Errorf("unexpected argument %q: every setting is a flag", fs.Arg(0))}
+	}
+	return nil
+}
+
+// register adds the shared flags to a flag set; the present values of o are the defaults. A zero of eta, mu, clip, sigma,
+// epsilon and the like means: chosen for the user.
+func (o *options) register(fs *flag.FlagSet) {
+	fs.StringVar(&o.data, "data", o.data, "the `source` of samples: idx:DIR, csv:FILE or synthetic:clinical")
+	fs.StringVar(&o.label, "label", o.label, "csv: the `column` that holds the class")
+	fs.StringVar(&o.drop, "drop", o.drop, "csv: `columns` to leave out, separated by commas")
+	fs.StringVar(&o.onehot, "onehot", o.onehot, "csv: `columns` of categories, each turned into one 0/1 column a value")
+	fs.StringVar(&o.labels, "labels", o.labels, "`classes` to keep, in this order, separated by commas (default all)")
+	fs.IntVar(&o.pca, "pca", o.pca, "project on this many principal components (0 = none)")
+	fs.BoolVar(&o.standardize, "standardize", o.standardize, "bring each column to mean 0 and variance 1 (default true, but false for idx)")
+	fs.BoolVar(&o.bias, "bias", o.bias, "append a column of ones (default true, but false for idx)")
+	fs.Float64Var(&o.testFraction, "test-fraction", 0.2, "`share` of samples to test on, where the source has no test files")
+
+	fs.IntVar(&o.nodes, "nodes", o.nodes, "number of clients")
+	fs.StringVar(&o.graph, "graph", o.graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P or file:F")
+	fs.StringVar(&o.partition, "partition", o.partition, "who has which samples: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S")
+
+	fs.IntVar(&o.rounds, "rounds", o.rounds, "rounds of learning, K")
+	fs.IntVar(&o.cooldown, "cooldown", o.cooldown, "rounds of pure consensus after them, free of privacy cost")
+	fs.IntVar(&o.tau, "tau", o.tau, "local steps a round")
+	fs.IntVar(&o.batch, "batch", o.batch, "queries a local step (0 = one for each sample)")
+	fs.Float64Var(&o.eta, "eta", 0, "step size (default chosen)")
+	fs.Float64Var(&o.mu, "mu", 0, "smoothing radius: how far from the model the loss is asked for (default chosen)")
+	fs.Float64Var(&o.rho, "rho", 1, "penalty parameter")
+	fs.Float64Var(&o.gain, "gain", 0.4, "how hard disagreement is corrected, as a `share` of the limit of stability: above 0, below 1")
+	fs.StringVar(&o.directions, "directions", "rademacher", "law of the query directions: rademacher or sphere")
+	fs.BoolVar(&o.average, "average", o.average, "also score each client's running mean of its released models")
+	fs.Uint64Var(&o.seed, "seed", 1, "of data split, partition, graph, directions and batches; in a simulation also of the noise")
+
+	fs.BoolVar(&o.nonPrivate, "non-private", o.nonPrivate, "no clipping and no noise: what a node sends may reveal its data")
+	fs.Float64Var(&o.clip, "clip", 0, "radius to which each round's update is clipped (default chosen)")
+	fs.Float64Var(&o.sigma, "sigma", 0, "standard deviation of the release noise (instead of -epsilon)")
+	fs.Float64Var(&o.epsilon, "epsilon", o.epsilon, "privacy budget of each client for the whole run")
+	fs.Float64Var(&o.delta, "delta", 1e-5, "at which epsilon is stated")
+	fs.StringVar(&o.accounting, "accounting", "gdp", "what -epsilon means: gdp (exact), zcdp or paper")
+
+	fs.BoolVar(&o.json, "json", false, "print one JSON object to standard output")
+}
+
+// read parses a command line into o.
+func (o *options) read(cmd *command, args []string, w io.Writer) error {
+	fs := cmd.flags()
+	o.register(fs)
+	if err := cmd.parse(fs, args, w); err != nil {
+		return err
+	}
+	o.given = make(map[string]bool)
+	fs.Visit(func(f *flag.Flag) { o.given[f.Name] = true })
+	return o.conflicts()
+}
+
+// conflicts reports flags that exclude each other, and numbers that a zero default would hide.
+func (o *options) conflicts() error {
+	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	for _, name := range []string{"clip", "sigma", "epsilon", "delta", "accounting"} {
+		if o.nonPrivate && o.given[name] {
+			fault("-non-private and -%s exclude each other", name)
+		}
+	}
+	if o.given["sigma"] && (o.given["epsilon"] || o.given["accounting"]) {
+		fault("-sigma and -epsilon (or -accounting) exclude each other: one follows from the other")
+	}
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{{"eta", o.eta}, {"mu", o.mu}, {"clip", o.clip}, {"sigma", o.sigma}, {"epsilon", o.epsilon}, {"rho", o.rho}} {
+		if o.given[f.name] && !(f.value > 0) {
+			fault("-%s is %v, want a number above 0", f.name, f.value)
+		}
+	}
+	if !(o.gain > 0 && o.gain < 1) {
+		fault("-gain is %v, want a share of the limit of stability: above 0 and below 1", o.gain)
+	}
+	if !(o.delta > 0 && o.delta < 1) {
+		fault("-delta is %v, want a number above 0 and below 1", o.delta)
+	}
+	for _, f := range []struct {
+		name       string
+		value, min int
+	}{{"nodes", o.nodes, 1}, {"rounds", o.rounds, 1}, {"cooldown", o.cooldown, 0}, {"tau", o.tau, 1}, {"batch", o.batch, 0}, {"pca", o.pca, 0}} {
+		if f.value < f.min {
+			fault("-%s is %d, want at least %d", f.name, f.value, f.min)
+		}
+	}
+	if len(errs) > 0 {
+		return usageError{errors.Join(errs...)}
+	}
+	return nil
+}
+
+// spec returns what the data flags ask for.
+func (o *options) spec() task.Spec {
+	s := task.Spec{
+		Source: o.data, Label: o.label, Drop: list(o.drop), OneHot: list(o.onehot), Labels: list(o.labels),
+		PCA: o.pca, TestFraction: o.testFraction, Seed: o.seed,
+	}
+	if o.given["standardize"] {
+		s.Standardize = &o.standardize
+	}
+	if o.given["bias"] {
+		s.Bias = &o.bias
+	}
+	return s
+}
+
+// list splits a flag's value at commas; an empty one is no list.
+func list(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, ",")
+}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/tinytest"
+)
+
+// problem is what the flags of demo and simulate describe: data dealt out to clients, and a fleet to train on them.
+type problem struct {
+	opt     options
+	fleet   *sdk.Fleet
+	graph   *graph.Graph
+	train   *task.Data
+	test    *task.Softmax
+	oracles []*task.Softmax // one a client
+	samples []int           // m_i
+	labels  [][]int         // the classes of each client's samples
+	chosen  []choice
+	fitted  []string // what the privacy guarantee is conditional on
+}
+
+// choice is a parameter that was picked for the user.
+type choice struct {
+	name  string
+	value any
+}
+
+// build loads the data and works out everything else. name is the run id.
+func (o *options) build(name string) (*problem, error) {
+	p := &problem{opt: *o}
+	partition, err := task.ParsePartition(o.partition)
+	var g *graph.Graph
+	if err == nil {
+		g, err = graph.Parse(o.graph, o.nodes, o.seed)
+	}
+	if err != nil {
+		return nil, usageError{err}
+	}
+	p.graph = g
+	set, err := task.Load(o.spec())
+	if err != nil {
+		return nil, err
+	}
+	p.train, p.test, p.fitted = set.Train, task.NewSoftmax(set.Test), set.Fitted
+	parts, err := partition.Assign(set.Train.Y, set.Train.Classes, o.nodes, o.seed)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	p.fitted = append(p.fitted, "samples dealt to clients by their labels, as -partition "+partition.String()+" says")
+	if partition.String() == "iid" {
+		p.fitted[len(p.fitted)-1] = "samples dealt to clients at random, in equal numbers"
+	}
+	for _, idx := range parts {
+		own := set.Train.Select(idx)
+		p.oracles = append(p.oracles, task.NewSoftmax(own))
+		p.labels = append(p.labels, own.Y)
+		p.samples = append(p.samples, len(idx))
+	}
+	p.noteDataChoices(set.Spec)
+	return p, p.makeFleet(name)
+}
+
+// noteDataChoices lists what task.Load decided for the user.
+func (p *problem) noteDataChoices(s task.Spec) {
+	if p.opt.labels == "" {
+		p.choose("labels", s.Labels)
+	}
+	if !p.opt.given["standardize"] {
+		p.choose("standardize", *s.Standardize)
+	}
+	if !p.opt.given["bias"] {
+		p.choose("bias", *s.Bias)
+	}
+	if s.TestFraction > 0 && !p.opt.given["test-fraction"] {
+		p.choose("test-fraction", s.TestFraction)
+	}
+}
+
+func (p *problem) choose(name string, value any) { p.chosen = append(p.chosen, choice{name, value}) }
+
+// pick returns a parameter that the user has given, or else the value for it, which it notes.
+func (p *problem) pick(name string, given, chosen float64) float64 {
+	if p.opt.given[name] {
+		return given
+	}
+	p.choose(name, chosen)
+	return chosen
+}
+
+// makeFleet fills in the method. Whatever is picked here comes from public numbers alone: the dimension, how many
+// clients and samples there are, and the other flags.
+func (p *problem) makeFleet(name string) error {
+	o := &p.opt
+	f := &sdk.Fleet{Run: name, Dim: p.oracles[0].Dim()}
+	for i := range o.nodes {
+		f.Members = append(f.Members, "node-"+strconv.Itoa(i))
+	}
+	for _, e := range p.graph.Edges() {
+		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
+	}
+	queries := 0 // in one local step of the whole network
+	for _, m := range p.samples {
+		if o.batch > 0 {
+			m = min(m, o.batch)
+		}
+		queries += m
+	}
+	// Features have a mean square of about one. A query then moves a sample's score by mu*sqrt(d) at random: three is where
+	// the loss still answers in proportion.
+	mu := p.pick("mu", o.mu, round3(3/math.Sqrt(float64(f.Dim))))
+	// The noise of the estimates adds up to eta*sqrt(steps/queries) in each coordinate: 0.4 mu is little beside the model.
+	eta := p.pick("eta", o.eta, round3(0.4*mu*math.Sqrt(float64(queries)/float64(o.rounds*o.tau))))
+	f.Method = sdk.Method{
+		Rounds: o.rounds, Cooldown: o.cooldown, Tau: o.tau, Batch: o.batch,
+		Rho: o.rho, Gain: o.gain, Eta: admm.Schedule{eta}, Mu: admm.Schedule{mu},
+		Directions: o.directions, Seed: o.seed,
+	}
+	p.fleet = f
+	if o.nonPrivate {
+		f.Privacy.NonPrivate = true
+		return f.Validate()
+	}
+	// All clipped updates in a row reach half as far again as a query: enough to learn, and noise grows with the clip.
+	clip := p.pick("clip", o.clip, round3(1.5*mu*math.Sqrt(float64(f.Dim))/float64(o.rounds)))
+	sigma := o.sigma
+	if !o.given["sigma"] {
+		acc, err := dpmech.ParseAccounting(o.accounting)
+		if err != nil {
+			return usageError{fmt.Errorf("-accounting: %w", err)}
+		}
+		if !o.given["epsilon"] {
+			p.choose("epsilon", o.epsilon)
+		}
+		if !o.given["delta"] {
+			p.choose("delta", o.delta)
+		}
+		if sigma, err = dpmech.SigmaFor(clip, o.rounds, o.epsilon, o.delta, acc); err != nil {
+			return usageError{err}
+		}
+		p.choose("sigma", sigma)
+	}
+	f.Privacy = sdk.Privacy{Clip: clip, Sigma: sigma, Delta: o.delta}
+	if err := f.Validate(); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+// round3 rounds a positive number to three significant digits, so that what is picked can be typed.
+func round3(x float64) float64 {
+	y, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 3, 64), 64) // a number's own text is always a number
+	return y
+}
+
+// clients returns what a simulation of the problem needs.
+func (p *problem) clients(cfgs []admm.Config) []tinytest.Client {
+	clients := make([]tinytest.Client, len(cfgs))
+	for i, c := range cfgs {
+		clients[i] = tinytest.Client{Config: c, Oracle: p.oracles[i]}
+	}
+	return clients
+}
+
+// alone trains one client by itself, without noise and with the same method and number of rounds, and returns its model.
+func alone(ctx context.Context, f *sdk.Fleet, oracle *task.Softmax) ([]float32, error) {
+	single := *f
+	single.Members, single.Edges = f.Members[:1], nil
+	single.Method.Cooldown = 0
+	single.Privacy = sdk.Privacy{NonPrivate: true}
+	queries := float64(oracle.Len())
+	steps := float64(f.Method.Rounds * f.Method.Tau)
+	single.Method.Eta = admm.Schedule{round3(0.4 * f.Method.Mu[0] * math.Sqrt(queries/steps))}
+	cfgs, err := single.Machines([]int{oracle.Len()}, nil)
+	if err != nil {
+		return nil, err
+	}
+	sim, err := tinytest.NewSim([]tinytest.Client{{Config: cfgs[0], Oracle: oracle}})
+	if err != nil {
+		return nil, err
+	}
+	if err := sim.Run(ctx, nil); err != nil {
+		return nil, err
+	}
+	return sim.Models()[0], nil
+}
+
+// mean returns the average of models, summed in float64 in their order.
+func mean(models [][]float32) []float32 {
+	out := make([]float32, len(models[0]))
+	for j := range out {
+		var sum float64
+		for _, x := range models {
+			sum += float64(x[j])
+		}
+		out[j] = float32(sum / float64(len(models)))
+	}
+	return out
+}
+
+// consensusError returns (1/N) sum |x_i - xbar|^2.
+func consensusError(models [][]float32) float64 {
+	xbar := mean(models)
+	var sum float64
+	for _, x := range models {
+		for j, v := range x {
+			diff := float64(v) - float64(xbar[j])
+			sum += float64(diff * diff)
+		}
+	}
+	return sum / float64(len(models))
+}
+
+// percent returns an accuracy in percent, or an error if it is not a number: JSON has no word for that.
+func percent(share float64) (float64, error) {
+	if math.IsNaN(share) {
+		return 0, errors.New("accuracy is not a number: model and test data do not fit")
+	}
+	return 100 * share, nil
+}
+
+// accuracies scores models on the test data, in percent.
+func (p *problem) accuracies(models [][]float32) ([]float64, error) {
+	out := make([]float64, len(models))
+	for i, x := range models {
+		var err error
+		if out[i], err = percent(p.test.Accuracy(x)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// average returns the mean of numbers and their minimum.
+func average(xs []float64) (mean, lowest float64) {
+	for _, x := range xs {
+		mean += x / float64(len(xs))
+	}
+	return mean, slices.Min(xs)
+}

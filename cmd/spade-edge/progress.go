@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// progress shows how far a run is: a line that moves on a terminal, a line a round elsewhere. It may be used from several
+// goroutines.
+type progress struct {
+	mu      sync.Mutex
+	w       io.Writer
+	moving  bool // on a terminal
+	rounds  int  // of learning
+	last    int  // rounds and cool-down
+	started time.Time
+	open    bool // the cursor stands behind a moving line
+}
+
+func newProgress(w io.Writer, rounds, cooldown int) *progress {
+	return &progress{w: w, moving: isTerminal(w), rounds: rounds, last: rounds + cooldown, started: time.Now()}
+}
+
+// isTerminal reports whether w is a character device, such as a terminal.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// round says that a round is over, and what is known of the model.
+func (p *progress) round(k int, note string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	phase := "learning"
+	if k > p.rounds {
+		phase = "cooling down"
+	}
+	line := fmt.Sprintf("round %*d of %d  %-12s  %s  %.1f s", len(fmt.Sprint(p.last)), k, p.last, phase, note, time.Since(p.started).Seconds())
+	if !p.moving {
+		fmt.Fprintln(p.w, line)
+		return
+	}
+	fmt.Fprintf(p.w, "\r%s\x1b[K", line)
+	p.open = true
+}
+
+// say prints a line of its own.
+func (p *progress) say(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closeLine()
+	fmt.Fprintf(p.w, format+"\n", args...)
+}
+
+// end leaves the moving line.
+func (p *progress) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closeLine()
+}
+
+func (p *progress) closeLine() {
+	if p.open {
+		fmt.Fprintln(p.w)
+		p.open = false
+	}
+}

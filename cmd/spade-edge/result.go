@@ -1,0 +1,144 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+)
+
+// result is the outcome of a run, and its JSON. Accuracies are in percent, on the test data.
+type result struct {
+	Nodes      int    `json:"nodes"`
+	Rounds     int    `json:"rounds"`
+	Cooldown   int    `json:"cooldown"`
+	Dim        int    `json:"dim"`
+	Tau        int    `json:"tau"`
+	Seed       uint64 `json:"seed"`
+	Simulated  bool   `json:"simulated"`
+	NonPrivate bool   `json:"non_private"`
+
+	AccuracyMean        float64  `json:"accuracy_mean"`               // over clients, each with the model it holds at the end
+	AccuracyMin         float64  `json:"accuracy_min"`                // of these, the lowest
+	AccuracyNetworkMean float64  `json:"accuracy_network_mean"`       // of the average model, which no client holds
+	AccuracyAveraged    *float64 `json:"accuracy_averaged,omitempty"` // over clients, each with the running mean of its releases
+	AccuracyAlone       *float64 `json:"accuracy_alone,omitempty"`    // over clients, each trained by itself
+	AccuracyPooled      *float64 `json:"accuracy_pooled,omitempty"`   // of one client with everybody's data
+
+	ConsensusError float64 `json:"consensus_error"` // (1/N) sum |x_i - xbar|^2
+	Queries        int64   `json:"queries"`
+	ScalarsSent    int64   `json:"scalars_sent"` // 2|E|d(K+C)
+	BytesSent      int64   `json:"bytes_sent"`   // of encoded frames
+	Seconds        float64 `json:"seconds"`
+	Transcript     string  `json:"transcript"` // SHA-256 over every release
+
+	Chosen  map[string]any `json:"chosen"`
+	Privacy *privacy       `json:"privacy"`
+}
+
+// privacy is what the run has cost each client.
+type privacy struct {
+	Rho           float64  `json:"rho"` // zCDP
+	Mu            float64  `json:"mu"`  // GDP
+	Delta         float64  `json:"delta"`
+	EpsilonPaper  float64  `json:"epsilon_paper"`
+	EpsilonZCDP   float64  `json:"epsilon_zcdp"`
+	EpsilonGDP    float64  `json:"epsilon_gdp"`
+	Sigma         float64  `json:"sigma"`
+	Clip          float64  `json:"clip"`
+	ConditionalOn []string `json:"conditional_on"`
+}
+
+// newResult fills in what is known before the run.
+func (p *problem) newResult(simulated bool) *result {
+	o, f := &p.opt, p.fleet
+	r := &result{
+		Nodes: o.nodes, Rounds: o.rounds, Cooldown: o.cooldown, Dim: f.Dim, Tau: o.tau, Seed: o.seed,
+		Simulated: simulated, NonPrivate: o.nonPrivate,
+		ScalarsSent: 2 * int64(len(f.Edges)) * int64(f.Dim) * int64(o.rounds+o.cooldown),
+		Chosen:      map[string]any{},
+	}
+	for _, c := range p.chosen {
+		r.Chosen[c.name] = c.value
+	}
+	if !o.nonPrivate {
+		rho := f.Rho()
+		r.Privacy = &privacy{
+			Rho: rho, Mu: math.Sqrt(2 * rho), Delta: f.Privacy.Delta,
+			EpsilonPaper:  dpmech.Paper.Epsilon(rho, f.Privacy.Delta),
+			EpsilonZCDP:   dpmech.ZCDP.Epsilon(rho, f.Privacy.Delta),
+			EpsilonGDP:    dpmech.GDP.Epsilon(rho, f.Privacy.Delta),
+			Sigma:         f.Privacy.Sigma,
+			Clip:          f.Privacy.Clip,
+			ConditionalOn: p.fitted,
+		}
+	}
+	return r
+}
+
+// score fills in what the models at the end are worth.
+func (r *result) score(p *problem, models [][]float32) ([]float64, error) {
+	each, err := p.accuracies(models)
+	if err != nil {
+		return nil, err
+	}
+	r.AccuracyMean, r.AccuracyMin = average(each)
+	if r.AccuracyNetworkMean, err = percent(p.test.Accuracy(mean(models))); err != nil {
+		return nil, err
+	}
+	r.ConsensusError = consensusError(models)
+	return each, nil
+}
+
+// writeJSON prints the result as one JSON object.
+func (r *result) writeJSON(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(r)
+}
+
+// writeChosen says which parameters were picked for the user.
+func (p *problem) writeChosen(w io.Writer) {
+	if len(p.chosen) == 0 {
+		return
+	}
+	var all []string
+	for _, c := range p.chosen {
+		if labels, ok := c.value.([]string); ok {
+			c.value = strings.Join(labels, ",")
+		}
+		all = append(all, fmt.Sprintf("-%s %v", c.name, c.value))
+	}
+	fmt.Fprintf(w, "chosen for you: %s\n", strings.Join(all, " "))
+}
+
+// writePrivacy says in a few lines what leaked.
+func (r *result) writePrivacy(w io.Writer) {
+	if r.Privacy == nil {
+		fmt.Fprintln(w, "privacy        NOT PRIVATE: what a node has sent may reveal its data")
+		return
+	}
+	note := ""
+	if r.Simulated {
+		note = " (simulated: the noise came from the seed)"
+	}
+	pr := r.Privacy
+	fmt.Fprintf(w, "privacy        epsilon %.3f at delta %v for each client's whole data set%s\n", pr.EpsilonGDP, pr.Delta, note)
+	fmt.Fprintf(w, "               (the same spend as zCDP: rho %.4f, epsilon %.3f; by the paper's formula: epsilon %.3f)\n", pr.Rho, pr.EpsilonZCDP, pr.EpsilonPaper)
+	fmt.Fprintf(w, "               noise %.4g on updates clipped to %.4g, %d releases; not covered: %s\n",
+		pr.Sigma, pr.Clip, r.Rounds, strings.Join(append(append([]string(nil), pr.ConditionalOn...), "timing"), "; "))
+}
+
+// bytesText writes a number of bytes as people read it.
+func bytesText(n int64) string {
+	switch {
+	case n >= 10<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	case n >= 10<<10:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+var simulateCommand = &command{
+	name:  "simulate",
+	short: "a network of any size in one process, on your data",
+	about: `usage: spade-edge simulate [flags]
+
+Runs the machines of a whole network in one process, without sockets: what comes out is, bit for bit, what the same nodes
+would compute as devices with the same seed and noise. The noise comes from -seed, so the output protects nobody's data and
+says so ("simulated").
+
+  spade-edge simulate -data csv:patients.csv -label diagnosis -drop id -onehot ward -nodes 20 -graph ring -epsilon 8
+  spade-edge simulate -data idx:mnist -labels 6,7 -pca 10 -nodes 31 -graph er:0.3 -partition dirichlet:0.3 -non-private -json
+`,
+	run: simulate,
+}
+
+func simulate(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
+	o := options{
+		data: "synthetic:clinical", nodes: 10, graph: "ring", partition: "iid",
+		rounds: 50, tau: 2, epsilon: 8,
+	}
+	if err := o.read(cmd, args, out); err != nil {
+		return err
+	}
+	p, err := o.build("simulate")
+	if err != nil {
+		return err
+	}
+	p.writeChosen(log)
+	if o.nonPrivate {
+		fmt.Fprintln(log, "NOT PRIVATE: nothing is clipped and no noise is added")
+	}
+	r, err := p.simulate(ctx, newProgress(log, o.rounds, o.cooldown))
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return r.writeJSON(out)
+	}
+	fmt.Fprintf(out, "accuracy       %.2f %% on average over %d clients, %.2f %% at the lowest, %.2f %% for the network's average model\n",
+		r.AccuracyMean, r.Nodes, r.AccuracyMin, r.AccuracyNetworkMean)
+	if r.AccuracyAveraged != nil {
+		fmt.Fprintf(out, "averaged       %.2f %% with each client's running mean of its releases\n", *r.AccuracyAveraged)
+	}
+	fmt.Fprintf(out, "disagreement   %.3g, mean squared distance from the average model\n", r.ConsensusError)
+	fmt.Fprintf(out, "cost           %d losses, %d numbers (%s) sent, %.1f s\n", r.Queries, r.ScalarsSent, bytesText(r.BytesSent), r.Seconds)
+	r.writePrivacy(out)
+	fmt.Fprintf(out, "transcript     %s\n", r.Transcript)
+	return nil
+}
+
+// simulate runs the problem on one goroutine.
+func (p *problem) simulate(ctx context.Context, show *progress) (*result, error) {
+	cfgs, err := p.fleet.Machines(p.samples, func(i int) io.Reader {
+		s := rng.New(p.opt.seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
+		return &s
+	})
+	if err != nil {
+		return nil, err
+	}
+	sim, err := tinytest.NewSim(p.clients(cfgs))
+	if err != nil {
+		return nil, err
+	}
+	r := p.newResult(true)
+	codec, err := wire.NewCodec(p.fleet.Dim)
+	if err != nil {
+		return nil, err
+	}
+	var frame []byte
+	var encoding error
+	sim.OnSend = func(msg admm.Message) {
+		frame, err = codec.Append(frame[:0], &wire.Frame{Kind: wire.Message, Round: msg.Round, Vector: msg.Vector})
+		if err != nil {
+			encoding = err
+		}
+		r.BytesSent += int64(len(frame))
+	}
+	var means [][]float32 // running means of the releases, by client
+	start := time.Now()
+	defer show.end()
+	err = sim.Run(ctx, func(k int) error {
+		models := sim.Models()
+		if p.opt.average {
+			means = addToMeans(means, models, k)
+		}
+		show.round(k, fmt.Sprintf("average model %.2f %%", 100*p.test.Accuracy(mean(models))))
+		return encoding
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.Seconds = time.Since(start).Seconds()
+	r.Queries, _ = sim.Queries()
+	r.Transcript = sim.Transcript()
+	if means != nil {
+		each, err := p.accuracies(means)
+		if err != nil {
+			return nil, err
+		}
+		averaged, _ := average(each)
+		r.AccuracyAveraged = &averaged
+	}
+	_, err = r.score(p, sim.Models())
+	return r, err
+}
+
+// addToMeans takes the k-th model of every client into the running means: post-processing, at no privacy cost.
+func addToMeans(means, models [][]float32, k int) [][]float32 {
+	if means == nil {
+		return models
+	}
+	for i, x := range models {
+		for j, v := range x {
+			means[i][j] += (v - means[i][j]) / float32(k)
+		}
+	}
+	return means
+}

@@ -1,0 +1,63 @@
+package zoest_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// A line through three points, found without a gradient. The oracle says how far a line is off at one of them, and nothing
+// else; the driver carries the estimator's questions to it, and the answers back.
+func Example() {
+	ctx := context.Background()
+	var oracle zoest.Oracle = zoest.OracleFunc(func(_ context.Context, x []float32, h int) (float64, error) {
+		at, want := []float64{-1, 0, 1}[h], []float64{-1, 1, 3}[h] // points on 2*t + 1
+		off := float64(x[0])*at + float64(x[1]) - want
+		return off * off, nil
+	})
+	est, err := zoest.NewEstimator(zoest.Config{Dim: 2, Samples: 3, Batch: 2, Seed: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	queries := 0
+	ask := func() error { // until the stage is complete
+		for {
+			q, open := est.Next()
+			if !open {
+				return nil
+			}
+			loss, err := oracle.Loss(ctx, q.Point, q.Sample)
+			if err != nil {
+				return err
+			}
+			if err := est.Answer(loss); err != nil {
+				return err
+			}
+			queries++
+		}
+	}
+
+	const mu, eta = 0.1, 0.2
+	x := []float32{0, 0} // slope and height of the line
+	for round := range 100 {
+		est.Fill(round, x, mu) // one query a sample
+		if err := ask(); err != nil {
+			fmt.Println(err)
+			return
+		}
+		for range 5 {
+			est.Step(x) // one query for each of the batch
+			if err := ask(); err != nil {
+				fmt.Println(err)
+				return
+			}
+			vec.Axpy(x, -eta, est.Estimate()) // the estimate is of mu times the gradient
+		}
+	}
+	fmt.Printf("slope %.1f, height %.1f after %d queries\n", x[0], x[1], queries)
+	// Output: slope 2.0, height 1.0 after 1300 queries
+}

@@ -1,0 +1,51 @@
+package zoest
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// The estimates of 200 steps in ten rounds, each step taken where the ones before have led, as SHA-256 over their bits: one bit
+// of difference in a draw, a query or a sum, on any processor, ends in another hash. The loss is built from portable parts only.
+func TestGoldenTranscript(t *testing.T) {
+	const d, m, b, rounds, steps = 130, 9, 4, 10, 20
+	for dist, want := range map[Distribution]string{
+		Rademacher: "4d5ba88cd1d80a95d31b36e4f2d932d1f94abb67ffdcaafe1e8c95702fedd170",
+		Sphere:     "e974cc08640ae8936332aa412f021b55a0a855309ea4e6c8caa86459ab43a9ea",
+	} {
+		e := newTest(t, Config{Dim: d, Samples: m, Batch: b, Directions: dist, Seed: 2024, Client: 3})
+		feature := make([][]float32, m)
+		for h := range feature {
+			feature[h] = make([]float32, d)
+			for i := range feature[h] {
+				feature[h][i] = float32((h*31+i*17)%23-11) / 16 // exact
+			}
+		}
+		loss := func(q Query) float64 {
+			r := 1/(1+vec.Exp(-vec.Dot(q.Point, feature[q.Sample]))) - float64(q.Sample%2)
+			return r * r
+		}
+		phi := make([]float32, d)
+		hash := sha256.New()
+		for round := range rounds {
+			e.Fill(round, phi, 0.05)
+			drive(t, e, loss)
+			for range steps {
+				e.Step(phi)
+				drive(t, e, loss)
+				for _, v := range e.Estimate() {
+					hash.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)))
+				}
+				vec.Axpy(phi, -0.02, e.Estimate())
+			}
+		}
+		if got := hex.EncodeToString(hash.Sum(nil)); got != want {
+			t.Errorf("%v: hash %s, want %s", dist, got, want)
+		}
+	}
+}

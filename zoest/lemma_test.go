@@ -1,0 +1,358 @@
+package zoest
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// Lemma 1 of the paper, on a problem where everything in it is known.
+
+// problem is f_h(x) = (s(a_h.x) - y_h)^2 with the logistic function s and 0 <= y_h <= 1: bounded (values in [0,1]) and smooth.
+// With the derivatives s1 and s2 of s, where |s1| <= 1/4 and |s2| <= 1/(6*sqrt 3), the second derivative of (s-y)^2 is
+// 2*s1^2 + 2*(s-y)*s2, so that the gradients have the Lipschitz constant L_f = (1/8 + 1/(3*sqrt 3)) * max |a_h|^2.
+type problem struct {
+	a [][]float64
+	y []float64
+	// The points of the table and of steps 0 to 3, known in advance: so the mean over all draws is the conditional mean too.
+	x   []float32
+	phi [4][]float32
+}
+
+// At x and at phi^0 and phi^3 the gradient is about 0.2 long; at phi^1 and phi^2 the logistic function is flat.
+var logistic = problem{
+	a:   [][]float64{{1, 0, 0}, {0.8, 0.6, 0}, {0.8, 0, -0.6}, {0.8, -0.36, 0.48}},
+	y:   []float64{0.05, 0.1, 0.05, 0.15},
+	x:   []float32{0.3, 0.1, -0.1},
+	phi: [4][]float32{{0.3, 0.1, -0.1}, {-5, 0.5, 0.5}, {-6, -0.2, 0.4}, {0.5, -0.2, 0.3}},
+}
+
+// lipschitz is L_f: all |a_h| are 1.
+const lipschitz = 0.318
+
+// value is s(a_h.x).
+func value[F float32 | float64](p problem, x []F, h int) float64 {
+	var z float64
+	for j, a := range p.a[h] {
+		z += a * float64(x[j])
+	}
+	return 1 / (1 + vec.Exp(-z))
+}
+
+// at is the loss of sample h at a point.
+func at[F float32 | float64](p problem, x []F, h int) float64 {
+	r := value(p, x, h) - p.y[h]
+	return r * r
+}
+
+func (p problem) gradient(x []float32) []float64 {
+	g := make([]float64, len(x))
+	for h, a := range p.a {
+		s := value(p, x, h)
+		for j := range g {
+			g[j] += 2 * (s - p.y[h]) * s * (1 - s) * a[j] / float64(len(p.a))
+		}
+	}
+	return g
+}
+
+// smoothed is E[u f(x + mu*u)] for signs, without any chance in it: the mean over all 2^d of them.
+func (p problem) smoothed(x []float32, mu float64) []float64 {
+	d := len(x)
+	sum, u, y := make([]float64, d), make([]float64, d), make([]float64, d)
+	for signs := range 1 << d {
+		for j := range u {
+			u[j] = 1 - 2*float64(signs>>j&1)
+			y[j] = float64(x[j]) + mu*u[j]
+		}
+		for h := range p.a {
+			for j := range u {
+				sum[j] += u[j] * at(p, y, h) / float64(len(p.a)<<d)
+			}
+		}
+	}
+	return sum
+}
+
+// run makes a round and gives its estimates at steps 0 and 3.
+type run func(round int) (first, last []float64)
+
+func (p problem) config(dist Distribution, b int) Config {
+	return Config{Dim: len(p.x), Samples: len(p.a), Batch: b, Directions: dist, Seed: 6}
+}
+
+func (p problem) estimator(t *testing.T, dist Distribution, b int, mu float64) run {
+	e := newTest(t, p.config(dist, b))
+	first, last := make([]float64, len(p.x)), make([]float64, len(p.x))
+	ask := func(q Query) float64 { return at(p, q.Point, q.Sample) }
+	return func(round int) ([]float64, []float64) {
+		e.Fill(round, p.x, mu)
+		drive(t, e, ask)
+		for s, phi := range p.phi {
+			e.Step(phi)
+			drive(t, e, ask)
+			v := last
+			if s == 0 {
+				v = first
+			}
+			for j, x := range e.Estimate() {
+				v[j] = float64(x)
+			}
+		}
+		return first, last
+	}
+}
+
+func (p problem) planted(f fault, dist Distribution, b int, mu float64) run {
+	r := reference{cfg: p.config(dist, b), fault: f}
+	ask := func(x []float64, h int) float64 { return at(p, x, h) }
+	return func(round int) (first, last []float64) {
+		r.fill(round, wide(p.x), mu, ask)
+		for s, phi := range p.phi {
+			last = r.step(wide(phi), ask)
+			if s == 0 {
+				first = last
+			}
+		}
+		return first, last
+	}
+}
+
+// moments are the mean of a vector over many rounds, the standard error of each coordinate of it, and the mean squared length
+// with its own.
+type moments struct {
+	mean, se     []float64
+	square, seSq float64
+}
+
+// measure runs n rounds.
+func measure(r run, d, n int) (first, last moments) {
+	type sums struct {
+		x, xx  []float64
+		q, qq  float64
+		result moments
+	}
+	acc := [2]sums{}
+	for i := range acc {
+		acc[i].x, acc[i].xx = make([]float64, d), make([]float64, d)
+	}
+	for round := range n {
+		v0, v3 := r(round)
+		for i, v := range [2][]float64{v0, v3} {
+			s := &acc[i]
+			var q float64
+			for j, x := range v {
+				s.x[j] += x
+				s.xx[j] += x * x
+				q += x * x
+			}
+			s.q += q
+			s.qq += q * q
+		}
+	}
+	nn := float64(n)
+	for i := range acc {
+		s := &acc[i]
+		for j := range d {
+			m := s.x[j] / nn
+			s.result.mean = append(s.result.mean, m)
+			s.result.se = append(s.result.se, math.Sqrt((s.xx[j]/nn-m*m)/nn))
+		}
+		s.result.square = s.q / nn
+		s.result.seSq = math.Sqrt((s.qq/nn - s.result.square*s.result.square) / nn)
+	}
+	return acc[0].result, acc[1].result
+}
+
+// meanFault compares a measured mean with the exact one, coordinate by coordinate: five standard errors are the limit.
+func meanFault(m moments, want []float64) error {
+	for j := range want {
+		if math.Abs(m.mean[j]-want[j]) > 5*m.se[j] {
+			return fmt.Errorf("mean of coordinate %d is %.5f, want %.5f +- %.5f", j, m.mean[j], want[j], 5*m.se[j])
+		}
+	}
+	return nil
+}
+
+// The conditional mean for signs, against the exact mean over all 8 of them, with a large radius: 30000 rounds give a standard
+// error of about 0.002, where mu times the gradient is about 0.1. Planted errors are caught as far as they change the mean. An
+// estimate divided by mu, or of the wrong sign, does so from the first step on. A sum over the batch, and a table mean that is not
+// recomputed, do so once rows have been replaced at points with another gradient. A table that is never refreshed does not: the
+// rows of a table cancel against their own mean whatever they are. Only the comparison with the reference catches that
+// (TestReferenceFaultsAreSeen).
+func TestConditionalMeanIsExact(t *testing.T) {
+	p, mu := logistic, 0.5
+	n := 30000
+	if testing.Short() {
+		n = 5000
+	}
+	want0, want3 := p.smoothed(p.phi[0], mu), p.smoothed(p.phi[3], mu)
+	for _, b := range []int{1, 3, 4} {
+		first, last := measure(p.estimator(t, Rademacher, b, mu), len(p.x), n)
+		if err := meanFault(first, want0); err != nil {
+			t.Errorf("batch %d, first step: %v", b, err)
+		}
+		if err := meanFault(last, want3); err != nil {
+			t.Errorf("batch %d, fourth step: %v", b, err)
+		}
+	}
+	for _, c := range []struct {
+		fault       fault
+		name        string
+		first, last bool // whether the mean shows it
+	}{
+		{sound, "the reference", false, false},
+		{dividesByMu, "division by mu", true, true},
+		{wrongSign, "wrong sign", true, true},
+		{sumsBatch, "sum over the batch", false, true},
+		{keepsMean, "table mean not recomputed", false, true},
+		{keepsRows, "table never refreshed", false, false},
+	} {
+		first, last := measure(p.planted(c.fault, Rademacher, 2, mu), len(p.x), n/3)
+		if err := meanFault(first, want0); (err != nil) != c.first {
+			t.Errorf("%s, first step: %v, want an error: %v", c.name, err, c.first)
+		}
+		if err := meanFault(last, want3); (err != nil) != c.last {
+			t.Errorf("%s, fourth step: %v, want an error: %v", c.name, err, c.last)
+		}
+	}
+}
+
+// bound holds a measured mean to Lemma 1 (ii): the distance of E v from mu*grad f is at most c_r*mu^2, with c_r = L_f*R_u^3/(2*c_u),
+// R_u = sqrt(d) and c_u = 1. Four standard errors of the whole vector come on top. signal is |mu*grad f|.
+func bound(m moments, gradient []float64, mu float64) (distance, tolerance, signal float64) {
+	var variance float64
+	for j, g := range gradient {
+		distance += math.Pow(m.mean[j]-mu*g, 2)
+		variance += m.se[j] * m.se[j]
+		signal += mu * g * mu * g
+	}
+	cr := lipschitz * math.Pow(float64(len(gradient)), 1.5) / 2
+	return math.Sqrt(distance), cr*mu*mu + 4*math.Sqrt(variance), math.Sqrt(signal)
+}
+
+// The paper's own bound, for both laws, with a radius small enough for it to mean something: the tolerance has to be below half of
+// what is estimated. Division by mu and a wrong sign are shown to break it.
+func TestConditionalMeanBound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a hundred thousand rounds for each law are left out in short mode")
+	}
+	const mu, b, n = 0.05, 3, 150000
+	p := logistic
+	for _, dist := range []Distribution{Rademacher, Sphere} {
+		for _, c := range []struct {
+			name string
+			r    run
+			n    int
+			bad  bool
+		}{
+			{"the estimator", p.estimator(t, dist, b, mu), n, false},
+			{"division by mu", p.planted(dividesByMu, dist, b, mu), n / 6, true},
+			{"wrong sign", p.planted(wrongSign, dist, b, mu), n / 20, true},
+		} {
+			first, last := measure(c.r, len(p.x), c.n)
+			for step, m := range map[int]moments{0: first, 3: last} {
+				distance, tolerance, signal := bound(m, p.gradient(p.phi[step]), mu)
+				if (distance > tolerance) != c.bad {
+					t.Errorf("%v, %s, step %d: the mean is %.5f away from mu*grad f, tolerance %.5f, want beyond: %v",
+						dist, c.name, step, distance, tolerance, c.bad)
+				}
+				if !c.bad && tolerance > signal/2 {
+					t.Errorf("%v, step %d: the tolerance %.5f is above half of |mu*grad f| = %.5f: no test", dist, step, tolerance, signal)
+				}
+			}
+		}
+	}
+}
+
+// The remainder's bound itself, without chance: for signs, and radii over four orders of magnitude.
+func TestRemainderBound(t *testing.T) {
+	p := logistic
+	cr := lipschitz * math.Pow(3, 1.5) / 2
+	for _, mu := range []float64{1e-3, 1e-2, 0.1, 0.5, 1, 3, 10} {
+		for i, phi := range p.phi {
+			mean, g := p.smoothed(phi, mu), p.gradient(phi)
+			var distance float64
+			for j := range g {
+				distance += math.Pow(mean[j]-mu*g[j], 2)
+			}
+			if math.Sqrt(distance) > cr*mu*mu {
+				t.Errorf("point %d, mu = %v: remainder %.3g, bound %.3g", i, mu, math.Sqrt(distance), cr*mu*mu)
+			}
+		}
+	}
+}
+
+// E|v|^2 <= 9 Q^2 with Q^2 = R_u^2 M_2 / c_u^2 = d*M_2. Where the loss is 1 everywhere, M_2 = 1, every row has squared length d,
+// and what v has is known: d/b from the fresh queries, d*(1/b - 1/m) from the sampled rows against the table's mean, at any
+// step. A sum over the batch in place of its mean, with b = m = 8, breaks the bound of 9 (it has 8 + 8*(1-1/8)^2 = 14.1).
+func TestSecondMoment(t *testing.T) {
+	n := 10000
+	if testing.Short() {
+		n = 3000
+	}
+	const d, m, mu = 3, 8, 0.5
+	constant := func([]float64, int) float64 { return 1 }
+	x := make([]float32, d)
+	for _, dist := range []Distribution{Rademacher, Sphere} {
+		for _, b := range []int{1, 3, 8} {
+			e := newTest(t, Config{Dim: d, Samples: m, Batch: b, Directions: dist, Seed: 7})
+			one := func(Query) float64 { return 1 }
+			first, last := measure(func(round int) (v0, v3 []float64) {
+				e.Fill(round, x, mu)
+				drive(t, e, one)
+				for s := range 4 {
+					e.Step(x)
+					drive(t, e, one)
+					if s == 0 {
+						v0 = wide(e.Estimate())
+					}
+				}
+				return v0, wide(e.Estimate())
+			}, d, n)
+			want := d * (2/float64(b) - 1.0/m)
+			for step, got := range map[int]moments{0: first, 3: last} {
+				if math.Abs(got.square-want) > 5*got.seSq {
+					t.Errorf("%v, batch %d, step %d: E|v|^2 is %.4f, want %.4f +- %.4f", dist, b, step, got.square, want, 5*got.seSq)
+				}
+				if got.square > 9*d {
+					t.Errorf("%v, batch %d, step %d: E|v|^2 is %.4f, above 9 Q^2 = %d", dist, b, step, got.square, 9*d)
+				}
+			}
+		}
+		wrong := reference{cfg: Config{Dim: d, Samples: m, Batch: m, Directions: dist, Seed: 7}, fault: sumsBatch}
+		got, _ := measure(func(round int) (v0, v3 []float64) {
+			wrong.fill(round, wide(x), mu, constant)
+			v := wrong.step(wide(x), constant)
+			return v, v
+		}, d, n/10)
+		if got.square <= 9*d {
+			t.Errorf("%v: a sum over the batch has E|v|^2 = %.4f and keeps the bound: the test has no power", dist, got.square)
+		}
+	}
+
+	// And where the loss varies: M_2 = 1 bounds it, and so does the largest mean square of a component near the points.
+	p := logistic
+	first, last := measure(p.estimator(t, Rademacher, 2, mu), 3, n)
+	var m2 float64
+	for _, phi := range p.phi {
+		for h := range p.a {
+			var sum float64
+			y := make([]float64, d)
+			for signs := range 1 << d {
+				for j := range y {
+					y[j] = float64(phi[j]) + mu*(1-2*float64(signs>>j&1))
+				}
+				sum += math.Pow(at(p, y, h), 2) / (1 << d)
+			}
+			m2 = max(m2, sum)
+		}
+	}
+	for step, got := range map[int]moments{0: first, 3: last} {
+		if got.square > 9*d*m2 {
+			t.Errorf("step %d: E|v|^2 is %.4f, above 9 Q^2 = %.4f", step, got.square, 9*d*m2)
+		}
+	}
+}

@@ -1,0 +1,339 @@
+package zoest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestValidateReportsEveryFault(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		cfg  Config
+		want []string // nil: valid
+	}{
+		{"least", Config{Dim: 1, Samples: 1}, nil},
+		{"full", Config{Dim: 10, Samples: 5, Batch: 5, Directions: Sphere, Seed: math.MaxUint64, Client: math.MaxUint32}, nil},
+		{"zero", Config{}, []string{
+			"zoest: Dim is 0, want at least 1",
+			fmt.Sprintf("zoest: Samples is 0, want 1..%d", math.MaxInt32),
+		}},
+		{"everything", Config{Dim: -1, Samples: -2, Batch: -3, Directions: 9}, []string{
+			"zoest: Dim is -1, want at least 1",
+			fmt.Sprintf("zoest: Samples is -2, want 1..%d", math.MaxInt32),
+			"zoest: Batch is -3, want 0 (all) or 1..",
+			"zoest: Directions is Distribution(9), want Rademacher or Sphere",
+		}},
+		{"batch", Config{Dim: 1, Samples: 4, Batch: 5}, []string{
+			"zoest: Batch is 5, want 0 (all) or 1..4, the number of samples",
+		}},
+		{"direction", Config{Dim: 1, Samples: 4, Directions: -1}, []string{
+			"zoest: Directions is Distribution(-1), want Rademacher or Sphere",
+		}},
+		{"memory", Config{Dim: math.MaxInt / 4, Samples: 2}, []string{
+			fmt.Sprintf("zoest: a table of 2 samples by %d numbers does not fit into memory", math.MaxInt/4),
+		}},
+	} {
+		err := c.cfg.Validate()
+		var lines []string
+		if err != nil {
+			lines = strings.Split(err.Error(), "\n")
+		}
+		if len(lines) != len(c.want) {
+			t.Errorf("%s: %d faults, want %d:\n%v", c.name, len(lines), len(c.want), err)
+			continue
+		}
+		for i, want := range c.want {
+			if !strings.HasPrefix(lines[i], want) {
+				t.Errorf("%s: fault %d is %q, want %q", c.name, i, lines[i], want)
+			}
+		}
+		if c.want == nil {
+			continue
+		}
+		if e, got := NewEstimator(c.cfg); e != nil || got == nil || got.Error() != err.Error() {
+			t.Errorf("%s: NewEstimator returns %v, want the error of Validate", c.name, got)
+		}
+	}
+}
+
+// protocolConfig leaves no special case: b < m, more than one sign word.
+var protocolConfig = Config{Dim: 70, Samples: 6, Batch: 3, Seed: 4}
+
+// loss is a black box for tests of the protocol.
+func loss(q Query) float64 { return float64(q.Point[q.Sample]) + float64(q.Sample) }
+
+// state is everything an estimator will ever use again, in comparable form. The outstanding query's point and direction are
+// part of it only while it is open.
+func state(e *Estimator) string {
+	s := fmt.Sprint(e.round, e.step, e.mu, e.filling, e.count, e.asked, e.todo, e.table.flat, e.abar, e.v)
+	if e.asked {
+		s += fmt.Sprint(e.point, e.dir)
+	}
+	return s
+}
+
+// play runs two rounds of three steps and returns all estimates. visit is called before every answer.
+func play(t *testing.T, e *Estimator, visit func(e *Estimator, stage, query int)) [][]float32 {
+	t.Helper()
+	x := make([]float32, e.cfg.Dim)
+	var vs [][]float32
+	for round := range 2 {
+		for stage := range 4 {
+			for i := range x {
+				x[i] = float32(round+stage) * 0.25
+			}
+			if stage == 0 {
+				e.Fill(round, x, 0.5)
+			} else {
+				e.Step(x)
+			}
+			query := 0
+			drive(t, e, func(q Query) float64 {
+				visit(e, stage, query)
+				query++
+				return loss(q)
+			})
+			vs = append(vs, slices.Clone(e.Estimate()))
+		}
+	}
+	return vs
+}
+
+// sameEstimates fails the test if a disturbed run differs in a bit from an undisturbed one.
+func sameEstimates(t *testing.T, visit func(e *Estimator, stage, query int)) {
+	t.Helper()
+	want := play(t, newTest(t, protocolConfig), func(*Estimator, int, int) {})
+	got := play(t, newTest(t, protocolConfig), visit)
+	for i := range want {
+		if !slices.Equal(got[i], want[i]) {
+			t.Fatalf("stage %d: the estimate is not that of an undisturbed run", i)
+		}
+	}
+}
+
+// A stage asks for each of its components once: all of them in a table, the batch in a step.
+func TestStagesAskOnce(t *testing.T) {
+	queries := map[int][]int{}
+	play(t, newTest(t, protocolConfig), func(e *Estimator, stage, _ int) {
+		q, _ := e.Next()
+		queries[stage] = append(queries[stage], q.Sample)
+	})
+	if want := []int{0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5}; !slices.Equal(queries[0], want) {
+		t.Errorf("two tables asked for %v, want %v", queries[0], want)
+	}
+	for stage := 1; stage <= 3; stage++ {
+		if len(queries[stage]) != 2*3 {
+			t.Errorf("step %d asked %d times in two rounds, want 6", stage, len(queries[stage]))
+		}
+	}
+}
+
+func TestNextIsIdempotent(t *testing.T) {
+	sameEstimates(t, func(e *Estimator, stage, query int) {
+		first, open := e.Next()
+		point, before := slices.Clone(first.Point), state(e)
+		for range 3 {
+			q, again := e.Next()
+			if !open || !again || q.Sample != first.Sample || !slices.Equal(q.Point, point) || state(e) != before {
+				t.Fatalf("stage %d, query %d: asked again, Next gives another query", stage, query)
+			}
+		}
+	})
+}
+
+func TestNextBetweenStages(t *testing.T) {
+	e := newTest(t, protocolConfig)
+	if q, open := e.Next(); open || q.Point != nil {
+		t.Error("a query before the first stage")
+	}
+	x := make([]float32, protocolConfig.Dim)
+	e.Fill(0, x, 1)
+	drive(t, e, loss)
+	for range 2 {
+		if q, open := e.Next(); open || q.Point != nil {
+			t.Error("a query after a complete table")
+		}
+	}
+	e.Step(x)
+	drive(t, e, loss)
+	if _, open := e.Next(); open {
+		t.Error("a query after a complete step")
+	}
+}
+
+// An answer needs a question: none has been asked before the first Next, twice in a row, or after the end of a stage.
+func TestAnswerWithoutQuery(t *testing.T) {
+	refused := func(e *Estimator, when string) {
+		before := state(e)
+		err := e.Answer(1)
+		if err == nil || err.Error() != "zoest: an answer without an open query" {
+			t.Errorf("%s: Answer returns %v", when, err)
+		}
+		if state(e) != before {
+			t.Errorf("%s: the refused answer changed something", when)
+		}
+	}
+	e := newTest(t, protocolConfig)
+	x := make([]float32, protocolConfig.Dim)
+	refused(e, "new")
+	e.Fill(0, x, 1)
+	refused(e, "nothing asked yet")
+	e.Next()
+	if err := e.Answer(1); err != nil {
+		t.Fatal(err)
+	}
+	refused(e, "answered already")
+	e.Next()
+	e.Fill(0, x, 1)
+	refused(e, "the query was left by a new stage")
+	drive(t, e, loss)
+	refused(e, "table complete")
+	e.Step(x)
+	refused(e, "step begun")
+	drive(t, e, loss)
+	refused(e, "step complete")
+}
+
+// unusable are losses that no float32 can hold.
+var unusable = []float64{
+	math.NaN(), math.Inf(1), math.Inf(-1), 1e300, -1e300, math.MaxFloat64, math.Nextafter(math.MaxFloat32, math.Inf(1)),
+}
+
+func TestUsable(t *testing.T) {
+	for _, l := range unusable {
+		if Usable(l) {
+			t.Errorf("Usable(%v) is true", l)
+		}
+	}
+	for _, l := range []float64{0, math.Copysign(0, -1), 1, -1e30, math.SmallestNonzeroFloat64, math.MaxFloat32, -math.MaxFloat32} {
+		if !Usable(l) {
+			t.Errorf("Usable(%v) is false", l)
+		}
+	}
+}
+
+// A loss that is no number is refused, the query stays open and nothing has changed: with the true loss the run goes on to the
+// same bits.
+func TestUnusableLossIsRefused(t *testing.T) {
+	refused := 0
+	sameEstimates(t, func(e *Estimator, stage, query int) {
+		q, _ := e.Next()
+		before := state(e)
+		for _, l := range unusable {
+			err := e.Answer(l)
+			if want := fmt.Sprintf("zoest: loss of sample %d is %v, want a finite number", q.Sample, l); err == nil || err.Error() != want {
+				t.Fatalf("stage %d, query %d: Answer(%v) returns %v, want %s", stage, query, l, err, want)
+			}
+			refused++
+		}
+		if state(e) != before {
+			t.Fatalf("stage %d, query %d: a refused loss changed something", stage, query)
+		}
+		if again, open := e.Next(); !open || again.Sample != q.Sample {
+			t.Fatalf("stage %d, query %d: a refused loss closed the query", stage, query)
+		}
+	})
+	if want := 2 * (6 + 3*3) * len(unusable); refused != want {
+		t.Errorf("%d losses were refused, want %d", refused, want)
+	}
+}
+
+// Fill begins its round anew wherever the estimator stands: in the middle of a table or a step, with a query open or not.
+func TestFillRestarts(t *testing.T) {
+	x := make([]float32, protocolConfig.Dim)
+	for i := range x {
+		x[i] = float32(i) / 10
+	}
+	run := func(e *Estimator) string { // a table and two steps, from wherever e stands
+		e.Fill(5, x, 0.5)
+		for range 2 {
+			drive(t, e, loss)
+			e.Step(x)
+		}
+		drive(t, e, loss)
+		return state(e)
+	}
+	want := run(newTest(t, protocolConfig))
+	for answers := range 6 + 3 + 3 {
+		for _, open := range []bool{false, true} {
+			e := newTest(t, protocolConfig)
+			e.Fill(5, x, 0.5)
+			for range answers {
+				q, more := e.Next()
+				if !more {
+					e.Step(x)
+					q, _ = e.Next()
+				}
+				if err := e.Answer(100 * loss(q)); err != nil { // other losses, so that what is left of them shows
+					t.Fatal(err)
+				}
+			}
+			if open {
+				e.Next()
+			}
+			if run(e) != want {
+				t.Errorf("begun anew after %d answers (query open: %v), the round gives another result", answers, open)
+			}
+		}
+	}
+}
+
+// A step that is begun anew before its first answer asks the same things, at its new point. (Once it has answers their rows
+// are in the table: only Fill undoes that.)
+func TestStepRestartsBeforeItsFirstAnswer(t *testing.T) {
+	x, y := make([]float32, protocolConfig.Dim), make([]float32, protocolConfig.Dim)
+	for i := range y {
+		y[i] = 1
+	}
+	begin := func() *Estimator {
+		e := newTest(t, protocolConfig)
+		e.Fill(0, x, 0.5)
+		drive(t, e, loss)
+		return e
+	}
+	once, twice := begin(), begin()
+	twice.Step(x)
+	left, _ := twice.Next()
+	sample := left.Sample
+	once.Step(y)
+	twice.Step(y)
+	if q, _ := twice.Next(); q.Sample != sample || math.Abs(float64(q.Point[0])-1) != 0.5 {
+		t.Errorf("begun anew the step asks for sample %d at %v..., want sample %d at 1 +- 0.5", q.Sample, q.Point[0], sample)
+	}
+	drive(t, once, loss)
+	drive(t, twice, loss)
+	if state(once) != state(twice) {
+		t.Error("a step begun twice gives another result than one begun once")
+	}
+}
+
+// The estimator keeps no copy of the point it is asked about: a query is made at what x is at the time.
+func TestPointIsRead(t *testing.T) {
+	e := newTest(t, Config{Dim: 3, Samples: 2})
+	x := []float32{1, 2, 3}
+	e.Fill(0, x, 0.5)
+	q, _ := e.Next()
+	for i, y := range q.Point {
+		if math.Abs(float64(y-x[i])) != 0.5 {
+			t.Errorf("coordinate %d of the point is %v, want %v +- 0.5", i, y, x[i])
+		}
+	}
+	if want := []float32{1, 2, 3}; !slices.Equal(x, want) {
+		t.Errorf("x became %v", x)
+	}
+}
+
+func TestOracleFunc(t *testing.T) {
+	fail := errors.New("out of order")
+	var o Oracle = OracleFunc(func(_ context.Context, x []float32, sample int) (float64, error) {
+		return float64(x[sample]), fail
+	})
+	if l, err := o.Loss(t.Context(), []float32{1, 2, 3}, 1); l != 2 || err != fail {
+		t.Errorf("Loss returns %v, %v", l, err)
+	}
+}
