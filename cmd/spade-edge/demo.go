@@ -40,7 +40,7 @@ after training with the others, and says what that has cost in privacy.
 func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
 	o := options{
 		data: "synthetic:clinical", nodes: 8, graph: "ring", partition: "dirichlet:0.1",
-		rounds: 50, cooldown: 30, tau: 2, epsilon: 16,
+		rounds: 50, cooldown: 30, tau: 2, epsilon: 20,
 	}
 	if err := o.read(cmd, args, out); err != nil {
 		return err
