@@ -3,7 +3,6 @@ package sdk_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -492,37 +491,4 @@ func TestRunIsExclusive(t *testing.T) {
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("first Run: %v", err)
 	}
-}
-
-func ExampleNode() {
-	fleet := &sdk.Fleet{
-		Run: "thermostats", Dim: 1, Members: []string{"hall", "lab"}, Edges: [][2]string{{"hall", "lab"}},
-		Method: sdk.Method{Rounds: 200, Cooldown: 20, Tau: 2, Rho: 1, Gain: 0.4, Eta: []float64{0.05}, Mu: []float64{0.2}},
-		// One value a room would drown in the noise of two devices: this fleet trusts its members.
-		Privacy: sdk.Privacy{NonPrivate: true},
-	}
-	wishes := map[string]float64{"hall": 1, "lab": 3}
-	net := mem.New(fleet.Members...)
-	var wg sync.WaitGroup
-	for _, name := range fleet.Members {
-		tr, _ := net.Node(name)
-		node, err := sdk.New(sdk.Config{
-			Fleet: fleet, Name: name, Samples: 100, Transport: tr,
-			Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, _ int) (float64, error) {
-				off := float64(x[0]) - wishes[name]
-				return off * off, nil
-			}),
-		})
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		wg.Go(func() {
-			if err := node.Run(context.Background()); err == nil && name == "lab" {
-				fmt.Printf("agreed on %.1f\n", node.Model()[0])
-			}
-		})
-	}
-	wg.Wait()
-	// Output: agreed on 2.0
 }

@@ -19,6 +19,9 @@ type Config struct {
 	Client     uint32       // the client's number in its network; no two clients share draws
 }
 
+// maxTable bounds the numbers in a table: what an int can count in bytes, and what a 64-bit address space can hold.
+const maxTable = min(math.MaxInt/8, 1<<44)
+
 // Validate reports every fault of the configuration at once.
 func (c Config) Validate() error {
 	var errs []error
@@ -28,13 +31,13 @@ func (c Config) Validate() error {
 	if c.Samples < 1 || c.Samples > math.MaxInt32 {
 		errs = append(errs, fmt.Errorf("zoest: Samples is %d, want 1..%d", c.Samples, math.MaxInt32))
 	}
-	if c.Batch < 0 || c.Batch > c.Samples {
+	if c.Batch < 0 || c.Samples >= 1 && c.Batch > c.Samples {
 		errs = append(errs, fmt.Errorf("zoest: Batch is %d, want 0 (all) or 1..%d, the number of samples", c.Batch, c.Samples))
 	}
 	if c.Directions != Rademacher && c.Directions != Sphere {
 		errs = append(errs, fmt.Errorf("zoest: Directions is %v, want Rademacher or Sphere", c.Directions))
 	}
-	if c.Dim > 0 && c.Samples > 0 && c.Samples > math.MaxInt/4/c.Dim {
+	if c.Dim > 0 && c.Samples > 0 && int64(c.Samples) > maxTable/int64(c.Dim) {
 		errs = append(errs, fmt.Errorf("zoest: a table of %d samples by %d numbers does not fit into memory", c.Samples, c.Dim))
 	}
 	return errors.Join(errs...)
@@ -87,20 +90,21 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 }
 
 // Fill begins round number round at the released model x with smoothing radius mu: every row of the table is asked for
-// anew, eq. (memory-initialization), at the price of m queries. x is read until the stage is complete.
+// anew, eq. (memory-initialization), at the price of m queries. A stage in progress is abandoned. x has length d and is
+// read until the stage is complete.
 func (e *Estimator) Fill(round int, x []float32, mu float64) {
 	e.round, e.step, e.mu = uint32(round), 0, float32(mu)
-	e.at, e.filling, e.count, e.asked = x, true, 0, false
+	e.at, e.filling, e.count, e.asked = x[:e.cfg.Dim:len(x)], true, 0, false
 	clear(e.abar)
 }
 
 // Step begins the next local step of the round at the point phi: a mini-batch is drawn and each of its components is
-// asked for once, at the price of b queries. phi is read until the stage is complete; then [Estimator.Estimate]
-// holds v.
+// asked for once, at the price of b queries. The stage before must be complete: the answers of a half-done step are in the
+// table already. phi has length d and is read until the stage is complete; then [Estimator.Estimate] holds v.
 func (e *Estimator) Step(phi []float32) {
 	s := rng.New(e.cfg.Seed, rng.Address{Purpose: rng.Batch, Client: e.cfg.Client, Round: e.round, Step: e.step})
 	e.todo = e.batch.draw(s)
-	e.at, e.filling, e.count, e.asked = phi, false, 0, false
+	e.at, e.filling, e.count, e.asked = phi[:e.cfg.Dim:len(phi)], false, 0, false
 	copy(e.v, e.abar)
 }
 
@@ -123,8 +127,8 @@ func (e *Estimator) Next() (Query, bool) {
 	return Query{Point: e.point, Sample: h}, true
 }
 
-// Answer takes the loss of the query that [Estimator.Next] returned. A loss that is not a finite float32 is refused,
-// and the query stays open.
+// Answer takes the loss of the query that [Estimator.Next] returned. A loss that is not [Usable] is refused, and the query
+// stays open.
 func (e *Estimator) Answer(loss float64) error {
 	if !e.asked {
 		return errors.New("zoest: an answer without an open query")
@@ -157,8 +161,9 @@ func (e *Estimator) Answer(loss float64) error {
 // step. The slice is owned by the estimator and valid until the next step begins.
 func (e *Estimator) Estimate() []float32 { return e.v }
 
-// Usable reports whether a loss can be answered to a query: finite, and within the range of float32.
-func Usable(loss float64) bool { return math.Abs(loss) <= math.MaxFloat32 }
+// Usable reports whether a loss can be answered to a query: a number of size at most 1e30, so that sums over a table stay
+// finite in float32.
+func Usable(loss float64) bool { return math.Abs(loss) <= 1e30 }
 
 // stageLen returns how many queries the current stage asks.
 func (e *Estimator) stageLen() int {

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk/task"
@@ -127,8 +128,8 @@ func (o *options) conflicts() error {
 	for _, f := range []struct {
 		name  string
 		value float64
-	}{{"eta", o.eta}, {"mu", o.mu}, {"clip", o.clip}, {"sigma", o.sigma}, {"epsilon", o.epsilon}, {"rho", o.rho}} {
-		if o.given[f.name] && !(f.value > 0) {
+	}{{"eta", o.eta}, {"mu", o.mu}, {"clip", o.clip}, {"sigma", o.sigma}, {"epsilon", o.epsilon}, {"rho", o.rho}, {"test-fraction", o.testFraction}} {
+		if o.given[f.name] && !(f.value > 0 && f.value <= math.MaxFloat32) {
 			fault("-%s is %v, want a number above 0", f.name, f.value)
 		}
 	}

@@ -8,7 +8,7 @@ const (
 
 // Dot returns the sum of x[i]*y[i], each product rounded to float32, in the order the package comment gives.
 func Dot(x, y []float32) float64 {
-	y = y[:len(x)]
+	y = y[:len(x):len(y)]
 	var sum float64
 	for len(x) > block {
 		sum += float64(dotBlock(x[:block], y[:block]))

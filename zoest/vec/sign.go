@@ -26,7 +26,7 @@ func SignAxpy(y []float32, a float32, signs []uint64) {
 
 // SignPerturb moves x along a sign vector: y[i] = x[i] + mu*s[i].
 func SignPerturb(y, x []float32, mu float32, signs []uint64) {
-	x = x[:len(y)]
+	x = x[:len(y):len(x)]
 	mb := math.Float32bits(mu)
 	for len(y) > 0 {
 		w, n := signs[0], min(64, len(y))

@@ -2,7 +2,7 @@ package vec
 
 // Axpy adds a multiple of x to y: y[i] += a*x[i].
 func Axpy(y []float32, a float32, x []float32) {
-	x = x[:len(y)]
+	x = x[:len(y):len(x)]
 	for i, xi := range x {
 		y[i] += float32(a * xi)
 	}
@@ -17,7 +17,7 @@ func Scale(y []float32, a float32) {
 
 // Sub stores the difference of x and z: y[i] = x[i] - z[i].
 func Sub(y, x, z []float32) {
-	x, z = x[:len(y)], z[:len(y)]
+	x, z = x[:len(y):len(x)], z[:len(y):len(z)]
 	for i := range y {
 		y[i] = x[i] - z[i]
 	}
@@ -26,7 +26,7 @@ func Sub(y, x, z []float32) {
 // Step makes one local step of SPADE-DFL, eq. (local-update): phi[i] -= eta*(v[i] + c*p[i]), with c = mu*beta and p the
 // frozen penalty.
 func Step(phi []float32, eta float32, v []float32, c float32, p []float32) {
-	v, p = v[:len(phi)], p[:len(phi)]
+	v, p = v[:len(phi):len(v)], p[:len(phi):len(p)]
 	for i := range phi {
 		phi[i] -= float32(eta * (v[i] + float32(c*p[i])))
 	}
@@ -40,7 +40,7 @@ func Step(phi []float32, eta float32, v []float32, c float32, p []float32) {
 //
 // The four slices must not overlap.
 func Replace(a, v, abar, q []float32, byB, byM float32) {
-	v, abar, q = v[:len(a)], abar[:len(a)], q[:len(a)]
+	v, abar, q = v[:len(a):len(v)], abar[:len(a):len(abar)], q[:len(a):len(q)]
 	for i, qi := range q {
 		diff := qi - a[i]
 		v[i] += float32(diff * byB)

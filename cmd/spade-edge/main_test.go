@@ -1,0 +1,321 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// call runs the program and returns its exit code and what it printed.
+func call(args ...string) (code int, out, log string) {
+	var o, l bytes.Buffer
+	code = run(context.Background(), args, &o, &l)
+	return code, o.String(), l.String()
+}
+
+// outcome runs a command with -json and returns the result; it fails the test on any other exit code than 0.
+func outcome(t *testing.T, args ...string) result {
+	t.Helper()
+	code, out, log := call(append(args, "-json")...)
+	if code != exitDone {
+		t.Fatalf("exit code %d: %s", code, log)
+	}
+	dec := json.NewDecoder(strings.NewReader(out))
+	dec.DisallowUnknownFields()
+	var r result
+	if err := dec.Decode(&r); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	if dec.More() {
+		t.Fatalf("more than one JSON object in %s", out)
+	}
+	return r
+}
+
+// small is a simulation that takes a fraction of a second.
+var small = []string{"simulate", "-nodes", "6", "-rounds", "10", "-cooldown", "3", "-graph", "grid:2x3", "-partition", "dirichlet:0.5"}
+
+func with(args []string, more ...string) []string {
+	return append(append([]string(nil), args...), more...)
+}
+
+// Counts are exact, and the same flags give the same transcript; another seed, or noise, gives another.
+func TestSimulateCounts(t *testing.T) {
+	r := outcome(t, with(small, "-batch", "8", "-tau", "3", "-non-private")...)
+	const edges, d, k, c, m = 7, 6, 10, 3, 3200 // 3200 training samples; 5 columns and a bias
+	if want := int64(2 * edges * d * (k + c)); r.ScalarsSent != want {
+		t.Errorf("scalars_sent %d, want %d", r.ScalarsSent, want)
+	}
+	if want := int64(k * (m + 6*3*8)); r.Queries != want {
+		t.Errorf("queries %d, want sum K*(m_i + tau*b_i) = %d", r.Queries, want)
+	}
+	if r.Nodes != 6 || r.Rounds != k || r.Cooldown != c || r.Dim != d || r.Tau != 3 || r.Seed != 1 || !r.Simulated || !r.NonPrivate || r.Privacy != nil {
+		t.Errorf("result %+v", r)
+	}
+	if r.BytesSent < 4*r.ScalarsSent || r.BytesSent > 12*r.ScalarsSent {
+		t.Errorf("%d bytes for %d numbers of four", r.BytesSent, r.ScalarsSent)
+	}
+	seen := map[string]string{r.Transcript: "the first run"}
+	for name, args := range map[string][]string{
+		"another seed":     {"-batch", "8", "-tau", "3", "-non-private", "-seed", "2"},
+		"sphere":           {"-batch", "8", "-tau", "3", "-non-private", "-directions", "sphere"},
+		"noise":            {"-batch", "8", "-tau", "3"},
+		"another batch":    {"-batch", "7", "-tau", "3", "-non-private"},
+		"another gain":     {"-batch", "8", "-tau", "3", "-non-private", "-gain", "0.3"},
+		"another mu":       {"-batch", "8", "-tau", "3", "-non-private", "-mu", "0.5"},
+		"another topology": {"-batch", "8", "-tau", "3", "-non-private", "-graph", "ring"},
+	} {
+		first, again := outcome(t, with(small, args...)...), outcome(t, with(small, args...)...)
+		if first.Transcript != again.Transcript {
+			t.Errorf("%s: two runs of one seed differ", name)
+		}
+		if other, taken := seen[first.Transcript]; taken {
+			t.Errorf("%s has the transcript of %s", name, other)
+		}
+		seen[first.Transcript] = name
+	}
+}
+
+// The demo's nodes, with sockets and TLS between them, release bit for bit what the simulation releases.
+func TestDemoMatchesSimulation(t *testing.T) {
+	flags := []string{"-nodes", "5", "-rounds", "12", "-cooldown", "4", "-partition", "dirichlet:0.3", "-seed", "3", "-non-private"}
+	sim := outcome(t, append([]string{"simulate"}, flags...)...)
+	demo := outcome(t, append([]string{"demo"}, flags...)...)
+	if demo.Transcript != sim.Transcript {
+		t.Errorf("transcripts differ: websockets %s, simulation %s", demo.Transcript, sim.Transcript)
+	}
+	if demo.Simulated || !sim.Simulated {
+		t.Errorf("simulated: demo %v, simulate %v", demo.Simulated, sim.Simulated)
+	}
+	if demo.Queries != sim.Queries || demo.ScalarsSent != sim.ScalarsSent || demo.BytesSent < sim.BytesSent {
+		t.Errorf("demo %+v, simulation %+v", demo, sim)
+	}
+}
+
+// The demo as a newcomer runs it: private, and better than training alone. The noise is fresh each time: in 40 runs the margin
+// was six points at the least, nineteen on average.
+func TestDemoDefault(t *testing.T) {
+	code, out, log := call("demo")
+	if code != exitDone {
+		t.Fatal(log)
+	}
+	for _, want := range []string{"node-7", "average", "pooled", "epsilon 20.000 at delta 1e-05", "disagreement", "KiB in all"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	for _, want := range []string{"round  1 of 80  learning", "round 80 of 80  cooling down", "8 connections over TLS"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("no %q in\n%s", want, log)
+		}
+	}
+	r := outcome(t, "demo")
+	if r.AccuracyMean <= *r.AccuracyAlone || *r.AccuracyPooled < 85 {
+		t.Errorf("with the others %.1f %%, alone %.1f %%, pooled %.1f %%", r.AccuracyMean, *r.AccuracyAlone, *r.AccuracyPooled)
+	}
+	if p := r.Privacy; p == nil || math.Abs(p.EpsilonGDP-20) > 1e-4 || p.EpsilonGDP > 20 || len(p.ConditionalOn) == 0 {
+		t.Errorf("privacy %+v", r.Privacy)
+	}
+	if again := outcome(t, "demo"); again.Transcript == r.Transcript {
+		t.Error("two private runs made the same releases: the noise repeats")
+	}
+}
+
+func TestDemoNonPrivate(t *testing.T) {
+	code, out, log := call("demo", "-non-private", "-rounds", "20", "-cooldown", "5")
+	if code != exitDone || !strings.Contains(out, "NOT PRIVATE") || !strings.Contains(log, "NOT PRIVATE") {
+		t.Errorf("exit code %d\n%s\n%s", code, out, log)
+	}
+}
+
+// Cool-down and average: both bring a single client's model closer to the network's, at no privacy cost.
+func TestCooldownAndAverage(t *testing.T) {
+	base := []string{"simulate", "-nodes", "20", "-graph", "er:0.3", "-rounds", "30", "-average"}
+	short, long := outcome(t, base...), outcome(t, with(base, "-cooldown", "30")...)
+	if long.ConsensusError > short.ConsensusError/20 {
+		t.Errorf("disagreement %v after the cool-down, %v without", long.ConsensusError, short.ConsensusError)
+	}
+	if long.Privacy.Rho != short.Privacy.Rho || long.Queries != short.Queries {
+		t.Errorf("the cool-down cost something: %+v against %+v", long, short)
+	}
+	if short.AccuracyAveraged == nil || *short.AccuracyAveraged < short.AccuracyMean {
+		t.Errorf("averaged %v, last %v", short.AccuracyAveraged, short.AccuracyMean)
+	}
+}
+
+// One client is a network too.
+func TestSingleClient(t *testing.T) {
+	r := outcome(t, "simulate", "-nodes", "1", "-rounds", "20", "-non-private", "-cooldown", "2")
+	if r.AccuracyMean < 85 || r.ScalarsSent != 0 || r.BytesSent != 0 || r.ConsensusError != 0 {
+		t.Errorf("result %+v", r)
+	}
+}
+
+// Privacy flags: -sigma and -epsilon are two ends of one calculation, and the accountings disagree as they should.
+func TestPrivacyFlags(t *testing.T) {
+	gdp := outcome(t, with(small, "-epsilon", "4", "-clip", "0.5")...)
+	if math.Abs(gdp.Privacy.EpsilonGDP-4) > 1e-4 || gdp.Privacy.Clip != 0.5 {
+		t.Errorf("%+v, want epsilon 4", gdp.Privacy)
+	}
+	if mu := math.Sqrt(2 * gdp.Privacy.Rho); gdp.Privacy.Mu != mu || gdp.Privacy.Delta != 1e-5 {
+		t.Errorf("mu %v, want %v", gdp.Privacy.Mu, mu)
+	}
+	back := outcome(t, with(small, "-sigma", jsonNumber(gdp.Privacy.Sigma), "-clip", "0.5")...)
+	if back.Privacy.EpsilonGDP != gdp.Privacy.EpsilonGDP || back.Transcript != gdp.Transcript {
+		t.Errorf("sigma back gives %+v, want %+v", back.Privacy, gdp.Privacy)
+	}
+	paper := outcome(t, with(small, "-epsilon", "4", "-clip", "0.5", "-accounting", "paper")...)
+	if math.Abs(paper.Privacy.EpsilonPaper-4) > 1e-4 || paper.Privacy.Sigma <= gdp.Privacy.Sigma {
+		t.Errorf("%+v, want epsilon_paper 4 at more noise than %v", paper.Privacy, gdp.Privacy.Sigma)
+	}
+}
+
+func jsonNumber(x float64) string {
+	b, _ := json.Marshal(x)
+	return string(b)
+}
+
+// Wrong use: the exit code, one clear message that names what is wrong, and nothing on standard output.
+func TestMistakes(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	csv := write("a.csv", "x,y,label\n1,2,a\n3,?,b\n5,6,a\n")
+	tiny := write("tiny.csv", "x,label\n"+strings.Repeat("1,a\n2,b\n", 5))
+	apart := write("apart.txt", "0 1\n2 3\n")
+	idx := filepath.Join(dir, "idx")
+	if err := os.Mkdir(idx, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeIDX(t, filepath.Join(idx, "labels-idx1-ubyte.gz"), []byte{0, 0, 8, 1}, 10, nil, make([]byte, 10))
+	writeIDX(t, filepath.Join(idx, "images-idx3-ubyte.gz"), []byte{0, 0, 8, 3}, 10, []uint32{2, 2}, make([]byte, 17))
+
+	for _, c := range []struct {
+		code int
+		want string
+		args []string
+	}{
+		{2, "", nil},
+		{2, `no command "dmeo"`, []string{"dmeo"}},
+		{2, "not defined: -roundz", []string{"simulate", "-roundz", "3"}},
+		{2, `unexpected argument "fast"`, []string{"demo", "fast"}},
+		{2, `invalid value "many"`, []string{"simulate", "-nodes", "many"}},
+		{2, `-graph "hexagon"`, []string{"simulate", "-graph", "hexagon"}},
+		{2, "not connected", []string{"simulate", "-nodes", "4", "-graph", "file:" + apart}},
+		{2, "er:0.001", []string{"simulate", "-nodes", "30", "-graph", "er:0.001"}},
+		{2, `-partition "random"`, []string{"simulate", "-partition", "random"}},
+		{2, "9 clients", []string{"simulate", "-data", "csv:" + tiny, "-label", "label", "-nodes", "9", "-graph", "ring"}},
+		{2, "-rounds is 0, want at least 1", []string{"simulate", "-rounds", "0"}},
+		{2, "-mu is 0, want a number above 0", []string{"simulate", "-mu", "0"}},
+		{2, "-eta is NaN, want a number above 0", []string{"simulate", "-eta", "NaN"}},
+		{2, "-eta is +Inf, want a number above 0", []string{"simulate", "-eta", "Inf"}},
+		{2, "-gain is 1.05, want a share of the limit", []string{"simulate", "-gain", "1.05"}},
+		{2, "-gain is 0, want", []string{"simulate", "-gain", "0"}},
+		{2, "-tau is 0", []string{"simulate", "-tau", "0"}},
+		{2, "-nodes is 0", []string{"demo", "-nodes", "0"}},
+		{2, "-cooldown is -1", []string{"simulate", "-cooldown", "-1"}},
+		{2, "-batch is -1", []string{"simulate", "-batch", "-1"}},
+		{2, "-test-fraction is 0", []string{"simulate", "-test-fraction", "0"}},
+		{2, `directions "cube"`, []string{"simulate", "-directions", "cube"}},
+		{2, "-non-private and -epsilon exclude", []string{"simulate", "-non-private", "-epsilon", "8"}},
+		{2, "-sigma and -epsilon", []string{"simulate", "-sigma", "1", "-epsilon", "8"}},
+		{2, "-epsilon is -8", []string{"simulate", "-epsilon", "-8"}},
+		{2, "-delta is 1", []string{"simulate", "-delta", "1"}},
+		{2, `accounting "moments"`, []string{"simulate", "-accounting", "moments"}},
+		{2, "-average is for simulate", []string{"demo", "-average"}},
+		{1, `-data "mnist"`, []string{"simulate", "-data", "mnist"}},
+		{1, "no such file", []string{"simulate", "-data", "csv:" + dir + "/none.csv", "-label", "a"}},
+		{1, "images-idx3-ubyte", []string{"simulate", "-data", "idx:" + dir}},
+		{1, "images-idx3-ubyte.gz", []string{"simulate", "-data", "idx:" + idx}},
+		{1, "-label is missing", []string{"simulate", "-data", "csv:" + csv}},
+		{1, `"y"`, []string{"simulate", "-data", "csv:" + csv, "-label", "label"}},
+		{1, "3", []string{"simulate", "-data", "csv:" + csv, "-label", "label"}}, // the line
+	} {
+		code, out, log := call(c.args...)
+		if code != c.code || !strings.Contains(log, c.want) || out != "" {
+			t.Errorf("%v: exit code %d, want %d with %q\n%s%s", c.args, code, c.code, c.want, out, log)
+		}
+		if c.args != nil && strings.Count(strings.TrimSpace(log), "\n") > 1 {
+			t.Errorf("%v: more than a line and a hint:\n%s", c.args, log)
+		}
+	}
+	// Three mistakes are told at once.
+	if _, _, log := call("simulate", "-rounds", "0", "-tau", "0", "-gain", "3"); !strings.Contains(log, "-rounds") || !strings.Contains(log, "-tau") || !strings.Contains(log, "-gain") {
+		t.Errorf("not all of three mistakes in\n%s", log)
+	}
+}
+
+// writeIDX writes a gzipped IDX file with the given number of items, which may be less than it claims.
+func writeIDX(t *testing.T, path string, magic []byte, items uint32, dims []uint32, body []byte) {
+	t.Helper()
+	var buf bytes.Buffer
+	z := gzip.NewWriter(&buf)
+	_, _ = z.Write(magic)
+	for _, n := range append([]uint32{items}, dims...) {
+		_ = binary.Write(z, binary.BigEndian, n)
+	}
+	_, _ = z.Write(body)
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, buf.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Every command explains itself, with an example, and help ends well.
+func TestHelp(t *testing.T) {
+	for _, cmd := range commands {
+		code, out, log := call(cmd.name, "-h")
+		if code != exitDone || !strings.Contains(out, "spade-edge "+cmd.name) || log != "" {
+			t.Errorf("%s -h: exit code %d\n%s%s", cmd.name, code, out, log)
+		}
+	}
+	for _, word := range []string{"help", "-h", "--help"} {
+		if code, out, _ := call(word); code != exitDone || !strings.Contains(out, "spade-edge demo") {
+			t.Errorf("%s: exit code %d\n%s", word, code, out)
+		}
+	}
+	if code, out, _ := call("version"); code != exitDone || !strings.Contains(out, "spade-edge ") {
+		t.Errorf("version: exit code %d, %q", code, out)
+	}
+}
+
+// An interrupt ends a run at once, with a word and exit code 1.
+func TestInterrupt(t *testing.T) {
+	for _, name := range []string{"simulate", "demo"} {
+		ctx, cancel := context.WithCancel(context.Background())
+		log := &stopper{after: "round", stop: cancel}
+		var out bytes.Buffer
+		code := run(ctx, []string{name, "-rounds", "100000", "-nodes", "3", "-json"}, &out, log)
+		if code != exitFailed || out.Len() > 0 || !strings.Contains(log.String(), "interrupted") {
+			t.Errorf("%s: exit code %d, output %q", name, code, out.String())
+		}
+	}
+}
+
+// stopper calls stop once a word has been written to it.
+type stopper struct {
+	bytes.Buffer
+	after string
+	stop  func()
+}
+
+func (s *stopper) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(s.after)) {
+		s.stop()
+	}
+	return s.Buffer.Write(p)
+}

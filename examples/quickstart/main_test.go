@@ -1,0 +1,34 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"testing"
+)
+
+func Example() {
+	main()
+	// Unordered output:
+	// hall: 0.5, error: <nil>
+	// lab: 0.5, error: <nil>
+}
+
+// The README promises that a node is embedded in 25 lines.
+func TestFitsIn25Lines(t *testing.T) {
+	files := token.NewFileSet()
+	f, err := parser.ParseFile(files, "main.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, decl := range f.Decls {
+		fn, ok := decl.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		lines := files.Position(fn.End()).Line - files.Position(fn.Pos()).Line + 1
+		if lines > 25 {
+			t.Errorf("func %s has %d lines, want at most 25", fn.Name.Name, lines)
+		}
+	}
+}

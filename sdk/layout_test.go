@@ -1,0 +1,101 @@
+package sdk_test
+
+import (
+	"go/build"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/spade-dfl/spade-edge"
+
+// mayImport is the house's one direction: what each package may import of this module. Outside the standard library, a
+// package may import what mayUse lists.
+var mayImport = map[string][]string{
+	"zoest/vec":     {},
+	"zoest/rng":     {"zoest/vec"},
+	"zoest":         {"zoest/vec", "zoest/rng"},
+	"dpmech":        {},
+	"transport":     {},
+	"transport/mem": {"transport"},
+	"transport/ws":  {"transport"},
+	"sdk/admm":      {"zoest", "zoest/vec", "dpmech"},
+	"sdk/wire":      {},
+	"sdk/graph":     {"zoest/vec", "zoest/rng"},
+	"sdk/task":      {"zoest/vec", "zoest/rng"},
+	"sdk":           {"sdk/admm", "sdk/wire", "sdk/graph", "zoest", "dpmech", "transport"},
+	"tinytest":      {"sdk/admm", "zoest", "zoest/rng", "transport"},
+}
+
+var mayUse = map[string][]string{
+	"sdk/wire":     {"github.com/fxamacker/cbor/v2", "github.com/klauspost/compress/huff0"},
+	"transport/ws": {"nhooyr.io/websocket"},
+}
+
+// Imports go one way, each dependency has one door, and the top level is what it is meant to be. Tests are free to import
+// what they like; the program and the examples too.
+func TestLayout(t *testing.T) {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		name := d.Name()
+		if path != root && (strings.HasPrefix(name, ".") || name == "testdata") {
+			return filepath.SkipDir
+		}
+		dir, _ := filepath.Rel(root, path)
+		dir = filepath.ToSlash(dir)
+		if dir == "examples" || dir == "cmd" {
+			return filepath.SkipDir
+		}
+		pkg, err := build.ImportDir(path, 0)
+		if err != nil {
+			return nil // a folder without Go files of its own
+		}
+		seen[dir] = true
+		allowed, known := mayImport[dir]
+		if !known {
+			t.Errorf("package %s has no entry in the table of imports", dir)
+		}
+		for _, imp := range pkg.Imports {
+			inner, ours := strings.CutPrefix(imp, module+"/")
+			switch {
+			case ours && !slices.Contains(allowed, inner):
+				t.Errorf("%s imports %s, and may import %v", dir, inner, allowed)
+			case !ours && strings.Contains(strings.Split(imp, "/")[0], ".") && !slices.Contains(mayUse[dir], imp):
+				t.Errorf("%s imports %s, and may use %v", dir, imp, mayUse[dir])
+			case imp == "C" || imp == "expvar" || imp == "net/http/pprof":
+				t.Errorf("%s imports %s", dir, imp)
+			}
+		}
+		if !slices.ContainsFunc(pkg.GoFiles, func(f string) bool { return f == "doc.go" }) {
+			t.Errorf("%s has no doc.go", dir)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir := range mayImport {
+		if !seen[dir] {
+			t.Errorf("the table of imports names %s, which does not exist", dir)
+		}
+	}
+	top := []string{"LICENSE", "README.md", "cmd", "dpmech", "examples", "go.mod", "go.sum", "sdk", "tinytest", "transport", "zoest"}
+	entries, err := filepath.Glob(filepath.Join(root, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if name := filepath.Base(e); !strings.HasPrefix(name, ".") && !slices.Contains(top, name) && name != "spade-edge" {
+			t.Errorf("%s is not meant to be at the top level, which is %v", name, top)
+		}
+	}
+}

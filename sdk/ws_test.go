@@ -1,0 +1,121 @@
+package sdk_test
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/transport/ws"
+)
+
+// overTLS brings up a websocket transport for every member that has a fleet in the list; the fleets may differ.
+func overTLS(t *testing.T, fleets []*sdk.Fleet, log *slog.Logger) []transport.Transport {
+	t.Helper()
+	f := fleets[0]
+	keys := map[string]ed25519.PrivateKey{}
+	for i, name := range f.Members {
+		keys[name] = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{byte(i + 1)}, ed25519.SeedSize))
+	}
+	trs := map[string]*ws.Transport{}
+	for i, name := range f.Members {
+		cfg := ws.Config{
+			Name: name, Key: keys[name], Listen: "127.0.0.1:0",
+			Hello: fleets[i].Hello(name), CheckHello: fleets[i].CheckHello(name), Logger: log,
+		}
+		for _, peer := range neighbors(f, name) {
+			cfg.Peers = append(cfg.Peers, ws.Peer{Name: peer, Keys: []ed25519.PublicKey{keys[peer].Public().(ed25519.PublicKey)}})
+		}
+		tr, err := ws.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = tr.Close() })
+		trs[name] = tr
+	}
+	var all []transport.Transport
+	for _, name := range f.Members {
+		for _, peer := range neighbors(f, name) {
+			if err := trs[name].SetAddresses(peer, trs[peer].Addr()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all = append(all, trs[name])
+	}
+	return all
+}
+
+func neighbors(f *sdk.Fleet, name string) []string {
+	var all []string
+	for _, e := range f.Edges {
+		if e[0] == name {
+			all = append(all, e[1])
+		} else if e[1] == name {
+			all = append(all, e[0])
+		}
+	}
+	return all
+}
+
+// The same fleet in memory, over websockets with TLS, and simulated: the same bits at every node.
+func TestWebsocketsMatchMemory(t *testing.T) {
+	for name, f := range map[string]*sdk.Fleet{"non-private": ring(), "private": privateRing()} {
+		t.Run(name, func(t *testing.T) {
+			want := simulated(t, f)
+			over := nodes(t, f, overTLS(t, []*sdk.Fleet{f, f, f, f, f}, nil), nil)
+			mustRun(t, over)
+			sameModels(t, over, want)
+			memory := nodes(t, f, inMemory(t, f), nil)
+			mustRun(t, memory)
+			sameModels(t, memory, want)
+		})
+	}
+}
+
+// A member whose fleet differs in one number is turned away, and both sides' logs say what differs.
+func TestDifferentFleetsRefuseEachOther(t *testing.T) {
+	fleets := []*sdk.Fleet{ring(), ring(), ring(), ring(), ring()}
+	fleets[1].Method.Mu = []float64{0.31}
+	var log syncBuffer
+	trs := overTLS(t, fleets, slog.New(slog.NewTextHandler(&log, nil)))
+	deadline := time.After(30 * time.Second)
+	for {
+		text := log.String()
+		if strings.Count(text, "fleet") >= 2 {
+			break
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("no refusal that names the fleet in the log:\n%s", text)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	for _, st := range trs[1].(*ws.Transport).Peers() {
+		if st.Connected {
+			t.Errorf("b is connected to %s in spite of its fleet", st.Name)
+		}
+	}
+}
+
+// syncBuffer is a buffer for several goroutines.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
