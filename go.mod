@@ -3,8 +3,9 @@ module github.com/spade-dfl/spade-edge
 go 1.25
 
 require (
-	github.com/fxamacker/cbor/v2 v2.9.6 // indirect
-	github.com/klauspost/compress v1.20.3 // indirect
-	github.com/x448/float16 v0.8.4 // indirect
-	nhooyr.io/websocket v1.8.17 // indirect
+	github.com/fxamacker/cbor/v2 v2.9.6
+	github.com/klauspost/compress v1.20.3
+	nhooyr.io/websocket v1.8.17
 )
+
+require github.com/x448/float16 v0.8.4 // indirect

@@ -83,7 +83,7 @@ func TestFleetGain(t *testing.T) {
 
 // The hash changes with every part of the definition, and with nothing else.
 func TestFleetHash(t *testing.T) {
-	if ring().Hash() != ring().Hash() {
+	if a, b := ring(), ring(); a.Hash() != b.Hash() {
 		t.Error("equal fleets have different hashes")
 	}
 	seen := map[[32]byte]string{ring().Hash(): "the original"}

@@ -99,14 +99,14 @@ func TestDemoMatchesSimulation(t *testing.T) {
 	}
 }
 
-// The demo as a newcomer runs it: private, and better than training alone. The noise is fresh each time: in 40 runs the margin
-// was six points at the least, nineteen on average.
+// The demo as a newcomer runs it: private, and better than training alone. The noise is fresh each time, and the margin with it:
+// over 60 runs it was 21 points on average with a standard deviation below 8, so the mean of four is positive with five to spare.
 func TestDemoDefault(t *testing.T) {
 	code, out, log := call("demo")
 	if code != exitDone {
 		t.Fatal(log)
 	}
-	for _, want := range []string{"node-7", "average", "pooled", "epsilon 20.000 at delta 1e-05", "disagreement", "KiB in all"} {
+	for _, want := range []string{"node-7", "average", "pooled", "epsilon 24.000 at delta 1e-05", "disagreement", "KiB in all"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -116,15 +116,24 @@ func TestDemoDefault(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, log)
 		}
 	}
-	r := outcome(t, "demo")
-	if r.AccuracyMean <= *r.AccuracyAlone || *r.AccuracyPooled < 85 {
-		t.Errorf("with the others %.1f %%, alone %.1f %%, pooled %.1f %%", r.AccuracyMean, *r.AccuracyAlone, *r.AccuracyPooled)
+	transcripts := map[string]bool{}
+	var margin float64
+	for range 4 {
+		r := outcome(t, "demo")
+		transcripts[r.Transcript] = true
+		margin += (r.AccuracyMean - *r.AccuracyAlone) / 4
+		if *r.AccuracyPooled < 85 {
+			t.Errorf("pooled %.1f %%", *r.AccuracyPooled)
+		}
+		if p := r.Privacy; p == nil || math.Abs(p.EpsilonGDP-24) > 1e-3 || p.EpsilonGDP > 24 || len(p.ConditionalOn) == 0 {
+			t.Errorf("privacy %+v", r.Privacy)
+		}
 	}
-	if p := r.Privacy; p == nil || math.Abs(p.EpsilonGDP-20) > 1e-4 || p.EpsilonGDP > 20 || len(p.ConditionalOn) == 0 {
-		t.Errorf("privacy %+v", r.Privacy)
+	if margin <= 0 {
+		t.Errorf("with the others %.1f points better than alone", margin)
 	}
-	if again := outcome(t, "demo"); again.Transcript == r.Transcript {
-		t.Error("two private runs made the same releases: the noise repeats")
+	if len(transcripts) != 4 {
+		t.Error("private runs made the same releases: the noise repeats")
 	}
 }
 

@@ -128,8 +128,9 @@ func (r *result) writePrivacy(w io.Writer) {
 	pr := r.Privacy
 	fmt.Fprintf(w, "privacy        epsilon %.3f at delta %v for each client's whole data set%s\n", pr.EpsilonGDP, pr.Delta, note)
 	fmt.Fprintf(w, "               (the same spend as zCDP: rho %.4f, epsilon %.3f; by the paper's formula: epsilon %.3f)\n", pr.Rho, pr.EpsilonZCDP, pr.EpsilonPaper)
-	fmt.Fprintf(w, "               noise %.4g on updates clipped to %.4g, %d releases; not covered: %s\n",
-		pr.Sigma, pr.Clip, r.Rounds, strings.Join(append(append([]string(nil), pr.ConditionalOn...), "timing"), "; "))
+	fmt.Fprintf(w, "               noise %.4g on updates clipped to %.4g, in each of %d releases\n", pr.Sigma, pr.Clip, r.Rounds)
+	fmt.Fprintf(w, "               given as public: %s\n", strings.Join(pr.ConditionalOn, "; "))
+	fmt.Fprintln(w, "               not covered: when a node sends")
 }
 
 // bytesText writes a number of bytes as people read it.

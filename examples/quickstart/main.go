@@ -20,7 +20,7 @@ func main() {
 	wish := map[string]float64{"hall": -1, "lab": 2}
 	net, wg := mem.New(fleet.Members...), sync.WaitGroup{}
 	for _, name := range fleet.Members {
-		tr, _ := net.Node(name) // on devices: package transport/ws
+		tr, _ := net.Node(name)                                                // on devices: package transport/ws
 		loss := func(_ context.Context, x []float32, _ int) (float64, error) { // your black box
 			off := float64(x[0]) - wish[name]
 			return off * off, nil

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"os"
+	"testing"
+)
+
+// Accuracy on real data with parameters that the program picks itself, as the mean over five seeds: 98.9 to 99.0 % on MNIST,
+// 98.4 % with noise and 83.4 % on Alzheimer's when this was written.
+func TestAccuracyOnRealData(t *testing.T) {
+	if testing.Short() {
+		t.Skip("25 training runs are left out in short mode")
+	}
+	const data = "../../../shared/data"
+	if _, err := os.Stat(data); err != nil {
+		t.Skipf("no real data in ../shared/data beside the project: %v", err)
+	}
+	mnist := []string{"simulate", "-data", "idx:" + data + "/mnist-6-7", "-labels", "6,7", "-pca", "10", "-graph", "er:0.3", "-rounds", "50", "-tau", "2"}
+	alzheimers := []string{"simulate", "-data", "csv:" + data + "/alzheimers/alzheimers_disease_data.csv", "-label", "Diagnosis",
+		"-drop", "PatientID,DoctorInCharge", "-onehot", "Ethnicity,EducationLevel", "-nodes", "31", "-graph", "er:0.3",
+		"-tau", "8", "-partition", "iid", "-rounds", "50", "-cooldown", "20", "-non-private"}
+	for _, c := range []struct {
+		name string
+		want float64
+		dim  int
+		args []string
+	}{
+		{"MNIST dirichlet", 98.5, 10, with(mnist, "-nodes", "31", "-partition", "dirichlet:0.3", "-non-private")},
+		{"MNIST iid", 98.5, 10, with(mnist, "-nodes", "31", "-partition", "iid", "-non-private")},
+		{"MNIST pathological", 98.5, 10, with(mnist, "-nodes", "31", "-partition", "pathological:2", "-non-private")},
+		{"MNIST private", 97.5, 10, with(mnist, "-nodes", "100", "-partition", "iid", "-cooldown", "30", "-epsilon", "8", "-delta", "1e-5")},
+		{"Alzheimer's", 82.5, 39, alzheimers},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var sum float64
+			for _, seed := range []string{"1", "2", "3", "4", "5"} {
+				r := outcome(t, with(c.args, "-seed", seed)...)
+				sum += r.AccuracyMean / 5
+				if r.Dim != c.dim {
+					t.Fatalf("dimension %d, want %d", r.Dim, c.dim)
+				}
+			}
+			t.Logf("accuracy_mean %.2f", sum)
+			if sum < c.want {
+				t.Errorf("accuracy_mean is %.2f over seeds 1..5, want at least %.1f", sum, c.want)
+			}
+		})
+	}
+}
