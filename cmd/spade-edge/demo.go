@@ -41,7 +41,7 @@ averages out, and a hundred learn as well at epsilon 8 (see simulate).
 func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
 	o := options{
 		data: "synthetic:clinical", nodes: 8, graph: "ring", partition: "dirichlet:0.1",
-		rounds: 50, cooldown: 30, tau: 2, epsilon: 24,
+		rounds: 50, cooldown: 30, tau: 2, epsilon: 32,
 	}
 	if err := o.read(cmd, args, out); err != nil {
 		return err

@@ -100,13 +100,13 @@ func TestDemoMatchesSimulation(t *testing.T) {
 }
 
 // The demo as a newcomer runs it: private, and better than training alone. The noise is fresh each time, and the margin with it:
-// over 60 runs it was 21 points on average with a standard deviation below 8, so the mean of four is positive with five to spare.
+// over 100 runs it was 22 points on average, 13 at the least.
 func TestDemoDefault(t *testing.T) {
 	code, out, log := call("demo")
 	if code != exitDone {
 		t.Fatal(log)
 	}
-	for _, want := range []string{"node-7", "average", "pooled", "epsilon 24.000 at delta 1e-05", "disagreement", "KiB in all"} {
+	for _, want := range []string{"node-7", "average", "pooled", "epsilon 32.000 at delta 1e-05", "disagreement", "KiB in all"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -125,7 +125,7 @@ func TestDemoDefault(t *testing.T) {
 		if *r.AccuracyPooled < 85 {
 			t.Errorf("pooled %.1f %%", *r.AccuracyPooled)
 		}
-		if p := r.Privacy; p == nil || math.Abs(p.EpsilonGDP-24) > 1e-3 || p.EpsilonGDP > 24 || len(p.ConditionalOn) == 0 {
+		if p := r.Privacy; p == nil || math.Abs(p.EpsilonGDP-32) > 1e-3 || p.EpsilonGDP > 32 || len(p.ConditionalOn) == 0 {
 			t.Errorf("privacy %+v", r.Privacy)
 		}
 	}

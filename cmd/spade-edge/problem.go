@@ -116,9 +116,9 @@ func (p *problem) makeFleet(name string) error {
 		}
 		queries += m
 	}
-	// Features have a mean square of about one. A query then moves a sample's score by mu*sqrt(d) at random: three is where
-	// the loss still answers in proportion.
-	mu := p.pick("mu", o.mu, round3(3/math.Sqrt(float64(f.Dim))))
+	// Features have a mean square of about one. A query then moves a sample's score by about mu*sqrt(d) at random: at 1.5 a
+	// sigmoid still answers in proportion.
+	mu := p.pick("mu", o.mu, round3(1.5/math.Sqrt(float64(f.Dim))))
 	// The noise of the estimates adds up to eta*sqrt(steps/queries) in each coordinate: 0.4 mu is little beside the model.
 	eta := p.pick("eta", o.eta, round3(0.4*mu*math.Sqrt(float64(queries)/float64(o.rounds*o.tau))))
 	f.Method = sdk.Method{

@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
+	"strings"
 	"testing"
 )
 
@@ -30,5 +32,21 @@ func TestFitsIn25Lines(t *testing.T) {
 		if lines > 25 {
 			t.Errorf("func %s has %d lines, want at most 25", fn.Name.Name, lines)
 		}
+	}
+}
+
+// The README shows this very code.
+func TestReadmeShowsIt(t *testing.T) {
+	code, err := os.ReadFile("main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, found := strings.Cut(string(code), "\nfunc main() {")
+	if !found || !strings.Contains(string(readme), "func main() {"+body) {
+		t.Error("README.md does not show func main of main.go")
 	}
 }
