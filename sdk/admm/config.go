@@ -70,7 +70,7 @@ func (c Config) Validate() error {
 
 	for i, j := range c.Neighbors {
 		switch {
-		case j < 0 || j > math.MaxUint32:
+		case j < 0 || int64(j) > math.MaxUint32:
 			fault("neighbor %d, want a client number of 0..2^32-1", j)
 		case uint32(j) == c.Estimator.Client:
 			fault("client %d is its own neighbor", j)
