@@ -27,6 +27,10 @@ type Config struct {
 	Oracle    Oracle              // the loss; called from the goroutine of Run, one query at a time
 	Transport transport.Transport // reaches the neighbors by their names; stays the caller's to close
 
+	// SeededTable keeps 8 bytes a sample instead of 4*Dim, for one more drawn direction a query. The results are the same, to
+	// the bit.
+	SeededTable bool
+
 	Observer Observer     // is told what happens
 	Logger   *slog.Logger // nil: nothing is logged
 

@@ -42,6 +42,7 @@ type Method struct {
 	Eta  admm.Schedule `json:"eta"`  // step size, > 0: one for all rounds or one for each
 	Mu   admm.Schedule `json:"mu"`   // smoothing radius, > 0: one for all rounds or one for each
 
+	Estimator  string `json:"estimator"`  // "paper" (or empty), or "centered": each loss less the last one of its sample
 	Directions string `json:"directions"` // law of the query directions: "rademacher" (or empty) or "sphere"
 	Seed       uint64 `json:"seed"`       // of directions and batches
 }
@@ -153,6 +154,9 @@ func (f *Fleet) plan() (*plan, error) {
 	if !(m.Gain > 0 && m.Gain < 1) {
 		fault("gain is %v, want more than 0 and less than 1: it is a share of the limit of stability, tau*beta*eta*mu*rho*lambda_N < 8/3", m.Gain)
 	}
+	if m.Estimator != "" && m.Estimator != "paper" && m.Estimator != "centered" {
+		fault("estimator %q, want paper or centered", m.Estimator)
+	}
 	if m.Directions != "" {
 		var err error
 		if p.directions, err = zoest.ParseDistribution(m.Directions); err != nil {
@@ -215,6 +219,7 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 			Samples:    samples,
 			Batch:      m.Batch,
 			Directions: p.directions,
+			Centered:   m.Estimator == "centered",
 			Seed:       m.Seed,
 			Client:     uint32(client),
 		},

@@ -30,6 +30,7 @@ func TestFleetFaults(t *testing.T) {
 		"Eta has 0 values":                           func(f *sdk.Fleet) { f.Method.Eta = nil },
 		"Mu of round 0 is 0":                         func(f *sdk.Fleet) { f.Method.Mu = []float64{0} },
 		`directions "up", want rademacher or sphere`: func(f *sdk.Fleet) { f.Method.Directions = "up" },
+		`estimator "best", want paper or centered`:   func(f *sdk.Fleet) { f.Method.Estimator = "best" },
 		"clip is 0":                                  func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Sigma: 1, Delta: 1e-5} },
 		"sigma is 0":                                 func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 1, Delta: 1e-5} },
 		"delta is 0":                                 func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 1, Sigma: 1} },
@@ -88,15 +89,16 @@ func TestFleetHash(t *testing.T) {
 	}
 	seen := map[[32]byte]string{ring().Hash(): "the original"}
 	for name, change := range map[string]func(f *sdk.Fleet){
-		"run":     func(f *sdk.Fleet) { f.Run = "other" },
-		"x0":      func(f *sdk.Fleet) { f.X0 = make([]float32, 6) },
-		"members": func(f *sdk.Fleet) { f.Members[0], f.Members[1] = "b", "a" },
-		"edges":   func(f *sdk.Fleet) { f.Edges = f.Edges[:5] },
-		"rounds":  func(f *sdk.Fleet) { f.Method.Rounds++ },
-		"eta":     func(f *sdk.Fleet) { f.Method.Eta = []float64{math.Nextafter(0.5, 1)} },
-		"seed":    func(f *sdk.Fleet) { f.Method.Seed = 1<<63 + 1 },
-		"seed+1":  func(f *sdk.Fleet) { f.Method.Seed = 1<<63 + 2 },
-		"privacy": func(f *sdk.Fleet) { f.Privacy.NonPrivate = false },
+		"run":       func(f *sdk.Fleet) { f.Run = "other" },
+		"x0":        func(f *sdk.Fleet) { f.X0 = make([]float32, 6) },
+		"members":   func(f *sdk.Fleet) { f.Members[0], f.Members[1] = "b", "a" },
+		"edges":     func(f *sdk.Fleet) { f.Edges = f.Edges[:5] },
+		"rounds":    func(f *sdk.Fleet) { f.Method.Rounds++ },
+		"eta":       func(f *sdk.Fleet) { f.Method.Eta = []float64{math.Nextafter(0.5, 1)} },
+		"estimator": func(f *sdk.Fleet) { f.Method.Estimator = "centered" },
+		"seed":      func(f *sdk.Fleet) { f.Method.Seed = 1<<63 + 1 },
+		"seed+1":    func(f *sdk.Fleet) { f.Method.Seed = 1<<63 + 2 },
+		"privacy":   func(f *sdk.Fleet) { f.Privacy.NonPrivate = false },
 	} {
 		f := ring()
 		change(f)

@@ -58,6 +58,7 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	mcfg := cfg.Fleet.machine(p, p.number[cfg.Name], cfg.Samples, noise)
+	mcfg.Estimator.Seeded = cfg.SeededTable
 	m, err := admm.New(mcfg)
 	if err != nil {
 		return nil, err

@@ -101,7 +101,8 @@ func (p *problem) runNodes(ctx context.Context, show *progress) (*result, [][]fl
 	for i, tr := range trs {
 		nodes[i], err = sdk.New(sdk.Config{
 			Fleet: p.fleet, Name: p.fleet.Members[i], Samples: p.samples[i], Oracle: p.oracles[i], Transport: tr,
-			Observer: sdk.Observer{Released: func(round int, x []float32) { seen.add(i, round, x) }},
+			SeededTable: p.opt.table == "seeded",
+			Observer:    sdk.Observer{Released: func(round int, x []float32) { seen.add(i, round, x) }},
 		})
 		if err != nil {
 			return nil, nil, err

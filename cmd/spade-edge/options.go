@@ -24,7 +24,7 @@ type options struct {
 	// method
 	rounds, cooldown, tau, batch int
 	eta, mu, rho, gain           float64
-	directions                   string
+	estimator, table, directions string
 	average                      bool
 	seed                         uint64
 	// privacy
@@ -89,6 +89,8 @@ func (o *options) register(fs *flag.FlagSet) {
 	// At three quarters of the limit the fastest mode of disagreement is gone after two rounds (its matrix M_lambda has two
 	// eigenvalues 0), and all others shrink by sqrt(1-g/2) a round, g = a*rho*lambda: no share is better for both.
 	fs.Float64Var(&o.gain, "gain", 0.75, "how hard disagreement is corrected, as a `share` of the limit of stability: above 0, below 1")
+	fs.StringVar(&o.estimator, "estimator", "paper", "paper, or centered: each loss less the last one of its sample, for far less variance")
+	fs.StringVar(&o.table, "table", "dense", "memory table: dense, or seeded (8 bytes a sample, same results)")
 	fs.StringVar(&o.directions, "directions", "rademacher", "law of the query directions: rademacher or sphere")
 	fs.BoolVar(&o.average, "average", o.average, "also score each client's running mean of its released models")
 	fs.Uint64Var(&o.seed, "seed", 1, "of data split, partition, graph, directions and batches; in a simulation also of the noise")
@@ -140,6 +142,9 @@ func (o *options) conflicts() error {
 	}
 	if !(o.delta > 0 && o.delta < 1) {
 		fault("-delta is %v, want a number above 0 and below 1", o.delta)
+	}
+	if o.table != "dense" && o.table != "seeded" {
+		fault("-table %q, want dense or seeded", o.table)
 	}
 	for _, f := range []struct {
 		name       string

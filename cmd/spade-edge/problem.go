@@ -124,7 +124,7 @@ func (p *problem) makeFleet(name string) error {
 	f.Method = sdk.Method{
 		Rounds: o.rounds, Cooldown: o.cooldown, Tau: o.tau, Batch: o.batch,
 		Rho: o.rho, Gain: o.gain, Eta: admm.Schedule{eta}, Mu: admm.Schedule{mu},
-		Directions: o.directions, Seed: o.seed,
+		Estimator: o.estimator, Directions: o.directions, Seed: o.seed,
 	}
 	p.fleet = f
 	if o.nonPrivate {
@@ -167,6 +167,7 @@ func round3(x float64) float64 {
 func (p *problem) clients(cfgs []admm.Config) []tinytest.Client {
 	clients := make([]tinytest.Client, len(cfgs))
 	for i, c := range cfgs {
+		c.Estimator.Seeded = p.opt.table == "seeded"
 		clients[i] = tinytest.Client{Config: c, Oracle: p.oracles[i]}
 	}
 	return clients

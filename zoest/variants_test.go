@@ -1,0 +1,231 @@
+package zoest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// wild is a loss without any pattern that depends on where and for whom it is asked.
+func wild(q Query) float64 {
+	s := rng.New(uint64(q.Sample), rng.Address{Purpose: rng.Generate, Component: math.Float32bits(q.Point[0]), Step: math.Float32bits(q.Point[len(q.Point)-1])})
+	return 4*s.Float64() - 1
+}
+
+// estimates drives an estimator through three rounds of five steps and returns every v, with all the rows at the end.
+func estimates(t *testing.T, cfg Config, loss func(Query) float64) (vs [][]float32) {
+	t.Helper()
+	e := newTest(t, cfg)
+	phi := make([]float32, cfg.Dim)
+	for round := range 3 {
+		e.Fill(round, phi, 0.3)
+		drive(t, e, loss)
+		for range 5 {
+			e.Step(phi)
+			drive(t, e, loss)
+			vs = append(vs, slices.Clone(e.Estimate()))
+			vec.Axpy(phi, -0.1, e.Estimate())
+		}
+	}
+	for h := range cfg.Samples {
+		vs = append(vs, slices.Clone(e.table.at(h)))
+	}
+	return vs
+}
+
+// all runs f for every law, batch and size of interest.
+func all(t *testing.T, f func(t *testing.T, cfg Config)) {
+	for _, dist := range []Distribution{Rademacher, Sphere} {
+		for _, b := range []int{1, 3, 7} {
+			for _, d := range []int{1, 10, 64, 200} {
+				t.Run(fmt.Sprintf("%v b=%d d=%d", dist, b, d), func(t *testing.T) {
+					f(t, Config{Dim: d, Samples: 7, Batch: b, Directions: dist, Seed: 8, Client: 3})
+				})
+			}
+		}
+	}
+}
+
+func sameBits(a, b [][]float32) error {
+	for i := range a {
+		for j := range a[i] {
+			if math.Float32bits(a[i][j]) != math.Float32bits(b[i][j]) {
+				return fmt.Errorf("vector %d, coordinate %d: %v and %v", i, j, a[i][j], b[i][j])
+			}
+		}
+	}
+	return nil
+}
+
+// A seeded table gives the bits of a dense one: every estimate, and every row at the end. It holds no rows.
+func TestSeededMatchesDense(t *testing.T) {
+	all(t, func(t *testing.T, cfg Config) {
+		for _, cfg.Centered = range []bool{false, true} {
+			cfg.Seeded = false
+			want := estimates(t, cfg, wild)
+			cfg.Seeded = true
+			if err := sameBits(estimates(t, cfg, wild), want); err != nil {
+				t.Errorf("centered %v: %v", cfg.Centered, err)
+			}
+			if e := newTest(t, cfg); e.table.flat != nil {
+				t.Error("the seeded table has rows")
+			}
+		}
+	})
+}
+
+// A centered estimator is the paper's estimator with another loss: the one asked for, less the last one of the same
+// component, as float32. Across rounds too, and to the bit.
+func TestCenteredMatchesShiftedLoss(t *testing.T) {
+	all(t, func(t *testing.T, cfg Config) {
+		last := make([]float32, cfg.Samples)
+		want := estimates(t, cfg, func(q Query) float64 {
+			loss := float32(wild(q))
+			shifted := loss - last[q.Sample]
+			last[q.Sample] = loss
+			return float64(shifted)
+		})
+		paper := estimates(t, cfg, wild)
+		cfg.Centered = true
+		got := estimates(t, cfg, wild)
+		if err := sameBits(got, want); err != nil {
+			t.Error(err)
+		}
+		if sameBits(got, paper) == nil {
+			t.Error("centering changed nothing")
+		}
+	})
+}
+
+// Lemma 1 for the centered estimator: the same exact conditional mean, and the second moment of losses in [0, 1] below the
+// paper's 9 Q^2 = 9d. A constant loss shows what it is for: but for the first round all of the variance is gone.
+func TestCenteredLemma(t *testing.T) {
+	p, mu, n := logistic, 0.5, 30000
+	if testing.Short() {
+		n = 5000
+	}
+	for _, b := range []int{1, 3, 4} {
+		cfg := p.config(Rademacher, b)
+		cfg.Centered = true
+		e := newTest(t, cfg)
+		ask := func(q Query) float64 { return at(p, q.Point, q.Sample) }
+		first, last := measure(func(round int) (v0, v3 []float64) {
+			e.Fill(round, p.x, mu)
+			drive(t, e, ask)
+			for s, phi := range p.phi {
+				e.Step(phi)
+				drive(t, e, ask)
+				if s == 0 {
+					v0 = wide(e.Estimate())
+				}
+			}
+			return v0, wide(e.Estimate())
+		}, len(p.x), n)
+		for step, m := range map[int]moments{0: first, 3: last} {
+			if err := meanFault(m, p.smoothed(p.phi[step], mu)); err != nil {
+				t.Errorf("batch %d, step %d: %v", b, step, err)
+			}
+			if m.square > 9*3 {
+				t.Errorf("batch %d, step %d: E|v|^2 is %.3f, above 9 Q^2 = 27", b, step, m.square)
+			}
+		}
+	}
+	e := newTest(t, Config{Dim: 5, Samples: 4, Batch: 2, Seed: 9, Centered: true})
+	x := make([]float32, 5)
+	for round := range 3 {
+		e.Fill(round, x, mu)
+		drive(t, e, func(Query) float64 { return 0.7 })
+		e.Step(x)
+		drive(t, e, func(Query) float64 { return 0.7 })
+		if square := vec.SumSquares(e.Estimate()); round > 0 && square > 1e-12 {
+			t.Errorf("round %d: |v|^2 is %v for a loss that never changes", round, square)
+		}
+	}
+}
+
+// After a million replacements without a new table, the mean that is kept up to date equals the recomputed one: to 1e-6 of
+// the largest entry of a row, where 16384 half ulps in the same direction would be 1e-3. Without the renewal the same
+// run is off by more, which shows that the test sees drift.
+func TestMeanDoesNotDrift(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a million replacements are left out in short mode")
+	}
+	drift := func(renew int, seeded bool) float64 {
+		const m, b, d = 50, 10, 8
+		e := newTest(t, Config{Dim: d, Samples: m, Batch: b, Seed: 10, Seeded: seeded})
+		if renew > 0 {
+			e.renew = renew
+		}
+		x := make([]float32, d)
+		s := rng.New(1, rng.Address{Purpose: rng.Generate})
+		ask := func(Query) float64 { return 1 + s.Float64() }
+		e.Fill(0, x, 0.5)
+		drive(t, e, ask)
+		for range 1_000_000 / b {
+			e.Step(x)
+			drive(t, e, ask)
+		}
+		got := slices.Clone(e.abar)
+		e.table.mean(e.abar, m)
+		var worst float64
+		for j := range got {
+			worst = max(worst, math.Abs(float64(got[j]-e.abar[j]))/2)
+		}
+		return worst
+	}
+	dense, seeded, without := drift(0, false), drift(0, true), drift(math.MaxInt, false)
+	t.Logf("off by %.2g of a row's largest entry, %.2g without renewal", dense, without)
+	if dense > 1e-6 || seeded != dense {
+		t.Errorf("off by %.2g (dense) and %.2g (seeded), want at most 1e-6 and no difference", dense, seeded)
+	}
+	if without < 2*dense {
+		t.Errorf("without renewal it is off by %.2g, with it by %.2g: no test", without, dense)
+	}
+}
+
+// The variance of both estimators side by side: E|v - E v|^2 at b = 1, 8 and m, on a loss of about one half with a slope.
+//
+//	go test -run xxx -bench Variance ./zoest
+func BenchmarkVariance(b *testing.B) {
+	const d, m, mu = 10, 64, 0.1
+	x := make([]float32, d)
+	slope := func(q Query) float64 {
+		z := 0.0
+		for j, v := range q.Point {
+			z += float64(v) * float64((q.Sample+j)%3-1)
+		}
+		return 0.5 + 0.1*z
+	}
+	for _, size := range []int{1, 8, m} {
+		var variance [2]float64
+		for i, centered := range []bool{false, true} {
+			b.Run(fmt.Sprintf("b=%d/centered=%v", size, centered), func(b *testing.B) {
+				e := newTest(b, Config{Dim: d, Samples: m, Batch: size, Seed: 11, Centered: centered})
+				sum, squares, rounds := make([]float64, d), 0.0, 0.0
+				for b.Loop() {
+					e.Fill(int(rounds), x, mu)
+					drive(b, e, slope)
+					e.Step(x)
+					drive(b, e, slope)
+					for j, v := range e.Estimate() {
+						sum[j] += float64(v)
+					}
+					squares += vec.SumSquares(e.Estimate())
+					rounds++
+				}
+				variance[i] = squares / rounds
+				for _, s := range sum {
+					variance[i] -= (s / rounds) * (s / rounds)
+				}
+				b.ReportMetric(variance[i], "variance")
+				if i == 1 {
+					b.ReportMetric(variance[0]/variance[1], "times-less")
+				}
+			})
+		}
+	}
+}
