@@ -16,6 +16,12 @@ import (
 // Oracle is the black box that a node trains: one loss at one point for one sample. See [zoest.Oracle] for the contract.
 type Oracle = zoest.Oracle
 
+// BatchOracle is an oracle that works on several queries at once. See [zoest.BatchOracle].
+type BatchOracle = zoest.BatchOracle
+
+// Query is one question for the oracle. See [zoest.Query].
+type Query = zoest.Query
+
 // OracleFunc makes a function an [Oracle].
 type OracleFunc = zoest.OracleFunc
 
@@ -24,12 +30,17 @@ type Config struct {
 	Fleet     *Fleet              // the run; the same for all members
 	Name      string              // the member of the fleet that this node is
 	Samples   int                 // m, how many samples the oracle knows; at least 1
-	Oracle    Oracle              // the loss; called from the goroutine of Run, one query at a time
+	Oracle    Oracle              // the loss; called from the goroutine of Run. A BatchOracle is given up to Window queries at once
 	Transport transport.Transport // reaches the neighbors by their names; stays the caller's to close
 
 	// SeededTable keeps 8 bytes a sample instead of 4*Dim, for one more drawn direction a query. The results are the same, to
 	// the bit.
 	SeededTable bool
+
+	// Window is how many queries are asked at once; 0 means 1, or 16 of a BatchOracle. Each takes 8*Dim bytes.
+	Window int
+	// Retries is how often a query that failed is asked again, unchanged; 0 means 2, negative not at all.
+	Retries int
 
 	Observer Observer     // is told what happens
 	Logger   *slog.Logger // nil: nothing is logged
@@ -75,6 +86,9 @@ func (c Config) validate() error {
 	}
 	if c.Samples < 1 {
 		fault("Samples is %d, want at least 1", c.Samples)
+	}
+	if c.Window < 0 {
+		fault("Window is %d, want 0 or more", c.Window)
 	}
 	if c.Oracle == nil {
 		fault("Oracle is nil")

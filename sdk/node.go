@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // Node is one member of a fleet at work. Its methods may be called from any goroutine.
@@ -48,6 +48,10 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	cfg.ResendAfter = cmp.Or(cfg.ResendAfter, 2*time.Second)
+	cfg.Retries = cmp.Or(cfg.Retries, 2)
+	if _, many := cfg.Oracle.(BatchOracle); many && cfg.Window == 0 {
+		cfg.Window = 16
+	}
 	cfg.Linger = cmp.Or(cfg.Linger, 30*time.Second)
 	noise := cfg.Noise
 	if noise == nil && !cfg.Fleet.Privacy.NonPrivate {
@@ -59,6 +63,7 @@ func New(cfg Config) (*Node, error) {
 	}
 	mcfg := cfg.Fleet.machine(p, p.number[cfg.Name], cfg.Samples, noise)
 	mcfg.Estimator.Seeded = cfg.SeededTable
+	mcfg.Estimator.Window = cfg.Window
 	m, err := admm.New(mcfg)
 	if err != nil {
 		return nil, err
@@ -125,6 +130,7 @@ type run struct {
 	workers sync.WaitGroup      // the receiver
 	senders sync.WaitGroup
 	frame   wire.Frame // scratch of decoding
+	losses  []float64  // scratch of asking
 	waiting int        // the round of which the observer knows that it stands still, plus 1
 	final   time.Time  // when the model became final
 }
@@ -205,7 +211,7 @@ func (r *run) loop() error {
 		switch {
 		case duties.Released > 0:
 			continue
-		case duties.Asking: // what has arrived in the meantime is taken in between two queries
+		case len(duties.Queries) > 0: // what has arrived in the meantime is taken in between two queries
 			moved = true
 			select {
 			case in := <-r.inbox:
@@ -213,7 +219,7 @@ func (r *run) loop() error {
 			case <-r.ctx.Done():
 				err = context.Cause(r.ctx)
 			default:
-				err = r.answer(duties.Query.Point, duties.Query.Sample)
+				err = r.answer(duties.Queries)
 			}
 		default:
 			r.reportWaiting()
@@ -316,16 +322,17 @@ func (r *run) take(in received) error {
 }
 
 // answer asks the oracle and tells the machine.
-func (r *run) answer(x []float32, sample int) error {
-	loss, err := r.cfg.Oracle.Loss(r.ctx, x, sample)
-	if err != nil {
-		if r.ctx.Err() != nil {
-			return context.Cause(r.ctx) // the query stays open
-		}
-		loss = math.NaN()
+func (r *run) answer(queries []zoest.Query) error {
+	r.losses = slices.Grow(r.losses[:0], len(queries))[:len(queries)]
+	err := zoest.Ask(r.ctx, r.cfg.Oracle, queries, r.losses, max(0, r.cfg.Retries))
+	if r.ctx.Err() != nil {
+		return context.Cause(r.ctx) // the queries stay open
 	}
-	if refused := r.machine.Answer(loss); refused != nil {
+	if refused := r.machine.Answer(r.losses...); refused != nil {
 		return errors.Join(refused, err)
+	}
+	if err != nil {
+		r.log.Error("no loss to be had; going on with the public one in its place", "err", err)
 	}
 	return nil
 }

@@ -401,6 +401,48 @@ func TestFailingOracle(t *testing.T) {
 	}
 }
 
+// batched is an oracle that answers many queries at once, and forgets the last of them now and then: it is asked again.
+type batched struct {
+	sdk.OracleFunc
+	calls, largest int
+}
+
+func (b *batched) Losses(ctx context.Context, queries []sdk.Query, losses []float64) error {
+	b.calls++
+	b.largest = max(b.largest, len(queries))
+	for i, q := range queries {
+		losses[i], _ = b.Loss(ctx, q.Point, q.Sample)
+	}
+	if b.calls%5 == 0 {
+		losses[len(losses)-1] = math.NaN()
+	}
+	return nil
+}
+
+// Batches, a window, a seeded table and retries: none of it shows in the result.
+func TestBatchOracle(t *testing.T) {
+	f := privateRing()
+	f.Method.Estimator = "centered"
+	oracles := make([]*batched, len(f.Members))
+	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
+		oracles[i] = &batched{OracleFunc: oracle(i)}
+		c.Oracle = oracles[i]
+		c.Window = i // 0 stands for 16
+		c.SeededTable = i%2 == 0
+	})
+	mustRun(t, all)
+	sameModels(t, all, simulated(t, f))
+	if oracles[0].largest != 7 || oracles[1].calls != 0 || oracles[3].largest != 3 {
+		t.Errorf("largest batches %d and %d of windows 16 and 3, want 7 (a table) and 3; %d calls at window 1, want none",
+			oracles[0].largest, oracles[3].largest, oracles[1].calls)
+	}
+	for i, n := range all {
+		if st := n.Status(); st.FailedQueries != 0 {
+			t.Errorf("node %d: %d failed queries in spite of retries", i, st.FailedQueries)
+		}
+	}
+}
+
 // A neighbor that never says its last word is waited for as long as Linger says, and not forever.
 func TestLinger(t *testing.T) {
 	f := ring()

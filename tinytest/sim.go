@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"math"
+	"slices"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -29,6 +30,7 @@ type Sim struct {
 	machines []*admm.Machine
 	oracles  []zoest.Oracle
 	queue    []admm.Message
+	losses   []float64 // room for the answers to one window of queries
 	round    int
 	last     int
 	hash     hash.Hash
@@ -68,6 +70,7 @@ func NewSim(clients []Client) (*Sim, error) {
 		}
 		s.machines = append(s.machines, m)
 		s.oracles = append(s.oracles, c.Oracle)
+		s.losses = slices.Grow(s.losses, max(1, c.Config.Estimator.Window))
 	}
 	return s, nil
 }
@@ -130,20 +133,15 @@ func (s *Sim) drive(ctx context.Context, i int, m *admm.Machine) error {
 		if r.Released > 0 {
 			return nil
 		}
-		if !r.Asking {
+		if len(r.Queries) == 0 {
 			return fmt.Errorf("tinytest: client %d stands still before release %d", i, s.round)
 		}
-		if err := ctx.Err(); err != nil {
-			return err
+		losses := s.losses[:len(r.Queries)]
+		err = zoest.Ask(ctx, s.oracles[i], r.Queries, losses, 0)
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		loss, err := s.oracles[i].Loss(ctx, r.Query.Point, r.Query.Sample)
-		if err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			loss = math.NaN()
-		}
-		if refused := m.Answer(loss); refused != nil {
+		if refused := m.Answer(losses...); refused != nil {
 			return errors.Join(refused, err)
 		}
 	}

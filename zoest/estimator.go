@@ -25,6 +25,9 @@ type Config struct {
 	// drawn direction a query.
 	Seeded bool
 
+	// Window is how many queries of a stage may be open at once, 0 for one: each costs 2d numbers. It changes no result.
+	Window int
+
 	Seed   uint64 // public seed of all draws
 	Client uint32 // the client's number in its network; no two clients share draws
 }
@@ -44,6 +47,9 @@ func (c Config) Validate() error {
 	if c.Batch < 0 || c.Samples >= 1 && c.Batch > c.Samples {
 		errs = append(errs, fmt.Errorf("zoest: Batch is %d, want 0 (all) or 1..%d, the number of samples", c.Batch, c.Samples))
 	}
+	if c.Window < 0 {
+		errs = append(errs, fmt.Errorf("zoest: Window is %d, want 0 (one) or more", c.Window))
+	}
 	if c.Directions != Rademacher && c.Directions != Sphere {
 		errs = append(errs, fmt.Errorf("zoest: Directions is %v, want Rademacher or Sphere", c.Directions))
 	}
@@ -55,9 +61,10 @@ func (c Config) Validate() error {
 
 // Estimator is the component-memory single-point estimator of one client. Its life is a sequence of rounds; a round is
 // [Estimator.Fill] followed by local steps, each begun by [Estimator.Step]. Both are complete when
-// [Estimator.Next] returns false: in between the driver takes a query and gives its answer, one at a time.
+// [Estimator.Next] returns no more queries: in between the driver takes queries and gives their answers.
 //
-// It holds m*d + 4d numbers, or 2m + 5d with a seeded table, and m more if centered, allocated by [NewEstimator]; nothing is
+// It holds m*d + 4d numbers, or 2m + 5d with a seeded table, m more if centered, and up to 2d for each further query of the
+// window, allocated by [NewEstimator]; nothing is
 // allocated afterwards. It is not safe for concurrent use.
 //
 // The table's mean is kept up to date row by row. So that rounding errors do not add up for ever, it is summed afresh with
@@ -68,11 +75,11 @@ type Estimator struct {
 	table table
 	last  []float32 // centered: the last loss of each component
 	batch batch
-	dir   direction // of the outstanding query
+	slots []slot    // one for each query that may be open
+	open  []Query   // in the order of slots
 	abar  []float32 // mean of the table's rows
 	v     []float32 // the estimate
-	q     []float32 // fresh row of the outstanding query
-	point []float32 // where the outstanding query is asked
+	q     []float32 // the fresh row of an answer
 
 	round   uint32
 	step    uint32
@@ -81,7 +88,6 @@ type Estimator struct {
 	filling bool
 	todo    []int // components still to be asked in this stage; while filling, count says which
 	count   int   // components answered in this stage
-	asked   bool  // point and dir belong to a query without an answer
 	stale   int   // rows replaced since abar was summed
 	renew   int   // at so many it is summed again
 }
@@ -97,18 +103,27 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	e := &Estimator{
 		cfg:   cfg,
 		batch: newBatch(cfg.Samples, cfg.Batch),
-		dir:   newDirection(cfg.Directions, cfg.Dim),
 		abar:  make([]float32, cfg.Dim),
 		v:     make([]float32, cfg.Dim),
 		q:     make([]float32, cfg.Dim),
-		point: make([]float32, cfg.Dim),
+		slots: make([]slot, max(1, cfg.Window)),
 		renew: max(8*cfg.Samples, 1<<14),
 	}
+	for i := range e.slots {
+		e.slots[i] = slot{newDirection(cfg.Directions, cfg.Dim), make([]float32, cfg.Dim)}
+	}
+	e.open = make([]Query, 0, len(e.slots))
 	e.table = newTable(cfg, e.address)
 	if cfg.Centered {
 		e.last = make([]float32, cfg.Samples)
 	}
 	return e, nil
+}
+
+// slot is room for an open query.
+type slot struct {
+	dir   direction
+	point []float32
 }
 
 // address returns the draws of a component's direction in a stage of the present round: 0 fills the table, t+1 is local step t.
@@ -133,7 +148,7 @@ func (e *Estimator) stage() uint32 {
 // read until the stage is complete.
 func (e *Estimator) Fill(round int, x []float32, mu float64) {
 	e.round, e.step, e.mu = uint32(round), 0, float32(mu)
-	e.at, e.filling, e.count, e.asked = x[:e.cfg.Dim:len(x)], true, 0, false
+	e.at, e.filling, e.count, e.open = x[:e.cfg.Dim:len(x)], true, 0, e.open[:0]
 	clear(e.abar)
 	e.stale = 0
 }
@@ -144,7 +159,7 @@ func (e *Estimator) Fill(round int, x []float32, mu float64) {
 func (e *Estimator) Step(phi []float32) {
 	s := rng.New(e.cfg.Seed, rng.Address{Purpose: rng.Batch, Client: e.cfg.Client, Round: e.round, Step: e.step})
 	e.todo = e.batch.draw(s)
-	e.at, e.filling, e.count, e.asked = phi[:e.cfg.Dim:len(phi)], false, 0, false
+	e.at, e.filling, e.count, e.open = phi[:e.cfg.Dim:len(phi)], false, 0, e.open[:0]
 	if e.stale >= e.renew {
 		e.table.mean(e.abar, e.cfg.Samples)
 		e.stale = 0
@@ -152,52 +167,58 @@ func (e *Estimator) Step(phi []float32) {
 	copy(e.v, e.abar)
 }
 
-// Next returns the query to be answered next, and false when the stage is complete. Until it is answered the same
-// query is returned again.
-func (e *Estimator) Next() (Query, bool) {
-	if e.at == nil || e.count == e.stageLen() {
-		return Query{}, false
+// Next returns the queries to be answered next, at most Window of them, and none when the stage is complete. Until they are
+// answered the same ones are returned again. The slice is the estimator's.
+func (e *Estimator) Next() []Query {
+	if e.at == nil || len(e.open) > 0 {
+		return e.open
 	}
-	h := e.component()
-	if !e.asked {
-		e.dir.draw(e.address(h, e.stage()))
-		e.dir.perturb(e.point, e.at, e.mu)
-		e.asked = true
+	for i := range min(len(e.slots), e.stageLen()-e.count) {
+		h, slot := e.component(e.count+i), &e.slots[i]
+		slot.dir.draw(e.address(h, e.stage()))
+		slot.dir.perturb(slot.point, e.at, e.mu)
+		e.open = append(e.open, Query{Point: slot.point, Sample: h})
 	}
-	return Query{Point: e.point, Sample: h}, true
+	return e.open
 }
 
-// Answer takes the loss of the query that [Estimator.Next] returned. A loss that is not [Usable] is refused, and the query
-// stays open.
-func (e *Estimator) Answer(loss float64) error {
-	if !e.asked {
-		return errors.New("zoest: an answer without an open query")
+// Answer takes the losses of all the queries that [Estimator.Next] returned, in their order. If one of them is not [Usable], or
+// their number is not right, all are refused, and the queries stay open.
+func (e *Estimator) Answer(losses ...float64) error {
+	if len(losses) != len(e.open) || len(losses) == 0 {
+		return fmt.Errorf("zoest: %d answers to %d open queries", len(losses), len(e.open))
 	}
-	h := e.component()
-	if !Usable(loss) {
-		return fmt.Errorf("zoest: loss of sample %d is %v, want a finite number", h, loss)
+	for i, loss := range losses {
+		if !Usable(loss) {
+			return fmt.Errorf("zoest: loss of sample %d is %v, want a finite number", e.open[i].Sample, loss)
+		}
 	}
-	e.asked = false
-	e.count++
-	// eq. (q-generic): q = u * f_h(x + mu*u) / c_u, with c_u = 1.
-	coefficient := float32(loss)
+	for i, loss := range losses {
+		e.take(e.open[i].Sample, &e.slots[i].dir, float32(loss))
+	}
+	e.open = e.open[:0]
+	e.count += len(losses)
+	if !e.filling && e.count == e.cfg.Batch {
+		e.step++
+	}
+	if e.filling && e.count == e.cfg.Samples {
+		vec.Scale(e.abar, 1/float32(e.cfg.Samples))
+	}
+	return nil
+}
+
+// take brings in one answer, eq. (q-generic): q = u * f_h(x + mu*u) / c_u, with c_u = 1.
+func (e *Estimator) take(h int, u *direction, coefficient float32) {
 	if e.cfg.Centered {
 		e.last[h], coefficient = coefficient, coefficient-e.last[h]
 	}
 	if e.filling {
-		vec.Axpy(e.abar, 1, e.table.set(h, &e.dir, 0, coefficient))
-		if e.count == e.cfg.Samples {
-			vec.Scale(e.abar, 1/float32(e.cfg.Samples))
-		}
-		return nil
+		vec.Axpy(e.abar, 1, e.table.set(h, u, 0, coefficient))
+		return
 	}
-	e.dir.scale(e.q, coefficient)
+	u.scale(e.q, coefficient)
 	e.table.replace(h, e.v, e.abar, e.q, e.stage(), coefficient, 1/float32(e.cfg.Batch), 1/float32(e.cfg.Samples))
 	e.stale++
-	if e.count == e.cfg.Batch {
-		e.step++
-	}
-	return nil
 }
 
 // Estimate returns v of eq. (memory-estimator), an estimate of mu times the gradient at the point of the last complete
@@ -216,10 +237,10 @@ func (e *Estimator) stageLen() int {
 	return e.cfg.Batch
 }
 
-// component returns the component of the query that comes next.
-func (e *Estimator) component() int {
+// component returns the component of the i-th query of the stage.
+func (e *Estimator) component(i int) int {
 	if e.filling {
-		return e.count
+		return i
 	}
-	return e.todo[e.count]
+	return e.todo[i]
 }

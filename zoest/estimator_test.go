@@ -18,11 +18,19 @@ func newTest(t testing.TB, cfg Config) *Estimator {
 	return e
 }
 
+// next returns the first open query, and whether there is one.
+func next(e *Estimator) (Query, bool) {
+	if open := e.Next(); len(open) > 0 {
+		return open[0], true
+	}
+	return Query{}, false
+}
+
 // drive answers every query of the stage.
 func drive(t testing.TB, e *Estimator, f func(Query) float64) {
 	t.Helper()
 	for {
-		q, open := e.Next()
+		q, open := next(e)
 		if !open {
 			return
 		}
@@ -72,7 +80,7 @@ func shadow(t *testing.T, cfg Config, planted fault) error {
 	}
 	replay := func(mu float64) error {
 		for {
-			q, open := e.Next()
+			q, open := next(e)
 			if !open {
 				break
 			}
@@ -182,7 +190,7 @@ func TestClientsDrawApart(t *testing.T) {
 	for client := range uint32(2) {
 		e := newTest(t, Config{Dim: 200, Samples: 100, Batch: 50, Seed: 1, Client: client})
 		e.Fill(0, x, 1)
-		q, _ := e.Next()
+		q, _ := next(e)
 		points = append(points, slices.Clone(q.Point))
 		drive(t, e, func(Query) float64 { return 1 })
 		e.Step(x)
@@ -208,7 +216,7 @@ func TestRoundAllocatesNothing(t *testing.T) {
 				e.Fill(round, x, 0.1)
 				for step := 0; ; step++ {
 					for {
-						q, open := e.Next()
+						q, open := next(e)
 						if !open {
 							break
 						}

@@ -26,18 +26,18 @@ func Example() {
 	queries := 0
 	ask := func() error { // until the stage is complete
 		for {
-			q, open := est.Next()
-			if !open {
+			open := est.Next()
+			if len(open) == 0 {
 				return nil
 			}
-			loss, err := oracle.Loss(ctx, q.Point, q.Sample)
-			if err != nil {
+			losses := make([]float64, len(open))
+			if err := zoest.Ask(ctx, oracle, open, losses, 0); err != nil {
 				return err
 			}
-			if err := est.Answer(loss); err != nil {
+			if err := est.Answer(losses...); err != nil {
 				return err
 			}
-			queries++
+			queries += len(open)
 		}
 	}
 

@@ -65,6 +65,7 @@ func TestSimulateCounts(t *testing.T) {
 	seen := map[string]string{r.Transcript: "the first run"}
 	for name, args := range map[string][]string{
 		"another seed":     {"-batch", "8", "-tau", "3", "-non-private", "-seed", "2"},
+		"centered":         {"-batch", "8", "-tau", "3", "-non-private", "-estimator", "centered"},
 		"sphere":           {"-batch", "8", "-tau", "3", "-non-private", "-directions", "sphere"},
 		"noise":            {"-batch", "8", "-tau", "3"},
 		"another batch":    {"-batch", "7", "-tau", "3", "-non-private"},
@@ -80,6 +81,18 @@ func TestSimulateCounts(t *testing.T) {
 			t.Errorf("%s has the transcript of %s", name, other)
 		}
 		seen[first.Transcript] = name
+	}
+}
+
+// A seeded table takes less memory and gives the same bits, for both estimators and both laws of directions.
+func TestSeededTable(t *testing.T) {
+	for _, estimator := range []string{"paper", "centered"} {
+		for _, directions := range []string{"rademacher", "sphere"} {
+			args := with(small, "-batch", "8", "-estimator", estimator, "-directions", directions)
+			if dense, seeded := outcome(t, args...), outcome(t, with(args, "-table", "seeded")...); dense.Transcript != seeded.Transcript {
+				t.Errorf("%s, %s: transcripts %s (dense) and %s (seeded)", estimator, directions, dense.Transcript, seeded.Transcript)
+			}
+		}
 	}
 }
 
@@ -237,6 +250,8 @@ func TestMistakes(t *testing.T) {
 		{2, "-cooldown is -1", []string{"simulate", "-cooldown", "-1"}},
 		{2, "-batch is -1", []string{"simulate", "-batch", "-1"}},
 		{2, "-test-fraction is 0", []string{"simulate", "-test-fraction", "0"}},
+		{2, `estimator "best", want paper or centered`, []string{"simulate", "-estimator", "best"}},
+		{2, `-table "round", want dense or seeded`, []string{"simulate", "-table", "round"}},
 		{2, `directions "cube"`, []string{"simulate", "-directions", "cube"}},
 		{2, "-non-private and -epsilon exclude", []string{"simulate", "-non-private", "-epsilon", "8"}},
 		{2, "-sigma and -epsilon", []string{"simulate", "-sigma", "1", "-epsilon", "8"}},

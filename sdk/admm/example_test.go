@@ -35,8 +35,8 @@ func Example() {
 				return
 			}
 			air = append(air, r.Send...)
-			if r.Asking { // the oracle: a loss, and nothing else
-				x := float64(r.Query.Point[0])
+			for _, q := range r.Queries { // the oracle: a loss, and nothing else
+				x := float64(q.Point[0])
 				if err := m.Answer((x - want[i]) * (x - want[i])); err != nil {
 					fmt.Println(err)
 					return

@@ -128,11 +128,11 @@ func TestBadLossNonPrivate(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, nil))
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e300} {
 		r, err := net.machines[1].Ready()
-		if err != nil || !r.Asking {
+		if err != nil || len(r.Queries) == 0 {
 			t.Fatal("no question")
 		}
 		err = net.machines[1].Answer(bad)
-		if err == nil || !strings.Contains(err.Error(), "client 1, round 0: loss of sample 0 is") {
+		if err == nil || !strings.Contains(err.Error(), "client 1, round 0: zoest: loss of sample 0 is") {
 			t.Errorf("loss %v: %v", bad, err)
 		}
 	}
@@ -299,7 +299,7 @@ func TestRoundDoesNotAllocate(t *testing.T) {
 				if r.Released > 0 {
 					break
 				}
-				if err := m.Answer(lossFunc(i, r.Query.Point, r.Query.Sample)); err != nil {
+				if err := m.Answer(lossFunc(i, r.Queries[0].Point, r.Queries[0].Sample)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -1,6 +1,7 @@
 package admm
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -31,6 +32,7 @@ type Machine struct {
 	released bool      // a release has been made and not yet handed over: nothing goes on before that
 	saidDone bool
 	err      error
+	losses   []float64 // scratch of Answer
 	queries  int64
 	failed   int64
 }
@@ -41,9 +43,9 @@ type Ready struct {
 	Released int
 	// Send holds the messages to send. The slice and the vectors are the machine's, and valid until its next call.
 	Send []Message
-	// Query is the question for the oracle, valid while Asking is true: until Answer has taken its loss.
-	Query  zoest.Query
-	Asking bool
+	// Queries are the questions for the oracle, at most Estimator.Window of them. They stay the same until Answer has taken
+	// their losses.
+	Queries []zoest.Query
 	// Finished is true once all rounds are over and every neighbor has said that it is done.
 	Finished bool
 }
@@ -104,27 +106,35 @@ func (m *Machine) Ready() (Ready, error) {
 		return r, nil
 	}
 	if m.local {
-		r.Query, r.Asking = m.est.Next()
+		r.Queries = m.est.Next()
 	}
 	r.Finished = m.saidDone && !slices.ContainsFunc(m.edges, func(e edge) bool { return !e.done })
 	return r, nil
 }
 
-// Answer takes the loss of the open query. In a private run a loss that is no finite number is replaced by
-// Config.FallbackLoss and counted; otherwise it is refused, and the query stays open.
-func (m *Machine) Answer(loss float64) error {
-	if q, open := m.est.Next(); m.local && open && !zoest.Usable(loss) {
-		if m.cfg.NonPrivate {
-			return fmt.Errorf("admm: client %d, round %d: loss of sample %d is %v, want a finite number",
-				m.client(), m.round, q.Sample, loss)
+// Answer takes the losses of the open queries, in their order. In a private run a loss that is not [zoest.Usable] is replaced
+// by Config.FallbackLoss and counted; otherwise it is refused, all the queries stay open, and the machine is as it was.
+func (m *Machine) Answer(losses ...float64) error {
+	m.losses = append(m.losses[:0], losses...)
+	if !m.local {
+		return errors.New("admm: an answer without a question")
+	}
+	bad := int64(0)
+	for i, loss := range m.losses {
+		if zoest.Usable(loss) {
+			continue
 		}
-		loss = m.cfg.FallbackLoss
-		m.failed++
+		if m.cfg.NonPrivate {
+			break // to be refused by the estimator
+		}
+		m.losses[i] = m.cfg.FallbackLoss
+		bad++
 	}
-	if err := m.est.Answer(loss); err != nil {
-		return err
+	if err := m.est.Answer(m.losses...); err != nil {
+		return fmt.Errorf("admm: client %d, round %d: %w", m.client(), m.round, err)
 	}
-	m.queries++
+	m.queries += int64(len(losses))
+	m.failed += bad
 	return nil
 }
 
@@ -149,7 +159,7 @@ func (m *Machine) advance() error {
 	for m.err == nil && !m.released {
 		switch {
 		case m.local:
-			if _, open := m.est.Next(); open {
+			if len(m.est.Next()) > 0 {
 				return nil
 			}
 			m.nextStage()

@@ -100,10 +100,14 @@ func (net *network) drive(i int) ([]Message, error) {
 		if r.Released > 0 && net.released != nil {
 			net.released(i, r.Released)
 		}
-		if r.Released > 0 || !r.Asking {
+		if r.Released > 0 || len(r.Queries) == 0 {
 			return sent, nil
 		}
-		if err := net.machines[i].Answer(net.loss(i, r.Query.Point, r.Query.Sample)); err != nil {
+		losses := make([]float64, len(r.Queries))
+		for k, q := range r.Queries {
+			losses[k] = net.loss(i, q.Point, q.Sample)
+		}
+		if err := net.machines[i].Answer(losses...); err != nil {
 			return sent, err
 		}
 	}

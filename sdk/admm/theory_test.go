@@ -38,7 +38,7 @@ func TestEdgeIdentityAndZeroSumPenalty(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, m := range net.machines { // updates z, freezes p, and asks its first question
-					if r, err := m.Ready(); err != nil || !r.Asking {
+					if r, err := m.Ready(); err != nil || len(r.Queries) == 0 {
 						t.Fatalf("no question in round %d: %v", m.round, err)
 					}
 				}

@@ -1,0 +1,161 @@
+package zoest
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+)
+
+// Whatever the window, the estimates are the same to the bit: answers are taken in the order of the stage.
+func TestWindowChangesNothing(t *testing.T) {
+	all(t, func(t *testing.T, cfg Config) {
+		cfg.Centered = true
+		want := estimates(t, cfg, wild)
+		for _, cfg.Window = range []int{1, 2, 5, 7, 100} {
+			e := newTest(t, cfg)
+			var got [][]float32
+			phi := make([]float32, cfg.Dim)
+			stage := func() {
+				for {
+					open := e.Next()
+					if len(open) == 0 {
+						return
+					}
+					if len(open) > cfg.Window {
+						t.Fatalf("%d queries open, want at most %d", len(open), cfg.Window)
+					}
+					losses := make([]float64, len(open))
+					for i, q := range open {
+						losses[i] = wild(q)
+					}
+					if err := e.Answer(losses...); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			for round := range 3 {
+				e.Fill(round, phi, 0.3)
+				stage()
+				for range 5 {
+					e.Step(phi)
+					stage()
+					got = append(got, append([]float32(nil), e.Estimate()...))
+					for j, v := range e.Estimate() {
+						phi[j] += float32(-0.1 * v)
+					}
+				}
+			}
+			if err := sameBits(got, want[:len(got)]); err != nil {
+				t.Errorf("window %d: %v", cfg.Window, err)
+			}
+		}
+	})
+}
+
+// One bad loss in a window: all are refused, the sample is named, and the same queries stay open.
+func TestWindowRefusesAsOne(t *testing.T) {
+	e := newTest(t, Config{Dim: 2, Samples: 5, Seed: 1, Window: 3})
+	e.Fill(0, []float32{1, 2}, 0.5)
+	before := e.Next()
+	for _, losses := range [][]float64{{1, math.NaN(), 1}, {1, 1}, {1, 1, 1, 1}, {}} {
+		if err := e.Answer(losses...); err == nil {
+			t.Errorf("%v was taken", losses)
+		}
+	}
+	if err := e.Answer(1, math.NaN(), 1); !strings.Contains(err.Error(), "sample 1") {
+		t.Errorf("error %v, want one that names sample 1", err)
+	}
+	if after := e.Next(); len(after) != 3 || &after[0].Point[0] != &before[0].Point[0] || e.count != 0 {
+		t.Errorf("queries %v are open after a refusal, want %v", after, before)
+	}
+}
+
+// script is an oracle that reads its answers from a list, batch by batch or one by one, and counts.
+type script struct {
+	single, batched int
+	answer          func(call, sample int) (float64, error)
+	batchErr        error
+}
+
+func (s *script) Loss(_ context.Context, _ []float32, sample int) (float64, error) {
+	s.single++
+	return s.answer(s.single, sample)
+}
+
+// batchScript adds the batch to it.
+type batchScript struct{ script }
+
+func (s *batchScript) Losses(_ context.Context, queries []Query, losses []float64) error {
+	s.batched++
+	for i, q := range queries {
+		losses[i], _ = s.answer(0, q.Sample)
+	}
+	return s.batchErr
+}
+
+func questions(n int) []Query {
+	qs := make([]Query, n)
+	for i := range qs {
+		qs[i] = Query{Point: []float32{float32(i), 2, 3, 4, 5, 6, 7}, Sample: i}
+	}
+	return qs
+}
+
+// Ask retries what failed with the same query, and only that; what stays without an answer is NaN and named.
+func TestAsk(t *testing.T) {
+	down := errors.New("scorer is down")
+	losses := make([]float64, 4)
+
+	flaky := &script{answer: func(call, sample int) (float64, error) {
+		if call == 2 || call == 3 { // sample 1, twice
+			return 0, down
+		}
+		return float64(sample), nil
+	}}
+	if err := Ask(t.Context(), flaky, questions(4), losses, 2); err != nil || flaky.single != 6 || losses[1] != 1 || losses[3] != 3 {
+		t.Errorf("flaky: %v after %d calls, losses %v", err, flaky.single, losses)
+	}
+
+	for _, bad := range []float64{math.NaN(), math.Inf(-1), 1e31} {
+		stuck := &script{answer: func(_, sample int) (float64, error) {
+			if sample == 2 {
+				return bad, nil
+			}
+			return 1, nil
+		}}
+		err := Ask(t.Context(), stuck, questions(4), losses, 3)
+		var q *QueryError
+		if !errors.As(err, &q) || q.Query.Sample != 2 || !math.IsNaN(losses[2]) || losses[3] != 1 || stuck.single != 4+3 {
+			t.Errorf("loss %v: %v after %d calls, losses %v", bad, err, stuck.single, losses)
+		}
+		if want := "sample 2 at [2 2 3 4 5 6] ...: found"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+
+	// A batch: one call for all, then one by one what it left open; all of it if the call itself failed.
+	half := &batchScript{script{answer: func(call, sample int) (float64, error) {
+		if call == 0 && sample%2 == 1 {
+			return math.NaN(), nil
+		}
+		return 10 + float64(sample), nil
+	}}}
+	if err := Ask(t.Context(), half, questions(4), losses, 1); err != nil || half.batched != 1 || half.single != 2 || losses[3] != 13 {
+		t.Errorf("batch: %v after %d and %d calls, losses %v", err, half.batched, half.single, losses)
+	}
+	half.batchErr, half.single = down, 0
+	if err := Ask(t.Context(), half, questions(4), losses, 1); err != nil || half.single != 4 {
+		t.Errorf("failed batch: %v after %d single calls", err, half.single)
+	}
+	if err := Ask(t.Context(), half, questions(4), losses, 0); !errors.Is(err, down) || !math.IsNaN(losses[0]) {
+		t.Errorf("failed batch without retries: %v, losses %v", err, losses)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	dying := &script{answer: func(int, int) (float64, error) { cancel(); return 0, down }}
+	if err := Ask(ctx, dying, questions(4), losses, 5); !errors.Is(err, context.Canceled) || dying.single != 1 {
+		t.Errorf("canceled: %v after %d calls", err, dying.single)
+	}
+}
