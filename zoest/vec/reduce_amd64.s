@@ -13,31 +13,31 @@
 // which is lost at the latest where the fold is added to a sum of blocks that started at +0. In the same way the zeros that
 // fill up a register, or a lane that no element reached, change nothing.
 
-// PARTIAL puts the products of the last DX mod 8 elements into Y8, zeros behind them. DX < 64; R10 and R11 are left at the
-// first of these elements.
-#define PARTIAL(P, PS, P3, two, one, none, four, partial) \
-	MOVL        DX, R9              \
+// PARTIAL puts the products of the last N mod 8 elements into Y8, zeros behind them. N < 64; R10 and R11 are left at the first
+// of these elements.
+#define PARTIAL(P, PS, P3, N, two, one, none, four, partial) \
+	MOVL        N, R9               \
 	ANDL        $60, R9             \
 	LEAQ        (SI)(R9*4), R10     \
 	LEAQ        (DI)(R9*4), R11     \
-	TESTL       $2, DX              \
+	TESTL       $2, N               \
 	JEQ         one                 \
-	TESTL       $1, DX              \
+	TESTL       $1, N               \
 	JEQ         two                 \
 	P3(X8, X9)                      \
 	JMP         four                \
-two:                                \
-	PS(VMOVSD, X8, X9)              \
-	JMP         four                \
 one:                                \
-	TESTL       $1, DX              \
+	TESTL       $1, N               \
 	JEQ         none                \
 	PS(VMOVSS, X8, X9)              \
 	JMP         four                \
 none:                               \
 	VXORPS      X8, X8, X8          \
+	JMP         four                \
+two:                                \
+	PS(VMOVSD, X8, X9)              \
 four:                               \
-	TESTL       $4, DX              \
+	TESTL       $4, N               \
 	JEQ         partial             \
 	SUBQ        $16, R10            \
 	SUBQ        $16, R11            \
@@ -45,30 +45,47 @@ four:                               \
 	VINSERTF128 $1, X8, Y9, Y8      \
 partial:
 
-// PARTIAL16 goes on from there: the last DX mod 16 elements, in Z8.
-#define PARTIAL16(P, partial16) \
-	TESTL         $8, DX            \
+// PARTIAL16 goes on from there: the last N mod 16 elements, in Z8.
+#define PARTIAL16(P, N, partial16) \
+	TESTL         $8, N             \
 	JEQ           partial16         \
 	P(-32, R10, R11, Y9)            \
 	VINSERTF64X4  $1, Y8, Z9, Z8    \
 partial16:
 
-// FOLD4 folds lanes 4 to 7 of Y0, then the rest, adds what comes out to the sum, and goes back for the next block.
+// FOLD4 and FOLD2 fold what is above lane 3 and lane 1 of Y0; ADDSUM adds the result to the sum.
 #define FOLD4 \
-fold4:                              \
 	VEXTRACTF128 $1, Y0, X1         \
-	VADDPS       X1, X0, X0         \
-fold2:                              \
+	VADDPS       X1, X0, X0
+
+#define FOLD2 \
 	VMOVHLPS     X0, X0, X1         \
 	VADDPS       X1, X0, X0         \
 	VMOVSHDUP    X0, X1             \
-	VADDSS       X1, X0, X0         \
+	VADDSS       X1, X0, X0
+
+#define ADDSUM \
 	VCVTSS2SD    X0, X0, X0         \
-	VADDSD       X0, X15, X15       \
-	CMPQ         CX, $64            \
-	JGE          blocks             \
-	TESTQ        CX, CX             \
-	JNE          short              \
+	VADDSD       X0, X15, X15
+
+// SHORT16 folds the fewer than 16 elements at the end of a short input, CX mod 8 of them in Y8; it starts at short16 and is
+// entered at fold4 with eight lanes in Y0. The reduction ends with it.
+#define SHORT16(P) \
+short16:                            \
+	TESTL         $8, CX            \
+	JNE           eight             \
+	VMOVAPS       Y8, Y0            \
+	TESTL         $4, CX            \
+	JEQ           fold2             \
+	JMP           fold4             \
+eight:                              \
+	P(-32, R10, R11, Y0)            \
+	VADDPS        Y8, Y0, Y0        \
+fold4:                              \
+	FOLD4                           \
+fold2:                              \
+	FOLD2                           \
+	ADDSUM                          \
 done:                               \
 	VZEROUPPER
 
@@ -104,8 +121,8 @@ loop:                               \
 rest:                               \
 	ANDL          $63, DX           \
 	JEQ           fold32            \
-	PARTIAL(P, PS, P3, two, one, none, four, partial) \
-	PARTIAL16(P, partial16)         \
+	PARTIAL(P, PS, P3, DX, two, one, none, four, partial) \
+	PARTIAL16(P, DX, partial16)     \
 	CMPL          DX, $16           \
 	JLT           rest0             \
 	P(0, SI, DI, Z4)                \
@@ -132,25 +149,29 @@ fold32:                             \
 	VADDPS        Z2, Z0, Z0        \
 	VADDPS        Z3, Z1, Z1        \
 	VADDPS        Z1, Z0, Z0        \
-fold8:                              \
 	VEXTRACTF64X4 $1, Z0, Y1        \
 	VADDPS        Y1, Y0, Y0        \
 	FOLD4                           \
-	JMP           return            \
+	FOLD2                           \
+	ADDSUM                          \
+	CMPQ          CX, $64           \
+	JGE           blocks            \
 short:                              \
-	MOVL          CX, DX            \
-	XORL          CX, CX            \
-	TESTL         DX, DX            \
+	TESTL         CX, CX            \
 	JEQ           done              \
-	PARTIAL(P, PS, P3, stwo, sone, snone, sfour, spartial) \
-	CMPL          DX, $16           \
+	VXORPS        X8, X8, X8        \
+	TESTL         $15, CX           \
+	JEQ           whole             \
+	PARTIAL(P, PS, P3, CX, stwo, sone, snone, sfour, spartial) \
+	CMPL          CX, $16           \
 	JLT           short16           \
-	PARTIAL16(P, spartial16)        \
+	PARTIAL16(P, CX, spartial16)    \
+whole:                              \
 	P(0, SI, DI, Z0)                \
-	CMPL          DX, $32           \
+	CMPL          CX, $32           \
 	JLT           short32           \
 	P(64, SI, DI, Z1)               \
-	CMPL          DX, $48           \
+	CMPL          CX, $48           \
 	JLT           short48           \
 	P(128, SI, DI, Z2)              \
 	VADDPS        Z2, Z0, Z0        \
@@ -163,23 +184,11 @@ short48:                            \
 	JMP           fold8             \
 short32:                            \
 	VADDPS        Z8, Z0, Z0        \
-	JMP           fold8             \
-short16:                            \
-	SHORT16(P)                      \
-return:
-
-// SHORT16 folds fewer than 16 elements, DX mod 8 of them in Y8.
-#define SHORT16(P) \
-	TESTL         $8, DX            \
-	JEQ           short8            \
-	P(-32, R10, R11, Y0)            \
-	VADDPS        Y8, Y0, Y0        \
+fold8:                              \
+	VEXTRACTF64X4 $1, Z0, Y1        \
+	VADDPS        Y1, Y0, Y0        \
 	JMP           fold4             \
-short8:                             \
-	VMOVAPS       Y8, Y0            \
-	TESTL         $4, DX            \
-	JNE           fold4             \
-	JMP           fold2
+	SHORT16(P)
 
 // Lanes 8k to 8k+7 are Yk.
 #define REDUCE256(P, PS, P3) \
@@ -225,7 +234,7 @@ loop:                               \
 rest:                               \
 	ANDL          $63, DX           \
 	JEQ           fold32            \
-	PARTIAL(P, PS, P3, two, one, none, four, partial) \
+	PARTIAL(P, PS, P3, DX, two, one, none, four, partial) \
 chain:                              \
 	CMPL          DX, $8            \
 	JLT           rest0             \
@@ -286,14 +295,15 @@ fold32:                             \
 	VADDPS        Y3, Y1, Y1        \
 	VADDPS        Y1, Y0, Y0        \
 	FOLD4                           \
-	JMP           return            \
+	FOLD2                           \
+	ADDSUM                          \
+	CMPQ          CX, $64           \
+	JGE           blocks            \
 short:                              \
-	MOVL          CX, DX            \
-	XORL          CX, CX            \
-	TESTL         DX, DX            \
+	TESTL         CX, CX            \
 	JEQ           done              \
-	PARTIAL(P, PS, P3, stwo, sone, snone, sfour, spartial) \
-	CMPL          DX, $16           \
+	PARTIAL(P, PS, P3, CX, stwo, sone, snone, sfour, spartial) \
+	CMPL          CX, $16           \
 	JLT           short16           \
 	VXORPS        Y0, Y0, Y0        \
 	VXORPS        Y1, Y1, Y1        \
@@ -303,10 +313,10 @@ short:                              \
 	VXORPS        Y5, Y5, Y5        \
 	VXORPS        Y6, Y6, Y6        \
 	VXORPS        Y7, Y7, Y7        \
+	MOVL          CX, DX            \
+	XORL          CX, CX            \
 	JMP           chain             \
-short16:                            \
-	SHORT16(P)                      \
-return:
+	SHORT16(P)
 
 // x[i]*y[i]
 #define DOT(off, x, y, T) \

@@ -2,6 +2,7 @@ package vec_test
 
 import (
 	"bufio"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -32,33 +33,33 @@ func aligned(n, off int) (buf, v []float32) {
 }
 
 // Every variant gives the bits of the reference at every length and at every alignment of the first vector; the others are
-// aligned differently. Whole buffers are compared, with what lies around the vectors.
+// aligned differently. Whole buffers are compared, with what lies around the vectors. The kinds of numbers take turns.
 func TestVariantsAtEveryOffset(t *testing.T) {
 	lens := lengths()
 	if testing.Short() {
 		lens = slices.DeleteFunc(lens, func(n int) bool { return n > 140 && n%7 != 0 })
 	}
+	r := rand.New(rand.NewPCG(20, 21))
+	pools := make([][]float32, len(fills))
+	for i, fill := range fills {
+		pools[i] = make([]float32, 1<<14)
+		for j := range pools[i] {
+			pools[i][j] = fill.next(r)
+		}
+	}
 	for _, variant := range vec.Variants() {
 		if variant.Name == vec.Reference.Name {
 			continue
 		}
-		for fi, fill := range fills {
-			t.Run(variant.Name+"/"+fill.name, func(t *testing.T) {
-				r := rand.New(rand.NewPCG(20, uint64(fi)))
-				pool := make([]float32, 1<<14)
-				for i := range pool {
-					pool[i] = fill.next(r)
-				}
-				for _, n := range lens {
-					for off := range 16 {
-						if n > 300 && off%5 != 0 {
-							continue
-						}
-						compare(t, &variant, r, pool, n, off)
+		t.Run(variant.Name, func(t *testing.T) {
+			for _, n := range lens {
+				for off := range 16 {
+					if n <= 300 || off%8 == n%2 {
+						compare(t, &variant, r, pools[(n+off)%len(pools)], n, off)
 					}
 				}
-			})
-		}
+			}
+		})
 	}
 }
 
@@ -229,5 +230,35 @@ func TestAssemblyRoundsEveryProduct(t *testing.T) {
 	}
 	if !forbidden.MatchString("\tVFMADD231PS Z0, Z1, Z2") || !forbidden.MatchString("\tFMADDS F0, F1, F2, F3") || forbidden.MatchString("// VFMADD") {
 		t.Error("the pattern is wrong")
+	}
+}
+
+func BenchmarkVariants(b *testing.B) {
+	for _, n := range []int{10, 40, 128, 4096} {
+		args := make([][]float32, 4)
+		for j := range args {
+			_, args[j] = aligned(n, 0)
+			clear(args[j])
+		}
+		signs := make([]uint64, vec.SignWords(n))
+		for _, variant := range vec.Variants() {
+			for _, k := range kernels {
+				b.Run(fmt.Sprint(k.name, "/", n, "/", variant.Name), func(b *testing.B) {
+					for range b.N {
+						k.run(&variant, args, 0.5, 0.5, signs)
+					}
+				})
+			}
+			b.Run(fmt.Sprint("Dot/", n, "/", variant.Name), func(b *testing.B) {
+				for range b.N {
+					variant.Dot(args[0], args[1])
+				}
+			})
+			b.Run(fmt.Sprint("SumSquares/", n, "/", variant.Name), func(b *testing.B) {
+				for range b.N {
+					variant.SumSquares(args[0])
+				}
+			})
+		}
 	}
 }
