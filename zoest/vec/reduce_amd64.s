@@ -3,8 +3,9 @@
 #include "textflag.h"
 #include "asm_amd64.h"
 
-// The reductions, in the order that dotGo defines. x is in SI, y in DI, CX counts the elements that later blocks will take, DX
-// those of this block, and X15 has the sum of the blocks so far.
+// The reductions, in the order that dotGo defines. x is in SI, y in DI, DX counts the elements of this block that are left, CX
+// those of later blocks, and X15 has the sum of the blocks so far. Fewer than 64 elements at the end, or in all, are a block that
+// takes a shorter way.
 //
 // A reduction is a macro P(off, x, y, T) that puts into T the products of one register's worth of elements at byte offset
 // off from the pointers x and y, and PS(MOV, T, U), P3(T, U) for two elements (VMOVSD), one (VMOVSS) or three at R10 and R11.

@@ -171,6 +171,36 @@ func TestExportedRunTheChosenVariant(t *testing.T) {
 	}
 }
 
+// Slices that live on a goroutine's stack move when it grows, which it may do between the entry of a kernel and the Go that
+// the entry jumps to.
+func TestKernelsOnAGrowingStack(t *testing.T) {
+	defer vec.Choose(vec.Chosen())
+	for _, variant := range vec.Variants() {
+		if !vec.Choose(variant.Name) {
+			continue
+		}
+		var descend func(depth int) bool
+		descend = func(depth int) bool {
+			var x, y [10]float32
+			for i := range x {
+				x[i], y[i] = float32(i), 1
+			}
+			vec.Axpy(y[:], 2, x[:])
+			if vec.Dot(x[:], y[:]) != 615 || y[9] != 19 {
+				return false
+			}
+			return depth == 0 || descend(depth-1)
+		}
+		for depth := range 300 { // a new stack each, which is full somewhere else
+			ok := make(chan bool)
+			go func() { ok <- descend(depth) }()
+			if !<-ok {
+				t.Fatalf("%s, depth %d: wrong result", variant.Name, depth)
+			}
+		}
+	}
+}
+
 // The variant of a fresh process is the best that the operating system says the processor has.
 func TestBestVariantIsChosen(t *testing.T) {
 	want := "Go"
