@@ -11,54 +11,54 @@
 // beyond the last element may be read.
 
 #define SPREAD(T, S) \
-	VCMTST T.S4, V16.S4, S.S4      \
+	VCMTST T.S4, V16.S4, S.S4 \
 	VBSL   V30.B16, V31.B16, S.B16
 
 #define SIGNS(K) \
-	MOVW  $0x80000000, R6      \
-	EORW  R5, R6, R6           \
-	VDUP  R5, V30.S4           \
-	VDUP  R6, V31.S4           \
-	MOVD  $bits<>(SB), R6      \
+	MOVW  $0x80000000, R6                        \
+	EORW  R5, R6, R6                             \
+	VDUP  R5, V30.S4                             \
+	VDUP  R6, V31.S4                             \
+	MOVD  $bits<>(SB), R6                        \
 	VLD1  (R6), [V20.S4, V21.S4, V22.S4, V23.S4] \
-	SUBS  $16, R4              \
-	BLT   tail                 \
-loop:                          \
-	MOVHU.P 2(R8), R5          \
-	VDUP  R5, V16.S4           \
-	SPREAD(V20, V4)         \
-	SPREAD(V21, V5)         \
-	SPREAD(V22, V6)         \
-	SPREAD(V23, V7)         \
-	K(LD16, LDP16, ST16, OP16) \
-	SUBS  $16, R4              \
-	BGE   loop                 \
-tail:                          \
-	ANDS  $15, R4              \
-	BEQ   done                 \
-	MOVHU (R8), R5             \
-	TBZ   $3, R4, tail4        \
-	VDUP  R5, V16.S4           \
-	SPREAD(V20, V4)         \
-	SPREAD(V21, V5)         \
-	K(LD8, LDP8, ST8, OP8)     \
-	LSR   $8, R5               \
-tail4:                         \
-	VDUP  R5, V16.S4           \
-	SPREAD(V20, V4)         \
-	TBZ   $2, R4, tail2        \
-	K(LD4, LDP4, ST4, OP4)     \
-	LSR   $4, R5               \
-	VDUP  R5, V16.S4           \
-	SPREAD(V20, V4)         \
-tail2:                         \
-	TBZ   $1, R4, tail1        \
-	K(LD2, LDP2, ST2, OP4)     \
-	VDUP  V4.D[1], V4.D2       \
-tail1:                         \
-	TBZ   $0, R4, done         \
-	K(LD1, LDP1, ST1, OP4)     \
-done:                          \
+	SUBS  $16, R4                                \
+	BLT   tail                                   \
+loop:                                            \
+	MOVHU.P 2(R8), R5                            \
+	VDUP  R5, V16.S4                             \
+	SPREAD(V20, V4)                              \
+	SPREAD(V21, V5)                              \
+	SPREAD(V22, V6)                              \
+	SPREAD(V23, V7)                              \
+	K(LD16, LDP16, ST16, OP16)                   \
+	SUBS  $16, R4                                \
+	BGE   loop                                   \
+tail:                                            \
+	ANDS  $15, R4                                \
+	BEQ   done                                   \
+	MOVHU (R8), R5                               \
+	TBZ   $3, R4, tail4                          \
+	VDUP  R5, V16.S4                             \
+	SPREAD(V20, V4)                              \
+	SPREAD(V21, V5)                              \
+	K(LD8, LDP8, ST8, OP8)                       \
+	LSR   $8, R5                                 \
+tail4:                                           \
+	VDUP  R5, V16.S4                             \
+	SPREAD(V20, V4)                              \
+	TBZ   $2, R4, tail2                          \
+	K(LD4, LDP4, ST4, OP4)                       \
+	LSR   $4, R5                                 \
+	VDUP  R5, V16.S4                             \
+	SPREAD(V20, V4)                              \
+tail2:                                           \
+	TBZ   $1, R4, tail1                          \
+	K(LD2, LDP2, ST2, OP4)                       \
+	VDUP  V4.D[1], V4.D2                         \
+tail1:                                           \
+	TBZ   $0, R4, done                           \
+	K(LD1, LDP1, ST1, OP4)                       \
+done:                                            \
 	RET
 
 DATA bits<>+0(SB)/8, $0x0000000200000001

@@ -2,8 +2,8 @@
 
 package vec
 
-// isa is the instruction set that the kernels below use; the assembly compares it by number. SSE2 alone has nothing to
-// offer that is worth a third variant: older processors run the Go.
+// isa is the instruction set that the kernels below use; the assembly compares it by number. Processors without AVX2, some
+// ten years old and more, run the Go.
 var isa = detectISA()
 
 const (

@@ -123,10 +123,10 @@ TEXT ·stepNEON(SB), NOSPLIT, $0-88
 	ST(R1, V4, V5, V6, V7)      \
 	ST(R2, V8, V9, V10, V11)
 #define REPLACEOP(i) \
-	FSUBV(i, 12+i, i)      \
-	FMULV(30, i, 16+i)     \
-	FMULV(31, i, i)        \
-	FADDV(16+i, 4+i, 4+i)  \
+	FSUBV(i, 12+i, i)     \
+	FMULV(30, i, 16+i)    \
+	FMULV(31, i, i)       \
+	FADDV(16+i, 4+i, 4+i) \
 	FADDV(i, 8+i, 8+i)
 
 // func replaceNEON(a, v, abar, q []float32, byB, byM float32)
