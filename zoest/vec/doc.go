@@ -10,8 +10,13 @@
 //     (lane l takes in lane l+32, then l+16, and so on down to lane 0). Block sums are added in float64, first to last.
 //   - Nothing calls math.Exp, math.Log or a fused operation. [Exp] and [Log] are built from +, -, * and / alone.
 //
+// The kernels exist in Go, which is their definition, and in assembly: for amd64 with AVX-512F or AVX2, chosen when the
+// program starts, and for arm64 with NEON. Every variant gives the same bits, except that a NaN may be another NaN. The
+// build tag purego leaves the assembly out.
+//
 // The kernels are written for slices of equal length; the destination comes first. A source that is longer than the
 // destination is used up to the destination's length, a shorter one is a bug in the caller and panics like any
-// index out of range. Except where a comment says otherwise, the destination may be the same slice as a source, but
-// must not overlap one at an offset.
+// index out of range, before anything is written. Except where a comment says otherwise, the destination may be the same
+// slice as a source, but must not overlap one at an offset: nobody checks that, and the result then depends on the
+// processor. Kernels are fastest on slices that start at a multiple of 64 bytes.
 package vec

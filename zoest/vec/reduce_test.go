@@ -54,20 +54,22 @@ func TestDotLaneByLane(t *testing.T) {
 		},
 		"special": fills[3].next,
 	}
-	for name, next := range fills {
-		t.Run(name, func(t *testing.T) {
-			r := rand.New(rand.NewPCG(6, 7))
-			for _, n := range append(lengths(), 3*4096, 20000) {
-				_, x := guarded(n, func() float32 { return next(r) })
-				_, y := guarded(n, func() float32 { return next(r) })
-				if got, want := vec.Dot(x, y), dot(x, y); !same64(got, want) {
-					t.Fatalf("length %d: Dot is %v (%016x), want %v (%016x)", n, got, math.Float64bits(got), want, math.Float64bits(want))
+	for _, variant := range vec.Variants() {
+		for name, next := range fills {
+			t.Run(variant.Name+"/"+name, func(t *testing.T) {
+				r := rand.New(rand.NewPCG(6, 7))
+				for _, n := range append(lengths(), 3*4096, 20000) {
+					_, x := guarded(n, func() float32 { return next(r) })
+					_, y := guarded(n, func() float32 { return next(r) })
+					if got, want := variant.Dot(x, y), dot(x, y); !same64(got, want) {
+						t.Fatalf("length %d: Dot is %v (%016x), want %v (%016x)", n, got, math.Float64bits(got), want, math.Float64bits(want))
+					}
+					if got, want := variant.SumSquares(x), dot(x, x); !same64(got, want) {
+						t.Fatalf("length %d: SumSquares is %v, want %v", n, got, want)
+					}
 				}
-				if got, want := vec.SumSquares(x), dot(x, x); !same64(got, want) {
-					t.Fatalf("length %d: SumSquares is %v, want %v", n, got, want)
-				}
-			}
-		})
+			})
+		}
 	}
 }
 

@@ -1,35 +1,27 @@
 package vec
 
+// Each function here checks lengths, once, by cutting its other arguments to fit the first (with a capacity, so that what
+// may lie behind a slice's length does not count); what it then calls is one of several variants: the Go of generic.go, or assembly, which trusts the slices it is given. It is small enough to be inlined.
+
+// Dot returns the sum of x[i]*y[i], each product rounded to float32, in the order the package comment gives.
+func Dot(x, y []float32) float64 { return dot(x, y[:len(x):len(y)]) }
+
+// SumSquares returns the sum of x[i]*x[i] in the order of [Dot].
+func SumSquares(x []float32) float64 { return sumSquares(x) }
+
 // Axpy adds a multiple of x to y: y[i] += a*x[i].
-func Axpy(y []float32, a float32, x []float32) {
-	x = x[:len(y):len(x)]
-	for i, xi := range x {
-		y[i] += float32(a * xi)
-	}
-}
+func Axpy(y []float32, a float32, x []float32) { axpy(y, a, x[:len(y):len(x)]) }
 
 // Scale multiplies y by a: y[i] *= a.
-func Scale(y []float32, a float32) {
-	for i := range y {
-		y[i] *= a
-	}
-}
+func Scale(y []float32, a float32) { scale(y, a) }
 
 // Sub stores the difference of x and z: y[i] = x[i] - z[i].
-func Sub(y, x, z []float32) {
-	x, z = x[:len(y):len(x)], z[:len(y):len(z)]
-	for i := range y {
-		y[i] = x[i] - z[i]
-	}
-}
+func Sub(y, x, z []float32) { sub(y, x[:len(y):len(x)], z[:len(y):len(z)]) }
 
 // Step makes one local step of SPADE-DFL, eq. (local-update): phi[i] -= eta*(v[i] + c*p[i]), with c = mu*beta and p the
 // frozen penalty.
 func Step(phi []float32, eta float32, v []float32, c float32, p []float32) {
-	v, p = v[:len(phi):len(v)], p[:len(phi):len(p)]
-	for i := range phi {
-		phi[i] -= float32(eta * (v[i] + float32(c*p[i])))
-	}
+	step(phi, eta, v[:len(phi):len(v)], c, p[:len(phi):len(p)])
 }
 
 // Replace puts a fresh row into the memory table and brings the two sums that depend on it up to date, in one pass:
@@ -40,11 +32,26 @@ func Step(phi []float32, eta float32, v []float32, c float32, p []float32) {
 //
 // The four slices must not overlap.
 func Replace(a, v, abar, q []float32, byB, byM float32) {
-	v, abar, q = v[:len(a):len(v)], abar[:len(a):len(abar)], q[:len(a):len(q)]
-	for i, qi := range q {
-		diff := qi - a[i]
-		v[i] += float32(diff * byB)
-		abar[i] += float32(diff * byM)
-		a[i] = qi
-	}
+	replace(a, v[:len(a):len(v)], abar[:len(a):len(abar)], q[:len(a):len(q)], byB, byM)
+}
+
+// The sign kernels take a vector of signs as packed bits: coordinate i is bit i%64 of word i/64, a clear bit means +1
+// and a set bit -1. The signs are never spread out as floats; each is an exclusive or on the sign bit of a number.
+
+// SignWords returns how many 64-bit words hold the signs of an n-vector.
+func SignWords(n int) int { return (n + 63) / 64 }
+
+// SignAxpy adds a multiple of a sign vector to y: y[i] += a*s[i].
+func SignAxpy(y []float32, a float32, signs []uint64) {
+	signAxpy(y, a, signs[:SignWords(len(y)):len(signs)])
+}
+
+// SignPerturb moves x along a sign vector: y[i] = x[i] + mu*s[i].
+func SignPerturb(y, x []float32, mu float32, signs []uint64) {
+	signPerturb(y, x[:len(y):len(x)], mu, signs[:SignWords(len(y)):len(signs)])
+}
+
+// SignScale stores a multiple of a sign vector: y[i] = a*s[i].
+func SignScale(y []float32, a float32, signs []uint64) {
+	signScale(y, a, signs[:SignWords(len(y)):len(signs)])
 }

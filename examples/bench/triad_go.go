@@ -1,0 +1,6 @@
+//go:build !cgo
+
+package main
+
+// triad is STREAM's: y = x + a*z.
+func triad(y []float32, a float32, x, z []float32) { plainTriad(y, a, x, z) }

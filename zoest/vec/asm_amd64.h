@@ -1,0 +1,31 @@
+// What the kernels of this package share.
+
+// DISPATCH jumps to the variant that the processor can run (see isa); all variants have the arguments of their entry.
+#define DISPATCH(AVX512, AVX2, GO) \
+	CMPB ·isa(SB), $1 \
+	JLT  go           \
+	JEQ  avx2         \
+	JMP  AVX512(SB)   \
+avx2:                 \
+	JMP  AVX2(SB)     \
+go:                   \
+	JMP  GO(SB)
+
+// ADVANCE moves 1, 2, 3 or 4 pointers on.
+#define ADVANCE1(bytes) \
+	ADDQ $bytes, DI
+
+#define ADVANCE2(bytes) \
+	ADDQ $bytes, SI \
+	ADDQ $bytes, DI
+
+#define ADVANCE3(bytes) \
+	ADDQ $bytes, DX \
+	ADDQ $bytes, SI \
+	ADDQ $bytes, DI
+
+#define ADVANCE4(bytes) \
+	ADDQ $bytes, BX \
+	ADDQ $bytes, DX \
+	ADDQ $bytes, SI \
+	ADDQ $bytes, DI

@@ -1,0 +1,18 @@
+//go:build !purego
+
+package vec
+
+// Variants are those that this processor can run.
+func Variants() []Kernels {
+	return []Kernels{
+		Reference,
+		{"NEON", dotNEON, sumSquaresNEON, axpyNEON, scaleNEON, subNEON, stepNEON, replaceNEON, signAxpyNEON,
+			signPerturbNEON, signScaleNEON},
+	}
+}
+
+// Chosen names the variant that the exported functions use.
+func Chosen() string { return "NEON" }
+
+// Choose makes the exported functions use another variant, where there is a choice, and reports whether they do.
+func Choose(name string) bool { return name == "NEON" }

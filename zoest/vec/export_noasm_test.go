@@ -1,0 +1,12 @@
+//go:build purego || !(amd64 || arm64)
+
+package vec
+
+// Variants are those that this processor can run.
+func Variants() []Kernels { return []Kernels{Reference} }
+
+// Chosen names the variant that the exported functions use.
+func Chosen() string { return "Go" }
+
+// Choose makes the exported functions use another variant, where there is a choice, and reports whether they do.
+func Choose(name string) bool { return name == "Go" }

@@ -1,0 +1,129 @@
+package vec
+
+import "math"
+
+// The kernels in Go. They are the definition: every assembly variant gives the same bits, and a processor without one runs
+// these. A product that feeds a sum is converted to float32 (or float64) first, which forbids the compiler to fuse the two.
+
+// The order of a reduction; see the package comment.
+const (
+	lanes = 64
+	block = 4096
+)
+
+func dotGo(x, y []float32) float64 {
+	y = y[:len(x)]
+	var sum float64
+	for len(x) > block {
+		sum += float64(dotBlock(x[:block], y[:block]))
+		x, y = x[block:], y[block:]
+	}
+	return sum + float64(dotBlock(x, y))
+}
+
+func sumSquaresGo(x []float32) float64 { return dotGo(x, x) }
+
+// dotBlock reduces at most one block.
+func dotBlock(x, y []float32) float32 {
+	var acc [lanes]float32
+	used := min(len(x), lanes)
+	for len(x) >= lanes {
+		xs, ys := x[:lanes:lanes], y[:lanes:lanes]
+		for l := range acc {
+			acc[l] += float32(xs[l] * ys[l])
+		}
+		x, y = x[lanes:], y[lanes:]
+	}
+	for l := range x {
+		acc[l] += float32(x[l] * y[l])
+	}
+	// A lane that no element reached holds +0, and no lane holds -0 (each started at +0), so folding in an unused
+	// half would change nothing: the first halves are skipped when the input is short.
+	half := lanes / 2
+	for half >= used && half > 0 {
+		half /= 2
+	}
+	for ; half > 0; half /= 2 {
+		for l := range half {
+			acc[l] += acc[l+half]
+		}
+	}
+	return acc[0]
+}
+
+func axpyGo(y []float32, a float32, x []float32) {
+	x = x[:len(y)]
+	for i, xi := range x {
+		y[i] += float32(a * xi)
+	}
+}
+
+func scaleGo(y []float32, a float32) {
+	for i := range y {
+		y[i] *= a
+	}
+}
+
+func subGo(y, x, z []float32) {
+	x, z = x[:len(y)], z[:len(y)]
+	for i := range y {
+		y[i] = x[i] - z[i]
+	}
+}
+
+func stepGo(phi []float32, eta float32, v []float32, c float32, p []float32) {
+	v, p = v[:len(phi)], p[:len(phi)]
+	for i := range phi {
+		phi[i] -= float32(eta * (v[i] + float32(c*p[i])))
+	}
+}
+
+func replaceGo(a, v, abar, q []float32, byB, byM float32) {
+	v, abar, q = v[:len(a)], abar[:len(a)], q[:len(a)]
+	for i, qi := range q {
+		diff := qi - a[i]
+		v[i] += float32(diff * byB)
+		abar[i] += float32(diff * byM)
+		a[i] = qi
+	}
+}
+
+// signMask returns the mask that flips a float32's sign if the lowest bit of w is set.
+func signMask(w uint64) uint32 { return uint32(w) << 31 }
+
+func signAxpyGo(y []float32, a float32, signs []uint64) {
+	ab := math.Float32bits(a)
+	for len(y) > 0 {
+		w, n := signs[0], min(64, len(y))
+		for i := range y[:n] {
+			y[i] += math.Float32frombits(ab ^ signMask(w))
+			w >>= 1
+		}
+		y, signs = y[n:], signs[1:]
+	}
+}
+
+func signPerturbGo(y, x []float32, mu float32, signs []uint64) {
+	x = x[:len(y)]
+	mb := math.Float32bits(mu)
+	for len(y) > 0 {
+		w, n := signs[0], min(64, len(y))
+		for i, xi := range x[:n] {
+			y[i] = xi + math.Float32frombits(mb^signMask(w))
+			w >>= 1
+		}
+		y, x, signs = y[n:], x[n:], signs[1:]
+	}
+}
+
+func signScaleGo(y []float32, a float32, signs []uint64) {
+	ab := math.Float32bits(a)
+	for len(y) > 0 {
+		w, n := signs[0], min(64, len(y))
+		for i := range y[:n] {
+			y[i] = math.Float32frombits(ab ^ signMask(w))
+			w >>= 1
+		}
+		y, signs = y[n:], signs[1:]
+	}
+}

@@ -1,0 +1,247 @@
+//go:build !purego
+
+#include "textflag.h"
+#include "asm_amd64.h"
+
+// The sign kernels.
+//
+// The skeletons below turn bits into registers that hold a*s, and a kernel is a macro K(off, S, T) that uses one: S has the
+// signed scalars for the elements at byte offset off from the pointers, T is free. KS(MOV) is the same for the two elements
+// (VMOVSD) or the one (VMOVSS) at the pointers, with S in X2 and X3 free. R8 points at the bits that come next. What is left
+// after the last 16 (or 8) elements is done in steps of 8, 4, 2 and 1 with one register of signs that is moved down by as
+// many; the words of a sign vector are whole, so its bits may be read beyond the last element.
+
+// With AVX-512 sixteen bits are a mask that picks a (Z0) or -a (Z1).
+#define SIGNS512(K, KS, ADV) \
+	VPTERNLOGD $0xff, Z1, Z1, Z1 \
+	VPSLLD     $31, Z1, Z1       \
+	VPXORD     Z0, Z1, Z1        \
+	SUBQ       $64, CX           \
+	JLT        tail              \
+loop:                            \
+	KMOVW      (R8), K1          \
+	KMOVW      2(R8), K2         \
+	KMOVW      4(R8), K3         \
+	KMOVW      6(R8), K4         \
+	VBLENDMPS  Z1, Z0, K1, Z2    \
+	VBLENDMPS  Z1, Z0, K2, Z4    \
+	VBLENDMPS  Z1, Z0, K3, Z6    \
+	VBLENDMPS  Z1, Z0, K4, Z8    \
+	K(0, Z2, Z3)                 \
+	K(64, Z4, Z5)                \
+	K(128, Z6, Z7)               \
+	K(192, Z8, Z9)               \
+	ADDQ       $8, R8            \
+	ADV(256)                     \
+	SUBQ       $64, CX           \
+	JGE        loop              \
+tail:                            \
+	TESTL      $32, CX           \
+	JEQ        tail16            \
+	KMOVW      (R8), K1          \
+	KMOVW      2(R8), K2         \
+	VBLENDMPS  Z1, Z0, K1, Z2    \
+	VBLENDMPS  Z1, Z0, K2, Z4    \
+	K(0, Z2, Z3)                 \
+	K(64, Z4, Z5)                \
+	ADDQ       $4, R8            \
+	ADV(128)                     \
+tail16:                          \
+	TESTL      $16, CX           \
+	JEQ        tail8             \
+	KMOVW      (R8), K1          \
+	VBLENDMPS  Z1, Z0, K1, Z2    \
+	K(0, Z2, Z3)                 \
+	ADDQ       $2, R8            \
+	ADV(64)                      \
+tail8:                           \
+	TESTL      $15, CX           \
+	JEQ        done              \
+	KMOVW      (R8), K1          \
+	VBLENDMPS  Z1, Z0, K1, Z2    \
+	TESTL      $8, CX            \
+	JEQ        tail4             \
+	K(0, Y2, Y3)                 \
+	VEXTRACTF64X4 $1, Z2, Y2     \
+	ADV(32)                      \
+	FINISH(K, KS, ADV)
+
+// With AVX2 thirty-two bits are copied to all eight lanes, and each lane shifts its own up to where a float has its sign:
+// lane l by 31-l, 23-l, 15-l or 7-l (Y10 to Y13). Y14 masks off the rest.
+#define SIGNS256(K, KS, ADV) \
+	VMOVDQU      shifts<>+0(SB), Y10  \
+	VPCMPEQD     Y14, Y14, Y14        \
+	VPSLLD       $31, Y14, Y14        \
+	SUBQ         $32, CX              \
+	JLT          tail                 \
+	VMOVDQU      shifts<>+32(SB), Y11 \
+	VMOVDQU      shifts<>+64(SB), Y12 \
+	VMOVDQU      shifts<>+96(SB), Y13 \
+loop:                                 \
+	VPBROADCASTD (R8), Y1             \
+	VPSLLVD      Y10, Y1, Y2          \
+	VPSLLVD      Y11, Y1, Y4          \
+	VPSLLVD      Y12, Y1, Y6          \
+	VPSLLVD      Y13, Y1, Y8          \
+	VPAND        Y14, Y2, Y2          \
+	VPAND        Y14, Y4, Y4          \
+	VPAND        Y14, Y6, Y6          \
+	VPAND        Y14, Y8, Y8          \
+	VPXOR        Y0, Y2, Y2           \
+	VPXOR        Y0, Y4, Y4           \
+	VPXOR        Y0, Y6, Y6           \
+	VPXOR        Y0, Y8, Y8           \
+	K(0, Y2, Y3)                      \
+	K(32, Y4, Y5)                     \
+	K(64, Y6, Y7)                     \
+	K(96, Y8, Y9)                     \
+	ADDQ         $4, R8               \
+	ADV(128)                          \
+	SUBQ         $32, CX              \
+	JGE          loop                 \
+tail:                                 \
+	ANDL         $31, CX              \
+	JEQ          done                 \
+	VPBROADCASTD (R8), Y1             \
+tail8:                                \
+	VPSLLVD      Y10, Y1, Y2          \
+	VPSRLD       $8, Y1, Y1           \
+	VPAND        Y14, Y2, Y2          \
+	VPXOR        Y0, Y2, Y2           \
+	CMPL         CX, $8               \
+	JLT          tail4                \
+	K(0, Y2, Y3)                      \
+	ADV(32)                           \
+	SUBL         $8, CX               \
+	JNE          tail8                \
+	JMP          done                 \
+	FINISH(K, KS, ADV)
+
+// FINISH treats the last CX mod 8 elements, whose signed scalars are in Y2, and returns.
+#define FINISH(K, KS, ADV) \
+tail4:                      \
+	TESTL        $4, CX     \
+	JEQ          tail2      \
+	K(0, X2, X3)            \
+	VEXTRACTF128 $1, Y2, X2 \
+	ADV(16)                 \
+tail2:                      \
+	TESTL        $2, CX     \
+	JEQ          tail1      \
+	KS(VMOVSD)              \
+	VMOVHLPS     X2, X2, X2 \
+	ADV(8)                  \
+tail1:                      \
+	TESTL        $1, CX     \
+	JEQ          done       \
+	KS(VMOVSS)              \
+done:                       \
+	VZEROUPPER              \
+	RET
+
+DATA shifts<>+0(SB)/8, $0x0000001e0000001f
+DATA shifts<>+8(SB)/8, $0x0000001c0000001d
+DATA shifts<>+16(SB)/8, $0x0000001a0000001b
+DATA shifts<>+24(SB)/8, $0x0000001800000019
+DATA shifts<>+32(SB)/8, $0x0000001600000017
+DATA shifts<>+40(SB)/8, $0x0000001400000015
+DATA shifts<>+48(SB)/8, $0x0000001200000013
+DATA shifts<>+56(SB)/8, $0x0000001000000011
+DATA shifts<>+64(SB)/8, $0x0000000e0000000f
+DATA shifts<>+72(SB)/8, $0x0000000c0000000d
+DATA shifts<>+80(SB)/8, $0x0000000a0000000b
+DATA shifts<>+88(SB)/8, $0x0000000800000009
+DATA shifts<>+96(SB)/8, $0x0000000600000007
+DATA shifts<>+104(SB)/8, $0x0000000400000005
+DATA shifts<>+112(SB)/8, $0x0000000200000003
+DATA shifts<>+120(SB)/8, $0x0000000000000001
+GLOBL shifts<>(SB), RODATA|NOPTR, $128
+
+// y[i] += a*s[i]: y in DI.
+#define SIGNAXPY(off, S, T) \
+	VADDPS  off(DI), S, T \
+	VMOVUPS T, off(DI)
+
+#define SIGNAXPYS(MOV) \
+	MOV    (DI), X3   \
+	VADDPS X2, X3, X3 \
+	MOV    X3, (DI)
+
+// func signAxpy(y []float32, a float32, signs []uint64)
+TEXT ·signAxpy(SB), NOSPLIT, $0-56
+	DISPATCH(·signAxpyAVX512, ·signAxpyAVX2, ·signAxpyGo)
+
+// func signAxpyAVX512(y []float32, a float32, signs []uint64)
+TEXT ·signAxpyAVX512(SB), NOSPLIT, $0-56
+	MOVQ         y_base+0(FP), DI
+	MOVQ         y_len+8(FP), CX
+	VBROADCASTSS a+24(FP), Z0
+	MOVQ         signs_base+32(FP), R8
+	SIGNS512(SIGNAXPY, SIGNAXPYS, ADVANCE1)
+
+// func signAxpyAVX2(y []float32, a float32, signs []uint64)
+TEXT ·signAxpyAVX2(SB), NOSPLIT, $0-56
+	MOVQ         y_base+0(FP), DI
+	MOVQ         y_len+8(FP), CX
+	VBROADCASTSS a+24(FP), Y0
+	MOVQ         signs_base+32(FP), R8
+	SIGNS256(SIGNAXPY, SIGNAXPYS, ADVANCE1)
+
+// y[i] = x[i] + mu*s[i]: y in DI, x in SI.
+#define SIGNPERTURB(off, S, T) \
+	VADDPS  off(SI), S, T \
+	VMOVUPS T, off(DI)
+
+#define SIGNPERTURBS(MOV) \
+	MOV    (SI), X3   \
+	VADDPS X2, X3, X3 \
+	MOV    X3, (DI)
+
+// func signPerturb(y, x []float32, mu float32, signs []uint64)
+TEXT ·signPerturb(SB), NOSPLIT, $0-80
+	DISPATCH(·signPerturbAVX512, ·signPerturbAVX2, ·signPerturbGo)
+
+// func signPerturbAVX512(y, x []float32, mu float32, signs []uint64)
+TEXT ·signPerturbAVX512(SB), NOSPLIT, $0-80
+	MOVQ         y_base+0(FP), DI
+	MOVQ         y_len+8(FP), CX
+	MOVQ         x_base+24(FP), SI
+	VBROADCASTSS mu+48(FP), Z0
+	MOVQ         signs_base+56(FP), R8
+	SIGNS512(SIGNPERTURB, SIGNPERTURBS, ADVANCE2)
+
+// func signPerturbAVX2(y, x []float32, mu float32, signs []uint64)
+TEXT ·signPerturbAVX2(SB), NOSPLIT, $0-80
+	MOVQ         y_base+0(FP), DI
+	MOVQ         y_len+8(FP), CX
+	MOVQ         x_base+24(FP), SI
+	VBROADCASTSS mu+48(FP), Y0
+	MOVQ         signs_base+56(FP), R8
+	SIGNS256(SIGNPERTURB, SIGNPERTURBS, ADVANCE2)
+
+// y[i] = a*s[i]: y in DI.
+#define SIGNSCALE(off, S, T) \
+	VMOVUPS S, off(DI)
+
+#define SIGNSCALES(MOV) \
+	MOV X2, (DI)
+
+// func signScale(y []float32, a float32, signs []uint64)
+TEXT ·signScale(SB), NOSPLIT, $0-56
+	DISPATCH(·signScaleAVX512, ·signScaleAVX2, ·signScaleGo)
+
+// func signScaleAVX512(y []float32, a float32, signs []uint64)
+TEXT ·signScaleAVX512(SB), NOSPLIT, $0-56
+	MOVQ         y_base+0(FP), DI
+	MOVQ         y_len+8(FP), CX
+	VBROADCASTSS a+24(FP), Z0
+	MOVQ         signs_base+32(FP), R8
+	SIGNS512(SIGNSCALE, SIGNSCALES, ADVANCE1)
+
+// func signScaleAVX2(y []float32, a float32, signs []uint64)
+TEXT ·signScaleAVX2(SB), NOSPLIT, $0-56
+	MOVQ         y_base+0(FP), DI
+	MOVQ         y_len+8(FP), CX
+	VBROADCASTSS a+24(FP), Y0
+	MOVQ         signs_base+32(FP), R8
+	SIGNS256(SIGNSCALE, SIGNSCALES, ADVANCE1)

@@ -1,0 +1,116 @@
+//go:build !purego
+
+#include "textflag.h"
+#include "asm_arm64.h"
+
+// The sign kernels.
+//
+// SIGNS turns bits into registers that hold a*s: sixteen bits are copied to every lane, each lane tests its own (V20 to V23)
+// and picks a (V30) or -a (V31). A kernel is a macro as in vec_arm64.s that finds its signed scalars in V4 to V7, its destination at
+// R0 and its source, if it has one, at R1. R8 points at the bits that come next; the words of a sign vector are whole, so bits
+// beyond the last element may be read.
+
+#define SPREAD(T, S) \
+	VCMTST T.S4, V16.S4, S.S4 \
+	VBSL   V30.B16, V31.B16, S.B16
+
+#define SIGNS(K) \
+	MOVW  $0x80000000, R6                        \
+	EORW  R5, R6, R6                             \
+	VDUP  R5, V30.S4                             \
+	VDUP  R6, V31.S4                             \
+	MOVD  $bits<>(SB), R6                        \
+	VLD1  (R6), [V20.S4, V21.S4, V22.S4, V23.S4] \
+	SUBS  $16, R4                                \
+	BLT   tail                                   \
+loop:                                            \
+	MOVHU.P 2(R8), R5                            \
+	VDUP  R5, V16.S4                             \
+	SPREAD(V20, V4)                              \
+	SPREAD(V21, V5)                              \
+	SPREAD(V22, V6)                              \
+	SPREAD(V23, V7)                              \
+	K(LD16, LDP16, ST16, OP16)                   \
+	SUBS  $16, R4                                \
+	BGE   loop                                   \
+tail:                                            \
+	ANDS  $15, R4                                \
+	BEQ   done                                   \
+	MOVHU (R8), R5                               \
+	TBZ   $3, R4, tail4                          \
+	VDUP  R5, V16.S4                             \
+	SPREAD(V20, V4)                              \
+	SPREAD(V21, V5)                              \
+	K(LD8, LDP8, ST8, OP8)                       \
+	LSR   $8, R5                                 \
+tail4:                                           \
+	VDUP  R5, V16.S4                             \
+	SPREAD(V20, V4)                              \
+	TBZ   $2, R4, tail2                          \
+	K(LD4, LDP4, ST4, OP4)                       \
+	LSR   $4, R5                                 \
+	VDUP  R5, V16.S4                             \
+	SPREAD(V20, V4)                              \
+tail2:                                           \
+	TBZ   $1, R4, tail1                          \
+	K(LD2, LDP2, ST2, OP4)                       \
+	VDUP  V4.D[1], V4.D2                         \
+tail1:                                           \
+	TBZ   $0, R4, done                           \
+	K(LD1, LDP1, ST1, OP4)                       \
+done:                                            \
+	RET
+
+DATA bits<>+0(SB)/8, $0x0000000200000001
+DATA bits<>+8(SB)/8, $0x0000000800000004
+DATA bits<>+16(SB)/8, $0x0000002000000010
+DATA bits<>+24(SB)/8, $0x0000008000000040
+DATA bits<>+32(SB)/8, $0x0000020000000100
+DATA bits<>+40(SB)/8, $0x0000080000000400
+DATA bits<>+48(SB)/8, $0x0000200000001000
+DATA bits<>+56(SB)/8, $0x0000800000004000
+GLOBL bits<>(SB), RODATA|NOPTR, $64
+
+#define ADDSIGNED(i) \
+	FADDV(4+i, i, i)
+
+// y[i] += a*s[i]: y at R0.
+#define SIGNAXPY(LD, LDP, ST, OP) \
+	LD(R0, V0, V1, V2, V3) \
+	OP(ADDSIGNED)          \
+	ST(R0, V0, V1, V2, V3)
+
+// func signAxpyNEON(y []float32, a float32, signs []uint64)
+TEXT ·signAxpyNEON(SB), NOSPLIT, $0-56
+	MOVD  y_base+0(FP), R0
+	MOVD  y_len+8(FP), R4
+	MOVWU a+24(FP), R5
+	MOVD  signs_base+32(FP), R8
+	SIGNS(SIGNAXPY)
+
+// y[i] = x[i] + mu*s[i]: y at R0, x at R1.
+#define SIGNPERTURB(LD, LDP, ST, OP) \
+	LDP(R1, V0, V1, V2, V3) \
+	OP(ADDSIGNED)           \
+	ST(R0, V0, V1, V2, V3)
+
+// func signPerturbNEON(y, x []float32, mu float32, signs []uint64)
+TEXT ·signPerturbNEON(SB), NOSPLIT, $0-80
+	MOVD  y_base+0(FP), R0
+	MOVD  y_len+8(FP), R4
+	MOVD  x_base+24(FP), R1
+	MOVWU mu+48(FP), R5
+	MOVD  signs_base+56(FP), R8
+	SIGNS(SIGNPERTURB)
+
+// y[i] = a*s[i]: y at R0.
+#define SIGNSCALE(LD, LDP, ST, OP) \
+	ST(R0, V4, V5, V6, V7)
+
+// func signScaleNEON(y []float32, a float32, signs []uint64)
+TEXT ·signScaleNEON(SB), NOSPLIT, $0-56
+	MOVD  y_base+0(FP), R0
+	MOVD  y_len+8(FP), R4
+	MOVWU a+24(FP), R5
+	MOVD  signs_base+32(FP), R8
+	SIGNS(SIGNSCALE)

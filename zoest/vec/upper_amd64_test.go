@@ -1,0 +1,47 @@
+//go:build !purego
+
+package vec_test
+
+import (
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// Every path of a kernel leaves the upper halves of the vector registers clean. One that does not makes the scalar float code
+// of the whole process several times slower.
+func TestUpperHalvesAreClean(t *testing.T) {
+	if _, ok := vec.DirtyUpper(); !ok {
+		t.Skip("the processor does not tell")
+	}
+	v := make([][]float32, 4)
+	for j := range v {
+		v[j] = make([]float32, 5000)
+		for i := range v[j] {
+			v[j][i] = float32(i + j)
+		}
+	}
+	signs := make([]uint64, vec.SignWords(5000))
+	for _, variant := range vec.Variants()[1:] {
+		for n := range 5000 {
+			if n > 300 && n < 4000 || n > 4200 {
+				continue
+			}
+			args := [][]float32{v[0][:n], v[1][:n], v[2][:n], v[3][:n]}
+			for _, k := range kernels {
+				k.run(&variant, args, 1e-3, 1e-3, signs)
+				if dirty, _ := vec.DirtyUpper(); dirty {
+					t.Fatalf("%s %s, length %d: upper halves in use", variant.Name, k.name, n)
+				}
+			}
+			variant.Dot(args[0], args[1])
+			if dirty, _ := vec.DirtyUpper(); dirty {
+				t.Fatalf("%s Dot, length %d: upper halves in use", variant.Name, n)
+			}
+			variant.SumSquares(args[0])
+			if dirty, _ := vec.DirtyUpper(); dirty {
+				t.Fatalf("%s SumSquares, length %d: upper halves in use", variant.Name, n)
+			}
+		}
+	}
+}

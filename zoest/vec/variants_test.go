@@ -1,0 +1,294 @@
+package vec_test
+
+import (
+	"bufio"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// aligned is a slice of n numbers whose first is off numbers behind a multiple of 64 bytes, in a buffer of canaries with at
+// least 16 of them on each side.
+func aligned(n, off int) (buf, v []float32) {
+	buf = make([]float32, n+64)
+	for i := range buf {
+		buf[i] = canary
+	}
+	first := 16
+	for uintptr(unsafe.Pointer(&buf[first]))%64 != 0 {
+		first++
+	}
+	first += off
+	return buf, buf[first : first+n : first+n]
+}
+
+// Every variant gives the bits of the reference at every length and at every alignment of the first vector; the others are
+// aligned differently. Whole buffers are compared, with what lies around the vectors. The kinds of numbers take turns.
+func TestVariantsAtEveryOffset(t *testing.T) {
+	lens := lengths()
+	if testing.Short() {
+		lens = slices.DeleteFunc(lens, func(n int) bool { return n > 140 && n%7 != 0 })
+	}
+	r := rand.New(rand.NewPCG(20, 21))
+	pools := make([][]float32, len(fills))
+	for i, fill := range fills {
+		pools[i] = make([]float32, 1<<14)
+		for j := range pools[i] {
+			pools[i][j] = fill.next(r)
+		}
+	}
+	for _, variant := range vec.Variants() {
+		if variant.Name == vec.Reference.Name {
+			continue
+		}
+		t.Run(variant.Name, func(t *testing.T) {
+			for _, n := range lens {
+				for off := range 16 {
+					if n <= 300 || off%8 == n%2 {
+						compare(t, &variant, r, pools[(n+off)%len(pools)], n, off)
+					}
+				}
+			}
+		})
+	}
+}
+
+// compare runs every kernel of a variant and of the reference once on the same numbers, drawn from pool.
+func compare(t *testing.T, variant *vec.Kernels, r *rand.Rand, pool []float32, n, off int) {
+	t.Helper()
+	a, b := pool[r.IntN(len(pool))], pool[r.IntN(len(pool))]
+	signs := make([]uint64, vec.SignWords(n))
+	for i := range signs {
+		signs[i] = r.Uint64()
+	}
+	var from, vs [4][]float32
+	var bufs [4][]float32
+	for j := range vs {
+		bufs[j], vs[j] = aligned(n, (off+j*(1+n%5))%16)
+		from[j] = pool[r.IntN(len(pool)-n):][:n]
+		copy(vs[j], from[j])
+	}
+	if got, want := variant.Dot(vs[0], vs[1]), vec.Reference.Dot(from[0], from[1]); !same64(got, want) {
+		t.Fatalf("Dot, length %d, offset %d: %v (%016x), want %v (%016x)", n, off, got, math.Float64bits(got), want, math.Float64bits(want))
+	}
+	if got, want := variant.SumSquares(vs[0]), vec.Reference.SumSquares(from[0]); !same64(got, want) {
+		t.Fatalf("SumSquares, length %d, offset %d: %v (%016x), want %v (%016x)", n, off, got, math.Float64bits(got), want, math.Float64bits(want))
+	}
+	want := make([][]float32, 4)
+	for _, k := range kernels {
+		for j := range k.vecs {
+			want[j] = append(want[j][:0], from[j]...)
+			copy(vs[j], from[j])
+		}
+		k.run(&vec.Reference, want, a, b, signs)
+		k.run(variant, vs[:], a, b, signs)
+		for j := range k.vecs {
+			for i := range n {
+				if !same(vs[j][i], want[j][i]) {
+					t.Fatalf("%s, length %d, offset %d, a = %v, b = %v: vector %d, element %d is %v (%08x), want %v (%08x)", k.name, n, off, a, b,
+						j, i, vs[j][i], math.Float32bits(vs[j][i]), want[j][i], math.Float32bits(want[j][i]))
+				}
+				vs[j][i] = canary
+			}
+			for i, x := range bufs[j] {
+				if math.Float32bits(x) != math.Float32bits(canary) {
+					t.Fatalf("%s, length %d, offset %d: vector %d: position %d of its buffer, outside the vector, was overwritten", k.name, n, off, j, i)
+				}
+			}
+		}
+	}
+}
+
+// nowhere is a slice of n elements that has no memory: who touches it is caught in the act.
+func nowhere[E any](n int) []E {
+	return *(*[]E)(unsafe.Pointer(&struct {
+		data     unsafe.Pointer
+		len, cap int
+	}{nil, n, n}))
+}
+
+// whoFaults runs f, which is to touch a slice of nowhere, and returns the functions of this package that were running
+// then, innermost first.
+func whoFaults(f func()) (names []string) {
+	defer func() {
+		if recover() == nil {
+			names = nil
+			return
+		}
+		pcs := make([]uintptr, 50)
+		frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs)])
+		for {
+			frame, more := frames.Next()
+			if name, ok := strings.CutPrefix(frame.Function, "github.com/spade-dfl/spade-edge/zoest/vec."); ok {
+				names = append(names, name)
+			}
+			if !more {
+				return
+			}
+		}
+	}()
+	f()
+	return nil
+}
+
+// The exported functions run what they say they run, at short and at long lengths. Memory that is not there is the witness:
+// the fault happens inside the function that does the work, whose name is on the stack.
+func TestExportedRunTheChosenVariant(t *testing.T) {
+	defer vec.Choose(vec.Chosen())
+	for _, variant := range vec.Variants() {
+		if !vec.Choose(variant.Name) && variant.Name == vec.Reference.Name {
+			continue // the exported functions never use the Go here
+		}
+		if got := vec.Chosen(); got != variant.Name {
+			t.Fatalf("%s was chosen, want %s", got, variant.Name)
+		}
+		for _, n := range []int{1, 2, 3, 5, 8, 10, 16, 40, 64, 128, 4096, 5000} {
+			v := [][]float32{nowhere[float32](n), nowhere[float32](n), nowhere[float32](n), nowhere[float32](n)}
+			signs := nowhere[uint64](vec.SignWords(n))
+			for _, k := range kernels {
+				want := strings.ToLower(k.name[:1]) + k.name[1:] + variant.Name
+				if ran := whoFaults(func() { k.run(&vec.Exported, v, 1, 1, signs) }); !slices.Contains(ran, want) {
+					t.Errorf("length %d: %s ran %q, want %s", n, k.name, ran, want)
+				}
+			}
+			if ran, want := whoFaults(func() { vec.Dot(v[0], v[1]) }), "dot"+variant.Name; !slices.Contains(ran, want) {
+				t.Errorf("length %d: Dot ran %q, want %s", n, ran, want)
+			}
+			if ran, want := whoFaults(func() { vec.SumSquares(v[0]) }), "sumSquares"+variant.Name; !slices.Contains(ran, want) {
+				t.Errorf("length %d: SumSquares ran %q, want %s", n, ran, want)
+			}
+		}
+	}
+}
+
+// Slices that live on a goroutine's stack move when it grows, which it may do between the entry of a kernel and the Go that
+// the entry jumps to.
+func TestKernelsOnAGrowingStack(t *testing.T) {
+	defer vec.Choose(vec.Chosen())
+	for _, variant := range vec.Variants() {
+		if !vec.Choose(variant.Name) {
+			continue
+		}
+		var descend func(depth int) bool
+		descend = func(depth int) bool {
+			var x, y [10]float32
+			for i := range x {
+				x[i], y[i] = float32(i), 1
+			}
+			vec.Axpy(y[:], 2, x[:])
+			if vec.Dot(x[:], y[:]) != 615 || y[9] != 19 {
+				return false
+			}
+			return depth == 0 || descend(depth-1)
+		}
+		for depth := range 300 { // a new stack each, which is full somewhere else
+			ok := make(chan bool)
+			go func() { ok <- descend(depth) }()
+			if !<-ok {
+				t.Fatalf("%s, depth %d: wrong result", variant.Name, depth)
+			}
+		}
+	}
+}
+
+// The variant of a fresh process is the best that the operating system says the processor has.
+func TestBestVariantIsChosen(t *testing.T) {
+	want := "Go"
+	switch {
+	case !assembly:
+	case runtime.GOARCH == "arm64":
+		want = "NEON"
+	default:
+		flags := cpuFlags(t)
+		if flags["avx2"] {
+			want = "AVX2"
+		}
+		if flags["avx2"] && flags["avx512f"] {
+			want = "AVX512"
+		}
+	}
+	if got := vec.Chosen(); got != want {
+		t.Errorf("this processor runs %s, want %s", got, want)
+	}
+	t.Logf("%s/%s runs %s", runtime.GOOS, runtime.GOARCH, vec.Chosen())
+}
+
+func cpuFlags(t *testing.T) map[string]bool {
+	f, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		t.Skip("no /proc/cpuinfo to compare with")
+	}
+	defer f.Close()
+	flags := map[string]bool{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if key, list, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(key) == "flags" {
+			for _, flag := range strings.Fields(list) {
+				flags[flag] = true
+			}
+			return flags
+		}
+	}
+	t.Skip("/proc/cpuinfo lists no flags")
+	return nil
+}
+
+// No assembly here fuses a multiplication with an addition, or touches the control register that decides about subnormals.
+func TestAssemblyRoundsEveryProduct(t *testing.T) {
+	files, err := filepath.Glob("*.[sh]")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no assembly found (%v)", err)
+	}
+	forbidden := regexp.MustCompile(`(?m)^[^/\n]*\b(V?FN?M(ADD|SUB|LA|LS)\w*|V?LDMXCSR|MSR)\b`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bad := forbidden.Find(text); bad != nil {
+			t.Errorf("%s: %q", file, bad)
+		}
+	}
+	if !forbidden.MatchString("\tVFMADD231PS Z0, Z1, Z2") || !forbidden.MatchString("\tFMADDS F0, F1, F2, F3") || forbidden.MatchString("// VFMADD") {
+		t.Error("the pattern is wrong")
+	}
+}
+
+func BenchmarkVariants(b *testing.B) {
+	for _, n := range []int{10, 40, 128, 4096} {
+		args := make([][]float32, 4)
+		for j := range args {
+			_, args[j] = aligned(n, 0)
+			clear(args[j])
+		}
+		signs := make([]uint64, vec.SignWords(n))
+		for _, variant := range vec.Variants() {
+			for _, k := range kernels {
+				b.Run(fmt.Sprint(k.name, "/", n, "/", variant.Name), func(b *testing.B) {
+					for range b.N {
+						k.run(&variant, args, 0.5, 0.5, signs)
+					}
+				})
+			}
+			b.Run(fmt.Sprint("Dot/", n, "/", variant.Name), func(b *testing.B) {
+				for range b.N {
+					variant.Dot(args[0], args[1])
+				}
+			})
+			b.Run(fmt.Sprint("SumSquares/", n, "/", variant.Name), func(b *testing.B) {
+				for range b.N {
+					variant.SumSquares(args[0])
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,143 @@
+//go:build !purego
+
+#include "textflag.h"
+#include "asm_arm64.h"
+
+// The elementwise kernels.
+//
+// A kernel is a macro K(LD, LDP, ST, OP) that treats as many elements as the four it is given do, and moves its pointers on.
+// Its vectors are at R0 to R3 and come to V0-V3, V4-V7, V8-V11 and V12-V15; its scalars fill V30 and V31. A product is rounded
+// by its own instruction.
+//
+// EACH applies a kernel to R4 elements: sixteen a turn, then what is left in steps of 8, 4, 2 and 1. Where the destination is
+// also a source, each element is read before it is written.
+
+#define EACH(K) \
+	SUBS $16, R4               \
+	BLT  tail                  \
+loop:                          \
+	K(LD16, LDP16, ST16, OP16) \
+	SUBS $16, R4               \
+	BGE  loop                  \
+tail:                          \
+	TBZ  $3, R4, tail4         \
+	K(LD8, LDP8, ST8, OP8)     \
+tail4:                         \
+	TBZ  $2, R4, tail2         \
+	K(LD4, LDP4, ST4, OP4)     \
+tail2:                         \
+	TBZ  $1, R4, tail1         \
+	K(LD2, LDP2, ST2, OP4)     \
+tail1:                         \
+	TBZ  $0, R4, done          \
+	K(LD1, LDP1, ST1, OP4)     \
+done:                          \
+	RET
+
+// y[i] += a*x[i]: y at R0, x at R1.
+#define AXPY(LD, LDP, ST, OP) \
+	LDP(R1, V4, V5, V6, V7) \
+	LD(R0, V0, V1, V2, V3)  \
+	OP(AXPYOP)              \
+	ST(R0, V0, V1, V2, V3)
+#define AXPYOP(i) \
+	FMULV(30, 4+i, 4+i) \
+	FADDV(4+i, i, i)
+
+// func axpyNEON(y []float32, a float32, x []float32)
+TEXT ·axpyNEON(SB), NOSPLIT, $0-56
+	MOVD  y_base+0(FP), R0
+	MOVD  y_len+8(FP), R4
+	MOVWU a+24(FP), R5
+	VDUP  R5, V30.S4
+	MOVD  x_base+32(FP), R1
+	EACH(AXPY)
+
+// y[i] *= a: y at R0.
+#define SCALE(LD, LDP, ST, OP) \
+	LD(R0, V0, V1, V2, V3) \
+	OP(SCALEOP)            \
+	ST(R0, V0, V1, V2, V3)
+#define SCALEOP(i) \
+	FMULV(30, i, i)
+
+// func scaleNEON(y []float32, a float32)
+TEXT ·scaleNEON(SB), NOSPLIT, $0-28
+	MOVD  y_base+0(FP), R0
+	MOVD  y_len+8(FP), R4
+	MOVWU a+24(FP), R5
+	VDUP  R5, V30.S4
+	EACH(SCALE)
+
+// y[i] = x[i] - z[i]: y at R0, x at R1, z at R2.
+#define SUB(LD, LDP, ST, OP) \
+	LDP(R1, V4, V5, V6, V7)   \
+	LDP(R2, V8, V9, V10, V11) \
+	OP(SUBOP)                 \
+	ST(R0, V0, V1, V2, V3)
+#define SUBOP(i) \
+	FSUBV(8+i, 4+i, i)
+
+// func subNEON(y, x, z []float32)
+TEXT ·subNEON(SB), NOSPLIT, $0-72
+	MOVD y_base+0(FP), R0
+	MOVD y_len+8(FP), R4
+	MOVD x_base+24(FP), R1
+	MOVD z_base+48(FP), R2
+	EACH(SUB)
+
+// phi[i] -= eta*(v[i] + c*p[i]): phi at R0, v at R1, p at R2, eta in V30, c in V31.
+#define STEP(LD, LDP, ST, OP) \
+	LDP(R2, V8, V9, V10, V11) \
+	LDP(R1, V4, V5, V6, V7)   \
+	LD(R0, V0, V1, V2, V3)    \
+	OP(STEPOP)                \
+	ST(R0, V0, V1, V2, V3)
+#define STEPOP(i) \
+	FMULV(31, 8+i, 8+i)  \
+	FADDV(8+i, 4+i, 4+i) \
+	FMULV(30, 4+i, 4+i)  \
+	FSUBV(4+i, i, i)
+
+// func stepNEON(phi []float32, eta float32, v []float32, c float32, p []float32)
+TEXT ·stepNEON(SB), NOSPLIT, $0-88
+	MOVD  phi_base+0(FP), R0
+	MOVD  phi_len+8(FP), R4
+	MOVWU eta+24(FP), R5
+	VDUP  R5, V30.S4
+	MOVD  v_base+32(FP), R1
+	MOVWU c+56(FP), R5
+	VDUP  R5, V31.S4
+	MOVD  p_base+64(FP), R2
+	EACH(STEP)
+
+// diff = q[i] - a[i], v[i] += diff*byB, abar[i] += diff*byM, a[i] = q[i]: a at R0, v at R1, abar at R2, q at R3, byB in V30,
+// byM in V31.
+#define REPLACE(LD, LDP, ST, OP) \
+	LDP(R3, V12, V13, V14, V15) \
+	LD(R0, V0, V1, V2, V3)      \
+	LD(R1, V4, V5, V6, V7)      \
+	LD(R2, V8, V9, V10, V11)    \
+	OP(REPLACEOP)               \
+	ST(R0, V12, V13, V14, V15)  \
+	ST(R1, V4, V5, V6, V7)      \
+	ST(R2, V8, V9, V10, V11)
+#define REPLACEOP(i) \
+	FSUBV(i, 12+i, i)     \
+	FMULV(30, i, 16+i)    \
+	FMULV(31, i, i)       \
+	FADDV(16+i, 4+i, 4+i) \
+	FADDV(i, 8+i, 8+i)
+
+// func replaceNEON(a, v, abar, q []float32, byB, byM float32)
+TEXT ·replaceNEON(SB), NOSPLIT, $0-104
+	MOVD  a_base+0(FP), R0
+	MOVD  a_len+8(FP), R4
+	MOVD  v_base+24(FP), R1
+	MOVD  abar_base+48(FP), R2
+	MOVD  q_base+72(FP), R3
+	MOVWU byB+96(FP), R5
+	VDUP  R5, V30.S4
+	MOVWU byM+100(FP), R5
+	VDUP  R5, V31.S4
+	EACH(REPLACE)
