@@ -1,7 +1,8 @@
 package vec
 
 // Each function here checks lengths, once, by cutting its other arguments to fit the first (with a capacity, so that what
-// may lie behind a slice's length does not count); what it then calls is one of several variants: the Go of generic.go, or assembly, which trusts the slices it is given. It is small enough to be inlined.
+// may lie behind a slice's length does not count). What it then calls is one of several variants: the Go of generic.go, or
+// assembly, which trusts the slices it is given. It is small enough to be inlined.
 
 // Dot returns the sum of x[i]*y[i], each product rounded to float32, in the order the package comment gives.
 func Dot(x, y []float32) float64 { return dot(x, y[:len(x):len(y)]) }
@@ -48,7 +49,7 @@ func SignAxpy(y []float32, a float32, signs []uint64) {
 
 // SignPerturb moves x along a sign vector: y[i] = x[i] + mu*s[i].
 func SignPerturb(y, x []float32, mu float32, signs []uint64) {
-	signPerturb(y, x[:len(y):len(x)], mu, signs[:SignWords(len(y)):len(signs)])
+	signPerturb(y, x[:len(y):len(x)], mu, signs[:(len(y)+63)/64:len(signs)])
 }
 
 // SignScale stores a multiple of a sign vector: y[i] = a*s[i].
