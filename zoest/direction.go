@@ -55,9 +55,7 @@ func newDirection(dist Distribution, d int) direction {
 
 // draw replaces u by the draw at the start of a stream.
 func (u *direction) draw(s rng.Stream) {
-	for i := range u.signs {
-		u.signs[i] = s.Uint64()
-	}
+	s.Fill(u.signs)
 	if u.point == nil {
 		return
 	}

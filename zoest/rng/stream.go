@@ -75,6 +75,22 @@ func (s *Stream) Uint64() uint64 {
 	return lo | uint64(s.Uint32())<<32
 }
 
+// Fill fills dst with the words that Uint64 would return.
+func (s *Stream) Fill(dst []uint64) {
+	for len(dst) >= 4 && s.n == 0 {
+		a, b := s.ctr, s.ctr
+		b[0]++
+		s.ctr[0] += 2
+		a, b = philox2(a, b, s.key)
+		dst[0], dst[1] = uint64(a[0])|uint64(a[1])<<32, uint64(a[2])|uint64(a[3])<<32
+		dst[2], dst[3] = uint64(b[0])|uint64(b[1])<<32, uint64(b[2])|uint64(b[3])<<32
+		dst = dst[4:]
+	}
+	for i := range dst {
+		dst[i] = s.Uint64()
+	}
+}
+
 // Read fills p with uniform bytes, the words in little-endian order; it never fails. A last piece of a word uses the word
 // up, so that the bytes depend on how they are asked for. It makes a Stream an [io.Reader].
 func (s *Stream) Read(p []byte) (int, error) {

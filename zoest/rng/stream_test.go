@@ -257,3 +257,27 @@ func TestDrawsGoldenHash(t *testing.T) {
 		t.Errorf("hash %s, want %s", got, want)
 	}
 }
+
+// Fill gives the words of Uint64, wherever the stream stands and however many are asked for.
+func TestFill(t *testing.T) {
+	a := Address{Purpose: Step, Client: 3, Round: 1<<32 - 1, Step: 9, Component: 4}
+	for before := range 6 {
+		for n := range 40 {
+			s, ref := New(5, a), New(5, a)
+			for range before {
+				s.Uint32()
+				ref.Uint32()
+			}
+			got := make([]uint64, n)
+			s.Fill(got)
+			for i, w := range got {
+				if want := ref.Uint64(); w != want {
+					t.Fatalf("after %d words, word %d of %d is %x, want %x", before, i, n, w, want)
+				}
+			}
+			if s.Uint64() != ref.Uint64() {
+				t.Fatalf("after %d words and a Fill of %d the streams stand at different places", before, n)
+			}
+		}
+	}
+}
