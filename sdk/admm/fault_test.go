@@ -317,3 +317,30 @@ func TestRoundDoesNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations a round, want 0", n)
 	}
 }
+
+// A neighbor's message of the round before comes a second time, just when the next release is due: the answer that is
+// no longer needed must not leave with the vector that takes its place.
+func TestLateRepeat(t *testing.T) {
+	net := newNetwork(t, configs(2, [][2]int{{0, 1}}, func(_ int, c *Config) { c.Rounds, c.Cooldown = 1, 6 }))
+	for range 3 {
+		if err := net.round(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	older := Message{From: 1, To: 0, Round: 2, Vector: net.machines[1].edges[0].out[0]}
+	if err := net.machines[0].Receive(older); err != nil {
+		t.Fatal(err)
+	}
+	sent, err := net.drive(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, msg := range sent {
+		if msg.Round != 4 {
+			t.Errorf("message of round %d sent with release 4", msg.Round)
+		}
+	}
+	if len(sent) != 1 {
+		t.Errorf("%d messages sent, want the one of round 4", len(sent))
+	}
+}

@@ -12,8 +12,8 @@ import (
 
 // Machine is one client. It is not safe for concurrent use.
 //
-// It holds the estimator's m*d + 4d numbers, 4d of its own, 5d for each neighbor, and 4d more (as 64-bit integers) if the
-// run is private; it allocates them once.
+// It holds the numbers of its estimator (see [zoest.Estimator]), 4d of its own, 5d for each neighbor, and 2d 64-bit integers
+// if the run is private; it allocates them once.
 type Machine struct {
 	cfg   Config
 	est   *zoest.Estimator

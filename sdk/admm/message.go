@@ -86,8 +86,9 @@ func (m *Machine) Receive(msg Message) error {
 	return nil
 }
 
-// Tick sends again what may have got lost: this client's last message, to each neighbor whose next one, which acknowledges it,
-// has not arrived, or that is a message behind and will be reminded by it. The driver decides when; two seconds without progress is a good start.
+// Tick sends again what may have got lost: this client's last message, to each neighbor whose next one, which would
+// acknowledge it, has not arrived, and to each that is one behind, which answers with what is missing. The driver decides
+// when; two seconds without progress is a good start.
 func (m *Machine) Tick() {
 	for i := range m.edges {
 		e := &m.edges[i]

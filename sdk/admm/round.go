@@ -69,6 +69,9 @@ func (m *Machine) commit() {
 	}
 	m.round++
 	m.released = true
+	// The new messages take the place of those of two rounds ago. Nobody can need them any more, as all neighbors have made
+	// the release in between; an answer to a late repeat may still wait to be sent.
+	m.send = slices.DeleteFunc(m.send, func(msg Message) bool { return !msg.Done && msg.Round == m.round-2 })
 	for i := range m.edges {
 		e := &m.edges[i]
 		out := e.out[m.round%2]
