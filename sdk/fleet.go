@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -118,16 +119,16 @@ func (f *Fleet) plan() (*plan, error) {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("sdk: fleet: "+format, args...)) }
 
-	if len(f.Run) == 0 || len(f.Run) > maxName {
-		fault("run %q has %d bytes, want 1..%d", f.Run, len(f.Run), maxName)
+	if len(f.Run) == 0 || len(f.Run) > maxName || !utf8.ValidString(f.Run) {
+		fault("run %q has %d bytes, want 1..%d of UTF-8", f.Run, len(f.Run), maxName)
 	}
 	p := &plan{number: make(map[string]int, len(f.Members))}
 	if len(f.Members) == 0 {
 		fault("no members")
 	}
 	for i, name := range f.Members {
-		if len(name) == 0 || len(name) > maxName {
-			fault("name %q of member %d has %d bytes, want 1..%d", name, i, len(name), maxName)
+		if len(name) == 0 || len(name) > maxName || !utf8.ValidString(name) {
+			fault("name %q of member %d has %d bytes, want 1..%d of UTF-8", name, i, len(name), maxName)
 		}
 		if j, taken := p.number[name]; taken {
 			fault("members %d and %d are both called %q", j, i, name)

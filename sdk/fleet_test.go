@@ -12,6 +12,7 @@ func TestFleetFaults(t *testing.T) {
 	for want, change := range map[string]func(f *sdk.Fleet){
 		`run "" has 0 bytes`:                         func(f *sdk.Fleet) { f.Run = "" },
 		"has 65 bytes, want 1..64":                   func(f *sdk.Fleet) { f.Run = strings.Repeat("x", 65) },
+		`run "\xff" has 1 bytes`:                     func(f *sdk.Fleet) { f.Run = "\xff" },
 		"no members":                                 func(f *sdk.Fleet) { f.Members, f.Edges = nil, nil },
 		`members 0 and 2 are both called "a"`:        func(f *sdk.Fleet) { f.Members[2] = "a" },
 		`name "" of member 1`:                        func(f *sdk.Fleet) { f.Members[1] = "" },
