@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// One local step of the estimator, queries answered at once so that the loss costs nothing, and beside it a plain copy of as
-// many bytes as the step moves, in pieces of a row between places of the same size: so-and-so-many-copies is their ratio.
+// One local step of the estimator, queries answered at once so that the loss costs nothing, and beside it plain copies of the same
+// bytes: what the step moves in the table is copied from row to row of the table, the rest from vector to vector. The ratio
+// of the two is reported.
 //
 //	go test -run xxx -bench LocalStep ./zoest
 func BenchmarkLocalStep(b *testing.B) {
@@ -19,21 +22,24 @@ func BenchmarkLocalStep(b *testing.B) {
 			one := func(Query) float64 { return 1 }
 			e.Fill(0, x, 0.1)
 			drive(b, e, one)
-			// Numbers moved: for each query x and the point (2), the fresh row (1), and for the update row, v and abar read
-			// and written, and the fresh row read (7); for the step v set to abar (2).
-			moved := d * (batch*10 + 2)
-			from, to := make([]float32, m*d), make([]float32, d)
+			// Vectors moved: for each query x and the point (2), the fresh row written and read (2), the table's row read and
+			// written (2), v and abar read and written (4); for the step abar and v (2). A copy moves two.
+			rows, vectors := batch, (batch*8+2)/2
+			flat, from, to := make([]float32, m*d), make([]float32, d), make([]float32, d)
+			s := rng.New(1, rng.Address{Purpose: rng.Generate})
 			var step, plain time.Duration
-			at := 0
 			b.ReportAllocs()
 			for b.Loop() {
 				start := time.Now()
 				e.Step(x)
 				drive(b, e, one)
 				middle := time.Now()
-				for k := 0; k < moved; k += 2 * d { // a copy reads and writes
-					copy(to, from[at*d:(at+1)*d])
-					at = (at + 7) % m
+				for range rows {
+					g, h := s.IntN(m), s.IntN(m)
+					copy(flat[g*d:(g+1)*d], flat[h*d:(h+1)*d])
+				}
+				for range vectors {
+					copy(to, from)
 				}
 				step += middle.Sub(start)
 				plain += time.Since(middle)

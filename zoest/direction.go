@@ -79,12 +79,12 @@ func (u *direction) perturb(y, x []float32, mu float32) {
 	vec.Axpy(y, mu, u.point)
 }
 
-// scale sets y = a*u.
-func (u *direction) scale(y []float32, a float32) {
+// scale sets y = a*u for len(y) coordinates of u beginning with the one at from, a multiple of 64.
+func (u *direction) scale(y []float32, from int, a float32) {
 	if u.point == nil {
-		vec.SignScale(y, a, u.signs)
+		vec.SignScale(y, a, u.signs[from/64:])
 		return
 	}
-	copy(y, u.point)
+	copy(y, u.point[from:])
 	vec.Scale(y, a)
 }

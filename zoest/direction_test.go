@@ -17,7 +17,7 @@ func drawn(dist Distribution, d int) sampler {
 	dir := newDirection(dist, d)
 	return func(u []float32, i int) {
 		dir.draw(rng.New(9, rng.Address{Purpose: rng.Table, Component: uint32(i)}))
-		dir.scale(u, 1)
+		dir.scale(u, 0, 1)
 	}
 }
 
@@ -212,7 +212,7 @@ func TestDirectionsApart(t *testing.T) {
 		for _, a := range append(addresses, base) {
 			dir.draw(rng.New(5, a))
 			u := make([]float32, d)
-			dir.scale(u, 1)
+			dir.scale(u, 0, 1)
 			us = append(us, u)
 		}
 		for i := range us {
@@ -241,7 +241,7 @@ func TestDirectionArithmetic(t *testing.T) {
 		dir := newDirection(dist, d)
 		dir.draw(rng.New(6, rng.Address{Purpose: rng.Step}))
 		u, x, y := make([]float32, d), make([]float32, d), make([]float32, d)
-		dir.scale(u, 1)
+		dir.scale(u, 0, 1)
 		for i := range x {
 			x[i] = float32(r.NormFloat64())
 		}
@@ -253,7 +253,7 @@ func TestDirectionArithmetic(t *testing.T) {
 				t.Fatalf("%v: perturb gives %v at %d, want %v", dist, y[i], i, want)
 			}
 		}
-		dir.scale(y, a)
+		dir.scale(y, 0, a)
 		for i := range y {
 			if want := float32(float64(a) * float64(u[i])); y[i] != want {
 				t.Fatalf("%v: scale gives %v at %d, want %v", dist, y[i], i, want)

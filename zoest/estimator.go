@@ -64,8 +64,11 @@ func (c Config) Validate() error {
 // [Estimator.Next] returns no more queries: in between the driver takes queries and gives their answers.
 //
 // It holds m*d + 4d numbers, or 2m + 5d with a seeded table, m more if centered, and up to 2d for each further query of the
-// window, allocated by [NewEstimator]; nothing is
-// allocated afterwards. It is not safe for concurrent use.
+// window. [NewEstimator] allocates them, and nothing is allocated afterwards. It is not safe for concurrent use.
+//
+// Answers are collected, up to eight, and then worked into table, v and abar piece by piece, so that a piece of v and abar
+// stays in the processor's nearest cache for all of them. The order in which a number takes in the answers is that of the
+// stage, whatever is collected.
 //
 // The table's mean is kept up to date row by row. So that rounding errors do not add up for ever, it is summed afresh with
 // each Fill, and at the beginning of a step once max(8m, 16384) rows have been replaced since: in between it is off by
@@ -75,11 +78,13 @@ type Estimator struct {
 	table table
 	last  []float32 // centered: the last loss of each component
 	batch batch
-	slots []slot    // one for each query that may be open
-	open  []Query   // in the order of slots
-	abar  []float32 // mean of the table's rows
-	v     []float32 // the estimate
-	q     []float32 // the fresh row of an answer
+	open  []Query     // queries without an answer
+	held  []answered  // answers that are not in the table yet
+	dirs  []direction // of held, then of open
+	point [][]float32 // of open
+	abar  []float32   // mean of the table's rows
+	v     []float32   // the estimate
+	q     []float32   // a piece of the fresh row
 
 	round   uint32
 	step    uint32
@@ -105,14 +110,24 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 		batch: newBatch(cfg.Samples, cfg.Batch),
 		abar:  make([]float32, cfg.Dim),
 		v:     make([]float32, cfg.Dim),
-		q:     make([]float32, cfg.Dim),
-		slots: make([]slot, max(1, cfg.Window)),
+		q:     make([]float32, min(cfg.Dim, piece)),
 		renew: max(8*cfg.Samples, 1<<14),
 	}
-	for i := range e.slots {
-		e.slots[i] = slot{newDirection(cfg.Directions, cfg.Dim), make([]float32, cfg.Dim)}
+	window, collect := max(1, cfg.Window), 8
+	if cfg.Seeded {
+		e.q = make([]float32, cfg.Dim) // its rows are made whole
 	}
-	e.open = make([]Query, 0, len(e.slots))
+	if cfg.Directions == Sphere {
+		collect = 1 // d floats each, where signs take d bits
+	}
+	for range max(window, collect) {
+		e.dirs = append(e.dirs, newDirection(cfg.Directions, cfg.Dim))
+	}
+	for range window {
+		e.point = append(e.point, make([]float32, cfg.Dim))
+	}
+	e.open = make([]Query, 0, window)
+	e.held = make([]answered, 0, len(e.dirs))
 	e.table = newTable(cfg, e.address)
 	if cfg.Centered {
 		e.last = make([]float32, cfg.Samples)
@@ -120,10 +135,14 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	return e, nil
 }
 
-// slot is room for an open query.
-type slot struct {
-	dir   direction
-	point []float32
+// piece is how many coordinates are worked on at a time: three vectors of them fill half of a 48 KiB cache. It is a
+// multiple of 64, see direction.scale.
+const piece = 2048
+
+// answered is an answer: the fresh row of component h is coefficient*u.
+type answered struct {
+	h           int
+	coefficient float32
 }
 
 // address returns the draws of a component's direction in a stage of the present round: 0 fills the table, t+1 is local step t.
@@ -149,6 +168,7 @@ func (e *Estimator) stage() uint32 {
 func (e *Estimator) Fill(round int, x []float32, mu float64) {
 	e.round, e.step, e.mu = uint32(round), 0, float32(mu)
 	e.at, e.filling, e.count, e.open = x[:e.cfg.Dim:len(x)], true, 0, e.open[:0]
+	e.held = e.held[:0]
 	clear(e.abar)
 	e.stale = 0
 }
@@ -160,6 +180,7 @@ func (e *Estimator) Step(phi []float32) {
 	s := rng.New(e.cfg.Seed, rng.Address{Purpose: rng.Batch, Client: e.cfg.Client, Round: e.round, Step: e.step})
 	e.todo = e.batch.draw(s)
 	e.at, e.filling, e.count, e.open = phi[:e.cfg.Dim:len(phi)], false, 0, e.open[:0]
+	e.held = e.held[:0]
 	if e.stale >= e.renew {
 		e.table.mean(e.abar, e.cfg.Samples)
 		e.stale = 0
@@ -173,11 +194,14 @@ func (e *Estimator) Next() []Query {
 	if e.at == nil || len(e.open) > 0 {
 		return e.open
 	}
-	for i := range min(len(e.slots), e.stageLen()-e.count) {
-		h, slot := e.component(e.count+i), &e.slots[i]
-		slot.dir.draw(e.address(h, e.stage()))
-		slot.dir.perturb(slot.point, e.at, e.mu)
-		e.open = append(e.open, Query{Point: slot.point, Sample: h})
+	if len(e.held) == len(e.dirs) {
+		e.settle()
+	}
+	for i := range min(len(e.point), len(e.dirs)-len(e.held), e.stageLen()-e.count) {
+		h, u := e.component(e.count+i), &e.dirs[len(e.held)+i]
+		u.draw(e.address(h, e.stage()))
+		u.perturb(e.point[i], e.at, e.mu)
+		e.open = append(e.open, Query{Point: e.point[i], Sample: h})
 	}
 	return e.open
 }
@@ -194,31 +218,51 @@ func (e *Estimator) Answer(losses ...float64) error {
 		}
 	}
 	for i, loss := range losses {
-		e.take(e.open[i].Sample, &e.slots[i].dir, float32(loss))
+		// eq. (q-generic): q = u * f_h(x + mu*u) / c_u, with c_u = 1.
+		h, coefficient := e.open[i].Sample, float32(loss)
+		if e.cfg.Centered {
+			e.last[h], coefficient = coefficient, coefficient-e.last[h]
+		}
+		e.held = append(e.held, answered{h, coefficient})
 	}
 	e.open = e.open[:0]
 	e.count += len(losses)
-	if !e.filling && e.count == e.cfg.Batch {
-		e.step++
+	if e.count < e.stageLen() {
+		return nil
 	}
-	if e.filling && e.count == e.cfg.Samples {
+	e.settle()
+	if e.filling {
 		vec.Scale(e.abar, 1/float32(e.cfg.Samples))
+	} else {
+		e.step++
 	}
 	return nil
 }
 
-// take brings in one answer, eq. (q-generic): q = u * f_h(x + mu*u) / c_u, with c_u = 1.
-func (e *Estimator) take(h int, u *direction, coefficient float32) {
-	if e.cfg.Centered {
-		e.last[h], coefficient = coefficient, coefficient-e.last[h]
+// settle works the answers held into the table, abar and v.
+func (e *Estimator) settle() {
+	byB, byM := 1/float32(e.cfg.Batch), 1/float32(e.cfg.Samples)
+	for from := 0; from < e.cfg.Dim; from += len(e.q) {
+		to := min(from+len(e.q), e.cfg.Dim)
+		abar, v, q := e.abar[from:to], e.v[from:to], e.q[:to-from]
+		for i, a := range e.held {
+			if e.filling {
+				row := e.table.place(a.h)[from:to]
+				e.dirs[i].scale(row, from, a.coefficient)
+				vec.Axpy(abar, 1, row)
+			} else {
+				e.dirs[i].scale(q, from, a.coefficient)
+				vec.Replace(e.table.at(a.h)[from:to], v, abar, q, byB, byM)
+			}
+		}
 	}
-	if e.filling {
-		vec.Axpy(e.abar, 1, e.table.set(h, u, 0, coefficient))
-		return
+	for _, a := range e.held {
+		e.table.note(a.h, e.stage(), a.coefficient)
 	}
-	u.scale(e.q, coefficient)
-	e.table.replace(h, e.v, e.abar, e.q, e.stage(), coefficient, 1/float32(e.cfg.Batch), 1/float32(e.cfg.Samples))
-	e.stale++
+	if !e.filling {
+		e.stale += len(e.held)
+	}
+	e.held = e.held[:0]
 }
 
 // Estimate returns v of eq. (memory-estimator), an estimate of mu times the gradient at the point of the last complete

@@ -36,33 +36,27 @@ func newTable(cfg Config, address func(h int, stage uint32) rng.Stream) table {
 	return t
 }
 
-// set stores coefficient*u as row h, where u was drawn in the given stage, and returns the row: a view that is valid until
-// the next call.
-func (t *table) set(h int, u *direction, stage uint32, coefficient float32) []float32 {
-	row := t.row
+// place returns room for a new row h: of a dense table the row itself. It is valid until the next call.
+func (t *table) place(h int) []float32 {
 	if t.seeds != nil {
-		t.seeds[h] = seededRow{stage, coefficient}
-	} else {
-		row = t.flat[h*t.d : (h+1)*t.d : (h+1)*t.d]
+		return t.row
 	}
-	u.scale(row, coefficient)
-	return row
+	return t.flat[h*t.d : (h+1)*t.d : (h+1)*t.d]
 }
 
 // at returns row h: a view that is valid until the next call.
 func (t *table) at(h int) []float32 {
-	if t.seeds == nil {
-		return t.flat[h*t.d : (h+1)*t.d : (h+1)*t.d]
+	row := t.place(h)
+	if t.seeds != nil {
+		s := t.seeds[h]
+		t.dir.draw(t.address(h, s.stage))
+		t.dir.scale(row, 0, s.coefficient)
 	}
-	s := t.seeds[h]
-	t.dir.draw(t.address(h, s.stage))
-	t.dir.scale(t.row, s.coefficient)
-	return t.row
+	return row
 }
 
-// replace puts coefficient*u, spread out in q, in the place of row h, and brings v and abar up to date with [vec.Replace].
-func (t *table) replace(h int, v, abar, q []float32, stage uint32, coefficient, byB, byM float32) {
-	vec.Replace(t.at(h), v, abar, q, byB, byM)
+// note remembers of which direction and coefficient the row h has been made.
+func (t *table) note(h int, stage uint32, coefficient float32) {
 	if t.seeds != nil {
 		t.seeds[h] = seededRow{stage, coefficient}
 	}

@@ -3,6 +3,7 @@ package zoest
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -185,6 +186,26 @@ func TestMeanDoesNotDrift(t *testing.T) {
 	if without < 2*dense {
 		t.Errorf("without renewal it is off by %.2g, with it by %.2g: no test", without, dense)
 	}
+}
+
+// A million parameters and ten thousand samples fit a small device with a seeded table: five vectors of 4 MB, and little else.
+func TestSeededFootprint(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	e := newTest(t, Config{Dim: 1_000_000, Samples: 10_000, Batch: 8, Seed: 1, Seeded: true, Centered: true})
+	e.Fill(0, make([]float32, 1_000_000), 0.1)
+	for range 20 {
+		if q, open := next(e); !open || e.Answer(float64(q.Sample)) != nil {
+			t.Fatal("the table is not being filled")
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 28<<20 {
+		t.Errorf("the heap has grown by %d bytes, want at most 28 MiB with x", grown)
+	}
+	runtime.KeepAlive(e)
 }
 
 // The variance of both estimators side by side: E|v - E v|^2 at b = 1, 8 and m, on a loss of about one half with a slope.
