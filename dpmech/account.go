@@ -57,6 +57,7 @@ func (a Accounting) Epsilon(rho, delta float64) float64 {
 	if rho == 0 {
 		return 0
 	}
+	rho = max(rho, 1e-8) // below, differences of nearly equal numbers would decide; a larger spend is a safe answer
 	var eps float64
 	switch a {
 	case GDP:
@@ -68,7 +69,7 @@ func (a Accounting) Epsilon(rho, delta float64) float64 {
 	default:
 		return math.Inf(1)
 	}
-	return eps * (1 + 1e-12)
+	return eps * (1 + 1e-11)
 }
 
 // MaxRho returns the largest spend, rounded down, whose Epsilon at delta is at most epsilon.

@@ -55,6 +55,29 @@ func TestSigmaReferenceValues(t *testing.T) {
 	}
 }
 
+// Whatever is asked, the noise that comes out spends no more.
+func TestSigmaIsNeverTooSmall(t *testing.T) {
+	s := stream(21)
+	for range 600 {
+		clip, rounds := math.Exp(3*s.Normal()), 1+s.IntN(200)
+		epsilon, delta := math.Exp(1+s.Normal()), math.Exp(-5-10*s.Float64())
+		for _, acc := range []Accounting{GDP, ZCDP, Paper} {
+			sigma, err := SigmaFor(clip, rounds, epsilon, delta, acc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if eps := acc.Epsilon(float64(rounds)*Gaussian{Clip: clip, Sigma: sigma}.Rho(), delta); eps > epsilon {
+				t.Errorf("%v: sigma %v for clip %v, %d rounds, epsilon %v, delta %v spends %v", acc, sigma, clip, rounds, epsilon, delta, eps)
+			}
+		}
+	}
+	// A case in which the formula alone, rounded, falls short.
+	sigma, err := SigmaFor(0.045, 80, 4.470000000000001, 1e-5, Paper)
+	if g := (Gaussian{0.045, sigma}); err != nil || Paper.Epsilon(80*g.Rho(), 1e-5) > 4.470000000000001 {
+		t.Errorf("sigma %v (%v)", sigma, err)
+	}
+}
+
 // Over the whole range in use: the three bounds are ordered, grow with rho, fall with delta, and MaxRho inverts them.
 func TestEpsilonProperties(t *testing.T) {
 	for _, delta := range []float64{1e-15, 1e-10, 1e-5, 1e-2} {

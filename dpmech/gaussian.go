@@ -39,8 +39,8 @@ func (g Gaussian) Rho() float64 {
 }
 
 // SigmaFor returns the noise that lets an update clipped to radius clip be released rounds times within (epsilon, delta),
-// with epsilon read in the given accounting. It is rounded up to six digits, so that the same question has the same
-// answer on every processor.
+// with epsilon read in the given accounting. It is rounded up to six digits: so the same question has the same answer
+// everywhere, though processors differ in the last digits of the functions that it is computed with.
 func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) (float64, error) {
 	rho, err := acc.MaxRho(epsilon, delta)
 	if err != nil {
@@ -50,6 +50,10 @@ func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) 
 		return 0, fmt.Errorf("dpmech: %d rounds, want at least 1", rounds)
 	}
 	g := Gaussian{Clip: clip, Sigma: roundUp(clip * math.Sqrt(2*float64(rounds)/rho))}
+	// The steps above are rounded too: what counts is what the result spends.
+	for g.Validate() == nil && acc.Epsilon(float64(rounds)*g.Rho(), delta) > epsilon {
+		g.Sigma = roundUp(g.Sigma * (1 + 1e-6))
+	}
 	return g.Sigma, g.Validate()
 }
 

@@ -59,20 +59,24 @@ type Config struct {
 // waits for them.
 type Observer struct {
 	// Released is called after every release, cool-down rounds included, with its number, 1 to Rounds+Cooldown, and the
-	// released model: what the neighbors will see. x is valid during the call.
+	// released model: what the neighbors will see. Model, Status and Spend speak of it already; nothing of it has
+	// been sent. x is valid during the call.
 	Released func(round int, x []float32)
-	// Waiting is called when a round begins to stand still because messages of these neighbors are missing.
+	// Waiting is called, once a round, when nothing has moved for ResendAfter because messages of these neighbors are missing.
 	Waiting func(round int, neighbors []string)
 }
 
-// validate reports every fault at once.
-func (c Config) validate() error {
+// validate reports every fault at once, and returns the fleet's plan.
+func (c Config) validate() (*plan, error) {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("sdk: "+format, args...)) }
+	var p *plan
 	if c.Fleet == nil {
 		fault("Fleet is nil")
 	} else {
-		errs = append(errs, c.Fleet.Validate())
+		var err error
+		p, err = c.Fleet.plan()
+		errs = append(errs, err)
 		if !slices.Contains(c.Fleet.Members, c.Name) {
 			fault("Name is %q, want one of the fleet's members %q", c.Name, c.Fleet.Members)
 		}
@@ -99,5 +103,5 @@ func (c Config) validate() error {
 	if c.ResendAfter < 0 || c.Linger < 0 {
 		fault("ResendAfter is %v and Linger %v, want neither negative", c.ResendAfter, c.Linger)
 	}
-	return errors.Join(errs...)
+	return p, errors.Join(errs...)
 }

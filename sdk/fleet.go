@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -69,8 +70,10 @@ func (f *Fleet) Rho() float64 {
 }
 
 // Hash returns the SHA-256 of the fleet's JSON form with sorted keys and without white space: members refuse a peer
-// whose fleet has another.
+// whose fleet has another. Fleets that mean the same have the same hash: edges count in either direction and any order, a
+// default left empty is the default, and a start at zero is no start.
 func (f *Fleet) Hash() [sha256.Size]byte {
+	f = f.normal()
 	// A struct of numbers, strings and slices always has a JSON form, unless a number has none: such a fleet does not pass
 	// Validate.
 	plain, _ := json.Marshal(f)
@@ -80,6 +83,22 @@ func (f *Fleet) Hash() [sha256.Size]byte {
 	_ = dec.Decode(&tree)
 	canonical, _ := json.Marshal(tree) // maps are written in key order
 	return sha256.Sum256(canonical)
+}
+
+// normal returns a copy in which everything that can be said in several ways is said in one.
+func (f *Fleet) normal() *Fleet {
+	n := *f
+	if !slices.ContainsFunc(n.X0, func(x float32) bool { return x != 0 }) {
+		n.X0 = nil
+	}
+	n.Edges = slices.Clone(n.Edges)
+	for i, e := range n.Edges {
+		n.Edges[i] = [2]string{min(e[0], e[1]), max(e[0], e[1])}
+	}
+	slices.SortFunc(n.Edges, func(a, b [2]string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	n.Method.Estimator = cmp.Or(n.Method.Estimator, "paper")
+	n.Method.Directions = cmp.Or(n.Method.Directions, zoest.Rademacher.String())
+	return &n
 }
 
 // Hello returns what a member says first on a connection to another: who they are, and which run and fleet it means.
@@ -163,6 +182,9 @@ func (f *Fleet) plan() (*plan, error) {
 		if p.directions, err = zoest.ParseDistribution(m.Directions); err != nil {
 			fault("%w", err)
 		}
+	}
+	if f.Privacy.NonPrivate && (f.Privacy != Privacy{NonPrivate: true}) {
+		fault("clip %v, sigma %v, delta %v in a fleet that is not private: choose one", f.Privacy.Clip, f.Privacy.Sigma, f.Privacy.Delta)
 	}
 	if !f.Privacy.NonPrivate && !(f.Privacy.Delta > 0 && f.Privacy.Delta < 1) {
 		fault("delta is %v, want more than 0 and less than 1", f.Privacy.Delta)
@@ -255,6 +277,9 @@ func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]adm
 	}
 	if len(samples) != len(f.Members) {
 		return nil, fmt.Errorf("sdk: %d sample counts for %d members", len(samples), len(f.Members))
+	}
+	if noise == nil && !f.Privacy.NonPrivate {
+		return nil, errors.New("sdk: a private fleet needs a source of noise for every member")
 	}
 	cfgs := make([]admm.Config, len(samples))
 	for i := range cfgs {

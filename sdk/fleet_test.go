@@ -32,6 +32,7 @@ func TestFleetFaults(t *testing.T) {
 		"Mu of round 0 is 0":                         func(f *sdk.Fleet) { f.Method.Mu = []float64{0} },
 		`directions "up", want rademacher or sphere`: func(f *sdk.Fleet) { f.Method.Directions = "up" },
 		`estimator "best", want paper or centered`:   func(f *sdk.Fleet) { f.Method.Estimator = "best" },
+		"choose one":                                 func(f *sdk.Fleet) { f.Privacy.Sigma = 1 },
 		"clip is 0":                                  func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Sigma: 1, Delta: 1e-5} },
 		"sigma is 0":                                 func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 1, Delta: 1e-5} },
 		"delta is 0":                                 func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 1, Sigma: 1} },
@@ -91,7 +92,7 @@ func TestFleetHash(t *testing.T) {
 	seen := map[[32]byte]string{ring().Hash(): "the original"}
 	for name, change := range map[string]func(f *sdk.Fleet){
 		"run":       func(f *sdk.Fleet) { f.Run = "other" },
-		"x0":        func(f *sdk.Fleet) { f.X0 = make([]float32, 6) },
+		"x0":        func(f *sdk.Fleet) { f.X0 = []float32{0, 0, 0, 0, 0, 1} },
 		"members":   func(f *sdk.Fleet) { f.Members[0], f.Members[1] = "b", "a" },
 		"edges":     func(f *sdk.Fleet) { f.Edges = f.Edges[:5] },
 		"rounds":    func(f *sdk.Fleet) { f.Method.Rounds++ },
@@ -99,7 +100,7 @@ func TestFleetHash(t *testing.T) {
 		"estimator": func(f *sdk.Fleet) { f.Method.Estimator = "centered" },
 		"seed":      func(f *sdk.Fleet) { f.Method.Seed = 1<<63 + 1 },
 		"seed+1":    func(f *sdk.Fleet) { f.Method.Seed = 1<<63 + 2 },
-		"privacy":   func(f *sdk.Fleet) { f.Privacy.NonPrivate = false },
+		"privacy":   func(f *sdk.Fleet) { f.Privacy = privateRing().Privacy },
 	} {
 		f := ring()
 		change(f)
@@ -107,6 +108,23 @@ func TestFleetHash(t *testing.T) {
 			t.Errorf("%s has the hash of %s", name, other)
 		}
 		seen[f.Hash()] = name
+	}
+}
+
+// Fleets that mean the same have the same hash.
+func TestFleetHashMeaning(t *testing.T) {
+	for name, change := range map[string]func(f *sdk.Fleet){
+		"edges turned":       func(f *sdk.Fleet) { f.Edges[0][0], f.Edges[0][1] = f.Edges[0][1], f.Edges[0][0] },
+		"edges in disorder":  func(f *sdk.Fleet) { f.Edges[0], f.Edges[3] = f.Edges[3], f.Edges[0] },
+		"start at zero":      func(f *sdk.Fleet) { f.X0 = make([]float32, 6) },
+		"default directions": func(f *sdk.Fleet) { f.Method.Directions = "rademacher" },
+		"default estimator":  func(f *sdk.Fleet) { f.Method.Estimator = "paper" },
+	} {
+		f := ring()
+		change(f)
+		if f.Hash() != ring().Hash() {
+			t.Errorf("%s: another hash", name)
+		}
 	}
 }
 

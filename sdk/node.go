@@ -44,7 +44,8 @@ type Status struct {
 
 // New returns a node at the start of its run.
 func New(cfg Config) (*Node, error) {
-	if err := cfg.validate(); err != nil {
+	p, err := cfg.validate()
+	if err != nil {
 		return nil, err
 	}
 	cfg.ResendAfter = cmp.Or(cfg.ResendAfter, 2*time.Second)
@@ -56,10 +57,6 @@ func New(cfg Config) (*Node, error) {
 	noise := cfg.Noise
 	if noise == nil && !cfg.Fleet.Privacy.NonPrivate {
 		noise = rand.Reader
-	}
-	p, err := cfg.Fleet.plan()
-	if err != nil {
-		return nil, err
 	}
 	mcfg := cfg.Fleet.machine(p, p.number[cfg.Name], cfg.Samples, noise)
 	mcfg.Estimator.Seeded = cfg.SeededTable
@@ -210,6 +207,7 @@ func (r *run) loop() error {
 		}
 		switch {
 		case duties.Released > 0:
+			moved = true
 			continue
 		case len(duties.Queries) > 0: // what has arrived in the meantime is taken in between two queries
 			moved = true
@@ -222,16 +220,15 @@ func (r *run) loop() error {
 				err = r.answer(duties.Queries)
 			}
 		default:
-			r.reportWaiting()
 			select {
 			case in := <-r.inbox:
-				err = r.take(in)
-				moved = true
+				err = r.take(in) // no progress in itself: a neighbor may repeat itself because it lacks something
 			case <-r.ctx.Done():
 				err = context.Cause(r.ctx)
 			case <-tick.C:
 				if !moved {
 					r.machine.Tick()
+					r.reportWaiting()
 				}
 				moved = false
 				if r.lingered() {
@@ -246,16 +243,11 @@ func (r *run) loop() error {
 	}
 }
 
-// perform does a machine's duties but for the query: it makes a release known, then sends.
+// perform does a machine's duties but for the queries: it makes a release known, then sends.
 func (r *run) perform(duties admm.Ready) error {
-	if duties.Released > 0 {
-		x := r.machine.Model()
-		if r.cfg.Observer.Released != nil {
-			r.cfg.Observer.Released(duties.Released, x)
-		}
-		r.mu.Lock()
-		r.model = x
-		r.mu.Unlock()
+	r.publish(duties.Released)
+	if duties.Released > 0 && r.cfg.Observer.Released != nil {
+		r.cfg.Observer.Released(duties.Released, r.machine.Model())
 	}
 	var bytes int64
 	for _, msg := range duties.Send {
@@ -273,16 +265,21 @@ func (r *run) perform(duties admm.Ready) error {
 		default: // a neighbor that takes nothing; it will be sent again
 		}
 	}
-	r.publish(r.machine.Status(), bytes)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status.BytesSent += bytes
 	return nil
 }
 
-// publish makes the machine's state visible from outside.
-func (r *run) publish(st admm.Status, bytes int64) {
+// publish makes the machine's state visible from outside, and its model after a release.
+func (r *run) publish(released int) {
+	st := r.machine.Status()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if released > 0 {
+		r.model = r.machine.Model()
+	}
 	r.status.Round, r.status.Queries, r.status.FailedQueries, r.status.Done = st.Round, st.Queries, st.Failed, st.Complete
-	r.status.BytesSent += bytes
 	r.status.Waiting = r.status.Waiting[:0]
 	for _, j := range st.Waiting {
 		r.status.Waiting = append(r.status.Waiting, r.cfg.Fleet.Members[j])
@@ -297,12 +294,12 @@ func (r *run) take(in received) error {
 		}
 		return fmt.Errorf("sdk: receiving: %w", in.err)
 	}
+	from, member := r.number[in.from]
 	err := r.codec.Decode(in.frame, &r.frame)
-	if err == nil {
-		from, member := r.number[in.from]
-		if !member {
-			from = -1
-		}
+	switch {
+	case !member:
+		err = errors.New("sdk: the sender is not a member of the fleet")
+	case err == nil:
 		err = r.machine.Receive(admm.Message{
 			From:   from,
 			Round:  r.frame.Round,

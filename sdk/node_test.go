@@ -234,6 +234,72 @@ func TestLostFrames(t *testing.T) {
 	}
 }
 
+// first loses the first frame to each neighbor, and nothing else.
+type first struct {
+	transport.Transport
+	mu   sync.Mutex
+	lost map[string]bool
+}
+
+func (l *first) Send(ctx context.Context, to string, frame []byte) error {
+	l.mu.Lock()
+	drop := !l.lost[to]
+	l.lost[to] = true
+	l.mu.Unlock()
+	if drop {
+		return nil
+	}
+	return l.Transport.Send(ctx, to, frame)
+}
+
+// Two nodes in the middle of a path lose their first frames, and each hears its outer neighbor repeat itself all the time:
+// that is no progress, and must not keep them from sending again.
+func TestRepeatsAreNoProgress(t *testing.T) {
+	f := ring()
+	f.Members = f.Members[:4]
+	f.Edges = [][2]string{{"a", "b"}, {"b", "c"}, {"c", "d"}}
+	trs := inMemory(t, f)
+	for i := 1; i <= 2; i++ {
+		trs[i] = &first{Transport: trs[i], lost: map[string]bool{}}
+	}
+	all := nodes(t, f, trs, func(_ int, c *sdk.Config) { c.ResendAfter, c.Linger = 40*time.Millisecond, 10*time.Second })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var wg sync.WaitGroup
+	for i, n := range all {
+		if i%2 == 1 {
+			time.Sleep(20 * time.Millisecond) // tickers out of step, half a period apart
+		}
+		wg.Go(func() {
+			if err := n.Run(ctx); err != nil {
+				t.Errorf("node %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// The observer is told of a release when everything else knows of it, and before it has left.
+func TestReleasedIsKnown(t *testing.T) {
+	f := privateRing()
+	f.Members, f.Edges = f.Members[:1], nil
+	var node *sdk.Node
+	seen := 0
+	node = nodes(t, f, inMemory(t, f), func(_ int, c *sdk.Config) {
+		c.Observer.Released = func(round int, x []float32) {
+			seen++
+			want := f.Rho() * float64(min(round, 8)) / 8
+			if st := node.Status(); st.Round != round || !slices.Equal(node.Model(), x) || math.Abs(node.Spend()/want-1) > 1e-12 {
+				t.Errorf("release %d: status %+v, spend %v, want %v", round, st, node.Spend(), want)
+			}
+		}
+	})[0]
+	mustRun(t, []*sdk.Node{node})
+	if seen != 12 {
+		t.Errorf("%d releases seen", seen)
+	}
+}
+
 // A neighbor that is not there yet: the others wait, say for whom, and go on when it comes.
 func TestMissingNeighbor(t *testing.T) {
 	f := ring()

@@ -81,8 +81,11 @@ func (c Config) Validate() error {
 	if c.X0 != nil && len(c.X0) != c.Estimator.Dim {
 		fault("X0 has length %d, want %d", len(c.X0), c.Estimator.Dim)
 	}
-	if i := slices.IndexFunc(c.X0, notFinite); i >= 0 {
-		fault("X0[%d] is %v, want a finite number", i, c.X0[i])
+	if i := slices.IndexFunc(c.X0, outOfRange); i >= 0 {
+		fault("X0[%d] is %v, want a number of size at most %v", i, c.X0[i], limit)
+	}
+	if !(c.Rho >= 1e-9 && c.Rho <= 1e9) {
+		fault("Rho is %v, want 1e-9..1e9", c.Rho)
 	}
 	if c.Rounds < 1 {
 		fault("Rounds is %d, want at least 1", c.Rounds)
@@ -96,7 +99,7 @@ func (c Config) Validate() error {
 	if c.Tau < 1 || c.Tau > math.MaxInt32 {
 		fault("Tau is %d, want 1..%d", c.Tau, math.MaxInt32)
 	}
-	errs = append(errs, positive("Rho", c.Rho), positive("Beta", c.Beta),
+	errs = append(errs, positive("Beta", c.Beta),
 		c.Eta.validate("Eta", c.Rounds), c.Mu.validate("Mu", c.Rounds))
 
 	if c.NonPrivate {
@@ -122,5 +125,9 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// notFinite reports a NaN or an infinity.
-func notFinite(x float32) bool { return x-x != 0 }
+// limit bounds the size of every coordinate that a client takes in or sends: no run that learns gets anywhere near it, and
+// what is computed from one stays finite.
+const limit = 1e30
+
+// outOfRange reports a NaN, an infinity, and what is larger than limit.
+func outOfRange(x float32) bool { return !(x >= -limit && x <= limit) }

@@ -108,6 +108,7 @@ func TestReceiveRules(t *testing.T) {
 		{"itself", Message{From: 2, Round: 2, Vector: good}, "message from 2"},
 		{"too short", Message{From: 0, Round: 3, Vector: good[:4]}, "message of 4 numbers from 0, want 5"},
 		{"a NaN", Message{From: 0, Round: 3, Vector: []float32{1, 2, float32(math.NaN()), 4, 5}}, "coordinate 2 of the message from 0 is NaN"},
+		{"a giant", Message{From: 0, Round: 3, Vector: []float32{1, 2, 3, -3e38, 5}}, "coordinate 3 of the message from 0 is -3e+38, want a number of size at most 1e+30"},
 		{"an infinity", Message{From: 0, Round: 3, Vector: []float32{1, 2, 3, 4, float32(math.Inf(-1))}}, "coordinate 4 of the message from 0 is -Inf"},
 		{"done too early", Message{From: 0, Round: 2, Done: true}, "neighbor 0 is done after round 2, want 9"},
 	} {
@@ -251,6 +252,7 @@ func TestConfigValidate(t *testing.T) {
 		{"Cooldown is -1", func(c *Config) { c.Cooldown = -1 }},
 		{"Tau is 0", func(c *Config) { c.Tau = 0 }},
 		{"Rho is 0", func(c *Config) { c.Rho = 0 }},
+		{"Rho is 1e+38", func(c *Config) { c.Rho = 1e38 }},
 		{"Beta is -1", func(c *Config) { c.Beta = -1 }},
 		{"Eta has 0 values", func(c *Config) { c.Eta = nil }},
 		{"Eta of round 1 is NaN", func(c *Config) { c.Eta = Schedule{1, math.NaN(), 1, 1, 1, 1} }},

@@ -93,7 +93,7 @@ func New(cfg Config) (*Machine, error) {
 
 // Ready goes on as far as the inputs allow, but not past a release, and returns what is to be done. A driver does it and calls
 // Ready again, until nothing is asked of it but patience; then it waits for an input. An error is the end of the machine:
-// its source of noise has failed, or the model is no longer finite.
+// its source of noise has failed, or the model has run away.
 func (m *Machine) Ready() (Ready, error) {
 	if err := m.advance(); err != nil {
 		return Ready{}, err

@@ -66,8 +66,9 @@ func (m *Machine) Receive(msg Message) error {
 	if len(msg.Vector) != m.cfg.Estimator.Dim {
 		return fmt.Errorf("admm: message of %d numbers from %d, want %d", len(msg.Vector), msg.From, m.cfg.Estimator.Dim)
 	}
-	if j := slices.IndexFunc(msg.Vector, notFinite); j >= 0 {
-		return fmt.Errorf("admm: coordinate %d of the message from %d is %v, want a finite number", j, msg.From, msg.Vector[j])
+	if j := slices.IndexFunc(msg.Vector, outOfRange); j >= 0 {
+		return fmt.Errorf("admm: coordinate %d of the message from %d is %v, want a number of size at most %v",
+			j, msg.From, msg.Vector[j], limit)
 	}
 	if msg.Round < m.round {
 		if msg.Round == m.round-1 && !msg.Resent { // j stands one round behind: mine of that round has not arrived

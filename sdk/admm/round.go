@@ -62,22 +62,25 @@ func (m *Machine) commit() {
 	gain := float64(m.cfg.Tau) * m.cfg.Eta.At(k) * m.cfg.Mu.At(k) * m.cfg.Beta
 	vec.Axpy(m.x, -float32(gain), m.p)
 	vec.Axpy(m.x, 1, m.s)
-	if i := slices.IndexFunc(m.x, notFinite); i >= 0 {
-		m.err = fmt.Errorf("admm: client %d, round %d: coordinate %d of the model is %v: the run diverges, try a smaller step or gain",
-			m.client(), k, i, m.x[i])
-		return
-	}
-	m.round++
-	m.released = true
 	// The new messages take the place of those of two rounds ago. Nobody can need them any more, as all neighbors have made
 	// the release in between; an answer to a late repeat may still wait to be sent.
-	m.send = slices.DeleteFunc(m.send, func(msg Message) bool { return !msg.Done && msg.Round == m.round-2 })
+	m.send = slices.DeleteFunc(m.send, func(msg Message) bool { return !msg.Done && msg.Round == k-1 })
+	bad := slices.IndexFunc(m.x, outOfRange)
 	for i := range m.edges {
 		e := &m.edges[i]
-		out := e.out[m.round%2]
+		out := e.out[(k+1)%2]
 		copy(out, e.z)
 		vec.Axpy(out, -float32(2*m.cfg.Rho), m.x)
-		m.post(e, m.round, false)
+		bad = max(bad, slices.IndexFunc(out, outOfRange))
+	}
+	if bad >= 0 {
+		m.err = fmt.Errorf("admm: client %d, round %d: coordinate %d of the model has become too large (%v): the run diverges, try a smaller step or gain",
+			m.client(), k, bad, m.x[bad])
+		return
+	}
+	m.round, m.released = k+1, true
+	for i := range m.edges {
+		m.post(&m.edges[i], m.round, false)
 	}
 }
 
