@@ -269,8 +269,8 @@ func (e *Estimator) settle() {
 // step. The slice is owned by the estimator and valid until the next step begins.
 func (e *Estimator) Estimate() []float32 { return e.v }
 
-// Usable reports whether a loss can be answered to a query: a number of size at most 1e30, so that sums over a table stay
-// finite in float32.
+// Usable reports whether a loss can be answered to a query: a number of size at most 1e30, so that sums over a table of up to
+// a hundred million rows stay finite in float32.
 func Usable(loss float64) bool { return math.Abs(loss) <= 1e30 }
 
 // stageLen returns how many queries the current stage asks.

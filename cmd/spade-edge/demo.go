@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"slices"
 	"sync"
@@ -49,13 +50,16 @@ func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) 
 	if o.average {
 		return usageError{errors.New("-average is for simulate: a node of the demo keeps its last model only")}
 	}
+	if o.nodes > maxDemoNodes {
+		return usageError{fmt.Errorf("-nodes is %d, want at most %d nodes with sockets in one process; simulate takes more", o.nodes, maxDemoNodes)}
+	}
 	p, err := o.build("demo")
 	if err != nil {
 		return err
 	}
 	show := newProgress(log, o.rounds, o.cooldown)
-	show.say("%d nodes with %d to %d samples each, %d connections over TLS websockets on this machine, a model of %d parameters",
-		o.nodes, slices.Min(p.samples), slices.Max(p.samples), len(p.fleet.Edges), p.fleet.Dim)
+	show.say("nodes: %d, connections between them over TLS websockets on this machine: %d, parameters of the model: %d",
+		o.nodes, len(p.fleet.Edges), p.fleet.Dim)
 	p.writeChosen(log)
 	if o.nonPrivate {
 		show.say("NOT PRIVATE: nothing is clipped and no noise is added")
@@ -83,6 +87,9 @@ func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) 
 	return nil
 }
 
+// maxDemoNodes bounds the listeners, connections and goroutines of one process.
+const maxDemoNodes = 100
+
 // runNodes trains over websockets and returns the outcome and every node's model.
 func (p *problem) runNodes(ctx context.Context, show *progress) (*result, [][]float32, error) {
 	trs, err := p.listen()
@@ -108,20 +115,21 @@ func (p *problem) runNodes(ctx context.Context, show *progress) (*result, [][]fl
 			return nil, nil, err
 		}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go watch(ctx, trs, p.fleet.Members, cancel)
 	errs := make([]error, len(nodes))
 	var wg sync.WaitGroup
 	for i, n := range nodes {
 		wg.Go(func() {
 			if errs[i] = n.Run(ctx); errs[i] != nil {
-				cancel() // without one node the others would wait for ever
+				cancel(errs[i]) // without one node the others would wait for ever
 			}
 		})
 	}
 	wg.Wait()
-	if err := firstCause(errs); err != nil {
-		return nil, nil, err
+	if err := errors.Join(errs...); err != nil {
+		return nil, nil, context.Cause(ctx)
 	}
 	r := p.newResult(false)
 	models := make([][]float32, len(nodes))
@@ -135,19 +143,28 @@ func (p *problem) runNodes(ctx context.Context, show *progress) (*result, [][]fl
 	return r, models, nil
 }
 
-// firstCause returns the error that ended a run, rather than the cancellation that followed from it.
-func firstCause(errs []error) error {
-	var canceled error
-	for _, err := range errs {
-		if err != nil && !errors.Is(err, context.Canceled) {
-			return err
+// watch ends a demo in which two nodes cannot get in touch for ten seconds: on one machine that does not heal.
+func watch(ctx context.Context, trs []*ws.Transport, names []string, cancel context.CancelCauseFunc) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	apart := map[[2]string]int{} // seconds, by pair
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
 		}
-		canceled = errors.Join(canceled, err)
+		for i, tr := range trs {
+			for _, peer := range tr.Peers() {
+				pair := [2]string{names[i], peer.Name}
+				if peer.Connected || peer.Err == nil {
+					apart[pair] = 0
+				} else if apart[pair]++; apart[pair] >= 10 {
+					cancel(fmt.Errorf("%s cannot reach %s: %w", names[i], peer.Name, peer.Err))
+				}
+			}
+		}
 	}
-	if canceled != nil {
-		return context.Canceled
-	}
-	return nil
 }
 
 // listen makes a key for every member and brings up its listener; then each learns where its neighbors are. On an error
@@ -187,45 +204,49 @@ func (p *problem) listen() ([]*ws.Transport, error) {
 	return trs, nil
 }
 
-// gallery collects the releases of all nodes, which come from many goroutines and in no order.
+// gallery looks at the releases of all nodes, which come from many goroutines: a round is shown, and taken into the
+// transcript, once every node has made its release. Nodes are never more rounds apart than the graph is wide.
 type gallery struct {
-	mu       sync.Mutex
-	problem  *problem
-	show     *progress
-	releases [][][]float32 // by round, then client
-	missing  []int         // by round: how many clients have not made that release
+	mu      sync.Mutex
+	problem *problem
+	show    *progress
+	hash    hash.Hash
+	round   int                 // the last one that is complete
+	open    map[int][][]float32 // the models of the rounds after it, by client
+	count   map[int]int         // how many of them are there
 }
 
 func newGallery(p *problem, show *progress) *gallery {
-	g := &gallery{problem: p, show: show}
-	for range p.opt.rounds + p.opt.cooldown {
-		g.releases = append(g.releases, make([][]float32, len(p.fleet.Members)))
-		g.missing = append(g.missing, len(p.fleet.Members))
-	}
-	return g
+	return &gallery{problem: p, show: show, hash: sha256.New(), open: map[int][][]float32{}, count: map[int]int{}}
 }
 
-// add takes in a release; the last one of a round moves the progress line.
+// add takes in a release.
 func (g *gallery) add(client, round int, x []float32) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.releases[round-1][client] = append([]float32(nil), x...)
-	if g.missing[round-1]--; g.missing[round-1] == 0 {
-		models := g.releases[round-1]
-		g.show.round(round, fmt.Sprintf("average model %.1f %%, disagreement %.2g",
+	if g.open[round] == nil {
+		g.open[round] = make([][]float32, len(g.problem.fleet.Members))
+	}
+	g.open[round][client] = slices.Clone(x)
+	g.count[round]++
+	for g.count[g.round+1] == len(g.problem.fleet.Members) {
+		g.round++
+		models := g.open[g.round]
+		for i, x := range models {
+			g.hash.Write(tinytest.AppendRelease(nil, g.round, i, x))
+		}
+		g.show.round(g.round, fmt.Sprintf("average model %.1f %%, disagreement %.2g",
 			100*g.problem.test.Accuracy(mean(models)), consensusError(models)))
+		delete(g.open, g.round)
+		delete(g.count, g.round)
 	}
 }
 
 // transcript returns the SHA-256 over all releases, as tinytest.Sim.Transcript does.
 func (g *gallery) transcript() string {
-	h := sha256.New()
-	for k, models := range g.releases {
-		for i, x := range models {
-			h.Write(tinytest.AppendRelease(nil, k+1, i, x))
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return hex.EncodeToString(g.hash.Sum(nil))
 }
 
 // compare trains every node alone and one on all data, without noise, and returns the accuracy of each node alone.

@@ -10,6 +10,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -40,27 +41,34 @@ var commands = []*command{demoCommand, simulateCommand, versionCommand}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	context.AfterFunc(ctx, stop) // a second interrupt ends the process
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }
 
-// run is main without the process around it.
+// run is main without the process around it. What a command prints as its result is written at once, when it has succeeded.
 func run(ctx context.Context, args []string, out, log io.Writer) int {
 	if len(args) == 0 {
 		help(log)
 		return exitUsage
 	}
+	var result bytes.Buffer
 	switch args[0] {
 	case "help", "-h", "-help", "--help":
-		help(out)
-		return exitDone
+		help(&result)
+		_, err := out.Write(result.Bytes())
+		return exitCode(err, "help", log)
 	}
 	for _, cmd := range commands {
-		if cmd.name == args[0] {
-			return exitCode(cmd.run(ctx, cmd, args[1:], out, log), cmd.name, log)
+		if cmd.name != args[0] {
+			continue
 		}
+		err := cmd.run(ctx, cmd, args[1:], &result, log)
+		if err == nil || errors.Is(err, flag.ErrHelp) {
+			_, err = out.Write(result.Bytes())
+		}
+		return exitCode(err, cmd.name, log)
 	}
 	fmt.Fprintf(log, "spade-edge: no command %q; there are %s\n", args[0], names())
 	return exitUsage
@@ -75,7 +83,7 @@ func (e usageError) Unwrap() error { return e.error }
 func exitCode(err error, name string, log io.Writer) int {
 	var wrong usageError
 	switch {
-	case err == nil || errors.Is(err, flag.ErrHelp):
+	case err == nil:
 		return exitDone
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintf(log, "spade-edge %s: interrupted\n", name)

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk/task"
@@ -80,9 +79,9 @@ func (o *options) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.partition, "partition", o.partition, "who has which samples: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S")
 
 	fs.IntVar(&o.rounds, "rounds", o.rounds, "rounds of learning, K")
-	fs.IntVar(&o.cooldown, "cooldown", o.cooldown, "rounds of pure consensus after them, free of privacy cost")
+	fs.IntVar(&o.cooldown, "cooldown", o.cooldown, "rounds of pure consensus after them, free of privacy cost (with noise 30 unless given)")
 	fs.IntVar(&o.tau, "tau", o.tau, "local steps a round")
-	fs.IntVar(&o.batch, "batch", o.batch, "queries a local step (0 = one for each sample)")
+	fs.IntVar(&o.batch, "batch", o.batch, "queries a local step; a client with fewer samples asks one for each (0 = all do)")
 	fs.Float64Var(&o.eta, "eta", 0, "step size (default chosen)")
 	fs.Float64Var(&o.mu, "mu", 0, "smoothing radius: how far from the model the loss is asked for (default chosen)")
 	fs.Float64Var(&o.rho, "rho", 1, "penalty parameter")
@@ -114,6 +113,9 @@ func (o *options) read(cmd *command, args []string, w io.Writer) error {
 	}
 	o.given = make(map[string]bool)
 	fs.Visit(func(f *flag.Flag) { o.given[f.Name] = true })
+	if !o.nonPrivate && !o.given["cooldown"] {
+		o.cooldown = 30 // costs no privacy, and takes each client from its own noisy model to the network's
+	}
 	return o.conflicts()
 }
 
@@ -132,13 +134,16 @@ func (o *options) conflicts() error {
 	for _, f := range []struct {
 		name  string
 		value float64
-	}{{"eta", o.eta}, {"mu", o.mu}, {"clip", o.clip}, {"sigma", o.sigma}, {"epsilon", o.epsilon}, {"rho", o.rho}, {"test-fraction", o.testFraction}} {
-		if o.given[f.name] && !(f.value > 0 && f.value <= math.MaxFloat32) {
-			fault("-%s is %v, want a number above 0", f.name, f.value)
+	}{{"eta", o.eta}, {"mu", o.mu}, {"clip", o.clip}, {"sigma", o.sigma}, {"epsilon", o.epsilon}, {"rho", o.rho}} {
+		if o.given[f.name] && !(f.value >= 1e-9 && f.value <= 1e9) {
+			fault("-%s is %v, want 1e-9..1e9", f.name, f.value)
 		}
 	}
-	if !(o.gain > 0 && o.gain < 1) {
-		fault("-gain is %v, want a share of the limit of stability: above 0 and below 1", o.gain)
+	if !(o.gain >= 1e-6 && o.gain < 1) {
+		fault("-gain is %v, want a share of the limit of stability: 1e-6 or more, and below 1", o.gain)
+	}
+	if !(o.testFraction > 0 && o.testFraction < 1) {
+		fault("-test-fraction is %v, want a number above 0 and below 1", o.testFraction)
 	}
 	if !(o.delta > 0 && o.delta < 1) {
 		fault("-delta is %v, want a number above 0 and below 1", o.delta)

@@ -48,7 +48,11 @@ func (o *options) build(name string) (*problem, error) {
 		return nil, usageError{err}
 	}
 	p.graph = g
-	set, err := task.Load(o.spec())
+	spec := o.spec()
+	if err := spec.Validate(); err != nil {
+		return nil, usageError{err}
+	}
+	set, err := task.Load(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +70,9 @@ func (o *options) build(name string) (*problem, error) {
 		p.oracles = append(p.oracles, task.NewSoftmax(own))
 		p.labels = append(p.labels, own.Y)
 		p.samples = append(p.samples, len(idx))
+	}
+	if !o.given["data"] {
+		p.choose("data", o.data)
 	}
 	p.noteDataChoices(set.Spec)
 	return p, p.makeFleet(name)
@@ -109,6 +116,9 @@ func (p *problem) makeFleet(name string) error {
 	for _, e := range p.graph.Edges() {
 		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
 	}
+	if !o.given["cooldown"] && o.cooldown > 0 {
+		p.choose("cooldown", o.cooldown)
+	}
 	queries := 0 // in one local step of the whole network
 	for _, m := range p.samples {
 		if o.batch > 0 {
@@ -129,10 +139,13 @@ func (p *problem) makeFleet(name string) error {
 	p.fleet = f
 	if o.nonPrivate {
 		f.Privacy.NonPrivate = true
-		return f.Validate()
+		return asUsage(f.Validate())
 	}
 	// All clipped updates in a row reach half as far again as a query: enough to learn, and noise grows with the clip.
 	clip := p.pick("clip", o.clip, round3(1.5*mu*math.Sqrt(float64(f.Dim))/float64(o.rounds)))
+	if !o.given["delta"] {
+		p.choose("delta", o.delta)
+	}
 	sigma := o.sigma
 	if !o.given["sigma"] {
 		acc, err := dpmech.ParseAccounting(o.accounting)
@@ -142,19 +155,21 @@ func (p *problem) makeFleet(name string) error {
 		if !o.given["epsilon"] {
 			p.choose("epsilon", o.epsilon)
 		}
-		if !o.given["delta"] {
-			p.choose("delta", o.delta)
-		}
 		if sigma, err = dpmech.SigmaFor(clip, o.rounds, o.epsilon, o.delta, acc); err != nil {
 			return usageError{err}
 		}
 		p.choose("sigma", sigma)
 	}
 	f.Privacy = sdk.Privacy{Clip: clip, Sigma: sigma, Delta: o.delta}
-	if err := f.Validate(); err != nil {
-		return usageError{err}
+	return asUsage(f.Validate())
+}
+
+// asUsage makes an error a usageError: all of a fleet here comes from flags.
+func asUsage(err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return usageError{err}
 }
 
 // round3 rounds a positive number to three significant digits, so that what is picked can be typed.

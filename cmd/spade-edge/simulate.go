@@ -29,7 +29,7 @@ says so ("simulated").
 
 func simulate(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
 	o := options{
-		data: "synthetic:clinical", nodes: 10, graph: "ring", partition: "iid",
+		data: "synthetic:clinical", nodes: 50, graph: "er:0.3", partition: "iid",
 		rounds: 50, tau: 2, epsilon: 8,
 	}
 	if err := o.read(cmd, args, out); err != nil {
@@ -83,8 +83,8 @@ func (p *problem) simulate(ctx context.Context, show *progress) (*result, error)
 	var frame []byte
 	var encoding error
 	sim.OnSend = func(msg admm.Message) {
-		frame, err = codec.Append(frame[:0], &wire.Frame{Kind: wire.Message, Round: msg.Round, Vector: msg.Vector})
-		if err != nil {
+		var err error
+		if frame, err = codec.Append(frame[:0], &wire.Frame{Kind: wire.Message, Round: msg.Round, Vector: msg.Vector}); err != nil {
 			encoding = err
 		}
 		r.BytesSent += int64(len(frame))

@@ -59,7 +59,7 @@ type Set struct {
 // Load reads and prepares a data set as the package comment describes. All faults of the Spec are reported together, and
 // as many of a file as can be told at once.
 func Load(s Spec) (*Set, error) {
-	if err := s.check(); err != nil {
+	if err := s.Validate(); err != nil {
 		return nil, err
 	}
 	train, test, err := s.read()
@@ -76,8 +76,8 @@ func Load(s Spec) (*Set, error) {
 	return set, nil
 }
 
-// check returns every fault that can be told without opening a file.
-func (s Spec) check() error {
+// Validate reports every fault that can be told without opening a file. Load does so as well.
+func (s Spec) Validate() error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf("task: "+format, args...)) }
 	kind, arg, _ := strings.Cut(s.Source, ":")
