@@ -153,7 +153,7 @@ func TestExportedRunTheChosenVariant(t *testing.T) {
 			t.Fatalf("%s was chosen, want %s", got, variant.Name)
 		}
 		for _, n := range []int{1, 2, 3, 5, 8, 10, 16, 40, 64, 128, 4096, 5000} {
-			v := [][]float32{nowhere[float32](n), nowhere[float32](n), nowhere[float32](n), nowhere[float32](n)}
+			v := [][]float32{nowhere[float32](n), make([]float32, n), make([]float32, n), make([]float32, n)}
 			signs := nowhere[uint64](vec.SignWords(n))
 			for _, k := range kernels {
 				want := strings.ToLower(k.name[:1]) + k.name[1:] + variant.Name

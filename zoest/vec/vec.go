@@ -1,8 +1,8 @@
 package vec
 
-// Each function here checks lengths, once, by cutting its other arguments to fit the first (with a capacity, so that what
-// may lie behind a slice's length does not count). What it then calls is one of several variants: the Go of generic.go, or
-// assembly, which trusts the slices it is given. It is small enough to be inlined.
+// Each function here checks its arguments, once: lengths by cutting the others to fit the first (with a capacity, so that what
+// may lie behind a slice's length does not count), and overlaps where it writes. What it then calls is one of several
+// variants: the Go of generic.go, or assembly, which trusts the slices it is given.
 
 // Dot returns the sum of x[i]*y[i], each product rounded to float32, in the order the package comment gives.
 func Dot(x, y []float32) float64 { return dot(x, y[:len(x):len(y)]) }
@@ -11,18 +11,30 @@ func Dot(x, y []float32) float64 { return dot(x, y[:len(x):len(y)]) }
 func SumSquares(x []float32) float64 { return sumSquares(x) }
 
 // Axpy adds a multiple of x to y: y[i] += a*x[i].
-func Axpy(y []float32, a float32, x []float32) { axpy(y, a, x[:len(y):len(x)]) }
+func Axpy(y []float32, a float32, x []float32) {
+	x = x[:len(y):len(x)]
+	inPlace(y, x)
+	axpy(y, a, x)
+}
 
 // Scale multiplies y by a: y[i] *= a.
 func Scale(y []float32, a float32) { scale(y, a) }
 
 // Sub stores the difference of x and z: y[i] = x[i] - z[i].
-func Sub(y, x, z []float32) { sub(y, x[:len(y):len(x)], z[:len(y):len(z)]) }
+func Sub(y, x, z []float32) {
+	x, z = x[:len(y):len(x)], z[:len(y):len(z)]
+	inPlace(y, x)
+	inPlace(y, z)
+	sub(y, x, z)
+}
 
 // Step makes one local step of SPADE-DFL, eq. (local-update): phi[i] -= eta*(v[i] + c*p[i]), with c = mu*beta and p the
 // frozen penalty.
 func Step(phi []float32, eta float32, v []float32, c float32, p []float32) {
-	step(phi, eta, v[:len(phi):len(v)], c, p[:len(phi):len(p)])
+	v, p = v[:len(phi):len(v)], p[:len(phi):len(p)]
+	inPlace(phi, v)
+	inPlace(phi, p)
+	step(phi, eta, v, c, p)
 }
 
 // Replace puts a fresh row into the memory table and brings the two sums that depend on it up to date, in one pass:
@@ -31,9 +43,16 @@ func Step(phi []float32, eta float32, v []float32, c float32, p []float32) {
 //	abar[i] += (q[i] - a[i])*byM    the table's mean, byM = 1/m
 //	a[i]     = q[i]                 the row
 //
-// The four slices must not overlap.
+// The four slices must not overlap; it panics if they do.
 func Replace(a, v, abar, q []float32, byB, byM float32) {
-	replace(a, v[:len(a):len(v)], abar[:len(a):len(abar)], q[:len(a):len(q)], byB, byM)
+	v, abar, q = v[:len(a):len(v)], abar[:len(a):len(abar)], q[:len(a):len(q)]
+	apart(a, v)
+	apart(a, abar)
+	apart(a, q)
+	apart(v, abar)
+	apart(v, q)
+	apart(abar, q)
+	replace(a, v, abar, q, byB, byM)
 }
 
 // The sign kernels take a vector of signs as packed bits: coordinate i is bit i%64 of word i/64, a clear bit means +1
@@ -49,7 +68,9 @@ func SignAxpy(y []float32, a float32, signs []uint64) {
 
 // SignPerturb moves x along a sign vector: y[i] = x[i] + mu*s[i].
 func SignPerturb(y, x []float32, mu float32, signs []uint64) {
-	signPerturb(y, x[:len(y):len(x)], mu, signs[:(len(y)+63)/64:len(signs)])
+	x = x[:len(y):len(x)]
+	inPlace(y, x)
+	signPerturb(y, x, mu, signs[:(len(y)+63)/64:len(signs)])
 }
 
 // SignScale stores a multiple of a sign vector: y[i] = a*s[i].
