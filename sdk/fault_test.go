@@ -1,0 +1,371 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/transport/mem"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// lossy drops frames by a seeded coin.
+type lossy struct {
+	transport.Transport
+	mu     sync.Mutex
+	chance rng.Stream
+	lost   int
+}
+
+func (l *lossy) Send(ctx context.Context, to string, frame []byte) error {
+	l.mu.Lock()
+	drop := l.chance.IntN(4) == 0
+	if drop {
+		l.lost++
+	}
+	l.mu.Unlock()
+	if drop {
+		return nil
+	}
+	return l.Transport.Send(ctx, to, frame)
+}
+
+// A transport may drop frames: what is lost is sent again, and the bits are the same.
+func TestLostFrames(t *testing.T) {
+	f := privateRing()
+	trs := inMemory(t, f)
+	for i := range trs {
+		trs[i] = &lossy{Transport: trs[i], chance: rng.New(uint64(i), rng.Address{Purpose: rng.Fault})}
+	}
+	all := nodes(t, f, trs, func(_ int, c *sdk.Config) { c.ResendAfter, c.Linger = 2*time.Millisecond, 500*time.Millisecond })
+	mustRun(t, all)
+	sameModels(t, all, simulated(t, f))
+	var lost int
+	for _, tr := range trs {
+		lost += tr.(*lossy).lost
+	}
+	if lost == 0 {
+		t.Error("no frame was lost")
+	}
+}
+
+// first loses the first frame to each neighbor, and nothing else.
+type first struct {
+	transport.Transport
+	mu   sync.Mutex
+	lost map[string]bool
+}
+
+func (l *first) Send(ctx context.Context, to string, frame []byte) error {
+	l.mu.Lock()
+	drop := !l.lost[to]
+	l.lost[to] = true
+	l.mu.Unlock()
+	if drop {
+		return nil
+	}
+	return l.Transport.Send(ctx, to, frame)
+}
+
+// Two nodes in the middle of a path lose their first frames, and each hears its outer neighbor repeat itself all the time:
+// that is no progress, and must not keep them from sending again.
+func TestRepeatsAreNoProgress(t *testing.T) {
+	f := ring()
+	f.Members = f.Members[:4]
+	f.Edges = [][2]string{{"a", "b"}, {"b", "c"}, {"c", "d"}}
+	trs := inMemory(t, f)
+	for i := 1; i <= 2; i++ {
+		trs[i] = &first{Transport: trs[i], lost: map[string]bool{}}
+	}
+	all := nodes(t, f, trs, func(_ int, c *sdk.Config) { c.ResendAfter, c.Linger = 40*time.Millisecond, 10*time.Second })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var wg sync.WaitGroup
+	for i, n := range all {
+		if i%2 == 1 {
+			time.Sleep(20 * time.Millisecond) // tickers out of step, half a period apart
+		}
+		wg.Go(func() {
+			if err := n.Run(ctx); err != nil {
+				t.Errorf("node %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// The observer is told of a release when everything else knows of it, and before it has left.
+func TestReleasedIsKnown(t *testing.T) {
+	f := privateRing()
+	f.Members, f.Edges = f.Members[:1], nil
+	var node *sdk.Node
+	seen := 0
+	node = nodes(t, f, inMemory(t, f), func(_ int, c *sdk.Config) {
+		c.Observer.Released = func(round int, x []float32) {
+			seen++
+			want := f.Rho() * float64(min(round, 8)) / 8
+			if st := node.Status(); st.Round != round || !slices.Equal(node.Model(), x) || math.Abs(node.Spend()/want-1) > 1e-12 {
+				t.Errorf("release %d: status %+v, spend %v, want %v", round, st, node.Spend(), want)
+			}
+		}
+	})[0]
+	mustRun(t, []*sdk.Node{node})
+	if seen != 12 {
+		t.Errorf("%d releases seen", seen)
+	}
+}
+
+// A neighbor that is not there yet: the others wait, say for whom, and go on when it comes.
+func TestMissingNeighbor(t *testing.T) {
+	f := ring()
+	missing := make(chan []string, 1)
+	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
+		if i == 1 { // a neighbor of the missing node, and with another neighbor that is there
+			c.Observer.Waiting = func(_ int, names []string) {
+				if slices.Contains(names, "c") {
+					select {
+					case missing <- names:
+					default:
+					}
+				}
+			}
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var wg sync.WaitGroup
+	for i, n := range all {
+		if i != 2 {
+			wg.Go(func() {
+				if err := n.Run(ctx); err != nil {
+					t.Errorf("node %d: %v", i, err)
+				}
+			})
+		}
+	}
+	<-missing
+	if st := all[1].Status(); st.Done || !slices.Contains(st.Waiting, "c") {
+		t.Errorf("status %+v, want it to wait for c", st)
+	}
+	if err := all[2].Run(ctx); err != nil {
+		t.Error(err)
+	}
+	wg.Wait()
+	sameModels(t, all, simulated(t, f))
+}
+
+// Run stops when its context ends, also in the middle of a query, and goes on where it was when it is called again.
+func TestStopAndGoOn(t *testing.T) {
+	f := privateRing()
+	var stop context.CancelFunc
+	count := 0
+	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
+		if i != 0 {
+			return
+		}
+		inner := oracle(0)
+		c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, h int) (float64, error) {
+			if count++; count%17 == 0 {
+				stop()
+				return 0, ctx.Err()
+			}
+			return inner(ctx, x, h)
+		})
+	})
+	var wg sync.WaitGroup
+	for i, n := range all {
+		if i == 0 {
+			continue
+		}
+		wg.Go(func() {
+			if err := n.Run(t.Context()); err != nil {
+				t.Errorf("node %d: %v", i, err)
+			}
+		})
+	}
+	stops := 0
+	for {
+		var ctx context.Context
+		ctx, stop = context.WithCancel(t.Context())
+		err := all[0].Run(ctx)
+		stop()
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		stops++
+	}
+	wg.Wait()
+	if stops == 0 {
+		t.Error("the node was never stopped")
+	}
+	sameModels(t, all, simulated(t, f))
+}
+
+// Whatever else arrives is refused and counted; the run is not impressed.
+func TestForeignFrames(t *testing.T) {
+	f := ring()
+	net := mem.New(append(slices.Clone(f.Members), "stranger")...)
+	var trs []transport.Transport
+	for _, name := range f.Members {
+		tr, err := net.Node(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tr.Close()
+		trs = append(trs, tr)
+	}
+	stranger, err := net.Node("stranger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	for _, junk := range []string{"", "hello", strings.Repeat("\xa1", 200)} {
+		if err := stranger.Send(t.Context(), "b", []byte(junk)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A well-formed frame from somebody who is a member, but no neighbor of d.
+	tap := &tap{Transport: trs[0]}
+	trs[0] = tap
+	all := nodes(t, f, trs, nil)
+	mustRun(t, all)
+	sameModels(t, all, simulated(t, f))
+	if st := all[1].Status(); st.Refused != 3 {
+		t.Errorf("b refused %d frames, want 3", st.Refused)
+	}
+	if st := all[3].Status(); st.Refused != 1 {
+		t.Errorf("d refused %d frames, want the one that a sent astray", st.Refused)
+	}
+}
+
+// tap sends the first frame to d as well, who is no neighbor.
+type tap struct {
+	transport.Transport
+	once sync.Once
+}
+
+func (p *tap) Send(ctx context.Context, to string, frame []byte) error {
+	p.once.Do(func() { _ = p.Transport.Send(ctx, "d", frame) })
+	return p.Transport.Send(ctx, to, frame)
+}
+
+// An oracle that fails ends a run that is not private, with its own words; in a private run nobody else can tell.
+func TestFailingOracle(t *testing.T) {
+	broken := errors.New("sensor unplugged")
+	fail := func(i int, c *sdk.Config) {
+		if i == 3 {
+			inner := oracle(3)
+			c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, h int) (float64, error) {
+				if h == 4 {
+					return 0, broken
+				}
+				return inner(ctx, x, h)
+			})
+		}
+	}
+	f := ring()
+	err := nodes(t, f, inMemory(t, f), fail)[3].Run(t.Context())
+	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "sample 4") {
+		t.Errorf("error %v, want %v and the sample", err, broken)
+	}
+
+	f = privateRing()
+	all := nodes(t, f, inMemory(t, f), fail)
+	mustRun(t, all)
+	for i, n := range all {
+		if failed := n.Status().FailedQueries; (failed > 0) != (i == 3) {
+			t.Errorf("node %d counts %d failed queries", i, failed)
+		}
+	}
+}
+
+// batched is an oracle that answers many queries at once, and forgets the last of them now and then: it is asked again.
+type batched struct {
+	sdk.OracleFunc
+	calls, largest int
+}
+
+func (b *batched) Losses(ctx context.Context, queries []sdk.Query, losses []float64) error {
+	b.calls++
+	b.largest = max(b.largest, len(queries))
+	for i, q := range queries {
+		losses[i], _ = b.Loss(ctx, q.Point, q.Sample)
+	}
+	if b.calls%5 == 0 {
+		losses[len(losses)-1] = math.NaN()
+	}
+	return nil
+}
+
+// Batches, a window, a seeded table and retries: none of it shows in the result.
+func TestBatchOracle(t *testing.T) {
+	f := privateRing()
+	f.Method.Estimator = "centered"
+	oracles := make([]*batched, len(f.Members))
+	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
+		oracles[i] = &batched{OracleFunc: oracle(i)}
+		c.Oracle = oracles[i]
+		c.Window = i // 0 stands for 16
+		c.SeededTable = i%2 == 0
+	})
+	mustRun(t, all)
+	sameModels(t, all, simulated(t, f))
+	if oracles[0].largest != 7 || oracles[1].calls != 0 || oracles[3].largest != 3 {
+		t.Errorf("largest batches %d and %d of windows 16 and 3, want 7 (a table) and 3; %d calls at window 1, want none",
+			oracles[0].largest, oracles[3].largest, oracles[1].calls)
+	}
+	for i, n := range all {
+		if st := n.Status(); st.FailedQueries != 0 {
+			t.Errorf("node %d: %d failed queries in spite of retries", i, st.FailedQueries)
+		}
+	}
+}
+
+// A neighbor that never says its last word is waited for as long as Linger says, and not forever.
+func TestLinger(t *testing.T) {
+	f := ring()
+	f.Members, f.Edges = []string{"a", "b"}, [][2]string{{"a", "b"}}
+	trs := inMemory(t, f)
+	// b makes its last release and is then cut off before it can say that it is done.
+	ctx, cut := context.WithCancel(t.Context())
+	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
+		if i == 1 {
+			c.Observer.Waiting = func(round int, _ []string) {
+				if round == 12 {
+					cut()
+				}
+			}
+			c.Transport = &mute{Transport: c.Transport}
+		}
+	})
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = all[1].Run(ctx) })
+	if err := all[0].Run(t.Context()); err != nil {
+		t.Error(err)
+	}
+	cut()
+	wg.Wait()
+	if st := all[0].Status(); !st.Done {
+		t.Errorf("status %+v", st)
+	}
+}
+
+// mute swallows frames without a vector, which are the last words.
+type mute struct{ transport.Transport }
+
+func (m *mute) Send(ctx context.Context, to string, frame []byte) error {
+	if len(frame) < 20 {
+		return nil
+	}
+	return m.Transport.Send(ctx, to, frame)
+}
