@@ -129,8 +129,7 @@ func (p *problem) makeFleet(name string) error {
 	// Features have a mean square of about one. A query then moves a sample's score by about mu*sqrt(d) at random: at 1.5 a
 	// sigmoid still answers in proportion.
 	mu := p.pick("mu", o.mu, round3(1.5/math.Sqrt(float64(f.Dim))))
-	// The noise of the estimates adds up to eta*sqrt(steps/queries) in each coordinate: 0.4 mu is little beside the model.
-	eta := p.pick("eta", o.eta, round3(0.4*mu*math.Sqrt(float64(queries)/float64(o.rounds*o.tau))))
+	eta := p.pick("eta", o.eta, stepSize(mu, queries, o.rounds*o.tau))
 	f.Method = sdk.Method{
 		Rounds: o.rounds, Cooldown: o.cooldown, Tau: o.tau, Batch: o.batch,
 		Rho: o.rho, Gain: o.gain, Eta: admm.Schedule{eta}, Mu: admm.Schedule{mu},
@@ -164,6 +163,12 @@ func (p *problem) makeFleet(name string) error {
 	return asUsage(f.Validate())
 }
 
+// stepSize returns the default eta. The noise of the estimates adds up, over all steps, to about eta*sqrt(steps/queries) in each
+// coordinate of the network's model, with so many queries in each step: 0.4 mu is little beside what is learned.
+func stepSize(mu float64, queries, steps int) float64 {
+	return round3(0.4 * mu * math.Sqrt(float64(queries)/float64(steps)))
+}
+
 // asUsage makes an error a usageError: all of a fleet here comes from flags.
 func asUsage(err error) error {
 	if err == nil {
@@ -194,9 +199,11 @@ func alone(ctx context.Context, f *sdk.Fleet, oracle *task.Softmax) ([]float32, 
 	single.Members, single.Edges = f.Members[:1], nil
 	single.Method.Cooldown = 0
 	single.Privacy = sdk.Privacy{NonPrivate: true}
-	queries := float64(oracle.Len())
-	steps := float64(f.Method.Rounds * f.Method.Tau)
-	single.Method.Eta = admm.Schedule{round3(0.4 * f.Method.Mu[0] * math.Sqrt(queries/steps))}
+	queries := oracle.Len()
+	if f.Method.Batch > 0 {
+		queries = min(queries, f.Method.Batch)
+	}
+	single.Method.Eta = admm.Schedule{stepSize(f.Method.Mu[0], queries, f.Method.Rounds*f.Method.Tau)}
 	cfgs, err := single.Machines([]int{oracle.Len()}, nil)
 	if err != nil {
 		return nil, err
