@@ -5,16 +5,24 @@ import (
 	"testing"
 )
 
-// Accuracy on real data with parameters that the program picks itself, as the mean over five seeds: 98.9 to 99.0 % on MNIST,
-// 98.4 % with noise and 83.4 % on Alzheimer's when this was written.
-func TestAccuracyOnRealData(t *testing.T) {
-	if testing.Short() {
-		t.Skip("25 training runs are left out in short mode")
+// data is the folder of real data, beside the project.
+const data = "../../../shared/data"
+
+// needsData skips a test of many training runs where there is no data, or no time.
+func needsData(t *testing.T) {
+	t.Helper()
+	if testing.Short() || raceDetector {
+		t.Skip("training on real data is left out in short mode and under the race detector")
 	}
-	const data = "../../../shared/data"
 	if _, err := os.Stat(data); err != nil {
 		t.Skipf("no real data in ../shared/data beside the project: %v", err)
 	}
+}
+
+// Accuracy on real data with parameters that the program picks itself, as the mean over five seeds: 98.9 to 99.0 % on MNIST,
+// 98.4 % with noise and 83.4 % on Alzheimer's when this was written.
+func TestAccuracyOnRealData(t *testing.T) {
+	needsData(t)
 	mnist := []string{"simulate", "-data", "idx:" + data + "/mnist-6-7", "-labels", "6,7", "-pca", "10", "-graph", "er:0.3", "-rounds", "50", "-tau", "2"}
 	alzheimers := []string{"simulate", "-data", "csv:" + data + "/alzheimers/alzheimers_disease_data.csv", "-label", "Diagnosis",
 		"-drop", "PatientID,DoctorInCharge", "-onehot", "Ethnicity,EducationLevel", "-nodes", "31", "-graph", "er:0.3",
@@ -53,13 +61,7 @@ func TestAccuracyOnRealData(t *testing.T) {
 // and steps far above those that the program would pick (where both are within a point of each other, and of what full
 // batches reach) they are at least five points ahead, as the mean over five seeds.
 func TestCenteredBearsLargerSteps(t *testing.T) {
-	if testing.Short() {
-		t.Skip("20 training runs are left out in short mode")
-	}
-	const data = "../../../shared/data"
-	if _, err := os.Stat(data); err != nil {
-		t.Skipf("no real data in ../shared/data beside the project: %v", err)
-	}
+	needsData(t)
 	network := []string{"simulate", "-nodes", "31", "-graph", "er:0.3", "-partition", "iid", "-batch", "8", "-non-private"}
 	for name, args := range map[string][]string{
 		"Fashion-MNIST": with(network, "-data", "idx:"+data+"/fashion-0-1", "-labels", "0,1", "-pca", "10", "-eta", "32"),
