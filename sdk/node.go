@@ -249,6 +249,9 @@ func (r *run) perform(duties admm.Ready) error {
 	if duties.Released > 0 && r.cfg.Observer.Released != nil {
 		r.cfg.Observer.Released(duties.Released, r.machine.Model())
 	}
+	if len(duties.Send) == 0 {
+		return nil
+	}
 	var bytes int64
 	for _, msg := range duties.Send {
 		kind := wire.Message
@@ -294,28 +297,31 @@ func (r *run) take(in received) error {
 		}
 		return fmt.Errorf("sdk: receiving: %w", in.err)
 	}
-	from, member := r.number[in.from]
-	err := r.codec.Decode(in.frame, &r.frame)
-	switch {
-	case !member:
-		err = errors.New("sdk: the sender is not a member of the fleet")
-	case err == nil:
-		err = r.machine.Receive(admm.Message{
-			From:   from,
-			Round:  r.frame.Round,
-			Vector: r.frame.Vector,
-			Done:   r.frame.Kind == wire.Done,
-			Resent: r.frame.Resent,
-		})
+	if err := r.deliver(in); err != nil {
+		r.log.Error("frame refused", "from", in.from, "err", err)
+		r.mu.Lock()
+		r.status.Refused++
+		r.mu.Unlock()
 	}
-	if err == nil {
-		return nil
-	}
-	r.log.Error("frame refused", "from", in.from, "err", err)
-	r.mu.Lock()
-	r.status.Refused++
-	r.mu.Unlock()
 	return nil
+}
+
+// deliver decodes a frame and gives it to the machine, which has the last word on it.
+func (r *run) deliver(in received) error {
+	from, member := r.number[in.from]
+	if !member {
+		return errors.New("sdk: the sender is not a member of the fleet")
+	}
+	if err := r.codec.Decode(in.frame, &r.frame); err != nil {
+		return err
+	}
+	return r.machine.Receive(admm.Message{
+		From:   from,
+		Round:  r.frame.Round,
+		Vector: r.frame.Vector,
+		Done:   r.frame.Kind == wire.Done,
+		Resent: r.frame.Resent,
+	})
 }
 
 // answer asks the oracle and tells the machine.

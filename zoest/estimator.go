@@ -110,12 +110,11 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 		batch: newBatch(cfg.Samples, cfg.Batch),
 		abar:  make([]float32, cfg.Dim),
 		v:     make([]float32, cfg.Dim),
-		q:     make([]float32, min(cfg.Dim, piece)),
 		renew: max(8*cfg.Samples, 1<<14),
 	}
-	window, collect := max(1, cfg.Window), 8
+	window, collect, work := max(1, cfg.Window), 8, min(cfg.Dim, piece)
 	if cfg.Seeded {
-		e.q = make([]float32, cfg.Dim) // its rows are made whole
+		work = cfg.Dim // a seeded row is made whole
 	}
 	if cfg.Directions == Sphere {
 		collect = 1 // d floats each, where signs take d bits
@@ -126,6 +125,7 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	for range window {
 		e.point = append(e.point, make([]float32, cfg.Dim))
 	}
+	e.q = make([]float32, work)
 	e.open = make([]Query, 0, window)
 	e.held = make([]answered, 0, len(e.dirs))
 	e.table = newTable(cfg, e.address)

@@ -61,10 +61,11 @@ func (o *options) build(name string) (*problem, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	p.fitted = append(p.fitted, "samples dealt to clients by their labels, as -partition "+partition.String()+" says")
-	if partition.String() == "iid" {
-		p.fitted[len(p.fitted)-1] = "samples dealt to clients at random, in equal numbers"
+	dealt := "samples dealt to clients by their labels, as -partition " + partition.String() + " says"
+	if partition == (task.Partition{}) {
+		dealt = "samples dealt to clients at random, in equal numbers"
 	}
+	p.fitted = append(p.fitted, dealt)
 	for _, idx := range parts {
 		own := set.Train.Select(idx)
 		p.oracles = append(p.oracles, task.NewSoftmax(own))
