@@ -30,6 +30,7 @@ type Fleet struct {
 	Edges   [][2]string `json:"edges"`   // who talks to whom, by name; the graph must be connected
 	Method  Method      `json:"method"`
 	Privacy Privacy     `json:"privacy"`
+	Wire    Wire        `json:"wire"`
 }
 
 // Method holds the parameters of SPADE-DFL that all members share.
@@ -55,6 +56,40 @@ type Privacy struct {
 	Clip       float64 `json:"clip"`        // R, radius to which each round's update is clipped
 	Sigma      float64 `json:"sigma"`       // standard deviation of the noise in each coordinate of a release
 	Delta      float64 `json:"delta"`       // at which epsilon is stated, in (0, 1)
+
+	// EpsilonLimit is what a member may spend at most in this run, at Delta, as Accounting reads it: a release that would
+	// exceed it is refused before its noise is drawn. 0 means no limit but the number of rounds.
+	EpsilonLimit float64 `json:"epsilon_limit"`
+	Accounting   string  `json:"accounting"` // "gdp" (or empty), "zcdp" or "paper", see [dpmech.Accounting]
+}
+
+// Wire says what members send each other. The zero value picks: the release on a grid of 4 bits in a private run, the
+// paper's messages in one that is not.
+type Wire struct {
+	// Payload is "message", m_ij of eq. (message) for each neighbor, or "release", the released state itself, encoded once
+	// for all of them. Both give the same models, to the bit. Empty picks.
+	Payload string `json:"payload"`
+	// GridBits W puts the releases of a private run on a grid of sigma/2^W, W of 2 to 8: what is sent is then short integers.
+	// 0 means no grid, if Payload says what is sent, and otherwise picks.
+	GridBits int `json:"grid_bits"`
+	// Lossy, if not 0, makes the run another algorithm with other guarantees: a round does not wait for a silent neighbor
+	// longer than so many ticks, see [Config].ResendAfter, and goes on with what it last heard of it. For Payload "message" only.
+	Lossy int `json:"lossy"`
+}
+
+// The payloads.
+const (
+	PayloadMessage = "message"
+	PayloadRelease = "release"
+)
+
+// pick fills in what is left to be picked.
+func (w Wire) pick(private bool) Wire {
+	if w.Payload == "" && private && w.Lossy == 0 {
+		w.Payload, w.GridBits = PayloadRelease, cmp.Or(w.GridBits, 4)
+	}
+	w.Payload = cmp.Or(w.Payload, PayloadMessage)
+	return w
 }
 
 // maxName bounds the length of names and of the run id, in bytes.
@@ -98,6 +133,10 @@ func (f *Fleet) normal() *Fleet {
 	slices.SortFunc(n.Edges, func(a, b [2]string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
 	n.Method.Estimator = cmp.Or(n.Method.Estimator, "paper")
 	n.Method.Directions = cmp.Or(n.Method.Directions, zoest.Rademacher.String())
+	if !n.Privacy.NonPrivate {
+		n.Privacy.Accounting = cmp.Or(n.Privacy.Accounting, dpmech.GDP.String())
+	}
+	n.Wire = n.Wire.pick(!n.Privacy.NonPrivate)
 	return &n
 }
 
@@ -184,10 +223,34 @@ func (f *Fleet) plan() (*plan, error) {
 		}
 	}
 	if f.Privacy.NonPrivate && (f.Privacy != Privacy{NonPrivate: true}) {
-		fault("clip %v, sigma %v, delta %v in a fleet that is not private: choose one", f.Privacy.Clip, f.Privacy.Sigma, f.Privacy.Delta)
+		fault("privacy is both non-private and %+v: choose one", f.Privacy)
 	}
 	if !f.Privacy.NonPrivate && !(f.Privacy.Delta > 0 && f.Privacy.Delta < 1) {
 		fault("delta is %v, want more than 0 and less than 1", f.Privacy.Delta)
+	}
+	if l := f.Privacy.EpsilonLimit; !(l >= 0 && l <= 1e6) {
+		fault("epsilon limit is %v, want 0 (none) or at most 1e6", l)
+	}
+	if a := f.Privacy.Accounting; a != "" {
+		if _, err := dpmech.ParseAccounting(a); err != nil {
+			fault("%w", err)
+		}
+	}
+	w := f.Wire.pick(!f.Privacy.NonPrivate)
+	if w.Payload != PayloadMessage && w.Payload != PayloadRelease {
+		fault("payload %q, want message or release", w.Payload)
+	}
+	switch {
+	case w.GridBits != 0 && (w.GridBits < 2 || w.GridBits > 8):
+		fault("grid bits are %d, want 2..8, or 0 for no grid", w.GridBits)
+	case w.GridBits != 0 && f.Privacy.NonPrivate:
+		fault("grid bits are %d in a fleet that is not private, which has no noise for a grid to hide in", w.GridBits)
+	}
+	if w.Lossy < 0 || w.Lossy > math.MaxInt32 {
+		fault("lossy is %d ticks, want 0 (wait for all neighbors) or more", w.Lossy)
+	}
+	if w.Lossy > 0 && w.Payload != PayloadMessage {
+		fault("payload %q together with lossy, want message: only then does a message say all by itself", w.Payload)
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
