@@ -269,6 +269,10 @@ func (e *Estimator) settle() {
 // step. The slice is owned by the estimator and valid until the next step begins.
 func (e *Estimator) Estimate() []float32 { return e.v }
 
+// Baselines returns the last loss seen of each component, length m, or nil if the estimator is not centered. The slice is the
+// estimator's: copied out between two rounds and copied back into a fresh estimator, it carries the memory over a restart.
+func (e *Estimator) Baselines() []float32 { return e.last }
+
 // Usable reports whether a loss can be answered to a query: a number of size at most 1e30, so that sums over a table of up to
 // a hundred million rows stay finite in float32.
 func Usable(loss float64) bool { return math.Abs(loss) <= 1e30 }

@@ -31,6 +31,23 @@ type Config struct {
 	Privacy    []dpmech.Gaussian // (R_k, sigma_k): one for all rounds, or one for each of them
 	Noise      io.Reader         // uniform random bytes of the release noise; nil exactly if NonPrivate
 
+	// Releases makes messages carry the released state itself in place of m_ij of eq. (message). Each end then keeps both z_ij
+	// and z_ji and takes the steps of both, so that the models are the same to the bit, for one vector that all neighbors get.
+	Releases bool
+	// GridStep, if not 0, puts the releases of a private run on a grid: the noised update and the public part that it is
+	// added to are each rounded to multiples of it. It lies between sigma/2^12 and sigma, for every sigma of Privacy. Cool-down
+	// releases are not on it: a grid would freeze disagreement at its step.
+	GridStep float64
+
+	// Witness makes the client ask every neighbor, before its first release, which release of this client it holds. One who holds
+	// a later one than this client knows of ends the run with a [RollbackError]. For devices; a simulation has no past.
+	Witness bool
+	// Lossy, if not 0, is after how many ticks a round goes on without the neighbors that are silent; z_ij of their edges is kept.
+	// That is another algorithm than the paper's, with other guarantees. Not with Releases.
+	Lossy int
+	// Average keeps the mean of all releases so far: post-processing, with much less noise than the last one.
+	Average bool
+
 	// FallbackLoss stands in, in a private run, for a loss that could not be had: falling silent would tell the
 	// neighbors something about the data. It is a public constant.
 	FallbackLoss float64
@@ -119,11 +136,28 @@ func (c Config) Validate() error {
 			fault("Noise is nil, want a source of random bytes (or NonPrivate)")
 		}
 	}
+	if c.GridStep != 0 && c.NonPrivate {
+		fault("GridStep is %v in a run without noise", c.GridStep)
+	}
+	for k, g := range c.Privacy {
+		if c.GridStep != 0 && !(c.GridStep >= g.Sigma/(1<<12) && c.GridStep <= g.Sigma) {
+			fault("GridStep is %v, want sigma/2^12..sigma, and sigma of round %d is %v", c.GridStep, k, g.Sigma)
+		}
+	}
+	if c.Lossy < 0 || c.Lossy > math.MaxInt32 {
+		fault("Lossy is %d, want 0..%d", c.Lossy, math.MaxInt32)
+	}
+	if c.Lossy > 0 && c.Releases {
+		fault("Lossy together with Releases: choose one, for a change on the grid needs the release before")
+	}
 	if !zoest.Usable(c.FallbackLoss) {
 		fault("FallbackLoss is %v, want a finite number", c.FallbackLoss)
 	}
 	return errors.Join(errs...)
 }
+
+// onGrid reports whether the release of a round lies on the grid.
+func (m *Machine) onGrid(round int) bool { return m.cfg.GridStep != 0 && round <= m.cfg.Rounds }
 
 // limit bounds the size of every coordinate that a client takes in or sends: no run that learns gets anywhere near it, and
 // what is computed from one stays finite.

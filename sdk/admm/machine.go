@@ -12,23 +12,30 @@ import (
 
 // Machine is one client. It is not safe for concurrent use.
 //
-// It holds the numbers of its estimator (see [zoest.Estimator]), 4d of its own, 5d for each neighbor, and 2d 64-bit integers
-// if the run is private; it allocates them once.
+// It holds the numbers of its estimator (see [zoest.Estimator]), 4d of its own, 5d for each neighbor (4d with Releases and 2d
+// more once, and on a grid d more each), and 2d 64-bit integers if the run is private; it allocates them once.
 type Machine struct {
 	cfg   Config
 	est   *zoest.Estimator
 	mech  *dpmech.Mechanism // nil if NonPrivate
 	edges []edge            // in the order of cfg.Neighbors
 
-	round int       // k: releases made, and the round in progress
-	x     []float32 // x_i,k: the last release
-	phi   []float32 // the local iterate phi^t
-	s     []float32 // sum of the estimates so far, then the update s_i,k
-	p     []float32 // the frozen penalty p_i,k
-	local bool      // between the start of a round's local work and its release
-	stage int       // of the local work: 0 fills the table, t is the t-th local step
+	round  int        // k: releases made, and the round in progress
+	x      []float32  // x_i,k: the last release
+	grid   []int32    // x_i,k in steps of the grid
+	out    [2]payload // with Releases: what is sent of the last two releases, by round mod 2
+	mean   []float32  // of all releases; nil unless Average
+	phi    []float32  // the local iterate phi^t
+	s      []float32  // sum of the estimates so far, then the update s_i,k
+	p      []float32  // the frozen penalty p_i,k
+	local  bool       // a round's local work is going on
+	stage  int        // of the local work: 0 fills the table, t is the t-th local step
+	due    bool       // the local work is over and the release is to be made
+	asked  bool       // the driver has been told to reserve the release
+	waited int        // ticks since the last release
 
 	send     []Message // duties not yet handed over
+	reserve  bool      // the driver has to reserve the release that is due, and has not been told
 	released bool      // a release has been made and not yet handed over: nothing goes on before that
 	saidDone bool
 	err      error
@@ -39,7 +46,11 @@ type Machine struct {
 
 // Ready is what a driver has to do, in the order of the fields.
 type Ready struct {
-	// Released is the number of a release that has just been made (its model is what Model returns), or 0.
+	// Reserve is the number of a private release that is about to be made, or 0. What it costs is to be charged, durably, before
+	// Ready is called again: the noise is drawn then. A driver that may not afford it never calls the machine again.
+	Reserve int
+	// Released is the number of a release that has just been made (its model is what Model returns), or 0. A driver that wants to
+	// survive a crash keeps State, durably, before it sends anything.
 	Released int
 	// Send holds the messages to send. The slice and the vectors are the machine's, and valid until its next call.
 	Send []Message
@@ -53,7 +64,7 @@ type Ready struct {
 // Status is where a machine stands.
 type Status struct {
 	Round    int   // releases made so far, cool-down rounds included
-	Waiting  []int // neighbors whose message is missing, if that is what holds the round up
+	Waiting  []int // neighbors whose message is missing, or who have not been heard of yet, if that is what holds the round up
 	Queries  int64 // losses asked for
 	Failed   int64 // of these, how many could not be had and were replaced (private runs only)
 	Complete bool  // the last release is made: the model is final
@@ -83,12 +94,36 @@ func New(cfg Config) (*Machine, error) {
 		}
 	}
 	copy(m.x, cfg.X0)
-	for _, j := range cfg.Neighbors {
-		z := slices.Clone(m.x) // z_ij,0 = rho*x_0
-		vec.Scale(z, float32(cfg.Rho))
-		m.edges = append(m.edges, newEdge(j, z))
+	if cfg.GridStep != 0 {
+		m.grid = make([]int32, d)
+		if err := m.snap(m.grid); err != nil {
+			return nil, err
+		}
 	}
+	if cfg.Average {
+		m.mean = make([]float32, d)
+	}
+	for _, j := range cfg.Neighbors {
+		e := edge{peer: j, z: slices.Clone(m.x)} // z_ij,0 = rho*x_0
+		vec.Scale(e.z, float32(cfg.Rho))
+		if cfg.Releases {
+			e.peerZ, e.base = slices.Clone(e.z), slices.Clone(m.grid)
+		}
+		m.edges = append(m.edges, e)
+	}
+	m.start()
 	return m, nil
+}
+
+// start greets the neighbors.
+func (m *Machine) start() {
+	for i := range m.edges {
+		if m.cfg.Witness {
+			m.hail(&m.edges[i], false)
+		} else {
+			m.edges[i].known = true
+		}
+	}
 }
 
 // Ready goes on as far as the inputs allow, but not past a release, and returns what is to be done. A driver does it and calls
@@ -100,6 +135,11 @@ func (m *Machine) Ready() (Ready, error) {
 	}
 	r := Ready{Send: m.send}
 	m.send = m.send[:0]
+	if m.reserve {
+		m.reserve = false
+		r.Reserve = m.round + 1
+		return r, nil
+	}
 	if m.released {
 		m.released = false
 		r.Released = m.round
@@ -141,29 +181,39 @@ func (m *Machine) Answer(losses ...float64) error {
 // Model returns a copy of the released model x_i: what the client has told its neighbors, noise included.
 func (m *Machine) Model() []float32 { return slices.Clone(m.x) }
 
+// Averaged returns a copy of the mean of all releases so far, or nil unless Config.Average.
+func (m *Machine) Averaged() []float32 { return slices.Clone(m.mean) }
+
 // Status returns where the machine stands.
 func (m *Machine) Status() Status {
 	st := Status{Round: m.round, Queries: m.queries, Failed: m.failed, Complete: m.round == m.last()}
-	if !m.local {
-		for _, e := range m.edges {
-			if !e.holds(m.round) {
-				st.Waiting = append(st.Waiting, e.peer)
-			}
+	for i := range m.edges {
+		if e := &m.edges[i]; m.due && !e.known || !m.due && !m.local && !e.holds(m.round) {
+			st.Waiting = append(st.Waiting, e.peer)
 		}
 	}
 	return st
 }
 
-// advance goes on until an input is needed or a release is made.
+// advance goes on until an input is needed, a release has to be reserved, or one is made.
 func (m *Machine) advance() error {
-	for m.err == nil && !m.released {
+	for m.err == nil && !m.reserve && !m.released {
 		switch {
 		case m.local:
 			if len(m.est.Next()) > 0 {
 				return nil
 			}
 			m.nextStage()
-		case slices.ContainsFunc(m.edges, func(e edge) bool { return !e.holds(m.round) }):
+		case m.due:
+			if m.held(func(e edge) bool { return e.known }) {
+				return nil
+			}
+			if m.private() && !m.asked {
+				m.asked, m.reserve = true, true
+				return nil
+			}
+			m.commit()
+		case m.held(func(e edge) bool { return e.holds(m.round) }):
 			return nil
 		case m.round == m.last():
 			m.sayDone()
@@ -177,3 +227,15 @@ func (m *Machine) advance() error {
 	}
 	return m.err
 }
+
+// held reports whether the client has to wait: for a neighbor that does not fulfil a condition, unless a lossy run has
+// waited long enough.
+func (m *Machine) held(fulfilled func(edge) bool) bool {
+	if m.cfg.Lossy > 0 && m.waited >= m.cfg.Lossy {
+		return false
+	}
+	return slices.ContainsFunc(m.edges, func(e edge) bool { return !fulfilled(e) })
+}
+
+// private reports whether the release in progress gets noise, and costs something.
+func (m *Machine) private() bool { return m.round < m.cfg.Rounds && !m.cfg.NonPrivate }

@@ -3,53 +3,100 @@ package admm
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 )
 
 // Message is what crosses an edge.
 type Message struct {
-	From, To int       // client numbers
-	Round    int       // the release it carries, 1 to Rounds+Cooldown
-	Vector   []float32 // m_ij of eq. (message), length d; nil if Done
-	Done     bool      // the sender has all that it needs and is about to leave
-	Resent   bool      // an answer to a message that showed that the sender lacks this one; itself never answered
+	From, To int // client numbers
+	Round    int // the release it carries, 1 to Rounds+Cooldown; of a Hail the number of releases the sender has made
+
+	// Vector has length d: m_ij of eq. (message), or, with Config.Releases, the sender's release x_j. In rounds whose releases
+	// lie on a grid it is nil and Grid is there instead: how many steps of the grid each coordinate has moved since the
+	// sender's release before.
+	Vector []float32
+	Grid   []int32
+
+	Done   bool // no release, a last word: the sender has all that it needs and is about to leave
+	Hail   bool // no release: the sender has just started, or answers somebody who has
+	Held   int  // of a Hail: the highest release of the receiver that the sender holds, 0 for none
+	Resent bool // an answer to a message that showed that the sender lacks this one; itself never answered
 }
 
 // ErrConflict marks a message that contradicts an earlier one of the same sender and round: an impostor, or a device that
 // was set back to an older state.
 var ErrConflict = errors.New("contradicts an earlier message")
 
+// RollbackError is the end of a machine of which a neighbor holds a later release than it knows of: its state was set back, by
+// a disk that lost what it had confirmed, a backup, or a second device of the same name. Another release for the same round
+// would be a second look at the same data, so there is none. The releases up to Held have been seen and count as spent.
+type RollbackError struct {
+	Client, Peer int // client numbers: whose state, and the neighbor that knows better
+	Held         int // the release that the neighbor holds
+	Round        int // the last one that this client knows of
+}
+
+func (e *RollbackError) Error() string {
+	return fmt.Sprintf("admm: neighbor %d holds release %d of client %d, whose own state ends with %d: it was set back, and going on would release a round twice",
+		e.Peer, e.Held, e.Client, e.Round)
+}
+
+// payload is what a message says of a release, in one of its two forms.
+type payload struct {
+	vector []float32
+	grid   []int32
+}
+
+// equal reports whether two payloads have the same bits.
+func (p payload) equal(q payload) bool {
+	return slices.Equal(p.grid, q.grid) && slices.EqualFunc(p.vector, q.vector, func(a, b float32) bool {
+		return math.Float32bits(a) == math.Float32bits(b)
+	})
+}
+
+// set copies q into p's storage.
+func (p *payload) set(q payload) {
+	p.vector = append(p.vector[:0], q.vector...)
+	p.grid = append(p.grid[:0], q.grid...)
+}
+
 // edge is one neighbor j as seen from client i.
 type edge struct {
-	peer int
-	z    []float32    // z_ij
-	out  [2][]float32 // m_ij of the last two rounds, by round mod 2
-	in   [2][]float32 // m_ji of the last two rounds received, by round mod 2
-	have [2]int       // which round in holds; 0 for none
-	done bool         // j has said that it needs nothing more
+	peer  int
+	z     []float32  // z_ij
+	peerZ []float32  // z_ji; with Releases only
+	base  []int32    // j's release that the next change on the grid starts from
+	out   [2]payload // what is sent of the last two releases, by round mod 2; with Releases all edges share it
+	lost  int        // the release of which out is gone with a damaged state, or 0
+	in    [2]payload // releases received
+	have  [2]int     // their rounds; 0 for none
+	heard int        // the highest release of j that was ever held
+	done  bool       // j has said that it needs nothing more
+	known bool       // j has said which release of this client it holds
 
 	answered int // the round (last+1 for Done) that was sent again since the last tick; 0 for none
 }
 
-func newEdge(peer int, z []float32) edge {
-	d := len(z)
-	vectors := make([]float32, 4*d)
-	cut := func(i int) []float32 { return vectors[i*d : (i+1)*d : (i+1)*d] }
-	return edge{peer: peer, z: z, out: [2][]float32{cut(0), cut(1)}, in: [2][]float32{cut(2), cut(3)}}
-}
+// at returns where the neighbor's release of a round is held, or -1.
+func (e *edge) at(round int) int { return slices.Index(e.have[:], round) }
 
-// holds reports whether the neighbor's message of a round is here.
-func (e *edge) holds(round int) bool { return round == 0 || e.have[round%2] == round }
+// holds reports whether the neighbor's release of a round is here.
+func (e *edge) holds(round int) bool { return round == 0 || e.at(round) >= 0 }
 
-// Receive takes a neighbor's message. Messages may come twice, late, and one round early. A message that cannot be right
-// is refused with an error that names its sender, and changes nothing. The vector is copied.
+// Receive takes a neighbor's message. Messages may come twice, late, and one round early (any number of rounds early in a lossy
+// run, where the newest counts). A message that cannot be right is refused with an error that names its sender, and changes
+// nothing. What it points to is copied.
 func (m *Machine) Receive(msg Message) error {
 	i := slices.IndexFunc(m.edges, func(e edge) bool { return e.peer == msg.From })
 	if i < 0 {
 		return fmt.Errorf("admm: message from %d, want one of the neighbors %v", msg.From, m.cfg.Neighbors)
 	}
 	e := &m.edges[i]
-	if msg.Done {
+	switch {
+	case msg.Hail:
+		return m.receiveHail(e, msg)
+	case msg.Done:
 		if msg.Round != m.last() {
 			return fmt.Errorf("admm: neighbor %d is done after round %d, want %d", msg.From, msg.Round, m.last())
 		}
@@ -59,42 +106,119 @@ func (m *Machine) Receive(msg Message) error {
 		e.done = true
 		return nil
 	}
-	if msg.Round < 1 || msg.Round > min(m.round+1, m.last()) {
-		return fmt.Errorf("admm: message of round %d from %d, want at most %d (this client is in round %d)",
-			msg.Round, msg.From, min(m.round+1, m.last()), m.round)
+	newest := min(m.round+1, m.last())
+	if m.cfg.Lossy > 0 {
+		newest = m.last()
 	}
-	if len(msg.Vector) != m.cfg.Estimator.Dim {
-		return fmt.Errorf("admm: message of %d numbers from %d, want %d", len(msg.Vector), msg.From, m.cfg.Estimator.Dim)
+	if msg.Round < 1 || msg.Round > newest {
+		return fmt.Errorf("admm: message of round %d from %d, want 1 to %d (this client is in round %d)",
+			msg.Round, msg.From, newest, m.round)
+	}
+	if err := m.checkPayload(msg); err != nil {
+		return err
+	}
+	got := payload{msg.Vector, msg.Grid}
+	if msg.Round < m.round {
+		if msg.Round == m.round-1 && !msg.Resent && m.cfg.Lossy == 0 { // j stands one round behind: mine of that round has not arrived
+			if e.lost == msg.Round {
+				return fmt.Errorf("admm: neighbor %d asks for release %d, of which the kept state was damaged", msg.From, msg.Round)
+			}
+			m.answer(e, msg.Round)
+		}
+		return nil
+	}
+	if at := e.at(msg.Round); at >= 0 {
+		if !e.in[at].equal(got) {
+			return fmt.Errorf("admm: message of round %d from %d %w", msg.Round, msg.From, ErrConflict)
+		}
+		return nil
+	}
+	at := msg.Round % 2
+	if m.cfg.Lossy > 0 { // beside the release of this round only the newest is kept
+		at = slices.Index(e.have[:], slices.Min(e.have[:]))
+		if ahead := slices.Max(e.have[:]); msg.Round > m.round && ahead > m.round {
+			if ahead > msg.Round {
+				return nil
+			}
+			at = slices.Index(e.have[:], ahead)
+		}
+	}
+	e.in[at].set(got)
+	e.have[at] = msg.Round
+	e.heard = max(e.heard, msg.Round)
+	return nil
+}
+
+// checkPayload refuses what a release cannot look like.
+func (m *Machine) checkPayload(msg Message) error {
+	vector, grid := m.cfg.Estimator.Dim, 0
+	if m.cfg.Releases && m.onGrid(msg.Round) {
+		vector, grid = grid, vector
+	}
+	if len(msg.Vector) != vector || len(msg.Grid) != grid {
+		return fmt.Errorf("admm: message of round %d from %d has %d numbers and %d grid steps, want %d and %d",
+			msg.Round, msg.From, len(msg.Vector), len(msg.Grid), vector, grid)
 	}
 	if j := slices.IndexFunc(msg.Vector, outOfRange); j >= 0 {
 		return fmt.Errorf("admm: coordinate %d of the message from %d is %v, want a number of size at most %v",
 			j, msg.From, msg.Vector[j], limit)
 	}
-	if msg.Round < m.round {
-		if msg.Round == m.round-1 && !msg.Resent { // j stands one round behind: mine of that round has not arrived
-			m.answer(e, msg.Round)
-		}
-		return nil
-	}
-	if e.holds(msg.Round) {
-		if !slices.Equal(e.in[msg.Round%2], msg.Vector) {
-			return fmt.Errorf("admm: message of round %d from %d %w", msg.Round, msg.From, ErrConflict)
-		}
-		return nil
-	}
-	copy(e.in[msg.Round%2], msg.Vector)
-	e.have[msg.Round%2] = msg.Round
 	return nil
 }
 
-// Tick sends again what may have got lost: this client's last message, to each neighbor whose next one, which would
-// acknowledge it, has not arrived, and to each that is one behind, which answers with what is missing. The driver decides
-// when; two seconds without progress is a good start.
+// receiveHail takes the word of a neighbor that has just started, or of one that was asked by this client which has.
+func (m *Machine) receiveHail(e *edge, msg Message) error {
+	if msg.Round < 0 || msg.Round > m.last() || msg.Held < 0 || msg.Held > m.last() {
+		return fmt.Errorf("admm: neighbor %d speaks of releases %d and %d, want 0 to %d", msg.From, msg.Round, msg.Held, m.last())
+	}
+	if msg.Held > m.round {
+		err := &RollbackError{Client: m.client(), Peer: e.peer, Held: msg.Held, Round: m.round}
+		if e.known { // a machine that has been asked about its past before knows it better than a neighbor
+			return err
+		}
+		m.err = err
+		return nil
+	}
+	e.known = true
+	if m.cfg.Lossy > 0 || m.round == 0 {
+		if !msg.Resent {
+			m.hail(e, true)
+		}
+		return nil
+	}
+	if !msg.Resent { // it has what its state says, and nothing that came after
+		m.hail(e, true)
+		for _, r := range []int{msg.Round, msg.Round + 1} {
+			if r >= 1 && r >= m.round-1 && r <= m.round && r != e.lost {
+				m.post(e, r, true)
+			}
+		}
+	} else if msg.Held < m.round {
+		m.answer(e, m.round)
+	}
+	return nil
+}
+
+// hail tells a neighbor where this client stands and what it holds.
+func (m *Machine) hail(e *edge, again bool) {
+	m.send = append(m.send, Message{From: m.client(), To: e.peer, Round: m.round, Hail: true, Held: e.heard, Resent: again})
+}
+
+// Tick says that time has passed. What may have got lost is sent again: this client's last message, to each neighbor whose next
+// one, which would acknowledge it, has not arrived, and to each that is one behind, which answers with what is missing. In
+// a lossy run a round that has waited for Config.Lossy ticks closes. The driver decides when; two seconds without
+// progress is a good start.
 func (m *Machine) Tick() {
+	if !m.local {
+		m.waited++
+	}
 	for i := range m.edges {
 		e := &m.edges[i]
 		e.answered = 0
-		if e.done || m.round == 0 || e.holds(m.round) && e.holds(m.round+1) {
+		if m.cfg.Witness && !e.known {
+			m.hail(e, false)
+		}
+		if e.done || m.round == 0 || e.holds(m.round) && e.holds(m.round+1) || m.cfg.Lossy > 0 && e.heard > m.round {
 			continue
 		}
 		m.post(e, m.round, false)
@@ -118,7 +242,7 @@ func (m *Machine) post(e *edge, round int, again bool) {
 	if round > m.last() {
 		msg.Round, msg.Done = m.last(), true
 	} else {
-		msg.Vector = e.out[round%2]
+		msg.Vector, msg.Grid = e.out[round%2].vector, e.out[round%2].grid
 	}
 	m.send = append(m.send, msg)
 }

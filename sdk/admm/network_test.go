@@ -94,11 +94,14 @@ func (net *network) drive(i int) ([]Message, error) {
 		}
 		net.finished[i] = r.Finished
 		for _, msg := range r.Send {
-			msg.Vector = slices.Clone(msg.Vector)
+			msg.Vector, msg.Grid = slices.Clone(msg.Vector), slices.Clone(msg.Grid)
 			sent = append(sent, msg)
 		}
 		if r.Released > 0 && net.released != nil {
 			net.released(i, r.Released)
+		}
+		if r.Reserve > 0 {
+			continue
 		}
 		if r.Released > 0 || len(r.Queries) == 0 {
 			return sent, nil

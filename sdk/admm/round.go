@@ -2,8 +2,10 @@ package admm
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
@@ -13,8 +15,9 @@ import (
 func (m *Machine) startRound() {
 	m.penalty()
 	clear(m.s)
+	m.waited = 0
 	if m.round >= m.cfg.Rounds {
-		m.commit()
+		m.due = true
 		return
 	}
 	copy(m.phi, m.x)
@@ -41,8 +44,7 @@ func (m *Machine) nextStage() {
 	}
 	if m.stage == m.cfg.Tau {
 		vec.Scale(m.s, float32(-m.cfg.Eta.At(m.round))) // s = -eta * sum_t v_t
-		m.local = false
-		m.commit()
+		m.local, m.due = false, true
 		return
 	}
 	m.stage++
@@ -51,46 +53,152 @@ func (m *Machine) nextStage() {
 
 // commit makes the round's one release, eq. (private-release), and the messages that carry it, eq. (message).
 func (m *Machine) commit() {
-	k := m.round
-	if k < m.cfg.Rounds && !m.cfg.NonPrivate {
-		g := m.cfg.Privacy[min(k, len(m.cfg.Privacy)-1)]
-		if err := m.mech.Release(m.s, g); err != nil {
-			m.err = fmt.Errorf("admm: client %d, round %d: %w", m.client(), k, err)
-			return
-		}
-	}
-	gain := float64(m.cfg.Tau) * m.cfg.Eta.At(k) * m.cfg.Mu.At(k) * m.cfg.Beta
-	vec.Axpy(m.x, -float32(gain), m.p)
-	vec.Axpy(m.x, 1, m.s)
-	// The new messages take the place of those of two rounds ago. Nobody can need them any more, as all neighbors have made
-	// the release in between; an answer to a late repeat may still wait to be sent.
-	m.send = slices.DeleteFunc(m.send, func(msg Message) bool { return !msg.Done && msg.Round == k-1 })
-	bad := slices.IndexFunc(m.x, outOfRange)
-	for i := range m.edges {
-		e := &m.edges[i]
-		out := e.out[(k+1)%2]
-		copy(out, e.z)
-		vec.Axpy(out, -float32(2*m.cfg.Rho), m.x)
-		bad = max(bad, slices.IndexFunc(out, outOfRange))
-	}
-	if bad >= 0 {
-		m.err = fmt.Errorf("admm: client %d, round %d: coordinate %d of the model has become too large (%v): the run diverges, try a smaller step or gain",
-			m.client(), k, bad, m.x[bad])
+	if err := m.release(); err != nil {
+		m.err = fmt.Errorf("admm: client %d, round %d: %w", m.client(), m.round, err)
 		return
 	}
-	m.round, m.released = k+1, true
+	// The new messages take the place of those of two rounds ago. Nobody can need them any more, as all neighbors have made
+	// the release in between; an answer to a late repeat may still wait to be sent.
+	m.send = slices.DeleteFunc(m.send, func(msg Message) bool { return !msg.Done && !msg.Hail && msg.Round == m.round-1 })
+	if err := m.writeMessages(); err != nil {
+		m.err = fmt.Errorf("admm: client %d, round %d: %w", m.client(), m.round, err)
+		return
+	}
+	m.round++
+	m.released, m.due, m.asked = true, false, false
+	if m.mean != nil {
+		for i, x := range m.x {
+			m.mean[i] += (x - m.mean[i]) / float32(m.round)
+		}
+	}
 	for i := range m.edges {
 		m.post(&m.edges[i], m.round, false)
 	}
 }
 
-// updateZ takes in the neighbors' messages of the round, eq. (z-update): z_ij = (z_ij - m_ji)/2.
+// release turns x_i,k into x_i,k+1: the public part first, then the update, which in a private run is clipped and noised.
+func (m *Machine) release() error {
+	k := m.round
+	gain := float64(m.cfg.Tau) * m.cfg.Eta.At(k) * m.cfg.Mu.At(k) * m.cfg.Beta
+	vec.Axpy(m.x, -float32(gain), m.p)
+	if m.onGrid(k + 1) {
+		steps := resized(&m.out[(k+1)%2].grid, len(m.x))
+		if err := m.mech.ReleaseOnGrid(steps, m.s, m.privacy(), m.cfg.GridStep); err != nil {
+			return err
+		}
+		if err := m.snap(steps); err != nil {
+			return err
+		}
+		for i, n := range steps {
+			steps[i], m.grid[i] = n-m.grid[i], n
+			m.x[i] = m.onStep(n)
+		}
+		return nil
+	}
+	if m.private() {
+		if err := m.mech.Release(m.s, m.privacy()); err != nil {
+			return err
+		}
+	}
+	vec.Axpy(m.x, 1, m.s)
+	if i := slices.IndexFunc(m.x, outOfRange); i >= 0 {
+		return fmt.Errorf("coordinate %d of the model has become too large (%v): the run diverges, try a smaller step or gain", i, m.x[i])
+	}
+	return nil
+}
+
+// privacy returns clip and noise of the round.
+func (m *Machine) privacy() dpmech.Gaussian { return m.cfg.Privacy[min(m.round, len(m.cfg.Privacy)-1)] }
+
+// gridLimit bounds coordinates on the grid, so that no change between two of them overflows.
+const gridLimit = 1 << 30
+
+// snap adds x, rounded to the grid, to steps, which are numbers of its steps.
+func (m *Machine) snap(steps []int32) error {
+	for i, x := range m.x {
+		n := math.RoundToEven(float64(x)/m.cfg.GridStep) + float64(steps[i])
+		if !(math.Abs(n) < gridLimit) {
+			return fmt.Errorf("coordinate %d of the model has become too large (%v, on a grid of %v): the run diverges, try a smaller step or gain",
+				i, x, m.cfg.GridStep)
+		}
+		steps[i] = int32(n)
+	}
+	return nil
+}
+
+// onStep returns the n-th point of the grid.
+func (m *Machine) onStep(n int32) float32 { return float32(float64(n) * m.cfg.GridStep) }
+
+// resized returns a slice of length n, in *s's storage if there is any.
+func resized[T any](s *[]T, n int) []T {
+	*s = slices.Grow((*s)[:0], n)[:n]
+	return *s
+}
+
+// writeMessages makes what is to be sent of the release of this round.
+func (m *Machine) writeMessages() error {
+	at := (m.round + 1) % 2
+	if m.cfg.Releases {
+		if m.onGrid(m.round + 1) {
+			m.out[at].vector = m.out[at].vector[:0]
+		} else {
+			m.out[at].set(payload{vector: m.x})
+		}
+		for i := range m.edges {
+			m.edges[i].out[at] = m.out[at]
+		}
+		return nil
+	}
+	for i := range m.edges {
+		e := &m.edges[i]
+		out := resized(&e.out[at].vector, len(m.x))
+		m.message(out, e.z, m.x)
+		if i := slices.IndexFunc(out, outOfRange); i >= 0 {
+			return fmt.Errorf("coordinate %d of the message to %d has become too large (%v): the run diverges, try a smaller step or gain", i, e.peer, out[i])
+		}
+	}
+	return nil
+}
+
+// message sets dst = z - 2*rho*x, eq. (message).
+func (m *Machine) message(dst, z, x []float32) {
+	copy(dst, z)
+	vec.Axpy(dst, -float32(2*m.cfg.Rho), x)
+}
+
+// updateZ takes in the neighbors' messages of the round, eq. (z-update): z_ij = (z_ij - m_ji)/2. Where they carry releases, this
+// client forms m_ji from z_ji as the neighbor would have, and takes the neighbor's step of z_ji as well.
 func (m *Machine) updateZ() {
 	for i := range m.edges {
 		e := &m.edges[i]
-		vec.Sub(e.z, e.z, e.in[m.round%2])
-		vec.Scale(e.z, 0.5)
+		at := e.at(m.round)
+		if at < 0 { // a lossy run goes on without
+			continue
+		}
+		if !m.cfg.Releases {
+			halve(e.z, e.in[at].vector)
+			continue
+		}
+		// Before a round starts p, phi and s are free.
+		xj, mij, mji := e.in[at].vector, m.p, m.phi
+		if m.onGrid(m.round) {
+			xj = m.s
+			for c, change := range e.in[at].grid {
+				e.base[c] += change
+				xj[c] = m.onStep(e.base[c])
+			}
+		}
+		m.message(mji, e.peerZ, xj)
+		m.message(mij, e.z, m.x)
+		halve(e.z, mji)
+		halve(e.peerZ, mij)
 	}
+}
+
+// halve sets z = (z - msg)/2.
+func halve(z, msg []float32) {
+	vec.Sub(z, z, msg)
+	vec.Scale(z, 0.5)
 }
 
 // sayDone tells every neighbor, once, that its last message has arrived.

@@ -1,0 +1,149 @@
+package admm
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+)
+
+// State is everything that the bits of the rounds to come depend on, beside Config: what a device keeps of a release before it
+// sends it. Which release the neighbors have made since is not in it; they say so again.
+type State struct {
+	Round int       // the release that was just made
+	X     []float32 // x_i, length d
+	Grid  []int32   // x_i in steps of the grid, and
+	Delta []int32   // by how many steps it has moved: as it is sent. Both nil without Config.GridStep; Delta also after a cool-down round
+	Mean  []float32 // nil without Config.Average
+	Last  []float32 // the estimator's baselines, one a sample; nil unless it is centered
+	Edges []EdgeState
+	// Counters for Status.
+	Queries, Failed int64
+}
+
+// EdgeState is what a client keeps of a neighbor.
+type EdgeState struct {
+	Peer  int
+	Heard int       // the highest release of the neighbor that was ever held
+	Z     []float32 // z_ij
+	PeerZ []float32 // z_ji; nil without Config.Releases
+	Base  []int32   // the neighbor's release that its next change on the grid starts from; nil without Releases on a grid
+}
+
+// State returns the state to be kept of the release that Ready has just reported. It must be called at that point and nowhere
+// else. Its slices are the machine's, and valid until the machine's next call.
+func (m *Machine) State() State {
+	s := State{Round: m.round, X: m.x, Grid: m.grid, Mean: m.mean, Last: m.est.Baselines(), Queries: m.queries, Failed: m.failed}
+	if m.onGrid(m.round) && m.cfg.Releases {
+		s.Delta = m.out[m.round%2].grid
+	}
+	for i := range m.edges {
+		e := &m.edges[i]
+		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Z: e.z, PeerZ: e.peerZ, Base: e.base})
+	}
+	return s
+}
+
+// Restore returns a machine that goes on after the release of a kept state, with the bits of one that never stopped. before is the
+// state kept one release earlier: a neighbor may still need what it sent then. It may be nil if it was lost
+// in a crash while the next release was being kept, since every neighbor has that one then. Both are copied.
+func Restore(cfg Config, newest State, before *State) (*Machine, error) {
+	m, err := New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	m.send = m.send[:0]
+	if err := m.check(newest); err != nil {
+		return nil, err
+	}
+	lost := newest.Round - 1
+	if before != nil && newest.Round > 1 {
+		if err := m.check(*before); err != nil {
+			return nil, err
+		}
+		if before.Round != lost {
+			return nil, fmt.Errorf("admm: the kept states are of releases %d and %d, want one after the other", before.Round, newest.Round)
+		}
+		m.load(*before)
+		lost = 0
+	}
+	m.load(newest)
+	for i := range m.edges {
+		m.edges[i].lost = lost
+	}
+	m.start()
+	return m, nil
+}
+
+// load takes the place of the machine's state, and makes the messages of its release anew.
+func (m *Machine) load(s State) {
+	m.round = s.Round
+	copy(m.x, s.X)
+	copy(m.grid, s.Grid)
+	copy(m.mean, s.Mean)
+	copy(m.est.Baselines(), s.Last)
+	m.queries, m.failed = s.Queries, s.Failed
+	for i, kept := range s.Edges {
+		e := &m.edges[i]
+		e.heard = kept.Heard
+		copy(e.z, kept.Z)
+		copy(e.peerZ, kept.PeerZ)
+		copy(e.base, kept.Base)
+	}
+	m.round-- // writeMessages is a part of the round that ends with the release
+	if m.cfg.Releases && m.onGrid(s.Round) {
+		m.out[s.Round%2].set(payload{grid: s.Delta})
+	}
+	_ = m.writeMessages() // what has been sent once was not too large
+	m.round++
+}
+
+// check refuses a state that is not one of this client's.
+func (m *Machine) check(s State) error {
+	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("admm: kept state: "+format, args...)) }
+	d := m.cfg.Estimator.Dim
+	if s.Round < 1 || s.Round > m.last() {
+		fault("it is of release %d, want 1 to %d", s.Round, m.last())
+	}
+	length := func(what string, got, want int) {
+		if got != want {
+			fault("%s has %d numbers, want %d", what, got, want)
+		}
+	}
+	only := func(is bool) int {
+		if is {
+			return d
+		}
+		return 0
+	}
+	grid := m.cfg.GridStep != 0
+	length("the model", len(s.X), d)
+	length("the model on the grid", len(s.Grid), only(grid))
+	length("its change", len(s.Delta), only(grid && m.cfg.Releases && m.onGrid(s.Round)))
+	length("the running mean", len(s.Mean), only(m.cfg.Average))
+	length("the list of baselines", len(s.Last), len(m.est.Baselines()))
+	if slices.ContainsFunc(s.X, outOfRange) {
+		fault("the model has a coordinate that is no number of size at most %v", limit)
+	}
+	if len(s.Edges) != len(m.edges) {
+		fault("it has %d neighbors, want %d", len(s.Edges), len(m.edges))
+		return errors.Join(errs...)
+	}
+	for i, e := range s.Edges {
+		if e.Peer != m.edges[i].peer {
+			fault("neighbor %d is %d, want %d", i, e.Peer, m.edges[i].peer)
+		}
+		if e.Heard < 0 || e.Heard > m.last() {
+			fault("neighbor %d has made release %d, want 0 to %d", e.Peer, e.Heard, m.last())
+		}
+		length("z", len(e.Z), d)
+		length("the neighbor's z", len(e.PeerZ), only(m.cfg.Releases))
+		length("the neighbor's place on the grid", len(e.Base), only(m.cfg.Releases && grid))
+	}
+	return errors.Join(errs...)
+}
+
+// Spent returns clip and noise of release number round, 1 to Rounds: what a driver charges.
+func (c Config) Spent(round int) dpmech.Gaussian { return c.Privacy[min(round-1, len(c.Privacy)-1)] }
