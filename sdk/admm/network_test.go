@@ -137,7 +137,7 @@ func (net *network) round() error {
 
 // run goes through all rounds and the exchange of last words.
 func (net *network) run() error {
-	for range net.machines[0].last() + 2 {
+	for range net.machines[0].last() + 4 { // a hail, the rounds, a last word, and its answer
 		if err := net.round(); err != nil {
 			return err
 		}

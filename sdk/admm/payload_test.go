@@ -1,0 +1,99 @@
+package admm
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+)
+
+// onAGrid is a private configuration whose releases lie on a grid of 4 bits.
+func onAGrid(releases bool) func(i int, c *Config) {
+	return func(i int, c *Config) {
+		private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
+		c.GridStep, c.Releases = 0.2/16, releases
+		c.X0 = []float32{0.3, -1, 0, 1e-3, 0.0125}
+	}
+}
+
+// What is sent is another form of the same run: z_ij and z_ji kept at both ends, in the paper's own order of operations, give
+// the models of the paper's messages to the bit. So do the running means.
+func TestReleasesGiveTheBitsOfMessages(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(releases bool) func(i int, c *Config)
+	}{
+		{"non-private", func(releases bool) func(int, *Config) {
+			return func(_ int, c *Config) { c.Releases = releases }
+		}},
+		{"private", func(releases bool) func(int, *Config) {
+			return func(i int, c *Config) {
+				private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
+				c.Releases = releases
+			}
+		}},
+		{"on a grid", onAGrid},
+	} {
+		run := func(releases bool) *network {
+			net := newNetwork(t, configs(4, kite, func(i int, cfg *Config) {
+				c.change(releases)(i, cfg)
+				cfg.Average = true
+			}))
+			if err := net.run(); err != nil {
+				t.Fatal(err)
+			}
+			return net
+		}
+		messages, releases := run(false), run(true)
+		if !sameBits(messages.models(), releases.models()) {
+			t.Errorf("%s: models differ between the two payloads", c.name)
+		}
+		for i, m := range messages.machines {
+			if got := releases.machines[i].Averaged(); !slices.Equal(got, m.Averaged()) || slices.Equal(got, m.Model()) {
+				t.Errorf("%s: running mean of client %d is %v and %v", c.name, i, got, m.Averaged())
+			}
+			for j, e := range m.edges {
+				if f := releases.machines[i].edges[j]; !slices.Equal(e.z, f.z) {
+					t.Errorf("%s: z of edge %d-%d differs", c.name, i, e.peer)
+				}
+			}
+		}
+		for _, msg := range releases.sent {
+			grid := c.name == "on a grid" && msg.Round <= 6 && !msg.Done
+			if vector := !grid && !msg.Done; (msg.Grid != nil && len(msg.Grid) > 0) != grid || (len(msg.Vector) > 0) != vector {
+				t.Fatalf("%s: %+v", c.name, msg)
+			}
+		}
+	}
+}
+
+// Every release of a private round is a point of the grid, a cool-down release need not be one.
+func TestReleasesLieOnTheGrid(t *testing.T) {
+	net := newNetwork(t, configs(4, kite, onAGrid(true)))
+	off := 0
+	net.released = func(client, round int) {
+		for _, x := range net.machines[client].Model() {
+			n := float64(x) / (0.2 / 16)
+			whole := float32(float64(int64(n+0.5*sign(n)))*(0.2/16)) == x
+			if !whole && round <= 6 {
+				t.Fatalf("client %d, round %d: %v is not on the grid", client, round, x)
+			}
+			if !whole {
+				off++
+			}
+		}
+	}
+	if err := net.run(); err != nil {
+		t.Fatal(err)
+	}
+	if off == 0 {
+		t.Error("cool-down releases lie on the grid too: it would freeze disagreement")
+	}
+}
+
+func sign(x float64) float64 {
+	if x < 0 {
+		return -1
+	}
+	return 1
+}

@@ -1,0 +1,180 @@
+package admm
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// copied returns a state that does not change with its machine.
+func (s State) copied() State {
+	s.X, s.Grid, s.Delta, s.Mean, s.Last = slices.Clone(s.X), slices.Clone(s.Grid), slices.Clone(s.Delta), slices.Clone(s.Mean), slices.Clone(s.Last)
+	s.Edges = slices.Clone(s.Edges)
+	for i, e := range s.Edges {
+		s.Edges[i].Z, s.Edges[i].PeerZ, s.Edges[i].Base = slices.Clone(e.Z), slices.Clone(e.PeerZ), slices.Clone(e.Base)
+	}
+	return s
+}
+
+// byRound is noise that depends on client and round alone, so that a release made again is the same: for tests, and nothing else.
+type byRound struct {
+	client  int
+	machine *Machine
+}
+
+func (b *byRound) Read(p []byte) (int, error) {
+	s := rng.New(5, rng.Address{Purpose: rng.Noise, Client: uint32(b.client), Round: uint32(b.machine.round)})
+	return s.Read(p)
+}
+
+// reborn returns a machine from kept states, or a fresh one, with noise by round.
+func reborn(t testing.TB, cfg Config, kept ...State) *Machine {
+	t.Helper()
+	noise := &byRound{client: int(cfg.Estimator.Client)}
+	if !cfg.NonPrivate {
+		cfg.Noise = noise
+	}
+	m, err := New(cfg)
+	if len(kept) > 0 {
+		var before *State
+		if len(kept) > 1 {
+			before = &kept[1]
+		}
+		m, err = Restore(cfg, kept[0], before)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	noise.machine = m
+	return m
+}
+
+// Every client dies after every one of its releases and comes back from what it kept; every other time the state was only half
+// written, so that it comes back one release earlier, with the one before that overwritten. The models are those of the quiet run,
+// whatever crosses the edges.
+func TestRestoreAfterEveryRelease(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(i int, c *Config)
+	}{
+		{"non-private", func(_ int, c *Config) {}},
+		{"centered", func(_ int, c *Config) { c.Estimator.Centered = true }},
+		{"seeded, sphere", func(_ int, c *Config) { c.Estimator.Seeded, c.Estimator.Directions = true, 1 }},
+		{"private", private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})},
+		{"grid, messages", onAGrid(false)},
+		{"grid, releases", onAGrid(true)},
+	} {
+		cfgs := configs(4, kite, func(i int, cfg *Config) {
+			c.change(i, cfg)
+			cfg.Average, cfg.Witness = true, true
+		})
+		build := func() *network {
+			net := &network{loss: lossFunc, finished: make([]bool, len(cfgs))}
+			for _, cfg := range cfgs {
+				net.machines = append(net.machines, reborn(t, cfg))
+			}
+			return net
+		}
+		quiet := build()
+		if err := quiet.run(); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		net := build()
+		kept := make([][]State, len(cfgs))
+		deaths, torn := 0, 0
+		for step := 0; !net.allFinished(); step++ {
+			if step > 400 {
+				t.Fatalf("%s: no end: %+v", c.name, net.machines[0].Status())
+			}
+			for i := range cfgs {
+				before := net.machines[i].round
+				sent, err := net.drive(i)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if net.machines[i].round > before { // dead before anything is sent
+					if (step+i)%4 < 2 {
+						torn++
+						net.machines[i] = reborn(t, cfgs[i], kept[i][:min(len(kept[i]), 1)]...)
+					} else {
+						deaths++
+						kept[i] = append([]State{net.machines[i].State().copied()}, kept[i]...)
+						net.machines[i] = reborn(t, cfgs[i], kept[i][:min(len(kept[i]), 2)]...)
+					}
+					net.finished[i] = false
+					continue
+				}
+				for _, msg := range sent {
+					if err := net.machines[msg.To].Receive(msg); err != nil {
+						t.Fatalf("%s: %v", c.name, err)
+					}
+				}
+				if step%3 == 2 {
+					net.machines[i].Tick()
+				}
+			}
+		}
+		if want := len(cfgs) * quiet.machines[0].last(); deaths != want || torn == 0 {
+			t.Errorf("%s: %d deaths and %d torn states, want %d and some", c.name, deaths, torn, want)
+		}
+		if !sameBits(net.models(), quiet.models()) {
+			t.Errorf("%s: models differ from the quiet run", c.name)
+		}
+		for i, m := range net.machines {
+			if !slices.Equal(m.Averaged(), quiet.machines[i].Averaged()) {
+				t.Errorf("%s: running mean of client %d differs", c.name, i)
+			}
+			if got, want := m.Status().Queries, quiet.machines[i].Status().Queries; got != want {
+				t.Errorf("%s: client %d counts %d queries, want %d", c.name, i, got, want)
+			}
+		}
+	}
+}
+
+// A state that is not this client's is refused, with everything that does not fit.
+func TestRestoreRefuses(t *testing.T) {
+	net := newNetwork(t, configs(4, kite, onAGrid(true)))
+	var states []State
+	net.released = func(client, round int) {
+		if client == 2 && len(states) < 3 {
+			states = append(states, net.machines[2].State().copied())
+		}
+	}
+	for range 3 {
+		if err := net.round(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg := configs(4, kite, onAGrid(true))[2]
+	if _, err := Restore(cfg, states[2], &states[1]); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		change func(s *State, cfg *Config)
+		want   string
+	}{
+		{"round 0", func(s *State, _ *Config) { s.Round = 0 }, "it is of release 0, want 1 to 9"},
+		{"round 10", func(s *State, _ *Config) { s.Round = 10 }, "it is of release 10, want 1 to 9"},
+		{"short model", func(s *State, _ *Config) { s.X = s.X[:4] }, "the model has 4 numbers, want 5"},
+		{"no grid", func(s *State, _ *Config) { s.Grid = nil }, "the model on the grid has 0 numbers, want 5"},
+		{"no change", func(s *State, _ *Config) { s.Delta = nil }, "its change has 0 numbers, want 5"},
+		{"a mean", func(s *State, _ *Config) { s.Mean = s.X }, "the running mean has 5 numbers, want 0"},
+		{"centered", func(_ *State, c *Config) { c.Estimator.Centered = true }, "the list of baselines has 0 numbers, want 6"},
+		{"edges", func(s *State, _ *Config) { s.Edges = s.Edges[1:] }, "it has 2 neighbors, want 3"},
+		{"other edges", func(s *State, _ *Config) { s.Edges = slices.Clone(s.Edges); s.Edges[0].Peer = 7 }, "neighbor 0 is 7, want 0"},
+		{"messages", func(_ *State, c *Config) { c.Releases = false }, "the neighbor's z has 5 numbers, want 0"},
+	} {
+		s, cfg := states[2], cfg
+		c.change(&s, &cfg)
+		if _, err := Restore(cfg, s, nil); err == nil || !strings.Contains(err.Error(), "admm: kept state: "+c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+	if _, err := Restore(cfg, states[2], &states[0]); err == nil || !strings.Contains(err.Error(), "releases 1 and 3") {
+		t.Errorf("states two releases apart: %v", err)
+	}
+}
