@@ -13,7 +13,8 @@ var ErrClosed = errors.New("transport: closed")
 type Transport interface {
 	// Send hands a frame to the network for the member called to. It may wait: for a connection, or for a receiver that
 	// is behind; waiting for one member never delays a Send to another. A nil error does not mean that the frame
-	// arrived. The frame may be reused by the caller once Send has returned. Send fails when ctx ends, when the
+	// arrived. The transport may go on reading the frame until it has left, so the caller must not change it any more; one
+	// frame may be sent to several members. Send fails when ctx ends, when the
 	// transport is closed ([ErrClosed]), when to is not a neighbor, and when the frame is longer than MaxFrame.
 	Send(ctx context.Context, to string, frame []byte) error
 
@@ -27,4 +28,12 @@ type Transport interface {
 	// Close ends all connections and releases every goroutine of the transport. Frames for which Send has returned
 	// are given a short while to leave. Further calls do nothing and return nil.
 	Close() error
+}
+
+// Notifier is a [Transport] that can say when the way to a neighbor has opened: frames sent before may have been lost, and
+// there is no reason to wait with repeating them.
+type Notifier interface {
+	// Opened returns a channel that receives the name of a neighbor each time a connection with it has been made. It has a
+	// buffer, names that do not fit are dropped, and it is never closed.
+	Opened() <-chan string
 }

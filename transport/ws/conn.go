@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -93,16 +94,66 @@ func (c *tcpConn) pace(d time.Duration) {
 	c.SetDeadline(time.Now().Add(d))
 }
 
+// gather sits between the websocket library and TLS. The library of a client writes 4 KiB at a time, each of which would
+// become a TLS record and a system call of its own: what belongs to one message is collected instead.
+type gather struct {
+	net.Conn
+	mu   sync.Mutex
+	held bool
+	buf  []byte
+}
+
+func (g *gather) Write(p []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.held || len(g.buf) == 0 && len(p) >= chunk {
+		return g.Conn.Write(p)
+	}
+	if g.buf = append(g.buf, p...); len(g.buf) >= chunk {
+		return len(p), g.flush()
+	}
+	return len(p), nil
+}
+
+func (g *gather) flush() error {
+	if len(g.buf) == 0 {
+		return nil
+	}
+	_, err := g.Conn.Write(g.buf)
+	g.buf = g.buf[:0]
+	return err
+}
+
+// begin starts to collect.
+func (g *gather) begin() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.held = true
+}
+
+// end writes what is left. An idle connection keeps no large buffer.
+func (g *gather) end() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.held = false
+	err := g.flush()
+	if cap(g.buf) > 4<<10 {
+		g.buf = nil
+	}
+	return err
+}
+
 // conn is a websocket that carries messages. One goroutine may read and another write. It uses no context: a deadline or
 // the end of tcp ends its calls.
 type conn struct {
 	ws       *websocket.Conn
+	out      *gather
 	tcp      *tcpConn
 	maxFrame int
 }
 
-func newConn(ws *websocket.Conn, tcp *tcpConn, maxFrame int) (*conn, error) {
-	c := &conn{ws: ws, tcp: tcp, maxFrame: maxFrame}
+func newConn(ws *websocket.Conn, out *gather, tcp *tcpConn, maxFrame int) (*conn, error) {
+	c := &conn{ws: ws, out: out, tcp: tcp, maxFrame: maxFrame}
 	if got := ws.Subprotocol(); got != subprotocol {
 		err := refusal{fmt.Errorf("websocket subprotocol %q, want %q", got, subprotocol)}
 		c.stop(err, time.Second)
@@ -114,20 +165,21 @@ func newConn(ws *websocket.Conn, tcp *tcpConn, maxFrame int) (*conn, error) {
 }
 
 // clientConn asks for a websocket over an authenticated connection.
-func clientConn(rt http.RoundTripper, tcp *tcpConn, url string, maxFrame int) (*conn, error) {
+func clientConn(secure net.Conn, tcp *tcpConn, url string, maxFrame int) (*conn, error) {
+	out := &gather{Conn: secure}
 	ws, _, err := websocket.Dial(context.Background(), url, &websocket.DialOptions{
-		HTTPClient:      &http.Client{Transport: rt},
+		HTTPClient:      &http.Client{Transport: upgrade{out}},
 		Subprotocols:    []string{subprotocol},
 		CompressionMode: websocket.CompressionDisabled,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return newConn(ws, tcp, maxFrame)
+	return newConn(ws, out, tcp, maxFrame)
 }
 
 // serverConn answers a request for a websocket.
-func serverConn(w http.ResponseWriter, r *http.Request, tcp *tcpConn, maxFrame int) (*conn, error) {
+func serverConn(w *reply, r *http.Request, tcp *tcpConn, maxFrame int) (*conn, error) {
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols:    []string{subprotocol},
 		CompressionMode: websocket.CompressionDisabled,
@@ -135,11 +187,17 @@ func serverConn(w http.ResponseWriter, r *http.Request, tcp *tcpConn, maxFrame i
 	if err != nil {
 		return nil, err
 	}
-	return newConn(ws, tcp, maxFrame)
+	return newConn(ws, w.conn, tcp, maxFrame)
 }
 
 // write sends one message. After an error the connection is of no more use.
-func (c *conn) write(k kind, number int, body []byte) error {
+func (c *conn) write(k kind, number int, body []byte) (err error) {
+	c.out.begin()
+	defer func() {
+		if failed := c.out.end(); err == nil {
+			err = failed
+		}
+	}()
 	w, err := c.ws.Writer(context.Background(), websocket.MessageBinary)
 	if err != nil {
 		return err

@@ -68,7 +68,7 @@ func (t *Transport) dial(p *peer, a address) (lasted time.Duration, err error) {
 	if err := secure.HandshakeContext(ctx); err != nil {
 		return 0, t.explainRefusal(err)
 	}
-	c, err := clientConn(upgrade{secure}, tcp, a.url, t.maxFrame)
+	c, err := clientConn(secure, tcp, a.url, t.maxFrame)
 	if err != nil {
 		if u := (*url.Error)(nil); errors.As(err, &u) {
 			err = u.Err // leaves out what the library says about its own steps

@@ -239,7 +239,7 @@ func dialRaw(t *testing.T, to node, keyName string) (*raw, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := clientConn(upgrade{secure}, tcp, to.Addr(), to.maxFrame)
+	c, err := clientConn(secure, tcp, to.Addr(), to.maxFrame)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func pipedPair(t *testing.T) (a, b node, ca, cb *conn) {
 		cb, err = b.answer(b.peers["a"], tb, tb)
 		done <- err
 	}()
-	ca, err := clientConn(upgrade{ta}, ta, "wss://b/", a.maxFrame)
+	ca, err := clientConn(ta, ta, "wss://b/", a.maxFrame)
 	if err != nil {
 		t.Fatal(err)
 	}

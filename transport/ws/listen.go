@@ -113,7 +113,8 @@ func (t *Transport) answer(p *peer, secure net.Conn, tcp *tcpConn) (*conn, error
 	if err != nil {
 		return nil, t.explainRefusal(err)
 	}
-	w := &reply{conn: secure, br: br, bw: bufio.NewWriterSize(secure, chunk/4), header: make(http.Header)}
+	out := &gather{Conn: secure}
+	w := &reply{conn: out, br: br, bw: bufio.NewWriterSize(out, 4<<10), header: make(http.Header)}
 	if p.dial {
 		text := fmt.Sprintf("%q must not dial %q: the lower name dials", p.name, t.name)
 		http.Error(w, text, http.StatusForbidden)
@@ -130,7 +131,7 @@ func (t *Transport) answer(p *peer, secure net.Conn, tcp *tcpConn) (*conn, error
 
 // reply is the http.ResponseWriter of the only request a connection ever has.
 type reply struct {
-	conn   net.Conn
+	conn   *gather
 	br     *bufio.Reader
 	bw     *bufio.Writer
 	header http.Header

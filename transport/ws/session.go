@@ -18,7 +18,7 @@ type peer struct {
 	keys []ed25519.PublicKey
 	dial bool // it is on us to dial
 
-	out  chan job      // from Send to the session that has credit
+	out  chan []byte   // from Send to the session that has credit
 	kick chan struct{} // a token tells the dialler that there are other addresses
 
 	mu        sync.Mutex
@@ -29,14 +29,8 @@ type peer struct {
 	reported  map[string]bool // failures already logged as warnings
 
 	// The rest belongs to the current session's writer.
-	buf   []byte // the frame being sent
+	frame []byte // the one being sent
 	again bool   // the last connection broke while it was being sent
-}
-
-// job is a frame that a Send wants sent.
-type job struct {
-	frame []byte
-	taken chan struct{} // closed once the frame has been copied
 }
 
 // took notes that Recv has handed out a frame, and lets the peer send another.
@@ -255,13 +249,13 @@ func (s *session) write(readOver <-chan struct{}) error {
 	beat := time.NewTicker(s.t.timing.beat)
 	defer beat.Stop()
 	for {
-		var out <-chan job
+		var out <-chan []byte
 		if s.hasCredit() {
 			if s.p.again {
-				s.t.log.Debug("sending a frame again", "peer", s.p.name, "bytes", len(s.p.buf))
+				s.t.log.Debug("sending a frame again", "peer", s.p.name, "bytes", len(s.p.frame))
 				s.p.again = false
 				if err := s.writeFrame(); err != nil {
-					s.t.log.Warn("frame lost", "peer", s.p.name, "bytes", len(s.p.buf))
+					s.t.log.Warn("frame lost", "peer", s.p.name, "bytes", len(s.p.frame))
 					return err
 				}
 				continue
@@ -269,9 +263,7 @@ func (s *session) write(readOver <-chan struct{}) error {
 			out = s.p.out
 		}
 		select {
-		case j := <-out:
-			s.p.buf = append(s.p.buf[:0], j.frame...)
-			close(j.taken)
+		case s.p.frame = <-out:
 			if err := s.writeFrame(); err != nil {
 				s.p.again = true
 				return err
@@ -298,7 +290,11 @@ func (s *session) writeFrame() error {
 	s.p.mu.Lock()
 	s.credit--
 	s.p.mu.Unlock()
-	return s.c.write(kindFrame, len(s.p.buf), s.p.buf)
+	err := s.c.write(kindFrame, len(s.p.frame), s.p.frame)
+	if err == nil {
+		s.p.frame = nil
+	}
+	return err
 }
 
 func (s *session) hasCredit() bool {

@@ -51,6 +51,10 @@ func (t *Transport) connected(p *peer, where string) {
 	p.reported = nil
 	p.mu.Unlock()
 	t.log.Info("connected", "peer", p.name, "at", where)
+	select {
+	case t.opened <- p.name:
+	default:
+	}
 }
 
 // disconnected notes the end of a connection on which frames could flow.

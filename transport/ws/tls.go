@@ -35,6 +35,8 @@ func (t *Transport) serverTLS() *tls.Config {
 		Certificates:           []tls.Certificate{t.cert},
 		ClientAuth:             tls.RequireAnyClientCert,
 		SessionTicketsDisabled: true,
+
+		DynamicRecordSizingDisabled: true, // what is sent is of use only when all of it is there
 		VerifyConnection: func(cs tls.ConnectionState) error {
 			_, err := t.caller(cs)
 			return err
@@ -45,10 +47,12 @@ func (t *Transport) serverTLS() *tls.Config {
 // clientTLS admits one peer. It offers no session to resume: it has no session cache.
 func (t *Transport) clientTLS(p *peer, serverName string) *tls.Config {
 	return &tls.Config{
-		MinVersion:         tls.VersionTLS13,
-		Certificates:       []tls.Certificate{t.cert},
-		ServerName:         serverName,
-		InsecureSkipVerify: true, // of chains, names and dates; the key is what counts, and VerifyConnection checks it
+		MinVersion:   tls.VersionTLS13,
+		Certificates: []tls.Certificate{t.cert},
+		ServerName:   serverName,
+
+		DynamicRecordSizingDisabled: true,
+		InsecureSkipVerify:          true, // of chains, names and dates; the key is what counts, and VerifyConnection checks it
 		VerifyConnection: func(cs tls.ConnectionState) error {
 			key, err := presentedKey(cs)
 			if err != nil {

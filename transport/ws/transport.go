@@ -31,6 +31,7 @@ type Transport struct {
 	sorted []*peer          // by name
 
 	inbox    chan item
+	opened   chan string
 	listener net.Listener // nil if nobody dials us
 	door     door
 
@@ -44,7 +45,10 @@ type Transport struct {
 	}
 }
 
-var _ transport.Transport = (*Transport)(nil)
+var (
+	_ transport.Transport = (*Transport)(nil)
+	_ transport.Notifier  = (*Transport)(nil)
+)
 
 // item is a frame that has arrived.
 type item struct {
@@ -74,6 +78,7 @@ func New(cfg Config) (*Transport, error) {
 		peers:      make(map[string]*peer),
 		byKey:      make(map[string]*peer),
 		inbox:      make(chan item, window*len(cfg.Peers)),
+		opened:     make(chan string, 4*len(cfg.Peers)),
 	}
 	if t.maxFrame == 0 {
 		t.maxFrame = DefaultMaxFrame
@@ -88,7 +93,7 @@ func New(cfg Config) (*Transport, error) {
 		p := &peer{
 			name:   c.Name,
 			dial:   t.name < c.Name,
-			out:    make(chan job),
+			out:    make(chan []byte),
 			kick:   make(chan struct{}, 1),
 			status: PeerStatus{Name: c.Name},
 		}
@@ -128,6 +133,9 @@ func (t *Transport) Addr() string {
 	return "wss://" + t.listener.Addr().String() + "/"
 }
 
+// Opened implements [transport.Notifier].
+func (t *Transport) Opened() <-chan string { return t.opened }
+
 // SetAddresses replaces the addresses of a peer; see [Peer.Addresses]. If there is no connection the new ones are tried
 // at once; a connection that is up stays up. After an error nothing has changed.
 func (t *Transport) SetAddresses(peer string, addresses ...string) error {
@@ -156,8 +164,8 @@ func (p *peer) where() []address {
 	return p.addresses
 }
 
-// Send implements [transport.Transport]. A nil error means that a connected peer had room for the frame when it was copied
-// for sending. If the connection breaks meanwhile it is sent once more on the next one, and lost if that breaks as well.
+// Send implements [transport.Transport]. A nil error means that a connected peer had room for the frame when its
+// turn came. If the connection breaks meanwhile it is sent once more on the next one, and lost if that breaks as well.
 func (t *Transport) Send(ctx context.Context, to string, frame []byte) error {
 	p := t.peers[to]
 	switch {
@@ -170,10 +178,8 @@ func (t *Transport) Send(ctx context.Context, to string, frame []byte) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("ws: send to %q, %s: %w", to, p.state(), ctx.Err())
 	}
-	j := job{frame, make(chan struct{})}
 	select {
-	case p.out <- j:
-		<-j.taken
+	case p.out <- frame:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("ws: send to %q, %s: %w", to, p.state(), ctx.Err())

@@ -31,20 +31,6 @@ func TestBothWays(t *testing.T) {
 	}
 }
 
-func TestFrameMayBeReused(t *testing.T) {
-	a, b := pair(t, nil, nil)
-	frame := make([]byte, 300<<10)
-	for i := range byte(3) {
-		for j := range frame {
-			frame[j] = i
-		}
-		a.send(t, "b", frame)
-	}
-	for i := range byte(3) {
-		b.expect(t, "a", bytes.Repeat([]byte{i}, len(frame)))
-	}
-}
-
 // Both ends send at once more than the sockets between them can hold.
 func TestBigFrame(t *testing.T) {
 	a, b := pair(t, nil, nil)
