@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -33,6 +34,13 @@ type Config struct {
 	Oracle    Oracle              // the loss; called from the goroutine of Run. A BatchOracle is given up to Window queries at once
 	Transport transport.Transport // reaches the neighbors by their names; stays the caller's to close
 
+	// Store keeps the node's state, so that a node that is made again after a crash goes on where it was, with the same bits and without
+	// releasing a round twice. Nil keeps nothing: then a node that is made again in the same run finds that its
+	// neighbors know of releases that it has no memory of, and stops.
+	Store Store
+	// Ledger counts the releases of all runs on the same data, see [dpmech.Ledger]. Nil counts this run alone.
+	Ledger *dpmech.Ledger
+
 	// SeededTable keeps 8 bytes a sample instead of 4*Dim, for one more drawn direction a query. The results are the same, to
 	// the bit.
 	SeededTable bool
@@ -41,6 +49,9 @@ type Config struct {
 	Window int
 	// Retries is how often a query that failed is asked again, unchanged; 0 means 2, negative not at all.
 	Retries int
+
+	// Average keeps the mean of all releases as well, for [Node.Averaged].
+	Average bool
 
 	Observer Observer     // is told what happens
 	Logger   *slog.Logger // nil: nothing is logged
@@ -86,6 +97,9 @@ func (c Config) validate() (*plan, error) {
 		}
 		if c.Fleet.Privacy.NonPrivate && c.Noise != nil {
 			fault("Noise is set in a fleet that is not private")
+		}
+		if c.Fleet.Privacy.NonPrivate && c.Ledger != nil {
+			fault("Ledger is set in a fleet that is not private: what it spends has no bound that could be written down")
 		}
 	}
 	if c.Samples < 1 {

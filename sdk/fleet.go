@@ -166,6 +166,20 @@ func (f *Fleet) hello(from, to string) wire.Hello {
 	return wire.Hello{Run: f.Run, Fleet: f.Hash(), From: from, To: to, Codec: wire.Version}
 }
 
+// Frame returns a machine's message as a member of the fleet puts it on the wire. It shares the message's vectors.
+func (f *Fleet) Frame(msg admm.Message) wire.Frame {
+	kind := wire.Message
+	switch {
+	case msg.Hail:
+		kind = wire.Hail
+	case msg.Done:
+		kind = wire.Done
+	case f.Wire.pick(!f.Privacy.NonPrivate).Payload == PayloadRelease:
+		kind = wire.Release
+	}
+	return wire.Frame{Kind: kind, Round: msg.Round, Held: msg.Held, Resent: msg.Resent, Vector: msg.Vector, Grid: msg.Grid}
+}
+
 // Validate reports every fault of the fleet at once.
 func (f *Fleet) Validate() error {
 	_, err := f.plan()
@@ -324,8 +338,13 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 	if cfg.Estimator.Batch > samples {
 		cfg.Estimator.Batch = 0
 	}
+	w := f.Wire.pick(!f.Privacy.NonPrivate)
+	cfg.Releases, cfg.Lossy = w.Payload == PayloadRelease, w.Lossy
 	if !f.Privacy.NonPrivate {
 		cfg.Privacy = []dpmech.Gaussian{{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}}
+		if w.GridBits > 0 {
+			cfg.GridStep = math.Ldexp(f.Privacy.Sigma, -w.GridBits)
+		}
 	}
 	return cfg
 }

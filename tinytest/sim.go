@@ -186,6 +186,15 @@ func (s *Sim) Models() [][]float32 {
 	return x
 }
 
+// Averages returns a copy of every client's mean of all its releases; nil for one without Config.Average.
+func (s *Sim) Averages() [][]float32 {
+	x := make([][]float32, len(s.machines))
+	for i, m := range s.machines {
+		x[i] = m.Averaged()
+	}
+	return x
+}
+
 // Queries returns how many losses all clients have asked for, and how many of these could not be had.
 func (s *Sim) Queries() (asked, failed int64) {
 	for _, m := range s.machines {

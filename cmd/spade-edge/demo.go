@@ -47,9 +47,6 @@ func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) 
 	if err := o.read(cmd, args, out); err != nil {
 		return err
 	}
-	if o.average {
-		return usageError{errors.New("-average is for simulate: a node of the demo keeps its last model only")}
-	}
 	if o.nodes > maxDemoNodes {
 		return usageError{fmt.Errorf("-nodes is %d, want at most %d nodes with sockets in one process; simulate takes more", o.nodes, maxDemoNodes)}
 	}
@@ -65,13 +62,13 @@ func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) 
 		show.say("NOT PRIVATE: nothing is clipped and no noise is added")
 	}
 	start := time.Now()
-	r, models, err := p.runNodes(ctx, show)
+	r, models, means, err := p.runNodes(ctx, show)
 	show.end()
 	if err != nil {
 		return err
 	}
 	r.Seconds = time.Since(start).Seconds()
-	each, err := r.score(p, models)
+	each, err := r.score(p, models, means)
 	if err != nil {
 		return err
 	}
@@ -90,8 +87,8 @@ func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) 
 // maxDemoNodes bounds the listeners, connections and goroutines of one process.
 const maxDemoNodes = 100
 
-// runNodes trains over websockets and returns the outcome and every node's model.
-func (p *problem) runNodes(ctx context.Context, show *progress) (*result, [][]float32, error) {
+// runNodes trains over websockets and returns the outcome, every node's model and, with -average, the mean of its releases.
+func (p *problem) runNodes(ctx context.Context, show *progress) (r *result, models, means [][]float32, err error) {
 	trs, err := p.listen()
 	defer func() {
 		var wg sync.WaitGroup // side by side: each gives its peers a moment to say goodbye
@@ -101,18 +98,18 @@ func (p *problem) runNodes(ctx context.Context, show *progress) (*result, [][]fl
 		wg.Wait()
 	}()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	seen := newGallery(p, show)
 	nodes := make([]*sdk.Node, len(trs))
 	for i, tr := range trs {
 		nodes[i], err = sdk.New(sdk.Config{
 			Fleet: p.fleet, Name: p.fleet.Members[i], Samples: p.samples[i], Oracle: p.oracles[i], Transport: tr,
-			SeededTable: p.opt.table == "seeded",
+			SeededTable: p.opt.table == "seeded", Average: p.opt.average,
 			Observer:    sdk.Observer{Released: func(round int, x []float32) { seen.add(i, round, x) }},
 		})
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -129,18 +126,18 @@ func (p *problem) runNodes(ctx context.Context, show *progress) (*result, [][]fl
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
-		return nil, nil, context.Cause(ctx)
+		return nil, nil, nil, context.Cause(ctx)
 	}
-	r := p.newResult(false)
-	models := make([][]float32, len(nodes))
+	r = p.newResult(false)
+	models, means = make([][]float32, len(nodes)), make([][]float32, len(nodes))
 	for i, n := range nodes {
-		models[i] = n.Model()
+		models[i], means[i] = n.Model(), n.Averaged()
 		st := n.Status()
 		r.Queries += st.Queries
 		r.BytesSent += st.BytesSent
 	}
 	r.Transcript = seen.transcript()
-	return r, models, nil
+	return r, models, means, nil
 }
 
 // watch ends a demo in which two nodes cannot get in touch for ten seconds: on one machine that does not heal.

@@ -265,7 +265,6 @@ func TestMistakes(t *testing.T) {
 		{2, "-nodes is 1000, want at most 100", []string{"demo", "-nodes", "1000"}},
 		{2, "-rho is 1e+38, want 1e-9..1e9", []string{"simulate", "-rho", "1e38"}},
 		{2, "-test-fraction is 1, want", []string{"simulate", "-test-fraction", "1"}},
-		{2, "-average is for simulate", []string{"demo", "-average"}},
 		{2, `-data "mnist"`, []string{"simulate", "-data", "mnist"}},
 		{1, "no such file", []string{"simulate", "-data", "csv:" + dir + "/none.csv", "-label", "a"}},
 		{1, "images-idx3-ubyte", []string{"simulate", "-data", "idx:" + dir}},

@@ -30,6 +30,9 @@ type options struct {
 	nonPrivate                  bool
 	clip, sigma, epsilon, delta float64
 	accounting                  string
+	// wire
+	payload         string
+	gridBits, lossy int
 	// output
 	json bool
 
@@ -100,6 +103,10 @@ func (o *options) register(fs *flag.FlagSet) {
 	fs.Float64Var(&o.epsilon, "epsilon", o.epsilon, "privacy budget of each client for the whole run")
 	fs.Float64Var(&o.delta, "delta", 1e-5, "at which epsilon is stated")
 	fs.StringVar(&o.accounting, "accounting", "gdp", "what -epsilon means: gdp (exact), zcdp or paper")
+
+	fs.StringVar(&o.payload, "payload", "", "what crosses the wire: message (the paper's, one for each neighbor) or release (one for all; same results) (default release, or message with -non-private)")
+	fs.IntVar(&o.gridBits, "grid-bits", 0, "put releases on a grid of noise/2^`W`, W of 2 to 8, so that they are short integers (default 4 with noise, unless -payload is given)")
+	fs.IntVar(&o.lossy, "lossy", 0, "go on without neighbors that have been silent for so many `ticks`: another algorithm, with -payload message only (0 = wait)")
 
 	fs.BoolVar(&o.json, "json", false, "print one JSON object to standard output")
 }

@@ -136,6 +136,7 @@ func (p *problem) makeFleet(name string) error {
 		Rho: o.rho, Gain: o.gain, Eta: admm.Schedule{eta}, Mu: admm.Schedule{mu},
 		Estimator: o.estimator, Directions: o.directions, Seed: o.seed,
 	}
+	f.Wire = sdk.Wire{Payload: o.payload, GridBits: o.gridBits, Lossy: o.lossy}
 	p.fleet = f
 	if o.nonPrivate {
 		f.Privacy.NonPrivate = true
@@ -160,7 +161,7 @@ func (p *problem) makeFleet(name string) error {
 		}
 		p.choose("sigma", sigma)
 	}
-	f.Privacy = sdk.Privacy{Clip: clip, Sigma: sigma, Delta: o.delta}
+	f.Privacy = sdk.Privacy{Clip: clip, Sigma: sigma, Delta: o.delta, Accounting: o.accounting}
 	return asUsage(f.Validate())
 }
 
@@ -189,6 +190,7 @@ func (p *problem) clients(cfgs []admm.Config) []tinytest.Client {
 	clients := make([]tinytest.Client, len(cfgs))
 	for i, c := range cfgs {
 		c.Estimator.Seeded = p.opt.table == "seeded"
+		c.Average = p.opt.average
 		clients[i] = tinytest.Client{Config: c, Oracle: p.oracles[i]}
 	}
 	return clients

@@ -79,8 +79,8 @@ func (p *problem) newResult(simulated bool) *result {
 	return r
 }
 
-// score fills in what the models at the end are worth.
-func (r *result) score(p *problem, models [][]float32) ([]float64, error) {
+// score fills in what the models at the end, and with -average the running means of all releases, are worth.
+func (r *result) score(p *problem, models, means [][]float32) ([]float64, error) {
 	each, err := p.accuracies(models)
 	if err != nil {
 		return nil, err
@@ -90,6 +90,14 @@ func (r *result) score(p *problem, models [][]float32) ([]float64, error) {
 		return nil, err
 	}
 	r.ConsensusError = consensusError(models)
+	if p.opt.average {
+		each, err := p.accuracies(means)
+		if err != nil {
+			return nil, err
+		}
+		averaged, _ := average(each)
+		r.AccuracyAveraged = &averaged
+	}
 	return each, nil
 }
 

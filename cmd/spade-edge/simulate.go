@@ -84,20 +84,16 @@ func (p *problem) simulate(ctx context.Context, show *progress) (*result, error)
 	var encoding error
 	sim.OnSend = func(msg admm.Message) {
 		var err error
-		if frame, err = codec.Append(frame[:0], &wire.Frame{Kind: wire.Message, Round: msg.Round, Vector: msg.Vector}); err != nil {
+		sent := p.fleet.Frame(msg)
+		if frame, err = codec.Append(frame[:0], &sent); err != nil {
 			encoding = err
 		}
 		r.BytesSent += int64(len(frame))
 	}
-	var means [][]float32 // running means of the releases, by client
 	start := time.Now()
 	defer show.end()
 	err = sim.Run(ctx, func(k int) error {
-		models := sim.Models()
-		if p.opt.average {
-			means = addToMeans(means, models, k)
-		}
-		show.round(k, fmt.Sprintf("average model %.2f %%", 100*p.test.Accuracy(mean(models))))
+		show.round(k, fmt.Sprintf("average model %.2f %%", 100*p.test.Accuracy(mean(sim.Models()))))
 		return encoding
 	})
 	if err != nil {
@@ -106,27 +102,6 @@ func (p *problem) simulate(ctx context.Context, show *progress) (*result, error)
 	r.Seconds = time.Since(start).Seconds()
 	r.Queries, _ = sim.Queries()
 	r.Transcript = sim.Transcript()
-	if means != nil {
-		each, err := p.accuracies(means)
-		if err != nil {
-			return nil, err
-		}
-		averaged, _ := average(each)
-		r.AccuracyAveraged = &averaged
-	}
-	_, err = r.score(p, sim.Models())
+	_, err = r.score(p, sim.Models(), sim.Averages())
 	return r, err
-}
-
-// addToMeans takes the k-th model of every client into the running means: post-processing, at no privacy cost.
-func addToMeans(means, models [][]float32, k int) [][]float32 {
-	if means == nil {
-		return models
-	}
-	for i, x := range models {
-		for j, v := range x {
-			means[i][j] += (v - means[i][j]) / float32(k)
-		}
-	}
-	return means
 }

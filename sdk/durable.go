@@ -1,0 +1,243 @@
+package sdk
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+)
+
+// build names the arithmetic behind a kept state. It changes with every change of the bits that a round computes: a run
+// must not be continued by a program that would have computed something else.
+const build = "spade-edge arithmetic 1"
+
+// StateSize returns the length in bytes of the largest state that a member with so many samples keeps in its [Store], or 0 if
+// the fleet has no such member or is not valid.
+func (f *Fleet) StateSize(member string, samples int) int {
+	p, err := f.plan()
+	if err != nil {
+		return 0
+	}
+	i, known := p.number[member]
+	if !known {
+		return 0
+	}
+	if f.Method.Estimator != "centered" {
+		samples = 0
+	}
+	return wire.MaxCheckpoint(f.Dim, len(p.graph.Neighbors(i)), samples)
+}
+
+// filter returns the filter of a member's run.
+func (f *Fleet) filter() (*dpmech.Filter, error) {
+	if f.Privacy.EpsilonLimit == 0 {
+		return dpmech.NewFilter(nil)
+	}
+	acc := dpmech.GDP
+	if f.Privacy.Accounting != "" {
+		var err error
+		if acc, err = dpmech.ParseAccounting(f.Privacy.Accounting); err != nil {
+			return nil, err
+		}
+	}
+	return dpmech.NewFilter(&dpmech.Limit{Epsilon: f.Privacy.EpsilonLimit, Delta: f.Privacy.Delta, Accounting: acc})
+}
+
+// resume returns the node's machine and filter: new ones, or those of the states that the store holds.
+func (n *Node) resume(mcfg admm.Config) error {
+	var err error
+	if !mcfg.NonPrivate {
+		if n.filter, err = n.cfg.Fleet.filter(); err != nil {
+			return err
+		}
+	}
+	var kept []Saved
+	if n.cfg.Store != nil {
+		if kept, err = n.cfg.Store.Load(); err != nil {
+			return err
+		}
+	}
+	if len(kept) == 0 {
+		n.machine, err = admm.New(mcfg)
+		return err
+	}
+	var states []admm.State
+	for i, s := range kept {
+		var cp wire.Checkpoint
+		if err := wire.DecodeCheckpoint(s.State, &cp); err != nil {
+			return fmt.Errorf("sdk: kept state of release %d: %w", s.Round, err)
+		}
+		if err := n.own(&cp, s.Round); err != nil {
+			return fmt.Errorf("sdk: kept state of release %d: %w", s.Round, err)
+		}
+		states = append(states, n.state(&cp))
+		if i > 0 || mcfg.NonPrivate {
+			continue
+		}
+		if n.filter, err = dpmech.LoadFilter(cp.Filter); err != nil {
+			return fmt.Errorf("sdk: kept state of release %d: %w", s.Round, err)
+		}
+		if err := n.checkLedger(cp.Ledger); err != nil {
+			return err
+		}
+	}
+	var before *admm.State
+	if len(states) > 1 {
+		before = &states[1]
+	}
+	n.machine, err = admm.Restore(mcfg, states[0], before)
+	return err
+}
+
+// own refuses a checkpoint that is not of this run, member and program.
+func (n *Node) own(cp *wire.Checkpoint, round int) error {
+	var errs []error
+	differ := func(what, found, wanted string) {
+		errs = append(errs, fmt.Errorf("it is of %s %s, want %s", what, found, wanted))
+	}
+	if want := n.hash; cp.Fleet != want {
+		differ("a fleet with hash", hex.EncodeToString(cp.Fleet[:8]), hex.EncodeToString(want[:8]))
+	}
+	if cp.Member != n.cfg.Name {
+		differ("member", fmt.Sprintf("%q", cp.Member), fmt.Sprintf("%q", n.cfg.Name))
+	}
+	if cp.Build != build {
+		differ("a program with", fmt.Sprintf("%q", cp.Build), fmt.Sprintf("%q: finish the run with the program that began it", build))
+	}
+	if cp.Round != round {
+		differ("release", fmt.Sprint(cp.Round), fmt.Sprint(round))
+	}
+	return errors.Join(errs...)
+}
+
+// checkLedger makes sure that the ledger still knows what it knew when the state was kept.
+func (n *Node) checkLedger(head string) error {
+	if head == "" {
+		return nil
+	}
+	if n.cfg.Ledger == nil {
+		return errors.New("sdk: this run was begun with a ledger: it cannot go on without")
+	}
+	var h dpmech.Head
+	if err := json.Unmarshal([]byte(head), &h); err != nil {
+		return fmt.Errorf("sdk: kept head of the ledger: %w", err)
+	}
+	return n.cfg.Ledger.Contains(h)
+}
+
+// state translates a checkpoint into the machine's words.
+func (n *Node) state(cp *wire.Checkpoint) admm.State {
+	s := admm.State{
+		Round: cp.Round, X: cp.X, Grid: cp.Grid, Delta: cp.Delta, Mean: cp.Mean, Last: cp.Last,
+		Queries: cp.Queries, Failed: cp.Failed,
+	}
+	for _, e := range cp.Edges {
+		peer, known := n.number[e.Peer]
+		if !known {
+			peer = -1
+		}
+		s.Edges = append(s.Edges, admm.EdgeState{Peer: peer, Heard: e.Heard, Z: e.Z, PeerZ: e.PeerZ, Base: e.PeerGrid})
+	}
+	return s
+}
+
+// keep saves the state behind the release that has just been made. An error is the end of the node: what the disk holds is not
+// known, and nothing may be sent that rests on it.
+func (n *Node) keep() error {
+	if n.cfg.Store == nil {
+		return nil
+	}
+	s := n.machine.State()
+	cp := wire.Checkpoint{
+		Fleet: n.hash, Member: n.cfg.Name, Build: build, Round: s.Round,
+		X: s.X, Grid: s.Grid, Delta: s.Delta, Mean: s.Mean, Last: s.Last,
+		Queries: s.Queries, Failed: s.Failed,
+	}
+	for _, e := range s.Edges {
+		cp.Edges = append(cp.Edges, wire.CheckpointEdge{
+			Peer: n.cfg.Fleet.Members[e.Peer], Heard: e.Heard, Z: e.Z, PeerZ: e.PeerZ, PeerGrid: e.Base,
+		})
+	}
+	if n.filter != nil {
+		cp.Filter = n.filter.State()
+	}
+	if n.cfg.Ledger != nil {
+		head, err := json.Marshal(n.cfg.Ledger.Head())
+		if err != nil {
+			return err
+		}
+		cp.Ledger = string(head)
+	}
+	var err error
+	if n.encoded, err = wire.AppendCheckpoint(n.encoded[:0], &cp); err != nil {
+		return err
+	}
+	note, err := json.Marshal(n.note(s))
+	if err != nil {
+		return err
+	}
+	if err := n.cfg.Store.Save(Saved{Round: s.Round, State: n.encoded, Note: string(note)}); err != nil {
+		return fmt.Errorf("sdk: release %d is not sent, for it could not be kept: %w", s.Round, err)
+	}
+	return nil
+}
+
+// note is what the log of releases says of one.
+type note struct {
+	Model string  `json:"model_sha256"`  // of the release, as float32 little-endian
+	Rho   float64 `json:"rho,omitempty"` // spent so far in this run, in zCDP
+}
+
+func (n *Node) note(s admm.State) note {
+	h := sha256.New()
+	var b []byte
+	for _, x := range s.X {
+		if b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x)); len(b) == 4096 {
+			h.Write(b)
+			b = b[:0]
+		}
+	}
+	h.Write(b)
+	out := note{Model: hex.EncodeToString(h.Sum(nil))}
+	if n.filter != nil {
+		out.Rho = n.filter.Rho()
+	}
+	return out
+}
+
+// reserve charges a release to the run and to the lifetime of the data, before its noise is drawn. A refusal counts nowhere; a
+// crash between the two can only count too much.
+func (n *Node) reserve(round int) error {
+	g := dpmech.Gaussian{Clip: n.cfg.Fleet.Privacy.Clip, Sigma: n.cfg.Fleet.Privacy.Sigma}
+	if err := n.filter.Check(round, g); err != nil {
+		return fmt.Errorf("sdk: release %d is not made: %w", round, err)
+	}
+	if n.cfg.Ledger != nil {
+		if err := n.cfg.Ledger.Reserve(n.cfg.Fleet.Run, n.hash, n.cfg.Name, round, g); err != nil {
+			return fmt.Errorf("sdk: release %d is not made: %w", round, err)
+		}
+	}
+	return n.filter.Reserve(round, g)
+}
+
+// chargeLost counts the releases that neighbors hold and this node's disk has lost: they have been seen.
+func (n *Node) chargeLost(e *admm.RollbackError) error {
+	err := fmt.Errorf("sdk: %q holds release %d of this node: %w; they count as spent, and this member must not go on with this state: "+
+		"restore a later one, or start the fleet anew under another run id", n.cfg.Fleet.Members[e.Peer], e.Held, e)
+	if n.filter == nil {
+		return err
+	}
+	for round := e.Round + 1; round <= min(e.Held, n.cfg.Fleet.Method.Rounds); round++ {
+		if charged := n.reserve(round); charged != nil {
+			return errors.Join(err, charged)
+		}
+	}
+	return err
+}

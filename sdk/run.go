@@ -1,0 +1,301 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+// Run takes the node through its rounds and returns nil when the model is final and the neighbors have what they need. It
+// waits for neighbors as long as it takes. If ctx ends, Run returns its error between two inputs of the machine, and
+// a further Run goes on from there. An error of the oracle, or a loss that is no finite number, ends a run that is not
+// private; in a private run a public constant takes its place, since a silent node would tell its neighbors about its data.
+func (n *Node) Run(ctx context.Context) error {
+	if !n.running.TryLock() {
+		return errors.New("sdk: Run is already at work on this node")
+	}
+	defer n.running.Unlock()
+	if n.failed != nil {
+		return n.failed
+	}
+	r, err := n.start(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.stop()
+	return r.loop()
+}
+
+// fatal notes an error after which the machine must not be called again.
+func (n *Node) fatal(err error) error {
+	if rolledBack := (*admm.RollbackError)(nil); errors.As(err, &rolledBack) {
+		err = n.chargeLost(rolledBack)
+	}
+	n.failed = err
+	return err
+}
+
+// run is one call of Run.
+type run struct {
+	*Node
+	ctx      context.Context
+	cancel   context.CancelFunc
+	codec    *wire.Codec
+	releases bool // what the fleet sends
+	inbox    chan received
+	outbox   map[int]chan []byte // by neighbor
+	workers  sync.WaitGroup      // the receiver
+	senders  sync.WaitGroup
+	frame    wire.Frame // scratch of decoding
+	losses   []float64  // scratch of asking
+	waiting  int        // the round of which the observer knows that it stands still, plus 1
+	final    time.Time  // when the model became final
+}
+
+// received is a frame from a neighbor, or the reason why there will be no more.
+type received struct {
+	from  string
+	frame []byte
+	err   error
+}
+
+// start brings up the goroutines between the transport and the loop: one that receives, and one a neighbor that sends, so
+// that nobody waits for a neighbor who is slow.
+func (n *Node) start(ctx context.Context) (*run, error) {
+	codec, err := wire.NewCodec(n.cfg.Fleet.Dim)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{Node: n, codec: codec, releases: n.cfg.Fleet.Wire.pick(!n.cfg.Fleet.Privacy.NonPrivate).Payload == PayloadRelease, inbox: make(chan received, 16), outbox: map[int]chan []byte{}}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	r.workers.Go(r.receive)
+	for _, j := range n.neighbors {
+		// A round has at most two messages under way to a neighbor; the rest is room for resent ones.
+		frames := make(chan []byte, 8)
+		r.outbox[j] = frames
+		to := n.cfg.Fleet.Members[j]
+		r.senders.Go(func() {
+			for f := range frames {
+				if err := n.cfg.Transport.Send(r.ctx, to, f); err != nil && r.ctx.Err() == nil {
+					n.log.Warn("message not sent", "to", to, "err", err)
+				}
+			}
+		})
+	}
+	return r, nil
+}
+
+// stop gives the last frames a moment to leave, then ends every goroutine that start has made.
+func (r *run) stop() {
+	for _, frames := range r.outbox {
+		close(frames)
+	}
+	flushed := time.AfterFunc(min(2*time.Second, r.cfg.Linger), r.cancel)
+	r.senders.Wait()
+	flushed.Stop()
+	r.cancel()
+	r.workers.Wait()
+}
+
+// receive passes frames from the transport to the loop.
+func (r *run) receive() {
+	for {
+		from, frame, err := r.cfg.Transport.Recv(r.ctx)
+		select {
+		case r.inbox <- received{from, frame, err}:
+		case <-r.ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// loop drives the machine until the run is over.
+func (r *run) loop() error {
+	tick := time.NewTicker(r.cfg.ResendAfter)
+	defer tick.Stop()
+	moved := true // since the last tick
+	for {
+		duties, err := r.machine.Ready()
+		if err == nil {
+			err = r.perform(duties)
+		}
+		if err != nil {
+			return r.fatal(err)
+		}
+		switch {
+		case duties.Finished:
+			return nil
+		case duties.Reserve > 0:
+			continue
+		case duties.Released > 0:
+			moved = true
+			continue
+		case len(duties.Queries) > 0: // what has arrived in the meantime is taken in between two queries
+			moved = true
+			select {
+			case in := <-r.inbox:
+				err = r.take(in)
+			case <-r.ctx.Done():
+				err = context.Cause(r.ctx)
+			default:
+				err = r.answer(duties.Queries)
+			}
+		default:
+			select {
+			case in := <-r.inbox:
+				err = r.take(in) // no progress in itself: a neighbor may repeat itself because it lacks something
+			case <-r.ctx.Done():
+				err = context.Cause(r.ctx)
+			case <-tick.C:
+				if !moved {
+					r.machine.Tick()
+					r.reportWaiting()
+				}
+				moved = false
+				if r.lingered() {
+					r.log.Warn("leaving without a last word of every neighbor", "after", r.cfg.Linger)
+					return nil
+				}
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// perform does a machine's duties but for the queries, in their order: it charges the release that is about to be made, keeps the
+// one that has been made and tells of it, and sends.
+func (r *run) perform(duties admm.Ready) error {
+	if duties.Reserve > 0 {
+		if err := r.reserve(duties.Reserve); err != nil {
+			return err
+		}
+	}
+	if duties.Released > 0 {
+		if err := r.keep(); err != nil {
+			return err
+		}
+	}
+	r.publish()
+	if duties.Released > 0 && r.cfg.Observer.Released != nil {
+		r.cfg.Observer.Released(duties.Released, r.machine.Model())
+	}
+	return r.send(duties.Send)
+}
+
+// send hands messages to the senders. A release that goes to all neighbors is encoded once.
+func (r *run) send(msgs []admm.Message) error {
+	var sent int64
+	var frame []byte
+	var last admm.Message
+	for i, msg := range msgs {
+		if i == 0 || !r.releases || msg.Hail || msg.Done || last.Hail || last.Done || msg.Round != last.Round || msg.Resent != last.Resent {
+			f := r.cfg.Fleet.Frame(msg)
+			var err error
+			if frame, err = r.codec.Append(nil, &f); err != nil {
+				return err
+			}
+		}
+		last = msg
+		select {
+		case r.outbox[msg.To] <- frame:
+			sent += int64(len(frame))
+		default: // a neighbor that takes nothing; it will be sent again
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status.BytesSent += sent
+	return nil
+}
+
+// take hands a frame to the machine. Nothing that a neighbor sends ends the run.
+func (r *run) take(in received) error {
+	if in.err != nil {
+		if r.ctx.Err() != nil {
+			return context.Cause(r.ctx)
+		}
+		return fmt.Errorf("sdk: receiving: %w", in.err)
+	}
+	if err := r.deliver(in); err != nil {
+		r.log.Error("frame refused", "from", in.from, "err", err)
+		r.mu.Lock()
+		r.status.Refused++
+		r.mu.Unlock()
+	}
+	return nil
+}
+
+// deliver decodes a frame and gives it to the machine, which has the last word on it.
+func (r *run) deliver(in received) error {
+	from, member := r.number[in.from]
+	if !member {
+		return errors.New("sdk: the sender is not a member of the fleet")
+	}
+	if err := r.codec.Decode(in.frame, &r.frame); err != nil {
+		return err
+	}
+	if r.frame.Kind == wire.Message && r.releases || r.frame.Kind == wire.Release && !r.releases {
+		return fmt.Errorf("sdk: a frame of kind %v, and the fleet's payload is another", r.frame.Kind)
+	}
+	return r.machine.Receive(admm.Message{
+		From:   from,
+		Round:  r.frame.Round,
+		Vector: r.frame.Vector,
+		Grid:   r.frame.Grid,
+		Done:   r.frame.Kind == wire.Done,
+		Hail:   r.frame.Kind == wire.Hail,
+		Held:   r.frame.Held,
+		Resent: r.frame.Resent,
+	})
+}
+
+// answer asks the oracle and tells the machine.
+func (r *run) answer(queries []zoest.Query) error {
+	r.losses = slices.Grow(r.losses[:0], len(queries))[:len(queries)]
+	err := zoest.Ask(r.ctx, r.cfg.Oracle, queries, r.losses, max(0, r.cfg.Retries))
+	if r.ctx.Err() != nil {
+		return context.Cause(r.ctx) // the queries stay open
+	}
+	if refused := r.machine.Answer(r.losses...); refused != nil {
+		return errors.Join(refused, err)
+	}
+	if err != nil {
+		r.log.Error("no loss to be had; going on with the public one in its place", "err", err)
+	}
+	return nil
+}
+
+// reportWaiting tells the observer, once a round, that neighbors are missing.
+func (r *run) reportWaiting() {
+	st := r.Status()
+	if len(st.Waiting) == 0 || r.waiting == st.Round+1 {
+		return
+	}
+	r.waiting = st.Round + 1
+	if r.cfg.Observer.Waiting != nil {
+		r.cfg.Observer.Waiting(st.Round, st.Waiting)
+	}
+}
+
+// lingered reports whether the run has been over for as long as neighbors may expect to be served.
+func (r *run) lingered() bool {
+	if !r.machine.Status().Complete {
+		return false
+	}
+	if r.final.IsZero() {
+		r.final = time.Now()
+	}
+	return time.Since(r.final) >= r.cfg.Linger
+}
