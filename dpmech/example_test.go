@@ -2,7 +2,12 @@ package dpmech_test
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
@@ -41,4 +46,72 @@ func ExampleMechanism_Release() {
 	}
 	fmt.Printf("%d noisy numbers, at a cost of %.5f in zCDP\n", len(update), g.Rho())
 	// Output: 3 noisy numbers, at a cost of 0.03125 in zCDP
+}
+
+// A run of three releases under a limit that covers two.
+func ExampleFilter() {
+	filter, err := dpmech.NewFilter(&dpmech.Limit{Epsilon: 1.5, Delta: 1e-5, Accounting: dpmech.GDP})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	g := dpmech.Gaussian{Clip: 1, Sigma: 8}
+	for round := 1; round <= 3; round++ {
+		if err := filter.Reserve(round, g); err != nil {
+			fmt.Printf("round %d: %v\n", round, errors.Is(err, dpmech.ErrBudget))
+			break
+		}
+		fmt.Printf("round %d: rho %v\n", round, filter.Rho())
+	}
+	fmt.Printf("%s\n", filter.State())
+	// Output:
+	// round 1: rho 0.03125
+	// round 2: rho 0.0625
+	// round 3: true
+	// {"version":1,"limit":{"epsilon":1.5,"delta":0.00001,"accounting":"gdp"},"releases":[{"first":1,"rounds":2,"clip":1,"sigma":8}]}
+}
+
+// Two runs on one data set: the second one's certificate carries the sum.
+func ExampleLedger() {
+	dir, err := os.MkdirTemp("", "ledger")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	ledger, err := dpmech.CreateLedger(filepath.Join(dir, "patients.ledger"), "patients 2020-2025", nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer ledger.Close()
+
+	fleet := sha256.Sum256([]byte("the fleet file"))
+	g := dpmech.Gaussian{Clip: 1, Sigma: 8}
+	for _, run := range []string{"tuning", "final"} {
+		filter, _ := dpmech.NewFilter(nil)
+		for round := 1; round <= 10; round++ {
+			err := filter.Check(round, g)
+			if err == nil {
+				err = ledger.Reserve(run, fleet, "clinic-3", round, g)
+			}
+			if err == nil {
+				err = filter.Reserve(round, g)
+			}
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+		}
+		about := dpmech.About{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: "clinic-3", Sampler: "exact"}
+		cert, err := dpmech.NewCertificate(about, 1e-5, filter, ledger)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%-6s epsilon %.3f, lifetime %.3f\n", run, cert.EpsilonGDP, cert.Lifetime.EpsilonGDP)
+	}
+	// Output:
+	// tuning epsilon 3.341, lifetime 3.341
+	// final  epsilon 3.341, lifetime 4.983
 }

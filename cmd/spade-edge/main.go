@@ -3,10 +3,11 @@
 //
 //	spade-edge demo        eight nodes with real websockets on this machine
 //	spade-edge simulate    a network of any size in one process, on your data
+//	spade-edge privacy     plan noise and rounds, verify a certificate, look after a ledger
 //	spade-edge version     what this program was built from
 //
 // Each command explains itself with -h. With -json, one JSON object goes to standard output and everything else to standard
-// error. Exit codes: 0 done, 1 failed, 2 wrong usage.
+// error. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused because the privacy budget does not cover it.
 package main
 
 import (
@@ -20,13 +21,16 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
 // Exit codes.
 const (
-	exitDone   = 0
-	exitFailed = 1
-	exitUsage  = 2
+	exitDone    = 0
+	exitFailed  = 1
+	exitUsage   = 2
+	exitRefused = 3
 )
 
 // command is one word of the program.
@@ -37,7 +41,7 @@ type command struct {
 	about string // the text above the flags in its help, examples included
 }
 
-var commands = []*command{demoCommand, simulateCommand, versionCommand}
+var commands = []*command{demoCommand, simulateCommand, privacyCommand, versionCommand}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -93,6 +97,9 @@ func exitCode(err error, name string, log io.Writer) int {
 		return exitUsage
 	}
 	fmt.Fprintf(log, "spade-edge %s: %v\n", name, err)
+	if errors.Is(err, dpmech.ErrBudget) {
+		return exitRefused
+	}
 	return exitFailed
 }
 

@@ -1,0 +1,333 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+)
+
+var privacyCommand = &command{
+	name:  "privacy",
+	short: "plan noise and rounds, verify a certificate, look after a ledger",
+	about: `usage: spade-edge privacy [flags]
+
+Plans: of -rounds, -sigma and -epsilon give two, and the third follows, together with what the same spend is called in every
+accounting. What is protected is each client's whole data set.
+
+  spade-edge privacy -rounds 50 -clip 1 -epsilon 8 -delta 1e-5 -json
+  spade-edge privacy -rounds 50 -clip 1 -sigma 8.5
+  spade-edge privacy -sigma 20 -epsilon 8 -accounting zcdp
+
+Verifies: computes everything in a certificate again from the clip and noise of its releases, and with -ledger compares it
+with the ledger of its data set, which may have grown since.
+
+  spade-edge privacy -verify certificate.json
+  spade-edge privacy -verify certificate.json -ledger patients.ledger
+
+Ledgers: the lifetime account of one data set on a device, over all runs. Making one says that the data set was never used
+before, so nothing else makes it; -epsilon with -delta and -accounting bounds what all runs together may spend. Looking
+at one checks every line of it and changes nothing.
+
+  spade-edge privacy -new-ledger patients.ledger -dataset "patients 2020-2025" -epsilon 16
+  spade-edge privacy -ledger patients.ledger
+`,
+	run: privacyRun,
+}
+
+// privacyOptions are the flags of the command privacy.
+type privacyOptions struct {
+	options
+	verify, ledger, newLedger, dataset string
+}
+
+// privacyModes lists what the command does, each with the flag that asks for it and the flags that go with it.
+var privacyModes = []struct {
+	flag  string // "" plans
+	other []string
+	run   func(o *privacyOptions, out io.Writer) error
+}{
+	{"verify", []string{"ledger", "json"}, (*privacyOptions).verifyCertificate},
+	{"new-ledger", []string{"dataset", "epsilon", "delta", "accounting", "json"}, (*privacyOptions).makeLedger},
+	{"ledger", []string{"delta", "json"}, (*privacyOptions).showLedger},
+	{"", []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "json"}, (*privacyOptions).plan},
+}
+
+func privacyRun(_ context.Context, cmd *command, args []string, out, _ io.Writer) error {
+	o := new(privacyOptions)
+	fs := cmd.flags()
+	fs.IntVar(&o.rounds, "rounds", 0, "releases of each client, one a round of learning")
+	fs.Float64Var(&o.clip, "clip", 1, "radius to which each round's update is clipped")
+	fs.Float64Var(&o.sigma, "sigma", 0, "standard deviation of the release noise")
+	fs.Float64Var(&o.epsilon, "epsilon", 0, "privacy budget of each client")
+	fs.Float64Var(&o.delta, "delta", 1e-5, "at which epsilon is stated")
+	fs.StringVar(&o.accounting, "accounting", "gdp", "what -epsilon means: gdp (exact), zcdp or paper")
+	fs.StringVar(&o.verify, "verify", "", "verify the certificate in this `file`")
+	fs.StringVar(&o.ledger, "ledger", "", "show the ledger in this `file`")
+	fs.StringVar(&o.newLedger, "new-ledger", "", "make a ledger in this `file`")
+	fs.StringVar(&o.dataset, "dataset", "", "what people call the data set of the new ledger: a `name`")
+	fs.BoolVar(&o.json, "json", false, "print one JSON object to standard output")
+	if err := cmd.parse(fs, args, out); err != nil {
+		return err
+	}
+	o.given = make(map[string]bool)
+	fs.Visit(func(f *flag.Flag) { o.given[f.Name] = true })
+	for _, mode := range privacyModes {
+		if mode.flag != "" && !o.given[mode.flag] {
+			continue
+		}
+		if err := o.check(mode.flag, mode.other); err != nil {
+			return usageError{err}
+		}
+		return mode.run(o, out)
+	}
+	return nil
+}
+
+// check reports flags that do not go with what was asked for, and values out of range.
+func (o *privacyOptions) check(mode string, other []string) error {
+	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	for _, name := range []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "verify", "ledger", "new-ledger", "dataset"} {
+		switch {
+		case !o.given[name] || name == mode || slices.Contains(other, name):
+		case mode == "":
+			fault("-%s goes with -new-ledger only", name) // -dataset: every other one is a mode
+		default:
+			fault("-%s does not go with -%s", name, mode)
+		}
+	}
+	for _, f := range []struct{ name, value string }{{"verify", o.verify}, {"ledger", o.ledger}, {"new-ledger", o.newLedger}, {"dataset", o.dataset}} {
+		if o.given[f.name] && f.value == "" {
+			fault("-%s is empty", f.name)
+		}
+	}
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{{"clip", o.clip}, {"sigma", o.sigma}, {"epsilon", o.epsilon}} {
+		if o.given[f.name] && !(f.value >= 1e-9 && f.value <= 1e9) {
+			fault("-%s is %v, want 1e-9..1e9", f.name, f.value)
+		}
+	}
+	if o.given["rounds"] && (o.rounds < 1 || o.rounds > math.MaxInt32) {
+		fault("-rounds is %d, want 1..%d", o.rounds, math.MaxInt32)
+	}
+	if !(o.delta > 0 && o.delta < 1) {
+		fault("-delta is %v, want a number above 0 and below 1", o.delta)
+	}
+	if _, err := dpmech.ParseAccounting(o.accounting); err != nil {
+		errs = append(errs, err)
+	}
+	if o.given["accounting"] && !o.given["epsilon"] && slices.Contains(other, "accounting") {
+		fault("-accounting says what -epsilon means, which is not given")
+	}
+	if mode == "new-ledger" {
+		if !o.given["dataset"] {
+			fault("-dataset is missing: how people call what the ledger is for")
+		}
+		if o.given["delta"] && !o.given["epsilon"] {
+			fault("-delta without -epsilon: a ledger without a limit keeps no delta")
+		}
+	}
+	if n := count(o.given["rounds"], o.given["sigma"], o.given["epsilon"]); mode == "" && n != 2 && !o.given["dataset"] {
+		fault("-rounds, -sigma and -epsilon: give two and the third follows, not %d", n)
+	}
+	return errors.Join(errs...)
+}
+
+func count(all ...bool) int {
+	n := 0
+	for _, b := range all {
+		if b {
+			n++
+		}
+	}
+	return n
+}
+
+// plan is the answer to a planning question.
+type plan struct {
+	Rounds int     `json:"rounds"`
+	Clip   float64 `json:"clip"`
+	Sigma  float64 `json:"sigma"`
+	dpmech.Cost
+}
+
+// maxPlan bounds what a plan may spend, as package dpmech bounds what is counted.
+const maxPlan = 1e6
+
+func (o *privacyOptions) plan(out io.Writer) error {
+	acc, err := dpmech.ParseAccounting(o.accounting)
+	if err != nil {
+		return usageError{err}
+	}
+	switch {
+	case !o.given["sigma"]:
+		o.sigma, err = dpmech.SigmaFor(o.clip, o.rounds, o.epsilon, o.delta, acc)
+	case !o.given["rounds"]:
+		o.rounds, err = roundsFor(dpmech.Gaussian{Clip: o.clip, Sigma: o.sigma}, dpmech.Limit{Epsilon: o.epsilon, Delta: o.delta, Accounting: acc})
+	default:
+		err = dpmech.Gaussian{Clip: o.clip, Sigma: o.sigma}.Validate()
+	}
+	if errors.Is(err, dpmech.ErrBudget) {
+		return err
+	} else if err != nil {
+		return usageError{err}
+	}
+	rho := dpmech.Spend{First: 1, Rounds: o.rounds, Clip: o.clip, Sigma: o.sigma}.Rho()
+	if !(rho <= maxPlan) {
+		return usageError{fmt.Errorf("%d releases with -clip %v and -sigma %v cost rho %.6g, want at most %.0e: above, nothing is protected", o.rounds, o.clip, o.sigma, rho, maxPlan)}
+	}
+	p := plan{Rounds: o.rounds, Clip: o.clip, Sigma: o.sigma, Cost: dpmech.CostOf(rho, o.delta)}
+	if o.json {
+		return writeObject(out, p)
+	}
+	fmt.Fprintf(out, "rounds         %d, each with one release\n", p.Rounds)
+	fmt.Fprintf(out, "clip           %v\n", p.Clip)
+	fmt.Fprintf(out, "sigma          %v, in every number of a release\n", p.Sigma)
+	writeCost(out, p.Cost)
+	fmt.Fprintf(out, "protected      each client's whole data set, against everyone who sees what it sends\n")
+	return nil
+}
+
+// roundsFor returns how many releases fit a limit.
+func roundsFor(g dpmech.Gaussian, l dpmech.Limit) (int, error) {
+	if err := g.Validate(); err != nil {
+		return 0, err
+	}
+	most, err := l.Accounting.MaxRho(l.Epsilon, l.Delta)
+	if err != nil {
+		return 0, err
+	}
+	cost := func(rounds int) float64 {
+		return dpmech.Spend{First: 1, Rounds: rounds, Clip: g.Clip, Sigma: g.Sigma}.Rho()
+	}
+	fits := func(rounds int) bool { return l.Accounting.Epsilon(cost(rounds), l.Delta) <= l.Epsilon }
+	n := int(min(most/cost(1), math.MaxInt32-1))
+	if fits(n + 1) { // the quotient is rounded
+		n++
+	}
+	for n > 0 && !fits(n) {
+		n--
+	}
+	if n == 0 {
+		return 0, fmt.Errorf("not even one release: %w: it costs rho %.6g (epsilon %.6g), and the limit is rho %.6g (epsilon %v, %v, at delta %v)",
+			dpmech.ErrBudget, cost(1), l.Accounting.Epsilon(cost(1), l.Delta), most, l.Epsilon, l.Accounting, l.Delta)
+	}
+	return n, nil
+}
+
+// writeCost says what a spend is called everywhere.
+func writeCost(w io.Writer, c dpmech.Cost) {
+	fmt.Fprintf(w, "epsilon        %.4f at delta %v, exact (gdp); as zCDP %.4f; by the paper's formula %.4f\n", c.EpsilonGDP, c.Delta, c.EpsilonZCDP, c.EpsilonPaper)
+	fmt.Fprintf(w, "spend          rho %.6g in zCDP, mu %.6g in GDP\n", c.Rho, c.Mu)
+}
+
+func (o *privacyOptions) verifyCertificate(out io.Writer) error {
+	data, err := os.ReadFile(o.verify)
+	if err != nil {
+		return err
+	}
+	c, err := dpmech.ParseCertificate(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.verify, err)
+	}
+	verdict := "verified: every figure follows from the clip and noise of the releases"
+	if o.given["ledger"] {
+		l, err := dpmech.ReadLedger(o.ledger)
+		if err != nil {
+			return err
+		}
+		if err := c.VerifyWith(l); err != nil {
+			return fmt.Errorf("%s is not right:\n%w", o.verify, err)
+		}
+		verdict += fmt.Sprintf(",\nand %s still holds all that the lifetime counts (%d releases then, %d now)", o.ledger, c.Lifetime.Ledger.Seq, l.Head().Seq)
+	} else if err := c.Verify(); err != nil {
+		return fmt.Errorf("%s is not right:\n%w", o.verify, err)
+	}
+	if o.json {
+		return writeObject(out, struct {
+			Verified      bool                `json:"verified"`
+			LedgerChecked bool                `json:"ledger_checked"`
+			Certificate   *dpmech.Certificate `json:"certificate"`
+		}{true, o.given["ledger"], c})
+	}
+	_, err = fmt.Fprintf(out, "%s\n%s\n", c.Text(), verdict)
+	return err
+}
+
+func (o *privacyOptions) makeLedger(out io.Writer) error {
+	var limit *dpmech.Limit
+	if o.given["epsilon"] {
+		acc, err := dpmech.ParseAccounting(o.accounting)
+		if err != nil {
+			return usageError{err}
+		}
+		limit = &dpmech.Limit{Epsilon: o.epsilon, Delta: o.delta, Accounting: acc}
+	}
+	l, err := dpmech.CreateLedger(o.newLedger, o.dataset, limit)
+	if err != nil {
+		return err
+	}
+	life := l.Lifetime(o.delta)
+	if err := l.Close(); err != nil {
+		return err
+	}
+	return o.writeLedger(out, o.newLedger, life)
+}
+
+func (o *privacyOptions) showLedger(out io.Writer) error {
+	l, err := dpmech.ReadLedger(o.ledger)
+	if err != nil {
+		return err
+	}
+	return o.writeLedger(out, o.ledger, l.Lifetime(o.delta))
+}
+
+// writeLedger says what all runs on a data set have spent.
+func (o *privacyOptions) writeLedger(out io.Writer, path string, life dpmech.Lifetime) error {
+	if o.json {
+		return writeObject(out, life)
+	}
+	fmt.Fprintf(out, "ledger         %s, id %s, since %s\n", path, life.Ledger.ID, life.Created)
+	fmt.Fprintf(out, "data set       %s\n", life.Dataset)
+	if l := life.Limit; l != nil {
+		fmt.Fprintf(out, "limit          epsilon %v at delta %v (%v) for all runs together\n", l.Epsilon, l.Delta, l.Accounting)
+	} else {
+		fmt.Fprintf(out, "limit          none: spends are counted only\n")
+	}
+	fmt.Fprintf(out, "releases       %d in %d runs, every line in order\n", life.Ledger.Seq, len(life.Runs))
+	if len(life.Runs) > 0 {
+		writeCost(out, life.Cost)
+		width := len("run")
+		for _, r := range life.Runs {
+			width = max(width, len(r.Run))
+		}
+		fmt.Fprintf(out, "\n%-*s  %-12s %-20s %9s %10s %10s\n", width, "run", "fleet", "member", "releases", "rho", "epsilon")
+		for _, r := range life.Runs {
+			n := 0
+			for _, s := range r.Spends {
+				n += s.Rounds
+			}
+			fmt.Fprintf(out, "%-*s  %-12s %-20s %9d %10.6g %10.4f\n", width, r.Run, r.Fleet[:12], r.Member, n, r.Rho, dpmech.GDP.Epsilon(r.Rho, o.delta))
+		}
+	}
+	fmt.Fprintf(out, "\nhead           %d %s\n", life.Ledger.Seq, life.Ledger.Hash)
+	return nil
+}
+
+// writeObject prints a value as one JSON object.
+func writeObject(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}

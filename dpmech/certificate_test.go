@@ -1,0 +1,363 @@
+package dpmech
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+)
+
+func aboutRun(run string) About {
+	return About{
+		Run: run, Fleet: hex.EncodeToString(fleetA[:]), Member: "a", Sampler: "exact, grid of sigma/2^28",
+		Cooldown: 10, Averaged: true, ConditionalOn: []string{"standardisation of 5 columns", "partition by clinic"},
+	}
+}
+
+// certify runs rounds of two kinds on a ledger that has seen another run before, and certifies them.
+func certify(t testing.TB) (*Certificate, *Ledger) {
+	t.Helper()
+	l, _ := newLedger(t, &Limit{40, 1e-6, ZCDP})
+	reserve(t, l, "tuning", 1, 4)
+	f := mustFilter(t, &Limit{12, 1e-5, GDP})
+	for round := 1; round <= 9; round++ {
+		g := noisy
+		if round > 5 {
+			g = Gaussian{0.5, 3}
+		}
+		if err := l.Reserve("final", fleetA, "a", round, g); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Reserve(round, g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := NewCertificate(aboutRun("final"), 1e-5, f, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, l
+}
+
+// The numbers of a certificate by hand, and the way through JSON and back.
+func TestCertificate(t *testing.T) {
+	c, l := certify(t)
+	rho := 5*2/64. + 4*2*0.25/9
+	life := rho + 4*2/64.
+	for _, x := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"rho", c.Rho, rho}, {"mu", c.Mu, math.Sqrt(2 * rho)}, {"epsilon_gdp", c.EpsilonGDP, GDP.Epsilon(rho, 1e-5)},
+		{"epsilon_zcdp", c.EpsilonZCDP, ZCDP.Epsilon(rho, 1e-5)}, {"epsilon_paper", c.EpsilonPaper, rho + 2*math.Sqrt(rho*math.Log(1e5))},
+		{"lifetime rho", c.Lifetime.Rho, life}, {"lifetime epsilon_gdp", c.Lifetime.EpsilonGDP, GDP.Epsilon(life, 1e-5)},
+	} {
+		if math.Abs(x.got/x.want-1) > 1e-9 {
+			t.Errorf("%s is %v, want %v", x.name, x.got, x.want)
+		}
+	}
+	if c.Rounds != 9 || len(c.Spends) != 2 || len(c.Lifetime.Runs) != 2 || c.Lifetime.Ledger != l.Head() {
+		t.Errorf("%+v", c)
+	}
+	first, err := c.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := ParseCertificate(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := back.VerifyWith(l); err != nil {
+		t.Error(err)
+	}
+	if again, err := back.JSON(); err != nil || !bytes.Equal(again, first) {
+		t.Errorf("%s became %s (%v)", first, again, err)
+	}
+	var compact bytes.Buffer // another layout is the same certificate
+	if err := json.Compact(&compact, first); err != nil {
+		t.Fatal(err)
+	}
+	if back, err = ParseCertificate(compact.Bytes()); err != nil || back.Verify() != nil {
+		t.Error(err)
+	}
+	// The ledger goes on; the certificate stays right.
+	reserve(t, l, "later", 1, 2)
+	reserve(t, l, "tuning", 5, 6)
+	if err := back.VerifyWith(l); err != nil {
+		t.Error(err)
+	}
+}
+
+// clone returns a copy, by way of JSON.
+func clone(t testing.TB, c *Certificate) *Certificate {
+	t.Helper()
+	b, err := c.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err = ParseCertificate(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Whatever is changed in a certificate is found, and named.
+func TestCertificateFaults(t *testing.T) {
+	good, _ := certify(t)
+	for name, c := range map[string]struct {
+		change func(c *Certificate)
+		want   string
+	}{
+		"version":         {func(c *Certificate) { c.Version = 2 }, "version: is 2"},
+		"unit":            {func(c *Certificate) { c.Unit = "one record" }, `unit: is "one record"`},
+		"adjacency":       {func(c *Certificate) { c.Adjacency = "" }, "adjacency"},
+		"run":             {func(c *Certificate) { c.Run = "" }, "run has 0 bytes"},
+		"another run":     {func(c *Certificate) { c.Run = "other" }, "not in the ledger"},
+		"member":          {func(c *Certificate) { c.Member = "b\n" }, "member"},
+		"fleet":           {func(c *Certificate) { c.Fleet = "12" }, "fleet hash"},
+		"sampler":         {func(c *Certificate) { c.Sampler = "" }, "sampler"},
+		"cooldown":        {func(c *Certificate) { c.Cooldown = -1 }, "cooldown_rounds"},
+		"slack":           {func(c *Certificate) { c.Slack = 1e-9 }, "slack"},
+		"slack of NaN":    {func(c *Certificate) { c.Slack = math.NaN() }, "slack"},
+		"not covered":     {func(c *Certificate) { c.NotCovered = c.NotCovered[1:] }, "timing"},
+		"delta":           {func(c *Certificate) { c.Delta = 0 }, "delta"},
+		"another delta":   {func(c *Certificate) { c.Delta = 1e-4 }, "epsilon_gdp is stated"},
+		"rounds":          {func(c *Certificate) { c.Rounds = 8 }, "rounds: is 8, and the releases are 9"},
+		"sigma":           {func(c *Certificate) { c.Spends[0].Sigma = 7.999 }, "rho is stated"},
+		"more noise":      {func(c *Certificate) { c.Spends[0].Sigma = 8.001 }, "only"},
+		"bad sigma":       {func(c *Certificate) { c.Spends[1].Sigma = math.Inf(1) }, "releases[1]: sigma"},
+		"clip":            {func(c *Certificate) { c.Spends[1].Clip = -1 }, "releases[1]: clip"},
+		"order":           {func(c *Certificate) { c.Spends[1].First = 5 }, "want one after 5"},
+		"no releases":     {func(c *Certificate) { c.Spends = nil }, "only 0"},
+		"rho low":         {func(c *Certificate) { c.Rho = math.Nextafter(c.Rho, 0) }, "rho is stated"},
+		"rho high":        {func(c *Certificate) { c.Rho *= 1 + 1e-5 }, "only"},
+		"rho NaN":         {func(c *Certificate) { c.Rho = math.NaN() }, "rho is stated"},
+		"mu":              {func(c *Certificate) { c.Mu /= math.Sqrt2 }, "mu is stated"},
+		"paper":           {func(c *Certificate) { c.EpsilonPaper *= 1 - 1e-9 }, "epsilon_paper is stated"},
+		"zcdp":            {func(c *Certificate) { c.EpsilonZCDP *= 1 - 1e-9 }, "epsilon_zcdp is stated"},
+		"gdp":             {func(c *Certificate) { c.EpsilonGDP *= 1 - 1e-9 }, "epsilon_gdp is stated"},
+		"gdp high":        {func(c *Certificate) { c.EpsilonGDP *= 1 + 1e-5 }, "only"},
+		"gdp infinite":    {func(c *Certificate) { c.EpsilonGDP = math.Inf(1) }, "only"},
+		"limit":           {func(c *Certificate) { c.Limit.Epsilon = 2 }, "and the limit 2"},
+		"bad limit":       {func(c *Certificate) { c.Limit.Delta = 1 }, "limit: delta is 1"},
+		"life rho":        {func(c *Certificate) { c.Lifetime.Rho /= 2 }, "lifetime: rho is stated"},
+		"life gdp":        {func(c *Certificate) { c.Lifetime.EpsilonGDP *= 1 - 1e-9 }, "lifetime: epsilon_gdp"},
+		"life delta":      {func(c *Certificate) { c.Lifetime.Delta = 1e-4 }, "lifetime: delta"},
+		"life limit":      {func(c *Certificate) { c.Lifetime.Limit.Epsilon = 1 }, "lifetime: limit: zcdp epsilon"},
+		"life data set":   {func(c *Certificate) { c.Lifetime.Dataset = "" }, "lifetime: data set"},
+		"life created":    {func(c *Certificate) { c.Lifetime.Created = "\x1b[2J" }, "created is"},
+		"terminal codes":  {func(c *Certificate) { c.ConditionalOn[1] = "\x1b[2J" }, "conditional_on[1]"},
+		"long text":       {func(c *Certificate) { c.NotCovered[0] = strings.Repeat("x", 3000) }, "not_covered[0]"},
+		"life id":         {func(c *Certificate) { c.Lifetime.Ledger.ID = "0" }, "lifetime: ledger: ledger id"},
+		"life hash":       {func(c *Certificate) { c.Lifetime.Ledger.Hash = "" }, "ledger hash"},
+		"life seq":        {func(c *Certificate) { c.Lifetime.Ledger.Seq++ }, "seq is 14, and the releases are 13"},
+		"life bad seq":    {func(c *Certificate) { c.Lifetime.Ledger.Seq = -1 }, "seq is -1"},
+		"run left out":    {func(c *Certificate) { c.Lifetime.Runs = c.Lifetime.Runs[1:] }, "seq"},
+		"own left out":    {func(c *Certificate) { c.Lifetime.Runs = c.Lifetime.Runs[:1] }, "not in the ledger"},
+		"run twice":       {func(c *Certificate) { c.Lifetime.Runs = append(c.Lifetime.Runs, c.Lifetime.Runs[0]) }, "there twice"},
+		"run of another":  {func(c *Certificate) { c.Lifetime.Runs[0].Fleet = "x" }, "runs[0]: fleet hash"},
+		"run's rho":       {func(c *Certificate) { c.Lifetime.Runs[0].Rho /= 2 }, "runs[0]: rho is stated"},
+		"run's sigma":     {func(c *Certificate) { c.Lifetime.Runs[0].Spends[0].Sigma = 0 }, "runs[0]: releases[0]: sigma"},
+		"less than spent": {func(c *Certificate) { c.Lifetime.Runs[1].Spends[1].Sigma = 4 }, "by its own count"},
+	} {
+		cert := clone(t, good)
+		c.change(cert)
+		err := cert.Verify()
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+			continue
+		}
+		for _, line := range strings.Split(err.Error(), "\n") {
+			if !strings.HasPrefix(line, "dpmech: certificate: ") || strings.Count(line, "dpmech: ") != 1 {
+				t.Errorf("%s: fault without its place: %q", name, line)
+			}
+		}
+	}
+	// All of several faults are told.
+	cert := clone(t, good)
+	cert.Unit, cert.Rounds, cert.EpsilonGDP, cert.Lifetime.Rho = "", 1, 1, 1
+	for _, want := range []string{"unit", "rounds", "epsilon_gdp", "lifetime: rho"} {
+		if err := cert.Verify(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("no %q in %v", want, err)
+		}
+	}
+}
+
+// What agrees with itself need not agree with the ledger.
+func TestCertificateAgainstLedger(t *testing.T) {
+	c, l := certify(t)
+	for name, x := range map[string]struct {
+		change func(c *Certificate)
+		want   string
+	}{
+		"run renamed":  {func(c *Certificate) { c.Lifetime.Runs[0].Run = "other" }, "not what ledger"},
+		"another data": {func(c *Certificate) { c.Lifetime.Dataset = "other" }, "not what ledger"},
+		"hash":         {func(c *Certificate) { c.Lifetime.Ledger.Hash = strings.Repeat("0", 64) }, "changed"},
+		"id":           {func(c *Certificate) { c.Lifetime.Ledger.ID = strings.Repeat("0", 32) }, "another ledger"},
+		"no lifetime":  {func(c *Certificate) { c.Lifetime = nil }, "there is none"},
+	} {
+		changed := clone(t, c)
+		x.change(changed)
+		if err := changed.Verify(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := changed.VerifyWith(l); err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v, want %q", name, err, x.want)
+		}
+	}
+	// A ledger that was rolled back together with its mark is older than the certificate.
+	file, err := os.ReadFile(l.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark, err := json.Marshal(l.book.head(5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, path := newLedger(t, nil)
+	if err := errors.Join(os.WriteFile(path, file[:l.book.lines[5].end], 0o600), os.WriteFile(markPath(path), mark, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	old, err := ReadLedger(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.VerifyWith(old); err == nil || !strings.Contains(err.Error(), "rolled back") {
+		t.Errorf("%v, want a rollback", err)
+	}
+}
+
+// A certificate is not made of what cannot be certified.
+func TestNewCertificateRefuses(t *testing.T) {
+	f := mustFilter(t, nil)
+	if err := f.Reserve(1, noisy); err != nil {
+		t.Fatal(err)
+	}
+	l, _ := newLedger(t, nil)
+	for name, make := range map[string]func() (*Certificate, error){
+		"no run":            func() (*Certificate, error) { return NewCertificate(aboutRun(""), 1e-5, f, nil) },
+		"delta":             func() (*Certificate, error) { return NewCertificate(aboutRun("r"), math.NaN(), f, nil) },
+		"not in the ledger": func() (*Certificate, error) { return NewCertificate(aboutRun("r"), 1e-5, f, l) },
+	} {
+		if c, err := make(); err == nil || c != nil {
+			t.Errorf("%s: certified", name)
+		}
+	}
+	c, err := NewCertificate(About{Run: "r", Fleet: strings.Repeat("0", 64), Member: "m", Sampler: "s"}, 1e-5, mustFilter(t, nil), nil)
+	if err != nil || c.EpsilonGDP != 0 || c.ConditionalOn == nil || c.Spends == nil {
+		t.Errorf("nothing released: %+v, %v", c, err)
+	}
+}
+
+// A person can read it.
+func TestCertificateText(t *testing.T) {
+	c, _ := certify(t)
+	text := c.Text()
+	for _, want := range []string{
+		"final", "one client's whole data set", "rounds 1 to 5: R 1, sigma 8", "rounds 6 to 9: R 0.5, sigma 3", "patients <2025>",
+		"run tuning, member a: 4 releases", "10 rounds of cool-down", "averaged model", "partition by clinic", "timing", c.Fleet, c.Lifetime.Ledger.Hash,
+		"epsilon " + roundedUp(c.EpsilonGDP), "epsilon " + roundedUp(c.Lifetime.EpsilonGDP), "epsilon 12 at delta 1e-05",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	for _, line := range strings.Split(text, "\n") {
+		if len(line) > pageWidth && !strings.Contains(line, c.Fleet) && !strings.Contains(line, c.Lifetime.Ledger.Hash) {
+			t.Errorf("a line of %d: %q", len(line), line)
+		}
+	}
+	if strings.Contains(text, "SIMULATED") || strings.Contains(text, "NOT KNOWN") {
+		t.Errorf("warnings without cause in\n%s", text)
+	}
+	c.Simulated, c.Lifetime, c.Limit = true, nil, nil
+	for i := range 40 {
+		c.Spends = append(c.Spends, Spend{First: 20 + 2*i, Rounds: 1, Clip: 1, Sigma: 8})
+	}
+	text = c.Text()
+	for _, want := range []string{"SIMULATED", "NOT KNOWN", "22 lines more", "round 98: R 1"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// An epsilon as people read it is not smaller than it is.
+func TestRoundedUp(t *testing.T) {
+	for eps, want := range map[float64]string{8: "8.000", 7.99999999999: "8.000", 7.0001: "7.001", 7.0006: "7.001", 0: "0.000", 1e-9: "0.001", 7.001: "7.001"} {
+		if got := roundedUp(eps); got != want {
+			t.Errorf("%v is written %s, want %s", eps, got, want)
+		}
+	}
+}
+
+// Names of fields are taken as they are: package json is more lenient than a document with numbers to vouch for may be.
+func TestParseCertificateRefuses(t *testing.T) {
+	c, _ := certify(t)
+	good, err := c.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct{ old, new, want string }{
+		{`"version": 1,`, `"version": 1, "version": 1,`, "field version is there twice"},
+		{`"version": 1,`, `"Version": 1,`, "field version is missing"},
+		{`"version": 1,`, ``, "field version is missing"},
+		{`"version": 1,`, `"version": 1, "extra": 0,`, "extra"},
+		{`"seq": 13,`, ``, "field lifetime.ledger.seq is missing"},
+		{`"first": 6,`, `"First": 6,`, "field releases[1].first is missing"},
+		{`"rounds": 9,`, `"rounds": 9.5,`, "9.5"},
+		{`"slack": 0,`, `"slack": 1e999,`, "1e999"},
+		{`"accounting": "gdp"`, `"accounting": "moments"`, "moments"},
+	} {
+		bad := strings.Replace(string(good), x.old, x.new, 1)
+		if _, err := ParseCertificate([]byte(bad)); bad == string(good) || err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v, want %q", x.new, err, x.want)
+		}
+	}
+	for _, bad := range []string{"", "null", "[]", "{}", string(good) + "{}", string(good[:len(good)/2])} {
+		if c, err := ParseCertificate([]byte(bad)); err == nil {
+			t.Errorf("%.20q is %+v", bad, c)
+		}
+	}
+}
+
+func FuzzParseCertificate(f *testing.F) {
+	c, _ := certify(f)
+	good, err := c.JSON()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	c.Lifetime, c.Limit = nil, nil
+	if good, err = c.JSON(); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add(bytes.Replace(good, []byte(`"rounds": 5`), []byte(`"rounds": 2147483647`), 1))
+	f.Add([]byte(`{}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := ParseCertificate(data)
+		if err != nil {
+			return
+		}
+		_ = c.Text()
+		verdict := c.Verify()
+		again, err := c.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := ParseCertificate(again)
+		if err != nil {
+			t.Fatalf("%s became %s: %v", data, again, err)
+		}
+		if fmt.Sprint(back.Verify()) != fmt.Sprint(verdict) {
+			t.Fatalf("%s: %v, and then %v", data, verdict, back.Verify())
+		}
+	})
+}

@@ -1,0 +1,242 @@
+package dpmech
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// ErrBudget is wrapped by the error of a release that is refused because the budget does not cover it.
+var ErrBudget = errors.New("refused, the privacy budget does not cover it")
+
+// Limit is a privacy budget: epsilon at delta, as Accounting reads the spend.
+type Limit struct {
+	Epsilon    float64    `json:"epsilon"` // more than 0, at most 1e6
+	Delta      float64    `json:"delta"`   // between 0 and 1
+	Accounting Accounting `json:"accounting"`
+}
+
+// Validate reports every field that is out of range.
+func (l Limit) Validate() error {
+	var errs []error
+	if !(l.Epsilon > 0 && l.Epsilon <= 1e6) {
+		errs = append(errs, fmt.Errorf("dpmech: epsilon is %v, want more than 0 and at most 1e6", l.Epsilon))
+	}
+	if err := validateDelta(l.Delta); err != nil {
+		errs = append(errs, err)
+	}
+	if _, err := l.Accounting.MarshalText(); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func validateDelta(delta float64) error {
+	if !(delta > 0 && delta < 1) {
+		return fmt.Errorf("dpmech: delta is %v, want more than 0 and less than 1", delta)
+	}
+	return nil
+}
+
+// usable reports why no release could be made within l.
+func (l Limit) usable() error {
+	if err := l.Validate(); err != nil {
+		return err
+	}
+	_, err := l.Accounting.MaxRho(l.Epsilon, l.Delta)
+	return err
+}
+
+// allows returns an error around ErrBudget if a total of after would exceed the limit; before is the spend so far. A nil limit
+// allows everything that still has a meaning.
+func (l *Limit) allows(before, after float64, what string) error {
+	if !(after <= maxSpend) {
+		return within(what, tooMuch(after))
+	}
+	if l == nil || l.Accounting.Epsilon(after, l.Delta) <= l.Epsilon {
+		return nil
+	}
+	most, _ := l.Accounting.MaxRho(l.Epsilon, l.Delta)
+	return fmt.Errorf("dpmech: %s: %w: spent so far is rho %.6g (epsilon %.6g), with this release it would be rho %.6g (epsilon %.6g), and the limit is rho %.6g (epsilon %v, %v, at delta %v)",
+		what, ErrBudget, before, l.Accounting.Epsilon(before, l.Delta), after, l.Accounting.Epsilon(after, l.Delta), most, l.Epsilon, l.Accounting, l.Delta)
+}
+
+// MarshalText returns the name used in flags and files.
+func (a Accounting) MarshalText() ([]byte, error) {
+	name := a.String()
+	_, err := ParseAccounting(name)
+	return []byte(name), err
+}
+
+// UnmarshalText sets a to the accounting of a name.
+func (a *Accounting) UnmarshalText(name []byte) error {
+	var err error
+	*a, err = ParseAccounting(string(name))
+	return err
+}
+
+// Filter counts the releases of one run and refuses the one that would exceed its limit. The clip and noise of a round may
+// depend on everything released before it: in zCDP a running sum that is compared with a limit before each release is as good
+// as one fixed in advance (Whitehouse, Ramdas, Rogers and Wu, "Fully-adaptive composition in differential privacy", ICML
+// 2023), and so it is in Gaussian differential privacy (Smith and Thakurta, "Fully adaptive composition for Gaussian
+// differential privacy", arXiv 2210.17520). It does no I/O; its state belongs into the node's checkpoint, saved before the
+// release leaves. It is not safe for concurrent use.
+type Filter struct {
+	limit  *Limit
+	spends []Spend
+	closed float64 // cost of all spends but the last
+}
+
+// NewFilter returns a filter that has counted nothing. A nil limit counts without refusing.
+func NewFilter(limit *Limit) (*Filter, error) {
+	f := new(Filter)
+	if limit != nil {
+		if err := limit.usable(); err != nil {
+			return nil, err
+		}
+		own := *limit
+		f.limit = &own
+	}
+	return f, nil
+}
+
+// Reserve counts the release of a round, numbered from 1, before its noise is drawn. A round that is already counted costs
+// nothing more, but must have the same parameters; rounds may be skipped, and a skipped one is gone. An error around
+// [ErrBudget] means that the limit does not cover the release. On any error nothing is counted and nothing may be released.
+func (f *Filter) Reserve(round int, g Gaussian) error {
+	known, err := f.check(round, g)
+	if err != nil || known {
+		return err
+	}
+	f.add(round, g)
+	return nil
+}
+
+// Check returns the error that Reserve would return, and counts nothing.
+func (f *Filter) Check(round int, g Gaussian) error {
+	_, err := f.check(round, g)
+	return err
+}
+
+// check reports whether the release is counted already, or else what keeps it from being so.
+func (f *Filter) check(round int, g Gaussian) (known bool, err error) {
+	if round < 1 || round > maxRound {
+		return false, fmt.Errorf("dpmech: round is %d, want 1..%d", round, maxRound)
+	}
+	if err := g.Validate(); err != nil {
+		return false, err
+	}
+	if round <= f.Last() {
+		i, _ := slices.BinarySearchFunc(f.spends, round, func(s Spend, round int) int { return s.last() - round })
+		switch s := f.spends[i]; {
+		case round < s.First:
+			return false, fmt.Errorf("dpmech: round %d was skipped and cannot be reserved after round %d", round, f.Last())
+		case s.gaussian() != g:
+			return false, fmt.Errorf("dpmech: round %d is reserved with clip %v and sigma %v, and cannot be reserved again with clip %v and sigma %v",
+				round, s.Clip, s.Sigma, g.Clip, g.Sigma)
+		}
+		return true, nil
+	}
+	return false, f.limit.allows(f.Rho(), f.rhoWith(round, g), fmt.Sprintf("round %d", round))
+}
+
+// joined returns the last spend with one release more, and whether that is possible.
+func (f *Filter) joined(round int, g Gaussian) (Spend, bool) {
+	if len(f.spends) == 0 {
+		return Spend{}, false
+	}
+	s := f.spends[len(f.spends)-1]
+	same := round == s.last()+1 && g == s.gaussian()
+	s.Rounds++
+	return s, same
+}
+
+// rhoWith returns what Rho is once a release is added.
+func (f *Filter) rhoWith(round int, g Gaussian) float64 {
+	if s, ok := f.joined(round, g); ok {
+		return sumUp(f.closed, s.Rho())
+	}
+	return sumUp(f.Rho(), Spend{First: round, Rounds: 1, Clip: g.Clip, Sigma: g.Sigma}.Rho())
+}
+
+func (f *Filter) add(round int, g Gaussian) {
+	if s, ok := f.joined(round, g); ok {
+		f.spends[len(f.spends)-1] = s
+		return
+	}
+	f.closed = f.Rho()
+	f.spends = append(f.spends, Spend{First: round, Rounds: 1, Clip: g.Clip, Sigma: g.Sigma})
+}
+
+// Rho returns the cost of everything counted, in zCDP, rounded up.
+func (f *Filter) Rho() float64 {
+	if len(f.spends) == 0 {
+		return 0
+	}
+	return sumUp(f.closed, f.spends[len(f.spends)-1].Rho())
+}
+
+// Last returns the highest round counted, 0 if there is none.
+func (f *Filter) Last() int {
+	if len(f.spends) == 0 {
+		return 0
+	}
+	return f.spends[len(f.spends)-1].last()
+}
+
+// Spends returns a copy of what is counted, in order of rounds.
+func (f *Filter) Spends() []Spend { return slices.Clone(f.spends) }
+
+// Limit returns a copy of the limit, nil if there is none.
+func (f *Filter) Limit() *Limit {
+	if f.limit == nil {
+		return nil
+	}
+	own := *f.limit
+	return &own
+}
+
+// filterState is a filter as JSON.
+type filterState struct {
+	Version int     `json:"version"`
+	Limit   *Limit  `json:"limit"`
+	Spends  []Spend `json:"releases"`
+}
+
+// State returns the filter as one JSON object without white space, for [LoadFilter]: about 100 bytes, and at most 90 more
+// each time that the parameters change. Equal filters have equal states.
+func (f *Filter) State() []byte {
+	state, err := json.Marshal(filterState{Version: 1, Limit: f.limit, Spends: append([]Spend{}, f.spends...)})
+	if err != nil {
+		panic(err) // the numbers in a filter are finite
+	}
+	return state
+}
+
+// LoadFilter returns the filter of a state, which has to be, byte for byte, one that State returns.
+func LoadFilter(state []byte) (*Filter, error) {
+	var s filterState
+	if err := decodeJSON(state, &s); err != nil {
+		return nil, within("filter state", err)
+	}
+	errs := []error{validateSpends(s.Spends)}
+	if s.Version != 1 {
+		errs = append(errs, fmt.Errorf("dpmech: version is %d, want 1", s.Version))
+	}
+	if s.Limit != nil {
+		errs = append(errs, s.Limit.Validate())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, within("filter state", err)
+	}
+	f := &Filter{limit: s.Limit, spends: s.Spends}
+	if n := len(s.Spends); n > 0 {
+		f.closed = sumSpends(s.Spends[:n-1])
+	}
+	if !bytes.Equal(f.State(), state) {
+		return nil, fmt.Errorf("dpmech: filter state: %d bytes, want exactly the %d bytes that were saved", len(state), len(f.State()))
+	}
+	return f, nil
+}

@@ -1,0 +1,300 @@
+package dpmech
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"strings"
+	"testing"
+)
+
+func mustFilter(t testing.TB, limit *Limit) *Filter {
+	t.Helper()
+	f, err := NewFilter(limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// The dumb reference: every release, in exact rationals.
+func exactRho(releases []Gaussian) *big.Rat {
+	sum := new(big.Rat)
+	for _, g := range releases {
+		r := new(big.Rat).Quo(new(big.Rat).SetFloat64(g.Clip), new(big.Rat).SetFloat64(g.Sigma))
+		sum.Add(sum, r.Mul(r, r).Mul(r, big.NewRat(2, 1)))
+	}
+	return sum
+}
+
+// The running sum is never below the exact one, and hardly above; exact values stay exact.
+func TestFilterSumsUpward(t *testing.T) {
+	s := stream(31)
+	for range 50 {
+		f := mustFilter(t, nil)
+		var all []Gaussian
+		g := Gaussian{1, 8}
+		for round := 1; round <= 60; round++ {
+			if s.IntN(3) == 0 {
+				g = Gaussian{Clip: math.Exp(3 * s.Normal()), Sigma: 0}
+				g.Sigma = g.Clip * math.Exp(2+s.Normal())
+			}
+			if err := f.Reserve(round, g); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, g)
+		}
+		exact := exactRho(all)
+		if new(big.Rat).SetFloat64(f.Rho()).Cmp(exact) < 0 {
+			t.Errorf("sum %v is below the exact one", f.Rho())
+		}
+		if want, _ := exact.Float64(); f.Rho() > want*(1+1e-13) {
+			t.Errorf("sum %v, want %v", f.Rho(), want)
+		}
+	}
+	f := mustFilter(t, nil)
+	for round := 1; round <= 50; round++ {
+		if err := f.Reserve(round, Gaussian{1, 8}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f.Rho() != 1.5625 || len(f.Spends()) != 1 {
+		t.Errorf("50 releases of 1/32 cost %v in %d entries, want 1.5625 in 1", f.Rho(), len(f.Spends()))
+	}
+}
+
+// Rounding up is by one step at most, and only where it is needed.
+func TestRoundingUp(t *testing.T) {
+	s := stream(32)
+	above := 0
+	for range 20000 {
+		a, b := math.Exp(6*s.Normal()), math.Exp(6*s.Normal())
+		ra, rb := new(big.Rat).SetFloat64(a), new(big.Rat).SetFloat64(b)
+		for name, c := range map[string]struct {
+			got   float64
+			exact *big.Rat
+		}{
+			"sum":      {sumUp(a, b), new(big.Rat).Add(ra, rb)},
+			"product":  {productUp(a, b), new(big.Rat).Mul(ra, rb)},
+			"quotient": {quotientUp(a, b), new(big.Rat).Quo(ra, rb)},
+		} {
+			got, below := new(big.Rat).SetFloat64(c.got), new(big.Rat).SetFloat64(math.Nextafter(c.got, 0))
+			if got.Cmp(c.exact) < 0 || below.Cmp(c.exact) >= 0 {
+				t.Fatalf("%s of %v and %v is %v, want the first number not below the exact one", name, a, b, c.got)
+			}
+			if nearest, _ := c.exact.Float64(); nearest < c.got {
+				above++
+			}
+		}
+	}
+	if above < 20000 {
+		t.Errorf("only %d of 60000 results were rounded away from the nearest number: the test is blind", above)
+	}
+}
+
+// For every accounting: as many rounds fit as were planned with SigmaFor, one more does not, and the refusal says all.
+func TestFilterRefuses(t *testing.T) {
+	for _, acc := range []Accounting{GDP, ZCDP, Paper} {
+		sigma, err := SigmaFor(0.5, 50, 8, 1e-5, acc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := Gaussian{0.5, sigma}
+		f := mustFilter(t, &Limit{8, 1e-5, acc})
+		for round := 1; round <= 50; round++ {
+			if err := f.Reserve(round, g); err != nil {
+				t.Fatalf("%v: %v", acc, err)
+			}
+		}
+		before := string(f.State())
+		for range 2 {
+			err = f.Reserve(51, g)
+			if !errors.Is(err, ErrBudget) || !errors.Is(f.Check(51, g), ErrBudget) {
+				t.Fatalf("%v: round 51: %v, want a refusal", acc, err)
+			}
+		}
+		for _, want := range []string{"round 51", fmt.Sprintf("rho %.6g", f.Rho()), "limit", "epsilon 8,", acc.String(), "1e-05"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("no %q in %q", want, err)
+			}
+		}
+		if string(f.State()) != before || f.Last() != 50 {
+			t.Errorf("%v: the refusal changed the filter", acc)
+		}
+		// What is left is enough for much noise.
+		if err := f.Reserve(51, Gaussian{0.5, 1e5 * 0.5}); err != nil {
+			t.Errorf("%v: a release that costs next to nothing: %v", acc, err)
+		}
+	}
+}
+
+// Whatever the parameters, chosen in view of what was spent: the filter stops in time, and not too early.
+func TestFilterIsTight(t *testing.T) {
+	s := stream(33)
+	for range 40 {
+		limit := Limit{math.Exp(s.Normal() + 1), 1e-6, Accounting(s.IntN(3))}
+		f := mustFilter(t, &limit)
+		most, err := limit.Accounting.MaxRho(limit.Epsilon, limit.Delta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for round, refused := 1, 0; refused < 10; round++ {
+			g := Gaussian{1, math.Sqrt(2/(most-f.Rho())) * math.Exp(s.Normal()+0.5)}
+			if g.Validate() != nil {
+				break
+			}
+			cost := Spend{round, 1, g.Clip, g.Sigma}.Rho()
+			switch err := f.Reserve(round, g); {
+			case err == nil && limit.Accounting.Epsilon(f.Rho(), limit.Delta) > limit.Epsilon:
+				t.Fatalf("%+v: spent %v", limit, f.Rho())
+			case err != nil && f.Rho()+cost < most*(1-1e-9):
+				t.Fatalf("%+v: %v after %v refused, %v would fit", limit, cost, f.Rho(), most)
+			case err != nil:
+				refused++
+			}
+		}
+	}
+}
+
+// A round counts once; another release of the same round is never let through as a repetition.
+func TestFilterRounds(t *testing.T) {
+	a, b := Gaussian{1, 8}, Gaussian{1, 9}
+	f := mustFilter(t, nil)
+	for _, c := range []struct {
+		round int
+		g     Gaussian
+		want  string // "" if it is let through
+	}{
+		{1, a, ""}, {1, a, ""}, {2, a, ""}, {1, a, ""},
+		{1, b, "round 1 is reserved with clip 1 and sigma 8"},
+		{3, b, ""}, {2, a, ""}, {2, b, "round 2 is reserved"},
+		{7, b, ""}, {8, b, ""}, {9, a, ""},
+		{5, b, "round 5 was skipped"}, {4, b, "round 4 was skipped"},
+		{3, b, ""}, {7, b, ""}, {9, a, ""},
+		{0, a, "round is 0"}, {-1, a, "round is -1"},
+	} {
+		before := f.Rho()
+		err := f.Reserve(c.round, c.g)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("round %d with %v: %v, want %q", c.round, c.g, err, c.want)
+		}
+		if err != nil && f.Rho() != before {
+			t.Errorf("round %d: refused, and cost something", c.round)
+		}
+	}
+	want := []Spend{{1, 2, 1, 8}, {3, 1, 1, 9}, {7, 2, 1, 9}, {9, 1, 1, 8}}
+	if got := f.Spends(); fmt.Sprint(got) != fmt.Sprint(want) || f.Last() != 9 {
+		t.Errorf("spends %v up to round %d, want %v", got, f.Last(), want)
+	}
+}
+
+// Numbers that mean nothing are errors, with a limit and without; nothing is counted.
+func TestFilterRefusesNonsense(t *testing.T) {
+	for _, limit := range []*Limit{nil, {1e6, 1e-5, GDP}} {
+		f := mustFilter(t, limit)
+		for _, g := range []Gaussian{
+			{}, {1, 0}, {0, 1}, {-1, 8}, {1, -8}, {math.NaN(), 8}, {1, math.NaN()}, {math.Inf(1), 8}, {1, math.Inf(1)},
+			{5e-324, 5e-324}, {1e-310, 1e-309}, {1, 5e-324}, {1, 1e300}, {1e300, 1e300}, {1, 1e-3}, // the last costs 2e6
+		} {
+			if err := f.Reserve(1, g); err == nil {
+				t.Errorf("%+v was let through", g)
+			}
+		}
+		if f.Rho() != 0 || f.Last() != 0 {
+			t.Errorf("spent %v up to round %d", f.Rho(), f.Last())
+		}
+		if math.MaxInt > math.MaxInt32 {
+			if err := f.Reserve(maxRound+1, Gaussian{1, 8}); err == nil {
+				t.Error("a round that is no int on every processor was let through")
+			}
+		}
+	}
+	// A sum that outgrows every meaning.
+	f := mustFilter(t, nil)
+	if err := errors.Join(f.Reserve(1, Gaussian{1, 0.0015}), f.Reserve(3, Gaussian{1, 8})); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Reserve(4, Gaussian{1, 0.0015}); err == nil || f.Last() != 3 {
+		t.Errorf("a total above 1e6: %v", err)
+	}
+	for _, l := range []Limit{{}, {8, 0, GDP}, {0, 1e-5, GDP}, {math.NaN(), 1e-5, GDP}, {8, 1, GDP}, {8, 1e-5, Accounting(9)}, {1e-12, 1e-15, ZCDP}} {
+		if _, err := NewFilter(&l); err == nil {
+			t.Errorf("limit %+v was taken", l)
+		}
+	}
+}
+
+// A saved filter goes on as the one it was saved from.
+func TestFilterState(t *testing.T) {
+	s := stream(34)
+	limit := &Limit{20, 1e-6, ZCDP}
+	f := mustFilter(t, limit)
+	limit.Epsilon = 1e5 // the caller's own
+	for round := 1; round < 40; round += 1 + s.IntN(2) {
+		if err := f.Reserve(round, Gaussian{1, 10 + float64(s.IntN(2))/3}); err != nil {
+			t.Fatal(err)
+		}
+		back, err := LoadFilter(f.State())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back.Rho() != f.Rho() || back.Last() != f.Last() || *back.Limit() != (Limit{20, 1e-6, ZCDP}) || !bytes.Equal(back.State(), f.State()) {
+			t.Fatalf("saved %s\nloaded %s", f.State(), back.State())
+		}
+		f = back
+	}
+}
+
+var badStates = []struct{ state, want string }{
+	{``, "EOF"},
+	{`null`, "version is 0"},
+	{`{"version":1,"limit":null,"releases":[]}x`, "more than one"},
+	{`{"version":2,"limit":null,"releases":[]}`, "version is 2, want 1"},
+	{`{"version":1,"limit":null,"releases":null}`, "exactly"},
+	{`{"version":1,"limit":null,"releases":[], "spent":0}`, "unknown field"},
+	{`{"version":1,"releases":[]}`, "exactly"},
+	{`{"Version":1,"limit":null,"releases":[]}`, "exactly"},
+	{`{"version":1,"version":1,"limit":null,"releases":[]}`, "exactly"},
+	{` {"version":1,"limit":null,"releases":[]}`, "exactly"},
+	{`{"version":1,"limit":{"epsilon":-1,"delta":2,"accounting":"gdp"},"releases":[]}`, "delta is 2"},
+	{`{"version":1,"limit":{"epsilon":1,"delta":1e-5,"accounting":"moments"},"releases":[]}`, "moments"},
+	{`{"version":1,"limit":null,"releases":[{"first":0,"rounds":1,"clip":1,"sigma":8}]}`, "first round is 0"},
+	{`{"version":1,"limit":null,"releases":[{"first":2147483647,"rounds":2,"clip":1,"sigma":8}]}`, "2 rounds from round 2147483647"},
+	{`{"version":1,"limit":null,"releases":[{"first":1,"rounds":1,"clip":1,"sigma":0}]}`, "releases[0]: sigma is 0"},
+	{`{"version":1,"limit":null,"releases":[{"first":1,"rounds":1,"clip":1,"sigma":1e999}]}`, "1e999"},
+	{`{"version":1,"limit":null,"releases":[{"first":1,"rounds":2,"clip":1,"sigma":8},{"first":2,"rounds":1,"clip":1,"sigma":9}]}`, "want one after 2"},
+	{`{"version":1,"limit":null,"releases":[{"first":1,"rounds":2,"clip":1,"sigma":8},{"first":3,"rounds":1,"clip":1,"sigma":8}]}`, "one entry"},
+	{`{"version":1,"limit":null,"releases":[{"first":1,"rounds":2000000000,"clip":1,"sigma":1}]}`, "nothing is protected"},
+}
+
+func TestLoadFilterRefuses(t *testing.T) {
+	for _, c := range badStates {
+		if _, err := LoadFilter([]byte(c.state)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.state, err, c.want)
+		}
+	}
+}
+
+func FuzzLoadFilter(f *testing.F) {
+	for _, c := range badStates {
+		f.Add([]byte(c.state))
+	}
+	f.Add([]byte(`{"version":1,"limit":{"epsilon":8,"delta":0.00001,"accounting":"paper"},"releases":[{"first":1,"rounds":50,"clip":1,"sigma":9.76312}]}`))
+	f.Add([]byte(`{"version":1,"limit":null,"releases":[{"first":1,"rounds":2,"clip":1,"sigma":8},{"first":4,"rounds":1,"clip":1,"sigma":8}]}`))
+	f.Fuzz(func(t *testing.T, state []byte) {
+		filter, err := LoadFilter(state)
+		if err != nil {
+			return
+		}
+		if again := filter.State(); !bytes.Equal(again, state) {
+			t.Fatalf("%s became %s", state, again)
+		}
+		before := filter.Rho()
+		next := filter.Last() + 1
+		if err := filter.Reserve(next, Gaussian{1, 8}); err == nil && !(filter.Rho() >= before && filter.Last() == next) {
+			t.Fatalf("%s: rho %v after %v", state, filter.Rho(), before)
+		}
+	})
+}

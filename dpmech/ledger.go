@@ -1,0 +1,311 @@
+package dpmech
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Ledger is the lifetime account of one data set on a device: a file outside any run's state, in which every release of every
+// run is written down before it is made. A new run does not start from zero, and runs made to find good settings count.
+//
+// The file is one JSON object a line: first what the ledger is, then one reservation after the other, each with the SHA-256 of
+// the line before it, so that no line can be changed, moved or taken out unseen. A small file beside it, the mark
+// (its name with ".mark" behind it), holds the last acknowledged [Head]: a ledger that was cut off, or put back from an old copy, does not
+// contain it and is refused. A crash can only leave a reservation too many. Who puts back ledger and mark together
+// is found out by whoever kept a later head: it belongs into the node's checkpoint too, see [Ledger.Contains].
+//
+// One process at a time holds a ledger open, and may use it from many goroutines. After a write or sync that failed every further
+// reservation fails: what the disk holds then is known only after opening it again.
+type Ledger struct {
+	path      string
+	writeMark func(path string, content []byte) error
+
+	mu     sync.Mutex
+	file   ledgerFile // nil if the ledger is closed, or was opened for reading
+	book   *book
+	broken error // the write or sync that failed
+}
+
+// ledgerFile is what a ledger needs of its open file.
+type ledgerFile interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	Truncate(size int64) error
+	Sync() error
+}
+
+// errInUse is the lock's answer when another holder has the file.
+var errInUse = errors.New("in use by another process")
+
+// howTo ends the errors about a ledger that is not there.
+const howTo = "a ledger is never started afresh by itself, for it would forget what the data set has spent"
+
+// CreateLedger makes the ledger of a data set, which a person will know by the name dataset, and leaves it open. This is a
+// decision: the data set counts as never used before. limit bounds what all runs together may spend; nil only counts. It
+// is an error if there is a ledger at path, or if there was one and its mark is still there.
+func CreateLedger(path, dataset string, limit *Limit) (*Ledger, error) {
+	err := validName("data set", dataset)
+	if limit != nil {
+		err = errors.Join(err, limit.usable())
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return nil, fmt.Errorf("dpmech: %s: %w; a ledger is never overwritten", path, fs.ErrExist)
+	}
+	if m, err := readMark(path); m != nil || err != nil {
+		return nil, errors.Join(fmt.Errorf("dpmech: ledger %s is gone, but its mark %s is there: bring back the newest copy of the ledger; %s",
+			path, markPath(path), howTo), err)
+	}
+	id := make([]byte, 16)
+	if _, err := rand.Read(id); err != nil {
+		return nil, fmt.Errorf("dpmech: id of ledger %s: %w", path, err)
+	}
+	line, err := json.Marshal(header{
+		Version: 1, ID: hex.EncodeToString(id), Dataset: dataset, Created: time.Now().UTC().Format(time.RFC3339), Limit: limit,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("dpmech: ledger %s: %w", path, err)
+	}
+	b := new(book)
+	if err := b.start(line); err != nil {
+		return nil, fmt.Errorf("dpmech: ledger %s: %w", path, err)
+	}
+	file, err := openLocked(path, true)
+	if err != nil {
+		return nil, fmt.Errorf("dpmech: new ledger: %w", err)
+	}
+	l := &Ledger{path: path, writeMark: replaceFile, file: file, book: b}
+	if err = l.write(append(line, '\n'), 0); err == nil {
+		if err = syncDir(filepath.Dir(path)); err == nil {
+			err = l.acknowledge()
+		}
+	}
+	if err != nil { // nobody has seen it yet
+		return nil, errors.Join(fmt.Errorf("dpmech: new ledger: %w", err), file.Close(), removeIfThere(markPath(path)), os.Remove(path))
+	}
+	return l, nil
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// OpenLedger opens a ledger and checks all of it. A reservation that a crash has torn is taken off its end: nobody was told
+// that it was made. A ledger that is missing, in use by another process, damaged or older than its mark is an error.
+func OpenLedger(path string) (*Ledger, error) {
+	file, err := openLocked(path, false)
+	if err != nil {
+		return nil, missing(path, err)
+	}
+	l := &Ledger{path: path, writeMark: replaceFile, file: file}
+	if err := l.recover(file); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return l, nil
+}
+
+// ReadLedger opens a ledger for looking at: it checks all of it, changes nothing, and can be used while another process has
+// the ledger open. Reserve fails.
+func ReadLedger(path string) (*Ledger, error) {
+	mark, markErr := readMark(path) // first: a reservation made while we read is then only one more
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, missing(path, err)
+	}
+	l := &Ledger{path: path}
+	l.book, _, err = l.read(file, mark, markErr)
+	return l, errors.Join(err, file.Close())
+}
+
+// missing explains that a ledger could not be opened.
+func missing(path string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("dpmech: ledger: %w", err)
+	}
+	if m, _ := readMark(path); m != nil {
+		return fmt.Errorf("dpmech: ledger: %w: it was deleted, for its mark %s names %d reservations; bring back its newest copy (%s)",
+			err, markPath(path), m.Seq, howTo)
+	}
+	return fmt.Errorf("dpmech: ledger: %w; %s: if this data set was never used before, make it by \"spade-edge privacy -new-ledger FILE -dataset NAME\"",
+		err, howTo)
+}
+
+// read checks a ledger's file against its mark.
+func (l *Ledger) read(file io.Reader, mark *Head, markErr error) (b *book, torn int, err error) {
+	if markErr != nil {
+		return nil, 0, markErr
+	}
+	b, torn, err = readBook(file, mark)
+	switch {
+	case err != nil:
+	case mark != nil:
+		err = b.contains(*mark)
+	case b.seq() > 0:
+		line, _ := json.Marshal(b.head(b.seq()))
+		err = fmt.Errorf("its mark %s is missing, and without it nobody can tell whether this is the newest copy: bring it back; if you are certain that no later reservation was ever made, write it anew as the one line %s",
+			markPath(l.path), line)
+	}
+	if err != nil {
+		return nil, 0, within("ledger "+l.path, err)
+	}
+	return b, torn, nil
+}
+
+// recover reads the file and brings it and the mark to one state.
+func (l *Ledger) recover(file io.Reader) error {
+	mark, err := readMark(l.path)
+	var torn int
+	if l.book, torn, err = l.read(file, mark, err); err != nil {
+		return err
+	}
+	if torn > 0 {
+		if err := l.file.Truncate(l.book.size()); err != nil {
+			return fmt.Errorf("dpmech: ledger: %w", err)
+		}
+	}
+	if torn == 0 && mark != nil && mark.Seq == l.book.seq() {
+		return nil
+	}
+	// Behind the mark may be lines whose sync failed: they can be read, and yet be on no disk, and asking to sync again is of no
+	// use unless they are written again.
+	from := int64(0)
+	if mark != nil {
+		from = l.book.lines[mark.Seq].end
+	}
+	lines := make([]byte, l.book.size()-from)
+	if _, err := l.file.ReadAt(lines, from); err != nil {
+		return fmt.Errorf("dpmech: ledger: %w", err)
+	}
+	if err := l.write(lines, from); err != nil {
+		return fmt.Errorf("dpmech: ledger: %w", err)
+	}
+	if err := l.acknowledge(); err != nil {
+		return fmt.Errorf("dpmech: ledger: %w", err)
+	}
+	return nil
+}
+
+// write makes lines durable at an offset.
+func (l *Ledger) write(lines []byte, at int64) error {
+	n, err := l.file.WriteAt(lines, at)
+	if err == nil && n < len(lines) {
+		err = fmt.Errorf("%s: %w", l.path, io.ErrShortWrite)
+	}
+	if err != nil {
+		return err
+	}
+	return l.file.Sync()
+}
+
+// acknowledge makes the present state the mark.
+func (l *Ledger) acknowledge() error {
+	line, err := json.Marshal(l.book.head(l.book.seq()))
+	if err != nil {
+		return err
+	}
+	return l.writeMark(markPath(l.path), append(line, '\n'))
+}
+
+// Reserve counts the release of a round, before its noise is drawn, for a run of one member of a fleet, given by the SHA-256
+// of the fleet file; it is on disk when Reserve returns. For each run, the rules of [Filter.Reserve] hold: a reservation
+// may be repeated, and costs nothing then. The order for a node is [Filter.Check], Reserve here, [Filter.Reserve]: so a
+// refusal by either counts nowhere, and a crash can only count too much. An error around [ErrBudget] means that the
+// lifetime limit does not cover the release; after any error nothing may be released.
+func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g Gaussian) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.broken != nil:
+		return fmt.Errorf("dpmech: ledger %s takes no more reservations since one failed: %w", l.path, l.broken)
+	case l.file == nil:
+		return fmt.Errorf("dpmech: ledger %s is not open for writing", l.path)
+	}
+	key := runKey{run, hex.EncodeToString(fleet[:]), member}
+	if err := key.validate(); err != nil {
+		return err
+	}
+	r := l.book.find(key)
+	known, err := r.filter.check(round, g)
+	if err != nil {
+		return within(fmt.Sprintf("ledger %s: %v", l.path, key), err)
+	}
+	if known {
+		return nil
+	}
+	err = l.book.header.Limit.allows(l.book.rho(), l.book.rhoWith(r, round, g), fmt.Sprintf("round %d of %v in the lifetime of %q", round, key, l.book.header.Dataset))
+	if err != nil {
+		return err
+	}
+	line, err := l.book.line(key, round, g)
+	if err != nil {
+		return fmt.Errorf("dpmech: ledger %s: %w", l.path, err)
+	}
+	if l.broken = l.write(line, l.book.size()); l.broken == nil {
+		l.book.enter(r, round, g, line[:len(line)-1])
+		l.broken = l.acknowledge()
+	}
+	if l.broken != nil {
+		return fmt.Errorf("dpmech: ledger: %w", l.broken)
+	}
+	return nil
+}
+
+// Last returns the highest round reserved for a run of one member, 0 if there is none. A node whose checkpoint is more than
+// one round behind was put back from an old copy: those releases may be in the world.
+func (l *Ledger) Last(run string, fleet [32]byte, member string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.book.find(runKey{run, hex.EncodeToString(fleet[:]), member}).filter.Last()
+}
+
+// Head returns the present state, to be kept elsewhere too.
+func (l *Ledger) Head() Head {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.book.head(l.book.seq())
+}
+
+// Contains reports what keeps the ledger from being the continuation of an earlier state: it is another one, it was rolled
+// back, or it was changed.
+func (l *Ledger) Contains(h Head) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.book.contains(h); err != nil {
+		return fmt.Errorf("dpmech: ledger %s: %w", l.path, err)
+	}
+	return nil
+}
+
+// Lifetime returns what all runs have spent together, with epsilons at delta.
+func (l *Ledger) Lifetime(delta float64) Lifetime {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.book.lifetime(delta)
+}
+
+// Close lets go of the ledger. Everything reserved is on disk already.
+func (l *Ledger) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return nil
+	}
+	err := l.file.Close()
+	l.file = nil
+	return err
+}

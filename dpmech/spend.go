@@ -1,0 +1,116 @@
+package dpmech
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+const (
+	// maxRound bounds the number of a round, so that it is an int on every processor.
+	maxRound = math.MaxInt32
+	// maxSpend bounds a total in zCDP: above, nothing is protected, and epsilon outgrows the numbers it is computed with.
+	maxSpend = 1e6
+)
+
+// Spend is a number of releases in consecutive rounds, all made with the same parameters.
+type Spend struct {
+	First  int     `json:"first"`  // the round of the first of them, at least 1
+	Rounds int     `json:"rounds"` // how many, at least 1
+	Clip   float64 `json:"clip"`   // R, see [Gaussian]
+	Sigma  float64 `json:"sigma"`
+}
+
+// Rho returns what the releases cost in zCDP, Rounds*2R^2/sigma^2, rounded up: it is never below the true number, and the
+// same on every processor. It is NaN or meaningless if the parameters are not valid.
+func (s Spend) Rho() float64 {
+	r := quotientUp(s.Clip, s.Sigma)
+	return productUp(float64(s.Rounds), productUp(2*r, r))
+}
+
+func (s Spend) gaussian() Gaussian { return Gaussian{Clip: s.Clip, Sigma: s.Sigma} }
+
+// last returns the round of the last release.
+func (s Spend) last() int { return s.First + s.Rounds - 1 }
+
+func (s Spend) validate() error {
+	var errs []error
+	if s.First < 1 || s.First > maxRound {
+		errs = append(errs, fmt.Errorf("dpmech: first round is %d, want 1..%d", s.First, maxRound))
+	} else if s.Rounds < 1 || s.Rounds > maxRound-s.First+1 {
+		errs = append(errs, fmt.Errorf("dpmech: %d rounds from round %d on, want 1..%d", s.Rounds, s.First, maxRound-s.First+1))
+	}
+	if err := s.gaussian().Validate(); err != nil {
+		errs = append(errs, err)
+	} else if rho := s.Rho(); len(errs) == 0 && !(rho <= maxSpend) {
+		errs = append(errs, tooMuch(rho))
+	}
+	return errors.Join(errs...)
+}
+
+func tooMuch(rho float64) error {
+	return fmt.Errorf("dpmech: releases cost rho %v in all, want at most %v: above, nothing is protected", rho, float64(maxSpend))
+}
+
+// validateSpends reports what keeps list from being what a [Filter] has counted: one spend after the other, the next one begun
+// only where parameters change or rounds are skipped.
+func validateSpends(list []Spend) error {
+	var errs []error
+	for i, s := range list {
+		err := s.validate()
+		if err == nil && i > 0 && len(errs) == 0 {
+			switch before := list[i-1]; {
+			case s.First <= before.last():
+				err = fmt.Errorf("dpmech: first round is %d, want one after %d", s.First, before.last())
+			case s.First == before.last()+1 && s.gaussian() == before.gaussian():
+				err = errors.New("dpmech: the clip and sigma of the rounds just before, want one entry for all")
+			}
+		}
+		if err != nil {
+			errs = append(errs, within(fmt.Sprintf("releases[%d]", i), err))
+		}
+	}
+	if len(errs) == 0 {
+		if rho := sumSpends(list); !(rho <= maxSpend) {
+			errs = append(errs, tooMuch(rho))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sumSpends returns the cost of valid spends, rounded up.
+func sumSpends(list []Spend) float64 {
+	var rho float64
+	for _, s := range list {
+		rho = sumUp(rho, s.Rho())
+	}
+	return rho
+}
+
+// sumUp, productUp and quotientUp return a+b, a*b and a/b rounded up to the next float64; exact results stay as they are.
+// Operands are not negative, and neither they nor the results are near the ends of the range: costs are, see
+// [Gaussian.Validate].
+func sumUp(a, b float64) float64 {
+	s := a + b
+	t := s - a
+	if rest := (a - (s - t)) + (b - t); rest > 0 { // what the rounding lost (Knuth's two-sum)
+		return math.Nextafter(s, math.Inf(1))
+	}
+	return s
+}
+
+func productUp(a, b float64) float64 {
+	p := float64(a * b)
+	if math.FMA(a, b, -p) > 0 {
+		return math.Nextafter(p, math.Inf(1))
+	}
+	return p
+}
+
+func quotientUp(a, b float64) float64 {
+	q := a / b
+	if math.FMA(q, b, -a) < 0 {
+		return math.Nextafter(q, math.Inf(1))
+	}
+	return q
+}
