@@ -75,7 +75,7 @@ func TestFleetFaults(t *testing.T) {
 		// the version comes before everything else
 		one("", `{"version": 2, "quantum": true}`, "version is 2, want 1, the version that this program reads"),
 		one(`"version": 1`, `"version": "1"`, `version is "1", want 1`),
-		one(`"version": 1,`, "", "version is missing, want a whole number, 1..1"),
+		one(`"version": 1,`, "", "version is missing, want 1"),
 		// run and dim
 		one(`"run": "ward-study <2>"`, `"run": ""`, `run is "", want a name of 1..64 bytes`),
 		one(`"run": "ward-study <2>"`, `"run": "`+strings.Repeat("x", 65)+`"`, "want a name of 1..64 bytes"),

@@ -108,12 +108,11 @@ func parse(data []byte, name string, load loader) (*File, error) {
 // version checks the file's version. What another version means nobody here knows, so nothing more is said about it.
 func (o *object) version() bool {
 	v := o.need("version")
-	if v.present() && string(v.raw) != strconv.Itoa(version) {
-		v.wrong(fmt.Sprintf("%d, the version that this program reads", version))
-		return false
+	if string(v.raw) == strconv.Itoa(version) {
+		return true
 	}
-	v.integer(version, version, version)
-	return true
+	v.wrong(fmt.Sprintf("%d, the version that this program reads", version))
+	return !v.present()
 }
 
 // name reads a name of 1 to 64 bytes; otherwise is its value if it is wrong.
