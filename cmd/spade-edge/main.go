@@ -4,10 +4,13 @@
 //	spade-edge demo        eight nodes with real websockets on this machine
 //	spade-edge simulate    a network of any size in one process, on your data
 //	spade-edge privacy     plan noise and rounds, verify a certificate, look after a ledger
+//	spade-edge keygen      the key of a node
+//	spade-edge run         one node of a fleet, on a device
 //	spade-edge version     what this program was built from
 //
 // Each command explains itself with -h. With -json, one JSON object goes to standard output and everything else to standard
-// error. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused because the privacy budget does not cover it.
+// error. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused because a privacy budget is spent, 4 another fleet or state than the
+// neighbors have.
 package main
 
 import (
@@ -23,15 +26,27 @@ import (
 	"syscall"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
 )
 
 // Exit codes.
 const (
-	exitDone    = 0
-	exitFailed  = 1
-	exitUsage   = 2
-	exitRefused = 3
+	exitDone     = 0
+	exitFailed   = 1
+	exitUsage    = 2
+	exitRefused  = 3
+	exitMismatch = 4
 )
+
+// endings are the errors with an exit code of their own.
+var endings = []struct {
+	err  error
+	code int
+}{
+	{dpmech.ErrBudget, exitRefused},
+	{errMismatch, exitMismatch},
+	{sdk.ErrRollback, exitMismatch},
+}
 
 // command is one word of the program.
 type command struct {
@@ -41,7 +56,7 @@ type command struct {
 	about string // the text above the flags in its help, examples included
 }
 
-var commands = []*command{demoCommand, simulateCommand, privacyCommand, versionCommand}
+var commands = []*command{demoCommand, simulateCommand, privacyCommand, keygenCommand, runCommand, versionCommand}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -97,8 +112,10 @@ func exitCode(err error, name string, log io.Writer) int {
 		return exitUsage
 	}
 	fmt.Fprintf(log, "spade-edge %s: %v\n", name, err)
-	if errors.Is(err, dpmech.ErrBudget) {
-		return exitRefused
+	for _, e := range endings {
+		if errors.Is(err, e.err) {
+			return e.code
+		}
 	}
 	return exitFailed
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
 )
 
 // result is the outcome of a run, and its JSON. Accuracies are in percent, on the test data.
@@ -65,18 +66,22 @@ func (p *problem) newResult(simulated bool) *result {
 		r.Chosen[c.name] = c.value
 	}
 	if !o.nonPrivate {
-		rho := f.Rho()
-		r.Privacy = &privacy{
-			Rho: rho, Mu: math.Sqrt(2 * rho), Delta: f.Privacy.Delta,
-			EpsilonPaper:  dpmech.Paper.Epsilon(rho, f.Privacy.Delta),
-			EpsilonZCDP:   dpmech.ZCDP.Epsilon(rho, f.Privacy.Delta),
-			EpsilonGDP:    dpmech.GDP.Epsilon(rho, f.Privacy.Delta),
-			Sigma:         f.Privacy.Sigma,
-			Clip:          f.Privacy.Clip,
-			ConditionalOn: p.fitted,
-		}
+		r.Privacy = newPrivacy(f.Rho(), f.Privacy, p.fitted)
 	}
 	return r
+}
+
+// newPrivacy says what a spend of rho amounts to.
+func newPrivacy(rho float64, p sdk.Privacy, conditional []string) *privacy {
+	return &privacy{
+		Rho: rho, Mu: math.Sqrt(2 * rho), Delta: p.Delta,
+		EpsilonPaper:  dpmech.Paper.Epsilon(rho, p.Delta),
+		EpsilonZCDP:   dpmech.ZCDP.Epsilon(rho, p.Delta),
+		EpsilonGDP:    dpmech.GDP.Epsilon(rho, p.Delta),
+		Sigma:         p.Sigma,
+		Clip:          p.Clip,
+		ConditionalOn: conditional,
+	}
 }
 
 // score fills in what the models at the end, and with -average the running means of all releases, are worth.

@@ -157,6 +157,14 @@ func (c *Config) validate() error {
 	return errors.Join(errs...)
 }
 
+// CheckAddress says what is wrong with an address that is meant for [Peer.Addresses]; nil if it can be dialed.
+func CheckAddress(s string) error {
+	if _, err := parseAddress(s); err != nil {
+		return fmt.Errorf("ws: %w", err)
+	}
+	return nil
+}
+
 // address is a place to dial.
 type address struct {
 	url      string // as given

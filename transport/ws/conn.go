@@ -258,6 +258,11 @@ type closedError struct{ reason string }
 
 func (e closedError) Error() string { return "the other end closed: " + e.reason }
 
+// Is finds errHello in what the other end said: an error loses everything but its text on the way.
+func (e closedError) Is(target error) bool {
+	return target == errHello && strings.HasPrefix(e.reason, errHello.Error()+": ")
+}
+
 // refusal is an error that the other end has caused and is to be told of.
 type refusal struct{ error }
 

@@ -223,6 +223,9 @@ func TestHelloIsRefused(t *testing.T) {
 			if n.log.count("msg=connected") != 0 || n.Peers()[0].Connected {
 				t.Error("connected all the same")
 			}
+			if err := n.Peers()[0].Refused; err == nil || !strings.Contains(err.Error(), "hello refused: run id is") {
+				t.Errorf("refused: %v, want the reason at both ends", err)
+			}
 		}
 		// Further attempts fail for the same reason and are not worth another warning.
 		for range 3 {
@@ -264,6 +267,11 @@ func TestDiallerKeepsTrying(t *testing.T) {
 	b.expect(t, "a", []byte("at last"))
 	if len(tries) != 4 {
 		t.Errorf("%d attempts, want 4", len(tries))
+	}
+	for _, n := range []node{a, b} {
+		if s := n.Peers()[0]; s.Refused != nil {
+			t.Errorf("status %+v, want no refusal after a connection", s)
+		}
 	}
 }
 

@@ -184,7 +184,7 @@ func (t *Transport) receiveHello(p *peer, c *conn) error {
 		return nil
 	}
 	if err := t.checkHello(p.name, hello); err != nil {
-		return refusal{fmt.Errorf("hello refused: %w", err)}
+		return refusal{fmt.Errorf("%w: %w", errHello, err)}
 	}
 	return nil
 }

@@ -16,7 +16,14 @@ type PeerStatus struct {
 	Since     time.Time // of the last change of Connected; zero if there never was a connection
 	Where     string    // the address dialled or called from, if connected
 	Err       error     // why the last connection ended or could not be made, kept while connected; nil if there was no fault
+
+	// Refused says that one of the ends has refused the other's hello, and why; nil if there was a connection since. What one
+	// of them means has to change before there can be one.
+	Refused error
 }
+
+// errHello marks that a hello was refused. The other end learns of it by its text.
+var errHello = errors.New("hello refused")
 
 // Peers returns the state of every peer, sorted by name.
 func (t *Transport) Peers() []PeerStatus {
@@ -47,7 +54,7 @@ func (p *peer) state() string {
 // connected notes that frames can flow.
 func (t *Transport) connected(p *peer, where string) {
 	p.mu.Lock()
-	p.status.Connected, p.status.Since, p.status.Where = true, time.Now(), where
+	p.status.Connected, p.status.Since, p.status.Where, p.status.Refused = true, time.Now(), where, nil
 	p.reported = nil
 	p.mu.Unlock()
 	t.log.Info("connected", "peer", p.name, "at", where)
@@ -77,6 +84,9 @@ func (t *Transport) failed(p *peer, where string, err error) {
 	}
 	p.mu.Lock()
 	p.status.Err = fmt.Errorf("%s: %w", where, err)
+	if errors.Is(err, errHello) {
+		p.status.Refused = p.status.Err
+	}
 	old := p.reported[text]
 	if p.reported == nil || len(p.reported) > 16 {
 		p.reported = make(map[string]bool)

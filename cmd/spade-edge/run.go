@@ -1,0 +1,323 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/transport/ws"
+)
+
+var runCommand = &command{
+	name:  "run",
+	short: "one node of a fleet, on a device",
+	about: `usage: spade-edge run NODEFILE [-json]
+
+Runs the node that a node file describes: it connects to its neighbors in the fleet, takes part in all rounds, and ends when the
+model is final and its neighbors have what they need. A neighbor that is missing is waited for as long as it takes, and named.
+An interrupt or SIGTERM ends the process between two steps.
+
+Exit codes: 0 the run is done; 1 failed or interrupted; 2 a file is wrong; 3 a privacy budget is spent; 4 every neighbor means
+another fleet, or knows more of this node's past than its own state.
+
+  spade-edge run node.json
+  spade-edge run node.json -json >outcome.json
+`,
+	run: runNode,
+}
+
+// errMismatch says that this node and its neighbors do not belong together.
+var errMismatch = errors.New("every neighbor means another fleet")
+
+// errInterrupted says that a run can be taken up again.
+var errInterrupted = errors.New("interrupted; run again to go on")
+
+func runNode(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
+	fs := cmd.flags()
+	asJSON := fs.Bool("json", false, "print one JSON object to standard output")
+	path, err := cmd.parseFile(fs, args, out)
+	if err != nil {
+		return err
+	}
+	file, err := fleetfile.ReadNode(path)
+	if err != nil {
+		return usageError{err}
+	}
+	fleet, link, err := file.Load()
+	if err != nil {
+		return usageError{err}
+	}
+	own, err := loadOracle(file.Oracle, fleet.Fleet.Dim)
+	if err != nil {
+		return err
+	}
+	m := fleet.Fleet.Method
+	p := &participant{file: file, fleet: fleet.Fleet, own: own, show: newProgress(log, m.Rounds, m.Cooldown)}
+	defer p.show.end()
+	start := time.Now()
+	if err := p.run(ctx, link); err != nil {
+		return err
+	}
+	r := p.result()
+	r.Seconds = time.Since(start).Seconds()
+	if *asJSON {
+		enc := json.NewEncoder(out)
+		enc.SetIndent("", "  ")
+		return enc.Encode(r)
+	}
+	r.write(out)
+	return nil
+}
+
+// parseFile is parse for a command that takes one file, before or behind its flags.
+func (cmd *command) parseFile(fs *flag.FlagSet, args []string, w io.Writer) (string, error) {
+	var file string
+	if err := fs.Parse(args); err == nil && fs.NArg() > 0 {
+		file, args = fs.Arg(0), fs.Args()[1:]
+	}
+	// The rest; or, if something was wrong, all of it once more for the message.
+	if err := cmd.parse(fs, args, w); err != nil {
+		return "", err
+	}
+	if file == "" {
+		return "", usageError{fmt.Errorf("no file given, want %s", strings.TrimPrefix(strings.SplitN(cmd.about, "\n", 2)[0], "usage: "))}
+	}
+	return file, nil
+}
+
+// given returns the names of the flags that were on the command line.
+func given(fs *flag.FlagSet) map[string]bool {
+	names := make(map[string]bool)
+	fs.Visit(func(f *flag.Flag) { names[f.Name] = true })
+	return names
+}
+
+// participant is a node at work.
+type participant struct {
+	file  *fleetfile.Node
+	fleet *sdk.Fleet
+	own   *ownData
+	show  *progress
+	tr    *ws.Transport
+	node  *sdk.Node
+}
+
+// run takes the node through its rounds.
+func (p *participant) run(ctx context.Context, link ws.Config) (err error) {
+	logger := slog.New(slog.NewTextHandler(lines{p.show}, nil))
+	if p.fleet.Privacy.NonPrivate {
+		logger = logger.With("privacy", "NOT PRIVATE")
+	}
+	cfg := sdk.Config{
+		Fleet: p.fleet, Name: p.file.Name, Samples: p.own.oracle.Len(), Oracle: p.own.oracle,
+		SeededTable: p.file.SeededTable, Linger: p.file.Linger, ResendAfter: p.file.ResendAfter, Logger: logger,
+		Observer: sdk.Observer{Released: p.released, Waiting: p.waiting},
+	}
+	release, err := p.keep(&cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	link.Logger = logger
+	if p.tr, err = ws.New(link); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.tr.Close()) }()
+	cfg.Transport = p.tr
+	if p.node, err = sdk.New(cfg); err != nil {
+		return err
+	}
+	p.say("node %q of run %q: %d samples, %d parameters, neighbors %s", p.file.Name, p.fleet.Run, cfg.Samples, p.fleet.Dim, p.neighbors())
+	if p.file.HTTP != "" {
+		p.say("http: this version serves no status; nothing listens at %s", p.file.HTTP)
+	}
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go p.watch(inner, cancel)
+	err = p.node.Run(inner)
+	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, cause) || errors.Is(err, context.Canceled)) {
+		return errInterrupted
+	}
+	return err
+}
+
+// keep makes the node's folder, and opens what outlives the process: what the configuration says of it is filled in. The
+// function that it returns lets go of all that again.
+func (p *participant) keep(cfg *sdk.Config) (release func() error, err error) {
+	if err := os.MkdirAll(p.file.State, 0o700); err != nil {
+		return nil, fmt.Errorf("state: %w", err)
+	}
+	return func() error { return nil }, nil
+}
+
+// watch ends the run when every neighbor means another fleet: nothing can go on then, and most likely it is this node's file that
+// is wrong. If only some do it is theirs to end.
+func (p *participant) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+	tick := time.NewTicker(time.Second / 2)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		var refusals []string
+		peers := p.tr.Peers()
+		for _, peer := range peers {
+			if peer.Refused != nil {
+				refusals = append(refusals, fmt.Sprintf("%q: %v", peer.Name, peer.Refused))
+			}
+		}
+		if len(peers) > 0 && len(refusals) == len(peers) {
+			cancel(fmt.Errorf("%w: %s", errMismatch, strings.Join(refusals, "; ")))
+			return
+		}
+	}
+}
+
+// say prints a status line.
+func (p *participant) say(format string, args ...any) {
+	p.show.say("%s"+format, append([]any{p.mark()}, args...)...)
+}
+
+// mark stands in front of everything that is said about a run without privacy.
+func (p *participant) mark() string {
+	if p.fleet.Privacy.NonPrivate {
+		return "NOT PRIVATE  "
+	}
+	return ""
+}
+
+// released shows a round. What is said here may end up in a log that leaves the device, so there is nothing in it of this
+// node's data.
+func (p *participant) released(round int, _ []float32) {
+	note := "NOT PRIVATE"
+	if pr := p.fleet.Privacy; !pr.NonPrivate {
+		note = fmt.Sprintf("epsilon %.3f at delta %v", p.accounting().Epsilon(p.node.Spend(), pr.Delta), pr.Delta)
+	}
+	p.show.round(round, note)
+}
+
+// accounting returns how the fleet reads epsilon.
+func (p *participant) accounting() dpmech.Accounting {
+	if a, err := dpmech.ParseAccounting(p.fleet.Privacy.Accounting); err == nil {
+		return a
+	}
+	return dpmech.GDP // left to its default
+}
+
+// waiting says who holds the round up, and what is known of the way to them.
+func (p *participant) waiting(round int, neighbors []string) {
+	missing := make(map[string]bool)
+	for _, name := range neighbors {
+		missing[name] = true
+	}
+	var each []string
+	for _, peer := range p.tr.Peers() {
+		switch {
+		case !missing[peer.Name]:
+		case peer.Connected:
+			each = append(each, fmt.Sprintf("%q (connected)", peer.Name))
+		case peer.Err != nil:
+			each = append(each, fmt.Sprintf("%q (not connected: %v)", peer.Name, peer.Err))
+		default:
+			each = append(each, fmt.Sprintf("%q (not connected)", peer.Name))
+		}
+	}
+	p.say("after round %d of %d: waiting for %s", round, p.show.last, strings.Join(each, ", "))
+}
+
+// neighbors lists the neighbors' names.
+func (p *participant) neighbors() string {
+	var names []string
+	for _, peer := range p.tr.Peers() {
+		names = append(names, fmt.Sprintf("%q", peer.Name))
+	}
+	if names == nil {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// lines passes what a logger writes to the progress display, line by line.
+type lines struct{ show *progress }
+
+func (l lines) Write(b []byte) (int, error) {
+	l.show.say("%s", bytes.TrimRight(b, "\n"))
+	return len(b), nil
+}
+
+// runResult is the outcome of a node's run, and its JSON.
+type runResult struct {
+	Run        string   `json:"run"`
+	Name       string   `json:"name"`
+	Rounds     int      `json:"rounds"` // releases made, cool-down included
+	Done       bool     `json:"done"`
+	NonPrivate bool     `json:"non_private"`
+	Queries    int64    `json:"queries"`
+	BytesSent  int64    `json:"bytes_sent"` // of encoded frames
+	Seconds    float64  `json:"seconds"`
+	Model      string   `json:"model_sha256"` // of the model as float32, little endian
+	Local      *local   `json:"local_display"`
+	Privacy    *privacy `json:"privacy"`
+
+	learning int // how many of the releases cost something
+}
+
+// local is what the guarantee does not cover: it comes from this node's data directly.
+type local struct {
+	Accuracy float64 `json:"accuracy"` // in percent, on test samples
+	Samples  int     `json:"test_samples"`
+	Covered  bool    `json:"covered_by_privacy"`
+}
+
+func (p *participant) result() *runResult {
+	model, st := p.node.Model(), p.node.Status()
+	r := &runResult{
+		Run: p.fleet.Run, Name: p.file.Name, Rounds: st.Round, Done: st.Done, NonPrivate: p.fleet.Privacy.NonPrivate,
+		Queries: st.Queries, BytesSent: st.BytesSent, Model: modelHash(model),
+		learning: min(st.Round, p.fleet.Method.Rounds),
+	}
+	if accuracy := p.own.test.Accuracy(model); !math.IsNaN(accuracy) {
+		r.Local = &local{Accuracy: 100 * accuracy, Samples: p.own.test.Len()}
+	}
+	if !r.NonPrivate {
+		r.Privacy = newPrivacy(p.node.Spend(), p.fleet.Privacy, p.own.fitted)
+	}
+	return r
+}
+
+// modelHash returns the SHA-256 of a model as float32, little endian, in hex.
+func modelHash(x []float32) string {
+	var b []byte
+	for _, v := range x {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// write prints the outcome for people.
+func (r *runResult) write(w io.Writer) {
+	fmt.Fprintf(w, "model          sha256 %s after %d rounds of run %q\n", r.Model, r.Rounds, r.Run)
+	fmt.Fprintf(w, "cost           %d losses, %s sent, %.1f s\n", r.Queries, bytesText(r.BytesSent), r.Seconds)
+	if r.Local != nil {
+		fmt.Fprintf(w, "accuracy       %.2f %% of %d test samples; for this device only: the privacy guarantee does not cover it\n", r.Local.Accuracy, r.Local.Samples)
+	}
+	(&result{Rounds: r.learning, Privacy: r.Privacy}).writePrivacy(w)
+}

@@ -1,0 +1,50 @@
+// Package fleetfile reads the two files behind a node, and writes the one that is shared.
+//
+// The fleet file is public and the same on every member: the run, its graph, its method and its privacy, and of each member
+// the public keys and where it can be reached. All of it but keys and addresses is a [sdk.Fleet], whose hash two neighbors
+// compare when they connect; keys and addresses may change during a run.
+//
+//	{
+//	  "version": 1,
+//	  "run": "ward-study",                  // 1 to 64 bytes
+//	  "dim": 10,                            // parameters of the model
+//	  "x0": {"zeros": true},                // or {"file": "x0.bin", "sha256": "..."}: float32, little endian
+//	  "graph": {"edges": [["a", "b"]]},     // who talks to whom; connected
+//	  "members": [
+//	    {"name": "a", "keys": ["ed25519:..."], "addresses": ["wss://a.example:7443/"]},
+//	    {"name": "b", "keys": ["ed25519:..."], "addresses": ["wss://b.example:7443/"]}
+//	  ],
+//	  "method": {"rounds": 50, "cooldown": 30, "tau": 2, "batch": 0, "rho": 1, "gain": 0.75, "eta": 0.8, "mu": 0.5,
+//	             "estimator": "paper", "directions": "rademacher", "seed": 1},
+//	  "privacy": {"clip": 0.1, "sigma": 0.9, "delta": 1e-5, "epsilon_limit": 8, "accounting": "gdp"},
+//	  "wire": {"payload": "release", "grid_bits": 4}
+//	}
+//
+// In the method eta and mu are one number, or a list of one for each round; cooldown, batch, estimator, directions and seed
+// may be left out, and so may epsilon_limit, accounting, and wire or parts of it: [sdk.Fleet] says what that means. A fleet
+// without noise says so by name, {"non_private": true}, and nothing else in that place. A member that is dialed, which is one
+// with a neighbor whose name sorts before its own, needs an address.
+//
+// The node file is private and stays on the device. Paths in it start from its own folder.
+//
+//	{
+//	  "version": 1,
+//	  "name": "a",                    // the member that this node is
+//	  "fleet": "fleet.json",
+//	  "key": "node.key",              // see [CreateKey]
+//	  "listen": "0.0.0.0:7443",       // may be left out if nobody dials this node
+//	  "state": "state/",              // where the node keeps what it must not forget
+//	  "ledger": "ledger.json",        // the lifetime ledger of its data set; for private fleets, and needed there
+//	  "oracle": {"builtin": {"model": "softmax", "data": "csv:patients.csv", "label": "outcome"}},
+//	  "http": "127.0.0.1:0"           // status, on loopback only; may be left out
+//	}
+//
+// The oracle is one of three: "builtin", whose fields are those of [task.Spec] in the words of the program's data flags;
+// {"stream": ["./scorer", "-fast"], "workers": 2}, a program that answers query after query; or {"oneshot": ["./scorer"]}, one
+// that is started for each. Four settings more may be given: "table" ("dense" or "seeded"), "average" (true or false),
+// "linger_seconds" and "resend_seconds", see [Node].
+//
+// Both files are strict JSON. Unknown and repeated fields, wrong types and text behind the end are refused, and every fault of
+// a file is told at once, each with its place, what was found and what was wanted. Only the comments above are not part of
+// the format.
+package fleetfile

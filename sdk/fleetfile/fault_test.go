@@ -1,0 +1,450 @@
+package fleetfile
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/transport/ws"
+)
+
+// change is a text in which one piece is replaced, and what is then wrong: one fault for each entry of want, no more.
+type change struct {
+	old, new string
+	want     []string
+}
+
+func one(old, new, want string) change { return change{old, new, []string{want}} }
+
+// check applies a change to a text and compares the faults.
+func (c change) check(t *testing.T, text string, parse func(string) error) {
+	t.Helper()
+	if strings.Count(text, c.old) < 1 && c.old != "" {
+		t.Fatalf("%q is not in the file", c.old)
+	}
+	bad := c.new
+	if c.old != "" {
+		bad = strings.Replace(text, c.old, c.new, 1)
+	}
+	err := parse(bad)
+	if err == nil {
+		t.Errorf("%q for %q was accepted, want %q", c.new, c.old, c.want)
+		return
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != len(c.want) {
+		t.Errorf("%q for %q: %d faults, want %d:\n%v", c.new, c.old, len(lines), len(c.want), err)
+		return
+	}
+	for i, want := range c.want {
+		if !strings.Contains(lines[i], want) || !strings.HasPrefix(lines[i], "fleetfile: ") {
+			t.Errorf("%q for %q: fault %q, want one with %q", c.new, c.old, lines[i], want)
+		}
+	}
+}
+
+// Every fault is told, in its place and with what was wanted, and nothing is told twice.
+func TestFleetFaults(t *testing.T) {
+	text, err := sample().Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pin := func(name string) string { return ws.FormatKey(pinOf(name)) }
+	members := string(text[strings.Index(string(text), `"members"`):strings.Index(string(text), `"method"`)])
+	method := string(text[strings.Index(string(text), `"method"`):strings.Index(string(text), `"privacy"`)])
+	privacy := string(text[strings.Index(string(text), `"privacy"`):strings.Index(string(text), `"wire"`)])
+	for _, c := range []change{
+		// the text
+		one("", "", "line 1, column 0: unexpected end of JSON input"),
+		one("", "null", "the file is null, want a fleet file, an object"),
+		one("", "[1]", "the file is an array, want a fleet file"),
+		one("", "\xef\xbb\xbf{}", "line 1, column 1: invalid character"),
+		one("", "{\"run\": \"\xff\"}", "not valid UTF-8"),
+		one(`"dim": 3`, `"dim": NaN`, "line 4, column 10: invalid character 'N'"),
+		one(`"dim": 3`, `"dim": 0x3`, "line 4, column 11: invalid character 'x'"),
+		one(`"dim": 3,`, `"dim": 3,,`, "line 4, column 12: invalid character ','"),
+		one(`"dim": 3,`, "// three\n\"dim\": 3,", "invalid character '/'"),
+		one("\"grid_bits\": 5\n  }\n}", "\"grid_bits\": 5\n  }\n} {}", "invalid character '{' after top-level value"),
+		// the version comes before everything else
+		one("", `{"version": 2, "quantum": true}`, "version is 2, want 1, the version that this program reads"),
+		one(`"version": 1`, `"version": "1"`, `version is "1", want 1`),
+		one(`"version": 1,`, "", "version is missing, want 1"),
+		// run and dim
+		one(`"run": "ward-study <2>"`, `"run": ""`, `run is "", want a name of 1..64 bytes`),
+		one(`"run": "ward-study <2>"`, `"run": "`+strings.Repeat("x", 65)+`"`, "want a name of 1..64 bytes"),
+		one(`"run": "ward-study <2>"`, `"run": 7`, "run is 7, want a name"),
+		one(`"run": "ward-study <2>",`, "", "run is missing, want a name"),
+		one(`"dim": 3`, `"dim": 0`, "dim is 0, want a whole number, 1..268435456"),
+		one(`"dim": 3`, `"dim": 3.0`, "dim is 3.0, want a whole number"),
+		one(`"dim": 3`, `"dim": "3"`, `dim is "3", want a whole number`),
+		one(`"dim": 3`, `"dim": 268435457`, "dim is 268435457, want a whole number, 1..268435456"),
+		one(`"dim": 3`, `"dim": 99999999999999999999`, "dim is 99999999999999999999, want"),
+		one(`"dim": 3`, `"dim": 4`, "x0.file: want 4 numbers of four bytes"),
+		// x0
+		one(`"x0": {`, `"x1": {`, "x0 is missing, want").and("x1 is unknown, want only version, run, dim, x0, graph, members, method, privacy, wire"),
+		one(`"file": "start/x0.bin"`, `"zeros": true`, "x0.sha256 is").mend(`x0.sha256 is "2f7a46bea9a7ba438316dab7dc47da3ef15691ecfc5b5911197e3ee2a9d...`),
+		one(`"file": "start/x0.bin"`, `"file": "start/x0.bin", "zeros": false`, "x0.zeros is false, want true").and("x0.file is").and("x0.sha256 is"),
+		one(`"file": "start/x0.bin"`, `"file": "/etc/passwd"`, `x0.file is "/etc/passwd", want the name of a file in the folder of this one, or below`),
+		one(`"file": "start/x0.bin"`, `"file": "../x0.bin"`, `x0.file is "../x0.bin", want`),
+		one(`"file": "start/x0.bin",`, ``, "x0.file is missing, want the name of a file"),
+		one(`"sha256": "2f`, `"sha256": "3f`, `x0.sha256 is 3f7a46bea9a7ba438316dab7dc47da3ef15691ecfc5b5911197e3ee2a9d30dad, but "start/x0.bin" has 2f7a46be`),
+		one(`"sha256": "2f`, `"sha256": "2`, "x0.sha256 is").mend("want 64 hexadecimal digits"),
+		one(`"sha256": "2f`, `"sha256": "gg`, "want 64 hexadecimal digits"),
+		// graph
+		one(`{"edges": [`, `{"edges": [["a", "z"],`, `graph.edges[0][1] is "z", want the name of a member`),
+		one(`["b", "a"]`, `["b"]`, "graph.edges[0] has 1 elements, want a pair of two members' names"),
+		one(`["b", "a"]`, `["b", "a", "c"]`, "graph.edges[0] has 3 elements"),
+		one(`["b", "a"]`, `"b-a"`, `graph.edges[0] is "b-a", want a pair`),
+		one(`["b", "a"]`, `["b", 1]`, "graph.edges[0][1] is 1, want the name of a member"),
+		one(`["b", "a"]`, `["b", "b"]`, `graph.edges[0] joins "b" with itself`),
+		one(`["b", "a"]`, `["b", "a"], ["a", "b"]`, `graph.edges[1] joins "a" and "b", as graph.edges[0] does`),
+		one(`["b", "a"],`, ``, "not connected"),
+		one(`{"edges": [`, `{"ring": true, "edges": [`, "graph.ring is unknown, want only edges"),
+		one(`{"edges": [`, `{"links": [`, "graph.edges is missing, want an array of pairs").and("graph.links is unknown"),
+		one(`"graph": {`, `"graph": [], "net": {`, "graph is an array, want").and("net is unknown"),
+		// members
+		one(members, ``, "members is missing, want an array of members"),
+		one(members, `"members": [],`, "members is an array, want at least one member"),
+		one(members, `"members": ["a", "b", "c"],`, `members[0] is "a", want {"name"`).and("members[1]").and("members[2]"),
+		one(`{"name": "a"`, `{"name": "b"`, `members[1].name is "b", want another name than members[0] has`),
+		one(`{"name": "a"`, `{"name": ""`, `members[0].name is "", want a name of 1..64 bytes`),
+		one(`{"name": "a", `, `{"name": "a", "role": "boss", `, "members[0].role is unknown, want only name, keys, addresses"),
+		one(pin("c"), "ed25519:AAAA", `members[2].keys[0]: ws: public key "ed25519:AAAA" has 4 characters`),
+		one(pin("c"), "ed25519:"+strings.Repeat("A", 43), "members[2].keys[0]: ws: public key").mend("small order"),
+		one(pin("c"), "rsa:1", `does not begin with "ed25519:"`),
+		one(pin("c"), pin("b"), "members[2].keys[0] is "+pin("b")+", which is members[1].keys[0] already"),
+		one(`["`+pin("c")+`"]`, `[]`, "members[2].keys has 0 keys, want 1 or 2"),
+		one(`["`+pin("c")+`"]`, `["`+pin("c")+`", "`+pin("d")+`", "`+pin("e")+`"]`, "members[2].keys has 3 keys, want 1 or 2"),
+		one(`["`+pin("c")+`"]`, `"`+pin("c")+`"`, `members[2].keys is "ed25519:`),
+		one(`["`+pin("c")+`"]`, `[null]`, "members[2].keys[0] is null, want a key"),
+		one(`"wss://c.example/"`, `"ws://c.example/"`, `members[2].addresses[0]: ws: address "ws://c.example/": want wss://host:port/path`),
+		one(`"wss://c.example/"`, `"wss://c.example:70000/"`, "port is 70000, want 1 to 65535"),
+		one(`"wss://c.example/"`, `8`, "members[2].addresses[0] is 8, want of the form wss://").and("members[2].addresses is empty"),
+		one(`, "addresses": ["wss://c.example/"]`, ``, `members[2].addresses is empty, want an address: "b" dials "c"`),
+		// method
+		one(`"rounds": 4`, `"rounds": 0`, "method.rounds is 0, want a whole number, 1..2147483647"),
+		one(`"rounds": 4`, `"rounds": 5`, "method.eta has 4 values, want one number, or one for each of 5 rounds"),
+		one(`"cooldown": 2`, `"cooldown": -1`, "method.cooldown is -1, want a whole number, 0..2147483647"),
+		one(`"tau": 2`, `"tau": 0`, "method.tau is 0, want a whole number, 1..2147483647"),
+		one(`"tau": 2`, `"tau": 2, "tau": 2`, "method.tau is there twice"),
+		one(`"tau": 2`, `"Tau": 2`, "method.tau is missing").and(`method."Tau" is unknown, want only rounds, cooldown, tau, batch,`),
+		one(`"tau": 2`, `"tau": 1e1`, "method.tau is 1e1, want a whole number"),
+		one(`"batch": 8`, `"batch": null`, "method.batch is null, want a whole number, 0.."),
+		one(`"rho": 1.5`, `"rho": 0`, "method.rho is 0, want a number of 1e-9..1e9"),
+		one(`"rho": 1.5`, `"rho": 1e999`, "method.rho is 1e999, want a number"),
+		one(`"gain": 0.75`, `"gain": 1`, "method.gain is 1, want a number above 0 and below 1, a share of the limit"),
+		one(`"gain": 0.75`, `"gain": "NaN"`, `method.gain is "NaN", want a number`),
+		one(`[0.4, 0.3, 0.2, 0.1]`, `[0.4, 0, 0.2, "x"]`, "method.eta[1] is 0, want a positive number").and(`method.eta[3] is "x", want a positive`),
+		one(`[0.4, 0.3, 0.2, 0.1]`, `[]`, "method.eta has 0 values"),
+		one(`"mu": 0.5`, `"mu": 1e39`, "method.mu is 1e39, want a positive number that float32 can hold"),
+		one(`"mu": 0.5`, `"mu": {"from": 1}`, "method.mu is an object, want a positive number"),
+		one(`"estimator": "centered"`, `"estimator": "best"`, `method.estimator is "best", want paper or centered`),
+		one(`"directions": "sphere"`, `"directions": "cube"`, `method.directions is "cube", want rademacher or sphere`),
+		one(`"seed": 18446744073709551615`, `"seed": 18446744073709551616`, "method.seed is 18446744073709551616, want a whole number, 0..18446744073709551615"),
+		one(method, `"method": 7,`, "method is 7, want an object with rounds"),
+		one(method, ``, "method is missing, want an object with rounds"),
+		// privacy
+		one(`"clip": 0.1`, `"clip": 0`, "privacy.clip is 0, want a number of 1e-30..1e30"),
+		one(`"clip": 0.1,`, ``, "privacy.clip is missing, want"),
+		one(`"clip": 0.1`, `"clip": 1e-20`, "sigma/clip is 9e+19, want 2^-20..2^20"),
+		one(`"sigma": 0.9`, `"sigma": 0`, "privacy.sigma is 0, want a number above 0"),
+		one(`"delta": 0.00001`, `"delta": 1`, "privacy.delta is 1, want a number above 0 and below 1"),
+		one(`"epsilon_limit": 8`, `"epsilon_limit": -8`, "privacy.epsilon_limit is -8, want 0 (no limit), or"),
+		one(`"accounting": "zcdp"`, `"accounting": "moments"`, `privacy.accounting is "moments", want gdp, zcdp or paper`),
+		one(`"clip": 0.1`, `"clip": 0.1, "non_private": 0`, "privacy.non_private is 0, want true or false"),
+		one(privacy, ``, `privacy is missing, want {"non_private": true}, or an object with clip, sigma and delta`),
+		one(privacy, `"privacy": {},`, "privacy.clip is missing").and("privacy.sigma is missing").and("privacy.delta is missing"),
+		one(privacy, `"privacy": {"non_private": true, "clip": 0.1},`, "privacy.clip is 0.1, want it left out: non_private is true").and("grid bits are 5"),
+		one(privacy, `"privacy": {"non_private": false},`, "privacy.clip is missing").and("privacy.sigma").and("privacy.delta"),
+		// wire
+		one(`"payload": "release"`, `"payload": "gradient"`, `wire.payload is "gradient", want message or release`),
+		one(`"grid_bits": 5`, `"grid_bits": 9`, "wire.grid_bits is 9, want a whole number, 0..8"),
+		one(`"grid_bits": 5`, `"grid_bits": 1`, "wire.grid_bits is 1, want 2..8, or 0 for no grid"),
+		one(`"grid_bits": 5`, `"lossy": 3`, `payload "release" together with lossy, want message`),
+		one(`"grid_bits": 5`, `"lossy": -1`, "wire.lossy is -1, want a whole number, 0..2147483647"),
+	} {
+		c.check(t, string(text), func(s string) error {
+			_, err := parse([]byte(s), "", func(_ string, size int64) ([]byte, error) {
+				if size != 12 {
+					return nil, fmt.Errorf("of another size")
+				}
+				return sample().start(), nil
+			})
+			return err
+		})
+	}
+}
+
+// and adds a fault to those that are wanted.
+func (c change) and(want string) change {
+	c.want = append(slices.Clone(c.want), want)
+	return c
+}
+
+// mend replaces the last fault that is wanted.
+func (c change) mend(want string) change {
+	c.want = append(slices.Clone(c.want[:len(c.want)-1]), want)
+	return c
+}
+
+// Faults of all sections are told at once, in the order of the format, with the name of the file; of very many the first
+// fifty, and how many more there are.
+func TestManyFaults(t *testing.T) {
+	text, err := sample().Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := strings.NewReplacer(`"dim": 3`, `"dim": -3`, `["b", "a"]`, `["b", "b"]`, `"tau": 2`, `"tau": 0`, `"clip": 0.1`, `"clip": 0`,
+		`"grid_bits": 5`, `"grid_bits": 99`, `"name": "c"`, `"name": ""`).Replace(string(text))
+	path := filepath.Join(t.TempDir(), "bad.json")
+	if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Read(path)
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	for i, want := range []string{"dim is -3", "members[2].name", "graph.edges[0]", "method.tau", "privacy.clip", "wire.grid_bits"} {
+		if i >= len(lines) || !strings.HasPrefix(lines[i], "fleetfile: "+path+": "+want) {
+			t.Fatalf("fault %d of\n%v\nis not about %s", i, err, want)
+		}
+	}
+	if len(lines) != 6 {
+		t.Errorf("%d faults, want 6:\n%v", len(lines), err)
+	}
+	many := strings.Replace(string(text), `["b", "a"]`, strings.Repeat(`"x", `, 1000)+`["b", "a"]`, 1)
+	_, err = parse([]byte(many), "", load)
+	if err == nil || strings.Count(err.Error(), "\n") != maxFaults || !strings.HasSuffix(err.Error(), "and 950 faults more") {
+		t.Errorf("1000 faults gave\n%v", err)
+	}
+}
+
+// nodeText is a node file in which everything is given.
+const nodeText = `{
+  "version": 1,
+  "name": "a",
+  "fleet": "fleet.json",
+  "key": "/etc/spade/node.key",
+  "listen": "0.0.0.0:7443",
+  "state": "state/",
+  "ledger": "../ledger.json",
+  "oracle": {"builtin": {"model": "softmax", "data": "csv:data/patients.csv", "label": "outcome", "drop": ["id"], "onehot": ["ward"],
+    "labels": ["no", "yes"], "pca": 4, "standardize": false, "bias": true, "test_fraction": 0.25, "seed": 3,
+    "share": {"partition": "dirichlet:0.1", "of": 8, "number": 3}}},
+  "http": "127.0.0.1:0",
+  "table": "seeded",
+  "average": true,
+  "linger_seconds": 1.5,
+  "resend_seconds": 2
+}`
+
+func TestNode(t *testing.T) {
+	n, err := ParseNode([]byte(nodeText), "dir")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := "/etc/spade/node.key"
+	if runtime.GOOS == "windows" {
+		key = filepath.Join("dir", key) // without a drive it is no absolute path there
+	}
+	if n.Name != "a" || n.Fleet != filepath.Join("dir", "fleet.json") || n.Key != key || n.Listen != "0.0.0.0:7443" ||
+		n.State != filepath.Join("dir", "state") || n.Ledger != "ledger.json" || n.HTTP != "127.0.0.1:0" ||
+		!n.SeededTable || !n.Average || n.Linger != 1500*time.Millisecond || n.ResendAfter != 2*time.Second {
+		t.Errorf("node %+v", n)
+	}
+	b := n.Oracle.Builtin
+	if b == nil || n.Oracle.Stream != nil || n.Oracle.OneShot != nil {
+		t.Fatalf("oracle %+v", n.Oracle)
+	}
+	s := b.Spec
+	if s.Source != "csv:"+filepath.Join("dir", "data", "patients.csv") || s.Label != "outcome" || !reflect.DeepEqual(s.Drop, []string{"id"}) ||
+		!reflect.DeepEqual(s.OneHot, []string{"ward"}) || !reflect.DeepEqual(s.Labels, []string{"no", "yes"}) || s.PCA != 4 ||
+		s.Standardize == nil || *s.Standardize || s.Bias == nil || !*s.Bias || s.TestFraction != 0.25 || s.Seed != 3 {
+		t.Errorf("spec %+v", s)
+	}
+	if b.Share == nil || b.Share.Of != 8 || b.Share.Number != 3 || b.Share.Partition.String() != "dirichlet:0.1" {
+		t.Errorf("share %+v", b.Share)
+	}
+	for text, want := range map[string]Oracle{
+		`{"stream": ["./scorer", ""], "workers": 2}`: {Stream: &Stream{Command: []string{"./scorer", ""}, Workers: 2}},
+		`{"stream": ["scorer"]}`:                     {Stream: &Stream{Command: []string{"scorer"}, Workers: 1}},
+		`{"oneshot": ["./scorer", "-x"]}`:            {OneShot: []string{"./scorer", "-x"}},
+	} {
+		n, err := ParseNode([]byte(`{"version":1,"name":"a","fleet":"f","key":"k","state":"s","oracle":`+text+`}`), "")
+		if err != nil || !reflect.DeepEqual(n.Oracle, want) {
+			t.Errorf("oracle %+v, %v, want %+v", n.Oracle, err, want)
+		}
+	}
+}
+
+func TestNodeFaults(t *testing.T) {
+	start := strings.Index(nodeText, `{"builtin"`)
+	oracle := nodeText[start : start+strings.Index(nodeText[start:], "\n  \"http\"")]
+	oracle = strings.TrimSuffix(oracle, ",")
+	for _, c := range []change{
+		one("", "{", "unexpected end of JSON input"),
+		one("", "7", "the file is 7, want a node file, an object"),
+		one("", "{}", "version is missing").and("name is missing").and("fleet is missing").and("key is missing").and("state is missing").and("oracle is missing"),
+		one(`"version": 1`, `"version": 3`, "version is 3, want 1"),
+		one(`"name": "a"`, `"name": []`, "name is an array, want a name of 1..64 bytes"),
+		one(`"name": "a"`, `"name": "a", "members": []`, "members is unknown, want only version, name, fleet, key,"),
+		one(`"fleet": "fleet.json"`, `"fleet": ""`, `fleet is "", want a path`),
+		one(`"key": "/etc/spade/node.key"`, `"key": "a\u0000b"`, "key is").mend("want a path"),
+		one(`"listen": "0.0.0.0:7443"`, `"listen": "7443"`, `listen is "7443", want host:port`),
+		one(`"listen": "0.0.0.0:7443"`, `"listen": ":70000"`, `listen is ":70000", want host:port`),
+		one(`"listen": "0.0.0.0:7443"`, `"listen": null`, "listen is null, want host:port"),
+		one(`"state": "state/"`, `"state": false`, "state is false, want a path"),
+		one(`"ledger": "../ledger.json"`, `"ledger": ""`, `ledger is "", want a path`),
+		one(`"http": "127.0.0.1:0"`, `"http": "0.0.0.0:80"`, `http is "0.0.0.0:80", want host:port on loopback`),
+		one(`"http": "127.0.0.1:0"`, `"http": ":80"`, "want host:port on loopback"),
+		one(`"http": "127.0.0.1:0"`, `"http": "10.0.0.1:80"`, "want host:port on loopback"),
+		one(`"table": "seeded"`, `"table": "round"`, `table is "round", want dense or seeded`),
+		one(`"average": true`, `"average": "yes"`, `average is "yes", want true or false`),
+		one(`"linger_seconds": 1.5`, `"linger_seconds": 0`, "linger_seconds is 0, want a number of seconds, 0.001..604800"),
+		one(`"resend_seconds": 2`, `"resend_seconds": "2s"`, `resend_seconds is "2s", want a number of seconds`),
+		// the oracle
+		one(oracle, `"builtin"`, `oracle is "builtin", want one of`),
+		one(oracle, `{}`, "oracle has 0 of builtin, stream and oneshot"),
+		one(oracle, `{"oneshot": ["a"], "stream": ["b"]}`, "oracle has 2 of builtin, stream and oneshot, want one of"),
+		one(oracle, `{"oneshot": []}`, "oracle.oneshot names no program"),
+		one(oracle, `{"oneshot": "./scorer"}`, `oracle.oneshot is "./scorer", want an array of strings`),
+		one(oracle, `{"oneshot": ["./scorer", 7]}`, "oracle.oneshot[1] is 7, want a string"),
+		one(oracle, `{"stream": [""]}`, "oracle.stream names no program"),
+		one(oracle, `{"stream": ["a"], "workers": 0}`, "oracle.workers is 0, want a whole number, 1..1024"),
+		one(oracle, `{"oneshot": ["a"], "workers": 2}`, "oracle.workers is 2, want it left out: only a stream has workers"),
+		one(oracle, `{"grpc": "x"}`, "oracle has 0 of").and("oracle.grpc is unknown, want only builtin, stream, workers, oneshot"),
+		one(oracle, `{"builtin": {}}`, "oracle.builtin.model is missing, want softmax").and("oracle.builtin.data is missing, want idx:DIR"),
+		// the built-in one
+		one(`"model": "softmax"`, `"model": "cnn"`, `oracle.builtin.model is "cnn", want softmax`),
+		one(`"data": "csv:data/patients.csv"`, `"data": "patients.csv"`, `oracle.builtin: task: -data "patients.csv", want idx:DIR`).and(`-label "outcome"`),
+		one(`"data": "csv:data/patients.csv"`, `"data": "csv:"`, `names nothing behind the colon`),
+		one(`"label": "outcome",`, ``, "oracle.builtin: task: -label is missing"),
+		one(`"drop": ["id"]`, `"drop": ["outcome"]`, `oracle.builtin: task: -drop "outcome": that column is already in -label`),
+		one(`"drop": ["id"]`, `"drop": "id"`, `oracle.builtin.drop is "id", want an array of strings, each the name of a column`),
+		one(`"labels": ["no", "yes"]`, `"labels": ["no"]`, `oracle.builtin: task: -labels ["no"], want at least two`),
+		one(`"pca": 4`, `"pca": -4`, "oracle.builtin.pca is -4, want a whole number, 0.."),
+		one(`"standardize": false`, `"standardize": 0`, "oracle.builtin.standardize is 0, want true or false"),
+		one(`"bias": true`, `"bias": "on"`, `oracle.builtin.bias is "on", want true or false`),
+		one(`"test_fraction": 0.25`, `"test_fraction": 1`, "oracle.builtin.test_fraction is 1, want a number above 0 and below 1"),
+		one(`"seed": 3`, `"seed": -3`, "oracle.builtin.seed is -3, want a whole number, 0.."),
+		one(`"seed": 3`, `"sead": 3`, "oracle.builtin.sead is unknown, want only model, data, label,"),
+		one(`"partition": "dirichlet:0.1"`, `"partition": "dirichlet"`, "oracle.builtin.share.partition: task: -partition dirichlet"),
+		one(`"of": 8`, `"of": 0`, "oracle.builtin.share.of is 0, want a whole number, 1.."),
+		one(`"number": 3`, `"number": 8`, "oracle.builtin.share.number is 8, want a whole number, 0..7"),
+		one(`, "number": 3`, ``, "oracle.builtin.share.number is missing, want a whole number, 0..7"),
+		one(`"share": {"partition": "dirichlet:0.1", "of": 8, "number": 3}`, `"share": "3/8"`, `oracle.builtin.share is "3/8", want {"partition"`),
+	} {
+		c.check(t, nodeText, func(s string) error { _, err := ParseNode([]byte(s), "dir"); return err })
+	}
+}
+
+// A node, its fleet and its key are loaded together; what does not fit between them is told as well, all at once.
+func TestLoad(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pin, err := CreateKey(filepath.Join(dir, "c.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, open := sample(), sample()
+	private.Members[2].Keys[0] = pin
+	open.Members[2].Keys[0] = pin
+	open.Fleet.Privacy, open.Fleet.Wire = plain().Fleet.Privacy, plain().Fleet.Wire
+	private.X0File, open.X0File = "x0", "x0 again"
+	for name, f := range map[string]*File{"private.json": private, "open.json": open} {
+		if err := f.Write(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("broken.json", "{}")
+	node := func(name, fleet, key, more string) *Node {
+		t.Helper()
+		write("node.json", fmt.Sprintf(`{"version": 1, "name": %q, "fleet": %q, "key": %q, "state": "s", "oracle": {"oneshot": ["x"]}%s}`, name, fleet, key, more))
+		n, err := ReadNode(filepath.Join(dir, "node.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for _, good := range []*Node{
+		node("c", "private.json", "c.key", `, "listen": ":0", "ledger": "l"`),
+		node("c", "open.json", "c.key", `, "listen": ":0"`),
+	} {
+		f, cfg, err := good.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cfg.Name != "c" || cfg.Listen != ":0" || len(cfg.Peers) != 1 || f.Fleet.Dim != 3 || cfg.CheckHello == nil {
+			t.Errorf("configuration %+v", cfg)
+		}
+	}
+	for _, c := range []struct {
+		node *Node
+		want []string
+	}{
+		{node("c", "private.json", "c.key", `, "listen": ":0"`), []string{"ledger is missing, want", "spade-edge privacy -new-ledger FILE -dataset NAME"}},
+		{node("c", "open.json", "c.key", `, "listen": ":0", "ledger": "l"`), []string{"want it left out: the fleet is not private"}},
+		{node("c", "private.json", "c.key", ``), []string{"listen is missing", "ledger is missing"}},
+		{node("b", "open.json", "c.key", `, "listen": ":0"`), []string{ws.FormatKey(pin) + ", but the fleet file has " + ws.FormatKey(pinOf("b"))}},
+		{node("d", "open.json", "c.key", ``), []string{`"d" is not a member`}},
+		{node("c", "broken.json", "none.key", ``), []string{"broken.json: run is missing", "none.key"}},
+	} {
+		_, _, err := c.node.Load()
+		for _, want := range c.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want one with %q", err, want)
+			}
+		}
+	}
+	if _, err := ReadNode(filepath.Join(dir, "no.json")); err == nil {
+		t.Error("no node file was enough")
+	}
+}
+
+// The ranges told here are those of the fleet itself: what lies on their edge is accepted by both.
+func TestRangesAgree(t *testing.T) {
+	for name, change := range map[string]func(f *File){
+		"rounds":        func(f *File) { f.Fleet.Method.Rounds, f.Fleet.Method.Eta = math.MaxInt32, []float64{1} },
+		"cooldown":      func(f *File) { f.Fleet.Method.Cooldown = math.MaxInt32 },
+		"tau":           func(f *File) { f.Fleet.Method.Tau = math.MaxInt32 },
+		"smallest rho":  func(f *File) { f.Fleet.Method.Rho = 1e-9 },
+		"largest rho":   func(f *File) { f.Fleet.Method.Rho = 1e9 },
+		"gain":          func(f *File) { f.Fleet.Method.Gain = math.Nextafter(1, 0) },
+		"smallest mu":   func(f *File) { f.Fleet.Method.Mu = []float64{0x1p-126}; f.Fleet.Method.Eta = []float64{1e20} },
+		"largest mu":    func(f *File) { f.Fleet.Method.Mu = []float64{math.MaxFloat32}; f.Fleet.Method.Eta = []float64{1e-20} },
+		"clip":          func(f *File) { f.Fleet.Privacy.Clip, f.Fleet.Privacy.Sigma = 1e-30, 1e-30 },
+		"epsilon limit": func(f *File) { f.Fleet.Privacy.EpsilonLimit = 1e6 },
+		"grid":          func(f *File) { f.Fleet.Wire.GridBits = 2 },
+		"lossy": func(f *File) {
+			f.Fleet.Wire.Payload, f.Fleet.Wire.GridBits, f.Fleet.Wire.Lossy = "message", 0, math.MaxInt32
+		},
+		"run": func(f *File) { f.Fleet.Run = strings.Repeat("ä", 32) },
+	} {
+		f := sample()
+		change(f)
+		if err := f.Fleet.Validate(); err != nil {
+			t.Errorf("%s: the fleet itself: %v", name, err)
+		}
+		text, err := f.Marshal()
+		if err != nil {
+			t.Errorf("%s: the file: %v", name, err)
+			continue
+		}
+		if back, err := parse(text, "", load); err != nil || !reflect.DeepEqual(back, f) {
+			t.Errorf("%s: read %+v, %v", name, back, err)
+		}
+	}
+}

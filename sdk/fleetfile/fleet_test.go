@@ -1,0 +1,371 @@
+package fleetfile
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/transport/ws"
+)
+
+var update = flag.Bool("update", false, "write the golden files afresh: read the difference before it is committed")
+
+// keyOf returns a key that is always the same for a name.
+func keyOf(name string) ed25519.PrivateKey {
+	seed := sha256.Sum256([]byte(name))
+	return ed25519.NewKeyFromSeed(seed[:])
+}
+
+func pinOf(name string) ed25519.PublicKey { return keyOf(name).Public().(ed25519.PublicKey) }
+
+// sample is a private fleet of three in which nothing is left to its default. "b" is about to change its key.
+func sample() *File {
+	return &File{
+		Fleet: &sdk.Fleet{
+			Run: "ward-study <2>", Dim: 3, X0: []float32{0, -1.5, 2},
+			Members: []string{"a", "b", "c"}, Edges: [][2]string{{"b", "a"}, {"b", "c"}},
+			Method: sdk.Method{
+				Rounds: 4, Cooldown: 2, Tau: 2, Batch: 8, Rho: 1.5, Gain: 0.75,
+				Eta: []float64{0.4, 0.3, 0.2, 0.1}, Mu: []float64{0.5},
+				Estimator: "centered", Directions: "sphere", Seed: math.MaxUint64,
+			},
+			Privacy: sdk.Privacy{Clip: 0.1, Sigma: 0.9, Delta: 1e-5, EpsilonLimit: 8, Accounting: "zcdp"},
+			Wire:    sdk.Wire{Payload: "release", GridBits: 5},
+		},
+		Members: []Member{
+			{Name: "a", Keys: []ed25519.PublicKey{pinOf("a")}},
+			{Name: "b", Keys: []ed25519.PublicKey{pinOf("b"), pinOf("b to come")}, Addresses: []string{"wss://b.example:7443/spade", "wss://[::1]:7443"}},
+			{Name: "c", Keys: []ed25519.PublicKey{pinOf("c")}, Addresses: []string{"wss://c.example/"}},
+		},
+		X0File: "start/x0.bin",
+	}
+}
+
+// plain is the smallest fleet there is.
+func plain() *File {
+	return &File{
+		Fleet: &sdk.Fleet{
+			Run: "solo", Dim: 1, Members: []string{"me"},
+			Method:  sdk.Method{Rounds: 1, Tau: 1, Rho: 1, Gain: 0.5, Eta: []float64{1}, Mu: []float64{1}},
+			Privacy: sdk.Privacy{NonPrivate: true},
+		},
+		Members: []Member{{Name: "me", Keys: []ed25519.PublicKey{pinOf("me")}}},
+	}
+}
+
+// load is the loader of the start vector of sample.
+func load(string, int64) ([]byte, error) { return sample().start(), nil }
+
+// The text of a fleet and its hash never change: nodes of different versions meet.
+func TestGoldenFleet(t *testing.T) {
+	dir := filepath.Join("testdata", "golden")
+	path := filepath.Join(dir, "fleet.json")
+	if *update {
+		for _, old := range []string{path, filepath.Join(dir, "start", "x0.bin")} {
+			_ = os.Remove(old)
+		}
+		if err := os.MkdirAll(filepath.Join(dir, "start"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := sample().Write(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := sample().Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("text is\n%s\nwant\n%s", got, want)
+	}
+	f, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(f, sample()) {
+		t.Errorf("read %+v, want %+v", f, sample())
+	}
+	const hash = "844b8beb637b28bf683dc85e5ee0140c8a5fc9cd2d577cafd983dca1cf84a722"
+	if h := f.Fleet.Hash(); hex.EncodeToString(h[:]) != hash {
+		t.Errorf("hash %x, want %s", h, hash)
+	}
+}
+
+// What is written is read back the same, and writing it again gives the same text.
+func TestRoundTrip(t *testing.T) {
+	for name, f := range map[string]*File{"everything": sample(), "nothing": plain()} {
+		text, err := f.Marshal()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		back, err := parse(text, "", load)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, text)
+		}
+		if !reflect.DeepEqual(back, f) {
+			t.Errorf("%s: read %+v, want %+v", name, back, f)
+		}
+	}
+}
+
+func TestMarshalRefuses(t *testing.T) {
+	for want, change := range map[string]func(f *File){
+		"no fleet":                          func(f *File) { f.Fleet = nil },
+		"2 members have keys and addresses": func(f *File) { f.Members = f.Members[:2] },
+		`member 0 is "z", want "a"`:         func(f *File) { f.Members[0].Name = "z" },
+		"X0File is empty":                   func(f *File) { f.X0File = "" },
+		"unsupported value: NaN":            func(f *File) { f.Fleet.Method.Gain = math.NaN() },
+		"method.tau is 0, want":             func(f *File) { f.Fleet.Method.Tau = 0 },
+		"members[2].keys has 0 keys":        func(f *File) { f.Members[2].Keys = nil },
+		"members[2].addresses is empty":     func(f *File) { f.Members[2].Addresses = nil },
+		`x0.file is "../x0", want the name`: func(f *File) { f.X0File = "../x0" },
+		"method.eta has 0 values, want one": func(f *File) { f.Fleet.Method.Eta = nil },
+	} {
+		f := sample()
+		change(f)
+		if _, err := f.Marshal(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
+
+// Neither file nor start vector are replaced, and a start vector that does not fit is told from one that is not there.
+func TestWriteAndRead(t *testing.T) {
+	dir := t.TempDir()
+	f := sample()
+	f.X0File = "x0.bin"
+	path := filepath.Join(dir, "fleet.json")
+	if err := f.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Write(path); err == nil {
+		t.Error("a fleet file was replaced")
+	}
+	if back, err := Read(path); err != nil || !reflect.DeepEqual(back, f) {
+		t.Errorf("read %+v, %v", back, err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x0 := filepath.Join(dir, "x0.bin")
+	if err := os.Remove(x0); err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func() error{
+		"x0.sha256 is ":                         func() error { return os.WriteFile(x0, make([]byte, 12), 0o600) },
+		"x0.bin has 11 bytes, want 12":          func() error { return os.WriteFile(x0, make([]byte, 11), 0o600) },
+		"is a file of 13 bytes, want a start":   func() error { return os.WriteFile(x0, make([]byte, 13), 0o600) },
+		"x0.file: want 3 numbers of four bytes": func() error { return nil },
+		"is a folder of":                        func() error { return os.Mkdir(x0, 0o700) },
+	} {
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Parse(text, dir); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+		if err := os.RemoveAll(x0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "is a folder") {
+		t.Errorf("a folder as a fleet file: %v", err)
+	}
+	if _, err := Read(filepath.Join(dir, "none.json")); err == nil || !strings.Contains(err.Error(), "a fleet file") {
+		t.Errorf("no fleet file: %v", err)
+	}
+	if err := os.Truncate(path, maxFile+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(path); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("of %d bytes, want a fleet file of at most", maxFile+1)) {
+		t.Errorf("a huge file: %v", err)
+	}
+}
+
+// tree returns the golden file as generic JSON.
+func tree(t *testing.T) map[string]any {
+	t.Helper()
+	text, err := sample().Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	var m map[string]any
+	if err := dec.Decode(&m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// hashOf parses a tree and returns the hash of its fleet.
+func hashOf(t *testing.T, m map[string]any, x0 []byte) [sha256.Size]byte {
+	t.Helper()
+	text, err := json.Marshal(m) // sorted keys, no white space
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := parse(text, "", func(string, int64) ([]byte, error) { return x0, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Fleet.Hash()
+}
+
+func sub(m map[string]any, keys ...string) map[string]any {
+	for _, k := range keys {
+		m = m[k].(map[string]any)
+	}
+	return m
+}
+
+// The hash is that of what a run depends on: white space, the order of keys, which way an edge is written, keys and
+// addresses do not change it, and everything else does.
+func TestHash(t *testing.T) {
+	x0 := sample().start()
+	want := sample().Fleet.Hash()
+	member := func(m map[string]any, i int) map[string]any { return m["members"].([]any)[i].(map[string]any) }
+	for name, change := range map[string]func(m map[string]any){
+		"sorted keys without white space": func(map[string]any) {},
+		"edges turned": func(m map[string]any) {
+			sub(m, "graph")["edges"] = [][]string{{"c", "b"}, {"a", "b"}}
+		},
+		"keys":         func(m map[string]any) { member(m, 1)["keys"] = []string{ws.FormatKey(pinOf("b to come"))} },
+		"addresses":    func(m map[string]any) { member(m, 1)["addresses"] = []string{"wss://10.0.0.1:1/"} },
+		"no addresses": func(m map[string]any) { delete(member(m, 0), "addresses") },
+		"x0 renamed":   func(m map[string]any) { sub(m, "x0")["file"] = "other.bin" },
+		"another way to write a number": func(m map[string]any) {
+			sub(m, "method")["rho"] = json.Number("15.0e-1")
+		},
+	} {
+		m := tree(t)
+		change(m)
+		if hashOf(t, m, x0) != want {
+			t.Errorf("%s: another hash", name)
+		}
+	}
+	moved := sample()
+	moved.Fleet.X0[0] = 1
+	sum := sha256.Sum256(moved.start())
+	seen := map[[sha256.Size]byte]string{want: "the original"}
+	for name, change := range map[string]func(m map[string]any) []byte{
+		"run":      func(m map[string]any) []byte { m["run"] = "other"; return x0 },
+		"x0 zeros": func(m map[string]any) []byte { m["x0"] = map[string]any{"zeros": true}; return nil },
+		"x0": func(m map[string]any) []byte {
+			sub(m, "x0")["sha256"] = hex.EncodeToString(sum[:])
+			return moved.start()
+		},
+		"dim": func(m map[string]any) []byte { m["dim"] = 4; m["x0"] = map[string]any{"zeros": true}; return nil },
+		"edges": func(m map[string]any) []byte {
+			sub(m, "graph")["edges"] = [][]string{{"a", "b"}, {"a", "c"}}
+			return x0
+		},
+		"order of members": func(m map[string]any) []byte {
+			all := m["members"].([]any)
+			all[0], all[2] = all[2], all[0]
+			return x0
+		},
+		"name": func(m map[string]any) []byte {
+			member(m, 2)["name"] = "d"
+			sub(m, "graph")["edges"] = [][]string{{"a", "b"}, {"b", "d"}}
+			return x0
+		},
+		"rounds": func(m map[string]any) []byte {
+			sub(m, "method")["rounds"] = 5
+			sub(m, "method")["eta"] = 0.4
+			return x0
+		},
+		"eta":        func(m map[string]any) []byte { sub(m, "method")["eta"] = 0.4; return x0 },
+		"eta at one": func(m map[string]any) []byte { sub(m, "method")["eta"].([]any)[2] = 0.25; return x0 },
+		"cooldown":   func(m map[string]any) []byte { sub(m, "method")["cooldown"] = 3; return x0 },
+		"tau":        func(m map[string]any) []byte { sub(m, "method")["tau"] = 3; return x0 },
+		"batch":      func(m map[string]any) []byte { delete(sub(m, "method"), "batch"); return x0 },
+		"rho":        func(m map[string]any) []byte { sub(m, "method")["rho"] = 1.25; return x0 },
+		"gain":       func(m map[string]any) []byte { sub(m, "method")["gain"] = 0.7; return x0 },
+		"mu":         func(m map[string]any) []byte { sub(m, "method")["mu"] = 0.25; return x0 },
+		"estimator":  func(m map[string]any) []byte { delete(sub(m, "method"), "estimator"); return x0 },
+		"directions": func(m map[string]any) []byte { delete(sub(m, "method"), "directions"); return x0 },
+		"seed":       func(m map[string]any) []byte { sub(m, "method")["seed"] = uint64(math.MaxUint64 - 1); return x0 },
+		"clip":       func(m map[string]any) []byte { sub(m, "privacy")["clip"] = 0.2; return x0 },
+		"sigma":      func(m map[string]any) []byte { sub(m, "privacy")["sigma"] = 0.8; return x0 },
+		"delta":      func(m map[string]any) []byte { sub(m, "privacy")["delta"] = 1e-6; return x0 },
+		"limit":      func(m map[string]any) []byte { delete(sub(m, "privacy"), "epsilon_limit"); return x0 },
+		"accounting": func(m map[string]any) []byte { delete(sub(m, "privacy"), "accounting"); return x0 },
+		"grid":       func(m map[string]any) []byte { sub(m, "wire")["grid_bits"] = 6; return x0 },
+		"payload":    func(m map[string]any) []byte { m["wire"] = map[string]any{"payload": "message"}; return x0 },
+		"lossy":      func(m map[string]any) []byte { m["wire"] = map[string]any{"payload": "message", "lossy": 3}; return x0 },
+		"non-private": func(m map[string]any) []byte {
+			m["privacy"] = map[string]any{"non_private": true}
+			m["wire"] = map[string]any{}
+			return x0
+		},
+	} {
+		m := tree(t)
+		data := change(m)
+		got := hashOf(t, m, data)
+		if other, taken := seen[got]; taken {
+			t.Errorf("%s: the hash is that of %s", name, other)
+		}
+		seen[got] = name
+	}
+}
+
+func TestPeersAndTransport(t *testing.T) {
+	f := sample()
+	names := func(self string) (out string) {
+		for _, p := range f.Peers(self) {
+			out += p.Name
+		}
+		return out
+	}
+	if got := []string{names("a"), names("b"), names("c"), names("z")}; !reflect.DeepEqual(got, []string{"b", "ac", "b", ""}) {
+		t.Errorf("neighbors %q", got)
+	}
+	for _, key := range []string{"b", "b to come"} {
+		cfg, err := f.Transport("b", keyOf(key), "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr, err := ws.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tr.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, c := range []struct {
+		self, key, listen, want string
+	}{
+		{"z", "a", "", `"z" is not a member of the fleet, which has ["a" "b" "c"]`},
+		{"c", "b", ":0", ws.FormatKey(pinOf("b")) + ", but the fleet file has " + ws.FormatKey(pinOf("c")) + " for it"},
+		{"b", "c", ":0", ws.FormatKey(pinOf("b")) + " or " + ws.FormatKey(pinOf("b to come"))},
+		{"c", "c", "", `listen is missing, want host:port: "b" dials "c"`},
+	} {
+		if _, err := f.Transport(c.self, keyOf(c.key), c.listen); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want one with %q", err, c.want)
+		}
+	}
+	if _, err := f.Transport("a", nil, ""); err == nil {
+		t.Error("no key was enough")
+	}
+	if _, err := f.Transport("a", keyOf("a"), ""); err != nil {
+		t.Errorf("a node that only dials: %v", err)
+	}
+}

@@ -1,0 +1,153 @@
+package fleetfile
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// Oracle says where a node's losses come from. Exactly one field is not nil.
+type Oracle struct {
+	Builtin *Builtin // a model and data set of package task
+	Stream  *Stream  // a program that answers query after query
+	OneShot []string // a program, with its arguments, that is started for each query
+}
+
+// Stream is a program that keeps running.
+type Stream struct {
+	Command []string // the program and its arguments
+	Workers int      // how many of it run side by side, at least 1
+}
+
+// Builtin is the built-in model, "softmax", on a data set.
+type Builtin struct {
+	Spec  task.Spec // the data set, its paths resolved
+	Share *Share    // nil: all of it is this node's
+}
+
+// Share takes one part of a data set that is dealt out to several nodes, as the program's simulation deals it out, with the
+// seed of the Spec. It is for trials, in which all nodes have the same files.
+type Share struct {
+	Partition task.Partition
+	Of        int // how many parts there are
+	Number    int // which one, 0 to Of-1
+}
+
+// maxWorkers bounds the processes of a stream.
+const maxWorkers = 1024
+
+// oracle reads an oracle.
+func (v value) oracle(dir string) Oracle {
+	var out Oracle
+	const one = `one of {"builtin": {...}}, {"stream": [...]} and {"oneshot": [...]}`
+	o, ok := v.object(one)
+	if !ok {
+		return out
+	}
+	defer o.close()
+	builtin, stream, workers, oneshot := o.may("builtin"), o.may("stream"), o.may("workers"), o.may("oneshot")
+	count := 0
+	for _, kind := range []value{builtin, stream, oneshot} {
+		if kind.present() {
+			count++
+		}
+	}
+	if count != 1 {
+		v.r.fault("%s has %d of builtin, stream and oneshot, want %s", v.at(), count, one)
+	}
+	if builtin.present() {
+		out.Builtin = builtin.builtin(dir)
+	}
+	if stream.present() {
+		out.Stream = &Stream{Command: stream.command(), Workers: workers.integer(1, maxWorkers, 1)}
+	} else if workers.present() {
+		workers.wrong("it left out: only a stream has workers")
+	}
+	if oneshot.present() {
+		out.OneShot = oneshot.command()
+	}
+	return out
+}
+
+// command reads a program and its arguments.
+func (v value) command() []string {
+	const want = "a string"
+	list := v.texts(want, func(s string) bool { return !strings.ContainsRune(s, 0) })
+	if v.kind() == '[' && (len(list) == 0 || list[0] == "") {
+		v.r.fault("%s names no program, want [\"./program\", \"argument\", ...]", v.at())
+	}
+	return list
+}
+
+// builtin reads a built-in oracle.
+func (v value) builtin(dir string) *Builtin {
+	b := &Builtin{}
+	o, ok := v.object(`{"model": "softmax", "data": "csv:FILE", ...}`)
+	if !ok {
+		return b
+	}
+	defer o.close()
+	o.need("model").choice("softmax")
+	s := &b.Spec
+	anything := func(string) bool { return true }
+	source, hasSource := o.need("data").text("idx:DIR, csv:FILE or synthetic:clinical", anything)
+	s.Source = source
+	if kind, path, ok := strings.Cut(source, ":"); ok && path != "" && (kind == "idx" || kind == "csv") {
+		s.Source = kind + ":" + resolve(dir, path)
+	}
+	s.Label, _ = o.may("label").text("the name of a column", anything)
+	s.Drop = o.may("drop").texts("the name of a column", anything)
+	s.OneHot = o.may("onehot").texts("the name of a column", anything)
+	s.Labels = o.may("labels").texts("a class", anything)
+	s.PCA = o.may("pca").integer(0, math.MaxInt32, 0)
+	s.Standardize = o.may("standardize").optional()
+	s.Bias = o.may("bias").optional()
+	s.TestFraction, _ = o.may("test_fraction").number("a number above 0 and below 1", func(x float64) bool { return x > 0 && x < 1 })
+	s.Seed = o.may("seed").seed()
+	b.Share = o.may("share").share()
+	if hasSource {
+		v.r.include(v.at()+": ", s.Validate())
+	}
+	return b
+}
+
+// optional reads true or false; nil if it is not there.
+func (v value) optional() *bool {
+	if !v.present() {
+		return nil
+	}
+	b := v.boolean()
+	return &b
+}
+
+// seed reads a seed; 0 if it is not there.
+func (v value) seed() uint64 {
+	n, err := strconv.ParseUint(string(v.raw), 10, 64)
+	if err != nil {
+		v.wrong(fmt.Sprintf("a whole number, 0..%d", uint64(math.MaxUint64)))
+	}
+	return n
+}
+
+// share reads a share; nil if it is not there.
+func (v value) share() *Share {
+	o, ok := v.object(`{"partition": "iid", "of": 8, "number": 0}`)
+	if !ok {
+		return nil
+	}
+	defer o.close()
+	s := &Share{}
+	partition := o.need("partition")
+	if text, ok := partition.text("iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S", func(string) bool { return true }); ok {
+		var err error
+		if s.Partition, err = task.ParsePartition(text); err != nil {
+			v.r.fault("%s: %w", partition.at(), err)
+		}
+	}
+	s.Of = o.need("of").integer(1, math.MaxInt32, math.MaxInt32)
+	s.Number = o.need("number").integer(0, s.Of-1, 0)
+	return s
+}
