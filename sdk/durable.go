@@ -143,7 +143,7 @@ func (n *Node) state(cp *wire.Checkpoint) admm.State {
 		if !known {
 			peer = -1
 		}
-		s.Edges = append(s.Edges, admm.EdgeState{Peer: peer, Heard: e.Heard, Z: e.Z, PeerZ: e.PeerZ, Base: e.PeerGrid})
+		s.Edges = append(s.Edges, admm.EdgeState{Peer: peer, Z: e.Z, PeerZ: e.PeerZ, Base: e.PeerGrid})
 	}
 	return s
 }
@@ -162,7 +162,7 @@ func (n *Node) keep() error {
 	}
 	for _, e := range s.Edges {
 		cp.Edges = append(cp.Edges, wire.CheckpointEdge{
-			Peer: n.cfg.Fleet.Members[e.Peer], Heard: e.Heard, Z: e.Z, PeerZ: e.PeerZ, PeerGrid: e.Base,
+			Peer: n.cfg.Fleet.Members[e.Peer], Z: e.Z, PeerZ: e.PeerZ, PeerGrid: e.Base,
 		})
 	}
 	if n.filter != nil {

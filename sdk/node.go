@@ -2,18 +2,16 @@ package sdk
 
 import (
 	"cmp"
-	"context"
 	"crypto/rand"
-	"errors"
-	"fmt"
+	"crypto/sha256"
 	"log/slog"
+	"math"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
-	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // Node is one member of a fleet at work. Its methods may be called from any goroutine.

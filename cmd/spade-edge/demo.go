@@ -106,7 +106,7 @@ func (p *problem) runNodes(ctx context.Context, show *progress) (r *result, mode
 		nodes[i], err = sdk.New(sdk.Config{
 			Fleet: p.fleet, Name: p.fleet.Members[i], Samples: p.samples[i], Oracle: p.oracles[i], Transport: tr,
 			SeededTable: p.opt.table == "seeded", Average: p.opt.average,
-			Observer:    sdk.Observer{Released: func(round int, x []float32) { seen.add(i, round, x) }},
+			Observer: sdk.Observer{Released: func(round int, x []float32) { seen.add(i, round, x) }},
 		})
 		if err != nil {
 			return nil, nil, nil, err
