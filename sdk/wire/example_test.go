@@ -36,10 +36,38 @@ func Example() {
 	// wire: frame: not one well-formed item: unexpected EOF
 }
 
+// A release in steps of the run's grid, the same frame for all neighbors: most of it is the noise, of a few steps.
+func Example_release() {
+	codec, err := wire.NewCodec(10)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	sent := wire.Frame{Kind: wire.Release, Round: 7, Grid: []int32{3, -14, 0, 8, -1, 22, -9, 5, -17, 11}}
+	frame, err := codec.Append(nil, &sent)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%d bytes: %x\n", len(frame), frame)
+
+	var got wire.Frame
+	if err := codec.Decode(frame, &got); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(got.Kind, got.Round, got.Grid)
+	// Output:
+	// 18 bytes: a4010102030307084904ac05811817749101
+	// release 7 [3 -14 0 8 -1 22 -9 5 -17 11]
+}
+
 // A node of another run is turned away with the reason.
 func ExampleHello_Check() {
-	want := wire.Hello{Run: "ward-7", From: "b", To: "a", Codec: wire.Version}
-	b, err := wire.EncodeHello(wire.Hello{Run: "ward-8", From: "b", To: "a", Codec: wire.Version})
+	want := wire.Hello{Run: "ward-7", From: "b", To: "a", Codec: wire.Version,
+		Fleet: [32]byte{1}, Sections: []wire.Section{{Name: "graph", Sum: [4]byte{1}}, {Name: "method", Sum: [4]byte{2}}}}
+	b, err := wire.EncodeHello(wire.Hello{Run: "ward-8", From: "b", To: "a", Codec: wire.Version,
+		Fleet: [32]byte{9}, Sections: []wire.Section{{Sum: [4]byte{1}}, {Sum: [4]byte{7}}}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -52,4 +80,5 @@ func ExampleHello_Check() {
 	fmt.Println(h.Check(want))
 	// Output:
 	// wire: hello: run: found "ward-8", wanted "ward-7"
+	// wire: hello: fleet file hash: found 0900000000000000..., wanted 0100000000000000...: method differs
 }
