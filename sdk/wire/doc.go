@@ -1,5 +1,5 @@
-// Package wire turns what neighbors say to each other into bytes and back: a [Hello] when a connection opens, then
-// [Frame] after Frame.
+// Package wire turns what a node says and what it must not forget into bytes and back: a [Hello] when a connection
+// opens, then [Frame] after Frame; and a [Checkpoint] for the disk.
 //
 // A frame is one CBOR item (RFC 8949) of definite length, a map with small integer keys:
 //
@@ -55,4 +55,24 @@
 //	4  from      text
 //	5  to        text
 //	6  sections  a byte string of 4 bytes for each of up to 16 sections; absent if there are none
+//
+// And so is a checkpoint. Here the keys come in this order and no other, floats and integers are typed arrays with the
+// tags 85 and 78, nothing is compressed, and what is empty is absent, but for the edges. The numbers with a star have
+// eight bytes whatever their value, so that a run's checkpoints are all of one size.
+//
+//	1  version   1
+//	2  fleet     a byte string of 32 bytes
+//	3  member    text
+//	4  build     text
+//	5  round     *
+//	6  x         floats
+//	7  grid      integers
+//	8  delta     integers
+//	9  mean      floats
+//	10 last      floats
+//	11 edges     an array of maps: 1 peer, text; 2 z, floats; 3 peer z, floats; 4 peer grid, integers; 5 peer x, floats
+//	12 queries   *
+//	13 failed    *
+//	14 filter    a byte string
+//	15 ledger    text
 package wire

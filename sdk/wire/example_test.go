@@ -62,6 +62,34 @@ func Example_release() {
 	// release 7 [3 -14 0 8 -1 22 -9 5 -17 11]
 }
 
+// What a node puts on its disk before it sends a release, and finds there when it starts again.
+func ExampleAppendCheckpoint() {
+	b, err := wire.AppendCheckpoint(nil, &wire.Checkpoint{
+		Member: "gateway-a", Build: "v1", Round: 7, X: []float32{1, -2.5},
+		Edges:   []wire.CheckpointEdge{{Peer: "gateway-b", Z: []float32{0.5, 0}}},
+		Queries: 1400,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(b) <= wire.MaxCheckpoint(2, 1, 0))
+
+	var c wire.Checkpoint
+	if err := wire.DecodeCheckpoint(b, &c); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(c.Member, c.Round, c.X, c.Edges[0].Peer, c.Edges[0].Z, c.Grid == nil)
+
+	// A file that lost its end says so.
+	fmt.Println(wire.DecodeCheckpoint(b[:100], &c))
+	// Output:
+	// true
+	// gateway-a 7 [1 -2.5] gateway-b [0.5 0] true
+	// wire: checkpoint: edge 0: z: found the end after 7 bytes, wanted 8
+}
+
 // A node of another run is turned away with the reason.
 func ExampleHello_Check() {
 	want := wire.Hello{Run: "ward-7", From: "b", To: "a", Codec: wire.Version,

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -89,6 +90,19 @@ func TestGoldenHello(t *testing.T) {
 		}
 		if h, err := DecodeHello(golden(t, name, b)); err != nil || !sameHello(h, hello) {
 			t.Errorf("%s: decoded as %+v, %v", name, h, err)
+		}
+	}
+}
+
+func TestGoldenCheckpoint(t *testing.T) {
+	for name, c := range map[string]*Checkpoint{"checkpoint": sampleCheckpoint(), "checkpoint-least": leastCheckpoint()} {
+		b, err := AppendCheckpoint(nil, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got Checkpoint
+		if err := DecodeCheckpoint(golden(t, name, b), &got); err != nil || !reflect.DeepEqual(&got, c) {
+			t.Errorf("%s: decoded as %+v, %v", name, got, err)
 		}
 	}
 }
