@@ -1,10 +1,8 @@
 package wire
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -16,11 +14,14 @@ const (
 	keyResent
 	keyVector
 	keyPlanes
+	keyGrid
+	keyPacked
+	keyHeld
 )
 
 // frameNames are the names of the keys in errors.
 var frameNames = []string{keyVersion: "version", keyKind: "kind", keyRound: "round", keyResent: "resent",
-	keyVector: "vector", keyPlanes: "planes"}
+	keyVector: "vector", keyPlanes: "planes", keyGrid: "grid", keyPacked: "packed", keyHeld: "held"}
 
 // frameFields is a frame's map before its values are looked at.
 type frameFields struct {
@@ -30,18 +31,19 @@ type frameFields struct {
 	Resent  item `cbor:"4,keyasint"`
 	Vector  item `cbor:"5,keyasint"`
 	Planes  item `cbor:"6,keyasint"`
+	Grid    item `cbor:"7,keyasint"`
+	Packed  item `cbor:"8,keyasint"`
+	Held    item `cbor:"9,keyasint"`
 }
-
-// tagFloat32LE marks a byte string as little-endian float32, RFC 8746 section 2.1.
-const tagFloat32LE = 85
 
 // Codec writes and reads the frames of one run, all of one dimension. It holds the work space of the compression, of
 // the order of 200 KB. One goroutine may Append while another Decodes, but neither method is for two goroutines at
 // once.
 type Codec struct {
-	dim int
-	enc planeWriter
-	dec planeReader
+	dim    int
+	enc    packer
+	dec    unpacker
+	fields frameFields // of the frame that is being decoded
 }
 
 // NewCodec returns a codec for vectors of dim coordinates, dim in 1..MaxDim.
@@ -53,8 +55,8 @@ func NewCodec(dim int) (*Codec, error) {
 }
 
 // Append appends the encoding of f to dst and returns the extended slice. It appends at most [MaxFrame] bytes, and
-// allocates no space for them if dst has that much to spare. It reads f.Vector only during the call. The error says
-// what of f cannot be sent; dst is then returned as it came.
+// allocates no space for them if dst has that much to spare. It reads f.Vector and f.Grid only during the call. The
+// error says what of f cannot be sent; dst is then returned as it came.
 func (c *Codec) Append(dst []byte, f *Frame) ([]byte, error) {
 	if err := c.check(f); err != nil {
 		return dst, fmt.Errorf("wire: frame: %w", err)
@@ -63,8 +65,10 @@ func (c *Codec) Append(dst []byte, f *Frame) ([]byte, error) {
 	if f.Resent {
 		pairs++
 	}
-	if f.Kind == Message {
+	if f.Kind != Done {
 		pairs++
+	}
+	if f.Kind == Message || f.Kind == Release {
 		dst = slices.Grow(dst, MaxFrame(c.dim))
 	}
 	dst = appendHead(dst, majorMap, pairs)
@@ -73,63 +77,102 @@ func (c *Codec) Append(dst []byte, f *Frame) ([]byte, error) {
 	if f.Resent {
 		dst = append(dst, keyResent, cborTrue)
 	}
-	if f.Kind == Message {
+	switch {
+	case len(f.Vector) > 0:
 		dst = c.appendVector(dst, f.Vector)
+	case len(f.Grid) > 0:
+		dst = c.appendGrid(dst, f.Grid)
+	case f.Kind == Hail:
+		dst = appendHead(append(dst, keyHeld), majorUint, uint64(f.Held))
 	}
 	return dst, nil
 }
 
 // check reports why f cannot be sent.
 func (c *Codec) check(f *Frame) error {
-	var kind, round, vector error
+	var round, vector, grid, held error
 	if f.Round < 0 || f.Round > MaxRound {
 		round = fmt.Errorf("round: found %d, wanted 0..%d", f.Round, MaxRound)
 	}
+	// What may be there, by kind; a Release has one of the two.
+	wantVector, wantGrid := f.Kind == Message, false
 	switch f.Kind {
-	case Message:
-		vector = checkFinite(f.Vector)
-		if len(f.Vector) != c.dim {
-			vector = fmt.Errorf("vector: found %d coordinates, wanted %d", len(f.Vector), c.dim)
-		}
-	case Done:
-		if len(f.Vector) != 0 {
-			vector = fmt.Errorf("vector: found %d coordinates, wanted none with kind done", len(f.Vector))
-		}
+	case Message, Done, Hail:
+	case Release:
+		wantVector, wantGrid = len(f.Grid) == 0, len(f.Grid) > 0
 	default:
-		kind = fmt.Errorf("kind: found %d, wanted 1 (message) or 2 (done)", f.Kind)
+		return errors.Join(fmt.Errorf("kind: found %d, wanted 1 (message), 2 (done), 3 (release) or 4 (hail)", f.Kind), round)
 	}
-	return errors.Join(kind, round, vector)
+	switch {
+	case wantVector && len(f.Vector) != c.dim:
+		vector = fmt.Errorf("vector: found %d coordinates, wanted %d", len(f.Vector), c.dim)
+	case wantVector:
+		if err := checkFinite(f.Vector); err != nil {
+			vector = fmt.Errorf("vector: %w", err)
+		}
+	case wantGrid && len(f.Vector) != 0:
+		vector = fmt.Errorf("vector: found %d coordinates, wanted none beside a grid", len(f.Vector))
+	case len(f.Vector) != 0:
+		vector = fmt.Errorf("vector: found %d coordinates, wanted none with kind %s", len(f.Vector), f.Kind)
+	}
+	switch {
+	case wantGrid && len(f.Grid) != c.dim:
+		grid = fmt.Errorf("grid: found %d coordinates, wanted %d", len(f.Grid), c.dim)
+	case !wantGrid && len(f.Grid) != 0:
+		grid = fmt.Errorf("grid: found %d coordinates, wanted none with kind %s", len(f.Grid), f.Kind)
+	}
+	switch {
+	case f.Kind == Hail && (f.Held < 0 || f.Held > MaxRound):
+		held = fmt.Errorf("held: found %d, wanted 0..%d", f.Held, MaxRound)
+	case f.Kind != Hail && f.Held != 0:
+		held = fmt.Errorf("held: found %d, wanted 0 with kind %s", f.Held, f.Kind)
+	}
+	return errors.Join(round, vector, grid, held)
 }
 
 // appendVector appends the vector's key and value in the shorter of the two forms.
 func (c *Codec) appendVector(dst []byte, v []float32) []byte {
-	// The planes go where they belong if the head of their byte string is as long as it can be, and move down if
-	// not.
 	start, plain := len(dst), 4*len(v)
-	room := headSize(uint64(plain))
-	dst = append(dst, keyPlanes)
-	dst = dst[:len(dst)+room]
-	if planes, ok := c.enc.append(dst, v, plain); ok {
-		payload := planes[len(dst):]
-		dst = appendHead(dst[:start+1], majorBytes, uint64(len(payload)))
-		return append(dst, payload...) // to the same place or a lower one: append copies like memmove
+	if dst, ok := c.enc.planes(openBytes(dst, keyPlanes, plain), v, plain); ok {
+		return closeBytes(dst, start, plain)
 	}
-	dst = append(dst[:start], keyVector)
-	dst = appendHead(dst, majorTag, tagFloat32LE)
-	dst = appendHead(dst, majorBytes, uint64(plain))
-	at := len(dst)
-	dst = dst[:at+plain]
-	for i, x := range v {
-		binary.LittleEndian.PutUint32(dst[at+4*i:], math.Float32bits(x))
-	}
+	dst, at := appendArray(append(dst, keyVector), tagFloat32LE, plain)
+	putFloats(dst[at:], v)
 	return dst
 }
 
-// Decode reads one frame into f. It uses the storage of f.Vector if there is room for the codec's dimension, and
-// leaves it empty for a frame of kind done. It keeps nothing of frame. The error says which field is wrong, what was
-// found and what was wanted; f then holds nothing of use.
+// appendGrid appends the grid's key and value in the shorter of the two forms.
+func (c *Codec) appendGrid(dst []byte, g []int32) []byte {
+	start, plain := len(dst), 4*len(g)
+	if dst, ok := c.enc.grid(openBytes(dst, keyPacked, plain), g, plain); ok {
+		return closeBytes(dst, start, plain)
+	}
+	dst, at := appendArray(append(dst, keyGrid), tagInt32LE, plain)
+	putInts(dst[at:], g)
+	return dst
+}
+
+// openBytes appends a key and room for the head of a byte string of fewer than limit bytes. The string's bytes go
+// where they belong if the head is as long as it can be, and closeBytes moves them down if not.
+func openBytes(dst []byte, key byte, limit int) []byte {
+	dst = append(dst, key)
+	return dst[:len(dst)+headSize(uint64(limit))]
+}
+
+// closeBytes writes the head that openBytes, called when dst had start bytes, left room for.
+func closeBytes(dst []byte, start, limit int) []byte {
+	payload := dst[start+1+headSize(uint64(limit)):]
+	dst = appendHead(dst[:start+1], majorBytes, uint64(len(payload)))
+	return append(dst, payload...) // to the same place or a lower one: append copies like memmove
+}
+
+// Decode reads one frame into f. It uses the storage of f.Vector and f.Grid if there is room for the codec's
+// dimension, and leaves empty what the frame does not have. It keeps nothing of frame. The error says which field is
+// wrong, what was found and what was wanted; f then holds nothing of use.
 func (c *Codec) Decode(frame []byte, f *Frame) error {
-	if err := c.decode(frame, f); err != nil {
+	err := c.decode(frame, f)
+	c.fields = frameFields{}
+	if err != nil {
 		return fmt.Errorf("wire: frame: %w", err)
 	}
 	return nil
@@ -139,14 +182,14 @@ func (c *Codec) decode(frame []byte, f *Frame) error {
 	if most := MaxFrame(c.dim); len(frame) > most {
 		return fmt.Errorf("found %d bytes, wanted at most %d for dimension %d", len(frame), most, c.dim)
 	}
-	var m frameFields
-	if err := unmarshal(frame, &m, frameNames); err != nil {
+	m := &c.fields
+	if err := unmarshal(frame, m, frameNames); err != nil {
 		return err
 	}
 	if _, err := m.Version.uint("version", Version, Version); err != nil {
 		return err
 	}
-	kind, err := m.Kind.uint("kind", uint64(Message), uint64(Done))
+	kind, err := m.Kind.uint("kind", uint64(Message), uint64(Hail))
 	if err != nil {
 		return err
 	}
@@ -157,65 +200,109 @@ func (c *Codec) decode(frame []byte, f *Frame) error {
 	if m.Resent != nil && !(len(m.Resent) == 1 && m.Resent[0] == cborTrue) {
 		return fmt.Errorf("resent: found %s, wanted true or no such field", describe(m.Resent))
 	}
-	if err := exact(frame, m.Version, m.Kind, m.Round, m.Resent, m.Vector, m.Planes); err != nil {
+	if err := exact(frame, m.Version, m.Kind, m.Round, m.Resent, m.Vector, m.Planes, m.Grid, m.Packed, m.Held); err != nil {
 		return err
 	}
-	f.Kind, f.Round, f.Resent, f.Vector = Kind(kind), int(round), m.Resent != nil, f.Vector[:0]
-	switch {
-	case f.Kind == Done && m.Vector != nil:
-		return errors.New("vector: found one, wanted none with kind done")
-	case f.Kind == Done && m.Planes != nil:
-		return errors.New("planes: found some, wanted none with kind done")
-	case f.Kind == Done:
-		return nil
-	case m.Vector != nil && m.Planes != nil:
-		return errors.New("vector: found one and planes as well, wanted one of them")
-	case m.Vector != nil:
-		return c.decodeVector(m.Vector, f)
-	case m.Planes != nil:
-		return c.decodePlanes(m.Planes, f)
+	*f = Frame{Kind: Kind(kind), Round: int(round), Resent: m.Resent != nil, Vector: f.Vector[:0], Grid: f.Grid[:0]}
+	if f.Kind == Hail {
+		held, err := m.Held.uint("held", 0, MaxRound)
+		if err != nil {
+			return err
+		}
+		f.Held = int(held)
+	} else if m.Held != nil {
+		return fmt.Errorf("held: found %s, wanted none with kind %s", describe(m.Held), f.Kind)
 	}
-	return errors.New("vector: found neither it nor planes, wanted one of them with kind message")
+	return c.decodePayload(m, f)
+}
+
+// decodePayload reads the one of a frame's vector, planes, grid and packed grid that it has, or none, as its kind
+// demands.
+func (c *Codec) decodePayload(m *frameFields, f *Frame) error {
+	forms := [...]item{keyVector: m.Vector, keyPlanes: m.Planes, keyGrid: m.Grid, keyPacked: m.Packed}
+	last := keyVector - 1 // the highest key of a form that this kind may have
+	switch f.Kind {
+	case Message:
+		last = keyPlanes
+	case Release:
+		last = keyPacked
+	}
+	found := 0
+	for key := keyVector; key <= keyPacked; key++ {
+		switch {
+		case forms[key] == nil:
+		case key > last:
+			return fmt.Errorf("%s: found %s, wanted none with kind %s", frameNames[key], describe(forms[key]), f.Kind)
+		case found != 0:
+			return fmt.Errorf("%s: found one and %s as well, wanted one of them", frameNames[found], frameNames[key])
+		default:
+			found = key
+		}
+	}
+	switch found {
+	case keyVector:
+		return c.decodeVector(m.Vector, f)
+	case keyPlanes:
+		return c.decodePlanes(m.Planes, f)
+	case keyGrid:
+		return c.decodeGrid(m.Grid, f)
+	case keyPacked:
+		return c.decodePacked(m.Packed, f)
+	}
+	switch f.Kind {
+	case Message:
+		return errors.New("vector: found neither it nor planes, wanted one of them with kind message")
+	case Release:
+		return errors.New("vector: found neither it nor planes nor a grid, wanted one of them with kind release")
+	}
+	return nil
 }
 
 func (c *Codec) decodeVector(it item, f *Frame) error {
-	major, tag, rest, ok := head(it)
-	if !ok || major != majorTag || tag != tagFloat32LE {
-		return fmt.Errorf("vector: found %s, wanted tag %d", describe(it), tagFloat32LE)
-	}
-	b, err := item(rest).bytes("vector")
+	b, err := it.array("vector", tagFloat32LE, c.dim)
 	if err != nil {
 		return err
 	}
-	if len(b) != 4*c.dim {
-		return fmt.Errorf("vector: found %d bytes, wanted %d, 4 for each of %d coordinates", len(b), 4*c.dim, c.dim)
+	f.Vector = room(f.Vector, c.dim)
+	if err := getFloats(f.Vector, b); err != nil {
+		return fmt.Errorf("vector: %w", err)
 	}
-	f.Vector = c.room(f.Vector)
-	for i := range f.Vector {
-		f.Vector[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
-	return checkFinite(f.Vector)
+	return nil
 }
 
 func (c *Codec) decodePlanes(it item, f *Frame) error {
-	b, err := it.bytes("planes")
+	b, err := it.shorter("planes", "vector", c.dim)
 	if err != nil {
 		return err
 	}
-	if len(b) >= 4*c.dim {
-		return fmt.Errorf("planes: found %d bytes, wanted fewer than the %d of the plain vector", len(b), 4*c.dim)
-	}
-	f.Vector = c.room(f.Vector)
-	if err := c.dec.read(f.Vector, b); err != nil {
+	f.Vector = room(f.Vector, c.dim)
+	if err := c.dec.planes(f.Vector, b); err != nil {
 		return fmt.Errorf("planes: %w", err)
 	}
-	return checkFinite(f.Vector)
+	if err := checkFinite(f.Vector); err != nil {
+		return fmt.Errorf("vector: %w", err)
+	}
+	return nil
 }
 
-// room returns a slice for one vector, v's own storage if it is large enough.
-func (c *Codec) room(v []float32) []float32 {
-	if cap(v) < c.dim {
-		return make([]float32, c.dim)
+func (c *Codec) decodeGrid(it item, f *Frame) error {
+	b, err := it.array("grid", tagInt32LE, c.dim)
+	if err != nil {
+		return err
 	}
-	return v[:c.dim]
+	f.Grid = room(f.Grid, c.dim)
+	getInts(f.Grid, b)
+	return nil
+}
+
+func (c *Codec) decodePacked(it item, f *Frame) error {
+	b, err := it.shorter("packed", "grid", c.dim)
+	if err != nil {
+		return err
+	}
+	f.Grid = room(f.Grid, c.dim)
+	if err := c.dec.grid(f.Grid, b); err != nil {
+		return fmt.Errorf("packed: %w", err)
+	}
+	return nil
 }

@@ -2,10 +2,10 @@ package wire
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -73,28 +73,46 @@ func sameBits(a, b []float32) bool {
 
 // sameFrame compares frames bit by bit.
 func sameFrame(a, b *Frame) bool {
-	return a.Kind == b.Kind && a.Round == b.Round && a.Resent == b.Resent && sameBits(a.Vector, b.Vector)
+	return a.Kind == b.Kind && a.Round == b.Round && a.Resent == b.Resent && a.Held == b.Held &&
+		sameBits(a.Vector, b.Vector) && slices.Equal(a.Grid, b.Grid)
 }
 
-// usesPlanes tells by the library's generic decoder which form a message has.
-func usesPlanes(t testing.TB, frame []byte) bool {
+// formOf tells by the library's generic decoder which key a frame's vector or grid has; 0 if it has none.
+func formOf(t testing.TB, frame []byte) int {
 	t.Helper()
 	var m map[int]cbor.RawMessage
 	if err := cbor.Unmarshal(frame, &m); err != nil {
 		t.Fatal(err)
 	}
-	if (m[keyVector] == nil) == (m[keyPlanes] == nil) {
-		t.Fatalf("frame %x has both forms of the vector or none", frame[:min(len(frame), 40)])
+	form := 0
+	for key := keyVector; key <= keyPacked; key++ {
+		if m[key] != nil {
+			if form != 0 {
+				t.Fatalf("frame %x has keys %d and %d", frame[:min(len(frame), 40)], form, key)
+			}
+			form = key
+		}
 	}
-	return m[keyPlanes] != nil
+	return form
+}
+
+func usesPlanes(t testing.TB, frame []byte) bool {
+	t.Helper()
+	form := formOf(t, frame)
+	if form != keyVector && form != keyPlanes {
+		t.Fatalf("frame %x has no vector", frame[:min(len(frame), 40)])
+	}
+	return form == keyPlanes
 }
 
 // A frame by the library's own encoder, in core deterministic form: what Append must give for plain vectors.
 func reference(t *testing.T, f *Frame) []byte {
 	t.Helper()
 	type float32LE []byte
+	type int32LE []byte
 	tags := cbor.NewTagSet()
-	err := tags.Add(cbor.TagOptions{EncTag: cbor.EncTagRequired}, reflect.TypeFor[float32LE](), 85)
+	required := cbor.TagOptions{EncTag: cbor.EncTagRequired}
+	err := errors.Join(tags.Add(required, reflect.TypeFor[float32LE](), 85), tags.Add(required, reflect.TypeFor[int32LE](), 78))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,13 +125,23 @@ func reference(t *testing.T, f *Frame) []byte {
 		w := math.Float32bits(x)
 		vector = append(vector, byte(w), byte(w>>8), byte(w>>16), byte(w>>24))
 	}
+	var grid int32LE
+	for _, x := range f.Grid {
+		grid = append(grid, byte(x), byte(x>>8), byte(x>>16), byte(x>>24))
+	}
+	var held *int
+	if f.Kind == Hail {
+		held = &f.Held
+	}
 	b, err := mode.Marshal(struct {
 		Version int       `cbor:"1,keyasint"`
 		Kind    int       `cbor:"2,keyasint"`
 		Round   int       `cbor:"3,keyasint"`
 		Resent  bool      `cbor:"4,keyasint,omitempty"`
 		Vector  float32LE `cbor:"5,keyasint,omitempty"`
-	}{1, int(f.Kind), f.Round, f.Resent, vector})
+		Grid    int32LE   `cbor:"7,keyasint,omitempty"`
+		Held    *int      `cbor:"9,keyasint,omitempty"`
+	}{1, int(f.Kind), f.Round, f.Resent, vector, grid, held})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,14 +152,24 @@ func TestAppendIsCoreDeterministicCBOR(t *testing.T) {
 	for _, round := range []int{0, 1, 23, 24, 255, 256, 65535, 65536, MaxRound} {
 		for _, resent := range []bool{false, true} {
 			for _, dim := range []int{1, 5, 6, 10, 63, 64, 1000, 16383, 16384} {
-				f := &Frame{Kind: Message, Round: round, Resent: resent, Vector: anyFinite(dim, 1)}
-				if got, want := mustAppend(t, newCodec(t, dim), f), reference(t, f); !bytes.Equal(got, want) {
-					t.Errorf("message of round %d, dimension %d: %x..., want %x...", round, dim, got[:16], want[:16])
+				for _, f := range []*Frame{
+					{Kind: Message, Round: round, Resent: resent, Vector: anyFinite(dim, 1)},
+					{Kind: Release, Round: round, Resent: resent, Vector: anyFinite(dim, 1)},
+					{Kind: Release, Round: round, Resent: resent, Grid: anyInts(dim, 1)},
+				} {
+					if got, want := mustAppend(t, newCodec(t, dim), f), reference(t, f); !bytes.Equal(got, want) {
+						t.Errorf("%s of round %d, dimension %d: %x..., want %x...", f.Kind, round, dim, got[:16], want[:16])
+					}
 				}
 			}
-			f := &Frame{Kind: Done, Round: round, Resent: resent}
-			if got, want := mustAppend(t, newCodec(t, 3), f), reference(t, f); !bytes.Equal(got, want) {
-				t.Errorf("done of round %d: %x, want %x", round, got, want)
+			for _, f := range []*Frame{
+				{Kind: Done, Round: round, Resent: resent},
+				{Kind: Hail, Round: round, Resent: resent, Held: MaxRound - round},
+				{Kind: Hail, Round: round, Resent: resent},
+			} {
+				if got, want := mustAppend(t, newCodec(t, 3), f), reference(t, f); !bytes.Equal(got, want) {
+					t.Errorf("%s of round %d: %x, want %x", f.Kind, round, got, want)
+				}
 			}
 		}
 	}
@@ -166,6 +204,9 @@ func TestRoundTrip(t *testing.T) {
 				{Kind: Message, Round: MaxRound, Resent: true, Vector: v},
 				{Kind: Done, Round: 5},
 				{Kind: Done, Round: 70000, Resent: true},
+				{Kind: Release, Round: 9, Vector: v},
+				{Kind: Hail, Round: 12, Held: 11},
+				{Kind: Hail, Resent: true, Held: MaxRound},
 				{Kind: Message, Round: 1, Vector: v},
 			} {
 				b := mustAppend(t, c, f)
@@ -235,8 +276,8 @@ func TestAppendRefuses(t *testing.T) {
 		f    Frame
 		want string
 	}{
-		{"no kind", Frame{Vector: []float32{1, 2}}, "wire: frame: kind: found 0, wanted 1 (message) or 2 (done)"},
-		{"kind 3", Frame{Kind: 3}, "kind: found 3"},
+		{"no kind", Frame{Vector: []float32{1, 2}}, "wire: frame: kind: found 0, wanted 1 (message), 2 (done), 3 (release) or 4 (hail)"},
+		{"kind 5", Frame{Kind: 5}, "kind: found 5"},
 		{"round below", Frame{Kind: Done, Round: -1}, "round: found -1, wanted 0..2147483647"},
 		{"short vector", Frame{Kind: Message, Vector: []float32{1}}, "vector: found 1 coordinates, wanted 2"},
 		{"long vector", Frame{Kind: Message, Vector: []float32{1, 2, 3}}, "vector: found 3 coordinates, wanted 2"},
@@ -245,6 +286,17 @@ func TestAppendRefuses(t *testing.T) {
 		{"NaN", Frame{Kind: Message, Vector: []float32{0, nan}}, "vector: found NaN at coordinate 1, wanted a finite number"},
 		{"Inf", Frame{Kind: Message, Vector: []float32{inf, 0}}, "vector: found +Inf at coordinate 0, wanted a finite number"},
 		{"-Inf", Frame{Kind: Message, Vector: []float32{-inf, 0}}, "vector: found -Inf at coordinate 0"},
+		{"grid with message", Frame{Kind: Message, Vector: []float32{1, 2}, Grid: []int32{1, 2}}, "grid: found 2 coordinates, wanted none with kind message"},
+		{"grid with done", Frame{Kind: Done, Grid: []int32{1}}, "grid: found 1 coordinates, wanted none with kind done"},
+		{"grid with hail", Frame{Kind: Hail, Grid: []int32{1}}, "grid: found 1 coordinates, wanted none with kind hail"},
+		{"vector with hail", Frame{Kind: Hail, Vector: []float32{1}}, "vector: found 1 coordinates, wanted none with kind hail"},
+		{"empty release", Frame{Kind: Release}, "vector: found 0 coordinates, wanted 2"},
+		{"short release", Frame{Kind: Release, Vector: []float32{1}}, "vector: found 1 coordinates, wanted 2"},
+		{"long grid", Frame{Kind: Release, Grid: []int32{1, 2, 3}}, "grid: found 3 coordinates, wanted 2"},
+		{"release of both", Frame{Kind: Release, Vector: []float32{1, 2}, Grid: []int32{1, 2}}, "vector: found 2 coordinates, wanted none beside a grid"},
+		{"NaN in a release", Frame{Kind: Release, Vector: []float32{0, nan}}, "vector: found NaN at coordinate 1"},
+		{"held with release", Frame{Kind: Release, Grid: []int32{1, 2}, Held: 1}, "held: found 1, wanted 0 with kind release"},
+		{"held below", Frame{Kind: Hail, Held: -1}, "held: found -1, wanted 0..2147483647"},
 		{"all at once", Frame{Kind: Message, Round: -7}, "round: found -7, wanted 0..2147483647\nvector: found 0"},
 	} {
 		dst := []byte("before")
@@ -284,17 +336,24 @@ func TestAppendUsesDst(t *testing.T) {
 	}
 }
 
-// The steady state allocates a few small objects a frame, however long the vector.
+// The steady state allocates nothing, however long the vector.
 func TestAllocations(t *testing.T) {
 	const dim = 10_000
 	for _, c := range []struct {
-		name   string
-		v      []float32
-		planes bool
-	}{{"plain", anyFinite(dim, 1), false}, {"planes", normals(dim, 1), true}} {
+		f    Frame
+		form int
+	}{
+		{Frame{Kind: Message, Vector: anyFinite(dim, 1)}, keyVector},
+		{Frame{Kind: Message, Vector: normals(dim, 1)}, keyPlanes},
+		{Frame{Kind: Release, Grid: anyInts(dim, 1)}, keyGrid},
+		{Frame{Kind: Release, Grid: gridNormals(dim, 1, 1)}, keyPacked},
+		{Frame{Kind: Release, Grid: gridNormals(dim, 40, 1)}, keyPacked},
+		{Frame{Kind: Hail, Held: 4}, 0},
+	} {
 		codec := newCodec(t, dim)
 		buf := make([]byte, 0, MaxFrame(dim))
-		f, got := &Frame{Kind: Message, Round: 1, Vector: c.v}, &Frame{}
+		f, got := &c.f, &Frame{Vector: make([]float32, dim), Grid: make([]int32, dim)}
+		vector, grid := &got.Vector[0], &got.Grid[0]
 		both := func() {
 			var err error
 			if buf, err = codec.Append(buf[:0], f); err != nil {
@@ -305,24 +364,25 @@ func TestAllocations(t *testing.T) {
 			}
 		}
 		both()
-		if usesPlanes(t, buf) != c.planes {
-			t.Fatalf("%s: the other form was chosen", c.name)
+		if formOf(t, buf) != c.form {
+			t.Fatalf("%s: another form than %d was chosen", f.Kind, c.form)
 		}
-		storage := &got.Vector[0]
-		if n := testing.AllocsPerRun(20, both); n > 12 {
-			t.Errorf("%s: %v allocations for a frame there and back", c.name, n)
+		runs := 50
+		if raceDetector {
+			runs = 5
 		}
-		if storage != &got.Vector[0] {
-			t.Errorf("%s: Decode left storage that was large enough", c.name)
+		if n := testing.AllocsPerRun(runs, both); n > 0 && !raceDetector {
+			t.Errorf("%s of form %d: %v allocations for a frame there and back", f.Kind, c.form, n)
 		}
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		for range 100 {
-			both()
+		if &got.Vector[:1][0] != vector || &got.Grid[:1][0] != grid {
+			t.Errorf("%s of form %d: Decode left storage that was large enough", f.Kind, c.form)
 		}
-		runtime.ReadMemStats(&after)
-		if n := (after.TotalAlloc - before.TotalAlloc) / 100; n > 2048 {
-			t.Errorf("%s: %d bytes allocated for a frame there and back", c.name, n)
+		if n := allocated(func() {
+			for range runs {
+				both()
+			}
+		}) / uint64(runs); n > 2048 && !raceDetector {
+			t.Errorf("%s of form %d: %d bytes allocated for a frame there and back", f.Kind, c.form, n)
 		}
 	}
 }
@@ -354,16 +414,25 @@ func TestAppendBesideDecode(t *testing.T) {
 
 func BenchmarkCodec(b *testing.B) {
 	const dim = 100_000
-	for name, v := range map[string][]float32{"plain": anyFinite(dim, 1), "planes": normals(dim, 1)} {
-		c, f, got := newCodec(b, dim), &Frame{Kind: Message, Vector: v}, &Frame{}
-		frame := mustAppend(b, c, f)
-		b.Run("append/"+name, func(b *testing.B) {
+	for _, bench := range []struct {
+		name string
+		f    Frame
+	}{
+		{"plain", Frame{Kind: Message, Vector: anyFinite(dim, 1)}},
+		{"planes", Frame{Kind: Message, Vector: normals(dim, 1)}},
+		{"grid", Frame{Kind: Release, Grid: anyInts(dim, 1)}},
+		{"packed", Frame{Kind: Release, Grid: gridNormals(dim, 40, 1)}},
+		{"pairs", Frame{Kind: Release, Grid: gridNormals(dim, 1, 1)}},
+	} {
+		c, got := newCodec(b, dim), &Frame{}
+		frame := mustAppend(b, c, &bench.f)
+		b.Run("append/"+bench.name, func(b *testing.B) {
 			b.SetBytes(4 * dim)
 			for b.Loop() {
-				frame, _ = c.Append(frame[:0], f)
+				frame, _ = c.Append(frame[:0], &bench.f)
 			}
 		})
-		b.Run("decode/"+name, func(b *testing.B) {
+		b.Run("decode/"+bench.name, func(b *testing.B) {
 			b.SetBytes(4 * dim)
 			for b.Loop() {
 				if err := c.Decode(frame, got); err != nil {

@@ -1,14 +1,19 @@
-// Package wire turns what neighbors say to each other into bytes and back: a [Hello] when a connection opens, then
-// [Frame] after Frame.
+// Package wire turns what a node says and what it must not forget into bytes and back: a [Hello] when a connection
+// opens, then [Frame] after Frame; and a [Checkpoint] for the disk.
 //
 // A frame is one CBOR item (RFC 8949) of definite length, a map with small integer keys:
 //
 //	1  version   1
-//	2  kind      1 message, 2 done
+//	2  kind      1 message, 2 done, 3 release, 4 hail
 //	3  round     0..MaxRound
 //	4  resent    true; absent otherwise
 //	5  vector    tag 85 (RFC 8746): a byte string of little-endian float32
 //	6  planes    the same bytes in another order, compressed; in place of 5, where that is shorter
+//	7  grid      tag 78 (RFC 8746): a byte string of little-endian int32
+//	8  packed    the same numbers, compressed; in place of 7, where that is shorter
+//	9  held      0..MaxRound
+//
+// A message has one of 5 and 6, a release one of 5 to 8, a hail has 9, and no frame has more.
 //
 // Planes are the lowest bytes of all coordinates, then the second lowest, and so on up to the bytes with the sign
 // and most of the exponent. Each plane is cut into blocks of 65,536 bytes (the last may be shorter), and each block
@@ -22,7 +27,52 @@
 // exponents shrink. Floats with noise in them come out 1.15 to 1.2 times shorter, a vector of zeros hundreds of
 // times.
 //
+// A packed grid codes each number x as z = 0, 1, 2, 3, 4 for x = 0, -1, 1, -2, 2 and so on. It is cut into blocks of
+// 65,536 numbers (the last may be shorter), and each block starts with a byte that says how it is stored. Bits fill each
+// byte from its lowest bit up, and those left over in the last byte are zero.
+//
+//	0..30    Rice code of parameter k, which is the byte: for each number, z>>k ones, a zero, and the k low bits of z; or,
+//	         if z>>k is 20 or more, 20 ones and the 32 bits of z
+//	32..56   split, with k the byte less 32: the k low bits of every number; then a block, stored like one of a plane, of
+//	         a byte for each number, z>>k, or 255 if it is as much or more; then for each 255 in turn, the excess of
+//	         z>>k over 255
+//	64       pairs: a block, stored like one of a plane, of a byte for every two numbers, the first in the low half: z, or
+//	         15 if it is as much or more (0 if there is no second); then for each 15 in turn, the excess of z over 15
+//
+// An excess is stored with seven bits a byte, the lowest first, and 128 added to all bytes but its last. What to expect:
+// numbers that are about normal take within 3 % of their entropy from dimension 10,000 on, and within 6 % from 300 on; a
+// standard deviation of 16 takes 32 bytes at dimension 40.
+//
 // The bytes are a function of the frame alone. Decoding takes nothing on trust: the dimension is known in advance, so
 // it bounds every length before anything is allocated. What an encoder of this package would not have written is
 // refused, except that fields may come in any order and that a block may be stored in another form than the shortest.
+//
+// A hello is a map likewise:
+//
+//	1  codec     version of the frames
+//	2  run       text
+//	3  fleet     a byte string of 32 bytes
+//	4  from      text
+//	5  to        text
+//	6  sections  a byte string of 4 bytes for each of up to 16 sections; absent if there are none
+//
+// And so is a checkpoint. Here the keys come in this order and no other, floats and integers are typed arrays with the
+// tags 85 and 78, nothing is compressed, and what is empty is absent, but for the edges. The numbers with a star have
+// eight bytes whatever their value, so that a run's checkpoints are all of one size.
+//
+//	1  version   1
+//	2  fleet     a byte string of 32 bytes
+//	3  member    text
+//	4  build     text
+//	5  round     *
+//	6  x         floats
+//	7  grid      integers
+//	8  delta     integers
+//	9  mean      floats
+//	10 last      floats
+//	11 edges     an array of maps: 1 peer, text; 2 z, floats; 3 peer z, floats; 4 peer grid, integers; 5 peer x, floats
+//	12 queries   *
+//	13 failed    *
+//	14 filter    a byte string
+//	15 ledger    text
 package wire

@@ -36,10 +36,66 @@ func Example() {
 	// wire: frame: not one well-formed item: unexpected EOF
 }
 
+// A release in steps of the run's grid, the same frame for all neighbors: most of it is the noise, of a few steps.
+func Example_release() {
+	codec, err := wire.NewCodec(10)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	sent := wire.Frame{Kind: wire.Release, Round: 7, Grid: []int32{3, -14, 0, 8, -1, 22, -9, 5, -17, 11}}
+	frame, err := codec.Append(nil, &sent)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%d bytes: %x\n", len(frame), frame)
+
+	var got wire.Frame
+	if err := codec.Decode(frame, &got); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(got.Kind, got.Round, got.Grid)
+	// Output:
+	// 18 bytes: a4010102030307084904ac05811817749101
+	// release 7 [3 -14 0 8 -1 22 -9 5 -17 11]
+}
+
+// What a node puts on its disk before it sends a release, and finds there when it starts again.
+func ExampleAppendCheckpoint() {
+	b, err := wire.AppendCheckpoint(nil, &wire.Checkpoint{
+		Member: "gateway-a", Build: "v1", Round: 7, X: []float32{1, -2.5},
+		Edges:   []wire.CheckpointEdge{{Peer: "gateway-b", Z: []float32{0.5, 0}}},
+		Queries: 1400,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(b) <= wire.MaxCheckpoint(2, 1, 0))
+
+	var c wire.Checkpoint
+	if err := wire.DecodeCheckpoint(b, &c); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(c.Member, c.Round, c.X, c.Edges[0].Peer, c.Edges[0].Z, c.Grid == nil)
+
+	// A file that lost its end says so.
+	fmt.Println(wire.DecodeCheckpoint(b[:100], &c))
+	// Output:
+	// true
+	// gateway-a 7 [1 -2.5] gateway-b [0.5 0] true
+	// wire: checkpoint: edge 0: z: found the end after 7 bytes, wanted 8
+}
+
 // A node of another run is turned away with the reason.
 func ExampleHello_Check() {
-	want := wire.Hello{Run: "ward-7", From: "b", To: "a", Codec: wire.Version}
-	b, err := wire.EncodeHello(wire.Hello{Run: "ward-8", From: "b", To: "a", Codec: wire.Version})
+	want := wire.Hello{Run: "ward-7", From: "b", To: "a", Codec: wire.Version,
+		Fleet: [32]byte{1}, Sections: []wire.Section{{Name: "graph", Sum: [4]byte{1}}, {Name: "method", Sum: [4]byte{2}}}}
+	b, err := wire.EncodeHello(wire.Hello{Run: "ward-8", From: "b", To: "a", Codec: wire.Version,
+		Fleet: [32]byte{9}, Sections: []wire.Section{{Sum: [4]byte{1}}, {Sum: [4]byte{7}}}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -52,4 +108,5 @@ func ExampleHello_Check() {
 	fmt.Println(h.Check(want))
 	// Output:
 	// wire: hello: run: found "ward-8", wanted "ward-7"
+	// wire: hello: fleet file hash: found 0900000000000000..., wanted 0100000000000000...: method differs
 }

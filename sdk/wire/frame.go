@@ -5,8 +5,7 @@ import (
 	"math"
 )
 
-// Version is the version of frames and planes that this package writes and the only one it reads. A [Hello] carries
-// it.
+// Version is the version of frames that this package writes and the only one it reads. A [Hello] carries it.
 const Version = 1
 
 // MaxRound is the highest round number that a frame takes.
@@ -19,40 +18,42 @@ const MaxDim = 1 << 28
 type Kind uint8
 
 const (
-	Message Kind = 1 // the message of a round, with a vector
+	Message Kind = 1 // the message of a round to one neighbor, with a vector
 	Done    Kind = 2 // the sender has all it needs and may leave; no vector
+	Release Kind = 3 // the release of a round, the same to all neighbors, with a vector or a grid
+	Hail    Kind = 4 // where the sender is, told on starting and to whoever asks; no vector
 )
 
-// String returns "message", "done", or the number of an unknown kind.
+// String returns "message", "done", "release", "hail", or the number of an unknown kind.
 func (k Kind) String() string {
 	switch k {
 	case Message:
 		return "message"
 	case Done:
 		return "done"
+	case Release:
+		return "release"
+	case Hail:
+		return "hail"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Frame is one thing that a node says to one neighbor. The sender is not in it: its name comes from the transport.
+// Frame is one thing that a node says to a neighbor. The sender is not in it: its name comes from the transport.
 type Frame struct {
 	Kind   Kind
-	Round  int       // 0..MaxRound
-	Resent bool      // sent again for a neighbor that fell behind; must not provoke an answer
-	Vector []float32 // of a Message: as many finite numbers as the codec's dimension; of Done: empty
+	Round  int       // 0..MaxRound; of a Hail: how many releases the sender has made
+	Resent bool      // answers a neighbor that fell behind, or a Hail; must not provoke an answer
+	Vector []float32 // of a Message, and of a Release without a grid: as many finite numbers as the codec's dimension; else empty
+
+	// Grid is the change of a Release since the sender's release before, in steps of the grid that the run's releases
+	// lie on: as many numbers as the codec's dimension, or empty. Any number is taken; small ones take less space.
+	Grid []int32
+
+	Held int // of a Hail: the highest round of the receiver's releases that the sender holds, 0..MaxRound; else 0
 }
 
 // MaxFrame returns an upper bound, in bytes, of every frame of dimension dim and of every [Hello]: four bytes a
 // coordinate and [MaxHello] for all else. Plain vectors come close to it, and compressed ones are used only where
 // they are shorter. It makes sense for dim in 1..MaxDim.
 func MaxFrame(dim int) int { return MaxHello + 4*dim }
-
-// checkFinite names the first coordinate that is not a number or not finite.
-func checkFinite(v []float32) error {
-	for i, x := range v {
-		if math.Float32bits(x)&0x7f800000 == 0x7f800000 {
-			return fmt.Errorf("vector: found %v at coordinate %d, wanted a finite number", x, i)
-		}
-	}
-	return nil
-}

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -44,24 +45,34 @@ func golden(t *testing.T, name string, b []byte) []byte {
 // of different builds talk to each other.
 func TestGoldenFrames(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		dim    int
-		f      Frame
-		planes bool
+		name string
+		dim  int
+		f    Frame
+		form int
 	}{
-		{"message", len(specials), Frame{Kind: Message, Round: 42, Vector: specials}, false},
-		{"resent", len(specials), Frame{Kind: Message, Round: 70_000, Resent: true, Vector: specials}, false},
-		{"normals", 300, Frame{Kind: Message, Round: 7, Vector: normals(300, 1)}, true},
-		{"zeros", 10, Frame{Kind: Message, Round: 0, Vector: make([]float32, 10)}, true},
-		{"blocks", blockSize + 700, Frame{Kind: Message, Round: 1, Vector: repeated(-1.5, blockSize+700)}, true},
-		{"done", 10, Frame{Kind: Done, Round: 60}, false},
-		{"done-resent", 10, Frame{Kind: Done, Round: 60, Resent: true}, false},
+		{"message", len(specials), Frame{Kind: Message, Round: 42, Vector: specials}, keyVector},
+		{"resent", len(specials), Frame{Kind: Message, Round: 70_000, Resent: true, Vector: specials}, keyVector},
+		{"normals", 300, Frame{Kind: Message, Round: 7, Vector: normals(300, 1)}, keyPlanes},
+		{"zeros", 10, Frame{Kind: Message, Round: 0, Vector: make([]float32, 10)}, keyPlanes},
+		{"blocks", blockSize + 700, Frame{Kind: Message, Round: 1, Vector: repeated(-1.5, blockSize+700)}, keyPlanes},
+		{"done", 10, Frame{Kind: Done, Round: 60}, 0},
+		{"done-resent", 10, Frame{Kind: Done, Round: 60, Resent: true}, 0},
+		{"release", len(specials), Frame{Kind: Release, Round: 42, Vector: specials}, keyVector},
+		{"release-grid", len(extremes), Frame{Kind: Release, Round: 42, Grid: extremes}, keyGrid},
+		{"release-rice", 40, Frame{Kind: Release, Round: 43, Grid: gridNormals(40, 16, 1)}, keyPacked},
+		{"release-escaped", 40, Frame{Kind: Release, Round: 43, Grid: withOutliers(40)}, keyPacked},
+		{"release-split", 2000, Frame{Kind: Release, Round: 44, Resent: true, Grid: gridNormals(2000, 40, 1)}, keyPacked},
+		{"release-split-escaped", 2000, Frame{Kind: Release, Round: 45, Grid: withOutliers(2000)}, keyPacked},
+		{"release-pairs", 2001, Frame{Kind: Release, Round: 46, Grid: gridNormals(2001, 1, 1)}, keyPacked},
+		{"release-still", blockSize + 40, Frame{Kind: Release, Round: 47, Grid: make([]int32, blockSize+40)}, keyPacked},
+		{"hail", 10, Frame{Kind: Hail, Round: 17, Held: 16}, 0},
+		{"hail-resent", 10, Frame{Kind: Hail, Round: 0, Resent: true, Held: 300}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			codec := newCodec(t, c.dim)
 			frame := mustAppend(t, codec, &c.f)
-			if c.f.Kind == Message && usesPlanes(t, frame) != c.planes {
-				t.Errorf("planes: %v, want %v", !c.planes, c.planes)
+			if form := formOf(t, frame); form != c.form {
+				t.Errorf("form %d, want %d", form, c.form)
 			}
 			var got Frame
 			if err := codec.Decode(golden(t, c.name, frame), &got); err != nil || !sameFrame(&got, &c.f) {
@@ -72,11 +83,26 @@ func TestGoldenFrames(t *testing.T) {
 }
 
 func TestGoldenHello(t *testing.T) {
-	b, err := EncodeHello(sampleHello())
-	if err != nil {
-		t.Fatal(err)
+	for name, hello := range map[string]Hello{"hello": sampleHello(), "hello-sections": sampleSections()} {
+		b, err := EncodeHello(hello)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h, err := DecodeHello(golden(t, name, b)); err != nil || !sameHello(h, hello) {
+			t.Errorf("%s: decoded as %+v, %v", name, h, err)
+		}
 	}
-	if h, err := DecodeHello(golden(t, "hello", b)); err != nil || h != sampleHello() {
-		t.Errorf("decoded as %+v, %v", h, err)
+}
+
+func TestGoldenCheckpoint(t *testing.T) {
+	for name, c := range map[string]*Checkpoint{"checkpoint": sampleCheckpoint(), "checkpoint-least": leastCheckpoint()} {
+		b, err := AppendCheckpoint(nil, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got Checkpoint
+		if err := DecodeCheckpoint(golden(t, name, b), &got); err != nil || !reflect.DeepEqual(&got, c) {
+			t.Errorf("%s: decoded as %+v, %v", name, got, err)
+		}
 	}
 }

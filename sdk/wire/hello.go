@@ -1,14 +1,19 @@
 package wire
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"unicode/utf8"
 )
 
 // MaxHello bounds the length in bytes of an encoded [Hello].
-const MaxHello = 256
+const MaxHello = 384
+
+// MaxSections is how many sections of the fleet file a [Hello] may tell of.
+const MaxSections = 16
 
 // maxName bounds the run's id and the members' names, in bytes.
 const maxName = 64
@@ -23,6 +28,16 @@ type Hello struct {
 	From  string   // name of the sender: 1 to 64 bytes of UTF-8
 	To    string   // name of the receiver, likewise
 	Codec uint32   // version of the frames: Version, or another from 1 on that the sender has
+
+	// Sections tell two members with different fleet files which part of them differs: up to MaxSections, in an order
+	// that all members keep. There may be none.
+	Sections []Section
+}
+
+// Section is a part of the fleet file.
+type Section struct {
+	Name string  // in errors of [Hello.Check]; it does not travel, so a decoded hello has none
+	Sum  [4]byte // the first bytes of the SHA-256 of the part's canonical form
 }
 
 // helloFields is a hello's map before its values are looked at.
@@ -32,39 +47,65 @@ type helloFields struct {
 	Fleet item `cbor:"3,keyasint"`
 	From  item `cbor:"4,keyasint"`
 	To    item `cbor:"5,keyasint"`
+
+	Sections item `cbor:"6,keyasint"`
 }
 
 // helloNames are the names of the keys in errors.
-var helloNames = []string{1: "codec", 2: "run", 3: "fleet", 4: "from", 5: "to"}
+var helloNames = []string{1: "codec", 2: "run", 3: "fleet", 4: "from", 5: "to", 6: "sections"}
 
 // EncodeHello returns the encoding of h, at most [MaxHello] bytes. The error names every field that does not keep to
 // its limits.
 func EncodeHello(h Hello) ([]byte, error) {
-	var codec error
+	var codec, sections error
 	if h.Codec == 0 {
 		codec = errors.New("wire: hello: codec: found 0, wanted a version from 1 on")
 	}
-	if err := errors.Join(codec, checkName("run", h.Run), checkName("from", h.From), checkName("to", h.To)); err != nil {
+	if len(h.Sections) > MaxSections {
+		sections = fmt.Errorf("wire: hello: sections: found %d, wanted at most %d", len(h.Sections), MaxSections)
+	}
+	if err := errors.Join(codec, checkNames(h), sections); err != nil {
 		return nil, err
 	}
-	b := appendHead(make([]byte, 0, MaxHello), majorMap, 5)
+	pairs := uint64(5)
+	if len(h.Sections) > 0 {
+		pairs++
+	}
+	b := appendHead(make([]byte, 0, MaxHello), majorMap, pairs)
 	b = appendHead(append(b, 1), majorUint, uint64(h.Codec))
 	b = append(appendHead(append(b, 2), majorText, uint64(len(h.Run))), h.Run...)
 	b = append(appendHead(append(b, 3), majorBytes, uint64(len(h.Fleet))), h.Fleet[:]...)
 	b = append(appendHead(append(b, 4), majorText, uint64(len(h.From))), h.From...)
 	b = append(appendHead(append(b, 5), majorText, uint64(len(h.To))), h.To...)
+	if len(h.Sections) > 0 {
+		b = appendHead(append(b, 6), majorBytes, uint64(4*len(h.Sections)))
+		for _, s := range h.Sections {
+			b = append(b, s.Sum[:]...)
+		}
+	}
 	return b, nil
 }
 
-// checkName reports a run id or name outside its limits.
+// checkNames reports a hello's run id and names outside their limits.
+func checkNames(h Hello) error {
+	var errs []error
+	for _, f := range []struct{ name, value string }{{"run", h.Run}, {"from", h.From}, {"to", h.To}} {
+		if err := checkName(f.name, f.value); err != nil {
+			errs = append(errs, fmt.Errorf("wire: hello: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkName reports a name outside its limits.
 func checkName(field, s string) error {
 	switch {
 	case s == "":
-		return fmt.Errorf("wire: hello: %s: found an empty string, wanted 1..%d bytes", field, maxName)
+		return fmt.Errorf("%s: found an empty string, wanted 1..%d bytes", field, maxName)
 	case len(s) > maxName:
-		return fmt.Errorf("wire: hello: %s: found %d bytes, wanted 1..%d", field, len(s), maxName)
+		return fmt.Errorf("%s: found %d bytes, wanted 1..%d", field, len(s), maxName)
 	case !utf8.ValidString(s):
-		return fmt.Errorf("wire: hello: %s: found %q, wanted valid UTF-8", field, s)
+		return fmt.Errorf("%s: found %q, wanted valid UTF-8", field, s)
 	}
 	return nil
 }
@@ -85,25 +126,48 @@ func DecodeHello(b []byte) (Hello, error) {
 	if errFleet == nil && len(fleet) != len(h.Fleet) {
 		errFleet = fmt.Errorf("fleet: found %d bytes, wanted %d", len(fleet), len(h.Fleet))
 	}
+	sections, errSections := m.Sections.sections()
 	var errRun, errFrom, errTo error
 	h.Run, errRun = m.Run.text("run")
 	h.From, errFrom = m.From.text("from")
 	h.To, errTo = m.To.text("to")
-	for _, err := range []error{errCodec, errRun, errFleet, errFrom, errTo, exact(b, m.Codec, m.Run, m.Fleet, m.From, m.To)} {
+	errExact := exact(b, m.Codec, m.Run, m.Fleet, m.From, m.To, m.Sections)
+	for _, err := range []error{errCodec, errRun, errFleet, errFrom, errTo, errSections, errExact} {
 		if err != nil {
 			return Hello{}, fmt.Errorf("wire: hello: %w", err)
 		}
 	}
-	if err := errors.Join(checkName("run", h.Run), checkName("from", h.From), checkName("to", h.To)); err != nil {
+	if err := checkNames(h); err != nil {
 		return Hello{}, err
 	}
 	h.Codec = uint32(codec)
+	h.Sections = sections
 	copy(h.Fleet[:], fleet)
 	return h, nil
 }
 
+// sections reads the sums of a hello's sections; the field may be absent.
+func (it item) sections() ([]Section, error) {
+	if it == nil {
+		return nil, nil
+	}
+	b, err := it.bytes("sections")
+	if err != nil {
+		return nil, err
+	}
+	if len(b) == 0 || len(b)%4 != 0 || len(b) > 4*MaxSections {
+		return nil, fmt.Errorf("sections: found %d bytes, wanted 4 for each of 1..%d", len(b), MaxSections)
+	}
+	list := make([]Section, len(b)/4)
+	for i := range list {
+		copy(list[i].Sum[:], b[4*i:])
+	}
+	return list, nil
+}
+
 // Check compares a received hello with the one that the receiver expects of this connection. The error names every
-// field that differs, with both values, fleet hashes by their first eight bytes.
+// field that differs, with both values, fleet hashes by their first eight bytes. If both hellos tell of sections, it
+// says which of them differ, in the names that want has for them; they are not looked at if the hashes are equal.
 func (h Hello) Check(want Hello) error {
 	var errs []error
 	differ := func(field, found, wanted string) {
@@ -113,7 +177,7 @@ func (h Hello) Check(want Hello) error {
 		differ("run", fmt.Sprintf("%q", h.Run), fmt.Sprintf("%q", want.Run))
 	}
 	if h.Fleet != want.Fleet {
-		differ("fleet file hash", fmt.Sprintf("%x...", h.Fleet[:8]), fmt.Sprintf("%x...", want.Fleet[:8]))
+		differ("fleet file hash", fmt.Sprintf("%x...", h.Fleet[:8]), fmt.Sprintf("%x...%s", want.Fleet[:8], h.differing(want)))
 	}
 	if h.From != want.From {
 		differ("from", fmt.Sprintf("%q", h.From), fmt.Sprintf("%q", want.From))
@@ -125,4 +189,28 @@ func (h Hello) Check(want Hello) error {
 		differ("codec", fmt.Sprint(h.Codec), fmt.Sprint(want.Codec))
 	}
 	return errors.Join(errs...)
+}
+
+// differing says which sections differ, or nothing if one of the two tells of none.
+func (h Hello) differing(want Hello) string {
+	found, wanted := h.Sections, want.Sections
+	switch {
+	case len(found) == 0 || len(wanted) == 0:
+		return ""
+	case len(found) != len(wanted):
+		return fmt.Sprintf(": %d sections, wanted %d", len(found), len(wanted))
+	}
+	var names []string
+	for i, s := range wanted {
+		if found[i].Sum != s.Sum {
+			names = append(names, cmp.Or(s.Name, fmt.Sprintf("section %d", i+1)))
+		}
+	}
+	switch len(names) {
+	case 0:
+		return ": in no section"
+	case 1:
+		return ": " + names[0] + " differs"
+	}
+	return ": " + strings.Join(names, ", ") + " differ"
 }

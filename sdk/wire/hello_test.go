@@ -2,6 +2,8 @@ package wire
 
 import (
 	"bytes"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,10 +18,28 @@ func sampleHello() Hello {
 	return h
 }
 
+// sampleSections is sampleHello with sections.
+func sampleSections() Hello {
+	h := sampleHello()
+	h.Sections = []Section{
+		{"graph", [4]byte{1, 2, 3, 4}}, {"method", [4]byte{5, 6, 7, 8}}, {"privacy", [4]byte{9, 10, 11, 12}}, {"", [4]byte{13, 14, 15, 16}},
+	}
+	return h
+}
+
+// sameHello compares what travels of two hellos.
+func sameHello(a, b Hello) bool {
+	same := slices.EqualFunc(a.Sections, b.Sections, func(x, y Section) bool { return x.Sum == y.Sum })
+	a.Sections, b.Sections = nil, nil
+	return same && reflect.DeepEqual(a, b)
+}
+
 func TestHelloRoundTrip(t *testing.T) {
 	long := strings.Repeat("ä", 32)
 	for _, h := range []Hello{
 		sampleHello(),
+		sampleSections(),
+		{Run: long, From: long, To: long, Codec: 1<<32 - 1, Sections: make([]Section, MaxSections)},
 		{Run: "r", From: "a", To: "b", Codec: 1},
 		{Run: long, From: long, To: long, Fleet: [32]byte{31: 255}, Codec: 1<<32 - 1},
 		{Run: "ø\x00\n", From: "名前", To: "🦆", Codec: 24},
@@ -35,12 +55,20 @@ func TestHelloRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := mode.Marshal(map[int]any{1: h.Codec, 2: h.Run, 3: h.Fleet[:], 4: h.From, 5: h.To})
+		fields := map[int]any{1: h.Codec, 2: h.Run, 3: h.Fleet[:], 4: h.From, 5: h.To}
+		var sums []byte
+		for _, s := range h.Sections {
+			sums = append(sums, s.Sum[:]...)
+		}
+		if sums != nil {
+			fields[6] = sums
+		}
+		want, err := mode.Marshal(fields)
 		if err != nil || !bytes.Equal(b, want) {
 			t.Errorf("%x, want %x (%v)", b, want, err)
 		}
 		got, err := DecodeHello(b)
-		if err != nil || got != h {
+		if err != nil || !sameHello(got, h) {
 			t.Errorf("%+v, %v, want %+v", got, err, h)
 		}
 		for n := range b {
@@ -75,6 +103,42 @@ func TestHelloCheck(t *testing.T) {
 	}
 }
 
+// Two members with different fleet files are told in which part, as far as both tell of parts.
+func TestHelloCheckSections(t *testing.T) {
+	const differ = "wire: hello: fleet file hash: found ff070e151c232a31..., wanted 00070e151c232a31..."
+	for _, c := range []struct {
+		name   string
+		change func(h, want *Hello)
+		want   string
+	}{
+		{"one", func(h, want *Hello) { h.Sections[1].Sum[0]++ }, ": method differs"},
+		{"two", func(h, want *Hello) { h.Sections[0].Sum[3]++; h.Sections[2].Sum[2]++ }, ": graph, privacy differ"},
+		{"no name", func(h, want *Hello) { h.Sections[3].Sum[1]++ }, ": section 4 differs"},
+		{"none", func(h, want *Hello) {}, ": in no section"},
+		{"number", func(h, want *Hello) { h.Sections = h.Sections[:3] }, ": 3 sections, wanted 4"},
+		{"not told", func(h, want *Hello) { h.Sections = nil }, ""},
+		{"not asked", func(h, want *Hello) { want.Sections = nil }, ""},
+	} {
+		h, want := sampleSections(), sampleSections()
+		h.Fleet[0] = 0xff
+		c.change(&h, &want)
+		b, err := EncodeHello(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h, err = DecodeHello(b); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Check(want); err == nil || err.Error() != differ+c.want {
+			t.Errorf("%s: %v, want %q", c.name, err, differ+c.want)
+		}
+		h.Fleet = want.Fleet
+		if err := h.Check(want); err != nil {
+			t.Errorf("%s: the same fleet file, and yet %v", c.name, err)
+		}
+	}
+}
+
 func TestEncodeHelloRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -87,6 +151,7 @@ func TestEncodeHelloRefuses(t *testing.T) {
 		{"broken from", func(h *Hello) { h.From = "a\xff" }, `from: found "a\xff", wanted valid UTF-8`},
 		{"no to", func(h *Hello) { h.To = "" }, "to: found an empty string"},
 		{"no codec", func(h *Hello) { h.Codec = 0 }, "codec: found 0, wanted a version from 1 on"},
+		{"17 sections", func(h *Hello) { h.Sections = make([]Section, 17) }, "sections: found 17, wanted at most 16"},
 		{"two at once", func(h *Hello) { h.Run, h.To = "", "" }, "to: found an empty string"},
 	} {
 		h := sampleHello()
@@ -109,10 +174,18 @@ var malformedHellos = []struct {
 	{"text", enc("hello"), "found a text string of length 5, wanted a map"},
 	{"frame", pairs(1, 1, 2, 2, 3, 0), "run: found 2, wanted a text string"},
 	{"trailing byte", append(mustHello(), 0), "extraneous data"},
-	{"too long", make([]byte, 257), "found 257 bytes, wanted at most 256"},
+	{"too long", make([]byte, 385), "found 385 bytes, wanted at most 384"},
 	{"indefinite", []byte{0xbf, 0xff}, "indefinite-length map isn't allowed"},
 	{"duplicate", pairs(1, 1, 2, "r", 2, "r", 3, make([]byte, 32), 4, "a", 5, "b"), "run: found key 2 twice"},
-	{"unknown", pairs(1, 1, 2, "r", 3, make([]byte, 32), 4, "a", 5, "b", 6, 0), "found an unknown key, 6, as number 6 of the map, wanted keys 1..5"},
+	{"unknown", pairs(1, 1, 2, "r", 3, make([]byte, 32), 4, "a", 5, "b", 7, 0), "found an unknown key, 7, as number 6 of the map, wanted keys 1..6"},
+	{"sections empty", withSections([]byte{}), "sections: found 0 bytes, wanted 4 for each of 1..16"},
+	{"sections cut", withSections(make([]byte, 7)), "sections: found 7 bytes, wanted 4 for each of 1..16"},
+	{"17 sections", withSections(make([]byte, 68)), "sections: found 68 bytes, wanted 4 for each of 1..16"},
+	{"sections of 1 GiB", withSections(raw{0x5a, 0x40, 0, 0, 0, 0}), "not one well-formed item"},
+	{"sections null", withSections(nil), "sections: found null, wanted a byte string"},
+	{"sections text", withSections("abcd"), "sections: found a text string of length 4, wanted a byte string"},
+	{"sections overlong", withSections(raw{0x58, 4, 0, 0, 0, 0}), "sections: found a value with the overlong or broken head"},
+	{"sections tagged", withSections(raw{0xd9, 0xd9, 0xf7, 0x44, 0, 0, 0, 0}), "a value a tag too many"},
 	{"no codec", pairs(2, "r", 3, make([]byte, 32), 4, "a", 5, "b"), "codec: found nothing"},
 	{"no run", pairs(1, 1, 3, make([]byte, 32), 4, "a", 5, "b"), "run: found nothing, wanted a text string"},
 	{"no fleet", pairs(1, 1, 2, "r", 4, "a", 5, "b"), "fleet: found nothing, wanted a byte string"},
@@ -132,6 +205,11 @@ var malformedHellos = []struct {
 	{"to null", pairs(1, 1, 2, "r", 3, make([]byte, 32), 4, "a", 5, nil), "to: found null, wanted a text string"},
 }
 
+// withSections is a hello with any value in the place of its sections.
+func withSections(v any) []byte {
+	return pairs(1, 1, 2, "r", 3, make([]byte, 32), 4, "a", 5, "b", 6, v)
+}
+
 func TestDecodeHelloRefuses(t *testing.T) {
 	for _, m := range malformedHellos {
 		_, err := DecodeHello(m.hello)
@@ -145,6 +223,7 @@ func FuzzDecodeHello(f *testing.F) {
 		f.Add(m.hello)
 	}
 	f.Add(mustHello())
+	f.Add(withSections(make([]byte, 16)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		h, err := DecodeHello(b)
 		if err != nil {
@@ -154,7 +233,7 @@ func FuzzDecodeHello(f *testing.F) {
 		if err != nil || len(again) != len(b) {
 			t.Fatalf("%x came back as %x, %v", b, again, err)
 		}
-		if got, err := DecodeHello(again); err != nil || got != h {
+		if got, err := DecodeHello(again); err != nil || !sameHello(got, h) {
 			t.Fatalf("second trip: %+v, %v, want %+v", got, err, h)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/fxamacker/cbor/v2"
 )
@@ -60,7 +61,14 @@ func unmarshal(data []byte, fields any, names []string) error {
 	if data[0]>>5 != majorMap {
 		return fmt.Errorf("found %s, wanted a map", describe(data))
 	}
-	err := decMode.Unmarshal(data, fields)
+	if err := decMode.Unmarshal(data, fields); err != nil {
+		return explain(err, data, names)
+	}
+	return nil
+}
+
+// explain adds the names of fields to an error of the library.
+func explain(err error, data []byte, names []string) error {
 	if dup := (*cbor.DupMapKeyError)(nil); errors.As(err, &dup) {
 		if k, ok := dup.Key.(int64); ok && k > 0 && k < int64(len(names)) {
 			return fmt.Errorf("%s: found key %d twice, wanted it once", names[k], k)
@@ -74,10 +82,7 @@ func unmarshal(data []byte, fields any, names []string) error {
 	if key := (*cbor.UnmarshalTypeError)(nil); errors.As(err, &key) { // of a key: items take any value
 		return fmt.Errorf("found an unknown key, a %s, wanted keys 1..%d", key.CBORType, len(names)-1)
 	}
-	if err != nil {
-		return fmt.Errorf("not one well-formed item: %w", err)
-	}
-	return nil
+	return fmt.Errorf("not one well-formed item: %w", err)
 }
 
 // mapKey returns the key of the pair at index of a well-formed map, or nil if there is none.
@@ -154,6 +159,12 @@ func headSize(arg uint64) int {
 	return 9
 }
 
+// appendArray appends the heads of a typed array of size bytes, and the room for these, which starts at at.
+func appendArray(dst []byte, tag uint64, size int) (out []byte, at int) {
+	dst = appendHead(appendHead(dst, majorTag, tag), majorBytes, uint64(size))
+	return slices.Grow(dst, size)[:len(dst)+size], len(dst)
+}
+
 // uint reads an unsigned integer in lo..hi.
 func (it item) uint(name string, lo, hi uint64) (uint64, error) {
 	major, arg, rest, ok := head(it)
@@ -170,6 +181,35 @@ func (it item) bytes(name string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: found %s, wanted a byte string", name, describe(it))
 	}
 	return rest, nil
+}
+
+// array returns the bytes of a typed array of dim numbers, four bytes each.
+func (it item) array(name string, tag uint64, dim int) ([]byte, error) {
+	major, found, rest, ok := head(it)
+	if !ok || major != majorTag || found != tag {
+		return nil, fmt.Errorf("%s: found %s, wanted tag %d", name, describe(it), tag)
+	}
+	b, err := item(rest).bytes(name)
+	if err != nil {
+		return nil, err
+	}
+	if len(b) != 4*dim {
+		return nil, fmt.Errorf("%s: found %d bytes, wanted %d, 4 for each of %d coordinates", name, len(b), 4*dim, dim)
+	}
+	return b, nil
+}
+
+// shorter returns the contents of a byte string that stands for the typed array called plain, of dim numbers, and is
+// shorter.
+func (it item) shorter(name, plain string, dim int) ([]byte, error) {
+	b, err := it.bytes(name)
+	if err != nil {
+		return nil, err
+	}
+	if len(b) >= 4*dim {
+		return nil, fmt.Errorf("%s: found %d bytes, wanted fewer than the %d of the plain %s", name, len(b), 4*dim, plain)
+	}
+	return b, nil
 }
 
 // text returns the contents of a text string, without looking at their encoding.

@@ -52,6 +52,12 @@ func vector(v ...float32) cbor.Tag {
 	return cbor.Tag{Number: 85, Content: b}
 }
 
+func grid(v ...int32) cbor.Tag {
+	b := make([]byte, 4*len(v))
+	putInts(b, v)
+	return cbor.Tag{Number: 78, Content: b}
+}
+
 var nan, inf = float32(math.NaN()), float32(math.Inf(1))
 
 // malformedFrames is one frame for each way of being wrong, at dimension 2, with what the error must say.
@@ -80,7 +86,7 @@ var malformedFrames = []struct {
 	{"bignum", pairs(1, raw{0xc2, 0x41, 0x01}, 2, 2, 3, 0), "bignum"},
 	{"duplicate key", pairs(1, 1, 2, 2, 3, 0, 2, 2), "kind: found key 2 twice, wanted it once"},
 	{"duplicate vector", pairs(1, 1, 2, 1, 3, 0, 5, vector(1, 2), 5, vector(1, 2)), "vector: found key 5 twice"},
-	{"key 7", pairs(1, 1, 2, 2, 3, 0, 7, 1), "found an unknown key, 7, as number 4 of the map, wanted keys 1..6"},
+	{"key 10", pairs(1, 1, 2, 2, 3, 0, 10, 1), "found an unknown key, 10, as number 4 of the map, wanted keys 1..9"},
 	{"key 0", pairs(0, 1, 1, 1, 2, 2, 3, 0), "found an unknown key, 0, as number 1 of the map"},
 	{"key -1", pairs(1, 1, -1, 2, 3, 0), "found an unknown key, -1, as number 2 of the map"},
 	{"huge key", pairs(1, 1, 2, 2, 3, 0, uint64(math.MaxUint64), 0), "found an unknown key, a positive integer"},
@@ -102,8 +108,8 @@ var malformedFrames = []struct {
 	{"version in a self-described tag", pairs(1, raw{0xd9, 0xd9, 0xf7, 1}, 2, 2, 3, 0), "found 10 bytes, wanted 7"},
 	{"version in a tag", pairs(1, raw{0xd8, 85, 1}, 2, 2, 3, 0), "version: found tag 85"},
 	{"version overlong", pairs(1, raw{0x18, 1}, 2, 2, 3, 0), "version: found a value with the overlong or broken head 0x1801"},
-	{"kind 0", pairs(1, 1, 2, 0, 3, 0), "kind: found 0, wanted an integer in 1..2"},
-	{"kind 3", pairs(1, 1, 2, 3, 3, 0), "kind: found 3, wanted an integer in 1..2"},
+	{"kind 0", pairs(1, 1, 2, 0, 3, 0), "kind: found 0, wanted an integer in 1..4"},
+	{"kind 5", pairs(1, 1, 2, 5, 3, 0), "kind: found 5, wanted an integer in 1..4"},
 	{"kind text", pairs(1, 1, 2, "done", 3, 0), "kind: found a text string of length 4"},
 	{"kind float", pairs(1, 1, 2, 2.0, 3, 0), "kind: found a floating-point number"},
 	{"kind true", pairs(1, 1, 2, true, 3, 0), "kind: found true"},
@@ -116,8 +122,8 @@ var malformedFrames = []struct {
 	{"resent false", pairs(1, 1, 2, 2, 3, 0, 4, false), "resent: found false, wanted true or no such field"},
 	{"resent 1", pairs(1, 1, 2, 2, 3, 0, 4, 1), "resent: found 1, wanted true"},
 	{"resent null", pairs(1, 1, 2, 2, 3, 0, 4, nil), "resent: found null, wanted true"},
-	{"vector with done", pairs(1, 1, 2, 2, 3, 0, 5, vector(1, 2)), "vector: found one, wanted none with kind done"},
-	{"planes with done", pairs(1, 1, 2, 2, 3, 0, 6, []byte{1, 0, 1, 0, 1, 0, 1, 0}), "planes: found some, wanted none with kind done"},
+	{"vector with done", pairs(1, 1, 2, 2, 3, 0, 5, vector(1, 2)), "vector: found tag 85, wanted none with kind done"},
+	{"planes with done", pairs(1, 1, 2, 2, 3, 0, 6, []byte{1, 0, 1, 0, 1, 0, 1, 0}), "planes: found a byte string of length 8, wanted none with kind done"},
 	{"both forms", pairs(1, 1, 2, 1, 3, 0, 5, vector(1, 2), 6, []byte{1, 0}), "vector: found one and planes as well"},
 	{"vector null", pairs(1, 1, 2, 1, 3, 0, 5, nil), "vector: found null, wanted tag 85"},
 	{"vector untagged", pairs(1, 1, 2, 1, 3, 0, 5, make([]byte, 8)), "vector: found a byte string of length 8, wanted tag 85"},
@@ -138,7 +144,37 @@ var malformedFrames = []struct {
 	{"planes tagged", pairs(1, 1, 2, 1, 3, 0, 6, vector(1)), "planes: found tag 85, wanted a byte string"},
 	{"planes not shorter", pairs(1, 1, 2, 1, 3, 0, 6, []byte{1, 0, 1, 0, 1, 0, 1, 0}), "planes: found 8 bytes, wanted fewer than the 8 of the plain vector"},
 	{"planes empty", pairs(1, 1, 2, 1, 3, 0, 6, []byte{}), "planes: plane 0, block 0: found the end, wanted a block"},
-	{"too long", append(pairs(1, 1, 2, 2, 3, 0), make([]byte, 300)...), "found 307 bytes, wanted at most 264 for dimension 2"},
+	{"grid with message", pairs(1, 1, 2, 1, 3, 0, 7, grid(1, 2)), "grid: found tag 78, wanted none with kind message"},
+	{"packed with message", pairs(1, 1, 2, 1, 3, 0, 8, []byte{0, 0}), "packed: found a byte string of length 2, wanted none with kind message"},
+	{"grid with done", pairs(1, 1, 2, 2, 3, 0, 7, grid(1, 2)), "grid: found tag 78, wanted none with kind done"},
+	{"grid with hail", pairs(1, 1, 2, 4, 3, 0, 9, 0, 7, grid(1, 2)), "grid: found tag 78, wanted none with kind hail"},
+	{"vector with hail", pairs(1, 1, 2, 4, 3, 0, 9, 0, 5, vector(1, 2)), "vector: found tag 85, wanted none with kind hail"},
+	{"empty release", pairs(1, 1, 2, 3, 3, 0), "vector: found neither it nor planes nor a grid, wanted one of them with kind release"},
+	{"vector and grid", pairs(1, 1, 2, 3, 3, 0, 5, vector(1, 2), 7, grid(1, 2)), "vector: found one and grid as well, wanted one of them"},
+	{"planes and packed", pairs(1, 1, 2, 3, 3, 0, 6, []byte{1}, 8, []byte{0, 0}), "planes: found one and packed as well"},
+	{"grid and packed", pairs(1, 1, 2, 3, 3, 0, 8, []byte{0, 0}, 7, grid(1, 2)), "grid: found one and packed as well"},
+	{"duplicate grid", pairs(1, 1, 2, 3, 3, 0, 7, grid(1, 2), 7, grid(1, 2)), "grid: found key 7 twice"},
+	{"duplicate held", pairs(1, 1, 2, 4, 3, 0, 9, 1, 9, 1), "held: found key 9 twice"},
+	{"grid null", pairs(1, 1, 2, 3, 3, 0, 7, nil), "grid: found null, wanted tag 78"},
+	{"grid untagged", pairs(1, 1, 2, 3, 3, 0, 7, make([]byte, 8)), "grid: found a byte string of length 8, wanted tag 78"},
+	{"grid of floats", pairs(1, 1, 2, 3, 3, 0, 7, vector(1, 2)), "grid: found tag 85, wanted tag 78"},
+	{"vector of integers", pairs(1, 1, 2, 3, 3, 0, 5, grid(1, 2)), "vector: found tag 78, wanted tag 85"},
+	{"grid big-endian", pairs(1, 1, 2, 3, 3, 0, 7, cbor.Tag{Number: 74, Content: make([]byte, 8)}), "grid: found tag 74, wanted tag 78"},
+	{"grid overlong length", pairs(1, 1, 2, 3, 3, 0, 7, raw{0xd8, 78, 0x58, 8, 0, 0, 0, 0, 0, 0, 0, 0}), "grid: found a value with the overlong or broken head"},
+	{"grid short", pairs(1, 1, 2, 3, 3, 0, 7, grid(1)), "grid: found 4 bytes, wanted 8, 4 for each of 2 coordinates"},
+	{"grid long", pairs(1, 1, 2, 3, 3, 0, 7, grid(1, 2, 3)), "grid: found 12 bytes, wanted 8"},
+	{"grid of 1 GiB", pairs(1, 1, 2, 3, 3, 0, 7, raw{0xd8, 78, 0x5a, 0x40, 0, 0, 0, 0, 0}), "not one well-formed item"},
+	{"packed of 1 GiB", pairs(1, 1, 2, 3, 3, 0, 8, raw{0x5a, 0x40, 0, 0, 0, 0, 0}), "not one well-formed item"},
+	{"packed not shorter", pairs(1, 1, 2, 3, 3, 0, 8, make([]byte, 8)), "packed: found 8 bytes, wanted fewer than the 8 of the plain grid"},
+	{"packed tagged", pairs(1, 1, 2, 3, 3, 0, 8, grid(1)), "packed: found tag 78, wanted a byte string"},
+	{"packed empty", pairs(1, 1, 2, 3, 3, 0, 8, []byte{}), "packed: block 0: found the end, wanted a block"},
+	{"no held", pairs(1, 1, 2, 4, 3, 0), "held: found nothing, wanted an integer in 0..2147483647"},
+	{"held negative", pairs(1, 1, 2, 4, 3, 0, 9, -1), "held: found -1, wanted an integer in 0..2147483647"},
+	{"held too high", pairs(1, 1, 2, 4, 3, 0, 9, uint32(1<<31)), "held: found 2147483648, wanted"},
+	{"held overlong", pairs(1, 1, 2, 4, 3, 0, 9, raw{0x18, 1}), "held: found a value with the overlong or broken head 0x1801"},
+	{"held with release", pairs(1, 1, 2, 3, 3, 0, 9, 1, 7, grid(1, 2)), "held: found 1, wanted none with kind release"},
+	{"held with done", pairs(1, 1, 2, 2, 3, 0, 9, 0), "held: found 0, wanted none with kind done"},
+	{"too long", append(pairs(1, 1, 2, 2, 3, 0), make([]byte, 400)...), "found 407 bytes, wanted at most 392 for dimension 2"},
 	{"a hello", mustHello(), "kind: found a text string of length 1"},
 }
 
@@ -165,9 +201,17 @@ func TestDecodeRefuses(t *testing.T) {
 
 // Cut anywhere, a frame is refused.
 func TestDecodeRefusesEveryPrefix(t *testing.T) {
-	for _, v := range [][]float32{anyFinite(50, 1), normals(500, 1)} {
-		c := newCodec(t, len(v))
-		frame := mustAppend(t, c, &Frame{Kind: Message, Round: 300, Resent: true, Vector: v})
+	for _, sent := range []*Frame{
+		{Kind: Message, Round: 300, Resent: true, Vector: anyFinite(50, 1)},
+		{Kind: Message, Round: 300, Resent: true, Vector: normals(500, 1)},
+		{Kind: Release, Round: 300, Resent: true, Grid: anyInts(50, 1)},
+		{Kind: Release, Round: 300, Resent: true, Grid: withOutliers(40)},
+		{Kind: Release, Round: 300, Resent: true, Grid: withOutliers(2000)},
+		{Kind: Release, Round: 300, Resent: true, Grid: gridNormals(2001, 1, 1)},
+		{Kind: Hail, Round: 300, Resent: true, Held: 300},
+	} {
+		c := newCodec(t, max(1, len(sent.Vector)+len(sent.Grid)))
+		frame := mustAppend(t, c, sent)
 		var f Frame
 		for n := range frame {
 			if c.Decode(frame[:n], &f) == nil {
@@ -257,6 +301,15 @@ func FuzzDecode(f *testing.F) {
 		f.Add(mustAppend(f, c, &Frame{Kind: Message, Round: 1000, Resent: true, Vector: v}), len(v))
 		f.Add(mustAppend(f, c, &Frame{Kind: Done, Round: 3}), len(v))
 	}
+	for _, g := range grids() {
+		c, err := NewCodec(len(g))
+		if err != nil {
+			f.Fatal(err)
+		}
+		if len(g) <= 5000 {
+			f.Add(mustAppend(f, c, &Frame{Kind: Release, Round: 1000, Grid: g}), len(g))
+		}
+	}
 	f.Fuzz(func(t *testing.T, frame []byte, dim int) {
 		if dim > 1<<20 {
 			return
@@ -282,8 +335,8 @@ func FuzzDecode(f *testing.F) {
 // The planes alone, where the fuzzer need not find its way through a frame first.
 func FuzzPlanes(f *testing.F) {
 	for _, v := range [][]float32{normals(100, 1), make([]float32, 10), normals(700, 2)} {
-		var w planeWriter
-		if b, ok := w.append(nil, v, 4*len(v)); ok {
+		var w packer
+		if b, ok := w.planes(nil, v, 4*len(v)); ok {
 			f.Add(b, len(v))
 		}
 	}
@@ -291,15 +344,15 @@ func FuzzPlanes(f *testing.F) {
 		if dim < 1 || dim > 2*blockSize {
 			return
 		}
-		var r planeReader
+		var r unpacker
 		v := make([]float32, dim)
-		if r.read(v, b) != nil {
+		if r.planes(v, b) != nil {
 			return
 		}
-		var w planeWriter
-		again, ok := w.append(nil, v, 5*dim+100)
+		var w packer
+		again, ok := w.planes(nil, v, 5*dim+100)
 		back := make([]float32, dim)
-		if !ok || r.read(back, again) != nil || !sameBits(v, back) {
+		if !ok || r.planes(back, again) != nil || !sameBits(v, back) {
 			t.Fatal("the planes that were read do not come back")
 		}
 	})

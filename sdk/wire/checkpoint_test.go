@@ -1,0 +1,382 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// sampleCheckpoint has every field, at dimension 3.
+func sampleCheckpoint() *Checkpoint {
+	c := &Checkpoint{
+		Member: "gateway-a", Build: "spade-edge/1", Round: 42,
+		X: []float32{1, -2.5, 0}, Grid: []int32{16, -40, 0}, Delta: []int32{1, math.MinInt32, math.MaxInt32},
+		Mean: []float32{0.5, -1, float32(math.Copysign(0, -1))}, Last: []float32{0.25, 1, 0.75, 0.5},
+		Edges: []CheckpointEdge{
+			{Peer: "gateway-b", Z: []float32{1, 2, 3}, PeerZ: []float32{4, 5, 6}, PeerGrid: []int32{7, 8, 9}, PeerX: []float32{10, 11, 12}},
+			{Peer: "名前", Z: []float32{math.MaxFloat32, math.SmallestNonzeroFloat32, -1}},
+		},
+		Queries: 123_456_789_012, Failed: 3, Filter: []byte{1, 0, 255}, Ledger: "sha256:00ff",
+	}
+	for i := range c.Fleet {
+		c.Fleet[i] = byte(i * 7)
+	}
+	return c
+}
+
+// leastCheckpoint has no more than it must have.
+func leastCheckpoint() *Checkpoint {
+	return &Checkpoint{Member: "a", Build: "b", X: []float32{0}}
+}
+
+// largeCheckpoint has every field, of dim coordinates.
+func largeCheckpoint(dim, edges, samples int) *Checkpoint {
+	c := sampleCheckpoint()
+	c.X, c.Mean, c.Last = normals(dim, 1), normals(dim, 2), normals(samples, 3)
+	c.Grid, c.Delta = anyInts(dim, 1), gridNormals(dim, 40, 2)
+	c.Edges = make([]CheckpointEdge, edges)
+	for i := range c.Edges {
+		c.Edges[i] = CheckpointEdge{
+			Peer: fmt.Sprintf("client-%d", i), Z: normals(dim, 4), PeerZ: normals(dim, 5), PeerGrid: anyInts(dim, 6), PeerX: normals(dim, 7),
+		}
+	}
+	return c
+}
+
+func mustCheckpoint(t testing.TB, c *Checkpoint) []byte {
+	t.Helper()
+	b, err := AppendCheckpoint(nil, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// A generic decoder reads a checkpoint and finds what the package comment says.
+func TestCheckpointIsCBOR(t *testing.T) {
+	type array = cbor.Tag
+	ints := func(v []int32) array { return grid(v...) }
+	floats := func(v []float32) array { return vector(v...) }
+	c := sampleCheckpoint()
+	want := map[any]any{
+		uint64(1): uint64(1), uint64(2): c.Fleet[:], uint64(3): c.Member, uint64(4): c.Build, uint64(5): uint64(c.Round),
+		uint64(6): floats(c.X), uint64(7): ints(c.Grid), uint64(8): ints(c.Delta), uint64(9): floats(c.Mean), uint64(10): floats(c.Last),
+		uint64(11): []any{
+			map[any]any{uint64(1): c.Edges[0].Peer, uint64(2): floats(c.Edges[0].Z), uint64(3): floats(c.Edges[0].PeerZ),
+				uint64(4): ints(c.Edges[0].PeerGrid), uint64(5): floats(c.Edges[0].PeerX)},
+			map[any]any{uint64(1): c.Edges[1].Peer, uint64(2): floats(c.Edges[1].Z)},
+		},
+		uint64(12): uint64(c.Queries), uint64(13): uint64(c.Failed), uint64(14): c.Filter, uint64(15): c.Ledger,
+	}
+	var got any
+	if err := cbor.Unmarshal(mustCheckpoint(t, c), &got); err != nil || !reflect.DeepEqual(got, any(want)) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+}
+
+func TestCheckpointRoundTrip(t *testing.T) {
+	var got Checkpoint
+	for name, c := range map[string]*Checkpoint{
+		"sample":     sampleCheckpoint(),
+		"least":      leastCheckpoint(),
+		"large":      largeCheckpoint(1000, 4, 77),
+		"many edges": largeCheckpoint(1, 300, 1),
+		"limits": {
+			Member: strings.Repeat("ä", 32), Build: strings.Repeat("b", 64), Round: MaxRound, X: specials,
+			Queries: math.MaxInt64, Failed: math.MaxInt64, Filter: make([]byte, MaxFilter), Ledger: strings.Repeat("l", MaxLedger),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := mustCheckpoint(t, c)
+			if most := MaxCheckpoint(len(c.X), len(c.Edges), len(c.Last)); len(b) > most {
+				t.Errorf("%d bytes, above MaxCheckpoint = %d", len(b), most)
+			}
+			kept := bytes.Clone(b)
+			if err := DecodeCheckpoint(b, &got); err != nil {
+				t.Fatal(err)
+			}
+			clear(b) // nothing of the input may be in use any more
+			if !reflect.DeepEqual(&got, c) {
+				t.Errorf("%+v came back, want %+v", got, c)
+			}
+			if again := mustCheckpoint(t, &got); !bytes.Equal(again, kept) {
+				t.Error("other bytes the second time")
+			}
+		})
+	}
+}
+
+// MaxCheckpoint is reached but for a few bytes of heads, and is the highest int where an int is too small.
+func TestMaxCheckpoint(t *testing.T) {
+	c := largeCheckpoint(20_000, 3, 70_000)
+	c.Member, c.Build = strings.Repeat("m", 64), strings.Repeat("b", 64)
+	c.Filter, c.Ledger = make([]byte, MaxFilter), strings.Repeat("l", MaxLedger)
+	for i := range c.Edges {
+		c.Edges[i].Peer = strings.Repeat("p", 64)
+	}
+	n, most := len(mustCheckpoint(t, c)), MaxCheckpoint(20_000, 3, 70_000)
+	if n > most || n < most-32 {
+		t.Errorf("%d bytes, the bound is %d", n, most)
+	}
+	if n := MaxCheckpoint(MaxDim, math.MaxInt32, MaxDim); math.MaxInt == math.MaxInt32 && n != math.MaxInt || n < 0 {
+		t.Errorf("bound of the largest: %d", n)
+	}
+}
+
+// Whatever the numbers are, checkpoints of a run are of one size.
+func TestCheckpointSize(t *testing.T) {
+	c := sampleCheckpoint()
+	n := len(mustCheckpoint(t, c))
+	for _, v := range []int64{0, 23, 24, 255, 256, 65536, MaxRound} {
+		c.Round, c.Queries, c.Failed = int(v), v*5, v/2
+		copy(c.X, normals(3, uint64(v)))
+		copy(c.Delta, anyInts(3, uint64(v)))
+		if got := len(mustCheckpoint(t, c)); got != n {
+			t.Errorf("round %d: %d bytes, want %d", v, got, n)
+		}
+	}
+}
+
+// Decode uses the storage that it finds, and neither way allocates once it is there.
+func TestCheckpointAllocations(t *testing.T) {
+	c := largeCheckpoint(1000, 4, 77)
+	buf := make([]byte, 3, 3+MaxCheckpoint(1000, 4, 77))
+	copy(buf, "abc")
+	b, err := AppendCheckpoint(buf, c)
+	if err != nil || &b[0] != &buf[0] || string(b[:3]) != "abc" {
+		t.Fatalf("a buffer with MaxCheckpoint to spare was left, or %v", err)
+	}
+	var got Checkpoint
+	both := func() {
+		if b, err = AppendCheckpoint(buf, c); err != nil {
+			t.Fatal(err)
+		}
+		if err := DecodeCheckpoint(b[3:], &got); err != nil {
+			t.Fatal(err)
+		}
+	}
+	both()
+	if n := testing.AllocsPerRun(20, both); n > 0 && !raceDetector {
+		t.Errorf("%v allocations for a checkpoint there and back", n)
+	}
+}
+
+func TestAppendCheckpointRefuses(t *testing.T) {
+	for _, m := range []struct {
+		name   string
+		change func(*Checkpoint)
+		want   string
+	}{
+		{"no member", func(c *Checkpoint) { c.Member = "" }, "wire: checkpoint: member: found an empty string, wanted 1..64 bytes"},
+		{"long build", func(c *Checkpoint) { c.Build = strings.Repeat("x", 65) }, "build: found 65 bytes, wanted 1..64"},
+		{"round below", func(c *Checkpoint) { c.Round = -1 }, "round: found -1, wanted 0..2147483647"},
+		{"no x", func(c *Checkpoint) { c.X = nil }, "x: found 0 coordinates, wanted 1..268435456"},
+		{"NaN in x", func(c *Checkpoint) { c.X[1] = nan }, "x: found NaN at coordinate 1, wanted a finite number"},
+		{"short grid", func(c *Checkpoint) { c.Grid = c.Grid[:2] }, "grid: found 2 coordinates, wanted 3 as in x"},
+		{"long delta", func(c *Checkpoint) { c.Delta = make([]int32, 4) }, "delta: found 4 coordinates, wanted 3 as in x"},
+		{"short mean", func(c *Checkpoint) { c.Mean = c.Mean[:1] }, "mean: found 1 coordinates, wanted 3 as in x"},
+		{"Inf in mean", func(c *Checkpoint) { c.Mean[0] = -inf }, "mean: found -Inf at coordinate 0"},
+		{"Inf in last", func(c *Checkpoint) { c.Last[3] = inf }, "last: found +Inf at coordinate 3"},
+		{"no peer", func(c *Checkpoint) { c.Edges[1].Peer = "" }, "edge 1: peer: found an empty string"},
+		{"no z", func(c *Checkpoint) { c.Edges[0].Z = nil }, "edge 0: z: found 0 coordinates, wanted 3 as in x"},
+		{"long peer z", func(c *Checkpoint) { c.Edges[0].PeerZ = make([]float32, 4) }, "edge 0: peer z: found 4 coordinates"},
+		{"short peer grid", func(c *Checkpoint) { c.Edges[0].PeerGrid = make([]int32, 1) }, "edge 0: peer grid: found 1 coordinates"},
+		{"short peer x", func(c *Checkpoint) { c.Edges[1].PeerX = make([]float32, 2) }, "edge 1: peer x: found 2 coordinates"},
+		{"NaN in peer x", func(c *Checkpoint) { c.Edges[0].PeerX[2] = nan }, "edge 0: peer x: found NaN at coordinate 2"},
+		{"queries below", func(c *Checkpoint) { c.Queries = -1 }, "queries: found -1, wanted 0 or more"},
+		{"failed below", func(c *Checkpoint) { c.Failed = math.MinInt64 }, "failed: found -9223372036854775808"},
+		{"long filter", func(c *Checkpoint) { c.Filter = make([]byte, MaxFilter+1) }, "filter: found 65537 bytes, wanted at most 65536"},
+		{"long ledger", func(c *Checkpoint) { c.Ledger = strings.Repeat("x", 257) }, "ledger: found 257 bytes, wanted at most 256"},
+		{"broken ledger", func(c *Checkpoint) { c.Ledger = "\xff" }, `ledger: found "\xff", wanted valid UTF-8`},
+		{"two at once", func(c *Checkpoint) { c.Round, c.Failed = -1, -2 }, "round: found -1, wanted 0..2147483647\nfailed: found -2"},
+		{"two vectors", func(c *Checkpoint) { c.X[0], c.Edges[1].Z[0] = nan, inf }, "x: found NaN at coordinate 0, wanted a finite number\nedge 1: z: found +Inf"},
+	} {
+		c := sampleCheckpoint()
+		m.change(c)
+		got, err := AppendCheckpoint([]byte("before"), c)
+		if string(got) != "before" {
+			t.Errorf("%s: dst became %q", m.name, got)
+		}
+		checkError(t, m.name, err, m.want)
+	}
+}
+
+// eight is an integer in eight bytes.
+func eight(n byte) raw { return raw{head64, 0, 0, 0, 0, 0, 0, 0, n} }
+
+// checkpointPairs is a sound checkpoint of dimension 2 as keys and values, with some of them replaced or, with a nil,
+// left out.
+func checkpointPairs(replace map[int]any) []byte {
+	fields := map[int]any{1: 1, 2: make([]byte, 32), 3: "a", 4: "b", 5: eight(9), 6: vector(1, 2), 11: raw{0x80}, 12: eight(0), 13: eight(0)}
+	for k, v := range replace {
+		if fields[k] = v; v == nil {
+			delete(fields, k)
+		}
+	}
+	var kv []any
+	for k := range 30 {
+		if v, ok := fields[k]; ok {
+			kv = append(kv, k, v)
+		}
+	}
+	return pairs(kv...)
+}
+
+// edge is a checkpoint with one edge of these keys and values.
+func edge(kv ...any) []byte {
+	return checkpointPairs(map[int]any{11: raw(append([]byte{0x81}, pairs(kv...)...))})
+}
+
+// malformedCheckpoints is one checkpoint for each way of being wrong, at dimension 2, with what the error must say.
+var malformedCheckpoints = []struct {
+	name string
+	b    []byte
+	want string
+}{
+	{"nothing", nil, "wire: checkpoint: map: found nothing, wanted a map"},
+	{"array", enc([]int{1}), "map: found an array of length 1, wanted a map"},
+	{"indefinite", append([]byte{0xbf}, checkpointPairs(nil)[1:]...), "map: found a value with the overlong or broken head"},
+	{"overlong map", append([]byte{0xb8, 9}, checkpointPairs(nil)[1:]...), "map: found a value with the overlong or broken head"},
+	{"map of 1 GiB", []byte{0xba, 0x40, 0, 0, 0}, "map: found a map of 1073741824 pairs, wanted a map of 15 or less"},
+	{"empty map", pairs(), "version: found nothing, wanted the key 1"},
+	{"frame", pairs(1, 1, 2, 2, 3, 0), "fleet: found 2, wanted a byte string of 32 or less"},
+	{"trailing byte", append(checkpointPairs(nil), 0), "map: found 1 bytes after the last field, wanted none"},
+	{"a pair too few", append([]byte{0xa8}, checkpointPairs(nil)[1:]...), "map: found 8 pairs in its head, wanted the 9 that follow"},
+	{"a pair too many", append([]byte{0xaa}, checkpointPairs(nil)[1:]...), "map: found 10 pairs in its head, wanted the 9 that follow"},
+	{"key 0", checkpointPairs(map[int]any{0: 0}), "version: found 0, wanted the key 1"},
+	{"key 16", checkpointPairs(map[int]any{16: 0}), "found 10 pairs in its head"},
+	{"other order", pairs(2, make([]byte, 32), 1, 1), "version: found 2, wanted the key 1"},
+	{"duplicate", pairs(1, 1, 2, make([]byte, 32), 2, make([]byte, 32)), "member: found 2, wanted the key 3"},
+	{"overlong key", pairs(raw{0x18, 1}, 1), "version: found a value with the overlong or broken head 0x1801"},
+	{"version 2", checkpointPairs(map[int]any{1: 2}), "version: found 2, wanted 1"},
+	{"version 0", checkpointPairs(map[int]any{1: 0}), "version: found 0, wanted 1"},
+	{"version text", checkpointPairs(map[int]any{1: "1"}), "version: found a text string of length 1"},
+	{"no fleet", checkpointPairs(map[int]any{2: nil}), "fleet: found 3, wanted the key 2"},
+	{"fleet short", checkpointPairs(map[int]any{2: make([]byte, 31)}), "fleet: found 31 bytes, wanted 32..32"},
+	{"fleet long", checkpointPairs(map[int]any{2: make([]byte, 33)}), "fleet: found a byte string of length 33, wanted a byte string of 32 or less"},
+	{"no member", checkpointPairs(map[int]any{3: nil}), "member: found 4, wanted the key 3"},
+	{"member empty", checkpointPairs(map[int]any{3: ""}), "member: found 0 bytes, wanted 1..64"},
+	{"member long", checkpointPairs(map[int]any{3: strings.Repeat("x", 65)}), "member: found a text string of length 65"},
+	{"member broken", checkpointPairs(map[int]any{3: raw{0x61, 0xff}}), `member: found "\xff", wanted valid UTF-8`},
+	{"build bytes", checkpointPairs(map[int]any{4: []byte("b")}), "build: found a byte string of length 1, wanted a text string"},
+	{"round short", checkpointPairs(map[int]any{5: 9}), "round: found 9, wanted an integer of eight bytes"},
+	{"round too high", checkpointPairs(map[int]any{5: raw{head64, 0, 0, 0, 0, 0x80, 0, 0, 0}}), "round: found 2147483648, wanted at most 2147483647"},
+	{"no x", checkpointPairs(map[int]any{6: nil}), "x: found 11, wanted the key 6"},
+	{"x empty", checkpointPairs(map[int]any{6: cbor.Tag{Number: 85, Content: []byte{}}}), "x: found 0 bytes, wanted 4..1073741824"},
+	{"x uneven", checkpointPairs(map[int]any{6: cbor.Tag{Number: 85, Content: make([]byte, 9)}}), "x: found 9 bytes, wanted 4 a number"},
+	{"x of integers", checkpointPairs(map[int]any{6: grid(1, 2)}), "x: found tag 78, wanted tag 85"},
+	{"x untagged", checkpointPairs(map[int]any{6: make([]byte, 8)}), "x: found a byte string of length 8, wanted a tag"},
+	{"x with NaN", checkpointPairs(map[int]any{6: vector(1, nan)}), "x: found NaN at coordinate 1"},
+	{"x of 1 GiB", checkpointPairs(map[int]any{6: raw{0xd8, 85, 0x5a, 0x40, 0, 0, 0}}), "x: found the end after 22 bytes, wanted 1073741824"},
+	{"x of more", checkpointPairs(map[int]any{6: raw{0xd8, 85, 0x5a, 0x40, 0, 0, 4}}), "x: found a byte string of length 1073741828, wanted a byte string of 1073741824 or less"},
+	{"grid short", checkpointPairs(map[int]any{7: grid(1)}), "grid: found 4 bytes, wanted 8..8"},
+	{"grid of floats", checkpointPairs(map[int]any{7: vector(1, 2)}), "grid: found tag 85, wanted tag 78"},
+	{"grid null", checkpointPairs(map[int]any{7: raw{0xf6}}), "grid: found null, wanted a tag"},
+	{"delta long", checkpointPairs(map[int]any{8: grid(1, 2, 3)}), "delta: found a byte string of length 12"},
+	{"mean short", checkpointPairs(map[int]any{9: vector(1)}), "mean: found 4 bytes, wanted 8..8"},
+	{"mean with Inf", checkpointPairs(map[int]any{9: vector(inf, 1)}), "mean: found +Inf at coordinate 0"},
+	{"last empty", checkpointPairs(map[int]any{10: cbor.Tag{Number: 85, Content: []byte{}}}), "last: found 0 bytes, wanted 4..1073741824"},
+	{"no edges", checkpointPairs(map[int]any{11: nil}), "edges: found 12, wanted the key 11"},
+	{"edges map", checkpointPairs(map[int]any{11: raw{0xa0}}), "edges: found a map of 0 pairs, wanted an array"},
+	{"1 Gi edges", checkpointPairs(map[int]any{11: raw{0x9a, 0x40, 0, 0, 0}}), "edges: found an array of length 1073741824, wanted an array of"},
+	{"edges beyond the end", checkpointPairs(map[int]any{11: raw{0x82}}), "edges: found an array of length 2, wanted an array of 1 or less"},
+	{"edge number", checkpointPairs(map[int]any{11: raw{0x81, 0}}), "edge 0: map: found 0, wanted a map"},
+	{"edge without peer", edge(2, vector(1, 2)), "edge 0: peer: found 2, wanted the key 1"},
+	{"edge without z", edge(1, "p"), "edge 0: z: found 12, wanted the key 2"},
+	{"edge z short", edge(1, "p", 2, vector(1)), "edge 0: z: found 4 bytes, wanted 8..8"},
+	{"edge peer z long", edge(1, "p", 2, vector(1, 2), 3, vector(1, 2, 3)), "edge 0: peer z: found a byte string of length 12"},
+	{"edge peer grid of floats", edge(1, "p", 2, vector(1, 2), 4, vector(1, 2)), "edge 0: peer grid: found tag 85, wanted tag 78"},
+	{"edge peer x with NaN", edge(1, "p", 2, vector(1, 2), 5, vector(nan, 2)), "edge 0: peer x: found NaN at coordinate 0"},
+	{"edge with key 6", edge(1, "p", 2, vector(1, 2), 6, 0), "edge 0: map: found 3 pairs in its head, wanted the 2 that follow"},
+	{"edge of other order", edge(1, "p", 2, vector(1, 2), 5, vector(1, 2), 3, vector(1, 2)), "edge 0: map: found 4 pairs in its head, wanted the 3 that follow"},
+	{"queries negative", checkpointPairs(map[int]any{12: -1}), "queries: found -1, wanted an integer of eight bytes"},
+	{"queries too high", checkpointPairs(map[int]any{12: uint64(1 << 63)}), "queries: found 9223372036854775808, wanted at most 9223372036854775807"},
+	{"no failed", checkpointPairs(map[int]any{13: nil}), "failed: found nothing, wanted the key 13"},
+	{"failed cut", checkpointPairs(map[int]any{13: raw{head64, 0, 0}}), "failed: found a value with the overlong or broken head"},
+	{"filter empty", checkpointPairs(map[int]any{14: []byte{}}), "filter: found 0 bytes, wanted 1..65536"},
+	{"filter long", checkpointPairs(map[int]any{14: make([]byte, MaxFilter+1)}), "filter: found a byte string of length 65537"},
+	{"filter of 1 GiB", checkpointPairs(map[int]any{14: raw{0x5a, 0x40, 0, 0, 0}}), "filter: found a byte string of length 1073741824"},
+	{"ledger empty", checkpointPairs(map[int]any{15: ""}), "ledger: found 0 bytes, wanted 1..256"},
+	{"ledger long", checkpointPairs(map[int]any{15: strings.Repeat("x", 257)}), "ledger: found a text string of length 257"},
+	{"ledger broken", checkpointPairs(map[int]any{15: raw{0x61, 0xff}}), `ledger: found "\xff", wanted valid UTF-8`},
+}
+
+func TestDecodeCheckpointRefuses(t *testing.T) {
+	for _, m := range malformedCheckpoints {
+		var c Checkpoint
+		var err error
+		if n := allocated(func() { err = DecodeCheckpoint(m.b, &c) }); n > 64<<10 {
+			t.Errorf("%s: %d bytes allocated for an input of %d", m.name, n, len(m.b))
+		}
+		checkError(t, m.name, err, m.want)
+	}
+	var c Checkpoint
+	if err := DecodeCheckpoint(checkpointPairs(nil), &c); err != nil || c.Round != 9 || !sameBits(c.X, []float32{1, 2}) {
+		t.Errorf("sound: %+v, %v", c, err)
+	}
+	// A checkpoint cut anywhere, or followed by anything.
+	b := mustCheckpoint(t, sampleCheckpoint())
+	for n := range b {
+		if DecodeCheckpoint(b[:n], &c) == nil {
+			t.Errorf("%d of %d bytes were taken for a checkpoint", n, len(b))
+		}
+	}
+}
+
+// DecodeCheckpoint never panics, and AppendCheckpoint gives back the bytes of what it takes.
+func FuzzDecodeCheckpoint(f *testing.F) {
+	for _, m := range malformedCheckpoints {
+		f.Add(m.b)
+	}
+	f.Add(mustCheckpoint(f, sampleCheckpoint()))
+	f.Add(mustCheckpoint(f, leastCheckpoint()))
+	f.Add(mustCheckpoint(f, largeCheckpoint(40, 3, 11)))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var c Checkpoint
+		if DecodeCheckpoint(b, &c) != nil {
+			return
+		}
+		again, err := AppendCheckpoint(nil, &c)
+		if err != nil || !bytes.Equal(again, b) {
+			t.Fatalf("%x came back as %x, %v", b, again, err)
+		}
+		if most := MaxCheckpoint(len(c.X), len(c.Edges), len(c.Last)); len(b) > most {
+			t.Fatalf("%d bytes taken, above MaxCheckpoint = %d", len(b), most)
+		}
+	})
+}
+
+func BenchmarkCheckpoint(b *testing.B) {
+	// Five vectors of a million coordinates: x, mean, grid, delta and one z.
+	c := largeCheckpoint(1_000_000, 1, 1000)
+	c.Edges[0] = CheckpointEdge{Peer: "p", Z: c.Edges[0].Z}
+	buf := mustCheckpoint(b, c)
+	b.Run("append", func(b *testing.B) {
+		b.SetBytes(int64(len(buf)))
+		for b.Loop() {
+			buf, _ = AppendCheckpoint(buf[:0], c)
+		}
+	})
+	b.Run("decode", func(b *testing.B) {
+		var got Checkpoint
+		b.SetBytes(int64(len(buf)))
+		for b.Loop() {
+			if err := DecodeCheckpoint(buf, &got); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("copy", func(b *testing.B) { // what memory allows
+		other := slices.Clone(buf)
+		b.SetBytes(int64(len(buf)))
+		for b.Loop() {
+			copy(other, buf)
+		}
+	})
+}

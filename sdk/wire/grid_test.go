@@ -1,0 +1,451 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// gridNormals returns n normal numbers of standard deviation sd, rounded.
+func gridNormals(n int, sd float64, seed uint64) []int32 {
+	s := rng.New(seed, rng.Address{Purpose: rng.Generate, Client: 2})
+	g := make([]int32, n)
+	for i := range g {
+		g[i] = int32(math.Round(sd * s.Normal()))
+	}
+	return g
+}
+
+// anyInts returns n uniformly random numbers: nothing to compress.
+func anyInts(n int, seed uint64) []int32 {
+	s := rng.New(seed, rng.Address{Purpose: rng.Generate, Client: 3})
+	g := make([]int32, n)
+	for i := range g {
+		g[i] = int32(s.Uint32())
+	}
+	return g
+}
+
+// extremes holds the numbers at the edges of the format.
+var extremes = []int32{0, -1, 1, math.MaxInt32, math.MinInt32, math.MaxInt32 - 1, math.MinInt32 + 1, 1 << 30}
+
+// withOutliers returns small numbers, at least 20 of them, with all the extremes among them.
+func withOutliers(n int) []int32 {
+	g := gridNormals(n, 16, 5)
+	for i, x := range extremes[3:] {
+		g[(2*i+1)*n/10] = x
+	}
+	return g
+}
+
+// grids are grids of all kinds, by name.
+func grids() map[string][]int32 {
+	all := map[string][]int32{
+		"extremes":      extremes,
+		"zeros":         make([]int32, 100),
+		"zero":          {0},
+		"least":         {math.MinInt32},
+		"two":           {1, -1},
+		"any":           anyInts(1000, 1),
+		"few outliers":  withOutliers(40),
+		"outliers":      withOutliers(3000),
+		"odd pairs":     append(gridNormals(2000, 0.7, 3), math.MinInt32),
+		"sparse":        append(make([]int32, 4999), math.MaxInt32),
+		"bytes":         slices.Repeat([]int32{127, -128, 0, 3}, 300),
+		"alternating":   slices.Repeat([]int32{math.MaxInt32, math.MinInt32}, 300),
+		"constant":      slices.Repeat([]int32{-77}, 1000),
+		"block":         gridNormals(blockSize, 40, 4),
+		"block and one": gridNormals(blockSize+1, 40, 5),
+		"two blocks":    append(gridNormals(blockSize, 1, 6), gridNormals(700, 3000, 6)...),
+		"rice at last":  append(make([]int32, blockSize), gridNormals(40, 16, 7)...),
+	}
+	for bit := range 31 {
+		all[fmt.Sprintf("scale %d", bit)] = gridNormals(300, float64(uint(1)<<bit)/5, uint64(bit))
+	}
+	return all
+}
+
+func TestZigzag(t *testing.T) {
+	for x, z := range map[int32]uint32{0: 0, -1: 1, 1: 2, -2: 3, 2: 4, math.MaxInt32: math.MaxUint32 - 1, math.MinInt32: math.MaxUint32} {
+		if zigzag(x) != z || unzigzag(z) != x {
+			t.Errorf("%d: %d there, %d back from %d", x, zigzag(x), unzigzag(z), z)
+		}
+	}
+}
+
+// Every grid comes back, within the bound, by a codec that has seen others and by a fresh one.
+func TestGridRoundTrip(t *testing.T) {
+	all := grids()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		g := all[name]
+		c := newCodec(t, len(g))
+		var got Frame
+		for _, f := range []*Frame{
+			{Kind: Release, Round: 3, Grid: anyInts(len(g), 9)},
+			{Kind: Release, Round: MaxRound, Resent: true, Grid: g},
+			{Kind: Release, Round: 5, Vector: normals(len(g), 2)},
+			{Kind: Release, Round: 6, Grid: g},
+		} {
+			b := mustAppend(t, c, f)
+			if len(b) > MaxFrame(len(g)) || len(b) > len(reference(t, f)) {
+				t.Errorf("%s: %d bytes, above MaxFrame or the plain form", name, len(b))
+			}
+			sent := bytes.Clone(b)
+			if err := c.Decode(b, &got); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			clear(b)
+			if !sameFrame(&got, f) {
+				t.Errorf("%s: another grid came back", name)
+			}
+			if fresh := mustAppend(t, newCodec(t, len(g)), &got); !bytes.Equal(fresh, sent) {
+				t.Errorf("%s: a fresh codec writes other bytes", name)
+			}
+		}
+	}
+}
+
+// Each of the forms of a block comes back whatever the numbers, also where the encoder would not choose it.
+func TestGridForms(t *testing.T) {
+	for name, g := range grids() {
+		g = g[:min(len(g), 700)]
+		var p packer
+		var u unpacker
+		back := make([]int32, len(g))
+		check := func(form int, b []byte) {
+			t.Helper()
+			if rest, err := u.numbers(back, append(b, 1, 2, 3)); err != nil || len(rest) != 3 || !slices.Equal(back, g) {
+				t.Errorf("%s, form %d: %d bytes left, %v", name, form, len(rest), err)
+			}
+		}
+		for k := range riceMax + 1 {
+			check(k, appendRice([]byte{byte(k)}, g, uint(k)))
+		}
+		for form := gridSplit; form <= gridSplit+splitMax; form++ {
+			if b, ok := p.stored(nil, g, byte(form), 1<<20); ok {
+				check(form, b)
+			} else {
+				t.Errorf("%s, form %d: longer than 1 MiB", name, form)
+			}
+		}
+		if b, ok := p.stored(nil, g, gridPairs, 1<<20); ok {
+			check(gridPairs, b)
+		}
+	}
+}
+
+// The parameter of the Rice code is the best, and the length is what it says.
+func TestRiceParameter(t *testing.T) {
+	for name, g := range grids() {
+		g = g[:min(len(g), 1000)]
+		k, n := riceParameter(g)
+		for other := range uint(riceMax + 1) {
+			size := len(appendRice(nil, g, other))
+			if size < (n+7)/8 || other == k && size != (n+7)/8 {
+				t.Errorf("%s: parameter %d is of %d bytes; %d was chosen for %d bits", name, other, size, k, n)
+			}
+		}
+	}
+}
+
+// entropy returns the empirical entropy of g in bits a number.
+func entropy(g []int32) float64 {
+	count := map[int32]int{}
+	for _, x := range g {
+		count[x]++
+	}
+	h := 0.0
+	for _, n := range count {
+		p := float64(n) / float64(len(g))
+		h -= p * math.Log2(p)
+	}
+	return h
+}
+
+// sourceEntropy returns the entropy of a normal number of standard deviation sd, rounded, in bits.
+func sourceEntropy(sd float64) float64 {
+	h := 0.0
+	for k := 0.0; k <= 9*sd+1; k++ {
+		p := (math.Erfc((k-0.5)/sd/math.Sqrt2) - math.Erfc((k+0.5)/sd/math.Sqrt2)) / 2
+		if k > 0 {
+			h -= p * math.Log2(p) // of -k
+		}
+		if p > 0 {
+			h -= p * math.Log2(p)
+		}
+	}
+	return h
+}
+
+// What the coding promises for numbers that are normal.
+func TestGridSize(t *testing.T) {
+	for _, dim := range []int{10, 40, 300, 500, 1000, 10_000, 100_000} {
+		for _, sd := range []float64{1, 4, 16, 40, 100, 700} {
+			g := gridNormals(dim, sd, 1)
+			frame := mustAppend(t, newCodec(t, dim), &Frame{Kind: Release, Round: 100, Grid: g})
+			bits := 8 * float64(len(frame)) / float64(dim)
+			h, source := entropy(g), sourceEntropy(sd)
+			t.Logf("d %6d, sd %3g: %6d bytes, %6.3f bits; entropy %6.3f (%+.2f %%), of the source %6.3f (%+.2f %%)",
+				dim, sd, len(frame), bits, h, 100*(bits/h-1), source, 100*(bits/source-1))
+			// In a sample not much larger than its alphabet the empirical entropy falls short of the source's, which no
+			// code undercuts: there the source's counts.
+			if dim < 10_000 || sd > 100 && dim < 100_000 {
+				h = source
+			}
+			// The frame's own bytes are 12; they show in small numbers only.
+			if own := bits - 8*12/float64(dim); dim >= 10_000 && own > 1.03*h || dim >= 300 && own > 1.06*h {
+				t.Errorf("dimension %d, sd %g: %.3f bits but for the frame's own, too many for an entropy of %.3f", dim, sd, own, h)
+			}
+			if dim >= 10_000 && bits > max(7.5, 1.03*h) {
+				t.Errorf("dimension %d, sd %g: %.3f bits, too many for an entropy of %.3f", dim, sd, bits, h)
+			}
+		}
+	}
+	// A grid of sigma/16 and releases whose change is mostly noise, at dimension 10,000: at most 7.5 bits.
+	g := gridNormals(10_000, 16*math.Sqrt2, 2)
+	if n := len(mustAppend(t, newCodec(t, len(g)), &Frame{Kind: Release, Round: 1000, Grid: g})); 8*n > 75_000 {
+		t.Errorf("%d bytes for 10,000 coordinates, above 7.5 bits", n)
+	}
+	for sd, most := range map[float64]int{8: 29, 20: 35} {
+		var p packer
+		if b, ok := p.grid(nil, gridNormals(40, sd, 1), 160); !ok || len(b) > most {
+			t.Errorf("dimension 40, sd %g: %d bytes, above %d", sd, len(b), most)
+		}
+	}
+}
+
+// Faults inside a packed grid, at dimension 100.
+func TestDecodeRefusesPacked(t *testing.T) {
+	const dim = 100
+	ones := bytes.Repeat([]byte{0xff}, 300)
+	rice := func(k byte, bits ...byte) []byte { return append([]byte{k}, bits...) }
+	split := func(low int, tail ...byte) []byte {
+		return append(append([]byte{byte(gridSplit + low)}, make([]byte, lowBytes(dim, uint(low)))...), tail...)
+	}
+	for _, m := range []struct {
+		name   string
+		packed []byte
+		want   string
+	}{
+		{"unknown form", []byte{31}, "packed: block 0: found a block of form 31, wanted 0..30, 32..56 or 64"},
+		{"split too far", []byte{57}, "found a block of form 57"},
+		{"form 255", []byte{255, 0, 0}, "found a block of form 255"},
+		{"Rice code without numbers", rice(3), "found the end inside a number"},
+		{"Rice code cut", rice(0, make([]byte, 12)...), "found the end inside a number"},
+		{"Rice code cut in the low bits", rice(8, make([]byte, 112)...), "found the end inside a number"},
+		{"Rice run without end", rice(0, ones...), "found the end inside a number"}, // 52 bits for each escape
+		{"run to the end", rice(30, ones[:200]...), "number 0: found 4294967295 escaped, wanted no escape below 21474836480"},
+		{"needless escape", rice(4, 0xff, 0xff, 0x0f, 0, 0, 0, 0), "number 0: found 0 escaped, wanted no escape below 320"},
+		{"more than 32 bits", rice(30, 0x0f), "number 0: found 4 ones before parameter 30, wanted a number of 32 bits"},
+		{"bits left over", rice(0, append(make([]byte, 12), 0x10)...), "found bits 0b1 after the last number, wanted zeros"},
+		{"Rice code and more", rice(0, make([]byte, 14)...), "packed: found 1 bytes after the last block, wanted none"},
+		{"low bits cut", []byte{gridSplit + 8, 0, 0}, "found 2 bytes, wanted 100 of low bits"},
+		{"no symbols", split(3), "found the end, wanted a block"},
+		{"symbols of form 3", split(3, 3), "found a block of form 3, wanted 0, 1 or 2"},
+		{"symbols cut", split(0, append([]byte{blockRaw}, make([]byte, 99)...)...), "found 99 raw bytes, wanted 100"},
+		{"symbols with a length beyond the end", split(0, blockHuff0, 90, 0, 1, 2), "found a compressed length of 90, wanted at most 2"},
+		{"symbols of nonsense", split(0, append([]byte{blockHuff0, 20, 0}, bytes.Repeat([]byte{0xa5}, 20)...)...), "compressed block: "},
+		{"low bits left over", append(append([]byte{gridSplit + 1}, append(make([]byte, 12), 0x10)...), blockRepeat, 0), "found bits 0b1 after the last number"},
+		{"no escapes", split(0, blockRepeat, 255), "number 0: found the end, wanted an escape"},
+		{"escapes cut", split(0, append([]byte{blockRepeat, 255}, make([]byte, 99)...)...), "number 99: found the end, wanted an escape"},
+		{"escape without end", split(0, append([]byte{blockRepeat, 255}, ones[:200]...)...), "number 0: found the escape 0xffffffffff, wanted"},
+		{"escape overlong", split(0, append([]byte{blockRepeat, 255, 0x80, 0}, make([]byte, 99)...)...), "number 0: found the escape 0x8000000000"},
+		{"escape too high", split(0, append([]byte{blockRepeat, 255, 0x81, 0xfe, 0xff, 0xff, 0x0f}, make([]byte, 99)...)...), "number 0: found the escape 0x81feffff0f"},
+		{"escape too high for the split", split(24, append([]byte{blockRepeat, 255, 1}, make([]byte, 10)...)...), "number 0: found the escape 0x0100000000, wanted 0 or less"},
+		{"escape too high for pairs", []byte{gridPairs, blockRepeat, 0xf0, 0xf1, 0xff, 0xff, 0xff, 0x0f}, "number 1: found the escape 0xf1ffffff0f, wanted 4294967280 or less"},
+		{"escape too many", split(0, blockRepeat, 7, 0), "packed: found 1 bytes after the last block, wanted none"},
+		{"no pairs", []byte{gridPairs}, "found the end, wanted a block"},
+		{"pairs without escapes", []byte{gridPairs, blockRepeat, 0xf0}, "number 1: found the end, wanted an escape"},
+		{"pairs and more", []byte{gridPairs, blockRepeat, 0, 0}, "packed: found 1 bytes after the last block, wanted none"},
+	} {
+		var f Frame
+		checkError(t, m.name, newCodec(t, dim).Decode(pairs(1, 1, 2, 3, 3, 0, 8, m.packed), &f), m.want)
+	}
+	var f Frame
+	checkError(t, "second of the last pair", newCodec(t, 99).Decode(pairs(1, 1, 2, 3, 3, 0, 8, []byte{gridPairs, blockRepeat, 0x11}), &f),
+		"found 1 after the last number, wanted 0")
+	sound := pairs(1, 1, 2, 3, 3, 0, 8, []byte{gridPairs, blockRepeat, 0x21})
+	if err := newCodec(t, 100).Decode(sound, &f); err != nil || !slices.Equal(f.Grid, slices.Repeat([]int32{-1, 1}, 50)) {
+		t.Errorf("sound pairs: %v, %v", f.Grid, err)
+	}
+}
+
+// A grid of another dimension is refused.
+func TestDecodeRefusesPackedOfOtherDimension(t *testing.T) {
+	for _, n := range []int{100, 2000} {
+		frame := mustAppend(t, newCodec(t, n), &Frame{Kind: Release, Grid: gridNormals(n, 40, 1)})
+		for _, dim := range []int{n / 2, n - 8, n + 8, 2 * n} {
+			var f Frame
+			checkError(t, "another dimension", newCodec(t, dim).Decode(frame, &f), "packed: ")
+		}
+	}
+}
+
+// A small frame cannot make a codec allocate more than its dimension, and a broken one not even that twice.
+func TestBombs(t *testing.T) {
+	const dim = 1 << 20
+	c := newCodec(t, dim)
+	var still []byte
+	for range dim / blockSize {
+		still = append(still, gridSplit, blockRepeat, 0)
+	}
+	var f Frame
+	if err := c.Decode(pairs(1, 1, 2, 3, 3, 0, 8, still), &f); err != nil || len(f.Grid) != dim {
+		t.Fatalf("%d numbers, %v", len(f.Grid), err)
+	}
+	more := append(still, gridSplit, blockRepeat, 0)
+	escapes := bytes.Repeat([]byte{gridSplit, blockRepeat, 255}, 1000)
+	for name, frame := range map[string][]byte{
+		"a block too many": pairs(1, 1, 2, 3, 3, 0, 8, more),
+		"escapes alone":    pairs(1, 1, 2, 3, 3, 0, 8, escapes),
+		"1 GiB of grid":    pairs(1, 1, 2, 3, 3, 0, 7, raw{0xd8, 78, 0x5a, 0x40, 0, 0, 0, 0}),
+		"1 GiB packed":     pairs(1, 1, 2, 3, 3, 0, 8, raw{0x5a, 0x40, 0, 0, 0, 0}),
+		"an exabyte":       pairs(1, 1, 2, 3, 3, 0, 8, raw{0x5b, 0x10, 0, 0, 0, 0, 0, 0, 0, 0}),
+	} {
+		if n := allocated(func() { checkError(t, name, c.Decode(frame, &f), "") }); n > 64<<10 {
+			t.Errorf("%s: %d bytes allocated for a frame of %d", name, n, len(frame))
+		}
+	}
+}
+
+// allocated returns how many bytes do allocates; nothing else may run.
+func allocated(do func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// Frames with random faults never make Decode panic or allocate much, and what is taken comes back from a second trip.
+// WIRE_MUTATIONS sets how many there are.
+func TestMutations(t *testing.T) {
+	count := 100_000
+	if s := os.Getenv("WIRE_MUTATIONS"); s != "" {
+		var err error
+		if count, err = strconv.Atoi(s); err != nil {
+			t.Fatal(err)
+		}
+	} else if testing.Short() || raceDetector {
+		count = 3000
+	}
+	var frames []*Frame
+	for _, dim := range []int{7, 40, 1500} {
+		frames = append(frames,
+			&Frame{Kind: Message, Round: 3, Vector: normals(dim, 1)},
+			&Frame{Kind: Release, Round: 1000, Vector: anyFinite(dim, 1)},
+			&Frame{Kind: Release, Round: 70_000, Grid: anyInts(dim, 1)},
+			&Frame{Kind: Release, Round: 3, Resent: true, Grid: gridNormals(dim, 1, 1)},
+			&Frame{Kind: Release, Round: 3, Grid: gridNormals(dim, 40, 1)},
+			&Frame{Kind: Release, Round: 3, Grid: slices.Concat(gridNormals(dim-2, 300, 1), extremes[3:5])},
+			&Frame{Kind: Release, Round: 3, Grid: make([]int32, dim)})
+	}
+	frames = append(frames, &Frame{Kind: Hail, Round: 12, Held: 300}, &Frame{Kind: Done, Round: 60, Resent: true})
+	s := rng.New(1, rng.Address{Purpose: rng.Generate, Client: 4})
+	taken := 0
+	for i, f := range frames {
+		dim := max(1, len(f.Vector)+len(f.Grid))
+		c := newCodec(t, dim)
+		sound := mustAppend(t, c, f)
+		got := &Frame{Vector: make([]float32, dim), Grid: make([]int32, dim)}
+		again := &Frame{Vector: make([]float32, dim), Grid: make([]int32, dim)}
+		var buf, second []byte
+		share := count/len(frames) + 1
+		run := func() {
+			buf = mutate(append(buf[:0], sound...), &s)
+			if c.Decode(buf, got) != nil {
+				return
+			}
+			taken++
+			var err error
+			if second, err = c.Append(second[:0], got); err != nil || len(second) > MaxFrame(dim) {
+				t.Fatalf("frame %d: %x was taken and cannot be sent: %v", i, buf, err)
+			}
+			if err := c.Decode(second, again); err != nil || !sameFrame(got, again) {
+				t.Fatalf("frame %d: %x comes back as another: %v", i, buf, err)
+			}
+		}
+		for range 50 {
+			run()
+		}
+		if n := allocated(func() {
+			for range share {
+				run()
+			}
+		}); n > uint64(share)*4096+1<<20 {
+			t.Errorf("frame %d: %d bytes allocated over %d mutations", i, n, share)
+		}
+	}
+	if taken == 0 || taken > count/2 {
+		t.Errorf("%d of %d mutations taken: they are all harmless or all fatal", taken, count)
+	}
+}
+
+// mutate damages a frame in one to four places.
+func mutate(b []byte, s *rng.Stream) []byte {
+	pick := func(n int) int { return int(uint64(s.Uint32()) * uint64(n) >> 32) }
+	for range 1 + pick(4) {
+		if len(b) == 0 {
+			return b
+		}
+		at := pick(len(b))
+		switch pick(7) {
+		case 0:
+			b[at] ^= 1 << pick(8)
+		case 1:
+			b[at] = byte(s.Uint32())
+		case 2:
+			b[at] = []byte{0, 1, 0x7f, 0x80, 0xff, 0x5a, 0x5b, 0x9f}[pick(8)]
+		case 3:
+			b = slices.Insert(b, at, byte(s.Uint32()))
+		case 4:
+			b = slices.Delete(b, at, at+1)
+		case 5:
+			b = b[:at]
+		case 6:
+			if at+4 <= len(b) {
+				binary.LittleEndian.PutUint32(b[at:], s.Uint32())
+			}
+		}
+		at = min(at, 30) // faults near the head are likelier to matter
+		if pick(3) == 0 && at < len(b) {
+			b[at] ^= 1 << pick(8)
+		}
+	}
+	return b
+}
+
+// The packed grid alone, where the fuzzer need not find its way through a frame first.
+func FuzzGrid(f *testing.F) {
+	for _, g := range grids() {
+		var p packer
+		if b, ok := p.grid(nil, g, 4*len(g)); ok && len(g) <= 5000 {
+			f.Add(b, len(g))
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte, dim int) {
+		if dim < 1 || dim > 2*blockSize {
+			return
+		}
+		var u unpacker
+		g := make([]int32, dim)
+		if u.grid(g, b) != nil {
+			return
+		}
+		var p packer
+		again, ok := p.grid(nil, g, 9*dim+100)
+		back := make([]int32, dim)
+		if !ok || u.grid(back, again) != nil || !slices.Equal(g, back) {
+			t.Fatal("the grid that was read does not come back")
+		}
+	})
+}

@@ -1,0 +1,148 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+// A Rice code (R. F. Rice, JPL Publication 79-22, 1979) of parameter k writes z as z>>k in unary, that many ones and a
+// zero, and then the low k bits. Here riceEscape ones and no zero announce the 32 bits of z as they are, so that no
+// number takes more than riceEscape+32 bits, which is less than what a bitReader has at hand.
+const (
+	riceMax    = 30
+	riceEscape = 20
+)
+
+// zigzag maps 0, -1, 1, -2, 2... to 0, 1, 2, 3, 4...
+func zigzag(x int32) uint32 { return uint32(x)<<1 ^ uint32(x>>31) }
+
+// unzigzag is the inverse of zigzag.
+func unzigzag(z uint32) int32 { return int32(z>>1) ^ -int32(z&1) }
+
+// riceParameter returns the parameter under which g is shortest, the lowest of equals, and the bits that it takes.
+func riceParameter(g []int32) (k uint, least int) {
+	for try := range uint(riceMax + 1) {
+		n := len(g) * int(try+1)
+		for i := 0; i < len(g) && (try == 0 || n < least); i++ {
+			if q := zigzag(g[i]) >> try; q < riceEscape {
+				n += int(q)
+			} else {
+				n += riceEscape + 31 - int(try)
+			}
+		}
+		if try == 0 || n < least {
+			k, least = try, n
+		}
+	}
+	return k, least
+}
+
+// appendRice appends g in the Rice code of parameter k, with zero bits up to a whole byte.
+func appendRice(dst []byte, g []int32, k uint) []byte {
+	w := bitWriter{dst: dst}
+	for _, x := range g {
+		z := zigzag(x)
+		if q := uint(z >> k); q < riceEscape {
+			w.put(1<<q-1, q+1)
+			w.put(z&(1<<k-1), k)
+		} else {
+			w.put(1<<riceEscape-1, riceEscape)
+			w.put(z, 32)
+		}
+	}
+	return w.bytes()
+}
+
+// readRice fills g from the start of b and returns what follows.
+func readRice(g []int32, b []byte, k uint) ([]byte, error) {
+	r := bitReader{b: b}
+	for i := range g {
+		r.fill()
+		var z uint32
+		if q := uint(bits.TrailingZeros64(^r.acc)); q < riceEscape {
+			z = uint32(q)<<k | uint32(r.acc>>(q+1))&(1<<k-1)
+			if uint64(q)<<k > 1<<32-1 {
+				return nil, fmt.Errorf("number %d: found %d ones before parameter %d, wanted a number of 32 bits", i, q, k)
+			}
+			r.skip(q + 1 + k)
+		} else {
+			z = uint32(r.acc >> riceEscape)
+			if z>>k < riceEscape {
+				return nil, fmt.Errorf("number %d: found %d escaped, wanted no escape below %d", i, z, uint64(riceEscape)<<k)
+			}
+			r.skip(riceEscape + 32)
+		}
+		g[i] = unzigzag(z)
+	}
+	return r.rest()
+}
+
+// bitWriter appends bits to dst, the first to the lowest bit of the first byte.
+type bitWriter struct {
+	dst []byte
+	acc uint64
+	n   uint // bits in acc, below 32
+}
+
+// put appends the low n bits of v, n in 0..32; the others must be zero.
+func (w *bitWriter) put(v uint32, n uint) {
+	w.acc |= uint64(v) << w.n
+	if w.n += n; w.n >= 32 {
+		w.dst = binary.LittleEndian.AppendUint32(w.dst, uint32(w.acc))
+		w.acc >>= 32
+		w.n -= 32
+	}
+}
+
+// bytes ends the last byte with zero bits and returns all.
+func (w *bitWriter) bytes() []byte {
+	for ; w.n > 0; w.n -= min(w.n, 8) {
+		w.dst = append(w.dst, byte(w.acc))
+		w.acc >>= 8
+	}
+	return w.dst
+}
+
+// bitReader takes bits off b. Beyond the end it finds zeros, which rest reports.
+type bitReader struct {
+	b   []byte
+	at  int // bytes taken off b, or more
+	acc uint64
+	n   uint // bits in acc
+}
+
+// fill makes sure of at least 56 bits in acc.
+func (r *bitReader) fill() {
+	if r.at+8 <= len(r.b) {
+		r.acc |= binary.LittleEndian.Uint64(r.b[r.at:]) << r.n
+		r.at += int(63-r.n) / 8
+		r.n |= 56
+		return
+	}
+	for ; r.n <= 56; r.n += 8 {
+		if r.at < len(r.b) {
+			r.acc |= uint64(r.b[r.at]) << r.n
+		}
+		r.at++
+	}
+}
+
+// skip drops n bits.
+func (r *bitReader) skip(n uint) {
+	r.acc >>= n
+	r.n -= n
+}
+
+// rest drops the bits up to a whole byte, which must be zero, and returns the bytes after it.
+func (r *bitReader) rest() ([]byte, error) {
+	end := r.at - int(r.n)/8
+	if end > len(r.b) {
+		return nil, errors.New("found the end inside a number")
+	}
+	if pad := r.acc & (1<<(r.n%8) - 1); pad != 0 {
+		return nil, fmt.Errorf("found bits %#b after the last number, wanted zeros", pad)
+	}
+	return r.b[end:], nil
+}
