@@ -56,7 +56,7 @@ func aliasTable() (table [256]uint64) {
 		weight[wedges+j] = heights[j] + 1 - heights[j+1]
 	}
 	weight[tailCell] = cellsTail
-	var small, large []int
+	small, large := make([]int, 0, len(weight)), make([]int, 0, len(weight))
 	for i, w := range weight {
 		if w < column {
 			small = append(small, i)
@@ -64,7 +64,8 @@ func aliasTable() (table [256]uint64) {
 			large = append(large, i)
 		}
 	}
-	// A column is filled up by a number that has too much. What is over goes to other columns, the last of which are full.
+	// A column whose own number has too little for it is filled up by one that has too much; in the end those left fill
+	// theirs exactly.
 	for len(small) > 0 && len(large) > 0 {
 		s, l := small[len(small)-1], large[len(large)-1]
 		small = small[:len(small)-1]

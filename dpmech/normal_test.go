@@ -198,7 +198,7 @@ func TestSameDrawsFromTheSameWords(t *testing.T) {
 func tie(t trial, u uint64) uint64 {
 	y := bigDensity(t.peak, t.k, t.bits, bigFraction(u, 1<<63))
 	y.Sub(y, bigInt(t.base))
-	y.SetMantExp(y.Quo(y, bigInt(t.span)), 64)
+	y.SetMantExp(y.Quo(y, bigInt(t.span)), 64+int(t.down))
 	d, _ := y.Uint64()
 	return d
 }
@@ -209,6 +209,8 @@ func TestEveryPath(t *testing.T) {
 	const middle = 0x8765432187654321
 	wedge := trial{peak: heights[0], bits: cellBits, k: 20, base: heights[21], span: heights[20] + 1 - heights[21]}
 	iso := trial{peak: isoHeights[0], bits: isoCellBits, k: 5, span: isoHeights[5] + 1}
+	second := trial{peak: heights[0], bits: 2, k: 32, span: cellsTail, down: 4}
+	isoSecond := trial{peak: isoHeights[0], bits: 2, k: 35, span: isoTail, down: 2}
 	near := func(tr trial, distance uint64) uint64 { // as tie, but decided, in the band
 		return tie(tr, middle) + distance*uint64((1<<63)/(tr.span/2))
 	}
@@ -231,6 +233,7 @@ func TestEveryPath(t *testing.T) {
 		{"wedge, tie, above, and again", "cells", []uint64{(wedges + 20) << 56, middle, tie(wedge, middle), 1<<64 - 1, 1<<64 - 1, 7 << 56, 0}, 7, 7, 4},
 		{"tail, first block", "cells", []uint64{tailCell << 56, middle, 1, 0}, 4, 31, 2},
 		{"tail, above, and again", "cells", []uint64{tailCell << 56, middle, 1, 1<<64 - 1, 7 << 56, middle}, 6, 7, 4},
+		{"tail, second block, tie", "cells", []uint64{tailCell << 56, middle, 2, tie(second, middle), 0, 0}, 6, 32, 2},
 		{"far tail", "cells", append([]uint64{tailCell << 56, middle}, far...), 17, 31 + 68, 2},
 
 		{"below", "isochronous", []uint64{inCell(5), middle, 0}, 3, 5, 2},
@@ -242,6 +245,7 @@ func TestEveryPath(t *testing.T) {
 		{"tie, above, and again", "isochronous", []uint64{inCell(5), middle, tie(iso, middle), 1<<64 - 1, 1<<64 - 1, inCell(9), 0, 0}, 8, 9, 2},
 		{"tail", "isochronous", []uint64{1<<64 - 2, middle, 1<<64 - 1, 1, 0}, 5, 34, 2},
 		{"tail, above, and again", "isochronous", []uint64{1<<64 - 2, middle, 0, 1, 1<<64 - 1, inCell(9), middle, 0}, 8, 9, 2},
+		{"tail, second block, tie", "isochronous", []uint64{1<<64 - 2, middle, 0, 2, tie(isoSecond, middle), 0, 0}, 7, 35, 2},
 		{"far tail", "isochronous", append([]uint64{1<<64 - 2, middle, 0}, far...), 20, 34 + 68, 2},
 	} {
 		n := keyed(t, 1)
