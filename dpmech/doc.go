@@ -10,10 +10,11 @@
 // Exactness. Numbers in floating point leak through their last bits (Mironov, "On significance of the least significant
 // bits for differential privacy", CCS 2012). A [Mechanism] therefore works in integers on a grid of step
 // gamma = sigma/2^M: the update is clipped on the grid with an exact integer norm, and the noise is round(2^M*Z) with Z drawn
-// exactly from the standard normal law by Karney's algorithm, which uses comparisons of random digits only. Since a
-// grid point q is an integer, q + round(Y) = round(q + Y): the result is a function of the ideal Gaussian mechanism's output,
-// and its guarantee holds for the bytes as they stand.
+// exactly from the standard normal law: by rejection from a table of cells, with integers alone, where a comparison that 64
+// digits do not decide gets more digits (PROOF-sampler.md). Since a grid point q is an integer, q + round(Y) = round(q + Y):
+// the result is a function of the ideal Gaussian mechanism's output, and its guarantee holds for the bytes as they stand.
 //
 // Accounting. One spend, three ways to state epsilon at a given delta: [Paper], [ZCDP] and [GDP]; all are upper bounds,
-// GDP is the tightest. Timing is outside the guarantee.
+// GDP is the tightest. Timing is outside the guarantee; built with the tag isochronous, the sampler's own time says nothing
+// about the noise (see [Sampler]).
 package dpmech

@@ -16,8 +16,8 @@ type Mechanism struct {
 }
 
 // NewMechanism returns the mechanism for vectors of length dim >= 1. random gives uniform, independent bytes: on a
-// device [crypto/rand.Reader], in a simulation a seeded stream (and then the result protects nobody). It is read in
-// blocks, ahead of need.
+// device [crypto/rand.Reader], in a simulation a seeded stream (and then the result protects nobody). A release
+// reads exactly 32 bytes of it.
 func NewMechanism(dim int, random io.Reader) (*Mechanism, error) {
 	if dim < 1 {
 		return nil, fmt.Errorf("dpmech: dimension is %d, want at least 1", dim)

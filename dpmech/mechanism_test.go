@@ -164,7 +164,7 @@ func TestReleaseRefuses(t *testing.T) {
 // A source that fails, at once or half way, ends in an error and zeros: never in a release with too little noise.
 func TestSourceFailure(t *testing.T) {
 	broken := errors.New("broken")
-	for _, good := range []int{0, 100, 4096, 8192} {
+	for _, good := range []int{0, 1, 31} {
 		random := make([]byte, good)
 		_, _ = stream(4).Read(random)
 		src := &joined{bytes.NewReader(random), iotest.ErrReader(broken)}

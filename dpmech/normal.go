@@ -1,160 +1,63 @@
 package dpmech
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
-	"math/bits"
+	"math/rand/v2"
 )
 
-// normal draws exactly from the standard normal law, rounded to a binary grid: algorithm N of Karney, "Sampling exactly
-// from the normal distribution" (ACM Transactions on Mathematical Software 42:3, 2016). Uniform numbers are drawn digit by
-// digit, and only as many digits as their comparisons ask for; there is no floating-point arithmetic.
+// normal draws round(2^M * Z), Z standard normal, without approximation: PROOF-sampler.md has the argument. Two samplers
+// share what is here, cells.go (fast) and isochronous.go; the build tag isochronous has fill use the second.
 type normal struct {
-	random  io.Reader
-	err     error // of random; sticky, and the end of every loop
-	buf     [4096]byte
-	unread  int
-	x       uniform // the fraction of the number being drawn
-	y, z, r uniform // scratch of the trials
+	random io.Reader
+	key    [32]byte
+	chacha rand.ChaCha8
+	buf    [64]uint64 // of chacha's words, the last left ones are still to be used
+	left   int
 }
 
-// uniform is a number of (0, 1) in base 2^64, most significant digit first, as far as it has been looked at.
-type uniform struct{ digits []uint64 }
-
-// fill draws round(2^shift * Z), to nearest, for every element of dst; shift is at most 50.
+// fill draws round(2^shift * Z), to nearest, for every element of dst; shift is in 0..50. It reads exactly 32 bytes of
+// n.random, the key of the ChaCha8 stream (C2SP chacha8rand, math/rand/v2) that all of this call's words come from. The same 32
+// bytes give the same draws on every processor, and different ones under the other sampler. If the source fails, dst is zero.
+//
+// No draw depends on another call's words, and neither key nor words are left in memory.
 func (n *normal) fill(dst []int64, shift int) error {
-	for i := range dst {
-		dst[i] = n.draw(shift)
+	if _, err := io.ReadFull(n.random, n.key[:]); err != nil {
+		clear(n.key[:])
+		clear(dst)
+		return fmt.Errorf("dpmech: source of random bytes: %w", err)
 	}
-	if n.err != nil {
-		return fmt.Errorf("dpmech: source of random bytes: %w", n.err)
+	n.chacha.Seed(n.key)
+	n.left = 0
+	if Sampler == "isochronous" {
+		n.isochronous(dst, shift)
+	} else {
+		n.cells(dst, shift)
 	}
+	clear(n.key[:])
+	n.chacha.Seed(n.key)
+	clear(n.buf[:])
+	n.left = 0
 	return nil
 }
 
-// draw returns round(2^shift * Z). The integer part of |Z| is k, its fraction x.
-func (n *normal) draw(shift int) int64 {
-	for n.err == nil {
-		// N1: k with probability proportional to exp(-k/2).
-		k := 0
-		for n.err == nil && n.expHalf() {
-			k++
-		}
-		// N2: keep it with probability exp(-k(k-1)/2).
-		if !n.all(k*(k-1), n.expHalf) {
-			continue
-		}
-		// N3, N4: a fraction x, kept with probability exp(-x(2k+x)/2), as k+1 trials of its (k+1)-th root.
-		n.x.reset()
-		if !n.all(k+1, func() bool { return n.accept(k) }) {
-			continue
-		}
-		// N5, and rounding: one digit more than the grid has decides between down and up; a tie has probability 0.
-		// k beyond 2^12 would overflow, with probability below exp(-2^23).
-		half := int64(n.digit(&n.x, 0) >> (63 - shift))
-		abs := int64(k)<<shift + (half+1)>>1
-		if n.word()&1 == 1 {
-			return -abs
-		}
-		return abs
-	}
-	return 0
-}
-
-// all reports whether count trials succeed, up to the first that does not.
-func (n *normal) all(count int, trial func() bool) bool {
-	for range count {
-		if n.err != nil || !trial() {
-			return false
-		}
-	}
-	return true
-}
-
-// expHalf is true with probability exp(-1/2): von Neumann's method, the run of falling uniforms below 1/2 has even length.
-func (n *normal) expHalf() bool {
-	last, z := &n.y, &n.z
-	last.reset()
-	if n.digit(last, 0)>>63 == 1 {
-		return true
-	}
-	for length := 1; ; length++ {
-		z.reset()
-		if !n.less(z, last) {
-			return length%2 == 0
-		}
-		last, z = z, last
-	}
-}
-
-// accept is true with probability exp(-x(2k+x)/(2k+2)): as expHalf, where the run starts below x and every further
-// member must also win a trial of probability (2k+x)/(2k+2). Karney's algorithm B.
-func (n *normal) accept(k int) bool {
-	last, run := &n.x, [2]*uniform{&n.y, &n.z}
-	for length := 0; ; length++ {
-		z := run[length%2]
-		z.reset()
-		if !n.less(z, last) || !n.odds(k) {
-			return length%2 == 0
-		}
-		last = z
-	}
-}
-
-// odds is true with probability (2k+x)/(2k+2): one of 2k+2 equal cases is decided by x, one is lost.
-func (n *normal) odds(k int) bool {
-	c := n.intN(uint64(2*k + 2))
-	if c == uint64(2*k) {
-		n.r.reset()
-		return n.less(&n.r, &n.x)
-	}
-	return c < uint64(2*k)
-}
-
-// reset makes u a fresh uniform number.
-func (u *uniform) reset() { u.digits = u.digits[:0] }
-
-// digit returns the i-th digit of u and draws it, with all before it, if nobody has looked so far.
-func (n *normal) digit(u *uniform, i int) uint64 {
-	for len(u.digits) <= i {
-		u.digits = append(u.digits, n.word())
-	}
-	return u.digits[i]
-}
-
-// less reports whether u < w for two different numbers.
-func (n *normal) less(u, w *uniform) bool {
-	for i := 0; n.err == nil; i++ {
-		if a, b := n.digit(u, i), n.digit(w, i); a != b {
-			return a < b
-		}
-	}
-	return false
-}
-
-// intN returns a uniform integer in [0, m), m >= 1, without bias.
-func (n *normal) intN(m uint64) uint64 {
-	for n.err == nil {
-		hi, lo := bits.Mul64(n.word(), m)
-		if lo >= m || lo >= -m%m {
-			return hi
-		}
-	}
-	return 0
-}
-
-// word returns 64 uniform bits, or 0 once the source has failed.
+// word returns the next 64 bits of the stream.
 func (n *normal) word() uint64 {
-	if n.unread == 0 && n.err == nil {
-		if _, n.err = io.ReadFull(n.random, n.buf[:]); n.err == nil {
-			n.unread = len(n.buf)
+	if n.left == 0 {
+		for i := range n.buf {
+			n.buf[i] = n.chacha.Uint64()
 		}
+		n.left = len(n.buf)
 	}
-	if n.err != nil {
-		return 0
-	}
-	w := binary.LittleEndian.Uint64(n.buf[len(n.buf)-n.unread:])
-	n.unread -= 8
+	w := n.buf[-n.left&(len(n.buf)-1)]
+	n.left--
 	return w
+}
+
+// round turns |Z|, whose digits up to the 52nd after the binary point are x, into round(2^shift |Z|), with a minus sign if
+// negative is 1. One digit more than the grid has decides between down and up; a tie has probability 0. From 2^12 on |Z|
+// has no x, with a probability below exp(-2^23).
+func round(x, negative uint64, shift int) int64 {
+	half := x >> (uint(51-shift) & 63)
+	return int64(((half+1)>>1 ^ -negative) + negative)
 }

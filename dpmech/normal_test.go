@@ -1,119 +1,400 @@
 package dpmech
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"flag"
 	"fmt"
-	"math"
-	"sort"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"slices"
 	"testing"
+	"testing/iotest"
 )
 
-// chiSquare returns the statistic of n draws, sorted into cells of equal probability under the normal law with the given
-// scale: cells-1 degrees of freedom if the draws follow it.
-func chiSquare(draws []int64, shift, cells int, scale float64) float64 {
-	edges := make([]float64, cells-1)
-	for i := range edges {
-		edges[i] = quantile(float64(i+1)/float64(cells)) * scale * math.Ldexp(1, shift)
+var update = flag.Bool("update", false, "write testdata/normal.golden anew")
+
+// floorHeights recomputes a table of heights in 640 bits.
+func floorHeights(peak uint64, count int, bits uint) []uint64 {
+	h := make([]uint64, count)
+	for j := range h {
+		h[j], _ = bigDensity(peak, uint64(j), bits, bigInt(0)).Uint64()
 	}
-	count := make([]float64, cells)
-	for _, x := range draws {
-		count[sort.SearchFloat64s(edges, float64(x))]++
-	}
-	want := float64(len(draws)) / float64(cells)
-	var sum float64
-	for _, c := range count {
-		sum += (c - want) * (c - want) / want
-	}
-	return sum
+	return h
 }
 
-// quantile inverts the normal distribution function by bisection.
-func quantile(p float64) float64 {
-	lo, hi := -10.0, 10.0
-	for range 100 {
-		if mid := (lo + hi) / 2; math.Erfc(-mid/math.Sqrt2)/2 < p {
-			lo = mid
-		} else {
-			hi = mid
+// The committed tables to the last bit; the weights are 2^63 together, and the tail has at least what it needs for its proposal
+// to cover the density. With the next larger peak it has not.
+func TestHeights(t *testing.T) {
+	tail := func(h []uint64) (weight int64) {
+		left := uint64(1) << 63
+		for _, x := range h[:len(h)-1] {
+			left -= x + 1
 		}
+		return int64(left)
 	}
-	return lo
-}
-
-// 3e6 draws in 40 cells. With 39 degrees of freedom the statistic has mean 39 and standard deviation 8.8; the limit of 83
-// is five of them up. A scale that is off by 0.5 % adds 3e6 * 2 * 0.005^2 = 150, four standard deviations past the limit,
-// and that is shown too: the same draws against cells too wide or too narrow. The seed is fixed, so the outcome is.
-func TestNormalChiSquare(t *testing.T) {
-	if testing.Short() {
-		t.Skip("three million exact draws are left out in short mode")
-	}
-	const shift, cells, limit = 28, 40, 83
-	n := normal{random: stream(11)}
-	draws := make([]int64, 3_000_000)
-	if err := n.fill(draws, shift); err != nil {
-		t.Fatal(err)
-	}
-	if got := chiSquare(draws, shift, cells, 1); got > limit {
-		t.Errorf("chi-square is %.1f, want at most %d", got, limit)
-	}
-	for _, scale := range []float64{0.995, 1.005} {
-		if got := chiSquare(draws, shift, cells, scale); got <= limit {
-			t.Errorf("scale %v passes with chi-square %.1f: the test has no power", scale, got)
+	for _, c := range []struct {
+		name    string
+		heights []uint64
+		tail    int64
+		bits    uint
+		need    int64 // of the tail, in units of the density at its beginning: twice the cells of a block
+	}{
+		{"cells", heights[:], cellsTail, cellBits, 8},
+		{"isochronous", isoHeights[:], isoTail, isoCellBits, 2},
+	} {
+		last := len(c.heights) - 1
+		if want := floorHeights(c.heights[0], last+1, c.bits); !slices.Equal(c.heights, want) {
+			t.Errorf("%s: the heights are %#x, want %#x", c.name, c.heights, want)
 		}
-	}
-	// Far tails, where cells of equal weight see little: beyond 4 sigma there should be 3e6 * 6.334e-5 = 190 draws.
-	var far int
-	for _, x := range draws {
-		if math.Abs(float64(x)) > 4<<shift {
-			far++
+		if got := tail(c.heights); got != c.tail {
+			t.Errorf("%s: the tail's weight is %d, and %d is left for it", c.name, c.tail, got)
 		}
-	}
-	if math.Abs(float64(far)-190) > 5*math.Sqrt(190) {
-		t.Errorf("%d draws beyond 4 sigma, want about 190", far)
-	}
-}
-
-// On a coarse grid every integer is a cell: the law is that of a rounded normal, to nearest and not down.
-func TestNormalRoundsToNearest(t *testing.T) {
-	const draws = 1_000_000
-	n := normal{random: stream(12)}
-	count := map[int64]int{}
-	for range draws {
-		count[n.draw(0)]++
-	}
-	phi := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
-	for x := int64(-3); x <= 3; x++ {
-		p := phi(float64(x)+0.5) - phi(float64(x)-0.5)
-		if got, sd := float64(count[x])/draws, math.Sqrt(p*(1-p)/draws); math.Abs(got-p) > 5*sd {
-			t.Errorf("%d was drawn with frequency %.5f, want %.5f", x, got, p)
+		if need := c.need * int64(c.heights[last]+1); c.tail < need {
+			t.Errorf("%s: the tail's weight is %d, want at least %d", c.name, c.tail, need)
+		}
+		more := floorHeights(c.heights[0]+1, last+1, c.bits)
+		if tail(more) >= c.need*int64(more[last]+1) {
+			t.Errorf("%s: the peak could be larger", c.name)
 		}
 	}
 }
 
-// Ties of whole 64-bit digits, which chance would never show: the comparison goes on to the next digit.
-func TestUniformTies(t *testing.T) {
-	n := normal{random: stream(13)}
-	a, b := uniform{digits: []uint64{5, 9}}, uniform{digits: []uint64{5}}
-	first := n.less(&a, &b)
-	if len(b.digits) < 2 {
-		t.Fatal("the tie did not draw a digit")
+// What belongs to a number in all columns together is its weight, exactly.
+func TestColumns(t *testing.T) {
+	var got, want [256]uint64
+	for i, c := range columns {
+		if c>>8 > 1<<55 {
+			t.Fatalf("column %d has %d of its own, of 2^55", i, c>>8)
+		}
+		got[i] += c >> 8
+		got[c&255] += 1<<55 - c>>8
 	}
-	if want := 9 < b.digits[1]; first != want {
-		t.Errorf("0.5:9 < 0.5:%d is %v", b.digits[1], first)
+	want[tailCell] = cellsTail
+	for j := range cells {
+		want[j], want[wedges+j] = heights[j+1], heights[j]+1-heights[j+1]
 	}
-	if n.less(&a, &b) == n.less(&b, &a) {
-		t.Error("the order is not antisymmetric")
+	if got != want {
+		t.Errorf("the weights are %d, want %d", got, want)
 	}
 }
 
-// The same bytes give the same noise, on every processor and from release to release.
+func TestIsoCell(t *testing.T) {
+	first := uint64(0)
+	for j := range uint64(isoCells + 1) {
+		last := uint64(1<<63 - 1)
+		if j < isoCells {
+			last = first + isoHeights[j]
+		}
+		for _, r := range []uint64{first, last} {
+			if cell, height := isoCell(r); cell != j || height != isoHeights[j] {
+				t.Errorf("isoCell(%d) is %d, %d; want %d, %d", r, cell, height, j, isoHeights[j])
+			}
+		}
+		first = last + 1
+	}
+}
+
+// slow draws as the samplers do, from the same words, by their description and with big numbers.
+func slow(name string, next func() uint64, shift int) int64 {
+	for {
+		r := next()
+		u := []uint64{next()}
+		t, sign, inTail, tried := trial{}, r&1, false, true
+		var y []uint64
+		switch name {
+		case "cells":
+			t.peak, t.bits, t.k = heights[0], cellBits, r>>56
+			if own := columns[t.k]; r>>1&(1<<55-1) >= own>>8 {
+				t.k = own & 255
+			}
+			if inTail = t.k == tailCell; inTail {
+				t.span, t.down = cellsTail, 3 // half the weight, on four cells
+			} else if tried = t.k >= wedges; tried {
+				t.k -= wedges
+				t.base, t.span = heights[t.k+1], heights[t.k]+1-heights[t.k+1]
+				y = []uint64{next()}
+			}
+		case "isochronous":
+			t.peak, t.bits = isoHeights[0], isoCellBits
+			y = []uint64{next()}
+			for r >>= 1; t.k < isoCells && r > isoHeights[t.k]; t.k++ {
+				r -= isoHeights[t.k] + 1
+			}
+			t.span = isoHeights[t.k] + 1
+			if inTail = t.k == isoCells; inTail {
+				t.span, t.down = isoTail, 1 // half the weight, on one cell
+			}
+		}
+		if inTail {
+			t.k, t.bits = t.k>>(t.bits-2), 2
+			for w, left := next(), 64; w&1 == 0; t.k, t.down = t.k+1, t.down+1 {
+				if w, left = w>>1, left-1; left == 0 {
+					w, left = next(), 64
+				}
+			}
+			y = []uint64{next()}
+		}
+		if tried && !below(t, u, y, next) {
+			continue
+		}
+		x := new(big.Float).Add(bigInt(t.k), bigFraction(u...))
+		x.SetMantExp(x, shift-int(t.bits))
+		abs, _ := x.Add(x, big.NewFloat(0.5)).Int64()
+		if sign == 1 {
+			return -abs
+		}
+		return abs
+	}
+}
+
+// below decides the trial t, whose numbers begin with the digits u and y.
+func below(t trial, u, y []uint64, next func() uint64) bool {
+	for {
+		// The most or the least that the numbers can be.
+		side := func(digits []uint64, more uint64) *big.Float {
+			return bigFraction(append(slices.Clone(digits), more, more)...)
+		}
+		left := func(more uint64) *big.Float {
+			h := new(big.Float).Mul(bigInt(t.span), side(y, more))
+			return h.SetMantExp(h, -int(t.down)).Add(h, bigInt(t.base))
+		}
+		right := func(more uint64) *big.Float { return bigDensity(t.peak, t.k, t.bits, side(u, more)) }
+		const ones = 1<<64 - 1
+		switch {
+		case left(ones).Cmp(right(ones)) < 0:
+			return true
+		case left(0).Cmp(right(0)) > 0:
+			return false
+		}
+		u, y = append(slices.Clone(u), next()), append(slices.Clone(y), next())
+	}
+}
+
+// Whole streams of words, drawn fast and slowly.
+func TestSameDrawsFromTheSameWords(t *testing.T) {
+	for _, s := range samplers {
+		for _, shift := range []int{0, 3, 28, 50} {
+			fast := keyed(t, byte(shift))
+			ref := *fast
+			got := make([]int64, trials(t, 1000))
+			s.draw(fast, got, shift)
+			for i := range got {
+				if want := slow(s.name, ref.word, shift); got[i] != want {
+					t.Fatalf("%s, M = %d: draw %d is %d, want %d", s.name, shift, i, got[i], want)
+				}
+			}
+			if fast.word() != ref.word() {
+				t.Errorf("%s, M = %d: another number of words was used", s.name, shift)
+			}
+		}
+	}
+}
+
+// tie returns y such that 64 digits of u and of y do not decide the trial.
+func tie(t trial, u uint64) uint64 {
+	y := bigDensity(t.peak, t.k, t.bits, bigFraction(u, 1<<63))
+	y.Sub(y, bigInt(t.base))
+	y.SetMantExp(y.Quo(y, bigInt(t.span)), 64+int(t.down))
+	d, _ := y.Uint64()
+	return d
+}
+
+// Every way through the samplers, by words that lead there. How many are used tells that they did: two for a point under a
+// rectangle, three for one that is tried, and two more each time that a comparison asks for more digits.
+func TestEveryPath(t *testing.T) {
+	const middle = 0x8765432187654321
+	wedge := trial{peak: heights[0], bits: cellBits, k: 20, base: heights[21], span: heights[20] + 1 - heights[21]}
+	iso := trial{peak: isoHeights[0], bits: isoCellBits, k: 5, span: isoHeights[5] + 1}
+	second := trial{peak: heights[0], bits: 2, k: 32, span: cellsTail, down: 4}
+	isoSecond := trial{peak: isoHeights[0], bits: 2, k: 35, span: isoTail, down: 2}
+	near := func(tr trial, distance uint64) uint64 { // as tie, but decided, in the band
+		return tie(tr, middle) + distance*uint64((1<<63)/(tr.span/2))
+	}
+	inCell := func(j int) uint64 { return isoSteps[j].last << 1 }
+	far := []uint64{0, 1 << 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} // block 68, then both numbers near 0
+	for _, c := range []struct {
+		name, sampler string
+		words         []uint64
+		used          int
+		cell          uint64 // of the result, and its width
+		bits          int
+	}{
+		{"rectangle", "cells", []uint64{5 << 56, middle}, 2, 5, 4},
+		{"negative", "cells", []uint64{5<<56 | 1, middle}, 2, 5, 4},
+		{"wedge, below", "cells", []uint64{(wedges + 20) << 56, middle, 0}, 3, 20, 4},
+		{"wedge, above, and again", "cells", []uint64{(wedges + 20) << 56, middle, 1<<64 - 1, 7 << 56, middle}, 5, 7, 4},
+		{"wedge, below in the band", "cells", []uint64{(wedges + 20) << 56, middle, near(wedge, ^uint64(0))}, 3, 20, 4},
+		{"wedge, above in the band, and again", "cells", []uint64{(wedges + 20) << 56, middle, near(wedge, 1), 7 << 56, middle}, 5, 7, 4},
+		{"wedge, tie, below", "cells", []uint64{(wedges + 20) << 56, middle, tie(wedge, middle), 0, 0}, 5, 20, 4},
+		{"wedge, tie, above, and again", "cells", []uint64{(wedges + 20) << 56, middle, tie(wedge, middle), 1<<64 - 1, 1<<64 - 1, 7 << 56, 0}, 7, 7, 4},
+		{"tail, first block", "cells", []uint64{tailCell << 56, middle, 1, 0}, 4, 31, 2},
+		{"tail, above, and again", "cells", []uint64{tailCell << 56, middle, 1, 1<<64 - 1, 7 << 56, middle}, 6, 7, 4},
+		{"tail, second block, tie", "cells", []uint64{tailCell << 56, middle, 2, tie(second, middle), 0, 0}, 6, 32, 2},
+		{"far tail", "cells", append([]uint64{tailCell << 56, middle}, far...), 17, 31 + 68, 2},
+
+		{"below", "isochronous", []uint64{inCell(5), middle, 0}, 3, 5, 2},
+		{"negative", "isochronous", []uint64{inCell(5) | 1, middle, 0}, 3, 5, 2},
+		{"above, and again", "isochronous", []uint64{inCell(5), middle, 1<<64 - 1, inCell(9), middle, 0}, 6, 9, 2},
+		{"below in the band", "isochronous", []uint64{inCell(5), middle, near(iso, ^uint64(0))}, 3, 5, 2},
+		{"above in the band, and again", "isochronous", []uint64{inCell(5), middle, near(iso, 1), inCell(9), middle, 0}, 6, 9, 2},
+		{"tie, below", "isochronous", []uint64{inCell(5), middle, tie(iso, middle), 0, 0}, 5, 5, 2},
+		{"tie, above, and again", "isochronous", []uint64{inCell(5), middle, tie(iso, middle), 1<<64 - 1, 1<<64 - 1, inCell(9), 0, 0}, 8, 9, 2},
+		{"tail", "isochronous", []uint64{1<<64 - 2, middle, 1<<64 - 1, 1, 0}, 5, 34, 2},
+		{"tail, above, and again", "isochronous", []uint64{1<<64 - 2, middle, 0, 1, 1<<64 - 1, inCell(9), middle, 0}, 8, 9, 2},
+		{"tail, second block, tie", "isochronous", []uint64{1<<64 - 2, middle, 0, 2, tie(isoSecond, middle), 0, 0}, 7, 35, 2},
+		{"far tail", "isochronous", append([]uint64{1<<64 - 2, middle, 0}, far...), 20, 34 + 68, 2},
+	} {
+		n := keyed(t, 1)
+		n.left = len(n.buf)
+		copy(n.buf[:], c.words)
+		for i := len(c.words); i < len(n.buf); i++ {
+			n.buf[i] = 0x0123456789abcdef * uint64(i)
+		}
+		ref := *n
+		var got [1]int64
+		for _, s := range samplers {
+			if s.name == c.sampler {
+				s.draw(n, got[:], 40)
+			}
+		}
+		if used := len(n.buf) - n.left; used != c.used {
+			t.Errorf("%s, %s: %d words were used, want %d", c.sampler, c.name, used, c.used)
+		}
+		if want := slow(c.sampler, ref.word, 40); got[0] != want {
+			t.Errorf("%s, %s: drew %d, want %d", c.sampler, c.name, got[0], want)
+		}
+		if abs := max(got[0], -got[0]); abs>>(40-c.bits) != int64(c.cell) || (got[0] < 0) != (c.name == "negative") {
+			t.Errorf("%s, %s: drew %d, which is not in cell %d", c.sampler, c.name, got[0], c.cell)
+		}
+	}
+	for distance := range uint64(2) {
+		wedge.u, wedge.y = middle, near(wedge, -distance)
+		iso.u, iso.y = middle, near(iso, -distance)
+		_, a := compare(wedge.height(), cellDensity(wedge.k, wedge.u))
+		_, b := compare(iso.height(), isoDensity(iso.k, isoHeights[iso.k], iso.u))
+		if a&b != 1 {
+			t.Errorf("%d units below the density is outside of the band", distance)
+		}
+	}
+}
+
+// Each grid from the same digits: the nearest number, of either sign.
+func TestRound(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	for shift := range 51 {
+		for range 200 {
+			x := corner(r)
+			exact := new(big.Float).SetMantExp(bigInt(x), shift-52)
+			for negative, sign := range []int64{1, -1} {
+				got := round(x, uint64(negative), shift)
+				diff := new(big.Float).Sub(new(big.Float).SetInt64(got*sign), exact)
+				if half := big.NewFloat(0.5); diff.Cmp(half) > 0 || diff.Cmp(half.Neg(half)) < 0 {
+					t.Fatalf("M = %d: %d for %v", shift, got, exact)
+				}
+			}
+		}
+	}
+}
+
+// A release takes 32 bytes from its source, whatever happens, leaves none of them in memory, and draws with the sampler
+// that the build is said to have.
+func TestFill(t *testing.T) {
+	source := make([]byte, 64)
+	_, _ = stream(15).Read(source)
+	r := bytes.NewReader(source)
+	n := normal{random: r}
+	var got, want [2][1000]int64
+	for i := range got {
+		if err := n.fill(got[i][:], 28); err != nil {
+			t.Fatal(err)
+		}
+		if n.key != [32]byte{} || n.buf != [len(n.buf)]uint64{} || n.chacha.Uint64() != rand.NewChaCha8(n.key).Uint64() {
+			t.Error("the key is still there")
+		}
+		if left := 64 - 32*(i+1); r.Len() != left {
+			t.Errorf("call %d leaves %d bytes, want %d", i, r.Len(), left)
+		}
+		fresh := normal{}
+		fresh.chacha.Seed([32]byte(source[32*i:]))
+		for _, s := range samplers {
+			if s.name == Sampler {
+				s.draw(&fresh, want[i][:], 28)
+			}
+		}
+	}
+	if got != want {
+		t.Errorf("the draws are not those of the sampler %q", Sampler)
+	}
+	if got[0] == got[1] {
+		t.Error("two calls drew the same")
+	}
+}
+
+func TestFillFails(t *testing.T) {
+	broken := errors.New("broken")
+	for good := range 32 {
+		n := normal{random: &joined{bytes.NewReader(make([]byte, good)), iotest.ErrReader(broken)}}
+		dst := []int64{1, 2, 3}
+		if err := n.fill(dst, 28); !errors.Is(err, broken) || !slices.Equal(dst, make([]int64, 3)) {
+			t.Errorf("after %d good bytes: %v, %v; want %v and zeros", good, err, dst, broken)
+		}
+	}
+}
+
+// The same words give the same noise, on every processor and from release to release: the first 64 draws as they are,
+// and a hash of 100000.
 func TestNormalGolden(t *testing.T) {
-	n := normal{random: stream(14)}
-	got := make([]int64, 6)
-	if err := n.fill(got, 28); err != nil {
+	var key [32]byte
+	for i := range key {
+		key[i] = byte(i)
+	}
+	var got bytes.Buffer
+	for _, s := range samplers {
+		for _, shift := range []int{4, 28, 50} {
+			var n normal
+			n.chacha.Seed(key)
+			dst := make([]int64, 100000)
+			s.draw(&n, dst, shift)
+			hash := sha256.New()
+			if err := binary.Write(hash, binary.LittleEndian, dst); err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&got, "%s M=%d sha256=%x\n", s.name, shift, hash.Sum(nil))
+			for i := 0; i < 64; i += 8 {
+				fmt.Fprintln(&got, dst[i:i+8])
+			}
+		}
+	}
+	const file = "testdata/normal.golden"
+	if *update {
+		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "[359046872 148884844 -106063023 326438768 -444233496 -158977622]"
-	if fmt.Sprint(got) != want {
-		t.Errorf("drew %v, want %v", got, want)
+	want = bytes.ReplaceAll(want, []byte("\r"), nil)
+	if !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("drew\n%s\nwant\n%s", &got, want)
+	}
+}
+
+func BenchmarkNormal(b *testing.B) {
+	dst := make([]int64, 10000)
+	for _, s := range samplers {
+		b.Run(s.name, func(b *testing.B) {
+			n := new(normal)
+			b.ReportAllocs()
+			for b.Loop() {
+				s.draw(n, dst, 28)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(dst)), "ns/draw")
+		})
 	}
 }

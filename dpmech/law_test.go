@@ -1,0 +1,311 @@
+package dpmech
+
+import (
+	crand "crypto/rand"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+var fresh = flag.Bool("fresh", false, "draw the normals of the statistical tests from a fresh key")
+
+// The two samplers, whichever of them fill uses.
+var samplers = []struct {
+	name string
+	draw func(n *normal, dst []int64, shift int)
+}{{"cells", (*normal).cells}, {"isochronous", (*normal).isochronous}}
+
+// keyed returns a normal whose words come from a fixed stream or, with -fresh, from one never seen before.
+func keyed(t testing.TB, seed byte) *normal {
+	n := new(normal)
+	key := [32]byte{seed}
+	if *fresh {
+		if _, err := crand.Read(key[:]); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("key %x", key)
+	}
+	n.chacha.Seed(key)
+	return n
+}
+
+// draws are rounded numbers on the grid 2^-shift, counted: in fine bins of width 2^-10 (or of one grid point, if that is
+// more) from -8 to 8, by sign, and by their last 8 bits.
+type draws struct {
+	n, positive, negative float64
+	shift, fine           int
+	bins                  []float64
+	last                  [256]float64
+}
+
+// count draws n numbers with fill, block by block.
+func count(n, shift int, fill func(block []int64)) *draws {
+	d := &draws{n: float64(n), shift: shift, fine: min(shift, 10)}
+	d.bins = make([]float64, 16<<d.fine)
+	block := make([]int64, 50000)
+	for ; n > 0; n -= len(block) {
+		block = block[:min(n, len(block))]
+		fill(block)
+		for _, x := range block {
+			switch {
+			case x > 0:
+				d.positive++
+			case x < 0:
+				d.negative++
+			}
+			d.last[x&255]++
+			d.bins[min(max(0, x>>(d.shift-d.fine)+8<<d.fine), int64(len(d.bins)-1))]++
+		}
+	}
+	return d
+}
+
+// between is the probability that a normal rounds to a number in the fine bins from, ..., to-1, exact in both tails.
+func (d *draws) between(from, to int) float64 {
+	edge := func(i int) float64 {
+		switch i {
+		case 0:
+			return math.Inf(-1)
+		case len(d.bins):
+			return math.Inf(1)
+		}
+		return (math.Ldexp(float64(i-len(d.bins)/2), -d.fine) - math.Ldexp(0.5, -d.shift)) / math.Sqrt2
+	}
+	a, b := edge(from), edge(to)
+	if b < 0 {
+		a, b = -b, -a
+	}
+	return (math.Erfc(a) - math.Erfc(b)) / 2
+}
+
+// chiLimit is what a chi-square statistic with df degrees of freedom exceeds with a probability of about 1e-6 (Wilson and
+// Hilferty's cube of a normal quantile, 4.75).
+func chiLimit(df int) float64 {
+	v := 2 / (9 * float64(df))
+	return float64(df) * math.Pow(1-v+4.75*math.Sqrt(v), 3)
+}
+
+// chi is the chi-square statistic over bins of width 1/8, far beyond four standard deviations: what expects less than 10
+// draws in each tail is one bin.
+func (d *draws) chi() (sum float64, df int) {
+	width, all := max(1, 1<<d.fine/8), len(d.bins)
+	lo, hi := width, all-width
+	for d.n*d.between(0, lo) < 10 {
+		lo += width
+	}
+	for d.n*d.between(hi, all) < 10 {
+		hi -= width
+	}
+	cell := func(from, to int) {
+		var got float64
+		for _, c := range d.bins[from:to] {
+			got += c
+		}
+		want := d.n * d.between(from, to)
+		sum += (got - want) * (got - want) / want
+		df++
+	}
+	cell(0, lo)
+	for i := lo; i < hi; i += width {
+		cell(i, i+width)
+	}
+	cell(hi, all)
+	return sum, df - 1
+}
+
+// ks is the Kolmogorov-Smirnov statistic at the edges of the fine bins, times the root of n.
+func (d *draws) ks() float64 {
+	var seen, most float64
+	for i, c := range d.bins[:len(d.bins)-1] {
+		seen += c
+		most = max(most, math.Abs(seen/d.n-d.between(0, i+1)))
+	}
+	return most * math.Sqrt(d.n)
+}
+
+// faults are the tests that draws fail. Each has a chance of about 1e-6 to fail with an exact sampler (the signs: 6e-5).
+func (d *draws) faults() (failed []string) {
+	if sum, df := d.chi(); sum > chiLimit(df) {
+		failed = append(failed, fmt.Sprintf("chi-square is %.1f, limit %.1f", sum, chiLimit(df)))
+	}
+	if ks := d.ks(); ks > 2.7 {
+		failed = append(failed, fmt.Sprintf("Kolmogorov-Smirnov is %.2f, limit 2.7", ks))
+	}
+	if z := (d.positive - d.negative) / math.Sqrt(d.positive+d.negative); math.Abs(z) > 4 {
+		failed = append(failed, fmt.Sprintf("the signs are %.1f standard deviations from even, limit 4", z))
+	}
+	if d.shift >= 16 {
+		var sum float64
+		for _, c := range d.last {
+			want := d.n / float64(len(d.last))
+			sum += (c - want) * (c - want) / want
+		}
+		if limit := chiLimit(len(d.last) - 1); sum > limit {
+			failed = append(failed, fmt.Sprintf("chi-square of the last 8 bits is %.1f, limit %.1f", sum, limit))
+		}
+	}
+	return failed
+}
+
+// sizes are the numbers of draws: what the power is stated for, and a tenth or less of it with -short.
+func sizes() (plain, signs int) {
+	if testing.Short() {
+		return 1e6, 1e6
+	}
+	return 1e7, 4e7
+}
+
+// On a coarse grid, where the rounding shows, a middle and a fine one; Karney's sampler, the reference, stands the same test.
+func TestNormalLaw(t *testing.T) {
+	plain, signs := sizes()
+	for i, s := range samplers {
+		for _, c := range []struct{ shift, n int }{{2, plain}, {8, plain}, {28, signs}} {
+			n := keyed(t, byte(16*i+c.shift))
+			for _, fault := range count(c.n, c.shift, func(block []int64) { s.draw(n, block, c.shift) }).faults() {
+				t.Errorf("%s, M = %d, %d draws: %s", s.name, c.shift, c.n, fault)
+			}
+		}
+	}
+	k := karney{random: stream(11)}
+	for _, shift := range []int{2, 28} {
+		d := count(500000, shift, func(block []int64) {
+			if err := k.fill(block, shift); err != nil {
+				t.Fatal(err)
+			}
+		})
+		for _, fault := range d.faults() {
+			t.Errorf("Karney's algorithm, M = %d: %s", shift, fault)
+		}
+	}
+}
+
+// TestNormalLaw sees what it should: the same draws, spoilt a little, fail it.
+func TestNormalLawPower(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes ten million draws for each fault")
+	}
+	plain, signs := sizes()
+	n := keyed(t, 99)
+	coin := rand.New(rand.NewPCG(5, 5))
+	// What spoils a draw of M = 50 on its way to a coarser grid.
+	for _, c := range []struct {
+		name     string
+		shift, n int
+		spoil    func(x int64) int64
+	}{
+		{"nothing", 2, plain, func(x int64) int64 { return (x + 1<<47) >> 48 }},
+		{"the scale is 0.5 % too large", 28, plain, func(x int64) int64 { return int64(math.Round(float64(x) * 1.005 / (1 << 22))) }},
+		{"the scale is 0.5 % too small", 28, plain, func(x int64) int64 { return int64(math.Round(float64(x) * 0.995 / (1 << 22))) }},
+		{"the scale is 0.5 % too large", 2, plain, func(x int64) int64 { return int64(math.Round(float64(x) * 1.005 / (1 << 48))) }},
+		{"rounded down", 2, plain, func(x int64) int64 { return x >> 48 }},
+		{"rounded toward zero", 2, plain, func(x int64) int64 { return x / (1 << 48) }},
+		{"rounded toward zero", 8, plain, func(x int64) int64 { return x / (1 << 42) }},
+		{"0.1 % of the signs are always plus", 28, signs, func(x int64) int64 {
+			if coin.Uint64()%1000 == 0 {
+				x = max(x, -x)
+			}
+			return (x + 1<<21) >> 22
+		}},
+		{"nothing beyond 4", 28, plain, func(x int64) int64 { return min(max(x, -4<<50), 4<<50) >> 22 }},
+		{"the last digit is zero", 28, plain, func(x int64) int64 { return (x + 1<<22) >> 23 << 1 }},
+	} {
+		d := count(c.n, c.shift, func(block []int64) {
+			n.cells(block, 50)
+			for i, x := range block {
+				block[i] = c.spoil(x)
+			}
+		})
+		faults := d.faults()
+		t.Logf("%s, M = %d: %q", c.name, c.shift, faults)
+		if exact := c.name == "nothing"; exact != (len(faults) == 0) {
+			t.Errorf("%s, M = %d: %d tests failed, %q", c.name, c.shift, len(faults), faults)
+		}
+	}
+}
+
+// repeats counts how many numbers of dst are there already; dst is sorted.
+func repeats(dst []int64) int {
+	slices.Sort(dst)
+	n := 0
+	for i := range dst[1:] {
+		if dst[i] == dst[i+1] {
+			n++
+		}
+	}
+	return n
+}
+
+// On the grid of M = 50, four million numbers are all different but for a chance of 1/500 (n^2/2 pairs, which meet with a
+// probability of 2^-50/sqrt(4 pi)). The ziggurat of math/rand makes a number from 31 random bits and a few
+// constants in floating point, and its numbers meet again and again: that is the grid whose gaps give an update away (Mironov, CCS 2012).
+func TestNoFloatGrid(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes four million draws of each sampler")
+	}
+	dst := make([]int64, 4_000_000)
+	for i, s := range samplers {
+		s.draw(keyed(t, byte(32+i)), dst, 50)
+		if got := repeats(dst); got > 1 {
+			t.Errorf("%s: %d repeats among %d draws", s.name, got, len(dst))
+		}
+	}
+	r := rand.New(rand.NewChaCha8([32]byte{34}))
+	for i := range dst {
+		dst[i] = int64(r.NormFloat64() * (1 << 50))
+	}
+	if got := repeats(dst); got <= 1 {
+		t.Errorf("the float ziggurat passes with %d repeats: the test has no power", got)
+	}
+}
+
+// The tail, where chance hardly ever goes: how much of it is kept, and where it lies, against the complementary error function.
+func TestTailLaw(t *testing.T) {
+	n := keyed(t, 40)
+	tries := 20000
+	if testing.Short() {
+		tries = 5000
+	}
+	for _, c := range []struct {
+		name   string
+		peak   uint64
+		weight uint64
+		cells  uint64
+		bits   uint
+	}{
+		{"cells", heights[0], cellsTail, cells, cellBits},
+		{"isochronous", isoHeights[0], isoTail, isoCells, isoCellBits},
+	} {
+		start := math.Ldexp(float64(c.cells), -int(c.bits))
+		beyond := func(x float64) float64 { return math.Erfc(x/math.Sqrt2) / math.Erfc(start/math.Sqrt2) }
+		const bins = 24 // of width 1/32, the last without end
+		var got [bins]float64
+		kept := 0.0
+		for range tries {
+			x, ok := n.tail(c.peak, c.weight, c.cells, c.bits, n.word())
+			if ok {
+				kept++
+				got[min(bins-1, int((math.Ldexp(float64(x), -52)-start)*32))]++
+			}
+		}
+		// Mass of the density on the tail, in cells, over the weight of the proposal.
+		p := float64(c.peak) * math.Ldexp(math.Sqrt(math.Pi/2)*math.Erfc(start/math.Sqrt2), int(c.bits)) / float64(c.weight)
+		if sd := math.Sqrt(float64(tries) * p * (1 - p)); math.Abs(kept-float64(tries)*p) > 5*sd {
+			t.Errorf("%s: %v of %d were kept, want %.0f", c.name, kept, tries, float64(tries)*p)
+		}
+		var sum float64
+		for i, g := range got {
+			want := beyond(start + float64(i)/32)
+			if i < bins-1 {
+				want -= beyond(start + float64(i+1)/32)
+			}
+			want *= kept
+			sum += (g - want) * (g - want) / want
+		}
+		if sum > chiLimit(bins-1) {
+			t.Errorf("%s: chi-square is %.1f, limit %.1f: %v", c.name, sum, chiLimit(bins-1), got)
+		}
+	}
+}
