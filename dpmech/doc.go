@@ -14,6 +14,7 @@
 // grid point q is an integer, q + round(Y) = round(q + Y): the result is a function of the ideal Gaussian mechanism's output,
 // and its guarantee holds for the bytes as they stand.
 //
-// Accounting. One spend, three ways to state epsilon at a given delta: [Paper], [ZCDP] and [GDP]; all are upper bounds,
-// GDP is the tightest. Timing is outside the guarantee.
+// Accounting. One spend (see [Rho]), three ways to state epsilon at a given delta, or delta at a given epsilon: [Paper], [ZCDP] and
+// [GDP]; all are upper bounds, rounded up, and GDP is the tightest. [SigmaFor] and [MaxRounds] answer the inverse questions: how
+// much noise, and how many releases, for a budget. Timing is outside the guarantee.
 package dpmech
