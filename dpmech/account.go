@@ -7,7 +7,7 @@ import (
 )
 
 // Accounting is a way to read the spend of a sequence of releases, a sum of [Gaussian.Rho], as epsilon at a given delta.
-// Every way gives an upper bound on the true epsilon.
+// Every way gives an upper bound on the true epsilon. GDP's is the least, Paper's the largest.
 type Accounting int
 
 const (
@@ -48,16 +48,34 @@ func (a Accounting) String() string {
 	return fmt.Sprintf("Accounting(%d)", int(a))
 }
 
-// Epsilon returns the epsilon of a total spend rho (in zCDP, at least 0) at 0 < delta < 1, rounded up. It is +Inf if an
-// argument is out of range, so that a mistake never looks private.
+const (
+	// leastDelta is the smallest normal float64: below, numbers lose digits.
+	leastDelta = 0x1p-1022
+	// leastRho is what a smaller spend counts as, other than zero: a larger spend is a safe answer.
+	leastRho = 0x1p-1000
+	// widening is applied to every epsilon and delta. It is a hundred times and more what rounding leaves undecided after the
+	// margins in the formulas, so that numbers which are equal on paper come out on the same side on every processor.
+	widening = 1 + 0x1p-36
+)
+
+// Epsilon returns the epsilon of a total spend rho (in zCDP, at least 0; see [Rho]) at 2^-1022 <= delta < 1, rounded up: never
+// below the true number of the accounting, and above it by less than 1e-9 of it, or by less than 1e-13*sqrt(rho) where that is
+// more, which is where delta alone covers nearly everything. (That is for delta <= 1/2 and rho >= 1e-300; elsewhere it is an
+// upper bound.) Its last digits depend on the processor's mathematical functions. It is +Inf if an argument is out of
+// range, so that a mistake never looks private.
+//
+// Noise whose law is only within total variation distance s of the ideal one, counted over all releases, makes an
+// (epsilon, delta)-private mechanism (epsilon, delta + (1 + e^epsilon)s)-private. It is charged by the caller: with slack =
+// (1 + e^limit)*s, Epsilon(rho, delta-slack) holds for that noise if it is at most limit. The rounding of the difference is
+// covered, and a slack that leaves nothing of delta gives +Inf.
 func (a Accounting) Epsilon(rho, delta float64) float64 {
-	if !(rho >= 0) || math.IsInf(rho, 0) || !(delta > 0 && delta < 1) {
+	if !a.known() || !(rho >= 0 && rho <= math.MaxFloat64) || !(delta >= leastDelta && delta < 1) {
 		return math.Inf(1)
 	}
 	if rho == 0 {
 		return 0
 	}
-	rho = max(rho, 1e-8) // below, differences of nearly equal numbers would decide; a larger spend is a safe answer
+	rho = max(rho, leastRho)
 	var eps float64
 	switch a {
 	case GDP:
@@ -65,109 +83,80 @@ func (a Accounting) Epsilon(rho, delta float64) float64 {
 	case ZCDP:
 		eps = epsilonZCDP(rho, delta)
 	case Paper:
-		eps = rho + 2*math.Sqrt(-rho*math.Log(delta))
-	default:
-		return math.Inf(1)
+		eps = epsilonPaper(rho, delta)
 	}
-	return eps * (1 + 1e-11)
+	return max(0, eps) * widening
 }
 
-// MaxRho returns the largest spend, rounded down, whose Epsilon at delta is at most epsilon.
+// Delta returns the smallest delta at which a total spend rho (in zCDP, at least 0) is epsilon >= 0, rounded up: never below the
+// true number, and above it by less than 1e-9 of it for rho in 1e-300..1e6. It is 1, no guarantee, if an argument is out of
+// range; 0 if rho is; and otherwise at least 2^-1022, below which true values are rounded up to it.
+func (a Accounting) Delta(rho, epsilon float64) float64 {
+	if !a.known() || !(rho >= 0 && rho <= math.MaxFloat64) || !(epsilon >= 0 && epsilon <= math.MaxFloat64) {
+		return 1
+	}
+	if rho == 0 {
+		return 0
+	}
+	rho = max(rho, leastRho)
+	var delta float64
+	switch a {
+	case GDP:
+		delta = deltaGDP(rho, epsilon)
+	case ZCDP:
+		delta = deltaZCDP(rho, epsilon)
+	case Paper:
+		delta = deltaPaper(rho, epsilon)
+	}
+	return min(max(delta, leastDelta)*widening, 1)
+}
+
+// MaxRho returns the largest spend, rounded down, whose Epsilon at delta is at most epsilon, for 0 < epsilon <= 1e6 and
+// 2^-1022 <= delta < 1. It fails only outside these ranges, or where a spend of 2^-1000 is too much already.
 func (a Accounting) MaxRho(epsilon, delta float64) (float64, error) {
+	if err := a.validateBudget(epsilon, delta); err != nil {
+		return 0, err
+	}
+	// Epsilon grows with rho, but for its last digits; what is returned has passed. The upper end never does: epsilon is at
+	// least rho - 8.3*sqrt(2 rho) for every float64 delta < 1.
+	fits := func(rho float64) bool { return a.Epsilon(rho, delta) <= epsilon }
+	if !fits(leastRho) {
+		return 0, fmt.Errorf("dpmech: epsilon %v at delta %v is too small to be reached with %v accounting", epsilon, delta, a)
+	}
+	rho, _ := bisect(leastRho, 2e6, fits)
+	return rho, nil
+}
+
+func (a Accounting) known() bool { return a == GDP || a == ZCDP || a == Paper }
+
+// validateBudget reports what keeps (epsilon, delta) from being a limit to inverse functions of Epsilon.
+func (a Accounting) validateBudget(epsilon, delta float64) error {
 	var errs []error
+	if !a.known() {
+		errs = append(errs, fmt.Errorf("dpmech: no such accounting: %v", a))
+	}
 	if !(epsilon > 0) || epsilon > 1e6 {
 		errs = append(errs, fmt.Errorf("dpmech: epsilon is %v, want more than 0 and at most 1e6", epsilon))
 	}
-	if !(delta > 0 && delta < 1) {
-		errs = append(errs, fmt.Errorf("dpmech: delta is %v, want more than 0 and less than 1", delta))
+	if !(delta >= leastDelta && delta < 1) {
+		errs = append(errs, fmt.Errorf("dpmech: delta is %v, want more than 0 (2^-1022 or above) and less than 1", delta))
 	}
-	if len(errs) > 0 {
-		return 0, errors.Join(errs...)
-	}
-	// Epsilon grows with rho. Bisection on a logarithmic scale; the lower end always satisfies the bound.
-	lo, hi := 1e-12, 2e6
-	if a.Epsilon(lo, delta) > epsilon {
-		return 0, fmt.Errorf("dpmech: epsilon %v at delta %v is too small to be reached with %v accounting", epsilon, delta, a)
-	}
+	return errors.Join(errs...)
+}
+
+// bisect narrows 0 < lo < hi, on a logarithmic scale, to neighbors or nearly so: below holds at lo and not at hi, if it did so at
+// the beginning.
+func bisect(lo, hi float64, below func(float64) bool) (float64, float64) {
 	for range 200 {
-		mid := math.Sqrt(lo * hi)
+		mid := math.Sqrt(lo) * math.Sqrt(hi)
 		if mid <= lo || mid >= hi {
 			break
 		}
-		if a.Epsilon(mid, delta) <= epsilon {
+		if below(mid) {
 			lo = mid
 		} else {
 			hi = mid
 		}
 	}
-	return lo, nil
-}
-
-// epsilonZCDP minimises, over the Renyi order alpha > 1,
-// alpha*rho + (alpha*ln(1-1/alpha) - ln((alpha-1)*delta))/(alpha-1). Any alpha gives a valid bound, so an imperfect
-// minimum errs on the safe side.
-func epsilonZCDP(rho, delta float64) float64 {
-	at := func(t float64) float64 { // t = ln(alpha-1)
-		excess := math.Exp(t)
-		alpha := 1 + excess
-		return alpha*rho + (alpha*(t-math.Log(alpha))-t-math.Log(delta))/excess
-	}
-	// Golden-section search; the function has one minimum.
-	lo, hi := -20.0, 40.0
-	const golden = 0.6180339887498949
-	for hi-lo > 1e-12 {
-		a, b := hi-golden*(hi-lo), lo+golden*(hi-lo)
-		if at(a) < at(b) {
-			hi = b
-		} else {
-			lo = a
-		}
-	}
-	return max(0, at((lo+hi)/2))
-}
-
-// epsilonGDP inverts delta(epsilon) of mu-GDP, mu = sqrt(2 rho); the upper end of the bracket is returned.
-func epsilonGDP(rho, delta float64) float64 {
-	mu := math.Sqrt(2 * rho)
-	within := func(eps float64) bool { return logDeltaGDP(eps, mu) <= math.Log(delta) }
-	if within(0) {
-		return 0
-	}
-	lo, hi := 0.0, 1.0
-	for ; !within(hi); hi *= 2 {
-		lo = hi
-	}
-	for range 200 {
-		mid := lo + (hi-lo)/2
-		if mid <= lo || mid >= hi {
-			break
-		}
-		if within(mid) {
-			hi = mid
-		} else {
-			lo = mid
-		}
-	}
-	return hi
-}
-
-// logDeltaGDP returns the logarithm of delta(eps) = Phi(-eps/mu + mu/2) - e^eps Phi(-eps/mu - mu/2).
-func logDeltaGDP(eps, mu float64) float64 {
-	a := logPhi(-eps/mu + mu/2)
-	b := eps + logPhi(-eps/mu-mu/2)
-	return a + math.Log(-math.Expm1(b-a))
-}
-
-// logPhi returns the logarithm of the standard normal distribution function, also far out in the lower tail.
-func logPhi(x float64) float64 {
-	if x > -5 {
-		return math.Log(math.Erfc(-x/math.Sqrt2) / 2)
-	}
-	// Phi(x) = density(x) * Mills' ratio, as Laplace's continued fraction 1/(t + 1/(t + 2/(t + 3/(t + ...)))), t = -x.
-	t := -x
-	f := t
-	for n := 200; n >= 1; n-- {
-		f = t + float64(n)/f
-	}
-	return -x*x/2 - math.Log(2*math.Pi)/2 - math.Log(f)
+	return lo, hi
 }

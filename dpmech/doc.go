@@ -14,7 +14,11 @@
 // digits do not decide gets more digits (PROOF-sampler.md). Since a grid point q is an integer, q + round(Y) = round(q + Y):
 // the result is a function of the ideal Gaussian mechanism's output, and its guarantee holds for the bytes as they stand.
 //
-// Accounting. One spend, three ways to state epsilon at a given delta: [Paper], [ZCDP] and [GDP]; all are upper bounds,
-// GDP is the tightest. Timing is outside the guarantee; built with the tag isochronous, the sampler's own time says nothing
-// about the noise (see [Sampler]).
+// Accounting. One spend (see [Rho]), three ways to state epsilon at a given delta, or delta at a given epsilon: [Paper], [ZCDP] and
+// [GDP]; all are upper bounds, rounded up, and GDP is the tightest. [SigmaFor] and [MaxRounds] answer the inverse questions: how
+// much noise, and how many releases, for a budget. Timing is outside the guarantee; built with the tag isochronous, the
+// sampler's own time says nothing about the noise (see [Sampler]).
+//
+// Budgets. A [Filter] counts the releases of one run and refuses the one that would exceed its limit, a [Ledger] those of all runs
+// on one data set, and a [Certificate] says what it came to.
 package dpmech

@@ -31,6 +31,39 @@ func ExampleSigmaFor() {
 	// paper epsilon 9.382
 }
 
+// How long may a device with this noise take part?
+func ExampleMaxRounds() {
+	rounds, err := dpmech.MaxRounds(dpmech.Gaussian{Clip: 1, Sigma: 10}, 8, 1e-5, dpmech.GDP)
+	fmt.Println(rounds, err)
+	// Output: 69 <nil>
+}
+
+// Ten cautious rounds, then ten with a smaller clip and less noise: costs add up, whatever the parameters of each round.
+func ExampleRho() {
+	var rounds []dpmech.Gaussian
+	for k := range 20 {
+		g := dpmech.Gaussian{Clip: 1, Sigma: 10}
+		if k >= 10 {
+			g = dpmech.Gaussian{Clip: 0.5, Sigma: 4}
+		}
+		rounds = append(rounds, g)
+	}
+	rho := dpmech.Rho(rounds...)
+	fmt.Printf("rho %.4f, epsilon %.3f at delta 1e-5\n", rho, dpmech.GDP.Epsilon(rho, 1e-5))
+	// Output: rho 0.5125, epsilon 4.440 at delta 1e-5
+}
+
+// The same spend at another epsilon.
+func ExampleAccounting_Delta() {
+	for _, acc := range []dpmech.Accounting{dpmech.GDP, dpmech.ZCDP, dpmech.Paper} {
+		fmt.Printf("%-5v delta %.3g at epsilon 6\n", acc, acc.Delta(0.5, 6))
+	}
+	// Output:
+	// gdp   delta 2.79e-09 at epsilon 6
+	// zcdp  delta 1.63e-08 at epsilon 6
+	// paper delta 2.7e-07 at epsilon 6
+}
+
 // One release of a three-dimensional update.
 func ExampleMechanism_Release() {
 	mech, err := dpmech.NewMechanism(3, rand.Reader)

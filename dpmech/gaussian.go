@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
+	"sort"
 )
 
 // maxRatio bounds sigma/R and R/sigma: far outside any useful privacy level, and small enough for every integer of a
@@ -32,29 +34,78 @@ func (g Gaussian) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Rho returns the release's cost in zCDP, 2R^2/sigma^2: replacing the data set moves the clipped update by at most 2R.
+// Rho returns the release's cost in zCDP, 2R^2/sigma^2: replacing the data set moves the clipped update by at most 2R. It is
+// the exact number rounded up to a float64, the same on every processor, and +Inf if g is not valid.
 func (g Gaussian) Rho() float64 {
-	r := g.Clip / g.Sigma
-	return 2 * r * r
+	if g.Validate() != nil {
+		return math.Inf(1)
+	}
+	clip, sigma := new(big.Float).SetPrec(106).SetFloat64(g.Clip), new(big.Float).SetPrec(106).SetFloat64(g.Sigma)
+	clip.Mul(clip, clip).SetMantExp(clip, 1)
+	sigma.Mul(sigma, sigma)
+	rho := new(big.Float).SetPrec(53).SetMode(big.ToPositiveInf)
+	up, _ := rho.Quo(clip, sigma).Float64()
+	return up
+}
+
+// Rho returns the total cost of releases in zCDP, each with parameters of its own: the sum of their Rho, which is exact and
+// rounded up once, whatever their order. It is 0 for none, and +Inf if one is not valid.
+func Rho(gs ...Gaussian) float64 {
+	// The terms are between 2^-39 and 2^41 and have 53 digits: 256 digits hold the sum of any slice.
+	sum := new(big.Float).SetPrec(256)
+	term := new(big.Float)
+	for _, g := range gs {
+		rho := g.Rho()
+		if math.IsInf(rho, 1) {
+			return rho
+		}
+		sum.Add(sum, term.SetFloat64(rho))
+	}
+	up, _ := sum.SetMode(big.ToPositiveInf).SetPrec(53).Float64()
+	return up
+}
+
+// times returns what n releases at a cost of rho spend, rounded up: the same number as [Rho] of n equal releases.
+func times(n int, rho float64) float64 {
+	total := float64(n) * rho
+	if math.FMA(float64(n), rho, -total) > 0 { // the rounding error, exactly
+		total = math.Nextafter(total, math.Inf(1))
+	}
+	return total
 }
 
 // SigmaFor returns the noise that lets an update clipped to radius clip be released rounds times within (epsilon, delta),
 // with epsilon read in the given accounting. It is rounded up to six digits: so the same question has the same answer
-// everywhere, though processors differ in the last digits of the functions that it is computed with.
+// everywhere, though processors differ in the last digits of the functions that it is computed with. It fails if an argument is
+// out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
 func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) (float64, error) {
 	rho, err := acc.MaxRho(epsilon, delta)
+	if rounds < 1 {
+		err = errors.Join(err, fmt.Errorf("dpmech: %d rounds, want at least 1", rounds))
+	}
 	if err != nil {
 		return 0, err
 	}
-	if rounds < 1 {
-		return 0, fmt.Errorf("dpmech: %d rounds, want at least 1", rounds)
-	}
 	g := Gaussian{Clip: clip, Sigma: roundUp(clip * math.Sqrt(2*float64(rounds)/rho))}
 	// The steps above are rounded too: what counts is what the result spends.
-	for g.Validate() == nil && acc.Epsilon(float64(rounds)*g.Rho(), delta) > epsilon {
+	for g.Validate() == nil && acc.Epsilon(times(rounds, g.Rho()), delta) > epsilon {
 		g.Sigma = roundUp(g.Sigma * (1 + 1e-6))
 	}
 	return g.Sigma, g.Validate()
+}
+
+// MaxRounds returns how many releases with the parameters g fit into (epsilon, delta), with epsilon read in the given
+// accounting: the total of that many spends at most epsilon, and one more would exceed it. It is 0 if not even one fits, and
+// 2^31-1 if more than that do. It fails if an argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
+func MaxRounds(g Gaussian, epsilon, delta float64, acc Accounting) (int, error) {
+	if err := errors.Join(acc.validateBudget(epsilon, delta), g.Validate()); err != nil {
+		return 0, err
+	}
+	rho := g.Rho()
+	over := sort.Search(math.MaxInt32, func(more int) bool {
+		return acc.Epsilon(times(more+1, rho), delta) > epsilon
+	})
+	return over, nil
 }
 
 // roundUp returns the next number with six significant decimal digits that is not below x > 0.

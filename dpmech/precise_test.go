@@ -1,0 +1,149 @@
+package dpmech
+
+import (
+	"math"
+	"math/big"
+	"testing"
+)
+
+// digits is how many binary digits the reference needs for a spend: two tails of nearly the same size are subtracted.
+func digits(rho float64) uint { return 320 + uint(max(0, -math.Log2(rho)))*2 }
+
+// checkEpsilon compares an epsilon with the reference: delta falls with epsilon, so the two comparisons bracket the truth.
+func checkEpsilon(t *testing.T, r *reference, a Accounting, rho, delta, slack float64) {
+	t.Helper()
+	eps := a.Epsilon(rho, delta)
+	if want := r.num(delta); r.delta(a, rho, eps).Cmp(want) > 0 {
+		t.Errorf("%v: epsilon %v of rho %v, delta %v is below the truth", a, eps, rho, delta)
+	} else if less := eps - slack; less > 0 && r.delta(a, rho, less).Cmp(want) < 0 {
+		t.Errorf("%v: epsilon %v of rho %v, delta %v is above the truth by more than %v", a, eps, rho, delta, slack)
+	}
+}
+
+func checkDelta(t *testing.T, r *reference, a Accounting, rho, eps float64) {
+	t.Helper()
+	delta := a.Delta(rho, eps)
+	want := r.delta(a, rho, eps)
+	if want.Cmp(r.num(leastDelta)) < 0 {
+		if delta > leastDelta*(1+1e-9) || delta < leastDelta {
+			t.Errorf("%v: delta of rho %v, epsilon %v is %v, want the least there is", a, rho, eps, delta)
+		}
+		return
+	}
+	if r.num(delta).Cmp(want) < 0 {
+		t.Errorf("%v: delta %v of rho %v, epsilon %v is below the truth, %.17g", a, delta, rho, eps, want)
+	} else if r.zero().Mul(r.num(delta), r.num(1-1e-9)).Cmp(want) > 0 {
+		t.Errorf("%v: delta %v of rho %v, epsilon %v is too far above the truth, %.17g", a, delta, rho, eps, want)
+	}
+}
+
+// A thousand random points over the whole range in use and, for delta, far beyond it: never below the truth, and within 1e-9 of it.
+func TestAccountingAgainstReference(t *testing.T) {
+	n := 1000
+	if testing.Short() {
+		n = 100
+	}
+	s := stream(31)
+	between := func(lo, hi float64) float64 { return lo * math.Exp(s.Float64()*math.Log(hi/lo)) }
+	r := newReference(digits(1e-8))
+	for i := range n {
+		rho, delta := between(1e-8, 1e5), between(1e-15, 0.5)
+		if i%4 == 0 {
+			delta = between(1e-300, 1e-15)
+		}
+		for _, a := range []Accounting{GDP, ZCDP, Paper} {
+			checkEpsilon(t, r, a, rho, delta, 1e-9*a.Epsilon(rho, delta))
+			checkDelta(t, r, a, rho, a.Epsilon(rho, delta)*(0.5+s.Float64()))
+		}
+	}
+}
+
+// Where formulas give way: the ends of the ranges, spends that delta all but covers, and beyond.
+func TestAccountingAgainstReferenceAtCorners(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some spends take two thousand digits")
+	}
+	for _, rho := range []float64{
+		1e-300, 1e-100, 1e-30, 1e-12, 1e-8, 1e-3, 0.1, 0.4999, 0.5, 0.5001, 1.125, 1.126, 8, 199, 201, 1e3, 1e5, 1e6,
+	} {
+		r := newReference(digits(rho))
+		for _, a := range []Accounting{GDP, ZCDP, Paper} {
+			deltas := []float64{leastDelta, 1e-300, 1e-150, 1e-15, 1e-5, 0.01, 0.4, 0.5}
+			zero, _ := r.delta(a, rho, 0).Float64() // just below, epsilon is tiny; above, it is zero
+			for _, share := range []float64{1e-16, 1e-12, 1e-8, 1e-4, 0.01, -1e-16, -1e-12, -1e-4} {
+				deltas = append(deltas, min(zero*(1-share), 0.5))
+			}
+			for _, delta := range deltas {
+				if delta < leastDelta {
+					continue
+				}
+				checkEpsilon(t, r, a, rho, delta, max(1e-9*a.Epsilon(rho, delta), 1e-13*math.Sqrt(rho)))
+			}
+			root := math.Sqrt(rho)
+			for _, eps := range []float64{
+				0, 1e-300, 1e-9, 1e-3 * root, rho / 2, rho, rho * (1 + 1e-15), rho + 0.1*root, rho + 3*root, rho + 50*root,
+			} {
+				checkDelta(t, r, a, rho, eps)
+			}
+		}
+	}
+}
+
+// A delta above one half is of no use to anybody, but an epsilon at it is a bound all the same.
+func TestEpsilonAtLargeDelta(t *testing.T) {
+	for _, rho := range []float64{1e-3, 0.5, 8, 50, 100, 1e3, 1e5} {
+		r := newReference(digits(rho))
+		for _, delta := range []float64{0.6, 0.9, 0.999, 1 - 1e-9, 1 - 0x1p-52, 1 - 0x1p-53} {
+			for _, a := range []Accounting{GDP, ZCDP, Paper} {
+				checkEpsilon(t, r, a, rho, delta, math.Inf(1))
+			}
+		}
+	}
+}
+
+// The tails by themselves, with the errors that their comments promise.
+func TestMillsAgainstReference(t *testing.T) {
+	r := newReference(384)
+	off := func(got float64, want *big.Float) float64 {
+		diff, _ := r.zero().Quo(r.zero().Sub(r.num(got), want), want).Float64()
+		return math.Abs(diff)
+	}
+	ratio := func(x *big.Float) *big.Float { return r.zero().Quo(r.tail(x), r.density(x)) }
+	s := stream(32)
+	points := []float64{0, 0.5, 1, 1.4999999999999998, 1.5, 2, 5.999, 6, 10, 40, 1e3}
+	for range 60 {
+		points = append(points, 8*s.Float64(), math.Exp(6*s.Float64()))
+	}
+	var worst [3]float64
+	for _, x := range points {
+		m, n := mills(x)
+		want := ratio(r.num(x))
+		worst[0] = max(worst[0], off(m, want))
+		worst[1] = max(worst[1], off(n, r.zero().Sub(r.num(1), r.zero().Mul(r.num(x), want))))
+		for _, mu := range []float64{1e-9, 0.01, 1, 1.001, x, 3 * x} {
+			if mu > 0 {
+				far := ratio(r.zero().Add(r.num(x), r.num(mu)))
+				worst[2] = max(worst[2], off(millsDrop(x, mu), far.Sub(want, far)))
+			}
+		}
+	}
+	t.Logf("relative errors: M %.2g, N %.2g, drop %.2g", worst[0], worst[1], worst[2])
+	if worst[0] > 0x1p-48 || worst[1] > 0x1p-48 || worst[2] > 0x1p-47 {
+		t.Errorf("relative errors %v, want less than 2^-48, 2^-48, 2^-47", worst)
+	}
+}
+
+// What epsilonGDP rests on: where delta is at most one half, logDelta falls with t at a rate of t at least and never below
+// 0.6, and ever faster.
+func TestLogDeltaFall(t *testing.T) {
+	for mu := 1e-6; mu < 1e4; mu *= 1.3 {
+		before := 0.0
+		for x := -min(mu/2, 8); x < 40; x += 0.05 {
+			log, fall := logDelta(x, mu, 0.5)
+			if log <= 0 && !(fall >= 0.6 && fall > x) || !(fall > before*(1-1e-12)) {
+				t.Errorf("mu %v, t %v: slope %v after %v", mu, x, fall, before)
+			}
+			before = fall
+		}
+	}
+}
