@@ -31,7 +31,7 @@
 //	  "version": 1,
 //	  "name": "a",                    // the member that this node is
 //	  "fleet": "fleet.json",
-//	  "key": "node.key",              // see [CreateKey]
+//	  "key": "node.key",              // as keygen writes it
 //	  "listen": "0.0.0.0:7443",       // may be left out if nobody dials this node
 //	  "state": "state/",              // where the node keeps what it must not forget
 //	  "ledger": "ledger.json",        // the lifetime ledger of its data set; for private fleets, and needed there
