@@ -102,7 +102,9 @@ func (m *Machine) load(s State) {
 // check refuses a state that is not one of this client's.
 func (m *Machine) check(s State) error {
 	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("admm: kept state: "+format, args...)) }
+	fault := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("admm: kept state: "+format, args...))
+	}
 	d := m.cfg.Estimator.Dim
 	if s.Round < 1 || s.Round > m.last() {
 		fault("it is of release %d, want 1 to %d", s.Round, m.last())
