@@ -31,8 +31,9 @@ type Machine struct {
 	local  bool       // a round's local work is going on
 	stage  int        // of the local work: 0 fills the table, t is the t-th local step
 	due    bool       // the local work is over and the release is to be made
+	begun  bool       // a release has been made since the start
 	asked  bool       // the driver has been told to reserve the release
-	waited int        // ticks since the last release
+	waited int        // ticks since the last release, or since the local work began
 
 	send     []Message // duties not yet handed over
 	reserve  bool      // the driver has to reserve the release that is due, and has not been told
@@ -188,7 +189,7 @@ func (m *Machine) Averaged() []float32 { return slices.Clone(m.mean) }
 func (m *Machine) Status() Status {
 	st := Status{Round: m.round, Queries: m.queries, Failed: m.failed, Complete: m.round == m.last()}
 	for i := range m.edges {
-		if e := &m.edges[i]; m.due && !e.known || !m.due && !m.local && !e.holds(m.round) {
+		if e := &m.edges[i]; m.due && !m.begun && !e.known || !m.due && !m.local && !e.holds(m.round) {
 			st.Waiting = append(st.Waiting, e.peer)
 		}
 	}
@@ -205,7 +206,7 @@ func (m *Machine) advance() error {
 			}
 			m.nextStage()
 		case m.due:
-			if m.held(func(e edge) bool { return e.known }) {
+			if !m.begun && m.held(func(e edge) bool { return e.known }) {
 				return nil
 			}
 			if m.private() && !m.asked {

@@ -18,10 +18,12 @@ type Message struct {
 	Vector []float32
 	Grid   []int32
 
-	Done   bool // no release, a last word: the sender has all that it needs and is about to leave
-	Hail   bool // no release: the sender has just started, or answers somebody who has
-	Held   int  // of a Hail: the highest release of the receiver that the sender holds, 0 for none
-	Resent bool // an answer to a message that showed that the sender lacks this one; itself never answered
+	Done bool // no release, a last word: the sender has all that it needs and is about to leave
+	Hail bool // no release: the sender has just started, or answers somebody who has
+	Held int  // of a Hail: the highest release of the receiver that the sender holds, 0 for none
+	// Resent marks an answer: to a hail, or to a message that showed that its sender lacks this one. It is never answered, but for a
+	// hail that shows that its sender lacks this client's release, which is then sent with the same mark.
+	Resent bool
 }
 
 // ErrConflict marks a message that contradicts an earlier one of the same sender and round: an impostor, or a device that
@@ -100,6 +102,9 @@ func (m *Machine) Receive(msg Message) error {
 		if msg.Round != m.last() {
 			return fmt.Errorf("admm: neighbor %d is done after round %d, want %d", msg.From, msg.Round, m.last())
 		}
+		if m.cfg.Lossy == 0 && m.round < m.last() { // j needs nothing more: it holds this client's last release
+			return m.setBack(e, m.last())
+		}
 		if e.done && m.saidDone && !msg.Resent { // j has not heard that this client is done as well
 			m.answer(e, m.last()+1)
 		}
@@ -119,10 +124,8 @@ func (m *Machine) Receive(msg Message) error {
 	}
 	got := payload{msg.Vector, msg.Grid}
 	if msg.Round < m.round {
-		if msg.Round == m.round-1 && !msg.Resent && m.cfg.Lossy == 0 { // j stands one round behind: mine of that round has not arrived
-			if e.lost == msg.Round {
-				return fmt.Errorf("admm: neighbor %d asks for release %d, of which the kept state was damaged", msg.From, msg.Round)
-			}
+		// j stands one round behind, for mine of that round has not arrived; or this is a straggler.
+		if msg.Round == m.round-1 && !msg.Resent && m.cfg.Lossy == 0 && msg.Round != e.lost {
 			m.answer(e, msg.Round)
 		}
 		return nil
@@ -130,6 +133,9 @@ func (m *Machine) Receive(msg Message) error {
 	if at := e.at(msg.Round); at >= 0 {
 		if !e.in[at].equal(got) {
 			return fmt.Errorf("admm: message of round %d from %d %w", msg.Round, msg.From, ErrConflict)
+		}
+		if e.done && msg.Round == m.round && !msg.Resent { // j has started again after its last word, and has lost mine of this round
+			m.answer(e, msg.Round)
 		}
 		return nil
 	}
@@ -172,12 +178,10 @@ func (m *Machine) receiveHail(e *edge, msg Message) error {
 		return fmt.Errorf("admm: neighbor %d speaks of releases %d and %d, want 0 to %d", msg.From, msg.Round, msg.Held, m.last())
 	}
 	if msg.Held > m.round {
-		err := &RollbackError{Client: m.client(), Peer: e.peer, Held: msg.Held, Round: m.round}
-		if e.known { // a machine that has been asked about its past before knows it better than a neighbor
-			return err
-		}
-		m.err = err
-		return nil
+		return m.setBack(e, msg.Held)
+	}
+	if m.cfg.Lossy == 0 && msg.Resent && msg.Round <= e.lost && msg.Held < e.lost {
+		return fmt.Errorf("admm: neighbor %d lacks release %d, of which the kept state was damaged", msg.From, e.lost)
 	}
 	e.known = true
 	if m.cfg.Lossy > 0 || m.round == 0 {
@@ -196,6 +200,16 @@ func (m *Machine) receiveHail(e *edge, msg Message) error {
 	} else if msg.Held < m.round {
 		m.answer(e, m.round)
 	}
+	return nil
+}
+
+// setBack takes a neighbor's word that it holds a release which this client does not know of.
+func (m *Machine) setBack(e *edge, held int) error {
+	err := &RollbackError{Client: m.client(), Peer: e.peer, Held: held, Round: m.round}
+	if e.known { // a machine that has been asked about its past before knows it better than a neighbor
+		return err
+	}
+	m.err = err
 	return nil
 }
 
@@ -218,7 +232,7 @@ func (m *Machine) Tick() {
 		if m.cfg.Witness && !e.known {
 			m.hail(e, false)
 		}
-		if e.done || m.round == 0 || e.holds(m.round) && e.holds(m.round+1) || m.cfg.Lossy > 0 && e.heard > m.round {
+		if m.round == 0 || e.holds(m.round) && (e.done || e.holds(m.round+1)) || m.cfg.Lossy > 0 && e.heard > m.round {
 			continue
 		}
 		m.post(e, m.round, false)

@@ -60,7 +60,7 @@ func TestReleasesGiveTheBitsOfMessages(t *testing.T) {
 		}
 		for _, msg := range releases.sent {
 			grid := c.name == "on a grid" && msg.Round <= 6 && !msg.Done
-			if vector := !grid && !msg.Done; (msg.Grid != nil && len(msg.Grid) > 0) != grid || (len(msg.Vector) > 0) != vector {
+			if vector := !grid && !msg.Done; (len(msg.Grid) > 0) != grid || (len(msg.Vector) > 0) != vector {
 				t.Fatalf("%s: %+v", c.name, msg)
 			}
 		}

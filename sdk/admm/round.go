@@ -65,7 +65,8 @@ func (m *Machine) commit() {
 		return
 	}
 	m.round++
-	m.released, m.due, m.asked = true, false, false
+	m.released, m.begun, m.due, m.asked = true, true, false, false
+	m.waited = 0
 	if m.mean != nil {
 		for i, x := range m.x {
 			m.mean[i] += (x - m.mean[i]) / float32(m.round)

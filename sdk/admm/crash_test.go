@@ -1,0 +1,174 @@
+package admm
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// play runs a world for each of count seeds, on all processors, and returns what came of them.
+func play(t *testing.T, from uint64, count int, p plant) []*world {
+	t.Helper()
+	worlds := make([]*world, count)
+	next := make(chan int)
+	var wait sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			for i := range next {
+				w := newWorld(from+uint64(i), p)
+				w.run()
+				w.nodes, w.air = nil, nil
+				worlds[i] = w
+			}
+		}()
+	}
+	for i := range worlds {
+		next <- i
+	}
+	close(next)
+	wait.Wait()
+	return worlds
+}
+
+// Crashes at every point, torn writes, lost, repeated, late and overtaken messages: no release is ever made twice, nobody waits
+// for ever, nobody talks without end, and the final models are those of the run without faults, to the bit. A million crashes, or
+// 20000 with -short; another number with SPADE_CRASHES, and by hand
+//
+//	SPADE_CRASHES=10000000 go test -run TestCrashes -v -timeout 1h ./sdk/admm
+//
+// A failure names the seed of its world, which SPADE_CRASH_SEED plays alone, with everything that happens in it:
+//
+//	SPADE_CRASH_SEED=42 go test -run TestCrashes -v ./sdk/admm
+func TestCrashes(t *testing.T) {
+	if s := os.Getenv("SPADE_CRASH_SEED"); s != "" {
+		seed, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newWorld(seed, sound)
+		w.trace = t
+		w.run()
+		if t.Log(w.tally); len(w.ends) > 0 {
+			t.Error(w.ends)
+		}
+		return
+	}
+	want := int64(1e6)
+	if testing.Short() {
+		want = 2e4
+	}
+	if s := os.Getenv("SPADE_CRASHES"); s != "" {
+		var err error
+		if want, err = strconv.ParseInt(s, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // a new machine a crash, and next to nothing that lives on
+	start, failures := time.Now(), 0
+	var sum tally
+	var seeds uint64
+	for sum.crashes < want && failures < 10 {
+		for _, w := range play(t, seeds, 32, sound) {
+			sum.add(w.tally)
+			for e, what := range w.ends {
+				failures++
+				t.Errorf("seed %d: %s: %s", w.seed, e, what)
+			}
+		}
+		seeds += 32
+	}
+	t.Logf("%d worlds in %.1f s: %v", seeds, time.Since(start).Seconds(), sum)
+	if failures == 0 && (sum.torn*1000 < sum.crashes || min(sum.lost, sum.duplicated, sum.reordered, sum.stale) < sum.crashes/10) {
+		t.Error("next to nothing was torn, lost, duplicated or late: nothing was tested")
+	}
+}
+
+// A world without faults gives the models of the synchronous network of the other tests.
+func TestCalmWorld(t *testing.T) {
+	for seed := range uint64(20) {
+		w := newWorld(seed, sound)
+		w.calmDown()
+		if len(w.ends) > 0 {
+			t.Fatalf("seed %d: %v", seed, w.ends)
+		}
+		other := newWorld(seed, sound)
+		net := &network{loss: lossFunc, finished: make([]bool, len(other.nodes))}
+		for i := range other.nodes {
+			net.machines = append(net.machines, other.nodes[i].m)
+		}
+		if err := net.run(); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		for i, x := range net.models() {
+			if !slices.Equal(x, w.nodes[i].final) {
+				t.Errorf("seed %d: node %d ends with %v, want %v", seed, i, w.nodes[i].final, x)
+			}
+		}
+	}
+}
+
+// What a world does wrong on purpose is noticed, as what it is, within a few seeds.
+func TestPlantedFaults(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		plant plant
+		want  []ending
+	}{
+		{"checkpoint after send", sendBeforeKeep, []ending{doubleRelease, rollback}},
+		{"depth one", depthOne, []ending{deadlock}},
+		{"no fsync", noSync, []ending{doubleRelease, rollback}},
+		{"no length check", noCheck, []ending{otherModel}},
+		{"noise drawn again on resend", freshNoise, []ending{doubleRelease, refused}},
+		{"skew of two accepted", skewOfTwo, []ending{skew, otherModel}},
+		{"an answer to an answer", answerAnswers, []ending{storm}},
+		{"leaving before the last message is held", leaveEarly, []ending{deadlock}},
+		{"no reservation", noReserve, []ending{unreserved}},
+		// The witness rests on a transport whose connections die with their ends: the word that a neighbor gave to the life before
+		// is older than what it holds now.
+		{"a lying disk, and answers from the life before", lyingDiskQueues, []ending{doubleRelease}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			left := slices.Clone(c.want)
+			for from := uint64(0); len(left) > 0; from += 4 {
+				if from >= 200 {
+					t.Fatalf("%d worlds without %v", from, left)
+				}
+				for _, w := range play(t, from, 4, c.plant) {
+					for e, what := range w.ends {
+						if i := slices.Index(left, e); i >= 0 {
+							left = slices.Delete(left, i, i+1)
+							t.Logf("seed %d: %s: %.200s", w.seed, e, what)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// A disk that loses what it has confirmed: whenever a neighbor held a release that the node has forgotten, the node stops with a
+// RollbackError; never does it release that round again. Where no neighbor held it, nobody can know.
+func TestLyingDisk(t *testing.T) {
+	var sum tally
+	count := 200
+	if testing.Short() {
+		count = 40
+	}
+	for _, w := range play(t, 0, count, lyingDisk) {
+		sum.add(w.tally)
+		for e, what := range w.ends {
+			t.Errorf("seed %d: %s: %s", w.seed, e, what)
+		}
+	}
+	t.Logf("%d rollbacks noticed, %d messages of releases made again that nobody had held", sum.rollbacks, sum.unseen)
+	if sum.rollbacks < int64(count/5) || sum.unseen == 0 {
+		t.Errorf("%d rollbacks noticed, %d messages of releases made again that nobody had held: nothing was tested", sum.rollbacks, sum.unseen)
+	}
+}

@@ -1,0 +1,148 @@
+package admm
+
+// packet is a message under way.
+type packet struct {
+	msg    Message // without its slices
+	vector [worldDim]float32
+	grid   [worldDim]int32
+	nv, ng int
+	due    int // not delivered before
+	serial int64
+	life   int // of the sender
+	toLife int // of the receiver, when it was sent
+}
+
+// departed is a release that has left its node: what it was, and what each neighbor was sent of it.
+type departed struct {
+	left bool
+	x    bitsOf
+	to   [worldNodes]struct {
+		left   bool
+		vector bitsOf
+		grid   [worldDim]int32
+	}
+}
+
+// send puts the next message of a node into the air.
+func (w *world) send(n *node) {
+	msg := n.todo.Send[n.next]
+	n.next++
+	w.tally.sent++
+	p := packet{msg: msg, nv: len(msg.Vector), ng: len(msg.Grid), due: w.now,
+		serial: w.tally.sent, life: n.life, toLife: w.nodes[msg.To].life}
+	copy(p.vector[:], msg.Vector)
+	copy(p.grid[:], msg.Grid)
+	p.msg.Vector, p.msg.Grid = nil, nil
+	switch {
+	case msg.Hail && msg.Resent:
+		w.sent.hail++
+	case msg.Resent:
+		w.sent.answer++
+	default:
+		w.sent.other++
+	}
+	if !msg.Hail && !msg.Done {
+		w.leaves(n, &p)
+	}
+	if w.trace != nil {
+		w.log("node %d sends %+v", n.id, msg)
+	}
+	if w.calm {
+		w.air = append(w.air, p)
+		return
+	}
+	if w.chance.IntN(256) < w.odds.lose {
+		w.tally.lost++
+		return
+	}
+	if w.chance.IntN(256) < w.odds.late {
+		p.due += 1 + w.chance.IntN(300)
+	}
+	w.air = append(w.air, p)
+	if w.chance.IntN(256) < w.odds.twice {
+		w.tally.duplicated++
+		p.due += w.chance.IntN(300)
+		w.air = append(w.air, p)
+	}
+}
+
+// leaves checks a release that leaves its node against what has left before, and against where the neighbors are.
+func (w *world) leaves(n *node, p *packet) {
+	r := p.msg.Round
+	gone := &w.left[n.id][r]
+	to := &gone.to[p.msg.To]
+	if w.plant == freshNoise && to.left && !w.calm {
+		p.vector[0] += 0.125
+		p.grid[0]++
+	}
+	x, vector := n.x[r%2], bits32(p.vector[:])
+	switch {
+	case !gone.left:
+		gone.left, gone.x = true, x
+		for _, j := range w.cfgs[n.id].Neighbors {
+			if r > 1 && !w.left[j][r-1].left {
+				w.fails(skew, "release %d of node %d leaves, %d of neighbor %d has not", r, n.id, r-1, j)
+			}
+		}
+	case gone.x == x && (!to.left || to.vector == vector && to.grid == p.grid):
+	case w.lying() && r > n.held:
+		w.tally.unseen++ // nobody held it when this life began: no witness
+		*gone = departed{left: true, x: x}
+	default:
+		w.fails(doubleRelease, "node %d, release %d to %d: %v %v %v, and before %v %v %v", n.id, r, p.msg.To,
+			x, vector, p.grid, gone.x, to.vector, to.grid)
+	}
+	to.left, to.vector, to.grid = true, vector, p.grid
+}
+
+// deliver gives packet i to its node, if that can take it now.
+func (w *world) deliver(i int) {
+	n := &w.nodes[w.air[i].msg.To]
+	if w.air[i].due > w.now && !w.calm || n.up && n.duty != rest {
+		return
+	}
+	if !n.up && !n.gone && !n.halted && w.chance.IntN(4) > 0 {
+		return // it may wait, or be lost
+	}
+	p := w.air[i]
+	w.air[i] = w.air[len(w.air)-1]
+	w.air = w.air[:len(w.air)-1]
+	if n.up {
+		w.receive(n, &p)
+	}
+}
+
+// receive is the arrival of a message.
+func (w *world) receive(n *node, p *packet) {
+	msg := p.msg
+	msg.Vector, msg.Grid = p.vector[:p.nv], p.grid[:p.ng]
+	if w.trace != nil {
+		w.log("node %d receives %+v", n.id, msg)
+	}
+	if last := &w.newest[msg.From][msg.To]; p.serial < *last {
+		w.tally.reordered++
+	} else {
+		*last = p.serial
+	}
+	if p.life != w.nodes[msg.From].life {
+		w.tally.stale++
+	}
+	switch {
+	case msg.Hail && msg.Resent:
+		w.arrived.answer++
+	case msg.Hail:
+		w.arrived.hail++
+	case !msg.Resent:
+		w.arrived.repeat++
+	}
+	if w.plant == answerAnswers {
+		msg.Resent = false
+		for i := range n.m.edges {
+			n.m.edges[i].answered = 0
+		}
+	}
+	// The answer to a hail of a life before may cause a false alarm about a damaged state.
+	if err := n.m.Receive(msg); err != nil && !w.lying() && !(msg.Hail && msg.Resent && p.toLife != n.life) {
+		w.fails(refused, "node %d: %v", n.id, err)
+	}
+}

@@ -1,0 +1,362 @@
+package admm
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc64"
+	"math"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// duty is what a node does next.
+type duty int
+
+const (
+	rest    duty = iota // ask the machine, or give it something
+	reserve             // pay for a release
+	keep                // write the state after one
+	force               // fsync
+	send                // a message
+	query               // ask the oracle
+)
+
+// node is a machine with its driver and its disk.
+type node struct {
+	w        *world
+	id       int
+	m        *Machine
+	up       bool
+	gone     bool // for good, with its final model
+	halted   bool // for good, with an error
+	finished bool
+	busy     bool // it had something to do when it was last asked
+	duty     duty
+	todo     Ready
+	next     int // of todo.Send
+	wake     int // when it may start again
+	life     int // how often it has started
+	waited   int // ticks of the calm with the final model
+	final    []float32
+
+	// Durable.
+	reserved uint32 // releases that have been paid for
+	slots    [2]slot
+
+	x    [2]bitsOf // the last two releases, by number mod 2, as this life knows them
+	held int       // the highest release of this node that a neighbor held when this life began
+}
+
+// slot is a piece of disk: what is there after a loss of power, and what has been written since.
+type slot struct {
+	durable, cached []byte
+	dirty           bool
+}
+
+// bitsOf is a vector to be compared bit by bit.
+type bitsOf [worldDim]uint32
+
+func bits32(x []float32) (b bitsOf) {
+	for i, v := range x {
+		b[i] = math.Float32bits(v)
+	}
+	return b
+}
+
+// Read is the noise of a node's next release: addressed by client and release, so that a release that nobody has seen may be
+// made again, and comes out the same as in the run without faults. One that has left its node comes out different, as it would on
+// a device.
+func (n *node) Read(p []byte) (int, error) {
+	w, a := n.w, rng.Address{Purpose: rng.Noise, Client: uint32(n.id), Round: uint32(n.m.round)}
+	if w.left[n.id][n.m.round+1].left {
+		w.redraws++
+		a.Step = w.redraws
+	}
+	s := rng.New(w.seed, a)
+	return s.Read(p)
+}
+
+// start gives a node a machine from what is on its disk.
+func (w *world) start(n *node) {
+	n.up, n.finished, n.busy, n.duty = true, false, true, rest
+	n.life++
+	cfg := w.cfgs[n.id]
+	var kept []*State
+	for i := range n.slots {
+		if s := &w.scratch[i]; unmarshal(n.slots[i].durable, s, w.plant != noCheck) {
+			kept = append(kept, s)
+		}
+	}
+	if len(kept) == 2 && kept[0].Round < kept[1].Round {
+		kept[0], kept[1] = kept[1], kept[0]
+	}
+	var err error
+	if len(kept) == 0 {
+		n.m, err = New(cfg)
+	} else {
+		var before *State
+		if len(kept) == 2 && kept[1].Round == kept[0].Round-1 && w.plant != depthOne {
+			before = kept[1]
+			n.x[before.Round%2] = bits32(before.X)
+		}
+		n.m, err = Restore(cfg, *kept[0], before)
+		if err == nil {
+			n.x[kept[0].Round%2] = bits32(kept[0].X)
+		}
+	}
+	if err != nil {
+		w.fails(refused, "node %d: %v", n.id, err)
+		n.up, n.halted = false, true
+		return
+	}
+	w.allowed += 2 * int64(len(n.m.edges)) // hails, and last words
+	w.log("node %d starts with release %d of %d states", n.id, n.m.round, len(kept))
+	if w.lying() {
+		n.held = 0
+		for i := range w.nodes {
+			if m := w.nodes[i].m; m != nil {
+				for k := range m.edges {
+					if m.edges[k].peer == n.id {
+						n.held = max(n.held, m.edges[k].heard)
+					}
+				}
+			}
+		}
+	}
+}
+
+// kill ends a node's life. What was written and not forced out may be lost, whole, or torn: new up to somewhere, old from there.
+func (w *world) kill(n *node) {
+	w.tally.crashes++
+	w.log("node %d dies in release %d, duty %d", n.id, n.m.round, n.duty)
+	for i := range n.slots {
+		s := &n.slots[i]
+		if !s.dirty {
+			continue
+		}
+		s.dirty = false
+		if w.lying() {
+			continue
+		}
+		switch fate := w.chance.IntN(4); fate {
+		case 0: // lost
+		case 1:
+			s.durable = append(s.durable[:0], s.cached...)
+		default:
+			w.tally.torn++
+			upTo := 1 + w.chance.IntN(len(s.cached)-1)
+			if fate == 3 { // near the end
+				upTo = len(s.cached) - 1 - w.chance.IntN(min(16, len(s.cached)-1))
+			}
+			s.durable = slices.Grow(s.durable, len(s.cached))
+			s.durable = s.durable[:max(len(s.durable), upTo)]
+			copy(s.durable, s.cached[:upTo])
+		}
+	}
+	n.up, n.wake = false, w.now+w.chance.IntN(1+w.chance.IntN(80))
+	if w.plant == lyingDisk { // connections die with their ends
+		w.air = slices.DeleteFunc(w.air, func(p packet) bool { return p.msg.To == n.id })
+	}
+}
+
+// act does one duty of a node, and reports whether there was one.
+func (w *world) act(n *node) bool {
+	for {
+		switch n.duty {
+		case rest:
+			if w.plant == skewOfTwo && !w.calm {
+				n.goOn()
+			}
+			r, err := n.m.Ready()
+			if err != nil {
+				w.halt(n, err)
+				return false
+			}
+			n.todo, n.next, n.duty, n.finished = r, 0, reserve, r.Finished
+			if r.Released > 0 {
+				w.released(n, r.Released)
+			}
+			if len(r.Send) > 0 || r.Reserve > 0 || r.Released > 0 || len(r.Queries) > 0 {
+				return true
+			}
+		case reserve:
+			n.duty = keep
+			if r := n.todo.Reserve; r > 0 && w.plant != noReserve {
+				n.reserved |= 1 << r
+				return true
+			}
+		case keep:
+			if w.plant == sendBeforeKeep && n.next < len(n.todo.Send) {
+				w.send(n)
+				return true
+			}
+			n.duty = force
+			if r := n.todo.Released; r > 0 {
+				s := &n.slots[r%2]
+				s.cached, s.dirty = marshal(s.cached[:0], n.m.State()), true
+				return true
+			}
+		case force:
+			n.duty = send
+			if r := n.todo.Released; r > 0 {
+				s := &n.slots[r%2]
+				switch {
+				case w.plant == noSync && !w.calm:
+				case w.lying() && n.id == 0 && !w.calm && w.chance.IntN(4) == 0:
+					w.log("node 0 is told that release %d is kept", r)
+				default:
+					s.durable, s.dirty = append(s.durable[:0], s.cached...), false
+				}
+				return true
+			}
+		case send:
+			if n.next < len(n.todo.Send) {
+				w.send(n)
+				return true
+			}
+			n.duty = query
+		case query:
+			n.duty = rest
+			if len(n.todo.Queries) == 0 {
+				return false
+			}
+			var losses [2]float64
+			for i, q := range n.todo.Queries {
+				losses[i] = lossFunc(n.id, q.Point, q.Sample)
+			}
+			if err := n.m.Answer(losses[:len(n.todo.Queries)]...); err != nil {
+				w.halt(n, err)
+			}
+			return true
+		}
+	}
+}
+
+// goOn plants a skew of two: a neighbor's message of the round before stands in for the one that has not come.
+func (n *node) goOn() {
+	m := n.m
+	if m.local || m.due || m.round < 2 {
+		return
+	}
+	for i := range m.edges {
+		if e := &m.edges[i]; !e.holds(m.round) && e.holds(m.round-1) {
+			e.in[m.round%2].set(e.in[(m.round-1)%2])
+			e.have[m.round%2] = m.round
+		}
+	}
+}
+
+// halt ends a node with an error.
+func (w *world) halt(n *node, err error) {
+	n.up, n.halted = false, true
+	w.log("node %d: %v", n.id, err)
+	var back *RollbackError
+	switch {
+	case !errors.As(err, &back):
+		w.fails(refused, "node %d: %v", n.id, err)
+	case w.lying():
+		w.tally.rollbacks++
+	default:
+		w.fails(rollback, "node %d: %v", n.id, err)
+	}
+}
+
+// released takes note of a release that a node has made and not yet sent.
+func (w *world) released(n *node, r int) {
+	w.tally.releases++
+	w.allowed += int64(len(n.m.edges))
+	n.x[r%2] = bits32(n.m.x)
+	if w.trace != nil {
+		w.log("node %d makes release %d: %v", n.id, r, n.m.x)
+	}
+	if r <= w.cfgs[n.id].Rounds && n.reserved&(1<<r) == 0 {
+		w.fails(unreserved, "node %d, release %d", n.id, r)
+	}
+}
+
+var crcTable = crc64.MakeTable(crc64.ECMA)
+
+// marshal appends a state in the form of a slot: its length first, a checksum last. Nobody forges slots here, and a mixture of
+// two of them passes for whole with probability 2^-64: a CRC is enough, where a device has SHA-256.
+func marshal(b []byte, s State) []byte {
+	le := binary.LittleEndian
+	floats := func(x []float32) {
+		b = append(b, byte(len(x)))
+		for _, v := range x {
+			b = le.AppendUint32(b, math.Float32bits(v))
+		}
+	}
+	ints := func(x []int32) {
+		b = append(b, byte(len(x)))
+		for _, v := range x {
+			b = le.AppendUint32(b, uint32(v))
+		}
+	}
+	b = le.AppendUint32(b, 0)
+	b = append(b, byte(s.Round))
+	floats(s.X)
+	ints(s.Grid)
+	ints(s.Delta)
+	floats(s.Mean)
+	floats(s.Last)
+	b = le.AppendUint64(b, uint64(s.Queries))
+	b = append(b, byte(len(s.Edges)))
+	for _, e := range s.Edges {
+		b = append(b, byte(e.Peer), byte(e.Heard))
+		floats(e.Z)
+		floats(e.PeerZ)
+		ints(e.Base)
+	}
+	le.PutUint32(b, uint32(len(b)))
+	return le.AppendUint64(b, crc64.Checksum(b, crcTable))
+}
+
+// unmarshal reads a slot, and reports whether there is a state in it. It uses s's storage.
+func unmarshal(b []byte, s *State, check bool) bool {
+	le := binary.LittleEndian
+	if check {
+		if len(b) < 4 {
+			return false
+		}
+		n := int(le.Uint32(b))
+		if n < 4 || n > len(b)-8 || le.Uint64(b[n:]) != crc64.Checksum(b[:n], crcTable) {
+			return false
+		}
+	}
+	ok := true
+	take := func(n int) []byte {
+		if ok = ok && len(b) >= n; !ok {
+			return make([]byte, n)
+		}
+		t := b[:n]
+		b = b[n:]
+		return t
+	}
+	floats := func(x *[]float32) {
+		for i := range resized(x, int(take(1)[0])) {
+			(*x)[i] = math.Float32frombits(le.Uint32(take(4)))
+		}
+	}
+	ints := func(x *[]int32) {
+		for i := range resized(x, int(take(1)[0])) {
+			(*x)[i] = int32(le.Uint32(take(4)))
+		}
+	}
+	take(4)
+	s.Round = int(take(1)[0])
+	floats(&s.X)
+	ints(&s.Grid)
+	ints(&s.Delta)
+	floats(&s.Mean)
+	floats(&s.Last)
+	s.Queries = int64(le.Uint64(take(8)))
+	for i := range resized(&s.Edges, int(take(1)[0])) {
+		e := &s.Edges[i]
+		e.Peer, e.Heard = int(take(1)[0]), int(take(1)[0])
+		floats(&e.Z)
+		floats(&e.PeerZ)
+		ints(&e.Base)
+	}
+	return ok
+}

@@ -1,0 +1,343 @@
+package admm
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// A world is a few machines on tiny disks and a network without manners, all of it drawn from one seed. It moves in small
+// steps, one duty of one node at a time, and a node may die between any two of them:
+//
+//	before and after a reservation, while a slot is written, before and after its fsync, between two messages, between two
+//	queries, while waiting, while finished and lingering.
+//
+// After a while the faults stop, and what is left must come to its end. The world knows everything that ever left a node and
+// keeps a list of what must not happen.
+type world struct {
+	seed   uint64
+	plant  plant
+	chance rng.Stream
+	cfgs   []Config
+	nodes  []node
+	air    []packet // under way, in no order
+	now    int
+	calm   bool // no faults, or no more of them
+	odds   odds
+
+	left    [worldNodes][worldRounds + 1]departed // by client and release
+	newest  [worldNodes][worldNodes]int64         // serial of the last packet that nobody has overtaken, from and to
+	redraws uint32
+	scratch [2]State
+	tally   tally
+	arrived struct{ hail, repeat, answer int64 } // a hail, another message, a hail's answer
+	sent    struct{ hail, answer, other int64 }  // an answering hail, another answer, all else
+	allowed int64                                // bound of sent.other
+	ends    map[ending]string
+	trace   testing.TB // to log every event to, or nil
+}
+
+const (
+	worldNodes  = 6
+	worldRounds = 6
+	worldDim    = 3
+)
+
+// odds are probabilities in 256ths, and the time before the calm.
+type odds struct {
+	crash, tear, rare int  // to die while busy, while a slot is being written, and while waiting
+	tick, deliver     int  // of a step
+	lose, twice, late int  // of a message
+	leave             bool // who is finished goes, at its own time; otherwise all stay until the calm
+	span, after       int  // steps before the calm, and once all are finished
+}
+
+// plant is what a world does wrong on purpose.
+type plant int
+
+const (
+	sound           plant = iota
+	sendBeforeKeep        // checkpoint after send
+	depthOne              // only the newest state can be read
+	noSync                // what is written is not forced out
+	noCheck               // neither length nor checksum of a slot is looked at
+	freshNoise            // a message that is sent again gets noise of its own
+	skewOfTwo             // a round goes on with what a neighbor said the round before
+	answerAnswers         // the mark of an answer, and the limit of one a tick, are not looked at
+	leaveEarly            // a node leaves with its last release, before it holds those of its neighbors
+	noReserve             // a release is not paid for
+	lyingDisk             // node 0 is told of an fsync that did not happen
+	lyingDiskQueues       // the same, and messages to a node that died reach its next life
+)
+
+// ending is what must not happen.
+type ending string
+
+const (
+	doubleRelease ending = "double release"
+	deadlock      ending = "deadlock"
+	otherModel    ending = "another model"
+	storm         ending = "resend storm"
+	rollback      ending = "rollback"
+	refused       ending = "refused message or state"
+	unreserved    ending = "release without reservation"
+	skew          ending = "neighbors more than one round apart"
+)
+
+// tally counts what happened.
+type tally struct {
+	crashes, torn, sent, lost, duplicated, reordered, stale, releases, rollbacks, unseen int64
+}
+
+func (t *tally) add(o tally) {
+	t.crashes += o.crashes
+	t.torn += o.torn
+	t.sent += o.sent
+	t.lost += o.lost
+	t.duplicated += o.duplicated
+	t.reordered += o.reordered
+	t.stale += o.stale
+	t.releases += o.releases
+	t.rollbacks += o.rollbacks
+	t.unseen += o.unseen
+}
+
+func (t tally) String() string {
+	return fmt.Sprintf("%d crashes, %d torn writes, %d messages: %d lost, %d duplicated, %d overtaken, %d from a life before; %d releases made",
+		t.crashes, t.torn, t.sent, t.lost, t.duplicated, t.reordered, t.stale, t.releases)
+}
+
+// newWorld draws a world.
+func newWorld(seed uint64, p plant) *world {
+	w := &world{seed: seed, plant: p, chance: rng.New(seed, rng.Address{Purpose: rng.Fault})}
+	c := &w.chance
+	flip := func() bool { return c.IntN(2) == 0 }
+	n, d := 2+c.IntN(worldNodes-1), 2+c.IntN(worldDim-1)
+	var edges [][2]int
+	for i := 1; i < n; i++ {
+		edges = append(edges, [2]int{c.IntN(i), i})
+	}
+	for range c.IntN(n) {
+		if i, j := c.IntN(n), c.IntN(n); i < j && !slices.Contains(edges, [2]int{i, j}) {
+			edges = append(edges, [2]int{i, j})
+		}
+	}
+	rounds, cooldown := 2+c.IntN(3), c.IntN(3)
+	payload, average, centered, seeded, x0 := c.IntN(4), flip(), flip(), flip(), flip()
+	w.cfgs = configs(n, edges, func(i int, cfg *Config) {
+		cfg.Estimator.Dim, cfg.Estimator.Samples = d, 1+c.IntN(2)
+		cfg.Estimator.Batch = 1 + c.IntN(cfg.Estimator.Samples)
+		cfg.Estimator.Window = c.IntN(3)
+		cfg.Estimator.Centered, cfg.Estimator.Seeded = centered, seeded
+		cfg.Rounds, cfg.Cooldown, cfg.Tau = rounds, cooldown, 1
+		cfg.NonPrivate, cfg.Privacy = false, []dpmech.Gaussian{{Clip: 0.3, Sigma: 0.2}}
+		cfg.Witness, cfg.Average = true, average
+		cfg.Releases = payload%2 == 1
+		if payload >= 2 {
+			cfg.GridStep = 0.2 / 16
+		}
+		if x0 {
+			cfg.X0 = []float32{0.3, -1, 1e-3}[:d]
+		}
+	})
+	w.odds = odds{
+		crash: 2 + c.IntN(30), tear: 40 + c.IntN(120), rare: c.IntN(5),
+		tick: 4 + c.IntN(20), deliver: 60 + c.IntN(60),
+		lose: c.IntN(100), twice: c.IntN(80), late: c.IntN(40),
+		leave: flip(), span: n * (2000 + c.IntN(6000)), after: n * c.IntN(200),
+	}
+	w.birth()
+	return w
+}
+
+// birth sets all nodes to the beginning, with empty disks.
+func (w *world) birth() {
+	w.nodes = make([]node, len(w.cfgs))
+	for i := range w.nodes {
+		n := &w.nodes[i]
+		n.w, n.id = w, i
+		w.cfgs[i].Noise = n
+		w.start(n)
+	}
+	clear(w.left[:])
+	clear(w.newest[:])
+	w.air = w.air[:0]
+}
+
+// fails notes what must not happen, the first of each kind.
+func (w *world) fails(e ending, format string, args ...any) {
+	if w.ends == nil {
+		w.ends = map[ending]string{}
+	}
+	if _, ok := w.ends[e]; !ok {
+		w.ends[e] = fmt.Sprintf("step %d: ", w.now) + fmt.Sprintf(format, args...)
+	}
+	w.log("FAILURE %s: "+format, append([]any{e}, args...)...)
+}
+
+// log writes an event down, if anybody wants to know.
+func (w *world) log(format string, args ...any) {
+	if w.trace != nil {
+		w.trace.Logf("%6d  "+format, append([]any{w.now}, args...)...)
+	}
+}
+
+// lying reports whether node 0 has a lying disk. Then all other nodes live for ever.
+func (w *world) lying() bool { return w.plant == lyingDisk || w.plant == lyingDiskQueues }
+
+// tick tells a node that time has passed.
+func (w *world) tick(n *node) {
+	if n.duty == rest {
+		if w.calm && n.m.round == n.m.last() {
+			n.waited++
+		}
+		w.allowed += 3 * int64(len(n.m.edges)) // a hail, the last message, the last word
+		n.m.Tick()
+	}
+}
+
+// leave lets a node leave for good.
+func (w *world) leave(n *node) {
+	w.log("node %d leaves", n.id)
+	n.up, n.gone, n.final = false, true, n.m.Model()
+}
+
+// over reports whether nobody is left to do anything.
+func (w *world) over() bool {
+	return !slices.ContainsFunc(w.nodes, func(n node) bool { return !n.gone && !n.halted })
+}
+
+// rage lets the world go its way, with all its faults.
+func (w *world) rage() {
+	for ; w.now < w.odds.span && !w.over(); w.now++ {
+		if w.now%64 == 0 && !slices.ContainsFunc(w.nodes, func(n node) bool { return !n.finished }) {
+			w.odds.span = min(w.odds.span, w.now+w.odds.after)
+			w.odds.after = 0
+		}
+		n := &w.nodes[w.chance.IntN(len(w.nodes))]
+		if n.gone || n.halted {
+			continue
+		}
+		if !n.up {
+			if w.now >= n.wake {
+				w.start(n)
+			}
+			continue
+		}
+		crash := w.odds.crash
+		switch {
+		case w.lying() && n.id > 0:
+			crash = 0
+		case n.duty == force && n.todo.Released > 0:
+			crash = w.odds.tear
+		case n.duty == rest && !n.busy:
+			crash = w.odds.rare
+		}
+		switch r := w.chance.IntN(256); {
+		case r < crash:
+			w.kill(n)
+			if w.chance.IntN(100) == 0 && !w.lying() { // the whole town goes dark
+				for i := range w.nodes {
+					if w.nodes[i].up {
+						w.kill(&w.nodes[i])
+					}
+				}
+			}
+		case r < crash+w.odds.tick:
+			w.tick(n)
+		case r < crash+w.odds.tick+w.odds.deliver:
+			if len(w.air) > 0 {
+				w.deliver(w.chance.IntN(len(w.air)))
+			}
+		default:
+			n.busy = w.act(n)
+			early := w.plant == leaveEarly && n.m.round == n.m.last()
+			if !n.busy && n.up && (early || n.finished && w.odds.leave && w.chance.IntN(8) == 0) {
+				w.leave(n)
+			}
+		}
+	}
+}
+
+// linger is how many ticks a node with its final model waits for somebody who needs something, once one has left.
+const linger = 10
+
+// calmDown runs a world without faults to its end. Every node must leave, by the last words of all its neighbors. Only if somebody
+// had left before, whose word may never come, may one that has its final model go without, after a while.
+func (w *world) calmDown() {
+	w.calm = true
+	someLeft := slices.ContainsFunc(w.nodes, func(n node) bool { return n.gone })
+	for i := range w.nodes {
+		if n := &w.nodes[i]; !n.up && !n.gone && !n.halted {
+			w.start(n)
+		}
+	}
+	// A round takes a pass, or three if its messages have to be asked for after a tick; then come hails, last words and the wait.
+	for range 3*(w.cfgs[0].Rounds+w.cfgs[0].Cooldown) + 10 + 2*linger {
+		w.now++
+		for i := range w.nodes {
+			for n := &w.nodes[i]; n.up && w.act(n); {
+			}
+		}
+		if len(w.air) == 0 {
+			for i := range w.nodes {
+				if n := &w.nodes[i]; n.up {
+					w.tick(n)
+				}
+			}
+		}
+		for flying := len(w.air); flying > 0; flying-- {
+			w.deliver(0)
+		}
+		if !someLeft && slices.ContainsFunc(w.nodes, func(n node) bool { return !n.finished }) {
+			continue
+		}
+		for i := range w.nodes {
+			if n := &w.nodes[i]; n.up && n.duty == rest && (n.finished || n.waited > linger) {
+				w.leave(n)
+			}
+		}
+		if w.over() {
+			return
+		}
+	}
+	for i := range w.nodes {
+		if n := &w.nodes[i]; n.up {
+			w.fails(deadlock, "node %d: %+v", n.id, n.m.Status())
+		}
+	}
+}
+
+// run plays a world: first without faults, for the models, then with them.
+func (w *world) run() {
+	w.calmDown()
+	if len(w.ends) > 0 {
+		return
+	}
+	want := make([][]float32, len(w.nodes))
+	for i := range w.nodes {
+		want[i] = w.nodes[i].final
+	}
+	w.tally, w.calm, w.now = tally{}, false, 0
+	w.birth()
+	w.rage()
+	if w.lying() {
+		return
+	}
+	w.calmDown()
+	for i := range w.nodes {
+		if n := &w.nodes[i]; n.gone && bits32(n.final) != bits32(want[i]) {
+			w.fails(otherModel, "node %d ends with %v, want %v", i, n.final, want[i])
+		}
+	}
+	// Of its own a node says no more than two words and its releases in a life, and three a tick, to each neighbor. A hail
+	// may be answered by a hail and two messages, another message and a hail's answer by one message; an answer provokes nothing.
+	if w.sent.other > w.allowed || w.sent.hail > w.arrived.hail ||
+		w.sent.answer > 2*w.arrived.hail+w.arrived.repeat+w.arrived.answer {
+		w.fails(storm, "%d messages of their own accord, at most %d; %d hails answered of %d, %d other answers to %d messages and %d answers of hails",
+			w.sent.other, w.allowed, w.sent.hail, w.arrived.hail, w.sent.answer, w.arrived.repeat, w.arrived.answer)
+	}
+}
