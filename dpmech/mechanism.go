@@ -40,7 +40,6 @@ func (m *Mechanism) Release(s []float32, g Gaussian) error {
 	if len(s) != len(m.grid) {
 		return fmt.Errorf("dpmech: update has length %d, want %d", len(s), len(m.grid))
 	}
-	m.normal.unread = 0
 	err := g.Validate()
 	shift := gridBits(g, len(s))
 	if err == nil {
