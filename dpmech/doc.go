@@ -12,7 +12,7 @@
 // gamma = sigma/2^M: the update is clipped on the grid with an exact integer norm, and the noise is round(2^M*Z) with Z drawn
 // exactly from the standard normal law by Karney's algorithm, which uses comparisons of random digits only. Since a
 // grid point q is an integer, q + round(Y) = round(q + Y): the result is a function of the ideal Gaussian mechanism's output,
-// and its guarantee holds for the bytes as they stand.
+// and its guarantee holds for the bytes as they stand. PROOF.md, beside this file, is the whole argument.
 //
 // Accounting. One spend, three ways to state epsilon at a given delta: [Paper], [ZCDP] and [GDP]; all are upper bounds,
 // GDP is the tightest. Timing is outside the guarantee.
