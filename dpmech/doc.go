@@ -11,8 +11,9 @@
 // bits for differential privacy", CCS 2012). A [Mechanism] therefore works in integers on a grid of step
 // gamma = sigma/2^M: the update is clipped on the grid with an exact integer norm, and the noise is round(2^M*Z) with Z drawn
 // exactly from the standard normal law: by rejection from a table of cells, with integers alone, where a comparison that 64
-// digits do not decide gets more digits (PROOF-sampler.md). Since a grid point q is an integer, q + round(Y) = round(q + Y):
-// the result is a function of the ideal Gaussian mechanism's output, and its guarantee holds for the bytes as they stand.
+// digits do not decide gets more digits. Since a grid point q is an integer, q + round(Y) = round(q + Y): the result is a function
+// of the ideal Gaussian mechanism's output, and its guarantee holds for the bytes as they stand. PROOF.md, beside this file, is
+// the whole argument.
 //
 // Accounting. One spend (see [Rho]), three ways to state epsilon at a given delta, or delta at a given epsilon: [Paper], [ZCDP] and
 // [GDP]; all are upper bounds, rounded up, and GDP is the tightest. [SigmaFor] and [MaxRounds] answer the inverse questions: how

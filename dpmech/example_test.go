@@ -81,6 +81,30 @@ func ExampleMechanism_Release() {
 	// Output: 3 noisy numbers, at a cost of 0.03125 in zCDP
 }
 
+// The same release as short integers, in steps of sigma/16: what is sent.
+func ExampleMechanism_ReleaseOnGrid() {
+	mech, err := dpmech.NewMechanism(3, rand.Reader)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	g := dpmech.Gaussian{Clip: 1, Sigma: 8}
+	step := g.Sigma / 16
+	update := []float32{0.3, -4, 0.1}
+	steps := make([]int32, len(update))
+	if err := mech.ReleaseOnGrid(steps, update, g, step); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, n := range steps {
+		if x := float64(n) * step; x < -80 || x > 80 {
+			fmt.Println("noise of ten sigma")
+		}
+	}
+	fmt.Printf("%d numbers; of the update, %v is left\n", len(steps), update)
+	// Output: 3 numbers; of the update, [0 0 0] is left
+}
+
 // A run of three releases under a limit that covers two.
 func ExampleFilter() {
 	filter, err := dpmech.NewFilter(&dpmech.Limit{Epsilon: 1.5, Delta: 1e-5, Accounting: dpmech.GDP})

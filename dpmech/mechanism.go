@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/bits"
 )
 
-// Mechanism makes a client's releases. It is not safe for concurrent use.
+// Mechanism makes a client's releases. It is not safe for concurrent use. PROOF.md, beside this file, has the argument for
+// what a release guarantees.
 type Mechanism struct {
 	normal normal
-	noise  []int64 // the noise of one release, on the grid
-	grid   []int64 // the clipped update, on the grid
+	noise  []int64 // the noise of one release, on the fine grid; zero between releases
 }
 
 // NewMechanism returns the mechanism for vectors of length dim >= 1. random gives uniform, independent bytes: on a
@@ -25,89 +24,93 @@ func NewMechanism(dim int, random io.Reader) (*Mechanism, error) {
 	if random == nil {
 		return nil, errors.New("dpmech: no source of random bytes")
 	}
-	return &Mechanism{
-		normal: normal{random: random},
-		noise:  make([]int64, dim),
-		grid:   make([]int64, dim),
-	}, nil
+	return &Mechanism{normal: normal{random: random}, noise: make([]int64, dim)}, nil
 }
 
 // Release replaces an update s by clip(s) + nu, steps 8 and 9 of Algorithm 1 of the paper: the data-dependent part
-// of the round's one release. An update that holds a NaN or an infinity counts as the zero vector. The noise is drawn
-// before the update is looked at. If Release fails, s is zero and must not be used: the source of randomness
-// failed, or g is not valid.
+// of the round's one release. s has the mechanism's length and the unit of g. An update that holds a NaN or an infinity
+// counts as the zero vector. The noise is drawn before the update is looked at, so that a failure says nothing about it.
+//
+// If Release fails, s is zero and must not be used: lengths differ, g is not valid, or the source of randomness failed.
 func (m *Mechanism) Release(s []float32, g Gaussian) error {
-	if len(s) != len(m.grid) {
-		return fmt.Errorf("dpmech: update has length %d, want %d", len(s), len(m.grid))
-	}
-	err := g.Validate()
-	shift := gridBits(g, len(s))
-	if err == nil {
-		err = m.normal.fill(m.noise, shift)
-	}
+	err := errors.Join(m.checkLength("update", len(s)), g.Validate())
 	if err != nil {
 		clear(s)
 		return err
 	}
-	gamma := math.Ldexp(g.Sigma, -shift)
-	quantize(m.grid, s, g.Clip, gamma)
-	for i := range s {
-		s[i] = float32(float64(m.grid[i]+m.noise[i]) * gamma)
+	gamma, scale, err := m.prepare(s, g)
+	if err != nil {
+		clear(s)
+		return err
+	}
+	for i, x := range s {
+		s[i] = float32(float64(onGrid(x, scale)+m.noise[i]) * gamma)
+	}
+	clear(m.noise)
+	return nil
+}
+
+// maxSteps bounds what ReleaseOnGrid returns. Noise stays below 2^22 steps but for a probability of 2^-700000; only a
+// clip of more than 2^29 steps, which no noise could hide, gets near.
+const maxSteps = 1 << 30
+
+// ReleaseOnGrid makes the release of [Mechanism.Release] on the wire grid: dst[i] becomes clip(s)_i + nu_i in units of
+// step, rounded to the nearest integer, ties to the even one, and kept within -2^30..2^30. The same random bytes give the
+// same release as Release does, up to half a step and the rounding of its float32.
+//
+// step is in [g.Sigma/2^12, g.Sigma]. If it is g.Sigma/2^W this is a rounding shift of the integer sum (of its leading 53
+// bits, if it has more). For any other step the sum is multiplied by one float64, with the same bits on every processor: a
+// value that is closer than 2^-51 of its size to the middle between two integers may go to either.
+//
+// dst and s have the mechanism's length. s is zero afterwards: the update does not outlive its release. If ReleaseOnGrid
+// fails, dst is zero too and must not be used: lengths differ, g or step is not valid, or the source of randomness failed.
+func (m *Mechanism) ReleaseOnGrid(dst []int32, s []float32, g Gaussian, step float64) error {
+	defer clear(s)
+	err := errors.Join(m.checkLength("update", len(s)), m.checkLength("destination", len(dst)), g.Validate())
+	if err == nil && !(step >= g.Sigma/(1<<12) && step <= g.Sigma) {
+		err = fmt.Errorf("dpmech: step is %v, want sigma/4096..sigma, sigma is %v", step, g.Sigma)
+	}
+	if err != nil {
+		clear(dst)
+		return err
+	}
+	gamma, scale, err := m.prepare(s, g)
+	if err != nil {
+		clear(dst)
+		return err
+	}
+	ratio := gamma / step
+	for i, x := range s {
+		n := math.RoundToEven(float64(onGrid(x, scale)+m.noise[i]) * ratio)
+		dst[i] = int32(max(-maxSteps, min(maxSteps, n)))
+	}
+	clear(m.noise)
+	return nil
+}
+
+func (m *Mechanism) checkLength(what string, n int) error {
+	if n != len(m.noise) {
+		return fmt.Errorf("dpmech: %s has length %d, want %d", what, n, len(m.noise))
 	}
 	return nil
 }
 
+// prepare draws the noise and clips: the release is then onGrid(s[i], scale) + noise[i], in units of gamma. The noise is
+// below 2^62 and the clip at most 2^48, so the sum fits. Noise would give the update away to who sees the release: it is
+// cleared when it has been used.
+func (m *Mechanism) prepare(s []float32, g Gaussian) (gamma, scale float64, err error) {
+	shift := gridBits(g, len(s))
+	if err := m.normal.fill(m.noise, shift); err != nil {
+		clear(m.noise)
+		return 0, 0, err
+	}
+	gamma = math.Ldexp(g.Sigma, -shift)
+	return gamma, clip(s, g.Clip, gamma), nil
+}
+
 // gridBits returns M, where gamma = sigma/2^M: at least 28, and more if that is needed for the quantisation of the whole
-// vector, gamma*sqrt(d), to stay below 2^-16 R.
+// vector, gamma*sqrt(d), to stay below 2^-16 R. A valid g never needs more than 50 as long as d is below 2^28.
 func gridBits(g Gaussian, dim int) int {
 	_, need := math.Frexp(math.Sqrt(float64(dim)) * g.Sigma / g.Clip)
 	return min(max(28, need+16), 50)
-}
-
-// quantize stores the projection of s onto the ball of radius r, in units of gamma and rounded toward zero. The norm of
-// the result is at most r/gamma exactly: it is checked in integers.
-func quantize(grid []int64, s []float32, r, gamma float64) {
-	var sum float64
-	for _, x := range s {
-		sum += float64(float64(x) * float64(x))
-	}
-	if !(sum <= math.MaxFloat64) { // a NaN, or an infinity: squares of finite float32 do not overflow
-		clear(grid)
-		return
-	}
-	scale := 1 / gamma
-	if norm := math.Sqrt(sum); norm > r {
-		scale *= r / norm
-	}
-	// The quotient is rounded: one step down is never above the true r/gamma.
-	radius := uint64(math.Nextafter(r/gamma, 0))
-	for {
-		for i, x := range s {
-			grid[i] = int64(float64(x) * scale)
-		}
-		if withinBall(grid, radius) {
-			return
-		}
-		scale *= 1 - 0x1p-40
-	}
-}
-
-// withinBall reports whether the Euclidean norm of grid is at most radius, in exact 128-bit arithmetic.
-func withinBall(grid []int64, radius uint64) bool {
-	limitHi, limitLo := bits.Mul64(radius, radius)
-	var hi, lo uint64
-	for _, x := range grid {
-		a := uint64(max(x, -x))
-		if a > radius {
-			return false
-		}
-		pHi, pLo := bits.Mul64(a, a)
-		var carry uint64
-		lo, carry = bits.Add64(lo, pLo, 0)
-		hi, carry = bits.Add64(hi, pHi, carry)
-		if carry != 0 {
-			return false
-		}
-	}
-	return hi < limitHi || hi == limitHi && lo <= limitLo
 }

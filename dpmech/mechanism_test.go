@@ -1,14 +1,13 @@
 package dpmech
 
 import (
-	"bytes"
 	"crypto/rand"
 	"errors"
+	"io"
 	"math"
 	"math/big"
 	"slices"
 	"testing"
-	"testing/iotest"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
@@ -17,6 +16,16 @@ import (
 func stream(seed uint64) *rng.Stream {
 	s := rng.New(seed, rng.Address{Purpose: rng.Noise})
 	return &s
+}
+
+// newMechanism returns a mechanism with a seeded source.
+func newMechanism(t testing.TB, dim int, seed uint64) *Mechanism {
+	t.Helper()
+	m, err := NewMechanism(dim, stream(seed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 // The release against a dumb float64 reference: the same noise drawn a second time, the update clipped by the formula of
@@ -54,11 +63,7 @@ func TestReleaseAgainstReference(t *testing.T) {
 		}
 
 		got := slices.Clone(update)
-		m, err := NewMechanism(c.dim, stream(7))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := m.Release(got, c.g); err != nil {
+		if err := newMechanism(t, c.dim, 7).Release(got, c.g); err != nil {
 			t.Fatal(err)
 		}
 		gamma := c.g.Sigma / math.Pow(2, float64(shift))
@@ -71,45 +76,114 @@ func TestReleaseAgainstReference(t *testing.T) {
 	}
 }
 
-// The clip is checked with numbers of any size: the integer norm never exceeds R/gamma, and what is inside the ball
-// already is only moved by rounding toward zero.
-func TestQuantizeStaysInBall(t *testing.T) {
+// Both forms of a release come from the same integers: with the same random bytes they agree to half a step.
+func TestReleaseOnGridAgreesWithRelease(t *testing.T) {
 	s := stream(2)
-	for trial := range 3000 {
-		dim := 1 + s.IntN(200)
-		g := Gaussian{Clip: math.Exp(4 * s.Normal())}
-		g.Sigma = g.Clip * math.Exp(2*s.Normal())
-		update := make([]float32, dim)
-		size := g.Clip * math.Exp(3*s.Normal()) / math.Sqrt(float64(dim))
-		for i := range update {
-			switch trial % 4 {
-			case 0:
-				update[i] = float32(s.Normal() * size)
-			case 1: // all alike: the case in which rounding errors add up
-				update[i] = float32(size)
-			case 2: // one giant among dwarfs
-				update[i] = math.SmallestNonzeroFloat32
-				if i == 0 {
-					update[i] = math.MaxFloat32
-				}
-			case 3:
-				update[i] = float32(g.Clip / math.Sqrt(float64(dim)))
+	for _, c := range []struct {
+		dim  int
+		g    Gaussian
+		step float64 // in units of sigma
+	}{
+		{1000, Gaussian{1, 8}, 1. / 16},
+		{1000, Gaussian{1, 8}, 1. / 4096},
+		{1000, Gaussian{1e-3, 0.01}, 1},
+		{1000, Gaussian{25, 0.5}, 0.1234567},
+		{1000, Gaussian{1, 0.7}, 0.7071067811865476},
+		{4, Gaussian{1, 1 << 20}, 1. / 256},
+		{1000, Gaussian{1, 1 << 20}, 1. / 3}, // M is above 40: sums have more than 53 bits
+	} {
+		step := c.step * c.g.Sigma
+		float := make([]float32, c.dim)
+		for i := range float {
+			float[i] = float32(s.Normal() * c.g.Clip)
+		}
+		update, grid := slices.Clone(float), make([]int32, c.dim)
+		if err := newMechanism(t, c.dim, 6).Release(float, c.g); err != nil {
+			t.Fatal(err)
+		}
+		if err := newMechanism(t, c.dim, 6).ReleaseOnGrid(grid, update, c.g, step); err != nil {
+			t.Fatal(err)
+		}
+		for i, n := range grid {
+			x := float64(float[i])
+			if diff := math.Abs(float64(n)*step - x); diff > step/2+0x1p-23*math.Abs(x) {
+				t.Fatalf("%+v, step %v, coordinate %d: %d steps, and without a grid %v", c.g, step, i, n, x)
+			}
+			if update[i] != 0 {
+				t.Fatalf("coordinate %d of the update is still %v", i, update[i])
 			}
 		}
-		gamma := math.Ldexp(g.Sigma, -gridBits(g, dim))
-		grid := make([]int64, dim)
-		quantize(grid, update, g.Clip, gamma)
+	}
+}
 
-		norm, bound := new(big.Rat), new(big.Rat).Quo(new(big.Rat).SetFloat64(g.Clip), new(big.Rat).SetFloat64(gamma))
-		for i, q := range grid {
-			x := new(big.Rat).SetInt64(q)
-			norm.Add(norm, x.Mul(x, x))
-			if q != 0 && (q > 0) != (update[i] > 0) || math.Abs(float64(q)) > math.Abs(float64(update[i]))/gamma {
-				t.Fatalf("coordinate %v became %d of %v: away from zero", update[i], q, gamma)
-			}
+// For a step of sigma/2^W the result is the integer sum, shifted, by plain integer arithmetic.
+func TestReleaseOnGridIsRoundingShift(t *testing.T) {
+	const dim, wire = 20_000, 12
+	g := Gaussian{Clip: 1, Sigma: 3}
+	shift := gridBits(g, dim)
+	again := normal{random: stream(8)}
+	noise := make([]int64, dim)
+	if err := again.fill(noise, shift); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]int32, dim)
+	if err := newMechanism(t, dim, 8).ReleaseOnGrid(got, make([]float32, dim), g, g.Sigma/(1<<wire)); err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range noise {
+		down := n >> (shift - wire)
+		rest, half := n-down<<(shift-wire), int64(1)<<(shift-wire-1)
+		if rest > half || rest == half && down&1 == 1 {
+			down++
 		}
-		if norm.Cmp(bound.Mul(bound, bound)) > 0 {
-			t.Fatalf("trial %d, d %d, %+v: squared norm %v is above %v", trial, dim, g, norm, bound)
+		if int64(got[i]) != down {
+			t.Fatalf("draw %d became %d, want %d", n, got[i], down)
+		}
+	}
+}
+
+// For any other step the sum is rounded as rational arithmetic has it, but for what is too close to a middle to tell.
+func TestReleaseOnGridRoundsToNearest(t *testing.T) {
+	const dim = 20_000
+	g := Gaussian{Clip: 1, Sigma: 3}
+	step := g.Sigma / 3001.7
+	shift := gridBits(g, dim)
+	again := normal{random: stream(8)}
+	noise := make([]int64, dim)
+	if err := again.fill(noise, shift); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]int32, dim)
+	if err := newMechanism(t, dim, 8).ReleaseOnGrid(got, make([]float32, dim), g, step); err != nil {
+		t.Fatal(err)
+	}
+	gamma := new(big.Rat).SetFloat64(math.Ldexp(g.Sigma, -shift))
+	ratio := gamma.Quo(gamma, new(big.Rat).SetFloat64(step))
+	for i, n := range noise {
+		exact := new(big.Rat).SetInt64(n)
+		exact.Mul(exact, ratio)
+		off, _ := exact.Sub(exact, new(big.Rat).SetInt64(int64(got[i]))).Float64()
+		if math.Abs(off) > 0.5+0x1p-51*math.Abs(float64(got[i])) {
+			t.Fatalf("draw %d became %d: off by %v", n, got[i], off)
+		}
+	}
+}
+
+// A clip that no noise hides can leave the range of the wire: the result stops at its end.
+func TestReleaseOnGridIsBounded(t *testing.T) {
+	g := Gaussian{Clip: 1 << 20, Sigma: 1}
+	got := make([]int32, 3)
+	err := newMechanism(t, 3, 9).ReleaseOnGrid(got, []float32{1 << 19, -1 << 19, 0}, g, g.Sigma/4096)
+	if err != nil || got[0] != 1<<30 || got[1] != -1<<30 {
+		t.Errorf("released %d, %v; want the ends of the range", got, err)
+	}
+	// And the numbers before that are far from the ends of int64, even at the end of all parameters.
+	for _, g := range []Gaussian{{1 << 20, 1}, {1, 1 << 20}} {
+		for _, dim := range []float64{1, 1e6, 1 << 30} {
+			shift := gridBits(g, int(dim))
+			if clip := math.Ldexp(g.Clip/g.Sigma, shift); clip < 1<<16 || clip > 1<<48 {
+				t.Errorf("%+v in %v dimensions: the clip is %v, want 2^16..2^48 of the fine steps", g, dim, clip)
+			}
 		}
 	}
 }
@@ -117,36 +191,51 @@ func TestQuantizeStaysInBall(t *testing.T) {
 // A NaN or an infinity anywhere makes the update the zero vector: what is left is the noise alone.
 func TestReleaseOfNonsenseIsNoise(t *testing.T) {
 	g := Gaussian{Clip: 1, Sigma: 2}
-	release := func(update ...float32) []float32 {
-		m, err := NewMechanism(len(update), stream(3))
-		if err != nil {
+	release := func(update ...float32) ([]float32, []int32) {
+		grid := make([]int32, len(update))
+		if err := newMechanism(t, len(update), 3).ReleaseOnGrid(grid, slices.Clone(update), g, g.Sigma/16); err != nil {
 			t.Fatal(err)
 		}
-		if err := m.Release(update, g); err != nil {
+		if err := newMechanism(t, len(update), 3).Release(update, g); err != nil {
 			t.Fatal(err)
 		}
-		return update
+		return update, grid
 	}
-	want := release(0, 0, 0)
+	want, wantGrid := release(0, 0, 0)
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		if got := release(1, float32(bad), 0.5); !slices.Equal(got, want) {
-			t.Errorf("with %v inside: %v, want %v", bad, got, want)
+		if got, gotGrid := release(1, float32(bad), 0.5); !slices.Equal(got, want) || !slices.Equal(gotGrid, wantGrid) {
+			t.Errorf("with %v inside: %v and %v, want %v and %v", bad, got, gotGrid, want, wantGrid)
 		}
 	}
 }
 
 func TestReleaseRefuses(t *testing.T) {
+	type call struct {
+		g         Gaussian
+		step      float64
+		dst, s    int
+		gridAlone bool // Release has no such argument
+	}
+	ok := Gaussian{1, 1}
+	calls := []call{
+		{ok, 0, 2, 2, true}, {ok, -0.5, 2, 2, true}, {ok, math.NaN(), 2, 2, true}, {ok, math.Inf(1), 2, 2, true},
+		{ok, 1.001, 2, 2, true}, {ok, 1. / 4097, 2, 2, true}, {ok, 0.5, 3, 2, true}, {ok, 0.5, 0, 2, true}, {ok, 0.5, 2, 3, false},
+	}
 	for _, g := range []Gaussian{
 		{0, 1}, {-1, 1}, {1, 0}, {1, -1}, {math.NaN(), 1}, {1, math.NaN()}, {math.Inf(1), 1}, {1, math.Inf(1)}, {1, 1e9}, {1e9, 1},
 		{5e-324, 5e-324},
 	} {
-		m, err := NewMechanism(2, rand.Reader)
-		if err != nil {
-			t.Fatal(err)
+		calls = append(calls, call{g, g.Sigma / 16, 2, 2, false})
+	}
+	for _, c := range calls {
+		s, dst := []float32{1, 2, 3}[:c.s], []int32{4, 5, 6}[:c.dst]
+		err := newMechanism(t, 2, 1).ReleaseOnGrid(dst, s, c.g, c.step)
+		if err == nil || !zeros(dst) || !zeros(s) {
+			t.Errorf("%+v: %v, released %v of %v, want an error and zeros", c, err, dst, s)
 		}
-		s := []float32{1, 2}
-		if err := m.Release(s, g); err == nil || s[0] != 0 || s[1] != 0 {
-			t.Errorf("%+v: %v, update %v, want an error and zeros", g, err, s)
+		s = []float32{1, 2, 3}[:c.s]
+		if err := newMechanism(t, 2, 1).Release(s, c.g); !c.gridAlone && (err == nil || !zeros(s)) {
+			t.Errorf("%+v: %v, released %v, want an error and zeros", c, err, s)
 		}
 	}
 	if _, err := NewMechanism(0, rand.Reader); err == nil {
@@ -155,52 +244,74 @@ func TestReleaseRefuses(t *testing.T) {
 	if _, err := NewMechanism(1, nil); err == nil {
 		t.Error("a mechanism without randomness was made")
 	}
-	m, _ := NewMechanism(2, rand.Reader)
-	if err := m.Release(make([]float32, 3), Gaussian{1, 1}); err == nil {
-		t.Error("a vector of the wrong length was taken")
+}
+
+// zeros reports whether nothing is left in s.
+func zeros[T int32 | int64 | float32](s []T) bool {
+	return !slices.ContainsFunc(s, func(x T) bool { return x != 0 })
+}
+
+// Neither the noise, which takes the mask off a release, nor the update stays in memory.
+func TestNothingIsLeftBehind(t *testing.T) {
+	m := newMechanism(t, 50, 5)
+	s := make([]float32, 50)
+	if err := m.Release(s, Gaussian{1, 8}); err != nil || zeros(s) || !zeros(m.noise) {
+		t.Errorf("after a release (%v): %v, noise %v", err, s, m.noise)
+	}
+	dst := make([]int32, 50)
+	if err := m.ReleaseOnGrid(dst, s, Gaussian{1, 8}, 0.5); err != nil || zeros(dst) || !zeros(s) || !zeros(m.noise) {
+		t.Errorf("after a release on the grid (%v): %v of %v, noise %v", err, dst, s, m.noise)
 	}
 }
 
-// A source that fails, at once or half way, ends in an error and zeros: never in a release with too little noise.
+// A source that fails, at once or in the middle of what is asked for, ends in an error and zeros: never in a release with too
+// little noise.
 func TestSourceFailure(t *testing.T) {
 	broken := errors.New("broken")
-	for _, good := range []int{0, 1, 31} {
-		random := make([]byte, good)
-		_, _ = stream(4).Read(random)
-		src := &joined{bytes.NewReader(random), iotest.ErrReader(broken)}
-		m, err := NewMechanism(5000, src)
+	for _, good := range []int64{0, 1, 31} {
+		source := func() io.Reader { return &failing{stream(4), good, broken} }
+		m, err := NewMechanism(5000, source())
 		if err != nil {
 			t.Fatal(err)
 		}
 		s := make([]float32, 5000)
 		s[0] = 1
-		if err := m.Release(s, Gaussian{1, 1}); !errors.Is(err, broken) || s[0] != 0 {
+		if err := m.Release(s, Gaussian{1, 1}); !errors.Is(err, broken) || !zeros(s) || !zeros(m.noise) {
 			t.Errorf("after %d good bytes: %v, first coordinate %v; want %v and zeros", good, err, s[0], broken)
+		}
+		m, _ = NewMechanism(5000, source())
+		dst := make([]int32, 5000)
+		s[0], dst[0] = 1, 1
+		if err := m.ReleaseOnGrid(dst, s, Gaussian{1, 1}, 0.5); !errors.Is(err, broken) || !zeros(dst) || !zeros(s) || !zeros(m.noise) {
+			t.Errorf("on the grid, after %d good bytes: %v, first coordinate %v; want %v and zeros", good, err, dst[0], broken)
 		}
 	}
 }
 
-// joined reads a, then fails as b does, without the end of file between that io.MultiReader would report.
-type joined struct {
-	a *bytes.Reader
-	b interface{ Read([]byte) (int, error) }
+// failing reads good bytes of r, then fails.
+type failing struct {
+	r    io.Reader
+	good int64
+	err  error
 }
 
-func (j *joined) Read(p []byte) (int, error) {
-	if j.a.Len() > 0 {
-		return j.a.Read(p)
+func (f *failing) Read(p []byte) (int, error) {
+	if f.good == 0 {
+		return 0, f.err
 	}
-	return j.b.Read(p)
+	n, err := f.r.Read(p[:min(int64(len(p)), f.good)])
+	f.good -= int64(n)
+	return n, err
 }
 
 func TestReleaseDoesNotAllocate(t *testing.T) {
-	m, err := NewMechanism(1000, stream(5))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := make([]float32, 1000)
+	m := newMechanism(t, 1000, 5)
+	s, dst := make([]float32, 1000), make([]int32, 1000)
 	if n := testing.AllocsPerRun(20, func() { _ = m.Release(s, Gaussian{1, 8}) }); n != 0 {
 		t.Errorf("%v allocations a release, want 0", n)
+	}
+	if n := testing.AllocsPerRun(20, func() { _ = m.ReleaseOnGrid(dst, s, Gaussian{1, 8}, 0.3) }); n != 0 {
+		t.Errorf("%v allocations a release on the grid, want 0", n)
 	}
 }
 

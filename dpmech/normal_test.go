@@ -12,7 +12,6 @@ import (
 	"os"
 	"slices"
 	"testing"
-	"testing/iotest"
 )
 
 var update = flag.Bool("update", false, "write testdata/normal.golden anew")
@@ -337,7 +336,7 @@ func TestFill(t *testing.T) {
 func TestFillFails(t *testing.T) {
 	broken := errors.New("broken")
 	for good := range 32 {
-		n := normal{random: &joined{bytes.NewReader(make([]byte, good)), iotest.ErrReader(broken)}}
+		n := normal{random: &failing{stream(4), int64(good), broken}}
 		dst := []int64{1, 2, 3}
 		if err := n.fill(dst, 28); !errors.Is(err, broken) || !slices.Equal(dst, make([]int64, 3)) {
 			t.Errorf("after %d good bytes: %v, %v; want %v and zeros", good, err, dst, broken)

@@ -1,0 +1,93 @@
+package dpmech
+
+import (
+	"math"
+	"math/bits"
+)
+
+// ball is the set of integer vectors q with |gamma*q| <= R: what a clipped update may be, in units of gamma.
+type ball struct {
+	radius uint64 // floor(R/gamma), the most for one coordinate
+	hi, lo uint64 // floor((R/gamma)^2), the most for the sum of squares
+}
+
+// newBall computes the ball without a rounding error: r and gamma are read as the binary fractions that they are. The
+// quotient r/gamma must be in [1, 2^60). Valid parameters and gridBits keep it in [2^16, 2^48] at any dimension that
+// fits into memory.
+func newBall(r, gamma float64) ball {
+	// r/gamma = 2^shift * a/b with a, b in [2^52, 2^53).
+	fa, ea := math.Frexp(r)
+	fb, eb := math.Frexp(gamma)
+	a, b, shift := uint64(fa*(1<<53)), uint64(fb*(1<<53)), uint(ea-eb)
+	// r/gamma = n + m/b, 0 <= m < b.
+	n, m := bits.Div64(a>>(64-shift), a<<shift, b)
+	// Its square is n^2 + 2nm/b + (m/b)^2 = n^2 + q + k/b + (m/b)^2, and the last two terms make less than 2.
+	hi, lo := bits.Mul64(2*n, m)
+	q, k := bits.Div64(hi, lo, b)
+	fracHi, fracLo := bits.Mul64(m, m)
+	restHi, restLo := bits.Mul64(b, b-k)
+	if fracHi > restHi || fracHi == restHi && fracLo >= restLo {
+		q++
+	}
+	var carry uint64
+	hi, lo = bits.Mul64(n, n)
+	lo, carry = bits.Add64(lo, q, 0)
+	return ball{n, hi + carry, lo}
+}
+
+// holds reports whether the vector of onGrid(x, scale) is in the ball. Squares are exact, and their sum fits 128 bits: a
+// coordinate is at most 2^48 here, so it would take 2^32 of them to overflow, and then the answer is no.
+func (b ball) holds(s []float32, scale float64) bool {
+	var hi, lo, carry, over uint64
+	for _, x := range s {
+		q := onGrid(x, scale)
+		abs := uint64(max(q, -q))
+		if abs > b.radius {
+			return false
+		}
+		pHi, pLo := bits.Mul64(abs, abs)
+		lo, carry = bits.Add64(lo, pLo, 0)
+		hi, carry = bits.Add64(hi, pHi, carry)
+		over |= carry
+	}
+	return over == 0 && (hi < b.hi || hi == b.hi && lo <= b.lo)
+}
+
+// onGrid returns x*scale, truncated toward zero: an integer of the fine grid. Same arguments, same integer: nothing in it
+// can be computed in two ways.
+func onGrid(x float32, scale float64) int64 { return int64(float64(float64(x) * scale)) }
+
+// clip returns the scale at which s, coordinate by coordinate through onGrid, is its own projection onto the ball of radius
+// r, on the grid of step gamma. That the result is in the ball does not rest on any float: it is checked in integers,
+// after truncation. The direction is kept, as all coordinates are multiplied by the same number, to the 53 bits of that
+// product and the truncation. A vector with a NaN or an infinity becomes the zero vector.
+//
+// At most two scales are tried. The first is the best known: 1/gamma for a vector that is short enough, r/gamma/|s| for
+// others. It may overshoot, as |s| is a float. With u = 2^-53: squares of float32 are exact in float64 (no overflow, no
+// underflow), so the computed |s| is at least the true one times (1-u)^(d/2+1), and each of five more roundings on the
+// way to a coordinate gains at most a factor 1+u. The second scale is lower by the factor 1-(d+16)u, which outweighs all
+// of that, and truncation only shortens: it cannot overshoot. What it costs, 2^-33 of the length at d = 1e6, is
+// nothing next to the noise.
+func clip(s []float32, r, gamma float64) (scale float64) {
+	var sum float64
+	for _, x := range s {
+		sum += float64(float64(x) * float64(x))
+	}
+	if !(sum <= math.MaxFloat64) { // squares of finite float32 add up to less
+		clear(s)
+		return 0
+	}
+	scale = 1 / gamma
+	if norm := math.Sqrt(sum); norm > r {
+		scale *= r / norm
+	}
+	b := newBall(r, gamma)
+	if b.holds(s, scale) {
+		return scale
+	}
+	scale *= 1 - 0x1p-53*float64(len(s)+16)
+	if b.holds(s, scale) {
+		return scale
+	}
+	return 0 // the argument above excludes it; if it is wrong, the zero vector is private too
+}

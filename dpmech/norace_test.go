@@ -1,0 +1,5 @@
+//go:build !race
+
+package dpmech
+
+const raceDetector = false
