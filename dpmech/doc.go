@@ -16,4 +16,8 @@
 //
 // Accounting. One spend, three ways to state epsilon at a given delta: [Paper], [ZCDP] and [GDP]; all are upper bounds,
 // GDP is the tightest. Timing is outside the guarantee.
+//
+// Keeping count. A [Filter] counts the releases of one run and refuses the one that its limit does not cover; a [Ledger], a
+// file beside the data, does so for all runs on one data set. A [Certificate] says what both have counted, in figures that anybody
+// can compute again.
 package dpmech
