@@ -129,7 +129,10 @@ func ReadLedger(path string) (*Ledger, error) {
 	}
 	l := &Ledger{path: path}
 	l.book, _, err = l.read(file, mark, markErr)
-	return l, errors.Join(err, file.Close())
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 // missing explains that a ledger could not be opened.

@@ -283,7 +283,7 @@ func TestLedgerRollback(t *testing.T) {
 	} else {
 		closeLedger(t, l)
 	}
-	for _, b := range []string{"", "{}", "null", strings.ToUpper(string(newestMark)), string(newestMark) + "x"} {
+	for _, b := range []string{"", "{}", "null", strings.ToUpper(string(newestMark)), strings.Replace(string(newestMark), "seq", "Seq", 1), string(newestMark) + "x"} {
 		put(mark, []byte(b))
 		refused(t, path, "mark", "damaged")
 	}
@@ -355,6 +355,44 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 	}
 	if err := read(all); err == nil || !strings.Contains(err.Error(), "changed") {
 		t.Errorf("a forged chain: %v", err)
+	}
+}
+
+// A line is taken as it is written, to the byte, and in its place only, even where no mark vouches for what follows.
+func TestLedgerLines(t *testing.T) {
+	l, _ := newLedger(t, nil)
+	reserve(t, l, "run", 1, 1)
+	line, err := l.book.line(runKey{"run", strings.Repeat("0", 64), "a"}, 2, noisy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := strings.TrimSuffix(string(line), "\n")
+	for _, c := range []struct{ old, new, want string }{
+		{`"seq":2`, `"seq":3`, "seq is 3, want 2"},
+		{`"seq":2`, `"seq":2,"seq":2`, "not as it was written"},
+		{`"seq"`, `"Seq"`, "not as it was written"},
+		{`"seq":`, `"seq": `, "not as it was written"},
+		{`"clip":1`, `"clip":1.0`, "not as it was written"},
+		{`"clip":1,`, ``, "not as it was written"},
+		{`"sigma":8`, `"sigma":0`, "sigma is 0"},
+		{`"sigma":8`, `"sigma":8,"more":1`, "unknown field"},
+		{`"round":2`, `"round":0`, "round is 0"},
+		{`"run":"run"`, `"run":""`, "run has 0 bytes"},
+		{`"fleet":"00`, `"fleet":"`, "fleet hash"},
+		{`"prev":"`, `"prev":"0`, "the line before was changed"},
+	} {
+		bad := strings.Replace(good, c.old, c.new, 1)
+		if err := l.book.add([]byte(bad)); bad == good || err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", bad, err, c.want)
+		}
+	}
+	if err := l.book.add([]byte(good)); err != nil {
+		t.Error(err)
+	}
+	// The same round twice cannot be in a ledger, for Reserve does not write it.
+	line, err = l.book.line(runKey{"run", strings.Repeat("0", 64), "a"}, 2, noisy)
+	if err != nil || l.book.add(line[:len(line)-1]) == nil {
+		t.Errorf("a round was added twice (%v)", err)
 	}
 }
 

@@ -21,12 +21,13 @@ type faulty struct {
 	silent   bool // a short write without an error
 	sync     error
 	lost     bool // what was written and not synced is not there after the crash
-	size     int64
 	attempts int
+	written  int64 // bytes asked for
 }
 
 func (f *faulty) WriteAt(p []byte, at int64) (int, error) {
 	f.attempts++
+	f.written += int64(len(p))
 	if f.lost {
 		return len(p), nil
 	}
@@ -192,5 +193,36 @@ func TestLedgerFileErrors(t *testing.T) {
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a ledger was left behind (%v)", err)
+	}
+}
+
+// A line that the mark does not know may be in memory only, its sync having failed: it is written and synced again before it
+// counts as acknowledged, and not acknowledged if that fails.
+func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
+	l, path := newLedger(t, nil)
+	reserve(t, l, "run", 1, 2)
+	l.writeMark = func(string, []byte) error { return errFault }
+	if err := l.Reserve("run", fleetA, "a", 3, noisy); !errors.Is(err, errFault) {
+		t.Fatal(err)
+	}
+	newest := l.Head()
+	closeLedger(t, l)
+	for _, fault := range []error{errFault, nil} {
+		file, err := openLocked(path, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		disk := &faulty{ledgerFile: file, keep: -1, sync: fault}
+		l := &Ledger{path: path, writeMark: replaceFile, file: disk}
+		if err := l.recover(file); !errors.Is(err, fault) {
+			t.Errorf("%v, want %v", err, fault)
+		}
+		if line := l.book.size() - l.book.lines[2].end; disk.attempts != 1 || disk.written != line {
+			t.Errorf("%d bytes in %d writes, want the last line of %d", disk.written, disk.attempts, line)
+		}
+		if m, err := readMark(path); err != nil || (*m == newest) != (fault == nil) {
+			t.Errorf("with %v the mark is %+v (%v)", fault, m, err)
+		}
+		closeLedger(t, l)
 	}
 }
