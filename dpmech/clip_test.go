@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math"
 	"math/big"
+	"slices"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -208,9 +209,9 @@ func TestClipStaysInBall(t *testing.T) {
 func TestPlainClipFailsLarge(t *testing.T) {
 	update := make([]float32, 1_000_000)
 	hostile(update, 0, 10, stream(33))
-	plain := append([]float32(nil), update...)
+	plain := slices.Clone(update)
 	plainClip(plain, 1)
-	if excess := norm(plain) - 1; excess < 1e-6 {
+	if excess := norm(plain) - 1; excess < 1e-4 {
 		t.Errorf("the plain clip is only %v too long: the test has no power", excess)
 	}
 	const gamma = 0x1p-28
