@@ -219,7 +219,7 @@ func TestFilterRefusesNonsense(t *testing.T) {
 	if err := f.Reserve(4, Gaussian{1, 0.0015}); err == nil || f.Last() != 3 {
 		t.Errorf("a total above 1e6: %v", err)
 	}
-	for _, l := range []Limit{{}, {8, 0, GDP}, {0, 1e-5, GDP}, {math.NaN(), 1e-5, GDP}, {8, 1, GDP}, {8, 1e-5, Accounting(9)}, {1e-12, 1e-15, ZCDP}} {
+	for _, l := range []Limit{{}, {8, 0, GDP}, {0, 1e-5, GDP}, {math.NaN(), 1e-5, GDP}, {8, 1, GDP}, {8, 1e-5, Accounting(9)}, {1e-200, 1e-15, ZCDP}} {
 		if _, err := NewFilter(&l); err == nil {
 			t.Errorf("limit %+v was taken", l)
 		}
