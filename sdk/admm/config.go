@@ -42,7 +42,11 @@ type Config struct {
 	// Witness makes the client ask every neighbor, before its first release, which release of this client it holds. One who holds
 	// a later one than this client knows of ends the run with a [RollbackError]. For devices; a simulation has no past.
 	Witness bool
-	// Lossy, if not 0, is after how many ticks a round goes on without the neighbors that are silent; z_ij of their edges is kept.
+	// Life tells the lives of a client apart: with Witness, a number that none before had, such as a random one. What a neighbor
+	// answered to an earlier life may arrive in this one, and be out of date.
+	Life uint64
+	// Lossy, if not 0, is after how many ticks a round goes on without the neighbors that are silent; z_ij of their edges is kept, and
+	// no later round waits for one of them before it has caught up.
 	// That is another algorithm than the paper's, with other guarantees. Not with Releases.
 	Lossy int
 	// Average keeps the mean of all releases so far: post-processing, with much less noise than the last one.

@@ -130,9 +130,7 @@ func TestPlantedFaults(t *testing.T) {
 		{"an answer to an answer", answerAnswers, []ending{storm}},
 		{"leaving before the last message is held", leaveEarly, []ending{deadlock}},
 		{"no reservation", noReserve, []ending{unreserved}},
-		// The witness rests on a transport whose connections die with their ends: the word that a neighbor gave to the life before
-		// is older than what it holds now.
-		{"a lying disk, and answers from the life before", lyingDiskQueues, []ending{doubleRelease}},
+		{"answers to a life before taken for answers to this one", nameless, []ending{doubleRelease}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			left := slices.Clone(c.want)
@@ -154,21 +152,28 @@ func TestPlantedFaults(t *testing.T) {
 }
 
 // A disk that loses what it has confirmed: whenever a neighbor held a release that the node has forgotten, the node stops with a
-// RollbackError; never does it release that round again. Where no neighbor held it, nobody can know.
+// RollbackError; never does it release that round again. Where no neighbor held it, nobody can know. It makes no difference
+// whether messages on their way to a node die with it or reach its next life.
 func TestLyingDisk(t *testing.T) {
+	for _, p := range []plant{lyingDisk, lyingDiskQueues} {
+		lie(t, p)
+	}
+}
+
+func lie(t *testing.T, p plant) {
 	var sum tally
 	count := 200
 	if testing.Short() {
 		count = 40
 	}
-	for _, w := range play(t, 0, count, lyingDisk) {
+	for _, w := range play(t, 0, count, p) {
 		sum.add(w.tally)
 		for e, what := range w.ends {
 			t.Errorf("seed %d: %s: %s", w.seed, e, what)
 		}
 	}
 	t.Logf("%d rollbacks noticed, %d messages of releases made again that nobody had held", sum.rollbacks, sum.unseen)
-	if sum.rollbacks < int64(count/5) || sum.unseen == 0 {
+	if sum.rollbacks < int64(count/5) || sum.unseen == 0 && !testing.Short() {
 		t.Errorf("%d rollbacks noticed, %d messages of releases made again that nobody had held: nothing was tested", sum.rollbacks, sum.unseen)
 	}
 }

@@ -135,7 +135,10 @@ func (w *world) receive(n *node, p *packet) {
 	case !msg.Resent:
 		w.arrived.repeat++
 	}
-	if w.plant == answerAnswers {
+	if w.plant == answerAnswers && msg.Resent {
+		if err := n.m.Receive(msg); err != nil {
+			w.log("node %d: %v", n.id, err)
+		}
 		msg.Resent = false
 		for i := range n.m.edges {
 			n.m.edges[i].answered = 0

@@ -82,6 +82,9 @@ func (w *world) start(n *node) {
 	n.up, n.finished, n.busy, n.duty = true, false, true, rest
 	n.life++
 	cfg := w.cfgs[n.id]
+	if w.plant != nameless {
+		cfg.Life = uint64(n.life)
+	}
 	var kept []*State
 	for i := range n.slots {
 		if s := &w.scratch[i]; unmarshal(n.slots[i].durable, s, w.plant != noCheck) {

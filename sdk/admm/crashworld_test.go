@@ -71,6 +71,7 @@ const (
 	noReserve             // a release is not paid for
 	lyingDisk             // node 0 is told of an fsync that did not happen
 	lyingDiskQueues       // the same, and messages to a node that died reach its next life
+	nameless              // the same, and lives have no names of their own
 )
 
 // ending is what must not happen.
@@ -186,7 +187,9 @@ func (w *world) log(format string, args ...any) {
 }
 
 // lying reports whether node 0 has a lying disk. Then all other nodes live for ever.
-func (w *world) lying() bool { return w.plant == lyingDisk || w.plant == lyingDiskQueues }
+func (w *world) lying() bool {
+	return w.plant == lyingDisk || w.plant == lyingDiskQueues || w.plant == nameless
+}
 
 // tick tells a node that time has passed.
 func (w *world) tick(n *node) {

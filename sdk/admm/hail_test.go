@@ -68,7 +68,7 @@ func TestFirstReleaseWaitsForEveryWitness(t *testing.T) {
 		from    int
 		resent  bool
 		waiting []int
-	}{{3, true, []int{0, 1}}, {0, false, []int{1}}, {3, true, []int{1}}} {
+	}{{3, true, []int{0, 1}}, {1, false, []int{0, 1}}, {0, true, []int{1}}, {3, true, []int{1}}} {
 		if err := m.Receive(Message{From: c.from, To: 2, Hail: true, Resent: c.resent}); err != nil {
 			t.Fatal(err)
 		}

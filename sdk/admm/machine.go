@@ -120,7 +120,7 @@ func New(cfg Config) (*Machine, error) {
 func (m *Machine) start() {
 	for i := range m.edges {
 		if m.cfg.Witness {
-			m.hail(&m.edges[i], false)
+			m.hail(&m.edges[i], false, m.cfg.Life)
 		} else {
 			m.edges[i].known = true
 		}
@@ -189,7 +189,7 @@ func (m *Machine) Averaged() []float32 { return slices.Clone(m.mean) }
 func (m *Machine) Status() Status {
 	st := Status{Round: m.round, Queries: m.queries, Failed: m.failed, Complete: m.round == m.last()}
 	for i := range m.edges {
-		if e := &m.edges[i]; m.due && !m.begun && !e.known || !m.due && !m.local && !e.holds(m.round) {
+		if e := &m.edges[i]; m.due && !m.begun && !e.known || !m.due && !m.local && !e.holds(m.round) && !e.late {
 			st.Waiting = append(st.Waiting, e.peer)
 		}
 	}
@@ -214,7 +214,7 @@ func (m *Machine) advance() error {
 				return nil
 			}
 			m.commit()
-		case m.held(func(e edge) bool { return e.holds(m.round) }):
+		case m.held(func(e edge) bool { return e.holds(m.round) || e.late }):
 			return nil
 		case m.round == m.last():
 			m.sayDone()

@@ -21,6 +21,8 @@ type Message struct {
 	Done bool // no release, a last word: the sender has all that it needs and is about to leave
 	Hail bool // no release: the sender has just started, or answers somebody who has
 	Held int  // of a Hail: the highest release of the receiver that the sender holds, 0 for none
+	// Life is, of a Hail, the Config.Life of the one who asked: the sender's own in a question, the receiver's in an answer.
+	Life uint64
 	// Resent marks an answer: to a hail, or to a message that showed that its sender lacks this one. It is never answered, but for a
 	// hail that shows that its sender lacks this client's release, which is then sent with the same mark.
 	Resent bool
@@ -74,6 +76,7 @@ type edge struct {
 	in    [2]payload // releases received
 	have  [2]int     // their rounds; 0 for none
 	heard int        // the highest release of j that was ever held
+	late  bool       // lossy: a round has gone on without j, which has not caught up since
 	done  bool       // j has said that it needs nothing more
 	known bool       // j has said which release of this client it holds
 
@@ -150,7 +153,7 @@ func (m *Machine) Receive(msg Message) error {
 		}
 	}
 	e.in[at].set(got)
-	e.have[at] = msg.Round
+	e.have[at], e.late = msg.Round, false
 	e.heard = max(e.heard, msg.Round)
 	return nil
 }
@@ -177,21 +180,24 @@ func (m *Machine) receiveHail(e *edge, msg Message) error {
 	if msg.Round < 0 || msg.Round > m.last() || msg.Held < 0 || msg.Held > m.last() {
 		return fmt.Errorf("admm: neighbor %d speaks of releases %d and %d, want 0 to %d", msg.From, msg.Round, msg.Held, m.last())
 	}
+	if msg.Resent && msg.Life != m.cfg.Life { // the answer to a life before: the neighbor may hold more by now
+		return nil
+	}
 	if msg.Held > m.round {
 		return m.setBack(e, msg.Held)
 	}
 	if m.cfg.Lossy == 0 && msg.Resent && msg.Round <= e.lost && msg.Held < e.lost {
 		return fmt.Errorf("admm: neighbor %d lacks release %d, of which the kept state was damaged", msg.From, e.lost)
 	}
-	e.known = true
+	if msg.Resent {
+		e.known = true
+	} else {
+		m.hail(e, true, msg.Life)
+	}
 	if m.cfg.Lossy > 0 || m.round == 0 {
-		if !msg.Resent {
-			m.hail(e, true)
-		}
 		return nil
 	}
 	if !msg.Resent { // it has what its state says, and nothing that came after
-		m.hail(e, true)
 		for _, r := range []int{msg.Round, msg.Round + 1} {
 			if r >= 1 && r >= m.round-1 && r <= m.round && r != e.lost {
 				m.post(e, r, true)
@@ -213,9 +219,9 @@ func (m *Machine) setBack(e *edge, held int) error {
 	return nil
 }
 
-// hail tells a neighbor where this client stands and what it holds.
-func (m *Machine) hail(e *edge, again bool) {
-	m.send = append(m.send, Message{From: m.client(), To: e.peer, Round: m.round, Hail: true, Held: e.heard, Resent: again})
+// hail tells a neighbor where this client stands and what it holds; life is that of the one who asked.
+func (m *Machine) hail(e *edge, answer bool, life uint64) {
+	m.send = append(m.send, Message{From: m.client(), To: e.peer, Round: m.round, Hail: true, Held: e.heard, Life: life, Resent: answer})
 }
 
 // Tick says that time has passed. What may have got lost is sent again: this client's last message, to each neighbor whose next
@@ -230,7 +236,7 @@ func (m *Machine) Tick() {
 		e := &m.edges[i]
 		e.answered = 0
 		if m.cfg.Witness && !e.known {
-			m.hail(e, false)
+			m.hail(e, false, m.cfg.Life)
 		}
 		if m.round == 0 || e.holds(m.round) && (e.done || e.holds(m.round+1)) || m.cfg.Lossy > 0 && e.heard > m.round {
 			continue

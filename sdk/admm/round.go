@@ -173,7 +173,8 @@ func (m *Machine) updateZ() {
 	for i := range m.edges {
 		e := &m.edges[i]
 		at := e.at(m.round)
-		if at < 0 { // a lossy run goes on without
+		if at < 0 { // a lossy run goes on without, and the next ones do not wait for this neighbor before it has caught up
+			e.late = true
 			continue
 		}
 		if !m.cfg.Releases {
