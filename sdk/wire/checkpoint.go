@@ -43,10 +43,10 @@ type Checkpoint struct {
 // CheckpointEdge is what a [Checkpoint] holds of one neighbor.
 type CheckpointEdge struct {
 	Peer     string    // its name: 1 to 64 bytes of UTF-8
+	Heard    int       // the highest of its releases that was ever here, 0..MaxRound
 	Z        []float32 // z_ij, this node's variable of the edge
 	PeerZ    []float32 // z_ji, the neighbor's; nil in a run that sends messages
 	PeerGrid []int32   // place of the neighbor's last release on the run's grid; nil without one
-	PeerX    []float32 // the neighbor's last release; nil in a run that sends messages
 }
 
 // Keys of a checkpoint's map and of an edge's, in the order in which they are written and must be read.
@@ -70,17 +70,17 @@ const (
 
 const (
 	edgePeer = 1 + iota
+	edgeHeard
 	edgeZ
 	edgePeerZ
 	edgePeerGrid
-	edgePeerX
 )
 
 // Bounds of the bytes of a checkpoint that are not numbers of a vector.
 const (
 	arrayBytes = 1 + 2 + 5                            // key and heads of a typed array
 	nameBytes  = 1 + 2 + maxName                      // key, head and text
-	edgeBytes  = 1 + nameBytes + 4*arrayBytes         // map, name, vectors
+	edgeBytes  = 1 + nameBytes + 10 + 3*arrayBytes    // map, name, heard, vectors
 	fixedBytes = 1 + 2 + (1 + 2 + 32) + 2*nameBytes + // map, version, fleet, member and build
 		5*arrayBytes + (1 + 5) + 3*10 + // vectors, head of the edges, numbers
 		(1 + 5 + MaxFilter) + (1 + 3 + MaxLedger)
@@ -91,7 +91,7 @@ const (
 // comes out as the highest int.
 func MaxCheckpoint(dim, edges, samples int) int {
 	vectors := 4*uint64(dim) + uint64(samples) // numbers
-	most := fixedBytes + 4*vectors + uint64(edges)*(edgeBytes+16*uint64(dim))
+	most := fixedBytes + 4*vectors + uint64(edges)*(edgeBytes+12*uint64(dim))
 	return int(min(most, math.MaxInt))
 }
 
@@ -119,10 +119,10 @@ func AppendCheckpoint(dst []byte, c *Checkpoint) ([]byte, error) {
 		w.edge = i
 		w.b = appendHead(w.b, majorMap, e.pairs())
 		w.text(edgePeer, e.Peer)
+		w.number(edgeHeard, uint64(e.Heard))
 		w.floats(edgeZ, "z", e.Z)
 		w.floats(edgePeerZ, "peer z", e.PeerZ)
 		w.ints(edgePeerGrid, e.PeerGrid)
-		w.floats(edgePeerX, "peer x", e.PeerX)
 	}
 	w.edge = -1
 	w.number(cpQueries, uint64(c.Queries))
@@ -187,6 +187,9 @@ func (e *CheckpointEdge) check(dim int) error {
 	if err := checkName("peer", e.Peer); err != nil {
 		return err
 	}
+	if e.Heard < 0 || e.Heard > MaxRound {
+		return fmt.Errorf("heard: found %d, wanted 0..%d", e.Heard, MaxRound)
+	}
 	wrong := func(n int) bool { return n != 0 && n != dim }
 	name, n := "", 0
 	switch {
@@ -196,8 +199,6 @@ func (e *CheckpointEdge) check(dim int) error {
 		name, n = "peer z", len(e.PeerZ)
 	case wrong(len(e.PeerGrid)):
 		name, n = "peer grid", len(e.PeerGrid)
-	case wrong(len(e.PeerX)):
-		name, n = "peer x", len(e.PeerX)
 	default:
 		return nil
 	}
@@ -220,7 +221,7 @@ func (c *Checkpoint) bound() int {
 	n := len(c.X) + len(c.Grid) + len(c.Delta) + len(c.Mean) + len(c.Last)
 	for i := range c.Edges {
 		e := &c.Edges[i]
-		n += len(e.Z) + len(e.PeerZ) + len(e.PeerGrid) + len(e.PeerX)
+		n += len(e.Z) + len(e.PeerZ) + len(e.PeerGrid)
 	}
 	return fixedBytes - MaxFilter + len(c.Filter) + len(c.Edges)*edgeBytes + 4*n
 }
@@ -231,7 +232,7 @@ func (c *Checkpoint) pairs() uint64 {
 }
 
 func (e *CheckpointEdge) pairs() uint64 {
-	return 2 + filled(len(e.PeerZ), len(e.PeerGrid), len(e.PeerX))
+	return 3 + filled(len(e.PeerZ), len(e.PeerGrid))
 }
 
 // filled counts the lengths above 0.
@@ -309,11 +310,11 @@ func (r *mapReader) checkpoint(c *Checkpoint) {
 
 // oneEdge reads one element of the edges.
 func (r *mapReader) oneEdge(e *CheckpointEdge, dim int) {
-	pairs := r.head("map", majorMap, edgePeerX)
+	pairs := r.head("map", majorMap, edgePeerGrid)
 	r.name(&e.Peer, edgePeer, "peer")
+	e.Heard = int(r.number(edgeHeard, "heard", MaxRound))
 	e.Z = r.floats(e.Z, r.must(edgeZ, "z"), "z", dim, dim)
 	e.PeerZ = r.floats(e.PeerZ, r.at(edgePeerZ), "peer z", dim, dim)
 	e.PeerGrid = r.ints(e.PeerGrid, r.at(edgePeerGrid), "peer grid", dim)
-	e.PeerX = r.floats(e.PeerX, r.at(edgePeerX), "peer x", dim, dim)
 	r.count(pairs, e.pairs())
 }

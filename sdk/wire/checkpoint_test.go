@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"reflect"
@@ -19,7 +20,7 @@ func sampleCheckpoint() *Checkpoint {
 		X: []float32{1, -2.5, 0}, Grid: []int32{16, -40, 0}, Delta: []int32{1, math.MinInt32, math.MaxInt32},
 		Mean: []float32{0.5, -1, float32(math.Copysign(0, -1))}, Last: []float32{0.25, 1, 0.75, 0.5},
 		Edges: []CheckpointEdge{
-			{Peer: "gateway-b", Z: []float32{1, 2, 3}, PeerZ: []float32{4, 5, 6}, PeerGrid: []int32{7, 8, 9}, PeerX: []float32{10, 11, 12}},
+			{Peer: "gateway-b", Z: []float32{1, 2, 3}, PeerZ: []float32{4, 5, 6}, PeerGrid: []int32{7, 8, 9}, Heard: 300},
 			{Peer: "名前", Z: []float32{math.MaxFloat32, math.SmallestNonzeroFloat32, -1}},
 		},
 		Queries: 123_456_789_012, Failed: 3, Filter: []byte{1, 0, 255}, Ledger: "sha256:00ff",
@@ -43,7 +44,7 @@ func largeCheckpoint(dim, edges, samples int) *Checkpoint {
 	c.Edges = make([]CheckpointEdge, edges)
 	for i := range c.Edges {
 		c.Edges[i] = CheckpointEdge{
-			Peer: fmt.Sprintf("client-%d", i), Z: normals(dim, 4), PeerZ: normals(dim, 5), PeerGrid: anyInts(dim, 6), PeerX: normals(dim, 7),
+			Peer: fmt.Sprintf("client-%d", i), Z: normals(dim, 4), PeerZ: normals(dim, 5), PeerGrid: anyInts(dim, 6), Heard: 7,
 		}
 	}
 	return c
@@ -68,9 +69,9 @@ func TestCheckpointIsCBOR(t *testing.T) {
 		uint64(1): uint64(1), uint64(2): c.Fleet[:], uint64(3): c.Member, uint64(4): c.Build, uint64(5): uint64(c.Round),
 		uint64(6): floats(c.X), uint64(7): ints(c.Grid), uint64(8): ints(c.Delta), uint64(9): floats(c.Mean), uint64(10): floats(c.Last),
 		uint64(11): []any{
-			map[any]any{uint64(1): c.Edges[0].Peer, uint64(2): floats(c.Edges[0].Z), uint64(3): floats(c.Edges[0].PeerZ),
-				uint64(4): ints(c.Edges[0].PeerGrid), uint64(5): floats(c.Edges[0].PeerX)},
-			map[any]any{uint64(1): c.Edges[1].Peer, uint64(2): floats(c.Edges[1].Z)},
+			map[any]any{uint64(1): c.Edges[0].Peer, uint64(2): uint64(c.Edges[0].Heard),
+				uint64(3): floats(c.Edges[0].Z), uint64(4): floats(c.Edges[0].PeerZ), uint64(5): ints(c.Edges[0].PeerGrid)},
+			map[any]any{uint64(1): c.Edges[1].Peer, uint64(2): uint64(c.Edges[1].Heard), uint64(3): floats(c.Edges[1].Z)},
 		},
 		uint64(12): uint64(c.Queries), uint64(13): uint64(c.Failed), uint64(14): c.Filter, uint64(15): c.Ledger,
 	}
@@ -187,8 +188,7 @@ func TestAppendCheckpointRefuses(t *testing.T) {
 		{"no z", func(c *Checkpoint) { c.Edges[0].Z = nil }, "edge 0: z: found 0 coordinates, wanted 3 as in x"},
 		{"long peer z", func(c *Checkpoint) { c.Edges[0].PeerZ = make([]float32, 4) }, "edge 0: peer z: found 4 coordinates"},
 		{"short peer grid", func(c *Checkpoint) { c.Edges[0].PeerGrid = make([]int32, 1) }, "edge 0: peer grid: found 1 coordinates"},
-		{"short peer x", func(c *Checkpoint) { c.Edges[1].PeerX = make([]float32, 2) }, "edge 1: peer x: found 2 coordinates"},
-		{"NaN in peer x", func(c *Checkpoint) { c.Edges[0].PeerX[2] = nan }, "edge 0: peer x: found NaN at coordinate 2"},
+		{"heard below", func(c *Checkpoint) { c.Edges[1].Heard = -1 }, "edge 1: heard: found -1, wanted 0..2147483647"},
 		{"queries below", func(c *Checkpoint) { c.Queries = -1 }, "queries: found -1, wanted 0 or more"},
 		{"failed below", func(c *Checkpoint) { c.Failed = math.MinInt64 }, "failed: found -9223372036854775808"},
 		{"long filter", func(c *Checkpoint) { c.Filter = make([]byte, MaxFilter+1) }, "filter: found 65537 bytes, wanted at most 65536"},
@@ -232,6 +232,9 @@ func checkpointPairs(replace map[int]any) []byte {
 func edge(kv ...any) []byte {
 	return checkpointPairs(map[int]any{11: raw(append([]byte{0x81}, pairs(kv...)...))})
 }
+
+// number8 is an unsigned integer of eight bytes, whatever its value.
+func number8(n uint64) raw { return raw(binary.BigEndian.AppendUint64([]byte{27}, n)) }
 
 // malformedCheckpoints is one checkpoint for each way of being wrong, at dimension 2, with what the error must say.
 var malformedCheckpoints = []struct {
@@ -288,13 +291,13 @@ var malformedCheckpoints = []struct {
 	{"edges beyond the end", checkpointPairs(map[int]any{11: raw{0x82}}), "edges: found an array of length 2, wanted an array of 1 or less"},
 	{"edge number", checkpointPairs(map[int]any{11: raw{0x81, 0}}), "edge 0: map: found 0, wanted a map"},
 	{"edge without peer", edge(2, vector(1, 2)), "edge 0: peer: found 2, wanted the key 1"},
-	{"edge without z", edge(1, "p"), "edge 0: z: found 12, wanted the key 2"},
-	{"edge z short", edge(1, "p", 2, vector(1)), "edge 0: z: found 4 bytes, wanted 8..8"},
-	{"edge peer z long", edge(1, "p", 2, vector(1, 2), 3, vector(1, 2, 3)), "edge 0: peer z: found a byte string of length 12"},
-	{"edge peer grid of floats", edge(1, "p", 2, vector(1, 2), 4, vector(1, 2)), "edge 0: peer grid: found tag 85, wanted tag 78"},
-	{"edge peer x with NaN", edge(1, "p", 2, vector(1, 2), 5, vector(nan, 2)), "edge 0: peer x: found NaN at coordinate 0"},
-	{"edge with key 6", edge(1, "p", 2, vector(1, 2), 6, 0), "edge 0: map: found 3 pairs in its head, wanted the 2 that follow"},
-	{"edge of other order", edge(1, "p", 2, vector(1, 2), 5, vector(1, 2), 3, vector(1, 2)), "edge 0: map: found 4 pairs in its head, wanted the 3 that follow"},
+	{"edge without z", edge(1, "p", 2, number8(0)), "edge 0: z: found 12, wanted the key 3"},
+	{"edge z short", edge(1, "p", 2, number8(0), 3, vector(1)), "edge 0: z: found 4 bytes, wanted 8..8"},
+	{"edge peer z long", edge(1, "p", 2, number8(0), 3, vector(1, 2), 4, vector(1, 2, 3)), "edge 0: peer z: found a byte string of length 12"},
+	{"edge peer grid of floats", edge(1, "p", 2, number8(0), 3, vector(1, 2), 5, vector(1, 2)), "edge 0: peer grid: found tag 85, wanted tag 78"},
+	{"edge heard too high", edge(1, "p", 2, number8(1<<31), 3, vector(1, 2)), "edge 0: heard: found 2147483648"},
+	{"edge with key 6", edge(1, "p", 2, number8(0), 3, vector(1, 2), 6, 0), "edge 0: map: found 4 pairs in its head, wanted the 3 that follow"},
+	{"edge of other order", edge(1, "p", 2, number8(0), 3, vector(1, 2), 5, grid(1, 2), 4, vector(1, 2)), "edge 0: map: found 5 pairs in its head, wanted the 4 that follow"},
 	{"queries negative", checkpointPairs(map[int]any{12: -1}), "queries: found -1, wanted an integer of eight bytes"},
 	{"queries too high", checkpointPairs(map[int]any{12: uint64(1 << 63)}), "queries: found 9223372036854775808, wanted at most 9223372036854775807"},
 	{"no failed", checkpointPairs(map[int]any{13: nil}), "failed: found nothing, wanted the key 13"},

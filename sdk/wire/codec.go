@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -17,11 +18,12 @@ const (
 	keyGrid
 	keyPacked
 	keyHeld
+	keyLife
 )
 
 // frameNames are the names of the keys in errors.
 var frameNames = []string{keyVersion: "version", keyKind: "kind", keyRound: "round", keyResent: "resent",
-	keyVector: "vector", keyPlanes: "planes", keyGrid: "grid", keyPacked: "packed", keyHeld: "held"}
+	keyVector: "vector", keyPlanes: "planes", keyGrid: "grid", keyPacked: "packed", keyHeld: "held", keyLife: "life"}
 
 // frameFields is a frame's map before its values are looked at.
 type frameFields struct {
@@ -34,6 +36,7 @@ type frameFields struct {
 	Grid    item `cbor:"7,keyasint"`
 	Packed  item `cbor:"8,keyasint"`
 	Held    item `cbor:"9,keyasint"`
+	Life    item `cbor:"10,keyasint"`
 }
 
 // Codec writes and reads the frames of one run, all of one dimension. It holds the work space of the compression, of
@@ -68,6 +71,9 @@ func (c *Codec) Append(dst []byte, f *Frame) ([]byte, error) {
 	if f.Kind != Done {
 		pairs++
 	}
+	if f.Kind == Hail {
+		pairs++
+	}
 	if f.Kind == Message || f.Kind == Release {
 		dst = slices.Grow(dst, MaxFrame(c.dim))
 	}
@@ -84,6 +90,7 @@ func (c *Codec) Append(dst []byte, f *Frame) ([]byte, error) {
 		dst = c.appendGrid(dst, f.Grid)
 	case f.Kind == Hail:
 		dst = appendHead(append(dst, keyHeld), majorUint, uint64(f.Held))
+		dst = appendHead(append(dst, keyLife), majorUint, f.Life)
 	}
 	return dst, nil
 }
@@ -126,6 +133,8 @@ func (c *Codec) check(f *Frame) error {
 		held = fmt.Errorf("held: found %d, wanted 0..%d", f.Held, MaxRound)
 	case f.Kind != Hail && f.Held != 0:
 		held = fmt.Errorf("held: found %d, wanted 0 with kind %s", f.Held, f.Kind)
+	case f.Kind != Hail && f.Life != 0:
+		held = fmt.Errorf("life: found %d, wanted 0 with kind %s", f.Life, f.Kind)
 	}
 	return errors.Join(round, vector, grid, held)
 }
@@ -200,7 +209,7 @@ func (c *Codec) decode(frame []byte, f *Frame) error {
 	if m.Resent != nil && !(len(m.Resent) == 1 && m.Resent[0] == cborTrue) {
 		return fmt.Errorf("resent: found %s, wanted true or no such field", describe(m.Resent))
 	}
-	if err := exact(frame, m.Version, m.Kind, m.Round, m.Resent, m.Vector, m.Planes, m.Grid, m.Packed, m.Held); err != nil {
+	if err := exact(frame, m.Version, m.Kind, m.Round, m.Resent, m.Vector, m.Planes, m.Grid, m.Packed, m.Held, m.Life); err != nil {
 		return err
 	}
 	*f = Frame{Kind: Kind(kind), Round: int(round), Resent: m.Resent != nil, Vector: f.Vector[:0], Grid: f.Grid[:0]}
@@ -210,8 +219,13 @@ func (c *Codec) decode(frame []byte, f *Frame) error {
 			return err
 		}
 		f.Held = int(held)
+		if f.Life, err = m.Life.uint("life", 0, math.MaxUint64); err != nil {
+			return err
+		}
 	} else if m.Held != nil {
 		return fmt.Errorf("held: found %s, wanted none with kind %s", describe(m.Held), f.Kind)
+	} else if m.Life != nil {
+		return fmt.Errorf("life: found %s, wanted none with kind %s", describe(m.Life), f.Kind)
 	}
 	return c.decodePayload(m, f)
 }

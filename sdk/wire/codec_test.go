@@ -130,8 +130,9 @@ func reference(t *testing.T, f *Frame) []byte {
 		grid = append(grid, byte(x), byte(x>>8), byte(x>>16), byte(x>>24))
 	}
 	var held *int
+	var life *uint64
 	if f.Kind == Hail {
-		held = &f.Held
+		held, life = &f.Held, &f.Life
 	}
 	b, err := mode.Marshal(struct {
 		Version int       `cbor:"1,keyasint"`
@@ -141,7 +142,8 @@ func reference(t *testing.T, f *Frame) []byte {
 		Vector  float32LE `cbor:"5,keyasint,omitempty"`
 		Grid    int32LE   `cbor:"7,keyasint,omitempty"`
 		Held    *int      `cbor:"9,keyasint,omitempty"`
-	}{1, int(f.Kind), f.Round, f.Resent, vector, grid, held})
+		Life    *uint64   `cbor:"10,keyasint,omitempty"`
+	}{1, int(f.Kind), f.Round, f.Resent, vector, grid, held, life})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +166,7 @@ func TestAppendIsCoreDeterministicCBOR(t *testing.T) {
 			}
 			for _, f := range []*Frame{
 				{Kind: Done, Round: round, Resent: resent},
-				{Kind: Hail, Round: round, Resent: resent, Held: MaxRound - round},
+				{Kind: Hail, Round: round, Resent: resent, Held: MaxRound - round, Life: math.MaxUint64},
 				{Kind: Hail, Round: round, Resent: resent},
 			} {
 				if got, want := mustAppend(t, newCodec(t, 3), f), reference(t, f); !bytes.Equal(got, want) {

@@ -12,8 +12,9 @@
 //	7  grid      tag 78 (RFC 8746): a byte string of little-endian int32
 //	8  packed    the same numbers, compressed; in place of 7, where that is shorter
 //	9  held      0..MaxRound
+//	10 life      0..2^64-1
 //
-// A message has one of 5 and 6, a release one of 5 to 8, a hail has 9, and no frame has more.
+// A message has one of 5 and 6, a release one of 5 to 8, a hail has 9 and 10, and no frame has more.
 //
 // Planes are the lowest bytes of all coordinates, then the second lowest, and so on up to the bytes with the sign
 // and most of the exponent. Each plane is cut into blocks of 65,536 bytes (the last may be shorter), and each block
@@ -70,7 +71,7 @@
 //	8  delta     integers
 //	9  mean      floats
 //	10 last      floats
-//	11 edges     an array of maps: 1 peer, text; 2 z, floats; 3 peer z, floats; 4 peer grid, integers; 5 peer x, floats
+//	11 edges     an array of maps: 1 peer, text; 2 heard, *; 3 z, floats; 4 peer z, floats; 5 peer grid, integers
 //	12 queries   *
 //	13 failed    *
 //	14 filter    a byte string

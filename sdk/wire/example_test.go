@@ -83,7 +83,7 @@ func ExampleAppendCheckpoint() {
 	fmt.Println(c.Member, c.Round, c.X, c.Edges[0].Peer, c.Edges[0].Z, c.Grid == nil)
 
 	// A file that lost its end says so.
-	fmt.Println(wire.DecodeCheckpoint(b[:100], &c))
+	fmt.Println(wire.DecodeCheckpoint(b[:110], &c))
 	// Output:
 	// true
 	// gateway-a 7 [1 -2.5] gateway-b [0.5 0] true

@@ -51,6 +51,9 @@ type Frame struct {
 	Grid []int32
 
 	Held int // of a Hail: the highest round of the receiver's releases that the sender holds, 0..MaxRound; else 0
+
+	// Life is, of a Hail, a number that tells the lives of the one who asks apart: its own, or if Resent the receiver's; else 0.
+	Life uint64
 }
 
 // MaxFrame returns an upper bound, in bytes, of every frame of dimension dim and of every [Hello]: four bytes a

@@ -65,8 +65,8 @@ func TestGoldenFrames(t *testing.T) {
 		{"release-split-escaped", 2000, Frame{Kind: Release, Round: 45, Grid: withOutliers(2000)}, keyPacked},
 		{"release-pairs", 2001, Frame{Kind: Release, Round: 46, Grid: gridNormals(2001, 1, 1)}, keyPacked},
 		{"release-still", blockSize + 40, Frame{Kind: Release, Round: 47, Grid: make([]int32, blockSize+40)}, keyPacked},
-		{"hail", 10, Frame{Kind: Hail, Round: 17, Held: 16}, 0},
-		{"hail-resent", 10, Frame{Kind: Hail, Round: 0, Resent: true, Held: 300}, 0},
+		{"hail", 10, Frame{Kind: Hail, Round: 17, Held: 16, Life: 0xfedcba9876543210}, 0},
+		{"hail-resent", 10, Frame{Kind: Hail, Round: 0, Resent: true, Held: 300, Life: 1}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			codec := newCodec(t, c.dim)
