@@ -41,6 +41,10 @@ type Config struct {
 	// Ledger counts the releases of all runs on the same data, see [dpmech.Ledger]. Nil counts this run alone.
 	Ledger *dpmech.Ledger
 
+	// ConditionalOn is for [Node.Certificate]: what was taken as public though data may have shaped it, such as preprocessing or step
+	// sizes, one sentence each.
+	ConditionalOn []string
+
 	// SeededTable keeps 8 bytes a sample instead of 4*Dim, for one more drawn direction a query. The results are the same, to
 	// the bit.
 	SeededTable bool

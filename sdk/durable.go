@@ -1,13 +1,10 @@
 package sdk
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -63,6 +60,9 @@ func (n *Node) resume(mcfg admm.Config) error {
 		if kept, err = n.cfg.Store.Load(); err != nil {
 			return err
 		}
+	}
+	if err := n.checkLast(kept); err != nil {
+		return err
 	}
 	if len(kept) == 0 {
 		n.machine, err = admm.New(mcfg)
@@ -132,6 +132,23 @@ func (n *Node) checkLedger(head string) error {
 	return n.cfg.Ledger.Contains(h)
 }
 
+// checkLast makes sure that the ledger knows of no release that the store has lost. It may know of one more: that was reserved, and
+// a crash came before it was kept and sent.
+func (n *Node) checkLast(kept []Saved) error {
+	if n.cfg.Ledger == nil {
+		return nil
+	}
+	round := 0
+	if len(kept) > 0 {
+		round = kept[0].Round
+	}
+	if last := n.cfg.Ledger.Last(n.cfg.Fleet.Run, n.hash, n.cfg.Name); last > round+1 {
+		return fmt.Errorf("sdk: the ledger has release %d of this run, and the kept state ends with %d: %w; "+
+			"restore the state, or start the fleet anew under another run id", last, round, ErrRollback)
+	}
+	return nil
+}
+
 // state translates a checkpoint into the machine's words.
 func (n *Node) state(cp *wire.Checkpoint) admm.State {
 	s := admm.State{
@@ -143,7 +160,7 @@ func (n *Node) state(cp *wire.Checkpoint) admm.State {
 		if !known {
 			peer = -1
 		}
-		s.Edges = append(s.Edges, admm.EdgeState{Peer: peer, Z: e.Z, PeerZ: e.PeerZ, Base: e.PeerGrid})
+		s.Edges = append(s.Edges, admm.EdgeState{Peer: peer, Heard: e.Heard, Z: e.Z, PeerZ: e.PeerZ, Base: e.PeerGrid})
 	}
 	return s
 }
@@ -162,7 +179,7 @@ func (n *Node) keep() error {
 	}
 	for _, e := range s.Edges {
 		cp.Edges = append(cp.Edges, wire.CheckpointEdge{
-			Peer: n.cfg.Fleet.Members[e.Peer], Z: e.Z, PeerZ: e.PeerZ, PeerGrid: e.Base,
+			Peer: n.cfg.Fleet.Members[e.Peer], Heard: e.Heard, Z: e.Z, PeerZ: e.PeerZ, PeerGrid: e.Base,
 		})
 	}
 	if n.filter != nil {
@@ -196,16 +213,7 @@ type note struct {
 }
 
 func (n *Node) note(s admm.State) note {
-	h := sha256.New()
-	var b []byte
-	for _, x := range s.X {
-		if b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x)); len(b) == 4096 {
-			h.Write(b)
-			b = b[:0]
-		}
-	}
-	h.Write(b)
-	out := note{Model: hex.EncodeToString(h.Sum(nil))}
+	out := note{Model: hex.EncodeToString(hashOf(s.X))}
 	if n.filter != nil {
 		out.Rho = n.filter.Rho()
 	}
@@ -224,13 +232,31 @@ func (n *Node) reserve(round int) error {
 			return fmt.Errorf("sdk: release %d is not made: %w", round, err)
 		}
 	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	return n.filter.Reserve(round, g)
+}
+
+// Certificate says what the node's releases so far have leaked at most, and with Config.Ledger what all runs on its data have. It is
+// an error if the fleet is not private, for then nothing bounds it.
+func (n *Node) Certificate() (*dpmech.Certificate, error) {
+	if n.filter == nil {
+		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, and what its members send may reveal their data")
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	about := dpmech.About{
+		Run: n.cfg.Fleet.Run, Fleet: hex.EncodeToString(n.hash[:]), Member: n.cfg.Name,
+		Simulated: n.cfg.Noise != nil, Sampler: dpmech.Sampler,
+		Cooldown: n.cfg.Fleet.Method.Cooldown, Averaged: n.cfg.Average, ConditionalOn: n.cfg.ConditionalOn,
+	}
+	return dpmech.NewCertificate(about, n.cfg.Fleet.Privacy.Delta, n.filter, n.cfg.Ledger)
 }
 
 // chargeLost counts the releases that neighbors hold and this node's disk has lost: they have been seen.
 func (n *Node) chargeLost(e *admm.RollbackError) error {
-	err := fmt.Errorf("sdk: %q holds release %d of this node: %w; they count as spent, and this member must not go on with this state: "+
-		"restore a later one, or start the fleet anew under another run id", n.cfg.Fleet.Members[e.Peer], e.Held, e)
+	err := fmt.Errorf("sdk: %q holds release %d of this node, whose own state ends with %d: %w; what was released counts as spent, and going on "+
+		"would release a round twice: restore the state, or start the fleet anew under another run id", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, ErrRollback)
 	if n.filter == nil {
 		return err
 	}

@@ -3,8 +3,6 @@ package sdk
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -104,68 +102,6 @@ func (f *Fleet) Rho() float64 {
 	return float64(f.Method.Rounds) * g.Rho()
 }
 
-// Hash returns the SHA-256 of the fleet's JSON form with sorted keys and without white space: members refuse a peer
-// whose fleet has another. Fleets that mean the same have the same hash: edges count in either direction and any order, a
-// default left empty is the default, and a start at zero is no start.
-func (f *Fleet) Hash() [sha256.Size]byte {
-	f = f.normal()
-	// A struct of numbers, strings and slices always has a JSON form, unless a number has none: such a fleet does not pass
-	// Validate.
-	plain, _ := json.Marshal(f)
-	dec := json.NewDecoder(bytes.NewReader(plain))
-	dec.UseNumber()
-	var tree any
-	_ = dec.Decode(&tree)
-	canonical, _ := json.Marshal(tree) // maps are written in key order
-	return sha256.Sum256(canonical)
-}
-
-// normal returns a copy in which everything that can be said in several ways is said in one.
-func (f *Fleet) normal() *Fleet {
-	n := *f
-	if !slices.ContainsFunc(n.X0, func(x float32) bool { return x != 0 }) {
-		n.X0 = nil
-	}
-	n.Edges = slices.Clone(n.Edges)
-	for i, e := range n.Edges {
-		n.Edges[i] = [2]string{min(e[0], e[1]), max(e[0], e[1])}
-	}
-	slices.SortFunc(n.Edges, func(a, b [2]string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
-	n.Method.Estimator = cmp.Or(n.Method.Estimator, "paper")
-	n.Method.Directions = cmp.Or(n.Method.Directions, zoest.Rademacher.String())
-	if !n.Privacy.NonPrivate {
-		n.Privacy.Accounting = cmp.Or(n.Privacy.Accounting, dpmech.GDP.String())
-	}
-	n.Wire = n.Wire.pick(!n.Privacy.NonPrivate)
-	return &n
-}
-
-// Hello returns what a member says first on a connection to another: who they are, and which run and fleet it means.
-// It has the form of the function of that name in package transport/ws.
-func (f *Fleet) Hello(self string) func(peer string) []byte {
-	return func(peer string) []byte {
-		// Names and run id of a valid fleet always fit.
-		b, _ := wire.EncodeHello(f.hello(self, peer))
-		return b
-	}
-}
-
-// CheckHello returns the other half of [Fleet.Hello]: a function that refuses a peer which means another run or has another
-// fleet, and says what differs.
-func (f *Fleet) CheckHello(self string) func(peer string, hello []byte) error {
-	return func(peer string, hello []byte) error {
-		got, err := wire.DecodeHello(hello)
-		if err != nil {
-			return err
-		}
-		return got.Check(f.hello(peer, self))
-	}
-}
-
-func (f *Fleet) hello(from, to string) wire.Hello {
-	return wire.Hello{Run: f.Run, Fleet: f.Hash(), From: from, To: to, Codec: wire.Version}
-}
-
 // Frame returns a machine's message as a member of the fleet puts it on the wire. It shares the message's vectors.
 func (f *Fleet) Frame(msg admm.Message) wire.Frame {
 	kind := wire.Message
@@ -177,7 +113,7 @@ func (f *Fleet) Frame(msg admm.Message) wire.Frame {
 	case f.Wire.pick(!f.Privacy.NonPrivate).Payload == PayloadRelease:
 		kind = wire.Release
 	}
-	return wire.Frame{Kind: kind, Round: msg.Round, Held: msg.Held, Resent: msg.Resent, Vector: msg.Vector, Grid: msg.Grid}
+	return wire.Frame{Kind: kind, Round: msg.Round, Held: msg.Held, Life: msg.Life, Resent: msg.Resent, Vector: msg.Vector, Grid: msg.Grid}
 }
 
 // Validate reports every fault of the fleet at once.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
 	"log/slog"
 	"math"
 	"slices"
@@ -66,6 +68,11 @@ func New(cfg Config) (*Node, error) {
 	mcfg.Estimator.Seeded = cfg.SeededTable
 	mcfg.Estimator.Window = cfg.Window
 	mcfg.Witness, mcfg.Average = true, cfg.Average
+	var life [8]byte
+	if _, err := rand.Read(life[:]); err != nil { // never, see crypto/rand
+		return nil, fmt.Errorf("sdk: %w", err)
+	}
+	mcfg.Life = binary.LittleEndian.Uint64(life[:])
 	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), number: p.number, neighbors: mcfg.Neighbors, log: cfg.Logger}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
@@ -123,6 +124,10 @@ func (r *run) receive() {
 func (r *run) loop() error {
 	tick := time.NewTicker(r.cfg.ResendAfter)
 	defer tick.Stop()
+	var opened <-chan string
+	if t, ok := r.cfg.Transport.(transport.Notifier); ok {
+		opened = t.Opened()
+	}
 	moved := true // since the last tick
 	for {
 		duties, err := r.machine.Ready()
@@ -156,6 +161,8 @@ func (r *run) loop() error {
 				err = r.take(in) // no progress in itself: a neighbor may repeat itself because it lacks something
 			case <-r.ctx.Done():
 				err = context.Cause(r.ctx)
+			case peer := <-opened:
+				r.machine.Reached(r.number[peer])
 			case <-tick.C:
 				if !moved {
 					r.machine.Tick()
@@ -257,6 +264,7 @@ func (r *run) deliver(in received) error {
 		Done:   r.frame.Kind == wire.Done,
 		Hail:   r.frame.Kind == wire.Hail,
 		Held:   r.frame.Held,
+		Life:   r.frame.Life,
 		Resent: r.frame.Resent,
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -42,12 +41,7 @@ type result struct {
 
 // privacy is what the run has cost each client.
 type privacy struct {
-	Rho           float64  `json:"rho"` // zCDP
-	Mu            float64  `json:"mu"`  // GDP
-	Delta         float64  `json:"delta"`
-	EpsilonPaper  float64  `json:"epsilon_paper"`
-	EpsilonZCDP   float64  `json:"epsilon_zcdp"`
-	EpsilonGDP    float64  `json:"epsilon_gdp"`
+	dpmech.Cost
 	Sigma         float64  `json:"sigma"`
 	Clip          float64  `json:"clip"`
 	ConditionalOn []string `json:"conditional_on"`
@@ -73,15 +67,7 @@ func (p *problem) newResult(simulated bool) *result {
 
 // newPrivacy says what a spend of rho amounts to.
 func newPrivacy(rho float64, p sdk.Privacy, conditional []string) *privacy {
-	return &privacy{
-		Rho: rho, Mu: math.Sqrt(2 * rho), Delta: p.Delta,
-		EpsilonPaper:  dpmech.Paper.Epsilon(rho, p.Delta),
-		EpsilonZCDP:   dpmech.ZCDP.Epsilon(rho, p.Delta),
-		EpsilonGDP:    dpmech.GDP.Epsilon(rho, p.Delta),
-		Sigma:         p.Sigma,
-		Clip:          p.Clip,
-		ConditionalOn: conditional,
-	}
+	return &privacy{Cost: dpmech.CostOf(rho, p.Delta), Sigma: p.Sigma, Clip: p.Clip, ConditionalOn: conditional}
 }
 
 // score fills in what the models at the end, and with -average the running means of all releases, are worth.

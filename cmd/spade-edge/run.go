@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -115,6 +116,8 @@ type participant struct {
 	show  *progress
 	tr    *ws.Transport
 	node  *sdk.Node
+
+	certificate string // path of the last one written
 }
 
 // run takes the node through its rounds.
@@ -125,7 +128,7 @@ func (p *participant) run(ctx context.Context, link ws.Config) (err error) {
 	}
 	cfg := sdk.Config{
 		Fleet: p.fleet, Name: p.file.Name, Samples: p.own.oracle.Len(), Oracle: p.own.oracle,
-		SeededTable: p.file.SeededTable, Linger: p.file.Linger, ResendAfter: p.file.ResendAfter, Logger: logger,
+		SeededTable: p.file.SeededTable, Average: p.file.Average, ConditionalOn: p.own.fitted, Linger: p.file.Linger, ResendAfter: p.file.ResendAfter, Logger: logger,
 		Observer: sdk.Observer{Released: p.released, Waiting: p.waiting},
 	}
 	release, err := p.keep(&cfg)
@@ -150,19 +153,52 @@ func (p *participant) run(ctx context.Context, link ws.Config) (err error) {
 	defer cancel(nil)
 	go p.watch(inner, cancel)
 	err = p.node.Run(inner)
+	if certified := p.certify(); certified != nil && err == nil {
+		err = certified
+	}
 	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, cause) || errors.Is(err, context.Canceled)) {
 		return errInterrupted
 	}
 	return err
 }
 
-// keep makes the node's folder, and opens what outlives the process: what the configuration says of it is filled in. The
-// function that it returns lets go of all that again.
+// keep opens what outlives the process, and puts it into the configuration. The function that it returns lets go of all that again.
 func (p *participant) keep(cfg *sdk.Config) (release func() error, err error) {
-	if err := os.MkdirAll(p.file.State, 0o700); err != nil {
+	store, err := sdk.OpenDir(p.file.State, p.fleet.StateSize(p.file.Name, cfg.Samples))
+	if err != nil {
 		return nil, fmt.Errorf("state: %w", err)
 	}
-	return func() error { return nil }, nil
+	for _, remark := range store.Remarks() {
+		p.say("state: %s", remark)
+	}
+	cfg.Store = store
+	if p.file.Ledger == "" {
+		return store.Close, nil
+	}
+	if cfg.Ledger, err = dpmech.OpenLedger(p.file.Ledger); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return func() error { return errors.Join(cfg.Ledger.Close(), store.Close()) }, nil
+}
+
+// certify writes what has leaked so far into the node's folder.
+func (p *participant) certify() error {
+	if p.fleet.Privacy.NonPrivate || p.node.Status().Round == 0 {
+		return nil
+	}
+	cert, err := p.node.Certificate()
+	if err != nil {
+		return err
+	}
+	text, err := cert.JSON()
+	if err != nil {
+		return err
+	}
+	p.certificate = filepath.Join(p.file.State, "certificate.json")
+	if err := os.WriteFile(p.certificate+".new", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(p.certificate+".new", p.certificate)
 }
 
 // watch ends the run when every neighbor means another fleet: nothing can go on then, and most likely it is this node's file that
@@ -275,6 +311,8 @@ type runResult struct {
 	Model      string   `json:"model_sha256"` // of the model as float32, little endian
 	Local      *local   `json:"local_display"`
 	Privacy    *privacy `json:"privacy"`
+	// Certificate is the file that says what the run, and all runs on the same data, have leaked; empty without privacy.
+	Certificate string `json:"certificate,omitempty"`
 
 	learning int // how many of the releases cost something
 }
@@ -291,7 +329,7 @@ func (p *participant) result() *runResult {
 	r := &runResult{
 		Run: p.fleet.Run, Name: p.file.Name, Rounds: st.Round, Done: st.Done, NonPrivate: p.fleet.Privacy.NonPrivate,
 		Queries: st.Queries, BytesSent: st.BytesSent, Model: modelHash(model),
-		learning: min(st.Round, p.fleet.Method.Rounds),
+		learning: min(st.Round, p.fleet.Method.Rounds), Certificate: p.certificate,
 	}
 	if accuracy := p.own.test.Accuracy(model); !math.IsNaN(accuracy) {
 		r.Local = &local{Accuracy: 100 * accuracy, Samples: p.own.test.Len()}
@@ -320,4 +358,7 @@ func (r *runResult) write(w io.Writer) {
 		fmt.Fprintf(w, "accuracy       %.2f %% of %d test samples; for this device only: the privacy guarantee does not cover it\n", r.Local.Accuracy, r.Local.Samples)
 	}
 	(&result{Rounds: r.learning, Privacy: r.Privacy}).writePrivacy(w)
+	if r.Certificate != "" {
+		fmt.Fprintf(w, "certificate    %s (spade-edge privacy -verify %s checks it)\n", r.Certificate, r.Certificate)
+	}
 }

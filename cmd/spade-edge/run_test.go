@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/task"
@@ -83,6 +84,13 @@ func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 		ledger := ""
 		if !fleet.Privacy.NonPrivate {
 			ledger = `"ledger": "` + name + `.ledger", `
+			l, err := dpmech.CreateLedger(tr.path(name+".ledger"), "patients of "+name, nil)
+			if err == nil {
+				err = l.Close()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
 		tr.write(t, name+".json", fmt.Sprintf(`{"version": 1, "name": %q, "fleet": "fleet.json", "key": "%s.key", "listen": %q, "state": "%s.state",
 			%s"resend_seconds": 0.05, "oracle": {"builtin": {"model": "softmax", "data": "synthetic:clinical", "seed": 5,
@@ -300,7 +308,7 @@ func TestRunWaits(t *testing.T) {
 	tr := newTrial(t, "ab bc", nil)
 	models, _ := tr.simulate(t)
 	lone := start(t, "run", "-json", tr.path("b.json"))
-	lone.log.await(t, "NOT PRIVATE  after round 1 of 9: waiting for", `"a" (not connected`, `"c" (not connected`, "refused")
+	lone.log.await(t, "NOT PRIVATE  after round 0 of 9: waiting for", `"a" (not connected`, `"c" (not connected`, "refused")
 	if runtime.GOOS != "windows" {
 		if err := lone.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)

@@ -233,18 +233,29 @@ func (m *Machine) Tick() {
 		m.waited++
 	}
 	for i := range m.edges {
-		e := &m.edges[i]
-		e.answered = 0
-		if m.cfg.Witness && !e.known {
-			m.hail(e, false, m.cfg.Life)
-		}
-		if m.round == 0 || e.holds(m.round) && (e.done || e.holds(m.round+1)) || m.cfg.Lossy > 0 && e.heard > m.round {
-			continue
-		}
-		m.post(e, m.round, false)
-		if m.saidDone {
-			m.post(e, m.last()+1, false)
-		}
+		m.repeat(&m.edges[i])
+	}
+}
+
+// Reached says that the way to a neighbor has just opened: to it alone, what may have got lost is sent again at once.
+func (m *Machine) Reached(peer int) {
+	if i := slices.IndexFunc(m.edges, func(e edge) bool { return e.peer == peer }); i >= 0 {
+		m.repeat(&m.edges[i])
+	}
+}
+
+// repeat sends a neighbor what it may lack, or what it may answer with what is missing here.
+func (m *Machine) repeat(e *edge) {
+	e.answered = 0
+	if m.cfg.Witness && !e.known {
+		m.hail(e, false, m.cfg.Life)
+	}
+	if m.round == 0 || e.holds(m.round) && (e.done || e.holds(m.round+1)) || m.cfg.Lossy > 0 && e.heard > m.round {
+		return
+	}
+	m.post(e, m.round, false)
+	if m.saidDone {
+		m.post(e, m.last()+1, false)
 	}
 }
 

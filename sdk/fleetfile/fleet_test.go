@@ -100,7 +100,7 @@ func TestGoldenFleet(t *testing.T) {
 	if !reflect.DeepEqual(f, sample()) {
 		t.Errorf("read %+v, want %+v", f, sample())
 	}
-	const hash = "844b8beb637b28bf683dc85e5ee0140c8a5fc9cd2d577cafd983dca1cf84a722"
+	const hash = "a3ed499b17c3f573eebea421d655b6ad5bd70458763abf2e9529bd1c67fbd8cc"
 	if h := f.Fleet.Hash(); hex.EncodeToString(h[:]) != hash {
 		t.Errorf("hash %x, want %s", h, hash)
 	}

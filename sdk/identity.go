@@ -1,0 +1,118 @@
+package sdk
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+// sections are the parts of a fleet that can differ, in an order that never changes: members tell each other in which of them
+// they do. Their names are the keys of the canonical form.
+var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire"}
+
+// Hash returns the SHA-256 of the fleet's canonical form, JSON with sorted keys and without white space: members refuse a
+// peer whose fleet has another. Fleets that mean the same have the same hash: edges count in either direction and any
+// order, a default left empty is the default, and a start at zero is no start.
+func (f *Fleet) Hash() [sha256.Size]byte {
+	form, _ := json.Marshal(f.canonical()) // maps are written in key order
+	return sha256.Sum256(form)
+}
+
+// canonical returns the fleet's fields by key, with everything that can be said in several ways said in one. A struct of numbers,
+// strings and slices always has a JSON form, unless a number has none: such a fleet does not pass Validate.
+func (f *Fleet) canonical() map[string]json.RawMessage {
+	edges := slices.Clone(f.Edges)
+	for i, e := range edges {
+		edges[i] = [2]string{min(e[0], e[1]), max(e[0], e[1])}
+	}
+	slices.SortFunc(edges, func(a, b [2]string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	method, privacy := f.Method, f.Privacy
+	method.Estimator = cmp.Or(method.Estimator, "paper")
+	method.Directions = cmp.Or(method.Directions, zoest.Rademacher.String())
+	if !privacy.NonPrivate {
+		privacy.Accounting = cmp.Or(privacy.Accounting, dpmech.GDP.String())
+	}
+	form := make(map[string]json.RawMessage)
+	for key, value := range map[string]any{
+		"run": f.Run, "dim": f.Dim, "x0": f.start(), "members": f.Members, "edges": edges,
+		"method": sorted(method), "privacy": sorted(privacy), "wire": sorted(f.Wire.pick(!privacy.NonPrivate)),
+	} {
+		form[key], _ = json.Marshal(value)
+	}
+	return form
+}
+
+// sorted returns the fields of a struct as JSON does, by key.
+func sorted(v any) map[string]json.RawMessage {
+	form := make(map[string]json.RawMessage)
+	plain, _ := json.Marshal(v)
+	_ = json.Unmarshal(plain, &form)
+	return form
+}
+
+// start stands for x_0: "zeros", or the SHA-256 of its float32, little endian.
+func (f *Fleet) start() string {
+	if !slices.ContainsFunc(f.X0, func(x float32) bool { return x != 0 }) {
+		return "zeros"
+	}
+	return hex.EncodeToString(hashOf(f.X0))
+}
+
+// hashOf returns the SHA-256 of a vector as float32, little endian.
+func hashOf(x []float32) []byte {
+	h := sha256.New()
+	b := make([]byte, 0, 4096)
+	for i, v := range x {
+		if b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v)); len(b) == cap(b) || i == len(x)-1 {
+			h.Write(b)
+			b = b[:0]
+		}
+	}
+	return h.Sum(nil)
+}
+
+// Hello returns what a member says first on a connection to another: who they are, and which run and fleet it means.
+// It has the form of the function of that name in package transport/ws.
+func (f *Fleet) Hello(self string) func(peer string) []byte {
+	h := f.hello()
+	return func(peer string) []byte {
+		h := h
+		h.From, h.To = self, peer
+		b, _ := wire.EncodeHello(h) // names and run id of a valid fleet always fit
+		return b
+	}
+}
+
+// CheckHello returns the other half of [Fleet.Hello]: a function that refuses a peer which means another run or has another
+// fleet, and says what differs.
+func (f *Fleet) CheckHello(self string) func(peer string, hello []byte) error {
+	want := f.hello()
+	return func(peer string, hello []byte) error {
+		got, err := wire.DecodeHello(hello)
+		if err != nil {
+			return err
+		}
+		want := want
+		want.From, want.To = peer, self
+		return got.Check(want)
+	}
+}
+
+// hello returns what all hellos of the fleet have in common.
+func (f *Fleet) hello() wire.Hello {
+	h := wire.Hello{Run: f.Run, Fleet: f.Hash(), Codec: wire.Version}
+	form := f.canonical()
+	for _, name := range sections {
+		sum := sha256.Sum256(form[name])
+		h.Sections = append(h.Sections, wire.Section{Name: name, Sum: [4]byte(sum[:4])})
+	}
+	return h
+}
