@@ -22,11 +22,8 @@ type Spend struct {
 }
 
 // Rho returns what the releases cost in zCDP, Rounds*2R^2/sigma^2, rounded up: it is never below the true number, and the
-// same on every processor. It is NaN or meaningless if the parameters are not valid.
-func (s Spend) Rho() float64 {
-	r := quotientUp(s.Clip, s.Sigma)
-	return productUp(float64(s.Rounds), productUp(2*r, r))
-}
+// same on every processor. It is +Inf if clip and sigma are not valid.
+func (s Spend) Rho() float64 { return times(s.Rounds, s.gaussian().Rho()) }
 
 func (s Spend) gaussian() Gaussian { return Gaussian{Clip: s.Clip, Sigma: s.Sigma} }
 
@@ -87,9 +84,8 @@ func sumSpends(list []Spend) float64 {
 	return rho
 }
 
-// sumUp, productUp and quotientUp return a+b, a*b and a/b rounded up to the next float64; exact results stay as they are.
-// Operands are not negative, and neither they nor the results are near the ends of the range: costs are, see
-// [Gaussian.Validate].
+// sumUp returns a+b rounded up to the next float64; an exact result stays as it is. Neither operand is negative, and none is near the
+// ends of the range: costs are, see [Gaussian.Validate].
 func sumUp(a, b float64) float64 {
 	s := a + b
 	t := s - a
@@ -97,20 +93,4 @@ func sumUp(a, b float64) float64 {
 		return math.Nextafter(s, math.Inf(1))
 	}
 	return s
-}
-
-func productUp(a, b float64) float64 {
-	p := float64(a * b)
-	if math.FMA(a, b, -p) > 0 {
-		return math.Nextafter(p, math.Inf(1))
-	}
-	return p
-}
-
-func quotientUp(a, b float64) float64 {
-	q := a / b
-	if math.FMA(q, b, -a) < 0 {
-		return math.Nextafter(q, math.Inf(1))
-	}
-	return q
 }

@@ -173,7 +173,7 @@ func (o *privacyOptions) plan(out io.Writer) error {
 	case !o.given["sigma"]:
 		o.sigma, err = dpmech.SigmaFor(o.clip, o.rounds, o.epsilon, o.delta, acc)
 	case !o.given["rounds"]:
-		o.rounds, err = roundsFor(dpmech.Gaussian{Clip: o.clip, Sigma: o.sigma}, dpmech.Limit{Epsilon: o.epsilon, Delta: o.delta, Accounting: acc})
+		o.rounds, err = roundsFor(dpmech.Gaussian{Clip: o.clip, Sigma: o.sigma}, o.epsilon, o.delta, acc)
 	default:
 		err = dpmech.Gaussian{Clip: o.clip, Sigma: o.sigma}.Validate()
 	}
@@ -198,31 +198,14 @@ func (o *privacyOptions) plan(out io.Writer) error {
 	return nil
 }
 
-// roundsFor returns how many releases fit a limit.
-func roundsFor(g dpmech.Gaussian, l dpmech.Limit) (int, error) {
-	if err := g.Validate(); err != nil {
-		return 0, err
+// roundsFor returns how many releases fit a budget, and refuses one that covers none.
+func roundsFor(g dpmech.Gaussian, epsilon, delta float64, acc dpmech.Accounting) (int, error) {
+	n, err := dpmech.MaxRounds(g, epsilon, delta, acc)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("not even one release: %w: it costs rho %.6g (epsilon %.6g), and the limit is epsilon %v (%v) at delta %v",
+			dpmech.ErrBudget, g.Rho(), acc.Epsilon(g.Rho(), delta), epsilon, acc, delta)
 	}
-	most, err := l.Accounting.MaxRho(l.Epsilon, l.Delta)
-	if err != nil {
-		return 0, err
-	}
-	cost := func(rounds int) float64 {
-		return dpmech.Spend{First: 1, Rounds: rounds, Clip: g.Clip, Sigma: g.Sigma}.Rho()
-	}
-	fits := func(rounds int) bool { return l.Accounting.Epsilon(cost(rounds), l.Delta) <= l.Epsilon }
-	n := int(min(most/cost(1), math.MaxInt32-1))
-	if fits(n + 1) { // the quotient is rounded
-		n++
-	}
-	for n > 0 && !fits(n) {
-		n--
-	}
-	if n == 0 {
-		return 0, fmt.Errorf("not even one release: %w: it costs rho %.6g (epsilon %.6g), and the limit is rho %.6g (epsilon %v, %v, at delta %v)",
-			dpmech.ErrBudget, cost(1), l.Accounting.Epsilon(cost(1), l.Delta), most, l.Epsilon, l.Accounting, l.Delta)
-	}
-	return n, nil
+	return n, err
 }
 
 // writeCost says what a spend is called everywhere.
