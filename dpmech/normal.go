@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 )
 
-// normal draws round(2^M * Z), Z standard normal, without approximation: PROOF-sampler.md has the argument. Two samplers
+// normal draws round(2^M * Z), Z standard normal, without approximation: PROOF.md has the argument. Two samplers
 // share what is here, cells.go (fast) and isochronous.go; the build tag isochronous has fill use the second.
 type normal struct {
 	random io.Reader

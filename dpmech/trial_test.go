@@ -82,7 +82,7 @@ func TestExpNeg(t *testing.T) {
 	}
 }
 
-// The two densities keep to the errors that PROOF-sampler.md derives, for the least and for the largest number that
+// The two densities keep to the errors that PROOF.md derives, for the least and for the largest number that
 // begins with the digits u.
 func TestDensities(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
