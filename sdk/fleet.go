@@ -213,6 +213,28 @@ func (f *Fleet) plan() (*plan, error) {
 	return p, nil
 }
 
+// affordable refuses a run that could not be gone through to its end, because its rounds cost more than may be spent: that is better
+// said before the first release than after the last one that is covered.
+func (f *Fleet) affordable() error {
+	if f.Privacy.NonPrivate || f.Privacy.EpsilonLimit == 0 {
+		return nil
+	}
+	filter, err := f.filter()
+	if err != nil {
+		return fmt.Errorf("sdk: fleet: %w", err)
+	}
+	g := dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}
+	if g.Validate() != nil {
+		return nil // the machine's rules say what is wrong
+	}
+	l := filter.Limit()
+	if most, err := dpmech.MaxRounds(g, l.Epsilon, l.Delta, l.Accounting); err != nil || most < f.Method.Rounds {
+		return errors.Join(err, fmt.Errorf("sdk: fleet: %d rounds: %w: epsilon limit %v (%v at delta %v) covers %d",
+			f.Method.Rounds, dpmech.ErrBudget, l.Epsilon, l.Accounting, l.Delta, most))
+	}
+	return nil
+}
+
 // plan is what follows from a valid fleet.
 type plan struct {
 	graph      *graph.Graph

@@ -54,6 +54,9 @@ func New(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := cfg.Fleet.affordable(); err != nil {
+		return nil, err
+	}
 	cfg.ResendAfter = cmp.Or(cfg.ResendAfter, 2*time.Second)
 	cfg.Retries = cmp.Or(cfg.Retries, 2)
 	if _, many := cfg.Oracle.(BatchOracle); many && cfg.Window == 0 {
