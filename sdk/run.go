@@ -38,6 +38,7 @@ func (n *Node) Run(ctx context.Context) error {
 func (n *Node) fatal(err error) error {
 	if rolledBack := (*admm.RollbackError)(nil); errors.As(err, &rolledBack) {
 		err = n.chargeLost(rolledBack)
+		n.publish()
 	}
 	n.failed = err
 	return err

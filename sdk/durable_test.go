@@ -1,0 +1,324 @@
+package sdk_test
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+)
+
+// resumed is the noise of a member, from the release on that its node makes next: each takes 32 bytes.
+type resumed struct {
+	client int
+	node   *sdk.Node
+	random io.Reader
+}
+
+func (r *resumed) Read(p []byte) (int, error) {
+	if r.random == nil {
+		r.random = noise(r.client)
+		if _, err := io.CopyN(io.Discard, r.random, int64(32*r.node.Status().Round)); err != nil {
+			return 0, err
+		}
+	}
+	return r.random.Read(p)
+}
+
+// kept makes a node with everything that outlives it in a folder.
+func kept(t *testing.T, dir string, cfg sdk.Config) (n *sdk.Node, release func(), err error) {
+	t.Helper()
+	store, err := sdk.OpenDir(filepath.Join(dir, cfg.Name), cfg.Fleet.StateSize(cfg.Name, cfg.Samples))
+	if err != nil {
+		return nil, nil, err
+	}
+	ledger, err := dpmech.OpenLedger(filepath.Join(dir, cfg.Name+".ledger"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Store, cfg.Ledger = store, ledger
+	random := &resumed{client: slices.Index(cfg.Fleet.Members, cfg.Name)}
+	cfg.Noise = random
+	release = func() {
+		if err := errors.Join(store.Close(), ledger.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+	if n, err = sdk.New(cfg); err != nil {
+		release()
+		return nil, nil, err
+	}
+	random.node = n
+	return n, release, nil
+}
+
+// newLedgers makes a ledger for every member.
+func newLedgers(t *testing.T, f *sdk.Fleet) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for _, name := range f.Members {
+		l, err := dpmech.CreateLedger(filepath.Join(dir, name+".ledger"), "samples of "+name, nil)
+		if err == nil {
+			err = l.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// All nodes stop again and again, each time somewhere else, and are made anew from what they kept: the models are those of the quiet
+// run, for every form of a run, and every release is charged once.
+func TestNodesGoOnFromTheirStores(t *testing.T) {
+	for name, change := range map[string]func(f *sdk.Fleet){
+		"grid":     func(f *sdk.Fleet) {},
+		"messages": func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadMessage },
+		"centered": func(f *sdk.Fleet) { f.Method.Estimator = "centered" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := privateRing()
+			change(f)
+			dir := newLedgers(t, f)
+			trs := inMemory(t, f)
+			rho := make([]float64, len(f.Members))
+			models := make([][]float32, len(f.Members))
+			for life := 0; slices.Contains(rho, 0); life++ {
+				if life > 40 {
+					t.Fatal("no end")
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				var all []*sdk.Node
+				var releases []func()
+				for i, tr := range trs {
+					n, release, err := kept(t, dir, sdk.Config{
+						Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: tr,
+						ResendAfter: 5 * time.Millisecond, Linger: 300 * time.Millisecond, ConditionalOn: []string{"nothing at all"},
+						Observer: sdk.Observer{Released: func(round int, _ []float32) {
+							if round == life*2/3 && i == life%len(trs) {
+								stop() // before it is sent
+							}
+						}},
+					})
+					if err != nil {
+						t.Fatalf("life %d, node %d: %v", life, i, err)
+					}
+					all, releases = append(all, n), append(releases, release)
+				}
+				errs := runAll(ctx, all)
+				stop()
+				for i, n := range all {
+					if errs[i] != nil && !errors.Is(errs[i], context.Canceled) {
+						t.Fatalf("life %d, node %d: %v", life, i, errs[i])
+					}
+					if n.Status().Done {
+						cert, err := n.Certificate()
+						if err == nil {
+							err = cert.Verify()
+						}
+						if err != nil {
+							t.Fatal(err)
+						}
+						hash := f.Hash()
+						if cert.Rounds != 8 || cert.Fleet != hex.EncodeToString(hash[:]) || cert.Member != f.Members[i] || !cert.Simulated ||
+							cert.Lifetime == nil || cert.Lifetime.Rho != cert.Rho || cert.Rho != n.Spend() || cert.ConditionalOn[0] != "nothing at all" {
+							t.Errorf("certificate %+v", cert)
+						}
+						rho[i], models[i] = cert.Rho, n.Model()
+					}
+				}
+				for _, release := range releases {
+					release()
+				}
+			}
+			for i, want := range simulated(t, f) {
+				if !slices.Equal(models[i], want) {
+					t.Errorf("node %d holds %v, want %v", i, models[i], want)
+				}
+				if rho[i] != f.Rho() {
+					t.Errorf("node %d has spent %v, want %v", i, rho[i], f.Rho())
+				}
+			}
+		})
+	}
+}
+
+// What was kept is refused if it is not this node's, and neighbors know what a lost state has forgotten.
+func TestStoresAreChecked(t *testing.T) {
+	f := privateRing()
+	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
+	dir := newLedgers(t, f)
+	trs := inMemory(t, f)
+	config := func(i int) sdk.Config {
+		return sdk.Config{Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
+			ResendAfter: 5 * time.Millisecond, Linger: 300 * time.Millisecond}
+	}
+	// Both go as far as the third release of b.
+	ctx, stop := context.WithCancel(t.Context())
+	cfg := config(1)
+	cfg.Observer.Released = func(round int, _ []float32) {
+		if round == 3 {
+			stop()
+		}
+	}
+	a, releaseA, err := kept(t, dir, config(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, releaseB, err := kept(t, dir, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runAll(ctx, []*sdk.Node{a, b})
+	releaseA()
+	releaseB()
+
+	other := *f
+	other.Method.Tau = 3
+	wrong := config(1)
+	wrong.Fleet = &other
+	if _, _, err := kept(t, dir, wrong); err == nil || !strings.Contains(err.Error(), "it is of a fleet with hash") {
+		t.Errorf("state of another fleet: %v", err)
+	}
+	wrong = config(1)
+	wrong.Samples++
+	wrong.Average = true
+	if _, _, err := kept(t, dir, wrong); err == nil || !strings.Contains(err.Error(), "running mean has 0 numbers, want 6") {
+		t.Errorf("state without a mean: %v", err)
+	}
+
+	// The ledger knows of three releases, or of two if a crash came early; an empty folder knows of none.
+	moved := filepath.Join(t.TempDir(), "b.ledger")
+	for _, name := range []string{"b.ledger", "b.ledger.mark"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(filepath.Dir(moved), name), data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := kept(t, filepath.Dir(moved), config(1)); !errors.Is(err, sdk.ErrRollback) {
+		t.Errorf("an empty state folder beside a ledger: %v", err)
+	}
+
+	// Without a ledger it takes a neighbor's word. What it holds counts as spent.
+	if a, releaseA, err = kept(t, dir, config(0)); err != nil {
+		t.Fatal(err)
+	}
+	defer releaseA()
+	lost := config(1)
+	lost.Noise = noise(1)
+	fresh, err := sdk.New(lost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop = context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	go func() { _ = a.Run(ctx) }()
+	err = fresh.Run(ctx)
+	if !errors.Is(err, sdk.ErrRollback) || !strings.Contains(err.Error(), `"a" holds release`) || fresh.Spend() == 0 {
+		t.Errorf("a node without its past: %v, spend %v", err, fresh.Spend())
+	}
+	if again := fresh.Run(ctx); !errors.Is(again, sdk.ErrRollback) {
+		t.Errorf("and once more: %v", again)
+	}
+	stop()
+}
+
+// broken is a store whose disk is full from some round on.
+type broken struct {
+	sdk.Store
+	from int
+}
+
+var errFull = errors.New("no space left on device")
+
+func (b *broken) Load() ([]sdk.Saved, error) { return nil, nil }
+
+func (b *broken) Save(s sdk.Saved) error {
+	if s.Round >= b.from {
+		return errFull
+	}
+	return nil
+}
+
+// A release that could not be kept is not sent, and the node is at its end.
+func TestReleaseIsKeptBeforeItIsSent(t *testing.T) {
+	f := privateRing()
+	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
+	trs := inMemory(t, f)
+	told := 0
+	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
+		if i == 1 {
+			c.Store = &broken{from: 3}
+			c.Observer.Released = func(round int, _ []float32) { told = round }
+		}
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- all[0].Run(ctx) }()
+	for range 2 {
+		if err := all[1].Run(ctx); !errors.Is(err, errFull) || !strings.Contains(err.Error(), "release 3 is not sent") {
+			t.Errorf("%v", err)
+		}
+	}
+	stop()
+	<-ended
+	if st := all[0].Status(); st.Round > 3 || told != 2 {
+		t.Errorf("the neighbor is in round %d, and the observer was told of %d", st.Round, told)
+	}
+}
+
+// A run that its limit does not cover is refused before it begins, one that a ledger's limit does not cover before the release.
+func TestBudgets(t *testing.T) {
+	f := privateRing()
+	f.Members, f.Edges = f.Members[:1], nil
+	cfg := sdk.Config{Fleet: f, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, f)[0]}
+	cost := dpmech.GDP.Epsilon(f.Rho(), 1e-5)
+	f.Privacy.EpsilonLimit = cost * 0.999
+	if _, err := sdk.New(cfg); !errors.Is(err, dpmech.ErrBudget) || !strings.Contains(err.Error(), "8 rounds") {
+		t.Errorf("limit just below the cost: %v", err)
+	}
+	f.Privacy.EpsilonLimit = cost
+	ledger, err := dpmech.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", &dpmech.Limit{Epsilon: 0.7 * cost, Delta: 1e-5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ledger.Close()
+	cfg.Ledger = ledger
+	n, err := sdk.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = n.Run(t.Context())
+	st := n.Status()
+	if !errors.Is(err, dpmech.ErrBudget) || st.Round == 0 || st.Round >= 8 || !strings.Contains(err.Error(), "is not made") {
+		t.Errorf("after %d releases: %v", st.Round, err)
+	}
+	if spent := dpmech.GDP.Epsilon(n.Spend(), 1e-5); spent > 0.7*cost {
+		t.Errorf("spent %v of %v", spent, 0.7*cost)
+	}
+}
+
+// Two members with different fleets tell each other which part of them differs.
+func TestHelloNamesTheSection(t *testing.T) {
+	mine, theirs := privateRing(), privateRing()
+	theirs.Method.Tau, theirs.Privacy.Sigma = 3, 0.2
+	err := mine.CheckHello("a")("b", theirs.Hello("b")("a"))
+	if err == nil || !strings.HasSuffix(err.Error(), ": method, privacy differ") {
+		t.Errorf("%v", err)
+	}
+	if err := mine.CheckHello("a")("b", privateRing().Hello("b")("a")); err != nil {
+		t.Error(err)
+	}
+}
