@@ -36,7 +36,7 @@ func (c *Certificate) Text() string {
 	if life := c.Lifetime; life == nil {
 		p.item("lifetime", "NOT KNOWN: no ledger was kept, so what other runs have spent of the same data is not counted")
 	} else {
-		p.item("lifetime", fmt.Sprintf("data set %q, all %d runs since %s together: epsilon %s at delta %v", life.Dataset, len(life.Runs), life.Created, roundedUp(life.EpsilonGDP), life.Delta))
+		p.item("lifetime", fmt.Sprintf("data set %q, all runs since %s together (%d): epsilon %s at delta %v", life.Dataset, life.Created, len(life.Runs), roundedUp(life.EpsilonGDP), life.Delta))
 		p.item("also stated as", costText(life.Cost))
 		p.item("limit of all", limitText(life.Limit))
 		for _, r := range life.Runs {

@@ -287,7 +287,7 @@ func (o *privacyOptions) writeLedger(out io.Writer, path string, life dpmech.Lif
 	} else {
 		fmt.Fprintf(out, "limit          none: spends are counted only\n")
 	}
-	fmt.Fprintf(out, "releases       %d in %d runs, every line in order\n", life.Ledger.Seq, len(life.Runs))
+	fmt.Fprintf(out, "releases       %d, every line in order; runs: %d\n", life.Ledger.Seq, len(life.Runs))
 	if len(life.Runs) > 0 {
 		writeCost(out, life.Cost)
 		width := len("run")

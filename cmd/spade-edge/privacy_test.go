@@ -170,7 +170,7 @@ func TestPrivacyFiles(t *testing.T) {
 		t.Errorf("%+v", life)
 	}
 	code, out, _ = call("privacy", "-ledger", path, "-delta", "1e-6")
-	for _, want := range []string{"tuning", "final", "40 in 2 runs", "delta 1e-06", "epsilon 16 at delta 1e-05 (zcdp)", ledger.Head().Hash} {
+	for _, want := range []string{"tuning", "final", "40, every line in order; runs: 2", "delta 1e-06", "epsilon 16 at delta 1e-05 (zcdp)", ledger.Head().Hash} {
 		if code != exitDone || !strings.Contains(out, want) {
 			t.Errorf("exit code %d, no %q in\n%s", code, want, out)
 		}
