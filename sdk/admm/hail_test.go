@@ -332,3 +332,22 @@ func TestDamagedState(t *testing.T) {
 		t.Errorf("a neighbor that has not: %v", err)
 	}
 }
+
+// When the way to one neighbor opens, it alone is told at once what it may lack; the clock of a lossy run is not moved.
+func TestReached(t *testing.T) {
+	net := newNetwork(t, configs(4, kite, func(i int, c *Config) { c.Lossy = 5 }))
+	m := net.machines[2]
+	first := net.must(t, 2)
+	if len(first) != 3 || m.round != 1 {
+		t.Fatalf("sent %+v in round %d", first, m.round)
+	}
+	m.Reached(1)
+	m.Reached(7) // nobody's number
+	again := net.must(t, 2)
+	if len(again) != 1 || again[0].To != 1 || again[0].Round != 1 || !slices.Equal(again[0].Vector, sentTo(1, first)[0].Vector) {
+		t.Errorf("sent %+v, want the message of round 1 to 1 once more", again)
+	}
+	if m.waited != 0 {
+		t.Errorf("%d ticks have passed, want none", m.waited)
+	}
+}
