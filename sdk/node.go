@@ -22,6 +22,7 @@ type Node struct {
 	machine   *admm.Machine  // belongs to Run
 	filter    *dpmech.Filter // of this run; nil if it is not private
 	hash      [sha256.Size]byte
+	reserved  int            // the last release of this run that the ledger had when the node was made
 	encoded   []byte         // scratch of keep
 	number    map[string]int // of every member
 	neighbors []int
