@@ -35,8 +35,8 @@ type Config struct {
 	Transport transport.Transport // reaches the neighbors by their names; stays the caller's to close
 
 	// Store keeps the node's state, so that a node that is made again after a crash goes on where it was, with the same bits and without
-	// releasing a round twice. Nil keeps nothing: then a node that is made again in the same run finds that its
-	// neighbors know of releases that it has no memory of, and stops.
+	// releasing a round twice. Nil keeps nothing: then a node that is made again in the same run stops if its Ledger, or else a
+	// neighbor, knows of releases that it has no memory of. A neighbor may lie, and then gets a second look at the data.
 	Store Store
 	// Ledger counts the releases of all runs on the same data, see [dpmech.Ledger]. Nil counts this run alone.
 	Ledger *dpmech.Ledger
@@ -98,6 +98,9 @@ func (c Config) validate() (*plan, error) {
 		if c.Transport != nil && c.Fleet.Dim > 0 && c.Transport.MaxFrame() < wire.MaxFrame(c.Fleet.Dim) {
 			fault("the transport takes frames of %d bytes, want at least %d for dimension %d",
 				c.Transport.MaxFrame(), wire.MaxFrame(c.Fleet.Dim), c.Fleet.Dim)
+		}
+		if c.Fleet.Wire.Lossy > 0 && !c.Fleet.Privacy.NonPrivate && c.Store == nil && c.Ledger == nil {
+			fault("Store and Ledger are nil in a lossy private fleet, want at least one: it does not wait for neighbors, who alone would remember releases")
 		}
 		if c.Fleet.Privacy.NonPrivate && c.Noise != nil {
 			fault("Noise is set in a fleet that is not private")

@@ -87,6 +87,11 @@ func (n *Node) resume(mcfg admm.Config) error {
 		if err := n.checkLedger(cp.Ledger); err != nil {
 			return err
 		}
+		if cp.Ledger == "" {
+			if err := n.enterKept(); err != nil {
+				return err
+			}
+		}
 	}
 	var before *admm.State
 	if len(states) > 1 {
@@ -132,19 +137,36 @@ func (n *Node) checkLedger(head string) error {
 	return n.cfg.Ledger.Contains(h)
 }
 
+// enterKept counts in the ledger what was released while the run had none.
+func (n *Node) enterKept() error {
+	if n.cfg.Ledger == nil {
+		return nil
+	}
+	for round := 1; round <= n.filter.Last(); round++ {
+		if err := n.cfg.Ledger.Reserve(n.cfg.Fleet.Run, n.hash, n.cfg.Name, round, n.gaussian()); err != nil {
+			return fmt.Errorf("sdk: release %d was made without a ledger, and this one does not take it: %w", round, err)
+		}
+	}
+	return nil
+}
+
 // checkLast makes sure that the ledger knows of no release that the store has lost. It may know of one more: that was reserved, and
-// a crash came before it was kept and sent.
+// a crash came before it was kept and sent. Without a store nothing is kept, and whatever was reserved may have been sent.
 func (n *Node) checkLast(kept []Saved) error {
 	if n.cfg.Ledger == nil {
 		return nil
+	}
+	const advice = "restore the state, or start the fleet anew under another run id"
+	n.reserved = n.cfg.Ledger.Last(n.cfg.Fleet.Run, n.hash, n.cfg.Name)
+	if n.cfg.Store == nil && n.reserved > 0 {
+		return fmt.Errorf("sdk: the ledger has release %d of this run, and there is no Store that could have kept it: %w; %s", n.reserved, ErrRollback, advice)
 	}
 	round := 0
 	if len(kept) > 0 {
 		round = kept[0].Round
 	}
-	if last := n.cfg.Ledger.Last(n.cfg.Fleet.Run, n.hash, n.cfg.Name); last > round+1 {
-		return fmt.Errorf("sdk: the ledger has release %d of this run, and the kept state ends with %d: %w; "+
-			"restore the state, or start the fleet anew under another run id", last, round, ErrRollback)
+	if n.reserved > round+1 {
+		return fmt.Errorf("sdk: the ledger has release %d of this run, and the kept state ends with %d: %w; %s", n.reserved, round, ErrRollback, advice)
 	}
 	return nil
 }
@@ -223,11 +245,15 @@ func (n *Node) note(s admm.State) note {
 // reserve charges a release to the run and to the lifetime of the data, before its noise is drawn. A refusal counts nowhere; a
 // crash between the two can only count too much.
 func (n *Node) reserve(round int) error {
-	g := dpmech.Gaussian{Clip: n.cfg.Fleet.Privacy.Clip, Sigma: n.cfg.Fleet.Privacy.Sigma}
+	g := n.gaussian()
 	if err := n.filter.Check(round, g); err != nil {
 		return fmt.Errorf("sdk: release %d is not made: %w", round, err)
 	}
 	if n.cfg.Ledger != nil {
+		// What is in the ledger already costs nothing more. That must not be the doing of another node with the same past.
+		if last := n.cfg.Ledger.Last(n.cfg.Fleet.Run, n.hash, n.cfg.Name); last >= round && round > n.reserved {
+			return fmt.Errorf("sdk: release %d is not made, for the ledger has it from another node of this name: %w", round, ErrRollback)
+		}
 		if err := n.cfg.Ledger.Reserve(n.cfg.Fleet.Run, n.hash, n.cfg.Name, round, g); err != nil {
 			return fmt.Errorf("sdk: release %d is not made: %w", round, err)
 		}
@@ -235,6 +261,11 @@ func (n *Node) reserve(round int) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.filter.Reserve(round, g)
+}
+
+// gaussian returns clip and noise of every release.
+func (n *Node) gaussian() dpmech.Gaussian {
+	return dpmech.Gaussian{Clip: n.cfg.Fleet.Privacy.Clip, Sigma: n.cfg.Fleet.Privacy.Sigma}
 }
 
 // Certificate says what the node's releases so far have leaked at most, and with Config.Ledger what all runs on its data have. It is

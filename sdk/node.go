@@ -22,6 +22,7 @@ type Node struct {
 	machine   *admm.Machine  // belongs to Run
 	filter    *dpmech.Filter // of this run; nil if it is not private
 	hash      [sha256.Size]byte
+	reserved  int            // the last release of this run that the ledger had when the node was made
 	encoded   []byte         // scratch of keep
 	number    map[string]int // of every member
 	neighbors []int
@@ -64,8 +65,11 @@ func New(cfg Config) (*Node, error) {
 	}
 	cfg.Linger = cmp.Or(cfg.Linger, 30*time.Second)
 	noise := cfg.Noise
-	if noise == nil && !cfg.Fleet.Privacy.NonPrivate {
-		noise = rand.Reader
+	if !cfg.Fleet.Privacy.NonPrivate {
+		cfg.Oracle = shield(cfg.Oracle)
+		if noise == nil {
+			noise = rand.Reader
+		}
 	}
 	mcfg := cfg.Fleet.machine(p, p.number[cfg.Name], cfg.Samples, noise)
 	mcfg.Estimator.Seeded = cfg.SeededTable

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -17,7 +18,8 @@ import (
 // Run takes the node through its rounds and returns nil when the model is final and the neighbors have what they need. It
 // waits for neighbors as long as it takes. If ctx ends, Run returns its error between two inputs of the machine, and
 // a further Run goes on from there. An error of the oracle, or a loss that is no finite number, ends a run that is not
-// private; in a private run a public constant takes its place, since a silent node would tell its neighbors about its data.
+// private; in a private run a public constant takes its place, and that of a loss whose query panics, since a silent node would
+// tell its neighbors about its data.
 func (n *Node) Run(ctx context.Context) error {
 	if !n.running.TryLock() {
 		return errors.New("sdk: Run is already at work on this node")
@@ -31,7 +33,16 @@ func (n *Node) Run(ctx context.Context) error {
 		return err
 	}
 	defer r.stop()
-	return r.loop()
+	// A panic, of a store or an observer, may come between the making of a release and its being kept.
+	over := false
+	defer func() {
+		if !over {
+			n.failed = errors.New("sdk: an earlier Run ended in a panic; make the node anew from what its store holds")
+		}
+	}()
+	err = r.loop()
+	over = true
+	return err
 }
 
 // fatal notes an error after which the machine must not be called again.
@@ -57,6 +68,7 @@ type run struct {
 	senders  sync.WaitGroup
 	frame    wire.Frame // scratch of decoding
 	losses   []float64  // scratch of asking
+	failing  bool       // losses could not be had, which has been logged
 	waiting  int        // the round of which the observer knows that it stands still, plus 1
 	final    time.Time  // when the model became final
 }
@@ -153,6 +165,8 @@ func (r *run) loop() error {
 				err = r.take(in)
 			case <-r.ctx.Done():
 				err = context.Cause(r.ctx)
+			case peer := <-opened: // it may lack the last release, and would wait for it until the next
+				r.machine.Reached(r.number[peer])
 			default:
 				err = r.answer(duties.Queries)
 			}
@@ -281,9 +295,47 @@ func (r *run) answer(queries []zoest.Query) error {
 		return errors.Join(refused, err)
 	}
 	if err != nil {
-		r.log.Error("no loss to be had; going on with the public one in its place", "err", err)
+		// Logs may leave the device, and the error speaks of a sample and of a point that was never released.
+		if !r.failing {
+			r.failing = true
+			r.log.Error("losses cannot be had; going on with the public one in their place (details at level DEBUG, which must not leave this device)")
+		}
+		r.log.Debug("no loss to be had", "err", err)
 	}
 	return nil
+}
+
+// shield makes errors of an oracle's panics: in a private run a node that dies of its data has told its neighbors about them.
+func shield(o Oracle) Oracle {
+	if many, ok := o.(BatchOracle); ok {
+		return shieldedBatch{many}
+	}
+	return shielded{o}
+}
+
+type shielded struct{ Oracle }
+
+func (s shielded) Loss(ctx context.Context, x []float32, sample int) (loss float64, err error) {
+	defer rescue(&err)
+	return s.Oracle.Loss(ctx, x, sample)
+}
+
+type shieldedBatch struct{ BatchOracle }
+
+func (s shieldedBatch) Loss(ctx context.Context, x []float32, sample int) (loss float64, err error) {
+	defer rescue(&err)
+	return s.BatchOracle.Loss(ctx, x, sample)
+}
+
+func (s shieldedBatch) Losses(ctx context.Context, queries []Query, losses []float64) (err error) {
+	defer rescue(&err)
+	return s.BatchOracle.Losses(ctx, queries, losses)
+}
+
+func rescue(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("sdk: the oracle has panicked: %v\n%s", p, debug.Stack())
+	}
 }
 
 // reportWaiting tells the observer, once a round, that neighbors are missing.

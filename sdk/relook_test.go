@@ -1,0 +1,153 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+// forgetful is a neighbor that says it has never heard of anybody, and tells of every first release that it gets: one that wants
+// a second look at the data.
+func forgetful(ctx context.Context, f *sdk.Fleet, tr transport.Transport, looks chan<- struct{}) error {
+	codec, err := wire.NewCodec(f.Dim)
+	if err != nil {
+		return err
+	}
+	var in wire.Frame
+	for {
+		from, frame, err := tr.Recv(ctx)
+		if err == nil {
+			err = codec.Decode(frame, &in)
+		}
+		switch {
+		case err != nil:
+			return err
+		case in.Kind == wire.Hail && !in.Resent:
+			out, err := codec.Append(nil, &wire.Frame{Kind: wire.Hail, Resent: true, Life: in.Life})
+			if err == nil {
+				err = tr.Send(ctx, from, out)
+			}
+			if err != nil {
+				return err
+			}
+		case in.Kind == wire.Release && in.Round == 1 && !in.Resent:
+			select {
+			case looks <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// A node without a store knows from its ledger alone that it has had a life before. It does not take a neighbor's word for it that
+// nothing was sent, and neither does one that was made in time and comes second.
+func TestNoSecondLook(t *testing.T) {
+	f := privateRing()
+	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
+	trs := inMemory(t, f)
+	ledger, err := dpmech.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ledger.Close()
+	cfg := sdk.Config{Fleet: f, Name: "b", Samples: 5, Oracle: oracle(1), Transport: trs[1], Ledger: ledger,
+		ResendAfter: 5 * time.Millisecond, Linger: 100 * time.Millisecond}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	looks := make(chan struct{}, 1)
+	neighbor := make(chan error, 1)
+	go func() { neighbor <- forgetful(ctx, f, trs[0], looks) }()
+
+	first, err := sdk.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	twin, err := sdk.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	life, end := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- first.Run(life) }()
+	<-looks
+	end()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if err := twin.Run(ctx); !errors.Is(err, sdk.ErrRollback) || !strings.Contains(err.Error(), "another node of this name") {
+		t.Errorf("a twin: %v", err)
+	}
+	if _, err := sdk.New(cfg); !errors.Is(err, sdk.ErrRollback) || !strings.Contains(err.Error(), "there is no Store") {
+		t.Errorf("the next life: %v", err)
+	}
+	if n := ledger.Head().Seq; n != 1 {
+		t.Errorf("the ledger counts %d releases", n)
+	}
+
+	// A lossy run would not even wait for the neighbor's word.
+	lossy := *f
+	lossy.Wire = sdk.Wire{Payload: sdk.PayloadMessage, Lossy: 3}
+	cfg.Fleet, cfg.Ledger = &lossy, nil
+	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "Store and Ledger are nil in a lossy private fleet") {
+		t.Errorf("lossy, and nothing kept: %v", err)
+	}
+	stop()
+	if err := <-neighbor; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// A run that was begun without a ledger is counted from its first release on when it gets one.
+func TestLedgerComesLater(t *testing.T) {
+	f := privateRing()
+	f.Members, f.Edges = f.Members[:1], nil
+	dir := t.TempDir()
+	ledger, err := dpmech.CreateLedger(filepath.Join(dir, "ledger"), "d", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ledger.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	cfg := sdk.Config{Fleet: f, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, f)[0]}
+	cfg.Observer.Released = func(round int, _ []float32) {
+		if round == 3 {
+			stop()
+		}
+	}
+	for life := range 2 {
+		store, err := sdk.OpenDir(filepath.Join(dir, "state"), f.StateSize("a", 7))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Store = store
+		n, err := sdk.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = n.Run(ctx)
+		if life == 0 && !errors.Is(err, context.Canceled) || life == 1 && err != nil {
+			t.Fatalf("life %d: %v", life, err)
+		}
+		if life == 1 {
+			cert, err := n.Certificate()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cert.Rounds != 8 || cert.Lifetime.Rho != cert.Rho {
+				t.Errorf("%d releases that cost %v, and %v in the ledger", cert.Rounds, cert.Rho, cert.Lifetime.Rho)
+			}
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cfg.Ledger = t.Context(), ledger
+	}
+}
