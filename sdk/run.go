@@ -258,7 +258,11 @@ func (r *run) take(in received) error {
 		}
 		return fmt.Errorf("sdk: receiving: %w", in.err)
 	}
-	if err := r.deliver(in); err != nil {
+	err := r.deliver(in)
+	if t, ok := r.cfg.Transport.(transport.Recycler); ok {
+		t.Recycle(in.frame) // decoded, and copied by the machine
+	}
+	if err != nil {
 		r.refuse(in.from, err)
 	}
 	return nil

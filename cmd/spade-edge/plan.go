@@ -204,7 +204,7 @@ func (o *planOptions) length(batch int64) error {
 		if err != nil {
 			return usageError{fmt.Errorf("-accounting: %w", err)}
 		}
-		o.rounds, err = roundsFor(dpmech.Gaussian{Clip: o.clip, Sigma: o.sigma}, dpmech.Limit{Epsilon: o.epsilon, Delta: o.delta, Accounting: acc})
+		o.rounds, err = roundsFor(dpmech.Gaussian{Clip: o.clip, Sigma: o.sigma}, o.epsilon, o.delta, acc)
 		if err != nil && !errors.Is(err, dpmech.ErrBudget) {
 			err = usageError{err}
 		}
