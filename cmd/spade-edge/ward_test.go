@@ -118,7 +118,7 @@ func (tr *trial) quiet(t *testing.T) [][]string {
 	}
 	var sim *tinytest.Sim
 	cfgs, err := tr.file.Fleet.Machines(samples, func(i int) io.Reader {
-		return &roundNoise{i, func() int { return sim.Round() - 1 }} // it counts the round that it is in
+		return &roundNoise{i, func() int { return sim.Round() }}
 	})
 	if err != nil {
 		t.Fatal(err)
