@@ -14,10 +14,10 @@
 // session resumption by which a key could outlive its pin.
 //
 // Of the connections that have not got through the hello yet only the 64 newest are kept, and of none are more than 16 KiB
-// read before it has shown a key that is pinned. Strangers therefore cost a few megabytes at most, and keep a peer out only if
-// more than that many arrive while it shakes hands. Somebody who holds
-// a pinned key can speak in that member's name, though in no other, and make us hold, until Recv takes them, four frames of
-// the greatest length. What they do or leave undone holds up no frame of another member.
+// read before it has shown a key that is pinned. Strangers therefore cost 8 MiB at most, and keep a peer out only if more than
+// that many arrive while it shakes hands. Somebody who holds a pinned key can speak in that member's name, though in no
+// other, and make us hold, until Recv takes them, four frames of the greatest length. What they do or leave undone holds up no
+// frame of another member.
 //
 // Proxies and load balancers between two members must pass TLS through, by port or by server name. One that ends TLS presents
 // a key of its own: the end that meets it refuses with an error that names the key found and the keys wanted, and the other

@@ -18,7 +18,11 @@ import (
 // the one that has been at it longest has to go: a peer needs a moment to get through, a stranger stays as long as it can.
 type door struct {
 	mu     sync.Mutex
-	inside []net.Conn // by time of entry
+	inside []net.Conn // by time of entry, at most doorLimit
+
+	// handled has a token for each connection that a goroutine still deals with, those included that had to go and have not
+	// noticed: a busy processor must not have them pile up.
+	handled chan struct{}
 }
 
 func (d *door) enter(c net.Conn) {
@@ -40,7 +44,15 @@ func (d *door) leave(c net.Conn) {
 // acceptAll takes in connections until the listener is closed.
 func (t *Transport) acceptAll() {
 	for {
+		select {
+		case t.door.handled <- struct{}{}:
+		case <-t.ctx.Done():
+			return
+		}
 		raw, err := t.listener.Accept()
+		if err != nil {
+			<-t.door.handled
+		}
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
@@ -61,8 +73,12 @@ func (t *Transport) acceptAll() {
 
 // receive finds out who is calling and serves the connection to its end.
 func (t *Transport) receive(raw net.Conn) {
+	leave := sync.OnceFunc(func() {
+		t.door.leave(raw)
+		<-t.door.handled
+	})
+	defer leave()
 	defer raw.Close()
-	defer t.door.leave(raw)
 	stop := context.AfterFunc(t.ctx, func() { raw.Close() })
 	defer stop()
 	tcp := newTCP(raw)
@@ -90,7 +106,7 @@ func (t *Transport) receive(raw net.Conn) {
 	}
 	lasted, err := t.serve(p, c, from, func() {
 		stop()
-		t.door.leave(raw)
+		leave()
 	})
 	if lasted == 0 {
 		t.failed(p, from, err)

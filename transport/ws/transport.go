@@ -83,6 +83,7 @@ func New(cfg Config) (*Transport, error) {
 		byKey:      make(map[string]*peer),
 		inbox:      make(chan item, window*len(cfg.Peers)),
 		shelf:      shelf{limit: len(cfg.Peers)},
+		door:       door{handled: make(chan struct{}, 2*doorLimit)},
 		opened:     make(chan string, 4*len(cfg.Peers)),
 	}
 	if t.maxFrame == 0 {
