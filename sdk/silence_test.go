@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -118,20 +119,35 @@ func TestReachedAtWork(t *testing.T) {
 	trs := inMemory(t, f)
 	tr := &reopened{Transport: trs[1], opened: make(chan string, 1), codec: codec}
 	trs[1] = tr
-	told := false
 	var b *sdk.Node
+	told := false
+	third := make(chan struct{}) // until b has made its third release, a makes none: it would be a word that the second has arrived
 	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
-		c.ResendAfter = 1 << 40 // no tick
-		if i == 1 {
-			inner := oracle(1)
+		c.ResendAfter = time.Hour // no tick
+		inner := oracle(i)
+		if i == 0 {
+			releases := 0
+			c.Observer.Released = func(round int, _ []float32) { releases = round }
 			c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, h int) (float64, error) {
-				if b.Status().Round == 2 && !told {
-					told = true
-					tr.opened <- "a"
+				if releases == 2 {
+					<-third
 				}
 				return inner(ctx, x, h)
 			})
+			return
 		}
+		c.Observer.Released = func(round int, _ []float32) {
+			if round == 3 {
+				close(third)
+			}
+		}
+		c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, h int) (float64, error) {
+			if !told && b.Status().Round == 2 {
+				told = true
+				tr.opened <- "a"
+			}
+			return inner(ctx, x, h)
+		})
 	})
 	b = all[1]
 	mustRun(t, all)
