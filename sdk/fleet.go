@@ -8,6 +8,8 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -21,10 +23,10 @@ import (
 // says nothing about anybody's data or model. A fleet must not be changed once a node or a simulation has been made
 // from it.
 type Fleet struct {
-	Run     string      `json:"run"`     // identifies the run, 1 to 64 bytes
+	Run     string      `json:"run"`     // identifies the run, 1 to 64 bytes of printable UTF-8
 	Dim     int         `json:"dim"`     // d, the length of the parameter vector
 	X0      []float32   `json:"x0"`      // x_0, the common start, length d; nil means zeros
-	Members []string    `json:"members"` // the names of all clients, 1 to 64 bytes each; the place in the list is the client's number
+	Members []string    `json:"members"` // the names of all clients, likewise; the place in the list is the client's number
 	Edges   [][2]string `json:"edges"`   // who talks to whom, by name; the graph must be connected
 	Method  Method      `json:"method"`
 	Privacy Privacy     `json:"privacy"`
@@ -93,6 +95,11 @@ func (w Wire) pick(private bool) Wire {
 // maxName bounds the length of names and of the run id, in bytes.
 const maxName = 64
 
+// validName reports whether s can be a member's name or a run's id: it goes into ledgers, certificates and logs, which are read by people.
+func validName(s string) bool {
+	return s != "" && len(s) <= maxName && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
 // Rho returns the zCDP cost of all rounds of the run: infinite if it is not private.
 func (f *Fleet) Rho() float64 {
 	if f.Privacy.NonPrivate {
@@ -127,16 +134,19 @@ func (f *Fleet) plan() (*plan, error) {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("sdk: fleet: "+format, args...)) }
 
-	if len(f.Run) == 0 || len(f.Run) > maxName || !utf8.ValidString(f.Run) {
-		fault("run %q has %d bytes, want 1..%d of UTF-8", f.Run, len(f.Run), maxName)
+	if !validName(f.Run) {
+		fault("run %q has %d bytes, want 1..%d of UTF-8, all printable", f.Run, len(f.Run), maxName)
+	}
+	if f.Dim > wire.MaxDim {
+		fault("dim is %d, want 1..%d", f.Dim, wire.MaxDim)
 	}
 	p := &plan{number: make(map[string]int, len(f.Members))}
 	if len(f.Members) == 0 {
 		fault("no members")
 	}
 	for i, name := range f.Members {
-		if len(name) == 0 || len(name) > maxName || !utf8.ValidString(name) {
-			fault("name %q of member %d has %d bytes, want 1..%d of UTF-8", name, i, len(name), maxName)
+		if !validName(name) {
+			fault("name %q of member %d has %d bytes, want 1..%d of UTF-8, all printable", name, i, len(name), maxName)
 		}
 		if j, taken := p.number[name]; taken {
 			fault("members %d and %d are both called %q", j, i, name)

@@ -88,6 +88,11 @@ func New(cfg Config) (*Node, error) {
 	if err := n.resume(mcfg); err != nil {
 		return nil, err
 	}
+	if n.filter != nil {
+		if _, err := n.Certificate(); err != nil { // better than at the end of the run
+			return nil, fmt.Errorf("sdk: there will be no certificate: %w", err)
+		}
+	}
 	n.publish()
 	return n, nil
 }

@@ -151,3 +151,13 @@ func TestLedgerComesLater(t *testing.T) {
 		ctx, cfg.Ledger = t.Context(), ledger
 	}
 }
+
+// What would keep a node from stating what it has leaked is found before it leaks anything.
+func TestCertificateIsCheckedFirst(t *testing.T) {
+	f := privateRing()
+	f.Members, f.Edges = f.Members[:1], nil
+	cfg := sdk.Config{Fleet: f, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, f)[0], ConditionalOn: []string{"two\nlines"}}
+	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "conditional_on[0]") {
+		t.Errorf("%v", err)
+	}
+}

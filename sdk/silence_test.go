@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -90,8 +91,7 @@ func (s *fragile) Save(sdk.Saved) error {
 type reopened struct {
 	transport.Transport
 	opened chan string
-	rounds []int         // of the releases sent
-	again  chan struct{} // closed when the second release has been sent twice
+	rounds []int // of the releases sent
 	codec  *wire.Codec
 }
 
@@ -103,9 +103,7 @@ func (r *reopened) Send(ctx context.Context, to string, frame []byte) error {
 		return err
 	}
 	if f.Kind == wire.Release && !f.Resent {
-		if r.rounds = append(r.rounds, f.Round); slices.Equal(r.rounds, []int{1, 2, 2}) {
-			close(r.again)
-		}
+		r.rounds = append(r.rounds, f.Round)
 	}
 	return r.Transport.Send(ctx, to, frame)
 }
@@ -119,36 +117,39 @@ func TestReachedAtWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	trs := inMemory(t, f)
-	tr := &reopened{Transport: trs[1], opened: make(chan string, 1), again: make(chan struct{}), codec: codec}
+	tr := &reopened{Transport: trs[1], opened: make(chan string, 1), codec: codec}
 	trs[1] = tr
+	var b *sdk.Node
 	told := false
-	var a, b *sdk.Node
+	third := make(chan struct{}) // until b has made its third release, a makes none: it would be a word that the second has arrived
 	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
-		c.ResendAfter = 1 << 40 // no tick
-		if i == 0 {             // a stays at work on its third release until then, for with it b would have nothing to repeat
-			inner := oracle(0)
+		c.ResendAfter = time.Hour // no tick
+		inner := oracle(i)
+		if i == 0 {
+			releases := 0
+			c.Observer.Released = func(round int, _ []float32) { releases = round }
 			c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, h int) (float64, error) {
-				if a.Status().Round == 2 {
-					select {
-					case <-tr.again:
-					case <-ctx.Done():
-					}
+				if releases == 2 {
+					<-third
 				}
 				return inner(ctx, x, h)
 			})
+			return
 		}
-		if i == 1 {
-			inner := oracle(1)
-			c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, h int) (float64, error) {
-				if b.Status().Round == 2 && !told {
-					told = true
-					tr.opened <- "a"
-				}
-				return inner(ctx, x, h)
-			})
+		c.Observer.Released = func(round int, _ []float32) {
+			if round == 3 {
+				close(third)
+			}
 		}
+		c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, h int) (float64, error) {
+			if !told && b.Status().Round == 2 {
+				told = true
+				tr.opened <- "a"
+			}
+			return inner(ctx, x, h)
+		})
 	})
-	a, b = all[0], all[1]
+	b = all[1]
 	mustRun(t, all)
 	if i := slices.Index(tr.rounds, 3); !told || !slices.Equal(tr.rounds[:max(i, 0)], []int{1, 2, 2}) {
 		t.Errorf("releases sent: %v, want the second twice, and then the third", tr.rounds)

@@ -189,7 +189,7 @@ func (p *participant) keep(cfg *sdk.Config) (release func() error, err error) {
 
 // certify writes what has leaked so far into the node's folder.
 func (p *participant) certify() error {
-	if p.fleet.Privacy.NonPrivate || p.node.Status().Round == 0 {
+	if p.fleet.Privacy.NonPrivate || p.node.Spend() == 0 {
 		return nil
 	}
 	cert, err := p.node.Certificate()

@@ -114,8 +114,8 @@ func (c Config) Validate() error {
 	if c.Cooldown < 0 {
 		fault("Cooldown is %d, want 0 or more", c.Cooldown)
 	}
-	if c.Rounds > math.MaxInt32 || c.Cooldown > math.MaxInt32 {
-		fault("Rounds %d and Cooldown %d, want at most %d each", c.Rounds, c.Cooldown, math.MaxInt32)
+	if c.Cooldown >= 0 && c.Rounds > math.MaxInt32-c.Cooldown { // the sum is a round's number, an int and a number in a frame
+		fault("Rounds %d and Cooldown %d, want at most %d together", c.Rounds, c.Cooldown, math.MaxInt32)
 	}
 	if c.Tau < 1 || c.Tau > math.MaxInt32 {
 		fault("Tau is %d, want 1..%d", c.Tau, math.MaxInt32)

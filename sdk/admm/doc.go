@@ -3,9 +3,9 @@
 //
 // A [Machine] takes three inputs: a neighbor's message ([Machine.Receive]), the answers to its open queries
 // ([Machine.Answer]), and, where frames may get lost, a tick ([Machine.Tick]). After each of them, and once at the start,
-// [Machine.Ready] says what is to be done, in an order that is part of the contract: first send, then query. Whoever
-// drives it decides how: a node with websockets, or a loop over a thousand machines in one goroutine. Given the same inputs
-// a machine gives the same bits.
+// [Machine.Ready] says what is to be done, in an order that is part of the contract: charge a release before it is
+// made, keep it before it is sent, send, then query. Whoever drives it decides how: a node with websockets, or a loop over
+// a thousand machines in one goroutine. Given the same inputs a machine gives the same bits.
 //
 // # A round
 //

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
 // State is everything that the bits of the rounds to come depend on, beside Config: what a device keeps of a release before it
@@ -146,6 +144,3 @@ func (m *Machine) check(s State) error {
 	}
 	return errors.Join(errs...)
 }
-
-// Spent returns clip and noise of release number round, 1 to Rounds: what a driver charges.
-func (c Config) Spent(round int) dpmech.Gaussian { return c.Privacy[min(round-1, len(c.Privacy)-1)] }

@@ -417,8 +417,10 @@ func TestLoad(t *testing.T) {
 // The ranges told here are those of the fleet itself: what lies on their edge is accepted by both.
 func TestRangesAgree(t *testing.T) {
 	for name, change := range map[string]func(f *File){
-		"rounds":        func(f *File) { f.Fleet.Method.Rounds, f.Fleet.Method.Eta = math.MaxInt32, []float64{1} },
-		"cooldown":      func(f *File) { f.Fleet.Method.Cooldown = math.MaxInt32 },
+		"rounds": func(f *File) {
+			f.Fleet.Method.Rounds, f.Fleet.Method.Eta = math.MaxInt32-f.Fleet.Method.Cooldown, []float64{1}
+		},
+		"cooldown":      func(f *File) { f.Fleet.Method.Cooldown = math.MaxInt32 - f.Fleet.Method.Rounds },
 		"tau":           func(f *File) { f.Fleet.Method.Tau = math.MaxInt32 },
 		"smallest rho":  func(f *File) { f.Fleet.Method.Rho = 1e-9 },
 		"largest rho":   func(f *File) { f.Fleet.Method.Rho = 1e9 },
