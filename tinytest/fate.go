@@ -132,7 +132,8 @@ func Markov(seed uint64, fall, wake float64) func(client, tick int) bool {
 
 // chain returns the n-th state of a stationary Markov chain of two states that turns true with probability up and false with
 // probability down. Each step rests on one random number of its own, in such a way that some numbers end in the same state
-// wherever the step began: so it is enough to look back as far as the last of those, about 1/(up+down) steps.
+// wherever the step began: so it is enough to look back as far as the last of those, some 1/(up+down) steps, or 1/(2-up-down)
+// where the chain turns more often than it stays.
 func chain(seed uint64, kind uint32, a, b, n int, up, down float64) bool {
 	up, down = min(max(0, up), 1), min(max(0, down), 1)
 	low, high := min(up, 1-down), max(up, 1-down)
