@@ -49,12 +49,12 @@ func Drop(seed uint64, p float64) Fate {
 
 // GilbertElliott loses messages in bursts: each edge, in each direction, is a channel that is good or bad, and a message is lost with
 // probability inGood or inBad. From one message to the next a good channel becomes bad with probability worsen, and a bad
-// one good with probability recover; it begins in the long-run mixture, with the share worsen/(worsen+recover) of bad ones.
+// one good with probability improve; it begins in the long-run mixture, with the share worsen/(worsen+improve) of bad ones.
 // (Gilbert, "Capacity of a burst-noise channel", 1960; Elliott, 1963.)
-func GilbertElliott(seed uint64, worsen, recover, inGood, inBad float64) Fate {
+func GilbertElliott(seed uint64, worsen, improve, inGood, inBad float64) Fate {
 	return func(from, to, seq int) []int {
 		p := inGood
-		if chain(seed, kindChannel, from, to, seq, worsen, recover) {
+		if chain(seed, kindChannel, from, to, seq, worsen, improve) {
 			p = inBad
 		}
 		if draw(seed, kindBurst, from, to, seq).Float64() < p {
