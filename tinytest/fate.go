@@ -49,12 +49,12 @@ func Drop(seed uint64, p float64) Fate {
 
 // GilbertElliott loses messages in bursts: each edge, in each direction, is a channel that is good or bad, and a message is lost with
 // probability inGood or inBad. From one message to the next a good channel becomes bad with probability worsen, and a bad
-// one good with probability recover; it begins in the long-run mixture, with the share worsen/(worsen+recover) of bad ones.
+// one good with probability improve; it begins in the long-run mixture, with the share worsen/(worsen+improve) of bad ones.
 // (Gilbert, "Capacity of a burst-noise channel", 1960; Elliott, 1963.)
-func GilbertElliott(seed uint64, worsen, recover, inGood, inBad float64) Fate {
+func GilbertElliott(seed uint64, worsen, improve, inGood, inBad float64) Fate {
 	return func(from, to, seq int) []int {
 		p := inGood
-		if chain(seed, kindChannel, from, to, seq, worsen, recover) {
+		if chain(seed, kindChannel, from, to, seq, worsen, improve) {
 			p = inBad
 		}
 		if draw(seed, kindBurst, from, to, seq).Float64() < p {
@@ -132,7 +132,8 @@ func Markov(seed uint64, fall, wake float64) func(client, tick int) bool {
 
 // chain returns the n-th state of a stationary Markov chain of two states that turns true with probability up and false with
 // probability down. Each step rests on one random number of its own, in such a way that some numbers end in the same state
-// wherever the step began: so it is enough to look back as far as the last of those, about 1/(up+down) steps.
+// wherever the step began: so it is enough to look back as far as the last of those, some 1/(up+down) steps, or 1/(2-up-down)
+// where the chain turns more often than it stays.
 func chain(seed uint64, kind uint32, a, b, n int, up, down float64) bool {
 	up, down = min(max(0, up), 1), min(max(0, down), 1)
 	low, high := min(up, 1-down), max(up, 1-down)

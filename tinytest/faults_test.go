@@ -136,12 +136,12 @@ func TestFateLaws(t *testing.T) {
 // Bursts have their share and their length, also where the chain flips more often than it stays, and it is the same chain
 // wherever one looks first.
 func TestChains(t *testing.T) {
-	for _, c := range []struct{ worsen, recover float64 }{{0.05, 0.2}, {0.01, 0.02}, {0.5, 0.5}, {0.9, 0.8}, {1, 1}, {0, 0.5}, {0.5, 0}} {
+	for _, c := range []struct{ worsen, improve float64 }{{0.05, 0.2}, {0.01, 0.02}, {0.5, 0.5}, {0.9, 0.8}, {1, 1}, {0, 0.5}, {0.5, 0}} {
 		n := 40_000
-		if c.worsen+c.recover == 2 {
+		if c.worsen+c.improve == 2 {
 			n = 200 // to be looked back upon as far as the beginning
 		}
-		f := tinytest.GilbertElliott(3, c.worsen, c.recover, 0, 1)
+		f := tinytest.GilbertElliott(3, c.worsen, c.improve, 0, 1)
 		lost := make([]bool, n)
 		for k := n - 1; k >= 0; k-- {
 			lost[k] = f(0, 1, k) == nil
@@ -167,9 +167,9 @@ func TestChains(t *testing.T) {
 			}
 		}
 		rate("falls", falls, n-1-count, c.worsen)
-		rate("rises", rises, count, c.recover)
+		rate("rises", rises, count, c.improve)
 		first := share(4000, func(k int) bool { return f(k, 0, 0) == nil })
-		if want := c.worsen / (c.worsen + c.recover); math.Abs(first-want) > 6*math.Sqrt(want*(1-want)/4000) {
+		if want := c.worsen / (c.worsen + c.improve); math.Abs(first-want) > 6*math.Sqrt(want*(1-want)/4000) {
 			t.Errorf("%+v: begins with a share of %v, want %v", c, first, want)
 		}
 	}

@@ -3,7 +3,6 @@ package tinytest_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -84,14 +83,15 @@ func TestSimRepeats(t *testing.T) {
 // A network in which something does not fit is refused before it starts.
 func TestNewSimRefuses(t *testing.T) {
 	for want, clients := range map[string][]tinytest.Client{
-		"no clients":            nil,
-		"has number 5":          pair(func(c *admm.Config) { c.Estimator.Client = 5 }),
-		"makes 9 rounds":        pair(func(c *admm.Config) { c.Rounds = 7 }),
-		"has neighbor 4":        pair(func(c *admm.Config) { c.Neighbors = []int{0, 4} }),
-		"not the other way":     pair(func(c *admm.Config) { c.Neighbors = nil }),
-		"client 1: admm: Tau":   pair(func(c *admm.Config) { c.Tau = 0 }),
-		"client 1: admm: Rho":   pair(func(c *admm.Config) { c.Rho = math.NaN() }),
-		"client 1: zoest: Dim ": pair(func(c *admm.Config) { c.Estimator.Dim = -1 }),
+		"no clients":             nil,
+		"has number 5":           pair(func(c *admm.Config) { c.Estimator.Client = 5 }),
+		"makes 9 rounds":         pair(func(c *admm.Config) { c.Rounds = 7 }),
+		"has neighbor 4":         pair(func(c *admm.Config) { c.Neighbors = []int{0, 4} }),
+		"not the other way":      pair(func(c *admm.Config) { c.Neighbors = nil }),
+		"client 1 has no oracle": {pair(nil)[0], {Config: pair(nil)[1].Config}},
+		"client 1: admm: Tau":    pair(func(c *admm.Config) { c.Tau = 0 }),
+		"client 1: admm: Rho":    pair(func(c *admm.Config) { c.Rho = math.NaN() }),
+		"client 1: zoest: Dim ":  pair(func(c *admm.Config) { c.Estimator.Dim = -1 }),
 	} {
 		if sim, err := tinytest.NewSim(clients); err == nil || !strings.Contains(err.Error(), want) || sim != nil {
 			t.Errorf("error %v, want one with %q", err, want)
@@ -123,20 +123,4 @@ func TestRunEnds(t *testing.T) {
 	if err := sim.Run(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
-}
-
-// A network of two on one goroutine.
-func ExampleSim() {
-	sim, err := tinytest.NewSim(pair(func(c *admm.Config) { c.Cooldown = 2 }))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := sim.Run(context.Background(), nil); err != nil {
-		fmt.Println(err)
-		return
-	}
-	asked, _ := sim.Queries()
-	fmt.Printf("%d rounds, %d losses, %d models\n", sim.Round(), asked, len(sim.Models()))
-	// Output: 7 rounds, 300 losses, 2 models
 }

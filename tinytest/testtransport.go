@@ -89,9 +89,9 @@ func try(open func([]string) ([]transport.Transport, error), check func(*trial) 
 	return check(tr)
 }
 
-// frame makes a frame of at least 8 bytes that no other is equal to, and notes its sender.
+// frame makes a frame that no other is equal to, of a length that the transport takes, and notes its sender.
 func (tr *trial) frame(from, length int) []byte {
-	b := make([]byte, max(8, length))
+	b := make([]byte, max(8, min(length, tr.nodes[from].MaxFrame())))
 	tr.made++
 	binary.LittleEndian.PutUint64(b, tr.made)
 	for i := 8; i < len(b); i++ {
@@ -145,7 +145,7 @@ func (tr *trial) take(at int, frame []byte) ([]byte, error) {
 		}
 		delete(tr.pending, at)
 		if a.err != nil {
-			return nil, fmt.Errorf("Recv of %q: %w", tr.names[at], a.err)
+			return nil, fmt.Errorf("a Recv of %q: %w", tr.names[at], a.err)
 		}
 		if err := tr.known(at, a.from, a.frame); err != nil {
 			return nil, err
@@ -175,7 +175,7 @@ func (tr *trial) arrives() error {
 	for from := range tr.names {
 		for to := range tr.names {
 			for _, length := range []int{8, 9, 1000, 40_000} {
-				if from == to || length > tr.nodes[from].MaxFrame() {
+				if from == to {
 					continue
 				}
 				if _, err := tr.pass(from, to, tr.frame(from, length)); err != nil {
@@ -207,7 +207,7 @@ func (tr *trial) longest() error {
 func (tr *trial) strangers() error {
 	for _, to := range []string{"nobody", "", tr.names[0]} {
 		if err := tr.send(0, to, tr.frame(0, 8)); err == nil || errors.Is(err, errLate) {
-			return fmt.Errorf("Send of %q to %q: %w", tr.names[0], to, orNil(err))
+			return fmt.Errorf("a Send of %q to %q: %w", tr.names[0], to, orNil(err))
 		}
 	}
 	return nil
@@ -233,10 +233,10 @@ func (tr *trial) contexts() error {
 	<-timer.C
 	cancel()
 	if _, late := await(sending, patience); late != nil {
-		return fmt.Errorf("Send: %w", late)
+		return fmt.Errorf("a Send at work: %w", late)
 	}
 	if err, late := await(receiving, patience); late != nil || err == nil {
-		return fmt.Errorf("Recv: %w", errors.Join(orNil(err), late))
+		return fmt.Errorf("a waiting Recv: %w", errors.Join(orNil(err), late))
 	}
 	return nil
 }
@@ -313,7 +313,7 @@ func (tr *trial) peerGone() error {
 		return err
 	}
 	if err := tr.nodes[2].Close(); err != nil {
-		return fmt.Errorf("Close of %q: %w", tr.names[2], err)
+		return fmt.Errorf("the Close of %q: %w", tr.names[2], err)
 	}
 	for range 3 {
 		if _, err := tr.pass(1, 0, tr.frame(1, 100)); err != nil {
@@ -345,20 +345,6 @@ func (tr *trial) crowd() error {
 	done, stop := context.WithCancel(context.Background())
 	defer stop()
 	for i := range tr.names {
-		for j := range tr.names {
-			if i == j {
-				continue
-			}
-			senders.Go(func() {
-				for _, frame := range frames[[2]int{i, j}] {
-					if err := tr.nodes[i].Send(done, tr.names[j], frame); err != nil {
-						fault(fmt.Errorf("Send from %q to %q: %w", tr.names[i], tr.names[j], err))
-						return
-					}
-					tr.nodes[i].MaxFrame()
-				}
-			})
-		}
 		for range 2 {
 			receivers.Go(func() {
 				for {
@@ -367,12 +353,28 @@ func (tr *trial) crowd() error {
 						return
 					}
 					if err != nil {
-						fault(fmt.Errorf("Recv of %q: %w", tr.names[i], err))
+						fault(fmt.Errorf("a Recv of %q: %w", tr.names[i], err))
 						return
 					}
 					if err := tr.known(i, name, got); err != nil {
 						fault(err) // and go on, for the senders
 					}
+				}
+			})
+		}
+	}
+	for i := range tr.names {
+		for j := range tr.names {
+			if i == j {
+				continue
+			}
+			senders.Go(func() {
+				for _, frame := range frames[[2]int{i, j}] {
+					if err := tr.nodes[i].Send(done, tr.names[j], frame); err != nil {
+						fault(fmt.Errorf("a Send from %q to %q: %w", tr.names[i], tr.names[j], err))
+						return
+					}
+					tr.nodes[i].MaxFrame()
 				}
 			})
 		}
@@ -386,7 +388,7 @@ func (tr *trial) crowd() error {
 	default:
 	}
 	if late != nil {
-		return fmt.Errorf("Send %w", late)
+		return fmt.Errorf("a Send %w", late)
 	}
 	return nil
 }
@@ -409,18 +411,18 @@ func (tr *trial) closes() error {
 		waiting <- err
 	}()
 	sending := make(chan error, 1)
+	frame := tr.frame(0, 100)
 	go func() { // until there is no room, or the end
-		for {
-			if err := node.Send(ctx, tr.names[1], make([]byte, 100)); err != nil {
-				sending <- err
-				return
-			}
+		var err error
+		for err == nil {
+			err = node.Send(ctx, tr.names[1], frame)
 		}
+		sending <- err
 	}()
 	closed := make(chan error, 1)
 	go func() { closed <- errors.Join(node.Close(), node.Close()) }()
 	if err, late := await(closed, patience); err != nil || late != nil {
-		return fmt.Errorf("Close: %w", errors.Join(err, late))
+		return fmt.Errorf("a Close: %w", errors.Join(err, late))
 	}
 	for _, c := range []struct {
 		what string
@@ -431,10 +433,10 @@ func (tr *trial) closes() error {
 		}
 	}
 	if _, _, err := node.Recv(ctx); !errors.Is(err, transport.ErrClosed) {
-		return fmt.Errorf("Recv after Close: %w", orNil(err))
+		return fmt.Errorf("a Recv after Close: %w", orNil(err))
 	}
-	if err := node.Send(ctx, tr.names[1], make([]byte, 8)); !errors.Is(err, transport.ErrClosed) {
-		return fmt.Errorf("Send after Close: %w", orNil(err))
+	if err := node.Send(ctx, tr.names[1], frame); !errors.Is(err, transport.ErrClosed) {
+		return fmt.Errorf("a Send after Close: %w", orNil(err))
 	}
 	return nil
 }

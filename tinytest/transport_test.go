@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -75,6 +76,9 @@ func TestTransports(t *testing.T) {
 	if err := tinytest.TestTransport(inMemory(0, nil)); err != nil {
 		t.Error(err)
 	}
+	if err := tinytest.TestTransport(inMemory(64, nil)); err != nil {
+		t.Error(err)
+	}
 	if err := tinytest.TestTransport(overTLS); err != nil {
 		t.Error(err)
 	}
@@ -131,6 +135,7 @@ func TestWrongTransports(t *testing.T) {
 		rule string
 		wrap func(names []string, b *bent)
 	}{
+		"right": {"", func([]string, *bent) {}},
 		"corrupts long frames": {"arrives as it was sent", func(_ []string, b *bent) {
 			b.recv = func(ctx context.Context) (string, []byte, error) {
 				from, frame, err := b.Transport.Recv(ctx)
@@ -170,11 +175,14 @@ func TestWrongTransports(t *testing.T) {
 		"deaf to the context": {"when their context ends", func(_ []string, b *bent) {
 			b.recv = func(ctx context.Context) (string, []byte, error) { return b.Transport.Recv(context.WithoutCancel(ctx)) }
 		}},
-		"one buffer for all frames": {"belongs to the caller", func(_ []string, b *bent) {
+		"one buffer for all long frames": {"belongs to the caller", func(_ []string, b *bent) {
 			buffer := make([]byte, 1<<17)
 			b.recv = func(ctx context.Context) (string, []byte, error) {
 				from, frame, err := b.Transport.Recv(ctx)
-				return from, buffer[:copy(buffer, frame)], err
+				if len(frame) >= 1000 {
+					frame = buffer[:copy(buffer, frame)]
+				}
+				return from, frame, err
 			}
 		}},
 		"one queue for all neighbors": {"never delays a Send to another", func(_ []string, b *bent) {
@@ -190,20 +198,14 @@ func TestWrongTransports(t *testing.T) {
 			}
 		}},
 		"ends with its peers": {"the end of a peer", nil},
-		"mixes up senders in a crowd": {"several goroutines at once", func(_ []string, b *bent) {
+		"one Recv at a time": {"several goroutines at once", func(_ []string, b *bent) {
 			var mu sync.Mutex
-			var last string
-			n := 0
 			b.recv = func(ctx context.Context) (string, []byte, error) {
-				from, frame, err := b.Transport.Recv(ctx)
-				mu.Lock()
-				defer mu.Unlock()
-				if n++; n > 60 && last != "" {
-					from, last = last, from
-				} else {
-					last = from
+				if !mu.TryLock() {
+					return "", nil, errors.New("somebody is receiving already")
 				}
-				return from, frame, err
+				defer mu.Unlock()
+				return b.Transport.Recv(ctx)
 			}
 		}},
 		"still open after Close": {"after Close", func(_ []string, b *bent) {
@@ -258,10 +260,51 @@ func TestWrongTransports(t *testing.T) {
 					}
 					return b
 				}))
-				if err == nil || !strings.Contains(err.Error(), c.rule) {
-					t.Fatalf("error %v, want one with %q", err, c.rule)
+				if c.rule == "" && err != nil || !strings.Contains(fmt.Sprint(err), c.rule) {
+					t.Errorf("error %v, want one with %q", err, c.rule)
 				}
 			})
 		})
 	}
 }
+
+// A late frame comes when its time has come, if the transport is still open; and what a transport can do beside, it still can.
+func TestFaulty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := func(_, _, seq int) []int { return [][]int{{2}, {0, 1}, nil, {-1}, {9}}[seq] }
+		trs, err := inMemory(0, nil)([]string{"a", "b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := tinytest.Faulty(opening{trs[0]}, late, time.Second, 0, "a", "b")
+		if _, ok := a.(transport.Notifier); !ok {
+			t.Error("the wrapper hides that the transport is a Notifier")
+		}
+		for _, text := range []string{"late", "twice", "lost", "early", "too late"} {
+			if err := a.Send(t.Context(), "b", []byte(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, want := range []string{"twice", "early", "twice", "late"} {
+			if _, got, err := trs[1].Recv(t.Context()); string(got) != want || err != nil {
+				t.Errorf("received %q, %v, want %q", got, err, want)
+			}
+		}
+		if err := errors.Join(a.Close(), a.Close()); err != nil {
+			t.Error(err)
+		}
+		if err := a.Send(t.Context(), "b", nil); !errors.Is(err, transport.ErrClosed) {
+			t.Errorf("Send after Close: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if _, got, err := trs[1].Recv(ctx); err == nil {
+			t.Errorf("received %q from a closed transport", got)
+		}
+	})
+}
+
+// opening is a transport that says when the way is open.
+type opening struct{ transport.Transport }
+
+func (opening) Opened() <-chan string { return nil }

@@ -1,0 +1,92 @@
+package tinytest_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+// two returns a network of two clients with losses of which everything is known.
+func two() []tinytest.Client {
+	clients := make([]tinytest.Client, 2)
+	for i := range clients {
+		clients[i] = tinytest.Client{
+			Config: admm.Config{
+				Estimator: zoest.Config{Dim: 2, Samples: 20, Batch: 5, Seed: 3, Client: uint32(i)},
+				Neighbors: []int{1 - i},
+				Rounds:    5, Cooldown: 2, Tau: 2,
+				Rho: 1, Beta: 2, Eta: admm.Schedule{0.2}, Mu: admm.Schedule{0.3},
+				NonPrivate: true,
+			},
+			Oracle: tinytest.BoundedNonconvex(1, i, 2, 20),
+		}
+	}
+	return clients
+}
+
+// A network of two in virtual time.
+func ExampleSim() {
+	sim, err := tinytest.NewSim(two())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := sim.Run(context.Background(), nil); err != nil {
+		fmt.Println(err)
+		return
+	}
+	asked, _ := sim.Queries()
+	fmt.Printf("%d rounds in %d ticks, %d losses, %d models\n", sim.Round(), sim.Ticks(), asked, len(sim.Models()))
+	// Output: 7 rounds in 7 ticks, 300 losses, 2 models
+}
+
+// The same network when a third of all messages is lost and the others overtake each other: it takes longer, and computes the
+// same.
+func ExampleNest() {
+	var transcripts []string
+	for _, fate := range []tinytest.Fate{nil, tinytest.Nest(tinytest.Drop(1, 0.3), tinytest.Reorder(1, 2))} {
+		sim, err := tinytest.NewSim(two())
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		sim.Fate = fate
+		if err := sim.Run(context.Background(), nil); err != nil {
+			fmt.Println(err)
+			return
+		}
+		transcripts = append(transcripts, sim.Transcript())
+		fmt.Println(sim.Ticks(), "ticks")
+	}
+	fmt.Println("same result:", transcripts[0] == transcripts[1])
+	// Output:
+	// 7 ticks
+	// 20 ticks
+	// same result: true
+}
+
+// A store of one's own, with a small fault: it keeps one state where two are needed.
+func ExampleTestStore() {
+	open := tinytest.MemStore()
+	err := tinytest.TestStore(func() (sdk.Store, error) {
+		inner, err := open()
+		return forgetful{inner}, err
+	}, 1000)
+	fmt.Println(err != nil)
+
+	fmt.Println(tinytest.TestStore(tinytest.MemStore(), 1000))
+	// Output:
+	// true
+	// <nil>
+}
+
+type forgetful struct{ sdk.Store }
+
+func (f forgetful) Load() ([]sdk.Saved, error) {
+	kept, err := f.Store.Load()
+	return kept[:min(1, len(kept))], err
+}
