@@ -19,6 +19,7 @@ type network struct {
 	sent     []Message // copies, in the order sent
 	finished []bool
 	released func(client, round int)
+	reserved func(client int) // before the release of a private round: the update is there, not clipped yet
 }
 
 // lossFunc is what the tests use for a model: bounded, smooth and different for every client and sample.
@@ -101,6 +102,9 @@ func (net *network) drive(i int) ([]Message, error) {
 			net.released(i, r.Released)
 		}
 		if r.Reserve > 0 {
+			if net.reserved != nil {
+				net.reserved(i)
+			}
 			continue
 		}
 		if r.Released > 0 || len(r.Queries) == 0 {

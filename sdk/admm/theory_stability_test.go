@@ -1,0 +1,233 @@
+package admm
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+)
+
+// shapes are the graphs of the stability tests.
+var shapes = map[string]int{"ring": 12, "complete": 9, "star": 10, "grid:3x4": 12, "er:0.4": 12}
+
+// laplacian returns the Laplacian as a matrix.
+func laplacian(g *graph.Graph) [][]float64 {
+	l := make([][]float64, g.N())
+	for i := range l {
+		l[i] = make([]float64, g.N())
+		l[i][i] = float64(len(g.Neighbors(i)))
+		for _, j := range g.Neighbors(i) {
+			l[i][j] = -1
+		}
+	}
+	return l
+}
+
+// eigen returns all eigenvalues of a symmetric matrix in ascending order with their orthonormal vectors, by Jacobi's rotations.
+// The matrix is overwritten.
+func eigen(a [][]float64) (values []float64, vectors [][]float64) {
+	n := len(a)
+	v := make([][]float64, n) // rows become the vectors
+	for i := range v {
+		v[i] = make([]float64, n)
+		v[i][i] = 1
+	}
+	for range 30 {
+		for p := range n {
+			for q := p + 1; q < n; q++ {
+				if math.Abs(a[p][q]) < 1e-300 {
+					continue
+				}
+				theta := (a[q][q] - a[p][p]) / (2 * a[p][q])
+				t := math.Copysign(1/(math.Abs(theta)+math.Hypot(theta, 1)), theta)
+				c := 1 / math.Hypot(t, 1)
+				s := t * c
+				for k := range n {
+					a[k][p], a[k][q] = c*a[k][p]-s*a[k][q], s*a[k][p]+c*a[k][q]
+				}
+				for k := range n {
+					a[p][k], a[q][k] = c*a[p][k]-s*a[q][k], s*a[p][k]+c*a[q][k]
+					v[p][k], v[q][k] = c*v[p][k]-s*v[q][k], s*v[p][k]+c*v[q][k]
+				}
+			}
+		}
+	}
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return int(math.Copysign(1, a[i][i]-a[j][j])) })
+	for _, i := range order {
+		values, vectors = append(values, a[i][i]), append(vectors, v[i])
+	}
+	return values, vectors
+}
+
+// kicked returns a network of models of one number that all start at zero. Its only round of learning moves client i by kick[i], as
+// losses can: in one dimension the sign of a query's move from the iterate is its direction u, and a loss of u*w makes every
+// estimate equal to w. The rest is pure consensus, at a round gain tau*beta*eta*mu of a*tau_i, with tau_i = tau(i).
+func kicked(t *testing.T, g *graph.Graph, a float64, cooldown int, tau func(i int) int, kick []float64) *network {
+	t.Helper()
+	const rho, eta, mu = 2.0, 0.5, 0.25
+	net := newNetwork(t, configs(g.N(), g.Edges(), func(i int, c *Config) {
+		c.Estimator.Dim, c.Rounds, c.Cooldown, c.Tau = 1, 1, cooldown, tau(i)
+		c.Rho, c.Eta, c.Mu, c.Beta = rho, Schedule{eta}, Schedule{mu}, a/(eta*mu)
+	}))
+	net.loss = func(i int, x []float32, _ int) float64 {
+		m := net.machines[i]
+		return math.Copysign(1, float64(x[0]-m.phi[0])) * -kick[i] / (eta * float64(m.cfg.Tau))
+	}
+	if err := net.round(); err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range net.machines {
+		if math.Abs(float64(m.x[0])-kick[i]) > 1e-6 {
+			t.Fatalf("client %d moved to %v, want %v", i, m.x[0], kick[i])
+		}
+	}
+	return net
+}
+
+// kickedRho is the penalty parameter of kicked networks.
+const kickedRho = 2.0
+
+// grows reports whether a kicked network's models get larger: their size is compared 60 rounds apart, after 30 rounds in which what is
+// fast has died out. At the limit the two eigenvalues of M_lambda are -1 and -1/3.
+func grows(t *testing.T, net *network) bool {
+	size := func() (sum float64) {
+		for _, m := range net.machines {
+			sum += float64(m.x[0]) * float64(m.x[0])
+		}
+		return sum
+	}
+	var before float64
+	for k := range 90 {
+		if k == 30 {
+			before = size()
+		}
+		if err := net.round(); err != nil {
+			return true // a model has run away
+		}
+	}
+	return size() > before
+}
+
+// bisect returns the value from which on f is true.
+func bisect(low, high float64, f func(float64) bool) float64 {
+	for range 12 {
+		if mid := (low + high) / 2; f(mid) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return (low + high) / 2
+}
+
+// Theorem (stability), eq. (stability): by bisection over whole runs of the machines, the gain at which the mode of the largest
+// eigenvalue no longer dies out is 8/3 to three digits, whatever the graph.
+func TestStabilityLimitByBisection(t *testing.T) {
+	for spec, n := range shapes {
+		g, err := graph.Parse(spec, n, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, vectors := eigen(laplacian(g))
+		top := values[n-1]
+		limit := bisect(2, 4, func(gain float64) bool {
+			return grows(t, kicked(t, g, gain/(kickedRho*top), 90, func(int) int { return 1 }, vectors[n-1]))
+		})
+		if math.Abs(limit-8.0/3) > 1e-3 {
+			t.Errorf("%s: disagreement stops dying out at a gain of %.4f, want 2.667", spec, limit)
+		}
+	}
+}
+
+// With unequal tau_i the gain of each client is its own, a_i = tau_i*beta*eta*mu, and M_lambda is not the matrix any more. But in the
+// variables A^(-1/2)*x and A^(1/2)*lambda, A the diagonal matrix of the a_i, the recursion is the old one with S = A^(1/2)*L*A^(1/2)
+// in place of a*L: so the limit is rho*lambda_N(S) = 8/3, which the machines confirm to three digits. As lambda_N(S) <= max a_i *
+// lambda_N, the rule to take the largest tau_i, which is all that the paper's theorem offers here, is safe, if not sharp.
+func TestStabilityLimitWithUnequalTau(t *testing.T) {
+	tau := func(i int) int { return 1 + i%4 }
+	for spec, n := range shapes {
+		g, err := graph.Parse(spec, n, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, _ := eigen(laplacian(g))
+		s := laplacian(g)
+		for i := range s {
+			for j := range s {
+				s[i][j] *= math.Sqrt(float64(tau(i) * tau(j)))
+			}
+		}
+		values, vectors := eigen(s)
+		top, kick := values[n-1], slices.Clone(vectors[n-1])
+		for i := range kick {
+			kick[i] *= math.Sqrt(float64(tau(i)))
+		}
+		limit := bisect(2, 4, func(gain float64) bool { return grows(t, kicked(t, g, gain/(kickedRho*top), 90, tau, kick)) })
+		if math.Abs(limit-8.0/3) > 1e-3 {
+			t.Errorf("%s: disagreement stops dying out at rho*lambda_N(S) = %.4f, want 2.667", spec, limit)
+		}
+		if share := top / (4 * plain[n-1]); share > 1+1e-12 {
+			t.Errorf("%s: lambda_N(S) is %.3f times max tau * lambda_N: the rule of the largest tau is not safe", spec, share)
+		}
+		net := kicked(t, g, 0.99*8/3/(kickedRho*4*plain[n-1]), 90, tau, kick)
+		start := disagreement(net)
+		for range 90 {
+			if err := net.round(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if end := disagreement(net); end > 0.1*start {
+			t.Errorf("%s: at 0.99 of the limit for the largest tau disagreement goes from %v to %v", spec, start, end)
+		}
+	}
+}
+
+// The mode that dies out slowest does so at the rate of the spectral radius of its M_lambda. A mode with complex eigenvalues swings, and
+// no two rounds tell its rate; but in x_(k+1)^2 - x_k*x_(k+2) the swing cancels, and that falls by det(M_lambda) each round, the
+// square of the radius. Real eigenvalues, beyond a gain of 2, show in the ratio of two rounds.
+func TestDecayRate(t *testing.T) {
+	for spec, n := range shapes {
+		g, err := graph.Parse(spec, n, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, vectors := eigen(laplacian(g))
+		for _, share := range []float64{0.3, 0.7, 0.95} {
+			t.Run(spec+" at "+strconv.FormatFloat(share, 'g', -1, 64), func(t *testing.T) {
+				a := g.Gain(share, kickedRho)
+				slow := 1 // of the modes above the mean, the first or the last
+				if graph.Contraction(a, kickedRho, values[n-1]) > graph.Contraction(a, kickedRho, values[1]) {
+					slow = n - 1
+				}
+				want := graph.Contraction(a, kickedRho, values[slow])
+				rounds := min(24, int(math.Log(1e-3)/math.Log(want))) // what is left then is far above the rounding of float32
+				net := kicked(t, g, a, rounds+4, func(int) int { return 1 }, vectors[slow])
+				var x []float64 // along the mode
+				for range rounds + 4 {
+					var sum float64
+					for i, m := range net.machines {
+						sum += vectors[slow][i] * float64(m.x[0])
+					}
+					x = append(x, sum)
+					if err := net.round(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				rate := math.Abs(x[rounds] / x[rounds-1])
+				if a*kickedRho*values[slow] < 2 {
+					swing := func(k int) float64 { return x[k+1]*x[k+1] - x[k]*x[k+2] }
+					rate = math.Pow(swing(rounds)/swing(0), 0.5/float64(rounds))
+				}
+				if math.Abs(rate-want) > 1e-3*want {
+					t.Errorf("the mode shrinks by %.5f a round, the spectral radius is %.5f", rate, want)
+				}
+			})
+		}
+	}
+}
