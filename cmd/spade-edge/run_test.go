@@ -111,18 +111,18 @@ func (tr *trial) write(t *testing.T, name, text string) {
 	}
 }
 
-// simulate returns the hash of every member's model as a simulation computes it, and how many losses each asks for.
-func (tr *trial) simulate(t *testing.T) (models []string, queries int64) {
+// clients returns what a simulation needs of every member, with the patients dealt out in the given way.
+func (tr *trial) clients(t *testing.T, partition string, noise func(client int) io.Reader) []tinytest.Client {
 	t.Helper()
 	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
-	partition, err := task.ParsePartition("dirichlet:0.3")
+	deal, err := task.ParsePartition(partition)
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts, err := partition.Assign(set.Train.Y, set.Train.Classes, len(tr.file.Members), 5)
+	parts, err := deal.Assign(set.Train.Y, set.Train.Classes, len(tr.file.Members), 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func (tr *trial) simulate(t *testing.T) (models []string, queries int64) {
 	for _, p := range parts {
 		samples = append(samples, len(p))
 	}
-	cfgs, err := tr.file.Fleet.Machines(samples, nil)
+	cfgs, err := tr.file.Fleet.Machines(samples, noise)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,13 @@ func (tr *trial) simulate(t *testing.T) (models []string, queries int64) {
 	for i, c := range cfgs {
 		clients = append(clients, tinytest.Client{Config: c, Oracle: task.NewSoftmax(set.Train.Select(parts[i]))})
 	}
-	sim, err := tinytest.NewSim(clients)
+	return clients
+}
+
+// simulate returns the hash of every member's model as a simulation computes it, and how many losses each asks for.
+func (tr *trial) simulate(t *testing.T) (models []string, queries int64) {
+	t.Helper()
+	sim, err := tinytest.NewSim(tr.clients(t, "dirichlet:0.3", nil))
 	if err != nil {
 		t.Fatal(err)
 	}

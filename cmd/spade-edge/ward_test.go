@@ -15,7 +15,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
@@ -100,37 +99,15 @@ func steadyPorts(t *testing.T, n int) []string {
 // releases, the first at index 1.
 func (tr *trial) quiet(t *testing.T) [][]string {
 	t.Helper()
-	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
-	partition, err := task.ParsePartition("dirichlet:0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	parts, err := partition.Assign(set.Train.Y, set.Train.Classes, len(tr.file.Members), 5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var samples []int
-	for _, p := range parts {
-		samples = append(samples, len(p))
-	}
 	var sim *tinytest.Sim
-	cfgs, err := tr.file.Fleet.Machines(samples, func(i int) io.Reader {
+	clients := tr.clients(t, "dirichlet:0.1", func(i int) io.Reader {
 		return &roundNoise{i, func() int { return sim.Round() }}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var clients []tinytest.Client
-	for i, c := range cfgs {
-		clients = append(clients, tinytest.Client{Config: c, Oracle: task.NewSoftmax(set.Train.Select(parts[i]))})
-	}
+	var err error
 	if sim, err = tinytest.NewSim(clients); err != nil {
 		t.Fatal(err)
 	}
-	models := make([][]string, len(cfgs))
+	models := make([][]string, len(clients))
 	for i := range models {
 		models[i] = []string{""}
 	}
