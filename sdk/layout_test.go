@@ -27,7 +27,7 @@ var mayImport = map[string][]string{
 	"sdk/task":      {"zoest/vec", "zoest/rng"},
 	"sdk":           {"sdk/admm", "sdk/wire", "sdk/graph", "zoest", "dpmech", "transport"},
 	"sdk/fleetfile": {"sdk", "sdk/wire", "sdk/task", "transport/ws"},
-	"tinytest":      {"sdk/admm", "zoest", "zoest/rng", "transport"},
+	"tinytest":      {"sdk", "sdk/admm", "zoest", "zoest/vec", "zoest/rng", "transport"},
 }
 
 var mayUse = map[string][]string{

@@ -63,7 +63,7 @@ func noise(client int) io.Reader {
 // simulated returns the models of a simulation of the fleet.
 func simulated(t *testing.T, f *sdk.Fleet) [][]float32 {
 	t.Helper()
-	cfgs, err := f.Machines(samples, noise)
+	cfgs, err := f.Machines(samples[:len(f.Members)], noise)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,11 +66,12 @@ type run struct {
 	outbox   map[int]chan []byte // by neighbor
 	workers  sync.WaitGroup      // the receiver
 	senders  sync.WaitGroup
-	frame    wire.Frame // scratch of decoding
-	losses   []float64  // scratch of asking
-	failing  bool       // losses could not be had, which has been logged
-	waiting  int        // the round of which the observer knows that it stands still, plus 1
-	final    time.Time  // when the model became final
+	frame    wire.Frame     // scratch of decoding
+	losses   []float64      // scratch of asking
+	failing  bool           // losses could not be had, which has been logged
+	refused  map[string]int // frames, by neighbor
+	waiting  int            // the round of which the observer knows that it stands still, plus 1
+	final    time.Time      // when the model became final
 }
 
 // received is a frame from a neighbor, or the reason why there will be no more.
@@ -87,7 +88,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Node: n, codec: codec, releases: n.cfg.Fleet.Wire.pick(!n.cfg.Fleet.Privacy.NonPrivate).Payload == PayloadRelease, inbox: make(chan received, 16), outbox: map[int]chan []byte{}}
+	r := &run{Node: n, codec: codec, releases: n.cfg.Fleet.Wire.pick(!n.cfg.Fleet.Privacy.NonPrivate).Payload == PayloadRelease, inbox: make(chan received, 16), outbox: map[int]chan []byte{}, refused: map[string]int{}}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.workers.Go(r.receive)
 	for _, j := range n.neighbors {
@@ -142,6 +143,7 @@ func (r *run) loop() error {
 		opened = t.Opened()
 	}
 	moved := true // since the last tick
+	fed := false  // since the last query
 	for {
 		duties, err := r.machine.Ready()
 		if err == nil {
@@ -158,16 +160,22 @@ func (r *run) loop() error {
 		case duties.Released > 0:
 			moved = true
 			continue
-		case len(duties.Queries) > 0: // what has arrived in the meantime is taken in between two queries
+		case len(duties.Queries) > 0: // one frame is taken in between two queries: a neighbor with a flood of them must not stop the work
 			moved = true
+			inbox := r.inbox
+			if fed {
+				inbox = nil
+			}
 			select {
-			case in := <-r.inbox:
+			case in := <-inbox:
+				fed = true
 				err = r.take(in)
 			case <-r.ctx.Done():
 				err = context.Cause(r.ctx)
 			case peer := <-opened: // it may lack the last release, and would wait for it until the next
 				r.machine.Reached(r.number[peer])
 			default:
+				fed = false
 				err = r.answer(duties.Queries)
 			}
 		default:
@@ -250,13 +258,26 @@ func (r *run) take(in received) error {
 		}
 		return fmt.Errorf("sdk: receiving: %w", in.err)
 	}
-	if err := r.deliver(in); err != nil {
-		r.log.Error("frame refused", "from", in.from, "err", err)
-		r.mu.Lock()
-		r.status.Refused++
-		r.mu.Unlock()
+	err := r.deliver(in)
+	if t, ok := r.cfg.Transport.(transport.Recycler); ok {
+		t.Recycle(in.frame) // decoded, and copied by the machine
+	}
+	if err != nil {
+		r.refuse(in.from, err)
 	}
 	return nil
+}
+
+// refuse counts a frame that could not be right. The log tells of each of a neighbor's first hundred, and then each time that
+// their number has doubled: a neighbor must not be able to fill the disk.
+func (r *run) refuse(from string, err error) {
+	r.refused[from]++
+	if n := r.refused[from]; n <= 100 || n&(n-1) == 0 {
+		r.log.Error("frame refused", "from", from, "err", err, "refused", n)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status.Refused++
 }
 
 // deliver decodes a frame and gives it to the machine, which has the last word on it.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -91,7 +90,8 @@ func (s *fragile) Save(sdk.Saved) error {
 type reopened struct {
 	transport.Transport
 	opened chan string
-	rounds []int // of the releases sent
+	rounds []int         // of the releases sent
+	again  chan struct{} // closed when the second release has been sent twice
 	codec  *wire.Codec
 }
 
@@ -103,7 +103,9 @@ func (r *reopened) Send(ctx context.Context, to string, frame []byte) error {
 		return err
 	}
 	if f.Kind == wire.Release && !f.Resent {
-		r.rounds = append(r.rounds, f.Round)
+		if r.rounds = append(r.rounds, f.Round); slices.Equal(r.rounds, []int{1, 2, 2}) {
+			close(r.again)
+		}
 	}
 	return r.Transport.Send(ctx, to, frame)
 }
@@ -117,39 +119,36 @@ func TestReachedAtWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	trs := inMemory(t, f)
-	tr := &reopened{Transport: trs[1], opened: make(chan string, 1), codec: codec}
+	tr := &reopened{Transport: trs[1], opened: make(chan string, 1), again: make(chan struct{}), codec: codec}
 	trs[1] = tr
-	var b *sdk.Node
 	told := false
-	third := make(chan struct{}) // until b has made its third release, a makes none: it would be a word that the second has arrived
+	var a, b *sdk.Node
 	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
-		c.ResendAfter = time.Hour // no tick
-		inner := oracle(i)
-		if i == 0 {
-			releases := 0
-			c.Observer.Released = func(round int, _ []float32) { releases = round }
+		c.ResendAfter = 1 << 40 // no tick
+		if i == 0 {             // a stays at work on its third release until then, for with it b would have nothing to repeat
+			inner := oracle(0)
 			c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, h int) (float64, error) {
-				if releases == 2 {
-					<-third
+				if a.Status().Round == 2 {
+					select {
+					case <-tr.again:
+					case <-ctx.Done():
+					}
 				}
 				return inner(ctx, x, h)
 			})
-			return
 		}
-		c.Observer.Released = func(round int, _ []float32) {
-			if round == 3 {
-				close(third)
-			}
+		if i == 1 {
+			inner := oracle(1)
+			c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, h int) (float64, error) {
+				if b.Status().Round == 2 && !told {
+					told = true
+					tr.opened <- "a"
+				}
+				return inner(ctx, x, h)
+			})
 		}
-		c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, h int) (float64, error) {
-			if !told && b.Status().Round == 2 {
-				told = true
-				tr.opened <- "a"
-			}
-			return inner(ctx, x, h)
-		})
 	})
-	b = all[1]
+	a, b = all[0], all[1]
 	mustRun(t, all)
 	if i := slices.Index(tr.rounds, 3); !told || !slices.Equal(tr.rounds[:max(i, 0)], []int{1, 2, 2}) {
 		t.Errorf("releases sent: %v, want the second twice, and then the third", tr.rounds)

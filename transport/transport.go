@@ -37,3 +37,11 @@ type Notifier interface {
 	// buffer, names that do not fit are dropped, and it is never closed.
 	Opened() <-chan string
 }
+
+// Recycler is a [Transport] that can use the memory of a frame again.
+type Recycler interface {
+	// Recycle gives back a frame that Recv has returned. Nobody may use the slice or anything that shares its memory any
+	// more, as a Send does for as long as the frame has not left, and it is given back once. To give back none is no
+	// fault, only slower.
+	Recycle(frame []byte)
+}

@@ -17,15 +17,17 @@ type options struct {
 	pca                               int
 	standardize, bias                 bool
 	testFraction                      float64
+	partition                         string
 	// network
-	nodes            int
-	graph, partition string
+	nodes int
+	graph string
 	// method
 	rounds, cooldown, tau, batch int
 	eta, mu, rho, gain           float64
 	estimator, table, directions string
 	average                      bool
 	seed                         uint64
+	scheduled                    bool // eta and mu fall with the number of local steps as in the paper's non-private schedule
 	// privacy
 	nonPrivate                  bool
 	clip, sigma, epsilon, delta float64
@@ -67,6 +69,12 @@ func (cmd *command) parse(fs *flag.FlagSet, args []string, w io.Writer) error {
 // register adds the shared flags to a flag set; the present values of o are the defaults. A zero of eta, mu, clip, sigma,
 // epsilon and the like means: chosen for the user.
 func (o *options) register(fs *flag.FlagSet) {
+	o.registerData(fs)
+	o.registerRun(fs)
+}
+
+// registerData adds the flags that say what is learned from, and who has it.
+func (o *options) registerData(fs *flag.FlagSet) {
 	fs.StringVar(&o.data, "data", o.data, "the `source` of samples: idx:DIR, csv:FILE or synthetic:clinical")
 	fs.StringVar(&o.label, "label", o.label, "csv: the `column` that holds the class")
 	fs.StringVar(&o.drop, "drop", o.drop, "csv: `columns` to leave out, separated by commas")
@@ -76,10 +84,13 @@ func (o *options) register(fs *flag.FlagSet) {
 	fs.BoolVar(&o.standardize, "standardize", o.standardize, "bring each column to mean 0 and variance 1 (default true, but false for idx)")
 	fs.BoolVar(&o.bias, "bias", o.bias, "append a column of ones (default true, but false for idx)")
 	fs.Float64Var(&o.testFraction, "test-fraction", 0.2, "`share` of samples to test on, where the source has no test files")
+	fs.StringVar(&o.partition, "partition", o.partition, "who has which samples: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S")
+}
 
+// registerRun adds the flags of network, method, privacy and wire.
+func (o *options) registerRun(fs *flag.FlagSet) {
 	fs.IntVar(&o.nodes, "nodes", o.nodes, "number of clients")
 	fs.StringVar(&o.graph, "graph", o.graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P or file:F")
-	fs.StringVar(&o.partition, "partition", o.partition, "who has which samples: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S")
 
 	fs.IntVar(&o.rounds, "rounds", o.rounds, "rounds of learning, K")
 	fs.IntVar(&o.cooldown, "cooldown", o.cooldown, "rounds of pure consensus after them, free of privacy cost (with noise 30 unless given)")
@@ -120,10 +131,16 @@ func (o *options) read(cmd *command, args []string, w io.Writer) error {
 	}
 	o.given = make(map[string]bool)
 	fs.Visit(func(f *flag.Flag) { o.given[f.Name] = true })
-	if !o.nonPrivate && !o.given["cooldown"] {
-		o.cooldown = 30 // costs no privacy, and takes each client from its own noisy model to the network's
-	}
+	o.pickCooldown()
 	return o.conflicts()
+}
+
+// pickCooldown adds a cool-down to a private run: it costs no privacy, and takes each client from its own noisy model to the
+// network's.
+func (o *options) pickCooldown() {
+	if !o.nonPrivate && !o.given["cooldown"] {
+		o.cooldown = 30
+	}
 }
 
 // conflicts reports flags that exclude each other, and numbers that a zero default would hide.
@@ -149,7 +166,7 @@ func (o *options) conflicts() error {
 	if !(o.gain >= 1e-6 && o.gain < 1) {
 		fault("-gain is %v, want a share of the limit of stability: 1e-6 or more, and below 1", o.gain)
 	}
-	if !(o.testFraction > 0 && o.testFraction < 1) {
+	if o.given["test-fraction"] && !(o.testFraction > 0 && o.testFraction < 1) {
 		fault("-test-fraction is %v, want a number above 0 and below 1", o.testFraction)
 	}
 	if !(o.delta > 0 && o.delta < 1) {

@@ -16,7 +16,8 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// problem is what the flags of demo and simulate describe: data dealt out to clients, and a fleet to train on them.
+// problem is what the flags of demo and simulate describe: data dealt out to clients, and a fleet to train on them. Of what
+// plan looks at there are no data: train, test, oracles and labels are nil.
 type problem struct {
 	opt     options
 	fleet   *sdk.Fleet
@@ -76,7 +77,7 @@ func (o *options) build(name string) (*problem, error) {
 		p.choose("data", o.data)
 	}
 	p.noteDataChoices(set.Spec)
-	return p, p.makeFleet(name)
+	return p, p.makeFleet(name, p.oracles[0].Dim())
 }
 
 // noteDataChoices lists what task.Load decided for the user.
@@ -107,10 +108,10 @@ func (p *problem) pick(name string, given, chosen float64) float64 {
 }
 
 // makeFleet fills in the method. Whatever is picked here comes from public numbers alone: the dimension, how many
-// clients and samples there are, and the other flags.
-func (p *problem) makeFleet(name string) error {
+// clients and samples there are, and the other flags. dim is the length of the parameter vector.
+func (p *problem) makeFleet(name string, dim int) error {
 	o := &p.opt
-	f := &sdk.Fleet{Run: name, Dim: p.oracles[0].Dim()}
+	f := &sdk.Fleet{Run: name, Dim: dim}
 	for i := range o.nodes {
 		f.Members = append(f.Members, "node-"+strconv.Itoa(i))
 	}
@@ -129,8 +130,12 @@ func (p *problem) makeFleet(name string) error {
 	}
 	// Features have a mean square of about one. A query then moves a sample's score by about mu*sqrt(d) at random: at 1.5 a
 	// sigmoid still answers in proportion.
-	mu := p.pick("mu", o.mu, round3(1.5/math.Sqrt(float64(f.Dim))))
-	eta := p.pick("eta", o.eta, stepSize(mu, queries, o.rounds*o.tau))
+	steps, fall := o.rounds*o.tau, 1.0
+	if o.scheduled { // eq. (nonprivate-schedule): mu = mu_0*T^(-1/6) and eta = eta_0*T^(-1/2), with what is picked for T = 1
+		fall = math.Pow(float64(steps), 1.0/6)
+	}
+	mu := p.pick("mu", o.mu, round3(1.5/math.Sqrt(float64(f.Dim))/fall))
+	eta := p.pick("eta", o.eta, stepSize(mu*fall, queries, steps))
 	f.Method = sdk.Method{
 		Rounds: o.rounds, Cooldown: o.cooldown, Tau: o.tau, Batch: o.batch,
 		Rho: o.rho, Gain: o.gain, Eta: admm.Schedule{eta}, Mu: admm.Schedule{mu},

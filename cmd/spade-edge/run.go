@@ -108,6 +108,9 @@ func given(fs *flag.FlagSet) map[string]bool {
 	return names
 }
 
+// testNoise, which only tests set, gives a private node another source of release noise than the operating system's.
+var testNoise func(p *participant) io.Reader
+
 // participant is a node at work.
 type participant struct {
 	file  *fleetfile.Node
@@ -130,6 +133,9 @@ func (p *participant) run(ctx context.Context, link ws.Config) (err error) {
 		Fleet: p.fleet, Name: p.file.Name, Samples: p.own.oracle.Len(), Oracle: p.own.oracle,
 		SeededTable: p.file.SeededTable, Average: p.file.Average, ConditionalOn: p.own.fitted, Linger: p.file.Linger, ResendAfter: p.file.ResendAfter, Logger: logger,
 		Observer: sdk.Observer{Released: p.released, Waiting: p.waiting},
+	}
+	if testNoise != nil && !p.fleet.Privacy.NonPrivate {
+		cfg.Noise = testNoise(p)
 	}
 	release, err := p.keep(&cfg)
 	if err != nil {

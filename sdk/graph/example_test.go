@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
@@ -30,4 +31,18 @@ func ExampleNew_apart() {
 	fmt.Println(err)
 	// Output:
 	// graph: not connected: no path leads from node 0 to node 2 (2 of 4 nodes are within reach of node 0)
+}
+
+// How many rounds until disagreement has fallen tenfold? The slowest mode decides, at one end of the spectrum.
+func ExampleContraction() {
+	g, err := graph.Parse("ring", 8, 0)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	a := g.Gain(0.75, 1)
+	slowest := max(graph.Contraction(a, 1, g.Lambda2()), graph.Contraction(a, 1, g.LambdaMax()))
+	fmt.Printf("by %.4f a round, tenfold in %.0f rounds\n", slowest, math.Ceil(math.Log(10)/-math.Log(slowest)))
+	// Output:
+	// by 0.9239 a round, tenfold in 30 rounds
 }

@@ -34,6 +34,20 @@ func (g *Graph) Gain(share, rho float64) float64 {
 	return share * StabilityLimit / (rho * g.LambdaMax())
 }
 
+// Contraction returns the spectral radius of the matrix M of [StabilityLimit], for a round gain a, a penalty parameter rho and
+// an eigenvalue lambda: by which factor the disagreement along that mode shrinks (below 1) or grows (above) in a round, in
+// the long run. With g = a*rho*lambda, M has trace 2-g and determinant 1-g/2, eq. (trace-det) of the paper: its
+// eigenvalues are a complex pair of size sqrt(1-g/2) for 0 < g < 2, both 0 at g = 2, and real otherwise. Contraction is 1
+// at g = 0, falls up to g = 2 and rises from there, so that over all modes of a graph it is largest at [Graph.Lambda2]
+// or at [Graph.LambdaMax].
+func Contraction(a, rho, lambda float64) float64 {
+	t := 1 - a*rho*lambda/2 // the determinant, and half the trace
+	if t >= 0 && t <= 1 {
+		return math.Sqrt(t)
+	}
+	return math.Abs(t) + math.Sqrt(float64(t*t)-t)
+}
+
 // LambdaMax returns the largest eigenvalue of the Laplacian; 0 for a single node. As it decides on stability, an
 // error is on the safe side: up to rounding, the result is not below the eigenvalue. It is above by less than 1e-9
 // of it for N <= 301. For larger graphs the residual of an iteration is added, at most 1e-5 of the eigenvalue where

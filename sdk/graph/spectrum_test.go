@@ -284,3 +284,48 @@ func BenchmarkLambdaMax(b *testing.B) {
 		})
 	}
 }
+
+// Contraction against the matrix itself: the size of M^n grows like the n-th power of the spectral radius. Where M has
+// one eigenvalue twice (g = 2) both are zero, and M^2 is.
+func TestContractionOfMatrix(t *testing.T) {
+	for _, c := range []struct{ a, rho float64 }{{1, 1}, {0.3, 2}, {1e-3, 50}} {
+		for _, g := range []float64{-0.5, 0.01, 0.5, 1, 1.9, 2.1, 2.6, 8.0 / 3, 2.7, 4} {
+			lambda := g / (c.a * c.rho)
+			// M is scaled so that its entries do not depend on a alone: diag(1, a) M diag(1, 1/a).
+			m := [2][2]float64{{1 - g, -1}, {g / 2, 1}}
+			var logs float64 // of the factors taken out
+			for range 12 {   // M to the power 4096, by squaring
+				m = [2][2]float64{
+					{m[0][0]*m[0][0] + m[0][1]*m[1][0], m[0][0]*m[0][1] + m[0][1]*m[1][1]},
+					{m[1][0]*m[0][0] + m[1][1]*m[1][0], m[1][0]*m[0][1] + m[1][1]*m[1][1]},
+				}
+				size := math.Abs(m[0][0]) + math.Abs(m[0][1]) + math.Abs(m[1][0]) + math.Abs(m[1][1])
+				logs = 2*logs + math.Log(size)
+				for i := range m {
+					m[i][0], m[i][1] = m[i][0]/size, m[i][1]/size
+				}
+			}
+			if got, want := Contraction(c.a, c.rho, lambda), math.Exp(logs/4096); math.Abs(got-want) > 2e-3*want {
+				t.Errorf("a = %v, rho = %v, g = %v: Contraction is %v, and M^4096 says %v", c.a, c.rho, g, got, want)
+			}
+		}
+	}
+}
+
+// The values that can be said by heart: nothing happens without gain, the limit is where it is 1 again, and at 2 the mode is
+// gone after two rounds. In between it falls and then rises.
+func TestContractionShape(t *testing.T) {
+	for g, want := range map[float64]float64{0: 1, 1.5: 0.5, 2: 0, 8.0 / 3: 1, 3: 0.5 + math.Sqrt(0.75)} {
+		if got := Contraction(g, 1, 1); math.Abs(got-want) > 1e-15 {
+			t.Errorf("g = %v: %v, want %v", g, got, want)
+		}
+	}
+	for g := 0.0; g < 4; g += 1.0 / 64 {
+		if now, next := Contraction(1, g, 1), Contraction(1, g+1.0/64, 1); (next < now) != (g < 2) {
+			t.Errorf("from g = %v to the next, Contraction goes from %v to %v", g, now, next)
+		}
+		if stable := Contraction(1, 1, g) < 1; g > 0 && stable != (g < StabilityLimit) {
+			t.Errorf("g = %v: stable %v", g, stable)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package ws
 
 import (
+	"context"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -53,14 +54,16 @@ type Config struct {
 
 	// MaxFrame is the length in bytes of the longest frame to send and to accept, at most 1 GiB; 0 stands for
 	// [DefaultMaxFrame]. Neighbors should agree on it: a longer frame than the receiver accepts ends the connection.
-	// Up to four such frames are held for each peer until Recv takes them, and one that is being sent.
+	// Up to four such frames are held for each peer until Recv takes them, one that is being sent, and as many as there
+	// are peers of those given to [Transport.Recycle].
 	MaxFrame int
 
 	// Logger is told of connections made, lost and refused; nil is silent.
 	Logger *slog.Logger
 
-	// timing is for tests; zero means defaultTiming.
+	// timing and dial are for tests; zero means defaultTiming and a net.Dialer.
 	timing timing
+	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Peer is a neighbor.

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -67,82 +66,6 @@ func parseHeader(h [headerLen]byte, maxFrame int) (k kind, number int, err error
 	return k, int(n), nil
 }
 
-// tcpConn is the connection below TLS. At first it has the one deadline it was given; from pace on each read and write
-// gets a fresh one.
-type tcpConn struct {
-	net.Conn
-	silence atomic.Int64
-}
-
-func (c *tcpConn) Read(p []byte) (int, error) {
-	if d := c.silence.Load(); d > 0 {
-		c.SetReadDeadline(time.Now().Add(time.Duration(d)))
-	}
-	return c.Conn.Read(p)
-}
-
-func (c *tcpConn) Write(p []byte) (int, error) {
-	if d := c.silence.Load(); d > 0 {
-		c.SetWriteDeadline(time.Now().Add(time.Duration(d)))
-	}
-	return c.Conn.Write(p)
-}
-
-// pace lets the connection live as long as no single read or write takes longer than d.
-func (c *tcpConn) pace(d time.Duration) {
-	c.silence.Store(int64(d))
-	c.SetDeadline(time.Now().Add(d))
-}
-
-// gather sits between the websocket library and TLS. The library of a client writes 4 KiB at a time, each of which would
-// become a TLS record and a system call of its own: what belongs to one message is collected instead.
-type gather struct {
-	net.Conn
-	mu   sync.Mutex
-	held bool
-	buf  []byte
-}
-
-func (g *gather) Write(p []byte) (int, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.held || len(g.buf) == 0 && len(p) >= chunk {
-		return g.Conn.Write(p)
-	}
-	if g.buf = append(g.buf, p...); len(g.buf) >= chunk {
-		return len(p), g.flush()
-	}
-	return len(p), nil
-}
-
-func (g *gather) flush() error {
-	if len(g.buf) == 0 {
-		return nil
-	}
-	_, err := g.Conn.Write(g.buf)
-	g.buf = g.buf[:0]
-	return err
-}
-
-// begin starts to collect.
-func (g *gather) begin() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.held = true
-}
-
-// end writes what is left. An idle connection keeps no large buffer.
-func (g *gather) end() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.held = false
-	err := g.flush()
-	if cap(g.buf) > 4<<10 {
-		g.buf = nil
-	}
-	return err
-}
-
 // conn is a websocket that carries messages. One goroutine may read and another write. It uses no context: a deadline or
 // the end of tcp ends its calls.
 type conn struct {
@@ -150,10 +73,11 @@ type conn struct {
 	out      *gather
 	tcp      *tcpConn
 	maxFrame int
+	in       [headerLen]byte // of the message being read
 }
 
-func newConn(ws *websocket.Conn, out *gather, tcp *tcpConn, maxFrame int) (*conn, error) {
-	c := &conn{ws: ws, out: out, tcp: tcp, maxFrame: maxFrame}
+func newConn(ws *websocket.Conn, out *gather, maxFrame int) (*conn, error) {
+	c := &conn{ws: ws, out: out, tcp: out.tcp, maxFrame: maxFrame}
 	if got := ws.Subprotocol(); got != subprotocol {
 		err := refusal{fmt.Errorf("websocket subprotocol %q, want %q", got, subprotocol)}
 		c.stop(err, time.Second)
@@ -166,7 +90,7 @@ func newConn(ws *websocket.Conn, out *gather, tcp *tcpConn, maxFrame int) (*conn
 
 // clientConn asks for a websocket over an authenticated connection.
 func clientConn(secure net.Conn, tcp *tcpConn, url string, maxFrame int) (*conn, error) {
-	out := &gather{Conn: secure}
+	out := &gather{Conn: secure, tcp: tcp}
 	ws, _, err := websocket.Dial(context.Background(), url, &websocket.DialOptions{
 		HTTPClient:      &http.Client{Transport: upgrade{out}},
 		Subprotocols:    []string{subprotocol},
@@ -175,11 +99,11 @@ func clientConn(secure net.Conn, tcp *tcpConn, url string, maxFrame int) (*conn,
 	if err != nil {
 		return nil, err
 	}
-	return newConn(ws, out, tcp, maxFrame)
+	return newConn(ws, out, maxFrame)
 }
 
 // serverConn answers a request for a websocket.
-func serverConn(w *reply, r *http.Request, tcp *tcpConn, maxFrame int) (*conn, error) {
+func serverConn(w *reply, r *http.Request, maxFrame int) (*conn, error) {
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols:    []string{subprotocol},
 		CompressionMode: websocket.CompressionDisabled,
@@ -187,22 +111,53 @@ func serverConn(w *reply, r *http.Request, tcp *tcpConn, maxFrame int) (*conn, e
 	if err != nil {
 		return nil, err
 	}
-	return newConn(ws, w.conn, tcp, maxFrame)
+	return newConn(ws, w.conn, maxFrame)
 }
 
+// packets holds the short messages that are being written.
+var packets = sync.Pool{New: func() any { return new([chunk]byte) }}
+
 // write sends one message. After an error the connection is of no more use.
-func (c *conn) write(k kind, number int, body []byte) (err error) {
+func (c *conn) write(k kind, number int, body []byte) error {
 	c.out.begin()
-	defer func() {
-		if failed := c.out.end(); err == nil {
-			err = failed
-		}
-	}()
+	err := c.put(k, number, body)
+	return c.sent(err)
+}
+
+// writeFrame sends a frame, and with it how many more there is room for, unless that is 0.
+func (c *conn) writeFrame(grant int, frame []byte) (err error) {
+	c.out.begin()
+	if grant > 0 {
+		err = c.put(kindCredit, grant, nil)
+	}
+	if err == nil {
+		err = c.put(kindFrame, len(frame), frame)
+	}
+	return c.sent(err)
+}
+
+// sent ends what begin has begun.
+func (c *conn) sent(err error) error {
+	if failed := c.out.end(); err == nil {
+		err = failed
+	}
+	return err
+}
+
+// put makes a message of websocket frames: one if it is short, else pieces of at most a chunk.
+func (c *conn) put(k kind, number int, body []byte) error {
+	h := putHeader(k, number)
+	if headerLen+len(body) <= chunk {
+		buf := packets.Get().(*[chunk]byte)
+		defer packets.Put(buf)
+		n := copy(buf[:], h[:])
+		n += copy(buf[n:], body)
+		return c.ws.Write(context.Background(), websocket.MessageBinary, buf[:n])
+	}
 	w, err := c.ws.Writer(context.Background(), websocket.MessageBinary)
 	if err != nil {
 		return err
 	}
-	h := putHeader(k, number)
 	if _, err := w.Write(h[:]); err != nil {
 		return err
 	}
@@ -225,32 +180,29 @@ func (c *conn) next() (k kind, number int, body io.Reader, err error) {
 	if typ != websocket.MessageBinary {
 		return 0, 0, nil, refusal{errors.New("a text message, want binary")}
 	}
-	var h [headerLen]byte
-	if _, err := io.ReadFull(r, h[:]); err != nil {
+	if _, err := io.ReadFull(r, c.in[:]); err != nil {
 		return 0, 0, nil, c.readError(fmt.Errorf("message cut short: %w", err))
 	}
-	k, number, err = parseHeader(h, c.maxFrame)
+	k, number, err = parseHeader(c.in, c.maxFrame)
 	if err != nil {
 		return 0, 0, nil, refusal{err}
 	}
 	return k, number, r, nil
 }
 
-// readBody reads the n bytes that a message has left. The websocket library takes a connection that ends between two
+// readBody fills b with the bytes that a message has left. The websocket library takes a connection that ends between two
 // fragments for the end of the message, hence the length of our own.
-func (c *conn) readBody(r io.Reader, n int) ([]byte, error) {
-	b := make([]byte, n)
+func (c *conn) readBody(r io.Reader, b []byte) error {
 	if got, err := io.ReadFull(r, b); err != nil {
-		return nil, c.readError(fmt.Errorf("message cut short: %d bytes of %d: %w", got, n, err))
+		return c.readError(fmt.Errorf("message cut short: %d bytes of %d: %w", got, len(b), err))
 	}
-	var more [1]byte
-	switch got, err := io.ReadFull(r, more[:]); {
+	switch got, err := io.ReadFull(r, c.in[:1]); {
 	case got != 0:
-		return nil, refusal{fmt.Errorf("message longer than the %d bytes announced", n)}
+		return refusal{fmt.Errorf("message longer than the %d bytes announced", len(b))}
 	case err != io.EOF:
-		return nil, c.readError(err)
+		return c.readError(err)
 	}
-	return b, nil
+	return nil
 }
 
 // closedError is how the other end said goodbye.

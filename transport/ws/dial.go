@@ -53,15 +53,15 @@ func (t *Transport) keepDialling(p *peer) {
 func (t *Transport) dial(p *peer, a address) (lasted time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(t.ctx, t.timing.handshake)
 	defer cancel()
-	var d net.Dialer
-	raw, err := d.DialContext(ctx, "tcp", a.hostPort)
+	raw, err := t.dialTCP(ctx, "tcp", a.hostPort)
 	if err != nil {
 		return 0, err
 	}
 	defer raw.Close()
 	stop := context.AfterFunc(t.ctx, func() { raw.Close() })
 	defer stop()
-	tcp := &tcpConn{Conn: raw}
+	tcp := newTCP(raw)
+	tcp.charge(&p.count)
 	tcp.SetDeadline(time.Now().Add(t.timing.handshake))
 
 	secure := tls.Client(tcp, t.clientTLS(p, a.host))

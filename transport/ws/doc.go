@@ -13,8 +13,9 @@
 // and can cut or delay connections, which are then made again for ever. There is no mode without TLS to fall back to, and no
 // session resumption by which a key could outlive its pin.
 //
-// Of the connections that have not got through the hello yet only the 64 newest are kept. Strangers therefore cost a bounded
-// amount of memory, and keep a peer out only if more than that many arrive while it shakes hands. Somebody who holds
+// Of the connections that have not got through the hello yet only the 64 newest are kept, and of none are more than 16 KiB
+// read before it has shown a key that is pinned. Strangers therefore cost a few megabytes at most, and keep a peer out only if
+// more than that many arrive while it shakes hands. Somebody who holds
 // a pinned key can speak in that member's name, though in no other, and make us hold, until Recv takes them, four frames of
 // the greatest length. What they do or leave undone holds up no frame of another member.
 //
@@ -27,11 +28,25 @@
 // Of two neighbors the one whose name sorts lower dials. It keeps trying, with waits that double up to half a minute. If the
 // other end still has an older connection of the same peer, that one is given up. First both ends exchange a hello, whose
 // content is the application's ([Config.Hello]); a refused hello is explained at both ends. Afterwards every end tells the
-// other how many frames it has room for and sends no more than it was told. So the connection is always being read, even if
-// nobody calls Recv: a peer that computes for minutes stays connected, and one that has died or dropped off the network is
-// noticed within a minute and a half.
+// other how many frames it has room for and sends no more than it was told; room for two is announced at once, room for one
+// along with the next frame or sign of life. So the connection is always being read, even if nobody calls Recv: a peer that
+// computes for minutes stays connected, and one that has died or dropped off the network is noticed within a minute and a half.
+// A line may be as slow as it wants: what counts is that something moves.
 //
 // Frames arrive once and in order, but for those under way when a connection breaks: some may be lost, and one may arrive twice.
+//
+// # Memory and bytes
+//
+// No frame of more than 64 KiB is ever held twice: one that is sent is read where it lies, in pieces of that length, and one
+// that arrives is read into the memory that Recv hands out. An application that gives that memory back
+// ([Transport.Recycle]) has later frames read into it.
+//
+// An idle edge costs each end about 40 KB on 64-bit machines, goroutines and TLS included, and about 80 KB once a frame of
+// more than a TLS record has come; a test holds this to 48 and 96 KiB. While a message is being written up to 150 KiB more
+// are in use, which all connections take from the same pools. Beyond that there are only the frames that [Config.MaxFrame]
+// speaks of.
+//
+// What TLS and websockets add to a frame of 40 KB is 0.2 %. [PeerStatus] has the bytes as TCP has seen them.
 //
 // # Compatibility
 //

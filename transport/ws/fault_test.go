@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 func TestReconnectAfterCut(t *testing.T) {
@@ -217,4 +219,48 @@ func TestTooLongForPeer(t *testing.T) {
 	a.log.await(t, "disconnected", "number 1048576, want at most 1000")
 	b.log.await(t, "disconnected", "number 1048576, want at most 1000")
 	a.awaitCount(t, "msg=connected", 2)
+}
+
+// Opened tells of every connection made, and holds up nobody if it is not read.
+func TestOpened(t *testing.T) {
+	b := start(t, "b", nil, peerOf("a"), peerOf("aa"))
+	a := start(t, "a", nil, peerOf("b"))
+	aa := start(t, "aa", nil, peerOf("b"))
+	between := newRelay(t, b)
+	var n transport.Notifier = b
+	next := func(want string) {
+		t.Helper()
+		select {
+		case got := <-n.Opened():
+			if got != want {
+				t.Fatalf("a way to %q has opened, want %q", got, want)
+			}
+		case <-time.After(patience):
+			t.Fatalf("nothing has opened, want %q", want)
+		}
+	}
+	a.reach(t, "b", between.addr)
+	next("a")
+	aa.reach(t, "b", b.Addr())
+	next("aa")
+	const times = 12 // more than there is room for
+	for i := range times {
+		between.cut()
+		a.awaitCount(t, "msg=disconnected", i+1)
+		b.awaitCount(t, "msg=disconnected", i+1)
+		a.send(t, "b", []byte("back"))
+		b.expect(t, "a", []byte("back"))
+	}
+	room := cap(n.Opened())
+	if room == 0 || room >= times {
+		t.Fatalf("room for %d names, want some, but fewer than %d", room, times)
+	}
+	for range room {
+		next("a")
+	}
+	select {
+	case got := <-n.Opened():
+		t.Errorf("a further name, %q", got)
+	default:
+	}
 }

@@ -227,7 +227,7 @@ func dialTLS(t *testing.T, to node, keyName string, change func(*tls.Config)) (*
 	if change != nil {
 		change(cfg)
 	}
-	tcp := &tcpConn{Conn: c}
+	tcp := newTCP(c)
 	secure := tls.Client(tcp, cfg)
 	return secure, tcp, secure.Handshake()
 }
@@ -278,11 +278,9 @@ func (r *raw) get(t *testing.T, want kind) (number int, body []byte) {
 		t.Fatalf("message of kind %q, want %q", k, want)
 	}
 	if k != kindCredit {
-		body, err = r.readBody(rd, n)
-	} else {
-		_, err = r.readBody(rd, 0)
+		body = make([]byte, n)
 	}
-	if err != nil {
+	if err := r.readBody(rd, body); err != nil {
 		t.Fatal(err)
 	}
 	return n, body

@@ -2,8 +2,10 @@ package ws
 
 import (
 	"bufio"
+	"bytes"
 	"net"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +17,12 @@ import (
 // default timing.
 func pipedPair(t *testing.T) (a, b node, ca, cb *conn) {
 	t.Helper()
+	pa, pb := net.Pipe()
+	return pairOver(t, pa, pb)
+}
+
+func pairOver(t *testing.T, pa, pb net.Conn) (a, b node, ca, cb *conn) {
+	t.Helper()
 	timing := func(c *Config) { c.timing = defaultTiming }
 	b = start(t, "b", timing, peerOf("a"))
 	b.listener.Close() // a goroutine that waits for the network would hold up the clock
@@ -23,8 +31,7 @@ func pipedPair(t *testing.T) (a, b node, ca, cb *conn) {
 		c.Listen = ""
 	}, peerOf("b"))
 
-	pa, pb := net.Pipe()
-	ta, tb := &tcpConn{Conn: pa}, &tcpConn{Conn: pb}
+	ta, tb := newTCP(pa), newTCP(pb)
 	done := make(chan error, 1)
 	go func() {
 		var err error
@@ -103,6 +110,84 @@ func TestSilenceEndsConnection(t *testing.T) {
 			}
 			far.kill()
 			a.Close()
+		})
+	}
+}
+
+// slowLink returns two ends of a line that carries so many bytes a second each way. Wait returns when both are closed.
+func slowLink(rate int) (pa, pb net.Conn, wait func()) {
+	pa, ra := net.Pipe()
+	rb, pb := net.Pipe()
+	carry := func(dst, src net.Conn) {
+		defer dst.Close()
+		defer src.Close()
+		buf := make([]byte, 256)
+		for {
+			n, err := src.Read(buf)
+			if err != nil {
+				return
+			}
+			time.Sleep(time.Duration(n) * time.Second / time.Duration(rate))
+			if _, err := dst.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { carry(rb, ra) })
+	wg.Go(func() { carry(ra, rb) })
+	return pa, pb, wg.Wait
+}
+
+// A frame may take as long as it wants, longer than any silence is suffered, if only something moves. Meanwhile the other
+// way stays usable.
+func TestSlowLink(t *testing.T) {
+	for _, rate := range []int{64_000 / 8, 4_000 / 8} {
+		synctest.Test(t, func(t *testing.T) {
+			pa, pb, wait := slowLink(rate)
+			defer wait()
+			a, b, ca, cb := pairOver(t, pa, pb)
+			endA, endB := a.serving("b", ca), b.serving("a", cb)
+			frame := make([]byte, 100<<10)
+			for i := range frame {
+				frame[i] = byte(i * i >> 8)
+			}
+			began := time.Now()
+			if err := a.Send(t.Context(), "b", frame); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.Send(t.Context(), "a", []byte("meanwhile")); err != nil {
+				t.Fatal(err)
+			}
+			if _, got, err := a.Recv(t.Context()); err != nil || string(got) != "meanwhile" {
+				t.Fatalf("received %q, error %v", got, err)
+			}
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("a short frame took %v while a long one went the other way", took)
+			}
+			if err := a.Send(t.Context(), "b", frame); err != nil { // waits until the first has left
+				t.Fatal(err)
+			}
+			for range 2 {
+				if _, got, err := b.Recv(t.Context()); err != nil || !bytes.Equal(got, frame) {
+					t.Fatalf("received %d bytes, error %v, want the %d sent", len(got), err, len(frame))
+				}
+			}
+			took, least := time.Since(began), time.Duration(2*len(frame)/rate)*time.Second
+			if took < least || took > least*11/10+time.Second {
+				t.Errorf("it took %v, want a little more than %v", took, least)
+			}
+			select {
+			case err := <-endA:
+				t.Fatal(err)
+			case err := <-endB:
+				t.Fatal(err)
+			default:
+			}
+			a.Close()
+			b.Close()
+			<-endA
+			<-endB
 		})
 	}
 }

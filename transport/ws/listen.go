@@ -65,7 +65,8 @@ func (t *Transport) receive(raw net.Conn) {
 	defer t.door.leave(raw)
 	stop := context.AfterFunc(t.ctx, func() { raw.Close() })
 	defer stop()
-	tcp := &tcpConn{Conn: raw}
+	tcp := newTCP(raw)
+	tcp.strange = true
 	tcp.SetDeadline(time.Now().Add(t.timing.handshake))
 
 	from := raw.RemoteAddr().String()
@@ -80,6 +81,7 @@ func (t *Transport) receive(raw net.Conn) {
 		t.refused(from, err)
 		return
 	}
+	tcp.charge(&p.count)
 	c, err := t.answer(p, secure, tcp)
 	if err != nil {
 		secure.Close()
@@ -108,20 +110,21 @@ func drain(raw net.Conn) {
 // answer reads the one HTTP request of a connection and turns the connection into a websocket. An HTTP server would set
 // deadlines of its own and keep connections that are no websockets.
 func (t *Transport) answer(p *peer, secure net.Conn, tcp *tcpConn) (*conn, error) {
-	br := bufio.NewReader(&io.LimitedReader{R: secure, N: maxAnswer})
+	// The websocket keeps both buffers. Small ones do: what is longer than a buffer passes by it.
+	br := bufio.NewReaderSize(&io.LimitedReader{R: secure, N: maxAnswer}, 1<<10)
 	r, err := http.ReadRequest(br)
 	if err != nil {
 		return nil, t.explainRefusal(err)
 	}
-	out := &gather{Conn: secure}
-	w := &reply{conn: out, br: br, bw: bufio.NewWriterSize(out, 4<<10), header: make(http.Header)}
+	out := &gather{Conn: secure, tcp: tcp}
+	w := &reply{conn: out, br: br, bw: bufio.NewWriterSize(out, 256), header: make(http.Header)}
 	if p.dial {
 		text := fmt.Sprintf("%q must not dial %q: the lower name dials", p.name, t.name)
 		http.Error(w, text, http.StatusForbidden)
 		w.bw.Flush()
 		return nil, errors.New(text)
 	}
-	c, err := serverConn(w, r, tcp, t.maxFrame)
+	c, err := serverConn(w, r, t.maxFrame)
 	if err != nil {
 		w.bw.Flush()
 		return nil, err

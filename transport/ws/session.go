@@ -21,6 +21,8 @@ type peer struct {
 	out  chan []byte   // from Send to the session that has credit
 	kick chan struct{} // a token tells the dialler that there are other addresses
 
+	count tally // of all connections
+
 	mu        sync.Mutex
 	addresses []address
 	session   *session // the one that may read and write frames, or nil
@@ -33,14 +35,19 @@ type peer struct {
 	again bool   // the last connection broke while it was being sent
 }
 
+// grantAt is from how many frames on the peer is told at once that there is room for them. Fewer go along with the next frame
+// or sign of life.
+const grantAt = window / 2
+
 // took notes that Recv has handed out a frame, and lets the peer send another.
 func (p *peer) took() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.held--
 	if s := p.session; s != nil {
-		s.grant++
-		s.nudge()
+		if s.grant++; s.grant >= grantAt {
+			s.nudge()
+		}
 	}
 }
 
@@ -153,8 +160,7 @@ func (s *session) firstCredit() error {
 		return refusal{fmt.Errorf("a message of kind %q after the hello, want %q", k, kindCredit)}
 	}
 	s.addCredit(n)
-	_, err = s.c.readBody(r, 0)
-	return err
+	return s.c.readBody(r, nil)
 }
 
 func (t *Transport) sendHello(p *peer, c *conn) error {
@@ -176,8 +182,8 @@ func (t *Transport) receiveHello(p *peer, c *conn) error {
 	if k != kindHello {
 		return refusal{fmt.Errorf("the first message is of kind %q, want %q", k, kindHello)}
 	}
-	hello, err := c.readBody(r, n)
-	if err != nil {
+	hello := make([]byte, n)
+	if err := c.readBody(r, hello); err != nil {
 		return err
 	}
 	if t.checkHello == nil {
@@ -223,7 +229,7 @@ func (s *session) read() error {
 		}
 		switch k {
 		case kindCredit:
-			if _, err := s.c.readBody(r, 0); err != nil {
+			if err := s.c.readBody(r, nil); err != nil {
 				return err
 			}
 			s.addCredit(n)
@@ -231,8 +237,9 @@ func (s *session) read() error {
 			if err := s.hold(); err != nil {
 				return err
 			}
-			frame, err := s.c.readBody(r, n)
-			if err != nil {
+			frame := s.t.shelf.take(n)
+			if err := s.c.readBody(r, frame); err != nil {
+				s.t.shelf.put(frame)
 				s.release()
 				return err
 			}
@@ -269,13 +276,13 @@ func (s *session) write(readOver <-chan struct{}) error {
 				return err
 			}
 		case <-s.wake:
-			if n := s.takeGrant(); n > 0 {
+			if n := s.takeGrantFrom(grantAt); n > 0 {
 				if err := s.c.write(kindCredit, n, nil); err != nil {
 					return err
 				}
 			}
 		case <-beat.C:
-			if err := s.c.write(kindCredit, 0, nil); err != nil {
+			if err := s.c.write(kindCredit, s.takeGrant(), nil); err != nil {
 				return err
 			}
 		case <-readOver:
@@ -290,7 +297,7 @@ func (s *session) writeFrame() error {
 	s.p.mu.Lock()
 	s.credit--
 	s.p.mu.Unlock()
-	err := s.c.write(kindFrame, len(s.p.frame), s.p.frame)
+	err := s.c.writeFrame(s.takeGrant(), s.p.frame)
 	if err == nil {
 		s.p.frame = nil
 	}
@@ -310,9 +317,15 @@ func (s *session) addCredit(n int) {
 	s.nudge()
 }
 
-func (s *session) takeGrant() int {
+func (s *session) takeGrant() int { return s.takeGrantFrom(0) }
+
+// takeGrantFrom returns the room that the peer has not been told of, or 0 if that is less than least.
+func (s *session) takeGrantFrom(least int) int {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
+	if s.grant < least {
+		return 0
+	}
 	n := s.grant
 	s.grant = 0
 	return n

@@ -17,6 +17,11 @@ type PeerStatus struct {
 	Where     string    // the address dialled or called from, if connected
 	Err       error     // why the last connection ended or could not be made, kept while connected; nil if there was no fault
 
+	// Sent and Received count the bytes handed to TCP for this peer and read from it, over all connections since the start
+	// and attempts at one: frames and everything around them, TLS and its handshakes included, without the headers of TCP and
+	// IP. What a caller says is counted from when it has shown the peer's key.
+	Sent, Received int64
+
 	// Refused says that one of the ends has refused the other's hello, and why; nil if there was a connection since. What one
 	// of them means has to change before there can be one.
 	Refused error
@@ -30,8 +35,10 @@ func (t *Transport) Peers() []PeerStatus {
 	var all []PeerStatus
 	for _, p := range t.sorted {
 		p.mu.Lock()
-		all = append(all, p.status)
+		s := p.status
 		p.mu.Unlock()
+		s.Sent, s.Received = p.count.sent.Load(), p.count.received.Load()
+		all = append(all, s)
 	}
 	return all
 }

@@ -56,7 +56,7 @@ func (t *Transport) clientTLS(p *peer, serverName string) *tls.Config {
 		VerifyConnection: func(cs tls.ConnectionState) error {
 			key, err := presentedKey(cs)
 			if err != nil {
-				return fmt.Errorf("peer %q: %w", p.name, err)
+				return fmt.Errorf("peer %q %w; pinned for it: %s; %s", p.name, err, formatKeys(p.keys), proxyHint)
 			}
 			for _, pin := range p.keys {
 				if bytes.Equal(key, pin) {
@@ -74,29 +74,29 @@ const proxyHint = "either a pin is out of date, or the address leads elsewhere, 
 
 // caller returns the peer at the other end of an incoming connection.
 func (t *Transport) caller(cs tls.ConnectionState) (*peer, error) {
-	key, err := presentedKey(cs)
-	if err != nil {
-		return nil, fmt.Errorf("the caller: %w", err)
-	}
-	if p := t.byKey[string(key)]; p != nil {
+	var found string
+	if key, err := presentedKey(cs); err != nil {
+		found = err.Error()
+	} else if p := t.byKey[string(key)]; p != nil {
 		return p, nil
+	} else {
+		found = "presents the key " + t.describeKey(key) + ", pinned for no peer"
 	}
 	var pins []string
 	for _, p := range t.sorted {
 		pins = append(pins, fmt.Sprintf("%s for %q", formatKeys(p.keys), p.name))
 	}
-	return nil, fmt.Errorf("the caller presents the key %s, pinned for no peer; pinned are: %s; %s",
-		t.describeKey(key), strings.Join(pins, ", "), proxyHint)
+	return nil, fmt.Errorf("the caller %s; pinned are: %s; %s", found, strings.Join(pins, ", "), proxyHint)
 }
 
 // presentedKey returns the key that the other end has proved to hold.
 func presentedKey(cs tls.ConnectionState) (ed25519.PublicKey, error) {
 	if len(cs.PeerCertificates) == 0 {
-		return nil, errors.New("no certificate presented")
+		return nil, errors.New("presents no certificate")
 	}
 	key, ok := cs.PeerCertificates[0].PublicKey.(ed25519.PublicKey)
 	if !ok {
-		return nil, fmt.Errorf("presents a key of type %s, want Ed25519; %s", cs.PeerCertificates[0].PublicKeyAlgorithm, proxyHint)
+		return nil, fmt.Errorf("presents a key of type %s, want Ed25519", cs.PeerCertificates[0].PublicKeyAlgorithm)
 	}
 	return key, nil
 }
@@ -120,12 +120,16 @@ func formatKeys(keys []ed25519.PublicKey) string {
 	return strings.Join(text, " or ")
 }
 
-// explainRefusal makes clear what a TLS alert from the other end means: there is no other certificate trouble than a pin.
+// explainRefusal makes clear what a failed handshake means. A TLS alert from the other end speaks of a pin: there is no other
+// certificate trouble. A caller without a certificate, which TLS itself turns away, may be a proxy.
 func (t *Transport) explainRefusal(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "remote error" {
 		return fmt.Errorf("the other end refuses the TLS handshake, most likely because our key %s is not pinned there: %w",
 			FormatKey(t.public), op.Err)
+	}
+	if strings.HasSuffix(err.Error(), "client didn't provide a certificate") {
+		return fmt.Errorf("%w; perhaps a proxy on the way ends TLS (it must pass TLS through)", err)
 	}
 	return err
 }

@@ -25,12 +25,14 @@ type Transport struct {
 	checkHello func(peer string, hello []byte) error
 	log        *slog.Logger
 	timing     timing
+	dialTCP    func(ctx context.Context, network, address string) (net.Conn, error)
 
 	peers  map[string]*peer
 	byKey  map[string]*peer // by the bytes of a public key
 	sorted []*peer          // by name
 
 	inbox    chan item
+	shelf    shelf
 	opened   chan string
 	listener net.Listener // nil if nobody dials us
 	door     door
@@ -48,6 +50,7 @@ type Transport struct {
 var (
 	_ transport.Transport = (*Transport)(nil)
 	_ transport.Notifier  = (*Transport)(nil)
+	_ transport.Recycler  = (*Transport)(nil)
 )
 
 // item is a frame that has arrived.
@@ -75,9 +78,11 @@ func New(cfg Config) (*Transport, error) {
 		checkHello: cfg.CheckHello,
 		log:        cfg.Logger,
 		timing:     cfg.timing,
+		dialTCP:    cfg.dial,
 		peers:      make(map[string]*peer),
 		byKey:      make(map[string]*peer),
 		inbox:      make(chan item, window*len(cfg.Peers)),
+		shelf:      shelf{limit: len(cfg.Peers)},
 		opened:     make(chan string, 4*len(cfg.Peers)),
 	}
 	if t.maxFrame == 0 {
@@ -85,6 +90,9 @@ func New(cfg Config) (*Transport, error) {
 	}
 	if t.timing == (timing{}) {
 		t.timing = defaultTiming
+	}
+	if t.dialTCP == nil {
+		t.dialTCP = new(net.Dialer).DialContext
 	}
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
@@ -204,6 +212,14 @@ func (t *Transport) Recv(ctx context.Context) (from string, frame []byte, err er
 		return "", nil, fmt.Errorf("ws: receive: %w", ctx.Err())
 	case <-t.ctx.Done():
 		return "", nil, fmt.Errorf("ws: receive: %w", transport.ErrClosed)
+	}
+}
+
+// Recycle implements [transport.Recycler]. As many frames are kept for use as there are peers; of more the newest. Frames of
+// at most 1 KiB are not worth it.
+func (t *Transport) Recycle(frame []byte) {
+	if cap(frame) <= t.maxFrame {
+		t.shelf.put(frame)
 	}
 }
 

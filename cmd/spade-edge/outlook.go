@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+)
+
+// outlook is what a plan amounts to, and its JSON. Bytes of frames are estimates; all other numbers follow from the method.
+type outlook struct {
+	Nodes     int `json:"nodes"`
+	Edges     int `json:"edges"`
+	DegreeMax int `json:"degree_max"` // neighbors of the node with the most: what is said of one node is said of it
+	Dim       int `json:"dim"`
+	Samples   int `json:"samples"`
+	Batch     int `json:"batch"`
+
+	Rounds   int     `json:"rounds"`
+	Cooldown int     `json:"cooldown"`
+	Tau      int     `json:"tau"`
+	Steps    int64   `json:"steps"` // T = K*tau
+	Schedule string  `json:"schedule"`
+	Eta      float64 `json:"eta"`
+	Mu       float64 `json:"mu"`
+	Rho      float64 `json:"rho"`
+	Beta     float64 `json:"beta"`
+
+	Lambda2        float64 `json:"lambda_2"`
+	LambdaN        float64 `json:"lambda_n"`
+	RoundGain      float64 `json:"round_gain"`      // a = tau*beta*eta*mu
+	Gain           float64 `json:"gain"`            // a*rho*lambda_N as a share of the limit of stability, 8/3
+	SpectralRadius float64 `json:"spectral_radius"` // of the slowest mode's M_lambda
+	Tenfold        int     `json:"rounds_tenfold"`  // for disagreement to fall to a tenth
+	Share          float64 `json:"share"`           // of disagreement, that is asked for
+	CooldownNeeded int     `json:"cooldown_needed"` // rounds of cool-down for it
+	ShareLeft      float64 `json:"share_left"`      // after the plan's own rounds of cool-down
+
+	Queries       int64 `json:"queries"`        // of all clients
+	QueriesClient int64 `json:"queries_client"` // K*(m + tau*b)
+	ScalarsSent   int64 `json:"scalars_sent"`   // 2|E|d(K+C)
+
+	Payload    string   `json:"payload"`
+	GridBits   int      `json:"grid_bits"`
+	Frames     frames   `json:"frame_bytes"`
+	BytesSent  int64    `json:"bytes_sent"`  // by all
+	BytesRound int64    `json:"bytes_round"` // by one node, to all its neighbors, in a round of learning
+	BytesNode  int64    `json:"bytes_node"`  // by one node in the whole run, and as much comes in
+	LinkKbit   float64  `json:"link_kbit,omitempty"`
+	LinkDays   *float64 `json:"link_days,omitempty"` // one node's bytes over its link, one direction
+
+	Memory memory `json:"memory_bytes"`
+	Disk   disk   `json:"disk_bytes"`
+
+	Chosen     map[string]any `json:"chosen"`
+	NonPrivate bool           `json:"non_private"`
+	Privacy    *privacy       `json:"privacy"`
+}
+
+// count multiplies.
+func (r *outlook) count() error {
+	k, c, edges, deg := float64(r.Rounds), float64(r.Cooldown), float64(r.Edges), float64(r.DegreeMax)
+	bytes := k*float64(r.Frames.Learning) + c*float64(r.Frames.Cooldown) + float64(r.Frames.Done) // over one edge, one way
+	for _, t := range []struct {
+		what  string
+		into  *int64
+		value float64
+	}{
+		{"queries of a client", &r.QueriesClient, k * (float64(r.Samples) + float64(r.Tau)*float64(r.Batch))},
+		{"queries", &r.Queries, float64(r.Nodes) * k * (float64(r.Samples) + float64(r.Tau)*float64(r.Batch))},
+		{"numbers sent", &r.ScalarsSent, 2 * edges * float64(r.Dim) * (k + c)},
+		{"bytes a round", &r.BytesRound, deg * float64(r.Frames.Learning)},
+		{"bytes sent by a node", &r.BytesNode, deg * bytes},
+		{"bytes sent", &r.BytesSent, 2 * edges * bytes},
+	} {
+		if t.value >= 1<<53 {
+			return usageError{fmt.Errorf("the run has %.3g %s, want less than 2^53: that is no plan", t.value, t.what)}
+		}
+		*t.into = int64(t.value)
+	}
+	if r.LinkKbit > 0 {
+		days := float64(r.BytesNode) * 8 / (r.LinkKbit * 1000) / 86400
+		r.LinkDays = &days
+	}
+	return nil
+}
+
+// write prints the plan for people.
+func (r *outlook) write(w io.Writer) {
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "%-14s "+format+"\n", append([]any{name}, args...)...)
+	}
+	row("network", "%d nodes, %d edges, at most %d neighbors; Laplacian lambda_2 %.6g, lambda_N %.6g", r.Nodes, r.Edges, r.DegreeMax, r.Lambda2, r.LambdaN)
+	schedule := ""
+	if r.Schedule == "paper" {
+		schedule = ", the paper's non-private schedule"
+	}
+	row("schedule", "%d rounds of %d local steps (%d steps%s), and %d of cool-down", r.Rounds, r.Tau, r.Steps, schedule, r.Cooldown)
+	row("method", "eta %.6g, mu %.6g, rho %.6g, beta %.6g", r.Eta, r.Mu, r.Rho, r.Beta)
+	if r.Nodes > 1 {
+		row("stability", "stable, at %.4g of the limit: tau*beta*eta*mu is %.6g, and times rho*lambda_N %.6g, below 8/3", r.Gain, r.RoundGain, r.Gain*graph.StabilityLimit)
+		row("disagreement", "shrinks by %.4g a round in the slowest mode (spectral radius), tenfold in %d rounds", r.SpectralRadius, r.Tenfold)
+		row("cool-down", "%d rounds bring disagreement to %.3g of what the noise made it; the %d planned, to %.3g", r.CooldownNeeded, r.Share, r.Cooldown, r.ShareLeft)
+	}
+	row("queries", "%d of each client (%d samples, %d a local step), %d in all", r.QueriesClient, r.Samples, r.Batch, r.Queries)
+	if r.Nodes > 1 {
+		r.writeTraffic(row)
+	}
+	row("memory", "%s: table %s, estimator %s, machine %s, state %s", bytesText(r.Memory.Total), bytesText(r.Memory.Table),
+		bytesText(r.Memory.Estimator), bytesText(r.Memory.Machine), bytesText(r.Memory.Checkpoint))
+	row("disk", "%s set aside; %s written a round, %s in all", bytesText(r.Disk.Slots), bytesText(r.Disk.Round), bytesText(r.Disk.Written))
+	if r.Privacy == nil {
+		row("privacy", "NOT PRIVATE: no clipping and no noise")
+		return
+	}
+	pr := r.Privacy
+	row("privacy", "epsilon %.4f at delta %v, exact (gdp); as zCDP %.4f; by the paper's formula %.4f", pr.EpsilonGDP, pr.Delta, pr.EpsilonZCDP, pr.EpsilonPaper)
+	row("", "noise %.6g on updates clipped to %.6g, in each of %d releases: rho %.6g in zCDP", pr.Sigma, pr.Clip, r.Rounds, pr.Rho)
+}
+
+// writeTraffic is the part of write that a single client has not.
+func (r *outlook) writeTraffic(row func(name, format string, args ...any)) {
+	grid := ""
+	if r.GridBits > 0 {
+		grid = fmt.Sprintf(" on a grid of sigma/2^%d", r.GridBits)
+	}
+	row("frames", "%s%s: about %s to a neighbor and round, %s in cool-down", r.Payload, grid, bytesText(r.Frames.Learning), bytesText(r.Frames.Cooldown))
+	row("sent", "%d numbers in all, about %s; by one node %s a round and %s in all", r.ScalarsSent, bytesText(r.BytesSent), bytesText(r.BytesRound), bytesText(r.BytesNode))
+	if r.LinkDays != nil {
+		row("link", "%.3g days at %v kbit/s in each direction, for frames alone", *r.LinkDays, r.LinkKbit)
+	}
+}

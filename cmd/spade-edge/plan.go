@@ -1,0 +1,355 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+)
+
+var planCommand = &command{
+	name:  "plan",
+	short: "what a run will take: stability, rounds, queries, bytes, memory, epsilon",
+	about: `usage: spade-edge plan [flags]
+
+Says, without data and without training, what a run with these parameters amounts to: how close it is to the limit of stability and
+how fast disagreement dies out, what it asks of the oracle, of the links, of memory and disk, and what it leaks. What is not
+given is chosen as simulate does, and listed. The number of rounds is given by -rounds, or follows
+
+  from -steps T, all local steps of a client: T/tau rounds. Without -tau the paper's non-private schedule is used,
+  tau = T^(1/3), and step size and radius fall with T as it says;
+  from -queries Q, what a client may ask its oracle in the whole run, in the same way;
+  from -clip, -sigma and -epsilon together: as many rounds as the budget pays for.
+
+An unstable network is refused, with what would be stable.
+
+  spade-edge plan -nodes 31 -graph er:0.3 -dim 10 -samples 400 -batch 8 -epsilon 8
+  spade-edge plan -nodes 20 -graph ring -dim 20 -samples 20 -steps 29791 -non-private -json
+  spade-edge plan -nodes 12 -graph grid:3x4 -dim 7850 -link-kbit 50 -table seeded -share 0.01
+`,
+	run: planRun,
+}
+
+// planOptions are the flags of the command plan.
+type planOptions struct {
+	options
+	dim, samples, steps   int
+	queries               int64
+	beta, share, linkKbit float64
+}
+
+func planRun(_ context.Context, cmd *command, args []string, out, log io.Writer) error {
+	o := new(planOptions)
+	if err := o.read(cmd, args, out); err != nil {
+		return err
+	}
+	p, err := o.build()
+	if err != nil {
+		return err
+	}
+	r, err := o.plan(p)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return writeObject(out, r)
+	}
+	p.writeChosen(log)
+	r.write(out)
+	return nil
+}
+
+// read parses a command line into o.
+func (o *planOptions) read(cmd *command, args []string, w io.Writer) error {
+	o.options = options{nodes: 50, graph: "er:0.3", rounds: 50, tau: 2, epsilon: 8} // as simulate has them
+	fs := cmd.flags()
+	o.registerRun(fs)
+	fs.IntVar(&o.dim, "dim", 100, "length of the parameter vector, d")
+	fs.IntVar(&o.samples, "samples", 100, "samples of each client, m")
+	fs.IntVar(&o.steps, "steps", 0, "local steps of a client in all rounds, `T` (instead of -rounds)")
+	fs.Int64Var(&o.queries, "queries", 0, "what a client may ask its oracle in all rounds (instead of -rounds)")
+	fs.Float64Var(&o.beta, "beta", 0, "weight of the penalty (instead of -gain)")
+	fs.Float64Var(&o.share, "share", 0.05, "how many rounds of cool-down bring disagreement to this `share` of what it was; sets -cooldown if given")
+	fs.Float64Var(&o.linkKbit, "link-kbit", 0, "speed of a node's link, 1000 bits a second in each direction (0 = unknown)")
+	if err := cmd.parse(fs, args, w); err != nil {
+		return err
+	}
+	o.given = make(map[string]bool)
+	fs.Visit(func(f *flag.Flag) { o.given[f.Name] = true })
+	o.pickCooldown()
+	if o.given["share"] && !o.given["cooldown"] {
+		o.cooldown = 0 // follows, later
+	}
+	return o.check()
+}
+
+// check reports flags that exclude each other and numbers out of range, but for an unstable gain.
+func (o *planOptions) check() error {
+	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	var lengths []string
+	for _, name := range []string{"rounds", "steps", "queries"} {
+		if o.given[name] {
+			lengths = append(lengths, "-"+name)
+		}
+	}
+	if len(lengths) > 1 {
+		fault("%v exclude each other: each says how long the run is", lengths)
+	}
+	if o.given["sigma"] && o.given["epsilon"] && len(lengths) > 0 {
+		fault("-sigma and -epsilon say how many rounds there are, and so does %s: leave one out", lengths[0])
+	}
+	if o.given["sigma"] && o.given["epsilon"] && !o.given["clip"] {
+		fault("-clip is missing: with -sigma and -epsilon it says how many rounds there are")
+	}
+	if o.given["beta"] && o.given["gain"] {
+		fault("-beta and -gain exclude each other: one follows from the other")
+	}
+	for _, f := range []struct {
+		name       string
+		value, max int64
+	}{
+		{"dim", int64(o.dim), wire.MaxDim}, {"samples", int64(o.samples), math.MaxInt32},
+		{"steps", int64(o.steps), math.MaxInt32}, {"queries", o.queries, math.MaxInt64},
+	} {
+		if o.given[f.name] && (f.value < 1 || f.value > f.max) {
+			fault("-%s is %d, want 1..%d", f.name, f.value, f.max)
+		}
+	}
+	if t := float64(o.rounds) * float64(o.tau); t > math.MaxInt32 {
+		fault("-rounds %d and -tau %d are %.3g local steps, want at most %d", o.rounds, o.tau, t, math.MaxInt32)
+	}
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{{"beta", o.beta}, {"link-kbit", o.linkKbit}, {"gain", o.gain}} {
+		if o.given[f.name] && !(f.value > 0 && f.value <= math.MaxFloat32) {
+			fault("-%s is %v, want a positive number", f.name, f.value)
+		}
+	}
+	if !(o.share >= 1e-6 && o.share < 1) {
+		fault("-share is %v, want 1e-6 or more, and below 1", o.share)
+	}
+	rest := o.options
+	rest.given = make(map[string]bool)
+	for name := range o.given {
+		// Together they are a budget.
+		rest.given[name] = !(o.given["sigma"] && o.given["epsilon"] && (name == "epsilon" || name == "accounting"))
+	}
+	if rest.gain >= 1 { // is refused with figures, later
+		rest.gain = 0.5
+	}
+	if err := rest.conflicts(); err != nil {
+		errs = append(errs, err)
+	}
+	if len(errs) > 0 {
+		return usageError{errors.Join(errs...)}
+	}
+	return nil
+}
+
+// build makes the fleet, like the one of options.build, but without data.
+func (o *planOptions) build() (*problem, error) {
+	g, err := graph.Parse(o.graph, o.nodes, o.seed)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	batch := o.samples
+	if o.batch > 0 {
+		batch = min(batch, o.batch)
+	}
+	if err := o.length(int64(batch)); err != nil {
+		return nil, err
+	}
+	p := &problem{opt: o.options, graph: g, samples: slices.Repeat([]int{o.samples}, o.nodes)}
+	for _, c := range []struct {
+		name  string
+		value any
+	}{
+		{"nodes", o.nodes}, {"graph", o.graph}, {"dim", o.dim}, {"samples", o.samples}, {"rounds", o.rounds}, {"tau", o.tau},
+		{"batch", o.batch}, {"rho", o.rho}, {"estimator", o.estimator}, {"table", o.table}, {"directions", o.directions},
+		{"seed", o.seed}, {"share", o.share},
+	} {
+		if !o.given[c.name] {
+			p.choose(c.name, c.value)
+		}
+	}
+	if !o.given["gain"] && !o.given["beta"] {
+		p.choose("gain", o.gain)
+	}
+	if p.opt.gain >= 1 || o.given["beta"] {
+		p.opt.gain = 0.5 // for now: what it really is follows from eta and mu
+	}
+	if err := p.makeFleet("plan", o.dim); err != nil {
+		return nil, err
+	}
+	return p, p.setGain(o.gain, o.beta)
+}
+
+// length sets the number of rounds, and tau where it follows from the number of steps. batch is b.
+func (o *planOptions) length(batch int64) error {
+	m, rounds := int64(o.samples), int64(o.rounds)
+	switch {
+	case o.given["sigma"] && o.given["epsilon"]:
+		acc, err := dpmech.ParseAccounting(o.accounting)
+		if err != nil {
+			return usageError{fmt.Errorf("-accounting: %w", err)}
+		}
+		o.rounds, err = roundsFor(dpmech.Gaussian{Clip: o.clip, Sigma: o.sigma}, o.epsilon, o.delta, acc)
+		if err != nil && !errors.Is(err, dpmech.ErrBudget) {
+			err = usageError{err}
+		}
+		return err
+	case o.given["steps"] && o.given["tau"]:
+		if o.tau > o.steps {
+			return usageError{fmt.Errorf("-tau is %d, want at most the %d of -steps", o.tau, o.steps)}
+		}
+		rounds = int64(o.steps / o.tau)
+	case o.given["steps"]:
+		o.scheduled = true
+		o.tau = max(1, int(math.Round(math.Cbrt(float64(o.steps)))))
+		rounds = int64(o.steps / o.tau)
+	case o.given["queries"] && o.given["tau"]:
+		rounds = o.queries / (m + int64(o.tau)*batch)
+	case o.given["queries"]:
+		o.scheduled = true
+		// tau = T^(1/3) and K = T^(2/3): the least tau with as many rounds as its square, or fewer.
+		pays := func(tau int64) int64 { return o.queries / (m + tau*batch) }
+		tau := int64(1)
+		for tau*tau < pays(tau) {
+			tau++
+		}
+		o.tau, rounds = int(tau), pays(tau)
+	}
+	if rounds < 1 || rounds > math.MaxInt32/int64(o.tau) {
+		return usageError{fmt.Errorf("-queries is %d, which is %d rounds of %d; want at least one, and at most %d local steps", o.queries, rounds, m+int64(o.tau)*batch, math.MaxInt32)}
+	}
+	o.rounds = int(rounds)
+	return nil
+}
+
+// setGain gives the fleet the share of the limit of stability that -gain says or -beta amounts to. It refuses one that is not
+// stable.
+func (p *problem) setGain(share, beta float64) error {
+	f, g := p.fleet, p.graph
+	if g.N() == 1 {
+		return nil
+	}
+	step := float64(f.Method.Tau) * f.Method.Eta[0] * f.Method.Mu[0]
+	largest := g.Gain(1, f.Method.Rho)
+	if beta > 0 {
+		share = step * beta / largest
+	}
+	a := share * largest
+	if share < 1 {
+		f.Method.Gain = share
+		return asUsage(f.Validate())
+	}
+	grows := "it never dies out"
+	if r := contraction(g, a, f.Method.Rho); r > 1+1e-9 {
+		grows = fmt.Sprintf("it grows by %.4g a round", r)
+	}
+	stable := largest / step
+	return usageError{fmt.Errorf("unstable: disagreement would not die out, %s. beta %.6g is a gain of %.6g: tau*beta*eta*mu*rho*lambda_N is %.6g, and the limit is 8/3. "+
+		"Stable is every -gain below 1, which is here a beta below %.6g; -gain 0.75 (beta %.6g) is where the fastest disagreement is gone soonest",
+		grows, a/step, share, a*f.Method.Rho*g.LambdaMax(), stable, 0.75*stable)}
+}
+
+// plan works out all figures.
+func (o *planOptions) plan(p *problem) (*outlook, error) {
+	f, g := p.fleet, p.graph
+	cfg, err := p.busiest()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	batch := o.samples
+	if cfg.Estimator.Batch > 0 {
+		batch = cfg.Estimator.Batch
+	}
+	m := f.Method
+	r := &outlook{
+		Nodes: o.nodes, Edges: len(f.Edges), DegreeMax: len(cfg.Neighbors), Dim: f.Dim, Samples: o.samples, Batch: batch,
+		Rounds: m.Rounds, Tau: m.Tau, Steps: int64(m.Rounds) * int64(m.Tau), Schedule: "constant",
+		Eta: m.Eta[0], Mu: m.Mu[0], Rho: m.Rho, Beta: cfg.Beta, Share: o.share, ShareLeft: 1,
+		Lambda2: g.Lambda2(), LambdaN: g.LambdaMax(), Gain: m.Gain,
+		Payload: "message", LinkKbit: o.linkKbit, NonPrivate: o.nonPrivate, Chosen: map[string]any{},
+	}
+	if o.scheduled {
+		r.Schedule = "paper"
+	}
+	deviation := 1.0 // of what a release tells, in units of the noise
+	if o.nodes == 1 {
+		r.Gain = 0
+	} else {
+		r.RoundGain = g.Gain(m.Gain, m.Rho)
+		r.SpectralRadius = contraction(g, r.RoundGain, m.Rho)
+		r.Tenfold = tenfold(r.SpectralRadius)
+		modes := newModes(g, r.RoundGain, m.Rho, m.Rounds)
+		if r.CooldownNeeded, err = modes.roundsTo(o.share); err != nil {
+			return nil, usageError{fmt.Errorf("-share %v: %w: raise -gain, or link the nodes better", o.share, err)}
+		}
+		if o.given["share"] && !o.given["cooldown"] {
+			f.Method.Cooldown = r.CooldownNeeded
+			p.choose("cooldown", r.CooldownNeeded)
+		}
+		cooldown := min(f.Method.Cooldown, maxCooldown)
+		r.ShareLeft = modes.cool(cooldown)[cooldown]
+		deviation = stepDeviation(g, r.RoundGain, m.Rho, m.Rounds, o.seed)
+	}
+	r.Cooldown = f.Method.Cooldown
+	if cfg.Releases {
+		r.Payload = "release"
+	}
+	steps := 0.0
+	if cfg.GridStep > 0 {
+		r.GridBits = int(math.Round(math.Log2(f.Privacy.Sigma / cfg.GridStep)))
+		// The clipped update comes on top, spread over all coordinates.
+		clip := f.Privacy.Clip / (f.Privacy.Sigma * math.Sqrt(float64(f.Dim)))
+		steps = math.Hypot(deviation, clip) * f.Privacy.Sigma / cfg.GridStep
+	}
+	if !o.given["payload"] {
+		p.choose("payload", r.Payload)
+		if r.GridBits > 0 && !o.given["grid-bits"] {
+			p.choose("grid-bits", r.GridBits)
+		}
+	}
+	if r.Frames, err = newFrames(f, cfg, steps); err != nil {
+		return nil, err
+	}
+	if err := r.count(); err != nil {
+		return nil, err
+	}
+	state, err := checkpointSize(cfg)
+	if err != nil {
+		return nil, err
+	}
+	r.Memory = newMemory(cfg, state)
+	r.Disk = newDisk(f, cfg, state, int64(r.Rounds)+int64(r.Cooldown))
+	for _, c := range p.chosen {
+		r.Chosen[c.name] = c.value
+	}
+	if !o.nonPrivate {
+		r.Privacy = newPrivacy(f.Rho(), f.Privacy, []string{"every parameter of this plan"})
+	}
+	return r, nil
+}
+
+// busiest returns the configuration of the machine with the most neighbors.
+func (p *problem) busiest() (admm.Config, error) {
+	cfgs, err := p.fleet.Machines(p.samples, func(int) io.Reader { return bytes.NewReader(nil) }) // nothing is ever drawn
+	if err != nil {
+		return admm.Config{}, err
+	}
+	cfg := slices.MaxFunc(cfgs, func(a, b admm.Config) int { return len(a.Neighbors) - len(b.Neighbors) })
+	cfg.Estimator.Seeded, cfg.Average = p.opt.table == "seeded", p.opt.average
+	return cfg, nil
+}

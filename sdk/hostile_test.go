@@ -1,0 +1,700 @@
+package sdk_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/transport/ws"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// The tests of this file have three members: "victim" in the middle of a path, "honest", and "villain", a member in good standing,
+// with a key that is known, who takes part as it should and sends other things beside.
+
+// path returns the fleet, with messages in a run that is not private or releases on a grid in one that is.
+func path(private bool) *sdk.Fleet {
+	f := ring()
+	if private {
+		f = privateRing()
+	}
+	f.Members = []string{"honest", "victim", "villain"}
+	f.Edges = [][2]string{{"honest", "victim"}, {"victim", "villain"}}
+	return f
+}
+
+// villain is the transport of the member of that name.
+type villain struct {
+	transport.Transport
+	t     *testing.T
+	codec *wire.Codec
+
+	// after is called after each frame that an honest member would send, once nothing is open between the two: the victim has
+	// had its answer to the question that it asks on starting.
+	after func(v *villain, frame []byte, f *wire.Frame)
+	mu    sync.Mutex // of Send: everything leaves in one order
+	open  bool
+	round int      // of the highest release sent
+	kept  [][]byte // frames of all releases sent
+}
+
+func (v *villain) Send(ctx context.Context, to string, frame []byte) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err := v.Transport.Send(ctx, to, frame); err != nil {
+		return err
+	}
+	var f wire.Frame
+	if err := v.codec.Decode(frame, &f); err != nil {
+		v.t.Error(err)
+	}
+	switch {
+	case f.Kind == wire.Hail:
+		v.open = v.open || f.Resent
+	case f.Kind != wire.Done && f.Round > v.round:
+		v.round = f.Round
+		v.kept = append(v.kept, slices.Clone(frame))
+	}
+	if v.open && v.after != nil {
+		v.after(v, frame, &f)
+	}
+	return nil
+}
+
+// junk sends something that no honest member would.
+func (v *villain) junk(frame []byte) {
+	if err := v.Transport.Send(v.t.Context(), "victim", frame); err != nil && v.t.Context().Err() == nil {
+		v.t.Error(err)
+	}
+}
+
+func newVillain(t *testing.T, tr transport.Transport, dim int, after func(v *villain, frame []byte, f *wire.Frame)) *villain {
+	t.Helper()
+	codec, err := wire.NewCodec(dim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &villain{Transport: tr, t: t, codec: codec, after: after}
+}
+
+// gate holds back the frames of one release until it is opened.
+type gate struct {
+	transport.Transport
+	codec *wire.Codec
+	round int
+	held  chan struct{} // closed when a frame is held back
+	open  chan struct{}
+	once  sync.Once
+}
+
+func (g *gate) Send(ctx context.Context, to string, frame []byte) error {
+	var f wire.Frame
+	if err := g.codec.Decode(frame, &f); err != nil {
+		return err
+	}
+	if f.Kind != wire.Hail && f.Round == g.round {
+		g.once.Do(func() { close(g.held) })
+		select {
+		case <-g.open:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return g.Transport.Send(ctx, to, frame)
+}
+
+// Frames by hand.
+
+// item is a CBOR head with a number, and what follows it.
+func item(major byte, n uint64, body ...byte) []byte {
+	b := []byte{major << 5}
+	switch {
+	case n < 24:
+		b[0] |= byte(n)
+	case n < 1<<8:
+		b[0] |= 24
+		b = append(b, byte(n))
+	case n < 1<<16:
+		b[0] |= 25
+		b = binary.BigEndian.AppendUint16(b, uint16(n))
+	default:
+		b[0] |= 26
+		b = binary.BigEndian.AppendUint32(b, uint32(n))
+	}
+	return append(b, body...)
+}
+
+// handmade is a frame with a kind, a round and one more field.
+func handmade(kind wire.Kind, round uint64, key byte, value []byte) []byte {
+	b := append([]byte{0xa4, 1, wire.Version, 2, byte(kind), 3}, item(0, round)...)
+	return append(append(b, key), value...)
+}
+
+// floats is a typed array of float32.
+func floats(x ...float32) []byte {
+	var b []byte
+	for _, v := range x {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return append([]byte{0xd8, 85}, item(2, uint64(len(b)), b...)...)
+}
+
+const (
+	keyVector = 5
+	keyPlanes = 6
+	keyGrid   = 7
+	keyPacked = 8
+)
+
+// charge is one frame, and how the victim's log has to say what is wrong with it; empty if it is passed over in silence.
+type charge struct {
+	name  string
+	frame []byte
+	want  string
+}
+
+// charges are sent when the victim stands in round 3, holds the villain's releases of rounds 3 and 4, and has answered for its past.
+func charges(t *testing.T, v *villain, private bool) []charge {
+	t.Helper()
+	enc := func(dim int, f wire.Frame) []byte {
+		codec, err := wire.NewCodec(dim)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := codec.Append(nil, &f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	kind, other := wire.Message, wire.Release
+	if private {
+		kind, other = other, kind
+	}
+	release := func(dim, round int, first float32) []byte { // a well-formed one
+		if !private {
+			return enc(dim, wire.Frame{Kind: kind, Round: round, Vector: append([]float32{first}, make([]float32, dim-1)...)})
+		}
+		return enc(dim, wire.Frame{Kind: kind, Round: round, Grid: append([]int32{int32(first)}, make([]int32, dim-1)...)})
+	}
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	zero := make([]float32, 6)
+	good := v.kept[3]
+	repeats := bytes.Repeat([]byte{1, 0}, 150)
+	all := []charge{
+		{"a NaN", handmade(kind, 4, keyVector, floats(0, 0, nan, 0, 0, 0)), "coordinate 2"},
+		{"an infinity", handmade(kind, 4, keyVector, floats(0, inf, 0, 0, 0, 0)), "coordinate 1"},
+		{"five numbers", handmade(kind, 4, keyVector, floats(0, 0, 0, 0, 0)), "vector: "},
+		{"seven numbers", release(7, 4, 1), "wire: frame: "},
+		{"no vector", append([]byte{0xa3}, handmade(kind, 4, 0, nil)[1:7]...), "found neither it nor planes"},
+		{"another of round 3", release(6, 3, 99), "message of round 3 from 2 contradicts an earlier message"},
+		{"another of round 4, as of another run", release(6, 4, 99), "message of round 4 from 2 contradicts an earlier message"},
+		{"two rounds early", release(6, 5, 1), "message of round 5 from 2, want 1 to 4 (this client is in round 3)"},
+		{"in the far future", release(6, wire.MaxRound, 1), "message of round 2147483647 from 2"},
+		{"beyond counting", handmade(kind, wire.MaxRound+1, keyVector, floats(zero...)), "round: found 2147483648"},
+		{"round 0", release(6, 0, 1), "message of round 0 from 2"},
+		{"a replay of round 1", v.kept[0], ""},
+		{"a replay of round 2", v.kept[1], ""},
+		{"a repeat of round 3", v.kept[2], ""},
+		{"a repeat of round 4", v.kept[3], ""},
+		{"the other payload", enc(6, wire.Frame{Kind: other, Round: 4, Vector: zero}), "a frame of kind " + other.String() + ", and the fleet's payload is another"},
+		{"done in the middle", enc(6, wire.Frame{Kind: wire.Done, Round: 12}), "neighbor 2 holds release 12 of client 1, whose own state ends with 3"},
+		{"done after another round", enc(6, wire.Frame{Kind: wire.Done, Round: 4}), "neighbor 2 is done after round 4, want 12"},
+		{"a lie about the past", enc(6, wire.Frame{Kind: wire.Hail, Round: 4, Held: 4}), "neighbor 2 holds release 4 of client 1"},
+		{"a lie beyond the last round", enc(6, wire.Frame{Kind: wire.Hail, Round: 4, Held: 13}), "neighbor 2 speaks of releases 4 and 13"},
+		{"a hail from beyond the last round", enc(6, wire.Frame{Kind: wire.Hail, Round: 13, Held: 3}), "neighbor 2 speaks of releases 13 and 3"},
+		{"an answer that nobody asked for", enc(6, wire.Frame{Kind: wire.Hail, Round: 4, Held: 12, Life: 1, Resent: true}), ""},
+		{"a hail of one who has lost all", enc(6, wire.Frame{Kind: wire.Hail, Life: 1}), ""},
+
+		{"nothing", []byte{}, "found nothing, wanted a map"},
+		{"a text", []byte("GET / HTTP/1.1\r\n\r\n"), "wanted a map"},
+		{"half a frame", good[:len(good)/2], "unexpected EOF"},
+		{"two frames", slices.Concat(good, good), "extraneous data"},
+		{"version 2", append([]byte{0xa4, 1, 2}, good[3:]...), "version: found 2, wanted"},
+		{"kind 9", handmade(9, 4, keyVector, floats(zero...)), "kind: found 9"},
+		{"an unknown field", handmade(kind, 4, 20, []byte{0}), "unknown key"},
+		{"a field twice", append([]byte{0xa4, 1, 1, 2, byte(kind), 3, 4}, 3, 4), "round: found key 3 twice"},
+		{"no definite length", append([]byte{0xbf}, append(slices.Clone(good[1:]), 0xff)...), "wire: frame: "},
+		{"a vector of 1 GiB", handmade(kind, 4, keyVector, append([]byte{0xd8, 85}, item(2, 1<<30)...)), "unexpected EOF"},
+		{"planes of 1 GiB", handmade(kind, 4, keyPlanes, item(2, 1<<30)), "unexpected EOF"},
+		{"a map of 1 GiB", item(5, 1<<30), "wire: frame: "},
+		{"an array of 1 GiB", handmade(kind, 4, keyVector, item(4, 1<<30)), "wire: frame: "},
+		{"nested 300 deep", handmade(kind, 4, keyVector, bytes.Repeat([]byte{0x81}, 300)), "wire: frame: "},
+		{"a frame of 1 MiB", make([]byte, 1<<20), "found 1048576 bytes, wanted at most"},
+		{"planes of 150 blocks", handmade(kind, 4, keyPlanes, item(2, 300, repeats...)), "planes: "},
+		{"a bomb of huff0", handmade(kind, 4, keyPlanes, item(2, 20, append([]byte{2, 255, 255}, make([]byte, 17)...)...)), "planes: "},
+	}
+	if private {
+		all = append(all,
+			charge{"packed of 150 blocks", handmade(kind, 4, keyPacked, item(2, 300, append([]byte{64}, repeats[:299]...)...)), "packed: "},
+			charge{"a packed bomb", handmade(kind, 4, keyPacked, item(2, 20, append([]byte{40, 2, 255, 255}, make([]byte, 16)...)...)), "packed: "},
+			charge{"a vector for a grid", handmade(kind, 4, keyVector, floats(zero...)), "has 6 numbers and 0 grid steps, want 0 and 6"},
+			charge{"a grid of five", handmade(kind, 4, keyGrid, append([]byte{0xd8, 78}, item(2, 20, make([]byte, 20)...)...)), "grid: "},
+		)
+	} else {
+		all = append(all,
+			charge{"a giant", handmade(kind, 4, keyVector, floats(0, 0, 0, 3e38, 0, 0)), "coordinate 3 of the message from 2 is 3e+38"},
+			charge{"a grid", handmade(kind, 4, keyPacked, item(2, 20, make([]byte, 20)...)), "wanted none with kind message"},
+		)
+	}
+	return all
+}
+
+// Whatever a neighbor sends that cannot be right is refused by name, one thing after the other, and the run ends with the bits of
+// a run among friends.
+func TestVillain(t *testing.T) {
+	for name, private := range map[string]bool{"messages": false, "releases on a grid": true} {
+		t.Run(name, func(t *testing.T) {
+			f := path(private)
+			trs := inMemory(t, f)
+			honest := &gate{Transport: trs[0], codec: newVillain(t, nil, f.Dim, nil).codec, round: 3, held: make(chan struct{}), open: make(chan struct{})}
+			ready := make(chan struct{})
+			evil := newVillain(t, trs[2], f.Dim, func(_ *villain, _ []byte, f *wire.Frame) {
+				if f.Round == 4 && f.Kind != wire.Hail {
+					close(ready)
+				}
+			})
+			trs[0], trs[2] = honest, evil
+			var log syncBuffer
+			all := nodes(t, f, trs, func(i int, c *sdk.Config) {
+				c.ResendAfter = time.Minute
+				if i == 1 {
+					c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+				}
+			})
+			var errs []error
+			var wg sync.WaitGroup
+			wg.Go(func() { errs = runAll(t.Context(), all) })
+			<-honest.held
+			<-ready
+			victim := all[1]
+			refused := int64(0)
+			list := charges(t, evil, private)
+			for _, c := range list {
+				evil.junk(c.frame)
+				if c.want == "" {
+					continue
+				}
+				refused++
+				within(t, func() bool { return victim.Status().Refused >= refused })
+				lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+				last := lines[len(lines)-1]
+				if int64(len(lines)) != refused || !strings.Contains(last, "from=villain") || !strings.Contains(last, c.want) {
+					t.Errorf("%s: the log ends with %s, want %q", c.name, last, c.want)
+				}
+			}
+			if st := victim.Status(); st.Round != 3 || !slices.Equal(st.Waiting, []string{"honest"}) {
+				t.Errorf("status %+v", st)
+			}
+			close(honest.open)
+			wg.Wait()
+			if err := errors.Join(errs...); err != nil {
+				t.Fatal(err)
+			}
+			if got := victim.Status().Refused; got != refused {
+				t.Errorf("%d frames refused, want %d", got, refused)
+			}
+			sameModels(t, all, simulated(t, f))
+		})
+	}
+}
+
+// within waits for what has to come.
+func within(t *testing.T, come func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !come(); time.Sleep(time.Millisecond / 10) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not come")
+		}
+	}
+}
+
+// soup makes bytes that are hardly ever a frame, and never one that would pass for the sender's next.
+type soup struct {
+	chance rng.Stream
+	codec  *wire.Codec
+	last   int
+	bad    int64 // how many of those made are no frames
+	f      wire.Frame
+}
+
+// next makes one, from the frames of the releases that the villain has sent so far.
+func (s *soup) next(kept [][]byte) []byte {
+	n := func(n int) int { return s.chance.IntN(n) }
+	for {
+		b := make([]byte, n(100))
+		s.chance.Read(b)
+		if len(kept) > 0 && n(4) > 0 {
+			b = slices.Clone(kept[n(len(kept))])
+			if n(8) == 0 { // where the sender is: lies and truths
+				b, _ = s.codec.Append(nil, &wire.Frame{Kind: wire.Hail, Round: n(s.last + 3), Held: n(s.last + 3), Life: s.chance.Uint64(), Resent: n(2) == 0})
+			}
+			for range n(4) {
+				switch at := n(len(b)); n(5) {
+				case 0:
+					b[at] ^= 1 << n(8)
+				case 1:
+					b[at] = byte(n(256))
+				case 2:
+					b = b[:at+1]
+				case 3:
+					b = slices.Insert(b, at, byte(n(256)))
+				case 4:
+					b = slices.Delete(b, at, min(len(b), at+1+n(4)))
+				}
+				if len(b) == 0 {
+					break
+				}
+			}
+		}
+		if s.codec.Decode(b, &s.f) != nil {
+			s.bad++
+			return b
+		}
+		if s.f.Kind == wire.Done && s.f.Round == s.last || s.f.Kind != wire.Done && s.f.Kind != wire.Hail && s.f.Round > len(kept) {
+			continue // a member is free to say so, at its own cost
+		}
+		return b
+	}
+}
+
+// tally is a log that counts its lines.
+type tally struct {
+	mu    sync.Mutex
+	lines int
+}
+
+func (c *tally) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lines += bytes.Count(b, []byte("\n"))
+	return len(b), nil
+}
+
+// junkWanted is how many malformed frames a test sends: usual, or what SPADE_JUNK says (1000000, by hand).
+func junkWanted(t *testing.T, usual int) int {
+	t.Helper()
+	if testing.Short() {
+		usual /= 10
+	}
+	if s := os.Getenv("SPADE_JUNK"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		usual = n
+	}
+	return usual
+}
+
+// memory returns the bytes in use, and those taken from the system.
+func memory() (heap, sys uint64) {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc, m.Sys
+}
+
+// simmer runs the fleet of path over the given transports, with so much junk for the victim, and checks what the victim makes of it.
+func simmer(t *testing.T, f *sdk.Fleet, trs []transport.Transport, junk int) {
+	t.Helper()
+	pot := &soup{chance: rng.New(9, rng.Address{Purpose: rng.Fault}), last: f.Method.Rounds + f.Method.Cooldown}
+	sent := 0
+	var heap, sys uint64
+	trs = slices.Clone(trs)
+	evil := newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, _ *wire.Frame) {
+		if v.round == 0 {
+			return
+		}
+		if sent == 0 { // all is running
+			heap, sys = memory()
+		}
+		for range min(junk-sent, junk/9+1) { // nothing is left after round 9
+			v.junk(pot.next(v.kept))
+			sent++
+		}
+	})
+	pot.codec = evil.codec
+	trs[2] = evil
+	log := &tally{}
+	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
+		c.Linger = 5 * time.Second
+		if i == 1 {
+			c.Logger = slog.New(slog.NewTextHandler(log, nil))
+		}
+	})
+	began := time.Now()
+	mustRun(t, all)
+	took := time.Since(began)
+	heapAfter, sysAfter := memory()
+	st := all[1].Status()
+	t.Logf("%d frames of junk, %d of them no frames and %d refused, in %v; heap %+d bytes, system %+d bytes, %d lines in the log",
+		sent, pot.bad, st.Refused, took, int64(heapAfter-heap), int64(sysAfter-sys), log.lines)
+	if sent != junk || st.Refused < pot.bad || pot.bad < int64(junk)/2 {
+		t.Errorf("%d frames of junk sent, want %d; %d are no frames, and %d were refused", sent, junk, pot.bad, st.Refused)
+	}
+	if heapAfter > heap+1<<20 || sysAfter > sys+32<<20 {
+		t.Errorf("memory has grown by %d and %d bytes", int64(heapAfter-heap), int64(sysAfter-sys))
+	}
+	if log.lines > 200 {
+		t.Errorf("%d lines in the log", log.lines)
+	}
+	sameModels(t, all, simulated(t, f))
+}
+
+// A hundred thousand malformed frames, or as many as SPADE_JUNK says: counted, not remembered, and without effect.
+func TestByteSoup(t *testing.T) {
+	for name, private := range map[string]bool{"messages": false, "releases on a grid": true} {
+		t.Run(name, func(t *testing.T) {
+			f := path(private)
+			simmer(t, f, inMemory(t, f), junkWanted(t, 50_000))
+		})
+	}
+}
+
+// The same through TLS websockets.
+func TestByteSoupOverTLS(t *testing.T) {
+	f := path(true)
+	simmer(t, f, pathOverTLS(t, f, 0, nil), junkWanted(t, 5_000))
+}
+
+// pathOverTLS returns a transport for each member with the frame limit of the fleet; the villain's may be another.
+func pathOverTLS(t *testing.T, f *sdk.Fleet, villainMax int, log *slog.Logger) []transport.Transport {
+	t.Helper()
+	key := func(i int) ed25519.PrivateKey {
+		return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{byte(i + 1)}, ed25519.SeedSize))
+	}
+	var trs []*ws.Transport
+	for i, name := range f.Members {
+		cfg := ws.Config{
+			Name: name, Key: key(i), Listen: "127.0.0.1:0", MaxFrame: wire.MaxFrame(f.Dim),
+			Hello: f.Hello(name), CheckHello: f.CheckHello(name),
+		}
+		for _, peer := range neighbors(f, name) {
+			cfg.Peers = append(cfg.Peers, ws.Peer{Name: peer, Keys: []ed25519.PublicKey{key(slices.Index(f.Members, peer)).Public().(ed25519.PublicKey)}})
+		}
+		switch name {
+		case "villain":
+			cfg.MaxFrame = max(villainMax, cfg.MaxFrame)
+		case "victim":
+			cfg.Logger = log
+		}
+		tr, err := ws.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = tr.Close() })
+		trs = append(trs, tr)
+	}
+	for _, e := range [][2]int{{0, 1}, {1, 2}} { // the lower name dials
+		if err := trs[e[0]].SetAddresses(f.Members[e[1]], trs[e[1]].Addr()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return []transport.Transport{trs[0], trs[1], trs[2]}
+}
+
+// A frame above the limit costs its sender the connection, and nobody any memory; the run goes on over the next one.
+func TestGiantFramesOverTLS(t *testing.T) {
+	f := path(false)
+	const giant = 64 << 20
+	var log syncBuffer
+	trs := pathOverTLS(t, f, giant, slog.New(slog.NewTextHandler(&log, nil)))
+	big := make([]byte, giant)
+	lengths := map[int]int{2: giant, 5: wire.MaxFrame(6) + 1} // by the round in which they are sent, once
+	var sys uint64
+	evil := newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, f *wire.Frame) {
+		if n := lengths[f.Round]; n > 0 && f.Kind == wire.Message {
+			delete(lengths, f.Round)
+			if sys == 0 {
+				_, sys = memory()
+			}
+			v.junk(big[:n])
+		}
+	})
+	trs[2] = evil
+	all := nodes(t, f, trs, func(_ int, c *sdk.Config) { c.Linger = 5 * time.Second })
+	mustRun(t, all)
+	sameModels(t, all, simulated(t, f))
+	if _, after := memory(); after > sys+32<<20 {
+		t.Errorf("%d bytes more are taken from the system", int64(after-sys))
+	}
+	for _, n := range []int{giant, wire.MaxFrame(6) + 1} {
+		if want := fmt.Sprintf("with number %d, want at most %d", n, wire.MaxFrame(6)); !strings.Contains(log.String(), want) {
+			t.Errorf("no %q in\n%s", want, &log)
+		}
+	}
+}
+
+// A frame of a few bytes may stand for a vector of zeros of the run's dimension, and for nothing longer: a thousand of them, which
+// would be 400 MB, take the room of one.
+func TestBombs(t *testing.T) {
+	f := path(true)
+	f.Dim, f.Method.Rounds, f.Method.Cooldown = 100_000, 2, 1
+	zeros := []byte{64, 1, 0, 64, 1, 0} // pairs, all the same: so many bytes for up to 131,072 numbers
+	bomb := handmade(wire.Release, 1, keyPacked, item(2, uint64(len(zeros)), zeros...))
+	var heap, sys uint64
+	trs := inMemory(t, f)
+	evil := newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, _ *wire.Frame) {
+		if v.round < 1 || sys > 0 {
+			return
+		}
+		heap, sys = memory()
+		for range 1000 {
+			v.junk(bomb)
+		}
+	})
+	trs[2] = evil
+	var out wire.Frame
+	if err := evil.codec.Decode(bomb, &out); err != nil || len(out.Grid) != f.Dim || len(bomb) > 20 {
+		t.Fatalf("a bomb of %d bytes for %d numbers: %v", len(bomb), len(out.Grid), err)
+	}
+	all := nodes(t, f, trs, func(_ int, c *sdk.Config) { c.ResendAfter = time.Minute })
+	mustRun(t, all)
+	heapAfter, sysAfter := memory()
+	t.Logf("heap %+d bytes, system %+d bytes", int64(heapAfter-heap), int64(sysAfter-sys))
+	if heapAfter > heap+16<<20 || sysAfter > sys+32<<20 {
+		t.Errorf("memory has grown by %d and %d bytes", int64(heapAfter-heap), int64(sysAfter-sys))
+	}
+	sameModels(t, all, simulated(t, f))
+}
+
+// A neighbor that never stops sending cannot keep a node from its work: between two queries it gets one frame in.
+func TestFlood(t *testing.T) {
+	f := path(false)
+	trs := inMemory(t, f)
+	over := make(chan struct{})
+	var flood sync.WaitGroup
+	var once sync.Once
+	trs[2] = newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, _ *wire.Frame) {
+		once.Do(func() {
+			flood.Go(func() {
+				for {
+					select {
+					case <-over:
+						return
+					default:
+						v.junk([]byte("flood"))
+					}
+				}
+			})
+		})
+	})
+	var victim *sdk.Node
+	round, refused, most := -1, int64(0), int64(0)
+	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
+		if i != 1 {
+			return
+		}
+		c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, sample int) (float64, error) {
+			st := victim.Status()
+			if st.Round == round {
+				most = max(most, st.Refused-refused)
+			}
+			round, refused = st.Round, st.Refused
+			time.Sleep(100 * time.Microsecond) // in which a lot arrives
+			return oracle(1)(ctx, x, sample)
+		})
+	})
+	victim = all[1]
+	mustRun(t, all)
+	close(over)
+	_ = trs[1].Close() // nobody takes the flood any more
+	flood.Wait()
+	if most != 1 {
+		t.Errorf("%d frames were taken in between two queries, want 1", most)
+	}
+	sameModels(t, all, simulated(t, f))
+}
+
+// taped is a transport that keeps what arrives.
+type taped struct {
+	transport.Transport
+	codec  *wire.Codec
+	frames []string
+}
+
+func (r *taped) Recv(ctx context.Context) (string, []byte, error) {
+	from, frame, err := r.Transport.Recv(ctx)
+	if err != nil {
+		return from, frame, err
+	}
+	var f wire.Frame
+	if err := r.codec.Decode(frame, &f); err != nil {
+		return "", nil, err
+	}
+	f.Life = 0 // random in every run
+	plain, err := r.codec.Append(nil, &f)
+	r.frames = append(r.frames, fmt.Sprintf("%s %v %d: %d bytes, %x", from, f.Kind, f.Round, len(plain), plain))
+	return from, frame, err
+}
+
+// The oracle of one of two nodes fails, in whatever way: what the other is sent, to the byte, is what an oracle sends it that knows nothing and
+// always answers the public constant.
+func TestFailedOracleLooksLikeAny(t *testing.T) {
+	const fallback = 0
+	for _, change := range []func(f *sdk.Fleet){
+		func(*sdk.Fleet) {},
+		func(f *sdk.Fleet) { f.Method.Estimator = "centered" },
+		func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadMessage },
+	} {
+		f := privateRing()
+		f.Members, f.Edges = f.Members[:2], f.Edges[:1]
+		change(f)
+		seen := func(loss float64, err error) (frames []string, a []float32, failed int64) {
+			t.Helper()
+			trs := inMemory(t, f)
+			tape := &taped{Transport: trs[0], codec: newVillain(t, nil, f.Dim, nil).codec}
+			trs[0] = tape
+			all := nodes(t, f, trs, func(i int, c *sdk.Config) {
+				c.ResendAfter = time.Minute
+				if i == 1 {
+					c.Oracle = sdk.OracleFunc(func(context.Context, []float32, int) (float64, error) { return loss, err })
+				}
+			})
+			mustRun(t, all)
+			if st := all[0].Status(); st.Refused != 0 || st.FailedQueries != 0 {
+				t.Errorf("a has noticed something: %+v", st)
+			}
+			return tape.frames, all[0].Model(), all[1].Status().FailedQueries
+		}
+		want, model, failed := seen(fallback, nil)
+		if failed != 0 || len(want) != 15 { // two hails, twelve releases, a last word
+			t.Fatalf("%d failed queries, frames\n%s", failed, strings.Join(want, "\n"))
+		}
+		for _, c := range []struct {
+			loss float64
+			err  error
+		}{{0, errors.New("no data")}, {0.7, errors.New("no data")}, {math.NaN(), nil}, {math.Inf(-1), nil}, {1e300, nil}} {
+			got, m, failed := seen(c.loss, c.err)
+			if failed != asked(f) || !slices.Equal(got, want) || !slices.Equal(m, model) {
+				t.Errorf("loss %v, error %v: %d failed queries, want %d; a was sent\n%s\nwant\n%s",
+					c.loss, c.err, failed, asked(f), strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		}
+		if healthy, _, _ := seen(0.7, nil); len(healthy) != len(want) {
+			t.Errorf("%d frames of a node with another loss, %d of one without", len(healthy), len(want))
+		}
+	}
+}
+
+// asked is how many losses the second member asks for.
+func asked(f *sdk.Fleet) int64 {
+	return int64(f.Method.Rounds * (samples[1] + f.Method.Tau*min(f.Method.Batch, samples[1])))
+}

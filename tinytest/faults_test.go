@@ -1,0 +1,201 @@
+package tinytest_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/tinytest"
+)
+
+// Whatever the network does to messages, and however the clients sleep: a run that waits for its neighbors computes the same bits
+// in more ticks.
+func TestFaultsChangeNoBit(t *testing.T) {
+	for name, change := range map[string]func(int, *admm.Config){
+		"messages": nil,
+		"private":  private,
+		"releases on a grid": func(i int, c *admm.Config) {
+			private(i, c)
+			c.Releases, c.GridStep = true, 0.05/16
+		},
+		"witness": func(i int, c *admm.Config) { c.Witness = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := finish(t, simOf(t, kite, 5, change))
+			for fault, set := range map[string]func(*tinytest.Sim){
+				"order":     func(s *tinytest.Sim) { s.Seed = 9 },
+				"drop":      func(s *tinytest.Sim) { s.Fate = tinytest.Drop(1, 0.3) },
+				"bursts":    func(s *tinytest.Sim) { s.Fate = tinytest.GilbertElliott(1, 0.1, 0.2, 0, 1) },
+				"delay":     func(s *tinytest.Sim) { s.Fate = tinytest.Delay(1, 0.5, 4) },
+				"reorder":   func(s *tinytest.Sim) { s.Fate = tinytest.Reorder(1, 6) },
+				"duplicate": func(s *tinytest.Sim) { s.Fate = tinytest.Duplicate(1, 0.5) },
+				"partition": func(s *tinytest.Sim) { s.Fate = tinytest.Partition(3, 20, 0, 1) },
+				"sleep":     func(s *tinytest.Sim) { s.Asleep = tinytest.Markov(1, 0.2, 0.3) },
+				"all": func(s *tinytest.Sim) {
+					s.Seed, s.Fate, s.Asleep = 3, awful(2), tinytest.Markov(2, 0.1, 0.3)
+				},
+			} {
+				sim := simOf(t, kite, 5, change)
+				set(sim)
+				if got := finish(t, sim); got != want {
+					t.Errorf("%s: transcript %s, want %s", fault, got, want)
+				}
+				slow := fault != "order" && fault != "duplicate"
+				if slow && sim.Ticks() <= 9 {
+					t.Errorf("%s: over after %d ticks, nothing went wrong", fault, sim.Ticks())
+				}
+			}
+		})
+	}
+}
+
+// The same run twice, on one core and on more, lossy and not: identical.
+func TestCoresChangeNoBit(t *testing.T) {
+	for _, lossy := range []int{0, 2} {
+		run := func() (string, int, []admm.Message) {
+			sim := simOf(t, ringOf(40), 7, func(i int, c *admm.Config) { private(i, c); c.Lossy = lossy })
+			sim.Fate, sim.Asleep, sim.Seed = awful(4), tinytest.Markov(4, 0.1, 0.4), 8
+			var sent []admm.Message
+			sim.OnSend = func(msg admm.Message) { msg.Vector = slices.Clone(msg.Vector); sent = append(sent, msg) }
+			return finish(t, sim), sim.Ticks(), sent
+		}
+		want, ticks, sent := run()
+		for _, cores := range []int{1, 2, 5} {
+			onCores(cores, func() {
+				got, n, s := run()
+				same := slices.EqualFunc(s, sent, func(a, b admm.Message) bool {
+					return fmt.Sprintf("%+v", a) == fmt.Sprintf("%+v", b)
+				})
+				if got != want || n != ticks || !same {
+					t.Errorf("lossy %d, %d cores: transcript %s after %d ticks, want %s after %d; same messages: %v", lossy, cores, got, n, want, ticks, same)
+				}
+			})
+		}
+	}
+}
+
+// Nobody waits for a network that is dead for ever.
+func TestStandstill(t *testing.T) {
+	sim := simOf(t, kite, 2, nil)
+	sim.Fate = tinytest.Partition(0, math.MaxInt, 4)
+	err := sim.Run(t.Context(), nil)
+	if err == nil || !strings.Contains(err.Error(), "client 3 has made 1 of 8 and waits for [4]") {
+		t.Errorf("error %v, want one that names a client and whom it waits for", err)
+	}
+}
+
+// share returns of how many of n calls f is true.
+func share(n int, f func(k int) bool) float64 {
+	count := 0
+	for k := range n {
+		if f(k) {
+			count++
+		}
+	}
+	return float64(count) / float64(n)
+}
+
+// Probabilities are what they are said to be, within 6 standard deviations of 20,000 draws, and draws of different seeds, edges and
+// kinds are independent to the same measure.
+func TestFateLaws(t *testing.T) {
+	const n = 20_000
+	near := func(what string, got, want float64) {
+		t.Helper()
+		if math.Abs(got-want) > 6*math.Sqrt(want*(1-want)/n)+1e-9 {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	drop := func(seed uint64, from, to int) func(int) bool {
+		f := tinytest.Drop(seed, 0.3)
+		return func(k int) bool { return len(f(from, to, k)) == 0 }
+	}
+	a := drop(1, 2, 3)
+	near("drop", share(n, a), 0.3)
+	late, dup := tinytest.Delay(1, 0.3, 5), tinytest.Duplicate(1, 0.3)
+	for what, b := range map[string]func(int) bool{
+		"seed": drop(2, 2, 3), "sender": drop(1, 3, 3), "receiver": drop(1, 2, 2), "next": func(k int) bool { return a(k + 1) },
+		"delay":     func(k int) bool { return late(2, 3, k)[0] == 5 },
+		"duplicate": func(k int) bool { return len(dup(2, 3, k)) == 2 },
+	} {
+		near(what, share(n, b), 0.3)
+		near(what+" and drop", share(n, func(k int) bool { return a(k) && b(k) }), 0.09)
+	}
+	reorder := tinytest.Reorder(1, 3)
+	for late := range 4 {
+		near("reorder", share(n, func(k int) bool { return reorder(0, 1, k)[0] == late }), 0.25)
+	}
+	for _, never := range []float64{0, -1, math.NaN()} {
+		near("never", share(n, func(k int) bool { return tinytest.Drop(1, never)(0, 1, k) == nil }), 0)
+	}
+	near("always", share(n, func(k int) bool { return tinytest.Drop(1, 2)(0, 1, k) == nil }), 1)
+}
+
+// Bursts have their share and their length, also where the chain flips more often than it stays, and it is the same chain
+// wherever one looks first.
+func TestChains(t *testing.T) {
+	for _, c := range []struct{ worsen, recover float64 }{{0.05, 0.2}, {0.01, 0.02}, {0.5, 0.5}, {0.9, 0.8}, {1, 1}, {0, 0.5}, {0.5, 0}} {
+		n := 40_000
+		if c.worsen+c.recover == 2 {
+			n = 200 // to be looked back upon as far as the beginning
+		}
+		f := tinytest.GilbertElliott(3, c.worsen, c.recover, 0, 1)
+		lost := make([]bool, n)
+		for k := n - 1; k >= 0; k-- {
+			lost[k] = f(0, 1, k) == nil
+		}
+		count, falls, rises := 0, 0, 0
+		for k := range n - 1 {
+			if again := f(0, 1, k) == nil; again != lost[k] {
+				t.Fatalf("message %d has two fates", k)
+			}
+			if lost[k] {
+				count++
+			}
+			if !lost[k] && lost[k+1] {
+				falls++
+			}
+			if lost[k] && !lost[k+1] {
+				rises++
+			}
+		}
+		rate := func(what string, k, of int, p float64) {
+			if of > 0 && math.Abs(float64(k)/float64(of)-p) > 6*math.Sqrt(p*(1-p)/float64(of)) {
+				t.Errorf("%+v: %s in %d of %d, want %v", c, what, k, of, p)
+			}
+		}
+		rate("falls", falls, n-1-count, c.worsen)
+		rate("rises", rises, count, c.recover)
+		first := share(4000, func(k int) bool { return f(k, 0, 0) == nil })
+		if want := c.worsen / (c.worsen + c.recover); math.Abs(first-want) > 6*math.Sqrt(want*(1-want)/4000) {
+			t.Errorf("%+v: begins with a share of %v, want %v", c, first, want)
+		}
+	}
+	asleep := tinytest.Markov(1, 0, 0)
+	if asleep(0, 0) || asleep(3, 5000) {
+		t.Error("a client that never falls asleep sleeps")
+	}
+}
+
+// Fates nest: copies multiply, and lateness adds up.
+func TestNest(t *testing.T) {
+	late := func(ticks ...int) tinytest.Fate { return func(int, int, int) []int { return ticks } }
+	for _, c := range []struct {
+		fates []tinytest.Fate
+		want  []int
+	}{
+		{nil, []int{0}},
+		{[]tinytest.Fate{late(0, 2), late(1), late(0, 0)}, []int{1, 1, 3, 3}},
+		{[]tinytest.Fate{late(0, 2), late()}, nil},
+		{[]tinytest.Fate{late(), late(0, 0)}, nil},
+		{[]tinytest.Fate{tinytest.Partition(2, 4, 0), late(5)}, []int{5}},
+		{[]tinytest.Fate{tinytest.Partition(0, 4, 0), late(5)}, nil},
+		{[]tinytest.Fate{tinytest.Partition(0, 4, 0, 1), late(5)}, []int{5}},
+	} {
+		if got := tinytest.Nest(c.fates...)(0, 1, 1); !slices.Equal(got, c.want) {
+			t.Errorf("%v, want %v", got, c.want)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package tinytest_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// kite is six clients: a ring with a chord. Degrees are 2 and 3.
+var kite = [][]int{{1, 3, 5}, {0, 2}, {1, 3}, {0, 2, 4}, {3, 5}, {0, 4}}
+
+// ringOf returns the neighbors of n >= 3 clients in a ring.
+func ringOf(n int) [][]int {
+	graph := make([][]int, n)
+	for i := range graph {
+		graph[i] = []int{(i + 1) % n, (i + n - 1) % n}
+		slices.Sort(graph[i])
+	}
+	return graph
+}
+
+// seeded is the noise of a client of a simulation.
+func seeded(client int) io.Reader {
+	s := rng.New(77, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
+	return &s
+}
+
+// private gives a configuration noise.
+func private(i int, c *admm.Config) {
+	c.NonPrivate, c.Privacy, c.Noise = false, []dpmech.Gaussian{{Clip: 0.3, Sigma: 0.05}}, seeded(i)
+}
+
+// clientsOf returns clients with quadratic losses on a graph.
+func clientsOf(graph [][]int, dim int, change func(i int, c *admm.Config)) []tinytest.Client {
+	clients := make([]tinytest.Client, len(graph))
+	for i, neighbors := range graph {
+		cfg := admm.Config{
+			Estimator: zoest.Config{Dim: dim, Samples: 4 + i%3, Batch: 3, Seed: 11, Client: uint32(i)},
+			Neighbors: neighbors,
+			Rounds:    6, Cooldown: 2, Tau: 2,
+			Rho: 1, Beta: 1.5, Eta: admm.Schedule{0.2}, Mu: admm.Schedule{0.3},
+			NonPrivate: true,
+		}
+		if change != nil {
+			change(i, &cfg)
+		}
+		clients[i] = tinytest.Client{Config: cfg, Oracle: tinytest.BoundedNonconvex(5, i, dim, cfg.Estimator.Samples)}
+	}
+	return clients
+}
+
+// simOf returns a simulation of clientsOf.
+func simOf(t testing.TB, graph [][]int, dim int, change func(i int, c *admm.Config)) *tinytest.Sim {
+	t.Helper()
+	sim, err := tinytest.NewSim(clientsOf(graph, dim, change))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sim
+}
+
+// finish takes a simulation to its end and returns the transcript.
+func finish(t testing.TB, sim *tinytest.Sim) string {
+	t.Helper()
+	if err := sim.Run(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	return sim.Transcript()
+}
+
+// onCores runs f with so many processors.
+func onCores(n int, f func()) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
+	f()
+}
+
+// awful is a network on which everything goes wrong that can.
+func awful(seed uint64) tinytest.Fate {
+	return tinytest.Nest(
+		tinytest.Drop(seed, 0.2), tinytest.GilbertElliott(seed, 0.05, 0.3, 0, 1), tinytest.Duplicate(seed, 0.2),
+		tinytest.Reorder(seed, 3), tinytest.Delay(seed, 0.1, 9), tinytest.Partition(5, 15, 1, 2),
+	)
+}
+
+// numbered returns names of n members.
+func numbered(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("n%02d", i)
+	}
+	return names
+}
+
+// oracleFunc is an oracle that never fails.
+type oracleFunc func(x []float32, sample int) float64
+
+func (f oracleFunc) Loss(_ context.Context, x []float32, sample int) (float64, error) {
+	return f(x, sample), nil
+}

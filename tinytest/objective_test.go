@@ -1,0 +1,124 @@
+package tinytest_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+var objectives = map[string]func(seed uint64, client, dim, samples int) *tinytest.Objective{
+	"Quadratic":          tinytest.Quadratic,
+	"SquaredProbability": tinytest.SquaredProbability,
+	"BoundedNonconvex":   tinytest.BoundedNonconvex,
+}
+
+// What an objective says of itself, against differences of its values at 200 points each near and far.
+func TestObjectives(t *testing.T) {
+	const d, m = 6, 9
+	for name, make := range objectives {
+		o := make(3, 2, d, m)
+		low, high := o.Bounds()
+		least := single(o.Minimizer())
+		floor := o.Mean(least)
+		steepest := 0.0
+		for k := range 400 {
+			s := rng.New(uint64(k), rng.Address{Purpose: rng.Generate})
+			spread := float32(1)
+			if k%2 == 1 {
+				spread = 20
+			}
+			x := randomPoint(&s, d, spread)
+			v := o.Mean(x)
+			if name != "Quadratic" && (v < low || v > high) || v < floor {
+				t.Fatalf("%s: %v at %v, want it within %v and %v, and at least %v", name, v, x, low, high, floor)
+			}
+			// Steps of 2^-8 are exact in float32 at these sizes; the error of a central difference is of the order of their square.
+			const h = 1.0 / 256
+			grad := o.Gradient(x)
+			for i := range grad {
+				up, down := append([]float32{}, x...), append([]float32{}, x...)
+				up[i], down[i] = up[i]+h, down[i]-h
+				if diff := (o.Mean(up) - o.Mean(down)) / (2 * h); math.Abs(diff-grad[i]) > 1e-4*(1+math.Abs(diff)) {
+					t.Fatalf("%s: slope %v of coordinate %d at %v, and the values differ by %v", name, grad[i], i, x, diff)
+				}
+			}
+			// |grad f(y) - grad f(x)| <= L |y - x|
+			y := append([]float32{}, x...)
+			for i := range y {
+				y[i] += h * float32(s.IntN(3)-1)
+			}
+			var change, step float64
+			for i, g := range o.Gradient(y) {
+				change += (g - grad[i]) * (g - grad[i])
+				step += float64(y[i]-x[i]) * float64(y[i]-x[i])
+			}
+			if step > 0 {
+				steepest = max(steepest, math.Sqrt(change/step))
+			}
+		}
+		if steepest > o.Hessian() {
+			t.Errorf("%s: the gradient changes by %v a unit, more than the bound %v", name, steepest, o.Hessian())
+		}
+		if steepest < o.Hessian()/20 {
+			t.Errorf("%s: the gradient changes by %v a unit at most, and the bound %v says nothing", name, steepest, o.Hessian())
+		}
+		for i, g := range o.Gradient(least) {
+			if math.Abs(g) > 1e-6 {
+				t.Errorf("%s: slope %v of coordinate %d at the minimizer", name, g, i)
+			}
+		}
+		if name != "Quadratic" && floor > 1e-12 {
+			t.Errorf("%s: %v at the minimizer, want 0", name, floor)
+		}
+		if _, err := o.Loss(t.Context(), least[1:], 0); err == nil {
+			t.Errorf("%s: a loss at a point that is too short", name)
+		}
+		for _, h := range []int{-1, m} {
+			if _, err := o.Loss(t.Context(), least, h); err == nil {
+				t.Errorf("%s: a loss of sample %d", name, h)
+			}
+		}
+		for _, n := range []int{0, -1} {
+			if _, err := make(1, 0, n, n).Loss(t.Context(), nil, 0); err == nil {
+				t.Errorf("%s: a loss without a sample", name)
+			}
+		}
+	}
+}
+
+// Clients of a seed share what they are said to share, and differ otherwise.
+func TestObjectivesOfClients(t *testing.T) {
+	for name, make := range objectives {
+		a, b, c := make(3, 0, 4, 5), make(3, 1, 4, 5), make(4, 0, 4, 5)
+		x := []float32{0.5, -1, 2, 0}
+		if a.Mean(x) == b.Mean(x) || a.Mean(x) == c.Mean(x) {
+			t.Errorf("%s: clients or seeds are alike", name)
+		}
+		same := true
+		for i, v := range a.Minimizer() {
+			same = same && v == b.Minimizer()[i]
+		}
+		if same != (name != "Quadratic") {
+			t.Errorf("%s: minimizers %v and %v", name, a.Minimizer(), b.Minimizer())
+		}
+	}
+}
+
+func single(x []float64) []float32 {
+	y := make([]float32, len(x))
+	for i, v := range x {
+		y[i] = float32(v)
+	}
+	return y
+}
+
+// randomPoint returns a point whose coordinates are multiples of 1/64.
+func randomPoint(s *rng.Stream, d int, spread float32) []float32 {
+	x := make([]float32, d)
+	for i := range x {
+		x[i] = spread * float32(s.IntN(257)-128) / 64
+	}
+	return x
+}

@@ -1,0 +1,154 @@
+package tinytest_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// good is a right oracle that answers many queries at once.
+type good struct{ *tinytest.Objective }
+
+func (g good) Losses(ctx context.Context, queries []zoest.Query, losses []float64) (err error) {
+	for i, q := range queries {
+		if losses[i], err = g.Loss(ctx, q.Point, q.Sample); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The project's own oracles keep all the rules, and so may one whose measurements are noisy.
+func TestOracles(t *testing.T) {
+	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	softmax := task.NewSoftmax(set.Train)
+	if err := tinytest.TestOracle(softmax, softmax.Dim(), softmax.Len()); err != nil {
+		t.Error(err)
+	}
+	loss := tinytest.SquaredProbability(1, 0, 4, 7)
+	for _, o := range []zoest.Oracle{loss, tinytest.Quadratic(1, 0, 4, 7), tinytest.BoundedNonconvex(1, 0, 4, 7), good{loss}} {
+		if err := tinytest.TestOracle(o, 4, 7); err != nil {
+			t.Error(err)
+		}
+	}
+	s := rng.New(1, rng.Address{Purpose: rng.Generate})
+	noisy := zoest.OracleFunc(func(ctx context.Context, x []float32, h int) (float64, error) {
+		v, err := loss.Loss(ctx, x, h)
+		return v + s.Normal(), err
+	})
+	if err := tinytest.TestOracle(noisy, 4, 7); err != nil {
+		t.Error(err)
+	}
+	if err := tinytest.TestOracle(loss, 0, 7); err == nil {
+		t.Error("an oracle without parameters passed")
+	}
+}
+
+// batch is an oracle with a Losses of its own.
+type batch struct {
+	zoest.Oracle
+	losses func(ctx context.Context, queries []zoest.Query, losses []float64) error
+}
+
+func (b batch) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
+	return b.losses(ctx, queries, losses)
+}
+
+// Somebody else's oracles, each wrong in one way.
+func TestWrongOracles(t *testing.T) {
+	loss := tinytest.BoundedNonconvex(1, 0, 4, 7)
+	plain := func(x []float32, h int) float64 {
+		v, err := loss.Loss(context.Background(), x, h)
+		if err != nil {
+			return math.NaN()
+		}
+		return v
+	}
+	of := func(f func(ctx context.Context, x []float32, h int) (float64, error)) zoest.Oracle {
+		return zoest.OracleFunc(f)
+	}
+	many := func(f func(queries []zoest.Query, losses []float64) error) zoest.Oracle {
+		return batch{loss, func(_ context.Context, queries []zoest.Query, losses []float64) error { return f(queries, losses) }}
+	}
+	cache := map[*float32]float64{}
+	for name, c := range map[string]struct {
+		rule   string
+		oracle zoest.Oracle
+	}{
+		"a NaN": {"number of size", of(func(_ context.Context, x []float32, h int) (float64, error) {
+			if h == 5 {
+				return math.NaN(), nil
+			}
+			return plain(x, h), nil
+		})},
+		"counts from 1": {"every sample has a loss", of(func(_ context.Context, x []float32, h int) (float64, error) {
+			if h == 0 {
+				return 0, errors.New("no sample 0")
+			}
+			return plain(x, h-1), nil
+		})},
+		"scales x in place": {"it is not changed", of(func(_ context.Context, x []float32, h int) (float64, error) {
+			v := plain(x, h)
+			for i := range x {
+				x[i] *= 0.5
+			}
+			return v, nil
+		})},
+		"knows x by its place": {"it is not kept", of(func(_ context.Context, x []float32, h int) (float64, error) {
+			if _, ok := cache[&x[0]]; !ok {
+				cache[&x[0]] = plain(x, 0)
+			}
+			return cache[&x[0]], nil
+		})},
+		"deaf": {"returns when its context has ended", nil}, // made below
+		"forgets the last one": {"answers every query", many(func(queries []zoest.Query, losses []float64) error {
+			for i, q := range queries[:max(1, len(queries)-1)] {
+				losses[i] = plain(q.Point, q.Sample)
+			}
+			return nil
+		})},
+		"relative to the group": {"however they are grouped", many(func(queries []zoest.Query, losses []float64) error {
+			for i, q := range queries {
+				losses[i] = plain(q.Point, q.Sample) - plain(queries[0].Point, queries[0].Sample)
+			}
+			return nil
+		})},
+		"one at a time": {"answers every query", many(func(queries []zoest.Query, losses []float64) error {
+			if losses[0] = plain(queries[0].Point, queries[0].Sample); len(queries) > 1 {
+				return errors.New("too many")
+			}
+			return nil
+		})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				hang, cancel := context.WithCancel(context.Background())
+				defer cancel()
+				oracle := c.oracle
+				if name == "deaf" {
+					oracle = of(func(ctx context.Context, x []float32, h int) (float64, error) {
+						if ctx.Err() != nil {
+							<-hang.Done()
+						}
+						return plain(x, h), nil
+					})
+				}
+				err := tinytest.TestOracle(oracle, 4, 7)
+				if err == nil || !strings.Contains(err.Error(), c.rule) || strings.Count(err.Error(), "oracle: rule") != 1 {
+					t.Errorf("error %v, want one with %q and no other rule", err, c.rule)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,220 @@
+package tinytest_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/tinytest"
+)
+
+// The project's own stores keep all the rules.
+func TestStores(t *testing.T) {
+	if err := tinytest.TestStore(tinytest.MemStore(), 100); err != nil {
+		t.Error(err)
+	}
+	for _, size := range []int{1, 1000} {
+		dir := t.TempDir()
+		if err := tinytest.TestStore(func() (sdk.Store, error) { return sdk.OpenDir(dir, size) }, size); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := tinytest.TestStore(tinytest.MemStore(), 0); err == nil {
+		t.Error("a store for nothing passed")
+	}
+}
+
+// bentStore is a store with methods of its own.
+type bentStore struct {
+	sdk.Store
+	save  func(sdk.Saved) error
+	load  func() ([]sdk.Saved, error)
+	close func() error
+}
+
+func (b *bentStore) Save(s sdk.Saved) error     { return b.save(s) }
+func (b *bentStore) Load() ([]sdk.Saved, error) { return b.load() }
+func (b *bentStore) Close() error               { return b.close() }
+func straight(s sdk.Store) *bentStore           { return &bentStore{s, s.Save, s.Load, s.Close} }
+func bend(f func(b *bentStore)) tinytest.OpenStore {
+	open := tinytest.MemStore()
+	return func() (sdk.Store, error) {
+		s, err := open()
+		b := straight(s)
+		f(b)
+		return b, err
+	}
+}
+
+// Somebody else's stores, each wrong in one way.
+func TestWrongStores(t *testing.T) {
+	for name, c := range map[string]struct {
+		rule string
+		open tinytest.OpenStore
+	}{
+		"right": {"", bend(func(*bentStore) {})},
+		"begins with something": {"a fresh store", bend(func(b *bentStore) {
+			b.load = func() ([]sdk.Saved, error) {
+				kept, err := b.Store.Load()
+				if len(kept) == 0 {
+					kept = []sdk.Saved{{}}
+				}
+				return kept, err
+			}
+		})},
+		"keeps one state": {"the last two saves", bend(func(b *bentStore) {
+			b.load = func() ([]sdk.Saved, error) { kept, err := b.Store.Load(); return kept[:min(1, len(kept))], err }
+		})},
+		"oldest first": {"newest first", bend(func(b *bentStore) {
+			b.load = func() ([]sdk.Saved, error) { kept, err := b.Store.Load(); slices.Reverse(kept); return kept, err }
+		})},
+		"forgets what was saved before a restart": {"after a restart", tinytest.LyingSync(tinytest.MemStore(), 1)},
+		"trims zeros": {"come back as they were", bend(func(b *bentStore) {
+			b.save = func(s sdk.Saved) error {
+				s.State = []byte(strings.TrimRight(string(s.State), "\x00"))
+				return b.Store.Save(s)
+			}
+		})},
+		"loses notes": {"notes", bend(func(b *bentStore) {
+			b.save = func(s sdk.Saved) error { s.Note = ""; return b.Store.Save(s) }
+		})},
+		"hands out its own bytes": {"belongs to the caller", bend(func(b *bentStore) {
+			var own []sdk.Saved
+			b.save = func(s sdk.Saved) error { own = nil; return b.Store.Save(s) }
+			b.load = func() (_ []sdk.Saved, err error) {
+				if own == nil {
+					own, err = b.Store.Load()
+				}
+				return slices.Clone(own), err
+			}
+		})},
+		"keeps what it is given": {"the last two saves", bend(func(b *bentStore) {
+			var given []sdk.Saved
+			b.save = func(s sdk.Saved) error { given = []sdk.Saved{s}; return b.Store.Save(s) }
+			b.load = func() ([]sdk.Saved, error) {
+				kept, err := b.Store.Load()
+				copy(kept, given)
+				return kept, err
+			}
+		})},
+		"complains of a second Close": {"a further Close", bend(func(b *bentStore) {
+			closed := false
+			b.close = func() (err error) {
+				if closed {
+					err = errors.New("closed twice")
+				}
+				closed = true
+				return errors.Join(err, b.Store.Close())
+			}
+		})},
+		"goes on after an error": {"is final", bend(func(b *bentStore) {
+			b.save = func(s sdk.Saved) error {
+				if kept, _ := b.Store.Load(); len(kept) > 0 && s.Round != kept[0].Round+1 {
+					return errors.New("not this one")
+				}
+				return b.Store.Save(s)
+			}
+		})},
+		"an error destroys": {"leaves what was saved before", func() tinytest.OpenStore {
+			open := tinytest.MemStore()
+			broken := false
+			return func() (sdk.Store, error) {
+				s, err := open()
+				b := straight(s)
+				b.save = func(s sdk.Saved) error { err := b.Store.Save(s); broken = broken || err != nil; return err }
+				b.load = func() ([]sdk.Saved, error) {
+					kept, err := b.Store.Load()
+					if broken {
+						kept = kept[min(1, len(kept)):]
+					}
+					return kept, err
+				}
+				return b, err
+			}
+		}()},
+	} {
+		err := tinytest.TestStore(c.open, 64)
+		text, _, _ := strings.Cut(fmt.Sprint(err), "\n") // one broken rule may break others that come later
+		if c.rule == "" && err != nil || c.rule != "" && !strings.Contains(text, c.rule) {
+			t.Errorf("%s: error %v, want one that begins with %q", name, err, c.rule)
+		}
+	}
+}
+
+// rounds returns of which rounds a store, opened anew, has the states.
+func rounds(t *testing.T, open tinytest.OpenStore) (sdk.Store, []int) {
+	t.Helper()
+	s, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := s.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []int{}
+	for _, k := range kept {
+		list = append(list, k.Round)
+	}
+	return s, list
+}
+
+// What each fault leaves behind, alone and nested, on stores in memory and in files.
+func TestStoreFaults(t *testing.T) {
+	files := func() tinytest.OpenStore {
+		dir := t.TempDir()
+		return func() (sdk.Store, error) { return sdk.OpenDir(dir, 8) }
+	}
+	for _, fresh := range []func() tinytest.OpenStore{tinytest.MemStore, files} {
+		for name, c := range map[string]struct {
+			open  tinytest.OpenStore
+			crash int   // which save fails, 0 for none
+			left  []int // by a life of four saves, or so many as there are until the crash
+		}{
+			"sound":               {fresh(), 0, []int{4, 3}},
+			"crash":               {tinytest.CrashAt(fresh(), 3), 3, []int{3, 2}},
+			"torn":                {tinytest.TornWrite(fresh(), 3), 3, []int{2}},
+			"first torn":          {tinytest.TornWrite(fresh(), 1), 1, []int{}},
+			"lie":                 {tinytest.LyingSync(fresh(), 3), 0, []int{2, 1}},
+			"crash after the lie": {tinytest.CrashAt(tinytest.LyingSync(fresh(), 2), 3), 3, []int{1}},
+			"lie over a crash":    {tinytest.LyingSync(tinytest.CrashAt(fresh(), 2), 3), 2, []int{2, 1}},
+		} {
+			s, list := rounds(t, c.open)
+			if len(list) > 0 {
+				t.Errorf("%s: a fresh store has %v", name, list)
+			}
+			for r := 1; r <= 4; r++ {
+				err := s.Save(sdk.Saved{Round: r, State: []byte{byte(r)}})
+				if c.crash > 0 && r >= c.crash {
+					if !errors.Is(err, tinytest.ErrCrashed) {
+						t.Errorf("%s: save %d returned %v, want a crash", name, r, err)
+					}
+					if _, err := s.Load(); !errors.Is(err, tinytest.ErrCrashed) {
+						t.Errorf("%s: the dead store loads: %v", name, err)
+					}
+				} else if err != nil {
+					t.Errorf("%s: save %d: %v", name, r, err)
+				} else if kept, err := s.Load(); err != nil || kept[0].Round != r {
+					t.Errorf("%s: after save %d this life sees %v, %v", name, r, kept, err)
+				}
+			}
+			if err := s.Close(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			s, list = rounds(t, c.open)
+			if !slices.Equal(list, c.left) {
+				t.Errorf("%s: left %v, want %v", name, list, c.left)
+			}
+			next := 1
+			if len(list) > 0 {
+				next = list[0] + 1
+			}
+			if err := errors.Join(s.Save(sdk.Saved{Round: next}), s.Close()); err != nil {
+				t.Errorf("%s: the next life cannot save: %v", name, err)
+			}
+		}
+	}
+}

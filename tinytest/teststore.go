@@ -1,0 +1,238 @@
+package tinytest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+)
+
+// TestStore checks a store against what [sdk.Store] promises, and returns one error with a line for each rule that it breaks.
+// open opens the store, which is fresh at first; it is called again, after Close, to see what is there after a restart. size is
+// the length in bytes of the longest state that the store has to take, at least 1. What a power cut does to the store is beyond
+// what can be checked from inside a process.
+func TestStore(open OpenStore, size int) error {
+	if size < 1 {
+		return fmt.Errorf("tinytest: store: size is %d, want at least 1", size)
+	}
+	c := &storeTrial{open: open, size: size}
+	// The rules build on each other: what one leaves in the store the next one finds. The last one leaves it broken.
+	for _, rule := range []struct {
+		name  string
+		check func() error
+	}{
+		{"a fresh store has no states", c.fresh},
+		{"Load finds the last two saves, newest first, at once and after a restart", c.lastTwo},
+		{"states of any bytes and length, and notes of up to MaxNote bytes, come back as they were", c.contents},
+		{"what Load returns belongs to the caller, and what Save is given is not kept", c.ownership},
+		{"a further Close returns nil", c.closes},
+		{"an error of Save is final, and leaves what was saved before", c.final},
+	} {
+		if err := rule.check(); err != nil {
+			c.errs = append(c.errs, fmt.Errorf("tinytest: store: rule %q: %w", rule.name, err))
+			if c.lost {
+				c.errs = append(c.errs, errors.New("tinytest: store: the rules that follow could not be tried"))
+				break
+			}
+		}
+	}
+	if c.store != nil {
+		_ = c.store.Close()
+	}
+	return errors.Join(c.errs...)
+}
+
+// storeTrial is a store on trial.
+type storeTrial struct {
+	open  OpenStore
+	size  int
+	store sdk.Store
+	kept  []sdk.Saved // what must be there, newest first
+	lost  bool        // what is there is not known
+	errs  []error
+}
+
+// restart closes the store and opens it again.
+func (c *storeTrial) restart() error {
+	if c.store != nil {
+		if err := c.store.Close(); err != nil {
+			c.lost = true
+			return fmt.Errorf("Close: %w", err)
+		}
+	}
+	var err error
+	if c.store, err = c.open(); err != nil {
+		c.store, c.lost = nil, true
+		return fmt.Errorf("the store does not open: %w", err)
+	}
+	return nil
+}
+
+// save commits the next round.
+func (c *storeTrial) save(state []byte, note string) error {
+	round := 3
+	if len(c.kept) > 0 {
+		round = c.kept[0].Round + 1
+	}
+	given := sdk.Saved{Round: round, State: bytes.Clone(state), Note: note}
+	if err := c.store.Save(given); err != nil {
+		c.lost = true
+		return fmt.Errorf("Save of round %d, %d bytes and a note of %d: %w", round, len(state), len(note), err)
+	}
+	if !bytes.Equal(given.State, state) {
+		return fmt.Errorf("Save of round %d has changed the state it was given", round)
+	}
+	for i := range given.State { // the store must have its own by now
+		given.State[i] ^= 0xff
+	}
+	c.kept = lastTwo([]sdk.Saved{{Round: round, State: bytes.Clone(state), Note: note}}, c.kept)
+	return nil
+}
+
+// check compares what Load finds with what must be there.
+func (c *storeTrial) check() error {
+	got, err := c.store.Load()
+	if err != nil {
+		return fmt.Errorf("Load: %w", err)
+	}
+	if len(got) != len(c.kept) {
+		return fmt.Errorf("Load finds %d states, want %d", len(got), len(c.kept))
+	}
+	for i, want := range c.kept {
+		switch g := got[i]; {
+		case g.Round != want.Round:
+			return fmt.Errorf("state %d of Load is of round %d, want %d", i, g.Round, want.Round)
+		case !bytes.Equal(g.State, want.State):
+			return fmt.Errorf("the state of round %d has come back as %d other bytes, want the %d that were saved", g.Round, len(g.State), len(want.State))
+		case g.Note != want.Note:
+			return fmt.Errorf("the note of round %d is %.40q, want %.40q", g.Round, g.Note, want.Note)
+		}
+	}
+	return nil
+}
+
+// both checks at once and after a restart.
+func (c *storeTrial) both() error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	if err := c.restart(); err != nil {
+		return err
+	}
+	if err := c.check(); err != nil {
+		return fmt.Errorf("after a restart: %w", err)
+	}
+	return nil
+}
+
+func (c *storeTrial) fresh() error {
+	if err := c.restart(); err != nil {
+		return err
+	}
+	return c.both()
+}
+
+func (c *storeTrial) lastTwo() error {
+	for i := range 5 {
+		if err := c.save(pattern(i, min(c.size, 20)), ""); err != nil {
+			return err
+		}
+		if err := c.both(); err != nil {
+			return err
+		}
+	}
+	for i := range 3 { // without a restart in between
+		if err := c.save(pattern(i, min(c.size, 20)), ""); err != nil {
+			return err
+		}
+	}
+	return c.both()
+}
+
+// pattern returns bytes that tell rounds and places apart.
+func pattern(round, length int) []byte {
+	b := make([]byte, length)
+	for i := range b {
+		b[i] = byte(i*7 + i>>8 + round*31 + 1)
+	}
+	return b
+}
+
+func (c *storeTrial) contents() error {
+	for _, s := range []struct {
+		state []byte
+		note  string
+	}{
+		{pattern(1, c.size), `{"spent":1}`},
+		{nil, ""},
+		{make([]byte, c.size), `"` + strings.Repeat("x", sdk.MaxNote-2) + `"`},
+		{bytes.Repeat([]byte{0xff}, (c.size+1)/2), "[]"},
+		{pattern(2, 1), "null"},
+	} {
+		if err := c.save(s.state, s.note); err != nil {
+			return err
+		}
+		if err := c.both(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *storeTrial) ownership() error {
+	if err := c.save(pattern(3, c.size), ""); err != nil {
+		return err
+	}
+	got, err := c.store.Load()
+	if err != nil {
+		return fmt.Errorf("Load: %w", err)
+	}
+	for _, s := range got {
+		clear(s.State)
+	}
+	if err := c.check(); err != nil {
+		return fmt.Errorf("after the caller has changed what Load returned: %w", err)
+	}
+	return nil
+}
+
+func (c *storeTrial) closes() error {
+	err := errors.Join(c.store.Close(), c.store.Close())
+	c.store = nil
+	if err := c.restart(); err != nil {
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	return c.check()
+}
+
+// final asks for what a store may refuse: a round that does not follow. If it does, it must mean it.
+func (c *storeTrial) final() error {
+	round := c.kept[0].Round
+	if c.store.Save(sdk.Saved{Round: round + 7}) == nil {
+		return nil
+	}
+	if c.store.Save(sdk.Saved{Round: round + 1}) == nil {
+		return errors.New("after a Save that failed another one returned nil")
+	}
+	if _, err := c.store.Load(); err == nil {
+		return errors.New("after a Save that failed Load returned no error")
+	}
+	if err := c.restart(); err != nil {
+		return err
+	}
+	got, err := c.store.Load()
+	if err != nil {
+		return fmt.Errorf("after a restart: %w", err)
+	}
+	for _, s := range got {
+		if s.Round == round && bytes.Equal(s.State, c.kept[0].State) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the state of round %d is gone", round)
+}

@@ -1,0 +1,448 @@
+package tinytest
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+const (
+	// patience is after how long a conformance check gives up on something that has to happen. No verdict but this one
+	// depends on time.
+	patience = 30 * time.Second
+	// again is after how long a frame that has not arrived is sent again.
+	again = time.Second
+	// largestTried is the longest frame that is sent to see whether it arrives.
+	largestTried = 64 << 20
+)
+
+// TestTransport checks a transport against what [transport.Transport] promises, and returns one error with a line for each rule
+// that it breaks. open brings up a network of the given members, all neighbors of each other, and returns their transports in
+// the same order; each call makes a new network, whose transports TestTransport closes. The transports may lose,
+// repeat and reorder frames: what does not arrive is sent again, for 30 seconds. The longest frame is tried if it is not
+// longer than 64 MiB.
+func TestTransport(open func(members []string) ([]transport.Transport, error)) error {
+	var errs []error
+	for _, rule := range []struct {
+		name  string
+		check func(*trial) error
+	}{
+		{"a frame arrives as it was sent, under the name of its sender", (*trial).arrives},
+		{"Send takes frames of up to MaxFrame bytes, and no longer ones", (*trial).longest},
+		{"Send fails when to is not a neighbor", (*trial).strangers},
+		{"Send and Recv fail when their context ends", (*trial).contexts},
+		{"a received frame belongs to the caller, and a sent one is not changed", (*trial).ownership},
+		{"waiting for one member never delays a Send to another", (*trial).slowReceiver},
+		{"the end of a peer is no error of Recv", (*trial).peerGone},
+		{"all methods may be called from several goroutines at once", (*trial).crowd},
+		{"after Close, Send and Recv return ErrClosed, those that wait too, and a further Close nil", (*trial).closes},
+	} {
+		if err := try(open, rule.check); err != nil {
+			errs = append(errs, fmt.Errorf("tinytest: transport: rule %q: %w", rule.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// trial is a network in which one rule is tried. What is tried may never return, whatever its context says, so that every call
+// has a goroutine of its own.
+type trial struct {
+	names   []string
+	nodes   []transport.Transport
+	sent    map[string]int // the sender of every frame that was sent
+	made    uint64         // frames
+	pending map[int]chan arrival
+}
+
+// arrival is what a Recv returned.
+type arrival struct {
+	from  string
+	frame []byte
+	err   error
+}
+
+// try checks one rule in a network of its own.
+func try(open func([]string) ([]transport.Transport, error), check func(*trial) error) error {
+	tr := &trial{names: []string{"alder", "birch", "cedar"}, sent: map[string]int{}, pending: map[int]chan arrival{}}
+	nodes, err := open(slices.Clone(tr.names))
+	defer func() {
+		for _, node := range nodes {
+			_ = node.Close()
+		}
+	}()
+	if err != nil {
+		return fmt.Errorf("the network does not open: %w", err)
+	}
+	if len(nodes) != len(tr.names) {
+		return fmt.Errorf("the network has %d transports, want %d", len(nodes), len(tr.names))
+	}
+	tr.nodes = nodes
+	return check(tr)
+}
+
+// frame makes a frame of at least 8 bytes that no other is equal to, and notes its sender.
+func (tr *trial) frame(from, length int) []byte {
+	b := make([]byte, max(8, length))
+	tr.made++
+	binary.LittleEndian.PutUint64(b, tr.made)
+	for i := 8; i < len(b); i++ {
+		b[i] = byte(i) ^ byte(i>>8) ^ byte(tr.made)
+	}
+	tr.sent[string(b)] = from
+	return b
+}
+
+// send calls Send, and gives up on it after a while.
+func (tr *trial) send(from int, to string, frame []byte) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- tr.nodes[from].Send(ctx, to, frame) }()
+	err, late := await(done, patience)
+	if late != nil {
+		return late
+	}
+	return err
+}
+
+// pass sends a frame until it arrives, and returns it as it was received.
+func (tr *trial) pass(from, to int, frame []byte) ([]byte, error) {
+	for range int(patience / again) {
+		if err := tr.send(from, tr.names[to], frame); err != nil {
+			return nil, fmt.Errorf("a frame of %d bytes from %q to %q is not taken: %w", len(frame), tr.names[from], tr.names[to], err)
+		}
+		if got, err := tr.take(to, frame); err != nil || got != nil {
+			return got, err
+		}
+	}
+	return nil, fmt.Errorf("a frame of %d bytes from %q has not arrived at %q after %v", len(frame), tr.names[from], tr.names[to], patience)
+}
+
+// take receives until the frame is there, or for a while: then it returns nil. What has been sent before may come once more.
+func (tr *trial) take(at int, frame []byte) ([]byte, error) {
+	for {
+		if tr.pending[at] == nil {
+			pending := make(chan arrival, 1)
+			tr.pending[at] = pending
+			go func() {
+				var a arrival
+				a.from, a.frame, a.err = tr.nodes[at].Recv(context.Background())
+				pending <- a
+			}()
+		}
+		a, late := await(tr.pending[at], again)
+		if late != nil {
+			return nil, nil
+		}
+		delete(tr.pending, at)
+		if a.err != nil {
+			return nil, fmt.Errorf("Recv of %q: %w", tr.names[at], a.err)
+		}
+		if err := tr.known(at, a.from, a.frame); err != nil {
+			return nil, err
+		}
+		if bytes.Equal(a.frame, frame) {
+			if a.frame == nil {
+				return []byte{}, nil
+			}
+			return a.frame, nil
+		}
+	}
+}
+
+// known checks that a received frame is one that the named member has sent.
+func (tr *trial) known(at int, name string, got []byte) error {
+	from, ok := tr.sent[string(got)]
+	if !ok {
+		return fmt.Errorf("%q received a frame of %d bytes from %q that nobody has sent", tr.names[at], len(got), name)
+	}
+	if name != tr.names[from] {
+		return fmt.Errorf("%q received a frame of %q, and Recv says that it is from %q", tr.names[at], tr.names[from], name)
+	}
+	return nil
+}
+
+func (tr *trial) arrives() error {
+	for from := range tr.names {
+		for to := range tr.names {
+			for _, length := range []int{8, 9, 1000, 40_000} {
+				if from == to || length > tr.nodes[from].MaxFrame() {
+					continue
+				}
+				if _, err := tr.pass(from, to, tr.frame(from, length)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	tr.sent[""] = 0
+	_, err := tr.pass(0, 1, []byte{})
+	return err
+}
+
+func (tr *trial) longest() error {
+	n := tr.nodes[0].MaxFrame()
+	if n < 8 {
+		return fmt.Errorf("MaxFrame is %d, too little for anything", n)
+	}
+	if n > largestTried {
+		return nil
+	}
+	if err := tr.send(0, tr.names[1], make([]byte, n+1)); err == nil || errors.Is(err, errLate) {
+		return fmt.Errorf("MaxFrame is %d, and a Send of one byte more: %w", n, orNil(err))
+	}
+	_, err := tr.pass(0, 1, tr.frame(0, n))
+	return err
+}
+
+func (tr *trial) strangers() error {
+	for _, to := range []string{"nobody", "", tr.names[0]} {
+		if err := tr.send(0, to, tr.frame(0, 8)); err == nil || errors.Is(err, errLate) {
+			return fmt.Errorf("Send of %q to %q: %w", tr.names[0], to, orNil(err))
+		}
+	}
+	return nil
+}
+
+func (tr *trial) contexts() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	sending, receiving := make(chan error, 1), make(chan error, 1)
+	frame := tr.frame(0, 8)
+	go func() { // until there is no room, or the end
+		var err error
+		for err == nil {
+			err = tr.nodes[0].Send(ctx, tr.names[1], frame)
+		}
+		sending <- err
+	}()
+	go func() { // nobody sends to this one
+		_, _, err := tr.nodes[2].Recv(ctx)
+		receiving <- err
+	}()
+	timer := time.NewTimer(again / 10) // most probably they wait by now
+	<-timer.C
+	cancel()
+	if _, late := await(sending, patience); late != nil {
+		return fmt.Errorf("Send: %w", late)
+	}
+	if err, late := await(receiving, patience); late != nil || err == nil {
+		return fmt.Errorf("Recv: %w", errors.Join(orNil(err), late))
+	}
+	return nil
+}
+
+// errLate is the end of patience.
+var errLate = fmt.Errorf("still waits after %v", patience)
+
+// await waits for a result.
+func await[T any](c <-chan T, long time.Duration) (T, error) {
+	timer := time.NewTimer(long)
+	defer timer.Stop()
+	select {
+	case v := <-c:
+		return v, nil
+	case <-timer.C:
+		var none T
+		return none, errLate
+	}
+}
+
+func (tr *trial) ownership() error {
+	shared := tr.frame(0, 1000)
+	first, err := tr.pass(0, 1, shared)
+	if err != nil {
+		return err
+	}
+	kept := bytes.Clone(shared)
+	clear(first)
+	if !bytes.Equal(shared, kept) {
+		return errors.New("what the receiver does to its frame shows in the sender's")
+	}
+	second, err := tr.pass(0, 2, shared)
+	if err != nil {
+		return err
+	}
+	if _, err := tr.pass(1, 2, tr.frame(1, 1000)); err != nil {
+		return err
+	}
+	if !bytes.Equal(second, kept) {
+		return errors.New("a received frame is overwritten by the next one")
+	}
+	return nil
+}
+
+// slowReceiver lets one member send to another that takes nothing, until it can send no more.
+func (tr *trial) slowReceiver() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	const enough = 1000
+	var count atomic.Int64
+	frame := tr.frame(0, 100)
+	go func() {
+		for range enough {
+			if tr.nodes[0].Send(ctx, tr.names[1], frame) != nil {
+				return
+			}
+			count.Add(1)
+		}
+	}()
+	for still, last := 0, int64(-1); still < 20 && last < enough; still++ {
+		if _, err := tr.pass(0, 2, tr.frame(0, 100)); err != nil {
+			return fmt.Errorf("%q does not receive, and %w", tr.names[1], err)
+		}
+		runtime.Gosched()
+		if n := count.Load(); n != last {
+			still, last = 0, n
+		}
+	}
+	return nil
+}
+
+func (tr *trial) peerGone() error {
+	if _, err := tr.pass(2, 0, tr.frame(2, 100)); err != nil {
+		return err
+	}
+	if err := tr.nodes[2].Close(); err != nil {
+		return fmt.Errorf("Close of %q: %w", tr.names[2], err)
+	}
+	for range 3 {
+		if _, err := tr.pass(1, 0, tr.frame(1, 100)); err != nil {
+			return fmt.Errorf("after %q has left: %w", tr.names[2], err)
+		}
+	}
+	return nil
+}
+
+// crowd lets everybody send to everybody, and receive twice.
+func (tr *trial) crowd() error {
+	const each = 50
+	frames := map[[2]int][][]byte{}
+	for from := range tr.names {
+		for to := range tr.names {
+			for range each {
+				frames[[2]int{from, to}] = append(frames[[2]int{from, to}], tr.frame(from, 200))
+			}
+		}
+	}
+	faults := make(chan error, 100)
+	fault := func(err error) {
+		select {
+		case faults <- err:
+		default:
+		}
+	}
+	var senders, receivers sync.WaitGroup
+	done, stop := context.WithCancel(context.Background())
+	defer stop()
+	for i := range tr.names {
+		for j := range tr.names {
+			if i == j {
+				continue
+			}
+			senders.Go(func() {
+				for _, frame := range frames[[2]int{i, j}] {
+					if err := tr.nodes[i].Send(done, tr.names[j], frame); err != nil {
+						fault(fmt.Errorf("Send from %q to %q: %w", tr.names[i], tr.names[j], err))
+						return
+					}
+					tr.nodes[i].MaxFrame()
+				}
+			})
+		}
+		for range 2 {
+			receivers.Go(func() {
+				for {
+					name, got, err := tr.nodes[i].Recv(done)
+					if done.Err() != nil {
+						return
+					}
+					if err != nil {
+						fault(fmt.Errorf("Recv of %q: %w", tr.names[i], err))
+						return
+					}
+					if err := tr.known(i, name, got); err != nil {
+						fault(err) // and go on, for the senders
+					}
+				}
+			})
+		}
+	}
+	late := ended(&senders)
+	stop()
+	_ = ended(&receivers) // or deaf to their context, which is another rule
+	select {
+	case err := <-faults:
+		return err
+	default:
+	}
+	if late != nil {
+		return fmt.Errorf("Send %w", late)
+	}
+	return nil
+}
+
+// ended waits for goroutines, for a while.
+func ended(group *sync.WaitGroup) error {
+	done := make(chan struct{})
+	go func() { group.Wait(); close(done) }()
+	_, late := await(done, patience)
+	return late
+}
+
+func (tr *trial) closes() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	node := tr.nodes[0]
+	waiting := make(chan error, 1)
+	go func() {
+		_, _, err := node.Recv(ctx)
+		waiting <- err
+	}()
+	sending := make(chan error, 1)
+	go func() { // until there is no room, or the end
+		for {
+			if err := node.Send(ctx, tr.names[1], make([]byte, 100)); err != nil {
+				sending <- err
+				return
+			}
+		}
+	}()
+	closed := make(chan error, 1)
+	go func() { closed <- errors.Join(node.Close(), node.Close()) }()
+	if err, late := await(closed, patience); err != nil || late != nil {
+		return fmt.Errorf("Close: %w", errors.Join(err, late))
+	}
+	for _, c := range []struct {
+		what string
+		end  chan error
+	}{{"Recv", waiting}, {"Send", sending}} {
+		if err, late := await(c.end, patience); late != nil || !errors.Is(err, transport.ErrClosed) {
+			return fmt.Errorf("a %s at work when Close came: %w", c.what, errors.Join(orNil(err), late))
+		}
+	}
+	if _, _, err := node.Recv(ctx); !errors.Is(err, transport.ErrClosed) {
+		return fmt.Errorf("Recv after Close: %w", orNil(err))
+	}
+	if err := node.Send(ctx, tr.names[1], make([]byte, 8)); !errors.Is(err, transport.ErrClosed) {
+		return fmt.Errorf("Send after Close: %w", orNil(err))
+	}
+	return nil
+}
+
+// orNil returns an error that can be printed.
+func orNil(err error) error {
+	if err == nil {
+		return errors.New("no error")
+	}
+	return err
+}

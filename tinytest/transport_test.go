@@ -1,0 +1,267 @@
+package tinytest_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/transport/mem"
+	"github.com/spade-dfl/spade-edge/transport/ws"
+)
+
+// inMemory opens a network of transport/mem; wrap may put something around each transport.
+func inMemory(maxFrame int, wrap func(i int, names []string, tr transport.Transport) transport.Transport) func([]string) ([]transport.Transport, error) {
+	return func(names []string) ([]transport.Transport, error) {
+		net := mem.New(names...)
+		net.MaxFrame = maxFrame
+		var all []transport.Transport
+		for i, name := range names {
+			tr, err := net.Node(name)
+			if err != nil {
+				return all, err
+			}
+			if wrap != nil {
+				tr = wrap(i, names, tr)
+			}
+			all = append(all, tr)
+		}
+		return all, nil
+	}
+}
+
+// overTLS opens a network of transport/ws on loopback.
+func overTLS(names []string) ([]transport.Transport, error) {
+	key := func(name string) ed25519.PrivateKey {
+		seed := sha256.Sum256([]byte(name))
+		return ed25519.NewKeyFromSeed(seed[:])
+	}
+	var all []transport.Transport
+	nodes := map[string]*ws.Transport{}
+	for _, name := range names {
+		cfg := ws.Config{Name: name, Key: key(name), Listen: "127.0.0.1:0", MaxFrame: 1 << 20}
+		for _, peer := range names {
+			if peer != name {
+				cfg.Peers = append(cfg.Peers, ws.Peer{Name: peer, Keys: []ed25519.PublicKey{key(peer).Public().(ed25519.PublicKey)}})
+			}
+		}
+		tr, err := ws.New(cfg)
+		if err != nil {
+			return all, err
+		}
+		nodes[name], all = tr, append(all, tr)
+	}
+	for _, a := range names {
+		for _, b := range names {
+			if a != b {
+				if err := nodes[a].SetAddresses(b, nodes[b].Addr()); err != nil {
+					return all, err
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+// The project's own transports keep all the rules, and the one in memory keeps them behind every fault.
+func TestTransports(t *testing.T) {
+	if err := tinytest.TestTransport(inMemory(0, nil)); err != nil {
+		t.Error(err)
+	}
+	if err := tinytest.TestTransport(overTLS); err != nil {
+		t.Error(err)
+	}
+	for name, fate := range map[string]tinytest.Fate{
+		"drop": tinytest.Drop(1, 0.4), "bursts": tinytest.GilbertElliott(1, 0.1, 0.3, 0.1, 0.9), "delay": tinytest.Delay(1, 0.5, 3),
+		"reorder": tinytest.Reorder(1, 5), "duplicate": tinytest.Duplicate(1, 0.5), "partition": tinytest.Partition(1, 4, 0),
+		"all": tinytest.Nest(tinytest.Drop(2, 0.3), tinytest.Duplicate(2, 0.3), tinytest.Reorder(2, 8)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // in virtual time
+				err := tinytest.TestTransport(inMemory(1<<16, func(i int, names []string, tr transport.Transport) transport.Transport {
+					return tinytest.Faulty(tr, fate, 10*time.Millisecond, i, names...)
+				}))
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// bent is a transport with methods of its own.
+type bent struct {
+	transport.Transport
+	send  func(ctx context.Context, to string, frame []byte) error
+	recv  func(ctx context.Context) (string, []byte, error)
+	close func() error
+}
+
+func (b *bent) Send(ctx context.Context, to string, frame []byte) error {
+	if b.send == nil {
+		return b.Transport.Send(ctx, to, frame)
+	}
+	return b.send(ctx, to, frame)
+}
+
+func (b *bent) Recv(ctx context.Context) (string, []byte, error) {
+	if b.recv == nil {
+		return b.Transport.Recv(ctx)
+	}
+	return b.recv(ctx)
+}
+
+func (b *bent) Close() error {
+	if b.close == nil {
+		return b.Transport.Close()
+	}
+	return b.close()
+}
+
+// Somebody else's transports, each wrong in one way, each found out, and by the rule it breaks.
+func TestWrongTransports(t *testing.T) {
+	for name, c := range map[string]struct {
+		rule string
+		wrap func(names []string, b *bent)
+	}{
+		"corrupts long frames": {"arrives as it was sent", func(_ []string, b *bent) {
+			b.recv = func(ctx context.Context) (string, []byte, error) {
+				from, frame, err := b.Transport.Recv(ctx)
+				if len(frame) > 30_000 {
+					frame[20_000] ^= 4
+				}
+				return from, frame, err
+			}
+		}},
+		"always names the first sender": {"under the name of its sender", func(names []string, b *bent) {
+			b.recv = func(ctx context.Context) (string, []byte, error) {
+				_, frame, err := b.Transport.Recv(ctx)
+				return names[0], frame, err
+			}
+		}},
+		"loses the empty frame": {"arrives as it was sent", func(_ []string, b *bent) {
+			b.send = func(ctx context.Context, to string, frame []byte) error {
+				if len(frame) == 0 {
+					return nil
+				}
+				return b.Transport.Send(ctx, to, frame)
+			}
+		}},
+		"cuts what is too long": {"no longer ones", func(_ []string, b *bent) {
+			b.send = func(ctx context.Context, to string, frame []byte) error {
+				return b.Transport.Send(ctx, to, frame[:min(len(frame), b.MaxFrame())])
+			}
+		}},
+		"takes frames for strangers": {"not a neighbor", func(names []string, b *bent) {
+			b.send = func(ctx context.Context, to string, frame []byte) error {
+				if to == "nobody" {
+					return nil
+				}
+				return b.Transport.Send(ctx, to, frame)
+			}
+		}},
+		"deaf to the context": {"when their context ends", func(_ []string, b *bent) {
+			b.recv = func(ctx context.Context) (string, []byte, error) { return b.Transport.Recv(context.WithoutCancel(ctx)) }
+		}},
+		"one buffer for all frames": {"belongs to the caller", func(_ []string, b *bent) {
+			buffer := make([]byte, 1<<17)
+			b.recv = func(ctx context.Context) (string, []byte, error) {
+				from, frame, err := b.Transport.Recv(ctx)
+				return from, buffer[:copy(buffer, frame)], err
+			}
+		}},
+		"one queue for all neighbors": {"never delays a Send to another", func(_ []string, b *bent) {
+			turn := make(chan struct{}, 1)
+			b.send = func(ctx context.Context, to string, frame []byte) error {
+				select {
+				case turn <- struct{}{}:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+				defer func() { <-turn }()
+				return b.Transport.Send(ctx, to, frame)
+			}
+		}},
+		"ends with its peers": {"the end of a peer", nil},
+		"mixes up senders in a crowd": {"several goroutines at once", func(_ []string, b *bent) {
+			var mu sync.Mutex
+			var last string
+			n := 0
+			b.recv = func(ctx context.Context) (string, []byte, error) {
+				from, frame, err := b.Transport.Recv(ctx)
+				mu.Lock()
+				defer mu.Unlock()
+				if n++; n > 60 && last != "" {
+					from, last = last, from
+				} else {
+					last = from
+				}
+				return from, frame, err
+			}
+		}},
+		"still open after Close": {"after Close", func(_ []string, b *bent) {
+			closed := false
+			var mu sync.Mutex
+			b.close = func() error { mu.Lock(); defer mu.Unlock(); closed = true; return b.Transport.Close() }
+			b.send = func(ctx context.Context, to string, frame []byte) error {
+				err := b.Transport.Send(ctx, to, frame)
+				mu.Lock()
+				defer mu.Unlock()
+				if closed && errors.Is(err, transport.ErrClosed) {
+					return errors.New("broken pipe")
+				}
+				return err
+			}
+		}},
+		"complains of a second Close": {"a further Close nil", func(_ []string, b *bent) {
+			var mu sync.Mutex
+			n := 0
+			b.close = func() error {
+				mu.Lock()
+				defer mu.Unlock()
+				if n++; n > 1 {
+					return errors.New("closed twice")
+				}
+				return b.Transport.Close()
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var gone chan struct{} // of one network, closed with its first member
+				var once *sync.Once
+				err := tinytest.TestTransport(inMemory(1<<16, func(i int, names []string, tr transport.Transport) transport.Transport {
+					b := &bent{Transport: tr}
+					if c.wrap != nil {
+						c.wrap(names, b)
+						return b
+					}
+					if i == 0 {
+						gone, once = make(chan struct{}), &sync.Once{}
+					}
+					end, once := gone, once
+					b.close = func() error { once.Do(func() { close(end) }); return b.Transport.Close() }
+					b.recv = func(ctx context.Context) (string, []byte, error) {
+						select {
+						case <-end:
+							return "", nil, transport.ErrClosed
+						default:
+							return b.Transport.Recv(ctx)
+						}
+					}
+					return b
+				}))
+				if err == nil || !strings.Contains(err.Error(), c.rule) {
+					t.Fatalf("error %v, want one with %q", err, c.rule)
+				}
+			})
+		})
+	}
+}

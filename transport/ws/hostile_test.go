@@ -1,0 +1,419 @@
+package ws
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// script is the far end of a connection that says what was written down in advance and listens to nothing.
+type script struct {
+	mu     sync.Mutex
+	closed bool
+	at     int
+	text   []byte
+}
+
+func (s *script) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return 0, net.ErrClosed
+	}
+	if s.at == len(s.text) {
+		return 0, io.EOF
+	}
+	n := copy(p, s.text[s.at:])
+	s.at += n
+	return n, nil
+}
+
+func (s *script) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return 0, net.ErrClosed
+	}
+	return len(p), nil
+}
+
+func (s *script) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return nil
+}
+
+func (s *script) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+func (s *script) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
+func (s *script) SetDeadline(time.Time) error      { return nil }
+func (s *script) SetReadDeadline(time.Time) error  { return nil }
+func (s *script) SetWriteDeadline(time.Time) error { return nil }
+
+// request is the one of RFC 6455, section 1.2, for our subprotocol.
+const request = "GET / HTTP/1.1\r\nHost: b\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
+	"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: " + subprotocol + "\r\n\r\n"
+
+const (
+	fin    = 0x80
+	masked = 0x80
+
+	continuation = 0
+	text         = 1
+	binaryFrame  = 2
+	closeFrame   = 8
+	ping         = 9
+	pong         = 10
+)
+
+// wsFrame appends a websocket frame (RFC 6455, section 5.2) that claims to have length bytes, masked with zeros.
+func wsFrame(b []byte, first byte, length uint64, payload []byte) []byte {
+	b = append(b, first, masked|127)
+	b = binary.BigEndian.AppendUint64(b, length)
+	return append(append(b, 0, 0, 0, 0), payload...)
+}
+
+// whole appends a message in one websocket frame.
+func whole(b []byte, k kind, number uint32, body []byte) []byte {
+	p := append(binary.BigEndian.AppendUint32([]byte{byte(k)}, number), body...)
+	return wsFrame(b, fin|binaryFrame, uint64(len(p)), p)
+}
+
+// opening is a proper beginning, up to where frames may flow.
+func opening() []byte {
+	return whole(whole([]byte(request), kindHello, 0, nil), kindCredit, window, nil)
+}
+
+// play lets a peer of n say all that on one connection, and returns how that has ended.
+func (n node) play(peer string, text []byte) error {
+	p := n.peers[peer]
+	tcp := newTCP(&script{text: text})
+	tcp.charge(&p.count)
+	c, err := n.answer(p, tcp, tcp)
+	if err != nil {
+		return err
+	}
+	_, err = n.serve(p, c, "script", func() {})
+	return err
+}
+
+// odd are messages that nobody sends but that are borne. The argument draws from anything.
+var odd = []func(b []byte, draw *rand.Rand) []byte{
+	func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|ping, 125, make([]byte, 125)) },
+	func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|pong, 3, []byte("???")) },
+	func(b []byte, draw *rand.Rand) []byte { return whole(b, kindCredit, largestMaxFrame, nil) },
+	func(b []byte, draw *rand.Rand) []byte { return whole(b, kindCredit, 0, nil) },
+	func(b []byte, draw *rand.Rand) []byte { // in pieces of a byte and of none, with pings between them
+		h := putHeader(kindCredit, 0)
+		b = wsFrame(b, binaryFrame, 0, nil)
+		for i := range h {
+			b = wsFrame(b, continuation, 1, h[i:i+1])
+			b = wsFrame(b, fin|ping, 0, nil)
+			b = wsFrame(b, continuation, 0, nil)
+		}
+		return wsFrame(b, fin|continuation, 0, nil)
+	},
+}
+
+// malformed are messages that end a connection, and how its end is explained.
+var malformed = []struct {
+	want string
+	add  func(b []byte, draw *rand.Rand) []byte
+}{
+	{"message of unknown kind", func(b []byte, draw *rand.Rand) []byte {
+		return whole(b, kind("\x00xFHC\xff"[draw.IntN(6)]), draw.Uint32(), nil)
+	}},
+	{"want at most 1000000", func(b []byte, draw *rand.Rand) []byte {
+		return whole(b, kindFrame, []uint32{1_000_001, 1 << 30, 1 << 31, 1<<32 - 1}[draw.IntN(4)], nil)
+	}},
+	{"want at most 65536", func(b []byte, draw *rand.Rand) []byte {
+		return whole(b, kindHello, maxHello+1+draw.Uint32N(1<<31), nil)
+	}},
+	{"want at most 1073741824", func(b []byte, draw *rand.Rand) []byte {
+		return whole(b, kindCredit, largestMaxFrame+1+draw.Uint32N(1<<31), nil)
+	}},
+	{"message cut short: 3 bytes of", func(b []byte, draw *rand.Rand) []byte {
+		return whole(b, kindFrame, 4+draw.Uint32N(999_996), []byte("abc"))
+	}},
+	{"message cut short", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|binaryFrame, 2, []byte("f\x00")) }},
+	{"longer than the 3 bytes announced", func(b []byte, draw *rand.Rand) []byte { return whole(b, kindFrame, 3, []byte("four")) }},
+	{"longer than the 3 bytes announced", func(b []byte, draw *rand.Rand) []byte {
+		h := putHeader(kindFrame, 3)
+		return wsFrame(b, fin|binaryFrame, 1<<62, append(h[:], "and so on"...))
+	}},
+	{"longer than the 0 bytes announced", func(b []byte, draw *rand.Rand) []byte { return whole(b, kindCredit, 1, []byte("x")) }},
+	{"a second hello", func(b []byte, draw *rand.Rand) []byte { return whole(b, kindHello, 0, nil) }},
+	{"a text message", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|text, 5, []byte("hello")) }},
+	{"", func(b []byte, draw *rand.Rand) []byte { // more frames than there is room for, unless somebody is quick to take them
+		for range 2 * window {
+			b = whole(b, kindFrame, 0, nil)
+		}
+		return b
+	}},
+	{"fragmented control frame", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, ping, 0, nil) }},
+	{"payload with invalid length", func(b []byte, draw *rand.Rand) []byte {
+		return wsFrame(b, fin|ping, 126+draw.Uint64N(1<<62), nil)
+	}},
+	{"negative payload length", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|binaryFrame, 1<<63, nil) }},
+	{"unexpected rsv bits", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|binaryFrame|0x40, 0, nil) }},
+	{"unknown opcode", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|0xb, 0, nil) }},
+	{"unmasked frame", func(b []byte, draw *rand.Rand) []byte { return append(b, fin|binaryFrame, 0) }},
+	{"continuation frame without", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|continuation, 0, nil) }},
+	{"without finishing the previous message", func(b []byte, draw *rand.Rand) []byte {
+		return wsFrame(wsFrame(b, binaryFrame, 1, []byte("f")), binaryFrame, 1, []byte("f"))
+	}},
+	{"invalid close payload", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|closeFrame, 1, []byte("x")) }},
+	{"the other end closed: ?", func(b []byte, draw *rand.Rand) []byte { // not UTF-8
+		return wsFrame(b, fin|closeFrame, 4, []byte("\x03\xe8\xff\xfe"))
+	}},
+	{"", func(b []byte, draw *rand.Rand) []byte {
+		for range draw.IntN(200) {
+			b = append(b, byte(draw.Uint32()))
+		}
+		return b
+	}},
+}
+
+// traffic lets two nodes send each other frames until stop is called, which checks that all of them have arrived, on one
+// connection.
+func traffic(t *testing.T, a, b node) (stop func()) {
+	t.Helper()
+	end := make(chan struct{})
+	var wg sync.WaitGroup
+	rounds := 0
+	frame := make([]byte, 1000) // short ones, whose memory does not count; nobody reads it after it has been received
+	wg.Go(func() {
+		for {
+			binary.BigEndian.PutUint64(frame, uint64(rounds))
+			for _, way := range [][2]node{{a, b}, {b, a}} {
+				if err := way[0].Send(t.Context(), way[1].name, frame); err != nil {
+					t.Error(err)
+					return
+				}
+				from, got, err := way[1].Recv(t.Context())
+				for err == nil && from != way[0].name {
+					from, got, err = way[1].Recv(t.Context())
+				}
+				if err != nil || from != way[0].name || !bytes.Equal(got, frame) {
+					t.Errorf("received %d bytes from %q, error %v, want the %d that %q has sent", len(got), from, err, len(frame), way[0].name)
+					return
+				}
+			}
+			rounds++
+			select {
+			case <-end:
+				return
+			default:
+			}
+		}
+	})
+	return func() {
+		t.Helper()
+		close(end)
+		wg.Wait()
+		t.Logf("%d rounds of frames meanwhile", rounds)
+		if n := a.log.count("msg=connected"); n != 1 {
+			t.Errorf("%d connections made, want 1", n)
+		}
+	}
+}
+
+// quiet keeps a node from filling a logbook, the memory of which a test would count.
+func quiet(c *Config) {
+	c.Logger = slog.New(slog.DiscardHandler)
+	c.MaxFrame = 1_000_000
+}
+
+// A peer that says all kinds of things it must not is refused each time, with the reason; it costs no memory, and the
+// others notice nothing. For a million messages:
+//
+//	SPADE_HOSTILE=1000000 go test -run MalformedMessages -v -timeout 10m ./transport/ws
+func TestMalformedMessages(t *testing.T) {
+	messages := 100_000
+	if testing.Short() {
+		messages = 10_000
+	}
+	if s, ok := os.LookupEnv("SPADE_HOSTILE"); ok {
+		var err error
+		if messages, err = strconv.Atoi(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := start(t, "c", quiet, peerOf("a"), peerOf("b"))
+	b := start(t, "b", nil, peerOf("c"))
+	b.reach(t, "c", c.Addr())
+	stop := traffic(t, b, c)
+	c.play("a", opening())
+	draw := rand.New(rand.NewPCG(5, 6))
+	before := memory()
+	var most int64
+	connections := 0
+	for said := 0; said < messages; connections++ {
+		script := opening()
+		for range draw.IntN(30) {
+			script = odd[draw.IntN(len(odd))](script, draw)
+			said++
+		}
+		m := malformed[connections%len(malformed)]
+		err := c.play("a", m.add(script, draw))
+		said++
+		// Frames of the connection before may still wait for Recv, and leave no room for those of this one.
+		if err == nil || !strings.Contains(err.Error(), m.want) && !strings.Contains(err.Error(), "beyond the 4") {
+			t.Fatalf("connection %d ended with %v, want %q", connections, err, m.want)
+		}
+		if connections%200 == 0 {
+			most = max(most, memory()-before)
+		}
+	}
+	stop()
+	t.Logf("%d connections, memory at most %d bytes more than before", connections, most)
+	if most > 4<<20 {
+		t.Errorf("memory has grown by %d bytes", most)
+	}
+}
+
+// Strangers in great numbers, who say nothing, or half of something, or nonsense, or have a key of their own, cost
+// a bounded amount of memory, and peers who are connected notice nothing.
+func TestFloodOfStrangers(t *testing.T) {
+	const (
+		strangers = 2000
+		open      = 200 // at their end, at a time
+	)
+	b := start(t, "b", quiet, peerOf("a"))
+	a := start(t, "a", nil, peerOf("b"))
+	a.reach(t, "b", b.Addr())
+	stop := traffic(t, a, b)
+
+	var hello bytes.Buffer
+	tls.Client(&recorder{Writer: &hello}, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}).Handshake()
+	cert, err := selfSigned(keyOf("stranger"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	draw := rand.New(rand.NewPCG(8, 9))
+	before, goroutines := memory(), runtime.NumGoroutine()
+	var most int64
+	var conns []net.Conn
+	for i := range strangers {
+		c, err := net.Dial("tcp", b.listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conns = append(conns, c)
+		if len(conns) > open {
+			conns[0].Close()
+			conns = conns[1:]
+		}
+		// Errors are as they should be here: who is too many is turned away.
+		switch i % 5 {
+		case 0:
+		case 1:
+			c.Write(hello.Bytes()[:draw.IntN(hello.Len())])
+		case 2:
+			soup := make([]byte, 1+draw.IntN(40_000))
+			for i := range soup {
+				soup[i] = byte(draw.Uint32())
+			}
+			c.Write(soup)
+		case 3: // a record that announces a handshake message of 16 MiB
+			c.Write([]byte{22, 3, 1, 0x40, 0, 11, 0xff, 0xff, 0xff})
+		case 4:
+			if i%25 == 4 { // these take the longest
+				s := tls.Client(c, &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{cert}})
+				if s.Handshake() == nil {
+					s.Read(make([]byte, 1))
+				}
+			} else {
+				c.Write(hello.Bytes())
+			}
+		}
+		if i%200 == 199 {
+			most = max(most, memory()-before)
+			if n := runtime.NumGoroutine() - goroutines; n > 3*doorLimit {
+				t.Errorf("%d goroutines for strangers", n)
+			}
+		}
+	}
+	b.door.mu.Lock()
+	if n := len(b.door.inside); n > doorLimit {
+		t.Errorf("%d strangers inside, want at most %d", n, doorLimit)
+	}
+	b.door.mu.Unlock()
+	stop()
+	for _, c := range conns {
+		c.Close()
+	}
+	t.Logf("memory at most %d bytes more than before", most)
+	if most > doorLimit*(64<<10) {
+		t.Errorf("memory has grown by %d bytes, want at most 64 KiB for each of %d", most, doorLimit)
+	}
+}
+
+// recorder is a connection of which only what is written matters.
+type recorder struct {
+	script
+	io.Writer
+}
+
+func (r *recorder) Write(p []byte) (int, error) { return r.Writer.Write(p) }
+
+// A stranger cannot make TLS collect much.
+func TestStrangerWithLongCertificate(t *testing.T) {
+	b := start(t, "b", nil, peerOf("a"))
+	cert, err := selfSigned(keyOf("stranger"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 500 {
+		cert.Certificate = append(cert.Certificate, cert.Certificate[0])
+	}
+	secure, _, err := dialTLS(t, b, "", func(c *tls.Config) { c.Certificates = []tls.Certificate{cert} })
+	if err == nil {
+		secure.Read(make([]byte, 1))
+	}
+	b.log.await(t, "caller refused", fmt.Sprintf("more than %d bytes without a key that is known", strangerLimit))
+}
+
+// FuzzConnection has a peer say anything at all once TLS has let it in.
+func FuzzConnection(f *testing.F) {
+	draw := rand.New(rand.NewPCG(1, 1))
+	for _, m := range malformed {
+		f.Add(m.add(opening(), draw))
+	}
+	for _, o := range odd {
+		f.Add(o(opening(), draw))
+	}
+	f.Add(whole(opening(), kindFrame, 5, []byte("whole")))
+	tr, err := New(Config{Name: "b", Key: keyOf("b"), Listen: "127.0.0.1:0", Peers: []Peer{peerOf("a")}, MaxFrame: 1000, timing: fast})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { tr.Close() })
+	n := node{Transport: tr}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if err := n.play("a", text); err == nil {
+			t.Error("the connection has ended without a reason")
+		}
+		for len(n.inbox) > 0 {
+			if from, frame, err := n.Recv(t.Context()); err != nil || from != "a" || len(frame) > 1000 {
+				t.Errorf("received %d bytes from %q, error %v", len(frame), from, err)
+			}
+		}
+		p := n.peers["a"]
+		if p.held != 0 || p.session != nil {
+			t.Errorf("%d frames held, session %v, want none after the end", p.held, p.session)
+		}
+	})
+}

@@ -1,0 +1,72 @@
+package ws
+
+import (
+	"log/slog"
+	"runtime"
+	"testing"
+)
+
+// memory returns the bytes in use on the heap and on the stacks of goroutines. Pools are empty afterwards.
+func memory() int64 {
+	for range 3 {
+		runtime.GC()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
+}
+
+// An idle edge costs each of its ends no more than the package comment says, before and after it has carried a large frame.
+func TestMemoryOfIdleEdges(t *testing.T) {
+	const (
+		nodes = 15
+		ends  = nodes * (nodes - 1)
+	)
+	ctx := patient(t)
+	var all []node
+	for i := range nodes {
+		var peers []Peer
+		for j := range nodes {
+			if j != i {
+				peers = append(peers, peerOf(nodeName(j)))
+			}
+		}
+		all = append(all, start(t, nodeName(i), func(c *Config) {
+			c.timing = defaultTiming
+			c.Logger = slog.New(slog.DiscardHandler)
+		}, peers...))
+	}
+	alone := memory()
+	for i, n := range all {
+		for j := i + 1; j < nodes; j++ {
+			n.reach(t, nodeName(j), all[j].Addr())
+		}
+	}
+	for _, c := range []struct {
+		frame int
+		limit int64
+	}{{1, 48 << 10}, {40_000, 96 << 10}, {200_000, 96 << 10}} {
+		frame := make([]byte, c.frame)
+		for i, n := range all {
+			for j := range nodes {
+				if j != i {
+					if err := n.Send(ctx, nodeName(j), frame); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		for _, n := range all {
+			for range nodes - 1 {
+				if _, _, err := n.Recv(ctx); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		each := (memory() - alone) / ends
+		t.Logf("after a frame of %7d bytes: %d bytes for each end of an edge", c.frame, each)
+		if each > c.limit {
+			t.Errorf("after a frame of %d bytes each end of an edge holds %d bytes, want at most %d", c.frame, each, c.limit)
+		}
+	}
+}

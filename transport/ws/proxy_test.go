@@ -1,0 +1,200 @@
+package ws
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// proxy accepts connections on a port of its own and joins each to where open leads. Open may read from the connection and
+// returns what to use in its place.
+func proxy(t *testing.T, open func(in net.Conn) (near, far net.Conn, err error)) (hostPort string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(func() {
+		cancel()
+		l.Close()
+		wg.Wait()
+	})
+	serve := func(in net.Conn) {
+		defer in.Close()
+		defer context.AfterFunc(ctx, func() { in.Close() })()
+		near, far, err := open(in)
+		if err != nil {
+			return
+		}
+		defer far.Close()
+		defer context.AfterFunc(ctx, func() { far.Close() })()
+		wg.Go(func() {
+			io.Copy(far, near)
+			far.Close()
+		})
+		io.Copy(near, far)
+		near.Close()
+	}
+	wg.Go(func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() { serve(in) })
+		}
+	})
+	return l.Addr().String()
+}
+
+// exchange sends a frame each way.
+func exchange(t *testing.T, a, b node) {
+	t.Helper()
+	big := bytes.Repeat([]byte("frame"), 50_000)
+	a.send(t, b.name, big)
+	b.expect(t, a.name, big)
+	b.send(t, a.name, big)
+	a.expect(t, b.name, big)
+}
+
+func TestThroughTCPProxy(t *testing.T) {
+	b := start(t, "b", nil, peerOf("a"))
+	at := proxy(t, func(in net.Conn) (near, far net.Conn, err error) {
+		far, err = net.Dial("tcp", b.listener.Addr().String())
+		return in, far, err
+	})
+	a := start(t, "a", nil, peerOf("b"))
+	url := "wss://" + at + "/clinic/7?run=16"
+	a.reach(t, "b", url)
+	exchange(t, a, b)
+	if s := a.Peers()[0]; s.Where != url {
+		t.Errorf("connected at %q, want the address of the proxy, %q", s.Where, url)
+	}
+}
+
+// serverName finds the name that a TLS client asks for, and returns a connection on which its hello can be read again.
+func serverName(in net.Conn) (name string, again net.Conn) {
+	var seen bytes.Buffer
+	tls.Server(peek{Conn: in, r: io.TeeReader(in, &seen)}, &tls.Config{
+		GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+			name = h.ServerName
+			return nil, errors.New("seen enough")
+		},
+	}).Handshake()
+	return name, peek{Conn: in, r: io.MultiReader(&seen, in), speaks: true}
+}
+
+// peek is a connection with another reader. Unless it speaks what is written is thrown away.
+type peek struct {
+	net.Conn
+	r      io.Reader
+	speaks bool
+}
+
+func (c peek) Read(p []byte) (int, error) { return c.r.Read(p) }
+
+func (c peek) Write(p []byte) (int, error) {
+	if c.speaks {
+		return c.Conn.Write(p)
+	}
+	return len(p), nil
+}
+
+// Two members share a port, behind a proxy that looks at the server name and passes TLS on as it is.
+func TestThroughServerNameProxy(t *testing.T) {
+	b := start(t, "b", nil, peerOf("a"))
+	c := start(t, "c", nil, peerOf("a"))
+	behind := map[string]node{"north.example": b, "south.example": c}
+	at := proxy(t, func(in net.Conn) (near, far net.Conn, err error) {
+		name, near := serverName(in)
+		n, ok := behind[name]
+		if !ok {
+			return nil, nil, errors.New("nobody of this name")
+		}
+		far, err = net.Dial("tcp", n.listener.Addr().String())
+		return near, far, err
+	})
+	a := start(t, "a", func(c *Config) {
+		c.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if !strings.HasSuffix(address, ".example:443") {
+				t.Errorf("dials %q, want a name and the default port", address)
+			}
+			return new(net.Dialer).DialContext(ctx, network, at)
+		}
+	}, peerOf("b"), peerOf("c"))
+	a.reach(t, "b", "wss://north.example/fleet")
+	a.reach(t, "c", "wss://south.example/fleet")
+	exchange(t, a, b)
+	exchange(t, a, c)
+}
+
+// A proxy that ends TLS gets nowhere, whatever key it holds, and both members are told that there may be one.
+func TestProxyThatEndsTLS(t *testing.T) {
+	cert, err := selfSigned(keyOf("proxy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, ecKey.Public(), ecKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	usual := tls.Certificate{Certificate: [][]byte{der}, PrivateKey: ecKey}
+	for _, c := range []struct {
+		name       string
+		toCaller   tls.Certificate
+		toListener []tls.Certificate
+		caller     string // what the caller finds
+		listener   string
+	}{
+		{"key of our kind", cert, []tls.Certificate{cert},
+			"presents the key " + FormatKey(publicOf("proxy")), "presents the key " + FormatKey(publicOf("proxy"))},
+		{"usual key", usual, []tls.Certificate{usual}, "presents a key of type ECDSA, want Ed25519", "presents a key of type ECDSA, want Ed25519"},
+		{"no key toward the listener", usual, nil, "presents a key of type ECDSA", "didn't provide a certificate"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := start(t, "b", nil, peerOf("a"))
+			at := proxy(t, func(in net.Conn) (near, far net.Conn, err error) {
+				out, err := net.Dial("tcp", b.listener.Addr().String())
+				if err != nil {
+					return nil, nil, err
+				}
+				inside := tls.Client(out, &tls.Config{InsecureSkipVerify: true, Certificates: c.toListener})
+				if err := inside.Handshake(); err != nil {
+					out.Close()
+					return nil, nil, err
+				}
+				return tls.Server(in, &tls.Config{Certificates: []tls.Certificate{c.toCaller}}), inside, nil
+			})
+			a := start(t, "a", nil, peerOf("b", "b", "b to come"))
+			a.reach(t, "b", "wss://"+at+"/")
+			a.log.await(t, "WARN", "peer=b", c.caller,
+				"pinned for it: "+FormatKey(publicOf("b"))+" or "+FormatKey(publicOf("b to come")), "a proxy on the way ends TLS")
+			words := []string{"WARN", "caller refused", c.listener, "a proxy on the way ends TLS"}
+			if c.toListener != nil {
+				words = append(words, FormatKey(publicOf("a"))+` for \"a\"`)
+			}
+			b.log.await(t, words...)
+			if a.Peers()[0].Connected || b.Peers()[0].Connected {
+				t.Error("connected all the same")
+			}
+		})
+	}
+}
