@@ -34,8 +34,8 @@ func (l Limit) Validate() error {
 }
 
 func validateDelta(delta float64) error {
-	if !(delta > 0 && delta < 1) {
-		return fmt.Errorf("dpmech: delta is %v, want more than 0 and less than 1", delta)
+	if !(delta >= leastDelta && delta < 1) {
+		return fmt.Errorf("dpmech: delta is %v, want 2^-1022 or more and less than 1", delta)
 	}
 	return nil
 }

@@ -224,6 +224,25 @@ func (l *Ledger) acknowledge() error {
 	return l.writeMark(markPath(l.path), append(line, '\n'))
 }
 
+// Covers reports whether a whole run of so many rounds, all with the same parameters, fits the ledger's limit beside all other runs:
+// an error around [ErrBudget] if not. It reserves nothing. A run that would be refused in the middle leaves its neighbors waiting.
+func (l *Ledger) Covers(run string, fleet [32]byte, member string, rounds int, g Gaussian) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	whole := Spend{First: 1, Rounds: rounds, Clip: g.Clip, Sigma: g.Sigma}
+	if err := whole.validate(); err != nil {
+		return err
+	}
+	key := runKey{run, hex.EncodeToString(fleet[:]), member}
+	total := whole.Rho()
+	for _, r := range l.book.runs {
+		if r.key != key {
+			total = sumUp(total, r.filter.Rho())
+		}
+	}
+	return l.book.header.Limit.allows(l.book.rho(), total, fmt.Sprintf("%d rounds of %v in the lifetime of %q", rounds, key, l.book.header.Dataset))
+}
+
 // Reserve counts the release of a round, before its noise is drawn, for a run of one member of a fleet, given by the SHA-256
 // of the fleet file; it is on disk when Reserve returns. For each run, the rules of [Filter.Reserve] hold: a reservation
 // may be repeated, and costs nothing then. The order for a node is [Filter.Check], Reserve here, [Filter.Reserve]: so a

@@ -85,6 +85,11 @@ func New(cfg Config) (*Node, error) {
 		n.log = slog.New(slog.DiscardHandler)
 	}
 	n.log = n.log.With("node", cfg.Name, "run", cfg.Fleet.Run)
+	if l := cfg.Ledger; l != nil {
+		if err := l.Covers(cfg.Fleet.Run, n.hash, cfg.Name, cfg.Fleet.Method.Rounds, mcfg.Privacy[0]); err != nil {
+			return nil, err
+		}
+	}
 	if err := n.resume(mcfg); err != nil {
 		return nil, err
 	}

@@ -327,7 +327,10 @@ func TestDamagedState(t *testing.T) {
 	if err := m.Receive(Message{From: 1, To: 2, Hail: true, Resent: true, Round: 4, Held: 3}); err != nil {
 		t.Errorf("a neighbor that has gone on: %v", err)
 	}
-	err := m.Receive(Message{From: 3, To: 2, Hail: true, Resent: true, Round: 3, Held: 2})
+	if err := m.Receive(Message{From: 3, To: 2, Hail: true, Resent: true, Round: 3, Held: 2}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := m.Ready()
 	if err == nil || !strings.Contains(err.Error(), "neighbor 3 lacks release 3, of which the kept state was damaged") {
 		t.Errorf("a neighbor that has not: %v", err)
 	}

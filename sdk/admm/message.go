@@ -187,7 +187,12 @@ func (m *Machine) receiveHail(e *edge, msg Message) error {
 		return m.setBack(e, msg.Held)
 	}
 	if m.cfg.Lossy == 0 && msg.Resent && msg.Round <= e.lost && msg.Held < e.lost {
-		return fmt.Errorf("admm: neighbor %d lacks release %d, of which the kept state was damaged", msg.From, e.lost)
+		err := fmt.Errorf("admm: neighbor %d lacks release %d, of which the kept state was damaged: neither can go on", msg.From, e.lost)
+		if e.known {
+			return err
+		}
+		m.err = err
+		return nil
 	}
 	if msg.Resent {
 		e.known = true
