@@ -349,6 +349,7 @@ type proxy struct {
 	conns  map[net.Conn]bool
 	all    int
 	cut    int // connections to be closed after some bytes
+	row    int // and of them, how many in a row
 	slow   int
 }
 
@@ -399,8 +400,10 @@ func (p *proxy) relay(in net.Conn, wg *sync.WaitGroup) {
 	p.mu.Lock()
 	p.all++
 	p.conns[in], p.conns[out] = true, true
-	limits := [2]int{-1, -1} // bytes each way before the cut
-	if p.chance.IntN(3) < 2 {
+	limits := [2]int{-1, -1}                         // bytes each way before the cut
+	if p.row++; p.row > 3 || p.chance.IntN(3) == 0 { // a dialler waits twice as long after each
+		p.row = 0
+	} else {
 		p.cut++
 		limits[p.chance.IntN(2)] = p.chance.IntN(6000)
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // keepDialling holds a connection to p until the transport is closed. The time between two rounds through the addresses
-// doubles; a connection that lasted resets it, one that broke at once does not.
+// doubles; a connection that outlasts it resets it, one that breaks before does not.
 func (t *Transport) keepDialling(p *peer) {
 	wait := t.timing.backoffMin
 	for {
@@ -29,7 +29,7 @@ func (t *Transport) keepDialling(p *peer) {
 				t.failed(p, a.url, err)
 				continue
 			}
-			if lasted > t.timing.backoffMax {
+			if lasted > wait {
 				wait = t.timing.backoffMin
 			}
 			break
