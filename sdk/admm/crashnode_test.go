@@ -6,6 +6,7 @@ import (
 	"hash/crc64"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
@@ -256,6 +257,7 @@ func (w *world) halt(n *node, err error) {
 	w.log("node %d: %v", n.id, err)
 	var back *RollbackError
 	switch {
+	case w.lying() && strings.Contains(err.Error(), "of which the kept state was damaged"): // the slot before was lost as well
 	case !errors.As(err, &back):
 		w.fails(refused, "node %d: %v", n.id, err)
 	case w.lying():
