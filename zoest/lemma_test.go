@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/zoest/rng"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
@@ -353,6 +354,54 @@ func TestSecondMoment(t *testing.T) {
 	for step, got := range map[int]moments{0: first, 3: last} {
 		if got.square > 9*d*m2 {
 			t.Errorf("step %d: E|v|^2 is %.4f, above 9 Q^2 = %.4f", step, got.square, 9*d*m2)
+		}
+	}
+}
+
+// Lemma 1 with what the oracle adds of its own: losses that come with noise of mean zero and variance 1/4, drawn anew for each query. The
+// conditional mean stays that of the noiseless loss, the table's rows keep to (1/m) sum E|a_h|^2 <= Q^2, and the estimate to
+// E|v|^2 <= 9 Q^2, with M_2 raised by the noise's variance. A noise of mean 4 leaves the mean alone too (E u = 0) but not the
+// second moments, and the test sees it there.
+func TestNoisyQueries(t *testing.T) {
+	const mu, b, variance = 0.5, 2, 0.25
+	n := 40000
+	if testing.Short() {
+		n = 8000
+	}
+	p := logistic
+	d, q2 := len(p.x), float64(len(p.x))*(1+variance)
+	for _, mean := range []float64{0, 4} {
+		e := newTest(t, p.config(Rademacher, b))
+		noise := rng.New(9, rng.Address{Purpose: rng.Noise})
+		ask := func(q Query) float64 { return at(p, q.Point, q.Sample) + mean + math.Sqrt(variance)*noise.Normal() }
+		var rows float64
+		first, last := measure(func(round int) (v0, v3 []float64) {
+			e.Fill(round, p.x, mu)
+			drive(t, e, ask)
+			for s, phi := range p.phi {
+				e.Step(phi)
+				drive(t, e, ask)
+				if s == 0 {
+					v0 = wide(e.Estimate())
+				}
+			}
+			for h := range p.a {
+				for _, x := range e.table.at(h) {
+					rows += float64(x) * float64(x) / float64(n*len(p.a))
+				}
+			}
+			return v0, wide(e.Estimate())
+		}, d, n)
+		for step, got := range map[int]moments{0: first, 3: last} {
+			if err := meanFault(got, p.smoothed(p.phi[step], mu)); err != nil {
+				t.Errorf("noise of mean %v, step %d: %v", mean, step, err)
+			}
+			if over := got.square > 9*q2; over != (mean > 0) {
+				t.Errorf("noise of mean %v, step %d: E|v|^2 is %.3f, 9 Q^2 is %.3f", mean, step, got.square, 9*q2)
+			}
+		}
+		if over := rows > q2; over != (mean > 0) {
+			t.Errorf("noise of mean %v: the rows of the table have a mean square of %.3f, Q^2 is %.3f", mean, rows, q2)
 		}
 	}
 }

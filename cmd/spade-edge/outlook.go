@@ -7,7 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// outlook is what a plan amounts to, and its JSON. Bytes of frames are estimates; all other numbers follow from the method.
+// outlook is what a plan amounts to, and its JSON. Bytes of frames, and
+// what a cool-down does, are estimates of a few percent; all other numbers follow from the method.
 type outlook struct {
 	Nodes     int `json:"nodes"`
 	Edges     int `json:"edges"`
@@ -33,7 +34,7 @@ type outlook struct {
 	SpectralRadius float64 `json:"spectral_radius"` // of the slowest mode's M_lambda
 	Tenfold        int     `json:"rounds_tenfold"`  // for disagreement to fall to a tenth
 	Share          float64 `json:"share"`           // of disagreement, that is asked for
-	CooldownNeeded int     `json:"cooldown_needed"` // rounds of cool-down for it
+	CooldownNeeded *int    `json:"cooldown_needed"` // rounds of cool-down for it; null if there are more than can be looked at, or there is one node
 	ShareLeft      float64 `json:"share_left"`      // after the plan's own rounds of cool-down
 
 	Queries       int64 `json:"queries"`        // of all clients
@@ -99,8 +100,12 @@ func (r *outlook) write(w io.Writer) {
 	row("method", "eta %.6g, mu %.6g, rho %.6g, beta %.6g", r.Eta, r.Mu, r.Rho, r.Beta)
 	if r.Nodes > 1 {
 		row("stability", "stable, at %.4g of the limit: tau*beta*eta*mu is %.6g, and times rho*lambda_N %.6g, below 8/3", r.Gain, r.RoundGain, r.Gain*graph.StabilityLimit)
-		row("disagreement", "shrinks by %.4g a round in the slowest mode (spectral radius), tenfold in %d rounds", r.SpectralRadius, r.Tenfold)
-		row("cool-down", "%d rounds bring disagreement to %.3g of what the noise made it; the %d planned, to %.3g", r.CooldownNeeded, r.Share, r.Cooldown, r.ShareLeft)
+		row("disagreement", "shrinks by %.8g a round in the slowest mode (spectral radius), tenfold in %d rounds", r.SpectralRadius, r.Tenfold)
+		needed := "more rounds than can be looked at"
+		if r.CooldownNeeded != nil {
+			needed = fmt.Sprintf("%d rounds", *r.CooldownNeeded)
+		}
+		row("cool-down", "%s bring disagreement below %.3g of what noise has made it; the %d planned leave %.3g", needed, r.Share, r.Cooldown, r.ShareLeft)
 	}
 	row("queries", "%d of each client (%d samples, %d a local step), %d in all", r.QueriesClient, r.Samples, r.Batch, r.Queries)
 	if r.Nodes > 1 {

@@ -125,7 +125,7 @@ func (o *planOptions) check() error {
 			fault("-%s is %d, want 1..%d", f.name, f.value, f.max)
 		}
 	}
-	if t := float64(o.rounds) * float64(o.tau); t > math.MaxInt32 {
+	if t := float64(o.rounds) * float64(o.tau); t > math.MaxInt32 && !o.given["steps"] && !o.given["queries"] {
 		fault("-rounds %d and -tau %d are %.3g local steps, want at most %d", o.rounds, o.tau, t, math.MaxInt32)
 	}
 	for _, f := range []struct {
@@ -293,17 +293,20 @@ func (o *planOptions) plan(p *problem) (*outlook, error) {
 		r.RoundGain = g.Gain(m.Gain, m.Rho)
 		r.SpectralRadius = contraction(g, r.RoundGain, m.Rho)
 		r.Tenfold = tenfold(r.SpectralRadius)
-		modes := newModes(g, r.RoundGain, m.Rho, m.Rounds)
-		if r.CooldownNeeded, err = modes.roundsTo(o.share); err != nil {
-			return nil, usageError{fmt.Errorf("-share %v: %w: raise -gain, or link the nodes better", o.share, err)}
+		calm := settle(g, r.RoundGain, m.Rho, m.Rounds, m.Cooldown, o.share, o.seed)
+		if calm.needed >= 0 {
+			r.CooldownNeeded = &calm.needed
 		}
 		if o.given["share"] && !o.given["cooldown"] {
-			f.Method.Cooldown = r.CooldownNeeded
-			p.choose("cooldown", r.CooldownNeeded)
+			if calm.needed < 0 {
+				return nil, usageError{fmt.Errorf("-share %v: not reached in %d rounds of cool-down, the most that are looked at: raise -gain, or link the nodes better",
+					o.share, len(calm.left)-1)}
+			}
+			f.Method.Cooldown = calm.needed
+			p.choose("cooldown", calm.needed)
 		}
-		cooldown := min(f.Method.Cooldown, maxCooldown)
-		r.ShareLeft = modes.cool(cooldown)[cooldown]
-		deviation = stepDeviation(g, r.RoundGain, m.Rho, m.Rounds, o.seed)
+		r.ShareLeft = calm.left[min(f.Method.Cooldown, len(calm.left)-1)]
+		deviation = calm.step
 	}
 	r.Cooldown = f.Method.Cooldown
 	if cfg.Releases {

@@ -133,7 +133,7 @@ func TestPlanStability(t *testing.T) {
 			t.Errorf("%s: beta %v is a gain of %v", spec, p.Beta, back.Gain)
 		}
 	}
-	if p := planned(t, "-nodes", "1"); p.ScalarsSent != 0 || p.BytesSent != 0 || p.RoundGain != 0 || p.CooldownNeeded != 0 || p.Queries != 50*(100+2*100) {
+	if p := planned(t, "-nodes", "1"); p.ScalarsSent != 0 || p.BytesSent != 0 || p.RoundGain != 0 || p.CooldownNeeded != nil || p.Queries != 50*(100+2*100) {
 		t.Errorf("a single client: %+v", p)
 	}
 }
@@ -191,127 +191,79 @@ func TestPlanBudgets(t *testing.T) {
 	}
 }
 
-// network is the recursion that modes speak of, for many coordinates at once and with rho = 1: x <- x - a*p + noise with
-// p = L*x + dual, and dual <- dual + L*x/2. It returns the root mean square distance from the mean of every client, after the
-// last round of learning and after each of cool-down.
-func network(g *graph.Graph, a float64, rounds, cooldown int) (left [][]float64) {
-	const d = 400
-	s := rng.New(3, rng.Address{Purpose: rng.Noise})
-	n := g.N()
-	x, dual := make([][d]float64, n), make([][d]float64, n)
-	for k := range rounds + cooldown {
-		lap := make([][d]float64, n)
-		for i := range n {
-			for _, j := range g.Neighbors(i) {
-				for c := range d {
-					lap[i][c] += x[i][c] - x[j][c]
-				}
-			}
-		}
-		for i := range n {
-			for c := range d {
-				x[i][c] -= a * (lap[i][c] + dual[i][c])
-				if k < rounds {
-					x[i][c] += s.Normal()
-				}
-				dual[i][c] += lap[i][c] / 2
-			}
-		}
-		if k+1 < rounds {
-			continue
-		}
-		sum := make([]float64, n)
-		for c := range d {
-			var mean float64
-			for i := range n {
-				mean += x[i][c] / float64(n)
-			}
-			for i := range n {
-				sum[i] += (x[i][c] - mean) * (x[i][c] - mean) / d
-			}
-		}
-		for i := range sum {
-			sum[i] = math.Sqrt(sum[i])
-		}
-		left = append(left, sum)
+// covariance is that of one mode of the Laplacian under the noise, in units of the noise's variance, of the state (x, a*dual):
+// eq. (modal-dynamics) of the paper, without chance. With g = a*rho*lambda the matrix is [[1-g, -1], [g/2, 1]].
+type covariance struct{ xx, xy, yy float64 }
+
+func (s covariance) round(g, noise float64) covariance {
+	a, b, c, d := 1-g, -1.0, g/2, 1.0
+	return covariance{
+		a*a*s.xx + 2*a*b*s.xy + b*b*s.yy + noise,
+		a*c*s.xx + (a*d+b*c)*s.xy + b*d*s.yy,
+		c*c*s.xx + 2*c*d*s.xy + d*d*s.yy,
 	}
-	return left
 }
 
-// The share of disagreement that a cool-down leaves holds for every single client, and is no idle bound: the number of rounds it
-// asks for is at most twice what the client who is last needs, and two.
-func TestModesAgainstNetwork(t *testing.T) {
-	for spec, n := range map[string]int{"ring": 12, "er:0.3": 30, "star": 9, "complete": 7, "grid:4x5": 20, "path": 6} {
-		g, err := graph.Parse(spec, n, 1)
+// What noise does to a network and what a cool-down leaves of it, against the sum over all modes of graphs whose eigenvalues are
+// known. The slowest mode of ten nodes has 200 numbers, and is known to 5 %.
+func TestSettleAgainstModes(t *testing.T) {
+	eigenvalues := map[string][]float64{
+		"complete": {10, 10, 10, 10, 10, 10, 10, 10, 10}, "star": {1, 1, 1, 1, 1, 1, 1, 1, 10},
+	}
+	for k := 1; k < 10; k++ {
+		eigenvalues["ring"] = append(eigenvalues["ring"], 2-2*math.Cos(2*math.Pi*float64(k)/10))
+		eigenvalues["path"] = append(eigenvalues["path"], 2-2*math.Cos(math.Pi*float64(k)/10))
+	}
+	for spec, lambdas := range eigenvalues {
+		g, err := graph.Parse(spec, 10, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, gain := range []float64{0.3, 0.75, 0.9} {
-			a := g.Gain(gain, 1)
-			const rounds, cooldown = 60, 40
-			left := network(g, a, rounds, cooldown)
-			m := newModes(g, a, 1, rounds)
-			bound := m.cool(cooldown)
-			last := make([]float64, cooldown+1) // the share that is left to the client with the largest
-			for c := range last {
-				for i := range left[c] {
-					last[c] = max(last[c], left[c][i]/left[0][i])
+			const rho, rounds, cooldown, share = 2, 60, 900, 0.1
+			a := g.Gain(gain, rho)
+			modes := make([]covariance, len(lambdas))
+			var logs float64
+			var left []float64
+			for k := range rounds + cooldown + 1 {
+				if k >= rounds {
+					var sum float64
+					for _, s := range modes {
+						sum += s.xx
+					}
+					left = append(left, math.Sqrt(sum))
 				}
-				if last[c] > 1.15*bound[c]+1e-7 { // with 400 coordinates, a ratio is known to about 5 %
-					t.Errorf("%s at %v: %.4f of a client's distance is left after %d rounds, the bound is %.4f", spec, gain, last[c], c, bound[c])
+				step, noise := 1.0, 0.0 // the mean of all has the noise alone
+				if k < rounds {
+					noise = 1
+				}
+				for i, s := range modes {
+					g := a * rho * lambdas[i]
+					step += g*g*s.xx + 2*g*s.xy + s.yy + 1
+					modes[i] = s.round(g, noise)
+				}
+				if k < rounds {
+					logs += math.Log(step/10) / 2
+				}
+			}
+			got := settle(g, a, rho, rounds, cooldown, share, 1)
+			if want := math.Exp(logs / rounds); math.Abs(got.step/want-1) > 0.02 {
+				t.Errorf("%s at %v: a step of %.4f, want %.4f", spec, gain, got.step, want)
+			}
+			above := 0
+			for c := range left {
+				want := left[c] / left[0]
+				if math.Abs(got.left[c]-want) > 0.1*want+1e-9 {
+					t.Errorf("%s at %v: %.4f left after %d rounds, want %.4f", spec, gain, got.left[c], c, want)
 					break
 				}
-			}
-			for _, share := range []float64{0.5, 0.1, 0.03} {
-				planned, err := m.roundsTo(share)
-				if err != nil {
-					t.Fatal(err)
-				}
-				needed := cooldown
-				for needed > 0 && last[needed] < share {
-					needed--
-				}
-				if needed++; needed < cooldown-5 && planned > 2*needed+2 {
-					t.Errorf("%s at %v: %d rounds planned for a share of %v, %d are enough", spec, gain, planned, share, needed)
+				if want >= share {
+					above = c
 				}
 			}
-		}
-	}
-}
-
-// On a complete graph all modes are one, and the mean of all has the noise alone.
-func TestStepDeviation(t *testing.T) {
-	g, err := graph.Parse("complete", 10, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, gain := range []float64{0.1, 0.5, 0.75, 0.9} {
-		a := g.Gain(gain, 2)
-		var logs float64
-		const rounds = 100
-		for k := range rounds {
-			s, gain := after(a*2*10, k), a*2*10
-			logs += math.Log((9*(1+gain*gain*s.xx+2*gain*s.xy+s.yy)+1)/10) / 2
-		}
-		if got, want := stepDeviation(g, a, 2, rounds, 1), math.Exp(logs/rounds); math.Abs(got/want-1) > 0.02 {
-			t.Errorf("at %v: %v, want %v", gain, got, want)
-		}
-	}
-	if got := stepDeviation(g, 1, 1, 1, 1); math.Abs(got-1) > 0.05 {
-		t.Errorf("the first release moves by %v, want the noise", got)
-	}
-}
-
-// Doubling gives what one round after the other gives.
-func TestCovarianceAfter(t *testing.T) {
-	for _, g := range []float64{1e-3, 0.5, 2, 2.6} {
-		var s mode
-		for k := range 40 {
-			if got := after(g, k); math.Abs(got.xx-s.xx)+math.Abs(got.xy-s.xy)+math.Abs(got.yy-s.yy) > 1e-10*(1+s.xx) {
-				t.Fatalf("g = %v, %d rounds: %+v, want %+v", g, k, got, s)
+			if off := got.needed - (above + 1); above > cooldown/2 || max(off, -off) > 1+above/10 {
+				t.Errorf("%s at %v: %d rounds needed, want %d", spec, gain, got.needed, above+1)
 			}
-			s = modeMatrix(g).of(s)
-			s.xx++
 		}
 	}
 }
@@ -320,7 +272,7 @@ func TestCovarianceAfter(t *testing.T) {
 func TestPlanCooldown(t *testing.T) {
 	args := []string{"-nodes", "30", "-graph", "er:0.3", "-rounds", "30", "-seed", "2"}
 	p := planned(t, append(args, "-share", "0.1", "-dim", "6", "-samples", "106")...)
-	if p.Cooldown != p.CooldownNeeded || p.ShareLeft >= 0.1 || p.Chosen["cooldown"] != float64(p.Cooldown) {
+	if p.CooldownNeeded == nil || p.Cooldown != *p.CooldownNeeded || p.ShareLeft >= 0.1 || p.Chosen["cooldown"] != float64(p.Cooldown) {
 		t.Fatalf("%+v", p)
 	}
 	if shorter := planned(t, append(args, "-cooldown", strconv.Itoa(p.Cooldown-1))...); shorter.ShareLeft < 0.1 {
@@ -337,7 +289,7 @@ func TestPlanCooldown(t *testing.T) {
 
 // Memory: what is counted is what is allocated, within 5 %, for each of the things that take room.
 func TestPlanMemory(t *testing.T) {
-	if testing.Short() && strconv.IntSize == 32 {
+	if strconv.IntSize == 32 {
 		t.Skip("integers of a batch are counted with 64 bits")
 	}
 	for _, args := range []string{"", "-non-private", "-payload message", "-table seeded", "-directions sphere -estimator centered -average", "-table seeded -samples 30000 -batch 8"} {
@@ -489,6 +441,9 @@ func TestPlanSaysWhatItChose(t *testing.T) {
 			t.Errorf("-%s %v is listed as chosen, and was given or is not there", name, v)
 		}
 	}
+	if p := planned(t, "-nodes", "300", "-graph", "path", "-gain", "0.0001"); p.CooldownNeeded != nil || p.ShareLeft < 0.5 {
+		t.Errorf("a network that hardly agrees: %+v", p)
+	}
 	code, out, log := call("plan", "-link-kbit", "100")
 	for _, want := range []string{"network", "schedule", "stability", "disagreement", "cool-down", "queries", "frames", "sent", "link", "memory", "disk", "privacy"} {
 		if code != exitDone || !strings.Contains("\n"+out, "\n"+want) {
@@ -530,7 +485,7 @@ func TestPlanMistakes(t *testing.T) {
 		{2, "-data", "-data csv:x"},
 		{2, "local steps, want at most", "-rounds 2000000 -tau 2000000"},
 		{2, "that is no plan", "-rounds 2000000000 -tau 1 -samples 2000000000 -dim 1"},
-		{2, "more than a million rounds", "-nodes 300 -graph path -gain 0.0001"},
+		{2, "not reached in", "-nodes 300 -graph path -gain 0.0001 -share 0.05"},
 		{2, "grid bits are 9", "-grid-bits 9"},
 	} {
 		code, out, log := call(append([]string{"plan"}, strings.Fields(c.args)...)...)

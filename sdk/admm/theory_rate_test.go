@@ -1,7 +1,6 @@
 package admm
 
 import (
-	"fmt"
 	"math"
 	"os"
 	"testing"
@@ -181,7 +180,7 @@ func TestRateOfLocalSteps(t *testing.T) {
 			}
 		}
 		if figure {
-			t.Log(fmt.Sprintf("tau ~ T^(1/3) %v: slope %.3f, the bound's is -0.333", local, slope(logT, logS)))
+			t.Logf("tau ~ T^(1/3) %v: slope %.3f, the bound's is -0.333", local, slope(logT, logS))
 		}
 	}
 }

@@ -1,0 +1,234 @@
+// Command mutate shows that the tests notice planted errors. It copies the project to a temporary directory, changes one place
+// at a time, runs the tests that the change is for, and says which of them noticed. A change that none notices is a failure, and so
+// is one that no longer fits the source, or does not compile: either would make the others worth less.
+//
+//	go run ./.ci/mutate            all, in about three minutes on two cores
+//	go run ./.ci/mutate penalty    those with this word in their name
+//
+// Tests against golden values are left out: they notice every change of bits, and do not say what is wrong with it.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A suite is a package with the tests that hold it to the paper.
+type suite struct{ pkg, run string }
+
+var (
+	method  = suite{"./sdk/admm", "Reference|EdgeIdentity|PenaltyRecursions|StabilityLimit|DecayRate|EnergyRecursion|SingleClient|RateOfLocalSteps"}
+	crashes = suite{"./sdk/admm", "Crashes|Restore|Hail|LateRepeat|LossyDelivery"}
+	oracle  = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Centered|Seeded|StagesAskOnce"}
+	privacy = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|EpsilonReference"}
+	network = suite{"./sdk/graph", "Contraction|StabilityLimit|Spectrum"}
+)
+
+// mutation is one planted error: old, which occurs once in the file, becomes new.
+type mutation struct {
+	name, file, old, new string
+	by                   suite
+}
+
+var mutations = []mutation{
+	{"sign of the penalty in a local step", "sdk/admm/round.go",
+		"float32(mu*m.cfg.Beta), m.p)", "-float32(mu*m.cfg.Beta), m.p)", method},
+	{"sign of the penalty in the release", "sdk/admm/round.go",
+		"vec.Axpy(m.x, -float32(gain), m.p)", "vec.Axpy(m.x, float32(gain), m.p)", method},
+	{"tau missing in the penalty of the release", "sdk/admm/round.go",
+		"gain := float64(m.cfg.Tau) * m.cfg.Eta.At(k)", "gain := m.cfg.Eta.At(k)", method},
+	{"a neighbor missing in the penalty", "sdk/admm/round.go",
+		"	for i := range m.edges {\n		vec.Axpy(m.p, -1", "	for i := range m.edges[min(1, len(m.edges)):] {\n		vec.Axpy(m.p, -1", method},
+	{"factor 2 missing in the z-update", "sdk/admm/round.go",
+		"vec.Scale(z, 0.5)", "vec.Scale(z, 1)", method},
+	{"factor 2 missing in the message", "sdk/admm/round.go",
+		"-float32(2*m.cfg.Rho)", "-float32(m.cfg.Rho)", method},
+	{"rho missing in the message", "sdk/admm/round.go",
+		"-float32(2*m.cfg.Rho)", "-float32(2)", method},
+	{"rho missing in the first z", "sdk/admm/machine.go",
+		"vec.Scale(e.z, float32(cfg.Rho))", "vec.Scale(e.z, 1)", method},
+	{"sign of the step", "sdk/admm/round.go",
+		"float32(-m.cfg.Eta.At(m.round))", "float32(m.cfg.Eta.At(m.round))", method},
+	{"fresh noise when a release is sent again", "sdk/admm/message.go",
+		"	m.send = append(m.send, msg)\n}", `	if again && m.mech != nil && !msg.Done {
+		fresh := make([]float32, len(m.x))
+		_ = m.mech.Release(fresh, m.cfg.Privacy[0])
+		msg.Vector, msg.Grid = slices.Clone(msg.Vector), slices.Clone(msg.Grid)
+		for i := range msg.Vector {
+			msg.Vector[i] += fresh[i]
+		}
+		for i := range msg.Grid {
+			msg.Grid[i] += int32(fresh[i] / float32(m.cfg.GridStep))
+		}
+	}
+	m.send = append(m.send, msg)
+}`, crashes},
+
+	{"division by mu", "zoest/estimator.go",
+		"e.open[i].Sample, float32(loss)\n", "e.open[i].Sample, float32(loss)/e.mu\n", oracle},
+	{"table never refreshed", "zoest/estimator.go",
+		"vec.Replace(e.table.at(a.h)[from:to], v,", "vec.Replace(append([]float32(nil), e.table.at(a.h)[from:to]...), v,", oracle},
+	{"mean of the table never updated", "zoest/estimator.go",
+		"v, abar, q, byB, byM)", "v, append([]float32(nil), abar...), q, byB, byM)", oracle},
+	{"batch with replacement", "zoest/batch.go",
+		"	return b.items[:b.size]\n", `	out := make([]int, b.size)
+	for i := range out {
+		out[i] = b.items[s.IntN(len(b.items))]
+	}
+	return out
+`, oracle},
+	{"baseline from the same query", "zoest/estimator.go",
+		"e.last[h], coefficient = coefficient, coefficient-e.last[h]", "e.last[h] = coefficient\n			coefficient -= e.last[h]", oracle},
+
+	{"noise before the clip", "dpmech/mechanism.go",
+		"	return gamma, clip(s, g.Clip, gamma), nil", `	for i, n := range m.noise {
+		s[i] += float32(float64(n) * gamma)
+		m.noise[i] = 0
+	}
+	return gamma, clip(s, g.Clip, gamma), nil`, privacy},
+	{"clip of twice the radius", "dpmech/mechanism.go",
+		"clip(s, g.Clip, gamma)", "clip(s, 2*g.Clip, gamma)", privacy},
+	{"noise rounded down", "dpmech/normal.go",
+		"((half+1)>>1 ^ -negative) + negative)", "((half+negative)>>1 ^ -negative) + negative)", privacy},
+	{"release rounded down to the wire grid", "dpmech/mechanism.go",
+		"math.RoundToEven(float64(onGrid(x, scale)+m.noise[i]) * ratio)", "math.Floor(float64(onGrid(x, scale)+m.noise[i]) * ratio)", privacy},
+	{"factor 2 missing in what a release costs", "dpmech/gaussian.go",
+		"SetMantExp(clip, 1)", "SetMantExp(clip, 0)", privacy},
+
+	{"limit of stability", "sdk/graph/spectrum.go",
+		"StabilityLimit = 8.0 / 3", "StabilityLimit = 4.0", network},
+}
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "mutate:", err)
+		os.Exit(1)
+	}
+}
+
+func run(words []string) error {
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return fmt.Errorf("go list: %w", err)
+	}
+	copied, err := os.MkdirTemp("", "mutate")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(copied)
+	if err := copyTree(copied, strings.TrimSpace(string(root))); err != nil {
+		return err
+	}
+	var chosen []mutation
+	var suites []suite
+	for _, m := range mutations {
+		if len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(m.name, w) }) {
+			continue
+		}
+		chosen = append(chosen, m)
+		if !slices.Contains(suites, m.by) {
+			suites = append(suites, m.by)
+		}
+	}
+	if len(chosen) == 0 {
+		return fmt.Errorf("no planted error with %q in its name", words)
+	}
+	start := time.Now()
+	for _, s := range suites {
+		if failed, err := test(copied, s); err != nil || len(failed) > 0 {
+			return fmt.Errorf("before anything was planted, %s fails %v: %w", s.pkg, failed, errors.Join(err, errors.New("mend that first")))
+		}
+	}
+	bad := 0
+	for _, m := range chosen {
+		failed, err := plant(copied, m)
+		switch {
+		case err != nil:
+			fmt.Printf("INVALID   %s: %v\n", m.name, err)
+			bad++
+		case len(failed) == 0:
+			fmt.Printf("SURVIVED  %s (%s)\n", m.name, m.file)
+			bad++
+		default:
+			fmt.Printf("caught    %s: by %s\n", m.name, strings.Join(failed, ", "))
+		}
+	}
+	fmt.Printf("%d planted, %d caught, in %.0f s\n", len(chosen), len(chosen)-bad, time.Since(start).Seconds())
+	if bad > 0 {
+		return fmt.Errorf("%d planted errors were not caught", bad)
+	}
+	return nil
+}
+
+// copyTree copies the project, without what git keeps.
+func copyTree(to, from string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		switch {
+		case d.Name() == ".git" && d.IsDir():
+			return filepath.SkipDir
+		case d.IsDir():
+			return os.MkdirAll(filepath.Join(to, name), 0o700)
+		case !d.Type().IsRegular() || d.Name() == ".git":
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, name), data, 0o600)
+	})
+}
+
+// plant makes one change, runs its tests, and takes it back.
+func plant(root string, m mutation) (failed []string, err error) {
+	path := filepath.Join(root, filepath.FromSlash(m.file))
+	sound, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if n := strings.Count(string(sound), m.old); n != 1 {
+		return nil, fmt.Errorf("%q occurs %d times in %s, want once", m.old, n, m.file)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(sound), m.old, m.new, 1)), 0o600); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.WriteFile(path, sound, 0o600)) }()
+	return test(root, m.by)
+}
+
+var failure = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
+
+// test runs a suite and returns the names of the tests that failed. An error means that the tests said nothing: they did not
+// compile, did not end, or are not there.
+func test(root string, s suite) ([]string, error) {
+	cmd := exec.Command("go", "test", "-short", "-count=1", "-timeout=60s", "-run", s.run, "-skip", "Golden", s.pkg)
+	cmd.Dir = root
+	out, err := cmd.CombinedOutput()
+	text := string(out)
+	var failed []string
+	for _, f := range failure.FindAllStringSubmatch(text, -1) {
+		failed = append(failed, f[1])
+	}
+	switch {
+	case strings.Contains(text, "no tests to run"):
+		return nil, fmt.Errorf("no test of %s matches %q", s.pkg, s.run)
+	case err != nil && len(failed) == 0, strings.Contains(text, "test timed out"):
+		return failed, fmt.Errorf("go test: %w\n%.2000s", err, text)
+	}
+	return failed, nil
+}
