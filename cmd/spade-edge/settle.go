@@ -89,8 +89,8 @@ type settling struct {
 	needed int
 }
 
-// settleWork bounds the numbers that settle looks at, so that it takes about a second at most on all but huge networks.
-const settleWork = 1e8
+// settleWork bounds the numbers that settle looks at, so that it takes a fraction of a second on all but huge networks.
+const settleWork = 3e7
 
 // settle runs the network for some rounds of learning, at most as many as are needed for nothing to change any more or as
 // there is time for, and then for cooldown rounds or until disagreement is below a share, whichever is longer.
