@@ -94,7 +94,7 @@ func TestLifetimeBudget(t *testing.T) {
 	b := start(t, "run", tr.path("b.json"))
 	a := start(t, "run", tr.path("a.json"), "-json")
 	a.wait(t, exitRefused)
-	a.log.await(t, "spade-edge run: sdk: release 1 is not made: ", "the privacy budget does not cover it")
+	a.log.await(t, `6 rounds of run "trial again" of member "a"`, "the privacy budget does not cover it")
 	if a.out.Len() != 0 {
 		t.Errorf("output %q", &a.out)
 	}
