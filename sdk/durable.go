@@ -143,7 +143,7 @@ func (n *Node) enterKept() error {
 		return nil
 	}
 	for round := 1; round <= n.filter.Last(); round++ {
-		if err := n.cfg.Ledger.Reserve(n.cfg.Fleet.Run, n.hash, n.cfg.Name, round, n.gaussian()); err != nil {
+		if err := n.cfg.Ledger.Reserve(n.cfg.Fleet.Run, n.hash, n.cfg.Name, round, n.cfg.Fleet.Privacy.gaussian()); err != nil {
 			return fmt.Errorf("sdk: release %d was made without a ledger, and this one does not take it: %w", round, err)
 		}
 	}
@@ -245,7 +245,7 @@ func (n *Node) note(s admm.State) note {
 // reserve charges a release to the run and to the lifetime of the data, before its noise is drawn. A refusal counts nowhere; a
 // crash between the two can only count too much.
 func (n *Node) reserve(round int) error {
-	g := n.gaussian()
+	g := n.cfg.Fleet.Privacy.gaussian()
 	if err := n.filter.Check(round, g); err != nil {
 		return fmt.Errorf("sdk: release %d is not made: %w", round, err)
 	}
@@ -261,11 +261,6 @@ func (n *Node) reserve(round int) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.filter.Reserve(round, g)
-}
-
-// gaussian returns clip and noise of every release.
-func (n *Node) gaussian() dpmech.Gaussian {
-	return dpmech.Gaussian{Clip: n.cfg.Fleet.Privacy.Clip, Sigma: n.cfg.Fleet.Privacy.Sigma}
 }
 
 // Certificate says what the node's releases so far have leaked at most, and with Config.Ledger what all runs on its data have. It is

@@ -83,6 +83,12 @@ const (
 	PayloadRelease = "release"
 )
 
+// wire returns what members send each other, with everything picked.
+func (f *Fleet) wire() Wire { return f.Wire.pick(!f.Privacy.NonPrivate) }
+
+// gaussian returns clip and noise of every release of a private run.
+func (p Privacy) gaussian() dpmech.Gaussian { return dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma} }
+
 // pick fills in what is left to be picked.
 func (w Wire) pick(private bool) Wire {
 	if w.Payload == "" && private && w.Lossy == 0 {
@@ -105,7 +111,7 @@ func (f *Fleet) Rho() float64 {
 	if f.Privacy.NonPrivate {
 		return math.Inf(1)
 	}
-	g := dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}
+	g := f.Privacy.gaussian()
 	return float64(f.Method.Rounds) * g.Rho()
 }
 
@@ -117,7 +123,7 @@ func (f *Fleet) Frame(msg admm.Message) wire.Frame {
 		kind = wire.Hail
 	case msg.Done:
 		kind = wire.Done
-	case f.Wire.pick(!f.Privacy.NonPrivate).Payload == PayloadRelease:
+	case f.wire().Payload == PayloadRelease:
 		kind = wire.Release
 	}
 	return wire.Frame{Kind: kind, Round: msg.Round, Held: msg.Held, Life: msg.Life, Resent: msg.Resent, Vector: msg.Vector, Grid: msg.Grid}
@@ -196,7 +202,7 @@ func (f *Fleet) plan() (*plan, error) {
 			fault("%w", err)
 		}
 	}
-	w := f.Wire.pick(!f.Privacy.NonPrivate)
+	w := f.wire()
 	if w.Payload != PayloadMessage && w.Payload != PayloadRelease {
 		fault("payload %q, want message or release", w.Payload)
 	}
@@ -233,7 +239,7 @@ func (f *Fleet) affordable() error {
 	if err != nil {
 		return fmt.Errorf("sdk: fleet: %w", err)
 	}
-	g := dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}
+	g := f.Privacy.gaussian()
 	if g.Validate() != nil {
 		return nil // the machine's rules say what is wrong
 	}
@@ -306,10 +312,10 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 	if cfg.Estimator.Batch > samples {
 		cfg.Estimator.Batch = 0
 	}
-	w := f.Wire.pick(!f.Privacy.NonPrivate)
+	w := f.wire()
 	cfg.Releases, cfg.Lossy = w.Payload == PayloadRelease, w.Lossy
 	if !f.Privacy.NonPrivate {
-		cfg.Privacy = []dpmech.Gaussian{{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}}
+		cfg.Privacy = []dpmech.Gaussian{f.Privacy.gaussian()}
 		if w.GridBits > 0 {
 			cfg.GridStep = math.Ldexp(f.Privacy.Sigma, -w.GridBits)
 		}

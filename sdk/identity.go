@@ -21,9 +21,11 @@ var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "w
 // Hash returns the SHA-256 of the fleet's canonical form, JSON with sorted keys and without white space: members refuse a
 // peer whose fleet has another. Fleets that mean the same have the same hash: edges count in either direction and any
 // order, a default left empty is the default, and a start at zero is no start.
-func (f *Fleet) Hash() [sha256.Size]byte {
-	form, _ := json.Marshal(f.canonical()) // maps are written in key order
-	return sha256.Sum256(form)
+func (f *Fleet) Hash() [sha256.Size]byte { return hashForm(f.canonical()) }
+
+func hashForm(form map[string]json.RawMessage) [sha256.Size]byte {
+	text, _ := json.Marshal(form) // maps are written in key order
+	return sha256.Sum256(text)
 }
 
 // canonical returns the fleet's fields by key, with everything that can be said in several ways said in one. A struct of numbers,
@@ -43,7 +45,7 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 	form := make(map[string]json.RawMessage)
 	for key, value := range map[string]any{
 		"run": f.Run, "dim": f.Dim, "x0": f.start(), "members": f.Members, "edges": edges,
-		"method": sorted(method), "privacy": sorted(privacy), "wire": sorted(f.Wire.pick(!privacy.NonPrivate)),
+		"method": sorted(method), "privacy": sorted(privacy), "wire": sorted(f.wire()),
 	} {
 		form[key], _ = json.Marshal(value)
 	}
@@ -108,8 +110,8 @@ func (f *Fleet) CheckHello(self string) func(peer string, hello []byte) error {
 
 // hello returns what all hellos of the fleet have in common.
 func (f *Fleet) hello() wire.Hello {
-	h := wire.Hello{Run: f.Run, Fleet: f.Hash(), Codec: wire.Version}
 	form := f.canonical()
+	h := wire.Hello{Run: f.Run, Fleet: hashForm(form), Codec: wire.Version}
 	for _, name := range sections {
 		sum := sha256.Sum256(form[name])
 		h.Sections = append(h.Sections, wire.Section{Name: name, Sum: [4]byte(sum[:4])})

@@ -20,7 +20,7 @@ import (
 type Node struct {
 	cfg       Config
 	machine   *admm.Machine  // belongs to Run
-	filter    *dpmech.Filter // of this run; nil if it is not private
+	filter    *dpmech.Filter // of this run, changed under mu; nil if it is not private
 	hash      [sha256.Size]byte
 	reserved  int            // the last release of this run that the ledger had when the node was made
 	encoded   []byte         // scratch of keep
@@ -34,7 +34,6 @@ type Node struct {
 	mu       sync.Mutex // guards what follows
 	model    []float32
 	averaged []float32
-	spent    float64
 	status   Status
 }
 
@@ -132,10 +131,13 @@ func (n *Node) Averaged() []float32 {
 func (n *Node) Spend() float64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.cfg.Fleet.Privacy.NonPrivate && n.status.Round > 0 {
+	switch {
+	case n.filter != nil:
+		return n.filter.Rho()
+	case n.status.Round > 0:
 		return math.Inf(1)
 	}
-	return n.spent
+	return 0
 }
 
 // publish makes the machine's state visible from outside.
@@ -145,9 +147,6 @@ func (n *Node) publish() {
 	defer n.mu.Unlock()
 	if n.model == nil || st.Round != n.status.Round {
 		n.model, n.averaged = n.machine.Model(), n.machine.Averaged()
-	}
-	if n.filter != nil {
-		n.spent = n.filter.Rho()
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
 	n.status.Waiting = n.status.Waiting[:0]

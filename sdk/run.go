@@ -49,7 +49,6 @@ func (n *Node) Run(ctx context.Context) error {
 func (n *Node) fatal(err error) error {
 	if rolledBack := (*admm.RollbackError)(nil); errors.As(err, &rolledBack) {
 		err = n.chargeLost(rolledBack)
-		n.publish()
 	}
 	n.failed = err
 	return err
@@ -88,7 +87,10 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Node: n, codec: codec, releases: n.cfg.Fleet.Wire.pick(!n.cfg.Fleet.Privacy.NonPrivate).Payload == PayloadRelease, inbox: make(chan received, 16), outbox: map[int]chan []byte{}, refused: map[string]int{}}
+	r := &run{
+		Node: n, codec: codec, releases: n.cfg.Fleet.wire().Payload == PayloadRelease,
+		inbox: make(chan received, 16), outbox: map[int]chan []byte{}, refused: map[string]int{},
+	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.workers.Go(r.receive)
 	for _, j := range n.neighbors {

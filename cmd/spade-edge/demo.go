@@ -78,7 +78,7 @@ func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) 
 		return err
 	}
 	if o.json {
-		return r.writeJSON(out)
+		return writeObject(out, r)
 	}
 	p.writeTable(out, r, solo, each)
 	return nil

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -305,12 +304,4 @@ func (o *privacyOptions) writeLedger(out io.Writer, path string, life dpmech.Lif
 	}
 	fmt.Fprintf(out, "\nhead           %d %s\n", life.Ledger.Seq, life.Ledger.Hash)
 	return nil
-}
-
-// writeObject prints a value as one JSON object.
-func writeObject(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
 }

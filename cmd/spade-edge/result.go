@@ -92,11 +92,12 @@ func (r *result) score(p *problem, models, means [][]float32) ([]float64, error)
 	return each, nil
 }
 
-// writeJSON prints the result as one JSON object.
-func (r *result) writeJSON(w io.Writer) error {
+// writeObject prints a value as one JSON object.
+func writeObject(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(r)
+	return enc.Encode(v)
 }
 
 // writeChosen says which parameters were picked for the user.

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -77,9 +76,7 @@ func runNode(ctx context.Context, cmd *command, args []string, out, log io.Write
 	r := p.result()
 	r.Seconds = time.Since(start).Seconds()
 	if *asJSON {
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(r)
+		return writeObject(out, r)
 	}
 	r.write(out)
 	return nil

@@ -48,7 +48,7 @@ func simulate(ctx context.Context, cmd *command, args []string, out, log io.Writ
 		return err
 	}
 	if o.json {
-		return r.writeJSON(out)
+		return writeObject(out, r)
 	}
 	fmt.Fprintf(out, "accuracy       %.2f %% on average over %d clients, %.2f %% at the lowest, %.2f %% for the network's average model\n",
 		r.AccuracyMean, r.Nodes, r.AccuracyMin, r.AccuracyNetworkMean)

@@ -13,7 +13,7 @@ import (
 // Machine is one client. It is not safe for concurrent use.
 //
 // It holds the numbers of its estimator (see [zoest.Estimator]), 4d of its own, 5d for each neighbor (4d with Releases and 2d
-// more once, and on a grid d more each), and 2d 64-bit integers if the run is private; it allocates them once.
+// more once, and on a grid d more each), and d 64-bit integers if the run is private; it allocates them once.
 type Machine struct {
 	cfg   Config
 	est   *zoest.Estimator
