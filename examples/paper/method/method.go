@@ -1,0 +1,63 @@
+package method
+
+import (
+	"context"
+
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+// World is what a method runs on. Methods of one paired comparison are given equal worlds, and must not change them.
+type World struct {
+	Clients []zoest.Oracle // each client's losses; client i has Clients[i].Len() samples
+	Graph   *graph.Graph   // who talks to whom; a method with a server has no use for it
+	Dim     int            // d
+	X0      []float32      // the common start, length Dim; nil means zeros
+	Rounds  int            // K, communication rounds
+	Seed    uint64         // of every draw that is not a world's own
+
+	// Queries bounds how many losses a client may ask for in a round, as a multiple of its samples; 0 means no bound. SPADE-DFL
+	// with tau local steps on all samples takes 1+tau.
+	Queries float64
+
+	// Privacy is what every client is promised for everything that it sends; nil: nothing, and no noise.
+	Privacy *Privacy
+}
+
+// Privacy is a guarantee: (Epsilon, Delta)-differential privacy by exact Gaussian accounting, where neighboring inputs differ in
+// the whole data set of one client (replaced by another of the same size).
+type Privacy struct {
+	Epsilon, Delta float64
+}
+
+// Setting is one choice of a method's parameters, by name.
+type Setting map[string]float64
+
+// Param is one parameter that a search may choose.
+type Param struct {
+	Name      string
+	Low, High float64 // both possible
+	Log       bool    // searched evenly in its logarithm
+	Whole     bool    // whole numbers only
+}
+
+// Spent is what a run took.
+type Spent struct {
+	Queries int64 // losses asked for, by all clients
+	Scalars int64 // numbers sent, by all clients and the server
+}
+
+// Method is one contender.
+type Method interface {
+	// Name is how the paper calls it.
+	Name() string
+
+	// Space lists what is searched for in such a world. A method without privacy has no clip in it, and so on. Everything else
+	// is fixed by the world or by the method's description.
+	Space(w *World) []Param
+
+	// Run goes through all rounds and calls each after every one, 1 to w.Rounds, with the models that the clients hold (one, for a
+	// method with a server or pooled data), valid during the call. It keeps within w.Queries and w.Privacy, or fails. The same
+	// world and setting give the same models, bit for bit.
+	Run(ctx context.Context, w *World, s Setting, each func(round int, models [][]float32) error) (Spent, error)
+}
