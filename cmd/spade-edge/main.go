@@ -76,8 +76,15 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 	var result bytes.Buffer
 	switch args[0] {
 	case "help", "-h", "-help", "--help":
-		help(&result)
-		_, err := out.Write(result.Bytes())
+		var err error
+		if len(args) > 1 {
+			err = helpTopic(args[1], &result)
+		} else {
+			help(&result)
+		}
+		if err == nil {
+			_, err = out.Write(result.Bytes())
+		}
 		return exitCode(err, "help", log)
 	}
 	for _, cmd := range commands {
@@ -134,5 +141,9 @@ func help(w io.Writer) {
 	for _, cmd := range commands {
 		fmt.Fprintf(w, "  spade-edge %-10s %s\n", cmd.name, cmd.short)
 	}
-	fmt.Fprint(w, "\nStart with \"spade-edge demo\". \"spade-edge COMMAND -h\" explains a command.\n")
+	fmt.Fprint(w, "\nStart with \"spade-edge demo\". \"spade-edge COMMAND -h\" explains a command, \"spade-edge help TOPIC\" one of these:\n\n")
+	known, about := topicNames()
+	for i, name := range known {
+		fmt.Fprintf(w, "  %-16s %s\n", name, about[i])
+	}
 }

@@ -1,44 +1,32 @@
 package main
 
 import (
+	"context"
 	"errors"
-	"fmt"
-	"slices"
 
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 // ownData is what a node learns from.
 type ownData struct {
-	oracle *task.Softmax
-	test   *task.Softmax // samples that are held back
-	fitted []string      // what a privacy guarantee is conditional on
+	oracle  sdk.Oracle
+	samples int
+	test    classifier   // on samples that are held back; nil if there are none, or nobody here can tell right from wrong
+	fitted  []string     // what a privacy guarantee is conditional on
+	close   func() error // lets go of the oracle; never nil
 }
 
-// loadOracle builds the oracle of a node for a model of dim parameters.
-func loadOracle(o fleetfile.Oracle, dim int) (*ownData, error) {
-	b := o.Builtin
-	if b == nil {
-		return nil, usageError{errors.New("oracle: this version has the built-in oracle only, and runs no stream and no oneshot program")}
+// classifier is a model that can be scored on the samples it was made with.
+type classifier interface {
+	Accuracy(x []float32) float64 // share in [0, 1]; NaN if there is none
+	Len() int
+}
+
+// loadOracle makes ready what a node of the fleet learns from.
+func loadOracle(_ context.Context, o fleetfile.Oracle, fleet *fleetfile.File) (*ownData, error) {
+	if o.Builtin != nil {
+		return loadBuiltin(o.Builtin, fleet)
 	}
-	set, err := task.Load(b.Spec)
-	if err != nil {
-		return nil, err
-	}
-	train, fitted := set.Train, slices.Clone(set.Fitted)
-	if s := b.Share; s != nil {
-		parts, err := s.Partition.Assign(train.Y, train.Classes, s.Of, b.Spec.Seed)
-		if err != nil {
-			return nil, usageError{fmt.Errorf("oracle.builtin.share: %w", err)}
-		}
-		train = train.Select(parts[s.Number])
-		fitted = append(fitted, fmt.Sprintf("part %d of %d of a common data set, dealt out as %s", s.Number, s.Of, s.Partition))
-	}
-	own := &ownData{oracle: task.NewSoftmax(train), test: task.NewSoftmax(set.Test), fitted: fitted}
-	if own.oracle.Dim() != dim {
-		return nil, usageError{fmt.Errorf("oracle.builtin has %d parameters (%d classes, %d columns), but dim of the fleet is %d",
-			own.oracle.Dim(), train.Classes, train.Dim, dim)}
-	}
-	return own, nil
+	return nil, usageError{errors.New("oracle: this version has the built-in oracle only, and runs no stream and no oneshot program")}
 }

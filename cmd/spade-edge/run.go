@@ -47,7 +47,7 @@ var errMismatch = errors.New("every neighbor means another fleet")
 // errInterrupted says that a run can be taken up again.
 var errInterrupted = errors.New("interrupted; run again to go on")
 
-func runNode(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
+func runNode(ctx context.Context, cmd *command, args []string, out, log io.Writer) (err error) {
 	fs := cmd.flags()
 	asJSON := fs.Bool("json", false, "print one JSON object to standard output")
 	path, err := cmd.parseFile(fs, args, out)
@@ -62,10 +62,11 @@ func runNode(ctx context.Context, cmd *command, args []string, out, log io.Write
 	if err != nil {
 		return usageError{err}
 	}
-	own, err := loadOracle(file.Oracle, fleet.Fleet.Dim)
+	own, err := loadOracle(ctx, file.Oracle, fleet)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, own.close()) }()
 	m := fleet.Fleet.Method
 	p := &participant{file: file, fleet: fleet.Fleet, own: own, show: newProgress(log, m.Rounds, m.Cooldown)}
 	defer p.show.end()
@@ -127,7 +128,7 @@ func (p *participant) run(ctx context.Context, link ws.Config) (err error) {
 		logger = logger.With("privacy", "NOT PRIVATE")
 	}
 	cfg := sdk.Config{
-		Fleet: p.fleet, Name: p.file.Name, Samples: p.own.oracle.Len(), Oracle: p.own.oracle,
+		Fleet: p.fleet, Name: p.file.Name, Samples: p.own.samples, Oracle: p.own.oracle,
 		SeededTable: p.file.SeededTable, Average: p.file.Average, ConditionalOn: p.own.fitted, Linger: p.file.Linger, ResendAfter: p.file.ResendAfter, Logger: logger,
 		Observer: sdk.Observer{Released: p.released, Waiting: p.waiting},
 	}
@@ -334,8 +335,10 @@ func (p *participant) result() *runResult {
 		Queries: st.Queries, BytesSent: st.BytesSent, Model: modelHash(model),
 		learning: min(st.Round, p.fleet.Method.Rounds), Certificate: p.certificate,
 	}
-	if accuracy := p.own.test.Accuracy(model); !math.IsNaN(accuracy) {
-		r.Local = &local{Accuracy: 100 * accuracy, Samples: p.own.test.Len()}
+	if p.own.test != nil {
+		if accuracy := p.own.test.Accuracy(model); !math.IsNaN(accuracy) {
+			r.Local = &local{Accuracy: 100 * accuracy, Samples: p.own.test.Len()}
+		}
 	}
 	if !r.NonPrivate {
 		r.Privacy = newPrivacy(p.node.Spend(), p.fleet.Privacy, p.own.fitted)

@@ -9,12 +9,12 @@ import (
 
 // World is what a method runs on. Methods of one paired comparison are given equal worlds, and must not change them.
 type World struct {
-	Clients []zoest.Oracle // each client's losses; client i has Clients[i].Len() samples
-	Graph   *graph.Graph   // who talks to whom; a method with a server has no use for it
-	Dim     int            // d
-	X0      []float32      // the common start, length Dim; nil means zeros
-	Rounds  int            // K, communication rounds
-	Seed    uint64         // of every draw that is not a world's own
+	Clients []Client
+	Graph   *graph.Graph // who talks to whom; a method with a server has no use for it
+	Dim     int          // d
+	X0      []float32    // the common start, length Dim; nil means zeros
+	Rounds  int          // K, communication rounds
+	Seed    uint64       // of every draw that is not a world's own
 
 	// Queries bounds how many losses a client may ask for in a round, as a multiple of its samples; 0 means no bound. SPADE-DFL
 	// with tau local steps on all samples takes 1+tau.
@@ -22,6 +22,12 @@ type World struct {
 
 	// Privacy is what every client is promised for everything that it sends; nil: nothing, and no noise.
 	Privacy *Privacy
+}
+
+// Client is one client's data, seen through its losses. The oracle is safe for use by several goroutines.
+type Client struct {
+	Oracle  zoest.Oracle
+	Samples int // m_i
 }
 
 // Privacy is a guarantee: (Epsilon, Delta)-differential privacy by exact Gaussian accounting, where neighboring inputs differ in
