@@ -3,6 +3,7 @@ package sdk
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,8 +20,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Fleet is the public definition of a run, the same on every member: who takes part, who talks to whom, and how. It
-// says nothing about anybody's data or model. A fleet must not be changed once a node or a simulation has been made
+// Fleet is the public definition of a run, the same on every member: who takes part, who talks to whom, and how. Of data and
+// model it knows their dimension, and what may be said of them in Task. A fleet must not be changed once a node or a simulation has been made
 // from it.
 type Fleet struct {
 	Run     string      `json:"run"`     // identifies the run, 1 to 64 bytes of printable UTF-8
@@ -31,7 +32,15 @@ type Fleet struct {
 	Method  Method      `json:"method"`
 	Privacy Privacy     `json:"privacy"`
 	Wire    Wire        `json:"wire"`
+
+	// Task says what the members learn and how they prepare their data for it: a JSON object of at most 8 MiB, or nil. To this
+	// package it is opaque, but it is part of what members agree on: two fleets have the same if their objects have the same
+	// fields with the same values, numbers written alike, in any order and spacing.
+	Task json.RawMessage `json:"task,omitempty"`
 }
+
+// maxTask bounds a task, in bytes.
+const maxTask = 8 << 20
 
 // Method holds the parameters of SPADE-DFL that all members share.
 type Method struct {
@@ -217,6 +226,11 @@ func (f *Fleet) plan() (*plan, error) {
 	}
 	if w.Lossy > 0 && w.Payload != PayloadMessage {
 		fault("payload %q together with lossy, want message: only then does a message say all by itself", w.Payload)
+	}
+	if f.Task != nil {
+		if err := checkTask(f.Task); err != nil {
+			fault("task %w", err)
+		}
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)

@@ -1,13 +1,17 @@
 package sdk
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -15,8 +19,10 @@ import (
 )
 
 // sections are the parts of a fleet that can differ, in an order that never changes: members tell each other in which of them
-// they do. Their names are the keys of the canonical form.
-var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire"}
+// they do. Their names are the keys of the canonical form. A fleet without a task has no section for it, at the end.
+var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", taskSection}
+
+const taskSection = "task"
 
 // Hash returns the SHA-256 of the fleet's canonical form, JSON with sorted keys and without white space: members refuse a
 // peer whose fleet has another. Fleets that mean the same have the same hash: edges count in either direction and any
@@ -49,7 +55,34 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 	} {
 		form[key], _ = json.Marshal(value)
 	}
+	if f.Task != nil {
+		form[taskSection] = canonicalJSON(f.Task)
+	}
 	return form
+}
+
+// canonicalJSON returns a JSON value with sorted keys and without white space; numbers stay as they are written. What is not
+// JSON stays as it is too: such a fleet does not pass Validate.
+func canonicalJSON(text []byte) []byte {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return text
+	}
+	form, _ := json.Marshal(v) // what was decoded can be encoded
+	return form
+}
+
+// checkTask reports what keeps a task from having a canonical form.
+func checkTask(text []byte) error {
+	if len(text) > maxTask {
+		return fmt.Errorf("has %d bytes, want at most %d", len(text), maxTask)
+	}
+	if start := bytes.TrimLeft(text, " \t\r\n"); !json.Valid(text) || !utf8.Valid(text) || start[0] != '{' {
+		return errors.New("is not a JSON object in UTF-8")
+	}
+	return nil
 }
 
 // sorted returns the fields of a struct as JSON does, by key.
@@ -97,6 +130,9 @@ func (f *Fleet) Hello(self string) func(peer string) []byte {
 // fleet, and says what differs.
 func (f *Fleet) CheckHello(self string) func(peer string, hello []byte) error {
 	want := f.hello()
+	if f.Task == nil {
+		want.Sections = append(want.Sections, wire.Section{Name: taskSection}) // to name it to a peer that has one
+	}
 	return func(peer string, hello []byte) error {
 		got, err := wire.DecodeHello(hello)
 		if err != nil {
@@ -113,6 +149,9 @@ func (f *Fleet) hello() wire.Hello {
 	form := f.canonical()
 	h := wire.Hello{Run: f.Run, Fleet: hashForm(form), Codec: wire.Version}
 	for _, name := range sections {
+		if form[name] == nil {
+			continue
+		}
 		sum := sha256.Sum256(form[name])
 		h.Sections = append(h.Sections, wire.Section{Name: name, Sum: [4]byte(sum[:4])})
 	}

@@ -249,9 +249,10 @@ func (g *gallery) transcript() string {
 // compare trains every node alone and one on all data, without noise, and returns the accuracy of each node alone.
 func (p *problem) compare(ctx context.Context, r *result) ([]float64, error) {
 	models := make([][]float32, len(p.oracles))
+	_, share := pace(p.opt.model)
 	for i, oracle := range p.oracles {
 		var err error
-		if models[i], err = alone(ctx, p.fleet, oracle); err != nil {
+		if models[i], err = alone(ctx, p.fleet, share, oracle); err != nil {
 			return nil, err
 		}
 	}
@@ -260,7 +261,7 @@ func (p *problem) compare(ctx context.Context, r *result) ([]float64, error) {
 		return nil, err
 	}
 	solo, _ := average(each)
-	pooled, err := alone(ctx, p.fleet, task.NewSoftmax(p.train))
+	pooled, err := alone(ctx, p.fleet, share, p.opt.modelSpec().New(p.train))
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@
 //	spade-edge demo        eight nodes with real websockets on this machine
 //	spade-edge simulate    a network of any size in one process, on your data
 //	spade-edge plan        what a run will take: stability, rounds, queries, bytes, memory, epsilon
+//	spade-edge fit         how members prepare their data, fitted on public data
 //	spade-edge privacy     plan noise and rounds, verify a certificate, look after a ledger
 //	spade-edge keygen      the key of a node
 //	spade-edge run         one node of a fleet, on a device
@@ -57,7 +58,7 @@ type command struct {
 	about string // the text above the flags in its help, examples included
 }
 
-var commands = []*command{demoCommand, simulateCommand, planCommand, privacyCommand, keygenCommand, runCommand, versionCommand}
+var commands = []*command{demoCommand, simulateCommand, planCommand, fitCommand, privacyCommand, keygenCommand, runCommand, versionCommand}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

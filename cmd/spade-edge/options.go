@@ -18,6 +18,8 @@ type options struct {
 	standardize, bias                 bool
 	testFraction                      float64
 	partition                         string
+	model                             string
+	hidden                            int
 	// network
 	nodes int
 	graph string
@@ -70,11 +72,18 @@ func (cmd *command) parse(fs *flag.FlagSet, args []string, w io.Writer) error {
 // epsilon and the like means: chosen for the user.
 func (o *options) register(fs *flag.FlagSet) {
 	o.registerData(fs)
+	o.registerModel(fs)
 	o.registerRun(fs)
 }
 
 // registerData adds the flags that say what is learned from, and who has it.
 func (o *options) registerData(fs *flag.FlagSet) {
+	o.registerSource(fs)
+	fs.StringVar(&o.partition, "partition", o.partition, "who has which samples: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S")
+}
+
+// registerSource adds the flags that say what data there are and how they are prepared.
+func (o *options) registerSource(fs *flag.FlagSet) {
 	fs.StringVar(&o.data, "data", o.data, "the `source` of samples: idx:DIR, csv:FILE or synthetic:clinical")
 	fs.StringVar(&o.label, "label", o.label, "csv: the `column` that holds the class")
 	fs.StringVar(&o.drop, "drop", o.drop, "csv: `columns` to leave out, separated by commas")
@@ -84,7 +93,12 @@ func (o *options) registerData(fs *flag.FlagSet) {
 	fs.BoolVar(&o.standardize, "standardize", o.standardize, "bring each column to mean 0 and variance 1 (default true, but false for idx)")
 	fs.BoolVar(&o.bias, "bias", o.bias, "append a column of ones (default true, but false for idx)")
 	fs.Float64Var(&o.testFraction, "test-fraction", 0.2, "`share` of samples to test on, where the source has no test files")
-	fs.StringVar(&o.partition, "partition", o.partition, "who has which samples: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S")
+}
+
+// registerModel adds the flags that say which built-in model is trained.
+func (o *options) registerModel(fs *flag.FlagSet) {
+	fs.StringVar(&o.model, "model", task.SoftmaxModel, "softmax, a linear model, or perceptron, with one hidden layer")
+	fs.IntVar(&o.hidden, "hidden", 0, "hidden `units` of a perceptron (default 8)")
 }
 
 // registerRun adds the flags of network, method, privacy and wire.
@@ -132,8 +146,19 @@ func (o *options) read(cmd *command, args []string, w io.Writer) error {
 	o.given = make(map[string]bool)
 	fs.Visit(func(f *flag.Flag) { o.given[f.Name] = true })
 	o.pickCooldown()
+	o.pickHidden()
 	return o.conflicts()
 }
+
+// pickHidden gives a perceptron hidden units.
+func (o *options) pickHidden() {
+	if o.model == task.PerceptronModel && !o.given["hidden"] {
+		o.hidden = 8
+	}
+}
+
+// modelSpec returns the model that is asked for.
+func (o *options) modelSpec() task.ModelSpec { return task.ModelSpec{Name: o.model, Hidden: o.hidden} }
 
 // pickCooldown adds a cool-down to a private run: it costs no privacy, and takes each client from its own noisy model to the
 // network's.
@@ -171,6 +196,9 @@ func (o *options) conflicts() error {
 	}
 	if !(o.delta > 0 && o.delta < 1) {
 		fault("-delta is %v, want a number above 0 and below 1", o.delta)
+	}
+	if err := o.modelSpec().Validate(); err != nil {
+		fault("-model %s, -hidden %d: %w", o.model, o.hidden, err)
 	}
 	if o.table != "dense" && o.table != "seeded" {
 		fault("-table %q, want dense or seeded", o.table)

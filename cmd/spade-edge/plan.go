@@ -35,6 +35,7 @@ An unstable network is refused, with what would be stable.
   spade-edge plan -nodes 31 -graph er:0.3 -dim 10 -samples 400 -batch 8 -epsilon 8
   spade-edge plan -nodes 20 -graph ring -dim 20 -samples 20 -steps 29791 -non-private -json
   spade-edge plan -nodes 12 -graph grid:3x4 -dim 7850 -link-kbit 50 -table seeded -share 0.01
+  spade-edge plan -nodes 31 -model perceptron -columns 39 -epsilon 8
 `,
 	run: planRun,
 }
@@ -43,6 +44,7 @@ An unstable network is refused, with what would be stable.
 type planOptions struct {
 	options
 	dim, samples, steps   int
+	columns, classes      int
 	queries               int64
 	beta, share, linkKbit float64
 }
@@ -73,7 +75,10 @@ func (o *planOptions) read(cmd *command, args []string, w io.Writer) error {
 	o.options = options{nodes: 50, graph: "er:0.3", rounds: 50, tau: 2, epsilon: 8} // as simulate has them
 	fs := cmd.flags()
 	o.registerRun(fs)
-	fs.IntVar(&o.dim, "dim", 100, "length of the parameter vector, d")
+	o.registerModel(fs)
+	fs.IntVar(&o.dim, "dim", 100, "length of the parameter vector, d (with -columns it follows from the model)")
+	fs.IntVar(&o.columns, "columns", 0, "`columns` of the data as a built-in model sees them, a column of ones included (instead of -dim)")
+	fs.IntVar(&o.classes, "classes", 2, "classes of the data, with -columns")
 	fs.IntVar(&o.samples, "samples", 100, "samples of each client, m")
 	fs.IntVar(&o.steps, "steps", 0, "local steps of a client in all rounds, `T` (instead of -rounds)")
 	fs.Int64Var(&o.queries, "queries", 0, "what a client may ask its oracle in all rounds (instead of -rounds)")
@@ -86,6 +91,7 @@ func (o *planOptions) read(cmd *command, args []string, w io.Writer) error {
 	o.given = make(map[string]bool)
 	fs.Visit(func(f *flag.Flag) { o.given[f.Name] = true })
 	o.pickCooldown()
+	o.pickHidden()
 	if o.given["share"] && !o.given["cooldown"] {
 		o.cooldown = 0 // follows, later
 	}
@@ -111,6 +117,15 @@ func (o *planOptions) check() error {
 	if o.given["sigma"] && o.given["epsilon"] && !o.given["clip"] {
 		fault("-clip is missing: with -sigma and -epsilon it says how many rounds there are")
 	}
+	if o.given["dim"] && o.given["columns"] {
+		fault("-dim and -columns exclude each other: with the model, one follows from the other")
+	}
+	if o.given["classes"] && !o.given["columns"] {
+		fault("-columns is missing: only with it -classes says how many parameters there are")
+	}
+	if o.classes < 2 {
+		fault("-classes is %d, want 2..1000", o.classes)
+	}
 	if o.given["beta"] && o.given["gain"] {
 		fault("-beta and -gain exclude each other: one follows from the other")
 	}
@@ -118,7 +133,7 @@ func (o *planOptions) check() error {
 		name       string
 		value, max int64
 	}{
-		{"dim", int64(o.dim), wire.MaxDim}, {"samples", int64(o.samples), math.MaxInt32},
+		{"dim", int64(o.dim), wire.MaxDim}, {"columns", int64(o.columns), 1 << 18}, {"classes", int64(max(o.classes, 2)), 1000}, {"samples", int64(o.samples), math.MaxInt32},
 		{"steps", int64(o.steps), math.MaxInt32}, {"queries", o.queries, math.MaxInt64},
 	} {
 		if o.given[f.name] && (f.value < 1 || f.value > f.max) {
@@ -153,6 +168,9 @@ func (o *planOptions) check() error {
 	}
 	if len(errs) > 0 {
 		return usageError{errors.Join(errs...)}
+	}
+	if o.given["columns"] {
+		o.dim = o.modelSpec().Dim(o.columns, o.classes)
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 			}
 		}
 		tr.write(t, name+".json", fmt.Sprintf(`{"version": 1, "name": %q, "fleet": "fleet.json", "key": "%s.key", "listen": %q, "state": "%s.state",
-			%s"resend_seconds": 0.05, "oracle": {"builtin": {"model": "softmax", "data": "synthetic:clinical", "seed": 5,
+			%s"resend_seconds": 0.05, "oracle": {"builtin": {"fit": "own", "model": "softmax", "data": "synthetic:clinical", "seed": 5,
 			"share": {"partition": "dirichlet:0.3", "of": %d, "number": %d}}}}`, name, name, ports[i], name, ledger, len(fleet.Members), i))
 	}
 	if err := tr.file.Write(tr.path("fleet.json")); err != nil {
@@ -467,7 +467,7 @@ func TestRunMistakes(t *testing.T) {
 		{exitUsage, "a key file: ", []string{"run", node("a.key", "none.key")}},
 		{exitUsage, "want it left out: the fleet is not private", []string{"run", node(`"resend_seconds"`, `"ledger": "l", "resend_seconds"`)}},
 		{exitUsage, "built-in oracle only", []string{"run", node(oracle, `{"oneshot": ["./scorer"]}`)}},
-		{exitUsage, "oracle.builtin has 5 parameters (2 classes, 5 columns), but dim of the fleet is 6", []string{"run", node(`"seed": 5`, `"seed": 5, "bias": false`)}},
+		{exitUsage, "oracle.builtin has 5 parameters (softmax: 2 classes, 5 columns), but dim of the fleet is 6", []string{"run", node(`"seed": 5`, `"seed": 5, "bias": false`)}},
 		{exitUsage, "oracle.builtin.share: task: partition of 3200 samples over 4000 clients", []string{"run", node(`"of": 2`, `"of": 4000`)}},
 		{exitFailed, "none.csv", []string{"run", node(`"synthetic:clinical"`, `"csv:none.csv", "label": "y"`)}},
 		{exitFailed, "ws: listen tcp", []string{"run", node(listen, busy.Addr().String())}},

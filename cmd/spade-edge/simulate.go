@@ -22,6 +22,7 @@ would compute as devices with the same seed and noise. The noise comes from -see
 says so ("simulated").
 
   spade-edge simulate -data csv:patients.csv -label diagnosis -drop id -onehot ward -nodes 20 -graph ring -epsilon 8
+  spade-edge simulate -model perceptron -nodes 20 -non-private
   spade-edge simulate -data idx:mnist -labels 6,7 -pca 10 -nodes 31 -graph er:0.3 -partition dirichlet:0.3 -non-private -json
 `,
 	run: simulate,

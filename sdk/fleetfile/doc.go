@@ -7,7 +7,7 @@
 //	{
 //	  "version": 1,
 //	  "run": "ward-study",                  // 1 to 64 bytes
-//	  "dim": 10,                            // parameters of the model
+//	  "dim": 4,                             // parameters of the model
 //	  "x0": {"zeros": true},                // or {"file": "x0.bin", "sha256": "..."}: float32, little endian
 //	  "graph": {"edges": [["a", "b"]]},     // who talks to whom; connected
 //	  "members": [
@@ -17,13 +17,27 @@
 //	  "method": {"rounds": 50, "cooldown": 30, "tau": 2, "batch": 0, "rho": 1, "gain": 0.75, "eta": 0.8, "mu": 0.5,
 //	             "estimator": "paper", "directions": "rademacher", "seed": 1},
 //	  "privacy": {"clip": 0.1, "sigma": 0.9, "delta": 1e-5, "epsilon_limit": 8, "accounting": "gdp"},
-//	  "wire": {"payload": "release", "grid_bits": 4}
+//	  "wire": {"payload": "release", "grid_bits": 4},
+//	  "task": {                             // what built-in models learn, and from what; as spade-edge fit writes it
+//	    "fitted_on": "the public cohort of 2019",
+//	    "source": "csv",                    // what a member's own data are: csv, idx or synthetic
+//	    "columns": [{"name": "age"}, {"name": "ward", "categories": ["north", "south"]}],
+//	    "label": "outcome", "classes": ["no", "yes"],
+//	    "standardize": {"mean": [61.5, 0.5, 0.5], "std": [11.25, 0.5, 0.5]},
+//	    "bias": true,
+//	    "model": "softmax"                  // or "perceptron", and with it "hidden": 8 or so
+//	  }
 //	}
 //
 // In the method eta and mu are one number, or a list of one for each round; cooldown, batch, estimator, directions and seed
 // may be left out, and so may epsilon_limit, accounting, and wire or parts of it: [sdk.Fleet] says what that means. A fleet
 // without noise says so by name, {"non_private": true}, and nothing else in that place. A member that is dialed, which is one
 // with a neighbor whose name sorts before its own, needs an address.
+//
+// The task is a [task.Recipe]; it may be left out, as it is in a fleet with models of its own. For images it has "pixels" in the
+// place of columns and label. "subset": true leaves samples with other labels than the classes out, "pca" ({"mean": [...],
+// "components": [[...], ...], "scale": 1}) comes after "standardize", and either may be left out. A perceptron needs a start
+// that is not zero. The task is part of the hash: nodes that prepare their data in different ways refuse each other.
 //
 // The node file is private and stays on the device. Paths in it start from its own folder.
 //
@@ -35,12 +49,12 @@
 //	  "listen": "0.0.0.0:7443",       // may be left out if nobody dials this node
 //	  "state": "state/",              // where the node keeps what it must not forget
 //	  "ledger": "ledger.json",        // the lifetime ledger of its data set; for private fleets, and needed there
-//	  "oracle": {"builtin": {"model": "softmax", "data": "csv:patients.csv", "label": "outcome"}},
+//	  "oracle": {"builtin": {"data": "csv:patients.csv"}},
 //	  "http": "127.0.0.1:0"           // status, on loopback only; may be left out
 //	}
 //
-// The oracle is one of three: "builtin", whose fields are those of [task.Spec] in the words of the program's data flags;
-// {"stream": ["./scorer", "-fast"], "workers": 2}, a program that answers query after query; or {"oneshot": ["./scorer"]}, one
+// The oracle is one of three: "builtin", a built-in model on the node's own data, of which "test_fraction" (0.2) are held back for
+// tests, by "seed"; {"stream": ["./scorer", "-fast"], "workers": 2}, a program that answers query after query; or {"oneshot": ["./scorer"]}, one
 // that is started for each. Four settings more may be given: "table" ("dense" or "seeded"), "average" (true or false),
 // "linger_seconds" and "resend_seconds", see [Node].
 //

@@ -69,7 +69,7 @@ func Example() {
 func ExampleParseNode() {
 	_, err := fleetfile.ParseNode([]byte(`{
 		"version": 1, "name": "a", "fleet": "fleet.json", "key": "node.key", "http": "0.0.0.0:80", "color": "red",
-		"oracle": {"builtin": {"model": "softmax", "data": "csv:patients.csv", "label": "outcome", "pca": -1}}
+		"oracle": {"builtin": {"fit": "own", "model": "softmax", "data": "csv:patients.csv", "label": "outcome", "pca": -1}}
 	}`), ".")
 	fmt.Println(err)
 	// Output:

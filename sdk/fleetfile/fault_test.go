@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
@@ -236,7 +237,7 @@ const nodeText = `{
   "listen": "0.0.0.0:7443",
   "state": "state/",
   "ledger": "../ledger.json",
-  "oracle": {"builtin": {"model": "softmax", "data": "csv:data/patients.csv", "label": "outcome", "drop": ["id"], "onehot": ["ward"],
+  "oracle": {"builtin": {"fit": "own", "model": "softmax", "data": "csv:data/patients.csv", "label": "outcome", "drop": ["id"], "onehot": ["ward"],
     "labels": ["no", "yes"], "pca": 4, "standardize": false, "bias": true, "test_fraction": 0.25, "seed": 3,
     "share": {"partition": "dirichlet:0.1", "of": 8, "number": 3}}},
   "http": "127.0.0.1:0",
@@ -265,6 +266,9 @@ func TestNode(t *testing.T) {
 		t.Fatalf("oracle %+v", n.Oracle)
 	}
 	s := b.Spec
+	if !b.FitOwn || b.Model != (task.ModelSpec{Name: "softmax"}) {
+		t.Errorf("builtin %+v", b)
+	}
 	if s.Source != "csv:"+filepath.Join("dir", "data", "patients.csv") || s.Label != "outcome" || !reflect.DeepEqual(s.Drop, []string{"id"}) ||
 		!reflect.DeepEqual(s.OneHot, []string{"ward"}) || !reflect.DeepEqual(s.Labels, []string{"no", "yes"}) || s.PCA != 4 ||
 		s.Standardize == nil || *s.Standardize || s.Bias == nil || !*s.Bias || s.TestFraction != 0.25 || s.Seed != 3 {
@@ -277,6 +281,7 @@ func TestNode(t *testing.T) {
 		`{"stream": ["./scorer", ""], "workers": 2}`: {Stream: &Stream{Command: []string{"./scorer", ""}, Workers: 2}},
 		`{"stream": ["scorer"]}`:                     {Stream: &Stream{Command: []string{"scorer"}, Workers: 1}},
 		`{"oneshot": ["./scorer", "-x"]}`:            {OneShot: []string{"./scorer", "-x"}},
+		`{"builtin": {"data": "csv:/x", "seed": 2}}`: {Builtin: &Builtin{Spec: task.Spec{Source: "csv:" + resolve("", "/x"), Seed: 2}}},
 	} {
 		n, err := ParseNode([]byte(`{"version":1,"name":"a","fleet":"f","key":"k","state":"s","oracle":`+text+`}`), "")
 		if err != nil || !reflect.DeepEqual(n.Oracle, want) {
@@ -321,9 +326,19 @@ func TestNodeFaults(t *testing.T) {
 		one(oracle, `{"stream": ["a"], "workers": 0}`, "oracle.workers is 0, want a whole number, 1..1024"),
 		one(oracle, `{"oneshot": ["a"], "workers": 2}`, "oracle.workers is 2, want it left out: only a stream has workers"),
 		one(oracle, `{"grpc": "x"}`, "oracle has 0 of").and("oracle.grpc is unknown, want only builtin, stream, workers, oneshot"),
-		one(oracle, `{"builtin": {}}`, "oracle.builtin.model is missing, want softmax").and("oracle.builtin.data is missing, want idx:DIR"),
+		one(oracle, `{"builtin": {}}`, "oracle.builtin.data is missing, want idx:DIR"),
+		one(oracle, `{"builtin": {"fit": "own"}}`, "oracle.builtin.data is missing, want idx:DIR").and("oracle.builtin.model is missing, want softmax or perceptron"),
+		one(oracle, `{"builtin": {"data": "csv:x"}, "stream": ["a"]}`, "oracle has 2 of builtin"),
+		one(oracle, `{"builtin": {"data": "x"}}`, `oracle.builtin: task: -data "x", want idx:DIR, csv:FILE or`),
+		one(oracle, `{"builtin": {"data": "csv:x", "model": "softmax", "bias": true, "color": "red"}}`, `oracle.builtin.model is "softmax", want it left out: the task in the fleet file says so for all nodes, unless there is "fit": "own"`).
+			and("oracle.builtin.bias is true, want it left out").and("oracle.builtin.color is unknown, want only data, test_fraction, seed, share, fit, model"),
 		// the built-in one
-		one(`"model": "softmax"`, `"model": "cnn"`, `oracle.builtin.model is "cnn", want softmax`),
+		one(`"fit": "own"`, `"fit": "all"`, `oracle.builtin.fit is "all", want own`).and("model is").and("label is").and("drop is").and("onehot is").and("labels is").
+			and("pca is").and("standardize is").and("bias is"),
+		one(`"model": "softmax"`, `"model": "cnn"`, `oracle.builtin.model is "cnn", want softmax or perceptron`),
+		one(`"model": "softmax"`, `"model": "softmax", "hidden": 3`, `oracle.builtin.hidden is 3, want it left out: softmax has no hidden units`),
+		one(`"model": "softmax"`, `"model": "perceptron"`, `oracle.builtin.hidden is missing, want a whole number, 1..256`),
+		one(`"model": "softmax"`, `"model": "perceptron", "hidden": 257`, `oracle.builtin.hidden is 257, want a whole number, 1..256`),
 		one(`"data": "csv:data/patients.csv"`, `"data": "patients.csv"`, `oracle.builtin: task: -data "patients.csv", want idx:DIR`).and(`-label "outcome"`),
 		one(`"data": "csv:data/patients.csv"`, `"data": "csv:"`, `names nothing behind the colon`),
 		one(`"label": "outcome",`, ``, "oracle.builtin: task: -label is missing"),
@@ -335,7 +350,7 @@ func TestNodeFaults(t *testing.T) {
 		one(`"bias": true`, `"bias": "on"`, `oracle.builtin.bias is "on", want true or false`),
 		one(`"test_fraction": 0.25`, `"test_fraction": 1`, "oracle.builtin.test_fraction is 1, want a number above 0 and below 1"),
 		one(`"seed": 3`, `"seed": -3`, "oracle.builtin.seed is -3, want a whole number, 0.."),
-		one(`"seed": 3`, `"sead": 3`, "oracle.builtin.sead is unknown, want only model, data, label,"),
+		one(`"seed": 3`, `"sead": 3`, "oracle.builtin.sead is unknown, want only data, test_fraction, seed, share, fit, model, hidden, label,"),
 		one(`"partition": "dirichlet:0.1"`, `"partition": "dirichlet"`, "oracle.builtin.share.partition: task: -partition dirichlet"),
 		one(`"of": 8`, `"of": 0`, "oracle.builtin.share.of is 0, want a whole number, 1.."),
 		one(`"number": 3`, `"number": 8`, "oracle.builtin.share.number is 8, want a whole number, 0..7"),

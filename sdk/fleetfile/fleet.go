@@ -83,6 +83,7 @@ func parse(data []byte, name string, load loader) (*File, error) {
 	fleet.Run = o.need("run").name("x")
 	fleet.Dim = o.need("dim").integer(1, wire.MaxDim, 0)
 	r.start(o.need("x0"))
+	begun := len(r.errs)+r.more == 0
 	if fleet.Dim == 0 {
 		fleet.Dim = 1
 	}
@@ -92,6 +93,7 @@ func parse(data []byte, name string, load loader) (*File, error) {
 	r.method(o.need("method"))
 	r.privacy(o.need("privacy"))
 	r.wire(o.may("wire"))
+	r.task(o.may("task"), begun)
 	o.close()
 	if whole {
 		r.addresses()

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"reflect"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 // Whatever the bytes are, reading them ends in an error or in a fleet that is valid, has a text of its own, and is the same
 // when that is read. There is one start vector, that of the sample.
 func FuzzFleet(f *testing.F) {
-	for _, file := range []*File{sample(), plain()} {
+	for _, file := range []*File{sample(), plain(), withTask()} {
 		text, err := file.Marshal()
 		if err != nil {
 			f.Fatal(err)
@@ -48,10 +50,40 @@ func FuzzFleet(f *testing.F) {
 	})
 }
 
+// Whatever the bytes are, reading them ends in an error or in a recipe that is valid, has a text of its own, and is the same when
+// that is read.
+func FuzzTask(f *testing.F) {
+	for _, r := range recipes() {
+		text, err := MarshalTask(r)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := ParseTask(data)
+		if err != nil {
+			return
+		}
+		if err := r.Validate(); err != nil || r.Dim() < 1 {
+			t.Fatalf("accepted, though %v; %d parameters", err, r.Dim())
+		}
+		text, err := MarshalTask(r)
+		if err != nil {
+			t.Fatalf("no text for %+v: %v", r, err)
+		}
+		back, err := ParseTask(text)
+		if err != nil || !reflect.DeepEqual(back, r) {
+			t.Fatalf("%+v was read back as %+v, %v\n%s", r, back, err, text)
+		}
+	})
+}
+
 // Whatever the bytes are, reading them ends in an error or in a node that names all it needs.
 func FuzzNode(f *testing.F) {
 	f.Add([]byte(nodeText))
-	for _, oracle := range []string{`{"stream": ["./scorer", "x"], "workers": 2}`, `{"oneshot": ["./scorer"]}`, `{"builtin": {"model": "softmax", "data": "synthetic:clinical"}}`} {
+	for _, oracle := range []string{`{"stream": ["./scorer", "x"], "workers": 2}`, `{"oneshot": ["./scorer"]}`, `{"builtin": {"data": "synthetic:clinical"}}`,
+		`{"builtin": {"fit": "own", "model": "perceptron", "hidden": 4, "data": "synthetic:clinical"}}`} {
 		f.Add([]byte(`{"version": 1, "name": "a", "fleet": "f", "key": "k", "state": "s", "oracle": ` + oracle + `}`))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -69,7 +101,7 @@ func FuzzNode(f *testing.F) {
 		if n.Name == "" || n.Fleet == "" || n.Key == "" || n.State == "" || count != 1 {
 			t.Fatalf("accepted %+v", n)
 		}
-		if o.Builtin != nil && o.Builtin.Spec.Validate() != nil || o.Stream != nil && len(o.Stream.Command) == 0 {
+		if b := o.Builtin; b != nil && (b.FitOwn && (b.Spec.Validate() != nil || b.Model.Validate() != nil) || task.CheckSource(b.Spec.Source) != nil) || o.Stream != nil && len(o.Stream.Command) == 0 {
 			t.Fatalf("accepted %+v", o)
 		}
 		if again, err := ParseNode(data, "dir"); err != nil || !reflect.DeepEqual(again, n) {

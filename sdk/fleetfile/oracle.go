@@ -22,10 +22,14 @@ type Stream struct {
 	Workers int      // how many of it run side by side, at least 1
 }
 
-// Builtin is the built-in model, "softmax", on a data set.
+// Builtin is a built-in model on a data set.
 type Builtin struct {
-	Spec  task.Spec // the data set, its paths resolved
-	Share *Share    // nil: all of it is this node's
+	// FitOwn ("fit": "own") fits the preprocessing on this node's own data, and takes the model from this file. If it is false
+	// both come from the task in the fleet file, and of Spec only Source, TestFraction and Seed are given.
+	FitOwn bool
+	Model  task.ModelSpec // empty unless FitOwn
+	Spec   task.Spec      // the data set, its paths resolved
+	Share  *Share         // nil: all of it is this node's
 }
 
 // Share takes one part of a data set that is dealt out to several nodes, as the program's simulation deals it out, with the
@@ -85,12 +89,11 @@ func (v value) command() []string {
 // builtin reads a built-in oracle.
 func (v value) builtin(dir string) *Builtin {
 	b := &Builtin{}
-	o, ok := v.object(`{"model": "softmax", "data": "csv:FILE", ...}`)
+	o, ok := v.object(`{"data": "csv:FILE", ...}`)
 	if !ok {
 		return b
 	}
 	defer o.close()
-	o.need("model").choice("softmax")
 	s := &b.Spec
 	anything := func(string) bool { return true }
 	source, hasSource := o.need("data").text("idx:DIR, csv:FILE or synthetic:clinical", anything)
@@ -98,6 +101,22 @@ func (v value) builtin(dir string) *Builtin {
 	if kind, path, ok := strings.Cut(source, ":"); ok && path != "" && (kind == "idx" || kind == "csv") {
 		s.Source = kind + ":" + resolve(dir, path)
 	}
+	s.TestFraction, _ = o.may("test_fraction").number("a number above 0 and below 1", func(x float64) bool { return x > 0 && x < 1 })
+	s.Seed = o.may("seed").seed()
+	b.Share = o.may("share").share()
+	b.FitOwn = o.may("fit").choice("own") == "own"
+	if !b.FitOwn {
+		for _, key := range []string{"model", "hidden", "label", "drop", "onehot", "labels", "pca", "standardize", "bias"} {
+			if f := o.may(key); f.present() {
+				f.wrong(`it left out: the task in the fleet file says so for all nodes, unless there is "fit": "own"`)
+			}
+		}
+		if hasSource {
+			v.r.include(v.at()+": ", task.CheckSource(s.Source))
+		}
+		return b
+	}
+	b.Model = o.model()
 	s.Label, _ = o.may("label").text("the name of a column", anything)
 	s.Drop = o.may("drop").texts("the name of a column", anything)
 	s.OneHot = o.may("onehot").texts("the name of a column", anything)
@@ -105,9 +124,6 @@ func (v value) builtin(dir string) *Builtin {
 	s.PCA = o.may("pca").integer(0, math.MaxInt32, 0)
 	s.Standardize = o.may("standardize").optional()
 	s.Bias = o.may("bias").optional()
-	s.TestFraction, _ = o.may("test_fraction").number("a number above 0 and below 1", func(x float64) bool { return x > 0 && x < 1 })
-	s.Seed = o.may("seed").seed()
-	b.Share = o.may("share").share()
 	if hasSource {
 		v.r.include(v.at()+": ", s.Validate())
 	}

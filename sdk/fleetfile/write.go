@@ -226,6 +226,15 @@ func (w *writer) fleet(f *File) {
 		given(w, "lossy", x.Lossy)
 		w.end("}")
 	}
+	if f.Fleet.Task != nil {
+		recipe, err := f.Task()
+		if err != nil && w.err == nil {
+			w.err = err
+		} else if err == nil {
+			w.field("task", nil)
+			w.recipe(recipe)
+		}
+	}
 	w.end("}")
 	w.WriteByte('\n')
 }

@@ -16,13 +16,19 @@ import (
 // maxFaults is how many faulty cells of a file are described before the rest is only counted.
 const maxFaults = 10
 
-func loadCSV(path string, s Spec) (*table, error) {
+// layout sorts out the columns of a CSV file from its header: the one that holds the label, and those that hold features, in
+// order. name is that of the file.
+type layout interface {
+	columns(header []string, name string) (label column, features []column, err error)
+}
+
+func loadCSV(path string, l layout) (*table, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("task: -data csv:%s: %w", path, err)
 	}
 	defer f.Close()
-	return readCSV(f, path, s)
+	return readCSV(f, path, l)
 }
 
 // column is one column of a CSV file that is kept.
@@ -32,30 +38,45 @@ type column struct {
 	values *index // of a one-hot or label column, nil for a column of numbers
 }
 
-// index numbers the distinct values of a column in the order in which they appear.
+// index numbers the distinct values of a column: in the order in which they appear, or as they are fixed beforehand.
 type index struct {
 	number map[string]int
 	values []string
+	fixed  bool
 }
 
-func (x *index) of(value string) int {
-	n, ok := x.number[value]
-	if !ok {
-		n = len(x.values)
-		value = strings.Clone(value)
-		x.number[value] = n
-		x.values = append(x.values, value)
+func newIndex() *index { return &index{number: make(map[string]int)} }
+
+// fixedIndex returns an index of nothing but the given values.
+func fixedIndex(values []string) *index {
+	x := newIndex()
+	for _, v := range values {
+		x.of(v)
 	}
-	return n
+	x.fixed = true
+	return x
+}
+
+// of returns the number of a value; ok is false if it is not among those that are fixed.
+func (x *index) of(value string) (n int, ok bool) {
+	n, ok = x.number[value]
+	if ok || x.fixed {
+		return n, ok
+	}
+	n = len(x.values)
+	value = strings.Clone(value)
+	x.number[value] = n
+	x.values = append(x.values, value)
+	return n, true
 }
 
 // readCSV reads a CSV file with a header line. Spaces around a cell are no part of it. A column without a name is called
 // "column 3" after its place.
 //
-// The Label column becomes the labels, Drop columns are passed over, each OneHot column becomes one column of zeros and
-// ones for each distinct value in the file (an empty cell is a value too), and every other cell must be a number that a
-// float32 can hold. Values that differ in writing, as 1 and 1.0, are distinct.
-func readCSV(r io.Reader, name string, s Spec) (*table, error) {
+// The layout's label column becomes the labels, a column with values becomes one column of zeros and ones for each of
+// them (an empty cell is a value too), and every other cell must be a number that a float32 can hold. Values that differ in
+// writing, as 1 and 1.0, are distinct.
+func readCSV(r io.Reader, name string, l layout) (*table, error) {
 	br := bufio.NewReader(r)
 	if mark, _ := br.Peek(3); string(mark) == "\ufeff" {
 		br.Discard(3) // the byte order mark that some programs put in front of UTF-8
@@ -70,7 +91,7 @@ func readCSV(r io.Reader, name string, s Spec) (*table, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("task: %s: %w", name, err)
 	}
-	label, features, err := columns(header, name, s)
+	label, features, err := l.columns(header, name)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +129,12 @@ func readCSV(r io.Reader, name string, s Spec) (*table, error) {
 		for _, c := range features {
 			cell := strings.TrimSpace(record[c.at])
 			if c.values != nil {
-				cells = append(cells, float32(c.values.of(cell)))
+				n, ok := c.values.of(cell)
+				if !ok {
+					line, _ := cr.FieldPos(c.at)
+					fault(line, "column %q: %q is none of its categories, which are %s", c.name, cell, quoted(c.values.values))
+				}
+				cells = append(cells, float32(n))
 				continue
 			}
 			f, err := strconv.ParseFloat(cell, 32)
@@ -119,11 +145,13 @@ func readCSV(r io.Reader, name string, s Spec) (*table, error) {
 			cells = append(cells, float32(f))
 		}
 		cell := strings.TrimSpace(record[label.at])
-		if cell == "" {
-			line, _ := cr.FieldPos(label.at)
+		n, ok := label.values.of(cell)
+		if line, _ := cr.FieldPos(label.at); cell == "" {
 			fault(line, "column %q: empty label", label.name)
+		} else if !ok {
+			fault(line, "column %q: %q is none of the classes, which are %s", label.name, cell, quoted(label.values.values))
 		}
-		labelOf = append(labelOf, label.values.of(cell))
+		labelOf = append(labelOf, n)
 		for _, c := range categories {
 			if len(c.values.values) > maxValues {
 				faults = append(faults, fmt.Errorf("task: %s: column %q has more than %d distinct values, too many for classes or one-hot",
@@ -144,11 +172,10 @@ func readCSV(r io.Reader, name string, s Spec) (*table, error) {
 	return csvTable(name, label, labelOf, features, cells), nil
 }
 
-// columns sorts out the header: the label column and those that hold features.
-func columns(header []string, name string, s Spec) (label column, features []column, err error) {
-	at := make(map[string]int, len(header))
-	names := make([]string, len(header))
-	var faults []error
+// columnNames returns the names of a file's columns and their places.
+func columnNames(header []string, name string) (names []string, at map[string]int, faults []error) {
+	at = make(map[string]int, len(header))
+	names = make([]string, len(header))
 	for i, h := range header {
 		h = strings.TrimSpace(h)
 		if h == "" {
@@ -161,6 +188,12 @@ func columns(header []string, name string, s Spec) (label column, features []col
 		}
 		names[i] = strings.Clone(h)
 	}
+	return names, at, faults
+}
+
+// columns makes a Spec a layout: all columns but Label and Drop are features.
+func (s Spec) columns(header []string, name string) (label column, features []column, err error) {
+	names, at, faults := columnNames(header, name)
 	unknown := false
 	for _, f := range []struct {
 		flag   string
@@ -179,7 +212,7 @@ func columns(header []string, name string, s Spec) (label column, features []col
 	for i, n := range names {
 		c := column{name: n, at: i}
 		if n == s.Label || slices.Contains(s.OneHot, n) {
-			c.values = &index{number: make(map[string]int)}
+			c.values = newIndex()
 		}
 		switch {
 		case n == s.Label:
@@ -194,7 +227,7 @@ func columns(header []string, name string, s Spec) (label column, features []col
 	return label, features, errors.Join(faults...)
 }
 
-// csvTable expands one-hot columns, their values sorted.
+// csvTable expands one-hot columns, their values in the order that is fixed, or sorted.
 func csvTable(name string, label column, labelOf []int, features []column, cells []float32) *table {
 	t := &table{name: name, labels: make([]string, len(labelOf))}
 	for i, l := range labelOf {
@@ -206,10 +239,14 @@ func csvTable(name string, label column, labelOf []int, features []column, cells
 		first[k] = len(t.features)
 		if c.values == nil {
 			t.features = append(t.features, c.name)
+			t.columns = append(t.columns, Column{Name: c.name})
 			continue
 		}
 		sorted := slices.Clone(c.values.values)
-		sortValues(sorted)
+		if !c.values.fixed {
+			sortValues(sorted)
+		}
+		t.columns = append(t.columns, Column{Name: c.name, Categories: sorted})
 		place[k] = make([]int, len(sorted))
 		for p, v := range sorted {
 			place[k][c.values.number[v]] = p

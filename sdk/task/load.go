@@ -54,6 +54,8 @@ type Set struct {
 	// Fitted lists what was taken from the data themselves, in words for people. A privacy guarantee of a run is
 	// conditional on these.
 	Fitted []string
+
+	recipe Recipe // what was done, as far as it is known
 }
 
 // Load reads and prepares a data set as the package comment describes. All faults of the Spec are reported together, and
@@ -70,6 +72,10 @@ func Load(s Spec) (*Set, error) {
 	if err := set.choose(train, test); err != nil {
 		return nil, err
 	}
+	set.recipe = Recipe{Source: s.kind(), Columns: train.columns, Label: s.Label, Classes: set.Spec.Labels, Subset: len(s.Labels) > 0, Bias: *set.Spec.Bias}
+	if train.columns == nil {
+		set.recipe.Pixels = train.dim
+	}
 	if err := set.prepare(); err != nil {
 		return nil, err
 	}
@@ -80,16 +86,10 @@ func Load(s Spec) (*Set, error) {
 func (s Spec) Validate() error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf("task: "+format, args...)) }
-	kind, arg, _ := strings.Cut(s.Source, ":")
-	switch {
-	case kind != "idx" && kind != "csv" && kind != "synthetic":
-		fault("-data %q, want idx:DIR, csv:FILE or synthetic:clinical", s.Source)
-	case arg == "":
-		fault("-data %q names nothing behind the colon, want idx:DIR, csv:FILE or synthetic:clinical", s.Source)
-	case kind == "synthetic" && arg != "clinical":
-		fault("-data %q, want synthetic:clinical", s.Source)
+	if err := CheckSource(s.Source); err != nil {
+		faults = append(faults, err)
 	}
-	if kind == "csv" {
+	if s.kind() == "csv" {
 		if s.Label == "" {
 			fault("-label is missing: -data %s needs the name of the column that holds the class", s.Source)
 		}
@@ -126,6 +126,26 @@ func (s Spec) Validate() error {
 	return errors.Join(faults...)
 }
 
+// CheckSource reports what is wrong with the name of a source, as Spec has it, without opening a file.
+func CheckSource(source string) error {
+	kind, arg, _ := strings.Cut(source, ":")
+	switch {
+	case kind != "idx" && kind != "csv" && kind != "synthetic":
+		return fmt.Errorf("task: -data %q, want idx:DIR, csv:FILE or synthetic:clinical", source)
+	case arg == "":
+		return fmt.Errorf("task: -data %q names nothing behind the colon, want idx:DIR, csv:FILE or synthetic:clinical", source)
+	case kind == "synthetic" && arg != "clinical":
+		return fmt.Errorf("task: -data %q, want synthetic:clinical", source)
+	}
+	return nil
+}
+
+// kind returns what stands before the colon of the source.
+func (s Spec) kind() string {
+	kind, _, _ := strings.Cut(s.Source, ":")
+	return kind
+}
+
 // filled returns the Spec with the choices made that do not depend on the data.
 func (s Spec) filled(ownTest bool) Spec {
 	standardize := !strings.HasPrefix(s.Source, "idx:")
@@ -145,17 +165,23 @@ func (s Spec) filled(ownTest bool) Spec {
 }
 
 // read opens the source. test is nil if it has no test set of its own.
-func (s Spec) read() (train, test *table, err error) {
-	kind, arg, _ := strings.Cut(s.Source, ":")
+func (s Spec) read() (train, test *table, err error) { return readSource(s.Source, s.Seed, s) }
+
+// readSource opens a source whose name is valid; l is for a CSV file and seed for generated data.
+func readSource(source string, seed uint64, l layout) (train, test *table, err error) {
+	kind, arg, _ := strings.Cut(source, ":")
 	switch kind {
 	case "idx":
 		return loadIDX(arg)
 	case "csv":
-		train, err = loadCSV(arg, s)
+		train, err = loadCSV(arg, l)
 		return train, nil, err
 	}
-	d := Clinical(clinicalPatients, s.Seed)
-	train = &table{name: s.Source, dim: d.Dim, features: d.Features}
+	d := Clinical(clinicalPatients, seed)
+	train = &table{name: source, dim: d.Dim, features: d.Features}
+	for _, f := range d.Features {
+		train.columns = append(train.columns, Column{Name: f})
+	}
 	for _, c := range d.Y {
 		train.labels = append(train.labels, d.ClassNames[c])
 	}
@@ -181,16 +207,8 @@ func (set *Set) choose(train, test *table) error {
 	for _, c := range s.OneHot {
 		set.fitted("categories of column %q taken from all rows", c)
 	}
-	set.Train = train.data(names)
-	if test != nil {
-		set.Test = test.data(names)
-	} else {
-		learn, hold, err := Split(set.Train.Y, len(names), s.TestFraction, s.Seed)
-		if err != nil {
-			return err
-		}
-		set.Train, set.Test = set.Train.Select(learn), set.Train.Select(hold)
-		set.fitted("test split of %v, stratified by label, seed %d", s.TestFraction, s.Seed)
+	if err := set.split(train, test); err != nil {
+		return err
 	}
 	for c, members := range byClass(set.Train.Y, len(names)) {
 		if len(members) == 0 {
@@ -200,6 +218,23 @@ func (set *Set) choose(train, test *table) error {
 	if set.Test.Len() == 0 {
 		return fmt.Errorf("task: -labels: %s has no test sample with a label from %s", s.Source, quoted(names))
 	}
+	return nil
+}
+
+// split takes over the samples of the classes, and holds some back for tests if there is no test table.
+func (set *Set) split(train, test *table) error {
+	s := &set.Spec
+	set.Train = train.data(s.Labels)
+	if test != nil {
+		set.Test = test.data(s.Labels)
+		return nil
+	}
+	learn, hold, err := Split(set.Train.Y, len(s.Labels), s.TestFraction, s.Seed)
+	if err != nil {
+		return err
+	}
+	set.Train, set.Test = set.Train.Select(learn), set.Train.Select(hold)
+	set.fitted("test split of %v, stratified by label, seed %d", s.TestFraction, s.Seed)
 	return nil
 }
 
@@ -214,6 +249,7 @@ func (set *Set) prepare() error {
 		if err := set.apply(f.Apply); err != nil {
 			return err
 		}
+		set.recipe.Standardize = f
 		set.fitted("standardisation fitted on the training split")
 	}
 	if s.PCA > 0 {
@@ -227,6 +263,7 @@ func (set *Set) prepare() error {
 		if err := set.apply(f.Apply); err != nil {
 			return err
 		}
+		set.recipe.PCA = f
 		set.fitted("PCA to %d fitted on the training split", s.PCA)
 	}
 	if *s.Bias {

@@ -19,6 +19,7 @@ type table struct {
 	labels   []string
 	dim      int
 	features []string
+	columns  []Column                   // where the features come from; nil for pixels
 	fill     func(row []float32, i int) // stores row i
 }
 

@@ -30,7 +30,8 @@ type Hello struct {
 	Codec uint32   // version of the frames: Version, or another from 1 on that the sender has
 
 	// Sections tell two members with different fleet files which part of them differs: up to MaxSections, in an order
-	// that all members keep. There may be none.
+	// that all members keep. There may be none. One with a Sum of zeros, or missing at the end, is a part that the file does
+	// not have.
 	Sections []Section
 }
 
@@ -194,15 +195,18 @@ func (h Hello) Check(want Hello) error {
 // differing says which sections differ, or nothing if one of the two tells of none.
 func (h Hello) differing(want Hello) string {
 	found, wanted := h.Sections, want.Sections
-	switch {
-	case len(found) == 0 || len(wanted) == 0:
+	if len(found) == 0 || len(wanted) == 0 {
 		return ""
-	case len(found) != len(wanted):
-		return fmt.Sprintf(": %d sections, wanted %d", len(found), len(wanted))
+	}
+	at := func(list []Section, i int) (s Section) {
+		if i < len(list) {
+			s = list[i]
+		}
+		return s
 	}
 	var names []string
-	for i, s := range wanted {
-		if found[i].Sum != s.Sum {
+	for i := range max(len(found), len(wanted)) {
+		if s := at(wanted, i); at(found, i).Sum != s.Sum {
 			names = append(names, cmp.Or(s.Name, fmt.Sprintf("section %d", i+1)))
 		}
 	}

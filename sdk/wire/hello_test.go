@@ -115,7 +115,16 @@ func TestHelloCheckSections(t *testing.T) {
 		{"two", func(h, want *Hello) { h.Sections[0].Sum[3]++; h.Sections[2].Sum[2]++ }, ": graph, privacy differ"},
 		{"no name", func(h, want *Hello) { h.Sections[3].Sum[1]++ }, ": section 4 differs"},
 		{"none", func(h, want *Hello) {}, ": in no section"},
-		{"number", func(h, want *Hello) { h.Sections = h.Sections[:3] }, ": 3 sections, wanted 4"},
+		{"not had", func(h, want *Hello) { h.Sections = h.Sections[:2] }, ": privacy, section 4 differ"},
+		{"not wanted", func(h, want *Hello) { want.Sections = want.Sections[:3] }, ": section 4 differs"},
+		{"had by neither", func(h, want *Hello) {
+			want.Sections = append(want.Sections, Section{Name: "task"})
+			h.Sections[0].Sum[0]++
+		}, ": graph differs"},
+		{"had by one", func(h, want *Hello) {
+			want.Sections = append(want.Sections, Section{Name: "task"})
+			h.Sections = append(h.Sections, Section{Sum: [4]byte{1}})
+		}, ": task differs"},
 		{"not told", func(h, want *Hello) { h.Sections = nil }, ""},
 		{"not asked", func(h, want *Hello) { want.Sections = nil }, ""},
 	} {

@@ -23,6 +23,7 @@ const (
 	Generate                     // synthetic data
 	Spectrum                     // the start vector of an eigenvalue iteration
 	Fault                        // simulated faults
+	Start                        // the start of a model that must not start at zero
 )
 
 // Address names one stream of draws. Fields that a purpose has no use for stay zero.

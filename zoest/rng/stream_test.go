@@ -98,7 +98,7 @@ func TestSameAddressRepeats(t *testing.T) {
 // Every purpose has a family of streams of its own, and its number, which is part of every transcript, stays what it is.
 func TestPurposes(t *testing.T) {
 	seen := map[[2]uint32]Purpose{}
-	for i, p := range []Purpose{Table, Step, Batch, Noise, Graph, Split, Partition, Generate, Spectrum, Fault} {
+	for i, p := range []Purpose{Table, Step, Batch, Noise, Graph, Split, Partition, Generate, Spectrum, Fault, Start} {
 		if int(p) != i+1 {
 			t.Errorf("purpose %d has the value %d", i+1, p)
 		}

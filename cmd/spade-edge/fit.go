@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+var fitCommand = &command{
+	name:  "fit",
+	short: "how members prepare their data, fitted on public data",
+	about: `usage: spade-edge fit -data SOURCE -fitted-on "..." [-out FILE] [flags]
+
+Fits preprocessing on public data (the categories of a column, means and deviations, principal components) and writes it, with the
+built-in model that is to be trained, as the "task" of a fleet file: all that a device needs to turn its own file into the model's
+columns. Nothing of it is then fitted on anybody's own data. What the public data are is said in -fitted-on, and every member's
+certificate repeats it. The share of -test-fraction is held back as simulate does with the same -seed, so that a simulation on the
+public data shows what the task is worth. "spade-edge help models" says more.
+
+A perceptron must not start at zero: -x0 writes a start for it, from -seed, and prints the "x0" of the fleet file that goes with it.
+Without -out the task goes to standard output. Files are not replaced.
+
+  spade-edge fit -data csv:public.csv -label diagnosis -drop id -onehot ward -fitted-on "the public cohort of 2019" -out task.json
+  spade-edge fit -data synthetic:clinical -model perceptron -fitted-on "generated patients" -out task.json -x0 x0.bin
+`,
+	run: fit,
+}
+
+// fitted is what fit prints about the files that it has written, and its JSON.
+type fitted struct {
+	Task     string   `json:"task"` // the file
+	Model    string   `json:"model"`
+	Hidden   int      `json:"hidden,omitempty"`
+	Dim      int      `json:"dim"` // parameters, "dim" of the fleet file
+	Classes  []string `json:"classes"`
+	FittedOn string   `json:"fitted_on"`
+	X0       string   `json:"x0,omitempty"` // the file
+	X0SHA256 string   `json:"x0_sha256,omitempty"`
+	NeedsX0  bool     `json:"needs_x0"` // the model must not start at zeros
+}
+
+func fit(_ context.Context, cmd *command, args []string, out, log io.Writer) error {
+	o := options{nodes: 1, rounds: 1, tau: 1, gain: 0.5, delta: 0.5, table: "dense"} // of which there are no flags here
+	fs := cmd.flags()
+	o.registerSource(fs)
+	o.registerModel(fs)
+	fs.Uint64Var(&o.seed, "seed", 1, "of the data split, generated data and the start of a perceptron")
+	fs.BoolVar(&o.json, "json", false, "print one JSON object to standard output")
+	fittedOn := fs.String("fitted-on", "", "`words` that say what the public data are, for the certificate of every member")
+	file := fs.String("out", "", "write the task to this `file` (default standard output)")
+	x0 := fs.String("x0", "", "write the start of a perceptron to this `file`")
+	if err := cmd.parse(fs, args, out); err != nil {
+		return err
+	}
+	o.given = given(fs)
+	o.pickHidden()
+	spec := o.spec()
+	errs := []error{o.conflicts(), spec.Validate()}
+	if *fittedOn == "" {
+		errs = append(errs, errors.New("-fitted-on is missing: say in a few words what the public data are"))
+	}
+	if *x0 != "" && o.model != task.PerceptronModel {
+		errs = append(errs, fmt.Errorf("-x0 %s: only for -model perceptron; softmax starts at zeros", *x0))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return usageError{err}
+	}
+	if *x0 != "" && *x0 == *file {
+		return usageError{fmt.Errorf("-out and -x0 are both %q, want two files", *file)}
+	}
+	for _, path := range []string{*file, *x0} {
+		if _, err := os.Lstat(path); path != "" && !errors.Is(err, os.ErrNotExist) {
+			return errors.Join(fmt.Errorf("%s is there already, want a name for a new file", path), err)
+		}
+	}
+	text, recipe, err := fitRecipe(spec, o.modelSpec(), *fittedOn)
+	if err != nil {
+		return err
+	}
+	start := recipe.Start(o.seed)
+	r := fitted{
+		Task: *file, Model: recipe.Model.Name, Hidden: recipe.Model.Hidden, Dim: recipe.Dim(), Classes: recipe.Classes,
+		FittedOn: recipe.FittedOn, X0: *x0, NeedsX0: start != nil,
+	}
+	if *file != "" {
+		if err := createFile(*file, text); err != nil {
+			return err
+		}
+	}
+	if *x0 != "" {
+		var b []byte
+		for _, x := range start {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+		}
+		if err := createFile(*x0, b); err != nil {
+			return err
+		}
+		sum := sha256.Sum256(b)
+		r.X0SHA256 = hex.EncodeToString(sum[:])
+	}
+	return r.write(out, log, text, o.json)
+}
+
+// fitRecipe fits preprocessing on public data, and returns it with its text, which belongs in the Task of an sdk.Fleet. Of the
+// fleet, recipe.Dim() is the dimension and recipe.Start(seed) the start.
+func fitRecipe(spec task.Spec, model task.ModelSpec, fittedOn string) (text []byte, recipe *task.Recipe, err error) {
+	if recipe, err = task.Fit(spec, model, fittedOn); err != nil {
+		return nil, nil, err
+	}
+	text, err = fleetfile.MarshalTask(recipe)
+	return text, recipe, err
+}
+
+// createFile writes a file that is not there yet, readable for all.
+func createFile(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(path) // ours, and of no use
+	}
+	return err
+}
+
+// write prints the task if it is in no file, and otherwise what a fleet file needs beside it.
+func (r fitted) write(out, log io.Writer, text []byte, asJSON bool) error {
+	note := out
+	if r.Task == "" {
+		if _, err := out.Write(text); err != nil {
+			return err
+		}
+		note = log
+	} else if asJSON {
+		return writeObject(out, r)
+	}
+	fmt.Fprintf(note, "dim            %d, of %s with %d classes\n", r.Dim, modelText(task.ModelSpec{Name: r.Model, Hidden: r.Hidden}), len(r.Classes))
+	fmt.Fprintf(note, "fitted on      %s\n", r.FittedOn)
+	switch {
+	case r.X0 != "":
+		fmt.Fprintf(note, "x0             {\"file\": %q, \"sha256\": %q}\n", r.X0, r.X0SHA256)
+	case r.NeedsX0:
+		fmt.Fprintln(note, "x0             a start is needed that is not zero: -x0 writes one")
+	}
+	return nil
+}
