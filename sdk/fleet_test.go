@@ -1,6 +1,9 @@
 package sdk_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"math"
 	"strings"
 	"testing"
@@ -39,6 +42,11 @@ func TestFleetFaults(t *testing.T) {
 		"choose one":                                 func(f *sdk.Fleet) { f.Privacy.Sigma = 1 },
 		"clip is 0":                                  func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Sigma: 1, Delta: 1e-5} },
 		"sigma is 0":                                 func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 1, Delta: 1e-5} },
+		"task is not a JSON object in UTF-8":         func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": 1`) },
+		"task is not a JSON object":                  func(f *sdk.Fleet) { f.Task = json.RawMessage(` [1]`) },
+		"task is not a JSON obj":                     func(f *sdk.Fleet) { f.Task = json.RawMessage{} },
+		"task is not a JSON ob":                      func(f *sdk.Fleet) { f.Task = json.RawMessage("{\"\xff\": 1}") },
+		"task has 8388609 bytes, want at most":       func(f *sdk.Fleet) { f.Task = json.RawMessage("{}" + strings.Repeat(" ", 8<<20-1)) },
 		"delta is 0":                                 func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 1, Sigma: 1} },
 	} {
 		f := ring()
@@ -105,6 +113,12 @@ func TestFleetHash(t *testing.T) {
 		"seed":      func(f *sdk.Fleet) { f.Method.Seed = 1<<63 + 1 },
 		"seed+1":    func(f *sdk.Fleet) { f.Method.Seed = 1<<63 + 2 },
 		"privacy":   func(f *sdk.Fleet) { f.Privacy = privateRing().Privacy },
+		"task":      func(f *sdk.Fleet) { f.Task = json.RawMessage(`{}`) },
+		"field":     func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": 1}`) },
+		"number":    func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": 9007199254740993}`) },
+		"digit":     func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": 9007199254740992}`) },
+		"order":     func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": [1, 2]}`) },
+		"turned":    func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": [2, 1]}`) },
 	} {
 		f := ring()
 		change(f)
@@ -129,6 +143,45 @@ func TestFleetHashMeaning(t *testing.T) {
 		if f.Hash() != ring().Hash() {
 			t.Errorf("%s: another hash", name)
 		}
+	}
+}
+
+// The hash of a fleet without a task, and what it says first, are what they were before fleets could have one; and a task counts for
+// what it says, not for how it is written.
+func TestFleetTask(t *testing.T) {
+	if h := ring().Hash(); hex.EncodeToString(h[:]) != "c1b5e12276f62c351ba16b39f6127630fcd2a815af933d9b4eb2997422b68c6d" {
+		t.Errorf("hash %x", h)
+	}
+	if sum := sha256.Sum256(ring().Hello("a")("b")); hex.EncodeToString(sum[:]) != "2704407fffd1a0b2576fa62a1c40ec02130bc38cbd322536d30f0699fe62b073" {
+		t.Errorf("hello %x", sum)
+	}
+	one, other := ring(), ring()
+	one.Task = json.RawMessage(`{"model": "softmax", "mean": [0.1, -2e-7], "x": {"b": null, "a": "<\u00e4>"}}`)
+	other.Task = json.RawMessage("\n{\"x\":{\"a\":\"<ä>\",\"b\":null},\"mean\":[0.1,\t-2e-7],\"model\":\"softmax\"} ")
+	if one.Hash() != other.Hash() {
+		t.Error("another hash for other spacing and order")
+	}
+	if err := one.CheckHello("a")("b", other.Hello("b")("a")); err != nil {
+		t.Error(err)
+	}
+	if err := one.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Members that differ in the task alone tell each other so, also if one of them has none.
+func TestHelloNamesTheTask(t *testing.T) {
+	none, one, two := ring(), ring(), ring()
+	one.Task, two.Task = json.RawMessage(`{"pca": 3}`), json.RawMessage(`{"pca": 4}`)
+	for _, pair := range [][2]*sdk.Fleet{{one, two}, {none, one}, {one, none}} {
+		err := pair[0].CheckHello("a")("b", pair[1].Hello("b")("a"))
+		if err == nil || !strings.HasSuffix(err.Error(), ": task differs") {
+			t.Errorf("%v, want the task to be named", err)
+		}
+	}
+	none.Method.Tau++
+	if err := none.CheckHello("a")("b", two.Hello("b")("a")); err == nil || !strings.HasSuffix(err.Error(), ": method, task differ") {
+		t.Errorf("%v", err)
 	}
 }
 

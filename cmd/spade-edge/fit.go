@@ -67,6 +67,8 @@ func fit(_ context.Context, cmd *command, args []string, out, log io.Writer) err
 	errs := []error{o.conflicts(), spec.Validate()}
 	if *fittedOn == "" {
 		errs = append(errs, errors.New("-fitted-on is missing: say in a few words what the public data are"))
+	} else if err := task.CheckFittedOn(*fittedOn); err != nil {
+		errs = append(errs, fmt.Errorf("-fitted-on: %w", err))
 	}
 	if *x0 != "" && o.model != task.PerceptronModel {
 		errs = append(errs, fmt.Errorf("-x0 %s: only for -model perceptron; softmax starts at zeros", *x0))

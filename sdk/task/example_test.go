@@ -48,3 +48,22 @@ func Example() {
 	// hospital 3: 800 patients, 32 with an event; a loss at zero 0.25
 	// test accuracy 0.891
 }
+
+// What is fitted on public data prepares the data of a device, and says for which model.
+func ExampleRecipe() {
+	public := task.Spec{Source: "synthetic:clinical", Seed: 1}
+	recipe, err := task.Fit(public, task.ModelSpec{Name: task.PerceptronModel, Hidden: 4}, "generated patients")
+	if err != nil {
+		log.Fatal(err)
+	}
+	own, err := recipe.Apply("synthetic:clinical", 0.25, 2) // other patients
+	if err != nil {
+		log.Fatal(err)
+	}
+	model, x0 := recipe.Model.New(own.Train), recipe.Start(1)
+	fmt.Println(model.Len(), "samples,", model.Dim(), "parameters,", len(x0), "numbers in the start")
+	fmt.Println(own.Train.Features)
+	// Output:
+	// 3000 samples, 29 parameters, 29 numbers in the start
+	// [age_years systolic_mmhg bmi_kg_m2 glucose_mmol_l hdl_mmol_l bias]
+}

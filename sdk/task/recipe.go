@@ -48,7 +48,7 @@ type Column struct {
 // Fit loads a public data set as [Load] does and returns what was fitted, for a model and with a word on what the data
 // are. As in Load the test split plays no part in it, so that a simulation on the same Spec shows what the recipe is worth.
 func Fit(s Spec, m ModelSpec, fittedOn string) (*Recipe, error) {
-	if err := errors.Join(s.Validate(), m.Validate(), checkFittedOn(fittedOn)); err != nil {
+	if err := errors.Join(s.Validate(), m.Validate(), CheckFittedOn(fittedOn)); err != nil {
 		return nil, err
 	}
 	set, err := Load(s)
@@ -208,7 +208,8 @@ func (r *Recipe) columns(header []string, name string) (label column, features [
 	return label, features, errors.Join(faults...)
 }
 
-func checkFittedOn(s string) error {
+// CheckFittedOn reports what is wrong with a text for Recipe.FittedOn.
+func CheckFittedOn(s string) error {
 	if s == "" || len(s) > maxFittedOn || !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return fmt.Errorf("task: fitted_on is %q, want 1 to %d bytes of UTF-8, all printable, that say on which data", s, maxFittedOn)
 	}
@@ -221,7 +222,7 @@ func (r *Recipe) Validate() error {
 	fault := func(format string, args ...any) {
 		faults = append(faults, fmt.Errorf("task: recipe: "+format, args...))
 	}
-	if err := checkFittedOn(r.FittedOn); err != nil {
+	if err := CheckFittedOn(r.FittedOn); err != nil {
 		faults = append(faults, err)
 	}
 	switch r.Source {

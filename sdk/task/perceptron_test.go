@@ -1,0 +1,211 @@
+package task
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// referencePerceptron is 1/2 |softmax(V (act(W a), 1)) - y|² as written, in float64, by way of the linear model's reference.
+func referencePerceptron(d *Data, hidden int, x []float32, sample int) float64 {
+	row := &Data{Dim: hidden + 1, Classes: d.Classes, Y: []int{d.Y[sample]}}
+	for h := range hidden {
+		z := 0.0
+		for j, a := range d.Row(sample) {
+			z += float64(x[h*d.Dim+j]) * float64(a)
+		}
+		if z < 0 {
+			z /= 8
+		}
+		row.X = append(row.X, float32(z))
+	}
+	row.X = append(row.X, 1)
+	return referenceLoss(row, x[hidden*d.Dim:], 0)
+}
+
+func TestPerceptronLoss(t *testing.T) {
+	for _, c := range []struct{ classes, hidden, dim int }{{2, 1, 11}, {2, 5, 51}, {3, 4, 51}, {7, MaxHidden, MaxHidden*9 + 7*(MaxHidden+1)}} {
+		d := random(60, 9, c.classes, 4)
+		p := NewPerceptron(d, c.hidden)
+		if spec := (ModelSpec{PerceptronModel, c.hidden}); p.Dim() != c.dim || p.Len() != 60 || spec.Dim(9, c.classes) != c.dim || spec.New(d).Dim() != c.dim {
+			t.Errorf("%+v: Dim %d, want %d; Len %d", c, p.Dim(), c.dim, p.Len())
+		}
+		for _, scale := range []float64{0, 0.01, 0.3, 1} {
+			x := parameters(p.Dim(), scale, 8)
+			mean := 0.0
+			for i := range p.Len() {
+				got, err := p.Loss(t.Context(), x, i)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want := referencePerceptron(d, c.hidden, x, i); math.Abs(got-want) > 2e-4 || !(got >= 0 && got <= 1) {
+					t.Errorf("%+v, sample %d: loss %v, want %v", c, i, got, want)
+				}
+				mean += got / 60
+			}
+			if got := p.MeanLoss(x); math.Abs(got-mean) > 1e-12 {
+				t.Errorf("mean loss %v, want %v", got, mean)
+			}
+		}
+	}
+}
+
+// The loss changes along a weight as the chain rule says, for weights of both layers, with two classes.
+func TestPerceptronSlope(t *testing.T) {
+	const hidden = 3
+	d := random(20, 4, 2, 6)
+	p := NewPerceptron(d, hidden)
+	x := parameters(p.Dim(), 0.3, 5)
+	at := func(j int, by float32, i int) float64 {
+		moved := slices.Clone(x)
+		moved[j] += by
+		loss, err := p.Loss(t.Context(), moved, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return loss
+	}
+	for i := range d.Y {
+		v := x[hidden*d.Dim:]
+		z := float64(v[hidden])
+		var inner, slope [hidden]float64
+		for h := range inner {
+			slope[h] = 1
+			if inner[h] = vec.Dot(x[h*d.Dim:(h+1)*d.Dim], d.Row(i)); inner[h] < 0 {
+				slope[h] = leak
+			}
+			z += float64(v[h]) * slope[h] * inner[h]
+		}
+		q := sigmoid(z) - float64(d.Y[i])
+		outer := 2 * q * sigmoid(z) * (1 - sigmoid(z)) // of the loss (q)² by z
+		for j := range x {
+			var want float64
+			switch after := j - hidden*d.Dim; {
+			case after < 0:
+				h := j / d.Dim
+				want = outer * float64(v[h]) * slope[h] * float64(d.Row(i)[j%d.Dim])
+			case after == hidden:
+				want = outer
+			default:
+				want = outer * slope[after] * inner[after]
+			}
+			const step = 1.0 / 256
+			if got := (at(j, step, i) - at(j, -step, i)) / (2 * step); math.Abs(got-want) > 2e-3*max(1, math.Abs(want)) {
+				t.Errorf("sample %d, weight %d: slope %v, want %v", i, j, got, want)
+			}
+		}
+	}
+}
+
+// At zero no weight alone changes the loss but the constants, which know nothing of the samples; at a start all do. A start is
+// the same for the same seed, on every processor, and depends on nothing but sizes.
+func TestPerceptronInit(t *testing.T) {
+	d := random(50, 6, 2, 3)
+	p := NewPerceptron(d, 8)
+	for j := range p.Dim() - 1 {
+		x := make([]float32, p.Dim())
+		x[j] = 3
+		if loss, err := p.Loss(t.Context(), x, 0); err != nil || loss != 0.25 {
+			t.Errorf("weight %d alone: loss %v, %v", j, loss, err)
+		}
+	}
+	x := p.Init(7)
+	if len(x) != p.Dim() || !slices.Equal(x, p.Init(7)) || slices.Equal(x, p.Init(8)) || x[p.Dim()-1] != 0 || slices.Contains(x[:p.Dim()-1], 0) {
+		t.Errorf("start %v", x)
+	}
+	if spec := (ModelSpec{PerceptronModel, 8}); !slices.Equal(x, spec.Start(6, 2, 7)) || (ModelSpec{Name: SoftmaxModel}).Start(6, 2, 7) != nil {
+		t.Error("another start by name")
+	}
+	if got := digest(x...); got != goldenInit {
+		t.Errorf("start has digest %#x, want %#x", got, uint64(goldenInit))
+	}
+	big := NewPerceptron(random(2, 100, 5, 1), 100).Init(1)
+	if inner, outer := vec.SumSquares(big[:10000])/100, vec.SumSquares(big[10000:])/5; math.Abs(inner-1) > 0.1 || math.Abs(outer-4) > 1 {
+		t.Errorf("squared norms %v and %v of a row, want 1 and 4", inner, outer)
+	}
+}
+
+// goldenInit never changes: nodes of different versions may make the start of one run.
+const goldenInit = 0x5f88656e003de435
+
+func TestPerceptronAccuracy(t *testing.T) {
+	// Two units, max(z, z/8) of 1-a and a-1: their sum is |1-a| 7/8, so the middle is told from the ends.
+	d := &Data{X: []float32{0, 1, 1, 1, 2, 1}, Y: []int{1, 0, 1}, Dim: 2, Classes: 2}
+	p := NewPerceptron(d, 2)
+	x := []float32{-1, 1, 1, -1, 8, 8, -1}
+	if got := p.Accuracy(x); got != 1 {
+		t.Errorf("accuracy %v", got)
+	}
+	x[6] = -100
+	if got := p.Accuracy(x); got != 1.0/3 {
+		t.Errorf("accuracy %v with no way to class 1", got)
+	}
+	x[0] = float32(math.NaN())
+	if got := p.Accuracy(x); got > 1.0/3 {
+		t.Errorf("accuracy %v with a NaN", got)
+	}
+}
+
+func TestPerceptronFaults(t *testing.T) {
+	p := NewPerceptron(random(5, 3, 4, 1), 2)
+	for _, n := range []int{0, 17, 19} {
+		if _, err := p.Loss(t.Context(), make([]float32, n), 0); err == nil || !math.IsNaN(p.Accuracy(make([]float32, n))) || !math.IsNaN(p.MeanLoss(make([]float32, n))) {
+			t.Errorf("took %d parameters for 18", n)
+		}
+	}
+	for _, i := range []int{-1, 5} {
+		if _, err := p.Loss(t.Context(), make([]float32, 18), i); err == nil {
+			t.Errorf("took sample %d of 5", i)
+		}
+	}
+	good := random(5, 3, 2, 1)
+	for want, m := range map[string]Model{
+		"perceptron of 0 hidden units, want 1 to 256":   NewPerceptron(good, 0),
+		"perceptron of 257 hidden units, want 1 to 256": NewPerceptron(good, 257),
+		"data set without samples":                      NewPerceptron(&Data{}, 2),
+		`model "tree", want softmax or perceptron`:      ModelSpec{Name: "tree"}.New(good),
+		"softmax with 2 hidden units, want none":        ModelSpec{SoftmaxModel, 2}.New(good),
+	} {
+		if _, err := m.Loss(t.Context(), nil, 0); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+		if m.Dim() != 0 || m.Len() != 0 {
+			t.Errorf("%q: %d parameters, %d samples", want, m.Dim(), m.Len())
+		}
+	}
+	if NewPerceptron(good, 0).Init(1) != nil {
+		t.Error("a start for no model")
+	}
+}
+
+func TestPerceptronConcurrentWithoutAllocation(t *testing.T) {
+	p := NewPerceptron(random(20, 8, 5, 1), 9)
+	x := p.Init(1)
+	want := p.MeanLoss(x)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			if got := p.MeanLoss(x); got != want {
+				t.Errorf("mean loss %v, want %v", got, want)
+			}
+		})
+	}
+	wg.Wait()
+	ctx := context.Background()
+	if n := testing.AllocsPerRun(100, func() { p.Loss(ctx, x, 3) }); n != 0 {
+		t.Errorf("%v allocations a query", n)
+	}
+}
+
+func BenchmarkPerceptronLoss(b *testing.B) {
+	p := NewPerceptron(random(100, 39, 2, 1), 8)
+	x := p.Init(1)
+	for i := 0; b.Loop(); i++ {
+		p.Loss(b.Context(), x, i%100)
+	}
+}

@@ -1,0 +1,197 @@
+package task
+
+import (
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A recipe gives, on the data that it was fitted on, the bits that Load gives.
+func TestRecipeIsLoad(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("id,a,ward,class,b\n")
+	for i := range 60 {
+		b.WriteString(strings.Join([]string{string(rune('A' + i%26)), string(rune('0' + i%7)), string(rune('x' + i%3)), []string{"no", "yes", "maybe"}[i%3], string(rune('1' + i%5))}, ",") + "\n")
+	}
+	csv := "csv:" + filepath.Join(folder(t, map[string][]byte{"p.csv": []byte(b.String())}), "p.csv")
+	no, yes := false, true
+	for name, c := range map[string]struct {
+		spec func() Spec
+		dim  int
+	}{
+		"generated":      {func() Spec { return Spec{Source: "synthetic:clinical", Seed: 3} }, 6},
+		"generated, PCA": {func() Spec { return Spec{Source: "synthetic:clinical", Seed: 3, PCA: 2, TestFraction: 0.4} }, 3},
+		"CSV":            {func() Spec { return Spec{Source: csv, Label: "class", Drop: []string{"id"}, OneHot: []string{"ward"}} }, 18},
+		"CSV, plain, subset": {func() Spec {
+			return Spec{Source: csv, Label: "class", Drop: []string{"id", "ward"}, Labels: []string{"yes", "no"}, Standardize: &no, Bias: &no}
+		}, 2},
+		"Alzheimer's": {func() Spec {
+			return Spec{Source: "csv:" + filepath.Join(realData(t, "alzheimers"), "alzheimers_disease_data.csv"), Label: "Diagnosis",
+				Drop: []string{"PatientID", "DoctorInCharge"}, OneHot: []string{"Ethnicity", "EducationLevel"}, Seed: 5}
+		}, 39},
+		"MNIST": {func() Spec {
+			return Spec{Source: "idx:" + realData(t, "mnist-6-7"), Labels: []string{"6", "7"}, PCA: 4, Bias: &yes}
+		}, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := c.spec()
+			set, err := Load(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := Fit(s, ModelSpec{Name: SoftmaxModel}, "itself")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := r.Apply(s.Source, s.TestFraction, s.Seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for part, pair := range map[string][2]*Data{"training": {set.Train, got.Train}, "test": {set.Test, got.Test}} {
+				want, got := pair[0], pair[1]
+				if !slices.Equal(got.X, want.X) || !slices.Equal(got.Y, want.Y) || got.Dim != want.Dim || got.Classes != want.Classes ||
+					!slices.Equal(got.Features, want.Features) || !slices.Equal(got.ClassNames, want.ClassNames) {
+					t.Errorf("the %s part differs: %d x %d, want %d x %d", part, got.Len(), got.Dim, want.Len(), want.Dim)
+				}
+			}
+			if got.Train.Len() == 0 || got.Test.Len() == 0 || r.Dim() != c.dim || NewSoftmax(got.Train).Dim() != c.dim || r.Start(1) != nil {
+				t.Errorf("%d parameters, want %d", r.Dim(), c.dim)
+			}
+			for _, what := range got.Fitted {
+				if !strings.HasPrefix(what, "test split of ") {
+					t.Errorf("a recipe was applied, and yet %q", what)
+				}
+			}
+			if *got.Spec.Standardize != *set.Spec.Standardize || *got.Spec.Bias != *set.Spec.Bias || got.Spec.PCA != s.PCA || got.Spec.TestFraction != set.Spec.TestFraction {
+				t.Errorf("did %+v, want %+v", got.Spec, set.Spec)
+			}
+		})
+	}
+}
+
+// ward is a recipe fitted by hand.
+func ward() *Recipe {
+	return &Recipe{
+		FittedOn: "nobody", Source: "csv", Columns: []Column{{Name: "b"}, {Name: "ward", Categories: []string{"z", "x"}}, {Name: "a"}}, Label: "class",
+		Classes: []string{"no", "yes"}, Standardize: &Standardizer{Mean: []float64{1, 0, 0.5, 0}, Std: []float64{2, 1, 0.25, 0}}, Bias: true,
+		Model: ModelSpec{PerceptronModel, 3},
+	}
+}
+
+// A device's file may have its columns in another order and more of them, and need not have all classes or categories.
+func TestRecipeApply(t *testing.T) {
+	dir := folder(t, map[string][]byte{
+		"own.csv":   []byte("class,ward,junk,a,b\nyes, x ,?,7,3\nyes,z,?,8,5\nyes,x,,9,1\nyes,x,,9,1\nyes,x,,9,1\n"),
+		"other.csv": []byte("ward,a,b,class\nx,1,1,maybe\nz,1,1,no\nx,1,1,no\nx,1,1,no\n"),
+	})
+	r := ward()
+	set, err := r.Apply("csv:"+filepath.Join(dir, "own.csv"), 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set.Train.Len() != 4 || set.Test.Len() != 1 || set.Train.Classes != 2 || slices.Contains(set.Train.Y, 0) {
+		t.Errorf("%d + %d samples %v", set.Train.Len(), set.Test.Len(), set.Train.Y)
+	}
+	rows := map[[5]float32]int{}
+	for i := range set.Train.Y {
+		rows[[5]float32(set.Train.Row(i))]++
+	}
+	rows[[5]float32(set.Test.Row(0))]++
+	if len(rows) != 3 || rows[[5]float32{1, 0, 2, 0, 1}] != 1 || rows[[5]float32{2, 1, -2, 0, 1}] != 1 || rows[[5]float32{0, 0, 2, 0, 1}] != 3 {
+		t.Errorf("rows %v", rows)
+	}
+	if want := []string{"b", "ward=z", "ward=x", "a", "bias"}; !slices.Equal(set.Train.Features, want) {
+		t.Errorf("columns %q, want %q", set.Train.Features, want)
+	}
+	if want := 3*5 + 4; r.Dim() != want || r.Model.New(set.Train).Dim() != want || len(r.Start(1)) != want {
+		t.Errorf("%d parameters, want %d", r.Dim(), want)
+	}
+	r.Subset = true
+	if set, err = r.Apply("csv:"+filepath.Join(dir, "other.csv"), 0.5, 1); err != nil || set.Train.Len()+set.Test.Len() != 3 {
+		t.Errorf("with other labels left out: %+v, %v", set, err)
+	}
+}
+
+// Whatever does not fit in a device's file is told with line and column.
+func TestRecipeApplyFaults(t *testing.T) {
+	dir := folder(t, map[string][]byte{
+		"lacks.csv":         []byte("class,a\nyes,1\n"),
+		"cells.csv":         []byte("class,ward,a,b\nyes,x,1,1\nno,w,?,1\nmaybe,z,1,1\n,z,1,1\n"),
+		"other.csv":         []byte("class,ward,a,b\nmaybe,x,1,1\n"),
+		"one.csv":           []byte("class,ward,a,b\nyes,x,1,1\n"),
+		"images-idx3-ubyte": threeImages,
+		"labels-idx1-ubyte": threeLabels,
+	})
+	csv := func(name string) string { return "csv:" + filepath.Join(dir, name) }
+	images := &Recipe{FittedOn: "x", Source: "idx", Pixels: 2, Classes: []string{"100", "101"}, Model: ModelSpec{Name: SoftmaxModel}}
+	clinic := &Recipe{FittedOn: "x", Source: "synthetic", Columns: []Column{{Name: "age_years"}}, Classes: []string{"no", "yes"}, Model: ModelSpec{Name: SoftmaxModel}}
+	small := *images
+	small.Pixels = 3
+	subset := ward()
+	subset.Subset = true
+	for name, c := range map[string]struct {
+		recipe   *Recipe
+		source   string
+		fraction float64
+		want     []string
+	}{
+		"columns":      {ward(), csv("lacks.csv"), 0, []string{`has no column "b", which the recipe wants as a number`, `has no column "ward", which the recipe wants as a category`, `the columns of`, `"class", "a"`}},
+		"cells":        {ward(), csv("cells.csv"), 0, []string{`cells.csv: line 3: column "ward": "w" is none of its categories, which are "z", "x"`, `line 3: column "a": "?" is no finite number`, `line 4: column "class": "maybe" is none of the classes, which are "no", "yes"`, `line 5: column "class": empty label`}},
+		"no sample":    {subset, csv("other.csv"), 0.2, []string{"leaves no test sample"}},
+		"one sample":   {ward(), csv("one.csv"), 0.2, []string{"leaves no test sample"}},
+		"no file":      {ward(), csv("none.csv"), 0, []string{"none.csv"}},
+		"another kind": {ward(), "idx:" + dir, 0, []string{`want data from csv`}},
+		"no kind":      {ward(), "p.csv", 0, []string{`-data "p.csv", want idx:DIR`}},
+		"fraction":     {ward(), csv("own.csv"), 1, []string{`-test-fraction 1, want`}},
+		"labels":       {images, "idx:" + dir, 0, []string{`sample 0 has the label "7", none of the classes`}},
+		"pixels":       {&small, "idx:" + dir, 0, []string{`images of 2 pixels, want 3 as in the recipe`}},
+		"generated":    {clinic, "synthetic:clinical", 0, []string{`which are not those of the recipe`}},
+		"recipe":       {&Recipe{}, "synthetic:clinical", 0, []string{`fitted_on is ""`, `source is ""`}},
+	} {
+		_, err := c.recipe.Apply(c.source, c.fraction, 1)
+		for _, want := range c.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: error %v, want one with %q", name, err, want)
+			}
+		}
+	}
+}
+
+// Every fault of a recipe is told; those that need numbers JSON has not are here, the others in package fleetfile.
+func TestRecipeFaults(t *testing.T) {
+	nan := math.NaN()
+	for want, change := range map[string]func(r *Recipe){
+		"standardize has a number that is not finite": func(r *Recipe) { r.Standardize.Mean[0] = nan },
+		"pca has a number that is not finite": func(r *Recipe) {
+			r.PCA = &PCA{Mean: []float64{0, 0, 0, nan}, Components: [][]float64{{1, 0, 0, 0}}, Scale: 1}
+		},
+		"pca.scale is +Inf": func(r *Recipe) {
+			r.PCA = &PCA{Mean: make([]float64, 4), Components: [][]float64{{1, 0, 0, 0}}, Scale: math.Inf(1)}
+		},
+		"pca.components has 0 components, want 1 to 4": func(r *Recipe) { r.PCA = &PCA{Mean: make([]float64, 4), Scale: 1} },
+		"columns is empty":                   func(r *Recipe) { r.Columns, r.Standardize = nil, nil },
+		`label is "class", want it left out`: func(r *Recipe) { r.Source = "synthetic" },
+		"pixels is 3, want it left out":      func(r *Recipe) { r.Pixels, r.Standardize = 3, nil },
+		"perceptron of 0 hidden units":       func(r *Recipe) { r.Model.Hidden = 0 },
+		"the model has about 536870912 parameters": func(r *Recipe) {
+			*r = Recipe{FittedOn: "x", Source: "idx", Pixels: 1 << 21, Classes: r.Classes, Model: ModelSpec{PerceptronModel, 256}}
+		},
+	} {
+		r := ward()
+		change(r)
+		if err := r.Validate(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	if err := ward().Validate(); err != nil {
+		t.Error(err)
+	}
+	if _, err := Fit(Spec{}, ModelSpec{}, ""); err == nil || strings.Count(err.Error(), "\n") != 2 {
+		t.Errorf("three faults gave %v", err)
+	}
+	if _, err := Fit(Spec{Source: "csv:none", Label: "x"}, ModelSpec{Name: SoftmaxModel}, "x"); err == nil {
+		t.Error("fitted on no file")
+	}
+}
