@@ -1,6 +1,6 @@
 // Package task turns files into learning tasks: it reads a data set, prepares it, deals it out to clients, and scores
-// a linear classifier or a perceptron on it. The program, its demo and the experiments share it; the core of the SDK does not import it,
-// and an embedder with a model of their own has no need for it.
+// a linear classifier or a perceptron on it. The program, its demo and the experiments share it; the core of the SDK does
+// not import it, and an embedder with a model of their own has no need for it.
 //
 // [Load] does what the program's data flags say. In order:
 //

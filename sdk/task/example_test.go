@@ -64,6 +64,6 @@ func ExampleRecipe() {
 	fmt.Println(model.Len(), "samples,", model.Dim(), "parameters,", len(x0), "numbers in the start")
 	fmt.Println(own.Train.Features)
 	// Output:
-	// 3000 samples, 29 parameters, 29 numbers in the start
+	// 2999 samples, 29 parameters, 29 numbers in the start
 	// [age_years systolic_mmhg bmi_kg_m2 glucose_mmol_l hdl_mmol_l bias]
 }
