@@ -174,7 +174,7 @@ func scoring(args []string) {
 		once(how, args[2:])
 		return
 	}
-	p := &program{format: format, in: bufio.NewReader(os.Stdin), out: bufio.NewWriter(os.Stdout)}
+	p := &program{format: format, in: bufio.NewReaderSize(os.Stdin, 1<<16), out: bufio.NewWriter(os.Stdout)}
 	d, m := dim, samples
 	switch how {
 	case "exit at once":
@@ -213,6 +213,10 @@ func scoring(args []string) {
 	}
 	p.send(map[string]any{"hello": 1, "dim": d, "samples": m})
 	p.flush()
+	if how == "wide" {
+		p.fast(d)
+		return
+	}
 	for {
 		q, ok := p.receive()
 		if !ok {
@@ -224,8 +228,6 @@ func scoring(args []string) {
 		switch {
 		case q.X[0] == trigger:
 			misbehave(p, how, path, q)
-		case how == "wide":
-			p.answer(q.ID, float64(q.X[0]))
 		default:
 			p.send(map[string]any{"id": q.ID, "loss": lossOf(q.X, q.Sample)})
 		}
@@ -235,18 +237,47 @@ func scoring(args []string) {
 	}
 }
 
-// answer is send for an answer with a loss, fast.
-func (p *program) answer(id uint64, loss float64) {
-	b := p.out.AvailableBuffer()
-	if p.format == "json" {
-		b = append(strconv.AppendUint(append(b, `{"id":`...), id, 10), `,"loss":`...)
-		b = append(strconv.AppendFloat(b, loss, 'g', -1, 64), "}\n"...)
-	} else {
-		b = append(b, 21, 0, 0, 0, 0xa2, 1, 0x1b)
-		b = append(binary.BigEndian.AppendUint64(b, id), 2, 0xfb)
-		b = binary.BigEndian.AppendUint64(b, math.Float64bits(loss))
+// fast answers queries with the sum of the parameters, and takes no longer than need be.
+func (p *program) fast(d int) {
+	x := make([]float32, d)
+	frame := make([]byte, 4+29+4*d)
+	for {
+		var b []byte
+		var sum float64
+		if p.format == "json" {
+			line, err := p.in.ReadSlice('\n')
+			if err != nil {
+				return
+			}
+			id, rest, _ := bytes.Cut(line[len(`{"id":`):], []byte(","))
+			rest = rest[bytes.IndexByte(rest, '[')+1:]
+			for range x {
+				end := bytes.IndexAny(rest[:min(len(rest), 32)], ",]")
+				v, err := strconv.ParseFloat(string(rest[:end]), 64)
+				if err != nil {
+					panic(err)
+				}
+				sum += v
+				rest = rest[end+1:]
+			}
+			b = append(append(p.out.AvailableBuffer(), `{"id":`...), id...)
+			b = append(strconv.AppendFloat(append(b, `,"loss":`...), sum, 'g', -1, 64), "}\n"...)
+		} else {
+			if _, err := io.ReadFull(p.in, frame); err != nil {
+				return
+			}
+			for i := range x {
+				sum += float64(math.Float32frombits(binary.LittleEndian.Uint32(frame[33+4*i:])))
+			}
+			b = append(p.out.AvailableBuffer(), 21, 0, 0, 0, 0xa2)
+			b = append(append(b, frame[5:15]...), 2, 0xfb)
+			b = binary.BigEndian.AppendUint64(b, math.Float64bits(sum))
+		}
+		p.raw(string(b))
+		if p.in.Buffered() == 0 {
+			p.flush()
+		}
 	}
-	p.raw(string(b))
 }
 
 func hang() {
