@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -32,6 +34,51 @@ func TestCBORQuery(t *testing.T) {
 	}
 	if m[1] != uint64(1<<40+7) || m[2] != uint64(12) || m[3].(cbor.Tag).Number != 85 || !bytes.Equal(m[3].(cbor.Tag).Content.([]byte), frame[29:]) {
 		t.Errorf("found %v", m)
+	}
+}
+
+// The frames that the page for authors of programs spells out are what is sent and understood.
+func TestDocumentedFrames(t *testing.T) {
+	page, err := os.ReadFile("../../examples/scorer/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var frames [][]byte
+	for _, block := range strings.Split(string(page), "```") {
+		if !strings.Contains(block, " length: ") {
+			continue
+		}
+		var frame []byte
+		for _, line := range strings.Split(strings.Trim(block, "\n"), "\n") {
+			line = strings.TrimLeft(line[5:], " ") // behind the offset
+			digits, _, _ := strings.Cut(line, "  ")
+			b, err := hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
+			if err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			frame = append(frame, b...)
+		}
+		frames = append(frames, frame)
+	}
+	if len(frames) != 4 {
+		t.Fatalf("%d frames, want 4", len(frames))
+	}
+	for i, f := range frames {
+		if n := binary.LittleEndian.Uint32(f); int(n) != len(f)-4 {
+			t.Errorf("frame %d: length %d, and %d bytes follow", i, n, len(f)-4)
+		}
+	}
+	if want := (cborFrames{}).appendQuery(nil, 1, 7, []float32{0.5, -0.25}); !bytes.Equal(frames[0], want) {
+		t.Errorf("query %x, want %x", frames[0], want)
+	}
+	if h, err := (cborFrames{}).hello(frames[1][4:]); err != nil || h != (hello{1, 2, 36}) {
+		t.Errorf("hello %+v, %v", h, err)
+	}
+	if a, err := (cborFrames{}).answer(frames[2][4:]); err != nil || a != (answer{id: 1, loss: 0.125}) {
+		t.Errorf("answer %+v, %v", a, err)
+	}
+	if a, err := (cborFrames{}).answer(frames[3][4:]); err != nil || a.id != 1 || a.why == nil || a.why.Error() != `has no loss: "out of ink"` {
+		t.Errorf("answer %+v, %v", a, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package scorer_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,8 @@ import (
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"github.com/spade-dfl/spade-edge/sdk/scorer"
 )
 
 // asScorer, as the first argument, makes the test binary a scoring program. What follows is its format, or "oneshot", how it
@@ -30,6 +33,7 @@ func TestMain(m *testing.M) {
 		scoring(os.Args[2:])
 		return
 	}
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // of the programs; under the race detector each would otherwise take a second to end
 	before := runtime.NumGoroutine()
 	code := m.Run()
 	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
@@ -182,6 +186,17 @@ func scoring(args []string) {
 		os.Exit(1)
 	case "no hello":
 		hang()
+	case "is a node":
+		cfg := scorer.StreamConfig{Program: scorer.Program{Command: []string{os.Args[0], asScorer, "json", "ignores the end", path}}}
+		if _, err := scorer.OpenStream(context.Background(), cfg); err != nil {
+			panic(err)
+		}
+		fmt.Println("ready")
+		hang()
+	case "ignores the end":
+		if err := os.WriteFile(path, fmt.Append(nil, os.Getpid()), 0o600); err != nil {
+			panic(err)
+		}
 	case "banner":
 		p.raw("Loading the model, please wait\n")
 	case "hello of version 2":
@@ -220,7 +235,7 @@ func scoring(args []string) {
 	for {
 		q, ok := p.receive()
 		if !ok {
-			if how == "ignores SIGTERM" {
+			if how == "ignores SIGTERM" || how == "ignores the end" {
 				hang()
 			}
 			return

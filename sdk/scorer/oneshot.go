@@ -47,7 +47,8 @@ type desk struct {
 }
 
 // OpenOneShot makes an oracle of a program that is started for each query; dim is d, the number of parameters. It looks for the program,
-// but does not start it.
+// but does not start it. Files with parameters are in a folder of [os.TempDir] that only this user can read, which Close removes; a process
+// that is killed leaves it there.
 func OpenOneShot(cfg OneShotConfig, dim int) (*OneShot, error) {
 	err := cfg.Validate()
 	if dim < 1 || dim > maxDim {

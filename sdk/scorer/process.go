@@ -22,7 +22,6 @@ const (
 // spawner starts processes, all from one thread that lives until stop. On Linux a process can ask to be killed when its
 // parent is, but what counts as the parent is the thread.
 type spawner struct {
-	mu    sync.Mutex // guards tasks against being closed
 	tasks chan func()
 }
 

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -44,14 +46,6 @@ func open(t testing.TB, cfg scorer.StreamConfig) *scorer.Stream {
 		}
 	})
 	return s
-}
-
-// oracle is what a Stream and a OneShot are.
-type oracle interface {
-	zoest.BatchOracle
-	Dim() int
-	Samples() int
-	Close() error
 }
 
 // works asks questions with known answers.
@@ -141,7 +135,7 @@ func TestMisbehavior(t *testing.T) {
 	}{
 		{"exits", both, `has ended: exit status 3; standard error: "out of luck" (at work on sample 2)`, false},
 		{"kills itself", both[:1], "has ended: ", false},
-		{"hangs", both, "has not answered within 500ms, and holds query 1", false},
+		{"hangs", both, "has not answered within 1s, and holds query 1", false},
 		{"answers a stranger", both, "answered query 999, which was never asked", false},
 		{"answers query 0", both, "answered query 0, which was never asked", false},
 		{"talks nonsense", both[:1], `says "\x06\x00\x00\x00debug", want an answer such as {"id":1,"loss":0.5}: it does not begin with {`, false},
@@ -176,7 +170,7 @@ func TestMisbehavior(t *testing.T) {
 				t.Parallel()
 				cfg := config(t, format, c.how)
 				if strings.Contains(c.want, "holds query") {
-					cfg.Timeout = 500 * time.Millisecond
+					cfg.Timeout = time.Second
 				}
 				s := open(t, cfg)
 				_, err := s.Loss(t.Context(), []float32{trigger, 0, 0}, 2)
@@ -388,6 +382,41 @@ func TestContext(t *testing.T) {
 		}
 	}
 	works(t, s)
+}
+
+// A node that is killed takes its programs with it, even those that pay no attention to the end of their input.
+func TestDiesWithTheNode(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux promises that")
+	}
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "pid")
+	parent := exec.Command(self, asScorer, "json", "is a node", path)
+	out, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, errRead := io.ReadFull(out, make([]byte, len("ready")))
+	if err := parent.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = parent.Wait() // killed
+	text, err := os.ReadFile(path)
+	if err != nil || errRead != nil {
+		t.Fatal(err, errRead)
+	}
+	pid, err := strconv.Atoi(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone(t, pid)
 }
 
 func TestBadQueries(t *testing.T) {

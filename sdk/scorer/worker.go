@@ -54,8 +54,9 @@ func (w *worker) supervise() {
 		select {
 		case <-timer.C:
 		case <-w.s.closing:
+			timer.Stop()
+			return
 		}
-		timer.Stop()
 	}
 }
 
@@ -116,10 +117,6 @@ func (w *worker) bury(err error) (pause time.Duration, more bool) {
 	defer s.mu.Unlock()
 	if s.closed {
 		w.slots = w.slots[:0]
-		select {
-		case s.opened <- errClosed:
-		default:
-		}
 		return 0, false
 	}
 	w.fails++
