@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -36,6 +37,9 @@ func TestMain(m *testing.M) {
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // of the programs; under the race detector each would otherwise take a second to end
 	before := runtime.NumGoroutine()
 	code := m.Run()
+	if fuzzing := flag.Lookup("test.fuzz").Value.String() + flag.Lookup("test.fuzzworker").Value.String(); fuzzing != "false" {
+		os.Exit(code) // the fuzzer has goroutines of its own
+	}
 	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			buf := make([]byte, 1<<20)
