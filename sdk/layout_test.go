@@ -25,8 +25,9 @@ var mayImport = map[string][]string{
 	"sdk/wire":      {},
 	"sdk/graph":     {"zoest/vec", "zoest/rng"},
 	"sdk/task":      {"zoest/vec", "zoest/rng"},
+	"sdk/scorer":    {"zoest"},
 	"sdk":           {"sdk/admm", "sdk/wire", "sdk/graph", "zoest", "dpmech", "transport"},
-	"sdk/fleetfile": {"sdk", "sdk/wire", "sdk/task", "transport/ws"},
+	"sdk/fleetfile": {"sdk", "sdk/scorer", "sdk/wire", "sdk/task", "transport/ws"},
 	"tinytest":      {"sdk", "sdk/admm", "zoest", "zoest/vec", "zoest/rng", "transport"},
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -12,6 +11,7 @@ import (
 type ownData struct {
 	oracle  sdk.Oracle
 	samples int
+	window  int          // how many queries to ask at once; 0 leaves that to the SDK
 	test    classifier   // on samples that are held back; nil if there are none, or nobody here can tell right from wrong
 	fitted  []string     // what a privacy guarantee is conditional on
 	close   func() error // lets go of the oracle; never nil
@@ -24,9 +24,9 @@ type classifier interface {
 }
 
 // loadOracle makes ready what a node of the fleet learns from.
-func loadOracle(_ context.Context, o fleetfile.Oracle, fleet *fleetfile.File) (*ownData, error) {
+func loadOracle(ctx context.Context, o fleetfile.Oracle, fleet *fleetfile.File) (*ownData, error) {
 	if o.Builtin != nil {
 		return loadBuiltin(o.Builtin, fleet)
 	}
-	return nil, usageError{errors.New("oracle: this version has the built-in oracle only, and runs no stream and no oneshot program")}
+	return loadScorer(ctx, o, fleet)
 }

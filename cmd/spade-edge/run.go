@@ -128,7 +128,7 @@ func (p *participant) run(ctx context.Context, link ws.Config) (err error) {
 		logger = logger.With("privacy", "NOT PRIVATE")
 	}
 	cfg := sdk.Config{
-		Fleet: p.fleet, Name: p.file.Name, Samples: p.own.samples, Oracle: p.own.oracle,
+		Fleet: p.fleet, Name: p.file.Name, Samples: p.own.samples, Oracle: p.own.oracle, Window: p.own.window,
 		SeededTable: p.file.SeededTable, Average: p.file.Average, ConditionalOn: p.own.fitted, Linger: p.file.Linger, ResendAfter: p.file.ResendAfter, Logger: logger,
 		Observer: sdk.Observer{Released: p.released, Waiting: p.waiting},
 	}

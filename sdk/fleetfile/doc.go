@@ -54,9 +54,27 @@
 //	}
 //
 // The oracle is one of three: "builtin", a built-in model on the node's own data, of which "test_fraction" (0.2) are held back for
-// tests, by "seed"; {"stream": ["./scorer", "-fast"], "workers": 2}, a program that answers query after query; or {"oneshot": ["./scorer"]}, one
-// that is started for each. Four settings more may be given: "table" ("dense" or "seeded"), "average" (true or false),
-// "linger_seconds" and "resend_seconds", see [Node].
+// tests, by "seed"; "stream", a program that answers query after query; or "oneshot", one that is started for each. Package scorer
+// says what such a program has to do.
+//
+//	"oracle": {
+//	  "stream": ["./scorer", "-fast"], // the program and its arguments
+//	  "format": "json",                // or "cbor"
+//	  "workers": 2,                    // processes side by side; 1 if left out
+//	  "start_seconds": 30,             // how long until a process is ready
+//	  "timeout_seconds": 30,           // how long until an answer
+//	  "memory_mib": 512                // address space of each process; no limit if left out; Linux only
+//	}
+//	"oracle": {
+//	  "oneshot": ["./scorer", "{params}", "{sample}"], // without {params} the parameters come on standard input
+//	  "samples": 120,                                  // how many there are
+//	  "workers": 2, "timeout_seconds": 30, "memory_mib": 512
+//	}
+//
+// Programs run in the node file's folder, so a path such as ./scorer starts there; a bare name is looked for in PATH.
+//
+// Four settings more may be given: "table" ("dense" or "seeded"), "average" (true or false), "linger_seconds" and
+// "resend_seconds", see [Node].
 //
 // Both files are strict JSON. Unknown and repeated fields, wrong types and text behind the end are refused, and every fault of
 // a file is told at once, each with its place, what was found and what was wanted. Only the comments above are not part of

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/sdk/scorer"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
@@ -278,12 +279,16 @@ func TestNode(t *testing.T) {
 		t.Errorf("share %+v", b.Share)
 	}
 	for text, want := range map[string]Oracle{
-		`{"stream": ["./scorer", ""], "workers": 2}`: {Stream: &Stream{Command: []string{"./scorer", ""}, Workers: 2}},
-		`{"stream": ["scorer"]}`:                     {Stream: &Stream{Command: []string{"scorer"}, Workers: 1}},
-		`{"oneshot": ["./scorer", "-x"]}`:            {OneShot: []string{"./scorer", "-x"}},
+		`{"stream": ["./scorer", ""], "workers": 2, "format": "cbor", "timeout_seconds": 1.5, "start_seconds": 60, "memory_mib": 512}`: {Stream: &scorer.StreamConfig{
+			Program: scorer.Program{Command: []string{"./scorer", ""}, Dir: "dir", Workers: 2, Timeout: 1500 * time.Millisecond, Memory: 512 << 20},
+			Format:  scorer.CBOR, Start: time.Minute}},
+		`{"stream": ["scorer"]}`: {Stream: &scorer.StreamConfig{Program: scorer.Program{Command: []string{"scorer"}, Dir: "dir", Workers: 1}}},
+		`{"oneshot": ["./scorer", "-x", "{sample}"], "samples": 120, "workers": 3, "timeout_seconds": 2, "memory_mib": 1}`: {OneShot: &scorer.OneShotConfig{
+			Program: scorer.Program{Command: []string{"./scorer", "-x", "{sample}"}, Dir: "dir", Workers: 3, Timeout: 2 * time.Second, Memory: 1 << 20},
+			Samples: 120}},
 		`{"builtin": {"data": "csv:/x", "seed": 2}}`: {Builtin: &Builtin{Spec: task.Spec{Source: "csv:" + resolve("", "/x"), Seed: 2}}},
 	} {
-		n, err := ParseNode([]byte(`{"version":1,"name":"a","fleet":"f","key":"k","state":"s","oracle":`+text+`}`), "")
+		n, err := ParseNode([]byte(`{"version":1,"name":"a","fleet":"f","key":"k","state":"s","oracle":`+text+`}`), "dir")
 		if err != nil || !reflect.DeepEqual(n.Oracle, want) {
 			t.Errorf("oracle %+v, %v, want %+v", n.Oracle, err, want)
 		}
@@ -318,14 +323,22 @@ func TestNodeFaults(t *testing.T) {
 		// the oracle
 		one(oracle, `"builtin"`, `oracle is "builtin", want one of`),
 		one(oracle, `{}`, "oracle has 0 of builtin, stream and oneshot"),
-		one(oracle, `{"oneshot": ["a"], "stream": ["b"]}`, "oracle has 2 of builtin, stream and oneshot, want one of"),
-		one(oracle, `{"oneshot": []}`, "oracle.oneshot names no program"),
-		one(oracle, `{"oneshot": "./scorer"}`, `oracle.oneshot is "./scorer", want an array of strings`),
-		one(oracle, `{"oneshot": ["./scorer", 7]}`, "oracle.oneshot[1] is 7, want a string"),
+		one(oracle, `{"oneshot": ["a", "{sample}"], "stream": ["b"], "samples": 1}`, "oracle has 2 of builtin, stream and oneshot, want one of"),
+		one(oracle, `{"oneshot": []}`, "oracle.oneshot names no program").and("oracle.samples is missing, want a whole number, 1..2147483647"),
+		one(oracle, `{"oneshot": "./scorer", "samples": 1}`, `oracle.oneshot is "./scorer", want an array of strings`),
+		one(oracle, `{"oneshot": ["./scorer", "{sample}", 7], "samples": 1}`, "oracle.oneshot[2] is 7, want a string"),
+		one(oracle, `{"oneshot": ["./scorer", "{params}"], "samples": 0}`, "oracle.samples is 0, want a whole number, 1..2147483647").
+			and(`oracle.oneshot: scorer: Command is ["./scorer" "{params}"], want an argument with {sample}`),
 		one(oracle, `{"stream": [""]}`, "oracle.stream names no program"),
 		one(oracle, `{"stream": ["a"], "workers": 0}`, "oracle.workers is 0, want a whole number, 1..1024"),
-		one(oracle, `{"oneshot": ["a"], "workers": 2}`, "oracle.workers is 2, want it left out: only a stream has workers"),
-		one(oracle, `{"grpc": "x"}`, "oracle has 0 of").and("oracle.grpc is unknown, want only builtin, stream, workers, oneshot"),
+		one(oracle, `{"stream": ["a"], "format": "xml", "start_seconds": 0, "timeout_seconds": "1", "memory_mib": 0}`, `oracle.timeout_seconds is "1", want a number of seconds`).
+			and("oracle.memory_mib is 0, want a whole number, 1..2147483647").and(`oracle.format is "xml", want json or cbor`).
+			and("oracle.start_seconds is 0, want a number of seconds, 0.001..604800"),
+		one(oracle, `{"stream": ["a"], "samples": 7}`, "oracle.samples is 7, want it left out: only a oneshot has that"),
+		one(oracle, `{"oneshot": ["a", "{sample}"], "samples": 7, "format": "json", "start_seconds": 1}`, `oracle.format is "json", want it left out: only a stream has that`).
+			and("oracle.start_seconds is 1, want it left out: only a stream has that"),
+		one(`"seed": 3,`, `"seed": 3}, "workers": 2, "builtin_": {`, "oracle.workers is 2, want it left out: only a program has that").and("oracle.builtin_ is unknown"),
+		one(oracle, `{"grpc": "x"}`, "oracle has 0 of").and("oracle.grpc is unknown, want only builtin, stream, oneshot, format, samples, start_seconds, workers, timeout_seconds, memory_mib"),
 		one(oracle, `{"builtin": {}}`, "oracle.builtin.data is missing, want idx:DIR"),
 		one(oracle, `{"builtin": {"fit": "own"}}`, "oracle.builtin.data is missing, want idx:DIR").and("oracle.builtin.model is missing, want softmax or perceptron"),
 		one(oracle, `{"builtin": {"data": "csv:x"}, "stream": ["a"]}`, "oracle has 2 of builtin"),
@@ -387,7 +400,7 @@ func TestLoad(t *testing.T) {
 	write("broken.json", "{}")
 	node := func(name, fleet, key, more string) *Node {
 		t.Helper()
-		write("node.json", fmt.Sprintf(`{"version": 1, "name": %q, "fleet": %q, "key": %q, "state": "s", "oracle": {"oneshot": ["x"]}%s}`, name, fleet, key, more))
+		write("node.json", fmt.Sprintf(`{"version": 1, "name": %q, "fleet": %q, "key": %q, "state": "s", "oracle": {"oneshot": ["x", "{sample}"], "samples": 1}%s}`, name, fleet, key, more))
 		n, err := ReadNode(filepath.Join(dir, "node.json"))
 		if err != nil {
 			t.Fatal(err)

@@ -6,20 +6,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spade-dfl/spade-edge/sdk/scorer"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 // Oracle says where a node's losses come from. Exactly one field is not nil.
 type Oracle struct {
-	Builtin *Builtin // a model and data set of package task
-	Stream  *Stream  // a program that answers query after query
-	OneShot []string // a program, with its arguments, that is started for each query
-}
-
-// Stream is a program that keeps running.
-type Stream struct {
-	Command []string // the program and its arguments
-	Workers int      // how many of it run side by side, at least 1
+	Builtin *Builtin              // a model and data set of package task
+	Stream  *scorer.StreamConfig  // a program that answers query after query; it runs in the node file's folder
+	OneShot *scorer.OneShotConfig // a program that is started for each query; it runs in the node file's folder
 }
 
 // Builtin is a built-in model on a data set.
@@ -40,9 +35,6 @@ type Share struct {
 	Number    int // which one, 0 to Of-1
 }
 
-// maxWorkers bounds the processes of a stream.
-const maxWorkers = 1024
-
 // oracle reads an oracle.
 func (v value) oracle(dir string) Oracle {
 	var out Oracle
@@ -52,7 +44,10 @@ func (v value) oracle(dir string) Oracle {
 		return out
 	}
 	defer o.close()
-	builtin, stream, workers, oneshot := o.may("builtin"), o.may("stream"), o.may("workers"), o.may("oneshot")
+	builtin, stream, oneshot := o.may("builtin"), o.may("stream"), o.may("oneshot")
+	format, samples := o.may("format"), o.may("samples")
+	start := o.may("start_seconds")
+	limits := []value{o.may("workers"), o.may("timeout_seconds"), o.may("memory_mib")}
 	count := 0
 	for _, kind := range []value{builtin, stream, oneshot} {
 		if kind.present() {
@@ -62,28 +57,51 @@ func (v value) oracle(dir string) Oracle {
 	if count != 1 {
 		v.r.fault("%s has %d of builtin, stream and oneshot, want %s", v.at(), count, one)
 	}
+	unused := func(whose string, fields ...value) {
+		for _, f := range fields {
+			if f.present() && count == 1 {
+				f.wrong("it left out: only " + whose)
+			}
+		}
+	}
 	if builtin.present() {
 		out.Builtin = builtin.builtin(dir)
+		unused("a program has that", limits...)
 	}
 	if stream.present() {
-		out.Stream = &Stream{Command: stream.command(), Workers: workers.integer(1, maxWorkers, 1)}
-	} else if workers.present() {
-		workers.wrong("it left out: only a stream has workers")
+		out.Stream = &scorer.StreamConfig{Program: stream.program(dir, limits)}
+		out.Stream.Format = scorer.Format(format.choice(string(scorer.JSON), string(scorer.CBOR)))
+		out.Stream.Start = start.seconds()
+	} else {
+		unused("a stream has that", format, start)
 	}
 	if oneshot.present() {
-		out.OneShot = oneshot.command()
+		out.OneShot = &scorer.OneShotConfig{Program: oneshot.program(dir, limits)}
+		samples.needed = true
+		out.OneShot.Samples = samples.integer(1, math.MaxInt32, 1)
+		if len(out.OneShot.Command) > 0 {
+			v.r.include(oneshot.at()+": ", out.OneShot.Validate())
+		}
+	} else {
+		unused("a oneshot has that; a stream's program says it itself, and a built-in model counts", samples)
 	}
 	return out
 }
 
-// command reads a program and its arguments.
-func (v value) command() []string {
-	const want = "a string"
-	list := v.texts(want, func(s string) bool { return !strings.ContainsRune(s, 0) })
+// program reads a program, its arguments and its limits, which are workers, timeout_seconds and memory_mib.
+func (v value) program(dir string, limits []value) scorer.Program {
+	const maxWorkers, maxMiB = 1024, math.MaxInt32
+	list := v.texts("a string", func(s string) bool { return !strings.ContainsRune(s, 0) })
 	if v.kind() == '[' && (len(list) == 0 || list[0] == "") {
 		v.r.fault("%s names no program, want [\"./program\", \"argument\", ...]", v.at())
+		list = nil
 	}
-	return list
+	return scorer.Program{
+		Command: list, Dir: dir,
+		Workers: limits[0].integer(1, maxWorkers, 1),
+		Timeout: limits[1].seconds(),
+		Memory:  int64(limits[2].integer(1, maxMiB, 0)) << 20,
+	}
 }
 
 // builtin reads a built-in oracle.

@@ -1,0 +1,290 @@
+package scorer
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// A query is where the documentation says, and any CBOR library reads it.
+func TestCBORQuery(t *testing.T) {
+	x := []float32{1, -2.5, float32(math.Pi)}
+	frame := cborFrames{}.appendQuery(nil, 1<<40+7, 12, x)
+	if n := binary.LittleEndian.Uint32(frame); int(n) != len(frame)-4 {
+		t.Fatalf("a frame of %d bytes, and %d follow", n, len(frame)-4)
+	}
+	frame = frame[4:]
+	if id, sample := binary.BigEndian.Uint64(frame[3:]), binary.BigEndian.Uint64(frame[13:]); id != 1<<40+7 || sample != 12 {
+		t.Errorf("id %d, sample %d", id, sample)
+	}
+	if n := binary.BigEndian.Uint32(frame[25:]); n != 12 || !bytes.Equal(frame[29:], appendFloats(nil, x)) {
+		t.Errorf("parameters of %d bytes, %x", n, frame[29:])
+	}
+	var m map[uint64]any
+	if err := cbor.Unmarshal(frame, &m); err != nil {
+		t.Fatal(err)
+	}
+	if m[1] != uint64(1<<40+7) || m[2] != uint64(12) || m[3].(cbor.Tag).Number != 85 || !bytes.Equal(m[3].(cbor.Tag).Content.([]byte), frame[29:]) {
+		t.Errorf("found %v", m)
+	}
+}
+
+// The frames that the page for authors of programs spells out are what is sent and understood.
+func TestDocumentedFrames(t *testing.T) {
+	page, err := os.ReadFile("../../examples/scorer/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var frames [][]byte
+	for _, block := range strings.Split(string(page), "```") {
+		if !strings.Contains(block, " length: ") {
+			continue
+		}
+		var frame []byte
+		for _, line := range strings.Split(strings.Trim(block, "\n"), "\n") {
+			line = strings.TrimLeft(line[5:], " ") // behind the offset
+			digits, _, _ := strings.Cut(line, "  ")
+			b, err := hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
+			if err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			frame = append(frame, b...)
+		}
+		frames = append(frames, frame)
+	}
+	if len(frames) != 4 {
+		t.Fatalf("%d frames, want 4", len(frames))
+	}
+	for i, f := range frames {
+		if n := binary.LittleEndian.Uint32(f); int(n) != len(f)-4 {
+			t.Errorf("frame %d: length %d, and %d bytes follow", i, n, len(f)-4)
+		}
+	}
+	if want := (cborFrames{}).appendQuery(nil, 1, 7, []float32{0.5, -0.25}); !bytes.Equal(frames[0], want) {
+		t.Errorf("query %x, want %x", frames[0], want)
+	}
+	if h, err := (cborFrames{}).hello(frames[1][4:]); err != nil || h != (hello{1, 2, 36}) {
+		t.Errorf("hello %+v, %v", h, err)
+	}
+	if a, err := (cborFrames{}).answer(frames[2][4:]); err != nil || a != (answer{id: 1, loss: 0.125}) {
+		t.Errorf("answer %+v, %v", a, err)
+	}
+	if a, err := (cborFrames{}).answer(frames[3][4:]); err != nil || a.id != 1 || a.why == nil || a.why.Error() != `has no loss: "out of ink"` {
+		t.Errorf("answer %+v, %v", a, err)
+	}
+}
+
+// A reader of JSON that knows float64 only has the same numbers.
+func TestJSONQuery(t *testing.T) {
+	x := []float32{0.1, -2.5e-7, math.MaxFloat32, math.SmallestNonzeroFloat32, 0, 1}
+	line := jsonLines{}.appendQuery(nil, 7, 12, x)
+	if !bytes.HasPrefix(line, []byte(`{"id":7,"sample":12,"x":[0.10000000149011612,`)) || !bytes.HasSuffix(line, []byte(",0,1]}\n")) {
+		t.Errorf("%s", line)
+	}
+	var m struct{ X []float64 }
+	if err := json.Unmarshal(line, &m); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range m.X {
+		if v != float64(x[i]) {
+			t.Errorf("parameter %d reads %v, want %v", i, v, x[i])
+		}
+	}
+}
+
+// Whatever a library writes is read.
+func TestCBORAnswers(t *testing.T) {
+	for _, loss := range []any{0, 1, -3, 0.5, 0.1, -2.25, float32(0.75), 1e-300, uint64(1 << 60)} {
+		for _, mode := range []cbor.EncOptions{{}, cbor.CanonicalEncOptions(), cbor.CTAP2EncOptions()} {
+			enc, err := mode.EncMode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			frame, err := enc.Marshal(map[int]any{1: 70000, 2: loss})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want struct {
+				Loss float64 `cbor:"2,keyasint"`
+			}
+			if err := cbor.Unmarshal(frame, &want); err != nil {
+				t.Fatal(err)
+			}
+			if a, err := (cborFrames{}).answer(frame); err != nil || a.why != nil || a.id != 70000 || a.loss != want.Loss {
+				t.Errorf("%x: %+v, error %v, want loss %v", frame, a, err, loss)
+			}
+		}
+	}
+	for _, bits := range []uint16{0, 0x8000, 1, 0x3ff, 0x400, 0x3c00, 0xc000, 0x7bff, 0xfbff} {
+		frame := binary.BigEndian.AppendUint16([]byte{0xa2, 1, 7, 2, 0xf9}, bits)
+		var want struct {
+			Loss float64 `cbor:"2,keyasint"`
+		}
+		if err := cbor.Unmarshal(frame, &want); err != nil {
+			t.Fatal(err)
+		}
+		if a, err := (cborFrames{}).answer(frame); err != nil || math.Float64bits(a.loss) != math.Float64bits(want.Loss) {
+			t.Errorf("half %#04x is %v, error %v, want %v", bits, a.loss, err, want.Loss)
+		}
+	}
+}
+
+func TestJSONAnswers(t *testing.T) {
+	for line, want := range map[string]answer{
+		`{"id":1,"loss":0.5}`:                      {id: 1, loss: 0.5},
+		"  { \"loss\" : -1.5E-3 ,\t\"id\" : 12 } ": {id: 12, loss: -0.0015},
+		`{"id":3,"loss":.25}` + "\r":               {id: 3, loss: 0.25},
+		`{"id":18446744073709551615,"loss":0}`:     {id: math.MaxUint64},
+		`{"id":4,"loss":1e-999}`:                   {id: 4},
+	} {
+		if a, err := (jsonLines{}).answer([]byte(line)); err != nil || a != want {
+			t.Errorf("%s: %+v, error %v, want %+v", line, a, err, want)
+		}
+	}
+	for line, want := range map[string]string{
+		`{"id":1,"loss":null}`:      `has no loss, but "null"`,
+		`{"id":1,"loss":-nan}`:      `has no loss, but "-nan"`,
+		`{"id":1,"loss":1e999}`:     "has no loss, but +Inf",
+		`{"id":1,"error":"a\n\"b"}`: `has no loss: "a\n\"b"`,
+	} {
+		if a, err := (jsonLines{}).answer([]byte(line)); err != nil || a.id != 1 || a.why == nil || a.why.Error() != want {
+			t.Errorf("%s: %+v, error %v, want %s", line, a, err, want)
+		}
+	}
+	for line, want := range map[string]string{
+		``:                           "it does not begin with {",
+		`[]`:                         "it does not begin with {",
+		`{}`:                         "no quote where a name belongs",
+		`{"id"}`:                     "no colon",
+		`{"id":`:                     "no value",
+		`{"id":1`:                    "no value",
+		`{"id":1,}`:                  "no quote",
+		`{"id":1 "loss":2}`:          "or more follows",
+		`{"id":1,"loss":2}}`:         "or more follows",
+		`{"id`:                       "a string without an end",
+		`{"id":1.0,"loss":2}`:        `id is "1.0", want a whole number`,
+		`{"id":1,"loss":0x10}`:       `loss is "0x10", want a number`,
+		`{"id":1,"loss":1_0}`:        `loss is "1_0", want a number`,
+		`{"id":1,"loss":--1}`:        `loss is "--1", want a number`,
+		`{"id":1,"loss":[1]}`:        `loss is "[1]", want a number`,
+		`{"id":1,"id":2,"loss":2}`:   "id is there twice",
+		`{"id":1,"loss":2,"loss":2}`: "loss is there twice",
+		`{"id":1,"error":"\x"}`:      "want a string",
+		`{"id":1,"error":7}`:         "error is \"7\", want a string",
+		`{"id":1,"loss":1,"more":1}`: `"more" is unknown, want only id, loss and error`,
+	} {
+		if a, err := (jsonLines{}).answer([]byte(line)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %+v, error %v, want %s", line, a, err, want)
+		}
+	}
+}
+
+// Answers cost no allocation.
+func TestAnswerAllocatesNothing(t *testing.T) {
+	line := []byte(`{"id":123456,"loss":0.12345678901234567}`)
+	frame := []byte{0xa2, 1, 0x1b, 0, 0, 0, 0, 0, 0, 0, 7, 2, 0xfb, 0x3f, 0xe0, 0, 0, 0, 0, 0, 0}
+	if n := testing.AllocsPerRun(100, func() {
+		if _, err := (jsonLines{}).answer(line); err != nil {
+			t.Fatal(err)
+		}
+		if a, err := (cborFrames{}).answer(frame); err != nil || a.loss != 0.5 {
+			t.Fatal(a, err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// What is read as an answer in JSON is the answer that the standard library reads, where it is JSON at all.
+func FuzzJSONAnswer(f *testing.F) {
+	for _, line := range []string{`{"id":1,"loss":0.5}`, `{"loss":-1e-7,"id":12}`, `{"id":1,"error":"why \" not"}`, `{"id":1,"loss":NaN}`, `{"hello":1,"dim":3,"samples":20}`,
+		"loading", `{"id":1,"loss":1,"loss":2}`, `{"id":1,"loss":[1,2]}`} {
+		f.Add([]byte(line))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		if h, err := (jsonLines{}).hello(line); err == nil {
+			var want struct{ Hello, Dim, Samples uint64 }
+			if json.Unmarshal(line, &want) == nil && (h != hello{want.Hello, want.Dim, want.Samples}) {
+				t.Errorf("%q: %+v, want %+v", line, h, want)
+			}
+		}
+		a, err := jsonLines{}.answer(line)
+		if err != nil || a.why != nil {
+			return
+		}
+		var want struct {
+			ID   uint64
+			Loss float64
+		}
+		if json.Unmarshal(line, &want) == nil && (a.id != want.ID || a.loss != want.Loss) {
+			t.Errorf("%q: %+v, want %+v", line, a, want)
+		}
+		if !(math.Abs(a.loss) <= 1e30) {
+			t.Errorf("%q: loss %v", line, a.loss)
+		}
+	})
+}
+
+// What is read as an answer in CBOR is the answer that a library reads.
+func FuzzCBORAnswer(f *testing.F) {
+	for _, m := range []any{map[int]any{1: 7, 2: 0.5}, map[int]any{1: 7, 3: "why not"}, map[int]any{1: 7, 2: nil}, map[int]any{1: 1, 2: 3, 3: 20}, 7, "text"} {
+		frame, err := cbor.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(frame)
+	}
+	f.Add([]byte{0xbf, 1, 7, 2, 0, 0xff})
+	f.Add([]byte{0xa2, 1, 7, 2, 0xf9, 0x3c, 0})
+	f.Add([]byte{0xa2, 1, 0x1b, 0, 0, 0, 0, 0, 0, 0, 7, 3, 0x7b, 255, 255, 255, 255, 255, 255, 255, 255})
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		if h, err := (cborFrames{}).hello(frame); err == nil {
+			var want map[uint64]uint64
+			if err := cbor.Unmarshal(frame, &want); err != nil || (h != hello{want[1], want[2], want[3]}) {
+				t.Errorf("%x: %+v, want %v, error %v", frame, h, want, err)
+			}
+		}
+		a, err := cborFrames{}.answer(frame)
+		if err != nil || a.why != nil {
+			return
+		}
+		var want struct {
+			ID   uint64  `cbor:"1,keyasint"`
+			Loss float64 `cbor:"2,keyasint"`
+		}
+		if err := cbor.Unmarshal(frame, &want); err != nil || a.id != want.ID || a.loss != want.Loss {
+			t.Errorf("%x: %+v, want %+v, error %v", frame, a, want, err)
+		}
+	})
+}
+
+// A stream of bytes is cut into messages, none longer than allowed, and every byte is accounted for.
+func FuzzNext(f *testing.F) {
+	f.Add([]byte("{}\n\n{\n"))
+	f.Add([]byte("\x01\x00\x00\x00\xa0\x02\x00\x00\x00\xa1"))
+	f.Add(bytes.Repeat([]byte("x"), maxMessage+1))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, c := range []codec{jsonLines{}, cborFrames{}} {
+			r := bufio.NewReaderSize(bytes.NewReader(data), maxMessage)
+			at := 0
+			for {
+				msg, size, err := c.next(r)
+				if err != nil {
+					break
+				}
+				if size <= len(msg) || size > maxMessage || at+size > len(data) || !bytes.Contains(data[at:at+size], msg) {
+					t.Fatalf("a message of %d bytes taken from %d", len(msg), size)
+				}
+				at += size
+			}
+		}
+	})
+}

@@ -1,0 +1,180 @@
+package scorer
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+// Limits on what a program may say.
+const (
+	maxMessage = 64 << 10 // bytes of a line, of a frame, or of all that a one-shot program prints
+	maxStderr  = 2 << 10  // bytes kept of what a process writes to standard error
+	maxDim     = 1 << 28
+	maxSamples = math.MaxInt32
+	maxWorkers = 1024
+)
+
+// Program is what a [Stream] and a [OneShot] have in common.
+type Program struct {
+	// Command is the program and its arguments. A bare name is looked for in PATH; any other relative path starts from Dir.
+	Command []string
+	Dir     string // the folder in which it runs; empty means that of this process
+	Workers int    // how many processes run side by side, up to 1024; 0 means 1
+
+	// Timeout is how long to wait for an answer, counted from the answer before if a process has several queries; 0 means 30 s.
+	Timeout time.Duration
+	// Backoff is the longest pause before a program that fails again and again is started again; 0 means 30 s.
+	Backoff time.Duration
+
+	// Memory limits the address space of each process, in bytes; 0 does not. It is the limit of ulimit -v: what a process reserves counts,
+	// used or not. On Linux only; elsewhere anything but 0 is refused when the oracle is opened.
+	Memory int64
+
+	// Logger is told once, at level WARN and without details, that something has failed, and each time, at level DEBUG, what: that
+	// must not leave the device. Nil logs nothing.
+	Logger *slog.Logger
+}
+
+// Format is how the messages of a stream are written.
+type Format string
+
+// The formats of a stream.
+const (
+	JSON Format = "json" // a line of JSON each
+	CBOR Format = "cbor" // a length of four bytes and a map of CBOR each
+)
+
+// StreamConfig says how a program is run as a [Stream].
+type StreamConfig struct {
+	Program
+	Format Format        // empty means JSON
+	Start  time.Duration // how long a process may take until its hello; 0 means 30 s
+}
+
+// OneShotConfig says how a program is run as a [OneShot].
+type OneShotConfig struct {
+	// Program holds the command. At least one of its arguments has the placeholder {sample}, for the sample's number. {params} stands
+	// for the path of a file with the parameters; if no argument has it, they come on standard input.
+	Program
+	Samples int // m, how many samples the program knows; at least 1
+}
+
+// The placeholders in a one-shot program's arguments.
+const (
+	sampleHere = "{sample}"
+	paramsHere = "{params}"
+)
+
+// Validate reports every fault of the configuration at once.
+func (c StreamConfig) Validate() error {
+	errs := c.faults()
+	if c.Format != "" && c.Format != JSON && c.Format != CBOR {
+		errs = append(errs, fmt.Errorf("scorer: Format is %q, want %q or %q", c.Format, JSON, CBOR))
+	}
+	return errors.Join(append(errs, notNegative("Start", c.Start))...)
+}
+
+// Validate reports every fault of the configuration at once.
+func (c OneShotConfig) Validate() error {
+	errs := c.faults()
+	if len(c.Command) > 0 && !c.mentions(sampleHere) {
+		errs = append(errs, fmt.Errorf("scorer: Command is %q, want an argument with %s, which stands for the number of the sample", c.Command, sampleHere))
+	}
+	if c.Samples < 1 || c.Samples > maxSamples {
+		errs = append(errs, fmt.Errorf("scorer: Samples is %d, want 1..%d", c.Samples, maxSamples))
+	}
+	return errors.Join(errs...)
+}
+
+// mentions reports whether an argument has a placeholder.
+func (p Program) mentions(placeholder string) bool {
+	return slices.ContainsFunc(p.Command[1:], func(arg string) bool { return strings.Contains(arg, placeholder) })
+}
+
+func (p Program) faults() []error {
+	var errs []error
+	if len(p.Command) == 0 || p.Command[0] == "" {
+		errs = append(errs, fmt.Errorf("scorer: Command is %q, want a program and its arguments", p.Command))
+	}
+	for i, arg := range p.Command {
+		if strings.ContainsRune(arg, 0) {
+			errs = append(errs, fmt.Errorf("scorer: Command[%d] is %q, want it without a zero byte", i, arg))
+		}
+	}
+	if p.Workers < 0 || p.Workers > maxWorkers {
+		errs = append(errs, fmt.Errorf("scorer: Workers is %d, want 0 (one) to %d", p.Workers, maxWorkers))
+	}
+	if p.Memory != 0 && p.Memory < 1<<20 {
+		errs = append(errs, fmt.Errorf("scorer: Memory is %d, want 0 (no limit) or at least %d bytes", p.Memory, 1<<20))
+	}
+	return append(errs, notNegative("Timeout", p.Timeout), notNegative("Backoff", p.Backoff))
+}
+
+func notNegative(name string, d time.Duration) error {
+	if d < 0 {
+		return fmt.Errorf("scorer: %s is %v, want 0 (the default) or more", name, d)
+	}
+	return nil
+}
+
+// ready fills in the defaults, and replaces the program's name by the path of its file.
+func (p Program) ready() (Program, error) {
+	if p.Memory != 0 && !canLimitMemory {
+		return p, fmt.Errorf("scorer: Memory is %d, and only Linux can limit that of a program", p.Memory)
+	}
+	p.Workers = cmp.Or(p.Workers, 1)
+	p.Timeout = cmp.Or(p.Timeout, 30*time.Second)
+	p.Backoff = cmp.Or(p.Backoff, 30*time.Second)
+	if p.Logger == nil {
+		p.Logger = slog.New(slog.DiscardHandler)
+	}
+	path, err := p.Command[0], error(nil)
+	if filepath.Base(path) != path && !filepath.IsAbs(path) {
+		path, err = filepath.Abs(filepath.Join(p.Dir, path))
+	}
+	if err == nil {
+		path, err = exec.LookPath(path)
+	}
+	if err != nil {
+		return p, fmt.Errorf("scorer: %w", err)
+	}
+	p.Command = append([]string{path}, p.Command[1:]...)
+	return p, nil
+}
+
+// pause returns how long to wait after so many failures in a row: not after the first, then ever longer, up to Backoff.
+func (p Program) pause(failures int) time.Duration {
+	if failures < 2 {
+		return 0
+	}
+	return min(p.Backoff, 10*time.Millisecond<<min(failures-2, 20))
+}
+
+// patience is how many failures in a row make a program count as broken: more than one query that kills it can cause.
+const patience = 8
+
+// checkQuery says what is wrong with a question, or nil.
+func checkQuery(q zoest.Query, dim, samples int) error {
+	if len(q.Point) != dim {
+		return fmt.Errorf("scorer: %d parameters, want %d", len(q.Point), dim)
+	}
+	if q.Sample < 0 || q.Sample >= samples {
+		return fmt.Errorf("scorer: sample %d, want 0 to %d", q.Sample, samples-1)
+	}
+	for i, x := range q.Point {
+		if math.Float32bits(x)&0x7f800000 == 0x7f800000 {
+			return fmt.Errorf("scorer: parameter %d is %v, want a finite number", i, x)
+		}
+	}
+	return nil
+}

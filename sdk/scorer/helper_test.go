@@ -1,0 +1,475 @@
+package scorer_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/spade-dfl/spade-edge/sdk/scorer"
+)
+
+// asScorer, as the first argument, makes the test binary a scoring program. What follows is its format, or "oneshot", how it
+// misbehaves, and a path that it may need for that.
+const asScorer = "as-scorer"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 3 && os.Args[1] == asScorer {
+		scoring(os.Args[2:])
+		return
+	}
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // of the programs; under the race detector each would otherwise take a second to end
+	before := runtime.NumGoroutine()
+	code := m.Run()
+	if fuzzing := flag.Lookup("test.fuzz").Value.String() + flag.Lookup("test.fuzzworker").Value.String(); fuzzing != "false" {
+		os.Exit(code) // the fuzzer has goroutines of its own
+	}
+	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			buf := make([]byte, 1<<20)
+			fmt.Fprintf(os.Stderr, "goroutines are left:\n%s\n", buf[:runtime.Stack(buf, true)])
+			os.Exit(1)
+		}
+	}
+	if left := children(); code == 0 && left != "" {
+		fmt.Fprintln(os.Stderr, "processes are left:", left)
+		os.Exit(1)
+	}
+	os.Exit(code)
+}
+
+// children lists this process's children, where the system tells them.
+func children() string {
+	var all []byte
+	tasks, _ := os.ReadDir("/proc/self/task")
+	for _, task := range tasks {
+		list, _ := os.ReadFile("/proc/self/task/" + task.Name() + "/children")
+		all = append(all, list...)
+	}
+	return string(all)
+}
+
+// The size of the program's problem, and the coordinate that makes a program misbehave if it is told how.
+const (
+	dim     = 3
+	samples = 5
+	trigger = 13
+)
+
+// lossOf is what the program computes.
+func lossOf(x []float32, sample int) float64 {
+	sum := float64(sample) / 8
+	for i, v := range x {
+		off := float64(v) - float64(i)/4
+		sum += float64(off * off)
+	}
+	return sum
+}
+
+// question and reply are the messages of a stream, both formats in one.
+type question struct {
+	ID     uint64    `json:"id"`
+	Sample int       `json:"sample"`
+	X      []float32 `json:"x"`
+}
+
+// program is a scoring program at work.
+type program struct {
+	format string
+	in     *bufio.Reader
+	out    *bufio.Writer
+}
+
+func (p *program) send(v any) {
+	if p.format == "json" {
+		line, _ := json.Marshal(v)
+		p.raw(string(line) + "\n")
+		return
+	}
+	names := map[string]uint64{"hello": 1, "dim": 2, "samples": 3, "id": 1, "loss": 2, "error": 3}
+	keyed := map[uint64]any{}
+	for name, value := range v.(map[string]any) {
+		keyed[names[name]] = value
+	}
+	frame, _ := cbor.Marshal(keyed)
+	p.raw(string(binary.LittleEndian.AppendUint32(nil, uint32(len(frame)))) + string(frame))
+}
+
+func (p *program) raw(text string) {
+	if _, err := p.out.WriteString(text); err != nil {
+		os.Exit(0)
+	}
+}
+
+func (p *program) flush() {
+	if p.out.Flush() != nil {
+		os.Exit(0)
+	}
+}
+
+func (p *program) receive() (q question, ok bool) {
+	if p.format == "json" {
+		line, err := p.in.ReadBytes('\n')
+		return q, err == nil && decode(line, &q) == nil
+	}
+	head := make([]byte, 4)
+	if _, err := io.ReadFull(p.in, head); err != nil {
+		return q, false
+	}
+	frame := make([]byte, binary.LittleEndian.Uint32(head))
+	if _, err := io.ReadFull(p.in, frame); err != nil {
+		return q, false
+	}
+	var m struct {
+		ID     uint64   `cbor:"1,keyasint"`
+		Sample int      `cbor:"2,keyasint"`
+		X      cbor.Tag `cbor:"3,keyasint"`
+	}
+	if err := cbor.Unmarshal(frame, &m); err != nil {
+		panic(err)
+	}
+	q.ID, q.Sample = m.ID, m.Sample
+	for b := m.X.Content.([]byte); len(b) > 0; b = b[4:] {
+		q.X = append(q.X, math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	}
+	return q, true
+}
+
+// decode reads parameters as any reader of JSON would, as float64, and insists that nothing is lost on the way to float32.
+func decode(line []byte, q *question) error {
+	var wide struct {
+		ID     uint64    `json:"id"`
+		Sample int       `json:"sample"`
+		X      []float64 `json:"x"`
+	}
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&wide); err != nil {
+		panic(err)
+	}
+	q.ID, q.Sample = wide.ID, wide.Sample
+	for _, v := range wide.X {
+		if float64(float32(v)) != v {
+			panic(fmt.Sprintf("%v is no float32", v))
+		}
+		q.X = append(q.X, float32(v))
+	}
+	return nil
+}
+
+func scoring(args []string) {
+	format, how, path := args[0], args[1], ""
+	if len(args) > 2 {
+		path = args[2]
+	}
+	if format == "oneshot" {
+		once(how, args[2:])
+		return
+	}
+	p := &program{format: format, in: bufio.NewReaderSize(os.Stdin, 1<<16), out: bufio.NewWriter(os.Stdout)}
+	d, m := dim, samples
+	switch how {
+	case "exit at once":
+		fmt.Fprintln(os.Stderr, "cannot read the data")
+		os.Exit(1)
+	case "no hello":
+		hang()
+	case "is a node":
+		cfg := scorer.StreamConfig{Program: scorer.Program{Command: []string{os.Args[0], asScorer, "json", "ignores the end", path}}}
+		if _, err := scorer.OpenStream(context.Background(), cfg); err != nil {
+			panic(err)
+		}
+		fmt.Println("ready")
+		hang()
+	case "ignores the end":
+		if err := os.WriteFile(path, fmt.Append(nil, os.Getpid()), 0o600); err != nil {
+			panic(err)
+		}
+	case "banner":
+		p.raw("Loading the model, please wait\n")
+	case "hello of version 2":
+		p.send(map[string]any{"hello": 2, "dim": d, "samples": m})
+	case "hello without samples":
+		p.send(map[string]any{"hello": 1, "dim": d})
+	case "answer for a hello":
+		p.send(map[string]any{"id": 1, "loss": 0.5})
+	case "dim 0":
+		d = 0
+	case "samples 0":
+		m = 0
+	case "other samples":
+		// The second process differs from all others.
+		if _, err := os.Stat(path); err == nil {
+			m++
+			os.Remove(path)
+		} else if err := os.WriteFile(path, nil, 0o600); err != nil {
+			panic(err)
+		}
+	case "ignores SIGTERM":
+		signal.Ignore(syscall.SIGTERM)
+	case "dies for good":
+		if _, err := os.Stat(path); err == nil {
+			os.Exit(7)
+		}
+	case "wide":
+		d = 1000
+	}
+	p.send(map[string]any{"hello": 1, "dim": d, "samples": m})
+	p.flush()
+	if how == "wide" {
+		p.fast(d)
+		return
+	}
+	for {
+		q, ok := p.receive()
+		if !ok {
+			if how == "ignores SIGTERM" || how == "ignores the end" {
+				hang()
+			}
+			return
+		}
+		switch {
+		case q.X[0] == trigger:
+			misbehave(p, how, path, q)
+		default:
+			p.send(map[string]any{"id": q.ID, "loss": lossOf(q.X, q.Sample)})
+		}
+		if p.in.Buffered() == 0 {
+			p.flush()
+		}
+	}
+}
+
+// fast answers queries with the sum of the parameters, and takes no longer than need be.
+func (p *program) fast(d int) {
+	x := make([]float32, d)
+	frame := make([]byte, 4+29+4*d)
+	for {
+		var b []byte
+		var sum float64
+		if p.format == "json" {
+			line, err := p.in.ReadSlice('\n')
+			if err != nil {
+				return
+			}
+			id, rest, _ := bytes.Cut(line[len(`{"id":`):], []byte(","))
+			rest = rest[bytes.IndexByte(rest, '[')+1:]
+			for range x {
+				end := bytes.IndexAny(rest[:min(len(rest), 32)], ",]")
+				v, err := strconv.ParseFloat(string(rest[:end]), 64)
+				if err != nil {
+					panic(err)
+				}
+				sum += v
+				rest = rest[end+1:]
+			}
+			b = append(append(p.out.AvailableBuffer(), `{"id":`...), id...)
+			b = append(strconv.AppendFloat(append(b, `,"loss":`...), sum, 'g', -1, 64), "}\n"...)
+		} else {
+			if _, err := io.ReadFull(p.in, frame); err != nil {
+				return
+			}
+			for i := range x {
+				sum += float64(math.Float32frombits(binary.LittleEndian.Uint32(frame[33+4*i:])))
+			}
+			b = append(p.out.AvailableBuffer(), 21, 0, 0, 0, 0xa2)
+			b = append(append(b, frame[5:15]...), 2, 0xfb)
+			b = binary.BigEndian.AppendUint64(b, math.Float64bits(sum))
+		}
+		p.raw(string(b))
+		if p.in.Buffered() == 0 {
+			p.flush()
+		}
+	}
+}
+
+func hang() {
+	for {
+		time.Sleep(time.Hour)
+	}
+}
+
+// misbehave is what the program does instead of an answer.
+func misbehave(p *program, how, path string, q question) {
+	good := map[string]any{"id": q.ID, "loss": lossOf(q.X, q.Sample)}
+	p.flush()
+	switch how {
+	case "exits", "other samples":
+		fmt.Fprintln(os.Stderr, "out of luck")
+		os.Exit(3)
+	case "dies for good":
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			panic(err)
+		}
+		os.Exit(7)
+	case "kills itself":
+		self, _ := os.FindProcess(os.Getpid())
+		_ = self.Kill()
+		hang()
+	case "hangs":
+		hang()
+	case "answers twice":
+		p.send(good)
+		p.send(good)
+	case "two hellos":
+		p.send(good)
+		p.send(map[string]any{"hello": 1, "dim": dim, "samples": samples})
+	case "answers a stranger":
+		p.send(map[string]any{"id": 999, "loss": 1})
+	case "answers query 0":
+		p.send(map[string]any{"id": 0, "loss": 1})
+	case "talks nonsense":
+		p.raw("\x06\x00\x00\x00debug\n")
+	case "closes stdout":
+		os.Stdout.Close()
+		hang()
+	case "closes stdin":
+		os.Stdin.Close()
+		p.send(good)
+		p.flush()
+		hang()
+	case "floods stdout":
+		for {
+			p.raw(strings.Repeat("x", 1<<16))
+		}
+	case "floods stderr":
+		fmt.Fprintln(os.Stderr, strings.Repeat("tra la la ", 1<<16), "the end")
+		os.Exit(3)
+	case "stops half way and hangs":
+		p.raw("\x07\x00\x00\x00abc")
+		p.flush()
+		hang()
+	case "stops half way":
+		p.raw("\x07\x00\x00\x00abc")
+		p.flush()
+		os.Exit(0)
+	case "wrong length":
+		p.raw("\xff\xff\xff\xff and so on")
+	case "length 0":
+		p.raw("\x00\x00\x00\x00")
+	case "empty line":
+		p.raw("\n")
+	case "text behind the answer":
+		p.raw(fmt.Sprintf(`{"id":%d,"loss":0.5} # done`+"\n", q.ID))
+	case "NaN":
+		p.raw(fmt.Sprintf(`{"id":%d,"loss":NaN}`+"\n", q.ID))
+	case "Infinity":
+		p.raw(fmt.Sprintf(`{"id":%d,"loss":-Infinity}`+"\n", q.ID))
+	case "CBOR NaN":
+		p.send(map[string]any{"id": q.ID, "loss": math.NaN()})
+	case "CBOR Infinity":
+		p.send(map[string]any{"id": q.ID, "loss": math.Inf(1)})
+	case "null":
+		p.send(map[string]any{"id": q.ID, "loss": nil})
+	case "text for a loss":
+		p.send(map[string]any{"id": q.ID, "loss": "0.5"})
+	case "enormous":
+		p.send(map[string]any{"id": q.ID, "loss": 1e31})
+	case "error":
+		p.send(map[string]any{"id": q.ID, "error": "the instrument is off"})
+	case "error and loss":
+		p.send(map[string]any{"id": q.ID, "error": "x", "loss": 1})
+	case "neither":
+		p.send(map[string]any{"id": q.ID})
+	case "no id":
+		p.send(map[string]any{"loss": 1})
+	case "negative id":
+		p.send(map[string]any{"id": -1, "loss": 1})
+	case "leaves a child", "leaves a child elsewhere":
+		child(path, how == "leaves a child elsewhere")
+		os.Exit(0)
+	default:
+		panic("no such misbehavior: " + how)
+	}
+	p.flush()
+}
+
+// child starts a process that holds on to all pipes, and notes its number.
+func child(path string, elsewhere bool) {
+	cmd := exec.Command(os.Args[0], asScorer, "json", "no hello")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if elsewhere {
+		leaveGroup(cmd)
+	}
+	if err := cmd.Start(); err != nil {
+		panic(err)
+	}
+	if err := os.WriteFile(path, fmt.Append(nil, cmd.Process.Pid), 0o600); err != nil {
+		panic(err)
+	}
+}
+
+// once is the program as it is started for one query. Its arguments: a sample, and perhaps a path of parameters.
+func once(how string, args []string) {
+	sample, err := strconv.Atoi(args[0])
+	if err != nil {
+		panic(err)
+	}
+	if how == "does not read" {
+		fmt.Println(7)
+		return
+	}
+	var b []byte
+	if len(args) > 1 && args[1] != "" {
+		b, err = os.ReadFile(args[1])
+	} else {
+		b, err = io.ReadAll(os.Stdin)
+	}
+	if err != nil || len(b) != 4*dim {
+		panic(fmt.Sprint(len(b), err))
+	}
+	x := make([]float32, dim)
+	for i := range x {
+		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	loss := lossOf(x, sample)
+	if x[0] != trigger {
+		fmt.Println(loss)
+		return
+	}
+	switch how {
+	case "exits":
+		fmt.Println(loss)
+		fmt.Fprintln(os.Stderr, "out of luck")
+		os.Exit(3)
+	case "hangs":
+		fmt.Println(loss)
+		hang()
+	case "closes stdout":
+		fmt.Println(loss)
+		os.Stdout.Close()
+		hang()
+	case "floods stdout":
+		for {
+			fmt.Print("1111111111111111")
+		}
+	case "says nothing":
+	case "says more":
+		fmt.Println("loss =", loss)
+	case "says two numbers":
+		fmt.Println(loss, loss)
+	case "NaN":
+		fmt.Println("nan")
+	case "leaves a child", "leaves a child elsewhere":
+		fmt.Println(loss)
+		child(args[2], how == "leaves a child elsewhere")
+	default:
+		panic("no such misbehavior: " + how)
+	}
+}

@@ -1,0 +1,252 @@
+package scorer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// How long a process may take for what should take no time.
+const (
+	grace = time.Second            // to end when it is asked to, or after it has closed its output
+	drain = 500 * time.Millisecond // until its pipes are read to their end, after it has ended
+	limbo = 5 * time.Second        // to be gone after it was killed
+)
+
+// spawner starts processes, all from one thread that lives until stop. On Linux a process can ask to be killed when its
+// parent is, but what counts as the parent is the thread.
+type spawner struct {
+	tasks chan func()
+}
+
+func newSpawner() *spawner {
+	s := &spawner{tasks: make(chan func())}
+	go func() {
+		runtime.LockOSThread()
+		for task := range s.tasks {
+			task()
+		}
+	}()
+	return s
+}
+
+// stop ends the thread. No process may be alive, and none be started after it.
+func (s *spawner) stop() { close(s.tasks) }
+
+// start starts a program whose configuration is ready.
+func (s *spawner) start(p Program, args []string) (*process, error) {
+	var out *process
+	var err error
+	done := make(chan struct{})
+	s.tasks <- func() {
+		defer close(done)
+		out, err = start(p, args)
+	}
+	<-done
+	return out, err
+}
+
+// process is a program at work in a process group of its own, with its three pipes.
+type process struct {
+	cmd     *exec.Cmd
+	in, out *os.File // its standard input and output
+	err     *os.File // its standard error, which is read here
+	errors  tail
+	read    chan struct{} // closed by the reader of out when it is done
+	exited  chan struct{} // closed when the process has ended
+	killed  chan struct{} // closed when it was killed from here
+	over    chan struct{} // closed when nothing is left of it, here either
+
+	mu   sync.Mutex // guards gone, and killed against being closed twice
+	gone bool       // its number may belong to another by now
+}
+
+func start(p Program, args []string) (*process, error) {
+	var theirs, ours [3]*os.File
+	closeAll := func(files [3]*os.File) {
+		for _, f := range files {
+			f.Close() // nil is an error, and no harm
+		}
+	}
+	defer func() { closeAll(theirs) }()
+	for i := range theirs {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll(ours)
+			return nil, err
+		}
+		if ours[i], theirs[i] = r, w; i == 0 {
+			ours[i], theirs[i] = w, r
+		}
+	}
+	cmd := exec.Command(p.Command[0], args...)
+	cmd.Dir = p.Dir
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
+	cmd.SysProcAttr = ownGroup()
+	if err := cmd.Start(); err != nil {
+		closeAll(ours)
+		return nil, err
+	}
+	out := &process{
+		cmd: cmd, in: ours[0], out: ours[1], err: ours[2],
+		read: make(chan struct{}), exited: make(chan struct{}), killed: make(chan struct{}), over: make(chan struct{}),
+	}
+	go out.wait()
+	if p.Memory > 0 {
+		if err := limitMemory(cmd.Process.Pid, p.Memory); err != nil && !out.hasExited() {
+			out.kill()
+			close(out.read)
+			out.left()
+			return nil, fmt.Errorf("limiting its memory to %d bytes: %w", p.Memory, err)
+		}
+	}
+	return out, nil
+}
+
+// wait sees the process to its end. A process that it leaves behind may hold the pipes open, so they are closed from this side.
+func (p *process) wait() {
+	heard := make(chan struct{})
+	go func() {
+		defer close(heard)
+		_, _ = io.Copy(&p.errors, p.err)
+	}()
+	_ = p.cmd.Wait() // what it says is in ProcessState
+	p.mu.Lock()
+	p.gone = true
+	killGroup(p.cmd.Process.Pid) // those that it left in its group
+	p.mu.Unlock()
+	close(p.exited)
+	enough := time.NewTimer(drain)
+	defer enough.Stop()
+	for _, done := range []chan struct{}{heard, p.read} {
+		select {
+		case <-done:
+		case <-enough.C:
+			enough.Reset(0)
+		}
+	}
+	p.in.Close()
+	p.out.Close()
+	p.err.Close()
+	<-heard
+	<-p.read
+	close(p.over)
+}
+
+// kill ends the process and its group at once. It may be called again.
+func (p *process) kill() {
+	p.mu.Lock()
+	if !p.gone {
+		killGroup(p.cmd.Process.Pid)
+		_ = p.cmd.Process.Kill() // where there are no groups
+	}
+	select {
+	case <-p.killed:
+	default:
+		close(p.killed)
+	}
+	p.mu.Unlock()
+	p.in.Close()
+}
+
+// end asks the process to end, by the end of its input, then more firmly, and then kills it.
+func (p *process) end() {
+	p.in.Close()
+	if p.exits(grace) {
+		return
+	}
+	p.mu.Lock()
+	if !p.gone {
+		terminateGroup(p.cmd.Process.Pid)
+	}
+	p.mu.Unlock()
+	if !p.exits(grace) {
+		p.kill()
+	}
+}
+
+// exits reports whether the process ends within some time.
+func (p *process) exits(within time.Duration) bool {
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-p.exited:
+		return true
+	case <-timer.C:
+		return p.hasExited()
+	}
+}
+
+func (p *process) hasExited() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// left waits until the process has ended, or was killed, and nothing is left of it. It reports false if the system cannot kill it, as when it
+// waits for a disk that does not answer: then it is left alone.
+func (p *process) left() bool {
+	select {
+	case <-p.exited:
+	case <-p.killed:
+	}
+	timer := time.NewTimer(limbo)
+	defer timer.Stop()
+	select {
+	case <-p.over:
+	case <-timer.C:
+	}
+	return p.hasExited()
+}
+
+// lost says why a process reads or writes no more; what says that of one that is alive.
+func (p *process) lost(what string) error {
+	if p.exits(grace) {
+		return fmt.Errorf("has ended: %v", p.cmd.ProcessState)
+	}
+	return errors.New(what + " and goes on running")
+}
+
+// lastWords returns what the process has written to standard error last, fit for the end of an error.
+func (p *process) lastWords() string {
+	text, cut := p.errors.text()
+	switch {
+	case text == "":
+		return ""
+	case cut:
+		return fmt.Sprintf("; standard error ends with %q", text)
+	}
+	return fmt.Sprintf("; standard error: %q", text)
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu  sync.Mutex
+	end []byte
+	cut bool // there was more
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.end = append(t.end, b[max(0, len(b)-maxStderr):]...)
+	if more := len(t.end) - maxStderr; more > 0 || len(b) > maxStderr {
+		t.end, t.cut = append(t.end[:0], t.end[max(0, more):]...), true
+	}
+	return len(b), nil
+}
+
+func (t *tail) text() (text string, cut bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(strings.ToValidUTF8(string(t.end), "?")), t.cut
+}

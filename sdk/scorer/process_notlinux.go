@@ -1,0 +1,15 @@
+//go:build unix && !linux
+
+package scorer
+
+import (
+	"errors"
+	"syscall"
+)
+
+const canLimitMemory = false
+
+// ownGroup makes a process the first of a group.
+func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+func limitMemory(int, int64) error { return errors.ErrUnsupported }

@@ -1,0 +1,56 @@
+package scorer_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/scorer"
+	"github.com/spade-dfl/spade-edge/transport/mem"
+)
+
+// node makes a node that is a fleet by itself, with an oracle whose program has just died for good.
+func node(t *testing.T, privacy sdk.Privacy) *sdk.Node {
+	t.Helper()
+	s := open(t, config(t, scorer.JSON, "dies for good", filepath.Join(t.TempDir(), "flag")))
+	works(t, s)
+	if _, err := s.Loss(t.Context(), []float32{trigger, 0, 0}, 0); err == nil {
+		t.Fatal("the program is alive")
+	}
+	fleet := &sdk.Fleet{
+		Run: "broken", Dim: dim, Members: []string{"a"},
+		Method:  sdk.Method{Rounds: 3, Tau: 2, Rho: 1, Gain: 0.4, Eta: []float64{0.05}, Mu: []float64{0.2}},
+		Privacy: privacy,
+	}
+	tr, err := mem.New("a").Node("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := sdk.New(sdk.Config{Fleet: fleet, Name: "a", Samples: s.Samples(), Oracle: s, Transport: tr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// A private node whose program is gone takes part to the end: its neighbors learn nothing of it.
+func TestPrivateRunGoesOn(t *testing.T) {
+	t.Parallel()
+	n := node(t, sdk.Privacy{Clip: 0.1, Sigma: 1, Delta: 1e-5})
+	if err := n.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if st := n.Status(); !st.Done || st.Queries != 45 || st.FailedQueries != 45 {
+		t.Errorf("status %+v, want 45 queries, all of them failed", st)
+	}
+}
+
+// A node that is not private ends, and says why.
+func TestOtherRunEnds(t *testing.T) {
+	t.Parallel()
+	err := node(t, sdk.Privacy{NonPrivate: true}).Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "scorer: ") || !strings.Contains(err.Error(), "has ended: exit status 7") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,502 @@
+package scorer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk/scorer"
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+// config makes the test binary the program of a stream.
+func config(t testing.TB, format scorer.Format, args ...string) scorer.StreamConfig {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scorer.StreamConfig{
+		Program: scorer.Program{Command: append([]string{self, asScorer, string(format)}, args...), Backoff: 10 * time.Millisecond},
+		Format:  format,
+	}
+}
+
+func open(t testing.TB, cfg scorer.StreamConfig) *scorer.Stream {
+	t.Helper()
+	s, err := scorer.OpenStream(context.Background(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// works asks questions with known answers.
+func works(t *testing.T, o zoest.Oracle) {
+	t.Helper()
+	for h := range samples {
+		x := []float32{0.1, float32(h), -2.5e-7}
+		losses := make([]float64, 1)
+		if err := zoest.Ask(t.Context(), o, []zoest.Query{{Point: x, Sample: h}}, losses, 10); err != nil {
+			t.Fatal(err)
+		}
+		if want := lossOf(x, h); losses[0] != want {
+			t.Fatalf("loss of sample %d is %v, want %v", h, losses[0], want)
+		}
+	}
+}
+
+func TestStreamIsAnOracle(t *testing.T) {
+	t.Parallel()
+	for _, format := range []scorer.Format{scorer.JSON, scorer.CBOR} {
+		for _, workers := range []int{1, 3} {
+			cfg := config(t, format, "well")
+			cfg.Workers = workers
+			s := open(t, cfg)
+			if s.Dim() != dim || s.Samples() != samples {
+				t.Fatalf("dim %d, samples %d, want %d and %d", s.Dim(), s.Samples(), dim, samples)
+			}
+			works(t, s)
+			if err := tinytest.TestOracle(s, dim, samples); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// mixed returns questions, some of which make the program misbehave.
+func mixed(n int) []zoest.Query {
+	var queries []zoest.Query
+	for i := range n {
+		q := zoest.Query{Point: []float32{float32(i), 0.25, -1}, Sample: i % samples}
+		if i == trigger && n > trigger {
+			q.Point[2] = 4
+		}
+		queries = append(queries, q)
+	}
+	return queries
+}
+
+// A query that kills the program has no loss, and takes no other with it, whatever else is in flight.
+func TestOneQueryKillsTheProgram(t *testing.T) {
+	t.Parallel()
+	for _, workers := range []int{1, 2, 5} {
+		for _, group := range []int{40, 16, 1} {
+			cfg := config(t, scorer.CBOR, "exits")
+			cfg.Workers = workers
+			s := open(t, cfg)
+			queries := mixed(40)
+			losses := make([]float64, len(queries))
+			for at := 0; at < len(queries); at += group {
+				end := min(at+group, len(queries))
+				if err := s.Losses(t.Context(), queries[at:end], losses[at:end]); err != nil && group > 1 {
+					t.Fatal(err)
+				}
+			}
+			for i, loss := range losses {
+				want := lossOf(queries[i].Point, queries[i].Sample)
+				if i == trigger {
+					want = math.NaN()
+				}
+				if math.Float64bits(loss) != math.Float64bits(want) {
+					t.Errorf("%d workers, groups of %d: loss %d is %v, want %v", workers, group, i, loss, want)
+				}
+			}
+		}
+	}
+}
+
+// Everything that a program has been seen to do, and how it is called.
+func TestMisbehavior(t *testing.T) {
+	t.Parallel()
+	both := []scorer.Format{scorer.JSON, scorer.CBOR}
+	for _, c := range []struct {
+		how     string
+		formats []scorer.Format
+		want    string
+		alive   bool // the process stays
+	}{
+		{"exits", both, `has ended: exit status 3; standard error: "out of luck" (at work on sample 2)`, false},
+		{"kills itself", both[:1], "has ended: ", false},
+		{"hangs", both, "has not answered within 1s, and holds query 1", false},
+		{"answers a stranger", both, "answered query 999, which was never asked", false},
+		{"answers query 0", both, "answered query 0, which was never asked", false},
+		{"talks nonsense", both[:1], `says "\x06\x00\x00\x00debug", want an answer such as {"id":1,"loss":0.5}: it does not begin with {`, false},
+		{"talks nonsense", both[1:], `says the frame 64656275670a, want an answer`, false},
+		{"closes stdout", both, "has closed its standard output and goes on running", false},
+		{"floods stdout", both[:1], `has written a line of more than 65536 bytes, beginning with "xxx`, false},
+		{"floods stdout", both[1:], `announces a frame of 2021161080 bytes by writing "xxxx", want 1..`, false},
+		{"floods stderr", both, `the end"`, false},
+		{"stops half way and hangs", both, "holds query 1; 7 bytes of an unfinished message have come", false},
+		{"stops half way", both, "has ended: exit status 0, after 7 bytes of an unfinished message", false},
+		{"wrong length", both[1:], `announces a frame of 4294967295 bytes by writing "\xff\xff\xff\xff"`, false},
+		{"length 0", both[1:], `announces a frame of 0 bytes`, false},
+		{"empty line", both[:1], `says "", want an answer`, false},
+		{"text behind the answer", both[:1], "or more follows", false},
+		{"text for a loss", both[:1], `loss is "\"0.5\"", want a number`, false},
+		{"text for a loss", both[1:], `key 2 is unknown, or has a value of the wrong type`, false},
+		{"error and loss", both, "an answer with neither or both of loss and error", false},
+		{"neither", both, "an answer with neither or both of loss and error", false},
+		{"no id", both, "an answer without id", false},
+		{"negative id", both[:1], `id is "-1", want a whole number`, false},
+		{"negative id", both[1:], `key 1 is unknown, or has a value of the wrong type`, false},
+		{"NaN", both[:1], `query 1, sample 2, has no loss, but "NaN"`, true},
+		{"Infinity", both[:1], `query 1, sample 2, has no loss, but "-Infinity"`, true},
+		{"CBOR NaN", both[1:], `query 1, sample 2, has no loss, but NaN`, true},
+		{"CBOR Infinity", both[1:], `query 1, sample 2, has no loss, but +Inf`, true},
+		{"null", both, `query 1, sample 2, has no loss, but`, true},
+		{"enormous", both, `query 1, sample 2, has no loss, but 1e+31`, true},
+		{"error", both, `query 1, sample 2, has no loss: "the instrument is off"`, true},
+	} {
+		for _, format := range c.formats {
+			t.Run(c.how+" "+string(format), func(t *testing.T) {
+				t.Parallel()
+				cfg := config(t, format, c.how)
+				if strings.Contains(c.want, "holds query") {
+					cfg.Timeout = time.Second
+				}
+				s := open(t, cfg)
+				_, err := s.Loss(t.Context(), []float32{trigger, 0, 0}, 2)
+				if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "scorer: worker 1 (") {
+					t.Fatalf("error %v, want scorer: worker 1 (... %s", err, c.want)
+				}
+				works(t, s)
+				if got := strings.Contains(err.Error(), "at work on"); got == c.alive {
+					t.Errorf("the process's end is %v, want %v", got, !c.alive)
+				}
+			})
+		}
+	}
+}
+
+// What a process does after a good answer comes out with the next query at the latest.
+func TestLateMisbehavior(t *testing.T) {
+	t.Parallel()
+	for how, want := range map[string]string{
+		"answers twice": "answered query 1 twice",
+		"closes stdin":  "has closed its standard input and goes on running",
+		"two hellos":    `is unknown, want only id, loss and error`,
+	} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			log := &debugLog{}
+			cfg := config(t, scorer.JSON, how)
+			cfg.Logger = log.logger()
+			s := open(t, cfg)
+			_, _ = s.Loss(t.Context(), []float32{trigger, 0, 0}, 2) // answered, unless the second answer was faster than the first
+			works(t, s)
+			if text := log.await(t, want); !strings.Contains(text, want) {
+				t.Errorf("the log has no %q:\n%s", want, text)
+			}
+		})
+	}
+}
+
+// A program that does not even begin well is an error of OpenStream.
+func TestBadStart(t *testing.T) {
+	t.Parallel()
+	for how, want := range map[string]string{
+		"exit at once":          `has ended: exit status 1; standard error: "cannot read the data"`,
+		"no hello":              "has not said its hello within 300ms",
+		"banner":                `begins with "Loading the model, please wait", want a hello such as {"hello":1,"dim":3,"samples":20}`,
+		"hello of version 2":    "begins with a hello of version 2, want 1",
+		"hello without samples": "one of hello, dim and samples is missing",
+		"answer for a hello":    `"id" is unknown, want only hello, dim and samples`,
+		"dim 0":                 "a hello with dim 0, want 1..",
+		"samples 0":             "a hello with samples 0, want 1..",
+	} {
+		for _, format := range []scorer.Format{scorer.JSON, scorer.CBOR} {
+			want := want
+			if format == scorer.CBOR {
+				switch how {
+				case "banner":
+					want = `announces a frame of 1684107084 bytes by writing "Load", want 1..65532 (and nothing but frames on standard output)`
+				case "hello without samples":
+					want = "one of the keys 1, 2 and 3 is missing"
+				case "answer for a hello":
+					want = "key 2: want a whole number"
+				}
+			}
+			t.Run(how+" "+string(format), func(t *testing.T) {
+				t.Parallel()
+				cfg := config(t, format, how)
+				cfg.Workers = 2
+				if how == "no hello" {
+					cfg.Start = 300 * time.Millisecond
+				}
+				s, err := scorer.OpenStream(t.Context(), cfg)
+				if err == nil || !strings.Contains(err.Error(), want) || s != nil {
+					t.Fatalf("%v, error %v, want %s", s, err, want)
+				}
+			})
+		}
+	}
+}
+
+func TestNoSuchProgram(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, command := range []string{"./absent", "absent-from-the-path", dir} {
+		cfg := scorer.StreamConfig{Program: scorer.Program{Command: []string{command}, Dir: dir}}
+		if _, err := scorer.OpenStream(t.Context(), cfg); err == nil || !strings.HasPrefix(err.Error(), "scorer: ") {
+			t.Errorf("%s: error %v", command, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := scorer.OpenStream(ctx, config(t, scorer.JSON, "no hello")); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+}
+
+// A process that says something else than its predecessor is not believed.
+func TestOtherSamplesAfterRestart(t *testing.T) {
+	t.Parallel()
+	log := &debugLog{}
+	cfg := config(t, scorer.JSON, "other samples", filepath.Join(t.TempDir(), "flag"))
+	cfg.Logger = log.logger()
+	s := open(t, cfg)
+	if _, err := s.Loss(t.Context(), []float32{trigger, 0, 0}, 0); err == nil {
+		t.Fatal("no error")
+	}
+	works(t, s) // by the third process
+	want := "says that it has dim 3 and samples 6; the first process had dim 3 and samples 5"
+	if text := log.await(t, want); !strings.Contains(text, want) {
+		t.Error(text)
+	}
+}
+
+// A program that ends with a child in its stead, which holds the pipes open.
+func TestChildrenLeft(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("looks into /proc")
+	}
+	t.Parallel()
+	for _, how := range []string{"leaves a child", "leaves a child elsewhere"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "pid")
+			s := open(t, config(t, scorer.CBOR, how, path))
+			_, err := s.Loss(t.Context(), []float32{trigger, 0, 0}, 0)
+			if err == nil || !strings.Contains(err.Error(), "has ended: exit status 0") {
+				t.Fatalf("error %v", err)
+			}
+			works(t, s)
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pid, err := strconv.Atoi(string(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if how == "leaves a child elsewhere" { // in a session of its own it is out of reach
+				killProcess(pid)
+			}
+			gone(t, pid)
+		})
+	}
+}
+
+// gone waits until a process is no more, or dead and nobody has asked for its status.
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil || strings.Contains(string(stat), ") Z ") {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("process %d is there: %s", pid, stat)
+		}
+	}
+}
+
+// TestMain finds processes that Close has left.
+func TestCloseIsFirm(t *testing.T) {
+	t.Parallel()
+	s := open(t, config(t, scorer.JSON, "ignores SIGTERM"))
+	works(t, s)
+	for range 2 {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Loss(t.Context(), make([]float32, dim), 0); err == nil || err.Error() != "scorer: the oracle is closed" {
+		t.Errorf("error %v", err)
+	}
+	if err := s.Losses(t.Context(), mixed(3), make([]float64, 3)); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestCloseFailsWhatWaits(t *testing.T) {
+	t.Parallel()
+	s := open(t, config(t, scorer.JSON, "hangs"))
+	failed := make(chan error)
+	go func() {
+		queries := mixed(20)
+		failed <- s.Losses(t.Context(), queries[trigger:trigger+1], make([]float64, 1))
+	}()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-failed; err == nil || err.Error() != "scorer: the oracle is closed" {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The points are the caller's again as soon as a call is over, and an answer that comes later has no effect.
+func TestContext(t *testing.T) {
+	t.Parallel()
+	s := open(t, config(t, scorer.CBOR, "hangs"))
+	for range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		queries := mixed(samples)
+		done := make(chan error)
+		go func() { done <- s.Losses(ctx, queries, make([]float64, len(queries))) }()
+		cancel()
+		err := <-done
+		for _, q := range queries {
+			clear(q.Point) // a race if anybody still reads it
+		}
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	works(t, s)
+}
+
+// A node that is killed takes its programs with it, even those that pay no attention to the end of their input.
+func TestDiesWithTheNode(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux promises that")
+	}
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "pid")
+	parent := exec.Command(self, asScorer, "json", "is a node", path)
+	out, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, errRead := io.ReadFull(out, make([]byte, len("ready")))
+	if err := parent.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = parent.Wait() // killed
+	text, err := os.ReadFile(path)
+	if err != nil || errRead != nil {
+		t.Fatal(err, errRead)
+	}
+	pid, err := strconv.Atoi(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone(t, pid)
+}
+
+func TestBadQueries(t *testing.T) {
+	t.Parallel()
+	s := open(t, config(t, scorer.JSON, "well"))
+	nan := float32(math.NaN())
+	for _, c := range []struct {
+		q    zoest.Query
+		want string
+	}{
+		{zoest.Query{Point: make([]float32, 2)}, "scorer: 2 parameters, want 3"},
+		{zoest.Query{Point: make([]float32, 3), Sample: samples}, "scorer: sample 5, want 0 to 4"},
+		{zoest.Query{Point: make([]float32, 3), Sample: -1}, "scorer: sample -1, want 0 to 4"},
+		{zoest.Query{Point: []float32{0, nan, 0}}, "scorer: parameter 1 is NaN, want a finite number"},
+	} {
+		if _, err := s.Loss(t.Context(), c.q.Point, c.q.Sample); err == nil || err.Error() != c.want {
+			t.Errorf("error %v, want %s", err, c.want)
+		}
+		losses := make([]float64, 2)
+		if err := s.Losses(t.Context(), []zoest.Query{c.q, mixed(1)[0]}, losses); err != nil || !math.IsNaN(losses[0]) || math.IsNaN(losses[1]) {
+			t.Errorf("%v, error %v, want NaN and a number", losses, err)
+		}
+	}
+	if err := s.Losses(t.Context(), mixed(2), make([]float64, 1)); err == nil {
+		t.Error("no error")
+	}
+	if err := s.Losses(t.Context(), nil, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// A program that dies again and again counts as broken; then queries fail at once, and it is given another chance now and then.
+func TestBroken(t *testing.T) {
+	t.Parallel()
+	flag := filepath.Join(t.TempDir(), "flag")
+	s := open(t, config(t, scorer.JSON, "dies for good", flag))
+	works(t, s)
+	losses := make([]float64, 40)
+	err := s.Losses(t.Context(), mixed(40), losses)
+	if err == nil { // some were answered before that which is the end
+		err = s.Losses(t.Context(), mixed(5), losses[:5])
+	}
+	if err == nil || !strings.Contains(err.Error(), "scorer: broken, 8 failures and no answer since; the last: scorer: worker 1 (") ||
+		!strings.Contains(err.Error(), "has ended: exit status 7") {
+		t.Fatalf("error %v", err)
+	}
+	if !slices.ContainsFunc(losses, math.IsNaN) {
+		t.Errorf("losses %v", losses)
+	}
+	if err := os.Remove(flag); err != nil {
+		t.Fatal(err)
+	}
+	for { // until the next chance
+		if _, err = s.Loss(t.Context(), make([]float32, dim), 0); err == nil {
+			break
+		}
+	}
+	works(t, s)
+}
+
+func TestMemoryLimit(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		cfg := config(t, scorer.JSON, "well")
+		cfg.Memory = 1 << 30
+		if _, err := scorer.OpenStream(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "only Linux") {
+			t.Fatalf("error %v", err)
+		}
+		return
+	}
+	t.Parallel()
+	// The shell says what limit it is under. The sum of the digits of a loss would do for a test that it works; this says how large it is.
+	script := `echo '{"hello":1,"dim":1,"samples":2}'; while read -r line; do id=${line#*:}; id=${id%%,*}
+		case $line in *'"sample":1'*) awk 'BEGIN { s = "x"; while (1) s = s s }' || exit 9;; esac
+		echo "{\"id\":$id,\"loss\":$(ulimit -v)}"; done`
+	s := open(t, scorer.StreamConfig{Program: scorer.Program{Command: []string{"sh", "-c", script}, Memory: 256 << 20}})
+	loss, err := s.Loss(t.Context(), make([]float32, 1), 0)
+	if err != nil || loss != 256<<10 {
+		t.Errorf("a limit of %v KiB, error %v, want %d", loss, err, 256<<10)
+	}
+	if _, err := s.Loss(t.Context(), make([]float32, 1), 1); err == nil || !strings.Contains(err.Error(), "has ended: exit status 9; standard error: ") {
+		t.Errorf("error %v, want that of a program without memory", err)
+	}
+}
