@@ -10,7 +10,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -38,7 +37,7 @@ func main() {
 		case *cost != "":
 			return printCost(*cost)
 		case *memory:
-			_ = seconds; return errors.New("not yet")
+			return measureIdle(*seconds)
 		}
 		return printSizes(targets, *fresh)
 	}()

@@ -14,6 +14,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -67,6 +68,7 @@ func runNode(ctx context.Context, cmd *command, args []string, out, log io.Write
 		return err
 	}
 	defer func() { err = errors.Join(err, own.close()) }()
+	debug.FreeOSMemory() // what reading files took: a node lives for days on what it keeps
 	m := fleet.Fleet.Method
 	p := &participant{file: file, fleet: fleet.Fleet, own: own, show: newProgress(log, m.Rounds, m.Cooldown)}
 	defer p.show.end()
