@@ -210,13 +210,12 @@ func (p *participant) certify() error {
 // watch ends the run when every neighbor means another fleet: nothing can go on then, and most likely it is this node's file that
 // is wrong. If only some do it is theirs to end.
 func (p *participant) watch(ctx context.Context, cancel context.CancelCauseFunc) {
-	tick := time.NewTicker(time.Second / 2)
-	defer tick.Stop()
-	for {
+	// Refusals come early, and a processor that sleeps saves the battery.
+	for wait := time.Second / 2; ; wait = min(2*wait, 16*time.Second) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(wait):
 		}
 		var refusals []string
 		peers := p.tr.Peers()
