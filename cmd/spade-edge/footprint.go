@@ -120,23 +120,6 @@ func newMemory(c admm.Config, checkpoint int64) memory {
 	return mem
 }
 
-// disk is what a node's state takes, in bytes.
-type disk struct {
-	Slots   int64 `json:"slots"`   // set aside: two slots, each for the longest state
-	Round   int64 `json:"round"`   // written each round, but for the line of the log
-	Written int64 `json:"written"` // in the whole run: what wears flash out
-}
-
-// slotExtra is what a slot has beside its state and its note: a header and a digest.
-const slotExtra = 64
-
-// newDisk counts what a node with a [sdk.DirStore] writes for a state of so many bytes.
-func newDisk(f *sdk.Fleet, c admm.Config, state, rounds int64) disk {
-	most := int64(f.StateSize(f.Members[c.Estimator.Client], c.Estimator.Samples))
-	round := state + slotExtra
-	return disk{Slots: 2 * (most + sdk.MaxNote + slotExtra), Round: round, Written: rounds * round}
-}
-
 // checkpointSize returns the length of the encoded state. Everything in it but the vectors is measured on a model of one
 // number: with the vectors' own lengths it takes a few bytes more.
 func checkpointSize(c admm.Config) (int64, error) {
