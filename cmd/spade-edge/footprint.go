@@ -69,6 +69,7 @@ type memory struct {
 	Table      int64 `json:"table"`      // a row for each sample
 	Estimator  int64 `json:"estimator"`  // the rest of the estimator
 	Machine    int64 `json:"machine"`    // model, local iterate, penalty, noise, and z and messages of every neighbor
+	Node       int64 `json:"node"`       // what others see of the model, a frame decoded, and 8 KiB of small things
 	Checkpoint int64 `json:"checkpoint"` // the state as it is kept, encoded
 	Total      int64 `json:"total"`
 }
@@ -116,7 +117,11 @@ func newMemory(c admm.Config, checkpoint int64) memory {
 	if c.Average {
 		mem.Machine += 4 * d
 	}
-	mem.Total = mem.Table + mem.Estimator + mem.Machine + mem.Checkpoint
+	mem.Node = 2*4*d + 8<<10
+	if c.Average {
+		mem.Node += 4 * d
+	}
+	mem.Total = mem.Table + mem.Estimator + mem.Machine + mem.Node + mem.Checkpoint
 	return mem
 }
 
