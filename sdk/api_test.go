@@ -110,6 +110,9 @@ func declared(files *token.FileSet, decl ast.Decl) []string {
 	put := func(node ast.Node) { lines = append(lines, oneLine(files, node)) }
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
+		if d.Recv != nil && !receiver.MatchString(oneLine(files, d.Recv.List[0].Type)) {
+			break
+		}
 		d.Body = nil
 		put(d)
 	case *ast.GenDecl:
@@ -130,7 +133,10 @@ func declared(files *token.FileSet, decl ast.Decl) []string {
 	return lines
 }
 
-var spaces = regexp.MustCompile(`\s+`)
+var (
+	spaces   = regexp.MustCompile(`\s+`)
+	receiver = regexp.MustCompile(`^\*?[A-Z]`) // of an exported type
+)
 
 // oneLine prints a declaration without its line breaks.
 func oneLine(files *token.FileSet, node ast.Node) string {
