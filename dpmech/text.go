@@ -2,6 +2,7 @@ package dpmech
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -53,8 +54,7 @@ func (c *Certificate) Text() string {
 // roundedUp writes an epsilon with three decimals, never smaller than it is by more than the error of its computation.
 func roundedUp(epsilon float64) string {
 	s := fmt.Sprintf("%.3f", epsilon)
-	var back float64
-	if _, err := fmt.Sscan(s, &back); err == nil && back < epsilon*(1-1e-9) {
+	if back, err := strconv.ParseFloat(s, 64); err == nil && back < epsilon*(1-1e-9) {
 		s = fmt.Sprintf("%.3f", epsilon+0.0005)
 	}
 	return s

@@ -1,12 +1,14 @@
 package sdk
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"path/filepath"
+	"sync/atomic"
 )
 
 // DirStore is a [Store] in a directory of four files:
@@ -30,6 +32,7 @@ type DirStore struct {
 	slots   [2]diskFile
 	log     diskFile
 	logEnd  int64
+	written atomic.Int64
 	held    [2]bool // which slots are whole
 	newest  int     // round; -1 in a fresh store
 	remarks []string
@@ -223,6 +226,7 @@ func (d *DirStore) save(s Saved) error {
 	}
 	i := s.Round & 1
 	f := d.slots[i]
+	d.written.Add(int64(slotHeader + len(s.State) + len(s.Note) + sha256.Size))
 	d.held[i] = false
 	digest, err := writeSlot(f, s)
 	if err == nil {
@@ -248,12 +252,18 @@ func (d *DirStore) save(s Saved) error {
 	return nil
 }
 
+// Written returns how many bytes Save has handed to the files, slots and log, since the store was opened: the state and about
+// half a kilobyte a round. What the file system makes of them, journal and whole pages, comes on top. It may be called from any
+// goroutine.
+func (d *DirStore) Written() int64 { return d.written.Load() }
+
 // append adds the line of a save to the log.
 func (d *DirStore) append(s Saved, digest [32]byte) error {
 	line, err := releaseLine(s, digest)
 	if err != nil {
 		return fmt.Errorf("sdk: the note of round %d in %s: %w", s.Round, d.dir, err)
 	}
+	d.written.Add(int64(len(line)))
 	if _, err := d.log.WriteAt(line, d.logEnd); err != nil {
 		return advise(err)
 	}

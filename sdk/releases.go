@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"io"
+	"strconv"
 	"strings"
 )
 
@@ -46,9 +46,7 @@ func readLog(r io.ReaderAt, size int64) (releaseLog, error) {
 	for len(text) > 0 {
 		line, rest, whole := bytes.Cut(text, []byte{'\n'})
 		text = rest
-		var round int
-		_, err := fmt.Fscanf(bytes.NewReader(line), `{"round":%d,`, &round)
-		known := err == nil && round >= 0
+		round, known := roundOf(line)
 		if known {
 			l.newest = max(l.newest, round)
 		}
@@ -65,6 +63,14 @@ func readLog(r io.ReaderAt, size int64) (releaseLog, error) {
 		l.releases = append(l.releases, entry)
 	}
 	return l, nil
+}
+
+// roundOf returns the round that a line begins with, however it goes on.
+func roundOf(line []byte) (round int, known bool) {
+	rest, begins := bytes.CutPrefix(line, []byte(`{"round":`))
+	digits, _, ends := bytes.Cut(rest, []byte{','})
+	round, err := strconv.Atoi(string(digits))
+	return round, begins && ends && err == nil && round >= 0
 }
 
 // find looks for the release that a slot holds: whether the log has it, and whether it has another one of that round.

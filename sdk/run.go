@@ -89,13 +89,13 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	}
 	r := &run{
 		Node: n, codec: codec, releases: n.cfg.Fleet.wire().Payload == PayloadRelease,
-		inbox: make(chan received, 16), outbox: map[int]chan []byte{}, refused: map[string]int{},
+		inbox: make(chan received, 4), outbox: map[int]chan []byte{}, refused: map[string]int{},
 	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.workers.Go(r.receive)
 	for _, j := range n.neighbors {
-		// A round has at most two messages under way to a neighbor; the rest is room for resent ones.
-		frames := make(chan []byte, 8)
+		// A round has at most two messages under way to a neighbor; the rest is room for resent ones. Each may be a long one.
+		frames := make(chan []byte, 4)
 		r.outbox[j] = frames
 		to := n.cfg.Fleet.Members[j]
 		r.senders.Go(func() {

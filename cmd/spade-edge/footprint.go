@@ -69,6 +69,7 @@ type memory struct {
 	Table      int64 `json:"table"`      // a row for each sample
 	Estimator  int64 `json:"estimator"`  // the rest of the estimator
 	Machine    int64 `json:"machine"`    // model, local iterate, penalty, noise, and z and messages of every neighbor
+	Node       int64 `json:"node"`       // what others see of the model, a frame decoded, and 8 KiB of small things
 	Checkpoint int64 `json:"checkpoint"` // the state as it is kept, encoded
 	Total      int64 `json:"total"`
 }
@@ -116,25 +117,12 @@ func newMemory(c admm.Config, checkpoint int64) memory {
 	if c.Average {
 		mem.Machine += 4 * d
 	}
-	mem.Total = mem.Table + mem.Estimator + mem.Machine + mem.Checkpoint
+	mem.Node = 2*4*d + 8<<10
+	if c.Average {
+		mem.Node += 4 * d
+	}
+	mem.Total = mem.Table + mem.Estimator + mem.Machine + mem.Node + mem.Checkpoint
 	return mem
-}
-
-// disk is what a node's state takes, in bytes.
-type disk struct {
-	Slots   int64 `json:"slots"`   // set aside: two slots, each for the longest state
-	Round   int64 `json:"round"`   // written each round, but for the line of the log
-	Written int64 `json:"written"` // in the whole run: what wears flash out
-}
-
-// slotExtra is what a slot has beside its state and its note: a header and a digest.
-const slotExtra = 64
-
-// newDisk counts what a node with a [sdk.DirStore] writes for a state of so many bytes.
-func newDisk(f *sdk.Fleet, c admm.Config, state, rounds int64) disk {
-	most := int64(f.StateSize(f.Members[c.Estimator.Client], c.Estimator.Samples))
-	round := state + slotExtra
-	return disk{Slots: 2 * (most + sdk.MaxNote + slotExtra), Round: round, Written: rounds * round}
 }
 
 // checkpointSize returns the length of the encoded state. Everything in it but the vectors is measured on a model of one

@@ -111,8 +111,8 @@ func (r *outlook) write(w io.Writer) {
 	if r.Nodes > 1 {
 		r.writeTraffic(row)
 	}
-	row("memory", "%s: table %s, estimator %s, machine %s, state %s", bytesText(r.Memory.Total), bytesText(r.Memory.Table),
-		bytesText(r.Memory.Estimator), bytesText(r.Memory.Machine), bytesText(r.Memory.Checkpoint))
+	row("memory", "%s: table %s, estimator %s, machine %s, node %s, state %s", bytesText(r.Memory.Total), bytesText(r.Memory.Table),
+		bytesText(r.Memory.Estimator), bytesText(r.Memory.Machine), bytesText(r.Memory.Node), bytesText(r.Memory.Checkpoint))
 	row("disk", "%s set aside; %s written a round, %s in all", bytesText(r.Disk.Slots), bytesText(r.Disk.Round), bytesText(r.Disk.Written))
 	if r.Privacy == nil {
 		row("privacy", "NOT PRIVATE: no clipping and no noise")

@@ -354,7 +354,7 @@ func (o *planOptions) plan(p *problem) (*outlook, error) {
 		return nil, err
 	}
 	r.Memory = newMemory(cfg, state)
-	r.Disk = newDisk(f, cfg, state, int64(r.Rounds)+int64(r.Cooldown))
+	r.Disk = newDisk(f, cfg, state)
 	for _, c := range p.chosen {
 		r.Chosen[c.name] = c.value
 	}

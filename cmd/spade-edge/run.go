@@ -14,6 +14,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -67,6 +68,7 @@ func runNode(ctx context.Context, cmd *command, args []string, out, log io.Write
 		return err
 	}
 	defer func() { err = errors.Join(err, own.close()) }()
+	debug.FreeOSMemory() // what reading files took: a node lives for days on what it keeps
 	m := fleet.Fleet.Method
 	p := &participant{file: file, fleet: fleet.Fleet, own: own, show: newProgress(log, m.Rounds, m.Cooldown)}
 	defer p.show.end()
@@ -118,7 +120,9 @@ type participant struct {
 	tr    *ws.Transport
 	node  *sdk.Node
 
-	certificate string // path of the last one written
+	certificate string   // path of the last one written
+	files       []writer // what is kept on disk
+	begun       int      // releases that an earlier process has made
 }
 
 // run takes the node through its rounds.
@@ -149,6 +153,7 @@ func (p *participant) run(ctx context.Context, link ws.Config) (err error) {
 	if p.node, err = sdk.New(cfg); err != nil {
 		return err
 	}
+	p.begun = p.node.Status().Round
 	p.say("node %q of run %q: %d samples, %d parameters, neighbors %s", p.file.Name, p.fleet.Run, cfg.Samples, p.fleet.Dim, p.neighbors())
 	if p.file.HTTP != "" {
 		p.say("http: this version serves no status; nothing listens at %s", p.file.HTTP)
@@ -175,13 +180,14 @@ func (p *participant) keep(cfg *sdk.Config) (release func() error, err error) {
 	for _, remark := range store.Remarks() {
 		p.say("state: %s", remark)
 	}
-	cfg.Store = store
+	cfg.Store, p.files = store, []writer{store}
 	if p.file.Ledger == "" {
 		return store.Close, nil
 	}
 	if cfg.Ledger, err = dpmech.OpenLedger(p.file.Ledger); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
+	p.files = append(p.files, cfg.Ledger)
 	return func() error { return errors.Join(cfg.Ledger.Close(), store.Close()) }, nil
 }
 
@@ -208,13 +214,12 @@ func (p *participant) certify() error {
 // watch ends the run when every neighbor means another fleet: nothing can go on then, and most likely it is this node's file that
 // is wrong. If only some do it is theirs to end.
 func (p *participant) watch(ctx context.Context, cancel context.CancelCauseFunc) {
-	tick := time.NewTicker(time.Second / 2)
-	defer tick.Stop()
-	for {
+	// Refusals come early, and a processor that sleeps saves the battery.
+	for wait := time.Second / 2; ; wait = min(2*wait, 16*time.Second) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(wait):
 		}
 		var refusals []string
 		peers := p.tr.Peers()
@@ -315,6 +320,7 @@ type runResult struct {
 	Model      string   `json:"model_sha256"` // of the model as float32, little endian
 	Local      *local   `json:"local_display"`
 	Privacy    *privacy `json:"privacy"`
+	effort
 	// Certificate is the file that says what the run, and all runs on the same data, have leaked; empty without privacy.
 	Certificate string `json:"certificate,omitempty"`
 
@@ -334,6 +340,7 @@ func (p *participant) result() *runResult {
 		Run: p.fleet.Run, Name: p.file.Name, Rounds: st.Round, Done: st.Done, NonPrivate: p.fleet.Privacy.NonPrivate,
 		Queries: st.Queries, BytesSent: st.BytesSent, Model: modelHash(model),
 		learning: min(st.Round, p.fleet.Method.Rounds), Certificate: p.certificate,
+		effort: newEffort(p.files, st.BytesSent, st.Round-p.begun),
 	}
 	if p.own.test != nil {
 		if accuracy := p.own.test.Accuracy(model); !math.IsNaN(accuracy) {
@@ -360,6 +367,7 @@ func modelHash(x []float32) string {
 func (r *runResult) write(w io.Writer) {
 	fmt.Fprintf(w, "model          sha256 %s after %d rounds of run %q\n", r.Model, r.Rounds, r.Run)
 	fmt.Fprintf(w, "cost           %d losses, %s sent, %.1f s\n", r.Queries, bytesText(r.BytesSent), r.Seconds)
+	r.effort.write(w)
 	if r.Local != nil {
 		fmt.Fprintf(w, "accuracy       %.2f %% of %d test samples; for this device only: the privacy guarantee does not cover it\n", r.Local.Accuracy, r.Local.Samples)
 	}

@@ -190,10 +190,7 @@ func rawMesh(secure bool) func(b *testing.B, size int) mesh {
 				near, far := tcpPair(b)
 				near, far = wrap(near), wrap(far)
 				if secure {
-					cert, err := selfSigned(keyOf("a"))
-					if err != nil {
-						b.Fatal(err)
-					}
+					cert := selfSigned(keyOf("a"))
 					near = tls.Client(near, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13, DynamicRecordSizingDisabled: true})
 					far = tls.Server(far, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13, DynamicRecordSizingDisabled: true})
 				}

@@ -299,10 +299,7 @@ func TestFloodOfStrangers(t *testing.T) {
 
 	var hello bytes.Buffer
 	tls.Client(&recorder{Writer: &hello}, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}).Handshake()
-	cert, err := selfSigned(keyOf("stranger"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := selfSigned(keyOf("stranger"))
 	draw := rand.New(rand.NewPCG(8, 9))
 	before, goroutines := memory(), runtime.NumGoroutine()
 	var most int64
@@ -373,10 +370,7 @@ func (r *recorder) Write(p []byte) (int, error) { return r.Writer.Write(p) }
 // A stranger cannot make TLS collect much.
 func TestStrangerWithLongCertificate(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
-	cert, err := selfSigned(keyOf("stranger"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := selfSigned(keyOf("stranger"))
 	for range 500 {
 		cert.Certificate = append(cert.Certificate, cert.Certificate[0])
 	}

@@ -143,10 +143,7 @@ func TestThroughServerNameProxy(t *testing.T) {
 
 // A proxy that ends TLS gets nowhere, whatever key it holds, and both members are told that there may be one.
 func TestProxyThatEndsTLS(t *testing.T) {
-	cert, err := selfSigned(keyOf("proxy"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := selfSigned(keyOf("proxy"))
 	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)

@@ -3,30 +3,12 @@ package ws
 import (
 	"bytes"
 	"crypto/ed25519"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"strings"
-	"time"
 )
-
-// selfSigned wraps a key in the certificate that TLS asks for. Nobody looks at anything but the key in it.
-func selfSigned(key ed25519.PrivateKey) (tls.Certificate, error) {
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1),
-		NotBefore:    time.Unix(0, 0),
-		NotAfter:     time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC), // RFC 5280, 4.1.2.5: no expiry
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("ws: certificate: %w", err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
-}
 
 // serverTLS admits whoever proves to hold a key that is pinned for some peer.
 func (t *Transport) serverTLS() *tls.Config {

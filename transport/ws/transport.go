@@ -65,14 +65,10 @@ func New(cfg Config) (*Transport, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	cert, err := selfSigned(cfg.Key)
-	if err != nil {
-		return nil, err
-	}
 	t := &Transport{
 		name:       cfg.Name,
 		public:     cfg.Key.Public().(ed25519.PublicKey),
-		cert:       cert,
+		cert:       selfSigned(cfg.Key),
 		maxFrame:   cfg.MaxFrame,
 		hello:      cfg.Hello,
 		checkHello: cfg.CheckHello,
@@ -117,6 +113,7 @@ func New(cfg Config) (*Transport, error) {
 	slices.SortFunc(t.sorted, func(a, b *peer) int { return strings.Compare(a.name, b.name) })
 
 	if cfg.Listen != "" {
+		var err error
 		if t.listener, err = net.Listen("tcp", cfg.Listen); err != nil {
 			return nil, fmt.Errorf("ws: %w", err)
 		}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	module  = "github.com/spade-dfl/spade-edge"
+	program = "./cmd/spade-edge"
+)
+
+// tags are those of a release. A websocket begins with a request of HTTP/1.1: HTTP/2 is never spoken.
+const tags = "nethttpomithttp2"
+
+// calm lists packages that a round spends no time in: files, flags and messages, the set-up of connections, and the elliptic
+// curves that TLS comes with and a fleet does not use. A release compiles them without inlining, which saves a tenth of the
+// program. What trains, encodes, compresses, encrypts or hashes is compiled as always, and so is the runtime.
+var calm = []string{
+	module + "/cmd/...", module + "/sdk/fleetfile",
+	"crypto/ecdsa", "crypto/elliptic", "crypto/hpke", "crypto/internal/fips140/ecdsa", "crypto/internal/fips140/nistec/...",
+	"crypto/internal/fips140/rsa", "crypto/rsa", "crypto/tls", "crypto/x509/...",
+	"compress/flate", "compress/gzip", "encoding/asn1", "encoding/csv", "encoding/json", "flag", "fmt", "github.com/fxamacker/...",
+	"log/...", "math/big", "mime/...", "net/...", "os", "reflect", "text/...", "time",
+	"vendor/golang.org/x/net/...", "vendor/golang.org/x/text/...",
+}
+
+// build compiles one package of the module in dir, as a release does; stripped says whether the symbols are left out.
+// cache is the build cache; empty means the user's.
+func build(dir, pkg string, t target, out, cache string, stripped bool) error {
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-tags", tags}
+	for _, p := range calm {
+		args = append(args, "-gcflags="+p+"=-l")
+	}
+	ldflags := "-buildid="
+	if stripped {
+		ldflags = "-s -w -buildid="
+	}
+	args = append(args, "-ldflags="+ldflags, "-o", out, pkg)
+	cmd := exec.Command("go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), t.env()...)
+	if cache != "" {
+		cmd.Env = append(cmd.Env, "GOCACHE="+cache)
+	}
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s for %s: %w\n%s", pkg, t, err, text)
+	}
+	return nil
+}
+
+// sumOf returns length and SHA-256 of a file.
+func sumOf(path string) (size int64, sum [sha256.Size]byte, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, sum, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	size, err = io.Copy(h, f)
+	return size, [sha256.Size]byte(h.Sum(nil)), err
+}
+
+// copyModule copies what is compiled to another directory. Each Go file gets an empty line at its end: the compiler then
+// finds none of the module's packages in its cache, and has to say the same of them again, in a place with another name. The
+// standard library and the dependencies come from the cache.
+func copyModule(to string) error {
+	return filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == ".git" || path != "." && exists(filepath.Join(path, "go.mod"))):
+			return filepath.SkipDir
+		case d.IsDir():
+			return os.MkdirAll(filepath.Join(to, path), 0o700)
+		case !d.Type().IsRegular():
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(path, ".go") {
+			data = append(data, '\n')
+		}
+		return os.WriteFile(filepath.Join(to, path), data, 0o600)
+	})
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// makeRelease builds the program for each target into dir and prints the SHA-256 of every file, as sha256sum does.
+func makeRelease(dir string, targets []target) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	for _, t := range targets {
+		out := filepath.Join(dir, t.file())
+		if err := build(".", program, t, out, "", true); err != nil {
+			return err
+		}
+		_, sum, err := sumOf(out)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%x  %s\n", sum, t.file())
+	}
+	return nil
+}

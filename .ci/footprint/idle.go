@@ -1,0 +1,237 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/transport/ws"
+)
+
+// What a node may take while it waits for a slow neighbor, and until it asks its first query.
+const (
+	maxResident = 10 << 20
+	maxStart    = 50 * time.Millisecond
+	maxShare    = 0.001 // of one processor
+)
+
+// measureIdle runs a node with four neighbors at d = 1,000 as a process of its own. Three of the neighbors keep up and the fourth,
+// which is connected, never ends its first round. It is done twice: with a small program that embeds a node, and with the program
+// itself. More memory than the limit is an error; times depend on what else the machine does, and are only reported.
+func measureIdle(seconds int) error {
+	if runtime.GOOS != "linux" {
+		return errors.New("-memory reads /proc, and so needs Linux")
+	}
+	tmp, err := os.MkdirTemp("", "footprint")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	native := target{runtime.GOOS, runtime.GOARCH, os.Getenv("GOARM")}
+	var errs []error
+	for _, c := range []struct {
+		name, pkg string
+		args      []string
+	}{
+		{"embedded", "./.ci/footprint/idle", nil},
+		{"program", program, []string{"run"}},
+	} {
+		bin := filepath.Join(tmp, c.name)
+		if err := build(".", c.pkg, native, bin, "", true); err != nil {
+			return err
+		}
+		m, err := lookAtIdle(filepath.Join(tmp, c.name+".trial"), bin, c.args, time.Duration(seconds)*time.Second)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s: %d KiB resident (%d of them data), %d KiB at most; %.4f %% of a processor and %.1f wake-ups a second, over %d s of waiting\n",
+			c.name, m.resident>>10, m.anonymous>>10, m.peak>>10, 100*m.share, m.wakeups, seconds)
+		if m.resident > maxResident {
+			errs = append(errs, fmt.Errorf("%s: %d bytes resident, want at most %d", c.name, m.resident, maxResident))
+		}
+		if m.share > maxShare {
+			fmt.Printf("%s: MISSED: want less than %v %% of a processor\n", c.name, 100*maxShare)
+		}
+		if m.asked > 0 {
+			fmt.Printf("%s: first query %.1f ms after the start of the process\n", c.name, float64(m.asked)/1e6)
+			if m.asked > maxStart {
+				fmt.Printf("%s: MISSED: want the first query within %v\n", c.name, maxStart)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// idleMeasure is what is seen of a process.
+type idleMeasure struct {
+	resident, peak int64         // bytes
+	anonymous      int64         // of resident: what is not the program's own file
+	asked          time.Duration // until the first query; 0 if it does not say
+	share          float64       // of one processor
+	wakeups        float64       // a second
+}
+
+func lookAtIdle(dir, bin string, args []string, span time.Duration) (m idleMeasure, err error) {
+	const columns = 999 // and a bias
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return m, err
+	}
+	if err := writeTable(filepath.Join(dir, "data.csv"), 25, columns); err != nil {
+		return m, err
+	}
+	fleet := &sdk.Fleet{
+		Run: "idle", Dim: columns + 1, Members: []string{"a", "b", "c", "d", "e"},
+		Edges:   [][2]string{{"a", "b"}, {"a", "c"}, {"a", "d"}, {"a", "e"}},
+		Method:  sdk.Method{Rounds: 50, Tau: 2, Batch: 8, Rho: 1, Gain: 0.4, Eta: []float64{0.05}, Mu: []float64{0.2}},
+		Privacy: sdk.Privacy{Clip: 1, Sigma: 5, Delta: 1e-5},
+	}
+	tr, err := newTrial(dir, fleet, func(int) string {
+		return `{"builtin": {"model": "softmax", "data": "csv:data.csv", "label": "class", "standardize": true, "bias": true}}`
+	})
+	if err != nil {
+		return m, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	slow := fleet.Members[len(fleet.Members)-1]
+	for _, name := range fleet.Members[1:] {
+		stop, err := tr.startNeighbor(ctx, name, name == slow)
+		if err != nil {
+			return m, err
+		}
+		wg.Go(stop)
+	}
+	// One neighbor after the other is up: what is measured from here is the node's own start.
+	cmd := exec.CommandContext(ctx, bin, append(args, tr.path("a.json"))...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return m, err
+	}
+	var said strings.Builder
+	cmd.Stderr = &said
+	begin := time.Now()
+	if err := cmd.Start(); err != nil {
+		return m, err
+	}
+	defer cmd.Wait()
+	defer cancel()
+	wg.Go(func() {
+		if line, err := bufio.NewReader(out).ReadString('\n'); err == nil && line == "asked\n" {
+			m.asked = time.Since(begin)
+		}
+	})
+	pid := cmd.Process.Pid
+	time.Sleep(3 * time.Second)
+	before, wakesBefore, err := usage(pid)
+	if err != nil {
+		return m, fmt.Errorf("%w\n%s", err, said.String())
+	}
+	time.Sleep(span)
+	after, wakesAfter, err := usage(pid)
+	if err != nil {
+		return m, fmt.Errorf("%w\n%s", err, said.String())
+	}
+	m.share = float64(after-before) / float64(span)
+	m.wakeups = float64(wakesAfter-wakesBefore) / span.Seconds()
+	status, err := fields(fmt.Sprintf("/proc/%d/status", pid))
+	m.resident, m.peak, m.anonymous = status["VmRSS:"]<<10, status["VmHWM:"]<<10, status["RssAnon:"]<<10
+	if _, made := os.Stat(tr.path("a.state/releases.log")); made != nil {
+		return m, fmt.Errorf("the node has made no release: %w\n%s", made, said.String())
+	}
+	return m, err
+}
+
+// startNeighbor brings up a member in this process. A slow one never answers its first query. The function that it returns
+// waits for its end.
+func (tr *trial) startNeighbor(ctx context.Context, name string, slow bool) (stop func(), err error) {
+	key, err := fleetfile.ReadKey(tr.path(name + ".key"))
+	if err != nil {
+		return nil, err
+	}
+	var listen string
+	for _, m := range tr.file.Members {
+		if m.Name == name {
+			listen = strings.TrimSuffix(strings.TrimPrefix(m.Addresses[0], "wss://"), "/")
+		}
+	}
+	link, err := tr.file.Transport(name, key, listen)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := ws.New(link)
+	if err != nil {
+		return nil, err
+	}
+	loss := func(ctx context.Context, x []float32, _ int) (float64, error) {
+		if slow {
+			<-ctx.Done()
+		}
+		return float64(x[0]) * float64(x[0]), nil
+	}
+	node, err := sdk.New(sdk.Config{Fleet: tr.file.Fleet, Name: name, Samples: 20, Oracle: sdk.OracleFunc(loss), Transport: conn})
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return func() {
+		node.Run(ctx) // ends with ctx
+		conn.Close()
+	}, nil
+}
+
+// usage returns the time that a process has had of the processors, and how often its threads have waited for something.
+func usage(pid int) (cpu time.Duration, waits int64, err error) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+	if err != nil || len(threads) == 0 {
+		return 0, 0, errors.Join(err, fmt.Errorf("process %d is gone", pid))
+	}
+	for _, dir := range threads {
+		text, err := os.ReadFile(filepath.Join(dir, "schedstat"))
+		if err != nil {
+			return 0, 0, err
+		}
+		first, _, _ := strings.Cut(string(text), " ")
+		ns, err := strconv.ParseInt(first, 10, 64)
+		if err != nil {
+			return 0, 0, err
+		}
+		cpu += time.Duration(ns)
+		status, err := fields(filepath.Join(dir, "status"))
+		if err != nil {
+			return 0, 0, err
+		}
+		waits += status["voluntary_ctxt_switches:"]
+	}
+	return cpu, waits, nil
+}
+
+// fields reads the numbers of a file such as /proc/self/status.
+func fields(path string) (map[string]int64, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	list := make(map[string]int64)
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		if len(words) < 2 {
+			continue
+		}
+		if n, err := strconv.ParseInt(words[1], 10, 64); err == nil {
+			list[words[0]] = n
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,63 @@
+// Command idle is a program with a node in it as a device has one: a fleet file, a node file, websockets, a state and a ledger on
+// disk. It says "asked" when its model is asked for the first time.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/transport/ws"
+)
+
+func main() {
+	if err := run(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+const samples = 20
+
+func run(path string) (err error) {
+	file, err := fleetfile.ReadNode(path)
+	if err != nil {
+		return err
+	}
+	fleet, link, err := file.Load()
+	if err != nil {
+		return err
+	}
+	ledger, err := dpmech.OpenLedger(file.Ledger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ledger.Close()) }()
+	store, err := sdk.OpenDir(file.State, fleet.Fleet.StateSize(file.Name, samples))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	tr, err := ws.New(link)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, tr.Close()) }()
+	first := sync.OnceFunc(func() { fmt.Println("asked") })
+	loss := func(_ context.Context, x []float32, _ int) (float64, error) {
+		first()
+		return float64(x[0]) * float64(x[0]), nil
+	}
+	node, err := sdk.New(sdk.Config{
+		Fleet: fleet.Fleet, Name: file.Name, Samples: samples, Oracle: sdk.OracleFunc(loss), Transport: tr, Store: store, Ledger: ledger,
+	})
+	if err != nil {
+		return err
+	}
+	return node.Run(context.Background())
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// limit bounds what a build may weigh, in bytes.
+type limit struct {
+	what, pkg string
+	over      string // a package whose weight is taken off
+	bytes     int64
+	on        []string // targets; nil means all
+}
+
+const mb = 1_000_000
+
+var (
+	boards = []string{"linux/arm/6", "linux/arm64"}
+
+	limits = []limit{
+		{what: "program", pkg: program, bytes: 8 * mb, on: boards},
+		{what: "SDK, transport/mem, over an empty program", pkg: "./.ci/footprint/embedmem", over: "./.ci/footprint/empty", bytes: 3 * mb, on: boards},
+		{what: "SDK, transport/ws", pkg: "./.ci/footprint/embedws", bytes: 7 * mb, on: boards},
+	}
+)
+
+// bound returns the limit on a package for a target, 0 if there is none.
+func (l limit) bound(t target) int64 {
+	for _, name := range l.on {
+		if name == t.String() {
+			return l.bytes
+		}
+	}
+	return 0
+}
+
+// printSizes builds everything for the targets, prints what it weighs, and builds it again elsewhere.
+func printSizes(targets []target, fresh bool) error {
+	tmp, err := os.MkdirTemp("", "footprint")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	other, cache := filepath.Join(tmp, "another", "checkout"), ""
+	if fresh {
+		cache = filepath.Join(tmp, "cache")
+	}
+	if err := copyModule(other); err != nil {
+		return err
+	}
+	var errs []error
+	weigh := func(pkg string, t target) int64 {
+		size, err := weighTwice(tmp, other, pkg, t, cache)
+		errs = append(errs, err)
+		return size
+	}
+	fmt.Printf("%-20s %10s %10s  %s\n", "target", "bytes", "limit", "what")
+	row := func(t target, bytes, most int64, what string) {
+		bound := "-"
+		if most > 0 {
+			bound = fmt.Sprint(most)
+		}
+		fmt.Printf("%-20s %10d %10s  %s\n", t, bytes, bound, what)
+		if most > 0 && bytes > most {
+			errs = append(errs, fmt.Errorf("%s for %s: %d bytes, want at most %d", what, t, bytes, most))
+		}
+	}
+	for i, l := range limits {
+		for _, t := range targets {
+			most := l.bound(t)
+			if i > 0 && most == 0 {
+				continue
+			}
+			bytes := weigh(l.pkg, t)
+			if l.over != "" {
+				bytes -= weigh(l.over, t)
+			}
+			row(t, bytes, most, l.what)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// weighTwice builds a package here and in another directory, and returns its length. It is an error if the two differ.
+func weighTwice(tmp, other, pkg string, t target, cache string) (int64, error) {
+	a, b := filepath.Join(tmp, "a"), filepath.Join(tmp, "b")
+	if err := build(".", pkg, t, a, "", true); err != nil {
+		return 0, err
+	}
+	size, sum, err := sumOf(a)
+	if err != nil {
+		return 0, err
+	}
+	if err := build(other, pkg, t, b, cache, true); err != nil {
+		return size, err
+	}
+	if _, again, err := sumOf(b); err != nil || again != sum {
+		return size, errors.Join(err, fmt.Errorf("%s for %s: two builds differ, SHA-256 %x and %x", pkg, t, sum[:8], again[:8]))
+	}
+	return size, nil
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// target is what a build is for.
+type target struct{ os, arch, variant string }
+
+// targets are the ones that a release has.
+var targets = []target{
+	{"linux", "amd64", ""}, {"linux", "386", ""}, {"linux", "arm64", ""},
+	{"linux", "arm", "5"}, {"linux", "arm", "6"}, {"linux", "arm", "7"},
+	{"linux", "riscv64", ""}, {"linux", "mips", "softfloat"}, {"linux", "mipsle", "softfloat"},
+	{"darwin", "amd64", ""}, {"darwin", "arm64", ""}, {"windows", "amd64", ""}, {"windows", "arm64", ""},
+}
+
+func (t target) String() string {
+	return strings.TrimSuffix(t.os+"/"+t.arch+"/"+t.variant, "/")
+}
+
+// file names the program for the target.
+func (t target) file() string {
+	name := strings.ReplaceAll("spade-edge-"+t.String(), "/", "-")
+	if t.os == "windows" {
+		name += ".exe"
+	}
+	return name
+}
+
+// env is the environment of a build, beside the one there is.
+func (t target) env() []string {
+	env := []string{"CGO_ENABLED=0", "GOFLAGS=", "GOEXPERIMENT=", "GOOS=" + t.os, "GOARCH=" + t.arch}
+	switch t.arch {
+	case "arm":
+		env = append(env, "GOARM="+t.variant)
+	case "mips", "mipsle":
+		env = append(env, "GOMIPS="+t.variant)
+	}
+	return env
+}
+
+// parseTargets reads a list of targets; an empty one means all.
+func parseTargets(list string) ([]target, error) {
+	if list == "" {
+		return targets, nil
+	}
+	var found []target
+	for name := range strings.SplitSeq(list, ",") {
+		i := slices.IndexFunc(targets, func(t target) bool { return t.String() == name })
+		if i < 0 {
+			return nil, fmt.Errorf("target %q, want some of %v", name, targets)
+		}
+		found = append(found, targets[i])
+	}
+	return found, nil
+}

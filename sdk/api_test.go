@@ -1,0 +1,150 @@
+package sdk_test
+
+import (
+	"bytes"
+	"flag"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write testdata/api.txt from what the packages export now")
+
+// What the packages of this module export is written down in testdata/api.txt, a declaration a line: a name that comes, goes or
+// changes its signature shows there, on purpose (go test ./sdk -run API -update) or not at all.
+func TestAPI(t *testing.T) {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		if name := d.Name(); path != root && (strings.HasPrefix(name, ".") || name == "testdata" || isModule(path)) {
+			return filepath.SkipDir
+		}
+		dir, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		exported, err := exports(path)
+		for _, line := range exported {
+			lines = append(lines, filepath.ToSlash(dir)+": "+line)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const golden = "testdata/api.txt"
+	got := strings.Join(lines, "\n") + "\n"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	for _, line := range want {
+		if !slices.Contains(lines, line) {
+			t.Errorf("gone: %s", line)
+		}
+	}
+	for _, line := range lines {
+		if !slices.Contains(want, line) {
+			t.Errorf("new: %s", line)
+		}
+	}
+	if !t.Failed() && string(text) != got {
+		t.Errorf("%s has the right lines in another order, or twice", golden)
+	}
+}
+
+func isModule(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil
+}
+
+// exports lists the exported declarations of the package in a folder, as they are on Linux with amd64: none if it holds no
+// package that can be imported.
+func exports(dir string) ([]string, error) {
+	linux := build.Default
+	linux.GOOS, linux.GOARCH, linux.CgoEnabled, linux.BuildTags = "linux", "amd64", false, nil
+	pkg, err := linux.ImportDir(dir, 0)
+	if err != nil || pkg.Name == "main" {
+		return nil, nil // a folder without Go files, or a program
+	}
+	var lines []string
+	files := token.NewFileSet()
+	for _, name := range pkg.GoFiles {
+		f, err := parser.ParseFile(files, filepath.Join(dir, name), nil, 0)
+		if err != nil {
+			return nil, err
+		}
+		ast.FileExports(f)
+		for _, decl := range f.Decls {
+			lines = append(lines, declared(files, decl)...)
+		}
+	}
+	slices.Sort(lines)
+	return lines, nil
+}
+
+// declared writes the parts of a declaration, each on a line of its own.
+func declared(files *token.FileSet, decl ast.Decl) []string {
+	var lines []string
+	put := func(node ast.Node) { lines = append(lines, oneLine(files, node)) }
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		if d.Recv != nil && !receiver.MatchString(oneLine(files, d.Recv.List[0].Type)) {
+			break
+		}
+		d.Body = nil
+		put(d)
+	case *ast.GenDecl:
+		if d.Tok == token.IMPORT {
+			break
+		}
+		if d.Tok == token.CONST && d.Lparen.IsValid() { // the values of a group may go on from one to the next
+			put(d)
+			break
+		}
+		for _, spec := range d.Specs {
+			if v, ok := spec.(*ast.ValueSpec); ok && d.Tok == token.VAR {
+				v.Values = nil
+			}
+			put(&ast.GenDecl{Tok: d.Tok, Specs: []ast.Spec{spec}})
+		}
+	}
+	return lines
+}
+
+var (
+	spaces   = regexp.MustCompile(`\s+`)
+	receiver = regexp.MustCompile(`^\*?[A-Z]`) // of an exported type
+)
+
+// oneLine prints a declaration without its line breaks.
+func oneLine(files *token.FileSet, node ast.Node) string {
+	var b bytes.Buffer
+	if err := printer.Fprint(&b, files, node); err != nil {
+		return err.Error()
+	}
+	text := strings.ReplaceAll(b.String(), "\n", "; ")
+	text = spaces.ReplaceAllString(text, " ")
+	return strings.NewReplacer("{; ", "{ ", "(; ", "( ", "; }", " }", "; )", " )", "; ; ", "; ").Replace(text)
+}
