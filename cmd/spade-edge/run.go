@@ -3,9 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
@@ -332,7 +329,7 @@ func (p *participant) result() *runResult {
 	model, st := p.node.Model(), p.node.Status()
 	r := &runResult{
 		Run: p.fleet.Run, Name: p.file.Name, Rounds: st.Round, Done: st.Done, NonPrivate: p.fleet.Privacy.NonPrivate,
-		Queries: st.Queries, BytesSent: st.BytesSent, Model: modelHash(model),
+		Queries: st.Queries, BytesSent: st.BytesSent, Model: sdk.ModelHash(model),
 		learning: min(st.Round, p.fleet.Method.Rounds), Certificate: p.certificate,
 	}
 	if p.own.test != nil {
@@ -344,16 +341,6 @@ func (p *participant) result() *runResult {
 		r.Privacy = newPrivacy(p.node.Spend(), p.fleet.Privacy, p.own.fitted)
 	}
 	return r
-}
-
-// modelHash returns the SHA-256 of a model as float32, little endian, in hex.
-func modelHash(x []float32) string {
-	var b []byte
-	for _, v := range x {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
 }
 
 // write prints the outcome for people.
