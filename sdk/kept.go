@@ -19,6 +19,7 @@ type Kept struct {
 	Round    int       // releases made, cool-down rounds included
 	Model    []float32 // the last release, which is the model that the node holds
 	Averaged []float32 // the mean of the releases; nil if the node does not keep it
+	Ledger   string    // the ledger's [dpmech.Head] at that time, JSON; empty without a ledger
 	Note     string    // of the save: JSON
 }
 
@@ -89,7 +90,7 @@ func keptIn(s slot, path string) (*Kept, error) {
 	if err := wire.DecodeCheckpoint(s.State, &cp); err != nil {
 		return nil, fmt.Errorf("sdk: %s: kept state of release %d: %w", path, s.Round, err)
 	}
-	return &Kept{Member: cp.Member, Fleet: cp.Fleet, Build: cp.Build, Round: cp.Round, Model: cp.X, Averaged: cp.Mean, Note: s.Note}, nil
+	return &Kept{Member: cp.Member, Fleet: cp.Fleet, Build: cp.Build, Round: cp.Round, Model: cp.X, Averaged: cp.Mean, Ledger: cp.Ledger, Note: s.Note}, nil
 }
 
 // DirInUse says whether a process has the store in a directory open. It makes no file, and holds the store's lock for a

@@ -6,7 +6,11 @@
 //	spade-edge plan        what a run will take: stability, rounds, queries, bytes, memory, epsilon
 //	spade-edge privacy     plan noise and rounds, verify a certificate, look after a ledger
 //	spade-edge keygen      the key of a node
+//	spade-edge init        the files of a fleet
+//	spade-edge check       whether a node is fit to run
 //	spade-edge run         one node of a fleet, on a device
+//	spade-edge export      a node's model in a file, with checksum and certificate
+//	spade-edge inspect     what is in a file or folder of a fleet
 //	spade-edge version     what this program was built from
 //
 // Each command explains itself with -h. With -json, one JSON object goes to standard output and everything else to standard
@@ -46,6 +50,7 @@ var endings = []struct {
 }{
 	{dpmech.ErrBudget, exitRefused},
 	{errMismatch, exitMismatch},
+	{errOtherState, exitMismatch},
 	{sdk.ErrRollback, exitMismatch},
 }
 
@@ -57,7 +62,8 @@ type command struct {
 	about string // the text above the flags in its help, examples included
 }
 
-var commands = []*command{demoCommand, simulateCommand, planCommand, privacyCommand, keygenCommand, runCommand, versionCommand}
+var commands = []*command{demoCommand, simulateCommand, planCommand, privacyCommand, keygenCommand, initCommand, checkCommand, runCommand, exportCommand,
+	inspectCommand, versionCommand}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -92,8 +98,11 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 			continue
 		}
 		err := cmd.run(ctx, cmd, args[1:], &result, log)
-		if err == nil || errors.Is(err, flag.ErrHelp) {
-			_, err = out.Write(result.Bytes())
+		told := verdict{}
+		if err == nil || errors.Is(err, flag.ErrHelp) || errors.As(err, &told) {
+			if _, failed := out.Write(result.Bytes()); failed != nil || told.error == nil {
+				err = failed
+			}
 		}
 		return exitCode(err, cmd.name, log)
 	}
@@ -106,12 +115,24 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// verdict is the exit code of a command that has done its work, and found something wrong: its result is printed all the same.
+type verdict struct {
+	error
+	code int
+}
+
+func (v verdict) Unwrap() error { return v.error }
+
 // exitCode reports an error and says what the process should end with.
 func exitCode(err error, name string, log io.Writer) int {
 	var wrong usageError
+	var told verdict
 	switch {
 	case err == nil:
 		return exitDone
+	case errors.As(err, &told):
+		fmt.Fprintf(log, "spade-edge %s: %v\n", name, err)
+		return told.code
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintf(log, "spade-edge %s: interrupted\n", name)
 		return exitFailed

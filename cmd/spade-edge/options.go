@@ -20,6 +20,7 @@ type options struct {
 	partition                         string
 	// network
 	nodes int
+	names []string // of the members; nil: node-0, node-1 and so on
 	graph string
 	// method
 	rounds, cooldown, tau, batch int
@@ -70,6 +71,7 @@ func (cmd *command) parse(fs *flag.FlagSet, args []string, w io.Writer) error {
 // epsilon and the like means: chosen for the user.
 func (o *options) register(fs *flag.FlagSet) {
 	o.registerData(fs)
+	o.registerNodes(fs)
 	o.registerRun(fs)
 }
 
@@ -87,9 +89,13 @@ func (o *options) registerData(fs *flag.FlagSet) {
 	fs.StringVar(&o.partition, "partition", o.partition, "who has which samples: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S")
 }
 
-// registerRun adds the flags of network, method, privacy and wire.
-func (o *options) registerRun(fs *flag.FlagSet) {
+// registerNodes adds the flag for how many clients there are.
+func (o *options) registerNodes(fs *flag.FlagSet) {
 	fs.IntVar(&o.nodes, "nodes", o.nodes, "number of clients")
+}
+
+// registerRun adds the flags of graph, method, privacy and wire.
+func (o *options) registerRun(fs *flag.FlagSet) {
 	fs.StringVar(&o.graph, "graph", o.graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P or file:F")
 
 	fs.IntVar(&o.rounds, "rounds", o.rounds, "rounds of learning, K")

@@ -24,9 +24,9 @@ type classifier interface {
 }
 
 // loadOracle makes ready what a node of the fleet learns from.
-func loadOracle(_ context.Context, o fleetfile.Oracle, fleet *fleetfile.File) (*ownData, error) {
+func loadOracle(ctx context.Context, o fleetfile.Oracle, fleet *fleetfile.File) (*ownData, error) {
 	if o.Builtin != nil {
-		return loadBuiltin(o.Builtin, fleet)
+		return prompt(ctx, func() (*ownData, error) { return loadBuiltin(o.Builtin, fleet) })
 	}
 	return nil, usageError{errors.New("oracle: this version has the built-in oracle only, and runs no stream and no oneshot program")}
 }

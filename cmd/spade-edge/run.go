@@ -143,6 +143,7 @@ func (p *participant) run(ctx context.Context, link ws.Config) (err error) {
 	}
 	defer func() { err = errors.Join(err, p.tr.Close()) }()
 	cfg.Transport = p.tr
+	defer p.reloadOnHangup(link)()
 	if p.node, err = sdk.New(cfg); err != nil {
 		return err
 	}
