@@ -151,7 +151,7 @@ func (c *checkup) everything(ctx context.Context, path string, offline bool) {
 		c.ok("key", "is %q's in the fleet file, and nobody else can read it", node.Name)
 	}
 	if _, _, together := node.Load(); err == nil && together != nil {
-		c.fail("node file", exitUsage, together)
+		c.fail("ledger", exitUsage, together) // there must be one, or must not: all else is known to be right
 	}
 	used, usedErr := sdk.DirInUse(node.State)
 	kept := c.state(node, file, used, usedErr)

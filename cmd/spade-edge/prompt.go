@@ -9,6 +9,10 @@ func prompt[T any](ctx context.Context, work func() (T, error)) (T, error) {
 		value T
 		err   error
 	}
+	var none T
+	if err := ctx.Err(); err != nil {
+		return none, err
+	}
 	done := make(chan outcome, 1)
 	go func() {
 		value, err := work()
@@ -18,7 +22,6 @@ func prompt[T any](ctx context.Context, work func() (T, error)) (T, error) {
 	case o := <-done:
 		return o.value, o.err
 	case <-ctx.Done():
-		var none T
 		return none, ctx.Err()
 	}
 }
