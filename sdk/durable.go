@@ -235,7 +235,7 @@ type note struct {
 }
 
 func (n *Node) note(s admm.State) note {
-	out := note{Model: hex.EncodeToString(hashOf(s.X))}
+	out := note{Model: ModelHash(s.X)}
 	if n.filter != nil {
 		out.Rho = n.filter.Rho()
 	}

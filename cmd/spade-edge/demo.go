@@ -50,7 +50,7 @@ func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) 
 	if o.nodes > maxDemoNodes {
 		return usageError{fmt.Errorf("-nodes is %d, want at most %d nodes with sockets in one process; simulate takes more", o.nodes, maxDemoNodes)}
 	}
-	p, err := o.build("demo")
+	p, err := prompt(ctx, func() (*problem, error) { return o.build("demo") })
 	if err != nil {
 		return err
 	}

@@ -17,13 +17,15 @@ import (
 var keygenCommand = &command{
 	name:  "keygen",
 	short: "the key of a node",
-	about: `usage: spade-edge keygen -name NAME [-out FILE | -from FILE] [-json]
+	about: `usage: spade-edge keygen -name NAME [-address HOST:PORT] [-out FILE | -from FILE] [-json]
 
 Makes the secret key of a node, keeps it in a new file that only its owner may read, and prints one line of JSON for whoever
 writes the fleet file: the node's name and public key. The line is no secret, but who passes it on decides who takes part. The
-file stays on the device; it is the same as openssl genpkey -algorithm ed25519 writes, and is never replaced.
+file stays on the device; it is the same as openssl genpkey -algorithm ed25519 writes, and is never replaced. With -address the
+line says where the node can be reached as well. The lines of all nodes, one below the other, are what init -members takes.
 
   spade-edge keygen -name ward-3 -out node.key
+  spade-edge keygen -name ward-4 -out ward-4.key -address ward-4.example:7443
   spade-edge keygen -name ward-3 -from node.key     # the line again, of a key that is there
 `,
 	run: keygen,
@@ -33,6 +35,7 @@ func keygen(_ context.Context, cmd *command, args []string, out, log io.Writer) 
 	fs := cmd.flags()
 	name := fs.String("name", "", "what the node is called in its fleet, 1 to 64 bytes")
 	file := fs.String("out", "node.key", "the new key `file`")
+	addresses := fs.String("address", "", "where neighbors reach the node: host:port or wss://host:port/path, several separated by commas")
 	from := fs.String("from", "", "print the line of this key `file` and make none")
 	fs.Bool("json", true, "print one JSON object to standard output, as in any case")
 	if err := cmd.parse(fs, args, out); err != nil {
@@ -44,6 +47,10 @@ func keygen(_ context.Context, cmd *command, args []string, out, log io.Writer) 
 	if given := given(fs); given["from"] && given["out"] {
 		return usageError{errors.New("-from and -out exclude each other: no key is made from another")}
 	}
+	where, err := memberAddresses("-address", list(*addresses))
+	if err != nil {
+		return usageError{err}
+	}
 	var public ed25519.PublicKey
 	if *from != "" {
 		key, err := fleetfile.ReadKey(*from)
@@ -52,7 +59,6 @@ func keygen(_ context.Context, cmd *command, args []string, out, log io.Writer) 
 		}
 		public = key.Public().(ed25519.PublicKey)
 	} else {
-		var err error
 		if public, err = fleetfile.CreateKey(*file); err != nil {
 			return err
 		}
@@ -61,12 +67,9 @@ func keygen(_ context.Context, cmd *command, args []string, out, log io.Writer) 
 	var line bytes.Buffer
 	enc := json.NewEncoder(&line)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(struct {
-		Name string   `json:"name"`
-		Keys []string `json:"keys"`
-	}{*name, []string{ws.FormatKey(public)}}); err != nil {
+	if err := enc.Encode(memberLine{*name, []string{ws.FormatKey(public)}, where}); err != nil {
 		return err
 	}
-	_, err := out.Write(line.Bytes())
+	_, err = out.Write(line.Bytes())
 	return err
 }

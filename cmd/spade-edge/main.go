@@ -7,7 +7,11 @@
 //	spade-edge fit         how members prepare their data, fitted on public data
 //	spade-edge privacy     plan noise and rounds, verify a certificate, look after a ledger
 //	spade-edge keygen      the key of a node
+//	spade-edge init        the files of a fleet
+//	spade-edge check       whether a node is fit to run
 //	spade-edge run         one node of a fleet, on a device
+//	spade-edge export      a node's model in a file, with checksum and certificate
+//	spade-edge inspect     what is in a file or folder of a fleet
 //	spade-edge version     what this program was built from
 //
 // Each command explains itself with -h. With -json, one JSON object goes to standard output and everything else to standard
@@ -47,6 +51,7 @@ var endings = []struct {
 }{
 	{dpmech.ErrBudget, exitRefused},
 	{errMismatch, exitMismatch},
+	{errOtherState, exitMismatch},
 	{sdk.ErrRollback, exitMismatch},
 }
 
@@ -58,7 +63,8 @@ type command struct {
 	about string // the text above the flags in its help, examples included
 }
 
-var commands = []*command{demoCommand, simulateCommand, planCommand, fitCommand, privacyCommand, keygenCommand, runCommand, versionCommand}
+var commands = []*command{demoCommand, simulateCommand, planCommand, fitCommand, privacyCommand, keygenCommand, initCommand, checkCommand, runCommand,
+	exportCommand, inspectCommand, versionCommand}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -93,8 +99,11 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 			continue
 		}
 		err := cmd.run(ctx, cmd, args[1:], &result, log)
-		if err == nil || errors.Is(err, flag.ErrHelp) {
-			_, err = out.Write(result.Bytes())
+		told := verdict{}
+		if err == nil || errors.Is(err, flag.ErrHelp) || errors.As(err, &told) {
+			if _, failed := out.Write(result.Bytes()); failed != nil || told.error == nil {
+				err = failed
+			}
 		}
 		return exitCode(err, cmd.name, log)
 	}
@@ -107,12 +116,24 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// verdict is the exit code of a command that has done its work, and found something wrong: its result is printed all the same.
+type verdict struct {
+	error
+	code int
+}
+
+func (v verdict) Unwrap() error { return v.error }
+
 // exitCode reports an error and says what the process should end with.
 func exitCode(err error, name string, log io.Writer) int {
 	var wrong usageError
+	var told verdict
 	switch {
 	case err == nil:
 		return exitDone
+	case errors.As(err, &told):
+		fmt.Fprintf(log, "spade-edge %s: %v\n", name, err)
+		return told.code
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintf(log, "spade-edge %s: interrupted\n", name)
 		return exitFailed

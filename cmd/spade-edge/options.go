@@ -22,6 +22,7 @@ type options struct {
 	hidden                            int
 	// network
 	nodes int
+	names []string // of the members; nil: node-0, node-1 and so on
 	graph string
 	// method
 	rounds, cooldown, tau, batch int
@@ -73,6 +74,7 @@ func (cmd *command) parse(fs *flag.FlagSet, args []string, w io.Writer) error {
 func (o *options) register(fs *flag.FlagSet) {
 	o.registerData(fs)
 	o.registerModel(fs)
+	o.registerNodes(fs)
 	o.registerRun(fs)
 }
 
@@ -101,9 +103,13 @@ func (o *options) registerModel(fs *flag.FlagSet) {
 	fs.IntVar(&o.hidden, "hidden", 0, "hidden `units` of a perceptron (default 8)")
 }
 
-// registerRun adds the flags of network, method, privacy and wire.
-func (o *options) registerRun(fs *flag.FlagSet) {
+// registerNodes adds the flag for how many clients there are.
+func (o *options) registerNodes(fs *flag.FlagSet) {
 	fs.IntVar(&o.nodes, "nodes", o.nodes, "number of clients")
+}
+
+// registerRun adds the flags of graph, method, privacy and wire.
+func (o *options) registerRun(fs *flag.FlagSet) {
 	fs.StringVar(&o.graph, "graph", o.graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P or file:F")
 
 	fs.IntVar(&o.rounds, "rounds", o.rounds, "rounds of learning, K")

@@ -26,7 +26,7 @@ type classifier interface {
 // loadOracle makes ready what a node of the fleet learns from.
 func loadOracle(ctx context.Context, o fleetfile.Oracle, fleet *fleetfile.File) (*ownData, error) {
 	if o.Builtin != nil {
-		return loadBuiltin(o.Builtin, fleet)
+		return prompt(ctx, func() (*ownData, error) { return loadBuiltin(o.Builtin, fleet) })
 	}
 	return loadScorer(ctx, o, fleet)
 }

@@ -74,6 +74,7 @@ func planRun(_ context.Context, cmd *command, args []string, out, log io.Writer)
 func (o *planOptions) read(cmd *command, args []string, w io.Writer) error {
 	o.options = options{nodes: 50, graph: "er:0.3", rounds: 50, tau: 2, epsilon: 8} // as simulate has them
 	fs := cmd.flags()
+	o.registerNodes(fs)
 	o.registerRun(fs)
 	o.registerModel(fs)
 	fs.IntVar(&o.dim, "dim", 100, "length of the parameter vector, d (with -columns it follows from the model)")

@@ -115,7 +115,8 @@ func (p *problem) pick(name string, given, chosen float64) float64 {
 func (p *problem) makeFleet(name string, dim int) error {
 	o := &p.opt
 	f := &sdk.Fleet{Run: name, Dim: dim, X0: p.x0}
-	for i := range o.nodes {
+	f.Members = o.names
+	for i := len(f.Members); i < o.nodes; i++ {
 		f.Members = append(f.Members, "node-"+strconv.Itoa(i))
 	}
 	for _, e := range p.graph.Edges() {

@@ -3,9 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
@@ -150,6 +147,7 @@ func (p *participant) run(ctx context.Context, link ws.Config) (err error) {
 	}
 	defer func() { err = errors.Join(err, p.tr.Close()) }()
 	cfg.Transport = p.tr
+	defer p.reloadOnHangup(link)()
 	if p.node, err = sdk.New(cfg); err != nil {
 		return err
 	}
@@ -338,7 +336,7 @@ func (p *participant) result() *runResult {
 	model, st := p.node.Model(), p.node.Status()
 	r := &runResult{
 		Run: p.fleet.Run, Name: p.file.Name, Rounds: st.Round, Done: st.Done, NonPrivate: p.fleet.Privacy.NonPrivate,
-		Queries: st.Queries, BytesSent: st.BytesSent, Model: modelHash(model),
+		Queries: st.Queries, BytesSent: st.BytesSent, Model: sdk.ModelHash(model),
 		learning: min(st.Round, p.fleet.Method.Rounds), Certificate: p.certificate,
 		effort: newEffort(p.files, st.BytesSent, st.Round-p.begun),
 	}
@@ -351,16 +349,6 @@ func (p *participant) result() *runResult {
 		r.Privacy = newPrivacy(p.node.Spend(), p.fleet.Privacy, p.own.fitted)
 	}
 	return r
-}
-
-// modelHash returns the SHA-256 of a model as float32, little endian, in hex.
-func modelHash(x []float32) string {
-	var b []byte
-	for _, v := range x {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
 }
 
 // write prints the outcome for people.

@@ -152,7 +152,7 @@ func (tr *trial) simulate(t *testing.T) (models []string, queries int64) {
 		t.Fatal(err)
 	}
 	for _, x := range sim.Models() {
-		models = append(models, modelHash(x))
+		models = append(models, sdk.ModelHash(x))
 	}
 	queries, _ = sim.Queries()
 	return models, queries

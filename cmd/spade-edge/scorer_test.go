@@ -72,8 +72,8 @@ func TestRunWithScorer(t *testing.T) {
 	}
 	for i, x := range sim.Models() {
 		r := nodes[i].outcome(t)
-		if r.Model != modelHash(x) || !r.Done || r.Local != nil {
-			t.Errorf("node %d: %+v, want the model %s", i, r, modelHash(x))
+		if r.Model != sdk.ModelHash(x) || !r.Done || r.Local != nil {
+			t.Errorf("node %d: %+v, want the model %s", i, r, sdk.ModelHash(x))
 		}
 	}
 }

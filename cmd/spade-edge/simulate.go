@@ -36,7 +36,7 @@ func simulate(ctx context.Context, cmd *command, args []string, out, log io.Writ
 	if err := o.read(cmd, args, out); err != nil {
 		return err
 	}
-	p, err := o.build("simulate")
+	p, err := prompt(ctx, func() (*problem, error) { return o.build("simulate") })
 	if err != nil {
 		return err
 	}

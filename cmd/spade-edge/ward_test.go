@@ -113,7 +113,7 @@ func (tr *trial) quiet(t *testing.T) [][]string {
 	}
 	err = sim.Run(t.Context(), func(int) error {
 		for i, x := range sim.Models() {
-			models[i] = append(models[i], modelHash(x))
+			models[i] = append(models[i], sdk.ModelHash(x))
 		}
 		return nil
 	})

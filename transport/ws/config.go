@@ -108,14 +108,14 @@ func (c *Config) validate() error {
 	if c.Name == "" {
 		fault("Name is empty")
 	}
-	owner := make(map[string]string) // of a public key
+	var own ed25519.PublicKey
 	switch {
 	case len(c.Key) != ed25519.PrivateKeySize:
 		fault("Key has %d bytes, want an Ed25519 private key of %d", len(c.Key), ed25519.PrivateKeySize)
 	case !ed25519.NewKeyFromSeed(c.Key.Seed()).Equal(c.Key):
 		fault("Key: the public half does not belong to the secret half")
 	default:
-		owner[string(c.Key[ed25519.SeedSize:])] = c.Name
+		own = ed25519.PublicKey(c.Key[ed25519.SeedSize:])
 	}
 	if c.Listen != "" {
 		if _, _, err := net.SplitHostPort(c.Listen); err != nil {
@@ -125,17 +125,30 @@ func (c *Config) validate() error {
 	if c.MaxFrame < 0 || c.MaxFrame > largestMaxFrame {
 		fault("MaxFrame is %d, want 0 to %d", c.MaxFrame, largestMaxFrame)
 	}
+	for _, p := range c.Peers {
+		if p.Name != "" && p.Name < c.Name && c.Listen == "" {
+			fault("peer %q dials %q (the lower name dials), but Listen is empty", p.Name, c.Name)
+		}
+	}
+	checkPeers(c.Name, own, c.Peers, fault)
+	return errors.Join(errs...)
+}
+
+// checkPeers reports every fault of the peers of a node. own is the node's public key, nil if that is not known.
+func checkPeers(name string, own ed25519.PublicKey, peers []Peer, fault func(format string, args ...any)) {
+	owner := make(map[string]string) // of a public key
+	if own != nil {
+		owner[string(own)] = name
+	}
 	seen := make(map[string]bool)
-	for i, p := range c.Peers {
+	for i, p := range peers {
 		switch {
 		case p.Name == "":
 			fault("peer %d has no name", i)
-		case p.Name == c.Name:
+		case p.Name == name:
 			fault("peer %d is called %q, as the node itself", i, p.Name)
 		case seen[p.Name]:
 			fault("peer %q is listed twice", p.Name)
-		case p.Name < c.Name && c.Listen == "":
-			fault("peer %q dials %q (the lower name dials), but Listen is empty", p.Name, c.Name)
 		}
 		seen[p.Name] = true
 		if len(p.Keys) < 1 || len(p.Keys) > 2 {
@@ -157,7 +170,6 @@ func (c *Config) validate() error {
 			}
 		}
 	}
-	return errors.Join(errs...)
 }
 
 // CheckAddress says what is wrong with an address that is meant for [Peer.Addresses]; nil if it can be dialed.

@@ -4,6 +4,7 @@ package ws
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -72,6 +73,7 @@ type conn struct {
 	ws       *websocket.Conn
 	out      *gather
 	tcp      *tcpConn
+	key      ed25519.PublicKey // that the other end has shown
 	maxFrame int
 	in       [headerLen]byte // of the message being read
 }

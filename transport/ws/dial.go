@@ -75,6 +75,7 @@ func (t *Transport) dial(p *peer, a address) (lasted time.Duration, err error) {
 		}
 		return 0, t.explainRefusal(err)
 	}
+	c.key, _ = presentedKey(secure.ConnectionState()) // the handshake has seen it
 	return t.serve(p, c, a.url, func() { stop() })
 }
 

@@ -7,7 +7,7 @@
 // authority, and since nothing expires a node needs no clock. The certificates that TLS insists on are made at start and
 // only wrap the key. A connection is accepted if both ends prove in the TLS handshake to hold a key that the other has
 // pinned; that proof is where the sender's name comes from that [Transport.Recv] returns. To change a key, pin the new one
-// beside the old one everywhere, change it, and drop the old pin.
+// beside the old one everywhere, change it, and drop the old pin; [Transport.Update] does so while frames flow.
 //
 // Somebody who controls the network can read nothing and change nothing; they can see who talks to whom, when and how much,
 // and can cut or delay connections, which are then made again for ever. There is no mode without TLS to fall back to, and no
@@ -55,4 +55,7 @@
 // message because the websocket library can take a connection that breaks for the end of a message. Signs of life are
 // messages too; websocket pings are answered, but none are sent, because the library gives an answer only five seconds
 // to leave and a large frame on a slow line takes longer.
+//
+// In place of a websocket a peer may ask whether it would get one, see [Probe]. That is one exchange of hellos, which leaves
+// connections alone.
 package ws

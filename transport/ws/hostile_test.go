@@ -105,6 +105,7 @@ func (n node) play(peer string, text []byte) error {
 	if err != nil {
 		return err
 	}
+	c.key = p.keys[0]
 	_, err = n.serve(p, c, "script", func() {})
 	return err
 }

@@ -45,6 +45,7 @@ func pairOver(t *testing.T, pa, pb net.Conn) (a, b node, ca, cb *conn) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
+	ca.key, cb.key = publicOf("b"), publicOf("a")
 	return a, b, ca, cb
 }
 

@@ -101,9 +101,14 @@ func (t *Transport) receive(raw net.Conn) {
 	c, err := t.answer(p, secure, tcp)
 	if err != nil {
 		secure.Close()
-		t.failed(p, from, err)
+		if errors.Is(err, errProbed) {
+			t.log.Debug("a peer has asked whether it could connect", "peer", p.name, "at", from)
+		} else {
+			t.failed(p, from, err)
+		}
 		return
 	}
+	c.key, _ = presentedKey(secure.ConnectionState()) // caller has seen it
 	lasted, err := t.serve(p, c, from, func() {
 		stop()
 		leave()
@@ -127,13 +132,18 @@ func drain(raw net.Conn) {
 // deadlines of its own and keep connections that are no websockets.
 func (t *Transport) answer(p *peer, secure net.Conn, tcp *tcpConn) (*conn, error) {
 	// The websocket keeps both buffers. Small ones do: what is longer than a buffer passes by it.
-	br := bufio.NewReaderSize(&io.LimitedReader{R: secure, N: maxAnswer}, 1<<10)
+	br := bufio.NewReaderSize(&io.LimitedReader{R: secure, N: maxAnswer + maxHello}, 1<<10)
 	r, err := http.ReadRequest(br)
 	if err != nil {
 		return nil, t.explainRefusal(err)
 	}
 	out := &gather{Conn: secure, tcp: tcp}
 	w := &reply{conn: out, br: br, bw: bufio.NewWriterSize(out, 256), header: make(http.Header)}
+	if r.Method == http.MethodPost {
+		t.answerProbe(p, w, r)
+		w.bw.Flush()
+		return nil, errProbed
+	}
 	if p.dial {
 		text := fmt.Sprintf("%q must not dial %q: the lower name dials", p.name, t.name)
 		http.Error(w, text, http.StatusForbidden)

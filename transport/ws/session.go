@@ -15,7 +15,6 @@ var errReplaced = errors.New("replaced by a newer connection of the same peer")
 // peer is what the transport knows of a neighbor, connected or not.
 type peer struct {
 	name string
-	keys []ed25519.PublicKey
 	dial bool // it is on us to dial
 
 	out  chan []byte   // from Send to the session that has credit
@@ -24,6 +23,7 @@ type peer struct {
 	count tally // of all connections
 
 	mu        sync.Mutex
+	keys      []ed25519.PublicKey // the slice is not changed any more, nor is the next
 	addresses []address
 	session   *session // the one that may read and write frames, or nil
 	held      int      // frames received that Recv has not handed out
@@ -74,17 +74,22 @@ func (s *session) nudge() {
 	}
 }
 
-// begin makes c the connection of p. An older one is ended first.
-func (t *Transport) begin(p *peer, c *conn) *session {
+// begin makes c the connection of p. An older one is ended first. Pins may have changed since the handshake, which is the
+// error: from here on [Transport.Update] finds the session.
+func (t *Transport) begin(p *peer, c *conn) (*session, error) {
 	s := &session{t: t, p: p, c: c, wake: make(chan struct{}, 1), over: make(chan struct{})}
 	for {
 		p.mu.Lock()
+		if !hasKey(p.keys, c.key) {
+			p.mu.Unlock()
+			return nil, refusal{errUnpinned}
+		}
 		old := p.session
 		if old == nil {
 			p.session = s
 			s.grant = window - p.held
 			p.mu.Unlock()
-			return s
+			return s, nil
 		}
 		p.mu.Unlock()
 		old.blame(errReplaced)
@@ -117,7 +122,11 @@ func (t *Transport) serve(p *peer, c *conn, where string, settled func()) (laste
 		c.stop(err, t.timing.linger)
 		return 0, err
 	}
-	s := t.begin(p, c)
+	s, err := t.begin(p, c)
+	if err != nil {
+		c.stop(err, t.timing.linger)
+		return 0, err
+	}
 	defer s.finish()
 	if err := s.settle(); err != nil {
 		s.blame(err)
@@ -359,7 +368,7 @@ func (s *session) blame(err error) {
 }
 
 func deliberate(err error) bool {
-	return errors.Is(err, transport.ErrClosed) || errors.Is(err, errReplaced) ||
+	return errors.Is(err, transport.ErrClosed) || errors.Is(err, errReplaced) || errors.Is(err, errUnpinned) ||
 		errors.As(err, new(closedError)) || errors.As(err, new(refusal))
 }
 

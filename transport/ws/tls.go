@@ -1,7 +1,6 @@
 package ws
 
 import (
-	"bytes"
 	"crypto/ed25519"
 	"crypto/tls"
 	"errors"
@@ -38,18 +37,21 @@ func (t *Transport) clientTLS(p *peer, serverName string) *tls.Config {
 		VerifyConnection: func(cs tls.ConnectionState) error {
 			key, err := presentedKey(cs)
 			if err != nil {
-				return fmt.Errorf("peer %q %w; pinned for it: %s; %s", p.name, err, formatKeys(p.keys), proxyHint)
+				return pinError{fmt.Errorf("peer %q %w; pinned for it: %s; %s", p.name, err, formatKeys(p.pins()), proxyHint)}
 			}
-			for _, pin := range p.keys {
-				if bytes.Equal(key, pin) {
-					return nil
-				}
+			if p.pinned(key) {
+				return nil
 			}
-			return fmt.Errorf("peer %q presents the key %s; pinned for it: %s; %s",
-				p.name, t.describeKey(key), formatKeys(p.keys), proxyHint)
+			return pinError{fmt.Errorf("peer %q presents the key %s; pinned for it: %s; %s",
+				p.name, t.describeKey(key), formatKeys(p.pins()), proxyHint)}
 		},
 	}
 }
+
+// pinError says that one of the ends has not the key that the other has pinned for it.
+type pinError struct{ error }
+
+func (e pinError) Unwrap() error { return e.error }
 
 const proxyHint = "either a pin is out of date, or the address leads elsewhere, " +
 	"or a proxy on the way ends TLS (it must pass TLS through)"
@@ -59,14 +61,14 @@ func (t *Transport) caller(cs tls.ConnectionState) (*peer, error) {
 	var found string
 	if key, err := presentedKey(cs); err != nil {
 		found = err.Error()
-	} else if p := t.byKey[string(key)]; p != nil {
+	} else if p := (*t.byKey.Load())[string(key)]; p != nil {
 		return p, nil
 	} else {
 		found = "presents the key " + t.describeKey(key) + ", pinned for no peer"
 	}
 	var pins []string
 	for _, p := range t.sorted {
-		pins = append(pins, fmt.Sprintf("%s for %q", formatKeys(p.keys), p.name))
+		pins = append(pins, fmt.Sprintf("%s for %q", formatKeys(p.pins()), p.name))
 	}
 	return nil, fmt.Errorf("the caller %s; pinned are: %s; %s", found, strings.Join(pins, ", "), proxyHint)
 }
@@ -85,7 +87,7 @@ func presentedKey(cs tls.ConnectionState) (ed25519.PublicKey, error) {
 
 // describeKey writes a key and, if we know it, whose it is.
 func (t *Transport) describeKey(key ed25519.PublicKey) string {
-	switch p := t.byKey[string(key)]; {
+	switch p := (*t.byKey.Load())[string(key)]; {
 	case key.Equal(t.public):
 		return FormatKey(key) + " (our own)"
 	case p != nil:
@@ -107,8 +109,8 @@ func formatKeys(keys []ed25519.PublicKey) string {
 func (t *Transport) explainRefusal(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "remote error" {
-		return fmt.Errorf("the other end refuses the TLS handshake, most likely because our key %s is not pinned there: %w",
-			FormatKey(t.public), op.Err)
+		return pinError{fmt.Errorf("the other end refuses the TLS handshake, most likely because our key %s is not pinned there: %w",
+			FormatKey(t.public), op.Err)}
 	}
 	if strings.HasSuffix(err.Error(), "client didn't provide a certificate") {
 		return fmt.Errorf("%w; perhaps a proxy on the way ends TLS (it must pass TLS through)", err)

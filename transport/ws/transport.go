@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/transport"
@@ -27,9 +28,10 @@ type Transport struct {
 	timing     timing
 	dialTCP    func(ctx context.Context, network, address string) (net.Conn, error)
 
-	peers  map[string]*peer
-	byKey  map[string]*peer // by the bytes of a public key
-	sorted []*peer          // by name
+	peers    map[string]*peer
+	byKey    atomic.Pointer[map[string]*peer] // by the bytes of a public key; the map is never changed
+	sorted   []*peer                          // by name
+	updating sync.Mutex                       // held by Update
 
 	inbox    chan item
 	shelf    shelf
@@ -62,6 +64,29 @@ type item struct {
 // New checks the whole configuration, reporting all faults at once, listens, and starts to connect. The slices in cfg are
 // copied.
 func New(cfg Config) (*Transport, error) {
+	t, err := build(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Listen != "" {
+		if t.listener, err = net.Listen("tcp", cfg.Listen); err != nil {
+			return nil, fmt.Errorf("ws: %w", err)
+		}
+	}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	if t.listener != nil {
+		t.wg.Go(t.acceptAll)
+	}
+	for _, p := range t.sorted {
+		if p.dial {
+			t.wg.Go(func() { t.keepDialling(p) })
+		}
+	}
+	return t, nil
+}
+
+// build makes a transport that neither listens nor dials.
+func build(cfg Config) (*Transport, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
@@ -76,7 +101,6 @@ func New(cfg Config) (*Transport, error) {
 		timing:     cfg.timing,
 		dialTCP:    cfg.dial,
 		peers:      make(map[string]*peer),
-		byKey:      make(map[string]*peer),
 		inbox:      make(chan item, window*len(cfg.Peers)),
 		shelf:      shelf{limit: len(cfg.Peers)},
 		door:       door{handled: make(chan struct{}, 2*doorLimit)},
@@ -94,6 +118,7 @@ func New(cfg Config) (*Transport, error) {
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
 	}
+	byKey := make(map[string]*peer)
 	for _, c := range cfg.Peers {
 		p := &peer{
 			name:   c.Name,
@@ -102,31 +127,16 @@ func New(cfg Config) (*Transport, error) {
 			kick:   make(chan struct{}, 1),
 			status: PeerStatus{Name: c.Name},
 		}
-		for _, k := range c.Keys {
-			p.keys = append(p.keys, slices.Clone(k))
-			t.byKey[string(k)] = p
+		p.keys = cloneKeys(c.Keys)
+		for _, k := range p.keys {
+			byKey[string(k)] = p
 		}
 		p.addresses, _ = parseAddresses(c.Addresses) // validate has seen them
 		t.peers[c.Name] = p
 		t.sorted = append(t.sorted, p)
 	}
 	slices.SortFunc(t.sorted, func(a, b *peer) int { return strings.Compare(a.name, b.name) })
-
-	if cfg.Listen != "" {
-		var err error
-		if t.listener, err = net.Listen("tcp", cfg.Listen); err != nil {
-			return nil, fmt.Errorf("ws: %w", err)
-		}
-	}
-	t.ctx, t.cancel = context.WithCancel(context.Background())
-	if t.listener != nil {
-		t.wg.Go(t.acceptAll)
-	}
-	for _, p := range t.sorted {
-		if p.dial {
-			t.wg.Go(func() { t.keepDialling(p) })
-		}
-	}
+	t.byKey.Store(&byKey)
 	return t, nil
 }
 
@@ -156,11 +166,16 @@ func (t *Transport) SetAddresses(peer string, addresses ...string) error {
 	p.mu.Lock()
 	p.addresses = as
 	p.mu.Unlock()
+	p.dialSoon()
+	return nil
+}
+
+// dialSoon has the dialler try again without waiting any longer.
+func (p *peer) dialSoon() {
 	select {
 	case p.kick <- struct{}{}:
 	default:
 	}
-	return nil
 }
 
 // where returns the addresses to dial. The slice is not changed any more.

@@ -1,0 +1,264 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+)
+
+var exportCommand = &command{
+	name:  "export",
+	short: "a node's model in a file, with checksum and certificate",
+	about: `usage: spade-edge export NODEFILE -out FILE [-format npy|raw|json] [-averaged] [-force] [-json]
+
+Writes the model that the node has kept last: its last release, noise included, or with -averaged the mean of its releases, if the
+node keeps that. Beside it go FILE.sha256, which sha256sum -c reads, and a copy of the node's certificate if it covers the model,
+FILE.certificate.json. The node may be running; it is not disturbed, and a run that is not done is said to be so.
+
+Formats, by -format or the file's ending: npy (numpy.load reads it: float32, one dimension), raw (.raw, .bin or .f32: float32,
+little endian), json (.json: one object with the numbers in "model").
+
+  spade-edge export node.json -out model.npy
+  spade-edge export node.json -out model.bin -averaged -json
+`,
+	run: exportModel,
+}
+
+// endingsOf are the endings of file names that say a format.
+var endingsOf = map[string]string{".npy": "npy", ".raw": "raw", ".bin": "raw", ".f32": "raw", ".json": "json"}
+
+// exported is what was written, and its JSON.
+type exported struct {
+	Run         string `json:"run"`
+	Name        string `json:"name"`
+	Round       int    `json:"round"`
+	Rounds      int    `json:"rounds"` // of the whole run, cool-down included
+	Done        bool   `json:"done"`
+	Averaged    bool   `json:"averaged"`
+	Dim         int    `json:"dim"`
+	Format      string `json:"format"`
+	File        string `json:"file"`
+	SHA256      string `json:"sha256"`       // of the file
+	Model       string `json:"model_sha256"` // of the numbers as float32, little endian, as run prints it
+	Sum         string `json:"sha256_file"`
+	Certificate string `json:"certificate,omitempty"` // the copy; empty if there is none that covers the model
+	NonPrivate  bool   `json:"non_private"`
+}
+
+func exportModel(_ context.Context, cmd *command, args []string, out, log io.Writer) error {
+	flags := cmd.flags()
+	to := flags.String("out", "", "the `file` to write")
+	format := flags.String("format", "", "npy, raw or json (default by the file's ending)")
+	averaged := flags.Bool("averaged", false, "the mean of the node's releases in place of the last one")
+	force := flags.Bool("force", false, "overwrite what is there")
+	asJSON := flags.Bool("json", false, "print one JSON object to standard output")
+	path, err := cmd.parseFile(flags, args, out)
+	if err != nil {
+		return err
+	}
+	if *to == "" {
+		return usageError{errors.New("-out is missing: the file to write")}
+	}
+	if *format == "" {
+		if *format = endingsOf[strings.ToLower(filepath.Ext(*to))]; *format == "" {
+			return usageError{fmt.Errorf("-format is missing, and the ending of -out %q says none: want npy, raw or json", *to)}
+		}
+	}
+	if *format != "npy" && *format != "raw" && *format != "json" {
+		return usageError{fmt.Errorf("-format %q, want npy, raw or json", *format)}
+	}
+	node, err := fleetfile.ReadNode(path)
+	if err != nil {
+		return usageError{err}
+	}
+	file, err := fleetfile.Read(node.Fleet)
+	if err != nil {
+		return usageError{err}
+	}
+	kept, err := sdk.ReadKept(node.State)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("no model yet: the node has made no release: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	f := file.Fleet
+	if hash := f.Hash(); kept.Fleet != hash || kept.Member != node.Name {
+		return fmt.Errorf("%w: %s holds a model of %q in the fleet with hash %x, and the node file means %q in %x",
+			errOtherState, node.State, kept.Member, kept.Fleet[:8], node.Name, hash[:8])
+	}
+	model := kept.Model
+	if *averaged {
+		if model = kept.Averaged; model == nil {
+			return usageError{errors.New(`-averaged: this node does not keep the mean of its releases; "average": true in its node file makes it`)}
+		}
+	}
+	last := f.Method.Rounds + f.Method.Cooldown
+	r := &exported{
+		Run: f.Run, Name: node.Name, Round: kept.Round, Rounds: last, Done: kept.Round == last, Averaged: *averaged, Dim: len(model),
+		Format: *format, File: *to, Model: sdk.ModelHash(model), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
+	}
+	content, err := r.encode(model)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(content)
+	r.SHA256 = hex.EncodeToString(sum[:])
+	files := []written{{*to, content}, {r.Sum, []byte(r.SHA256 + "  " + filepath.Base(*to) + "\n")}}
+	copied := *to + ".certificate.json"
+	cert, why := r.certificate(filepath.Join(node.State, "certificate.json"), f)
+	if cert != nil {
+		r.Certificate = copied
+	}
+	files = append(files, written{copied, cert})
+	if err := writeAll(files, *force); err != nil {
+		return err
+	}
+	if *asJSON {
+		return writeObject(out, r)
+	}
+	what := "model"
+	if *averaged {
+		what = "averaged"
+	}
+	fmt.Fprintf(out, "%-14s %s: %d numbers, %s, sha256 %s\n", what, r.File, r.Dim, r.Format, r.SHA256)
+	fmt.Fprintf(out, "release        %d of %d of run %q by %q, model_sha256 %s\n", r.Round, r.Rounds, r.Run, r.Name, r.Model)
+	if !r.Done {
+		fmt.Fprintf(out, "not finished   the run goes on: this is not the final model\n")
+	}
+	if r.Certificate != "" {
+		fmt.Fprintf(out, "certificate    %s\n", r.Certificate)
+	} else {
+		fmt.Fprintf(out, "certificate    none: %s\n", why)
+	}
+	return nil
+}
+
+// errOtherState says that a state folder is not the one that a node file means.
+var errOtherState = errors.New("the state is another node's or another run's")
+
+// encode returns the file's content.
+func (r *exported) encode(model []float32) ([]byte, error) {
+	var b []byte
+	switch r.Format {
+	case "json":
+		var text strings.Builder
+		err := writeObject(&text, struct {
+			Run      string    `json:"run"`
+			Name     string    `json:"name"`
+			Round    int       `json:"round"`
+			Done     bool      `json:"done"`
+			Averaged bool      `json:"averaged"`
+			Hash     string    `json:"model_sha256"`
+			Model    []float32 `json:"model"`
+		}{r.Run, r.Name, r.Round, r.Done, r.Averaged, r.Model, model})
+		return []byte(text.String()), err
+	case "npy":
+		b = npyHeader(len(model))
+	}
+	for _, v := range model {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return b, nil
+}
+
+// npyHeader begins a file of format 1.0 of the NumPy enhancement proposal 1 (numpy.lib.format): magic, version, length of the
+// header, and the header, padded so that the numbers begin at a multiple of 64.
+func npyHeader(n int) []byte {
+	header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }", n)
+	const before = 6 + 2 + 2
+	header += strings.Repeat(" ", 63-(before+len(header))%64) + "\n"
+	b := append([]byte("\x93NUMPY"), 1, 0)
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(header)))
+	return append(b, header...)
+}
+
+// certificate returns the node's certificate if it is right and covers the model, and else why not.
+func (r *exported) certificate(path string, f *sdk.Fleet) (text []byte, why string) {
+	if f.Privacy.NonPrivate {
+		return nil, "NOT PRIVATE, what the node has sent may reveal its data"
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "the node writes one when it ends"
+	}
+	var c *dpmech.Certificate
+	if err == nil {
+		if c, err = dpmech.ParseCertificate(text); err == nil {
+			err = c.Verify()
+		}
+	}
+	hash := f.Hash()
+	switch {
+	case err != nil:
+		return nil, strings.ReplaceAll(err.Error(), "\n", "; ")
+	case c.Run != f.Run || c.Fleet != hex.EncodeToString(hash[:]) || c.Member != r.Name:
+		return nil, path + " is of another run"
+	case c.Rounds < min(r.Round, f.Method.Rounds):
+		return nil, fmt.Sprintf("%s counts %d releases, fewer than are in the model; the node writes it anew when it ends", path, c.Rounds)
+	}
+	return text, ""
+}
+
+// written is a file to be written; with no content it must not be there.
+type written struct {
+	path    string
+	content []byte
+}
+
+// writeAll writes files for everybody to read: all of them, or none. Unless force is set it overwrites nothing.
+func writeAll(files []written, force bool) (err error) {
+	var taken []error
+	for _, f := range files {
+		if _, err := os.Lstat(f.path); err == nil && !force {
+			taken = append(taken, fmt.Errorf("%s is there already: -force overwrites it", f.path))
+		}
+	}
+	if taken != nil {
+		return usageError{errors.Join(taken...)}
+	}
+	var made []string
+	defer func() {
+		for _, path := range made {
+			_ = os.Remove(path) // what is left of a try that failed
+		}
+	}()
+	const fresh = ".new"
+	for _, f := range files {
+		if f.content == nil {
+			continue
+		}
+		file, err := os.OpenFile(f.path+fresh, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+		if err != nil {
+			return err
+		}
+		made = append(made, f.path+fresh)
+		_, err = file.Write(f.content)
+		if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+			return err
+		}
+	}
+	for _, f := range files {
+		if f.content == nil {
+			if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		} else if err := os.Rename(f.path+fresh, f.path); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,494 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+)
+
+var initCommand = &command{
+	name:  "init",
+	short: "the files of a fleet",
+	about: `usage: spade-edge init DIR (-n N | -nodes A,B,... | -members FILE) [flags]
+
+Makes the folder DIR of a fleet: fleet.json, which is public and the same for all, and a folder for each node with its node.json.
+What is not given is chosen as simulate does, from public numbers alone, and listed. Nothing is overwritten, and nothing is left
+behind if something is wrong.
+
+For a trial, -n or -nodes: each node's folder has its key as well, and in a private fleet an empty ledger. The nodes are on
+this machine, at ports that follow -port, or where -hosts says.
+
+The real way, -members: each device makes its own key and prints a line with keygen -address; the lines, one below the other in a
+file, are what the fleet is made of. No secret key leaves its device, and none is made here. Each device then gets fleet.json
+and its own node.json beside its key.
+
+What a node learns from: -data with its flags, -stream or -oneshot for a program of yours, or, if none is given, generated
+patients; with -dim alone the node files have a gap to be filled in, which check names. In a trial the samples of -data are dealt
+out to the nodes as -partition says; otherwise they are each node's own, and -dim and -samples say what they are like (-deal and
+-deal=false ask for the other).
+
+  spade-edge init ward -n 5
+  spade-edge init clinics -nodes north,south,west -graph complete -data csv:patients.csv -label outcome -epsilon 8
+  spade-edge init plant -members members.txt -graph ring -dim 20 -samples 500 -stream "./scorer -fast" -rounds 30
+`,
+	run: initFleet,
+}
+
+// initOptions are the flags of the command init.
+type initOptions struct {
+	options
+	dir, runID, nodeNames, membersFile string
+	n, port, dim, samples              int
+	hosts, dataset                     string
+	stream, oneshot                    string
+	workers                            int
+	deal                               bool
+
+	members []fleetfile.Member // of -members
+}
+
+// gap stands in a node file for the program that nobody has named yet.
+const gap = "FILL-IN-THE-ORACLE"
+
+func initFleet(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
+	o := &initOptions{options: options{data: "synthetic:clinical", graph: "ring", partition: "iid", rounds: 50, tau: 2, epsilon: 8}}
+	if err := o.read(cmd, args, out); err != nil {
+		return err
+	}
+	p, err := prompt(ctx, o.build)
+	if err != nil {
+		return err
+	}
+	r, err := o.make(p)
+	if err != nil {
+		return err
+	}
+	r.settle(o, p)
+	for _, c := range p.chosen {
+		r.Chosen[c.name] = c.value
+	}
+	if o.json {
+		return writeObject(out, r)
+	}
+	p.writeChosen(log)
+	r.write(out, o)
+	return nil
+}
+
+// read parses a command line into o, and reads the members.
+func (o *initOptions) read(cmd *command, args []string, w io.Writer) (err error) {
+	fs := cmd.flags()
+	fs.IntVar(&o.n, "n", 0, "a trial of `N` nodes, node-0 and so on")
+	fs.StringVar(&o.nodeNames, "nodes", "", "a trial of nodes with these `names`, separated by commas")
+	fs.StringVar(&o.membersFile, "members", "", "the `file` with the lines that keygen has printed on each device")
+	fs.StringVar(&o.runID, "run", "", "`id` of the run, a new one for every new run (default the last part of DIR)")
+	fs.StringVar(&o.hosts, "hosts", "", "where each node is reached, host:port or wss://host:port/path, separated by commas, in the order of the nodes")
+	fs.IntVar(&o.port, "port", 7443, "trial: the first node's port on 127.0.0.1; the others follow")
+	fs.IntVar(&o.dim, "dim", 0, "length of the parameter vector, d, where it does not follow from the data")
+	fs.IntVar(&o.samples, "samples", 100, "about how many samples a node has, m, where they are not dealt out")
+	fs.StringVar(&o.stream, "stream", "", "the `program` of yours, with its arguments, that answers query after query")
+	fs.StringVar(&o.oneshot, "oneshot", "", "the `program` of yours, with its arguments, that is started for each query")
+	fs.IntVar(&o.workers, "workers", 1, "how many of -stream run side by side")
+	fs.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each takes its part (default true without -members)")
+	fs.StringVar(&o.dataset, "dataset", "", "what people call the data of the nodes' ledgers: `text` before the node's name (default \"data of\")")
+	o.registerData(fs)
+	o.registerRun(fs)
+	if o.dir, err = cmd.parseFile(fs, args, w); err != nil {
+		return err
+	}
+	o.given = make(map[string]bool)
+	fs.Visit(func(f *flag.Flag) { o.given[f.Name] = true })
+	o.pickCooldown()
+	if !o.given["deal"] {
+		o.deal = !o.given["members"] && o.builtin()
+	}
+	if o.membersFile != "" {
+		if o.members, err = readMembers(o.membersFile); err != nil {
+			return usageError{err}
+		}
+	}
+	return o.check()
+}
+
+// builtin says whether the nodes learn with the built-in model: by -data, or because nothing was said.
+func (o *initOptions) builtin() bool {
+	return o.given["data"] || !o.given["stream"] && !o.given["oneshot"] && !o.given["dim"]
+}
+
+// check settles who takes part and where, and reports everything that can be told without looking at data.
+func (o *initOptions) check() error {
+	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if n := count(o.given["n"], o.given["nodes"], o.given["members"]); n != 1 {
+		fault("-n, -nodes and -members: give one, it says who takes part; not %d", n)
+	}
+	if n := count(o.given["data"], o.given["stream"], o.given["oneshot"]); n > 1 {
+		fault("-data, -stream and -oneshot exclude each other: a node learns from one of them")
+	}
+	switch {
+	case o.given["members"]:
+		for _, m := range o.members {
+			o.names = append(o.names, m.Name)
+		}
+	case o.given["nodes"]:
+		o.names = list(o.nodeNames)
+	case o.given["n"] && (o.n < 1 || o.n > 1000):
+		fault("-n is %d, want 1..1000", o.n)
+	default:
+		for i := range o.n {
+			o.names = append(o.names, "node-"+strconv.Itoa(i))
+		}
+	}
+	o.nodes = max(1, len(o.names)) // none is a fault already told
+	for i, name := range o.names {
+		if name == "" || strings.HasPrefix(name, ".") || strings.ContainsAny(name, `/\`) || !filepath.IsLocal(name) || name == "fleet.json" {
+			fault("name %q of node %d: want one that can be the name of a folder", name, i)
+		}
+	}
+	o.checkPlaces(fault)
+	if o.runID == "" {
+		if abs, err := filepath.Abs(o.dir); err == nil {
+			o.runID = filepath.Base(abs)
+		}
+	}
+	own := o.builtin() && !o.deal
+	if o.deal && !o.builtin() {
+		fault("-deal goes with -data only")
+	}
+	if (own || !o.builtin()) && !o.given["dim"] {
+		fault("-dim is missing: the length of the parameter vector does not follow from data that are not here")
+	}
+	if o.given["dim"] && (o.dim < 1 || o.dim > wire.MaxDim) {
+		fault("-dim is %d, want 1..%d", o.dim, wire.MaxDim)
+	}
+	if o.given["samples"] && o.deal {
+		fault("-samples does not go with data that are dealt out, which are counted")
+	}
+	if o.samples < 1 {
+		fault("-samples is %d, want at least 1", o.samples)
+	}
+	if o.workers < 1 || o.workers > 1024 || o.given["workers"] && !o.given["stream"] {
+		fault("-workers is %d, want 1..1024, with -stream only", o.workers)
+	}
+	for _, f := range []struct{ name, value string }{{"stream", o.stream}, {"oneshot", o.oneshot}, {"nodes", o.nodeNames}, {"members", o.membersFile}, {"run", o.runID}} {
+		if o.given[f.name] && strings.TrimSpace(f.value) == "" {
+			fault("-%s is empty", f.name)
+		}
+	}
+	for _, name := range []string{"label", "drop", "onehot", "labels", "pca", "standardize", "bias", "test-fraction", "partition"} {
+		if o.given[name] && !o.builtin() {
+			fault("-%s goes with -data only", name)
+		}
+	}
+	if o.nonPrivate && o.given["dataset"] || o.given["members"] && o.given["dataset"] {
+		fault("-dataset names the data of ledgers, and none are made here")
+	}
+	if entries, err := os.ReadDir(o.dir); err == nil && len(entries) > 0 {
+		fault("%s has something in it: nothing is ever overwritten", o.dir)
+	} else if err != nil && !errors.Is(err, os.ErrNotExist) {
+		errs = append(errs, err)
+	}
+	errs = append(errs, o.conflicts())
+	if err := errors.Join(errs...); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+// checkPlaces gives every member its addresses.
+func (o *initOptions) checkPlaces(fault func(format string, args ...any)) {
+	if o.given["hosts"] && o.given["port"] {
+		fault("-hosts and -port exclude each other")
+	}
+	if o.members == nil {
+		for _, name := range o.names {
+			o.members = append(o.members, fleetfile.Member{Name: name})
+		}
+	}
+	switch hosts := list(o.hosts); {
+	case o.given["hosts"]:
+		if len(hosts) != len(o.names) {
+			fault("-hosts has %d places, want one for each of %d nodes", len(hosts), len(o.names))
+			return
+		}
+		for i, host := range hosts {
+			if len(o.members[i].Addresses) > 0 {
+				fault("-hosts: %q has an address in %s already", o.names[i], o.membersFile)
+			}
+			as, err := memberAddresses("-hosts", []string{host})
+			if err != nil {
+				fault("%w", err)
+			}
+			o.members[i].Addresses = as
+		}
+	case !o.given["members"]:
+		if last := o.port + len(o.names) - 1; o.port < 1 || last > 65535 {
+			fault("-port is %d, want ports of 1..65535 for %d nodes", o.port, len(o.names))
+			return
+		}
+		for i := range o.members {
+			o.members[i].Addresses = []string{fmt.Sprintf("wss://127.0.0.1:%d/", o.port+i)}
+		}
+	}
+}
+
+// build works out the fleet: from the data if they are dealt out, and else as plan does.
+func (o *initOptions) build() (*problem, error) {
+	var p *problem
+	var err error
+	if o.deal {
+		if p, err = o.options.build(o.runID); err == nil && o.given["dim"] && o.dim != p.fleet.Dim {
+			err = usageError{fmt.Errorf("-dim is %d, but the data make it %d: leave it out", o.dim, p.fleet.Dim)}
+		}
+	} else {
+		p = &problem{opt: o.options, samples: slices.Repeat([]int{o.samples}, o.nodes)}
+		if p.graph, err = graph.Parse(o.graph, o.nodes, o.seed); err != nil {
+			return nil, usageError{err}
+		}
+		if o.builtin() {
+			s := o.spec()
+			if err := s.Validate(); err != nil {
+				return nil, usageError{err}
+			}
+		}
+		if !o.given["samples"] {
+			p.choose("samples", o.samples)
+		}
+		err = p.makeFleet(o.runID, o.dim)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range []struct {
+		name  string
+		value any
+	}{{"run", o.runID}, {"graph", o.graph}, {"rounds", o.rounds}, {"tau", o.tau}, {"gain", o.gain}, {"seed", o.seed}} {
+		if !o.given[c.name] {
+			p.choose(c.name, c.value)
+		}
+	}
+	if f := p.fleet; !o.nonPrivate && !o.given["sigma"] {
+		f.Privacy.EpsilonLimit = o.epsilon // what the noise was made for bounds what is spent
+		if err := f.Validate(); err != nil {
+			return nil, usageError{err}
+		}
+	}
+	return p, nil
+}
+
+// initResult is what was made, and its JSON.
+type initResult struct {
+	Dir        string         `json:"dir"`
+	Fleet      string         `json:"fleet"` // path of the fleet file
+	Run        string         `json:"run"`
+	FleetHash  string         `json:"fleet_hash"`
+	Dim        int            `json:"dim"`
+	Rounds     int            `json:"rounds"`
+	Cooldown   int            `json:"cooldown"`
+	NonPrivate bool           `json:"non_private"`
+	Epsilon    *float64       `json:"epsilon"` // of the whole run, null if it is not private
+	Delta      *float64       `json:"delta"`
+	Left       float64        `json:"share_left"` // of disagreement, after the cool-down
+	Nodes      []initNode     `json:"nodes"`
+	Chosen     map[string]any `json:"chosen"`
+}
+
+type initNode struct {
+	Name      string   `json:"name"`
+	File      string   `json:"file"`
+	Addresses []string `json:"addresses"`
+}
+
+// make writes the folder: first another one beside it, which gets its name when everything in it has been read back.
+func (o *initOptions) make(p *problem) (r *initResult, err error) {
+	dir, err := filepath.Abs(o.dir)
+	if err != nil {
+		return nil, err
+	}
+	stage, err := os.MkdirTemp(filepath.Dir(dir), ".spade-edge-init-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(stage) }() // gone, if all went well
+	file := &fleetfile.File{Fleet: p.fleet}
+	r = &initResult{
+		Dir: o.dir, Fleet: filepath.Join(o.dir, "fleet.json"), Run: p.fleet.Run, Dim: p.fleet.Dim,
+		Rounds: p.fleet.Method.Rounds, Cooldown: p.fleet.Method.Cooldown, NonPrivate: o.nonPrivate, Chosen: map[string]any{},
+	}
+	for i, m := range o.members {
+		if err := o.makeNode(filepath.Join(stage, m.Name), i, &m); err != nil {
+			return nil, err
+		}
+		file.Members = append(file.Members, m)
+		r.Nodes = append(r.Nodes, initNode{m.Name, filepath.Join(o.dir, m.Name, "node.json"), m.Addresses})
+	}
+	if err := file.Write(filepath.Join(stage, "fleet.json")); err != nil {
+		return nil, usageError{err}
+	}
+	for _, m := range file.Members {
+		node, err := fleetfile.ReadNode(filepath.Join(stage, m.Name, "node.json"))
+		if err == nil && !o.given["members"] {
+			_, _, err = node.Load()
+		}
+		if err != nil {
+			return nil, usageError{err}
+		}
+	}
+	hash := p.fleet.Hash()
+	r.FleetHash = hex.EncodeToString(hash[:])
+	if pr := p.fleet.Privacy; !pr.NonPrivate {
+		eps := dpmech.GDP.Epsilon(p.fleet.Rho(), pr.Delta)
+		r.Epsilon, r.Delta = &eps, &pr.Delta
+	}
+	if err := os.Chmod(stage, 0o755); err != nil {
+		return nil, err
+	}
+	_ = os.Remove(dir) // if it is there, and empty
+	return r, os.Rename(stage, dir)
+}
+
+// nodeText is a node file. Its oracle is one of the forms that fleetfile describes.
+type nodeText struct {
+	Version int    `json:"version"`
+	Name    string `json:"name"`
+	Fleet   string `json:"fleet"`
+	Key     string `json:"key"`
+	Listen  string `json:"listen,omitempty"`
+	State   string `json:"state"`
+	Ledger  string `json:"ledger,omitempty"`
+	Oracle  any    `json:"oracle"`
+	Table   string `json:"table,omitempty"`
+	Average bool   `json:"average,omitempty"`
+}
+
+// makeNode makes a node's folder. In a trial it makes the node's key as well, and adds it to the member.
+func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	text := nodeText{Version: 1, Name: m.Name, Fleet: "fleet.json", Key: "node.key", State: "state", Oracle: o.oracle(number), Average: o.average}
+	if o.given["table"] {
+		text.Table = o.table
+	}
+	if len(m.Addresses) > 0 {
+		text.Listen = listenAt(m.Addresses[0])
+	}
+	if !o.nonPrivate {
+		text.Ledger = "ledger.json"
+	}
+	if !o.given["members"] {
+		text.Fleet = "../fleet.json"
+		key, err := fleetfile.CreateKey(filepath.Join(dir, text.Key))
+		if err != nil {
+			return err
+		}
+		m.Keys = append(m.Keys, key)
+		if text.Ledger != "" {
+			about := "data of"
+			if o.dataset != "" {
+				about = o.dataset
+			}
+			l, err := dpmech.CreateLedger(filepath.Join(dir, text.Ledger), about+" "+m.Name, nil)
+			if err == nil {
+				err = l.Close()
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "node.json"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeObject(f, text), f.Sync(), f.Close())
+}
+
+// oracle returns what a node learns from.
+func (o *initOptions) oracle(number int) map[string]any {
+	switch {
+	case o.given["stream"]:
+		return map[string]any{"stream": strings.Fields(o.stream), "workers": o.workers}
+	case o.given["oneshot"]:
+		return map[string]any{"oneshot": strings.Fields(o.oneshot)}
+	case !o.builtin():
+		return map[string]any{"stream": []string{gap}}
+	}
+	s := o.spec()
+	b := map[string]any{"model": "softmax", "data": s.Source, "seed": s.Seed}
+	if kind, path, ok := strings.Cut(s.Source, ":"); ok && kind != "synthetic" && o.deal {
+		if abs, err := filepath.Abs(path); err == nil {
+			b["data"] = kind + ":" + abs
+		}
+	}
+	for name, value := range map[string]any{
+		"label": s.Label, "drop": s.Drop, "onehot": s.OneHot, "labels": s.Labels, "pca": s.PCA,
+		"standardize": s.Standardize, "bias": s.Bias, "test_fraction": s.TestFraction,
+	} {
+		if o.given[strings.ReplaceAll(name, "_", "-")] {
+			b[name] = value
+		}
+	}
+	if o.deal {
+		b["share"] = map[string]any{"partition": o.partition, "of": o.nodes, "number": number}
+	}
+	return map[string]any{"builtin": b}
+}
+
+// listenAt returns where the node with an address listens: on its own machine alone if that is what the address says, and
+// otherwise on every network.
+func listenAt(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	host := u.Hostname()
+	if ip := net.ParseIP(host); host != "localhost" && !ip.IsLoopback() {
+		host = ""
+	}
+	return net.JoinHostPort(host, cmp.Or(u.Port(), "443"))
+}
+
+// settle looks at what the cool-down leaves of the disagreement that noise makes.
+func (r *initResult) settle(o *initOptions, p *problem) {
+	if r.Left = 1; o.nodes > 1 {
+		m := p.fleet.Method
+		calm := settle(p.graph, p.graph.Gain(m.Gain, m.Rho), m.Rho, m.Rounds, m.Cooldown, 0.05, m.Seed)
+		r.Left = calm.left[min(m.Cooldown, len(calm.left)-1)]
+	}
+}
+
+// write says what was made, and what comes next.
+func (r *initResult) write(w io.Writer, o *initOptions) {
+	fmt.Fprintf(w, "fleet          %s: run %q, %d nodes, %d parameters, hash %s\n", r.Fleet, r.Run, len(r.Nodes), r.Dim, r.FleetHash[:16])
+	for _, n := range r.Nodes {
+		fmt.Fprintf(w, "node           %s, at %s\n", n.File, strings.Join(n.Addresses, ", "))
+	}
+	fmt.Fprintf(w, "rounds         %d, and %d of cool-down, which leave %.2g of the nodes' disagreement\n", r.Rounds, r.Cooldown, r.Left)
+	if r.NonPrivate {
+		fmt.Fprintf(w, "privacy        NOT PRIVATE: what a node sends may reveal its data\n")
+	} else {
+		fmt.Fprintf(w, "privacy        epsilon %.4g at delta %v for each node's whole data set, over the whole run\n", *r.Epsilon, *r.Delta)
+	}
+	if o.given["members"] {
+		fmt.Fprintf(w, "next           bring fleet.json and each node's node.json beside its key; there: spade-edge check node.json\n")
+		return
+	}
+	fmt.Fprintf(w, "next           for each node: spade-edge check %s, then spade-edge run %[1]s\n", r.Nodes[0].File)
+}

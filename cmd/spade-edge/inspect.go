@@ -1,0 +1,483 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/transport/ws"
+)
+
+var inspectCommand = &command{
+	name:  "inspect",
+	short: "what is in a file or folder of a fleet",
+	about: `usage: spade-edge inspect PATH [-dim D] [-json]
+
+Says what PATH is, and what is in it: a state folder, one slot of it, a ledger, a certificate, a fleet file, a node file, a key
+file (of which only the public half is shown), or one frame or hello as it crossed the wire. Nothing is changed, and a node at
+work is not disturbed. A frame's vector can be read only if its length is known: -dim says it.
+
+Exit codes: 0 it is sound; 1 it is damaged, or would be refused; 2 it is none of these, or not as it has to be.
+
+  spade-edge inspect state/
+  spade-edge inspect fleet.json -json
+  spade-edge inspect frame.bin -dim 10
+`,
+	run: inspectPath,
+}
+
+// inspection is what was found, and its JSON.
+type inspection struct {
+	Path string `json:"path"`
+	Kind string `json:"kind"` // what it was taken for
+	Any  any    `json:"content"`
+
+	text  bytes.Buffer // the same for people
+	fault error        // why it is not sound
+}
+
+// row adds a line for people.
+func (r *inspection) row(name, format string, args ...any) {
+	fmt.Fprintf(&r.text, "%-14s %s\n", name, strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; "))
+}
+
+func inspectPath(_ context.Context, cmd *command, args []string, out, _ io.Writer) error {
+	flags := cmd.flags()
+	dim := flags.Int("dim", 0, "of a frame: how many numbers its vector has")
+	asJSON := flags.Bool("json", false, "print one JSON object to standard output")
+	path, err := cmd.parseFile(flags, args, out)
+	if err != nil {
+		return err
+	}
+	if *dim < 0 || *dim > wire.MaxDim {
+		return usageError{fmt.Errorf("-dim is %d, want 1..%d", *dim, wire.MaxDim)}
+	}
+	r := &inspection{Path: path}
+	if err := r.look(path, *dim); err != nil {
+		return err
+	}
+	if *asJSON {
+		err = writeObject(out, r)
+	} else {
+		_, err = fmt.Fprintf(out, "%-14s %s\n%s", r.Kind, path, r.text.Bytes())
+	}
+	if err == nil && r.fault != nil {
+		return verdict{r.fault, exitFailed}
+	}
+	return err
+}
+
+// look finds out what there is at a path.
+func (r *inspection) look(path string, dim int) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return r.stateFolder(path)
+	}
+	const most = 64 << 20 // of a fleet or node file less is read, of a frame no more
+	if !info.Mode().IsRegular() {
+		return usageError{fmt.Errorf("%s is neither a file nor a folder", path)}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	head := make([]byte, 4096)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return err
+	}
+	head = head[:n]
+	if bytes.HasPrefix(head, []byte("SPADEslt")) {
+		return r.slot(path)
+	}
+	if bytes.HasPrefix(head, []byte("-----BEGIN PRIVATE KEY-----")) {
+		return r.key(path)
+	}
+	if trimmed := bytes.TrimSpace(head); len(trimmed) > 0 && trimmed[0] == '{' {
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		return r.jsonFile(path, f)
+	}
+	if info.Size() <= most {
+		if data, err := os.ReadFile(path); err == nil && r.frame(data, dim) {
+			return nil
+		}
+	}
+	hint := ""
+	if n > 0 && head[0]>>5 == 5 && dim == 0 { // a map in CBOR
+		hint = "; if it is a frame with a vector, -dim says how long that is"
+	}
+	return usageError{fmt.Errorf("%s is none of: state folder, slot, ledger, certificate, fleet file, node file, key file, frame, hello%s", path, hint)}
+}
+
+// jsonFile tells the files in JSON from each other by the fields of their first object.
+func (r *inspection) jsonFile(path string, f io.Reader) error {
+	var fields map[string]json.RawMessage
+	if err := json.NewDecoder(f).Decode(&fields); err != nil {
+		return usageError{fmt.Errorf("%s looks like JSON and is not: %w", path, err)}
+	}
+	has := func(names ...string) bool {
+		for _, name := range names {
+			if _, ok := fields[name]; !ok {
+				return false
+			}
+		}
+		return true
+	}
+	switch {
+	case has("ledger", "dataset", "created"):
+		return r.ledger(path)
+	case has("unit", "adjacency"):
+		return r.certificate(path)
+	case has("oracle") || has("key", "state"):
+		return r.nodeFile(path)
+	case has("members") || has("graph", "method"):
+		return r.fleetFile(path)
+	case has("id", "seq", "hash"):
+		return usageError{fmt.Errorf("%s is the mark of a ledger: inspect the ledger, %s", path, strings.TrimSuffix(path, ".mark"))}
+	}
+	return usageError{fmt.Errorf("%s is a JSON object, but neither ledger, certificate, fleet file nor node file", path)}
+}
+
+func (r *inspection) stateFolder(path string) error {
+	r.Kind = "state folder"
+	if _, err := os.Stat(filepath.Join(path, "releases.log")); err != nil {
+		if _, err := os.Stat(filepath.Join(path, "slot-0")); err != nil {
+			return usageError{fmt.Errorf("%s is a folder, but not one of a node's state: it has neither releases.log nor slot-0", path)}
+		}
+	}
+	report, err := sdk.InspectDir(path)
+	if err != nil {
+		return err
+	}
+	used, _ := sdk.DirInUse(path) // if it cannot be told, it is not said
+	type slot struct {
+		File   string `json:"file"`
+		Fault  string `json:"fault,omitempty"` // why there is no whole state in it
+		Round  int    `json:"round"`
+		Bytes  int64  `json:"bytes"`
+		Digest string `json:"digest,omitempty"`
+		Member string `json:"member,omitempty"`
+		Fleet  string `json:"fleet_hash,omitempty"`
+		Model  string `json:"model_sha256,omitempty"`
+	}
+	content := struct {
+		InUse   bool              `json:"in_use"`
+		Opens   bool              `json:"opens"`
+		Refused string            `json:"refused,omitempty"`
+		Remarks []string          `json:"remarks"`
+		Slots   []slot            `json:"slots"`
+		Log     []json.RawMessage `json:"log"`
+	}{InUse: used, Opens: report.Refused == nil, Remarks: append([]string{}, report.Remarks...)}
+	for _, s := range report.Slots {
+		one := slot{File: s.File, Fault: s.Fault, Round: s.Round, Bytes: s.Bytes, Digest: s.Digest}
+		switch kept, err := sdk.ReadKept(s.File); {
+		case s.Fault != "":
+			r.row(filepath.Base(s.File), "%s", s.Fault)
+		case err != nil:
+			r.row(filepath.Base(s.File), "round %d, but %v", s.Round, err)
+		default:
+			one.Member, one.Fleet, one.Model = kept.Member, hex.EncodeToString(kept.Fleet[:]), sdk.ModelHash(kept.Model)
+			r.row(filepath.Base(s.File), "round %d of %q in the fleet with hash %s, %s, model_sha256 %s", s.Round, kept.Member, one.Fleet[:16], bytesText(s.Bytes), one.Model)
+		}
+		content.Slots = append(content.Slots, one)
+	}
+	r.row("log", "%d lines", len(report.Log))
+	for i, line := range report.Log {
+		raw := json.RawMessage(line)
+		if !json.Valid(raw) {
+			raw, _ = json.Marshal(line)
+		}
+		content.Log = append(content.Log, raw)
+		if i >= len(report.Log)-5 {
+			r.row("", "%s", line)
+		}
+	}
+	for _, remark := range report.Remarks {
+		r.row("remark", "%s", remark)
+	}
+	switch {
+	case used:
+		r.row("verdict", "in use: a node is at work on it")
+	case report.Refused != nil:
+		r.row("verdict", "refused")
+		content.Refused, r.fault = report.Refused.Error(), report.Refused
+	default:
+		r.row("verdict", "sound: a node goes on from it")
+	}
+	r.Any = content
+	return nil
+}
+
+func (r *inspection) slot(path string) error {
+	r.Kind = "slot"
+	k, err := sdk.ReadKept(path)
+	if err != nil {
+		return err
+	}
+	r.Any = struct {
+		Member string          `json:"member"`
+		Fleet  string          `json:"fleet_hash"`
+		Build  string          `json:"build"`
+		Round  int             `json:"round"`
+		Dim    int             `json:"dim"`
+		Model  string          `json:"model_sha256"`
+		Mean   bool            `json:"averaged_kept"`
+		Note   json.RawMessage `json:"note,omitempty"`
+	}{k.Member, hex.EncodeToString(k.Fleet[:]), k.Build, k.Round, len(k.Model), sdk.ModelHash(k.Model), k.Averaged != nil, json.RawMessage(k.Note)}
+	r.row("release", "round %d of %q in the fleet with hash %x", k.Round, k.Member, k.Fleet[:8])
+	r.row("model", "%d numbers, sha256 %s", len(k.Model), sdk.ModelHash(k.Model))
+	r.row("made by", "%s", k.Build)
+	r.row("note", "%s", k.Note)
+	return nil
+}
+
+func (r *inspection) key(path string) error {
+	r.Kind = "key file"
+	key, err := fleetfile.ReadKey(path)
+	if err != nil {
+		return err
+	}
+	public := ws.FormatKey(key.Public().(ed25519.PublicKey))
+	r.Any = struct {
+		Public string `json:"public"`
+	}{public}
+	r.row("public", "%s", public)
+	r.row("secret", "not shown; it must not leave this device")
+	return nil
+}
+
+func (r *inspection) ledger(path string) error {
+	r.Kind = "ledger"
+	l, err := dpmech.ReadLedger(path)
+	if err != nil {
+		return err
+	}
+	life := l.Lifetime(1e-5)
+	if life.Limit != nil {
+		life = l.Lifetime(life.Limit.Delta)
+	}
+	r.Any = life
+	return (&privacyOptions{options: options{delta: life.Delta}}).writeLedger(&r.text, path, life)
+}
+
+func (r *inspection) certificate(path string) error {
+	r.Kind = "certificate"
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	c, err := dpmech.ParseCertificate(data)
+	if err != nil {
+		return usageError{fmt.Errorf("%s: %w", path, err)}
+	}
+	r.fault = c.Verify()
+	r.Any = struct {
+		Verified    bool                `json:"verified"`
+		Certificate *dpmech.Certificate `json:"certificate"`
+	}{r.fault == nil, c}
+	fmt.Fprintf(&r.text, "\n%s\n", c.Text())
+	if r.fault == nil {
+		r.row("verified", "every figure follows from the clip and noise of the releases")
+	}
+	return nil
+}
+
+func (r *inspection) nodeFile(path string) error {
+	r.Kind = "node file"
+	n, err := fleetfile.ReadNode(path)
+	if err != nil {
+		return usageError{err}
+	}
+	var oracle string
+	switch {
+	case n.Oracle.Builtin != nil:
+		oracle = "a built-in model on " + n.Oracle.Builtin.Spec.Source
+	case n.Oracle.OneShot != nil:
+		oracle = "started for each loss: " + strings.Join(n.Oracle.OneShot.Command, " ")
+	case n.Oracle.Stream != nil:
+		oracle = fmt.Sprintf("%d running side by side: %s", n.Oracle.Stream.Workers, strings.Join(n.Oracle.Stream.Command, " "))
+	}
+	r.Any = struct {
+		Name   string `json:"name"`
+		Fleet  string `json:"fleet"`
+		Key    string `json:"key"`
+		Listen string `json:"listen,omitempty"`
+		State  string `json:"state"`
+		Ledger string `json:"ledger,omitempty"`
+		HTTP   string `json:"http,omitempty"`
+		Oracle string `json:"oracle"`
+	}{n.Name, n.Fleet, n.Key, n.Listen, n.State, n.Ledger, n.HTTP, oracle}
+	r.row("name", "%s", n.Name)
+	for _, f := range []struct{ name, value string }{
+		{"fleet", n.Fleet}, {"key", n.Key}, {"listen", n.Listen}, {"state", n.State}, {"ledger", n.Ledger}, {"http", n.HTTP},
+	} {
+		if f.value != "" {
+			r.row(f.name, "%s", f.value)
+		}
+	}
+	r.row("oracle", "%s", oracle)
+	return nil
+}
+
+// spent is what a run has cost after some rounds.
+type spent struct {
+	Rounds int `json:"rounds"`
+	dpmech.Cost
+}
+
+func (r *inspection) fleetFile(path string) error {
+	r.Kind = "fleet file"
+	file, err := fleetfile.Read(path)
+	if err != nil {
+		return usageError{err}
+	}
+	f := file.Fleet
+	number := map[string]int{}
+	for i, name := range f.Members {
+		number[name] = i
+	}
+	var edges [][2]int
+	for _, e := range f.Edges {
+		edges = append(edges, [2]int{number[e[0]], number[e[1]]})
+	}
+	g, err := graph.New(len(f.Members), edges)
+	if err != nil {
+		return usageError{err}
+	}
+	a := g.Gain(f.Method.Gain, f.Method.Rho)
+	rate := contraction(g, a, f.Method.Rho)
+	type member struct {
+		Name      string   `json:"name"`
+		Keys      []string `json:"keys"`
+		Addresses []string `json:"addresses"`
+		Neighbors []string `json:"neighbors"`
+	}
+	hash := f.Hash()
+	content := struct {
+		Run        string   `json:"run"`
+		Hash       string   `json:"hash"`
+		Dim        int      `json:"dim"`
+		Rounds     int      `json:"rounds"`
+		Cooldown   int      `json:"cooldown"`
+		Members    []member `json:"members"`
+		Edges      int      `json:"edges"`
+		Lambda2    float64  `json:"lambda_2"`
+		LambdaN    float64  `json:"lambda_n"`
+		Gain       float64  `json:"gain"`
+		RoundGain  float64  `json:"round_gain"`
+		Radius     float64  `json:"spectral_radius"`
+		NonPrivate bool     `json:"non_private"`
+		Spent      []spent  `json:"spent"`
+	}{Run: f.Run, Hash: hex.EncodeToString(hash[:]), Dim: f.Dim, Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown, Edges: len(edges),
+		Lambda2: g.Lambda2(), LambdaN: g.LambdaMax(), Gain: f.Method.Gain, RoundGain: a, Radius: rate, NonPrivate: f.Privacy.NonPrivate, Spent: []spent{}}
+	r.row("run", "%q, %d parameters, %d rounds of %d local steps and %d of cool-down", f.Run, f.Dim, f.Method.Rounds, f.Method.Tau, f.Method.Cooldown)
+	r.row("hash", "%s", content.Hash)
+	for i, m := range file.Members {
+		one := member{Name: m.Name, Addresses: append([]string{}, m.Addresses...)}
+		for _, k := range m.Keys {
+			one.Keys = append(one.Keys, ws.FormatKey(k))
+		}
+		for _, j := range g.Neighbors(i) {
+			one.Neighbors = append(one.Neighbors, f.Members[j])
+		}
+		content.Members = append(content.Members, one)
+		r.row("member", "%q at %s, neighbors %q, key %s", m.Name, strings.Join(m.Addresses, " "), one.Neighbors, strings.Join(one.Keys, " or "))
+	}
+	if g.N() > 1 {
+		r.row("graph", "%d edges, Laplacian lambda_2 %.6g, lambda_N %.6g", len(edges), g.Lambda2(), g.LambdaMax())
+		r.row("stability", "%.4g of the limit 8/3: tau*beta*eta*mu is %.6g", f.Method.Gain, a)
+		r.row("disagreement", "shrinks by %.6g a round in the slowest mode, tenfold in %d", rate, tenfold(rate))
+	}
+	if f.Privacy.NonPrivate {
+		r.row("privacy", "NOT PRIVATE: what a member sends may reveal its data")
+	} else {
+		pr := f.Privacy
+		r.row("privacy", "noise %.6g on updates clipped to %.6g", pr.Sigma, pr.Clip)
+		each := f.Rho() / float64(f.Method.Rounds)
+		for _, k := range []int{1, f.Method.Rounds / 4, f.Method.Rounds / 2, f.Method.Rounds} {
+			if n := len(content.Spent); k < 1 || n > 0 && content.Spent[n-1].Rounds >= k {
+				continue
+			}
+			s := spent{k, dpmech.CostOf(float64(k)*each, pr.Delta)}
+			content.Spent = append(content.Spent, s)
+			r.row("", "after round %d epsilon %.4f at delta %v, exact (gdp); as zCDP %.4f; by the paper's formula %.4f", k, s.EpsilonGDP, s.Delta, s.EpsilonZCDP, s.EpsilonPaper)
+		}
+	}
+	r.Any = content
+	return nil
+}
+
+// frame says whether the data are what crosses the wire, and what that says.
+func (r *inspection) frame(data []byte, dim int) bool {
+	if h, err := wire.DecodeHello(data); err == nil {
+		r.Kind = "hello"
+		r.Any = struct {
+			Run   string `json:"run"`
+			Fleet string `json:"fleet_hash"`
+			From  string `json:"from"`
+			To    string `json:"to"`
+			Codec uint32 `json:"codec"`
+			Bytes int    `json:"bytes"`
+		}{h.Run, hex.EncodeToString(h.Fleet[:]), h.From, h.To, h.Codec, len(data)}
+		r.row("from", "%q to %q, run %q", h.From, h.To, h.Run)
+		r.row("fleet", "hash %x", h.Fleet)
+		r.row("size", "%d bytes, codec %d, %d sections", len(data), h.Codec, len(h.Sections))
+		return true
+	}
+	codec, err := wire.NewCodec(max(1, dim))
+	if err != nil {
+		return false
+	}
+	var f wire.Frame
+	if codec.Decode(data, &f) != nil {
+		return false
+	}
+	r.Kind = "frame"
+	r.Any = struct {
+		Kind   string `json:"frame"`
+		Round  int    `json:"round"`
+		Resent bool   `json:"resent"`
+		Floats int    `json:"floats"`
+		Grid   int    `json:"grid"`
+		Held   int    `json:"held"`
+		Life   string `json:"life,omitempty"`
+		Bytes  int    `json:"bytes"`
+	}{f.Kind.String(), f.Round, f.Resent, len(f.Vector), len(f.Grid), f.Held, lifeText(&f), len(data)}
+	r.row("frame", "%v of round %d, resent: %v, %d bytes", f.Kind, f.Round, f.Resent, len(data))
+	switch {
+	case len(f.Vector) > 0:
+		r.row("vector", "%d numbers as float32, %.2f bits each", len(f.Vector), 8*float64(len(data))/float64(len(f.Vector)))
+	case len(f.Grid) > 0:
+		r.row("grid", "%d whole numbers, %.2f bits each", len(f.Grid), 8*float64(len(data))/float64(len(f.Grid)))
+	case f.Kind == wire.Hail:
+		r.row("hail", "the sender holds release %d of the receiver's, life %s", f.Held, lifeText(&f))
+	}
+	return true
+}
+
+// lifeText returns the number that tells lives apart, as text: JSON readers lose the last digits of such a number.
+func lifeText(f *wire.Frame) string {
+	if f.Kind != wire.Hail {
+		return ""
+	}
+	return fmt.Sprintf("%016x", f.Life)
+}

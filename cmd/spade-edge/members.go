@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/transport/ws"
+)
+
+// memberLine is what keygen prints and init -members reads. It fits into a fleet file as it is.
+type memberLine struct {
+	Name      string   `json:"name"`
+	Keys      []string `json:"keys"`
+	Addresses []string `json:"addresses,omitempty"`
+}
+
+// readMembers reads the lines that keygen has printed on each device. Empty lines, and those that begin with #, are passed over.
+// Every fault is told, with its line.
+func readMembers(path string) ([]fleetfile.Member, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	var members []fleetfile.Member
+	number := 0
+	for line := range strings.Lines(string(text)) {
+		number++
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		m, err := readMember(line)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s:%d: %w", path, number, err))
+			continue
+		}
+		members = append(members, m)
+	}
+	if number == 0 || len(members)+len(errs) == 0 {
+		errs = append(errs, fmt.Errorf("%s has no members, want the lines that keygen prints", path))
+	}
+	return members, errors.Join(errs...)
+}
+
+func readMember(line string) (fleetfile.Member, error) {
+	var l memberLine
+	dec := json.NewDecoder(bytes.NewReader([]byte(line)))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&l); err != nil || dec.More() {
+		return fleetfile.Member{}, fmt.Errorf("%.60q is not a line that keygen prints: %w", line, errors.Join(err))
+	}
+	m := fleetfile.Member{Name: l.Name}
+	var errs []error
+	if len(l.Keys) < 1 || len(l.Keys) > 2 {
+		errs = append(errs, fmt.Errorf("keys: %q has %d, want 1 or 2", l.Name, len(l.Keys)))
+	}
+	for _, text := range l.Keys {
+		key, err := ws.ParseKey(text)
+		errs = append(errs, err)
+		m.Keys = append(m.Keys, ed25519.PublicKey(key))
+	}
+	var err error
+	m.Addresses, err = memberAddresses("addresses", l.Addresses)
+	return m, errors.Join(append(errs, err)...)
+}
+
+// memberAddresses makes "host:port" an address that can be dialed, and leaves one that is. where is for messages.
+func memberAddresses(where string, list []string) ([]string, error) {
+	var errs []error
+	var out []string
+	for _, s := range list {
+		if !strings.Contains(s, "://") {
+			host, _, err := net.SplitHostPort(s)
+			if err != nil || host == "" {
+				errs = append(errs, fmt.Errorf("%s: %q, want host:port or wss://host:port/path", where, s))
+				continue
+			}
+			s = "wss://" + s + "/"
+		}
+		if err := ws.CheckAddress(s); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", where, err))
+		}
+		out = append(out, s)
+	}
+	return out, errors.Join(errs...)
+}

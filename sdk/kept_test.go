@@ -1,0 +1,118 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/transport/mem"
+)
+
+// What a node has kept can be read while it is at work, and is what it has released; somebody who reads all the time
+// disturbs nothing and never meets half a state.
+func TestReadKept(t *testing.T) {
+	f := &sdk.Fleet{
+		Run: "alone", Dim: 2000, Members: []string{"a"},
+		Method:  sdk.Method{Rounds: 40, Cooldown: 2, Tau: 1, Rho: 1, Gain: 0.5, Eta: []float64{0.01}, Mu: []float64{0.1}},
+		Privacy: sdk.Privacy{NonPrivate: true},
+	}
+	dir := filepath.Join(t.TempDir(), "state")
+	if _, err := sdk.ReadKept(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no folder: %v", err)
+	}
+	store, err := sdk.OpenDir(dir, f.StateSize("a", 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sdk.ReadKept(dir); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "slot-0 holds nothing yet") {
+		t.Errorf("nothing saved: %v", err)
+	}
+	if used, err := sdk.DirInUse(dir); !used || err != nil {
+		t.Errorf("an open store is in use: %v, %v", used, err)
+	}
+	tr, err := mem.New("a").Node("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, busy := make(chan struct{}), sync.WaitGroup{}
+	busy.Go(func() {
+		for last := 0; ; {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			k, err := sdk.ReadKept(dir)
+			if errors.Is(err, fs.ErrNotExist) && last == 0 {
+				continue
+			}
+			if err != nil || k.Round < last || !strings.Contains(k.Note, sdk.ModelHash(k.Model)) {
+				t.Errorf("after round %d: %+v, error %v", last, k, err)
+				return
+			}
+			last = k.Round
+		}
+	})
+	n, err := sdk.New(sdk.Config{
+		Fleet: f, Name: "a", Samples: 3, Transport: tr, Store: store, Average: true,
+		Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, sample int) (float64, error) { return float64(x[sample]), nil }),
+		Observer: sdk.Observer{Released: func(round int, x []float32) {
+			k, err := sdk.ReadKept(dir)
+			if err != nil || k.Round != round || !slices.Equal(k.Model, x) || k.Member != "a" || k.Fleet != f.Hash() || k.Build == "" {
+				t.Errorf("round %d: kept %+v, error %v", round, k, err)
+			}
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = n.Run(t.Context())
+	close(stop)
+	busy.Wait()
+	if err := errors.Join(err, store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if used, err := sdk.DirInUse(dir); used || err != nil {
+		t.Errorf("a closed store is in use: %v, %v", used, err)
+	}
+	k, err := sdk.ReadKept(dir)
+	if err != nil || !slices.Equal(k.Averaged, n.Averaged()) || sdk.ModelHash(k.Model) != sdk.ModelHash(n.Model()) {
+		t.Errorf("at the end: %+v, error %v", k, err)
+	}
+	older, err := sdk.ReadKept(filepath.Join(dir, "slot-1"))
+	if err != nil || older.Round != 41 {
+		t.Errorf("the other slot: %+v, error %v", older, err)
+	}
+
+	// One slot is damaged, then both; then there are none.
+	for i, name := range []string{"slot-0", "slot-1"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text[100] ^= 1
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		k, err := sdk.ReadKept(dir)
+		if i == 0 && (err != nil || k.Round != 41) {
+			t.Errorf("one slot damaged: %+v, error %v", k, err)
+		}
+		if i == 1 && (err == nil || errors.Is(err, fs.ErrNotExist) || strings.Count(err.Error(), "does not match its SHA-256") != 2) {
+			t.Errorf("both slots damaged: %v", err)
+		}
+	}
+	if _, err := sdk.ReadKept(filepath.Join(dir, "releases.log")); err == nil || !strings.Contains(err.Error(), "does not start as a slot does") {
+		t.Errorf("a file that is no slot: %v", err)
+	}
+	if used, err := sdk.DirInUse(t.TempDir()); used || err != nil {
+		t.Errorf("a folder without a store: %v, %v", used, err)
+	}
+}

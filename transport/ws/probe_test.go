@@ -1,0 +1,170 @@
+package ws
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+)
+
+// asking returns the configuration of somebody who asks, without a listener.
+func asking(name string, peers ...Peer) Config {
+	return Config{Name: name, Key: keyOf(name), Listen: "127.0.0.1:0", Peers: peers, timing: fast}
+}
+
+func probe(t *testing.T, cfg Config) []Answer {
+	t.Helper()
+	answers, err := Probe(patient(t), cfg)
+	if err != nil || len(answers) != len(cfg.Peers) {
+		t.Fatalf("%d answers of %d peers, error %v", len(answers), len(cfg.Peers), err)
+	}
+	return answers
+}
+
+// Peers that are up say so, whoever of two would dial; the hello goes both ways; and nothing is left of it at the other end.
+func TestProbe(t *testing.T) {
+	heard := make(chan string, 2)
+	says := func(c *Config) {
+		c.Hello = func(peer string) []byte { return []byte(c.Name + " to " + peer) }
+		c.CheckHello = func(peer string, hello []byte) error {
+			heard <- string(hello)
+			return nil
+		}
+	}
+	a, c := start(t, "a", says, peerOf("b")), start(t, "c", says, peerOf("b"))
+	cfg := asking("b", at(peerOf("c"), "wss://127.0.0.1:1/", c.Addr()), at(peerOf("a"), a.Addr()))
+	cfg.Hello = func(peer string) []byte { return []byte("b to " + peer) }
+	cfg.CheckHello = func(peer string, hello []byte) error {
+		if string(hello) != peer+" to b" {
+			return fmt.Errorf("%q says %q", peer, hello)
+		}
+		return nil
+	}
+	for i, got := range probe(t, cfg) {
+		if got.Err != nil || got.Refused || got.Name != []string{"a", "c"}[i] || got.Where != []string{a.Addr(), c.Addr()}[i] || got.Took <= 0 {
+			t.Errorf("answer %+v", got)
+		}
+		<-heard
+	}
+	for _, n := range []node{a, c} {
+		if s := n.Peers()[0]; s.Connected || s.Err != nil || s.Refused != nil || !s.Since.IsZero() || n.log.count("peer=b") != 0 {
+			t.Errorf("%s remembers a probe: %+v\n%s", n.name, s, n.log.text.String())
+		}
+	}
+}
+
+// Somebody else with this node's key asks while the node is at work: its connections stay up.
+func TestProbeDisturbsNothing(t *testing.T) {
+	a, b := pair(t, nil, nil)
+	a.send(t, "b", []byte("one"))
+	b.expect(t, "a", []byte("one"))
+	for range 3 {
+		for _, cfg := range []Config{asking("a", at(peerOf("b"), b.Addr())), asking("b", at(peerOf("a"), a.Addr()))} {
+			if got := probe(t, cfg)[0]; got.Err != nil {
+				t.Errorf("answer %+v", got)
+			}
+		}
+	}
+	a.send(t, "b", bytes.Repeat([]byte("two"), 50000))
+	b.expect(t, "a", bytes.Repeat([]byte("two"), 50000))
+	if a.log.count("disconnected")+b.log.count("disconnected")+a.log.count("WARN")+b.log.count("WARN") != 0 {
+		t.Errorf("logs\n%s\n%s", a.log.text.String(), b.log.text.String())
+	}
+}
+
+// Everything that can be in the way, and whether waiting may help.
+func TestProbeFindsFaults(t *testing.T) {
+	refusing := start(t, "a", func(c *Config) {
+		c.CheckHello = func(string, []byte) error { return errors.New("another fleet") }
+	}, peerOf("b"))
+	plain := start(t, "a", nil, peerOf("b"))
+	strange := start(t, "a", nil, peerOf("c")) // does not know b
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	talking, err := net.Listen("tcp", "127.0.0.1:0") // not TLS
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer talking.Close()
+	go func() {
+		for {
+			c, err := talking.Accept()
+			if err != nil {
+				return
+			}
+			c.Write([]byte("220 mail.example ESMTP\r\n"))
+			c.Close()
+		}
+	}()
+	other, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{selfSigned(keyOf("a"))}}) // our key, and no node behind it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	go func() {
+		for {
+			c, err := other.Accept()
+			if err != nil {
+				return
+			}
+			c.Write([]byte("HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 3\r\n\r\nno\n"))
+			c.(*tls.Conn).CloseWrite()
+		}
+	}()
+	where := func(l net.Listener) string { return "wss://" + l.Addr().String() + "/" }
+	for name, c := range map[string]struct {
+		change  func(c *Config)
+		want    string
+		refused bool
+	}{
+		"no address":      {func(c *Config) { c.Peers[0].Addresses = nil }, "it has no address", false},
+		"nobody":          {func(c *Config) { c.Peers[0].Addresses = []string{"wss://127.0.0.1:1/"} }, "refused", false},
+		"silence":         {func(c *Config) { c.Peers[0].Addresses = []string{where(silent)}; c.timing.handshake = fast.backoffMax }, "deadline exceeded", false},
+		"not a node":      {func(c *Config) { c.Peers[0].Addresses = []string{where(talking)} }, "does not look like a TLS handshake", true},
+		"an HTTP server":  {func(c *Config) { c.Peers[0].Addresses = []string{where(other)} }, `405 Method Not Allowed: "no"`, false},
+		"its key":         {func(c *Config) { c.Peers[0].Keys = peerOf("x").Keys }, `peer "a" presents the key ` + FormatKey(publicOf("a")), true},
+		"our key":         {func(c *Config) { c.Peers[0].Addresses = []string{strange.Addr()} }, "our key " + FormatKey(publicOf("b")) + " is not pinned there", true},
+		"our hello":       {func(c *Config) { c.Peers[0].Addresses = []string{refusing.Addr()} }, "the other end: hello refused: another fleet", true},
+		"its hello":       {func(c *Config) { c.CheckHello = func(string, []byte) error { return errors.New("no") } }, "hello refused: no", true},
+		"the first is it": {func(c *Config) { c.Peers[0].Addresses = []string{refusing.Addr(), "wss://127.0.0.1:1/"} }, "another fleet", true},
+	} {
+		cfg := asking("b", at(peerOf("a"), plain.Addr()))
+		c.change(&cfg)
+		got := probe(t, cfg)[0]
+		if got.Err == nil || !strings.Contains(got.Err.Error(), c.want) || got.Refused != c.refused {
+			t.Errorf("%s: answer %+v, want %q, refused %v", name, got, c.want, c.refused)
+		}
+	}
+	if _, err := Probe(t.Context(), asking("b", peerOf("b"))); err == nil {
+		t.Error("a configuration that New refuses was taken")
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if answers, err := Probe(ended, asking("b", at(peerOf("a"), plain.Addr()))); err != nil || answers[0].Err == nil {
+		t.Errorf("answers %+v, error %v, after the end", answers, err)
+	}
+}
+
+// A hello in a probe is as long as one may be, and no longer.
+func TestProbeLengths(t *testing.T) {
+	long := bytes.Repeat([]byte("h"), maxHello)
+	a := start(t, "a", func(c *Config) { c.Hello = func(string) []byte { return long } }, peerOf("b"))
+	cfg := asking("b", at(peerOf("a"), a.Addr()))
+	cfg.Hello = func(string) []byte { return long }
+	var heard []byte
+	cfg.CheckHello = func(_ string, hello []byte) error { heard = hello; return nil }
+	if got := probe(t, cfg)[0]; got.Err != nil || !bytes.Equal(heard, long) {
+		t.Errorf("answer %+v, %d bytes", got, len(heard))
+	}
+	cfg.Hello = func(string) []byte { return append(long, 'x') }
+	if got := probe(t, cfg)[0]; got.Err == nil || !strings.Contains(got.Err.Error(), "400 Bad Request") {
+		t.Errorf("answer %+v", got)
+	}
+}

@@ -1,0 +1,186 @@
+package ws
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/binary"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// at gives a peer addresses.
+func at(p Peer, addresses ...string) Peer {
+	p.Addresses = addresses
+	return p
+}
+
+func (n node) update(t *testing.T, peers ...Peer) {
+	t.Helper()
+	if err := n.Update(peers); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What cannot be is refused as a whole, and then nothing has changed.
+func TestUpdateErrors(t *testing.T) {
+	b := start(t, "b", nil, peerOf("a"), peerOf("c"))
+	a := start(t, "a", nil, peerOf("b"), peerOf("d"))
+	a.reach(t, "b", b.Addr())
+	a.log.await(t, "INFO", "connected", "peer=b")
+	elsewhere := at(peerOf("b", "other"), "wss://192.0.2.1:1/")
+	for name, c := range map[string]struct {
+		peers []Peer
+		want  []string
+	}{
+		"one is missing":     {[]Peer{elsewhere}, []string{`peer "d" is missing`}},
+		"none":               {nil, []string{`peer "b" is missing`, `peer "d" is missing`}},
+		"one too many":       {[]Peer{elsewhere, peerOf("d"), peerOf("e")}, []string{`"e" is no peer of "a"`}},
+		"the node itself":    {[]Peer{elsewhere, peerOf("d"), peerOf("a")}, []string{"as the node itself", `is also a key of "a"`}},
+		"twice":              {[]Peer{elsewhere, peerOf("d"), elsewhere}, []string{`peer "b" is listed twice`, "is also a key of"}},
+		"no key":             {[]Peer{elsewhere, {Name: "d"}}, []string{`peer "d" has 0 keys, want 1 or 2`}},
+		"three keys":         {[]Peer{elsewhere, peerOf("d", "d", "e", "f")}, []string{`peer "d" has 3 keys`}},
+		"a key of another":   {[]Peer{elsewhere, peerOf("d", "other")}, []string{`is also a key of "b"`}},
+		"our own key":        {[]Peer{elsewhere, peerOf("d", "a")}, []string{`is also a key of "a"`}},
+		"a key for everyone": {[]Peer{elsewhere, {Name: "d", Keys: []ed25519.PublicKey{make(ed25519.PublicKey, 32)}}}, []string{"small order"}},
+		"an address":         {[]Peer{elsewhere, at(peerOf("d"), "http://d/", "wss://d:0/")}, []string{"http://d/", "port is 0"}},
+	} {
+		err := a.Update(c.peers)
+		if err == nil {
+			t.Errorf("%s: no error", name)
+			continue
+		}
+		if lines := strings.Split(err.Error(), "\n"); len(lines) != len(c.want) {
+			t.Errorf("%s: %d faults, want %d:\n%v", name, len(lines), len(c.want), err)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "ws: update: ") {
+				t.Errorf("%s: error %v, want %q", name, err, want)
+			}
+		}
+	}
+	a.send(t, "b", []byte("still here"))
+	b.expect(t, "a", []byte("still here"))
+	if a.log.count("disconnected") != 0 || !a.peers["b"].pins()[0].Equal(publicOf("b")) {
+		t.Error("a refused update has changed something")
+	}
+}
+
+// A second pin, and another address, leave a connection alone; a pin taken away ends it, and the error says why.
+func TestUpdateEndsWhatIsUnpinned(t *testing.T) {
+	a, b := pair(t, nil, nil)
+	a.log.await(t, "INFO", "connected", "peer=b")
+	a.update(t, at(peerOf("b", "b", "next"), "wss://192.0.2.1:1/"))
+	b.update(t, peerOf("a", "next", "a"))
+	a.send(t, "b", []byte("one"))
+	b.expect(t, "a", []byte("one"))
+	if a.log.count("disconnected")+b.log.count("disconnected") != 0 {
+		t.Error("a connection whose key is still pinned has ended")
+	}
+	a.reach(t, "b", b.Addr())
+	b.update(t, peerOf("a", "next"))
+	b.log.await(t, "disconnected", "peer=a", errUnpinned.Error())
+	b.log.await(t, "caller refused", "pinned for no peer")
+}
+
+// b goes over to another key and another place while a talks to it: a is told first of both keys, then of the new one alone.
+func TestRotation(t *testing.T) {
+	a, b := pair(t, nil, nil)
+	a.send(t, "b", []byte("old"))
+	b.expect(t, "a", []byte("old"))
+	a.update(t, at(peerOf("b", "b", "b2"), b.Addr()))
+	b.Close()
+	next := start(t, "b", func(c *Config) { c.Key = keyOf("b2") }, peerOf("a"))
+	a.update(t, at(peerOf("b", "b2"), next.Addr()))
+	a.send(t, "b", []byte("new"))
+	next.expect(t, "a", []byte("new"))
+
+	// Who holds the old key is nobody now, also at the place that was b's.
+	impostor := start(t, "b", nil, peerOf("a"))
+	a.update(t, at(peerOf("b", "b2"), impostor.Addr()))
+	next.Close()
+	a.log.await(t, "no connection", "peer=b", "presents the key "+FormatKey(publicOf("b"))+";")
+}
+
+// A caller has shown a key, and before its hello is over the key is taken off the list: no frame comes through.
+func TestUpdateBetweenHandshakeAndHello(t *testing.T) {
+	b := start(t, "b", nil, peerOf("a"))
+	r, err := dialRaw(t, b, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.update(t, peerOf("a", "next"))
+	r.put(t, kindHello, 0, nil)
+	if err := r.farewell(); !errors.As(err, new(closedError)) || !strings.Contains(err.Error(), errUnpinned.Error()) {
+		t.Errorf("the end of the connection is %v, want it to say %q", err, errUnpinned)
+	}
+	b.log.await(t, "no connection", "peer=a", errUnpinned.Error())
+}
+
+// Frames flow both ways while pins come and go: whatever arrives is a frame that was sent, in order but for one that may come
+// twice, and when it is over everything flows again.
+func TestUpdateUnderLoad(t *testing.T) {
+	a, b := pair(t, nil, nil)
+	ctx, cancel := context.WithCancel(patient(t))
+	var wg sync.WaitGroup
+	for _, way := range []struct {
+		from, to     node
+		sender, name string
+	}{{a, b, "a", "b"}, {b, a, "b", "a"}} {
+		wg.Go(func() {
+			for i := uint64(1); ; i++ {
+				frame := binary.BigEndian.AppendUint64(make([]byte, 3000), i)
+				if err := way.from.Send(ctx, way.name, frame); err != nil {
+					return
+				}
+			}
+		})
+		wg.Go(func() {
+			for last := uint64(0); ; {
+				from, frame, err := way.to.Recv(ctx)
+				if err != nil {
+					return
+				}
+				n := binary.BigEndian.Uint64(frame[3000:])
+				if from != way.sender || len(frame) != 3008 || n < last || n == 0 {
+					t.Errorf("frame %d of %d bytes from %q after frame %d", n, len(frame), from, last)
+				}
+				last = n
+			}
+		})
+	}
+	const rotations = 30
+	for i := range rotations {
+		n, peer := a, at(peerOf("b"), b.Addr())
+		if i%2 == 1 {
+			n, peer = b, peerOf("a")
+		}
+		gone := peer
+		gone.Keys = peerOf("x", "nobody").Keys
+		n.update(t, gone)
+		n.update(t, peer)
+		b.log.await(t, "INFO", "connected") // at least one, so that there is something to end
+	}
+	cancel()
+	wg.Wait()
+	if ended := a.log.count(errUnpinned.Error()) + b.log.count(errUnpinned.Error()); ended == 0 {
+		t.Error("no connection was ended")
+	}
+	for range 3 * window { // what is left of the load
+		ctx, cancel := context.WithTimeout(t.Context(), patience/100)
+		_, _, err := b.Recv(ctx)
+		cancel()
+		if err != nil {
+			break
+		}
+	}
+	a.send(t, "b", []byte("after"))
+	for {
+		if _, frame, err := b.Recv(patient(t)); err != nil {
+			t.Fatal(err)
+		} else if string(frame) == "after" {
+			return
+		}
+	}
+}
