@@ -19,6 +19,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/scorer"
+	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
@@ -40,11 +42,13 @@ and its own node.json beside its key.
 
 What a node learns from: -data with its flags, -stream or -oneshot for a program of yours, or, if none is given, generated
 patients; with -dim alone the node files have a gap to be filled in, which check names. In a trial the samples of -data are dealt
-out to the nodes as -partition says; otherwise they are each node's own, and -dim and -samples say what they are like (-deal and
--deal=false ask for the other).
+out to the nodes as -partition says, and preprocessing is fitted on all of them together. Otherwise they are each node's own, and
+-samples says how many: preprocessing is then given with -task, which "spade-edge fit" has made from public data, or else
+fitted by every node on its own data, for which -dim must say what comes of it (-deal and -deal=false ask for the other).
 
   spade-edge init ward -n 5
   spade-edge init clinics -nodes north,south,west -graph complete -data csv:patients.csv -label outcome -epsilon 8
+  spade-edge init wards -members members.txt -task task.json -data csv:patients.csv
   spade-edge init plant -members members.txt -graph ring -dim 20 -samples 500 -stream "./scorer -fast" -rounds 30
 `,
 	run: initFleet,
@@ -59,8 +63,11 @@ type initOptions struct {
 	stream, oneshot                    string
 	workers                            int
 	deal                               bool
+	taskFile                           string
 
 	members []fleetfile.Member // of -members
+	task    []byte             // of the fleet file: how members prepare their data; nil for none
+	recipe  *task.Recipe       // what it says
 }
 
 // gap stands in a node file for the program that nobody has named yet.
@@ -103,11 +110,13 @@ func (o *initOptions) read(cmd *command, args []string, w io.Writer) (err error)
 	fs.IntVar(&o.dim, "dim", 0, "length of the parameter vector, d, where it does not follow from the data")
 	fs.IntVar(&o.samples, "samples", 100, "about how many samples a node has, m, where they are not dealt out")
 	fs.StringVar(&o.stream, "stream", "", "the `program` of yours, with its arguments, that answers query after query")
-	fs.StringVar(&o.oneshot, "oneshot", "", "the `program` of yours, with its arguments, that is started for each query")
-	fs.IntVar(&o.workers, "workers", 1, "how many of -stream run side by side")
+	fs.StringVar(&o.oneshot, "oneshot", "", "the `program` of yours, with its arguments, that is started for each query; {sample} and {params} in them are filled in")
+	fs.IntVar(&o.workers, "workers", 1, "how many of the program run side by side")
 	fs.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each takes its part (default true without -members)")
 	fs.StringVar(&o.dataset, "dataset", "", "what people call the data of the nodes' ledgers: `text` before the node's name (default \"data of\")")
+	fs.StringVar(&o.taskFile, "task", "", "the `file` that fit has written: how every node prepares its own -data, and the model")
 	o.registerData(fs)
+	o.registerModel(fs)
 	o.registerRun(fs)
 	if o.dir, err = cmd.parseFile(fs, args, w); err != nil {
 		return err
@@ -115,8 +124,17 @@ func (o *initOptions) read(cmd *command, args []string, w io.Writer) (err error)
 	o.given = make(map[string]bool)
 	fs.Visit(func(f *flag.Flag) { o.given[f.Name] = true })
 	o.pickCooldown()
+	o.pickHidden()
 	if !o.given["deal"] {
-		o.deal = !o.given["members"] && o.builtin()
+		o.deal = !o.given["members"] && !o.given["task"] && o.builtin()
+	}
+	if o.taskFile != "" {
+		if o.recipe, err = fleetfile.ReadTask(o.taskFile); err == nil {
+			o.task, err = fleetfile.MarshalTask(o.recipe)
+		}
+		if err != nil {
+			return usageError{err}
+		}
 	}
 	if o.membersFile != "" {
 		if o.members, err = readMembers(o.membersFile); err != nil {
@@ -171,8 +189,25 @@ func (o *initOptions) check() error {
 	if o.deal && !o.builtin() {
 		fault("-deal goes with -data only")
 	}
-	if (own || !o.builtin()) && !o.given["dim"] {
+	if o.recipe != nil {
+		if o.deal || !o.given["data"] {
+			fault("-task goes with -data of each node's own: in a trial preprocessing is fitted on the data that are dealt out")
+		}
+		if o.given["dim"] && o.dim != o.recipe.Dim() {
+			fault("-dim is %d, but %s makes it %d: leave it out", o.dim, o.taskFile, o.recipe.Dim())
+		}
+		for _, name := range []string{"label", "drop", "onehot", "labels", "pca", "standardize", "bias", "model", "hidden"} {
+			if o.given[name] {
+				fault("-%s does not go with -task, which says so already", name)
+			}
+		}
+		o.dim = o.recipe.Dim()
+	}
+	if o.recipe == nil && (own || !o.builtin()) && !o.given["dim"] {
 		fault("-dim is missing: the length of the parameter vector does not follow from data that are not here")
+	}
+	if own && o.recipe == nil && o.model == task.PerceptronModel {
+		fault("-model perceptron on each node's own data needs -task: its start must be the same for all")
 	}
 	if o.given["dim"] && (o.dim < 1 || o.dim > wire.MaxDim) {
 		fault("-dim is %d, want 1..%d", o.dim, wire.MaxDim)
@@ -183,15 +218,20 @@ func (o *initOptions) check() error {
 	if o.samples < 1 {
 		fault("-samples is %d, want at least 1", o.samples)
 	}
-	if o.workers < 1 || o.workers > 1024 || o.given["workers"] && !o.given["stream"] {
-		fault("-workers is %d, want 1..1024, with -stream only", o.workers)
+	if command := strings.Fields(o.oneshot); len(command) > 0 && o.samples >= 1 {
+		if err := (scorer.OneShotConfig{Program: scorer.Program{Command: command}, Samples: o.samples}).Validate(); err != nil {
+			fault("-oneshot: %w", err)
+		}
+	}
+	if o.workers < 1 || o.workers > 1024 || o.given["workers"] && !o.given["stream"] && !o.given["oneshot"] {
+		fault("-workers is %d, want 1..1024, with -stream or -oneshot only", o.workers)
 	}
 	for _, f := range []struct{ name, value string }{{"stream", o.stream}, {"oneshot", o.oneshot}, {"nodes", o.nodeNames}, {"members", o.membersFile}, {"run", o.runID}} {
 		if o.given[f.name] && strings.TrimSpace(f.value) == "" {
 			fault("-%s is empty", f.name)
 		}
 	}
-	for _, name := range []string{"label", "drop", "onehot", "labels", "pca", "standardize", "bias", "test-fraction", "partition"} {
+	for _, name := range []string{"label", "drop", "onehot", "labels", "pca", "standardize", "bias", "test-fraction", "partition", "model", "hidden"} {
 		if o.given[name] && !o.builtin() {
 			fault("-%s goes with -data only", name)
 		}
@@ -261,7 +301,9 @@ func (o *initOptions) build() (*problem, error) {
 		if p.graph, err = graph.Parse(o.graph, o.nodes, o.seed); err != nil {
 			return nil, usageError{err}
 		}
-		if o.builtin() {
+		if o.recipe != nil {
+			p.x0 = o.recipe.Start(o.seed)
+		} else if o.builtin() {
 			s := o.spec()
 			if err := s.Validate(); err != nil {
 				return nil, usageError{err}
@@ -272,9 +314,13 @@ func (o *initOptions) build() (*problem, error) {
 		}
 		err = p.makeFleet(o.runID, o.dim)
 	}
+	if err == nil && o.deal {
+		o.task, o.recipe, err = fitRecipe(o.spec(), o.modelSpec(), "the data of all nodes of this trial together")
+	}
 	if err != nil {
 		return nil, err
 	}
+	p.fleet.Task = o.task
 	for _, c := range []struct {
 		name  string
 		value any
@@ -327,6 +373,9 @@ func (o *initOptions) make(p *problem) (r *initResult, err error) {
 	}
 	defer func() { _ = os.RemoveAll(stage) }() // gone, if all went well
 	file := &fleetfile.File{Fleet: p.fleet}
+	if p.x0 != nil {
+		file.X0File = "x0.bin"
+	}
 	r = &initResult{
 		Dir: o.dir, Fleet: filepath.Join(o.dir, "fleet.json"), Run: p.fleet.Run, Dim: p.fleet.Dim,
 		Rounds: p.fleet.Method.Rounds, Cooldown: p.fleet.Method.Cooldown, NonPrivate: o.nonPrivate, Chosen: map[string]any{},
@@ -426,23 +475,28 @@ func (o *initOptions) oracle(number int) map[string]any {
 	case o.given["stream"]:
 		return map[string]any{"stream": strings.Fields(o.stream), "workers": o.workers}
 	case o.given["oneshot"]:
-		return map[string]any{"oneshot": strings.Fields(o.oneshot)}
+		return map[string]any{"oneshot": strings.Fields(o.oneshot), "samples": o.samples, "workers": o.workers}
 	case !o.builtin():
 		return map[string]any{"stream": []string{gap}}
 	}
 	s := o.spec()
-	b := map[string]any{"model": "softmax", "data": s.Source, "seed": s.Seed}
+	b := map[string]any{"data": s.Source, "seed": s.Seed}
 	if kind, path, ok := strings.Cut(s.Source, ":"); ok && kind != "synthetic" && o.deal {
 		if abs, err := filepath.Abs(path); err == nil {
 			b["data"] = kind + ":" + abs
 		}
 	}
-	for name, value := range map[string]any{
-		"label": s.Label, "drop": s.Drop, "onehot": s.OneHot, "labels": s.Labels, "pca": s.PCA,
-		"standardize": s.Standardize, "bias": s.Bias, "test_fraction": s.TestFraction,
-	} {
-		if o.given[strings.ReplaceAll(name, "_", "-")] {
-			b[name] = value
+	if o.given["test-fraction"] {
+		b["test_fraction"] = s.TestFraction
+	}
+	if o.recipe == nil {
+		b["fit"], b["model"] = "own", o.model
+		for name, value := range map[string]any{
+			"label": s.Label, "drop": s.Drop, "onehot": s.OneHot, "labels": s.Labels, "pca": s.PCA, "standardize": s.Standardize, "bias": s.Bias,
+		} {
+			if o.given[name] {
+				b[name] = value
+			}
 		}
 	}
 	if o.deal {

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -276,6 +277,30 @@ func TestInitMembers(t *testing.T) {
 	}
 }
 
+// A task that was fitted on public data is every node's, and its model's start with it.
+func TestInitTask(t *testing.T) {
+	dir := t.TempDir()
+	recipe := filepath.Join(dir, "task.json")
+	if code, _, log := call("fit", "-data", "synthetic:clinical", "-model", "perceptron", "-fitted-on", "generated patients", "-out", recipe); code != exitDone {
+		t.Fatal(log)
+	}
+	var made initResult
+	into(t, &made, exitDone, "init", filepath.Join(dir, "own"), "-n", "2", "-task", recipe, "-data", "synthetic:clinical", "-non-private", "-rounds", "3")
+	f, err := fleetfile.Read(made.Fleet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := f.Task()
+	if err != nil || task == nil || task.FittedOn != "generated patients" || f.Fleet.Dim != task.Dim() || !slices.Equal(f.Fleet.X0, task.Start(1)) {
+		t.Errorf("task %+v, error %v", task, err)
+	}
+	var c checkup
+	into(t, &c, exitDone, "check", made.Nodes[0].File, "-offline")
+	if !strings.Contains(c.text("oracle"), "a finite loss") {
+		t.Errorf("oracle: %s", c.text("oracle"))
+	}
+}
+
 // Wrong use of init: one clear error, nothing on standard output, and the folder as it was.
 func TestInitMistakes(t *testing.T) {
 	dir := t.TempDir()
@@ -288,6 +313,10 @@ func TestInitMistakes(t *testing.T) {
 	}
 	_, line, _ := call("keygen", "-name", "a", "-out", filepath.Join(dir, "a.key"))
 	_, other, _ := call("keygen", "-name", "b", "-out", filepath.Join(dir, "b.key"))
+	recipe := filepath.Join(dir, "task.json")
+	if code, _, log := call("fit", "-data", "synthetic:clinical", "-fitted-on", "generated patients", "-out", recipe); code != exitDone {
+		t.Fatal(log)
+	}
 	placed := strings.Replace(line, "]}", `],"addresses":["wss://a.example:1/"]}`, 1)
 	if err := os.Mkdir(filepath.Join(dir, "full"), 0o700); err != nil {
 		t.Fatal(err)
@@ -321,7 +350,13 @@ func TestInitMistakes(t *testing.T) {
 		{exitUsage, "-samples is 0, want at least 1", []string{"x", "-n", "2", "-dim", "5", "-samples", "0"}},
 		{exitUsage, "-data, -stream and -oneshot exclude each other", []string{"x", "-n", "2", "-dim", "5", "-stream", "a", "-oneshot", "b"}},
 		{exitUsage, "-stream is empty", []string{"x", "-n", "2", "-dim", "5", "-stream", " "}},
-		{exitUsage, "-workers is 2", []string{"x", "-n", "2", "-dim", "5", "-oneshot", "a", "-workers", "2"}},
+		{exitUsage, "-oneshot: scorer: Command is", []string{"x", "-n", "2", "-dim", "5", "-oneshot", "a"}},
+		{exitUsage, "-workers is 2", []string{"x", "-n", "2", "-dim", "5", "-workers", "2"}},
+		{exitUsage, "-task goes with -data of each node's own", []string{"x", "-n", "2", "-task", recipe}},
+		{exitUsage, "-label does not go with -task", []string{"x", "-n", "2", "-task", recipe, "-data", "csv:f", "-label", "y"}},
+		{exitUsage, "-dim is 5, but", []string{"x", "-n", "2", "-task", recipe, "-data", "csv:f", "-dim", "5"}},
+		{exitUsage, "none.json", []string{"x", "-n", "2", "-task", "none.json", "-data", "csv:f"}},
+		{exitUsage, "-model perceptron on each node's own data needs -task", []string{"x", "-n", "2", "-data", "synthetic:clinical", "-deal=false", "-dim", "57", "-model", "perceptron"}},
 		{exitUsage, "-label goes with -data only", []string{"x", "-n", "2", "-dim", "5", "-oneshot", "a", "-label", "y"}},
 		{exitUsage, "-deal goes with -data only", []string{"x", "-n", "2", "-dim", "5", "-oneshot", "a", "-deal"}},
 		{exitUsage, "-label is missing", []string{"x", "-n", "2", "-data", "csv:f"}},
