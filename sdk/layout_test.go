@@ -26,6 +26,7 @@ var mayImport = map[string][]string{
 	"sdk/graph":     {"zoest/vec", "zoest/rng"},
 	"sdk/task":      {"zoest/vec", "zoest/rng"},
 	"sdk":           {"sdk/admm", "sdk/wire", "sdk/graph", "zoest", "dpmech", "transport"},
+	"sdk/monitor":   {"sdk", "dpmech"},
 	"sdk/fleetfile": {"sdk", "sdk/wire", "sdk/task", "transport/ws"},
 	"tinytest":      {"sdk", "sdk/admm", "zoest", "zoest/vec", "zoest/rng", "transport"},
 }

@@ -7,6 +7,8 @@
 //	spade-edge privacy     plan noise and rounds, verify a certificate, look after a ledger
 //	spade-edge keygen      the key of a node
 //	spade-edge run         one node of a fleet, on a device
+//	spade-edge status      where a node stands, running or not
+//	spade-edge stop        end a running node, to go on later
 //	spade-edge version     what this program was built from
 //
 // Each command explains itself with -h. With -json, one JSON object goes to standard output and everything else to standard
@@ -57,7 +59,7 @@ type command struct {
 	about string // the text above the flags in its help, examples included
 }
 
-var commands = []*command{demoCommand, simulateCommand, planCommand, privacyCommand, keygenCommand, runCommand, versionCommand}
+var commands = []*command{demoCommand, simulateCommand, planCommand, privacyCommand, keygenCommand, runCommand, statusCommand, stopCommand, versionCommand}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -73,7 +75,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 		help(log)
 		return exitUsage
 	}
-	var result bytes.Buffer
+	result := held{to: out}
 	switch args[0] {
 	case "help", "-h", "-help", "--help":
 		var err error
@@ -83,7 +85,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 			help(&result)
 		}
 		if err == nil {
-			_, err = out.Write(result.Bytes())
+			err = result.Flush()
 		}
 		return exitCode(err, "help", log)
 	}
@@ -93,12 +95,24 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 		}
 		err := cmd.run(ctx, cmd, args[1:], &result, log)
 		if err == nil || errors.Is(err, flag.ErrHelp) {
-			_, err = out.Write(result.Bytes())
+			err = result.Flush()
 		}
 		return exitCode(err, cmd.name, log)
 	}
 	fmt.Fprintf(log, "spade-edge: no command %q; there are %s\n", args[0], names())
 	return exitUsage
+}
+
+// held keeps what a command prints until it has succeeded, or until it knows that it will.
+type held struct {
+	bytes.Buffer
+	to io.Writer
+}
+
+// Flush prints what is held.
+func (h *held) Flush() error {
+	_, err := h.WriteTo(h.to)
+	return err
 }
 
 // usageError is a mistake in how the program was called.
