@@ -95,7 +95,14 @@ func (m *Monitor) Observer(next sdk.Observer) sdk.Observer {
 				next.Released(round, x)
 			}
 		},
-		Waiting: next.Waiting,
+		Waiting: func(round int, neighbors []string) {
+			m.mu.Lock()
+			m.look()
+			m.mu.Unlock()
+			if next.Waiting != nil {
+				next.Waiting(round, neighbors)
+			}
+		},
 	}
 }
 

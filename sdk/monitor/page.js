@@ -15,7 +15,7 @@
 
   // Numbers for people.
   const known = v => typeof v === "number" && isFinite(v);
-  const figures = (v, n) => !known(v) ? "–" : v === 0 ? "0" : Math.abs(v) >= 1e5 || Math.abs(v) < 1e-3 ? v.toExponential(n - 1) : String(+v.toPrecision(n));
+  const figures = (v, n) => !known(v) ? "–" : v === 0 ? "0" : Math.abs(v) >= 1e5 || Math.abs(v) < 1e-3 ? (+v.toPrecision(n)).toExponential() : String(+v.toPrecision(n));
   const percent = v => known(v) ? (100 * v).toFixed(1) + " %" : "–";
   const count = v => String(v).replace(/\B(?=(\d{3})+$)/g, "\u202f");
   const bytes = v => {
@@ -99,7 +99,11 @@
     const log = c.options.log, points = s.points.filter(p => known(p[c.key]) && (!log || p[c.key] > 0));
     const last = points[points.length - 1];
     say(c.value, last ? c.show(last[c.key]) : "–");
-    const total = Math.max(1, s.total), x = r => left + (W - left - right) * r / total;
+    // The axis is as long as the run, or, while little of it has been done, a round number that leaves room to grow.
+    let total = Math.max(1, s.total);
+    const wanted = Math.max(10, (last ? last.round : 0) * 1.3), size = 10 ** Math.floor(Math.log10(wanted));
+    total = Math.min(total, wanted > total / 2 ? total : [1, 2, 5, 10].find(m => m * size >= wanted) * size);
+    const x = r => left + (W - left - right) * r / total;
     const out = svg("svg", { viewBox: "0 0 " + W + " " + H, role: "img", "aria-label": c.title + " over the rounds: " + (last ?
       points.length + " points, " + c.show(points[0][c.key]) + " in round " + points[0].round + ", " + c.show(last[c.key]) + " in round " + last.round : "nothing yet") });
     let values = points.map(p => p[c.key]);
@@ -119,7 +123,7 @@
       if (!c.options.zero) lo = Math.min(lo, ticks[0]);
       y = v => bottom - (bottom - top) * (v - lo) / (hi - lo);
     }
-    if (s.cooldown > 0) {
+    if (s.cooldown > 0 && s.learning < total) {
       const from = x(s.learning);
       out.append(svg("rect", { class: "coolzone", x: from, y: top, width: Math.max(0, x(total) - from), height: bottom - top }));
     }
@@ -240,7 +244,7 @@
     const least = Math.min(...nodes.map(n => n.round)), total = head.rounds + head.cooldown;
     byId("phase").className = "phase " + phaseOf(head);
     const phases = new Set(nodes.map(phaseOf));
-    say(byId("doing"), !group || phases.size === 1 && phaseOf(head) !== "waiting" || head.phase === "failed" ? (group && head.phase === "failed" ? head.name + ": " : "") + doing(head) :
+    say(byId("doing"), !group ? doing(s) : head.phase === "failed" ? head.name + " has failed: " + head.fault : phases.size === 1 ? "All nodes: " + phaseName[phaseOf(head)] :
       order.filter(p => phases.has(p)).map(p => nodes.filter(n => phaseOf(n) === p).length + " " + phaseName[p]).join(", "));
     say(byId("since"), group ? "" : since(s));
     const bar = byId("bar");
