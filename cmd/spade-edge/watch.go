@@ -159,7 +159,7 @@ func activity(s *monitor.Status) string {
 	case monitor.Failed:
 		return "failed: " + s.Fault
 	case monitor.Fresh:
-		return "not running; never ran"
+		return "not running; nothing was ever released"
 	case monitor.Stopped:
 		return "not running; it would go on from here"
 	case monitor.Finished:
