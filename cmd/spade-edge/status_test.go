@@ -257,3 +257,37 @@ func TestStatusMistakes(t *testing.T) {
 		t.Errorf("%v were made", found)
 	}
 }
+
+// Every metric there is, and every field of a status, is in the topic that explains them.
+func TestTopicIsComplete(t *testing.T) {
+	code, topic, _ := call("help", "page")
+	if code != exitDone {
+		t.Fatalf("exit code %d", code)
+	}
+	link := &monitor.Link{Fault: "f", Refusal: "r"}
+	st := monitor.Status{
+		NonPrivate: true, Fault: "f", Neighbors: []monitor.Neighbor{{Name: "b", Link: link}}, Local: &monitor.Local{},
+		Privacy: &monitor.Privacy{Lifetime: &monitor.Lifetime{}},
+	}
+	names := 0
+	for line := range strings.Lines(string(monitor.Metrics(st))) {
+		if rest, ok := strings.CutPrefix(line, "# TYPE spade_edge_"); ok {
+			names++
+			if name, _, _ := strings.Cut(rest, " "); !strings.Contains(topic, name) {
+				t.Errorf("no metric %s in the topic", name)
+			}
+		}
+	}
+	if names < 25 {
+		t.Errorf("%d metrics", names)
+	}
+	text, err := json.Marshal(st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range strings.Split(string(text), `"`) {
+		if strings.Trim(part, "abcdefghijklmnopqrstuvwxyz_") == "" && len(part) > 1 && part != "null" && !strings.Contains(topic, part) {
+			t.Errorf("no field %s in the topic", part)
+		}
+	}
+}

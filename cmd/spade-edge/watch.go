@@ -99,10 +99,14 @@ func pages(h http.Handler) http.Handler {
 	if profiles == nil {
 		return h
 	}
-	mux := http.NewServeMux()
-	mux.Handle("/", h)
-	mux.Handle("/debug/pprof/", monitor.Guard(profiles))
-	return mux
+	guarded := monitor.Guard(profiles)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/debug/pprof/") {
+			guarded.ServeHTTP(w, r)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // errStopped ends a run that somebody has asked to end.
