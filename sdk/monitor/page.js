@@ -101,7 +101,7 @@
     say(c.value, last ? c.show(last[c.key]) : "–");
     // The axis is as long as the run, or, while little of it has been done, a round number that leaves room to grow.
     let total = Math.max(1, s.total);
-    const wanted = Math.max(10, (last ? last.round : 0) * 1.3), size = 10 ** Math.floor(Math.log10(wanted));
+    const wanted = Math.max(10, (s.points.length ? s.points[s.points.length - 1].round : 0) * 1.3), size = 10 ** Math.floor(Math.log10(wanted));
     total = Math.min(total, wanted > total / 2 ? total : [1, 2, 5, 10].find(m => m * size >= wanted) * size);
     const x = r => left + (W - left - right) * r / total;
     const out = svg("svg", { viewBox: "0 0 " + W + " " + H, role: "img", "aria-label": c.title + " over the rounds: " + (last ?
