@@ -75,16 +75,16 @@ func runNode(ctx context.Context, cmd *command, args []string, out, log io.Write
 	if !given(fs)["http"] {
 		*addr = file.HTTP
 	}
-	tell := newNotifier()
-	own, err := loadOracle(ctx, file.Oracle, fleet)
+	p := &participant{file: file, fleet: fleet.Fleet, http: *addr, tell: newNotifier()}
+	defer func() { p.ctl.close() }() // last: whoever has asked for the end hears of it when all is over
+	p.own, err = loadOracle(ctx, file.Oracle, fleet)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, own.close()) }()
+	defer func() { err = errors.Join(err, p.own.close()) }()
 	m := fleet.Fleet.Method
-	p := &participant{file: file, fleet: fleet.Fleet, own: own, show: newProgress(log, m.Rounds, m.Cooldown), http: *addr, tell: tell}
+	p.show = newProgress(log, m.Rounds, m.Cooldown)
 	defer p.show.end()
-	defer func() { p.ctl.close() }()
 	start := time.Now()
 	if err := p.run(ctx, link); err != nil {
 		return err
