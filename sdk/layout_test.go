@@ -27,6 +27,7 @@ var mayImport = map[string][]string{
 	"sdk/task":      {"zoest/vec", "zoest/rng"},
 	"sdk/scorer":    {"zoest"},
 	"sdk":           {"sdk/admm", "sdk/wire", "sdk/graph", "zoest", "dpmech", "transport"},
+	"sdk/monitor":   {"sdk", "dpmech"},
 	"sdk/fleetfile": {"sdk", "sdk/scorer", "sdk/wire", "sdk/task", "transport/ws"},
 	"tinytest":      {"sdk", "sdk/admm", "zoest", "zoest/vec", "zoest/rng", "transport"},
 }

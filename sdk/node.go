@@ -46,6 +46,20 @@ type Status struct {
 	BytesSent     int64    // of encoded frames handed to the transport, resent ones included
 	Refused       int64    // frames that neighbors sent and that could not be right
 	Done          bool     // the last release is made, and the model final
+
+	Neighbors []Neighbor // all of them, in the order of the fleet's members
+
+	// Disagreement is the mean, over the neighbors j, of |x_i - x_j|², the squared distance between this node's release and
+	// the neighbor's of the same round, Compared. Compared is 0 if that is not known: before the first round is over, and
+	// always in a fleet whose payload is "message", which does not show releases.
+	Disagreement float64
+	Compared     int
+}
+
+// Neighbor is how far a neighbor is known to be.
+type Neighbor struct {
+	Name  string
+	Round int // its last release that has arrived here, at most one more than this node's own; 0 for none
 }
 
 // New returns a node at the start of its run, or, if cfg.Store keeps a state, where it was when it was last heard of.
@@ -113,7 +127,7 @@ func (n *Node) Status() Status {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	st := n.status
-	st.Waiting = slices.Clone(st.Waiting)
+	st.Waiting, st.Neighbors = slices.Clone(st.Waiting), slices.Clone(st.Neighbors)
 	return st
 }
 
@@ -149,6 +163,11 @@ func (n *Node) publish() {
 		n.model, n.averaged = n.machine.Model(), n.machine.Averaged()
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
+	n.status.Disagreement, n.status.Compared = st.Apart, st.Compared
+	n.status.Neighbors = n.status.Neighbors[:0]
+	for _, j := range n.neighbors {
+		n.status.Neighbors = append(n.status.Neighbors, Neighbor{n.cfg.Fleet.Members[j], n.machine.Heard(j)})
+	}
 	n.status.Waiting = n.status.Waiting[:0]
 	for _, j := range st.Waiting {
 		n.status.Waiting = append(n.status.Waiting, n.cfg.Fleet.Members[j])

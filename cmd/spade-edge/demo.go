@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"flag"
 	"fmt"
 	"hash"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
@@ -35,6 +37,7 @@ averages out, and a hundred learn as well at epsilon 8 (see simulate).
   spade-edge demo
   spade-edge demo -non-private
   spade-edge demo -epsilon 8 -nodes 20 -graph er:0.3 -json
+  spade-edge demo -http 127.0.0.1:0       # a page to watch it on, until you interrupt
 `,
 	run: demo,
 }
@@ -44,8 +47,16 @@ func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) 
 		data: "synthetic:clinical", nodes: 8, graph: "ring", partition: "dirichlet:0.1",
 		rounds: 50, cooldown: 30, tau: 2, epsilon: 32,
 	}
-	if err := o.read(cmd, args, out); err != nil {
+	var addr string
+	if err := o.read(cmd, args, out, func(fs *flag.FlagSet) {
+		fs.StringVar(&addr, "http", "", "serve a page that shows all nodes at this loopback `address`, and go on with that at the end until an interrupt")
+	}); err != nil {
 		return err
+	}
+	if addr != "" {
+		if err := monitor.CheckAddress(addr); err != nil {
+			return usageError{fmt.Errorf("-http: %w", err)}
+		}
 	}
 	if o.nodes > maxDemoNodes {
 		return usageError{fmt.Errorf("-nodes is %d, want at most %d nodes with sockets in one process; simulate takes more", o.nodes, maxDemoNodes)}
@@ -61,8 +72,13 @@ func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) 
 	if o.nonPrivate {
 		show.say("NOT PRIVATE: nothing is clipped and no noise is added")
 	}
+	stage, err := p.newStage(addr, show)
+	if err != nil {
+		return err
+	}
+	defer stage.close()
 	start := time.Now()
-	r, models, means, err := p.runNodes(ctx, show)
+	r, models, means, err := p.runNodes(ctx, show, stage)
 	show.end()
 	if err != nil {
 		return err
@@ -78,17 +94,25 @@ func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) 
 		return err
 	}
 	if o.json {
-		return writeObject(out, r)
+		err = writeObject(out, r)
+	} else {
+		p.writeTable(out, r, solo, each)
 	}
-	p.writeTable(out, r, solo, each)
-	return nil
+	if err != nil || stage == nil {
+		return err
+	}
+	if h, ok := out.(*held); ok { // not to be waited for
+		err = h.Flush()
+	}
+	stage.stay(ctx)
+	return err
 }
 
 // maxDemoNodes bounds the listeners, connections and goroutines of one process.
 const maxDemoNodes = 100
 
 // runNodes trains over websockets and returns the outcome, every node's model and, with -average, the mean of its releases.
-func (p *problem) runNodes(ctx context.Context, show *progress) (r *result, models, means [][]float32, err error) {
+func (p *problem) runNodes(ctx context.Context, show *progress, stage *stage) (r *result, models, means [][]float32, err error) {
 	trs, err := p.listen()
 	defer func() {
 		var wg sync.WaitGroup // side by side: each gives its peers a moment to say goodbye
@@ -100,18 +124,19 @@ func (p *problem) runNodes(ctx context.Context, show *progress) (r *result, mode
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	seen := newGallery(p, show)
+	seen := newGallery(p, show, stage)
 	nodes := make([]*sdk.Node, len(trs))
 	for i, tr := range trs {
 		nodes[i], err = sdk.New(sdk.Config{
 			Fleet: p.fleet, Name: p.fleet.Members[i], Samples: p.samples[i], Oracle: p.oracles[i], Transport: tr,
 			SeededTable: p.opt.table == "seeded", Average: p.opt.average,
-			Observer: sdk.Observer{Released: func(round int, x []float32) { seen.add(i, round, x) }},
+			Observer: stage.observer(i, sdk.Observer{Released: func(round int, x []float32) { seen.add(i, round, x) }}),
 		})
 		if err != nil {
 			return nil, nil, nil, err
 		}
 	}
+	stage.begin(nodes, trs)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go watch(ctx, trs, p.fleet.Members, cancel)
@@ -119,7 +144,9 @@ func (p *problem) runNodes(ctx context.Context, show *progress) (r *result, mode
 	var wg sync.WaitGroup
 	for i, n := range nodes {
 		wg.Go(func() {
-			if errs[i] = n.Run(ctx); errs[i] != nil {
+			errs[i] = n.Run(ctx)
+			stage.end(i, errs[i])
+			if errs[i] != nil {
 				cancel(errs[i]) // without one node the others would wait for ever
 			}
 		})
@@ -207,14 +234,15 @@ type gallery struct {
 	mu      sync.Mutex
 	problem *problem
 	show    *progress
+	stage   *stage
 	hash    hash.Hash
 	round   int                 // the last one that is complete
 	open    map[int][][]float32 // the models of the rounds after it, by client
 	count   map[int]int         // how many of them are there
 }
 
-func newGallery(p *problem, show *progress) *gallery {
-	return &gallery{problem: p, show: show, hash: sha256.New(), open: map[int][][]float32{}, count: map[int]int{}}
+func newGallery(p *problem, show *progress, stage *stage) *gallery {
+	return &gallery{problem: p, show: show, stage: stage, hash: sha256.New(), open: map[int][][]float32{}, count: map[int]int{}}
 }
 
 // add takes in a release.
@@ -232,8 +260,9 @@ func (g *gallery) add(client, round int, x []float32) {
 		for i, x := range models {
 			g.hash.Write(tinytest.AppendRelease(nil, g.round, i, x))
 		}
-		g.show.round(g.round, fmt.Sprintf("average model %.1f %%, disagreement %.2g",
-			100*g.problem.test.Accuracy(mean(models)), consensusError(models)))
+		accuracy, apart := g.problem.test.Accuracy(mean(models)), consensusError(models)
+		g.show.round(g.round, fmt.Sprintf("average model %.1f %%, disagreement %.2g", 100*accuracy, apart))
+		g.stage.add(g.round, accuracy, apart, mean(models))
 		delete(g.open, g.round)
 		delete(g.count, g.round)
 	}

@@ -190,6 +190,9 @@ func TestLostMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tr, a := broken(t)
 			whole := tr.path("whole")
+			if err := os.Remove(tr.path("b.state/control")); err != nil && !os.IsNotExist(err) { // what is left of a socket, and no state
+				t.Fatal(err)
+			}
 			if err := os.CopyFS(whole, os.DirFS(tr.path("b.state"))); err != nil {
 				t.Fatal(err)
 			}

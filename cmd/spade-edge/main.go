@@ -10,6 +10,8 @@
 //	spade-edge init        the files of a fleet
 //	spade-edge check       whether a node is fit to run
 //	spade-edge run         one node of a fleet, on a device
+//	spade-edge status      where a node stands, running or not
+//	spade-edge stop        end a running node, to go on later
 //	spade-edge export      a node's model in a file, with checksum and certificate
 //	spade-edge inspect     what is in a file or folder of a fleet
 //	spade-edge version     what this program was built from
@@ -63,8 +65,10 @@ type command struct {
 	about string // the text above the flags in its help, examples included
 }
 
-var commands = []*command{demoCommand, simulateCommand, planCommand, fitCommand, privacyCommand, keygenCommand, initCommand, checkCommand, runCommand,
-	exportCommand, inspectCommand, versionCommand}
+var commands = []*command{
+	demoCommand, simulateCommand, planCommand, fitCommand, privacyCommand, keygenCommand, initCommand, checkCommand,
+	runCommand, statusCommand, stopCommand, exportCommand, inspectCommand, versionCommand,
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -80,7 +84,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 		help(log)
 		return exitUsage
 	}
-	var result bytes.Buffer
+	result := held{to: out}
 	switch args[0] {
 	case "help", "-h", "-help", "--help":
 		var err error
@@ -90,7 +94,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 			help(&result)
 		}
 		if err == nil {
-			_, err = out.Write(result.Bytes())
+			err = result.Flush()
 		}
 		return exitCode(err, "help", log)
 	}
@@ -101,7 +105,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 		err := cmd.run(ctx, cmd, args[1:], &result, log)
 		told := verdict{}
 		if err == nil || errors.Is(err, flag.ErrHelp) || errors.As(err, &told) {
-			if _, failed := out.Write(result.Bytes()); failed != nil || told.error == nil {
+			if failed := result.Flush(); failed != nil || told.error == nil {
 				err = failed
 			}
 		}
@@ -109,6 +113,18 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 	}
 	fmt.Fprintf(log, "spade-edge: no command %q; there are %s\n", args[0], names())
 	return exitUsage
+}
+
+// held keeps what a command prints until it has succeeded, or until it knows that it will.
+type held struct {
+	bytes.Buffer
+	to io.Writer
+}
+
+// Flush prints what is held.
+func (h *held) Flush() error {
+	_, err := h.WriteTo(h.to)
+	return err
 }
 
 // usageError is a mistake in how the program was called.

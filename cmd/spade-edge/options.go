@@ -142,10 +142,13 @@ func (o *options) registerRun(fs *flag.FlagSet) {
 	fs.BoolVar(&o.json, "json", false, "print one JSON object to standard output")
 }
 
-// read parses a command line into o.
-func (o *options) read(cmd *command, args []string, w io.Writer) error {
+// read parses a command line into o; more registers flags of the command's own.
+func (o *options) read(cmd *command, args []string, w io.Writer, more ...func(fs *flag.FlagSet)) error {
 	fs := cmd.flags()
 	o.register(fs)
+	for _, register := range more {
+		register(fs)
+	}
 	if err := cmd.parse(fs, args, w); err != nil {
 		return err
 	}

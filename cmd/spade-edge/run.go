@@ -10,30 +10,34 @@ import (
 	"log/slog"
 	"math"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
 var runCommand = &command{
 	name:  "run",
 	short: "one node of a fleet, on a device",
-	about: `usage: spade-edge run NODEFILE [-json]
+	about: `usage: spade-edge run NODEFILE [-http ADDR] [-json]
 
 Runs the node that a node file describes: it connects to its neighbors in the fleet, takes part in all rounds, and ends when the
 model is final and its neighbors have what they need. A neighbor that is missing is waited for as long as it takes, and named.
-An interrupt or SIGTERM ends the process between two steps.
+An interrupt, SIGTERM or "spade-edge stop" ends the process between two steps. While it runs, "spade-edge status" says where it
+stands; with -http, or "http" in the node file, so does a page in a browser on this machine. "spade-edge help page" has the rest:
+metrics, health and systemd.
 
 Exit codes: 0 the run is done; 1 failed or interrupted; 2 a file is wrong; 3 a privacy budget is spent; 4 every neighbor means
 another fleet, or knows more of this node's past than its own state.
 
   spade-edge run node.json
+  spade-edge run node.json -http 127.0.0.1:8080
   spade-edge run node.json -json >outcome.json
 `,
 	run: runNode,
@@ -47,10 +51,16 @@ var errInterrupted = errors.New("interrupted; run again to go on")
 
 func runNode(ctx context.Context, cmd *command, args []string, out, log io.Writer) (err error) {
 	fs := cmd.flags()
+	addr := fs.String("http", "", "serve a page, status and metrics at this loopback `address`, whatever the node file says; empty for none")
 	asJSON := fs.Bool("json", false, "print one JSON object to standard output")
 	path, err := cmd.parseFile(fs, args, out)
 	if err != nil {
 		return err
+	}
+	if *addr != "" {
+		if err := monitor.CheckAddress(*addr); err != nil {
+			return usageError{fmt.Errorf("-http: %w", err)}
+		}
 	}
 	file, err := fleetfile.ReadNode(path)
 	if err != nil {
@@ -60,14 +70,19 @@ func runNode(ctx context.Context, cmd *command, args []string, out, log io.Write
 	if err != nil {
 		return usageError{err}
 	}
-	own, err := loadOracle(ctx, file.Oracle, fleet)
+	if !given(fs)["http"] {
+		*addr = file.HTTP
+	}
+	p := &participant{file: file, fleet: fleet.Fleet, http: *addr, tell: newNotifier()}
+	defer func() { p.ctl.close() }() // last: whoever has asked for the end hears of it when all is over
+	p.own, err = loadOracle(ctx, file.Oracle, fleet)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, own.close()) }()
+	defer func() { err = errors.Join(err, p.own.close()) }()
 	debug.FreeOSMemory() // what reading files took: a node lives for days on what it keeps
 	m := fleet.Fleet.Method
-	p := &participant{file: file, fleet: fleet.Fleet, own: own, show: newProgress(log, m.Rounds, m.Cooldown)}
+	p.show = newProgress(log, m.Rounds, m.Cooldown)
 	defer p.show.end()
 	start := time.Now()
 	if err := p.run(ctx, link); err != nil {
@@ -114,8 +129,14 @@ type participant struct {
 	fleet *sdk.Fleet
 	own   *ownData
 	show  *progress
-	tr    *ws.Transport
-	node  *sdk.Node
+	http  string // where the page is served; empty for nowhere
+	tell  *notifier
+
+	tr     *ws.Transport
+	node   *sdk.Node
+	ledger *dpmech.Ledger // nil if there is none
+	mon    *monitor.Monitor
+	ctl    *control // nil if there is none
 
 	certificate string   // path of the last one written
 	files       []writer // what is kept on disk
@@ -131,7 +152,6 @@ func (p *participant) run(ctx context.Context, link ws.Config) (err error) {
 	cfg := sdk.Config{
 		Fleet: p.fleet, Name: p.file.Name, Samples: p.own.samples, Oracle: p.own.oracle, Window: p.own.window,
 		SeededTable: p.file.SeededTable, Average: p.file.Average, ConditionalOn: p.own.fitted, Linger: p.file.Linger, ResendAfter: p.file.ResendAfter, Logger: logger,
-		Observer: sdk.Observer{Released: p.released, Waiting: p.waiting},
 	}
 	if testNoise != nil && !p.fleet.Privacy.NonPrivate {
 		cfg.Noise = testNoise(p)
@@ -148,18 +168,34 @@ func (p *participant) run(ctx context.Context, link ws.Config) (err error) {
 	defer func() { err = errors.Join(err, p.tr.Close()) }()
 	cfg.Transport = p.tr
 	defer p.reloadOnHangup(link)()
+	if p.mon, err = p.newMonitor(); err != nil {
+		return err
+	}
+	cfg.Observer = p.mon.Observer(sdk.Observer{Released: p.released, Waiting: p.waiting})
 	if p.node, err = sdk.New(cfg); err != nil {
 		return err
 	}
 	p.begun = p.node.Status().Round
 	p.say("node %q of run %q: %d samples, %d parameters, neighbors %s", p.file.Name, p.fleet.Run, cfg.Samples, p.fleet.Dim, p.neighbors())
-	if p.file.HTTP != "" {
-		p.say("http: this version serves no status; nothing listens at %s", p.file.HTTP)
-	}
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	leave, err := p.attend(cancel)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	go p.watch(inner, cancel)
+	p.mon.Begin(p.node)
+	p.tell.tell("READY=1")
+	stopping := sync.OnceFunc(func() { p.tell.tell("STOPPING=1") })
+	defer stopping()
+	defer context.AfterFunc(inner, stopping)()
 	err = p.node.Run(inner)
+	if errors.Is(err, errStopped) {
+		p.mon.End(nil)
+	} else {
+		p.mon.End(err)
+	}
 	if certified := p.certify(); certified != nil && err == nil {
 		err = certified
 	}
@@ -186,6 +222,7 @@ func (p *participant) keep(cfg *sdk.Config) (release func() error, err error) {
 		return nil, errors.Join(err, store.Close())
 	}
 	p.files = append(p.files, cfg.Ledger)
+	p.ledger = cfg.Ledger
 	return func() error { return errors.Join(cfg.Ledger.Close(), store.Close()) }, nil
 }
 
@@ -202,7 +239,7 @@ func (p *participant) certify() error {
 	if err != nil {
 		return err
 	}
-	p.certificate = filepath.Join(p.file.State, "certificate.json")
+	p.certificate = certificatePath(p.file.State)
 	if err := os.WriteFile(p.certificate+".new", text, 0o600); err != nil {
 		return err
 	}
@@ -251,17 +288,9 @@ func (p *participant) mark() string {
 func (p *participant) released(round int, _ []float32) {
 	note := "NOT PRIVATE"
 	if pr := p.fleet.Privacy; !pr.NonPrivate {
-		note = fmt.Sprintf("epsilon %.3f at delta %v", p.accounting().Epsilon(p.node.Spend(), pr.Delta), pr.Delta)
+		note = fmt.Sprintf("epsilon %.3f at delta %v", accountingOf(pr).Epsilon(p.node.Spend(), pr.Delta), pr.Delta)
 	}
 	p.show.round(round, note)
-}
-
-// accounting returns how the fleet reads epsilon.
-func (p *participant) accounting() dpmech.Accounting {
-	if a, err := dpmech.ParseAccounting(p.fleet.Privacy.Accounting); err == nil {
-		return a
-	}
-	return dpmech.GDP // left to its default
 }
 
 // waiting says who holds the round up, and what is known of the way to them.

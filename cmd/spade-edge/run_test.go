@@ -452,7 +452,7 @@ func TestRunMistakes(t *testing.T) {
 		want string
 		args []string
 	}{
-		{exitUsage, "no file given, want spade-edge run NODEFILE [-json]", []string{"run"}},
+		{exitUsage, "no file given, want spade-edge run NODEFILE [-http ADDR] [-json]", []string{"run"}},
 		{exitUsage, "no file given", []string{"run", "-json"}},
 		{exitUsage, `unexpected argument "b"`, []string{"run", "a", "b"}},
 		{exitUsage, "not defined: -fast", []string{"run", "a", "-fast"}},

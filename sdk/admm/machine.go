@@ -35,6 +35,9 @@ type Machine struct {
 	asked  bool       // the driver has been told to reserve the release
 	waited int        // ticks since the last release, or since the local work began
 
+	compared int     // the last round whose releases were compared with the neighbors'; 0 for none
+	apart    float64 // and what came out
+
 	send     []Message // duties not yet handed over
 	reserve  bool      // the driver has to reserve the release that is due, and has not been told
 	released bool      // a release has been made and not yet handed over: nothing goes on before that
@@ -69,6 +72,12 @@ type Status struct {
 	Queries  int64 // losses asked for
 	Failed   int64 // of these, how many could not be had and were replaced (private runs only)
 	Complete bool  // the last release is made: the model is final
+
+	// Apart is the mean, over the neighbors, of the squared distance between this client's release and the neighbor's, in round
+	// Compared. Compared is 0 if no round has been compared since the start, and always without Config.Releases: from messages m_ij
+	// a release is known only together with those before it.
+	Compared int
+	Apart    float64
 }
 
 // New returns a machine at the start of round 0.
@@ -187,13 +196,23 @@ func (m *Machine) Averaged() []float32 { return slices.Clone(m.mean) }
 
 // Status returns where the machine stands.
 func (m *Machine) Status() Status {
-	st := Status{Round: m.round, Queries: m.queries, Failed: m.failed, Complete: m.round == m.last()}
+	st := Status{Round: m.round, Queries: m.queries, Failed: m.failed, Complete: m.round == m.last(), Compared: m.compared, Apart: m.apart}
 	for i := range m.edges {
 		if e := &m.edges[i]; m.due && !m.begun && !e.known || !m.due && !m.local && !e.holds(m.round) && !e.late {
 			st.Waiting = append(st.Waiting, e.peer)
 		}
 	}
 	return st
+}
+
+// Heard returns the highest release of a neighbor that was ever held; 0 if there is none, or no such neighbor.
+func (m *Machine) Heard(peer int) int {
+	for i := range m.edges {
+		if m.edges[i].peer == peer {
+			return m.edges[i].heard
+		}
+	}
+	return 0
 }
 
 // advance goes on until an input is needed, a release has to be reserved, or one is made.
@@ -217,10 +236,12 @@ func (m *Machine) advance() error {
 		case m.held(func(e edge) bool { return e.holds(m.round) || e.late }):
 			return nil
 		case m.round == m.last():
+			m.compare()
 			m.sayDone()
 			return nil
 		default:
 			if m.round > 0 {
+				m.compare()
 				m.updateZ()
 			}
 			m.startRound()

@@ -97,3 +97,58 @@ func sign(x float64) float64 {
 	}
 	return 1
 }
+
+// Where neighbors send their releases a client knows how far they are from its own, round by round, to the last; from the
+// paper's messages it does not.
+func TestApart(t *testing.T) {
+	for name, change := range map[string]func(int, *Config){
+		"on a grid": onAGrid(true),
+		"messages":  onAGrid(false),
+		"vectors":   func(_ int, c *Config) { c.Releases = true },
+	} {
+		net := newNetwork(t, configs(4, kite, change))
+		models := map[int]map[int][]float32{}
+		compared := 0
+		check := func() {
+			for i, m := range net.machines {
+				st := m.Status()
+				if st.Compared == 0 {
+					continue
+				}
+				if name == "messages" {
+					t.Fatalf("client %d has compared round %d", i, st.Compared)
+				}
+				compared++
+				var sum float64
+				for _, e := range m.edges {
+					for c, x := range models[st.Compared][i] {
+						off := float64(models[st.Compared][e.peer][c]) - float64(x)
+						sum += float64(off * off)
+					}
+				}
+				if want := sum / float64(len(m.edges)); st.Apart != want || want == 0 {
+					t.Fatalf("%s: client %d, round %d: %v apart, want %v", name, i, st.Compared, st.Apart, want)
+				}
+			}
+		}
+		net.released = func(client, round int) {
+			if models[round] == nil {
+				models[round] = map[int][]float32{}
+			}
+			models[round][client] = net.machines[client].Model()
+			check()
+		}
+		if err := net.run(); err != nil {
+			t.Fatal(err)
+		}
+		check()
+		for i, m := range net.machines {
+			if st := m.Status(); name != "messages" && st.Compared != st.Round {
+				t.Errorf("%s: client %d has compared up to round %d of %d", name, i, st.Compared, st.Round)
+			}
+		}
+		if name != "messages" && compared < 20 {
+			t.Errorf("%s: %d comparisons", name, compared)
+		}
+	}
+}

@@ -197,6 +197,30 @@ func (m *Machine) updateZ() {
 	}
 }
 
+// compare measures, once a round, how far the neighbors' releases are from this client's. It is for people to look at: no bit of the
+// run depends on it.
+func (m *Machine) compare() {
+	if !m.cfg.Releases || len(m.edges) == 0 || m.compared == m.round {
+		return
+	}
+	var sum float64
+	add := func(xj, xi float32) {
+		off := float64(xj) - float64(xi)
+		sum += float64(off * off)
+	}
+	for i := range m.edges {
+		e := &m.edges[i]
+		in := e.in[e.at(m.round)] // a run with releases waits for all of them; one of the two forms is empty
+		for c, change := range in.grid {
+			add(m.onStep(e.base[c]+change), m.x[c])
+		}
+		for c, xj := range in.vector {
+			add(xj, m.x[c])
+		}
+	}
+	m.compared, m.apart = m.round, sum/float64(len(m.edges))
+}
+
 // halve sets z = (z - msg)/2.
 func halve(z, msg []float32) {
 	vec.Sub(z, z, msg)

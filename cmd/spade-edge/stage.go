@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
+	"github.com/spade-dfl/spade-edge/transport/ws"
+)
+
+// stage shows the nodes of a demo on a page. A nil stage shows nothing.
+type stage struct {
+	problem    *problem
+	show       *progress
+	monitors   []*monitor.Monitor
+	group      *monitor.Group
+	accounting dpmech.Accounting
+	began      time.Time
+	leave      context.CancelFunc
+	work       sync.WaitGroup
+
+	mu  sync.Mutex // guards trs
+	trs []*ws.Transport
+}
+
+// newStage serves the page at an address; there is none without one.
+func (p *problem) newStage(addr string, show *progress) (*stage, error) {
+	if addr == "" {
+		return nil, nil
+	}
+	l, err := monitor.Listen(addr)
+	if err != nil {
+		return nil, err
+	}
+	s := &stage{problem: p, show: show, accounting: accountingOf(p.fleet.Privacy), began: time.Now()}
+	for i, name := range p.fleet.Members {
+		m, err := monitor.New(monitor.Config{Fleet: p.fleet, Name: name, Links: func() []monitor.Link { return s.links(i) }})
+		if err != nil {
+			_ = l.Close()
+			return nil, err
+		}
+		s.monitors = append(s.monitors, m)
+	}
+	s.group = monitor.NewGroup(p.fleet, "test data that no node has, with the average model", s.monitors...)
+	ctx, cancel := context.WithCancel(context.Background())
+	s.leave = cancel
+	s.work.Go(func() {
+		if err := monitor.Serve(ctx, l, pages(s.group.Handler())); err != nil {
+			show.say("page: %v", err)
+		}
+	})
+	show.say("page: http://%s/", l.Addr())
+	return s, nil
+}
+
+// links says how a node's connections are.
+func (s *stage) links(i int) []monitor.Link {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.trs == nil {
+		return nil
+	}
+	return links(s.trs[i], s.began)
+}
+
+// observer puts a node's monitor before an observer.
+func (s *stage) observer(i int, next sdk.Observer) sdk.Observer {
+	if s == nil {
+		return next
+	}
+	return s.monitors[i].Observer(next)
+}
+
+// begin watches the nodes.
+func (s *stage) begin(nodes []*sdk.Node, trs []*ws.Transport) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	s.trs = slices.Clone(trs)
+	s.mu.Unlock()
+	for i, n := range nodes {
+		s.monitors[i].Begin(n)
+	}
+}
+
+// end says that a node's run is over.
+func (s *stage) end(i int, err error) {
+	if s != nil {
+		s.monitors[i].End(err)
+	}
+}
+
+// add takes in what is known of all nodes after a round: of the average model, and how far they are from it.
+func (s *stage) add(round int, accuracy, apart float64, model []float32) {
+	if s == nil {
+		return
+	}
+	f := s.problem.fleet
+	epsilon := monitor.Unknown()
+	if !f.Privacy.NonPrivate {
+		rho := f.Rho() * float64(min(round, f.Method.Rounds)) / float64(f.Method.Rounds)
+		epsilon = monitor.Value(s.accounting.Epsilon(rho, f.Privacy.Delta))
+	}
+	s.group.Add(monitor.Point{
+		Round: round, Seconds: time.Since(s.began).Seconds(), Epsilon: epsilon,
+		Disagreement: monitor.Value(apart), Loss: monitor.Value(s.problem.test.MeanLoss(model)), Accuracy: monitor.Value(accuracy),
+	})
+}
+
+// stay goes on with the page until ctx ends.
+func (s *stage) stay(ctx context.Context) {
+	if s == nil {
+		return
+	}
+	s.show.say("the page stays until you interrupt (Ctrl-C)")
+	<-ctx.Done()
+}
+
+// close ends the page.
+func (s *stage) close() {
+	if s != nil {
+		s.leave()
+		s.work.Wait()
+	}
+}

@@ -1,0 +1,285 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
+)
+
+var statusCommand = &command{
+	name:  "status",
+	short: "where a node stands, running or not",
+	about: `usage: spade-edge status NODEFILE [-watch] [-json]
+
+Says where the node of a node file stands. A running node is asked, through the socket in its state folder; of one that does not
+run, the folder, the ledger and the certificate are read, and nothing in them is changed. With -watch, what a running node is doing
+is shown every second on standard error, until it ends or an interrupt comes. "spade-edge help page" explains the JSON.
+
+Exit codes: 0 it could be told, whatever it is; 1 it could not, as for lack of a permission; 2 a file is wrong.
+
+  spade-edge status node.json
+  spade-edge status node.json -watch
+  spade-edge status node.json -json
+`,
+	run: showStatus,
+}
+
+func showStatus(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
+	fs := cmd.flags()
+	watch := fs.Bool("watch", false, "show every second what the node is doing, until it ends")
+	asJSON := fs.Bool("json", false, "print one JSON object to standard output, at the end of -watch")
+	path, err := cmd.parseFile(fs, args, out)
+	if err != nil {
+		return err
+	}
+	file, fleet, err := readFiles(path)
+	if err != nil {
+		return err
+	}
+	st, err := statusOf(ctx, file, fleet)
+	if *watch && err == nil && st.Running {
+		st, err = watchNode(ctx, st, file, fleet, log)
+	}
+	if err != nil {
+		return err
+	}
+	if *asJSON {
+		return writeObject(out, st)
+	}
+	return writeStatus(out, st, file)
+}
+
+// statusOf asks the node, or reads what it has left.
+func statusOf(ctx context.Context, file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
+	st, err := askStatus(ctx, file.State)
+	if errors.Is(err, errNotRunning) {
+		return left(file, fleet)
+	}
+	return st, err
+}
+
+// watchNode shows a running node until it is gone or ctx ends, and returns how it stood then.
+func watchNode(ctx context.Context, st *monitor.Status, file *fleetfile.Node, fleet *fleetfile.File, log io.Writer) (*monitor.Status, error) {
+	moving, said := isTerminal(log), ""
+	height := 0
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		if moving {
+			var page strings.Builder
+			if err := writeStatus(&page, st, file); err != nil {
+				return nil, err
+			}
+			if height > 0 {
+				fmt.Fprintf(log, "\x1b[%dA", height)
+			}
+			fmt.Fprint(log, "\x1b[J", page.String())
+			height = strings.Count(page.String(), "\n")
+		} else if line := summary(st); line != said {
+			said = line
+			fmt.Fprintln(log, line)
+		}
+		if !st.Running {
+			return st, nil
+		}
+		select {
+		case <-ctx.Done():
+			return st, nil
+		case <-tick.C:
+		}
+		next, err := statusOf(ctx, file, fleet)
+		if ctx.Err() != nil {
+			return st, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		st = next
+	}
+}
+
+// left says how a node that does not run stands, from what it has left on disk. An error means that this could not be read.
+func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
+	f := fleet.Fleet
+	st := &monitor.Status{
+		Version: 1, Run: f.Run, Name: file.Name, NonPrivate: f.Privacy.NonPrivate, Phase: monitor.Fresh, Waiting: []string{},
+		Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown, Disagreement: monitor.Unknown(), Neighbors: []monitor.Neighbor{},
+	}
+	rho := 0.0
+	switch dir, err := sdk.InspectDir(file.State); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, err
+	default:
+		st.Round, rho = newest(dir)
+		switch {
+		case dir.Refused != nil:
+			st.Phase, st.Fault = monitor.Damaged, dir.Refused.Error()
+		case st.Round >= st.Rounds+st.Cooldown:
+			st.Phase = monitor.Finished
+		case st.Round > 0:
+			st.Phase = monitor.Stopped
+		}
+	}
+	if p := f.Privacy; !p.NonPrivate {
+		acc := accountingOf(p)
+		st.Privacy = &monitor.Privacy{
+			Rho: rho, Epsilon: monitor.Value(acc.Epsilon(rho, p.Delta)), Delta: p.Delta, Accounting: acc.String(), Limit: monitor.Unknown(),
+			Planned: monitor.Value(acc.Epsilon(f.Rho(), p.Delta)),
+		}
+		if p.EpsilonLimit > 0 {
+			st.Privacy.Limit = monitor.Value(p.EpsilonLimit)
+		}
+		if ledger, err := dpmech.ReadLedger(file.Ledger); err == nil {
+			st.Privacy.Lifetime = monitor.NewLifetime(ledger.Lifetime(p.Delta), acc)
+		} else if st.Fault == "" {
+			st.Fault = err.Error()
+		}
+	}
+	return st, nil
+}
+
+// newest returns the round of the newest whole state, 0 if there is none, and what had been spent by then, in zCDP.
+func newest(dir sdk.DirReport) (round int, rho float64) {
+	for _, slot := range dir.Slots {
+		if slot.Fault != "" || slot.Round < round {
+			continue
+		}
+		var note struct {
+			Rho float64 `json:"rho"`
+		}
+		_ = json.Unmarshal([]byte(slot.Note), &note) // checked with the rest of the slot, by its SHA-256
+		round, rho = slot.Round, note.Rho
+	}
+	return round, rho
+}
+
+// accountingOf returns how a fleet reads epsilon.
+func accountingOf(p sdk.Privacy) dpmech.Accounting {
+	if a, err := dpmech.ParseAccounting(p.Accounting); err == nil {
+		return a
+	}
+	return dpmech.GDP // left to its default
+}
+
+// writeStatus prints a status for people.
+func writeStatus(w io.Writer, s *monitor.Status, file *fleetfile.Node) error {
+	var b strings.Builder
+	line := func(head, format string, args ...any) {
+		fmt.Fprintf(&b, "%-14s "+format+"\n", append([]any{head}, args...)...)
+	}
+	mark := ""
+	if s.NonPrivate {
+		mark = ", NOT PRIVATE"
+	}
+	line("node", "%q of run %q%s", s.Name, s.Run, mark)
+	since := ""
+	if s.Running && s.Seconds >= 2 {
+		since = " for " + duration(s.Seconds)
+	}
+	line("state", "%s%s", activity(s), since)
+	if s.Fault != "" && s.Phase != monitor.Failed {
+		line("fault", "%s", s.Fault)
+	}
+	line("round", "%d of %d (%d of learning, %d of cool-down)", s.Round, s.Rounds+s.Cooldown, s.Rounds, s.Cooldown)
+	if p := s.Privacy; p != nil {
+		limit := fmt.Sprintf("%.3f planned", p.Planned)
+		if p.Limit.Known() {
+			limit = fmt.Sprintf("%.3f allowed", p.Limit)
+		}
+		line("privacy", "epsilon %.3f of %s, at delta %v (%s)", p.Epsilon, limit, p.Delta, p.Accounting)
+		if l := p.Lifetime; l != nil {
+			line("lifetime", "epsilon %.3f of the data set %q, over %d runs", l.Epsilon, l.Dataset, l.Runs)
+		}
+	}
+	if !s.Running {
+		certified(line, file)
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
+	for i, n := range s.Neighbors {
+		head := ""
+		if i == 0 {
+			head = "neighbors"
+		}
+		line(head, "%q: %s", n.Name, neighborText(&n))
+	}
+	if s.Disagreement.Known() {
+		line("disagreement", "%.3g, mean squared distance from the neighbors' releases of round %d", s.Disagreement, s.Compared)
+	}
+	line("cost", "%d losses, %s of messages sent", s.Queries, bytesText(s.FrameBytes))
+	if l := s.Local; l != nil && l.Round > 0 {
+		covered := ""
+		if !s.NonPrivate {
+			covered = "; for this device only: the privacy guarantee does not cover it"
+		}
+		line("own data", "accuracy %.2f %%, loss %.4g after round %d%s", 100*l.Accuracy, l.Loss, l.Round, covered)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// neighborText says how a neighbor is.
+func neighborText(n *monitor.Neighbor) string {
+	var parts []string
+	if l := n.Link; l != nil {
+		switch {
+		case l.Refusal != "":
+			parts = append(parts, "refused ("+l.Refusal+")")
+		case l.Connected:
+			parts = append(parts, "connected for "+duration(l.Seconds))
+		case l.Fault != "":
+			parts = append(parts, fmt.Sprintf("not connected for %s (%s)", duration(l.Seconds), l.Fault))
+		default:
+			parts = append(parts, "not connected for "+duration(l.Seconds))
+		}
+	}
+	switch {
+	case n.Behind > 0:
+		parts = append(parts, fmt.Sprintf("%d behind, in round %d", n.Behind, n.Round))
+	case n.Behind < 0:
+		parts = append(parts, fmt.Sprintf("one ahead, in round %d", n.Round))
+	default:
+		parts = append(parts, "in step")
+	}
+	if l := n.Link; l != nil {
+		parts = append(parts, bytesText(l.Sent)+" sent, "+bytesText(l.Received)+" received")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// duration writes seconds as people read them.
+func duration(seconds float64) string {
+	return time.Duration(seconds * float64(time.Second)).Truncate(time.Second).String()
+}
+
+// certified says what the certificate that a node has left is worth.
+func certified(line func(head, format string, args ...any), file *fleetfile.Node) {
+	path := certificatePath(file.State)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	var cert *dpmech.Certificate
+	if err == nil {
+		if cert, err = dpmech.ParseCertificate(text); err == nil {
+			err = cert.Verify()
+		}
+	}
+	if err != nil {
+		line("certificate", "%s is not good: %v", path, err)
+		return
+	}
+	line("certificate", "%s, of %d releases; its numbers are right", path, cert.Rounds)
+}

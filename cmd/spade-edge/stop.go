@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+)
+
+var stopCommand = &command{
+	name:  "stop",
+	short: "end a running node, to go on later",
+	about: `usage: spade-edge stop NODEFILE [-timeout T] [-json]
+
+Asks the node that runs from a node file to finish what it is writing and to end, waits until it is gone, and says which round it
+has come to. Nothing is lost: run goes on from there, and neighbors wait meanwhile. The process ends with code 1, as after an
+interrupt; under a service manager that starts it again then, use that manager's own way to stop it.
+
+Exit codes: 0 the node does not run any more, or did not run; 1 it could not be asked, or was not gone in time; 2 a file is wrong.
+
+  spade-edge stop node.json
+  spade-edge stop node.json -timeout 10s -json
+`,
+	run: stopNode,
+}
+
+// stopResult is the outcome of stop, and its JSON.
+type stopResult struct {
+	WasRunning bool `json:"was_running"`
+	Round      int  `json:"round"` // the last release made
+	Rounds     int  `json:"rounds"`
+	Cooldown   int  `json:"cooldown"`
+}
+
+func stopNode(ctx context.Context, cmd *command, args []string, out, _ io.Writer) error {
+	fs := cmd.flags()
+	timeout := fs.Duration("timeout", time.Minute, "how long to wait for the node's end")
+	asJSON := fs.Bool("json", false, "print one JSON object to standard output")
+	path, err := cmd.parseFile(fs, args, out)
+	if err != nil {
+		return err
+	}
+	if *timeout <= 0 {
+		return usageError{fmt.Errorf("-timeout is %v, want more than 0", *timeout)}
+	}
+	file, fleet, err := readFiles(path)
+	if err != nil {
+		return err
+	}
+	within, cancel := context.WithTimeout(ctx, *timeout)
+	defer cancel()
+	err = askStop(within, file.State)
+	running := !errors.Is(err, errNotRunning)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case within.Err() != nil:
+		return fmt.Errorf("node %q was asked to end, and has not within %v", file.Name, *timeout)
+	case err != nil && running:
+		return err
+	}
+	st, err := left(file, fleet)
+	if err != nil {
+		return err
+	}
+	r := stopResult{WasRunning: running, Round: st.Round, Rounds: st.Rounds, Cooldown: st.Cooldown}
+	if *asJSON {
+		return writeObject(out, r)
+	}
+	if !r.WasRunning {
+		fmt.Fprintf(out, "node %q of run %q does not run; it has made %d of %d releases\n", st.Name, st.Run, st.Round, st.Rounds+st.Cooldown)
+		return nil
+	}
+	fmt.Fprintf(out, "node %q of run %q has stopped after round %d of %d\n", st.Name, st.Run, st.Round, st.Rounds+st.Cooldown)
+	return nil
+}
+
+// readFiles reads a node file and the fleet file that it names; the key is not needed to ask how a node is.
+func readFiles(path string) (*fleetfile.Node, *fleetfile.File, error) {
+	file, err := fleetfile.ReadNode(path)
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	fleet, err := fleetfile.Read(file.Fleet)
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	return file, fleet, nil
+}

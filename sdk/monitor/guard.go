@@ -1,0 +1,147 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// CheckAddress says what keeps an address from being listened on: it has to be "host:port" with a host on loopback, "localhost"
+// or a number such as 127.0.0.1 or [::1].
+func CheckAddress(addr string) error {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil || !isLoopback(host) {
+		return fmt.Errorf("monitor: %q, want host:port on loopback, such as 127.0.0.1:0: whoever reaches it need not say who they are", addr)
+	}
+	return nil
+}
+
+// isLoopback reports whether a host, without a port, is this machine.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Listen listens on a loopback address; port 0 lets the system choose.
+func Listen(addr string) (net.Listener, error) {
+	if err := CheckAddress(addr); err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("monitor: %w", err)
+	}
+	// A name is looked up, and may mean anything.
+	if tcp, ok := l.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
+		return nil, errors.Join(fmt.Errorf("monitor: %q is %v, want loopback", addr, l.Addr()), l.Close())
+	}
+	return l, nil
+}
+
+// Serve answers requests until ctx ends, and then closes the listener and every connection. It returns nil unless the listener fails.
+func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
+	s := &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          log.New(io.Discard, "", 0), // what a stranger sends is not to fill the log
+	}
+	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
+	err := s.Serve(&bounded{Listener: l, free: make(chan struct{}, maxConns), closed: make(chan struct{})})
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return errors.Join(fmt.Errorf("monitor: %w", err), s.Close())
+}
+
+// maxConns bounds the connections that are open at a time; further ones wait.
+const maxConns = 32
+
+// bounded is a listener with a bound on the connections that are open.
+type bounded struct {
+	net.Listener
+	free   chan struct{} // one for each that is open
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (b *bounded) Accept() (net.Conn, error) {
+	select {
+	case b.free <- struct{}{}:
+	case <-b.closed:
+		return nil, net.ErrClosed
+	}
+	c, err := b.Listener.Accept()
+	if err != nil {
+		<-b.free
+		return nil, err
+	}
+	return &counted{Conn: c, release: sync.OnceFunc(func() { <-b.free })}, nil
+}
+
+func (b *bounded) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return b.Listener.Close()
+}
+
+type counted struct {
+	net.Conn
+	release func()
+}
+
+func (c *counted) Close() error {
+	defer c.release()
+	return c.Conn.Close()
+}
+
+// Guard lets a handler see only requests of this machine: those from a loopback address, not passed on by a proxy, whose Host is
+// "localhost" or a loopback address. Others are answered with 403 and the reason. It sets the headers that keep browsers from guessing
+// types, from showing the answer inside other pages, and from keeping it.
+func Guard(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		head := w.Header()
+		head.Set("X-Content-Type-Options", "nosniff")
+		head.Set("X-Frame-Options", "DENY")
+		head.Set("Referrer-Policy", "no-referrer")
+		head.Set("Cross-Origin-Resource-Policy", "same-origin")
+		head.Set("Cross-Origin-Opener-Policy", "same-origin")
+		head.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		head.Set("Cache-Control", "no-store")
+		if reason := foreign(r); reason != "" {
+			http.Error(w, reason, http.StatusForbidden)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// foreign says why a request is not one of this machine; empty if it is.
+func foreign(r *http.Request) string {
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err != nil || !isLoopback(host) || host == "localhost" {
+		return "only this machine may look: the request comes from elsewhere"
+	}
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"} {
+		if r.Header.Get(name) != "" {
+			return "only this machine may look: the request was passed on by a proxy (it has a header " + name + ")"
+		}
+	}
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	} else if n := len(host); n > 1 && host[0] == '[' && host[n-1] == ']' {
+		host = host[1 : n-1]
+	}
+	if !isLoopback(host) {
+		return "only this machine may look: the Host of the request is not localhost, 127.0.0.1 or [::1]"
+	}
+	return ""
+}

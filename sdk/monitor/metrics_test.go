@@ -1,0 +1,50 @@
+package monitor
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write what the golden test finds into its file")
+
+// The text as a whole: a private node and one that is not, each with a neighbor, and names that need escaping.
+func TestMetricsGolden(t *testing.T) {
+	private := Status{
+		Version: 1, Run: "ward \"study\"\\\n1", Name: "a", Running: true, Ready: true, Phase: Waiting, Seconds: 12.5, Uptime: 3600, Waiting: []string{"b"},
+		Round: 12, Rounds: 50, Cooldown: 30, Queries: 12345, FrameBytes: 678, RefusedFrames: 1, Disagreement: 0.25, Compared: 11,
+		Neighbors: []Neighbor{
+			{Name: "b", Round: 11, Behind: 1, Missing: true, Link: &Link{Sent: 1000, Received: 2000, Refusal: "another fleet"}},
+			{Name: "c", Round: 13, Behind: -1},
+		},
+		Privacy: &Privacy{Rho: 0.125, Epsilon: 2.5, Delta: 1e-5, Limit: 8, Planned: 7.5, Lifetime: &Lifetime{Epsilon: 3, Limit: Unknown()}},
+		Local:   &Local{Round: 12, Loss: 0.5, Accuracy: 0.75, FailedQueries: 3},
+	}
+	open := Status{
+		Version: 1, Run: "trial", Name: "b", NonPrivate: true, Phase: Querying, Stalled: 1e-9, Disagreement: Unknown(),
+		Local: &Local{Round: 12, Loss: 0.5, Accuracy: Unknown(), FailedQueries: 3},
+	}
+	got := string(Metrics(private, open))
+	const file = "testdata/metrics.txt"
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("metrics are\n%s", got)
+	}
+	for line := range strings.Lines(got) {
+		if strings.Contains(line, `node="a"`) && (strings.Contains(line, "loss") || strings.Contains(line, "accuracy") || strings.Contains(line, "failed_queries")) {
+			t.Errorf("a private run tells %s", line)
+		}
+	}
+	if len(Metrics()) > 0 {
+		t.Errorf("metrics of nothing: %q", Metrics())
+	}
+}

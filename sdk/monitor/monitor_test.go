@@ -1,0 +1,432 @@
+package monitor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/transport/mem"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// pair is a fleet of two.
+func pair(change func(f *sdk.Fleet)) *sdk.Fleet {
+	f := &sdk.Fleet{
+		Run: "pair", Dim: 3, Members: []string{"a", "b"}, Edges: [][2]string{{"a", "b"}},
+		Method:  sdk.Method{Rounds: 6, Cooldown: 2, Tau: 1, Rho: 1, Gain: 0.4, Eta: []float64{0.3}, Mu: []float64{0.5}},
+		Privacy: sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5, EpsilonLimit: 8},
+	}
+	if change != nil {
+		change(f)
+	}
+	return f
+}
+
+// world is the two nodes of a fleet, in memory; a is watched.
+type world struct {
+	fleet *sdk.Fleet
+	nodes [2]*sdk.Node
+	mon   *Monitor
+
+	waiting chan struct{} // has an element when a has waited for a while
+}
+
+// newWorld makes the nodes. change may alter the monitor's configuration; oracle, if not nil, comes before every answer of a.
+func newWorld(t *testing.T, f *sdk.Fleet, change func(c *Config), oracle func(ctx context.Context) error) *world {
+	t.Helper()
+	w := &world{fleet: f, waiting: make(chan struct{}, 100)}
+	cfg := Config{Fleet: f, Name: "a"}
+	if change != nil {
+		change(&cfg)
+	}
+	var err error
+	if w.mon, err = New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	net := mem.New(f.Members...)
+	for i, name := range f.Members {
+		tr, err := net.Node(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = tr.Close() })
+		c := sdk.Config{
+			Fleet: f, Name: name, Samples: 4, Transport: tr, ResendAfter: 20 * time.Millisecond,
+			Oracle: sdk.OracleFunc(func(ctx context.Context, x []float32, sample int) (float64, error) {
+				if i == 0 && oracle != nil {
+					if err := oracle(ctx); err != nil {
+						return 0, err
+					}
+				}
+				off := float64(x[sample%3]) - float64(i)
+				return off * off / (1 + off*off), nil
+			}),
+		}
+		if !f.Privacy.NonPrivate {
+			noise := rng.New(3, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
+			c.Noise = &noise
+		}
+		if i == 0 {
+			c.Observer = w.mon.Observer(sdk.Observer{Waiting: func(int, []string) { w.waiting <- struct{}{} }})
+		}
+		if w.nodes[i], err = sdk.New(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+// run runs both nodes to their ends, and returns what a's Run has returned.
+func (w *world) run(ctx context.Context) error {
+	w.mon.Begin(w.nodes[0])
+	over := make(chan error)
+	go func() { over <- w.nodes[1].Run(ctx) }()
+	err := w.nodes[0].Run(ctx)
+	w.mon.End(err)
+	<-over
+	return err
+}
+
+// A run from its start to its end, as the monitor tells it: every round, what it has cost, and how far apart the releases were.
+func TestRun(t *testing.T) {
+	links := []Link{{Name: "b", Connected: true, Sent: 12, Received: 34}}
+	w := newWorld(t, pair(nil), func(c *Config) {
+		c.Links = func() []Link { return links }
+		c.Score = func(x []float32) (float64, float64) { return 0.5, 0.75 }
+	}, nil)
+	st := w.mon.Status()
+	if st.Phase != Starting || st.Ready || st.Round != 0 || w.mon.Ready() == nil || w.mon.Healthy() != nil || len(w.mon.History().Points) != 0 {
+		t.Errorf("before the run: %+v", st)
+	}
+	if err := w.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	st = w.mon.Status()
+	if st.Version != 1 || st.Run != "pair" || st.Name != "a" || st.NonPrivate || st.Running || st.Ready || st.Phase != Ended || st.Fault != "" ||
+		st.Round != 8 || st.Rounds != 6 || st.Cooldown != 2 || st.Queries != 48 || st.FrameBytes == 0 || len(st.Waiting) != 0 {
+		t.Errorf("status %+v", st)
+	}
+	if n := st.Neighbors; len(n) != 1 || n[0].Name != "b" || n[0].Round != 8 || n[0].Behind != 0 || n[0].Missing || n[0].Link == nil || *n[0].Link != links[0] {
+		t.Errorf("neighbors %+v", n)
+	}
+	p := st.Privacy
+	if p == nil || p.Epsilon != p.Planned || !(p.Epsilon > 1) || p.Limit != 8 || p.Accounting != "gdp" || p.Delta != 1e-5 || p.Rho != w.nodes[0].Spend() || p.Lifetime != nil {
+		t.Errorf("privacy %+v", p)
+	}
+	if l := st.Local; l == nil || l.Covered || l.Round != 8 || l.Loss != 0.5 || l.Accuracy != 0.75 {
+		t.Errorf("local %+v", l)
+	}
+	points := w.mon.History().Points
+	if len(points) != 8 {
+		t.Fatalf("%d points", len(points))
+	}
+	for i, q := range points {
+		if q.Round != i+1 || !q.Disagreement.Known() || !(q.Disagreement > 0) || !q.Epsilon.Known() {
+			t.Errorf("point %+v", q)
+		}
+		if i > 0 && (q.Epsilon > points[i-1].Epsilon) != (q.Round <= 6) {
+			t.Errorf("epsilon %v after %v in round %d", q.Epsilon, points[i-1].Epsilon, q.Round)
+		}
+	}
+	if last := points[7]; last.Loss != 0.5 || last.Accuracy != 0.75 || last.Disagreement != st.Disagreement || st.Compared != 8 {
+		t.Errorf("last point %+v, disagreement %v in round %d", last, st.Disagreement, st.Compared)
+	}
+	if w.mon.Healthy() != nil || w.mon.Ready() == nil {
+		t.Error("after the run: failed, or ready")
+	}
+}
+
+// Two nodes of a fleet that sends messages do not know how far apart they are; one that is not private has no epsilon.
+func TestNotPrivate(t *testing.T) {
+	w := newWorld(t, pair(func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{NonPrivate: true} }), nil, nil)
+	if err := w.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	st := w.mon.Status()
+	if !st.NonPrivate || st.Privacy != nil || st.Disagreement.Known() || st.Compared != 0 || st.Neighbors[0].Link != nil {
+		t.Errorf("status %+v", st)
+	}
+	text, err := json.Marshal(w.mon.History())
+	if err != nil || !strings.Contains(string(text), `"round":1,"seconds":`) || !strings.Contains(string(text), `"epsilon":null,"disagreement":null,"loss":null,"accuracy":null`) {
+		t.Errorf("history %s: %v", text, err)
+	}
+}
+
+// A neighbor that is not there is waited for, which is no stall; an oracle that does not answer is one.
+func TestWaitingIsNoStall(t *testing.T) {
+	now := time.Unix(1000, 0)
+	asked, answer := make(chan struct{}), make(chan struct{})
+	first := true
+	w := newWorld(t, pair(nil), nil, func(ctx context.Context) error {
+		if first {
+			first = false
+			close(asked)
+			<-answer
+		}
+		return nil
+	})
+	w.mon.now = func() time.Time { return now } // before anything runs
+	w.mon.since, w.mon.moved, w.mon.started = now, now, now
+	w.mon.Begin(w.nodes[0])
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan error)
+	go func() { over <- w.nodes[0].Run(ctx) }()
+	<-asked
+	if st := w.mon.Status(); st.Phase != Querying {
+		t.Errorf("phase %s", st.Phase)
+	}
+	w.mon.mu.Lock()
+	now = now.Add(time.Minute)
+	w.mon.mu.Unlock()
+	if s := w.mon.Stalled(); s != time.Minute {
+		t.Errorf("stalled for %v", s)
+	}
+	close(answer)
+	<-w.waiting
+	w.mon.mu.Lock()
+	now = now.Add(time.Hour)
+	w.mon.mu.Unlock()
+	st := w.mon.Status()
+	if st.Stalled != 0 || st.Seconds != 3600 || len(st.Waiting) != 1 || st.Waiting[0] != "b" || !st.Neighbors[0].Missing {
+		t.Errorf("status %+v", st)
+	}
+	cancel()
+	w.mon.End(<-over)
+	if w.mon.Healthy() != nil || w.mon.Status().Phase != Ended {
+		t.Error("a run that was cancelled has failed")
+	}
+}
+
+// A run that fails says why; a Score that panics is a score that is not known.
+func TestFailure(t *testing.T) {
+	w := newWorld(t, pair(func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{NonPrivate: true} }), nil, func(context.Context) error { return errors.New("no scale") })
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	w.mon.Begin(w.nodes[0])
+	err := w.nodes[0].Run(ctx)
+	w.mon.End(err)
+	w.mon.End(nil) // once is enough
+	st := w.mon.Status()
+	if err == nil || w.mon.Healthy() != err || st.Phase != Failed || !strings.Contains(st.Fault, "no scale") {
+		t.Errorf("%v, status %+v", err, st)
+	}
+	m, err := New(Config{Fleet: w.fleet, Name: "a", Score: func([]float32) (float64, float64) { panic("of its data") }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if loss, accuracy := m.ask(nil); !math.IsNaN(loss) || !math.IsNaN(accuracy) {
+		t.Errorf("scores %v and %v", loss, accuracy)
+	}
+	for _, c := range []Config{{}, {Fleet: w.fleet}, {Fleet: w.fleet, Name: "z"}} {
+		if _, err := New(c); err == nil || !strings.HasPrefix(err.Error(), "monitor: ") {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// A long history keeps its shape in bounded memory.
+func TestHistory(t *testing.T) {
+	var h history
+	const rounds = 100_003
+	for k := 1; k <= rounds; k++ {
+		h.add(Point{Round: k, Epsilon: Value(k), Disagreement: Unknown()})
+		h.set(k-1, func(p *Point) { p.Disagreement = Value(2 * p.Round) })
+		if k > MaxPoints+1 && k%997 > 0 {
+			continue
+		}
+		s := h.snapshot()
+		if k < MaxPoints && (len(s.Points) != k || s.Stride != 1) || len(s.Points) > MaxPoints || s.Points[len(s.Points)-1].Round != k {
+			t.Fatalf("round %d: %d points, every %d", k, len(s.Points), s.Stride)
+		}
+	}
+	s := h.snapshot()
+	if s.Stride != 256 || len(s.Points) != rounds/256+1 {
+		t.Errorf("%d points, every %d", len(s.Points), s.Stride)
+	}
+	for i, p := range s.Points[:len(s.Points)-1] {
+		if p.Round%s.Stride != 0 || i > 0 && p.Round <= s.Points[i-1].Round || int(p.Epsilon) != p.Round {
+			t.Errorf("point %+v", p)
+		}
+	}
+	before := h.snapshot()
+	h.add(Point{Round: 3})
+	if len(h.snapshot().Points) != len(before.Points) {
+		t.Error("an old round was taken")
+	}
+	var empty history
+	if text, err := json.Marshal(empty.snapshot()); err != nil || string(text) != `{"stride":1,"points":[]}` {
+		t.Errorf("%s: %v", text, err)
+	}
+}
+
+// Values that are not known are null, and come back as that.
+func TestValue(t *testing.T) {
+	for _, v := range []Value{0, -2.5, 1e-300, 1e300, Unknown(), Value(math.Inf(1))} {
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Value
+		if err := json.Unmarshal(text, &back); err != nil {
+			t.Fatal(err)
+		}
+		if v.Known() != back.Known() || v.Known() && v != back || !v.Known() && string(text) != "null" {
+			t.Errorf("%v became %s and %v", float64(v), text, float64(back))
+		}
+	}
+	var v Value
+	if err := json.Unmarshal([]byte(`"1"`), &v); err == nil {
+		t.Error("a text is taken for a number")
+	}
+}
+
+// request asks a handler as this machine would; change may alter it.
+func request(h http.Handler, path string, change func(r *http.Request)) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	r.RemoteAddr, r.Host = "127.0.0.1:40000", "127.0.0.1:8080"
+	if change != nil {
+		change(r)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// Who may ask what, and what they get.
+func TestHandler(t *testing.T) {
+	w := newWorld(t, pair(nil), func(c *Config) {
+		c.Score = func(x []float32) (float64, float64) { return 0.5, 0.75 }
+	}, nil)
+	if err := w.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h := w.mon.Handler()
+	for _, c := range []struct {
+		name   string
+		path   string
+		code   int
+		want   string
+		change func(r *http.Request)
+	}{
+		{"page", "/", 200, "<!doctype html>", nil},
+		{"status", "/status", 200, `"run": "pair"`, nil},
+		{"own data", "/status", 200, `"covered_by_privacy": false`, nil},
+		{"history", "/history", 200, `"points": [`, nil},
+		{"metrics", "/metrics", 200, "spade_edge_round{", nil},
+		{"health", "/healthz", 200, "ok\n", nil},
+		{"readiness", "/readyz", 503, "the run is over\n", nil},
+		{"another path", "/debug/pprof/", 404, "there are /,", nil},
+		{"a path above", "/..//status", 404, "", nil},
+		{"IPv6", "/healthz", 200, "ok", func(r *http.Request) { r.RemoteAddr, r.Host = "[::1]:4", "[::1]:8080" }},
+		{"a bare IPv6 host", "/healthz", 200, "ok", func(r *http.Request) { r.Host = "[::1]" }},
+		{"localhost", "/healthz", 200, "ok", func(r *http.Request) { r.Host = "localhost:8080" }},
+		{"localhost without a port", "/healthz", 200, "ok", func(r *http.Request) { r.Host = "localhost" }},
+		{"HEAD", "/status", 200, "", func(r *http.Request) { r.Method = http.MethodHead }},
+		{"POST", "/status", 405, "GET and HEAD only", func(r *http.Request) { r.Method = http.MethodPost }},
+		{"DELETE", "/", 405, "GET and HEAD only", func(r *http.Request) { r.Method = http.MethodDelete }},
+		{"OPTIONS", "/metrics", 405, "GET and HEAD only", func(r *http.Request) { r.Method = http.MethodOptions }},
+		{"a rebound name", "/status", 403, "the Host of the request", func(r *http.Request) { r.Host = "evil.example:8080" }},
+		{"a name like localhost", "/status", 403, "the Host of the request", func(r *http.Request) { r.Host = "localhost.evil.example" }},
+		{"an address like loopback", "/status", 403, "the Host of the request", func(r *http.Request) { r.Host = "127.0.0.1.evil.example" }},
+		{"no host", "/status", 403, "the Host of the request", func(r *http.Request) { r.Host = "" }},
+		{"another machine", "/status", 403, "comes from elsewhere", func(r *http.Request) { r.RemoteAddr = "192.0.2.7:4" }},
+		{"another machine by IPv6", "/", 403, "comes from elsewhere", func(r *http.Request) { r.RemoteAddr = "[2001:db8::7]:4" }},
+		{"nobody", "/", 403, "comes from elsewhere", func(r *http.Request) { r.RemoteAddr = "" }},
+		{"a proxy", "/metrics", 403, "passed on by a proxy", func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.7") }},
+		{"another proxy", "/metrics", 403, "passed on by a proxy", func(r *http.Request) { r.Header.Set("Via", "1.1 cache") }},
+	} {
+		r := request(h, c.path, c.change)
+		if r.Code != c.code || !strings.Contains(r.Body.String(), c.want) {
+			t.Errorf("%s: code %d, want %d with %q: %.80q", c.name, r.Code, c.code, c.want, r.Body)
+		}
+		head := r.Header()
+		if head.Get("X-Content-Type-Options") != "nosniff" || head.Get("Cache-Control") != "no-store" || head.Get("X-Frame-Options") != "DENY" ||
+			!strings.HasPrefix(head.Get("Content-Security-Policy"), "default-src 'none'") || head.Get("Cross-Origin-Resource-Policy") != "same-origin" {
+			t.Errorf("%s: headers %v", c.name, head)
+		}
+		for name := range head {
+			if strings.HasPrefix(name, "Access-Control") {
+				t.Errorf("%s: header %s", c.name, name)
+			}
+		}
+	}
+	if r := request(h, "/status", func(r *http.Request) { r.Method = http.MethodHead }); r.Body.Len() > 0 || r.Header().Get("Content-Length") == "0" {
+		t.Errorf("HEAD: %q and %v", r.Body, r.Header())
+	}
+	for _, word := range []string{"loss", "accuracy", "failed"} {
+		for line := range strings.Lines(request(h, "/metrics", nil).Body.String()) {
+			if strings.HasPrefix(line, "spade_edge_"+word) {
+				t.Errorf("metrics of a private run have %s", line)
+			}
+		}
+	}
+}
+
+// The page's policy names its own script and style, and no other source of anything.
+func TestPage(t *testing.T) {
+	text := string(page)
+	for _, bad := range []string{"http:", "https:", "//cdn", "style=\"", "onclick", "innerHTML", "eval(", "/*style*/", "/*script*/", "@import", "url("} {
+		at := strings.Index(text, bad)
+		if at >= 0 && !strings.HasPrefix(text[at:], "http://www.w3.org/2000/svg") {
+			t.Errorf("the page has %q: %.60s", bad, text[at:])
+		}
+	}
+	if strings.Count(text, "<script>") != 1 || strings.Count(text, "</script>") != 1 || strings.Count(text, "<style>") != 1 {
+		t.Error("the page has not one script and one style")
+	}
+	for _, bad := range []string{"unsafe", "http", "*", " data:;"} {
+		if strings.Contains(strings.Replace(pagePolicy, "img-src data:;", "", 1), bad) {
+			t.Errorf("policy %s", pagePolicy)
+		}
+	}
+}
+
+// Only loopback is listened on, and what is served there goes with its context.
+func TestServe(t *testing.T) {
+	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:80", "example.com:80", "127.0.0.1", "", "127.0.0.1.evil.example:0"} {
+		if l, err := Listen(addr); err == nil {
+			t.Errorf("%q is listened on", addr)
+			_ = l.Close()
+		}
+	}
+	l, err := Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan error)
+	go func() {
+		over <- Serve(ctx, l, Guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") })))
+	}()
+	// More connections than are let in at a time: they are let in one after the other.
+	for range 2 * maxConns {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(c)
+		if err != nil || !strings.HasSuffix(string(text), "here") {
+			t.Fatalf("%q: %v", text, err)
+		}
+		_ = c.Close()
+	}
+	cancel()
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+	if _, err := net.Dial("tcp", l.Addr().String()); err == nil {
+		t.Error("still listened on")
+	}
+}

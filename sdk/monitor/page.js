@@ -1,0 +1,341 @@
+"use strict";
+(() => {
+  const byId = id => document.getElementById(id);
+  const SVG = "http://www.w3.org/2000/svg";
+  const make = (ns, tag, attrs, children) => {
+    const e = ns ? document.createElementNS(ns, tag) : document.createElement(tag);
+    for (const [k, v] of Object.entries(attrs || {})) if (v !== null && v !== undefined) e.setAttribute(k, v);
+    for (const c of children) e.append(c);
+    return e;
+  };
+  const el = (tag, attrs, ...children) => make("", tag, attrs, children);
+  const svg = (tag, attrs, ...children) => make(SVG, tag, attrs, children);
+  // Text is only touched when it changes: a screen reader need not hear it again.
+  const say = (e, text) => { if (e.textContent !== text) e.textContent = text; };
+
+  // Numbers for people.
+  const known = v => typeof v === "number" && isFinite(v);
+  const figures = (v, n) => !known(v) ? "–" : v === 0 ? "0" : Math.abs(v) >= 1e5 || Math.abs(v) < 1e-3 ? (+v.toPrecision(n)).toExponential() : String(+v.toPrecision(n));
+  const percent = v => known(v) ? (100 * v).toFixed(1) + " %" : "–";
+  const count = v => String(v).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+  const bytes = v => {
+    for (const [unit, size] of [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]]) if (v >= size) return (v / size).toFixed(1) + " " + unit;
+    return v + " B";
+  };
+  const span = s => s < 60 ? Math.floor(s) + " s" : s < 3600 ? Math.floor(s / 60) + " min" : s < 172800 ? Math.floor(s / 3600) + " h " + Math.floor(s % 3600 / 60) + " min" : Math.floor(s / 86400) + " days";
+  const list = names => names.length < 2 ? names.join("") : names.slice(0, -1).join(", ") + " and " + names[names.length - 1];
+  const plural = (n, one) => n + " " + one + (n === 1 ? "" : "s");
+
+  const phaseName = { starting: "starting", querying: "learning", waiting: "waiting", cooling: "cooling down", serving: "done, serving neighbors", ended: "done", failed: "failed" };
+  // Waiting for a moment is what every round ends with.
+  const phaseOf = s => s.phase !== "waiting" || s.phase_seconds >= 2 ? s.phase : s.round < s.rounds ? "querying" : "cooling";
+  const doing = s => {
+    switch (phaseOf(s)) {
+    case "starting": return "Starting";
+    case "querying": return s.stalled_seconds > 10 ? "Asking the oracle, which has not answered for a while" : "Learning: asking the oracle for losses";
+    case "waiting": return "Waiting for " + list(s.waiting_for);
+    case "cooling": return "Cooling down: models come together, nothing is spent";
+    case "serving": return "Done: the model is final; neighbors may still need its last word";
+    case "ended": return "Done: the run is over";
+    case "failed": return "Failed: " + (s.fault || "");
+    }
+    return s.phase;
+  };
+
+  const since = s => phaseOf(s) === "waiting" ? ", for " + span(s.phase_seconds) : s.stalled_seconds > 10 ? ", " + span(s.stalled_seconds) : "";
+
+  // The tiles, made once, so that nothing jumps.
+  const tiles = byId("tiles");
+  const tile = title => {
+    const value = el("dd"), more = el("dd", { class: "more" }), meter = el("div", { class: "meter", hidden: "", "aria-hidden": "true" }, el("div"));
+    tiles.append(el("dl", { class: "tile" }, el("dt", {}, title), value, more, meter));
+    return (v, m, share) => {
+      say(value, v);
+      say(more, m);
+      meter.hidden = share === undefined;
+      if (share !== undefined) meter.firstChild.style.width = 100 * Math.min(1, share) + "%";
+      meter.classList.toggle("full", share > .97);
+    };
+  };
+  const tilePrivacy = tile("Privacy spent"), tilePeers = tile("Connected"), tileBytes = tile("Sent"), tileIn = tile("Received"), tileQueries = tile("Losses asked");
+
+  // A chart: a curve over the rounds, drawn by hand.
+  const nice = (lo, hi, n) => {
+    const raw = (hi - lo) / n || 1, mag = 10 ** Math.floor(Math.log10(raw));
+    const step = [1, 2, 2.5, 5, 10].find(m => m * mag >= raw * .999) * mag;
+    const ticks = [];
+    for (let t = Math.ceil(lo / step - 1e-9) * step; t <= hi + step * 1e-9; t += step) ticks.push(Math.abs(t) < step / 1e6 ? 0 : t);
+    return ticks;
+  };
+  const charts = byId("charts");
+  const all = [];
+  const chart = (key, title, show, options) => {
+    const id = "chart-" + key;
+    const value = el("span", { class: "value" }), note = el("p", { class: "note" }), plot = el("div", { class: "plot" });
+    charts.append(el("section", { class: "card chart " + key, "aria-labelledby": id }, el("header", {}, el("h2", { id }, title), value), plot, note));
+    const c = { key, title, show, options, value, note, plot, state: null };
+    all.push(c);
+    const hover = e => {
+      const d = c.drawn;
+      if (!d || !d.points.length) return;
+      const at = d.round(e.clientX - plot.getBoundingClientRect().left);
+      let best = d.points[0];
+      for (const p of d.points) if (Math.abs(p.round - at) < Math.abs(best.round - at)) best = p;
+      const x = d.x(best.round);
+      d.cross.setAttribute("d", "M" + x + " " + d.top + "V" + d.bottom);
+      d.tip.setAttribute("cx", x);
+      d.tip.setAttribute("cy", d.y(best[key]));
+      say(value, "round " + best.round + ": " + show(best[key]));
+    };
+    plot.addEventListener("pointermove", hover);
+    plot.addEventListener("pointerdown", hover);
+    plot.addEventListener("pointerleave", () => draw(c));
+    return c;
+  };
+  const draw = c => {
+    const s = c.state;
+    if (!s) return;
+    const W = c.plot.clientWidth || 300, H = 180, left = 44, right = 12, top = 10, bottom = H - 22;
+    const log = c.options.log, points = s.points.filter(p => known(p[c.key]) && (!log || p[c.key] > 0));
+    const last = points[points.length - 1];
+    say(c.value, last ? c.show(last[c.key]) : "–");
+    // The axis is as long as the run, or, while little of it has been done, a round number that leaves room to grow.
+    let total = Math.max(1, s.total);
+    const wanted = Math.max(10, (s.points.length ? s.points[s.points.length - 1].round : 0) * 1.3), size = 10 ** Math.floor(Math.log10(wanted));
+    total = Math.min(total, wanted > total / 2 ? total : [1, 2, 5, 10].find(m => m * size >= wanted) * size);
+    const x = r => left + (W - left - right) * r / total;
+    const out = svg("svg", { viewBox: "0 0 " + W + " " + H, role: "img", "aria-label": c.title + " over the rounds: " + (last ?
+      points.length + " points, " + c.show(points[0][c.key]) + " in round " + points[0].round + ", " + c.show(last[c.key]) + " in round " + last.round : "nothing yet") });
+    let values = points.map(p => p[c.key]);
+    if (c.limit > 0) values.push(c.limit);
+    let lo = values.length ? Math.min(...values) : 0, hi = values.length ? Math.max(...values) : 1, ticks, y;
+    if (log) {
+      lo = Math.floor(Math.log10(lo)); hi = Math.max(lo + 1, Math.ceil(Math.log10(hi)));
+      const step = Math.max(1, Math.ceil((hi - lo) / 4));
+      ticks = [];
+      for (let t = lo; t <= hi; t += step) ticks.push(10 ** t);
+      y = v => bottom - (bottom - top) * (Math.log10(v) - lo) / (hi - lo);
+    } else {
+      if (c.options.zero) lo = 0;
+      if (c.options.most) hi = Math.min(c.options.most, hi + (hi - lo || .2) * .08);
+      if (hi - lo < 1e-9) { lo -= .05; hi += .05; }
+      ticks = nice(lo, hi, 4);
+      if (!c.options.zero) lo = Math.min(lo, ticks[0]);
+      y = v => bottom - (bottom - top) * (v - lo) / (hi - lo);
+    }
+    if (s.cooldown > 0 && s.learning < total) {
+      const from = x(s.learning);
+      out.append(svg("rect", { class: "coolzone", x: from, y: top, width: Math.max(0, x(total) - from), height: bottom - top }));
+    }
+    for (const t of values.length ? ticks : []) {
+      out.append(svg("line", { class: "gridline", x1: left, x2: W - right, y1: y(t), y2: y(t) }),
+        svg("text", { x: left - 6, y: y(t) + 4, "text-anchor": "end" }, c.options.tick(t)));
+    }
+    const marks = nice(0, total, W < 420 ? 3 : 6).filter(t => t === Math.round(t));
+    for (const t of marks) out.append(svg("text", { x: x(t), y: H - 5, "text-anchor": t === 0 ? "start" : t === total ? "end" : "middle" }, String(t)));
+    if (c.limit > 0) {
+      out.append(svg("line", { class: "limit", x1: left, x2: W - right, y1: y(c.limit), y2: y(c.limit) }));
+    }
+    const cross = svg("path", { class: "cross" }), tip = svg("circle", { class: "tip", r: 4.5 });
+    if (points.length) {
+      const path = points.map((p, i) => (i ? "L" : "M") + x(p.round).toFixed(1) + " " + y(p[c.key]).toFixed(1)).join("");
+      out.append(svg("path", { class: "area", d: path + "L" + x(last.round) + " " + bottom + "L" + x(points[0].round) + " " + bottom + "Z" }),
+        svg("path", { class: "curve", d: path }), cross, tip);
+      tip.setAttribute("cx", x(last.round));
+      tip.setAttribute("cy", y(last[c.key]));
+    }
+    c.plot.replaceChildren(out);
+    if (!points.length) c.plot.append(el("div", { class: "empty" }, c.why || "after the first round"));
+    c.drawn = { points, x, y, top, bottom, cross, tip, round: px => (px - left) / (W - left - right) * total };
+  };
+  const cAccuracy = chart("accuracy", "Accuracy", percent, { most: 1, tick: v => Math.round(1000 * v) / 10 + " %" });
+  const cLoss = chart("loss", "Loss", v => figures(v, 3), { tick: v => figures(v, 3) });
+  const cApart = chart("disagreement", "Disagreement", v => figures(v, 3), { log: true, tick: v => v >= .01 && v < 1e4 ? figures(v, 3) : "1e" + Math.round(Math.log10(v)) });
+  const cEpsilon = chart("epsilon", "Epsilon spent", v => figures(v, 4), { zero: true, tick: v => figures(v, 3) });
+  new ResizeObserver(() => all.forEach(draw)).observe(charts);
+
+  // The table that says what the charts show.
+  const table = points => {
+    const rows = points.slice(-1 - 512).reverse().map(p => el("tr", {}, el("th", { scope: "row" }, String(p.round)),
+      el("td", {}, percent(p.accuracy)), el("td", {}, figures(p.loss, 4)), el("td", {}, figures(p.disagreement, 4)), el("td", {}, figures(p.epsilon, 4))));
+    byId("rounds").tBodies[0].replaceChildren(...rows);
+  };
+
+  // A body of rows that is kept and filled anew, so that a selection or a scroll position survives.
+  const rows = (head, items, cells) => {
+    const t = byId("peers");
+    if (!t.tHead.rows.length) t.tHead.append(el("tr", {}, ...head.map(h => el("th", { scope: "col" }, h))));
+    const body = t.tBodies[0];
+    while (body.rows.length > items.length) body.deleteRow(-1);
+    items.forEach((item, i) => {
+      let tr = body.rows[i];
+      if (!tr) {
+        tr = el("tr", {}, el("th", { scope: "row" }), ...head.slice(1).map((h, j) => el("td", { "data-label": j ? h : null, class: j ? "num" : "state" })));
+        body.append(tr);
+      }
+      cells(item).forEach((c, j) => {
+        const cell = tr.cells[j];
+        if (typeof c === "string") return say(cell, c);
+        if (cell.className !== c.class) cell.className = c.class;
+        if (!cell.firstChild) cell.append(el("b"), el("small"));
+        say(cell.firstChild, c.text);
+        say(cell.lastChild, c.more);
+      });
+    });
+  };
+  const lag = n => n.behind > 0 ? plural(n.behind, "round") + " behind" : n.behind < 0 ? "1 round ahead" : "in step";
+  const linkState = n => {
+    const l = n.link;
+    if (!l) return { class: "state " + (n.missing ? "held" : "up"), text: n.missing ? "waited for" : "in touch", more: "" };
+    if (l.refusal) return { class: "state down", text: "refused", more: l.refusal };
+    if (!l.connected) return { class: "state down", text: "not connected", more: "for " + span(l.seconds) + (l.fault ? ": " + l.fault : "") };
+    return { class: "state " + (n.missing ? "held" : "up"), text: n.missing ? "connected, waited for" : "connected", more: "for " + span(l.seconds) };
+  };
+
+  // The graph of a group.
+  const order = ["querying", "waiting", "cooling", "serving", "ended", "failed", "starting"];
+  const graph = s => {
+    const W = 480, H = 400, n = s.nodes.length, at = {};
+    const r = n > 40 ? 7 : n > 20 ? 10 : 20;
+    s.nodes.forEach((node, i) => {
+      const a = 2 * Math.PI * i / n - Math.PI / 2;
+      at[node.name] = { x: W / 2 + (W / 2 - 92) * Math.cos(a) * (n > 1), y: H / 2 + (H / 2 - 52) * Math.sin(a) * (n > 1), a };
+    });
+    const out = svg("svg", { viewBox: "0 0 " + W + " " + H, role: "img", "aria-label": "Network of " + plural(n, "node") + " and " + plural(s.edges.length, "connection") });
+    for (const [a, b] of s.edges) {
+      const find = (from, to) => s.nodes.find(v => v.name === from).neighbors.find(v => v.name === to);
+      const l = (find(a, b) || {}).link;
+      out.append(svg("line", { class: l ? l.connected ? "up" : "down" : "", x1: at[a].x, y1: at[a].y, x2: at[b].x, y2: at[b].y }, svg("title", {}, a + " – " + b)));
+    }
+    for (const node of s.nodes) {
+      const p = at[node.name], g = svg("g", { class: phaseOf(node) }, svg("title", {}, node.name + ": " + phaseName[phaseOf(node)] + ", round " + node.round),
+        svg("circle", { cx: p.x, cy: p.y, r }));
+      if (n <= 20) g.append(svg("text", { class: "in", x: p.x, y: p.y + 4 }, String(node.round)));
+      if (n <= 40) g.append(svg("text", { x: p.x + (r + 34) * Math.cos(p.a), y: p.y + (r + 14) * Math.sin(p.a) + 4 }, node.name.length > 12 ? node.name.slice(0, 11) + "…" : node.name));
+      out.append(g);
+    }
+    byId("graph").replaceChildren(out);
+    byId("legend").replaceChildren(...order.filter(p => s.nodes.some(v => phaseOf(v) === p)).map(p =>
+      el("span", { class: p }, el("span", { class: "dot" }), plural(s.nodes.filter(v => phaseOf(v) === p).length, "node") + " " + phaseName[p])));
+  };
+
+  const overall = s => { // of a group, as if it were one node
+    for (const p of ["failed", ...order, "starting"]) for (const n of s.nodes) if (phaseOf(n) === p) return n;
+    return s.nodes[0];
+  };
+
+  const privacyTile = p => {
+    if (!p) return tilePrivacy("no bound", "NOT PRIVATE: nothing limits what leaks");
+    const most = known(p.epsilon_limit) ? p.epsilon_limit : p.epsilon_planned;
+    tilePrivacy("ε " + figures(p.epsilon, 4), "of " + figures(most, 4) + (known(p.epsilon_limit) ? " allowed" : " planned") + ", δ " + figures(p.delta, 2) +
+      (p.lifetime ? "; data's lifetime " + figures(p.lifetime.epsilon, 4) : ""), p.epsilon / most);
+  };
+
+  const show = s => {
+    const group = s.nodes, head = group ? overall(s) : s;
+    const nodes = group || [s];
+    say(byId("name"), group ? plural(nodes.length, "node") : s.name);
+    say(byId("run"), "run " + s.run);
+    document.title = (group ? s.run : s.name + " · " + s.run) + " · SPADE-Edge";
+    const badge = byId("badge");
+    badge.className = "badge " + (s.non_private ? "open" : "private");
+    say(badge, s.non_private ? "NOT PRIVATE" : "private: δ " + figures(head.privacy.delta, 2));
+
+    const least = Math.min(...nodes.map(n => n.round)), total = head.rounds + head.cooldown;
+    byId("phase").className = "phase " + phaseOf(head);
+    const phases = new Set(nodes.map(phaseOf));
+    say(byId("doing"), !group ? doing(s) : head.phase === "failed" ? head.name + " has failed: " + head.fault : phases.size === 1 ? "All nodes: " + phaseName[phaseOf(head)] :
+      order.filter(p => phases.has(p)).map(p => nodes.filter(n => phaseOf(n) === p).length + " " + phaseName[p]).join(", "));
+    say(byId("since"), group ? "" : since(s));
+    const bar = byId("bar");
+    bar.setAttribute("aria-valuemax", total);
+    bar.setAttribute("aria-valuenow", least);
+    byId("learned").style.width = 100 * Math.min(least, head.rounds) / total + "%";
+    byId("cooled").style.width = 100 * Math.max(0, least - head.rounds) / total + "%";
+    byId("mark").style.left = "calc(" + 100 * head.rounds / total + "% - 1px)";
+    byId("mark").hidden = head.cooldown === 0;
+    say(byId("round"), "Round " + least + " of " + total);
+    say(byId("split"), head.rounds + " learning, " + head.cooldown + " cooling down");
+
+    const links = nodes.flatMap(n => n.neighbors).map(n => n.link).filter(l => l);
+    const sum = f => links.reduce((a, l) => a + f(l), 0);
+    privacyTile(head.privacy);
+    const ends = nodes.reduce((a, n) => a + n.neighbors.length, 0), up = sum(l => +l.connected);
+    tilePeers(links.length ? (group ? up / 2 + " of " + ends / 2 : up + " of " + ends) : String(group ? ends / 2 : ends), group ? "connections" : links.length ? "neighbors" : "neighbors; connections are not known");
+    const frames = nodes.reduce((a, n) => a + n.frame_bytes_sent, 0);
+    tileBytes(links.length ? bytes(sum(l => l.bytes_sent)) : bytes(frames), links.length ? bytes(frames) + " of it messages" : "of messages");
+    tileIn(links.length ? bytes(sum(l => l.bytes_received)) : "–", links.length ? "TLS included" : "not known");
+    const refused = nodes.reduce((a, n) => a + n.refused_frames, 0);
+    tileQueries(count(nodes.reduce((a, n) => a + n.queries, 0)), refused ? plural(refused, "frame") + " refused" : "of the black box");
+
+    byId("graph-card").hidden = !group;
+    say(byId("peers-title"), group ? "Nodes" : "Neighbors");
+    if (group) {
+      graph(s);
+      const look = { failed: "down", waiting: "held", querying: "busy", cooling: "cool" };
+      rows(["Node", "State", "Round", "Connected", ...(s.non_private ? [] : ["Epsilon"]), "Losses asked", "Sent"], nodes, n => [n.name,
+        { class: "state " + (look[phaseOf(n)] || "up"), text: phaseName[phaseOf(n)], more: phaseOf(n) === "waiting" ? "for " + list(n.waiting_for) + ", " + span(n.phase_seconds) : n.fault || "" },
+        String(n.round), n.neighbors.filter(v => v.link && v.link.connected).length + " of " + n.neighbors.length, ...(n.privacy ? [figures(n.privacy.epsilon, 4)] : []), count(n.queries), bytes(n.frame_bytes_sent)]);
+    } else {
+      byId("peers").hidden = !s.neighbors.length;
+      byId("alone").hidden = s.neighbors.length > 0;
+      rows(["Neighbor", "State", "Round", "Lag", "Sent", "Received"], s.neighbors, n => [n.name, linkState(n), String(n.round), lag(n),
+        n.link ? bytes(n.link.bytes_sent) : "–", n.link ? bytes(n.link.bytes_received) : "–"]);
+    }
+
+    const own = group ? "On " + s.scored_on : s.non_private ? "On this device's own data" : "On this device's own data: not covered by the privacy guarantee, for this device only";
+    for (const c of [cAccuracy, cLoss]) {
+      say(c.note, own);
+      c.note.classList.toggle("warn", !group && !s.non_private);
+      c.why = group || s.local && s.local.round ? "" : "not known: nobody here can tell right from wrong yet";
+    }
+    say(cApart.note, group ? "Mean squared distance from the average model, logarithmic" : "Mean squared distance from the neighbors' models, logarithmic");
+    cApart.why = group || s.round < 2 || s.disagreement_round ? "" : "not known: the fleet sends messages, which do not show a neighbor's model";
+    const p = head.privacy;
+    cEpsilon.limit = p && known(p.epsilon_limit) ? p.epsilon_limit : 0;
+    say(cEpsilon.note, !p ? "NOT PRIVATE: nothing bounds what leaks" : (cEpsilon.limit ? "Dashed: the budget of " + figures(p.epsilon_limit, 4) : "All rounds will cost " + figures(p.epsilon_planned, 4)) + ", at δ " + figures(p.delta, 2) + " (" + p.accounting + ")");
+    cEpsilon.why = p ? "" : "no epsilon: NOT PRIVATE";
+    say(byId("fine"), s.non_private ? "NOT PRIVATE: what the nodes of this run send may reveal their data." : "Epsilon covers everything this run sends. It does not cover when something is sent" + (group ? "." : ", nor what this page shows of the device's own data."));
+    return { learning: head.rounds, cooldown: head.cooldown, total };
+  };
+
+  // Keeping up to date.
+  const ask = async path => {
+    const stop = new AbortController(), timer = setTimeout(() => stop.abort(), 5000);
+    try {
+      const r = await fetch(path, { signal: stop.signal, cache: "no-store" });
+      if (!r.ok) throw new Error(path + ": " + r.status);
+      return await r.json();
+    } finally { clearTimeout(timer); }
+  };
+  let misses = 0, seen = "", heard = new Date();
+  const step = async () => {
+    try {
+      const s = await ask("status");
+      const extent = show(s);
+      const nodes = s.nodes || [s];
+      const now = JSON.stringify(nodes.map(n => [n.round, n.disagreement_round, n.local && n.local.round, n.phase]));
+      if (now !== seen) {
+        const h = await ask("history");
+        for (const c of all) {
+          c.state = { points: h.points, ...extent };
+          draw(c);
+        }
+        table(h.points);
+        seen = now;
+      }
+      misses = 0;
+      heard = new Date();
+      byId("gone").hidden = true;
+      document.body.classList.remove("lost");
+    } catch (e) {
+      if (++misses >= 2) {
+        say(byId("gone"), "No answer since " + heard.toLocaleTimeString() + ": the node has ended, or it cannot be reached. This is how it stood.");
+        byId("gone").hidden = false;
+        document.body.classList.add("lost");
+      }
+    }
+    setTimeout(step, document.hidden ? 5000 : 1000);
+  };
+  step();
+})();

@@ -1,0 +1,138 @@
+package monitor
+
+import (
+	"math"
+	"strconv"
+)
+
+// Phase is what a node is doing.
+type Phase string
+
+// The phases of a running node.
+const (
+	Starting Phase = "starting" // its run has not begun
+	Querying Phase = "querying" // it asks its oracle, and makes its release
+	Waiting  Phase = "waiting"  // a neighbor's message is missing
+	Cooling  Phase = "cooling"  // in the cool-down: no data is touched and nothing is spent
+	Serving  Phase = "serving"  // its model is final; it waits until its neighbors have what they need
+	Ended    Phase = "ended"    // its run is over
+	Failed   Phase = "failed"   // its run has ended with an error
+)
+
+// The phases of a node that does not run, as told from what it has left on disk.
+const (
+	Fresh    Phase = "fresh"    // nothing was ever released
+	Stopped  Phase = "stopped"  // it would go on if it were run
+	Finished Phase = "finished" // its last release is made
+	Damaged  Phase = "damaged"  // it would refuse to go on, see Status.Fault
+)
+
+// Value is a number that may be unknown, which is NaN: null in JSON.
+type Value float64
+
+// Unknown is the value of what is not known.
+func Unknown() Value { return Value(math.NaN()) }
+
+// Known reports whether v is a finite number.
+func (v Value) Known() bool { return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) }
+
+// MarshalJSON implements json.Marshaler.
+func (v Value) MarshalJSON() ([]byte, error) {
+	if !v.Known() {
+		return []byte("null"), nil
+	}
+	return strconv.AppendFloat(nil, float64(v), 'g', -1, 64), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *Value) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		*v = Unknown()
+		return nil
+	}
+	f, err := strconv.ParseFloat(string(text), 64)
+	*v = Value(f)
+	return err
+}
+
+// Status is where a node stands: what /status serves, and what "spade-edge status -json" prints.
+type Status struct {
+	Version    int    `json:"version"` // of this form: 1
+	Run        string `json:"run"`
+	Name       string `json:"name"`
+	NonPrivate bool   `json:"non_private"`
+
+	Running bool     `json:"running"` // the rest is what the node itself says, and not what it has left on disk
+	Ready   bool     `json:"ready"`   // as /readyz has it
+	Phase   Phase    `json:"phase"`
+	Seconds float64  `json:"phase_seconds"`   // for how long; 0 if that is not known
+	Stalled float64  `json:"stalled_seconds"` // see Monitor.Stalled
+	Uptime  float64  `json:"uptime_seconds"`  // since the monitor was made
+	Waiting []string `json:"waiting_for"`     // neighbors whose messages hold the round up; never null
+	Fault   string   `json:"fault,omitempty"` // why the run has failed, or the state is damaged
+
+	Round    int `json:"round"`    // releases made, cool-down included
+	Rounds   int `json:"rounds"`   // K, of learning
+	Cooldown int `json:"cooldown"` // C, further ones
+
+	Queries       int64 `json:"queries"`          // losses asked for
+	FrameBytes    int64 `json:"frame_bytes_sent"` // of encoded frames handed to the transport, since the process began
+	RefusedFrames int64 `json:"refused_frames"`   // that neighbors have sent and that could not be right
+
+	// Disagreement is the mean, over the neighbors, of the squared distance between the neighbor's release and this node's,
+	// in round Compared; unknown where the payload is "message", see [sdk.Status].
+	Disagreement Value `json:"disagreement"`
+	Compared     int   `json:"disagreement_round"`
+
+	Neighbors []Neighbor `json:"neighbors"` // in the order of the fleet's members; never null
+	Privacy   *Privacy   `json:"privacy"`   // null if the fleet is not private
+	Local     *Local     `json:"local"`     // null if nothing of the kind is known
+}
+
+// Neighbor is how a neighbor looks from here.
+type Neighbor struct {
+	Name    string `json:"name"`
+	Round   int    `json:"round"`   // its last release that has arrived; 0 for none
+	Behind  int    `json:"behind"`  // how many rounds behind this node's own that is; -1 if the neighbor is one ahead
+	Missing bool   `json:"missing"` // its message holds the round up
+	Link    *Link  `json:"link"`    // null if nothing is known of the connection
+}
+
+// Link is the state of the connection with a neighbor.
+type Link struct {
+	Name      string  `json:"-"`
+	Connected bool    `json:"connected"`
+	Seconds   float64 `json:"seconds"`           // since Connected last changed, or since the start
+	Sent      int64   `json:"bytes_sent"`        // over all connections since the start, with everything around the frames
+	Received  int64   `json:"bytes_received"`    // likewise
+	Fault     string  `json:"fault,omitempty"`   // why the last connection ended or could not be made
+	Refusal   string  `json:"refusal,omitempty"` // why one end refuses the other; nothing helps but to change what one of them means
+}
+
+// Privacy is what a run has spent, and may spend.
+type Privacy struct {
+	Rho        float64   `json:"rho"`     // zCDP
+	Epsilon    Value     `json:"epsilon"` // of the releases made, at Delta, as Accounting reads it
+	Delta      float64   `json:"delta"`
+	Accounting string    `json:"accounting"`
+	Limit      Value     `json:"epsilon_limit"`   // what this run may spend; unknown if it is not limited but by its rounds
+	Planned    Value     `json:"epsilon_planned"` // what all its rounds cost
+	Lifetime   *Lifetime `json:"lifetime"`        // null without a ledger
+}
+
+// Lifetime is what all runs on the data set have spent together.
+type Lifetime struct {
+	Dataset string `json:"dataset"`
+	Runs    int    `json:"runs"`
+	Epsilon Value  `json:"epsilon"`       // at Privacy.Delta, as Privacy.Accounting reads it
+	Limit   Value  `json:"epsilon_limit"` // at a delta and accounting of its own; unknown if there is none
+}
+
+// Local comes from the device's own data directly: no privacy guarantee covers it.
+type Local struct {
+	Covered       bool  `json:"covered_by_privacy"` // false
+	Round         int   `json:"round"`              // of the release that Loss and Accuracy are of; 0 for none yet
+	Loss          Value `json:"loss"`
+	Accuracy      Value `json:"accuracy"` // share in [0, 1]
+	FailedQueries int64 `json:"failed_queries"`
+}
