@@ -219,7 +219,8 @@ type written struct {
 	content []byte
 }
 
-// writeAll writes files for everybody to read: all of them, or none. Unless force is set it overwrites nothing.
+// writeAll writes files for everybody to read: each under another name first, so that a full disk leaves none behind. Unless
+// force is set it overwrites nothing.
 func writeAll(files []written, force bool) (err error) {
 	var taken []error
 	for _, f := range files {

@@ -54,8 +54,12 @@ func readMember(line string) (fleetfile.Member, error) {
 	var l memberLine
 	dec := json.NewDecoder(bytes.NewReader([]byte(line)))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&l); err != nil || dec.More() {
-		return fleetfile.Member{}, fmt.Errorf("%.60q is not a line that keygen prints: %w", line, errors.Join(err))
+	err := dec.Decode(&l)
+	if err == nil && dec.More() {
+		err = errors.New("there is more behind it")
+	}
+	if err != nil {
+		return fleetfile.Member{}, fmt.Errorf("%.60q is not a line that keygen prints: %w", line, err)
 	}
 	m := fleetfile.Member{Name: l.Name}
 	var errs []error
@@ -67,7 +71,6 @@ func readMember(line string) (fleetfile.Member, error) {
 		errs = append(errs, err)
 		m.Keys = append(m.Keys, ed25519.PublicKey(key))
 	}
-	var err error
 	m.Addresses, err = memberAddresses("addresses", l.Addresses)
 	return m, errors.Join(append(errs, err)...)
 }
