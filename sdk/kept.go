@@ -38,12 +38,13 @@ func ReadKept(path string) (*Kept, error) {
 		}
 		return keptIn(s, path)
 	}
-	// A node at work overwrites one slot while the other is whole. In between two reads it may have come to the other.
+	// A node at work overwrites one slot while the other is whole. In between two reads it may have come to the other, and what
+	// the first read found be older than the last two releases: one slot alone counts only if the other stays as it is.
 	const tries = 5
+	var newest *slot
 	var faults error
 	for range tries {
-		var newest *slot
-		faults = nil
+		newest, faults = nil, nil
 		for i := range 2 {
 			name := filepath.Join(path, slotName(i))
 			s, err := readWhole(name)
@@ -53,11 +54,14 @@ func ReadKept(path string) (*Kept, error) {
 				newest = &s
 			}
 		}
-		if newest != nil {
-			return keptIn(*newest, path)
+		if faults == nil {
+			break
 		}
 	}
-	return nil, faults
+	if newest == nil {
+		return nil, faults
+	}
+	return keptIn(*newest, path)
 }
 
 // readWhole reads a slot. The error says, after the file's name, why there is none.

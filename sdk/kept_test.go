@@ -3,6 +3,7 @@ package sdk_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +15,14 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
+
+// brief is what a failed test says of a kept state, without its vectors.
+func brief(k *sdk.Kept) string {
+	if k == nil {
+		return "nothing"
+	}
+	return fmt.Sprintf("release %d of %q, note %s", k.Round, k.Member, k.Note)
+}
 
 // What a node has kept can be read while it is at work, and is what it has released; somebody who reads all the time
 // disturbs nothing and never meets half a state.
@@ -54,7 +63,7 @@ func TestReadKept(t *testing.T) {
 				continue
 			}
 			if err != nil || k.Round < last || !strings.Contains(k.Note, sdk.ModelHash(k.Model)) {
-				t.Errorf("after round %d: %+v, error %v", last, k, err)
+				t.Errorf("after round %d: %s, error %v", last, brief(k), err)
 				return
 			}
 			last = k.Round
@@ -66,7 +75,7 @@ func TestReadKept(t *testing.T) {
 		Observer: sdk.Observer{Released: func(round int, x []float32) {
 			k, err := sdk.ReadKept(dir)
 			if err != nil || k.Round != round || !slices.Equal(k.Model, x) || k.Member != "a" || k.Fleet != f.Hash() || k.Build == "" {
-				t.Errorf("round %d: kept %+v, error %v", round, k, err)
+				t.Errorf("round %d: kept %s, error %v", round, brief(k), err)
 			}
 		}},
 	})
@@ -84,11 +93,11 @@ func TestReadKept(t *testing.T) {
 	}
 	k, err := sdk.ReadKept(dir)
 	if err != nil || !slices.Equal(k.Averaged, n.Averaged()) || sdk.ModelHash(k.Model) != sdk.ModelHash(n.Model()) {
-		t.Errorf("at the end: %+v, error %v", k, err)
+		t.Errorf("at the end: %s, error %v", brief(k), err)
 	}
 	older, err := sdk.ReadKept(filepath.Join(dir, "slot-1"))
 	if err != nil || older.Round != 41 {
-		t.Errorf("the other slot: %+v, error %v", older, err)
+		t.Errorf("the other slot: %s, error %v", brief(older), err)
 	}
 
 	// One slot is damaged, then both; then there are none.
@@ -103,7 +112,7 @@ func TestReadKept(t *testing.T) {
 		}
 		k, err := sdk.ReadKept(dir)
 		if i == 0 && (err != nil || k.Round != 41) {
-			t.Errorf("one slot damaged: %+v, error %v", k, err)
+			t.Errorf("one slot damaged: %s, error %v", brief(k), err)
 		}
 		if i == 1 && (err == nil || errors.Is(err, fs.ErrNotExist) || strings.Count(err.Error(), "does not match its SHA-256") != 2) {
 			t.Errorf("both slots damaged: %v", err)
