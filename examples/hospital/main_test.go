@@ -28,8 +28,8 @@ func python(t *testing.T) string {
 	return string(bytes.TrimSpace(path))
 }
 
-// The tutorial runs and says what it has come to; certificates are verified on the way. City's releases are counted once each, though the
-// power has failed.
+// The tutorial runs and says what it has come to; certificates are verified on the way, and a forged one is found out. City's releases are
+// counted once each, though the power has failed.
 func TestRun(t *testing.T) {
 	var out strings.Builder
 	dir := t.TempDir()
@@ -37,10 +37,10 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`the power fails in city, after release 5 of 8\n`,
+		`the power fails in city, after release 3 of 6\n`,
 		`(?s)city   alone.*coast  alone.*hills  alone`,
-		`city   made 8 releases, and has a certificate that is right: epsilon 3[12]\.\d at delta 1e-05, in the life of its data 3[12]\.\d\n`,
-		`hills  made 8 releases`,
+		`city   made 6 releases, and has a certificate that is right: epsilon 3[12]\.\d at delta 1e-05, in the life of its data 3[12]\.\d\n`,
+		`hills  made 6 releases`,
 		`a second study of this size is refused by all`,
 		`PRIVACY CERTIFICATE\n`,
 		`data set "patients of city"`,
@@ -55,20 +55,17 @@ func TestRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if state.Refused != nil || len(state.Log) != 18 {
-			t.Errorf("%s: %d lines in the log, want 18; %v", name, len(state.Log), state.Refused)
+		if state.Refused != nil || len(state.Log) != 16 {
+			t.Errorf("%s: %d lines in the log, want 16; %v", name, len(state.Log), state.Refused)
 		}
 	}
+	forge(t, &hospital{name: "hills", dir: filepath.Join(dir, "hills")})
 	t.Log(out.String())
 }
 
-// A certificate that claims less than it should is found out.
-func TestForgedCertificate(t *testing.T) {
-	dir := t.TempDir()
-	if err := run(t.Context(), new(strings.Builder), python(t), dir); err != nil {
-		t.Fatal(err)
-	}
-	h := &hospital{name: "hills", dir: filepath.Join(dir, "hills")}
+// forge lets the certificate of one of the hospitals claim less than it should, which must be found out.
+func forge(t *testing.T, h *hospital) {
+	t.Helper()
 	path := filepath.Join(h.dir, "certificate.json")
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -86,13 +83,13 @@ func TestForgedCertificate(t *testing.T) {
 	}
 }
 
-// The patients are generated: the first that suit each hospital. City takes the severe ones, coast the mild, hills a few as they
-// come, and the last are nobody's.
+// The patients are generated: the first that suit each hospital. The last are
+// those of a hospital that takes no part.
 func TestData(t *testing.T) {
 	files := []struct {
 		name    string
 		no, yes int // how many without and with an event
-	}{{"city", 20, 100}, {"coast", 100, 20}, {"hills", 30, 30}, {"unseen", 150, 150}}
+	}{{"city", 0, 100}, {"coast", 100, 0}, {"hills", 40, 2}, {"unseen", 150, 150}}
 	d, next := task.Clinical(1000, 2026), 0
 	for _, f := range files {
 		var text strings.Builder

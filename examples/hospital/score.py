@@ -3,7 +3,7 @@
 
   score.py PATIENTS.csv     answers queries on standard input, a line of JSON each, as package sdk/scorer says
 
-The rule adds up weighted findings; with p the probability that it gives to what really happened to the patient, the loss is
+The rule adds up weighted findings and a baseline; with p the probability that it gives to what really happened to the patient, the loss is
 (1 - p)^2: 0 is right and sure, 1 wrong and sure, and 1/4 does not know.
 """
 import csv
@@ -23,10 +23,10 @@ USUAL = {
 
 
 def load(path):
-    """The patients: what was found, in units of what is usual, and whether an event followed."""
+    """The patients: what was found, in units of what is usual, a one for the baseline, and whether an event followed."""
     with open(path, newline="") as file:
         return [
-            ([(float(row[name]) - mean) / deviation for name, (mean, deviation) in USUAL.items()], row["event"] == "yes")
+            ([(float(row[name]) - mean) / deviation for name, (mean, deviation) in USUAL.items()] + [1.0], row["event"] == "yes")
             for row in csv.DictReader(file)
         ]
 
@@ -41,7 +41,7 @@ def loss(findings, event, weights):
 
 
 patients = load(sys.argv[1])
-print(json.dumps({"hello": 1, "dim": len(USUAL), "samples": len(patients)}), flush=True)
+print(json.dumps({"hello": 1, "dim": len(USUAL) + 1, "samples": len(patients)}), flush=True)
 for line in sys.stdin:
     query = json.loads(line)
     print(json.dumps({"id": query["id"], "loss": loss(*patients[query["sample"]], query["x"])}), flush=True)
