@@ -154,7 +154,7 @@ settle
 ip link add probe type veth peer name eborp
 if said=$(tc qdisc add dev probe root netem delay 50ms loss 1% 2>&1); then
 	echo 'they will have a delay of 50 ms each way, and lose 1 %'
-	slow=yes rounds=120
+	slow=yes rounds=100
 else
 	echo "they will be neither slow nor lossy, for there is no netem here: $said"
 	slow='' rounds=400
@@ -204,7 +204,10 @@ for fleet in $fleets; do
 	reaches "$fleet" 3 10
 	ip link set to-ward-3 down
 	halted "$fleet" 'the cable of ward-3 is pulled'
-	"$edge" status "$work/$fleet/ward-2/node.json" | grep 'waiting for "ward-3"' || fail 'ward-2 does not say whom it waits for'
+	until "$edge" status "$work/$fleet/ward-2/node.json" >"$work/status" && grep 'waiting for "ward-3"' "$work/status"; do
+		[ "$SECONDS" -lt "$limit" ] || fail 'ward-2 does not say whom it waits for'
+		sleep 0.2
+	done
 	ip link set to-ward-3 up
 	echo 'the cable is back'
 
