@@ -1,0 +1,262 @@
+#!/usr/bin/env bash
+# Five hosts on one machine: each a network namespace with an address of its own and a cable to a switch. Two fleets run on them, first one
+# that is not private, then one that is. On the way a cable is pulled and put back, a node is killed and started again, and a host moves
+# to another address. Then the first fleet's models have to be those of a quiet run, bit for bit, and the second one's certificates
+# have to be right.
+#
+# It needs Linux, Go, bash, iproute2 and util-linux, and root or the right to make user namespaces; where something is missing it says
+# so and ends with status 0. It takes less than 90 seconds and touches no interface of the machine: all of it happens in namespaces that
+# end with the processes in them, however they end. Run it from anywhere: bash examples/fleet/hosts.sh
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+hosts='1 2 3 4 5'
+fleets='open private'
+limit=80 # seconds for the nodes
+
+step() { printf '\n== %s\n' "$*"; }
+skip() {
+	printf 'skipped: %s\n' "$*"
+	exit 0
+}
+
+# Outside: what is needed is looked for and built, and the namespaces are made, in which this script starts again.
+outside() {
+	[ "$(uname)" = Linux ] || skip 'network namespaces are a thing of Linux'
+	local tool
+	for tool in ip unshare mount; do
+		command -v "$tool" >/dev/null || skip "no $tool here (Debian: apt-get install iproute2 util-linux)"
+	done
+	walls=(--net --mount --pid --fork --kill-child --mount-proc)
+	[ "$(id -u)" = 0 ] || walls+=(--user --map-root-user)
+	# Two hosts and a cable, before anything is built: whether all that is needed can be had here.
+	local said
+	said=$(unshare "${walls[@]}" bash "$here/hosts.sh" try 2>&1) || skip "no network namespaces here: $said"
+
+	work=$(mktemp -d)
+	inside=
+	trap leave EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM HUP
+	step 'the program'
+	(cd "$root" && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$work/spade-edge" ./cmd/spade-edge &&
+		go build -o "$work/compare" ./examples/fleet/compare)
+	"$work/spade-edge" version
+	unshare "${walls[@]}" bash "$here/hosts.sh" in "$work" &
+	inside=$!
+	wait "$inside"
+}
+leave() {
+	[ -z "$inside" ] || kill -9 "$inside" 2>/dev/null || true # and with it, by --kill-child, all there is
+	wait 2>/dev/null || true
+	rm -rf "$work"
+}
+
+# In walls of its own, `ip netns` keeps its names in a /run of its own.
+settle() {
+	mount -t tmpfs tmpfs /run
+	ip link set lo up
+}
+host() { # NAME ADDRESS: a host on the switch
+	ip netns add "$1"
+	ip -n "$1" link set lo up
+	ip link add "to-$1" type veth peer name eth0 netns "$1"
+	ip link set "to-$1" master switch up
+	ip -n "$1" addr add "$2/24" dev eth0
+	ip -n "$1" link set eth0 up
+}
+
+case ${1-} in
+'')
+	outside
+	exit
+	;;
+try)
+	settle
+	ip link add switch up type bridge
+	host one 10.77.0.1
+	host two 10.77.0.2
+	exit
+	;;
+esac
+
+# Inside.
+work=$2
+edge=$work/spade-edge
+declare -A pids
+fail() {
+	printf 'hosts.sh: %s\n' "$*" >&2
+	local log
+	for log in "$work"/*/*/log; do
+		printf -- '-- %s\n' "$log" >&2
+		tail -n 5 "$log" >&2 || true
+	done
+	exit 1
+}
+run() { # HOST FLEET NUMBER
+	ip netns exec "$1" "$edge" run "$work/$2/ward-$3/node.json" -json >"$work/$2/ward-$3/outcome.json" 2>>"$work/$2/ward-$3/log" &
+	pids[$2-$3]=$!
+}
+lines() { cat "$work/$1/ward-$2/state/releases.log" 2>/dev/null | wc -l; } # FLEET NUMBER: releases made
+reaches() { # FLEET NUMBER ROUNDS
+	until [ "$(lines "$1" "$2")" -ge "$3" ]; do
+		[ "$SECONDS" -lt "$limit" ] || fail "ward-$2 ($1) does not get to round $3 in $limit seconds"
+		sleep 0.02
+	done
+}
+halted() { # FLEET WHAT: nobody makes a release any more, and nobody has made the last
+	local before=- now i made
+	while :; do
+		now=
+		for i in $hosts; do
+			made=$(lines "$1" "$i")
+			[ "$made" -lt "$rounds" ] || fail "the $1 fleet was over before this: $2"
+			now+=" $made"
+		done
+		[ "$now" != "$before" ] || break
+		[ "$SECONDS" -lt "$limit" ] || fail "$2, and the $1 fleet goes on"
+		before=$now
+		sleep 1
+	done
+	echo "$2: all wait, after releases$now"
+}
+finish() { # FLEET
+	local i
+	for i in $hosts; do
+		wait "${pids[$1-$i]}" || fail "ward-$i ($1) has failed"
+		[ "$(lines "$1" "$i")" = "$rounds" ] || fail "ward-$i ($1) has made $(lines "$1" "$i") releases, want $rounds"
+		"$edge" export "$work/$1/ward-$i/node.json" -out "$work/$1/ward-$i.npy" >/dev/null
+		(cd "$work/$1" && sha256sum --quiet -c "ward-$i.npy.sha256")
+	done
+}
+# If the nodes hang in spite of all, that is an end too.
+(sleep $((limit + 10)) && kill -9 -1) &
+
+build() { # the hosts and their cables
+	ip link add switch up type bridge
+	local i
+	for i in $hosts; do
+		host "ward-$i" "10.77.0.$i"
+		[ -z "$slow" ] || tc -n "ward-$i" qdisc add dev eth0 root netem delay 50ms loss 1%
+	done
+}
+clear() {
+	local name
+	for name in ward-1 ward-2 ward-3 ward-4 ward-5 stranger; do
+		ip link del "to-$name"
+		ip netns del "$name"
+	done
+	ip link del switch
+}
+
+step 'links'
+settle
+ip link add probe type veth peer name eborp
+if said=$(tc qdisc add dev probe root netem delay 50ms loss 1% 2>&1); then
+	echo 'they will have a delay of 50 ms each way, and lose 1 %'
+	slow=yes rounds=100
+else
+	echo "they will be neither slow nor lossy, for there is no netem here: $said"
+	slow='' rounds=400
+fi
+ip link del probe
+
+step 'two fleets, from keys to files'
+port() { [ "$1" = open ] && echo 7443 || echo 7444; }
+for fleet in $fleets; do
+	mkdir "$work/$fleet"
+	for i in $hosts; do
+		mkdir "$work/$fleet/ward-$i"
+		(cd "$work/$fleet/ward-$i" && "$edge" keygen -name "ward-$i" -address "10.77.0.$i:$(port "$fleet")") >>"$work/$fleet/members.txt"
+	done 2>/dev/null
+	private=-non-private
+	[ "$fleet" = open ] || private='-epsilon 16'
+	# shellcheck disable=SC2086 # two words
+	(cd "$work/$fleet" && "$edge" init study -run "$fleet" -members members.txt -graph ring -data synthetic:clinical -deal -partition dirichlet:0.5 \
+		-rounds $((rounds - 40)) -cooldown 40 $private) | grep -v ^node
+	for i in $hosts; do
+		cp "$work/$fleet/study/fleet.json" "$work/$fleet/study/ward-$i/node.json" "$work/$fleet/ward-$i/"
+		[ "$fleet" = open ] || "$edge" privacy -new-ledger "$work/$fleet/ward-$i/ledger.json" -dataset "patients of ward-$i" -epsilon 20 >/dev/null
+	done
+done
+
+step 'the quiet run: the open fleet on one loopback interface'
+# The same files, but for addresses and ports, which say nothing about a run.
+ip netns add quiet
+ip -n quiet link set lo up
+mkdir "$work/quiet"
+for i in $hosts; do
+	mkdir "$work/quiet/ward-$i"
+	sed 's#wss://10.77.0.\([0-9]*\):7443/#wss://127.0.0.1:744\1/#' "$work/open/study/fleet.json" >"$work/quiet/ward-$i/fleet.json"
+	sed "s#\":7443\"#\"127.0.0.1:744$i\"#" "$work/open/ward-$i/node.json" >"$work/quiet/ward-$i/node.json"
+	cp "$work/open/ward-$i/node.key" "$work/quiet/ward-$i/"
+	run quiet quiet "$i"
+done
+finish quiet
+echo "five models, $SECONDS s after the beginning"
+
+for fleet in $fleets; do
+	step "the $fleet fleet on five hosts"
+	began=$SECONDS
+	build
+	for i in $hosts; do run "ward-$i" "$fleet" "$i"; done
+
+	reaches "$fleet" 3 10
+	ip link set to-ward-3 down
+	halted "$fleet" 'the cable of ward-3 is pulled'
+	until "$edge" status "$work/$fleet/ward-2/node.json" >"$work/status" && grep 'waiting for "ward-3"' "$work/status"; do
+		[ "$SECONDS" -lt "$limit" ] || fail 'ward-2 does not say whom it waits for'
+		sleep 0.2
+	done
+	ip link set to-ward-3 up
+	echo 'the cable is back'
+
+	reaches "$fleet" 2 40
+	kill -9 "${pids[$fleet-2]}"
+	wait "${pids[$fleet-2]}" 2>/dev/null || true
+	halted "$fleet" 'ward-2 has lost its power'
+	run ward-2 "$fleet" 2
+	echo 'ward-2 is started again'
+
+	reaches "$fleet" 5 70
+	ip -n ward-5 addr del 10.77.0.5/24 dev eth0
+	ip -n ward-5 addr add 10.77.0.55/24 dev eth0
+	# The old address is given to somebody else, who speaks to others, so that they know, and refuses connections that it has not made.
+	host stranger 10.77.0.5
+	for i in 1 4; do
+		until ip netns exec stranger timeout 2 bash -c "exec 3<>/dev/tcp/10.77.0.$i/$(port "$fleet")" 2>/dev/null; do
+			[ "$SECONDS" -lt "$limit" ] || fail "nobody reaches ward-$i from the old address of ward-5"
+			sleep 0.2
+		done
+	done
+	halted "$fleet" 'ward-5 has another address'
+	for i in $hosts; do
+		sed 's#10\.77\.0\.5:#10.77.0.55:#' "$work/$fleet/study/fleet.json" >"$work/$fleet/ward-$i/fleet.json.new"
+		mv "$work/$fleet/ward-$i/fleet.json.new" "$work/$fleet/ward-$i/fleet.json"
+	done
+	for i in 1 4; do kill -HUP "${pids[$fleet-$i]}"; done # they dial it
+	echo 'its neighbors have a new fleet.json, and are told by SIGHUP'
+
+	finish "$fleet"
+	for i in 1 4; do
+		grep -q 'the fleet file is read again' "$work/$fleet/ward-$i/log" || fail "ward-$i has not read its fleet file again"
+	done
+	clear
+	echo "all have ended, after $rounds releases each and $((SECONDS - began)) s"
+done
+
+step 'the models of the open fleet are those of the quiet run'
+for i in $hosts; do
+	cmp "$work/quiet/ward-$i.npy" "$work/open/ward-$i.npy" || fail "ward-$i has another model than in the quiet run"
+done
+echo 'five of five, bit for bit'
+
+step 'the certificates of the private fleet'
+for i in $hosts; do
+	"$edge" privacy -verify "$work/private/ward-$i.npy.certificate.json" -ledger "$work/private/ward-$i/ledger.json" >"$work/private/ward-$i/verified" ||
+		fail "ward-$i: $(cat "$work/private/ward-$i/verified")"
+	printf 'ward-%d: %s\n' "$i" "$(tail -n 1 "$work/private/ward-$i/verified")"
+done
+"$work/compare" -tolerance 0.01 "$work"/private/ward-*.npy
+
+step 'done'

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+var update = flag.Bool("update", false, "write the files of patients")
+
+// python returns the program behind the name, which may be a script that looks for it each time.
+func python(t *testing.T) string {
+	t.Helper()
+	path, err := exec.CommandContext(t.Context(), "python3", "-c", "import sys; print(sys.executable)").Output()
+	if err != nil {
+		t.Skipf("python3 does not run, so score.py is not tried: %v", err)
+	}
+	return string(bytes.TrimSpace(path))
+}
+
+// The tutorial runs and says what it has come to; certificates are verified on the way, and a forged one is found out. City's releases are
+// counted once each, though the power has failed.
+func TestRun(t *testing.T) {
+	var out strings.Builder
+	dir := t.TempDir()
+	if err := run(t.Context(), &out, python(t), dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`the power fails in city, after release 3 of 6\n`,
+		`(?s)city   alone.*coast  alone.*hills  alone`,
+		`city   made 6 releases, and has a certificate that is right: epsilon 3[12]\.\d at delta 1e-05, in the life of its data 3[12]\.\d\n`,
+		`hills  made 6 releases`,
+		`a second study of this size is refused by all`,
+		`PRIVACY CERTIFICATE\n`,
+		`data set "patients of city"`,
+		`from the literature`,
+	} {
+		if !regexp.MustCompile(want).MatchString(out.String()) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	for _, name := range []string{"city", "coast", "hills"} {
+		state, err := sdk.InspectDir(filepath.Join(dir, name, "state"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if state.Refused != nil || len(state.Log) != 16 {
+			t.Errorf("%s: %d lines in the log, want 16; %v", name, len(state.Log), state.Refused)
+		}
+	}
+	forge(t, &hospital{name: "hills", dir: filepath.Join(dir, "hills")})
+	t.Log(out.String())
+}
+
+// forge lets the certificate of one of the hospitals claim less than it should, which must be found out.
+func forge(t *testing.T, h *hospital) {
+	t.Helper()
+	path := filepath.Join(h.dir, "certificate.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := regexp.MustCompile(`"epsilon_gdp": [0-9.]+`).ReplaceAll(text, []byte(`"epsilon_gdp": 1`))
+	if bytes.Equal(text, forged) {
+		t.Fatalf("no epsilon in\n%s", text)
+	}
+	if err := os.WriteFile(path, forged, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.verify(); err == nil || !strings.Contains(err.Error(), "epsilon_gdp") {
+		t.Errorf("%v, want an error about epsilon_gdp", err)
+	}
+}
+
+// The patients are generated: the first that suit each hospital. The last are
+// those of a hospital that takes no part.
+func TestData(t *testing.T) {
+	files := []struct {
+		name    string
+		no, yes int // how many without and with an event
+	}{{"city", 0, 100}, {"coast", 100, 0}, {"hills", 40, 2}, {"unseen", 150, 150}}
+	d, next := task.Clinical(1000, 2026), 0
+	for _, f := range files {
+		var text strings.Builder
+		text.WriteString(strings.Join(d.Features, ",") + ",event\n")
+		for left := [2]int{f.no, f.yes}; left != [2]int{}; next++ {
+			if left[d.Y[next]] == 0 {
+				continue
+			}
+			left[d.Y[next]]--
+			for _, v := range d.Row(next) {
+				text.WriteString(strconv.FormatFloat(float64(v), 'g', -1, 32) + ",")
+			}
+			fmt.Fprintln(&text, d.ClassNames[d.Y[next]])
+		}
+		path := filepath.Join("data", f.name+".csv")
+		if *update {
+			if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != text.String() {
+			t.Errorf("%s is not what was generated (-update writes it): %v", path, err)
+		}
+	}
+}
