@@ -74,6 +74,7 @@ type conn struct {
 	out      *gather
 	tcp      *tcpConn
 	key      ed25519.PublicKey // that the other end has shown
+	where    string            // the address that was dialed; empty if the other end has dialed
 	maxFrame int
 	in       [headerLen]byte // of the message being read
 }

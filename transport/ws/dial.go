@@ -76,6 +76,7 @@ func (t *Transport) dial(p *peer, a address) (lasted time.Duration, err error) {
 		return 0, t.explainRefusal(err)
 	}
 	c.key, _ = presentedKey(secure.ConnectionState()) // the handshake has seen it
+	c.where = a.url
 	return t.serve(p, c, a.url, func() { stop() })
 }
 

@@ -7,16 +7,20 @@ import (
 	"slices"
 )
 
-// errUnpinned ends a connection whose key was taken off the list.
-var errUnpinned = errors.New("the key of this connection is no longer pinned")
+// What ends a connection to a peer that has other keys or addresses now.
+var (
+	errUnpinned = errors.New("the key of this connection is no longer pinned")
+	errMoved    = errors.New("the peer is elsewhere now")
+)
 
 // Update replaces the keys and addresses of all peers, in any order, as they were given to [New]. Who the peers are cannot change:
 // each must be there once, and no other. All faults are reported at once, and after an error nothing has changed.
 //
 // From then on no frame is read from, or written to, a connection whose key is not among those given: one that is up is
 // closed at once, one that is being made comes to nothing. Frames that had arrived whole are still handed out by Recv. A
-// connection whose key is still pinned stays up, whatever becomes of its address; where there is none, the new addresses are tried at
-// once. The slices are copied.
+// connection that this end has dialed is closed as well if its address is not among those given: a peer that was moved
+// may leave nobody behind who could say so. All others stay up; where there is none, the new addresses are tried at once. The
+// slices are copied.
 func (t *Transport) Update(peers []Peer) error {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("ws: update: "+format, args...)) }
@@ -49,13 +53,19 @@ func (t *Transport) Update(peers []Peer) error {
 		same := slices.EqualFunc(p.keys, keys, func(a, b ed25519.PublicKey) bool { return a.Equal(b) }) && slices.Equal(p.addresses, addresses)
 		p.keys, p.addresses = keys, addresses
 		s := p.session
-		if s != nil && hasKey(keys, s.c.key) {
-			s = nil
-		}
 		p.mu.Unlock()
 		if s != nil {
-			s.blame(errUnpinned)
-			s.c.tcp.Close()
+			var reason error
+			switch {
+			case !hasKey(keys, s.c.key):
+				reason = errUnpinned
+			case s.c.where != "" && !slices.ContainsFunc(addresses, func(a address) bool { return a.url == s.c.where }):
+				reason = errMoved
+			}
+			if reason != nil {
+				s.blame(reason)
+				s.c.tcp.Close()
+			}
 		}
 		if !same {
 			p.dialSoon()

@@ -67,21 +67,35 @@ func TestUpdateErrors(t *testing.T) {
 	}
 }
 
-// A second pin, and another address, leave a connection alone; a pin taken away ends it, and the error says why.
+// A second pin, and a second address, leave a connection alone, and so does another address of a peer that has dialed; a pin taken
+// away ends it, and the error says why.
 func TestUpdateEndsWhatIsUnpinned(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	a.log.await(t, "INFO", "connected", "peer=b")
-	a.update(t, at(peerOf("b", "b", "next"), "wss://192.0.2.1:1/"))
+	a.update(t, at(peerOf("b", "b", "next"), "wss://192.0.2.1:1/", b.Addr()))
+	b.update(t, at(peerOf("a", "next", "a"), "wss://192.0.2.1:1/"))
 	b.update(t, peerOf("a", "next", "a"))
 	a.send(t, "b", []byte("one"))
 	b.expect(t, "a", []byte("one"))
 	if a.log.count("disconnected")+b.log.count("disconnected") != 0 {
 		t.Error("a connection whose key is still pinned has ended")
 	}
-	a.reach(t, "b", b.Addr())
+	a.update(t, at(peerOf("b", "b", "next"), b.Addr()))
 	b.update(t, peerOf("a", "next"))
 	b.log.await(t, "disconnected", "peer=a", errUnpinned.Error())
 	b.log.await(t, "caller refused", "pinned for no peer")
+}
+
+// A peer has moved, and its old place answers to nobody without resetting what was open: the connection is not waited for.
+func TestUpdateFollowsAPeerThatMoved(t *testing.T) {
+	a, b := pair(t, nil, nil)
+	a.send(t, "b", []byte("old place"))
+	b.expect(t, "a", []byte("old place"))
+	moved := start(t, "b", nil, peerOf("a"))
+	a.update(t, at(peerOf("b"), moved.Addr()))
+	a.log.await(t, "disconnected", "peer=b", errMoved.Error())
+	a.send(t, "b", []byte("new place"))
+	moved.expect(t, "a", []byte("new place"))
 }
 
 // b goes over to another key and another place while a talks to it: a is told first of both keys, then of the new one alone.
