@@ -1,0 +1,170 @@
+package experiment
+
+import (
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/examples/paper/data"
+	"github.com/spade-dfl/spade-edge/examples/paper/method"
+)
+
+// The comparisons. Each but the last is 50 rounds at most on a random graph in which any two clients are neighbors with probability 0.3.
+const (
+	EqualQueries = "2a"   // Table II without noise, at equal queries
+	Private8     = "2b8"  // Table II at equal queries and epsilon 8
+	Private32    = "2b32" // Table II at equal queries and epsilon 32
+	FreeQueries  = "2c"   // Table II without noise, each method with as many queries as it likes
+	Sensitivity  = "34"   // Tables III and IV: SPADE-DFL by clients and by epsilon
+	Ring         = "ring" // MNIST in five partitions over a ring of 1000 clients, at epsilon 8
+)
+
+// Tables lists the comparisons, in the order in which they are computed.
+var Tables = []string{EqualQueries, Sensitivity, Private8, Private32, FreeQueries, Ring}
+
+// Partitions of Table II, and of the ring.
+var (
+	Partitions     = []string{"iid", "dirichlet:0.6", "dirichlet:0.3", "pathological:2"}
+	RingPartitions = []string{"iid", "pathological:2", "dirichlet:0.6", "dirichlet:0.3", "dirichlet:0.1"}
+)
+
+// What Tables III and IV vary: clients at epsilon 32, and epsilon with 100 clients.
+var (
+	Counts   = []int{30, 40, 50, 75, 100}
+	Epsilons = []float64{4, 8, 16, 24, 32}
+)
+
+// clients of Table II, rounds of everything.
+const (
+	clients = 31
+	rounds  = 50
+)
+
+// tau returns the local steps of SPADE-DFL that the paper gives for a data set.
+func tau(dataset string) int {
+	if dataset == "alzheimers" {
+		return 8
+	}
+	return 2
+}
+
+// template returns what the jobs of a table on a data set have in common.
+func template(table, dataset string) Job {
+	j := Job{Table: table, Dataset: dataset, Clients: clients, Graph: "er:0.3", Rounds: rounds, Queries: float64(1 + tau(dataset))}
+	switch table {
+	case Private8:
+		j.Epsilon = 8
+	case Private32:
+		j.Epsilon = 32
+	case FreeQueries:
+		j.Queries = 0
+	case Ring:
+		j.Clients, j.Graph, j.Queries, j.Epsilon = 1000, "ring", 9, 8
+	}
+	return j
+}
+
+// datasets returns the data sets of a table.
+func datasets(table string, all []string) []string {
+	if table == Ring {
+		return []string{"mnist"}
+	}
+	return all
+}
+
+// cells returns the jobs of a table on a data set, without seeds.
+func cells(table, dataset string) []Job {
+	var out []Job
+	j := template(table, dataset)
+	switch table {
+	case Sensitivity:
+		j.Partition = "dirichlet:0.3"
+		if dataset == "brain" {
+			j.Partition += ",unbalanced"
+		}
+		for _, m := range []method.Method{method.Spade{}, method.Spade{Centered: true}, together} {
+			j.Method = m.Name()
+			j.Epsilon = 32
+			for _, j.Clients = range Counts {
+				out = append(out, j)
+			}
+			for _, j.Epsilon = range Epsilons[:len(Epsilons)-1] { // the last one is among the counts
+				out = append(out, j)
+			}
+		}
+	case Ring:
+		j.Method = method.Spade{}.Name()
+		for _, j.Partition = range RingPartitions {
+			out = append(out, j)
+		}
+	default:
+		for i, partition := range Partitions {
+			for _, m := range slices.Concat([]method.Method{method.Spade{}}, rivals(), []method.Method{together}) {
+				j.Method, j.Partition = m.Name(), partition
+				if m.Name() == pooledMethod {
+					if i > 0 {
+						continue
+					}
+					j.Partition = Pooled
+				}
+				out = append(out, j)
+			}
+		}
+	}
+	for i := range out {
+		out[i].Curve = table == EqualQueries || table == Ring
+	}
+	return out
+}
+
+// pooledMethod is the one that the paper runs on all data in one place.
+const pooledMethod = "DP-SGD"
+
+// block is how many seeds are computed for all tables before the next ones are begun.
+const block = 10
+
+// Plan lists the jobs of tables on data sets, with seeds 1 to seeds, in the order in which to do them: after every block of seeds there is a whole, if
+// rougher, picture. Of the Alzheimer's data, each seed has one of the five folds; Table II at equal queries has the others at the end.
+func Plan(tables, sets []string, seeds int) []Job {
+	var out []Job
+	add := func(j Job, from, to int, fold func(seed int) int) {
+		for seed := from; seed <= to; seed++ {
+			j.Seed, j.Fold = uint64(seed), 0
+			if j.Dataset == "alzheimers" {
+				j.Fold = fold(seed)
+			}
+			out = append(out, j)
+		}
+	}
+	for from := 1; from <= seeds; from += block {
+		for _, table := range tables {
+			for _, set := range datasets(table, sets) {
+				for _, j := range cells(table, set) {
+					add(j, from, min(from+block-1, seeds), func(seed int) int { return seed % data.Folds })
+				}
+			}
+		}
+	}
+	if slices.Contains(tables, EqualQueries) && slices.Contains(sets, "alzheimers") {
+		for more := 1; more < data.Folds; more++ {
+			for _, j := range cells(EqualQueries, "alzheimers") {
+				if j.Method != together.Name() {
+					add(j, 1, seeds, func(seed int) int { return (seed + more) % data.Folds })
+				}
+			}
+		}
+	}
+	return out
+}
+
+// cost guesses how long a job takes, in no particular unit.
+func (j Job) cost() float64 {
+	samples := map[string]float64{"mnist": 12183, "fashion": 705, "alzheimers": 1719 * 1.3, "brain": 5708 * 2.2}[j.Dataset]
+	queries := j.Queries
+	if queries == 0 {
+		queries = 6
+	}
+	c := samples * queries
+	if j.Table == Sensitivity {
+		c *= 0.6
+	}
+	return c + 500*float64(j.Clients)/31
+}

@@ -1,0 +1,103 @@
+// Command paper computes the tables and figures of the paper's experiments on real data. README.md says what they show.
+//
+//	go run . tune|table2|table3|table4|figures|tradeoff|all [-data DIR] [-seeds 30] [-out DIR]
+//
+// Every run is kept as soon as it is over, and not made again.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/examples/paper/data"
+	"github.com/spade-dfl/spade-edge/examples/paper/experiment"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "paper:", err)
+		os.Exit(1)
+	}
+}
+
+// commands lists what there is to compute, each with the comparisons whose runs it takes.
+var commands = map[string][]string{
+	"table2":   {experiment.EqualQueries, experiment.Private8, experiment.Private32, experiment.FreeQueries},
+	"table3":   {experiment.Sensitivity},
+	"table4":   {experiment.Sensitivity},
+	"figures":  {experiment.EqualQueries, experiment.Ring},
+	"tradeoff": nil,
+	"all":      experiment.Tables,
+	"tune":     experiment.Tables,
+	"report":   nil,
+}
+
+const usage = "usage: go run . tune|table2|table3|table4|figures|tradeoff|all|report [flags]"
+
+func run(ctx context.Context, args []string, _, log io.Writer) error {
+	if len(args) == 0 {
+		return errors.New(usage)
+	}
+	command := args[0]
+	tables, known := commands[command]
+	if !known {
+		return fmt.Errorf("%q: %s", command, usage)
+	}
+	fl := flag.NewFlagSet("paper "+command, flag.ContinueOnError)
+	fl.SetOutput(log)
+	dir := fl.String("data", filepath.FromSlash("../../../shared/data"), "`folder` of the data sets")
+	seeds := fl.Int("seeds", 30, "runs of every cell, with seeds from 1")
+	out := fl.String("out", "results", "`folder` for results")
+	settingsPath := fl.String("settings", "settings.json", "`file` of the methods' parameters")
+	sets := fl.String("datasets", strings.Join(data.Names, ","), "which data sets, separated by commas")
+	only := fl.String("only", "", "which comparisons, separated by commas: "+strings.Join(experiment.Tables, ", "))
+	methods := fl.String("methods", "", "which methods, separated by commas; all if empty")
+	if err := fl.Parse(args[1:]); err != nil {
+		return err
+	}
+	if *seeds < 1 || *seeds > 1000 {
+		return fmt.Errorf("-seeds is %d, want 1..1000", *seeds)
+	}
+	names := strings.Split(*sets, ",")
+	for _, name := range names {
+		if !slices.Contains(data.Names, name) {
+			return fmt.Errorf("-datasets: %q, want some of %v", name, data.Names)
+		}
+	}
+	if *only != "" {
+		tables = strings.Split(*only, ",")
+		for _, t := range tables {
+			if !slices.Contains(experiment.Tables, t) {
+				return fmt.Errorf("-only: %q, want some of %v", t, experiment.Tables)
+			}
+		}
+	}
+	settings, err := experiment.ReadSettings(*settingsPath)
+	if err != nil {
+		return err
+	}
+	store, err := experiment.NewStore(*out, experiment.NewSession(*seeds))
+	if err != nil {
+		return err
+	}
+	lab := experiment.NewLab(*dir)
+	jobs := experiment.Plan(tables, names, *seeds)
+	if *methods != "" {
+		chosen := strings.Split(*methods, ",")
+		jobs = slices.DeleteFunc(jobs, func(j experiment.Job) bool { return !slices.Contains(chosen, j.Method) })
+	}
+	if command == "tune" {
+		return lab.Tune(ctx, jobs, settings, *settingsPath, filepath.Join(*out, "trials.csv"), log)
+	}
+	return lab.Do(ctx, jobs, settings, store, log)
+}
