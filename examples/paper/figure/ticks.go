@@ -58,24 +58,26 @@ func (u unlabeled) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// decades marks the powers of ten of a logarithmic axis, and between them 2 to 9 without a number.
+// decades marks the powers of ten of an axis of logarithms to base 10, and between them 2 to 9 times these without a number.
+// (gonum's own logarithmic axis misplaces the box of a label, and with it the edge of the panel.)
 type decades struct{}
 
 func (decades) Ticks(low, high float64) []plot.Tick {
 	var ticks []plot.Tick
-	for e := int(math.Floor(math.Log10(low))); e <= int(math.Ceil(math.Log10(high))); e++ {
-		power := math.Pow(10, float64(e))
-		for m := 1.0; m < 10; m++ {
-			if v := m * power; v >= low*(1-1e-9) && v <= high*(1+1e-9) {
-				t := plot.Tick{Value: v}
-				switch {
-				case m == 1 && e > 2:
-					t.Label = "10" + superscript(e)
-				case m == 1: // no font here has a raised minus
-					t.Label = strconv.FormatFloat(v, 'f', max(0, -e), 64)
-				}
-				ticks = append(ticks, t)
+	for e := int(math.Floor(low)); e <= int(math.Ceil(high)); e++ {
+		for m := 1; m < 10; m++ {
+			v := float64(e) + math.Log10(float64(m))
+			if v < low-1e-9 || v > high+1e-9 {
+				continue
 			}
+			t := plot.Tick{Value: v}
+			switch {
+			case m == 1 && e > 2:
+				t.Label = "10" + superscript(e)
+			case m == 1: // no font here has a raised minus
+				t.Label = strconv.FormatFloat(math.Pow10(e), 'f', max(0, -e), 64)
+			}
+			ticks = append(ticks, t)
 		}
 	}
 	return ticks

@@ -45,7 +45,6 @@ func Tradeoff(costs []Cost, path string) error {
 	s := &sheet{width: twoColumns, height: twoColumns * 0.36, panels: [][]*plot.Plot{{budget, sent, parts}}}
 	for _, p := range s.panels[0] {
 		p.Add(grid())
-		p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 		p.X.Tick.Marker, p.Y.Tick.Marker = decades{}, decades{}
 	}
 	looks := []look{
@@ -66,11 +65,11 @@ func Tradeoff(costs []Cost, path string) error {
 	}
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, p := range s.panels[0] {
-		p.X.Min, p.X.Max = p.X.Min/1.25, p.X.Max*1.25
+		p.X.Min, p.X.Max = p.X.Min-0.1, p.X.Max+0.1
 		low, high = min(low, p.Y.Min), max(high, p.Y.Max)
 	}
 	for i, p := range s.panels[0] {
-		p.Y.Min, p.Y.Max = low/1.2, high*1.2
+		p.Y.Min, p.Y.Max = low-0.08, high+0.08
 		if i > 0 {
 			p.Y.Tick.Marker = unlabeled{p.Y.Tick.Marker}
 		}
@@ -112,8 +111,8 @@ func newBudgets(costs []Cost) ([]budgets, error) {
 	return lines, nil
 }
 
-// places returns the mean of a value over each budget's runs and its population standard deviation to either side. The lower end
-// stays above a tenth of the mean: the axis is logarithmic.
+// places returns the mean of a value over each budget's runs and its population standard deviation to either side, all as
+// logarithms to base 10. The lower end stays above a tenth of the mean.
 func (b budgets) places(value, x func(Cost) float64) []place {
 	var line []place
 	for _, runs := range b.runs {
@@ -122,7 +121,7 @@ func (b budgets) places(value, x func(Cost) float64) []place {
 			values = append(values, value(c))
 		}
 		mean, sd := stat.Mean(values), stat.SD(values)
-		line = append(line, place{x(runs[0]), mean, max(mean-sd, mean/10), mean + sd})
+		line = append(line, place{math.Log10(x(runs[0])), math.Log10(mean), math.Log10(max(mean-sd, mean/10)), math.Log10(mean + sd)})
 	}
 	return line
 }
@@ -141,6 +140,6 @@ func addPoints(p *plot.Plot, l look, glyph draw.GlyphDrawer, line []place) error
 		return fmt.Errorf("figure: %w", err)
 	}
 	scatter.GlyphStyle = draw.GlyphStyle{Color: l.color, Radius: 2.2, Shape: glyph}
-	p.Add(scatter)
+	addGlyphs(p, scatter)
 	return nil
 }

@@ -101,7 +101,7 @@ func Volcano(comparisons []Comparison, reference, path string) error {
 		c := l.color
 		c.A = 150
 		scatter.GlyphStyle = draw.GlyphStyle{Color: c, Radius: 1.5, Shape: l.glyph}
-		p.Add(scatter)
+		addGlyphs(p, scatter)
 	}
 	if err := addLine(p, p.X.Min, -math.Log10(0.05), p.X.Max, -math.Log10(0.05)); err != nil {
 		return err
