@@ -17,18 +17,15 @@ import (
 // Delta is the delta of every private run.
 const Delta = 1e-5
 
-// Pooled is the partition of a method that has all data in one place.
-const Pooled = "pooled"
-
 // Job is one run. It says everything that the run's result depends on, beside the data files and the setting.
 type Job struct {
 	Table     string  `json:"table"` // which comparison it is part of, see [Tables]
 	Dataset   string  `json:"dataset"`
-	Partition string  `json:"partition"` // as task.ParsePartition reads it, or Pooled
+	Partition string  `json:"partition"` // as task.ParsePartition reads it
 	Clients   int     `json:"clients"`
 	Graph     string  `json:"graph"`   // as graph.Parse reads it
 	Rounds    int     `json:"rounds"`  // at most; 50 throughout
-	Queries   float64 `json:"queries"` // losses a sample and round, at most; 0: as many as the method likes
+	Queries   float64 `json:"queries"` // losses a sample and round, at most
 	Epsilon   float64 `json:"epsilon"` // 0: no noise
 	Method    string  `json:"method"`
 	Seed      uint64  `json:"seed"`
@@ -94,18 +91,13 @@ func (l *Lab) world(j Job) (*method.World, *task.Softmax, error) {
 		return nil, nil, err
 	}
 	train := split.Train
-	parts := [][]int{make([]int, train.Len())}
-	for i := range parts[0] {
-		parts[0][i] = i
+	p, err := task.ParsePartition(j.Partition)
+	if err != nil {
+		return nil, nil, err
 	}
-	if j.Partition != Pooled {
-		p, err := task.ParsePartition(j.Partition)
-		if err != nil {
-			return nil, nil, err
-		}
-		if parts, err = p.Assign(train.Y, train.Classes, j.Clients, j.Seed); err != nil {
-			return nil, nil, err
-		}
+	parts, err := p.Assign(train.Y, train.Classes, j.Clients, j.Seed)
+	if err != nil {
+		return nil, nil, err
 	}
 	w := &method.World{Rounds: j.Rounds, Seed: j.Seed, Queries: j.Queries}
 	if w.Graph, err = graph.Parse(j.Graph, len(parts), j.Seed); err != nil {
@@ -122,9 +114,8 @@ func (l *Lab) world(j Job) (*method.World, *task.Softmax, error) {
 	return w, task.NewSoftmax(split.Test), nil
 }
 
-// Run does a job with a setting. Besides the method's own parameters a setting may hold "rounds" and "tau" where the job
-// leaves them to the method, see [roomy].
-func (l *Lab) Run(ctx context.Context, j Job, s method.Setting) (Result, error) {
+// Run does a job with a setting: the method's own parameters and those of [Lab.space].
+func (l *Lab) Run(ctx context.Context, j Job, setting method.Setting) (Result, error) {
 	m, err := methodOf(j.Method)
 	if err != nil {
 		return Result{}, err
@@ -133,13 +124,8 @@ func (l *Lab) Run(ctx context.Context, j Job, s method.Setting) (Result, error) 
 	if err != nil {
 		return Result{}, err
 	}
-	if rounds, ok := s["rounds"]; ok {
-		w.Rounds = int(rounds)
-	}
-	if queries, ok := s["queries"]; ok {
-		w.Queries = queries
-	}
-	r := Result{Job: j, Setting: s}
+	s := j.adapt(w, setting)
+	r := Result{Job: j, Setting: setting}
 	start := time.Now()
 	score := func(models [][]float32) float64 {
 		sum := 0.0
@@ -221,4 +207,4 @@ func methodOf(name string) (method.Method, error) {
 }
 
 // rivals lists the six methods that the paper compares with.
-func rivals() []method.Method { return nil }
+func rivals() []method.Method { return method.Rivals() }

@@ -38,6 +38,9 @@ const (
 	rounds  = 50
 )
 
+// freeQueries bounds the losses a sample and round where each method chooses its own number: the search takes it from 2 to this.
+const freeQueries = 10
+
 // tau returns the local steps of SPADE-DFL that the paper gives for a data set.
 func tau(dataset string) int {
 	if dataset == "alzheimers" {
@@ -55,7 +58,7 @@ func template(table, dataset string) Job {
 	case Private32:
 		j.Epsilon = 32
 	case FreeQueries:
-		j.Queries = 0
+		j.Queries = freeQueries
 	case Ring:
 		j.Clients, j.Graph, j.Queries, j.Epsilon = 1000, "ring", 9, 8
 	}
@@ -99,11 +102,8 @@ func cells(table, dataset string) []Job {
 		for i, partition := range Partitions {
 			for _, m := range slices.Concat([]method.Method{method.Spade{}}, rivals(), []method.Method{together}) {
 				j.Method, j.Partition = m.Name(), partition
-				if m.Name() == pooledMethod {
-					if i > 0 {
-						continue
-					}
-					j.Partition = Pooled
+				if m.Name() == Pooled && i > 0 {
+					continue
 				}
 				out = append(out, j)
 			}
@@ -115,8 +115,8 @@ func cells(table, dataset string) []Job {
 	return out
 }
 
-// pooledMethod is the one that the paper runs on all data in one place.
-const pooledMethod = "DP-SGD"
+// Pooled is the method that the paper runs on all data in one place: it has one cell for all partitions, kept as that of the first.
+const Pooled = "DP-SGD"
 
 // block is how many seeds are computed for all tables before the next ones are begun.
 const block = 10
@@ -158,13 +158,9 @@ func Plan(tables, sets []string, seeds int) []Job {
 // cost guesses how long a job takes, in no particular unit.
 func (j Job) cost() float64 {
 	samples := map[string]float64{"mnist": 12183, "fashion": 705, "alzheimers": 1719 * 1.3, "brain": 5708 * 2.2}[j.Dataset]
-	queries := j.Queries
-	if queries == 0 {
-		queries = 6
-	}
-	c := samples * queries
-	if j.Table == Sensitivity {
-		c *= 0.6
+	c := samples * j.Queries
+	if j.Table == FreeQueries {
+		c *= 0.7
 	}
 	return c + 500*float64(j.Clients)/31
 }

@@ -54,8 +54,10 @@ func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, tr
 				j.Method = method.Spade{}.Name()
 			}
 		}
-		if j.Partition != Pooled {
-			j.Partition = strings.Replace(j.Partition, strings.Split(j.Partition, ",")[0], mixed, 1)
+		if _, form, some := strings.Cut(j.Partition, ","); some {
+			j.Partition = mixed + "," + form
+		} else {
+			j.Partition = mixed
 		}
 		j.Validate, j.Curve = true, false
 		todo = append(todo, j)
@@ -154,8 +156,7 @@ func compare(a, b float64) int {
 	return 0
 }
 
-// space returns what is searched for a job: the method's own parameters and, in Tables III and IV, where the paper leaves them open, the number of
-// rounds and of local steps.
+// space returns what is searched for a job: the method's own parameters and what the comparison leaves open, see [Job.adapt].
 func (l *Lab) space(j Job) ([]method.Param, error) {
 	m, err := methodOf(j.Method)
 	if err != nil {
@@ -166,13 +167,28 @@ func (l *Lab) space(j Job) ([]method.Param, error) {
 	if err != nil {
 		return nil, err
 	}
-	space := m.Space(w)
-	if j.Table == Sensitivity {
-		space = append(space,
-			method.Param{Name: "rounds", Low: 5, High: rounds, Log: true, Whole: true},
-			method.Param{Name: "queries", Low: 2, High: j.Queries, Whole: true})
+	switch j.Table {
+	case Sensitivity:
+		return append(m.Space(w), method.Param{Name: "rounds", Low: 3, High: float64(j.Rounds), Log: true, Whole: true}), nil
+	case FreeQueries:
+		return append(m.Space(w), method.Param{Name: "queries", Low: 2, High: j.Queries, Whole: true}), nil
 	}
-	return space, nil
+	return m.Space(w), nil
+}
+
+// adapt takes out of a setting what is the world's and not the method's. Tables III and IV leave the number of rounds open; fewer rounds need
+// less noise each, and leave more of the same number of losses to each of them. With free queries their number is part of the setting.
+func (j Job) adapt(w *method.World, s method.Setting) method.Setting {
+	own := maps.Clone(s)
+	if n, ok := s["rounds"]; ok {
+		w.Rounds, w.Queries = int(n), math.Floor(float64(j.Rounds)*j.Queries/n)
+		delete(own, "rounds")
+	}
+	if n, ok := s["queries"]; ok {
+		w.Queries = n
+		delete(own, "queries")
+	}
+	return own
 }
 
 // hypercube returns n points such that each parameter has one value in each n-th of its range (McKay, Beckman and Conover, "A comparison of

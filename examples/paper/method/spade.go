@@ -17,10 +17,13 @@ import (
 // Spade is SPADE-DFL, Algorithm 1 of the paper, through the SDK: the fleet that a user would write and the machines that a device
 // would run, in a simulated network. The zero value is the paper's form; each field is an option that the paper does not have.
 //
-// Of its parameters rate is eta*mu, the step along the estimated gradient; mu is the smoothing radius; gain is tau*beta*eta*mu as
-// a share of the limit of stability, which fixes beta (rho only scales z, and is 1); clip is R, the same in all rounds. With a bound on queries, tau is
-// what the bound leaves for steps on all samples. Without one, tau and batch, the share of its samples that a client asks for in
-// a step, are searched as well.
+// Of its parameters mu is the smoothing radius, and gain is tau*beta*eta*mu as a share of the limit of stability, which fixes beta
+// (rho only scales z, and is 1). Without noise, rate is eta*mu, the step along the estimated gradient. With noise, two others fix both the clip R
+// and eta, and do not depend on each other so much: reach = K*R is how far all releases in a row can take a model, and slope is the length of the
+// estimated gradient from which on updates are clipped, R = tau*eta*mu*slope.
+//
+// With a bound on queries, tau is what the bound leaves for steps on all samples. Without one, tau and batch, the share of its
+// samples that a client asks for in a step, are searched as well.
 type Spade struct {
 	Centered bool // each loss less the last one of its sample
 	Averaged bool // the mean of a client's releases in place of the last one
@@ -47,15 +50,16 @@ func (m Spade) Name() string {
 // Space implements [Method].
 func (m Spade) Space(w *World) []Param {
 	space := []Param{
-		{Name: "rate", Low: 0.05, High: 50, Log: true},
-		{Name: "mu", Low: 0.03, High: 3, Log: true},
-		{Name: "gain", Low: 0.05, High: 0.8, Log: true},
+		{Name: "mu", Low: 0.1, High: 2, Log: true},
+		{Name: "gain", Low: 0.1, High: 0.8, Log: true},
+	}
+	if w.Privacy == nil {
+		space = append(space, Param{Name: "rate", Low: 0.05, High: 20, Log: true})
+	} else {
+		space = append(space, Param{Name: "reach", Low: 0.3, High: 10, Log: true}, Param{Name: "slope", Low: 0.02, High: 1, Log: true})
 	}
 	if w.Queries == 0 {
 		space = append(space, Param{Name: "tau", Low: 1, High: maxTau, Whole: true}, Param{Name: "batch", Low: 0.1, High: 1})
-	}
-	if w.Privacy != nil {
-		space = append(space, Param{Name: "clip", Low: 0.005, High: 2, Log: true})
 	}
 	return space
 }
@@ -124,19 +128,22 @@ func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 	}
 	f.Method = sdk.Method{
 		Rounds: w.Rounds, Cooldown: m.Cooldown, Tau: tau, Rho: 1, Gain: s["gain"],
-		Eta: admm.Schedule{s["rate"] / s["mu"]}, Mu: admm.Schedule{s["mu"]}, Seed: w.Seed,
+		Mu: admm.Schedule{s["mu"]}, Seed: w.Seed,
 	}
 	if m.Centered {
 		f.Method.Estimator = "centered"
 	}
 	if w.Privacy == nil {
+		f.Method.Eta = admm.Schedule{s["rate"] / s["mu"]}
 		f.Privacy.NonPrivate = true
 		return f, samples, nil
 	}
-	sigma, err := dpmech.SigmaFor(s["clip"], w.Rounds, w.Privacy.Epsilon, w.Privacy.Delta, dpmech.GDP)
+	clip := s["reach"] / float64(w.Rounds)
+	f.Method.Eta = admm.Schedule{clip / (float64(tau) * s["slope"] * s["mu"])}
+	sigma, err := dpmech.SigmaFor(clip, w.Rounds, w.Privacy.Epsilon, w.Privacy.Delta, dpmech.GDP)
 	if err != nil {
 		return nil, nil, err
 	}
-	f.Privacy = sdk.Privacy{Clip: s["clip"], Sigma: sigma, Delta: w.Privacy.Delta, EpsilonLimit: w.Privacy.Epsilon}
+	f.Privacy = sdk.Privacy{Clip: clip, Sigma: sigma, Delta: w.Privacy.Delta, EpsilonLimit: w.Privacy.Epsilon}
 	return f, samples, nil
 }
