@@ -49,12 +49,9 @@ func (m DPFedAvg) Run(ctx context.Context, w *World, s Setting, each func(int, [
 	}
 	n := len(w.Clients)
 	tau, eta, mu := int(s["tau"]), float32(s["eta"]), float32(s["mu"])
-	pairs := make([]int, n)
-	for i := range pairs {
-		var err error
-		if pairs[i], err = w.pairs(i, tau); err != nil {
-			return Spent{}, err
-		}
+	pairs, err := w.pairs(tau)
+	if err != nil {
+		return Spent{}, err
 	}
 	radius := s["clip"]
 	if m.Central {
@@ -75,7 +72,7 @@ func (m DPFedAvg) Run(ctx context.Context, w *World, s Setting, each func(int, [
 			for t := range tau {
 				copy(phi, theta[0])
 				vec.Axpy(phi, 1, update)
-				if err := e.gradient(g, phi, mu, pairs[i], 0, i, k, t); err != nil {
+				if err := e.gradient(g, phi, mu, pairs[i], i, k, t); err != nil {
 					return spent, err
 				}
 				vec.Axpy(update, -eta, g)

@@ -9,12 +9,14 @@ import (
 
 // DPSGD is DP-SGD, of Abadi et al., "Deep learning with differential privacy", CCS 2016, on the pooled data of all clients
 //
-//	g_h = two-point estimate of grad f_h(x),  clipped to length R
+//	g_h = estimate of grad f_h(x), clipped to length R
 //	x  <- x - eta ( 1/b sum_{h in B} g_h + N(0, sigma^2 I) )
 //
-// one model, several such steps a round, with as large a lot B as the budget allows (no sample more than once). The lot holds the same share of each
-// client's samples, drawn without replacement, so that the share of one client in it is a constant: no amplification by sampling
-// is claimed, since what is replaced is a client, not a sample.
+// one model, tau such steps a round, with as large a lot B as the budget allows. Each g_h is the mean of two-point
+// estimates along dirs directions: one alone is sqrt(d) times longer than the gradient, and the clip would leave little of it, so that
+// a smaller lot of better estimates may serve better. The lot holds the same share of each client's samples, drawn without
+// replacement, so that a client's share in it is a constant: no amplification by sampling is claimed, since what is replaced is
+// a client, not a sample.
 //
 // The comparison's neighboring inputs differ in all samples of one client. Two readings of what that is with pooled data:
 //
@@ -36,10 +38,12 @@ func (m DPSGD) Name() string {
 	return "DP-SGD"
 }
 
-// Space lists tau, the steps a round, the step size eta, the smoothing radius mu and the clip.
+// Space lists tau, the steps a round, dirs, the step size eta, the smoothing radius mu and the clip. A client that cannot pay for so
+// many directions takes what it can.
 func (DPSGD) Space(w *World) []Param {
 	return append([]Param{
 		w.steps(),
+		{Name: "dirs", Low: 1, High: w.affordable(min(2*w.Dim, 64), 2), Log: true, Whole: true},
 		{Name: "eta", Low: 1e-2, High: 1e2, Log: true},
 		{Name: "mu", Low: 1e-3, High: 2, Log: true},
 	}, w.clips(1e-3, 10)...)
@@ -51,14 +55,19 @@ func (m DPSGD) Run(ctx context.Context, w *World, s Setting, each func(int, [][]
 		return Spent{}, err
 	}
 	tau, eta, mu := int(s["tau"]), float32(s["eta"]), float32(s["mu"])
+	pairs, err := w.pairs(tau)
+	if err != nil {
+		return Spent{}, err
+	}
 	lot, largest := 0, 0
-	shares := make([]int, len(w.Clients))
-	for i, c := range w.Clients {
-		n, err := w.pairs(i, tau)
-		if err != nil {
-			return Spent{}, err
+	dirs, shares := make([]int, len(pairs)), make([]int, len(pairs))
+	for i, n := range pairs {
+		dirs[i] = int(s["dirs"])
+		if w.Queries > 0 {
+			dirs[i] = min(dirs[i], n)
+			n /= dirs[i]
 		}
-		shares[i] = min(n, c.Samples)
+		shares[i] = min(n, w.Clients[i].Samples)
 		lot += shares[i]
 		largest = max(largest, shares[i])
 	}
@@ -76,7 +85,7 @@ func (m DPSGD) Run(ctx context.Context, w *World, s Setting, each func(int, [][]
 		for t := range tau {
 			clear(g)
 			for i, n := range shares {
-				if err := e.add(g, x[0], mu, n, lot, rel.clip, i, k, t); err != nil {
+				if err := e.add(g, x[0], mu, n, dirs[i], lot, rel, i, k, t); err != nil {
 					return Spent{Queries: e.queries}, err
 				}
 			}

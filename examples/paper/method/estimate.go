@@ -3,7 +3,6 @@ package method
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -21,6 +20,7 @@ type estimator struct {
 	dirs   rng.Stream // of the stage that has begun
 	signs  []uint64   // the direction drawn last
 	point  []float32
+	sample []float32 // one sample's estimate
 
 	queries int64
 }
@@ -32,6 +32,8 @@ func newEstimator(ctx context.Context, w *World) *estimator {
 		deals: make([]deal, len(w.Clients)),
 		signs: make([]uint64, vec.SignWords(w.Dim)),
 		point: make([]float32, w.Dim),
+
+		sample: make([]float32, w.Dim),
 	}
 	for i, c := range w.Clients {
 		e.deals[i] = newDeal(c.Samples)
@@ -89,32 +91,43 @@ func (e *estimator) slope(x []float32, mu float32, sample int) (float64, error) 
 }
 
 // gradient stores in g the mean of n two-point estimates at x, a fresh direction each, over a mini-batch that takes every
-// sample equally often, as far as that goes. A limit above 0 clips each estimate to that length.
-func (e *estimator) gradient(g, x []float32, mu float32, n int, limit float64, client, round, step int) error {
+// sample equally often, as far as that goes.
+func (e *estimator) gradient(g, x []float32, mu float32, n, client, round, step int) error {
 	clear(g)
-	return e.add(g, x, mu, n, n, limit, client, round, step)
+	return e.add(g, x, mu, n, 1, n, release{}, client, round, step)
 }
 
-// add adds n two-point estimates to g, each divided by whole.
-func (e *estimator) add(g, x []float32, mu float32, n, whole int, limit float64, client, round, step int) error {
+// add adds to g the estimates of n samples, a mini-batch as in gradient, each divided by whole. A sample's estimate is the mean of
+// two-point estimates along so many fresh directions, clipped as r says.
+func (e *estimator) add(g, x []float32, mu float32, n, dirs, whole int, r release, client, round, step int) error {
 	if err := e.begin(rng.Step, client, round, step); err != nil {
 		return err
 	}
-	steepest := math.Inf(1)
-	if limit > 0 {
-		steepest = limit / math.Sqrt(float64(e.w.Dim)) // for |u| = sqrt(d)
+	if r.clip == 0 {
+		return e.each(n, round, step, func(h int) error { return e.addMean(g, x, mu, h, dirs, dirs*whole) })
 	}
-	one := func(h int) error {
+	return e.each(n, round, step, func(h int) error {
+		clear(e.sample)
+		if err := e.addMean(e.sample, x, mu, h, dirs, dirs); err != nil {
+			return err
+		}
+		r.bound(e.sample)
+		vec.Axpy(g, float32(1/float64(whole)), e.sample)
+		return nil
+	})
+}
+
+// addMean adds to g two-point estimates of one sample along fresh directions, each divided by whole.
+func (e *estimator) addMean(g, x []float32, mu float32, sample, dirs, whole int) error {
+	for range dirs {
 		e.turn()
-		s, err := e.slope(x, mu, h)
+		s, err := e.slope(x, mu, sample)
 		if err != nil {
 			return err
 		}
-		s = max(-steepest, min(s, steepest))
 		vec.SignAxpy(g, float32(s/float64(whole)), e.signs)
-		return nil
 	}
-	return e.each(n, round, step, one)
+	return nil
 }
 
 // onePoint stores in g the mean of n one-point estimates u*f(x + mu*u) at x.

@@ -34,11 +34,11 @@ func (m LTADMMDP) Name() string {
 }
 
 // Space lists tau, gamma, the gain, the smoothing radius mu and the clip.
-func (LTADMMDP) Space(w *World) []Param { return ltadmmSpace(w) }
+func (LTADMMDP) Space(w *World) []Param { return ltadmmSpace(w, w.affordable(20, 2)) }
 
-func ltadmmSpace(w *World) []Param {
+func ltadmmSpace(w *World, mostSteps float64) []Param {
 	return append([]Param{
-		w.steps(),
+		{Name: "tau", Low: 1, High: mostSteps, Log: true, Whole: true},
 		{Name: "gamma", Low: 1e-2, High: 1e2, Log: true},
 		{Name: "gain", Low: 0.02, High: 0.98},
 		{Name: "mu", Low: 1e-3, High: 2, Log: true},
@@ -51,20 +51,18 @@ func (m LTADMMDP) Run(ctx context.Context, w *World, s Setting, each func(int, [
 		return Spent{}, err
 	}
 	tau, mu := int(s["tau"]), float32(s["mu"])
-	pairs := make([]int, len(w.Clients))
-	for i := range pairs {
-		var err error
-		if pairs[i], err = w.pairs(i, tau); err != nil {
-			return Spent{}, err
-		}
+	pairs, err := w.pairs(tau)
+	if err != nil {
+		return Spent{}, err
 	}
-	limit := 0.0
+	sample := release{}
 	if m.PerSample {
-		limit = s["clip"]
+		sample.clip = s["clip"]
 	}
 	e := newEstimator(ctx, w)
 	return runLTADMM(w, s, e, each, func(g, phi []float32, i, k, t int) error {
-		return e.gradient(g, phi, mu, pairs[i], limit, i, k, t)
+		clear(g)
+		return e.add(g, phi, mu, pairs[i], 1, pairs[i], sample, i, k, t)
 	})
 }
 

@@ -36,7 +36,15 @@ func (LTADMMVR) Name() string { return "LT-ADMM-VR" }
 
 // Space lists tau, gamma, the gain, the smoothing radius mu, reset, paired, and the clip.
 func (LTADMMVR) Space(w *World) []Param {
-	return append(ltadmmSpace(w),
+	// Every step but one that fills the memory costs at least 4 losses if paired, the filling 2 a sample.
+	steps := 20
+	if w.Queries > 0 {
+		for i, c := range w.Clients {
+			budget := w.allowance(i)
+			steps = min(steps, budget/4, 1+max(budget-2*c.Samples, 0)/4)
+		}
+	}
+	return append(ltadmmSpace(w, float64(max(steps, 1))),
 		Param{Name: "reset", Low: 0, High: 1, Whole: true},
 		Param{Name: "paired", Low: 0, High: 1, Whole: true})
 }
@@ -79,11 +87,14 @@ func (m LTADMMVR) Run(ctx context.Context, w *World, s Setting, each func(int, [
 // memory's mean.
 func (w *World) memoryBatches(client, tau int, reset, paired bool) (first, later int, err error) {
 	m := w.Clients[client].Samples
+	if w.Queries == 0 {
+		return m, m, nil
+	}
 	price := 2
 	if paired {
 		price = 4
 	}
-	budget := w.allowance(m, 2*m+tau*price*m)
+	budget := w.allowance(client)
 	left := budget - 2*m
 	if tau > 1 {
 		first = min(max(left, 0)/((tau-1)*price), m)

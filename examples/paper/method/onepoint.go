@@ -79,7 +79,11 @@ func runOnePoint(ctx context.Context, w *World, s Setting, m Method, track bool,
 	n := len(w.Clients)
 	counts := make([]int, n)
 	for i, c := range w.Clients {
-		if counts[i] = w.allowance(c.Samples, c.Samples); counts[i] < 1 {
+		counts[i] = c.Samples
+		if w.Queries == 0 {
+			continue
+		}
+		if counts[i] = w.allowance(i); counts[i] < 1 {
 			return Spent{}, w.overBudget(i, 1)
 		}
 	}

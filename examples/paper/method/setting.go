@@ -23,7 +23,7 @@ func (s Setting) check(method string, space []Param) error {
 		switch {
 		case !ok:
 			fault("%s is not set, want %s", p.Name, p.wanted())
-		case !(v >= 0) || math.IsInf(v, 0) || p.Log && v == 0 || p.Whole && v != math.Floor(v) || p.choice() && v > 1 || v > 1<<31:
+		case !(v >= 0) || math.IsInf(v, 0) || p.Log && v == 0 || p.Whole && v != math.Floor(v) || p.choice() && v > 1 || p.Whole && v > maxWhole:
 			fault("%s is %v, want %s", p.Name, v, p.wanted())
 		}
 	}
@@ -43,9 +43,9 @@ func (p Param) wanted() string {
 	case p.choice():
 		return "0 or 1"
 	case p.Whole && p.Log:
-		return "a whole number of at least 1"
+		return fmt.Sprintf("a whole number in 1..%d", maxWhole)
 	case p.Whole:
-		return "a whole number of at least 0"
+		return fmt.Sprintf("a whole number in 0..%d", maxWhole)
 	case p.Log:
 		return "a positive number"
 	}

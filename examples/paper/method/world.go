@@ -8,6 +8,13 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
+// Bounds that keep every product of counts within an int of 32 bits.
+const (
+	maxSamples = 1 << 24
+	maxRounds  = 1 << 20
+	maxWhole   = 1 << 10 // of a whole parameter, such as the local steps of a round
+)
+
 // check reports every fault of the world at once. A network is asked for only where clients talk to each other.
 func (w *World) check(network bool) error {
 	var errs []error
@@ -16,8 +23,11 @@ func (w *World) check(network bool) error {
 		fault("Clients is empty, want at least one client")
 	}
 	for i, c := range w.Clients {
-		if c.Oracle == nil || c.Samples < 1 || c.Samples > math.MaxInt32 {
-			fault("Clients[%d] has %d samples and the oracle %v, want 1..%d samples and an oracle", i, c.Samples, c.Oracle, math.MaxInt32)
+		if c.Oracle == nil {
+			fault("Clients[%d].Oracle is nil", i)
+		}
+		if c.Samples < 1 || c.Samples > maxSamples {
+			fault("Clients[%d].Samples is %d, want 1..%d", i, c.Samples, maxSamples)
 		}
 	}
 	if w.Dim < 1 {
@@ -26,8 +36,8 @@ func (w *World) check(network bool) error {
 	if w.X0 != nil && len(w.X0) != w.Dim {
 		fault("X0 has %d numbers, want nil or Dim = %d", len(w.X0), w.Dim)
 	}
-	if w.Rounds < 1 || w.Rounds > math.MaxInt32 {
-		fault("Rounds is %d, want 1..%d", w.Rounds, math.MaxInt32)
+	if w.Rounds < 1 || w.Rounds > maxRounds {
+		fault("Rounds is %d, want 1..%d", w.Rounds, maxRounds)
 	}
 	if !(w.Queries >= 0) || math.IsInf(w.Queries, 0) {
 		fault("Queries is %v, want 0 (no bound) or more", w.Queries)
@@ -53,45 +63,48 @@ func (w *World) replicas(n int) [][]float32 {
 	return x
 }
 
-// allowance is how many losses a client with m samples may ask for in a round; free is what stands in for it without a bound.
-func (w *World) allowance(m int, free int) int {
-	if w.Queries == 0 {
-		return free
-	}
-	// A budget such as 1.1 times 10 samples is 11 losses, though the product is a little less.
-	n := math.Floor(float64(w.Queries*float64(m)) + float64(1e-9*float64(m)))
-	return int(min(n, 1<<40))
+// allowance is how many losses a client may ask for in a round, if there is a bound.
+func (w *World) allowance(client int) int {
+	// A budget of 1.1 times 10 samples is 11 losses, though the product is a little less.
+	m := float64(w.Clients[client].Samples)
+	return int(min(math.Floor(float64(w.Queries*m)+float64(1e-9*m)), 1<<30))
 }
 
 // overBudget is the refusal of a round that takes more losses than a client may ask for.
 func (w *World) overBudget(client, losses int) error {
-	m := w.Clients[client].Samples
-	return fmt.Errorf("method: a round takes at least %d losses, and client %d with %d samples may ask for %d",
-		losses, client, m, w.allowance(m, 0))
+	return fmt.Errorf("method: a round takes at least %d losses, and client %d with %d samples may ask for %d (Queries is %v)",
+		losses, client, w.Clients[client].Samples, w.allowance(client), w.Queries)
 }
 
-// pairs returns how many two-point estimates a client can afford in each of its local steps: all that the budget allows, or
-// one for every sample if there is no bound. It fails if that is none.
-func (w *World) pairs(client, steps int) (int, error) {
-	m := w.Clients[client].Samples
-	n := w.allowance(m, 2*m*steps) / (2 * steps)
-	if n < 1 {
-		return 0, w.overBudget(client, 2*steps)
+// pairs returns how many two-point estimates each client makes in each of its local steps: as many as the budget allows, or
+// one for every sample if there is no bound. It fails if a client cannot afford one.
+func (w *World) pairs(steps int) ([]int, error) {
+	n := make([]int, len(w.Clients))
+	for i, c := range w.Clients {
+		n[i] = c.Samples
+		if w.Queries == 0 {
+			continue
+		}
+		if n[i] = w.allowance(i) / (2 * steps); n[i] < 1 {
+			return nil, w.overBudget(i, 2*steps)
+		}
 	}
 	return n, nil
 }
 
-// mostSteps is the largest number of local steps up to limit that every client can afford, at least 1.
-func (w *World) mostSteps(limit int) float64 {
-	for _, c := range w.Clients {
-		limit = min(limit, w.allowance(c.Samples, 2*limit)/2)
+// affordable is the largest number up to limit that every client can pay at so many losses each, at least 1.
+func (w *World) affordable(limit, price int) float64 {
+	if w.Queries > 0 {
+		for i := range w.Clients {
+			limit = min(limit, w.allowance(i)/price)
+		}
 	}
 	return float64(max(limit, 1))
 }
 
 // steps is the range in which the number of local steps is searched.
 func (w *World) steps() Param {
-	return Param{Name: "tau", Low: 1, High: w.mostSteps(20), Log: true, Whole: true}
+	return Param{Name: "tau", Low: 1, High: w.affordable(20, 2), Log: true, Whole: true}
 }
 
 // norm returns the Euclidean norm.
