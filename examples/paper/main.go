@@ -19,6 +19,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/examples/paper/data"
 	"github.com/spade-dfl/spade-edge/examples/paper/experiment"
+	"github.com/spade-dfl/spade-edge/examples/paper/report"
 )
 
 func main() {
@@ -99,5 +100,13 @@ func run(ctx context.Context, args []string, _, log io.Writer) error {
 	if command == "tune" {
 		return lab.Tune(ctx, jobs, settings, *settingsPath, filepath.Join(*out, "trials.csv"), log)
 	}
-	return lab.Do(ctx, jobs, settings, store, log)
+	if command != "report" {
+		if err := lab.Do(ctx, jobs, settings, store, log); err != nil {
+			return err
+		}
+	}
+	if err := report.Write(ctx, lab, store, *out, names, *seeds, log); err != nil {
+		return err
+	}
+	return report.Figures(lab, store, *out, names, *seeds)
 }

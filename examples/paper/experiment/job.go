@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/examples/paper/data"
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
@@ -27,11 +28,13 @@ type Job struct {
 	Rounds    int     `json:"rounds"`  // at most; 50 throughout
 	Queries   float64 `json:"queries"` // losses a sample and round, at most
 	Epsilon   float64 `json:"epsilon"` // 0: no noise
-	Method    string  `json:"method"`
-	Seed      uint64  `json:"seed"`
-	Fold      int     `json:"fold"`
-	Validate  bool    `json:"validate,omitempty"` // scored on a part of the training set
-	Curve     bool    `json:"-"`                  // the accuracy after every round is wanted
+	// Accounting says how Epsilon is read, as dpmech.ParseAccounting reads it; empty means exactly (gdp). More noise makes up for a looser reading.
+	Accounting string `json:"accounting,omitempty"`
+	Method     string `json:"method"`
+	Seed       uint64 `json:"seed"`
+	Fold       int    `json:"fold"`
+	Validate   bool   `json:"validate,omitempty"` // scored on a part of the training set
+	Curve      bool   `json:"-"`                  // the accuracy after every round is wanted
 }
 
 // Result is what came of a job. Accuracies are in percent, on the test set.
@@ -47,10 +50,10 @@ type Result struct {
 	Cooled         float64 `json:"cooled,omitempty"`
 	CooledAveraged float64 `json:"cooled_averaged,omitempty"`
 
-	Queries64 int64     `json:"losses"`          // asked for, by all clients
-	Scalars   int64     `json:"scalars"`         // sent, by everybody
-	Seconds   float64   `json:"seconds"`         // of wall time, with other runs beside
-	Curve     []float64 `json:"curve,omitempty"` // Accuracy after each round, to three digits behind the point
+	Losses  int64     `json:"losses"`          // asked for, by all clients
+	Scalars int64     `json:"scalars"`         // sent, by everybody
+	Seconds float64   `json:"seconds"`         // of wall time, with other runs beside
+	Curve   []float64 `json:"curve,omitempty"` // Accuracy after each round, to three digits behind the point
 }
 
 // Cooldown is how many rounds of pure consensus the option cool-down takes.
@@ -109,9 +112,26 @@ func (l *Lab) world(j Job) (*method.World, *task.Softmax, error) {
 		w.Clients = append(w.Clients, method.Client{Oracle: oracle, Samples: len(part)})
 	}
 	if j.Epsilon > 0 {
-		w.Privacy = &method.Privacy{Epsilon: j.Epsilon, Delta: Delta}
+		epsilon, err := j.exact()
+		if err != nil {
+			return nil, nil, err
+		}
+		w.Privacy = &method.Privacy{Epsilon: epsilon, Delta: Delta}
 	}
 	return w, task.NewSoftmax(split.Test), nil
+}
+
+// exact returns the epsilon of exact accounting that takes the noise of the job's own.
+func (j Job) exact() (float64, error) {
+	if j.Accounting == "" {
+		return j.Epsilon, nil
+	}
+	acc, err := dpmech.ParseAccounting(j.Accounting)
+	if err != nil {
+		return 0, err
+	}
+	rho, err := acc.MaxRho(j.Epsilon, Delta)
+	return dpmech.GDP.Epsilon(rho, Delta), err
 }
 
 // Run does a job with a setting: the method's own parameters and those of [Lab.space].
@@ -169,7 +189,7 @@ func (l *Lab) Run(ctx context.Context, j Job, setting method.Setting) (Result, e
 	if err != nil {
 		return r, fmt.Errorf("experiment: %s on %s, %s, seed %d: %w", j.Method, j.Dataset, j.Partition, j.Seed, err)
 	}
-	r.Queries64, r.Scalars, r.Seconds = spent.Queries, spent.Scalars, math.Round((time.Since(start).Seconds())*1e3)/1e3
+	r.Losses, r.Scalars, r.Seconds = spent.Queries, spent.Scalars, math.Round((time.Since(start).Seconds())*1e3)/1e3
 	if math.IsNaN(r.Accuracy) || math.IsNaN(r.Network) {
 		return r, fmt.Errorf("experiment: %s on %s: model and test data do not fit", j.Method, j.Dataset)
 	}
@@ -191,11 +211,17 @@ func mean(models [][]float32) []float32 {
 
 // Methods lists all contenders, SPADE-DFL in the paper's form last but for its own variants.
 func Methods() []method.Method {
-	return slices.Concat(rivals(), []method.Method{method.Spade{}, method.Spade{Centered: true}, together})
+	return slices.Concat(rivals(), []method.Method{paperForm, centered, together})
 }
 
-// together is SPADE-DFL with all options.
-var together = method.Spade{Centered: true, Averaged: true, Cooldown: Cooldown}
+// SPADE-DFL in the paper's form, with the centered estimator, and with all options.
+var (
+	paperForm = method.Spade{}
+	centered  = method.Spade{Centered: true}
+	together  = method.Spade{Centered: true, Averaged: true, Cooldown: Cooldown}
+
+	PaperForm, Centered, Together = paperForm.Name(), centered.Name(), together.Name()
+)
 
 func methodOf(name string) (method.Method, error) {
 	for _, m := range Methods() {

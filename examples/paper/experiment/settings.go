@@ -68,8 +68,8 @@ func (s *Settings) For(j Job) (method.Setting, error) {
 func (j Job) settingKey() string {
 	name, where := j.Method, ""
 	if j.Table == Sensitivity {
-		if name == (method.Spade{Centered: true}).Name() {
-			name = method.Spade{}.Name()
+		if name == Centered {
+			name = PaperForm
 		}
 		where = fmt.Sprintf("/N=%d/epsilon=%v", tunedClients(j.Clients), j.Epsilon)
 	}

@@ -83,8 +83,8 @@ func cells(table, dataset string) []Job {
 		if dataset == "brain" {
 			j.Partition += ",unbalanced"
 		}
-		for _, m := range []method.Method{method.Spade{}, method.Spade{Centered: true}, together} {
-			j.Method = m.Name()
+		for _, v := range []Job{{Method: PaperForm}, {Method: Together}, {Method: Centered}, {Method: PaperForm, Accounting: "paper"}} {
+			j.Method, j.Accounting = v.Method, v.Accounting
 			j.Epsilon = 32
 			for _, j.Clients = range Counts {
 				out = append(out, j)
@@ -94,13 +94,13 @@ func cells(table, dataset string) []Job {
 			}
 		}
 	case Ring:
-		j.Method = method.Spade{}.Name()
+		j.Method = PaperForm
 		for _, j.Partition = range RingPartitions {
 			out = append(out, j)
 		}
 	default:
 		for i, partition := range Partitions {
-			for _, m := range slices.Concat([]method.Method{method.Spade{}}, rivals(), []method.Method{together}) {
+			for _, m := range slices.Concat([]method.Method{paperForm}, rivals(), []method.Method{together}) {
 				j.Method, j.Partition = m.Name(), partition
 				if m.Name() == Pooled && i > 0 {
 					continue
@@ -118,11 +118,11 @@ func cells(table, dataset string) []Job {
 // Pooled is the method that the paper runs on all data in one place: it has one cell for all partitions, kept as that of the first.
 const Pooled = "DP-SGD"
 
-// block is how many seeds are computed for all tables before the next ones are begun.
-const block = 10
+// block is how many seeds are computed for all tables before any table's next ones are begun.
+const block = 5
 
-// Plan lists the jobs of tables on data sets, with seeds 1 to seeds, in the order in which to do them: after every block of seeds there is a whole, if
-// rougher, picture. Of the Alzheimer's data, each seed has one of the five folds; Table II at equal queries has the others at the end.
+// Plan lists the jobs of tables on data sets, with seeds 1 to seeds, in the order in which to do them: a first
+// block of seeds gives the whole picture, if a rougher one, and then one table after the other is completed. Of the Alzheimer's data, each seed has one of the five folds; Table II at equal queries has the others at the end.
 func Plan(tables, sets []string, seeds int) []Job {
 	var out []Job
 	add := func(j Job, from, to int, fold func(seed int) int) {
@@ -134,19 +134,24 @@ func Plan(tables, sets []string, seeds int) []Job {
 			out = append(out, j)
 		}
 	}
-	for from := 1; from <= seeds; from += block {
-		for _, table := range tables {
-			for _, set := range datasets(table, sets) {
-				for _, j := range cells(table, set) {
-					add(j, from, min(from+block-1, seeds), func(seed int) int { return seed % data.Folds })
-				}
+	more := func(table string, from, to int) {
+		for _, set := range datasets(table, sets) {
+			for _, j := range cells(table, set) {
+				add(j, from, to, func(seed int) int { return seed % data.Folds })
 			}
 		}
+	}
+	first := min(block, seeds)
+	for _, table := range tables {
+		more(table, 1, first)
+	}
+	for _, table := range tables {
+		more(table, first+1, seeds)
 	}
 	if slices.Contains(tables, EqualQueries) && slices.Contains(sets, "alzheimers") {
 		for more := 1; more < data.Folds; more++ {
 			for _, j := range cells(EqualQueries, "alzheimers") {
-				if j.Method != together.Name() {
+				if j.Method != Together {
 					add(j, 1, seeds, func(seed int) int { return (seed + more) % data.Folds })
 				}
 			}

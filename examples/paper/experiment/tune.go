@@ -50,9 +50,10 @@ func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, tr
 		seen[key] = true
 		if j.Table == Sensitivity {
 			j.Clients = tunedClients(j.Clients)
-			if j.Method == (method.Spade{Centered: true}).Name() {
-				j.Method = method.Spade{}.Name()
+			if j.Method == Centered {
+				j.Method = PaperForm
 			}
+			j.Accounting = ""
 		}
 		if _, form, some := strings.Cut(j.Partition, ","); some {
 			j.Partition = mixed + "," + form
@@ -106,7 +107,7 @@ func (l *Lab) search(ctx context.Context, j Job, book *trialBook) (Choice, error
 			return 0, ctx.Err()
 		}
 		score, note := r.Accuracy, ""
-		if j.Method == together.Name() {
+		if j.Method == Together {
 			score = r.CooledAveraged
 		}
 		if err != nil { // a setting with which the model runs away
