@@ -28,7 +28,7 @@ func learning(t testing.TB, n, m, features, classes int) (*World, func(x []float
 				if c == 0 {
 					row[i] = s.Normal()
 				}
-				z += row[i] * truth[c*features+i]
+				z += float64(row[i] * truth[c*features+i])
 			}
 			if z > best {
 				best, at = z, c
