@@ -131,15 +131,20 @@ func (w tinyWorld) twoPoint(i, h int, x, u vector, mu float64) vector {
 	return make(vector, w.Dim).plus(slope, u)
 }
 
+// several is the mean of a sample's two-point estimates along dirs directions.
+func (w tinyWorld) several(i, h int, x vector, next func() vector, dirs int, mu float64) vector {
+	g := make(vector, w.Dim)
+	for range dirs {
+		g = g.plus(1/float64(dirs), w.twoPoint(i, h, x, next(), mu))
+	}
+	return g
+}
+
 // stochastic is the mean of n two-point estimates.
-func (w tinyWorld) stochastic(n, i, k, t int, x vector, mu, clip float64) vector {
+func (w tinyWorld) stochastic(n, i, k, t int, x vector, mu float64) vector {
 	g, next := make(vector, w.Dim), w.directions(rng.Step, i, k, t)
 	for _, h := range w.samples(n, i, k, t) {
-		one := w.twoPoint(i, h, x, next(), mu)
-		if clip > 0 {
-			one = one.clipped(clip)
-		}
-		g = g.plus(1/float64(n), one)
+		g = g.plus(1/float64(n), w.twoPoint(i, h, x, next(), mu))
 	}
 	return g
 }
@@ -220,11 +225,16 @@ func referenceADMM(t *testing.T, w tinyWorld, s Setting, gradient func(phi vecto
 
 func referenceDP(t *testing.T, w tinyWorld, s Setting, perSample bool) [][]vector {
 	return referenceADMM(t, w, s, func(phi vector, i, k, step int) vector {
-		clip := 0.0
-		if perSample {
-			clip = s["clip"]
+		n := w.budget(i) / (2 * int(s["tau"]))
+		if !perSample {
+			return w.stochastic(n, i, k, step, phi, s["mu"])
 		}
-		return w.stochastic(w.budget(i)/(2*int(s["tau"])), i, k, step, phi, s["mu"], clip)
+		dirs := min(int(s["dirs"]), n)
+		g, next := make(vector, w.Dim), w.directions(rng.Step, i, k, step)
+		for _, h := range w.samples(n/dirs, i, k, step) {
+			g = g.plus(1/float64(n/dirs), w.several(i, h, phi, next, dirs, s["mu"]).clipped(s["clip"]))
+		}
+		return g
 	})
 }
 
@@ -277,8 +287,8 @@ func referenceSGD(t *testing.T, w tinyWorld, s Setting, oneClient bool) [][]vect
 	lot, largest := 0, 0
 	for i := range share {
 		n := w.budget(i) / (2 * tau)
-		dirs[i] = min(int(s["dirs"]), n)
-		share[i] = min(n/dirs[i], w.Clients[i].Samples)
+		dirs[i] = max(1, min(int(s["dirs"]), n))
+		share[i] = n / dirs[i]
 		lot, largest = lot+share[i], max(largest, share[i])
 	}
 	radius := s["clip"]
@@ -294,10 +304,7 @@ func referenceSGD(t *testing.T, w tinyWorld, s Setting, oneClient bool) [][]vect
 			for i := range w.Clients {
 				next := w.directions(rng.Step, i, k, step)
 				for _, h := range w.samples(share[i], i, k, step) {
-					g := make(vector, w.Dim)
-					for range dirs[i] {
-						g = g.plus(1/float64(dirs[i]), w.twoPoint(i, h, x, next(), s["mu"]))
-					}
+					g := w.several(i, h, x, next, dirs[i], s["mu"])
 					if w.Privacy != nil {
 						g = g.clipped(s["clip"])
 					}
@@ -324,7 +331,7 @@ func referenceFedAvg(t *testing.T, w tinyWorld, s Setting, central bool) [][]vec
 		for i := range w.Clients {
 			phi := theta
 			for step := range tau {
-				phi = phi.plus(-s["eta"], w.stochastic(w.budget(i)/(2*tau), i, k, step, phi, s["mu"], 0))
+				phi = phi.plus(-s["eta"], w.stochastic(w.budget(i)/(2*tau), i, k, step, phi, s["mu"]))
 				if w.Privacy != nil {
 					phi = theta.plus(1, phi.plus(-1, theta).clipped(s["clip"]))
 				}
@@ -421,6 +428,7 @@ func trials() []trial {
 		}
 		return trial{LTADMMVR{}, s, referenceVR}
 	}
+	perSample := Setting{"tau": 2, "dirs": 4, "gamma": 0.7, "gain": 0.6, "mu": 0.25, "clip": 0.3}
 	sgd := Setting{"tau": 2, "dirs": 3, "eta": 0.8, "mu": 0.25, "clip": 0.3}
 	wide := Setting{"tau": 1, "dirs": 1, "eta": 0.8, "mu": 0.25, "clip": 0.3}
 	fed := Setting{"tau": 3, "eta": 0.9, "mu": 0.25, "clip": 0.2}
@@ -428,7 +436,7 @@ func trials() []trial {
 	return []trial{
 		vr(0, 0), vr(0, 1), vr(1, 0), vr(1, 1),
 		{LTADMMDP{}, admm, func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceDP(t, w, s, false) }},
-		{LTADMMDP{PerSample: true}, admm, func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceDP(t, w, s, w.Privacy != nil) }},
+		{LTADMMDP{PerSample: true}, perSample, func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceDP(t, w, s, w.Privacy != nil) }},
 		{DPSGD{}, sgd, func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceSGD(t, w, s, false) }},
 		{DPSGD{}, wide, func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceSGD(t, w, s, false) }},
 		{DPSGD{OneClient: true}, sgd, func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceSGD(t, w, s, true) }},
@@ -443,7 +451,7 @@ func trials() []trial {
 func (s Setting) forWorld(w *World) Setting {
 	out := Setting{}
 	for name, v := range s {
-		if name != "clip" || w.Privacy != nil {
+		if name != "clip" && name != "dirs" || w.Privacy != nil {
 			out[name] = v
 		}
 	}

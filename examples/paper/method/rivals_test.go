@@ -184,7 +184,7 @@ func TestCounts(t *testing.T) {
 	for _, c := range []struct {
 		m       Method
 		queries float64
-		s       Setting
+		s       Setting                // with a clip: a private world
 		want    func(m, round int) int // losses of a client with m samples
 		scalars int64
 	}{
@@ -206,10 +206,13 @@ func TestCounts(t *testing.T) {
 			return 2 * 4 * (2 * m / 8)
 		}, 2 * edges * d * rounds},
 		{LTADMMVR{}, 0, Setting{"tau": 3, "reset": 1, "paired": 1}, func(m, _ int) int { return 2*m + 2*4*m }, 2 * edges * d * rounds},
-		{DPSGD{}, 3, Setting{"tau": 2, "dirs": 1}, func(m, _ int) int { return 2 * 2 * (3 * m / 4) }, 0},
-		{DPSGD{}, 3, Setting{"tau": 1, "dirs": 1}, func(m, _ int) int { return 2 * m }, 0},
-		{DPSGD{}, 3, Setting{"tau": 1, "dirs": 4}, func(m, _ int) int { return 2 * 4 * (3 * m / 2 / 4) }, 0},
-		{DPSGD{OneClient: true}, 3, Setting{"tau": 5, "dirs": 64}, func(m, _ int) int { return 2 * 5 * (3 * m / 10) }, 0},
+		{LTADMMDP{PerSample: true}, 5, Setting{"tau": 2, "dirs": 3, "clip": 1}, func(m, _ int) int { return 2 * 2 * 3 * (5 * m / 4 / 3) }, 2 * edges * d * rounds},
+		{DPSGD{}, 3, Setting{"tau": 2}, func(m, _ int) int { return 2 * 2 * (3 * m / 4) }, 0},
+		{DPSGD{}, 3, Setting{"tau": 1}, func(m, _ int) int { return 2 * (3 * m / 2) }, 0},
+		{DPSGD{}, 3, Setting{"tau": 1, "dirs": 1, "clip": 1}, func(m, _ int) int { return 2 * (3 * m / 2) }, 0},
+		{DPSGD{}, 3, Setting{"tau": 1, "dirs": 4, "clip": 1}, func(m, _ int) int { return 2 * 4 * (3 * m / 2 / 4) }, 0},
+		{DPSGD{}, 0, Setting{"tau": 3, "dirs": 4, "clip": 1}, func(m, _ int) int { return 2 * 3 * 4 * m }, 0},
+		{DPSGD{OneClient: true}, 3, Setting{"tau": 5, "dirs": 64, "clip": 1}, func(m, _ int) int { return 2 * 5 * (3 * m / 10) }, 0},
 		{DPFedAvg{}, 3, Setting{"tau": 2}, func(m, _ int) int { return 2 * 2 * (3 * m / 4) }, 2 * 4 * d * rounds},
 		{DPFedAvg{Central: true}, 9, Setting{"tau": 1}, func(m, _ int) int { return 2 * (9 * m / 2) }, 2 * 4 * d * rounds},
 		{OnePointDSG{}, 3, nil, func(m, _ int) int { return 3 * m }, 2 * edges * d * rounds},
@@ -226,6 +229,9 @@ func TestCounts(t *testing.T) {
 				return 0.5
 			})
 			w.Rounds, w.Queries = rounds, c.queries
+			if c.s["clip"] > 0 {
+				w.Privacy = &Privacy{Epsilon: 8, Delta: 1e-5}
+			}
 			total := int64(0)
 			spent, err := c.m.Run(context.Background(), w, with(c.m, w, c.s), func(round int, _ [][]float32) error {
 				for i, n := range asked {
@@ -395,22 +401,22 @@ func TestTranscript(t *testing.T) {
 	want := map[string]string{
 		"LT-ADMM-VR false":                   "b75952445c7ec98e",
 		"LT-ADMM-DP false":                   "db7752135e5f7723",
-		"DP-SGD false":                       "a97a6468b14c4e09",
-		"DP-FedAvg false":                    "9b03c0b168413c93",
+		"DP-SGD false":                       "5d16e3abb9f65a6c",
+		"DP-FedAvg false":                    "14851aeac5d7e0f2",
 		"1P-DSG false":                       "152c15142e40a797",
 		"1P-DSGT false":                      "f004fba1cb8d8c28",
 		"LT-ADMM-DP (clip per sample) false": "db7752135e5f7723",
-		"DP-SGD (one client) false":          "a97a6468b14c4e09",
-		"DP-FedAvg (central) false":          "9b03c0b168413c93",
+		"DP-SGD (one client) false":          "5d16e3abb9f65a6c",
+		"DP-FedAvg (central) false":          "14851aeac5d7e0f2",
 		"LT-ADMM-VR true":                    "c2bf4ee62bb0235e",
 		"LT-ADMM-DP true":                    "8e8665c89f7da161",
-		"DP-SGD true":                        "5ce5a07147dcf6f4",
-		"DP-FedAvg true":                     "067f7582d8025f2b",
+		"DP-SGD true":                        "56960b69fcce918a",
+		"DP-FedAvg true":                     "1b627424a36dd9dc",
 		"1P-DSG true":                        "d7b15fbbadb34250",
 		"1P-DSGT true":                       "3a8af8f6ab43ceee",
-		"LT-ADMM-DP (clip per sample) true":  "f4b16e13c2de7593",
-		"DP-SGD (one client) true":           "a3f768aeee807374",
-		"DP-FedAvg (central) true":           "135406d4dfdff2f3",
+		"LT-ADMM-DP (clip per sample) true":  "45eea1514a9f17b7",
+		"DP-SGD (one client) true":           "dc82d8ae821eb7d9",
+		"DP-FedAvg (central) true":           "a4a609e7d03b978a",
 	}
 	for _, private := range []bool{false, true} {
 		for _, m := range everyMethod() {
@@ -493,7 +499,11 @@ func TestFaults(t *testing.T) {
 		}
 		expect(w, Setting{"warmth": 3}, "is not set", "warmth is set, but there is no such parameter")
 		for name := range good {
-			for _, v := range []float64{-1, math.NaN(), math.Inf(1)} {
+			wrong := []float64{-1, math.NaN(), math.Inf(1)}
+			if !strings.HasSuffix(name, "_decay") && name != "gain" && name != "reset" && name != "paired" {
+				wrong = append(wrong, 0)
+			}
+			for _, v := range wrong {
 				s := Setting{}
 				for n, v := range good {
 					s[n] = v
@@ -584,6 +594,19 @@ func TestBatch(t *testing.T) {
 	s = rng.New(3, rng.Address{Purpose: rng.Batch, Round: 17})
 	if again := d.draw(&s, 3); !slices.Equal(first, again) {
 		t.Errorf("the same stream draws %v, and after %d other draws %v", first, draws, again)
+	}
+}
+
+// A budget is not a loss short because its product with the samples is rounded down.
+func TestAllowance(t *testing.T) {
+	for _, c := range []struct {
+		queries       float64
+		samples, want int
+	}{{3, 400, 1200}, {1.15, 100, 115}, {0.29, 100, 29}, {1.1, 10, 11}, {2.5, 3, 7}, {0.1, 9, 0}, {1e300, 5, 1 << 30}} {
+		w := World{Queries: c.queries, Clients: []Client{{Samples: c.samples}}}
+		if got := w.allowance(0); got != c.want {
+			t.Errorf("%v times %d samples is %d losses, want %d", c.queries, c.samples, got, c.want)
+		}
 	}
 }
 
