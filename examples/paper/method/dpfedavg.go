@@ -37,7 +37,7 @@ func (m DPFedAvg) Name() string {
 func (DPFedAvg) Space(w *World) []Param {
 	return append([]Param{
 		w.steps(),
-		{Name: "eta", Low: 1e-2, High: 1e2, Log: true},
+		{Name: "eta", Low: 1e-3, High: 1e2, Log: true},
 		{Name: "mu", Low: 1e-3, High: 2, Log: true},
 	}, w.clips(1e-3, 10)...)
 }

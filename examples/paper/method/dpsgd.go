@@ -15,8 +15,8 @@ import (
 // one model, tau such steps a round, with as large a lot B as the budget allows. Each g_h is the mean of two-point
 // estimates along dirs directions: one alone is sqrt(d) times longer than the gradient, and the clip would leave little of it, so that
 // a smaller lot of better estimates may serve better. The lot holds the same share of each client's samples, drawn without
-// replacement, so that a client's share in it is a constant: no amplification by sampling is claimed, since what is replaced is
-// a client, not a sample.
+// replacement (all of them and then some again, if the budget goes that far), so that a client's part in it is a constant: no
+// amplification by sampling is claimed, since what is replaced is a client, not a sample.
 //
 // The comparison's neighboring inputs differ in all samples of one client. Two readings of what that is with pooled data:
 //
@@ -38,15 +38,14 @@ func (m DPSGD) Name() string {
 	return "DP-SGD"
 }
 
-// Space lists tau, the steps a round, dirs, the step size eta, the smoothing radius mu and the clip. A client that cannot pay for so
+// Space lists tau, the steps a round, the step size eta, the smoothing radius mu, the clip and dirs. A client that cannot pay for so
 // many directions takes what it can.
 func (DPSGD) Space(w *World) []Param {
-	return append([]Param{
+	return append(append([]Param{
 		w.steps(),
-		{Name: "dirs", Low: 1, High: w.affordable(min(2*w.Dim, 64), 2), Log: true, Whole: true},
-		{Name: "eta", Low: 1e-2, High: 1e2, Log: true},
+		{Name: "eta", Low: 1e-3, High: 1e2, Log: true},
 		{Name: "mu", Low: 1e-3, High: 2, Log: true},
-	}, w.clips(1e-3, 10)...)
+	}, w.clips(1e-3, 10)...), w.dirs()...)
 }
 
 // Run implements [Method].
@@ -62,12 +61,7 @@ func (m DPSGD) Run(ctx context.Context, w *World, s Setting, each func(int, [][]
 	lot, largest := 0, 0
 	dirs, shares := make([]int, len(pairs)), make([]int, len(pairs))
 	for i, n := range pairs {
-		dirs[i] = int(s["dirs"])
-		if w.Queries > 0 {
-			dirs[i] = min(dirs[i], n)
-			n /= dirs[i]
-		}
-		shares[i] = min(n, w.Clients[i].Samples)
+		shares[i], dirs[i] = w.samples(n, s.dirs())
 		lot += shares[i]
 		largest = max(largest, shares[i])
 	}

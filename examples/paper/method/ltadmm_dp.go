@@ -17,7 +17,8 @@ import (
 // Only the abstract and summaries of the text were at hand. They measure privacy between mini-batches that differ in one sample, with
 // sensitivity 2C/|B|, which speaks for a clip of each sample's gradient. Here a client's whole data set is replaced; then the
 // sensitivity is 2C wherever the clip sits, and a clip of the mean leaves far more of the signal, since one sample's two-point
-// estimate is sqrt(d) times longer than what it estimates. So that is the form of the main column; PerSample is the other one.
+// estimate is sqrt(d) times longer than what it estimates. So that is the form of the main column; PerSample is the other one,
+// with a searched number of directions for each sample's estimate, as in [DPSGD].
 // clip_C(v) = v min(1, C/|v|).
 //
 // Without privacy neither clip nor noise is left, and it is LT-ADMM with plain stochastic gradients.
@@ -33,13 +34,19 @@ func (m LTADMMDP) Name() string {
 	return "LT-ADMM-DP"
 }
 
-// Space lists tau, gamma, the gain, the smoothing radius mu and the clip.
-func (LTADMMDP) Space(w *World) []Param { return ltadmmSpace(w, w.affordable(20, 2)) }
+// Space lists tau, gamma, the gain, the smoothing radius mu and the clip; and dirs if PerSample.
+func (m LTADMMDP) Space(w *World) []Param {
+	space := ltadmmSpace(w, w.affordable(20, 2))
+	if m.PerSample {
+		space = append(space, w.dirs()...)
+	}
+	return space
+}
 
 func ltadmmSpace(w *World, mostSteps float64) []Param {
 	return append([]Param{
 		{Name: "tau", Low: 1, High: mostSteps, Log: true, Whole: true},
-		{Name: "gamma", Low: 1e-2, High: 1e2, Log: true},
+		{Name: "gamma", Low: 1e-3, High: 1e2, Log: true},
 		{Name: "gain", Low: 0.02, High: 0.98},
 		{Name: "mu", Low: 1e-3, High: 2, Log: true},
 	}, w.clips(1e-3, 10)...)
@@ -62,7 +69,8 @@ func (m LTADMMDP) Run(ctx context.Context, w *World, s Setting, each func(int, [
 	e := newEstimator(ctx, w)
 	return runLTADMM(w, s, e, each, func(g, phi []float32, i, k, t int) error {
 		clear(g)
-		return e.add(g, phi, mu, pairs[i], 1, pairs[i], sample, i, k, t)
+		n, dirs := w.samples(pairs[i], s.dirs())
+		return e.add(g, phi, mu, n, dirs, n, sample, i, k, t)
 	})
 }
 

@@ -35,6 +35,9 @@ func (s Setting) check(method string, space []Param) error {
 	return errors.Join(errs...)
 }
 
+// dirs is the number of directions for one sample's estimate, 1 where it is not searched.
+func (s Setting) dirs() int { return max(1, int(s["dirs"])) }
+
 // choice tells whether the parameter is a switch.
 func (p Param) choice() bool { return p.Whole && p.Low == 0 && p.High == 1 }
 

@@ -28,7 +28,7 @@ func learning(t testing.TB, n, m, features, classes int) (*World, func(x []float
 				if c == 0 {
 					row[i] = s.Normal()
 				}
-				z += row[i] * truth[c*features+i]
+				z += float64(row[i] * truth[c*features+i])
 			}
 			if z > best {
 				best, at = z, c
@@ -64,7 +64,7 @@ func learning(t testing.TB, n, m, features, classes int) (*World, func(x []float
 func good(m Method, w *World) Setting {
 	s := Setting{}
 	for _, p := range m.Space(w) {
-		s[p.Name] = map[string]float64{"tau": 2, "dirs": 1, "gamma": 2, "eta": 2, "gain": 0.4, "mu": 0.1, "clip": 0.3, "reset": 0, "paired": 0, "alpha": 20,
+		s[p.Name] = map[string]float64{"tau": 2, "dirs": 8, "gamma": 2, "eta": 2, "gain": 0.4, "mu": 0.1, "clip": 0.3, "reset": 0, "paired": 0, "alpha": 20,
 			"alpha_decay": 0.25, "gamma_decay": 0.1}[p.Name]
 		if p.Name == "gamma" && s["alpha"] > 0 {
 			s["gamma"] = 0.5

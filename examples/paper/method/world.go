@@ -102,6 +102,24 @@ func (w *World) affordable(limit, price int) float64 {
 	return float64(max(limit, 1))
 }
 
+// samples returns how many samples' estimates of dirs directions each a client makes in a step that has so many two-point
+// estimates to give, and the number of directions, which is no more than that.
+func (w *World) samples(pairs, dirs int) (n, each int) {
+	if w.Queries == 0 {
+		return pairs, dirs
+	}
+	dirs = min(dirs, pairs)
+	return pairs / dirs, dirs
+}
+
+// dirs is the range in which the number of directions for one sample's estimate is searched. It matters only where that is clipped.
+func (w *World) dirs() []Param {
+	if w.Privacy == nil {
+		return nil
+	}
+	return []Param{{Name: "dirs", Low: 1, High: w.affordable(min(2*w.Dim, 64), 2), Log: true, Whole: true}}
+}
+
 // steps is the range in which the number of local steps is searched.
 func (w *World) steps() Param {
 	return Param{Name: "tau", Low: 1, High: w.affordable(20, 2), Log: true, Whole: true}
