@@ -36,7 +36,7 @@ var commands = map[string][]string{
 	"table2":   {experiment.EqualQueries, experiment.Private8, experiment.Private32, experiment.FreeQueries},
 	"table3":   {experiment.Sensitivity},
 	"table4":   {experiment.Sensitivity},
-	"figures":  {experiment.EqualQueries, experiment.Ring},
+	"figures":  {experiment.EqualQueries},
 	"tradeoff": nil,
 	"all":      experiment.Tables,
 	"tune":     experiment.Tables,
@@ -108,5 +108,5 @@ func run(ctx context.Context, args []string, _, log io.Writer) error {
 	if err := report.Write(ctx, lab, store, *out, names, *seeds, log); err != nil {
 		return err
 	}
-	return report.Figures(lab, store, *out, names, *seeds)
+	return report.Figures(store, *out, names, *seeds)
 }

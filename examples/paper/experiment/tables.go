@@ -7,24 +7,20 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 )
 
-// The comparisons. Each but the last is 50 rounds at most on a random graph in which any two clients are neighbors with probability 0.3.
+// The comparisons. Each is 50 rounds at most on a random graph in which any two clients are neighbors with probability 0.3.
 const (
 	EqualQueries = "2a"   // Table II without noise, at equal queries
 	Private8     = "2b8"  // Table II at equal queries and epsilon 8
 	Private32    = "2b32" // Table II at equal queries and epsilon 32
 	FreeQueries  = "2c"   // Table II without noise, each method with as many queries as it likes
 	Sensitivity  = "34"   // Tables III and IV: SPADE-DFL by clients and by epsilon
-	Ring         = "ring" // MNIST in five partitions over a ring of 1000 clients, at epsilon 8
 )
 
 // Tables lists the comparisons, in the order in which they are computed.
-var Tables = []string{EqualQueries, Sensitivity, Private8, Private32, FreeQueries, Ring}
+var Tables = []string{EqualQueries, Sensitivity, Private8, Private32, FreeQueries}
 
-// Partitions of Table II, and of the ring.
-var (
-	Partitions     = []string{"iid", "dirichlet:0.6", "dirichlet:0.3", "pathological:2"}
-	RingPartitions = []string{"iid", "pathological:2", "dirichlet:0.6", "dirichlet:0.3", "dirichlet:0.1"}
-)
+// Partitions of Table II.
+var Partitions = []string{"iid", "dirichlet:0.6", "dirichlet:0.3", "pathological:2"}
 
 // What Tables III and IV vary: clients at epsilon 32, and epsilon with 100 clients.
 var (
@@ -59,18 +55,8 @@ func template(table, dataset string) Job {
 		j.Epsilon = 32
 	case FreeQueries:
 		j.Queries = freeQueries
-	case Ring:
-		j.Clients, j.Graph, j.Queries, j.Epsilon = 1000, "ring", 9, 8
 	}
 	return j
-}
-
-// datasets returns the data sets of a table.
-func datasets(table string, all []string) []string {
-	if table == Ring {
-		return []string{"mnist"}
-	}
-	return all
 }
 
 // cells returns the jobs of a table on a data set, without seeds.
@@ -93,11 +79,6 @@ func cells(table, dataset string) []Job {
 				out = append(out, j)
 			}
 		}
-	case Ring:
-		j.Method = PaperForm
-		for _, j.Partition = range RingPartitions {
-			out = append(out, j)
-		}
 	default:
 		for i, partition := range Partitions {
 			for _, m := range slices.Concat([]method.Method{paperForm}, rivals(), []method.Method{together}) {
@@ -110,7 +91,7 @@ func cells(table, dataset string) []Job {
 		}
 	}
 	for i := range out {
-		out[i].Curve = table == EqualQueries || table == Ring
+		out[i].Curve = table == EqualQueries
 	}
 	return out
 }
@@ -135,7 +116,7 @@ func Plan(tables, sets []string, seeds int) []Job {
 		}
 	}
 	more := func(table string, from, to int) {
-		for _, set := range datasets(table, sets) {
+		for _, set := range sets {
 			for _, j := range cells(table, set) {
 				add(j, from, to, func(seed int) int { return seed % data.Folds })
 			}

@@ -12,15 +12,14 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/experiment"
 	"github.com/spade-dfl/spade-edge/examples/paper/figure"
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
-	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 // Reference is the method that the others are compared with after every round.
 const Reference = "LT-ADMM-VR"
 
 // Figures draws what the results in a folder have curves for, and writes the numbers behind each as CSV beside it: accuracy over
-// rounds for each data set, all methods against [Reference] on MNIST, and the ring of 1000 clients.
-func Figures(lab *experiment.Lab, store *experiment.Store, dir string, sets []string, seeds int) error {
+// rounds for each data set, and all methods against [Reference].
+func Figures(store *experiment.Store, dir string, sets []string, seeds int) error {
 	out := filepath.Join(dir, "figures")
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
@@ -44,18 +43,7 @@ func Figures(lab *experiment.Lab, store *experiment.Store, dir string, sets []st
 			return err
 		}
 	}
-	curves, err := curvesOf(store, experiment.Ring, "mnist", seeds)
-	if err != nil || len(curves) == 0 {
-		return err
-	}
-	path := filepath.Join(out, "ring-mnist")
-	if err := writeMeans(path+".csv", curves); err != nil {
-		return err
-	}
-	if err := figure.Partitions(curves, 0, path); err != nil {
-		return err
-	}
-	return shares(lab, filepath.Join(out, "ring-mnist-shares"))
+	return nil
 }
 
 // curvesOf returns the accuracy after every round of all runs of a table on a data set, without SPADE-DFL's options. The method that has all data
@@ -123,43 +111,6 @@ func volcano(curves []figure.Curve, path string) error {
 		return err
 	}
 	return figure.Volcano(comparisons, Reference, path)
-}
-
-// shares draws how the digit 7 is spread over the ring's clients with seed 1.
-func shares(lab *experiment.Lab, path string) error {
-	source, err := lab.Source("mnist")
-	if err != nil {
-		return err
-	}
-	split, err := source.Split(1, 0, false)
-	if err != nil {
-		return err
-	}
-	var all []figure.Share
-	rows := [][]string{{"partition", "client", "share"}}
-	for _, text := range experiment.RingPartitions {
-		p, err := task.ParsePartition(text)
-		if err != nil {
-			return err
-		}
-		parts, err := p.Assign(split.Train.Y, split.Train.Classes, 1000, 1)
-		if err != nil {
-			return err
-		}
-		for i, part := range parts {
-			sevens := 0
-			for _, h := range part {
-				sevens += split.Train.Y[h]
-			}
-			share := float64(sevens) / float64(len(part))
-			all = append(all, figure.Share{Partition: text, Client: i, Share: share})
-			rows = append(rows, []string{text, strconv.Itoa(i), fmt.Sprintf("%.4f", share)})
-		}
-	}
-	if err := writeCSV(path+".csv", rows); err != nil {
-		return err
-	}
-	return figure.Shares(all, "digit 7", path)
 }
 
 func writeCSV(path string, rows [][]string) error {
