@@ -40,10 +40,11 @@ var commands = map[string][]string{
 	"tradeoff": nil,
 	"all":      experiment.Tables,
 	"tune":     experiment.Tables,
+	"longer":   {experiment.Longer},
 	"report":   nil,
 }
 
-const usage = "usage: go run . tune|table2|table3|table4|figures|tradeoff|all|report [flags]"
+const usage = "usage: go run . tune|table2|table3|table4|figures|tradeoff|longer|all|report [flags]"
 
 func run(ctx context.Context, args []string, _, log io.Writer) error {
 	if len(args) == 0 {

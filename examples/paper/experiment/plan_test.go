@@ -28,7 +28,7 @@ func TestPlanIsTheTables(t *testing.T) {
 	perTable2 := 30 * (4*7 + 1) // six methods and SPADE-DFL with all options in four partitions, DP-SGD once
 	want := map[string]int{
 		EqualQueries: 4*perTable2 + 4*30*(4*6+1), Private8: 4 * perTable2, Private32: 4 * perTable2, FreeQueries: 4 * perTable2,
-		Sensitivity: 4 * 30 * 9 * 4,
+		Sensitivity: 4 * 30 * 9 * 4, Longer: 4 * 5 * 3 * 2,
 	}
 	for table, n := range want {
 		if count[table] != n {

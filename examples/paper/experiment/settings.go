@@ -73,7 +73,11 @@ func (j Job) settingKey() string {
 		}
 		where = fmt.Sprintf("/N=%d/epsilon=%v", tunedClients(j.Clients), j.Epsilon)
 	}
-	return j.Table + "/" + j.Dataset + where + "/" + name
+	table := j.Table
+	if table == Longer {
+		table = EqualQueries
+	}
+	return table + "/" + j.Dataset + where + "/" + name
 }
 
 // tunedClients returns the number of clients whose setting is used for so many.

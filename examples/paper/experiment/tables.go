@@ -7,17 +7,18 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 )
 
-// The comparisons. Each is 50 rounds at most on a random graph in which any two clients are neighbors with probability 0.3.
+// The comparisons. Each but the last is 50 rounds at most on a random graph in which any two clients are neighbors with probability 0.3.
 const (
 	EqualQueries = "2a"   // Table II without noise, at equal queries
 	Private8     = "2b8"  // Table II at equal queries and epsilon 8
 	Private32    = "2b32" // Table II at equal queries and epsilon 32
 	FreeQueries  = "2c"   // Table II without noise, each method with as many queries as it likes
 	Sensitivity  = "34"   // Tables III and IV: SPADE-DFL by clients and by epsilon
+	Longer       = "long" // SPADE-DFL without noise, with the settings of Table II and more rounds
 )
 
 // Tables lists the comparisons, in the order in which they are computed.
-var Tables = []string{EqualQueries, Sensitivity, Private8, Private32, FreeQueries}
+var Tables = []string{EqualQueries, Sensitivity, Private8, Private32, FreeQueries, Longer}
 
 // Partitions of Table II.
 var Partitions = []string{"iid", "dirichlet:0.6", "dirichlet:0.3", "pathological:2"}
@@ -27,6 +28,12 @@ var (
 	Counts   = []int{30, 40, 50, 75, 100}
 	Epsilons = []float64{4, 8, 16, 24, 32}
 )
+
+// LongerRounds is how many rounds the comparison of that name goes on.
+var LongerRounds = []int{50, 200, 800}
+
+// longerSeeds is how many seeds it has at most: it is about large differences.
+const longerSeeds = 5
 
 // clients of Table II, rounds of everything.
 const (
@@ -79,6 +86,13 @@ func cells(table, dataset string) []Job {
 				out = append(out, j)
 			}
 		}
+	case Longer:
+		j.Partition = mixed
+		for _, j.Rounds = range LongerRounds {
+			for _, j.Method = range []string{PaperForm, Together} {
+				out = append(out, j)
+			}
+		}
 	default:
 		for i, partition := range Partitions {
 			for _, m := range slices.Concat([]method.Method{paperForm}, rivals(), []method.Method{together}) {
@@ -118,6 +132,9 @@ func Plan(tables, sets []string, seeds int) []Job {
 	more := func(table string, from, to int) {
 		for _, set := range sets {
 			for _, j := range cells(table, set) {
+				if table == Longer {
+					to = min(to, longerSeeds)
+				}
 				add(j, from, to, func(seed int) int { return seed % data.Folds })
 			}
 		}
@@ -144,7 +161,7 @@ func Plan(tables, sets []string, seeds int) []Job {
 // cost guesses how long a job takes, in no particular unit.
 func (j Job) cost() float64 {
 	samples := map[string]float64{"mnist": 12183, "fashion": 705, "alzheimers": 1719 * 1.3, "brain": 5708 * 2.2}[j.Dataset]
-	c := samples * j.Queries
+	c := samples * j.Queries * float64(j.Rounds) / rounds
 	if j.Table == FreeQueries {
 		c *= 0.7
 	}

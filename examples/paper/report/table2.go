@@ -106,6 +106,10 @@ func (r *reporter) table2(out *strings.Builder, table string) error {
 			spent = append(spent, heading(set)+": "+strings.Join(queries, ", "))
 		}
 	}
+	if len(spent) == 0 {
+		out.WriteString("\nNo runs yet.\n")
+		return nil
+	}
 	fmt.Fprintf(out, "\nLosses spent, a training sample and round (Dir. 0.3): %s.\n", strings.Join(spent, "; "))
 	if len(behind) > 0 {
 		fmt.Fprintf(out, "\nSPADE-DFL is **not** ahead in %d cells:\n\n", len(behind))
