@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"strings"
 )
 
@@ -14,9 +15,12 @@ func Origin() string {
 	if out, err := exec.Command("git", "rev-parse", "HEAD").Output(); err == nil {
 		commit = strings.TrimSpace(string(out))
 	}
-	command := "go run . " + strings.Join(os.Args[1:], " ")
+	command := []string{"go run ."}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		command[0] += strings.TrimPrefix(info.Path, info.Main.Path)
+	}
 	return fmt.Sprintf("- command: `%s`\n- commit: `%s`\n- machine: %s/%s, %d processors, %s, %s\n",
-		strings.TrimSpace(command), commit, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), runtime.Version())
+		strings.Join(append(command, os.Args[1:]...), " "), commit, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), runtime.Version())
 }
 
 // processor returns what the kernel calls the processor, where it says so.
