@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	case "ring":
 		return ring.Run(ctx, *data, *out, *seeds, log)
 	case "tradeoff":
-		return tradeoff.Report(ctx, *out, *seeds, log)
+		return tradeoff.Run(ctx, *out, *seeds, log)
 	}
 	return fmt.Errorf("%q: %s", name, usage)
 }

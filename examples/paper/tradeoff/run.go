@@ -73,10 +73,10 @@ func sixthRoot(t float64) float64 {
 	return r
 }
 
-// Run makes one run on the instance of a seed, which is also that of the run's directions and batches, and returns what it cost and
+// measure makes one run on the instance of a seed, which is also that of the run's directions and batches, and returns what it cost and
 // the two parts of the criterion S_K, eq. (main-rate) of the paper. Series is empty. The result is the same to the bit on
 // every processor.
-func Run(ctx context.Context, b Budget, s Setting, seed uint64) (figure.Cost, error) {
+func measure(ctx context.Context, b Budget, s Setting, seed uint64) (figure.Cost, error) {
 	if b.Tau < 1 || b.Steps < 1 || b.Steps%b.Tau != 0 {
 		return figure.Cost{}, fmt.Errorf("tradeoff: %d local steps in rounds of %d, want whole rounds", b.Steps, b.Tau)
 	}

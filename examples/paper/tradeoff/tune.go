@@ -111,7 +111,7 @@ func try(ctx context.Context, table *sweep.Table, trials []trial, log io.Writer)
 		row := t.key()
 		score := 1.0
 		for _, b := range tuned {
-			cost, err := Run(ctx, t.budgets[b], t.Setting, TuningSeed)
+			cost, err := measure(ctx, t.budgets[b], t.Setting, TuningSeed)
 			ratio := cost.Ratio()
 			if errors.Is(err, errFar) {
 				ratio, err = math.Inf(1), nil
