@@ -18,6 +18,7 @@ require (
 	golang.org/x/text v0.28.0 // indirect
 	gonum.org/v1/gonum v0.17.0 // indirect
 	gonum.org/v1/plot v0.17.0 // indirect
+	nhooyr.io/websocket v1.8.17 // indirect
 )
 
 replace github.com/spade-dfl/spade-edge => ../..

@@ -50,6 +50,7 @@ const thin, thick = vg.Length(0.9), vg.Length(1.5)
 var (
 	solid   []vg.Length
 	dashed  = []vg.Length{4, 1.6}
+	short   = []vg.Length{2, 1}
 	dotted  = []vg.Length{1, 1.4}
 	dashDot = []vg.Length{5, 1.4, 1, 1.4}
 	long    = []vg.Length{7, 2}
@@ -66,7 +67,7 @@ var methods = []struct {
 	{"DP-SGD", look{grey, thin, dotted, draw.CrossGlyph{}}},
 	{"DP-FedAvg", look{green, thin, long, draw.TriangleGlyph{}}},
 	{"1P-DSG", look{orange, thin, dotDot, draw.BoxGlyph{}}},
-	{"1P-DSGT", look{purple, thin, dashed, draw.PlusGlyph{}}},
+	{"1P-DSGT", look{purple, thin, short, draw.PlusGlyph{}}},
 	{"SPADE-DFL", look{red, thick, solid, draw.CircleGlyph{}}},
 }
 

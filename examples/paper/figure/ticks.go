@@ -35,11 +35,8 @@ func (s steps) Ticks(low, high float64) []plot.Tick {
 	digits := max(0, int(-math.Floor(math.Log10(step)+1e-9)))
 	var ticks []plot.Tick
 	for i := math.Ceil(low/step - 1e-9); i*step <= high+step*1e-9; i++ {
-		label := strings.Replace(strconv.FormatFloat(i*step, 'f', digits, 64), "-", "−", 1)
-		if i == 0 { // not -0
-			label = "0"
-		}
-		ticks = append(ticks, plot.Tick{Value: i * step, Label: label})
+		v := float64(i*step) + 0 // not -0
+		ticks = append(ticks, plot.Tick{Value: v, Label: strings.Replace(strconv.FormatFloat(v, 'f', digits, 64), "-", "−", 1)})
 	}
 	return ticks
 }

@@ -25,12 +25,16 @@ type Cost struct {
 	Start        float64 // |grad F(x_0)|^2
 }
 
-// Ratio returns the paper's criterion S_K as a part of |grad F(x_0)|^2.
-func (c Cost) Ratio() float64 { return (c.Stationarity + c.Consensus) / c.Start }
+// Criterion returns the paper's S_K.
+func (c Cost) Criterion() float64 { return c.Stationarity + c.Consensus }
 
-// Tradeoff draws what communication buys: the criterion S_K over |grad F(x_0)|^2 against the budget T of local steps, and against
-// the numbers sent, as the mean over seeds with a band of one population standard deviation; and apart, its two parts: gradient
-// (full points) and disagreement (open ones). Up to six series in the order of their first row; all numbers are positive.
+// Ratio returns S_K as a part of |grad F(x_0)|^2.
+func (c Cost) Ratio() float64 { return c.Criterion() / c.Start }
+
+// Tradeoff draws what communication buys: the criterion S_K against the budget T of local steps, and against the numbers sent, as the
+// mean over seeds with a band of one population standard deviation; and apart, its two parts: gradient (full points) and
+// disagreement (open ones). All are relative to the mean of |grad F(x_0)|^2. Up to six series in the order of their first row;
+// all numbers are positive.
 func Tradeoff(costs []Cost, path string) error {
 	if len(costs) == 0 {
 		return errors.New("figure: no costs")
@@ -56,9 +60,9 @@ func Tradeoff(costs []Cost, path string) error {
 		k := looks[i%len(looks)]
 		s.legend = append(s.legend, entry{text: l.series, look: k, line: true, point: true})
 		if err := errors.Join(
-			addPoints(budget, k, k.glyph, l.places(Cost.Ratio, steps64)), addPoints(sent, k, k.glyph, l.places(Cost.Ratio, scalars64)),
-			addPoints(parts, k, draw.CircleGlyph{}, l.places(func(c Cost) float64 { return c.Stationarity / c.Start }, steps64)),
-			addPoints(parts, k, draw.RingGlyph{}, l.places(func(c Cost) float64 { return c.Consensus / c.Start }, steps64)),
+			addPoints(budget, k, k.glyph, l.places(Cost.Criterion, steps64)), addPoints(sent, k, k.glyph, l.places(Cost.Criterion, scalars64)),
+			addPoints(parts, k, draw.CircleGlyph{}, l.places(func(c Cost) float64 { return c.Stationarity }, steps64)),
+			addPoints(parts, k, draw.RingGlyph{}, l.places(func(c Cost) float64 { return c.Consensus }, steps64)),
 		); err != nil {
 			return err
 		}
@@ -111,16 +115,17 @@ func newBudgets(costs []Cost) ([]budgets, error) {
 	return lines, nil
 }
 
-// places returns the mean of a value over each budget's runs and its population standard deviation to either side, all as
-// logarithms to base 10. The lower end stays above a tenth of the mean.
+// places returns the mean of a value over each budget's runs and its population standard deviation to either side, relative to the
+// mean start, all as logarithms to base 10. The lower end stays above a tenth of the mean.
 func (b budgets) places(value, x func(Cost) float64) []place {
 	var line []place
 	for _, runs := range b.runs {
-		var values []float64
+		var values, starts []float64
 		for _, c := range runs {
-			values = append(values, value(c))
+			values, starts = append(values, value(c)), append(starts, c.Start)
 		}
-		mean, sd := stat.Mean(values), stat.SD(values)
+		start := stat.Mean(starts)
+		mean, sd := stat.Mean(values)/start, stat.SD(values)/start
 		line = append(line, place{math.Log10(x(runs[0])), math.Log10(mean), math.Log10(max(mean-sd, mean/10)), math.Log10(mean + sd)})
 	}
 	return line
