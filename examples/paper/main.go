@@ -1,6 +1,16 @@
 // Command paper computes the tables and figures of the paper's experiments on real data. README.md says what they show.
 //
-//	go run . tune|table2|table3|table4|figures|tradeoff|all [-data DIR] [-seeds 30] [-out DIR]
+//	go run . COMMAND [-data DIR] [-seeds 30] [-out DIR]
+//
+//	tune       search for the parameters of every method (settings.json, results/trials.csv)
+//	table2     Table II without noise, private, and with free queries
+//	table3     Tables III and IV, which share their runs
+//	table4     likewise
+//	longer     SPADE-DFL with more rounds
+//	figures    accuracy over rounds, comparisons after every round, the ring of a thousand clients
+//	tradeoff   what communication buys
+//	all        everything but the search
+//	report     the tables and figures of the runs that are there
 //
 // Every run is kept as soon as it is over, and not made again.
 package main
@@ -20,12 +30,14 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/data"
 	"github.com/spade-dfl/spade-edge/examples/paper/experiment"
 	"github.com/spade-dfl/spade-edge/examples/paper/report"
+	"github.com/spade-dfl/spade-edge/examples/paper/ring"
+	"github.com/spade-dfl/spade-edge/examples/paper/tradeoff"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+	if err := run(ctx, os.Args[1:], os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "paper:", err)
 		os.Exit(1)
 	}
@@ -46,7 +58,7 @@ var commands = map[string][]string{
 
 const usage = "usage: go run . tune|table2|table3|table4|figures|tradeoff|longer|all|report [flags]"
 
-func run(ctx context.Context, args []string, _, log io.Writer) error {
+func run(ctx context.Context, args []string, log io.Writer) error {
 	if len(args) == 0 {
 		return errors.New(usage)
 	}
@@ -106,8 +118,21 @@ func run(ctx context.Context, args []string, _, log io.Writer) error {
 			return err
 		}
 	}
-	if err := report.Write(ctx, lab, store, *out, names, *seeds, log); err != nil {
-		return err
+	if len(tables) > 0 || command == "report" {
+		if err := report.Write(ctx, lab, store, *out, names, *seeds, log); err != nil {
+			return err
+		}
+		if err := report.Figures(store, *out, names, *seeds); err != nil {
+			return err
+		}
 	}
-	return report.Figures(store, *out, names, *seeds)
+	if command == "figures" || command == "all" {
+		if err := ring.Run(ctx, *dir, filepath.Join(*out, "ring"), *seeds, log); err != nil {
+			return err
+		}
+	}
+	if command == "tradeoff" || command == "all" {
+		return tradeoff.Run(ctx, filepath.Join(*out, "tradeoff"), *seeds, log)
+	}
+	return nil
 }
