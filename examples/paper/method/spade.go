@@ -18,7 +18,8 @@ import (
 // would run, in a simulated network. The zero value is the paper's form; each field is an option that the paper does not have.
 //
 // Of its parameters mu is the smoothing radius, and gain is tau*beta*eta*mu as a share of the limit of stability, which fixes beta
-// (rho only scales z, and is 1). Without noise, rate is eta*mu, the step along the estimated gradient. With noise, two others fix both the clip R
+// (rho only scales z, and is 1). Without noise, rate is eta*mu, the step along the estimated gradient, in the first
+// round, and falls as (k+1)^-decay. With noise, two others fix both the clip R
 // and eta, and do not depend on each other so much: reach = K*R is how far all releases in a row can take a model, and slope is the length of the
 // estimated gradient from which on updates are clipped, R = tau*eta*mu*slope.
 //
@@ -52,11 +53,16 @@ func (m Spade) Space(w *World) []Param {
 	space := []Param{
 		{Name: "mu", Low: 0.1, High: 2, Log: true},
 		{Name: "gain", Low: 0.1, High: 0.8, Log: true},
+		{Name: "reach", Low: 0.3, High: 10, Log: true},
+		{Name: "slope", Low: 0.02, High: 1, Log: true},
 	}
 	if w.Privacy == nil {
-		space = append(space, Param{Name: "rate", Low: 0.05, High: 20, Log: true})
-	} else {
-		space = append(space, Param{Name: "reach", Low: 0.3, High: 10, Log: true}, Param{Name: "slope", Low: 0.02, High: 1, Log: true})
+		space = []Param{
+			{Name: "mu", Low: 0.2, High: 1.5, Log: true},
+			{Name: "gain", Low: 0.1, High: 0.95, Log: true},
+			{Name: "rate", Low: 0.1, High: 20, Log: true},
+			{Name: "decay", Low: 0, High: 0.6},
+		}
 	}
 	if w.Queries == 0 {
 		space = append(space, Param{Name: "tau", Low: 1, High: maxTau, Whole: true}, Param{Name: "batch", Low: 0.1, High: 1})
@@ -134,7 +140,10 @@ func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 		f.Method.Estimator = "centered"
 	}
 	if w.Privacy == nil {
-		f.Method.Eta = admm.Schedule{s["rate"] / s["mu"]}
+		f.Method.Eta = make(admm.Schedule, w.Rounds)
+		for k := range f.Method.Eta {
+			f.Method.Eta[k] = s["rate"] / s["mu"] * math.Pow(float64(k+1), -s["decay"])
+		}
 		f.Privacy.NonPrivate = true
 		return f, samples, nil
 	}
