@@ -37,9 +37,9 @@ func (m DPFedAvg) Name() string {
 func (DPFedAvg) Space(w *World) []Param {
 	return append([]Param{
 		w.steps(),
-		{Name: "eta", Low: 1e-3, High: 1e2, Log: true},
-		{Name: "mu", Low: 1e-3, High: 2, Log: true},
-	}, w.clips(1e-3, 10)...)
+		{Name: "eta", Low: 1e-2, High: 30, Log: true},
+		{Name: "mu", Low: 1e-2, High: 1, Log: true},
+	}, w.clips(3e-3, 3)...)
 }
 
 // Run implements [Method].

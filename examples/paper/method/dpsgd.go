@@ -43,9 +43,9 @@ func (m DPSGD) Name() string {
 func (DPSGD) Space(w *World) []Param {
 	return append(append([]Param{
 		w.steps(),
-		{Name: "eta", Low: 1e-3, High: 1e2, Log: true},
-		{Name: "mu", Low: 1e-3, High: 2, Log: true},
-	}, w.clips(1e-3, 10)...), w.dirs()...)
+		{Name: "eta", Low: 1e-2, High: 30, Log: true},
+		{Name: "mu", Low: 1e-2, High: 1, Log: true},
+	}, w.clips(1e-3, 1)...), w.dirs()...)
 }
 
 // Run implements [Method].

@@ -46,10 +46,10 @@ func (m LTADMMDP) Space(w *World) []Param {
 func ltadmmSpace(w *World, mostSteps float64) []Param {
 	return append([]Param{
 		{Name: "tau", Low: 1, High: mostSteps, Log: true, Whole: true},
-		{Name: "gamma", Low: 1e-3, High: 1e2, Log: true},
+		{Name: "gamma", Low: 1e-3, High: 10, Log: true},
 		{Name: "gain", Low: 0.02, High: 0.98},
-		{Name: "mu", Low: 1e-3, High: 2, Log: true},
-	}, w.clips(1e-3, 10)...)
+		{Name: "mu", Low: 1e-2, High: 1, Log: true},
+	}, w.clips(1e-3, 1)...)
 }
 
 // Run implements [Method].

@@ -55,11 +55,11 @@ func (OnePointDSGT) Space(w *World) []Param { return onePointSpace(w) }
 
 func onePointSpace(w *World) []Param {
 	return append([]Param{
-		{Name: "alpha", Low: 1e-2, High: 1e3, Log: true},
+		{Name: "alpha", Low: 1, High: 1e3, Log: true},
 		{Name: "alpha_decay", Low: 0, High: 1},
-		{Name: "gamma", Low: 1e-2, High: 5, Log: true},
+		{Name: "gamma", Low: 5e-2, High: 5, Log: true},
 		{Name: "gamma_decay", Low: 0, High: 0.5},
-	}, w.clips(1e-4, 10)...)
+	}, w.clips(1e-3, 0.3)...)
 }
 
 // Run implements [Method].
