@@ -78,13 +78,17 @@ func Partitions(curves []Curve, learning int, path string) error {
 		return err
 	}
 	s := &sheet{width: twoColumns, height: twoColumns * 0.52, panels: make([][]*plot.Plot, 2)}
+	rounds, last := "Round", g.rounds[len(g.rounds)-1]
+	if learning > 0 && learning < last {
+		rounds = fmt.Sprintf("Round (cool-down after %d)", learning)
+	}
 	low, high, away := 100.0, 0.0, 0.0
 	for i, method := range g.methods {
 		labels := [2]string{"Test accuracy (%)", "Difference to IID (points)"}
 		if i > 0 {
 			labels = [2]string{}
 		}
-		top, bottom := newPlot(method, "", labels[0]), newPlot("", "Round", labels[1])
+		top, bottom := newPlot(method, "", labels[0]), newPlot("", rounds, labels[1])
 		top.Add(grid())
 		bottom.Add(grid())
 		for place, partition := range g.partitions {
@@ -115,7 +119,7 @@ func Partitions(curves []Curve, learning int, path string) error {
 	away = max(away*1.05, 0.5)
 	for j, row := range s.panels {
 		for i, p := range row {
-			p.X.Min, p.X.Max = float64(g.rounds[0]), float64(g.rounds[len(g.rounds)-1])
+			p.X.Min, p.X.Max = float64(g.rounds[0]), float64(last)
 			p.Y.Min, p.Y.Max = low, high
 			if j == 1 {
 				p.Y.Min, p.Y.Max = -away, away
@@ -127,7 +131,7 @@ func Partitions(curves []Curve, learning int, path string) error {
 			if i > 0 {
 				p.Y.Tick.Marker = unlabeled{p.Y.Tick.Marker}
 			}
-			if learning > g.rounds[0] && learning < g.rounds[len(g.rounds)-1] {
+			if learning > 0 && learning < last {
 				if err := addLine(p, float64(learning), p.Y.Min, float64(learning), p.Y.Max); err != nil {
 					return err
 				}

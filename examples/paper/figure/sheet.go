@@ -163,9 +163,8 @@ func addCurve(p *plot.Plot, l look, places []place) error {
 	if len(places) == 0 {
 		return nil
 	}
-	var line, ring plotter.XYs
+	var ring plotter.XYs
 	for _, at := range places {
-		line = append(line, plotter.XY{X: at.x, Y: at.y})
 		ring = append(ring, plotter.XY{X: at.x, Y: at.high})
 	}
 	for i := len(places) - 1; i >= 0; i-- {
@@ -176,12 +175,22 @@ func addCurve(p *plot.Plot, l look, places []place) error {
 		return fmt.Errorf("figure: %w", err)
 	}
 	band.Color, band.LineStyle = l.band(), draw.LineStyle{}
-	curve, err := plotter.NewLine(line)
+	p.Add(band)
+	return addPath(p, l, places)
+}
+
+// addPath adds a line alone.
+func addPath(p *plot.Plot, l look, places []place) error {
+	var xys plotter.XYs
+	for _, at := range places {
+		xys = append(xys, plotter.XY{X: at.x, Y: at.y})
+	}
+	curve, err := plotter.NewLine(xys)
 	if err != nil {
 		return fmt.Errorf("figure: %w", err)
 	}
 	curve.LineStyle = l.line()
-	p.Add(band, curve)
+	p.Add(curve)
 	return nil
 }
 

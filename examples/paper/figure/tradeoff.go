@@ -45,7 +45,7 @@ func Tradeoff(costs []Cost, path string) error {
 	}
 	budget := newPlot("Criterion over budget", "Local steps T", "Criterion S / |grad F(x₀)|²")
 	sent := newPlot("Criterion over communication", "Numbers sent, 2|E|dK", "")
-	parts := newPlot("Gradient and disagreement", "Local steps T", "")
+	parts := newPlot("Gradient ● and disagreement ○", "Local steps T", "")
 	s := &sheet{width: twoColumns, height: twoColumns * 0.36, panels: [][]*plot.Plot{{budget, sent, parts}}}
 	for _, p := range s.panels[0] {
 		p.Add(grid())
@@ -59,10 +59,14 @@ func Tradeoff(costs []Cost, path string) error {
 	for i, l := range lines {
 		k := looks[i%len(looks)]
 		s.legend = append(s.legend, entry{text: l.series, look: k, line: true, point: true})
+		over, along := l.places(Cost.Criterion, steps64), l.places(Cost.Criterion, scalars64)
+		gradient := l.places(func(c Cost) float64 { return c.Stationarity }, steps64)
+		disagreement := l.places(func(c Cost) float64 { return c.Consensus }, steps64)
 		if err := errors.Join(
-			addPoints(budget, k, k.glyph, l.places(Cost.Criterion, steps64)), addPoints(sent, k, k.glyph, l.places(Cost.Criterion, scalars64)),
-			addPoints(parts, k, draw.CircleGlyph{}, l.places(func(c Cost) float64 { return c.Stationarity }, steps64)),
-			addPoints(parts, k, draw.RingGlyph{}, l.places(func(c Cost) float64 { return c.Consensus }, steps64)),
+			addCurve(budget, k, over), addPoints(budget, k, k.glyph, over),
+			addCurve(sent, k, along), addPoints(sent, k, k.glyph, along),
+			addPath(parts, k, gradient), addPoints(parts, k, draw.CircleGlyph{}, gradient),
+			addPath(parts, k, disagreement), addPoints(parts, k, draw.RingGlyph{}, disagreement),
 		); err != nil {
 			return err
 		}
@@ -131,11 +135,8 @@ func (b budgets) places(value, x func(Cost) float64) []place {
 	return line
 }
 
-// addPoints adds a line with its band and a glyph at each of its points.
+// addPoints adds a glyph at each of a line's points.
 func addPoints(p *plot.Plot, l look, glyph draw.GlyphDrawer, line []place) error {
-	if err := addCurve(p, l, line); err != nil {
-		return err
-	}
 	var xys plotter.XYs
 	for _, at := range line {
 		xys = append(xys, plotter.XY{X: at.x, Y: at.y})

@@ -33,6 +33,11 @@ func Run(ctx context.Context, data, out string, seeds int, log io.Writer) error 
 	if err != nil {
 		return err
 	}
+	return study(ctx, set, out, seeds, log)
+}
+
+// study is Run with the data at hand.
+func study(ctx context.Context, set *task.Set, out string, seeds int, log io.Writer) error {
 	table, err := open(out)
 	if err != nil {
 		return err
@@ -76,8 +81,8 @@ func Run(ctx context.Context, data, out string, seeds int, log io.Writer) error 
 
 func open(out string) (*sweep.Table, error) {
 	header := []string{"partition", "seed", "model"}
-	for round := 1; round <= Rounds+Cooldown; round++ {
-		if scored(round, Rounds) {
+	for round := 1; round <= full.rounds+full.cooldown; round++ {
+		if scored(round, full.rounds) {
 			header = append(header, strconv.Itoa(round))
 		}
 	}
@@ -107,8 +112,8 @@ func read(table *sweep.Table, seeds int) ([]figure.Curve, error) {
 		for seed := 1; seed <= seeds; seed++ {
 			for _, row := range table.Rows(p, strconv.Itoa(seed)) {
 				next := 3
-				for round := 1; round <= Rounds+Cooldown; round++ {
-					if !scored(round, Rounds) {
+				for round := 1; round <= full.rounds+full.cooldown; round++ {
+					if !scored(round, full.rounds) {
 						continue
 					}
 					a, err := strconv.ParseFloat(row[next], 64)
@@ -128,14 +133,14 @@ func read(table *sweep.Table, seeds int) ([]figure.Curve, error) {
 func report(set *task.Set, curves []figure.Curve, seeds int, out string) error {
 	var all []figure.Share
 	for _, p := range Partitions {
-		s, err := shares(set, p, Nodes, 1)
+		s, err := shares(set, p, full.nodes, 1)
 		if err != nil {
 			return err
 		}
 		all = append(all, s...)
 	}
 	if err := errors.Join(
-		figure.Partitions(curves, Rounds, filepath.Join(out, "accuracy")),
+		figure.Partitions(curves, full.rounds, filepath.Join(out, "accuracy")),
 		figure.Shares(all, "digit 7", filepath.Join(out, "shares")),
 	); err != nil {
 		return err
@@ -149,12 +154,13 @@ queries. Paper's estimator. eta = %v, mu = %v, clip = %v: what the program picks
 
 Test accuracy in percent, mean and two-sided 95 %% interval by Student's t:
 
-`, Nodes, Nodes, Rounds, Tau, Epsilon, Delta, Cooldown, eta, mu, clip, seeds)
-	b.WriteString("| Partition | Model | Round 50 | Round 100 | Round 250 |\n|---|---|---|---|---|\n")
+`, full.nodes, full.nodes, full.rounds, Tau, Epsilon, Delta, full.cooldown, eta, mu, clip, seeds)
+	rounds := []int{full.rounds, full.rounds + full.cooldown/4, full.rounds + full.cooldown}
+	fmt.Fprintf(&b, "| Partition | Model | Round %d | Round %d | Round %d |\n|---|---|---|---|---|\n", rounds[0], rounds[1], rounds[2])
 	for _, p := range Partitions {
 		for _, method := range []string{Held, Averaged, Network} {
 			fmt.Fprintf(&b, "| %s | %s |", p, method)
-			for _, round := range []int{50, 100, 250} {
+			for _, round := range rounds {
 				i, err := stat.TInterval(values(curves, p, method, round), 0.95)
 				if err != nil {
 					return err

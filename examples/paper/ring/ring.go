@@ -2,6 +2,7 @@ package ring
 
 import (
 	"context"
+	"errors"
 	"io"
 	"path/filepath"
 	"strconv"
@@ -75,29 +76,22 @@ func shares(set *task.Set, partition string, nodes int, seed uint64) ([]figure.S
 // scored reports whether clients are scored after a round: after all rounds of learning and every tenth of the cool-down.
 func scored(round, rounds int) bool { return round <= rounds || (round-rounds)%10 == 0 }
 
-// size is what a test makes smaller.
-type size struct{ nodes, rounds, cooldown int }
+// size is what a test makes smaller. With stop, a run ends after that round, and is up to there what it would have been.
+type size struct{ nodes, rounds, cooldown, stop int }
 
-var full = size{Nodes, Rounds, Cooldown}
+var full = size{nodes: Nodes, rounds: Rounds, cooldown: Cooldown}
 
-// run makes one run and returns its points: the three ways to score it, after every round that is scored. seed is that of partition,
-// directions, and the simulated noise.
-func run(ctx context.Context, set *task.Set, partition string, seed uint64, z size) ([]figure.Curve, error) {
-	parts, err := deal(set, partition, z.nodes, seed)
-	if err != nil {
-		return nil, err
-	}
+// errStop ends a run early.
+var errStop = errors.New("ring: as far as asked for")
+
+// fleet returns the public definition of a run.
+func fleet(dim int, seed uint64, z size) (*sdk.Fleet, error) {
 	sigma, err := dpmech.SigmaFor(clip, z.rounds, Epsilon, Delta, dpmech.GDP)
 	if err != nil {
 		return nil, err
 	}
-	oracles := make([]*task.Softmax, len(parts))
-	samples := make([]int, len(parts))
-	for i, part := range parts {
-		oracles[i], samples[i] = task.NewSoftmax(set.Train.Select(part)), len(part)
-	}
 	f := &sdk.Fleet{
-		Run: "ring", Dim: oracles[0].Dim(),
+		Run: "ring", Dim: dim,
 		Method: sdk.Method{
 			Rounds: z.rounds, Cooldown: z.cooldown, Tau: Tau, Rho: 1, Gain: gain,
 			Eta: admm.Schedule{eta}, Mu: admm.Schedule{mu}, Seed: seed,
@@ -109,6 +103,25 @@ func run(ctx context.Context, set *task.Set, partition string, seed uint64, z si
 	}
 	for i := range z.nodes {
 		f.Edges = append(f.Edges, [2]string{f.Members[i], f.Members[(i+1)%z.nodes]})
+	}
+	return f, nil
+}
+
+// run makes one run and returns its points: the three ways to score it, after every round that is scored. seed is that of partition,
+// directions, and the simulated noise.
+func run(ctx context.Context, set *task.Set, partition string, seed uint64, z size) ([]figure.Curve, error) {
+	parts, err := deal(set, partition, z.nodes, seed)
+	if err != nil {
+		return nil, err
+	}
+	oracles := make([]*task.Softmax, len(parts))
+	samples := make([]int, len(parts))
+	for i, part := range parts {
+		oracles[i], samples[i] = task.NewSoftmax(set.Train.Select(part)), len(part)
+	}
+	f, err := fleet(oracles[0].Dim(), seed, z)
+	if err != nil {
+		return nil, err
 	}
 	cfgs, err := f.Machines(samples, func(client int) io.Reader {
 		s := rng.New(seed, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
@@ -145,8 +158,14 @@ func run(ctx context.Context, set *task.Set, partition string, seed uint64, z si
 			a := float64(right) / float64(len(m.models)*set.Test.Len())
 			curves = append(curves, figure.Curve{Dataset: "MNIST", Partition: partition, Method: m.name, Seed: int(seed), Round: round, Accuracy: a})
 		}
+		if round == z.stop {
+			return errStop
+		}
 		return nil
 	})
+	if err == errStop {
+		err = nil
+	}
 	return curves, err
 }
 
