@@ -16,7 +16,7 @@ var table2 = []struct{ table, title, text string }{
 	{experiment.EqualQueries, "A. Without noise, at equal queries", "Every method has the same number of losses a sample and round: 3, and 9 for Alzheimer's disease, " +
 		"which is what SPADE-DFL takes with the paper's τ = 2 and τ = 8 on all samples. Settings: one search of the same size for every method."},
 	{experiment.Private8, "B. Private, ε = 8, δ = 1e-5", "The same, and every client's whole data set is protected by noise: (8, 1e-5) by exact Gaussian accounting, for all methods alike. " +
-		"DP-SGD and DP-FedAvg have somebody who is trusted with more than the decentralized methods' devices give away: see README.md."},
+		"DP-SGD has a curator who is trusted with all raw data; nobody else trusts anybody."},
 	{experiment.Private32, "B. Private, ε = 32, δ = 1e-5", "The same with a four times larger ε."},
 	{experiment.FreeQueries, "C. Without noise, queries free (ours, not the paper's setting)", "Each method chooses its number of losses a sample and round, up to 10, and what it does with them. Still 50 rounds."},
 }
