@@ -28,7 +28,7 @@ func TestPlanIsTheTables(t *testing.T) {
 	perTable2 := 30 * (4*7 + 1) // six methods and SPADE-DFL with all options in four partitions, DP-SGD once
 	want := map[string]int{
 		EqualQueries: 4*perTable2 + 4*30*(4*6+1), Private8: 4 * perTable2, Private32: 4 * perTable2, FreeQueries: 4 * perTable2,
-		Sensitivity: 4 * 30 * 9 * 4, Longer: 4 * 5 * 3 * 2,
+		Sensitivity: 4 * 30 * 9 * 4, Longer: 4 * 5 * 3 * 2, Validation: 4 * 10 * 9 * 2,
 	}
 	for table, n := range want {
 		if count[table] != n {
@@ -41,7 +41,7 @@ func TestPlanIsTheTables(t *testing.T) {
 func TestNoSeedOfTheSearchIsReported(t *testing.T) {
 	for _, j := range Plan(Tables, data.Names, 1000) {
 		for _, seed := range tuningSeeds {
-			if j.Seed == seed || j.Validate {
+			if j.Seed == seed || j.Validate != (j.Table == Validation) {
 				t.Fatalf("%+v", j)
 			}
 		}

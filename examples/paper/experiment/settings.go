@@ -67,15 +67,18 @@ func (s *Settings) For(j Job) (method.Setting, error) {
 // setting there.
 func (j Job) settingKey() string {
 	name, where := j.Method, ""
-	if j.Table == Sensitivity {
+	if j.Table == Sensitivity || j.Table == Validation {
 		if name == Centered {
 			name = PaperForm
 		}
 		where = fmt.Sprintf("/N=%d/epsilon=%v", tunedClients(j.Clients), j.Epsilon)
 	}
 	table := j.Table
-	if table == Longer {
+	switch table {
+	case Longer:
 		table = EqualQueries
+	case Validation:
+		table = Sensitivity
 	}
 	return table + "/" + j.Dataset + where + "/" + name
 }

@@ -14,11 +14,12 @@ const (
 	Private32    = "2b32" // Table II at equal queries and epsilon 32
 	FreeQueries  = "2c"   // Table II without noise, each method with as many queries as it likes
 	Sensitivity  = "34"   // Tables III and IV: SPADE-DFL by clients and by epsilon
+	Validation   = "34v"  // Tables III and IV, scored on a part of the training set
 	Longer       = "long" // SPADE-DFL without noise, with the settings of Table II and more rounds
 )
 
 // Tables lists the comparisons, in the order in which they are computed.
-var Tables = []string{EqualQueries, Sensitivity, Private8, Private32, FreeQueries, Longer}
+var Tables = []string{EqualQueries, Sensitivity, Private8, Private32, FreeQueries, Longer, Validation}
 
 // Partitions of Table II.
 var Partitions = []string{"iid", "dirichlet:0.6", "dirichlet:0.3", "pathological:2"}
@@ -32,8 +33,8 @@ var (
 // LongerRounds is how many rounds the comparison of that name goes on.
 var LongerRounds = []int{50, 200, 800}
 
-// longerSeeds is how many seeds it has at most: it is about large differences.
-const longerSeeds = 5
+// mostSeeds is how many seeds a comparison has at most that is about large differences, or about another score.
+var mostSeeds = map[string]int{Longer: 5, Validation: 10}
 
 // clients of Table II, rounds of everything.
 const (
@@ -71,12 +72,16 @@ func cells(table, dataset string) []Job {
 	var out []Job
 	j := template(table, dataset)
 	switch table {
-	case Sensitivity:
+	case Sensitivity, Validation:
 		j.Partition = "dirichlet:0.3"
 		if dataset == "brain" {
 			j.Partition += ",unbalanced"
 		}
-		for _, v := range []Job{{Method: PaperForm}, {Method: Together}, {Method: Centered}, {Method: PaperForm, Accounting: "paper"}} {
+		forms := []Job{{Method: PaperForm}, {Method: Together}, {Method: Centered}, {Method: PaperForm, Accounting: "paper"}}
+		if table == Validation {
+			forms, j.Validate = forms[:2], true
+		}
+		for _, v := range forms {
 			j.Method, j.Accounting = v.Method, v.Accounting
 			j.Epsilon = 32
 			for _, j.Clients = range Counts {
@@ -132,10 +137,11 @@ func Plan(tables, sets []string, seeds int) []Job {
 	more := func(table string, from, to int) {
 		for _, set := range sets {
 			for _, j := range cells(table, set) {
-				if table == Longer {
-					to = min(to, longerSeeds)
+				last := to
+				if most, ok := mostSeeds[table]; ok {
+					last = min(to, most)
 				}
-				add(j, from, to, func(seed int) int { return seed % data.Folds })
+				add(j, from, last, func(seed int) int { return seed % data.Folds })
 			}
 		}
 	}

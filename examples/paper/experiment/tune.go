@@ -48,7 +48,8 @@ func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, tr
 			continue
 		}
 		seen[key] = true
-		if j.Table == Sensitivity {
+		if j.Table == Sensitivity || j.Table == Validation {
+			j.Table = Sensitivity
 			j.Clients = tunedClients(j.Clients)
 			if j.Method == Centered {
 				j.Method = PaperForm
