@@ -96,6 +96,16 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 			}
 		}
 	}
+	chosen := strings.Split(*methods, ",")
+	for _, name := range chosen {
+		known := *methods == ""
+		for _, m := range experiment.Methods() {
+			known = known || m.Name() == name
+		}
+		if !known {
+			return fmt.Errorf("-methods: no method is called %q", name)
+		}
+	}
 	settings, err := experiment.ReadSettings(*settingsPath)
 	if err != nil {
 		return err
@@ -107,7 +117,6 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	lab := experiment.NewLab(*dir)
 	jobs := experiment.Plan(tables, names, *seeds)
 	if *methods != "" {
-		chosen := strings.Split(*methods, ",")
 		jobs = slices.DeleteFunc(jobs, func(j experiment.Job) bool { return !slices.Contains(chosen, j.Method) })
 	}
 	if command == "tune" {
