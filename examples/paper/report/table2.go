@@ -125,7 +125,7 @@ func (r *reporter) table2(out *strings.Builder, table string) error {
 // options writes what the options beyond the paper make of the same comparison.
 func (r *reporter) options(out *strings.Builder, table string) error {
 	fmt.Fprint(out, "\nAnd past it: SPADE-DFL with the options that the paper does not have. The first four columns are one run in the paper's form; the last four one with the "+
-		"centered estimator and with settings found for all options together. Averaging and cooling down cost no query and no privacy, cooling down 20 rounds of messages.\n\n")
+		"centered estimator and with settings found for all options together. Averaging and cooling down cost no query and no privacy, cooling down 20 rounds of messages. (Of Alzheimer's disease, the last four columns have one fold a seed, the others all five where all are done.)\n\n")
 	fmt.Fprint(out, "| data | partition | paper's form | averaged | cooled | both | centered | centered, averaged | centered, cooled | all |\n| --- | --- |"+strings.Repeat(" ---: |", 8)+"\n")
 	for _, set := range r.sets {
 		cells, err := gather(r.store, table, set, r.seeds)
