@@ -116,7 +116,7 @@ func Partitions(curves []Curve, learning int, path string) error {
 		s.panels[0], s.panels[1] = append(s.panels[0], top), append(s.panels[1], bottom)
 	}
 	low, high = roomFor(low, high)
-	away = max(away*1.05, 0.5)
+	away = max(1.05*away, 0.1)
 	for j, row := range s.panels {
 		for i, p := range row {
 			p.X.Min, p.X.Max = float64(g.rounds[0]), float64(last)

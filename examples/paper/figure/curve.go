@@ -66,7 +66,7 @@ func ReadCurves(r io.Reader) ([]Curve, error) {
 		case seed != nil:
 			errs = append(errs, fmt.Errorf("figure: curves, line %d: seed is %q, want a whole number", line, row[3]))
 		case round != nil || c.Round < 0:
-			errs = append(errs, fmt.Errorf("figure: curves, line %d: round is %q, want 0, 1, 2, ...", line, row[4]))
+			errs = append(errs, fmt.Errorf("figure: curves, line %d: round is %q, want a whole number that is not negative", line, row[4]))
 		case accuracy != nil || !(c.Accuracy >= 0 && c.Accuracy <= 1):
 			errs = append(errs, fmt.Errorf("figure: curves, line %d: accuracy is %q, want a share in 0..1", line, row[5]))
 		}

@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -31,7 +32,7 @@ func main() {
 func run(ctx context.Context, args []string, log io.Writer) error {
 	const usage = "usage: go run ./studies ring|tradeoff [flags]"
 	if len(args) == 0 {
-		return fmt.Errorf(usage)
+		return errors.New(usage)
 	}
 	name := args[0]
 	fl := flag.NewFlagSet("studies "+name, flag.ContinueOnError)

@@ -58,7 +58,7 @@ func open(out string) (*sweep.Table, error) {
 //	README.md                     what came out
 //	tradeoff.svg, tradeoff.png    see [figure.Tradeoff]
 //
-// Thirty seeds take about twenty minutes of two processors.
+// Thirty seeds take about sixteen minutes of one processor, less on several.
 func Run(ctx context.Context, out string, seeds int, log io.Writer) error {
 	if seeds < 1 || seeds >= TuningSeed {
 		return fmt.Errorf("tradeoff: %d seeds, want 1 to %d", seeds, TuningSeed-1)
