@@ -183,7 +183,7 @@ func (l *Lab) space(j Job) ([]method.Param, error) {
 	}
 	switch j.Table {
 	case Sensitivity:
-		return append(m.Space(w), method.Param{Name: "rounds", Low: 3, High: float64(j.Rounds), Log: true, Whole: true}), nil
+		return append(m.Space(w), method.Param{Name: "rounds", Low: 1, High: float64(j.Rounds), Log: true, Whole: true}), nil
 	case FreeQueries:
 		return append(m.Space(w), method.Param{Name: "queries", Low: 2, High: j.Queries, Whole: true}), nil
 	}
