@@ -1,0 +1,109 @@
+package data
+
+import (
+	"math"
+
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// ceilingSteps is how long the first-order reference trains: loss and accuracy have long stopped moving.
+const ceilingSteps = 3000
+
+// Ceiling trains the model of the experiments, task.Softmax, on all training data in one place with its exact gradient (full
+// batch, Nesterov's accelerated method from zero), and returns the accuracy on the test set: what is left for a method that sees losses only, and
+// learns in pieces, to reach. With logistic, the logarithmic loss takes the place of the squared probability loss.
+func Ceiling(s Split, logistic bool) float64 {
+	rows := s.Train.Classes
+	if rows == 2 {
+		rows = 1
+	}
+	dim := rows * s.Train.Dim
+	x, before, y, g := make([]float64, dim), make([]float64, dim), make([]float64, dim), make([]float64, dim)
+	// Rows have a mean squared norm of about Dim; the curvature of either loss along one is at most half of it.
+	step := 2 / float64(s.Train.Dim)
+	for t := range ceilingSteps {
+		momentum := float64(t) / float64(t+3)
+		for j := range y {
+			y[j] = x[j] + momentum*(x[j]-before[j])
+		}
+		gradient(g, y, s.Train, rows, logistic)
+		for j := range x {
+			before[j], x[j] = x[j], y[j]-step*g[j]
+		}
+	}
+	model := make([]float32, dim)
+	for j, v := range x {
+		model[j] = float32(v)
+	}
+	return task.NewSoftmax(s.Test).Accuracy(model)
+}
+
+// gradient sets g to the mean gradient of the loss at x.
+func gradient(g, x []float64, d *task.Data, rows int, logistic bool) {
+	clear(g)
+	p := make([]float64, d.Classes)
+	dz := make([]float64, d.Classes)
+	for i, class := range d.Y {
+		a := d.Row(i)
+		probabilities(p, x, a, rows)
+		if logistic {
+			for k := range dz {
+				dz[k] = p[k]
+			}
+			dz[class]--
+		} else { // of 1/2 |p - y|^2: p_k (r_k - p.r), with r = p - y
+			inner := -p[class]
+			for k := range p {
+				inner += p[k] * p[k]
+			}
+			for k := range dz {
+				r := p[k]
+				if k == class {
+					r--
+				}
+				dz[k] = p[k] * (r - inner)
+			}
+		}
+		if rows == 1 {
+			for j, v := range a {
+				g[j] += dz[1] * float64(v)
+			}
+			continue
+		}
+		for k := range rows {
+			for j, v := range a {
+				g[k*len(a)+j] += dz[k] * float64(v)
+			}
+		}
+	}
+	for j := range g {
+		g[j] /= float64(d.Len())
+	}
+}
+
+// probabilities sets p to the model's probabilities of a sample.
+func probabilities(p, x []float64, a []float32, rows int) {
+	largest := 0.0
+	for k := range p {
+		p[k] = 0
+	}
+	for k := range rows {
+		z := 0.0
+		for j, v := range a {
+			z += x[k*len(a)+j] * float64(v)
+		}
+		if rows == 1 {
+			k = 1
+		}
+		p[k] = z
+		largest = max(largest, z)
+	}
+	sum := 0.0
+	for k := range p {
+		p[k] = math.Exp(p[k] - largest)
+		sum += p[k]
+	}
+	for k := range p {
+		p[k] /= sum
+	}
+}

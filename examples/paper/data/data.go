@@ -1,0 +1,183 @@
+package data
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"github.com/spade-dfl/spade-edge/examples/paper/hog"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// Names lists the data sets, in the paper's order.
+var Names = []string{"mnist", "fashion", "alzheimers", "brain"}
+
+// Titles is what the paper calls them.
+var Titles = map[string]string{"mnist": "MNIST", "fashion": "Fashion-MNIST", "alzheimers": "Alzheimer's disease", "brain": "Brain Tumor MRI"}
+
+// Folds is how many parts cross-validation cuts the Alzheimer's data into; the other tasks have one split a seed, fold 0.
+const Folds = 5
+
+// validation is the share of a training set that the search for parameters is scored on.
+const validation = 0.2
+
+// Source is one data set as it was read. It is safe for use by several goroutines.
+type Source struct {
+	Name string
+
+	train, test *task.Data // test is nil where the source has no test set
+	mu          sync.Mutex
+	splits      map[key]*split
+}
+
+// Split is what a run learns from and what it is tested on, ready for use.
+type Split struct {
+	Train, Test *task.Data
+}
+
+type key struct {
+	seed     uint64
+	fold     int
+	validate bool
+}
+
+type split struct {
+	once sync.Once
+	data Split
+	err  error
+}
+
+// Load reads a data set from its folder in dir.
+func Load(name, dir string) (*Source, error) {
+	no := false
+	spec := task.Spec{Standardize: &no, Bias: &no}
+	own := false // it has a test set of its own
+	switch name {
+	case "mnist":
+		spec.Source, spec.Labels, own = "idx:"+filepath.Join(dir, "mnist-6-7"), []string{"6", "7"}, true
+	case "fashion":
+		spec.Source, spec.Labels = "idx:"+filepath.Join(dir, "fashion-0-1"), []string{"0", "1"}
+	case "alzheimers":
+		spec.Source, spec.Label = "csv:"+filepath.Join(dir, "alzheimers", "alzheimers_disease_data.csv"), "Diagnosis"
+		spec.Drop, spec.OneHot = []string{"PatientID", "DoctorInCharge"}, []string{"Ethnicity", "EducationLevel"}
+	case "brain":
+		spec.Source, own = "idx:"+filepath.Join(dir, "brain-tumor-64"), true
+	default:
+		return nil, fmt.Errorf("data: data set %q, want one of %v", name, Names)
+	}
+	set, err := task.Load(spec)
+	if err != nil {
+		return nil, fmt.Errorf("data: %s: %w", name, err)
+	}
+	s := &Source{Name: name, train: set.Train, test: set.Test, splits: make(map[key]*split)}
+	if !own {
+		s.train, s.test = join(set.Train, set.Test), nil
+	}
+	if name == "brain" {
+		if s.train, err = hog.Describe(s.train, 64); err != nil {
+			return nil, err
+		}
+		if s.test, err = hog.Describe(s.test, 64); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// join returns the samples of both.
+func join(a, b *task.Data) *task.Data {
+	out := *a
+	out.X = append(append([]float32(nil), a.X...), b.X...)
+	out.Y = append(append([]int(nil), a.Y...), b.Y...)
+	return &out
+}
+
+// Split returns the training and the test set of a seed, and of one of the Folds where there are folds. With validate, the test
+// set is left alone: what is trained and tested on are two parts of the training set, and whatever is fitted is fitted on the first.
+func (s *Source) Split(seed uint64, fold int, validate bool) (Split, error) {
+	k := key{seed, fold, validate}
+	if s.test != nil && !validate {
+		k.seed = 0 // one split for all seeds
+	}
+	s.mu.Lock()
+	made := s.splits[k]
+	if made == nil {
+		made = new(split)
+		s.splits[k] = made
+	}
+	s.mu.Unlock()
+	made.once.Do(func() { made.data, made.err = s.prepare(k) })
+	return made.data, made.err
+}
+
+func (s *Source) prepare(k key) (Split, error) {
+	train, test := s.train, s.test
+	switch {
+	case s.Name == "alzheimers":
+		in, out := folds(train.Y, train.Classes, k.fold, k.seed)
+		train, test = s.train.Select(in), s.train.Select(out)
+	case test == nil:
+		in, out, err := task.Split(train.Y, train.Classes, 0.2, k.seed)
+		if err != nil {
+			return Split{}, err
+		}
+		train, test = s.train.Select(in), s.train.Select(out)
+	}
+	if k.validate {
+		in, out, err := task.Split(train.Y, train.Classes, validation, k.seed+1<<32) // another draw than that of the test set
+		if err != nil {
+			return Split{}, err
+		}
+		train, test = train.Select(in), train.Select(out)
+	}
+	if s.Name == "alzheimers" {
+		std, err := task.FitStandardizer(train)
+		if err != nil {
+			return Split{}, err
+		}
+		return apply(train, test, func(d *task.Data) (*task.Data, error) {
+			d, err := std.Apply(d)
+			if err != nil {
+				return nil, err
+			}
+			return d.WithBias(), nil
+		})
+	}
+	pca, err := task.FitPCA(train, 10)
+	if err != nil {
+		return Split{}, err
+	}
+	return apply(train, test, pca.Apply)
+}
+
+func apply(train, test *task.Data, f func(*task.Data) (*task.Data, error)) (Split, error) {
+	a, err := f(train)
+	if err != nil {
+		return Split{}, err
+	}
+	b, err := f(test)
+	return Split{a, b}, err
+}
+
+// folds deals the samples of each class, in random order, to Folds parts in turn, and returns all parts but one, and that one.
+func folds(y []int, classes, fold int, seed uint64) (in, out []int) {
+	for class := range classes {
+		var members []int
+		for i, c := range y {
+			if c == class {
+				members = append(members, i)
+			}
+		}
+		s := rng.New(seed, rng.Address{Purpose: rng.Split, Component: uint32(class), Round: 1})
+		s.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+		for i, m := range members {
+			if i%Folds == fold {
+				out = append(out, m)
+			} else {
+				in = append(in, m)
+			}
+		}
+	}
+	return in, out
+}

@@ -1,0 +1,123 @@
+package data
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+const dir = "../../../../shared/data"
+
+// source reads a data set, or skips the test.
+func source(t *testing.T, name string) *Source {
+	if _, err := os.Stat(filepath.Join(dir, "alzheimers")); err != nil {
+		t.Skipf("no data sets in %s: %v", dir, err)
+	}
+	s, err := Load(name, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestShapes compares what is learned from with the paper's words: 10 components, 39 clinical features, 40 parameters.
+func TestShapes(t *testing.T) {
+	for name, want := range map[string][3]int{"fashion": {705, 176, 10}, "alzheimers": {1719, 430, 39}} {
+		split, err := source(t, name).Split(1, 0, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := [3]int{split.Train.Len(), split.Test.Len(), task.NewSoftmax(split.Train).Dim()}; got != want {
+			t.Errorf("%s: %v samples, test samples and parameters, want %v", name, got, want)
+		}
+	}
+}
+
+// TestValidationIsCutFromTraining: the search's own split holds nothing of the test set.
+func TestValidationIsCutFromTraining(t *testing.T) {
+	s := source(t, "fashion")
+	split, err := s.Split(1001, 0, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	search, err := s.Split(1001, 0, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := search.Train.Len() + search.Test.Len(); n != split.Train.Len() {
+		t.Errorf("%d samples to search on, want the %d of the training set", n, split.Train.Len())
+	}
+}
+
+func TestFolds(t *testing.T) {
+	y := make([]int, 103)
+	for i := range y {
+		y[i] = i % 3 / 2
+	}
+	var all []int
+	for fold := range Folds {
+		in, out := folds(y, 2, fold, 5)
+		if len(in)+len(out) != len(y) {
+			t.Fatalf("fold %d: %d and %d samples of %d", fold, len(in), len(out), len(y))
+		}
+		ones := 0
+		for _, i := range out {
+			ones += y[i]
+		}
+		if share := float64(ones) / float64(len(out)); math.Abs(share-1.0/3) > 0.05 {
+			t.Errorf("fold %d: a share of %.2f of class 1, want a third", fold, share)
+		}
+		all = append(all, out...)
+	}
+	slices.Sort(all)
+	for i, v := range all {
+		if i != v {
+			t.Fatalf("the folds are no partition: %v", all)
+		}
+	}
+}
+
+// TestGradient compares the ceiling's gradients with differences of the losses that the methods see.
+func TestGradient(t *testing.T) {
+	for _, classes := range []int{2, 4} {
+		d := task.Clinical(50, 3)
+		d.Classes = classes
+		for i := range d.Y {
+			d.Y[i] = i % classes
+		}
+		std, err := task.FitStandardizer(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, err = std.Apply(d); err != nil {
+			t.Fatal(err)
+		}
+		oracle := task.NewSoftmax(d)
+		rows := oracle.Dim() / d.Dim
+		x := make([]float64, oracle.Dim())
+		for j := range x {
+			x[j] = 0.3 * math.Cos(float64(j))
+		}
+		g := make([]float64, len(x))
+		gradient(g, x, d, rows, false)
+		for j := range x {
+			const h = 1.0 / 64
+			at := func(shift float64) float64 {
+				p := make([]float32, len(x))
+				for k, v := range x {
+					p[k] = float32(v)
+				}
+				p[j] += float32(shift)
+				return oracle.MeanLoss(p)
+			}
+			want := (at(h) - at(-h)) / (2 * h)
+			if math.Abs(g[j]-want) > 1e-4 {
+				t.Errorf("%d classes, coordinate %d: %v, differences say %v", classes, j, g[j], want)
+			}
+		}
+	}
+}

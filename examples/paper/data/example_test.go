@@ -1,0 +1,21 @@
+package data_test
+
+import (
+	"fmt"
+
+	"github.com/spade-dfl/spade-edge/examples/paper/data"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// What a linear model can do at best on generated patients that it has not seen.
+func ExampleCeiling() {
+	train, test := task.Clinical(2000, 1), task.Clinical(1000, 2)
+	std, err := task.FitStandardizer(train)
+	if err != nil {
+		panic(err)
+	}
+	train, _ = std.Apply(train)
+	test, _ = std.Apply(test)
+	fmt.Printf("%.0f %%\n", 100*data.Ceiling(data.Split{Train: train.WithBias(), Test: test.WithBias()}, false))
+	// Output: 91 %
+}

@@ -1,0 +1,236 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/examples/paper/data"
+	"github.com/spade-dfl/spade-edge/examples/paper/method"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// Delta is the delta of every private run.
+const Delta = 1e-5
+
+// Job is one run. It says everything that the run's result depends on, beside the data files and the setting.
+type Job struct {
+	Table     string  `json:"table"` // which comparison it is part of, see [Tables]
+	Dataset   string  `json:"dataset"`
+	Partition string  `json:"partition"` // as task.ParsePartition reads it
+	Clients   int     `json:"clients"`
+	Graph     string  `json:"graph"`   // as graph.Parse reads it
+	Rounds    int     `json:"rounds"`  // at most; 50 throughout
+	Queries   float64 `json:"queries"` // losses a sample and round, at most
+	Epsilon   float64 `json:"epsilon"` // 0: no noise
+	// Accounting says how Epsilon is read, as dpmech.ParseAccounting reads it; empty means exactly (gdp). More noise makes up for a looser reading.
+	Accounting string `json:"accounting,omitempty"`
+	Method     string `json:"method"`
+	Seed       uint64 `json:"seed"`
+	Fold       int    `json:"fold"`
+	Validate   bool   `json:"validate,omitempty"` // scored on a part of the training set
+	Curve      bool   `json:"-"`                  // the accuracy after every round is wanted
+}
+
+// Result is what came of a job. Accuracies are in percent, on the test set.
+type Result struct {
+	Job
+	Setting method.Setting `json:"setting"`
+
+	Accuracy float64 `json:"accuracy"` // mean over the clients, each with the model that it holds after the last round
+	Network  float64 `json:"network"`  // of the clients' average model, which no device holds
+	// Of SPADE-DFL also what each client holds with the options that cost neither queries nor privacy: the mean of its releases,
+	// and both models after [Cooldown] further rounds of pure consensus.
+	Averaged       float64 `json:"averaged,omitempty"`
+	Cooled         float64 `json:"cooled,omitempty"`
+	CooledAveraged float64 `json:"cooled_averaged,omitempty"`
+
+	Losses  int64     `json:"losses"`          // asked for, by all clients
+	Scalars int64     `json:"scalars"`         // sent, by everybody
+	Seconds float64   `json:"seconds"`         // of wall time, with other runs beside
+	Curve   []float64 `json:"curve,omitempty"` // Accuracy after each round, to three digits behind the point
+}
+
+// Cooldown is how many rounds of pure consensus the option cool-down takes.
+const Cooldown = 20
+
+// Lab holds the data sets and the methods. It is safe for use by several goroutines.
+type Lab struct {
+	dir     string
+	mu      sync.Mutex
+	sources map[string]*data.Source
+}
+
+// NewLab returns a lab for the data sets in a folder, which are read when they are first asked for.
+func NewLab(dir string) *Lab { return &Lab{dir: dir, sources: make(map[string]*data.Source)} }
+
+// Source returns a data set.
+func (l *Lab) Source(name string) (*data.Source, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.sources[name]; s != nil {
+		return s, nil
+	}
+	s, err := data.Load(name, l.dir)
+	if err == nil {
+		l.sources[name] = s
+	}
+	return s, err
+}
+
+// world builds what a job's method runs on, and the test.
+func (l *Lab) world(j Job) (*method.World, *task.Softmax, error) {
+	source, err := l.Source(j.Dataset)
+	if err != nil {
+		return nil, nil, err
+	}
+	split, err := source.Split(j.Seed, j.Fold, j.Validate)
+	if err != nil {
+		return nil, nil, err
+	}
+	train := split.Train
+	p, err := task.ParsePartition(j.Partition)
+	if err != nil {
+		return nil, nil, err
+	}
+	parts, err := p.Assign(train.Y, train.Classes, j.Clients, j.Seed)
+	if err != nil {
+		return nil, nil, err
+	}
+	w := &method.World{Rounds: j.Rounds, Seed: j.Seed, Queries: j.Queries}
+	if w.Graph, err = graph.Parse(j.Graph, len(parts), j.Seed); err != nil {
+		return nil, nil, err
+	}
+	for _, part := range parts {
+		oracle := task.NewSoftmax(train.Select(part))
+		w.Dim = oracle.Dim()
+		w.Clients = append(w.Clients, method.Client{Oracle: oracle, Samples: len(part)})
+	}
+	if j.Epsilon > 0 {
+		epsilon, err := j.exact()
+		if err != nil {
+			return nil, nil, err
+		}
+		w.Privacy = &method.Privacy{Epsilon: epsilon, Delta: Delta}
+	}
+	return w, task.NewSoftmax(split.Test), nil
+}
+
+// exact returns the epsilon of exact accounting that takes the noise of the job's own.
+func (j Job) exact() (float64, error) {
+	if j.Accounting == "" {
+		return j.Epsilon, nil
+	}
+	acc, err := dpmech.ParseAccounting(j.Accounting)
+	if err != nil {
+		return 0, err
+	}
+	rho, err := acc.MaxRho(j.Epsilon, Delta)
+	return dpmech.GDP.Epsilon(rho, Delta), err
+}
+
+// Run does a job with a setting: the method's own parameters and those of [Lab.space].
+func (l *Lab) Run(ctx context.Context, j Job, setting method.Setting) (Result, error) {
+	m, err := methodOf(j.Method)
+	if err != nil {
+		return Result{}, err
+	}
+	w, test, err := l.world(j)
+	if err != nil {
+		return Result{}, err
+	}
+	s := j.adapt(w, setting)
+	r := Result{Job: j, Setting: setting}
+	start := time.Now()
+	score := func(models [][]float32) float64 {
+		sum := 0.0
+		for _, x := range models {
+			sum += test.Accuracy(x)
+		}
+		return 100 * sum / float64(len(models))
+	}
+	each := func(round int, models [][]float32) error {
+		if round != w.Rounds && !j.Curve {
+			return nil
+		}
+		a := score(models)
+		if j.Curve && round <= w.Rounds {
+			r.Curve = append(r.Curve, math.Round(a*1e3)/1e3)
+		}
+		if round == w.Rounds {
+			r.Accuracy, r.Network = a, 100*test.Accuracy(mean(models))
+		}
+		return nil
+	}
+	var spent method.Spent
+	if spade, ok := m.(method.Spade); ok {
+		spade.Cooldown = Cooldown
+		spent, err = spade.Trace(ctx, w, s, func(round int, last, averaged [][]float32) error {
+			switch round {
+			case w.Rounds:
+				r.Averaged = score(averaged)
+			case w.Rounds + Cooldown:
+				r.Cooled, r.CooledAveraged = score(last), score(averaged)
+			}
+			if round > w.Rounds {
+				return nil
+			}
+			return each(round, last)
+		})
+		spent.Scalars = spent.Scalars / int64(w.Rounds+Cooldown) * int64(w.Rounds) // the paper's form has no cool-down
+	} else {
+		spent, err = m.Run(ctx, w, s, each)
+	}
+	if err != nil {
+		return r, fmt.Errorf("experiment: %s on %s, %s, seed %d: %w", j.Method, j.Dataset, j.Partition, j.Seed, err)
+	}
+	r.Losses, r.Scalars, r.Seconds = spent.Queries, spent.Scalars, math.Round((time.Since(start).Seconds())*1e3)/1e3
+	if math.IsNaN(r.Accuracy) || math.IsNaN(r.Network) {
+		return r, fmt.Errorf("experiment: %s on %s: model and test data do not fit", j.Method, j.Dataset)
+	}
+	return r, nil
+}
+
+// mean returns the average of models.
+func mean(models [][]float32) []float32 {
+	out := make([]float32, len(models[0]))
+	for j := range out {
+		sum := 0.0
+		for _, x := range models {
+			sum += float64(x[j])
+		}
+		out[j] = float32(sum / float64(len(models)))
+	}
+	return out
+}
+
+// Methods lists all contenders, SPADE-DFL in the paper's form last but for its own variants.
+func Methods() []method.Method {
+	return slices.Concat(rivals(), []method.Method{paperForm, centered, together})
+}
+
+// SPADE-DFL in the paper's form, with the centered estimator, and with all options.
+var (
+	paperForm = method.Spade{}
+	centered  = method.Spade{Centered: true}
+	together  = method.Spade{Centered: true, Averaged: true, Cooldown: Cooldown}
+
+	PaperForm, Centered, Together = paperForm.Name(), centered.Name(), together.Name()
+)
+
+func methodOf(name string) (method.Method, error) {
+	for _, m := range Methods() {
+		if m.Name() == name {
+			return m, nil
+		}
+	}
+	return nil, fmt.Errorf("experiment: no method is called %q", name)
+}
+
+// rivals lists the six methods that the paper compares with.
+func rivals() []method.Method { return method.Rivals() }

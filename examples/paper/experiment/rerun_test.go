@@ -1,0 +1,67 @@
+package experiment
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// dataDir is where the data sets are on the project's own machines.
+const dataDir = "../../../../shared/data"
+
+// TestRunAgain makes one run of every table again for SPADE-DFL and for one rival, on the smallest data set, and finds the committed numbers to the last digit.
+func TestRunAgain(t *testing.T) {
+	if _, err := os.Stat(filepath.Join(dataDir, "fashion-0-1")); err != nil {
+		t.Skipf("no data sets in %s: %v", dataDir, err)
+	}
+	lab := NewLab(dataDir)
+	store, err := NewStore("../results", Session{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, err := ReadSettings("../settings.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range Tables {
+		t.Run(table, func(t *testing.T) { runAgain(t, lab, store, settings, table) })
+	}
+}
+
+func runAgain(t *testing.T, lab *Lab, store *Store, settings *Settings, table string) {
+	results, err := store.Results(table, "fashion")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(results) == 0 {
+		t.Skipf("table %s has no committed results on Fashion-MNIST", table)
+	}
+	found := 0
+	for _, name := range []string{PaperForm, Together, "LT-ADMM-VR", "DP-FedAvg"} {
+		at := slices.IndexFunc(results, func(r Result) bool { return r.Method == name && r.Seed == 3 })
+		if at < 0 {
+			continue
+		}
+		found++
+		want := results[at]
+		job := want.Job
+		job.Curve = want.Curve != nil
+		if s, err := settings.For(job); err != nil || !reflect.DeepEqual(s, want.Setting) {
+			t.Errorf("%s: setting %v (%v), committed with %v", name, s, err, want.Setting)
+		}
+		got, err := lab.Run(context.Background(), job, want.Setting)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Seconds, got.Job.Curve = want.Seconds, false
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s on %s, seed %d:\n got %+v\nwant %+v", name, job.Partition, job.Seed, got, want)
+		}
+	}
+	if found < 2 {
+		t.Errorf("%d methods with seed 3, want at least both forms of SPADE-DFL", found)
+	}
+}

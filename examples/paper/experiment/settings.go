@@ -1,0 +1,95 @@
+package experiment
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/spade-dfl/spade-edge/examples/paper/method"
+)
+
+// Settings holds the parameters of every method in every comparison, as the search has chosen them.
+type Settings struct {
+	How     string            `json:"how"`
+	Choices map[string]Choice `json:"choices"` // by Job.settingKey
+}
+
+// Choice is what the search has chosen for one method in one comparison.
+type Choice struct {
+	Setting method.Setting `json:"setting"`
+	Score   float64        `json:"score"` // mean accuracy on the validation sets, in percent
+	Trial   int            `json:"trial"` // its number in the file of trials
+}
+
+// ReadSettings reads settings. No file is no settings.
+func ReadSettings(path string) (*Settings, error) {
+	s := &Settings{Choices: make(map[string]Choice)}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(s); err != nil {
+		return nil, fmt.Errorf("experiment: %s: %w", path, err)
+	}
+	return s, nil
+}
+
+// Write writes the settings to a file, keys sorted.
+func (s *Settings) Write(path string) error {
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o644)
+}
+
+// For returns the setting for a job.
+func (s *Settings) For(j Job) (method.Setting, error) {
+	key := j.settingKey()
+	c, ok := s.Choices[key]
+	if !ok {
+		return nil, fmt.Errorf("experiment: no setting for %q: tune it first", key)
+	}
+	return c.Setting, nil
+}
+
+// settingKey tells which jobs share a setting: a method has one for each comparison and data set, whatever the partition. In Tables
+// III and IV, where epsilon and the number of clients change by a factor of eight and three, it has one for each epsilon with 100 clients,
+// and at epsilon 32 one for 30 and 40 clients and one for 50 and 75. The centered estimator by itself is shown with the paper's form's own
+// setting there.
+func (j Job) settingKey() string {
+	name, where := j.Method, ""
+	if j.Table == Sensitivity || j.Table == Validation {
+		if name == Centered {
+			name = PaperForm
+		}
+		where = fmt.Sprintf("/N=%d/epsilon=%v", tunedClients(j.Clients), j.Epsilon)
+	}
+	table := j.Table
+	switch table {
+	case Longer:
+		table = EqualQueries
+	case Validation:
+		table = Sensitivity
+	}
+	return table + "/" + j.Dataset + where + "/" + name
+}
+
+// tunedClients returns the number of clients whose setting is used for so many.
+func tunedClients(n int) int {
+	switch {
+	case n < 50:
+		return 30
+	case n < 100:
+		return 50
+	}
+	return 100
+}

@@ -1,0 +1,150 @@
+package experiment
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+)
+
+// Session says how results came about. Every program run that adds to a file of results writes one line of it first.
+type Session struct {
+	Command string `json:"command"`
+	Commit  string `json:"commit"`
+	Machine string `json:"machine"`
+	Go      string `json:"go"`
+	Seeds   string `json:"seeds"`
+}
+
+// NewSession describes this program run.
+func NewSession(seeds int) Session {
+	s := Session{
+		Command: strings.Join(append([]string{"go run ."}, os.Args[1:]...), " "), Commit: "unknown",
+		Machine: fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor()),
+		Go:      runtime.Version(), Seeds: fmt.Sprintf("1..%d", seeds),
+	}
+	if out, err := exec.Command("git", "rev-parse", "HEAD").Output(); err == nil {
+		s.Commit = strings.TrimSpace(string(out))
+	} else if info, ok := debug.ReadBuildInfo(); ok {
+		for _, kv := range info.Settings {
+			if kv.Key == "vcs.revision" {
+				s.Commit = kv.Value
+			}
+		}
+	}
+	return s
+}
+
+// processor returns what the kernel calls the processor, where it says so.
+func processor() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return "unknown processor"
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, ok := strings.CutPrefix(line, "model name"); ok {
+			return strings.Trim(name, " \t:\n")
+		}
+	}
+	return "unknown processor"
+}
+
+// Store keeps results in a folder, one file a table and data set, one line of JSON each. It is safe for use by several goroutines.
+type Store struct {
+	dir     string
+	session Session
+	mu      sync.Mutex
+	begun   map[string]bool
+}
+
+// NewStore returns a store in a folder, which it makes if need be.
+func NewStore(dir string, session Session) (*Store, error) {
+	return &Store{dir: dir, session: session, begun: make(map[string]bool)}, os.MkdirAll(dir, 0o755)
+}
+
+// name returns the file of a table's results on a data set.
+func name(table, dataset string) string { return "runs-" + table + "-" + dataset + ".jsonl" }
+
+// Add appends a result. It is on its way to the disk when Add returns.
+func (s *Store) Add(r Result) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	file := name(r.Table, r.Dataset)
+	var text []byte
+	if !s.begun[file] {
+		line, err := json.Marshal(struct {
+			Session Session `json:"session"`
+		}{s.session})
+		if err != nil {
+			return err
+		}
+		text = append(line, '\n')
+	}
+	line, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if err := appendTo(filepath.Join(s.dir, file), append(append(text, line...), '\n')); err != nil {
+		return err
+	}
+	s.begun[file] = true
+	return nil
+}
+
+// appendTo appends text to a file. If the file's last line was cut off, by a program run that was stopped, text starts on a line of its own.
+func appendTo(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	size, err := f.Seek(0, 2)
+	if err == nil && size > 0 {
+		last := make([]byte, 1)
+		if _, err = f.ReadAt(last, size-1); err == nil && last[0] != '\n' {
+			text = append([]byte{'\n'}, text...)
+		}
+	}
+	if err == nil {
+		_, err = f.Write(text)
+	}
+	return errors.Join(err, f.Close())
+}
+
+// Results returns all results of a table on a data set, each job once. Lines that were cut off are passed over; no file is no results.
+func (s *Store) Results(table, dataset string) ([]Result, error) {
+	text, err := os.ReadFile(filepath.Join(s.dir, name(table, dataset)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []Result
+	seen := make(map[Job]bool)
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var r Result
+		if json.Unmarshal(lines.Bytes(), &r) != nil || r.Method == "" || seen[r.id()] {
+			continue
+		}
+		seen[r.id()] = true
+		out = append(out, r)
+	}
+	return out, lines.Err()
+}
+
+// id returns the job as it is told apart from others.
+func (j Job) id() Job {
+	j.Curve = false
+	return j
+}

@@ -1,0 +1,175 @@
+package experiment
+
+import (
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/examples/paper/data"
+	"github.com/spade-dfl/spade-edge/examples/paper/method"
+)
+
+// The comparisons. Each but the last is 50 rounds at most on a random graph in which any two clients are neighbors with probability 0.3.
+const (
+	EqualQueries = "2a"   // Table II without noise, at equal queries
+	Private8     = "2b8"  // Table II at equal queries and epsilon 8
+	Private32    = "2b32" // Table II at equal queries and epsilon 32
+	FreeQueries  = "2c"   // Table II without noise, each method with as many queries as it likes
+	Sensitivity  = "34"   // Tables III and IV: SPADE-DFL by clients and by epsilon
+	Validation   = "34v"  // Tables III and IV, scored on a part of the training set
+	Longer       = "long" // SPADE-DFL without noise, with the settings of Table II and more rounds
+)
+
+// Tables lists the comparisons, in the order in which they are computed.
+var Tables = []string{EqualQueries, Sensitivity, Private8, Private32, FreeQueries, Longer, Validation}
+
+// Partitions of Table II.
+var Partitions = []string{"iid", "dirichlet:0.6", "dirichlet:0.3", "pathological:2"}
+
+// What Tables III and IV vary: clients at epsilon 32, and epsilon with 100 clients.
+var (
+	Counts   = []int{30, 40, 50, 75, 100}
+	Epsilons = []float64{4, 8, 16, 24, 32}
+)
+
+// LongerRounds is how many rounds the comparison of that name goes on.
+var LongerRounds = []int{50, 200, 800}
+
+// mostSeeds is how many seeds a comparison has at most that is about large differences, or about another score.
+var mostSeeds = map[string]int{Longer: 5, Validation: 10}
+
+// clients of Table II, rounds of everything.
+const (
+	clients = 31
+	rounds  = 50
+)
+
+// freeQueries bounds the losses a sample and round where each method chooses its own number: the search takes it from 2 to this.
+const freeQueries = 10
+
+// tau returns the local steps of SPADE-DFL that the paper gives for a data set.
+func tau(dataset string) int {
+	if dataset == "alzheimers" {
+		return 8
+	}
+	return 2
+}
+
+// template returns what the jobs of a table on a data set have in common.
+func template(table, dataset string) Job {
+	j := Job{Table: table, Dataset: dataset, Clients: clients, Graph: "er:0.3", Rounds: rounds, Queries: float64(1 + tau(dataset))}
+	switch table {
+	case Private8:
+		j.Epsilon = 8
+	case Private32:
+		j.Epsilon = 32
+	case FreeQueries:
+		j.Queries = freeQueries
+	}
+	return j
+}
+
+// cells returns the jobs of a table on a data set, without seeds.
+func cells(table, dataset string) []Job {
+	var out []Job
+	j := template(table, dataset)
+	switch table {
+	case Sensitivity, Validation:
+		j.Partition = "dirichlet:0.3"
+		if dataset == "brain" {
+			j.Partition += ",unbalanced"
+		}
+		forms := []Job{{Method: PaperForm}, {Method: Together}, {Method: Centered}, {Method: PaperForm, Accounting: "paper"}}
+		if table == Validation {
+			forms, j.Validate = forms[:2], true
+		}
+		for _, v := range forms {
+			j.Method, j.Accounting = v.Method, v.Accounting
+			j.Epsilon = 32
+			for _, j.Clients = range Counts {
+				out = append(out, j)
+			}
+			for _, j.Epsilon = range Epsilons[:len(Epsilons)-1] { // the last one is among the counts
+				out = append(out, j)
+			}
+		}
+	case Longer:
+		j.Partition = mixed
+		for _, j.Rounds = range LongerRounds {
+			for _, j.Method = range []string{PaperForm, Together} {
+				out = append(out, j)
+			}
+		}
+	default:
+		for i, partition := range Partitions {
+			for _, m := range slices.Concat([]method.Method{paperForm}, rivals(), []method.Method{together}) {
+				j.Method, j.Partition = m.Name(), partition
+				if m.Name() == Pooled && i > 0 {
+					continue
+				}
+				out = append(out, j)
+			}
+		}
+	}
+	for i := range out {
+		out[i].Curve = table == EqualQueries
+	}
+	return out
+}
+
+// Pooled is the method that the paper runs on all data in one place: it has one cell for all partitions, kept as that of the first.
+const Pooled = "DP-SGD"
+
+// block is how many seeds are computed for all tables before any table's next ones are begun.
+const block = 5
+
+// Plan lists the jobs of tables on data sets, with seeds 1 to seeds, in the order in which to do them: a first
+// block of seeds gives the whole picture, if a rougher one, and then one table after the other is completed. Of the Alzheimer's data, each seed has one of the five folds; Table II at equal queries has the others at the end.
+func Plan(tables, sets []string, seeds int) []Job {
+	var out []Job
+	add := func(j Job, from, to int, fold func(seed int) int) {
+		for seed := from; seed <= to; seed++ {
+			j.Seed, j.Fold = uint64(seed), 0
+			if j.Dataset == "alzheimers" {
+				j.Fold = fold(seed)
+			}
+			out = append(out, j)
+		}
+	}
+	more := func(table string, from, to int) {
+		for _, set := range sets {
+			for _, j := range cells(table, set) {
+				last := to
+				if most, ok := mostSeeds[table]; ok {
+					last = min(to, most)
+				}
+				add(j, from, last, func(seed int) int { return seed % data.Folds })
+			}
+		}
+	}
+	first := min(block, seeds)
+	for _, table := range tables {
+		more(table, 1, first)
+	}
+	for _, table := range tables {
+		more(table, first+1, seeds)
+	}
+	if slices.Contains(tables, EqualQueries) && slices.Contains(sets, "alzheimers") {
+		for more := 1; more < data.Folds; more++ {
+			for _, j := range cells(EqualQueries, "alzheimers") {
+				if j.Method != Together {
+					add(j, 1, seeds, func(seed int) int { return (seed + more) % data.Folds })
+				}
+			}
+		}
+	}
+	return out
+}
+
+// cost guesses how long a job takes, in no particular unit.
+func (j Job) cost() float64 {
+	samples := map[string]float64{"mnist": 12183, "fashion": 705, "alzheimers": 1719 * 1.3, "brain": 5708 * 2.2}[j.Dataset]
+	c := samples * j.Queries * float64(j.Rounds) / rounds
+	if j.Table == FreeQueries {
+		c *= 0.7
+	}
+	return c + 500*float64(j.Clients)/31
+}

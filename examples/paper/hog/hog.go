@@ -1,0 +1,100 @@
+package hog
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// The shape of the descriptor.
+const (
+	Cell         = 8 // pixels along the side of a cell
+	Orientations = 9 // bins over half a turn
+	Block        = 2 // cells along the side of a block
+)
+
+// Dim returns how many numbers describe an image of side x side pixels.
+func Dim(side int) int {
+	blocks := side/Cell - Block + 1
+	return blocks * blocks * Block * Block * Orientations
+}
+
+// Describe returns a data set whose rows are the descriptors of d's rows: square images of side x side pixels, row by row. side
+// is a multiple of Cell, at least Cell*Block.
+func Describe(d *task.Data, side int) (*task.Data, error) {
+	if side < Cell*Block || side%Cell != 0 || d.Dim != side*side {
+		return nil, fmt.Errorf("hog: rows of %d numbers as images of %d by %d pixels, want a side that is a multiple of %d, at least %d",
+			d.Dim, side, side, Cell, Cell*Block)
+	}
+	out := &task.Data{
+		X: make([]float32, 0, d.Len()*Dim(side)), Y: d.Y, Dim: Dim(side), Classes: d.Classes, ClassNames: d.ClassNames,
+	}
+	h := newHistograms(side)
+	for i := range d.Len() {
+		h.fill(d.Row(i))
+		out.X = h.appendBlocks(out.X)
+	}
+	return out, nil
+}
+
+// histograms holds one histogram of orientations for each cell of an image.
+type histograms struct {
+	side, cells int // pixels and cells along the side
+	bins        []float64
+}
+
+func newHistograms(side int) *histograms {
+	cells := side / Cell
+	return &histograms{side: side, cells: cells, bins: make([]float64, cells*cells*Orientations)}
+}
+
+// fill computes the histograms of an image. A pixel votes with the length of its gradient, shared between the two nearest
+// orientations; pixels beyond the border repeat the border.
+func (h *histograms) fill(pixels []float32) {
+	clear(h.bins)
+	at := func(r, c int) float64 {
+		r, c = min(max(r, 0), h.side-1), min(max(c, 0), h.side-1)
+		return float64(pixels[r*h.side+c])
+	}
+	for r := range h.side {
+		for c := range h.side {
+			gx, gy := at(r, c+1)-at(r, c-1), at(r+1, c)-at(r-1, c)
+			length := math.Hypot(gx, gy)
+			if length == 0 {
+				continue
+			}
+			angle := math.Atan2(gy, gx) / math.Pi // of half turns
+			angle -= math.Floor(angle)
+			place := float64(angle*Orientations) - 0.5
+			low := math.Floor(place)
+			share := place - low
+			cell := h.bins[(r/Cell*h.cells+c/Cell)*Orientations:][:Orientations]
+			cell[(int(low)+Orientations)%Orientations] += float64(length * (1 - share))
+			cell[(int(low)+1)%Orientations] += float64(length * share)
+		}
+	}
+}
+
+// appendBlocks appends the descriptor: each block of cells divided by the sum of its entries and then square-rooted, which makes
+// its Euclidean length one.
+func (h *histograms) appendBlocks(dst []float32) []float32 {
+	for r := range h.cells - Block + 1 {
+		for c := range h.cells - Block + 1 {
+			sum := 1e-6
+			h.each(r, c, func(v float64) { sum += v })
+			h.each(r, c, func(v float64) { dst = append(dst, float32(math.Sqrt(v/sum))) })
+		}
+	}
+	return dst
+}
+
+// each calls f with every bin of the block whose first cell is (r, c).
+func (h *histograms) each(r, c int, f func(float64)) {
+	for i := range Block {
+		from := ((r+i)*h.cells + c) * Orientations
+		for _, v := range h.bins[from : from+Block*Orientations] {
+			f(v)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+// Command paper computes the tables and figures of the paper's experiments on real data. README.md says what they show.
+//
+//	go run . COMMAND [-data DIR] [-seeds 30] [-out DIR]
+//
+//	tune       search for the parameters of every method (settings.json, results/trials.csv)
+//	table2     Table II without noise, private, and with free queries
+//	table3     Tables III and IV, which share their runs
+//	table4     likewise
+//	longer     SPADE-DFL with more rounds
+//	figures    accuracy over rounds, comparisons after every round, the ring of a thousand clients
+//	tradeoff   what communication buys
+//	all        everything but the search
+//	report     the tables and figures of the runs that are there
+//
+// Every run is kept as soon as it is over, and not made again.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/examples/paper/data"
+	"github.com/spade-dfl/spade-edge/examples/paper/experiment"
+	"github.com/spade-dfl/spade-edge/examples/paper/report"
+	"github.com/spade-dfl/spade-edge/examples/paper/ring"
+	"github.com/spade-dfl/spade-edge/examples/paper/tradeoff"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "paper:", err)
+		os.Exit(1)
+	}
+}
+
+// commands lists what there is to compute, each with the comparisons whose runs it takes.
+var commands = map[string][]string{
+	"table2":   {experiment.EqualQueries, experiment.Private8, experiment.Private32, experiment.FreeQueries},
+	"table3":   {experiment.Sensitivity, experiment.Validation},
+	"table4":   {experiment.Sensitivity, experiment.Validation},
+	"figures":  {experiment.EqualQueries},
+	"tradeoff": nil,
+	"all":      experiment.Tables,
+	"tune":     experiment.Tables,
+	"longer":   {experiment.Longer},
+	"report":   nil,
+}
+
+const usage = "usage: go run . tune|table2|table3|table4|figures|tradeoff|longer|all|report [flags]"
+
+func run(ctx context.Context, args []string, log io.Writer) error {
+	if len(args) == 0 {
+		return errors.New(usage)
+	}
+	command := args[0]
+	tables, known := commands[command]
+	if !known {
+		return fmt.Errorf("%q: %s", command, usage)
+	}
+	fl := flag.NewFlagSet("paper "+command, flag.ContinueOnError)
+	fl.SetOutput(log)
+	dir := fl.String("data", filepath.FromSlash("../../../shared/data"), "`folder` of the data sets")
+	seeds := fl.Int("seeds", 30, "runs of every cell, with seeds from 1")
+	out := fl.String("out", "results", "`folder` for results")
+	settingsPath := fl.String("settings", "settings.json", "`file` of the methods' parameters")
+	sets := fl.String("datasets", strings.Join(data.Names, ","), "which data sets, separated by commas")
+	only := fl.String("only", "", "which comparisons, separated by commas: "+strings.Join(experiment.Tables, ", "))
+	methods := fl.String("methods", "", "which methods, separated by commas; all if empty")
+	if err := fl.Parse(args[1:]); err != nil {
+		return err
+	}
+	if *seeds < 1 || *seeds > 1000 {
+		return fmt.Errorf("-seeds is %d, want 1..1000", *seeds)
+	}
+	names := strings.Split(*sets, ",")
+	for _, name := range names {
+		if !slices.Contains(data.Names, name) {
+			return fmt.Errorf("-datasets: %q, want some of %v", name, data.Names)
+		}
+	}
+	if *only != "" {
+		tables = strings.Split(*only, ",")
+		for _, t := range tables {
+			if !slices.Contains(experiment.Tables, t) {
+				return fmt.Errorf("-only: %q, want some of %v", t, experiment.Tables)
+			}
+		}
+	}
+	chosen := strings.Split(*methods, ",")
+	for _, name := range chosen {
+		known := *methods == ""
+		for _, m := range experiment.Methods() {
+			known = known || m.Name() == name
+		}
+		if !known {
+			return fmt.Errorf("-methods: no method is called %q", name)
+		}
+	}
+	settings, err := experiment.ReadSettings(*settingsPath)
+	if err != nil {
+		return err
+	}
+	store, err := experiment.NewStore(*out, experiment.NewSession(*seeds))
+	if err != nil {
+		return err
+	}
+	lab := experiment.NewLab(*dir)
+	jobs := experiment.Plan(tables, names, *seeds)
+	if *methods != "" {
+		jobs = slices.DeleteFunc(jobs, func(j experiment.Job) bool { return !slices.Contains(chosen, j.Method) })
+	}
+	if command == "tune" {
+		return lab.Tune(ctx, jobs, settings, *settingsPath, filepath.Join(*out, "trials.csv"), log)
+	}
+	if command != "report" {
+		if err := lab.Do(ctx, jobs, settings, store, log); err != nil {
+			return err
+		}
+	}
+	if len(tables) > 0 || command == "report" {
+		if err := report.Write(ctx, lab, store, *out, names, *seeds, log); err != nil {
+			return err
+		}
+		if err := report.Figures(store, *out, names, *seeds); err != nil {
+			return err
+		}
+	}
+	if command == "figures" || command == "all" {
+		if err := ring.Run(ctx, *dir, filepath.Join(*out, "ring"), *seeds, log); err != nil {
+			return err
+		}
+	}
+	if command == "tradeoff" || command == "all" {
+		return tradeoff.Run(ctx, filepath.Join(*out, "tradeoff"), *seeds, log)
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package method
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// estimator asks the clients of a world for losses, one client at a time, and counts them. Directions are Rademacher vectors:
+// independent coordinates +1 or -1. A run has one estimator, whose buffers are allocated once.
+type estimator struct {
+	ctx   context.Context
+	w     *World
+	deals []deal
+
+	client int
+	dirs   rng.Stream // of the stage that has begun
+	signs  []uint64   // the direction drawn last
+	point  []float32
+	sample []float32 // one sample's estimate
+
+	queries int64
+}
+
+func newEstimator(ctx context.Context, w *World) *estimator {
+	e := &estimator{
+		ctx:   ctx,
+		w:     w,
+		deals: make([]deal, len(w.Clients)),
+		signs: make([]uint64, vec.SignWords(w.Dim)),
+		point: make([]float32, w.Dim),
+
+		sample: make([]float32, w.Dim),
+	}
+	for i, c := range w.Clients {
+		e.deals[i] = newDeal(c.Samples)
+	}
+	return e
+}
+
+// begin turns to a client; directions are then drawn from the stream of this purpose, round and step.
+func (e *estimator) begin(p rng.Purpose, client, round, step int) error {
+	e.client = client
+	e.dirs = rng.New(e.w.Seed, rng.Address{Purpose: p, Client: uint32(client), Round: uint32(round), Step: uint32(step)})
+	return e.ctx.Err()
+}
+
+// batch draws n samples of the client for a step: each of its samples equally often, and a random subset once more.
+// It returns how often each occurs at least and that subset.
+func (e *estimator) batch(n, round, step int) (passes int, rest []int) {
+	m := e.w.Clients[e.client].Samples
+	if n%m == 0 {
+		return n / m, nil
+	}
+	s := rng.New(e.w.Seed, rng.Address{Purpose: rng.Batch, Client: uint32(e.client), Round: uint32(round), Step: uint32(step)})
+	return n / m, e.deals[e.client].draw(&s, n%m)
+}
+
+// turn draws the next direction.
+func (e *estimator) turn() { e.dirs.Fill(e.signs) }
+
+// loss asks for the loss of a sample at x + mu*u, u the direction drawn last.
+func (e *estimator) loss(x []float32, mu float32, sample int) (float64, error) {
+	vec.SignPerturb(e.point, x, mu, e.signs)
+	e.queries++
+	f, err := e.w.Clients[e.client].Oracle.Loss(e.ctx, e.point, sample)
+	if err != nil {
+		return 0, fmt.Errorf("method: client %d, sample %d: %w", e.client, sample, err)
+	}
+	if !zoest.Usable(f) {
+		return 0, fmt.Errorf("method: client %d, sample %d: the loss is %v, want a number of size at most 1e30", e.client, sample, f)
+	}
+	return f, nil
+}
+
+// slope returns the symmetric two-point difference of a sample along the direction drawn last,
+// (f(x + mu*u) - f(x - mu*u)) / (2 mu): times u, it estimates the gradient of the sample's loss, for E uu' = I.
+func (e *estimator) slope(x []float32, mu float32, sample int) (float64, error) {
+	up, err := e.loss(x, mu, sample)
+	if err != nil {
+		return 0, err
+	}
+	down, err := e.loss(x, -mu, sample)
+	if err != nil {
+		return 0, err
+	}
+	return (up - down) / (2 * float64(mu)), nil
+}
+
+// gradient stores in g the mean of n two-point estimates at x, a fresh direction each, over a mini-batch that takes every
+// sample equally often, as far as that goes.
+func (e *estimator) gradient(g, x []float32, mu float32, n, client, round, step int) error {
+	clear(g)
+	return e.add(g, x, mu, n, 1, n, release{}, client, round, step)
+}
+
+// add adds to g the estimates of n samples, a mini-batch as in gradient, each divided by whole. A sample's estimate is the mean of
+// two-point estimates along so many fresh directions, clipped as r says.
+func (e *estimator) add(g, x []float32, mu float32, n, dirs, whole int, r release, client, round, step int) error {
+	if err := e.begin(rng.Step, client, round, step); err != nil {
+		return err
+	}
+	if r.clip == 0 {
+		return e.each(n, round, step, func(h int) error { return e.addMean(g, x, mu, h, dirs, dirs*whole) })
+	}
+	return e.each(n, round, step, func(h int) error {
+		clear(e.sample)
+		if err := e.addMean(e.sample, x, mu, h, dirs, dirs); err != nil {
+			return err
+		}
+		r.bound(e.sample)
+		vec.Axpy(g, float32(1/float64(whole)), e.sample)
+		return nil
+	})
+}
+
+// addMean adds to g two-point estimates of one sample along fresh directions, each divided by whole.
+func (e *estimator) addMean(g, x []float32, mu float32, sample, dirs, whole int) error {
+	for range dirs {
+		e.turn()
+		s, err := e.slope(x, mu, sample)
+		if err != nil {
+			return err
+		}
+		vec.SignAxpy(g, float32(s/float64(whole)), e.signs)
+	}
+	return nil
+}
+
+// onePoint stores in g the mean of n one-point estimates u*f(x + mu*u) at x.
+func (e *estimator) onePoint(g, x []float32, mu float32, n int, client, round int) error {
+	clear(g)
+	if err := e.begin(rng.Step, client, round, 0); err != nil {
+		return err
+	}
+	return e.each(n, round, 0, func(h int) error {
+		e.turn()
+		f, err := e.loss(x, mu, h)
+		if err != nil {
+			return err
+		}
+		vec.SignAxpy(g, float32(f/float64(n)), e.signs)
+		return nil
+	})
+}
+
+// each calls f for n samples of the client, drawn as batch says.
+func (e *estimator) each(n, round, step int, f func(sample int) error) error {
+	passes, rest := e.batch(n, round, step)
+	for range passes {
+		for h := range e.w.Clients[e.client].Samples {
+			if err := f(h); err != nil {
+				return err
+			}
+		}
+	}
+	for _, h := range rest {
+		if err := f(h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deal draws subsets of 0..m-1, uniform and without replacement.
+type deal struct {
+	items []int // a permutation; the identity between draws
+	swaps []int // where each step of the last shuffle reached
+}
+
+func newDeal(m int) deal {
+	d := deal{items: make([]int, m), swaps: make([]int, 0, m)}
+	for i := range d.items {
+		d.items[i] = i
+	}
+	return d
+}
+
+// draw returns n items, valid until the next draw, which undoes this one's shuffle: a draw depends on its stream alone.
+func (d *deal) draw(s *rng.Stream, n int) []int {
+	for i := len(d.swaps) - 1; i >= 0; i-- {
+		j := d.swaps[i]
+		d.items[i], d.items[j] = d.items[j], d.items[i]
+	}
+	d.swaps = d.swaps[:0]
+	for i := range n {
+		j := i + s.IntN(len(d.items)-i)
+		d.swaps = append(d.swaps, j)
+		d.items[i], d.items[j] = d.items[j], d.items[i]
+	}
+	return d.items[:n]
+}

@@ -1,0 +1,22 @@
+package method
+
+import (
+	"math"
+	"strconv"
+)
+
+// At returns the value at a share of the way from Low to High, 0 to 1, to four significant digits.
+func (p Param) At(share float64) float64 {
+	x := p.Low + share*(p.High-p.Low)
+	if p.Log {
+		x = p.Low * math.Pow(p.High/p.Low, share)
+	}
+	if p.Whole {
+		return min(max(math.Round(x), math.Ceil(p.Low)), math.Floor(p.High))
+	}
+	y, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
+	if err != nil {
+		return x
+	}
+	return y
+}

@@ -1,0 +1,504 @@
+package method
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// The references below state each method's equations once more: in float64, with dense matrices and plain loops, and with nothing of
+// the package but the addresses of its draws.
+
+type vector []float64
+
+func (v vector) plus(a float64, w vector) vector {
+	out := make(vector, len(v))
+	for i := range v {
+		out[i] = v[i] + a*w[i]
+	}
+	return out
+}
+
+func (v vector) clipped(r float64) vector {
+	n := 0.0
+	for _, x := range v {
+		n += x * x
+	}
+	return make(vector, len(v)).plus(min(1, r/math.Sqrt(n)), v)
+}
+
+// tinyWorld has five clients of different sizes on a graph that is neither regular nor complete, and bounded nonconvex losses
+// q/(1+q), q = |x-c|^2/2, with a center c for each sample.
+type tinyWorld struct {
+	*World
+	centers [][]vector
+}
+
+func tiny(t *testing.T) tinyWorld {
+	g, err := graph.New(5, [][2]int{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {1, 4}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := tinyWorld{World: &World{Graph: g, Dim: 3, X0: []float32{0.5, -0.25, 1}, Rounds: 4, Seed: 11, Queries: 4}}
+	s := rng.New(5, rng.Address{Purpose: rng.Generate})
+	for i, m := range []int{8, 5, 9, 6, 7} {
+		centers := make([]vector, m)
+		for h := range centers {
+			centers[h] = make(vector, w.Dim)
+			for c := range centers[h] {
+				centers[h][c] = s.Normal() + float64(i)/2
+			}
+		}
+		w.centers = append(w.centers, centers)
+		w.Clients = append(w.Clients, Client{Samples: m, Oracle: zoest.OracleFunc(func(_ context.Context, x []float32, h int) (float64, error) {
+			p := make(vector, len(x))
+			for c := range x {
+				p[c] = float64(x[c])
+			}
+			return w.loss(i, h, p), nil
+		})})
+	}
+	return w
+}
+
+func (w tinyWorld) loss(i, h int, x vector) float64 {
+	q := 0.0
+	for c := range x {
+		q += (x[c] - w.centers[i][h][c]) * (x[c] - w.centers[i][h][c]) / 2
+	}
+	return q / (1 + q)
+}
+
+func (w tinyWorld) start() vector {
+	x := make(vector, w.Dim)
+	for c := range x {
+		x[c] = float64(w.X0[c])
+	}
+	return x
+}
+
+func (w tinyWorld) starts() []vector {
+	x := make([]vector, len(w.Clients))
+	for i := range x {
+		x[i] = w.start()
+	}
+	return x
+}
+
+// directions yields the Rademacher vectors of one stage: one word each, a set bit for -1.
+func (w tinyWorld) directions(p rng.Purpose, i, k, t int) func() vector {
+	s := rng.New(w.Seed, rng.Address{Purpose: p, Client: uint32(i), Round: uint32(k), Step: uint32(t)})
+	return func() vector {
+		word := s.Uint64()
+		u := make(vector, w.Dim)
+		for c := range u {
+			u[c] = 1 - 2*float64(word>>c&1)
+		}
+		return u
+	}
+}
+
+// samples lists n samples of client i for a step: all in order as often as they fit, then the beginning of a fresh shuffle.
+func (w tinyWorld) samples(n, i, k, t int) []int {
+	m := w.Clients[i].Samples
+	var list []int
+	for len(list)+m <= n {
+		for h := range m {
+			list = append(list, h)
+		}
+	}
+	deck := make([]int, m)
+	for h := range deck {
+		deck[h] = h
+	}
+	s := rng.New(w.Seed, rng.Address{Purpose: rng.Batch, Client: uint32(i), Round: uint32(k), Step: uint32(t)})
+	for h := 0; len(list) < n; h++ {
+		j := h + s.IntN(m-h)
+		deck[h], deck[j] = deck[j], deck[h]
+		list = append(list, deck[h])
+	}
+	return list
+}
+
+func (w tinyWorld) twoPoint(i, h int, x, u vector, mu float64) vector {
+	slope := (w.loss(i, h, x.plus(mu, u)) - w.loss(i, h, x.plus(-mu, u))) / (2 * mu)
+	return make(vector, w.Dim).plus(slope, u)
+}
+
+// several is the mean of a sample's two-point estimates along dirs directions.
+func (w tinyWorld) several(i, h int, x vector, next func() vector, dirs int, mu float64) vector {
+	g := make(vector, w.Dim)
+	for range dirs {
+		g = g.plus(1/float64(dirs), w.twoPoint(i, h, x, next(), mu))
+	}
+	return g
+}
+
+// stochastic is the mean of n two-point estimates.
+func (w tinyWorld) stochastic(n, i, k, t int, x vector, mu float64) vector {
+	g, next := make(vector, w.Dim), w.directions(rng.Step, i, k, t)
+	for _, h := range w.samples(n, i, k, t) {
+		g = g.plus(1/float64(n), w.twoPoint(i, h, x, next(), mu))
+	}
+	return g
+}
+
+// noise is one release's.
+func (w tinyWorld) noise(i, k, t int, sigma float64) vector {
+	s := rng.New(w.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i), Round: uint32(k), Step: uint32(t)})
+	v := make(vector, w.Dim)
+	for c := range v {
+		v[c] = sigma * s.Normal()
+	}
+	return v
+}
+
+// sigma is what dpmech says for releases of sensitivity 2*radius; 0 without privacy.
+func (w tinyWorld) sigma(t *testing.T, radius float64, releases int) float64 {
+	if w.Privacy == nil {
+		return 0
+	}
+	s, err := dpmech.SigmaFor(radius, releases, w.Privacy.Epsilon, w.Privacy.Delta, dpmech.GDP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// protect clips and noises in a private world.
+func (w tinyWorld) protect(v vector, clip, sigma float64, i, k, t int) vector {
+	if w.Privacy == nil {
+		return v
+	}
+	return v.clipped(clip).plus(1, w.noise(i, k, t, sigma))
+}
+
+// budget is floor(Queries * m_i).
+func (w tinyWorld) budget(i int) int { return int(w.Queries) * w.Clients[i].Samples }
+
+// referenceADMM is LT-ADMM as published, with beta and rho apart.
+func referenceADMM(t *testing.T, w tinyWorld, s Setting, gradient func(phi vector, i, k, t int) vector) [][]vector {
+	tau, gamma := int(s["tau"]), s["gamma"]
+	const rho = 0.7
+	beta := s["gain"] * 8 / 3 / (rho * float64(tau) * w.Graph.LambdaMax())
+	sigma := w.sigma(t, s["clip"], w.Rounds*tau)
+	x := w.starts()
+	z := map[[2]int]vector{}
+	for i := range x {
+		for _, j := range w.Graph.Neighbors(i) {
+			z[[2]int{i, j}] = make(vector, w.Dim).plus(rho, x[i])
+		}
+	}
+	var all [][]vector
+	for k := range w.Rounds {
+		next := make([]vector, len(x))
+		for i := range x {
+			p := make(vector, w.Dim)
+			for _, j := range w.Graph.Neighbors(i) {
+				p = p.plus(rho, x[i]).plus(-1, z[[2]int{i, j}])
+			}
+			phi := x[i]
+			for step := range tau {
+				g := w.protect(gradient(phi, i, k, step), s["clip"], sigma, i, k, step)
+				phi = phi.plus(-gamma, g).plus(-beta, p)
+			}
+			next[i] = phi
+		}
+		old := z
+		z = map[[2]int]vector{}
+		for edge, zij := range old {
+			i, j := edge[0], edge[1]
+			message := old[[2]int{j, i}].plus(-2*rho, next[j])
+			z[edge] = make(vector, w.Dim).plus(0.5, zij).plus(-0.5, message)
+		}
+		x = next
+		all = append(all, x)
+	}
+	return all
+}
+
+func referenceDP(t *testing.T, w tinyWorld, s Setting, perSample bool) [][]vector {
+	return referenceADMM(t, w, s, func(phi vector, i, k, step int) vector {
+		n := w.budget(i) / (2 * int(s["tau"]))
+		if !perSample {
+			return w.stochastic(n, i, k, step, phi, s["mu"])
+		}
+		dirs := min(int(s["dirs"]), n)
+		g, next := make(vector, w.Dim), w.directions(rng.Step, i, k, step)
+		for _, h := range w.samples(n/dirs, i, k, step) {
+			g = g.plus(1/float64(n/dirs), w.several(i, h, phi, next, dirs, s["mu"]).clipped(s["clip"]))
+		}
+		return g
+	})
+}
+
+func referenceVR(t *testing.T, w tinyWorld, s Setting) [][]vector {
+	type memory struct{ r, gradient vector }
+	memories := make([][]memory, len(w.Clients))
+	tau, price := int(s["tau"]), 2
+	if s["paired"] == 1 {
+		price = 4
+	}
+	return referenceADMM(t, w, s, func(phi vector, i, k, step int) vector {
+		m := w.Clients[i].Samples
+		fills := k == 0 || s["reset"] == 1
+		if fills && step == 0 {
+			memories[i] = nil
+			next := w.directions(rng.Table, i, k, 0)
+			for h := range m {
+				memories[i] = append(memories[i], memory{phi, w.twoPoint(i, h, phi, next(), s["mu"])})
+			}
+		}
+		mean := make(vector, w.Dim)
+		for _, one := range memories[i] {
+			mean = mean.plus(1/float64(m), one.gradient)
+		}
+		if fills && step == 0 {
+			return mean
+		}
+		b := min(m, w.budget(i)/(tau*price))
+		if fills {
+			b = min(m, (w.budget(i)-2*m)/((tau-1)*price))
+		}
+		g, next := mean, w.directions(rng.Step, i, k, step)
+		for _, h := range w.samples(b, i, k, step) {
+			u := next()
+			fresh := w.twoPoint(i, h, phi, u, s["mu"])
+			stale := memories[i][h].gradient
+			if s["paired"] == 1 {
+				stale = w.twoPoint(i, h, memories[i][h].r, u, s["mu"])
+			}
+			g = g.plus(1/float64(b), fresh).plus(-1/float64(b), stale)
+			memories[i][h] = memory{phi, fresh}
+		}
+		return g
+	})
+}
+
+func referenceSGD(t *testing.T, w tinyWorld, s Setting, oneClient bool) [][]vector {
+	tau := int(s["tau"])
+	share, dirs := make([]int, len(w.Clients)), make([]int, len(w.Clients))
+	lot, largest := 0, 0
+	for i := range share {
+		n := w.budget(i) / (2 * tau)
+		dirs[i] = max(1, min(int(s["dirs"]), n))
+		share[i] = n / dirs[i]
+		lot, largest = lot+share[i], max(largest, share[i])
+	}
+	radius := s["clip"]
+	if !oneClient {
+		radius *= float64(largest) / float64(lot)
+	}
+	sigma := w.sigma(t, radius, w.Rounds*tau)
+	x := w.start()
+	var all [][]vector
+	for k := range w.Rounds {
+		for step := range tau {
+			sum := make(vector, w.Dim)
+			for i := range w.Clients {
+				next := w.directions(rng.Step, i, k, step)
+				for _, h := range w.samples(share[i], i, k, step) {
+					g := w.several(i, h, x, next, dirs[i], s["mu"])
+					if w.Privacy != nil {
+						g = g.clipped(s["clip"])
+					}
+					sum = sum.plus(1, g)
+				}
+			}
+			x = x.plus(-s["eta"]/float64(lot), sum).plus(-s["eta"], w.noise(0, k, step, sigma))
+		}
+		all = append(all, []vector{x})
+	}
+	return all
+}
+
+func referenceFedAvg(t *testing.T, w tinyWorld, s Setting, central bool) [][]vector {
+	n, tau := float64(len(w.Clients)), int(s["tau"])
+	sigma := w.sigma(t, s["clip"], w.Rounds)
+	if central {
+		sigma = w.sigma(t, s["clip"]/n, w.Rounds)
+	}
+	theta := w.start()
+	var all [][]vector
+	for k := range w.Rounds {
+		sum := make(vector, w.Dim)
+		for i := range w.Clients {
+			phi := theta
+			for step := range tau {
+				phi = phi.plus(-s["eta"], w.stochastic(w.budget(i)/(2*tau), i, k, step, phi, s["mu"]))
+				if w.Privacy != nil {
+					phi = theta.plus(1, phi.plus(-1, theta).clipped(s["clip"]))
+				}
+			}
+			sum = sum.plus(1, phi).plus(-1, theta)
+			if !central {
+				sum = sum.plus(1, w.noise(i, k, 0, sigma))
+			}
+		}
+		theta = theta.plus(1/n, sum)
+		if central {
+			theta = theta.plus(1, w.noise(0, k, 0, sigma))
+		}
+		all = append(all, []vector{theta})
+	}
+	return all
+}
+
+func referenceOnePoint(t *testing.T, w tinyWorld, s Setting, track bool) [][]vector {
+	n := len(w.Clients)
+	weights := make([][]float64, n) // Metropolis
+	for i := range weights {
+		weights[i] = make([]float64, n)
+		weights[i][i] = 1
+		for _, j := range w.Graph.Neighbors(i) {
+			weights[i][j] = 1 / (1 + math.Max(float64(len(w.Graph.Neighbors(i))), float64(len(w.Graph.Neighbors(j)))))
+			weights[i][i] -= weights[i][j]
+		}
+	}
+	mix := func(v []vector) []vector {
+		out := make([]vector, n)
+		for i := range out {
+			out[i] = make(vector, w.Dim)
+			for j := range v {
+				out[i] = out[i].plus(weights[i][j], v[j])
+			}
+		}
+		return out
+	}
+	sigma := w.sigma(t, s["clip"], w.Rounds)
+	estimates := func(x []vector, k int) []vector {
+		gamma := s["gamma"] * math.Pow(float64(k+1), -s["gamma_decay"])
+		g := make([]vector, n)
+		for i := range g {
+			g[i] = make(vector, w.Dim)
+			next := w.directions(rng.Step, i, k, 0)
+			for _, h := range w.samples(w.budget(i), i, k, 0) {
+				u := next()
+				g[i] = g[i].plus(w.loss(i, h, x[i].plus(gamma, u))/float64(w.budget(i)), u)
+			}
+			g[i] = w.protect(g[i], s["clip"], sigma, i, k, 0)
+		}
+		return g
+	}
+	x := w.starts()
+	g := estimates(x, 0)
+	y := g
+	var all [][]vector
+	for k := range w.Rounds {
+		alpha := s["alpha"] * math.Pow(float64(k+1), -s["alpha_decay"])
+		down := make([]vector, n)
+		for i := range down {
+			if track {
+				down[i] = x[i].plus(-alpha, y[i])
+			} else {
+				down[i] = x[i].plus(-alpha, g[i])
+			}
+		}
+		x = mix(down)
+		all = append(all, x)
+		next := estimates(x, k+1)
+		y = mix(y)
+		for i := range y {
+			y[i] = y[i].plus(1, next[i]).plus(-1, g[i])
+		}
+		g = next
+	}
+	return all
+}
+
+// trial is one method with a setting and its reference.
+type trial struct {
+	method    Method
+	setting   Setting
+	reference func(t *testing.T, w tinyWorld, s Setting) [][]vector
+}
+
+func trials() []trial {
+	admm := Setting{"tau": 3, "gamma": 0.7, "gain": 0.6, "mu": 0.25, "clip": 0.15}
+	vr := func(reset, paired float64) trial {
+		s := Setting{"reset": reset, "paired": paired}
+		for name, v := range admm {
+			s[name] = v
+		}
+		return trial{LTADMMVR{}, s, referenceVR}
+	}
+	perSample := Setting{"tau": 2, "dirs": 4, "gamma": 0.7, "gain": 0.6, "mu": 0.25, "clip": 0.3}
+	sgd := Setting{"tau": 2, "dirs": 3, "eta": 0.8, "mu": 0.25, "clip": 0.3}
+	wide := Setting{"tau": 1, "dirs": 1, "eta": 0.8, "mu": 0.25, "clip": 0.3}
+	fed := Setting{"tau": 3, "eta": 0.9, "mu": 0.25, "clip": 0.2}
+	one := Setting{"alpha": 0.8, "alpha_decay": 0.75, "gamma": 0.5, "gamma_decay": 0.25, "clip": 0.2}
+	return []trial{
+		vr(0, 0), vr(0, 1), vr(1, 0), vr(1, 1),
+		{LTADMMDP{}, admm, func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceDP(t, w, s, false) }},
+		{LTADMMDP{PerSample: true}, perSample, func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceDP(t, w, s, w.Privacy != nil) }},
+		{DPSGD{}, sgd, func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceSGD(t, w, s, false) }},
+		{DPSGD{}, wide, func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceSGD(t, w, s, false) }},
+		{DPSGD{OneClient: true}, sgd, func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceSGD(t, w, s, true) }},
+		{DPFedAvg{}, fed, func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceFedAvg(t, w, s, false) }},
+		{DPFedAvg{Central: true}, fed, func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceFedAvg(t, w, s, true) }},
+		{OnePointDSG{}, one, func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceOnePoint(t, w, s, false) }},
+		{OnePointDSGT{}, one, func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceOnePoint(t, w, s, true) }},
+	}
+}
+
+// forWorld leaves out what a world without privacy has no use for.
+func (s Setting) forWorld(w *World) Setting {
+	out := Setting{}
+	for name, v := range s {
+		if name != "clip" && name != "dirs" || w.Privacy != nil {
+			out[name] = v
+		}
+	}
+	return out
+}
+
+// Every method follows its equations, round by round. The tolerance is what float32 leaves after four rounds; the faults that the
+// references are there to find (a factor, a sign, a stale value, the wrong noise) are thousands of times larger.
+func TestReference(t *testing.T) {
+	for _, private := range []bool{false, true} {
+		for _, c := range trials() {
+			t.Run(fmt.Sprintf("%s/private=%v/%v", c.method.Name(), private, c.setting), func(t *testing.T) {
+				w := tiny(t)
+				if private {
+					w.Privacy = &Privacy{Epsilon: 40, Delta: 1e-3}
+				}
+				s := c.setting.forWorld(w.World)
+				want := c.reference(t, w, s)
+				rounds, far := 0, 0.0
+				_, err := c.method.Run(context.Background(), w.World, s, func(round int, models [][]float32) error {
+					rounds++
+					if round != rounds {
+						t.Fatalf("round %d is reported as %d", rounds, round)
+					}
+					if len(models) != len(want[round-1]) {
+						t.Fatalf("%d models, want %d", len(models), len(want[round-1]))
+					}
+					for i, x := range models {
+						for c := range x {
+							far = max(far, math.Abs(float64(x[c])-float64(w.X0[c])))
+							if d := math.Abs(float64(x[c]) - want[round-1][i][c]); !(d <= 2e-5) {
+								t.Errorf("round %d, model %d, coordinate %d: %v, want %v", round, i, c, x[c], want[round-1][i][c])
+							}
+						}
+					}
+					return nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if rounds != w.Rounds {
+					t.Errorf("%d rounds, want %d", rounds, w.Rounds)
+				}
+				if far < 0.05 {
+					t.Errorf("no model moved by more than %v: nothing is tested", far)
+				}
+			})
+		}
+	}
+}

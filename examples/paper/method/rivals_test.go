@@ -1,0 +1,654 @@
+package method
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// everyMethod is all rivals in all their forms.
+func everyMethod() []Method {
+	return append(Rivals(), LTADMMDP{PerSample: true}, DPSGD{OneClient: true}, DPFedAvg{Central: true})
+}
+
+// worldOf returns a world on a ring whose client i has the sample sizes[i] times and a loss of its own.
+func worldOf(t testing.TB, d int, sizes []int, loss func(client, sample int, x []float32) float64) *World {
+	g, err := graph.Parse("ring", len(sizes), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &World{Graph: g, Dim: d, Rounds: 3, Seed: 4}
+	for i, m := range sizes {
+		w.Clients = append(w.Clients, Client{Samples: m, Oracle: zoest.OracleFunc(func(_ context.Context, x []float32, h int) (float64, error) {
+			return loss(i, h, x), nil
+		})})
+	}
+	return w
+}
+
+// with returns a setting for a method's whole space: the given values, and the middle of the range for others.
+func with(m Method, w *World, values Setting) Setting {
+	s := Setting{}
+	for _, p := range m.Space(w) {
+		v, ok := values[p.Name]
+		switch {
+		case ok:
+		case p.Log:
+			v = math.Sqrt(p.Low * p.High)
+		default:
+			v = (p.Low + p.High) / 2
+		}
+		if p.Whole {
+			v = math.Floor(v)
+		}
+		s[p.Name] = v
+	}
+	return s
+}
+
+// run returns the models of the last round.
+func run(t testing.TB, m Method, w *World, s Setting) ([][]float32, Spent) {
+	t.Helper()
+	var last [][]float32
+	spent, err := m.Run(context.Background(), w, s, func(_ int, models [][]float32) error {
+		last = last[:0]
+		for _, x := range models {
+			last = append(last, slices.Clone(x))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", m.Name(), err)
+	}
+	return last, spent
+}
+
+// In one dimension a Rademacher direction is +1 or -1, and a two-point estimate of a quadratic loss is its very gradient. So the
+// methods that are exact for true gradients have to be exact here: the decentralized ones and DP-FedAvg find the mean of the
+// clients' means, with all clients agreed, and DP-SGD the mean of all samples.
+func TestQuadratic(t *testing.T) {
+	sizes := []int{4, 8, 4, 12}
+	center := func(i, h int) float64 { return float64(i*i) + float64(h%4) - 1.5 }
+	clients, samples, total := 0.0, 0.0, 0.0
+	for i, m := range sizes {
+		for h := range m {
+			clients += center(i, h) / float64(m) / float64(len(sizes))
+			samples += center(i, h)
+			total++
+		}
+	}
+	samples /= total
+	if math.Abs(clients-samples) < 0.5 {
+		t.Fatalf("the two optima %v and %v are too close to tell apart", clients, samples)
+	}
+	quadratic := func(i, h int, x []float32) float64 { return math.Pow(float64(x[0])-center(i, h), 2) / 2 }
+	for _, c := range []struct {
+		m       Method
+		queries float64
+		s       Setting
+		want    float64
+	}{
+		{LTADMMDP{}, 6, Setting{"tau": 3, "gamma": 0.2, "gain": 0.5, "mu": 0.5}, clients},
+		{LTADMMVR{}, 8, Setting{"tau": 3, "gamma": 0.2, "gain": 0.5, "mu": 0.5, "reset": 1}, clients},
+		{DPFedAvg{}, 6, Setting{"tau": 3, "eta": 0.2, "mu": 0.5}, clients},
+		{DPSGD{}, 6, Setting{"tau": 3, "dirs": 1, "eta": 0.2, "mu": 0.5}, samples},
+		// Small batches: the memory makes the noise of sampling vanish at the optimum,
+		{LTADMMVR{}, 3, Setting{"tau": 2, "gamma": 0.1, "gain": 0.5, "mu": 0.5}, clients},
+		{LTADMMVR{}, 3, Setting{"tau": 2, "gamma": 0.1, "gain": 0.5, "mu": 0.5, "paired": 1}, clients},
+		{LTADMMVR{}, 3, Setting{"tau": 2, "gamma": 0.1, "gain": 0.5, "mu": 0.5, "paired": 1, "reset": 1}, clients},
+		// which without one it does not.
+		{LTADMMDP{}, 3, Setting{"tau": 3, "gamma": 0.1, "gain": 0.5, "mu": 0.5}, math.NaN()},
+	} {
+		w := worldOf(t, 1, sizes, quadratic)
+		w.Rounds, w.Queries = 400, c.queries
+		x, _ := run(t, c.m, w, with(c.m, w, c.s))
+		worst := 0.0
+		for i := range x {
+			if math.IsNaN(c.want) {
+				worst = max(worst, math.Abs(float64(x[i][0])-clients))
+				continue
+			}
+			if d := math.Abs(float64(x[i][0]) - c.want); !(d < 1e-4) {
+				t.Errorf("%s %v: client %d ends at %v, want %v", c.m.Name(), c.s, i, x[i][0], c.want)
+			}
+		}
+		if math.IsNaN(c.want) && worst < 0.01 {
+			t.Errorf("%s %v: small batches without a memory end within %v of the optimum, too good to be true", c.m.Name(), c.s, worst)
+		}
+	}
+}
+
+// One-point estimates have a variance of the order of the loss's square, whatever the gradient. With the published orders of
+// the steps they come near the optimum of bounded losses all the same.
+func TestOnePointDescends(t *testing.T) {
+	center := func(i int) float64 { return float64(i) / 2 } // 0, 0.5, 1, 1.5
+	w := worldOf(t, 2, []int{50, 50, 50, 50}, func(i, _ int, x []float32) float64 {
+		q := 0.0
+		for _, v := range x {
+			q += math.Pow(float64(v)-center(i), 2) / 2
+		}
+		return q / (1 + q)
+	})
+	w.X0, w.Rounds, w.Queries = []float32{2.5, -1}, 300, 9
+	for _, m := range []Method{OnePointDSG{}, OnePointDSGT{}} {
+		x, _ := run(t, m, w, Setting{"alpha": 10, "alpha_decay": 0.75, "gamma": 0.8, "gamma_decay": 0.25})
+		for i := range x {
+			for c, v := range x[i] {
+				if !(math.Abs(float64(v)-0.75) < 0.3) { // the optimum lies at the mean of the centers, by symmetry
+					t.Errorf("%s: client %d, coordinate %d ends at %v, want about 0.75", m.Name(), i, c, v)
+				}
+			}
+		}
+	}
+}
+
+// Where the losses do not depend on the model, two-point methods do not move; one-point estimates see the level of the loss, so
+// for them it is 0.
+func TestFlat(t *testing.T) {
+	for _, m := range everyMethod() {
+		level := 0.7
+		if strings.HasPrefix(m.Name(), "1P") {
+			level = 0
+		}
+		w := worldOf(t, 5, []int{3, 4, 5}, func(int, int, []float32) float64 { return level })
+		w.X0, w.Queries = []float32{1, -2, 3, 0, 0.5}, 4
+		x, _ := run(t, m, w, with(m, w, Setting{"tau": 2}))
+		for i := range x {
+			for c := range x[i] {
+				if math.Abs(float64(x[i][c]-w.X0[c])) > 1e-6 { // the weights of a row add up to 1 but for rounding
+					t.Errorf("%s: model %d has moved to %v", m.Name(), i, x[i])
+					break
+				}
+			}
+		}
+	}
+}
+
+// Losses and numbers sent, counted by the clients and by hand. No client is ever asked for more than the budget.
+func TestCounts(t *testing.T) {
+	sizes := []int{10, 7, 12, 9}
+	const d, edges, rounds = 6, 4, 5
+	for _, c := range []struct {
+		m       Method
+		queries float64
+		s       Setting                // with a clip: a private world
+		want    func(m, round int) int // losses of a client with m samples
+		scalars int64
+	}{
+		{LTADMMDP{}, 3, Setting{"tau": 2}, func(m, _ int) int { return 2 * 2 * (3 * m / 4) }, 2 * edges * d * rounds},
+		{LTADMMDP{PerSample: true}, 2.5, Setting{"tau": 3}, func(m, _ int) int { return 2 * 3 * (m * 5 / 2 / 6) }, 2 * edges * d * rounds},
+		{LTADMMDP{}, 0, Setting{"tau": 3}, func(m, _ int) int { return 2 * 3 * m }, 2 * edges * d * rounds},
+		{LTADMMVR{}, 3, Setting{"tau": 2, "reset": 1}, func(m, _ int) int { return 2*m + 2*(m/2) }, 2 * edges * d * rounds},
+		{LTADMMVR{}, 3, Setting{"tau": 2, "reset": 1, "paired": 1}, func(m, _ int) int { return 2*m + 4*(m/4) }, 2 * edges * d * rounds},
+		{LTADMMVR{}, 3, Setting{"tau": 2}, func(m, round int) int {
+			if round == 1 {
+				return 2*m + 2*(m/2)
+			}
+			return 2 * 2 * (3 * m / 4)
+		}, 2 * edges * d * rounds},
+		{LTADMMVR{}, 2, Setting{"tau": 2, "paired": 1}, func(m, round int) int {
+			if round == 1 {
+				return 2 * m // nothing is left for the second step
+			}
+			return 2 * 4 * (2 * m / 8)
+		}, 2 * edges * d * rounds},
+		{LTADMMVR{}, 0, Setting{"tau": 3, "reset": 1, "paired": 1}, func(m, _ int) int { return 2*m + 2*4*m }, 2 * edges * d * rounds},
+		{LTADMMDP{PerSample: true}, 5, Setting{"tau": 2, "dirs": 3, "clip": 1}, func(m, _ int) int { return 2 * 2 * 3 * (5 * m / 4 / 3) }, 2 * edges * d * rounds},
+		{DPSGD{}, 3, Setting{"tau": 2}, func(m, _ int) int { return 2 * 2 * (3 * m / 4) }, 0},
+		{DPSGD{}, 3, Setting{"tau": 1}, func(m, _ int) int { return 2 * (3 * m / 2) }, 0},
+		{DPSGD{}, 3, Setting{"tau": 1, "dirs": 1, "clip": 1}, func(m, _ int) int { return 2 * (3 * m / 2) }, 0},
+		{DPSGD{}, 3, Setting{"tau": 1, "dirs": 4, "clip": 1}, func(m, _ int) int { return 2 * 4 * (3 * m / 2 / 4) }, 0},
+		{DPSGD{}, 0, Setting{"tau": 3, "dirs": 4, "clip": 1}, func(m, _ int) int { return 2 * 3 * 4 * m }, 0},
+		{DPSGD{OneClient: true}, 3, Setting{"tau": 5, "dirs": 64, "clip": 1}, func(m, _ int) int { return 2 * 5 * (3 * m / 10) }, 0},
+		{DPFedAvg{}, 3, Setting{"tau": 2}, func(m, _ int) int { return 2 * 2 * (3 * m / 4) }, 2 * 4 * d * rounds},
+		{DPFedAvg{Central: true}, 9, Setting{"tau": 1}, func(m, _ int) int { return 2 * (9 * m / 2) }, 2 * 4 * d * rounds},
+		{OnePointDSG{}, 3, nil, func(m, _ int) int { return 3 * m }, 2 * edges * d * rounds},
+		{OnePointDSG{}, 0, nil, func(m, _ int) int { return m }, 2 * edges * d * rounds},
+		{OnePointDSGT{}, 1.1, nil, func(m, _ int) int { return 11 * m / 10 }, 2 * 2 * edges * d * rounds},
+	} {
+		t.Run(fmt.Sprintf("%s/%v/%v", c.m.Name(), c.queries, c.s), func(t *testing.T) {
+			asked := make([]int, len(sizes))
+			w := worldOf(t, d, sizes, func(i, h int, _ []float32) float64 {
+				if h < 0 || h >= sizes[i] {
+					t.Fatalf("client %d is asked for sample %d of %d", i, h, sizes[i])
+				}
+				asked[i]++
+				return 0.5
+			})
+			w.Rounds, w.Queries = rounds, c.queries
+			if c.s["clip"] > 0 {
+				w.Privacy = &Privacy{Epsilon: 8, Delta: 1e-5}
+			}
+			total := int64(0)
+			spent, err := c.m.Run(context.Background(), w, with(c.m, w, c.s), func(round int, _ [][]float32) error {
+				for i, n := range asked {
+					if want := c.want(sizes[i], round); n != want {
+						t.Errorf("round %d: client %d with %d samples is asked for %d losses, want %d", round, i, sizes[i], n, want)
+					}
+					if c.queries > 0 && float64(n) > c.queries*float64(sizes[i])+1e-6 {
+						t.Errorf("round %d: client %d is asked for %d losses, more than %v times %d", round, i, n, c.queries, sizes[i])
+					}
+					total += int64(n)
+				}
+				clear(asked)
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if spent.Queries != total || spent.Scalars != c.scalars {
+				t.Errorf("spent %+v, want %d losses and %d numbers", spent, total, c.scalars)
+			}
+		})
+	}
+}
+
+// What the budget does not cover is refused before any client is asked.
+func TestBudgetRefusal(t *testing.T) {
+	for _, c := range []struct {
+		m       Method
+		queries float64
+		s       Setting
+		want    string
+	}{
+		{LTADMMDP{}, 3, Setting{"tau": 8}, "at least 16 losses, and client 1 with 5 samples may ask for 15"},
+		{DPFedAvg{}, 3, Setting{"tau": 8}, "at least 16 losses, and client 1 with 5 samples may ask for 15"},
+		{DPSGD{}, 0.2, Setting{"tau": 1}, "at least 2 losses, and client 1 with 5 samples may ask for 1"},
+		{LTADMMVR{}, 1.9, Setting{"tau": 1}, "at least 20 losses, and client 0 with 10 samples may ask for 19"},
+		{LTADMMVR{}, 2, Setting{"tau": 2, "reset": 1}, "at least 22 losses, and client 0 with 10 samples may ask for 20"},
+		{LTADMMVR{}, 2, Setting{"tau": 6, "reset": 0}, "at least 12 losses, and client 1 with 5 samples may ask for 10"},
+		{OnePointDSG{}, 0.1, nil, "at least 1 losses, and client 1 with 5 samples may ask for 0"},
+		{OnePointDSGT{}, 0.1, nil, "at least 1 losses, and client 1 with 5 samples may ask for 0"},
+	} {
+		w := worldOf(t, 2, []int{10, 5, 10}, func(int, int, []float32) float64 { panic("asked") })
+		w.Queries = c.queries
+		s := with(c.m, w, Setting{"reset": 0, "paired": 0})
+		for name, v := range c.s {
+			s[name] = v
+		}
+		_, err := c.m.Run(context.Background(), w, s, nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s, budget %v, %v: %v, want %q", c.m.Name(), c.queries, c.s, err, c.want)
+		}
+	}
+}
+
+// On flat losses a private method releases nothing but noise: the first round's models give away its standard deviation. Each has
+// that of dpmech for its own number of releases and its own sensitivity.
+func TestNoise(t *testing.T) {
+	const d, n, rounds, clip = 20000, 4, 7, 0.3
+	p := &Privacy{Epsilon: 8, Delta: 1e-5}
+	sigma := func(radius float64, releases int) float64 {
+		s, err := dpmech.SigmaFor(radius, releases, p.Epsilon, p.Delta, dpmech.GDP)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	third := 1 / math.Sqrt(3) // on a ring every weight is 1/3: a mean of three
+	admm := Setting{"tau": 4, "gamma": 0.5, "clip": clip, "reset": 1, "paired": 0}
+	for _, c := range []struct {
+		m    Method
+		s    Setting
+		want float64
+	}{
+		{LTADMMVR{}, admm, 0.5 * 2 * sigma(clip, 4*rounds)}, // four steps: twice the noise of one
+		{LTADMMDP{}, admm, 0.5 * 2 * sigma(clip, 4*rounds)},
+		{LTADMMDP{PerSample: true}, admm, 0.5 * 2 * sigma(clip, 4*rounds)},
+		{DPSGD{}, Setting{"tau": 4, "dirs": 1, "eta": 0.5, "clip": clip}, 0.5 * 2 * sigma(clip*15/33, 4*rounds)}, // the largest client has 15 of the 33 samples of a lot
+		{DPSGD{OneClient: true}, Setting{"tau": 4, "dirs": 1, "eta": 0.5, "clip": clip}, 0.5 * 2 * sigma(clip, 4*rounds)},
+		{DPFedAvg{}, Setting{"tau": 4, "clip": clip}, sigma(clip, rounds) / 2}, // a mean of four
+		{DPFedAvg{Central: true}, Setting{"tau": 4, "clip": clip}, sigma(clip/n, rounds)},
+		{OnePointDSG{}, Setting{"alpha": 2, "clip": clip}, 2 * third * sigma(clip, rounds)},
+		{OnePointDSGT{}, Setting{"alpha": 2, "clip": clip}, 2 * third * sigma(clip, rounds)},
+	} {
+		w := worldOf(t, d, []int{6, 4, 8, 15}, func(int, int, []float32) float64 { return 0 })
+		w.Rounds, w.Privacy = rounds, p
+		stop := errors.New("enough")
+		_, err := c.m.Run(context.Background(), w, with(c.m, w, c.s), func(_ int, models [][]float32) error {
+			for i, x := range models {
+				// d draws: the estimate's standard deviation is 0.5 % of it, and 3 % would be six of these. A factor of two, the next release's
+				// or another method's noise are farther away than that.
+				if got := norm(x) / math.Sqrt(d); math.Abs(got/c.want-1) > 0.03 {
+					t.Errorf("%s: model %d has noise %.5f, want %.5f", c.m.Name(), i, got, c.want)
+				}
+			}
+			return stop
+		})
+		if !errors.Is(err, stop) {
+			t.Errorf("%s: %v, want the error of the callback", c.m.Name(), err)
+		}
+	}
+}
+
+// No contribution of a client is longer than the clip, however steep its losses; a shorter one is left alone, and what is no vector
+// becomes zero.
+func TestClip(t *testing.T) {
+	s := rng.New(1, rng.Address{Purpose: rng.Generate})
+	for range 1000 {
+		v := make([]float32, 1+s.IntN(50))
+		size := math.Pow(10, 8*s.Float64()-4)
+		for i := range v {
+			v[i] = float32(size * s.Normal())
+		}
+		before := slices.Clone(v)
+		release{clip: 0.25}.bound(v)
+		switch n := norm(before); {
+		case n <= 0.25:
+			if !slices.Equal(v, before) {
+				t.Fatalf("a vector of length %v is changed", n)
+			}
+		default:
+			if got := norm(v); got > 0.25*(1+1e-6) || got < 0.25*(1-1e-6) {
+				t.Fatalf("a vector of length %v has length %v after the clip, want 0.25", n, got)
+			}
+			if math.Signbit(float64(v[0])) != math.Signbit(float64(before[0])) {
+				t.Fatalf("%v is turned to %v", before, v)
+			}
+		}
+	}
+	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1))} {
+		v := []float32{1, bad, 2}
+		release{clip: 1}.bound(v)
+		if !slices.Equal(v, []float32{0, 0, 0}) {
+			t.Errorf("%v becomes %v, want zeros", bad, v)
+		}
+	}
+
+	// With next to no privacy there is next to no noise, and steep losses move the models by the clip.
+	steep := func(_, _ int, x []float32) float64 { return 1e6 * float64(x[0]) }
+	for _, c := range []struct {
+		m    Method
+		s    Setting
+		want float64 // at most, in the first round
+	}{
+		{LTADMMVR{}, Setting{"tau": 3, "gamma": 2, "clip": 0.1, "mu": 0.1, "reset": 1}, 3 * 2 * 0.1},
+		{LTADMMDP{}, Setting{"tau": 3, "gamma": 2, "clip": 0.1, "mu": 0.1}, 3 * 2 * 0.1},
+		{LTADMMDP{PerSample: true}, Setting{"tau": 3, "gamma": 2, "clip": 0.1, "mu": 0.1}, 3 * 2 * 0.1},
+		{DPSGD{}, Setting{"tau": 3, "dirs": 2, "eta": 2, "clip": 0.1, "mu": 0.1}, 3 * 2 * 0.1},
+		{DPFedAvg{}, Setting{"tau": 3, "eta": 2, "clip": 0.1, "mu": 0.1}, 0.1},
+		{DPFedAvg{Central: true}, Setting{"tau": 3, "eta": 2, "clip": 0.1, "mu": 0.1}, 0.1},
+		{OnePointDSG{}, Setting{"alpha": 2, "gamma": 0.5, "clip": 0.1}, 2 * 0.1},
+		{OnePointDSGT{}, Setting{"alpha": 2, "gamma": 0.5, "clip": 0.1}, 2 * 0.1},
+	} {
+		w := worldOf(t, 3, []int{20, 30, 20}, steep)
+		w.Rounds, w.Privacy = 1, &Privacy{Epsilon: 1e6, Delta: 1e-5}
+		x, _ := run(t, c.m, w, with(c.m, w, c.s))
+		for i := range x {
+			if got := norm(x[i]); got > c.want*1.02 || got < c.want*0.05 {
+				t.Errorf("%s: model %d has moved by %v, want at most %v and not much less", c.m.Name(), i, got, c.want)
+			}
+		}
+	}
+}
+
+// The same world and setting give the same bits, on every processor; the transcripts are those of the machine that this was
+// written on.
+func TestTranscript(t *testing.T) {
+	want := map[string]string{
+		"LT-ADMM-VR false":                   "b75952445c7ec98e",
+		"LT-ADMM-DP false":                   "db7752135e5f7723",
+		"DP-SGD false":                       "27c66a7bebf92f33",
+		"DP-FedAvg false":                    "4e55d2d602e9b52c",
+		"1P-DSG false":                       "152c15142e40a797",
+		"1P-DSGT false":                      "f004fba1cb8d8c28",
+		"LT-ADMM-DP (clip per sample) false": "db7752135e5f7723",
+		"DP-SGD (one client) false":          "27c66a7bebf92f33",
+		"DP-FedAvg (central) false":          "4e55d2d602e9b52c",
+		"LT-ADMM-VR true":                    "28d9d4719f056dd8",
+		"LT-ADMM-DP true":                    "5fd1371fcbf73dff",
+		"DP-SGD true":                        "4f9bfb0544685a50",
+		"DP-FedAvg true":                     "9837c95c20fe7b26",
+		"1P-DSG true":                        "4c08300150fd5242",
+		"1P-DSGT true":                       "6c7075e7d381d7bb",
+		"LT-ADMM-DP (clip per sample) true":  "613770a39ba5d5a5",
+		"DP-SGD (one client) true":           "22bd69f44a15f3c9",
+		"DP-FedAvg (central) true":           "8a4e48a0dde58808",
+	}
+	for _, private := range []bool{false, true} {
+		for _, m := range everyMethod() {
+			w, _ := learning(t, 5, 12, 4, 3)
+			w.Rounds = 6
+			if private {
+				w.Privacy = &Privacy{Epsilon: 8, Delta: 1e-5}
+			}
+			transcript := func() string {
+				h := sha256.New()
+				s := with(m, w, Setting{"tau": 2, "mu": 0.1, "reset": 0, "paired": 1, "gamma": 1, "alpha": 5, "alpha_decay": 0.3})
+				_, err := m.Run(context.Background(), w, s, func(_ int, models [][]float32) error {
+					return binary.Write(h, binary.LittleEndian, slices.Concat(models...))
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return hex.EncodeToString(h.Sum(nil))[:16]
+			}
+			name := fmt.Sprintf("%s %v", m.Name(), private)
+			first := transcript()
+			if again := transcript(); again != first {
+				t.Errorf("%s: %s, then %s", name, first, again)
+			}
+			if first != want[name] {
+				t.Errorf("%s: transcript %q, want %q", name, first, want[name])
+			}
+		}
+	}
+}
+
+// All ends of every range can be run, alone and together.
+func TestSpace(t *testing.T) {
+	for _, private := range []bool{false, true} {
+		for _, queries := range []float64{0, 2, 3, 9} {
+			for _, m := range everyMethod() {
+				w, _ := learning(t, 4, 12, 3, 2)
+				w.Rounds, w.Queries = 2, queries
+				w.Clients[2].Samples = 5
+				if private {
+					w.Privacy = &Privacy{Epsilon: 8, Delta: 1e-5}
+				}
+				space := m.Space(w)
+				for corner := range 1 << len(space) {
+					s := Setting{}
+					for i, p := range space {
+						if p.Low > p.High || p.Log && p.Low <= 0 {
+							t.Fatalf("%s: %+v is no range", m.Name(), p)
+						}
+						s[p.Name] = p.Low
+						if corner>>i&1 == 1 {
+							s[p.Name] = p.High
+						}
+					}
+					if _, err := m.Run(context.Background(), w, s, func(int, [][]float32) error { return nil }); err != nil {
+						t.Fatalf("%s, budget %v, %v: %v", m.Name(), queries, s, err)
+					}
+				}
+				if _, clips := with(m, w, nil)["clip"]; clips != private {
+					t.Errorf("%s: clip in the space is %v, want %v", m.Name(), clips, private)
+				}
+			}
+		}
+	}
+}
+
+// Wrong worlds and settings are refused with all that is wrong with them.
+func TestFaults(t *testing.T) {
+	for _, m := range everyMethod() {
+		w := worldOf(t, 3, []int{4, 4, 4}, func(int, int, []float32) float64 { panic("asked") })
+		good := with(m, w, Setting{"tau": 2})
+		expect := func(w *World, s Setting, parts ...string) {
+			t.Helper()
+			_, err := m.Run(context.Background(), w, s, nil)
+			for _, part := range parts {
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("%s: %v, want %q", m.Name(), err, part)
+				}
+			}
+		}
+		expect(w, Setting{"warmth": 3}, "is not set", "warmth is set, but there is no such parameter")
+		for name := range good {
+			wrong := []float64{-1, math.NaN(), math.Inf(1)}
+			if !strings.HasSuffix(name, "_decay") && name != "gain" && name != "reset" && name != "paired" {
+				wrong = append(wrong, 0)
+			}
+			for _, v := range wrong {
+				s := Setting{}
+				for n, v := range good {
+					s[n] = v
+				}
+				s[name] = v
+				expect(w, s, fmt.Sprintf("%s: %s is %v, want", m.Name(), name, v))
+			}
+		}
+		bad := &World{Clients: []Client{{}}, Dim: -1, X0: make([]float32, 2), Rounds: 1 << 21, Queries: math.NaN()}
+		expect(bad, good, "Clients[0].Oracle", "Clients[0].Samples", "Dim is -1", "X0 has 2", "Rounds is 2097152", "Queries is NaN")
+		expect(&World{Dim: 1, Rounds: 1}, good, "Clients is empty")
+		private := *w
+		private.Privacy = &Privacy{Epsilon: -1, Delta: 1e-5}
+		expect(&private, with(m, &private, Setting{"tau": 2}), "epsilon")
+		switch m.(type) {
+		case DPSGD, DPFedAvg: // without a network
+		default:
+			apart := *w
+			apart.Graph = nil
+			expect(&apart, good, "Graph is nil")
+			apart.Graph, _ = graph.Parse("ring", 5, 0)
+			expect(&apart, good, "Graph has 5 nodes")
+		}
+
+		for _, answer := range []error{nil, errors.New("out of paper")} {
+			w.Clients[1].Oracle = zoest.OracleFunc(func(context.Context, []float32, int) (float64, error) { return math.NaN(), answer })
+			w.Clients[0].Oracle = zoest.OracleFunc(func(context.Context, []float32, int) (float64, error) { return 1, nil })
+			if answer == nil {
+				expect(w, good, "client 1", "loss is NaN")
+			} else {
+				expect(w, good, "client 1", "out of paper")
+			}
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if _, err := m.Run(ctx, w, good, nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, want that the context is canceled", m.Name(), err)
+		}
+	}
+}
+
+// Nothing is allocated in a round.
+func TestAllocations(t *testing.T) {
+	for _, m := range everyMethod() {
+		w, _ := learning(t, 4, 20, 5, 2)
+		w.Privacy = &Privacy{Epsilon: 8, Delta: 1e-5}
+		allocations := func(rounds int) float64 {
+			w.Rounds = rounds
+			s := with(m, w, Setting{"tau": 2, "reset": 0, "paired": 1})
+			return testing.AllocsPerRun(3, func() {
+				if _, err := m.Run(context.Background(), w, s, func(int, [][]float32) error { return nil }); err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
+		if few, many := allocations(5), allocations(45); many-few > 20 {
+			t.Errorf("%s: %v allocations in 5 rounds, %v in 45", m.Name(), few, many)
+		}
+	}
+}
+
+// Batches: each sample equally often as far as it goes, subsets uniform, and each draw a function of its stream alone.
+func TestBatch(t *testing.T) {
+	d := newDeal(7)
+	hits := make([]int, 7)
+	const draws = 20000
+	for k := range draws {
+		s := rng.New(3, rng.Address{Purpose: rng.Batch, Round: uint32(k)})
+		seen := map[int]bool{}
+		for _, h := range d.draw(&s, 3) {
+			hits[h]++
+			seen[h] = true
+		}
+		if len(seen) != 3 {
+			t.Fatalf("draw %d has %d different items, want 3", k, len(seen))
+		}
+	}
+	chi := 0.0
+	for _, n := range hits {
+		chi += math.Pow(float64(n)-draws*3.0/7, 2) / (draws * 3.0 / 7)
+	}
+	if chi > 22.5 { // 99.9 % of a chi-square law with six degrees of freedom; without replacement it is smaller still
+		t.Errorf("items are drawn %v times, chi-square %.1f", hits, chi)
+	}
+	s := rng.New(3, rng.Address{Purpose: rng.Batch, Round: 17})
+	fresh := newDeal(7)
+	first := slices.Clone(fresh.draw(&s, 3))
+	s = rng.New(3, rng.Address{Purpose: rng.Batch, Round: 17})
+	if again := d.draw(&s, 3); !slices.Equal(first, again) {
+		t.Errorf("the same stream draws %v, and after %d other draws %v", first, draws, again)
+	}
+}
+
+// A budget is not a loss short because its product with the samples is rounded down.
+func TestAllowance(t *testing.T) {
+	for _, c := range []struct {
+		queries       float64
+		samples, want int
+	}{{3, 400, 1200}, {1.15, 100, 115}, {0.29, 100, 29}, {1.1, 10, 11}, {2.5, 3, 7}, {0.1, 9, 0}, {1e300, 5, 1 << 30}} {
+		w := World{Queries: c.queries, Clients: []Client{{Samples: c.samples}}}
+		if got := w.allowance(0); got != c.want {
+			t.Errorf("%v times %d samples is %d losses, want %d", c.queries, c.samples, got, c.want)
+		}
+	}
+}
+
+// Metropolis weights are symmetric and doubly stochastic.
+func TestMixing(t *testing.T) {
+	for _, spec := range []string{"ring", "star", "path", "er:0.4", "complete"} {
+		g, err := graph.Parse(spec, 9, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mix := newMixing(g)
+		unit, image := vectors(9, 9), vectors(9, 9)
+		for i := range unit {
+			unit[i][i] = 1
+		}
+		mix.mix(image, unit) // row i of the matrix
+		for i := range 9 {
+			row, column := 0.0, 0.0
+			for j := range 9 {
+				if image[i][j] != image[j][i] || image[i][j] < 0 {
+					t.Errorf("%s: w_%d%d is %v and w_%d%d is %v", spec, i, j, image[i][j], j, i, image[j][i])
+				}
+				if i != j && image[i][j] != 0 != slices.Contains(g.Neighbors(i), j) {
+					t.Errorf("%s: w_%d%d is %v", spec, i, j, image[i][j])
+				}
+				row += float64(image[i][j])
+				column += float64(image[j][i])
+			}
+			if math.Abs(row-1) > 1e-6 || math.Abs(column-1) > 1e-6 {
+				t.Errorf("%s: row %d adds up to %v, column to %v", spec, i, row, column)
+			}
+		}
+	}
+}
+
+// The six of the paper, in its order.
+func TestNames(t *testing.T) {
+	var names bytes.Buffer
+	for _, m := range Rivals() {
+		fmt.Fprintln(&names, m.Name())
+	}
+	if want := "LT-ADMM-VR\nLT-ADMM-DP\nDP-SGD\nDP-FedAvg\n1P-DSG\n1P-DSGT\n"; names.String() != want {
+		t.Errorf("names are\n%swant\n%s", names.String(), want)
+	}
+}

@@ -1,0 +1,56 @@
+package method
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// check compares a setting with the space that it should come from: every parameter has a number and nothing else is
+// set. The ends of a range are the search's business, except that a parameter searched in its logarithm is positive, every other
+// one at least 0, a whole one whole, and a choice between 0 and 1 nothing else.
+func (s Setting) check(method string, space []Param) error {
+	var errs []error
+	fault := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("method: %s: "+format, append([]any{method}, args...)...))
+	}
+	known := make(map[string]bool, len(space))
+	for _, p := range space {
+		known[p.Name] = true
+		v, ok := s[p.Name]
+		switch {
+		case !ok:
+			fault("%s is not set, want %s", p.Name, p.wanted())
+		case !(v >= 0) || math.IsInf(v, 0) || p.Log && v == 0 || p.Whole && v != math.Floor(v) || p.choice() && v > 1 || p.Whole && v > maxWhole:
+			fault("%s is %v, want %s", p.Name, v, p.wanted())
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		if !known[name] {
+			fault("%s is set, but there is no such parameter in this world", name)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// dirs is the number of directions for one sample's estimate, 1 where it is not searched.
+func (s Setting) dirs() int { return max(1, int(s["dirs"])) }
+
+// choice tells whether the parameter is a switch.
+func (p Param) choice() bool { return p.Whole && p.Low == 0 && p.High == 1 }
+
+func (p Param) wanted() string {
+	switch {
+	case p.choice():
+		return "0 or 1"
+	case p.Whole && p.Log:
+		return fmt.Sprintf("a whole number in 1..%d", maxWhole)
+	case p.Whole:
+		return fmt.Sprintf("a whole number in 0..%d", maxWhole)
+	case p.Log:
+		return "a positive number"
+	}
+	return "a number of at least 0"
+}

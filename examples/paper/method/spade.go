@@ -1,0 +1,158 @@
+package method
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// Spade is SPADE-DFL, Algorithm 1 of the paper, through the SDK: the fleet that a user would write and the machines that a device
+// would run, in a simulated network. The zero value is the paper's form; each field is an option that the paper does not have.
+//
+// Of its parameters mu is the smoothing radius, and gain is tau*beta*eta*mu as a share of the limit of stability, which fixes beta
+// (rho only scales z, and is 1). Without noise, rate is eta*mu, the step along the estimated gradient, in the first
+// round, and falls as (k+1)^-decay. With noise, two others fix both the clip R
+// and eta, and do not depend on each other so much: reach = K*R is how far all releases in a row can take a model, and slope is the length of the
+// estimated gradient from which on updates are clipped, R = tau*eta*mu*slope.
+//
+// With a bound on queries, tau is what the bound leaves for steps on all samples. Without one, tau and batch, the share of its
+// samples that a client asks for in a step, are searched as well.
+type Spade struct {
+	Centered bool // each loss less the last one of its sample
+	Averaged bool // the mean of a client's releases in place of the last one
+	Cooldown int  // rounds of pure consensus after the last release; Run then goes on to round w.Rounds+Cooldown
+}
+
+// maxTau bounds the search for tau where queries are free.
+const maxTau = 8
+
+// Name tells the options as well.
+func (m Spade) Name() string {
+	name := "SPADE-DFL"
+	for _, option := range []struct {
+		on   bool
+		name string
+	}{{m.Centered, "centered"}, {m.Averaged, "averaged"}, {m.Cooldown > 0, "cooled"}} {
+		if option.on {
+			name += "+" + option.name
+		}
+	}
+	return name
+}
+
+// Space implements [Method].
+func (m Spade) Space(w *World) []Param {
+	space := []Param{
+		{Name: "mu", Low: 0.1, High: 2, Log: true},
+		{Name: "gain", Low: 0.1, High: 0.8, Log: true},
+		{Name: "reach", Low: 0.3, High: 10, Log: true},
+		{Name: "slope", Low: 0.02, High: 1, Log: true},
+	}
+	if w.Privacy == nil {
+		space = []Param{
+			{Name: "mu", Low: 0.2, High: 1.5, Log: true},
+			{Name: "gain", Low: 0.1, High: 0.95, Log: true},
+			{Name: "rate", Low: 0.1, High: 20, Log: true},
+			{Name: "decay", Low: 0, High: 0.6},
+		}
+	}
+	if w.Queries == 0 {
+		space = append(space, Param{Name: "tau", Low: 1, High: maxTau, Whole: true}, Param{Name: "batch", Low: 0.1, High: 1})
+	}
+	return space
+}
+
+// Run implements [Method].
+func (m Spade) Run(ctx context.Context, w *World, s Setting, each func(round int, models [][]float32) error) (Spent, error) {
+	return m.Trace(ctx, w, s, func(round int, last, averaged [][]float32) error {
+		if m.Averaged {
+			return each(round, averaged)
+		}
+		return each(round, last)
+	})
+}
+
+// Trace is Run with both models of every client: its last release, and the mean of all its releases. m.Averaged plays no part.
+func (m Spade) Trace(ctx context.Context, w *World, s Setting, each func(round int, last, averaged [][]float32) error) (Spent, error) {
+	fleet, samples, err := m.fleet(w, s)
+	if err != nil {
+		return Spent{}, err
+	}
+	cfgs, err := fleet.Machines(samples, func(client int) io.Reader {
+		noise := rng.New(w.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
+		return &noise
+	})
+	if err != nil {
+		return Spent{}, err
+	}
+	clients := make([]tinytest.Client, len(cfgs))
+	for i, c := range cfgs {
+		c.Average = true
+		c.Estimator.Window = 8
+		if batch, free := s["batch"]; free {
+			c.Estimator.Batch = max(1, int(math.Round(batch*float64(samples[i]))))
+		}
+		clients[i] = tinytest.Client{Config: c, Oracle: w.Clients[i].Oracle}
+	}
+	sim, err := tinytest.NewSim(clients)
+	if err != nil {
+		return Spent{}, err
+	}
+	err = sim.Run(ctx, func(round int) error { return each(round, sim.Models(), sim.Averages()) })
+	if err != nil {
+		return Spent{}, err
+	}
+	spent := Spent{Scalars: 2 * int64(len(w.Graph.Edges())) * int64(w.Dim) * int64(w.Rounds+m.Cooldown)}
+	spent.Queries, _ = sim.Queries()
+	return spent, nil
+}
+
+// fleet returns the public definition of the run, and how many samples each member has.
+func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
+	tau := int(s["tau"])
+	if w.Queries > 0 {
+		if tau = int(w.Queries) - 1; tau < 1 {
+			return nil, nil, fmt.Errorf("method: SPADE-DFL with %v losses a sample and round, want at least 2", w.Queries)
+		}
+	}
+	f := &sdk.Fleet{Run: "paper", Dim: w.Dim, X0: w.X0}
+	samples := make([]int, len(w.Clients))
+	for i, c := range w.Clients {
+		f.Members = append(f.Members, "client-"+strconv.Itoa(i))
+		samples[i] = c.Samples
+	}
+	for _, e := range w.Graph.Edges() {
+		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
+	}
+	f.Method = sdk.Method{
+		Rounds: w.Rounds, Cooldown: m.Cooldown, Tau: tau, Rho: 1, Gain: s["gain"],
+		Mu: admm.Schedule{s["mu"]}, Seed: w.Seed,
+	}
+	if m.Centered {
+		f.Method.Estimator = "centered"
+	}
+	if w.Privacy == nil {
+		f.Method.Eta = make(admm.Schedule, w.Rounds)
+		for k := range f.Method.Eta {
+			f.Method.Eta[k] = s["rate"] / s["mu"] * math.Pow(float64(k+1), -s["decay"])
+		}
+		f.Privacy.NonPrivate = true
+		return f, samples, nil
+	}
+	clip := s["reach"] / float64(w.Rounds)
+	f.Method.Eta = admm.Schedule{clip / (float64(tau) * s["slope"] * s["mu"])}
+	sigma, err := dpmech.SigmaFor(clip, w.Rounds, w.Privacy.Epsilon, w.Privacy.Delta, dpmech.GDP)
+	if err != nil {
+		return nil, nil, err
+	}
+	f.Privacy = sdk.Privacy{Clip: clip, Sigma: sigma, Delta: w.Privacy.Delta, EpsilonLimit: w.Privacy.Epsilon}
+	return f, samples, nil
+}

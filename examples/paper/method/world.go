@@ -1,0 +1,129 @@
+package method
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// Bounds that keep every product of counts within an int of 32 bits.
+const (
+	maxSamples = 1 << 24
+	maxRounds  = 1 << 20
+	maxWhole   = 1 << 10 // of a whole parameter, such as the local steps of a round
+)
+
+// check reports every fault of the world at once. A network is asked for only where clients talk to each other.
+func (w *World) check(network bool) error {
+	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("method: "+format, args...)) }
+	if len(w.Clients) == 0 {
+		fault("Clients is empty, want at least one client")
+	}
+	for i, c := range w.Clients {
+		if c.Oracle == nil {
+			fault("Clients[%d].Oracle is nil", i)
+		}
+		if c.Samples < 1 || c.Samples > maxSamples {
+			fault("Clients[%d].Samples is %d, want 1..%d", i, c.Samples, maxSamples)
+		}
+	}
+	if w.Dim < 1 {
+		fault("Dim is %d, want at least 1", w.Dim)
+	}
+	if w.X0 != nil && len(w.X0) != w.Dim {
+		fault("X0 has %d numbers, want nil or Dim = %d", len(w.X0), w.Dim)
+	}
+	if w.Rounds < 1 || w.Rounds > maxRounds {
+		fault("Rounds is %d, want 1..%d", w.Rounds, maxRounds)
+	}
+	if !(w.Queries >= 0) || math.IsInf(w.Queries, 0) {
+		fault("Queries is %v, want 0 (no bound) or more", w.Queries)
+	}
+	switch {
+	case !network:
+	case w.Graph == nil:
+		fault("Graph is nil, want one with a node for each of the %d clients", len(w.Clients))
+	case w.Graph.N() != len(w.Clients):
+		fault("Graph has %d nodes, want one for each of the %d clients", w.Graph.N(), len(w.Clients))
+	}
+	return errors.Join(errs...)
+}
+
+// replicas returns n copies of the common start.
+func (w *World) replicas(n int) [][]float32 {
+	all := make([]float32, n*w.Dim)
+	x := make([][]float32, n)
+	for i := range x {
+		x[i] = all[i*w.Dim : (i+1)*w.Dim : (i+1)*w.Dim]
+		copy(x[i], w.X0)
+	}
+	return x
+}
+
+// allowance is how many losses a client may ask for in a round, if there is a bound.
+func (w *World) allowance(client int) int {
+	// A budget of 1.1 times 10 samples is 11 losses, though the product is a little less.
+	m := float64(w.Clients[client].Samples)
+	return int(min(math.Floor(float64(w.Queries*m)+float64(1e-9*m)), 1<<30))
+}
+
+// overBudget is the refusal of a round that takes more losses than a client may ask for.
+func (w *World) overBudget(client, losses int) error {
+	return fmt.Errorf("method: a round takes at least %d losses, and client %d with %d samples may ask for %d (Queries is %v)",
+		losses, client, w.Clients[client].Samples, w.allowance(client), w.Queries)
+}
+
+// pairs returns how many two-point estimates each client makes in each of its local steps: as many as the budget allows, or
+// one for every sample if there is no bound. It fails if a client cannot afford one.
+func (w *World) pairs(steps int) ([]int, error) {
+	n := make([]int, len(w.Clients))
+	for i, c := range w.Clients {
+		n[i] = c.Samples
+		if w.Queries == 0 {
+			continue
+		}
+		if n[i] = w.allowance(i) / (2 * steps); n[i] < 1 {
+			return nil, w.overBudget(i, 2*steps)
+		}
+	}
+	return n, nil
+}
+
+// affordable is the largest number up to limit that every client can pay at so many losses each, at least 1.
+func (w *World) affordable(limit, price int) float64 {
+	if w.Queries > 0 {
+		for i := range w.Clients {
+			limit = min(limit, w.allowance(i)/price)
+		}
+	}
+	return float64(max(limit, 1))
+}
+
+// samples returns how many samples' estimates of dirs directions each a client makes in a step that has so many two-point
+// estimates to give, and the number of directions, which is no more than that.
+func (w *World) samples(pairs, dirs int) (n, each int) {
+	if w.Queries == 0 {
+		return pairs, dirs
+	}
+	dirs = min(dirs, pairs)
+	return pairs / dirs, dirs
+}
+
+// dirs is the range in which the number of directions for one sample's estimate is searched. It matters only where that is clipped.
+func (w *World) dirs() []Param {
+	if w.Privacy == nil {
+		return nil
+	}
+	return []Param{{Name: "dirs", Low: 1, High: w.affordable(min(2*w.Dim, 64), 2), Log: true, Whole: true}}
+}
+
+// steps is the range in which the number of local steps is searched.
+func (w *World) steps() Param {
+	return Param{Name: "tau", Low: 1, High: w.affordable(20, 2), Log: true, Whole: true}
+}
+
+// norm returns the Euclidean norm.
+func norm(v []float32) float64 { return math.Sqrt(vec.SumSquares(v)) }

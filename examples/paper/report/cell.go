@@ -1,0 +1,147 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/examples/paper/data"
+	"github.com/spade-dfl/spade-edge/examples/paper/experiment"
+	"github.com/spade-dfl/spade-edge/examples/paper/stat"
+)
+
+// cell is all runs of one entry of a table.
+type cell struct {
+	experiment.Job // of any of them
+	runs           []experiment.Result
+}
+
+// value picks a number out of a result.
+type value func(experiment.Result) float64
+
+// What a run of SPADE-DFL is looked at by. The first two are there for every method.
+var (
+	accuracy       value = func(r experiment.Result) float64 { return r.Accuracy }
+	network        value = func(r experiment.Result) float64 { return r.Network }
+	averaged       value = func(r experiment.Result) float64 { return r.Averaged }
+	cooled         value = func(r experiment.Result) float64 { return r.Cooled }
+	cooledAveraged value = func(r experiment.Result) float64 { return r.CooledAveraged }
+)
+
+// values returns a number of every run, in the order of seed and fold.
+func (c *cell) values(f value) []float64 {
+	var out []float64
+	for _, r := range c.runs {
+		out = append(out, f(r))
+	}
+	return out
+}
+
+// text returns mean and population standard deviation, as the paper prints them.
+func (c *cell) text(f value) string {
+	if c == nil {
+		return "–"
+	}
+	v := c.values(f)
+	return fmt.Sprintf("%.2f ± %.2f", stat.Mean(v), stat.SD(v))
+}
+
+// mean returns the mean of a number over the runs; c may be nil.
+func (c *cell) mean(f value) float64 {
+	if c == nil {
+		return -1
+	}
+	return stat.Mean(c.values(f))
+}
+
+// losses returns the mean number of losses asked for, a training sample and round.
+func (c *cell) losses(samples int) float64 {
+	sum := 0.0
+	for _, r := range c.runs {
+		sum += float64(r.Losses)
+	}
+	return sum / float64(len(c.runs)) / float64(samples) / float64(c.Rounds)
+}
+
+// gather collects the results of a table on a data set into cells, in the order of their first run.
+func gather(store *experiment.Store, table, dataset string, seeds int) ([]*cell, error) {
+	results, err := store.Results(table, dataset)
+	if err != nil {
+		return nil, err
+	}
+	var cells []*cell
+	byJob := make(map[experiment.Job]*cell)
+	for _, r := range results {
+		if r.Seed > uint64(seeds) {
+			continue
+		}
+		j := r.Job
+		j.Seed, j.Fold = 0, 0
+		if byJob[j] == nil {
+			byJob[j] = &cell{Job: j}
+			cells = append(cells, byJob[j])
+		}
+		byJob[j].runs = append(byJob[j].runs, r)
+	}
+	for _, c := range cells {
+		slices.SortFunc(c.runs, func(a, b experiment.Result) int {
+			if a.Seed != b.Seed {
+				return int(a.Seed) - int(b.Seed)
+			}
+			return a.Fold - b.Fold
+		})
+	}
+	return cells, nil
+}
+
+// find returns the cell for which ok holds, or nil.
+func find(cells []*cell, ok func(j experiment.Job) bool) *cell {
+	for _, c := range cells {
+		if ok(c.Job) {
+			return c
+		}
+	}
+	return nil
+}
+
+// paired returns a number of the runs of both cells that have the same seed and fold.
+func paired(a, b *cell, f value) (x, y []float64) {
+	for _, r := range a.runs {
+		for _, q := range b.runs {
+			if r.Seed == q.Seed && r.Fold == q.Fold {
+				x, y = append(x, f(r)), append(y, f(q))
+			}
+		}
+	}
+	return x, y
+}
+
+// samples is how many there are to train on.
+func samples(lab *experiment.Lab, dataset string) (int, error) {
+	s, err := lab.Source(dataset)
+	if err != nil {
+		return 0, err
+	}
+	split, err := s.Split(1, 0, false)
+	if err != nil {
+		return 0, err
+	}
+	return split.Train.Len(), nil
+}
+
+// title is what the paper calls a partition.
+func title(partition string) string {
+	switch partition {
+	case "iid":
+		return "IID"
+	case "dirichlet:0.6":
+		return "Dir. (α = 0.6)"
+	case "dirichlet:0.3":
+		return "Dir. (α = 0.3)"
+	case "pathological:2":
+		return "Pathological"
+	}
+	return partition
+}
+
+// heading is what the paper calls a data set.
+func heading(dataset string) string { return data.Titles[dataset] }

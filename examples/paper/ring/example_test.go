@@ -1,0 +1,16 @@
+package ring_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spade-dfl/spade-edge/examples/paper/ring"
+)
+
+// One seed has no spread, and no interval around its mean.
+func ExampleRun() {
+	err := ring.Run(context.Background(), "data", "results", 1, io.Discard)
+	fmt.Println(err)
+	// Output: ring: 1 seeds, want at least 2: one has no spread
+}

@@ -1,0 +1,30 @@
+package stat
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Adjust returns p values adjusted for their number by Benjamini and Hochberg, "Controlling the false discovery rate: a practical and
+// powerful approach to multiple testing", Journal of the Royal Statistical Society B 57, 1995, in the order of p: the smallest
+// p_(j)*m/j over all j >= i for the i-th smallest of m. Calling those below q discoveries keeps the expected share of false
+// ones below q if the tests are independent, and under some kinds of dependence. Each p lies in [0, 1].
+func Adjust(p []float64) ([]float64, error) {
+	order := make([]int, len(p))
+	for i, v := range p {
+		if !(v >= 0 && v <= 1) {
+			return nil, fmt.Errorf("stat: p value %d is %v, want 0..1", i, v)
+		}
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
+	adjusted := make([]float64, len(p))
+	least := 1.0
+	for j := len(order) - 1; j >= 0; j-- {
+		i := order[j]
+		least = min(least, max(p[i], float64(p[i]*float64(len(p)))/float64(j+1))) // at the last, p*m/m may be an ulp below p
+		adjusted[i] = least
+	}
+	return adjusted, nil
+}

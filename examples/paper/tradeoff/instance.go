@@ -1,0 +1,203 @@
+package tradeoff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// The sizes of the paper's comparison. How many samples a client has the paper does not say.
+const (
+	Clients = 20 // N, on a cycle
+	Dim     = 20 // d
+	Samples = 20 // m of each client
+)
+
+// startNorm is |x_0|; far enough from the minimum for something to be learned, near enough for a sigmoid to have a slope.
+const startNorm = 3
+
+// flip is the share of labels that are turned over.
+const flip = 0.1
+
+// Instance is one problem: F(x) = mean over clients i and samples h of f_ih(x) = (sigmoid(a_ih.x) - y_ih)^2, bounded, smooth and not
+// convex, with a common start.
+type Instance struct {
+	X0 []float32 // x_0, length Dim
+
+	a [Clients][Samples][Dim]float64 // of norm 1
+	y [Clients][Samples]float64      // 0 or 1
+}
+
+// NewInstance draws the problem of a seed, from the generator of package zoest/rng under the purpose Generate. A common direction c of
+// normal coordinates tells two classes apart; a client's own mean is c plus half as much of its own; a sample is that mean, or minus
+// the mean, by a fair coin, plus half as much of its own, brought to length 1. Its label is the coin, the other way round with
+// probability 0.1. x_0 is a random direction of length 3.
+func NewInstance(seed uint64) *Instance {
+	p := new(Instance)
+	s := rng.New(seed, rng.Address{Purpose: rng.Generate, Round: 1})
+	var x0, common [Dim]float64
+	normal(&s, &x0)
+	normal(&s, &common)
+	scale(&x0, startNorm)
+	p.X0 = make([]float32, Dim)
+	for c, v := range x0 {
+		p.X0[c] = float32(v)
+	}
+	for i := range p.a {
+		s := rng.New(seed, rng.Address{Purpose: rng.Generate, Round: 2, Client: uint32(i)})
+		var own [Dim]float64
+		normal(&s, &own)
+		for c := range own {
+			own[c] = common[c] + own[c]/2
+		}
+		for h := range p.a[i] {
+			a := &p.a[i][h]
+			sign := float64(2*s.IntN(2) - 1)
+			normal(&s, a)
+			for c := range a {
+				a[c] = float64(sign*own[c]) + a[c]/2
+			}
+			scale(a, 1)
+			if (sign > 0) == (s.Float64() >= flip) {
+				p.y[i][h] = 1
+			}
+		}
+	}
+	return p
+}
+
+// normal draws independent standard normal coordinates.
+func normal(s *rng.Stream, x *[Dim]float64) {
+	for c := range x {
+		x[c] = s.Normal()
+	}
+}
+
+// scale brings x to a length.
+func scale(x *[Dim]float64, length float64) {
+	factor := length / math.Sqrt(dot(x, x))
+	for c := range x {
+		x[c] *= factor
+	}
+}
+
+func dot(a, b *[Dim]float64) float64 {
+	var sum float64
+	for c, v := range a {
+		sum += float64(v * b[c])
+	}
+	return sum
+}
+
+func sigmoid(z float64) float64 { return 1 / (1 + vec.Exp(-z)) }
+
+// Loss returns f_ih(x) of client i and sample h. x has length Dim.
+func (p *Instance) Loss(i, h int, x []float32) float64 {
+	var z float64
+	for c, a := range &p.a[i][h] {
+		z += float64(a * float64(x[c]))
+	}
+	r := sigmoid(z) - p.y[i][h]
+	return float64(r * r)
+}
+
+// Gradient stores grad F(x) in g and returns its squared norm. It serves to measure; no client sees a gradient.
+func (p *Instance) Gradient(g, x *[Dim]float64) float64 {
+	*g = [Dim]float64{}
+	for i := range p.a {
+		for h := range p.a[i] {
+			a := &p.a[i][h]
+			s := sigmoid(dot(a, x))
+			w := 2 * (s - p.y[i][h]) * s * (1 - s)
+			for c, v := range a {
+				g[c] += float64(w * v)
+			}
+		}
+	}
+	for c := range g {
+		g[c] /= Clients * Samples
+	}
+	return dot(g, g)
+}
+
+// start returns |grad F(x_0)|^2.
+func (p *Instance) start() float64 {
+	var x, g [Dim]float64
+	for c, v := range p.X0 {
+		x[c] = float64(v)
+	}
+	return p.Gradient(&g, &x)
+}
+
+// watch is one client's oracle. It also reads the client's iterates phi off its queries: nobody is told them, but a query point is
+// phi + mu*u with every coordinate of u either 1 or -1, as directions are Rademacher's.
+type watch struct {
+	p      *Instance
+	client int
+	mu     float64
+	batch  int
+
+	asked int            // in this round, the table's queries included
+	phi   [][Dim]float64 // phi^t of the round, of its steps so far; phi[0] is the released model that it starts from
+	low   [Dim]float64   // of the step at hand: least and greatest coordinates of its query points
+	high  [Dim]float64
+}
+
+// begin is called before each round with the model that it starts from.
+func (w *watch) begin(x []float32) {
+	w.asked = 0
+	for c, v := range x {
+		w.phi[0][c] = float64(v)
+	}
+}
+
+// Loss implements zoest.Oracle.
+func (w *watch) Loss(_ context.Context, x []float32, h int) (float64, error) {
+	if step := (w.asked - Samples) / w.batch; w.asked >= Samples && step > 0 {
+		if err := w.read(step, (w.asked-Samples)%w.batch, x); err != nil {
+			return 0, err
+		}
+	}
+	w.asked++
+	return w.p.Loss(w.client, h, x), nil
+}
+
+// errFar says that a run's steps are too long for its iterates to be read.
+var errFar = errors.New("too far to be read off the queries")
+
+// read takes in query number n of a step. Where two of the step's directions differ in a coordinate, phi is halfway between the points.
+// Where all are the same, phi is mu to one side of them: the one where phi was a step before. That is right as long as phi moves by
+// less than mu in a step; more than half of that is an error.
+func (w *watch) read(step, n int, x []float32) error {
+	for c, v := range x {
+		v := float64(v)
+		if n == 0 {
+			w.low[c], w.high[c] = v, v
+		} else {
+			w.low[c], w.high[c] = min(w.low[c], v), max(w.high[c], v)
+		}
+	}
+	if n < w.batch-1 {
+		return nil
+	}
+	for c := range w.low {
+		before := w.phi[step-1][c]
+		phi := (w.low[c] + w.high[c]) / 2
+		if w.high[c]-w.low[c] < w.mu {
+			if phi > before {
+				phi -= w.mu
+			} else {
+				phi += w.mu
+			}
+			if moved := math.Abs(phi - before); moved > w.mu/2 {
+				return fmt.Errorf("tradeoff: client %d moves by %v in step %d: with mu = %v that is %w", w.client, moved, step, w.mu, errFar)
+			}
+		}
+		w.phi[step][c] = phi
+	}
+	return nil
+}
