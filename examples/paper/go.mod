@@ -2,7 +2,11 @@ module github.com/spade-dfl/spade-edge/examples/paper
 
 go 1.25
 
-require github.com/spade-dfl/spade-edge v0.0.0
+require (
+	github.com/spade-dfl/spade-edge v0.0.0
+	gonum.org/v1/gonum v0.17.0
+	gonum.org/v1/plot v0.17.0
+)
 
 require (
 	codeberg.org/go-fonts/liberation v0.5.0 // indirect
@@ -16,9 +20,6 @@ require (
 	github.com/x448/float16 v0.8.4 // indirect
 	golang.org/x/image v0.30.0 // indirect
 	golang.org/x/text v0.28.0 // indirect
-	gonum.org/v1/gonum v0.17.0 // indirect
-	gonum.org/v1/plot v0.17.0 // indirect
-	nhooyr.io/websocket v1.8.17 // indirect
 )
 
 replace github.com/spade-dfl/spade-edge => ../..
