@@ -56,6 +56,9 @@ func (cmd *command) flags() *flag.FlagSet {
 func (cmd *command) parse(fs *flag.FlagSet, args []string, w io.Writer) error {
 	err := fs.Parse(args)
 	switch {
+	case errors.Is(err, flag.ErrHelp) && cmd.show != nil:
+		cmd.show(fs)
+		return err
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprintln(w, cmd.about)
 		fs.SetOutput(w)
