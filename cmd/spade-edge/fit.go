@@ -30,7 +30,7 @@ A perceptron must not start at zero: -x0 writes a start for it, from -seed, and 
 Without -out the task goes to standard output. Files are not replaced.
 
   spade-edge fit -data csv:public.csv -label diagnosis -drop id -onehot ward -fitted-on "the public cohort of 2019" -out task.json
-  spade-edge fit -data synthetic:clinical -model perceptron -fitted-on "generated patients" -out task.json -x0 x0.bin
+  spade-edge fit -data synthetic:clinical -model perceptron -fitted-on "generated patients" -out perceptron.json -x0 x0.bin
 `,
 	run: fit,
 }
