@@ -16,9 +16,9 @@ import (
 
 // desk is where a reader of the documentation sits: a folder with all files that examples name, and a neighbor in another one.
 type desk struct {
-	bin      string // a folder with the program in it
-	files    string // what every example finds: data, the files of a node that has run, and what it left
-	fresh    string // of these, the files of the node and its neighbor before their run
+	bin   string // a folder with the program in it
+	files string // what every example finds: data, the files of a node that has run, and what it left
+	fresh string // of these, the files of the node and its neighbor before their run
 }
 
 // newDesk makes the files. The node of node.json is "a", its one neighbor is "b", and their run is private.
