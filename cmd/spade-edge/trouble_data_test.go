@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
 )
 
 // book makes a ledger among the files of the private trial.
@@ -184,9 +185,10 @@ var dataTroubles = map[string]provocation{
 	"line ...: column ...: ... is none of its categories, which are ...": func(t *testing.T, b *bench) (int, string) {
 		return b.tasked(t, "age,ward,outcome\n1,west,yes\n2,south,no\n")
 	},
-	"coordinate ... of the model has become too large ...: the run diverges, try a smaller step or gain": func(t *testing.T, b *bench) (int, string) {
-		node := b.plain.talker(t, strings.Replace(answerer, "ANSWER", `\"loss\":3e38`, 1), "")
-		return said("run", b.plain.variant(t, node[len(b.plain.dir)+1:], "a.state", "far.state"))
+	"coordinate ... of the model has become too large ...: the run diverges, try a smaller step or gain": func(t *testing.T, _ *bench) (int, string) {
+		tr := newTrial(t, "a ", func(f *sdk.Fleet) { f.Members, f.Edges, f.Method.Eta = []string{"a"}, nil, []float64{1e12} })
+		tr.write(t, "score.sh", scoreScript)
+		return said("run", tr.oracle(t, `{"stream": ["sh", "score.sh", "6"]}`))
 	},
 }
 
