@@ -218,7 +218,7 @@ func (o *options) conflicts() error {
 	for _, f := range []struct {
 		name       string
 		value, min int
-	}{{"nodes", o.nodes, 1}, {"rounds", o.rounds, 1}, {"cooldown", o.cooldown, 0}, {"tau", o.tau, 1}, {"batch", o.batch, 0}, {"pca", o.pca, 0}} {
+	}{{"nodes", o.nodes, 1}, {"rounds", o.rounds, 1}, {"cooldown", o.cooldown, 0}, {"tau", o.tau, 1}, {"batch", o.batch, 0}} {
 		if f.value < f.min {
 			fault("-%s is %d, want at least %d", f.name, f.value, f.min)
 		}
