@@ -104,6 +104,9 @@ func fit(_ context.Context, cmd *command, args []string, out, log io.Writer) err
 			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
 		}
 		if err := createFile(*x0, b); err != nil {
+			if *file != "" {
+				_ = os.Remove(*file) // made a moment ago, and of no use alone
+			}
 			return err
 		}
 		sum := sha256.Sum256(b)
