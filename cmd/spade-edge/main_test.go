@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"strings"
@@ -255,6 +256,28 @@ func TestHelp(t *testing.T) {
 	}
 	if code, out, _ := call("version"); code != exitDone || !strings.Contains(out, "spade-edge ") {
 		t.Errorf("version: exit code %d, %q", code, out)
+	}
+}
+
+// The package comment lists the commands as help does, in the same order and words.
+func TestPackageComment(t *testing.T) {
+	_, text, _ := call("help")
+	source := readFile(t, "main.go")
+	last := -1
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "  spade-edge ") {
+			continue
+		}
+		name, short, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "  spade-edge ")), " ")
+		want := fmt.Sprintf("//\tspade-edge %-11s %s\n", name, strings.TrimSpace(short))
+		at := strings.Index(source, want)
+		if at <= last {
+			t.Errorf("no line %q in the package comment, or not in this order", want)
+		}
+		last = at
+	}
+	if last < 0 {
+		t.Errorf("help lists no commands:\n%s", text)
 	}
 }
 
