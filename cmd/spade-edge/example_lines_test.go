@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,14 +29,14 @@ var made = regexp.MustCompile(`(?:-out|-x0|-new-ledger|spade-edge init) (\S+)`)
 // Every line in the help of a command or a topic that is a command can be run as it stands, where the files that it names are there.
 func TestExampleLines(t *testing.T) {
 	d := newDesk(t)
-	lines := map[string][]string{} // by command; those with live nodes, which share their ports, together
+	lines := map[string][]string{} // by command; those that need the ports of live nodes together
 	seen := map[string]bool{}
 	take := func(where, text string) int {
 		found := exampleLines(text)
 		for _, line := range found {
 			if !seen[line] {
 				name := strings.Fields(line)[1]
-				if name == "run" || name == "status" || name == "stop" {
+				if slices.Contains([]string{"check", "run", "status", "stop"}, name) {
 					name = "live"
 				}
 				lines[name] = append(lines[name], line)
@@ -71,6 +72,9 @@ func TestExampleLines(t *testing.T) {
 // goes on until somebody ends it is ended.
 func (d *desk) example(t *testing.T, name, line string) {
 	t.Helper()
+	if strings.Contains(line, "spade-edge run ") {
+		name = "run"
+	}
 	dir := d.sit(t, name == "run" || name == "status" || name == "stop")
 	for _, found := range made.FindAllStringSubmatch(line, -1) {
 		for _, path := range []string{found[1], found[1] + ".mark"} {
