@@ -224,7 +224,11 @@ type written struct {
 func writeAll(files []written, force bool) (err error) {
 	var taken []error
 	for _, f := range files {
-		if _, err := os.Lstat(f.path); err == nil && !force {
+		switch info, err := os.Lstat(f.path); {
+		case err != nil:
+		case info.IsDir():
+			taken = append(taken, fmt.Errorf("%s is a folder, want a name for a file", f.path))
+		case !force:
 			taken = append(taken, fmt.Errorf("%s is there already: -force overwrites it", f.path))
 		}
 	}

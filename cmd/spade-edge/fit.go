@@ -30,7 +30,7 @@ A perceptron must not start at zero: -x0 writes a start for it, from -seed, and 
 Without -out the task goes to standard output. Files are not replaced.
 
   spade-edge fit -data csv:public.csv -label diagnosis -drop id -onehot ward -fitted-on "the public cohort of 2019" -out task.json
-  spade-edge fit -data synthetic:clinical -model perceptron -fitted-on "generated patients" -out task.json -x0 x0.bin
+  spade-edge fit -data synthetic:clinical -model perceptron -fitted-on "generated patients" -out perceptron.json -x0 x0.bin
 `,
 	run: fit,
 }
@@ -104,6 +104,9 @@ func fit(_ context.Context, cmd *command, args []string, out, log io.Writer) err
 			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
 		}
 		if err := createFile(*x0, b); err != nil {
+			if *file != "" {
+				_ = os.Remove(*file) // made a moment ago, and of no use alone
+			}
 			return err
 		}
 		sum := sha256.Sum256(b)

@@ -47,7 +47,7 @@ out to the nodes as -partition says, and preprocessing is fitted on all of them 
 fitted by every node on its own data, for which -dim must say what comes of it (-deal and -deal=false ask for the other).
 
   spade-edge init ward -n 5
-  spade-edge init clinics -nodes north,south,west -graph complete -data csv:patients.csv -label outcome -epsilon 8
+  spade-edge init clinics -nodes north,south,west -graph complete -data csv:patients.csv -label diagnosis -drop id -onehot ward
   spade-edge init wards -members members.txt -task task.json -data csv:patients.csv
   spade-edge init plant -members members.txt -graph ring -dim 20 -samples 500 -stream "./scorer -fast" -rounds 30
 `,

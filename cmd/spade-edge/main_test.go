@@ -7,9 +7,9 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -208,85 +208,6 @@ func jsonNumber(x float64) string {
 	return string(b)
 }
 
-// Wrong use: the exit code, one clear message that names what is wrong, and nothing on standard output.
-func TestMistakes(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	csv := write("a.csv", "x,y,label\n1,2,a\n3,?,b\n5,6,a\n")
-	tiny := write("tiny.csv", "x,label\n"+strings.Repeat("1,a\n2,b\n", 5))
-	apart := write("apart.txt", "0 1\n2 3\n")
-	idx := filepath.Join(dir, "idx")
-	if err := os.Mkdir(idx, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	writeIDX(t, filepath.Join(idx, "labels-idx1-ubyte.gz"), []byte{0, 0, 8, 1}, 10, nil, make([]byte, 10))
-	writeIDX(t, filepath.Join(idx, "images-idx3-ubyte.gz"), []byte{0, 0, 8, 3}, 10, []uint32{2, 2}, make([]byte, 17))
-
-	for _, c := range []struct {
-		code int
-		want string
-		args []string
-	}{
-		{2, "", nil},
-		{2, `no command "dmeo"`, []string{"dmeo"}},
-		{2, "not defined: -roundz", []string{"simulate", "-roundz", "3"}},
-		{2, `unexpected argument "fast"`, []string{"demo", "fast"}},
-		{2, `invalid value "many"`, []string{"simulate", "-nodes", "many"}},
-		{2, `-graph "hexagon"`, []string{"simulate", "-graph", "hexagon"}},
-		{2, "not connected", []string{"simulate", "-nodes", "4", "-graph", "file:" + apart}},
-		{2, "er:0.001", []string{"simulate", "-nodes", "30", "-graph", "er:0.001"}},
-		{2, `-partition "random"`, []string{"simulate", "-partition", "random"}},
-		{2, "9 clients", []string{"simulate", "-data", "csv:" + tiny, "-label", "label", "-nodes", "9", "-graph", "ring"}},
-		{2, "-rounds is 0, want at least 1", []string{"simulate", "-rounds", "0"}},
-		{2, "-mu is 0, want 1e-9..1e9", []string{"simulate", "-mu", "0"}},
-		{2, "-eta is NaN, want 1e-9..1e9", []string{"simulate", "-eta", "NaN"}},
-		{2, "-eta is +Inf, want 1e-9..1e9", []string{"simulate", "-eta", "Inf"}},
-		{2, "-gain is 1.05, want a share of the limit", []string{"simulate", "-gain", "1.05"}},
-		{2, "-gain is 0, want", []string{"simulate", "-gain", "0"}},
-		{2, "-tau is 0", []string{"simulate", "-tau", "0"}},
-		{2, "-nodes is 0", []string{"demo", "-nodes", "0"}},
-		{2, "-cooldown is -1", []string{"simulate", "-cooldown", "-1"}},
-		{2, "-batch is -1", []string{"simulate", "-batch", "-1"}},
-		{2, "-test-fraction is 0", []string{"simulate", "-test-fraction", "0"}},
-		{2, `estimator "best", want paper or centered`, []string{"simulate", "-estimator", "best"}},
-		{2, `-table "round", want dense or seeded`, []string{"simulate", "-table", "round"}},
-		{2, `directions "cube"`, []string{"simulate", "-directions", "cube"}},
-		{2, "-non-private and -epsilon exclude", []string{"simulate", "-non-private", "-epsilon", "8"}},
-		{2, "-sigma and -epsilon", []string{"simulate", "-sigma", "1", "-epsilon", "8"}},
-		{2, "-epsilon is -8", []string{"simulate", "-epsilon", "-8"}},
-		{2, "-delta is 1", []string{"simulate", "-delta", "1"}},
-		{2, `accounting "moments"`, []string{"simulate", "-accounting", "moments"}},
-		{2, "-nodes is 1000, want at most 100", []string{"demo", "-nodes", "1000"}},
-		{2, "-rho is 1e+38, want 1e-9..1e9", []string{"simulate", "-rho", "1e38"}},
-		{2, "-test-fraction is 1, want", []string{"simulate", "-test-fraction", "1"}},
-		{2, `-data "mnist"`, []string{"simulate", "-data", "mnist"}},
-		{1, "no such file", []string{"simulate", "-data", "csv:" + dir + "/none.csv", "-label", "a"}},
-		{1, "images-idx3-ubyte", []string{"simulate", "-data", "idx:" + dir}},
-		{1, "images-idx3-ubyte.gz", []string{"simulate", "-data", "idx:" + idx}},
-		{2, "-label is missing", []string{"simulate", "-data", "csv:" + csv}},
-		{1, `"y"`, []string{"simulate", "-data", "csv:" + csv, "-label", "label"}},
-		{1, "3", []string{"simulate", "-data", "csv:" + csv, "-label", "label"}}, // the line
-	} {
-		code, out, log := call(c.args...)
-		if code != c.code || !strings.Contains(log, c.want) || out != "" {
-			t.Errorf("%v: exit code %d, want %d with %q\n%s%s", c.args, code, c.code, c.want, out, log)
-		}
-		if c.args != nil && strings.Count(strings.TrimSpace(log), "\n") > 1 {
-			t.Errorf("%v: more than a line and a hint:\n%s", c.args, log)
-		}
-	}
-	// Three mistakes are told at once.
-	if _, _, log := call("simulate", "-rounds", "0", "-tau", "0", "-gain", "3"); !strings.Contains(log, "-rounds") || !strings.Contains(log, "-tau") || !strings.Contains(log, "-gain") {
-		t.Errorf("not all of three mistakes in\n%s", log)
-	}
-}
-
 // writeIDX writes a gzipped IDX file with the given number of items, which may be less than it claims.
 func writeIDX(t *testing.T, path string, magic []byte, items uint32, dims []uint32, body []byte) {
 	t.Helper()
@@ -335,6 +256,28 @@ func TestHelp(t *testing.T) {
 	}
 	if code, out, _ := call("version"); code != exitDone || !strings.Contains(out, "spade-edge ") {
 		t.Errorf("version: exit code %d, %q", code, out)
+	}
+}
+
+// The package comment lists the commands as help does, in the same order and words.
+func TestPackageComment(t *testing.T) {
+	_, text, _ := call("help")
+	source := readFile(t, "main.go")
+	last := -1
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "  spade-edge ") {
+			continue
+		}
+		name, short, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "  spade-edge ")), " ")
+		want := fmt.Sprintf("//\tspade-edge %-11s %s\n", name, strings.TrimSpace(short))
+		at := strings.Index(source, want)
+		if at <= last {
+			t.Errorf("no line %q in the package comment, or not in this order", want)
+		}
+		last = at
+	}
+	if last < 0 {
+		t.Errorf("help lists no commands:\n%s", text)
 	}
 }
 

@@ -198,27 +198,6 @@ func TestFit(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); code != exitDone || err != nil || r.Dim != 57 || r.Hidden != 8 || len(r.X0SHA256) != 64 || !r.NeedsX0 {
 		t.Errorf("exit code %d, %+v, %v", code, r, err)
 	}
-	for want, args := range map[string][]string{
-		"-fitted-on is missing":                {"fit", "-data", "synthetic:clinical"},
-		`-data "", want idx:DIR`:               {"fit", "-fitted-on", "x"},
-		"-x0 x: only for -model perceptron":    {"fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-x0", "x"},
-		`are both "x", want two files`:         with(args, "-x0", "x", "-out", "x"),
-		`model "tree", want softmax`:           with(args, "-model", "tree"),
-		"want 1 to 256":                        with(args, "-hidden", "257"),
-		"softmax with 3 hidden units":          with(args, "-model", "softmax", "-hidden", "3"),
-		"-pca is -1":                           with(args, "-pca", "-1"),
-		"not defined: -nodes":                  with(args, "-nodes", "3"),
-		"want 1 to 200 bytes":                  with(args, "-fitted-on", strings.Repeat("x", 201)),
-		"-columns exclude each other":          {"plan", "-dim", "3", "-columns", "4"},
-		"-columns is missing":                  {"plan", "-classes", "3"},
-		"-classes is 1, want 2..1000":          {"plan", "-columns", "3", "-classes", "1"},
-		"-model perceptron, -hidden 0: task: ": {"simulate", "-model", "perceptron", "-hidden", "0"},
-	} {
-		code, out, log := call(args...)
-		if code != exitUsage || out != "" || !strings.Contains(log, want) {
-			t.Errorf("%v: exit code %d, %s%s, want %q", args, code, out, log, want)
-		}
-	}
 	if code, _, log := call(with(args, "-out", file)...); code != exitFailed || !strings.Contains(log, "is there already") {
 		t.Errorf("a file was replaced: exit code %d, %s", code, log)
 	}

@@ -56,6 +56,9 @@ func (cmd *command) flags() *flag.FlagSet {
 func (cmd *command) parse(fs *flag.FlagSet, args []string, w io.Writer) error {
 	err := fs.Parse(args)
 	switch {
+	case errors.Is(err, flag.ErrHelp) && cmd.show != nil:
+		cmd.show(fs)
+		return err
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprintln(w, cmd.about)
 		fs.SetOutput(w)
@@ -215,7 +218,7 @@ func (o *options) conflicts() error {
 	for _, f := range []struct {
 		name       string
 		value, min int
-	}{{"nodes", o.nodes, 1}, {"rounds", o.rounds, 1}, {"cooldown", o.cooldown, 0}, {"tau", o.tau, 1}, {"batch", o.batch, 0}, {"pca", o.pca, 0}} {
+	}{{"nodes", o.nodes, 1}, {"rounds", o.rounds, 1}, {"cooldown", o.cooldown, 0}, {"tau", o.tau, 1}, {"batch", o.batch, 0}} {
 		if f.value < f.min {
 			fault("-%s is %d, want at least %d", f.name, f.value, f.min)
 		}

@@ -148,7 +148,8 @@ func (o *planOptions) check() error {
 		name  string
 		value float64
 	}{{"beta", o.beta}, {"link-kbit", o.linkKbit}, {"gain", o.gain}} {
-		if o.given[f.name] && !(f.value > 0 && f.value <= math.MaxFloat32) {
+		shared := f.name == "gain" && !(f.value >= 1) // and told by what all commands share
+		if o.given[f.name] && !shared && !(f.value > 0 && f.value <= math.MaxFloat32) {
 			fault("-%s is %v, want a positive number", f.name, f.value)
 		}
 	}

@@ -455,49 +455,6 @@ func TestPlanSaysWhatItChose(t *testing.T) {
 	}
 }
 
-func TestPlanMistakes(t *testing.T) {
-	for _, c := range []struct {
-		code int
-		want string
-		args string
-	}{
-		{2, "-rounds -steps] exclude each other", "-rounds 5 -steps 10"},
-		{2, "-beta and -gain exclude", "-beta 1 -gain 0.5"},
-		{2, "-dim is 0, want 1..", "-dim 0"},
-		{2, "-dim is 300000000", "-dim 300000000"},
-		{2, "-samples is -1", "-samples -1"},
-		{2, "-steps is 0", "-steps 0"},
-		{2, "-queries is 5, which is 0 rounds", "-queries 5 -tau 2"},
-		{2, "-queries is 5, which is 0 rounds", "-queries 5"},
-		{2, "-tau is 9, want at most the 4", "-tau 9 -steps 4"},
-		{2, "-share is 1,", "-share 1"},
-		{2, "-share is 0,", "-share 0"},
-		{2, "-link-kbit is -1", "-link-kbit -1"},
-		{2, "-gain is NaN", "-gain NaN"},
-		{2, "-gain is 0,", "-gain 0"},
-		{2, "-clip is missing", "-sigma 1 -epsilon 8"},
-		{2, "leave one out", "-clip 1 -sigma 1 -epsilon 8 -rounds 5"},
-		{3, "not even one release", "-clip 1 -sigma 0.1 -epsilon 1"},
-		{2, "-non-private and -epsilon", "-non-private -epsilon 8"},
-		{2, `-table "round"`, "-table round"},
-		{2, `estimator "best"`, "-estimator best"},
-		{2, `-graph "hexagon"`, "-graph hexagon"},
-		{2, "-data", "-data csv:x"},
-		{2, "local steps, want at most", "-rounds 2000000 -tau 2000000"},
-		{2, "that is no plan", "-rounds 2000000000 -tau 1 -samples 2000000000 -dim 1"},
-		{2, "not reached in", "-nodes 300 -graph path -gain 0.0001 -share 0.05"},
-		{2, "grid bits are 9", "-grid-bits 9"},
-	} {
-		code, out, log := call(append([]string{"plan"}, strings.Fields(c.args)...)...)
-		if code != c.code || !strings.Contains(log, c.want) || out != "" {
-			t.Errorf("%s: exit code %d, want %d with %q\n%s%s", c.args, code, c.code, c.want, out, log)
-		}
-	}
-	if _, _, log := call("plan", "-dim", "0", "-share", "7", "-tau", "0", "-beta", "-1"); strings.Count(log, "want") != 4 {
-		t.Errorf("not all of four mistakes in\n%s", log)
-	}
-}
-
 // traffic is what the network of a plan sends, in bytes, when every loss is one half.
 func (p *problem) traffic(t *testing.T) (sent int64) {
 	t.Helper()

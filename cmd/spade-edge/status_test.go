@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -229,33 +228,6 @@ func TestNoControl(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", code, out, log)
 	}
 	tr.tells(t, "b", "its run is done")
-}
-
-// Wrong use writes nothing and starts nothing.
-func TestStatusMistakes(t *testing.T) {
-	tr := newTrial(t, "ab", nil)
-	for _, c := range []struct {
-		code int
-		want string
-		args []string
-	}{
-		{exitUsage, "no file given, want spade-edge status NODEFILE [-watch] [-json]", []string{"status"}},
-		{exitUsage, "no file given, want spade-edge stop NODEFILE [-timeout T] [-json]", []string{"stop", "-json"}},
-		{exitUsage, "a node file: ", []string{"status", tr.path("none.json")}},
-		{exitUsage, "a node file: ", []string{"stop", tr.path("none.json")}},
-		{exitUsage, "not defined: -fast", []string{"status", tr.path("a.json"), "-fast"}},
-		{exitUsage, "-timeout is 0s, want more than 0", []string{"stop", tr.path("a.json"), "-timeout", "0"}},
-		{exitUsage, `-http: monitor: "0.0.0.0:80", want host:port on loopback`, []string{"run", tr.path("a.json"), "-http", "0.0.0.0:80"}},
-		{exitUsage, `-http: monitor: ":8080", want host:port on loopback`, []string{"demo", "-http", ":8080"}},
-	} {
-		code, out, log := call(c.args...)
-		if code != c.code || !strings.Contains(log, c.want) || out != "" {
-			t.Errorf("%v: exit code %d, want %d with %q\n%s%s", c.args, code, c.code, c.want, out, log)
-		}
-	}
-	if found, _ := filepath.Glob(tr.path("*.state")); len(found) > 0 {
-		t.Errorf("%v were made", found)
-	}
 }
 
 // Every metric there is, and every field of a status, is in the topic that explains them.

@@ -1,0 +1,73 @@
+//go:build unix
+
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// readmeBlocks returns the blocks of the README that are marked as lines for a shell.
+func readmeBlocks(t *testing.T) (all []string) {
+	t.Helper()
+	_, rest, found := strings.Cut(readFile(t, "../../README.md"), "\n```sh\n")
+	for found {
+		var block string
+		block, rest, _ = strings.Cut(rest, "```\n")
+		all = append(all, block)
+		_, rest, found = strings.Cut(rest, "\n```sh\n")
+	}
+	return all
+}
+
+// The README's way from nothing to a model, as it stands there: every line succeeds, and says what it should.
+func TestReadmeFleet(t *testing.T) {
+	blocks := readmeBlocks(t)
+	if len(blocks) != 1 || strings.Count(blocks[0], "\n") > 12 {
+		t.Fatalf("%q", blocks)
+	}
+	for _, address := range []string{"127.0.0.1:7443", "127.0.0.1:7444", "127.0.0.1:7445", "127.0.0.1:8080"} {
+		if taken(address) {
+			t.Skipf("%s is taken, and stands in the README", address)
+		}
+	}
+	d := newDesk(t)
+	dir := t.TempDir()
+	code, text := d.shell(t, dir, "set -e\n"+blocks[0])
+	for _, want := range []string{
+		"next           for each node: spade-edge check ward/node-0/node.json", // init
+		"has spent epsilon 0 in 0 releases",                                    // check
+		"page: http://127.0.0.1:8080/",                                         // run
+		"round          0 of 80",                                               // status, of a node that waits
+		"release        80 of 80 of run \"ward\" by \"node-0\"",                // export
+		"model.npy: OK",                  // sha256sum
+		"verified: every figure follows", // privacy
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if code != exitDone || strings.Contains(text, "spade-edge run: ") {
+		t.Errorf("exit code %d:\n%s", code, text)
+	}
+	if found := tree(t, dir); !strings.Contains(found, "model.npy.certificate.json") {
+		t.Errorf("made %s", found)
+	}
+}
+
+// The other lines of the README that are commands of the program can be run as well, where what they name is there.
+func TestReadmeLines(t *testing.T) {
+	d := newDesk(t)
+	text := readFile(t, "../../README.md")
+	text = strings.Replace(text, readmeBlocks(t)[0], "", 1)
+	lines := 0
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "spade-edge ") {
+			lines++
+			d.example(t, strings.Fields(line)[1], strings.TrimSpace(line))
+		}
+	}
+	if lines < 4 {
+		t.Errorf("%d lines", lines)
+	}
+}
