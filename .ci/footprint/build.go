@@ -23,11 +23,13 @@ const tags = "nethttpomithttp2"
 // curves that TLS comes with and a fleet does not use. A release compiles them without inlining, which saves a tenth of the
 // program. What trains, encodes, compresses, encrypts or hashes is compiled as always, and so is the runtime.
 var calm = []string{
-	module + "/cmd/...", module + "/sdk/fleetfile",
-	"crypto/ecdsa", "crypto/elliptic", "crypto/hpke", "crypto/internal/fips140/ecdsa", "crypto/internal/fips140/nistec/...",
-	"crypto/internal/fips140/rsa", "crypto/rsa", "crypto/tls", "crypto/x509/...",
-	"compress/flate", "compress/gzip", "encoding/asn1", "encoding/csv", "encoding/json", "flag", "fmt", "github.com/fxamacker/...",
-	"log/...", "math/big", "mime/...", "net/...", "os", "reflect", "text/...", "time",
+	module + "/cmd/...", module + "/sdk/fleetfile", module + "/sdk/graph", module + "/sdk/monitor", module + "/sdk/scorer", module + "/transport/ws",
+	"nhooyr.io/...", "github.com/fxamacker/...",
+	"crypto/ecdh", "crypto/ecdsa", "crypto/elliptic", "crypto/hpke", "crypto/mlkem", "crypto/rsa", "crypto/tls", "crypto/x509/...",
+	"crypto/internal/fips140/bigmod", "crypto/internal/fips140/ecdh", "crypto/internal/fips140/ecdsa", "crypto/internal/fips140/ed25519",
+	"crypto/internal/fips140/edwards25519/...", "crypto/internal/fips140/mlkem", "crypto/internal/fips140/nistec/...", "crypto/internal/fips140/rsa",
+	"bufio", "compress/flate", "compress/gzip", "context", "embed", "encoding/...", "flag", "fmt", "html", "internal/poll", "io/...", "log/...",
+	"math/big", "mime/...", "net/...", "os/...", "path/...", "reflect", "strconv", "syscall", "text/...", "time", "unicode/...",
 	"vendor/golang.org/x/net/...", "vendor/golang.org/x/text/...",
 }
 
