@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"unicode/utf8"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -41,7 +42,7 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 	for i, e := range edges {
 		edges[i] = [2]string{min(e[0], e[1]), max(e[0], e[1])}
 	}
-	slices.SortFunc(edges, func(a, b [2]string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	sort.Sort(byEnds(edges))
 	method, privacy := f.Method, f.Privacy
 	method.Estimator = cmp.Or(method.Estimator, "paper")
 	method.Directions = cmp.Or(method.Directions, zoest.Rademacher.String())
@@ -59,6 +60,15 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 		form[taskSection] = canonicalJSON(f.Task)
 	}
 	return form
+}
+
+// byEnds sorts edges by names.
+type byEnds [][2]string
+
+func (e byEnds) Len() int      { return len(e) }
+func (e byEnds) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e byEnds) Less(i, j int) bool {
+	return e[i][0] < e[j][0] || e[i][0] == e[j][0] && e[i][1] < e[j][1]
 }
 
 // canonicalJSON returns a JSON value with sorted keys and without white space; numbers stay as they are written. What is not

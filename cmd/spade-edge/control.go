@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
@@ -23,9 +21,7 @@ import (
 // response that ends when the process does.
 type control struct {
 	listener net.Listener
-	server   *http.Server
-	over     chan struct{} // closed by close
-	once     sync.Once
+	cancel   context.CancelFunc // ends every connection
 }
 
 // controlPath returns where a node listens.
@@ -59,16 +55,13 @@ func openControl(state string, mon *monitor.Monitor, stop func()) (*control, err
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	c := &control{listener: l, over: make(chan struct{})}
-	c.server = &http.Server{
-		Handler: c.handler(mon, stop), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
-		MaxHeaderBytes: 16 << 10, ErrorLog: log.New(io.Discard, "", 0),
-	}
-	go func() { _ = c.server.Serve(l) }() // ends with the listener
-	return c, nil
+	ctx, cancel := context.WithCancel(context.Background())
+	go monitor.Serve(ctx, l, controls(mon, stop))
+	return &control{listener: l, cancel: cancel}, nil
 }
 
-func (c *control) handler(mon *monitor.Monitor, stop func()) http.Handler {
+// controls answers whoever has a right to the socket. Its requests end when the node is gone.
+func controls(mon *monitor.Monitor, stop func()) http.Handler {
 	// A http.ServeMux would add 30 KB to the program.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method + " " + r.URL.Path {
@@ -77,12 +70,8 @@ func (c *control) handler(mon *monitor.Monitor, stop func()) http.Handler {
 			_ = writeObject(w, mon.Status()) // whoever has gone needs no answer
 		case "POST /stop":
 			stop()
-			w.WriteHeader(http.StatusOK)
-			_ = http.NewResponseController(w).Flush()
-			select {
-			case <-c.over:
-			case <-r.Context().Done():
-			}
+			_ = http.NewResponseController(w).Flush() // who has gone meant it all the same
+			<-r.Context().Done()
 		default:
 			http.Error(w, "there are GET /status and POST /stop", http.StatusNotFound)
 		}
@@ -99,8 +88,7 @@ func (c *control) unlink() {
 // close ends what is left: the node is gone.
 func (c *control) close() {
 	if c != nil {
-		c.once.Do(func() { close(c.over) })
-		_ = c.server.Close()
+		c.cancel()
 	}
 }
 

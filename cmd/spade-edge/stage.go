@@ -48,11 +48,7 @@ func (p *problem) newStage(addr string, show *progress) (*stage, error) {
 	s.group = monitor.NewGroup(p.fleet, "test data that no node has, with the average model", s.monitors...)
 	ctx, cancel := context.WithCancel(context.Background())
 	s.leave = cancel
-	s.work.Go(func() {
-		if err := monitor.Serve(ctx, l, pages(s.group.Handler())); err != nil {
-			show.say("page: %v", err)
-		}
-	})
+	s.work.Go(func() { monitor.Serve(ctx, l, pages(s.group.Handler())) })
 	show.say("page: http://%s/", l.Addr())
 	return s, nil
 }

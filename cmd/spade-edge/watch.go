@@ -75,11 +75,7 @@ func (p *participant) attend(stop context.CancelCauseFunc) (leave func(), err er
 			return nil, err
 		}
 		p.say("page: http://%s/", l.Addr())
-		work.Go(func() {
-			if err := monitor.Serve(ctx, l, pages(p.mon.Handler())); err != nil {
-				p.say("page: %v", err)
-			}
-		})
+		work.Go(func() { monitor.Serve(ctx, l, pages(p.mon.Handler())) })
 	}
 	ctl, err := openControl(p.file.State, p.mon, func() { stop(errStopped) })
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
-	"crypto/x509"
+	"encoding/base64"
 	"encoding/pem"
 	"fmt"
 	"os"
@@ -22,17 +22,32 @@ func CreateKey(path string) (ed25519.PublicKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fleetfile: key: %w", err)
 	}
-	der, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		return nil, fmt.Errorf("fleetfile: key: %w", err)
-	}
-	if err := create(path, pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der}), 0o600); err != nil {
+	der := append([]byte("\x30\x2e\x02\x01\x00"+secretIs), private.Seed()...)
+	text := "-----BEGIN " + pemType + "-----\n" + base64.StdEncoding.EncodeToString(der) + "\n-----END " + pemType + "-----\n" // 64 characters: one line
+	if err := create(path, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
 	return public, nil
 }
 
 const pemType = "PRIVATE KEY"
+
+// secretIs stands between a version and the 32 bytes of a secret: the identifier of Ed25519, and the heads of two byte strings, one
+// in the other (RFC 8410, section 7). Package x509 knows every other kind of key too, and would be 100 KB of every program.
+const secretIs = "\x30\x05\x06\x03\x2b\x65\x70" + "\x04\x22\x04\x20"
+
+// parseSecret reads an Ed25519 key in PKCS #8. What other programs write behind the secret, such as the public key, is left alone.
+func parseSecret(der []byte) (ed25519.PrivateKey, bool) {
+	const head = 5 // of the sequence, and its version: 0, or 1 with a public key
+	if len(der) < head || der[0] != 0x30 || int(der[1]) != len(der)-2 || der[2] != 0x02 || der[3] != 0x01 || der[4] > 1 {
+		return nil, false
+	}
+	rest, ok := bytes.CutPrefix(der[head:], []byte(secretIs))
+	if !ok || len(rest) < ed25519.SeedSize {
+		return nil, false
+	}
+	return ed25519.NewKeyFromSeed(rest[:ed25519.SeedSize]), true
+}
 
 // ReadKey reads a secret key in the form that [CreateKey] writes. Where files have owners it refuses one that others than its
 // owner may read or write.
@@ -53,13 +68,9 @@ func ReadKey(path string) (ed25519.PrivateKey, error) {
 	if block == nil || block.Type != pemType || len(bytes.TrimSpace(rest)) > 0 {
 		return nil, fmt.Errorf("fleetfile: key file %s is not one PEM block %q, want what keygen or openssl genpkey -algorithm ed25519 writes", path, pemType)
 	}
-	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("fleetfile: key file %s: %w", path, err)
-	}
-	private, ok := key.(ed25519.PrivateKey)
+	private, ok := parseSecret(block.Bytes)
 	if !ok {
-		return nil, fmt.Errorf("fleetfile: key file %s holds a %T, want an Ed25519 key", path, key)
+		return nil, fmt.Errorf("fleetfile: key file %s does not hold an Ed25519 key in PKCS #8 (RFC 8410)", path)
 	}
 	return private, nil
 }

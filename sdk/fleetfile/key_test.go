@@ -50,6 +50,11 @@ func TestKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	published := encode(der)
+	// The other one there, with attributes and the public key behind the secret.
+	long, err := base64.StdEncoding.DecodeString("MHICAQEwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhCoB8wHQYKKoZIhvcNAQkJFDEPDA1DdXJkbGUgQ2hhaXJzgSEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=")
+	if err != nil {
+		t.Fatal(err)
+	}
 	curve, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -69,12 +74,22 @@ func TestKeys(t *testing.T) {
 		}
 		return p
 	}
-	key, err := ReadKey(write(published, 0o400))
+	for _, text := range []string{published, encode(long)} {
+		key, err := ReadKey(write(text, 0o400))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ws.FormatKey(key.Public().(ed25519.PublicKey)); got != "ed25519:Gb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE" {
+			t.Errorf("public key %s", got)
+		}
+	}
+	// What we write is what package x509 writes, which fleet members of other programs may use.
+	ours, err := ReadKey(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := ws.FormatKey(key.Public().(ed25519.PublicKey)); got != "ed25519:Gb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE" {
-		t.Errorf("public key %s", got)
+	if der, err := x509.MarshalPKCS8PrivateKey(ours); err != nil || string(before) != encode(der) {
+		t.Errorf("the key file is\n%s\nwant\n%s", before, encode(der))
 	}
 	for _, c := range []struct {
 		text string
@@ -86,8 +101,12 @@ func TestKeys(t *testing.T) {
 		{"", 0o600, "not one PEM block"},
 		{published + published, 0o600, "not one PEM block"},
 		{strings.ReplaceAll(published, "PRIVATE", "PUBLIC"), 0o600, `not one PEM block "PRIVATE KEY"`},
-		{strings.Replace(published, "MC4C", "MC4D", 1), 0o600, "asn1"},
-		{encode(other), 0o600, "*ecdsa.PrivateKey, want an Ed25519 key"},
+		{strings.Replace(published, "MC4C", "MC4D", 1), 0o600, "does not hold an Ed25519 key"},
+		{strings.Replace(published, "MC4C", "MC8C", 1), 0o600, "does not hold an Ed25519 key"}, // longer than it is
+		{encode(der[:20]), 0o600, "does not hold an Ed25519 key"},
+		{encode([]byte("\x30\x2d" + string(der[2:47]))), 0o600, "does not hold an Ed25519 key"}, // a byte of the secret is missing
+		{encode(nil), 0o600, "does not hold an Ed25519 key"},
+		{encode(other), 0o600, "does not hold an Ed25519 key"},
 		{strings.Repeat("x", maxKeyFile+1), 0o600, "want a key file of at most"},
 	} {
 		if strings.Contains(c.want, "mode") && runtime.GOOS == "windows" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"sync"
 )
 
@@ -55,8 +56,7 @@ func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 	if err := checkSize(n, int64(len(edges))); err != nil {
 		return nil, err
 	}
-	type indexed struct{ i, j, k int }
-	sorted := make([]indexed, 0, len(edges))
+	sorted := make(byEnds, 0, len(edges))
 	var faults faultList
 	for k, e := range edges {
 		i, j := min(e[0], e[1]), max(e[0], e[1])
@@ -69,9 +69,7 @@ func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 			sorted = append(sorted, indexed{i, j, k})
 		}
 	}
-	slices.SortFunc(sorted, func(a, b indexed) int {
-		return cmp.Or(cmp.Compare(a.i, b.i), cmp.Compare(a.j, b.j), cmp.Compare(a.k, b.k))
-	})
+	sort.Sort(sorted)
 	g := &Graph{edges: make([][2]int, 0, len(sorted))}
 	for x, e := range sorted {
 		if x > 0 && e.i == sorted[x-1].i && e.j == sorted[x-1].j {
@@ -90,6 +88,19 @@ func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 			errApart, apart, reached, n)
 	}
 	return g, nil
+}
+
+// indexed is edge k, between i < j.
+type indexed struct{ i, j, k int }
+
+// byEnds sorts edges. The code of [sort.Sort] is in every program; [slices.SortFunc] would come again for this type, with 10 KB.
+type byEnds []indexed
+
+func (e byEnds) Len() int      { return len(e) }
+func (e byEnds) Swap(x, y int) { e[x], e[y] = e[y], e[x] }
+func (e byEnds) Less(x, y int) bool {
+	a, b := e[x], e[y]
+	return cmp.Or(cmp.Compare(a.i, b.i), cmp.Compare(a.j, b.j), cmp.Compare(a.k, b.k)) < 0
 }
 
 // checkSize refuses sizes outside the package's limits.

@@ -44,7 +44,7 @@ func Example() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	go func() { _ = monitor.Serve(ctx, listener, mon.Handler()) }()
+	go monitor.Serve(ctx, listener, mon.Handler())
 
 	mon.Begin(node)
 	mon.End(node.Run(ctx))

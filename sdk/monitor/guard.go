@@ -1,15 +1,10 @@
 package monitor
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"net"
 	"net/http"
-	"sync"
-	"time"
 )
 
 // CheckAddress says what keeps an address from being listened on: it has to be "host:port" with a host on loopback, "localhost"
@@ -42,65 +37,6 @@ func Listen(addr string) (net.Listener, error) {
 		return nil, errors.Join(fmt.Errorf("monitor: %q is %v, want loopback", addr, l.Addr()), l.Close())
 	}
 	return l, nil
-}
-
-// Serve answers requests until ctx ends, and then closes the listener and every connection. It returns nil unless the listener fails.
-func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
-	s := &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      time.Minute,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          log.New(io.Discard, "", 0), // what a stranger sends is not to fill the log
-	}
-	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
-	err := s.Serve(&bounded{Listener: l, free: make(chan struct{}, maxConns), closed: make(chan struct{})})
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return errors.Join(fmt.Errorf("monitor: %w", err), s.Close())
-}
-
-// maxConns bounds the connections that are open at a time; further ones wait.
-const maxConns = 32
-
-// bounded is a listener with a bound on the connections that are open.
-type bounded struct {
-	net.Listener
-	free   chan struct{} // one for each that is open
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (b *bounded) Accept() (net.Conn, error) {
-	select {
-	case b.free <- struct{}{}:
-	case <-b.closed:
-		return nil, net.ErrClosed
-	}
-	c, err := b.Listener.Accept()
-	if err != nil {
-		<-b.free
-		return nil, err
-	}
-	return &counted{Conn: c, release: sync.OnceFunc(func() { <-b.free })}, nil
-}
-
-func (b *bounded) Close() error {
-	b.once.Do(func() { close(b.closed) })
-	return b.Listener.Close()
-}
-
-type counted struct {
-	net.Conn
-	release func()
-}
-
-func (c *counted) Close() error {
-	defer c.release()
-	return c.Conn.Close()
 }
 
 // Guard lets a handler see only requests of this machine: those from a loopback address, not passed on by a proxy, whose Host is

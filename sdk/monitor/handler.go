@@ -24,8 +24,9 @@ func handler(s source) http.Handler {
 		switch r.URL.Path {
 		case "/":
 			reply = func() (string, []byte, int) {
-				w.Header().Set("Content-Security-Policy", pagePolicy)
-				return "text/html; charset=utf-8", page, http.StatusOK
+				text, policy := page()
+				w.Header().Set("Content-Security-Policy", policy)
+				return "text/html; charset=utf-8", text, http.StatusOK
 			}
 		case "/status":
 			reply = func() (string, []byte, int) { return object(s.object()) }

@@ -2,31 +2,36 @@ package monitor
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	_ "embed" // the page
 	"encoding/base64"
+	"io"
+	"strings"
+	"sync"
 )
 
-//go:embed page.html
-var pageFrame []byte
+// pageZip is page.html with page.css and page.js in it, compressed: "go test ./sdk/monitor -run Page -update" makes it of them, and
+// the same test without -update fails when it is not what they are.
+//
+//go:embed page.gz
+var pageZip string
 
-//go:embed page.css
-var pageStyle []byte
-
-//go:embed page.js
-var pageScript []byte
-
-// page is one HTML file with everything in it; it is the same for every run, since all that is shown is fetched by its script. Its
-// policy lets a browser run this script and use this style, named by their hashes, ask this origin, and nothing else.
-var page, pagePolicy = assemble()
-
-func assemble() ([]byte, string) {
-	out := bytes.Replace(pageFrame, []byte("/*style*/"), pageStyle, 1)
-	out = bytes.Replace(out, []byte("/*script*/"), pageScript, 1)
-	source := func(text []byte) string {
-		sum := sha256.Sum256(text)
+// page returns one HTML file with everything in it, which must not be changed, and its policy. It is the same for every run, since
+// all that is shown is fetched by its script. The policy lets a browser run this script and use this style, named by their hashes,
+// ask this origin, and nothing else.
+var page = sync.OnceValues(func() (text []byte, policy string) {
+	zip, err := gzip.NewReader(strings.NewReader(pageZip))
+	if err != nil {
+		return nil, "" // it is what the test has seen
+	}
+	text, _ = io.ReadAll(zip)
+	source := func(tag string) string {
+		_, rest, _ := bytes.Cut(text, []byte("<"+tag+">"))
+		inner, _, _ := bytes.Cut(rest, []byte("</"+tag+">"))
+		sum := sha256.Sum256(inner)
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	return out, "default-src 'none'; script-src " + source(pageScript) + "; style-src " + source(pageStyle) +
+	return text, "default-src 'none'; script-src " + source("script") + "; style-src " + source("style") +
 		"; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-}
+})

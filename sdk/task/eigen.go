@@ -1,9 +1,9 @@
 package task
 
 import (
-	"cmp"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
@@ -163,7 +163,7 @@ func jacobi(a [][]float64) (values []float64, vectors [][]float64) {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(a[j][j], a[i][i]) })
+	sort.SliceStable(order, func(x, y int) bool { return a[order[x]][order[x]] > a[order[y]][order[y]] })
 	for _, i := range order {
 		values = append(values, a[i][i])
 		vectors = append(vectors, v[i])

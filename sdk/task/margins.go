@@ -1,9 +1,9 @@
 package task
 
 import (
-	"cmp"
 	"math"
 	"slices"
+	"sort"
 )
 
 // fitMargins scales rows and columns of a table in turn until its row sums are sizes and its column sums are totals
@@ -71,7 +71,7 @@ func wholeTable(table [][]float64, sizes, totals []int) [][]int {
 			entries = append(entries, entry{i, c, x - float64(n)})
 		}
 	}
-	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(b.lost, a.lost) })
+	sort.SliceStable(entries, func(a, b int) bool { return entries[a].lost > entries[b].lost })
 	for _, most := range []int{1, math.MaxInt} { // one each if that is enough, as it nearly always is
 		for _, e := range entries {
 			n := min(most, rowLeft[e.i], columnLeft[e.c])

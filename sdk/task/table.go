@@ -1,10 +1,10 @@
 package task
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 )
@@ -73,7 +73,8 @@ func classNames(wanted []string, tables ...*table) ([]string, error) {
 	return wanted, nil
 }
 
-// sortValues sorts distinct values by size if all of them are finite numbers, and as strings otherwise.
+// sortValues sorts distinct values by size if all of them are finite numbers, and as strings otherwise. What package sort needs is in
+// every program; [slices.SortFunc] would come again for this type, with 10 KB.
 func sortValues(values []string) {
 	number := make(map[string]float64, len(values))
 	for _, v := range values {
@@ -84,8 +85,9 @@ func sortValues(values []string) {
 		}
 		number[v] = f
 	}
-	slices.SortFunc(values, func(a, b string) int {
-		return cmp.Or(cmp.Compare(number[a], number[b]), cmp.Compare(a, b))
+	sort.SliceStable(values, func(i, j int) bool {
+		a, b := values[i], values[j]
+		return number[a] < number[b] || number[a] == number[b] && a < b
 	})
 }
 

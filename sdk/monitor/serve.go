@@ -1,0 +1,133 @@
+package monitor
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// What a connection may take. Few are needed: a page asks once a second, and a collector of metrics less often.
+const (
+	maxConns    = 32               // open at a time; further ones wait
+	maxRequest  = 16 << 10         // bytes of a request, its body included
+	requestTime = 10 * time.Second // until it is there
+	answerTime  = time.Minute      // from then until the answer has been taken
+	lingerTime  = time.Second      // for the other end to hang up
+)
+
+// Serve answers requests until ctx ends, when it closes the listener and every connection, or until the listener is closed, when
+// the connections that are open come to their own end. It returns when all is over.
+//
+// This is as much of HTTP/1.1 as this machine's own browsers and programs need: one request a connection, of at most 16 KiB with
+// its body, whole within ten seconds. A handler finds in its request what [http.Server] puts there, but for the keys of its context;
+// the context ends with ctx, not when the other end hangs up. The response can be flushed, and nothing else. A handler that panics
+// loses its connection.
+//
+// An [http.Server], which a program may serve the same handlers with, would add 150 KB to one that has none.
+func Serve(ctx context.Context, l net.Listener, h http.Handler) {
+	var open sync.WaitGroup
+	defer open.Wait()
+	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
+	free := make(chan struct{}, maxConns) // a token for each connection
+	for {
+		select {
+		case free <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		c, err := l.Accept()
+		switch {
+		case err == nil:
+			open.Go(func() {
+				defer func() { <-free }()
+				answer(ctx, c, h)
+			})
+			continue
+		case errors.Is(err, net.ErrClosed):
+			return
+		}
+		<-free
+		select { // most likely out of file descriptors, which passes
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// answer serves the one request of a connection.
+func answer(ctx context.Context, c net.Conn, h http.Handler) {
+	defer func() {
+		_ = recover() // what shows a run must not end it
+		_ = c.Close()
+	}()
+	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
+	_ = c.SetReadDeadline(time.Now().Add(requestTime))
+	in := &io.LimitedReader{R: c, N: maxRequest}
+	r, err := http.ReadRequest(bufio.NewReaderSize(in, 1<<10))
+	if in.N == maxRequest {
+		return // a browser connects before it knows what to ask
+	}
+	_ = c.SetWriteDeadline(time.Now().Add(answerTime))
+	w := &response{out: bufio.NewWriterSize(c, 1<<10), header: make(http.Header)}
+	switch {
+	case err != nil && in.N <= 0:
+		http.Error(w, fmt.Sprintf("a request can have %d bytes", maxRequest), http.StatusRequestHeaderFieldsTooLarge)
+	case err != nil:
+		http.Error(w, "this is no request of HTTP/1.1", http.StatusBadRequest)
+	case r.ProtoMajor != 1:
+		http.Error(w, "only HTTP/1.1 is spoken here", http.StatusHTTPVersionNotSupported)
+	default:
+		w.bare = r.Method == http.MethodHead
+		r.RemoteAddr = c.RemoteAddr().String()
+		h.ServeHTTP(w, r.WithContext(ctx))
+	}
+	w.Flush()
+	// Were the connection closed with something unread, the answer could be lost on the way to a reset.
+	if half, ok := c.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		_ = c.SetReadDeadline(time.Now().Add(lingerTime))
+		_, _ = io.CopyN(io.Discard, c, 4*maxRequest)
+	}
+}
+
+// response writes the answer to the only request of a connection, which ends with the answer.
+type response struct {
+	out    *bufio.Writer // its errors stay, and whoever has gone needs no answer
+	header http.Header
+	begun  bool
+	bare   bool // there is no body, whatever is written
+}
+
+var _ http.Flusher = (*response)(nil)
+
+func (w *response) Header() http.Header { return w.header }
+
+func (w *response) WriteHeader(status int) {
+	if w.begun {
+		return
+	}
+	w.begun = true
+	w.header.Set("Connection", "close")
+	w.header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
+	fmt.Fprintf(w.out, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
+	_ = w.header.Write(w.out)
+	_, _ = w.out.WriteString("\r\n")
+}
+
+func (w *response) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	if w.bare {
+		return len(p), nil
+	}
+	return w.out.Write(p)
+}
+
+func (w *response) Flush() {
+	w.WriteHeader(http.StatusOK)
+	_ = w.out.Flush()
+}

@@ -1,0 +1,309 @@
+package monitor
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// serve answers with a handler until the test is over, and returns where.
+func serve(t *testing.T, h http.HandlerFunc) (address string, stop func()) {
+	t.Helper()
+	l, err := Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		Serve(ctx, l, h)
+	}()
+	stop = func() {
+		cancel()
+		<-over
+	}
+	t.Cleanup(stop)
+	return l.Addr().String(), stop
+}
+
+// dial connects, and writes a text.
+func dial(t *testing.T, address, text string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// answerOf returns the response to a text, and what comes behind it before the connection ends.
+func answerOf(t *testing.T, address, text string) (resp *http.Response, body, rest string) {
+	t.Helper()
+	c := dial(t, address, text)
+	br := bufio.NewReader(c)
+	method, _, _ := strings.Cut(text, " ")
+	resp, err := http.ReadResponse(br, &http.Request{Method: method})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := io.ReadAll(br)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(all), string(more)
+}
+
+// Each connection has one answer, and ends with it, whatever else was asked for.
+func TestServeOnce(t *testing.T) {
+	address, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/status":
+			w.WriteHeader(http.StatusTeapot)
+			w.WriteHeader(http.StatusOK) // too late
+		case "/length":
+			w.Header().Set("Content-Length", "4")
+		case "/body":
+			text, err := io.ReadAll(r.Body)
+			fmt.Fprintf(w, "%s %v ", text, err)
+		case "/long":
+			_, _ = io.WriteString(w, strings.Repeat("x", 1<<20))
+		}
+		fmt.Fprintf(w, "%s%s", r.Method[:1], r.RemoteAddr[:3])
+	})
+	const host = " HTTP/1.1\r\nHost: localhost\r\n"
+	for _, c := range []struct {
+		name, text string
+		status     int
+		body       string
+	}{
+		{"get", "GET /" + host + "\r\n", 200, "G127"},
+		{"an older browser", "GET / HTTP/1.0\r\n\r\n", 200, "G127"},
+		{"post", "POST /" + host + "\r\n", 200, "P127"},
+		{"head", "HEAD /" + host + "\r\n", 200, ""},
+		{"head with a length", "HEAD /length" + host + "\r\n", 200, ""},
+		{"a status", "GET /status" + host + "\r\n", 418, "G127"},
+		{"two at once", strings.Repeat("GET /"+host+"\r\n", 2), 200, "G127"},
+		{"kept alive", "GET /" + host + "Connection: keep-alive\r\n\r\n", 200, "G127"},
+		{"a body", "POST /body" + host + "Content-Length: 3\r\n\r\nabc", 200, "abc <nil> P127"},
+		{"a body in chunks", "POST /body" + host + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", 200, "abc <nil> P127"},
+		{"a body that nobody reads", "POST /" + host + "Content-Length: 60000\r\n\r\n" + strings.Repeat("x", 60000), 200, "P127"},
+		{"a body over the limit", "POST /body" + host + "Content-Length: 17000\r\n\r\n" + strings.Repeat("x", 17000), 200, "unexpected EOF P127"},
+		{"a long answer", "GET /long" + host + "\r\n", 200, "xG127"},
+		{"no HTTP", "\x16\x03\x01\x00\x05hello\r\n\r\n", 400, "no request"},
+		{"no path", "GET HTTP/1.1\r\n\r\n", 400, "no request"},
+		{"no header", "GET / HTTP/1.1\r\nhost localhost\r\n\r\n", 400, "no request"},
+		{"two lengths", "POST /" + host + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400, "no request"},
+		{"another version", "GET / HTTP/2.0\r\n\r\n", 505, "only HTTP/1.1"},
+		{"a huge header", "GET /" + host + "X: " + strings.Repeat("x", maxRequest) + "\r\n\r\n", 431, "can have 16384 bytes"},
+		{"many headers", "GET /" + host + strings.Repeat("X: x\r\n", maxRequest/4) + "\r\n", 431, "can have 16384 bytes"},
+		{"a huge path", "GET /" + strings.Repeat("x", maxRequest) + host + "\r\n", 431, "can have 16384 bytes"},
+	} {
+		resp, body, rest := answerOf(t, address, c.text)
+		if resp.StatusCode != c.status || !strings.HasSuffix(strings.TrimSpace(body), c.body) && !strings.Contains(body, c.body) || c.body == "" && body != "" {
+			t.Errorf("%s: %s %.100q, want %d %q", c.name, resp.Status, body, c.status, c.body)
+		}
+		if rest != "" {
+			t.Errorf("%s: %.100q behind the answer", c.name, rest)
+		}
+		if _, err := http.ParseTime(resp.Header.Get("Date")); err != nil || !resp.Close {
+			t.Errorf("%s: date %v, the connection is to be closed: %t", c.name, err, resp.Close)
+		}
+	}
+}
+
+// Who connects and goes, or says nothing to the end, gets no answer; a handler that panics loses its connection, and the next one
+// is answered.
+func TestServeNothing(t *testing.T) {
+	address, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/panic" {
+			panic("a fault of the page")
+		}
+		_, _ = io.WriteString(w, "here")
+	})
+	for _, text := range []string{"", "GET /panic HTTP/1.1\r\nHost: localhost\r\n\r\n"} {
+		c := dial(t, address, text)
+		_ = c.(*net.TCPConn).CloseWrite()
+		if got, err := io.ReadAll(c); len(got) > 0 || err != nil {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
+	}
+	_ = dial(t, address, "GET / HT").Close()
+	if _, body, _ := answerOf(t, address, "GET / HTTP/1.1\r\n\r\n"); body != "here" {
+		t.Errorf("%q", body)
+	}
+}
+
+// A client cannot hold a connection by sending, or by reading, as slowly as it likes. The deadlines are looked at, not waited for.
+func TestServeDeadlines(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		fail       string // which deadline passes
+		want       string
+	}{
+		{"says nothing", "", "read", ""},
+		{"says too little", "GET / HTTP/1.1\r\nHost:", "read", "HTTP/1.1 400 Bad Request"},
+		{"does not read", "GET / HTTP/1.1\r\n\r\n", "write", ""},
+	} {
+		far := &slowConn{in: strings.NewReader(c.text), fail: c.fail}
+		asked := false
+		answer(t.Context(), far, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			asked = true
+			_, _ = io.WriteString(w, strings.Repeat("x", 1<<20))
+		}))
+		if !strings.HasPrefix(far.out.String(), c.want) || c.want == "" && far.out.Len() > 0 || asked != (c.fail == "write") || !far.closed {
+			t.Errorf("%s: answer %.80q, handler asked: %t, closed: %t", c.name, far.out.String(), asked, far.closed)
+		}
+		if far.read < requestTime-time.Second || far.read > requestTime || c.fail == "write" && (far.write < answerTime-time.Second || far.write > answerTime) {
+			t.Errorf("%s: deadlines after %v and %v", c.name, far.read, far.write)
+		}
+	}
+}
+
+// slowConn is a connection one of whose deadlines has passed when the other end would be waited for.
+type slowConn struct {
+	net.Conn
+	in          io.Reader
+	out         strings.Builder
+	fail        string
+	read, write time.Duration // until the deadlines, as they were first set
+	closed      bool
+}
+
+func (c *slowConn) Read(p []byte) (int, error) {
+	n, err := c.in.Read(p)
+	if err != nil && c.fail == "read" {
+		return n, os.ErrDeadlineExceeded
+	}
+	return n, err
+}
+
+func (c *slowConn) Write(p []byte) (int, error) {
+	if c.fail == "write" {
+		return 0, os.ErrDeadlineExceeded
+	}
+	return c.out.Write(p)
+}
+
+func (c *slowConn) SetReadDeadline(at time.Time) error {
+	if c.read == 0 {
+		c.read = time.Until(at)
+	}
+	return nil
+}
+
+func (c *slowConn) SetWriteDeadline(at time.Time) error {
+	c.write = time.Until(at)
+	return nil
+}
+
+func (c *slowConn) RemoteAddr() net.Addr { return &net.TCPAddr{} }
+
+func (c *slowConn) Close() error {
+	c.closed = true
+	return nil
+}
+
+// More connections than are let in at a time are let in one after the other; when the context ends all end, and nobody is listened to.
+func TestServeBound(t *testing.T) {
+	entered, leave := make(chan struct{}, 2*maxConns), make(chan struct{})
+	address, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		entered <- struct{}{}
+		if r.URL.Path == "/stay" {
+			w.(http.Flusher).Flush()
+			select {
+			case <-r.Context().Done():
+			case <-leave:
+			}
+		}
+		_, _ = io.WriteString(w, "here")
+	})
+	var conns []net.Conn
+	for range maxConns {
+		conns = append(conns, dial(t, address, "GET /stay HTTP/1.1\r\n\r\n"))
+		<-entered
+	}
+	waiting := dial(t, address, "GET / HTTP/1.1\r\n\r\n")
+	if len(entered) > 0 {
+		t.Error("one too many was let in")
+	}
+	leave <- struct{}{}
+	if got, err := io.ReadAll(waiting); err != nil || !strings.HasSuffix(string(got), "here") {
+		t.Errorf("%q, %v", got, err)
+	}
+	stop()
+	for _, c := range conns {
+		got, err := io.ReadAll(c) // those that have stayed have a head, and no more
+		if !strings.HasPrefix(string(got), "HTTP/1.1 200 OK\r\n") || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	if _, err := net.Dial("tcp", address); err == nil {
+		t.Error("still listened on")
+	}
+}
+
+// A listener that fails for a while is asked again; one that is closed is not, and what is open comes to its own end.
+func TestServeListener(t *testing.T) {
+	far, near := net.Pipe()
+	defer far.Close()
+	l := &flawedListener{conns: make(chan net.Conn, 1), faults: 1}
+	l.conns <- near
+	release, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		Serve(t.Context(), l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			close(l.conns) // the listener is closed while this one is open
+			<-release
+			_, _ = io.WriteString(w, "here")
+		}))
+	}()
+	if _, err := io.WriteString(far, "GET / HTTP/1.1\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-over:
+		t.Error("over, with a connection open")
+	default:
+	}
+	close(release)
+	if got, err := io.ReadAll(far); err != nil || !strings.HasSuffix(string(got), "here") {
+		t.Errorf("%q, %v", got, err)
+	}
+	<-over
+}
+
+type flawedListener struct {
+	net.Listener
+	conns  chan net.Conn
+	faults int
+}
+
+func (l *flawedListener) Accept() (net.Conn, error) {
+	if l.faults--; l.faults >= 0 {
+		return nil, errors.New("too many open files")
+	}
+	if c, ok := <-l.conns; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (l *flawedListener) Close() error { return nil }
