@@ -2,6 +2,7 @@
 // has the same bytes.
 //
 //	go run ./.ci/footprint                        all targets: a table of bytes and limits, each built twice
+//	go run ./.ci/footprint -twice linux/arm/6     the same, but only these targets twice, and the others once
 //	go run ./.ci/footprint -release DIR           release builds into DIR, with their SHA-256; -targets picks
 //	go run ./.ci/footprint -cost linux/arm/6      what costs more than 50 KB in a build for Linux, and what it buys
 //	go run ./.ci/footprint -memory                an idle node as a process of its own: memory, start, wake-ups
@@ -25,6 +26,7 @@ func main() {
 	board := flag.String("board", "", "run a fleet of which one is on an emulated board, keeping downloads in this `directory`")
 	seconds := flag.Int("seconds", 10, "how long -memory looks at the node")
 	which := flag.String("targets", "", "comma-separated `list` of targets, such as linux/arm/6,darwin/arm64 (default all)")
+	twice := flag.String("twice", "", "comma-separated `list` of targets that are built twice (default all)")
 	fresh := flag.Bool("fresh", false, "make the second build with an empty cache: the standard library twice, too")
 	flag.Parse()
 	err := func() error {
@@ -44,7 +46,11 @@ func main() {
 		case *board != "":
 			return runBoard(*board)
 		}
-		return printSizes(targets, *fresh)
+		again, err := parseTargets(*twice)
+		if err != nil {
+			return err
+		}
+		return printSizes(targets, again, *fresh)
 	}()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "footprint: %s\n", strings.ReplaceAll(err.Error(), "\n", "\nfootprint: "))

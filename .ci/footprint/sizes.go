@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // limit bounds what a build may weigh, in bytes.
@@ -37,8 +38,8 @@ func (l limit) bound(t target) int64 {
 	return 0
 }
 
-// printSizes builds everything for the targets, prints what it weighs, and builds it again elsewhere.
-func printSizes(targets []target, fresh bool) error {
+// printSizes builds everything for the targets and prints what it weighs. For those in twice it is built again elsewhere.
+func printSizes(targets, twice []target, fresh bool) error {
 	tmp, err := os.MkdirTemp("", "footprint")
 	if err != nil {
 		return err
@@ -52,8 +53,8 @@ func printSizes(targets []target, fresh bool) error {
 		return err
 	}
 	var errs []error
-	weigh := func(pkg string, t target) int64 {
-		size, err := weighTwice(tmp, other, pkg, t, cache)
+	weighed := func(pkg string, t target) int64 {
+		size, err := weigh(tmp, other, pkg, t, slices.Contains(twice, t), cache)
 		errs = append(errs, err)
 		return size
 	}
@@ -74,9 +75,9 @@ func printSizes(targets []target, fresh bool) error {
 			if i > 0 && most == 0 {
 				continue
 			}
-			bytes := weigh(l.pkg, t)
+			bytes := weighed(l.pkg, t)
 			if l.over != "" {
-				bytes -= weigh(l.over, t)
+				bytes -= weighed(l.over, t)
 			}
 			row(t, bytes, most, l.what)
 		}
@@ -84,15 +85,15 @@ func printSizes(targets []target, fresh bool) error {
 	return errors.Join(errs...)
 }
 
-// weighTwice builds a package here and in another directory, and returns its length. It is an error if the two differ.
-func weighTwice(tmp, other, pkg string, t target, cache string) (int64, error) {
+// weigh builds a package and returns its length; if twice, then in another directory too, and it is an error if the two differ.
+func weigh(tmp, other, pkg string, t target, twice bool, cache string) (int64, error) {
 	a, b := filepath.Join(tmp, "a"), filepath.Join(tmp, "b")
 	if err := build(".", pkg, t, a, "", true); err != nil {
 		return 0, err
 	}
 	size, sum, err := sumOf(a)
-	if err != nil {
-		return 0, err
+	if err != nil || !twice {
+		return size, err
 	}
 	if err := build(other, pkg, t, b, cache, true); err != nil {
 		return size, err
