@@ -38,7 +38,13 @@ type Checkpoint struct {
 	Failed  int64  // those of them that failed for good, from 0 on
 	Filter  []byte // state of the privacy filter, up to MaxFilter bytes, not looked at here; nil if there is none
 	Ledger  string // head of the lifetime ledger, up to MaxLedger bytes, not looked at here; "" if there is none
+
+	Device    int // how many devices of this name were lost before this one, 0..MaxDevice
+	Recovered int // the release after which this device took over, 0..Round; 0 if none was lost before
 }
+
+// MaxDevice is the highest number of a device: it is the upper quarter of the life that a [Hail] tells of.
+const MaxDevice = 1<<16 - 1
 
 // CheckpointEdge is what a [Checkpoint] holds of one neighbor.
 type CheckpointEdge struct {
@@ -66,6 +72,8 @@ const (
 	cpFailed
 	cpFilter
 	cpLedger
+	cpDevice
+	cpRecovered
 )
 
 const (
@@ -82,7 +90,7 @@ const (
 	nameBytes  = 1 + 2 + maxName                      // key, head and text
 	edgeBytes  = 1 + nameBytes + 10 + 3*arrayBytes    // map, name, heard, vectors
 	fixedBytes = 1 + 2 + (1 + 2 + 32) + 2*nameBytes + // map, version, fleet, member and build
-		5*arrayBytes + (1 + 5) + 3*10 + // vectors, head of the edges, numbers
+		5*arrayBytes + (1 + 5) + 5*10 + // vectors, head of the edges, numbers
 		(1 + 5 + MaxFilter) + (1 + 3 + MaxLedger)
 )
 
@@ -129,6 +137,12 @@ func AppendCheckpoint(dst []byte, c *Checkpoint) ([]byte, error) {
 	w.number(cpFailed, uint64(c.Failed))
 	w.bytes(cpFilter, c.Filter)
 	w.text(cpLedger, c.Ledger)
+	if c.Device > 0 {
+		w.number(cpDevice, uint64(c.Device))
+	}
+	if c.Recovered > 0 {
+		w.number(cpRecovered, uint64(c.Recovered))
+	}
 	if w.err != nil {
 		return dst, fmt.Errorf("wire: checkpoint: %w", w.err)
 	}
@@ -179,6 +193,12 @@ func (c *Checkpoint) check() error {
 		add(fmt.Errorf("filter: found %d bytes, wanted at most %d", len(c.Filter), MaxFilter))
 	}
 	add(checkLedger(c.Ledger))
+	if c.Device < 0 || c.Device > MaxDevice {
+		add(fmt.Errorf("device: found %d, wanted 0..%d", c.Device, MaxDevice))
+	}
+	if c.Recovered < 0 || c.Recovered > max(0, c.Round) || c.Recovered > 0 && c.Device == 0 {
+		add(fmt.Errorf("recovered: found %d with device %d and round %d, wanted 0..round, and 0 for device 0", c.Recovered, c.Device, c.Round))
+	}
 	return errors.Join(errs...)
 }
 
@@ -228,7 +248,7 @@ func (c *Checkpoint) bound() int {
 
 // pairs returns how many fields c has that are not empty.
 func (c *Checkpoint) pairs() uint64 {
-	return 9 + filled(len(c.Grid), len(c.Delta), len(c.Mean), len(c.Last), len(c.Filter), len(c.Ledger))
+	return 9 + filled(len(c.Grid), len(c.Delta), len(c.Mean), len(c.Last), len(c.Filter), len(c.Ledger), c.Device, c.Recovered)
 }
 
 func (e *CheckpointEdge) pairs() uint64 {
@@ -260,7 +280,7 @@ func DecodeCheckpoint(b []byte, c *Checkpoint) error {
 
 // checkpoint reads the whole of a checkpoint.
 func (r *mapReader) checkpoint(c *Checkpoint) {
-	pairs := r.head("map", majorMap, cpLedger)
+	pairs := r.head("map", majorMap, cpRecovered)
 	if r.must(cpVersion, "version") {
 		if version := r.head("version", majorUint, math.MaxUint64); r.err == nil && version != CheckpointVersion {
 			r.fail("version", "found %d, wanted %d", version, CheckpointVersion)
@@ -301,6 +321,11 @@ func (r *mapReader) checkpoint(c *Checkpoint) {
 	}
 	if setString(&c.Ledger, ledger); !utf8.ValidString(c.Ledger) {
 		r.fail("ledger", "found %q, wanted valid UTF-8", c.Ledger)
+	}
+	c.Device = r.optional(cpDevice, "device", MaxDevice)
+	c.Recovered = r.optional(cpRecovered, "recovered", c.Round)
+	if r.err == nil && c.Recovered > 0 && c.Device == 0 {
+		r.fail("recovered", "found %d, wanted none without a device", c.Recovered)
 	}
 	r.count(pairs, c.pairs())
 	if r.err == nil && len(r.b) > 0 {

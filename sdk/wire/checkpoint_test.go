@@ -36,10 +36,18 @@ func leastCheckpoint() *Checkpoint {
 	return &Checkpoint{Member: "a", Build: "b", X: []float32{0}}
 }
 
+// recoveredCheckpoint is the sample at a device that took over from another.
+func recoveredCheckpoint() *Checkpoint {
+	c := sampleCheckpoint()
+	c.Device, c.Recovered = 2, 41
+	return c
+}
+
 // largeCheckpoint has every field, of dim coordinates.
 func largeCheckpoint(dim, edges, samples int) *Checkpoint {
 	c := sampleCheckpoint()
 	c.X, c.Mean, c.Last = normals(dim, 1), normals(dim, 2), normals(samples, 3)
+	c.Device, c.Recovered = MaxDevice, c.Round
 	c.Grid, c.Delta = anyInts(dim, 1), gridNormals(dim, 40, 2)
 	c.Edges = make([]CheckpointEdge, edges)
 	for i := range c.Edges {
@@ -192,6 +200,9 @@ func TestAppendCheckpointRefuses(t *testing.T) {
 		{"queries below", func(c *Checkpoint) { c.Queries = -1 }, "queries: found -1, wanted 0 or more"},
 		{"failed below", func(c *Checkpoint) { c.Failed = math.MinInt64 }, "failed: found -9223372036854775808"},
 		{"long filter", func(c *Checkpoint) { c.Filter = make([]byte, MaxFilter+1) }, "filter: found 65537 bytes, wanted at most 65536"},
+		{"device above", func(c *Checkpoint) { c.Device = MaxDevice + 1 }, "device: found 65536, wanted 0..65535"},
+		{"recovered later", func(c *Checkpoint) { c.Device, c.Recovered = 1, 43 }, "recovered: found 43 with device 1 and round 42"},
+		{"recovered by the first", func(c *Checkpoint) { c.Recovered = 3 }, "recovered: found 3 with device 0"},
 		{"long ledger", func(c *Checkpoint) { c.Ledger = strings.Repeat("x", 257) }, "ledger: found 257 bytes, wanted at most 256"},
 		{"broken ledger", func(c *Checkpoint) { c.Ledger = "\xff" }, `ledger: found "\xff", wanted valid UTF-8`},
 		{"two at once", func(c *Checkpoint) { c.Round, c.Failed = -1, -2 }, "round: found -1, wanted 0..2147483647\nfailed: found -2"},
@@ -246,14 +257,20 @@ var malformedCheckpoints = []struct {
 	{"array", enc([]int{1}), "map: found an array of length 1, wanted a map"},
 	{"indefinite", append([]byte{0xbf}, checkpointPairs(nil)[1:]...), "map: found a value with the overlong or broken head"},
 	{"overlong map", append([]byte{0xb8, 9}, checkpointPairs(nil)[1:]...), "map: found a value with the overlong or broken head"},
-	{"map of 1 GiB", []byte{0xba, 0x40, 0, 0, 0}, "map: found a map of 1073741824 pairs, wanted a map of 15 or less"},
+	{"map of 1 GiB", []byte{0xba, 0x40, 0, 0, 0}, "map: found a map of 1073741824 pairs, wanted a map of 17 or less"},
 	{"empty map", pairs(), "version: found nothing, wanted the key 1"},
 	{"frame", pairs(1, 1, 2, 2, 3, 0), "fleet: found 2, wanted a byte string of 32 or less"},
 	{"trailing byte", append(checkpointPairs(nil), 0), "map: found 1 bytes after the last field, wanted none"},
 	{"a pair too few", append([]byte{0xa8}, checkpointPairs(nil)[1:]...), "map: found 8 pairs in its head, wanted the 9 that follow"},
 	{"a pair too many", append([]byte{0xaa}, checkpointPairs(nil)[1:]...), "map: found 10 pairs in its head, wanted the 9 that follow"},
 	{"key 0", checkpointPairs(map[int]any{0: 0}), "version: found 0, wanted the key 1"},
-	{"key 16", checkpointPairs(map[int]any{16: 0}), "found 10 pairs in its head"},
+	{"key 18", checkpointPairs(map[int]any{18: 0}), "found 10 pairs in its head"},
+	{"device short", checkpointPairs(map[int]any{16: 1}), "device: found 1, wanted an integer of eight bytes"},
+	{"device 0", checkpointPairs(map[int]any{16: number8(0)}), "device: found 0, wanted 1..65535 or no such field"},
+	{"device above", checkpointPairs(map[int]any{16: number8(1 << 16)}), "device: found 65536, wanted at most 65535"},
+	{"recovered 0", checkpointPairs(map[int]any{16: number8(1), 17: number8(0)}), "recovered: found 0, wanted 1..9 or no such field"},
+	{"recovered later", checkpointPairs(map[int]any{16: number8(1), 17: number8(10)}), "recovered: found 10, wanted at most 9"},
+	{"recovered by the first", checkpointPairs(map[int]any{17: number8(1)}), "recovered: found 1, wanted none without a device"},
 	{"other order", pairs(2, make([]byte, 32), 1, 1), "version: found 2, wanted the key 1"},
 	{"duplicate", pairs(1, 1, 2, make([]byte, 32), 2, make([]byte, 32)), "member: found 2, wanted the key 3"},
 	{"overlong key", pairs(raw{0x18, 1}, 1), "version: found a value with the overlong or broken head 0x1801"},
