@@ -21,7 +21,7 @@ type Message struct {
 	Done bool // no release, a last word: the sender has all that it needs and is about to leave
 	Hail bool // no release: the sender has just started, or answers somebody who has
 	Held int  // of a Hail: the highest release of the receiver that the sender holds, 0 for none
-	// Life is, of a Hail, the Config.Life of the one who asked: the sender's own in a question, the receiver's in an answer.
+	// Life is, of a Hail, Config.Life and Device of the one who asked: the sender's own in a question, the receiver's in an answer.
 	Life uint64
 	// Resent marks an answer: to a hail, or to a message that showed that its sender lacks this one. It is never answered, but for a
 	// hail that shows that its sender lacks this client's release, which is then sent with the same mark.
@@ -79,6 +79,8 @@ type edge struct {
 	late  bool       // lossy: a round has gone on without j, which has not caught up since
 	done  bool       // j has said that it needs nothing more
 	known bool       // j has said which release of this client it holds
+
+	device uint16 // the latest device of j that has been heard of
 
 	answered int // the round (last+1 for Done) that was sent again since the last tick; 0 for none
 }
@@ -180,8 +182,16 @@ func (m *Machine) receiveHail(e *edge, msg Message) error {
 	if msg.Round < 0 || msg.Round > m.last() || msg.Held < 0 || msg.Held > m.last() {
 		return fmt.Errorf("admm: neighbor %d speaks of releases %d and %d, want 0 to %d", msg.From, msg.Round, msg.Held, m.last())
 	}
-	if msg.Resent && msg.Life != m.cfg.Life { // the answer to a life before: the neighbor may hold more by now
+	if msg.Resent && msg.Life != m.cfg.life() { // the answer to a life before: the neighbor may hold more by now
 		return nil
+	}
+	if device := uint16(msg.Life >> deviceShift); !msg.Resent {
+		if device < e.device { // j has been replaced, and the other one makes, or has made, the release that this one would make next
+			m.send = append(m.send, Message{From: m.client(), To: e.peer, Round: m.round, Hail: true, Resent: true,
+				Held: max(e.heard, min(msg.Round+1, m.last())), Life: msg.Life})
+			return nil
+		}
+		e.device = device
 	}
 	if msg.Held > m.round {
 		return m.setBack(e, msg.Held)
@@ -198,6 +208,9 @@ func (m *Machine) receiveHail(e *edge, msg Message) error {
 		e.known = true
 	} else {
 		m.hail(e, true, msg.Life)
+		if m.cfg.Device > 0 { // j has just started, and may have forgotten which device is the latest
+			m.hail(e, false, m.cfg.life())
+		}
 	}
 	if m.cfg.Lossy > 0 || m.round == 0 {
 		return nil
@@ -253,7 +266,7 @@ func (m *Machine) Reached(peer int) {
 func (m *Machine) repeat(e *edge) {
 	e.answered = 0
 	if m.cfg.Witness && !e.known {
-		m.hail(e, false, m.cfg.Life)
+		m.hail(e, false, m.cfg.life())
 	}
 	if m.round == 0 || e.holds(m.round) && (e.done || e.holds(m.round+1)) || m.cfg.Lossy > 0 && e.heard > m.round {
 		return

@@ -69,7 +69,7 @@ func (m *Machine) commit() {
 	m.waited = 0
 	if m.mean != nil {
 		for i, x := range m.x {
-			m.mean[i] += (x - m.mean[i]) / float32(m.round)
+			m.mean[i] += (x - m.mean[i]) / float32(m.round-max(0, m.recovered-1))
 		}
 	}
 	for i := range m.edges {

@@ -53,6 +53,7 @@ type CheckpointEdge struct {
 	Z        []float32 // z_ij, this node's variable of the edge
 	PeerZ    []float32 // z_ji, the neighbor's; nil in a run that sends messages
 	PeerGrid []int32   // place of the neighbor's last release on the run's grid; nil without one
+	Device   int       // how many devices of the neighbor's name were lost before its present one, 0..MaxDevice
 }
 
 // Keys of a checkpoint's map and of an edge's, in the order in which they are written and must be read.
@@ -82,13 +83,14 @@ const (
 	edgeZ
 	edgePeerZ
 	edgePeerGrid
+	edgeDevice
 )
 
 // Bounds of the bytes of a checkpoint that are not numbers of a vector.
 const (
 	arrayBytes = 1 + 2 + 5                            // key and heads of a typed array
 	nameBytes  = 1 + 2 + maxName                      // key, head and text
-	edgeBytes  = 1 + nameBytes + 10 + 3*arrayBytes    // map, name, heard, vectors
+	edgeBytes  = 1 + nameBytes + 2*10 + 3*arrayBytes  // map, name, heard, vectors
 	fixedBytes = 1 + 2 + (1 + 2 + 32) + 2*nameBytes + // map, version, fleet, member and build
 		5*arrayBytes + (1 + 5) + 5*10 + // vectors, head of the edges, numbers
 		(1 + 5 + MaxFilter) + (1 + 3 + MaxLedger)
@@ -131,6 +133,9 @@ func AppendCheckpoint(dst []byte, c *Checkpoint) ([]byte, error) {
 		w.floats(edgeZ, "z", e.Z)
 		w.floats(edgePeerZ, "peer z", e.PeerZ)
 		w.ints(edgePeerGrid, e.PeerGrid)
+		if e.Device > 0 {
+			w.number(edgeDevice, uint64(e.Device))
+		}
 	}
 	w.edge = -1
 	w.number(cpQueries, uint64(c.Queries))
@@ -210,6 +215,9 @@ func (e *CheckpointEdge) check(dim int) error {
 	if e.Heard < 0 || e.Heard > MaxRound {
 		return fmt.Errorf("heard: found %d, wanted 0..%d", e.Heard, MaxRound)
 	}
+	if e.Device < 0 || e.Device > MaxDevice {
+		return fmt.Errorf("device: found %d, wanted 0..%d", e.Device, MaxDevice)
+	}
 	wrong := func(n int) bool { return n != 0 && n != dim }
 	name, n := "", 0
 	switch {
@@ -252,7 +260,7 @@ func (c *Checkpoint) pairs() uint64 {
 }
 
 func (e *CheckpointEdge) pairs() uint64 {
-	return 3 + filled(len(e.PeerZ), len(e.PeerGrid))
+	return 3 + filled(len(e.PeerZ), len(e.PeerGrid), e.Device)
 }
 
 // filled counts the lengths above 0.
@@ -335,11 +343,12 @@ func (r *mapReader) checkpoint(c *Checkpoint) {
 
 // oneEdge reads one element of the edges.
 func (r *mapReader) oneEdge(e *CheckpointEdge, dim int) {
-	pairs := r.head("map", majorMap, edgePeerGrid)
+	pairs := r.head("map", majorMap, edgeDevice)
 	r.name(&e.Peer, edgePeer, "peer")
 	e.Heard = int(r.number(edgeHeard, "heard", MaxRound))
 	e.Z = r.floats(e.Z, r.must(edgeZ, "z"), "z", dim, dim)
 	e.PeerZ = r.floats(e.PeerZ, r.at(edgePeerZ), "peer z", dim, dim)
 	e.PeerGrid = r.ints(e.PeerGrid, r.at(edgePeerGrid), "peer grid", dim)
+	e.Device = r.optional(edgeDevice, "device", MaxDevice)
 	r.count(pairs, e.pairs())
 }

@@ -40,6 +40,7 @@ func leastCheckpoint() *Checkpoint {
 func recoveredCheckpoint() *Checkpoint {
 	c := sampleCheckpoint()
 	c.Device, c.Recovered = 2, 41
+	c.Edges[1].Device = 1
 	return c
 }
 
@@ -52,7 +53,7 @@ func largeCheckpoint(dim, edges, samples int) *Checkpoint {
 	c.Edges = make([]CheckpointEdge, edges)
 	for i := range c.Edges {
 		c.Edges[i] = CheckpointEdge{
-			Peer: fmt.Sprintf("client-%d", i), Z: normals(dim, 4), PeerZ: normals(dim, 5), PeerGrid: anyInts(dim, 6), Heard: 7,
+			Peer: fmt.Sprintf("client-%d", i), Z: normals(dim, 4), PeerZ: normals(dim, 5), PeerGrid: anyInts(dim, 6), Heard: 7, Device: 1 + i,
 		}
 	}
 	return c
@@ -313,7 +314,8 @@ var malformedCheckpoints = []struct {
 	{"edge peer z long", edge(1, "p", 2, number8(0), 3, vector(1, 2), 4, vector(1, 2, 3)), "edge 0: peer z: found a byte string of length 12"},
 	{"edge peer grid of floats", edge(1, "p", 2, number8(0), 3, vector(1, 2), 5, vector(1, 2)), "edge 0: peer grid: found tag 85, wanted tag 78"},
 	{"edge heard too high", edge(1, "p", 2, number8(1<<31), 3, vector(1, 2)), "edge 0: heard: found 2147483648"},
-	{"edge with key 6", edge(1, "p", 2, number8(0), 3, vector(1, 2), 6, 0), "edge 0: map: found 4 pairs in its head, wanted the 3 that follow"},
+	{"edge device 0", edge(1, "p", 2, number8(0), 3, vector(1, 2), 6, number8(0)), "edge 0: device: found 0, wanted 1..65535 or no such field"},
+	{"edge with key 7", edge(1, "p", 2, number8(0), 3, vector(1, 2), 7, 0), "edge 0: map: found 4 pairs in its head, wanted the 3 that follow"},
 	{"edge of other order", edge(1, "p", 2, number8(0), 3, vector(1, 2), 5, grid(1, 2), 4, vector(1, 2)), "edge 0: map: found 5 pairs in its head, wanted the 4 that follow"},
 	{"queries negative", checkpointPairs(map[int]any{12: -1}), "queries: found -1, wanted an integer of eight bytes"},
 	{"queries too high", checkpointPairs(map[int]any{12: uint64(1 << 63)}), "queries: found 9223372036854775808, wanted at most 9223372036854775807"},

@@ -74,7 +74,8 @@
 //	8  delta     integers
 //	9  mean      floats
 //	10 last      floats
-//	11 edges     an array of maps: 1 peer, text; 2 heard, *; 3 z, floats; 4 peer z, floats; 5 peer grid, integers
+//	11 edges     an array of maps: 1 peer, text; 2 heard, *; 3 z, floats; 4 peer z, floats; 5 peer grid,
+//	             integers; 6 device, *
 //	12 queries   *
 //	13 failed    *
 //	14 filter    a byte string
