@@ -48,6 +48,7 @@ type Config struct {
 	// Device counts the devices of this client that were lost for good and replaced by another, which has recovered their state
 	// from the neighbors: 0 at the first. It is told with Life. A neighbor that has heard of a later device answers an earlier
 	// one, should it start again, as if it held a release that that one does not know of: it ends with a [RollbackError].
+	// In a private run the first two releases of a device other than the first touch no data: the lost one may have made them.
 	Device uint16
 	// Lossy, if not 0, is after how many ticks a round goes on without the neighbors that are silent; z_ij of their edges is kept, and
 	// no later round waits for one of them before it has caught up.
