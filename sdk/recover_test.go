@@ -42,8 +42,9 @@ type wreck struct {
 	served       int // who had come to an end and was started again
 	servedBefore int // the same, until the recovery was over
 
-	mu   sync.Mutex
-	seen map[sight][]glance // releases that have arrived
+	mu    sync.Mutex
+	seen  map[sight][]glance // releases that have arrived
+	story []string
 }
 
 // sight is a member's release of a round.
@@ -107,9 +108,7 @@ func (c *lookout) Recv(ctx context.Context) (string, []byte, error) {
 	if err := c.codec.Decode(frame, &f); err != nil {
 		c.w.t.Errorf("seed %d: %v", c.w.seed, err)
 	}
-	if os.Getenv("SPADE_RECOVERY_SEED") != "" {
-		c.w.t.Logf("%v %s (life %d) <- %s: %+v", time.Now().Format("05.000000"), c.w.fleet.Members[c.self], c.life, from, f)
-	}
+	c.w.note("%s (life %d) receives from %s: %+v", c.w.fleet.Members[c.self], c.life, from, f)
 	if f.Kind == wire.Release {
 		c.w.mu.Lock()
 		defer c.w.mu.Unlock()
@@ -179,6 +178,7 @@ func (w *wreck) start(i int, alter ...func(c *sdk.Config)) {
 	w.t.Helper()
 	h := w.hosts[i]
 	h.life++
+	w.note("%s starts life %d, recovers: %v", w.fleet.Members[i], h.life, h.spare)
 	h.log = new(journal)
 	h.rounds, h.err = nil, nil
 	inner, err := w.net.Node(w.fleet.Members[i])
@@ -256,6 +256,7 @@ func (h *host) look() {
 func (w *wreck) kill(i int) {
 	w.t.Helper()
 	h := w.hosts[i]
+	w.note("%s is killed in release %d", w.fleet.Members[i], h.node.Status().Round)
 	if w.chance.IntN(2) == 0 {
 		_ = h.tr.Close()
 	}
@@ -264,6 +265,13 @@ func (w *wreck) kill(i int) {
 	if h.err != nil && !errors.Is(h.err, context.Canceled) && !errors.Is(h.err, transport.ErrClosed) {
 		w.t.Errorf("seed %d: %s: %v", w.seed, w.fleet.Members[i], h.err)
 	}
+}
+
+// note writes down what happens: a failure is rarely the same twice, since nodes have goroutines.
+func (w *wreck) note(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.story = append(w.story, time.Now().Format("05.000000 ")+fmt.Sprintf(format, args...))
 }
 
 // wait lets time pass.
@@ -347,8 +355,10 @@ func (w *wreck) play() (out outcome) {
 	spare := w.hosts[w.lost]
 	if w.rough && w.chance.IntN(3) == 0 { // the recovery itself is broken off
 		w.wait(10 * time.Millisecond)
-		w.kill(w.lost)
-		w.start(w.lost)
+		if !spare.ended() {
+			w.kill(w.lost)
+			w.start(w.lost)
+		}
 	}
 	w.wait(10 * time.Millisecond)
 	crash()
@@ -607,6 +617,11 @@ func TestRecoveries(t *testing.T) {
 	for seed := first; seed < first+count; seed++ {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWreck(t, uint64(seed))
+			defer func() {
+				if t.Failed() {
+					t.Logf("%+v\n%s", w.fleet, strings.Join(w.story, "\n"))
+				}
+			}()
 			out := w.play()
 			killed += out.late
 			switch {
