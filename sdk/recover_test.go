@@ -30,17 +30,16 @@ import (
 // disk; another takes its place. Neighbors may be killed and started again meanwhile, on what they kept, and frames get lost,
 // come twice and overtake each other.
 type wreck struct {
-	t            *testing.T
-	seed         uint64
-	chance       rng.Stream
-	fleet        *sdk.Fleet
-	net          *mem.Net
-	fate         tinytest.Fate
-	hosts        []*host
-	lost         int // whose device is lost
-	rough        bool
-	served       int // who had come to an end and was started again
-	servedBefore int // the same, until the recovery was over
+	t      *testing.T
+	seed   uint64
+	chance rng.Stream
+	fleet  *sdk.Fleet
+	net    *mem.Net
+	fate   tinytest.Fate
+	hosts  []*host
+	lost   int // whose device is lost
+	rough  bool
+	served int // who had come to an end and was started again
 
 	mu    sync.Mutex
 	seen  map[sight][]glance // releases that have arrived
@@ -392,7 +391,7 @@ func (w *wreck) play() (out outcome) {
 			return out
 		}
 	}
-	out.recovered, w.servedBefore = spare.node.Status().Recovered, w.served
+	out.recovered = spare.node.Status().Recovered
 	if out.late+w.served == 0 && out.recovered < held {
 		t.Errorf("seed %d: recovered after release %d, and release %d is held", w.seed, out.recovered, held)
 	}
@@ -434,42 +433,42 @@ func (w *wreck) play() (out outcome) {
 
 // comeBack starts the lost device again, on its old state, while its successor is away. It must end before it makes a release.
 func (w *wreck) comeBack(old *host, out *outcome) {
-	// The successor's word has to have reached the neighbors before.
-	for range 20 {
-		if st := w.hosts[w.lost].node.Status(); st.Done || st.Round > out.recovered {
+	// The successor's word has to have reached the neighbors before, and they must not have come to their end: who has, and is started
+	// again, has nothing more to save and does not remember it.
+	var at sdk.Status
+	for range 1000 {
+		if at = w.hosts[w.lost].node.Status(); at.Round > out.recovered {
 			break
 		}
-		time.Sleep(10 * time.Millisecond)
+		w.serve()
+		time.Sleep(200 * time.Microsecond)
 	}
-	if st := w.hosts[w.lost].node.Status(); !st.Done && st.Round <= out.recovered {
+	ended := slices.ContainsFunc(w.hosts, func(h *host) bool { return h.ended() })
+	if at.Round <= out.recovered || at.Done || ended {
 		return
 	}
-	spare, served := w.hosts[w.lost], w.servedBefore
+	spare := w.hosts[w.lost]
 	w.kill(w.lost)
 	old.life = spare.life
 	w.hosts[w.lost] = old
-	made := old.node.Status().Round
 	w.start(w.lost)
 	for range 1000 {
 		if old.ended() {
 			break
 		}
-		w.serve()
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(time.Millisecond)
 	}
 	if !old.ended() {
-		w.t.Errorf("seed %d: the lost device is at work again, %+v\n%s", w.seed, old.node.Status(), old.log.String())
+		w.t.Errorf("seed %d: the lost device is at work again, %+v\n%s", w.seed, old.node.Status(), old.log)
 		w.kill(w.lost)
 	}
-	if back := errors.Is(old.err, sdk.ErrRollback); w.served > served {
-		// A neighbor that had come to its end has nothing more to save, and forgets which device is the latest.
-	} else if !back || len(old.rounds) > 0 {
-		w.t.Errorf("seed %d: the lost device came back in release %d and ended with %v, releases %v", w.seed, made, old.err, old.rounds)
+	if !errors.Is(old.err, sdk.ErrRollback) || len(old.rounds) > 0 {
+		w.t.Errorf("seed %d: the lost device came back and ended with %v, releases %v", w.seed, old.err, old.rounds)
 	}
 	spare.life = old.life
 	w.hosts[w.lost] = spare
 	w.start(w.lost)
-	out.back = w.served == served
+	out.back = true
 }
 
 // serve starts those again who have come to their end: somebody needs what they know.

@@ -81,6 +81,7 @@ type edge struct {
 	known bool       // j has said which release of this client it holds
 
 	device uint16 // the latest device of j that has been heard of
+	teach  bool   // j has started again, and is to be told which device this is until it has answered
 
 	answered int // the round (last+1 for Done) that was sent again since the last tick; 0 for none
 }
@@ -205,10 +206,11 @@ func (m *Machine) receiveHail(e *edge, msg Message) error {
 		return nil
 	}
 	if msg.Resent {
-		e.known = true
+		e.known, e.teach = true, false
 	} else {
 		m.hail(e, true, msg.Life)
 		if m.cfg.Device > 0 { // j has just started, and may have forgotten which device is the latest
+			e.teach = true
 			m.hail(e, false, m.cfg.life())
 		}
 	}
@@ -265,7 +267,7 @@ func (m *Machine) Reached(peer int) {
 // repeat sends a neighbor what it may lack, or what it may answer with what is missing here.
 func (m *Machine) repeat(e *edge) {
 	e.answered = 0
-	if m.cfg.Witness && !e.known {
+	if m.cfg.Witness && (!e.known || e.teach) {
 		m.hail(e, false, m.cfg.life())
 	}
 	if m.round == 0 || e.holds(m.round) && (e.done || e.holds(m.round+1)) || m.cfg.Lossy > 0 && e.heard > m.round {
