@@ -41,9 +41,11 @@ import (
 // neighbor. A lie there spoils the model, as a false release of the liar's own would. For the privacy guarantee it
 // takes one neighbor that is honest about how many releases it has made itself; a lie upwards only costs budget.
 //
-// What is lost for good. A neighbor that was restarted has forgotten what it had received and not yet used. If such a release is
-// known to have been seen, and nobody has it any more, the recovery is refused; and also if release r-1 is still needed and
-// no neighbor ever received it. The running mean of releases begins anew with r, and so do the baselines of the centered estimator,
+// What is lost for good. A neighbor that was restarted, as by the power cut that has burnt the device, has forgotten what it had
+// received and not yet used. If it knows that it had release r, nobody has that any more, and no neighbor's own release rests on
+// it, then the new device goes on from r-1; r is charged all the same. The recovery is refused if a
+// neighbor has used r and nobody can tell it any more, which happens with releases off the grid, and if release r-1 is still needed
+// and no neighbor ever received it. The running mean of releases begins anew with r, and so do the baselines of the centered estimator,
 // with 0: the models are others than those of a run in which nothing was lost, and as good.
 //
 // The lost device must not come back. If it is started again, on its old state, each neighbor that remembers its successor (it
@@ -59,7 +61,9 @@ type recovery struct {
 	peers   []*witness // in the order of the neighbors' numbers
 	grid    bool       // the run's releases lie on a grid
 	agreed  bool       // all is there, and the neighbors are asked once more how far they are
-	newest  int        // the last release of the lost device that a neighbor holds; valid once all have said how far they are
+	held    int        // the last release of the lost device that a neighbor has held; valid once all have said how far they are
+	newest  int        // the one to go on from: held, or the one before if nobody has that any more
+	given   int        // a release that nobody has any more and that is given up; 0 for none
 	missing string     // what was last reported to be missing
 	doubted bool       // an answer could not be right, and all have been asked anew
 }
@@ -280,9 +284,13 @@ func (c *recovery) step() (done bool, err error) {
 		}
 		return false, nil
 	}
-	newest := 0
+	c.held = 0
 	for _, w := range c.peers {
-		newest = max(newest, w.held)
+		c.held = max(c.held, w.held)
+	}
+	newest := c.held
+	if newest == c.given {
+		newest = max(0, newest-1)
 	}
 	if newest != c.newest {
 		c.newest, c.agreed = newest, false
@@ -292,6 +300,11 @@ func (c *recovery) step() (done bool, err error) {
 	}
 	if newest > 0 {
 		ready, err := c.gather()
+		if errors.Is(err, errGone) && c.doubted && c.given == 0 && newest == c.held && !slices.ContainsFunc(c.peers, func(w *witness) bool { return w.round > newest }) {
+			// It has gone into no neighbor's next release: the run can go on from the one before.
+			c.given = newest
+			return c.step()
+		}
 		if err != nil || !ready {
 			return false, err
 		}
@@ -326,11 +339,11 @@ func (c *recovery) possible() error {
 	return errors.Join(errs...)
 }
 
-// holders names those who say that they hold the newest release.
+// holders names those who say that they have held the newest release.
 func (c *recovery) holders() string {
 	var names []string
 	for _, w := range c.peers {
-		if w.held == c.newest {
+		if w.held >= c.newest {
 			names = append(names, fmt.Sprintf("%q", w.name))
 		}
 	}
@@ -455,6 +468,8 @@ func (c *recovery) sent(round int) (piece, error) {
 	return moved, nil
 }
 
+var errGone = errors.New("a release is gone")
+
 // gone is the end: a release has been seen, and nobody can give it back; or one before it, that somebody still needs.
 func (c *recovery) gone(round int) error {
 	if round < c.newest {
@@ -462,11 +477,11 @@ func (c *recovery) gone(round int) error {
 			c.holders(), c.newest, c.cfg.Name, round)
 	}
 	if m := c.cfg.Fleet.Method; round == m.Rounds+m.Cooldown {
-		return fmt.Errorf("release %d of %q was the last one, for %s it, and no neighbor can give it back any more, having been started again since: the run is over, and a neighbor's final model is as good as the one that is lost",
-			round, c.cfg.Name, c.holders())
+		return fmt.Errorf("%w: release %d of %q was the last one, for %s it, and no neighbor can give it back any more, having been started again since: the run is over, and a neighbor's final model is as good as the one that is lost",
+			errGone, round, c.cfg.Name, c.holders())
 	}
-	return fmt.Errorf("release %d of %q has been seen, for %s release %d, and no neighbor can give it back any more, having been started again since: the run cannot go on without it; start the fleet anew under another run id",
-		round, c.cfg.Name, c.holders(), c.newest)
+	return fmt.Errorf("%w: release %d of %q has been seen, for %s release %d, and no neighbor can give it back any more, having been started again since: the run cannot go on without it; start the fleet anew under another run id",
+		errGone, round, c.cfg.Name, c.holders(), c.newest)
 }
 
 func (c *recovery) names() string {
@@ -578,7 +593,7 @@ func (c *recovery) commit() error {
 			return fmt.Errorf("sdk: %w: %w", ErrRecovery, err)
 		}
 		if n.filter != nil {
-			for round := 1; round <= min(c.newest, c.cfg.Fleet.Method.Rounds); round++ {
+			for round := 1; round <= min(c.held, c.cfg.Fleet.Method.Rounds); round++ {
 				if err := n.reserve(round); err != nil {
 					return err
 				}

@@ -378,6 +378,9 @@ func (w *wreck) play() (out outcome) {
 	if spare.ended() {
 		if errors.Is(spare.err, sdk.ErrRecovery) && strings.Contains(spare.err.Error(), "no neighbor") && (w.rough || w.served > 0) {
 			out.gone = true
+			if os.Getenv("SPADE_WHY") != "" {
+				t.Logf("GONE grid %d late %d served %d drop: %v %v", w.fleet.Wire.GridBits, out.late, w.served, w.fleet.Privacy.NonPrivate || w.fleet.Wire.Payload != "", spare.err)
+			}
 			w.end()
 			return out
 		}

@@ -192,9 +192,11 @@ func (m *Machine) receiveHail(e *edge, msg Message) error {
 				Held: max(e.heard, min(msg.Round+1, m.last())), Life: msg.Life})
 			return nil
 		}
-		e.device = device
+		if device > e.device { // what is known of the device before, and its successor does not go on from, is no more
+			e.device, e.heard = device, min(e.heard, msg.Round)
+		}
 	}
-	if msg.Held > m.round {
+	if msg.Held > m.round && !m.inherited(msg.Held) {
 		return m.setBack(e, msg.Held)
 	}
 	if m.cfg.Lossy == 0 && msg.Resent && msg.Round <= e.lost && msg.Held < e.lost {
@@ -228,6 +230,10 @@ func (m *Machine) receiveHail(e *edge, msg Message) error {
 	}
 	return nil
 }
+
+// inherited reports whether a release that a neighbor claims to hold may be one of the lost device that this one has taken the place
+// of. Those of them that nobody could give back are made anew, without data.
+func (m *Machine) inherited(round int) bool { return m.cfg.Device > 0 && round <= m.recovered+2 }
 
 // setBack takes a neighbor's word that it holds a release which this client does not know of.
 func (m *Machine) setBack(e *edge, held int) error {

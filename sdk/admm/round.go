@@ -29,7 +29,7 @@ func (m *Machine) startRound() {
 // device may have made this release. It was at most two rounds ahead of its neighbors' knowledge, for it needs their
 // releases of a round to make the one after the next, and they need its release of a round to make the next.
 func (m *Machine) blank() bool {
-	return m.cfg.Device > 0 && !m.cfg.NonPrivate && m.round < m.recovered+2
+	return !m.cfg.NonPrivate && m.inherited(m.round+1)
 }
 
 // penalty sets p = rho*|N_i|*x - sum_j z_ij, eq. (penalty), with the neighbors in ascending order.
