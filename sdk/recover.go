@@ -597,6 +597,7 @@ func (c *recovery) commit() error {
 				if err := n.reserve(round); err != nil {
 					return err
 				}
+				n.reserved = max(n.reserved, round)
 			}
 		}
 	}

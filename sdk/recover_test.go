@@ -378,9 +378,6 @@ func (w *wreck) play() (out outcome) {
 	if spare.ended() {
 		if errors.Is(spare.err, sdk.ErrRecovery) && strings.Contains(spare.err.Error(), "no neighbor") && (w.rough || w.served > 0) {
 			out.gone = true
-			if os.Getenv("SPADE_WHY") != "" {
-				t.Logf("GONE grid %d late %d served %d drop: %v %v", w.fleet.Wire.GridBits, out.late, w.served, w.fleet.Privacy.NonPrivate || w.fleet.Wire.Payload != "", spare.err)
-			}
 			w.end()
 			return out
 		}
@@ -645,7 +642,7 @@ func TestRecoveries(t *testing.T) {
 			return
 		}
 	}
-	t.Logf("%d recoveries: %d before the first release was held, %d after the last one, %d refused since a release was seen and forgotten; "+
+	t.Logf("%d recoveries: %d before the first release was held, %d after the last one, %d refused since a release was forgotten that somebody needs; "+
 		"%d neighbors killed meanwhile; the lost device came back %d times; %d times a release was made anew that somebody had had and forgotten",
 		count, fresh, finished, gone, killed, back, forgotten)
 	if count >= 60 && (fresh == 0 || finished == 0 || back == 0 || killed == 0) {
