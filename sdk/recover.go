@@ -252,7 +252,7 @@ func (c *recovery) hear(w *witness, f *wire.Frame) error {
 	if f.Part == wire.Standing {
 		p.round = 0
 		delete(w.asked, p)
-		w.heard, w.round, w.held = true, f.Round, f.Held
+		w.heard, w.round, w.held = true, max(w.round, f.Round), max(w.held, f.Held) // answers may overtake each other
 		return nil
 	}
 	if !w.asked[p] {
@@ -575,30 +575,32 @@ func (c *recovery) commit() error {
 		return fmt.Errorf("sdk: %w: neighbors have seen %d devices of this name", ErrRecovery, device)
 	}
 	cfg.Device = uint16(device)
+	// One release may have been reserved and not made; the two before it, made and not received.
+	if n.reserved > c.newest+3 {
+		return fmt.Errorf("sdk: %w: the ledger has release %d of this run, and neighbors know of no more than %d: they were set back, or are wrong", ErrRecovery, n.reserved, c.held)
+	}
 	var m *admm.Machine
+	var err error
 	if c.newest == 0 {
-		var err error
-		if m, err = admm.New(cfg); err != nil {
-			return err
-		}
+		m, err = admm.New(cfg)
 	} else {
-		state, err := c.state()
-		if err == nil {
+		var state admm.State
+		if state, err = c.state(); err == nil {
 			err = c.complete()
 		}
 		if err == nil {
 			m, err = admm.Restore(cfg, state, nil)
 		}
-		if err != nil {
-			return fmt.Errorf("sdk: %w: %w", ErrRecovery, err)
-		}
-		if n.filter != nil {
-			for round := 1; round <= min(c.held, c.cfg.Fleet.Method.Rounds); round++ {
-				if err := n.reserve(round); err != nil {
-					return err
-				}
-				n.reserved = max(n.reserved, round)
+	}
+	if err != nil {
+		return fmt.Errorf("sdk: %w: %w", ErrRecovery, err)
+	}
+	if n.filter != nil {
+		for round := 1; round <= min(c.held, c.cfg.Fleet.Method.Rounds); round++ {
+			if err := n.reserve(round); err != nil {
+				return err
 			}
+			n.reserved = max(n.reserved, round)
 		}
 	}
 	n.machine, n.device, n.recovered, n.recovery = m, device, c.newest, nil

@@ -222,6 +222,34 @@ func TestRecoveryChargesFirst(t *testing.T) {
 	})
 }
 
+// A ledger that was saved from the lost device knows more than neighbors who were set back, all of them.
+func TestRecoveryAgainstLedger(t *testing.T) {
+	for reserved, fine := range map[int]bool{6: true, 7: false} {
+		ledger := spareLedger(t)
+		synctest.Test(t, func(t *testing.T) {
+			left, _, stop := triangle(t, 3, func(*wire.Frame) {})
+			defer stop()
+			cfg := left(tinytest.MemStore(), ledger)
+			g := dpmech.Gaussian{Clip: cfg.Fleet.Privacy.Clip, Sigma: cfg.Fleet.Privacy.Sigma}
+			for round := 1; round <= reserved; round++ {
+				if err := cfg.Ledger.Reserve("test", cfg.Fleet.Hash(), "a", round, g); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			cfg.Observer.Released = func(int, []float32) { cancel() }
+			n, err := sdk.New(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := n.Run(ctx); errors.Is(err, sdk.ErrRecovery) == fine {
+				t.Errorf("the ledger has %d releases: %v", reserved, err)
+			}
+		})
+	}
+}
+
 // A neighbor that does not answer is waited for and named; an end of the wait leaves no trace.
 func TestRecoveryWaits(t *testing.T) {
 	ledger := spareLedger(t)
