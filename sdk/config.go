@@ -38,6 +38,12 @@ type Config struct {
 	// releasing a round twice. Nil keeps nothing: then a node that is made again in the same run stops if its Ledger, or else a
 	// neighbor, knows of releases that it has no memory of. A neighbor may lie, and then gets a second look at the data.
 	Store Store
+	// Recover makes a node with a fresh Store, on a device that takes the place of one that is lost, get its state back from its
+	// neighbors before it goes on: what the lost device has released they all know. Run waits until each of them has answered,
+	// and keeps nothing before; an error around [ErrRecovery] says who holds what no other can confirm, or what is lost for
+	// good. The fleet's payload must be "release". A node whose Store keeps a state goes on from that, as it does without
+	// Recover. What is taken on trust, and what not, stands in [ErrRecovery].
+	Recover bool
 	// Ledger counts the releases of all runs on the same data, see [dpmech.Ledger]. Nil counts this run alone.
 	Ledger *dpmech.Ledger
 
@@ -77,7 +83,8 @@ type Observer struct {
 	// released model: what the neighbors will see. Model, Status and Spend speak of it already; nothing of it has
 	// been sent. x is valid during the call.
 	Released func(round int, x []float32)
-	// Waiting is called, once a round, when nothing has moved for ResendAfter because messages of these neighbors are missing.
+	// Waiting is called, once a round, when nothing has moved for ResendAfter because messages of these neighbors are missing; and
+	// with round 0, during a recovery, each time that others are missing than before.
 	Waiting func(round int, neighbors []string)
 }
 
@@ -98,6 +105,21 @@ func (c Config) validate() (*plan, error) {
 		if c.Transport != nil && c.Fleet.Dim > 0 && c.Transport.MaxFrame() < wire.MaxFrame(c.Fleet.Dim) {
 			fault("the transport takes frames of %d bytes, want at least %d for dimension %d",
 				c.Transport.MaxFrame(), wire.MaxFrame(c.Fleet.Dim), c.Fleet.Dim)
+		}
+		if c.Recover {
+			fault := func(format string, args ...any) { fault("Recover is set, and "+format, args...) }
+			switch w := c.Fleet.wire(); {
+			case w.Lossy > 0:
+				fault("the fleet is lossy: its members do not know each other's state, want one that waits for all neighbors, with payload %q", PayloadRelease)
+			case w.Payload != PayloadRelease:
+				fault("the fleet's payload is %q: from messages a neighbor knows neither a release nor the other end's z to the bit, want payload %q", w.Payload, PayloadRelease)
+			}
+			if c.Store == nil {
+				fault("Store is nil: what comes back has to be kept before it is used")
+			}
+			if p != nil && slices.Contains(c.Fleet.Members, c.Name) && len(p.graph.Neighbors(p.number[c.Name])) == 0 {
+				fault("%q has no neighbors: nobody else knows its state", c.Name)
+			}
 		}
 		if c.Fleet.Wire.Lossy > 0 && !c.Fleet.Privacy.NonPrivate && c.Store == nil && c.Ledger == nil {
 			fault("Store and Ledger are nil in a lossy private fleet, want at least one: it does not wait for neighbors, who alone would remember releases")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -61,6 +62,15 @@ func (n *Node) resume(mcfg admm.Config) error {
 			return err
 		}
 	}
+	if n.cfg.Recover && len(kept) == 0 {
+		// Whatever the ledger has of this run, neighbors have seen no more than that, or will say so.
+		if n.cfg.Ledger != nil {
+			n.reserved = n.cfg.Ledger.Last(n.cfg.Fleet.Run, n.hash, n.cfg.Name)
+		}
+		n.recovery = &mcfg
+		n.machine, err = admm.New(mcfg) // stands at the start until then
+		return err
+	}
 	if err := n.checkLast(kept); err != nil {
 		return err
 	}
@@ -78,6 +88,10 @@ func (n *Node) resume(mcfg admm.Config) error {
 			return fmt.Errorf("sdk: kept state of release %d: %w", s.Round, err)
 		}
 		states = append(states, n.state(&cp))
+		if i == 0 {
+			n.device, n.recovered = cp.Device, cp.Recovered
+			mcfg.Device = uint16(cp.Device)
+		}
 		if i > 0 || mcfg.NonPrivate {
 			continue
 		}
@@ -156,7 +170,7 @@ func (n *Node) checkLast(kept []Saved) error {
 	if n.cfg.Ledger == nil {
 		return nil
 	}
-	const advice = "restore the state, or start the fleet anew under another run id"
+	const advice = "restore the state, recover it from the neighbors, or start the fleet anew under another run id"
 	n.reserved = n.cfg.Ledger.Last(n.cfg.Fleet.Run, n.hash, n.cfg.Name)
 	if n.cfg.Store == nil && n.reserved > 0 {
 		return fmt.Errorf("sdk: the ledger has release %d of this run, and there is no Store that could have kept it: %w; %s", n.reserved, ErrRollback, advice)
@@ -175,14 +189,14 @@ func (n *Node) checkLast(kept []Saved) error {
 func (n *Node) state(cp *wire.Checkpoint) admm.State {
 	s := admm.State{
 		Round: cp.Round, X: cp.X, Grid: cp.Grid, Delta: cp.Delta, Mean: cp.Mean, Last: cp.Last,
-		Queries: cp.Queries, Failed: cp.Failed,
+		Queries: cp.Queries, Failed: cp.Failed, Recovered: cp.Recovered,
 	}
 	for _, e := range cp.Edges {
 		peer, known := n.number[e.Peer]
 		if !known {
 			peer = -1
 		}
-		s.Edges = append(s.Edges, admm.EdgeState{Peer: peer, Heard: e.Heard, Z: e.Z, PeerZ: e.PeerZ, Base: e.PeerGrid})
+		s.Edges = append(s.Edges, admm.EdgeState{Peer: peer, Heard: e.Heard, Device: uint16(e.Device), Z: e.Z, PeerZ: e.PeerZ, Base: e.PeerGrid})
 	}
 	return s
 }
@@ -197,11 +211,12 @@ func (n *Node) keep() error {
 	cp := wire.Checkpoint{
 		Fleet: n.hash, Member: n.cfg.Name, Build: build, Round: s.Round,
 		X: s.X, Grid: s.Grid, Delta: s.Delta, Mean: s.Mean, Last: s.Last,
-		Queries: s.Queries, Failed: s.Failed,
+		Queries: s.Queries, Failed: s.Failed, Device: n.device, Recovered: n.recovered,
 	}
+	n.past = nil
 	for _, e := range s.Edges {
 		cp.Edges = append(cp.Edges, wire.CheckpointEdge{
-			Peer: n.cfg.Fleet.Members[e.Peer], Heard: e.Heard, Z: e.Z, PeerZ: e.PeerZ, PeerGrid: e.Base,
+			Peer: n.cfg.Fleet.Members[e.Peer], Heard: e.Heard, Device: int(e.Device), Z: e.Z, PeerZ: e.PeerZ, PeerGrid: e.Base,
 		})
 	}
 	if n.filter != nil {
@@ -271,10 +286,16 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	conditions := n.cfg.ConditionalOn
+	if n.device > 0 {
+		conditions = append(slices.Clone(conditions), fmt.Sprintf("this device took over from a lost one after release %d, the last that its neighbors hold; releases %d and %d "+
+			"are counted and were made without its data, since the lost device may have made them; this is right if one neighbor was honest about its own number of releases",
+			n.recovered, n.recovered+1, n.recovered+2))
+	}
 	about := dpmech.About{
 		Run: n.cfg.Fleet.Run, Fleet: hex.EncodeToString(n.hash[:]), Member: n.cfg.Name,
 		Simulated: n.cfg.Noise != nil, Sampler: dpmech.Sampler,
-		Cooldown: n.cfg.Fleet.Method.Cooldown, Averaged: n.cfg.Average, ConditionalOn: n.cfg.ConditionalOn,
+		Cooldown: n.cfg.Fleet.Method.Cooldown, Averaged: n.cfg.Average, ConditionalOn: conditions,
 	}
 	return dpmech.NewCertificate(about, n.cfg.Fleet.Privacy.Delta, n.filter, n.cfg.Ledger)
 }
@@ -282,7 +303,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 // chargeLost counts the releases that neighbors hold and this node's disk has lost: they have been seen.
 func (n *Node) chargeLost(e *admm.RollbackError) error {
 	err := fmt.Errorf("sdk: %q holds release %d of this node, whose own state ends with %d: %w; what was released counts as spent, and going on "+
-		"would release a round twice: restore the state, or start the fleet anew under another run id", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, ErrRollback)
+		"would release a round twice: restore the state, recover it from the neighbors, or start the fleet anew under another run id", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, ErrRollback)
 	if n.filter == nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
 // Node is one member of a fleet at work. Its methods may be called from any goroutine.
@@ -22,9 +23,13 @@ type Node struct {
 	machine   *admm.Machine  // belongs to Run
 	filter    *dpmech.Filter // of this run, changed under mu; nil if it is not private
 	hash      [sha256.Size]byte
-	reserved  int            // the last release of this run that the ledger had when the node was made
-	encoded   []byte         // scratch of keep
-	number    map[string]int // of every member
+	reserved  int               // the last release of this run that the ledger had when the node was made
+	encoded   []byte            // scratch of keep
+	past      []wire.Checkpoint // what the store holds, decoded for neighbors that recover; nil: not looked up since the last save
+	device    int               // how many devices of this name were lost before this one
+	recovered int               // the release after which this device took over, 0 if none
+	recovery  *admm.Config      // what a machine is made of once its state has come back; nil if there is nothing to recover
+	number    map[string]int    // of every member
 	neighbors []int
 	log       *slog.Logger
 
@@ -48,6 +53,9 @@ type Status struct {
 	Done          bool     // the last release is made, and the model final
 
 	Neighbors []Neighbor // all of them, in the order of the fleet's members
+
+	// Recovered is the release after which this device has taken over from one that was lost, see Config.Recover; 0 if there was none.
+	Recovered int
 
 	// Disagreement is the mean, over the neighbors j, of |x_i - x_j|², the squared distance between this node's release and
 	// the neighbor's of the same round, Compared. Compared is 0 if that is not known: before the first round is over, and
@@ -163,6 +171,7 @@ func (n *Node) publish() {
 		n.model, n.averaged = n.machine.Model(), n.machine.Averaged()
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
+	n.status.Recovered = n.recovered
 	n.status.Disagreement, n.status.Compared = st.Apart, st.Compared
 	n.status.Neighbors = n.status.Neighbors[:0]
 	for _, j := range n.neighbors {

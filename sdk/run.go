@@ -40,7 +40,12 @@ func (n *Node) Run(ctx context.Context) error {
 			n.failed = errors.New("sdk: an earlier Run ended in a panic; make the node anew from what its store holds")
 		}
 	}()
-	err = r.loop()
+	if n.recovery != nil {
+		err = r.recover()
+	}
+	if err == nil {
+		err = r.loop()
+	}
 	over = true
 	return err
 }
@@ -69,6 +74,7 @@ type run struct {
 	losses   []float64      // scratch of asking
 	failing  bool           // losses could not be had, which has been logged
 	refused  map[string]int // frames, by neighbor
+	told     map[int]uint64 // by neighbor: the last life that has asked for its state
 	waiting  int            // the round of which the observer knows that it stands still, plus 1
 	final    time.Time      // when the model became final
 }
@@ -89,7 +95,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	}
 	r := &run{
 		Node: n, codec: codec, releases: n.cfg.Fleet.wire().Payload == PayloadRelease,
-		inbox: make(chan received, 4), outbox: map[int]chan []byte{}, refused: map[string]int{},
+		inbox: make(chan received, 4), outbox: map[int]chan []byte{}, refused: map[string]int{}, told: map[int]uint64{},
 	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.workers.Go(r.receive)
@@ -253,14 +259,17 @@ func (r *run) send(msgs []admm.Message) error {
 }
 
 // take hands a frame to the machine. Nothing that a neighbor sends ends the run.
-func (r *run) take(in received) error {
+func (r *run) take(in received) error { return r.takeBy(in, r.deliver) }
+
+// takeBy hands a frame to whoever it is for at the time.
+func (r *run) takeBy(in received, deliver func(in received) error) error {
 	if in.err != nil {
 		if r.ctx.Err() != nil {
 			return context.Cause(r.ctx)
 		}
 		return fmt.Errorf("sdk: receiving: %w", in.err)
 	}
-	err := r.deliver(in)
+	err := deliver(in)
 	if t, ok := r.cfg.Transport.(transport.Recycler); ok {
 		t.Recycle(in.frame) // decoded, and copied by the machine
 	}
@@ -290,6 +299,12 @@ func (r *run) deliver(in received) error {
 	}
 	if err := r.codec.Decode(in.frame, &r.frame); err != nil {
 		return err
+	}
+	switch r.frame.Kind {
+	case wire.Ask:
+		return r.tell(from, in.from)
+	case wire.Tell: // too late: this node has what it asked for
+		return nil
 	}
 	if r.frame.Kind == wire.Message && r.releases || r.frame.Kind == wire.Release && !r.releases {
 		return fmt.Errorf("sdk: a frame of kind %v, and the fleet's payload is another", r.frame.Kind)

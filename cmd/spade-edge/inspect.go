@@ -470,13 +470,18 @@ func (r *inspection) frame(data []byte, dim int) bool {
 		r.row("grid", "%d whole numbers, %.2f bits each", len(f.Grid), 8*float64(len(data))/float64(len(f.Grid)))
 	case f.Kind == wire.Hail:
 		r.row("hail", "the sender holds release %d of the receiver's, life %s", f.Held, lifeText(&f))
+	case f.Kind == wire.Ask:
+		r.row("ask", "the sender has lost its state, and asks for part %d of it, life %s", f.Part, lifeText(&f))
+	}
+	if f.Kind == wire.Tell {
+		r.row("tell", "part %d of the receiver's lost state; the sender has held release %d of the receiver's, life %s", f.Part, f.Held, lifeText(&f))
 	}
 	return true
 }
 
 // lifeText returns the number that tells lives apart, as text: JSON readers lose the last digits of such a number.
 func lifeText(f *wire.Frame) string {
-	if f.Kind != wire.Hail {
+	if f.Kind != wire.Hail && f.Kind != wire.Ask && f.Kind != wire.Tell {
 		return ""
 	}
 	return fmt.Sprintf("%016x", f.Life)

@@ -25,7 +25,7 @@ import (
 var runCommand = &command{
 	name:  "run",
 	short: "one node of a fleet, on a device",
-	about: `usage: spade-edge run NODEFILE [-http ADDR] [-json]
+	about: `usage: spade-edge run NODEFILE [-recover] [-http ADDR] [-json]
 
 Runs the node that a node file describes: it connects to its neighbors in the fleet, takes part in all rounds, and ends when the
 model is final and its neighbors have what they need. A neighbor that is missing is waited for as long as it takes, and named.
@@ -33,12 +33,18 @@ An interrupt, SIGTERM or "spade-edge stop" ends the process between two steps. W
 stands; with -http, or "http" in the node file, so does a page in a browser on this machine. "spade-edge help page" has the rest:
 metrics, health and systemd.
 
+With -recover, and an empty state folder, the node takes the place of a device that is lost for good: it asks all its neighbors
+for what they know of it, waits until each has answered, charges every release that they hold to its ledger, and goes on at the
+next round. Until all is there nothing is kept, and an interrupt changes nothing. With a state, -recover makes no difference.
+"spade-edge help recovery" says what to do before, and what can be had back.
+
 Exit codes: 0 the run is done; 1 failed or interrupted; 2 a file is wrong; 3 a privacy budget is spent; 4 every neighbor means
-another fleet, or knows more of this node's past than its own state.
+another fleet, or knows more of this node's past than its own state, or what neighbors know does not make a state to recover.
 
   spade-edge run node.json
   spade-edge run node.json -http 127.0.0.1:8080
   spade-edge run node.json -json >outcome.json
+  spade-edge run node.json -recover
 `,
 	run: runNode,
 }
@@ -52,6 +58,7 @@ var errInterrupted = errors.New("interrupted; run again to go on")
 func runNode(ctx context.Context, cmd *command, args []string, out, log io.Writer) (err error) {
 	fs := cmd.flags()
 	addr := fs.String("http", "", "serve a page, status and metrics at this loopback `address`, whatever the node file says; empty for none")
+	restore := fs.Bool("recover", false, "with an empty state folder: take the place of a lost device, with what its neighbors know of it")
 	asJSON := fs.Bool("json", false, "print one JSON object to standard output")
 	path, err := cmd.parseFile(fs, args, out)
 	if err != nil {
@@ -73,7 +80,7 @@ func runNode(ctx context.Context, cmd *command, args []string, out, log io.Write
 	if !given(fs)["http"] {
 		*addr = file.HTTP
 	}
-	p := &participant{file: file, fleet: fleet.Fleet, http: *addr, tell: newNotifier()}
+	p := &participant{file: file, fleet: fleet.Fleet, http: *addr, restore: *restore, tell: newNotifier()}
 	defer func() { p.ctl.close() }() // last: whoever has asked for the end hears of it when all is over
 	p.own, err = loadOracle(ctx, file.Oracle, fleet)
 	if err != nil {
@@ -125,12 +132,13 @@ var testNoise func(p *participant) io.Reader
 
 // participant is a node at work.
 type participant struct {
-	file  *fleetfile.Node
-	fleet *sdk.Fleet
-	own   *ownData
-	show  *progress
-	http  string // where the page is served; empty for nowhere
-	tell  *notifier
+	file    *fleetfile.Node
+	fleet   *sdk.Fleet
+	own     *ownData
+	show    *progress
+	http    string // where the page is served; empty for nowhere
+	restore bool   // from what the neighbors know, if there is no state
+	tell    *notifier
 
 	tr     *ws.Transport
 	node   *sdk.Node
@@ -152,6 +160,7 @@ func (p *participant) run(ctx context.Context, link ws.Config) (err error) {
 	cfg := sdk.Config{
 		Fleet: p.fleet, Name: p.file.Name, Samples: p.own.samples, Oracle: p.own.oracle, Window: p.own.window,
 		SeededTable: p.file.SeededTable, Average: p.file.Average, ConditionalOn: p.own.fitted, Linger: p.file.Linger, ResendAfter: p.file.ResendAfter, Logger: logger,
+		Recover: p.restore,
 	}
 	if testNoise != nil && !p.fleet.Privacy.NonPrivate {
 		cfg.Noise = testNoise(p)
@@ -311,6 +320,10 @@ func (p *participant) waiting(round int, neighbors []string) {
 			each = append(each, fmt.Sprintf("%q (not connected)", peer.Name))
 		}
 	}
+	if p.restore && round == 0 && len(each) > 0 {
+		p.say("recovering: waiting for %s", strings.Join(each, ", "))
+		return
+	}
 	p.say("after round %d of %d: waiting for %s", round, p.show.last, strings.Join(each, ", "))
 }
 
@@ -350,6 +363,8 @@ type runResult struct {
 	effort
 	// Certificate is the file that says what the run, and all runs on the same data, have leaked; empty without privacy.
 	Certificate string `json:"certificate,omitempty"`
+	// Recovered is the release after which this device took over from a lost one; absent if it did not.
+	Recovered int `json:"recovered_after,omitempty"`
 
 	learning int // how many of the releases cost something
 }
@@ -366,7 +381,7 @@ func (p *participant) result() *runResult {
 	r := &runResult{
 		Run: p.fleet.Run, Name: p.file.Name, Rounds: st.Round, Done: st.Done, NonPrivate: p.fleet.Privacy.NonPrivate,
 		Queries: st.Queries, BytesSent: st.BytesSent, Model: sdk.ModelHash(model),
-		learning: min(st.Round, p.fleet.Method.Rounds), Certificate: p.certificate,
+		learning: min(st.Round, p.fleet.Method.Rounds), Certificate: p.certificate, Recovered: st.Recovered,
 		effort: newEffort(p.files, st.BytesSent, st.Round-p.begun),
 	}
 	if p.own.test != nil {
@@ -383,6 +398,9 @@ func (p *participant) result() *runResult {
 // write prints the outcome for people.
 func (r *runResult) write(w io.Writer) {
 	fmt.Fprintf(w, "model          sha256 %s after %d rounds of run %q\n", r.Model, r.Rounds, r.Run)
+	if r.Recovered > 0 {
+		fmt.Fprintf(w, "recovered      after release %d, from what the neighbors knew\n", r.Recovered)
+	}
 	fmt.Fprintf(w, "cost           %d losses, %s sent, %.1f s\n", r.Queries, bytesText(r.BytesSent), r.Seconds)
 	r.effort.write(w)
 	if r.Local != nil {

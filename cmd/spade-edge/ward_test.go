@@ -285,7 +285,13 @@ type logged struct {
 // released returns what a member's log of releases says; a last line that was torn is left out.
 func (tr *trial) released(t *testing.T, i int) []logged {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(tr.path(tr.file.Members[i].Name+".state"), "releases.log"))
+	return tr.releasedIn(t, tr.file.Members[i].Name+".state")
+}
+
+// releasedIn is released for a state folder of the trial.
+func (tr *trial) releasedIn(t *testing.T, folder string) []logged {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(tr.path(folder), "releases.log"))
 	if os.IsNotExist(err) {
 		return nil
 	}

@@ -42,20 +42,30 @@ type Config struct {
 	// Witness makes the client ask every neighbor, before its first release, which release of this client it holds. One who holds
 	// a later one than this client knows of ends the run with a [RollbackError]. For devices; a simulation has no past.
 	Witness bool
-	// Life tells the lives of a client apart: with Witness, a number that none before had, such as a random one. What a neighbor
-	// answered to an earlier life may arrive in this one, and be out of date.
+	// Life tells the lives of a client apart: with Witness, a number of 48 bits that none before had, such as a random one. What a
+	// neighbor answered to an earlier life may arrive in this one, and be out of date.
 	Life uint64
+	// Device counts the devices of this client that were lost for good and replaced by another, which has recovered their state
+	// from the neighbors: 0 at the first. It is told with Life. A neighbor that has heard of a later device answers an earlier
+	// one, should it start again, as if it held a release that that one does not know of: it ends with a [RollbackError].
+	// In a private run the first two releases of a device other than the first touch no data: the lost one may have made them.
+	Device uint16
 	// Lossy, if not 0, is after how many ticks a round goes on without the neighbors that are silent; z_ij of their edges is kept, and
 	// no later round waits for one of them before it has caught up.
 	// That is another algorithm than the paper's, with other guarantees. Not with Releases.
 	Lossy int
-	// Average keeps the mean of all releases so far: post-processing, with much less noise than the last one.
+	// Average keeps the mean of all releases so far (after a recovery: from State.Recovered on): post-processing, with much less noise than the last one.
 	Average bool
 
 	// FallbackLoss stands in, in a private run, for a loss that could not be had: falling silent would tell the
 	// neighbors something about the data. It is a public constant.
 	FallbackLoss float64
 }
+
+// life returns what hails of this client tell of it: Device in the upper 16 bits, Life in the lower 48.
+func (c Config) life() uint64 { return uint64(c.Device)<<deviceShift | c.Life&(1<<deviceShift-1) }
+
+const deviceShift = 48
 
 // Schedule is a parameter over the rounds: one value for all of them, or one for each.
 type Schedule []float64

@@ -35,6 +35,8 @@ type Machine struct {
 	asked  bool       // the driver has been told to reserve the release
 	waited int        // ticks since the last release, or since the local work began
 
+	recovered int // the release after which this device took over from a lost one, 0 if none was lost
+
 	compared int     // the last round whose releases were compared with the neighbors'; 0 for none
 	apart    float64 // and what came out
 
@@ -129,7 +131,7 @@ func New(cfg Config) (*Machine, error) {
 func (m *Machine) start() {
 	for i := range m.edges {
 		if m.cfg.Witness {
-			m.hail(&m.edges[i], false, m.cfg.Life)
+			m.hail(&m.edges[i], false, m.cfg.life())
 		} else {
 			m.edges[i].known = true
 		}
@@ -210,6 +212,28 @@ func (m *Machine) Heard(peer int) int {
 	for i := range m.edges {
 		if m.edges[i].peer == peer {
 			return m.edges[i].heard
+		}
+	}
+	return 0
+}
+
+// Held returns a neighbor's release of a round as it has arrived, in this life of the machine, or false if it is not here. The
+// message's slices are the machine's, and valid until its next call.
+func (m *Machine) Held(peer, round int) (Message, bool) {
+	for i := range m.edges {
+		e := &m.edges[i]
+		if at := e.at(round); e.peer == peer && at >= 0 && round > 0 {
+			return Message{From: peer, To: m.client(), Round: round, Vector: e.in[at].vector, Grid: e.in[at].grid}, true
+		}
+	}
+	return Message{}, false
+}
+
+// Device returns the number of the latest device of a neighbor that has been heard of; 0 if it is the first, or if there is no such neighbor.
+func (m *Machine) Device(peer int) uint16 {
+	for i := range m.edges {
+		if m.edges[i].peer == peer {
+			return m.edges[i].device
 		}
 	}
 	return 0

@@ -21,7 +21,7 @@ type Message struct {
 	Done bool // no release, a last word: the sender has all that it needs and is about to leave
 	Hail bool // no release: the sender has just started, or answers somebody who has
 	Held int  // of a Hail: the highest release of the receiver that the sender holds, 0 for none
-	// Life is, of a Hail, the Config.Life of the one who asked: the sender's own in a question, the receiver's in an answer.
+	// Life is, of a Hail, Config.Life and Device of the one who asked: the sender's own in a question, the receiver's in an answer.
 	Life uint64
 	// Resent marks an answer: to a hail, or to a message that showed that its sender lacks this one. It is never answered, but for a
 	// hail that shows that its sender lacks this client's release, which is then sent with the same mark.
@@ -79,6 +79,9 @@ type edge struct {
 	late  bool       // lossy: a round has gone on without j, which has not caught up since
 	done  bool       // j has said that it needs nothing more
 	known bool       // j has said which release of this client it holds
+
+	device uint16 // the latest device of j that has been heard of
+	teach  bool   // j has started again, and is to be told which device this is until it has answered
 
 	answered int // the round (last+1 for Done) that was sent again since the last tick; 0 for none
 }
@@ -180,10 +183,20 @@ func (m *Machine) receiveHail(e *edge, msg Message) error {
 	if msg.Round < 0 || msg.Round > m.last() || msg.Held < 0 || msg.Held > m.last() {
 		return fmt.Errorf("admm: neighbor %d speaks of releases %d and %d, want 0 to %d", msg.From, msg.Round, msg.Held, m.last())
 	}
-	if msg.Resent && msg.Life != m.cfg.Life { // the answer to a life before: the neighbor may hold more by now
+	if msg.Resent && msg.Life != m.cfg.life() { // the answer to a life before: the neighbor may hold more by now
 		return nil
 	}
-	if msg.Held > m.round {
+	if device := uint16(msg.Life >> deviceShift); !msg.Resent {
+		if device < e.device { // j has been replaced, and the other one makes, or has made, the release that this one would make next
+			m.send = append(m.send, Message{From: m.client(), To: e.peer, Round: m.round, Hail: true, Resent: true,
+				Held: max(e.heard, min(msg.Round+1, m.last())), Life: msg.Life})
+			return nil
+		}
+		if device > e.device { // what is known of the device before, and its successor does not go on from, is no more
+			e.device, e.heard = device, min(e.heard, msg.Round)
+		}
+	}
+	if msg.Held > m.round && !m.inherited(msg.Held) {
 		return m.setBack(e, msg.Held)
 	}
 	if m.cfg.Lossy == 0 && msg.Resent && msg.Round <= e.lost && msg.Held < e.lost {
@@ -195,9 +208,13 @@ func (m *Machine) receiveHail(e *edge, msg Message) error {
 		return nil
 	}
 	if msg.Resent {
-		e.known = true
+		e.known, e.teach = true, false
 	} else {
 		m.hail(e, true, msg.Life)
+		if m.cfg.Device > 0 { // j has just started, and may have forgotten which device is the latest
+			e.teach = true
+			m.hail(e, false, m.cfg.life())
+		}
 	}
 	if m.cfg.Lossy > 0 || m.round == 0 {
 		return nil
@@ -213,6 +230,10 @@ func (m *Machine) receiveHail(e *edge, msg Message) error {
 	}
 	return nil
 }
+
+// inherited reports whether a release that a neighbor claims to hold may be one of the lost device that this one has taken the place
+// of. Those of them that nobody could give back are made anew, without data.
+func (m *Machine) inherited(round int) bool { return m.cfg.Device > 0 && round <= m.recovered+2 }
 
 // setBack takes a neighbor's word that it holds a release which this client does not know of.
 func (m *Machine) setBack(e *edge, held int) error {
@@ -252,8 +273,8 @@ func (m *Machine) Reached(peer int) {
 // repeat sends a neighbor what it may lack, or what it may answer with what is missing here.
 func (m *Machine) repeat(e *edge) {
 	e.answered = 0
-	if m.cfg.Witness && !e.known {
-		m.hail(e, false, m.cfg.Life)
+	if m.cfg.Witness && (!e.known || e.teach) {
+		m.hail(e, false, m.cfg.life())
 	}
 	if m.round == 0 || e.holds(m.round) && (e.done || e.holds(m.round+1)) || m.cfg.Lossy > 0 && e.heard > m.round {
 		return
@@ -266,14 +287,21 @@ func (m *Machine) repeat(e *edge) {
 
 // answer sends a message again to a neighbor that turns out to lack it: at most once between two ticks.
 func (m *Machine) answer(e *edge, round int) {
-	if e.answered != round {
+	if e.answered != round && !m.mute(e) {
 		e.answered = round
 		m.post(e, round, true)
 	}
 }
 
+// mute reports whether a neighbor is to be told nothing but hails: a device that has just started again may have been replaced, and
+// releases that it has kept and never sent are no longer those of its rounds. The neighbor says so, or that all is well.
+func (m *Machine) mute(e *edge) bool { return m.cfg.Witness && m.cfg.Lossy == 0 && !e.known }
+
 // post makes it a duty to send the message of one of the last two rounds, or Done for the round after the last.
 func (m *Machine) post(e *edge, round int, again bool) {
+	if round <= m.last() && m.mute(e) {
+		return
+	}
 	msg := Message{From: m.client(), To: e.peer, Round: round, Resent: again}
 	if round > m.last() {
 		msg.Round, msg.Done = m.last(), true

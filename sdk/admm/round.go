@@ -16,13 +16,20 @@ func (m *Machine) startRound() {
 	m.penalty()
 	clear(m.s)
 	m.waited = 0
-	if m.round >= m.cfg.Rounds {
+	if m.round >= m.cfg.Rounds || m.blank() {
 		m.due = true
 		return
 	}
 	copy(m.phi, m.x)
 	m.local, m.stage = true, 0
 	m.est.Fill(m.round, m.x, m.cfg.Mu.At(m.round))
+}
+
+// blank reports whether the round in progress touches no data, as a cool-down round, though it gets its noise and is paid for: a lost
+// device may have made this release. It was at most two rounds ahead of its neighbors' knowledge, for it needs their
+// releases of a round to make the one after the next, and they need its release of a round to make the next.
+func (m *Machine) blank() bool {
+	return !m.cfg.NonPrivate && m.inherited(m.round+1)
 }
 
 // penalty sets p = rho*|N_i|*x - sum_j z_ij, eq. (penalty), with the neighbors in ascending order.
@@ -69,7 +76,7 @@ func (m *Machine) commit() {
 	m.waited = 0
 	if m.mean != nil {
 		for i, x := range m.x {
-			m.mean[i] += (x - m.mean[i]) / float32(m.round)
+			m.mean[i] += (x - m.mean[i]) / float32(m.round-max(0, m.recovered-1))
 		}
 	}
 	for i := range m.edges {

@@ -18,27 +18,31 @@ type State struct {
 	Edges []EdgeState
 	// Counters for Status.
 	Queries, Failed int64
+	// Recovered is the release after which this device took over from a lost one, with a State that was put together from what the
+	// neighbors hold; 0 if none was lost. Mean is that of the releases from then on.
+	Recovered int
 }
 
 // EdgeState is what a client keeps of a neighbor.
 type EdgeState struct {
-	Peer  int
-	Heard int       // the highest release of the neighbor that was ever held
-	Z     []float32 // z_ij
-	PeerZ []float32 // z_ji; nil without Config.Releases
-	Base  []int32   // the neighbor's release that its next change on the grid starts from; nil without Releases on a grid
+	Peer   int
+	Heard  int       // the highest release of the neighbor that was ever held
+	Z      []float32 // z_ij
+	PeerZ  []float32 // z_ji; nil without Config.Releases
+	Device uint16    // the latest device of the neighbor that was heard of
+	Base   []int32   // the neighbor's release that its next change on the grid starts from; nil without Releases on a grid
 }
 
 // State returns the state to be kept of the release that Ready has just reported. It must be called at that point and nowhere
 // else. Its slices are the machine's, and valid until the machine's next call.
 func (m *Machine) State() State {
-	s := State{Round: m.round, X: m.x, Grid: m.grid, Mean: m.mean, Last: m.est.Baselines(), Queries: m.queries, Failed: m.failed}
+	s := State{Round: m.round, X: m.x, Grid: m.grid, Mean: m.mean, Last: m.est.Baselines(), Queries: m.queries, Failed: m.failed, Recovered: m.recovered}
 	if m.onGrid(m.round) && m.cfg.Releases {
 		s.Delta = m.out[m.round%2].grid
 	}
 	for i := range m.edges {
 		e := &m.edges[i]
-		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Z: e.z, PeerZ: e.peerZ, Base: e.base})
+		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Device: e.device, Z: e.z, PeerZ: e.peerZ, Base: e.base})
 	}
 	return s
 }
@@ -81,10 +85,10 @@ func (m *Machine) load(s State) {
 	copy(m.grid, s.Grid)
 	copy(m.mean, s.Mean)
 	copy(m.est.Baselines(), s.Last)
-	m.queries, m.failed = s.Queries, s.Failed
+	m.queries, m.failed, m.recovered = s.Queries, s.Failed, s.Recovered
 	for i, kept := range s.Edges {
 		e := &m.edges[i]
-		e.heard = kept.Heard
+		e.heard, e.device = kept.Heard, kept.Device
 		copy(e.z, kept.Z)
 		copy(e.peerZ, kept.PeerZ)
 		copy(e.base, kept.Base)
@@ -106,6 +110,9 @@ func (m *Machine) check(s State) error {
 	d := m.cfg.Estimator.Dim
 	if s.Round < 1 || s.Round > m.last() {
 		fault("it is of release %d, want 1 to %d", s.Round, m.last())
+	}
+	if s.Recovered < 0 || s.Recovered > max(0, s.Round) {
+		fault("it was recovered after release %d, want 0 to %d", s.Recovered, s.Round)
 	}
 	length := func(what string, got, want int) {
 		if got != want {

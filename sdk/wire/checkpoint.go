@@ -38,7 +38,13 @@ type Checkpoint struct {
 	Failed  int64  // those of them that failed for good, from 0 on
 	Filter  []byte // state of the privacy filter, up to MaxFilter bytes, not looked at here; nil if there is none
 	Ledger  string // head of the lifetime ledger, up to MaxLedger bytes, not looked at here; "" if there is none
+
+	Device    int // how many devices of this name were lost before this one, 0..MaxDevice
+	Recovered int // the release after which this device took over, 0..Round; 0 if none was lost before
 }
+
+// MaxDevice is the highest number of a device: it is the upper quarter of the life that a [Hail] tells of.
+const MaxDevice = 1<<16 - 1
 
 // CheckpointEdge is what a [Checkpoint] holds of one neighbor.
 type CheckpointEdge struct {
@@ -47,6 +53,7 @@ type CheckpointEdge struct {
 	Z        []float32 // z_ij, this node's variable of the edge
 	PeerZ    []float32 // z_ji, the neighbor's; nil in a run that sends messages
 	PeerGrid []int32   // place of the neighbor's last release on the run's grid; nil without one
+	Device   int       // how many devices of the neighbor's name were lost before its present one, 0..MaxDevice
 }
 
 // Keys of a checkpoint's map and of an edge's, in the order in which they are written and must be read.
@@ -66,6 +73,8 @@ const (
 	cpFailed
 	cpFilter
 	cpLedger
+	cpDevice
+	cpRecovered
 )
 
 const (
@@ -74,15 +83,16 @@ const (
 	edgeZ
 	edgePeerZ
 	edgePeerGrid
+	edgeDevice
 )
 
 // Bounds of the bytes of a checkpoint that are not numbers of a vector.
 const (
 	arrayBytes = 1 + 2 + 5                            // key and heads of a typed array
 	nameBytes  = 1 + 2 + maxName                      // key, head and text
-	edgeBytes  = 1 + nameBytes + 10 + 3*arrayBytes    // map, name, heard, vectors
+	edgeBytes  = 1 + nameBytes + 2*10 + 3*arrayBytes  // map, name, heard, vectors
 	fixedBytes = 1 + 2 + (1 + 2 + 32) + 2*nameBytes + // map, version, fleet, member and build
-		5*arrayBytes + (1 + 5) + 3*10 + // vectors, head of the edges, numbers
+		5*arrayBytes + (1 + 5) + 5*10 + // vectors, head of the edges, numbers
 		(1 + 5 + MaxFilter) + (1 + 3 + MaxLedger)
 )
 
@@ -123,12 +133,21 @@ func AppendCheckpoint(dst []byte, c *Checkpoint) ([]byte, error) {
 		w.floats(edgeZ, "z", e.Z)
 		w.floats(edgePeerZ, "peer z", e.PeerZ)
 		w.ints(edgePeerGrid, e.PeerGrid)
+		if e.Device > 0 {
+			w.number(edgeDevice, uint64(e.Device))
+		}
 	}
 	w.edge = -1
 	w.number(cpQueries, uint64(c.Queries))
 	w.number(cpFailed, uint64(c.Failed))
 	w.bytes(cpFilter, c.Filter)
 	w.text(cpLedger, c.Ledger)
+	if c.Device > 0 {
+		w.number(cpDevice, uint64(c.Device))
+	}
+	if c.Recovered > 0 {
+		w.number(cpRecovered, uint64(c.Recovered))
+	}
 	if w.err != nil {
 		return dst, fmt.Errorf("wire: checkpoint: %w", w.err)
 	}
@@ -179,6 +198,12 @@ func (c *Checkpoint) check() error {
 		add(fmt.Errorf("filter: found %d bytes, wanted at most %d", len(c.Filter), MaxFilter))
 	}
 	add(checkLedger(c.Ledger))
+	if c.Device < 0 || c.Device > MaxDevice {
+		add(fmt.Errorf("device: found %d, wanted 0..%d", c.Device, MaxDevice))
+	}
+	if c.Recovered < 0 || c.Recovered > max(0, c.Round) || c.Recovered > 0 && c.Device == 0 {
+		add(fmt.Errorf("recovered: found %d with device %d and round %d, wanted 0..round, and 0 for device 0", c.Recovered, c.Device, c.Round))
+	}
 	return errors.Join(errs...)
 }
 
@@ -189,6 +214,9 @@ func (e *CheckpointEdge) check(dim int) error {
 	}
 	if e.Heard < 0 || e.Heard > MaxRound {
 		return fmt.Errorf("heard: found %d, wanted 0..%d", e.Heard, MaxRound)
+	}
+	if e.Device < 0 || e.Device > MaxDevice {
+		return fmt.Errorf("device: found %d, wanted 0..%d", e.Device, MaxDevice)
 	}
 	wrong := func(n int) bool { return n != 0 && n != dim }
 	name, n := "", 0
@@ -228,11 +256,11 @@ func (c *Checkpoint) bound() int {
 
 // pairs returns how many fields c has that are not empty.
 func (c *Checkpoint) pairs() uint64 {
-	return 9 + filled(len(c.Grid), len(c.Delta), len(c.Mean), len(c.Last), len(c.Filter), len(c.Ledger))
+	return 9 + filled(len(c.Grid), len(c.Delta), len(c.Mean), len(c.Last), len(c.Filter), len(c.Ledger), c.Device, c.Recovered)
 }
 
 func (e *CheckpointEdge) pairs() uint64 {
-	return 3 + filled(len(e.PeerZ), len(e.PeerGrid))
+	return 3 + filled(len(e.PeerZ), len(e.PeerGrid), e.Device)
 }
 
 // filled counts the lengths above 0.
@@ -260,7 +288,7 @@ func DecodeCheckpoint(b []byte, c *Checkpoint) error {
 
 // checkpoint reads the whole of a checkpoint.
 func (r *mapReader) checkpoint(c *Checkpoint) {
-	pairs := r.head("map", majorMap, cpLedger)
+	pairs := r.head("map", majorMap, cpRecovered)
 	if r.must(cpVersion, "version") {
 		if version := r.head("version", majorUint, math.MaxUint64); r.err == nil && version != CheckpointVersion {
 			r.fail("version", "found %d, wanted %d", version, CheckpointVersion)
@@ -302,6 +330,11 @@ func (r *mapReader) checkpoint(c *Checkpoint) {
 	if setString(&c.Ledger, ledger); !utf8.ValidString(c.Ledger) {
 		r.fail("ledger", "found %q, wanted valid UTF-8", c.Ledger)
 	}
+	c.Device = r.optional(cpDevice, "device", MaxDevice)
+	c.Recovered = r.optional(cpRecovered, "recovered", c.Round)
+	if r.err == nil && c.Recovered > 0 && c.Device == 0 {
+		r.fail("recovered", "found %d, wanted none without a device", c.Recovered)
+	}
 	r.count(pairs, c.pairs())
 	if r.err == nil && len(r.b) > 0 {
 		r.fail("map", "found %d bytes after the last field, wanted none", len(r.b))
@@ -310,11 +343,12 @@ func (r *mapReader) checkpoint(c *Checkpoint) {
 
 // oneEdge reads one element of the edges.
 func (r *mapReader) oneEdge(e *CheckpointEdge, dim int) {
-	pairs := r.head("map", majorMap, edgePeerGrid)
+	pairs := r.head("map", majorMap, edgeDevice)
 	r.name(&e.Peer, edgePeer, "peer")
 	e.Heard = int(r.number(edgeHeard, "heard", MaxRound))
 	e.Z = r.floats(e.Z, r.must(edgeZ, "z"), "z", dim, dim)
 	e.PeerZ = r.floats(e.PeerZ, r.at(edgePeerZ), "peer z", dim, dim)
 	e.PeerGrid = r.ints(e.PeerGrid, r.at(edgePeerGrid), "peer grid", dim)
+	e.Device = r.optional(edgeDevice, "device", MaxDevice)
 	r.count(pairs, e.pairs())
 }

@@ -36,15 +36,24 @@ func leastCheckpoint() *Checkpoint {
 	return &Checkpoint{Member: "a", Build: "b", X: []float32{0}}
 }
 
+// recoveredCheckpoint is the sample at a device that took over from another.
+func recoveredCheckpoint() *Checkpoint {
+	c := sampleCheckpoint()
+	c.Device, c.Recovered = 2, 41
+	c.Edges[1].Device = 1
+	return c
+}
+
 // largeCheckpoint has every field, of dim coordinates.
 func largeCheckpoint(dim, edges, samples int) *Checkpoint {
 	c := sampleCheckpoint()
 	c.X, c.Mean, c.Last = normals(dim, 1), normals(dim, 2), normals(samples, 3)
+	c.Device, c.Recovered = MaxDevice, c.Round
 	c.Grid, c.Delta = anyInts(dim, 1), gridNormals(dim, 40, 2)
 	c.Edges = make([]CheckpointEdge, edges)
 	for i := range c.Edges {
 		c.Edges[i] = CheckpointEdge{
-			Peer: fmt.Sprintf("client-%d", i), Z: normals(dim, 4), PeerZ: normals(dim, 5), PeerGrid: anyInts(dim, 6), Heard: 7,
+			Peer: fmt.Sprintf("client-%d", i), Z: normals(dim, 4), PeerZ: normals(dim, 5), PeerGrid: anyInts(dim, 6), Heard: 7, Device: 1 + i,
 		}
 	}
 	return c
@@ -192,6 +201,9 @@ func TestAppendCheckpointRefuses(t *testing.T) {
 		{"queries below", func(c *Checkpoint) { c.Queries = -1 }, "queries: found -1, wanted 0 or more"},
 		{"failed below", func(c *Checkpoint) { c.Failed = math.MinInt64 }, "failed: found -9223372036854775808"},
 		{"long filter", func(c *Checkpoint) { c.Filter = make([]byte, MaxFilter+1) }, "filter: found 65537 bytes, wanted at most 65536"},
+		{"device above", func(c *Checkpoint) { c.Device = MaxDevice + 1 }, "device: found 65536, wanted 0..65535"},
+		{"recovered later", func(c *Checkpoint) { c.Device, c.Recovered = 1, 43 }, "recovered: found 43 with device 1 and round 42"},
+		{"recovered by the first", func(c *Checkpoint) { c.Recovered = 3 }, "recovered: found 3 with device 0"},
 		{"long ledger", func(c *Checkpoint) { c.Ledger = strings.Repeat("x", 257) }, "ledger: found 257 bytes, wanted at most 256"},
 		{"broken ledger", func(c *Checkpoint) { c.Ledger = "\xff" }, `ledger: found "\xff", wanted valid UTF-8`},
 		{"two at once", func(c *Checkpoint) { c.Round, c.Failed = -1, -2 }, "round: found -1, wanted 0..2147483647\nfailed: found -2"},
@@ -246,14 +258,20 @@ var malformedCheckpoints = []struct {
 	{"array", enc([]int{1}), "map: found an array of length 1, wanted a map"},
 	{"indefinite", append([]byte{0xbf}, checkpointPairs(nil)[1:]...), "map: found a value with the overlong or broken head"},
 	{"overlong map", append([]byte{0xb8, 9}, checkpointPairs(nil)[1:]...), "map: found a value with the overlong or broken head"},
-	{"map of 1 GiB", []byte{0xba, 0x40, 0, 0, 0}, "map: found a map of 1073741824 pairs, wanted a map of 15 or less"},
+	{"map of 1 GiB", []byte{0xba, 0x40, 0, 0, 0}, "map: found a map of 1073741824 pairs, wanted a map of 17 or less"},
 	{"empty map", pairs(), "version: found nothing, wanted the key 1"},
 	{"frame", pairs(1, 1, 2, 2, 3, 0), "fleet: found 2, wanted a byte string of 32 or less"},
 	{"trailing byte", append(checkpointPairs(nil), 0), "map: found 1 bytes after the last field, wanted none"},
 	{"a pair too few", append([]byte{0xa8}, checkpointPairs(nil)[1:]...), "map: found 8 pairs in its head, wanted the 9 that follow"},
 	{"a pair too many", append([]byte{0xaa}, checkpointPairs(nil)[1:]...), "map: found 10 pairs in its head, wanted the 9 that follow"},
 	{"key 0", checkpointPairs(map[int]any{0: 0}), "version: found 0, wanted the key 1"},
-	{"key 16", checkpointPairs(map[int]any{16: 0}), "found 10 pairs in its head"},
+	{"key 18", checkpointPairs(map[int]any{18: 0}), "found 10 pairs in its head"},
+	{"device short", checkpointPairs(map[int]any{16: 1}), "device: found 1, wanted an integer of eight bytes"},
+	{"device 0", checkpointPairs(map[int]any{16: number8(0)}), "device: found 0, wanted 1..65535 or no such field"},
+	{"device above", checkpointPairs(map[int]any{16: number8(1 << 16)}), "device: found 65536, wanted at most 65535"},
+	{"recovered 0", checkpointPairs(map[int]any{16: number8(1), 17: number8(0)}), "recovered: found 0, wanted 1..9 or no such field"},
+	{"recovered later", checkpointPairs(map[int]any{16: number8(1), 17: number8(10)}), "recovered: found 10, wanted at most 9"},
+	{"recovered by the first", checkpointPairs(map[int]any{17: number8(1)}), "recovered: found 1, wanted none without a device"},
 	{"other order", pairs(2, make([]byte, 32), 1, 1), "version: found 2, wanted the key 1"},
 	{"duplicate", pairs(1, 1, 2, make([]byte, 32), 2, make([]byte, 32)), "member: found 2, wanted the key 3"},
 	{"overlong key", pairs(raw{0x18, 1}, 1), "version: found a value with the overlong or broken head 0x1801"},
@@ -296,7 +314,8 @@ var malformedCheckpoints = []struct {
 	{"edge peer z long", edge(1, "p", 2, number8(0), 3, vector(1, 2), 4, vector(1, 2, 3)), "edge 0: peer z: found a byte string of length 12"},
 	{"edge peer grid of floats", edge(1, "p", 2, number8(0), 3, vector(1, 2), 5, vector(1, 2)), "edge 0: peer grid: found tag 85, wanted tag 78"},
 	{"edge heard too high", edge(1, "p", 2, number8(1<<31), 3, vector(1, 2)), "edge 0: heard: found 2147483648"},
-	{"edge with key 6", edge(1, "p", 2, number8(0), 3, vector(1, 2), 6, 0), "edge 0: map: found 4 pairs in its head, wanted the 3 that follow"},
+	{"edge device 0", edge(1, "p", 2, number8(0), 3, vector(1, 2), 6, number8(0)), "edge 0: device: found 0, wanted 1..65535 or no such field"},
+	{"edge with key 7", edge(1, "p", 2, number8(0), 3, vector(1, 2), 7, 0), "edge 0: map: found 4 pairs in its head, wanted the 3 that follow"},
 	{"edge of other order", edge(1, "p", 2, number8(0), 3, vector(1, 2), 5, grid(1, 2), 4, vector(1, 2)), "edge 0: map: found 5 pairs in its head, wanted the 4 that follow"},
 	{"queries negative", checkpointPairs(map[int]any{12: -1}), "queries: found -1, wanted an integer of eight bytes"},
 	{"queries too high", checkpointPairs(map[int]any{12: uint64(1 << 63)}), "queries: found 9223372036854775808, wanted at most 9223372036854775807"},

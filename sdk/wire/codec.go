@@ -19,11 +19,12 @@ const (
 	keyPacked
 	keyHeld
 	keyLife
+	keyPart
 )
 
 // frameNames are the names of the keys in errors.
 var frameNames = []string{keyVersion: "version", keyKind: "kind", keyRound: "round", keyResent: "resent",
-	keyVector: "vector", keyPlanes: "planes", keyGrid: "grid", keyPacked: "packed", keyHeld: "held", keyLife: "life"}
+	keyVector: "vector", keyPlanes: "planes", keyGrid: "grid", keyPacked: "packed", keyHeld: "held", keyLife: "life", keyPart: "part"}
 
 // frameFields is a frame's map before its values are looked at.
 type frameFields struct {
@@ -37,6 +38,7 @@ type frameFields struct {
 	Packed  item `cbor:"8,keyasint"`
 	Held    item `cbor:"9,keyasint"`
 	Life    item `cbor:"10,keyasint"`
+	Part    item `cbor:"11,keyasint"`
 }
 
 // Codec writes and reads the frames of one run, all of one dimension. It holds the work space of the compression, of
@@ -68,13 +70,18 @@ func (c *Codec) Append(dst []byte, f *Frame) ([]byte, error) {
 	if f.Resent {
 		pairs++
 	}
-	if f.Kind != Done {
-		pairs++
+	switch f.Kind {
+	case Message, Release:
+		pairs++ // what it carries
+	case Hail, Ask:
+		pairs += 2 // held and life; life and part
+	case Tell:
+		pairs += 3
+		if len(f.Vector)+len(f.Grid) > 0 {
+			pairs++
+		}
 	}
-	if f.Kind == Hail {
-		pairs++
-	}
-	if f.Kind == Message || f.Kind == Release {
+	if f.Kind == Message || f.Kind == Release || f.Kind == Tell {
 		dst = slices.Grow(dst, MaxFrame(c.dim))
 	}
 	dst = appendHead(dst, majorMap, pairs)
@@ -88,27 +95,37 @@ func (c *Codec) Append(dst []byte, f *Frame) ([]byte, error) {
 		dst = c.appendVector(dst, f.Vector)
 	case len(f.Grid) > 0:
 		dst = c.appendGrid(dst, f.Grid)
-	case f.Kind == Hail:
+	}
+	if f.Kind == Hail || f.Kind == Tell {
 		dst = appendHead(append(dst, keyHeld), majorUint, uint64(f.Held))
+	}
+	if f.Kind == Hail || f.Kind == Ask || f.Kind == Tell {
 		dst = appendHead(append(dst, keyLife), majorUint, f.Life)
+	}
+	if f.Kind == Ask || f.Kind == Tell {
+		dst = append(dst, keyPart, byte(f.Part))
 	}
 	return dst, nil
 }
 
 // check reports why f cannot be sent.
 func (c *Codec) check(f *Frame) error {
-	var round, vector, grid, held error
+	var round, vector, grid, held, life, part error
 	if f.Round < 0 || f.Round > MaxRound {
 		round = fmt.Errorf("round: found %d, wanted 0..%d", f.Round, MaxRound)
 	}
 	// What may be there, by kind; a Release has one of the two.
 	wantVector, wantGrid := f.Kind == Message, false
 	switch f.Kind {
-	case Message, Done, Hail:
+	case Message, Done, Hail, Ask:
+	case Tell:
+		vectors, grids := f.Part.forms()
+		wantGrid = grids && len(f.Grid) > 0
+		wantVector = vectors && !wantGrid && len(f.Vector) > 0
 	case Release:
 		wantVector, wantGrid = len(f.Grid) == 0, len(f.Grid) > 0
 	default:
-		return errors.Join(fmt.Errorf("kind: found %d, wanted 1 (message), 2 (done), 3 (release) or 4 (hail)", f.Kind), round)
+		return errors.Join(fmt.Errorf("kind: found %d, wanted 1 (message), 2 (done), 3 (release), 4 (hail), 5 (ask) or 6 (tell)", f.Kind), round)
 	}
 	switch {
 	case wantVector && len(f.Vector) != c.dim:
@@ -128,15 +145,33 @@ func (c *Codec) check(f *Frame) error {
 	case !wantGrid && len(f.Grid) != 0:
 		grid = fmt.Errorf("grid: found %d coordinates, wanted none with kind %s", len(f.Grid), f.Kind)
 	}
+	hasHeld, hasLife, hasPart := f.Kind.numbers()
 	switch {
-	case f.Kind == Hail && (f.Held < 0 || f.Held > MaxRound):
+	case hasHeld && (f.Held < 0 || f.Held > MaxRound):
 		held = fmt.Errorf("held: found %d, wanted 0..%d", f.Held, MaxRound)
-	case f.Kind != Hail && f.Held != 0:
+	case !hasHeld && f.Held != 0:
 		held = fmt.Errorf("held: found %d, wanted 0 with kind %s", f.Held, f.Kind)
-	case f.Kind != Hail && f.Life != 0:
-		held = fmt.Errorf("life: found %d, wanted 0 with kind %s", f.Life, f.Kind)
 	}
-	return errors.Join(round, vector, grid, held)
+	if !hasLife && f.Life != 0 {
+		life = fmt.Errorf("life: found %d, wanted 0 with kind %s", f.Life, f.Kind)
+	}
+	switch {
+	case hasPart && f.Part > maxPart:
+		part = fmt.Errorf("part: found %d, wanted 0..%d", f.Part, maxPart)
+	case !hasPart && f.Part != 0:
+		part = fmt.Errorf("part: found %d, wanted 0 with kind %s", f.Part, f.Kind)
+	}
+	return errors.Join(round, vector, grid, held, life, part)
+}
+
+// numbers says which numbers a frame of this kind has besides its round.
+func (k Kind) numbers() (held, life, part bool) {
+	return k == Hail || k == Tell, k == Hail || k == Ask || k == Tell, k == Ask || k == Tell
+}
+
+// forms says what a Tell of this part may carry.
+func (p Part) forms() (vector, grid bool) {
+	return p == Sent || p == AskerZ || p == TellerZ, p == Sent || p == AskerAt || p == TellerAt
 }
 
 // appendVector appends the vector's key and value in the shorter of the two forms.
@@ -198,7 +233,7 @@ func (c *Codec) decode(frame []byte, f *Frame) error {
 	if _, err := m.Version.uint("version", Version, Version); err != nil {
 		return err
 	}
-	kind, err := m.Kind.uint("kind", uint64(Message), uint64(Hail))
+	kind, err := m.Kind.uint("kind", uint64(Message), uint64(Tell))
 	if err != nil {
 		return err
 	}
@@ -209,43 +244,60 @@ func (c *Codec) decode(frame []byte, f *Frame) error {
 	if m.Resent != nil && !(len(m.Resent) == 1 && m.Resent[0] == cborTrue) {
 		return fmt.Errorf("resent: found %s, wanted true or no such field", describe(m.Resent))
 	}
-	if err := exact(frame, m.Version, m.Kind, m.Round, m.Resent, m.Vector, m.Planes, m.Grid, m.Packed, m.Held, m.Life); err != nil {
+	if err := exact(frame, m.Version, m.Kind, m.Round, m.Resent, m.Vector, m.Planes, m.Grid, m.Packed, m.Held, m.Life, m.Part); err != nil {
 		return err
 	}
 	*f = Frame{Kind: Kind(kind), Round: int(round), Resent: m.Resent != nil, Vector: f.Vector[:0], Grid: f.Grid[:0]}
-	if f.Kind == Hail {
-		held, err := m.Held.uint("held", 0, MaxRound)
-		if err != nil {
-			return err
-		}
-		f.Held = int(held)
-		if f.Life, err = m.Life.uint("life", 0, math.MaxUint64); err != nil {
-			return err
-		}
-	} else if m.Held != nil {
-		return fmt.Errorf("held: found %s, wanted none with kind %s", describe(m.Held), f.Kind)
-	} else if m.Life != nil {
-		return fmt.Errorf("life: found %s, wanted none with kind %s", describe(m.Life), f.Kind)
+	if err := m.numbers(f); err != nil {
+		return err
 	}
 	return c.decodePayload(m, f)
+}
+
+// numbers reads those numbers of a frame that its kind demands, and refuses others.
+func (m *frameFields) numbers(f *Frame) error {
+	hasHeld, hasLife, hasPart := f.Kind.numbers()
+	held, err := m.Held.number(hasHeld, "held", MaxRound, f.Kind)
+	if err != nil {
+		return err
+	}
+	if f.Life, err = m.Life.number(hasLife, "life", math.MaxUint64, f.Kind); err != nil {
+		return err
+	}
+	part, err := m.Part.number(hasPart, "part", uint64(maxPart), f.Kind)
+	f.Held, f.Part = int(held), Part(part)
+	return err
+}
+
+// number reads a number of 0 to most if a frame of this kind has it; then it must be there, and else not.
+func (it item) number(has bool, name string, most uint64, kind Kind) (uint64, error) {
+	if has {
+		return it.uint(name, 0, most)
+	}
+	if it != nil {
+		return 0, fmt.Errorf("%s: found %s, wanted none with kind %s", name, describe(it), kind)
+	}
+	return 0, nil
 }
 
 // decodePayload reads the one of a frame's vector, planes, grid and packed grid that it has, or none, as its kind
 // demands.
 func (c *Codec) decodePayload(m *frameFields, f *Frame) error {
+	vectors, grids := false, false
 	forms := [...]item{keyVector: m.Vector, keyPlanes: m.Planes, keyGrid: m.Grid, keyPacked: m.Packed}
-	last := keyVector - 1 // the highest key of a form that this kind may have
 	switch f.Kind {
 	case Message:
-		last = keyPlanes
+		vectors = true
 	case Release:
-		last = keyPacked
+		vectors, grids = true, true
+	case Tell:
+		vectors, grids = f.Part.forms()
 	}
 	found := 0
 	for key := keyVector; key <= keyPacked; key++ {
 		switch {
 		case forms[key] == nil:
-		case key > last:
+		case key <= keyPlanes && !vectors, key > keyPlanes && !grids:
 			return fmt.Errorf("%s: found %s, wanted none with kind %s", frameNames[key], describe(forms[key]), f.Kind)
 		case found != 0:
 			return fmt.Errorf("%s: found one and %s as well, wanted one of them", frameNames[found], frameNames[key])

@@ -73,7 +73,7 @@ func sameBits(a, b []float32) bool {
 
 // sameFrame compares frames bit by bit.
 func sameFrame(a, b *Frame) bool {
-	return a.Kind == b.Kind && a.Round == b.Round && a.Resent == b.Resent && a.Held == b.Held &&
+	return a.Kind == b.Kind && a.Round == b.Round && a.Resent == b.Resent && a.Held == b.Held && a.Life == b.Life && a.Part == b.Part &&
 		sameBits(a.Vector, b.Vector) && slices.Equal(a.Grid, b.Grid)
 }
 
@@ -131,8 +131,14 @@ func reference(t *testing.T, f *Frame) []byte {
 	}
 	var held *int
 	var life *uint64
-	if f.Kind == Hail {
+	var part *uint8
+	switch f.Kind {
+	case Hail:
 		held, life = &f.Held, &f.Life
+	case Ask:
+		life, part = &f.Life, (*uint8)(&f.Part)
+	case Tell:
+		held, life, part = &f.Held, &f.Life, (*uint8)(&f.Part)
 	}
 	b, err := mode.Marshal(struct {
 		Version int       `cbor:"1,keyasint"`
@@ -143,7 +149,8 @@ func reference(t *testing.T, f *Frame) []byte {
 		Grid    int32LE   `cbor:"7,keyasint,omitempty"`
 		Held    *int      `cbor:"9,keyasint,omitempty"`
 		Life    *uint64   `cbor:"10,keyasint,omitempty"`
-	}{1, int(f.Kind), f.Round, f.Resent, vector, grid, held, life})
+		Part    *uint8    `cbor:"11,keyasint,omitempty"`
+	}{1, int(f.Kind), f.Round, f.Resent, vector, grid, held, life, part})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,6 +175,10 @@ func TestAppendIsCoreDeterministicCBOR(t *testing.T) {
 				{Kind: Done, Round: round, Resent: resent},
 				{Kind: Hail, Round: round, Resent: resent, Held: MaxRound - round, Life: math.MaxUint64},
 				{Kind: Hail, Round: round, Resent: resent},
+				{Kind: Ask, Round: round, Resent: resent, Life: 7},
+				{Kind: Ask, Round: round, Resent: resent, Life: math.MaxUint64, Part: TellerAt},
+				{Kind: Tell, Round: round, Resent: resent, Held: MaxRound - round, Life: math.MaxUint64},
+				{Kind: Tell, Round: round, Resent: resent, Held: 1, Part: TellerZ},
 			} {
 				if got, want := mustAppend(t, newCodec(t, 3), f), reference(t, f); !bytes.Equal(got, want) {
 					t.Errorf("%s of round %d: %x, want %x", f.Kind, round, got, want)
@@ -278,8 +289,8 @@ func TestAppendRefuses(t *testing.T) {
 		f    Frame
 		want string
 	}{
-		{"no kind", Frame{Vector: []float32{1, 2}}, "wire: frame: kind: found 0, wanted 1 (message), 2 (done), 3 (release) or 4 (hail)"},
-		{"kind 5", Frame{Kind: 5}, "kind: found 5"},
+		{"no kind", Frame{Vector: []float32{1, 2}}, "wire: frame: kind: found 0, wanted 1 (message), 2 (done), 3 (release), 4 (hail), 5 (ask) or 6 (tell)"},
+		{"kind 7", Frame{Kind: 7}, "kind: found 7"},
 		{"round below", Frame{Kind: Done, Round: -1}, "round: found -1, wanted 0..2147483647"},
 		{"short vector", Frame{Kind: Message, Vector: []float32{1}}, "vector: found 1 coordinates, wanted 2"},
 		{"long vector", Frame{Kind: Message, Vector: []float32{1, 2, 3}}, "vector: found 3 coordinates, wanted 2"},
@@ -299,6 +310,16 @@ func TestAppendRefuses(t *testing.T) {
 		{"NaN in a release", Frame{Kind: Release, Vector: []float32{0, nan}}, "vector: found NaN at coordinate 1"},
 		{"held with release", Frame{Kind: Release, Grid: []int32{1, 2}, Held: 1}, "held: found 1, wanted 0 with kind release"},
 		{"held below", Frame{Kind: Hail, Held: -1}, "held: found -1, wanted 0..2147483647"},
+		{"vector with ask", Frame{Kind: Ask, Part: AskerZ, Vector: []float32{1, 2}}, "vector: found 2 coordinates, wanted none with kind ask"},
+		{"held with ask", Frame{Kind: Ask, Held: 1}, "held: found 1, wanted 0 with kind ask"},
+		{"part of nothing", Frame{Kind: Ask, Part: 6}, "part: found 6, wanted 0..5"},
+		{"part with hail", Frame{Kind: Hail, Part: 1}, "part: found 1, wanted 0 with kind hail"},
+		{"life with done", Frame{Kind: Done, Life: 1}, "life: found 1, wanted 0 with kind done"},
+		{"vector with a standing", Frame{Kind: Tell, Vector: []float32{1, 2}}, "vector: found 2 coordinates, wanted none with kind tell"},
+		{"grid for z", Frame{Kind: Tell, Part: TellerZ, Grid: []int32{1, 2}}, "grid: found 2 coordinates, wanted none with kind tell"},
+		{"vector for a place", Frame{Kind: Tell, Part: AskerAt, Vector: []float32{1, 2}}, "vector: found 2 coordinates, wanted none with kind tell"},
+		{"both", Frame{Kind: Tell, Part: Sent, Vector: []float32{1, 2}, Grid: []int32{1, 2}}, "vector: found 2 coordinates, wanted none beside a grid"},
+		{"a short z", Frame{Kind: Tell, Part: AskerZ, Vector: []float32{1}}, "vector: found 1 coordinates, wanted 2"},
 		{"all at once", Frame{Kind: Message, Round: -7}, "round: found -7, wanted 0..2147483647\nvector: found 0"},
 	} {
 		dst := []byte("before")

@@ -4,7 +4,7 @@
 // A frame is one CBOR item (RFC 8949) of definite length, a map with small integer keys:
 //
 //	1  version   1
-//	2  kind      1 message, 2 done, 3 release, 4 hail
+//	2  kind      1 message, 2 done, 3 release, 4 hail, 5 ask, 6 tell
 //	3  round     0..MaxRound
 //	4  resent    true; absent otherwise
 //	5  vector    tag 85 (RFC 8746): a byte string of little-endian float32
@@ -13,8 +13,11 @@
 //	8  packed    the same numbers, compressed; in place of 7, where that is shorter
 //	9  held      0..MaxRound
 //	10 life      0..2^64-1
+//	11 part      0..5
 //
-// A message has one of 5 and 6, a release one of 5 to 8, a hail has 9 and 10, and no frame has more.
+// A message has one of 5 and 6, a release one of 5 to 8, a hail has 9 and 10, an ask 10 and 11, a tell 9 to 11 and, if what was
+// asked for is to be had, one of 5 and 6 (parts 1 to 3) or one of 7 and 8 (parts 1, 4 and 5). No frame has more. Asks and tells
+// came later than the rest of version 1: a program that does not know them refuses such a frame, and nothing else.
 //
 // Planes are the lowest bytes of all coordinates, then the second lowest, and so on up to the bytes with the sign
 // and most of the exponent. Each plane is cut into blocks of 65,536 bytes (the last may be shorter), and each block
@@ -71,9 +74,12 @@
 //	8  delta     integers
 //	9  mean      floats
 //	10 last      floats
-//	11 edges     an array of maps: 1 peer, text; 2 heard, *; 3 z, floats; 4 peer z, floats; 5 peer grid, integers
+//	11 edges     an array of maps: 1 peer, text; 2 heard, *; 3 z, floats; 4 peer z, floats; 5 peer grid,
+//	             integers; 6 device, *
 //	12 queries   *
 //	13 failed    *
 //	14 filter    a byte string
 //	15 ledger    text
+//	16 device    *
+//	17 recovered *
 package wire

@@ -164,6 +164,18 @@ func (r *mapReader) number(key byte, name string, most uint64) uint64 {
 	return n
 }
 
+// optional is number for a field that may be absent, which then is 0, and is not 0 otherwise.
+func (r *mapReader) optional(key byte, name string, most int) int {
+	if r.err != nil || len(r.b) == 0 || r.b[0] != key {
+		return 0
+	}
+	n := r.number(key, name, uint64(most))
+	if r.err == nil && n == 0 {
+		r.fail(name, "found 0, wanted 1..%d or no such field", most)
+	}
+	return int(n)
+}
+
 // array takes the rest of a typed array of lo..hi numbers after its key, and returns their bytes, or nil after a fault.
 func (r *mapReader) array(name string, tag uint64, lo, hi int) []byte {
 	if found := r.head(name, majorTag, 1<<64-1); r.err == nil && found != tag {

@@ -22,9 +22,11 @@ const (
 	Done    Kind = 2 // the sender has all it needs and may leave; no vector
 	Release Kind = 3 // the release of a round, the same to all neighbors, with a vector or a grid
 	Hail    Kind = 4 // where the sender is, told on starting and to whoever asks; no vector
+	Ask     Kind = 5 // for a Part of what the receiver knows of the sender, who has lost it; no vector
+	Tell    Kind = 6 // the answer to an Ask: a vector or a grid, as the Part demands, or none if it is not to be had
 )
 
-// String returns "message", "done", "release", "hail", or the number of an unknown kind.
+// String returns "message", "done", "release", "hail", "ask", "tell", or the number of an unknown kind.
 func (k Kind) String() string {
 	switch k {
 	case Message:
@@ -35,25 +37,50 @@ func (k Kind) String() string {
 		return "release"
 	case Hail:
 		return "hail"
+	case Ask:
+		return "ask"
+	case Tell:
+		return "tell"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
+// Part says what an [Ask] wants, and a [Tell] brings. Each is one vector at most, so that no frame is longer than others are.
+// They speak of the state that the one who tells kept with its release of the frame's round, before it took in the releases of
+// that round.
+type Part uint8
+
+const (
+	Standing Part = 0 // how far the teller is: Round and Held of the Tell; no vector, and the Ask's round does not matter
+	Sent     Part = 1 // the asker's release of the round as it was sent: a vector or a grid
+	AskerZ   Part = 2 // the asker's z of the edge: a vector
+	TellerZ  Part = 3 // the teller's z of the edge: a vector
+	AskerAt  Part = 4 // the place of the asker's release before that of the round on the run's grid: a grid
+	TellerAt Part = 5 // the place of the teller's release before that of the round on the run's grid: a grid
+)
+
+// maxPart is the highest part.
+const maxPart = TellerAt
+
 // Frame is one thing that a node says to a neighbor. The sender is not in it: its name comes from the transport.
 type Frame struct {
 	Kind   Kind
-	Round  int       // 0..MaxRound; of a Hail: how many releases the sender has made
+	Round  int       // 0..MaxRound; of a Hail and of a Tell of its Standing: how many releases the sender has made
 	Resent bool      // answers a neighbor that fell behind, or a Hail; must not provoke an answer
-	Vector []float32 // of a Message, and of a Release without a grid: as many finite numbers as the codec's dimension; else empty
+	Vector []float32 // of a Message, of a Release without a grid, and of some Tells: as many finite numbers as the codec's dimension; else empty
 
 	// Grid is the change of a Release since the sender's release before, in steps of the grid that the run's releases
-	// lie on: as many numbers as the codec's dimension, or empty. Any number is taken; small ones take less space.
+	// lie on: as many numbers as the codec's dimension, or empty. Any number is taken; small ones take less space. Or it is what
+	// the Part of a Tell says.
 	Grid []int32
 
-	Held int // of a Hail: the highest round of the receiver's releases that the sender holds, 0..MaxRound; else 0
+	Held int // of a Hail and a Tell: the highest round of the receiver's releases that the sender has held, 0..MaxRound; else 0
 
-	// Life is, of a Hail, a number that tells the lives of the one who asks apart: its own, or if Resent the receiver's; else 0.
+	// Life is, of a Hail, a number that tells the lives of the one who asks apart: its own, or if Resent the receiver's. It is the
+	// sender's own of an Ask, and the receiver's of a Tell; else 0.
 	Life uint64
+
+	Part Part // of an Ask and a Tell; else 0
 }
 
 // MaxFrame returns an upper bound, in bytes, of every frame of dimension dim and of every [Hello]: four bytes a

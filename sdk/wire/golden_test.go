@@ -67,6 +67,12 @@ func TestGoldenFrames(t *testing.T) {
 		{"release-still", blockSize + 40, Frame{Kind: Release, Round: 47, Grid: make([]int32, blockSize+40)}, keyPacked},
 		{"hail", 10, Frame{Kind: Hail, Round: 17, Held: 16, Life: 0xfedcba9876543210}, 0},
 		{"hail-resent", 10, Frame{Kind: Hail, Round: 0, Resent: true, Held: 300, Life: 1}, 0},
+		{"ask", 10, Frame{Kind: Ask, Round: 17, Life: 0xfedcba987654, Part: Sent}, 0},
+		{"tell-standing", 10, Frame{Kind: Tell, Round: 17, Held: 16, Life: 0x1fedcba987654}, 0},
+		{"tell-lacking", 10, Frame{Kind: Tell, Round: 17, Held: 16, Life: 1, Part: AskerZ}, 0},
+		{"tell-z", len(specials), Frame{Kind: Tell, Round: 17, Held: 18, Life: 0xfedcba987654, Part: TellerZ, Vector: specials}, keyVector},
+		{"tell-place", 40, Frame{Kind: Tell, Round: 17, Held: 18, Life: 0xfedcba987654, Part: TellerAt, Grid: gridNormals(40, 16, 1)}, keyPacked},
+		{"tell-release", len(extremes), Frame{Kind: Tell, Round: 17, Held: 17, Life: 300, Part: Sent, Grid: extremes}, keyGrid},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			codec := newCodec(t, c.dim)
@@ -95,7 +101,7 @@ func TestGoldenHello(t *testing.T) {
 }
 
 func TestGoldenCheckpoint(t *testing.T) {
-	for name, c := range map[string]*Checkpoint{"checkpoint": sampleCheckpoint(), "checkpoint-least": leastCheckpoint()} {
+	for name, c := range map[string]*Checkpoint{"checkpoint": sampleCheckpoint(), "checkpoint-least": leastCheckpoint(), "checkpoint-recovered": recoveredCheckpoint()} {
 		b, err := AppendCheckpoint(nil, c)
 		if err != nil {
 			t.Fatal(err)

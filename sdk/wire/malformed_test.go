@@ -86,7 +86,8 @@ var malformedFrames = []struct {
 	{"bignum", pairs(1, raw{0xc2, 0x41, 0x01}, 2, 2, 3, 0), "bignum"},
 	{"duplicate key", pairs(1, 1, 2, 2, 3, 0, 2, 2), "kind: found key 2 twice, wanted it once"},
 	{"duplicate vector", pairs(1, 1, 2, 1, 3, 0, 5, vector(1, 2), 5, vector(1, 2)), "vector: found key 5 twice"},
-	{"key 11", pairs(1, 1, 2, 2, 3, 0, 11, 1), "found an unknown key, 11, as number 4 of the map, wanted keys 1..10"},
+	{"key 12", pairs(1, 1, 2, 2, 3, 0, 12, 1), "found an unknown key, 12, as number 4 of the map, wanted keys 1..11"},
+	{"part with done", pairs(1, 1, 2, 2, 3, 0, 11, 1), "part: found 1, wanted none with kind done"},
 	{"life with done", pairs(1, 1, 2, 2, 3, 0, 10, 1), "life: found 1, wanted none with kind done"},
 	{"hail without life", pairs(1, 1, 2, 4, 3, 0, 9, 0), "life: found nothing, wanted an integer"},
 	{"key 0", pairs(0, 1, 1, 1, 2, 2, 3, 0), "found an unknown key, 0, as number 1 of the map"},
@@ -110,8 +111,19 @@ var malformedFrames = []struct {
 	{"version in a self-described tag", pairs(1, raw{0xd9, 0xd9, 0xf7, 1}, 2, 2, 3, 0), "found 10 bytes, wanted 7"},
 	{"version in a tag", pairs(1, raw{0xd8, 85, 1}, 2, 2, 3, 0), "version: found tag 85"},
 	{"version overlong", pairs(1, raw{0x18, 1}, 2, 2, 3, 0), "version: found a value with the overlong or broken head 0x1801"},
-	{"kind 0", pairs(1, 1, 2, 0, 3, 0), "kind: found 0, wanted an integer in 1..4"},
-	{"kind 5", pairs(1, 1, 2, 5, 3, 0), "kind: found 5, wanted an integer in 1..4"},
+	{"kind 0", pairs(1, 1, 2, 0, 3, 0), "kind: found 0, wanted an integer in 1..6"},
+	{"kind 7", pairs(1, 1, 2, 7, 3, 0), "kind: found 7, wanted an integer in 1..6"},
+	{"ask without life", pairs(1, 1, 2, 5, 3, 0, 11, 0), "life: found nothing, wanted an integer in 0..18446744073709551615"},
+	{"ask without part", pairs(1, 1, 2, 5, 3, 0, 10, 0), "part: found nothing, wanted an integer in 0..5"},
+	{"ask for nothing known", pairs(1, 1, 2, 5, 3, 0, 10, 0, 11, 6), "part: found 6, wanted an integer in 0..5"},
+	{"held with ask", pairs(1, 1, 2, 5, 3, 0, 9, 0, 10, 0, 11, 0), "held: found 0, wanted none with kind ask"},
+	{"vector with ask", pairs(1, 1, 2, 5, 3, 0, 10, 0, 11, 2, 5, vector(1, 2)), "vector: found tag 85, wanted none with kind ask"},
+	{"part with hail", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 11, 0), "part: found 0, wanted none with kind hail"},
+	{"tell without held", pairs(1, 1, 2, 6, 3, 0, 10, 0, 11, 0), "held: found nothing"},
+	{"vector with a standing", pairs(1, 1, 2, 6, 3, 0, 9, 0, 10, 0, 11, 0, 5, vector(1, 2)), "vector: found tag 85, wanted none with kind tell"},
+	{"grid for z", pairs(1, 1, 2, 6, 3, 0, 9, 0, 10, 0, 11, 3, 7, grid(1, 2)), "grid: found tag 78, wanted none with kind tell"},
+	{"vector for a place", pairs(1, 1, 2, 6, 3, 0, 9, 0, 10, 0, 11, 4, 5, vector(1, 2)), "vector: found tag 85, wanted none with kind tell"},
+	{"release both ways", pairs(1, 1, 2, 6, 3, 0, 9, 0, 10, 0, 11, 1, 5, vector(1, 2), 7, grid(1, 2)), "vector: found one and grid as well"},
 	{"kind text", pairs(1, 1, 2, "done", 3, 0), "kind: found a text string of length 4"},
 	{"kind float", pairs(1, 1, 2, 2.0, 3, 0), "kind: found a floating-point number"},
 	{"kind true", pairs(1, 1, 2, true, 3, 0), "kind: found true"},
@@ -211,6 +223,9 @@ func TestDecodeRefusesEveryPrefix(t *testing.T) {
 		{Kind: Release, Round: 300, Resent: true, Grid: withOutliers(2000)},
 		{Kind: Release, Round: 300, Resent: true, Grid: gridNormals(2001, 1, 1)},
 		{Kind: Hail, Round: 300, Resent: true, Held: 300},
+		{Kind: Ask, Round: 300, Life: 1 << 60, Part: AskerZ},
+		{Kind: Tell, Round: 300, Held: 301, Life: 1 << 60, Part: AskerZ, Vector: anyFinite(50, 1)},
+		{Kind: Tell, Round: 300, Held: 301, Life: 1 << 60, Part: TellerAt, Grid: withOutliers(40)},
 	} {
 		c := newCodec(t, max(1, len(sent.Vector)+len(sent.Grid)))
 		frame := mustAppend(t, c, sent)
@@ -302,6 +317,9 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(mustAppend(f, c, &Frame{Kind: Message, Round: 1000, Resent: true, Vector: v}), len(v))
 		f.Add(mustAppend(f, c, &Frame{Kind: Done, Round: 3}), len(v))
+		f.Add(mustAppend(f, c, &Frame{Kind: Ask, Round: 3, Life: 1 << 50, Part: TellerZ}), len(v))
+		f.Add(mustAppend(f, c, &Frame{Kind: Tell, Round: 3, Held: 4, Life: 1 << 50, Part: TellerZ, Vector: v}), len(v))
+		f.Add(mustAppend(f, c, &Frame{Kind: Tell, Round: 3, Held: 4, Part: AskerAt, Grid: make([]int32, len(v))}), len(v))
 	}
 	for _, g := range grids() {
 		c, err := NewCodec(len(g))

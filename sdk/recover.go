@@ -1,0 +1,629 @@
+package sdk
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+// ErrRecovery is what an error of Run wraps, with Config.Recover, that says: the state of the lost device cannot be had from
+// its neighbors. Nothing was kept, and the same node may try again.
+//
+// What the neighbors know. In a fleet with payload "release" both ends of an edge keep both z of it, and each neighbor has what was
+// sent to it. The newest release that any of them holds, r, is the one that the new device goes on from. A neighbor has then
+// made r-1, r or r+1 releases itself. Its z may have gone on to what comes after r, but the state that it kept with its own release
+// r has the z from before, the place of release r-1 on the grid, and its own: that is what is asked for. One that has not come to
+// its own release r is sent what it lacks of r-1 and r, as the lost device would have, and waited for; so when the new device
+// begins, every neighbor holds r. The state is put together, charged (every release that a neighbor has seen, to
+// the run and to the ledger) and kept, in one save; before that nothing is, so that a recovery that is broken off has not
+// happened, and may begin again. If no neighbor holds a release, the run begins at its start.
+//
+// No second look. The lost device may have been further than its neighbors know: releases may have been on their way, or have been
+// received and forgotten in a restart. But it cannot have made release r+3, since for that it needed what every neighbor
+// releases in round r+2, which needs its own of r+1. So the new device makes its releases r+1 and r+2 without its data: the update is zero,
+// noise and price are what they always are. Whatever the lost device has made and whoever has seen it, no round looks at the
+// data twice, and the count of rounds is the right one.
+//
+// What has to agree. All neighbors must answer, and once more when all is there. What they say of the same release, and
+// of its place on the grid, must be the same to the bit, and how far they have come must be possible. A neighbor that lies
+// about a release is found out, though not which of two it is, if another one, who is honest, holds the same release. What nobody
+// else knows is taken on trust: a release that reached one neighbor only, both z of an edge, everything where there is one
+// neighbor. A lie there spoils the model, as a false release of the liar's own would. For the privacy guarantee it
+// takes one neighbor that is honest about how many releases it has made itself; a lie upwards only costs budget.
+//
+// What is lost for good. A neighbor that was restarted, as by the power cut that has burnt the device, has forgotten what it had
+// received and not yet used. If it knows that it had release r, nobody has that any more, and no neighbor's own release rests on
+// it, then the new device goes on from r-1; r is charged all the same. The recovery is refused if a
+// neighbor has used r and nobody can tell it any more, which happens with releases off the grid, and if release r-1 is still needed
+// and no neighbor ever received it. The running mean of releases begins anew with r, and so do the baselines of the centered estimator,
+// with 0: the models are others than those of a run in which nothing was lost, and as good.
+//
+// The lost device must not come back. If it is started again, on its old state, each neighbor that remembers its successor (it
+// has made a release since, or not been restarted) tells it of a release that it does not know of, and it ends with [ErrRollback]. One that was never switched off cannot be told
+// from its successor by anything but its key: take that key out of the fleet file first. A neighbor believes whichever
+// release of a round comes first, and refuses the other.
+var ErrRecovery = errors.New("the state cannot be recovered")
+
+// recovery is what a node without a state has heard from its neighbors.
+type recovery struct {
+	*run
+	life    uint64
+	peers   []*witness // in the order of the neighbors' numbers
+	grid    bool       // the run's releases lie on a grid
+	agreed  bool       // all is there, and the neighbors are asked once more how far they are
+	held    int        // the last release of the lost device that a neighbor has held; valid once all have said how far they are
+	newest  int        // the one to go on from: held, or the one before if nobody has that any more
+	given   int        // a release that nobody has any more and that is given up; 0 for none
+	missing string     // what was last reported to be missing
+	doubted bool       // an answer could not be right, and all have been asked anew
+}
+
+// witness is a neighbor, and what it has told.
+type witness struct {
+	number int
+	name   string
+	heard  bool // it has said how far it is, since it was last asked to
+	round  int  // how many releases it has made
+	held   int  // the last release of the lost device that it has held
+	device int  // the latest device of this node's name that it has heard of
+	parts  map[part]piece
+	asked  map[part]bool // since the last tick
+}
+
+// part names something that a neighbor can be asked for.
+type part struct {
+	part  wire.Part
+	round int
+}
+
+// piece is an answer. Both are nil if the neighbor does not have it.
+type piece struct {
+	vector []float32
+	grid   []int32
+}
+
+func (p piece) there() bool { return len(p.vector)+len(p.grid) > 0 }
+
+func (p piece) equal(q piece) bool {
+	return slices.Equal(p.grid, q.grid) && slices.EqualFunc(p.vector, q.vector, func(a, b float32) bool {
+		return math.Float32bits(a) == math.Float32bits(b)
+	})
+}
+
+// recover gets the node's state back from its neighbors, and keeps it.
+func (r *run) recover() error {
+	var life [8]byte
+	if _, err := rand.Read(life[:]); err != nil { // never, see crypto/rand
+		return fmt.Errorf("sdk: %w", err)
+	}
+	rec := &recovery{run: r, life: binary.LittleEndian.Uint64(life[:]) & lifeMask, grid: r.recovery.GridStep != 0}
+	for _, j := range r.neighbors {
+		rec.peers = append(rec.peers, &witness{number: j, name: r.cfg.Fleet.Members[j], parts: map[part]piece{}, asked: map[part]bool{}})
+	}
+	r.log.Info("asking the neighbors for the state of the lost device")
+	tick := time.NewTicker(r.cfg.ResendAfter)
+	defer tick.Stop()
+	var opened <-chan string
+	if t, ok := r.cfg.Transport.(transport.Notifier); ok {
+		opened = t.Opened()
+	}
+	for {
+		done, err := rec.step()
+		if err != nil && !rec.doubted { // a frame of the lost device may have come in between two answers
+			rec.doubt()
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("sdk: %w: %w", ErrRecovery, err)
+		}
+		if done {
+			return rec.commit()
+		}
+		select {
+		case in := <-r.inbox:
+			err = r.takeBy(in, rec.deliver)
+		case <-r.ctx.Done():
+			err = context.Cause(r.ctx)
+		case name := <-opened:
+			for _, w := range rec.peers {
+				if w.name == name {
+					clear(w.asked)
+				}
+			}
+		case <-tick.C:
+			rec.tick()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// doubt forgets all answers.
+func (c *recovery) doubt() {
+	c.doubted, c.agreed = true, false
+	for _, w := range c.peers {
+		w.heard = false
+		clear(w.parts)
+		clear(w.asked)
+	}
+}
+
+// tick makes everything be asked again that may have got lost, or may have changed.
+func (c *recovery) tick() {
+	var silent, all []string
+	for _, w := range c.peers {
+		clear(w.asked)
+		for p, found := range w.parts {
+			if p.part == wire.Sent && !found.there() {
+				delete(w.parts, p) // it may have arrived by now
+			}
+		}
+		switch {
+		case !w.heard:
+			silent = append(silent, w.name)
+			all = append(all, fmt.Sprintf("%q has not answered", w.name))
+		case w.round < c.newest:
+			silent = append(silent, w.name)
+			all = append(all, fmt.Sprintf("%q has made release %d of its own, and not yet %d", w.name, w.round, c.newest))
+		}
+		if w.round < c.newest || !c.agreed {
+			c.ask(w, part{wire.Standing, 0})
+		}
+	}
+	c.mu.Lock()
+	c.status.Waiting = silent
+	c.mu.Unlock()
+	if text := strings.Join(all, "; "); text != c.missing {
+		c.missing = text
+		if text == "" {
+			return
+		}
+		c.log.Info("recovering", "waiting", text)
+		if c.cfg.Observer.Waiting != nil {
+			c.cfg.Observer.Waiting(0, silent)
+		}
+	}
+}
+
+// ask sends a question, unless it is under way.
+func (c *recovery) ask(w *witness, p part) {
+	const most = 3 // answers under way, so that the neighbor has room for them all
+	if w.asked[p] || len(w.asked) >= most {
+		return
+	}
+	frame, err := c.codec.Append(nil, &wire.Frame{Kind: wire.Ask, Part: p.part, Round: p.round, Life: c.life})
+	if err != nil { // a round within the run's always fits
+		c.log.Error("question not sent", "err", err)
+		return
+	}
+	w.asked[p] = true
+	c.post(w.number, frame)
+}
+
+// deliver takes in a neighbor's frame while the node has no state.
+func (c *recovery) deliver(in received) error {
+	i := slices.IndexFunc(c.peers, func(w *witness) bool { return w.name == in.from })
+	if i < 0 {
+		return errors.New("sdk: the sender is no neighbor")
+	}
+	w, f := c.peers[i], &c.frame
+	if err := c.codec.Decode(in.frame, f); err != nil {
+		return err
+	}
+	switch {
+	case f.Kind == wire.Ask:
+		if c.told[w.number] != f.Life {
+			c.told[w.number] = f.Life
+			c.log.Error("a neighbor has lost its state as well: what only the two of them knew is lost, and neither can recover it", "neighbor", w.name)
+		}
+	case f.Kind == wire.Tell && f.Life&lifeMask == c.life:
+		return c.hear(w, f)
+	case f.Kind == wire.Hail && !f.Resent && c.known():
+		// The neighbor was started again and goes on when this node has said which release of its it holds. The lost device made
+		// release newest after it had that of the round before.
+		frame, err := c.codec.Append(nil, &wire.Frame{Kind: wire.Hail, Resent: true, Round: c.newest, Held: max(0, c.newest-1), Life: f.Life})
+		if err != nil {
+			return err
+		}
+		c.post(w.number, frame)
+	}
+	return nil // what else it sends will be sent again
+}
+
+// hear takes in an answer.
+func (c *recovery) hear(w *witness, f *wire.Frame) error {
+	last := c.cfg.Fleet.Method.Rounds + c.cfg.Fleet.Method.Cooldown
+	if f.Round > last || f.Held > last {
+		return fmt.Errorf("sdk: an answer speaks of releases %d and %d, want 0 to %d", f.Round, f.Held, last)
+	}
+	w.device = max(w.device, int(f.Life>>48))
+	p := part{f.Part, f.Round}
+	if f.Part == wire.Standing {
+		p.round = 0
+		delete(w.asked, p)
+		w.heard, w.round, w.held = true, max(w.round, f.Round), max(w.held, f.Held) // answers may overtake each other
+		return nil
+	}
+	if !w.asked[p] {
+		return nil
+	}
+	delete(w.asked, p)
+	if slices.ContainsFunc(f.Grid, func(n int32) bool { return n <= -maxPlace || n >= maxPlace }) {
+		return fmt.Errorf("sdk: an answer has a place on the grid of %d steps or more", maxPlace)
+	}
+	w.parts[p] = piece{slices.Clone(f.Vector), slices.Clone(f.Grid)}
+	return nil
+}
+
+// maxPlace bounds what is told of places on the grid, as the machine does.
+const maxPlace = 1 << 30
+
+// known reports whether every neighbor has said how far it is.
+func (c *recovery) known() bool {
+	return !slices.ContainsFunc(c.peers, func(w *witness) bool { return !w.heard && !c.agreed })
+}
+
+// step does what can be done with the answers so far, and reports whether all is there that is needed. An error is final.
+func (c *recovery) step() (done bool, err error) {
+	if !c.known() {
+		for _, w := range c.peers {
+			if !w.heard {
+				c.ask(w, part{wire.Standing, 0})
+			}
+		}
+		return false, nil
+	}
+	c.held = 0
+	for _, w := range c.peers {
+		c.held = max(c.held, w.held)
+	}
+	newest := c.held
+	if newest == c.given {
+		newest = max(0, newest-1)
+	}
+	if newest != c.newest {
+		c.newest, c.agreed = newest, false
+	}
+	if err := c.possible(); err != nil {
+		return false, err
+	}
+	if newest > 0 {
+		ready, err := c.gather()
+		if errors.Is(err, errGone) && c.doubted && c.given == 0 && newest == c.held && !slices.ContainsFunc(c.peers, func(w *witness) bool { return w.round > newest }) {
+			// It has gone into no neighbor's next release: the run can go on from the one before.
+			c.given = newest
+			return c.step()
+		}
+		if err != nil || !ready {
+			return false, err
+		}
+	}
+	if !c.agreed { // once more, for the case that something has moved
+		c.agreed = true
+		for _, w := range c.peers {
+			w.heard = false
+			delete(w.asked, part{wire.Standing, 0})
+		}
+	}
+	done = true
+	for _, w := range c.peers {
+		if !w.heard {
+			done = false
+			c.ask(w, part{wire.Standing, 0})
+		}
+	}
+	return done, nil
+}
+
+// possible refuses neighbors that stand where they cannot stand if the lost device has made the newest release, and no later
+// one is known.
+func (c *recovery) possible() error {
+	var errs []error
+	for _, w := range c.peers {
+		if w.round < c.newest-1 || w.round > c.newest+1 {
+			errs = append(errs, fmt.Errorf("%q has made release %d, and %s release %d of %q: neighbors are never more than one round apart",
+				w.name, w.round, c.holders(), c.newest, c.cfg.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// holders names those who say that they have held the newest release.
+func (c *recovery) holders() string {
+	var names []string
+	for _, w := range c.peers {
+		if w.held >= c.newest {
+			names = append(names, fmt.Sprintf("%q", w.name))
+		}
+	}
+	if len(names) == 1 {
+		return names[0] + " holds"
+	}
+	return strings.Join(names, " and ") + " hold"
+}
+
+// gather asks for what is missing, sends neighbors what they lack, and reports whether all is there.
+func (c *recovery) gather() (ready bool, err error) {
+	k := c.newest
+	ready = true
+	lacks := false // somebody lacks the release before the newest
+	for _, w := range c.peers {
+		for _, p := range c.wanted(w) {
+			if _, there := w.parts[p]; !there {
+				ready = false
+				c.ask(w, p)
+			}
+		}
+		lacks = lacks || w.round == k-1 && k > 1 && !w.parts[part{wire.Sent, k - 1}].there()
+	}
+	if !ready {
+		return false, nil
+	}
+	newest, err := c.sent(k)
+	if err != nil {
+		return false, err
+	}
+	var before piece
+	if lacks {
+		if before, err = c.sent(k - 1); err != nil {
+			return false, err
+		}
+	}
+	for _, w := range c.peers {
+		if w.round < k {
+			ready = false
+		}
+		if w.round == k-1 && k > 1 && !w.parts[part{wire.Sent, k - 1}].there() {
+			if err := c.push(w, k-1, before); err != nil {
+				return false, err
+			}
+		}
+		if w.round <= k && !w.parts[part{wire.Sent, k}].there() {
+			ready = false
+			if err := c.push(w, k, newest); err != nil {
+				return false, err
+			}
+		}
+	}
+	return ready, nil
+}
+
+// wanted lists what a neighbor is to tell.
+func (c *recovery) wanted(w *witness) []part {
+	k := c.newest
+	want := []part{{wire.Sent, k}}
+	if w.round >= k {
+		want = append(want, part{wire.AskerZ, k}, part{wire.TellerZ, k})
+		if c.grid {
+			want = append(want, part{wire.AskerAt, k}, part{wire.TellerAt, k})
+		}
+	}
+	if w.round == k+1 && c.onGrid(k) {
+		want = append(want, part{wire.AskerAt, k + 1})
+	}
+	if k > 1 && c.behind() && w.round <= k {
+		want = append(want, part{wire.Sent, k - 1})
+		if c.onGrid(k - 1) {
+			want = append(want, part{wire.AskerAt, k - 1})
+		}
+	}
+	return want
+}
+
+// behind reports whether a neighbor has not come to its own release of the newest round.
+func (c *recovery) behind() bool {
+	return slices.ContainsFunc(c.peers, func(w *witness) bool { return w.round < c.newest })
+}
+
+func (c *recovery) onGrid(round int) bool { return c.grid && round <= c.cfg.Fleet.Method.Rounds }
+
+// sent returns a release of the lost device as it was sent: as somebody holds it, or as the way between two places on the grid.
+func (c *recovery) sent(round int) (piece, error) {
+	found, err := c.same(part{wire.Sent, round}, fmt.Sprintf("release %d of %q", round, c.cfg.Name))
+	if err != nil {
+		return piece{}, err
+	}
+	if found.there() && (len(found.grid) > 0) != c.onGrid(round) {
+		return piece{}, fmt.Errorf("release %d of %q is told with the wrong kind of numbers", round, c.cfg.Name)
+	}
+	if !c.onGrid(round) {
+		if !found.there() {
+			return piece{}, c.gone(round)
+		}
+		return found, nil
+	}
+	place := func(round int) (piece, error) {
+		return c.same(part{wire.AskerAt, round}, fmt.Sprintf("the place of release %d of %q", round-1, c.cfg.Name))
+	}
+	before, err := place(round)
+	if err != nil {
+		return piece{}, err
+	}
+	after, err := place(round + 1)
+	if err != nil {
+		return piece{}, err
+	}
+	if !before.there() || !after.there() {
+		if !found.there() {
+			return piece{}, c.gone(round)
+		}
+		return found, nil
+	}
+	moved := piece{grid: difference(after.grid, before.grid)}
+	if found.there() && !found.equal(moved) {
+		return piece{}, fmt.Errorf("neighbors disagree about release %d of %q: what some hold does not lead from where others say that it began to where it ended (they are %s)",
+			round, c.cfg.Name, c.names())
+	}
+	return moved, nil
+}
+
+var errGone = errors.New("a release is gone")
+
+// gone is the end: a release has been seen, and nobody can give it back; or one before it, that somebody still needs.
+func (c *recovery) gone(round int) error {
+	if round < c.newest {
+		return fmt.Errorf("%s release %d of %q, and no neighbor has release %d, without which some cannot go on: it never arrived anywhere, or whoever had it was started again; start the fleet anew under another run id",
+			c.holders(), c.newest, c.cfg.Name, round)
+	}
+	if m := c.cfg.Fleet.Method; round == m.Rounds+m.Cooldown {
+		return fmt.Errorf("%w: release %d of %q was the last one, for %s it, and no neighbor can give it back any more, having been started again since: the run is over, and a neighbor's final model is as good as the one that is lost",
+			errGone, round, c.cfg.Name, c.holders())
+	}
+	return fmt.Errorf("%w: release %d of %q has been seen, for %s release %d, and no neighbor can give it back any more, having been started again since: the run cannot go on without it; start the fleet anew under another run id",
+		errGone, round, c.cfg.Name, c.holders(), c.newest)
+}
+
+func (c *recovery) names() string {
+	var names []string
+	for _, w := range c.peers {
+		names = append(names, fmt.Sprintf("%q", w.name))
+	}
+	return strings.Join(names, ", ")
+}
+
+// same returns what the neighbors say of a thing that several of them know. They must agree.
+func (c *recovery) same(p part, what string) (piece, error) {
+	var found piece
+	var by string
+	for _, w := range c.peers {
+		switch told := w.parts[p]; {
+		case !told.there():
+		case !found.there():
+			found, by = told, w.name
+		case !told.equal(found):
+			return piece{}, fmt.Errorf("%q and %q disagree about %s: one of them is wrong, or something else has spoken in its name", by, w.name, what)
+		}
+	}
+	return found, nil
+}
+
+// push sends a neighbor a release that it lacks, as the lost device has sent it to others.
+func (c *recovery) push(w *witness, round int, p piece) error {
+	key := part{wire.Sent, -round} // no question has a negative round
+	if w.asked[key] {
+		return nil
+	}
+	w.asked[key] = true
+	frame, err := c.codec.Append(nil, &wire.Frame{Kind: wire.Release, Round: round, Resent: true, Vector: p.vector, Grid: p.grid})
+	if err != nil {
+		return err
+	}
+	c.post(w.number, frame)
+	return nil
+}
+
+// state puts the lost state together.
+func (c *recovery) state() (admm.State, error) {
+	k := c.newest
+	s := admm.State{Round: k, Recovered: k}
+	if c.recovery.Estimator.Centered {
+		s.Last = make([]float32, c.cfg.Samples)
+	}
+	sent, err := c.sent(k)
+	if err != nil {
+		return s, err
+	}
+	if c.grid {
+		at, err := c.same(part{wire.AskerAt, k}, fmt.Sprintf("the place of release %d of %q", k-1, c.cfg.Name))
+		if err != nil {
+			return s, err
+		}
+		s.Grid = slices.Clone(at.grid)
+	}
+	if c.onGrid(k) {
+		s.Delta = sent.grid
+		s.X = make([]float32, c.cfg.Fleet.Dim)
+		for i, n := range s.Delta {
+			s.Grid[i] += n
+			s.X[i] = float32(float64(s.Grid[i]) * c.recovery.GridStep)
+		}
+	} else {
+		s.X = sent.vector
+	}
+	if c.cfg.Average {
+		s.Mean = slices.Clone(s.X)
+	}
+	for _, w := range c.peers {
+		s.Edges = append(s.Edges, admm.EdgeState{
+			Peer: w.number, Heard: w.round,
+			Z: w.parts[part{wire.AskerZ, k}].vector, PeerZ: w.parts[part{wire.TellerZ, k}].vector,
+			Base: w.parts[part{wire.TellerAt, k}].grid,
+		})
+	}
+	return s, nil
+}
+
+// commit makes what has come together the state of the node: it charges what neighbors have seen, and keeps it.
+func (c *recovery) commit() error {
+	n, cfg := c.Node, *c.recovery
+	device := 0
+	for _, w := range c.peers {
+		device = max(device, w.device)
+	}
+	if device++; device > wire.MaxDevice {
+		return fmt.Errorf("sdk: %w: neighbors have seen %d devices of this name", ErrRecovery, device)
+	}
+	cfg.Device = uint16(device)
+	// One release may have been reserved and not made; the two before it, made and not received.
+	if n.reserved > c.newest+3 {
+		return fmt.Errorf("sdk: %w: the ledger has release %d of this run, and neighbors know of no more than %d: they were set back, or are wrong", ErrRecovery, n.reserved, c.held)
+	}
+	var m *admm.Machine
+	var err error
+	if c.newest == 0 {
+		m, err = admm.New(cfg)
+	} else {
+		var state admm.State
+		if state, err = c.state(); err == nil {
+			err = c.complete()
+		}
+		if err == nil {
+			m, err = admm.Restore(cfg, state, nil)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("sdk: %w: %w", ErrRecovery, err)
+	}
+	if n.filter != nil {
+		for round := 1; round <= min(c.held, c.cfg.Fleet.Method.Rounds); round++ {
+			if err := n.reserve(round); err != nil {
+				return err
+			}
+			n.reserved = max(n.reserved, round)
+		}
+	}
+	n.machine, n.device, n.recovered, n.recovery = m, device, c.newest, nil
+	if c.newest > 0 {
+		if err := n.keep(); err != nil {
+			return n.fatal(err)
+		}
+	}
+	n.publish()
+	n.log.Warn("recovered what the lost device has released; from here on this device goes on in its place", "release", c.newest, "device", device)
+	return nil
+}
+
+// complete names the neighbors that do not have what only they can know.
+func (c *recovery) complete() error {
+	var errs []error
+	for _, w := range c.peers {
+		for _, p := range c.wanted(w) {
+			if p.part != wire.Sent && p.round == c.newest && !w.parts[p].there() {
+				errs = append(errs, fmt.Errorf("%q has no state of its own release %d any more, or keeps none: with it went what only it knew of the edge", w.name, c.newest))
+				break
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,302 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/transport/mem"
+)
+
+// forger is a neighbor that says something else than it knows.
+type forger struct {
+	transport.Transport
+	mu    sync.Mutex
+	codec *wire.Codec
+	lie   func(f *wire.Frame)
+}
+
+func (v *forger) Send(ctx context.Context, to string, frame []byte) error {
+	v.mu.Lock()
+	var f wire.Frame
+	err := v.codec.Decode(frame, &f)
+	if err == nil && f.Kind == wire.Tell {
+		v.lie(&f)
+		frame, err = v.codec.Append(nil, &f)
+	}
+	v.mu.Unlock()
+	return errors.Join(err, v.Transport.Send(ctx, to, frame))
+}
+
+// triangle is a private fleet whose members all know each other, and which has stopped since the first of them is lost, with its disk.
+// left returns a configuration for its successor; stop ends those that are left.
+func triangle(t *testing.T, edges int, lie func(f *wire.Frame)) (left func(open tinytest.OpenStore, ledger string) sdk.Config, made func() int, stop func()) {
+	f := privateRing()
+	f.Members = f.Members[:3]
+	f.Edges = [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}}[:edges]
+	net := mem.New(f.Members...)
+	at := func(i int) transport.Transport {
+		tr, err := net.Node(f.Members[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tr
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	lost, lose := context.WithCancel(ctx)
+	defer lose()
+	var others, first sync.WaitGroup
+	var lostNode *sdk.Node
+	for i, name := range f.Members {
+		store, err := tinytest.MemStore()()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := at(i)
+		if i == 1 {
+			codec, err := wire.NewCodec(f.Dim)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tr = &forger{Transport: tr, codec: codec, lie: lie}
+		}
+		cfg := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: tr, Store: store, ResendAfter: time.Millisecond}
+		if i == 0 {
+			cfg.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, sample int) (float64, error) {
+				if lostNode.Status().Round == 3 { // the others make their fourth release meanwhile
+					<-ctx.Done()
+				}
+				return oracle(0)(ctx, x, sample)
+			})
+		}
+		n, err := sdk.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wg, own := &others, ctx
+		if i == 0 {
+			wg, own, lostNode = &first, lost, n
+		}
+		wg.Go(func() {
+			if err := n.Run(own); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", name, err)
+			}
+			_ = tr.Close()
+		})
+	}
+	time.Sleep(time.Second)
+	lose()
+	first.Wait()
+	left = func(open tinytest.OpenStore, ledger string) sdk.Config {
+		store, err := open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := dpmech.OpenLedger(ledger)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := at(0)
+		t.Cleanup(func() { _ = errors.Join(l.Close(), tr.Close()) })
+		return sdk.Config{Fleet: f, Name: "a", Samples: samples[0], Oracle: oracle(0), Transport: tr, Store: store, Ledger: l,
+			Recover: true, ResendAfter: time.Millisecond}
+	}
+	return left, func() int { return lostNode.Status().Round }, func() { cancel(); others.Wait() }
+}
+
+func spareLedger(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "ledger")
+	l, err := dpmech.CreateLedger(path, "samples", nil)
+	if err == nil {
+		err = l.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A neighbor that does not say what another one says is found out, with the name of the other; nothing is kept and nothing
+// charged. What it alone knows is believed, and a release that it claims to have held and cannot show costs its price.
+func TestRecoveryFromLiars(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		lie  func(f *wire.Frame)
+		want []string // of the error; none: it works
+	}{
+		{"truth", func(f *wire.Frame) {}, nil},
+		{"another release", func(f *wire.Frame) {
+			if f.Part == wire.Sent && len(f.Grid) > 0 {
+				f.Grid[0]++
+			}
+		}, []string{`"b" and "c" disagree about release 3 of "a"`}},
+		{"another place", func(f *wire.Frame) {
+			if f.Part == wire.AskerAt && f.Round == 3 && len(f.Grid) > 0 {
+				f.Grid[0]++
+			}
+		}, []string{`"b" and "c" disagree about the place of release 2 of "a"`}},
+		{"a release that it cannot show", func(f *wire.Frame) { f.Held = 4 }, nil},
+		{"a release far ahead", func(f *wire.Frame) { f.Held = 9 }, []string{`"c" has made release 4, and "b" holds release 9`, "never more than one round apart"}},
+		{"it is far ahead itself", func(f *wire.Frame) {
+			if f.Part == wire.Standing {
+				f.Round = 7
+			}
+		}, []string{`"b" has made release 7`}},
+		{"it has forgotten its z", func(f *wire.Frame) {
+			if f.Part == wire.AskerZ {
+				f.Vector = nil
+			}
+		}, []string{`"b" has no state of its own release 3`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ledger := spareLedger(t)
+			synctest.Test(t, func(t *testing.T) {
+				left, made, stop := triangle(t, 3, c.lie)
+				defer stop()
+				open := tinytest.MemStore()
+				cfg := left(open, ledger)
+				recovered := -1
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				var n *sdk.Node
+				cfg.Observer.Released = func(round int, _ []float32) {
+					if round == 4 {
+						recovered = n.Status().Recovered
+						cancel()
+					}
+				}
+				n, err := sdk.New(cfg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				err = n.Run(ctx)
+				charged := cfg.Ledger.Last("test", cfg.Fleet.Hash(), "a")
+				saved, _ := cfg.Store.Load()
+				if c.want == nil {
+					if !errors.Is(err, context.Canceled) || recovered != 3 || made() != 3 || charged < 4 || len(saved) != 2 {
+						t.Errorf("recovered after release %d of %d, charged %d, %d states, %v", recovered, made(), charged, len(saved), err)
+					}
+					return
+				}
+				for _, want := range c.want {
+					if err == nil || !strings.Contains(err.Error(), want) {
+						t.Errorf("%v, want it to say %s", err, want)
+					}
+				}
+				if !errors.Is(err, sdk.ErrRecovery) || charged != 0 || len(saved) != 0 || n.Spend() != 0 {
+					t.Errorf("%v, charged %d, %d states, spent %v", err, charged, len(saved), n.Spend())
+				}
+			})
+		})
+	}
+}
+
+// What was seen is charged before anything is made: with a store that fails at its first save, the ledger has it all the same.
+func TestRecoveryChargesFirst(t *testing.T) {
+	ledger := spareLedger(t)
+	synctest.Test(t, func(t *testing.T) {
+		left, _, stop := triangle(t, 3, func(f *wire.Frame) { f.Held = 4 })
+		defer stop()
+		cfg := left(tinytest.CrashAt(tinytest.MemStore(), 1), ledger)
+		n, err := sdk.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Run(t.Context()); !errors.Is(err, tinytest.ErrCrashed) {
+			t.Errorf("%v, want a crash", err)
+		}
+		if charged := cfg.Ledger.Last("test", cfg.Fleet.Hash(), "a"); charged != 4 {
+			t.Errorf("charged %d releases, want 4", charged)
+		}
+	})
+}
+
+// A ledger that was saved from the lost device knows more than neighbors who were set back, all of them.
+func TestRecoveryAgainstLedger(t *testing.T) {
+	for reserved, fine := range map[int]bool{6: true, 7: false} {
+		ledger := spareLedger(t)
+		synctest.Test(t, func(t *testing.T) {
+			left, _, stop := triangle(t, 3, func(*wire.Frame) {})
+			defer stop()
+			cfg := left(tinytest.MemStore(), ledger)
+			g := dpmech.Gaussian{Clip: cfg.Fleet.Privacy.Clip, Sigma: cfg.Fleet.Privacy.Sigma}
+			for round := 1; round <= reserved; round++ {
+				if err := cfg.Ledger.Reserve("test", cfg.Fleet.Hash(), "a", round, g); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			cfg.Observer.Released = func(int, []float32) { cancel() }
+			n, err := sdk.New(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := n.Run(ctx); errors.Is(err, sdk.ErrRecovery) == fine {
+				t.Errorf("the ledger has %d releases: %v", reserved, err)
+			}
+		})
+	}
+}
+
+// A neighbor that does not answer is waited for and named; an end of the wait leaves no trace.
+func TestRecoveryWaits(t *testing.T) {
+	ledger := spareLedger(t)
+	synctest.Test(t, func(t *testing.T) {
+		left, _, stop := triangle(t, 2, func(*wire.Frame) {})
+		stop() // b and c are away
+		cfg := left(tinytest.MemStore(), ledger)
+		var told [][]string
+		cfg.Observer.Waiting = func(round int, neighbors []string) {
+			if round == 0 {
+				told = append(told, slices.Clone(neighbors))
+			}
+		}
+		n, err := sdk.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		err = n.Run(ctx)
+		saved, _ := cfg.Store.Load()
+		if !errors.Is(err, context.DeadlineExceeded) || len(saved) > 0 || cfg.Ledger.Last("test", cfg.Fleet.Hash(), "a") > 0 {
+			t.Errorf("%v, %d states", err, len(saved))
+		}
+		if want := []string{"b", "c"}; len(told) != 1 || !slices.Equal(told[0], want) || !slices.Equal(n.Status().Waiting, want) {
+			t.Errorf("told %v, status %+v", told, n.Status())
+		}
+	})
+}
+
+// Where nothing can be recovered, New says so, and why.
+func TestRecoveryRefused(t *testing.T) {
+	store, err := tinytest.MemStore()()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(c *sdk.Config){
+		`payload is "message"`: func(c *sdk.Config) { c.Fleet.Wire.Payload = sdk.PayloadMessage },
+		"the fleet is lossy":   func(c *sdk.Config) { c.Fleet.Wire.Lossy = 2 },
+		"Store is nil":         func(c *sdk.Config) { c.Store = nil },
+		`"a" has no neighbors`: func(c *sdk.Config) { c.Fleet.Members, c.Fleet.Edges = c.Fleet.Members[:1], nil },
+	} {
+		f := privateRing()
+		cfg := sdk.Config{Fleet: f, Name: "a", Samples: 1, Oracle: oracle(0), Transport: inMemory(t, f)[0], Store: store, Recover: true}
+		change(&cfg)
+		if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "Recover is set, and") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want it to say %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,651 @@
+package sdk_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/transport/mem"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// A wreck is a small fleet in virtual time, drawn from a seed. One of its devices is lost at a random moment, with its
+// disk; another takes its place. Neighbors may be killed and started again meanwhile, on what they kept, and frames get lost,
+// come twice and overtake each other.
+type wreck struct {
+	t      *testing.T
+	seed   uint64
+	chance rng.Stream
+	fleet  *sdk.Fleet
+	net    *mem.Net
+	fate   tinytest.Fate
+	hosts  []*host
+	lost   int // whose device is lost
+	rough  bool
+	served int // who had come to an end and was started again
+
+	mu    sync.Mutex
+	seen  map[sight][]glance // releases that have arrived
+	story []string
+}
+
+// sight is a member's release of a round.
+type sight struct{ member, round int }
+
+// glance is that somebody has had it.
+type glance struct {
+	by, life int
+	content  string
+}
+
+// host is a member's device, or one after the other.
+type host struct {
+	life   int
+	open   tinytest.OpenStore
+	ledger string // path; empty for none
+	spare  bool   // recovers what the device before had
+	node   *sdk.Node
+	tr     transport.Transport
+	stop   context.CancelFunc
+	over   chan struct{}
+	err    error
+	log    *journal
+	rounds []int // that Observer.Released was told of, in this life
+	looked int   // the first round in which the data were asked for, on this device; 0 if none
+}
+
+// journal is a log that can be read while it is written.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+// lookout notes the releases that arrive at a member.
+type lookout struct {
+	transport.Transport
+	w     *wreck
+	self  int
+	life  int
+	codec *wire.Codec
+}
+
+func (c *lookout) Recv(ctx context.Context) (string, []byte, error) {
+	from, frame, err := c.Transport.Recv(ctx)
+	if err != nil {
+		return from, frame, err
+	}
+	var f wire.Frame
+	if err := c.codec.Decode(frame, &f); err != nil {
+		c.w.t.Errorf("seed %d: %v", c.w.seed, err)
+	}
+	c.w.note("%s (life %d) receives from %s: %+v", c.w.fleet.Members[c.self], c.life, from, f)
+	if f.Kind == wire.Release {
+		c.w.mu.Lock()
+		defer c.w.mu.Unlock()
+		at := sight{slices.Index(c.w.fleet.Members, from), f.Round}
+		c.w.seen[at] = append(c.w.seen[at], glance{c.self, c.life, fmt.Sprint(f.Vector, f.Grid)})
+	}
+	return from, frame, nil
+}
+
+// newWreck draws a fleet.
+func newWreck(t *testing.T, seed uint64) *wreck {
+	w := &wreck{t: t, seed: seed, chance: rng.New(seed, rng.Address{Purpose: rng.Fault}), seen: map[sight][]glance{}}
+	c := &w.chance
+	n := 2 + c.IntN(4)
+	f := ring()
+	f.Members, f.Edges = f.Members[:n], nil
+	for i := 1; i < n; i++ {
+		f.Edges = append(f.Edges, [2]string{f.Members[c.IntN(i)], f.Members[i]})
+	}
+	for range c.IntN(n) {
+		i, j := c.IntN(n), c.IntN(n)
+		if e := [2]string{f.Members[min(i, j)], f.Members[max(i, j)]}; i != j && !slices.Contains(f.Edges, e) {
+			f.Edges = append(f.Edges, e)
+		}
+	}
+	f.Method.Rounds, f.Method.Cooldown = 2+c.IntN(4), c.IntN(3)
+	if c.IntN(2) == 0 {
+		f.Method.Estimator = "centered"
+	}
+	switch c.IntN(4) {
+	case 0:
+		f.Wire.Payload = sdk.PayloadRelease
+	case 1:
+		f.Privacy, f.Wire.Payload = privateRing().Privacy, sdk.PayloadRelease
+	default:
+		f.Privacy = privateRing().Privacy
+	}
+	w.fleet, w.net, w.lost = f, mem.New(f.Members...), c.IntN(n)
+	w.rough = c.IntN(3) > 0
+	if w.rough {
+		w.fate = tinytest.Nest(tinytest.Drop(seed, 0.25*c.Float64()), tinytest.Duplicate(seed, 0.2), tinytest.Delay(seed, 0.3, 1+c.IntN(3)))
+	}
+	for i := range n {
+		h := &host{open: tinytest.MemStore()}
+		if !f.Privacy.NonPrivate && i == w.lost {
+			h.ledger = w.newLedger("first")
+		}
+		w.hosts = append(w.hosts, h)
+	}
+	return w
+}
+
+func (w *wreck) newLedger(name string) string {
+	path := filepath.Join(w.t.TempDir(), name)
+	l, err := dpmech.CreateLedger(path, "samples on the "+name+" device", nil)
+	if err == nil {
+		err = l.Close()
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return path
+}
+
+// start begins a life of a member.
+func (w *wreck) start(i int, alter ...func(c *sdk.Config)) {
+	w.t.Helper()
+	h := w.hosts[i]
+	h.life++
+	w.note("%s starts life %d, recovers: %v", w.fleet.Members[i], h.life, h.spare)
+	h.log = new(journal)
+	h.rounds, h.err = nil, nil
+	inner, err := w.net.Node(w.fleet.Members[i])
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	codec, err := wire.NewCodec(w.fleet.Dim)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if w.fate != nil { // a life's messages have a fate of their own
+		shift := 1000 * h.life
+		fate := func(from, to, seq int) []int { return w.fate(from, to, seq+shift) }
+		inner = tinytest.Faulty(inner, fate, time.Millisecond, i, w.fleet.Members...)
+	}
+	h.tr = &lookout{Transport: inner, w: w, self: i, life: h.life, codec: codec}
+	store, err := h.open()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	pause := time.Duration(1+w.chance.IntN(60)) * time.Microsecond
+	cfg := sdk.Config{
+		Fleet: w.fleet, Name: w.fleet.Members[i], Samples: samples[i], Transport: h.tr, Store: store,
+		Oracle: sdk.OracleFunc(func(ctx context.Context, x []float32, sample int) (float64, error) {
+			h.look()
+			time.Sleep(pause)
+			return oracle(i)(ctx, x, sample)
+		}),
+		ResendAfter: 4 * time.Millisecond, Linger: 3 * time.Second, Recover: h.spare,
+		Logger:   slog.New(slog.NewTextHandler(h.log, nil)),
+		Observer: sdk.Observer{Released: func(round int, _ []float32) { h.rounds = append(h.rounds, round) }},
+	}
+	if h.ledger != "" {
+		if cfg.Ledger, err = dpmech.OpenLedger(h.ledger); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	for _, change := range alter {
+		change(&cfg)
+	}
+	if h.node, err = sdk.New(cfg); err != nil {
+		w.t.Fatalf("seed %d: %v", w.seed, err)
+	}
+	ctx, cancel := context.WithCancel(w.t.Context())
+	h.stop, h.over = cancel, make(chan struct{})
+	go func() {
+		defer close(h.over)
+		h.err = h.node.Run(ctx)
+		h.err = errors.Join(h.err, store.Close())
+		if cfg.Ledger != nil {
+			h.err = errors.Join(h.err, cfg.Ledger.Close())
+		}
+		h.err = errors.Join(h.err, h.tr.Close())
+	}()
+}
+
+// ended reports whether a life is over.
+func (h *host) ended() bool {
+	select {
+	case <-h.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// look notes that the data are looked at.
+func (h *host) look() {
+	if round := h.node.Status().Round + 1; h.looked == 0 || round < h.looked {
+		h.looked = round
+	}
+}
+
+// kill ends a life: with the frames that are still to leave, or without.
+func (w *wreck) kill(i int) {
+	w.t.Helper()
+	h := w.hosts[i]
+	w.note("%s is killed in release %d", w.fleet.Members[i], h.node.Status().Round)
+	if w.chance.IntN(2) == 0 {
+		_ = h.tr.Close()
+	}
+	h.stop()
+	<-h.over
+	if h.err != nil && !errors.Is(h.err, context.Canceled) && !errors.Is(h.err, transport.ErrClosed) {
+		w.t.Errorf("seed %d: %s: %v", w.seed, w.fleet.Members[i], h.err)
+	}
+}
+
+// note writes down what happens: a failure is rarely the same twice, since nodes have goroutines.
+func (w *wreck) note(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.story = append(w.story, time.Now().Format("05.000000 ")+fmt.Sprintf(format, args...))
+}
+
+// wait lets time pass.
+func (w *wreck) wait(most time.Duration) {
+	time.Sleep(time.Duration(w.chance.Float64() * float64(most)))
+}
+
+// neighbors lists the neighbors of the lost device.
+func (w *wreck) neighbors() []int {
+	var all []int
+	for _, e := range w.fleet.Edges {
+		i, j := slices.Index(w.fleet.Members, e[0]), slices.Index(w.fleet.Members, e[1])
+		if i == w.lost {
+			all = append(all, j)
+		}
+		if j == w.lost {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+func (w *wreck) last() int { return w.fleet.Method.Rounds + w.fleet.Method.Cooldown }
+
+// remembered returns the last release of the lost device that somebody has received who has not been killed since.
+func (w *wreck) remembered() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	last := 0
+	for at, all := range w.seen {
+		for _, g := range all {
+			if at.member == w.lost && g.life == w.hosts[g.by].life {
+				last = max(last, at.round)
+			}
+		}
+	}
+	return last
+}
+
+// outcome is what came of a wreck.
+type outcome struct {
+	recovered int // after which release
+	late      int // how often the device of a neighbor was killed in between
+	gone      bool
+	back      bool // the lost device came back and was stopped
+	forgotten bool // a release was seen by somebody who has forgotten it
+}
+
+// play loses a device and lets another take its place.
+func (w *wreck) play() (out outcome) {
+	t := w.t
+	for i := range w.hosts {
+		w.start(i)
+	}
+	// Somewhere in the run, or before it, or behind its end.
+	target := w.chance.IntN(w.last() + 1)
+	for w.hosts[w.lost].node.Status().Round < target {
+		time.Sleep(50 * time.Microsecond)
+	}
+	w.wait(3 * time.Millisecond)
+	w.kill(w.lost)
+	old := w.hosts[w.lost]
+	w.hosts[w.lost] = &host{open: tinytest.MemStore(), life: old.life, spare: true}
+	if old.ledger != "" {
+		w.hosts[w.lost].ledger = w.newLedger("second")
+	}
+	neighbors := w.neighbors()
+	crash := func() {
+		if w.rough && w.chance.IntN(3) == 0 {
+			j := neighbors[w.chance.IntN(len(neighbors))]
+			w.kill(j)
+			w.wait(20 * time.Millisecond)
+			w.start(j)
+			out.late++
+		}
+	}
+	w.wait(40 * time.Millisecond)
+	crash()
+	held := w.remembered()
+	w.start(w.lost)
+	spare := w.hosts[w.lost]
+	if w.rough && w.chance.IntN(3) == 0 { // the recovery itself is broken off
+		w.wait(10 * time.Millisecond)
+		if !spare.ended() {
+			w.kill(w.lost)
+			w.start(w.lost)
+		}
+	}
+	w.wait(10 * time.Millisecond)
+	crash()
+	recovering := func() bool {
+		if spare.ended() {
+			return false
+		}
+		return !strings.Contains(spare.log.String(), "recovered what") && spare.node.Status().Round == 0
+	}
+	for range 20_000 {
+		if !recovering() {
+			break
+		}
+		w.serve()
+		time.Sleep(time.Millisecond)
+	}
+	synctest.Wait()
+	if spare.ended() {
+		if errors.Is(spare.err, sdk.ErrRecovery) && strings.Contains(spare.err.Error(), "no neighbor") && (w.rough || w.served > 0) {
+			out.gone = true
+			w.end()
+			return out
+		}
+	} else {
+		if recovering() {
+			for i, h := range w.hosts {
+				t.Logf("%s: %+v\n%s", w.fleet.Members[i], h.node.Status(), h.log)
+			}
+			t.Errorf("seed %d: no recovery: %s", w.seed, spare.log)
+			w.end()
+			return out
+		}
+	}
+	out.recovered = spare.node.Status().Recovered
+	if out.late+w.served == 0 && out.recovered < held {
+		t.Errorf("seed %d: recovered after release %d, and release %d is held", w.seed, out.recovered, held)
+	}
+	if out.recovered > old.node.Status().Round {
+		t.Errorf("seed %d: recovered after release %d of %d", w.seed, out.recovered, old.node.Status().Round)
+	}
+	if !w.fleet.Privacy.NonPrivate {
+		g := dpmech.Gaussian{Clip: w.fleet.Privacy.Clip, Sigma: w.fleet.Privacy.Sigma}
+		if least := float64(min(out.recovered, w.fleet.Method.Rounds)) * g.Rho(); spare.node.Spend() < least {
+			t.Errorf("seed %d: recovered after release %d, and has spent %v, want %v or more", w.seed, out.recovered, spare.node.Spend(), least)
+		}
+	}
+	if w.chance.IntN(2) == 0 && old.node.Status().Round < w.last() && out.recovered > 0 {
+		w.comeBack(old, &out)
+	}
+	w.end()
+	for i, h := range w.hosts {
+		if h.err != nil {
+			t.Errorf("seed %d: %s: %v", w.seed, w.fleet.Members[i], h.err)
+		}
+		if st := h.node.Status(); !st.Done || st.Refused > 0 {
+			t.Errorf("seed %d: %s ends with %+v\n%s", w.seed, w.fleet.Members[i], st, h.log.String())
+		}
+		if slices.ContainsFunc(h.node.Model(), func(x float32) bool { return !(math.Abs(float64(x)) < 100) }) {
+			t.Errorf("seed %d: %s holds %v", w.seed, w.fleet.Members[i], h.node.Model())
+		}
+	}
+	if t.Failed() {
+		return out
+	}
+	w.checkEdges()
+	w.checkReleases(&out)
+	if made := old.node.Status().Round; spare.looked != 0 && spare.looked <= min(made, w.fleet.Method.Rounds) && !w.fleet.Privacy.NonPrivate {
+		t.Errorf("seed %d: the lost device had made release %d, and its successor looked at the data in round %d", w.seed, made, spare.looked)
+	}
+	w.checkCertificate(out)
+	return out
+}
+
+// comeBack starts the lost device again, on its old state, while its successor is away. It must end before it makes a release.
+func (w *wreck) comeBack(old *host, out *outcome) {
+	// The successor's word has to have reached the neighbors before, and they must not have come to their end: who has, and is started
+	// again, has nothing more to save and does not remember it.
+	var at sdk.Status
+	for range 1000 {
+		if at = w.hosts[w.lost].node.Status(); at.Round > out.recovered {
+			break
+		}
+		w.serve()
+		time.Sleep(200 * time.Microsecond)
+	}
+	ended := slices.ContainsFunc(w.hosts, func(h *host) bool { return h.ended() })
+	if at.Round <= out.recovered || at.Done || ended {
+		return
+	}
+	spare := w.hosts[w.lost]
+	w.kill(w.lost)
+	old.life = spare.life
+	w.hosts[w.lost] = old
+	w.start(w.lost)
+	for range 1000 {
+		if old.ended() {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if !old.ended() {
+		w.t.Errorf("seed %d: the lost device is at work again, %+v\n%s", w.seed, old.node.Status(), old.log)
+		w.kill(w.lost)
+	}
+	if !errors.Is(old.err, sdk.ErrRollback) || len(old.rounds) > 0 {
+		w.t.Errorf("seed %d: the lost device came back and ended with %v, releases %v", w.seed, old.err, old.rounds)
+	}
+	spare.life = old.life
+	w.hosts[w.lost] = spare
+	w.start(w.lost)
+	out.back = true
+}
+
+// serve starts those again who have come to their end: somebody needs what they know.
+func (w *wreck) serve() {
+	for i, h := range w.hosts {
+		if i != w.lost && h.ended() && h.err == nil {
+			w.start(i)
+			w.served++
+		}
+	}
+}
+
+// end waits for all to come to their end.
+func (w *wreck) end() {
+	if spare := w.hosts[w.lost]; w.t.Failed() || spare.ended() && spare.err != nil {
+		for _, h := range w.hosts {
+			h.stop()
+			<-h.over
+		}
+		return
+	}
+	done := func() bool { return !slices.ContainsFunc(w.hosts, func(h *host) bool { return !h.node.Status().Done }) }
+	for range 1000 {
+		if done() {
+			break
+		}
+		w.serve()
+		time.Sleep(60 * time.Millisecond)
+	}
+	if !done() {
+		for i, h := range w.hosts {
+			w.t.Errorf("seed %d: no end: %s: %+v\n%s", w.seed, w.fleet.Members[i], h.node.Status(), h.log)
+			h.stop()
+		}
+	}
+	for _, h := range w.hosts {
+		<-h.over
+	}
+}
+
+// checkEdges compares what the two ends of every edge have kept with their last release: each has both z, to the bit, and the
+// invariant of the method holds as far as float32 can.
+func (w *wreck) checkEdges() {
+	kept := make([]wire.Checkpoint, len(w.hosts))
+	for i, h := range w.hosts {
+		store, err := h.open()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		saved, err := store.Load()
+		if err != nil || len(saved) == 0 {
+			w.t.Fatalf("seed %d: %d states, %v", w.seed, len(saved), err)
+		}
+		if err := wire.DecodeCheckpoint(saved[0].State, &kept[i]); err != nil {
+			w.t.Fatal(err)
+		}
+		if kept[i].Round != w.last() {
+			w.t.Errorf("seed %d: %s has kept release %d", w.seed, w.fleet.Members[i], kept[i].Round)
+		}
+	}
+	side := func(i int, peer string) wire.CheckpointEdge {
+		k := slices.IndexFunc(kept[i].Edges, func(e wire.CheckpointEdge) bool { return e.Peer == peer })
+		return kept[i].Edges[k]
+	}
+	for _, e := range w.fleet.Edges {
+		i, j := slices.Index(w.fleet.Members, e[0]), slices.Index(w.fleet.Members, e[1])
+		a, b := side(i, e[1]), side(j, e[0])
+		if !slices.Equal(a.Z, b.PeerZ) || !slices.Equal(a.PeerZ, b.Z) {
+			w.t.Errorf("seed %d: edge %v: %v and %v, %v and %v", w.seed, e, a.Z, b.PeerZ, a.PeerZ, b.Z)
+		}
+		if w.fleet.Method.Cooldown > 0 || len(kept[i].Grid) == 0 {
+			continue
+		}
+		if !slices.Equal(b.PeerGrid, minus(kept[i].Grid, kept[i].Delta)) || !slices.Equal(a.PeerGrid, minus(kept[j].Grid, kept[j].Delta)) {
+			w.t.Errorf("seed %d: edge %v: the ends are at different places of the grid", w.seed, e)
+		}
+	}
+}
+
+func minus(a, b []int32) []int32 {
+	d := slices.Clone(a)
+	for i := range d {
+		d[i] -= b[i]
+	}
+	return d
+}
+
+// checkReleases makes sure that nobody was ever sent two releases of one round, by one member or device. One that somebody had
+// seen and forgotten, before anybody asked, is another matter.
+func (w *wreck) checkReleases(out *outcome) {
+	for at, all := range w.seen {
+		for _, g := range all[1:] {
+			switch {
+			case g.content == all[0].content:
+			case at.member == w.lost && out.late+w.served > 0 && at.round > out.recovered:
+				out.forgotten = true
+			default:
+				w.t.Errorf("seed %d: release %d of %s: %d in life %d had %s, and %d in life %d %s",
+					w.seed, at.round, w.fleet.Members[at.member], all[0].by, all[0].life, all[0].content, g.by, g.life, g.content)
+			}
+		}
+	}
+}
+
+// checkCertificate makes sure that the successor's certificate counts every release, and says where it comes from.
+func (w *wreck) checkCertificate(out outcome) {
+	spare := w.hosts[w.lost]
+	if w.fleet.Privacy.NonPrivate {
+		return
+	}
+	l, err := dpmech.ReadLedger(spare.ledger)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer l.Close()
+	life := l.Lifetime(1e-5)
+	if got := l.Last(w.fleet.Run, w.fleet.Hash(), w.fleet.Members[w.lost]); got != w.fleet.Method.Rounds || spare.node.Spend() != w.fleet.Rho() || life.Rho != w.fleet.Rho() {
+		w.t.Errorf("seed %d: the ledger ends with round %d and rho %v, the run has spent %v, want %v", w.seed, got, life.Rho, spare.node.Spend(), w.fleet.Rho())
+	}
+}
+
+// A device is lost with its disk, in whichever round, and another takes its place. The run comes to its end, nobody has been
+// sent two releases of one round, what neighbors hold is charged, both ends of every edge have the same bits, and the lost device is
+// stopped when it comes back. 60 times, or as often as SPADE_RECOVERIES says; SPADE_RECOVERY_SEED plays one alone.
+func TestRecoveries(t *testing.T) {
+	count, first := 60, 0
+	if testing.Short() {
+		count = 20
+	}
+	if s := os.Getenv("SPADE_RECOVERIES"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count = n
+	}
+	if s := os.Getenv("SPADE_RECOVERY_SEED"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count, first = 1, n
+	}
+	var fresh, gone, back, forgotten, killed, finished int
+	for seed := first; seed < first+count; seed++ {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWreck(t, uint64(seed))
+			defer func() {
+				if t.Failed() {
+					t.Logf("%+v\n%s", w.fleet, strings.Join(w.story, "\n"))
+				}
+			}()
+			out := w.play()
+			killed += out.late
+			switch {
+			case out.gone:
+				gone++
+			case out.recovered == 0:
+				fresh++
+			case out.recovered == w.last():
+				finished++
+			}
+			if out.back {
+				back++
+			}
+			if out.forgotten {
+				forgotten++
+			}
+		})
+		if t.Failed() {
+			return
+		}
+	}
+	t.Logf("%d recoveries: %d before the first release was held, %d after the last one, %d refused since a release was forgotten that somebody needs; "+
+		"%d neighbors killed meanwhile; the lost device came back %d times; %d times a release was made anew that somebody had had and forgotten",
+		count, fresh, finished, gone, killed, back, forgotten)
+	if count >= 60 && (fresh == 0 || finished == 0 || back == 0 || killed == 0) {
+		t.Error("some of it never happened: nothing was tested")
+	}
+}
