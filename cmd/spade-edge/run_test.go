@@ -460,6 +460,7 @@ func TestRunMistakes(t *testing.T) {
 		{exitUsage, "a node file: ", []string{"run", tr.path("none.json")}},
 		{exitUsage, "is a folder", []string{"run", tr.dir}},
 		{exitUsage, `name is "", want a name`, []string{"run", node(`"a"`, `""`)}},
+		{exitUsage, "transport is nats, which this build does not have; take spade-edge-nats", []string{"run", node(`"listen": "`+listen+`"`, `"transport": {"nats": "tls://x"}`)}},
 		{exitUsage, `"z" is not a member of the fleet, which has ["a" "b"]`, []string{"run", node(`"a"`, `"z"`)}},
 		{exitUsage, "a fleet file: ", []string{"run", node("fleet.json", "none.json")}},
 		{exitUsage, "lazy.json: method.tau is 0, want a whole number", []string{"run", node("fleet.json", "lazy.json")}},

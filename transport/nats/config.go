@@ -103,7 +103,6 @@ type timing struct {
 	repeatMin  time.Duration // before the same frame is given to the broker again
 	repeatMax  time.Duration
 	beat       time.Duration // signs of life in waiting for messages
-	linger     time.Duration // for a polite end
 }
 
 var defaultTiming = timing{
@@ -115,7 +114,6 @@ var defaultTiming = timing{
 	repeatMin:  time.Second / 2,
 	repeatMax:  time.Minute,
 	beat:       15 * time.Second,
-	linger:     time.Second,
 }
 
 // validate reports every fault of a configuration at once.

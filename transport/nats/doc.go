@@ -10,15 +10,16 @@
 //	spade.<run>.<from>.<to>.<place>
 //
 // The three names are tags, the first bytes of a hash. Each edge has four places for frames, 0 to 3, and one for a hello. What is
-// laid in a place replaces what was there, and nothing else ever takes it away but age: so the broker keeps the last
+// laid in a place pushes out what was there, and nothing else ever takes it away but age: so the broker keeps at least the last
 // four frames of each edge, as many as neighbors may need who are never more than one round apart: the messages of two
-// rounds and a repeat of each. A frame that is sent again goes into the place that it has.
+// rounds and a repeat of each. A frame that is sent again goes into the place that it has, and while its peer is silent it is sent
+// less and less often. A place holds as many messages as the longest frame has pieces.
 //
 // A node reads what lies there for it, and then what comes. Nothing is acknowledged to the broker, which therefore has nothing to
-// remember of a reader: a node that starts again reads all of its places again, and finds in them whatever it died too early to
-// keep. Acknowledging is left to the rounds, in which a neighbor's next message says that mine has arrived. The broker confirms what it
+// remember of a reader: a node that starts again, or finds that the server has, reads all of its places again, and finds in them
+// whatever it died too early to keep. Acknowledging is left to the rounds, in which a neighbor's next message says that mine has arrived. The broker confirms what it
 // stores, and what it does not confirm is published again; what comes twice is dropped by number, and if it is not, because a node
-// has started anew, the method does not mind. Delivery is at least once below, and exactly once above.
+// has started anew, the rounds do not mind. Delivery is at least once below, and exactly once above.
 //
 // If the broker loses its disk the members notice, make the stream again, and send again what they hold.
 //
@@ -50,8 +51,9 @@
 //     the run and its members recognizes them. The hash of the fleet is readable too.
 //   - not read a frame, nor change one, make one, take one from another run, or show one on another edge or in another's name. What
 //     has been tampered with is refused, with what is wrong about it, in the log and in [Transport.Peers].
-//   - not fill a node's memory or log: frames that are arriving, and those that wait for Recv, are counted, and refusals
-//     are logged less and less often. It can make a node check signatures, one for every message.
+//   - not fill a node's log, nor its memory with frames: those that are arriving, and those that wait for Recv, are counted, and
+//     refusals are logged less and less often. It can make a node check signatures, one or two for every message; and what
+//     the broker's client takes up for the messages that it reads ahead, at most eight, is as much as the server says.
 //
 // A member that is turned can do as it likes on its own edges, as over any transport. It sees nothing of other edges, and can pass on no
 // envelope of another member as its own.

@@ -10,8 +10,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// errGap says that messages got lost between the broker and here; they are asked for again.
-var errGap = errors.New("messages were lost on the way")
+var (
+	errGap   = errors.New("messages were lost on the way; they are asked for again")
+	errMoved = errors.New("the connection is another one")
+)
 
 // reader is where a node stands in the stream.
 type reader struct {
@@ -30,10 +32,10 @@ func (t *Transport) receiveAll() {
 		if t.ctx.Err() != nil {
 			return
 		}
-		if r.next != before || errors.Is(err, jetstream.ErrMsgIteratorClosed) {
+		if r.next != before || errors.Is(err, errMoved) {
 			attempts = 0
 		}
-		if !errors.Is(err, jetstream.ErrMsgIteratorClosed) {
+		if !errors.Is(err, errMoved) {
 			t.link.failed(err)
 			t.link.forget()
 			t.link.pause(t.ctx, attempts)
@@ -63,6 +65,9 @@ func (t *Transport) receive(r *reader) error {
 	}
 	consumer, err := t.consume(period, stream, r.next)
 	if err != nil {
+		if period.Err() != nil {
+			return errMoved
+		}
 		return err
 	}
 	messages, err := consumer.Messages(jetstream.PullMaxMessages(8), jetstream.PullExpiry(4*t.timing.beat), jetstream.PullHeartbeat(t.timing.beat))
@@ -72,10 +77,14 @@ func (t *Transport) receive(r *reader) error {
 	defer messages.Stop()
 	// A new connection, perhaps with another server, has no such consumer.
 	defer context.AfterFunc(period, messages.Stop)()
+	t.link.worked()
 	for count := uint64(1); ; count++ {
 		m, err := messages.Next(jetstream.NextContext(t.ctx))
 		if err != nil {
-			return err
+			if period.Err() != nil {
+				return errMoved
+			}
+			return fmt.Errorf("nats: reading: %w", err)
 		}
 		meta, err := m.Metadata()
 		if err != nil {

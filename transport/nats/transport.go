@@ -120,7 +120,7 @@ func New(cfg Config) (*Transport, error) {
 	t.link.timing, t.link.log, t.link.wiped = &t.timing, t.log, t.wiped
 	t.link.frames = func(piece int) int64 { return int64(max(1, (t.maxFrame+piece-1)/piece)) }
 	t.link.want = jetstream.StreamConfig{
-		Name: "SPADE-" + runTag, Subjects: []string{"spade." + runTag + ".*.*.*"}, Storage: jetstream.FileStorage,
+		Name: Stream(t.run), Subjects: []string{"spade." + runTag + ".*.*.*"}, Storage: jetstream.FileStorage,
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, MaxAge: cfg.MaxAge, MaxBytes: cfg.MaxBytes,
 	}
 	if cfg.MaxAge == 0 {
@@ -141,6 +141,14 @@ func New(cfg Config) (*Transport, error) {
 		p.greet()
 	}
 	return t, nil
+}
+
+// Stream returns the name of a run's stream at the broker.
+func Stream(run string) string { return "SPADE-" + hexTag(tag(16, run)) }
+
+// Subjects returns the pattern of the subjects on which a member of a run publishes, and which nobody else needs to.
+func Subjects(run, member string) string {
+	return "spade." + hexTag(tag(16, run)) + "." + hexTag(tag(8, run, member)) + ".*.*"
 }
 
 // subject is where the messages of an edge lie. What place tells apart are the frames that wait side by side.

@@ -128,6 +128,7 @@ func (p *participant) run(ctx context.Context) (r *outcome, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, p.tr.Close()) }()
+	p.log.Info("meeting", "broker", p.file.NATS.URL, "stream", nats.Stream(fleet.Run), "publishing on", nats.Subjects(fleet.Run, p.file.Name))
 	cfg.Transport = p.tr
 	defer p.reloadOnHangup()()
 	if p.mon, err = monitor.New(monitor.Config{Fleet: fleet, Name: p.file.Name, Ledger: p.ledger, Links: func() []monitor.Link { return p.links(began) }}); err != nil {
