@@ -96,9 +96,9 @@ func (h *hostile) set(do func(m message)) {
 	h.do = do
 }
 
-// recorded returns what a well-behaved broker has seen of a run of a and c, and of another one.
-func frames(subjects []message) []message {
-	return slices.DeleteFunc(slices.Clone(subjects), func(m message) bool { return strings.HasSuffix(m.subject, ".hello") })
+// frames returns messages without the hellos.
+func frames(all []message) []message {
+	return slices.DeleteFunc(slices.Clone(all), func(m message) bool { return strings.HasSuffix(m.subject, ".hello") })
 }
 
 // Whatever a broker does to a message, the receiver says what it is, and takes nothing but what was sent; and all is well when
@@ -130,7 +130,7 @@ func TestHostileBroker(t *testing.T) {
 	other.mu.Unlock()
 
 	a, c, d := open3(h, "run")
-	ac, dc, ca := subject(&a.peers["c"].out, "0"), subject(&d.peers["c"].out, "0"), subject(&c.peers["a"].out, "0")
+	ac, dc := subject(&a.peers["c"].out, "0"), subject(&d.peers["c"].out, "0")
 	withheld := func(tr *Transport, to string, frame []byte) []message {
 		t.Helper()
 		h.mu.Lock()
@@ -201,9 +201,7 @@ func TestHostileBroker(t *testing.T) {
 			}
 			return false
 		})
-		if !strings.Contains(log.String(), c2.want.Error()) {
-			t.Errorf("%s: nothing in the log", c2.name)
-		}
+		eventually(t, c2.name+" is in the log", func() bool { return strings.Contains(log.String(), c2.want.Error()) })
 	}
 	if c.Peers()[0].Refused != nil {
 		t.Error("a broker has made one member believe that the other means another fleet")
@@ -225,7 +223,6 @@ func TestHostileBroker(t *testing.T) {
 	if _, ok := c.inbox.take(); ok {
 		t.Error("something came twice")
 	}
-	_ = ca
 }
 
 // A whole run over a broker that drops, delays, repeats, alters and moves messages as it likes, slips in those of another

@@ -20,7 +20,7 @@ import (
 )
 
 // soon is how long to wait for something that has to happen.
-const soon = 30 * time.Second
+const soon = time.Minute
 
 func within(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), soon)
