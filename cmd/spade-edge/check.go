@@ -129,6 +129,10 @@ func (c *checkup) everything(ctx context.Context, path string, offline bool) {
 		c.fail("node file", exitUsage, err)
 		return
 	}
+	if node.NATS != nil {
+		c.fail("node file", exitUsage, errNATS)
+		return
+	}
 	c.ok("node file", "%q of %s", node.Name, node.Fleet)
 	file, err := fleetfile.Read(node.Fleet)
 	if err != nil {

@@ -52,6 +52,9 @@ another fleet, or knows more of this node's past than its own state, or what nei
 // errMismatch says that this node and its neighbors do not belong together.
 var errMismatch = errors.New("every neighbor means another fleet")
 
+// errNATS says that a node is one for the program that can do that.
+var errNATS = errors.New("transport is nats, which this build does not have; take spade-edge-nats: go build ./cmd/spade-edge-nats in transport/nats")
+
 // errInterrupted says that a run can be taken up again.
 var errInterrupted = errors.New("interrupted; run again to go on")
 
@@ -72,6 +75,9 @@ func runNode(ctx context.Context, cmd *command, args []string, out, log io.Write
 	file, err := fleetfile.ReadNode(path)
 	if err != nil {
 		return usageError{err}
+	}
+	if file.NATS != nil {
+		return usageError{errNATS}
 	}
 	fleet, link, err := file.Load()
 	if err != nil {

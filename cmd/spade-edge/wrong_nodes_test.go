@@ -31,9 +31,10 @@ func TestWrongRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	tr.write(t, "lazy.json", strings.Replace(string(fleet), `"tau": 2`, `"tau": 0`, 1))
+	listen := strings.TrimSuffix(strings.TrimPrefix(tr.file.Members[0].Addresses[0], "wss://"), "/")
 	oracle := string(text[strings.Index(string(text), `{"builtin"`) : len(text)-1])
 	wrongUse(t, tr.dir, []mistake{
-		{exitUsage, "no file given, want spade-edge run NODEFILE [-http ADDR] [-json]", []string{"run"}},
+		{exitUsage, "no file given, want spade-edge run NODEFILE [-recover] [-http ADDR] [-json]", []string{"run"}},
 		{exitUsage, "no file given", []string{"run", "-json"}},
 		{exitUsage, `unexpected argument "b"`, []string{"run", "a", "b"}},
 		{exitUsage, "not defined: -fast", []string{"run", "a", "-fast"}},
@@ -41,6 +42,7 @@ func TestWrongRun(t *testing.T) {
 		{exitUsage, "a node file: ", []string{"run", tr.path("none.json")}},
 		{exitUsage, "is a folder", []string{"run", tr.dir}},
 		{exitUsage, `name is "", want a name`, []string{"run", node(`"a"`, `""`)}},
+		{exitUsage, "transport is nats, which this build does not have; take spade-edge-nats", []string{"run", node(`"listen": "`+listen+`"`, `"transport": {"nats": "tls://x"}`)}},
 		{exitUsage, `"z" is not a member of the fleet, which has ["a" "b"]`, []string{"run", node(`"a"`, `"z"`)}},
 		{exitUsage, "a fleet file: ", []string{"run", node("fleet.json", "none.json")}},
 		{exitUsage, "lazy.json: method.tau is 0, want a whole number", []string{"run", node("fleet.json", "lazy.json")}},

@@ -53,6 +53,10 @@
 //	  "http": "127.0.0.1:0"           // status, on loopback only; may be left out
 //	}
 //
+// A device that can only dial out has, in place of listen, a broker: "transport": {"nats": "tls://broker.example:4222"}, with
+// "credentials": "node.creds" if that wants to know who comes. Neighbors have to name the same one, no member needs an address, and the
+// program is another, spade-edge-nats of the module transport/nats.
+//
 // The oracle is one of three: "builtin", a built-in model on the node's own data, of which "test_fraction" (0.2) are held back for
 // tests, by "seed"; "stream", a program that answers query after query; or "oneshot", one that is started for each. Package scorer
 // says what such a program has to do.

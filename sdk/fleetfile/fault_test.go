@@ -311,6 +311,13 @@ func TestNodeFaults(t *testing.T) {
 		one(`"listen": "0.0.0.0:7443"`, `"listen": "7443"`, `listen is "7443", want host:port`),
 		one(`"listen": "0.0.0.0:7443"`, `"listen": ":70000"`, `listen is ":70000", want host:port`),
 		one(`"listen": "0.0.0.0:7443"`, `"listen": null`, "listen is null, want host:port"),
+		one(`"listen": "0.0.0.0:7443"`, `"transport": {}`, "transport.nats is missing"),
+		one(`"listen": "0.0.0.0:7443"`, `"transport": "nats"`, `transport is "nats", want {"nats": "tls://host:port"}`),
+		one(`"listen": "0.0.0.0:7443"`, `"transport": {"nats": "tls://x", "user": "me"}`, "transport.user is unknown, want only credentials, nats"),
+		one(`"listen": "0.0.0.0:7443"`, `"transport": {"nats": "wss://x"}`, "transport.nats is not of the form tls://host:port"),
+		one(`"listen": "0.0.0.0:7443"`, `"transport": {"nats": "nats://x:1", "credentials": 7}`, "transport.credentials is 7, want a path"),
+		one(`"listen": "0.0.0.0:7443"`, `"transport": {"nats": "tls://me:secret@x"}`, "transport.nats has a user in it"),
+		one(`"listen": "0.0.0.0:7443"`, `"listen": ":1", "transport": {"nats": "tls://x"}`, `listen is ":1", want it left out`),
 		one(`"state": "state/"`, `"state": false`, "state is false, want a path"),
 		one(`"ledger": "../ledger.json"`, `"ledger": ""`, `ledger is "", want a path`),
 		one(`"http": "127.0.0.1:0"`, `"http": "0.0.0.0:80"`, `http is "0.0.0.0:80", want host:port on loopback`),
@@ -410,12 +417,13 @@ func TestLoad(t *testing.T) {
 	for _, good := range []*Node{
 		node("c", "private.json", "c.key", `, "listen": ":0", "ledger": "l"`),
 		node("c", "open.json", "c.key", `, "listen": ":0"`),
+		node("c", "open.json", "c.key", `, "transport": {"nats": "tls://x"}`),
 	} {
 		f, cfg, err := good.Load()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if cfg.Name != "c" || cfg.Listen != ":0" || len(cfg.Peers) != 1 || f.Fleet.Dim != 3 || cfg.CheckHello == nil {
+		if cfg.Name != "c" || cfg.Listen != good.Listen || len(cfg.Peers) != 1 || f.Fleet.Dim != 3 || cfg.CheckHello == nil {
 			t.Errorf("configuration %+v", cfg)
 		}
 	}

@@ -35,12 +35,15 @@ type Member struct {
 }
 
 // Read reads a fleet file of at most 16 MiB, and the start vector beside it if there is one. It reports every fault at once.
-func Read(path string) (*File, error) {
+func Read(path string) (*File, error) { return read(path, true) }
+
+// read is Read; dialed says whether members are dialed, and then need addresses.
+func read(path string, dialed bool) (*File, error) {
 	data, err := readLimited(path, maxFile, "a fleet file")
 	if err != nil {
 		return nil, err
 	}
-	return parse(data, path, folder(filepath.Dir(path)))
+	return parseFor(data, path, folder(filepath.Dir(path)), dialed)
 }
 
 // Parse is [Read] for the content of a fleet file. dir is the folder in which its start vector is looked for.
@@ -70,6 +73,10 @@ type fleetReader struct {
 }
 
 func parse(data []byte, name string, load loader) (*File, error) {
+	return parseFor(data, name, load, true)
+}
+
+func parseFor(data []byte, name string, load loader, dialed bool) (*File, error) {
 	fleet := &sdk.Fleet{}
 	r := &fleetReader{reader: reader{name: name}, load: load, file: &File{Fleet: fleet}, number: map[string]int{}}
 	doc := r.document(data)
@@ -95,9 +102,10 @@ func parse(data []byte, name string, load loader) (*File, error) {
 	r.wire(o.may("wire"))
 	r.task(o.may("task"), begun)
 	o.close()
-	if whole {
+	switch {
+	case whole && dialed:
 		r.addresses()
-	} else {
+	case !whole:
 		fleet.Members, fleet.Edges = []string{"x"}, nil
 	}
 	r.include("", fleet.Validate())

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -23,11 +24,19 @@ type Node struct {
 	Ledger string // path of the lifetime ledger of its data set; empty in a run that is not private
 	Oracle Oracle
 	HTTP   string // host:port on loopback; empty for none
+	NATS   *NATS  // the broker in place of connections with the neighbors; nil for websockets
 
 	SeededTable bool          // "table": "seeded", see [sdk.Config]
 	Average     bool          // keep the running mean of the released models
 	Linger      time.Duration // "linger_seconds", see [sdk.Config]; 0 if it is not given
 	ResendAfter time.Duration // "resend_seconds", see [sdk.Config]; 0 if it is not given
+}
+
+// NATS is the broker through which a node reaches its neighbors, see package transport/nats. That is a module of its own, with a
+// program of its own; nothing here connects to it.
+type NATS struct {
+	URL         string // "tls://host:port" or "nats://host:port"
+	Credentials string // path of the file by which the broker knows the node; empty if it asks for none
 }
 
 // ReadNode reads a node file of at most 16 MiB, and reports every fault of it at once. It opens none of the files that it
@@ -66,6 +75,10 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 		Average:     o.may("average").boolean(),
 		Linger:      o.may("linger_seconds").seconds(),
 		ResendAfter: o.may("resend_seconds").seconds(),
+		NATS:        o.may("transport").nats(dir),
+	}
+	if n.NATS != nil && n.Listen != "" {
+		r.fault("listen is %q, want it left out: nobody dials a node whose transport is nats", n.Listen)
 	}
 	o.close()
 	if err := r.err(); err != nil {
@@ -75,14 +88,18 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 }
 
 // Load reads the fleet file and the key of the node, and checks that the three belong together. The transport's
-// configuration is ready for [ws.New]. All faults are reported at once.
+// configuration is ready for [ws.New]; with NATS nobody needs an address, and it has what that transport needs to know beside the
+// broker: Name, Key, Peers, MaxFrame, Hello and CheckHello. All faults are reported at once.
 func (n *Node) Load() (*File, ws.Config, error) {
-	file, errFleet := Read(n.Fleet)
+	file, errFleet := read(n.Fleet, n.NATS == nil)
 	key, errKey := ReadKey(n.Key)
 	if err := errors.Join(errFleet, errKey); err != nil {
 		return nil, ws.Config{}, err
 	}
-	cfg, err := file.Transport(n.Name, key, n.Listen)
+	cfg, err := file.transport(n.Name, key)
+	if n.NATS == nil && err == nil {
+		cfg, err = file.Transport(n.Name, key, n.Listen)
+	}
 	errs := []error{err}
 	switch private := !file.Fleet.Privacy.NonPrivate; {
 	case private && n.Ledger == "":
@@ -95,6 +112,27 @@ func (n *Node) Load() (*File, ws.Config, error) {
 		return nil, ws.Config{}, err
 	}
 	return file, cfg, nil
+}
+
+// nats reads a transport; nil if it is not there.
+func (v value) nats(dir string) *NATS {
+	o, ok := v.object(`{"nats": "tls://host:port"}`)
+	if !ok {
+		return nil
+	}
+	defer o.close()
+	n := &NATS{Credentials: o.may("credentials").file(dir)}
+	address := o.need("nats")
+	n.URL, ok = address.text("", func(string) bool { return true })
+	u, err := url.Parse(n.URL)
+	switch {
+	case !ok:
+	case err != nil || u.Scheme != "tls" && u.Scheme != "nats" || u.Hostname() == "" || u.RawQuery+u.Fragment != "" || strings.Trim(u.Path, "/") != "":
+		v.r.fault("%s is not of the form tls://host:port or nats://host:port", address.at()) // and may have a password in it
+	case u.User != nil:
+		v.r.fault("%s has a user in it, want that in the file that credentials names", address.at())
+	}
+	return n
 }
 
 // file reads the path of a file or folder that starts from dir; empty if it is not there.

@@ -33,6 +33,21 @@ func (f *File) Peers(self string) []ws.Peer {
 // belong to one of its public keys in f; listen is where it takes calls, "host:port", and may be empty if all its neighbors'
 // names sort after its own.
 func (f *File) Transport(self string, key ed25519.PrivateKey, listen string) (ws.Config, error) {
+	cfg, err := f.transport(self, key)
+	if err != nil {
+		return ws.Config{}, err
+	}
+	for _, p := range cfg.Peers {
+		if p.Name < self && listen == "" {
+			return ws.Config{}, fmt.Errorf("fleetfile: listen is missing, want host:port: %q dials %q (the lower name dials)", p.Name, self)
+		}
+	}
+	cfg.Listen = listen
+	return cfg, nil
+}
+
+// transport is Transport but for where calls are taken.
+func (f *File) transport(self string, key ed25519.PrivateKey) (ws.Config, error) {
 	i := slices.IndexFunc(f.Members, func(m Member) bool { return m.Name == self })
 	if i < 0 {
 		return ws.Config{}, fmt.Errorf("fleetfile: %q is not a member of the fleet, which has %s", self, f.names())
@@ -51,14 +66,8 @@ func (f *File) Transport(self string, key ed25519.PrivateKey, listen string) (ws
 		}
 		return ws.Config{}, fmt.Errorf("fleetfile: the key of %q is %s, but the fleet file has %s for it", self, ws.FormatKey(own), pins)
 	}
-	peers := f.Peers(self)
-	for _, p := range peers {
-		if p.Name < self && listen == "" {
-			return ws.Config{}, fmt.Errorf("fleetfile: listen is missing, want host:port: %q dials %q (the lower name dials)", p.Name, self)
-		}
-	}
 	return ws.Config{
-		Name: self, Key: key, Listen: listen, Peers: peers, MaxFrame: wire.MaxFrame(f.Fleet.Dim),
+		Name: self, Key: key, Peers: f.Peers(self), MaxFrame: wire.MaxFrame(f.Fleet.Dim),
 		Hello: f.Fleet.Hello(self), CheckHello: f.Fleet.CheckHello(self),
 	}, nil
 }

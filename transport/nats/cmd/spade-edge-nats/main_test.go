@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// asProgram, if it is set, makes the test's binary the program.
+const asProgram = "SPADE_EDGE_NATS_TEST_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// fleet is a fleet on disk, without addresses, and a broker.
+type fleet struct {
+	dir  string
+	file *fleetfile.File
+}
+
+func newFleet(t *testing.T) *fleet {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(30 * time.Second) {
+		t.Fatal("the server does not start")
+	}
+	f := &fleet{dir: t.TempDir(), file: &fleetfile.File{Fleet: &sdk.Fleet{
+		Run: "trial", Dim: 6, Members: []string{"a", "b", "c"}, Edges: [][2]string{{"a", "b"}, {"b", "c"}},
+		Method: sdk.Method{Rounds: 8, Cooldown: 3, Tau: 2, Batch: 8, Rho: 1, Gain: 0.75, Eta: []float64{1}, Mu: []float64{0.6}, Estimator: "centered", Seed: 5}, Privacy: sdk.Privacy{NonPrivate: true},
+	}}}
+	for i, name := range f.file.Fleet.Members {
+		public, err := fleetfile.CreateKey(filepath.Join(f.dir, name+".key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.file.Members = append(f.file.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{public}, Addresses: []string{"wss://removed/"}})
+		f.write(t, name+".json", fmt.Sprintf(`{"version": 1, "name": %q, "fleet": "fleet.json", "key": "%s.key", "transport": {"nats": %q}, "state": "%s.state", "resend_seconds": 0.1,
+			"linger_seconds": 20, "oracle": {"builtin": {"fit": "own", "model": "softmax", "data": "synthetic:clinical", "seed": 5, "share": {"partition": "dirichlet:0.1", "of": 3, "number": %d}}}}`,
+			name, name, s.ClientURL(), name, i))
+	}
+	text, err := f.file.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.write(t, "fleet.json", regexp.MustCompile(`,\s*"addresses":\s*\[[^]]*\]`).ReplaceAllString(string(text), ""))
+	return f
+}
+
+func (f *fleet) write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// want returns the hashes of the models of a simulation.
+func (f *fleet) want(t *testing.T) []string {
+	t.Helper()
+	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deal, err := task.ParsePartition("dirichlet:0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := deal.Assign(set.Train.Y, set.Train.Classes, 3, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfgs, err := f.file.Fleet.Machines([]int{len(parts[0]), len(parts[1]), len(parts[2])}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var clients []tinytest.Client
+	for i, c := range cfgs {
+		clients = append(clients, tinytest.Client{Config: c, Oracle: task.NewSoftmax(set.Train.Select(parts[i]))})
+	}
+	sim, err := tinytest.NewSim(clients)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sim.Run(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	var hashes []string
+	for _, x := range sim.Models() {
+		hashes = append(hashes, sdk.ModelHash(x))
+	}
+	return hashes
+}
+
+// Three processes, killed now and then as a power cut would: the models of the simulation, to the bit.
+func TestProcesses(t *testing.T) {
+	f := newFleet(t)
+	want := f.want(t)
+	chance := rng.New(1, rng.Address{Purpose: rng.Fault})
+	pauses := [3][2]time.Duration{}
+	for i := range pauses {
+		for k := range pauses[i] {
+			pauses[i][k] = time.Duration(20+chance.IntN(300)) * time.Millisecond
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var wg sync.WaitGroup
+	var killed atomic.Int64
+	for i, name := range f.file.Fleet.Members {
+		wg.Go(func() {
+			for life := 0; ; life++ {
+				var out, log bytes.Buffer
+				c := exec.CommandContext(ctx, os.Args[0], "run", filepath.Join(f.dir, name+".json"), "-json")
+				c.Env, c.Stdout, c.Stderr = append(os.Environ(), asProgram+"=1"), &out, &log
+				if err := c.Start(); err != nil {
+					t.Error(err)
+					return
+				}
+				if life < len(pauses[i]) {
+					time.AfterFunc(pauses[i][life], func() { _ = c.Process.Kill() })
+				}
+				if err := c.Wait(); err != nil {
+					if life < len(pauses[i]) && c.ProcessState.ExitCode() == -1 {
+						killed.Add(1)
+						continue
+					}
+					t.Errorf("%s: %v\n%s", name, err, log.String())
+					return
+				}
+				var got outcome
+				if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.Model != want[i] || got.Rounds != 11 || !got.Done {
+					t.Errorf("%s: %+v, %v, want model %s", name, got, err, want[i])
+				}
+				if !strings.Contains(log.String(), "NOT PRIVATE") {
+					t.Error("the log does not say that the run is not private")
+				}
+				return
+			}
+		})
+	}
+	wg.Wait()
+	if killed.Load() == 0 {
+		t.Error("no process was killed")
+	}
+	t.Logf("%d kills", killed.Load())
+}
+
+// What is wrong with a call or a file is said before anything is done.
+func TestUsage(t *testing.T) {
+	f := newFleet(t)
+	text, err := os.ReadFile(filepath.Join(f.dir, "a.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := func(name, old, new string) string {
+		f.write(t, name, strings.Replace(string(text), old, new, 1))
+		return filepath.Join(f.dir, name)
+	}
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"want spade-edge-nats run NODEFILE", nil},
+		{"want spade-edge-nats run NODEFILE", []string{"status"}},
+		{"no file given", []string{"run", "-json"}},
+		{"not defined: -fast", []string{"run", "a", "-fast"}},
+		{`unexpected argument "b"`, []string{"run", "a", "-json", "b"}},
+		{"a node file: ", []string{"run", filepath.Join(f.dir, "none")}},
+		{"listen is", []string{"run", node("1", `"transport"`, `"listen": ":0", "transport"`), "-json"}},
+		{"transport is missing, want", []string{"run", node("2", regexp.MustCompile(`"transport": \{[^}]*\}, `).FindString(string(text)), "")}},
+		{"is not a member", []string{"run", node("3", `"name": "a"`, `"name": "z"`)}},
+		{"transport.credentials: ", []string{"run", node("4", `"}, "state"`, `", "credentials": "none"}, "state"`)}},
+	} {
+		var out, log bytes.Buffer
+		if code := run(t.Context(), c.args, &out, &log); code != exitUsage || !strings.Contains(log.String(), c.want) {
+			t.Errorf("%q: exit code %d, %s, want %q", c.args, code, log.String(), c.want)
+		}
+		if out.Len() > 0 {
+			t.Errorf("%q: %s", c.args, out.String())
+		}
+	}
+	var out bytes.Buffer
+	if code := run(t.Context(), []string{"run", "-h"}, &out, &out); code != exitDone || out.String() != about {
+		t.Errorf("help: exit code %d, %s", code, out.String())
+	}
+}

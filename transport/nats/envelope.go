@@ -1,0 +1,282 @@
+package nats
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/ecdh"
+	"crypto/ed25519"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// An envelope, all numbers big-endian:
+//
+//	0    1  version, 1
+//	1    1  kind: 1 a hello, 2 a frame
+//	2   16  tag of the run
+//	18   8  tag of the sender
+//	26   8  tag of the receiver
+//	34  32  hash of the fleet as the sender has it
+//	66   8  life: drawn when the sender's process started
+//	74   8  number: which frame of this life to this receiver
+//	82   2  index of the piece of the frame in this envelope
+//	84   2  how many pieces there are
+//	86   4  length of the whole frame in bytes
+//	90   1  n, how many keys of the receiver can open it: 1 or 2
+//	91  32  an X25519 public key made for this envelope
+//	123 48n the content key, sealed once for each key of the receiver
+//	..      the piece, sealed by the content key: its length and 16 more
+//	..  64  the sender's signature
+const (
+	version    = 1
+	offKeys    = 91
+	offWrapped = offKeys + 32
+	lenWrapped = sha256.Size + tagSize
+	tagSize    = 16 // of AES-GCM
+	maxKeys    = 2
+
+	// overhead is the most that an envelope has beside its piece.
+	overhead = offWrapped + maxKeys*lenWrapped + tagSize + ed25519.SignatureSize
+)
+
+// Kinds of envelopes.
+const (
+	kindHello = 1
+	kindFrame = 2
+)
+
+// The domains keep what is made here apart from all else that is made with the same keys.
+const (
+	domainTag  = "spade-edge nats 1 tag"
+	domainEdge = "spade-edge nats 1 envelope"
+	domainSign = "spade-edge nats 1 signature"
+	domainWrap = "spade-edge nats 1 content key"
+)
+
+// Why envelopes are refused. Only the last two say something about the peer; the rest may be the broker's doing.
+var (
+	errForm      = errors.New("it is no envelope")
+	errRun       = errors.New("it belongs to another run")
+	errCrossed   = errors.New("it was sent from or to somebody else, and has been moved here")
+	errSignature = errors.New("its signature is not the sender's: altered on the way, or not from the sender at all")
+	errSealed    = errors.New("it is sealed for another key than this node's")
+	errFleet     = errors.New("the sender has another fleet")
+)
+
+// tag is a name as the broker may see it: the first bytes of a hash that also covers the run.
+func tag(n int, run string, name ...string) []byte {
+	b := appendText([]byte(domainTag), run)
+	for _, s := range name {
+		b = appendText(b, s)
+	}
+	sum := sha256.Sum256(b)
+	return sum[:n]
+}
+
+// appendText appends a string so that no two lists of strings have the same form.
+func appendText(b []byte, s string) []byte {
+	return append(binary.BigEndian.AppendUint32(b, uint32(len(s))), s...)
+}
+
+// edge is a way from one member to another in a run. What is sent on it is bound to it.
+type edge struct {
+	run, from, to          string
+	runTag, fromTag, toTag []byte
+}
+
+func newEdge(run, from, to string) edge {
+	return edge{run: run, from: from, to: to, runTag: tag(16, run), fromTag: tag(8, run, from), toTag: tag(8, run, to)}
+}
+
+// bound is what the sealing and the signature cover beside the piece: the edge, and the first bytes of the envelope.
+func (e *edge) bound(head []byte) []byte {
+	b := appendText([]byte(domainEdge), e.run)
+	b = appendText(appendText(b, e.from), e.to)
+	return append(b, head...)
+}
+
+// header is the part of an envelope that the broker can read.
+type header struct {
+	kind         byte
+	fleet        [32]byte
+	life, number uint64
+	index, total int
+	length       int
+}
+
+// pieceSize returns the length of every piece of a frame but the last.
+func pieceSize(length, total int) int { return (length + total - 1) / total }
+
+// piece returns where the piece lies in its frame.
+func (h *header) piece() (from, to int) {
+	size := pieceSize(h.length, h.total)
+	return h.index * size, min((h.index+1)*size, h.length)
+}
+
+// seal puts one piece of a frame into an envelope that only the holders of the given keys can open.
+func seal(e *edge, h header, key ed25519.PrivateKey, to []*ecdh.PublicKey, piece []byte) ([]byte, error) {
+	b := make([]byte, 0, len(piece)+overhead)
+	b = append(b, version, h.kind)
+	b = append(append(append(b, e.runTag...), e.fromTag...), e.toTag...)
+	b = append(b, h.fleet[:]...)
+	b = binary.BigEndian.AppendUint64(b, h.life)
+	b = binary.BigEndian.AppendUint64(b, h.number)
+	b = binary.BigEndian.AppendUint16(b, uint16(h.index))
+	b = binary.BigEndian.AppendUint16(b, uint16(h.total))
+	b = binary.BigEndian.AppendUint32(b, uint32(h.length))
+	b = append(b, byte(len(to)))
+	once, err := ecdh.X25519().GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	b = append(b, once.PublicKey().Bytes()...)
+	content := make([]byte, sha256.Size)
+	if _, err := rand.Read(content); err != nil {
+		return nil, err
+	}
+	head := e.bound(b)
+	for _, k := range to {
+		wrap, err := wrapping(head, once, k, k)
+		if err != nil {
+			return nil, err
+		}
+		b = wrap.Seal(b, noNonce, content, nil)
+	}
+	body, err := gcm(content)
+	if err != nil {
+		return nil, err
+	}
+	head = e.bound(b)
+	b = body.Seal(b, noNonce, piece, head)
+	return append(b, ed25519.Sign(key, digest(head, b[len(b)-len(piece)-tagSize:]))...), nil
+}
+
+// noNonce serves keys that are used once.
+var noNonce = make([]byte, 12)
+
+func gcm(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
+}
+
+// wrapping returns what seals the content key for one key of the receiver: HKDF (RFC 5869) of the shared secret, bound to all
+// that came before it in the envelope, the public key made for it included, and to the receiver's.
+func wrapping(head []byte, own *ecdh.PrivateKey, other, receiver *ecdh.PublicKey) (cipher.AEAD, error) {
+	secret, err := own.ECDH(other)
+	if err != nil {
+		return nil, err
+	}
+	salt := sha256.Sum256(append(head[:len(head):len(head)], receiver.Bytes()...))
+	key, err := hkdf.Key(sha256.New, secret, salt[:], domainWrap, 32)
+	if err != nil {
+		return nil, err
+	}
+	return gcm(key)
+}
+
+// digest is what is signed.
+func digest(head, body []byte) []byte {
+	h := sha256.New()
+	h.Write(head)
+	h.Write(body)
+	return h.Sum([]byte(domainSign))
+}
+
+// envelope is one that has the right form; nothing of it is known to be true.
+type envelope struct {
+	header
+	run, from, to        []byte
+	head                 []byte // up to the sealed piece
+	keys                 int
+	sealed, signature    []byte
+	beforeKeys, ephemera []byte
+}
+
+// parse reads an envelope. Slices point into b.
+func parse(b []byte) (*envelope, error) {
+	if len(b) < offWrapped || b[0] != version {
+		if len(b) > 0 && b[0] != version {
+			return nil, fmt.Errorf("%w: its version is %d, want %d", errForm, b[0], version)
+		}
+		return nil, fmt.Errorf("%w: it has %d bytes", errForm, len(b))
+	}
+	v := &envelope{run: b[2:18], from: b[18:26], to: b[26:34], keys: int(b[90])}
+	v.kind = b[1]
+	v.fleet = [32]byte(b[34:66])
+	v.life, v.number = binary.BigEndian.Uint64(b[66:]), binary.BigEndian.Uint64(b[74:])
+	v.index, v.total = int(binary.BigEndian.Uint16(b[82:])), int(binary.BigEndian.Uint16(b[84:]))
+	length := binary.BigEndian.Uint32(b[86:])
+	end := offWrapped + v.keys*lenWrapped
+	switch {
+	case v.kind != kindHello && v.kind != kindFrame:
+		return nil, fmt.Errorf("%w: its kind is %d, want %d or %d", errForm, v.kind, kindHello, kindFrame)
+	case v.keys < 1 || v.keys > maxKeys:
+		return nil, fmt.Errorf("%w: it is for %d keys, want 1 or 2", errForm, v.keys)
+	case length > largestMaxFrame:
+		return nil, fmt.Errorf("%w: its frame has %d bytes, want at most %d", errForm, length, largestMaxFrame)
+	case v.index >= v.total || v.total > max(1, int(length)) || (v.total-1)*pieceSize(int(length), v.total) >= max(1, int(length)):
+		return nil, fmt.Errorf("%w: piece %d of %d of a frame of %d bytes", errForm, v.index, v.total, length)
+	}
+	v.length = int(length)
+	from, to := v.piece()
+	if want := end + to - from + tagSize + ed25519.SignatureSize; len(b) != want {
+		return nil, fmt.Errorf("%w: it has %d bytes, want %d", errForm, len(b), want)
+	}
+	v.beforeKeys, v.ephemera = b[:offWrapped], b[offKeys:offWrapped]
+	v.head, v.sealed, v.signature = b[:end], b[end:len(b)-ed25519.SignatureSize], b[len(b)-ed25519.SignatureSize:]
+	return v, nil
+}
+
+// verify says why an envelope was not sent on the edge by the holder of one of the keys, or nil. From then on its header is
+// the sender's word.
+func (v *envelope) verify(e *edge, pins []ed25519.PublicKey) error {
+	switch {
+	case string(v.run) != string(e.runTag):
+		return errRun
+	case string(v.from) != string(e.fromTag) || string(v.to) != string(e.toTag):
+		return errCrossed
+	}
+	sum := digest(e.bound(v.head), v.sealed)
+	for _, k := range pins {
+		if ed25519.Verify(k, sum, v.signature) {
+			return nil
+		}
+	}
+	return errSignature
+}
+
+// open returns the piece of a verified envelope. The envelope is of no more use then: the piece lies in its memory.
+func (v *envelope) open(e *edge, own *ecdh.PrivateKey) ([]byte, error) {
+	once, err := ecdh.X25519().NewPublicKey(v.ephemera)
+	if err != nil {
+		return nil, errSealed
+	}
+	wrap, err := wrapping(e.bound(v.beforeKeys), own, once, own.PublicKey())
+	if err != nil {
+		return nil, errSealed
+	}
+	for i := range v.keys {
+		at := offWrapped + i*lenWrapped
+		content, err := wrap.Open(nil, noNonce, v.head[at:at+lenWrapped], nil)
+		if err != nil {
+			continue
+		}
+		body, err := gcm(content)
+		if err != nil {
+			return nil, errSealed
+		}
+		piece, err := body.Open(v.sealed[:0], noNonce, v.sealed, e.bound(v.head))
+		if err != nil {
+			return nil, errSealed
+		}
+		return piece, nil
+	}
+	return nil, errSealed
+}

@@ -1,0 +1,301 @@
+package nats
+
+import (
+	"bytes"
+	"crypto/ecdh"
+	"crypto/ed25519"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Both halves of a key move to the other form of the curve as the same key.
+func TestExchangeKeys(t *testing.T) {
+	for _, name := range []string{"a", "b", "another", "one more"} {
+		private, err := exchangePrivate(member(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := exchangePublic(public(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !got.Equal(private.PublicKey()) {
+			t.Errorf("%s: the halves do not belong together", name)
+		}
+	}
+}
+
+// Keys under which anybody could sign, or that are none, are refused.
+func TestBadKeys(t *testing.T) {
+	for _, text := range []string{
+		"0000000000000000000000000000000000000000000000000000000000000000",
+		"0100000000000000000000000000000000000000000000000000000000000000",
+		"0100000000000000000000000000000000000000000000000000000000000080",
+		"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+		"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+		"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"00",
+	} {
+		key, _ := hex.DecodeString(text)
+		if _, err := exchangePublic(key); err == nil {
+			t.Errorf("%s is taken for a key", text)
+		}
+	}
+}
+
+// sealed returns an envelope from a to b with one piece, and the edge.
+func sealed(t testing.TB, piece []byte, keys ...string) ([]byte, edge) {
+	t.Helper()
+	e := newEdge("run", "a", "b")
+	var to []*ecdh.PublicKey
+	for _, k := range keys {
+		p, err := exchangePublic(public(k))
+		if err != nil {
+			t.Fatal(err)
+		}
+		to = append(to, p)
+	}
+	h := header{kind: kindFrame, fleet: [32]byte{7}, life: 3, number: 9, total: 1, length: len(piece)}
+	b, err := seal(&e, h, member("a"), to, piece)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, e
+}
+
+// unseal does what a receiver does.
+func unseal(b []byte, e edge, sender, receiver string) ([]byte, error) {
+	v, err := parse(slices.Clone(b))
+	if err != nil {
+		return nil, err
+	}
+	if err := v.verify(&e, []ed25519.PublicKey{public(sender)}); err != nil {
+		return nil, err
+	}
+	own, err := exchangePrivate(member(receiver))
+	if err != nil {
+		return nil, err
+	}
+	return v.open(&e, own)
+}
+
+// What is sealed for one or two keys is opened by the holder of each, and by nobody else.
+func TestSealOpen(t *testing.T) {
+	for _, piece := range [][]byte{{}, []byte("x"), bytes.Repeat([]byte("frame"), 10_000)} {
+		for _, keys := range [][]string{{"b"}, {"b", "next"}, {"next", "b"}} {
+			b, e := sealed(t, piece, keys...)
+			if want := len(piece) + overhead - (maxKeys-len(keys))*lenWrapped; len(b) != want {
+				t.Errorf("%d bytes are %d in an envelope, want %d", len(piece), len(b), want)
+			}
+			if len(piece) > 1 && bytes.Contains(b, piece[:min(len(piece), 16)]) {
+				t.Error("the piece can be read")
+			}
+			for _, key := range keys {
+				got, err := unseal(b, e, "a", key)
+				if err != nil || !bytes.Equal(got, piece) {
+					t.Errorf("for %v, opened by %s: %v", keys, key, err)
+				}
+			}
+			if _, err := unseal(b, e, "a", "stranger"); !errors.Is(err, errSealed) {
+				t.Errorf("opened by a stranger: %v", err)
+			}
+		}
+	}
+}
+
+// Equal frames are not equal at the broker.
+func TestSealedTwice(t *testing.T) {
+	one, _ := sealed(t, []byte("the same"), "b")
+	two, _ := sealed(t, []byte("the same"), "b")
+	if bytes.Equal(one[offKeys:], two[offKeys:]) || bytes.Equal(one[offWrapped:offWrapped+lenWrapped], two[offWrapped:offWrapped+lenWrapped]) {
+		t.Error("two envelopes share a key")
+	}
+}
+
+// Whatever bit is changed, the envelope is refused.
+func TestFlippedBits(t *testing.T) {
+	b, e := sealed(t, []byte("a frame"), "b", "next")
+	for i := range 8 * len(b) {
+		bad := slices.Clone(b)
+		bad[i/8] ^= 1 << (i % 8)
+		if _, err := unseal(bad, e, "a", "b"); err == nil {
+			t.Fatalf("bit %d of byte %d was changed, and nobody noticed", i%8, i/8)
+		}
+	}
+	for n := range b {
+		if _, err := parse(b[:n]); err == nil {
+			t.Fatalf("%d of %d bytes are taken for all", n, len(b))
+		}
+	}
+	if _, err := parse(append(b, 0)); err == nil {
+		t.Error("a byte more is not noticed")
+	}
+}
+
+// An envelope is worth something on its own edge in its own run only, and the refusal says why.
+func TestMovedEnvelopes(t *testing.T) {
+	b, e := sealed(t, []byte("a frame"), "b")
+	for _, c := range []struct {
+		name   string
+		e      edge
+		sender string
+		want   error
+	}{
+		{"another run", newEdge("other", "a", "b"), "a", errRun},
+		{"another sender", newEdge("run", "c", "b"), "c", errCrossed},
+		{"another receiver", newEdge("run", "a", "c"), "a", errCrossed},
+		{"the way back", newEdge("run", "b", "a"), "b", errCrossed},
+		{"another key", e, "c", errSignature},
+	} {
+		if _, err := unseal(b, c.e, c.sender, "b"); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+	}
+	// The tags are not all that it is bound to.
+	forged := newEdge("run", "a", "b")
+	forged.run = "run with the same tag"
+	if _, err := unseal(b, forged, "a", "b"); !errors.Is(err, errSignature) {
+		t.Errorf("a run with the same tag: %v", err)
+	}
+}
+
+// A member cannot pass on as its own what another has sealed.
+func TestStolenEnvelope(t *testing.T) {
+	b, _ := sealed(t, []byte("a frame"), "b")
+	theft := newEdge("run", "thief", "b")
+	copy(b[18:26], theft.fromTag)
+	v, err := parse(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(v.signature, ed25519.Sign(member("thief"), digest(theft.bound(v.head), v.sealed)))
+	if _, err := unseal(b, theft, "thief", "b"); !errors.Is(err, errSealed) {
+		t.Errorf("a frame that the thief cannot read: %v", err)
+	}
+}
+
+// Frames of many lengths come together again from pieces in any order, with repeats.
+func TestPieces(t *testing.T) {
+	for _, length := range []int{2, 3, 10, 11, 12, 100} {
+		for total := 2; total <= length; total++ {
+			if (total-1)*pieceSize(length, total) >= length {
+				continue // is never made of so many
+			}
+			frame := make([]byte, length)
+			for i := range frame {
+				frame[i] = byte(i + 1)
+			}
+			var a assembly
+			var got []byte
+			for i := range 2 * total {
+				h := header{life: 1, number: 1, index: (7*i + 3) % total, total: total, length: length}
+				if total%7 == 0 {
+					h.index = i % total
+				}
+				from, to := h.piece()
+				if got = a.add(h, frame[from:to]); got != nil {
+					break
+				}
+			}
+			if !bytes.Equal(got, frame) {
+				t.Errorf("%d bytes in %d pieces: %v", length, total, got)
+			}
+			if len(a.partials) != 0 {
+				t.Error("a whole frame is kept")
+			}
+		}
+	}
+}
+
+// Frames whose rest never comes are forgotten.
+func TestPiecesLost(t *testing.T) {
+	var a assembly
+	for n := range uint64(10) {
+		if a.add(header{life: 1, number: n, total: 2, length: 2}, []byte{1}) != nil {
+			t.Fatal("half a frame is whole")
+		}
+	}
+	if len(a.partials) != partialsKept {
+		t.Errorf("%d halves are kept, want %d", len(a.partials), partialsKept)
+	}
+	if got := a.add(header{life: 1, number: 9, index: 1, total: 2, length: 2}, []byte{2}); !bytes.Equal(got, []byte{1, 2}) {
+		t.Errorf("the newest is %v", got)
+	}
+}
+
+// A frame counts once: of each life, in any order, as far as one remembers.
+func TestReplays(t *testing.T) {
+	var w replays
+	if !w.mark(1, 5) || w.mark(1, 3) {
+		t.Error("which frame is the first of a life is not known")
+	}
+	for number, want := range map[uint64]bool{1: false, 3: true, 4: false, 5: true, 6: false, 5000: false} {
+		if got := w.seen(1, number); got != want {
+			t.Errorf("number %d was seen: %v", number, got)
+		}
+	}
+	w.mark(1, 5+numbersKept)
+	if !w.seen(1, 5) || !w.seen(1, 4) {
+		t.Error("what is too old to be known is taken for new")
+	}
+	if w.seen(1, 6) || w.seen(1, 3+numbersKept) {
+		t.Error("what has not come is taken for a repeat")
+	}
+	for n := uint64(6); n < 5+numbersKept; n++ {
+		if w.seen(1, n) {
+			t.Fatalf("%d is taken for a repeat", n)
+		}
+		w.mark(1, n)
+		if !w.seen(1, n) {
+			t.Fatalf("%d is taken for new", n)
+		}
+	}
+	for id := uint64(2); id < 2+livesKept; id++ {
+		if !w.mark(id, 1) {
+			t.Error("a new life is not noticed")
+		}
+	}
+	if len(w.lives) != livesKept || w.find(1) != nil {
+		t.Error("the oldest life is not the one that was forgotten")
+	}
+}
+
+// FuzzParse reads whatever the broker may send: no panic, and what is taken for an envelope is one piece of a frame that fits.
+func FuzzParse(f *testing.F) {
+	for _, n := range []int{0, 1, 100} {
+		b, _ := sealed(f, make([]byte, n), "b", "next")
+		f.Add(b)
+	}
+	f.Add([]byte{})
+	f.Add([]byte(strings.Repeat("\x01", 300)))
+	own, err := exchangePrivate(member("b"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	e := newEdge("run", "a", "b")
+	f.Fuzz(func(t *testing.T, b []byte) {
+		v, err := parse(b)
+		if err != nil {
+			return
+		}
+		from, to := v.piece()
+		if from > to || to > v.length || to-from != len(v.sealed)-tagSize || v.index >= v.total {
+			t.Fatalf("piece %d of %d is %d to %d of %d", v.index, v.total, from, to, v.length)
+		}
+		if v.verify(&e, []ed25519.PublicKey{public("a")}) == nil {
+			if _, err := v.open(&e, own); err != nil {
+				t.Fatal("signed, and cannot be opened")
+			}
+		}
+		if piece, err := v.open(&e, own); err == nil && v.total > 1 {
+			var a assembly
+			a.add(v.header, piece)
+		}
+	})
+}

@@ -1,0 +1,274 @@
+package nats
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/url"
+	"sync"
+	"time"
+
+	client "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// link is the connection with the broker, made again for ever, and the stream of the run there.
+type link struct {
+	conn   *client.Conn
+	js     jetstream.JetStream
+	want   jetstream.StreamConfig // but for the messages of a subject, which depend on the server
+	frames func(piece int) int64  // how many messages a subject has to hold
+	timing *timing
+	log    *slog.Logger
+	wiped  func() // is called when the stream is not the one it was
+
+	mu      sync.Mutex // of what follows
+	up      bool
+	since   time.Time
+	where   string
+	err     error
+	now     context.Context // ends at the next change of up
+	over    context.CancelFunc
+	stream  jetstream.Stream
+	created time.Time // of the stream
+
+	making sync.Mutex // held while the stream is looked for
+}
+
+// connect starts to connect. A server that cannot be reached is no error.
+func (l *link) connect(cfg *Config, name string) error {
+	l.now, l.over = context.WithCancel(context.Background())
+	options := append([]client.Option{
+		client.Name(name),
+		client.Timeout(l.timing.connect),
+		client.PingInterval(l.timing.ping),
+		client.MaxPingsOutstanding(2),
+	}, cfg.Options...)
+	options = append(options,
+		client.RetryOnFailedConnect(true),
+		client.MaxReconnects(-1),
+		client.IgnoreAuthErrorAbort(),
+		client.IgnoreDiscoveredServers(),
+		client.ReconnectBufSize(-1), // what cannot leave is an error at once, and tried again here
+		client.CustomReconnectDelay(func(attempts int) time.Duration { return backoff(l.timing, attempts) }),
+		client.ConnectHandler(l.connected),
+		client.ReconnectHandler(l.connected),
+		client.DisconnectErrHandler(func(_ *client.Conn, err error) { l.disconnected(err) }),
+		client.ReconnectErrHandler(func(_ *client.Conn, err error) { l.failed(err) }),
+		client.ErrorHandler(func(_ *client.Conn, _ *client.Subscription, err error) { l.failed(err) }),
+	)
+	var servers string
+	for i, s := range cfg.URLs {
+		if exposed(s) {
+			l.log.Warn("the way to the broker is not encrypted: frames are sealed, but who is on the way sees which members talk, and the credentials if there are any",
+				"broker", redacted(s))
+		}
+		if i > 0 {
+			servers += ","
+		}
+		servers += s
+	}
+	var err error
+	if l.conn, err = client.Connect(servers, options...); err != nil {
+		return fmt.Errorf("nats: %w", err)
+	}
+	l.js, err = jetstream.New(l.conn)
+	return err
+}
+
+// backoff returns how long to wait before another attempt: waits double, and differ by half so that members do not come all at once.
+func backoff(t *timing, attempts int) time.Duration {
+	d := t.backoffMin << min(attempts, 20)
+	if d > t.backoffMax || d <= 0 {
+		d = t.backoffMax
+	}
+	return d/2 + rand.N(d/2+1)
+}
+
+func (l *link) connected(c *client.Conn) {
+	where := c.ConnectedUrl()
+	if u, err := url.Parse(where); err == nil {
+		u.User = nil
+		where = u.String()
+	}
+	l.change(true, where, nil)
+	l.log.Info("connected to the broker", "at", where)
+}
+
+func (l *link) disconnected(err error) {
+	if err == nil {
+		err = errors.New("the broker has ended the connection")
+	}
+	l.change(false, "", fmt.Errorf("nats: no connection with the broker: %w", err))
+	l.log.Info("disconnected from the broker", "reason", err)
+}
+
+// failed notes a fault that the client tells of. The same one is a warning once, until a connection succeeds.
+func (l *link) failed(err error) {
+	l.mu.Lock()
+	old := l.err
+	l.err = fmt.Errorf("nats: broker: %w", err)
+	same := old != nil && old.Error() == l.err.Error()
+	l.mu.Unlock()
+	level := slog.LevelWarn
+	if same {
+		level = slog.LevelDebug
+	}
+	l.log.Log(context.Background(), level, "broker", "reason", err)
+}
+
+func (l *link) change(up bool, where string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.up, l.where, l.since, l.err = up, where, time.Now(), err
+	l.stream = nil // it is looked for anew on every connection
+	l.over()
+	l.now, l.over = context.WithCancel(context.Background())
+}
+
+// period returns a context that ends when the connection comes or goes.
+func (l *link) period() context.Context {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.now
+}
+
+// worked says that the broker does what it is asked.
+func (l *link) worked() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.err = nil
+}
+
+func (l *link) state() (up bool, since time.Time, where string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.up, l.since, l.where, l.err
+}
+
+// ready waits for a connection, and returns the stream.
+func (l *link) ready(ctx context.Context) (jetstream.Stream, error) {
+	for {
+		l.mu.Lock()
+		up, period, stream := l.up, l.now, l.stream
+		l.mu.Unlock()
+		if stream != nil {
+			return stream, nil
+		}
+		if up {
+			return l.find(ctx)
+		}
+		select {
+		case <-period.Done():
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// pieceSize returns how much of a frame fits into one message of the broker.
+func (l *link) pieceSize() int { return max(1, min(maxPiece, int(l.conn.MaxPayload())-spare)) }
+
+// find looks for the stream of the run, and makes it if it is not there.
+func (l *link) find(ctx context.Context) (jetstream.Stream, error) {
+	l.making.Lock()
+	defer l.making.Unlock()
+	l.mu.Lock()
+	stream, period := l.stream, l.now
+	l.mu.Unlock()
+	if stream != nil {
+		return stream, nil
+	}
+	ctx, cancel := l.patience(ctx, period)
+	defer cancel()
+	want := l.want
+	want.MaxMsgsPerSubject = l.frames(l.pieceSize())
+	want.MaxMsgSize = int32(l.pieceSize() + spare)
+	stream, err := l.js.Stream(ctx, want.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		stream, err = l.js.CreateStream(ctx, want)
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // somebody was faster, with other limits
+			stream, err = l.js.Stream(ctx, want.Name)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("nats: stream %s: %w", want.Name, err)
+	}
+	info := stream.CachedInfo()
+	if have := info.Config.MaxMsgsPerSubject; have > 0 && have < want.MaxMsgsPerSubject {
+		return nil, fmt.Errorf("nats: stream %s keeps %d messages of a subject, want at least %d", want.Name, have, want.MaxMsgsPerSubject)
+	}
+	l.mu.Lock()
+	wiped := !l.created.IsZero() && !l.created.Equal(info.Created)
+	l.created = info.Created
+	if period == l.now {
+		l.stream = stream
+	}
+	l.mu.Unlock()
+	if wiped {
+		l.log.Warn("the broker has lost what it kept of the run; it is sent again")
+		l.wiped()
+	}
+	return stream, nil
+}
+
+// forget has the stream looked for again.
+func (l *link) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stream = nil
+}
+
+// publish gives the broker a message until it confirms to have it.
+func (l *link) publish(ctx context.Context, subject string, data []byte) error {
+	for attempts := 0; ; attempts++ {
+		_, err := l.ready(ctx)
+		if err == nil {
+			err = l.publishOnce(ctx, subject, data)
+		}
+		switch {
+		case err == nil:
+			l.worked()
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, client.ErrMaxPayload):
+			return err
+		}
+		l.failed(err)
+		l.forget()
+		l.pause(ctx, attempts)
+	}
+}
+
+func (l *link) publishOnce(ctx context.Context, subject string, data []byte) error {
+	ctx, cancel := l.patience(ctx, l.period())
+	defer cancel()
+	_, err := l.js.Publish(ctx, subject, data)
+	return err
+}
+
+// patience returns a context for a question to the broker. It ends with the connection: the answer of a server that has gone would
+// not come.
+func (l *link) patience(ctx, period context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, l.timing.answer)
+	stop := context.AfterFunc(period, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// pause waits before another attempt, but not longer than until the connection changes.
+func (l *link) pause(ctx context.Context, attempts int) {
+	timer := time.NewTimer(backoff(l.timing, attempts))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-l.period().Done():
+	case <-ctx.Done():
+	}
+}
+
+// hexTag is a tag as a subject has it.
+func hexTag(b []byte) string { return hex.EncodeToString(b) }

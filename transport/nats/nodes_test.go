@@ -1,0 +1,230 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/transport/mem"
+	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// ring8 is a fleet of eight: a ring with two chords.
+func ring8(run string, private bool, rounds int) *tinytest.Network {
+	f := &sdk.Fleet{
+		Run: run, Dim: 6,
+		Members: []string{"a", "b", "c", "d", "e", "f", "g", "h"},
+		Method:  sdk.Method{Rounds: rounds, Cooldown: rounds / 2, Tau: 2, Batch: 3, Rho: 1, Gain: 0.4, Eta: []float64{0.5}, Mu: []float64{0.3}, Seed: 7},
+		Privacy: sdk.Privacy{NonPrivate: true},
+	}
+	if private {
+		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 0.1, Delta: 1e-5}
+	}
+	for i, name := range f.Members {
+		f.Edges = append(f.Edges, [2]string{name, f.Members[(i+1)%len(f.Members)]})
+	}
+	f.Edges = append(f.Edges, [2]string{"a", "e"}, [2]string{"c", "g"})
+	n := &tinytest.Network{Fleet: f, Noise: func(client int) io.Reader {
+		s := rng.New(5, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
+		return &s
+	}}
+	for i := range f.Members {
+		n.Samples = append(n.Samples, 4+i)
+		n.Oracles = append(n.Oracles, zoest.Oracle(tinytest.SquaredProbability(3, i, f.Dim, 4+i)))
+	}
+	return n
+}
+
+// quiet returns the transcript and the models of a run in memory, where nothing happens.
+func quiet(t *testing.T, n *tinytest.Network) (string, [][]float32) {
+	t.Helper()
+	net := mem.New(n.Fleet.Members...)
+	var all []transport.Transport
+	for _, name := range n.Fleet.Members {
+		tr, err := net.Node(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, tr)
+	}
+	transcript, models, err := n.Run(within(t), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return transcript, models
+}
+
+// memberConfig is what a member of a fleet needs to talk to its neighbors.
+func (b *broker) memberConfig(f *sdk.Fleet, name string) Config {
+	var peers []string
+	for _, e := range f.Edges {
+		if e[0] == name {
+			peers = append(peers, e[1])
+		} else if e[1] == name {
+			peers = append(peers, e[0])
+		}
+	}
+	cfg := b.config(f.Run, name, peers...)
+	cfg.Fleet, cfg.Hello, cfg.CheckHello, cfg.MaxFrame = f.Hash(), f.Hello(name), f.CheckHello(name), wire.MaxFrame(f.Dim)
+	return cfg
+}
+
+// Eight nodes over a real server: the same releases as in memory, to the bit.
+func TestSameBits(t *testing.T) {
+	b := newBroker(t)
+	for _, private := range []bool{false, true} {
+		n := ring8(fmt.Sprint("private ", private), private, 8)
+		want, _ := quiet(t, n)
+		var all []transport.Transport
+		for _, name := range n.Fleet.Members {
+			all = append(all, open(t, b.memberConfig(n.Fleet, name)))
+		}
+		got, _, err := n.Run(within(t), all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != want {
+			t.Errorf("private %v: other releases than in memory", private)
+		}
+	}
+}
+
+// fate decides about one member: it cuts off its network, or ends its process.
+type fate struct {
+	cutter
+	mu   sync.Mutex
+	kill context.CancelCauseFunc
+}
+
+// errKilled is the end of a process that did not see it coming.
+var errKilled = errors.New("killed")
+
+// live runs a member through its lives, each with a transport and a node of its own, until its run is over.
+func (f *fate) live(ctx context.Context, b *broker, n *tinytest.Network, i int, store tinytest.OpenStore, noise io.Reader) ([]float32, error) {
+	for {
+		life, kill := context.WithCancelCause(ctx)
+		f.mu.Lock()
+		f.kill = kill
+		f.mu.Unlock()
+		model, err := f.once(life, b, n, i, store, noise)
+		kill(nil)
+		if !errors.Is(err, errKilled) {
+			return model, err
+		}
+	}
+}
+
+func (f *fate) once(ctx context.Context, b *broker, n *tinytest.Network, i int, store tinytest.OpenStore, noise io.Reader) (_ []float32, err error) {
+	cfg := b.memberConfig(n.Fleet, n.Fleet.Members[i])
+	cfg.Options = dialer(&f.cutter)
+	tr, err := New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer tr.Close()
+	s, err := store()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	node, err := sdk.New(sdk.Config{
+		Fleet: n.Fleet, Name: n.Fleet.Members[i], Samples: n.Samples[i], Oracle: pausing{n.Oracles[i]}, Transport: tr, Store: s,
+		Noise: noise, ResendAfter: 50 * time.Millisecond, Linger: 2 * time.Minute, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { tr.link.conn.Close() }) // nothing more gets out
+	defer stop()
+	if err := node.Run(ctx); err != nil {
+		return nil, err
+	}
+	return node.Model(), nil
+}
+
+// pausing makes a round last a while, so that faults fall into it.
+type pausing struct{ zoest.Oracle }
+
+func (p pausing) Loss(ctx context.Context, x []float32, sample int) (float64, error) {
+	time.Sleep(200 * time.Microsecond)
+	return p.Oracle.Loss(ctx, x, sample)
+}
+
+// Server restarts, cut networks and killed nodes at random moments, SPADE_KILLS of them: the models are those of the quiet run, to
+// the bit.
+func TestKills(t *testing.T) {
+	want := scale(t, "SPADE_KILLS", 12)
+	chance := rng.New(1, rng.Address{Purpose: rng.Fault})
+	var kills, cuts, restarts int
+	for run := 0; kills+restarts < want; run++ {
+		n := ring8(fmt.Sprint("run ", run), false, 16)
+		_, models := quiet(t, n)
+		b := newBroker(t)
+		ctx, cancel := context.WithTimeoutCause(context.Background(), 5*time.Minute, errors.New("the run does not end"))
+		fates := make([]fate, len(models))
+		got, errs := make([][]float32, len(models)), make([]error, len(models))
+		var nodes, faults sync.WaitGroup
+		over := make(chan struct{})
+		for i := range models {
+			nodes.Go(func() {
+				got[i], errs[i] = fates[i].live(ctx, b, n, i, tinytest.MemStore(), nil)
+				if errs[i] != nil {
+					cancel()
+				}
+			})
+		}
+		go func() { nodes.Wait(); close(over) }()
+		faults.Go(func() {
+			for k := 0; k < 50 && kills+restarts < want; k++ {
+				select {
+				case <-over:
+					return
+				case <-time.After(time.Duration(1+chance.IntN(100)) * time.Millisecond):
+				}
+				f := &fates[chance.IntN(len(fates))]
+				switch chance.IntN(8) {
+				case 0, 1:
+					b.stop()
+					b.start()
+					restarts++
+				case 2, 3:
+					f.set(true)
+					time.Sleep(time.Duration(chance.IntN(300)) * time.Millisecond)
+					f.set(false)
+					cuts++
+				default:
+					f.mu.Lock()
+					if f.kill != nil {
+						f.kill(errKilled)
+					}
+					f.mu.Unlock()
+					kills++
+				}
+			}
+		})
+		<-over
+		faults.Wait()
+		cancel()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatalf("after %d kills, %d cuts and %d restarts: %v", kills, cuts, restarts, err)
+		}
+		for i := range models {
+			if !slices.Equal(got[i], models[i]) {
+				t.Fatalf("member %d has another model than in the quiet run", i)
+			}
+		}
+		b.stop()
+		t.Logf("%d kills, %d cuts and %d server restarts in %d runs", kills, cuts, restarts, run+1)
+	}
+}
