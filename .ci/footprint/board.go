@@ -86,7 +86,7 @@ func runBoard(dir string) error {
 		Privacy: sdk.Privacy{Clip: 0.2, Sigma: 0.5, Delta: 1e-5},
 	}
 	tr, err := newTrial(files, fleet, func(i int) string {
-		return fmt.Sprintf(`{"builtin": {"model": "softmax", "data": "synthetic:clinical", "seed": 5, "share": {"partition": "dirichlet:0.3", "of": 3, "number": %d}}}`, i)
+		return fmt.Sprintf(`{"builtin": {"model": "softmax", "data": "synthetic:clinical", "seed": 5, "fit": "own", "share": {"partition": "dirichlet:0.3", "of": 3, "number": %d}}}`, i)
 	}, boardGateway)
 	if err != nil {
 		return err

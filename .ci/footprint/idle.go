@@ -97,7 +97,7 @@ func lookAtIdle(dir, bin string, args []string, span time.Duration) (m idleMeasu
 		Privacy: sdk.Privacy{Clip: 1, Sigma: 5, Delta: 1e-5},
 	}
 	tr, err := newTrial(dir, fleet, func(int) string {
-		return `{"builtin": {"model": "softmax", "data": "csv:data.csv", "label": "class", "standardize": true, "bias": true}}`
+		return `{"builtin": {"model": "softmax", "data": "csv:data.csv", "label": "class", "standardize": true, "bias": true, "fit": "own"}}`
 	})
 	if err != nil {
 		return m, err
