@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -245,7 +244,7 @@ func TestRunOverHostileBroker(t *testing.T) {
 		return all
 	}
 	var quietLog, log buffer
-	if _, _, err := earlier.Run(within(t), start(honest, earlier.Fleet.Members, &quietLog)); err != nil {
+	if _, _, err := earlier.Run(long(t), start(honest, earlier.Fleet.Members, &quietLog)); err != nil {
 		t.Fatal(err)
 	}
 	if text := quietLog.String(); strings.Contains(text, "refused") {
@@ -298,9 +297,7 @@ func TestRunOverHostileBroker(t *testing.T) {
 			held = slices.Delete(held, i, i+1)
 		}
 	})
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	got, _, err := n.Run(ctx, start(h, n.Fleet.Members, &log))
+	got, _, err := n.Run(long(t), start(h, n.Fleet.Members, &log))
 	h.set(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -58,7 +58,7 @@ func quiet(t *testing.T, n *tinytest.Network) (string, [][]float32) {
 		}
 		all = append(all, tr)
 	}
-	transcript, models, err := n.Run(within(t), all)
+	transcript, models, err := n.Run(long(t), all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestSameBits(t *testing.T) {
 		for _, name := range n.Fleet.Members {
 			all = append(all, open(t, b.memberConfig(n.Fleet, name)))
 		}
-		got, _, err := n.Run(within(t), all)
+		got, _, err := n.Run(long(t), all)
 		if err != nil {
 			t.Fatal(err)
 		}

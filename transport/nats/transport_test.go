@@ -28,6 +28,13 @@ func within(t testing.TB) context.Context {
 	return ctx
 }
 
+// long is a context for a whole run, on a machine however slow.
+func long(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // send has to succeed.
 func send(t testing.TB, tr *Transport, to string, frame []byte) {
 	t.Helper()
