@@ -310,6 +310,7 @@ func (p *participant) released(round int, _ []float32) {
 
 // waiting says who holds the round up, and what is known of the way to them.
 func (p *participant) waiting(round int, neighbors []string) {
+	leaveCode()
 	missing := make(map[string]bool)
 	for _, name := range neighbors {
 		missing[name] = true
