@@ -33,6 +33,7 @@ const (
 func Serve(ctx context.Context, l net.Listener, h http.Handler) {
 	var open sync.WaitGroup
 	defer open.Wait()
+	defer func() { _ = l.Close() }() // whatever the next line has come to by then
 	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
 	free := make(chan struct{}, maxConns) // a token for each connection
 	for {
