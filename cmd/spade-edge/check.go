@@ -229,10 +229,7 @@ func (c *checkup) budget(node *fleetfile.Node, file *fleetfile.File, kept *sdk.K
 		return
 	}
 	g := dpmech.Gaussian{Clip: pr.Clip, Sigma: pr.Sigma}
-	acc := dpmech.GDP
-	if a, err := dpmech.ParseAccounting(pr.Accounting); err == nil {
-		acc = a
-	}
+	acc := accountingOf(pr)
 	most := rounds
 	var err error
 	if pr.EpsilonLimit > 0 {

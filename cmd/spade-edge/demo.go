@@ -260,9 +260,10 @@ func (g *gallery) add(client, round int, x []float32) {
 		for i, x := range models {
 			g.hash.Write(tinytest.AppendRelease(nil, g.round, i, x))
 		}
-		accuracy, apart := g.problem.test.Accuracy(mean(models)), consensusError(models)
+		xbar := mean(models)
+		accuracy, apart := g.problem.test.Accuracy(xbar), consensusError(xbar, models)
 		g.show.round(g.round, fmt.Sprintf("average model %.1f %%, disagreement %.2g", 100*accuracy, apart))
-		g.stage.add(g.round, accuracy, apart, mean(models))
+		g.stage.add(g.round, accuracy, apart, xbar)
 		delete(g.open, g.round)
 		delete(g.count, g.round)
 	}

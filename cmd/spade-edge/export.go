@@ -16,7 +16,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
 var exportCommand = &command{
@@ -80,13 +79,9 @@ func exportModel(_ context.Context, cmd *command, args []string, out, log io.Wri
 	if *format != "npy" && *format != "raw" && *format != "json" {
 		return usageError{fmt.Errorf("-format %q, want npy, raw or json", *format)}
 	}
-	node, err := fleetfile.ReadNode(path)
+	node, file, err := readFiles(path)
 	if err != nil {
-		return usageError{err}
-	}
-	file, err := fleetfile.Read(node.Fleet)
-	if err != nil {
-		return usageError{err}
+		return err
 	}
 	kept, err := sdk.ReadKept(node.State)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,7 +114,7 @@ func exportModel(_ context.Context, cmd *command, args []string, out, log io.Wri
 	r.SHA256 = hex.EncodeToString(sum[:])
 	files := []written{{*to, content}, {r.Sum, []byte(r.SHA256 + "  " + filepath.Base(*to) + "\n")}}
 	copied := *to + ".certificate.json"
-	cert, why := r.certificate(filepath.Join(node.State, "certificate.json"), f)
+	cert, why := r.certificate(certificatePath(node.State), f)
 	if cert != nil {
 		r.Certificate = copied
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// killed runs fleets of clinics, one after the other, and kills their processes at random moments of up to pause apart: at most 50 times a
+// killed runs fleets of clinics, one after the other, and kills their processes at random moments of up to pause apart: at most 100 times a
 // fleet, and want times in all. That is fewer in short mode and under the race detector, or what SPADE_KILLS says.
 // prepare may alter a fleet before it starts, and check judges it when all of its nodes have ended as they should.
 func killed(t *testing.T, want int, pause time.Duration, prepare func(tr *trial), check func(w *ward)) {
@@ -36,7 +36,7 @@ func killed(t *testing.T, want int, pause time.Duration, prepare func(tr *trial)
 		tr := newClinics(t, 10, 4)
 		prepare(tr)
 		w := newWard(t, tr)
-		w.run(t, &chance, min(50, want-kills), pause)
+		w.run(t, &chance, min(100, want-kills), pause)
 		check(w)
 		kills, first, last = kills+w.kills, first+w.first, last+w.last
 		if t.Failed() || kills%1000 < w.kills {

@@ -263,9 +263,8 @@ func mean(models [][]float32) []float32 {
 	return out
 }
 
-// consensusError returns (1/N) sum |x_i - xbar|^2.
-func consensusError(models [][]float32) float64 {
-	xbar := mean(models)
+// consensusError returns (1/N) sum |x_i - xbar|^2, with xbar the mean of the models.
+func consensusError(xbar []float32, models [][]float32) float64 {
 	var sum float64
 	for _, x := range models {
 		for j, v := range x {

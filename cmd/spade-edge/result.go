@@ -77,10 +77,11 @@ func (r *result) score(p *problem, models, means [][]float32) ([]float64, error)
 		return nil, err
 	}
 	r.AccuracyMean, r.AccuracyMin = average(each)
-	if r.AccuracyNetworkMean, err = percent(p.test.Accuracy(mean(models))); err != nil {
+	xbar := mean(models)
+	if r.AccuracyNetworkMean, err = percent(p.test.Accuracy(xbar)); err != nil {
 		return nil, err
 	}
-	r.ConsensusError = consensusError(models)
+	r.ConsensusError = consensusError(xbar, models)
 	if p.opt.average {
 		each, err := p.accuracies(means)
 		if err != nil {

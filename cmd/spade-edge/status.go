@@ -165,14 +165,6 @@ func newest(dir sdk.DirReport) (round int, rho float64) {
 	return round, rho
 }
 
-// accountingOf returns how a fleet reads epsilon.
-func accountingOf(p sdk.Privacy) dpmech.Accounting {
-	if a, err := dpmech.ParseAccounting(p.Accounting); err == nil {
-		return a
-	}
-	return dpmech.GDP // left to its default
-}
-
 // writeStatus prints a status for people.
 func writeStatus(w io.Writer, s *monitor.Status, file *fleetfile.Node) error {
 	var b strings.Builder

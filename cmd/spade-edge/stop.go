@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"time"
-
-	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
 var stopCommand = &command{
@@ -76,17 +74,4 @@ func stopNode(ctx context.Context, cmd *command, args []string, out, _ io.Writer
 	}
 	fmt.Fprintf(out, "node %q of run %q has stopped after round %d of %d\n", st.Name, st.Run, st.Round, st.Rounds+st.Cooldown)
 	return nil
-}
-
-// readFiles reads a node file and the fleet file that it names; the key is not needed to ask how a node is.
-func readFiles(path string) (*fleetfile.Node, *fleetfile.File, error) {
-	file, err := fleetfile.ReadNode(path)
-	if err != nil {
-		return nil, nil, usageError{err}
-	}
-	fleet, err := fleetfile.Read(file.Fleet)
-	if err != nil {
-		return nil, nil, usageError{err}
-	}
-	return file, fleet, nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -82,7 +81,9 @@ func (p *participant) attend(stop context.CancelCauseFunc) (leave func(), err er
 		p.say("control: %v; the node goes on without, and can be stopped with a signal", err)
 	}
 	p.ctl = ctl
-	work.Go(func() { p.report(ctx) })
+	if p.tell.socket != "" {
+		work.Go(func() { p.report(ctx) })
+	}
 	return func() {
 		cancel()
 		ctl.unlink()
@@ -178,6 +179,3 @@ func quoted(names []string) string {
 	}
 	return strings.Join(all, ", ")
 }
-
-// certificatePath returns where a node keeps its certificate.
-func certificatePath(state string) string { return filepath.Join(state, "certificate.json") }
