@@ -70,7 +70,8 @@ type Config struct {
 	// is for simulations and tests: a run whose noise can be predicted protects nobody.
 	Noise io.Reader
 
-	// ResendAfter is how long a round may stand still before messages that may have got lost are sent again; 0 means 2 s.
+	// ResendAfter is how long a round may stand still before messages that may have got lost are sent again; 0 means 2 s. While it goes
+	// on standing still they are sent after twice as long each time, up to 16 times as long; in a lossy run always after as long.
 	ResendAfter time.Duration
 	// Linger is how long a node that has finished waits for neighbors that may still need its last message; 0 means 30 s.
 	Linger time.Duration

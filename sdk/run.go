@@ -144,7 +144,8 @@ func (r *run) receive() {
 
 // loop drives the machine until the run is over.
 func (r *run) loop() error {
-	tick := time.NewTicker(r.cfg.ResendAfter)
+	wait := r.cfg.ResendAfter
+	tick := time.NewTimer(wait)
 	defer tick.Stop()
 	var opened <-chan string
 	if t, ok := r.cfg.Transport.(transport.Notifier); ok {
@@ -153,6 +154,10 @@ func (r *run) loop() error {
 	moved := true // since the last tick
 	fed := false  // since the last query
 	for {
+		if moved && wait > r.cfg.ResendAfter {
+			wait = r.cfg.ResendAfter
+			tick.Reset(wait)
+		}
 		duties, err := r.machine.Ready()
 		if err == nil {
 			err = r.perform(duties)
@@ -198,8 +203,10 @@ func (r *run) loop() error {
 				if !moved {
 					r.machine.Tick()
 					r.reportWaiting()
+					wait = r.patience(wait)
 				}
 				moved = false
+				tick.Reset(wait)
 				if r.lingered() {
 					r.log.Warn("leaving without a last word of every neighbor", "after", r.cfg.Linger)
 					return nil
@@ -210,6 +217,16 @@ func (r *run) loop() error {
 			return err
 		}
 	}
+}
+
+// patience returns how long to wait after messages have been sent again, when that had last been tried after wait: twice as long, up to
+// 16 times ResendAfter. A neighbor that is slow or away does not need to be told more often, and devices that wait can sleep; one that
+// comes back hails, and a connection that opens is served at once. A lossy run counts ticks, and a node that has finished leaves at one.
+func (r *run) patience(wait time.Duration) time.Duration {
+	if r.cfg.Fleet.Wire.Lossy > 0 || r.machine.Status().Complete {
+		return r.cfg.ResendAfter
+	}
+	return min(2*wait, 16*r.cfg.ResendAfter)
 }
 
 // perform does a machine's duties but for the queries, in their order: it charges the release that is about to be made, keeps the

@@ -28,7 +28,8 @@ const (
 
 // measureIdle runs a node with four neighbors at d = 1,000 as a process of its own. Three of the neighbors keep up and the fourth,
 // which is connected, never ends its first round. It is done twice: with a small program that embeds a node, and with the program
-// itself. More memory than the limit is an error; times depend on what else the machine does, and are only reported.
+// itself. More memory than the limit is an error; times depend on what else the machine does, and are only reported, beside those
+// of a program that does nothing ten times a second.
 func measureIdle(seconds int) error {
 	if runtime.GOOS != "linux" {
 		return errors.New("-memory reads /proc, and so needs Linux")
@@ -39,6 +40,10 @@ func measureIdle(seconds int) error {
 	}
 	defer os.RemoveAll(tmp)
 	native := target{runtime.GOOS, runtime.GOARCH, os.Getenv("GOARM")}
+	span := time.Duration(seconds) * time.Second
+	if err := measureTicker(tmp, native, span); err != nil {
+		return err
+	}
 	var errs []error
 	for _, c := range []struct {
 		name, pkg string
@@ -51,7 +56,7 @@ func measureIdle(seconds int) error {
 		if err := build(".", c.pkg, native, bin, "", true); err != nil {
 			return err
 		}
-		m, err := lookAtIdle(filepath.Join(tmp, c.name+".trial"), bin, c.args, time.Duration(seconds)*time.Second)
+		m, err := lookAtIdle(filepath.Join(tmp, c.name+".trial"), bin, c.args, span)
 		if err != nil {
 			return err
 		}
@@ -71,6 +76,28 @@ func measureIdle(seconds int) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// measureTicker tells what a program takes that does nothing ten times a second: less cannot be asked of a node on this machine. Some
+// virtual machines charge milliseconds for a wake-up.
+func measureTicker(dir string, native target, span time.Duration) error {
+	bin := filepath.Join(dir, "ticker")
+	if err := build(".", "./.ci/footprint/ticker", native, bin, "", true); err != nil {
+		return err
+	}
+	cmd := exec.Command(bin)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	time.Sleep(time.Second)
+	share, wakeups, err := busy(cmd.Process.Pid, span)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("a program that does nothing ten times a second: %.4f %% of a processor and %.1f wake-ups a second\n", 100*share, wakeups)
+	return nil
 }
 
 // idleMeasure is what is seen of a process.
@@ -135,17 +162,9 @@ func lookAtIdle(dir, bin string, args []string, span time.Duration) (m idleMeasu
 	})
 	pid := cmd.Process.Pid
 	time.Sleep(3 * time.Second)
-	before, wakesBefore, err := usage(pid)
-	if err != nil {
+	if m.share, m.wakeups, err = busy(pid, span); err != nil {
 		return m, fmt.Errorf("%w\n%s", err, said.String())
 	}
-	time.Sleep(span)
-	after, wakesAfter, err := usage(pid)
-	if err != nil {
-		return m, fmt.Errorf("%w\n%s", err, said.String())
-	}
-	m.share = float64(after-before) / float64(span)
-	m.wakeups = float64(wakesAfter-wakesBefore) / span.Seconds()
 	status, err := fields(fmt.Sprintf("/proc/%d/status", pid))
 	m.resident, m.peak, m.anonymous = status["VmRSS:"]<<10, status["VmHWM:"]<<10, status["RssAnon:"]<<10
 	if _, made := os.Stat(tr.path("a.state/releases.log")); made != nil {
@@ -189,6 +208,17 @@ func (tr *trial) startNeighbor(ctx context.Context, name string, slow bool) (sto
 		node.Run(ctx) // ends with ctx
 		conn.Close()
 	}, nil
+}
+
+// busy returns what share of a processor a process takes, and how often a second its threads wake up.
+func busy(pid int, span time.Duration) (share, wakeups float64, err error) {
+	before, wakesBefore, err := usage(pid)
+	if err != nil {
+		return 0, 0, err
+	}
+	time.Sleep(span)
+	after, wakesAfter, err := usage(pid)
+	return float64(after-before) / float64(span), float64(wakesAfter-wakesBefore) / span.Seconds(), err
 }
 
 // usage returns the time that a process has had of the processors, and how often its threads have waited for something.

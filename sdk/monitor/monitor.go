@@ -143,19 +143,27 @@ func (m *Monitor) End(err error) {
 	m.work.Wait()
 }
 
-// sample looks at the node twice a second, so that what it is doing can be dated.
+// sample looks at the node twice a second, so that what it is doing can be dated; less and less often while it does the same, down
+// to every eight seconds, for a node that waits should let its processor sleep.
 func (m *Monitor) sample() {
-	tick := time.NewTicker(time.Second / 2)
-	defer tick.Stop()
+	const often, seldom = time.Second / 2, 8 * time.Second
+	wait := often
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
 	for {
 		select {
 		case <-m.quit:
 			return
-		case <-tick.C:
+		case <-timer.C:
 		}
 		m.mu.Lock()
+		since := m.since
 		m.look()
+		if wait = min(2*wait, seldom); m.since != since {
+			wait = often
+		}
 		m.mu.Unlock()
+		timer.Reset(wait)
 	}
 }
 
