@@ -1,0 +1,226 @@
+package main
+
+import (
+	"cmp"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+)
+
+// initResult is what was made, and its JSON.
+type initResult struct {
+	Dir        string         `json:"dir"`
+	Fleet      string         `json:"fleet"` // path of the fleet file
+	Run        string         `json:"run"`
+	FleetHash  string         `json:"fleet_hash"`
+	Dim        int            `json:"dim"`
+	Rounds     int            `json:"rounds"`
+	Cooldown   int            `json:"cooldown"`
+	NonPrivate bool           `json:"non_private"`
+	Epsilon    *float64       `json:"epsilon"` // of the whole run, null if it is not private
+	Delta      *float64       `json:"delta"`
+	Left       float64        `json:"share_left"` // of disagreement, after the cool-down
+	Nodes      []initNode     `json:"nodes"`
+	Chosen     map[string]any `json:"chosen"`
+}
+
+type initNode struct {
+	Name      string   `json:"name"`
+	File      string   `json:"file"`
+	Addresses []string `json:"addresses"`
+}
+
+// make writes the folder: first another one beside it, which gets its name when everything in it has been read back.
+func (o *initOptions) make(p *problem) (r *initResult, err error) {
+	dir, err := filepath.Abs(o.dir)
+	if err != nil {
+		return nil, err
+	}
+	stage, err := os.MkdirTemp(filepath.Dir(dir), ".spade-edge-init-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(stage) }() // gone, if all went well
+	file := &fleetfile.File{Fleet: p.fleet}
+	if p.x0 != nil {
+		file.X0File = "x0.bin"
+	}
+	r = &initResult{
+		Dir: o.dir, Fleet: filepath.Join(o.dir, "fleet.json"), Run: p.fleet.Run, Dim: p.fleet.Dim,
+		Rounds: p.fleet.Method.Rounds, Cooldown: p.fleet.Method.Cooldown, NonPrivate: o.nonPrivate, Chosen: map[string]any{},
+	}
+	for i, m := range o.members {
+		if err := o.makeNode(filepath.Join(stage, m.Name), i, &m); err != nil {
+			return nil, err
+		}
+		file.Members = append(file.Members, m)
+		r.Nodes = append(r.Nodes, initNode{m.Name, filepath.Join(o.dir, m.Name, "node.json"), m.Addresses})
+	}
+	if err := file.Write(filepath.Join(stage, "fleet.json")); err != nil {
+		return nil, usageError{err}
+	}
+	for _, m := range file.Members {
+		node, err := fleetfile.ReadNode(filepath.Join(stage, m.Name, "node.json"))
+		if err == nil && !o.given["members"] {
+			_, _, err = node.Load()
+		}
+		if err != nil {
+			return nil, usageError{err}
+		}
+	}
+	hash := p.fleet.Hash()
+	r.FleetHash = hex.EncodeToString(hash[:])
+	if pr := p.fleet.Privacy; !pr.NonPrivate {
+		eps := dpmech.GDP.Epsilon(p.fleet.Rho(), pr.Delta)
+		r.Epsilon, r.Delta = &eps, &pr.Delta
+	}
+	if err := os.Chmod(stage, 0o755); err != nil {
+		return nil, err
+	}
+	_ = os.Remove(dir) // if it is there, and empty
+	return r, os.Rename(stage, dir)
+}
+
+// nodeText is a node file. Its oracle is one of the forms that fleetfile describes.
+type nodeText struct {
+	Version int    `json:"version"`
+	Name    string `json:"name"`
+	Fleet   string `json:"fleet"`
+	Key     string `json:"key"`
+	Listen  string `json:"listen,omitempty"`
+	State   string `json:"state"`
+	Ledger  string `json:"ledger,omitempty"`
+	Oracle  any    `json:"oracle"`
+	Table   string `json:"table,omitempty"`
+	Average bool   `json:"average,omitempty"`
+}
+
+// makeNode makes a node's folder. In a trial it makes the node's key as well, and adds it to the member.
+func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	text := nodeText{Version: 1, Name: m.Name, Fleet: "fleet.json", Key: "node.key", State: "state", Oracle: o.oracle(number), Average: o.average}
+	if o.given["table"] {
+		text.Table = o.table
+	}
+	if len(m.Addresses) > 0 {
+		text.Listen = listenAt(m.Addresses[0])
+	}
+	if !o.nonPrivate {
+		text.Ledger = "ledger.json"
+	}
+	if !o.given["members"] {
+		text.Fleet = "../fleet.json"
+		key, err := fleetfile.CreateKey(filepath.Join(dir, text.Key))
+		if err != nil {
+			return err
+		}
+		m.Keys = append(m.Keys, key)
+		if text.Ledger != "" {
+			about := "data of"
+			if o.dataset != "" {
+				about = o.dataset
+			}
+			l, err := dpmech.CreateLedger(filepath.Join(dir, text.Ledger), about+" "+m.Name, nil)
+			if err == nil {
+				err = l.Close()
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "node.json"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeObject(f, text), f.Sync(), f.Close())
+}
+
+// oracle returns what a node learns from.
+func (o *initOptions) oracle(number int) map[string]any {
+	switch {
+	case o.given["stream"]:
+		return map[string]any{"stream": strings.Fields(o.stream), "workers": o.workers}
+	case o.given["oneshot"]:
+		return map[string]any{"oneshot": strings.Fields(o.oneshot), "samples": o.samples, "workers": o.workers}
+	case !o.builtin():
+		return map[string]any{"stream": []string{gap}}
+	}
+	s := o.spec()
+	b := map[string]any{"data": s.Source, "seed": s.Seed}
+	if kind, path, ok := strings.Cut(s.Source, ":"); ok && kind != "synthetic" && o.deal {
+		if abs, err := filepath.Abs(path); err == nil {
+			b["data"] = kind + ":" + abs
+		}
+	}
+	if o.given["test-fraction"] {
+		b["test_fraction"] = s.TestFraction
+	}
+	if o.recipe == nil {
+		b["fit"], b["model"] = "own", o.model
+		for name, value := range map[string]any{
+			"label": s.Label, "drop": s.Drop, "onehot": s.OneHot, "labels": s.Labels, "pca": s.PCA, "standardize": s.Standardize, "bias": s.Bias,
+		} {
+			if o.given[name] {
+				b[name] = value
+			}
+		}
+	}
+	if o.deal {
+		b["share"] = map[string]any{"partition": o.partition, "of": o.nodes, "number": number}
+	}
+	return map[string]any{"builtin": b}
+}
+
+// listenAt returns where the node with an address listens: on its own machine alone if that is what the address says, and
+// otherwise on every network.
+func listenAt(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	host := u.Hostname()
+	if ip := net.ParseIP(host); host != "localhost" && !ip.IsLoopback() {
+		host = ""
+	}
+	return net.JoinHostPort(host, cmp.Or(u.Port(), "443"))
+}
+
+// settle looks at what the cool-down leaves of the disagreement that noise makes.
+func (r *initResult) settle(o *initOptions, p *problem) {
+	if r.Left = 1; o.nodes > 1 {
+		m := p.fleet.Method
+		calm := settle(p.graph, p.graph.Gain(m.Gain, m.Rho), m.Rho, m.Rounds, m.Cooldown, 0.05, m.Seed)
+		r.Left = calm.left[min(m.Cooldown, len(calm.left)-1)]
+	}
+}
+
+// write says what was made, and what comes next.
+func (r *initResult) write(w io.Writer, o *initOptions) {
+	fmt.Fprintf(w, "fleet          %s: run %q, %d nodes, %d parameters, hash %s\n", r.Fleet, r.Run, len(r.Nodes), r.Dim, r.FleetHash[:16])
+	for _, n := range r.Nodes {
+		fmt.Fprintf(w, "node           %s, at %s\n", n.File, strings.Join(n.Addresses, ", "))
+	}
+	fmt.Fprintf(w, "rounds         %d, and %d of cool-down, which leave %.2g of the nodes' disagreement\n", r.Rounds, r.Cooldown, r.Left)
+	if r.NonPrivate {
+		fmt.Fprintf(w, "privacy        NOT PRIVATE: what a node sends may reveal its data\n")
+	} else {
+		fmt.Fprintf(w, "privacy        epsilon %.4g at delta %v for each node's whole data set, over the whole run\n", *r.Epsilon, *r.Delta)
+	}
+	if o.given["members"] {
+		fmt.Fprintf(w, "next           bring fleet.json and each node's node.json beside its key; there: spade-edge check node.json\n")
+		return
+	}
+	fmt.Fprintf(w, "next           for each node: spade-edge check %s, then spade-edge run %[1]s\n", r.Nodes[0].File)
+}
