@@ -326,10 +326,10 @@ func (c *checkup) oracle(ctx context.Context, node *fleetfile.Node, file *fleetf
 				err = fmt.Errorf("it has panicked: %v", p)
 			}
 		}()
-		return own.oracle.Loss(ctx, x, 0)
+		return own.Oracle.Loss(ctx, x, 0)
 	})
 	took := time.Since(start)
-	if closed := own.close(); err == nil {
+	if closed := own.Close(); err == nil {
 		err = closed
 	}
 	if err == nil && (math.IsNaN(loss) || math.IsInf(loss, 0)) {
@@ -337,10 +337,10 @@ func (c *checkup) oracle(ctx context.Context, node *fleetfile.Node, file *fleetf
 	}
 	if err != nil {
 		c.fail(item, exitFailed, err)
-		return own.samples
+		return own.Samples
 	}
-	c.ok(item, "a finite loss in %v, ready after %v; %d samples", took.Round(time.Microsecond), loaded.Round(time.Millisecond), own.samples)
-	return own.samples
+	c.ok(item, "a finite loss in %v, ready after %v; %d samples", took.Round(time.Microsecond), loaded.Round(time.Millisecond), own.Samples)
+	return own.Samples
 }
 
 // room compares what the state still needs with what is free on its disk.

@@ -149,7 +149,7 @@ func (r fitted) write(out, log io.Writer, text []byte, asJSON bool) error {
 	} else if asJSON {
 		return writeObject(out, r)
 	}
-	fmt.Fprintf(note, "dim            %d, of %s with %d classes\n", r.Dim, modelText(task.ModelSpec{Name: r.Model, Hidden: r.Hidden}), len(r.Classes))
+	fmt.Fprintf(note, "dim            %d, of %s with %d classes\n", r.Dim, task.ModelSpec{Name: r.Model, Hidden: r.Hidden}, len(r.Classes))
 	fmt.Fprintf(note, "fitted on      %s\n", r.FittedOn)
 	switch {
 	case r.X0 != "":

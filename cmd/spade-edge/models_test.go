@@ -116,13 +116,13 @@ func TestRunByTask(t *testing.T) {
 // What a node fits on its own data, having asked for it by name, its certificate calls uncharged.
 func TestRunFitOwn(t *testing.T) {
 	b := &fleetfile.Builtin{FitOwn: true, Model: task.ModelSpec{Name: task.SoftmaxModel}, Spec: task.Spec{Source: "synthetic:clinical"}}
-	own, err := loadBuiltin(b, &fleetfile.File{Fleet: &sdk.Fleet{Dim: 6}})
+	own, err := loadOracle(t.Context(), fleetfile.Oracle{Builtin: b}, &fleetfile.File{Fleet: &sdk.Fleet{Dim: 6}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := "uncharged, by own data: classes taken from the labels of all rows|uncharged, by own data: test split of 0.2, stratified by label, seed 0|" +
 		"uncharged, by own data: standardisation fitted on the training split"
-	if got := strings.Join(own.fitted, "|"); got != want {
+	if got := strings.Join(own.ConditionalOn, "|"); got != want {
 		t.Errorf("conditional on %q, want %q", got, want)
 	}
 }
@@ -162,7 +162,7 @@ func TestBuiltinMistakes(t *testing.T) {
 		"oracle.builtin.model is perceptron, but x0":                                                        {&fleetfile.File{Fleet: &sdk.Fleet{Dim: 22}}, &fleetfile.Builtin{FitOwn: true, Model: task.ModelSpec{Name: "perceptron", Hidden: 3}, Spec: clinic}},
 		"oracle.builtin has 22 parameters (perceptron of 3 hidden units: 2 classes, 6 columns), but dim of": {bare, &fleetfile.Builtin{FitOwn: true, Model: task.ModelSpec{Name: "perceptron", Hidden: 3}, Spec: clinic}},
 	} {
-		if _, err := loadBuiltin(c.b, c.fleet); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := loadOracle(t.Context(), fleetfile.Oracle{Builtin: c.b}, c.fleet); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		} else if code := exitCode(err, "run", &bytes.Buffer{}); code != exitUsage {
 			t.Errorf("exit code %d for %v", code, err)

@@ -2,20 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 
-	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
-
-// ownData is what a node learns from.
-type ownData struct {
-	oracle  sdk.Oracle
-	samples int
-	window  int          // how many queries to ask at once; 0 leaves that to the SDK
-	test    classifier   // on samples that are held back; nil if there are none, or nobody here can tell right from wrong
-	fitted  []string     // what a privacy guarantee is conditional on
-	close   func() error // lets go of the oracle; never nil
-}
 
 // classifier is a model that can be scored on the samples it was made with.
 type classifier interface {
@@ -24,9 +14,17 @@ type classifier interface {
 }
 
 // loadOracle makes ready what a node of the fleet learns from.
-func loadOracle(ctx context.Context, o fleetfile.Oracle, fleet *fleetfile.File) (*ownData, error) {
-	if o.Builtin != nil {
-		return prompt(ctx, func() (*ownData, error) { return loadBuiltin(o.Builtin, fleet) })
+func loadOracle(ctx context.Context, o fleetfile.Oracle, fleet *fleetfile.File) (*fleetfile.Source, error) {
+	open := func() (*fleetfile.Source, error) { return o.Open(ctx, fleet) }
+	var source *fleetfile.Source
+	var err error
+	if o.Builtin != nil { // that takes its time, and does not hear of the end
+		source, err = prompt(ctx, open)
+	} else {
+		source, err = open()
 	}
-	return loadScorer(ctx, o, fleet)
+	if errors.Is(err, fleetfile.ErrMismatch) {
+		err = usageError{err}
+	}
+	return source, err
 }

@@ -92,7 +92,7 @@ func runNode(ctx context.Context, cmd *command, args []string, out, log io.Write
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.own.close()) }()
+	defer func() { err = errors.Join(err, p.own.Close()) }()
 	debug.FreeOSMemory() // what reading files took: a node lives for days on what it keeps
 	m := fleet.Fleet.Method
 	p.show = newProgress(log, m.Rounds, m.Cooldown)
@@ -140,7 +140,7 @@ var testNoise func(p *participant) io.Reader
 type participant struct {
 	file    *fleetfile.Node
 	fleet   *sdk.Fleet
-	own     *ownData
+	own     *fleetfile.Source
 	show    *progress
 	http    string // where the page is served; empty for nowhere
 	restore bool   // from what the neighbors know, if there is no state
@@ -164,8 +164,8 @@ func (p *participant) run(ctx context.Context, link ws.Config) (err error) {
 		logger = logger.With("privacy", "NOT PRIVATE")
 	}
 	cfg := sdk.Config{
-		Fleet: p.fleet, Name: p.file.Name, Samples: p.own.samples, Oracle: p.own.oracle, Window: p.own.window,
-		SeededTable: p.file.SeededTable, Average: p.file.Average, ConditionalOn: p.own.fitted, Linger: p.file.Linger, ResendAfter: p.file.ResendAfter, Logger: logger,
+		Fleet: p.fleet, Name: p.file.Name, Samples: p.own.Samples, Oracle: p.own.Oracle, Window: p.own.Window,
+		SeededTable: p.file.SeededTable, Average: p.file.Average, ConditionalOn: p.own.ConditionalOn, Linger: p.file.Linger, ResendAfter: p.file.ResendAfter, Logger: logger,
 		Recover: p.restore,
 	}
 	if testNoise != nil && !p.fleet.Privacy.NonPrivate {
@@ -391,13 +391,13 @@ func (p *participant) result() *runResult {
 		learning: min(st.Round, p.fleet.Method.Rounds), Certificate: p.certificate, Recovered: st.Recovered,
 		effort: newEffort(p.files, st.BytesSent, st.Round-p.begun),
 	}
-	if p.own.test != nil {
-		if accuracy := p.own.test.Accuracy(model); !math.IsNaN(accuracy) {
-			r.Local = &local{Accuracy: 100 * accuracy, Samples: p.own.test.Len()}
+	if p.own.Test != nil {
+		if accuracy := p.own.Test.Accuracy(model); !math.IsNaN(accuracy) {
+			r.Local = &local{Accuracy: 100 * accuracy, Samples: p.own.Test.Len()}
 		}
 	}
 	if !r.NonPrivate {
-		r.Privacy = newPrivacy(p.node.Spend(), p.fleet.Privacy, p.own.fitted)
+		r.Privacy = newPrivacy(p.node.Spend(), p.fleet.Privacy, p.own.ConditionalOn)
 	}
 	return r
 }

@@ -24,8 +24,8 @@ func (p *participant) newMonitor() (*monitor.Monitor, error) {
 		Fleet: p.fleet, Name: p.file.Name, Ledger: p.ledger,
 		Links: func() []monitor.Link { return links(p.tr, began) },
 	}
-	if p.http != "" && p.own.test != nil {
-		cfg.Score = scoreOf(p.own.test)
+	if p.http != "" && p.own.Test != nil {
+		cfg.Score = scoreOf(p.own.Test)
 	}
 	return monitor.New(cfg)
 }

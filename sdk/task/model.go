@@ -39,6 +39,14 @@ func (m ModelSpec) Validate() error {
 	return nil
 }
 
+// String names the model for people.
+func (m ModelSpec) String() string {
+	if m.Hidden > 0 {
+		return fmt.Sprintf("%s of %d hidden units", m.Name, m.Hidden)
+	}
+	return m.Name
+}
+
 // New returns the model over a data set. The Loss of one that is not valid reports why.
 func (m ModelSpec) New(d *Data) Model {
 	if m.Name == PerceptronModel {

@@ -18,25 +18,25 @@ func TestRecipeIsLoad(t *testing.T) {
 	csv := "csv:" + filepath.Join(folder(t, map[string][]byte{"p.csv": []byte(b.String())}), "p.csv")
 	no, yes := false, true
 	for name, c := range map[string]struct {
-		spec func() Spec
+		spec func(t *testing.T) Spec
 		dim  int
 	}{
-		"generated":      {func() Spec { return Spec{Source: "synthetic:clinical", Seed: 3} }, 6},
-		"generated, PCA": {func() Spec { return Spec{Source: "synthetic:clinical", Seed: 3, PCA: 2, TestFraction: 0.4} }, 3},
-		"CSV":            {func() Spec { return Spec{Source: csv, Label: "class", Drop: []string{"id"}, OneHot: []string{"ward"}} }, 18},
-		"CSV, plain, subset": {func() Spec {
+		"generated":      {func(t *testing.T) Spec { return Spec{Source: "synthetic:clinical", Seed: 3} }, 6},
+		"generated, PCA": {func(t *testing.T) Spec { return Spec{Source: "synthetic:clinical", Seed: 3, PCA: 2, TestFraction: 0.4} }, 3},
+		"CSV":            {func(t *testing.T) Spec { return Spec{Source: csv, Label: "class", Drop: []string{"id"}, OneHot: []string{"ward"}} }, 18},
+		"CSV, plain, subset": {func(t *testing.T) Spec {
 			return Spec{Source: csv, Label: "class", Drop: []string{"id", "ward"}, Labels: []string{"yes", "no"}, Standardize: &no, Bias: &no}
 		}, 2},
-		"Alzheimer's": {func() Spec {
+		"Alzheimer's": {func(t *testing.T) Spec {
 			return Spec{Source: "csv:" + filepath.Join(realData(t, "alzheimers"), "alzheimers_disease_data.csv"), Label: "Diagnosis",
 				Drop: []string{"PatientID", "DoctorInCharge"}, OneHot: []string{"Ethnicity", "EducationLevel"}, Seed: 5}
 		}, 39},
-		"MNIST": {func() Spec {
+		"MNIST": {func(t *testing.T) Spec {
 			return Spec{Source: "idx:" + someDigits(t), Labels: []string{"6", "7"}, PCA: 4, Bias: &yes}
 		}, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := c.spec()
+			s := c.spec(t)
 			set, err := Load(s)
 			if err != nil {
 				t.Fatal(err)

@@ -98,17 +98,20 @@ type outcome struct {
 // run takes the node through its rounds.
 func (p *participant) run(ctx context.Context) (r *outcome, err error) {
 	began := time.Now()
-	own, err := openOracle(ctx, p.file.Oracle, p.fleet)
+	own, err := p.file.Oracle.Open(ctx, p.fleet)
+	if errors.Is(err, fleetfile.ErrMismatch) {
+		return nil, usageError{err}
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, own.close()) }()
+	defer func() { err = errors.Join(err, own.Close()) }()
 	fleet := p.fleet.Fleet
 	cfg := sdk.Config{
-		Fleet: fleet, Name: p.file.Name, Samples: own.samples, Oracle: own.oracle, Window: own.window, ConditionalOn: own.fitted,
+		Fleet: fleet, Name: p.file.Name, Samples: own.Samples, Oracle: own.Oracle, Window: own.Window, ConditionalOn: own.ConditionalOn,
 		SeededTable: p.file.SeededTable, Average: p.file.Average, Linger: p.file.Linger, ResendAfter: p.file.ResendAfter, Logger: p.log,
 	}
-	store, err := sdk.OpenDir(p.file.State, fleet.StateSize(p.file.Name, own.samples))
+	store, err := sdk.OpenDir(p.file.State, fleet.StateSize(p.file.Name, own.Samples))
 	if err != nil {
 		return nil, fmt.Errorf("state: %w", err)
 	}
