@@ -23,7 +23,9 @@ func TestRecipeIsLoad(t *testing.T) {
 	}{
 		"generated":      {func(t *testing.T) Spec { return Spec{Source: "synthetic:clinical", Seed: 3} }, 6},
 		"generated, PCA": {func(t *testing.T) Spec { return Spec{Source: "synthetic:clinical", Seed: 3, PCA: 2, TestFraction: 0.4} }, 3},
-		"CSV":            {func(t *testing.T) Spec { return Spec{Source: csv, Label: "class", Drop: []string{"id"}, OneHot: []string{"ward"}} }, 18},
+		"CSV": {func(t *testing.T) Spec {
+			return Spec{Source: csv, Label: "class", Drop: []string{"id"}, OneHot: []string{"ward"}}
+		}, 18},
 		"CSV, plain, subset": {func(t *testing.T) Spec {
 			return Spec{Source: csv, Label: "class", Drop: []string{"id", "ward"}, Labels: []string{"yes", "no"}, Standardize: &no, Bias: &no}
 		}, 2},
