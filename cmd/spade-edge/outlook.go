@@ -52,6 +52,7 @@ type outlook struct {
 
 	Memory memory `json:"memory_bytes"`
 	Disk   disk   `json:"disk_bytes"`
+	Work   work   `json:"cpu_seconds"`
 
 	Chosen     map[string]any `json:"chosen"`
 	NonPrivate bool           `json:"non_private"`
@@ -114,6 +115,7 @@ func (r *outlook) write(w io.Writer) {
 	row("memory", "%s: table %s, estimator %s, machine %s, node %s, state %s", bytesText(r.Memory.Total), bytesText(r.Memory.Table),
 		bytesText(r.Memory.Estimator), bytesText(r.Memory.Machine), bytesText(r.Memory.Node), bytesText(r.Memory.Checkpoint))
 	row("disk", "%s set aside; %s written a round, %s in all", bytesText(r.Disk.Slots), bytesText(r.Disk.Round), bytesText(r.Disk.Written))
+	row("processor", "about %v a round on this machine, %v for each query; the oracle's own time comes on top", rough(r.Work.Round), rough(r.Work.Query))
 	if r.Privacy == nil {
 		row("privacy", "NOT PRIVATE: no clipping and no noise")
 		return

@@ -357,6 +357,9 @@ func (o *planOptions) plan(p *problem) (*outlook, error) {
 	}
 	r.Memory = newMemory(cfg, state)
 	r.Disk = newDisk(f, cfg, state)
+	if r.Work, err = newWork(cfg); err != nil {
+		return nil, err
+	}
 	for _, c := range p.chosen {
 		r.Chosen[c.name] = c.value
 	}
