@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -226,5 +227,60 @@ func TestKills(t *testing.T) {
 		}
 		b.stop()
 		t.Logf("%d kills, %d cuts and %d server restarts in %d runs", kills, cuts, restarts, run+1)
+	}
+}
+
+// A member whose way to the broker is gone for long, a second or SPADE_CUT (such as 30s), is waited for: nobody ends meanwhile, and then
+// the run goes on to the models of the quiet run. It happens twice, to two members of a ring of 8 that are no neighbors.
+func TestLongCut(t *testing.T) {
+	length := time.Second
+	if s := os.Getenv("SPADE_CUT"); s != "" {
+		var err error
+		if length, err = time.ParseDuration(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := ring8("long cut", false, 16)
+	_, models := quiet(t, n)
+	b := newBroker(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	fates := make([]fate, len(models))
+	got, errs := make([][]float32, len(models)), make([]error, len(models))
+	over := make(chan int, len(models))
+	for i := range models {
+		go func() {
+			got[i], errs[i] = fates[i].live(ctx, b, n, i, tinytest.MemStore(), nil)
+			if errs[i] != nil {
+				cancel()
+			}
+			over <- i
+		}()
+	}
+	ended := 0
+	for _, i := range []int{2, 6} {
+		time.Sleep(100 * time.Millisecond)
+		fates[i].set(true)
+		select {
+		case j := <-over:
+			if ended++; errs[j] == nil {
+				t.Errorf("member %d has ended while member %d was cut off", j, i)
+			}
+		case <-time.After(length):
+		}
+		fates[i].set(false)
+	}
+	mended := time.Now()
+	for ; ended < len(models); ended++ {
+		<-over
+	}
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("cut off twice for %v; the run was over %v later", length, time.Since(mended))
+	for i := range models {
+		if !slices.Equal(got[i], models[i]) {
+			t.Errorf("member %d has another model than in the quiet run", i)
+		}
 	}
 }
