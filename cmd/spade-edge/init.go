@@ -35,6 +35,8 @@ The real way, -members: each device makes its own key and prints a line with key
 file, are what the fleet is made of. No secret key leaves its device, and none is made here. Each device then gets fleet.json
 and its own node.json beside its key.
 
+Devices that can only dial out meet at a broker: with -nats nobody needs an address, and spade-edge-nats runs the nodes.
+
 What a node learns from: -data with its flags, -stream or -oneshot for a program of yours, or, if none is given, generated
 patients; with -dim alone the node files have a gap to be filled in, which check names. In a trial the samples of -data are dealt
 out to the nodes as -partition says, and preprocessing is fitted on all of them together. Otherwise they are each node's own, and
@@ -44,6 +46,7 @@ fitted by every node on its own data, for which -dim must say what comes of it (
   spade-edge init ward -n 5
   spade-edge init clinics -nodes north,south,west -graph complete -data csv:patients.csv -label diagnosis -drop id -onehot ward
   spade-edge init wards -members members.txt -task task.json -data csv:patients.csv
+  spade-edge init pumps -n 3 -nats tls://broker.example:4222
   spade-edge init plant -members members.txt -graph ring -dim 20 -samples 500 -stream "./scorer -fast" -rounds 30
 `,
 	run: initFleet,
@@ -54,7 +57,7 @@ type initOptions struct {
 	options
 	dir, runID, nodeNames, membersFile string
 	n, port, dim, samples              int
-	hosts, dataset                     string
+	hosts, nats, dataset               string
 	stream, oneshot                    string
 	workers                            int
 	deal                               bool
@@ -101,6 +104,7 @@ func (o *initOptions) read(cmd *command, args []string, w io.Writer) (err error)
 	fs.StringVar(&o.membersFile, "members", "", "the `file` with the lines that keygen has printed on each device")
 	fs.StringVar(&o.runID, "run", "", "`id` of the run, a new one for every new run (default the last part of DIR)")
 	fs.StringVar(&o.hosts, "hosts", "", "where each node is reached, host:port or wss://host:port/path, separated by commas, in the order of the nodes")
+	fs.StringVar(&o.nats, "nats", "", "nodes meet at the broker tls://host:port, and need no addresses; run them with spade-edge-nats")
 	fs.IntVar(&o.port, "port", 7443, "trial: the first node's port on 127.0.0.1; the others follow")
 	fs.IntVar(&o.dim, "dim", 0, "length of the parameter vector, d, where it does not follow from the data")
 	fs.IntVar(&o.samples, "samples", 100, "about how many samples a node has, m, where they are not dealt out")
@@ -248,8 +252,8 @@ func (o *initOptions) check() error {
 
 // checkPlaces gives every member its addresses.
 func (o *initOptions) checkPlaces(fault func(format string, args ...any)) {
-	if o.given["hosts"] && o.given["port"] {
-		fault("-hosts and -port exclude each other")
+	if n := count(o.given["hosts"], o.given["port"], o.given["nats"]); n > 1 {
+		fault("-hosts, -port and -nats exclude each other")
 	}
 	if o.members == nil {
 		for _, name := range o.names {
@@ -272,7 +276,19 @@ func (o *initOptions) checkPlaces(fault func(format string, args ...any)) {
 			}
 			o.members[i].Addresses = as
 		}
-	case !o.given["members"]:
+	case o.given["nats"]:
+		if err := fleetfile.CheckBroker(o.nats); err != nil {
+			fault("-nats %w", err)
+		}
+		for i := range o.members {
+			o.members[i].Addresses = nil // nobody is dialed
+		}
+	case o.given["members"]:
+		some := func(m fleetfile.Member) bool { return len(m.Addresses) > 0 }
+		if len(o.members) > 1 && !slices.ContainsFunc(o.members, some) {
+			fault("nobody in %s has an address: want lines of keygen -address, or -hosts, or -nats", o.membersFile)
+		}
+	default:
 		if last := o.port + len(o.names) - 1; o.port < 1 || last > 65535 {
 			fault("-port is %d, want ports of 1..65535 for %d nodes", o.port, len(o.names))
 			return

@@ -97,11 +97,13 @@ type nodeText struct {
 	Fleet   string `json:"fleet"`
 	Key     string `json:"key"`
 	Listen  string `json:"listen,omitempty"`
-	State   string `json:"state"`
-	Ledger  string `json:"ledger,omitempty"`
-	Oracle  any    `json:"oracle"`
-	Table   string `json:"table,omitempty"`
-	Average bool   `json:"average,omitempty"`
+	// Transport is {"nats": broker}, in the place of Listen.
+	Transport map[string]string `json:"transport,omitempty"`
+	State     string            `json:"state"`
+	Ledger    string            `json:"ledger,omitempty"`
+	Oracle    any               `json:"oracle"`
+	Table     string            `json:"table,omitempty"`
+	Average   bool              `json:"average,omitempty"`
 }
 
 // makeNode makes a node's folder. In a trial it makes the node's key as well, and adds it to the member.
@@ -113,7 +115,10 @@ func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) erro
 	if o.given["table"] {
 		text.Table = o.table
 	}
-	if len(m.Addresses) > 0 {
+	switch {
+	case o.given["nats"]:
+		text.Transport = map[string]string{"nats": o.nats}
+	case len(m.Addresses) > 0:
 		text.Listen = listenAt(m.Addresses[0])
 	}
 	if !o.nonPrivate {
@@ -210,7 +215,7 @@ func (r *initResult) settle(o *initOptions, p *problem) {
 func (r *initResult) write(w io.Writer, o *initOptions) {
 	fmt.Fprintf(w, "fleet          %s: run %q, %d nodes, %d parameters, hash %s\n", r.Fleet, r.Run, len(r.Nodes), r.Dim, r.FleetHash[:16])
 	for _, n := range r.Nodes {
-		fmt.Fprintf(w, "node           %s, at %s\n", n.File, strings.Join(n.Addresses, ", "))
+		fmt.Fprintf(w, "node           %s, at %s\n", n.File, cmp.Or(strings.Join(n.Addresses, ", "), o.nats))
 	}
 	fmt.Fprintf(w, "rounds         %d, and %d of cool-down, which leave %.2g of the nodes' disagreement\n", r.Rounds, r.Cooldown, r.Left)
 	if r.NonPrivate {
@@ -218,9 +223,14 @@ func (r *initResult) write(w io.Writer, o *initOptions) {
 	} else {
 		fmt.Fprintf(w, "privacy        epsilon %.4g at delta %v for each node's whole data set, over the whole run\n", *r.Epsilon, *r.Delta)
 	}
+	run, check := "spade-edge run", "; there: spade-edge check node.json"
+	first := "spade-edge check " + r.Nodes[0].File + ", then "
+	if o.given["nats"] {
+		run, check, first = "spade-edge-nats run", "; there: spade-edge-nats run node.json", ""
+	}
 	if o.given["members"] {
-		fmt.Fprintf(w, "next           bring fleet.json and each node's node.json beside its key; there: spade-edge check node.json\n")
+		fmt.Fprintf(w, "next           bring fleet.json and each node's node.json beside its key%s\n", check)
 		return
 	}
-	fmt.Fprintf(w, "next           for each node: spade-edge check %s, then spade-edge run %[1]s\n", r.Nodes[0].File)
+	fmt.Fprintf(w, "next           for each node: %s%s %s\n", first, run, r.Nodes[0].File)
 }

@@ -58,8 +58,8 @@ var linkTroubles = map[string]provocation{
 	},
 	"members[...].addresses is empty, want an address: ... dials ...": func(t *testing.T, b *bench) (int, string) {
 		lines := ""
-		for _, name := range []string{"a", "b"} {
-			_, line, _ := call("keygen", "-name", name, "-from", b.plain.path(name+".key"))
+		for name, address := range map[string]string{"a": "a.example:7443", "b": ""} {
+			_, line, _ := call("keygen", "-name", name, "-address", address, "-from", b.plain.path(name+".key"))
 			lines += line
 		}
 		b.plain.write(t, "nowhere.txt", lines)

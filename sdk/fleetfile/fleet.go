@@ -35,9 +35,9 @@ type Member struct {
 }
 
 // Read reads a fleet file of at most 16 MiB, and the start vector beside it if there is one. It reports every fault at once.
-func Read(path string) (*File, error) { return read(path, true) }
+func Read(path string) (*File, error) { return read(path, false) }
 
-// read is Read; dialed says whether members are dialed, and then need addresses.
+// read is Read; dialed says that members are dialed, and need addresses even if none has any.
 func read(path string, dialed bool) (*File, error) {
 	data, err := readLimited(path, maxFile, "a fleet file")
 	if err != nil {
@@ -73,7 +73,7 @@ type fleetReader struct {
 }
 
 func parse(data []byte, name string, load loader) (*File, error) {
-	return parseFor(data, name, load, true)
+	return parseFor(data, name, load, false)
 }
 
 func parseFor(data []byte, name string, load loader, dialed bool) (*File, error) {
@@ -103,9 +103,9 @@ func parseFor(data []byte, name string, load loader, dialed bool) (*File, error)
 	r.task(o.may("task"), begun)
 	o.close()
 	switch {
-	case whole && dialed:
-		r.addresses()
-	case !whole:
+	case whole:
+		r.addresses(dialed)
+	default:
 		fleet.Members, fleet.Edges = []string{"x"}, nil
 	}
 	r.include("", fleet.Validate())

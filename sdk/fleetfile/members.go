@@ -3,6 +3,7 @@ package fleetfile
 import (
 	"crypto/ed25519"
 	"fmt"
+	"slices"
 
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
@@ -123,8 +124,11 @@ func (r *fleetReader) edges(v value, known bool) bool {
 	return ok
 }
 
-// addresses checks that everybody who is dialed can be found.
-func (r *fleetReader) addresses() {
+// addresses checks that everybody who is dialed can be found. In a fleet that meets at a broker nobody is, and nobody needs an address.
+func (r *fleetReader) addresses(dialed bool) {
+	if some := func(m Member) bool { return len(m.Addresses) > 0 }; !dialed && !slices.ContainsFunc(r.file.Members, some) {
+		return
+	}
 	told := make([]bool, len(r.file.Members))
 	for _, e := range r.file.Fleet.Edges {
 		dialer, dialed := min(e[0], e[1]), max(e[0], e[1])

@@ -123,16 +123,24 @@ func (v value) nats(dir string) *NATS {
 	defer o.close()
 	n := &NATS{Credentials: o.may("credentials").file(dir)}
 	address := o.need("nats")
-	n.URL, ok = address.text("", func(string) bool { return true })
-	u, err := url.Parse(n.URL)
-	switch {
-	case !ok:
-	case err != nil || u.Scheme != "tls" && u.Scheme != "nats" || u.Hostname() == "" || u.RawQuery+u.Fragment != "" || strings.Trim(u.Path, "/") != "":
-		v.r.fault("%s is not of the form tls://host:port or nats://host:port", address.at()) // and may have a password in it
-	case u.User != nil:
-		v.r.fault("%s has a user in it, want that in the file that credentials names", address.at())
+	if n.URL, ok = address.text("", func(string) bool { return true }); ok {
+		if err := CheckBroker(n.URL); err != nil {
+			v.r.fault("%s %w", address.at(), err)
+		}
 	}
 	return n
+}
+
+// CheckBroker says what is wrong with the address of a broker, and leaves the address out, which may have a password in it.
+func CheckBroker(address string) error {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Scheme != "tls" && u.Scheme != "nats" || u.Hostname() == "" || u.RawQuery+u.Fragment != "" || strings.Trim(u.Path, "/") != "":
+		return errors.New("is not of the form tls://host:port or nats://host:port")
+	case u.User != nil:
+		return errors.New("has a user in it, want that in the file that credentials names")
+	}
+	return nil
 }
 
 // file reads the path of a file or folder that starts from dir; empty if it is not there.

@@ -41,7 +41,8 @@ type fleet struct {
 	file *fleetfile.File
 }
 
-func newFleet(t *testing.T) *fleet {
+// newBroker starts a server, and returns where it is.
+func newBroker(t *testing.T) (url string) {
 	t.Helper()
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
 	if err != nil {
@@ -52,6 +53,12 @@ func newFleet(t *testing.T) *fleet {
 	if !s.ReadyForConnections(30 * time.Second) {
 		t.Fatal("the server does not start")
 	}
+	return s.ClientURL()
+}
+
+func newFleet(t *testing.T) *fleet {
+	t.Helper()
+	broker := newBroker(t)
 	f := &fleet{dir: t.TempDir(), file: &fleetfile.File{Fleet: &sdk.Fleet{
 		Run: "trial", Dim: 6, Members: []string{"a", "b", "c"}, Edges: [][2]string{{"a", "b"}, {"b", "c"}},
 		Method: sdk.Method{Rounds: 8, Cooldown: 3, Tau: 2, Batch: 8, Rho: 1, Gain: 0.75, Eta: []float64{1}, Mu: []float64{0.6}, Estimator: "centered", Seed: 5}, Privacy: sdk.Privacy{NonPrivate: true},
@@ -61,16 +68,14 @@ func newFleet(t *testing.T) *fleet {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.file.Members = append(f.file.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{public}, Addresses: []string{"wss://removed/"}})
+		f.file.Members = append(f.file.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{public}})
 		f.write(t, name+".json", fmt.Sprintf(`{"version": 1, "name": %q, "fleet": "fleet.json", "key": "%s.key", "transport": {"nats": %q}, "state": "%s.state", "resend_seconds": 0.1,
 			"linger_seconds": 20, "oracle": {"builtin": {"fit": "own", "model": "softmax", "data": "synthetic:clinical", "seed": 5, "share": {"partition": "dirichlet:0.1", "of": 3, "number": %d}}}}`,
-			name, name, s.ClientURL(), name, i))
+			name, name, broker, name, i))
 	}
-	text, err := f.file.Marshal()
-	if err != nil {
+	if err := f.file.Write(filepath.Join(f.dir, "fleet.json")); err != nil {
 		t.Fatal(err)
 	}
-	f.write(t, "fleet.json", regexp.MustCompile(`,\s*"addresses":\s*\[[^]]*\]`).ReplaceAllString(string(text), ""))
 	return f
 }
 
@@ -170,6 +175,30 @@ func TestProcesses(t *testing.T) {
 		t.Error("no process was killed")
 	}
 	t.Logf("%d kills", killed.Load())
+}
+
+// What spade-edge init -nats makes, a private fleet, runs as it is.
+func TestInit(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "pumps")
+	text, err := exec.Command("go", "run", "github.com/spade-dfl/spade-edge/cmd/spade-edge", "init", dir, "-n", "3", "-nats", newBroker(t), "-rounds", "3", "-cooldown", "2").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if !strings.Contains(string(text), "spade-edge-nats run "+filepath.Join(dir, "node-0", "node.json")) {
+		t.Errorf("init does not say what comes next:\n%s", text)
+	}
+	var all sync.WaitGroup
+	for i := range 3 {
+		all.Go(func() {
+			var out, log bytes.Buffer
+			code := run(t.Context(), []string{"run", filepath.Join(dir, fmt.Sprint("node-", i), "node.json"), "-json"}, &out, &log)
+			var got outcome
+			if err := json.Unmarshal(out.Bytes(), &got); code != exitDone || err != nil || got.Rounds != 5 || !got.Done || got.NonPrivate || got.Certificate == "" {
+				t.Errorf("node %d: exit code %d, %+v, %v\n%s", i, code, got, err, log.String())
+			}
+		})
+	}
+	all.Wait()
 }
 
 // What is wrong with a call or a file is said before anything is done.
