@@ -27,7 +27,8 @@ const (
 	boardKernel   = "console=ttyAMA0,115200 mem=48M@0 mem=16M@0x8000000 cma=4M quiet initcall_blacklist=bcm2835_power_driver_init"
 	boardTree     = "bcm2835-rpi-a-plus.dtb"
 	boardGateway  = "10.0.2.2" // what the board calls this machine
-	boardPatience = 4 * time.Minute
+	boardPatience = 15 * time.Minute
+	boardIoT      = 16 << 10 // KiB that examples/iot may take, all of its hundred nodes together
 )
 
 // The random numbers of a board that has just started come from its own generator: without, the program would wait for them.
@@ -43,22 +44,28 @@ until busybox ifconfig usb0 10.0.2.15 netmask 255.255.255.0 up 2>/dev/null; do b
 busybox route add default gw 10.0.2.2
 busybox grep -m1 model /proc/cpuinfo
 busybox free
+peak() {
+	while busybox kill -0 $1 2>/dev/null; do
+		busybox grep VmHWM /proc/$1/status 2>/dev/null >/peak.new && [ -s /peak.new ] && busybox mv /peak.new $2
+		busybox sleep 1
+	done
+}
 /spade-edge run /fleet/a.json -json >/outcome &
-node=$!
-while busybox kill -0 $node 2>/dev/null; do
-	busybox grep VmHWM /proc/$node/status 2>/dev/null >/peak.new && [ -s /peak.new ] && busybox mv /peak.new /peak
-	busybox sleep 1
-done
+peak $! /peak
 echo BOARD-OUTCOME
 busybox cat /outcome
 echo BOARD-PEAK
 busybox cat /peak
 busybox free
+GOMEMLIMIT=12MiB /iot &
+peak $! /peak.iot
+echo BOARD-IOT
+busybox cat /peak.iot
 echo BOARD-END
 busybox poweroff -f
 `
 
-// runBoard runs a fleet of three to its end, one of them on the board and two as processes of this machine. dir keeps what is
+// runBoard runs a fleet of three to its end, one of them on the board and two as processes of this machine, and then examples/iot there. dir keeps what is
 // downloaded: Debian's armel kernel and busybox, 27 MB.
 func runBoard(dir string) error {
 	if err := fetchBoard(dir); err != nil {
@@ -69,8 +76,11 @@ func runBoard(dir string) error {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	arm, here := filepath.Join(tmp, "arm"), filepath.Join(tmp, "here")
+	arm, here, iot := filepath.Join(tmp, "arm"), filepath.Join(tmp, "here"), filepath.Join(tmp, "iot")
 	if err := build(".", program, target{"linux", "arm", "6"}, arm, "", true); err != nil {
+		return err
+	}
+	if err := build(".", "./examples/iot", target{"linux", "arm", "6"}, iot, "", true); err != nil {
 		return err
 	}
 	if err := build(".", program, target{runtime.GOOS, runtime.GOARCH, os.Getenv("GOARM")}, here, "", true); err != nil {
@@ -92,7 +102,7 @@ func runBoard(dir string) error {
 		return err
 	}
 	initrd := filepath.Join(tmp, "initrd.gz")
-	if err := writeInitrd(initrd, dir, arm, files); err != nil {
+	if err := writeInitrd(initrd, dir, arm, iot, files); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), boardPatience)
@@ -146,7 +156,15 @@ func runBoard(dir string) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	fmt.Printf("three members, one of them on the board, have made all of 30 releases in %.0f s, boot included\n", time.Since(begin).Seconds())
+	fmt.Printf("three members, one of them on the board, have made all of 30 releases; with examples/iot there afterwards, and boot, in %.0f s\n", time.Since(begin).Seconds())
+	var peak int
+	if _, err := fmt.Sscanf(string(between(console, "BOARD-IOT", "BOARD-END")), "\nVmHWM: %d kB", &peak); err != nil {
+		return fmt.Errorf("what examples/iot took on the board: %w", err)
+	}
+	fmt.Printf("examples/iot: %d KiB resident at most, limit %d\n", peak, boardIoT)
+	if peak > boardIoT {
+		return fmt.Errorf("examples/iot took %d KiB on the board, want at most %d", peak, boardIoT)
+	}
 	return nil
 }
 
@@ -202,7 +220,7 @@ for d in *.deb; do dpkg-deb -x "$d" ../root; done
 }
 
 // writeInitrd makes the board's whole file system: busybox, drivers, the program, and the files of the fleet.
-func writeInitrd(path, dir, bin, fleet string) error {
+func writeInitrd(path, dir, bin, iot, fleet string) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
@@ -216,6 +234,7 @@ func writeInitrd(path, dir, bin, fleet string) error {
 	a.add("init", 0o100755, []byte(boardInit))
 	a.file("bin/busybox", filepath.Join(dir, "root/bin/busybox"))
 	a.file("spade-edge", bin)
+	a.file("iot", iot)
 	for _, m := range boardModules {
 		var found []string
 		for _, place := range []string{"char/hw_random", "net", "net/usb"} {
