@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/csv"
 	"errors"
 	"flag"
 	"fmt"
@@ -37,11 +38,12 @@ and its own node.json beside its key.
 
 Devices that can only dial out meet at a broker: with -nats nobody needs an address, and spade-edge-nats runs the nodes.
 
-What a node learns from: -data with its flags, -stream or -oneshot for a program of yours, or, if none is given, generated
-patients; with -dim alone the node files have a gap to be filled in, which check names. In a trial the samples of -data are dealt
-out to the nodes as -partition says, and preprocessing is fitted on all of them together. Otherwise they are each node's own, and
--samples says how many: preprocessing is then given with -task, which "spade-edge fit" has made from public data, or else
-fitted by every node on its own data, for which -dim must say what comes of it (-deal and -deal=false ask for the other).
+What a node learns from: -data with its flags, -stream or -oneshot for a program of yours (arguments with spaces in double
+quotes), or, if none is given, generated patients; with -dim alone the node files have a gap to be filled in, which check names.
+In a trial the samples of -data are dealt out to the nodes as -partition says, and preprocessing is fitted on all of them
+together. Otherwise they are each node's own, and -samples says how many: preprocessing is then given with -task, which
+"spade-edge fit" has made from public data, or else fitted by every node on its own data, for which -dim must say what comes of
+it (-deal and -deal=false ask for the other).
 
   spade-edge init ward -n 5
   spade-edge init clinics -nodes north,south,west -graph complete -data csv:patients.csv -label diagnosis -drop id -onehot ward
@@ -58,7 +60,7 @@ type initOptions struct {
 	dir, runID, nodeNames, membersFile string
 	n, port, dim, samples              int
 	hosts, nats, dataset               string
-	stream, oneshot                    string
+	stream, oneshot                    commandFlag
 	workers                            int
 	deal                               bool
 	taskFile                           string
@@ -66,6 +68,25 @@ type initOptions struct {
 	members []fleetfile.Member // of -members
 	task    []byte             // of the fleet file: how members prepare their data; nil for none
 	recipe  *task.Recipe       // what it says
+}
+
+// commandFlag is a program and its arguments, separated by spaces; one with spaces in it stands in double quotes.
+type commandFlag []string
+
+func (c *commandFlag) String() string { return strings.Join(*c, " ") }
+
+func (c *commandFlag) Set(s string) error {
+	r := csv.NewReader(strings.NewReader(strings.TrimSpace(s)))
+	r.Comma, r.TrimLeadingSpace = ' ', true
+	lines, err := r.ReadAll()
+	if err != nil || len(lines) > 1 {
+		return errors.New("want a program and its arguments, separated by spaces; what has spaces in it in double quotes")
+	}
+	*c = nil
+	if len(lines) == 1 {
+		*c = lines[0]
+	}
+	return nil
 }
 
 // gap stands in a node file for the program that nobody has named yet.
@@ -108,8 +129,8 @@ func (o *initOptions) read(cmd *command, args []string, w io.Writer) (err error)
 	fs.IntVar(&o.port, "port", 7443, "trial: the first node's port on 127.0.0.1; the others follow")
 	fs.IntVar(&o.dim, "dim", 0, "length of the parameter vector, d, where it does not follow from the data")
 	fs.IntVar(&o.samples, "samples", 100, "about how many samples a node has, m, where they are not dealt out")
-	fs.StringVar(&o.stream, "stream", "", "the `program` of yours, with its arguments, that answers query after query")
-	fs.StringVar(&o.oneshot, "oneshot", "", "the `program` of yours, with its arguments, that is started for each query; {sample} and {params} in them are filled in")
+	fs.Var(&o.stream, "stream", "the `program` of yours, with its arguments, that answers query after query")
+	fs.Var(&o.oneshot, "oneshot", "the `program` of yours, with its arguments, that is started for each query; {sample} and {params} in them are filled in")
 	fs.IntVar(&o.workers, "workers", 1, "how many of the program run side by side")
 	fs.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each takes its part (default true without -members)")
 	fs.StringVar(&o.dataset, "dataset", "", "what people call the data of the nodes' ledgers: `text` before the node's name (default \"data of\")")
@@ -217,15 +238,15 @@ func (o *initOptions) check() error {
 	if o.samples < 1 {
 		fault("-samples is %d, want at least 1", o.samples)
 	}
-	if command := strings.Fields(o.oneshot); len(command) > 0 && o.samples >= 1 {
-		if err := (scorer.OneShotConfig{Program: scorer.Program{Command: command}, Samples: o.samples}).Validate(); err != nil {
+	if len(o.oneshot) > 0 && o.samples >= 1 {
+		if err := (scorer.OneShotConfig{Program: scorer.Program{Command: o.oneshot}, Samples: o.samples}).Validate(); err != nil {
 			fault("-oneshot: %w", err)
 		}
 	}
 	if o.workers < 1 || o.workers > 1024 || o.given["workers"] && !o.given["stream"] && !o.given["oneshot"] {
 		fault("-workers is %d, want 1..1024, with -stream or -oneshot only", o.workers)
 	}
-	for _, f := range []struct{ name, value string }{{"stream", o.stream}, {"oneshot", o.oneshot}, {"nodes", o.nodeNames}, {"members", o.membersFile}, {"run", o.runID}} {
+	for _, f := range []struct{ name, value string }{{"stream", o.stream.String()}, {"oneshot", o.oneshot.String()}, {"nodes", o.nodeNames}, {"members", o.membersFile}, {"run", o.runID}} {
 		if o.given[f.name] && strings.TrimSpace(f.value) == "" {
 			fault("-%s is empty", f.name)
 		}

@@ -156,9 +156,9 @@ func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) erro
 func (o *initOptions) oracle(number int) map[string]any {
 	switch {
 	case o.given["stream"]:
-		return map[string]any{"stream": strings.Fields(o.stream), "workers": o.workers}
+		return map[string]any{"stream": []string(o.stream), "workers": o.workers}
 	case o.given["oneshot"]:
-		return map[string]any{"oneshot": strings.Fields(o.oneshot), "samples": o.samples, "workers": o.workers}
+		return map[string]any{"oneshot": []string(o.oneshot), "samples": o.samples, "workers": o.workers}
 	case !o.builtin():
 		return map[string]any{"stream": []string{gap}}
 	}

@@ -135,6 +135,7 @@ func TestWrongInit(t *testing.T) {
 		{exitUsage, "has 0, want 1 or 2", []string{"x", "-dim", "5", "-members", write("keyless.txt", `{"name":"a","keys":[]}`)}},
 		{exitUsage, "nobody in", []string{"x", "-dim", "5", "-members", write("nowhere.txt", line+other)}},
 		{exitUsage, "members[1].addresses is empty", []string{"x", "-dim", "5", "-members", write("half.txt", placed+other)}},
+		{exitUsage, "for flag -stream: want a program and its arguments", []string{"x", "-n", "2", "-dim", "5", "-stream", `run "a`}},
 		{exitUsage, "-nats is not of the form tls://host:port", []string{"x", "-n", "2", "-nats", "broker:4222"}},
 		{exitUsage, "-nats has a user in it", []string{"x", "-n", "2", "-nats", "tls://me:secret@broker:4222"}},
 		{exitUsage, "-hosts, -port and -nats exclude each other", []string{"x", "-n", "2", "-nats", "tls://broker:4222", "-port", "7000"}},
