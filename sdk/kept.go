@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
@@ -39,11 +40,13 @@ func ReadKept(path string) (*Kept, error) {
 		return keptIn(s, path)
 	}
 	// A node at work overwrites one slot while the other is whole. In between two reads it may have come to the other, and what
-	// the first read found be older than the last two releases: one slot alone counts only if the other stays as it is.
-	const tries = 5
+	// the first read found be older than the last two releases: one slot alone counts only if the other stays as it is. A node whose
+	// rounds are shorter than a look at both slots is looked at again, for a while.
+	const tries, patience = 5, 2 * time.Second
 	var newest *slot
 	var faults error
-	for range tries {
+	began := time.Now()
+	for try, before := 1, ""; ; try++ {
 		newest, faults = nil, nil
 		for i := range 2 {
 			name := filepath.Join(path, slotName(i))
@@ -54,9 +57,10 @@ func ReadKept(path string) (*Kept, error) {
 				newest = &s
 			}
 		}
-		if faults == nil {
+		if faults == nil || try >= tries && faults.Error() == before || time.Since(began) > patience {
 			break
 		}
+		before = faults.Error()
 	}
 	if newest == nil {
 		return nil, faults
