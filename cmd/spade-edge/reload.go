@@ -10,14 +10,25 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// reloadOnHangup reads the fleet file again with every SIGHUP, until the function that it returns is called. Windows
-// has no such signal, and there nothing happens.
+// hearHangup takes every SIGHUP from now on, one of which waits until somebody reads it: a hangup that comes while the node is still
+// loading its data does not end the process. Windows has no such signal, and there nothing happens.
+func hearHangup() (hangup <-chan os.Signal, stop func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGHUP)
+	return c, func() { signal.Stop(c) }
+}
+
+// reloadOnHangup reads the fleet file again with every hangup, until the function that it returns is called.
 func (p *participant) reloadOnHangup(link ws.Config) (stop func()) {
-	hangup, over := make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(hangup, syscall.SIGHUP)
+	end, over := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(over)
-		for range hangup {
+		for {
+			select {
+			case <-end:
+				return
+			case <-p.hangup:
+			}
 			if err := p.reload(link); err != nil {
 				p.say("the fleet file is not taken over, everything stays as it was: %v", err)
 				continue
@@ -26,8 +37,7 @@ func (p *participant) reloadOnHangup(link ws.Config) (stop func()) {
 		}
 	}()
 	return func() {
-		signal.Stop(hangup)
-		close(hangup)
+		close(end)
 		<-over
 	}
 }

@@ -72,6 +72,8 @@ func runNode(ctx context.Context, cmd *command, args []string, out, log io.Write
 			return usageError{fmt.Errorf("-http: %w", err)}
 		}
 	}
+	hangup, deaf := hearHangup()
+	defer deaf()
 	file, err := fleetfile.ReadNode(path)
 	if err != nil {
 		return usageError{err}
@@ -86,7 +88,7 @@ func runNode(ctx context.Context, cmd *command, args []string, out, log io.Write
 	if !given(fs)["http"] {
 		*addr = file.HTTP
 	}
-	p := &participant{file: file, fleet: fleet.Fleet, http: *addr, restore: *restore, tell: newNotifier()}
+	p := &participant{file: file, fleet: fleet.Fleet, http: *addr, restore: *restore, tell: newNotifier(), hangup: hangup}
 	defer func() { p.ctl.close() }() // last: whoever has asked for the end hears of it when all is over
 	p.own, err = loadOracle(ctx, file.Oracle, fleet)
 	if err != nil {
@@ -141,6 +143,7 @@ type participant struct {
 	file    *fleetfile.Node
 	fleet   *sdk.Fleet
 	own     *fleetfile.Source
+	hangup  <-chan os.Signal
 	show    *progress
 	http    string // where the page is served; empty for nowhere
 	restore bool   // from what the neighbors know, if there is no state
