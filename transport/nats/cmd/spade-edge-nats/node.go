@@ -98,6 +98,8 @@ type outcome struct {
 // run takes the node through its rounds.
 func (p *participant) run(ctx context.Context) (r *outcome, err error) {
 	began := time.Now()
+	hangup := make(chan os.Signal, 1) // one that comes while the data load waits, and does not end the process
+	signal.Notify(hangup, syscall.SIGHUP)
 	own, err := p.file.Oracle.Open(ctx, p.fleet)
 	if errors.Is(err, fleetfile.ErrMismatch) {
 		return nil, usageError{err}
@@ -133,7 +135,7 @@ func (p *participant) run(ctx context.Context) (r *outcome, err error) {
 	defer func() { err = errors.Join(err, p.tr.Close()) }()
 	p.log.Info("meeting", "broker", p.file.NATS.URL, "stream", nats.Stream(fleet.Run), "publishing on", nats.Subjects(fleet.Run, p.file.Name))
 	cfg.Transport = p.tr
-	defer p.reloadOnHangup()()
+	defer p.reloadOnHangup(hangup)()
 	if p.mon, err = monitor.New(monitor.Config{Fleet: fleet, Name: p.file.Name, Ledger: p.ledger, Links: func() []monitor.Link { return p.links(began) }}); err != nil {
 		return nil, err
 	}
@@ -253,9 +255,8 @@ func (p *participant) watch(ctx context.Context, cancel context.CancelCauseFunc)
 }
 
 // reloadOnHangup takes over the keys in the fleet file with every SIGHUP, until the function that it returns is called.
-func (p *participant) reloadOnHangup() (stop func()) {
-	hangup, over := make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(hangup, syscall.SIGHUP)
+func (p *participant) reloadOnHangup(hangup chan os.Signal) (stop func()) {
+	over := make(chan struct{})
 	go func() {
 		defer close(over)
 		for range hangup {
