@@ -26,9 +26,9 @@ import (
 const (
 	boardKernel   = "console=ttyAMA0,115200 mem=48M@0 mem=16M@0x8000000 cma=4M quiet initcall_blacklist=bcm2835_power_driver_init"
 	boardTree     = "bcm2835-rpi-a-plus.dtb"
-	boardGateway  = "10.0.2.2" // what the board calls this machine
+	boardGateway  = "10.0.2.2"       // what the board calls this machine
 	boardPatience = 40 * time.Minute // a hundred nodes at once take such a board some minutes, and an emulated one on a busy machine many
-	boardIoT      = 16 << 10 // KiB that examples/iot may take, all of its hundred nodes together
+	boardIoT      = 16 << 10         // KiB that examples/iot may take, all of its hundred nodes together
 )
 
 // The random numbers of a board that has just started come from its own generator: without, the program would wait for them.
