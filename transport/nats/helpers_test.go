@@ -28,11 +28,12 @@ var quick = timing{
 	repeatMin: 100 * time.Millisecond, repeatMax: time.Second, beat: time.Second,
 }
 
-// broker is a server in this process.
+// broker is a server in this process, or in one of its own if it has an estate.
 type broker struct {
 	t       testing.TB
 	options server.Options
 	server  *server.Server
+	estate  *estate
 }
 
 // newBroker starts a server with JetStream on disk.
@@ -55,6 +56,10 @@ func newBroker(t testing.TB) *broker {
 
 func (b *broker) start() {
 	b.t.Helper()
+	if b.estate != nil {
+		b.estate.start(b.t)
+		return
+	}
 	options := b.options
 	s, err := server.NewServer(&options)
 	if err != nil {
@@ -68,11 +73,20 @@ func (b *broker) start() {
 }
 
 func (b *broker) stop() {
+	if b.estate != nil {
+		b.estate.kill()
+		return
+	}
 	b.server.Shutdown()
 	b.server.WaitForShutdown()
 }
 
-func (b *broker) url() string { return fmt.Sprintf("nats://127.0.0.1:%d", b.options.Port) }
+func (b *broker) url() string {
+	if b.estate != nil {
+		return fmt.Sprintf("tls://127.0.0.1:%d", b.options.Port)
+	}
+	return fmt.Sprintf("nats://127.0.0.1:%d", b.options.Port)
+}
 
 // config is what a member of a run needs to talk to others.
 func (b *broker) config(run, name string, peers ...string) Config {
@@ -81,6 +95,9 @@ func (b *broker) config(run, name string, peers ...string) Config {
 		if p != name {
 			cfg.Peers = append(cfg.Peers, Peer{Name: p, Keys: []ed25519.PublicKey{public(p)}})
 		}
+	}
+	if b.estate != nil {
+		cfg.Options = b.estate.options()
 	}
 	return cfg
 }

@@ -128,7 +128,7 @@ func (f *fate) live(ctx context.Context, b *broker, n *tinytest.Network, i int, 
 
 func (f *fate) once(ctx context.Context, b *broker, n *tinytest.Network, i int, store tinytest.OpenStore, noise io.Reader) (_ []float32, err error) {
 	cfg := b.memberConfig(n.Fleet, n.Fleet.Members[i])
-	cfg.Options = dialer(&f.cutter)
+	cfg.Options = append(cfg.Options, dialer(&f.cutter)...)
 	tr, err := New(cfg)
 	if err != nil {
 		return nil, err
@@ -165,17 +165,22 @@ func (p pausing) Loss(ctx context.Context, x []float32, sample int) (float64, er
 // Server restarts, cut networks and killed nodes at random moments, SPADE_KILLS of them: the models are those of the quiet run, to
 // the bit.
 func TestKills(t *testing.T) {
-	want := scale(t, "SPADE_KILLS", 12)
+	faults(t, scale(t, "SPADE_KILLS", 12), func(t *testing.T) *broker { return newBroker(t) })
+}
+
+// faults makes runs over brokers with so many faults in all.
+func faults(t *testing.T, want int, open func(t *testing.T) *broker) {
+	t.Helper()
 	chance := rng.New(1, rng.Address{Purpose: rng.Fault})
 	var kills, cuts, restarts int
 	for run := 0; kills+restarts < want; run++ {
 		n := ring8(fmt.Sprint("run ", run), false, 16)
 		_, models := quiet(t, n)
-		b := newBroker(t)
+		b := open(t)
 		ctx, cancel := context.WithTimeoutCause(context.Background(), 5*time.Minute, errors.New("the run does not end"))
 		fates := make([]fate, len(models))
 		got, errs := make([][]float32, len(models)), make([]error, len(models))
-		var nodes, faults sync.WaitGroup
+		var nodes, troubles sync.WaitGroup
 		over := make(chan struct{})
 		for i := range models {
 			nodes.Go(func() {
@@ -186,7 +191,7 @@ func TestKills(t *testing.T) {
 			})
 		}
 		go func() { nodes.Wait(); close(over) }()
-		faults.Go(func() {
+		troubles.Go(func() {
 			for k := 0; k < 50 && kills+restarts < want; k++ {
 				select {
 				case <-over:
@@ -215,7 +220,7 @@ func TestKills(t *testing.T) {
 			}
 		})
 		<-over
-		faults.Wait()
+		troubles.Wait()
 		cancel()
 		if err := errors.Join(errs...); err != nil {
 			t.Fatalf("after %d kills, %d cuts and %d restarts: %v", kills, cuts, restarts, err)

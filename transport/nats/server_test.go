@@ -1,0 +1,190 @@
+package nats
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nats-server/v2/server"
+	client "github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+)
+
+// asServer, if it is set, makes the test's binary a server: it is the folder of an estate, and its port.
+const asServer = "SPADE_EDGE_NATS_TEST_SERVER"
+
+func TestMain(m *testing.M) {
+	if dir, port, err := net.SplitHostPort(os.Getenv(asServer)); err == nil {
+		n, _ := strconv.Atoi(port)
+		serve(dir, n)
+	}
+	os.Exit(m.Run())
+}
+
+// estate is a broker as operators keep one: a process of its own, behind TLS, whose operator knows an account and whose account knows a
+// user. Its files, and those that a member has of it, are in dir.
+type estate struct {
+	dir  string
+	port int
+	proc *exec.Cmd
+}
+
+func (e *estate) path(name string) string { return filepath.Join(e.dir, name) }
+
+// newEstate makes the files of a server, and the broker that stands for it.
+func newEstate(t *testing.T) *broker {
+	t.Helper()
+	e := &estate{dir: t.TempDir()}
+	write := func(name string, text []byte, err error) {
+		t.Helper()
+		if err == nil {
+			err = os.WriteFile(e.path(name), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for port := 27000 + os.Getpid()%4000; ; port++ { // outside the range that systems take ports of outgoing connections from
+		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			l.Close()
+			e.port = port
+			break
+		}
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "broker"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
+	write("cert.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), err)
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	write("key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), err)
+
+	operator, _ := nkeys.CreateOperator()
+	account, _ := nkeys.CreateAccount()
+	system, _ := nkeys.CreateAccount() // the server's own
+	user, _ := nkeys.CreateUser()
+	name := func(k nkeys.KeyPair) string { s, _ := k.PublicKey(); return s }
+	text, err := jwt.NewOperatorClaims(name(operator)).Encode(operator)
+	write("operator.jwt", []byte(text), err)
+	claims := jwt.NewAccountClaims(name(account))
+	claims.Limits.JetStreamLimits = jwt.JetStreamLimits{MemoryStorage: -1, DiskStorage: -1, Streams: -1, Consumer: -1}
+	text, err = claims.Encode(operator)
+	write("account.jwt", []byte(text), err)
+	text, err = jwt.NewAccountClaims(name(system)).Encode(operator)
+	write("system.jwt", []byte(text), err)
+	text, err = jwt.NewUserClaims(name(user)).Encode(account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, _ := user.Seed()
+	creds, err := jwt.FormatUserConfig(text, seed)
+	write("user.creds", creds, err)
+
+	b := &broker{t: t, options: server.Options{Port: e.port}, estate: e}
+	b.start()
+	t.Cleanup(b.stop)
+	return b
+}
+
+// start starts the process and waits until it answers.
+func (e *estate) start(t testing.TB) {
+	t.Helper()
+	e.proc = exec.Command(os.Args[0])
+	e.proc.Env = append(os.Environ(), asServer+"="+net.JoinHostPort(e.dir, strconv.Itoa(e.port)))
+	e.proc.Stderr = os.Stderr
+	if err := e.proc.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		conn, err := client.Connect("tls://127.0.0.1:"+strconv.Itoa(e.port), e.options()...)
+		if err == nil {
+			conn.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the server does not start: %v", err)
+		}
+	}
+}
+
+// kill ends the process as a power cut would.
+func (e *estate) kill() {
+	_ = e.proc.Process.Kill()
+	_ = e.proc.Wait()
+}
+
+// options are what a member needs to be let in.
+func (e *estate) options() []client.Option {
+	return []client.Option{client.RootCAs(e.path("cert.pem")), client.UserCredentials(e.path("user.creds"))}
+}
+
+// serve is the server's process.
+func serve(dir string, port int) {
+	path := func(name string) string { return filepath.Join(dir, name) }
+	must := func(err error) {
+		if err != nil {
+			os.Stderr.WriteString("server: " + err.Error() + "\n")
+			os.Exit(1)
+		}
+	}
+	pair, err := tls.LoadX509KeyPair(path("cert.pem"), path("key.pem"))
+	must(err)
+	text, err := os.ReadFile(path("operator.jwt"))
+	must(err)
+	operator, err := jwt.DecodeOperatorClaims(string(text))
+	must(err)
+	accounts := &server.MemAccResolver{}
+	var last string // the system's
+	for _, name := range []string{"account.jwt", "system.jwt"} {
+		text, err := os.ReadFile(path(name))
+		must(err)
+		claims, err := jwt.DecodeAccountClaims(string(text))
+		must(err)
+		must(accounts.Store(claims.Subject, string(text)))
+		last = claims.Subject
+	}
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: path("store"), NoLog: true, NoSigs: true,
+		TLS: true, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13},
+		TrustedOperators: []*jwt.OperatorClaims{operator}, AccountResolver: accounts, SystemAccount: last,
+	})
+	must(err)
+	s.Start()
+	s.WaitForShutdown()
+	os.Exit(0)
+}
+
+// Who shows no credentials, or trusts another authority, is not let in by such a broker; a run over it survives that its process is
+// killed, with what it has not yet written, and the nodes too: to the bits of the quiet run.
+func TestKilledServer(t *testing.T) {
+	b := newEstate(t)
+	for what, options := range map[string][]client.Option{
+		"no credentials": {client.RootCAs(b.estate.path("cert.pem"))},
+		"no authority":   {client.UserCredentials(b.estate.path("user.creds"))},
+	} {
+		if conn, err := client.Connect(b.url(), options...); err == nil {
+			conn.Close()
+			t.Errorf("%s, and let in", what)
+		}
+	}
+	b.stop()
+	faults(t, scale(t, "SPADE_KILLS", 12), newEstate)
+}
