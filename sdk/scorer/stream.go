@@ -62,6 +62,8 @@ func OpenStream(ctx context.Context, cfg StreamConfig) (*Stream, error) {
 		w := &worker{s: s, number: i + 1}
 		w.wake.L = &s.mu
 		s.workers = append(s.workers, w)
+	}
+	for _, w := range s.workers { // each may wake the others
 		s.lives.Go(w.supervise)
 	}
 	var errs []error
