@@ -19,6 +19,15 @@ func needsData(t *testing.T) {
 	}
 }
 
+// arithmetic skips a test in which nothing happens side by side under the race detector, which makes it ten times slower and has nothing
+// to look for.
+func arithmetic(t *testing.T) {
+	t.Helper()
+	if raceDetector {
+		t.Skip("one goroutine only")
+	}
+}
+
 // Accuracy on real data with parameters that the program picks itself, as the mean over five seeds: 98.9 to 99.0 % on MNIST,
 // 98.4 % with noise and 83.4 % on Alzheimer's when this was written.
 func TestAccuracyOnRealData(t *testing.T) {

@@ -132,10 +132,14 @@ func TestDemoDefault(t *testing.T) {
 	}
 	transcripts := map[string]bool{}
 	var margin float64
-	for range 4 {
+	runs := 4
+	if raceDetector {
+		runs = 2
+	}
+	for range runs {
 		r := outcome(t, "demo")
 		transcripts[r.Transcript] = true
-		margin += (r.AccuracyMean - *r.AccuracyAlone) / 4
+		margin += r.AccuracyMean - *r.AccuracyAlone
 		if *r.AccuracyPooled < 85 {
 			t.Errorf("pooled %.1f %%", *r.AccuracyPooled)
 		}
@@ -144,9 +148,9 @@ func TestDemoDefault(t *testing.T) {
 		}
 	}
 	if margin <= 0 {
-		t.Errorf("with the others %.1f points better than alone", margin)
+		t.Errorf("with the others %.1f points better than alone", margin/float64(runs))
 	}
-	if len(transcripts) != 4 {
+	if len(transcripts) != runs {
 		t.Error("private runs made the same releases: the noise repeats")
 	}
 }

@@ -40,6 +40,7 @@ func planned(t *testing.T, args ...string) outlook {
 // What is planned is what a simulation with the same flags then does: the parameters chosen are the same, the counts are exact, and
 // the bytes are right within 5 %.
 func TestPlanIsWhatHappens(t *testing.T) {
+	arithmetic(t)
 	for _, args := range [][]string{
 		{"-non-private"},
 		{"-non-private", "-payload", "release", "-cooldown", "2"},
@@ -76,6 +77,7 @@ func TestPlanIsWhatHappens(t *testing.T) {
 // The same at a size at which frames are compressed by the block. In cool-down, models are sums of points of the grid at first, and
 // come out shorter than any numbers that noise has made: the plan is above by up to a tenth there.
 func TestPlanBytesOfLongVectors(t *testing.T) {
+	arithmetic(t)
 	for _, spec := range []string{"ring", "complete", "star"} {
 		flags := []string{"-nodes", "8", "-graph", spec, "-dim", "5000", "-samples", "1", "-rounds", "12", "-epsilon", "8", "-cooldown", "12"}
 		p, b := planned(t, flags...), built(t, flags)
@@ -89,6 +91,7 @@ func TestPlanBytesOfLongVectors(t *testing.T) {
 // The paper's schedule, with its own figures: budgets, local steps, and numbers sent with and without them on the cycle of 20
 // clients with d = 20.
 func TestPlanPaperSchedule(t *testing.T) {
+	arithmetic(t)
 	for steps, tau := range map[int]int{1000: 10, 3375: 15, 10648: 22, 29791: 31} {
 		args := []string{"-nodes", "20", "-graph", "ring", "-dim", "20", "-samples", "20", "-non-private", "-steps", strconv.Itoa(steps)}
 		p, alone := planned(t, args...), planned(t, append(args, "-tau", "1")...)
@@ -207,6 +210,7 @@ func (s covariance) round(g, noise float64) covariance {
 // What noise does to a network and what a cool-down leaves of it, against the sum over all modes of graphs whose eigenvalues are
 // known. The slowest mode of ten nodes has 200 numbers, and is known to 5 %.
 func TestSettleAgainstModes(t *testing.T) {
+	arithmetic(t)
 	eigenvalues := map[string][]float64{
 		"complete": {10, 10, 10, 10, 10, 10, 10, 10, 10}, "star": {1, 1, 1, 1, 1, 1, 1, 1, 10},
 	}
@@ -289,6 +293,7 @@ func TestPlanCooldown(t *testing.T) {
 
 // Memory: what is counted is what is allocated, within 5 %, for each of the things that take room.
 func TestPlanMemory(t *testing.T) {
+	arithmetic(t)
 	if strconv.IntSize == 32 {
 		t.Skip("integers of a batch are counted with 64 bits")
 	}
@@ -451,6 +456,7 @@ func TestPlanLink(t *testing.T) {
 
 // Everything that was not given is listed, in the JSON and in the text.
 func TestPlanSaysWhatItChose(t *testing.T) {
+	arithmetic(t)
 	p := planned(t)
 	for _, name := range []string{"nodes", "graph", "dim", "samples", "rounds", "tau", "batch", "rho", "gain", "estimator", "table", "directions",
 		"seed", "share", "cooldown", "mu", "eta", "clip", "sigma", "epsilon", "delta", "payload", "grid-bits"} {

@@ -75,6 +75,7 @@ func TestWrongSimulation(t *testing.T) {
 
 // What plan cannot make sense of.
 func TestWrongPlan(t *testing.T) {
+	arithmetic(t)
 	all := []mistake{
 		{2, "-rounds -steps] exclude each other", strings.Fields("-rounds 5 -steps 10")},
 		{2, "-beta and -gain exclude", strings.Fields("-beta 1 -gain 0.5")},
