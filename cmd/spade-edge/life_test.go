@@ -18,7 +18,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -322,28 +321,6 @@ func TestHangup(t *testing.T) {
 			t.Errorf("model of %s is %s, the simulation's is %s", r.Name, r.Model, models[i])
 		}
 	}
-}
-
-// A hangup while a node is not up yet, here because its program takes its time, is answered when it is.
-func TestHangupWhileStarting(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("no such signal")
-	}
-	tr := newTrial(t, "ab", nil)
-	started := filepath.Join(t.TempDir(), "started")
-	p := start(t, "run", tr.talker(t, ": >'"+started+"'; sleep 0.3; "+hello6+"cat >&2", ""))
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if _, err := os.Stat(started); err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the program is not started\n%s", p.log.String())
-		}
-	}
-	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	p.log.await(t, "the fleet file is read again")
 }
 
 // An interrupt is heard while data load: whoever waits for them goes at once.

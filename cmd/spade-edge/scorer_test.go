@@ -5,8 +5,11 @@ package main
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/tinytest"
@@ -76,4 +79,23 @@ func TestRunWithScorer(t *testing.T) {
 			t.Errorf("node %d: %+v, want the model %s", i, r, sdk.ModelHash(x))
 		}
 	}
+}
+
+// A hangup while a node is not up yet, here because its program takes its time, is answered when it is.
+func TestHangupWhileStarting(t *testing.T) {
+	tr := newTrial(t, "ab", nil)
+	started := filepath.Join(t.TempDir(), "started")
+	p := start(t, "run", tr.talker(t, ": >'"+started+"'; sleep 0.3; "+hello6+"cat >&2", ""))
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(started); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the program is not started\n%s", p.log.String())
+		}
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	p.log.await(t, "the fleet file is read again")
 }
