@@ -44,9 +44,9 @@ until busybox ifconfig usb0 10.0.2.15 netmask 255.255.255.0 up 2>/dev/null; do b
 busybox route add default gw 10.0.2.2
 busybox grep -m1 model /proc/cpuinfo
 busybox free
-peak() {
-	while busybox kill -0 $1 2>/dev/null; do
-		busybox grep VmHWM /proc/$1/status 2>/dev/null >/peak.new && [ -s /peak.new ] && busybox mv /peak.new $2
+peak() { # PID FILE: until the process is over, which then has no memory
+	while busybox grep VmHWM /proc/$1/status 2>/dev/null >/peak.new; do
+		busybox mv /peak.new $2
 		busybox sleep 1
 	done
 }
