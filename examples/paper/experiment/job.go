@@ -211,16 +211,17 @@ func mean(models [][]float32) []float32 {
 
 // Methods lists all contenders, SPADE-DFL in the paper's form last but for its own variants.
 func Methods() []method.Method {
-	return slices.Concat(rivals(), []method.Method{paperForm, centered, together})
+	return slices.Concat(rivals(), []method.Method{paperForm, centered, centeredCooled, together})
 }
 
-// SPADE-DFL in the paper's form, with the centered estimator, and with all options.
+// SPADE-DFL in the paper's form, with the centered estimator, with that and a cool-down, and with all options.
 var (
-	paperForm = method.Spade{}
-	centered  = method.Spade{Centered: true}
-	together  = method.Spade{Centered: true, Averaged: true, Cooldown: Cooldown}
+	paperForm      = method.Spade{}
+	centered       = method.Spade{Centered: true}
+	centeredCooled = method.Spade{Centered: true, Cooldown: Cooldown}
+	together       = method.Spade{Centered: true, Averaged: true, Cooldown: Cooldown}
 
-	PaperForm, Centered, Together = paperForm.Name(), centered.Name(), together.Name()
+	PaperForm, Centered, CenteredCooled, Together = paperForm.Name(), centered.Name(), centeredCooled.Name(), together.Name()
 )
 
 func methodOf(name string) (method.Method, error) {

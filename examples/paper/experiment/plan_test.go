@@ -25,7 +25,7 @@ func TestPlanIsTheTables(t *testing.T) {
 			t.Fatalf("fold: %+v", j)
 		}
 	}
-	perTable2 := 30 * (4*7 + 1) // six methods and SPADE-DFL with all options in four partitions, DP-SGD once
+	perTable2 := 30 * (4*9 + 1) // five rivals and four forms of SPADE-DFL in four partitions, DP-SGD once
 	want := map[string]int{
 		EqualQueries: 4*perTable2 + 4*30*(4*6+1), Private8: 4 * perTable2, Private32: 4 * perTable2, FreeQueries: 4 * perTable2,
 		Sensitivity: 4 * 30 * 9 * 4, Longer: 4 * 5 * 3 * 2, Validation: 4 * 10 * 9 * 2,

@@ -8,54 +8,21 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
-	"strings"
 	"sync"
+
+	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
 // Session says how results came about. Every program run that adds to a file of results writes one line of it first.
 type Session struct {
-	Command string `json:"command"`
-	Commit  string `json:"commit"`
-	Machine string `json:"machine"`
-	Go      string `json:"go"`
-	Seeds   string `json:"seeds"`
+	sweep.Origin
+	Seeds string `json:"seeds"`
 }
 
 // NewSession describes this program run.
 func NewSession(seeds int) Session {
-	s := Session{
-		Command: strings.Join(append([]string{"go run ."}, os.Args[1:]...), " "), Commit: "unknown",
-		Machine: fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor()),
-		Go:      runtime.Version(), Seeds: fmt.Sprintf("1..%d", seeds),
-	}
-	if out, err := exec.Command("git", "rev-parse", "HEAD").Output(); err == nil {
-		s.Commit = strings.TrimSpace(string(out))
-	} else if info, ok := debug.ReadBuildInfo(); ok {
-		for _, kv := range info.Settings {
-			if kv.Key == "vcs.revision" {
-				s.Commit = kv.Value
-			}
-		}
-	}
-	return s
-}
-
-// processor returns what the kernel calls the processor, where it says so.
-func processor() string {
-	text, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return "unknown processor"
-	}
-	for line := range strings.Lines(string(text)) {
-		if name, ok := strings.CutPrefix(line, "model name"); ok {
-			return strings.Trim(name, " \t:\n")
-		}
-	}
-	return "unknown processor"
+	return Session{sweep.NewOrigin(), fmt.Sprintf("1..%d", seeds)}
 }
 
 // Store keeps results in a folder, one file a table and data set, one line of JSON each. It is safe for use by several goroutines.

@@ -100,7 +100,7 @@ func cells(table, dataset string) []Job {
 		}
 	default:
 		for i, partition := range Partitions {
-			for _, m := range slices.Concat([]method.Method{paperForm}, rivals(), []method.Method{together}) {
+			for _, m := range slices.Concat([]method.Method{paperForm}, rivals(), []method.Method{together, centered, centeredCooled}) {
 				j.Method, j.Partition = m.Name(), partition
 				if m.Name() == Pooled && i > 0 {
 					continue
@@ -155,7 +155,7 @@ func Plan(tables, sets []string, seeds int) []Job {
 	if slices.Contains(tables, EqualQueries) && slices.Contains(sets, "alzheimers") {
 		for more := 1; more < data.Folds; more++ {
 			for _, j := range cells(EqualQueries, "alzheimers") {
-				if j.Method != Together {
+				if m := j.Method; m != Together && m != Centered && m != CenteredCooled {
 					add(j, 1, seeds, func(seed int) int { return (seed + more) % data.Folds })
 				}
 			}

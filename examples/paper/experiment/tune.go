@@ -18,6 +18,7 @@ import (
 	"sync"
 
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
+	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -55,7 +56,6 @@ const how = "For every comparison, data set and method: 30 points of a Latin hyp
 func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, trialsPath string, log io.Writer) error {
 	settings.How = how
 	var todo []Job
-	cost := 0.0
 	seen := make(map[string]bool)
 	for _, j := range jobs {
 		key := j.settingKey()
@@ -78,7 +78,6 @@ func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, tr
 		}
 		j.Validate, j.Curve = true, false
 		todo = append(todo, j)
-		cost += j.cost()
 	}
 	if len(todo) == 0 {
 		fmt.Fprintln(log, "tune: every setting is there")
@@ -88,19 +87,18 @@ func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, tr
 	if err != nil {
 		return err
 	}
-	show := newProgress(log, "tune", len(todo), cost)
 	var mu sync.Mutex
-	return parallel(ctx, len(todo), func(ctx context.Context, i int) error {
+	cost := func(i int) float64 { return todo[i].cost() }
+	return sweep.Do(ctx, log, "tune", len(todo), cost, func(ctx context.Context, i int) (string, error) {
 		j := todo[i]
 		c, err := l.search(ctx, j, book)
 		if err != nil {
-			return err
+			return "", err
 		}
-		show.add(j.cost(), fmt.Sprintf("%s: %.2f %% with %v", j.settingKey(), c.Score, c.Setting))
 		mu.Lock()
 		defer mu.Unlock()
 		settings.Choices[j.settingKey()] = c
-		return settings.Write(path)
+		return fmt.Sprintf("%s: %.2f %% with %v", j.settingKey(), c.Score, c.Setting), settings.Write(path)
 	})
 }
 
@@ -123,8 +121,11 @@ func (l *Lab) search(ctx context.Context, j Job, book *trialBook) (Choice, error
 			return 0, ctx.Err()
 		}
 		score, note := r.Accuracy, ""
-		if j.Method == Together {
+		switch j.Method {
+		case Together:
 			score = r.CooledAveraged
+		case CenteredCooled:
+			score = r.Cooled
 		}
 		if err != nil { // a setting with which the model runs away
 			score, note = 0, err.Error()

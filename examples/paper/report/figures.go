@@ -55,7 +55,7 @@ func curvesOf(store *experiment.Store, table, set string, seeds int) ([]figure.C
 	}
 	var curves []figure.Curve
 	for _, r := range results {
-		if r.Seed > uint64(seeds) || r.Method == experiment.Together {
+		if r.Seed > uint64(seeds) || r.Method != experiment.PaperForm && strings.HasPrefix(r.Method, experiment.PaperForm) {
 			continue
 		}
 		partitions := []string{r.Partition}

@@ -179,7 +179,7 @@ Test accuracy in percent, mean and two-sided 95 %% interval by Student's t:
 
 ![Shares of digit 7](shares.png)
 
-%s`, Held, Averaged, Network, sweep.Origin())
+%s`, Held, Averaged, Network, sweep.NewOrigin())
 	if err := os.WriteFile(filepath.Join(out, "README.md"), []byte(b.String()), 0o666); err != nil {
 		return fmt.Errorf("ring: %w", err)
 	}

@@ -9,18 +9,34 @@ import (
 	"strings"
 )
 
-// Origin says in Markdown how results came about: the command, the commit of the code, and the machine.
-func Origin() string {
-	commit := "unknown"
+// Origin says how results came about.
+type Origin struct {
+	Command string `json:"command"`
+	Commit  string `json:"commit"` // of the code, "unknown" outside a repository
+	Machine string `json:"machine"`
+	Go      string `json:"go"`
+}
+
+// NewOrigin describes this run of this program.
+func NewOrigin() Origin {
+	o := Origin{
+		Commit: "unknown", Go: runtime.Version(),
+		Machine: fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor()),
+	}
 	if out, err := exec.Command("git", "rev-parse", "HEAD").Output(); err == nil {
-		commit = strings.TrimSpace(string(out))
+		o.Commit = strings.TrimSpace(string(out))
 	}
 	command := []string{"go run ."}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		command[0] += strings.TrimPrefix(info.Path, info.Main.Path)
 	}
-	return fmt.Sprintf("- command: `%s`\n- commit: `%s`\n- machine: %s/%s, %d processors, %s, %s\n",
-		strings.Join(append(command, os.Args[1:]...), " "), commit, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), runtime.Version())
+	o.Command = strings.Join(append(command, os.Args[1:]...), " ")
+	return o
+}
+
+// String is the origin as a list in Markdown.
+func (o Origin) String() string {
+	return fmt.Sprintf("- command: `%s`\n- commit: `%s`\n- machine: %s, %s\n", o.Command, o.Commit, o.Machine, o.Go)
 }
 
 // processor returns what the kernel calls the processor, where it says so.

@@ -122,7 +122,7 @@ func Run(ctx context.Context, out string, seeds int, log io.Writer) error {
 	if err := figure.Tradeoff(costs, filepath.Join(out, "tradeoff")); err != nil {
 		return err
 	}
-	text := markdown(costs, settings, seeds) + sweep.Origin()
+	text := markdown(costs, settings, seeds) + sweep.NewOrigin().String()
 	if err := os.WriteFile(filepath.Join(out, "README.md"), []byte(text), 0o666); err != nil {
 		return fmt.Errorf("tradeoff: %w", err)
 	}
