@@ -272,6 +272,16 @@ func readFile(t *testing.T, path string) string {
 	return string(b)
 }
 
+// writeFile writes a file into a folder, and returns its path.
+func writeFile(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // A node hears the hangup: a neighbor's new key and place are taken over, what else has changed is not, and the run ends with the
 // models of the quiet one.
 func TestHangup(t *testing.T) {

@@ -7,12 +7,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// classifier is a model that can be scored on the samples it was made with.
-type classifier interface {
-	Accuracy(x []float32) float64 // share in [0, 1]; NaN if there is none
-	Len() int
-}
-
 // loadOracle makes ready what a node of the fleet learns from.
 func loadOracle(ctx context.Context, o fleetfile.Oracle, fleet *fleetfile.File) (*fleetfile.Source, error) {
 	open := func() (*fleetfile.Source, error) { return o.Open(ctx, fleet) }

@@ -194,9 +194,12 @@ func (w *ward) rounds() int { return w.file.Fleet.Method.Rounds + w.file.Fleet.M
 // lingers returns a node that has made its last release and has not ended, or -1.
 func (w *ward) lingers(t *testing.T) int {
 	t.Helper()
-	return slices.IndexFunc(w.nodes, func(p *process) bool {
-		return !p.ended() && len(w.released(t, slices.Index(w.nodes, p))) == w.rounds()
-	})
+	for i, p := range w.nodes {
+		if !p.ended() && len(w.released(t, i)) == w.rounds() {
+			return i
+		}
+	}
+	return -1
 }
 
 // note takes in the outcome of a node that has ended by itself, which has to be a good one.

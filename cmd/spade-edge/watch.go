@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"strings"
 	"sync"
@@ -24,21 +23,10 @@ func (p *participant) newMonitor() (*monitor.Monitor, error) {
 		Fleet: p.fleet, Name: p.file.Name, Ledger: p.ledger,
 		Links: func() []monitor.Link { return links(p.tr, began) },
 	}
-	if p.http != "" && p.own.Test != nil {
-		cfg.Score = scoreOf(p.own.Test)
+	if test := p.own.Test; p.http != "" && test != nil {
+		cfg.Score = func(x []float32) (loss, accuracy float64) { return test.MeanLoss(x), test.Accuracy(x) }
 	}
 	return monitor.New(cfg)
-}
-
-// scoreOf returns what a model is worth on samples that are held back.
-func scoreOf(test classifier) func(x []float32) (loss, accuracy float64) {
-	return func(x []float32) (loss, accuracy float64) {
-		loss = math.NaN()
-		if all, ok := test.(interface{ MeanLoss(x []float32) float64 }); ok {
-			loss = all.MeanLoss(x)
-		}
-		return loss, test.Accuracy(x)
-	}
 }
 
 // links says how a transport's connections are.

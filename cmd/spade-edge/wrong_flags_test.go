@@ -10,13 +10,7 @@ import (
 // Wrong use: the exit code, one clear message that names what is wrong, and nothing on standard output.
 func TestWrongSimulation(t *testing.T) {
 	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	write := func(name, text string) string { return writeFile(t, dir, name, text) }
 	csv := write("a.csv", "x,y,label\n1,2,a\n3,?,b\n5,6,a\n")
 	tiny := write("tiny.csv", "x,label\n"+strings.Repeat("1,a\n2,b\n", 5))
 	apart := write("apart.txt", "0 1\n2 3\n")

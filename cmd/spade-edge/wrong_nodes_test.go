@@ -69,13 +69,7 @@ func TestWrongRun(t *testing.T) {
 // Wrong use of init: one clear error, nothing on standard output, and the folder as it was.
 func TestWrongInit(t *testing.T) {
 	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	write := func(name, text string) string { return writeFile(t, dir, name, text) }
 	_, line, _ := call("keygen", "-name", "a", "-out", filepath.Join(dir, "a.key"))
 	_, other, _ := call("keygen", "-name", "b", "-out", filepath.Join(dir, "b.key"))
 	recipe := filepath.Join(dir, "task.json")
