@@ -1,0 +1,29 @@
+package signed_test
+
+import (
+	"crypto/ed25519"
+	"fmt"
+
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+)
+
+// A member signs what it releases; a neighbor that holds it can prove later that it was made.
+func Example() {
+	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	pinned := []ed25519.PublicKey{key.Public().(ed25519.PublicKey)}
+	scope := signed.NewScope("trial-7", [32]byte{1}, "ward-1")
+
+	first := signed.Release{Round: 1, Digest: signed.DigestVector([]float32{0.5, -1})}
+	first.Sign(key, scope)
+	second := signed.Release{Round: 1, Digest: signed.DigestVector([]float32{0.25, -1})}
+	second.Sign(key, scope)
+
+	fmt.Println(first.Verify(scope, pinned), second.Verify(scope, pinned))
+	fmt.Println("evidence of a double:", first.Contradicts(&second))
+	second.Digest[0]++
+	fmt.Println(second.Verify(scope, pinned))
+	// Output:
+	// <nil> <nil>
+	// evidence of a double: true
+	// signed: release 1: the signature is by none of the member's keys (of 1)
+}

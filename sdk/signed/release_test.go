@@ -1,0 +1,201 @@
+package signed
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+)
+
+func testKey(n byte) ed25519.PrivateKey {
+	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{n}, ed25519.SeedSize))
+}
+
+func public(keys ...ed25519.PrivateKey) []ed25519.PublicKey {
+	var out []ed25519.PublicKey
+	for _, k := range keys {
+		out = append(out, k.Public().(ed25519.PublicKey))
+	}
+	return out
+}
+
+func example() (Release, Scope) {
+	r := Release{Generation: 2, Incarnation: 1<<48 - 5, Round: 7, Digest: DigestGrid([]int32{1, -2, 3}), Prev: [32]byte{9, 8},
+		Ledger: Head{ID: [16]byte{4, 5}, Seq: 1 << 40, Hash: [32]byte{6}}}
+	return r, NewScope("run-1", [32]byte{1, 2, 3}, "ward-1")
+}
+
+// What is written is read again, and every byte of it is under the signature.
+func TestEveryByteIsSigned(t *testing.T) {
+	key := testKey(1)
+	r, s := example()
+	r.Sign(key, s)
+	b := r.Append(nil)
+	if len(b) != Size {
+		t.Fatalf("%d bytes, want %d", len(b), Size)
+	}
+	back, err := Parse(b)
+	if err != nil || back != r {
+		t.Fatalf("read %+v, %v; want %+v", back, err, r)
+	}
+	if err := back.Verify(s, public(testKey(2), key)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range b {
+		bad := bytes.Clone(b)
+		bad[i] ^= 1
+		changed, err := Parse(bad)
+		if err == nil {
+			err = changed.Verify(s, public(key))
+		}
+		if err == nil {
+			t.Errorf("byte %d changed, and nobody noticed", i)
+		}
+	}
+	for _, n := range []int{0, 1, Size - 1, Size + 1} {
+		if _, err := Parse(make([]byte, n)); err == nil {
+			t.Errorf("%d bytes were taken for a release", n)
+		}
+	}
+	high := bytes.Clone(b)
+	high[8] = 0x80
+	if _, err := Parse(high); err == nil || !strings.Contains(err.Error(), "want 0..2147483647") {
+		t.Errorf("a round above 2^31: %v", err)
+	}
+}
+
+// A signature counts for one run, fleet, member, key and kind.
+func TestSignatureIsOfOneScope(t *testing.T) {
+	key, other := testKey(1), testKey(2)
+	r, s := example()
+	r.Sign(key, s)
+	for name, scope := range map[string]Scope{
+		"another run":      NewScope("run-2", [32]byte{1, 2, 3}, "ward-1"),
+		"another fleet":    NewScope("run-1", [32]byte{1, 2, 4}, "ward-1"),
+		"another member":   NewScope("run-1", [32]byte{1, 2, 3}, "ward-2"),
+		"shifted borders":  NewScope("run-1w", [32]byte{1, 2, 3}, "ard-1"),
+		"nothing in it":    {},
+		"names exchanged ": NewScope("ward-1", [32]byte{1, 2, 3}, "run-1"),
+	} {
+		if err := r.Verify(scope, public(key)); !errors.Is(err, ErrSignature) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, keys := range map[string][]ed25519.PublicKey{"another key": public(other), "no key": nil, "a short key": {public(key)[0][:31]}} {
+		if err := r.Verify(s, keys); !errors.Is(err, ErrSignature) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	held := r.Countersign(other, s)
+	if err := r.VerifyHeld(s, public(other), held); err != nil {
+		t.Error(err)
+	}
+	if err := r.VerifyHeld(s, public(key), held); !errors.Is(err, ErrSignature) {
+		t.Errorf("a countersignature of somebody else: %v", err)
+	}
+	if err := r.VerifyHeld(s, public(key), r.Signature[:]); !errors.Is(err, ErrSignature) {
+		t.Errorf("a signature passed for a countersignature: %v", err)
+	}
+	mixed := r
+	copy(mixed.Signature[:], held)
+	if err := mixed.Verify(s, public(other)); !errors.Is(err, ErrSignature) {
+		t.Errorf("a countersignature passed for a signature: %v", err)
+	}
+	again := r
+	again.Sign(other, s)
+	if again.ID(s) != r.ID(s) {
+		t.Error("a chain breaks when the key changes")
+	}
+}
+
+// Only two releases of one round and generation contradict each other.
+func TestContradicts(t *testing.T) {
+	a, _ := example()
+	b := a
+	b.Digest[5]++
+	if !a.Contradicts(&b) || !b.Contradicts(&a) {
+		t.Error("two digests of one round are no contradiction")
+	}
+	same := a
+	same.Incarnation++
+	same.Prev[0]++
+	newer, later, start := b, b, b
+	newer.Generation++
+	later.Round++
+	start.Round = 0
+	zero := a
+	zero.Round = 0
+	if a.Contradicts(&same) || a.Contradicts(&newer) || a.Contradicts(&later) || zero.Contradicts(&start) {
+		t.Error("a contradiction where there is none")
+	}
+}
+
+// Digests are those of a plain loop, at lengths around the size of a block, and of one form do not pass for the other.
+func TestDigests(t *testing.T) {
+	for _, n := range []int{0, 1, 3, 1021, 1022, 1023, 1024, 5000} {
+		x, g := make([]float32, n), make([]int32, n)
+		vector, grid := []byte("vector\n"), []byte("grid\n")
+		for i := range n {
+			x[i], g[i] = float32(i)-0.5, int32(3-i)
+			vector = binary.LittleEndian.AppendUint32(vector, math.Float32bits(x[i]))
+			grid = binary.LittleEndian.AppendUint32(grid, uint32(g[i]))
+		}
+		if DigestVector(x) != sha256.Sum256(vector) || DigestGrid(g) != sha256.Sum256(grid) {
+			t.Errorf("n = %d: not the hash of a plain loop", n)
+		}
+	}
+	if DigestVector([]float32{0}) == DigestGrid([]int32{0}) {
+		t.Error("the two forms have one digest")
+	}
+}
+
+// The layout is fixed: evidence and certificates are read for years.
+func TestGoldenRelease(t *testing.T) {
+	r, s := example()
+	r.Sign(testKey(1), s)
+	sum, id := sha256.Sum256(r.Append(nil)), r.ID(s)
+	if got, want := hex.EncodeToString(sum[:8])+" "+hex.EncodeToString(id[:8]), "0dcd6b72a0c9335f ddd7f2a39960b288"; got != want {
+		t.Errorf("release and id hash to %s, want %s", got, want)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	r, s := example()
+	r.Sign(testKey(1), s)
+	f.Add(r.Append(nil))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := Parse(b)
+		if err != nil {
+			return
+		}
+		if !bytes.Equal(r.Append(nil), b) {
+			t.Error("not written as it was read")
+		}
+	})
+}
+
+func BenchmarkSign(b *testing.B) {
+	key := testKey(1)
+	r, s := example()
+	for b.Loop() {
+		r.Sign(key, s)
+	}
+}
+
+func BenchmarkVerify(b *testing.B) {
+	key := testKey(1)
+	r, s := example()
+	r.Sign(key, s)
+	keys := public(key)
+	for b.Loop() {
+		if err := r.Verify(s, keys); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
