@@ -157,7 +157,7 @@ func (f *Fleet) CheckHello(self string) func(peer string, hello []byte) error {
 // hello returns what all hellos of the fleet have in common.
 func (f *Fleet) hello() wire.Hello {
 	form := f.canonical()
-	h := wire.Hello{Run: f.Run, Fleet: hashForm(form), Codec: wire.Version}
+	h := wire.Hello{Run: f.Run, Fleet: hashForm(form), Codec: wire.Protocol}
 	for _, name := range sections {
 		if form[name] == nil {
 			continue

@@ -41,6 +41,8 @@ type Checkpoint struct {
 
 	Device    int // how many devices of this name were lost before this one, 0..MaxDevice
 	Recovered int // the release after which this device took over, 0..Round; 0 if none was lost before
+
+	Signed []byte // what was signed of the last release, up to MaxSigned bytes, not looked at here; nil if nothing was
 }
 
 // MaxDevice is the highest number of a device: it is the upper quarter of the life that a [Hail] tells of.
@@ -54,6 +56,7 @@ type CheckpointEdge struct {
 	PeerZ    []float32 // z_ji, the neighbor's; nil in a run that sends messages
 	PeerGrid []int32   // place of the neighbor's last release on the run's grid; nil without one
 	Device   int       // how many devices of the neighbor's name were lost before its present one, 0..MaxDevice
+	Signed   []byte    // its latest signed release that was ever here, up to MaxSigned bytes, not looked at; nil for none
 }
 
 // Keys of a checkpoint's map and of an edge's, in the order in which they are written and must be read.
@@ -75,6 +78,7 @@ const (
 	cpLedger
 	cpDevice
 	cpRecovered
+	cpSigned
 )
 
 const (
@@ -84,16 +88,18 @@ const (
 	edgePeerZ
 	edgePeerGrid
 	edgeDevice
+	edgeSigned
 )
 
 // Bounds of the bytes of a checkpoint that are not numbers of a vector.
 const (
-	arrayBytes = 1 + 2 + 5                            // key and heads of a typed array
-	nameBytes  = 1 + 2 + maxName                      // key, head and text
-	edgeBytes  = 1 + nameBytes + 2*10 + 3*arrayBytes  // map, name, heard, vectors
-	fixedBytes = 1 + 2 + (1 + 2 + 32) + 2*nameBytes + // map, version, fleet, member and build
+	arrayBytes  = 1 + 2 + 5                                         // key and heads of a typed array
+	nameBytes   = 1 + 2 + maxName                                   // key, head and text
+	signedBytes = 1 + 3 + MaxSigned                                 // key, head and what was signed
+	edgeBytes   = 1 + nameBytes + 2*10 + 3*arrayBytes + signedBytes // map, name, heard, device, vectors
+	fixedBytes  = 1 + 2 + (1 + 2 + 32) + 2*nameBytes +              // map, version, fleet, member and build
 		5*arrayBytes + (1 + 5) + 5*10 + // vectors, head of the edges, numbers
-		(1 + 5 + MaxFilter) + (1 + 3 + MaxLedger)
+		(1 + 5 + MaxFilter) + (1 + 3 + MaxLedger) + signedBytes
 )
 
 // MaxCheckpoint returns an upper bound, in bytes, of every checkpoint of dim coordinates with so many edges and so many
@@ -136,6 +142,7 @@ func AppendCheckpoint(dst []byte, c *Checkpoint) ([]byte, error) {
 		if e.Device > 0 {
 			w.number(edgeDevice, uint64(e.Device))
 		}
+		w.bytes(edgeSigned, e.Signed)
 	}
 	w.edge = -1
 	w.number(cpQueries, uint64(c.Queries))
@@ -148,6 +155,7 @@ func AppendCheckpoint(dst []byte, c *Checkpoint) ([]byte, error) {
 	if c.Recovered > 0 {
 		w.number(cpRecovered, uint64(c.Recovered))
 	}
+	w.bytes(cpSigned, c.Signed)
 	if w.err != nil {
 		return dst, fmt.Errorf("wire: checkpoint: %w", w.err)
 	}
@@ -204,6 +212,7 @@ func (c *Checkpoint) check() error {
 	if c.Recovered < 0 || c.Recovered > max(0, c.Round) || c.Recovered > 0 && c.Device == 0 {
 		add(fmt.Errorf("recovered: found %d with device %d and round %d, wanted 0..round, and 0 for device 0", c.Recovered, c.Device, c.Round))
 	}
+	add(checkSigned(c.Signed))
 	return errors.Join(errs...)
 }
 
@@ -218,6 +227,9 @@ func (e *CheckpointEdge) check(dim int) error {
 	if e.Device < 0 || e.Device > MaxDevice {
 		return fmt.Errorf("device: found %d, wanted 0..%d", e.Device, MaxDevice)
 	}
+	if err := checkSigned(e.Signed); err != nil {
+		return err
+	}
 	wrong := func(n int) bool { return n != 0 && n != dim }
 	name, n := "", 0
 	switch {
@@ -231,6 +243,14 @@ func (e *CheckpointEdge) check(dim int) error {
 		return nil
 	}
 	return fmt.Errorf("%s: found %d coordinates, wanted %d as in x", name, n, dim)
+}
+
+// checkSigned reports what was signed outside its limits.
+func checkSigned(b []byte) error {
+	if len(b) > MaxSigned {
+		return fmt.Errorf("signed: found %d bytes, wanted at most %d", len(b), MaxSigned)
+	}
+	return nil
 }
 
 // checkLedger reports a ledger's head outside its limits.
@@ -256,11 +276,11 @@ func (c *Checkpoint) bound() int {
 
 // pairs returns how many fields c has that are not empty.
 func (c *Checkpoint) pairs() uint64 {
-	return 9 + filled(len(c.Grid), len(c.Delta), len(c.Mean), len(c.Last), len(c.Filter), len(c.Ledger), c.Device, c.Recovered)
+	return 9 + filled(len(c.Grid), len(c.Delta), len(c.Mean), len(c.Last), len(c.Filter), len(c.Ledger), c.Device, c.Recovered, len(c.Signed))
 }
 
 func (e *CheckpointEdge) pairs() uint64 {
-	return 3 + filled(len(e.PeerZ), len(e.PeerGrid), e.Device)
+	return 3 + filled(len(e.PeerZ), len(e.PeerGrid), e.Device, len(e.Signed))
 }
 
 // filled counts the lengths above 0.
@@ -288,7 +308,7 @@ func DecodeCheckpoint(b []byte, c *Checkpoint) error {
 
 // checkpoint reads the whole of a checkpoint.
 func (r *mapReader) checkpoint(c *Checkpoint) {
-	pairs := r.head("map", majorMap, cpRecovered)
+	pairs := r.head("map", majorMap, cpSigned)
 	if r.must(cpVersion, "version") {
 		if version := r.head("version", majorUint, math.MaxUint64); r.err == nil && version != CheckpointVersion {
 			r.fail("version", "found %d, wanted %d", version, CheckpointVersion)
@@ -335,6 +355,7 @@ func (r *mapReader) checkpoint(c *Checkpoint) {
 	if r.err == nil && c.Recovered > 0 && c.Device == 0 {
 		r.fail("recovered", "found %d, wanted none without a device", c.Recovered)
 	}
+	c.Signed = r.blob(c.Signed, cpSigned, "signed")
 	r.count(pairs, c.pairs())
 	if r.err == nil && len(r.b) > 0 {
 		r.fail("map", "found %d bytes after the last field, wanted none", len(r.b))
@@ -343,12 +364,13 @@ func (r *mapReader) checkpoint(c *Checkpoint) {
 
 // oneEdge reads one element of the edges.
 func (r *mapReader) oneEdge(e *CheckpointEdge, dim int) {
-	pairs := r.head("map", majorMap, edgeDevice)
+	pairs := r.head("map", majorMap, edgeSigned)
 	r.name(&e.Peer, edgePeer, "peer")
 	e.Heard = int(r.number(edgeHeard, "heard", MaxRound))
 	e.Z = r.floats(e.Z, r.must(edgeZ, "z"), "z", dim, dim)
 	e.PeerZ = r.floats(e.PeerZ, r.at(edgePeerZ), "peer z", dim, dim)
 	e.PeerGrid = r.ints(e.PeerGrid, r.at(edgePeerGrid), "peer grid", dim)
 	e.Device = r.optional(edgeDevice, "device", MaxDevice)
+	e.Signed = r.blob(e.Signed, edgeSigned, "signed")
 	r.count(pairs, e.pairs())
 }

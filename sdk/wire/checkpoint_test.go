@@ -101,6 +101,10 @@ func TestCheckpointRoundTrip(t *testing.T) {
 			Member: strings.Repeat("ä", 32), Build: strings.Repeat("b", 64), Round: MaxRound, X: specials,
 			Queries: math.MaxInt64, Failed: math.MaxInt64, Filter: make([]byte, MaxFilter), Ledger: strings.Repeat("l", MaxLedger),
 		},
+		"signed": {
+			Member: "a", Build: "b", Round: 3, X: []float32{1}, Signed: bytes.Repeat([]byte{7}, MaxSigned),
+			Edges: []CheckpointEdge{{Peer: "p", Z: []float32{1}, Device: 1, Signed: []byte{1}}, {Peer: "q", Z: []float32{2}}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := mustCheckpoint(t, c)
@@ -126,9 +130,9 @@ func TestCheckpointRoundTrip(t *testing.T) {
 func TestMaxCheckpoint(t *testing.T) {
 	c := largeCheckpoint(20_000, 3, 70_000)
 	c.Member, c.Build = strings.Repeat("m", 64), strings.Repeat("b", 64)
-	c.Filter, c.Ledger = make([]byte, MaxFilter), strings.Repeat("l", MaxLedger)
+	c.Filter, c.Ledger, c.Signed = make([]byte, MaxFilter), strings.Repeat("l", MaxLedger), make([]byte, MaxSigned)
 	for i := range c.Edges {
-		c.Edges[i].Peer = strings.Repeat("p", 64)
+		c.Edges[i].Peer, c.Edges[i].Signed, c.Edges[i].Device = strings.Repeat("p", 64), make([]byte, MaxSigned), MaxDevice
 	}
 	n, most := len(mustCheckpoint(t, c)), MaxCheckpoint(20_000, 3, 70_000)
 	if n > most || n < most-32 {
@@ -258,14 +262,17 @@ var malformedCheckpoints = []struct {
 	{"array", enc([]int{1}), "map: found an array of length 1, wanted a map"},
 	{"indefinite", append([]byte{0xbf}, checkpointPairs(nil)[1:]...), "map: found a value with the overlong or broken head"},
 	{"overlong map", append([]byte{0xb8, 9}, checkpointPairs(nil)[1:]...), "map: found a value with the overlong or broken head"},
-	{"map of 1 GiB", []byte{0xba, 0x40, 0, 0, 0}, "map: found a map of 1073741824 pairs, wanted a map of 17 or less"},
+	{"map of 1 GiB", []byte{0xba, 0x40, 0, 0, 0}, "map: found a map of 1073741824 pairs, wanted a map of 18 or less"},
 	{"empty map", pairs(), "version: found nothing, wanted the key 1"},
 	{"frame", pairs(1, 1, 2, 2, 3, 0), "fleet: found 2, wanted a byte string of 32 or less"},
 	{"trailing byte", append(checkpointPairs(nil), 0), "map: found 1 bytes after the last field, wanted none"},
 	{"a pair too few", append([]byte{0xa8}, checkpointPairs(nil)[1:]...), "map: found 8 pairs in its head, wanted the 9 that follow"},
 	{"a pair too many", append([]byte{0xaa}, checkpointPairs(nil)[1:]...), "map: found 10 pairs in its head, wanted the 9 that follow"},
 	{"key 0", checkpointPairs(map[int]any{0: 0}), "version: found 0, wanted the key 1"},
-	{"key 18", checkpointPairs(map[int]any{18: 0}), "found 10 pairs in its head"},
+	{"key 19", checkpointPairs(map[int]any{19: 0}), "found 10 pairs in its head"},
+	{"signed a number", checkpointPairs(map[int]any{18: 0}), "signed: found 0, wanted a byte string of 256 or less"},
+	{"signed empty", checkpointPairs(map[int]any{18: []byte{}}), "signed: found 0 bytes, wanted 1..256"},
+	{"signed too long", checkpointPairs(map[int]any{18: make([]byte, 257)}), "wanted a byte string of 256 or less"},
 	{"device short", checkpointPairs(map[int]any{16: 1}), "device: found 1, wanted an integer of eight bytes"},
 	{"device 0", checkpointPairs(map[int]any{16: number8(0)}), "device: found 0, wanted 1..65535 or no such field"},
 	{"device above", checkpointPairs(map[int]any{16: number8(1 << 16)}), "device: found 65536, wanted at most 65535"},
@@ -315,7 +322,8 @@ var malformedCheckpoints = []struct {
 	{"edge peer grid of floats", edge(1, "p", 2, number8(0), 3, vector(1, 2), 5, vector(1, 2)), "edge 0: peer grid: found tag 85, wanted tag 78"},
 	{"edge heard too high", edge(1, "p", 2, number8(1<<31), 3, vector(1, 2)), "edge 0: heard: found 2147483648"},
 	{"edge device 0", edge(1, "p", 2, number8(0), 3, vector(1, 2), 6, number8(0)), "edge 0: device: found 0, wanted 1..65535 or no such field"},
-	{"edge with key 7", edge(1, "p", 2, number8(0), 3, vector(1, 2), 7, 0), "edge 0: map: found 4 pairs in its head, wanted the 3 that follow"},
+	{"edge with key 8", edge(1, "p", 2, number8(0), 3, vector(1, 2), 8, 0), "edge 0: map: found 4 pairs in its head, wanted the 3 that follow"},
+	{"edge signed a number", edge(1, "p", 2, number8(0), 3, vector(1, 2), 7, 0), "edge 0: signed: found 0, wanted a byte string of 256 or less"},
 	{"edge of other order", edge(1, "p", 2, number8(0), 3, vector(1, 2), 5, grid(1, 2), 4, vector(1, 2)), "edge 0: map: found 5 pairs in its head, wanted the 4 that follow"},
 	{"queries negative", checkpointPairs(map[int]any{12: -1}), "queries: found -1, wanted an integer of eight bytes"},
 	{"queries too high", checkpointPairs(map[int]any{12: uint64(1 << 63)}), "queries: found 9223372036854775808, wanted at most 9223372036854775807"},

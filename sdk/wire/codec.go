@@ -20,11 +20,17 @@ const (
 	keyHeld
 	keyLife
 	keyPart
+	keyOwn
+	keyProof
+	keyOther
+	keyLedger
+	keyCountersign
 )
 
 // frameNames are the names of the keys in errors.
 var frameNames = []string{keyVersion: "version", keyKind: "kind", keyRound: "round", keyResent: "resent",
-	keyVector: "vector", keyPlanes: "planes", keyGrid: "grid", keyPacked: "packed", keyHeld: "held", keyLife: "life", keyPart: "part"}
+	keyVector: "vector", keyPlanes: "planes", keyGrid: "grid", keyPacked: "packed", keyHeld: "held", keyLife: "life", keyPart: "part",
+	keyOwn: "own", keyProof: "proof", keyOther: "other", keyLedger: "ledger", keyCountersign: "countersign"}
 
 // frameFields is a frame's map before its values are looked at.
 type frameFields struct {
@@ -39,6 +45,12 @@ type frameFields struct {
 	Held    item `cbor:"9,keyasint"`
 	Life    item `cbor:"10,keyasint"`
 	Part    item `cbor:"11,keyasint"`
+
+	Own         item `cbor:"12,keyasint"`
+	Proof       item `cbor:"13,keyasint"`
+	Other       item `cbor:"14,keyasint"`
+	Ledger      item `cbor:"15,keyasint"`
+	Countersign item `cbor:"16,keyasint"`
 }
 
 // Codec writes and reads the frames of one run, all of one dimension. It holds the work space of the compression, of
@@ -81,6 +93,7 @@ func (c *Codec) Append(dst []byte, f *Frame) ([]byte, error) {
 			pairs++
 		}
 	}
+	pairs += filled(len(f.Own), len(f.Proof), len(f.Other), len(f.Ledger), len(f.Countersign))
 	if f.Kind == Message || f.Kind == Release || f.Kind == Tell {
 		dst = slices.Grow(dst, MaxFrame(c.dim))
 	}
@@ -105,7 +118,56 @@ func (c *Codec) Append(dst []byte, f *Frame) ([]byte, error) {
 	if f.Kind == Ask || f.Kind == Tell {
 		dst = append(dst, keyPart, byte(f.Part))
 	}
+	for i, b := range f.signed() {
+		if len(b) > 0 {
+			dst = append(appendHead(append(dst, byte(keyOwn+i)), majorBytes, uint64(len(b))), b...)
+		}
+	}
 	return dst, nil
+}
+
+// signed returns the opaque fields in the order of their keys.
+func (f *Frame) signed() [5][]byte {
+	return [5][]byte{f.Own, f.Proof, f.Other, f.Ledger, f.Countersign}
+}
+
+// signedFields says which of the opaque fields a frame of this kind may have, and whether it has to have all of these.
+func (k Kind) signedFields() (may [5]bool, must bool) {
+	switch k {
+	case Message, Release:
+		may = [5]bool{true}
+	case Hail:
+		may = [5]bool{true, true, true, true}
+	case Done:
+		may = [5]bool{1: true, 4: true}
+	case Tell:
+		may = [5]bool{1: true}
+	case Double:
+		return [5]bool{1: true, 2: true}, true
+	}
+	return may, false
+}
+
+// checkSigned reports what of the opaque fields cannot be sent, or taken.
+func (f *Frame) checkSigned() error {
+	may, must := f.Kind.signedFields()
+	total := 0
+	for i, b := range f.signed() {
+		name := frameNames[keyOwn+i]
+		switch {
+		case len(b) > 0 && !may[i]:
+			return fmt.Errorf("%s: found %d bytes, wanted none with kind %s", name, len(b), f.Kind)
+		case len(b) == 0 && may[i] && must:
+			return fmt.Errorf("%s: found nothing, wanted it with kind %s", name, f.Kind)
+		case len(b) > MaxSigned:
+			return fmt.Errorf("%s: found %d bytes, wanted at most %d", name, len(b), MaxSigned)
+		}
+		total += len(b)
+	}
+	if total > maxSigned {
+		return fmt.Errorf("own, proof, other, ledger and countersign: found %d bytes, wanted at most %d together", total, maxSigned)
+	}
+	return nil
 }
 
 // check reports why f cannot be sent.
@@ -117,7 +179,7 @@ func (c *Codec) check(f *Frame) error {
 	// What may be there, by kind; a Release has one of the two.
 	wantVector, wantGrid := f.Kind == Message, false
 	switch f.Kind {
-	case Message, Done, Hail, Ask:
+	case Message, Done, Hail, Ask, Double:
 	case Tell:
 		vectors, grids := f.Part.forms()
 		wantGrid = grids && len(f.Grid) > 0
@@ -125,7 +187,7 @@ func (c *Codec) check(f *Frame) error {
 	case Release:
 		wantVector, wantGrid = len(f.Grid) == 0, len(f.Grid) > 0
 	default:
-		return errors.Join(fmt.Errorf("kind: found %d, wanted 1 (message), 2 (done), 3 (release), 4 (hail), 5 (ask) or 6 (tell)", f.Kind), round)
+		return errors.Join(fmt.Errorf("kind: found %d, wanted 1 (message), 2 (done), 3 (release), 4 (hail), 5 (ask), 6 (tell) or 7 (double)", f.Kind), round)
 	}
 	switch {
 	case wantVector && len(f.Vector) != c.dim:
@@ -161,7 +223,7 @@ func (c *Codec) check(f *Frame) error {
 	case !hasPart && f.Part != 0:
 		part = fmt.Errorf("part: found %d, wanted 0 with kind %s", f.Part, f.Kind)
 	}
-	return errors.Join(round, vector, grid, held, life, part)
+	return errors.Join(round, vector, grid, held, life, part, f.checkSigned())
 }
 
 // numbers says which numbers a frame of this kind has besides its round.
@@ -233,7 +295,7 @@ func (c *Codec) decode(frame []byte, f *Frame) error {
 	if _, err := m.Version.uint("version", Version, Version); err != nil {
 		return err
 	}
-	kind, err := m.Kind.uint("kind", uint64(Message), uint64(Tell))
+	kind, err := m.Kind.uint("kind", uint64(Message), uint64(Double))
 	if err != nil {
 		return err
 	}
@@ -244,11 +306,16 @@ func (c *Codec) decode(frame []byte, f *Frame) error {
 	if m.Resent != nil && !(len(m.Resent) == 1 && m.Resent[0] == cborTrue) {
 		return fmt.Errorf("resent: found %s, wanted true or no such field", describe(m.Resent))
 	}
-	if err := exact(frame, m.Version, m.Kind, m.Round, m.Resent, m.Vector, m.Planes, m.Grid, m.Packed, m.Held, m.Life, m.Part); err != nil {
+	if err := exact(frame, m.Version, m.Kind, m.Round, m.Resent, m.Vector, m.Planes, m.Grid, m.Packed, m.Held, m.Life, m.Part,
+		m.Own, m.Proof, m.Other, m.Ledger, m.Countersign); err != nil {
 		return err
 	}
-	*f = Frame{Kind: Kind(kind), Round: int(round), Resent: m.Resent != nil, Vector: f.Vector[:0], Grid: f.Grid[:0]}
+	*f = Frame{Kind: Kind(kind), Round: int(round), Resent: m.Resent != nil, Vector: f.Vector[:0], Grid: f.Grid[:0],
+		Own: f.Own[:0], Proof: f.Proof[:0], Other: f.Other[:0], Ledger: f.Ledger[:0], Countersign: f.Countersign[:0]}
 	if err := m.numbers(f); err != nil {
+		return err
+	}
+	if err := m.signed(f); err != nil {
 		return err
 	}
 	return c.decodePayload(m, f)
@@ -267,6 +334,25 @@ func (m *frameFields) numbers(f *Frame) error {
 	part, err := m.Part.number(hasPart, "part", uint64(maxPart), f.Kind)
 	f.Held, f.Part = int(held), Part(part)
 	return err
+}
+
+// signed copies the opaque fields. One that is there is not empty, so that a frame has one encoding.
+func (m *frameFields) signed(f *Frame) error {
+	dst := [5]*[]byte{&f.Own, &f.Proof, &f.Other, &f.Ledger, &f.Countersign}
+	for i, it := range [5]item{m.Own, m.Proof, m.Other, m.Ledger, m.Countersign} {
+		if it == nil {
+			continue
+		}
+		b, err := it.bytes(frameNames[keyOwn+i])
+		if err != nil {
+			return err
+		}
+		if len(b) == 0 || len(b) > MaxSigned {
+			return fmt.Errorf("%s: found %d bytes, wanted 1..%d", frameNames[keyOwn+i], len(b), MaxSigned)
+		}
+		*dst[i] = append(*dst[i], b...)
+	}
+	return f.checkSigned()
 }
 
 // number reads a number of 0 to most if a frame of this kind has it; then it must be there, and else not.

@@ -150,7 +150,13 @@ func reference(t *testing.T, f *Frame) []byte {
 		Held    *int      `cbor:"9,keyasint,omitempty"`
 		Life    *uint64   `cbor:"10,keyasint,omitempty"`
 		Part    *uint8    `cbor:"11,keyasint,omitempty"`
-	}{1, int(f.Kind), f.Round, f.Resent, vector, grid, held, life, part})
+
+		Own         []byte `cbor:"12,keyasint,omitempty"`
+		Proof       []byte `cbor:"13,keyasint,omitempty"`
+		Other       []byte `cbor:"14,keyasint,omitempty"`
+		Ledger      []byte `cbor:"15,keyasint,omitempty"`
+		Countersign []byte `cbor:"16,keyasint,omitempty"`
+	}{1, int(f.Kind), f.Round, f.Resent, vector, grid, held, life, part, f.Own, f.Proof, f.Other, f.Ledger, f.Countersign})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,8 +295,13 @@ func TestAppendRefuses(t *testing.T) {
 		f    Frame
 		want string
 	}{
-		{"no kind", Frame{Vector: []float32{1, 2}}, "wire: frame: kind: found 0, wanted 1 (message), 2 (done), 3 (release), 4 (hail), 5 (ask) or 6 (tell)"},
-		{"kind 7", Frame{Kind: 7}, "kind: found 7"},
+		{"no kind", Frame{Vector: []float32{1, 2}}, "wire: frame: kind: found 0, wanted 1 (message), 2 (done), 3 (release), 4 (hail), 5 (ask), 6 (tell) or 7 (double)"},
+		{"kind 8", Frame{Kind: 8}, "kind: found 8"},
+		{"double without proof", Frame{Kind: Double, Other: []byte{1}}, "proof: found nothing, wanted it with kind double"},
+		{"own of a done", Frame{Kind: Done, Own: []byte{1}}, "own: found 1 bytes, wanted none with kind done"},
+		{"proof of a release", Frame{Kind: Release, Vector: []float32{1, 2}, Proof: []byte{1}}, "proof: found 1 bytes, wanted none with kind release"},
+		{"long own", Frame{Kind: Hail, Own: make([]byte, 257)}, "own: found 257 bytes, wanted at most 256"},
+		{"all of them long", Frame{Kind: Hail, Own: make([]byte, 200), Proof: make([]byte, 200), Other: make([]byte, 200)}, "found 600 bytes, wanted at most 448 together"},
 		{"round below", Frame{Kind: Done, Round: -1}, "round: found -1, wanted 0..2147483647"},
 		{"short vector", Frame{Kind: Message, Vector: []float32{1}}, "vector: found 1 coordinates, wanted 2"},
 		{"long vector", Frame{Kind: Message, Vector: []float32{1, 2, 3}}, "vector: found 3 coordinates, wanted 2"},
@@ -463,5 +474,37 @@ func BenchmarkCodec(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// What was signed travels as it is, with every kind that may have it, and an old frame's storage is used again.
+func TestSignedFieldsRoundTrip(t *testing.T) {
+	b := func(n int, v byte) []byte { return bytes.Repeat([]byte{v}, n) }
+	c := newCodec(t, 3)
+	var got Frame
+	for _, f := range []*Frame{
+		{Kind: Message, Round: 1, Vector: []float32{1, 2, 3}, Own: b(196, 1)},
+		{Kind: Release, Round: 2, Grid: []int32{1, 2, 3}, Own: b(23, 1)},
+		{Kind: Hail, Round: 3, Held: 2, Life: 9, Own: b(196, 2), Proof: b(196, 3), Ledger: b(16, 4)},
+		{Kind: Hail, Round: 3, Held: 2, Life: 9, Resent: true, Proof: b(192, 3), Other: b(256, 4)},
+		{Kind: Done, Round: 4, Proof: b(24, 5), Countersign: b(64, 6)},
+		{Kind: Tell, Round: 4, Held: 1, Life: 1, Part: Sent, Vector: []float32{1, 2, 3}, Proof: b(196, 7)},
+		{Kind: Double, Round: 4, Proof: b(196, 8), Other: b(196, 9)},
+		{Kind: Done, Round: 4},
+	} {
+		frame := mustAppend(t, c, f)
+		if want := reference(t, f); !bytes.Equal(frame, want) {
+			t.Errorf("%s: %x, want %x", f.Kind, frame, want)
+		}
+		if len(frame) > MaxFrame(3) {
+			t.Errorf("%s: %d bytes, above %d", f.Kind, len(frame), MaxFrame(3))
+		}
+		if err := c.Decode(frame, &got); err != nil {
+			t.Fatalf("%s: %v", f.Kind, err)
+		}
+		clear(frame)
+		if again := mustAppend(t, c, &got); !bytes.Equal(again, mustAppend(t, c, f)) {
+			t.Errorf("%s: came back as %+v", f.Kind, got)
+		}
 	}
 }

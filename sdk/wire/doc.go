@@ -4,7 +4,7 @@
 // A frame is one CBOR item (RFC 8949) of definite length, a map with small integer keys:
 //
 //	1  version   1
-//	2  kind      1 message, 2 done, 3 release, 4 hail, 5 ask, 6 tell
+//	2  kind      1 message, 2 done, 3 release, 4 hail, 5 ask, 6 tell, 7 double
 //	3  round     0..MaxRound
 //	4  resent    true; absent otherwise
 //	5  vector    tag 85 (RFC 8746): a byte string of little-endian float32
@@ -14,10 +14,16 @@
 //	9  held      0..MaxRound
 //	10 life      0..2^64-1
 //	11 part      0..5
+//	12 own       a byte string, as are the next: the sender's signed release; see package signed
+//	13 proof     the receiver's signed release
+//	14 other     a second one of the receiver's
+//	15 ledger    the id of the sender's lifetime ledger
+//	16 countersignature of the sender
 //
 // A message has one of 5 and 6, a release one of 5 to 8, a hail has 9 and 10, an ask 10 and 11, a tell 9 to 11 and, if what was
-// asked for is to be had, one of 5 and 6 (parts 1 to 3) or one of 7 and 8 (parts 1, 4 and 5). No frame has more. Asks and tells
-// came later than the rest of version 1: a program that does not know them refuses such a frame, and nothing else.
+// asked for is to be had, one of 5 and 6 (parts 1 to 3) or one of 7 and 8 (parts 1, 4 and 5). Between nodes with keys, messages and
+// releases have 12; a hail has 12 to 15, those that there is something to say in; a done has 13 and 16; a tell has 13; a double has 13
+// and 14. Each is of 1 to 256 bytes, all of a frame together of at most 448. No frame has more.
 //
 // Planes are the lowest bytes of all coordinates, then the second lowest, and so on up to the bytes with the sign
 // and most of the exponent. Each plane is cut into blocks of 65,536 bytes (the last may be shorter), and each block
@@ -82,4 +88,5 @@
 //	15 ledger    text
 //	16 device    *
 //	17 recovered *
+//	18 signed    a byte string; of an edge it is 7
 package wire

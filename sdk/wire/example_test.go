@@ -92,9 +92,9 @@ func ExampleAppendCheckpoint() {
 
 // A node of another run is turned away with the reason.
 func ExampleHello_Check() {
-	want := wire.Hello{Run: "ward-7", From: "b", To: "a", Codec: wire.Version,
+	want := wire.Hello{Run: "ward-7", From: "b", To: "a", Codec: wire.Protocol,
 		Fleet: [32]byte{1}, Sections: []wire.Section{{Name: "graph", Sum: [4]byte{1}}, {Name: "method", Sum: [4]byte{2}}}}
-	b, err := wire.EncodeHello(wire.Hello{Run: "ward-8", From: "b", To: "a", Codec: wire.Version,
+	b, err := wire.EncodeHello(wire.Hello{Run: "ward-8", From: "b", To: "a", Codec: wire.Protocol,
 		Fleet: [32]byte{9}, Sections: []wire.Section{{Sum: [4]byte{1}}, {Sum: [4]byte{7}}}})
 	if err != nil {
 		fmt.Println(err)

@@ -176,6 +176,14 @@ func (r *mapReader) optional(key byte, name string, most int) int {
 	return int(n)
 }
 
+// blob takes a byte string of 1..MaxSigned bytes that may be absent, and returns it in b's storage if there is room, or nil.
+func (r *mapReader) blob(b []byte, key byte, name string) []byte {
+	if !r.at(key) {
+		return nil
+	}
+	return append(b[:0], r.bytes(name, majorBytes, 1, MaxSigned)...)
+}
+
 // array takes the rest of a typed array of lo..hi numbers after its key, and returns their bytes, or nil after a fault.
 func (r *mapReader) array(name string, tag uint64, lo, hi int) []byte {
 	if found := r.head(name, majorTag, 1<<64-1); r.err == nil && found != tag {

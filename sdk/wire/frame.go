@@ -5,8 +5,11 @@ import (
 	"math"
 )
 
-// Version is the version of frames that this package writes and the only one it reads. A [Hello] carries it.
+// Version is the version of frames that this package writes and the only one it reads.
 const Version = 1
+
+// Protocol is the version of what nodes say to each other, which a [Hello] carries. In 2, releases are signed and claims are proved.
+const Protocol = 2
 
 // MaxRound is the highest round number that a frame takes.
 const MaxRound = math.MaxInt32
@@ -24,9 +27,10 @@ const (
 	Hail    Kind = 4 // where the sender is, told on starting and to whoever asks; no vector
 	Ask     Kind = 5 // for a Part of what the receiver knows of the sender, who has lost it; no vector
 	Tell    Kind = 6 // the answer to an Ask: a vector or a grid, as the Part demands, or none if it is not to be had
+	Double  Kind = 7 // two releases of one round that the receiver has signed, in Proof and Other: it has a double
 )
 
-// String returns "message", "done", "release", "hail", "ask", "tell", or the number of an unknown kind.
+// String returns "message", "done", "release", "hail", "ask", "tell", "double", or the number of an unknown kind.
 func (k Kind) String() string {
 	switch k {
 	case Message:
@@ -41,6 +45,8 @@ func (k Kind) String() string {
 		return "ask"
 	case Tell:
 		return "tell"
+	case Double:
+		return "double"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }
@@ -81,9 +87,25 @@ type Frame struct {
 	Life uint64
 
 	Part Part // of an Ask and a Tell; else 0
+
+	// What follows is opaque here: package signed says what it is. Each has at most MaxSigned bytes, and may be empty but for a Double.
+	Own         []byte // of a Message, a Release and a Hail: the sender's signed release, of this round or its last one
+	Proof       []byte // of a Hail, a Done, a Tell and a Double: the receiver's signed release, which shows what the frame says of it
+	Other       []byte // of a Hail: one of an earlier run, with its scope before it; of a Double: the second one
+	Ledger      []byte // of a Hail: the id of the sender's lifetime ledger
+	Countersign []byte // of a Done: what the sender has signed of the receiver's last release
 }
 
+// MaxSigned bounds, in bytes, each of the last fields of a [Frame], and maxSigned those of one frame together.
+const (
+	MaxSigned = 256
+	maxSigned = 448
+)
+
+// frameRoom is what a frame takes beside the numbers of its vector or grid.
+const frameRoom = 64 + maxSigned
+
 // MaxFrame returns an upper bound, in bytes, of every frame of dimension dim and of every [Hello]: four bytes a
-// coordinate and [MaxHello] for all else. Plain vectors come close to it, and compressed ones are used only where
+// coordinate and 512 for all else. Plain vectors come close to it, and compressed ones are used only where
 // they are shorter. It makes sense for dim in 1..MaxDim.
-func MaxFrame(dim int) int { return MaxHello + 4*dim }
+func MaxFrame(dim int) int { return frameRoom + 4*dim }

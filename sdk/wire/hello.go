@@ -27,7 +27,7 @@ type Hello struct {
 	Fleet [32]byte // SHA-256 of the fleet file's canonical form
 	From  string   // name of the sender: 1 to 64 bytes of UTF-8
 	To    string   // name of the receiver, likewise
-	Codec uint32   // version of the frames: Version, or another from 1 on that the sender has
+	Codec uint32   // version of the protocol: Protocol, or another from 1 on that the sender has
 
 	// Sections tell two members with different fleet files which part of them differs: up to MaxSections, in an order
 	// that all members keep. There may be none. One with a Sum of zeros, or missing at the end, is a part that the file does
