@@ -484,7 +484,7 @@ func TestSignedFieldsRoundTrip(t *testing.T) {
 	var got Frame
 	for _, f := range []*Frame{
 		{Kind: Message, Round: 1, Vector: []float32{1, 2, 3}, Own: b(196, 1)},
-		{Kind: Release, Round: 2, Grid: []int32{1, 2, 3}, Own: b(23, 1)},
+		{Kind: Release, Round: 2, Grid: []int32{1 << 30, -1 << 30, 1<<30 + 1}, Own: b(23, 1)},
 		{Kind: Hail, Round: 3, Held: 2, Life: 9, Own: b(196, 2), Proof: b(196, 3), Ledger: b(16, 4)},
 		{Kind: Hail, Round: 3, Held: 2, Life: 9, Resent: true, Proof: b(192, 3), Other: b(256, 4)},
 		{Kind: Done, Round: 4, Proof: b(24, 5), Countersign: b(64, 6)},
