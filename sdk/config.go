@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
@@ -46,6 +47,16 @@ type Config struct {
 	Recover bool
 	// Ledger counts the releases of all runs on the same data, see [dpmech.Ledger]. Nil counts this run alone.
 	Ledger *dpmech.Ledger
+
+	// Key is the member's secret key. With it every release is signed, and what neighbors say of this node's releases counts only with
+	// its signature; it needs Keys. Without it claims are believed as they come: a neighbor can then end the run with a lie, charges
+	// nothing with it, and a certificate is not signed. All members of a fleet have keys, or none.
+	Key ed25519.PrivateKey
+	// Keys returns the public keys of a member whose signatures count: the present ones, the next, and retired ones. It is called from
+	// the goroutine of Run and may return others over time.
+	Keys func(member string) []ed25519.PublicKey
+	// Heads remembers what neighbors have signed of their ledgers over all runs, see [OpenHeads]; nil remembers it within this run.
+	Heads *Heads
 
 	// ConditionalOn is for [Node.Certificate]: what was taken as public though data may have shaped it, such as preprocessing or step
 	// sizes, one sentence each.
@@ -131,6 +142,14 @@ func (c Config) validate() (*plan, error) {
 		if c.Fleet.Privacy.NonPrivate && c.Ledger != nil {
 			fault("Ledger is set in a fleet that is not private: what it spends has no bound that could be written down")
 		}
+	}
+	switch {
+	case (c.Key == nil) != (c.Keys == nil):
+		fault("Key and Keys: want both or neither")
+	case c.Key != nil && len(c.Key) != ed25519.PrivateKeySize:
+		fault("Key has %d bytes, want %d", len(c.Key), ed25519.PrivateKeySize)
+	case c.Key != nil && !hasKey(c.Keys(c.Name), c.Key):
+		fault("Keys has %d keys for %q, and Key belongs to none of them", len(c.Keys(c.Name)), c.Name)
 	}
 	if c.Samples < 1 {
 		fault("Samples is %d, want at least 1", c.Samples)

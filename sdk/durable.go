@@ -79,6 +79,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 		return err
 	}
 	var states []admm.State
+	var past []wire.Checkpoint
 	for i, s := range kept {
 		var cp wire.Checkpoint
 		if err := wire.DecodeCheckpoint(s.State, &cp); err != nil {
@@ -88,6 +89,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 			return fmt.Errorf("sdk: kept state of release %d: %w", s.Round, err)
 		}
 		states = append(states, n.state(&cp))
+		past = append(past, cp)
 		if i == 0 {
 			n.device, n.recovered = cp.Device, cp.Recovered
 			mcfg.Device = uint16(cp.Device)
@@ -105,6 +107,11 @@ func (n *Node) resume(mcfg admm.Config) error {
 			if err := n.enterKept(); err != nil {
 				return err
 			}
+		}
+	}
+	for i := len(states) - 1; i >= 0; i-- {
+		if err := n.claims.resume(&past[i], &states[i], n.number); err != nil {
+			return fmt.Errorf("sdk: kept state of release %d: %w", states[i].Round, err)
 		}
 	}
 	var before *admm.State
@@ -204,10 +211,15 @@ func (n *Node) state(cp *wire.Checkpoint) admm.State {
 // keep saves the state behind the release that has just been made. An error is the end of the node: what the disk holds is not
 // known, and nothing may be sent that rests on it.
 func (n *Node) keep() error {
+	s := n.machine.State()
+	if n.claims.signing() {
+		if err := n.claims.sign(&s, n.device, n.cfg.Ledger); err != nil {
+			return err
+		}
+	}
 	if n.cfg.Store == nil {
 		return nil
 	}
-	s := n.machine.State()
 	cp := wire.Checkpoint{
 		Fleet: n.hash, Member: n.cfg.Name, Build: build, Round: s.Round,
 		X: s.X, Grid: s.Grid, Delta: s.Delta, Mean: s.Mean, Last: s.Last,
@@ -219,6 +231,7 @@ func (n *Node) keep() error {
 			Peer: n.cfg.Fleet.Members[e.Peer], Heard: e.Heard, Device: int(e.Device), Z: e.Z, PeerZ: e.PeerZ, PeerGrid: e.Base,
 		})
 	}
+	n.claims.keep(&cp, n.number)
 	if n.filter != nil {
 		cp.Filter = n.filter.State()
 	}
@@ -304,7 +317,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 func (n *Node) chargeLost(e *admm.RollbackError) error {
 	err := fmt.Errorf("sdk: %q holds release %d of this node, whose own state ends with %d: %w; what was released counts as spent, and going on "+
 		"would release a round twice: restore the state, recover it from the neighbors, or start the fleet anew under another run id", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, ErrRollback)
-	if n.filter == nil {
+	if n.filter == nil || !n.claims.signing() { // what nobody has signed costs nothing
 		return err
 	}
 	for round := e.Round + 1; round <= min(e.Held, n.cfg.Fleet.Method.Rounds); round++ {

@@ -100,6 +100,7 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 				var releases []func()
 				for i, tr := range trs {
 					n, release, err := kept(t, dir, sdk.Config{
+						Key: memberKey(f.Members[i]), Keys: memberKeys,
 						Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: tr,
 						ResendAfter: 5 * time.Millisecond, Linger: 300 * time.Millisecond, ConditionalOn: []string{"nothing at all"},
 						Observer: sdk.Observer{Released: func(round int, _ []float32) {
@@ -158,8 +159,10 @@ func TestStoresAreChecked(t *testing.T) {
 	dir := newLedgers(t, f)
 	trs := inMemory(t, f)
 	config := func(i int) sdk.Config {
-		return sdk.Config{Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
+		c := sdk.Config{Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
 			ResendAfter: 5 * time.Millisecond, Linger: 300 * time.Millisecond}
+		sign(&c)
+		return c
 	}
 	// Both go as far as the third release of b.
 	ctx, stop := context.WithCancel(t.Context())

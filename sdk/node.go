@@ -31,6 +31,7 @@ type Node struct {
 	recovery  *admm.Config      // what a machine is made of once its state has come back; nil if there is nothing to recover
 	number    map[string]int    // of every member
 	neighbors []int
+	claims    *claims
 	log       *slog.Logger
 
 	running sync.Mutex // held by Run, and guards failed
@@ -53,6 +54,9 @@ type Status struct {
 	Done          bool     // the last release is made, and the model final
 
 	Neighbors []Neighbor // all of them, in the order of the fleet's members
+
+	// Evidence is what this node has found of members that have signed two releases of one round.
+	Evidence []Evidence
 
 	// Recovered is the release after which this device has taken over from one that was lost, see Config.Recover; 0 if there was none.
 	Recovered int
@@ -102,6 +106,7 @@ func New(cfg Config) (*Node, error) {
 	}
 	mcfg.Life = binary.LittleEndian.Uint64(life[:])
 	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), number: p.number, neighbors: mcfg.Neighbors, log: cfg.Logger}
+	n.claims = newClaims(&cfg, p, mcfg.Life&lifeMask, mcfg.Neighbors)
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
@@ -110,6 +115,9 @@ func New(cfg Config) (*Node, error) {
 		if err := l.Covers(cfg.Fleet.Run, n.hash, cfg.Name, cfg.Fleet.Method.Rounds, mcfg.Privacy[0]); err != nil {
 			return nil, err
 		}
+	}
+	if err := n.loadEvidence(); err != nil {
+		return nil, err
 	}
 	if err := n.resume(mcfg); err != nil {
 		return nil, err
@@ -135,7 +143,7 @@ func (n *Node) Status() Status {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	st := n.status
-	st.Waiting, st.Neighbors = slices.Clone(st.Waiting), slices.Clone(st.Neighbors)
+	st.Waiting, st.Neighbors, st.Evidence = slices.Clone(st.Waiting), slices.Clone(st.Neighbors), slices.Clone(st.Evidence)
 	return st
 }
 

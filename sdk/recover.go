@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 )
@@ -65,16 +67,19 @@ type recovery struct {
 	given   int        // a release that nobody has any more and that is given up; 0 for none
 	missing string     // what was last reported to be missing
 	doubted bool       // an answer could not be right, and all have been asked anew
+
+	proofs map[int]signed.Release // by round: what the lost device has signed, of its latest generation
 }
 
 // witness is a neighbor, and what it has told.
 type witness struct {
 	number int
 	name   string
-	heard  bool // it has said how far it is, since it was last asked to
-	round  int  // how many releases it has made
-	held   int  // the last release of the lost device that it has held
-	device int  // the latest device of this node's name that it has heard of
+	heard  bool  // it has said how far it is, since it was last asked to
+	round  int   // how many releases it has made
+	held   int   // the last release of the lost device that it has held
+	device int   // the latest device of this node's name that it has heard of
+	fault  error // why its last answer does not count, or nil
 	parts  map[part]piece
 	asked  map[part]bool // since the last tick
 }
@@ -105,7 +110,7 @@ func (r *run) recover() error {
 	if _, err := rand.Read(life[:]); err != nil { // never, see crypto/rand
 		return fmt.Errorf("sdk: %w", err)
 	}
-	rec := &recovery{run: r, life: binary.LittleEndian.Uint64(life[:]) & lifeMask, grid: r.recovery.GridStep != 0}
+	rec := &recovery{run: r, proofs: map[int]signed.Release{}, life: binary.LittleEndian.Uint64(life[:]) & lifeMask, grid: r.recovery.GridStep != 0}
 	for _, j := range r.neighbors {
 		rec.peers = append(rec.peers, &witness{number: j, name: r.cfg.Fleet.Members[j], parts: map[part]piece{}, asked: map[part]bool{}})
 	}
@@ -171,6 +176,10 @@ func (c *recovery) tick() {
 		switch {
 		case !w.heard:
 			silent = append(silent, w.name)
+			if w.fault != nil {
+				all = append(all, fmt.Sprintf("%q gives no answer that counts: %v", w.name, w.fault))
+				break
+			}
 			all = append(all, fmt.Sprintf("%q has not answered", w.name))
 		case w.round < c.newest:
 			silent = append(silent, w.name)
@@ -231,7 +240,17 @@ func (c *recovery) deliver(in received) error {
 	case f.Kind == wire.Hail && !f.Resent && c.known():
 		// The neighbor was started again and goes on when this node has said which release of its it holds. The lost device made
 		// release newest after it had that of the round before.
-		frame, err := c.codec.Append(nil, &wire.Frame{Kind: wire.Hail, Resent: true, Round: c.newest, Held: max(0, c.newest-1), Life: f.Life})
+		answer := wire.Frame{Kind: wire.Hail, Resent: true, Round: c.newest, Held: max(0, c.newest-1), Life: f.Life}
+		if c.claims.signing() { // it has signed where it stands
+			own, err := c.claims.theirs(c.claims.peers[w.number], f.Own)
+			if err != nil && f.Round > 0 {
+				return err
+			}
+			if answer.Held = min(answer.Held, f.Round); answer.Held > 0 {
+				answer.Proof = own.Append(nil)
+			}
+		}
+		frame, err := c.codec.Append(nil, &answer)
 		if err != nil {
 			return err
 		}
@@ -246,7 +265,16 @@ func (c *recovery) hear(w *witness, f *wire.Frame) error {
 	if f.Round > last || f.Held > last {
 		return fmt.Errorf("sdk: an answer speaks of releases %d and %d, want 0 to %d", f.Round, f.Held, last)
 	}
-	w.device = max(w.device, int(f.Life>>48))
+	if w.fault = c.proved(w, f); w.fault != nil {
+		if p := (part{f.Part, f.Round}); p.part == wire.Sent && w.asked[p] { // somebody else may have what was signed
+			delete(w.asked, p)
+			w.parts[p] = piece{}
+		}
+		return w.fault
+	}
+	if f.Part == wire.Standing {
+		w.device = max(w.device, int(f.Life>>48))
+	}
 	p := part{f.Part, f.Round}
 	if f.Part == wire.Standing {
 		p.round = 0
@@ -262,6 +290,58 @@ func (c *recovery) hear(w *witness, f *wire.Frame) error {
 		return fmt.Errorf("sdk: an answer has a place on the grid of %d steps or more", maxPlace)
 	}
 	w.parts[p] = piece{slices.Clone(f.Vector), slices.Clone(f.Grid)}
+	return nil
+}
+
+// proved refuses an answer that speaks of releases, or of how many devices there were, and does not show what whoever has made them has
+// signed; and a release that is not the one that was signed.
+func (c *recovery) proved(w *witness, f *wire.Frame) error {
+	if !c.claims.signing() {
+		return nil
+	}
+	if f.Part == wire.Standing && f.Round > 0 {
+		own, err := c.claims.theirs(c.claims.peers[w.number], f.Own)
+		if err == nil && own.Round != f.Round {
+			err = fmt.Errorf("sdk: the sender says that it has made release %d, and has signed release %d", f.Round, own.Round)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	told := len(f.Vector)+len(f.Grid) > 0
+	about, generation := 0, 0
+	switch f.Part {
+	case wire.Standing:
+		about, generation = f.Held, int(f.Life>>48)
+	case wire.Sent:
+		if told {
+			about = f.Round
+		}
+	}
+	shown, err := c.claims.proof(f, about)
+	if err != nil {
+		return err
+	}
+	if shown == nil {
+		if generation > 0 {
+			return fmt.Errorf("sdk: the sender says that there were %d devices of this name before, and shows no signature of the last", generation)
+		}
+		return nil
+	}
+	if shown.Round < about || int(shown.Generation) < generation {
+		return fmt.Errorf("sdk: the sender speaks of release %d and device %d, and shows the signature of release %d and device %d",
+			about, generation, shown.Round, shown.Generation)
+	}
+	if f.Part == wire.Sent && told && (shown.Round != f.Round || digestOf(&admm.State{X: f.Vector, Delta: f.Grid}) != shown.Digest) {
+		return fmt.Errorf("sdk: what the sender tells of release %d is not what was signed", f.Round)
+	}
+	before, known := c.proofs[shown.Round]
+	if known && before.Contradicts(shown) {
+		return ending{fmt.Errorf("sdk: %w: the lost device has signed two different releases of round %d: %w", ErrRecovery, shown.Round, ErrClone)}
+	}
+	if !known || shown.Generation > before.Generation {
+		c.proofs[shown.Round] = *shown
+	}
 	return nil
 }
 

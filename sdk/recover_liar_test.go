@@ -3,6 +3,7 @@ package sdk_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -41,7 +43,7 @@ func (v *forger) Send(ctx context.Context, to string, frame []byte) error {
 
 // triangle is a private fleet whose members all know each other, and which has stopped since the first of them is lost, with its disk.
 // left returns a configuration for its successor; stop ends those that are left.
-func triangle(t *testing.T, edges int, lie func(f *wire.Frame)) (left func(open tinytest.OpenStore, ledger string) sdk.Config, made func() int, stop func()) {
+func triangle(t *testing.T, edges int, keys bool, lie func(f *wire.Frame)) (left func(open tinytest.OpenStore, ledger string) sdk.Config, made func() int, stop func()) {
 	f := privateRing()
 	f.Members = f.Members[:3]
 	f.Edges = [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}}[:edges]
@@ -72,6 +74,9 @@ func triangle(t *testing.T, edges int, lie func(f *wire.Frame)) (left func(open 
 			tr = &forger{Transport: tr, codec: codec, lie: lie}
 		}
 		cfg := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: tr, Store: store, ResendAfter: time.Millisecond}
+		if keys {
+			sign(&cfg)
+		}
 		if i == 0 {
 			cfg.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, sample int) (float64, error) {
 				if lostNode.Status().Round == 3 { // the others make their fourth release meanwhile
@@ -109,8 +114,12 @@ func triangle(t *testing.T, edges int, lie func(f *wire.Frame)) (left func(open 
 		}
 		tr := at(0)
 		t.Cleanup(func() { _ = errors.Join(l.Close(), tr.Close()) })
-		return sdk.Config{Fleet: f, Name: "a", Samples: samples[0], Oracle: oracle(0), Transport: tr, Store: store, Ledger: l,
+		c := sdk.Config{Fleet: f, Name: "a", Samples: samples[0], Oracle: oracle(0), Transport: tr, Store: store, Ledger: l,
 			Recover: true, ResendAfter: time.Millisecond}
+		if keys {
+			sign(&c)
+		}
+		return c
 	}
 	return left, func() int { return lostNode.Status().Round }, func() { cancel(); others.Wait() }
 }
@@ -128,44 +137,61 @@ func spareLedger(t *testing.T) string {
 }
 
 // A neighbor that does not say what another one says is found out, with the name of the other; nothing is kept and nothing
-// charged. What it alone knows is believed, and a release that it claims to have held and cannot show costs its price.
+// charged. What it alone knows is believed. In a fleet with keys a claim that shows no signature is refused, and costs nothing: the node
+// goes on with what others can show, or waits and names the neighbor. Without keys a release that it claims to have held costs its price.
 func TestRecoveryFromLiars(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		lie  func(f *wire.Frame)
-		want []string // of the error; none: it works
+		want []string // of the error without keys; none: it works
+		keys []string // of what is waited for in a fleet with keys; none: it is as without
 	}{
-		{"truth", func(f *wire.Frame) {}, nil},
+		{"truth", func(f *wire.Frame) {}, nil, nil},
 		{"another release", func(f *wire.Frame) {
 			if f.Part == wire.Sent && len(f.Grid) > 0 {
 				f.Grid[0]++
 			}
-		}, []string{`"b" and "c" disagree about release 3 of "a"`}},
+		}, []string{`"b" and "c" disagree about release 3 of "a"`}, []string{works}},
+		{"its own signature", func(f *wire.Frame) {
+			if len(f.Proof) > 0 {
+				r, _ := signed.Parse(f.Proof)
+				r.Sign(memberKey("b"), signed.NewScope("test", privateHash(), "a"))
+				f.Proof = r.Append(nil)
+			}
+		}, nil, []string{`"b" gives no answer that counts: sdk: the sender says that it holds release 3 of this node: signed: release 3: the signature is by none`}},
+		{"a device that never was", func(f *wire.Frame) { f.Life |= 65535 << 48 }, []string{"neighbors have seen 65536 devices of this name"},
+			[]string{`shows the signature of release 3 and device 0`}},
 		{"another place", func(f *wire.Frame) {
 			if f.Part == wire.AskerAt && f.Round == 3 && len(f.Grid) > 0 {
 				f.Grid[0]++
 			}
-		}, []string{`"b" and "c" disagree about the place of release 2 of "a"`}},
-		{"a release that it cannot show", func(f *wire.Frame) { f.Held = 4 }, nil},
-		{"a release far ahead", func(f *wire.Frame) { f.Held = 9 }, []string{`"c" has made release 4, and "b" holds release 9`, "never more than one round apart"}},
+		}, []string{`"b" and "c" disagree about the place of release 2 of "a"`}, nil},
+		{"a release that it cannot show", func(f *wire.Frame) { f.Held = 4 }, nil,
+			[]string{`"b" gives no answer that counts: sdk: the sender speaks of release 4 and device 0, and shows the signature of release 3 and device 0`}},
+		{"a release far ahead", func(f *wire.Frame) { f.Held = 9 }, []string{`"c" has made release 4, and "b" holds release 9`, "never more than one round apart"},
+			[]string{`"b" gives no answer that counts: sdk: the sender speaks of release 9`}},
+		{"no signature", func(f *wire.Frame) { f.Proof = nil }, nil,
+			[]string{`"b" gives no answer that counts: sdk: the sender says that it holds release 3 of this node, and shows no signature of it`}},
 		{"it is far ahead itself", func(f *wire.Frame) {
 			if f.Part == wire.Standing {
 				f.Round = 7
 			}
-		}, []string{`"b" has made release 7`}},
+		}, []string{`"b" has made release 7`}, []string{`"b" gives no answer that counts: sdk: the sender says that it has made release 7, and has signed release 4`}},
 		{"it has forgotten its z", func(f *wire.Frame) {
 			if f.Part == wire.AskerZ {
 				f.Vector = nil
 			}
-		}, []string{`"b" has no state of its own release 3`}},
+		}, []string{`"b" has no state of its own release 3`}, nil},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		check := func(t *testing.T, keys bool) {
 			ledger := spareLedger(t)
 			synctest.Test(t, func(t *testing.T) {
-				left, made, stop := triangle(t, 3, c.lie)
+				left, made, stop := triangle(t, 3, keys, c.lie)
 				defer stop()
 				open := tinytest.MemStore()
 				cfg := left(open, ledger)
+				said := new(journal)
+				cfg.Logger = slog.New(slog.NewTextHandler(said, nil))
 				recovered := -1
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
@@ -183,7 +209,16 @@ func TestRecoveryFromLiars(t *testing.T) {
 				err = n.Run(ctx)
 				charged := cfg.Ledger.Last("test", cfg.Fleet.Hash(), "a")
 				saved, _ := cfg.Store.Load()
-				if c.want == nil {
+				if keys && len(c.keys) > 0 && c.keys[0] != works {
+					if text := strings.ReplaceAll(said.String(), `\"`, `"`); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(text, c.keys[0]) {
+						t.Errorf("%v, want it to wait and say %s; it said:\n%s", err, c.keys[0], text)
+					}
+					if charged != 0 || len(saved) != 0 || n.Spend() != 0 {
+						t.Errorf("charged %d, %d states, spent %v", charged, len(saved), n.Spend())
+					}
+					return
+				}
+				if c.want == nil || keys && len(c.keys) > 0 {
 					if !errors.Is(err, context.Canceled) || recovered != 3 || made() != 3 || charged < 4 || len(saved) != 2 {
 						t.Errorf("recovered after release %d of %d, charged %d, %d states, %v", recovered, made(), charged, len(saved), err)
 					}
@@ -198,15 +233,26 @@ func TestRecoveryFromLiars(t *testing.T) {
 					t.Errorf("%v, charged %d, %d states, spent %v", err, charged, len(saved), n.Spend())
 				}
 			})
-		})
+		}
+		t.Run(c.name, func(t *testing.T) { check(t, true) })
+		t.Run(c.name+", without keys", func(t *testing.T) { check(t, false) })
 	}
+}
+
+const works = "it works"
+
+func privateHash() [32]byte {
+	f := privateRing()
+	f.Members = f.Members[:3]
+	f.Edges = [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}}
+	return f.Hash()
 }
 
 // What was seen is charged before anything is made: with a store that fails at its first save, the ledger has it all the same.
 func TestRecoveryChargesFirst(t *testing.T) {
 	ledger := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {
-		left, _, stop := triangle(t, 3, func(f *wire.Frame) { f.Held = 4 })
+		left, _, stop := triangle(t, 3, true, func(f *wire.Frame) {})
 		defer stop()
 		cfg := left(tinytest.CrashAt(tinytest.MemStore(), 1), ledger)
 		n, err := sdk.New(cfg)
@@ -216,8 +262,8 @@ func TestRecoveryChargesFirst(t *testing.T) {
 		if err := n.Run(t.Context()); !errors.Is(err, tinytest.ErrCrashed) {
 			t.Errorf("%v, want a crash", err)
 		}
-		if charged := cfg.Ledger.Last("test", cfg.Fleet.Hash(), "a"); charged != 4 {
-			t.Errorf("charged %d releases, want 4", charged)
+		if charged := cfg.Ledger.Last("test", cfg.Fleet.Hash(), "a"); charged != 3 {
+			t.Errorf("charged %d releases, want 3", charged)
 		}
 	})
 }
@@ -227,7 +273,7 @@ func TestRecoveryAgainstLedger(t *testing.T) {
 	for reserved, fine := range map[int]bool{6: true, 7: false} {
 		ledger := spareLedger(t)
 		synctest.Test(t, func(t *testing.T) {
-			left, _, stop := triangle(t, 3, func(*wire.Frame) {})
+			left, _, stop := triangle(t, 3, true, func(*wire.Frame) {})
 			defer stop()
 			cfg := left(tinytest.MemStore(), ledger)
 			g := dpmech.Gaussian{Clip: cfg.Fleet.Privacy.Clip, Sigma: cfg.Fleet.Privacy.Sigma}
@@ -254,7 +300,7 @@ func TestRecoveryAgainstLedger(t *testing.T) {
 func TestRecoveryWaits(t *testing.T) {
 	ledger := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {
-		left, _, stop := triangle(t, 2, func(*wire.Frame) {})
+		left, _, stop := triangle(t, 2, true, func(*wire.Frame) {})
 		stop() // b and c are away
 		cfg := left(tinytest.MemStore(), ledger)
 		var told [][]string

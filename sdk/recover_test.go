@@ -215,6 +215,7 @@ func (w *wreck) start(i int, alter ...func(c *sdk.Config)) {
 			w.t.Fatal(err)
 		}
 	}
+	sign(&cfg)
 	for _, change := range alter {
 		change(&cfg)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
@@ -85,8 +86,24 @@ func (c *recovery) behind() bool {
 
 func (c *recovery) onGrid(round int) bool { return c.grid && round <= c.cfg.Fleet.Method.Rounds }
 
-// sent returns a release of the lost device as it was sent: as somebody holds it, or as the way between two places on the grid.
+// sent returns a release of the lost device as it was sent, and signed.
 func (c *recovery) sent(round int) (piece, error) {
+	p, err := c.assemble(round)
+	if err != nil || !c.claims.signing() {
+		return p, err
+	}
+	shown, ok := c.proofs[round]
+	if !ok {
+		return piece{}, fmt.Errorf("release %d of %q has been told by neighbors, and none of them shows its signature", round, c.cfg.Name)
+	}
+	if digestOf(&admm.State{X: p.vector, Delta: p.grid}) != shown.Digest {
+		return piece{}, fmt.Errorf("release %d of %q as neighbors tell it is not the one that was signed (they are %s)", round, c.cfg.Name, c.names())
+	}
+	return p, nil
+}
+
+// assemble returns a release of the lost device as somebody holds it, or as the way between two places on the grid.
+func (c *recovery) assemble(round int) (piece, error) {
 	found, err := c.same(part{wire.Sent, round}, fmt.Sprintf("release %d of %q", round, c.cfg.Name))
 	if err != nil {
 		return piece{}, err
@@ -172,7 +189,11 @@ func (c *recovery) push(w *witness, round int, p piece) error {
 		return nil
 	}
 	w.asked[key] = true
-	frame, err := c.codec.Append(nil, &wire.Frame{Kind: wire.Release, Round: round, Resent: true, Vector: p.vector, Grid: p.grid})
+	f := wire.Frame{Kind: wire.Release, Round: round, Resent: true, Vector: p.vector, Grid: p.grid}
+	if shown, ok := c.proofs[round]; ok {
+		f.Own = shown.Append(nil)
+	}
+	frame, err := c.codec.Append(nil, &f)
 	if err != nil {
 		return err
 	}
@@ -261,6 +282,14 @@ func (c *recovery) commit() error {
 		}
 	}
 	n.machine, n.device, n.recovered, n.recovery = m, device, c.newest, nil
+	if shown, ok := c.proofs[c.newest]; ok {
+		n.claims.own = []signed.Release{shown} // the new device signs it again, as the first link of its own chain
+	}
+	if c.newest == 0 && n.claims.signing() { // nothing is kept, and the device has to be told from the one before
+		if err := n.claims.sign(&admm.State{X: n.machine.Model()}, device, n.cfg.Ledger); err != nil {
+			return err
+		}
+	}
 	if c.newest > 0 {
 		if err := n.keep(); err != nil {
 			return n.fatal(err)

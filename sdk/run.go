@@ -62,21 +62,22 @@ func (n *Node) fatal(err error) error {
 // run is one call of Run.
 type run struct {
 	*Node
-	ctx      context.Context
-	cancel   context.CancelFunc
-	codec    *wire.Codec
-	releases bool // what the fleet sends
-	inbox    chan received
-	outbox   map[int]chan []byte // by neighbor
-	workers  sync.WaitGroup      // the receiver
-	senders  sync.WaitGroup
-	frame    wire.Frame     // scratch of decoding
-	losses   []float64      // scratch of asking
-	failing  bool           // losses could not be had, which has been logged
-	refused  map[string]int // frames, by neighbor
-	told     map[int]uint64 // by neighbor: the last life that has asked for its state
-	waiting  int            // the round of which the observer knows that it stands still, plus 1
-	final    time.Time      // when the model became final
+	ctx        context.Context
+	cancel     context.CancelFunc
+	codec      *wire.Codec
+	releases   bool // what the fleet sends
+	inbox      chan received
+	outbox     map[int]chan []byte // by neighbor
+	workers    sync.WaitGroup      // the receiver
+	senders    sync.WaitGroup
+	frame      wire.Frame     // scratch of decoding
+	losses     []float64      // scratch of asking
+	failing    bool           // losses could not be had, which has been logged
+	refused    map[string]int // frames, by neighbor
+	told       map[int]uint64 // by neighbor: the last life that has asked for its state
+	remembered bool           // what neighbors have signed of their ledgers has been written down in this Run
+	waiting    int            // the round of which the observer knows that it stands still, plus 1
+	final      time.Time      // when the model became final
 }
 
 // received is a frame from a neighbor, or the reason why there will be no more.
@@ -97,6 +98,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 		Node: n, codec: codec, releases: n.cfg.Fleet.wire().Payload == PayloadRelease,
 		inbox: make(chan received, 4), outbox: map[int]chan []byte{}, refused: map[string]int{}, told: map[int]uint64{},
 	}
+	r.rememberHeads() // of the state that was kept, in case the process before did not come to its end
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.workers.Go(r.receive)
 	for _, j := range n.neighbors {
@@ -117,6 +119,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 
 // stop gives the last frames a moment to leave, then ends every goroutine that start has made.
 func (r *run) stop() {
+	r.rememberHeads()
 	for _, frames := range r.outbox {
 		close(frames)
 	}
@@ -186,7 +189,7 @@ func (r *run) loop() error {
 			case <-r.ctx.Done():
 				err = context.Cause(r.ctx)
 			case peer := <-opened: // it may lack the last release, and would wait for it until the next
-				r.machine.Reached(r.number[peer])
+				r.reached(peer)
 			default:
 				fed = false
 				err = r.answer(duties.Queries)
@@ -198,10 +201,11 @@ func (r *run) loop() error {
 			case <-r.ctx.Done():
 				err = context.Cause(r.ctx)
 			case peer := <-opened:
-				r.machine.Reached(r.number[peer])
+				r.reached(peer)
 			case <-tick.C:
 				if !moved {
 					r.machine.Tick()
+					r.showAgain()
 					r.reportWaiting()
 					wait = r.patience(wait)
 				}
@@ -216,6 +220,16 @@ func (r *run) loop() error {
 		if err != nil {
 			return err
 		}
+	}
+}
+
+// reached sends what a neighbor may lack, now that the way to it has opened.
+func (r *run) reached(name string) {
+	j := r.number[name]
+	r.machine.Reached(j)
+	if peer := r.claims.peers[j]; peer != nil {
+		peer.told = false
+		r.show(j, peer)
 	}
 }
 
@@ -241,6 +255,10 @@ func (r *run) perform(duties admm.Ready) error {
 		if err := r.keep(); err != nil {
 			return err
 		}
+		if !r.remembered && duties.Released > 1 { // every neighbor has released something by now
+			r.remembered = true
+			r.rememberHeads()
+		}
 	}
 	r.publish()
 	if duties.Released > 0 && r.cfg.Observer.Released != nil {
@@ -257,6 +275,7 @@ func (r *run) send(msgs []admm.Message) error {
 	for i, msg := range msgs {
 		if i == 0 || !r.releases || msg.Hail || msg.Done || last.Hail || last.Done || msg.Round != last.Round || msg.Resent != last.Resent {
 			f := r.cfg.Fleet.Frame(msg)
+			r.claims.attach(&f, msg.To, r.cfg.Ledger)
 			var err error
 			if frame, err = r.codec.Append(nil, &f); err != nil {
 				return err
@@ -287,6 +306,10 @@ func (r *run) takeBy(in received, deliver func(in received) error) error {
 		return fmt.Errorf("sdk: receiving: %w", in.err)
 	}
 	err := deliver(in)
+	var end ending
+	if errors.As(err, &end) {
+		return r.fatal(end.error)
+	}
 	if t, ok := r.cfg.Transport.(transport.Recycler); ok {
 		t.Recycle(in.frame) // decoded, and copied by the machine
 	}
@@ -322,6 +345,9 @@ func (r *run) deliver(in received) error {
 		return r.tell(from, in.from)
 	case wire.Tell: // too late: this node has what it asked for
 		return nil
+	}
+	if err := r.check(from, &r.frame); err != nil || r.frame.Kind == wire.Double {
+		return err
 	}
 	if r.frame.Kind == wire.Message && r.releases || r.frame.Kind == wire.Release && !r.releases {
 		return fmt.Errorf("sdk: a frame of kind %v, and the fleet's payload is another", r.frame.Kind)

@@ -28,9 +28,13 @@ func (r *run) tell(from int, name string) error {
 		Kind: wire.Tell, Part: ask.Part, Round: ask.Round, Held: r.machine.Heard(from),
 		Life: uint64(r.machine.Device(from))<<48 | ask.Life&lifeMask,
 	}
+	r.proveAnswer(from, &answer)
 	switch ask.Part {
 	case wire.Standing:
 		answer.Round = r.machine.Status().Round
+		if own := last(r.claims.own); own != nil {
+			answer.Own = own.Append(nil)
+		}
 	case wire.Sent:
 		if msg, ok := r.machine.Held(from, ask.Round); ok {
 			answer.Vector, answer.Grid = msg.Vector, msg.Grid
@@ -44,6 +48,24 @@ func (r *run) tell(from int, name string) error {
 	}
 	r.post(from, frame)
 	return nil
+}
+
+// proveAnswer adds the asker's own signature to an answer: of its latest release, or of the one that the answer is about. An answer about
+// a place on the grid is about the release that led there.
+func (r *run) proveAnswer(from int, answer *wire.Frame) {
+	held := r.claims.peers[from].held
+	shown := last(held)
+	switch answer.Part {
+	case wire.Sent:
+		shown = of(held, answer.Round)
+	case wire.AskerAt:
+		shown = of(held, answer.Round-1)
+	case wire.AskerZ, wire.TellerZ, wire.TellerAt:
+		shown = nil
+	}
+	if shown != nil {
+		answer.Proof = shown.Append(nil)
+	}
 }
 
 // remember fills in what a neighbor asks for of the state that was kept with a release: of the newest or of the one before. The

@@ -56,7 +56,7 @@ type CheckpointEdge struct {
 	PeerZ    []float32 // z_ji, the neighbor's; nil in a run that sends messages
 	PeerGrid []int32   // place of the neighbor's last release on the run's grid; nil without one
 	Device   int       // how many devices of the neighbor's name were lost before its present one, 0..MaxDevice
-	Signed   []byte    // its latest signed release that was ever here, up to MaxSigned bytes, not looked at; nil for none
+	Signed   []byte    // its latest signed releases that were ever here, up to 2*MaxSigned bytes, not looked at; nil for none
 }
 
 // Keys of a checkpoint's map and of an edge's, in the order in which they are written and must be read.
@@ -93,11 +93,11 @@ const (
 
 // Bounds of the bytes of a checkpoint that are not numbers of a vector.
 const (
-	arrayBytes  = 1 + 2 + 5                                         // key and heads of a typed array
-	nameBytes   = 1 + 2 + maxName                                   // key, head and text
-	signedBytes = 1 + 3 + MaxSigned                                 // key, head and what was signed
-	edgeBytes   = 1 + nameBytes + 2*10 + 3*arrayBytes + signedBytes // map, name, heard, device, vectors
-	fixedBytes  = 1 + 2 + (1 + 2 + 32) + 2*nameBytes +              // map, version, fleet, member and build
+	arrayBytes  = 1 + 2 + 5                                                     // key and heads of a typed array
+	nameBytes   = 1 + 2 + maxName                                               // key, head and text
+	signedBytes = 1 + 3 + MaxSigned                                             // key, head and what was signed
+	edgeBytes   = 1 + nameBytes + 2*10 + 3*arrayBytes + signedBytes + MaxSigned // map, name, heard, device, vectors
+	fixedBytes  = 1 + 2 + (1 + 2 + 32) + 2*nameBytes +                          // map, version, fleet, member and build
 		5*arrayBytes + (1 + 5) + 5*10 + // vectors, head of the edges, numbers
 		(1 + 5 + MaxFilter) + (1 + 3 + MaxLedger) + signedBytes
 )
@@ -212,7 +212,7 @@ func (c *Checkpoint) check() error {
 	if c.Recovered < 0 || c.Recovered > max(0, c.Round) || c.Recovered > 0 && c.Device == 0 {
 		add(fmt.Errorf("recovered: found %d with device %d and round %d, wanted 0..round, and 0 for device 0", c.Recovered, c.Device, c.Round))
 	}
-	add(checkSigned(c.Signed))
+	add(checkSigned(c.Signed, MaxSigned))
 	return errors.Join(errs...)
 }
 
@@ -227,7 +227,7 @@ func (e *CheckpointEdge) check(dim int) error {
 	if e.Device < 0 || e.Device > MaxDevice {
 		return fmt.Errorf("device: found %d, wanted 0..%d", e.Device, MaxDevice)
 	}
-	if err := checkSigned(e.Signed); err != nil {
+	if err := checkSigned(e.Signed, 2*MaxSigned); err != nil {
 		return err
 	}
 	wrong := func(n int) bool { return n != 0 && n != dim }
@@ -246,9 +246,9 @@ func (e *CheckpointEdge) check(dim int) error {
 }
 
 // checkSigned reports what was signed outside its limits.
-func checkSigned(b []byte) error {
-	if len(b) > MaxSigned {
-		return fmt.Errorf("signed: found %d bytes, wanted at most %d", len(b), MaxSigned)
+func checkSigned(b []byte, most int) error {
+	if len(b) > most {
+		return fmt.Errorf("signed: found %d bytes, wanted at most %d", len(b), most)
 	}
 	return nil
 }
@@ -355,7 +355,7 @@ func (r *mapReader) checkpoint(c *Checkpoint) {
 	if r.err == nil && c.Recovered > 0 && c.Device == 0 {
 		r.fail("recovered", "found %d, wanted none without a device", c.Recovered)
 	}
-	c.Signed = r.blob(c.Signed, cpSigned, "signed")
+	c.Signed = r.blob(c.Signed, cpSigned, "signed", MaxSigned)
 	r.count(pairs, c.pairs())
 	if r.err == nil && len(r.b) > 0 {
 		r.fail("map", "found %d bytes after the last field, wanted none", len(r.b))
@@ -371,6 +371,6 @@ func (r *mapReader) oneEdge(e *CheckpointEdge, dim int) {
 	e.PeerZ = r.floats(e.PeerZ, r.at(edgePeerZ), "peer z", dim, dim)
 	e.PeerGrid = r.ints(e.PeerGrid, r.at(edgePeerGrid), "peer grid", dim)
 	e.Device = r.optional(edgeDevice, "device", MaxDevice)
-	e.Signed = r.blob(e.Signed, edgeSigned, "signed")
+	e.Signed = r.blob(e.Signed, edgeSigned, "signed", 2*MaxSigned)
 	r.count(pairs, e.pairs())
 }

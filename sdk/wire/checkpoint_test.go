@@ -132,7 +132,7 @@ func TestMaxCheckpoint(t *testing.T) {
 	c.Member, c.Build = strings.Repeat("m", 64), strings.Repeat("b", 64)
 	c.Filter, c.Ledger, c.Signed = make([]byte, MaxFilter), strings.Repeat("l", MaxLedger), make([]byte, MaxSigned)
 	for i := range c.Edges {
-		c.Edges[i].Peer, c.Edges[i].Signed, c.Edges[i].Device = strings.Repeat("p", 64), make([]byte, MaxSigned), MaxDevice
+		c.Edges[i].Peer, c.Edges[i].Signed, c.Edges[i].Device = strings.Repeat("p", 64), make([]byte, 2*MaxSigned), MaxDevice
 	}
 	n, most := len(mustCheckpoint(t, c)), MaxCheckpoint(20_000, 3, 70_000)
 	if n > most || n < most-32 {
@@ -323,7 +323,7 @@ var malformedCheckpoints = []struct {
 	{"edge heard too high", edge(1, "p", 2, number8(1<<31), 3, vector(1, 2)), "edge 0: heard: found 2147483648"},
 	{"edge device 0", edge(1, "p", 2, number8(0), 3, vector(1, 2), 6, number8(0)), "edge 0: device: found 0, wanted 1..65535 or no such field"},
 	{"edge with key 8", edge(1, "p", 2, number8(0), 3, vector(1, 2), 8, 0), "edge 0: map: found 4 pairs in its head, wanted the 3 that follow"},
-	{"edge signed a number", edge(1, "p", 2, number8(0), 3, vector(1, 2), 7, 0), "edge 0: signed: found 0, wanted a byte string of 256 or less"},
+	{"edge signed a number", edge(1, "p", 2, number8(0), 3, vector(1, 2), 7, 0), "edge 0: signed: found 0, wanted a byte string of 512 or less"},
 	{"edge of other order", edge(1, "p", 2, number8(0), 3, vector(1, 2), 5, grid(1, 2), 4, vector(1, 2)), "edge 0: map: found 5 pairs in its head, wanted the 4 that follow"},
 	{"queries negative", checkpointPairs(map[int]any{12: -1}), "queries: found -1, wanted an integer of eight bytes"},
 	{"queries too high", checkpointPairs(map[int]any{12: uint64(1 << 63)}), "queries: found 9223372036854775808, wanted at most 9223372036854775807"},

@@ -141,7 +141,7 @@ func (k Kind) signedFields() (may [5]bool, must bool) {
 	case Done:
 		may = [5]bool{1: true, 4: true}
 	case Tell:
-		may = [5]bool{1: true}
+		may = [5]bool{true, true}
 	case Double:
 		return [5]bool{1: true, 2: true}, true
 	}

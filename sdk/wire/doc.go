@@ -22,7 +22,7 @@
 //
 // A message has one of 5 and 6, a release one of 5 to 8, a hail has 9 and 10, an ask 10 and 11, a tell 9 to 11 and, if what was
 // asked for is to be had, one of 5 and 6 (parts 1 to 3) or one of 7 and 8 (parts 1, 4 and 5). Between nodes with keys, messages and
-// releases have 12; a hail has 12 to 15, those that there is something to say in; a done has 13 and 16; a tell has 13; a double has 13
+// releases have 12; a hail has 12 to 15, those that there is something to say in; a done has 13 and 16; a tell has 12 and 13; a double has 13
 // and 14. Each is of 1 to 256 bytes, all of a frame together of at most 448. No frame has more.
 //
 // Planes are the lowest bytes of all coordinates, then the second lowest, and so on up to the bytes with the sign

@@ -176,12 +176,12 @@ func (r *mapReader) optional(key byte, name string, most int) int {
 	return int(n)
 }
 
-// blob takes a byte string of 1..MaxSigned bytes that may be absent, and returns it in b's storage if there is room, or nil.
-func (r *mapReader) blob(b []byte, key byte, name string) []byte {
+// blob takes a byte string of 1..most bytes that may be absent, and returns it in b's storage if there is room, or nil.
+func (r *mapReader) blob(b []byte, key byte, name string, most int) []byte {
 	if !r.at(key) {
 		return nil
 	}
-	return append(b[:0], r.bytes(name, majorBytes, 1, MaxSigned)...)
+	return append(b[:0], r.bytes(name, majorBytes, 1, most)...)
 }
 
 // array takes the rest of a typed array of lo..hi numbers after its key, and returns their bytes, or nil after a fault.

@@ -89,7 +89,7 @@ type Frame struct {
 	Part Part // of an Ask and a Tell; else 0
 
 	// What follows is opaque here: package signed says what it is. Each has at most MaxSigned bytes, and may be empty but for a Double.
-	Own         []byte // of a Message, a Release and a Hail: the sender's signed release, of this round or its last one
+	Own         []byte // of a Message, a Release, a Hail and a Tell: the sender's signed release, of this round or its last one
 	Proof       []byte // of a Hail, a Done, a Tell and a Double: the receiver's signed release, which shows what the frame says of it
 	Other       []byte // of a Hail: one of an earlier run, with its scope before it; of a Double: the second one
 	Ledger      []byte // of a Hail: the id of the sender's lifetime ledger

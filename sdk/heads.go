@@ -1,0 +1,198 @@
+package sdk
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/ed25519"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+)
+
+// Heads remembers, over all runs, the latest state of each neighbor's lifetime ledger that the neighbor has signed. A neighbor whose
+// ledger was set back between two runs is shown it, and makes no release. It is a small file beside the node's own ledger, and may be
+// used from several goroutines. A nil *Heads remembers nothing.
+type Heads struct {
+	path string
+
+	mu      sync.Mutex
+	entries []headEntry
+	changed bool
+}
+
+// headEntry is one line of the file.
+type headEntry struct {
+	Key     string `json:"key"`     // of the neighbor that signed, 64 hexadecimal digits
+	Ledger  string `json:"ledger"`  // its id, 32 hexadecimal digits
+	Scope   string `json:"scope"`   // of the signature
+	Release string `json:"release"` // as package signed writes it
+
+	scope   signed.Scope
+	release signed.Release
+}
+
+// Limits of a file of heads.
+const (
+	maxHeads   = 4096
+	headsOfKey = 8 // ledgers of one key that are remembered
+)
+
+// OpenHeads reads a file of heads. A file that is not there is empty, and is made by the first change. A file that is damaged is an
+// error: without it a ledger that was set back may go unseen.
+func OpenHeads(path string) (*Heads, error) {
+	h := &Heads{path: path}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return h, nil
+	}
+	if err != nil {
+		return nil, advise(err)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	for n := 1; lines.Scan(); n++ {
+		e, err := parseHead(lines.Bytes())
+		if err == nil && n > maxHeads {
+			err = fmt.Errorf("there are more than %d", maxHeads)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("sdk: %s, line %d: %w; bring the file back from a copy, or remove it and forget what neighbors have signed", path, n, err)
+		}
+		h.entries = append(h.entries, e)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("sdk: %s: %w", path, err)
+	}
+	return h, nil
+}
+
+// parseHead reads a line. Its signature is checked.
+func parseHead(line []byte) (e headEntry, err error) {
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&e); err != nil {
+		return e, err
+	}
+	key, errKey := hex.DecodeString(e.Key)
+	scope, errScope := hex.DecodeString(e.Scope)
+	text, errRelease := hex.DecodeString(e.Release)
+	if err := errors.Join(errKey, errScope, errRelease); err != nil {
+		return e, err
+	}
+	if len(scope) != len(e.scope) {
+		return e, fmt.Errorf("scope has %d bytes, want %d", len(scope), len(e.scope))
+	}
+	copy(e.scope[:], scope)
+	if e.release, err = signed.Parse(text); err != nil {
+		return e, err
+	}
+	if id := hex.EncodeToString(e.release.Ledger.ID[:]); id != e.Ledger {
+		return e, fmt.Errorf("ledger is %s, and %s was signed", e.Ledger, id)
+	}
+	return e, e.release.Verify(e.scope, []ed25519.PublicKey{key})
+}
+
+// find returns the latest state of a ledger that one of keys has signed.
+func (h *Heads) find(keys []ed25519.PublicKey, ledger []byte) (scope signed.Scope, r signed.Release, ok bool) {
+	if h == nil || len(ledger) == 0 {
+		return scope, r, false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	id := hex.EncodeToString(ledger)
+	for _, e := range h.entries {
+		if e.Ledger == id && slices.ContainsFunc(keys, func(k ed25519.PublicKey) bool { return hex.EncodeToString(k) == e.Key }) && (!ok || e.release.Ledger.Seq > r.Ledger.Seq) {
+			scope, r, ok = e.scope, e.release, true
+		}
+	}
+	return scope, r, ok
+}
+
+// learn takes in a release that one of keys has signed, unless a later state of the same ledger is known.
+func (h *Heads) learn(keys []ed25519.PublicKey, scope signed.Scope, r signed.Release) {
+	if h == nil || r.Ledger == (signed.Head{}) {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	id := hex.EncodeToString(r.Ledger.ID[:])
+	for _, key := range keys {
+		if r.Verify(scope, []ed25519.PublicKey{key}) != nil {
+			continue
+		}
+		e := headEntry{Key: hex.EncodeToString(key), Ledger: id, Scope: hex.EncodeToString(scope[:]), Release: hex.EncodeToString(r.Append(nil)), scope: scope, release: r}
+		of, first := 0, -1 // ledgers of this key, and the one that was learned first
+		for i := range h.entries {
+			old := &h.entries[i]
+			if old.Key != e.Key {
+				continue
+			}
+			if old.Ledger == id {
+				// A device that took over from a lost one may go on with an older copy of its ledger.
+				if r.Ledger.Seq > old.release.Ledger.Seq || old.scope == scope && r.Generation > old.release.Generation {
+					*old, h.changed = e, true
+				}
+				return
+			}
+			if of++; first < 0 {
+				first = i
+			}
+		}
+		if of >= headsOfKey || len(h.entries) >= maxHeads {
+			h.entries = slices.Delete(h.entries, max(first, 0), max(first, 0)+1)
+		}
+		h.entries, h.changed = append(h.entries, e), true
+		return
+	}
+}
+
+// save writes the file if something has changed: after a crash it has the old content or the new one.
+func (h *Heads) save() error {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.changed {
+		return nil
+	}
+	var text []byte
+	for _, e := range h.entries {
+		line, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		text = append(append(text, line...), '\n')
+	}
+	if err := replaceFile(h.path, text); err != nil {
+		return advise(err)
+	}
+	h.changed = false
+	return nil
+}
+
+// replaceFile gives a file a new content, durably: after a crash it has the old one or the new one.
+func replaceFile(path string, content []byte) error {
+	temp := path + ".tmp"
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(content); err == nil {
+		err = syncFile(f)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}

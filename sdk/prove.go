@@ -1,0 +1,273 @@
+package sdk
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+)
+
+// ending is an error of a frame that ends the run: the node's own signature shows that it must not go on.
+type ending struct{ error }
+
+func (e ending) Unwrap() error { return e.error }
+
+// check refuses a frame that says something of releases and does not show the signature of whoever has made them. A frame that shows
+// a double, of its sender or of this node, is dealt with.
+func (r *run) check(from int, f *wire.Frame) error {
+	peer := r.claims.peers[from]
+	if !r.claims.signing() || peer == nil {
+		return nil
+	}
+	var err error
+	switch f.Kind {
+	case wire.Message, wire.Release:
+		err = r.claims.release(peer, f)
+	case wire.Hail:
+		err = r.checkHail(peer, f)
+	case wire.Done:
+		err = r.checkDone(peer, f)
+	case wire.Double:
+		err = r.checkDouble(f)
+	}
+	var two *contradiction
+	if errors.As(err, &two) {
+		r.accuse(from, peer, newEvidence(peer.name, &two.first, &two.second))
+	}
+	return err
+}
+
+// checkHail checks where the sender says that it stands, and what it says that it holds of this node's releases.
+func (r *run) checkHail(peer *peerClaims, f *wire.Frame) error {
+	generation := int(f.Life >> 48)
+	if f.Resent {
+		generation = 0 // the life is this node's own
+	} else {
+		peer.ledger = append(peer.ledger[:0], f.Ledger...)
+	}
+	if !f.Resent && (f.Round > 0 || generation > 0) {
+		if len(f.Own) == 0 {
+			return fmt.Errorf("sdk: the sender says that it is device %d and has made release %d, and shows no signature of it", generation, f.Round)
+		}
+		own, err := r.claims.theirs(peer, f.Own)
+		if err != nil {
+			return err
+		}
+		if own.Round != f.Round || int(own.Generation) != generation {
+			return fmt.Errorf("sdk: the sender says that it is device %d and has made release %d, and has signed release %d as device %d",
+				generation, f.Round, own.Round, own.Generation)
+		}
+	}
+	shown, err := r.claims.proof(f, f.Held)
+	if err != nil {
+		return err
+	}
+	if shown != nil {
+		if err := r.confront(peer.name, shown); err != nil {
+			return err
+		}
+		if shown.Round < f.Held {
+			return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of release %d", f.Held, shown.Round)
+		}
+		if int(shown.Generation) == r.device {
+			f.Held = max(f.Held, shown.Round) // it was made, whether the sender still holds it or not
+		}
+	}
+	if len(f.Other) > 0 && f.Resent {
+		return r.checkEarlier(peer.name, f.Other)
+	}
+	return nil
+}
+
+// confront compares a release that this node's key has signed with what the node knows of itself.
+func (r *run) confront(by string, shown *signed.Release) error {
+	if int(shown.Generation) > r.device {
+		return ending{fmt.Errorf("sdk: %q holds a release that device %d of this node's name has signed, and this is device %d: %w, another device has taken its place",
+			by, shown.Generation, r.device, ErrRollback)}
+	}
+	for i := range r.claims.own {
+		if own := &r.claims.own[i]; own.Contradicts(shown) {
+			return r.exposed(newEvidence(r.cfg.Name, own, shown), by)
+		}
+	}
+	if int(shown.Generation) < r.device { // of the lost device, with a ledger of its own
+		return nil
+	}
+	return r.compareLedger(by, shown.Ledger)
+}
+
+// compareLedger ends the run if the ledger is not the continuation of a state that this node's key has signed.
+func (r *run) compareLedger(by string, head signed.Head) error {
+	l := r.cfg.Ledger
+	if l == nil || head == (signed.Head{}) || hex.EncodeToString(head.ID[:]) != l.Head().ID {
+		return nil
+	}
+	seq := math.MaxInt
+	if head.Seq < uint64(seq) {
+		seq = int(head.Seq)
+	}
+	if err := l.Contains(dpmech.Head{ID: hex.EncodeToString(head.ID[:]), Seq: seq, Hash: hex.EncodeToString(head.Hash[:])}); err != nil {
+		return ending{fmt.Errorf("sdk: %q shows a later state of the ledger, which this node's key has signed: %w: %w", by, ErrRollback, err)}
+	}
+	return nil
+}
+
+// checkEarlier looks at what a neighbor remembers of this node's ledger from another run. A signature that is by none of the node's
+// present keys proves nothing, and costs nothing.
+func (r *run) checkEarlier(by string, b []byte) error {
+	var scope signed.Scope
+	n := copy(scope[:], b)
+	earlier, err := signed.Parse(b[n:])
+	if err == nil {
+		err = earlier.Verify(scope, r.claims.keys(r.cfg.Name))
+	}
+	if err != nil {
+		r.log.Warn("a neighbor speaks of this node's ledger in another run, and shows no signature that counts", "neighbor", by, "err", err)
+		return nil
+	}
+	return r.compareLedger(by, earlier.Ledger)
+}
+
+// checkDone checks a neighbor's word that it holds this node's last release, and takes its countersignature.
+func (r *run) checkDone(peer *peerClaims, f *wire.Frame) error {
+	shown, err := r.claims.proof(f, f.Round)
+	if err != nil {
+		return err
+	}
+	if shown == nil || shown.Round < f.Round {
+		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of another", f.Round)
+	}
+	if err := r.confront(peer.name, shown); err != nil {
+		return err
+	}
+	if err := shown.VerifyHeld(r.claims.scope, r.claims.keys(peer.name), f.Countersign); err != nil {
+		return err
+	}
+	// A neighbor that has not heard yet that this device took over from a lost one signs what that had signed.
+	if own := last(r.claims.own); own != nil && own.ID(r.claims.scope) == shown.ID(r.claims.scope) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		peer.countersign = append(peer.countersign[:0], f.Countersign...)
+	}
+	return nil
+}
+
+// checkDouble takes a neighbor's evidence against this node.
+func (r *run) checkDouble(f *wire.Frame) error {
+	first, err := r.claims.mine(f.Proof)
+	if err != nil {
+		return err
+	}
+	second, err := r.claims.mine(f.Other)
+	if err != nil {
+		return err
+	}
+	if !first.Contradicts(second) {
+		return fmt.Errorf("sdk: evidence of a double: signed releases %d and %d do not contradict each other", first.Round, second.Round)
+	}
+	if int(first.Generation) < r.device { // the lost device had one
+		return errors.New("sdk: evidence of a double of a device that this one has replaced")
+	}
+	return r.exposed(newEvidence(r.cfg.Name, first, second), "a neighbor")
+}
+
+// exposed ends this node, of which two releases of one round are signed.
+func (r *run) exposed(e Evidence, by string) error {
+	r.keepEvidence(e)
+	return ending{fmt.Errorf("sdk: %q shows two releases of round %d that this node's key has signed: %w; find the other one, and start the fleet anew under another run id, with another key",
+		by, e.Round, ErrClone)}
+}
+
+// accuse keeps evidence against a neighbor, once, and shows it to the neighbor.
+func (r *run) accuse(from int, peer *peerClaims, e Evidence) {
+	if peer.evidence == nil {
+		peer.evidence = &e
+		r.log.Error("evidence of a double", "neighbor", peer.name, "round", e.Round)
+		r.keepEvidence(e)
+	}
+	r.show(from, peer)
+}
+
+// keepEvidence notes evidence in the status, and on the disk if the store can.
+func (r *run) keepEvidence(e Evidence) {
+	r.mu.Lock()
+	r.status.Evidence = append(r.status.Evidence, e)
+	r.mu.Unlock()
+	if k, ok := r.cfg.Store.(evidenceKeeper); ok {
+		if err := k.AddEvidence(e); err != nil {
+			r.log.Error("evidence cannot be kept", "evidence", e.String(), "err", err)
+		}
+	}
+}
+
+// show sends a neighbor the evidence against it, at most once between two ticks: whichever of the two devices hears of it stops.
+func (r *run) show(to int, peer *peerClaims) {
+	if peer.evidence == nil || peer.told {
+		return
+	}
+	peer.told = true
+	first, second, err := peer.evidence.releases()
+	if err != nil {
+		return // it was checked when it was read
+	}
+	frame, err := r.codec.Append(nil, &wire.Frame{Kind: wire.Double, Round: first.Round, Proof: first.Append(nil), Other: second.Append(nil)})
+	if err == nil {
+		r.post(to, frame)
+	}
+}
+
+// showAgain lets evidence be shown again to every neighbor that there is some of.
+func (r *run) showAgain() {
+	for j, peer := range r.claims.peers {
+		peer.told = false
+		r.show(j, peer)
+	}
+}
+
+// loadEvidence takes over what the store has kept. Evidence against the node itself ends it.
+func (n *Node) loadEvidence() error {
+	k, ok := n.cfg.Store.(evidenceKeeper)
+	if !ok {
+		return nil
+	}
+	list, err := k.Evidence()
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if n.claims.signing() {
+			if err := e.Verify(n.cfg.Fleet.Run, n.hash, n.cfg.Keys(e.Member)); err != nil {
+				n.log.Warn("kept evidence does not count", "err", err)
+				continue
+			}
+		}
+		if e.Member == n.cfg.Name {
+			return fmt.Errorf("sdk: %v: %w; find the other one, and start the fleet anew under another run id, with another key", e, ErrClone)
+		}
+		n.status.Evidence = append(n.status.Evidence, e)
+		if peer := n.claims.peers[n.number[e.Member]]; peer != nil {
+			peer.evidence = &e
+		}
+	}
+	return nil
+}
+
+// rememberHeads writes down, for later runs, what the neighbors have signed of their ledgers.
+func (n *Node) rememberHeads() {
+	c := n.claims
+	if !c.signing() || c.heads == nil {
+		return
+	}
+	for _, peer := range c.peers {
+		if r := last(peer.held); r != nil {
+			c.heads.learn(c.keys(peer.name), peer.scope, *r)
+		}
+	}
+	if err := c.heads.save(); err != nil {
+		n.log.Error("what neighbors have signed of their ledgers cannot be kept", "err", err)
+	}
+}
