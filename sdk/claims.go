@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/ed25519"
 	"encoding/hex"
@@ -246,6 +245,9 @@ func (c *claims) theirs(peer *peerClaims, b []byte) (*signed.Release, error) {
 	if before := of(peer.held, r.Round-1); before != nil && before.Generation == r.Generation && r.Prev != before.ID(peer.scope) {
 		return nil, fmt.Errorf("sdk: signed release %d does not continue release %d, which the sender has signed", r.Round, before.Round)
 	}
+	if after := of(peer.held, r.Round+1); after != nil && after.Generation == r.Generation && after.Prev != r.ID(peer.scope) {
+		return nil, fmt.Errorf("sdk: signed release %d is not the one that release %d continues, which the sender has signed", r.Round, after.Round)
+	}
 	peer.held = add(peer.held, r)
 	return &r, nil
 }
@@ -311,9 +313,6 @@ func (c *claims) proof(f *wire.Frame, held int) (*signed.Release, error) {
 	}
 	return r, nil
 }
-
-// sameBytes reports whether two byte strings are equal, and there.
-func sameBytes(a, b []byte) bool { return len(a) > 0 && bytes.Equal(a, b) }
 
 // publics returns the keys whose private half is key: none without a key.
 func publics(key ed25519.PrivateKey) []ed25519.PublicKey {
