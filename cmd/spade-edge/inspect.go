@@ -368,6 +368,7 @@ func (r *inspection) fleetFile(path string) error {
 	type member struct {
 		Name      string   `json:"name"`
 		Keys      []string `json:"keys"`
+		Retired   []string `json:"retired,omitempty"`
 		Addresses []string `json:"addresses"`
 		Neighbors []string `json:"neighbors"`
 	}
@@ -396,11 +397,16 @@ func (r *inspection) fleetFile(path string) error {
 		for _, k := range m.Keys {
 			one.Keys = append(one.Keys, ws.FormatKey(k))
 		}
+		retired := ""
+		for _, k := range m.Retired {
+			one.Retired = append(one.Retired, ws.FormatKey(k))
+			retired = ", retired " + strings.Join(one.Retired, " and ")
+		}
 		for _, j := range g.Neighbors(i) {
 			one.Neighbors = append(one.Neighbors, f.Members[j])
 		}
 		content.Members = append(content.Members, one)
-		r.row("member", "%q at %s, neighbors %q, key %s", m.Name, strings.Join(m.Addresses, " "), one.Neighbors, strings.Join(one.Keys, " or "))
+		r.row("member", "%q at %s, neighbors %q, key %s%s", m.Name, strings.Join(m.Addresses, " "), one.Neighbors, strings.Join(one.Keys, " or "), retired)
 	}
 	if g.N() > 1 {
 		r.row("graph", "%d edges, Laplacian lambda_2 %.6g, lambda_N %.6g", len(edges), g.Lambda2(), g.LambdaMax())
