@@ -133,7 +133,7 @@ func TestFleetFaults(t *testing.T) {
 		one(`["`+pin("c")+`"]`, `["`+pin("c")+`", "`+pin("d")+`", "`+pin("e")+`"]`, "members[2].keys has 3 keys, want 1 or 2"),
 		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": ["`+pin("c")+`"]`, "members[2].retired[0] is "+pin("c")+", which is members[2].keys[0] already"),
 		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": ["`+pin("d")+`", "`+pin("a")+`", "`+pin("d")+`"]`,
-			"members[2].retired[1] is "+pin("a")+", which is members[0].keys[0] already").and("retired[2] is "+pin("d")+", which is members[2].retired[0] already"),
+			"members[2].retired[1] is "+pin("a")+", which is members[0].keys[0] already").and("retired[2] is " + pin("d") + ", which is members[2].retired[0] already"),
 		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": [`+`"`+strings.Join(pinsOf(9), `", "`)+`"`+`]`, "members[2].retired has 9 keys, want at most 8 keys: those that may not"),
 		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": "`+pin("d")+`"`, `members[2].retired is "ed25519:`),
 		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": ["`+strings.TrimPrefix(pin("d"), "ed25519:")+`"]`, "members[2].retired[0]: ws: public key"),
