@@ -296,7 +296,7 @@ func (r *inspection) certificate(path string) error {
 	}{r.fault == nil, c}
 	fmt.Fprintf(&r.text, "\n%s\n", c.Text())
 	if r.fault == nil {
-		r.row("verified", "every figure follows from the clip and noise of the releases")
+		r.row("consistent", "every figure follows from the clip and noise of the releases; who wrote it, privacy -verify with -fleet shows")
 	}
 	return nil
 }
@@ -425,7 +425,7 @@ func (r *inspection) fleetFile(path string) error {
 			}
 			s := spent{k, dpmech.CostOf(float64(k)*each, pr.Delta)}
 			content.Spent = append(content.Spent, s)
-			r.row("", "after round %d epsilon %.4f at delta %v, exact (gdp); as zCDP %.4f; by the paper's formula %.4f", k, s.EpsilonGDP, s.Delta, s.EpsilonZCDP, s.EpsilonPaper)
+			r.row("", "after round %d %s; zero-out %s", k, costText(s.Cost), epsilonText(s.EpsilonZeroOut))
 		}
 	}
 	r.Any = content

@@ -186,13 +186,13 @@ func writeStatus(w io.Writer, s *monitor.Status, file *fleetfile.Node) error {
 	}
 	line("round", "%d of %d (%d of learning, %d of cool-down)", s.Round, s.Rounds+s.Cooldown, s.Rounds, s.Cooldown)
 	if p := s.Privacy; p != nil {
-		limit := fmt.Sprintf("%.3f planned", p.Planned)
+		limit := epsilonText(float64(p.Planned)) + " planned"
 		if p.Limit.Known() {
-			limit = fmt.Sprintf("%.3f allowed", p.Limit)
+			limit = fmt.Sprintf("%v allowed", p.Limit)
 		}
-		line("privacy", "epsilon %.3f of %s, at delta %v (%s)", p.Epsilon, limit, p.Delta, p.Accounting)
+		line("privacy", "epsilon %s of %s, at delta %v (%s)", epsilonText(float64(p.Epsilon)), limit, p.Delta, p.Accounting)
 		if l := p.Lifetime; l != nil {
-			line("lifetime", "epsilon %.3f of the data set %q, over %d runs", l.Epsilon, l.Dataset, l.Runs)
+			line("lifetime", "epsilon %s of the data set %q, over %d runs", epsilonText(float64(l.Epsilon)), l.Dataset, l.Runs)
 		}
 	}
 	if !s.Running {

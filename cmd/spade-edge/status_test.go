@@ -57,7 +57,7 @@ func TestStatusAndStop(t *testing.T) {
 	if st.Running || st.Phase != monitor.Fresh || st.Round != 0 || st.Rounds != 6 || st.Cooldown != 3 || st.Privacy == nil || st.Privacy.Epsilon != 0 || st.Privacy.Lifetime == nil {
 		t.Errorf("never ran: %+v", st)
 	}
-	tr.tells(t, "b", "not running; nothing was ever released", "round          0 of 9", "epsilon 0.000 of 8.000 allowed")
+	tr.tells(t, "b", "not running; nothing was ever released", "round          0 of 9", "epsilon 0.0000 of 8 allowed")
 	if _, err := os.Stat(tr.path("b.state")); err == nil {
 		t.Error("status has made the state folder")
 	}
@@ -72,7 +72,7 @@ func TestStatusAndStop(t *testing.T) {
 	if !st.Running || st.Ready || st.Phase != monitor.Waiting || len(st.Waiting) != 2 || len(st.Neighbors) != 2 || st.Neighbors[0].Link == nil || st.Neighbors[0].Link.Connected || st.NonPrivate {
 		t.Errorf("waiting: %+v", st)
 	}
-	tr.tells(t, "b", `"a": not connected for`, "refused", `lifetime       epsilon 0.000 of the data set "patients of b", over 0 runs`)
+	tr.tells(t, "b", `"a": not connected for`, "refused", `lifetime       epsilon 0.0000 of the data set "patients of b", over 0 runs`)
 	info, err := os.Stat(tr.path("b.state/control"))
 	if err != nil || info.Mode().Perm() != 0o600 || info.Mode().Type() != os.ModeSocket {
 		t.Errorf("socket: %v, %v", info, err)
