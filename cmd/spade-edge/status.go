@@ -211,11 +211,14 @@ func writeStatus(w io.Writer, s *monitor.Status, file *fleetfile.Node) error {
 		line("disagreement", "%.3g, mean squared distance from the neighbors' releases of round %d", s.Disagreement, s.Compared)
 	}
 	line("cost", "%d losses, %s of messages sent", s.Queries, bytesText(s.FrameBytes))
+	covered := ""
+	if !s.NonPrivate {
+		covered = "; for this device only: the privacy guarantee does not cover it"
+	}
+	if l := s.Local; l != nil && l.FailedQueries > 0 {
+		line("failed", "%d losses could not be had: look after the program or the data%s", l.FailedQueries, covered)
+	}
 	if l := s.Local; l != nil && l.Round > 0 {
-		covered := ""
-		if !s.NonPrivate {
-			covered = "; for this device only: the privacy guarantee does not cover it"
-		}
 		line("own data", "accuracy %.2f %%, loss %.4g after round %d%s", 100*l.Accuracy, l.Loss, l.Round, covered)
 	}
 	_, err := io.WriteString(w, b.String())
