@@ -5,59 +5,42 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 )
 
 // What every certificate says about its guarantee.
-const (
-	certificateUnit      = "one client's whole data set"
-	certificateAdjacency = "the data set is replaced by any other of the same size"
-)
+const certificateUnit = "one client's whole data set"
 
-// notCovered lists what no certificate of this package covers.
-var notCovered = []string{
-	"timing: when a node sends, and how long it takes",
-	"what a node shows on its own machine: losses and accuracies of its own data",
-	"records that another client, or another ledger, holds as well",
+// adjacencies says against which change of the data a version of the certificate guarantees.
+var adjacencies = map[int]string{
+	1: "the data set is replaced by any other of the same size",
+	2: "the data set is replaced by any other",
 }
+
+// notCovered lists what no certificate of a version covers.
+var notCovered = map[int][]string{
+	1: {
+		"timing: when a node sends, and how long it takes",
+		"what a node shows on its own machine: losses and accuracies of its own data",
+		"records that another client, or another ledger, holds as well",
+	},
+	2: {
+		"timing: when a node sends, and how long it takes",
+		"what a node shows on its own machine: losses, accuracies and failed queries of its own data, and logs at level DEBUG",
+		"records that another client, or another ledger, holds as well",
+		"what is set back together: every member restored at once, or a node and its ledger when no neighbor that remembers is left (none in common between two runs)",
+		"copies of the device's folder and key that run at the same time, until a neighbor has seen two of their releases",
+		"snapshots of a virtual machine, and backups, that were put back",
+		"power, radio and other physical side channels",
+		"choices made on data that conditional_on does not list",
+	},
+}
+
+// NotSigned is what the not_covered of a certificate without a signature says besides.
+const NotSigned = "who wrote this certificate: it is not signed with a key, so nobody can prove what it claims"
 
 // maxText bounds what a certificate takes as one point of a list.
 const maxText = 2000
-
-// Cost states a spend in every currency.
-type Cost struct {
-	Rho          float64 `json:"rho"`   // zCDP
-	Mu           float64 `json:"mu"`    // GDP, sqrt(2 rho)
-	Delta        float64 `json:"delta"` // at which the epsilons hold
-	EpsilonPaper float64 `json:"epsilon_paper"`
-	EpsilonZCDP  float64 `json:"epsilon_zcdp"`
-	EpsilonGDP   float64 `json:"epsilon_gdp"`
-}
-
-// CostOf states a spend rho in zCDP, with epsilons at delta as [Accounting.Epsilon] returns them.
-func CostOf(rho, delta float64) Cost {
-	return Cost{
-		Rho: rho, Mu: math.Sqrt(2 * rho), Delta: delta,
-		EpsilonPaper: Paper.Epsilon(rho, delta), EpsilonZCDP: ZCDP.Epsilon(rho, delta), EpsilonGDP: GDP.Epsilon(rho, delta),
-	}
-}
-
-// Lifetime is what all runs on one data set have spent together.
-type Lifetime struct {
-	Dataset string     `json:"dataset"`
-	Created string     `json:"created"` // when the ledger was made, by the clock of the device
-	Ledger  Head       `json:"ledger"`  // the state that this is the sum of
-	Limit   *Limit     `json:"limit"`   // what all runs together may spend; nil: not limited
-	Runs    []RunSpend `json:"runs"`
-	Cost
-}
-
-func (b *book) lifetime(delta float64) Lifetime {
-	h := b.header
-	limit := (&Filter{limit: h.Limit}).Limit() // a copy
-	return Lifetime{Dataset: h.Dataset, Created: h.Created, Ledger: b.head(b.seq()), Limit: limit, Runs: b.spends(), Cost: CostOf(b.rho(), delta)}
-}
 
 // About is what a certificate says besides the count.
 type About struct {
@@ -75,8 +58,16 @@ type About struct {
 	ConditionalOn []string `json:"conditional_on"`
 }
 
+// Countersignature is what a neighbor says of a member's last release: that it holds it, and so all those before it.
+type Countersignature struct {
+	Member    string `json:"member"`    // the neighbor
+	Signature string `json:"signature"` // Ed25519, 128 hexadecimal digits
+}
+
 // Certificate says what a run of one client has leaked at most, and what all runs on its data set have. It can be verified by
-// anyone: every number in it follows from the clip and noise of each release.
+// anyone: every number in it follows from the clip and noise of each release. Whether the releases are those of the member is for the
+// signatures to say, which this package carries and does not check. A new certificate has version 2. Version 1 has none of the
+// fields that are left out of the JSON when they are zero, and what the ledger has of the run may be more than its releases.
 type Certificate struct {
 	Version   int    `json:"version"`
 	Unit      string `json:"unit"`      // what is protected
@@ -84,31 +75,57 @@ type Certificate struct {
 	About
 	Rounds int     `json:"rounds"` // number of releases
 	Spends []Spend `json:"releases"`
-	Limit  *Limit  `json:"limit"` // what this run may spend; nil: not limited
-	Slack  float64 `json:"slack"` // distance of the drawn noise from the ideal, as far as it is charged to delta
+	// ReservedUnmade is how many reservations the ledger has of this run beyond its releases: for the rounds that follow the last one, with
+	// the same clip and noise. No such release is known to have been made, and they are counted in Cost all the same.
+	ReservedUnmade int     `json:"reserved_unmade,omitempty"`
+	Limit          *Limit  `json:"limit"` // what this run may spend; nil: not limited
+	Slack          float64 `json:"slack"` // distance of the drawn noise from the ideal, as far as it is charged to delta
 	Cost
 	Lifetime   *Lifetime `json:"lifetime"` // nil: there is no ledger
 	NotCovered []string  `json:"not_covered"`
+
+	Head          string             `json:"head,omitempty"`          // the member's last signed release, in hexadecimal digits
+	Countersigned []Countersignature `json:"countersigned,omitempty"` // of Head, in ascending order of members
+	Signature     string             `json:"signature,omitempty"`     // Ed25519 by the member over SignedBytes, 128 hexadecimal digits
 }
 
-// NewCertificate certifies what a filter has counted at delta, and unless l is nil what its data set's ledger has; then the run
-// has to be in the ledger.
+// key says whose releases the certificate counts.
+func (c *Certificate) key() runKey { return runKey{c.Run, c.Fleet, c.Member} }
+
+// NewCertificate certifies what a filter has counted at delta, and unless l is nil what its data set's ledger has; then the releases
+// have to be those that the ledger has of the run, but for the last ones there, see [Certificate].ReservedUnmade. It has no signature.
 func NewCertificate(about About, delta float64, f *Filter, l *Ledger) (*Certificate, error) {
 	about.ConditionalOn = append([]string{}, about.ConditionalOn...)
+	const version = 2
 	c := &Certificate{
-		Version: 1, Unit: certificateUnit, Adjacency: certificateAdjacency, About: about,
-		Spends: append([]Spend{}, f.spends...), Limit: f.Limit(), Cost: CostOf(f.Rho(), delta),
-		NotCovered: slices.Clone(notCovered),
+		Version: version, Unit: certificateUnit, Adjacency: adjacencies[version], About: about,
+		Spends: append([]Spend{}, f.spends...), Limit: f.Limit(),
+		NotCovered: append(slices.Clone(notCovered[version]), NotSigned),
 	}
 	c.Rounds = countRounds(c.Spends)
 	if l != nil {
 		life := l.Lifetime(delta)
 		c.Lifetime = &life
+		c.ReservedUnmade, _ = unmadeOf(c.Spends, life.run(c.key())) // Verify says what is wrong
 	}
+	c.Cost = CostOf(c.charged(), delta)
 	if err := c.Verify(); err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+// charged returns what this run costs: its releases, and what else the ledger has of it, which is the larger figure if there is any.
+func (c *Certificate) charged() float64 {
+	rho := sumSpends(c.Spends)
+	if c.Version == 1 || c.Lifetime == nil {
+		return rho
+	}
+	reserved := c.Lifetime.run(c.key())
+	if validateSpends(reserved) != nil {
+		return rho // which Verify says
+	}
+	return max(rho, sumSpends(reserved))
 }
 
 func countRounds(spends []Spend) int {
@@ -128,12 +145,65 @@ func ParseCertificate(data []byte) (*Certificate, error) {
 	}
 	again, err := json.Marshal(c)
 	if err == nil {
-		err = sameNames(data, again)
+		err = errors.Join(sameNames(data, again), c.shape())
 	}
 	if err != nil {
 		return nil, within("certificate", err)
 	}
 	return c, nil
+}
+
+// shape reports the fields that the certificate's version does not have, and those that it has to have and lacks.
+func (c *Certificate) shape() error {
+	var errs []error
+	life := c.Lifetime
+	if life == nil {
+		life = new(Lifetime)
+	}
+	switch c.Version {
+	case 1:
+		for _, f := range []struct {
+			name  string
+			there bool
+		}{
+			{"reserved_unmade", c.ReservedUnmade != 0}, {"epsilon_zero_out", c.EpsilonZeroOut != 0}, {"lifetime.epsilon_zero_out", life.EpsilonZeroOut != 0},
+			{"head", c.Head != ""}, {"countersigned", len(c.Countersigned) > 0}, {"signature", c.Signature != ""},
+		} {
+			if f.there {
+				errs = append(errs, fmt.Errorf("dpmech: unknown field %s: version 1 does not have it", f.name))
+			}
+		}
+	case 2:
+		for _, f := range []struct {
+			name string
+			cost Cost
+		}{{"epsilon_zero_out", c.Cost}, {"lifetime.epsilon_zero_out", life.Cost}} {
+			if f.cost.EpsilonZeroOut == 0 && f.cost.Rho > 0 && zeroOut(f.cost.Rho, f.cost.Delta) > 1e-12 {
+				errs = append(errs, fmt.Errorf("dpmech: field %s is missing: version 2 has it", f.name))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// signedTag begins what a member signs, so that no signature of another kind can stand for a certificate's.
+const signedTag = "spade-edge certificate 2\n"
+
+// SignedBytes returns what [Certificate].Signature is a signature of: a line that says what it is, and the certificate as JSON without white
+// space and with Signature empty, which leaves it out.
+func (c *Certificate) SignedBytes() ([]byte, error) {
+	unsigned := *c
+	unsigned.Signature = ""
+	text, err := unsigned.JSON()
+	if err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	buf.WriteString(signedTag)
+	if err := json.Compact(&buf, text); err != nil {
+		return nil, within("certificate", err)
+	}
+	return buf.Bytes(), nil
 }
 
 // JSON returns the certificate as indented JSON with a newline at its end, the same bytes for the same certificate.
@@ -158,15 +228,18 @@ func (c *Certificate) Verify() error {
 			errs = append(errs, within("certificate: "+where, err))
 		}
 	}
-	if c.Version != 1 {
-		fault("version", fmt.Errorf("is %d, want 1", c.Version))
+	if _, known := adjacencies[c.Version]; !known {
+		return within("certificate: version", fmt.Errorf("is %d, want 1 or 2", c.Version)) // what another means nobody here knows
 	}
-	for _, f := range []struct{ name, have, want string }{{"unit", c.Unit, certificateUnit}, {"adjacency", c.Adjacency, certificateAdjacency}} {
+	if err := c.shape(); err != nil {
+		errs = append(errs, within("certificate", err))
+	}
+	for _, f := range []struct{ name, have, want string }{{"unit", c.Unit, certificateUnit}, {"adjacency", c.Adjacency, adjacencies[c.Version]}} {
 		if f.have != f.want {
 			fault(f.name, fmt.Errorf("is %q, want %q", f.have, f.want))
 		}
 	}
-	fault("run", runKey{c.Run, c.Fleet, c.Member}.validate())
+	fault("run", c.key().validate())
 	fault("sampler", validName("sampler", c.Sampler))
 	if c.Cooldown < 0 || c.Cooldown > maxRound {
 		fault("cooldown_rounds", fmt.Errorf("is %d, want 0..%d", c.Cooldown, maxRound))
@@ -180,7 +253,11 @@ func (c *Certificate) Verify() error {
 	for i, s := range c.NotCovered {
 		fault(fmt.Sprintf("not_covered[%d]", i), validText("the text", s, maxText))
 	}
-	for _, s := range notCovered {
+	wanted := notCovered[c.Version]
+	if c.Version > 1 && c.Signature == "" {
+		wanted = append(slices.Clone(wanted), NotSigned)
+	}
+	for _, s := range wanted {
 		if !slices.Contains(c.NotCovered, s) {
 			fault("not_covered", fmt.Errorf("lacks %q", s))
 		}
@@ -192,16 +269,52 @@ func (c *Certificate) Verify() error {
 		if n := countRounds(c.Spends); c.Rounds != n {
 			fault("rounds", fmt.Errorf("is %d, and the releases are %d", c.Rounds, n))
 		}
-		fault("this run", c.Cost.verify(sumSpends(c.Spends)))
+		fault("this run", c.Cost.verify(c.charged(), c.Version))
 		fault("this run", c.Cost.keeps(c.Limit))
 	}
-	if c.Lifetime != nil {
+	switch {
+	case c.Lifetime != nil:
 		fault("lifetime", c.Lifetime.verify(c))
+	case c.ReservedUnmade != 0:
+		fault("reserved_unmade", fmt.Errorf("is %d, and there is no ledger that could have them", c.ReservedUnmade))
 	}
+	c.verifyForm(fault)
 	return errors.Join(errs...)
 }
 
-// VerifyWith is Verify, and compares the lifetime with the ledger that it was taken from, or with what this has become since.
+// maxHead bounds the length of a signed release, in bytes.
+const maxHead = 4096
+
+// verifyForm reports signatures that cannot be any.
+func (c *Certificate) verifyForm(fault func(where string, err error)) {
+	const signatureSize = 64 // of Ed25519
+	if n := len(c.Head) / 2; c.Head != "" {
+		if n > maxHead {
+			fault("head", fmt.Errorf("has %d bytes, want at most %d", n, maxHead))
+		} else {
+			fault("head", validHex("the release", c.Head, n))
+		}
+	}
+	for i, by := range c.Countersigned {
+		where := fmt.Sprintf("countersigned[%d]", i)
+		fault(where, errors.Join(validName("member", by.Member), validHex("signature", by.Signature, signatureSize)))
+		if i > 0 && by.Member <= c.Countersigned[i-1].Member {
+			fault(where, fmt.Errorf("member is %q, want one that comes after %q: each once, in ascending order", by.Member, c.Countersigned[i-1].Member))
+		}
+	}
+	if c.Head == "" && len(c.Countersigned) > 0 {
+		fault("countersigned", fmt.Errorf("there are %d, and no head that they could be of", len(c.Countersigned)))
+	}
+	if c.Signature != "" {
+		fault("signature", validHex("the signature", c.Signature, signatureSize))
+	} else if c.Head != "" {
+		fault("signature", errors.New("there is none, and there is a head"))
+	}
+}
+
+// VerifyWith is Verify, and compares the lifetime with the ledger that it was taken from, or with what this has become since. That may have
+// further releases of other runs. Further releases of this one are an error that says how many: a certificate of version 2 that was made before
+// them does not say what the run has cost.
 func (c *Certificate) VerifyWith(l *Ledger) error {
 	err := c.Verify()
 	if c.Lifetime == nil {
@@ -218,90 +331,9 @@ func (c *Certificate) VerifyWith(l *Ledger) error {
 	if err1 != nil || err2 != nil || !bytes.Equal(have, want) || c.Lifetime.Dataset != then.Dataset || c.Lifetime.Created != then.Created {
 		err = errors.Join(err, fmt.Errorf("dpmech: certificate: lifetime: not what ledger %s held after reservation %d", l.path, c.Lifetime.Ledger.Seq))
 	}
+	now := countRounds(l.book.find(c.key()).filter.spends)
+	if more := now - countRounds(c.Lifetime.run(c.key())); more > 0 && c.Version > 1 {
+		err = errors.Join(err, fmt.Errorf("dpmech: certificate: the ledger has %d further releases of this run, reserved since the certificate was made: %s", more, l.path))
+	}
 	return err
-}
-
-// verify compares a cost with what follows from a spend.
-func (c Cost) verify(rho float64) error {
-	want := CostOf(rho, c.Delta)
-	var errs []error
-	check := func(name string, have, want, below float64) {
-		switch {
-		case !(have >= want-below):
-			errs = append(errs, fmt.Errorf("dpmech: %s is stated as %v, and is %v", name, have, want))
-		case !(have <= want+float64(1e-6*want)+1e-12):
-			errs = append(errs, fmt.Errorf("dpmech: %s is stated as %v, and is only %v", name, have, want))
-		}
-	}
-	check("rho", c.Rho, want.Rho, 0)
-	check("mu", c.Mu, want.Mu, 0)
-	for _, f := range []struct {
-		name       string
-		have, want float64
-	}{
-		{"epsilon_paper", c.EpsilonPaper, want.EpsilonPaper},
-		{"epsilon_zcdp", c.EpsilonZCDP, want.EpsilonZCDP},
-		{"epsilon_gdp", c.EpsilonGDP, want.EpsilonGDP},
-	} {
-		check(f.name, f.have, f.want, float64(1e-11*f.want)+1e-12) // an epsilon near 0 has fewer digits
-	}
-	return errors.Join(errs...)
-}
-
-// keeps reports that a cost exceeds a limit.
-func (c Cost) keeps(l *Limit) error {
-	if l == nil {
-		return nil
-	}
-	if err := l.Validate(); err != nil {
-		return within("limit", err)
-	}
-	if eps := l.Accounting.Epsilon(c.Rho, l.Delta); eps > l.Epsilon*(1+1e-11) {
-		return fmt.Errorf("dpmech: limit: %v epsilon is %v at delta %v, and the limit %v", l.Accounting, eps, l.Delta, l.Epsilon)
-	}
-	return nil
-}
-
-// verify reports every field of a certificate's lifetime that disagrees with the rest.
-func (life *Lifetime) verify(c *Certificate) error {
-	errs := []error{validName("data set", life.Dataset), validTime("created", life.Created), within("ledger", life.Ledger.validate())}
-	own := sumSpends(c.Spends) // NaN if they are not valid
-	var rho float64
-	var rounds int64
-	seen := map[runKey]bool{}
-	for i, r := range life.Runs {
-		where := fmt.Sprintf("runs[%d]", i)
-		key := runKey{r.Run, r.Fleet, r.Member}
-		errs = append(errs, within(where, key.validate()))
-		if seen[key] {
-			errs = append(errs, within(where, fmt.Errorf("%v is there twice", key)))
-		}
-		seen[key] = true
-		if err := validateSpends(r.Spends); err != nil {
-			errs = append(errs, within(where, err))
-			continue
-		}
-		sum := sumSpends(r.Spends)
-		if r.Rho != sum {
-			errs = append(errs, within(where, fmt.Errorf("rho is stated as %v, and is %v", r.Rho, sum)))
-		}
-		if key == (runKey{c.Run, c.Fleet, c.Member}) && sum < own {
-			errs = append(errs, within(where, fmt.Errorf("this run has rho %v in the ledger, and %v by its own count", sum, own)))
-		}
-		rho = sumUp(rho, sum)
-		rounds += int64(countRounds(r.Spends))
-	}
-	if !seen[runKey{c.Run, c.Fleet, c.Member}] && c.Rounds > 0 {
-		errs = append(errs, errors.New("dpmech: this run is not in the ledger"))
-	}
-	if life.Delta != c.Delta {
-		errs = append(errs, fmt.Errorf("dpmech: delta is %v, and %v for this run", life.Delta, c.Delta))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	if int64(life.Ledger.Seq) != rounds {
-		errs = append(errs, fmt.Errorf("dpmech: ledger: seq is %d, and the releases are %d", life.Ledger.Seq, rounds))
-	}
-	return errors.Join(append(errs, life.Cost.verify(rho), life.Cost.keeps(life.Limit))...)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -114,7 +115,7 @@ func TestCertificateFaults(t *testing.T) {
 		change func(c *Certificate)
 		want   string
 	}{
-		"version":         {func(c *Certificate) { c.Version = 2 }, "version: is 2"},
+		"version":         {func(c *Certificate) { c.Version = 3 }, "version: is 3, want 1 or 2"},
 		"unit":            {func(c *Certificate) { c.Unit = "one record" }, `unit: is "one record"`},
 		"adjacency":       {func(c *Certificate) { c.Adjacency = "" }, "adjacency"},
 		"run":             {func(c *Certificate) { c.Run = "" }, "run has 0 bytes"},
@@ -130,11 +131,11 @@ func TestCertificateFaults(t *testing.T) {
 		"another delta":   {func(c *Certificate) { c.Delta = 1e-4 }, "epsilon_gdp is stated"},
 		"rounds":          {func(c *Certificate) { c.Rounds = 8 }, "rounds: is 8, and the releases are 9"},
 		"sigma":           {func(c *Certificate) { c.Spends[0].Sigma = 7.999 }, "rho is stated"},
-		"more noise":      {func(c *Certificate) { c.Spends[0].Sigma = 8.001 }, "only"},
+		"more noise":      {func(c *Certificate) { c.Spends[0].Sigma = 8.001 }, "sigma 8.001, and in the ledger"},
 		"bad sigma":       {func(c *Certificate) { c.Spends[1].Sigma = math.Inf(1) }, "releases[1]: sigma"},
 		"clip":            {func(c *Certificate) { c.Spends[1].Clip = -1 }, "releases[1]: clip"},
 		"order":           {func(c *Certificate) { c.Spends[1].First = 5 }, "want one after 5"},
-		"no releases":     {func(c *Certificate) { c.Spends = nil }, "only 0"},
+		"no releases":     {func(c *Certificate) { c.Spends = nil }, "and the certificate none"},
 		"rho low":         {func(c *Certificate) { c.Rho = math.Nextafter(c.Rho, 0) }, "rho is stated"},
 		"rho high":        {func(c *Certificate) { c.Rho *= 1 + 1e-5 }, "only"},
 		"rho NaN":         {func(c *Certificate) { c.Rho = math.NaN() }, "rho is stated"},
@@ -164,7 +165,25 @@ func TestCertificateFaults(t *testing.T) {
 		"run of another":  {func(c *Certificate) { c.Lifetime.Runs[0].Fleet = "x" }, "runs[0]: fleet hash"},
 		"run's rho":       {func(c *Certificate) { c.Lifetime.Runs[0].Rho /= 2 }, "runs[0]: rho is stated"},
 		"run's sigma":     {func(c *Certificate) { c.Lifetime.Runs[0].Spends[0].Sigma = 0 }, "runs[0]: releases[0]: sigma"},
-		"less than spent": {func(c *Certificate) { c.Lifetime.Runs[1].Spends[1].Sigma = 4 }, "by its own count"},
+		"less than spent": {func(c *Certificate) { c.Lifetime.Runs[1].Spends[1].Sigma = 4 }, "sigma 3, and in the ledger clip is 0.5 and sigma 4"},
+		"zero-out":        {func(c *Certificate) { c.EpsilonZeroOut *= 1 - 1e-9 }, "epsilon_zero_out is stated"},
+		"zero-out high":   {func(c *Certificate) { c.EpsilonZeroOut = c.EpsilonGDP }, "only"},
+		"no zero-out":     {func(c *Certificate) { c.EpsilonZeroOut = 0 }, "field epsilon_zero_out is missing"},
+		"life zero-out":   {func(c *Certificate) { c.Lifetime.EpsilonZeroOut = 0 }, "field lifetime.epsilon_zero_out is missing"},
+		"who wrote it":    {func(c *Certificate) { c.NotCovered = c.NotCovered[:len(c.NotCovered)-1] }, "not signed with a key"},
+		"copies":          {func(c *Certificate) { c.NotCovered = append(c.NotCovered[:4:4], c.NotCovered[5:]...) }, "copies of the device's folder"},
+		"as version 1":    {func(c *Certificate) { c.Version = 1 }, "unknown field epsilon_zero_out: version 1 does not have it"},
+		"unmade":          {func(c *Certificate) { c.ReservedUnmade = 1 }, "the ledger has 9 releases of this run, and the certificate 9 and 1 reserved_unmade"},
+		"minus unmade":    {func(c *Certificate) { c.ReservedUnmade = -1 }, "and -1 reserved_unmade"},
+		"unmade, no book": {func(c *Certificate) { c.ReservedUnmade, c.Lifetime = 2, nil }, "reserved_unmade: is 2, and there is no ledger"},
+		"head alone":      {func(c *Certificate) { c.Head = "00" }, "signature: there is none, and there is a head"},
+		"head":            {func(c *Certificate) { c.Head = "0G" }, "head: the release is"},
+		"long head":       {func(c *Certificate) { c.Head = strings.Repeat("00", 5000) }, "head: has 5000 bytes"},
+		"signature":       {func(c *Certificate) { c.Signature = "00" }, "signature: the signature is"},
+		"countersigned":   {func(c *Certificate) { c.Countersigned = []Countersignature{{"b", "00"}} }, "countersigned[0]: signature is"},
+		"by nobody":       {func(c *Certificate) { c.Countersigned = []Countersignature{{"", ""}} }, "countersigned[0]: member has 0 bytes"},
+		"of no head":      {func(c *Certificate) { c.Countersigned = []Countersignature{{"b", "00"}} }, "countersigned: there are 1, and no head"},
+		"twice":           {func(c *Certificate) { c.Countersigned = []Countersignature{{"b", "00"}, {"b", "00"}} }, `countersigned[1]: member is "b", want one that comes after "b"`},
 	} {
 		cert := clone(t, good)
 		c.change(cert)
@@ -262,7 +281,7 @@ func TestCertificateText(t *testing.T) {
 	for _, want := range []string{
 		"final", "one client's whole data set", "rounds 1 to 5: R 1, sigma 8", "rounds 6 to 9: R 0.5, sigma 3", "patients <2025>",
 		"run tuning, member a: 4 releases", "10 rounds of cool-down", "averaged model", "partition by clinic", "timing", c.Fleet, c.Lifetime.Ledger.Hash,
-		"epsilon " + roundedUp(c.EpsilonGDP), "epsilon " + roundedUp(c.Lifetime.EpsilonGDP), "epsilon 12 at delta 1e-05",
+		"epsilon " + FormatEpsilon(c.EpsilonGDP, 3), "epsilon " + FormatEpsilon(c.Lifetime.EpsilonGDP, 3), "zero-out adjacency", "signed NO", "epsilon 12 at delta 1e-05",
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -288,15 +307,6 @@ func TestCertificateText(t *testing.T) {
 	}
 }
 
-// An epsilon as people read it is not smaller than it is.
-func TestRoundedUp(t *testing.T) {
-	for eps, want := range map[float64]string{8: "8.000", 7.99999999999: "8.000", 7.0001: "7.001", 7.0006: "7.001", 0: "0.000", 1e-9: "0.001", 7.001: "7.001"} {
-		if got := roundedUp(eps); got != want {
-			t.Errorf("%v is written %s, want %s", eps, got, want)
-		}
-	}
-}
-
 // Names of fields are taken as they are: package json is more lenient than a document with numbers to vouch for may be.
 func TestParseCertificateRefuses(t *testing.T) {
 	c, _ := certify(t)
@@ -305,14 +315,19 @@ func TestParseCertificateRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, x := range []struct{ old, new, want string }{
-		{`"version": 1,`, `"version": 1, "version": 1,`, "field version is there twice"},
-		{`"version": 1,`, `"Version": 1,`, "field version is missing"},
-		{`"version": 1,`, ``, "field version is missing"},
-		{`"version": 1,`, `"version": 1, "extra": 0,`, "extra"},
+		{`"version": 2,`, `"version": 2, "version": 2,`, "field version is there twice"},
+		{`"version": 2,`, `"Version": 2,`, "field version is missing"},
+		{`"version": 2,`, ``, "field version is missing"},
+		{`"version": 2,`, `"version": 2, "extra": 0,`, "extra"},
 		{`"seq": 13,`, ``, "field lifetime.ledger.seq is missing"},
 		{`"first": 6,`, `"First": 6,`, "field releases[1].first is missing"},
 		{`"rounds": 9,`, `"rounds": 9.5,`, "9.5"},
 		{`"slack": 0,`, `"slack": 1e999,`, "1e999"},
+		{`"version": 2,`, `"version": 1,`, "unknown field epsilon_zero_out: version 1 does not have it"},
+		{`"slack": 0,`, `"slack": 0, "reserved_unmade": 0,`, "unknown field reserved_unmade"},
+		{`"slack": 0,`, `"slack": 0, "head": "",`, "unknown field head"},
+		{`"slack": 0,`, `"slack": 0, "countersigned": [],`, "unknown field countersigned"},
+		{`"epsilon_zero_out"`, `"epsilon_zero"`, "epsilon_zero"},
 		{`"accounting": "gdp"`, `"accounting": "moments"`, "moments"},
 	} {
 		bad := strings.Replace(string(good), x.old, x.new, 1)
@@ -341,12 +356,26 @@ func FuzzParseCertificate(f *testing.F) {
 	f.Add(good)
 	f.Add(bytes.Replace(good, []byte(`"rounds": 5`), []byte(`"rounds": 2147483647`), 1))
 	f.Add([]byte(`{}`))
+	old, err := os.ReadFile(filepath.Join("testdata", "certificate-1.json"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(old)
+	c.ReservedUnmade, c.Head, c.Signature = 1, "00", strings.Repeat("00", 64)
+	c.Countersigned = []Countersignature{{"b", strings.Repeat("11", 64)}}
+	if good, err = c.JSON(); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := ParseCertificate(data)
 		if err != nil {
 			return
 		}
 		_ = c.Text()
+		if signed, err := c.SignedBytes(); err != nil || !bytes.HasPrefix(signed, []byte(signedTag)) {
+			t.Fatalf("%q, %v", signed, err)
+		}
 		verdict := c.Verify()
 		again, err := c.JSON()
 		if err != nil {

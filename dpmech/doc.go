@@ -1,7 +1,7 @@
 // Package dpmech is the privacy mechanism: what is done to a client's update before anything leaves the device, and what
 // that costs.
 //
-// Unit of privacy. Two inputs are adjacent when one client's whole data set is replaced by another of the same size;
+// Unit of privacy. Two inputs are adjacent when one client's whole data set is replaced by any other, of whatever size;
 // everything the client ever sends is covered (Theorem 1 of the SPADE-DFL paper). What leaves a device is a function of its
 // releases, so a release is the only thing that spends. A clipped update lies in a ball of radius R, hence two of
 // them are at most 2R apart: a release with noise sigma costs 2R^2/sigma^2 in the currency of zero-concentrated

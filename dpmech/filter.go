@@ -59,8 +59,8 @@ func (l *Limit) allows(before, after float64, what string) error {
 		return nil
 	}
 	most, _ := l.Accounting.MaxRho(l.Epsilon, l.Delta)
-	return fmt.Errorf("dpmech: %s: %w: spent so far is rho %.6g (epsilon %.6g), with this it would be rho %.6g (epsilon %.6g), and the limit is rho %.6g (epsilon %v, %v, at delta %v)",
-		what, ErrBudget, before, l.Accounting.Epsilon(before, l.Delta), after, l.Accounting.Epsilon(after, l.Delta), most, l.Epsilon, l.Accounting, l.Delta)
+	return fmt.Errorf("dpmech: %s: %w: spent so far is rho %.6g (epsilon %s), with this it would be rho %.6g (epsilon %s), and the limit is rho %.6g (epsilon %v, %v, at delta %v)",
+		what, ErrBudget, before, FormatEpsilon(l.Accounting.Epsilon(before, l.Delta), 4), after, FormatEpsilon(l.Accounting.Epsilon(after, l.Delta), 4), most, l.Epsilon, l.Accounting, l.Delta)
 }
 
 // MarshalText returns the name used in flags and files.

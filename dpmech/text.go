@@ -2,9 +2,11 @@ package dpmech
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 )
+
+// decimals is how many an epsilon has in a text.
+const decimals = 3
 
 // Text returns the certificate as a page that needs no knowledge of the field. It does not verify.
 func (c *Certificate) Text() string {
@@ -22,8 +24,8 @@ func (c *Certificate) Text() string {
 	p.line("")
 	p.item("protected", fmt.Sprintf("%s: the guarantee compares the run with one in which %s", c.Unit, c.Adjacency))
 	p.item("guarantee", fmt.Sprintf("epsilon %s at delta %v. Whoever sees everything that this member sent can raise the odds of any guess about its data by a factor of at most e^epsilon, except with a probability of about delta",
-		roundedUp(c.EpsilonGDP), c.Delta))
-	p.item("also stated as", costText(c.Cost))
+		FormatEpsilon(c.EpsilonGDP, decimals), c.Delta))
+	p.item("also stated as", costText(c.Cost, c.Version))
 	if c.Slack != 0 {
 		p.item("slack", fmt.Sprintf("%v, the distance of the noise from the ideal", c.Slack))
 	}
@@ -31,14 +33,17 @@ func (c *Certificate) Text() string {
 	p.line("")
 	p.item("releases", fmt.Sprintf("%d. Each is an update cut to a length of at most R, with Gaussian noise of standard deviation sigma in every number", c.Rounds))
 	p.spends(c.Spends)
+	if c.ReservedUnmade > 0 {
+		p.item("reserved", fmt.Sprintf("%d more in the ledger, of which no release is known; they are counted in what this run costs", c.ReservedUnmade))
+	}
 	p.item("noise", c.Sampler)
 	p.item("without cost", c.freeText())
 	p.line("")
 	if life := c.Lifetime; life == nil {
 		p.item("lifetime", "NOT KNOWN: no ledger was kept, so what other runs have spent of the same data is not counted")
 	} else {
-		p.item("lifetime", fmt.Sprintf("data set %q, all runs since %s together (%d): epsilon %s at delta %v", life.Dataset, life.Created, len(life.Runs), roundedUp(life.EpsilonGDP), life.Delta))
-		p.item("also stated as", costText(life.Cost))
+		p.item("lifetime", fmt.Sprintf("data set %q, all runs since %s together (%d): epsilon %s at delta %v", life.Dataset, life.Created, len(life.Runs), FormatEpsilon(life.EpsilonGDP, decimals), life.Delta))
+		p.item("also stated as", costText(life.Cost, c.Version))
 		p.item("limit of all", limitText(life.Limit))
 		for _, r := range life.Runs {
 			p.item("", fmt.Sprintf("- run %s, member %s: %d releases, rho %.6g", r.Run, r.Member, countRounds(r.Spends), r.Rho))
@@ -48,21 +53,36 @@ func (c *Certificate) Text() string {
 	p.line("")
 	p.list("taken as public", c.ConditionalOn, "nothing")
 	p.list("not covered", c.NotCovered, "nothing")
+	if c.Version > 1 {
+		p.line("")
+		p.item("signed", c.signedText())
+	}
 	return p.String()
 }
 
-// roundedUp writes an epsilon with three decimals, never smaller than it is by more than the error of its computation.
-func roundedUp(epsilon float64) string {
-	s := fmt.Sprintf("%.3f", epsilon)
-	if back, err := strconv.ParseFloat(s, 64); err == nil && back < epsilon*(1-1e-9) {
-		s = fmt.Sprintf("%.3f", epsilon+0.0005)
+// signedText says what signatures there are. None of them is checked here.
+func (c *Certificate) signedText() string {
+	if c.Signature == "" {
+		return "NO: anybody can have written this"
 	}
-	return s
+	text := fmt.Sprintf("as %s; that counts once it is verified with the key in the fleet file", c.Member)
+	if len(c.Countersigned) == 0 {
+		return text + ". No neighbor says that it holds the last release"
+	}
+	var names []string
+	for _, by := range c.Countersigned {
+		names = append(names, by.Member)
+	}
+	return text + ", and so does that these neighbors say they hold the last release: " + strings.Join(names, ", ")
 }
 
-func costText(c Cost) string {
-	return fmt.Sprintf("%.6g-GDP; rho %.6g in zCDP, which is epsilon %s; by the formula of the SPADE-DFL paper epsilon %s",
-		c.Mu, c.Rho, roundedUp(c.EpsilonZCDP), roundedUp(c.EpsilonPaper))
+func costText(c Cost, version int) string {
+	text := fmt.Sprintf("%.6g-GDP; rho %.6g in zCDP, which is epsilon %s; by the formula of the SPADE-DFL paper epsilon %s",
+		c.Mu, c.Rho, FormatEpsilon(c.EpsilonZCDP, decimals), FormatEpsilon(c.EpsilonPaper, decimals))
+	if version == 1 {
+		return text
+	}
+	return text + fmt.Sprintf("; under the weaker zero-out adjacency, in which the data set is replaced by none, epsilon %s", FormatEpsilon(c.EpsilonZeroOut, decimals))
 }
 
 func limitText(l *Limit) string {

@@ -376,10 +376,11 @@ func (r *run) answer(queries []zoest.Query) error {
 		return errors.Join(refused, err)
 	}
 	if err != nil {
-		// Logs may leave the device, and the error speaks of a sample and of a point that was never released.
+		// Logs may leave the device. That there is a loss missing is a bit about the data, and the error speaks of a sample and of a point
+		// that was never released: level DEBUG stays on the device.
 		if !r.failing {
 			r.failing = true
-			r.log.Error("losses cannot be had; going on with the public one in their place (details at level DEBUG, which must not leave this device)")
+			r.log.Debug("losses cannot be had; going on with the public one in their place")
 		}
 		r.log.Debug("no loss to be had", "err", err)
 	}

@@ -241,7 +241,7 @@ func (c *checkup) budget(node *fleetfile.Node, file *fleetfile.File, kept *sdk.K
 	if err != nil {
 		c.fail(item, codeOf(err), err)
 	} else {
-		c.ok(item, "epsilon %.4g (%v) at delta %v over %d rounds", acc.Epsilon(f.Rho(), pr.Delta), acc, pr.Delta, rounds)
+		c.ok(item, "epsilon %s (%v) at delta %v over %d rounds", epsilonText(acc.Epsilon(f.Rho(), pr.Delta)), acc, pr.Delta, rounds)
 	}
 	const book = "ledger"
 	if node.Ledger == "" {
@@ -274,7 +274,7 @@ func (c *checkup) budget(node *fleetfile.Node, file *fleetfile.File, kept *sdk.K
 		return
 	}
 	life := l.Lifetime(pr.Delta)
-	c.ok(book, "%q has spent epsilon %.4g in %d releases of all runs, and the rest of this run is covered", life.Dataset, life.EpsilonGDP, life.Ledger.Seq)
+	c.ok(book, "%q has spent epsilon %s in %d releases of all runs, and the rest of this run is covered", life.Dataset, epsilonText(life.EpsilonGDP), life.Ledger.Seq)
 }
 
 // listen binds the port, unless the node itself has it.

@@ -221,7 +221,7 @@ func (r *initResult) write(w io.Writer, o *initOptions) {
 	if r.NonPrivate {
 		fmt.Fprintf(w, "privacy        NOT PRIVATE: what a node sends may reveal its data\n")
 	} else {
-		fmt.Fprintf(w, "privacy        epsilon %.4g at delta %v for each node's whole data set, over the whole run\n", *r.Epsilon, *r.Delta)
+		fmt.Fprintf(w, "privacy        epsilon %s at delta %v for each node's whole data set, over the whole run\n", epsilonText(*r.Epsilon), *r.Delta)
 	}
 	run, check := "spade-edge run", "; there: spade-edge check node.json"
 	first := "spade-edge check " + r.Nodes[0].File + ", then "

@@ -296,7 +296,7 @@ func (r *inspection) certificate(path string) error {
 	}{r.fault == nil, c}
 	fmt.Fprintf(&r.text, "\n%s\n", c.Text())
 	if r.fault == nil {
-		r.row("verified", "every figure follows from the clip and noise of the releases")
+		r.row("consistent", "every figure follows from the clip and noise of the releases; who wrote it, privacy -verify with -fleet shows")
 	}
 	return nil
 }
@@ -368,6 +368,7 @@ func (r *inspection) fleetFile(path string) error {
 	type member struct {
 		Name      string   `json:"name"`
 		Keys      []string `json:"keys"`
+		Retired   []string `json:"retired,omitempty"`
 		Addresses []string `json:"addresses"`
 		Neighbors []string `json:"neighbors"`
 	}
@@ -396,11 +397,16 @@ func (r *inspection) fleetFile(path string) error {
 		for _, k := range m.Keys {
 			one.Keys = append(one.Keys, ws.FormatKey(k))
 		}
+		retired := ""
+		for _, k := range m.Retired {
+			one.Retired = append(one.Retired, ws.FormatKey(k))
+			retired = ", retired " + strings.Join(one.Retired, " and ")
+		}
 		for _, j := range g.Neighbors(i) {
 			one.Neighbors = append(one.Neighbors, f.Members[j])
 		}
 		content.Members = append(content.Members, one)
-		r.row("member", "%q at %s, neighbors %q, key %s", m.Name, strings.Join(m.Addresses, " "), one.Neighbors, strings.Join(one.Keys, " or "))
+		r.row("member", "%q at %s, neighbors %q, key %s%s", m.Name, strings.Join(m.Addresses, " "), one.Neighbors, strings.Join(one.Keys, " or "), retired)
 	}
 	if g.N() > 1 {
 		r.row("graph", "%d edges, Laplacian lambda_2 %.6g, lambda_N %.6g", len(edges), g.Lambda2(), g.LambdaMax())
@@ -419,7 +425,7 @@ func (r *inspection) fleetFile(path string) error {
 			}
 			s := spent{k, dpmech.CostOf(float64(k)*each, pr.Delta)}
 			content.Spent = append(content.Spent, s)
-			r.row("", "after round %d epsilon %.4f at delta %v, exact (gdp); as zCDP %.4f; by the paper's formula %.4f", k, s.EpsilonGDP, s.Delta, s.EpsilonZCDP, s.EpsilonPaper)
+			r.row("", "after round %d %s; zero-out %s", k, costText(s.Cost), epsilonText(s.EpsilonZeroOut))
 		}
 	}
 	r.Any = content

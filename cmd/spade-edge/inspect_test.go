@@ -53,7 +53,7 @@ func TestInspect(t *testing.T) {
 		{"a.ledger", exitDone, "ledger", []string{"patients of a", "releases       6"}, nil},
 		{"bad.ledger", exitFailed, "", []string{"bad.ledger"}, nil},
 		{"a.ledger.mark", exitUsage, "", []string{"the mark of a ledger"}, nil},
-		{"a.state/certificate.json", exitDone, "certificate", []string{"PRIVACY CERTIFICATE", "verified"}, nil},
+		{"a.state/certificate.json", exitDone, "certificate", []string{"PRIVACY CERTIFICATE", "consistent     every figure"}, nil},
 		{"bad.cert", exitFailed, "certificate", []string{"rho is stated as"}, nil},
 		{"fleet.json", exitDone, "fleet file", []string{`"trial"`, "lambda_N 2", "0.75 of the limit", "after round 6 epsilon", `neighbors ["b"]`}, nil},
 		{"bad.fleet", exitUsage, "", []string{"method.tau is 0"}, nil},

@@ -120,7 +120,7 @@ func TestDemoDefault(t *testing.T) {
 	if code != exitDone {
 		t.Fatal(log)
 	}
-	for _, want := range []string{"node-7", "average", "pooled", "epsilon 32.000 at delta 1e-05", "disagreement", "KiB in all"} {
+	for _, want := range []string{"node-7", "average", "pooled", "epsilon 32.0000 at delta 1e-05", "disagreement", "KiB in all"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

@@ -121,7 +121,8 @@ func (r *outlook) write(w io.Writer) {
 		return
 	}
 	pr := r.Privacy
-	row("privacy", "epsilon %.4f at delta %v, exact (gdp); as zCDP %.4f; by the paper's formula %.4f", pr.EpsilonGDP, pr.Delta, pr.EpsilonZCDP, pr.EpsilonPaper)
+	row("privacy", "%s", costText(pr.Cost))
+	row("zero-out", "%s", zeroOutText(pr.Cost))
 	row("", "noise %.6g on updates clipped to %.6g, in each of %d releases: rho %.6g in zCDP", pr.Sigma, pr.Clip, r.Rounds, pr.Rho)
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -25,11 +24,13 @@ accounting. What is protected is each client's whole data set.
   spade-edge privacy -rounds 50 -clip 1 -sigma 8.5
   spade-edge privacy -sigma 20 -epsilon 8 -accounting zcdp
 
-Verifies: computes everything in a certificate again from the clip and noise of its releases, and with -ledger compares it
-with the ledger of its data set, which may have grown since.
+Verifies: computes everything in a certificate again from the clip and noise of its releases. With -fleet it also checks, by the
+fleet file, run, clip, noise, delta, limit and number of releases, and by the member's key in it, who wrote the certificate and
+which neighbors have signed that they hold the last release. With -ledger it compares the certificate with the ledger of its data
+set, in which other runs may have come since. What that shows, and what not: spade-edge help privacy.
 
-  spade-edge privacy -verify certificate.json
-  spade-edge privacy -verify certificate.json -ledger patients.ledger
+  spade-edge privacy -verify certificate.json -fleet fleet.json
+  spade-edge privacy -verify certificate.json -fleet fleet.json -ledger patients.ledger
 
 Ledgers: the lifetime account of one data set on a device, over all runs. Making one says that the data set was never used
 before, so nothing else makes it; -epsilon with -delta and -accounting bounds what all runs together may spend. Looking
@@ -44,7 +45,7 @@ at one checks every line of it and changes nothing.
 // privacyOptions are the flags of the command privacy.
 type privacyOptions struct {
 	options
-	verify, ledger, newLedger, dataset string
+	verify, fleet, ledger, newLedger, dataset string
 }
 
 // privacyModes lists what the command does, each with the flag that asks for it and the flags that go with it.
@@ -53,7 +54,7 @@ var privacyModes = []struct {
 	other []string
 	run   func(o *privacyOptions, out io.Writer) error
 }{
-	{"verify", []string{"ledger", "json"}, (*privacyOptions).verifyCertificate},
+	{"verify", []string{"fleet", "ledger", "json"}, (*privacyOptions).verifyCertificate},
 	{"new-ledger", []string{"dataset", "epsilon", "delta", "accounting", "json"}, (*privacyOptions).makeLedger},
 	{"ledger", []string{"delta", "json"}, (*privacyOptions).showLedger},
 	{"", []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "json"}, (*privacyOptions).plan},
@@ -69,6 +70,7 @@ func privacyRun(_ context.Context, cmd *command, args []string, out, _ io.Writer
 	fs.Float64Var(&o.delta, "delta", 1e-5, "at which epsilon is stated")
 	fs.StringVar(&o.accounting, "accounting", "gdp", "what -epsilon means: gdp (exact), zcdp or paper")
 	fs.StringVar(&o.verify, "verify", "", "verify the certificate in this `file`")
+	fs.StringVar(&o.fleet, "fleet", "", "with -verify: the fleet `file` whose run, settings and keys the certificate must have")
 	fs.StringVar(&o.ledger, "ledger", "", "show the ledger in this `file`")
 	fs.StringVar(&o.newLedger, "new-ledger", "", "make a ledger in this `file`")
 	fs.StringVar(&o.dataset, "dataset", "", "what people call the data set of the new ledger: a `name`")
@@ -94,16 +96,18 @@ func privacyRun(_ context.Context, cmd *command, args []string, out, _ io.Writer
 func (o *privacyOptions) check(mode string, other []string) error {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	for _, name := range []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "verify", "ledger", "new-ledger", "dataset"} {
+	for _, name := range []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "verify", "fleet", "ledger", "new-ledger", "dataset"} {
 		switch {
 		case !o.given[name] || name == mode || slices.Contains(other, name):
+		case mode == "" && name == "fleet":
+			fault("-fleet goes with -verify only")
 		case mode == "":
 			fault("-%s goes with -new-ledger only", name) // -dataset: every other one is a mode
 		default:
 			fault("-%s does not go with -%s", name, mode)
 		}
 	}
-	for _, f := range []struct{ name, value string }{{"verify", o.verify}, {"ledger", o.ledger}, {"new-ledger", o.newLedger}, {"dataset", o.dataset}} {
+	for _, f := range []struct{ name, value string }{{"verify", o.verify}, {"fleet", o.fleet}, {"ledger", o.ledger}, {"new-ledger", o.newLedger}, {"dataset", o.dataset}} {
 		if o.given[f.name] && f.value == "" {
 			fault("-%s is empty", f.name)
 		}
@@ -136,7 +140,7 @@ func (o *privacyOptions) check(mode string, other []string) error {
 			fault("-delta without -epsilon: a ledger without a limit keeps no delta")
 		}
 	}
-	if n := count(o.given["rounds"], o.given["sigma"], o.given["epsilon"]); mode == "" && n != 2 && !o.given["dataset"] {
+	if n := count(o.given["rounds"], o.given["sigma"], o.given["epsilon"]); mode == "" && n != 2 && !o.given["dataset"] && !o.given["fleet"] {
 		fault("-rounds, -sigma and -epsilon: give two and the third follows, not %d", n)
 	}
 	return errors.Join(errs...)
@@ -201,49 +205,10 @@ func (o *privacyOptions) plan(out io.Writer) error {
 func roundsFor(g dpmech.Gaussian, epsilon, delta float64, acc dpmech.Accounting) (int, error) {
 	n, err := dpmech.MaxRounds(g, epsilon, delta, acc)
 	if err == nil && n == 0 {
-		err = fmt.Errorf("not even one release: %w: it costs rho %.6g (epsilon %.6g), and the limit is epsilon %v (%v) at delta %v",
-			dpmech.ErrBudget, g.Rho(), acc.Epsilon(g.Rho(), delta), epsilon, acc, delta)
+		err = fmt.Errorf("not even one release: %w: it costs rho %.6g (epsilon %s), and the limit is epsilon %v (%v) at delta %v",
+			dpmech.ErrBudget, g.Rho(), epsilonText(acc.Epsilon(g.Rho(), delta)), epsilon, acc, delta)
 	}
 	return n, err
-}
-
-// writeCost says what a spend is called everywhere.
-func writeCost(w io.Writer, c dpmech.Cost) {
-	fmt.Fprintf(w, "epsilon        %.4f at delta %v, exact (gdp); as zCDP %.4f; by the paper's formula %.4f\n", c.EpsilonGDP, c.Delta, c.EpsilonZCDP, c.EpsilonPaper)
-	fmt.Fprintf(w, "spend          rho %.6g in zCDP, mu %.6g in GDP\n", c.Rho, c.Mu)
-}
-
-func (o *privacyOptions) verifyCertificate(out io.Writer) error {
-	data, err := os.ReadFile(o.verify)
-	if err != nil {
-		return err
-	}
-	c, err := dpmech.ParseCertificate(data)
-	if err != nil {
-		return fmt.Errorf("%s: %w", o.verify, err)
-	}
-	verdict := "verified: every figure follows from the clip and noise of the releases"
-	if o.given["ledger"] {
-		l, err := dpmech.ReadLedger(o.ledger)
-		if err != nil {
-			return err
-		}
-		if err := c.VerifyWith(l); err != nil {
-			return fmt.Errorf("%s is not right:\n%w", o.verify, err)
-		}
-		verdict += fmt.Sprintf(",\nand %s still holds all that the lifetime counts (%d releases then, %d now)", o.ledger, c.Lifetime.Ledger.Seq, l.Head().Seq)
-	} else if err := c.Verify(); err != nil {
-		return fmt.Errorf("%s is not right:\n%w", o.verify, err)
-	}
-	if o.json {
-		return writeObject(out, struct {
-			Verified      bool                `json:"verified"`
-			LedgerChecked bool                `json:"ledger_checked"`
-			Certificate   *dpmech.Certificate `json:"certificate"`
-		}{true, o.given["ledger"], c})
-	}
-	_, err = fmt.Fprintf(out, "%s\n%s\n", c.Text(), verdict)
-	return err
 }
 
 func (o *privacyOptions) makeLedger(out io.Writer) error {
@@ -299,7 +264,8 @@ func (o *privacyOptions) writeLedger(out io.Writer, path string, life dpmech.Lif
 			for _, s := range r.Spends {
 				n += s.Rounds
 			}
-			fmt.Fprintf(out, "%-*s  %-12s %-20s %9d %10.6g %10.4f\n", width, r.Run, r.Fleet[:12], r.Member, n, r.Rho, dpmech.GDP.Epsilon(r.Rho, o.delta))
+			fmt.Fprintf(out, "%-*s  %-12s %-20s %9d %10.6g %10s\n", width, r.Run, r.Fleet[:12], r.Member, n, r.Rho,
+				epsilonText(dpmech.GDP.Epsilon(r.Rho, o.delta)))
 		}
 	}
 	fmt.Fprintf(out, "\nhead           %d %s\n", life.Ledger.Seq, life.Ledger.Hash)

@@ -70,6 +70,37 @@ func TestPrivacyPlan(t *testing.T) {
 	}
 }
 
+// An epsilon is printed rounded up, and beside it the one that other libraries report.
+func TestPrivacyEpsilonIsNeverRoundedDown(t *testing.T) {
+	for _, c := range []struct {
+		args, want string
+	}{
+		{"-rounds 1 -clip 1 -sigma 100000 -delta 1e-6", "epsilon        0.0001 at delta 1e-06, exact (gdp); as zCDP 0.0001; by the paper's formula 0.0002"},
+		{"-rounds 50 -clip 1 -epsilon 8", "epsilon        8.0000 at delta 1e-05, exact (gdp); as zCDP 8.5993; by the paper's formula 9.3824"},
+		{"-rounds 50 -clip 1 -epsilon 8", "zero-out       epsilon 3.5472 if the data set is replaced by none"},
+	} {
+		code, out, log := call(append([]string{"privacy"}, strings.Fields(c.args)...)...)
+		if code != exitDone || !strings.Contains(out, c.want) {
+			t.Errorf("%s: exit code %d, no %q in\n%s%s", c.args, code, c.want, out, log)
+		}
+	}
+	var printed [3]float64
+	for _, sigma := range []string{"3", "7.7", "12345", "900000"} {
+		args := []string{"-rounds", "3", "-sigma", sigma, "-delta", "1e-7"}
+		p := object[plan](t, args...)
+		_, out, _ := call(append([]string{"privacy"}, args...)...)
+		line := out[strings.Index(out, "epsilon "):]
+		if _, err := fmt.Sscanf(line, "epsilon %f at delta 1e-07, exact (gdp); as zCDP %f; by the paper's formula %f", &printed[0], &printed[1], &printed[2]); err != nil {
+			t.Fatalf("%v in %s", err, line)
+		}
+		for i, exact := range []float64{p.EpsilonGDP, p.EpsilonZCDP, p.EpsilonPaper} {
+			if printed[i] < exact*(1-1e-9) || printed[i] > exact+1e-4*(1+1e-9) {
+				t.Errorf("sigma %s: %v is printed as %v", sigma, exact, printed[i])
+			}
+		}
+	}
+}
+
 // What is planned is what a filter lets through: all of it, and when rounds were asked for nothing more.
 func TestPrivacyPlanAgreesWithFilter(t *testing.T) {
 	for _, acc := range []string{"gdp", "zcdp", "paper"} {
@@ -150,19 +181,15 @@ func TestPrivacyFiles(t *testing.T) {
 		return name
 	}
 	first, second := certificate("tuning"), certificate("final")
-	type verdict struct {
-		Verified      bool               `json:"verified"`
-		LedgerChecked bool               `json:"ledger_checked"`
-		Certificate   dpmech.Certificate `json:"certificate"`
-	}
 	for _, args := range [][]string{{"-verify", second}, {"-verify", second, "-ledger", path}} {
-		v := object[verdict](t, args...)
-		if !v.Verified || v.LedgerChecked != (len(args) == 4) || v.Certificate.Rho != 0.625 || v.Certificate.Lifetime.Rho != 1.25 {
+		v := object[certificateVerdict](t, args...)
+		if !v.Verified || v.LedgerChecked != (len(args) == 4) || v.FleetChecked || v.Certificate.Rho != 0.625 || v.Certificate.Lifetime.Rho != 1.25 {
 			t.Errorf("%v: %+v", args, v)
 		}
 	}
 	code, out, log := call("privacy", "-verify", first, "-ledger", path) // it has grown since
-	if code != exitDone || log != "" || !strings.Contains(out, "PRIVACY CERTIFICATE") || !strings.Contains(out, "20 releases then, 40 now") {
+	if code != exitDone || log != "" || !strings.Contains(out, "PRIVACY CERTIFICATE") || !strings.Contains(out, "20 releases then, 40 now") ||
+		!strings.Contains(out, "Nothing here shows who wrote the certificate") || !strings.Contains(out, "signed          NO") {
 		t.Errorf("exit code %d\n%s%s", code, out, log)
 	}
 	life = object[dpmech.Lifetime](t, "-ledger", path)

@@ -36,12 +36,12 @@ func TestReadmeFleet(t *testing.T) {
 	code, text := d.shell(t, dir, "set -e\n"+blocks[0])
 	for _, want := range []string{
 		"next           for each node: spade-edge check ward/node-0/node.json", // init
-		"has spent epsilon 0 in 0 releases",                                    // check
+		"has spent epsilon 0.0000 in 0 releases",                               // check
 		"page: http://127.0.0.1:8080/",                                         // run
 		"round          0 of 80",                                               // status, of a node that waits
 		"release        80 of 80 of run \"ward\" by \"node-0\"",                // export
-		"model.npy: OK",                  // sha256sum
-		"verified: every figure follows", // privacy
+		"model.npy: OK",                    // sha256sum
+		"consistent: every figure follows", // privacy
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

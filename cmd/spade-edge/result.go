@@ -127,8 +127,9 @@ func (r *result) writePrivacy(w io.Writer) {
 		note = " (simulated: the noise came from the seed)"
 	}
 	pr := r.Privacy
-	fmt.Fprintf(w, "privacy        epsilon %.3f at delta %v for each client's whole data set%s\n", pr.EpsilonGDP, pr.Delta, note)
-	fmt.Fprintf(w, "               (the same spend as zCDP: rho %.4f, epsilon %.3f; by the paper's formula: epsilon %.3f)\n", pr.Rho, pr.EpsilonZCDP, pr.EpsilonPaper)
+	fmt.Fprintf(w, "privacy        epsilon %s at delta %v for each client's whole data set%s\n", epsilonText(pr.EpsilonGDP), pr.Delta, note)
+	fmt.Fprintf(w, "               (the same spend as zCDP: rho %.4f, epsilon %s; by the paper's formula: epsilon %s; zero-out: epsilon %s)\n",
+		pr.Rho, epsilonText(pr.EpsilonZCDP), epsilonText(pr.EpsilonPaper), epsilonText(pr.EpsilonZeroOut))
 	fmt.Fprintf(w, "               noise %.4g on updates clipped to %.4g, in each of %d releases\n", pr.Sigma, pr.Clip, r.Rounds)
 	fmt.Fprintf(w, "               given as public: %s\n", strings.Join(pr.ConditionalOn, "; "))
 	fmt.Fprintln(w, "               not covered: when a node sends")

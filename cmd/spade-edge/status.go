@@ -186,13 +186,13 @@ func writeStatus(w io.Writer, s *monitor.Status, file *fleetfile.Node) error {
 	}
 	line("round", "%d of %d (%d of learning, %d of cool-down)", s.Round, s.Rounds+s.Cooldown, s.Rounds, s.Cooldown)
 	if p := s.Privacy; p != nil {
-		limit := fmt.Sprintf("%.3f planned", p.Planned)
+		limit := epsilonText(float64(p.Planned)) + " planned"
 		if p.Limit.Known() {
-			limit = fmt.Sprintf("%.3f allowed", p.Limit)
+			limit = fmt.Sprintf("%v allowed", p.Limit)
 		}
-		line("privacy", "epsilon %.3f of %s, at delta %v (%s)", p.Epsilon, limit, p.Delta, p.Accounting)
+		line("privacy", "epsilon %s of %s, at delta %v (%s)", epsilonText(float64(p.Epsilon)), limit, p.Delta, p.Accounting)
 		if l := p.Lifetime; l != nil {
-			line("lifetime", "epsilon %.3f of the data set %q, over %d runs", l.Epsilon, l.Dataset, l.Runs)
+			line("lifetime", "epsilon %s of the data set %q, over %d runs", epsilonText(float64(l.Epsilon)), l.Dataset, l.Runs)
 		}
 	}
 	if !s.Running {
@@ -211,11 +211,14 @@ func writeStatus(w io.Writer, s *monitor.Status, file *fleetfile.Node) error {
 		line("disagreement", "%.3g, mean squared distance from the neighbors' releases of round %d", s.Disagreement, s.Compared)
 	}
 	line("cost", "%d losses, %s of messages sent", s.Queries, bytesText(s.FrameBytes))
+	covered := ""
+	if !s.NonPrivate {
+		covered = "; for this device only: the privacy guarantee does not cover it"
+	}
+	if l := s.Local; l != nil && l.FailedQueries > 0 {
+		line("failed", "%d losses could not be had: look after the program or the data%s", l.FailedQueries, covered)
+	}
 	if l := s.Local; l != nil && l.Round > 0 {
-		covered := ""
-		if !s.NonPrivate {
-			covered = "; for this device only: the privacy guarantee does not cover it"
-		}
 		line("own data", "accuracy %.2f %%, loss %.4g after round %d%s", 100*l.Accuracy, l.Loss, l.Round, covered)
 	}
 	_, err := io.WriteString(w, b.String())

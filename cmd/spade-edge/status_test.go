@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
@@ -57,7 +58,7 @@ func TestStatusAndStop(t *testing.T) {
 	if st.Running || st.Phase != monitor.Fresh || st.Round != 0 || st.Rounds != 6 || st.Cooldown != 3 || st.Privacy == nil || st.Privacy.Epsilon != 0 || st.Privacy.Lifetime == nil {
 		t.Errorf("never ran: %+v", st)
 	}
-	tr.tells(t, "b", "not running; nothing was ever released", "round          0 of 9", "epsilon 0.000 of 8.000 allowed")
+	tr.tells(t, "b", "not running; nothing was ever released", "round          0 of 9", "epsilon 0.0000 of 8 allowed")
 	if _, err := os.Stat(tr.path("b.state")); err == nil {
 		t.Error("status has made the state folder")
 	}
@@ -72,7 +73,7 @@ func TestStatusAndStop(t *testing.T) {
 	if !st.Running || st.Ready || st.Phase != monitor.Waiting || len(st.Waiting) != 2 || len(st.Neighbors) != 2 || st.Neighbors[0].Link == nil || st.Neighbors[0].Link.Connected || st.NonPrivate {
 		t.Errorf("waiting: %+v", st)
 	}
-	tr.tells(t, "b", `"a": not connected for`, "refused", `lifetime       epsilon 0.000 of the data set "patients of b", over 0 runs`)
+	tr.tells(t, "b", `"a": not connected for`, "refused", `lifetime       epsilon 0.0000 of the data set "patients of b", over 0 runs`)
 	info, err := os.Stat(tr.path("b.state/control"))
 	if err != nil || info.Mode().Perm() != 0o600 || info.Mode().Type() != os.ModeSocket {
 		t.Errorf("socket: %v, %v", info, err)
@@ -260,6 +261,26 @@ func TestTopicIsComplete(t *testing.T) {
 	for _, part := range strings.Split(string(text), `"`) {
 		if strings.Trim(part, "abcdefghijklmnopqrstuvwxyz_") == "" && len(part) > 1 && part != "null" && !strings.Contains(topic, part) {
 			t.Errorf("no field %s in the topic", part)
+		}
+	}
+}
+
+// What comes from the device's own data says so, and an epsilon is not shown as less than it is.
+func TestStatusOfOwnData(t *testing.T) {
+	var b strings.Builder
+	st := monitor.Status{
+		Name: "a", Run: "trial", Running: true, Phase: monitor.Querying, Disagreement: monitor.Unknown(), Local: &monitor.Local{FailedQueries: 3},
+		Privacy: &monitor.Privacy{Epsilon: 0.00001, Limit: monitor.Unknown(), Planned: 1.00001, Delta: 1e-5, Accounting: "gdp", Lifetime: &monitor.Lifetime{Epsilon: 2.00009}},
+	}
+	if err := writeStatus(&b, &st, &fleetfile.Node{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"epsilon 0.0001 of 1.0001 planned", "epsilon 2.0001 of the data set",
+		"failed         3 losses could not be had: look after the program or the data; for this device only: the privacy guarantee does not cover it",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
 		}
 	}
 }

@@ -139,22 +139,6 @@ var scorerTroubles = map[string]provocation{
 	"want an argument with {sample}, ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.oracle(t, `{"oneshot": ["./score"], "samples": 8}`))
 	},
-	"losses cannot be had; going on with the public one in their place ...": func(t *testing.T, b *bench) (int, string) {
-		node := b.lone.talker(t, strings.Replace(answerer, "ANSWER", `\"error\":\"no\"`, 1), "")
-		node = b.lone.variant(t, node[len(b.lone.dir)+1:], "a.state", "public.state", "a.ledger", "public.ledger")
-		l, err := dpmech.CreateLedger(b.lone.path("public.ledger"), "patients", nil)
-		if err == nil {
-			err = l.Close()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if code, text := said("run", node); code != exitDone {
-			return code, text
-		} else {
-			return goesOn, text
-		}
-	},
 }
 
 var dataTroubles = map[string]provocation{

@@ -145,8 +145,8 @@ func report(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*hospita
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%-6s made %d releases, and has a certificate that is right: epsilon %.1f at delta %v, in the life of its data %.1f\n",
-			h.name, cert.Rounds, cert.EpsilonGDP, cert.Delta, cert.Lifetime.EpsilonGDP)
+		fmt.Fprintf(out, "%-6s made %d releases, and has a certificate that is right: epsilon %s at delta %v, in the life of its data %s\n",
+			h.name, cert.Rounds, dpmech.FormatEpsilon(cert.EpsilonGDP, 1), cert.Delta, dpmech.FormatEpsilon(cert.Lifetime.EpsilonGDP, 1))
 		// The ledger outlives the study, and so a second one of the same size is refused before it has begun.
 		if err := h.affords(fleet, "the same once more"); !errors.Is(err, dpmech.ErrBudget) {
 			return fmt.Errorf("%s: a second study: %v, want it to be refused", h.name, err)

@@ -60,7 +60,8 @@ func run(ctx context.Context, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "alarm of %s, trained alone: %s on a machine that it has not seen\n", fleet.Members[0], unseen.score(alone[0]))
 	fmt.Fprintf(out, "trained with %d others: %s\n", machines-1, unseen.score(together[0]))
-	fmt.Fprintf(out, "each machine has spent epsilon %.1f at delta %v on all that it has recorded\n", dpmech.GDP.Epsilon(fleet.Rho(), fleet.Privacy.Delta), fleet.Privacy.Delta)
+	epsilon := dpmech.FormatEpsilon(dpmech.GDP.Epsilon(fleet.Rho(), fleet.Privacy.Delta), 1)
+	fmt.Fprintf(out, "each machine has spent epsilon %s at delta %v on all that it has recorded\n", epsilon, fleet.Privacy.Delta)
 	return nil
 }
 

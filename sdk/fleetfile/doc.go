@@ -34,6 +34,9 @@
 // without noise says so by name, {"non_private": true}, and nothing else in that place. A member that is dialed, which is one
 // with a neighbor whose name sorts before its own, needs an address.
 //
+// A member has one key or two, the current one and the next. It may have "retired" keys, at most 8: they may not connect any more, but
+// what they have signed while they could still counts, in certificates and elsewhere.
+//
 // The task is a [task.Recipe]; it may be left out, as it is in a fleet with models of its own. For images it has "pixels" in the
 // place of columns and label. "subset": true leaves samples with other labels than the classes out, "pca" ({"mean": [...],
 // "components": [[...], ...], "scale": 1}) comes after "standardize", and either may be left out. A perceptron needs a start

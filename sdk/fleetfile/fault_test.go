@@ -59,6 +59,13 @@ func TestFleetFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	pin := func(name string) string { return ws.FormatKey(pinOf(name)) }
+	pinsOf := func(n int) []string {
+		list := make([]string, n)
+		for i := range list {
+			list[i] = pin(fmt.Sprint("retired ", i))
+		}
+		return list
+	}
 	members := string(text[strings.Index(string(text), `"members"`):strings.Index(string(text), `"method"`)])
 	method := string(text[strings.Index(string(text), `"method"`):strings.Index(string(text), `"privacy"`)])
 	privacy := string(text[strings.Index(string(text), `"privacy"`):strings.Index(string(text), `"wire"`)])
@@ -117,13 +124,19 @@ func TestFleetFaults(t *testing.T) {
 		one(members, `"members": ["a", "b", "c"],`, `members[0] is "a", want {"name"`).and("members[1]").and("members[2]"),
 		one(`{"name": "a"`, `{"name": "b"`, `members[1].name is "b", want another name than members[0] has`),
 		one(`{"name": "a"`, `{"name": ""`, `members[0].name is "", want a name of 1..64 bytes`),
-		one(`{"name": "a", `, `{"name": "a", "role": "boss", `, "members[0].role is unknown, want only name, keys, addresses"),
+		one(`{"name": "a", `, `{"name": "a", "role": "boss", `, "members[0].role is unknown, want only name, keys, retired, addresses"),
 		one(pin("c"), "ed25519:AAAA", `members[2].keys[0]: ws: public key "ed25519:AAAA" has 4 characters`),
 		one(pin("c"), "ed25519:"+strings.Repeat("A", 43), "members[2].keys[0]: ws: public key").mend("small order"),
 		one(pin("c"), "rsa:1", `does not begin with "ed25519:"`),
 		one(pin("c"), pin("b"), "members[2].keys[0] is "+pin("b")+", which is members[1].keys[0] already"),
 		one(`["`+pin("c")+`"]`, `[]`, "members[2].keys has 0 keys, want 1 or 2"),
 		one(`["`+pin("c")+`"]`, `["`+pin("c")+`", "`+pin("d")+`", "`+pin("e")+`"]`, "members[2].keys has 3 keys, want 1 or 2"),
+		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": ["`+pin("c")+`"]`, "members[2].retired[0] is "+pin("c")+", which is members[2].keys[0] already"),
+		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": ["`+pin("d")+`", "`+pin("a")+`", "`+pin("d")+`"]`,
+			"members[2].retired[1] is "+pin("a")+", which is members[0].keys[0] already").and("retired[2] is " + pin("d") + ", which is members[2].retired[0] already"),
+		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": [`+`"`+strings.Join(pinsOf(9), `", "`)+`"`+`]`, "members[2].retired has 9 keys, want at most 8 keys: those that may not"),
+		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": "`+pin("d")+`"`, `members[2].retired is "ed25519:`),
+		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": ["`+strings.TrimPrefix(pin("d"), "ed25519:")+`"]`, "members[2].retired[0]: ws: public key"),
 		one(`["`+pin("c")+`"]`, `"`+pin("c")+`"`, `members[2].keys is "ed25519:`),
 		one(`["`+pin("c")+`"]`, `[null]`, "members[2].keys[0] is null, want a key"),
 		one(`"wss://c.example/"`, `"ws://c.example/"`, `members[2].addresses[0]: ws: address "ws://c.example/": want wss://host:port/path`),

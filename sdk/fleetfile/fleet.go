@@ -31,6 +31,7 @@ type File struct {
 type Member struct {
 	Name      string
 	Keys      []ed25519.PublicKey // the current one and, while it is being replaced, the next
+	Retired   []ed25519.PublicKey // keys that may not connect any more, at most 8: what they have signed counts
 	Addresses []string            // "wss://host:port/path", tried in order; none for a member that nobody dials
 }
 

@@ -26,7 +26,8 @@ func (r *fleetReader) members(v value) bool {
 		}
 		ok = ok && m.Name != ""
 		r.number[m.Name] = e.index
-		m.Keys = r.keys(o.need("keys"), owner)
+		m.Keys = r.keys(o.need("keys"), owner, 1, 2, "1 or 2 keys: the current one and, while it is being replaced, the next")
+		m.Retired = r.keys(o.may("retired"), owner, 0, 8, "at most 8 keys: those that may not connect any more, and whose past signatures count")
 		m.Addresses = o.may("addresses").texts("of the form wss://host:port/path", func(string) bool { return true })
 		for i, a := range m.Addresses {
 			if err := ws.CheckAddress(a); err != nil {
@@ -44,11 +45,10 @@ func (r *fleetReader) members(v value) bool {
 	return ok
 }
 
-// keys reads the keys of a member.
-func (r *fleetReader) keys(v value, owner map[string]string) []ed25519.PublicKey {
-	const want = "an array of 1 or 2 keys"
+// keys reads the keys of a member, least to most of them, as want says.
+func (r *fleetReader) keys(v value, owner map[string]string, least, most int, want string) []ed25519.PublicKey {
 	var keys []ed25519.PublicKey
-	all, ok := v.elements(want)
+	all, ok := v.elements("an array of " + want)
 	count := 0
 	for e := range all {
 		count++
@@ -67,8 +67,8 @@ func (r *fleetReader) keys(v value, owner map[string]string) []ed25519.PublicKey
 		owner[string(key)] = e.at()
 		keys = append(keys, key)
 	}
-	if ok && (count < 1 || count > 2) {
-		r.fault("%s has %d keys, want 1 or 2: the current one and, while it is being replaced, the next", v.at(), count)
+	if ok && (count < least || count > most) {
+		r.fault("%s has %d keys, want %s", v.at(), count, want)
 	}
 	return keys
 }

@@ -29,6 +29,17 @@ func (f *File) Peers(self string) []ws.Peer {
 	return peers
 }
 
+// SigningKeys returns the keys whose signatures on a member's releases count: those that may connect, and then the retired ones; nil if
+// there is no such member.
+func (f *File) SigningKeys(member string) []ed25519.PublicKey {
+	for _, m := range f.Members {
+		if m.Name == member {
+			return slices.Concat(m.Keys, m.Retired)
+		}
+	}
+	return nil
+}
+
 // Transport returns the configuration of a member's transport, ready for [ws.New]. key is the member's own and must
 // belong to one of its public keys in f; listen is where it takes calls, "host:port", and may be empty if all its neighbors'
 // names sort after its own.

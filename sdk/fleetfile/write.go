@@ -2,6 +2,7 @@ package fleetfile
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -251,17 +252,26 @@ func (w *writer) schedule(name string, s []float64) {
 
 // member writes a member into one line.
 func (w *writer) member(m Member) {
-	keys := make([]string, len(m.Keys))
-	for i, k := range m.Keys {
-		keys[i] = ws.FormatKey(k)
-	}
 	w.WriteString(`{"name": `)
 	w.json(m.Name)
 	w.WriteString(`, "keys": `)
-	list(w, keys)
+	list(w, texts(m.Keys))
+	if len(m.Retired) > 0 {
+		w.WriteString(`, "retired": `)
+		list(w, texts(m.Retired))
+	}
 	if len(m.Addresses) > 0 {
 		w.WriteString(`, "addresses": `)
 		list(w, m.Addresses)
 	}
 	w.WriteString("}")
+}
+
+// texts returns keys as they are written.
+func texts(keys []ed25519.PublicKey) []string {
+	list := make([]string, len(keys))
+	for i, k := range keys {
+		list[i] = ws.FormatKey(k)
+	}
+	return list
 }

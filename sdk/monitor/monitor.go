@@ -314,7 +314,7 @@ func (m *Monitor) Status() Status {
 	if !f.Privacy.NonPrivate {
 		out.Privacy = m.privacy()
 	}
-	if m.cfg.Score != nil || f.Privacy.NonPrivate {
+	if m.cfg.Score != nil || f.Privacy.NonPrivate || st.FailedQueries > 0 {
 		local := m.best
 		local.FailedQueries = st.FailedQueries
 		out.Local = &local

@@ -208,6 +208,30 @@ func TestWaitingIsNoStall(t *testing.T) {
 	}
 }
 
+// Losses that could not be had are counted for this device alone: its status on loopback marks them, and metrics do not have them.
+func TestFailedQueriesStayHere(t *testing.T) {
+	asked := 0
+	w := newWorld(t, pair(nil), nil, func(context.Context) error {
+		if asked++; asked > 20 {
+			return errors.New("no loss")
+		}
+		return nil
+	})
+	if st := w.mon.Status(); st.Local != nil {
+		t.Errorf("local %+v before anything has failed", st.Local)
+	}
+	if err := w.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	st := w.mon.Status()
+	if st.Local == nil || st.Local.FailedQueries == 0 || st.Local.Covered {
+		t.Errorf("local %+v", st.Local)
+	}
+	if text := string(Metrics(st)); len(text) == 0 || strings.Contains(text, "failed_queries") {
+		t.Errorf("metrics tell:\n%s", text)
+	}
+}
+
 // A run that fails says why; a Score that panics is a score that is not known.
 func TestFailure(t *testing.T) {
 	w := newWorld(t, pair(func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{NonPrivate: true} }), nil, func(context.Context) error { return errors.New("no scale") })

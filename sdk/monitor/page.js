@@ -16,6 +16,12 @@
   // Numbers for people.
   const known = v => typeof v === "number" && isFinite(v);
   const figures = (v, n) => !known(v) ? "–" : v === 0 ? "0" : Math.abs(v) >= 1e5 || Math.abs(v) < 1e-3 ? (+v.toPrecision(n)).toExponential() : String(+v.toPrecision(n));
+  // An epsilon is never shown as less than it is. (Up to 1e-9 of it is the error of its computation.)
+  const epsilon = v => {
+    if (!known(v)) return "–";
+    const s = v.toFixed(4);
+    return String(+(+s < v * (1 - 1e-9) ? (+s + 1e-4).toFixed(4) : s));
+  };
   const percent = v => known(v) ? (100 * v).toFixed(1) + " %" : "–";
   const count = v => String(v).replace(/\B(?=(\d{3})+$)/g, "\u202f");
   const bytes = v => {
@@ -151,13 +157,13 @@
   const cAccuracy = chart("accuracy", "Accuracy", percent, { most: 1, tick: v => Math.round(1000 * v) / 10 + " %" });
   const cLoss = chart("loss", "Loss", v => figures(v, 3), { tick: v => figures(v, 3) });
   const cApart = chart("disagreement", "Disagreement", v => figures(v, 3), { log: true, tick: v => v >= .01 && v < 1e4 ? figures(v, 3) : "1e" + Math.round(Math.log10(v)) });
-  const cEpsilon = chart("epsilon", "Epsilon spent", v => figures(v, 4), { zero: true, tick: v => figures(v, 3) });
+  const cEpsilon = chart("epsilon", "Epsilon spent", epsilon, { zero: true, tick: v => figures(v, 3) });
   new ResizeObserver(() => all.forEach(draw)).observe(charts);
 
   // The table that says what the charts show.
   const table = points => {
     const rows = points.slice(-1 - 512).reverse().map(p => el("tr", {}, el("th", { scope: "row" }, String(p.round)),
-      el("td", {}, percent(p.accuracy)), el("td", {}, figures(p.loss, 4)), el("td", {}, figures(p.disagreement, 4)), el("td", {}, figures(p.epsilon, 4))));
+      el("td", {}, percent(p.accuracy)), el("td", {}, figures(p.loss, 4)), el("td", {}, figures(p.disagreement, 4)), el("td", {}, epsilon(p.epsilon))));
     byId("rounds").tBodies[0].replaceChildren(...rows);
   };
 
@@ -227,8 +233,8 @@
   const privacyTile = p => {
     if (!p) return tilePrivacy("no bound", "NOT PRIVATE: nothing limits what leaks");
     const most = known(p.epsilon_limit) ? p.epsilon_limit : p.epsilon_planned;
-    tilePrivacy("ε " + figures(p.epsilon, 4), "of " + figures(most, 4) + (known(p.epsilon_limit) ? " allowed" : " planned") + ", δ " + figures(p.delta, 2) +
-      (p.lifetime ? "; data's lifetime " + figures(p.lifetime.epsilon, 4) : ""), p.epsilon / most);
+    tilePrivacy("ε " + epsilon(p.epsilon), "of " + (known(p.epsilon_limit) ? most + " allowed" : epsilon(most) + " planned") + ", δ " + figures(p.delta, 2) +
+      (p.lifetime ? "; data's lifetime " + epsilon(p.lifetime.epsilon) : ""), p.epsilon / most);
   };
 
   const show = s => {
@@ -275,7 +281,7 @@
       const look = { failed: "down", waiting: "held", querying: "busy", cooling: "cool" };
       rows(["Node", "State", "Round", "Connected", ...(s.non_private ? [] : ["Epsilon"]), "Losses asked", "Sent"], nodes, n => [n.name,
         { class: "state " + (look[phaseOf(n)] || "up"), text: phaseName[phaseOf(n)], more: phaseOf(n) === "waiting" ? "for " + list(n.waiting_for) + ", " + span(n.phase_seconds) : n.fault || "" },
-        String(n.round), n.neighbors.filter(v => v.link && v.link.connected).length + " of " + n.neighbors.length, ...(n.privacy ? [figures(n.privacy.epsilon, 4)] : []), count(n.queries), bytes(n.frame_bytes_sent)]);
+        String(n.round), n.neighbors.filter(v => v.link && v.link.connected).length + " of " + n.neighbors.length, ...(n.privacy ? [epsilon(n.privacy.epsilon)] : []), count(n.queries), bytes(n.frame_bytes_sent)]);
     } else {
       byId("peers").hidden = !s.neighbors.length;
       byId("alone").hidden = s.neighbors.length > 0;
@@ -293,7 +299,7 @@
     cApart.why = group || s.round < 2 || s.disagreement_round ? "" : "not known: the fleet sends messages, which do not show a neighbor's model";
     const p = head.privacy;
     cEpsilon.limit = p && known(p.epsilon_limit) ? p.epsilon_limit : 0;
-    say(cEpsilon.note, !p ? "NOT PRIVATE: nothing bounds what leaks" : (cEpsilon.limit ? "Dashed: the budget of " + figures(p.epsilon_limit, 4) : "All rounds will cost " + figures(p.epsilon_planned, 4)) + ", at δ " + figures(p.delta, 2) + " (" + p.accounting + ")");
+    say(cEpsilon.note, !p ? "NOT PRIVATE: nothing bounds what leaks" : (cEpsilon.limit ? "Dashed: the budget of " + p.epsilon_limit : "All rounds will cost " + epsilon(p.epsilon_planned)) + ", at δ " + figures(p.delta, 2) + " (" + p.accounting + ")");
     cEpsilon.why = p ? "" : "no epsilon: NOT PRIVATE";
     say(byId("fine"), s.non_private ? "NOT PRIVATE: what the nodes of this run send may reveal their data." : "Epsilon covers everything this run sends. It does not cover when something is sent" + (group ? "." : ", nor what this page shows of the device's own data."));
     return { learning: head.rounds, cooldown: head.cooldown, total };

@@ -128,11 +128,12 @@ type Lifetime struct {
 	Limit   Value  `json:"epsilon_limit"` // at a delta and accounting of its own; unknown if there is none
 }
 
-// Local comes from the device's own data directly: no privacy guarantee covers it.
+// Local comes from the device's own data directly: no privacy guarantee covers it. It is for loopback alone; [Metrics], which are made to
+// leave a device, have none of it in a private run.
 type Local struct {
 	Covered       bool  `json:"covered_by_privacy"` // false
 	Round         int   `json:"round"`              // of the release that Loss and Accuracy are of; 0 for none yet
 	Loss          Value `json:"loss"`
-	Accuracy      Value `json:"accuracy"` // share in [0, 1]
-	FailedQueries int64 `json:"failed_queries"`
+	Accuracy      Value `json:"accuracy"`       // share in [0, 1]
+	FailedQueries int64 `json:"failed_queries"` // losses that could not be had; a private run has put a public constant in their place
 }

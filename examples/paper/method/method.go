@@ -31,7 +31,7 @@ type Client struct {
 }
 
 // Privacy is a guarantee: (Epsilon, Delta)-differential privacy by exact Gaussian accounting, where neighboring inputs differ in
-// the whole data set of one client (replaced by another of the same size).
+// the whole data set of one client (replaced by any other).
 type Privacy struct {
 	Epsilon, Delta float64
 }

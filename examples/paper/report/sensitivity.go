@@ -28,7 +28,7 @@ func (r *reporter) table4(out *strings.Builder) error {
 		if err != nil {
 			return err
 		}
-		paper = append(paper, fmt.Sprintf("%.2f", dpmech.Paper.Epsilon(rho, experiment.Delta)))
+		paper = append(paper, dpmech.FormatEpsilon(dpmech.Paper.Epsilon(rho, experiment.Delta), 2))
 	}
 	fmt.Fprintf(out, "ε is exact (Gaussian differential privacy). By the paper's formula ρ + 2√(ρ ln(1/δ)) the same noise is called ε = %s. The rows \"noise by the paper's formula\" "+
 		"have as much noise as that formula asks for at the ε of the column.\n\n", strings.Join(paper, ", "))

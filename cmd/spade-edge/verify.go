@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+)
+
+// certificateVerdict is what a verification has shown, and its JSON.
+type certificateVerdict struct {
+	Verified         bool                `json:"verified"`
+	LedgerChecked    bool                `json:"ledger_checked"`
+	FleetChecked     bool                `json:"fleet_checked"`
+	Countersigned    []string            `json:"countersigned_by"`     // neighbors that have signed that they hold the last release
+	NotCountersigned []string            `json:"not_countersigned_by"` // all others; both are empty if no fleet was checked
+	Certificate      *dpmech.Certificate `json:"certificate"`
+}
+
+func (o *privacyOptions) verifyCertificate(out io.Writer) error {
+	data, err := os.ReadFile(o.verify)
+	if err != nil {
+		return err
+	}
+	c, err := dpmech.ParseCertificate(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.verify, err)
+	}
+	v := certificateVerdict{
+		Verified: true, LedgerChecked: o.given["ledger"], FleetChecked: o.given["fleet"],
+		Countersigned: []string{}, NotCountersigned: []string{}, Certificate: c,
+	}
+	var ledger *dpmech.Ledger
+	if v.LedgerChecked {
+		if ledger, err = dpmech.ReadLedger(o.ledger); err == nil {
+			err = right(o.verify, c.VerifyWith(ledger))
+		}
+	} else {
+		err = right(o.verify, c.Verify())
+	}
+	if err == nil && v.FleetChecked {
+		err = o.audit(&v, ledger)
+	}
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return writeObject(out, v)
+	}
+	_, err = fmt.Fprintf(out, "%s\n%s", c.Text(), o.verdict(&v, ledger))
+	return err
+}
+
+// right says of which certificate a fault is.
+func right(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s is not right:\n%w", path, err)
+}
+
+// audit checks the certificate by the fleet file and the keys in it. ledger is nil if there is none to compare with.
+func (o *privacyOptions) audit(v *certificateVerdict, ledger *dpmech.Ledger) error {
+	file, err := fleetfile.Read(o.fleet)
+	if err != nil {
+		return usageError{err}
+	}
+	var a *sdk.Audit
+	if a, err = file.Fleet.Audit(v.Certificate, file.SigningKeys); err != nil {
+		return right(o.verify, err)
+	}
+	if head := a.LedgerHead(); head != nil && ledger != nil {
+		if err := ledger.Contains(*head); err != nil {
+			return right(o.verify, fmt.Errorf("head: it names a state of another ledger: %w", err))
+		}
+	}
+	v.Countersigned, v.NotCountersigned = append(v.Countersigned, a.Countersigned...), append(v.NotCountersigned, a.NotCountersigned...)
+	return nil
+}
+
+// verdict says in a few lines what was shown, and what was not.
+func (o *privacyOptions) verdict(v *certificateVerdict, ledger *dpmech.Ledger) string {
+	var b strings.Builder
+	c := v.Certificate
+	if !v.FleetChecked {
+		b.WriteString("consistent: every figure follows from the clip and noise of the releases.\n")
+		b.WriteString("Nothing here shows who wrote the certificate, nor that these are all releases: that takes -fleet, with the fleet file.\n")
+	} else {
+		fmt.Fprintf(&b, "verified: signed with the key that %s has for %q, with the clip, noise, delta and limit of that file;\n", o.fleet, c.Member)
+		b.WriteString("every figure follows from the clip and noise of the releases.\n")
+		switch {
+		case len(v.Countersigned) > 0:
+			fmt.Fprintf(&b, "countersigned by %s: each holds the last release, and so all before it\n", quoted(v.Countersigned))
+		case len(v.NotCountersigned) > 0:
+			b.WriteString("countersigned by nobody: that no release is left out, only the member itself says\n")
+		}
+		if len(v.NotCountersigned) > 0 {
+			fmt.Fprintf(&b, "not countersigned by %s\n", quoted(v.NotCountersigned))
+		}
+		if c.Simulated {
+			b.WriteString("SIMULATED: the noise came from a seed, and the run protects nobody\n")
+		}
+	}
+	if c.Version == 1 {
+		b.WriteString("Version 1: that the releases are all that the ledger has of this run was not part of it, and is not verified.\n")
+	}
+	if ledger != nil {
+		fmt.Fprintf(&b, "ledger: %s still holds all that the lifetime counts (%d releases then, %d now)\n", o.ledger, c.Lifetime.Ledger.Seq, ledger.Head().Seq)
+	}
+	return b.String()
+}

@@ -1,0 +1,217 @@
+package dpmech
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A certificate of version 1, as a program of its time has written it, is read, verified and written as it was then.
+func TestCertificateVersion1(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("testdata", "certificate-1.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := ParseCertificate(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := c.JSON(); err != nil || !bytes.Equal(again, text) {
+		t.Errorf("%s became %s (%v)", text, again, err)
+	}
+	l, err := ReadLedger(filepath.Join("testdata", "certificate-1.ledger"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.VerifyWith(l); err != nil {
+		t.Error(err)
+	}
+	page := c.Text()
+	for _, not := range []string{"zero-out", "signed"} {
+		if strings.Contains(page, not) {
+			t.Errorf("%q in\n%s", not, page)
+		}
+	}
+	// What version 2 has besides is unknown in it, also where the numbers are right.
+	for _, x := range []struct{ old, new, want string }{
+		{`"slack": 0,`, `"slack": 0, "reserved_unmade": 1,`, "unknown field reserved_unmade: version 1"},
+		{`"slack": 0,`, `"slack": 0, "epsilon_zero_out": 1,`, "unknown field epsilon_zero_out: version 1"},
+		{`"slack": 0,`, `"slack": 0, "head": "00",`, "unknown field head: version 1"},
+		{`"slack": 0,`, `"slack": 0, "signature": "00",`, "unknown field signature: version 1"},
+		{`"slack": 0,`, `"slack": 0, "countersigned": [{"member": "b", "signature": "00"}],`, "unknown field countersigned: version 1"},
+		{`"version": 1,`, `"version": 2,`, "field epsilon_zero_out is missing: version 2"},
+	} {
+		bad := strings.Replace(string(text), x.old, x.new, 1)
+		if _, err := ParseCertificate([]byte(bad)); bad == string(text) || err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v, want %q", x.new, err, x.want)
+		}
+	}
+}
+
+// recost makes the figures of a certificate right again after a change of its releases: a forger can do so too.
+func recost(t testing.TB, c *Certificate) {
+	t.Helper()
+	c.Rounds = countRounds(c.Spends)
+	c.Cost = CostOf(c.charged(), c.Delta)
+	if c.Lifetime == nil {
+		return
+	}
+	var rho float64
+	for i := range c.Lifetime.Runs {
+		r := &c.Lifetime.Runs[i]
+		r.Rho = sumSpends(r.Spends)
+		rho = sumUp(rho, r.Rho)
+	}
+	c.Lifetime.Cost = CostOf(rho, c.Delta)
+}
+
+// whole certifies a run of ten releases of one kind, the last of them made after a number of reservations that led to none.
+func whole(t testing.TB, made, reserved int) (*Certificate, *Ledger) {
+	t.Helper()
+	l, _ := newLedger(t, nil)
+	reserve(t, l, "before", 1, 3)
+	reserve(t, l, "final", 1, reserved)
+	f := mustFilter(t, nil)
+	for round := 1; round <= made; round++ {
+		if err := f.Reserve(round, noisy); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := NewCertificate(aboutRun("final"), 1e-5, f, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, l
+}
+
+// The releases of a certificate are those that its ledger has of the run: whoever states fewer, or more noise, is found out by the
+// certificate alone, though every figure in it follows from the releases.
+func TestCertificateReleasesEqualLedger(t *testing.T) {
+	good, l := whole(t, 10, 10)
+	for name, x := range map[string]struct {
+		change func(c *Certificate)
+		want   string
+	}{
+		"one release":         {func(c *Certificate) { c.Spends[0].Rounds = 1 }, "the ledger has 10 releases of this run, and the certificate 1 and 0 reserved_unmade"},
+		"one, of more noise":  {func(c *Certificate) { c.Spends[0].Rounds, c.Spends[0].Sigma = 1, 800 }, "releases[0]: clip is 1 and sigma 800, and in the ledger clip is 1 and sigma 8"},
+		"more noise":          {func(c *Certificate) { c.Spends[0].Sigma = 800 }, "sigma 800, and in the ledger"},
+		"less noise":          {func(c *Certificate) { c.Spends[0].Sigma = 4 }, "sigma 4, and in the ledger"},
+		"another clip":        {func(c *Certificate) { c.Spends[0].Clip = 0.5 }, "clip is 0.5"},
+		"no release":          {func(c *Certificate) { c.Spends = []Spend{} }, "and the certificate 0 and 0 reserved_unmade"},
+		"more than reserved":  {func(c *Certificate) { c.Spends[0].Rounds = 11 }, "there are 11 rounds, and 10 in the ledger"},
+		"the first left out":  {func(c *Certificate) { c.Spends[0] = Spend{2, 9, 1, 8} }, "the first round is 2, and 1 in the ledger"},
+		"a gap":               {func(c *Certificate) { c.Spends = []Spend{{1, 4, 1, 8}, {6, 5, 1, 8}} }, "there are 4 rounds, and 10 in the ledger"},
+		"one more, elsewhere": {func(c *Certificate) { c.Spends = append(c.Spends, Spend{12, 1, 1, 8}) }, "the ledger has no release from round 12 on"},
+		"a gap in the ledger": {func(c *Certificate) { c.Lifetime.Runs[1].Spends = []Spend{{1, 10, 1, 8}, {12, 1, 1, 8}} }, "behind a gap"},
+		"other noise behind":  {func(c *Certificate) { c.Lifetime.Runs[1].Spends = []Spend{{1, 10, 1, 8}, {11, 1, 1, 80}} }, "with another clip or sigma"},
+	} {
+		c := clone(t, good)
+		x.change(c)
+		recost(t, c)
+		for where, err := range map[string]error{"alone": c.Verify(), "with the ledger": c.VerifyWith(l)} {
+			if err == nil || !strings.Contains(err.Error(), x.want) {
+				t.Errorf("%s, %s: %v, want %q", name, where, err, x.want)
+			}
+		}
+	}
+	// The ledger rewritten as well agrees with itself, and not with the file.
+	c := clone(t, good)
+	c.Spends[0] = Spend{1, 1, 1, 800}
+	c.Lifetime.Runs[1].Spends = []Spend{{1, 1, 1, 800}}
+	c.Lifetime.Ledger.Seq = 4
+	recost(t, c)
+	if err := c.Verify(); err != nil {
+		t.Error(err)
+	}
+	if err := c.VerifyWith(l); err == nil || !strings.Contains(err.Error(), "changed") {
+		t.Errorf("%v, want a changed line", err)
+	}
+}
+
+// What the ledger has of a run beyond its releases is counted: the larger figure is what the run costs.
+func TestCertificateReservedUnmade(t *testing.T) {
+	for _, x := range []struct{ made, reserved int }{{10, 10}, {10, 11}, {7, 10}, {0, 4}, {0, 0}} {
+		c, l := whole(t, x.made, x.reserved)
+		if want := float64(x.reserved) * noisy.Rho(); c.Rho != want || c.Rounds != x.made || c.ReservedUnmade != x.reserved-x.made {
+			t.Errorf("%d made, %d reserved: rho %v of %d releases and %d more, want %v", x.made, x.reserved, c.Rho, c.Rounds, c.ReservedUnmade, want)
+		}
+		if err := clone(t, c).VerifyWith(l); err != nil {
+			t.Error(err)
+		}
+		if more := strings.Contains(c.Text(), "more in the ledger"); more != (x.reserved > x.made) {
+			t.Errorf("%d made, %d reserved:\n%s", x.made, x.reserved, c.Text())
+		}
+		if x.reserved == x.made {
+			continue
+		}
+		// Not counted in the cost, they are missed.
+		bad := clone(t, c)
+		bad.Cost = CostOf(sumSpends(bad.Spends), bad.Delta)
+		if err := bad.Verify(); err == nil || !strings.Contains(err.Error(), "this run: rho is stated as") {
+			t.Errorf("%v, want a larger rho", err)
+		}
+	}
+	// A ledger with less than the releases makes no certificate.
+	l, _ := newLedger(t, nil)
+	reserve(t, l, "final", 1, 3)
+	f := mustFilter(t, nil)
+	for round := 1; round <= 4; round++ {
+		if err := f.Reserve(round, noisy); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := NewCertificate(aboutRun("final"), 1e-5, f, l); err == nil || !strings.Contains(err.Error(), "there are 4 rounds, and 3 in the ledger") {
+		t.Errorf("%v, want a release that the ledger does not have", err)
+	}
+}
+
+// A ledger that has gone on with this run says by how much; with another run it may go on.
+func TestCertificateOlderThanRun(t *testing.T) {
+	c, l := whole(t, 4, 4)
+	reserve(t, l, "another", 1, 2)
+	if err := c.VerifyWith(l); err != nil {
+		t.Error(err)
+	}
+	reserve(t, l, "final", 5, 9)
+	if err := c.VerifyWith(l); err == nil || !strings.Contains(err.Error(), "the ledger has 5 further releases of this run") {
+		t.Errorf("%v, want 5 further releases", err)
+	}
+}
+
+// What is signed is the certificate without its signature, behind a line of its own.
+func TestSignedBytes(t *testing.T) {
+	c, _ := whole(t, 10, 11)
+	before, err := c.SignedBytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Signature = strings.Repeat("00", 64)
+	after, err := c.SignedBytes()
+	if err != nil || !bytes.Equal(before, after) || c.Signature == "" {
+		t.Errorf("%s became %s (%v)", before, after, err)
+	}
+	tag, text, _ := bytes.Cut(after, []byte("\n"))
+	if string(tag) != "spade-edge certificate 2" || bytes.ContainsAny(text, "\n\t") || bytes.Contains(text, []byte(`"signature"`)) {
+		t.Errorf("%s", after)
+	}
+	back, err := ParseCertificate(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := back.SignedBytes(); err != nil || !bytes.Equal(again, before) {
+		t.Errorf("%s became %s (%v)", before, again, err)
+	}
+	for name, change := range map[string]func(c *Certificate){
+		"member": func(c *Certificate) { c.Member = "b" }, "unmade": func(c *Certificate) { c.ReservedUnmade++ }, "head": func(c *Certificate) { c.Head = "00" },
+		"ledger": func(c *Certificate) { c.Lifetime.Ledger.Seq++ }, "conditions": func(c *Certificate) { c.ConditionalOn = c.ConditionalOn[1:] },
+		"countersigned": func(c *Certificate) { c.Countersigned = []Countersignature{{"b", ""}} },
+	} {
+		other := clone(t, c)
+		change(other)
+		if got, err := other.SignedBytes(); err != nil || bytes.Equal(got, before) {
+			t.Errorf("%s is not under the signature (%v)", name, err)
+		}
+	}
+}
