@@ -222,9 +222,11 @@ func TestRecoveryChargesFirst(t *testing.T) {
 	})
 }
 
-// A ledger that was saved from the lost device knows more than neighbors who were set back, all of them.
+// A ledger that was saved from the lost device knows more than neighbors who were set back, all of them. They hold release 3, so it can
+// have sent releases 4 and 5, which are made anew without data, and have reserved a sixth.
 func TestRecoveryAgainstLedger(t *testing.T) {
-	for reserved, fine := range map[int]bool{6: true, 7: false} {
+	for in, fine := range map[[2]int]bool{{6, 5}: true, {5, 5}: true, {6, 0}: true, {7, 5}: false, {6, 6}: false} {
+		reserved, marked := in[0], in[1]
 		ledger := spareLedger(t)
 		synctest.Test(t, func(t *testing.T) {
 			left, _, stop := triangle(t, 3, func(*wire.Frame) {})
@@ -236,6 +238,11 @@ func TestRecoveryAgainstLedger(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			if marked > 0 {
+				if err := cfg.Ledger.Mark("test", cfg.Fleet.Hash(), "a", marked); err != nil {
+					t.Fatal(err)
+				}
+			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			cfg.Observer.Released = func(int, []float32) { cancel() }
@@ -244,7 +251,7 @@ func TestRecoveryAgainstLedger(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := n.Run(ctx); errors.Is(err, sdk.ErrRecovery) == fine {
-				t.Errorf("the ledger has %d releases: %v", reserved, err)
+				t.Errorf("the ledger has %d releases, %d of them marked: %v", reserved, marked, err)
 			}
 		})
 	}
