@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // maxLine bounds a line of a ledger, its newline included: two names of 200 bytes, each of them up to six when escaped, and
@@ -68,11 +69,13 @@ type book struct {
 	runs   []*bookRun // in order of their first reservation
 	byKey  map[runKey]*bookRun
 	lines  []bookLine // all of them, the header too
+	unsent []int      // ascending: the reservations, numbered from 1, whose releases are not marked
 }
 
 type bookRun struct {
 	key    runKey
 	filter Filter // without a limit
+	marked int    // the highest round that is marked, 0 for none
 }
 
 type bookLine struct {
@@ -189,7 +192,36 @@ func (b *book) enter(r *bookRun, round int, g Gaussian, line []byte) {
 		b.runs = append(b.runs, r)
 	}
 	r.filter.add(round, g)
+	b.unsent = append(b.unsent, len(b.lines))
 	b.lines = append(b.lines, bookLine{hash: sha256.Sum256(line), end: b.size() + int64(len(line)) + 1, run: r, round: round, g: g})
+}
+
+// settle takes over what a mark, whose head the book contains, says of its reservations. Those behind the mark stay unsent.
+func (b *book) settle(m mark) {
+	b.unsent = slices.Clone(m.Unsent)
+	for seq := m.Seq + 1; seq <= b.seq(); seq++ {
+		b.unsent = append(b.unsent, seq)
+	}
+	for seq := 1; seq <= m.Seq; seq++ {
+		if _, unsent := slices.BinarySearch(m.Unsent, seq); !unsent {
+			r := b.lines[seq].run
+			r.marked = max(r.marked, b.lines[seq].round)
+		}
+	}
+}
+
+// mark marks the releases of a run up to a round, and reports whether one was not.
+func (b *book) mark(r *bookRun, round int) bool {
+	before := len(b.unsent)
+	b.unsent = slices.DeleteFunc(b.unsent, func(seq int) bool {
+		line := b.lines[seq]
+		if line.run != r || line.round > round {
+			return false
+		}
+		r.marked = max(r.marked, line.round)
+		return true
+	})
+	return len(b.unsent) < before
 }
 
 // rho returns the cost of all runs, in zCDP, rounded up.
@@ -225,7 +257,7 @@ func (b *book) at(seq int) *book {
 		r := old.find(line.run.key)
 		old.enter(r, line.round, line.g, nil)
 	}
-	old.lines = b.lines[:seq+1]
+	old.lines, old.unsent = b.lines[:seq+1], nil
 	return old
 }
 
@@ -238,8 +270,8 @@ func (b *book) spends() []RunSpend {
 	return list
 }
 
-// readBook reads a ledger and returns how many bytes at its end are a reservation that was torn by a crash. mark is the last
-// state that was acknowledged, nil if that is not known; whatever is wrong up to there is an error, and so is everything behind it
+// readBook reads a ledger and returns how many bytes at its end are a reservation that was torn by a crash. mark is the head
+// that the mark has, nil if that is not known; whatever is wrong up to there is an error, and so is everything behind it
 // but one bad line at the very end, on which no release can rest.
 func readBook(file io.Reader, mark *Head) (b *book, torn int, err error) {
 	b = new(book)

@@ -19,12 +19,16 @@ import (
 //
 // The file is one JSON object a line: first what the ledger is, then one reservation after the other, each with the SHA-256 of
 // the line before it, so that no line can be changed, moved or taken out unseen. A small file beside it, the mark
-// (its name with ".mark" behind it), holds the last acknowledged [Head]: a ledger that was cut off, or put back from an old copy, does not
-// contain it and is refused. A crash can only leave a reservation too many. Who puts back ledger and mark together
-// is found out by whoever kept a later head: it belongs into the node's checkpoint too, see [Ledger.Contains].
+// (its name with ".mark" behind it), says which of the releases may have been sent, see [Ledger.Mark], and holds the [Head] of the
+// newest line at that time: a ledger that was cut off, or put back from an old copy, does not contain it and is refused. A
+// crash can only leave a reservation too many. Who puts back ledger and mark together is found out by whoever kept a later
+// head: it belongs into the node's checkpoint too, see [Ledger.Contains].
+//
+// The order of a release is: reserve its line, draw its noise, keep its state, mark it, send it. [CheckKept] says what a node may do
+// that finds them again after a crash.
 //
 // One process at a time holds a ledger open, and may use it from many goroutines. After a write or sync that failed every further
-// reservation fails: what the disk holds then is known only after opening it again.
+// reservation and mark fails: what the disk holds then is known only after opening it again.
 type Ledger struct {
 	path      string
 	writeMark func(path string, content []byte) error
@@ -108,7 +112,7 @@ func removeIfThere(path string) error {
 }
 
 // OpenLedger opens a ledger and checks all of it. A reservation that a crash has torn is taken off its end: nobody was told
-// that it was made. A ledger that is missing, in use by another process, damaged or older than its mark is an error.
+// that it was made. Reservations that no mark covers stay, and stay without one: they count, and were never sent. A ledger that is missing, in use by another process, damaged or older than its mark is an error.
 func OpenLedger(path string) (*Ledger, error) {
 	file, err := openLocked(path, false)
 	if err != nil {
@@ -122,15 +126,15 @@ func OpenLedger(path string) (*Ledger, error) {
 }
 
 // ReadLedger opens a ledger for looking at: it checks all of it, changes nothing, and can be used while another process has
-// the ledger open. Reserve fails.
+// the ledger open. Reserve and Mark fail.
 func ReadLedger(path string) (*Ledger, error) {
-	mark, markErr := readMark(path) // first: a reservation made while we read is then only one more
+	m, markErr := readMark(path) // first: a reservation made while we read is then only one more
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, missing(path, err)
 	}
 	l := &Ledger{path: path}
-	l.book, _, err = l.read(file, mark, markErr)
+	l.book, _, err = l.read(file, m, markErr)
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, err
 	}
@@ -151,15 +155,21 @@ func missing(path string, err error) error {
 }
 
 // read checks a ledger's file against its mark.
-func (l *Ledger) read(file io.Reader, mark *Head, markErr error) (b *book, torn int, err error) {
+func (l *Ledger) read(file io.Reader, m *mark, markErr error) (b *book, torn int, err error) {
 	if markErr != nil {
 		return nil, 0, markErr
 	}
-	b, torn, err = readBook(file, mark)
+	var head *Head
+	if m != nil {
+		head = &m.Head
+	}
+	b, torn, err = readBook(file, head)
 	switch {
 	case err != nil:
-	case mark != nil:
-		err = b.contains(*mark)
+	case m != nil:
+		if err = b.contains(*head); err == nil {
+			b.settle(*m)
+		}
 	case b.seq() > 0:
 		line, _ := json.Marshal(b.head(b.seq()))
 		err = fmt.Errorf("its mark %s is missing, and without it nobody can tell whether this is the newest copy: bring it back; if you are certain that no later reservation was ever made, write it anew as the one line %s",
@@ -171,11 +181,11 @@ func (l *Ledger) read(file io.Reader, mark *Head, markErr error) (b *book, torn 
 	return b, torn, nil
 }
 
-// recover reads the file and brings it and the mark to one state.
+// recover reads the file, and makes durable what it finds there.
 func (l *Ledger) recover(file io.Reader) error {
-	mark, err := readMark(l.path)
+	m, err := readMark(l.path)
 	var torn int
-	if l.book, torn, err = l.read(file, mark, err); err != nil {
+	if l.book, torn, err = l.read(file, m, err); err != nil {
 		return err
 	}
 	if torn > 0 {
@@ -183,14 +193,14 @@ func (l *Ledger) recover(file io.Reader) error {
 			return fmt.Errorf("dpmech: ledger: %w", err)
 		}
 	}
-	if torn == 0 && mark != nil && mark.Seq == l.book.seq() {
+	if torn == 0 && m != nil && m.Seq == l.book.seq() {
 		return nil
 	}
 	// Behind the mark may be lines whose sync failed: they can be read, and yet be on no disk, and asking to sync again is of no
-	// use unless they are written again.
+	// use unless they are written again. Their releases were never sent, and the mark stays where it is.
 	from := int64(0)
-	if mark != nil {
-		from = l.book.lines[mark.Seq].end
+	if m != nil {
+		from = l.book.lines[m.Seq].end
 	}
 	lines := make([]byte, l.book.size()-from)
 	if _, err := l.file.ReadAt(lines, from); err != nil {
@@ -199,7 +209,10 @@ func (l *Ledger) recover(file io.Reader) error {
 	if err := l.write(lines, from); err != nil {
 		return fmt.Errorf("dpmech: ledger: %w", err)
 	}
-	if err := l.acknowledge(); err != nil {
+	if m != nil {
+		return nil
+	}
+	if err := l.acknowledge(); err != nil { // it was being made when the crash came
 		return fmt.Errorf("dpmech: ledger: %w", err)
 	}
 	return nil
@@ -218,9 +231,9 @@ func (l *Ledger) write(lines []byte, at int64) error {
 	return l.file.Sync()
 }
 
-// acknowledge makes the present state the mark.
+// acknowledge writes the mark of the present state.
 func (l *Ledger) acknowledge() error {
-	line, err := json.Marshal(l.book.head(l.book.seq()))
+	line, err := json.Marshal(mark{Head: l.book.head(l.book.seq()), Unsent: l.book.unsent})
 	if err != nil {
 		return err
 	}
@@ -251,56 +264,91 @@ func (l *Ledger) Covers(run string, fleet [32]byte, member string, rounds int, g
 // of the fleet file; it is on disk when Reserve returns. For each run, the rules of [Filter.Reserve] hold: a reservation
 // may be repeated, and costs nothing then. The order for a node is [Filter.Check], Reserve here, [Filter.Reserve]: so a
 // refusal by either counts nowhere, and a crash can only count too much. An error around [ErrBudget] means that the
-// lifetime limit does not cover the release; after any error nothing may be released.
+// lifetime limit does not cover the release; after any error nothing may be released. Before the release is sent it is marked,
+// see [Ledger.Mark].
 func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g Gaussian) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case l.broken != nil:
-		return fmt.Errorf("dpmech: ledger %s takes no more reservations since one failed: %w", l.path, l.broken)
-	case l.file == nil:
-		return fmt.Errorf("dpmech: ledger %s is not open for writing", l.path)
-	}
-	key := runKey{run, hex.EncodeToString(fleet[:]), member}
-	if err := key.validate(); err != nil {
+	r, err := l.account(run, fleet, member)
+	if err != nil {
 		return err
 	}
-	r := l.book.find(key)
 	known, err := r.filter.check(round, g)
 	if err != nil {
-		return within(fmt.Sprintf("ledger %s: %v", l.path, key), err)
+		return within(fmt.Sprintf("ledger %s: %v", l.path, r.key), err)
 	}
 	if known {
 		return nil
 	}
-	err = l.book.header.Limit.allows(l.book.rho(), l.book.rhoWith(r, round, g), fmt.Sprintf("round %d of %v in the lifetime of %q", round, key, l.book.header.Dataset))
+	err = l.book.header.Limit.allows(l.book.rho(), l.book.rhoWith(r, round, g), fmt.Sprintf("round %d of %v in the lifetime of %q", round, r.key, l.book.header.Dataset))
 	if err != nil {
 		return err
 	}
-	line, err := l.book.line(key, round, g)
+	line, err := l.book.line(r.key, round, g)
 	if err != nil {
 		return fmt.Errorf("dpmech: ledger %s: %w", l.path, err)
 	}
-	if l.broken = l.write(line, l.book.size()); l.broken == nil {
-		l.book.enter(r, round, g, line[:len(line)-1])
-		l.broken = l.acknowledge()
-	}
-	if l.broken != nil {
+	if l.broken = l.write(line, l.book.size()); l.broken != nil {
 		return fmt.Errorf("dpmech: ledger: %w", l.broken)
+	}
+	l.book.enter(r, round, g, line[:len(line)-1])
+	return nil
+}
+
+// Mark says that the releases of a run up to a round may be seen from now on; it is on disk when Mark returns. A node calls it
+// when the state of that round is durable, and before the first byte of the release leaves. After any error nothing may be sent. It
+// is an error if the round is later than the last one reserved. A Mark that says nothing new writes nothing.
+func (l *Ledger) Mark(run string, fleet [32]byte, member string, round int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r, err := l.account(run, fleet, member)
+	if err != nil {
+		return err
+	}
+	if last := r.filter.Last(); round < 1 || round > last {
+		return fmt.Errorf("dpmech: ledger %s: %v: round %d cannot be marked, want 1..%d, the last one reserved", l.path, r.key, round, last)
+	}
+	if !l.book.mark(r, round) {
+		return nil
+	}
+	if l.broken = l.acknowledge(); l.broken != nil {
+		return fmt.Errorf("dpmech: mark of a ledger: %w", l.broken)
 	}
 	return nil
 }
 
-// Last returns the highest round reserved for a run of one member, 0 if there is none. A node whose checkpoint is more than
-// one round behind was put back from an old copy: those releases may be in the world.
+// account returns the account of a run in a ledger that can be written.
+func (l *Ledger) account(run string, fleet [32]byte, member string) (*bookRun, error) {
+	switch {
+	case l.broken != nil:
+		return nil, fmt.Errorf("dpmech: ledger %s takes no more reservations since a write failed: %w", l.path, l.broken)
+	case l.file == nil:
+		return nil, fmt.Errorf("dpmech: ledger %s is not open for writing", l.path)
+	}
+	key := runKey{run, hex.EncodeToString(fleet[:]), member}
+	if err := key.validate(); err != nil {
+		return nil, err
+	}
+	return l.book.find(key), nil
+}
+
+// Last returns the highest round reserved for a run of one member, 0 if there is none. See [CheckKept].
 func (l *Ledger) Last(run string, fleet [32]byte, member string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.book.find(runKey{run, hex.EncodeToString(fleet[:]), member}).filter.Last()
 }
 
+// Marked returns the highest round marked for a run of one member, 0 if there is none: its release, and those before it, may have
+// been seen. See [CheckKept].
+func (l *Ledger) Marked(run string, fleet [32]byte, member string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.book.find(runKey{run, hex.EncodeToString(fleet[:]), member}).marked
+}
+
 // Written returns how many bytes the ledger has handed to its two files since it was opened: about half a kilobyte for each
-// reservation. What the file system makes of them comes on top.
+// release. What the file system makes of them comes on top.
 func (l *Ledger) Written() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

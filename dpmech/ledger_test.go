@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,6 +37,13 @@ func reserve(t testing.TB, l *Ledger, run string, from, to int) {
 		if err := l.Reserve(run, fleetA, "a", round, noisy); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+func markUpTo(t testing.TB, l *Ledger, run string, round int) {
+	t.Helper()
+	if err := l.Mark(run, fleetA, "a", round); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -195,6 +203,7 @@ func TestLedgerIsNeverStartedAfresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	reserve(t, l, "run", 1, 2)
+	markUpTo(t, l, "run", 2)
 	if _, err := CreateLedger(path, "x", nil); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a second ledger in the place of the first: %v", err)
 	}
@@ -235,8 +244,10 @@ func TestLedgerRollback(t *testing.T) {
 		}
 	}
 	reserve(t, l, "run", 1, 3)
+	markUpTo(t, l, "run", 3)
 	oldLedger, oldMark, oldHead := copyOf(path), copyOf(mark), l.Head()
 	reserve(t, l, "run", 4, 9)
+	markUpTo(t, l, "run", 9)
 	newestLedger, newestMark, newest := copyOf(path), copyOf(mark), l.Head()
 	if err := errors.Join(l.Contains(newest), l.Contains(oldHead), l.Contains(Head{ID: newest.ID, Seq: 0, Hash: l.book.head(0).Hash})); err != nil {
 		t.Error(err)
@@ -256,6 +267,7 @@ func TestLedgerRollback(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	markUpTo(t, l, "run", 9)
 	if err := l.Contains(newest); err == nil || !strings.Contains(err.Error(), "changed") {
 		t.Errorf("%v, want a changed line", err)
 	}
@@ -283,6 +295,13 @@ func TestLedgerRollback(t *testing.T) {
 	} else {
 		closeLedger(t, l)
 	}
+	unsent := func(list string) string {
+		return strings.Replace(strings.TrimSpace(string(newestMark)), "}", `,"unsent":`+list+"}", 1)
+	}
+	for _, b := range []string{unsent("[]"), unsent("null"), unsent("[0]"), unsent("[10]"), unsent("[4,4]"), unsent("[5,4]"), unsent("[4, 5]"), unsent(`["4"]`)} {
+		put(mark, []byte(b))
+		refused(t, path, "mark", "damaged")
+	}
 	for _, b := range []string{"", "{}", "null", strings.ToUpper(string(newestMark)), strings.Replace(string(newestMark), "seq", "Seq", 1), string(newestMark) + "x"} {
 		put(mark, []byte(b))
 		refused(t, path, "mark", "damaged")
@@ -296,19 +315,21 @@ func TestLedgerRollback(t *testing.T) {
 func TestLedgerIsTamperEvident(t *testing.T) {
 	l, path := newLedger(t, &Limit{1000, 1e-5, GDP})
 	reserve(t, l, "run", 1, 4)
+	markUpTo(t, l, "run", 4)
 	closeLedger(t, l)
 	good, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mark, err := readMark(path)
+	m, err := readMark(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	mark := m.Head
 	read := func(content []byte) error {
-		b, _, err := readBook(bytes.NewReader(content), mark)
+		b, _, err := readBook(bytes.NewReader(content), &mark)
 		if err == nil {
-			err = b.contains(*mark)
+			err = b.contains(mark)
 		}
 		return err
 	}
@@ -416,12 +437,18 @@ func TestLedgerConcurrent(t *testing.T) {
 				if err := l.Reserve(fmt.Sprint("run ", i/2), fleetA, "a", round, noisy); err != nil {
 					t.Error(err)
 				}
+				if err := l.Mark(fmt.Sprint("run ", i/2), fleetA, "a", round); err != nil {
+					t.Error(err)
+				}
 				_ = l.Head()
 			}
 		})
 	}
 	wg.Wait()
 	closeLedger(t, l)
+	if got := marks(t, path); got != "10 []" {
+		t.Errorf("the mark says %s, want all of 10", got)
+	}
 	if life := reopen(t, path).Lifetime(1e-5); life.Ledger.Seq != 10 || len(life.Runs) != 2 {
 		t.Errorf("%d reservations in %d runs, want 10 in 2", life.Ledger.Seq, len(life.Runs))
 	}
@@ -441,6 +468,7 @@ func FuzzReadBook(f *testing.F) {
 	if err := l.Reserve("other", fleetB, "b", 3, Gaussian{0.1, 2.5}); err != nil {
 		f.Fatal(err)
 	}
+	markUpTo(f, l, "run", 1)
 	closeLedger(f, l)
 	good, err := os.ReadFile(path)
 	if err != nil {
@@ -461,9 +489,10 @@ func FuzzReadBook(f *testing.F) {
 		f.Add([]byte(string(first)+"\n"+line+"\n"), mark)
 	}
 	f.Fuzz(func(t *testing.T, file, markFile []byte) {
-		mark, err := parseMark(markFile)
-		if err != nil {
-			mark = nil
+		var mark *Head
+		m, err := parseMark(markFile)
+		if err == nil {
+			mark = &m.Head
 		}
 		b, torn, err := readBook(bytes.NewReader(file), mark)
 		if err != nil {
@@ -471,6 +500,17 @@ func FuzzReadBook(f *testing.F) {
 		}
 		if b.size()+int64(torn) != int64(len(file)) || torn > 0 && (mark == nil || b.contains(*mark) != nil) {
 			t.Fatalf("%d bytes, of them %d torn, in a file of %d, with mark %+v", b.size(), torn, len(file), mark)
+		}
+		if mark != nil && b.contains(*mark) == nil {
+			b.settle(*m)
+			if !slices.IsSorted(b.unsent) || len(b.unsent) > b.seq() || len(b.unsent) < b.seq()-mark.Seq {
+				t.Fatalf("unsent %v of %d with mark %+v", b.unsent, b.seq(), m)
+			}
+			for _, r := range b.runs {
+				if r.marked < 0 || r.marked > r.filter.Last() {
+					t.Fatalf("%v is marked up to %d, and ends with %d", r.key, r.marked, r.filter.Last())
+				}
+			}
 		}
 		h, err := json.Marshal(b.header)
 		if err != nil {

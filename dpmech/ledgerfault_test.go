@@ -49,14 +49,12 @@ func TestLedgerFaults(t *testing.T) {
 	type fault struct {
 		name string
 		file faulty
-		mark bool // the crash comes between line and mark
-		seq  int  // after opening it again
+		seq  int // after opening it again
 	}
 	faults := []fault{
 		{name: "failing sync", file: faulty{keep: -1, sync: errFault}, seq: 4},
 		{name: "failing sync, nothing written", file: faulty{lost: true, sync: errFault}, seq: 3},
 		{name: "short write without an error", file: faulty{keep: 10, silent: true}, seq: 3},
-		{name: "no mark", file: faulty{keep: -1}, mark: true, seq: 4},
 	}
 	for keep := 0; keep < 200; keep += 13 {
 		faults = append(faults, fault{name: fmt.Sprintf("disk full after %d bytes", keep), file: faulty{keep: keep}, seq: 3})
@@ -64,12 +62,10 @@ func TestLedgerFaults(t *testing.T) {
 	for _, c := range faults {
 		l, path := newLedger(t, nil)
 		reserve(t, l, "run", 1, 3)
+		markUpTo(t, l, "run", 3)
 		before := l.Head()
 		c.file.ledgerFile = l.file
 		l.file = &c.file
-		if c.mark {
-			l.writeMark = func(string, []byte) error { return errFault }
-		}
 		err := l.Reserve("run", fleetA, "a", 4, noisy)
 		if err == nil || !errors.Is(err, errFault) && !errors.Is(err, io.ErrShortWrite) {
 			t.Fatalf("%s: %v, want the fault", c.name, err)
@@ -82,6 +78,9 @@ func TestLedgerFaults(t *testing.T) {
 				t.Errorf("%s: round %d afterwards: %v", c.name, round, err)
 			}
 		}
+		if err := l.Mark("run", fleetA, "a", 3); err == nil || !strings.Contains(err.Error(), "no more reservations") {
+			t.Errorf("%s: a mark afterwards: %v", c.name, err)
+		}
 		if c.file.attempts != tries {
 			t.Errorf("%s: something was written afterwards", c.name)
 		}
@@ -92,6 +91,9 @@ func TestLedgerFaults(t *testing.T) {
 		l = reopen(t, path)
 		if err := l.Contains(before); err != nil || l.Head().Seq != c.seq {
 			t.Errorf("%s: %d reservations afterwards (%v), want %d", c.name, l.Head().Seq, err, c.seq)
+		}
+		if marked := l.Marked("run", fleetA, "a"); marked != 3 {
+			t.Errorf("%s: release %d is marked afterwards, want 3", c.name, marked)
 		}
 		reserve(t, l, "run", 4, 5)
 		closeLedger(t, l)
@@ -142,7 +144,7 @@ func TestLedgerMakingInterrupted(t *testing.T) {
 	if l.Head() != head {
 		t.Error("another ledger")
 	}
-	if m, err := readMark(path); err != nil || m == nil || *m != head {
+	if m, err := readMark(path); err != nil || m == nil || m.Head != head || len(m.Unsent) > 0 {
 		t.Errorf("mark %+v (%v)", m, err)
 	}
 	closeLedger(t, l)
@@ -166,7 +168,7 @@ func TestLedgerFileErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = os.Chmod(dir, 0o700) })
-		if err := l.Reserve("run", fleetA, "a", 2, noisy); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), markPath(path)) {
+		if err := l.Mark("run", fleetA, "a", 1); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), markPath(path)) {
 			t.Errorf("%v", err)
 		}
 		if _, err := CreateLedger(filepath.Join(dir, "new"), "x", nil); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "new") {
@@ -196,16 +198,17 @@ func TestLedgerFileErrors(t *testing.T) {
 	}
 }
 
-// A line that the mark does not know may be in memory only, its sync having failed: it is written and synced again before it
-// counts as acknowledged, and not acknowledged if that fails.
+// A line that the mark does not know may be in memory only, its sync having failed: it is written and synced again before the ledger
+// is open, which it is not if that fails. It stays without a mark.
 func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 2)
-	l.writeMark = func(string, []byte) error { return errFault }
+	markUpTo(t, l, "run", 2)
+	marked := l.Head()
+	l.file = &faulty{ledgerFile: l.file, keep: -1, sync: errFault}
 	if err := l.Reserve("run", fleetA, "a", 3, noisy); !errors.Is(err, errFault) {
 		t.Fatal(err)
 	}
-	newest := l.Head()
 	closeLedger(t, l)
 	for _, fault := range []error{errFault, nil} {
 		file, err := openLocked(path, false)
@@ -220,9 +223,34 @@ func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 		if line := l.book.size() - l.book.lines[2].end; disk.attempts != 1 || disk.written != line {
 			t.Errorf("%d bytes in %d writes, want the last line of %d", disk.written, disk.attempts, line)
 		}
-		if m, err := readMark(path); err != nil || (*m == newest) != (fault == nil) {
+		if m, err := readMark(path); err != nil || m.Head != marked || l.Marked("run", fleetA, "a") != 2 {
 			t.Errorf("with %v the mark is %+v (%v)", fault, m, err)
 		}
 		closeLedger(t, l)
 	}
+}
+
+// A mark that cannot be written is no mark: whoever asked for it is told, and the ledger takes nothing more. The old mark is there after
+// the crash.
+func TestLedgerMarkFails(t *testing.T) {
+	l, path := newLedger(t, nil)
+	reserve(t, l, "run", 1, 2)
+	markUpTo(t, l, "run", 1)
+	l.writeMark = func(string, []byte) error { return errFault }
+	if err := l.Mark("run", fleetA, "a", 1); err != nil {
+		t.Errorf("a mark that says nothing new: %v", err)
+	}
+	if err := l.Mark("run", fleetA, "a", 2); !errors.Is(err, errFault) {
+		t.Errorf("%v, want the fault", err)
+	}
+	l.writeMark = replaceFile
+	if err := errors.Join(l.Mark("run", fleetA, "a", 2), l.Reserve("run", fleetA, "a", 3, noisy)); err == nil || strings.Count(err.Error(), "no more reservations") != 2 {
+		t.Errorf("afterwards: %v", err)
+	}
+	closeLedger(t, l)
+	l = reopen(t, path)
+	if marked, last := l.Marked("run", fleetA, "a"), l.Last("run", fleetA, "a"); marked != 1 || last != 2 {
+		t.Errorf("release %d of %d is marked, want 1 of 2", marked, last)
+	}
+	markUpTo(t, l, "run", 2)
 }

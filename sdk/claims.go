@@ -77,6 +77,17 @@ func of(held []signed.Release, round int) *signed.Release {
 	return nil
 }
 
+// proving returns the release to show to whoever has made some up to held: the newest, or, if a device has taken over that has not come as
+// far as the one before, the newest that has.
+func proving(releases []signed.Release, held int) *signed.Release {
+	for i := len(releases) - 1; i >= 0; i-- {
+		if releases[i].Round >= held {
+			return &releases[i]
+		}
+	}
+	return last(releases)
+}
+
 // maxHeld bounds the releases that are held of a member: the last two, of the lost device too where one took over.
 const maxHeld = 4
 
@@ -207,7 +218,7 @@ func (c *claims) attach(f *wire.Frame, to int, l *dpmech.Ledger) {
 			f.Other = r.Append(scope[:])
 		}
 	}
-	if r := last(peer.held); r != nil {
+	if r := proving(peer.held, f.Held); r != nil {
 		f.Proof = r.Append(nil)
 		if f.Kind == wire.Done {
 			f.Countersign = r.Countersign(c.key, peer.scope)

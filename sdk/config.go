@@ -133,9 +133,6 @@ func (c Config) validate() (*plan, error) {
 				fault("%q has no neighbors: nobody else knows its state", c.Name)
 			}
 		}
-		if c.Fleet.Wire.Lossy > 0 && !c.Fleet.Privacy.NonPrivate && c.Store == nil && c.Ledger == nil {
-			fault("Store and Ledger are nil in a lossy private fleet, want at least one: it does not wait for neighbors, who alone would remember releases")
-		}
 		if c.Fleet.Privacy.NonPrivate && c.Noise != nil {
 			fault("Noise is set in a fleet that is not private")
 		}

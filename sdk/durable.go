@@ -62,19 +62,17 @@ func (n *Node) resume(mcfg admm.Config) error {
 			return err
 		}
 	}
+	n.reserved, n.marked = n.inLedger()
 	if n.cfg.Recover && len(kept) == 0 {
 		// Whatever the ledger has of this run, neighbors have seen no more than that, or will say so.
-		if n.cfg.Ledger != nil {
-			n.reserved = n.cfg.Ledger.Last(n.cfg.Fleet.Run, n.hash, n.cfg.Name)
-		}
 		n.recovery = &mcfg
 		n.machine, err = admm.New(mcfg) // stands at the start until then
 		return err
 	}
-	if err := n.checkLast(kept); err != nil {
-		return err
-	}
 	if len(kept) == 0 {
+		if err := n.checkLast(0); err != nil {
+			return err
+		}
 		n.machine, err = admm.New(mcfg)
 		return err
 	}
@@ -93,6 +91,9 @@ func (n *Node) resume(mcfg admm.Config) error {
 		if i == 0 {
 			n.device, n.recovered = cp.Device, cp.Recovered
 			mcfg.Device = uint16(cp.Device)
+			if err := n.checkLast(s.Round); err != nil {
+				return err
+			}
 		}
 		if i > 0 || mcfg.NonPrivate {
 			continue
@@ -118,8 +119,10 @@ func (n *Node) resume(mcfg admm.Config) error {
 	if len(states) > 1 {
 		before = &states[1]
 	}
-	n.machine, err = admm.Restore(mcfg, states[0], before)
-	return err
+	if n.machine, err = admm.Restore(mcfg, states[0], before); err != nil {
+		return err
+	}
+	return n.mark(states[0].Round) // the crash may have come before that
 }
 
 // own refuses a checkpoint that is not of this run, member and program.
@@ -171,23 +174,48 @@ func (n *Node) enterKept() error {
 	return nil
 }
 
-// checkLast makes sure that the ledger knows of no release that the store has lost. It may know of one more: that was reserved, and
-// a crash came before it was kept and sent. Without a store nothing is kept, and whatever was reserved may have been sent.
-func (n *Node) checkLast(kept []Saved) error {
+// checkLast makes sure that the ledger knows of no release that the store has lost, by the rule of [dpmech.CheckKept]. Without a store
+// nothing is kept, and whatever was marked may have been sent. What the lost device before this one has made of the two releases
+// after those that came back is no obstacle: they are made without data.
+func (n *Node) checkLast(round int) error {
 	if n.cfg.Ledger == nil {
 		return nil
 	}
 	const advice = "restore the state, recover it from the neighbors, or start the fleet anew under another run id"
-	n.reserved = n.cfg.Ledger.Last(n.cfg.Fleet.Run, n.hash, n.cfg.Name)
-	if n.cfg.Store == nil && n.reserved > 0 {
-		return fmt.Errorf("sdk: the ledger has release %d of this run, and there is no Store that could have kept it: %w; %s", n.reserved, ErrRollback, advice)
+	if n.cfg.Store == nil && n.marked > 0 {
+		return fmt.Errorf("sdk: the ledger has release %d of this run, and there is no Store that could have kept it: %w; %s", n.marked, ErrRollback, advice)
 	}
-	round := 0
-	if len(kept) > 0 {
-		round = kept[0].Round
+	if err := dpmech.CheckKept(max(round, n.blank()), n.reserved, n.marked); err != nil {
+		return fmt.Errorf("sdk: the ledger has release %d of this run, and the kept state ends with %d: %w; %s (%w)", n.reserved, round, ErrRollback, advice, err)
 	}
-	if n.reserved > round+1 {
-		return fmt.Errorf("sdk: the ledger has release %d of this run, and the kept state ends with %d: %w; %s", n.reserved, round, ErrRollback, advice)
+	return nil
+}
+
+// blank returns the last of the releases that this device makes without data, since the one that it replaces may have made them; 0 if it
+// replaces none.
+func (n *Node) blank() int {
+	if n.device == 0 {
+		return 0
+	}
+	return n.recovered + 2
+}
+
+// inLedger returns the last rounds of this run that the ledger has, reserved and marked; 0 without a ledger.
+func (n *Node) inLedger() (reserved, marked int) {
+	if n.cfg.Ledger == nil {
+		return 0, 0
+	}
+	run, name := n.cfg.Fleet.Run, n.cfg.Name
+	return n.cfg.Ledger.Last(run, n.hash, name), n.cfg.Ledger.Marked(run, n.hash, name)
+}
+
+// mark tells the ledger that a release is about to be sent, and those before it.
+func (n *Node) mark(round int) error {
+	if round = min(round, n.cfg.Fleet.Method.Rounds); n.cfg.Ledger == nil || round < 1 {
+		return nil
+	}
+	if err := n.cfg.Ledger.Mark(n.cfg.Fleet.Run, n.hash, n.cfg.Name, round); err != nil {
+		return fmt.Errorf("sdk: release %d is not sent, for it could not be marked: %w", round, err)
 	}
 	return nil
 }
@@ -208,8 +236,9 @@ func (n *Node) state(cp *wire.Checkpoint) admm.State {
 	return s
 }
 
-// keep saves the state behind the release that has just been made. An error is the end of the node: what the disk holds is not
-// known, and nothing may be sent that rests on it.
+// keep saves the state behind the release that has just been made, and then marks the release in the ledger. Only after that may
+// anything of it be shown or sent. An error is the end of the node: what the disk holds is not known, and nothing may be sent that rests
+// on it.
 func (n *Node) keep() error {
 	s := n.machine.State()
 	if n.claims.signing() {
@@ -217,9 +246,16 @@ func (n *Node) keep() error {
 			return err
 		}
 	}
-	if n.cfg.Store == nil {
-		return nil
+	if n.cfg.Store != nil {
+		if err := n.save(&s); err != nil {
+			return err
+		}
 	}
+	return n.mark(s.Round)
+}
+
+// save hands the machine's state to the store.
+func (n *Node) save(s *admm.State) error {
 	cp := wire.Checkpoint{
 		Fleet: n.hash, Member: n.cfg.Name, Build: build, Round: s.Round,
 		X: s.X, Grid: s.Grid, Delta: s.Delta, Mean: s.Mean, Last: s.Last,
@@ -246,7 +282,7 @@ func (n *Node) keep() error {
 	if n.encoded, err = wire.AppendCheckpoint(n.encoded[:0], &cp); err != nil {
 		return err
 	}
-	note, err := json.Marshal(n.note(s))
+	note, err := json.Marshal(n.note(*s))
 	if err != nil {
 		return err
 	}
@@ -279,7 +315,8 @@ func (n *Node) reserve(round int) error {
 	}
 	if n.cfg.Ledger != nil {
 		// What is in the ledger already costs nothing more. That must not be the doing of another node with the same past.
-		if last := n.cfg.Ledger.Last(n.cfg.Fleet.Run, n.hash, n.cfg.Name); last >= round && round > n.reserved {
+		last, marked := n.inLedger()
+		if round <= last && round > n.reserved || round <= marked && round > n.marked {
 			return fmt.Errorf("sdk: release %d is not made, for the ledger has it from another node of this name: %w", round, ErrRollback)
 		}
 		if err := n.cfg.Ledger.Reserve(n.cfg.Fleet.Run, n.hash, n.cfg.Name, round, g); err != nil {
@@ -325,5 +362,5 @@ func (n *Node) chargeLost(e *admm.RollbackError) error {
 			return errors.Join(err, charged)
 		}
 	}
-	return err
+	return errors.Join(err, n.mark(e.Held))
 }

@@ -82,7 +82,8 @@ type Wire struct {
 	// 0 means no grid, if Payload says what is sent, and otherwise picks.
 	GridBits int `json:"grid_bits"`
 	// Lossy, if not 0, makes the run another algorithm with other guarantees: a round does not wait for a silent neighbor
-	// longer than so many ticks, see [Config].ResendAfter, and goes on with what it last heard of it. For Payload "message" only.
+	// longer than so many ticks, see [Config].ResendAfter, and goes on with what it last heard of it. For Payload "message" only,
+	// and in a fleet that is not private: see [admm.Config].
 	Lossy int `json:"lossy"`
 }
 
@@ -226,6 +227,10 @@ func (f *Fleet) plan() (*plan, error) {
 	}
 	if w.Lossy > 0 && w.Payload != PayloadMessage {
 		fault("payload %q together with lossy, want message: only then does a message say all by itself", w.Payload)
+	}
+	if w.Lossy > 0 && !f.Privacy.NonPrivate {
+		fault("lossy is %d in a fleet with privacy, want 0 (or non_private): what a round waits for would depend on how long local work takes, which the noise does not cover, "+
+			"and a release would not wait until every neighbor has said what it holds", w.Lossy)
 	}
 	if f.Task != nil {
 		if err := checkTask(f.Task); err != nil {

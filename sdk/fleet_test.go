@@ -47,7 +47,10 @@ func TestFleetFaults(t *testing.T) {
 		"task is not a JSON obj":                     func(f *sdk.Fleet) { f.Task = json.RawMessage{} },
 		"task is not a JSON ob":                      func(f *sdk.Fleet) { f.Task = json.RawMessage("{\"\xff\": 1}") },
 		"task has 8388609 bytes, want at most":       func(f *sdk.Fleet) { f.Task = json.RawMessage("{}" + strings.Repeat(" ", 8<<20-1)) },
-		"delta is 0":                                 func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 1, Sigma: 1} },
+		"lossy is 2 in a fleet with privacy, want 0 (or non_private)": func(f *sdk.Fleet) {
+			f.Privacy, f.Wire.Lossy = privateRing().Privacy, 2
+		},
+		"delta is 0": func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 1, Sigma: 1} },
 	} {
 		f := ring()
 		change(f)

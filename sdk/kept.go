@@ -19,6 +19,7 @@ type Kept struct {
 	Build    string    // names the arithmetic that made it
 	Round    int       // releases made, cool-down rounds included
 	Model    []float32 // the last release, which is the model that the node holds
+	Blank    int       // the last of the releases that a device in place of a lost one makes without data; 0 if none was lost
 	Averaged []float32 // the mean of the releases; nil if the node does not keep it
 	Ledger   string    // the ledger's [dpmech.Head] at that time, JSON; empty without a ledger
 	Note     string    // of the save: JSON
@@ -98,7 +99,11 @@ func keptIn(s slot, path string) (*Kept, error) {
 	if err := wire.DecodeCheckpoint(s.State, &cp); err != nil {
 		return nil, fmt.Errorf("sdk: %s: kept state of release %d: %w", path, s.Round, err)
 	}
-	return &Kept{Member: cp.Member, Fleet: cp.Fleet, Build: cp.Build, Round: cp.Round, Model: cp.X, Averaged: cp.Mean, Ledger: cp.Ledger, Note: s.Note}, nil
+	blank := 0
+	if cp.Device > 0 {
+		blank = cp.Recovered + 2
+	}
+	return &Kept{Member: cp.Member, Fleet: cp.Fleet, Build: cp.Build, Round: cp.Round, Blank: blank, Model: cp.X, Averaged: cp.Mean, Ledger: cp.Ledger, Note: s.Note}, nil
 }
 
 // DirInUse says whether a process has the store in a directory open. It makes no file, and holds the store's lock for a

@@ -24,6 +24,7 @@ type Node struct {
 	filter    *dpmech.Filter // of this run, changed under mu; nil if it is not private
 	hash      [sha256.Size]byte
 	reserved  int               // the last release of this run that the ledger had when the node was made
+	marked    int               // the last one of them that may have been sent
 	encoded   []byte            // scratch of keep
 	past      []wire.Checkpoint // what the store holds, decoded for neighbors that recover; nil: not looked up since the last save
 	device    int               // how many devices of this name were lost before this one

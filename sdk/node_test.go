@@ -93,6 +93,7 @@ func nodes(t *testing.T, f *sdk.Fleet, trs []transport.Transport, change func(i 
 		if !f.Privacy.NonPrivate {
 			cfg.Noise = noise(i)
 		}
+		sign(&cfg)
 		if change != nil {
 			change(i, &cfg)
 		}

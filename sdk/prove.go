@@ -45,6 +45,9 @@ func (r *run) check(from int, f *wire.Frame) error {
 func (r *run) checkHail(peer *peerClaims, f *wire.Frame) error {
 	generation := int(f.Life >> 48)
 	if f.Resent {
+		if f.Life != uint64(r.device)<<48|r.claims.incarnation {
+			return nil // the answer to a life before, which the machine passes over
+		}
 		generation = 0 // the life is this node's own
 	} else {
 		peer.ledger = append(peer.ledger[:0], f.Ledger...)

@@ -268,9 +268,11 @@ func TestRecoveryChargesFirst(t *testing.T) {
 	})
 }
 
-// A ledger that was saved from the lost device knows more than neighbors who were set back, all of them.
+// A ledger that was saved from the lost device knows more than neighbors who were set back, all of them. They hold release 3, so it can
+// have sent releases 4 and 5, which are made anew without data, and have reserved a sixth.
 func TestRecoveryAgainstLedger(t *testing.T) {
-	for reserved, fine := range map[int]bool{6: true, 7: false} {
+	for in, fine := range map[[2]int]bool{{6, 5}: true, {5, 5}: true, {6, 0}: true, {7, 5}: false, {6, 6}: false} {
+		reserved, marked := in[0], in[1]
 		ledger := spareLedger(t)
 		synctest.Test(t, func(t *testing.T) {
 			left, _, stop := triangle(t, 3, true, func(*wire.Frame) {})
@@ -282,6 +284,11 @@ func TestRecoveryAgainstLedger(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			if marked > 0 {
+				if err := cfg.Ledger.Mark("test", cfg.Fleet.Hash(), "a", marked); err != nil {
+					t.Fatal(err)
+				}
+			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			cfg.Observer.Released = func(int, []float32) { cancel() }
@@ -290,7 +297,7 @@ func TestRecoveryAgainstLedger(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := n.Run(ctx); errors.Is(err, sdk.ErrRecovery) == fine {
-				t.Errorf("the ledger has %d releases: %v", reserved, err)
+				t.Errorf("the ledger has %d releases, %d of them marked: %v", reserved, marked, err)
 			}
 		})
 	}
@@ -334,7 +341,7 @@ func TestRecoveryRefused(t *testing.T) {
 	}
 	for want, change := range map[string]func(c *sdk.Config){
 		`payload is "message"`: func(c *sdk.Config) { c.Fleet.Wire.Payload = sdk.PayloadMessage },
-		"the fleet is lossy":   func(c *sdk.Config) { c.Fleet.Wire.Lossy = 2 },
+		"the fleet is lossy":   func(c *sdk.Config) { c.Fleet.Privacy, c.Fleet.Wire.Lossy = sdk.Privacy{NonPrivate: true}, 2 },
 		"Store is nil":         func(c *sdk.Config) { c.Store = nil },
 		`"a" has no neighbors`: func(c *sdk.Config) { c.Fleet.Members, c.Fleet.Edges = c.Fleet.Members[:1], nil },
 	} {

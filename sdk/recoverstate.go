@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -253,9 +254,9 @@ func (c *recovery) commit() error {
 		return fmt.Errorf("sdk: %w: neighbors have seen %d devices of this name", ErrRecovery, device)
 	}
 	cfg.Device = uint16(device)
-	// One release may have been reserved and not made; the two before it, made and not received.
-	if n.reserved > c.newest+3 {
-		return fmt.Errorf("sdk: %w: the ledger has release %d of this run, and neighbors know of no more than %d: they were set back, or are wrong", ErrRecovery, n.reserved, c.held)
+	// Two releases may have been sent and not received, which are made anew without data, and one more reserved and not sent.
+	if err := dpmech.CheckKept(c.newest+2, n.reserved, n.marked); err != nil {
+		return fmt.Errorf("sdk: %w: the ledger has release %d of this run, and neighbors know of no more than %d: they were set back, or are wrong (%w)", ErrRecovery, n.reserved, c.held, err)
 	}
 	var m *admm.Machine
 	var err error
@@ -280,6 +281,10 @@ func (c *recovery) commit() error {
 			}
 			n.reserved = max(n.reserved, round)
 		}
+		if err := n.mark(c.held); err != nil { // it has been seen, whatever becomes of this device
+			return err
+		}
+		n.marked = max(n.marked, c.held)
 	}
 	n.machine, n.device, n.recovered, n.recovery = m, device, c.newest, nil
 	if shown, ok := c.proofs[c.newest]; ok {

@@ -54,7 +54,7 @@ func (r *run) tell(from int, name string) error {
 // a place on the grid is about the release that led there.
 func (r *run) proveAnswer(from int, answer *wire.Frame) {
 	held := r.claims.peers[from].held
-	shown := last(held)
+	shown := proving(held, answer.Held)
 	switch answer.Part {
 	case wire.Sent:
 		shown = of(held, answer.Round)

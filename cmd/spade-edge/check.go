@@ -252,19 +252,26 @@ func (c *checkup) budget(node *fleetfile.Node, file *fleetfile.File, kept *sdk.K
 		c.fail(book, exitFailed, err)
 		return
 	}
-	round := 0
-	if kept != nil {
-		round = kept.Round
-	}
 	var head dpmech.Head
 	if kept != nil && kept.Ledger != "" {
 		if err = json.Unmarshal([]byte(kept.Ledger), &head); err == nil {
 			err = l.Contains(head)
 		}
 	}
-	last := l.Last(f.Run, f.Hash(), node.Name)
-	if err == nil && last > round+1 {
-		err = fmt.Errorf("%w: the ledger has release %d of this run, and the state ends with %d", sdk.ErrRollback, last, round)
+	last, marked := l.Last(f.Run, f.Hash(), node.Name), l.Marked(f.Run, f.Hash(), node.Name)
+	behind := func() (round int, err error) {
+		if kept == nil {
+			return 0, dpmech.CheckKept(0, last, marked)
+		}
+		return kept.Round, dpmech.CheckKept(max(kept.Round, kept.Blank), last, marked)
+	}
+	round, lost := behind()
+	if now, e := sdk.ReadKept(node.State); lost != nil && kept != nil && e == nil { // a node at work may have gone on in between
+		kept = now
+		round, lost = behind()
+	}
+	if err == nil && lost != nil {
+		err = fmt.Errorf("%w: the ledger has release %d of this run, and the state ends with %d (%w)", sdk.ErrRollback, last, round, lost)
 	}
 	if err == nil {
 		err = l.Covers(f.Run, f.Hash(), node.Name, rounds, g)

@@ -140,7 +140,7 @@ func (o *options) registerRun(fs *flag.FlagSet) {
 
 	fs.StringVar(&o.payload, "payload", "", "what crosses the wire: message (the paper's, one for each neighbor) or release (one for all; same results) (default release, or message with -non-private)")
 	fs.IntVar(&o.gridBits, "grid-bits", 0, "put releases on a grid of noise/2^`W`, W of 2 to 8, so that they are short integers (default 4 with noise, unless -payload is given)")
-	fs.IntVar(&o.lossy, "lossy", 0, "go on without neighbors that have been silent for so many `ticks`: another algorithm, with -payload message only (0 = wait)")
+	fs.IntVar(&o.lossy, "lossy", 0, "go on without neighbors that have been silent for so many `ticks`: another algorithm, with -payload message and -non-private only (0 = wait)")
 
 	fs.BoolVar(&o.json, "json", false, "print one JSON object to standard output")
 }
@@ -188,6 +188,9 @@ func (o *options) conflicts() error {
 		if o.nonPrivate && o.given[name] {
 			fault("-non-private and -%s exclude each other", name)
 		}
+	}
+	if o.lossy > 0 && !o.nonPrivate {
+		fault("-lossy %d in a private run (-epsilon, -sigma, -clip), want -non-private with it: what a round waits for would depend on how long local work takes, which the noise does not cover", o.lossy)
 	}
 	if o.given["sigma"] && (o.given["epsilon"] || o.given["accounting"]) {
 		fault("-sigma and -epsilon (or -accounting) exclude each other: one follows from the other")

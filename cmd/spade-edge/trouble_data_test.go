@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"net"
 	"os"
 	"strconv"
@@ -34,7 +35,7 @@ func (b *bench) used(t *testing.T, name string) string {
 			t.Fatal(err)
 		}
 	}
-	if err := l.Close(); err != nil {
+	if err := errors.Join(l.Mark("run", [32]byte{1}, "a", 2), l.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return b.private.path(name)

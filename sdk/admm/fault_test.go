@@ -266,6 +266,9 @@ func TestConfigValidate(t *testing.T) {
 		{"sigma is 0", func(c *Config) {
 			c.NonPrivate, c.Noise, c.Privacy = false, bytes.NewReader(nil), []dpmech.Gaussian{{Clip: 1}}
 		}},
+		{"Lossy is 2 in a private run, want 0 (or NonPrivate)", func(c *Config) {
+			c.Lossy, c.NonPrivate, c.Noise, c.Privacy = 2, false, bytes.NewReader(nil), []dpmech.Gaussian{{Clip: 1, Sigma: 1}}
+		}},
 		{"FallbackLoss is NaN", func(c *Config) { c.FallbackLoss = math.NaN() }},
 	} {
 		cfg := base()

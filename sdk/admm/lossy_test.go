@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -179,10 +178,7 @@ func TestLossyNeighborAhead(t *testing.T) {
 // a round, whether they ask for witnesses or not.
 func TestLossyGoesOnWithoutTheDead(t *testing.T) {
 	for _, witness := range []bool{false, true} {
-		net := newNetwork(t, configs(4, kite, func(i int, c *Config) {
-			private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
-			c.Lossy, c.Witness = 2, witness
-		}))
+		net := newNetwork(t, configs(4, kite, func(i int, c *Config) { c.Lossy, c.Witness = 2, witness }))
 		alive := func(i int) bool { return i < 2 || i == 2 && net.machines[2].round < 5 }
 		ticks := 0
 		for done := false; !done; ticks++ {
@@ -222,12 +218,8 @@ func TestLossyGoesOnWithoutTheDead(t *testing.T) {
 
 // Where nothing is lost and nobody waits long enough, a lossy run is the exact one, bit for bit.
 func TestLossyWithoutLossesIsExact(t *testing.T) {
-	change := private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})
-	want := quiet(t, change)
-	net := newNetwork(t, configs(4, kite, func(i int, c *Config) {
-		change(i, c)
-		c.Lossy, c.Witness = 2, true
-	}))
+	want := quiet(t, nil)
+	net := newNetwork(t, configs(4, kite, func(i int, c *Config) { c.Lossy, c.Witness = 2, true }))
 	for range 9 + 4 {
 		if err := net.round(); err != nil {
 			t.Fatal(err)
@@ -242,16 +234,12 @@ func TestLossyWithoutLossesIsExact(t *testing.T) {
 }
 
 // Lossy runs on a bad network with machines that die, before and after a release is kept: all reach the end, and what
-// leaves a client of a release is always the same, although noise is never the same twice.
+// leaves a client of a release is always the same, although a release that is made again goes by other messages.
 func TestLossyRestart(t *testing.T) {
 	var deaths, torn, closed int
 	for seed := range uint64(100) {
 		chance := rng.New(seed, rng.Address{Purpose: rng.Fault})
-		noise := rng.New(seed, rng.Address{Purpose: rng.Noise})
-		cfgs := configs(4, kite, func(i int, c *Config) {
-			private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
-			c.Noise, c.Lossy, c.Witness = &noise, 2, true
-		})
+		cfgs := configs(4, kite, func(i int, c *Config) { c.Lossy, c.Witness = 2, true })
 		net := newNetwork(t, cfgs)
 		kept := make([][]State, 4)
 		left := map[[3]int][]float32{} // by client, round and neighbor

@@ -25,14 +25,14 @@ type Machine struct {
 	grid   []int32    // x_i,k in steps of the grid
 	out    [2]payload // with Releases: what is sent of the last two releases, by round mod 2
 	mean   []float32  // of all releases; nil unless Average
-	phi    []float32  // the local iterate phi^t
+	phi    []float32  // the local iterate phi^t, then the public centre of the release
 	s      []float32  // sum of the estimates so far, then the update s_i,k
 	p      []float32  // the frozen penalty p_i,k
 	local  bool       // a round's local work is going on
 	stage  int        // of the local work: 0 fills the table, t is the t-th local step
 	due    bool       // the local work is over and the release is to be made
 	begun  bool       // a release has been made since the start
-	asked  bool       // the driver has been told to reserve the release
+	aimed  bool       // the centre is there and in range, and the driver has been told to reserve a private release
 	waited int        // ticks since the last release, or since the local work began
 
 	recovered int // the release after which this device took over from a lost one, 0 if none was lost
@@ -53,10 +53,12 @@ type Machine struct {
 // Ready is what a driver has to do, in the order of the fields.
 type Ready struct {
 	// Reserve is the number of a private release that is about to be made, or 0. What it costs is to be charged, durably, before
-	// Ready is called again: the noise is drawn then. A driver that may not afford it never calls the machine again.
+	// Ready is called again: the noise is drawn then. A driver that may not afford it never calls the machine again. All that is
+	// public has been checked: from here to Released only the source of noise can fail.
 	Reserve int
 	// Released is the number of a release that has just been made (its model is what Model returns), or 0. A driver that wants to
-	// survive a crash keeps State, durably, before it sends anything.
+	// survive a crash keeps State, durably, and then marks the release as one that may be seen, before it sends anything or shows
+	// anything of it.
 	Released int
 	// Send holds the messages to send. The slice and the vectors are the machine's, and valid until its next call.
 	Send []Message
@@ -108,8 +110,11 @@ func New(cfg Config) (*Machine, error) {
 	copy(m.x, cfg.X0)
 	if cfg.GridStep != 0 {
 		m.grid = make([]int32, d)
-		if err := m.snap(m.grid); err != nil {
-			return nil, err
+		if err := m.inRange(m.x, true); err != nil {
+			return nil, fmt.Errorf("admm: X0: %w", err)
+		}
+		for i, x := range m.x {
+			m.grid[i] = int32(m.nearest(x))
 		}
 	}
 	if cfg.Average {
@@ -140,7 +145,7 @@ func (m *Machine) start() {
 
 // Ready goes on as far as the inputs allow, but not past a release, and returns what is to be done. A driver does it and calls
 // Ready again, until nothing is asked of it but patience; then it waits for an input. An error is the end of the machine:
-// its source of noise has failed, or the model has run away.
+// its source of noise has failed, or the model has run away, which a private run finds before it reserves a release.
 func (m *Machine) Ready() (Ready, error) {
 	if err := m.advance(); err != nil {
 		return Ready{}, err
@@ -252,9 +257,10 @@ func (m *Machine) advance() error {
 			if !m.begun && m.held(func(e edge) bool { return e.known }) {
 				return nil
 			}
-			if m.private() && !m.asked {
-				m.asked, m.reserve = true, true
-				return nil
+			if !m.aimed {
+				m.aim()
+				m.reserve = m.err == nil && m.private()
+				continue
 			}
 			m.commit()
 		case m.held(func(e edge) bool { return e.holds(m.round) || e.late }):

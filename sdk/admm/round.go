@@ -58,21 +58,78 @@ func (m *Machine) nextStage() {
 	m.est.Step(m.phi)
 }
 
+// aim computes the public centre of the round's release, x_i,k - tau*eta*mu*beta*p, and checks all that can be checked of what is
+// public: a run that diverges ends here, before a private release is reserved and its noise drawn.
+func (m *Machine) aim() {
+	m.aimed = true
+	gain := float64(m.cfg.Tau) * m.cfg.Eta.At(m.round) * m.cfg.Mu.At(m.round) * m.cfg.Beta
+	copy(m.phi, m.x)
+	vec.Axpy(m.phi, -float32(gain), m.p)
+	err := m.inRange(m.phi, m.onGrid(m.round+1))
+	if err == nil {
+		err = m.edgesInRange(m.phi)
+	}
+	m.fail(err)
+}
+
+// fail ends the machine, unless err is nil.
+func (m *Machine) fail(err error) {
+	if err != nil {
+		m.err = fmt.Errorf("admm: client %d, round %d: %w", m.client(), m.round, err)
+	}
+}
+
+// advice ends the errors of a run whose numbers have run away.
+const advice = "the run diverges, try a smaller step or gain"
+
+// inRange returns an error if x cannot be a model, or has no place on the grid.
+func (m *Machine) inRange(x []float32, onGrid bool) error {
+	for i, x := range x {
+		switch {
+		case onGrid && !(math.Abs(m.nearest(x)) <= m.lastStep()):
+			return fmt.Errorf("coordinate %d of the model has become too large (%v, on a grid of %v): %s", i, x, m.cfg.GridStep, advice)
+		case !onGrid && outOfRange(x):
+			return fmt.Errorf("coordinate %d of the model has become too large (%v): %s", i, x, advice)
+		}
+	}
+	return nil
+}
+
+// edgesInRange returns an error if a z is not finite, or if a message that carries the model x would be too large.
+func (m *Machine) edgesInRange(x []float32) error {
+	infinite := func(x float32) bool { return !(x >= -math.MaxFloat32 && x <= math.MaxFloat32) }
+	scale := -float32(2 * m.cfg.Rho)
+	for i := range m.edges {
+		e := &m.edges[i]
+		for _, z := range [][]float32{e.z, e.peerZ} {
+			if i := slices.IndexFunc(z, infinite); i >= 0 {
+				return fmt.Errorf("coordinate %d of z with %d has become too large (%v): %s", i, e.peer, z[i], advice)
+			}
+		}
+		if m.cfg.Releases {
+			continue
+		}
+		for i, z := range e.z {
+			if msg := z + float32(scale*x[i]); outOfRange(msg) {
+				return fmt.Errorf("coordinate %d of the message to %d has become too large (%v): %s", i, e.peer, msg, advice)
+			}
+		}
+	}
+	return nil
+}
+
 // commit makes the round's one release, eq. (private-release), and the messages that carry it, eq. (message).
 func (m *Machine) commit() {
 	if err := m.release(); err != nil {
-		m.err = fmt.Errorf("admm: client %d, round %d: %w", m.client(), m.round, err)
+		m.fail(err)
 		return
 	}
 	// The new messages take the place of those of two rounds ago. Nobody can need them any more, as all neighbors have made
 	// the release in between; an answer to a late repeat may still wait to be sent.
 	m.send = slices.DeleteFunc(m.send, func(msg Message) bool { return !msg.Done && !msg.Hail && msg.Round == m.round-1 })
-	if err := m.writeMessages(); err != nil {
-		m.err = fmt.Errorf("admm: client %d, round %d: %w", m.client(), m.round, err)
-		return
-	}
+	m.writeMessages()
 	m.round++
-	m.released, m.begun, m.due, m.asked = true, true, false, false
+	m.released, m.begun, m.due, m.aimed = true, true, false, false
 	m.waited = 0
 	if m.mean != nil {
 		for i, x := range m.x {
@@ -84,22 +141,27 @@ func (m *Machine) commit() {
 	}
 }
 
-// release turns x_i,k into x_i,k+1: the public part first, then the update, which in a private run is clipped and noised.
+// release turns x_i,k into x_i,k+1: the public centre and the update, which in a private run is clipped and noised.
+//
+// What may fail. A neighbor that sees a node die after its noise is drawn must not learn anything from that about data or noise, and
+// it can choose the centre. So a private release fails only if its noise cannot be had, with the update not yet looked at. Its sum
+// with the centre is clamped, and so are the messages: functions of the release, like rounding. Then x and messages are
+// numbers of size at most limit, the mean lies between two such numbers but for its rounding, z and peerZ were found finite by aim and
+// have not changed since, and baselines are losses, of size at most 1e30: the state can be encoded whatever was drawn. After that
+// only the driver's disk can fail, and it does not look at what it stores. A run that is not private shows everything, and ends
+// with an error when its update takes it out of range.
 func (m *Machine) release() error {
 	k := m.round
-	gain := float64(m.cfg.Tau) * m.cfg.Eta.At(k) * m.cfg.Mu.At(k) * m.cfg.Beta
-	vec.Axpy(m.x, -float32(gain), m.p)
 	if m.onGrid(k + 1) {
 		steps := resized(&m.out[(k+1)%2].grid, len(m.x))
 		if err := m.mech.ReleaseOnGrid(steps, m.s, m.privacy(), m.cfg.GridStep); err != nil {
 			return err
 		}
-		if err := m.snap(steps); err != nil {
-			return err
-		}
+		last := m.lastStep()
 		for i, n := range steps {
-			steps[i], m.grid[i] = n-m.grid[i], n
-			m.x[i] = m.onStep(n)
+			at := int32(max(-last, min(last, m.nearest(m.phi[i])+float64(n))))
+			steps[i], m.grid[i] = at-m.grid[i], at
+			m.x[i] = m.onStep(at)
 		}
 		return nil
 	}
@@ -108,11 +170,16 @@ func (m *Machine) release() error {
 			return err
 		}
 	}
+	copy(m.x, m.phi)
 	vec.Axpy(m.x, 1, m.s)
-	if i := slices.IndexFunc(m.x, outOfRange); i >= 0 {
-		return fmt.Errorf("coordinate %d of the model has become too large (%v): the run diverges, try a smaller step or gain", i, m.x[i])
+	if m.private() {
+		clamp(m.x)
+		return nil
 	}
-	return nil
+	if err := m.inRange(m.x, false); err != nil {
+		return err
+	}
+	return m.edgesInRange(m.x)
 }
 
 // privacy returns clip and noise of the round.
@@ -121,17 +188,17 @@ func (m *Machine) privacy() dpmech.Gaussian { return m.cfg.Privacy[min(m.round, 
 // gridLimit bounds coordinates on the grid, so that no change between two of them overflows.
 const gridLimit = 1 << 30
 
-// snap adds x, rounded to the grid, to steps, which are numbers of its steps.
-func (m *Machine) snap(steps []int32) error {
-	for i, x := range m.x {
-		n := math.RoundToEven(float64(x)/m.cfg.GridStep) + float64(steps[i])
-		if !(math.Abs(n) < gridLimit) {
-			return fmt.Errorf("coordinate %d of the model has become too large (%v, on a grid of %v): the run diverges, try a smaller step or gain",
-				i, x, m.cfg.GridStep)
-		}
-		steps[i] = int32(n)
+// lastStep returns the number of the outermost point of the grid.
+func (m *Machine) lastStep() float64 { return min(gridLimit-1, math.Floor(limit/m.cfg.GridStep)) }
+
+// nearest returns the number of the point of the grid that is nearest to x.
+func (m *Machine) nearest(x float32) float64 { return math.RoundToEven(float64(x) / m.cfg.GridStep) }
+
+// clamp moves what is out of range to its edge.
+func clamp(x []float32) {
+	for i, v := range x {
+		x[i] = max(-limit, min(limit, v))
 	}
-	return nil
 }
 
 // onStep returns the n-th point of the grid.
@@ -144,7 +211,7 @@ func resized[T any](s *[]T, n int) []T {
 }
 
 // writeMessages makes what is to be sent of the release of this round.
-func (m *Machine) writeMessages() error {
+func (m *Machine) writeMessages() {
 	at := (m.round + 1) % 2
 	if m.cfg.Releases {
 		if m.onGrid(m.round + 1) {
@@ -155,17 +222,14 @@ func (m *Machine) writeMessages() error {
 		for i := range m.edges {
 			m.edges[i].out[at] = m.out[at]
 		}
-		return nil
+		return
 	}
 	for i := range m.edges {
 		e := &m.edges[i]
 		out := resized(&e.out[at].vector, len(m.x))
 		m.message(out, e.z, m.x)
-		if i := slices.IndexFunc(out, outOfRange); i >= 0 {
-			return fmt.Errorf("coordinate %d of the message to %d has become too large (%v): the run diverges, try a smaller step or gain", i, e.peer, out[i])
-		}
+		clamp(out)
 	}
-	return nil
 }
 
 // message sets dst = z - 2*rho*x, eq. (message).

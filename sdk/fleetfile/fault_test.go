@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/transport/ws"
@@ -182,7 +183,7 @@ func TestFleetFaults(t *testing.T) {
 		one(`"payload": "release"`, `"payload": "gradient"`, `wire.payload is "gradient", want message or release`),
 		one(`"grid_bits": 5`, `"grid_bits": 9`, "wire.grid_bits is 9, want a whole number, 0..8"),
 		one(`"grid_bits": 5`, `"grid_bits": 1`, "wire.grid_bits is 1, want 2..8, or 0 for no grid"),
-		one(`"grid_bits": 5`, `"lossy": 3`, `payload "release" together with lossy, want message`),
+		one(`"grid_bits": 5`, `"lossy": 3`, `payload "release" together with lossy, want message`).and("lossy is 3 in a fleet with privacy, want 0 (or non_private)"),
 		one(`"grid_bits": 5`, `"lossy": -1`, "wire.lossy is -1, want a whole number, 0..2147483647"),
 	} {
 		c.check(t, string(text), func(s string) error {
@@ -480,7 +481,7 @@ func TestRangesAgree(t *testing.T) {
 		"epsilon limit": func(f *File) { f.Fleet.Privacy.EpsilonLimit = 1e6 },
 		"grid":          func(f *File) { f.Fleet.Wire.GridBits = 2 },
 		"lossy": func(f *File) {
-			f.Fleet.Wire.Payload, f.Fleet.Wire.GridBits, f.Fleet.Wire.Lossy = "message", 0, math.MaxInt32
+			f.Fleet.Privacy, f.Fleet.Wire = sdk.Privacy{NonPrivate: true}, sdk.Wire{Payload: "message", Lossy: math.MaxInt32}
 		},
 		"run": func(f *File) { f.Fleet.Run = strings.Repeat("ä", 32) },
 	} {

@@ -309,7 +309,11 @@ func TestHash(t *testing.T) {
 		"accounting": func(m map[string]any) []byte { delete(sub(m, "privacy"), "accounting"); return x0 },
 		"grid":       func(m map[string]any) []byte { sub(m, "wire")["grid_bits"] = 6; return x0 },
 		"payload":    func(m map[string]any) []byte { m["wire"] = map[string]any{"payload": "message"}; return x0 },
-		"lossy":      func(m map[string]any) []byte { m["wire"] = map[string]any{"payload": "message", "lossy": 3}; return x0 },
+		"lossy": func(m map[string]any) []byte {
+			m["privacy"] = map[string]any{"non_private": true}
+			m["wire"] = map[string]any{"payload": "message", "lossy": 3}
+			return x0
+		},
 		"non-private": func(m map[string]any) []byte {
 			m["privacy"] = map[string]any{"non_private": true}
 			m["wire"] = map[string]any{}

@@ -1,0 +1,290 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/tinytest"
+)
+
+// Two nodes make their one release, both lose their states, and neither remembers the other's release: the ledgers do, and no node begins
+// again.
+func TestDeletedStates(t *testing.T) {
+	f := privateRing()
+	f.Members, f.Edges, f.Method.Rounds, f.Method.Cooldown = f.Members[:2], f.Edges[:1], 1, 0
+	dir := newLedgers(t, f)
+	trs := inMemory(t, f)
+	config := func(i int) sdk.Config {
+		return sdk.Config{Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
+			ResendAfter: 5 * time.Millisecond, Linger: 300 * time.Millisecond}
+	}
+	var all []*sdk.Node
+	var releases []func()
+	for i := range f.Members {
+		n, release, err := kept(t, dir, config(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, releases = append(all, n), append(releases, release)
+	}
+	mustRun(t, all)
+	for i, name := range f.Members {
+		releases[i]()
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, name := range f.Members {
+		_, release, err := kept(t, dir, config(i))
+		if err == nil {
+			release()
+		}
+		if !errors.Is(err, sdk.ErrRollback) || !strings.Contains(err.Error(), "the ledger has release 1 of this run, and the kept state ends with 0") {
+			t.Errorf("%s begins again: %v", name, err)
+		}
+	}
+}
+
+// A crash at every point between the line of a release and the release itself: what was not marked was not sent, and is made anew
+// without a second charge; what was kept and not marked is marked before anything is sent, and is sent as it was kept.
+func TestCrashBetweenDuties(t *testing.T) {
+	f := privateRing()
+	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
+	g := dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}
+	trs := inMemory(t, f)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	looks := make(chan struct{}, 1)
+	neighbor := make(chan error, 1)
+	go func() { neighbor <- forgetful(ctx, f, trs[0], looks) }()
+
+	path := filepath.Join(t.TempDir(), "ledger")
+	ledger, err := dpmech.CreateLedger(path, "d", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reopen := func() {
+		t.Helper()
+		if err := ledger.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if ledger, err = dpmech.OpenLedger(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(when string, lines, marked int) {
+		t.Helper()
+		if seq, got := ledger.Head().Seq, ledger.Marked(f.Run, f.Hash(), "b"); seq != lines || got != marked {
+			t.Errorf("%s: %d lines, marked up to %d, want %d and %d", when, seq, got, lines, marked)
+		}
+	}
+	open := tinytest.MemStore()
+	life := func() (sdk.Config, *sdk.Node) {
+		t.Helper()
+		store, err := open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := sdk.Config{Fleet: f, Name: "b", Samples: 5, Oracle: oracle(1), Transport: trs[1], Ledger: ledger, Store: store,
+			ResendAfter: 5 * time.Millisecond, Linger: 100 * time.Millisecond}
+		n, err := sdk.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cfg, n
+	}
+
+	// Behind the line.
+	if err := ledger.Reserve(f.Run, f.Hash(), "b", 1, g); err != nil {
+		t.Fatal(err)
+	}
+	reopen()
+	check("a line", 1, 0)
+	// Behind the state: the mark cannot be written.
+	if err := os.Mkdir(path+".mark.tmp", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cfg, n := life()
+	if err := n.Run(ctx); err == nil || !strings.Contains(err.Error(), "release 1 is not sent, for it could not be marked") {
+		t.Errorf("no mark: %v", err)
+	}
+	saved, err := cfg.Store.Load()
+	if err != nil || len(saved) != 1 || n.Status().Round != 0 {
+		t.Fatalf("%d states, status %+v, %v", len(saved), n.Status(), err)
+	}
+	select {
+	case <-looks:
+		t.Error("a release was sent that is not marked")
+	case <-time.After(50 * time.Millisecond):
+	}
+	if err := os.Remove(path + ".mark.tmp"); err != nil {
+		t.Fatal(err)
+	}
+	reopen()
+	check("a state", 1, 0)
+	_, n = life()
+	check("a state that is resumed", 1, 1)
+	var cp wire.Checkpoint
+	if err := wire.DecodeCheckpoint(saved[0].State, &cp); err != nil {
+		t.Fatal(err)
+	}
+	if got := n.Model(); n.Status().Round != 1 || got[0] != cp.X[0] {
+		t.Errorf("it goes on with %v in round %d, and %v was kept", got, n.Status().Round, cp.X)
+	}
+	// The same with another disk, on which the state is lost now.
+	lost := cfg
+	if lost.Store, err = tinytest.MemStore()(); err != nil {
+		t.Fatal(err)
+	}
+	for name, store := range map[string]sdk.Store{"a fresh store": lost.Store, "no store": nil} {
+		lost.Store, lost.Ledger = store, ledger
+		if _, err := sdk.New(lost); !errors.Is(err, sdk.ErrRollback) {
+			t.Errorf("%s beside a marked release: %v", name, err)
+		}
+	}
+	stop()
+	if err := <-neighbor; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := ledger.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Without a store a reservation alone does not stop a node: nothing of it was sent.
+func TestReservationWithoutStore(t *testing.T) {
+	f := privateRing()
+	f.Members, f.Edges = f.Members[:1], nil
+	ledger, err := dpmech.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ledger.Close()
+	if err := ledger.Reserve(f.Run, f.Hash(), "a", 1, dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}); err != nil {
+		t.Fatal(err)
+	}
+	cfg := sdk.Config{Fleet: f, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, f)[0], Ledger: ledger}
+	n, err := sdk.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, []*sdk.Node{n})
+	if last, marked := ledger.Last(f.Run, f.Hash(), "a"), ledger.Marked(f.Run, f.Hash(), "a"); last != 8 || marked != 8 || ledger.Head().Seq != 8 {
+		t.Errorf("%d releases, %d marked, in %d lines", last, marked, ledger.Head().Seq)
+	}
+	if _, err := sdk.New(cfg); !errors.Is(err, sdk.ErrRollback) || !strings.Contains(err.Error(), "there is no Store") {
+		t.Errorf("once more: %v", err)
+	}
+}
+
+// What a neighbor holds of a node that has lost its state is charged and marked: the next life needs no neighbor to know it.
+func TestLostReleasesAreMarked(t *testing.T) {
+	f := privateRing()
+	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
+	dir := newLedgers(t, f)
+	trs := inMemory(t, f)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	first, end := context.WithCancel(ctx)
+	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
+		if i == 1 {
+			c.Observer.Released = func(round int, _ []float32) {
+				if round == 3 {
+					end()
+				}
+			}
+		}
+	})
+	over := make(chan error, 2)
+	go func() { over <- all[0].Run(ctx) }()
+	go func() { over <- all[1].Run(first) }()
+	if err := <-over; !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	ledger, err := dpmech.OpenLedger(filepath.Join(dir, "b.ledger"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ledger.Close()
+	cfg := sdk.Config{Fleet: f, Name: "b", Samples: samples[1], Oracle: oracle(1), Transport: trs[1], Ledger: ledger, ResendAfter: 5 * time.Millisecond}
+	sign(&cfg)
+	if cfg.Store, err = tinytest.MemStore()(); err != nil {
+		t.Fatal(err)
+	}
+	n, err := sdk.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Run(ctx); !errors.Is(err, sdk.ErrRollback) {
+		t.Errorf("a node without its past: %v", err)
+	}
+	last, marked := ledger.Last(f.Run, f.Hash(), "b"), ledger.Marked(f.Run, f.Hash(), "b")
+	if last < 1 || marked != last { // release 2 may be on its way
+		t.Errorf("release %d is charged, and %d marked", last, marked)
+	}
+	if _, err := sdk.New(cfg); !errors.Is(err, sdk.ErrRollback) {
+		t.Errorf("the next life: %v", err)
+	}
+	stop()
+	<-over
+}
+
+// A device that has taken the place of a lost one has its ledger too. The ledger may have the two releases after the last one that came
+// back, which are made anew without data: that is no obstacle when the device is started again before it has come there.
+func TestReplacedDeviceStartsAgain(t *testing.T) {
+	path := spareLedger(t)
+	synctest.Test(t, func(t *testing.T) {
+		left, _, stop := triangle(t, 3, true, func(*wire.Frame) {})
+		defer stop()
+		open := tinytest.MemStore()
+		cfg := left(tinytest.CrashAt(open, 1), path) // with release 3, as it came back
+		run, hash := cfg.Fleet.Run, cfg.Fleet.Hash()
+		for round := 1; round <= 6; round++ {
+			if err := cfg.Ledger.Reserve(run, hash, "a", round, dpmech.Gaussian{Clip: cfg.Fleet.Privacy.Clip, Sigma: cfg.Fleet.Privacy.Sigma}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := cfg.Ledger.Mark(run, hash, "a", 5); err != nil {
+			t.Fatal(err)
+		}
+		n, err := sdk.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Run(t.Context()); !errors.Is(err, tinytest.ErrCrashed) {
+			t.Errorf("%v, want a crash", err)
+		}
+		if cfg.Store, err = open(); err != nil {
+			t.Fatal(err)
+		}
+		if saved, err := cfg.Store.Load(); err != nil || len(saved) != 1 || saved[0].Round != 3 {
+			t.Fatalf("%d states, %v", len(saved), err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		cfg.Observer.Released = func(round int, _ []float32) {
+			if round >= 6 {
+				cancel()
+			}
+		}
+		if n, err = sdk.New(cfg); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Run(ctx); !errors.Is(err, context.Canceled) || n.Status().Recovered != 3 {
+			t.Errorf("recovered %d, %v", n.Status().Recovered, err)
+		}
+		round, marked, last := n.Status().Round, cfg.Ledger.Marked(run, hash, "a"), cfg.Ledger.Last(run, hash, "a")
+		if round < 6 || marked != round || last < round || cfg.Ledger.Head().Seq != last {
+			t.Errorf("after release %d: release %d is marked of %d in %d lines", round, marked, last, cfg.Ledger.Head().Seq)
+		}
+	})
+}
