@@ -242,7 +242,10 @@ func (n *Node) state(cp *wire.Checkpoint) admm.State {
 func (n *Node) keep() error {
 	s := n.machine.State()
 	if n.claims.signing() {
-		if err := n.claims.sign(&s, n.device, n.cfg.Ledger); err != nil {
+		n.mu.Lock()
+		err := n.claims.sign(&s, n.device, n.cfg.Ledger)
+		n.mu.Unlock()
+		if err != nil {
 			return err
 		}
 	}
@@ -328,8 +331,8 @@ func (n *Node) reserve(round int) error {
 	return n.filter.Reserve(round, g)
 }
 
-// Certificate says what the node's releases so far have leaked at most, and with Config.Ledger what all runs on its data have. It is
-// an error if the fleet is not private, for then nothing bounds it.
+// Certificate says what the node's releases so far have leaked at most, and with Config.Ledger what all runs on its data have. With
+// Config.Key it is signed, and has the countersignatures of the neighbors that have said their last word. It is an error if the fleet is not private, for then nothing bounds it.
 func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	if n.filter == nil {
 		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, and what its members send may reveal their data")
@@ -347,7 +350,28 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 		Simulated: n.cfg.Noise != nil, Sampler: dpmech.Sampler,
 		Cooldown: n.cfg.Fleet.Method.Cooldown, Averaged: n.cfg.Average, ConditionalOn: conditions,
 	}
-	return dpmech.NewCertificate(about, n.cfg.Fleet.Privacy.Delta, n.filter, n.cfg.Ledger)
+	c, err := dpmech.NewCertificate(about, n.cfg.Fleet.Privacy.Delta, n.filter, n.cfg.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range n.status.Evidence {
+		if e.Member == n.cfg.Name {
+			c.NotCovered = append(c.NotCovered, fmt.Sprintf("a second release of round %d that was made under this member's key, which its neighbors hold evidence of", e.Round))
+		}
+	}
+	if !n.claims.signing() {
+		return c, nil
+	}
+	held := make(map[string][]byte)
+	for _, peer := range n.claims.peers {
+		if len(peer.countersign) > 0 {
+			held[peer.name] = peer.countersign
+		}
+	}
+	if err := sealCertificate(c, n.claims.key, last(n.claims.own), held); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // chargeLost counts the releases that neighbors hold and this node's disk has lost: they have been seen.

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
@@ -28,9 +29,9 @@ func (r *run) check(from int, f *wire.Frame) error {
 	case wire.Message, wire.Release:
 		err = r.claims.release(peer, f)
 	case wire.Hail:
-		err = r.checkHail(peer, f)
+		err = r.checkHail(from, peer, f)
 	case wire.Done:
-		err = r.checkDone(peer, f)
+		err = r.checkDone(from, peer, f)
 	case wire.Double:
 		err = r.checkDouble(f)
 	}
@@ -42,7 +43,7 @@ func (r *run) check(from int, f *wire.Frame) error {
 }
 
 // checkHail checks where the sender says that it stands, and what it says that it holds of this node's releases.
-func (r *run) checkHail(peer *peerClaims, f *wire.Frame) error {
+func (r *run) checkHail(from int, peer *peerClaims, f *wire.Frame) error {
 	generation := int(f.Life >> 48)
 	if f.Resent {
 		if f.Life != uint64(r.device)<<48|r.claims.incarnation {
@@ -70,14 +71,11 @@ func (r *run) checkHail(peer *peerClaims, f *wire.Frame) error {
 		return err
 	}
 	if shown != nil {
-		if err := r.confront(peer.name, shown); err != nil {
+		if err := r.confront(from, peer.name, shown); err != nil {
 			return err
 		}
 		if shown.Round < f.Held {
 			return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of release %d", f.Held, shown.Round)
-		}
-		if int(shown.Generation) == r.device {
-			f.Held = max(f.Held, shown.Round) // it was made, whether the sender still holds it or not
 		}
 	}
 	if len(f.Other) > 0 && f.Resent {
@@ -87,7 +85,7 @@ func (r *run) checkHail(peer *peerClaims, f *wire.Frame) error {
 }
 
 // confront compares a release that this node's key has signed with what the node knows of itself.
-func (r *run) confront(by string, shown *signed.Release) error {
+func (r *run) confront(from int, by string, shown *signed.Release) error {
 	if int(shown.Generation) > r.device {
 		return ending{fmt.Errorf("sdk: %q holds a release that device %d of this node's name has signed, and this is device %d: %w, another device has taken its place",
 			by, shown.Generation, r.device, ErrRollback)}
@@ -100,10 +98,18 @@ func (r *run) confront(by string, shown *signed.Release) error {
 	if int(shown.Generation) < r.device { // of the lost device, with a ledger of its own
 		return nil
 	}
-	return r.compareLedger(by, shown.Ledger)
+	behind := r.compareLedger(by, shown.Ledger)
+	if at := r.machine.Status().Round; shown.Round > at { // what was signed was released, and counts, whatever ledger this is
+		lost := r.chargeLost(&admm.RollbackError{Client: r.number[r.cfg.Name], Peer: from, Held: shown.Round, Round: at})
+		return ending{errors.Join(lost, behind)}
+	}
+	if behind != nil {
+		return ending{behind}
+	}
+	return nil
 }
 
-// compareLedger ends the run if the ledger is not the continuation of a state that this node's key has signed.
+// compareLedger reports that the ledger is not the continuation of a state that this node's key has signed.
 func (r *run) compareLedger(by string, head signed.Head) error {
 	l := r.cfg.Ledger
 	if l == nil || head == (signed.Head{}) || hex.EncodeToString(head.ID[:]) != l.Head().ID {
@@ -114,7 +120,7 @@ func (r *run) compareLedger(by string, head signed.Head) error {
 		seq = int(head.Seq)
 	}
 	if err := l.Contains(dpmech.Head{ID: hex.EncodeToString(head.ID[:]), Seq: seq, Hash: hex.EncodeToString(head.Hash[:])}); err != nil {
-		return ending{fmt.Errorf("sdk: %q shows a later state of the ledger, which this node's key has signed: %w: %w", by, ErrRollback, err)}
+		return fmt.Errorf("sdk: %q shows a later state of the ledger, which this node's key has signed: %w: %w", by, ErrRollback, err)
 	}
 	return nil
 }
@@ -132,11 +138,14 @@ func (r *run) checkEarlier(by string, b []byte) error {
 		r.log.Warn("a neighbor speaks of this node's ledger in another run, and shows no signature that counts", "neighbor", by, "err", err)
 		return nil
 	}
-	return r.compareLedger(by, earlier.Ledger)
+	if err := r.compareLedger(by, earlier.Ledger); err != nil {
+		return ending{err}
+	}
+	return nil
 }
 
 // checkDone checks a neighbor's word that it holds this node's last release, and takes its countersignature.
-func (r *run) checkDone(peer *peerClaims, f *wire.Frame) error {
+func (r *run) checkDone(from int, peer *peerClaims, f *wire.Frame) error {
 	shown, err := r.claims.proof(f, f.Round)
 	if err != nil {
 		return err
@@ -144,7 +153,7 @@ func (r *run) checkDone(peer *peerClaims, f *wire.Frame) error {
 	if shown == nil || shown.Round < f.Round {
 		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of another", f.Round)
 	}
-	if err := r.confront(peer.name, shown); err != nil {
+	if err := r.confront(from, peer.name, shown); err != nil {
 		return err
 	}
 	if err := shown.VerifyHeld(r.claims.scope, r.claims.keys(peer.name), f.Countersign); err != nil {

@@ -113,7 +113,7 @@ const maxDemoNodes = 100
 
 // runNodes trains over websockets and returns the outcome, every node's model and, with -average, the mean of its releases.
 func (p *problem) runNodes(ctx context.Context, show *progress, stage *stage) (r *result, models, means [][]float32, err error) {
-	trs, err := p.listen()
+	trs, keys, err := p.listen()
 	defer func() {
 		var wg sync.WaitGroup // side by side: each gives its peers a moment to say goodbye
 		for _, tr := range trs {
@@ -129,6 +129,10 @@ func (p *problem) runNodes(ctx context.Context, show *progress, stage *stage) (r
 	for i, tr := range trs {
 		nodes[i], err = sdk.New(sdk.Config{
 			Fleet: p.fleet, Name: p.fleet.Members[i], Samples: p.samples[i], Oracle: p.oracles[i], Transport: tr,
+			Key: keys[i], Keys: func(member string) []ed25519.PublicKey {
+				j := slices.Index(p.fleet.Members, member)
+				return []ed25519.PublicKey{keys[j].Public().(ed25519.PublicKey)}
+			},
 			SeededTable: p.opt.table == "seeded", Average: p.opt.average,
 			Observer: stage.observer(i, sdk.Observer{Released: func(round int, x []float32) { seen.add(i, round, x) }}),
 		})
@@ -193,17 +197,15 @@ func watch(ctx context.Context, trs []*ws.Transport, names []string, cancel cont
 
 // listen makes a key for every member and brings up its listener; then each learns where its neighbors are. On an error
 // the transports made so far are returned as well.
-func (p *problem) listen() ([]*ws.Transport, error) {
+func (p *problem) listen() (trs []*ws.Transport, keys []ed25519.PrivateKey, err error) {
 	members := p.fleet.Members
-	keys := make([]ed25519.PrivateKey, len(members))
+	keys = make([]ed25519.PrivateKey, len(members))
 	pins := make([]ed25519.PublicKey, len(members))
 	for i := range keys {
-		var err error
 		if pins[i], keys[i], err = ed25519.GenerateKey(rand.Reader); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	var trs []*ws.Transport
 	for i, name := range members {
 		cfg := ws.Config{
 			Name: name, Key: keys[i], Listen: "127.0.0.1:0", MaxFrame: wire.MaxFrame(p.fleet.Dim),
@@ -214,18 +216,18 @@ func (p *problem) listen() ([]*ws.Transport, error) {
 		}
 		tr, err := ws.New(cfg)
 		if err != nil {
-			return trs, err
+			return trs, nil, err
 		}
 		trs = append(trs, tr)
 	}
 	for i, tr := range trs {
 		for _, j := range p.graph.Neighbors(i) {
 			if err := tr.SetAddresses(members[j], trs[j].Addr()); err != nil {
-				return trs, err
+				return trs, nil, err
 			}
 		}
 	}
-	return trs, nil
+	return trs, keys, nil
 }
 
 // gallery looks at the releases of all nodes, which come from many goroutines: a round is shown, and taken into the

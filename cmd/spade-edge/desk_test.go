@@ -164,8 +164,10 @@ func (d *desk) sit(t *testing.T, begin bool) string {
 	dir := t.TempDir()
 	copyAll(t, d.files, dir)
 	if begin {
-		if err := os.RemoveAll(filepath.Join(dir, "state")); err != nil {
-			t.Fatal(err)
+		for _, old := range []string{"state", "ledger.json.neighbors"} { // what it remembers of a neighbor that begins afresh
+			if err := os.RemoveAll(filepath.Join(dir, old)); err != nil {
+				t.Fatal(err)
+			}
 		}
 		copyAll(t, filepath.Join(d.fresh, "a"), dir)
 	}

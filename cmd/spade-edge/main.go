@@ -56,6 +56,7 @@ var endings = []struct {
 	{errMismatch, exitMismatch},
 	{errOtherState, exitMismatch},
 	{sdk.ErrRollback, exitMismatch},
+	{sdk.ErrClone, exitMismatch},
 	{sdk.ErrRecovery, exitMismatch},
 }
 

@@ -57,5 +57,9 @@ func (p *participant) reload(link ws.Config) error {
 	if err != nil {
 		return err
 	}
-	return p.tr.Update(next.Peers)
+	if err := p.tr.Update(next.Peers); err != nil {
+		return err
+	}
+	p.members.Store(file)
+	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -88,7 +90,8 @@ func runNode(ctx context.Context, cmd *command, args []string, out, log io.Write
 	if !given(fs)["http"] {
 		*addr = file.HTTP
 	}
-	p := &participant{file: file, fleet: fleet.Fleet, http: *addr, restore: *restore, tell: newNotifier(), hangup: hangup}
+	p := &participant{file: file, fleet: fleet.Fleet, key: link.Key, http: *addr, restore: *restore, tell: newNotifier(), hangup: hangup}
+	p.members.Store(fleet)
 	defer func() { p.ctl.close() }() // last: whoever has asked for the end hears of it when all is over
 	p.own, err = loadOracle(ctx, file.Oracle, fleet)
 	if err != nil {
@@ -142,6 +145,8 @@ var testNoise func(p *participant) io.Reader
 type participant struct {
 	file    *fleetfile.Node
 	fleet   *sdk.Fleet
+	members atomic.Pointer[fleetfile.File] // as the fleet file was last read: keys may change during a run
+	key     ed25519.PrivateKey
 	own     *fleetfile.Source
 	hangup  <-chan os.Signal
 	show    *progress
@@ -169,7 +174,7 @@ func (p *participant) run(ctx context.Context, link ws.Config) (err error) {
 	cfg := sdk.Config{
 		Fleet: p.fleet, Name: p.file.Name, Samples: p.own.Samples, Oracle: p.own.Oracle, Window: p.own.Window,
 		SeededTable: p.file.SeededTable, Average: p.file.Average, ConditionalOn: p.own.ConditionalOn, Linger: p.file.Linger, ResendAfter: p.file.ResendAfter, Logger: logger,
-		Recover: p.restore,
+		Recover: p.restore, Key: p.key, Keys: func(member string) []ed25519.PublicKey { return p.members.Load().SigningKeys(member) },
 	}
 	if testNoise != nil && !p.fleet.Privacy.NonPrivate {
 		cfg.Noise = testNoise(p)
@@ -238,6 +243,9 @@ func (p *participant) keep(cfg *sdk.Config) (release func() error, err error) {
 	}
 	if cfg.Ledger, err = dpmech.OpenLedger(p.file.Ledger); err != nil {
 		return nil, errors.Join(err, store.Close())
+	}
+	if cfg.Heads, err = sdk.OpenHeads(p.file.Heads()); err != nil {
+		return nil, errors.Join(err, cfg.Ledger.Close(), store.Close())
 	}
 	p.files = append(p.files, cfg.Ledger)
 	p.ledger = cfg.Ledger

@@ -114,6 +114,15 @@ func (n *Node) Load() (*File, ws.Config, error) {
 	return file, cfg, nil
 }
 
+// Heads returns where the node keeps, beside its ledger, what its neighbors have signed of theirs, see [sdk.OpenHeads]; empty without a
+// ledger.
+func (n *Node) Heads() string {
+	if n.Ledger == "" {
+		return ""
+	}
+	return n.Ledger + ".neighbors"
+}
+
 // nats reads a transport; nil if it is not there.
 func (v value) nats(dir string) *NATS {
 	o, ok := v.object(`{"nats": "tls://host:port"}`)

@@ -66,7 +66,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 		return exitUsage
 	case errors.Is(err, dpmech.ErrBudget):
 		return exitRefused
-	case errors.Is(err, errMismatch), errors.Is(err, sdk.ErrRollback):
+	case errors.Is(err, errMismatch), errors.Is(err, sdk.ErrRollback), errors.Is(err, sdk.ErrClone):
 		return exitMismatch
 	}
 	return exitFailed

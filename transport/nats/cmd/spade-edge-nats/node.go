@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -29,10 +31,11 @@ var errMismatch = errors.New("every neighbor means another fleet")
 
 // participant is a node at work.
 type participant struct {
-	file  *fleetfile.Node
-	fleet *fleetfile.File
-	link  nats.Config
-	log   *slog.Logger
+	file    *fleetfile.Node
+	fleet   *fleetfile.File
+	members atomic.Pointer[fleetfile.File] // fleet as it was last read: keys may change during a run
+	link    nats.Config
+	log     *slog.Logger
 
 	tr     *nats.Transport
 	node   *sdk.Node
@@ -55,6 +58,7 @@ func load(path string, log io.Writer) (*participant, error) {
 	if p.fleet, link, err = p.file.Load(); err != nil {
 		return nil, err
 	}
+	p.members.Store(p.fleet)
 	p.log = slog.New(slog.NewTextHandler(log, nil))
 	if p.fleet.Fleet.Privacy.NonPrivate {
 		p.log = p.log.With("privacy", "NOT PRIVATE")
@@ -112,6 +116,7 @@ func (p *participant) run(ctx context.Context) (r *outcome, err error) {
 	cfg := sdk.Config{
 		Fleet: fleet, Name: p.file.Name, Samples: own.Samples, Oracle: own.Oracle, Window: own.Window, ConditionalOn: own.ConditionalOn,
 		SeededTable: p.file.SeededTable, Average: p.file.Average, Linger: p.file.Linger, ResendAfter: p.file.ResendAfter, Logger: p.log,
+		Key: p.link.Key, Keys: func(member string) []ed25519.PublicKey { return p.members.Load().SigningKeys(member) },
 	}
 	store, err := sdk.OpenDir(p.file.State, fleet.StateSize(p.file.Name, own.Samples))
 	if err != nil {
@@ -128,6 +133,9 @@ func (p *participant) run(ctx context.Context) (r *outcome, err error) {
 		}
 		defer func() { err = errors.Join(err, p.ledger.Close()) }()
 		cfg.Ledger = p.ledger
+		if cfg.Heads, err = sdk.OpenHeads(p.file.Heads()); err != nil {
+			return nil, err
+		}
 	}
 	if p.tr, err = nats.New(p.link); err != nil {
 		return nil, err
@@ -284,7 +292,11 @@ func (p *participant) reload() error {
 		err := p.link.CheckHello("its file", file.Fleet.Hello("its file")(p.file.Name)) // members would tell each other so
 		return fmt.Errorf("only keys may change during a run: %w", err)
 	}
-	return p.tr.Update(peers(link.Peers))
+	if err := p.tr.Update(peers(link.Peers)); err != nil {
+		return err
+	}
+	p.members.Store(file)
+	return nil
 }
 
 // certify writes what has leaked so far into the node's folder, and returns the file's path.
