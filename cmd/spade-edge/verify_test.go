@@ -77,28 +77,70 @@ func (n *notary) certify(t *testing.T, change func(c *dpmech.Certificate), by ..
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := n.ledger.Head()
-	n.head = signed.Release{Round: f.Method.Rounds + f.Method.Cooldown, Ledger: signed.Head{Seq: uint64(state.Seq)}}
-	for text, into := range map[string][]byte{state.ID: n.head.Ledger.ID[:], state.Hash: n.head.Ledger.Hash[:]} {
+	n.head = signHead(t, c, n.keys["b"], f)
+	for _, name := range by {
+		c.Countersigned = append(c.Countersigned, dpmech.Countersignature{Member: name, Signature: hex.EncodeToString(n.head.Countersign(n.keys[name], scope))})
+	}
+	if change != nil {
+		change(c)
+	}
+	sign(t, c, n.keys["b"])
+	return n.write(t, "certificate.json", c)
+}
+
+// signHead makes the last release of a run that is over, with the ledger of its certificate, and puts it into that.
+func signHead(t *testing.T, c *dpmech.Certificate, key ed25519.PrivateKey, f *sdk.Fleet) signed.Release {
+	t.Helper()
+	state := c.Lifetime.Ledger
+	head := signed.Release{Round: f.Method.Rounds + f.Method.Cooldown, Ledger: signed.Head{Seq: uint64(state.Seq)}}
+	for text, into := range map[string][]byte{state.ID: head.Ledger.ID[:], state.Hash: head.Ledger.Hash[:]} {
 		if _, err := hex.Decode(into, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	n.head.Sign(n.keys["b"], scope)
-	c.Head = hex.EncodeToString(n.head.Append(nil))
-	for _, name := range by {
-		c.Countersigned = append(c.Countersigned, dpmech.Countersignature{Member: name, Signature: hex.EncodeToString(n.head.Countersign(n.keys[name], scope))})
-	}
+	head.Sign(key, signed.NewScope(f.Run, f.Hash(), c.Member))
+	c.Head = hex.EncodeToString(head.Append(nil))
 	c.NotCovered = slices.DeleteFunc(c.NotCovered, func(s string) bool { return s == dpmech.NotSigned })
-	if change != nil {
-		change(c)
-	}
+	return head
+}
+
+// sign puts a signature under a certificate.
+func sign(t *testing.T, c *dpmech.Certificate, key ed25519.PrivateKey) {
+	t.Helper()
 	message, err := c.SignedBytes()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Signature = hex.EncodeToString(ed25519.Sign(n.keys["b"], message))
-	return n.write(t, "certificate.json", c)
+	c.Signature = hex.EncodeToString(ed25519.Sign(key, message))
+}
+
+// signFile signs the certificate of a run that is over, if the node has not.
+func signFile(t *testing.T, path, fleet, key string) {
+	t.Helper()
+	c, err := dpmech.ParseCertificate([]byte(readFile(t, path)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Signature != "" {
+		return
+	}
+	file, err := fleetfile.Read(fleet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := fleetfile.ReadKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signHead(t, c, private, file.Fleet)
+	sign(t, c, private)
+	text, err := c.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (n *notary) write(t *testing.T, name string, c *dpmech.Certificate) string {
