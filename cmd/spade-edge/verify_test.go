@@ -225,7 +225,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 		}
 	}
 	// Fifty releases rewritten to one, at a hundred times the noise: by itself, with the ledger, with the fleet.
-	const renoised = "sigma 800, and in the ledger clip is 1 and sigma 8"
+	const renoised = "with clip 1 and sigma 800, want 50 rounds from 1 on with clip 1 and sigma 8 as in the ledger"
 	cert := n.certify(t, one(800), "a")
 	refused("one of more noise", cert, renoised)
 	refused("one of more noise", cert, renoised, "-ledger", ledger)
@@ -242,8 +242,8 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	}
 	cert = n.certify(t, whole(800), "a")
 	refused("the ledger too", cert, "not the one that was written there", "-ledger", ledger)
-	refused("the ledger too", cert, "releases[0]: clip is 1 and sigma 800, want 1 and 8 as in the fleet", "-fleet", fleet)
-	refused("fewer, the ledger too", n.certify(t, whole(8), "a"), "head: is release 53, so that 50 releases were made, and the certificate has 1", "-fleet", fleet)
+	refused("the ledger too", cert, "releases[0]: is clip 1 and sigma 800 from round 1 on, want clip 1 and sigma 8", "-fleet", fleet)
+	refused("fewer, the ledger too", n.certify(t, whole(8), "a"), "head: is release 53, after 50 releases, want the last of 1", "-fleet", fleet)
 
 	// A ledger that b made anew for the same releases is not the one that the head names.
 	good := n.certify(t, nil, "a")
@@ -253,8 +253,8 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	refused("another ledger", good, "another ledger", "-ledger", other.path("ledger.json"))
 	refused("another ledger", second, "head: it names ledger", "-fleet", fleet, "-ledger", other.path("ledger.json"))
 	for name, change := range map[string]func(f *sdk.Fleet){
-		`run: is "study", want "trial"`: func(f *sdk.Fleet) { f.Run = "trial" }, "delta: is 1e-05, want 1e-06": func(f *sdk.Fleet) { f.Privacy.Delta = 1e-6 },
-		"rounds: is 50, and 0 are reserved_unmade, want at most 49": func(f *sdk.Fleet) { f.Method.Rounds = 49 }, "fleet: is": func(f *sdk.Fleet) { f.Dim = 3 },
+		"run: is study, want trial": func(f *sdk.Fleet) { f.Run = "trial" }, "delta: is 1e-05, want 1e-06": func(f *sdk.Fleet) { f.Privacy.Delta = 1e-6 },
+		"rounds: is 50 with reserved_unmade, want at most 49": func(f *sdk.Fleet) { f.Method.Rounds = 49 }, "fleet: is": func(f *sdk.Fleet) { f.Dim = 3 },
 	} {
 		fleet := *n.file.Fleet
 		change(&fleet)
@@ -275,7 +275,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Signature = ""
-	refused("unsigned", n.write(t, "unsigned.json", c), `signature: there is none, want one by "b"`, "-fleet", fleet)
+	refused("unsigned", n.write(t, "unsigned.json", c), `signature: is empty, want one by "b"`, "-fleet", fleet)
 	c.Signature = strings.Repeat("00", 64)
 	refused("no signature", n.write(t, "zero.json", c), "signature: the signature is by none of the member's keys", "-fleet", fleet)
 	if code, out, _ := call("privacy", "-verify", "../../dpmech/testdata/certificate-1.json"); code != exitDone || !strings.Contains(out, "Version 1: that the releases are all") {
