@@ -54,7 +54,7 @@ func (f *Fleet) Audit(c *dpmech.Certificate, keys func(member string) []ed25519.
 			x.errs = append(x.errs, err)
 		}
 		for _, j := range p.graph.Neighbors(i) {
-			x.found.NotCountersigned = append(x.found.NotCountersigned, f.Members[j])
+			x.neighbors = append(x.neighbors, f.Members[j])
 		}
 		x.method()
 		x.signatures()
@@ -67,11 +67,12 @@ func (f *Fleet) Audit(c *dpmech.Certificate, keys func(member string) []ed25519.
 
 // auditor is an audit at work.
 type auditor struct {
-	fleet *Fleet
-	c     *dpmech.Certificate
-	keys  func(member string) []ed25519.PublicKey
-	found Audit
-	errs  []error
+	fleet     *Fleet
+	c         *dpmech.Certificate
+	keys      func(member string) []ed25519.PublicKey
+	neighbors []string
+	found     Audit
+	errs      []error
 }
 
 func (x *auditor) fault(field string, err error) {
@@ -154,6 +155,13 @@ func (x *auditor) signatures() {
 	} else if err := verifySignature(c, own); err != nil {
 		x.fault("signature", err)
 	}
+	for _, name := range x.neighbors {
+		if slices.ContainsFunc(c.Countersigned, func(by dpmech.Countersignature) bool { return by.Member == name }) {
+			x.found.Countersigned = append(x.found.Countersigned, name)
+		} else {
+			x.found.NotCountersigned = append(x.found.NotCountersigned, name)
+		}
+	}
 	if c.Head == "" {
 		if c.Rounds > 0 {
 			x.differ("head", "empty", fmt.Sprintf("the signed release %d", c.Rounds))
@@ -178,21 +186,16 @@ func (x *auditor) signatures() {
 	}
 }
 
-// countersigned checks what a neighbor says of the head, and notes that it has.
+// countersigned checks what somebody says of the head.
 func (x *auditor) countersigned(by dpmech.Countersignature, scope signed.Scope) error {
-	at := slices.Index(x.found.NotCountersigned, by.Member)
-	if at < 0 {
-		return errors.New("not a neighbor, or there twice")
+	if !slices.Contains(x.neighbors, by.Member) {
+		return fmt.Errorf("found no neighbor, want one of %q", x.neighbors)
 	}
 	signature, err := hex.DecodeString(by.Signature)
-	if err == nil {
-		err = x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		x.found.Countersigned = append(x.found.Countersigned, by.Member)
-		x.found.NotCountersigned = slices.Delete(x.found.NotCountersigned, at, at+1)
-	}
-	return err
+	return x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)
 }
 
 // verifySignature reports that none of keys has signed the certificate.

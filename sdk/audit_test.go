@@ -300,13 +300,13 @@ func TestAuditRefusesForgeries(t *testing.T) {
 		"countersigned before": {func(c *dpmech.Certificate) {
 			c.Countersigned[0].Signature = hex.EncodeToString(w.held(&w.heads[3], "a")["a"])
 		}, `countersigned[0]: by "a": signed: countersignature of release 7`},
-		"countersigned by no member": {func(c *dpmech.Certificate) { c.Countersigned[1].Member = "x" }, `countersigned[1]: by "x": not a neighbor`},
+		"countersigned by no member": {func(c *dpmech.Certificate) { c.Countersigned[1].Member = "x" }, `countersigned[1]: by "x": found no neighbor, want one of ["a" "c"]`},
 		"by a member further away": {func(c *dpmech.Certificate) {
 			c.Countersigned = append(c.Countersigned, dpmech.Countersignature{Member: "d", Signature: hex.EncodeToString(w.held(w.last(), "d")["d"])})
-		}, `countersigned[2]: by "d": not a neighbor`},
+		}, `countersigned[2]: by "d": found no neighbor, want one of ["a" "c"]`},
 		"by itself": {func(c *dpmech.Certificate) {
 			c.Countersigned[0] = dpmech.Countersignature{Member: "b", Signature: hex.EncodeToString(w.held(w.last(), "b")["b"])}
-		}, `countersigned[0]: by "b": not a neighbor`},
+		}, `countersigned[0]: by "b": found no neighbor, want one of ["a" "c"]`},
 		"by one for the other":   {func(c *dpmech.Certificate) { c.Countersigned[1].Signature = c.Countersigned[0].Signature }, `countersigned[1]: by "c": signed: countersignature`},
 		"twice":                  {func(c *dpmech.Certificate) { c.Countersigned[1] = c.Countersigned[0] }, `countersigned[1]: member is "a", want one that comes after "a"`},
 		"the head as its holder": {func(c *dpmech.Certificate) { c.Countersigned[0].Signature = hex.EncodeToString(w.last().Signature[:]) }, `countersigned[0]: by "a": signed: countersignature`},

@@ -118,7 +118,7 @@ var mutations = []mutation{
 	{"signature of the last release not checked", "sdk/audit.go",
 		`x.fault("head", head.Verify(scope, own))`, "_ = head.Verify(scope, own)", audits},
 	{"countersignature not checked", "sdk/audit.go",
-		"err = x.found.Head.VerifyHeld(", "_ = x.found.Head.VerifyHeld(", audits},
+		"return x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)", "_ = x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)\n	return nil", audits},
 	{"releases not counted by the last one signed", "sdk/audit.go",
 		"n != c.Rounds {", "n < c.Rounds {", audits},
 
