@@ -153,34 +153,19 @@ func ParseCertificate(data []byte) (*Certificate, error) {
 	return c, nil
 }
 
-// shape reports the fields that the certificate's version does not have, and those that it has to have and lacks.
+// shape reports the fields that the certificate's version does not have.
 func (c *Certificate) shape() error {
-	var errs []error
-	life := c.Lifetime
-	if life == nil {
-		life = new(Lifetime)
+	if c.Version != 1 {
+		return nil
 	}
-	switch c.Version {
-	case 1:
-		for _, f := range []struct {
-			name  string
-			there bool
-		}{
-			{"reserved_unmade", c.ReservedUnmade != 0}, {"epsilon_zero_out", c.EpsilonZeroOut != 0}, {"lifetime.epsilon_zero_out", life.EpsilonZeroOut != 0},
-			{"head", c.Head != ""}, {"countersigned", len(c.Countersigned) > 0}, {"signature", c.Signature != ""},
-		} {
-			if f.there {
-				errs = append(errs, fmt.Errorf("dpmech: unknown field %s: version 1 does not have it", f.name))
-			}
-		}
-	case 2:
-		for _, f := range []struct {
-			name string
-			cost Cost
-		}{{"epsilon_zero_out", c.Cost}, {"lifetime.epsilon_zero_out", life.Cost}} {
-			if f.cost.EpsilonZeroOut == 0 && f.cost.Rho > 0 && zeroOut(f.cost.Rho, f.cost.Delta) > 1e-12 {
-				errs = append(errs, fmt.Errorf("dpmech: field %s is missing: version 2 has it", f.name))
-			}
+	there := []bool{
+		c.ReservedUnmade != 0, c.EpsilonZeroOut != 0, c.Head != "", len(c.Countersigned) > 0, c.Signature != "",
+		c.Lifetime != nil && c.Lifetime.EpsilonZeroOut != 0,
+	}
+	var errs []error
+	for i, name := range []string{"reserved_unmade", "epsilon_zero_out", "head", "countersigned", "signature", "lifetime.epsilon_zero_out"} {
+		if there[i] {
+			errs = append(errs, fmt.Errorf("dpmech: unknown field %s: version 1 does not have it", name))
 		}
 	}
 	return errors.Join(errs...)
@@ -282,33 +267,28 @@ func (c *Certificate) Verify() error {
 	return errors.Join(errs...)
 }
 
-// maxHead bounds the length of a signed release, in bytes.
-const maxHead = 4096
+// signatureSize is the length of a signature of Ed25519, in bytes.
+const signatureSize = 64
 
 // verifyForm reports signatures that cannot be any.
 func (c *Certificate) verifyForm(fault func(where string, err error)) {
-	const signatureSize = 64 // of Ed25519
-	if n := len(c.Head) / 2; c.Head != "" {
-		if n > maxHead {
-			fault("head", fmt.Errorf("has %d bytes, want at most %d", n, maxHead))
-		} else {
-			fault("head", validHex("the release", c.Head, n))
-		}
-	}
-	for i, by := range c.Countersigned {
-		where := fmt.Sprintf("countersigned[%d]", i)
-		fault(where, errors.Join(validName("member", by.Member), validHex("signature", by.Signature, signatureSize)))
-		if i > 0 && by.Member <= c.Countersigned[i-1].Member {
-			fault(where, fmt.Errorf("member is %q, want one that comes after %q: each once, in ascending order", by.Member, c.Countersigned[i-1].Member))
-		}
-	}
-	if c.Head == "" && len(c.Countersigned) > 0 {
-		fault("countersigned", fmt.Errorf("there are %d, and no head that they could be of", len(c.Countersigned)))
+	if c.Head != "" {
+		fault("head", validHex("the release", c.Head, len(c.Head)/2))
 	}
 	if c.Signature != "" {
 		fault("signature", validHex("the signature", c.Signature, signatureSize))
-	} else if c.Head != "" {
-		fault("signature", errors.New("there is none, and there is a head"))
+	}
+	if c.Signature == "" && c.Head != "" || c.Head == "" && len(c.Countersigned) > 0 {
+		fault("signature", errors.New("it goes with head, and countersigned with both: one of them is missing"))
+	}
+	before := ""
+	for i, by := range c.Countersigned {
+		err := errors.Join(validName("member", by.Member), validHex("signature", by.Signature, signatureSize))
+		if i > 0 && by.Member <= before {
+			err = fmt.Errorf("member is %q, want one that comes after %q: each once, in ascending order", by.Member, before)
+		}
+		fault(fmt.Sprintf("countersigned[%d]", i), err)
+		before = by.Member
 	}
 }
 
@@ -331,8 +311,8 @@ func (c *Certificate) VerifyWith(l *Ledger) error {
 	if err1 != nil || err2 != nil || !bytes.Equal(have, want) || c.Lifetime.Dataset != then.Dataset || c.Lifetime.Created != then.Created {
 		err = errors.Join(err, fmt.Errorf("dpmech: certificate: lifetime: not what ledger %s held after reservation %d", l.path, c.Lifetime.Ledger.Seq))
 	}
-	now := countRounds(l.book.find(c.key()).filter.spends)
-	if more := now - countRounds(c.Lifetime.run(c.key())); more > 0 && c.Version > 1 {
+	now, counted := l.book.find(c.key()).filter.spends, c.Lifetime.run(c.key())
+	if more := countRounds(now) - countRounds(counted); more > 0 && c.Version > 1 {
 		err = errors.Join(err, fmt.Errorf("dpmech: certificate: the ledger has %d further releases of this run, reserved since the certificate was made: %s", more, l.path))
 	}
 	return err

@@ -39,6 +39,8 @@ func (c Cost) verify(rho float64, version int) error {
 	var errs []error
 	check := func(name string, have, want, below float64) {
 		switch {
+		case have == 0 && name == "epsilon_zero_out" && want > below: // it is left out where it is 0
+			errs = append(errs, fmt.Errorf("dpmech: field %s is missing: it is %v", name, want))
 		case !(have >= want-below):
 			errs = append(errs, fmt.Errorf("dpmech: %s is stated as %v, and is %v", name, have, want))
 		case !(have <= want+float64(1e-6*want)+1e-12):

@@ -93,30 +93,23 @@ func (c *Certificate) agrees(reserved []Spend, sum float64) error {
 // how many were reserved and not made. These can only be the rounds right after the last release, with its clip and sigma. Every
 // other difference is an error.
 func unmadeOf(made, reserved []Spend) (unmade int, err error) {
-	if len(made) == 0 {
-		if len(reserved) > 1 {
-			return 0, fmt.Errorf("the ledger has %d releases of this run, with gaps or of several kinds, and the certificate none", countRounds(reserved))
-		}
-		return countRounds(reserved), nil
-	}
-	for i, m := range made {
-		where := fmt.Sprintf("releases[%d]", i)
-		if i >= len(reserved) {
-			return 0, fmt.Errorf("%s: the ledger has no release from round %d on", where, m.First)
-		}
-		switch r := reserved[i]; {
-		case r.gaussian() != m.gaussian():
-			return 0, fmt.Errorf("%s: clip is %v and sigma %v, and in the ledger clip is %v and sigma %v", where, m.Clip, m.Sigma, r.Clip, r.Sigma)
-		case r.First != m.First:
-			return 0, fmt.Errorf("%s: the first round is %d, and %d in the ledger", where, m.First, r.First)
-		case r.Rounds < m.Rounds, r.Rounds > m.Rounds && i < len(made)-1:
-			return 0, fmt.Errorf("%s: there are %d rounds, and %d in the ledger", where, m.Rounds, r.Rounds)
+	for i, r := range reserved {
+		switch {
+		case i == 0 && len(made) == 0:
+			unmade = r.Rounds
+		case i >= len(made):
+			return 0, fmt.Errorf("the ledger has releases from round %d on, with another clip or sigma or behind a gap, and the certificate none", r.First)
 		default:
+			m := made[i]
 			unmade = r.Rounds - m.Rounds
+			if r.gaussian() != m.gaussian() || r.First != m.First || unmade < 0 || unmade > 0 && i < len(made)-1 {
+				const text = "%d rounds from %d on with clip %v and sigma %v"
+				return 0, fmt.Errorf("releases[%d]: found "+text+", want "+text+" as in the ledger", i, m.Rounds, m.First, m.Clip, m.Sigma, r.Rounds, r.First, r.Clip, r.Sigma)
+			}
 		}
 	}
-	if n := len(made); len(reserved) > n {
-		return 0, fmt.Errorf("the ledger has releases from round %d on, with another clip or sigma or behind a gap, and the certificate none", reserved[n].First)
+	if n := len(reserved); len(made) > n {
+		return 0, fmt.Errorf("releases[%d]: the ledger has no release from round %d on", n, made[n].First)
 	}
 	return unmade, nil
 }

@@ -1,11 +1,11 @@
 package sdk
 
 import (
-	"cmp"
 	"crypto/ed25519"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -39,148 +39,163 @@ func (f *Fleet) Audit(c *dpmech.Certificate, keys func(member string) []ed25519.
 	if err != nil {
 		return nil, err
 	}
-	var errs []error
-	fault := func(field, format string, args ...any) {
-		errs = append(errs, fmt.Errorf("sdk: audit: "+field+": "+format, args...))
-	}
-	if c.Version < 2 {
-		fault("version", "is %d, want 2: version 1 has no signature, and does not show who wrote it", c.Version)
-		return nil, errors.Join(errs...)
-	}
-	if err := c.Verify(); err != nil {
-		errs = append(errs, err)
-	}
-	if f.Privacy.NonPrivate {
-		fault("privacy", "the fleet is NOT PRIVATE, and none of its members has a certificate")
-		return nil, errors.Join(errs...)
-	}
-	hash := f.Hash()
-	for _, s := range []struct{ field, have, want string }{{"fleet", c.Fleet, hex.EncodeToString(hash[:])}, {"run", c.Run, f.Run}} {
-		if s.have != s.want {
-			fault(s.field, "is %q, want %q", s.have, s.want)
-		}
-	}
-	f.auditMethod(c, fault)
+	x := &auditor{fleet: f, c: c, keys: keys}
 	i, known := p.number[c.Member]
-	if !known {
-		fault("member", "is %q, which is not in the fleet", c.Member)
-		return nil, errors.Join(errs...)
+	switch {
+	case c.Version < 2:
+		x.differ("version", c.Version, "2: version 1 has no signature, and does not show who wrote it")
+	case f.Privacy.NonPrivate:
+		x.differ("privacy", "NOT PRIVATE in the fleet", "a fleet whose members have certificates")
+	case !known:
+		x.differ("member", c.Member, f.Members)
 	}
-	var neighbors []string
-	for _, j := range p.graph.Neighbors(i) {
-		neighbors = append(neighbors, f.Members[j])
+	if x.errs == nil {
+		if err := c.Verify(); err != nil {
+			x.errs = append(x.errs, err)
+		}
+		for _, j := range p.graph.Neighbors(i) {
+			x.neighbors = append(x.neighbors, f.Members[j])
+		}
+		x.method()
+		x.signatures()
 	}
-	a, err := f.auditSignatures(c, neighbors, keys)
-	if err := errors.Join(append(errs, err)...); err != nil {
-		return nil, err
+	if x.errs != nil {
+		return nil, errors.Join(x.errs...)
 	}
-	return a, nil
+	return &x.found, nil
 }
 
-// auditMethod compares the certificate with what the fleet prescribes.
-func (f *Fleet) auditMethod(c *dpmech.Certificate, fault func(field, format string, args ...any)) {
-	want := f.Privacy.gaussian()
-	compare := func(field string, list []dpmech.Spend) {
-		for i, s := range list {
-			if s.Clip != want.Clip || s.Sigma != want.Sigma {
-				fault(fmt.Sprintf("%s[%d]", field, i), "clip is %v and sigma %v, want %v and %v as in the fleet", s.Clip, s.Sigma, want.Clip, want.Sigma)
-			}
-			if s.First != 1 {
-				fault(fmt.Sprintf("%s[%d]", field, i), "the first round is %d, want 1: no round of a run is left out", s.First)
-			}
+// auditor is an audit at work.
+type auditor struct {
+	fleet     *Fleet
+	c         *dpmech.Certificate
+	keys      func(member string) []ed25519.PublicKey
+	neighbors []string
+	found     Audit
+	errs      []error
+}
+
+func (x *auditor) fault(field string, err error) {
+	if err != nil {
+		x.errs = append(x.errs, fmt.Errorf("sdk: audit: %s: %w", field, err))
+	}
+}
+
+// differ notes that something else was wanted in a field.
+func (x *auditor) differ(field string, found, want any) {
+	x.fault(field, fmt.Errorf("is %v, want %v", found, want))
+}
+
+// method compares the certificate with what the fleet prescribes.
+func (x *auditor) method() {
+	c, f := x.c, x.fleet
+	hash := f.Hash()
+	filter, err := f.filter()
+	x.fault("limit", err)
+	prescribed := ""
+	if err == nil {
+		prescribed = limitText(filter.Limit())
+	}
+	for _, s := range []struct {
+		field       string
+		found, want any
+	}{
+		{"fleet", c.Fleet, hex.EncodeToString(hash[:])},
+		{"run", c.Run, f.Run},
+		{"cooldown_rounds", c.Cooldown, f.Method.Cooldown},
+		{"delta", c.Delta, f.Privacy.Delta},
+		{"limit", limitText(c.Limit), prescribed},
+	} {
+		if s.found != s.want {
+			x.differ(s.field, s.found, s.want)
 		}
 	}
-	compare("releases", c.Spends)
+	x.releases("releases", c.Spends)
 	if life := c.Lifetime; life != nil {
 		for i, r := range life.Runs {
 			if r.Run == c.Run && r.Fleet == c.Fleet && r.Member == c.Member {
-				compare(fmt.Sprintf("lifetime.runs[%d].releases", i), r.Spends)
+				x.releases(fmt.Sprintf("lifetime.runs[%d].releases", i), r.Spends)
 			}
 		}
 	}
 	if n := c.Rounds + c.ReservedUnmade; n > f.Method.Rounds {
-		fault("rounds", "is %d, and %d are reserved_unmade, want at most %d in all, the rounds of the method", c.Rounds, c.ReservedUnmade, f.Method.Rounds)
-	}
-	if c.Cooldown != f.Method.Cooldown {
-		fault("cooldown_rounds", "is %d, want %d", c.Cooldown, f.Method.Cooldown)
-	}
-	if c.Delta != f.Privacy.Delta {
-		fault("delta", "is %v, want %v", c.Delta, f.Privacy.Delta)
-	}
-	filter, err := f.filter()
-	if err != nil {
-		fault("limit", "%w", err)
-		return
-	}
-	text := func(l *dpmech.Limit) string {
-		if l == nil {
-			return "null"
-		}
-		return fmt.Sprintf("epsilon %v at delta %v (%v)", l.Epsilon, l.Delta, l.Accounting)
-	}
-	if have, want := text(c.Limit), text(filter.Limit()); have != want {
-		fault("limit", "is %s, want %s", have, want)
+		x.differ("rounds", fmt.Sprintf("%d with reserved_unmade", n), fmt.Sprintf("at most %d, the rounds of the method", f.Method.Rounds))
 	}
 	if f.Task != nil && len(c.ConditionalOn) == 0 {
-		fault("conditional_on", "is empty, want at least how data were prepared: the fleet has a task, which says that")
+		x.differ("conditional_on", "empty", "at least how data were prepared: the fleet has a task, which says that")
 	}
 }
 
-// auditSignatures checks who has signed what.
-func (f *Fleet) auditSignatures(c *dpmech.Certificate, neighbors []string, keys func(member string) []ed25519.PublicKey) (*Audit, error) {
-	var errs []error
-	fault := func(field, format string, args ...any) {
-		errs = append(errs, fmt.Errorf("sdk: audit: "+field+": "+format, args...))
+// releases compares releases with those of the fleet. A round that is left out begins another entry.
+func (x *auditor) releases(field string, list []dpmech.Spend) {
+	for i, s := range list {
+		want := s
+		want.First, want.Clip, want.Sigma = 1, x.fleet.Privacy.Clip, x.fleet.Privacy.Sigma
+		if s != want {
+			const text = "clip %v and sigma %v from round %d on"
+			x.differ(fmt.Sprintf("%s[%d]", field, i), fmt.Sprintf(text, s.Clip, s.Sigma, s.First), fmt.Sprintf(text, want.Clip, want.Sigma, want.First))
+		}
 	}
-	own, scope := keys(c.Member), signed.NewScope(f.Run, f.Hash(), c.Member)
+}
+
+// limitText writes a limit for a comparison.
+func limitText(l *dpmech.Limit) string {
+	if l == nil {
+		return "null"
+	}
+	return fmt.Sprintf("epsilon %v at delta %v (%v)", l.Epsilon, l.Delta, l.Accounting)
+}
+
+// signatures checks who has signed what.
+func (x *auditor) signatures() {
+	c, head := x.c, &x.found.Head
+	own, scope := x.keys(c.Member), signed.NewScope(x.fleet.Run, x.fleet.Hash(), c.Member)
 	if c.Signature == "" {
-		fault("signature", "there is none, want one by %q: nothing shows who wrote the certificate", c.Member)
+		x.differ("signature", "empty", fmt.Sprintf("one by %q: nothing shows who wrote the certificate", c.Member))
 	} else if err := verifySignature(c, own); err != nil {
-		fault("signature", "%w", err)
+		x.fault("signature", err)
 	}
-	a := &Audit{NotCountersigned: slices.Clone(neighbors)}
+	for _, name := range x.neighbors {
+		if slices.ContainsFunc(c.Countersigned, func(by dpmech.Countersignature) bool { return by.Member == name }) {
+			x.found.Countersigned = append(x.found.Countersigned, name)
+		} else {
+			x.found.NotCountersigned = append(x.found.NotCountersigned, name)
+		}
+	}
 	if c.Head == "" {
 		if c.Rounds > 0 {
-			fault("head", "there is none, want the signed release %d", c.Rounds)
+			x.differ("head", "empty", fmt.Sprintf("the signed release %d", c.Rounds))
 		}
-		return a, errors.Join(errs...)
+		return
 	}
 	raw, err := hex.DecodeString(c.Head)
 	if err == nil {
-		a.Head, err = signed.Parse(raw)
+		*head, err = signed.Parse(raw)
 	}
 	if err != nil {
-		fault("head", "%w", err)
-		return nil, errors.Join(errs...)
+		x.fault("head", err)
+		return
 	}
-	if err := a.Head.Verify(scope, own); err != nil {
-		fault("head", "%w: want one of %q in this run", err, c.Member)
+	x.fault("head", head.Verify(scope, own))
+	if n := min(head.Round, x.fleet.Method.Rounds); n != c.Rounds {
+		x.differ("head", fmt.Sprintf("release %d, after %d releases", head.Round, n), fmt.Sprintf("the last of %d", c.Rounds))
 	}
-	if n := min(a.Head.Round, f.Method.Rounds); n != c.Rounds {
-		fault("head", "is release %d, so that %d releases were made, and the certificate has %d", a.Head.Round, n, c.Rounds)
-	}
-	if err := ledgerOf(&a.Head, c.Lifetime); err != nil {
-		fault("head", "%w", err)
-	}
+	x.fault("head", x.ledger())
 	for i, by := range c.Countersigned {
-		field := fmt.Sprintf("countersigned[%d]", i)
-		at := slices.Index(a.NotCountersigned, by.Member)
-		if at < 0 {
-			fault(field, "%q is not a neighbor of %q, or is there twice", by.Member, c.Member)
-			continue
-		}
-		signature, err := hex.DecodeString(by.Signature)
-		if err == nil {
-			err = a.Head.VerifyHeld(scope, keys(by.Member), signature)
-		}
-		if err != nil {
-			fault(field, "not by %q of this head: %w", by.Member, err)
-			continue
-		}
-		a.Countersigned = append(a.Countersigned, by.Member)
-		a.NotCountersigned = slices.Delete(a.NotCountersigned, at, at+1)
+		x.fault(fmt.Sprintf("countersigned[%d]: by %q", i, by.Member), x.countersigned(by, scope))
 	}
-	return a, errors.Join(errs...)
+}
+
+// countersigned checks what somebody says of the head.
+func (x *auditor) countersigned(by dpmech.Countersignature, scope signed.Scope) error {
+	if !slices.Contains(x.neighbors, by.Member) {
+		return fmt.Errorf("found no neighbor, want one of %q", x.neighbors)
+	}
+	signature, err := hex.DecodeString(by.Signature)
+	if err != nil {
+		return err
+	}
+	return x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)
 }
 
 // verifySignature reports that none of keys has signed the certificate.
@@ -205,29 +220,24 @@ func verifySignature(c *dpmech.Certificate, keys []ed25519.PublicKey) error {
 // contains it, see [dpmech.Ledger.Contains].
 func (a *Audit) LedgerHead() *dpmech.Head {
 	l := a.Head.Ledger
-	if l == (signed.Head{}) || l.Seq > math.MaxInt32 {
+	if l == (signed.Head{}) {
 		return nil
 	}
-	return &dpmech.Head{ID: hex.EncodeToString(l.ID[:]), Seq: int(l.Seq), Hash: hex.EncodeToString(l.Hash[:])}
+	return &dpmech.Head{ID: hex.EncodeToString(l.ID[:]), Seq: int(min(l.Seq, math.MaxInt32)), Hash: hex.EncodeToString(l.Hash[:])}
 }
 
-// ledgerOf reports what keeps a lifetime from being that of the ledger which was signed with a release, or what this has become since.
-func ledgerOf(head *signed.Release, life *dpmech.Lifetime) error {
-	l := head.Ledger
-	if l == (signed.Head{}) {
-		return nil // there was none then
-	}
-	if life == nil {
-		return fmt.Errorf("it names ledger %x, and the certificate has no lifetime", l.ID)
-	}
-	id, hash := hex.EncodeToString(l.ID[:]), hex.EncodeToString(l.Hash[:])
+// ledger reports what keeps the lifetime from being that of the ledger which was signed with the head, or what this has become since. A head
+// without one was signed before there was a ledger.
+func (x *auditor) ledger() error {
+	named := x.found.LedgerHead()
 	switch {
-	case life.Ledger.ID != id:
-		return fmt.Errorf("it names ledger %s, and the lifetime is of ledger %s", id, life.Ledger.ID)
-	case life.Ledger.Seq < 0 || uint64(life.Ledger.Seq) < l.Seq:
-		return fmt.Errorf("it names reservation %d of the ledger, and the lifetime ends with %d", l.Seq, life.Ledger.Seq)
-	case uint64(life.Ledger.Seq) == l.Seq && life.Ledger.Hash != hash:
-		return fmt.Errorf("it names reservation %d of the ledger with hash %s, and the lifetime has %s", l.Seq, hash, life.Ledger.Hash)
+	case named == nil:
+		return nil
+	case x.c.Lifetime == nil:
+		return fmt.Errorf("it names ledger %s, and the certificate has no lifetime", named.ID)
+	}
+	if have := x.c.Lifetime.Ledger; have.ID != named.ID || have.Seq < named.Seq || have.Seq == named.Seq && have.Hash != named.Hash {
+		return fmt.Errorf("it names ledger %v, and the lifetime is of %v", *named, have)
 	}
 	return nil
 }
@@ -245,10 +255,9 @@ func sealCertificate(c *dpmech.Certificate, key ed25519.PrivateKey, head *signed
 	if head != nil {
 		c.Head = hex.EncodeToString(head.Append(nil))
 	}
-	for name, signature := range held {
-		c.Countersigned = append(c.Countersigned, dpmech.Countersignature{Member: name, Signature: hex.EncodeToString(signature)})
+	for _, name := range slices.Sorted(maps.Keys(held)) {
+		c.Countersigned = append(c.Countersigned, dpmech.Countersignature{Member: name, Signature: hex.EncodeToString(held[name])})
 	}
-	slices.SortFunc(c.Countersigned, func(a, b dpmech.Countersignature) int { return cmp.Compare(a.Member, b.Member) })
 	c.NotCovered = slices.DeleteFunc(slices.Clone(c.NotCovered), func(s string) bool { return s == dpmech.NotSigned })
 	message, err := c.SignedBytes()
 	if err != nil {

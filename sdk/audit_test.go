@@ -257,53 +257,59 @@ func TestAuditRefusesForgeries(t *testing.T) {
 		want  string
 	}{
 		"fewer releases":            {func(c *dpmech.Certificate) { c.Spends[0].Rounds = 1; recost(c) }, "the ledger has 5 releases of this run, and the certificate 1 and 0 reserved_unmade"},
-		"fewer, in the ledger too":  {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 8}) }, "head: is release 7, so that 5 releases were made, and the certificate has 1"},
-		"a shorter ledger":          {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 8}) }, "head: it names reservation 8 of the ledger, and the lifetime ends with 4"},
-		"one of more noise":         {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 800}) }, "releases[0]: clip is 1 and sigma 800, want 1 and 8 as in the fleet"},
-		"more noise":                {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 1, Rounds: 5, Clip: 1, Sigma: 800}) }, "lifetime.runs[1].releases[0]: clip is 1 and sigma 800"},
-		"another clip":              {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 1, Rounds: 5, Clip: 0.5, Sigma: 8}) }, "releases[0]: clip is 0.5"},
-		"a round left out":          {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 2, Rounds: 5, Clip: 1, Sigma: 8}) }, "the first round is 2, want 1"},
-		"too many":                  {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 1, Rounds: 6, Clip: 1, Sigma: 8}) }, "rounds: is 6, and 0 are reserved_unmade, want at most 5"},
+		"fewer, in the ledger too":  {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 8}) }, "head: is release 7, after 5 releases, want the last of 1"},
+		"a shorter ledger":          {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 8}) }, "head: it names ledger {"},
+		"one of more noise":         {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 800}) }, "releases[0]: is clip 1 and sigma 800 from round 1 on, want clip 1 and sigma 8 from round 1 on"},
+		"more noise":                {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 1, Rounds: 5, Clip: 1, Sigma: 800}) }, "lifetime.runs[1].releases[0]: is clip 1 and sigma 800"},
+		"another clip":              {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 1, Rounds: 5, Clip: 0.5, Sigma: 8}) }, "releases[0]: is clip 0.5"},
+		"a round left out":          {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 2, Rounds: 5, Clip: 1, Sigma: 8}) }, "releases[0]: is clip 1 and sigma 8 from round 2 on, want"},
+		"too many":                  {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 1, Rounds: 6, Clip: 1, Sigma: 8}) }, "rounds: is 6 with reserved_unmade, want at most 5"},
 		"unmade":                    {func(c *dpmech.Certificate) { c.ReservedUnmade = 3 }, "and 3 reserved_unmade"},
-		"another run":               {func(c *dpmech.Certificate) { c.Run = "earlier" }, `run: is "earlier", want "ward-study"`},
-		"another run's name":        {func(c *dpmech.Certificate) { c.Run, c.Lifetime.Runs[1].Run = "x", "x" }, `run: is "x", want "ward-study"`},
+		"another run":               {func(c *dpmech.Certificate) { c.Run = "earlier" }, "run: is earlier, want ward-study"},
+		"another run's name":        {func(c *dpmech.Certificate) { c.Run, c.Lifetime.Runs[1].Run = "x", "x" }, "run: is x, want ward-study"},
 		"another fleet":             {func(c *dpmech.Certificate) { c.Fleet = strings.Repeat("00", 32) }, "fleet: is"},
-		"a stranger":                {func(c *dpmech.Certificate) { c.Member, c.Lifetime.Runs[1].Member = "x", "x" }, `member: is "x", which is not in the fleet`},
+		"a stranger":                {func(c *dpmech.Certificate) { c.Member, c.Lifetime.Runs[1].Member = "x", "x" }, "member: is x, want [a b c d]"},
 		"another member":            {func(c *dpmech.Certificate) { c.Member, c.Lifetime.Runs[1].Member = "c", "c" }, "signature: the signature is by none of the member's keys (of 2)"},
 		"another delta":             {func(c *dpmech.Certificate) { c.Delta = 1e-3; c.Lifetime.Delta = 1e-3; recost(c) }, "delta: is 0.001, want 1e-05"},
 		"another limit":             {func(c *dpmech.Certificate) { c.Limit.Epsilon = 13 }, "limit: is epsilon 13 at delta 1e-05 (zcdp), want epsilon 12"},
 		"another accounting":        {func(c *dpmech.Certificate) { c.Limit.Accounting = dpmech.GDP }, "limit: is epsilon 12 at delta 1e-05 (gdp)"},
 		"no limit":                  {func(c *dpmech.Certificate) { c.Limit = nil }, "limit: is null, want"},
 		"another cool-down":         {func(c *dpmech.Certificate) { c.Cooldown = 9 }, "cooldown_rounds: is 9, want 2"},
-		"nothing taken as public":   {func(c *dpmech.Certificate) { c.ConditionalOn = []string{} }, "conditional_on: is empty"},
+		"nothing taken as public":   {func(c *dpmech.Certificate) { c.ConditionalOn = []string{} }, "conditional_on: is empty, want"},
 		"less not covered":          {func(c *dpmech.Certificate) { c.NotCovered = c.NotCovered[1:] }, "not_covered: lacks"},
 		"no ledger":                 {func(c *dpmech.Certificate) { c.Lifetime = nil }, "head: it names ledger"},
-		"another ledger":            {func(c *dpmech.Certificate) { c.Lifetime.Ledger.ID = strings.Repeat("00", 16) }, "and the lifetime is of ledger 0000"},
-		"a ledger with other lines": {func(c *dpmech.Certificate) { c.Lifetime.Ledger.Hash = strings.Repeat("00", 32) }, "head: it names reservation 8 of the ledger with hash"},
-		"no head":                   {func(c *dpmech.Certificate) { c.Head, c.Countersigned = "", nil }, "head: there is none, want the signed release 5"},
-		"half a head":               {func(c *dpmech.Certificate) { c.Head = c.Head[:64] }, "head: signed: release: found 32 bytes"},
-		"a head of before":          {func(c *dpmech.Certificate) { put(c, w.heads[2]) }, "head: is release 3, so that 3 releases were made, and the certificate has 5"},
-		"a changed head":            {func(c *dpmech.Certificate) { r := *w.last(); r.Round--; put(c, r) }, `head: signed: release 6: the signature is by none of the member's keys (of 2): want one of "b" in this run`},
-		"a head of somebody else":   {func(c *dpmech.Certificate) { r := *w.last(); r.Sign(memberKey("a"), scope); put(c, r) }, "head: signed: release 7: the signature is by none"},
+		"another ledger":            {func(c *dpmech.Certificate) { c.Lifetime.Ledger.ID = strings.Repeat("00", 16) }, "and the lifetime is of {0000"},
+		"a ledger with other lines": {func(c *dpmech.Certificate) { c.Lifetime.Ledger.Hash = strings.Repeat("00", 32) }, "and the lifetime is of {"},
+		"a ledger that cannot be": {func(c *dpmech.Certificate) {
+			r := *w.last()
+			r.Ledger.Seq = 1 << 63
+			r.Sign(memberKey("b"), scope)
+			put(c, r)
+		}, "2147483647"},
+		"no head":                 {func(c *dpmech.Certificate) { c.Head, c.Countersigned = "", nil }, "head: is empty, want the signed release 5"},
+		"half a head":             {func(c *dpmech.Certificate) { c.Head = c.Head[:64] }, "head: signed: release: found 32 bytes"},
+		"a head of before":        {func(c *dpmech.Certificate) { put(c, w.heads[2]) }, "head: is release 3, after 3 releases, want the last of 5"},
+		"a changed head":          {func(c *dpmech.Certificate) { r := *w.last(); r.Round--; put(c, r) }, "head: signed: release 6: the signature is by none of the member's keys (of 2)"},
+		"a head of somebody else": {func(c *dpmech.Certificate) { r := *w.last(); r.Sign(memberKey("a"), scope); put(c, r) }, "head: signed: release 7: the signature is by none"},
 		"a head of another run": {func(c *dpmech.Certificate) {
 			r := *w.last()
 			r.Sign(memberKey("b"), signed.NewScope("x", w.fleet.Hash(), "b"))
 			put(c, r)
 		}, "head: signed: release 7: the signature is by none"},
-		"another head": {func(c *dpmech.Certificate) { put(c, other) }, `countersigned[0]: not by "a" of this head: signed: countersignature of release 7`},
+		"another head": {func(c *dpmech.Certificate) { put(c, other) }, `countersigned[0]: by "a": signed: countersignature of release 7: the signature is by none`},
 		"countersigned before": {func(c *dpmech.Certificate) {
 			c.Countersigned[0].Signature = hex.EncodeToString(w.held(&w.heads[3], "a")["a"])
-		}, `countersigned[0]: not by "a" of this head`},
-		"countersigned by no member": {func(c *dpmech.Certificate) { c.Countersigned[1].Member = "x" }, `countersigned[1]: "x" is not a neighbor of "b"`},
+		}, `countersigned[0]: by "a": signed: countersignature of release 7`},
+		"countersigned by no member": {func(c *dpmech.Certificate) { c.Countersigned[1].Member = "x" }, `countersigned[1]: by "x": found no neighbor, want one of ["a" "c"]`},
 		"by a member further away": {func(c *dpmech.Certificate) {
 			c.Countersigned = append(c.Countersigned, dpmech.Countersignature{Member: "d", Signature: hex.EncodeToString(w.held(w.last(), "d")["d"])})
-		}, `countersigned[2]: "d" is not a neighbor of "b"`},
+		}, `countersigned[2]: by "d": found no neighbor, want one of ["a" "c"]`},
 		"by itself": {func(c *dpmech.Certificate) {
 			c.Countersigned[0] = dpmech.Countersignature{Member: "b", Signature: hex.EncodeToString(w.held(w.last(), "b")["b"])}
-		}, `countersigned[0]: "b" is not a neighbor of "b"`},
-		"by one for the other":   {func(c *dpmech.Certificate) { c.Countersigned[1].Signature = c.Countersigned[0].Signature }, `countersigned[1]: not by "c" of this head`},
+		}, `countersigned[0]: by "b": found no neighbor, want one of ["a" "c"]`},
+		"by one for the other":   {func(c *dpmech.Certificate) { c.Countersigned[1].Signature = c.Countersigned[0].Signature }, `countersigned[1]: by "c": signed: countersignature`},
 		"twice":                  {func(c *dpmech.Certificate) { c.Countersigned[1] = c.Countersigned[0] }, `countersigned[1]: member is "a", want one that comes after "a"`},
-		"the head as its holder": {func(c *dpmech.Certificate) { c.Countersigned[0].Signature = hex.EncodeToString(w.last().Signature[:]) }, `countersigned[0]: not by "a"`},
+		"the head as its holder": {func(c *dpmech.Certificate) { c.Countersigned[0].Signature = hex.EncodeToString(w.last().Signature[:]) }, `countersigned[0]: by "a": signed: countersignature`},
 	} {
 		c := reread(t, w.sealed(t, "a", "c"))
 		x.forge(c)
@@ -335,8 +341,8 @@ func TestAuditRefusesOtherSignatures(t *testing.T) {
 		"of a release":           {func(c *dpmech.Certificate) { c.Signature = hex.EncodeToString(w.last().Signature[:]) }, "signature: the signature is by none"},
 		"none": {func(c *dpmech.Certificate) {
 			c.Head, c.Countersigned, c.Signature, c.NotCovered = "", nil, "", append(c.NotCovered, dpmech.NotSigned)
-		}, `signature: there is none, want one by "b"`},
-		"none, unsaid": {func(c *dpmech.Certificate) { c.Signature = "" }, "signature: there is none"},
+		}, `signature: is empty, want one by "b"`},
+		"none, unsaid": {func(c *dpmech.Certificate) { c.Signature = "" }, "signature: it goes with head"},
 	} {
 		c := reread(t, w.sealed(t, "a", "c"))
 		x.change(c)
@@ -354,7 +360,7 @@ func TestAuditRefusesOtherSignatures(t *testing.T) {
 		t.Errorf("version 1: %v", err)
 	}
 	w.fleet.Privacy = Privacy{NonPrivate: true}
-	if _, err := w.fleet.Audit(good, pins); err == nil || !strings.Contains(err.Error(), "privacy: the fleet is NOT PRIVATE") {
+	if _, err := w.fleet.Audit(good, pins); err == nil || !strings.Contains(err.Error(), "privacy: is NOT PRIVATE in the fleet") {
 		t.Errorf("not private: %v", err)
 	}
 	w.fleet.Run = ""

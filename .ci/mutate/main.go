@@ -29,6 +29,8 @@ var (
 	crashes = suite{"./sdk/admm", "Crashes|Restore|Hail|LateRepeat|LossyDelivery"}
 	oracle  = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Centered|Seeded|StagesAskOnce"}
 	privacy = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|EpsilonReference"}
+	proofs  = suite{"./dpmech", "Certificate|FormatEpsilon|SignedBytes"}
+	audits  = suite{"./sdk", "Audit"}
 	network = suite{"./sdk/graph", "Contraction|StabilityLimit|Spectrum"}
 )
 
@@ -102,6 +104,23 @@ var mutations = []mutation{
 		"math.RoundToEven(float64(onGrid(x, scale)+m.noise[i]) * ratio)", "math.Floor(float64(onGrid(x, scale)+m.noise[i]) * ratio)", privacy},
 	{"factor 2 missing in what a release costs", "dpmech/gaussian.go",
 		"SetMantExp(clip, 1)", "SetMantExp(clip, 0)", privacy},
+
+	{"fewer releases in the certificate than in the ledger", "dpmech/lifetime.go",
+		"err == nil && unmade != c.ReservedUnmade", "err == nil && unmade < c.ReservedUnmade", proofs},
+	{"other noise in the certificate than in the ledger", "dpmech/lifetime.go",
+		"if r.gaussian() != m.gaussian() ||", "if r.Clip != m.Clip ||", proofs},
+	{"reservations without a release cost nothing", "dpmech/certificate.go",
+		"return max(rho, sumSpends(reserved))", "return rho", proofs},
+	{"epsilon rounded to nearest", "dpmech/cost.go",
+		"!(back < epsilon*(1-1e-9))", "!(back < 0)", proofs},
+	{"signature of a certificate not checked", "sdk/audit.go",
+		"err := verifySignature(c, own); err != nil {", "err := verifySignature(c, own); err != nil && own == nil {", audits},
+	{"signature of the last release not checked", "sdk/audit.go",
+		`x.fault("head", head.Verify(scope, own))`, "_ = head.Verify(scope, own)", audits},
+	{"countersignature not checked", "sdk/audit.go",
+		"return x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)", "_ = x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)\n	return nil", audits},
+	{"releases not counted by the last one signed", "sdk/audit.go",
+		"n != c.Rounds {", "n < c.Rounds {", audits},
 
 	{"limit of stability", "sdk/graph/spectrum.go",
 		"StabilityLimit = 8.0 / 3", "StabilityLimit = 4.0", network},

@@ -123,6 +123,7 @@ func (d *desk) makeFleet(t *testing.T, fleet string) {
 	runFleet(t, made)
 	copyAll(t, filepath.Join(fleet, "a"), d.files)
 	copyAll(t, filepath.Join(fleet, "a", "state", "certificate.json"), filepath.Join(d.files, "certificate.json"))
+	signFile(t, filepath.Join(d.files, "certificate.json"), filepath.Join(d.files, "fleet.json"), filepath.Join(d.files, "node.key"))
 	for _, end := range []string{"", ".mark"} {
 		copyAll(t, filepath.Join(d.files, "ledger.json"+end), filepath.Join(d.files, "patients.ledger"+end))
 	}

@@ -1,25 +1,45 @@
 package main
 
 import (
-	"embed"
+	"compress/gzip"
+	_ "embed" // the topics
 	"fmt"
 	"io"
-	"path"
 	"strings"
+	"sync"
 )
 
-// topics holds what "spade-edge help TOPIC" prints: a file each, whose first line says what it is about.
+// topicsZip holds what "spade-edge help TOPIC" prints: the files of the folder topics, in the order of their names and compressed. Each
+// begins with a line that is its name, and ends with a zero byte. "UPDATE=1 go test ./cmd/spade-edge -run TopicsAreThoseOfTheFolder" makes it
+// of them, and the same test alone fails when it is not what they are.
 //
-//go:embed topics/*.txt
-var topics embed.FS
+//go:embed topics.gz
+var topicsZip string
+
+// topic is a help text. Its first line says what it is about.
+type topic struct{ name, text string }
+
+// topics returns all of them in the order of their names.
+var topics = sync.OnceValue(func() (all []topic) {
+	zip, err := gzip.NewReader(strings.NewReader(topicsZip))
+	if err != nil {
+		return nil // it is what the test has seen
+	}
+	text, _ := io.ReadAll(zip)
+	for rest := string(text); rest != ""; {
+		var one string
+		one, rest, _ = strings.Cut(rest, "\x00")
+		name, text, _ := strings.Cut(one, "\n")
+		all = append(all, topic{name, text})
+	}
+	return all
+})
 
 // topicNames returns the topics in the order of their names, and what each is about.
 func topicNames() (names, about []string) {
-	entries, _ := topics.ReadDir("topics") // an embedded folder can always be read
-	for _, e := range entries {
-		text, _ := topics.ReadFile(path.Join("topics", e.Name()))
-		first, _, _ := strings.Cut(string(text), "\n")
-		names = append(names, strings.TrimSuffix(e.Name(), ".txt"))
+	for _, t := range topics() {
+		first, _, _ := strings.Cut(t.text, "\n")
+		names = append(names, t.name)
 		about = append(about, first)
 	}
 	return names, about
@@ -27,9 +47,11 @@ func topicNames() (names, about []string) {
 
 // helpTopic prints a topic, or the help of a command.
 func helpTopic(name string, w io.Writer) error {
-	if text, err := topics.ReadFile("topics/" + name + ".txt"); err == nil {
-		_, err := w.Write(text)
-		return err
+	for _, t := range topics() {
+		if t.name == name {
+			_, err := io.WriteString(w, t.text)
+			return err
+		}
 	}
 	for _, cmd := range commands {
 		if cmd.name == name {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -84,32 +83,27 @@ func (o *privacyOptions) audit(v *certificateVerdict, ledger *dpmech.Ledger) err
 
 // verdict says in a few lines what was shown, and what was not.
 func (o *privacyOptions) verdict(v *certificateVerdict, ledger *dpmech.Ledger) string {
-	var b strings.Builder
-	c := v.Certificate
-	if !v.FleetChecked {
-		b.WriteString("consistent: every figure follows from the clip and noise of the releases.\n")
-		b.WriteString("Nothing here shows who wrote the certificate, nor that these are all releases: that takes -fleet, with the fleet file.\n")
-	} else {
-		fmt.Fprintf(&b, "verified: signed with the key that %s has for %q, with the clip, noise, delta and limit of that file;\n", o.fleet, c.Member)
-		b.WriteString("every figure follows from the clip and noise of the releases.\n")
-		switch {
-		case len(v.Countersigned) > 0:
-			fmt.Fprintf(&b, "countersigned by %s: each holds the last release, and so all before it\n", quoted(v.Countersigned))
-		case len(v.NotCountersigned) > 0:
-			b.WriteString("countersigned by nobody: that no release is left out, only the member itself says\n")
-		}
-		if len(v.NotCountersigned) > 0 {
-			fmt.Fprintf(&b, "not countersigned by %s\n", quoted(v.NotCountersigned))
-		}
-		if c.Simulated {
-			b.WriteString("SIMULATED: the noise came from a seed, and the run protects nobody\n")
-		}
+	c, holders, others := v.Certificate, "nobody: that no release is left out, only the member itself says", quoted(v.NotCountersigned)
+	if len(v.Countersigned) > 0 {
+		holders = quoted(v.Countersigned) + ": each holds the last release, and so all before it"
+	}
+	text := "consistent: every figure follows from the clip and noise of the releases.\n" +
+		"Nothing here shows who wrote the certificate, nor that these are all releases: that takes -fleet, with the fleet file.\n"
+	if v.FleetChecked {
+		text = fmt.Sprintf("verified: signed with the key that %s has for %q, with the clip, noise, delta and limit of that file;\n"+
+			"every figure follows from the clip and noise of the releases\ncountersigned by %s\n", o.fleet, c.Member, holders)
+	}
+	if others != "" {
+		text += "not countersigned by " + others + "\n"
 	}
 	if c.Version == 1 {
-		b.WriteString("Version 1: that the releases are all that the ledger has of this run was not part of it, and is not verified.\n")
+		text += "Version 1: that the releases are all that the ledger has of this run was not part of it, and is not verified.\n"
+	}
+	if c.Simulated {
+		text += "SIMULATED: the noise came from a seed, and the run protects nobody.\n"
 	}
 	if ledger != nil {
-		fmt.Fprintf(&b, "ledger: %s still holds all that the lifetime counts (%d releases then, %d now)\n", o.ledger, c.Lifetime.Ledger.Seq, ledger.Head().Seq)
+		text += fmt.Sprintf("ledger: %s still holds all that the lifetime counts (%d releases then, %d now)\n", o.ledger, c.Lifetime.Ledger.Seq, ledger.Head().Seq)
 	}
-	return b.String()
+	return text
 }

@@ -77,28 +77,70 @@ func (n *notary) certify(t *testing.T, change func(c *dpmech.Certificate), by ..
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := n.ledger.Head()
-	n.head = signed.Release{Round: f.Method.Rounds + f.Method.Cooldown, Ledger: signed.Head{Seq: uint64(state.Seq)}}
-	for text, into := range map[string][]byte{state.ID: n.head.Ledger.ID[:], state.Hash: n.head.Ledger.Hash[:]} {
+	n.head = signHead(t, c, n.keys["b"], f)
+	for _, name := range by {
+		c.Countersigned = append(c.Countersigned, dpmech.Countersignature{Member: name, Signature: hex.EncodeToString(n.head.Countersign(n.keys[name], scope))})
+	}
+	if change != nil {
+		change(c)
+	}
+	sign(t, c, n.keys["b"])
+	return n.write(t, "certificate.json", c)
+}
+
+// signHead makes the last release of a run that is over, with the ledger of its certificate, and puts it into that.
+func signHead(t *testing.T, c *dpmech.Certificate, key ed25519.PrivateKey, f *sdk.Fleet) signed.Release {
+	t.Helper()
+	state := c.Lifetime.Ledger
+	head := signed.Release{Round: f.Method.Rounds + f.Method.Cooldown, Ledger: signed.Head{Seq: uint64(state.Seq)}}
+	for text, into := range map[string][]byte{state.ID: head.Ledger.ID[:], state.Hash: head.Ledger.Hash[:]} {
 		if _, err := hex.Decode(into, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	n.head.Sign(n.keys["b"], scope)
-	c.Head = hex.EncodeToString(n.head.Append(nil))
-	for _, name := range by {
-		c.Countersigned = append(c.Countersigned, dpmech.Countersignature{Member: name, Signature: hex.EncodeToString(n.head.Countersign(n.keys[name], scope))})
-	}
+	head.Sign(key, signed.NewScope(f.Run, f.Hash(), c.Member))
+	c.Head = hex.EncodeToString(head.Append(nil))
 	c.NotCovered = slices.DeleteFunc(c.NotCovered, func(s string) bool { return s == dpmech.NotSigned })
-	if change != nil {
-		change(c)
-	}
+	return head
+}
+
+// sign puts a signature under a certificate.
+func sign(t *testing.T, c *dpmech.Certificate, key ed25519.PrivateKey) {
+	t.Helper()
 	message, err := c.SignedBytes()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Signature = hex.EncodeToString(ed25519.Sign(n.keys["b"], message))
-	return n.write(t, "certificate.json", c)
+	c.Signature = hex.EncodeToString(ed25519.Sign(key, message))
+}
+
+// signFile signs the certificate of a run that is over, if the node has not.
+func signFile(t *testing.T, path, fleet, key string) {
+	t.Helper()
+	c, err := dpmech.ParseCertificate([]byte(readFile(t, path)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Signature != "" {
+		return
+	}
+	file, err := fleetfile.Read(fleet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := fleetfile.ReadKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signHead(t, c, private, file.Fleet)
+	sign(t, c, private)
+	text, err := c.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (n *notary) write(t *testing.T, name string, c *dpmech.Certificate) string {
@@ -183,7 +225,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 		}
 	}
 	// Fifty releases rewritten to one, at a hundred times the noise: by itself, with the ledger, with the fleet.
-	const renoised = "sigma 800, and in the ledger clip is 1 and sigma 8"
+	const renoised = "with clip 1 and sigma 800, want 50 rounds from 1 on with clip 1 and sigma 8 as in the ledger"
 	cert := n.certify(t, one(800), "a")
 	refused("one of more noise", cert, renoised)
 	refused("one of more noise", cert, renoised, "-ledger", ledger)
@@ -200,8 +242,8 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	}
 	cert = n.certify(t, whole(800), "a")
 	refused("the ledger too", cert, "not the one that was written there", "-ledger", ledger)
-	refused("the ledger too", cert, "releases[0]: clip is 1 and sigma 800, want 1 and 8 as in the fleet", "-fleet", fleet)
-	refused("fewer, the ledger too", n.certify(t, whole(8), "a"), "head: is release 53, so that 50 releases were made, and the certificate has 1", "-fleet", fleet)
+	refused("the ledger too", cert, "releases[0]: is clip 1 and sigma 800 from round 1 on, want clip 1 and sigma 8", "-fleet", fleet)
+	refused("fewer, the ledger too", n.certify(t, whole(8), "a"), "head: is release 53, after 50 releases, want the last of 1", "-fleet", fleet)
 
 	// A ledger that b made anew for the same releases is not the one that the head names.
 	good := n.certify(t, nil, "a")
@@ -211,8 +253,8 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	refused("another ledger", good, "another ledger", "-ledger", other.path("ledger.json"))
 	refused("another ledger", second, "head: it names ledger", "-fleet", fleet, "-ledger", other.path("ledger.json"))
 	for name, change := range map[string]func(f *sdk.Fleet){
-		`run: is "study", want "trial"`: func(f *sdk.Fleet) { f.Run = "trial" }, "delta: is 1e-05, want 1e-06": func(f *sdk.Fleet) { f.Privacy.Delta = 1e-6 },
-		"rounds: is 50, and 0 are reserved_unmade, want at most 49": func(f *sdk.Fleet) { f.Method.Rounds = 49 }, "fleet: is": func(f *sdk.Fleet) { f.Dim = 3 },
+		"run: is study, want trial": func(f *sdk.Fleet) { f.Run = "trial" }, "delta: is 1e-05, want 1e-06": func(f *sdk.Fleet) { f.Privacy.Delta = 1e-6 },
+		"rounds: is 50 with reserved_unmade, want at most 49": func(f *sdk.Fleet) { f.Method.Rounds = 49 }, "fleet: is": func(f *sdk.Fleet) { f.Dim = 3 },
 	} {
 		fleet := *n.file.Fleet
 		change(&fleet)
@@ -233,7 +275,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Signature = ""
-	refused("unsigned", n.write(t, "unsigned.json", c), `signature: there is none, want one by "b"`, "-fleet", fleet)
+	refused("unsigned", n.write(t, "unsigned.json", c), `signature: is empty, want one by "b"`, "-fleet", fleet)
 	c.Signature = strings.Repeat("00", 64)
 	refused("no signature", n.write(t, "zero.json", c), "signature: the signature is by none of the member's keys", "-fleet", fleet)
 	if code, out, _ := call("privacy", "-verify", "../../dpmech/testdata/certificate-1.json"); code != exitDone || !strings.Contains(out, "Version 1: that the releases are all") {

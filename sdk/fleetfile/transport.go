@@ -34,7 +34,7 @@ func (f *File) Peers(self string) []ws.Peer {
 func (f *File) SigningKeys(member string) []ed25519.PublicKey {
 	for _, m := range f.Members {
 		if m.Name == member {
-			return slices.Concat(m.Keys, m.Retired)
+			return append(append([]ed25519.PublicKey{}, m.Keys...), m.Retired...)
 		}
 	}
 	return nil

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The topics in the program are the files of the folder, to the byte.
+func TestTopicsAreThoseOfTheFolder(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("topics", "*.txt")) // sorted
+	if err != nil || len(files) < 8 {
+		t.Fatalf("%d topics, %v", len(files), err)
+	}
+	var all bytes.Buffer
+	for _, file := range files {
+		all.WriteString(strings.TrimSuffix(filepath.Base(file), ".txt") + "\n" + readFile(t, file) + "\x00")
+	}
+	if os.Getenv("UPDATE") != "" {
+		var zip bytes.Buffer
+		w, err := gzip.NewWriterLevel(&zip, gzip.BestCompression)
+		if err == nil {
+			_, err = w.Write(all.Bytes())
+		}
+		if err := errors.Join(err, w.Close(), os.WriteFile("topics.gz", zip.Bytes(), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		t.Skip("topics.gz is made anew: build the test again")
+	}
+	names, about := topicNames()
+	if len(names) != len(files) {
+		t.Fatalf("topics %q of the files %q", names, files)
+	}
+	for i, file := range files {
+		want := readFile(t, file)
+		code, text, log := call("help", names[i])
+		if code != exitDone || text != want || about[i] == "" || !strings.HasPrefix(want, about[i]+"\n") {
+			t.Errorf("topic %q, about %q, is not %s: run this test with UPDATE=1 (exit code %d, %s)", names[i], about[i], file, code, log)
+		}
+	}
+}
