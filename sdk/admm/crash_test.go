@@ -39,8 +39,8 @@ func play(t *testing.T, from uint64, count int, p plant) []*world {
 
 // Crashes at every point, torn writes, lost, repeated, late and overtaken messages: no release is ever made twice, nobody waits
 // for ever, nobody talks without end, and the final models are those of the run without faults, to the bit. No node takes what
-// a crash has left of state, ledger and mark for a loss. A million crashes, or 20000 with -short; another number with SPADE_CRASHES, and
-// by hand
+// a crash has left of state, ledger and mark for a loss. A million crashes, or 20000 with -short; another number with
+// SPADE_CRASHES, and by hand
 //
 //	SPADE_CRASHES=10000000 go test -run 'TestCrashes|TestOneFileLost|TestCentreAtTheEdge' -v -timeout 1h ./sdk/admm
 //
@@ -54,9 +54,10 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// A disk that loses what it has confirmed of one file, the state, the newest or the older slot, the lines of the ledger or the mark, and
-// keeps the others, on any node, whose neighbors die and forget: no round is looked at twice by anybody, ever. A node whose files disagree
-// stops, or goes on with the same bytes. Where only lines and marks are lost and all go on, the models are those of the run without faults.
+// A disk that loses what it has confirmed of one file, the state, the newest or the older slot, the lines of the ledger or the
+// mark, and keeps the others, on any node, whose neighbors die and forget: no round is looked at twice by anybody, ever. A node
+// whose files disagree stops, or goes on with the same bytes. Where only lines and marks are lost and all go on, the models are
+// those of the run without faults.
 func TestOneFileLost(t *testing.T) {
 	sum := crash(t, losing, 0.5)
 	t.Logf("%d files were set back, %d nodes found it out at their start, %d from a neighbor", sum.setBack, sum.stopped, sum.rollbacks)
@@ -65,8 +66,9 @@ func TestOneFileLost(t *testing.T) {
 	}
 }
 
-// A neighbor that chooses where the centre of the next release is: at the edge of the grid, or as large as can be. Nobody dies between the
-// reservation of a release and its sending; who dies of a run that diverges dies before. And no round is looked at twice.
+// A neighbor that chooses where the centre of the next release is: at the edge of the grid, or as large as can be. Nobody dies
+// between the reservation of a release and its sending; who dies of a run that diverges dies before. And no round is looked at
+// twice.
 func TestCentreAtTheEdge(t *testing.T) {
 	sum := crash(t, hostile, 0.3)
 	t.Logf("%d messages were aimed, %d releases are at the edge of their range, %d nodes ended before a reservation", sum.aimed, sum.edge, sum.diverged)

@@ -318,8 +318,8 @@ func (w *world) calmDown() {
 			w.start(n)
 		}
 	}
-	// A round takes a pass, or three if its messages have to be asked for after a tick; then come hails, last words and the wait, of which
-	// a tick may take three passes as well, with what is repeated and what is answered.
+	// A round takes a pass, or three if its messages have to be asked for after a tick; then come hails, last words and the wait,
+	// of which a tick may take three passes as well, with what is repeated and what is answered.
 	for range 3*(w.cfgs[0].Rounds+w.cfgs[0].Cooldown) + 10 + 3*(linger+1) {
 		w.now++
 		for i := range w.nodes {

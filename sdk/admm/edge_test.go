@@ -16,8 +16,8 @@ import (
 // numbers, ended the client, then its death would be a look at the sum of update and noise; and if it were started again, with the
 // round charged already and fresh noise, there would be as many looks as it takes, for the price of one.
 
-// victim is a client with one sample in one dimension and one neighbor, 0. With these numbers tau*eta*mu*beta = rho = 1, so that the
-// centre of the second release is z.
+// victim is a client with one sample in one dimension and one neighbor, 0. With these numbers tau*eta*mu*beta = rho = 1, so that
+// the centre of the second release is z.
 func victim(noise *rng.Stream) Config {
 	return Config{
 		Estimator: zoest.Config{Dim: 1, Samples: 1, Batch: 1, Seed: 7, Client: 1},
@@ -34,8 +34,8 @@ type sighting struct {
 	steps   int32 // else, where the second release is on the grid
 }
 
-// attempt makes two releases. The first one does not touch the data; for the second the neighbor puts the centre half a sigma from the edge
-// of the grid, and the update has the length of the clip and the sign of the data.
+// attempt makes two releases. The first one does not touch the data; for the second the neighbor puts the centre half a sigma
+// from the edge of the grid, and the update has the length of the clip and the sign of the data.
 func attempt(t *testing.T, noise *rng.Stream, data float64) (s sighting) {
 	m, err := New(victim(noise))
 	if err != nil {
@@ -101,8 +101,9 @@ func atLeast(k, n int, alpha float64) float64 {
 	return lo
 }
 
-// refuted returns the events, of those seen with the one data set and the other, whose frequencies refute the claim of mu-GDP: P[S] is above
-// e^epsilon P'[S] + delta(epsilon), in one order or the other, by confidence limits that are all right with probability 1 - alpha.
+// refuted returns the events, of those seen with the one data set and the other, whose frequencies refute the claim of mu-GDP:
+// P[S] is above e^epsilon P'[S] + delta(epsilon), in one order or the other, by confidence limits that are all right with
+// probability 1 - alpha.
 func refuted[T any](d, adjacent []T, events map[string]func(T) bool, mu, alpha float64) (faults []string) {
 	epsilons := []float64{0, 0.5, 1, 1.5, 2, 3}
 	each := alpha / float64(len(events)*len(epsilons)*2*2*2)
@@ -136,9 +137,9 @@ func refuted[T any](d, adjacent []T, events map[string]func(T) bool, mu, alpha f
 	return faults
 }
 
-// Ten thousand attempts with either of two data sets: nobody dies once a release is reserved, and all that is seen, alive or dead, charged or
-// not, and the clamped release, has a law within the claim of the one round. The machine that it replaces is shown to be caught: it
-// died where this one clamps, and made the round again for nothing.
+// Ten thousand attempts with either of two data sets: nobody dies once a release is reserved, and all that is seen, alive or
+// dead, charged or not, and the clamped release, has a law within the claim of the one round. The machine that it replaces is
+// shown to be caught: it died where this one clamps, and made the round again for nothing.
 func TestCrashOracle(t *testing.T) {
 	attempts := 10_000
 	if testing.Short() {
@@ -242,8 +243,9 @@ func TestDivergesBeforeReserve(t *testing.T) {
 	}
 }
 
-// Whatever the neighbor sends and the oracle says, in every form of a private run and for noise of every size: from the reservation to the
-// release nothing fails, what is kept can be encoded, and what is sent is within the limits that receivers have.
+// Whatever the neighbor sends and the oracle says, in every form of a private run and for noise of every size: from the
+// reservation to the release nothing fails, what is kept can be encoded, and what is sent is within the limits that receivers
+// have.
 func TestNothingFailsAfterReserve(t *testing.T) {
 	chance := rng.New(5, rng.Address{Purpose: rng.Fault})
 	pick := func(of ...float64) float64 { return of[chance.IntN(len(of))] }
