@@ -21,6 +21,6 @@
 // sampler's own time says nothing about the noise (see [Sampler]).
 //
 // Budgets. A [Filter] counts the releases of one run and refuses the one that would exceed its limit, a [Ledger] those of all runs
-// on one data set, and a [Certificate] says what it came to. The ledger also knows which of them may have been sent, so that a crash
-// does not make anything be released twice: [CheckKept].
+// on one data set, and a [Certificate] says what it came to. The ledger also knows which of them may have been sent, so that a
+// crash does not make anything be released twice: [CheckKept].
 package dpmech

@@ -24,8 +24,8 @@ import (
 // crash can only leave a reservation too many. Who puts back ledger and mark together is found out by whoever kept a later
 // head: it belongs into the node's checkpoint too, see [Ledger.Contains].
 //
-// The order of a release is: reserve its line, draw its noise, keep its state, mark it, send it. [CheckKept] says what a node may do
-// that finds them again after a crash.
+// The order of a release is: reserve its line, draw its noise, keep its state, mark it, send it. [CheckKept] says what a node may
+// do that finds them again after a crash.
 //
 // One process at a time holds a ledger open, and may use it from many goroutines. After a write or sync that failed every further
 // reservation and mark fails: what the disk holds then is known only after opening it again.
@@ -112,7 +112,8 @@ func removeIfThere(path string) error {
 }
 
 // OpenLedger opens a ledger and checks all of it. A reservation that a crash has torn is taken off its end: nobody was told
-// that it was made. Reservations that no mark covers stay, and stay without one: they count, and were never sent. A ledger that is missing, in use by another process, damaged or older than its mark is an error.
+// that it was made. Reservations that no mark covers stay, and stay without one: they count, and were never sent. A ledger that
+// is missing, in use by another process, damaged or older than its mark is an error.
 func OpenLedger(path string) (*Ledger, error) {
 	file, err := openLocked(path, false)
 	if err != nil {
@@ -296,8 +297,8 @@ func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g
 }
 
 // Mark says that the releases of a run up to a round may be seen from now on; it is on disk when Mark returns. A node calls it
-// when the state of that round is durable, and before the first byte of the release leaves. After any error nothing may be sent. It
-// is an error if the round is later than the last one reserved. A Mark that says nothing new writes nothing.
+// when the state of that round is durable, and before the first byte of the release leaves. After any error nothing may be sent.
+// It is an error if the round is later than the last one reserved. A Mark that says nothing new writes nothing.
 func (l *Ledger) Mark(run string, fleet [32]byte, member string, round int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -198,8 +198,8 @@ func TestLedgerFileErrors(t *testing.T) {
 	}
 }
 
-// A line that the mark does not know may be in memory only, its sync having failed: it is written and synced again before the ledger
-// is open, which it is not if that fails. It stays without a mark.
+// A line that the mark does not know may be in memory only, its sync having failed: it is written and synced again before the
+// ledger is open, which it is not if that fails. It stays without a mark.
 func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 2)
@@ -230,8 +230,8 @@ func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 	}
 }
 
-// A mark that cannot be written is no mark: whoever asked for it is told, and the ledger takes nothing more. The old mark is there after
-// the crash.
+// A mark that cannot be written is no mark: whoever asked for it is told, and the ledger takes nothing more. The old mark is
+// there after the crash.
 func TestLedgerMarkFails(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 2)

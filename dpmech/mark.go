@@ -70,9 +70,9 @@ func (h Head) validate() error {
 	return errors.Join(errs...)
 }
 
-// CheckKept decides whether a node may go on with a run from what it finds after a crash: kept is the release of its newest durable
-// state, 0 for none; reserved is [Ledger.Last] and marked [Ledger.Marked]. An error means that a state was lost or set back,
-// and that going on could make a release a second time, with other noise, which would be a second look at the data.
+// CheckKept decides whether a node may go on with a run from what it finds after a crash: kept is the release of its newest
+// durable state, 0 for none; reserved is [Ledger.Last] and marked [Ledger.Marked]. An error means that a state was lost or set
+// back, and that going on could make a release a second time, with other noise, which would be a second look at the data.
 //
 // The rule rests on the order in which a node works: line k, draw, state k, mark k, send, and only then line k+1; each is durable
 // before the next begins. There are three cases.
@@ -86,9 +86,9 @@ func (h Head) validate() error {
 //     that anybody sees. It costs nothing more, since the line is there.
 //
 // So with one of the three files set back, and the other two as they were, no round is looked at twice: state lost, the first two
-// cases; mark lost, the state is true; line lost, [OpenLedger] and [Ledger.Contains] refuse what the mark and the state know of, and
-// a line that neither knows of belongs to no release that was sent. reserved < kept is no loss: cool-down rounds have no lines, and a
-// run may have had no ledger when it began.
+// cases; mark lost, the state is true; line lost, [OpenLedger] and [Ledger.Contains] refuse what the mark and the state know of,
+// and a line that neither knows of belongs to no release that was sent. reserved < kept is no loss: cool-down rounds have no
+// lines, and a run may have had no ledger when it began.
 func CheckKept(kept, reserved, marked int) error {
 	switch {
 	case marked > kept:

@@ -129,8 +129,8 @@ func TestLedgerMarkRefuses(t *testing.T) {
 	}
 }
 
-// What was reserved behind the mark may be torn at its end and nowhere else, however much it is; and a ledger that ends before its mark
-// is refused, also if the lines it lacks were never sent.
+// What was reserved behind the mark may be torn at its end and nowhere else, however much it is; and a ledger that ends before
+// its mark is refused, also if the lines it lacks were never sent.
 func TestLedgerLinesBehindMark(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 1)
@@ -177,8 +177,8 @@ func TestLedgerLinesBehindMark(t *testing.T) {
 	refused(t, path, "ends with reservation 2, but number 3 was made")
 }
 
-// The rule for every small case, from the order of duties itself: what a crash can leave, of disks that keep what they confirm, is fine,
-// and so is the loss of one file where nothing was sent that the others do not know of.
+// The rule for every small case, from the order of duties itself: what a crash can leave, of disks that keep what they confirm,
+// is fine, and so is the loss of one file where nothing was sent that the others do not know of.
 func TestCheckKept(t *testing.T) {
 	type disk struct{ kept, reserved, marked int }
 	history := []disk{{}} // after each duty, and what has been sent by then is the mark

@@ -174,9 +174,9 @@ func (n *Node) enterKept() error {
 	return nil
 }
 
-// checkLast makes sure that the ledger knows of no release that the store has lost, by the rule of [dpmech.CheckKept]. Without a store
-// nothing is kept, and whatever was marked may have been sent. What the lost device before this one has made of the two releases
-// after those that came back is no obstacle: they are made without data.
+// checkLast makes sure that the ledger knows of no release that the store has lost, by the rule of [dpmech.CheckKept]. Without a
+// store nothing is kept, and whatever was marked may have been sent. What the lost device before this one has made of the two
+// releases after those that came back is no obstacle: they are made without data.
 func (n *Node) checkLast(round int) error {
 	if n.cfg.Ledger == nil {
 		return nil
@@ -191,8 +191,8 @@ func (n *Node) checkLast(round int) error {
 	return nil
 }
 
-// blank returns the last of the releases that this device makes without data, since the one that it replaces may have made them; 0 if it
-// replaces none.
+// blank returns the last of the releases that this device makes without data, since the one that it replaces may have made them;
+// 0 if it replaces none.
 func (n *Node) blank() int {
 	if n.device == 0 {
 		return 0
@@ -237,8 +237,8 @@ func (n *Node) state(cp *wire.Checkpoint) admm.State {
 }
 
 // keep saves the state behind the release that has just been made, and then marks the release in the ledger. Only after that may
-// anything of it be shown or sent. An error is the end of the node: what the disk holds is not known, and nothing may be sent that rests
-// on it.
+// anything of it be shown or sent. An error is the end of the node: what the disk holds is not known, and nothing may be sent
+// that rests on it.
 func (n *Node) keep() error {
 	s := n.machine.State()
 	if n.claims.signing() {

@@ -16,8 +16,8 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// Two nodes make their one release, both lose their states, and neither remembers the other's release: the ledgers do, and no node begins
-// again.
+// Two nodes make their one release, both lose their states, and neither remembers the other's release: the ledgers do, and no
+// node begins again.
 func TestDeletedStates(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges, f.Method.Rounds, f.Method.Cooldown = f.Members[:2], f.Edges[:1], 1, 0
@@ -61,7 +61,7 @@ func TestCrashBetweenDuties(t *testing.T) {
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
 	g := dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}
 	trs := inMemory(t, f)
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
 	looks := make(chan struct{}, 1)
 	neighbor := make(chan error, 1)
@@ -238,8 +238,9 @@ func TestLostReleasesAreMarked(t *testing.T) {
 	<-over
 }
 
-// A device that has taken the place of a lost one has its ledger too. The ledger may have the two releases after the last one that came
-// back, which are made anew without data: that is no obstacle when the device is started again before it has come there.
+// A device that has taken the place of a lost one has its ledger too. The ledger may have the two releases after the last one
+// that came back, which are made anew without data: that is no obstacle when the device is started again before it has come
+// there.
 func TestReplacedDeviceStartsAgain(t *testing.T) {
 	path := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {

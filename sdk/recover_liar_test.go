@@ -265,11 +265,14 @@ func TestRecoveryChargesFirst(t *testing.T) {
 		if charged := cfg.Ledger.Last("test", cfg.Fleet.Hash(), "a"); charged != 3 {
 			t.Errorf("charged %d releases, want 3", charged)
 		}
+		if marked := cfg.Ledger.Marked("test", cfg.Fleet.Hash(), "a"); marked != 4 {
+			t.Errorf("release %d is marked, want 4: a neighbor has seen it", marked)
+		}
 	})
 }
 
-// A ledger that was saved from the lost device knows more than neighbors who were set back, all of them. They hold release 3, so it can
-// have sent releases 4 and 5, which are made anew without data, and have reserved a sixth.
+// A ledger that was saved from the lost device knows more than neighbors who were set back, all of them. They hold release 3, so
+// it can have sent releases 4 and 5, which are made anew without data, and have reserved a sixth.
 func TestRecoveryAgainstLedger(t *testing.T) {
 	for in, fine := range map[[2]int]bool{{6, 5}: true, {5, 5}: true, {6, 0}: true, {7, 5}: false, {6, 6}: false} {
 		reserved, marked := in[0], in[1]

@@ -31,6 +31,9 @@ var (
 	privacy = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|EpsilonReference"}
 	proofs  = suite{"./dpmech", "Certificate|FormatEpsilon|SignedBytes"}
 	audits  = suite{"./sdk", "Audit"}
+	edge    = suite{"./sdk/admm", "CrashOracle|DivergesBefore|NothingFails|ConfigValidate"}
+	ledger  = suite{"./dpmech", "Ledger|CheckKept"}
+	order   = suite{"./sdk", "DeletedStates|CrashBetween|ReservationWithout|LostReleases|ReplacedDevice|NoSecondLook|ChargesFirst"}
 	network = suite{"./sdk/graph", "Contraction|StabilityLimit|Spectrum"}
 )
 
@@ -44,9 +47,9 @@ var mutations = []mutation{
 	{"sign of the penalty in a local step", "sdk/admm/round.go",
 		"float32(mu*m.cfg.Beta), m.p)", "-float32(mu*m.cfg.Beta), m.p)", method},
 	{"sign of the penalty in the release", "sdk/admm/round.go",
-		"vec.Axpy(m.x, -float32(gain), m.p)", "vec.Axpy(m.x, float32(gain), m.p)", method},
+		"vec.Axpy(m.phi, -float32(gain), m.p)", "vec.Axpy(m.phi, float32(gain), m.p)", method},
 	{"tau missing in the penalty of the release", "sdk/admm/round.go",
-		"gain := float64(m.cfg.Tau) * m.cfg.Eta.At(k)", "gain := m.cfg.Eta.At(k)", method},
+		"gain := float64(m.cfg.Tau) * m.cfg.Eta.At(m.round)", "gain := m.cfg.Eta.At(m.round)", method},
 	{"a neighbor missing in the penalty", "sdk/admm/round.go",
 		"	for i := range m.edges {\n		vec.Axpy(m.p, -1", "	for i := range m.edges[min(1, len(m.edges)):] {\n		vec.Axpy(m.p, -1", method},
 	{"factor 2 missing in the z-update", "sdk/admm/round.go",
@@ -121,6 +124,48 @@ var mutations = []mutation{
 		"return x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)", "_ = x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)\n	return nil", audits},
 	{"releases not counted by the last one signed", "sdk/audit.go",
 		"n != c.Rounds {", "n < c.Rounds {", audits},
+	{"the public check after the reservation", "sdk/admm/machine.go",
+		"				m.aim()\n				m.reserve = m.err == nil && m.private()\n				continue\n			}\n			m.commit()\n",
+		"				m.aimed = true\n				m.reserve = m.private()\n				continue\n			}\n			if m.aim(); m.err == nil {\n				m.commit()\n			}\n", edge},
+	{"no public check", "sdk/admm/round.go",
+		"		err = m.edgesInRange(m.phi)\n	}\n	m.fail(err)", "		err = m.edgesInRange(m.phi)\n	}\n	_ = err", edge},
+	{"no clamp on the grid", "sdk/admm/round.go",
+		"max(-last, min(last, m.nearest(m.phi[i])+float64(n)))", "m.nearest(m.phi[i])+float64(n)+0*last", edge},
+	{"a release that leaves the grid is an error", "sdk/admm/round.go",
+		"			steps[i], m.grid[i] = at-m.grid[i], at\n", `			if math.Abs(m.nearest(m.phi[i])+float64(n)) > last {
+				return fmt.Errorf("coordinate %d of the model has become too large: %s", i, advice)
+			}
+			steps[i], m.grid[i] = at-m.grid[i], at
+`, edge},
+	{"no clamp off the grid", "sdk/admm/round.go",
+		"		clamp(m.x)\n", "", edge},
+	{"no clamp of messages", "sdk/admm/round.go",
+		"		clamp(out)\n", "", edge},
+	{"a private lossy run", "sdk/admm/config.go",
+		"if c.Lossy > 0 && !c.NonPrivate {", "if c.Lossy < 0 && !c.NonPrivate {", edge},
+	{"a rule that takes a mark behind the state", "dpmech/mark.go",
+		"case marked > kept:", "case marked > kept+1:", ledger},
+	{"a rule that takes two lines behind the state", "dpmech/mark.go",
+		"case reserved > kept+1:", "case reserved > kept+2:", ledger},
+	{"a mark that forgets what was not sent", "dpmech/ledger.go",
+		"Unsent: l.book.unsent})", "})", ledger},
+	{"a mark that is not written", "dpmech/ledger.go",
+		"	if !l.book.mark(r, round) {\n", "	if l.book.mark(r, round); round > 0 {\n", ledger},
+	{"a line that counts as marked when the ledger is opened", "dpmech/ledger.go",
+		"			b.settle(*m)\n", "			b.settle(mark{Head: b.head(b.seq())})\n", ledger},
+	{"a mark before the state", "sdk/durable.go",
+		"	if n.cfg.Store != nil {\n		if err := n.save(&s); err != nil {\n			return err\n		}\n	}\n	return n.mark(s.Round)\n",
+		"	if err := n.mark(s.Round); err != nil || n.cfg.Store == nil {\n		return err\n	}\n	return n.save(&s)\n", order},
+	{"a release that is not marked", "sdk/durable.go",
+		"	return n.mark(s.Round)\n", "	return nil\n", order},
+	{"a kept release that is sent again without a mark", "sdk/durable.go",
+		"	return n.mark(states[0].Round)", "	return nil", order},
+	{"a lost release that is charged and not marked", "sdk/durable.go",
+		"errors.Join(err, n.mark(e.Held))", "err", order},
+	{"marks of the lost device that stop its successor", "sdk/durable.go",
+		"dpmech.CheckKept(max(round, n.blank()),", "dpmech.CheckKept(round,", order},
+	{"a recovered release that is not marked", "sdk/recoverstate.go",
+		"n.mark(c.held)", "n.mark(0)", order},
 
 	{"limit of stability", "sdk/graph/spectrum.go",
 		"StabilityLimit = 8.0 / 3", "StabilityLimit = 4.0", network},

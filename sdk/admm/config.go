@@ -52,9 +52,9 @@ type Config struct {
 	Device uint16
 	// Lossy, if not 0, is after how many ticks a round goes on without the neighbors that are silent; z_ij of their edges is kept, and
 	// no later round waits for one of them before it has caught up.
-	// That is another algorithm than the paper's, with other guarantees. Not with Releases, and with NonPrivate only: which messages
-	// enter a round, and when it closes, depends on how long local work takes, and so on data; and a client that does not wait to
-	// be heard could make a release before a neighbor has told it that it made it before.
+	// That is another algorithm than the paper's, with other guarantees. Not with Releases, and with NonPrivate only: which
+	// messages enter a round, and when it closes, depends on how long local work takes, and so on data; and a client that does
+	// not wait to be heard could make a release before a neighbor has told it that it made it before.
 	Lossy int
 	// Average keeps the mean of all releases so far (after a recovery: from State.Recovered on): post-processing, with much less noise than the last one.
 	Average bool

@@ -104,6 +104,9 @@ func (w *world) deliver(i int) {
 	if !n.up && !n.gone && !n.halted && w.chance.IntN(4) > 0 {
 		return // it may wait, or be lost
 	}
+	if w.hostile() && w.air[i].msg.From == 0 && !w.forge(n, &w.air[i]) {
+		return // the adversary waits for the receiver's release of the round
+	}
 	p := w.air[i]
 	w.air[i] = w.air[len(w.air)-1]
 	w.air = w.air[:len(w.air)-1]
@@ -145,7 +148,7 @@ func (w *world) receive(n *node, p *packet) {
 		}
 	}
 	// The answer to a hail of a life before may cause a false alarm about a damaged state.
-	if err := n.m.Receive(msg); err != nil && !w.lying() && !(msg.Hail && msg.Resent && p.toLife != n.life) {
+	if err := n.m.Receive(msg); err != nil && !w.lying() && !w.hostile() && !w.lostSlot && !(msg.Hail && msg.Resent && p.toLife != n.life) {
 		w.fails(refused, "node %d: %v", n.id, err)
 	}
 }

@@ -1,9 +1,7 @@
 package admm
 
 import (
-	"encoding/binary"
 	"errors"
-	"hash/crc64"
 	"math"
 	"slices"
 	"strings"
@@ -11,14 +9,17 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// duty is what a node does next.
+// duty is what a node does next, in the order of a round.
 type duty int
 
 const (
 	rest    duty = iota // ask the machine, or give it something
-	reserve             // pay for a release
-	keep                // write the state after one
-	force               // fsync
+	reserve             // write the line of a release
+	enter               // its fsync
+	keep                // write the state after the release
+	force               // its fsync
+	mark                // write the mark of what is kept
+	settle              // its fsync
 	send                // a message
 	query               // ask the oracle
 )
@@ -41,18 +42,13 @@ type node struct {
 	waited   int // ticks of the calm with the final model
 	final    []float32
 
-	// Durable.
-	reserved uint32 // releases that have been paid for
-	slots    [2]slot
+	granted bool // the machine has been told that its release is reserved, and has not made it
+	owed    int  // the release that has to be marked before anything is sent
+	books        // the rest of the disk
+	slots   [2]slot
 
 	x    [2]bitsOf // the last two releases, by number mod 2, as this life knows them
 	held int       // the highest release of this node that a neighbor held when this life began
-}
-
-// slot is a piece of disk: what is there after a loss of power, and what has been written since.
-type slot struct {
-	durable, cached []byte
-	dirty           bool
 }
 
 // bitsOf is a vector to be compared bit by bit.
@@ -80,20 +76,36 @@ func (n *node) Read(p []byte) (int, error) {
 
 // start gives a node a machine from what is on its disk.
 func (w *world) start(n *node) {
-	n.up, n.finished, n.busy, n.duty = true, false, true, rest
+	n.up, n.finished, n.busy, n.duty = true, false, true, mark
+	n.todo, n.next, n.granted = Ready{}, 0, false
 	n.life++
 	cfg := w.cfgs[n.id]
 	if w.plant != nameless {
 		cfg.Life = uint64(n.life)
 	}
 	var kept []*State
+	head := 0
 	for i := range n.slots {
-		if s := &w.scratch[i]; unmarshal(n.slots[i].durable, s, w.plant != noCheck) {
+		if s, h := &w.scratch[i], 0; unmarshal(n.slots[i].durable, s, &h, w.plant != noCheck) {
 			kept = append(kept, s)
+			head = max(head, h)
 		}
 	}
 	if len(kept) == 2 && kept[0].Round < kept[1].Round {
 		kept[0], kept[1] = kept[1], kept[0]
+	}
+	n.owed = 0
+	if len(kept) > 0 {
+		n.owed = kept[0].Round
+	}
+	if err := n.books.judge(n.owed, head, w.plant == markFirst); err != nil && !w.lying() {
+		w.log("node %d does not start: %v", n.id, err)
+		if !w.losing() {
+			w.fails(refused, "node %d: %v", n.id, err)
+		}
+		w.tally.stopped++
+		w.stop(n)
+		return
 	}
 	var err error
 	if len(kept) == 0 {
@@ -111,7 +123,7 @@ func (w *world) start(n *node) {
 	}
 	if err != nil {
 		w.fails(refused, "node %d: %v", n.id, err)
-		n.up, n.halted = false, true
+		w.stop(n)
 		return
 	}
 	w.allowed += 2 * int64(len(n.m.edges)) // hails, and last words
@@ -158,6 +170,10 @@ func (w *world) kill(n *node) {
 			copy(s.durable, s.cached[:upTo])
 		}
 	}
+	n.books.crash(w)
+	if w.losing() && w.chance.IntN(8) == 0 {
+		w.lose(n)
+	}
 	n.up, n.wake = false, w.now+w.chance.IntN(1+w.chance.IntN(80))
 	if w.plant == lyingDisk { // connections die with their ends
 		w.air = slices.DeleteFunc(w.air, func(p packet) bool { return p.msg.To == n.id })
@@ -178,6 +194,7 @@ func (w *world) act(n *node) bool {
 				return false
 			}
 			n.todo, n.next, n.duty, n.finished = r, 0, reserve, r.Finished
+			n.granted = n.granted && r.Released == 0 || r.Reserve > 0
 			if r.Released > 0 {
 				w.released(n, r.Released)
 			}
@@ -185,9 +202,26 @@ func (w *world) act(n *node) bool {
 				return true
 			}
 		case reserve:
+			n.duty = enter
+			if n.todo.Reserve > 0 && w.plant == markLate && n.owed > 0 {
+				n.marks.write(marked{n.lines.durable, n.owed})
+				n.marks.sync()
+			}
+			if r := n.todo.Reserve; r > n.lines.durable && w.plant != noReserve {
+				n.lines.write(r)
+				return true
+			}
+		case enter:
 			n.duty = keep
-			if r := n.todo.Reserve; r > 0 && w.plant != noReserve {
-				n.reserved |= 1 << r
+			if n.lines.dirty {
+				if w.plant == noSync && !w.calm {
+					return true
+				}
+				n.lines.sync()
+				if w.plant == markFirst {
+					n.marks.write(marked{n.lines.durable, n.lines.durable})
+					n.marks.sync()
+				}
 				return true
 			}
 		case keep:
@@ -198,11 +232,16 @@ func (w *world) act(n *node) bool {
 			n.duty = force
 			if r := n.todo.Released; r > 0 {
 				s := &n.slots[r%2]
-				s.cached, s.dirty = marshal(s.cached[:0], n.m.State()), true
+				state := n.m.State()
+				if !state.finite() {
+					w.fails(unkept, "node %d: %+v", n.id, state)
+				}
+				s.cached, s.dirty = marshal(s.cached[:0], state, n.lines.durable), true
+				n.owed = r
 				return true
 			}
 		case force:
-			n.duty = send
+			n.duty = mark
 			if r := n.todo.Released; r > 0 {
 				s := &n.slots[r%2]
 				switch {
@@ -210,7 +249,22 @@ func (w *world) act(n *node) bool {
 				case w.lying() && n.id == 0 && !w.calm && w.chance.IntN(4) == 0:
 					w.log("node 0 is told that release %d is kept", r)
 				default:
+					s.before, s.durable = s.durable, s.before
 					s.durable, s.dirty = append(s.durable[:0], s.cached...), false
+				}
+				return true
+			}
+		case mark:
+			n.duty = settle
+			if r := min(n.owed, w.cfgs[n.id].Rounds); r > n.marks.durable.round && r <= n.lines.durable && w.plant != markLate {
+				n.marks.write(marked{n.lines.durable, r})
+				return true
+			}
+		case settle:
+			n.duty = send
+			if n.marks.dirty {
+				if w.plant != noSync || w.calm {
+					n.marks.sync()
 				}
 				return true
 			}
@@ -222,6 +276,9 @@ func (w *world) act(n *node) bool {
 			n.duty = query
 		case query:
 			n.duty = rest
+			if n.todo.Reserve > 0 {
+				continue // it is paid for, and is made before anything is heard
+			}
 			if len(n.todo.Queries) == 0 {
 				return false
 			}
@@ -240,7 +297,7 @@ func (w *world) act(n *node) bool {
 // goOn plants a skew of two: a neighbor's message of the round before stands in for the one that has not come.
 func (n *node) goOn() {
 	m := n.m
-	if m.local || m.due || m.round < 2 {
+	if m.local || m.due || m.round < 2 || m.onGrid(m.round) != m.onGrid(m.round-1) {
 		return
 	}
 	for i := range m.edges {
@@ -251,16 +308,27 @@ func (n *node) goOn() {
 	}
 }
 
+// stop ends a node for good. The others wait for it, and then the world is over.
+func (w *world) stop(n *node) {
+	n.up, n.halted = false, true
+	w.odds.span = min(w.odds.span, w.now+3000)
+}
+
 // halt ends a node with an error.
 func (w *world) halt(n *node, err error) {
-	n.up, n.halted = false, true
+	w.stop(n)
 	w.log("node %d: %v", n.id, err)
+	if n.granted {
+		w.fails(deadAfterDraw, "node %d: %v", n.id, err)
+	}
 	var back *RollbackError
 	switch {
-	case w.lying() && strings.Contains(err.Error(), "of which the kept state was damaged"): // the slot before was lost as well
+	case (w.lying() || w.losing()) && strings.Contains(err.Error(), "of which the kept state was damaged"): // the slot before was lost as well
+	case w.hostile() && strings.Contains(err.Error(), advice):
+		w.tally.diverged++
 	case !errors.As(err, &back):
 		w.fails(refused, "node %d: %v", n.id, err)
-	case w.lying():
+	case w.lying(), w.losing():
 		w.tally.rollbacks++
 	default:
 		w.fails(rollback, "node %d: %v", n.id, err)
@@ -275,93 +343,10 @@ func (w *world) released(n *node, r int) {
 	if w.trace != nil {
 		w.log("node %d makes release %d: %v", n.id, r, n.m.x)
 	}
-	if r <= w.cfgs[n.id].Rounds && n.reserved&(1<<r) == 0 {
+	if r <= w.cfgs[n.id].Rounds && r > n.lines.durable {
 		w.fails(unreserved, "node %d, release %d", n.id, r)
 	}
-}
-
-var crcTable = crc64.MakeTable(crc64.ECMA)
-
-// marshal appends a state in the form of a slot: its length first, a checksum last. Nobody forges slots here, and a mixture of
-// two of them passes for whole with probability 2^-64: a CRC is enough, where a device has SHA-256.
-func marshal(b []byte, s State) []byte {
-	le := binary.LittleEndian
-	floats := func(x []float32) {
-		b = append(b, byte(len(x)))
-		for _, v := range x {
-			b = le.AppendUint32(b, math.Float32bits(v))
-		}
+	if w.hostile() {
+		w.atEdge(n)
 	}
-	ints := func(x []int32) {
-		b = append(b, byte(len(x)))
-		for _, v := range x {
-			b = le.AppendUint32(b, uint32(v))
-		}
-	}
-	b = le.AppendUint32(b, 0)
-	b = append(b, byte(s.Round))
-	floats(s.X)
-	ints(s.Grid)
-	ints(s.Delta)
-	floats(s.Mean)
-	floats(s.Last)
-	b = le.AppendUint64(b, uint64(s.Queries))
-	b = append(b, byte(len(s.Edges)))
-	for _, e := range s.Edges {
-		b = append(b, byte(e.Peer), byte(e.Heard))
-		floats(e.Z)
-		floats(e.PeerZ)
-		ints(e.Base)
-	}
-	le.PutUint32(b, uint32(len(b)))
-	return le.AppendUint64(b, crc64.Checksum(b, crcTable))
-}
-
-// unmarshal reads a slot, and reports whether there is a state in it. It uses s's storage.
-func unmarshal(b []byte, s *State, check bool) bool {
-	le := binary.LittleEndian
-	if check {
-		if len(b) < 4 {
-			return false
-		}
-		n := int(le.Uint32(b))
-		if n < 4 || n > len(b)-8 || le.Uint64(b[n:]) != crc64.Checksum(b[:n], crcTable) {
-			return false
-		}
-	}
-	ok := true
-	take := func(n int) []byte {
-		if ok = ok && len(b) >= n; !ok {
-			return make([]byte, n)
-		}
-		t := b[:n]
-		b = b[n:]
-		return t
-	}
-	floats := func(x *[]float32) {
-		for i := range resized(x, int(take(1)[0])) {
-			(*x)[i] = math.Float32frombits(le.Uint32(take(4)))
-		}
-	}
-	ints := func(x *[]int32) {
-		for i := range resized(x, int(take(1)[0])) {
-			(*x)[i] = int32(le.Uint32(take(4)))
-		}
-	}
-	take(4)
-	s.Round = int(take(1)[0])
-	floats(&s.X)
-	ints(&s.Grid)
-	ints(&s.Delta)
-	floats(&s.Mean)
-	floats(&s.Last)
-	s.Queries = int64(le.Uint64(take(8)))
-	for i := range resized(&s.Edges, int(take(1)[0])) {
-		e := &s.Edges[i]
-		e.Peer, e.Heard = int(take(1)[0]), int(take(1)[0])
-		floats(&e.Z)
-		floats(&e.PeerZ)
-		ints(&e.Base)
-	}
-	return ok
 }

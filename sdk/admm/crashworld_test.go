@@ -28,16 +28,18 @@ type world struct {
 	calm   bool // no faults, or no more of them
 	odds   odds
 
-	left    [worldNodes][worldRounds + 1]departed // by client and release
-	newest  [worldNodes][worldNodes]int64         // serial of the last packet that nobody has overtaken, from and to
-	redraws uint32
-	scratch [2]State
-	tally   tally
-	arrived struct{ hail, repeat, answer int64 } // a hail, another message, a hail's answer
-	sent    struct{ hail, answer, other int64 }  // an answering hail, another answer, all else
-	allowed int64                                // bound of sent.other
-	ends    map[ending]string
-	trace   testing.TB // to log every event to, or nil
+	left     [worldNodes][worldRounds + 1]departed // by client and release
+	newest   [worldNodes][worldNodes]int64         // serial of the last packet that nobody has overtaken, from and to
+	redraws  uint32
+	lostSlot bool               // a slot was set back: a node may then lack a cool-down release, of which no ledger knows
+	forged   map[[3]int]payload // by receiver, its life and round: what the adversary has sent it
+	scratch  [2]State
+	tally    tally
+	arrived  struct{ hail, repeat, answer int64 } // a hail, another message, a hail's answer
+	sent     struct{ hail, answer, other int64 }  // an answering hail, another answer, all else
+	allowed  int64                                // bound of sent.other
+	ends     map[ending]string
+	trace    testing.TB // to log every event to, or nil
 }
 
 const (
@@ -72,6 +74,13 @@ const (
 	lyingDisk             // node 0 is told of an fsync that did not happen
 	lyingDiskQueues       // the same, and messages to a node that died reach its next life
 	nameless              // the same, and lives have no names of their own
+
+	losing    // every disk may lose what it has confirmed of one of its files
+	markFirst // the same, and a release is marked when it is reserved, with one round of grace at the start
+	markLate  // the same, and a release is marked when the next one is reserved
+
+	hostile   // what node 0 sends is made up by an adversary who knows everything that is public
+	fatalEdge // the same, and a release that leaves the grid is an error
 )
 
 // ending is what must not happen.
@@ -86,11 +95,16 @@ const (
 	refused       ending = "refused message or state"
 	unreserved    ending = "release without reservation"
 	skew          ending = "neighbors more than one round apart"
+	deadAfterDraw ending = "dead between draw and send"
+	unkept        ending = "a state that cannot be kept"
 )
 
 // tally counts what happened.
 type tally struct {
 	crashes, torn, sent, lost, duplicated, reordered, stale, releases, rollbacks, unseen int64
+
+	setBack, stopped      int64 // files that lost something, and nodes that found it out when they started
+	edge, diverged, aimed int64 // releases at the edge of the grid or of the range, nodes that ended before one, and messages made up for that
 }
 
 func (t *tally) add(o tally) {
@@ -104,6 +118,11 @@ func (t *tally) add(o tally) {
 	t.releases += o.releases
 	t.rollbacks += o.rollbacks
 	t.unseen += o.unseen
+	t.setBack += o.setBack
+	t.stopped += o.stopped
+	t.edge += o.edge
+	t.diverged += o.diverged
+	t.aimed += o.aimed
 }
 
 func (t tally) String() string {
@@ -117,6 +136,9 @@ func newWorld(seed uint64, p plant) *world {
 	c := &w.chance
 	flip := func() bool { return c.IntN(2) == 0 }
 	n, d := 2+c.IntN(worldNodes-1), 2+c.IntN(worldDim-1)
+	if w.hostile() && flip() {
+		n = 2 // nobody else has a say in the centre
+	}
 	var edges [][2]int
 	for i := 1; i < n; i++ {
 		edges = append(edges, [2]int{c.IntN(i), i})
@@ -140,6 +162,14 @@ func newWorld(seed uint64, p plant) *world {
 		if payload >= 2 {
 			cfg.GridStep = 0.2 / 16
 		}
+		if w.hostile() { // noise that is larger than the steps of float32 at the edge, and a gain that gets there in one round
+			cfg.Beta = 4
+			if payload >= 2 {
+				cfg.GridStep = 0.2 / 256
+			} else {
+				cfg.Privacy = []dpmech.Gaussian{{Clip: 0.3e28, Sigma: 0.2e28}}
+			}
+		}
 		if x0 {
 			cfg.X0 = []float32{0.3, -1, 1e-3}[:d]
 		}
@@ -160,12 +190,14 @@ func (w *world) birth() {
 	for i := range w.nodes {
 		n := &w.nodes[i]
 		n.w, n.id = w, i
+		n.frail = file((w.seed + uint64(i)) % uint64(files))
 		w.cfgs[i].Noise = n
 		w.start(n)
 	}
 	clear(w.left[:])
 	clear(w.newest[:])
 	w.air = w.air[:0]
+	w.forged = map[[3]int]payload{}
 }
 
 // fails notes what must not happen, the first of each kind.
@@ -190,6 +222,14 @@ func (w *world) log(format string, args ...any) {
 func (w *world) lying() bool {
 	return w.plant == lyingDisk || w.plant == lyingDiskQueues || w.plant == nameless
 }
+
+// losing reports whether disks lose what they have confirmed, one file of each.
+func (w *world) losing() bool {
+	return w.plant == losing || w.plant == markFirst || w.plant == markLate
+}
+
+// hostile reports whether node 0 is an adversary.
+func (w *world) hostile() bool { return w.plant == hostile || w.plant == fatalEdge }
 
 // tick tells a node that time has passed.
 func (w *world) tick(n *node) {
@@ -278,8 +318,9 @@ func (w *world) calmDown() {
 			w.start(n)
 		}
 	}
-	// A round takes a pass, or three if its messages have to be asked for after a tick; then come hails, last words and the wait.
-	for range 3*(w.cfgs[0].Rounds+w.cfgs[0].Cooldown) + 10 + 2*linger {
+	// A round takes a pass, or three if its messages have to be asked for after a tick; then come hails, last words and the wait,
+	// of which a tick may take three passes as well, with what is repeated and what is answered.
+	for range 3*(w.cfgs[0].Rounds+w.cfgs[0].Cooldown) + 10 + 3*(linger+1) {
 		w.now++
 		for i := range w.nodes {
 			for n := &w.nodes[i]; n.up && w.act(n); {
@@ -316,7 +357,9 @@ func (w *world) calmDown() {
 
 // run plays a world: first without faults, for the models, then with them.
 func (w *world) run() {
-	w.calmDown()
+	if !w.hostile() {
+		w.calmDown()
+	}
 	if len(w.ends) > 0 {
 		return
 	}
@@ -327,7 +370,7 @@ func (w *world) run() {
 	w.tally, w.calm, w.now = tally{}, false, 0
 	w.birth()
 	w.rage()
-	if w.lying() {
+	if w.lying() || w.hostile() || w.lostSlot || slices.ContainsFunc(w.nodes, func(n node) bool { return n.halted }) && w.losing() {
 		return
 	}
 	w.calmDown()

@@ -1,0 +1,102 @@
+package admm
+
+import (
+	"fmt"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+)
+
+// books is what a node's disk has beside its slots: the lines of the ledger, of which the node's run has the only ones, and the
+// mark.
+type books struct {
+	lines record[int]
+	marks record[marked]
+	frail file // the one that loses what it has confirmed
+}
+
+// marked is the content of a mark: how many lines there were, and the last round that may have been sent.
+type marked struct{ lines, round int }
+
+// record is a piece of disk that is written as a whole.
+type record[T any] struct {
+	durable, cached T
+	dirty           bool
+	past            []T // what was durable before
+}
+
+func (r *record[T]) write(content T) { r.cached, r.dirty = content, true }
+
+func (r *record[T]) sync() {
+	r.past = append(r.past, r.durable)
+	r.durable, r.dirty = r.cached, false
+}
+
+// file names a file of a node's disk.
+type file int
+
+const (
+	noFile file = iota
+	slotFile
+	lineFile
+	markFile
+	stateFiles // both slots
+	files
+)
+
+// crash decides what is there of writes that were not forced out.
+func (b *books) crash(w *world) {
+	if b.lines.dirty && w.chance.IntN(2) == 0 {
+		b.lines.sync()
+	}
+	if b.marks.dirty && w.chance.IntN(2) == 0 {
+		b.marks.sync()
+	}
+	b.lines.dirty, b.marks.dirty = false, false
+}
+
+// judge decides at a start whether the node may go on: as the ledger does when it is opened, as the state's head of the ledger
+// does, and by the rule. grace is the rule of a program that marks when it reserves.
+func (b *books) judge(kept, head int, grace bool) error {
+	lines, m := b.lines.durable, b.marks.durable
+	switch {
+	case lines < m.lines:
+		return fmt.Errorf("the ledger ends with reservation %d, but number %d was made", lines, m.lines)
+	case lines < head:
+		return fmt.Errorf("the ledger ends with reservation %d, and the state knows of %d", lines, head)
+	case grace && lines <= kept+1:
+		return nil
+	}
+	return dpmech.CheckKept(kept, lines, m.round)
+}
+
+// lose sets a node's frail file back.
+func (w *world) lose(n *node) {
+	back := func(s *slot) {
+		if len(s.durable) > 0 {
+			w.tally.setBack++
+			w.lostSlot = true
+		}
+		s.durable = s.durable[:0]
+		if w.chance.IntN(2) == 0 {
+			s.durable = append(s.durable, s.before...)
+		}
+	}
+	switch n.frail {
+	case slotFile:
+		back(&n.slots[w.chance.IntN(2)])
+	case stateFiles:
+		back(&n.slots[0])
+		back(&n.slots[1])
+	case lineFile:
+		if n.lines.durable > 0 {
+			w.tally.setBack++
+			n.lines.durable = w.chance.IntN(n.lines.durable)
+		}
+	case markFile:
+		if len(n.marks.past) > 0 {
+			w.tally.setBack++
+			n.marks.durable = n.marks.past[w.chance.IntN(len(n.marks.past))]
+		}
+	}
+	w.log("node %d loses some of file %d: %+v, %+v", n.id, n.frail, n.lines.durable, n.marks.durable)
+}

@@ -1,0 +1,95 @@
+package admm
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// forge replaces a message of node 0 by one that an adversary has made up, who knows all that is public of the receiver, and most of all
+// where the centre of its next release will be. It returns false if the adversary waits. Once a life and round it makes up
+// its mind, but for a rare second opinion.
+func (w *world) forge(n *node, p *packet) bool {
+	r, m := p.msg.Round, n.m
+	if p.msg.Hail || p.msg.Done || !n.up {
+		return true
+	}
+	key := [3]int{n.id, n.life, r}
+	made, ok := w.forged[key]
+	if !ok || w.chance.IntN(32) == 0 {
+		if m.round < r && w.chance.IntN(8) > 0 {
+			return false
+		}
+		made = w.aim(m, p)
+		w.forged[key] = made
+	}
+	copy(p.vector[:p.nv], made.vector)
+	copy(p.grid[:p.ng], made.grid)
+	return true
+}
+
+// aim makes up a message that takes the centre of the receiver's next release to the edge of its range, just within or just beyond, or
+// one that is as large as can be; or it leaves the message as it is.
+func (w *world) aim(m *Machine, p *packet) payload {
+	made := payload{slices.Clone(p.vector[:p.nv]), slices.Clone(p.grid[:p.ng])}
+	i := slices.IndexFunc(m.edges, func(e edge) bool { return e.peer == p.msg.From })
+	kind := w.chance.IntN(16)
+	if i < 0 || kind < 3 {
+		return made
+	}
+	w.tally.aimed++
+	e := &m.edges[i]
+	rho, gain := m.cfg.Rho, float64(m.cfg.Tau)*m.cfg.Eta.At(m.round)*m.cfg.Mu.At(m.round)*m.cfg.Beta
+	step := 1.0
+	if m.grid != nil {
+		step = m.cfg.GridStep
+	}
+	for c := range max(p.nv, p.ng) {
+		size, sign := float64(limit), float64(1-2*w.chance.IntN(2))
+		if m.onGrid(m.round + 1) {
+			// The edge of the grid lies between two numbers of float32: one of the nearest.
+			size = (gridLimit - 64*float64(w.chance.IntN(20)-3)) * step
+		} else {
+			size = limit - float64(w.chance.IntN(8)-2)*m.cfg.Privacy[0].Sigma
+		}
+		// centre = x - gain*(rho*|N|*x - sum of z), and z = (z - m_ji)/2
+		x := float64(m.x[c])
+		z := rho*float64(len(m.edges))*x - (x-sign*size)/gain
+		for k := range m.edges {
+			if k != i {
+				z -= float64(m.edges[k].z[c])
+			}
+		}
+		mji := float64(e.z[c]) - 2*z
+		if kind == 3 {
+			mji = sign * limit
+		}
+		value := mji
+		if m.cfg.Releases {
+			value = (float64(e.peerZ[c]) - mji) / (2 * rho)
+		}
+		if p.nv > 0 {
+			made.vector[c] = float32(max(-limit, min(limit, value)))
+			continue
+		}
+		made.grid[c] = int32(max(math.MinInt32, min(math.MaxInt32, math.RoundToEven(value/step)-float64(e.base[c]))))
+	}
+	return made
+}
+
+// atEdge counts a release that was moved to the edge of its range, or may have been.
+func (w *world) atEdge(n *node) {
+	m := n.m
+	out := slices.ContainsFunc(m.x, func(x float32) bool { return max(x, -x) == limit })
+	if m.onGrid(m.round) {
+		out = slices.ContainsFunc(m.grid, func(n int32) bool { return max(n, -n) == int32(m.lastStep()) })
+	}
+	if !out {
+		return
+	}
+	w.tally.edge++
+	if w.plant == fatalEdge {
+		n.granted = true
+		w.halt(n, fmt.Errorf("admm: out of range: %s", advice))
+	}
+}

@@ -1,0 +1,320 @@
+package admm
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// A neighbor can put the public centre of a client's release where it likes. If a release that leaves the grid, or the range of
+// numbers, ended the client, then its death would be a look at the sum of update and noise; and if it were started again, with the
+// round charged already and fresh noise, there would be as many looks as it takes, for the price of one.
+
+// victim is a client with one sample in one dimension and one neighbor, 0. With these numbers tau*eta*mu*beta = rho = 1, so that
+// the centre of the second release is z.
+func victim(noise *rng.Stream) Config {
+	return Config{
+		Estimator: zoest.Config{Dim: 1, Samples: 1, Batch: 1, Seed: 7, Client: 1},
+		Neighbors: []int{0}, Rounds: 2, Tau: 1,
+		Rho: 1, Beta: 4, Eta: Schedule{0.5}, Mu: Schedule{0.5},
+		Privacy: []dpmech.Gaussian{{Clip: 0.5, Sigma: 1}}, Noise: noise, GridStep: 1.0 / 256,
+	}
+}
+
+// sighting is what the neighbor sees of an attempt.
+type sighting struct {
+	charged bool  // the second release was reserved
+	dead    bool  // the machine has ended
+	steps   int32 // else, where the second release is on the grid
+}
+
+// attempt makes two releases. The first one does not touch the data; for the second the neighbor puts the centre half a sigma
+// from the edge of the grid, and the update has the length of the clip and the sign of the data.
+func attempt(t *testing.T, noise *rng.Stream, data float64) (s sighting) {
+	m, err := New(victim(noise))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		r, err := m.Ready()
+		if err != nil {
+			if !strings.Contains(err.Error(), advice) {
+				t.Fatal(err)
+			}
+			s.dead = true
+			return s
+		}
+		switch {
+		case r.Reserve == 2:
+			s.charged = true
+		case r.Released == 1:
+			const edge = gridLimit / 256
+			z := m.edges[0].z[0] - 2*(edge-0.5) // what the message makes of z is the centre
+			if err := m.Receive(Message{From: 0, To: 1, Round: 1, Vector: []float32{z}}); err != nil {
+				t.Fatal(err)
+			}
+		case r.Released == 2:
+			s.steps = m.grid[0]
+			return s
+		case len(r.Queries) > 0:
+			loss := 0.0
+			if m.round > 0 {
+				loss = -data * 1e6 * float64(r.Queries[0].Point[0]-m.x[0])
+			}
+			if err := m.Answer(loss); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// atLeast is the lower confidence limit of Clopper and Pearson: the probability of success at which k successes or more among n
+// have probability alpha.
+func atLeast(k, n int, alpha float64) float64 {
+	if k == 0 {
+		return 0
+	}
+	ln, _ := math.Lgamma(float64(n + 1))
+	lo, hi := 0.0, float64(k)/float64(n)
+	for range 40 {
+		p, tail := (lo+hi)/2, 0.0
+		for i := k; i <= n; i++ {
+			li, _ := math.Lgamma(float64(i + 1))
+			lr, _ := math.Lgamma(float64(n - i + 1))
+			term := math.Exp(ln - li - lr + float64(i)*math.Log(p) + float64(n-i)*math.Log1p(-p))
+			if tail += term; term < 1e-12*tail {
+				break
+			}
+		}
+		if tail < alpha {
+			lo = p
+		} else {
+			hi = p
+		}
+	}
+	return lo
+}
+
+// refuted returns the events, of those seen with the one data set and the other, whose frequencies refute the claim of mu-GDP:
+// P[S] is above e^epsilon P'[S] + delta(epsilon), in one order or the other, by confidence limits that are all right with
+// probability 1 - alpha.
+func refuted[T any](d, adjacent []T, events map[string]func(T) bool, mu, alpha float64) (faults []string) {
+	epsilons := []float64{0, 0.5, 1, 1.5, 2, 3}
+	each := alpha / float64(len(events)*len(epsilons)*2*2*2)
+	count := func(seen []T, event func(T) bool) (k int) {
+		for _, s := range seen {
+			if event(s) {
+				k++
+			}
+		}
+		return k
+	}
+	for name, event := range events {
+		for _, order := range []struct {
+			name string
+			p, q []T
+		}{{"D", d, adjacent}, {"D'", adjacent, d}} {
+			k, l, n, m := count(order.p, event), count(order.q, event), len(order.p), len(order.q)
+			for _, not := range []bool{false, true} {
+				if not {
+					k, l = n-k, m-l
+				}
+				low, high := atLeast(k, n, each), 1-atLeast(m-l, m, each)
+				for _, eps := range epsilons {
+					if excess := low - math.Exp(eps)*high - dpmech.GDP.Delta(mu*mu/2, eps); excess > 0 {
+						faults = append(faults, fmt.Sprintf("%s (not: %v), epsilon %v, %s first: above delta by %.2g", name, not, eps, order.name, excess))
+					}
+				}
+			}
+		}
+	}
+	return faults
+}
+
+// Ten thousand attempts with either of two data sets: nobody dies once a release is reserved, and all that is seen, alive or
+// dead, charged or not, and the clamped release, has a law within the claim of the one round. The machine that it replaces is
+// shown to be caught: it died where this one clamps, and made the round again for nothing.
+func TestCrashOracle(t *testing.T) {
+	attempts := 10_000
+	if testing.Short() {
+		attempts = 3000
+	}
+	const mu, alpha = 2 * 0.5 / 1.0, 0.01
+	last := int32(gridLimit - 1)
+	var seen [2][]sighting
+	var deaths [2][]int // how often it dies in one charged round, where it dies at the edge
+	for i, data := range []float64{1, -1} {
+		noise := rng.New(uint64(11+i), rng.Address{Purpose: rng.Noise})
+		died, clamped := 0, 0
+		for range attempts {
+			s := attempt(t, &noise, data)
+			if s.dead && s.charged {
+				t.Fatal("dead after the reservation")
+			}
+			seen[i] = append(seen[i], s)
+			if died++; s.steps != last {
+				deaths[i] = append(deaths[i], died-1)
+				died = 0
+			} else {
+				clamped++
+			}
+		}
+		t.Logf("data %v: %d of %d releases are clamped", data, clamped, attempts)
+		if clamped < attempts/20 || clamped > attempts*2/3 {
+			t.Error("the edge was missed: nothing was tested")
+		}
+	}
+	events := map[string]func(sighting) bool{
+		"dead":    func(s sighting) bool { return s.dead },
+		"charged": func(s sighting) bool { return s.charged },
+	}
+	for _, below := range []int32{0, 64, 128, 256, 512, 1024} { // up to four sigma
+		events[fmt.Sprintf("at most %d steps below the edge", below)] = func(s sighting) bool { return s.steps >= last-below }
+	}
+	for _, fault := range refuted(seen[0], seen[1], events, mu, alpha) {
+		t.Error(fault)
+	}
+	old := map[string]func(int) bool{}
+	for k := 1; k <= 4; k++ {
+		old[fmt.Sprintf("%d deaths", k)] = func(died int) bool { return died >= k }
+	}
+	faults := refuted(deaths[0], deaths[1], old, mu, alpha)
+	if len(faults) == 0 {
+		t.Fatal("a client that dies at the edge, and is started again, passes: the test has no power")
+	}
+	slices.Sort(faults)
+	t.Logf("a client that dies at the edge is refuted at %d points, such as %v", len(faults), faults[0])
+}
+
+// A private run that diverges ends before it reserves the release, in the words of every run that does.
+func TestDivergesBeforeReserve(t *testing.T) {
+	for want, c := range map[string]struct {
+		change func(c *Config)
+		msg    Message
+	}{
+		"coordinate 0 of the model has become too large (4.194305e+06, on a grid of 0.00390625)": {func(*Config) {}, Message{Vector: []float32{-2 * (gridLimit/256 + 1)}}},
+		"coordinate 0 of the model has become too large (1.5000001e+30)": {
+			func(c *Config) { c.GridStep, c.Releases, c.Beta, c.Rho = 0, true, 6, 1 }, Message{Vector: []float32{1e30}}},
+		"coordinate 0 of the message to 0 has become too large": {
+			func(c *Config) { c.GridStep, c.Rho, c.Beta = 0, 10, 4 }, Message{Vector: []float32{-1e30}}},
+	} {
+		noise := rng.New(3, rng.Address{Purpose: rng.Noise})
+		cfg := victim(&noise)
+		cfg.Privacy = []dpmech.Gaussian{{Clip: 1e-3, Sigma: 1.0 / 256}}
+		c.change(&cfg)
+		m, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for err == nil {
+			var r Ready
+			if r, err = m.Ready(); err != nil {
+				break
+			}
+			switch {
+			case r.Reserve == 2:
+				t.Fatalf("%s: release 2 was reserved", want)
+			case r.Released == 1:
+				m.x[0] = 0
+				c.msg.Round = 1
+				err = m.Receive(c.msg)
+			case len(r.Queries) > 0:
+				err = m.Answer(make([]float64, len(r.Queries))...)
+			}
+		}
+		if !strings.Contains(err.Error(), "admm: client 1, round 1: "+want) || !strings.HasSuffix(err.Error(), ": "+advice) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	noise := rng.New(3, rng.Address{Purpose: rng.Noise})
+	m, err := New(victim(&noise))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.edges[0].peerZ = []float32{float32(math.Inf(-1))}
+	if err := m.edgesInRange(m.x); err == nil || !strings.Contains(err.Error(), "coordinate 0 of z with 0 has become too large (-Inf)") {
+		t.Errorf("an infinite z: %v", err)
+	}
+}
+
+// Whatever the neighbor sends and the oracle says, in every form of a private run and for noise of every size: from the
+// reservation to the release nothing fails, what is kept can be encoded, and what is sent is within the limits that receivers
+// have.
+func TestNothingFailsAfterReserve(t *testing.T) {
+	chance := rng.New(5, rng.Address{Purpose: rng.Fault})
+	pick := func(of ...float64) float64 { return of[chance.IntN(len(of))] }
+	made, clamped, diverged := 0, 0, 0
+	for n := range 4000 {
+		noise := rng.New(uint64(n), rng.Address{Purpose: rng.Noise})
+		cfg := victim(&noise)
+		clip := pick(1e-30, 1e-3, 1, 1e20, 1e29, 1e30)
+		cfg.Privacy = []dpmech.Gaussian{{Clip: clip, Sigma: clip * pick(1.0/(1<<20), 0.5, 1, 1<<20)}}
+		cfg.GridStep = cfg.Privacy[0].Sigma * pick(0, 0, 1.0/256, 1.0/16, 1)
+		cfg.Releases, cfg.Average, cfg.Estimator.Centered = chance.IntN(2) == 0, chance.IntN(2) == 0, chance.IntN(2) == 0
+		cfg.Rho, cfg.Beta, cfg.Rounds, cfg.Cooldown = pick(1e-9, 1, 1e9), pick(1e-20, 1, 4, 1e20), 4, 2
+		cfg.X0 = []float32{float32(pick(0, 1, -1e30, 1e30))}
+		m, err := New(cfg)
+		if err != nil {
+			if !strings.Contains(err.Error(), "admm: X0: coordinate 0 of the model has become too large") {
+				t.Fatal(err)
+			}
+			continue
+		}
+		granted := false
+		for over := false; !over; {
+			r, err := m.Ready()
+			if err != nil {
+				diverged++
+				if granted || !strings.Contains(err.Error(), advice) {
+					t.Fatalf("run %d, %+v: after a reservation: %v, %v", n, cfg, granted, err)
+				}
+				break
+			}
+			granted = granted && r.Released == 0 || r.Reserve > 0
+			for _, msg := range r.Send {
+				if slices.ContainsFunc(msg.Vector, outOfRange) {
+					t.Fatalf("run %d, %+v: sends %v", n, cfg, msg.Vector)
+				}
+			}
+			switch {
+			case r.Released > 0:
+				made++
+				s := m.State()
+				if !s.finite() || outOfRange(s.X[0]) || cfg.GridStep > 0 && max(s.Grid[0], -s.Grid[0]) > int32(m.lastStep()) {
+					t.Fatalf("run %d, %+v: keeps %+v", n, cfg, s)
+				}
+				if max(s.X[0], -s.X[0]) == limit || m.onGrid(m.round) && max(s.Grid[0], -s.Grid[0]) == int32(m.lastStep()) {
+					clamped++
+				}
+				over = r.Released == 6
+				msg := Message{From: 0, To: 1, Round: m.round}
+				if cfg.Releases && m.onGrid(m.round) {
+					msg.Grid = []int32{int32(pick(0, 1, 1<<30, math.MaxInt32, math.MinInt32))}
+				} else {
+					msg.Vector = []float32{float32(pick(0, 1, -1, 1e15, 0.9e30, -1e30, 1e30))}
+				}
+				if err := m.Receive(msg); err != nil {
+					t.Fatal(err)
+				}
+			case len(r.Queries) > 0:
+				losses := make([]float64, len(r.Queries))
+				for i := range losses {
+					losses[i] = pick(0, 1, -1e30, 1e30, math.NaN(), math.Inf(1))
+				}
+				if err := m.Answer(losses...); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	t.Logf("%d releases, %d of them clamped, %d runs diverged", made, clamped, diverged)
+	if min(clamped, diverged) < 100 {
+		t.Error("hardly anything came to its limit: nothing was tested")
+	}
+}
