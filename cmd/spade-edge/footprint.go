@@ -1,12 +1,15 @@
 package main
 
 import (
+	"crypto/ed25519"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -22,6 +25,20 @@ type frames struct {
 // sampled is how many coordinates of a frame are really encoded; a longer one is taken to be proportional.
 const sampled = 100_000
 
+// frameOf returns a message as a node with a key sends it, for its length: what is signed is left blank.
+func frameOf(f *sdk.Fleet, msg admm.Message) wire.Frame {
+	frame := f.Frame(msg)
+	switch frame.Kind {
+	case wire.Message, wire.Release:
+		frame.Own = blank[:]
+	case wire.Done:
+		frame.Proof, frame.Countersign = blank[:], blank[:ed25519.SignatureSize]
+	}
+	return frame
+}
+
+var blank [signed.Size]byte
+
 // newFrames encodes frames like those of the run: normal numbers, which is what noise makes of a model. steps is the standard
 // deviation of what a release on the grid carries, in steps of the grid.
 func newFrames(f *sdk.Fleet, cfg admm.Config, steps float64) (frames, error) {
@@ -31,7 +48,7 @@ func newFrames(f *sdk.Fleet, cfg admm.Config, steps float64) (frames, error) {
 		return frames{}, err
 	}
 	length := func(msg admm.Message) int64 {
-		frame := f.Frame(msg)
+		frame := frameOf(f, msg)
 		b, e := codec.Append(nil, &frame)
 		if e != nil {
 			err = e
@@ -41,7 +58,7 @@ func newFrames(f *sdk.Fleet, cfg admm.Config, steps float64) (frames, error) {
 	whole := func(msg admm.Message) int64 {
 		n := float64(length(msg))
 		if f.Dim > d {
-			n *= float64(f.Dim) / float64(d)
+			n = signed.Size + (n-signed.Size)*float64(f.Dim)/float64(d)
 		}
 		return int64(math.Ceil(n))
 	}
@@ -129,7 +146,7 @@ func newMemory(c admm.Config, checkpoint int64) memory {
 // number: with the vectors' own lengths it takes a few bytes more.
 func checkpointSize(c admm.Config) (int64, error) {
 	x, grid := []float32{0}, []int32(nil)
-	cp := wire.Checkpoint{Member: strings.Repeat("m", 8), Build: strings.Repeat("b", 24), X: x}
+	cp := wire.Checkpoint{Member: strings.Repeat("m", 8), Build: strings.Repeat("b", 24), X: x, Signed: blank[:]}
 	vectors := int64(1)
 	if c.GridStep > 0 {
 		grid = []int32{0}
@@ -145,7 +162,7 @@ func checkpointSize(c admm.Config) (int64, error) {
 		vectors++
 	}
 	for range c.Neighbors {
-		e := wire.CheckpointEdge{Peer: cp.Member, Z: x}
+		e := wire.CheckpointEdge{Peer: cp.Member, Z: x, Signed: slices.Concat(blank[:], blank[:])}
 		vectors++
 		if c.Releases {
 			e.PeerZ = x

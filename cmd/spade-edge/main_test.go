@@ -60,8 +60,9 @@ func TestSimulateCounts(t *testing.T) {
 	if r.Nodes != 6 || r.Rounds != k || r.Cooldown != c || r.Dim != d || r.Tau != 3 || r.Seed != 1 || !r.Simulated || !r.NonPrivate || r.Privacy != nil {
 		t.Errorf("result %+v", r)
 	}
-	if r.BytesSent < 4*r.ScalarsSent || r.BytesSent > 12*r.ScalarsSent {
-		t.Errorf("%d bytes for %d numbers of four", r.BytesSent, r.ScalarsSent)
+	// A signed release of 196 bytes goes with every message, and a last word of as much and 64 more over every edge, both ways.
+	if signs := int64(2 * edges * (196*(k+c+1) + 64)); r.BytesSent < 4*r.ScalarsSent+signs || r.BytesSent > 12*r.ScalarsSent+signs {
+		t.Errorf("%d bytes for %d numbers of four and %d of signatures", r.BytesSent, r.ScalarsSent, signs)
 	}
 	seen := map[string]string{r.Transcript: "the first run"}
 	for name, args := range map[string][]string{

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
 	"encoding/json"
 	"io"
 	"math"
@@ -372,10 +374,15 @@ func (k *keeper) Load() ([]sdk.Saved, error) { return nil, nil }
 func (k *keeper) Save(s sdk.Saved) error     { k.longest = max(k.longest, len(s.State)); return nil }
 func (k *keeper) Close() error               { return nil }
 
+func testKey(member string) ed25519.PrivateKey {
+	seed := sha256.Sum256([]byte(member))
+	return ed25519.NewKeyFromSeed(seed[:])
+}
+
 // The state on disk: a real node keeps as many bytes as are planned, but for what names and counts take.
 func TestPlanState(t *testing.T) {
 	for _, args := range []string{"", "-non-private", "-payload message", "-non-private -payload release -estimator centered"} {
-		flags := append([]string{"-nodes", "3", "-graph", "path", "-rounds", "2", "-cooldown", "0", "-dim", "3000", "-samples", "50", "-batch", "1", "-tau", "1"}, strings.Fields(args)...)
+		flags := append([]string{"-nodes", "3", "-graph", "path", "-rounds", "4", "-cooldown", "0", "-dim", "3000", "-samples", "50", "-batch", "1", "-tau", "1"}, strings.Fields(args)...)
 		p, b := planned(t, flags...), built(t, flags)
 		net := mem.New(b.fleet.Members...)
 		var all sync.WaitGroup
@@ -387,7 +394,10 @@ func TestPlanState(t *testing.T) {
 			}
 			defer link.Close()
 			node, err := sdk.New(sdk.Config{
-				Fleet: b.fleet, Name: name, Samples: 50, Store: &kept[i], Transport: link,
+				Fleet: b.fleet, Name: name, Samples: 50, Store: &kept[i], Transport: link, Key: testKey(name),
+				Keys: func(member string) []ed25519.PublicKey {
+					return []ed25519.PublicKey{testKey(member).Public().(ed25519.PublicKey)}
+				},
 				Oracle: zoest.OracleFunc(func(context.Context, []float32, int) (float64, error) { return 0.5, nil }),
 			})
 			if err != nil {
@@ -407,7 +417,7 @@ func TestPlanState(t *testing.T) {
 		if room := int64(b.fleet.StateSize(b.fleet.Members[1], 50)); p.Disk.Slots < 2*room || p.Disk.Slots > 2*room+10000 {
 			t.Errorf("%q: %d bytes set aside, two states take %d", args, p.Disk.Slots, 2*room)
 		}
-		if p.Disk.Written != 2*p.Disk.Round {
+		if p.Disk.Written != 4*p.Disk.Round {
 			t.Errorf("%q: %+v", args, p.Disk)
 		}
 	}
@@ -508,7 +518,7 @@ func (p *problem) traffic(t *testing.T) (sent int64) {
 		t.Fatal(err)
 	}
 	sim.OnSend = func(msg admm.Message) {
-		frame := p.fleet.Frame(msg)
+		frame := frameOf(p.fleet, msg)
 		b, err := codec.Append(nil, &frame)
 		if err != nil {
 			t.Error(err)

@@ -85,11 +85,14 @@ func (p *problem) simulate(ctx context.Context, show *progress) (*result, error)
 	var encoding error
 	sim.OnSend = func(msg admm.Message) {
 		var err error
-		sent := p.fleet.Frame(msg)
+		sent := frameOf(p.fleet, msg)
 		if frame, err = codec.Append(frame[:0], &sent); err != nil {
 			encoding = err
 		}
 		r.BytesSent += int64(len(frame))
+	}
+	for range 2 * len(p.fleet.Edges) { // the last words, which a simulation can do without
+		sim.OnSend(admm.Message{Round: p.fleet.Method.Rounds + p.fleet.Method.Cooldown, Done: true})
 	}
 	start := time.Now()
 	defer show.end()
