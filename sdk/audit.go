@@ -29,8 +29,8 @@ type Audit struct {
 //
 // The certificate has to be right by itself, see [dpmech.Certificate.Verify], to be about this fleet, run and a member of it, to have the
 // clip, noise, delta, limit and cool-down that the fleet prescribes, and to be signed by the member. Its head has to be signed by the member
-// as well, and to be the last of those that are counted: whether it was the last that the member made, only neighbors can say. Every countersignature has to be of that head and by a
-// neighbor. The error names each field that is wrong.
+// as well, and to be the last of those that are counted; whether it was the last that the member made, only neighbors can say. Every
+// countersignature has to be of that head and by a neighbor. The error names each field that is wrong.
 //
 // An audit does not show that the member drew its noise. Without a countersignature it does not show either that the member has not set back
 // its ledger, its chain of releases and its certificate together, and left out what came later.
