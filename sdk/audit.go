@@ -15,10 +15,10 @@ import (
 
 // Audit is what [Fleet.Audit] has found in a certificate that is right.
 type Audit struct {
-	// Head is the member's last signed release. It is zero for a member that has made none.
+	// Head is the signed release that the member names as its last. It is zero for a member that has made none.
 	Head signed.Release
-	// Countersigned are the neighbors that have signed that they hold Head, and so all releases before it. The member cannot have left out
-	// a release that one of them has seen.
+	// Countersigned are the neighbors that have signed that they hold Head, and so all releases before it. Neighbors do so at the end of a
+	// run, when Head is the last that they have seen.
 	Countersigned []string
 	// NotCountersigned are all other neighbors, of whom the certificate shows nothing.
 	NotCountersigned []string
@@ -29,11 +29,11 @@ type Audit struct {
 //
 // The certificate has to be right by itself, see [dpmech.Certificate.Verify], to be about this fleet, run and a member of it, to have the
 // clip, noise, delta, limit and cool-down that the fleet prescribes, and to be signed by the member. Its head has to be signed by the member
-// as well, and to be the last of the releases that are counted. Every countersignature has to be of that head and by a
-// neighbor. The error names each field that is wrong.
+// as well, and to be the last of those that are counted; whether it was the last that the member made, only neighbors can say. Every
+// countersignature has to be of that head and by a neighbor. The error names each field that is wrong.
 //
-// An audit does not show that the member drew its noise, nor that it has not set back its own ledger together with its certificate. A
-// countersignature shows that no release up to the head is left out, as far as that neighbor is honest.
+// An audit does not show that the member drew its noise. Without a countersignature it does not show either that the member has not set back
+// its ledger, its chain of releases and its certificate together, and left out what came later.
 func (f *Fleet) Audit(c *dpmech.Certificate, keys func(member string) []ed25519.PublicKey) (*Audit, error) {
 	p, err := f.plan()
 	if err != nil {
