@@ -1,0 +1,251 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+// liar is a neighbor with a key of its own that changes what it says, and adds to it.
+type liar struct {
+	transport.Transport
+	mu    sync.Mutex
+	codec *wire.Codec
+	lie   func(f *wire.Frame) (more []wire.Frame)
+}
+
+func (v *liar) Send(ctx context.Context, to string, frame []byte) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var f wire.Frame
+	if err := v.codec.Decode(frame, &f); err != nil {
+		return err
+	}
+	more := v.lie(&f)
+	for _, f := range append([]wire.Frame{f}, more...) {
+		b, err := v.codec.Append(nil, &f)
+		if err != nil {
+			return err
+		}
+		if err := v.Transport.Send(ctx, to, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forge returns a release of a member in a fleet, signed with somebody's key.
+func forge(f *sdk.Fleet, member, by string, round int) []byte {
+	r := signed.Release{Round: round, Digest: [32]byte{1, 2, 3}}
+	r.Sign(memberKey(by), signed.NewScope(f.Run, f.Hash(), member))
+	return r.Append(nil)
+}
+
+// A neighbor with a key says that it holds what it does not, in every way there is, in three runs one after the other on one ledger. Each
+// lie is refused, in words that say what is missing; none is charged, and the later runs are not refused. A lie costs the run nothing where
+// the neighbor's honest frames come as well.
+func TestLiesCostNothing(t *testing.T) {
+	const rounds = 8
+	once := func(lie func(f *sdk.Fleet, frame *wire.Frame) []wire.Frame) func(f *sdk.Fleet) func(frame *wire.Frame) []wire.Frame {
+		return func(f *sdk.Fleet) func(frame *wire.Frame) []wire.Frame {
+			return func(frame *wire.Frame) []wire.Frame { return lie(f, frame) }
+		}
+	}
+	// beside sends a frame with each release of a round.
+	beside := func(round int, make func(f *sdk.Fleet) wire.Frame) func(f *sdk.Fleet) func(frame *wire.Frame) []wire.Frame {
+		return once(func(f *sdk.Fleet, frame *wire.Frame) []wire.Frame {
+			if frame.Kind == wire.Release && frame.Round == round {
+				return []wire.Frame{make(f)}
+			}
+			return nil
+		})
+	}
+	for _, c := range []struct {
+		name string
+		lie  func(f *sdk.Fleet) func(frame *wire.Frame) []wire.Frame
+		want string
+	}{
+		{"a last word in the middle", beside(2, func(*sdk.Fleet) wire.Frame { return wire.Frame{Kind: wire.Done, Round: 12} }),
+			"the sender says that it holds release 12 of this node, and shows no signature of it"},
+		{"a last word with its own signature", beside(2, func(f *sdk.Fleet) wire.Frame {
+			return wire.Frame{Kind: wire.Done, Round: 12, Proof: forge(f, "a", "b", 12), Countersign: make([]byte, 64)}
+		}), "release 12: the signature is by none of the member's keys"},
+		{"a last word with the signature of an earlier release", once(func(f *sdk.Fleet, frame *wire.Frame) []wire.Frame {
+			if frame.Kind == wire.Hail && len(frame.Proof) > 0 || frame.Kind == wire.Done {
+				return nil
+			}
+			if frame.Kind == wire.Release && frame.Round == 3 {
+				return []wire.Frame{{Kind: wire.Done, Round: 12, Proof: forge(f, "a", "a", 1), Countersign: make([]byte, 64)}}
+			}
+			return nil
+		}), "shows the signature of another"},
+		{"a hail from the future at the start", once(func(_ *sdk.Fleet, frame *wire.Frame) []wire.Frame {
+			if frame.Kind == wire.Hail && frame.Resent {
+				return []wire.Frame{{Kind: wire.Hail, Resent: true, Round: 3, Held: 3, Life: frame.Life}}
+			}
+			return nil
+		}), "the sender says that it holds release 3 of this node, and shows no signature of it"},
+		{"a hail with the signature of itself", beside(2, func(f *sdk.Fleet) wire.Frame {
+			return wire.Frame{Kind: wire.Hail, Held: 7, Life: 1, Proof: forge(f, "b", "b", 7)}
+		}), "the sender says that it holds release 7 of this node: signed: release 7: the signature is by none of the member's keys"},
+		{"a claim to have made releases", beside(1, func(*sdk.Fleet) wire.Frame { return wire.Frame{Kind: wire.Hail, Round: 2, Life: 1} }),
+			"the sender says that it is device 0 and has made release 2, and shows no signature of it"},
+		{"a later device", beside(1, func(*sdk.Fleet) wire.Frame { return wire.Frame{Kind: wire.Hail, Life: 9 << 48} }),
+			"the sender says that it is device 9 and has made release 0, and shows no signature of it"},
+		{"a release without a signature", once(func(_ *sdk.Fleet, frame *wire.Frame) []wire.Frame {
+			if frame.Kind == wire.Release && frame.Round == 4 && !frame.Resent {
+				bare := *frame
+				bare.Own = nil
+				honest := *frame
+				*frame = bare
+				return []wire.Frame{honest}
+			}
+			return nil
+		}), `release 4 is not signed, want the signature of \"b\"`},
+		{"another release than the signed one", once(func(_ *sdk.Fleet, frame *wire.Frame) []wire.Frame {
+			if frame.Kind == wire.Release && frame.Round == 4 && !frame.Resent {
+				honest := *frame
+				frame.Grid = append([]int32(nil), frame.Grid...)
+				frame.Grid[0]++
+				return []wire.Frame{honest}
+			}
+			return nil
+		}), "release 4 is not the one that the sender has signed"},
+		{"the signature of another round", once(func(f *sdk.Fleet, frame *wire.Frame) []wire.Frame {
+			if frame.Kind == wire.Release && frame.Round == 4 && !frame.Resent {
+				honest := *frame
+				frame.Own = forge(f, "b", "b", 5)
+				return []wire.Frame{honest}
+			}
+			return nil
+		}), "a frame of release 4 carries the signature of release 5"},
+		{"a double that is none", beside(3, func(f *sdk.Fleet) wire.Frame {
+			return wire.Frame{Kind: wire.Double, Round: 1, Proof: forge(f, "a", "b", 1), Other: forge(f, "a", "b", 1)}
+		}), "release 1: the signature is by none of the member's keys"},
+		{"a ledger of another run", once(func(f *sdk.Fleet, frame *wire.Frame) []wire.Frame {
+			if frame.Kind == wire.Hail && frame.Resent {
+				scope := signed.NewScope("run before", f.Hash(), "a")
+				frame.Other = append(scope[:], forge(f, "a", "b", 9)...)
+			}
+			return nil
+		}), "shows no signature that counts"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := newLedgers(t, privateRing())
+			for run := 1; run <= 3; run++ {
+				f := privateRing()
+				f.Run = fmt.Sprintf("run %d", run)
+				f.Members, f.Edges = f.Members[:2], f.Edges[:1]
+				trs := inMemory(t, f)
+				codec, err := wire.NewCodec(f.Dim)
+				if err != nil {
+					t.Fatal(err)
+				}
+				log := new(journal)
+				var all []*sdk.Node
+				var ledgers []*dpmech.Ledger
+				for i, name := range f.Members {
+					cfg := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: trs[i], ResendAfter: 5 * time.Millisecond, Linger: time.Second}
+					sign(&cfg)
+					if i == 0 {
+						cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+					} else {
+						cfg.Transport = &liar{Transport: trs[i], codec: codec, lie: c.lie(f)}
+					}
+					cfg.Noise = noise(i)
+					if cfg.Store, err = tinytest.MemStore()(); err == nil {
+						cfg.Ledger, err = dpmech.OpenLedger(filepath.Join(dir, name+".ledger"))
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					n, err := sdk.New(cfg)
+					if err != nil {
+						t.Fatalf("run %d: %v", run, err)
+					}
+					all, ledgers = append(all, n), append(ledgers, cfg.Ledger)
+				}
+				mustRun(t, all)
+				if !strings.Contains(log.String(), c.want) {
+					t.Errorf("run %d: the log does not say %q:\n%.2000s", run, c.want, log)
+				}
+				ledger, err := dpmech.ReadLedger(filepath.Join(dir, "a.ledger"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if last, seq := ledger.Last(f.Run, f.Hash(), "a"), ledger.Head().Seq; last != rounds || seq != run*rounds {
+					t.Errorf("run %d: release %d is the last in the ledger, of %d lines; want %d of %d", run, last, seq, rounds, run*rounds)
+				}
+				cert, err := all[0].Certificate()
+				if err != nil {
+					t.Fatal(err)
+				}
+				audit, err := f.Audit(cert, memberKeys)
+				if err != nil || len(audit.Countersigned) != 1 {
+					t.Errorf("run %d: %+v, %v", run, audit, err)
+				}
+				for _, l := range ledgers {
+					if err := l.Close(); err != nil {
+						t.Error(err)
+					}
+				}
+				for _, tr := range trs {
+					_ = tr.Close()
+				}
+			}
+		})
+	}
+}
+
+// A node without a key refuses nothing that is unsigned, and one with a key refuses one without: a fleet has keys, or none.
+func TestKeysOrNone(t *testing.T) {
+	f := privateRing()
+	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
+	log := new(journal)
+	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
+		if i == 1 {
+			c.Key, c.Keys = nil, nil
+		} else {
+			c.Logger = slog.New(slog.NewTextHandler(log, nil))
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	for i, err := range runAll(ctx, all) {
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("node %d: %v", i, err)
+		}
+	}
+	if !strings.Contains(log.String(), `release 1 is not signed, want the signature of \"b\"`) {
+		t.Error(log)
+	}
+	for _, c := range []struct {
+		change func(c *sdk.Config)
+		want   string
+	}{
+		{func(c *sdk.Config) { c.Keys = nil }, "Key and Keys: want both or neither"},
+		{func(c *sdk.Config) { c.Key = nil }, "Key and Keys: want both or neither"},
+		{func(c *sdk.Config) { c.Key = c.Key[:10] }, "Key has 10 bytes, want 64"},
+		{func(c *sdk.Config) { c.Key = memberKey("b") }, `Keys has 1 keys for "a", and Key belongs to none of them`},
+	} {
+		cfg := sdk.Config{Fleet: f, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, f)[0]}
+		sign(&cfg)
+		c.change(&cfg)
+		if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want it to say %s", err, c.want)
+		}
+	}
+}
