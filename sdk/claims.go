@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"cmp"
 	"crypto/ed25519"
 	"encoding/hex"
 	"errors"
@@ -94,14 +93,18 @@ const maxHeld = 4
 // add puts a release in its place among those held, of which the newest are kept. One of the same round and generation is replaced: it
 // is the same, signed with another key.
 func add(held []signed.Release, r signed.Release) []signed.Release {
-	i, known := slices.BinarySearchFunc(held, r, func(a, b signed.Release) int {
-		return cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(a.Round, b.Round))
-	})
-	if known {
-		held[i] = r
-		return held
+	held = append(held, r)
+	for i := len(held) - 1; i > 0; i-- {
+		before := &held[i-1]
+		if before.Generation == r.Generation && before.Round == r.Round {
+			*before = r
+			return append(held[:i], held[i+1:]...)
+		}
+		if before.Generation < r.Generation || before.Generation == r.Generation && before.Round < r.Round {
+			break
+		}
+		held[i-1], held[i] = held[i], held[i-1]
 	}
-	held = slices.Insert(held, i, r)
 	return held[max(0, len(held)-maxHeld):]
 }
 

@@ -1,8 +1,6 @@
 package sdk
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/ed25519"
 	"encoding/hex"
 	"encoding/json"
@@ -101,28 +99,15 @@ func (d *DirStore) AddEvidence(e Evidence) error {
 
 // readEvidence reads the file of evidence in a directory. None is none.
 func readEvidence(dir string) ([]Evidence, error) {
-	path := filepath.Join(dir, evidenceName)
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, advise(err)
-	}
 	var list []Evidence
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	for n := 1; lines.Scan(); n++ {
+	err := eachLine(filepath.Join(dir, evidenceName), func(line []byte) error {
 		var e Evidence
-		dec := json.NewDecoder(bytes.NewReader(lines.Bytes()))
-		dec.DisallowUnknownFields()
-		err := dec.Decode(&e)
+		err := strictJSON(line, &e)
 		if err == nil {
 			_, _, err = e.releases()
 		}
-		if err != nil {
-			return nil, fmt.Errorf("sdk: %s, line %d: %w", path, n, err)
-		}
 		list = append(list, e)
-	}
-	return list, lines.Err()
+		return err
+	})
+	return list, err
 }
