@@ -42,7 +42,7 @@ func (e Evidence) Verify(run string, fleet [32]byte, keys []ed25519.PublicKey) e
 	if err := errors.Join(first.Verify(scope, keys), second.Verify(scope, keys)); err != nil {
 		return err
 	}
-	if !first.Contradicts(&second) {
+	if first.Round != e.Round || !first.Contradicts(&second) {
 		return fmt.Errorf("sdk: evidence: signed releases %d and %d of %q do not contradict each other", first.Round, second.Round, e.Member)
 	}
 	return nil

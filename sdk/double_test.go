@@ -1,0 +1,235 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/transport/mem"
+)
+
+// both is a member's end of two networks at once: what it sends goes to both, and it hears what comes from either.
+type both struct {
+	one, other transport.Transport
+	in         chan heard
+	once       sync.Once
+}
+
+type heard struct {
+	from  string
+	frame []byte
+	err   error
+}
+
+func (b *both) Send(ctx context.Context, to string, frame []byte) error {
+	return errors.Join(b.one.Send(ctx, to, frame), b.other.Send(ctx, to, append([]byte(nil), frame...)))
+}
+
+func (b *both) Recv(ctx context.Context) (string, []byte, error) {
+	b.once.Do(func() {
+		for _, tr := range []transport.Transport{b.one, b.other} {
+			go func() {
+				for {
+					from, frame, err := tr.Recv(context.Background())
+					b.in <- heard{from, frame, err}
+					if err != nil {
+						return
+					}
+				}
+			}()
+		}
+	})
+	select {
+	case h := <-b.in:
+		return h.from, h.frame, h.err
+	case <-ctx.Done():
+		return "", nil, ctx.Err()
+	}
+}
+
+func (b *both) MaxFrame() int { return b.one.MaxFrame() }
+func (b *both) Close() error  { return errors.Join(b.one.Close(), b.other.Close()) }
+
+// A copy of a device runs beside it, with the same key and state, and both reach the same neighbor. The neighbor keeps evidence that others
+// can check and that survives its own restart; a node that is shown the evidence ends, and does not start again. Nobody gets to the end.
+func TestDoubleLeavesEvidence(t *testing.T) {
+	f := privateRing()
+	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
+	nets := []*mem.Net{mem.New(f.Members...), mem.New(f.Members...)}
+	open := func(i int, name string) transport.Transport {
+		tr, err := nets[i].Node(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tr
+	}
+	dir := t.TempDir()
+	config := func(name string, i int, tr transport.Transport, folder string) sdk.Config {
+		c := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: tr, ResendAfter: 5 * time.Millisecond, Linger: time.Second}
+		sign(&c)
+		store, err := sdk.OpenDir(filepath.Join(dir, folder), f.StateSize(name, samples[i]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = store.Close() })
+		c.Store = store
+		return c
+	}
+	b := config("b", 1, &both{one: open(0, "b"), other: open(1, "b"), in: make(chan heard)}, "b")
+	cfgs := []sdk.Config{config("a", 0, open(0, "a"), "first"), config("a", 0, open(1, "a"), "second"), b}
+	var all []*sdk.Node
+	for _, c := range cfgs {
+		n, err := sdk.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, n)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	errs := make([]error, len(all))
+	var clones, rest sync.WaitGroup
+	for i, n := range all {
+		if i == 2 {
+			rest.Go(func() { errs[i] = n.Run(ctx) })
+			continue
+		}
+		clones.Go(func() { errs[i] = n.Run(ctx) })
+	}
+	clones.Wait()
+	stop()
+	rest.Wait()
+	for i, n := range all[:2] {
+		if !errors.Is(errs[i], sdk.ErrClone) || n.Status().Done {
+			t.Errorf("copy %d: %v, %+v", i, errs[i], n.Status())
+		}
+	}
+	evidence := all[2].Status().Evidence
+	if len(evidence) != 1 || evidence[0].Member != "a" {
+		t.Fatalf("the neighbor has %+v, %v", evidence, errs[2])
+	}
+	if err := evidence[0].Verify(f.Run, f.Hash(), memberKeys("a")); err != nil {
+		t.Error(err)
+	}
+	for name, err := range map[string]error{
+		"another run":       evidence[0].Verify("other", f.Hash(), memberKeys("a")),
+		"another member":    evidence[0].Verify(f.Run, f.Hash(), memberKeys("b")),
+		"twice the same":    (sdk.Evidence{Member: "a", Round: evidence[0].Round, First: evidence[0].First, Second: evidence[0].First}).Verify(f.Run, f.Hash(), memberKeys("a")),
+		"another round":     (sdk.Evidence{Member: "a", Round: 77, First: evidence[0].First, Second: evidence[0].Second}).Verify(f.Run, f.Hash(), memberKeys("a")),
+		"half of it":        (sdk.Evidence{Member: "a", First: evidence[0].First}).Verify(f.Run, f.Hash(), memberKeys("a")),
+		"no numbers at all": (sdk.Evidence{Member: "a", First: "x", Second: "y"}).Verify(f.Run, f.Hash(), memberKeys("a")),
+	} {
+		if err == nil {
+			t.Errorf("%s: the evidence counts", name)
+		}
+	}
+	for _, c := range cfgs {
+		if err := c.Store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Transport.Close()
+	}
+	again := config("b", 1, open(0, "b"), "b")
+	n, err := sdk.New(again)
+	if err != nil || len(n.Status().Evidence) != 1 {
+		t.Errorf("the neighbor after a restart: %v", err)
+	}
+	for i, folder := range []string{"first", "second"} {
+		if _, err := sdk.New(config("a", 0, open(i, "a"), folder)); !errors.Is(err, sdk.ErrClone) {
+			t.Errorf("%s after a restart: %v", folder, err)
+		}
+	}
+}
+
+// A member's ledger and state are put back from a copy between two runs. In the next run the neighbor shows what the member has signed, and
+// the member makes no release. Where the neighbor has forgotten as well nobody can know.
+func TestLedgerIsRememberedOverRuns(t *testing.T) {
+	for _, remembers := range []bool{true, false} {
+		dir := newLedgers(t, privateRing())
+		old := t.TempDir()
+		copyFiles(t, dir, old, "b.ledger", "b.ledger.mark")
+		run := func(name string) (nodes []*sdk.Node, errs []error) {
+			f := privateRing()
+			f.Run = name
+			f.Members, f.Edges = f.Members[:2], f.Edges[:1]
+			trs := inMemory(t, f)
+			for i, member := range f.Members {
+				c := sdk.Config{Fleet: f, Name: member, Samples: samples[i], Oracle: oracle(i), Transport: trs[i], ResendAfter: 5 * time.Millisecond, Linger: time.Second}
+				sign(&c)
+				var err1, err2, err3 error
+				c.Store, err1 = tinytest.MemStore()()
+				c.Ledger, err2 = dpmech.OpenLedger(filepath.Join(dir, member+".ledger"))
+				heads := filepath.Join(dir, member+".neighbors")
+				if !remembers {
+					heads = filepath.Join(t.TempDir(), "none")
+				}
+				c.Heads, err3 = sdk.OpenHeads(heads)
+				if err := errors.Join(err1, err2, err3); err != nil {
+					t.Fatal(err)
+				}
+				defer c.Ledger.Close()
+				n, err := sdk.New(c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				nodes = append(nodes, n)
+			}
+			ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+			defer stop()
+			errs = make([]error, 2)
+			var all sync.WaitGroup
+			for i, n := range nodes {
+				all.Go(func() {
+					if errs[i] = n.Run(ctx); errs[i] != nil {
+						stop()
+					}
+				})
+			}
+			all.Wait()
+			for _, tr := range trs {
+				_ = tr.Close()
+			}
+			return nodes, errs
+		}
+		if _, errs := run("one"); errors.Join(errs...) != nil {
+			t.Fatal(errs)
+		}
+		copyFiles(t, old, dir, "b.ledger", "b.ledger.mark")
+		nodes, errs := run("two")
+		made := nodes[1].Status().Round
+		if remembers && (!errors.Is(errs[1], sdk.ErrRollback) || made != 0) {
+			t.Errorf("with a neighbor that remembers: %v, %d releases", errs[1], made)
+		}
+		if !remembers && (errs[1] != nil || made == 0) {
+			t.Errorf("with a neighbor that has forgotten: %v, %d releases", errs[1], made)
+		}
+		if remembers {
+			copyFiles(t, old, dir, "b.ledger", "b.ledger.mark") // and once more, in a third run
+			if _, errs := run("three"); !errors.Is(errs[1], sdk.ErrRollback) {
+				t.Errorf("the third run: %v", errs[1])
+			}
+		}
+	}
+}
+
+// copyFiles copies files from one folder to another, over those that are there.
+func copyFiles(t *testing.T, from, to string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		data, err := os.ReadFile(filepath.Join(from, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, name), data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
