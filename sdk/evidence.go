@@ -80,11 +80,11 @@ const evidenceName = "evidence.jsonl"
 const maxEvidence = 1 << 20
 
 // Evidence returns what [DirStore.AddEvidence] has kept.
-func (d *DirStore) Evidence() ([]Evidence, error) { return readEvidence(d.dir) }
+func (d *DirStore) Evidence() ([]Evidence, error) { return ReadEvidence(EvidencePath(d.dir)) }
 
 // AddEvidence keeps evidence in a file beside the slots; it is on the disk when AddEvidence returns.
 func (d *DirStore) AddEvidence(e Evidence) error {
-	path := filepath.Join(d.dir, evidenceName)
+	path := EvidencePath(d.dir)
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return advise(err)
@@ -99,9 +99,12 @@ func (d *DirStore) AddEvidence(e Evidence) error {
 	return advise(replaceFile(path, append(append(old, line...), '\n')))
 }
 
-// readEvidence reads the file of evidence in a directory. None is none.
-func readEvidence(dir string) ([]Evidence, error) {
-	path := filepath.Join(dir, evidenceName)
+// EvidencePath returns where the [DirStore] of a directory keeps its evidence. There is no such file until there is some.
+func EvidencePath(dir string) string { return filepath.Join(dir, evidenceName) }
+
+// ReadEvidence reads a file of evidence, as a [DirStore] keeps it. No file is no evidence. A damaged line is an error. It does not check
+// the signatures, see [Evidence.Verify].
+func ReadEvidence(path string) ([]Evidence, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -111,18 +114,30 @@ func readEvidence(dir string) ([]Evidence, error) {
 	}
 	var list []Evidence
 	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, maxEvidence)
 	for n := 1; lines.Scan(); n++ {
-		var e Evidence
-		dec := json.NewDecoder(bytes.NewReader(lines.Bytes()))
-		dec.DisallowUnknownFields()
-		err := dec.Decode(&e)
-		if err == nil {
-			_, _, err = e.releases()
-		}
+		e, err := parseEvidence(lines.Bytes())
 		if err != nil {
-			return nil, fmt.Errorf("sdk: %s, line %d: %w", path, n, err)
+			return nil, fmt.Errorf("sdk: %s, line %d: %w; bring the file back from a copy, or remove it and forget what it shows", path, n, err)
 		}
 		list = append(list, e)
 	}
-	return list, lines.Err()
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("sdk: %s: %w", path, err)
+	}
+	return list, nil
+}
+
+// parseEvidence reads a line. Its signatures are not checked: that takes the keys of the member.
+func parseEvidence(line []byte) (e Evidence, err error) {
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&e); err != nil {
+		return e, err
+	}
+	first, _, err := e.releases()
+	if err == nil && first.Round != e.Round {
+		err = fmt.Errorf("sdk: evidence: round is %d, and release %d was signed", e.Round, first.Round)
+	}
+	return e, err
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -131,6 +132,9 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		case st.Round > 0:
 			st.Phase = monitor.Stopped
 		}
+		if own := evidenceLeft(st, dir.Evidence, fleet); own != nil && dir.Refused == nil {
+			st.Phase, st.Fault = monitor.Damaged, own.Error()
+		}
 	}
 	if p := f.Privacy; !p.NonPrivate {
 		acc := accountingOf(p)
@@ -148,6 +152,21 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		}
 	}
 	return st, nil
+}
+
+// evidenceLeft takes into a status what evidence counts by the keys of the fleet file, as the node does when it starts. The error
+// says that there is some against the node itself, which does not go on.
+func evidenceLeft(st *monitor.Status, list []sdk.Evidence, fleet *fleetfile.File) (own error) {
+	list = slices.DeleteFunc(list, func(e sdk.Evidence) bool {
+		return e.Verify(fleet.Fleet.Run, fleet.Fleet.Hash(), fleet.SigningKeys(e.Member)) != nil
+	})
+	st.Evidence = monitor.NewEvidence(list)
+	for _, e := range list {
+		if e.Member == st.Name {
+			own = fmt.Errorf("%v: %w", e, sdk.ErrClone)
+		}
+	}
+	return own
 }
 
 // newest returns the round of the newest whole state, 0 if there is none, and what had been spent by then, in zCDP.
@@ -183,6 +202,9 @@ func writeStatus(w io.Writer, s *monitor.Status, file *fleetfile.Node) error {
 	line("state", "%s%s", activity(s), since)
 	if s.Fault != "" && s.Phase != monitor.Failed {
 		line("fault", "%s", s.Fault)
+	}
+	for _, e := range s.Evidence {
+		line("evidence", "%v", e)
 	}
 	line("round", "%d of %d (%d of learning, %d of cool-down)", s.Round, s.Rounds+s.Cooldown, s.Rounds, s.Cooldown)
 	if p := s.Privacy; p != nil {
