@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"os"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
@@ -75,5 +77,41 @@ func (r *inspection) heads(path string) error {
 		all = append(all, one)
 	}
 	r.Any = all
+	return nil
+}
+
+func (r *inspection) ledger(path string) error {
+	r.Kind = "ledger"
+	l, err := dpmech.ReadLedger(path)
+	if err != nil {
+		return err
+	}
+	life := l.Lifetime(1e-5)
+	if life.Limit != nil {
+		life = l.Lifetime(life.Limit.Delta)
+	}
+	r.Any = life
+	return (&privacyOptions{options: options{delta: life.Delta}}).writeLedger(&r.text, path, life)
+}
+
+func (r *inspection) certificate(path string) error {
+	r.Kind = "certificate"
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	c, err := dpmech.ParseCertificate(data)
+	if err != nil {
+		return usageError{fmt.Errorf("%s: %w", path, err)}
+	}
+	r.fault = c.Verify()
+	r.Any = struct {
+		Verified    bool                `json:"verified"`
+		Certificate *dpmech.Certificate `json:"certificate"`
+	}{r.fault == nil, c}
+	fmt.Fprintf(&r.text, "\n%s\n", c.Text())
+	if r.fault == nil {
+		r.row("consistent", "every figure follows from the clip and noise of the releases; who wrote it, privacy -verify with -fleet shows")
+	}
 	return nil
 }
