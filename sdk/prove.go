@@ -33,7 +33,7 @@ func (r *run) check(from int, f *wire.Frame) error {
 	case wire.Done:
 		err = r.checkDone(from, peer, f)
 	case wire.Double:
-		err = r.checkDouble(f)
+		err = r.checkDouble(peer.name, f)
 	}
 	var two *contradiction
 	if errors.As(err, &two) {
@@ -169,7 +169,7 @@ func (r *run) checkDone(from int, peer *peerClaims, f *wire.Frame) error {
 }
 
 // checkDouble takes a neighbor's evidence against this node.
-func (r *run) checkDouble(f *wire.Frame) error {
+func (r *run) checkDouble(by string, f *wire.Frame) error {
 	first, err := r.claims.mine(f.Proof)
 	if err != nil {
 		return err
@@ -184,7 +184,7 @@ func (r *run) checkDouble(f *wire.Frame) error {
 	if int(first.Generation) < r.device { // the lost device had one
 		return errors.New("sdk: evidence of a double of a device that this one has replaced")
 	}
-	return r.exposed(newEvidence(r.cfg.Name, first, second), "a neighbor")
+	return r.exposed(newEvidence(r.cfg.Name, first, second), by)
 }
 
 // exposed ends this node, of which two releases of one round are signed.

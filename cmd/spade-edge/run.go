@@ -40,8 +40,12 @@ for what they know of it, waits until each has answered, charges every release t
 next round. Until all is there nothing is kept, and an interrupt changes nothing. With a state, -recover makes no difference.
 "spade-edge help recovery" says what to do before, and what can be had back.
 
-Exit codes: 0 the run is done; 1 failed or interrupted; 2 a file is wrong; 3 a privacy budget is spent; 4 every neighbor means
-another fleet, or knows more of this node's past than its own state, or what neighbors know does not make a state to recover.
+Every release is signed with the node's key, and what a neighbor says of this node's releases counts only with that signature. The
+node stops if the signature shows that its state or ledger was set back, or that another device works with its key.
+
+Exit codes: 0 the run is done; 1 failed or interrupted; 2 a file is wrong; 3 a privacy budget is spent; 4 the node must not go on:
+every neighbor means another fleet, its state or ledger was set back, it has a double or was replaced, or what neighbors know does
+not make a state to recover.
 
   spade-edge run node.json
   spade-edge run node.json -http 127.0.0.1:8080
