@@ -1,8 +1,6 @@
 package sdk
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/ed25519"
 	"encoding/hex"
 	"encoding/json"
@@ -105,39 +103,21 @@ func EvidencePath(dir string) string { return filepath.Join(dir, evidenceName) }
 // ReadEvidence reads a file of evidence, as a [DirStore] keeps it. No file is no evidence. A damaged line is an error. It does not check
 // the signatures, see [Evidence.Verify].
 func ReadEvidence(path string) ([]Evidence, error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, advise(err)
-	}
 	var list []Evidence
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, maxEvidence)
-	for n := 1; lines.Scan(); n++ {
-		e, err := parseEvidence(lines.Bytes())
-		if err != nil {
-			return nil, fmt.Errorf("sdk: %s, line %d: %w; bring the file back from a copy, or remove it and forget what it shows", path, n, err)
+	err := eachLine(path, func(line []byte) error {
+		var e Evidence
+		err := strictJSON(line, &e)
+		if err == nil {
+			var first signed.Release
+			if first, _, err = e.releases(); err == nil && first.Round != e.Round {
+				err = fmt.Errorf("sdk: evidence: round is %d, and release %d was signed", e.Round, first.Round)
+			}
 		}
 		list = append(list, e)
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("sdk: %s: %w", path, err)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w; bring the file back from a copy, or remove it and forget what it shows", err)
 	}
 	return list, nil
-}
-
-// parseEvidence reads a line. Its signatures are not checked: that takes the keys of the member.
-func parseEvidence(line []byte) (e Evidence, err error) {
-	dec := json.NewDecoder(bytes.NewReader(line))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&e); err != nil {
-		return e, err
-	}
-	first, _, err := e.releases()
-	if err == nil && first.Round != e.Round {
-		err = fmt.Errorf("sdk: evidence: round is %d, and release %d was signed", e.Round, first.Round)
-	}
-	return e, err
 }

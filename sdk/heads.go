@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/ed25519"
 	"encoding/hex"
@@ -49,54 +48,70 @@ const (
 // error: without it a ledger that was set back may go unseen.
 func OpenHeads(path string) (*Heads, error) {
 	h := &Heads{path: path}
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return h, nil
-	}
-	if err != nil {
-		return nil, advise(err)
-	}
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	for n := 1; lines.Scan(); n++ {
-		e, err := parseHead(lines.Bytes())
-		if err == nil && n > maxHeads {
-			err = fmt.Errorf("there are more than %d", maxHeads)
+	err := eachLine(path, func(line []byte) error {
+		if len(h.entries) == maxHeads {
+			return fmt.Errorf("there are more than %d", maxHeads)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("sdk: %s, line %d: %w; bring the file back from a copy, or remove it and forget what neighbors have signed", path, n, err)
-		}
+		var e headEntry
+		err := e.parse(line)
 		h.entries = append(h.entries, e)
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("sdk: %s: %w", path, err)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w; bring the file back from a copy, or remove it and forget what neighbors have signed", err)
 	}
 	return h, nil
 }
 
-// parseHead reads a line. Its signature is checked.
-func parseHead(line []byte) (e headEntry, err error) {
+// eachLine calls a function with each line of a file, until it fails. A file that is not there has none.
+func eachLine(path string, parse func(line []byte) error) error {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return advise(err)
+	}
+	for n := 1; len(data) > 0; n++ {
+		line, rest, _ := bytes.Cut(data, []byte{'\n'})
+		if err := parse(line); err != nil {
+			return fmt.Errorf("sdk: %s, line %d: %w", path, n, err)
+		}
+		data = rest
+	}
+	return nil
+}
+
+// strictJSON reads one JSON object without unknown fields.
+func strictJSON(line []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&e); err != nil {
-		return e, err
+	return dec.Decode(v)
+}
+
+// parse reads a line. Its signature is checked.
+func (e *headEntry) parse(line []byte) error {
+	if err := strictJSON(line, e); err != nil {
+		return err
 	}
 	key, errKey := hex.DecodeString(e.Key)
 	scope, errScope := hex.DecodeString(e.Scope)
 	text, errRelease := hex.DecodeString(e.Release)
-	if err := errors.Join(errKey, errScope, errRelease); err != nil {
-		return e, err
+	err := errors.Join(errKey, errScope, errRelease)
+	if err == nil && len(scope) != len(e.scope) {
+		err = fmt.Errorf("scope has %d bytes, want %d", len(scope), len(e.scope))
 	}
-	if len(scope) != len(e.scope) {
-		return e, fmt.Errorf("scope has %d bytes, want %d", len(scope), len(e.scope))
+	if err != nil {
+		return err
 	}
 	copy(e.scope[:], scope)
 	if e.release, err = signed.Parse(text); err != nil {
-		return e, err
+		return err
 	}
 	if id := hex.EncodeToString(e.release.Ledger.ID[:]); id != e.Ledger {
-		return e, fmt.Errorf("ledger is %s, and %s was signed", e.Ledger, id)
+		return fmt.Errorf("ledger is %s, and %s was signed", e.Ledger, id)
 	}
-	return e, e.release.Verify(e.scope, []ed25519.PublicKey{key})
+	return e.release.Verify(e.scope, []ed25519.PublicKey{key})
 }
 
 // KnownLedger is a neighbor's ledger that a [Heads] remembers.
@@ -168,7 +183,7 @@ func (h *Heads) learn(keys []ed25519.PublicKey, scope signed.Scope, r signed.Rel
 			}
 		}
 		if of >= headsOfKey || len(h.entries) >= maxHeads {
-			h.entries = slices.Delete(h.entries, max(first, 0), max(first, 0)+1)
+			h.entries = append(h.entries[:max(first, 0)], h.entries[max(first, 0)+1:]...)
 		}
 		h.entries, h.changed = append(h.entries, e), true
 		return
