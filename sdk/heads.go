@@ -122,14 +122,14 @@ type KnownLedger struct {
 }
 
 // Known returns what is remembered, in the order in which it was learned.
-func (h *Heads) Known() []KnownLedger {
+func (h *Heads) Known() (all []KnownLedger) {
 	if h == nil {
 		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var all []KnownLedger
-	for _, e := range h.entries {
+	for i := range h.entries {
+		e := &h.entries[i]
 		key, _ := hex.DecodeString(e.Key) // checked when it was read, or made here
 		all = append(all, KnownLedger{Key: key, Ledger: e.Ledger, Lines: e.release.Ledger.Seq})
 	}

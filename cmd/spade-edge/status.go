@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -157,15 +156,17 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 // evidenceLeft takes into a status what evidence counts by the keys of the fleet file, as the node does when it starts. The error
 // says that there is some against the node itself, which does not go on.
 func evidenceLeft(st *monitor.Status, list []sdk.Evidence, fleet *fleetfile.File) (own error) {
-	list = slices.DeleteFunc(list, func(e sdk.Evidence) bool {
-		return e.Verify(fleet.Fleet.Run, fleet.Fleet.Hash(), fleet.SigningKeys(e.Member)) != nil
-	})
-	st.Evidence = monitor.NewEvidence(list)
+	var good []sdk.Evidence
 	for _, e := range list {
+		if e.Verify(fleet.Fleet.Run, fleet.Fleet.Hash(), fleet.SigningKeys(e.Member)) != nil {
+			continue
+		}
+		good = append(good, e)
 		if e.Member == st.Name {
 			own = fmt.Errorf("%v: %w", e, sdk.ErrClone)
 		}
 	}
+	st.Evidence = monitor.NewEvidence(good)
 	return own
 }
 

@@ -2,7 +2,6 @@ package monitor
 
 import (
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -107,10 +106,14 @@ func (e Evidence) String() string { return sdk.Evidence{Member: e.Member, Round:
 // NewEvidence puts evidence into the words of a status, each member and round once.
 func NewEvidence(list []sdk.Evidence) []Evidence {
 	var out []Evidence
-	for _, e := range list {
-		if one := (Evidence{e.Member, e.Round}); !slices.Contains(out, one) {
-			out = append(out, one)
+next:
+	for i := range list {
+		for _, known := range out {
+			if known.Member == list[i].Member && known.Round == list[i].Round {
+				continue next
+			}
 		}
+		out = append(out, Evidence{list[i].Member, list[i].Round})
 	}
 	return out
 }
