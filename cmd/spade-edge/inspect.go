@@ -23,22 +23,7 @@ import (
 var inspectCommand = &command{
 	name:  "inspect",
 	short: "what is in a file or folder of a fleet",
-	about: `usage: spade-edge inspect PATH [-dim D] [-fleet FILE] [-json]
-
-Says what PATH is, and what is in it: a state folder, one slot of it, evidence that it holds, a ledger, what a node remembers of its
-neighbors' ledgers (LEDGER.neighbors), a certificate, a fleet file, a node file, a key file (of which only the public half is shown), or
-one frame or hello as it crossed the wire. Nothing is changed, and a node at work is not disturbed. A frame's vector can be read only
-if its length is known: -dim says it. The signatures of evidence can be checked only with the keys of the fleet file: -fleet names it,
-and of a node file its own is taken.
-
-Exit codes: 0 it is sound; 1 it is damaged, or would be refused; 2 it is none of these, or not as it has to be.
-
-  spade-edge inspect state/
-  spade-edge inspect state/evidence.jsonl -fleet fleet.json
-  spade-edge inspect fleet.json -json
-  spade-edge inspect frame.bin -dim 10
-`,
-	run: inspectPath,
+	run:   inspectPath,
 }
 
 // inspection is what was found, and its JSON.

@@ -20,19 +20,7 @@ import (
 var statusCommand = &command{
 	name:  "status",
 	short: "where a node stands, running or not",
-	about: `usage: spade-edge status NODEFILE [-watch] [-json]
-
-Says where the node of a node file stands. A running node is asked, through the socket in its state folder; of one that does not
-run, the folder, the ledger and the certificate are read, and nothing in them is changed. With -watch, what a running node is doing
-is shown every second on standard error, until it ends or an interrupt comes. "spade-edge help page" explains the JSON.
-
-Exit codes: 0 it could be told, whatever it is; 1 it could not, as for lack of a permission; 2 a file is wrong.
-
-  spade-edge status node.json
-  spade-edge status node.json -watch
-  spade-edge status node.json -json
-`,
-	run: showStatus,
+	run:   showStatus,
 }
 
 func showStatus(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
