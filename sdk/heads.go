@@ -122,12 +122,13 @@ type KnownLedger struct {
 }
 
 // Known returns what is remembered, in the order in which it was learned.
-func (h *Heads) Known() (all []KnownLedger) {
+func (h *Heads) Known() []KnownLedger {
 	if h == nil {
 		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	var all []KnownLedger
 	for i := range h.entries {
 		e := &h.entries[i]
 		key, _ := hex.DecodeString(e.Key) // checked when it was read, or made here

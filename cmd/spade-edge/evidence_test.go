@@ -31,7 +31,13 @@ func (tr *trial) signedBy(t *testing.T, member string) (ed25519.PrivateKey, sign
 func (tr *trial) double(t *testing.T, member, by string, round int) string {
 	t.Helper()
 	key, _ := tr.signedBy(t, by)
-	_, scope := tr.signedBy(t, member)
+	return doubleOf(t, tr.file.Fleet, member, key, round)
+}
+
+// doubleOf returns a line of evidence against a member of a fleet that a key has signed.
+func doubleOf(t *testing.T, f *sdk.Fleet, member string, key ed25519.PrivateKey, round int) string {
+	t.Helper()
+	scope := signed.NewScope(f.Run, f.Hash(), member)
 	e := sdk.Evidence{Member: member, Round: round}
 	for i, text := range []*string{&e.First, &e.Second} {
 		r := signed.Release{Round: round, Digest: [32]byte{byte(i)}}
