@@ -18,7 +18,7 @@ import (
 var ErrClone = errors.New("another device makes releases in this node's name")
 
 // claims is what a node has signed of its own releases and what it holds of its neighbors': the proof of everything that one member
-// says of another's. It belongs to the goroutine of Run, but that own and each countersign are changed under the node's lock, for Certificate.
+// says of another's. It belongs to the goroutine of Run, but that seen and each countersign are changed under the node's lock, for Certificate.
 type claims struct {
 	key   ed25519.PrivateKey // nil: nothing is signed, and what neighbors say is believed and costs nothing
 	keys  func(member string) []ed25519.PublicKey
@@ -28,6 +28,7 @@ type claims struct {
 
 	incarnation uint64
 	own         []signed.Release // of the last releases, at most maxHeld, the newest last
+	seen        *signed.Release  // the newest that may be seen: its release is kept and marked
 	peers       map[int]*peerClaims
 }
 

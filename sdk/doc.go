@@ -2,9 +2,9 @@
 // gradients, and without the data ever leaving the device.
 //
 // You bring a loss: a function that says how badly a parameter vector does on one of your samples, an [Oracle]. The
-// members of a [Fleet] agree on everything public, and each runs a [Node]: it queries its own loss at perturbed points, adds
-// noise to what it has learned, once a round, and exchanges that with its neighbors. At the end every node holds a
-// model, and [Node.Spend] says what a neighbor could have learned about the data behind it.
+// members of a [Fleet] agree on everything public, and each runs a [Node]. The node queries its own loss at perturbed points. Once a
+// round it adds noise to what it has learned, and sends that to its neighbors. At the end every node holds a model, and [Node.Spend] says
+// what a neighbor could have learned about the data behind it.
 //
 //	node, err := sdk.New(sdk.Config{
 //		Fleet:     fleet,     // the same on every member
@@ -16,6 +16,11 @@
 //	...
 //	err = node.Run(ctx)
 //	x := node.Model()
+//
+// A device needs more of [Config]: a Store, so that a crash makes no round twice; a Ledger, which counts what all runs on the data have
+// spent; Key and Keys, with which releases are signed; and Heads, which remembers what neighbors have signed. With keys, what a
+// neighbor says of this node's releases counts only with this node's signature. Two signed releases of one round are [Evidence] of a
+// double. [Node.Certificate] says what was spent, and [Fleet.Audit] checks a certificate of another member.
 //
 // The method is SPADE-DFL; package admm holds it, step by step, in the words of the paper.
 package sdk

@@ -122,7 +122,22 @@ func (n *Node) resume(mcfg admm.Config) error {
 	if n.machine, err = admm.Restore(mcfg, states[0], before); err != nil {
 		return err
 	}
-	return n.mark(states[0].Round) // the crash may have come before that
+	if err := n.mark(states[0].Round); err != nil { // the crash may have come before that
+		return err
+	}
+	n.disclose()
+	return nil
+}
+
+// disclose lets the certificate show the release that was signed last. What was drawn and not marked is shown to nobody: after a crash
+// it is drawn anew.
+func (n *Node) disclose() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if own := last(n.claims.own); own != nil {
+		shown := *own
+		n.claims.seen = &shown
+	}
 }
 
 // own refuses a checkpoint that is not of this run, member and program.
@@ -242,10 +257,7 @@ func (n *Node) state(cp *wire.Checkpoint) admm.State {
 func (n *Node) keep() error {
 	s := n.machine.State()
 	if n.claims.signing() {
-		n.mu.Lock()
-		err := n.claims.sign(&s, n.device, n.cfg.Ledger)
-		n.mu.Unlock()
-		if err != nil {
+		if err := n.claims.sign(&s, n.device, n.cfg.Ledger); err != nil {
 			return err
 		}
 	}
@@ -254,7 +266,11 @@ func (n *Node) keep() error {
 			return err
 		}
 	}
-	return n.mark(s.Round)
+	if err := n.mark(s.Round); err != nil {
+		return err
+	}
+	n.disclose()
+	return nil
 }
 
 // save hands the machine's state to the store.
@@ -368,7 +384,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 			held[peer.name] = peer.countersign
 		}
 	}
-	if err := sealCertificate(c, n.claims.key, last(n.claims.own), held); err != nil {
+	if err := sealCertificate(c, n.claims.key, n.claims.seen, held); err != nil {
 		return nil, err
 	}
 	return c, nil

@@ -78,11 +78,11 @@ const evidenceName = "evidence.jsonl"
 const maxEvidence = 1 << 20
 
 // Evidence returns what [DirStore.AddEvidence] has kept.
-func (d *DirStore) Evidence() ([]Evidence, error) { return readEvidence(d.dir) }
+func (d *DirStore) Evidence() ([]Evidence, error) { return ReadEvidence(EvidencePath(d.dir)) }
 
 // AddEvidence keeps evidence in a file beside the slots; it is on the disk when AddEvidence returns.
 func (d *DirStore) AddEvidence(e Evidence) error {
-	path := filepath.Join(d.dir, evidenceName)
+	path := EvidencePath(d.dir)
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return advise(err)
@@ -97,17 +97,27 @@ func (d *DirStore) AddEvidence(e Evidence) error {
 	return advise(replaceFile(path, append(append(old, line...), '\n')))
 }
 
-// readEvidence reads the file of evidence in a directory. None is none.
-func readEvidence(dir string) ([]Evidence, error) {
+// EvidencePath returns where the [DirStore] of a directory keeps its evidence. There is no such file until there is some.
+func EvidencePath(dir string) string { return filepath.Join(dir, evidenceName) }
+
+// ReadEvidence reads a file of evidence, as a [DirStore] keeps it. No file is no evidence. A damaged line is an error. It does not check
+// the signatures, see [Evidence.Verify].
+func ReadEvidence(path string) ([]Evidence, error) {
 	var list []Evidence
-	err := eachLine(filepath.Join(dir, evidenceName), func(line []byte) error {
+	err := eachLine(path, func(line []byte) error {
 		var e Evidence
 		err := strictJSON(line, &e)
 		if err == nil {
-			_, _, err = e.releases()
+			var first signed.Release
+			if first, _, err = e.releases(); err == nil && first.Round != e.Round {
+				err = fmt.Errorf("sdk: evidence: round is %d, and release %d was signed", e.Round, first.Round)
+			}
 		}
 		list = append(list, e)
 		return err
 	})
-	return list, err
+	if err != nil {
+		return nil, fmt.Errorf("%w; bring the file back from a copy, or remove it and forget what it shows", err)
+	}
+	return list, nil
 }

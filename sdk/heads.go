@@ -114,6 +114,29 @@ func (e *headEntry) parse(line []byte) error {
 	return e.release.Verify(e.scope, []ed25519.PublicKey{key})
 }
 
+// KnownLedger is a neighbor's ledger that a [Heads] remembers.
+type KnownLedger struct {
+	Key    ed25519.PublicKey // the neighbor has signed with it
+	Ledger string            // the id of the ledger, 32 hexadecimal digits
+	Lines  uint64            // reservations that it had by then
+}
+
+// Known returns what is remembered, in the order in which it was learned.
+func (h *Heads) Known() []KnownLedger {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all []KnownLedger
+	for i := range h.entries {
+		e := &h.entries[i]
+		key, _ := hex.DecodeString(e.Key) // checked when it was read, or made here
+		all = append(all, KnownLedger{Key: key, Ledger: e.Ledger, Lines: e.release.Ledger.Seq})
+	}
+	return all
+}
+
 // find returns the latest state of a ledger that one of keys has signed.
 func (h *Heads) find(keys []ed25519.PublicKey, ledger []byte) (scope signed.Scope, r signed.Release, ok bool) {
 	if h == nil || len(ledger) == 0 {

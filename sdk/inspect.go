@@ -11,10 +11,11 @@ import (
 
 // DirReport is what [InspectDir] found in the directory of a [DirStore].
 type DirReport struct {
-	Slots   [2]SlotReport // slot-0 and slot-1
-	Log     []string      // the lines of releases.log, one JSON object each; a damaged line is what it is
-	Remarks []string      // what [OpenDir] would mend or only mention
-	Refused error         // what OpenDir would say instead of opening the store; nil if it would open it
+	Slots    [2]SlotReport // slot-0 and slot-1
+	Log      []string      // the lines of releases.log, one JSON object each; a damaged line is what it is
+	Evidence []Evidence    // the lines of evidence.jsonl; whether they count, [Evidence.Verify] says
+	Remarks  []string      // what [OpenDir] would mend or only mention
+	Refused  error         // what OpenDir, or [New] of damaged evidence, would say instead of going on; nil if they would go on
 }
 
 // SlotReport is what one slot holds.
@@ -39,6 +40,9 @@ func InspectDir(dir string) (DirReport, error) {
 	}
 	v, err := s.judge()
 	r := DirReport{Log: s.log.lines, Remarks: v.remarks, Refused: err}
+	if r.Evidence, err = ReadEvidence(EvidencePath(dir)); r.Refused == nil {
+		r.Refused = err
+	}
 	for i, sl := range s.slots {
 		r.Slots[i].File = s.path(i)
 		if sl.fault != nil {

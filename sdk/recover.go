@@ -36,11 +36,17 @@ import (
 // data twice, and the count of rounds is the right one.
 //
 // What has to agree. All neighbors must answer, and once more when all is there. What they say of the same release, and
-// of its place on the grid, must be the same to the bit, and how far they have come must be possible. A neighbor that lies
-// about a release is found out, though not which of two it is, if another one, who is honest, holds the same release. What nobody
-// else knows is taken on trust: a release that reached one neighbor only, both z of an edge, everything where there is one
-// neighbor. A lie there spoils the model, as a false release of the liar's own would. For the privacy guarantee it
-// takes one neighbor that is honest about how many releases it has made itself; a lie upwards only costs budget.
+// of its place on the grid, must be the same to the bit, and how far they have come must be possible.
+//
+// What is proved. In a fleet with keys (Config.Key) a neighbor shows the lost device's signature of the newest release that it says it
+// has held and of each release that it tells, and its own signature of its number of releases. A release whose digest was not signed
+// is refused. So no neighbor can make up a release of the lost device, or have the new one charged for it. If two
+// releases of one round are signed, the lost device had a double, and the recovery ends with an error that wraps [ErrClone] as well.
+//
+// What is taken on trust. Both z of an edge and places on the grid are not signed, and only the two ends of the edge know them. A lie there
+// spoils the model, as a false release of the liar's own would. A neighbor can hide releases that it has held. For the privacy
+// guarantee it takes one neighbor that is honest about how many releases it has made itself. In a fleet without keys releases are
+// believed too: a neighbor that lies about one is found out only if an honest one holds the same release, and a lie upwards costs budget.
 //
 // What is lost for good. A neighbor that was restarted, as by the power cut that has burnt the device, has forgotten what it had
 // received and not yet used. If it knows that it had release r, nobody has that any more, and no neighbor's own release rests on
@@ -49,10 +55,10 @@ import (
 // and no neighbor ever received it. The running mean of releases begins anew with r, and so do the baselines of the centered estimator,
 // with 0: the models are others than those of a run in which nothing was lost, and as good.
 //
-// The lost device must not come back. If it is started again, on its old state, each neighbor that remembers its successor (it
-// has made a release since, or not been restarted) tells it of a release that it does not know of, and it ends with [ErrRollback]. One that was never switched off cannot be told
-// from its successor by anything but its key: take that key out of the fleet file first. A neighbor believes whichever
-// release of a round comes first, and refuses the other.
+// The lost device must not come back. Retire its key first: move it to the member's retired keys, so that it cannot connect, and its
+// signatures still count. If its key still connects and it is started again on its old state, each neighbor that remembers its successor
+// (it has made a release since, or not been restarted) shows it what the successor has signed, and it ends with [ErrRollback]. One that was
+// never switched off is refused its releases from then on, since they are of the device before.
 var ErrRecovery = errors.New("the state cannot be recovered")
 
 // recovery is what a node without a state has heard from its neighbors.

@@ -287,16 +287,14 @@ func (c *recovery) commit() error {
 		n.marked = max(n.marked, c.held)
 	}
 	n.machine, n.device, n.recovered, n.recovery = m, device, c.newest, nil
-	n.mu.Lock()
 	if shown, ok := c.proofs[c.newest]; ok {
 		n.claims.own = []signed.Release{shown} // the new device signs it again, as the first link of its own chain
 	}
 	if c.newest == 0 && n.claims.signing() { // nothing is kept, and the device has to be told from the one before
-		err = n.claims.sign(&admm.State{X: n.machine.Model()}, device, n.cfg.Ledger)
-	}
-	n.mu.Unlock()
-	if err != nil {
-		return err
+		if err := n.claims.sign(&admm.State{X: n.machine.Model()}, device, n.cfg.Ledger); err != nil {
+			return err
+		}
+		n.disclose()
 	}
 	if c.newest > 0 {
 		if err := n.keep(); err != nil {

@@ -2,8 +2,8 @@ package sdk
 
 import "errors"
 
-// Store keeps what a node must not forget: the state behind its releases. A node saves the state of a round first and
-// sends the release second, so that after a crash it sends the same bits again instead of drawing other noise.
+// Store keeps what a node must not forget: the state behind its releases. A node saves the state of a round first, marks the
+// release in the ledger second, and sends it third. So after a crash it sends the same bits again instead of drawing other noise.
 //
 // Two states are kept, not one, because a neighbor can be one round behind and need the earlier release once more. A
 // neighbor's message of round k+1 shows that it has received round k, so nobody is ever further apart and two are enough.
@@ -37,6 +37,7 @@ type Saved struct {
 // MaxNote is the length in bytes of the longest [Saved] note.
 const MaxNote = 4096
 
-// ErrRollback is what an error wraps that says: the state on disk is older than a release that was already made. Going on
-// would release that round a second time with other noise, and together the two tell more than was paid for.
+// ErrRollback is what an error wraps that says: the state on disk is older than a release that was already made, the ledger is older
+// than a line that was already signed, or another device has taken the place of this one. Going on would release a round a second time
+// with other noise, and together the two tell more than was paid for.
 var ErrRollback = errors.New("the state was set back")

@@ -23,22 +23,7 @@ import (
 var checkCommand = &command{
 	name:  "check",
 	short: "whether a node is fit to run",
-	about: `usage: spade-edge check NODEFILE [-offline] [-timeout DURATION] [-json]
-
-Looks at everything that a run needs, and changes nothing: the node file and the fleet file, the key, the ledger and whether it
-covers the run, the port, the oracle (one query), the state folder, the room on its disk, and every neighbor: that it is reached
-over TLS, has the key that the fleet file says, knows this node's, and has the same fleet. A line each says ok, warn or fail.
-
-It may be run at any time, beside the node itself too: a neighbor is only asked, on a connection of its own, and goes on with what
-it does. A neighbor that is not up yet is a warning; run waits for it.
-
-Exit codes: 0 nothing fails; else as run would end for the first thing that fails: 1 failed; 2 a file is wrong; 3 the ledger, or
-the fleet's own limit, does not cover the run; 4 a neighbor has another fleet or key, or the state is not this node's or was set back.
-
-  spade-edge check node.json
-  spade-edge check node.json -offline -json
-`,
-	run: checkNode,
+	run:   checkNode,
 }
 
 // The verdicts of check.

@@ -12,15 +12,6 @@ import (
 var completionCommand = &command{
 	name:  "completion",
 	short: "completion of commands, flags and files for a shell",
-	about: `usage: spade-edge completion bash|zsh|fish
-
-Prints a script with which the shell completes commands, flags, the words that some flags take, topics and files when the tab key
-is pressed. It is made from the flags of this very program: after an update, make it again.
-
-  spade-edge completion bash >~/.spade-edge.bash     # and in ~/.bashrc: . ~/.spade-edge.bash
-  spade-edge completion zsh >_spade-edge             # in a folder of $fpath, before compinit
-  spade-edge completion fish >spade-edge.fish        # in ~/.config/fish/completions
-`,
 }
 
 func init() { // completion looks at all commands, and is one of them
@@ -105,7 +96,7 @@ func completables(shells []string) []completable {
 			}
 			c.flags = append(c.flags, flagWord{f.Name, about, alone, kind == "file", flagWords[f.Name]})
 		}
-		usage, _, _ := strings.Cut(cmd.about, "\n")
+		usage, _, _ := strings.Cut(cmd.about(), "\n")
 		switch {
 		case strings.Contains(usage, " DIR"):
 			c.place = "folder"

@@ -26,20 +26,7 @@ import (
 var demoCommand = &command{
 	name:  "demo",
 	short: "eight nodes with real websockets on this machine",
-	about: `usage: spade-edge demo [flags]
-
-Eight clinics, each with its own patients and its own mix of outcomes, train one model together: eight nodes in this process,
-each with a key, a TLS listener on loopback and goroutines of its own, on a ring. The data are generated; the model is a
-black box that answers a query with a loss. The table at the end compares what each clinic gets alone with what it holds
-after training with the others, and says what that has cost in privacy. Eight are few to hide in: the noise of N nodes
-averages out, and a hundred learn as well at epsilon 8 (see simulate).
-
-  spade-edge demo
-  spade-edge demo -non-private
-  spade-edge demo -epsilon 8 -nodes 20 -graph er:0.3 -json
-  spade-edge demo -http 127.0.0.1:0       # a page to watch it on, until you interrupt
-`,
-	run: demo,
+	run:   demo,
 }
 
 func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {

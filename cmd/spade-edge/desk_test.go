@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
 // desk is where a reader of the documentation sits: a folder with all files that examples name, and a neighbor in another one.
@@ -124,6 +126,15 @@ func (d *desk) makeFleet(t *testing.T, fleet string) {
 	copyAll(t, filepath.Join(fleet, "a"), d.files)
 	copyAll(t, filepath.Join(fleet, "a", "state", "certificate.json"), filepath.Join(d.files, "certificate.json"))
 	signFile(t, filepath.Join(d.files, "certificate.json"), filepath.Join(d.files, "fleet.json"), filepath.Join(d.files, "node.key"))
+	file, err := fleetfile.Read(filepath.Join(d.files, "fleet.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := fleetfile.ReadKey(filepath.Join(fleet, "b", "node.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.write(t, "state/evidence.jsonl", doubleOf(t, file.Fleet, "b", key, 2))
 	for _, end := range []string{"", ".mark"} {
 		copyAll(t, filepath.Join(d.files, "ledger.json"+end), filepath.Join(d.files, "patients.ledger"+end))
 	}

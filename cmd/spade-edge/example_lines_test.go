@@ -46,7 +46,7 @@ func TestExampleLines(t *testing.T) {
 		return len(found)
 	}
 	for _, cmd := range commands {
-		if take(cmd.name, cmd.about) == 0 {
+		if take(cmd.name, cmd.about()) == 0 {
 			t.Errorf("%s: its help has no example", cmd.name)
 		}
 	}

@@ -21,19 +21,7 @@ import (
 var exportCommand = &command{
 	name:  "export",
 	short: "a node's model in a file, with checksum and certificate",
-	about: `usage: spade-edge export NODEFILE -out FILE [-format npy|raw|json] [-averaged] [-force] [-json]
-
-Writes the model that the node has kept last: its last release, noise included, or with -averaged the mean of its releases, if the
-node keeps that. Beside it go FILE.sha256, which sha256sum -c reads, and a copy of the node's certificate if it covers the model,
-FILE.certificate.json. The node may be running; it is not disturbed, and a run that is not done is said to be so.
-
-Formats, by -format or the file's ending: npy (numpy.load reads it: float32, one dimension), raw (.raw, .bin or .f32: float32,
-little endian), json (.json: one object with the numbers in "model").
-
-  spade-edge export node.json -out model.npy
-  spade-edge export node.json -out model.bin -averaged -json
-`,
-	run: exportModel,
+	run:   exportModel,
 }
 
 // endingsOf are the endings of file names that say a format.

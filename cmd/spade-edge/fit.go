@@ -18,21 +18,7 @@ import (
 var fitCommand = &command{
 	name:  "fit",
 	short: "how members prepare their data, fitted on public data",
-	about: `usage: spade-edge fit -data SOURCE -fitted-on "..." [-out FILE] [flags]
-
-Fits preprocessing on public data (the categories of a column, means and deviations, principal components) and writes it, with the
-built-in model that is to be trained, as the "task" of a fleet file: all that a device needs to turn its own file into the model's
-columns. Nothing of it is then fitted on anybody's own data. What the public data are is said in -fitted-on, and every member's
-certificate repeats it. The share of -test-fraction is held back as simulate does with the same -seed, so that a simulation on the
-public data shows what the task is worth. "spade-edge help models" says more.
-
-A perceptron must not start at zero: -x0 writes a start for it, from -seed, and prints the "x0" of the fleet file that goes with it.
-Without -out the task goes to standard output. Files are not replaced.
-
-  spade-edge fit -data csv:public.csv -label diagnosis -drop id -onehot ward -fitted-on "the public cohort of 2019" -out task.json
-  spade-edge fit -data synthetic:clinical -model perceptron -fitted-on "generated patients" -out perceptron.json -x0 x0.bin
-`,
-	run: fit,
+	run:   fit,
 }
 
 // fitted is what fit prints about the files that it has written, and its JSON.

@@ -23,35 +23,7 @@ import (
 var initCommand = &command{
 	name:  "init",
 	short: "the files of a fleet",
-	about: `usage: spade-edge init DIR (-n N | -nodes A,B,... | -members FILE) [flags]
-
-Makes the folder DIR of a fleet: fleet.json, which is public and the same for all, and a folder for each node with its node.json.
-What is not given is chosen as simulate does, from public numbers alone, and listed. Nothing is overwritten, and nothing is left
-behind if something is wrong.
-
-For a trial, -n or -nodes: each node's folder has its key as well, and in a private fleet an empty ledger. The nodes are on
-this machine, at ports that follow -port, or where -hosts says.
-
-The real way, -members: each device makes its own key and prints a line with keygen -address; the lines, one below the other in a
-file, are what the fleet is made of. No secret key leaves its device, and none is made here. Each device then gets fleet.json
-and its own node.json beside its key.
-
-Devices that can only dial out meet at a broker: with -nats nobody needs an address, and spade-edge-nats runs the nodes.
-
-What a node learns from: -data with its flags, -stream or -oneshot for a program of yours (arguments with spaces in double
-quotes), or, if none is given, generated patients; with -dim alone the node files have a gap to be filled in, which check names.
-In a trial the samples of -data are dealt out to the nodes as -partition says, and preprocessing is fitted on all of them
-together. Otherwise they are each node's own, and -samples says how many: preprocessing is then given with -task, which
-"spade-edge fit" has made from public data, or else fitted by every node on its own data, for which -dim must say what comes of
-it (-deal and -deal=false ask for the other).
-
-  spade-edge init ward -n 5
-  spade-edge init clinics -nodes north,south,west -graph complete -data csv:patients.csv -label diagnosis -drop id -onehot ward
-  spade-edge init wards -members members.txt -task task.json -data csv:patients.csv
-  spade-edge init pumps -n 3 -nats tls://broker.example:4222
-  spade-edge init plant -members members.txt -graph ring -dim 20 -samples 500 -stream "./scorer -fast" -rounds 30
-`,
-	run: initFleet,
+	run:   initFleet,
 }
 
 // initOptions are the flags of the command init.

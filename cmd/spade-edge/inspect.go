@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -24,19 +23,7 @@ import (
 var inspectCommand = &command{
 	name:  "inspect",
 	short: "what is in a file or folder of a fleet",
-	about: `usage: spade-edge inspect PATH [-dim D] [-json]
-
-Says what PATH is, and what is in it: a state folder, one slot of it, a ledger, a certificate, a fleet file, a node file, a key
-file (of which only the public half is shown), or one frame or hello as it crossed the wire. Nothing is changed, and a node at
-work is not disturbed. A frame's vector can be read only if its length is known: -dim says it.
-
-Exit codes: 0 it is sound; 1 it is damaged, or would be refused; 2 it is none of these, or not as it has to be.
-
-  spade-edge inspect state/
-  spade-edge inspect fleet.json -json
-  spade-edge inspect frame.bin -dim 10
-`,
-	run: inspectPath,
+	run:   inspectPath,
 }
 
 // inspection is what was found, and its JSON.
@@ -45,8 +32,9 @@ type inspection struct {
 	Kind string `json:"kind"` // what it was taken for
 	Any  any    `json:"content"`
 
-	text  bytes.Buffer // the same for people
-	fault error        // why it is not sound
+	text  bytes.Buffer    // the same for people
+	fault error           // why it is not sound
+	fleet *fleetfile.File // has the keys for evidence; nil if it is not known
 }
 
 // row adds a line for people.
@@ -57,6 +45,7 @@ func (r *inspection) row(name, format string, args ...any) {
 func inspectPath(_ context.Context, cmd *command, args []string, out, _ io.Writer) error {
 	flags := cmd.flags()
 	dim := flags.Int("dim", 0, "of a frame: how many numbers its vector has")
+	fleet := flags.String("fleet", "", "of evidence: the fleet file, by whose keys its signatures are checked")
 	asJSON := flags.Bool("json", false, "print one JSON object to standard output")
 	path, err := cmd.parseFile(flags, args, out)
 	if err != nil {
@@ -66,6 +55,11 @@ func inspectPath(_ context.Context, cmd *command, args []string, out, _ io.Write
 		return usageError{fmt.Errorf("-dim is %d, want 1..%d", *dim, wire.MaxDim)}
 	}
 	r := &inspection{Path: path}
+	if *fleet != "" {
+		if r.fleet, err = fleetfile.Read(*fleet); err != nil {
+			return usageError{err}
+		}
+	}
 	if err := r.look(path, *dim); err != nil {
 		return err
 	}
@@ -125,7 +119,7 @@ func (r *inspection) look(path string, dim int) error {
 	if n > 0 && head[0]>>5 == 5 && dim == 0 { // a map in CBOR
 		hint = "; if it is a frame with a vector, -dim says how long that is"
 	}
-	return usageError{fmt.Errorf("%s is none of: state folder, slot, ledger, certificate, fleet file, node file, key file, frame, hello%s", path, hint)}
+	return usageError{fmt.Errorf("%s is none of: state folder, slot, evidence, ledger, neighbors' ledgers, certificate, fleet file, node file, key file, frame, hello%s", path, hint)}
 }
 
 // jsonFile tells the files in JSON from each other by the fields of their first object.
@@ -145,6 +139,10 @@ func (r *inspection) jsonFile(path string, f io.Reader) error {
 	switch {
 	case has("ledger", "dataset", "created"):
 		return r.ledger(path)
+	case has("key", "ledger", "scope", "release"):
+		return r.heads(path)
+	case has("member", "round", "first", "second"):
+		return r.evidenceFile(path)
 	case has("unit", "adjacency"):
 		return r.certificate(path)
 	case has("oracle") || has("key", "state"):
@@ -154,100 +152,7 @@ func (r *inspection) jsonFile(path string, f io.Reader) error {
 	case has("id", "seq", "hash"):
 		return usageError{fmt.Errorf("%s is the mark of a ledger: inspect the ledger, %s", path, strings.TrimSuffix(path, ".mark"))}
 	}
-	return usageError{fmt.Errorf("%s is a JSON object, but neither ledger, certificate, fleet file nor node file", path)}
-}
-
-func (r *inspection) stateFolder(path string) error {
-	r.Kind = "state folder"
-	if _, err := os.Stat(filepath.Join(path, "releases.log")); err != nil {
-		if _, err := os.Stat(filepath.Join(path, "slot-0")); err != nil {
-			return usageError{fmt.Errorf("%s is a folder, but not one of a node's state: it has neither releases.log nor slot-0", path)}
-		}
-	}
-	report, err := sdk.InspectDir(path)
-	if err != nil {
-		return err
-	}
-	used, _ := sdk.DirInUse(path) // if it cannot be told, it is not said
-	type slot struct {
-		File   string `json:"file"`
-		Fault  string `json:"fault,omitempty"` // why there is no whole state in it
-		Round  int    `json:"round"`
-		Bytes  int64  `json:"bytes"`
-		Digest string `json:"digest,omitempty"`
-		Member string `json:"member,omitempty"`
-		Fleet  string `json:"fleet_hash,omitempty"`
-		Model  string `json:"model_sha256,omitempty"`
-	}
-	content := struct {
-		InUse   bool              `json:"in_use"`
-		Opens   bool              `json:"opens"`
-		Refused string            `json:"refused,omitempty"`
-		Remarks []string          `json:"remarks"`
-		Slots   []slot            `json:"slots"`
-		Log     []json.RawMessage `json:"log"`
-	}{InUse: used, Opens: report.Refused == nil, Remarks: append([]string{}, report.Remarks...)}
-	for _, s := range report.Slots {
-		one := slot{File: s.File, Fault: s.Fault, Round: s.Round, Bytes: s.Bytes, Digest: s.Digest}
-		switch kept, err := sdk.ReadKept(s.File); {
-		case s.Fault != "":
-			r.row(filepath.Base(s.File), "%s", s.Fault)
-		case err != nil:
-			r.row(filepath.Base(s.File), "round %d, but %v", s.Round, err)
-		default:
-			one.Member, one.Fleet, one.Model = kept.Member, hex.EncodeToString(kept.Fleet[:]), sdk.ModelHash(kept.Model)
-			r.row(filepath.Base(s.File), "round %d of %q in the fleet with hash %s, %s, model_sha256 %s", s.Round, kept.Member, one.Fleet[:16], bytesText(s.Bytes), one.Model)
-		}
-		content.Slots = append(content.Slots, one)
-	}
-	r.row("log", "%d lines", len(report.Log))
-	for i, line := range report.Log {
-		raw := json.RawMessage(line)
-		if !json.Valid(raw) {
-			raw, _ = json.Marshal(line)
-		}
-		content.Log = append(content.Log, raw)
-		if i >= len(report.Log)-5 {
-			r.row("", "%s", line)
-		}
-	}
-	for _, remark := range report.Remarks {
-		r.row("remark", "%s", remark)
-	}
-	switch {
-	case used:
-		r.row("verdict", "in use: a node is at work on it")
-	case report.Refused != nil:
-		r.row("verdict", "refused")
-		content.Refused, r.fault = report.Refused.Error(), report.Refused
-	default:
-		r.row("verdict", "sound: a node goes on from it")
-	}
-	r.Any = content
-	return nil
-}
-
-func (r *inspection) slot(path string) error {
-	r.Kind = "slot"
-	k, err := sdk.ReadKept(path)
-	if err != nil {
-		return err
-	}
-	r.Any = struct {
-		Member string          `json:"member"`
-		Fleet  string          `json:"fleet_hash"`
-		Build  string          `json:"build"`
-		Round  int             `json:"round"`
-		Dim    int             `json:"dim"`
-		Model  string          `json:"model_sha256"`
-		Mean   bool            `json:"averaged_kept"`
-		Note   json.RawMessage `json:"note,omitempty"`
-	}{k.Member, hex.EncodeToString(k.Fleet[:]), k.Build, k.Round, len(k.Model), sdk.ModelHash(k.Model), k.Averaged != nil, json.RawMessage(k.Note)}
-	r.row("release", "round %d of %q in the fleet with hash %x", k.Round, k.Member, k.Fleet[:8])
-	r.row("model", "%d numbers, sha256 %s", len(k.Model), sdk.ModelHash(k.Model))
-	r.row("made by", "%s", k.Build)
-	r.row("note", "%s", k.Note)
-	return nil
+	return usageError{fmt.Errorf("%s is a JSON object, but neither ledger, neighbors' ledgers, evidence, certificate, fleet file nor node file", path)}
 }
 
 func (r *inspection) key(path string) error {
@@ -262,42 +167,6 @@ func (r *inspection) key(path string) error {
 	}{public}
 	r.row("public", "%s", public)
 	r.row("secret", "not shown; it must not leave this device")
-	return nil
-}
-
-func (r *inspection) ledger(path string) error {
-	r.Kind = "ledger"
-	l, err := dpmech.ReadLedger(path)
-	if err != nil {
-		return err
-	}
-	life := l.Lifetime(1e-5)
-	if life.Limit != nil {
-		life = l.Lifetime(life.Limit.Delta)
-	}
-	r.Any = life
-	return (&privacyOptions{options: options{delta: life.Delta}}).writeLedger(&r.text, path, life)
-}
-
-func (r *inspection) certificate(path string) error {
-	r.Kind = "certificate"
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	c, err := dpmech.ParseCertificate(data)
-	if err != nil {
-		return usageError{fmt.Errorf("%s: %w", path, err)}
-	}
-	r.fault = c.Verify()
-	r.Any = struct {
-		Verified    bool                `json:"verified"`
-		Certificate *dpmech.Certificate `json:"certificate"`
-	}{r.fault == nil, c}
-	fmt.Fprintf(&r.text, "\n%s\n", c.Text())
-	if r.fault == nil {
-		r.row("consistent", "every figure follows from the clip and noise of the releases; who wrote it, privacy -verify with -fleet shows")
-	}
 	return nil
 }
 
@@ -316,7 +185,8 @@ func (r *inspection) nodeFile(path string) error {
 	case n.Oracle.Stream != nil:
 		oracle = fmt.Sprintf("%d running side by side: %s", n.Oracle.Stream.Workers, strings.Join(n.Oracle.Stream.Command, " "))
 	}
-	r.Any = struct {
+	list, err := sdk.ReadEvidence(sdk.EvidencePath(n.State))
+	content := struct {
 		Name   string `json:"name"`
 		Fleet  string `json:"fleet"`
 		Key    string `json:"key"`
@@ -325,7 +195,9 @@ func (r *inspection) nodeFile(path string) error {
 		Ledger string `json:"ledger,omitempty"`
 		HTTP   string `json:"http,omitempty"`
 		Oracle string `json:"oracle"`
-	}{n.Name, n.Fleet, n.Key, n.Listen, n.State, n.Ledger, n.HTTP, oracle}
+
+		Evidence []evidenceReport `json:"evidence,omitempty"`
+	}{n.Name, n.Fleet, n.Key, n.Listen, n.State, n.Ledger, n.HTTP, oracle, nil}
 	r.row("name", "%s", n.Name)
 	for _, f := range []struct{ name, value string }{
 		{"fleet", n.Fleet}, {"key", n.Key}, {"listen", n.Listen}, {"state", n.State}, {"ledger", n.Ledger}, {"http", n.HTTP},
@@ -335,6 +207,18 @@ func (r *inspection) nodeFile(path string) error {
 		}
 	}
 	r.row("oracle", "%s", oracle)
+	if err != nil {
+		r.row("evidence", "%v", err)
+		r.fault = err
+	}
+	if len(list) > 0 && r.fleet == nil {
+		r.fleet, _ = fleetfile.Read(n.Fleet) // without it the signatures are not checked, which is said
+	}
+	var own error
+	if content.Evidence, own = r.evidence(list, n.Name); own != nil {
+		r.fault = own
+	}
+	r.Any = content
 	return nil
 }
 
@@ -478,6 +362,9 @@ func (r *inspection) frame(data []byte, dim int) bool {
 		r.row("hail", "the sender holds release %d of the receiver's, life %s", f.Held, lifeText(&f))
 	case f.Kind == wire.Ask:
 		r.row("ask", "the sender has lost its state, and asks for part %d of it, life %s", f.Part, lifeText(&f))
+	}
+	if f.Kind == wire.Double {
+		r.row("double", "two releases of round %d that the receiver's key has signed, of %d bytes each", f.Round, len(f.Proof))
 	}
 	if f.Kind == wire.Tell {
 		r.row("tell", "part %d of the receiver's lost state; the sender has held release %d of the receiver's, life %s", f.Part, f.Held, lifeText(&f))

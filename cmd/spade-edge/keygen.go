@@ -17,18 +17,7 @@ import (
 var keygenCommand = &command{
 	name:  "keygen",
 	short: "the key of a node",
-	about: `usage: spade-edge keygen -name NAME [-address HOST:PORT] [-out FILE | -from FILE] [-json]
-
-Makes the secret key of a node, keeps it in a new file that only its owner may read, and prints one line of JSON for whoever
-writes the fleet file: the node's name and public key. The line is no secret, but who passes it on decides who takes part. The
-file stays on the device; it is the same as openssl genpkey -algorithm ed25519 writes, and is never replaced. With -address the
-line says where the node can be reached as well. The lines of all nodes, one below the other, are what init -members takes.
-
-  spade-edge keygen -name ward-3 -out node.key
-  spade-edge keygen -name ward-4 -out ward-4.key -address ward-4.example:7443
-  spade-edge keygen -name ward-3 -from node.key     # the line again, of a key that is there
-`,
-	run: keygen,
+	run:   keygen,
 }
 
 func keygen(_ context.Context, cmd *command, args []string, out, log io.Writer) error {

@@ -65,7 +65,6 @@ type command struct {
 	name  string
 	short string // what it does, in one line
 	run   func(ctx context.Context, cmd *command, args []string, out, log io.Writer) error
-	about string // the text above the flags in its help, examples included
 
 	show func(fs *flag.FlagSet) // if it is set, it is given the flags in place of the help
 }

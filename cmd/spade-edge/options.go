@@ -60,7 +60,7 @@ func (cmd *command) parse(fs *flag.FlagSet, args []string, w io.Writer) error {
 		cmd.show(fs)
 		return err
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintln(w, cmd.about)
+		fmt.Fprintln(w, cmd.about())
 		fs.SetOutput(w)
 		fs.PrintDefaults()
 		return err

@@ -19,25 +19,7 @@ import (
 var planCommand = &command{
 	name:  "plan",
 	short: "what a run will take: stability, rounds, queries, bytes, memory, epsilon",
-	about: `usage: spade-edge plan [flags]
-
-Says, without data and without training, what a run with these parameters amounts to: how close it is to the limit of stability and
-how fast disagreement dies out, what it asks of the oracle, of the links, of memory and disk, and what it leaks. What is not
-given is chosen as simulate does, and listed. The number of rounds is given by -rounds, or follows
-
-  from -steps T, all local steps of a client: T/tau rounds. Without -tau the paper's non-private schedule is used,
-  tau = T^(1/3), and step size and radius fall with T as it says;
-  from -queries Q, what a client may ask its oracle in the whole run, in the same way;
-  from -clip, -sigma and -epsilon together: as many rounds as the budget pays for.
-
-An unstable network is refused, with what would be stable.
-
-  spade-edge plan -nodes 31 -graph er:0.3 -dim 10 -samples 400 -batch 8 -epsilon 8
-  spade-edge plan -nodes 20 -graph ring -dim 20 -samples 20 -steps 29791 -non-private -json
-  spade-edge plan -nodes 12 -graph grid:3x4 -dim 7850 -link-kbit 50 -table seeded -share 0.01
-  spade-edge plan -nodes 31 -model perceptron -columns 39 -epsilon 8
-`,
-	run: planRun,
+	run:   planRun,
 }
 
 // planOptions are the flags of the command plan.

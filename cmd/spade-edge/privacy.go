@@ -15,31 +15,7 @@ import (
 var privacyCommand = &command{
 	name:  "privacy",
 	short: "plan noise and rounds, verify a certificate, look after a ledger",
-	about: `usage: spade-edge privacy [flags]
-
-Plans: of -rounds, -sigma and -epsilon give two, and the third follows, together with what the same spend is called in every
-accounting. What is protected is each client's whole data set.
-
-  spade-edge privacy -rounds 50 -clip 1 -epsilon 8 -delta 1e-5 -json
-  spade-edge privacy -rounds 50 -clip 1 -sigma 8.5
-  spade-edge privacy -sigma 20 -epsilon 8 -accounting zcdp
-
-Verifies: computes everything in a certificate again from the clip and noise of its releases. With -fleet it also checks, by the
-fleet file, run, clip, noise, delta, limit and number of releases, and by the member's key in it, who wrote the certificate and
-which neighbors have signed that they hold the last release. With -ledger it compares the certificate with the ledger of its data
-set, in which other runs may have come since. What that shows, and what not: spade-edge help privacy.
-
-  spade-edge privacy -verify certificate.json -fleet fleet.json
-  spade-edge privacy -verify certificate.json -fleet fleet.json -ledger patients.ledger
-
-Ledgers: the lifetime account of one data set on a device, over all runs. Making one says that the data set was never used
-before, so nothing else makes it; -epsilon with -delta and -accounting bounds what all runs together may spend. Looking
-at one checks every line of it and changes nothing.
-
-  spade-edge privacy -new-ledger patients.ledger -dataset "patients 2020-2025" -epsilon 16
-  spade-edge privacy -ledger patients.ledger
-`,
-	run: privacyRun,
+	run:   privacyRun,
 }
 
 // privacyOptions are the flags of the command privacy.

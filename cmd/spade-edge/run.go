@@ -27,28 +27,7 @@ import (
 var runCommand = &command{
 	name:  "run",
 	short: "one node of a fleet, on a device",
-	about: `usage: spade-edge run NODEFILE [-recover] [-http ADDR] [-json]
-
-Runs the node that a node file describes: it connects to its neighbors in the fleet, takes part in all rounds, and ends when the
-model is final and its neighbors have what they need. A neighbor that is missing is waited for as long as it takes, and named.
-An interrupt, SIGTERM or "spade-edge stop" ends the process between two steps. While it runs, "spade-edge status" says where it
-stands; with -http, or "http" in the node file, so does a page in a browser on this machine. "spade-edge help page" has the rest:
-metrics, health and systemd.
-
-With -recover, and an empty state folder, the node takes the place of a device that is lost for good: it asks all its neighbors
-for what they know of it, waits until each has answered, charges every release that they hold to its ledger, and goes on at the
-next round. Until all is there nothing is kept, and an interrupt changes nothing. With a state, -recover makes no difference.
-"spade-edge help recovery" says what to do before, and what can be had back.
-
-Exit codes: 0 the run is done; 1 failed or interrupted; 2 a file is wrong; 3 a privacy budget is spent; 4 every neighbor means
-another fleet, or knows more of this node's past than its own state, or what neighbors know does not make a state to recover.
-
-  spade-edge run node.json
-  spade-edge run node.json -http 127.0.0.1:8080
-  spade-edge run node.json -json >outcome.json
-  spade-edge run node.json -recover
-`,
-	run: runNode,
+	run:   runNode,
 }
 
 // errMismatch says that this node and its neighbors do not belong together.
@@ -126,7 +105,7 @@ func (cmd *command) parseFile(fs *flag.FlagSet, args []string, w io.Writer) (str
 		return "", err
 	}
 	if file == "" {
-		return "", usageError{fmt.Errorf("no file given, want %s", strings.TrimPrefix(strings.SplitN(cmd.about, "\n", 2)[0], "usage: "))}
+		return "", usageError{fmt.Errorf("no file given, want %s", strings.TrimPrefix(strings.SplitN(cmd.about(), "\n", 2)[0], "usage: "))}
 	}
 	return file, nil
 }

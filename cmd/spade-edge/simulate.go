@@ -15,17 +15,7 @@ import (
 var simulateCommand = &command{
 	name:  "simulate",
 	short: "a network of any size in one process, on your data",
-	about: `usage: spade-edge simulate [flags]
-
-Runs the machines of a whole network in one process, without sockets: what comes out is, bit for bit, what the same nodes
-would compute as devices with the same seed and noise. The noise comes from -seed, so the output protects nobody's data and
-says so ("simulated").
-
-  spade-edge simulate -data csv:patients.csv -label diagnosis -drop id -onehot ward -nodes 20 -graph ring -epsilon 8
-  spade-edge simulate -model perceptron -nodes 20 -non-private
-  spade-edge simulate -data idx:mnist -labels 6,7 -pca 10 -nodes 31 -graph er:0.3 -partition dirichlet:0.3 -non-private -json
-`,
-	run: simulate,
+	run:   simulate,
 }
 
 func simulate(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {

@@ -20,19 +20,7 @@ import (
 var statusCommand = &command{
 	name:  "status",
 	short: "where a node stands, running or not",
-	about: `usage: spade-edge status NODEFILE [-watch] [-json]
-
-Says where the node of a node file stands. A running node is asked, through the socket in its state folder; of one that does not
-run, the folder, the ledger and the certificate are read, and nothing in them is changed. With -watch, what a running node is doing
-is shown every second on standard error, until it ends or an interrupt comes. "spade-edge help page" explains the JSON.
-
-Exit codes: 0 it could be told, whatever it is; 1 it could not, as for lack of a permission; 2 a file is wrong.
-
-  spade-edge status node.json
-  spade-edge status node.json -watch
-  spade-edge status node.json -json
-`,
-	run: showStatus,
+	run:   showStatus,
 }
 
 func showStatus(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
@@ -131,6 +119,9 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		case st.Round > 0:
 			st.Phase = monitor.Stopped
 		}
+		if own := evidenceLeft(st, dir.Evidence, fleet); own != nil && dir.Refused == nil {
+			st.Phase, st.Fault = monitor.Damaged, own.Error()
+		}
 	}
 	if p := f.Privacy; !p.NonPrivate {
 		acc := accountingOf(p)
@@ -148,6 +139,23 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		}
 	}
 	return st, nil
+}
+
+// evidenceLeft takes into a status what evidence counts by the keys of the fleet file, as the node does when it starts. The error
+// says that there is some against the node itself, which does not go on.
+func evidenceLeft(st *monitor.Status, list []sdk.Evidence, fleet *fleetfile.File) (own error) {
+	var good []sdk.Evidence
+	for _, e := range list {
+		if e.Verify(fleet.Fleet.Run, fleet.Fleet.Hash(), fleet.SigningKeys(e.Member)) != nil {
+			continue
+		}
+		good = append(good, e)
+		if e.Member == st.Name {
+			own = fmt.Errorf("%v: %w", e, sdk.ErrClone)
+		}
+	}
+	st.Evidence = monitor.NewEvidence(good)
+	return own
 }
 
 // newest returns the round of the newest whole state, 0 if there is none, and what had been spent by then, in zCDP.
@@ -183,6 +191,9 @@ func writeStatus(w io.Writer, s *monitor.Status, file *fleetfile.Node) error {
 	line("state", "%s%s", activity(s), since)
 	if s.Fault != "" && s.Phase != monitor.Failed {
 		line("fault", "%s", s.Fault)
+	}
+	for _, e := range s.Evidence {
+		line("evidence", "%v", e)
 	}
 	line("round", "%d of %d (%d of learning, %d of cool-down)", s.Round, s.Rounds+s.Cooldown, s.Rounds, s.Cooldown)
 	if p := s.Privacy; p != nil {

@@ -11,18 +11,7 @@ import (
 var stopCommand = &command{
 	name:  "stop",
 	short: "end a running node, to go on later",
-	about: `usage: spade-edge stop NODEFILE [-timeout T] [-json]
-
-Asks the node that runs from a node file to finish what it is writing and to end, waits until it is gone, and says which round it
-has come to. Nothing is lost: run goes on from there, and neighbors wait meanwhile. The process ends with code 1, as after an
-interrupt; under a service manager that starts it again then, use that manager's own way to stop it.
-
-Exit codes: 0 the node does not run any more, or did not run; 1 it could not be asked, or was not gone in time; 2 a file is wrong.
-
-  spade-edge stop node.json
-  spade-edge stop node.json -timeout 10s -json
-`,
-	run: stopNode,
+	run:   stopNode,
 }
 
 // stopResult is the outcome of stop, and its JSON.

@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// topicsZip holds what "spade-edge help TOPIC" prints: the files of the folder topics, in the order of their names and compressed. Each
-// begins with a line that is its name, and ends with a zero byte. "UPDATE=1 go test ./cmd/spade-edge -run TopicsAreThoseOfTheFolder" makes it
-// of them, and the same test alone fails when it is not what they are.
+// topicsZip holds what "spade-edge help TOPIC" and "spade-edge COMMAND -h" print: the files of the folders topics and usage, compressed.
+// Each begins with a line that is its name, with its folder before it for those of usage, and ends with a zero byte. "UPDATE=1 go test
+// ./cmd/spade-edge -run TopicsAreThoseOfTheFolder" makes it of them, and the same test alone fails when it is not what they are.
 //
 //go:embed topics.gz
 var topicsZip string
@@ -19,7 +19,20 @@ var topicsZip string
 // topic is a help text. Its first line says what it is about.
 type topic struct{ name, text string }
 
-// topics returns all of them in the order of their names.
+// usagePrefix begins the names of texts that are not topics but the help of a command.
+const usagePrefix = "usage/"
+
+// about returns the text above the flags in a command's help, examples included.
+func (cmd *command) about() string {
+	for _, t := range topics() {
+		if t.name == usagePrefix+cmd.name {
+			return t.text
+		}
+	}
+	return ""
+}
+
+// topics returns all texts: the topics in the order of their names, then the help of commands.
 var topics = sync.OnceValue(func() (all []topic) {
 	zip, err := gzip.NewReader(strings.NewReader(topicsZip))
 	if err != nil {
@@ -38,6 +51,9 @@ var topics = sync.OnceValue(func() (all []topic) {
 // topicNames returns the topics in the order of their names, and what each is about.
 func topicNames() (names, about []string) {
 	for _, t := range topics() {
+		if strings.HasPrefix(t.name, usagePrefix) {
+			continue
+		}
 		first, _, _ := strings.Cut(t.text, "\n")
 		names = append(names, t.name)
 		about = append(about, first)
@@ -55,7 +71,7 @@ func helpTopic(name string, w io.Writer) error {
 	}
 	for _, cmd := range commands {
 		if cmd.name == name {
-			_, err := fmt.Fprintf(w, "%s\n(spade-edge %s -h lists the flags)\n", cmd.about, name)
+			_, err := fmt.Fprintf(w, "%s\n(spade-edge %s -h lists the flags)\n", cmd.about(), name)
 			return err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The topics in the program are the files of the folder, to the byte.
+// The topics and the help of commands in the program are the files of the folders, to the byte.
 func TestTopicsAreThoseOfTheFolder(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("topics", "*.txt")) // sorted
 	if err != nil || len(files) < 8 {
@@ -19,6 +19,9 @@ func TestTopicsAreThoseOfTheFolder(t *testing.T) {
 	var all bytes.Buffer
 	for _, file := range files {
 		all.WriteString(strings.TrimSuffix(filepath.Base(file), ".txt") + "\n" + readFile(t, file) + "\x00")
+	}
+	for _, cmd := range commands {
+		all.WriteString(usagePrefix + cmd.name + "\n" + readFile(t, filepath.Join("usage", cmd.name+".txt")) + "\x00")
 	}
 	if os.Getenv("UPDATE") != "" {
 		var zip bytes.Buffer
@@ -30,6 +33,15 @@ func TestTopicsAreThoseOfTheFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Skip("topics.gz is made anew: build the test again")
+	}
+	for _, cmd := range commands {
+		file := filepath.Join("usage", cmd.name+".txt")
+		if want := readFile(t, file); cmd.about() != want || !strings.HasPrefix(want, "usage: spade-edge "+cmd.name) {
+			t.Errorf("the help of %s is not %s: run this test with UPDATE=1", cmd.name, file)
+		}
+	}
+	if used, err := filepath.Glob(filepath.Join("usage", "*.txt")); err != nil || len(used) != len(commands) {
+		t.Errorf("%d files of %d commands, %v", len(used), len(commands), err)
 	}
 	names, about := topicNames()
 	if len(names) != len(files) {

@@ -111,24 +111,7 @@ var linkTroubles = map[string]provocation{
 		return goesOn, a.log.String()
 	},
 	"frame refused ... from=... err=...": func(t *testing.T, _ *bench) (int, string) {
-		tr := newTrial(t, "ab", nil)
-		key, err := fleetfile.ReadKey(tr.path("b.key"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		cfg, err := tr.file.Transport("b", key, tr.place(1))
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := ws.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer b.Close()
-		a := start(t, "run", tr.path("a.json"))
-		if err := b.Send(t.Context(), "a", []byte("junk")); err != nil {
-			t.Fatal(err)
-		}
+		a := newTrial(t, "ab", nil).hearing(t, "junk")
 		a.log.await(t, "frame refused")
 		return goesOn, a.log.String()
 	},

@@ -102,7 +102,7 @@ func TestTroubleshooting(t *testing.T) {
 		}
 	}
 	all := map[string]provocation{}
-	for _, group := range []map[string]provocation{fileTroubles, linkTroubles, stateTroubles, privacyTroubles, scorerTroubles, dataTroubles, pageTroubles} {
+	for _, group := range []map[string]provocation{fileTroubles, linkTroubles, claimTroubles, stateTroubles, privacyTroubles, scorerTroubles, dataTroubles, pageTroubles} {
 		for title, p := range group {
 			if all[title] != nil {
 				t.Errorf("two provocations of %q", title)

@@ -11,7 +11,6 @@ import (
 var versionCommand = &command{
 	name:  "version",
 	short: "what this program was built from",
-	about: "usage: spade-edge version\n\nPrints the version of the module, the revision it was built from if it is known, and the Go release.\n\n  spade-edge version\n",
 	run: func(_ context.Context, cmd *command, args []string, out, _ io.Writer) error {
 		if err := cmd.parse(cmd.flags(), args, out); err != nil {
 			return err

@@ -89,6 +89,8 @@ var metrics = []metric{
 	{"queries_total", "counter", "Losses asked for, over all lives of the node in this run.", plain(func(s *Status) float64 { return float64(s.Queries) })},
 	{"frame_sent_bytes_total", "counter", "Encoded frames handed to the transport.", plain(func(s *Status) float64 { return float64(s.FrameBytes) })},
 	{"refused_frames_total", "counter", "Frames from neighbors that could not be right.", plain(func(s *Status) float64 { return float64(s.RefusedFrames) })},
+	{"evidence", "gauge", "Pieces of evidence that a member's key has signed two different releases of one round.",
+		plain(func(s *Status) float64 { return float64(len(s.Evidence)) })},
 	{"disagreement", "gauge", "Mean squared distance between this node's release and its neighbors'; absent where that is not known.",
 		func(s *Status, sample func(float64, ...string)) { number(s.Disagreement, sample) }},
 	{"neighbor_round", "gauge", "The neighbor's last release that has arrived.", perNeighbor(func(n *Neighbor) float64 { return float64(n.Round) })},

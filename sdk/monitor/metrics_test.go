@@ -18,8 +18,9 @@ func TestMetricsGolden(t *testing.T) {
 			{Name: "b", Round: 11, Behind: 1, Missing: true, Link: &Link{Sent: 1000, Received: 2000, Refusal: "another fleet"}},
 			{Name: "c", Round: 13, Behind: -1},
 		},
-		Privacy: &Privacy{Rho: 0.125, Epsilon: 2.5, Delta: 1e-5, Limit: 8, Planned: 7.5, Lifetime: &Lifetime{Epsilon: 3, Limit: Unknown()}},
-		Local:   &Local{Round: 12, Loss: 0.5, Accuracy: 0.75, FailedQueries: 3},
+		Privacy:  &Privacy{Rho: 0.125, Epsilon: 2.5, Delta: 1e-5, Limit: 8, Planned: 7.5, Lifetime: &Lifetime{Epsilon: 3, Limit: Unknown()}},
+		Local:    &Local{Round: 12, Loss: 0.5, Accuracy: 0.75, FailedQueries: 3},
+		Evidence: []Evidence{{"b", 3}, {"c", 4}},
 	}
 	open := Status{
 		Version: 1, Run: "trial", Name: "b", NonPrivate: true, Phase: Querying, Stalled: 1e-9, Disagreement: Unknown(),

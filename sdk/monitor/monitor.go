@@ -297,6 +297,7 @@ func (m *Monitor) Status() Status {
 		Round: st.Round, Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown,
 		Queries: st.Queries, FrameBytes: st.BytesSent, RefusedFrames: st.Refused,
 		Disagreement: Unknown(), Compared: st.Compared, Neighbors: []Neighbor{},
+		Evidence: NewEvidence(st.Evidence),
 	}
 	if m.err != nil {
 		out.Fault = m.err.Error()

@@ -259,6 +259,26 @@ func TestFailure(t *testing.T) {
 	}
 }
 
+// Evidence against a neighbor is told once, and is no fault of the node that holds it.
+func TestEvidence(t *testing.T) {
+	w := newWorld(t, pair(nil), nil, nil)
+	w.mon.last.Evidence = []sdk.Evidence{{Member: "b", Round: 3, First: "x"}, {Member: "b", Round: 3, First: "y"}, {Member: "b", Round: 4}}
+	st := w.mon.Status()
+	text, err := json.Marshal(st)
+	if err != nil || !strings.HasSuffix(string(text), `"evidence":[{"member":"b","round":3},{"member":"b","round":4}]}`) {
+		t.Errorf("%s, %v", text, err)
+	}
+	if want := `"b" has signed two different releases of round 3: it has a double, or was set back`; len(st.Evidence) < 1 || st.Evidence[0].String() != want {
+		t.Errorf("evidence is %v, want %s", st.Evidence, want)
+	}
+	if err := w.mon.Healthy(); err != nil || st.Fault != "" {
+		t.Errorf("a node with evidence against a neighbor is not healthy: %v, %q", err, st.Fault)
+	}
+	if text, err := json.Marshal(Status{}); err != nil || strings.Contains(string(text), "evidence") {
+		t.Errorf("none is told: %s, %v", text, err)
+	}
+}
+
 // A long history keeps its shape in bounded memory.
 func TestHistory(t *testing.T) {
 	var h history

@@ -253,6 +253,9 @@
     say(byId("doing"), !group ? doing(s) : head.phase === "failed" ? head.name + " has failed: " + head.fault : phases.size === 1 ? "All nodes: " + phaseName[phaseOf(head)] :
       order.filter(p => phases.has(p)).map(p => nodes.filter(n => phaseOf(n) === p).length + " " + phaseName[p]).join(", "));
     say(byId("since"), group ? "" : since(s));
+    const found = new Set(nodes.flatMap(n => n.evidence || []).map(e => e.member + " has signed two different releases of round " + e.round));
+    byId("evidence").hidden = !found.size;
+    say(byId("evidence"), found.size ? "Evidence: " + [...found].join("; ") + ". It has a double, or was set back." : "");
     const bar = byId("bar");
     bar.setAttribute("aria-valuemax", total);
     bar.setAttribute("aria-valuenow", least);

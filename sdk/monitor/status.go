@@ -3,6 +3,8 @@ package monitor
 import (
 	"math"
 	"strconv"
+
+	"github.com/spade-dfl/spade-edge/sdk"
 )
 
 // Phase is what a node is doing.
@@ -87,6 +89,33 @@ type Status struct {
 	Neighbors []Neighbor `json:"neighbors"` // in the order of the fleet's members; never null
 	Privacy   *Privacy   `json:"privacy"`   // null if the fleet is not private
 	Local     *Local     `json:"local"`     // null if nothing of the kind is known
+
+	// Evidence is what the node holds against members; none is left out of the JSON. Evidence against a neighbor is no fault of the node.
+	Evidence []Evidence `json:"evidence,omitempty"`
+}
+
+// Evidence says that a member's key has signed two different releases of one round. The node keeps the releases, see [sdk.Evidence].
+type Evidence struct {
+	Member string `json:"member"`
+	Round  int    `json:"round"`
+}
+
+// String says what the evidence shows.
+func (e Evidence) String() string { return sdk.Evidence{Member: e.Member, Round: e.Round}.String() }
+
+// NewEvidence puts evidence into the words of a status, each member and round once.
+func NewEvidence(list []sdk.Evidence) []Evidence {
+	var out []Evidence
+next:
+	for i := range list {
+		for _, known := range out {
+			if known.Member == list[i].Member && known.Round == list[i].Round {
+				continue next
+			}
+		}
+		out = append(out, Evidence{list[i].Member, list[i].Round})
+	}
+	return out
 }
 
 // Neighbor is how a neighbor looks from here.

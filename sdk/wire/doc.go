@@ -20,10 +20,12 @@
 //	15 ledger    the id of the sender's lifetime ledger
 //	16 countersignature of the sender
 //
-// A message has one of 5 and 6, a release one of 5 to 8, a hail has 9 and 10, an ask 10 and 11, a tell 9 to 11 and, if what was
-// asked for is to be had, one of 5 and 6 (parts 1 to 3) or one of 7 and 8 (parts 1, 4 and 5). Between nodes with keys, messages and
-// releases have 12; a hail has 12 to 15, those that there is something to say in; a done has 13 and 16; a tell has 12 and 13; a double has 13
-// and 14. Each is of 1 to 256 bytes, all of a frame together of at most 448. No frame has more.
+// Every frame has 1 to 3. A message has one of 5 and 6 as well, and a release one of 5 to 8. A hail has 9 and 10, and an ask 10 and 11.
+// A tell has 9 to 11 and, if what was asked for is to be had, one of 5 and 6 (parts 1 to 3) or one of 7 and 8 (parts 1, 4 and 5). A
+// double has 13 and 14.
+//
+// Between nodes with keys, a message and a release have 12; a hail may have 12 to 15; a done has 13 and 16; a tell may have 12 and 13.
+// Each of these fields has 1 to 256 bytes, and those of one frame together at most 448. No frame has more.
 //
 // Planes are the lowest bytes of all coordinates, then the second lowest, and so on up to the bytes with the sign
 // and most of the exponent. Each plane is cut into blocks of 65,536 bytes (the last may be shorter), and each block

@@ -21,7 +21,7 @@ const (
 	exitFailed   = 1
 	exitUsage    = 2
 	exitRefused  = 3 // a privacy budget is spent
-	exitMismatch = 4 // the neighbors mean another fleet, or know more of this node's past than its own state
+	exitMismatch = 4 // the neighbors mean another fleet, or the node must not go on: it was set back, has a double or was replaced
 )
 
 const about = `usage: spade-edge-nats run NODEFILE [-json]
@@ -31,8 +31,8 @@ when the model is final and its neighbors have what they need. A neighbor that i
 SIGTERM ends the process between two steps, and SIGHUP reads the keys in the fleet file again. Messages are sealed and signed from
 member to member; the broker can delay them, and no more.
 
-Exit codes: 0 the run is done; 1 failed or interrupted; 2 a file is wrong; 3 a privacy budget is spent; 4 every neighbor means
-another fleet, or knows more of this node's past than its own state.
+Exit codes: 0 the run is done; 1 failed or interrupted; 2 a file is wrong; 3 a privacy budget is spent; 4 the node must not go on:
+every neighbor means another fleet, its state or ledger was set back, or it has a double or was replaced.
 
   spade-edge-nats run node.json
   spade-edge-nats run node.json -json >outcome.json

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+)
+
+func (r *inspection) stateFolder(path string) error {
+	r.Kind = "state folder"
+	if _, err := os.Stat(filepath.Join(path, "releases.log")); err != nil {
+		if _, err := os.Stat(filepath.Join(path, "slot-0")); err != nil {
+			return usageError{fmt.Errorf("%s is a folder, but not one of a node's state: it has neither releases.log nor slot-0", path)}
+		}
+	}
+	report, err := sdk.InspectDir(path)
+	if err != nil {
+		return err
+	}
+	used, _ := sdk.DirInUse(path) // if it cannot be told, it is not said
+	type slot struct {
+		File   string `json:"file"`
+		Fault  string `json:"fault,omitempty"` // why there is no whole state in it
+		Round  int    `json:"round"`
+		Bytes  int64  `json:"bytes"`
+		Digest string `json:"digest,omitempty"`
+		Member string `json:"member,omitempty"`
+		Fleet  string `json:"fleet_hash,omitempty"`
+		Model  string `json:"model_sha256,omitempty"`
+	}
+	content := struct {
+		InUse   bool              `json:"in_use"`
+		Opens   bool              `json:"opens"`
+		Refused string            `json:"refused,omitempty"`
+		Remarks []string          `json:"remarks"`
+		Slots   []slot            `json:"slots"`
+		Log     []json.RawMessage `json:"log"`
+
+		Evidence []evidenceReport `json:"evidence,omitempty"`
+	}{InUse: used, Opens: report.Refused == nil, Remarks: append([]string{}, report.Remarks...)}
+	member := ""
+	for _, s := range report.Slots {
+		one := slot{File: s.File, Fault: s.Fault, Round: s.Round, Bytes: s.Bytes, Digest: s.Digest}
+		switch kept, err := sdk.ReadKept(s.File); {
+		case s.Fault != "":
+			r.row(filepath.Base(s.File), "%s", s.Fault)
+		case err != nil:
+			r.row(filepath.Base(s.File), "round %d, but %v", s.Round, err)
+		default:
+			member = kept.Member
+			one.Member, one.Fleet, one.Model = kept.Member, hex.EncodeToString(kept.Fleet[:]), sdk.ModelHash(kept.Model)
+			r.row(filepath.Base(s.File), "round %d of %q in the fleet with hash %s, %s, model_sha256 %s", s.Round, kept.Member, one.Fleet[:16], bytesText(s.Bytes), one.Model)
+		}
+		content.Slots = append(content.Slots, one)
+	}
+	r.row("log", "%d lines", len(report.Log))
+	for i, line := range report.Log {
+		raw := json.RawMessage(line)
+		if !json.Valid(raw) {
+			raw, _ = json.Marshal(line)
+		}
+		content.Log = append(content.Log, raw)
+		if i >= len(report.Log)-5 {
+			r.row("", "%s", line)
+		}
+	}
+	for _, remark := range report.Remarks {
+		r.row("remark", "%s", remark)
+	}
+	var own error
+	if content.Evidence, own = r.evidence(report.Evidence, member); report.Refused == nil {
+		report.Refused, content.Opens = own, own == nil
+	}
+	switch {
+	case used:
+		r.row("verdict", "in use: a node is at work on it")
+	case report.Refused != nil:
+		r.row("verdict", "refused")
+		content.Refused, r.fault = report.Refused.Error(), report.Refused
+	default:
+		r.row("verdict", "sound: a node goes on from it")
+	}
+	r.Any = content
+	return nil
+}
+
+func (r *inspection) slot(path string) error {
+	r.Kind = "slot"
+	k, err := sdk.ReadKept(path)
+	if err != nil {
+		return err
+	}
+	r.Any = struct {
+		Member string          `json:"member"`
+		Fleet  string          `json:"fleet_hash"`
+		Build  string          `json:"build"`
+		Round  int             `json:"round"`
+		Dim    int             `json:"dim"`
+		Model  string          `json:"model_sha256"`
+		Mean   bool            `json:"averaged_kept"`
+		Note   json.RawMessage `json:"note,omitempty"`
+	}{k.Member, hex.EncodeToString(k.Fleet[:]), k.Build, k.Round, len(k.Model), sdk.ModelHash(k.Model), k.Averaged != nil, json.RawMessage(k.Note)}
+	r.row("release", "round %d of %q in the fleet with hash %x", k.Round, k.Member, k.Fleet[:8])
+	r.row("model", "%d numbers, sha256 %s", len(k.Model), sdk.ModelHash(k.Model))
+	r.row("made by", "%s", k.Build)
+	r.row("note", "%s", k.Note)
+	return nil
+}

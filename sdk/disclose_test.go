@@ -1,0 +1,80 @@
+package sdk_test
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/transport/mem"
+)
+
+// refusing is a store that fails at the save of a round.
+type refusing struct {
+	sdk.Store
+	round int
+}
+
+func (s refusing) Save(saved sdk.Saved) error {
+	if saved.Round >= s.round {
+		return errors.New("no room")
+	}
+	return s.Store.Save(saved)
+}
+
+// A release that could not be kept is drawn anew by the next process. Nobody may see anything of the first draw: a certificate that is
+// made afterwards shows the signature of the release before, and only a release that is kept and marked is shown.
+func TestCertificateShowsNoDrawThatWasNotKept(t *testing.T) {
+	f := privateRing()
+	f.Members, f.Edges = f.Members[:1], nil
+	open := tinytest.MemStore()
+	life := func(fails int) (*sdk.Node, error) {
+		store, err := open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr, err := mem.New(f.Members...).Node("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tr.Close()
+		cfg := sdk.Config{Fleet: f, Name: "a", Samples: 5, Oracle: oracle(0), Transport: tr, Store: refusing{store, fails}}
+		sign(&cfg)
+		n, err := sdk.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n, n.Run(context.Background())
+	}
+	shown := func(n *sdk.Node) (r signed.Release) {
+		t.Helper()
+		c, err := n.Certificate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := hex.DecodeString(c.Head)
+		if err == nil && len(b) > 0 {
+			r, err = signed.Parse(b)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	for i, fails := range []int{1, 2, 2} {
+		n, err := life(fails)
+		if err == nil {
+			t.Fatal("the test is void: the store has not failed")
+		}
+		if r := shown(n); r.Round != fails-1 {
+			t.Errorf("life %d: the certificate shows release %d, and release %d could not be kept", i, r.Round, fails)
+		}
+	}
+	n, err := life(1 << 20)
+	if last := f.Method.Rounds + f.Method.Cooldown; err != nil || shown(n).Round != last {
+		t.Errorf("the certificate shows release %d, want %d (%v)", shown(n).Round, last, err)
+	}
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+)
+
+// logged is a log that can be read while it is written.
+type logged struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// A node that holds evidence against a neighbor shows it on its page and in its metrics, and over the broker to the neighbor, which ends
+// with the exit code of spade-edge.
+func TestEvidence(t *testing.T) {
+	f := newFleet(t)
+	key, err := fleetfile.ReadKey(filepath.Join(f.dir, "b.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := sdk.Evidence{Member: "b", Round: 2}
+	for i, text := range []*string{&e.First, &e.Second} {
+		r := signed.Release{Round: e.Round, Digest: [32]byte{byte(i)}}
+		r.Sign(key, signed.NewScope(f.file.Fleet.Run, f.file.Fleet.Hash(), "b"))
+		*text = hex.EncodeToString(r.Append(nil))
+	}
+	line, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(f.dir, "a.state"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f.write(t, "a.state/evidence.jsonl", string(line)+"\n")
+	text, err := os.ReadFile(filepath.Join(f.dir, "a.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.write(t, "a.json", strings.Replace(string(text), `"version": 1,`, `"version": 1, "http": "127.0.0.1:0",`, 1))
+
+	ctx, stop := context.WithTimeout(t.Context(), 60*time.Second)
+	var log logged
+	var work sync.WaitGroup
+	work.Go(func() { run(ctx, []string{"run", filepath.Join(f.dir, "a.json")}, io.Discard, &log) })
+	defer work.Wait()
+	defer stop()
+	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+/`)
+	for address.FindString(log.String()) == "" {
+		if ctx.Err() != nil {
+			t.Fatalf("no page:\n%s", &log)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	for path, want := range map[string]string{"metrics": "spade_edge_evidence{run=\"trial\",node=\"a\"} 1\n", "status": `"member": "b",`, "healthz": ""} {
+		resp, err := http.Get(address.FindString(log.String()) + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(text), want) {
+			t.Errorf("/%s: %s, %v, no %q in\n%s", path, resp.Status, err, want, text)
+		}
+	}
+	var said logged
+	code := run(ctx, []string{"run", filepath.Join(f.dir, "b.json")}, io.Discard, &said)
+	if code != exitMismatch || !strings.Contains(said.String(), sdk.ErrClone.Error()) || !strings.Contains(said.String(), `"a" shows two releases of round 2`) {
+		t.Errorf("b: exit code %d\n%s", code, &said)
+	}
+}
