@@ -233,7 +233,9 @@ func (c *recovery) deliver(in received) error {
 	case f.Kind == wire.Ask:
 		if c.told[w.number] != f.Life {
 			c.told[w.number] = f.Life
-			c.log.Error("a neighbor has lost its state as well: what only the two of them knew is lost, and neither can recover it", "neighbor", w.name)
+			if _, worth := c.mention("asks", w.name); worth {
+				c.log.Error("a neighbor has lost its state as well: what only the two of them knew is lost, and neither can recover it", "neighbor", w.name)
+			}
 		}
 	case f.Kind == wire.Tell && f.Life&lifeMask == c.life:
 		return c.hear(w, f)

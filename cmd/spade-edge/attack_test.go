@@ -50,10 +50,11 @@ type insider struct {
 	// change returns what is sent in place of a frame to a neighbor: nothing, the frame, or others. It is called with mu held.
 	change func(to string, f *wire.Frame) []*wire.Frame
 
-	mu   sync.Mutex
-	lied int
-	seen map[string]map[int]map[string]bool // neighbor, round, digest
-	last map[string]signed.Release          // the newest that a neighbor has signed
+	mu    sync.Mutex
+	lied  int
+	lives map[string]uint64                  // of neighbors, which they have told when they started
+	seen  map[string]map[int]map[string]bool // neighbor, round, digest
+	last  map[string]signed.Release          // the newest that a neighbor has signed
 }
 
 // The insider's node takes it for its transport.
@@ -74,7 +75,7 @@ func (tr *trial) newInsider(t *testing.T, name string, memory bool, change func(
 		t.Fatal(err)
 	}
 	in := &insider{key: link.Key, file: file, name: name, over: make(chan struct{}),
-		seen: map[string]map[int]map[string]bool{}, last: map[string]signed.Release{}}
+		lives: map[string]uint64{}, seen: map[string]map[int]map[string]bool{}, last: map[string]signed.Release{}}
 	in.change = func(to string, f *wire.Frame) []*wire.Frame {
 		if change == nil {
 			return []*wire.Frame{f}
@@ -148,7 +149,16 @@ func (in *insider) Send(ctx context.Context, to string, frame []byte) error {
 func (in *insider) Recv(ctx context.Context) (string, []byte, error) {
 	from, frame, err := in.tr.Recv(ctx)
 	var f wire.Frame
-	if codec, bad := wire.NewCodec(in.file.Fleet.Dim); err == nil && bad == nil && codec.Decode(frame, &f) == nil && len(f.Own) > 0 {
+	codec, bad := wire.NewCodec(in.file.Fleet.Dim)
+	if err != nil || bad != nil || codec.Decode(frame, &f) != nil {
+		return from, frame, err
+	}
+	if f.Kind == wire.Hail && !f.Resent {
+		in.mu.Lock()
+		in.lives[from] = f.Life
+		in.mu.Unlock()
+	}
+	if len(f.Own) > 0 {
 		if r, err := signed.Parse(f.Own); err == nil && r.Verify(in.scope(from), in.file.SigningKeys(from)) == nil {
 			in.note(from, r)
 		}
