@@ -64,8 +64,8 @@ var (
 	_ transport.Notifier  = (*insider)(nil)
 )
 
-// newInsider takes a member's place, with its files. memory says whether it has its state folder, or keeps nothing.
-func (tr *trial) newInsider(t *testing.T, name string, memory bool, change func(in *insider, to string, f *wire.Frame) []*wire.Frame) *insider {
+// newMouth takes a member's place, with its key, and has no node.
+func (tr *trial) newMouth(t *testing.T, name string) (*insider, *fleetfile.Node) {
 	t.Helper()
 	node, err := fleetfile.ReadNode(tr.path(name + ".json"))
 	if err != nil {
@@ -77,20 +77,29 @@ func (tr *trial) newInsider(t *testing.T, name string, memory bool, change func(
 	}
 	in := &insider{key: link.Key, file: file, name: name, over: make(chan struct{}),
 		lives: map[string]uint64{}, seen: map[string]map[int]map[string]bool{}, last: map[string]signed.Release{}}
+	if in.tr, err = ws.New(link); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.tr.Close() })
+	return in, node
+}
+
+// newInsider takes a member's place, with its files. memory says whether it has its state folder, or keeps nothing.
+func (tr *trial) newInsider(t *testing.T, name string, memory bool, change func(in *insider, to string, f *wire.Frame) []*wire.Frame) *insider {
+	t.Helper()
+	in, node := tr.newMouth(t, name)
+	file := in.file
 	in.change = func(to string, f *wire.Frame) []*wire.Frame {
 		if change == nil {
 			return []*wire.Frame{f}
 		}
 		return change(in, to, f)
 	}
-	if in.tr, err = ws.New(link); err != nil {
-		t.Fatal(err)
-	}
 	own, err := loadOracle(t.Context(), node.Oracle, file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := sdk.Config{Fleet: file.Fleet, Name: name, Samples: own.Samples, Oracle: own.Oracle, Transport: in, Key: link.Key, Keys: file.SigningKeys,
+	cfg := sdk.Config{Fleet: file.Fleet, Name: name, Samples: own.Samples, Oracle: own.Oracle, Transport: in, Key: in.key, Keys: file.SigningKeys,
 		ResendAfter: node.ResendAfter, Linger: 20 * time.Second}
 	if memory {
 		store, err := sdk.OpenDir(node.State, file.Fleet.StateSize(name, own.Samples))
