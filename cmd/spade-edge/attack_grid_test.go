@@ -51,12 +51,12 @@ func (p *pusher) frame(round int) *wire.Frame {
 	return f
 }
 
-// speak answers b until the transport is closed.
+// speak answers a until the transport is closed.
 func (p *pusher) speak(ctx context.Context) {
 	send := func(f *wire.Frame) {
 		if codec, err := wire.NewCodec(p.file.Fleet.Dim); err == nil {
 			if b, err := codec.Append(nil, f); err == nil {
-				_ = p.tr.Send(ctx, "b", b) // what gets lost is asked for again
+				_ = p.tr.Send(ctx, "a", b) // what gets lost is asked for again
 			}
 		}
 	}
@@ -73,7 +73,7 @@ func (p *pusher) speak(ctx context.Context) {
 		switch {
 		case f.Kind == wire.Hail && !f.Resent:
 			answer := &wire.Frame{Kind: wire.Hail, Resent: true, Life: f.Life, Round: len(p.chain) - 1}
-			if r := p.last["b"]; r.Round > 0 {
+			if r := p.last["a"]; r.Round > 0 {
 				answer.Held, answer.Proof = r.Round, r.Append(nil)
 			}
 			send(answer)
@@ -121,37 +121,37 @@ func pushOut(t *testing.T, place func(round int) int32) bool {
 		f.Method.Gain = 0.99
 		f.Privacy, f.Wire.GridBits, f.Wire.Payload = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5}, 8, sdk.PayloadRelease
 	})
-	in, _ := tr.newMouth(t, "a")
+	in, _ := tr.newMouth(t, "b")
 	p := &pusher{insider: in, place: place, chain: make([]signed.Release, 1)}
 	go p.speak(t.Context())
 	const words = "of the model has become too large"
-	b := start(t, "run", tr.path("b.json"), "-json")
-	for deadline := time.Now().Add(20 * time.Second); !b.ended() && in.sawOnce(t, "b") < 32; time.Sleep(time.Millisecond) {
+	a := start(t, "run", tr.path("a.json"), "-json")
+	for deadline := time.Now().Add(20 * time.Second); !a.ended() && in.sawOnce(t, "a") < 32; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("the node stands still:\n%s", b.log)
+			t.Fatalf("the node stands still:\n%s", a.log)
 		}
 	}
-	if !b.ended() {
-		b.kill()
-		if n := tr.spent(t, "b"); n != 30 {
+	if !a.ended() {
+		a.kill()
+		if n := tr.spent(t, "a"); n != 30 {
 			t.Errorf("%d releases in the ledger", n)
 		}
 		return false
 	}
-	b.refused(t, exitFailed, words)
-	seen, spent := in.sawOnce(t, "b"), tr.spent(t, "b")
-	if made := len(tr.released(t, 1)); made != spent || seen > made || seen < made-1 {
+	a.refused(t, exitFailed, words)
+	seen, spent := in.sawOnce(t, "a"), tr.spent(t, "a")
+	if made := len(tr.released(t, 0)); made != spent || seen > made || seen < made-1 {
 		t.Errorf("%d releases made, %d in the ledger, and %d seen", made, spent, seen)
 	}
 	for range times(t, "SPADE_LOOKS", 3) {
-		start(t, "run", tr.path("b.json"), "-json").refused(t, exitFailed, words)
+		start(t, "run", tr.path("a.json"), "-json").refused(t, exitFailed, words)
 	}
-	made := tr.released(t, 1)
-	if n := tr.spent(t, "b"); n != spent || len(made) != spent || in.sawOnce(t, "b") > len(made) {
+	made := tr.released(t, 0)
+	if n := tr.spent(t, "a"); n != spent || len(made) != spent || in.sawOnce(t, "a") > len(made) {
 		t.Errorf("%d releases in the ledger after %d, and %d were made", n, spent, len(made))
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	t.Logf("ended after %d releases; seen are those of %v", spent, fmt.Sprint(slices.Sorted(maps.Keys(in.seen["b"]))))
+	t.Logf("ended after %d releases; seen are those of %v", spent, fmt.Sprint(slices.Sorted(maps.Keys(in.seen["a"]))))
 	return true
 }

@@ -156,7 +156,7 @@ func (tr *trial) run(n int) string {
 func TestAttackChatter(t *testing.T) {
 	t.Parallel()
 	tr := newLonger(t, "ab", 40)
-	in := tr.newInsider(t, "a", false, func(in *insider, to string, f *wire.Frame) []*wire.Frame {
+	in := tr.newInsider(t, "b", false, func(in *insider, to string, f *wire.Frame) []*wire.Frame {
 		list := []*wire.Frame{f}
 		if r := in.last[to]; r.Round > 0 {
 			for range 100 {
@@ -168,7 +168,7 @@ func TestAttackChatter(t *testing.T) {
 		}
 		return list
 	})
-	b := start(t, "run", tr.path("b.json"), "-json")
+	b := start(t, "run", tr.path("a.json"), "-json")
 	if r := b.outcome(t); !r.Done {
 		t.Errorf("outcome %+v", r)
 	}

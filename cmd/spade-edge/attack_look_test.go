@@ -107,34 +107,34 @@ func TestAttackOneState(t *testing.T) {
 func TestAttackSlotsPutBack(t *testing.T) {
 	t.Parallel()
 	tr := newLonger(t, "ab", 30)
-	in := tr.newInsider(t, "a", true, nil)
-	b := start(t, "run", tr.path("b.json"), "-json")
-	in.await(t, "b", 2)
-	b.kill()
-	takeOver(t, tr.dir, tr.path("then"), keeps("b")...)
-	then, err := sdk.ReadKept(tr.path("b.state"))
+	in := tr.newInsider(t, "b", true, nil)
+	a := start(t, "run", tr.path("a.json"), "-json")
+	in.await(t, "a", 2)
+	a.kill()
+	takeOver(t, tr.dir, tr.path("then"), keeps("a")...)
+	then, err := sdk.ReadKept(tr.path("a.state"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	b = start(t, "run", tr.path("b.json"), "-json")
-	in.await(t, "b", then.Round+1)
-	b.kill()
+	a = start(t, "run", tr.path("a.json"), "-json")
+	in.await(t, "a", then.Round+1)
+	a.kill()
 	if then.Round >= 30 {
 		t.Fatal("the rounds that cost something were over before the kill")
 	}
-	takeOver(t, tr.dir, tr.path("now"), keeps("b")...)
-	spent := tr.spent(t, "b")
+	takeOver(t, tr.dir, tr.path("now"), keeps("a")...)
+	spent := tr.spent(t, "a")
 
-	takeOver(t, tr.path("then"), tr.dir, "b.state")
-	start(t, "run", tr.path("b.json"), "-json").refused(t, exitMismatch, "sdk: the ledger has release", "the state was set back")
-	takeOver(t, tr.path("then"), tr.dir, "b.ledger.mark")
-	start(t, "run", tr.path("b.json"), "-json").refused(t, exitMismatch, "the state was set back")
-	if got := tr.spent(t, "b"); got != spent {
+	takeOver(t, tr.path("then"), tr.dir, "a.state")
+	start(t, "run", tr.path("a.json"), "-json").refused(t, exitMismatch, "sdk: the ledger has release", "the state was set back")
+	takeOver(t, tr.path("then"), tr.dir, "a.ledger.mark")
+	start(t, "run", tr.path("a.json"), "-json").refused(t, exitMismatch, "the state was set back")
+	if got := tr.spent(t, "a"); got != spent {
 		t.Errorf("%d releases in the ledger, want %d", got, spent)
 	}
-	takeOver(t, tr.path("now"), tr.dir, keeps("b")...)
-	start(t, "run", tr.path("b.json"), "-json").outcome(t)
-	if last := in.sawOnce(t, "b"); last != 32 {
+	takeOver(t, tr.path("now"), tr.dir, keeps("a")...)
+	start(t, "run", tr.path("a.json"), "-json").outcome(t)
+	if last := in.sawOnce(t, "a"); last != 32 {
 		t.Errorf("the last release that was seen is %d", last)
 	}
 }
@@ -144,34 +144,34 @@ func TestAttackSlotsPutBack(t *testing.T) {
 func TestAttackBetweenLineAndMark(t *testing.T) {
 	t.Parallel()
 	tr := newOneRound(t)
-	in := tr.newInsider(t, "a", true, nil)
+	in := tr.newInsider(t, "b", true, nil)
 	dying := func() {
 		t.Helper()
-		p := starting(t, []string{dyingNoise + "=1"}, "run", tr.path("b.json"), "-json")
+		p := starting(t, []string{dyingNoise + "=1"}, "run", tr.path("a.json"), "-json")
 		p.wait(t, 99)
 	}
 	for range times(t, "SPADE_LOOKS", 2) {
 		dying()
-		tr.remove(t, "b.state")
-		if err := os.Mkdir(tr.path("b.ledger.mark.tmp"), 0o700); err != nil {
+		tr.remove(t, "a.state")
+		if err := os.Mkdir(tr.path("a.ledger.mark.tmp"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		start(t, "run", tr.path("b.json"), "-json").refused(t, exitFailed, "release 1 is not sent, for it could not be marked")
-		tr.remove(t, "b.ledger.mark.tmp")
-		if len(tr.released(t, 1)) != 1 {
+		start(t, "run", tr.path("a.json"), "-json").refused(t, exitFailed, "release 1 is not sent, for it could not be marked")
+		tr.remove(t, "a.ledger.mark.tmp")
+		if len(tr.released(t, 0)) != 1 {
 			t.Error("no state in front of the mark")
 		}
-		tr.remove(t, "b.state")
+		tr.remove(t, "a.state")
 	}
-	if last := in.sawOnce(t, "b"); last != 0 {
+	if last := in.sawOnce(t, "a"); last != 0 {
 		t.Errorf("release %d was seen, and not marked", last)
 	}
-	start(t, "run", tr.path("b.json"), "-json").outcome(t)
-	if last := in.sawOnce(t, "b"); last != 1 || tr.spent(t, "b") != 1 {
-		t.Errorf("the last release that was seen is %d, and the ledger has %d", last, tr.spent(t, "b"))
+	start(t, "run", tr.path("a.json"), "-json").outcome(t)
+	if last := in.sawOnce(t, "a"); last != 1 || tr.spent(t, "a") != 1 {
+		t.Errorf("the last release that was seen is %d, and the ledger has %d", last, tr.spent(t, "a"))
 	}
-	tr.remove(t, "b.state")
-	start(t, "run", tr.path("b.json"), "-json").refused(t, exitMismatch, "sdk: the ledger has release 1 of this run")
+	tr.remove(t, "a.state")
+	start(t, "run", tr.path("a.json"), "-json").refused(t, exitMismatch, "sdk: the ledger has release 1 of this run")
 }
 
 // A node is killed at random moments before and after its first release, and its state is deleted each time: what the neighbor sees is one
@@ -182,21 +182,21 @@ func TestAttackKillAndForget(t *testing.T) {
 	var before, between, refused int
 	for n := range times(t, "SPADE_FORGETS", 4) {
 		tr := newOneRound(t)
-		in := tr.newInsider(t, "a", false, nil)
-		p := start(t, "run", tr.path("b.json"), "-json")
-		p.log.await(t, `node "b" of run`)
-		for empty := size(t, tr.path("b.ledger")); n > 0 && !p.ended() && size(t, tr.path("b.ledger")) == empty; {
+		in := tr.newInsider(t, "b", false, nil)
+		p := start(t, "run", tr.path("a.json"), "-json")
+		p.log.await(t, `node "a" of run`)
+		for empty := size(t, tr.path("a.ledger")); n > 0 && !p.ended() && size(t, tr.path("a.ledger")) == empty; {
 			time.Sleep(100 * time.Microsecond)
 		}
 		time.Sleep(time.Duration(chance.Float64() * float64(4*time.Millisecond))) // every moment is as good
 		p.kill()
-		tr.remove(t, "b.state")
-		lines, seen := tr.spent(t, "b"), in.sawOnce(t, "b")
-		p = start(t, "run", tr.path("b.json"), "-json")
-		for !p.ended() && len(tr.released(t, 1)) == 0 {
+		tr.remove(t, "a.state")
+		lines, seen := tr.spent(t, "a"), in.sawOnce(t, "a")
+		p = start(t, "run", tr.path("a.json"), "-json")
+		for !p.ended() && len(tr.released(t, 0)) == 0 {
 			time.Sleep(time.Millisecond)
 		}
-		again := len(tr.released(t, 1)) == 1
+		again := len(tr.released(t, 0)) == 1
 		switch {
 		case !again:
 			refused++
@@ -210,13 +210,13 @@ func TestAttackKillAndForget(t *testing.T) {
 			t.Error("a release that was seen is made again")
 		}
 		if again {
-			in.await(t, "b", 1)
+			in.await(t, "a", 1)
 		}
 		p.kill()
-		tr.remove(t, "b.state")
-		start(t, "run", tr.path("b.json"), "-json").refused(t, exitMismatch, "sdk: the ledger has release 1 of this run")
-		if in.sawOnce(t, "b"); tr.spent(t, "b") != 1 {
-			t.Errorf("%d releases in the ledger", tr.spent(t, "b"))
+		tr.remove(t, "a.state")
+		start(t, "run", tr.path("a.json"), "-json").refused(t, exitMismatch, "sdk: the ledger has release 1 of this run")
+		if in.sawOnce(t, "a"); tr.spent(t, "a") != 1 {
+			t.Errorf("%d releases in the ledger", tr.spent(t, "a"))
 		}
 		in.end()
 	}
