@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -45,10 +47,9 @@ func TestAttackClones(t *testing.T) {
 // neighbor has evidence of it.
 func cloneOnce(t *testing.T, edges string, chance *rng.Stream) (two, proved bool) {
 	t.Helper()
-	tr := newTrial(t, edges, func(f *sdk.Fleet) {
+	tr := newAttacked(t, edges, func(f *sdk.Fleet) {
 		f.Method.Rounds, f.Method.Cooldown, f.Method.Eta = 8, 2, []float64{0.01}
 		f.Method.Tau, f.Method.Batch = 1500, 400 // a round lasts long enough for both to begin it
-		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5}
 	})
 	var others []*process
 	for _, m := range tr.file.Members[1:] {
@@ -61,7 +62,7 @@ func cloneOnce(t *testing.T, edges string, chance *rng.Stream) (two, proved bool
 	other := tr.path("clone")
 	takeOver(t, tr.dir, other, append(keepsAll("a"), "a.json", "a.key", "fleet.json", "x0.bin")...)
 	text := readFile(t, filepath.Join(other, "a.json"))
-	writeFile(t, other, "a.json", strings.Replace(text, tr.place(0), steadyPorts(t, 1)[0], 1)) // nobody dials it
+	writeFile(t, other, "a.json", strings.Replace(text, tr.place(0), ownPort(t), 1)) // nobody dials it
 	copies := []*process{start(t, "run", tr.path("a.json"), "-json")}
 	time.Sleep(time.Duration(chance.Float64() * float64(300*time.Millisecond)))
 	copies = append(copies, start(t, "run", filepath.Join(other, "a.json"), "-json"))

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -116,10 +118,10 @@ func TestAttackEdgeOfTheGrid(t *testing.T) {
 // pushOut reports whether the node has ended.
 func pushOut(t *testing.T, place func(round int) int32) bool {
 	t.Helper()
-	tr := newTrial(t, "ab", func(f *sdk.Fleet) {
+	tr := newAttacked(t, "ab", func(f *sdk.Fleet) {
 		f.Method.Rounds, f.Method.Cooldown, f.Method.Eta = 30, 2, []float64{1}
 		f.Method.Gain = 0.99
-		f.Privacy, f.Wire.GridBits, f.Wire.Payload = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5}, 8, sdk.PayloadRelease
+		f.Wire.GridBits, f.Wire.Payload = 8, sdk.PayloadRelease
 	})
 	in, _ := tr.newMouth(t, "b")
 	p := &pusher{insider: in, place: place, chain: make([]signed.Release, 1)}

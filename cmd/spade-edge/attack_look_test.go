@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -47,10 +49,7 @@ func newOneRound(t *testing.T) *trial {
 // newLonger is a private trial with so many rounds, and two without data.
 func newLonger(t *testing.T, edges string, rounds int) *trial {
 	t.Helper()
-	return newTrial(t, edges, func(f *sdk.Fleet) {
-		f.Method.Rounds, f.Method.Cooldown, f.Method.Eta = rounds, 2, []float64{1}
-		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5}
-	})
+	return newAttacked(t, edges, func(f *sdk.Fleet) { f.Method.Rounds, f.Method.Cooldown, f.Method.Eta = rounds, 2, []float64{1} })
 }
 
 // Two members make their one release, all that they remember of it is deleted, and they are told to make it once more, 2 times or as often
