@@ -226,11 +226,12 @@ func (r *run) loop() error {
 // reached sends what a neighbor may lack, now that the way to it has opened.
 func (r *run) reached(name string) {
 	j := r.number[name]
-	r.machine.Reached(j)
 	if peer := r.claims.peers[j]; peer != nil {
-		peer.told = false
+		peer.told, peer.corrected = false, false
+		r.correct(j, peer)
 		r.show(j, peer)
 	}
+	r.machine.Reached(j)
 }
 
 // patience returns how long to wait after messages have been sent again, when that had last been tried after wait: twice as long, up to
