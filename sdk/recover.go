@@ -52,9 +52,9 @@ import (
 // The lost device must not come back. If it is started again, on its old state, each neighbor that remembers its successor (it
 // has made a release since, or not been restarted) tells it of a release that it does not know of, and it ends with [ErrRollback]. One
 // that was never switched off, as behind a network that was cut, is told by each neighbor that holds a release which its successor has
-// signed: when the way between them opens, and when it sends a release. What it has made until then neighbors have seen, and it is of rounds
-// that its successor makes without data. Without keys it cannot be told from its successor: a neighbor believes whichever release of a round
-// comes first, and refuses the other. Its key is taken out of the fleet file first in any case.
+// signed: when the way between them opens, and when it sends a release. What it makes until it hears that, neighbors have seen. So its key is
+// taken out of the fleet file first. Without keys it cannot be told from its successor: a neighbor believes whichever release of a round comes
+// first, and refuses the other.
 var ErrRecovery = errors.New("the state cannot be recovered")
 
 // recovery is what a node without a state has heard from its neighbors.
