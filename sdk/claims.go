@@ -41,6 +41,8 @@ type peerClaims struct {
 	countersign []byte           // of this node's last release
 	evidence    *Evidence        // of a double of it
 	told        bool             // the neighbor has been shown the evidence since the last tick
+	outdated    bool             // its last release came from a device that another has replaced
+	corrected   bool             // such a device has been told since the last tick
 }
 
 // newClaims returns the claims of a node at its start.
@@ -307,8 +309,12 @@ func (c *claims) release(peer *peerClaims, f *wire.Frame) error {
 		}
 	}
 	took, err := c.theirs(peer, f.Own)
+	if err != nil {
+		return err
+	}
 	// What a lost device made before another took over is still right, whoever brings it.
-	if l := last(peer.held); err == nil && took.Generation < l.Generation && took.Round > l.Round {
+	l := last(peer.held)
+	if peer.outdated = took.Generation < l.Generation; peer.outdated && took.Round > l.Round {
 		err = fmt.Errorf("sdk: release %d is of device %d, which device %d has replaced", f.Round, took.Generation, l.Generation)
 	}
 	return err

@@ -27,7 +27,11 @@ func (r *run) check(from int, f *wire.Frame) error {
 	var err error
 	switch f.Kind {
 	case wire.Message, wire.Release:
+		peer.outdated = false
 		err = r.claims.release(peer, f)
+		if peer.outdated {
+			r.correct(from, peer)
+		}
 	case wire.Hail:
 		err = r.checkHail(from, peer, f)
 	case wire.Done:
@@ -135,7 +139,9 @@ func (r *run) checkEarlier(by string, b []byte) error {
 		err = earlier.Verify(scope, r.claims.keys(r.cfg.Name))
 	}
 	if err != nil {
-		r.log.Warn("a neighbor speaks of this node's ledger in another run, and shows no signature that counts", "neighbor", by, "err", err)
+		if _, worth := r.mention("another run", by); worth {
+			r.log.Warn("a neighbor speaks of this node's ledger in another run, and shows no signature that counts", "neighbor", by, "err", err)
+		}
 		return nil
 	}
 	if err := r.compareLedger(by, earlier.Ledger); err != nil {
@@ -232,10 +238,27 @@ func (r *run) show(to int, peer *peerClaims) {
 	}
 }
 
-// showAgain lets evidence be shown again to every neighbor that there is some of.
+// correct tells a device that another has replaced, and that is still at work, what its successor has signed: it ends then. A device that was
+// only silent does not ask, and would make releases of the data that its successor makes as well. So a neighbor of which there was more
+// than one device is told whenever the way to it has opened, before anything else, and, at most once between two ticks, when it sends what
+// a replaced device has signed. This is a hail, which does the successor no harm if it is the one that hears it.
+func (r *run) correct(to int, peer *peerClaims) {
+	newest := last(peer.held)
+	if newest == nil || newest.Generation == 0 || peer.corrected {
+		return
+	}
+	peer.corrected = true
+	hail := wire.Frame{Kind: wire.Hail, Round: r.machine.Status().Round, Held: newest.Round, Life: uint64(r.device)<<48 | r.claims.incarnation}
+	r.claims.attach(&hail, to, r.cfg.Ledger)
+	if frame, err := r.codec.Append(nil, &hail); err == nil {
+		r.post(to, frame)
+	}
+}
+
+// showAgain lets evidence be shown again to every neighbor that there is some of, and replaced devices be told again.
 func (r *run) showAgain() {
 	for j, peer := range r.claims.peers {
-		peer.told = false
+		peer.told, peer.corrected = false, false
 		r.show(j, peer)
 	}
 }

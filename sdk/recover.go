@@ -58,7 +58,8 @@ import (
 // The lost device must not come back. Retire its key first: move it to the member's retired keys, so that it cannot connect, and its
 // signatures still count. If its key still connects and it is started again on its old state, each neighbor that remembers its successor
 // (it has made a release since, or not been restarted) shows it what the successor has signed, and it ends with [ErrRollback]. One that was
-// never switched off is refused its releases from then on, since they are of the device before.
+// never switched off, as behind a network that was cut, is shown the same when the way to a neighbor opens, and when it sends a release;
+// what it makes until it hears that, neighbors have seen. Without keys it cannot be told from its successor.
 var ErrRecovery = errors.New("the state cannot be recovered")
 
 // recovery is what a node without a state has heard from its neighbors.
@@ -239,7 +240,9 @@ func (c *recovery) deliver(in received) error {
 	case f.Kind == wire.Ask:
 		if c.told[w.number] != f.Life {
 			c.told[w.number] = f.Life
-			c.log.Error("a neighbor has lost its state as well: what only the two of them knew is lost, and neither can recover it", "neighbor", w.name)
+			if _, worth := c.mention("asks", w.name); worth {
+				c.log.Error("a neighbor has lost its state as well: what only the two of them knew is lost, and neither can recover it", "neighbor", w.name)
+			}
 		}
 	case f.Kind == wire.Tell && f.Life&lifeMask == c.life:
 		return c.hear(w, f)

@@ -73,8 +73,8 @@ type run struct {
 	frame      wire.Frame     // scratch of decoding
 	losses     []float64      // scratch of asking
 	failing    bool           // losses could not be had, which has been logged
-	refused    map[string]int // frames, by neighbor
 	told       map[int]uint64 // by neighbor: the last life that has asked for its state
+	noted      map[cause]int  // how often a neighbor has given cause for a line in the log
 	remembered bool           // what neighbors have signed of their ledgers has been written down in this Run
 	waiting    int            // the round of which the observer knows that it stands still, plus 1
 	final      time.Time      // when the model became final
@@ -96,7 +96,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	}
 	r := &run{
 		Node: n, codec: codec, releases: n.cfg.Fleet.wire().Payload == PayloadRelease,
-		inbox: make(chan received, 4), outbox: map[int]chan []byte{}, refused: map[string]int{}, told: map[int]uint64{},
+		inbox: make(chan received, 4), outbox: map[int]chan []byte{}, told: map[int]uint64{}, noted: map[cause]int{},
 	}
 	r.rememberHeads() // of the state that was kept, in case the process before did not come to its end
 	r.ctx, r.cancel = context.WithCancel(ctx)
@@ -226,11 +226,12 @@ func (r *run) loop() error {
 // reached sends what a neighbor may lack, now that the way to it has opened.
 func (r *run) reached(name string) {
 	j := r.number[name]
-	r.machine.Reached(j)
 	if peer := r.claims.peers[j]; peer != nil {
-		peer.told = false
+		peer.told, peer.corrected = false, false
+		r.correct(j, peer)
 		r.show(j, peer)
 	}
+	r.machine.Reached(j)
 }
 
 // patience returns how long to wait after messages have been sent again, when that had last been tried after wait: twice as long, up to
@@ -319,11 +320,20 @@ func (r *run) takeBy(in received, deliver func(in received) error) error {
 	return nil
 }
 
-// refuse counts a frame that could not be right. The log tells of each of a neighbor's first hundred, and then each time that
-// their number has doubled: a neighbor must not be able to fill the disk.
+// cause is what a neighbor does that is worth a line in the log.
+type cause struct{ what, neighbor string }
+
+// mention counts how often a neighbor has given cause for a line in the log, and reports whether it gets one: each of the first hundred times
+// does, and then each time that their number has doubled. A neighbor must not be able to fill the disk.
+func (r *run) mention(what, neighbor string) (times int, worth bool) {
+	r.noted[cause{what, neighbor}]++
+	times = r.noted[cause{what, neighbor}]
+	return times, times <= 100 || times&(times-1) == 0
+}
+
+// refuse counts a frame that could not be right.
 func (r *run) refuse(from string, err error) {
-	r.refused[from]++
-	if n := r.refused[from]; n <= 100 || n&(n-1) == 0 {
+	if n, worth := r.mention("frame refused", from); worth {
 		r.log.Error("frame refused", "from", from, "err", err, "refused", n)
 	}
 	r.mu.Lock()

@@ -22,7 +22,9 @@ func (r *run) tell(from int, name string) error {
 	}
 	if r.told[from] != ask.Life {
 		r.told[from] = ask.Life
-		r.log.Warn("a neighbor has lost its state and asks for what is known of it here", "neighbor", name)
+		if _, worth := r.mention("asks", name); worth {
+			r.log.Warn("a neighbor has lost its state and asks for what is known of it here", "neighbor", name)
+		}
 	}
 	answer := wire.Frame{
 		Kind: wire.Tell, Part: ask.Part, Round: ask.Round, Held: r.machine.Heard(from),

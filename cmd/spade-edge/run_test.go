@@ -169,12 +169,18 @@ type process struct {
 // start runs the program with some arguments. What is still running when the test ends is killed.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
+	return starting(t, nil, args...)
+}
+
+// starting is start with more in the environment.
+func starting(t *testing.T, env []string, args ...string) *process {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &process{cmd: exec.Command(self, args...), log: newConsole(), over: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), asProgram+"=1")
+	p.cmd.Env = append(append(os.Environ(), asProgram+"=1"), env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, p.log
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -86,8 +87,8 @@ func (f *fleet) write(t *testing.T, name, text string) {
 	}
 }
 
-// want returns the hashes of the models of a simulation.
-func (f *fleet) want(t *testing.T) []string {
+// clients returns what a simulation needs of every member.
+func (f *fleet) clients(t *testing.T, noise func(client int) io.Reader) (clients []tinytest.Client) {
 	t.Helper()
 	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 5})
 	if err != nil {
@@ -101,15 +102,20 @@ func (f *fleet) want(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfgs, err := f.file.Fleet.Machines([]int{len(parts[0]), len(parts[1]), len(parts[2])}, nil)
+	cfgs, err := f.file.Fleet.Machines([]int{len(parts[0]), len(parts[1]), len(parts[2])}, noise)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var clients []tinytest.Client
 	for i, c := range cfgs {
 		clients = append(clients, tinytest.Client{Config: c, Oracle: task.NewSoftmax(set.Train.Select(parts[i]))})
 	}
-	sim, err := tinytest.NewSim(clients)
+	return clients
+}
+
+// want returns the hashes of the models of a simulation.
+func (f *fleet) want(t *testing.T) []string {
+	t.Helper()
+	sim, err := tinytest.NewSim(f.clients(t, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,9 @@ import (
 // errMismatch says that this node and its neighbors do not belong together.
 var errMismatch = errors.New("every neighbor means another fleet")
 
+// testNoise, which only tests set, gives a private node another source of release noise than the operating system's.
+var testNoise func(p *participant) io.Reader
+
 // participant is a node at work.
 type participant struct {
 	file    *fleetfile.Node
@@ -117,6 +120,9 @@ func (p *participant) run(ctx context.Context) (r *outcome, err error) {
 		Fleet: fleet, Name: p.file.Name, Samples: own.Samples, Oracle: own.Oracle, Window: own.Window, ConditionalOn: own.ConditionalOn,
 		SeededTable: p.file.SeededTable, Average: p.file.Average, Linger: p.file.Linger, ResendAfter: p.file.ResendAfter, Logger: p.log,
 		Key: p.link.Key, Keys: func(member string) []ed25519.PublicKey { return p.members.Load().SigningKeys(member) },
+	}
+	if testNoise != nil && !fleet.Privacy.NonPrivate {
+		cfg.Noise = testNoise(p)
 	}
 	store, err := sdk.OpenDir(p.file.State, fleet.StateSize(p.file.Name, own.Samples))
 	if err != nil {
