@@ -40,8 +40,9 @@ func TestReadmeFleet(t *testing.T) {
 		"page: http://127.0.0.1:8080/",                                         // run
 		"round          0 of 80",                                               // status, of a node that waits
 		"release        80 of 80 of run \"ward\" by \"node-0\"",                // export
-		"model.npy: OK",                    // sha256sum
-		"consistent: every figure follows", // privacy
+		"model.npy: OK",                 // sha256sum
+		"verified: signed with the key", // privacy
+		"countersigned by \"node-1\", \"node-2\"",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

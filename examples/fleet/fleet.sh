@@ -135,10 +135,11 @@ for name in $names; do
 	model=$(sed -n 's/.*"model_sha256": "\(.*\)".*/\1/p' "$work/$name/export.json")
 	grep -q "\"model_sha256\": \"$model\"" "$work/$name/outcome.json" || fail "$name exports another model than it has run to"
 	(cd "$work" && sha256sum -c "$name.npy.sha256")
-	"$edge" privacy -verify "$work/$name.npy.certificate.json" -ledger "$work/$name/ledger.json" >"$work/$name/verified" || fail "$name's certificate is wrong"
+	"$edge" privacy -verify "$work/$name.npy.certificate.json" -fleet "$work/study/fleet.json" -ledger "$work/$name/ledger.json" >"$work/$name/verified" || fail "$name's certificate is wrong"
 	[ "$(lines "$name")" = "$rounds" ] || fail "$name has made $(lines "$name") releases, want $rounds"
 done
-tail -n 2 "$work/ward-3/verified"
+tail -n 4 "$work/ward-3/verified"
+grep -q '^countersigned by' "$work/ward-3/verified" || fail "no neighbor has countersigned the certificate of ward-3"
 "$work/compare" -tolerance 0.01 "$work"/ward-*.npy
 
 step 'done'

@@ -253,7 +253,8 @@ echo 'five of five, bit for bit'
 
 step 'the certificates of the private fleet'
 for i in $hosts; do
-	"$edge" privacy -verify "$work/private/ward-$i.npy.certificate.json" -ledger "$work/private/ward-$i/ledger.json" >"$work/private/ward-$i/verified" ||
+	"$edge" privacy -verify "$work/private/ward-$i.npy.certificate.json" -fleet "$work/private/study/fleet.json" \
+		-ledger "$work/private/ward-$i/ledger.json" >"$work/private/ward-$i/verified" ||
 		fail "ward-$i: $(cat "$work/private/ward-$i/verified")"
 	printf 'ward-%d: %s\n' "$i" "$(tail -n 1 "$work/private/ward-$i/verified")"
 done
