@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -265,4 +266,19 @@ func sealCertificate(c *dpmech.Certificate, key ed25519.PrivateKey, head *signed
 	}
 	c.Signature = hex.EncodeToString(ed25519.Sign(key, message))
 	return c.Verify()
+}
+
+// KeepCertificate writes a certificate to a file, durably. A file that has the same last release and more countersignatures stays: a node
+// that serves a finished run once more may not meet all its neighbors again, and what they have signed is not signed twice.
+func KeepCertificate(path string, c *dpmech.Certificate) error {
+	if text, err := os.ReadFile(path); err == nil && c.Head != "" {
+		if old, err := dpmech.ParseCertificate(text); err == nil && old.Verify() == nil && old.Head == c.Head && len(old.Countersigned) > len(c.Countersigned) {
+			return nil
+		}
+	}
+	text, err := c.JSON()
+	if err != nil {
+		return err
+	}
+	return advise(replaceFile(path, text))
 }

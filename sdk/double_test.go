@@ -233,3 +233,32 @@ func copyFiles(t *testing.T, from, to string, names ...string) {
 		}
 	}
 }
+
+// A certificate takes the place of another one of the same last release only if it has as many countersignatures.
+func TestKeepCertificate(t *testing.T) {
+	f := privateRing()
+	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
+	all := nodes(t, f, inMemory(t, f), nil)
+	mustRun(t, all)
+	cert, err := all[0].Certificate()
+	if err != nil || len(cert.Countersigned) != 1 {
+		t.Fatalf("%+v, %v", cert, err)
+	}
+	path := filepath.Join(t.TempDir(), "certificate.json")
+	bare, other := *cert, *cert
+	bare.Countersigned = nil
+	other.Countersigned, other.Head = nil, "ff"+cert.Head[2:]
+	for i, step := range []struct {
+		write *dpmech.Certificate
+		want  *dpmech.Certificate
+	}{{&bare, &bare}, {cert, cert}, {&bare, cert}, {&other, &other}, {cert, cert}} {
+		if err := sdk.KeepCertificate(path, step.write); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(path)
+		want, _ := step.want.JSON()
+		if err != nil || string(got) != string(want) {
+			t.Errorf("step %d: the file has %s, %v; want %s", i, got, err, want)
+		}
+	}
+}

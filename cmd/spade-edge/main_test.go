@@ -47,6 +47,12 @@ func with(args []string, more ...string) []string {
 	return append(append([]string(nil), args...), more...)
 }
 
+// said runs the program, and returns its exit code and all that it prints.
+func said(args ...string) (code int, text string) {
+	code, out, log := call(args...)
+	return code, out + log
+}
+
 // Counts are exact, and the same flags give the same transcript; another seed, or noise, gives another.
 func TestSimulateCounts(t *testing.T) {
 	r := outcome(t, with(small, "-batch", "8", "-tau", "3", "-non-private")...)

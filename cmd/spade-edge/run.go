@@ -240,15 +240,8 @@ func (p *participant) certify() error {
 	if err != nil {
 		return err
 	}
-	text, err := cert.JSON()
-	if err != nil {
-		return err
-	}
 	p.certificate = certificatePath(p.file.State)
-	if err := os.WriteFile(p.certificate+".new", text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(p.certificate+".new", p.certificate)
+	return sdk.KeepCertificate(p.certificate, cert)
 }
 
 // watch ends the run when every neighbor means another fleet: nothing can go on then, and most likely it is this node's file that

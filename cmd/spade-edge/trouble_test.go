@@ -63,12 +63,6 @@ func (tr *trial) place(i int) string {
 	return strings.TrimSuffix(strings.TrimPrefix(tr.file.Members[i].Addresses[0], "wss://"), "/")
 }
 
-// said runs the program, and returns its exit code and all that it prints.
-func said(args ...string) (code int, text string) {
-	code, out, log := call(args...)
-	return code, out + log
-}
-
 // provocation makes the program say something, and returns that with the exit code.
 type provocation func(t *testing.T, b *bench) (code int, text string)
 

@@ -314,13 +314,6 @@ func (p *participant) certify() (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := cert.JSON()
-	if err != nil {
-		return "", err
-	}
 	path = filepath.Join(p.file.State, "certificate.json")
-	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
-		return "", err
-	}
-	return path, os.Rename(path+".new", path)
+	return path, sdk.KeepCertificate(path, cert)
 }
