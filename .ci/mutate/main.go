@@ -33,6 +33,7 @@ var (
 	audits  = suite{"./sdk", "Audit"}
 	edge    = suite{"./sdk/admm", "CrashOracle|DivergesBefore|NothingFails|ConfigValidate"}
 	ledger  = suite{"./dpmech", "Ledger|CheckKept"}
+	claims  = suite{"./sdk", "LiesCostNothing|RecoveryFromLiars|DoubleLeaves"}
 	order   = suite{"./sdk", "DeletedStates|CrashBetween|ReservationWithout|LostReleases|ReplacedDevice|NoSecondLook|ChargesFirst"}
 	network = suite{"./sdk/graph", "Contraction|StabilityLimit|Spectrum"}
 )
@@ -153,13 +154,19 @@ var mutations = []mutation{
 		"	if !l.book.mark(r, round) {\n", "	if l.book.mark(r, round); round > 0 {\n", ledger},
 	{"a line that counts as marked when the ledger is opened", "dpmech/ledger.go",
 		"			b.settle(*m)\n", "			b.settle(mark{Head: b.head(b.seq())})\n", ledger},
+	{"claims without a signature", "sdk/claims.go",
+		"		if held == 0 {\n			return nil, nil", "		if held >= 0 {\n			return nil, nil", claims},
+	{"a claim about another release than the signed one", "sdk/claims.go",
+		"		if sum != r.Digest {", "		if sum != sum {", claims},
+	{"a claim that has a double", "sdk/claims.go",
+		"before.Contradicts(&r) {", "before.Contradicts(&r) && before == nil {", claims},
 	{"a mark before the state", "sdk/durable.go",
-		"	if n.cfg.Store != nil {\n		if err := n.save(&s); err != nil {\n			return err\n		}\n	}\n	return n.mark(s.Round)\n",
-		"	if err := n.mark(s.Round); err != nil || n.cfg.Store == nil {\n		return err\n	}\n	return n.save(&s)\n", order},
+		"	if n.cfg.Store != nil {\n		if err := n.save(&s); err != nil {\n			return err\n		}\n	}\n	if err := n.mark(s.Round); err != nil {\n		return err\n	}\n",
+		"	if err := n.mark(s.Round); err != nil {\n		return err\n	}\n	if n.cfg.Store != nil {\n		if err := n.save(&s); err != nil {\n			return err\n		}\n	}\n", order},
 	{"a release that is not marked", "sdk/durable.go",
-		"	return n.mark(s.Round)\n", "	return nil\n", order},
+		"	if err := n.mark(s.Round); err != nil {\n		return err\n	}\n", "", order},
 	{"a kept release that is sent again without a mark", "sdk/durable.go",
-		"	return n.mark(states[0].Round)", "	return nil", order},
+		"	if err := n.mark(states[0].Round); err != nil { // the crash may have come before that\n		return err\n	}\n", "", order},
 	{"a lost release that is charged and not marked", "sdk/durable.go",
 		"errors.Join(err, n.mark(e.Held))", "err", order},
 	{"marks of the lost device that stop its successor", "sdk/durable.go",
