@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"os"
 	"slices"
 
@@ -224,7 +223,8 @@ func (a *Audit) LedgerHead() *dpmech.Head {
 	if l == (signed.Head{}) {
 		return nil
 	}
-	return &dpmech.Head{ID: hex.EncodeToString(l.ID[:]), Seq: int(min(l.Seq, math.MaxInt32)), Hash: hex.EncodeToString(l.Hash[:])}
+	head := headOf(l)
+	return &head
 }
 
 // ledger reports what keeps the lifetime from being that of the ledger which was signed with the head, or what this has become since. A head

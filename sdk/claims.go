@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -41,14 +42,12 @@ type peerClaims struct {
 	countersign []byte           // of this node's last release
 	evidence    *Evidence        // of a double of it
 	told        bool             // the neighbor has been shown the evidence since the last tick
-	outdated    bool             // its last release came from a device that another has replaced
-	corrected   bool             // such a device has been told since the last tick
+	corrected   bool             // a device of its name that another has replaced has been told since the last tick
 }
 
 // newClaims returns the claims of a node at its start.
-func newClaims(cfg *Config, p *plan, incarnation uint64, neighbors []int) *claims {
+func newClaims(cfg *Config, hash [32]byte, incarnation uint64, neighbors []int) *claims {
 	f := cfg.Fleet
-	hash := f.Hash()
 	c := &claims{key: cfg.Key, keys: cfg.Keys, name: cfg.Name, scope: signed.NewScope(f.Run, hash, cfg.Name), heads: cfg.Heads,
 		incarnation: incarnation, peers: make(map[int]*peerClaims)}
 	for _, j := range neighbors {
@@ -111,17 +110,17 @@ func add(held []signed.Release, r signed.Release) []signed.Release {
 	return held[max(0, len(held)-maxHeld):]
 }
 
-// digestOf returns the digest of the release behind a state.
-func digestOf(s *admm.State) [32]byte {
-	if len(s.Delta) > 0 {
-		return signed.DigestGrid(s.Delta)
+// digestOf returns the digest of a release: of its change on the grid, or of its numbers if it has none.
+func digestOf(x []float32, change []int32) [32]byte {
+	if len(change) > 0 {
+		return signed.DigestGrid(change)
 	}
-	return signed.DigestVector(s.X)
+	return signed.DigestVector(x)
 }
 
 // sign signs the release behind a state, which follows those that were signed before.
 func (c *claims) sign(s *admm.State, generation int, l *dpmech.Ledger) error {
-	r := signed.Release{Generation: uint16(generation), Incarnation: c.incarnation, Round: s.Round, Digest: digestOf(s)}
+	r := signed.Release{Generation: uint16(generation), Incarnation: c.incarnation, Round: s.Round, Digest: digestOf(s.X, s.Delta)}
 	if before := last(c.own); before != nil {
 		r.Prev = before.ID(c.scope)
 	}
@@ -134,6 +133,11 @@ func (c *claims) sign(s *admm.State, generation int, l *dpmech.Ledger) error {
 	r.Sign(c.key, c.scope)
 	c.own = add(c.own, r)
 	return nil
+}
+
+// headOf translates a head back. A length that no ledger has on this machine becomes the longest, which none has either.
+func headOf(h signed.Head) dpmech.Head {
+	return dpmech.Head{ID: hex.EncodeToString(h.ID[:]), Seq: int(min(h.Seq, math.MaxInt32)), Hash: hex.EncodeToString(h.Hash[:])}
 }
 
 // signedHead translates a ledger's head.
@@ -155,7 +159,7 @@ func (c *claims) resume(cp *wire.Checkpoint, s *admm.State, number map[string]in
 	if !c.signing() {
 		return nil
 	}
-	r := signed.Release{Generation: uint16(cp.Device), Incarnation: c.incarnation, Round: s.Round, Digest: digestOf(s)}
+	r := signed.Release{Generation: uint16(cp.Device), Incarnation: c.incarnation, Round: s.Round, Digest: digestOf(s.X, s.Delta)}
 	if len(cp.Signed) > 0 {
 		kept, err := signed.Parse(cp.Signed)
 		if err != nil {
@@ -166,7 +170,7 @@ func (c *claims) resume(cp *wire.Checkpoint, s *admm.State, number map[string]in
 		}
 		r = kept
 	}
-	if own := c.key.Public().(ed25519.PublicKey); r.Verify(c.scope, []ed25519.PublicKey{own}) != nil {
+	if r.Verify(c.scope, publics(c.key)) != nil {
 		r.Sign(c.key, c.scope)
 	}
 	c.own = add(c.own, r)
@@ -286,38 +290,32 @@ func (c *claims) mine(b []byte) (*signed.Release, error) {
 	return &r, nil
 }
 
-// release checks the signature of a release that a frame carries.
-func (c *claims) release(peer *peerClaims, f *wire.Frame) error {
+// release checks the signature of a release that a frame carries. It is outdated if a device has made it that another has replaced.
+func (c *claims) release(peer *peerClaims, f *wire.Frame) (outdated bool, err error) {
 	if len(f.Own) == 0 {
-		return fmt.Errorf("sdk: release %d is not signed, want the signature of %q", f.Round, peer.name)
+		return false, fmt.Errorf("sdk: release %d is not signed, want the signature of %q", f.Round, peer.name)
 	}
 	r, err := signed.Parse(f.Own)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if r.Round != f.Round {
-		return fmt.Errorf("sdk: a frame of release %d carries the signature of release %d", f.Round, r.Round)
+		return false, fmt.Errorf("sdk: a frame of release %d carries the signature of release %d", f.Round, r.Round)
 	}
 	// A message to one neighbor is made of the release and of the edge; only the release itself can be compared.
-	if f.Kind == wire.Release {
-		sum := signed.DigestVector(f.Vector)
-		if len(f.Grid) > 0 {
-			sum = signed.DigestGrid(f.Grid)
-		}
-		if sum != r.Digest {
-			return fmt.Errorf("sdk: release %d is not the one that the sender has signed", f.Round)
-		}
+	if f.Kind == wire.Release && digestOf(f.Vector, f.Grid) != r.Digest {
+		return false, fmt.Errorf("sdk: release %d is not the one that the sender has signed", f.Round)
 	}
 	took, err := c.theirs(peer, f.Own)
 	if err != nil {
-		return err
+		return false, err
 	}
 	// What a lost device made before another took over is still right, whoever brings it.
 	l := last(peer.held)
-	if peer.outdated = took.Generation < l.Generation; peer.outdated && took.Round > l.Round {
+	if outdated = took.Generation < l.Generation; outdated && took.Round > l.Round {
 		err = fmt.Errorf("sdk: release %d is of device %d, which device %d has replaced", f.Round, took.Generation, l.Generation)
 	}
-	return err
+	return outdated, err
 }
 
 // proof checks what a frame says of this node's releases, up to held.
@@ -335,17 +333,12 @@ func (c *claims) proof(f *wire.Frame, held int) (*signed.Release, error) {
 	return r, nil
 }
 
-// publics returns the keys whose private half is key: none without a key.
+// publics returns the public half of a key, as a list of one.
 func publics(key ed25519.PrivateKey) []ed25519.PublicKey {
-	if key == nil {
-		return nil
-	}
 	return []ed25519.PublicKey{key.Public().(ed25519.PublicKey)}
 }
 
 // hasKey reports whether keys has the public half of key.
 func hasKey(keys []ed25519.PublicKey, key ed25519.PrivateKey) bool {
-	return slices.ContainsFunc(publics(key), func(own ed25519.PublicKey) bool {
-		return slices.ContainsFunc(keys, func(k ed25519.PublicKey) bool { return k.Equal(own) })
-	})
+	return slices.ContainsFunc(keys, func(k ed25519.PublicKey) bool { return k.Equal(key.Public()) })
 }

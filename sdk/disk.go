@@ -1,6 +1,8 @@
 package sdk
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -95,4 +97,49 @@ func advise(err error) error {
 		return fmt.Errorf("sdk: %w; run as the user who owns the state directory, or give this one the right to write in it", err)
 	}
 	return fmt.Errorf("sdk: %w", err)
+}
+
+// replaceFile gives a file a new content, durably: after a crash it has the old one or the new one.
+func replaceFile(path string, content []byte) error {
+	temp := path + ".tmp"
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(content); err == nil {
+		err = syncFile(f)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// eachLine calls a function with each line of a file, until it fails. A file that is not there has none.
+func eachLine(path string, parse func(line []byte) error) error {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return advise(err)
+	}
+	for n := 1; len(data) > 0; n++ {
+		line, rest, _ := bytes.Cut(data, []byte{'\n'})
+		if err := parse(line); err != nil {
+			return fmt.Errorf("sdk: %s, line %d: %w", path, n, err)
+		}
+		data = rest
+	}
+	return nil
+}
+
+// strictJSON reads one JSON object without unknown fields.
+func strictJSON(line []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	return dec.Decode(v)
 }

@@ -348,7 +348,8 @@ func (n *Node) reserve(round int) error {
 }
 
 // Certificate says what the node's releases so far have leaked at most, and with Config.Ledger what all runs on its data have. With
-// Config.Key it is signed, and has the countersignatures of the neighbors that have said their last word. It is an error if the fleet is not private, for then nothing bounds it.
+// Config.Key it is signed, and has the countersignatures of the neighbors that have said their last word. It is an error if the
+// fleet is not private, for then nothing bounds it.
 func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	if n.filter == nil {
 		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, and what its members send may reveal their data")

@@ -42,13 +42,13 @@ func (e Evidence) Verify(run string, fleet [32]byte, keys []ed25519.PublicKey) e
 	if err := errors.Join(first.Verify(scope, keys), second.Verify(scope, keys)); err != nil {
 		return err
 	}
-	if first.Round != e.Round || !first.Contradicts(&second) {
+	if !first.Contradicts(&second) {
 		return fmt.Errorf("sdk: evidence: signed releases %d and %d of %q do not contradict each other", first.Round, second.Round, e.Member)
 	}
 	return nil
 }
 
-// releases returns the two signed releases.
+// releases returns the two signed releases, of which the first is of the round that the evidence names.
 func (e Evidence) releases() (first, second signed.Release, err error) {
 	var list [2]signed.Release
 	for i, text := range []string{e.First, e.Second} {
@@ -60,7 +60,10 @@ func (e Evidence) releases() (first, second signed.Release, err error) {
 			return first, second, fmt.Errorf("sdk: evidence: %w", err)
 		}
 	}
-	return list[0], list[1], nil
+	if list[0].Round != e.Round {
+		err = fmt.Errorf("sdk: evidence: round is %d, and release %d was signed", e.Round, list[0].Round)
+	}
+	return list[0], list[1], err
 }
 
 // evidenceKeeper is a [Store] that keeps evidence as well, as [DirStore] does.
@@ -108,10 +111,7 @@ func ReadEvidence(path string) ([]Evidence, error) {
 		var e Evidence
 		err := strictJSON(line, &e)
 		if err == nil {
-			var first signed.Release
-			if first, _, err = e.releases(); err == nil && first.Round != e.Round {
-				err = fmt.Errorf("sdk: evidence: round is %d, and release %d was signed", e.Round, first.Round)
-			}
+			_, _, err = e.releases()
 		}
 		list = append(list, e)
 		return err

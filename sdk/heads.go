@@ -1,15 +1,11 @@
 package sdk
 
 import (
-	"bytes"
 	"crypto/ed25519"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 
@@ -61,32 +57,6 @@ func OpenHeads(path string) (*Heads, error) {
 		return nil, fmt.Errorf("%w; bring the file back from a copy, or remove it and forget what neighbors have signed", err)
 	}
 	return h, nil
-}
-
-// eachLine calls a function with each line of a file, until it fails. A file that is not there has none.
-func eachLine(path string, parse func(line []byte) error) error {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return advise(err)
-	}
-	for n := 1; len(data) > 0; n++ {
-		line, rest, _ := bytes.Cut(data, []byte{'\n'})
-		if err := parse(line); err != nil {
-			return fmt.Errorf("sdk: %s, line %d: %w", path, n, err)
-		}
-		data = rest
-	}
-	return nil
-}
-
-// strictJSON reads one JSON object without unknown fields.
-func strictJSON(line []byte, v any) error {
-	dec := json.NewDecoder(bytes.NewReader(line))
-	dec.DisallowUnknownFields()
-	return dec.Decode(v)
 }
 
 // parse reads a line. Its signature is checked.
@@ -214,23 +184,4 @@ func (h *Heads) save() error {
 	}
 	h.changed = false
 	return nil
-}
-
-// replaceFile gives a file a new content, durably: after a crash it has the old one or the new one.
-func replaceFile(path string, content []byte) error {
-	temp := path + ".tmp"
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	if _, err = f.Write(content); err == nil {
-		err = syncFile(f)
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(temp, path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
 }

@@ -107,7 +107,7 @@ func New(cfg Config) (*Node, error) {
 	}
 	mcfg.Life = binary.LittleEndian.Uint64(life[:])
 	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), number: p.number, neighbors: mcfg.Neighbors, log: cfg.Logger}
-	n.claims = newClaims(&cfg, p, mcfg.Life&lifeMask, mcfg.Neighbors)
+	n.claims = newClaims(&cfg, n.hash, mcfg.Life&lifeMask, mcfg.Neighbors)
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}

@@ -1,12 +1,9 @@
 package sdk
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"math"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -16,6 +13,9 @@ import (
 type ending struct{ error }
 
 func (e ending) Unwrap() error { return e.error }
+
+// life returns what this node says of itself in a hail: how many devices of its name were lost, and which process this is.
+func (n *Node) life() uint64 { return uint64(n.device)<<48 | n.claims.incarnation }
 
 // check refuses a frame that says something of releases and does not show the signature of whoever has made them. A frame that shows
 // a double, of its sender or of this node, is dealt with.
@@ -27,9 +27,8 @@ func (r *run) check(from int, f *wire.Frame) error {
 	var err error
 	switch f.Kind {
 	case wire.Message, wire.Release:
-		peer.outdated = false
-		err = r.claims.release(peer, f)
-		if peer.outdated {
+		var outdated bool
+		if outdated, err = r.claims.release(peer, f); outdated {
 			r.correct(from, peer)
 		}
 	case wire.Hail:
@@ -50,7 +49,7 @@ func (r *run) check(from int, f *wire.Frame) error {
 func (r *run) checkHail(from int, peer *peerClaims, f *wire.Frame) error {
 	generation := int(f.Life >> 48)
 	if f.Resent {
-		if f.Life != uint64(r.device)<<48|r.claims.incarnation {
+		if f.Life != r.life() {
 			return nil // the answer to a life before, which the machine passes over
 		}
 		generation = 0 // the life is this node's own
@@ -115,15 +114,11 @@ func (r *run) confront(from int, by string, shown *signed.Release) error {
 
 // compareLedger reports that the ledger is not the continuation of a state that this node's key has signed.
 func (r *run) compareLedger(by string, head signed.Head) error {
-	l := r.cfg.Ledger
-	if l == nil || head == (signed.Head{}) || hex.EncodeToString(head.ID[:]) != l.Head().ID {
+	l, then := r.cfg.Ledger, headOf(head)
+	if l == nil || head == (signed.Head{}) || then.ID != l.Head().ID {
 		return nil
 	}
-	seq := math.MaxInt
-	if head.Seq < uint64(seq) {
-		seq = int(head.Seq)
-	}
-	if err := l.Contains(dpmech.Head{ID: hex.EncodeToString(head.ID[:]), Seq: seq, Hash: hex.EncodeToString(head.Hash[:])}); err != nil {
+	if err := l.Contains(then); err != nil {
 		return fmt.Errorf("sdk: %q shows a later state of the ledger, which this node's key has signed: %w: %w", by, ErrRollback, err)
 	}
 	return nil
@@ -248,7 +243,7 @@ func (r *run) correct(to int, peer *peerClaims) {
 		return
 	}
 	peer.corrected = true
-	hail := wire.Frame{Kind: wire.Hail, Round: r.machine.Status().Round, Held: newest.Round, Life: uint64(r.device)<<48 | r.claims.incarnation}
+	hail := wire.Frame{Kind: wire.Hail, Round: r.machine.Status().Round, Held: newest.Round, Life: r.life()}
 	r.claims.attach(&hail, to, r.cfg.Ledger)
 	if frame, err := r.codec.Append(nil, &hail); err == nil {
 		r.post(to, frame)
@@ -284,8 +279,8 @@ func (n *Node) loadEvidence() error {
 			return fmt.Errorf("sdk: %v: %w; find the other one, and start the fleet anew under another run id, with another key", e, ErrClone)
 		}
 		n.status.Evidence = append(n.status.Evidence, e)
-		if peer := n.claims.peers[n.number[e.Member]]; peer != nil {
-			peer.evidence = &e
+		if j, known := n.number[e.Member]; known && n.claims.peers[j] != nil {
+			n.claims.peers[j].evidence = &e
 		}
 	}
 	return nil
@@ -294,7 +289,7 @@ func (n *Node) loadEvidence() error {
 // rememberHeads writes down, for later runs, what the neighbors have signed of their ledgers.
 func (n *Node) rememberHeads() {
 	c := n.claims
-	if !c.signing() || c.heads == nil {
+	if !c.signing() {
 		return
 	}
 	for _, peer := range c.peers {

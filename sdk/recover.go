@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -341,7 +340,7 @@ func (c *recovery) proved(w *witness, f *wire.Frame) error {
 		return fmt.Errorf("sdk: the sender speaks of release %d and device %d, and shows the signature of release %d and device %d",
 			about, generation, shown.Round, shown.Generation)
 	}
-	if f.Part == wire.Sent && told && (shown.Round != f.Round || digestOf(&admm.State{X: f.Vector, Delta: f.Grid}) != shown.Digest) {
+	if f.Part == wire.Sent && told && (shown.Round != f.Round || digestOf(f.Vector, f.Grid) != shown.Digest) {
 		return fmt.Errorf("sdk: what the sender tells of release %d is not what was signed", f.Round)
 	}
 	before, known := c.proofs[shown.Round]

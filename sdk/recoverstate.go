@@ -97,7 +97,7 @@ func (c *recovery) sent(round int) (piece, error) {
 	if !ok {
 		return piece{}, fmt.Errorf("release %d of %q has been told by neighbors, and none of them shows its signature", round, c.cfg.Name)
 	}
-	if digestOf(&admm.State{X: p.vector, Delta: p.grid}) != shown.Digest {
+	if digestOf(p.vector, p.grid) != shown.Digest {
 		return piece{}, fmt.Errorf("release %d of %q as neighbors tell it is not the one that was signed (they are %s)", round, c.cfg.Name, c.names())
 	}
 	return p, nil

@@ -157,7 +157,7 @@ var mutations = []mutation{
 	{"claims without a signature", "sdk/claims.go",
 		"		if held == 0 {\n			return nil, nil", "		if held >= 0 {\n			return nil, nil", claims},
 	{"a claim about another release than the signed one", "sdk/claims.go",
-		"		if sum != r.Digest {", "		if sum != sum {", claims},
+		"f.Kind == wire.Release && digestOf(f.Vector, f.Grid) != r.Digest {", "f.Kind == wire.Release && digestOf(f.Vector, f.Grid) == [32]byte{} {", claims},
 	{"a claim that has a double", "sdk/claims.go",
 		"before.Contradicts(&r) {", "before.Contradicts(&r) && before == nil {", claims},
 	{"a mark before the state", "sdk/durable.go",
