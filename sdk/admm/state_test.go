@@ -69,7 +69,7 @@ func TestRestoreAfterEveryRelease(t *testing.T) {
 	} {
 		cfgs := configs(4, kite, func(i int, cfg *Config) {
 			c.change(i, cfg)
-			cfg.Average, cfg.Witness = true, true
+			cfg.Average, cfg.Probe = true, true
 		})
 		build := func() *network {
 			net := &network{loss: lossFunc, finished: make([]bool, len(cfgs))}
