@@ -138,11 +138,13 @@ func (w *world) receive(n *node, p *packet) {
 	case !msg.Resent:
 		w.arrived.repeat++
 	}
-	if w.plant == answerAnswers && msg.Resent {
+	if w.plant == answerAnswers && (msg.Resent || msg.Kind == ProbeReply) {
 		if err := n.m.Receive(msg); err != nil {
 			w.log("node %d: %v", n.id, err)
 		}
-		msg.Resent = false
+		if msg.Resent = false; msg.Kind == ProbeReply {
+			msg.Kind = Probe
+		}
 		for i := range n.m.edges {
 			n.m.edges[i].answered = 0
 		}

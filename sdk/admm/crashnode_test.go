@@ -323,7 +323,7 @@ func (w *world) halt(n *node, err error) {
 	}
 	var back *RollbackError
 	switch {
-	case (w.lying() || w.losing()) && strings.Contains(err.Error(), "of which the kept state was damaged"): // the slot before was lost as well
+	case (w.lying() || w.losing()) && strings.Contains(err.Error(), "of which the stored state was damaged"): // the slot before was lost as well
 	case w.hostile() && strings.Contains(err.Error(), advice):
 		w.tally.diverged++
 	case !errors.As(err, &back):

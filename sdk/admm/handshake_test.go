@@ -331,7 +331,7 @@ func TestDamagedState(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := m.Ready()
-	if err == nil || !strings.Contains(err.Error(), "neighbor 3 lacks release 3, of which the kept state was damaged") {
+	if err == nil || !strings.Contains(err.Error(), "neighbor 3 lacks release 3, of which the stored state was damaged") {
 		t.Errorf("a neighbor that has not: %v", err)
 	}
 }

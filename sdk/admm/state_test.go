@@ -170,7 +170,7 @@ func TestRestoreRefuses(t *testing.T) {
 	} {
 		s, cfg := states[2], cfg
 		c.change(&s, &cfg)
-		if _, err := Restore(cfg, s, nil); err == nil || !strings.Contains(err.Error(), "admm: kept state: "+c.want) {
+		if _, err := Restore(cfg, s, nil); err == nil || !strings.Contains(err.Error(), "admm: stored state: "+c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}

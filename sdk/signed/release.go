@@ -50,13 +50,26 @@ const Size = bodySize + ed25519.SignatureSize
 
 const bodySize = 8 + 4 + 32 + 32 + 16 + 8 + 32
 
-// incarnationBits is how much of the first eight bytes an incarnation takes; the generation has the rest.
+// MaxIncarnation is the highest incarnation: it has 48 bits.
+const MaxIncarnation = 1<<incarnationBits - 1
+
 const incarnationBits = 48
+
+// PackDevice returns a generation and an incarnation in the one number in which they are signed and travel: the generation is
+// in its upper 16 bits.
+func PackDevice(generation uint16, incarnation uint64) uint64 {
+	return uint64(generation)<<incarnationBits | incarnation&MaxIncarnation
+}
+
+// UnpackDevice is the inverse of [PackDevice].
+func UnpackDevice(device uint64) (generation uint16, incarnation uint64) {
+	return uint16(device >> incarnationBits), device & MaxIncarnation
+}
 
 // appendBody appends all but the signature: generation and incarnation in one integer of eight bytes, the round in four, digest, prev,
 // and the ledger's id, lines in eight bytes, and hash. Integers are big-endian.
 func (r *Release) appendBody(dst []byte) []byte {
-	dst = binary.BigEndian.AppendUint64(dst, uint64(r.Generation)<<incarnationBits|r.Incarnation&(1<<incarnationBits-1))
+	dst = binary.BigEndian.AppendUint64(dst, PackDevice(r.Generation, r.Incarnation))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(r.Round))
 	dst = append(append(dst, r.Digest[:]...), r.Prev[:]...)
 	dst = binary.BigEndian.AppendUint64(append(dst, r.Ledger.ID[:]...), r.Ledger.Seq)
@@ -77,8 +90,7 @@ func Parse(b []byte) (Release, error) {
 		b = b[n:]
 		return part
 	}
-	life := binary.BigEndian.Uint64(at(8))
-	r.Generation, r.Incarnation = uint16(life>>incarnationBits), life&(1<<incarnationBits-1)
+	r.Generation, r.Incarnation = UnpackDevice(binary.BigEndian.Uint64(at(8)))
 	round := binary.BigEndian.Uint32(at(4))
 	if round > math.MaxInt32 {
 		return Release{}, fmt.Errorf("signed: release: found round %d, want 0..%d", round, math.MaxInt32)

@@ -8,6 +8,8 @@ import (
 	"math/bits"
 
 	"github.com/klauspost/compress/huff0"
+
+	"github.com/spade-dfl/spade-edge/sdk/wire/cbor"
 )
 
 // The first byte of a block of a packed grid; see the package comment.
@@ -130,7 +132,7 @@ func (p *packer) cost(g []int32, form byte) int {
 // and the bytes of the escapes.
 func (p *packer) fill(g []int32, form byte) (low uint, esc int) {
 	if form == gridPairs {
-		p.work = room(p.work, (len(g)+1)/2)
+		p.work = cbor.Room(p.work, (len(g)+1)/2)
 		clear(p.work)
 		for i, x := range g {
 			z := zigzag(x)
@@ -143,7 +145,7 @@ func (p *packer) fill(g []int32, form byte) (low uint, esc int) {
 		return 0, esc
 	}
 	low = uint(form - gridSplit)
-	p.work = room(p.work, len(g))
+	p.work = cbor.Room(p.work, len(g))
 	for i, x := range g {
 		high := zigzag(x) >> low
 		if high >= splitEsc {

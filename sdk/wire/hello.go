@@ -7,6 +7,8 @@ import (
 	"math"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/spade-dfl/spade-edge/sdk/wire/cbor"
 )
 
 // MaxHello bounds the length in bytes of an encoded [Hello].
@@ -43,13 +45,13 @@ type Section struct {
 
 // helloFields is a hello's map before its values are looked at.
 type helloFields struct {
-	Codec item `cbor:"1,keyasint"`
-	Run   item `cbor:"2,keyasint"`
-	Fleet item `cbor:"3,keyasint"`
-	From  item `cbor:"4,keyasint"`
-	To    item `cbor:"5,keyasint"`
+	Codec cbor.Item `cbor:"1,keyasint"`
+	Run   cbor.Item `cbor:"2,keyasint"`
+	Fleet cbor.Item `cbor:"3,keyasint"`
+	From  cbor.Item `cbor:"4,keyasint"`
+	To    cbor.Item `cbor:"5,keyasint"`
 
-	Sections item `cbor:"6,keyasint"`
+	Sections cbor.Item `cbor:"6,keyasint"`
 }
 
 // helloNames are the names of the keys in errors.
@@ -68,23 +70,19 @@ func EncodeHello(h Hello) ([]byte, error) {
 	if err := errors.Join(codec, checkNames(h), sections); err != nil {
 		return nil, err
 	}
-	pairs := uint64(5)
-	if len(h.Sections) > 0 {
-		pairs++
+	w := cbor.Writer{B: make([]byte, 0, MaxHello)}
+	w.Map(5 + min(len(h.Sections), 1))
+	w.Uint(1, uint64(h.Codec))
+	w.Text(2, h.Run)
+	w.Bytes(3, h.Fleet[:])
+	w.Text(4, h.From)
+	w.Text(5, h.To)
+	var sums []byte
+	for _, s := range h.Sections {
+		sums = append(sums, s.Sum[:]...)
 	}
-	b := appendHead(make([]byte, 0, MaxHello), majorMap, pairs)
-	b = appendHead(append(b, 1), majorUint, uint64(h.Codec))
-	b = append(appendHead(append(b, 2), majorText, uint64(len(h.Run))), h.Run...)
-	b = append(appendHead(append(b, 3), majorBytes, uint64(len(h.Fleet))), h.Fleet[:]...)
-	b = append(appendHead(append(b, 4), majorText, uint64(len(h.From))), h.From...)
-	b = append(appendHead(append(b, 5), majorText, uint64(len(h.To))), h.To...)
-	if len(h.Sections) > 0 {
-		b = appendHead(append(b, 6), majorBytes, uint64(4*len(h.Sections)))
-		for _, s := range h.Sections {
-			b = append(b, s.Sum[:]...)
-		}
-	}
-	return b, nil
+	w.Bytes(6, sums)
+	return w.B, nil
 }
 
 // checkNames reports a hello's run id and names outside their limits.
@@ -118,21 +116,21 @@ func DecodeHello(b []byte) (Hello, error) {
 		return Hello{}, fmt.Errorf("wire: hello: found %d bytes, wanted at most %d", len(b), MaxHello)
 	}
 	var m helloFields
-	if err := unmarshal(b, &m, helloNames); err != nil {
+	if err := cbor.Unmarshal(b, &m, helloNames); err != nil {
 		return Hello{}, fmt.Errorf("wire: hello: %w", err)
 	}
 	var h Hello
-	codec, errCodec := m.Codec.uint("codec", 1, math.MaxUint32)
-	fleet, errFleet := m.Fleet.bytes("fleet")
+	codec, errCodec := m.Codec.Uint("codec", 1, math.MaxUint32)
+	fleet, errFleet := m.Fleet.Bytes("fleet")
 	if errFleet == nil && len(fleet) != len(h.Fleet) {
 		errFleet = fmt.Errorf("fleet: found %d bytes, wanted %d", len(fleet), len(h.Fleet))
 	}
-	sections, errSections := m.Sections.sections()
+	sections, errSections := readSections(m.Sections)
 	var errRun, errFrom, errTo error
-	h.Run, errRun = m.Run.text("run")
-	h.From, errFrom = m.From.text("from")
-	h.To, errTo = m.To.text("to")
-	errExact := exact(b, m.Codec, m.Run, m.Fleet, m.From, m.To, m.Sections)
+	h.Run, errRun = m.Run.Text("run")
+	h.From, errFrom = m.From.Text("from")
+	h.To, errTo = m.To.Text("to")
+	errExact := cbor.Exact(b, m.Codec, m.Run, m.Fleet, m.From, m.To, m.Sections)
 	for _, err := range []error{errCodec, errRun, errFleet, errFrom, errTo, errSections, errExact} {
 		if err != nil {
 			return Hello{}, fmt.Errorf("wire: hello: %w", err)
@@ -147,12 +145,12 @@ func DecodeHello(b []byte) (Hello, error) {
 	return h, nil
 }
 
-// sections reads the sums of a hello's sections; the field may be absent.
-func (it item) sections() ([]Section, error) {
+// readSections reads the sums of a hello's sections; the field may be absent.
+func readSections(it cbor.Item) ([]Section, error) {
 	if it == nil {
 		return nil, nil
 	}
-	b, err := it.bytes("sections")
+	b, err := it.Bytes("sections")
 	if err != nil {
 		return nil, err
 	}
