@@ -30,7 +30,7 @@ func (f *Fleet) StateSize(member string, samples int) int {
 	if f.Method.Estimator != "centered" {
 		samples = 0
 	}
-	return wire.MaxCheckpoint(f.Dim, len(p.graph.Neighbors(i)), samples)
+	return wire.MaxSnapshot(f.Dim, len(p.graph.Neighbors(i)), samples)
 }
 
 // filter returns the filter of a member's run.
@@ -48,7 +48,7 @@ func (f *Fleet) filter() (*dpmech.Filter, error) {
 	return dpmech.NewFilter(&dpmech.Limit{Epsilon: f.Privacy.EpsilonLimit, Delta: f.Privacy.Delta, Accounting: acc})
 }
 
-// resume returns the node's machine and filter: new ones, or those of the states that the store holds.
+// resume sets the node's machine and filter: new ones, or those of the states that the store holds.
 func (n *Node) resume(mcfg admm.Config) error {
 	var err error
 	if !mcfg.NonPrivate {
@@ -56,73 +56,53 @@ func (n *Node) resume(mcfg admm.Config) error {
 			return err
 		}
 	}
-	var kept []Saved
-	if n.cfg.Store != nil {
-		if kept, err = n.cfg.Store.Load(); err != nil {
-			return err
-		}
+	snaps, err := n.load()
+	if err != nil {
+		return err
 	}
 	n.reserved, n.marked = n.inLedger()
-	if n.cfg.Recover && len(kept) == 0 {
-		// Whatever the ledger has of this run, neighbors have seen no more than that, or will say so.
-		n.recovery = &mcfg
-		n.machine, err = admm.New(mcfg) // stands at the start until then
-		return err
-	}
-	if len(kept) == 0 {
-		if err := n.checkLast(0); err != nil {
+	if len(snaps) == 0 {
+		if n.cfg.Recover {
+			// Whatever the ledger has of this run, neighbors have seen no more than that, or will say so.
+			n.toRecover = &mcfg
+		} else if err := n.checkLast(0); err != nil {
 			return err
 		}
-		n.machine, err = admm.New(mcfg)
+		n.machine, err = admm.New(mcfg) // with Recover it stands at the start until the state has come back
 		return err
 	}
-	var states []admm.State
-	var past []wire.Checkpoint
-	for i, s := range kept {
-		var cp wire.Checkpoint
-		if err := wire.DecodeCheckpoint(s.State, &cp); err != nil {
-			return fmt.Errorf("sdk: kept state of release %d: %w", s.Round, err)
+	newest, round := &snaps[0], snaps[0].State.Round
+	n.generation, n.recovered = newest.Generation, newest.State.Recovered
+	mcfg.Generation = newest.Generation
+	if err := n.checkLast(round); err != nil {
+		return err
+	}
+	if n.filter != nil {
+		if n.filter, err = dpmech.LoadFilter(newest.Filter); err != nil {
+			return fmt.Errorf("sdk: stored state of release %d: %w", round, err)
 		}
-		if err := n.own(&cp, s.Round); err != nil {
-			return fmt.Errorf("sdk: kept state of release %d: %w", s.Round, err)
+		if newest.Ledger != "" {
+			err = n.checkLedger(newest.Ledger)
+		} else {
+			err = n.enterReleased()
 		}
-		states = append(states, n.state(&cp))
-		past = append(past, cp)
-		if i == 0 {
-			n.device, n.recovered = cp.Device, cp.Recovered
-			mcfg.Device = uint16(cp.Device)
-			if err := n.checkLast(s.Round); err != nil {
-				return err
-			}
-		}
-		if i > 0 || mcfg.NonPrivate {
-			continue
-		}
-		if n.filter, err = dpmech.LoadFilter(cp.Filter); err != nil {
-			return fmt.Errorf("sdk: kept state of release %d: %w", s.Round, err)
-		}
-		if err := n.checkLedger(cp.Ledger); err != nil {
+		if err != nil {
 			return err
 		}
-		if cp.Ledger == "" {
-			if err := n.enterKept(); err != nil {
-				return err
-			}
-		}
 	}
-	for i := len(states) - 1; i >= 0; i-- {
-		if err := n.claims.resume(&past[i], &states[i], n.number); err != nil {
-			return fmt.Errorf("sdk: kept state of release %d: %w", states[i].Round, err)
+	for i := len(snaps) - 1; i >= 0; i-- {
+		if err := n.claims.resume(&snaps[i]); err != nil {
+			return fmt.Errorf("sdk: stored state of release %d: %w", snaps[i].State.Round, err)
 		}
 	}
 	var before *admm.State
-	if len(states) > 1 {
-		before = &states[1]
+	if len(snaps) > 1 {
+		before = &snaps[1].State
 	}
-	if n.machine, err = admm.Restore(mcfg, states[0], before); err != nil {
+	if n.machine, err = admm.Restore(mcfg, newest.State, before); err != nil {
 		return err
 	}
-	if err := n.mark(states[0].Round); err != nil { // the crash may have come before that
+	if err := n.mark(round); err != nil { // the crash may have come before that
 		return err
 	}
 	n.disclose()
@@ -134,50 +114,47 @@ func (n *Node) resume(mcfg admm.Config) error {
 func (n *Node) disclose() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if own := last(n.claims.own); own != nil {
+	if own := n.claims.own.Last(); own != nil {
 		shown := *own
 		n.claims.seen = &shown
 	}
 }
 
-// own refuses a checkpoint that is not of this run, member and program.
-func (n *Node) own(cp *wire.Checkpoint, round int) error {
+// checkSnapshot refuses a snapshot that is not of this run, member and program.
+func (n *Node) checkSnapshot(snap *wire.Snapshot, round int) error {
 	var errs []error
 	differ := func(what, found, wanted string) {
 		errs = append(errs, fmt.Errorf("it is of %s %s, want %s", what, found, wanted))
 	}
-	if want := n.hash; cp.Fleet != want {
-		differ("a fleet with hash", hex.EncodeToString(cp.Fleet[:8]), hex.EncodeToString(want[:8]))
+	if want := n.hash; snap.Fleet != want {
+		differ("a fleet with hash", hex.EncodeToString(snap.Fleet[:8]), hex.EncodeToString(want[:8]))
 	}
-	if cp.Member != n.cfg.Name {
-		differ("member", fmt.Sprintf("%q", cp.Member), fmt.Sprintf("%q", n.cfg.Name))
+	if snap.Member != n.cfg.Name {
+		differ("member", fmt.Sprintf("%q", snap.Member), fmt.Sprintf("%q", n.cfg.Name))
 	}
-	if cp.Build != build {
-		differ("a program with", fmt.Sprintf("%q", cp.Build), fmt.Sprintf("%q: finish the run with the program that began it", build))
+	if snap.Build != build {
+		differ("a program with", fmt.Sprintf("%q", snap.Build), fmt.Sprintf("%q: finish the run with the program that began it", build))
 	}
-	if cp.Round != round {
-		differ("release", fmt.Sprint(cp.Round), fmt.Sprint(round))
+	if snap.State.Round != round {
+		differ("release", fmt.Sprint(snap.State.Round), fmt.Sprint(round))
 	}
 	return errors.Join(errs...)
 }
 
-// checkLedger makes sure that the ledger still knows what it knew when the state was kept.
+// checkLedger makes sure that the ledger still knows what it knew when the state was stored.
 func (n *Node) checkLedger(head string) error {
-	if head == "" {
-		return nil
-	}
 	if n.cfg.Ledger == nil {
 		return errors.New("sdk: this run was begun with a ledger: it cannot go on without")
 	}
 	var h dpmech.Head
 	if err := json.Unmarshal([]byte(head), &h); err != nil {
-		return fmt.Errorf("sdk: kept head of the ledger: %w", err)
+		return fmt.Errorf("sdk: stored head of the ledger: %w", err)
 	}
 	return n.cfg.Ledger.Contains(h)
 }
 
-// enterKept counts in the ledger what was released while the run had none.
-func (n *Node) enterKept() error {
+// enterReleased counts in the ledger what was released while the run had none.
+func (n *Node) enterReleased() error {
 	if n.cfg.Ledger == nil {
 		return nil
 	}
@@ -201,7 +178,7 @@ func (n *Node) checkLast(round int) error {
 		return fmt.Errorf("sdk: the ledger has release %d of this run, and there is no Store that could have kept it: %w; %s", n.marked, ErrRollback, advice)
 	}
 	if err := dpmech.CheckKept(max(round, n.blank()), n.reserved, n.marked); err != nil {
-		return fmt.Errorf("sdk: the ledger has release %d of this run, and the kept state ends with %d: %w; %s (%w)", n.reserved, round, ErrRollback, advice, err)
+		return fmt.Errorf("sdk: the ledger has release %d of this run, and the stored state ends with %d: %w; %s (%w)", n.reserved, round, ErrRollback, advice, err)
 	}
 	return nil
 }
@@ -209,7 +186,7 @@ func (n *Node) checkLast(round int) error {
 // blank returns the last of the releases that this device makes without data, since the one that it replaces may have made them;
 // 0 if it replaces none.
 func (n *Node) blank() int {
-	if n.device == 0 {
+	if n.generation == 0 {
 		return 0
 	}
 	return n.recovered + 2
@@ -235,29 +212,13 @@ func (n *Node) mark(round int) error {
 	return nil
 }
 
-// state translates a checkpoint into the machine's words.
-func (n *Node) state(cp *wire.Checkpoint) admm.State {
-	s := admm.State{
-		Round: cp.Round, X: cp.X, Grid: cp.Grid, Delta: cp.Delta, Mean: cp.Mean, Last: cp.Last,
-		Queries: cp.Queries, Failed: cp.Failed, Recovered: cp.Recovered,
-	}
-	for _, e := range cp.Edges {
-		peer, known := n.number[e.Peer]
-		if !known {
-			peer = -1
-		}
-		s.Edges = append(s.Edges, admm.EdgeState{Peer: peer, Heard: e.Heard, Device: uint16(e.Device), Z: e.Z, PeerZ: e.PeerZ, Base: e.PeerGrid})
-	}
-	return s
-}
-
-// keep saves the state behind the release that has just been made, and then marks the release in the ledger. Only after that may
-// anything of it be shown or sent. An error is the end of the node: what the disk holds is not known, and nothing may be sent
-// that rests on it.
-func (n *Node) keep() error {
+// record stores the state behind the release that has just been made, and then marks the release in the ledger. Only after that
+// may anything of it be shown or sent. An error is the end of the node: what the disk holds is not known, and nothing may be
+// sent that rests on it.
+func (n *Node) record() error {
 	s := n.machine.State()
 	if n.claims.signing() {
-		if err := n.claims.sign(&s, n.device, n.cfg.Ledger); err != nil {
+		if err := n.claims.sign(&s, n.generation, n.cfg.Ledger); err != nil {
 			return err
 		}
 	}
@@ -275,30 +236,24 @@ func (n *Node) keep() error {
 
 // save hands the machine's state to the store.
 func (n *Node) save(s *admm.State) error {
-	cp := wire.Checkpoint{
-		Fleet: n.hash, Member: n.cfg.Name, Build: build, Round: s.Round,
-		X: s.X, Grid: s.Grid, Delta: s.Delta, Mean: s.Mean, Last: s.Last,
-		Queries: s.Queries, Failed: s.Failed, Device: n.device, Recovered: n.recovered,
-	}
+	snap := wire.Snapshot{Fleet: n.hash, Member: n.cfg.Name, Build: build, State: *s, Generation: n.generation}
 	n.past = nil
 	for _, e := range s.Edges {
-		cp.Edges = append(cp.Edges, wire.CheckpointEdge{
-			Peer: n.cfg.Fleet.Members[e.Peer], Heard: e.Heard, Device: int(e.Device), Z: e.Z, PeerZ: e.PeerZ, PeerGrid: e.Base,
-		})
+		snap.Peers = append(snap.Peers, wire.Peer{Name: n.cfg.Fleet.Members[e.Peer]})
 	}
-	n.claims.keep(&cp, n.number)
+	n.claims.record(&snap)
 	if n.filter != nil {
-		cp.Filter = n.filter.State()
+		snap.Filter = n.filter.State()
 	}
 	if n.cfg.Ledger != nil {
 		head, err := json.Marshal(n.cfg.Ledger.Head())
 		if err != nil {
 			return err
 		}
-		cp.Ledger = string(head)
+		snap.Ledger = string(head)
 	}
 	var err error
-	if n.encoded, err = wire.AppendCheckpoint(n.encoded[:0], &cp); err != nil {
+	if n.encoded, err = wire.AppendSnapshot(n.encoded[:0], &snap); err != nil {
 		return err
 	}
 	note, err := json.Marshal(n.note(*s))
@@ -357,7 +312,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	conditions := n.cfg.ConditionalOn
-	if n.device > 0 {
+	if n.generation > 0 {
 		conditions = append(slices.Clone(conditions), fmt.Sprintf("this device took over from a lost one after release %d, the last that its neighbors hold; releases %d and %d "+
 			"are counted and were made without its data, since the lost device may have made them; this is right if one neighbor was honest about its own number of releases",
 			n.recovered, n.recovered+1, n.recovered+2))

@@ -95,15 +95,16 @@ func readWhole(name string) (s slot, err error) {
 
 // keptIn decodes a slot's state.
 func keptIn(s slot, path string) (*Kept, error) {
-	var cp wire.Checkpoint
-	if err := wire.DecodeCheckpoint(s.State, &cp); err != nil {
-		return nil, fmt.Errorf("sdk: %s: kept state of release %d: %w", path, s.Round, err)
+	var snap wire.Snapshot
+	if err := wire.DecodeSnapshot(s.State, &snap); err != nil {
+		return nil, fmt.Errorf("sdk: %s: stored state of release %d: %w", path, s.Round, err)
 	}
 	blank := 0
-	if cp.Device > 0 {
-		blank = cp.Recovered + 2
+	if snap.Generation > 0 {
+		blank = snap.State.Recovered + 2
 	}
-	return &Kept{Member: cp.Member, Fleet: cp.Fleet, Build: cp.Build, Round: cp.Round, Blank: blank, Model: cp.X, Averaged: cp.Mean, Ledger: cp.Ledger, Note: s.Note}, nil
+	return &Kept{Member: snap.Member, Fleet: snap.Fleet, Build: snap.Build, Round: snap.State.Round, Blank: blank, Model: snap.State.X,
+		Averaged: snap.State.Mean, Ledger: snap.Ledger, Note: s.Note}, nil
 }
 
 // DirInUse says whether a process has the store in a directory open. It makes no file, and holds the store's lock for a

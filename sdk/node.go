@@ -14,26 +14,27 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
 // Node is one member of a fleet at work. Its methods may be called from any goroutine.
 type Node struct {
-	cfg       Config
-	machine   *admm.Machine  // belongs to Run
-	filter    *dpmech.Filter // of this run, changed under mu; nil if it is not private
-	hash      [sha256.Size]byte
-	reserved  int               // the last release of this run that the ledger had when the node was made
-	marked    int               // the last one of them that may have been sent
-	encoded   []byte            // scratch of keep
-	past      []wire.Checkpoint // what the store holds, decoded for neighbors that recover; nil: not looked up since the last save
-	device    int               // how many devices of this name were lost before this one
-	recovered int               // the release after which this device took over, 0 if none
-	recovery  *admm.Config      // what a machine is made of once its state has come back; nil if there is nothing to recover
-	number    map[string]int    // of every member
-	neighbors []int
-	claims    *claims
-	log       *slog.Logger
+	cfg        Config
+	machine    *admm.Machine  // belongs to Run
+	filter     *dpmech.Filter // of this run, changed under mu; nil if it is not private
+	hash       [sha256.Size]byte
+	reserved   int             // the last release of this run that the ledger had when the node was made
+	marked     int             // the last one of them that may have been sent
+	encoded    []byte          // scratch of record
+	past       []wire.Snapshot // what the store holds, for neighbors that recover; nil: not looked up since the last record
+	generation uint16          // how many devices of this name were lost before this one
+	recovered  int             // the release after which this device took over, 0 if none
+	toRecover  *admm.Config    // what a machine is made of once its state has come back; nil if there is nothing to recover
+	number     map[string]int  // of every member
+	neighbors  []int
+	claims     *claims
+	log        *slog.Logger
 
 	running sync.Mutex // held by Run, and guards failed
 	failed  error      // the end of the machine
@@ -62,11 +63,11 @@ type Status struct {
 	// Recovered is the release after which this device has taken over from one that was lost, see Config.Recover; 0 if there was none.
 	Recovered int
 
-	// Disagreement is the mean, over the neighbors j, of |x_i - x_j|², the squared distance between this node's release and
-	// the neighbor's of the same round, Compared. Compared is 0 if that is not known: before the first round is over, and
-	// always in a fleet whose payload is "message", which does not show releases.
-	Disagreement float64
-	Compared     int
+	// ConsensusError is the mean, over the neighbors j, of |x_i - x_j|², the squared distance between this node's release
+	// and the neighbor's of the same round, Compared. Compared is 0 if that is not known: before the first round is over,
+	// and always in a fleet whose payload is "message", which does not show releases.
+	ConsensusError float64
+	Compared       int
 }
 
 // Neighbor is how far a neighbor is known to be.
@@ -100,14 +101,12 @@ func New(cfg Config) (*Node, error) {
 	mcfg := cfg.Fleet.machine(p, p.number[cfg.Name], cfg.Samples, noise)
 	mcfg.Estimator.Seeded = cfg.SeededTable
 	mcfg.Estimator.Window = cfg.Window
-	mcfg.Witness, mcfg.Average = true, cfg.Average
-	var life [8]byte
-	if _, err := rand.Read(life[:]); err != nil { // never, see crypto/rand
-		return nil, fmt.Errorf("sdk: %w", err)
+	mcfg.Probe, mcfg.Average = true, cfg.Average
+	if mcfg.Incarnation, err = newIncarnation(); err != nil {
+		return nil, err
 	}
-	mcfg.Life = binary.LittleEndian.Uint64(life[:])
 	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), number: p.number, neighbors: mcfg.Neighbors, log: cfg.Logger}
-	n.claims = newClaims(&cfg, n.hash, mcfg.Life&lifeMask, mcfg.Neighbors)
+	n.claims = newClaims(&cfg, n.hash, mcfg.Incarnation, mcfg.Neighbors)
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
@@ -171,6 +170,15 @@ func (n *Node) Spend() float64 {
 	return 0
 }
 
+// newIncarnation returns a random number of 48 bits that tells this process from others of its name.
+func newIncarnation() (uint64, error) {
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil { // never, see crypto/rand
+		return 0, fmt.Errorf("sdk: %w", err)
+	}
+	return binary.LittleEndian.Uint64(b[:]) & signed.MaxIncarnation, nil
+}
+
 // publish makes the machine's state visible from outside.
 func (n *Node) publish() {
 	st := n.machine.Status()
@@ -181,7 +189,7 @@ func (n *Node) publish() {
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
 	n.status.Recovered = n.recovered
-	n.status.Disagreement, n.status.Compared = st.Apart, st.Compared
+	n.status.ConsensusError, n.status.Compared = st.ConsensusError, st.Compared
 	n.status.Neighbors = n.status.Neighbors[:0]
 	for _, j := range n.neighbors {
 		n.status.Neighbors = append(n.status.Neighbors, Neighbor{n.cfg.Fleet.Members[j], n.machine.Heard(j)})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/recovery"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -40,7 +41,7 @@ func (n *Node) Run(ctx context.Context) error {
 			n.failed = errors.New("sdk: an earlier Run ended in a panic; make the node anew from what its store holds")
 		}
 	}()
-	if n.recovery != nil {
+	if n.toRecover != nil {
 		err = r.recover()
 	}
 	if err == nil {
@@ -68,16 +69,18 @@ type run struct {
 	releases   bool // what the fleet sends
 	inbox      chan received
 	outbox     map[int]chan []byte // by neighbor
+	opened     <-chan string       // names neighbors to which the connection has just opened; nil if the transport does not
 	workers    sync.WaitGroup      // the receiver
 	senders    sync.WaitGroup
-	frame      wire.Frame     // scratch of decoding
-	losses     []float64      // scratch of asking
-	failing    bool           // losses could not be had, which has been logged
-	told       map[int]uint64 // by neighbor: the last life that has asked for its state
-	noted      map[cause]int  // how often a neighbor has given cause for a line in the log
-	remembered bool           // what neighbors have signed of their ledgers has been written down in this Run
-	waiting    int            // the round of which the observer knows that it stands still, plus 1
-	final      time.Time      // when the model became final
+	message    admm.Message       // scratch of decoding
+	losses     []float64          // scratch of asking
+	failing    bool               // losses could not be had, which has been logged
+	recovery   *recovery.Recovery // nil but while the node has no state
+	requests   map[int]uint64     // by neighbor: the last incarnation that has asked for its state
+	noted      map[cause]int      // how often a neighbor has given cause for a line in the log
+	remembered bool               // what neighbors have signed of their ledgers has been written down in this Run
+	waiting    int                // the round of which the observer knows that it stands still, plus 1
+	final      time.Time          // when the model became final
 }
 
 // received is a frame from a neighbor, or the reason why there will be no more.
@@ -96,7 +99,8 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	}
 	r := &run{
 		Node: n, codec: codec, releases: n.cfg.Fleet.wire().Payload == PayloadRelease,
-		inbox: make(chan received, 4), outbox: map[int]chan []byte{}, told: map[int]uint64{}, noted: map[cause]int{},
+		inbox: make(chan received, 4), outbox: map[int]chan []byte{}, opened: opened(n.cfg.Transport),
+		requests: map[int]uint64{}, noted: map[cause]int{},
 	}
 	r.rememberHeads() // of the state that was kept, in case the process before did not come to its end
 	r.ctx, r.cancel = context.WithCancel(ctx)
@@ -150,10 +154,6 @@ func (r *run) loop() error {
 	wait := r.cfg.ResendAfter
 	tick := time.NewTimer(wait)
 	defer tick.Stop()
-	var opened <-chan string
-	if t, ok := r.cfg.Transport.(transport.Notifier); ok {
-		opened = t.Opened()
-	}
 	moved := true // since the last tick
 	fed := false  // since the last query
 	for {
@@ -188,7 +188,7 @@ func (r *run) loop() error {
 				err = r.take(in)
 			case <-r.ctx.Done():
 				err = context.Cause(r.ctx)
-			case peer := <-opened: // it may lack the last release, and would wait for it until the next
+			case peer := <-r.opened: // it may lack the last release, and would wait for it until the next
 				r.reached(peer)
 			default:
 				fed = false
@@ -200,7 +200,7 @@ func (r *run) loop() error {
 				err = r.take(in) // no progress in itself: a neighbor may repeat itself because it lacks something
 			case <-r.ctx.Done():
 				err = context.Cause(r.ctx)
-			case peer := <-opened:
+			case peer := <-r.opened:
 				r.reached(peer)
 			case <-tick.C:
 				if !moved {
@@ -253,7 +253,7 @@ func (r *run) perform(duties admm.Ready) error {
 		}
 	}
 	if duties.Released > 0 {
-		if err := r.keep(); err != nil {
+		if err := r.record(); err != nil {
 			return err
 		}
 		if !r.remembered && duties.Released > 1 { // every neighbor has released something by now
@@ -270,43 +270,51 @@ func (r *run) perform(duties admm.Ready) error {
 
 // send hands messages to the senders. A release that goes to all neighbors is encoded once.
 func (r *run) send(msgs []admm.Message) error {
-	var sent int64
 	var frame []byte
-	var last admm.Message
-	for i, msg := range msgs {
-		if i == 0 || !r.releases || msg.Hail || msg.Done || last.Hail || last.Done || msg.Round != last.Round || msg.Resent != last.Resent {
-			f := r.cfg.Fleet.Frame(msg)
-			r.claims.attach(&f, msg.To, r.cfg.Ledger)
+	for i := range msgs {
+		m := &msgs[i]
+		if i == 0 || m.Kind != admm.Release || msgs[i-1].Kind != admm.Release || m.Round != msgs[i-1].Round || m.Resent != msgs[i-1].Resent {
+			r.claims.attach(m, r.cfg.Ledger)
 			var err error
-			if frame, err = r.codec.Append(nil, &f); err != nil {
+			if frame, err = r.codec.Append(nil, m); err != nil {
 				return err
 			}
 		}
-		last = msg
-		select {
-		case r.outbox[msg.To] <- frame:
-			sent += int64(len(frame))
-		default: // a neighbor that takes nothing; it will be sent again
-		}
+		r.hand(m.To, frame)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.status.BytesSent += sent
 	return nil
 }
 
-// take hands a frame to the machine. Nothing that a neighbor sends ends the run.
-func (r *run) take(in received) error { return r.takeBy(in, r.deliver) }
+// post encodes a message to a neighbor, and sends it.
+func (r *run) post(to int, m *admm.Message) error {
+	frame, err := r.codec.Append(nil, m)
+	if err == nil {
+		r.hand(to, frame)
+	}
+	return err
+}
 
-// takeBy hands a frame to whoever it is for at the time.
-func (r *run) takeBy(in received, deliver func(in received) error) error {
+// hand gives a frame to a neighbor's sender. A neighbor that takes nothing gets nothing: it will be sent again, or asked again.
+func (r *run) hand(to int, frame []byte) {
+	select {
+	case r.outbox[to] <- frame:
+	default:
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status.BytesSent += int64(len(frame))
+}
+
+// take hands a frame to the machine, or to the recovery. Only evidence of this node's own key ends the run.
+func (r *run) take(in received) error {
 	if in.err != nil {
 		if r.ctx.Err() != nil {
 			return context.Cause(r.ctx)
 		}
 		return fmt.Errorf("sdk: receiving: %w", in.err)
 	}
-	err := deliver(in)
+	err := r.deliver(in)
 	var end ending
 	if errors.As(err, &end) {
 		return r.fatal(end.error)
@@ -347,32 +355,23 @@ func (r *run) deliver(in received) error {
 	if !member {
 		return errors.New("sdk: the sender is not a member of the fleet")
 	}
-	if err := r.codec.Decode(in.frame, &r.frame); err != nil {
+	m := &r.message
+	if err := r.codec.Decode(in.frame, m); err != nil {
 		return err
 	}
-	switch r.frame.Kind {
-	case wire.Ask:
-		return r.tell(from, in.from)
-	case wire.Tell: // too late: this node has what it asked for
+	m.From = from
+	switch {
+	case m.Kind == admm.StateRequest:
+		return r.respond(m, in.from)
+	case r.recovery != nil:
+		return r.recovery.Receive(m)
+	case m.Kind == admm.StateResponse: // too late: this node has what it asked for
 		return nil
 	}
-	if err := r.check(from, &r.frame); err != nil || r.frame.Kind == wire.Double {
+	if err := r.check(m); err != nil || m.Kind == admm.Conflict {
 		return err
 	}
-	if r.frame.Kind == wire.Message && r.releases || r.frame.Kind == wire.Release && !r.releases {
-		return fmt.Errorf("sdk: a frame of kind %v, and the fleet's payload is another", r.frame.Kind)
-	}
-	return r.machine.Receive(admm.Message{
-		From:   from,
-		Round:  r.frame.Round,
-		Vector: r.frame.Vector,
-		Grid:   r.frame.Grid,
-		Done:   r.frame.Kind == wire.Done,
-		Hail:   r.frame.Kind == wire.Hail,
-		Held:   r.frame.Held,
-		Life:   r.frame.Life,
-		Resent: r.frame.Resent,
-	})
+	return r.machine.Receive(*m)
 }
 
 // answer asks the oracle and tells the machine.

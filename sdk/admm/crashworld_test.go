@@ -37,7 +37,7 @@ type world struct {
 	tally    tally
 	arrived  struct{ probe, repeat, answer int64 } // a probe, another message, a probe's answer
 	sent     struct{ probe, answer, other int64 }  // a probe's reply, another answer, all else
-	allowed  int64                                // bound of sent.other
+	allowed  int64                                 // bound of sent.other
 	ends     map[ending]string
 	trace    testing.TB // to log every event to, or nil
 }

@@ -163,6 +163,14 @@ func (r *Release) held(s Scope) []byte {
 	return append([]byte(heldTag), id[:]...)
 }
 
+// Digest returns the digest of a release: of its change on the grid, or of its numbers if it has none.
+func Digest(x []float32, change []int32) [32]byte {
+	if len(change) > 0 {
+		return DigestGrid(change)
+	}
+	return DigestVector(x)
+}
+
 // DigestVector returns the digest of a release whose numbers travel as they are: SHA-256 over a tag and the numbers as float32, little
 // endian. Where each neighbor gets a message of its own, it is the digest of the released model.
 func DigestVector(x []float32) [32]byte {
