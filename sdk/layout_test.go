@@ -23,20 +23,23 @@ var mayImport = map[string][]string{
 	"transport/mem": {"transport"},
 	"transport/ws":  {"transport"},
 	"sdk/admm":      {"zoest", "zoest/vec", "dpmech"},
-	"sdk/wire":      {},
+	"sdk/wire":      {"sdk/admm", "sdk/signed", "sdk/wire/cbor"},
+	"sdk/wire/cbor": {},
+	"sdk/recovery":  {"sdk/admm", "sdk/signed"},
 	"sdk/signed":    {},
 	"sdk/graph":     {"zoest/vec", "zoest/rng"},
 	"sdk/task":      {"zoest/vec", "zoest/rng"},
-	"sdk/scorer":    {"zoest"},
-	"sdk":           {"sdk/admm", "sdk/wire", "sdk/signed", "sdk/graph", "zoest", "dpmech", "transport"},
+	"sdk/scorer":    {"zoest", "sdk/wire/cbor"},
+	"sdk":           {"sdk/admm", "sdk/wire", "sdk/signed", "sdk/recovery", "sdk/graph", "zoest", "dpmech", "transport"},
 	"sdk/monitor":   {"sdk", "dpmech"},
 	"sdk/fleetfile": {"sdk", "sdk/scorer", "sdk/wire", "sdk/task", "transport/ws"},
 	"tinytest":      {"sdk", "sdk/admm", "zoest", "zoest/vec", "zoest/rng", "transport"},
 }
 
 var mayUse = map[string][]string{
-	"sdk/wire":     {"github.com/fxamacker/cbor/v2", "github.com/klauspost/compress/huff0"},
-	"transport/ws": {"nhooyr.io/websocket"},
+	"sdk/wire":      {"github.com/klauspost/compress/huff0"},
+	"sdk/wire/cbor": {"github.com/fxamacker/cbor/v2"},
+	"transport/ws":  {"nhooyr.io/websocket"},
 }
 
 // Imports go one way, each dependency has one door, and the top level is what it is meant to be. Tests are free to import

@@ -243,7 +243,7 @@ func (c *member) drive(ctx context.Context, tracing bool, losses *[]float64) err
 		var vector []float32 // of the message before, and its copy
 		var copied []float32
 		for _, msg := range r.Send {
-			if msg.Done {
+			if msg.Kind == admm.Done {
 				continue // nobody leaves a simulation
 			}
 			if len(msg.Vector) > 0 && (len(vector) == 0 || &vector[0] != &msg.Vector[0]) {

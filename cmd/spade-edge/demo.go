@@ -250,9 +250,9 @@ func (g *gallery) add(client, round int, x []float32) {
 			g.hash.Write(tinytest.AppendRelease(nil, g.round, i, x))
 		}
 		xbar := mean(models)
-		accuracy, apart := g.problem.test.Accuracy(xbar), consensusError(xbar, models)
-		g.show.round(g.round, fmt.Sprintf("average model %.1f %%, disagreement %.2g", 100*accuracy, apart))
-		g.stage.add(g.round, accuracy, apart, xbar)
+		accuracy, spread := g.problem.test.Accuracy(xbar), consensusError(xbar, models)
+		g.show.round(g.round, fmt.Sprintf("average model %.1f %%, consensus error %.2g", 100*accuracy, spread))
+		g.stage.add(g.round, accuracy, spread, xbar)
 		delete(g.open, g.round)
 		delete(g.count, g.round)
 	}
@@ -298,7 +298,7 @@ func (p *problem) writeTable(w io.Writer, r *result, solo, each []float64) {
 	fmt.Fprintf(w, "%-10s %8s %12s %12.1f %% %14.1f %%\n", "average", "", "", *r.AccuracyAlone, r.AccuracyMean)
 	fmt.Fprintf(w, "%-10s %8d %12s %14s %14.1f %%\n\n", "pooled", p.train.Len(), "", "", *r.AccuracyPooled)
 	fmt.Fprintf(w, "accuracy is on test data that no node has; \"alone\" and \"pooled\" (one node with everybody's data) are trained without noise\n\n")
-	fmt.Fprintf(w, "disagreement   %.3g, mean squared distance between a node's model and the average one\n", r.ConsensusError)
+	fmt.Fprintf(w, "consensus error %.3g, mean squared distance between a node's model and the average one\n", r.ConsensusError)
 	fmt.Fprintf(w, "sent           %s in all: %d rounds over %d connections, both ways; no data, no gradients\n", bytesText(r.BytesSent), r.Rounds+r.Cooldown, len(p.fleet.Edges))
 	fmt.Fprintf(w, "asked          %d losses of the black-box models, in %.1f s\n", r.Queries, r.Seconds)
 	r.writePrivacy(w)

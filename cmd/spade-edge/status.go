@@ -102,7 +102,7 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 	f := fleet.Fleet
 	st := &monitor.Status{
 		Version: 1, Run: f.Run, Name: file.Name, NonPrivate: f.Privacy.NonPrivate, Phase: monitor.Fresh, Waiting: []string{},
-		Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown, Disagreement: monitor.Unknown(), Neighbors: []monitor.Neighbor{},
+		Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown, ConsensusError: monitor.Unknown(), Neighbors: []monitor.Neighbor{},
 	}
 	rho := 0.0
 	switch dir, err := sdk.InspectDir(file.State); {
@@ -218,8 +218,8 @@ func writeStatus(w io.Writer, s *monitor.Status, file *fleetfile.Node) error {
 		}
 		line(head, "%q: %s", n.Name, neighborText(&n))
 	}
-	if s.Disagreement.Known() {
-		line("disagreement", "%.3g, mean squared distance from the neighbors' releases of round %d", s.Disagreement, s.Compared)
+	if s.ConsensusError.Known() {
+		line("consensus error", "%.3g, mean squared distance from the neighbors' releases of round %d", s.ConsensusError, s.Compared)
 	}
 	line("cost", "%d losses, %s of messages sent", s.Queries, bytesText(s.FrameBytes))
 	covered := ""

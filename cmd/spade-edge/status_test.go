@@ -269,7 +269,7 @@ func TestTopicIsComplete(t *testing.T) {
 func TestStatusOfOwnData(t *testing.T) {
 	var b strings.Builder
 	st := monitor.Status{
-		Name: "a", Run: "trial", Running: true, Phase: monitor.Querying, Disagreement: monitor.Unknown(), Local: &monitor.Local{FailedQueries: 3},
+		Name: "a", Run: "trial", Running: true, Phase: monitor.Querying, ConsensusError: monitor.Unknown(), Local: &monitor.Local{FailedQueries: 3},
 		Privacy: &monitor.Privacy{Epsilon: 0.00001, Limit: monitor.Unknown(), Planned: 1.00001, Delta: 1e-5, Accounting: "gdp", Lifetime: &monitor.Lifetime{Epsilon: 2.00009}},
 	}
 	if err := writeStatus(&b, &st, &fleetfile.Node{}); err != nil {

@@ -200,7 +200,7 @@ func (m *Monitor) phaseOf(st sdk.Status) Phase {
 // compared notes how far the neighbors were, which is known after the round. m.mu is held.
 func (m *Monitor) compared(st sdk.Status) {
 	if st.Compared > m.last.Compared {
-		m.hist.set(st.Compared, func(p *Point) { p.Disagreement = Value(st.Disagreement) })
+		m.hist.set(st.Compared, func(p *Point) { p.ConsensusError = Value(st.ConsensusError) })
 	}
 }
 
@@ -213,7 +213,7 @@ func (m *Monitor) released(round int, x []float32) {
 	}
 	m.hist.add(Point{
 		Round: round, Seconds: m.now().Sub(m.started).Seconds(),
-		Epsilon: m.epsilon(m.node.Spend()), Disagreement: Unknown(), Loss: Unknown(), Accuracy: Unknown(),
+		Epsilon: m.epsilon(m.node.Spend()), ConsensusError: Unknown(), Loss: Unknown(), Accuracy: Unknown(),
 	})
 	m.look()
 	if m.cfg.Score == nil {
@@ -296,14 +296,14 @@ func (m *Monitor) Status() Status {
 		Uptime: now.Sub(m.started).Seconds(), Waiting: append([]string{}, st.Waiting...),
 		Round: st.Round, Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown,
 		Queries: st.Queries, FrameBytes: st.BytesSent, RefusedFrames: st.Refused,
-		Disagreement: Unknown(), Compared: st.Compared, Neighbors: []Neighbor{},
+		ConsensusError: Unknown(), Compared: st.Compared, Neighbors: []Neighbor{},
 		Evidence: NewEvidence(st.Evidence),
 	}
 	if m.err != nil {
 		out.Fault = m.err.Error()
 	}
 	if st.Compared > 0 {
-		out.Disagreement = Value(st.Disagreement)
+		out.ConsensusError = Value(st.ConsensusError)
 	}
 	for _, n := range st.Neighbors {
 		one := Neighbor{Name: n.Name, Round: n.Round, Behind: st.Round - n.Round, Missing: slices.Contains(st.Waiting, n.Name)}
