@@ -14,12 +14,13 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// ErrClone is what an error wraps that says: two different releases of one round have been signed with this node's key. Another device
-// works in its name, such as a copy of its folder, and together the two look at the data twice.
+// ErrClone is what an error wraps that says: two different releases of one round have been signed with this node's key.
+// Another device works in its name, such as a copy of its folder, and together the two look at the data twice.
 var ErrClone = errors.New("another device makes releases in this node's name")
 
-// claims is what a node has signed of its own releases and what it holds of its neighbors': the proof of everything that one member
-// says of another's. It belongs to the goroutine of Run, but that seen and each countersign are changed under the node's lock, for Certificate.
+// claims is what a node has signed of its own releases and what it holds of its neighbors': the proof of everything
+// that one member says of another's. It belongs to the goroutine of Run, but that seen and each countersign are changed
+// under the node's lock, for Certificate.
 type claims struct {
 	key   ed25519.PrivateKey // nil: nothing is signed, and what neighbors say is believed and costs nothing
 	keys  func(member string) []ed25519.PublicKey
@@ -48,7 +49,8 @@ type peerClaims struct {
 // newClaims returns the claims of a node at its start.
 func newClaims(cfg *Config, hash [32]byte, incarnation uint64, neighbors []int) *claims {
 	f := cfg.Fleet
-	c := &claims{key: cfg.Key, keys: cfg.Keys, name: cfg.Name, scope: signed.NewScope(f.Run, hash, cfg.Name), heads: cfg.Heads,
+	c := &claims{key: cfg.Key, keys: cfg.Keys, name: cfg.Name, scope: signed.NewScope(f.Run, hash, cfg.Name),
+		heads:       cfg.Heads,
 		incarnation: incarnation, peers: make(map[int]*peerClaims)}
 	for _, j := range neighbors {
 		name := f.Members[j]
@@ -62,7 +64,8 @@ func (c *claims) signing() bool { return c.key != nil }
 
 // sign signs the release behind a state, which follows those that were signed before.
 func (c *claims) sign(s *admm.State, generation uint16, l *dpmech.Ledger) error {
-	r := signed.Release{Generation: generation, Incarnation: c.incarnation, Round: s.Round, Digest: signed.Digest(s.X, s.Delta)}
+	r := signed.Release{Generation: generation, Incarnation: c.incarnation, Round: s.Round, Digest: signed.Digest(s.X,
+		s.Delta)}
 	if before := c.own.Last(); before != nil {
 		r.Prev = before.ID(c.scope)
 	}
@@ -77,9 +80,11 @@ func (c *claims) sign(s *admm.State, generation uint16, l *dpmech.Ledger) error 
 	return nil
 }
 
-// headOf translates a head back. A length that no ledger has on this machine becomes the longest, which none has either.
+// headOf translates a head back. A length that no ledger has on this machine becomes the longest, which none has
+// either.
 func headOf(h signed.Head) dpmech.Head {
-	return dpmech.Head{ID: hex.EncodeToString(h.ID[:]), Seq: int(min(h.Seq, math.MaxInt32)), Hash: hex.EncodeToString(h.Hash[:])}
+	return dpmech.Head{ID: hex.EncodeToString(h.ID[:]), Seq: int(min(h.Seq, math.MaxInt32)),
+		Hash: hex.EncodeToString(h.Hash[:])}
 }
 
 // signedHead translates a ledger's head.
@@ -95,14 +100,15 @@ func signedHead(h dpmech.Head) (s signed.Head, err error) {
 	return s, nil
 }
 
-// resume takes over what is stored with a state: the node's own release, and the neighbors' latest. A key that was exchanged
-// since then signs the release anew.
+// resume takes over what is stored with a state: the node's own release, and the neighbors' latest. A key that was
+// exchanged since then signs the release anew.
 func (c *claims) resume(snap *wire.Snapshot) error {
 	if !c.signing() {
 		return nil
 	}
 	s := &snap.State
-	r := signed.Release{Generation: snap.Generation, Incarnation: c.incarnation, Round: s.Round, Digest: signed.Digest(s.X, s.Delta)}
+	r := signed.Release{Generation: snap.Generation, Incarnation: c.incarnation, Round: s.Round, Digest: signed.Digest(s.X,
+		s.Delta)}
 	if len(snap.Signed) > 0 {
 		stored, err := signed.Parse(snap.Signed)
 		if err != nil {
@@ -183,12 +189,13 @@ func (c *claims) attach(m *admm.Message, l *dpmech.Ledger) {
 type contradiction struct{ first, second signed.Release }
 
 func (e *contradiction) Error() string {
-	return fmt.Sprintf("sdk: release %d is signed, and is another than the release %d that the sender has signed before: it has a double",
+	return fmt.Sprintf("sdk: release %d is signed, and is another than the release %d that the sender has signed "+
+		"before: it has a double",
 		e.second.Round, e.first.Round)
 }
 
-// theirs reads and checks a release that its sender has signed, and takes it in if it is newer than what is held. Nothing else of the
-// sender's is believed.
+// theirs reads and checks a release that its sender has signed, and takes it in if it is newer than what is held.
+// Nothing else of the sender's is believed.
 func (c *claims) theirs(peer *peerClaims, b []byte) (*signed.Release, error) {
 	r, err := signed.Parse(b)
 	if err != nil {
@@ -205,11 +212,16 @@ func (c *claims) theirs(peer *peerClaims, b []byte) (*signed.Release, error) {
 			return nil, &contradiction{*before, r}
 		}
 	}
-	if before := peer.held.Of(r.Round - 1); before != nil && before.Generation == r.Generation && r.Prev != before.ID(peer.scope) {
-		return nil, fmt.Errorf("sdk: signed release %d does not continue release %d, which the sender has signed", r.Round, before.Round)
+	follows := func(r, before *signed.Release) bool {
+		return r.Generation != before.Generation || r.Prev == before.ID(peer.scope)
 	}
-	if after := peer.held.Of(r.Round + 1); after != nil && after.Generation == r.Generation && after.Prev != r.ID(peer.scope) {
-		return nil, fmt.Errorf("sdk: signed release %d is not the one that release %d continues, which the sender has signed", r.Round, after.Round)
+	if before := peer.held.Of(r.Round - 1); before != nil && !follows(&r, before) {
+		return nil, fmt.Errorf("sdk: signed release %d does not continue release %d, which the sender has signed", r.Round,
+			before.Round)
+	}
+	if after := peer.held.Of(r.Round + 1); after != nil && !follows(after, &r) {
+		return nil, fmt.Errorf("sdk: signed release %d is not the one that release %d continues, which the sender has signed",
+			r.Round, after.Round)
 	}
 	peer.held = peer.held.Add(r)
 	return &r, nil
@@ -232,8 +244,8 @@ func (c *claims) mine(b []byte) (*signed.Release, error) {
 	return &r, nil
 }
 
-// release checks the signature of a release that a message carries. It is outdated if a device has made it that another has
-// replaced.
+// release checks the signature of a release that a message carries. It is outdated if a device has made it that another
+// has replaced.
 func (c *claims) release(peer *peerClaims, m *admm.Message) (outdated bool, err error) {
 	if len(m.Signed.Own) == 0 {
 		return false, fmt.Errorf("sdk: release %d is not signed, want the signature of %q", m.Round, peer.name)
@@ -256,7 +268,8 @@ func (c *claims) release(peer *peerClaims, m *admm.Message) (outdated bool, err 
 	// What a lost device made before another took over is still right, whoever brings it.
 	newest := peer.held.Last()
 	if outdated = took.Generation < newest.Generation; outdated && took.Round > newest.Round {
-		err = fmt.Errorf("sdk: release %d is of generation %d, which generation %d has replaced", m.Round, took.Generation, newest.Generation)
+		err = fmt.Errorf("sdk: release %d is of generation %d, which generation %d has replaced", m.Round, took.Generation,
+			newest.Generation)
 	}
 	return outdated, err
 }
@@ -272,7 +285,8 @@ func (c *claims) Proof(m *admm.Message, held int) (*signed.Release, error) {
 		if held == 0 {
 			return nil, nil
 		}
-		return nil, fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows no signature of it", held)
+		return nil, fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows no signature of it",
+			held)
 	}
 	r, err := c.mine(m.Signed.Proof)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 // must not be continued by a program that would have computed something else.
 const build = "spade-edge arithmetic 1"
 
-// StateSize returns the length in bytes of the largest state that a member with so many samples keeps in its [Store], or 0 if
-// the fleet has no such member or is not valid.
+// StateSize returns the length in bytes of the largest state that a member with so many samples keeps in its [Store],
+// or 0 if the fleet has no such member or is not valid.
 func (f *Fleet) StateSize(member string, samples int) int {
 	p, err := f.plan()
 	if err != nil {
@@ -109,8 +109,8 @@ func (n *Node) resume(mcfg admm.Config) error {
 	return nil
 }
 
-// disclose lets the certificate show the release that was signed last. What was drawn and not marked is shown to nobody: after a crash
-// it is drawn anew.
+// disclose lets the certificate show the release that was signed last. What was drawn and not marked is shown to
+// nobody: after a crash it is drawn anew.
 func (n *Node) disclose() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -133,7 +133,8 @@ func (n *Node) checkSnapshot(snap *wire.Snapshot, round int) error {
 		differ("member", fmt.Sprintf("%q", snap.Member), fmt.Sprintf("%q", n.cfg.Name))
 	}
 	if snap.Build != build {
-		differ("a program with", fmt.Sprintf("%q", snap.Build), fmt.Sprintf("%q: finish the run with the program that began it", build))
+		differ("a program with", fmt.Sprintf("%q", snap.Build), fmt.Sprintf("%q: finish the run with the program that "+
+			"began it", build))
 	}
 	if snap.State.Round != round {
 		differ("release", fmt.Sprint(snap.State.Round), fmt.Sprint(round))
@@ -159,32 +160,35 @@ func (n *Node) enterReleased() error {
 		return nil
 	}
 	for round := 1; round <= n.filter.Last(); round++ {
-		if err := n.cfg.Ledger.Reserve(n.cfg.Fleet.Run, n.hash, n.cfg.Name, round, n.cfg.Fleet.Privacy.gaussian()); err != nil {
+		if err := n.cfg.Ledger.Reserve(n.cfg.Fleet.Run, n.hash, n.cfg.Name, round,
+			n.cfg.Fleet.Privacy.gaussian()); err != nil {
 			return fmt.Errorf("sdk: release %d was made without a ledger, and this one does not take it: %w", round, err)
 		}
 	}
 	return nil
 }
 
-// checkLast makes sure that the ledger knows of no release that the store has lost, by the rule of [dpmech.CheckKept]. Without a
-// store nothing is kept, and whatever was marked may have been sent. What the lost device before this one has made of the two
-// releases after those that came back is no obstacle: they are made without data.
+// checkLast makes sure that the ledger knows of no release that the store has lost, by the rule of [dpmech.CheckKept].
+// Without a store nothing is kept, and whatever was marked may have been sent. What the lost device before this one has
+// made of the two releases after those that came back is no obstacle: they are made without data.
 func (n *Node) checkLast(round int) error {
 	if n.cfg.Ledger == nil {
 		return nil
 	}
 	const advice = "restore the state, recover it from the neighbors, or start the fleet anew under another run id"
 	if n.cfg.Store == nil && n.marked > 0 {
-		return fmt.Errorf("sdk: the ledger has release %d of this run, and there is no Store that could have kept it: %w; %s", n.marked, ErrRollback, advice)
+		return fmt.Errorf("sdk: the ledger has release %d of this run, and there is no Store that could have kept it: %w; %s",
+			n.marked, ErrRollback, advice)
 	}
 	if err := dpmech.CheckKept(max(round, n.blank()), n.reserved, n.marked); err != nil {
-		return fmt.Errorf("sdk: the ledger has release %d of this run, and the stored state ends with %d: %w; %s (%w)", n.reserved, round, ErrRollback, advice, err)
+		return fmt.Errorf("sdk: the ledger has release %d of this run, and the stored state ends with %d: %w; %s (%w)",
+			n.reserved, round, ErrRollback, advice, err)
 	}
 	return nil
 }
 
-// blank returns the last of the releases that this device makes without data, since the one that it replaces may have made them;
-// 0 if it replaces none.
+// blank returns the last of the releases that this device makes without data, since the one that it replaces may have
+// made them; 0 if it replaces none.
 func (n *Node) blank() int {
 	if n.generation == 0 {
 		return 0
@@ -212,9 +216,9 @@ func (n *Node) mark(round int) error {
 	return nil
 }
 
-// record stores the state behind the release that has just been made, and then marks the release in the ledger. Only after that
-// may anything of it be shown or sent. An error is the end of the node: what the disk holds is not known, and nothing may be
-// sent that rests on it.
+// record stores the state behind the release that has just been made, and then marks the release in the ledger. Only
+// after that may anything of it be shown or sent. An error is the end of the node: what the disk holds is not known,
+// and nothing may be sent that rests on it.
 func (n *Node) record() error {
 	s := n.machine.State()
 	if n.claims.signing() {
@@ -280,8 +284,8 @@ func (n *Node) note(s admm.State) note {
 	return out
 }
 
-// reserve charges a release to the run and to the lifetime of the data, before its noise is drawn. A refusal counts nowhere; a
-// crash between the two can only count too much.
+// reserve charges a release to the run and to the lifetime of the data, before its noise is drawn. A refusal counts
+// nowhere; a crash between the two can only count too much.
 func (n *Node) reserve(round int) error {
 	g := n.cfg.Fleet.Privacy.gaussian()
 	if err := n.filter.Check(round, g); err != nil {
@@ -291,7 +295,8 @@ func (n *Node) reserve(round int) error {
 		// What is in the ledger already costs nothing more. That must not be the doing of another node with the same past.
 		last, marked := n.inLedger()
 		if round <= last && round > n.reserved || round <= marked && round > n.marked {
-			return fmt.Errorf("sdk: release %d is not made, for the ledger has it from another node of this name: %w", round, ErrRollback)
+			return fmt.Errorf("sdk: release %d is not made, for the ledger has it from another node of this name: %w", round,
+				ErrRollback)
 		}
 		if err := n.cfg.Ledger.Reserve(n.cfg.Fleet.Run, n.hash, n.cfg.Name, round, g); err != nil {
 			return fmt.Errorf("sdk: release %d is not made: %w", round, err)
@@ -302,19 +307,22 @@ func (n *Node) reserve(round int) error {
 	return n.filter.Reserve(round, g)
 }
 
-// Certificate says what the node's releases so far have leaked at most, and with Config.Ledger what all runs on its data have. With
-// Config.Key it is signed, and has the countersignatures of the neighbors that have said their last word. It is an error if the
-// fleet is not private, for then nothing bounds it.
+// Certificate says what the node's releases so far have leaked at most, and with Config.Ledger what all runs on its
+// data have. With Config.Key it is signed, and has the countersignatures of the neighbors that have said their last
+// word. It is an error if the fleet is not private, for then nothing bounds it.
 func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	if n.filter == nil {
-		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, and what its members send may reveal their data")
+		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, and what its members send may reveal their " +
+			"data")
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	conditions := n.cfg.ConditionalOn
 	if n.generation > 0 {
-		conditions = append(slices.Clone(conditions), fmt.Sprintf("this device took over from a lost one after release %d, the last that its neighbors hold; releases %d and %d "+
-			"are counted and were made without its data, since the lost device may have made them; this is right if one neighbor was honest about its own number of releases",
+		conditions = append(slices.Clone(conditions), fmt.Sprintf("this device took over from a lost one after release %d, "+
+			"the last that its neighbors hold; releases %d and %d "+
+			"are counted and were made without its data, since the lost device may have made them; this is right if one "+
+			"neighbor was honest about its own number of releases",
 			n.recovered, n.recovered+1, n.recovered+2))
 	}
 	about := dpmech.About{
@@ -328,7 +336,8 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	}
 	for _, e := range n.status.Evidence {
 		if e.Member == n.cfg.Name {
-			c.NotCovered = append(c.NotCovered, fmt.Sprintf("a second release of round %d that was made under this member's key, which its neighbors hold evidence of", e.Round))
+			c.NotCovered = append(c.NotCovered, fmt.Sprintf("a second release of round %d that was made under this member's "+
+				"key, which its neighbors hold evidence of", e.Round))
 		}
 	}
 	if !n.claims.signing() {
@@ -348,8 +357,10 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 
 // chargeLost counts the releases that neighbors hold and this node's disk has lost: they have been seen.
 func (n *Node) chargeLost(e *admm.RollbackError) error {
-	err := fmt.Errorf("sdk: %q holds release %d of this node, whose own state ends with %d: %w; what was released counts as spent, and going on "+
-		"would release a round twice: restore the state, recover it from the neighbors, or start the fleet anew under another run id", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, ErrRollback)
+	err := fmt.Errorf("sdk: %q holds release %d of this node, whose own state ends with %d: %w; what was released "+
+		"counts as spent, and going on "+
+		"would release a round twice: restore the state, recover it from the neighbors, or start the fleet anew under "+
+		"another run id", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, ErrRollback)
 	if n.filter == nil || !n.claims.signing() { // what nobody has signed costs nothing
 		return err
 	}

@@ -20,21 +20,23 @@ import (
 
 // Node is one member of a fleet at work. Its methods may be called from any goroutine.
 type Node struct {
-	cfg        Config
-	machine    *admm.Machine  // belongs to Run
-	filter     *dpmech.Filter // of this run, changed under mu; nil if it is not private
-	hash       [sha256.Size]byte
-	reserved   int             // the last release of this run that the ledger had when the node was made
-	marked     int             // the last one of them that may have been sent
-	encoded    []byte          // scratch of record
-	past       []wire.Snapshot // what the store holds, for neighbors that recover; nil: not looked up since the last record
-	generation uint16          // how many devices of this name were lost before this one
-	recovered  int             // the release after which this device took over, 0 if none
-	toRecover  *admm.Config    // what a machine is made of once its state has come back; nil if there is nothing to recover
-	number     map[string]int  // of every member
-	neighbors  []int
-	claims     *claims
-	log        *slog.Logger
+	cfg      Config
+	machine  *admm.Machine  // belongs to Run
+	filter   *dpmech.Filter // of this run, changed under mu; nil if it is not private
+	hash     [sha256.Size]byte
+	reserved int    // the last release of this run that the ledger had when the node was made
+	marked   int    // the last one of them that may have been sent
+	encoded  []byte // scratch of record
+	// what the store holds, for neighbors that recover; nil: not looked up since the last record
+	past       []wire.Snapshot
+	generation uint16 // how many devices of this name were lost before this one
+	recovered  int    // the release after which this device took over, 0 if none
+	// what a machine is made of once its state has come back; nil if there is nothing to recover
+	toRecover *admm.Config
+	number    map[string]int // of every member
+	neighbors []int
+	claims    *claims
+	log       *slog.Logger
 
 	running sync.Mutex // held by Run, and guards failed
 	failed  error      // the end of the machine
@@ -60,7 +62,8 @@ type Status struct {
 	// Evidence is what this node has found of members that have signed two releases of one round.
 	Evidence []Evidence
 
-	// Recovered is the release after which this device has taken over from one that was lost, see Config.Recover; 0 if there was none.
+	// Recovered is the release after which this device has taken over from one that was lost, see Config.Recover; 0 if
+	// there was none.
 	Recovered int
 
 	// ConsensusError is the mean, over the neighbors j, of |x_i - x_j|², the squared distance between this node's release
@@ -131,7 +134,8 @@ func New(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// Model returns a copy of the model the node holds: its last release, noise included, or the common start before the first.
+// Model returns a copy of the model the node holds: its last release, noise included, or the common start before the
+// first.
 func (n *Node) Model() []float32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -147,8 +151,8 @@ func (n *Node) Status() Status {
 	return st
 }
 
-// Averaged returns a copy of the mean of the node's releases so far, with far less noise than the last of them, or nil unless
-// Config.Average. It costs no privacy: it is computed from what has been released.
+// Averaged returns a copy of the mean of the node's releases so far, with far less noise than the last of them, or nil
+// unless Config.Average. It costs no privacy: it is computed from what has been released.
 func (n *Node) Averaged() []float32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -156,8 +160,8 @@ func (n *Node) Averaged() []float32 {
 }
 
 // Spend returns what the releases so far have cost, in zCDP (see [dpmech.Accounting] for epsilon): 0 before the first,
-// infinite after it if the fleet is not private. Cool-down rounds cost nothing. What all runs on the same data have cost
-// together, the ledger says.
+// infinite after it if the fleet is not private. Cool-down rounds cost nothing. What all runs on the same data have
+// cost together, the ledger says.
 func (n *Node) Spend() float64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()

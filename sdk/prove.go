@@ -13,8 +13,8 @@ type ending struct{ error }
 
 func (e ending) Unwrap() error { return e.error }
 
-// check refuses a message that says something of releases and does not show the signature of whoever has made them. A message
-// that shows a double, of its sender or of this node, is dealt with.
+// check refuses a message that says something of releases and does not show the signature of whoever has made them. A
+// message that shows a double, of its sender or of this node, is dealt with.
 func (r *run) check(m *admm.Message) error {
 	from, peer := m.From, r.claims.peers[m.From]
 	if !r.claims.signing() || peer == nil {
@@ -48,7 +48,8 @@ func (r *run) checkProbe(peer *peerClaims, m *admm.Message) error {
 	peer.ledger = append(peer.ledger[:0], m.Signed.Ledger...)
 	if m.Round > 0 || m.Generation > 0 {
 		if len(m.Signed.Own) == 0 {
-			return fmt.Errorf("sdk: the sender says that it is generation %d and has made release %d, and shows no signature of it",
+			return fmt.Errorf("sdk: the sender says that it is generation %d and has made release %d, and shows no signature "+
+				"of it",
 				m.Generation, m.Round)
 		}
 		own, err := r.claims.theirs(peer, m.Signed.Own)
@@ -56,7 +57,8 @@ func (r *run) checkProbe(peer *peerClaims, m *admm.Message) error {
 			return err
 		}
 		if own.Round != m.Round || own.Generation != m.Generation {
-			return fmt.Errorf("sdk: the sender says that it is generation %d and has made release %d, and has signed release %d as generation %d",
+			return fmt.Errorf("sdk: the sender says that it is generation %d and has made release %d, and has signed release "+
+				"%d as generation %d",
 				m.Generation, m.Round, own.Round, own.Generation)
 		}
 	}
@@ -84,7 +86,8 @@ func (r *run) checkHeld(peer *peerClaims, m *admm.Message) error {
 		return err
 	}
 	if shown.Round < m.Held {
-		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of release %d", m.Held, shown.Round)
+		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of release %d",
+			m.Held, shown.Round)
 	}
 	return nil
 }
@@ -92,7 +95,8 @@ func (r *run) checkHeld(peer *peerClaims, m *admm.Message) error {
 // confront compares a release that this node's key has signed with what the node knows of itself.
 func (r *run) confront(from int, by string, shown *signed.Release) error {
 	if shown.Generation > r.generation {
-		return ending{fmt.Errorf("sdk: %q holds a release that generation %d of this node's name has signed, and this is generation %d: %w, "+
+		return ending{fmt.Errorf("sdk: %q holds a release that generation %d of this node's name has signed, and this is "+
+			"generation %d: %w, "+
 			"another device has taken its place", by, shown.Generation, r.generation, ErrRollback)}
 	}
 	for i := range r.claims.own {
@@ -104,7 +108,8 @@ func (r *run) confront(from int, by string, shown *signed.Release) error {
 		return nil
 	}
 	behind := r.compareLedger(by, shown.Ledger)
-	if at := r.machine.Status().Round; shown.Round > at { // what was signed was released, and counts, whatever ledger this is
+	// what was signed was released, and counts, whatever ledger this is
+	if at := r.machine.Status().Round; shown.Round > at {
 		lost := r.chargeLost(&admm.RollbackError{Client: r.number[r.cfg.Name], Peer: from, Held: shown.Round, Round: at})
 		return ending{errors.Join(lost, behind)}
 	}
@@ -121,13 +126,14 @@ func (r *run) compareLedger(by string, head signed.Head) error {
 		return nil
 	}
 	if err := l.Contains(then); err != nil {
-		return fmt.Errorf("sdk: %q shows a later state of the ledger, which this node's key has signed: %w: %w", by, ErrRollback, err)
+		return fmt.Errorf("sdk: %q shows a later state of the ledger, which this node's key has signed: %w: %w", by,
+			ErrRollback, err)
 	}
 	return nil
 }
 
-// checkEarlier looks at what a neighbor remembers of this node's ledger from another run. A signature that is by none of the node's
-// present keys proves nothing, and costs nothing.
+// checkEarlier looks at what a neighbor remembers of this node's ledger from another run. A signature that is by none
+// of the node's present keys proves nothing, and costs nothing.
 func (r *run) checkEarlier(by string, b []byte) error {
 	var scope signed.Scope
 	n := copy(scope[:], b)
@@ -137,7 +143,8 @@ func (r *run) checkEarlier(by string, b []byte) error {
 	}
 	if err != nil {
 		if _, worth := r.mention("another run", by); worth {
-			r.log.Warn("a neighbor speaks of this node's ledger in another run, and shows no signature that counts", "neighbor", by, "err", err)
+			r.log.Warn("a neighbor speaks of this node's ledger in another run, and shows no signature that counts", "neighbor",
+				by, "err", err)
 		}
 		return nil
 	}
@@ -154,7 +161,8 @@ func (r *run) checkDone(peer *peerClaims, m *admm.Message) error {
 		return err
 	}
 	if shown == nil || shown.Round < m.Round {
-		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of another", m.Round)
+		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of another",
+			m.Round)
 	}
 	if err := r.confront(m.From, peer.name, shown); err != nil {
 		return err
@@ -182,7 +190,8 @@ func (r *run) checkDouble(by string, m *admm.Message) error {
 		return err
 	}
 	if !first.Contradicts(second) {
-		return fmt.Errorf("sdk: evidence of a double: signed releases %d and %d do not contradict each other", first.Round, second.Round)
+		return fmt.Errorf("sdk: evidence of a double: signed releases %d and %d do not contradict each other", first.Round,
+			second.Round)
 	}
 	if first.Generation < r.generation { // the lost device had one
 		return errors.New("sdk: evidence of a double of a device that this one has replaced")
@@ -193,7 +202,8 @@ func (r *run) checkDouble(by string, m *admm.Message) error {
 // exposed ends this node, of which two releases of one round are signed.
 func (r *run) exposed(e Evidence, by string) error {
 	r.keepEvidence(e)
-	return ending{fmt.Errorf("sdk: %q shows two releases of round %d that this node's key has signed: %w; find the other one, and start the fleet anew under another run id, with another key",
+	return ending{fmt.Errorf("sdk: %q shows two releases of round %d that this node's key has signed: %w; find the "+
+		"other one, and start the fleet anew under another run id, with another key",
 		by, e.Round, ErrClone)}
 }
 
@@ -219,7 +229,8 @@ func (r *run) keepEvidence(e Evidence) {
 	}
 }
 
-// show sends a neighbor the evidence against it, at most once between two ticks: whichever of the two devices hears of it stops.
+// show sends a neighbor the evidence against it, at most once between two ticks: whichever of the two devices hears of
+// it stops.
 func (r *run) show(to int, peer *peerClaims) {
 	if peer.evidence == nil || peer.told {
 		return
@@ -233,11 +244,11 @@ func (r *run) show(to int, peer *peerClaims) {
 		Signed: admm.Signed{Proof: first.Append(nil), Other: second.Append(nil)}}) // both are of one size
 }
 
-// correct shows a device that another has replaced, and that is still at work, what its successor has signed: it ends then. A
-// device that was only silent does not probe, and would make releases of the data that its successor makes as well. So a
-// neighbor of which there was more than one generation is told whenever the connection to it opens, before anything else,
-// and, at most once between two ticks, when it sends what a replaced device has signed. This is a probe, which does the
-// successor no harm if it is the one that receives it.
+// correct shows a device that another has replaced, and that is still at work, what its successor has signed: it ends
+// then. A device that was only silent does not probe, and would make releases of the data that its successor makes as
+// well. So a neighbor of which there was more than one generation is told whenever the connection to it opens, before
+// anything else, and, at most once between two ticks, when it sends what a replaced device has signed. This is a probe,
+// which does the successor no harm if it is the one that receives it.
 func (r *run) correct(to int, peer *peerClaims) {
 	newest := peer.held.Last()
 	if newest == nil || newest.Generation == 0 || peer.corrected {
@@ -276,7 +287,8 @@ func (n *Node) loadEvidence() error {
 			}
 		}
 		if e.Member == n.cfg.Name {
-			return fmt.Errorf("sdk: %v: %w; find the other one, and start the fleet anew under another run id, with another key", e, ErrClone)
+			return fmt.Errorf("sdk: %v: %w; find the other one, and start the fleet anew under another run id, with another key",
+				e, ErrClone)
 		}
 		n.status.Evidence = append(n.status.Evidence, e)
 		if j, known := n.number[e.Member]; known && n.claims.peers[j] != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// ErrRecovery is what an error of Run wraps, with Config.Recover, that says: the state of the lost device cannot be had from
-// its neighbors. Nothing was stored, and the same node may try again. See package recovery.
+// ErrRecovery is what an error of Run wraps, with Config.Recover, that says: the state of the lost device cannot be had
+// from its neighbors. Nothing was stored, and the same node may try again. See package recovery.
 var ErrRecovery = recovery.ErrFailed
 
 // recover gets the node's state back from its neighbors, and stores it.
@@ -84,9 +84,11 @@ func (r *run) takeOver() error {
 	if result.State != nil {
 		newest = result.State.Round
 	}
-	// Two releases may have been sent and not received, which are made anew without data, and one more reserved and not sent.
+	// Two releases may have been sent and not received, which are made anew without data, and one more reserved and not
+	// sent.
 	if err := dpmech.CheckKept(newest+2, n.reserved, n.marked); err != nil {
-		return fmt.Errorf("sdk: %w: the ledger has release %d of this run, and neighbors know of no more than %d: they were set back, or are wrong (%w)",
+		return fmt.Errorf("sdk: %w: the ledger has release %d of this run, and neighbors know of no more than %d: they "+
+			"were set back, or are wrong (%w)",
 			ErrRecovery, n.reserved, result.Held, err)
 	}
 	cfg.Generation = result.Generation
@@ -143,7 +145,8 @@ func (r *run) respond(request *admm.Message, name string) error {
 		r.requests[request.From] = request.Incarnation
 		switch _, worth := r.mention("asks", name); {
 		case worth && r.recovery != nil:
-			r.log.Error("a neighbor has lost its state as well: what only the two of them knew is lost, and neither can recover it", "neighbor", name)
+			r.log.Error("a neighbor has lost its state as well: what only the two of them knew is lost, and neither can "+
+				"recover it", "neighbor", name)
 		case worth:
 			r.log.Warn("a neighbor has lost its state and asks for what is known of it here", "neighbor", name)
 		}

@@ -16,11 +16,11 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Run takes the node through its rounds and returns nil when the model is final and the neighbors have what they need. It
-// waits for neighbors as long as it takes. If ctx ends, Run returns its error between two inputs of the machine, and
+// Run takes the node through its rounds and returns nil when the model is final and the neighbors have what they need.
+// It waits for neighbors as long as it takes. If ctx ends, Run returns its error between two inputs of the machine, and
 // a further Run goes on from there. An error of the oracle, or a loss that is no finite number, ends a run that is not
-// private; in a private run a public constant takes its place, and that of a loss whose query panics, since a silent node would
-// tell its neighbors about its data.
+// private; in a private run a public constant takes its place, and that of a loss whose query panics, since a silent
+// node would tell its neighbors about its data.
 func (n *Node) Run(ctx context.Context) error {
 	if !n.running.TryLock() {
 		return errors.New("sdk: Run is already at work on this node")
@@ -63,14 +63,15 @@ func (n *Node) fatal(err error) error {
 // run is one call of Run.
 type run struct {
 	*Node
-	ctx        context.Context
-	cancel     context.CancelFunc
-	codec      *wire.Codec
-	releases   bool // what the fleet sends
-	inbox      chan received
-	outbox     map[int]chan []byte // by neighbor
-	opened     <-chan string       // names neighbors to which the connection has just opened; nil if the transport does not
-	workers    sync.WaitGroup      // the receiver
+	ctx      context.Context
+	cancel   context.CancelFunc
+	codec    *wire.Codec
+	releases bool // what the fleet sends
+	inbox    chan received
+	outbox   map[int]chan []byte // by neighbor
+	// names neighbors to which the connection has just opened; nil if the transport does not
+	opened     <-chan string
+	workers    sync.WaitGroup // the receiver
 	senders    sync.WaitGroup
 	message    admm.Message       // scratch of decoding
 	losses     []float64          // scratch of asking
@@ -90,8 +91,8 @@ type received struct {
 	err   error
 }
 
-// start brings up the goroutines between the transport and the loop: one that receives, and one a neighbor that sends, so
-// that nobody waits for a neighbor who is slow.
+// start brings up the goroutines between the transport and the loop: one that receives, and one a neighbor that sends,
+// so that nobody waits for a neighbor who is slow.
 func (n *Node) start(ctx context.Context) (*run, error) {
 	codec, err := wire.NewCodec(n.cfg.Fleet.Dim)
 	if err != nil {
@@ -176,7 +177,8 @@ func (r *run) loop() error {
 		case duties.Released > 0:
 			moved = true
 			continue
-		case len(duties.Queries) > 0: // one frame is taken in between two queries: a neighbor with a flood of them must not stop the work
+		case len(duties.Queries) > 0:
+			// One frame is taken in between two queries: a neighbor with a flood of them must not stop the work.
 			moved = true
 			inbox := r.inbox
 			if fed {
@@ -234,9 +236,10 @@ func (r *run) reached(name string) {
 	r.machine.Reached(j)
 }
 
-// patience returns how long to wait after messages have been sent again, when that had last been tried after wait: twice as long, up to
-// 16 times ResendAfter. A neighbor that is slow or away does not need to be told more often, and devices that wait can sleep; one that
-// comes back hails, and a connection that opens is served at once. A lossy run counts ticks, and a node that has finished leaves at one.
+// patience returns how long to wait after messages have been sent again, when that had last been tried after wait:
+// twice as long, up to 16 times ResendAfter. A neighbor that is slow or away does not need to be told more often, and
+// devices that wait can sleep; one that comes back hails, and a connection that opens is served at once. A lossy run
+// counts ticks, and a node that has finished leaves at one.
 func (r *run) patience(wait time.Duration) time.Duration {
 	if r.cfg.Fleet.Wire.Lossy > 0 || r.machine.Status().Complete {
 		return r.cfg.ResendAfter
@@ -244,8 +247,8 @@ func (r *run) patience(wait time.Duration) time.Duration {
 	return min(2*wait, 16*r.cfg.ResendAfter)
 }
 
-// perform does a machine's duties but for the queries, in their order: it charges the release that is about to be made, keeps the
-// one that has been made and tells of it, and sends.
+// perform does a machine's duties but for the queries, in their order: it charges the release that is about to be made,
+// keeps the one that has been made and tells of it, and sends.
 func (r *run) perform(duties admm.Ready) error {
 	if duties.Reserve > 0 {
 		if err := r.reserve(duties.Reserve); err != nil {
@@ -273,7 +276,7 @@ func (r *run) send(msgs []admm.Message) error {
 	var frame []byte
 	for i := range msgs {
 		m := &msgs[i]
-		if i == 0 || m.Kind != admm.Release || msgs[i-1].Kind != admm.Release || m.Round != msgs[i-1].Round || m.Resent != msgs[i-1].Resent {
+		if i == 0 || m.Kind != admm.Release || !sameFrame(m, &msgs[i-1]) {
 			r.claims.attach(m, r.cfg.Ledger)
 			var err error
 			if frame, err = r.codec.Append(nil, m); err != nil {
@@ -285,6 +288,11 @@ func (r *run) send(msgs []admm.Message) error {
 	return nil
 }
 
+// sameFrame reports whether two messages that carry releases are the same but for their receivers.
+func sameFrame(a, b *admm.Message) bool {
+	return a.Kind == b.Kind && a.Round == b.Round && a.Resent == b.Resent
+}
+
 // post encodes a message to a neighbor, and sends it.
 func (r *run) post(to int, m *admm.Message) error {
 	frame, err := r.codec.Append(nil, m)
@@ -294,7 +302,8 @@ func (r *run) post(to int, m *admm.Message) error {
 	return err
 }
 
-// hand gives a frame to a neighbor's sender. A neighbor that takes nothing gets nothing: it will be sent again, or asked again.
+// hand gives a frame to a neighbor's sender. A neighbor that takes nothing gets nothing: it will be sent again, or
+// asked again.
 func (r *run) hand(to int, frame []byte) {
 	select {
 	case r.outbox[to] <- frame:
@@ -331,8 +340,9 @@ func (r *run) take(in received) error {
 // cause is what a neighbor does that is worth a line in the log.
 type cause struct{ what, neighbor string }
 
-// mention counts how often a neighbor has given cause for a line in the log, and reports whether it gets one: each of the first hundred times
-// does, and then each time that their number has doubled. A neighbor must not be able to fill the disk.
+// mention counts how often a neighbor has given cause for a line in the log, and reports whether it gets one: each of
+// the first hundred times does, and then each time that their number has doubled. A neighbor must not be able to fill
+// the disk.
 func (r *run) mention(what, neighbor string) (times int, worth bool) {
 	r.noted[cause{what, neighbor}]++
 	times = r.noted[cause{what, neighbor}]
@@ -385,8 +395,8 @@ func (r *run) answer(queries []zoest.Query) error {
 		return errors.Join(refused, err)
 	}
 	if err != nil {
-		// Logs may leave the device. That there is a loss missing is a bit about the data, and the error speaks of a sample and of a point
-		// that was never released: level DEBUG stays on the device.
+		// Logs may leave the device. That there is a loss missing is a bit about the data, and the error speaks of a sample
+		// and of a point that was never released: level DEBUG stays on the device.
 		if !r.failing {
 			r.failing = true
 			r.log.Debug("losses cannot be had; going on with the public one in their place")
@@ -396,7 +406,8 @@ func (r *run) answer(queries []zoest.Query) error {
 	return nil
 }
 
-// shield makes errors of an oracle's panics: in a private run a node that dies of its data has told its neighbors about them.
+// shield makes errors of an oracle's panics: in a private run a node that dies of its data has told its neighbors about
+// them.
 func shield(o Oracle) Oracle {
 	if many, ok := o.(BatchOracle); ok {
 		return shieldedBatch{many}

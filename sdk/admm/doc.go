@@ -1,12 +1,12 @@
-// Package admm is SPADE-DFL at one client as a machine without a clock, a goroutine, a socket or a disk. It is Algorithm 1
-// of M. Wei, M. Zhu, J. Chen, W. Yu and D. Chen, "SPADE-DFL: Communication-Efficient Decentralized Federated Learning via
-// Derivative-Free Linearized ADMM". Equations have the paper's numbers.
+// Package admm is SPADE-DFL at one client as a machine without a clock, a goroutine, a socket or a disk. It is
+// Algorithm 1 of M. Wei, M. Zhu, J. Chen, W. Yu and D. Chen, "SPADE-DFL: Communication-Efficient Decentralized
+// Federated Learning via Derivative-Free Linearized ADMM". Equations have the paper's numbers.
 //
 // A [Machine] takes three inputs: a neighbor's message ([Machine.Receive]), the answers to its open queries
-// ([Machine.Answer]), and, where frames may get lost, a tick ([Machine.Tick]). After each of them, and once at the start,
-// [Machine.Ready] says what is to be done, in an order that is part of the contract: charge a release before it is made,
-// store it before it is sent, send, then query. The driver decides how: a node with websockets, or a loop over a thousand
-// machines in one goroutine. Given the same inputs a machine gives the same bits.
+// ([Machine.Answer]), and, where frames may get lost, a tick ([Machine.Tick]). After each of them, and once at the
+// start, [Machine.Ready] says what is to be done, in an order that is part of the contract: charge a release before it
+// is made, store it before it is sent, send, then query. The driver decides how: a node with websockets, or a loop over
+// a thousand machines in one goroutine. Given the same inputs a machine gives the same bits.
 //
 // # A round
 //
@@ -22,6 +22,7 @@
 // private-release, message and z-update.
 //
 // Messages are numbered by the release they carry, 1 to Rounds+Cooldown. A round needs the messages of the round before
-// from every neighbor, so neighbors are never more than one round apart, and a neighbor's next message acknowledges mine.
-// In a cool-down round s and nu are zero: no data is touched, nothing is spent, and the network's models come together.
+// from every neighbor, so neighbors are never more than one round apart, and a neighbor's next message acknowledges
+// mine. In a cool-down round s and nu are zero: no data is touched, nothing is spent, and the network's models come
+// together.
 package admm

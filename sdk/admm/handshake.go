@@ -2,13 +2,13 @@ package admm
 
 import "fmt"
 
-// With Config.Probe a client that starts asks every neighbor which release of this client it holds, and makes no release
-// and no answer before it knows: its state may have been set back, or its device replaced by another.
+// With Config.Probe a client that starts asks every neighbor which release of this client it holds, and makes no
+// release and no answer before it knows: its state may have been set back, or its device replaced by another.
 
-// RollbackError is the end of a machine of which a neighbor holds a later release than it knows of: its state was set back,
-// by a disk that lost what it had confirmed, a backup, or a second device of the same name. Another release for the same
-// round would be a second look at the same data, so there is none. The releases up to Held have been seen and count as
-// spent.
+// RollbackError is the end of a machine of which a neighbor holds a later release than it knows of: its state was set
+// back, by a disk that lost what it had confirmed, a backup, or a second device of the same name. Another release for
+// the same round would be a second look at the same data, so there is none. The releases up to Held have been seen and
+// count as spent.
 type RollbackError struct {
 	Client, Peer int // client numbers: whose state, and the neighbor that knows better
 	Held         int // the release that the neighbor holds
@@ -35,7 +35,8 @@ func (m *Machine) replyTo(probe Message, held int) {
 // receiveProbe takes the word of a neighbor that has just started, or that answers this client's probe.
 func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	if msg.Round < 0 || msg.Round > m.last() || msg.Held < 0 || msg.Held > m.last() {
-		return fmt.Errorf("admm: neighbor %d speaks of releases %d and %d, want 0 to %d", msg.From, msg.Round, msg.Held, m.last())
+		return fmt.Errorf("admm: neighbor %d speaks of releases %d and %d, want 0 to %d", msg.From, msg.Round, msg.Held,
+			m.last())
 	}
 	reply := msg.Kind == ProbeReply
 	switch {
@@ -55,7 +56,8 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 		return m.rolledBack(e, msg.Held)
 	}
 	if m.cfg.Lossy == 0 && reply && msg.Round <= e.lost && msg.Held < e.lost {
-		err := fmt.Errorf("admm: neighbor %d lacks release %d, of which the stored state was damaged: neither can go on", msg.From, e.lost)
+		err := fmt.Errorf("admm: neighbor %d lacks release %d, of which the stored state was damaged: neither can go on",
+			msg.From, e.lost)
 		if e.probed {
 			return err
 		}
@@ -100,6 +102,7 @@ func (m *Machine) rolledBack(e *edge, held int) error {
 	return nil
 }
 
-// suppressed reports whether a neighbor is sent nothing but probes: this device has just started, may have been replaced,
-// and releases that it has stored and never sent may no longer be those of its rounds. The neighbor's reply settles that.
+// suppressed reports whether a neighbor is sent nothing but probes: this device has just started, may have been
+// replaced, and releases that it has stored and never sent may no longer be those of its rounds. The neighbor's reply
+// settles that.
 func (m *Machine) suppressed(e *edge) bool { return m.cfg.Probe && m.cfg.Lossy == 0 && !e.probed }

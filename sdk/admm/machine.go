@@ -12,8 +12,8 @@ import (
 
 // Machine is one client. It is not safe for concurrent use.
 //
-// It holds the numbers of its estimator (see [zoest.Estimator]), 4d of its own, 5d for each neighbor (4d with Releases and
-// 2d more once, and on a grid d more each), and d 64-bit integers if the run is private. It allocates them once.
+// It holds the numbers of its estimator (see [zoest.Estimator]), 4d of its own, 5d for each neighbor (4d with Releases
+// and 2d more once, and on a grid d more each), and d 64-bit integers if the run is private. It allocates them once.
 type Machine struct {
 	cfg   Config
 	est   *zoest.Estimator
@@ -53,18 +53,18 @@ type Machine struct {
 
 // Ready is what a driver has to do, in the order of the fields.
 type Ready struct {
-	// Reserve is the number of a private release that is about to be made, or 0. Its cost has to be charged, durably, before
-	// Ready is called again: the noise is drawn then. A driver that may not afford it never calls the machine again. All
-	// that is public has been checked: from here to Released only the source of noise can fail.
+	// Reserve is the number of a private release that is about to be made, or 0. Its cost has to be charged, durably,
+	// before Ready is called again: the noise is drawn then. A driver that may not afford it never calls the machine
+	// again. All that is public has been checked: from here to Released only the source of noise can fail.
 	Reserve int
-	// Released is the number of a release that has just been made (Model returns it), or 0. A driver that wants to survive a
-	// crash stores State, durably, and then marks the release as one that may be seen, before it sends or shows anything of
-	// it.
+	// Released is the number of a release that has just been made (Model returns it), or 0. A driver that wants to survive
+	// a crash stores State, durably, and then marks the release as one that may be seen, before it sends or shows anything
+	// of it.
 	Released int
 	// Send holds the messages to send. The slice and the vectors are the machine's, and valid until its next call.
 	Send []Message
-	// Queries are the questions for the oracle, at most Estimator.Window of them. They stay the same until Answer has taken
-	// their losses.
+	// Queries are the questions for the oracle, at most Estimator.Window of them. They stay the same until Answer has
+	// taken their losses.
 	Queries []zoest.Query
 	// Finished is true once all rounds are over and every neighbor has said that it is done.
 	Finished bool
@@ -72,8 +72,9 @@ type Ready struct {
 
 // Status is where a machine stands.
 type Status struct {
-	Round    int   // releases made so far, cool-down rounds included
-	Waiting  []int // neighbors whose message is missing, or who have not been heard of yet, if that is what holds the round up
+	Round int // releases made so far, cool-down rounds included
+	// neighbors whose message is missing, or who have not been heard of yet, if that is what holds the round up
+	Waiting  []int
 	Queries  int64 // losses asked for
 	Failed   int64 // of these, how many could not be had and were replaced (private runs only)
 	Complete bool  // the last release is made: the model is final
@@ -145,9 +146,9 @@ func (m *Machine) start() {
 	}
 }
 
-// Ready goes on as far as the inputs allow, but not past a release, and returns what is to be done. A driver does it and
-// calls Ready again, until nothing is left to do; then it waits for an input. An error is the end of the machine: its source
-// of noise has failed, or the model diverges, which a private run finds before it reserves a release.
+// Ready goes on as far as the inputs allow, but not past a release, and returns what is to be done. A driver does it
+// and calls Ready again, until nothing is left to do; then it waits for an input. An error is the end of the machine:
+// its source of noise has failed, or the model diverges, which a private run finds before it reserves a release.
 func (m *Machine) Ready() (Ready, error) {
 	if err := m.advance(); err != nil {
 		return Ready{}, err
@@ -172,7 +173,8 @@ func (m *Machine) Ready() (Ready, error) {
 }
 
 // Answer takes the losses of the open queries, in their order. In a private run a loss that is not [zoest.Usable] is
-// replaced by Config.FallbackLoss and counted; otherwise it is refused, the queries stay open, and the machine is as it was.
+// replaced by Config.FallbackLoss and counted; otherwise it is refused, the queries stay open, and the machine is as it
+// was.
 func (m *Machine) Answer(losses ...float64) error {
 	m.losses = append(m.losses[:0], losses...)
 	if !m.local {
@@ -223,8 +225,8 @@ func (m *Machine) Heard(peer int) int {
 	return 0
 }
 
-// Received returns a neighbor's release of a round as it has arrived since the machine was made; it is empty if the release
-// is not here. Its slices are the machine's, and valid until its next call.
+// Received returns a neighbor's release of a round as it has arrived since the machine was made; it is empty if the
+// release is not here. Its slices are the machine's, and valid until its next call.
 func (m *Machine) Received(peer, round int) Payload {
 	if e := m.edge(peer); e != nil && round > 0 && e.at(round) >= 0 {
 		return e.in[e.at(round)]
@@ -276,8 +278,8 @@ func (m *Machine) advance() error {
 	return m.err
 }
 
-// mustWait reports whether the client has to wait: for a neighbor that does not fulfil a condition, unless a lossy run has
-// waited long enough.
+// mustWait reports whether the client has to wait: for a neighbor that does not fulfil a condition, unless a lossy run
+// has waited long enough.
 func (m *Machine) mustWait(fulfilled func(edge) bool) bool {
 	if m.cfg.Lossy > 0 && m.waited >= m.cfg.Lossy {
 		return false

@@ -53,20 +53,21 @@ type Message struct {
 	// Round is the release that the message carries or is about, 1 to Rounds+Cooldown. Of Probe, ProbeReply, Done and the
 	// Progress part of a StateResponse it is how many releases the sender has made.
 	Round int
-	// Held is the highest release of the receiver that the sender holds, 0 for none: of Probe, ProbeReply and StateResponse.
+	// Held is the highest release of the receiver that the sender holds, 0 for none: of Probe, ProbeReply and
+	// StateResponse.
 	Held int
 	// Resent marks an EdgeMessage, a Release or a Done that answers one which showed that its sender lacks it. It is never
 	// answered.
 	Resent bool
-	// Generation and Incarnation are those of the one who asks: the sender's in a Probe and a StateRequest, the receiver's in
-	// a ProbeReply. A StateResponse has the Incarnation of the request, and the latest Generation of the receiver that the
-	// sender has heard of. See Config. An Incarnation has 48 bits on the wire.
+	// Generation and Incarnation are those of the one who asks: the sender's in a Probe and a StateRequest, the receiver's
+	// in a ProbeReply. A StateResponse has the Incarnation of the request, and the latest Generation of the receiver that
+	// the sender has heard of. See Config. An Incarnation has 48 bits on the wire.
 	Generation  uint16
 	Incarnation uint64
 	Part        Part // of a StateRequest and a StateResponse
 
-	// Vector has length d: m_ij, or the sender's release x_j. In rounds whose releases lie on a grid it is empty and Grid is
-	// there instead: how many steps of the grid each coordinate has moved since the sender's release before.
+	// Vector has length d: m_ij, or the sender's release x_j. In rounds whose releases lie on a grid it is empty and Grid
+	// is there instead: how many steps of the grid each coordinate has moved since the sender's release before.
 	Vector []float32
 	Grid   []int32
 
@@ -104,8 +105,8 @@ func (p *Payload) set(q Payload) {
 	p.Grid = append(p.Grid[:0], q.Grid...)
 }
 
-// ErrConflict marks a message that contradicts an earlier one of the same sender and round: an impostor, or a device that
-// was set back to an older state.
+// ErrConflict marks a message that contradicts an earlier one of the same sender and round: an impostor, or a device
+// that was set back to an older state.
 var ErrConflict = errors.New("contradicts an earlier message")
 
 // edge is one neighbor j as seen from client i.
@@ -143,9 +144,9 @@ func (m *Machine) edge(peer int) *edge {
 	return nil
 }
 
-// Receive takes a neighbor's message. Messages may come twice, late, and one round early (any number of rounds early in a
-// lossy run, where the newest counts). A message that cannot be right is refused with an error that names its sender, and
-// changes nothing. The message's slices are copied.
+// Receive takes a neighbor's message. Messages may come twice, late, and one round early (any number of rounds early in
+// a lossy run, where the newest counts). A message that cannot be right is refused with an error that names its sender,
+// and changes nothing. The message's slices are copied.
 func (m *Machine) Receive(msg Message) error {
 	e := m.edge(msg.From)
 	if e == nil {
@@ -248,10 +249,10 @@ func (m *Machine) checkPayload(msg Message) error {
 	return nil
 }
 
-// Tick says that time has passed. What may have got lost is sent again: this client's last message, to each neighbor whose
-// next one, which would acknowledge it, has not arrived, and to each that is one behind, which answers with what is
-// missing. In a lossy run a round that has waited for Config.Lossy ticks closes. The driver decides when to call it; two
-// seconds without progress are a good start.
+// Tick says that time has passed. What may have got lost is sent again: this client's last message, to each neighbor
+// whose next one, which would acknowledge it, has not arrived, and to each that is one behind, which answers with what
+// is missing. In a lossy run a round that has waited for Config.Lossy ticks closes. The driver decides when to call it;
+// two seconds without progress are a good start.
 func (m *Machine) Tick() {
 	if !m.local {
 		m.waited++
@@ -283,8 +284,8 @@ func (m *Machine) repeat(e *edge) {
 	}
 }
 
-// answer sends the message of a round, or Done for the round after the last, to a neighbor that turns out to lack it: at
-// most once between two ticks.
+// answer sends the message of a round, or Done for the round after the last, to a neighbor that turns out to lack it:
+// at most once between two ticks.
 func (m *Machine) answer(e *edge, round int) {
 	if e.answered == round || m.suppressed(e) {
 		return

@@ -25,9 +25,9 @@ func (m *Machine) startRound() {
 	m.est.Fill(m.round, m.x, m.cfg.Mu.At(m.round))
 }
 
-// blank reports whether the round in progress touches no data, though it gets its noise and is paid for: a lost device may
-// have made this release. It was at most two rounds ahead of its neighbors' knowledge, for it needs their releases of a
-// round to make the one after the next, and they need its release of a round to make the next.
+// blank reports whether the round in progress touches no data, though it gets its noise and is paid for: a lost device
+// may have made this release. It was at most two rounds ahead of its neighbors' knowledge, for it needs their releases
+// of a round to make the one after the next, and they need its release of a round to make the next.
 func (m *Machine) blank() bool {
 	return !m.cfg.NonPrivate && m.inherited(m.round+1)
 }
@@ -58,8 +58,8 @@ func (m *Machine) nextStage() {
 	m.est.Step(m.phi)
 }
 
-// aim computes the public part of eq. (8), x_i,k - tau*eta*mu*beta*p, and checks all that is public: a run that diverges
-// ends here, before a private release is reserved and its noise drawn.
+// aim computes the public part of eq. (8), x_i,k - tau*eta*mu*beta*p, and checks all that is public: a run that
+// diverges ends here, before a private release is reserved and its noise drawn.
 func (m *Machine) aim() {
 	m.aimed = true
 	gain := float64(m.cfg.Tau) * m.cfg.Eta.At(m.round) * m.cfg.Mu.At(m.round) * m.cfg.Beta
@@ -87,7 +87,8 @@ func (m *Machine) inRange(x []float32, onGrid bool) error {
 	for i, x := range x {
 		switch {
 		case onGrid && !(math.Abs(m.quantize(x)) <= m.lastStep()):
-			return fmt.Errorf("coordinate %d of the model has become too large (%v, on a grid of %v): %s", i, x, m.cfg.GridStep, advice)
+			return fmt.Errorf("coordinate %d of the model has become too large (%v, on a grid of %v): %s", i, x, m.cfg.GridStep,
+				advice)
 		case !onGrid && outOfRange(x):
 			return fmt.Errorf("coordinate %d of the model has become too large (%v): %s", i, x, advice)
 		}
@@ -124,9 +125,10 @@ func (m *Machine) commit() {
 		m.fail(err)
 		return
 	}
-	// The new messages take the place of those of two rounds ago. Nobody can need them any more, as all neighbors have made
-	// the release in between; an answer to a late repeat may still wait to be sent.
-	m.send = slices.DeleteFunc(m.send, func(msg Message) bool { return msg.Kind == m.payloadKind() && msg.Round == m.round-1 })
+	// The new messages take the place of those of two rounds ago. Nobody can need them any more, as all neighbors have
+	// made the release in between; an answer to a late repeat may still wait to be sent.
+	m.send = slices.DeleteFunc(m.send,
+		func(msg Message) bool { return msg.Kind == m.payloadKind() && msg.Round == m.round-1 })
 	m.writeMessages()
 	m.round++
 	m.released, m.begun, m.due, m.aimed = true, true, false, false
@@ -143,13 +145,14 @@ func (m *Machine) commit() {
 
 // release turns x_i,k into x_i,k+1: the public centre and the update, which in a private run is clipped and noised.
 //
-// What may fail. A neighbor that sees a node die after its noise is drawn must not learn anything from that about data or noise,
-// and it can choose the centre. So a private release fails only if its noise cannot be had, with the update not yet looked at.
-// Its sum with the centre is clamped, and so are the messages: functions of the release, like rounding. Then x and messages are
-// numbers of size at most limit, the mean lies between two such numbers but for its rounding, z and peerZ were found finite by
-// aim and have not changed since, and baselines are losses, of size at most 1e30: the state can be encoded whatever was drawn.
-// After that only the driver's disk can fail, and it does not look at what it stores. A run that is not private shows everything,
-// and ends with an error when its update takes it out of range.
+// What may fail. A neighbor that sees a node die after its noise is drawn must not learn anything from that about data
+// or noise, and it can choose the centre. So a private release fails only if its noise cannot be had, with the update
+// not yet looked at. Its sum with the centre is clamped, and so are the messages: functions of the release, like
+// rounding. Then x and messages are numbers of size at most limit, the mean lies between two such numbers but for its
+// rounding, z and peerZ were found finite by aim and have not changed since, and baselines are losses, of size at most
+// 1e30: the state can be encoded whatever was drawn. After that only the driver's disk can fail, and it does not look
+// at what it stores. A run that is not private shows everything, and ends with an error when its update takes it out of
+// range.
 func (m *Machine) release() error {
 	k := m.round
 	if m.onGrid(k + 1) {
@@ -238,8 +241,8 @@ func (m *Machine) message(dst, z, x []float32) {
 	vec.Axpy(dst, -float32(2*m.cfg.Rho), x)
 }
 
-// betweenRounds lends the vectors of a round's local work to updateZ, which runs when it is over and before the next one:
-// m_ij, m_ji and x_j lie where p, phi and s were.
+// betweenRounds lends the vectors of a round's local work to updateZ, which runs when it is over and before the next
+// one: m_ij, m_ji and x_j lie where p, phi and s were.
 func (m *Machine) betweenRounds() (mij, mji, xj []float32) { return m.p, m.phi, m.s }
 
 // updateZ takes in the neighbors' messages of the round, eq. (10), z-update: z_ij = (z_ij - m_ji)/2. Where they carry

@@ -6,13 +6,14 @@ import (
 	"slices"
 )
 
-// State is everything that the bits of the rounds to come depend on, beside Config: what a device stores of a release before
-// it sends it. Which release the neighbors have made since is not in it; they say so again.
+// State is everything that the bits of the rounds to come depend on, beside Config: what a device stores of a release
+// before it sends it. Which release the neighbors have made since is not in it; they say so again.
 type State struct {
 	Round int       // the release that was just made
 	X     []float32 // x_i, length d
 	Grid  []int32   // x_i in steps of the grid; nil without Config.GridStep
-	Delta []int32   // by how many steps it has moved, as it is sent; nil without Config.GridStep and after a cool-down round
+	// by how many steps it has moved, as it is sent; nil without Config.GridStep and after a cool-down round
+	Delta []int32
 	Mean  []float32 // nil without Config.Average
 	Last  []float32 // the estimator's baselines, one a sample; nil unless it is centered
 	Edges []EdgeState
@@ -25,16 +26,17 @@ type State struct {
 
 // EdgeState is what a client stores of a neighbor.
 type EdgeState struct {
-	Peer       int
-	Heard      int       // the highest release of the neighbor that was ever held
-	Z          []float32 // z_ij
-	PeerZ      []float32 // z_ji; nil without Config.Releases
-	Base       []int32   // the neighbor's release that its next change on the grid starts from; nil without Releases on a grid
-	Generation uint16    // the latest generation of the neighbor that was heard of
+	Peer  int
+	Heard int       // the highest release of the neighbor that was ever held
+	Z     []float32 // z_ij
+	PeerZ []float32 // z_ji; nil without Config.Releases
+	// the neighbor's release that its next change on the grid starts from; nil without Releases on a grid
+	Base       []int32
+	Generation uint16 // the latest generation of the neighbor that was heard of
 }
 
-// State returns the state behind the release that Ready has just reported. It must be called at that point and nowhere else.
-// Its slices are the machine's, and valid until the machine's next call.
+// State returns the state behind the release that Ready has just reported. It must be called at that point and nowhere
+// else. Its slices are the machine's, and valid until the machine's next call.
 func (m *Machine) State() State {
 	s := State{Round: m.round, X: m.x, Grid: m.grid, Mean: m.mean, Last: m.est.Baselines(), Queries: m.queries,
 		Failed: m.failed, Recovered: m.recovered}
@@ -43,14 +45,15 @@ func (m *Machine) State() State {
 	}
 	for i := range m.edges {
 		e := &m.edges[i]
-		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Generation: e.generation, Z: e.z, PeerZ: e.peerZ, Base: e.base})
+		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Generation: e.generation, Z: e.z, PeerZ: e.peerZ,
+			Base: e.base})
 	}
 	return s
 }
 
 // Restore returns a machine that goes on after the release of a stored state, with the bits of one that never stopped.
-// before is the state of one release earlier: a neighbor may still need what was sent then. It may be nil if it was lost in
-// a crash while the next state was being stored, since every neighbor has that release then. Both are copied.
+// before is the state of one release earlier: a neighbor may still need what was sent then. It may be nil if it was
+// lost in a crash while the next state was being stored, since every neighbor has that release then. Both are copied.
 func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 	m, err := New(cfg)
 	if err != nil {
@@ -66,7 +69,8 @@ func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 			return nil, err
 		}
 		if before.Round != lost {
-			return nil, fmt.Errorf("admm: the stored states are of releases %d and %d, want one after the other", before.Round, newest.Round)
+			return nil, fmt.Errorf("admm: the stored states are of releases %d and %d, want one after the other", before.Round,
+				newest.Round)
 		}
 		m.load(*before)
 		lost = 0

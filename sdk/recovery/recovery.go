@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// ErrFailed is what an error wraps that says: the state of the lost device cannot be had from its neighbors. Nothing was
-// stored, and the same node may try again.
+// ErrFailed is what an error wraps that says: the state of the lost device cannot be had from its neighbors. Nothing
+// was stored, and the same node may try again.
 var ErrFailed = errors.New("the state cannot be recovered")
 
 // ErrConflict is what an error wraps that says: the lost device has signed two different releases of one round.
@@ -39,14 +39,15 @@ type Claims interface {
 
 // Recovery is what a node without a state has heard from its neighbors.
 type Recovery struct {
-	cfg      Config
-	peers    []*peer // in the order of the neighbors' numbers
-	agreed   bool    // all is there, and the neighbors are asked once more how far they are
-	held     int     // the last release of the lost device that a neighbor has held; valid once all have told their progress
-	newest   int     // the one to go on from: held, or the one before if nobody has that any more
-	givenUp  int     // a release that nobody has any more and that is given up; 0 for none
-	doubted  bool    // an answer could not be right, and all have been asked anew
-	conflict error   // two signed releases contradict each other
+	cfg    Config
+	peers  []*peer // in the order of the neighbors' numbers
+	agreed bool    // all is there, and the neighbors are asked once more how far they are
+	// the last release of the lost device that a neighbor has held; valid once all have told their progress
+	held     int
+	newest   int   // the one to go on from: held, or the one before if nobody has that any more
+	givenUp  int   // a release that nobody has any more and that is given up; 0 for none
+	doubted  bool  // an answer could not be right, and all have been asked anew
+	conflict error // two signed releases contradict each other
 
 	proofs map[int]signed.Release // by round: what the lost device has signed, of its latest generation
 }
@@ -98,7 +99,8 @@ func (r *Recovery) doubt() {
 	}
 }
 
-// Reached says that the connection to a neighbor has just opened: what may have got lost is asked again at the next Step.
+// Reached says that the connection to a neighbor has just opened: what may have got lost is asked again at the next
+// Step.
 func (r *Recovery) Reached(neighbor int) {
 	if p := r.peer(neighbor); p != nil {
 		clear(p.asked)
@@ -112,8 +114,8 @@ func (r *Recovery) peer(number int) *peer {
 	return nil
 }
 
-// Tick says that time has passed: what may have got lost, or may have changed, is asked again. It returns the names of the
-// neighbors that are waited for, and says in words what is missing.
+// Tick says that time has passed: what may have got lost, or may have changed, is asked again. It returns the names of
+// the neighbors that are waited for, and says in words what is missing.
 func (r *Recovery) Tick() (waiting []string, missing string) {
 	var all []string
 	for _, p := range r.peers {
@@ -148,12 +150,13 @@ func (r *Recovery) ask(p *peer, q question) {
 	if p.asked[q] || len(p.asked) >= most {
 		return
 	}
-	err := r.cfg.Send(p.number, &admm.Message{Kind: admm.StateRequest, Part: q.part, Round: q.round, Incarnation: r.cfg.Incarnation})
+	err := r.cfg.Send(p.number, &admm.Message{Kind: admm.StateRequest, Part: q.part, Round: q.round,
+		Incarnation: r.cfg.Incarnation})
 	p.asked[q] = err == nil
 }
 
-// Receive takes in a neighbor's message while the node has no state. A message of another kind is ignored: the neighbor will
-// send it again.
+// Receive takes in a neighbor's message while the node has no state. A message of another kind is ignored: the neighbor
+// will send it again.
 func (r *Recovery) Receive(m *admm.Message) error {
 	p := r.peer(m.From)
 	if p == nil {
@@ -168,8 +171,8 @@ func (r *Recovery) Receive(m *admm.Message) error {
 	return nil
 }
 
-// replyTo answers a neighbor that was started again, and goes on when this node has said which release of its it holds. The
-// lost device made release newest after it had that of the round before.
+// replyTo answers a neighbor that was started again, and goes on when this node has said which release of its it holds.
+// The lost device made release newest after it had that of the round before.
 func (r *Recovery) replyTo(p *peer, probe *admm.Message) error {
 	reply := admm.Message{Kind: admm.ProbeReply, Round: r.newest, Held: max(0, r.newest-1),
 		Generation: probe.Generation, Incarnation: probe.Incarnation}
@@ -217,8 +220,8 @@ func (r *Recovery) hear(p *peer, m *admm.Message) error {
 	return nil
 }
 
-// proved refuses an answer that speaks of releases, or of generations, and does not show what whoever made them has signed;
-// and a release that is not the one that was signed.
+// proved refuses an answer that speaks of releases, or of generations, and does not show what whoever made them has
+// signed; and a release that is not the one that was signed.
 func (r *Recovery) proved(p *peer, m *admm.Message) error {
 	if r.cfg.Claims == nil {
 		return nil
@@ -226,7 +229,8 @@ func (r *Recovery) proved(p *peer, m *admm.Message) error {
 	if m.Part == admm.Progress && m.Round > 0 {
 		own, err := r.cfg.Claims.Signed(p.number, m.Signed.Own)
 		if err == nil && own.Round != m.Round {
-			err = fmt.Errorf("recovery: the sender says that it has made release %d, and has signed release %d", m.Round, own.Round)
+			err = fmt.Errorf("recovery: the sender says that it has made release %d, and has signed release %d", m.Round,
+				own.Round)
 		}
 		if err != nil {
 			return err
@@ -246,12 +250,14 @@ func (r *Recovery) proved(p *peer, m *admm.Message) error {
 	}
 	if shown == nil {
 		if generation > 0 {
-			return fmt.Errorf("recovery: the sender speaks of generation %d of this name, and shows no signature of it", generation)
+			return fmt.Errorf("recovery: the sender speaks of generation %d of this name, and shows no signature of it",
+				generation)
 		}
 		return nil
 	}
 	if shown.Round < about || shown.Generation < generation {
-		return fmt.Errorf("recovery: the sender speaks of release %d and generation %d, and shows the signature of release %d and generation %d",
+		return fmt.Errorf("recovery: the sender speaks of release %d and generation %d, and shows the signature of release "+
+			"%d and generation %d",
 			about, generation, shown.Round, shown.Generation)
 	}
 	if release && (shown.Round != m.Round || signed.Digest(m.Vector, m.Grid) != shown.Digest) {
@@ -273,8 +279,8 @@ func (r *Recovery) known() bool {
 	return !slices.ContainsFunc(r.peers, func(p *peer) bool { return !p.heard && !r.agreed })
 }
 
-// Step does what can be done with the answers so far, and reports whether all is there that is needed. An error is final,
-// and wraps [ErrFailed].
+// Step does what can be done with the answers so far, and reports whether all is there that is needed. An error is
+// final, and wraps [ErrFailed].
 func (r *Recovery) Step() (done bool, err error) {
 	if done, err = r.step(); err != nil && !r.doubted { // a frame of the lost device may have come in between two answers
 		r.doubt()
@@ -345,13 +351,14 @@ func (r *Recovery) used(round int) bool {
 	return slices.ContainsFunc(r.peers, func(p *peer) bool { return p.round > round })
 }
 
-// possible refuses neighbors that stand where they cannot stand if the lost device has made the newest release, and no later
-// one is known.
+// possible refuses neighbors that stand where they cannot stand if the lost device has made the newest release, and no
+// later one is known.
 func (r *Recovery) possible() error {
 	var errs []error
 	for _, p := range r.peers {
 		if p.round < r.newest-1 || p.round > r.newest+1 {
-			errs = append(errs, fmt.Errorf("%q has made release %d, and %s release %d of %q: neighbors are never more than one round apart",
+			errs = append(errs, fmt.Errorf("%q has made release %d, and %s release %d of %q: neighbors are never more than "+
+				"one round apart",
 				p.name, p.round, r.holders(), r.newest, r.cfg.Name))
 		}
 	}

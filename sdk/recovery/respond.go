@@ -15,12 +15,14 @@ type Node struct {
 	Stored  func(round int) (admm.State, bool) // the state that was stored with the node's release of a round
 }
 
-// Respond returns the answer to a neighbor's StateRequest. All of it is the neighbor's own, or was released to it. Nothing
-// changes: the machine goes on, and the neighbor asks again for what gets lost. The answer shares slices with the machine.
+// Respond returns the answer to a neighbor's StateRequest. All of it is the neighbor's own, or was released to it.
+// Nothing changes: the machine goes on, and the neighbor asks again for what gets lost. The answer shares slices with
+// the machine.
 func Respond(request *admm.Message, n Node) *admm.Message {
 	m := &admm.Message{Kind: admm.StateResponse, To: request.From, Part: request.Part, Round: request.Round,
 		Held: n.Machine.Heard(request.From), Generation: n.Machine.Generation(request.From), Incarnation: request.Incarnation}
-	// What the answer is about is shown with the neighbor's own signature. A grid point is about the release that led there.
+	// What the answer is about is shown with the neighbor's own signature. A grid point is about the release that led
+	// there.
 	var shown *signed.Release
 	switch m.Part {
 	case admm.Progress:

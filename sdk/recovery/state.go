@@ -95,10 +95,12 @@ func (r *Recovery) release(round int) (admm.Payload, error) {
 	}
 	shown, ok := r.proofs[round]
 	if !ok {
-		return found, fmt.Errorf("release %d of %q has been told by neighbors, and none of them shows its signature", round, r.cfg.Name)
+		return found, fmt.Errorf("release %d of %q has been told by neighbors, and none of them shows its signature", round,
+			r.cfg.Name)
 	}
 	if signed.Digest(found.Vector, found.Grid) != shown.Digest {
-		return found, fmt.Errorf("release %d of %q as neighbors tell it is not the one that was signed (they are %s)", round, r.cfg.Name, r.names())
+		return found, fmt.Errorf("release %d of %q as neighbors tell it is not the one that was signed (they are %s)", round,
+			r.cfg.Name, r.names())
 	}
 	return found, nil
 }
@@ -124,7 +126,8 @@ func (r *Recovery) assemble(round int) (admm.Payload, error) {
 		if len(before) > 0 && len(after) > 0 {
 			moved := admm.Payload{Grid: difference(after, before)}
 			if told(found) && !found.Equal(moved) {
-				return found, fmt.Errorf("neighbors disagree about release %d of %q: what some hold does not lead from where others say "+
+				return found, fmt.Errorf("neighbors disagree about release %d of %q: what some hold does not lead from where "+
+					"others say "+
 					"that it began to where it ended (they are %s)", round, r.cfg.Name, r.names())
 			}
 			return moved, nil
@@ -138,7 +141,8 @@ func (r *Recovery) assemble(round int) (admm.Payload, error) {
 
 // base returns the grid point from which a release of the lost device starts; nil if nobody tells it.
 func (r *Recovery) base(round int) ([]int32, error) {
-	p, err := r.agree(question{admm.RequesterBase, round}, fmt.Sprintf("the place of release %d of %q", round-1, r.cfg.Name))
+	p, err := r.agree(question{admm.RequesterBase, round}, fmt.Sprintf("the place of release %d of %q", round-1,
+		r.cfg.Name))
 	return p.Grid, err
 }
 
@@ -149,13 +153,17 @@ func (r *Recovery) gone(round int) error {
 	const anew = "start the fleet anew under another run id"
 	switch {
 	case round < r.newest:
-		return fmt.Errorf("%s release %d of %q, and no neighbor has release %d, without which some cannot go on: it never arrived anywhere, "+
+		return fmt.Errorf("%s release %d of %q, and no neighbor has release %d, without which some cannot go on: it never "+
+			"arrived anywhere, "+
 			"or whoever had it was started again; %s", r.holders(), r.newest, r.cfg.Name, round, anew)
 	case round == r.cfg.Machine.Rounds+r.cfg.Machine.Cooldown:
-		return fmt.Errorf("%w: release %d of %q was the last one, for %s it, and no neighbor can give it back any more, having been started "+
-			"again since: the run is over, and a neighbor's final model is as good as the one that is lost", errGone, round, r.cfg.Name, r.holders())
+		return fmt.Errorf("%w: release %d of %q was the last one, for %s it, and no neighbor can give it back any more, "+
+			"having been started "+
+			"again since: the run is over, and a neighbor's final model is as good as the one that is lost", errGone, round,
+			r.cfg.Name, r.holders())
 	}
-	return fmt.Errorf("%w: release %d of %q has been seen, for %s release %d, and no neighbor can give it back any more, having been started "+
+	return fmt.Errorf("%w: release %d of %q has been seen, for %s release %d, and no neighbor can give it back any "+
+		"more, having been started "+
 		"again since: the run cannot go on without it; %s", errGone, round, r.cfg.Name, r.holders(), r.newest, anew)
 }
 
@@ -176,7 +184,8 @@ func (r *Recovery) agree(q question, what string) (found admm.Payload, err error
 		case !told(found):
 			found, by = answer, p.name
 		case !answer.Equal(found):
-			return found, fmt.Errorf("%q and %q disagree about %s: one of them is wrong, or something else has spoken in its name", by, p.name, what)
+			return found, fmt.Errorf("%q and %q disagree about %s: one of them is wrong, or something else has spoken in its "+
+				"name", by, p.name, what)
 		}
 	}
 	return found, nil
@@ -281,7 +290,8 @@ func (r *Recovery) complete() error {
 		if slices.ContainsFunc(r.wanted(p), func(q question) bool {
 			return q.part != admm.SentRelease && q.round == r.newest && !p.has(q)
 		}) {
-			errs = append(errs, fmt.Errorf("%q has no state of its own release %d any more, or keeps none: with it went what only it knew of the edge",
+			errs = append(errs, fmt.Errorf("%q has no state of its own release %d any more, or keeps none: with it went what "+
+				"only it knew of the edge",
 				p.name, r.newest))
 		}
 	}

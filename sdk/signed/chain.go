@@ -1,7 +1,7 @@
 package signed
 
-// Chain holds the latest releases that a member has signed, the newest last: the last two, of a lost device too where one was
-// replaced.
+// Chain holds the latest releases that a member has signed, the newest last: the last two, of a lost device too where
+// one was replaced.
 type Chain []Release
 
 const maxChain = 4
@@ -14,7 +14,8 @@ func (c Chain) Last() *Release {
 	return &c[len(c)-1]
 }
 
-// Of returns the release of a round, or nil. The newest is looked at first: a device that took over has signed a round again.
+// Of returns the release of a round, or nil. The newest is looked at first: a device that took over has signed a round
+// again.
 func (c Chain) Of(round int) *Release {
 	for i := len(c) - 1; i >= 0; i-- {
 		if c[i].Round == round {
@@ -24,8 +25,8 @@ func (c Chain) Of(round int) *Release {
 	return nil
 }
 
-// Proving returns the release to show to whoever has made some up to round: the newest, or, if a device has taken over that has
-// not come as far as the one before, the newest that has.
+// Proving returns the release to show to whoever has made some up to round: the newest, or, if a device has taken over
+// that has not come as far as the one before, the newest that has.
 func (c Chain) Proving(round int) *Release {
 	for i := len(c) - 1; i >= 0; i-- {
 		if c[i].Round >= round {

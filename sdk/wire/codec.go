@@ -16,8 +16,8 @@ import (
 // Version is the version of frames that this package writes and the only one it reads.
 const Version = 1
 
-// Protocol is the version of what nodes say to each other, which a [Hello] carries. In 2, releases are signed and claims are
-// proved.
+// Protocol is the version of what nodes say to each other, which a [Hello] carries. In 2, releases are signed and
+// claims are proved.
 const Protocol = 2
 
 // MaxRound is the highest round number that a frame takes.
@@ -35,9 +35,9 @@ const (
 // frameRoom is what a frame takes beside the numbers of its vector or grid.
 const frameRoom = 64 + maxSigned
 
-// MaxFrame returns an upper bound, in bytes, of every frame of dimension dim and of every [Hello]: four bytes a coordinate
-// and 512 for all else. Plain vectors come close to it, and compressed ones are used only where they are shorter. It makes
-// sense for dim in 1..MaxDim.
+// MaxFrame returns an upper bound, in bytes, of every frame of dimension dim and of every [Hello]: four bytes a
+// coordinate and 512 for all else. Plain vectors come close to it, and compressed ones are used only where they are
+// shorter. It makes sense for dim in 1..MaxDim.
 func MaxFrame(dim int) int { return frameRoom + 4*dim }
 
 // Keys of a frame's map.
@@ -122,7 +122,8 @@ func checkKeys(m *admm.Message, has keys, found func(key int) string) error {
 		return fmt.Errorf("%s: found %s, wanted none with kind %s", frameNames[key], found(key), m.Kind)
 	}
 	if missing := must &^ has; missing != 0 {
-		return fmt.Errorf("%s: found nothing, wanted it with kind %s", frameNames[bits.TrailingZeros32(uint32(missing))], m.Kind)
+		return fmt.Errorf("%s: found nothing, wanted it with kind %s", frameNames[bits.TrailingZeros32(uint32(missing))],
+			m.Kind)
 	}
 	payload := has & payloadKeys
 	if payload == 0 && (m.Kind == admm.EdgeMessage || m.Kind == admm.Release) {
@@ -151,13 +152,15 @@ func checkSigned(s *admm.Signed) error {
 		total += len(*b)
 	}
 	if total > maxSigned {
-		return fmt.Errorf("own, proof, other, ledger and countersign: found %d bytes, wanted at most %d together", total, maxSigned)
+		return fmt.Errorf("own, proof, other, ledger and countersign: found %d bytes, wanted at most %d together", total,
+			maxSigned)
 	}
 	return nil
 }
 
-// Codec writes and reads the frames of one run, all of one dimension. It holds the work space of the compression, of the
-// order of 200 KB. One goroutine may Append while another Decodes, but neither method is for two goroutines at once.
+// Codec writes and reads the frames of one run, all of one dimension. It holds the work space of the compression, of
+// the order of 200 KB. One goroutine may Append while another Decodes, but neither method is for two goroutines at
+// once.
 type Codec struct {
 	dim    int
 	enc    packer
@@ -213,8 +216,8 @@ func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
 	return w.B, nil
 }
 
-// present returns the keys that a message has: those that its kind has to have, and those with a value. A vector and a grid
-// have the keys of their plain form.
+// present returns the keys that a message has: those that its kind has to have, and those with a value. A vector and a
+// grid have the keys of their plain form.
 func present(m *admm.Message) keys {
 	must, _ := rule(m)
 	set := func(s keys, key int, is bool) keys {
@@ -354,12 +357,13 @@ type frameFields struct {
 func (f *frameFields) byKey() [keyEnd]cbor.Item {
 	return [...]cbor.Item{keyVersion: f.Version, keyKind: f.Kind, keyRound: f.Round, keyResent: f.Resent,
 		keyVector: f.Vector, keyPlanes: f.Planes, keyGrid: f.Grid, keyPacked: f.Packed, keyHeld: f.Held, keyLife: f.Life,
-		keyPart: f.Part, keyOwn: f.Own, keyProof: f.Proof, keyOther: f.Other, keyLedger: f.Ledger, keyCountersign: f.Countersign}
+		keyPart: f.Part, keyOwn: f.Own, keyProof: f.Proof, keyOther: f.Other, keyLedger: f.Ledger,
+		keyCountersign: f.Countersign}
 }
 
-// Decode reads one frame into m, whose From and To it sets to 0. It uses the storage of m's slices if there is room, and
-// leaves empty what the frame does not have. It keeps nothing of frame. The error says which field is wrong, what was found
-// and what was wanted; m then holds nothing of use.
+// Decode reads one frame into m, whose From and To it sets to 0. It uses the storage of m's slices if there is room,
+// and leaves empty what the frame does not have. It keeps nothing of frame. The error says which field is wrong, what
+// was found and what was wanted; m then holds nothing of use.
 func (c *Codec) Decode(frame []byte, m *admm.Message) error {
 	err := c.decode(frame, m)
 	c.fields = frameFields{}
@@ -396,8 +400,10 @@ func (c *Codec) decode(frame []byte, m *admm.Message) error {
 		return err
 	}
 	s := &m.Signed
-	*m = admm.Message{Kind: admm.Kind(kind), Round: int(round), Resent: resent != nil, Vector: m.Vector[:0], Grid: m.Grid[:0],
-		Signed: admm.Signed{Own: s.Own[:0], Proof: s.Proof[:0], Other: s.Other[:0], Ledger: s.Ledger[:0], Countersign: s.Countersign[:0]}}
+	*m = admm.Message{Kind: admm.Kind(kind), Round: int(round), Resent: resent != nil, Vector: m.Vector[:0],
+		Grid: m.Grid[:0],
+		Signed: admm.Signed{Own: s.Own[:0], Proof: s.Proof[:0], Other: s.Other[:0], Ledger: s.Ledger[:0],
+			Countersign: s.Countersign[:0]}}
 	if m.Kind == admm.Probe && m.Resent {
 		m.Kind, m.Resent = admm.ProbeReply, false
 	}

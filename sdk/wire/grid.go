@@ -84,8 +84,8 @@ func (p *packer) stored(dst []byte, g []int32, form byte, limit int) ([]byte, bo
 	return dst, true
 }
 
-// choose returns the split, or pairs, in which a block promises to be shortest. The promise is made of integers alone, so
-// that it is the same on every processor.
+// choose returns the split, or pairs, in which a block promises to be shortest. The promise is made of integers alone,
+// so that it is the same on every processor.
 func (p *packer) choose(g []int32) byte {
 	var longer [33]int // longer[n] is how many numbers have more than n bits
 	for _, x := range g {

@@ -31,8 +31,8 @@ type Hello struct {
 	To    string   // name of the receiver, likewise
 	Codec uint32   // version of the protocol: Protocol, or another from 1 on that the sender has
 
-	// Sections tell two members with different fleet files which part of them differs: up to MaxSections, in an order
-	// that all members keep. There may be none. One with a Sum of zeros, or missing at the end, is a part that the file does
+	// Sections tell two members with different fleet files which part of them differs: up to MaxSections, in an order that
+	// all members keep. There may be none. One with a Sum of zeros, or missing at the end, is a part that the file does
 	// not have.
 	Sections []Section
 }
@@ -176,7 +176,8 @@ func (h Hello) Check(want Hello) error {
 		differ("run", fmt.Sprintf("%q", h.Run), fmt.Sprintf("%q", want.Run))
 	}
 	if h.Fleet != want.Fleet {
-		differ("fleet file hash", fmt.Sprintf("%x...", h.Fleet[:8]), fmt.Sprintf("%x...%s", want.Fleet[:8], h.differing(want)))
+		differ("fleet file hash", fmt.Sprintf("%x...", h.Fleet[:8]), fmt.Sprintf("%x...%s", want.Fleet[:8],
+			h.differing(want)))
 	}
 	if h.From != want.From {
 		differ("from", fmt.Sprintf("%q", h.From), fmt.Sprintf("%q", want.From))

@@ -20,8 +20,9 @@ const (
 	maxLedger = 256      // of Ledger
 )
 
-// Snapshot is the durable state of a node after a release: what the next round's bits depend on, and whose state it is. All
-// floats are finite. Vectors of the State that are not computed are nil; the others have the length of X, but for Last.
+// Snapshot is the durable state of a node after a release: what the next round's bits depend on, and whose state it is.
+// All floats are finite. Vectors of the State that are not computed are nil; the others have the length of X, but for
+// Last.
 type Snapshot struct {
 	Fleet  [32]byte // SHA-256 of the fleet file's canonical form
 	Member string   // whose state it is: 1 to 64 bytes of UTF-8
@@ -87,18 +88,18 @@ const (
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
 )
 
-// MaxSnapshot returns an upper bound, in bytes, of every snapshot of dim coordinates with so many edges and so many numbers
-// in Last. It makes sense for dim and samples in 0..MaxDim and edges from 0 on; a bound that an int cannot hold comes out
-// as the highest int.
+// MaxSnapshot returns an upper bound, in bytes, of every snapshot of dim coordinates with so many edges and so many
+// numbers in Last. It makes sense for dim and samples in 0..MaxDim and edges from 0 on; a bound that an int cannot hold
+// comes out as the highest int.
 func MaxSnapshot(dim, edges, samples int) int {
 	vectors := 4*uint64(dim) + uint64(samples) // numbers
 	most := fixedBytes + 4*vectors + uint64(edges)*(edgeBytes+12*uint64(dim))
 	return int(min(most, math.MaxInt))
 }
 
-// AppendSnapshot appends the encoding of s to dst and returns the extended slice. It appends at most [MaxSnapshot] bytes,
-// as many for all snapshots that have the same fields of the same lengths, and allocates no space for them if dst has that
-// much to spare. The error names what is outside its limits; dst is then returned as it came.
+// AppendSnapshot appends the encoding of s to dst and returns the extended slice. It appends at most [MaxSnapshot]
+// bytes, as many for all snapshots that have the same fields of the same lengths, and allocates no space for them if
+// dst has that much to spare. The error names what is outside its limits; dst is then returned as it came.
 func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	if err := s.check(); err != nil {
 		return dst, fmt.Errorf("wire: snapshot: %w", err)
@@ -152,7 +153,8 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	return w.B, nil
 }
 
-// check reports what of s is outside its limits, but for floats that are not finite, which are found while they are written.
+// check reports what of s is outside its limits, but for floats that are not finite, which are found while they are
+// written.
 func (s *Snapshot) check() error {
 	var errs []error
 	st, dim := &s.State, len(s.State.X)
@@ -249,10 +251,10 @@ func filled(lengths ...int) (n int) {
 	return n
 }
 
-// DecodeSnapshot reads a snapshot into s, as strictly as can be: what it takes, [AppendSnapshot] gives back byte for byte.
-// It uses the storage of s's slices if there is room, and sets to nil those that the snapshot does not have. It keeps
-// nothing of b, and allocates no more than a small multiple of its length. The error says which is the first field that is
-// wrong, what was found and what was wanted; s then holds nothing of use.
+// DecodeSnapshot reads a snapshot into s, as strictly as can be: what it takes, [AppendSnapshot] gives back byte for
+// byte. It uses the storage of s's slices if there is room, and sets to nil those that the snapshot does not have. It
+// keeps nothing of b, and allocates no more than a small multiple of its length. The error says which is the first
+// field that is wrong, what was found and what was wanted; s then holds nothing of use.
 func DecodeSnapshot(b []byte, s *Snapshot) error {
 	r := cbor.Reader{B: b}
 	readSnapshot(&r, s)

@@ -21,15 +21,25 @@ const (
 var majorNames = [...]string{majorUint: "an integer", majorBytes: "a byte string", majorText: "a text string",
 	majorArray: "an array", majorMap: "a map", majorTag: "a tag"}
 
-// itemTrue is the encoding of true.
-const itemTrue = majorOther<<5 | 21
+// The encodings of true and null, and the start of the shortest floating-point number.
+const (
+	itemTrue = majorOther<<5 | 21
+	itemNull = majorOther<<5 | 22
+	itemHalf = majorOther<<5 | 25
+)
 
 // head64 starts an unsigned integer of eight bytes, whatever its value.
 const head64 = majorUint<<5 | 27
 
-// head splits the head off an item: its major type and its argument. It takes the shortest form of the argument
-// only, so that a value has one encoding.
+// head splits the head off an item: its major type and its argument. It takes the shortest form of the argument only,
+// so that a value has one encoding.
 func head(b []byte) (major byte, arg uint64, rest []byte, ok bool) {
+	major, arg, rest, ok = anyHead(b)
+	return major, arg, rest, ok && len(b)-len(rest) == HeadSize(arg)
+}
+
+// anyHead is head for an argument in any form, but for indefinite lengths.
+func anyHead(b []byte) (major byte, arg uint64, rest []byte, ok bool) {
 	if len(b) == 0 {
 		return 0, 0, nil, false
 	}
@@ -45,7 +55,7 @@ func head(b []byte) (major byte, arg uint64, rest []byte, ok bool) {
 	for _, c := range rest[:size] {
 		arg = arg<<8 | uint64(c)
 	}
-	return major, arg, rest[size:], 1+size == HeadSize(arg)
+	return major, arg, rest[size:], true
 }
 
 // appendHead appends the head of an item in its shortest form.

@@ -35,7 +35,8 @@ func (it *Item) UnmarshalCBOR(data []byte) error {
 }
 
 // Unmarshal reads the map in data into fields, a pointer to a struct of items with tags such as `cbor:"1,keyasint"`. It
-// refuses what is not one well-formed map, and keys that are unknown or there twice. names[k] is the name of key k in errors.
+// refuses what is not one well-formed map, and keys that are unknown or there twice. names[k] is the name of key k in
+// errors.
 func Unmarshal(data []byte, fields any, names []string) error {
 	if len(data) == 0 {
 		return errors.New("found nothing, wanted a map")
@@ -171,14 +172,32 @@ func (it Item) array(name string, tag uint64, dim int) ([]byte, error) {
 	return b, nil
 }
 
-// Number reads an integer of either sign, a floating-point number of any width, or null, which is NaN, in any form that the
-// library takes. v is where it is put.
-func (it Item) Number(name string, v *float64) error {
-	if describe(it) == "null" {
+// AnyUint reads an unsigned integer in any form, as other programs may write it.
+func (it Item) AnyUint(name string) (uint64, error) {
+	major, arg, rest, ok := anyHead(it)
+	if !ok || major != majorUint || len(rest) != 0 {
+		return 0, fmt.Errorf("%s: found %s, wanted a whole number", name, describe(it))
+	}
+	return arg, nil
+}
+
+// AnyText returns the contents of a text string in any form. Their encoding is not checked.
+func (it Item) AnyText(name string) ([]byte, error) {
+	major, n, rest, ok := anyHead(it)
+	if !ok || major != majorText || n != uint64(len(rest)) {
+		return nil, fmt.Errorf("%s: found %s, wanted a text string", name, describe(it))
+	}
+	return rest, nil
+}
+
+// AnyNumber reads an integer of either sign or a floating-point number in any form into v, and null as NaN.
+func (it Item) AnyNumber(name string, v *float64) error {
+	if len(it) == 1 && it[0] == itemNull {
 		*v = nan
 		return nil
 	}
-	if err := decMode.Unmarshal(it, v); err != nil || len(it) > 0 && it[0]>>5 == majorTag {
+	if len(it) == 0 || it[0]>>5 == majorTag || it[0]>>5 == majorOther && it[0] < itemHalf || decMode.Unmarshal(it,
+		v) != nil {
 		return fmt.Errorf("%s: found %s, wanted a number", name, describe(it))
 	}
 	return nil

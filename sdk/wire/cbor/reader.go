@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Reader reads the fields of a map from B in the order in which it is called. After the first fault, which Err says, it reads
-// nothing more and returns zero values.
+// Reader reads the fields of a map from B in the order in which it is called. After the first fault, which Err says, it
+// reads nothing more and returns zero values.
 type Reader struct {
 	B   []byte // what has not been read
 	Err error
@@ -47,8 +47,8 @@ func (r *Reader) Must(key byte, name string) bool {
 	return ok
 }
 
-// head takes the head of an item of one major type, whose argument is most or less, in its shortest form. It returns the
-// argument.
+// head takes the head of an item of one major type, whose argument is most or less, in its shortest form. It returns
+// the argument.
 func (r *Reader) head(name string, want byte, most uint64) uint64 {
 	major, arg, rest, ok := head(r.B)
 	if r.Err == nil && (!ok || major != want || arg > most) {
@@ -81,8 +81,8 @@ func (r *Reader) contents(name string, major byte, lo, hi int) []byte {
 	return b
 }
 
-// Text reads a text of 1..most bytes into s, if the field is there, and makes s empty otherwise. It allocates nothing if s is
-// that text already.
+// Text reads a text of 1..most bytes into s, if the field is there, and makes s empty otherwise. It allocates nothing
+// if s is that text already.
 func (r *Reader) Text(s *string, there bool, name string, most int) {
 	var b []byte
 	if there {
@@ -126,7 +126,8 @@ func (r *Reader) OptionalUint64(key byte, name string, most int) int {
 	return int(n)
 }
 
-// OptionalBytes copies a byte string of 1..most bytes, which may be absent, into b's storage if there is room; nil if absent.
+// OptionalBytes copies a byte string of 1..most bytes, which may be absent, into b's storage if there is room; nil if
+// absent.
 func (r *Reader) OptionalBytes(b []byte, key byte, name string, most int) []byte {
 	if !r.At(key) {
 		return nil
@@ -134,8 +135,8 @@ func (r *Reader) OptionalBytes(b []byte, key byte, name string, most int) []byte
 	return append(b[:0], r.Bytes(name, 1, most)...)
 }
 
-// Floats reads a typed array of lo..hi finite numbers, if the field is there, into v's storage if there is room. It returns
-// nil if the field is not there.
+// Floats reads a typed array of lo..hi finite numbers, if the field is there, into v's storage if there is room. It
+// returns nil if the field is not there.
 func (r *Reader) Floats(v []float32, there bool, name string, lo, hi int) []float32 {
 	if !there {
 		return nil

@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// Writer appends the fields of a map to B, each in its shortest form, in the order in which it is called. Keys are below 24.
+// Writer appends the fields of a map to B, each in its shortest form, in the order in which it is called. Keys are
+// below 24.
 type Writer struct {
 	B   []byte
 	Err error // of the vectors with numbers that are not finite
@@ -50,7 +51,8 @@ func (w *Writer) Ints(key byte, v []int32) {
 	}
 }
 
-// Floats writes a typed array, or nothing if v is empty. Numbers that are not finite make an error with the field's name.
+// Floats writes a typed array, or nothing if v is empty. Numbers that are not finite make an error with the field's
+// name.
 func (w *Writer) Floats(key byte, name string, v []float32) {
 	if len(v) == 0 {
 		return
@@ -66,8 +68,8 @@ func (w *Writer) array(key byte, tag uint64, n int) []byte {
 	return appendHead(appendHead(append(w.B, key), majorTag, tag), majorBytes, uint64(4*n))
 }
 
-// OpenBytes writes a key, and leaves room for the head of a byte string of fewer than limit bytes. The caller appends the
-// string's bytes to B and then calls CloseBytes with what OpenBytes has returned.
+// OpenBytes writes a key, and leaves room for the head of a byte string of fewer than limit bytes. The caller appends
+// the string's bytes to B and then calls CloseBytes with what OpenBytes has returned.
 func (w *Writer) OpenBytes(key byte, limit int) (start int) {
 	start = len(w.B) + 1
 	w.B = append(w.B, key)
@@ -75,7 +77,8 @@ func (w *Writer) OpenBytes(key byte, limit int) (start int) {
 	return start
 }
 
-// CloseBytes writes the head that OpenBytes has left room for. A head that is shorter than that room moves the bytes down.
+// CloseBytes writes the head that OpenBytes has left room for. A head that is shorter than that room moves the bytes
+// down.
 func (w *Writer) CloseBytes(start, limit int) {
 	payload := w.B[start+HeadSize(uint64(limit)):]
 	w.B = append(appendHead(w.B[:start], majorBytes, uint64(len(payload))), payload...)
