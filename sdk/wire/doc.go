@@ -13,7 +13,7 @@
 //	7  grid      tag 78 (RFC 8746): a byte string of little-endian int32
 //	8  packed    the same numbers, compressed; in place of 7, where that is shorter
 //	9  held      0..MaxRound
-//	10 device    generation * 2^48 + incarnation
+//	10 incarnation, and generation: generation * 2^48 + incarnation
 //	11 part      0..5
 //	12 own       a byte string, as are the next: the sender's signed release; see package signed
 //	13 proof     the receiver's signed release
@@ -21,13 +21,13 @@
 //	15 ledger    the id of the sender's lifetime ledger
 //	16 countersignature of the sender
 //
-// Every frame has 1 to 3. A message has one of 5 and 6 as well, and a release one of 5 to 8. A hail has 9 and 10, and
-// an ask 10 and 11. A tell has 9 to 11 and, if what was asked for is to be had, one of 5 and 6 (parts 1 to 3) or one of
-// 7 and 8 (parts 1, 4 and 5). A double has 13 and 14.
+// Every frame has 1 to 3. A message has one of 5 and 6 as well, and a release one of 5 to 8. A probe has 9 and 10, and
+// a state request 10 and 11. A state response has 9 to 11 and, if what was asked for is to be had, one of 5 and 6
+// (parts 1 to 3) or one of 7 and 8 (parts 1, 4 and 5). A conflict has 13 and 14.
 //
-// Between nodes with keys, a message and a release have 12; a hail may have 12 to 15; a done has 13 and 16; a tell may
-// have 12 and 13. Each of these fields has 1 to 256 bytes, and those of one frame together at most 448. No frame has
-// more.
+// Between nodes with keys, a message and a release have 12; a probe may have 12 to 15; a done has 13 and 16; a state
+// response may have 12 and 13. Each of these fields has 1 to 256 bytes, and those of one frame together at most 448. No
+// frame has more.
 //
 // Planes are the lowest bytes of all coordinates, then the second lowest, and so on up to the bytes with the sign
 // and most of the exponent. Each plane is cut into blocks of 65,536 bytes (the last may be shorter), and each block
