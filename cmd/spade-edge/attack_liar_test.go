@@ -84,8 +84,8 @@ var called = []string{
 	"the signature is by none of the member's keys",
 	"and shows the signature of another",
 	"and shows the signature of release",
-	"says that it is device 0 and has made release 14, and shows no signature of it",
-	"says that it is device 65535 and has made release 0, and shows no signature of it",
+	"says that it is generation 0 and has made release 14, and shows no signature of it",
+	"says that it is generation 65535 and has made release 0, and shows no signature of it",
 	"release 1 is not signed, want the signature of",
 	"a frame of release 1 carries the signature of release 2",
 	"release 1 is not the one that the sender has signed",
@@ -195,13 +195,13 @@ func TestAttackRecovery(t *testing.T) {
 			if f.Part == admm.Progress {
 				f.Held = 14
 			}
-		}, "the sender speaks of release 14 and device 0, and shows the signature of release"},
+		}, "the sender speaks of release 14 and generation 0, and shows the signature of release"},
 		"held without proof": {func(in *insider, f *admm.Message) {
 			if f.Part == admm.Progress {
 				f.Held, f.Signed.Proof = 14, nil
 			}
 		}, "of this node, and shows no signature of it"},
-		"device 65535": {func(in *insider, f *admm.Message) { f.Generation = 65535 }, "and generation 65535, and shows the signature of release"},
+		"generation 65535": {func(in *insider, f *admm.Message) { f.Generation = 65535 }, "and generation 65535, and shows the signature of release"},
 		"a release of its own making": {func(in *insider, f *admm.Message) {
 			if f.Part == admm.SentRelease && len(f.Grid) > 0 {
 				f.Grid[0]++

@@ -326,12 +326,15 @@ func TestPlanMemory(t *testing.T) {
 				}
 			}
 			if r.Released > 0 {
-				vector, grid := make([]float32, 50000), []int32(nil)
+				kind, vector, grid := admm.EdgeMessage, make([]float32, 50000), []int32(nil)
+				if cfg.Releases {
+					kind = admm.Release
+				}
 				if cfg.Releases && cfg.GridStep > 0 {
 					vector, grid = nil, make([]int32, 50000)
 				}
 				for _, j := range cfg.Neighbors {
-					if err := m.Receive(admm.Message{From: j, To: int(cfg.Estimator.Client), Round: r.Released, Vector: vector, Grid: grid}); err != nil {
+					if err := m.Receive(admm.Message{Kind: kind, From: j, Round: r.Released, Vector: vector, Grid: grid}); err != nil {
 						t.Fatal(err)
 					}
 				}

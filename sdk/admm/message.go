@@ -304,8 +304,9 @@ func (m *Machine) post(e *edge, round int, resent bool) {
 		return
 	}
 	out := e.out[round%2]
-	m.send = append(m.send, Message{Kind: m.payloadKind(), From: m.client(), To: e.peer, Round: round, Resent: resent,
-		Vector: out.Vector, Grid: out.Grid})
+	msg := Message{Kind: m.payloadKind(), From: m.client(), To: e.peer, Round: round, Resent: resent,
+		Vector: out.Vector, Grid: out.Grid}
+	m.send = append(m.send, msg)
 }
 
 // postDone makes it a duty to say that this client needs nothing more.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // State is everything that the bits of the rounds to come depend on, beside Config: what a device stores of a release
@@ -108,51 +109,48 @@ func (m *Machine) load(s State) {
 
 // check refuses a state that is not one of this client's.
 func (m *Machine) check(s State) error {
-	var errs []error
-	fault := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("admm: stored state: "+format, args...))
-	}
 	d := m.cfg.Estimator.Dim
-	if s.Round < 1 || s.Round > m.last() {
-		fault("it is of release %d, want 1 to %d", s.Round, m.last())
-	}
-	if s.Recovered < 0 || s.Recovered > max(0, s.Round) {
-		fault("it was recovered after release %d, want 0 to %d", s.Recovered, s.Round)
-	}
-	length := func(what string, got, want int) {
-		if got != want {
-			fault("%s has %d numbers, want %d", what, got, want)
-		}
-	}
 	only := func(is bool) int {
 		if is {
 			return d
 		}
 		return 0
 	}
+	type bounds struct {
+		format       string
+		n, low, high int
+	}
 	grid := m.cfg.GridStep != 0
+	list := []bounds{
+		{"it is of release %d, want %d to %d", s.Round, 1, m.last()},
+		{"it was recovered after release %d, want %d to %d", s.Recovered, 0, max(0, s.Round)},
+		{"it has %d neighbors, want %d", len(s.Edges), len(m.edges), len(m.edges)},
+	}
+	length := func(what string, n, want int) {
+		list = append(list, bounds{what + " has %d numbers, want %d", n, want, want})
+	}
 	length("the model", len(s.X), d)
 	length("the model on the grid", len(s.Grid), only(grid))
 	length("its change", len(s.Delta), only(grid && m.cfg.Releases && m.onGrid(s.Round)))
 	length("the running mean", len(s.Mean), only(m.cfg.Average))
 	length("the list of baselines", len(s.Last), len(m.est.Baselines()))
-	if slices.ContainsFunc(s.X, outOfRange) {
-		fault("the model has a coordinate that is no number of size at most %v", limit)
-	}
-	if len(s.Edges) != len(m.edges) {
-		fault("it has %d neighbors, want %d", len(s.Edges), len(m.edges))
-		return errors.Join(errs...)
-	}
-	for i, e := range s.Edges {
-		if e.Peer != m.edges[i].peer {
-			fault("neighbor %d is %d, want %d", i, e.Peer, m.edges[i].peer)
-		}
-		if e.Heard < 0 || e.Heard > m.last() {
-			fault("neighbor %d has made release %d, want 0 to %d", e.Peer, e.Heard, m.last())
-		}
+	for i, e := range s.Edges[:min(len(s.Edges), len(m.edges))] {
+		list = append(list, bounds{fmt.Sprintf("neighbor %d is %%d, want %%d", i), e.Peer, m.edges[i].peer, m.edges[i].peer},
+			bounds{fmt.Sprintf("neighbor %d has made release %%d, want %%d to %%d", e.Peer), e.Heard, 0, m.last()})
 		length("z", len(e.Z), d)
 		length("the neighbor's z", len(e.PeerZ), only(m.cfg.Releases))
 		length("the neighbor's place on the grid", len(e.Base), only(m.cfg.Releases && grid))
+	}
+	var errs []error
+	for _, b := range list {
+		if b.n >= b.low && b.n <= b.high {
+			continue
+		}
+		args := []any{b.n, b.low, b.high}
+		errs = append(errs, fmt.Errorf("admm: stored state: "+b.format, args[:strings.Count(b.format, "%d")]...))
+	}
+	if slices.ContainsFunc(s.X, outOfRange) {
+		errs = append(errs, fmt.Errorf("admm: stored state: the model has a coordinate that is no number of size at most %v", limit))
 	}
 	return errors.Join(errs...)
 }

@@ -70,32 +70,23 @@ var frameNames = []string{keyVersion: "version", keyKind: "kind", keyRound: "rou
 // keys is a set of keys.
 type keys uint32
 
-func of(list ...int) (s keys) {
-	for _, k := range list {
-		s |= 1 << k
-	}
-	return s
-}
-
-func (s keys) has(k int) bool { return s>>k&1 == 1 }
-
-var (
-	vectorKeys  = of(keyVector, keyPlanes)
-	gridKeys    = of(keyGrid, keyPacked)
-	payloadKeys = vectorKeys | gridKeys
-	headKeys    = of(keyVersion, keyKind, keyRound)
+const (
+	vectorKeys  keys = 1<<keyVector | 1<<keyPlanes
+	gridKeys    keys = 1<<keyGrid | 1<<keyPacked
+	payloadKeys      = vectorKeys | gridKeys
+	headKeys    keys = 1<<keyVersion | 1<<keyKind | 1<<keyRound
 )
 
 // rules says, by kind, which keys a frame has to have, and which it may have as well.
 var rules = [...]struct{ must, may keys }{
-	admm.EdgeMessage:   {0, vectorKeys | of(keyResent, keyOwn)},
-	admm.Done:          {0, of(keyResent, keyProof, keyCountersign)},
-	admm.Release:       {0, payloadKeys | of(keyResent, keyOwn)},
-	admm.Probe:         {of(keyHeld, keyLife), of(keyOwn, keyProof, keyOther, keyLedger)},
-	admm.StateRequest:  {of(keyLife, keyPart), of(keyResent)},
-	admm.StateResponse: {of(keyHeld, keyLife, keyPart), of(keyResent, keyOwn, keyProof)},
-	admm.Conflict:      {of(keyProof, keyOther), of(keyResent)},
-	admm.ProbeReply:    {of(keyHeld, keyLife), of(keyOwn, keyProof, keyOther, keyLedger)},
+	admm.EdgeMessage:   {0, vectorKeys | 1<<keyResent | 1<<keyOwn},
+	admm.Done:          {0, 1<<keyResent | 1<<keyProof | 1<<keyCountersign},
+	admm.Release:       {0, payloadKeys | 1<<keyResent | 1<<keyOwn},
+	admm.Probe:         {1<<keyHeld | 1<<keyLife, 1<<keyOwn | 1<<keyProof | 1<<keyOther | 1<<keyLedger},
+	admm.StateRequest:  {1<<keyLife | 1<<keyPart, 1 << keyResent},
+	admm.StateResponse: {1<<keyHeld | 1<<keyLife | 1<<keyPart, 1<<keyResent | 1<<keyOwn | 1<<keyProof},
+	admm.Conflict:      {1<<keyProof | 1<<keyOther, 1 << keyResent},
+	admm.ProbeReply:    {1<<keyHeld | 1<<keyLife, 1<<keyOwn | 1<<keyProof | 1<<keyOther | 1<<keyLedger},
 }
 
 // rule returns the keys that a message has to have, and those that it may have.
@@ -131,7 +122,7 @@ func checkKeys(m *admm.Message, has keys, found func(key int) string) error {
 	}
 	if bits.OnesCount32(uint32(payload)) > 1 {
 		first := bits.TrailingZeros32(uint32(payload))
-		second := bits.TrailingZeros32(uint32(payload &^ of(first)))
+		second := bits.TrailingZeros32(uint32(payload &^ (1 << first)))
 		return fmt.Errorf("%s: found one and %s as well, wanted one of them", frameNames[first], frameNames[second])
 	}
 	return nil
@@ -201,13 +192,13 @@ func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
 	}
 	c.appendVector(&w, m.Vector)
 	c.appendGrid(&w, m.Grid)
-	if has.has(keyHeld) {
+	if has&(1<<keyHeld) != 0 {
 		w.Uint(keyHeld, uint64(m.Held))
 	}
-	if has.has(keyLife) {
+	if has&(1<<keyLife) != 0 {
 		w.Uint(keyLife, signed.PackDevice(m.Generation, m.Incarnation))
 	}
-	if has.has(keyPart) {
+	if has&(1<<keyPart) != 0 {
 		w.Uint(keyPart, uint64(m.Part))
 	}
 	for i, b := range signedFields(&m.Signed) {
@@ -226,7 +217,7 @@ func present(m *admm.Message) keys {
 		}
 		return s
 	}
-	must &^= of(keyProof, keyOther)
+	must &^= 1<<keyProof | 1<<keyOther
 	must = set(must, keyResent, m.Resent || m.Kind == admm.ProbeReply)
 	must = set(must, keyVector, len(m.Vector) > 0)
 	must = set(must, keyGrid, len(m.Grid) > 0)
@@ -248,7 +239,7 @@ func (c *Codec) check(m *admm.Message) error {
 	if m.Kind < admm.EdgeMessage || m.Kind > admm.ProbeReply {
 		return errors.Join(fmt.Errorf("kind: found %d, wanted %d..%d", m.Kind, admm.EdgeMessage, admm.ProbeReply), errs[0])
 	}
-	errs[1] = checkKeys(m, present(m)&^of(keyResent)|resentIn(m), func(key int) string {
+	errs[1] = checkKeys(m, present(m)&^(1<<keyResent)|resentIn(m), func(key int) string {
 		switch key {
 		case keyResent:
 			return "true"
@@ -281,7 +272,7 @@ func (c *Codec) check(m *admm.Message) error {
 // resentIn returns the key of the mark Resent, if m has it. A probe reply has that key in itself.
 func resentIn(m *admm.Message) keys {
 	if m.Resent {
-		return of(keyResent)
+		return 1 << keyResent
 	}
 	return 0
 }

@@ -153,71 +153,66 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	return w.B, nil
 }
 
+// limits is a number with its limits.
+type limits struct {
+	name      string
+	n, lo, hi int64
+}
+
+// checkLimits reports the numbers that are outside their limits.
+func checkLimits(list []limits) (err error) {
+	for _, l := range list {
+		if l.n < l.lo || l.n > l.hi {
+			err = errors.Join(err, fmt.Errorf("%s: found %d, wanted %d..%d", l.name, l.n, l.lo, l.hi))
+		}
+	}
+	return err
+}
+
+// absentOr returns the limits of the length of a vector that is absent or has dim coordinates.
+func absentOr(name string, n, dim int) limits {
+	if n == 0 {
+		dim = 0
+	}
+	return limits{name, int64(n), int64(dim), int64(dim)}
+}
+
 // check reports what of s is outside its limits, but for floats that are not finite, which are found while they are
 // written.
 func (s *Snapshot) check() error {
-	var errs []error
 	st, dim := &s.State, len(s.State.X)
-	within := func(name string, n, lo, hi int64) {
-		if n < lo || n > hi {
-			errs = append(errs, fmt.Errorf("%s: found %d, wanted %d..%d", name, n, lo, hi))
-		}
-	}
-	length := func(name string, n int) {
-		if n != 0 && n != dim {
-			errs = append(errs, fmt.Errorf("%s: found %d coordinates, wanted %d as in x", name, n, dim))
-		}
-	}
-	most := func(name string, n, most int) {
-		if n > most {
-			errs = append(errs, fmt.Errorf("%s: found %d, wanted at most %d", name, n, most))
-		}
-	}
-	name := func(field, text string) {
-		if err := checkName(field, text); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	name("member", s.Member)
-	name("build", s.Build)
-	within("round", int64(st.Round), 0, MaxRound)
-	within("length of x", int64(dim), 1, MaxDim)
-	length("grid", len(st.Grid))
-	length("delta", len(st.Delta))
-	length("mean", len(st.Mean))
-	most("length of last", len(st.Last), MaxDim)
-	if len(s.Peers) != len(st.Edges) {
-		return errors.Join(append(errs, fmt.Errorf("peers: found %d, wanted %d as edges", len(s.Peers), len(st.Edges)))...)
-	}
-	for i := range st.Edges {
-		e, all := &st.Edges[i], errs
-		errs = nil
-		name("peer", s.Peers[i].Name)
-		within("heard", int64(e.Heard), 0, MaxRound)
-		most("length of signed", len(s.Peers[i].Signed), 2*MaxSigned)
-		if length("z", len(e.Z)); len(e.Z) == 0 {
-			errs = append(errs, fmt.Errorf("z: found 0 coordinates, wanted %d as in x", dim))
-		}
-		length("peer z", len(e.PeerZ))
-		length("peer grid", len(e.Base))
-		if errs != nil {
-			all = append(all, fmt.Errorf("edge %d: %w", i, errors.Join(errs...)))
-		}
-		errs = all
-	}
-	within("queries", st.Queries, 0, math.MaxInt64)
-	within("failed", st.Failed, 0, math.MaxInt64)
-	most("length of filter", len(s.Filter), maxFilter)
-	most("length of ledger", len(s.Ledger), maxLedger)
+	var ledger, edges error
 	if !utf8.ValidString(s.Ledger) {
-		errs = append(errs, fmt.Errorf("ledger: found %q, wanted valid UTF-8", s.Ledger))
+		ledger = fmt.Errorf("ledger: found %q, wanted valid UTF-8", s.Ledger)
 	}
-	within("recovered", int64(st.Recovered), 0, int64(max(0, st.Round)))
-	if st.Recovered > 0 && s.Generation == 0 {
-		errs = append(errs, fmt.Errorf("recovered: found %d, wanted 0 in generation 0", st.Recovered))
+	for i := range min(len(st.Edges), len(s.Peers)) {
+		if err := checkEdge(&st.Edges[i], &s.Peers[i], dim); err != nil {
+			edges = errors.Join(edges, fmt.Errorf("edge %d: %w", i, err))
+		}
 	}
-	most("length of signed", len(s.Signed), MaxSigned)
-	return errors.Join(errs...)
+	return errors.Join(checkName("member", s.Member), checkName("build", s.Build), checkLimits([]limits{
+		{"round", int64(st.Round), 0, MaxRound},
+		{"length of x", int64(dim), 1, MaxDim},
+		{"length of last", int64(len(st.Last)), 0, MaxDim},
+		{"peers", int64(len(s.Peers)), int64(len(st.Edges)), int64(len(st.Edges))},
+		{"queries", st.Queries, 0, math.MaxInt64},
+		{"failed", st.Failed, 0, math.MaxInt64},
+		{"length of filter", int64(len(s.Filter)), 0, maxFilter},
+		{"length of ledger", int64(len(s.Ledger)), 0, maxLedger},
+		{"recovered", int64(st.Recovered), 0, int64(max(0, st.Round)) * int64(min(1, s.Generation))},
+		{"length of signed", int64(len(s.Signed)), 0, MaxSigned},
+		absentOr("length of grid", len(st.Grid), dim), absentOr("length of delta", len(st.Delta), dim), absentOr("length of mean", len(st.Mean), dim),
+	}), ledger, edges)
+}
+
+// checkEdge reports what of an edge is outside its limits.
+func checkEdge(e *admm.EdgeState, p *Peer, dim int) error {
+	return errors.Join(checkName("peer", p.Name), checkLimits([]limits{
+		{"heard", int64(e.Heard), 0, MaxRound},
+		{"length of z", int64(len(e.Z)), int64(dim), int64(dim)},
+		{"length of signed", int64(len(p.Signed)), 0, 2 * MaxSigned},
+		absentOr("length of peer z", len(e.PeerZ), dim), absentOr("length of peer grid", len(e.Base), dim),
+	}))
 }
 
 // bound is MaxSnapshot for the vectors that s has and the filter that it has.
