@@ -17,7 +17,7 @@ const patients = "\ufeffid, age,ward,  score ,class\n" +
 
 func load(t *testing.T, content string, s Spec) (*table, error) {
 	t.Helper()
-	return readCSV(strings.NewReader(content), "p.csv", s)
+	return readCSV(strings.NewReader(content), "p.csv", s.columns)
 }
 
 func TestReadCSV(t *testing.T) {
@@ -67,9 +67,9 @@ func TestReadCSVFaults(t *testing.T) {
 	}{
 		"empty":    {"", Spec{Label: "y"}, []string{"p.csv is empty"}},
 		"no rows":  {"a,y\n", Spec{Label: "y"}, []string{"no rows below the header"}},
-		"no label": {"a,b\n1,2\n", Spec{Label: "y"}, []string{`-label "y": p.csv has no such column`, `the columns of p.csv are "a", "b"`}},
+		"no label": {"a,b\n1,2\n", Spec{Label: "y"}, []string{`label "y": p.csv has no such column`, `the columns of p.csv are "a", "b"`}},
 		"no columns": {"a,b,y\n1,2,3\n", Spec{Label: "y", Drop: []string{"c", "b"}, OneHot: []string{"d"}},
-			[]string{`-drop "c"`, `-onehot "d"`, `the columns of p.csv are "a", "b", "y"`}},
+			[]string{`drop "c"`, `onehot "d"`, `the columns of p.csv are "a", "b", "y"`}},
 		"same name":     {"a,a,,column 3,y\n", Spec{Label: "y"}, []string{`columns 1 and 2 are both called "a"`, `columns 3 and 4 are both called "column 3"`}},
 		"nothing left":  {"a,y\n1,2\n", Spec{Label: "y", Drop: []string{"a"}}, []string{"no column left"}},
 		"two bad cells": {"a,b,y\n1,\"2\n\",3\n\n1,two,x\nNaN,2,x\n", Spec{Label: "y"}, []string{`line 5: column "b": "two" is no finite number`, `line 6: column "a": "NaN" is no finite number`}},
@@ -114,7 +114,7 @@ func FuzzCSV(f *testing.F) {
 			}
 			return
 		}
-		names, err := classNames(nil, tab)
+		names, err := classNames(nil, tab, nil)
 		if err != nil {
 			names = tab.labels[:1]
 		}

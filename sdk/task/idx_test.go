@@ -70,7 +70,7 @@ func TestReadIDXFaults(t *testing.T) {
 		"2 GB claimed":   {idxFile(imagesMagic, []uint32{1 << 31, 1, 1}, 1), "claims more than 2147483647 bytes"},
 		"2^96 claimed":   {idxFile(imagesMagic, []uint32{1<<32 - 1, 1<<32 - 1, 1<<32 - 1}, 1), "claims more than 2147483647 bytes"},
 		"1 GB not there": {idxFile(imagesMagic, []uint32{1 << 20, 32, 32}, 1), "truncated: holds 1 of the 1073741824 bytes"},
-		"cut gzip":       {zip[:len(zip)-12], "truncated: its gzip stream breaks off"},
+		"cut gzip":       {zip[:len(zip)-12], "truncated: its gzip stream ends"},
 		"gzip checksum":  {append(slices.Clone(zip[:len(zip)-8]), 1, 2, 3, 4, 6, 0, 0, 0), "checksum"},
 		"gzip header":    {[]byte{0x1f, 0x8b, 0, 0, 0, 0, 0, 0, 0, 0, 0}, "gzip"},
 	} {

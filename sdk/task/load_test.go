@@ -102,15 +102,15 @@ func TestSpecFaults(t *testing.T) {
 		spec Spec
 		want []string
 	}{
-		"nothing":       {Spec{}, []string{`-data "", want idx:DIR, csv:FILE or synthetic:clinical`}},
-		"no colon":      {Spec{Source: "file.csv"}, []string{`-data "file.csv", want`}},
-		"no path":       {Spec{Source: "idx:"}, []string{`-data "idx:" names nothing`}},
-		"unknown":       {Spec{Source: "synthetic:moons"}, []string{`-data "synthetic:moons", want synthetic:clinical`}},
-		"CSV flags":     {Spec{Source: "synthetic:clinical", Label: "y", Drop: []string{"a"}}, []string{`-label "y"`, "only for -data csv:FILE"}},
-		"several":       {Spec{Source: "csv:x", PCA: -1, TestFraction: 1, Labels: []string{"a"}}, []string{"-label is missing", "-pca -1", "-test-fraction 1", `-labels ["a"]`}},
-		"twice":         {Spec{Source: "csv:x", Label: "a", Drop: []string{"a", "b", "b"}, OneHot: []string{"b", "c", "c"}, Labels: []string{"1", "2", "1"}}, []string{`-drop "a": that column is already in -label`, `-drop "b": that column is already in -drop`, `-onehot "b": that column is already in -drop`, `-onehot "c": that column is already in -onehot`, `"1" is there twice`}},
-		"NaN":           {Spec{Source: "synthetic:clinical", TestFraction: math.NaN()}, []string{"-test-fraction NaN"}},
-		"PCA too large": {Spec{Source: "synthetic:clinical", PCA: 6}, []string{"-pca 6, want 1 to 5"}},
+		"nothing":       {Spec{}, []string{`data "", want idx:DIR, csv:FILE or synthetic:clinical`}},
+		"no colon":      {Spec{Source: "file.csv"}, []string{`data "file.csv", want`}},
+		"no path":       {Spec{Source: "idx:"}, []string{`data "idx:" names nothing`}},
+		"unknown":       {Spec{Source: "synthetic:moons"}, []string{`data "synthetic:moons", want synthetic:clinical`}},
+		"CSV flags":     {Spec{Source: "synthetic:clinical", Label: "y", Drop: []string{"a"}}, []string{`label "y", drop ["a"]`, "only for data csv:FILE"}},
+		"several":       {Spec{Source: "csv:x", PCA: -1, TestFraction: 1, Labels: []string{"a"}}, []string{"label is missing", "pca -1", "test_fraction 1", `labels ["a"]`}},
+		"twice":         {Spec{Source: "csv:x", Label: "a", Drop: []string{"a", "b", "b"}, OneHot: []string{"b", "c", "c"}, Labels: []string{"1", "2", "1"}}, []string{`drop "a": that column is already in label`, `drop "b": that column is already in drop`, `onehot "b": that column is already in drop`, `onehot "c": that column is already in onehot`, `"1" is there twice`}},
+		"NaN":           {Spec{Source: "synthetic:clinical", TestFraction: math.NaN()}, []string{"test_fraction NaN"}},
+		"PCA too large": {Spec{Source: "synthetic:clinical", PCA: 6}, []string{"pca 6, want 1 to 5"}},
 	} {
 		_, err := Load(c.spec)
 		for _, want := range c.want {

@@ -41,7 +41,7 @@ func TestParsePartition(t *testing.T) {
 		"dirichlet:1e9", "dirichlet:1e-9", "dirichlet:1,", "dirichlet:1,balanced", "dirichlet:,unbalanced", "pathological", "pathological:0", "pathological:1.5",
 		"pathological:99999999999999999999", "shards:2"} {
 		_, err := ParsePartition(text)
-		if err == nil || !strings.Contains(err.Error(), "-partition") || !strings.Contains(err.Error(), text) || !strings.Contains(err.Error(), "want") {
+		if err == nil || !strings.Contains(err.Error(), "partition ") || !strings.Contains(err.Error(), text) || !strings.Contains(err.Error(), "want") {
 			t.Errorf("%q: error %v", text, err)
 		}
 	}

@@ -76,15 +76,14 @@ func TestRecipeIsLoad(t *testing.T) {
 // someDigits returns a folder with every twentieth image of MNIST's sixes and sevens.
 func someDigits(t *testing.T) string {
 	t.Helper()
-	f := idxFolder{dir: realData(t, "mnist-6-7"), has: map[string]bool{}}
+	dir := realData(t, "mnist-6-7")
 	files := map[string][]byte{}
 	for _, part := range []string{"train-", "t10k-"} {
-		f.has[part+"images-idx3-ubyte.gz"], f.has[part+"labels-idx1-ubyte.gz"] = true, true
-		pixels, shape, _, err := f.loadFile(part+"images-idx3-ubyte", imagesMagic)
+		pixels, shape, _, err := loadIDXFile(dir, part+"images-idx3-ubyte", imagesMagic)
 		if err != nil {
 			t.Fatal(err)
 		}
-		labels, _, _, err := f.loadFile(part+"labels-idx1-ubyte", labelsMagic)
+		labels, _, _, err := loadIDXFile(dir, part+"labels-idx1-ubyte", labelsMagic)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,8 +99,8 @@ func someDigits(t *testing.T) string {
 	return folder(t, files)
 }
 
-// ward is a recipe fitted by hand.
-func ward() *Recipe {
+// handmade is a recipe that no data were fitted for.
+func handmade() *Recipe {
 	return &Recipe{
 		FittedOn: "nobody", Source: "csv", Columns: []Column{{Name: "b"}, {Name: "ward", Categories: []string{"z", "x"}}, {Name: "a"}}, Label: "class",
 		Classes: []string{"no", "yes"}, Standardize: &Standardizer{Mean: []float64{1, 0, 0.5, 0}, Std: []float64{2, 1, 0.25, 0}}, Bias: true,
@@ -115,7 +114,7 @@ func TestRecipeApply(t *testing.T) {
 		"own.csv":   []byte("class,ward,junk,a,b\nyes, x ,?,7,3\nyes,z,?,8,5\nyes,x,,9,1\nyes,x,,9,1\nyes,x,,9,1\n"),
 		"other.csv": []byte("ward,a,b,class\nx,1,1,maybe\nz,1,1,no\nx,1,1,no\nx,1,1,no\n"),
 	})
-	r := ward()
+	r := handmade()
 	set, err := r.Apply("csv:"+filepath.Join(dir, "own.csv"), 0, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +157,7 @@ func TestRecipeApplyFaults(t *testing.T) {
 	clinic := &Recipe{FittedOn: "x", Source: "synthetic", Columns: []Column{{Name: "age_years"}}, Classes: []string{"no", "yes"}, Model: ModelSpec{Name: SoftmaxModel}}
 	small := *images
 	small.Pixels = 3
-	subset := ward()
+	subset := handmade()
 	subset.Subset = true
 	for name, c := range map[string]struct {
 		recipe   *Recipe
@@ -166,14 +165,14 @@ func TestRecipeApplyFaults(t *testing.T) {
 		fraction float64
 		want     []string
 	}{
-		"columns":      {ward(), csv("lacks.csv"), 0, []string{`has no column "b", which the recipe wants as a number`, `has no column "ward", which the recipe wants as a category`, `the columns of`, `"class", "a"`}},
-		"cells":        {ward(), csv("cells.csv"), 0, []string{`cells.csv: line 3: column "ward": "w" is none of its categories, which are "z", "x"`, `line 3: column "a": "?" is no finite number`, `line 4: column "class": "maybe" is none of the classes, which are "no", "yes"`, `line 5: column "class": empty label`}},
+		"columns":      {handmade(), csv("lacks.csv"), 0, []string{`has no column "b", which the recipe wants as a number`, `has no column "ward", which the recipe wants as a category`, `the columns of`, `"class", "a"`}},
+		"cells":        {handmade(), csv("cells.csv"), 0, []string{`cells.csv: line 3: column "ward": "w" is none of its categories, which are "z", "x"`, `line 3: column "a": "?" is no finite number`, `line 4: column "class": "maybe" is none of its categories, which are "no", "yes"`, `line 5: column "class": empty label`}},
 		"no sample":    {subset, csv("other.csv"), 0.2, []string{"leaves no test sample"}},
-		"one sample":   {ward(), csv("one.csv"), 0.2, []string{"leaves no test sample"}},
-		"no file":      {ward(), csv("none.csv"), 0, []string{"none.csv"}},
-		"another kind": {ward(), "idx:" + dir, 0, []string{`want data from csv`}},
-		"no kind":      {ward(), "p.csv", 0, []string{`-data "p.csv", want idx:DIR`}},
-		"fraction":     {ward(), csv("own.csv"), 1, []string{`-test-fraction 1, want`}},
+		"one sample":   {handmade(), csv("one.csv"), 0.2, []string{"leaves no test sample"}},
+		"no file":      {handmade(), csv("none.csv"), 0, []string{"none.csv"}},
+		"another kind": {handmade(), "idx:" + dir, 0, []string{`want data from csv`}},
+		"no kind":      {handmade(), "p.csv", 0, []string{`data "p.csv", want idx:DIR`}},
+		"fraction":     {handmade(), csv("own.csv"), 1, []string{`test_fraction 1, want`}},
 		"labels":       {images, "idx:" + dir, 0, []string{`sample 0 has the label "7", none of the classes`}},
 		"pixels":       {&small, "idx:" + dir, 0, []string{`images of 2 pixels, want 3 as in the recipe`}},
 		"generated":    {clinic, "synthetic:clinical", 0, []string{`which are not those of the recipe`}},
@@ -208,13 +207,13 @@ func TestRecipeFaults(t *testing.T) {
 			*r = Recipe{FittedOn: "x", Source: "idx", Pixels: 1 << 21, Classes: r.Classes, Model: ModelSpec{PerceptronModel, 256}}
 		},
 	} {
-		r := ward()
+		r := handmade()
 		change(r)
 		if err := r.Validate(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
-	if err := ward().Validate(); err != nil {
+	if err := handmade().Validate(); err != nil {
 		t.Error(err)
 	}
 	if _, err := Fit(Spec{}, ModelSpec{}, ""); err == nil || strings.Count(err.Error(), "\n") != 2 {
