@@ -64,8 +64,8 @@ func TestFullBatch(t *testing.T) {
 	}
 }
 
-// Each of the C(6,3) = 20 subsets is equally likely, and so is each of the 120 orders in which they are drawn. A shuffle that
-// may take back what it has drawn is shown to fail.
+// Each of the C(6,3) = 20 subsets is equally likely, and so is each of the 120 orders in which they are drawn. A
+// shuffle that may take back what it has drawn is shown to fail.
 func TestBatchUniform(t *testing.T) {
 	const draws = 120000
 	count := func(next func(step int) []int) (subsets, orders float64) {

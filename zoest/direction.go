@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Distribution is the law of the query directions u. Both satisfy Assumption 3 of the paper with E u = 0, E uu' = I
-// (c_u = 1) and |u| = sqrt(d) (R_u).
+// Distribution is the distribution of the query directions u. Both satisfy Assumption 3 of the paper with c_u = 1 and
+// R_u = sqrt(d): E u = 0, E uu' = I and |u| = sqrt(d).
 type Distribution int
 
 const (
@@ -29,7 +29,7 @@ func ParseDistribution(name string) (Distribution, error) {
 	return 0, fmt.Errorf("zoest: directions %q, want rademacher or sphere", name)
 }
 
-// String returns the name used in flags and files.
+// String returns the name that [ParseDistribution] reads.
 func (d Distribution) String() string {
 	switch d {
 	case Rademacher:

@@ -67,8 +67,8 @@ var protocolConfig = Config{Dim: 70, Samples: 6, Batch: 3, Seed: 4}
 // loss is a black box for tests of the protocol.
 func loss(q Query) float64 { return float64(q.Point[q.Sample]) + float64(q.Sample) }
 
-// state is everything an estimator will ever use again, in comparable form. The outstanding query's point and direction are
-// part of it only while it is open.
+// state is everything an estimator will ever use again, in comparable form. The outstanding query's point and direction
+// are part of it only while it is open.
 func state(e *Estimator) string {
 	s := fmt.Sprint(e.round, e.step, e.mu, e.filling, e.count, len(e.open), e.todo, e.table.flat, e.abar, e.v)
 	if len(e.open) > 0 {
@@ -217,8 +217,8 @@ func TestUsable(t *testing.T) {
 	}
 }
 
-// A loss that is no number is refused, the query stays open and nothing has changed: with the true loss the run goes on to the
-// same bits.
+// A loss that is no number is refused, the query stays open and nothing has changed: with the true loss the run goes on
+// to the same bits.
 func TestUnusableLossIsRefused(t *testing.T) {
 	refused := 0
 	sameEstimates(t, func(e *Estimator, stage, query int) {
@@ -243,7 +243,8 @@ func TestUnusableLossIsRefused(t *testing.T) {
 	}
 }
 
-// Fill begins its round anew wherever the estimator stands: in the middle of a table or a step, with a query open or not.
+// Fill begins its round anew wherever the estimator stands: in the middle of a table or a step, with a query open or
+// not.
 func TestFillRestarts(t *testing.T) {
 	x := make([]float32, protocolConfig.Dim)
 	for i := range x {
@@ -283,8 +284,8 @@ func TestFillRestarts(t *testing.T) {
 	}
 }
 
-// A step that is begun anew before its first answer asks the same things, at its new point. (Once it has answers their rows
-// are in the table: only Fill undoes that.)
+// A step that is begun anew before its first answer asks the same things, at its new point. (Once it has answers their
+// rows are in the table: only Fill undoes that.)
 func TestStepRestartsBeforeItsFirstAnswer(t *testing.T) {
 	x, y := make([]float32, protocolConfig.Dim), make([]float32, protocolConfig.Dim)
 	for i := range y {

@@ -1,12 +1,12 @@
 // Command iot trains the alarm thresholds of a row of machines together.
 //
-// Each machine has a vibration sensor and a small board. Every second the board turns the last samples of the sensor into a few
-// numbers, its features, and rings when a weighted sum of them passes a threshold. Which weights? One machine has seen
-// a handful of faults at most, and what it has seen is its owner's business. So the boards train one common vector of weights
-// with each other: nobody sends a signal, and what is sent is noised.
+// Each machine has a vibration sensor and a small board. Every second the board turns the last samples of the sensor
+// into a few numbers, its features, and rings when a weighted sum of them passes a threshold. Which weights? One
+// machine has seen a handful of faults at most, and what it has seen is its owner's business. So the boards train one
+// common vector of weights with each other: nobody sends a signal, and what is sent is noised.
 //
-// The alarm is a black box for the training: it rings or it does not, and has no gradient. All that is needed is a number that says how
-// bad a vector of weights is on one recorded second. That is func (site) loss.
+// The alarm is a black box for the training: it rings or it does not, and has no gradient. All that is needed is a
+// number that says how bad a vector of weights is on one recorded second. That is func (site) loss.
 //
 //	go run ./examples/iot
 //
@@ -65,8 +65,8 @@ func run(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// ring is the public part, the same on every board: who talks to whom (a ring with two kinds of chords), for how long, and how
-// private. It trains for 20 rounds, and agrees for 30 more that cost no privacy.
+// ring is the public part, the same on every board: who talks to whom (a ring with two kinds of chords), for how long,
+// and how private. It trains for 20 rounds, and agrees for 30 more that cost no privacy.
 func ring(n int) *sdk.Fleet {
 	fleet := &sdk.Fleet{
 		Run: "thresholds", Dim: dim,

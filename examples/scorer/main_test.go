@@ -46,8 +46,8 @@ func newFleet() *sdk.Fleet {
 	}
 }
 
-// Every scorer, asked in every way, gives the same models to the last bit, and the built-in model nearly the same: it rounds products to
-// float32 and has an exp of its own.
+// Every scorer, asked in every way, gives the same models to the last bit, and the built-in model nearly the same: it
+// rounds products to float32 and has an exp of its own.
 func TestScorersAgree(t *testing.T) {
 	var mu sync.Mutex
 	models := map[string][][]float32{}

@@ -95,7 +95,8 @@ func (h *header) err() error {
 	return errors.Join(h.faults...)
 }
 
-// layout picks the columns of a CSV file: those of features, in their order, and that of the label. Faults go to the header.
+// layout picks the columns of a CSV file: those of features, in their order, and that of the label. Faults go to the
+// header.
 type layout func(h *header) (features []*column, label *column)
 
 // columns is the layout of a Spec: all columns but Label and Drop are features.
@@ -131,8 +132,8 @@ func loadCSV(path string, l layout) (*table, error) {
 // readCSV reads a CSV file with a header line. Spaces around a cell are not part of it.
 //
 // The layout's label column becomes the labels, a column of categories becomes one column of zeros and ones for each of
-// them (an empty cell is a category too), and every other cell must be a number that a float32 can hold. Values that differ
-// in writing, as 1 and 1.0, are distinct.
+// them (an empty cell is a category too), and every other cell must be a number that a float32 can hold. Values that
+// differ in writing, as 1 and 1.0, are distinct.
 func readCSV(r io.Reader, name string, l layout) (*table, error) {
 	br := bufio.NewReader(r)
 	if start, _ := br.Peek(3); string(start) == "\ufeff" {

@@ -18,9 +18,9 @@ const (
 // topEigen returns unit eigenvectors of the n largest eigenvalues of a symmetric positive semidefinite matrix, and the
 // eigenvalues, largest first. mul multiplies each of its vectors, of length dim, by the matrix.
 //
-// It is the restarted block Krylov iteration (Musco and Musco, "Randomized block Krylov methods", 2015): from a block of
-// vectors V an orthonormal basis of V, AV, A²V, ... is built, the matrix is diagonalised inside that space (Rayleigh and
-// Ritz), and the best of its vectors are the next V. It ends when every |Av - λv| is within eigenTol of the largest
+// It is the restarted block Krylov iteration (Musco and Musco, "Randomized block Krylov methods", 2015): from a block
+// of vectors V an orthonormal basis of V, AV, A²V, ... is built, the matrix is diagonalised inside that space (Rayleigh
+// and Ritz), and the best of its vectors are the next V. It ends when every |Av - λv| is within eigenTol of the largest
 // eigenvalue; a spectrum without gaps may end it after eigenRounds instead, with vectors that mix neighbours of nearly
 // the same eigenvalue. The start is fixed, so the result depends on the matrix alone.
 func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float64, values []float64) {
@@ -76,8 +76,8 @@ func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float6
 	}
 }
 
-// extend appends to an orthonormal basis what the vectors add to it: each less its projection on what is there, scaled to
-// unit length. Projecting twice makes it orthogonal to rounding; a vector of which next to nothing is left is passed
+// extend appends to an orthonormal basis what the vectors add to it: each less its projection on what is there, scaled
+// to unit length. Projecting twice makes it orthogonal to rounding; a vector of which next to nothing is left is passed
 // over.
 func extend(basis, vectors [][]float64) [][]float64 {
 	for _, v := range vectors {

@@ -20,8 +20,8 @@ type Set struct {
 	recipe Recipe // what was done; without FittedOn and Model
 }
 
-// Load reads and prepares a data set as the package comment describes. It reports all faults of the Spec together, and as
-// many of a file as can be found in one pass.
+// Load reads and prepares a data set as the package comment describes. It reports all faults of the Spec together, and
+// as many of a file as can be found in one pass.
 func Load(s Spec) (*Set, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err

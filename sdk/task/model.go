@@ -25,14 +25,15 @@ const leak = 0.125
 //	softmax     f(x) = 1/2 |softmax(W a) - y|², the squared probability loss of the paper, section III-B
 //	perceptron  f(x) = 1/2 |softmax(V (act(W a), 1)) - y|², act(z) = z above zero, z/8 below
 //
-// The parameter vector x is W by rows, then V by rows. W has Data.Dim weights for each class or hidden unit, V has for each
-// class a weight for each unit and a constant. For two classes, the last matrix has one row only, the weights of class
-// 1 against class 0: with p the sigmoid of their product with the input, the same loss reads (p - y)² for y = 0 or 1.
+// The parameter vector x is W by rows, then V by rows. W has Data.Dim weights for each class or hidden unit, V has for
+// each class a weight for each unit and a constant. For two classes, the last matrix has one row only, the weights of
+// class 1 against class 0: with p the sigmoid of their product with the input, the same loss reads (p - y)² for y = 0
+// or 1.
 //
-// A perceptron separates classes that no linear rule separates. Its hidden units have a constant of their own if the data
-// have a column of ones ([Data.WithBias]). The leaky rectifier (Maas, Hannun and Ng, "Rectifier nonlinearities improve
-// neural network acoustic models", 2013) has the same bits on every processor. With single-point queries it learned XOR
-// where tanh, z/sqrt(1+z²) and softsign were far from it.
+// A perceptron separates classes that no linear rule separates. Its hidden units have a constant of their own if the
+// data have a column of ones ([Data.WithBias]). The leaky rectifier (Maas, Hannun and Ng, "Rectifier nonlinearities
+// improve neural network acoustic models", 2013) has the same bits on every processor. With single-point queries it
+// learned XOR where tanh, z/sqrt(1+z²) and softsign were far from it.
 type ModelSpec struct {
 	Name   string // "softmax" or "perceptron"
 	Hidden int    // hidden units: 1 to [MaxHidden] for a perceptron, 0 for softmax
@@ -95,7 +96,8 @@ func (m ModelSpec) Start(columns, classes int, seed uint64) []float32 {
 	return x
 }
 
-// Model is a built-in model over a data set: one client's oracle over that client's samples. It is safe for concurrent use.
+// Model is a built-in model over a data set: one client's oracle over that client's samples. It is safe for concurrent
+// use.
 type Model struct {
 	spec ModelSpec
 	data *Data
@@ -128,9 +130,9 @@ func (m *Model) inner() int { return m.spec.Hidden * m.data.Dim }
 // Len returns the number of samples.
 func (m *Model) Len() int { return m.data.Len() }
 
-// Loss returns the loss of parameters x at a sample, in [0, 1]; it is NaN only if a parameter is NaN or products overflow.
-// It fails if x has another length than Dim or sample is not in [0, Len). It ignores ctx, allocates nothing, and neither
-// changes nor keeps x.
+// Loss returns the loss of parameters x at a sample, in [0, 1]; it is NaN only if a parameter is NaN or products
+// overflow. It fails if x has another length than Dim or sample is not in [0, Len). It ignores ctx, allocates nothing,
+// and neither changes nor keeps x.
 func (m *Model) Loss(_ context.Context, x []float32, sample int) (float64, error) {
 	if err := m.check(x); err != nil {
 		return 0, err

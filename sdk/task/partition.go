@@ -42,8 +42,8 @@ const (
 	maxShards = 1000000
 )
 
-// ParsePartition reads a partition: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S, with A between 0.001 and
-// 1e6 and S a whole number between 1 and 1e6.
+// ParsePartition reads a partition: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S, with A between 0.001
+// and 1e6 and S a whole number between 1 and 1e6.
 func ParsePartition(text string) (Partition, error) {
 	fault := func(format string, args ...any) (Partition, error) {
 		return Partition{}, fieldError("partition", format, args...)
@@ -100,9 +100,9 @@ func partitionStream(seed uint64, step, client, component int) rng.Stream {
 	})
 }
 
-// Assign divides the samples of a data set, whose classes y lie in [0, classes), among clients. It returns for each client
-// the indices of its samples in increasing order. Each sample goes to exactly one client and no client stays empty. More
-// clients (or shards) than samples are an error.
+// Assign divides the samples of a data set, whose classes y lie in [0, classes), among clients. It returns for each
+// client the indices of its samples in increasing order. Each sample goes to exactly one client and no client stays
+// empty. More clients (or shards) than samples are an error.
 func (p Partition) Assign(y []int, classes, clients int, seed uint64) ([][]int, error) {
 	var fault error
 	if clients < 1 {
@@ -204,10 +204,10 @@ func (p Partition) pathological(y []int, classes, clients int, seed uint64) [][]
 	return parts
 }
 
-// Split divides samples into a training and a test part, class by class. Of each class, the share fraction rounded to the
-// nearest whole number goes to the test part, but one sample always stays for training. y holds classes in [0, classes),
-// fraction lies between 0 and 1. The seed decides which samples go where; both parts list indices in increasing order. It
-// fails if an argument is out of range or the test part would be empty.
+// Split divides samples into a training and a test part, class by class. Of each class, the share fraction rounded to
+// the nearest whole number goes to the test part, but one sample always stays for training. y holds classes in [0,
+// classes), fraction lies between 0 and 1. The seed decides which samples go where; both parts list indices in
+// increasing order. It fails if an argument is out of range or the test part would be empty.
 func Split(y []int, classes int, fraction float64, seed uint64) (train, test []int, err error) {
 	var fault error
 	if !(fraction > 0 && fraction < 1) {

@@ -18,8 +18,8 @@ type PCA struct {
 //
 // Scale is chosen so that the projected training rows have a mean squared norm of n: variance 1 on average, while the
 // components keep their relative size, which is what tells signal from noise. It fails if the training set does not
-// vary. If it varies in fewer than n directions, the remaining components are arbitrary and its projection on them is 0 up
-// to rounding.
+// vary. If it varies in fewer than n directions, the remaining components are arbitrary and its projection on them is 0
+// up to rounding.
 func FitPCA(train *Data, n int) (*PCA, error) {
 	if err := train.check(); err != nil {
 		return nil, err
@@ -80,8 +80,9 @@ func orient(v []float64) {
 	}
 }
 
-// covarianceProduct returns the products of the covariance matrix of a data set, whose column means are given, with vectors.
-// It never forms the matrix: a pixel that is zero costs nothing, and no memory grows with the square of the columns.
+// covarianceProduct returns the products of the covariance matrix of a data set, whose column means are given, with
+// vectors. It never forms the matrix: a pixel that is zero costs nothing, and no memory grows with the square of the
+// columns.
 func covarianceProduct(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 	n, k := d.Dim, len(vectors)
 	p := newProjector(mean, vectors)

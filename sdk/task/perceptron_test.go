@@ -11,7 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// referencePerceptron is 1/2 |softmax(V (act(W a), 1)) - y|² as written, in float64, by way of the linear model's reference.
+// referencePerceptron is 1/2 |softmax(V (act(W a), 1)) - y|² as written, in float64, by way of the linear model's
+// reference.
 func referencePerceptron(d *Data, hidden int, x []float32, sample int) float64 {
 	row := &Data{Dim: hidden + 1, Classes: d.Classes, Y: []int{d.Y[sample]}}
 	for h := range hidden {
@@ -108,8 +109,8 @@ func TestPerceptronSlope(t *testing.T) {
 	}
 }
 
-// At zero no weight alone changes the loss but the constants, which know nothing of the samples; at a start all do. A start is
-// the same for the same seed, on every processor, and depends on nothing but sizes.
+// At zero no weight alone changes the loss but the constants, which know nothing of the samples; at a start all do. A
+// start is the same for the same seed, on every processor, and depends on nothing but sizes.
 func TestPerceptronInit(t *testing.T) {
 	d := random(50, 6, 2, 3)
 	p := perceptron(d, 8)

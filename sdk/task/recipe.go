@@ -16,9 +16,9 @@ const (
 	maxParameters = 1 << 28 // of the model, as many as a fleet can have
 )
 
-// Recipe is preprocessing that has been fitted once, on public data, and then applies to any data set of the same form: it
-// turns a device's own file into the columns that a fleet's model needs. [Fit] makes one. It is public: package fleetfile
-// keeps it in a fleet file, so that all members have the same.
+// Recipe is preprocessing that has been fitted once, on public data, and then applies to any data set of the same form:
+// it turns a device's own file into the columns that a fleet's model needs. [Fit] makes one. It is public: package
+// fleetfile keeps it in a fleet file, so that all members have the same.
 type Recipe struct {
 	FittedOn string // the data that it was fitted on, in words for a certificate: 1 to 200 bytes, printable
 
@@ -44,8 +44,9 @@ type Column struct {
 	Categories []string
 }
 
-// Fit loads a public data set as [Load] does and returns what was fitted, for a model and with a text that names the data.
-// As in Load the test split is not used for it, so that a simulation on the same Spec shows how good the recipe is.
+// Fit loads a public data set as [Load] does and returns what was fitted, for a model and with a text that names the
+// data. As in Load the test split is not used for it, so that a simulation on the same Spec shows how good the recipe
+// is.
 func Fit(s Spec, m ModelSpec, fittedOn string) (*Recipe, error) {
 	if err := errors.Join(s.Validate(), m.Validate(), CheckFittedOn(fittedOn)); err != nil {
 		return nil, err
@@ -89,9 +90,9 @@ func (r *Recipe) Start(seed uint64) []float32 {
 }
 
 // Apply loads a device's own data, from a source as [Spec] has it and of the recipe's kind, and prepares them. Only the
-// choice of test samples depends on them: testFraction and seed are those of Spec. A device need not have samples of all
-// classes. On the data that the recipe was fitted on the result has the bits of [Load]'s. Errors name the file, and line
-// and column where there are any. All faults of a header are reported together, and up to ten of the cells.
+// choice of test samples depends on them: testFraction and seed are those of Spec. A device need not have samples of
+// all classes. On the data that the recipe was fitted on the result has the bits of [Load]'s. Errors name the file, and
+// line and column where there are any. All faults of a header are reported together, and up to ten of the cells.
 func (r *Recipe) Apply(source string, testFraction float64, seed uint64) (*Set, error) {
 	if err := errors.Join(r.Validate(), CheckSource(source), checkFraction(testFraction)); err != nil {
 		return nil, err

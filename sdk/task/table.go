@@ -80,8 +80,8 @@ func classNames(wanted []string, train, test *table) ([]string, error) {
 	return wanted, nil
 }
 
-// sortValues sorts distinct values by size if all of them are finite numbers, and as strings otherwise. What package sort
-// needs is in every program; [slices.SortFunc] would come again for this type, with 10 KB.
+// sortValues sorts distinct values by size if all of them are finite numbers, and as strings otherwise. What package
+// sort needs is in every program; [slices.SortFunc] would come again for this type, with 10 KB.
 func sortValues(values []string) {
 	number := make(map[string]float64, len(values))
 	for _, v := range values {

@@ -1,5 +1,5 @@
-// Package rng gives random numbers by address. A draw is named by a seed and an [Address] (what it is for, which client,
-// round, step and component) and can be had again at any time, in any order, without state: there is nothing to
+// Package rng gives random numbers by address. A draw is named by a seed and an [Address] (what it is for, which
+// client, round, step and component) and can be had again at any time, in any order, without state: there is nothing to
 // save, and two parts of a program that name different addresses never share a draw.
 //
 // The generator is Philox4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3"

@@ -92,8 +92,8 @@ func (s *Stream) Fill(dst []uint64) {
 	}
 }
 
-// Read fills p with uniform bytes, the words in little-endian order; it never fails. A last piece of a word uses the word
-// up, so that the bytes depend on how they are asked for. It makes a Stream an [io.Reader].
+// Read fills p with uniform bytes, the words in little-endian order; it never fails. A last piece of a word uses the
+// word up, so that the bytes depend on how they are asked for. It makes a Stream an [io.Reader].
 func (s *Stream) Read(p []byte) (int, error) {
 	n := len(p)
 	for len(p) >= 4 {

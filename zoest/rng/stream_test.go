@@ -95,7 +95,8 @@ func TestSameAddressRepeats(t *testing.T) {
 	}
 }
 
-// Every purpose has a family of streams of its own, and its number, which is part of every transcript, stays what it is.
+// Every purpose has a family of streams of its own, and its number, which is part of every transcript, stays what it
+// is.
 func TestPurposes(t *testing.T) {
 	seen := map[[2]uint32]Purpose{}
 	for i, p := range []Purpose{Table, Step, Batch, Noise, Graph, Split, Partition, Generate, Spectrum, Fault, Start} {
@@ -165,7 +166,8 @@ func TestReadIsWordsLittleEndian(t *testing.T) {
 	}
 }
 
-// Each of the 32 bits is set half of the time, and neighbouring words are unrelated. The limits are five standard deviations.
+// Each of the 32 bits is set half of the time, and neighbouring words are unrelated. The limits are five standard
+// deviations.
 func TestWordsAreBalanced(t *testing.T) {
 	const n = 100000
 	s := at(4)

@@ -15,8 +15,8 @@
 // build tag purego leaves the assembly out.
 //
 // The kernels are written for slices of equal length; the destination comes first. A source that is longer than the
-// destination is used up to the destination's length, a shorter one is a bug in the caller and panics like any
-// index out of range, before anything is written. Except where a comment says otherwise, the destination may be the same
-// slice as a source; one that overlaps a source at an offset panics as well. Kernels are fastest on slices that start at
-// a multiple of 64 bytes.
+// destination is used up to the destination's length, a shorter one is a bug in the caller and panics like any index
+// out of range, before anything is written. Except where a comment says otherwise, the destination may be the same
+// slice as a source; one that overlaps a source at an offset panics as well. Kernels are fastest on slices that start
+// at a multiple of 64 bytes.
 package vec

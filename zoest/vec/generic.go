@@ -2,8 +2,9 @@ package vec
 
 import "math"
 
-// The kernels in Go. They are the definition: every assembly variant gives the same bits, and a processor without one runs
-// these. A product that feeds a sum is converted to float32 (or float64) first, which forbids the compiler to fuse the two.
+// The kernels in Go. They are the definition: every assembly variant gives the same bits, and a processor without one
+// runs these. A product that feeds a sum is converted to float32 (or float64) first, which forbids the compiler to fuse
+// the two.
 
 // The order of a reduction; see the package comment.
 const (
@@ -20,8 +21,6 @@ func dotGo(x, y []float32) float64 {
 	}
 	return sum + float64(dotBlock(x, y))
 }
-
-func sumSquaresGo(x []float32) float64 { return dotGo(x, x) }
 
 // dotBlock reduces at most one block.
 func dotBlock(x, y []float32) float32 {

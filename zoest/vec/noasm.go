@@ -3,7 +3,6 @@
 package vec
 
 func dot(x, y []float32) float64                                           { return dotGo(x, y) }
-func sumSquares(x []float32) float64                                       { return sumSquaresGo(x) }
 func axpy(y []float32, a float32, x []float32)                             { axpyGo(y, a, x) }
 func scale(y []float32, a float32)                                         { scaleGo(y, a) }
 func sub(y, x, z []float32)                                                { subGo(y, x, z) }

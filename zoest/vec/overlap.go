@@ -2,8 +2,8 @@ package vec
 
 import "unsafe"
 
-// inPlace panics if a destination and a source of the same length overlap without being the same slice: then a kernel that
-// takes several elements at a time would read what it has just written, or not, depending on the processor.
+// inPlace panics if a destination and a source of the same length overlap without being the same slice: then a kernel
+// that takes several elements at a time would read what it has just written, or not, depending on the processor.
 func inPlace(dst, src []float32) {
 	if dist := distance(dst, src); dist != 0 && near(dist, len(dst)) {
 		panic("vec: destination and source overlap at an offset")

@@ -1,14 +1,14 @@
 package vec
 
-// Each function here checks its arguments, once: lengths by cutting the others to fit the first (with a capacity, so that what
-// may lie behind a slice's length does not count), and overlaps where it writes. What it then calls is one of several
-// variants: the Go of generic.go, or assembly, which trusts the slices it is given.
+// Each function here checks its arguments, once: lengths by cutting the others to fit the first (with a capacity, so
+// that what may lie behind a slice's length does not count), and overlaps where it writes. What it then calls is one of
+// several variants: the Go of generic.go, or assembly, which trusts the slices it is given.
 
 // Dot returns the sum of x[i]*y[i], each product rounded to float32, in the order the package comment gives.
 func Dot(x, y []float32) float64 { return dot(x, y[:len(x):len(y)]) }
 
 // SumSquares returns the sum of x[i]*x[i] in the order of [Dot].
-func SumSquares(x []float32) float64 { return sumSquares(x) }
+func SumSquares(x []float32) float64 { return dot(x, x) }
 
 // Axpy adds a multiple of x to y: y[i] += a*x[i].
 func Axpy(y []float32, a float32, x []float32) {

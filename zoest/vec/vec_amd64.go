@@ -2,8 +2,8 @@
 
 package vec
 
-// isa is the instruction set that the kernels below use; the assembly compares it by number. Processors without AVX2, some
-// ten years old and more, run the Go.
+// isa is the instruction set that the kernels below use; the assembly compares it by number. Processors without AVX2,
+// some ten years old and more, run the Go.
 var isa = detectISA()
 
 const (
@@ -57,15 +57,6 @@ func dotAVX2(x, y []float32) float64
 
 //go:noescape
 func dotAVX512(x, y []float32) float64
-
-//go:noescape
-func sumSquares(x []float32) float64
-
-//go:noescape
-func sumSquaresAVX2(x []float32) float64
-
-//go:noescape
-func sumSquaresAVX512(x []float32) float64
 
 //go:noescape
 func axpy(y []float32, a float32, x []float32)

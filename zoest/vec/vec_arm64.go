@@ -5,7 +5,6 @@ package vec
 // Every arm64 processor has NEON.
 
 func dot(x, y []float32) float64               { return dotNEON(x, y) }
-func sumSquares(x []float32) float64           { return sumSquaresNEON(x) }
 func axpy(y []float32, a float32, x []float32) { axpyNEON(y, a, x) }
 func scale(y []float32, a float32)             { scaleNEON(y, a) }
 func sub(y, x, z []float32)                    { subNEON(y, x, z) }
@@ -19,9 +18,6 @@ func signScale(y []float32, a float32, signs []uint64)       { signScaleNEON(y, 
 
 //go:noescape
 func dotNEON(x, y []float32) float64
-
-//go:noescape
-func sumSquaresNEON(x []float32) float64
 
 //go:noescape
 func axpyNEON(y []float32, a float32, x []float32)
