@@ -87,15 +87,15 @@ func replaceGo(a, v, abar, q []float32, byB, byM float32) {
 	}
 }
 
-// signMask returns the mask that flips a float32's sign if the lowest bit of w is set.
-func signMask(w uint64) uint32 { return uint32(w) << 31 }
+// flip returns the number with the bits b, its sign flipped if the lowest bit of w is set.
+func flip(b uint32, w uint64) float32 { return math.Float32frombits(b ^ uint32(w)<<31) }
 
 func signAxpyGo(y []float32, a float32, signs []uint64) {
 	ab := math.Float32bits(a)
 	for len(y) > 0 {
 		w, n := signs[0], min(64, len(y))
 		for i := range y[:n] {
-			y[i] += math.Float32frombits(ab ^ signMask(w))
+			y[i] += flip(ab, w)
 			w >>= 1
 		}
 		y, signs = y[n:], signs[1:]
@@ -108,7 +108,7 @@ func signPerturbGo(y, x []float32, mu float32, signs []uint64) {
 	for len(y) > 0 {
 		w, n := signs[0], min(64, len(y))
 		for i, xi := range x[:n] {
-			y[i] = xi + math.Float32frombits(mb^signMask(w))
+			y[i] = xi + flip(mb, w)
 			w >>= 1
 		}
 		y, x, signs = y[n:], x[n:], signs[1:]
@@ -120,7 +120,7 @@ func signScaleGo(y []float32, a float32, signs []uint64) {
 	for len(y) > 0 {
 		w, n := signs[0], min(64, len(y))
 		for i := range y[:n] {
-			y[i] = math.Float32frombits(ab ^ signMask(w))
+			y[i] = flip(ab, w)
 			w >>= 1
 		}
 		y, signs = y[n:], signs[1:]
