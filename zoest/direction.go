@@ -29,7 +29,7 @@ func ParseDistribution(name string) (Distribution, error) {
 	return 0, fmt.Errorf("zoest: directions %q, want rademacher or sphere", name)
 }
 
-// String returns the name that [ParseDistribution] reads.
+// String returns the name used in flags and files.
 func (d Distribution) String() string {
 	switch d {
 	case Rademacher:
