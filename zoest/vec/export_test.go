@@ -7,7 +7,6 @@ type Kernels struct {
 	Dot         func(x, y []float32) float64
 	Axpy        func(y []float32, a float32, x []float32)
 	Scale       func(y []float32, a float32)
-	Sub         func(y, x, z []float32)
 	Step        func(phi []float32, eta float32, v []float32, c float32, p []float32)
 	Replace     func(a, v, abar, q []float32, byB, byM float32)
 	SignAxpy    func(y []float32, a float32, signs []uint64)
@@ -15,10 +14,10 @@ type Kernels struct {
 	SignScale   func(y []float32, a float32, signs []uint64)
 }
 
-var Exported = Kernels{"exported", Dot, Axpy, Scale, Sub, Step, Replace, SignAxpy, SignPerturb, SignScale}
+var Exported = Kernels{"exported", Dot, Axpy, Scale, Step, Replace, SignAxpy, SignPerturb, SignScale}
 
 // Reference is the definition, in every build.
-var Reference = Kernels{"Go", dotGo, axpyGo, scaleGo, subGo, stepGo, replaceGo, signAxpyGo, signPerturbGo, signScaleGo}
+var Reference = Kernels{"Go", dotGo, axpyGo, scaleGo, stepGo, replaceGo, signAxpyGo, signPerturbGo, signScaleGo}
 
 // SumSquares is what the exported function makes of a variant's Dot.
 func (k *Kernels) SumSquares(x []float32) float64 { return k.Dot(x, x) }

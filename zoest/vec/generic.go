@@ -63,13 +63,6 @@ func scaleGo(y []float32, a float32) {
 	}
 }
 
-func subGo(y, x, z []float32) {
-	x, z = x[:len(y)], z[:len(y)]
-	for i := range y {
-		y[i] = x[i] - z[i]
-	}
-}
-
 func stepGo(phi []float32, eta float32, v []float32, c float32, p []float32) {
 	v, p = v[:len(phi)], p[:len(phi)]
 	for i := range phi {

@@ -38,11 +38,6 @@ var kernels = []kernel{
 		one: func(x []float32, a, _, _ float32) { x[0] = mul(x[0], a) },
 	},
 	{
-		name: "Sub", vecs: 3, outs: 1, same: [][]int{{0, 0, 2}, {0, 1, 0}, {0, 1, 1}, {0, 0, 0}},
-		run: func(f *vec.Kernels, v [][]float32, _, _ float32, _ []uint64) { f.Sub(v[0], v[1], v[2]) },
-		one: func(x []float32, _, _, _ float32) { x[0] = add(x[1], -x[2]) },
-	},
-	{
 		name: "Step", vecs: 3, outs: 1, same: [][]int{{0, 0, 2}, {0, 1, 0}, {0, 1, 1}, {0, 0, 0}},
 		run: func(f *vec.Kernels, v [][]float32, a, b float32, _ []uint64) { f.Step(v[0], a, v[1], b, v[2]) },
 		one: func(x []float32, a, b, _ float32) { x[0] = add(x[0], -mul(a, add(x[1], mul(b, x[2])))) },

@@ -13,8 +13,6 @@ func TestOverlap(t *testing.T) {
 	other := func() []float32 { return make([]float32, n) }
 	kernels := map[string]func(dst, src []float32){
 		"Axpy":        func(y, x []float32) { vec.Axpy(y, 2, x) },
-		"Sub, first":  func(y, x []float32) { vec.Sub(y, x, other()) },
-		"Sub, second": func(y, x []float32) { vec.Sub(y, other(), x) },
 		"Step, v":     func(y, x []float32) { vec.Step(y, 2, x, 2, other()) },
 		"Step, p":     func(y, x []float32) { vec.Step(y, 2, other(), 2, x) },
 		"SignPerturb": func(y, x []float32) { vec.SignPerturb(y, x, 2, signs) },

@@ -20,14 +20,6 @@ func Axpy(y []float32, a float32, x []float32) {
 // Scale multiplies y by a: y[i] *= a.
 func Scale(y []float32, a float32) { scale(y, a) }
 
-// Sub stores the difference of x and z: y[i] = x[i] - z[i].
-func Sub(y, x, z []float32) {
-	x, z = x[:len(y):len(x)], z[:len(y):len(z)]
-	inPlace(y, x)
-	inPlace(y, z)
-	sub(y, x, z)
-}
-
 // Step makes one local step of SPADE-DFL, eq. (7) (local-update): phi[i] -= eta*(v[i] + c*p[i]), with c = mu*beta and p
 // the frozen penalty.
 func Step(phi []float32, eta float32, v []float32, c float32, p []float32) {

@@ -77,15 +77,6 @@ func scaleAVX2(y []float32, a float32)
 func scaleAVX512(y []float32, a float32)
 
 //go:noescape
-func sub(y, x, z []float32)
-
-//go:noescape
-func subAVX2(y, x, z []float32)
-
-//go:noescape
-func subAVX512(y, x, z []float32)
-
-//go:noescape
 func step(phi []float32, eta float32, v []float32, c float32, p []float32)
 
 //go:noescape

@@ -7,7 +7,6 @@ package vec
 func dot(x, y []float32) float64               { return dotNEON(x, y) }
 func axpy(y []float32, a float32, x []float32) { axpyNEON(y, a, x) }
 func scale(y []float32, a float32)             { scaleNEON(y, a) }
-func sub(y, x, z []float32)                    { subNEON(y, x, z) }
 func step(phi []float32, eta float32, v []float32, c float32, p []float32) {
 	stepNEON(phi, eta, v, c, p)
 }
@@ -24,9 +23,6 @@ func axpyNEON(y []float32, a float32, x []float32)
 
 //go:noescape
 func scaleNEON(y []float32, a float32)
-
-//go:noescape
-func subNEON(y, x, z []float32)
 
 //go:noescape
 func stepNEON(phi []float32, eta float32, v []float32, c float32, p []float32)
