@@ -25,8 +25,8 @@ type problem struct {
 	train   *task.Data
 	test    *task.Model
 	oracles []*task.Model // one a client
-	samples []int        // m_i
-	labels  [][]int      // the classes of each client's samples
+	samples []int         // m_i
+	labels  [][]int       // the classes of each client's samples
 	chosen  []choice
 	x0      []float32 // the common start; nil for zeros
 	fitted  []string  // what the privacy guarantee is conditional on
