@@ -188,8 +188,8 @@ func readCSV(r io.Reader, name string, l layout) (*table, error) {
 			}
 			cells = append(cells, v)
 			if len(c.values) > maxValues {
-				return nil, errors.Join(append(faults, fmt.Errorf(
-					"task: %s: column %q has more than %d distinct values, too many for classes or one-hot", name, c.name, maxValues))...)
+				const format = "task: %s: column %q has more than %d distinct values, too many for classes or one-hot"
+				return nil, errors.Join(append(faults, fmt.Errorf(format, name, c.name, maxValues))...)
 			}
 		}
 	}
@@ -212,11 +212,10 @@ func csvTable(name string, features []*column, label *column, cells []float32) *
 	for i := width - 1; i < len(cells); i += width {
 		t.labels = append(t.labels, label.values[int(cells[i])])
 	}
-	first := make([]int, len(features))   // where a column's features begin
-	place := make([][]int, len(features)) // of a category among them, by its number
+	place := make([][]int, len(features)) // of a column of numbers, or of each category, by its number
 	for k, c := range features {
-		first[k] = len(t.features)
 		if c.number == nil {
+			place[k] = []int{len(t.features)}
 			t.features = append(t.features, c.name)
 			t.columns = append(t.columns, Column{Name: c.name})
 			continue
@@ -227,18 +226,18 @@ func csvTable(name string, features []*column, label *column, cells []float32) *
 		}
 		t.columns = append(t.columns, Column{Name: c.name, Categories: sorted})
 		place[k] = make([]int, len(sorted))
-		for p, v := range sorted {
-			place[k][c.number[v]] = p
+		for _, v := range sorted {
+			place[k][c.number[v]] = len(t.features)
 			t.features = append(t.features, c.name+"="+v)
 		}
 	}
 	t.dim = len(t.features)
 	t.fill = func(row []float32, i int) {
 		for k, v := range cells[i*width : (i+1)*width-1] {
-			if place[k] == nil {
-				row[first[k]] = v
+			if features[k].number == nil {
+				row[place[k][0]] = v
 			} else {
-				row[first[k]+place[k][int(v)]] = 1
+				row[place[k][int(v)]] = 1
 			}
 		}
 	}

@@ -53,11 +53,14 @@ func (d *Data) check() error {
 	if d == nil || d.Len() == 0 {
 		return errors.New("task: data set without samples")
 	}
-	return d.checkShape()
+	return d.checkColumns(d.Dim)
 }
 
-// checkShape is check for a data set that may be empty.
-func (d *Data) checkShape() error {
+// checkColumns is check for a data set that may be empty, and must have so many columns.
+func (d *Data) checkColumns(want int) error {
+	if d.Dim != want {
+		return fmt.Errorf("task: data set of %d columns, want the %d of the training set", d.Dim, want)
+	}
 	if d.Dim < 1 || len(d.X)/d.Dim != d.Len() || len(d.X)%d.Dim != 0 {
 		return fmt.Errorf("task: data set with %d numbers in X, want %d samples x %d columns", len(d.X), d.Len(), d.Dim)
 	}

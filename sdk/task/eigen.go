@@ -63,12 +63,10 @@ func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float6
 		top := combine(images, mix[:n])
 		worst := 0.0
 		for l, image := range top {
-			r := 0.0
-			for j, x := range image {
-				diff := x - float64(eigenvalues[l]*start[l][j])
-				r += float64(diff * diff)
+			for j := range image {
+				image[j] -= float64(eigenvalues[l] * start[l][j])
 			}
-			worst = max(worst, math.Sqrt(r))
+			worst = max(worst, norm(image))
 		}
 		if worst <= float64(eigenTol*eigenvalues[0]) || round == eigenRounds {
 			return start[:n], eigenvalues[:n]
@@ -82,7 +80,7 @@ func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float6
 func extend(basis, vectors [][]float64) [][]float64 {
 	for _, v := range vectors {
 		v = slices.Clone(v)
-		before := math.Sqrt(dot(v, v))
+		before := norm(v)
 		for range 2 {
 			for _, b := range basis {
 				c := dot(v, b)
@@ -91,7 +89,7 @@ func extend(basis, vectors [][]float64) [][]float64 {
 				}
 			}
 		}
-		after := math.Sqrt(dot(v, v))
+		after := norm(v)
 		if !(after > float64(1e-10*before)) {
 			continue
 		}
@@ -180,6 +178,8 @@ func rotate(x, y []float64, c, s float64) {
 		y[i] = float64(s*xi) + float64(c*yi)
 	}
 }
+
+func norm(x []float64) float64 { return math.Sqrt(dot(x, x)) }
 
 func dot(x, y []float64) float64 {
 	y = y[:len(x)]

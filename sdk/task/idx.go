@@ -36,7 +36,8 @@ func loadIDX(dir string) (train, test *table, err error) {
 		return nil, nil, err
 	}
 	if test != nil && test.dim != train.dim {
-		return nil, nil, fmt.Errorf("task: %s holds images of %d pixels, %s of %d", test.name, test.dim, train.name, train.dim)
+		return nil, nil, fmt.Errorf("task: %s holds images of %d pixels, %s of %d",
+			test.name, test.dim, train.name, train.dim)
 	}
 	return train, test, nil
 }
@@ -44,16 +45,12 @@ func loadIDX(dir string) (train, test *table, err error) {
 // findIDX returns the path of a file that may have .gz behind its name, the plain one first, or "" if it is not there.
 func findIDX(dir, name string) string {
 	for _, end := range []string{"", ".gz"} {
-		if path := filepath.Join(dir, name+end); exists(path) {
+		path := filepath.Join(dir, name+end)
+		if _, err := os.Stat(path); err == nil {
 			return path
 		}
 	}
 	return ""
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // loadIDXPair reads the images and labels whose names begin with one of two prefixes. It returns nil if there are none.
@@ -140,7 +137,8 @@ func readIDX(r io.Reader, magic uint32) (elements []byte, shape []int, err error
 	case n > claim:
 		return nil, nil, fmt.Errorf("goes on after the %d bytes that its header claims", claim)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, nil, fmt.Errorf("truncated: its gzip stream ends after %d of the %d bytes that its header claims", n, claim)
+		return nil, nil, fmt.Errorf("truncated: its gzip stream ends after %d of the %d bytes that its header claims",
+			n, claim)
 	case err != nil:
 		return nil, nil, err
 	case n < claim:

@@ -110,8 +110,8 @@ func (p Partition) Assign(y []int, classes, clients int, seed uint64) ([][]int, 
 	} else if clients > len(y) {
 		fault = fmt.Errorf("task: partition of %d samples over %d clients, want at least one sample each", len(y), clients)
 	} else if shards := int64(clients) * int64(p.shards); shards > int64(len(y)) {
-		fault = fmt.Errorf("task: partition %s of %d samples over %d clients needs %d shards, want at least one sample in each",
-			p, len(y), clients, shards)
+		const format = "task: partition %s of %d samples over %d clients needs %d shards, want at least one sample in each"
+		fault = fmt.Errorf(format, p, len(y), clients, shards)
 	}
 	if err := errors.Join(checkLabels(y, classes), fault); err != nil {
 		return nil, err

@@ -45,11 +45,8 @@ func FitPCA(train *Data, n int) (*PCA, error) {
 
 // Apply returns the projected data set: Scale * Components * (x - Mean) for each row. Its columns have no names.
 func (p *PCA) Apply(d *Data) (*Data, error) {
-	if err := d.checkShape(); err != nil {
+	if err := d.checkColumns(len(p.Mean)); err != nil {
 		return nil, err
-	}
-	if d.Dim != len(p.Mean) {
-		return nil, fmt.Errorf("task: data set of %d columns for a PCA of %d", d.Dim, len(p.Mean))
 	}
 	out := *d
 	out.Dim = len(p.Components)

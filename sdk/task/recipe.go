@@ -241,7 +241,8 @@ func (r *Recipe) Validate() error {
 		want(p.Scale > 0 && finite([]float64{p.Scale}), "pca.scale is %v, want a positive number", p.Scale)
 	}
 	n := int64(r.width()) * int64(max(len(r.Classes), r.Model.Hidden))
-	want(n <= maxParameters || r.Model.Validate() != nil, "the model has about %d parameters, want at most %d", n, maxParameters)
+	want(n <= maxParameters || r.Model.Validate() != nil,
+		"the model has about %d parameters, want at most %d", n, maxParameters)
 	return errors.Join(faults...)
 }
 

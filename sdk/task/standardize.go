@@ -1,7 +1,7 @@
 package task
 
 import (
-	"fmt"
+	"errors"
 	"math"
 )
 
@@ -36,12 +36,8 @@ func FitStandardizer(train *Data) (*Standardizer, error) {
 
 // Apply returns a standardised copy: (x - Mean)/Std in each column, and 0 throughout a column whose Std is 0.
 func (s *Standardizer) Apply(d *Data) (*Data, error) {
-	if err := d.checkShape(); err != nil {
+	if err := errors.Join(d.checkColumns(len(s.Mean)), d.checkColumns(len(s.Std))); err != nil {
 		return nil, err
-	}
-	if d.Dim != len(s.Mean) || d.Dim != len(s.Std) {
-		return nil, fmt.Errorf("task: data set of %d columns for a standardisation of %d means and %d deviations",
-			d.Dim, len(s.Mean), len(s.Std))
 	}
 	out := *d
 	out.X = make([]float32, len(d.X))
