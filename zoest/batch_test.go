@@ -90,7 +90,8 @@ func TestBatchUniform(t *testing.T) {
 	}
 	b := newBatch(6, 3)
 	if s, o := count(func(step int) []int { return b.draw(batchAt(step)) }); s > chiLimit(19) || o > chiLimit(119) {
-		t.Errorf("chi-square is %.1f for the subsets, limit %.1f, and %.1f for the orders, limit %.1f", s, chiLimit(19), o, chiLimit(119))
+		t.Errorf("chi-square is %.1f for the subsets, limit %.1f, and %.1f for the orders, limit %.1f", s, chiLimit(19), o,
+			chiLimit(119))
 	}
 	biased := func(step int) []int {
 		s := batchAt(step)

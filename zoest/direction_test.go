@@ -227,7 +227,8 @@ func TestDirectionsApart(t *testing.T) {
 						t.Errorf("%v: the same address gives a direction with product %v, want %d", dist, dot, d)
 					}
 				} else if i < len(us)-1 && math.Abs(dot) > 5*math.Sqrt(d) {
-					t.Errorf("%v: directions at %+v and %+v have product %.0f, limit %.0f", dist, addresses[i], addresses[j], dot, 5*math.Sqrt(d))
+					t.Errorf("%v: directions at %+v and %+v have product %.0f, limit %.0f", dist, addresses[i], addresses[j], dot,
+						5*math.Sqrt(d))
 				}
 			}
 		}

@@ -110,7 +110,8 @@ func shadow(t *testing.T, cfg Config, planted fault) error {
 	compare := func(what string, got []float32, want []float64, units int) error {
 		for i := range want {
 			if diff := math.Abs(float64(got[i]) - want[i]); !(diff <= float64(units)*unit*size) {
-				return fmt.Errorf("%s[%d] is %v, want %v: off by %.3g, limit %.3g", what, i, got[i], want[i], diff, float64(units)*unit*size)
+				return fmt.Errorf("%s[%d] is %v, want %v: off by %.3g, limit %.3g", what, i, got[i], want[i], diff,
+					float64(units)*unit*size)
 			}
 		}
 		return nil

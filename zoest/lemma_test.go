@@ -264,7 +264,8 @@ func TestConditionalMeanBound(t *testing.T) {
 						dist, c.name, step, distance, tolerance, c.bad)
 				}
 				if !c.bad && tolerance > signal/2 {
-					t.Errorf("%v, step %d: the tolerance %.5f is above half of |mu*grad f| = %.5f: no test", dist, step, tolerance, signal)
+					t.Errorf("%v, step %d: the tolerance %.5f is above half of |mu*grad f| = %.5f: no test", dist, step, tolerance,
+						signal)
 				}
 			}
 		}

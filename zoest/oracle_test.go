@@ -114,7 +114,8 @@ func TestAsk(t *testing.T) {
 		}
 		return float64(sample), nil
 	}}
-	if err := Ask(t.Context(), flaky, questions(4), losses, 2); err != nil || flaky.single != 6 || losses[1] != 1 || losses[3] != 3 {
+	if err := Ask(t.Context(), flaky, questions(4), losses, 2); err != nil || flaky.single != 6 || losses[1] != 1 ||
+		losses[3] != 3 {
 		t.Errorf("flaky: %v after %d calls, losses %v", err, flaky.single, losses)
 	}
 
@@ -141,7 +142,8 @@ func TestAsk(t *testing.T) {
 		}
 		return 10 + float64(sample), nil
 	}}}
-	if err := Ask(t.Context(), half, questions(4), losses, 1); err != nil || half.batched != 1 || half.single != 2 || losses[3] != 13 {
+	if err := Ask(t.Context(), half, questions(4), losses, 1); err != nil || half.batched != 1 || half.single != 2 ||
+		losses[3] != 13 {
 		t.Errorf("batch: %v after %d and %d calls, losses %v", err, half.batched, half.single, losses)
 	}
 	half.batchErr, half.single = down, 0

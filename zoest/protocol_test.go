@@ -17,7 +17,8 @@ func TestValidateReportsEveryFault(t *testing.T) {
 		want []string // nil: valid
 	}{
 		{"least", Config{Dim: 1, Samples: 1}, nil},
-		{"full", Config{Dim: 10, Samples: 5, Batch: 5, Directions: Sphere, Seed: math.MaxUint64, Client: math.MaxUint32}, nil},
+		{"full", Config{Dim: 10, Samples: 5, Batch: 5, Directions: Sphere, Seed: math.MaxUint64, Client: math.MaxUint32},
+			nil},
 		{"zero", Config{}, []string{
 			"zoest: Dim is 0, want at least 1",
 			fmt.Sprintf("zoest: Samples is 0, want 1..%d", math.MaxInt32),
@@ -201,7 +202,8 @@ func TestAnswerWithoutQuery(t *testing.T) {
 
 // unusable are losses that are no number, or so large that a sum over a table could overflow.
 var unusable = []float64{
-	math.NaN(), math.Inf(1), math.Inf(-1), 1e300, -1e300, math.MaxFloat64, math.MaxFloat32, math.Nextafter(1e30, math.Inf(1)),
+	math.NaN(), math.Inf(1), math.Inf(-1), 1e300, -1e300, math.MaxFloat64, math.MaxFloat32, math.Nextafter(1e30,
+		math.Inf(1)),
 }
 
 func TestUsable(t *testing.T) {
@@ -226,7 +228,8 @@ func TestUnusableLossIsRefused(t *testing.T) {
 		before := state(e)
 		for _, l := range unusable {
 			err := e.Answer(l)
-			if want := fmt.Sprintf("zoest: loss of sample %d is %v, want a finite number", q.Sample, l); err == nil || err.Error() != want {
+			if want := fmt.Sprintf("zoest: loss of sample %d is %v, want a finite number", q.Sample, l); err == nil ||
+				err.Error() != want {
 				t.Fatalf("stage %d, query %d: Answer(%v) returns %v, want %s", stage, query, l, err, want)
 			}
 			refused++

@@ -13,7 +13,8 @@ import (
 
 // wild is a loss without any pattern that depends on where and for whom it is asked.
 func wild(q Query) float64 {
-	s := rng.New(uint64(q.Sample), rng.Address{Purpose: rng.Generate, Component: math.Float32bits(q.Point[0]), Step: math.Float32bits(q.Point[len(q.Point)-1])})
+	s := rng.New(uint64(q.Sample), rng.Address{Purpose: rng.Generate, Component: math.Float32bits(q.Point[0]),
+		Step: math.Float32bits(q.Point[len(q.Point)-1])})
 	return 4*s.Float64() - 1
 }
 

@@ -36,10 +36,12 @@ func perceptron(d *Data, hidden int) *Model { return ModelSpec{PerceptronModel, 
 func (m *Model) start(seed uint64) []float32 { return m.spec.Start(m.data.Dim, m.data.Classes, seed) }
 
 func TestPerceptronLoss(t *testing.T) {
-	for _, c := range []struct{ classes, hidden, dim int }{{2, 1, 11}, {2, 5, 51}, {3, 4, 51}, {7, MaxHidden, MaxHidden*9 + 7*(MaxHidden+1)}} {
+	for _, c := range []struct{ classes, hidden, dim int }{{2, 1, 11}, {2, 5, 51}, {3, 4, 51},
+		{7, MaxHidden, MaxHidden*9 + 7*(MaxHidden+1)}} {
 		d := random(60, 9, c.classes, 4)
 		p := perceptron(d, c.hidden)
-		if spec := (ModelSpec{PerceptronModel, c.hidden}); p.Dim() != c.dim || p.Len() != 60 || spec.Dim(9, c.classes) != c.dim || spec.New(d).Dim() != c.dim {
+		if spec := (ModelSpec{PerceptronModel, c.hidden}); p.Dim() != c.dim || p.Len() != 60 ||
+			spec.Dim(9, c.classes) != c.dim || spec.New(d).Dim() != c.dim {
 			t.Errorf("%+v: Dim %d, want %d; Len %d", c, p.Dim(), c.dim, p.Len())
 		}
 		for _, scale := range []float64{0, 0.01, 0.3, 1} {
@@ -122,17 +124,20 @@ func TestPerceptronInit(t *testing.T) {
 		}
 	}
 	x := p.start(7)
-	if len(x) != p.Dim() || !slices.Equal(x, p.start(7)) || slices.Equal(x, p.start(8)) || x[p.Dim()-1] != 0 || slices.Contains(x[:p.Dim()-1], 0) {
+	if len(x) != p.Dim() || !slices.Equal(x, p.start(7)) || slices.Equal(x, p.start(8)) || x[p.Dim()-1] != 0 ||
+		slices.Contains(x[:p.Dim()-1], 0) {
 		t.Errorf("start %v", x)
 	}
-	if spec := (ModelSpec{PerceptronModel, 8}); !slices.Equal(x, spec.Start(6, 2, 7)) || (ModelSpec{Name: SoftmaxModel}).Start(6, 2, 7) != nil {
+	if spec := (ModelSpec{PerceptronModel, 8}); !slices.Equal(x, spec.Start(6, 2, 7)) ||
+		(ModelSpec{Name: SoftmaxModel}).Start(6, 2, 7) != nil {
 		t.Error("another start by name")
 	}
 	if got := digest(x...); got != goldenInit {
 		t.Errorf("start has digest %#x, want %#x", got, uint64(goldenInit))
 	}
 	big := perceptron(random(2, 100, 5, 1), 100).start(1)
-	if inner, outer := vec.SumSquares(big[:10000])/100, vec.SumSquares(big[10000:])/5; math.Abs(inner-1) > 0.1 || math.Abs(outer-4) > 1 {
+	if inner, outer := vec.SumSquares(big[:10000])/100, vec.SumSquares(big[10000:])/5; math.Abs(inner-1) > 0.1 ||
+		math.Abs(outer-4) > 1 {
 		t.Errorf("squared norms %v and %v of a row, want 1 and 4", inner, outer)
 	}
 }
@@ -161,7 +166,8 @@ func TestPerceptronAccuracy(t *testing.T) {
 func TestPerceptronFaults(t *testing.T) {
 	p := perceptron(random(5, 3, 4, 1), 2)
 	for _, n := range []int{0, 17, 19} {
-		if _, err := p.Loss(t.Context(), make([]float32, n), 0); err == nil || !math.IsNaN(p.Accuracy(make([]float32, n))) || !math.IsNaN(p.MeanLoss(make([]float32, n))) {
+		if _, err := p.Loss(t.Context(), make([]float32, n), 0); err == nil || !math.IsNaN(p.Accuracy(make([]float32, n))) ||
+			!math.IsNaN(p.MeanLoss(make([]float32, n))) {
 			t.Errorf("took %d parameters for 18", n)
 		}
 	}

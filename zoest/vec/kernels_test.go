@@ -293,7 +293,10 @@ func TestKernelsAllocateNothing(t *testing.T) {
 		}
 	}
 	var sum float64
-	if got := testing.AllocsPerRun(5, func() { sum += vec.Dot(v[0], v[1]) + vec.SumSquares(v[0]) + vec.Exp(1) + vec.Log(2) }); got != 0 {
+	if got := testing.AllocsPerRun(5, func() {
+		sum += vec.Dot(v[0],
+			v[1]) + vec.SumSquares(v[0]) + vec.Exp(1) + vec.Log(2)
+	}); got != 0 {
 		t.Errorf("Dot, SumSquares, Exp and Log make %v allocations (sum %v)", got, sum)
 	}
 }

@@ -29,7 +29,8 @@ func TestOverlap(t *testing.T) {
 		for _, c := range []struct {
 			at  int
 			bad bool
-		}{{0, true}, {1, true}, {n - 1, true}, {n, name[:3] == "Rep"}, {n + 1, true}, {2*n - 1, true}, {2 * n, false}, {2*n + 1, false}} {
+		}{{0, true}, {1, true}, {n - 1, true}, {n, name[:3] == "Rep"}, {n + 1, true}, {2*n - 1, true}, {2 * n,
+			false}, {2*n + 1, false}} {
 			dst, src := memory[n:2*n], memory[c.at:c.at+n]
 			if c.at == 0 { // just below: the last element of src is the one before dst
 				c.bad = false

@@ -62,7 +62,8 @@ func TestDotLaneByLane(t *testing.T) {
 					_, x := guarded(n, func() float32 { return next(r) })
 					_, y := guarded(n, func() float32 { return next(r) })
 					if got, want := variant.Dot(x, y), dot(x, y); !same64(got, want) {
-						t.Fatalf("length %d: Dot is %v (%016x), want %v (%016x)", n, got, math.Float64bits(got), want, math.Float64bits(want))
+						t.Fatalf("length %d: Dot is %v (%016x), want %v (%016x)", n, got, math.Float64bits(got), want,
+							math.Float64bits(want))
 					}
 					if got, want := variant.SumSquares(x), dot(x, x); !same64(got, want) {
 						t.Fatalf("length %d: SumSquares is %v, want %v", n, got, want)

@@ -80,10 +80,12 @@ func compare(t *testing.T, variant *vec.Kernels, r *rand.Rand, pool []float32, n
 		copy(vs[j], from[j])
 	}
 	if got, want := variant.Dot(vs[0], vs[1]), vec.Reference.Dot(from[0], from[1]); !same64(got, want) {
-		t.Fatalf("Dot, length %d, offset %d: %v (%016x), want %v (%016x)", n, off, got, math.Float64bits(got), want, math.Float64bits(want))
+		t.Fatalf("Dot, length %d, offset %d: %v (%016x), want %v (%016x)", n, off, got, math.Float64bits(got), want,
+			math.Float64bits(want))
 	}
 	if got, want := variant.SumSquares(vs[0]), vec.Reference.SumSquares(from[0]); !same64(got, want) {
-		t.Fatalf("SumSquares, length %d, offset %d: %v (%016x), want %v (%016x)", n, off, got, math.Float64bits(got), want, math.Float64bits(want))
+		t.Fatalf("SumSquares, length %d, offset %d: %v (%016x), want %v (%016x)", n, off, got, math.Float64bits(got), want,
+			math.Float64bits(want))
 	}
 	want := make([][]float32, 4)
 	for _, k := range kernels {
@@ -96,14 +98,16 @@ func compare(t *testing.T, variant *vec.Kernels, r *rand.Rand, pool []float32, n
 		for j := range k.vecs {
 			for i := range n {
 				if !same(vs[j][i], want[j][i]) {
-					t.Fatalf("%s, length %d, offset %d, a = %v, b = %v: vector %d, element %d is %v (%08x), want %v (%08x)", k.name, n, off, a, b,
+					t.Fatalf("%s, length %d, offset %d, a = %v, b = %v: vector %d, element %d is %v (%08x), want %v (%08x)", k.name, n,
+						off, a, b,
 						j, i, vs[j][i], math.Float32bits(vs[j][i]), want[j][i], math.Float32bits(want[j][i]))
 				}
 				vs[j][i] = canary
 			}
 			for i, x := range bufs[j] {
 				if math.Float32bits(x) != math.Float32bits(canary) {
-					t.Fatalf("%s, length %d, offset %d: vector %d: position %d of its buffer, outside the vector, was overwritten", k.name, n, off, j, i)
+					t.Fatalf("%s, length %d, offset %d: vector %d: position %d of its buffer, outside the vector, was overwritten",
+						k.name, n, off, j, i)
 				}
 			}
 		}
@@ -260,7 +264,8 @@ func TestAssemblyRoundsEveryProduct(t *testing.T) {
 			t.Errorf("%s: %q", file, bad)
 		}
 	}
-	if !forbidden.MatchString("\tVFMADD231PS Z0, Z1, Z2") || !forbidden.MatchString("\tFMADDS F0, F1, F2, F3") || forbidden.MatchString("// VFMADD") {
+	if !forbidden.MatchString("\tVFMADD231PS Z0, Z1, Z2") || !forbidden.MatchString("\tFMADDS F0, F1, F2, F3") ||
+		forbidden.MatchString("// VFMADD") {
 		t.Error("the pattern is wrong")
 	}
 }
