@@ -30,20 +30,36 @@ func Load(s Spec) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := &Set{Spec: s.filled(test != nil)}
-	if err := set.choose(train, test); err != nil {
+	names, err := classNames(s.Labels, train, test)
+	if err != nil {
 		return nil, err
 	}
+	set := &Set{Spec: s.filled(test != nil)}
+	set.Spec.Labels = names
+	if len(s.Labels) == 0 {
+		set.fitted("classes taken from the labels of all rows")
+	}
+	for _, c := range s.OneHot {
+		set.fitted("categories of column %q taken from all rows", c)
+	}
+	if err := set.split(train, test); err != nil {
+		return nil, err
+	}
+	for c, members := range byClass(set.Train.Y, len(names)) {
+		if len(members) == 0 {
+			return nil, fmt.Errorf("task: %s has no training sample with the label %q", s.Source, names[c])
+		}
+	}
+	if set.Test.Len() == 0 {
+		return nil, fmt.Errorf("task: %s has no test sample with a label from %s", s.Source, quoted(names))
+	}
 	set.recipe = Recipe{
-		Source: s.kind(), Columns: train.columns, Label: s.Label, Classes: set.Spec.Labels, Subset: len(s.Labels) > 0,
+		Source: s.kind(), Columns: train.columns, Label: s.Label, Classes: names, Subset: len(s.Labels) > 0,
 	}
 	if train.columns == nil {
 		set.recipe.Pixels = train.dim
 	}
-	if err := set.fit(); err != nil {
-		return nil, err
-	}
-	return set, nil
+	return set, set.fit()
 }
 
 // readSource opens a source whose name is valid. l is for a CSV file and seed for generated data. test is nil if the
@@ -67,34 +83,6 @@ func readSource(source string, seed uint64, l layout) (train, test *table, err e
 	}
 	train.fill = func(row []float32, i int) { copy(row, d.Row(i)) }
 	return train, nil, nil
-}
-
-// choose picks classes, and test samples if there is no test table.
-func (set *Set) choose(train, test *table) error {
-	s := &set.Spec
-	names, err := classNames(s.Labels, train, test)
-	if err != nil {
-		return err
-	}
-	if len(s.Labels) == 0 {
-		s.Labels = names
-		set.fitted("classes taken from the labels of all rows")
-	}
-	for _, c := range s.OneHot {
-		set.fitted("categories of column %q taken from all rows", c)
-	}
-	if err := set.split(train, test); err != nil {
-		return err
-	}
-	for c, members := range byClass(set.Train.Y, len(names)) {
-		if len(members) == 0 {
-			return fieldError("labels", "%s: %s has no training sample with the label %q", quoted(names), s.Source, names[c])
-		}
-	}
-	if set.Test.Len() == 0 {
-		return fieldError("labels", "%s: %s has no test sample with one of these", quoted(names), s.Source)
-	}
-	return nil
 }
 
 // split takes the samples of the classes, and sets some aside for tests if there is no test table.

@@ -39,8 +39,9 @@ type Recipe struct {
 // Column is a column of a data file that is learned from.
 type Column struct {
 	Name string
-	// Categories turns the column into one column of zeros and ones for each of these values, in this order; nil takes its
-	// cells as numbers. Another value is an error: zeros throughout would be an input that the model has never seen.
+	// Categories turns the column into one column of zeros and ones for each of these values, in this order; nil takes
+	// its cells as numbers. Another value is an error: zeros throughout would be an input that the model has never
+	// seen.
 	Categories []string
 }
 

@@ -11,15 +11,15 @@ import (
 type Spec struct {
 	// Source is "idx:DIR", "csv:FILE" or "synthetic:clinical".
 	//
-	// DIR holds train-images-idx3-ubyte and train-labels-idx1-ubyte, and with t10k- or test- in place of train- the test
-	// set; or images-idx3-ubyte and labels-idx1-ubyte alone. Each may be gzipped and then may end in .gz. Pixels are
-	// scaled to [0, 1].
+	// DIR holds train-images-idx3-ubyte and train-labels-idx1-ubyte, and with t10k- or test- in place of train- the
+	// test set; or images-idx3-ubyte and labels-idx1-ubyte alone. Each may be gzipped and then may end in .gz. Pixels
+	// are scaled to [0, 1].
 	//
 	// FILE has a header line. Its categories are read from the whole file: like its columns, they count as public.
 	Source string
 
-	// For CSV only, names of columns: the one that holds the class (required), those to leave out, and those that become
-	// one 0/1 column for each of their values.
+	// For CSV only, names of columns: the one that holds the class (required), those to leave out, and those that
+	// become one 0/1 column for each of their values.
 	Label  string
 	Drop   []string
 	OneHot []string
@@ -31,11 +31,12 @@ type Spec struct {
 	// PCA is the number of principal components to project on, 0 for none.
 	PCA int
 
-	// Standardize brings each column to mean 0 and variance 1, before PCA; Bias appends a column of ones at the end. Nil
-	// means yes for CSV and synthetic data, no for IDX.
+	// Standardize brings each column to mean 0 and variance 1, before PCA; Bias appends a column of ones at the end.
+	// Nil means yes for CSV and synthetic data, no for IDX.
 	Standardize, Bias *bool
 
-	// TestFraction is the share of samples to test on, 0 for 0.2. It is not used if the source has a test set of its own.
+	// TestFraction is the share of samples to test on, 0 for 0.2. It is not used if the source has a test set of its
+	// own.
 	TestFraction float64
 
 	// Seed picks the test samples and generates synthetic data.
