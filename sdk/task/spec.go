@@ -59,34 +59,28 @@ func fieldError(field, format string, args ...any) error {
 // Validate reports every fault that can be found without opening a file. Load does so as well.
 func (s Spec) Validate() error {
 	faults := []error{CheckSource(s.Source), checkFraction(s.TestFraction)}
-	fault := func(field, format string, args ...any) { faults = append(faults, fieldError(field, format, args...)) }
+	want := func(ok bool, field, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fieldError(field, format, args...))
+		}
+	}
 	isCSV := s.kind() == "csv"
-	if isCSV && s.Label == "" {
-		fault("label", "is missing, want the name of the column that holds the class in %s", s.Source)
-	}
-	if !isCSV && (s.Label != "" || len(s.Drop) > 0 || len(s.OneHot) > 0) {
-		fault("label", "%q, drop %q, onehot %q: only for data csv:FILE, not for %q", s.Label, s.Drop, s.OneHot, s.Source)
-	}
+	want(!isCSV || s.Label != "", "label", "is missing, want the name of the column that holds the class in %s", s.Source)
+	want(isCSV || s.Label == "" && len(s.Drop) == 0 && len(s.OneHot) == 0, "label",
+		"%q, drop %q, onehot %q: only for data csv:FILE, not for %q", s.Label, s.Drop, s.OneHot, s.Source)
 	used := map[string]string{}
 	for _, f := range s.csvFields() {
 		for _, v := range f.columns {
-			if first, ok := used[v]; ok && isCSV {
-				fault(f.name, "%q: that column is already in %s", v, first)
-			}
+			first, again := used[v]
+			want(!again || !isCSV, f.name, "%q: that column is already in %s", v, first)
 			used[v] = f.name
 		}
 	}
-	if len(s.Labels) == 1 {
-		fault("labels", "%q, want at least two, or none for all", s.Labels)
-	}
+	want(len(s.Labels) != 1, "labels", "%q, want at least two, or none for all", s.Labels)
 	for i, l := range s.Labels {
-		if slices.Contains(s.Labels[:i], l) {
-			fault("labels", "%s: %q is there twice", strings.Join(s.Labels, ","), l)
-		}
+		want(!slices.Contains(s.Labels[:i], l), "labels", "%s: %q is there twice", strings.Join(s.Labels, ","), l)
 	}
-	if s.PCA < 0 {
-		fault("pca", "%d, want a number of components, or 0 for none", s.PCA)
-	}
+	want(s.PCA >= 0, "pca", "%d, want a number of components, or 0 for none", s.PCA)
 	return errors.Join(faults...)
 }
 

@@ -53,18 +53,12 @@ func numbered(values []string) map[string]int {
 // classNames returns the labels that become classes 0, 1, ...: those wanted, or all that occur in the tables, sorted.
 // test may be nil.
 func classNames(wanted []string, train, test *table) ([]string, error) {
-	labels := train.labels
+	found := slices.Clone(train.labels)
 	if test != nil {
-		labels = slices.Concat(labels, test.labels)
+		found = append(found, test.labels...)
 	}
-	var found []string
-	seen := make(map[string]bool)
-	for _, l := range labels {
-		if !seen[l] {
-			seen[l] = true
-			found = append(found, l)
-		}
-	}
+	slices.Sort(found)
+	found = slices.Compact(found)
 	sortValues(found)
 	if len(wanted) == 0 && len(found) < 2 {
 		return nil, fmt.Errorf("task: %s: every row has the label %s, want at least two labels", train.name, quoted(found))
@@ -72,7 +66,7 @@ func classNames(wanted []string, train, test *table) ([]string, error) {
 		return found, nil
 	}
 	for _, w := range wanted {
-		if !seen[w] {
+		if !slices.Contains(found, w) {
 			return nil, fieldError("labels", "%s: no row has the label %q, want labels from %s",
 				strings.Join(wanted, ","), w, quoted(found))
 		}
