@@ -66,8 +66,8 @@ func (c Cost) verify(rho float64, version int) error {
 	return errors.Join(errs...)
 }
 
-// keeps reports that a cost exceeds a limit.
-func (c Cost) keeps(l *Limit) error {
+// withinLimit reports that a cost exceeds a limit.
+func (c Cost) withinLimit(l *Limit) error {
 	if l == nil {
 		return nil
 	}

@@ -49,6 +49,15 @@ func (l Limit) usable() error {
 	return err
 }
 
+// clone returns a copy, nil of nil.
+func (l *Limit) clone() *Limit {
+	if l == nil {
+		return nil
+	}
+	own := *l
+	return &own
+}
+
 // allows returns an error around ErrBudget if a total of after would exceed the limit; before is the spend so far. A nil limit
 // allows everything that still has a meaning.
 func (l *Limit) allows(before, after float64, what string) error {
@@ -91,15 +100,12 @@ type Filter struct {
 
 // NewFilter returns a filter that has counted nothing. A nil limit counts without refusing.
 func NewFilter(limit *Limit) (*Filter, error) {
-	f := new(Filter)
 	if limit != nil {
 		if err := limit.usable(); err != nil {
 			return nil, err
 		}
-		own := *limit
-		f.limit = &own
 	}
-	return f, nil
+	return &Filter{limit: limit.clone()}, nil
 }
 
 // Reserve counts the release of a round, numbered from 1, before its noise is drawn. A round that is already counted costs
@@ -190,13 +196,7 @@ func (f *Filter) Last() int {
 func (f *Filter) Spends() []Spend { return slices.Clone(f.spends) }
 
 // Limit returns a copy of the limit, nil if there is none.
-func (f *Filter) Limit() *Limit {
-	if f.limit == nil {
-		return nil
-	}
-	own := *f.limit
-	return &own
-}
+func (f *Filter) Limit() *Limit { return f.limit.clone() }
 
 // filterState is a filter as JSON.
 type filterState struct {

@@ -48,24 +48,7 @@ func (g Gaussian) Rho() float64 {
 	return up
 }
 
-// Rho returns the total cost of releases in zCDP, each with parameters of its own: the sum of their Rho, which is exact and
-// rounded up once, whatever their order. It is 0 for none, and +Inf if one is not valid.
-func Rho(gs ...Gaussian) float64 {
-	// The terms are between 2^-39 and 2^41 and have 53 digits: 256 digits hold the sum of any slice.
-	sum := new(big.Float).SetPrec(256)
-	term := new(big.Float)
-	for _, g := range gs {
-		rho := g.Rho()
-		if math.IsInf(rho, 1) {
-			return rho
-		}
-		sum.Add(sum, term.SetFloat64(rho))
-	}
-	up, _ := sum.SetMode(big.ToPositiveInf).SetPrec(53).Float64()
-	return up
-}
-
-// times returns what n releases at a cost of rho spend, rounded up: the same number as [Rho] of n equal releases.
+// times returns what n releases at a cost of rho spend: the exact product, rounded up.
 func times(n int, rho float64) float64 {
 	total := float64(n) * rho
 	if math.FMA(float64(n), rho, -total) > 0 { // the rounding error, exactly

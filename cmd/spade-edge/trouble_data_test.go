@@ -13,13 +13,14 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // book makes a ledger among the files of the private trial.
-func (b *bench) book(t *testing.T, name string, limit *dpmech.Limit) *dpmech.Ledger {
+func (b *bench) book(t *testing.T, name string, limit *dpmech.Limit) *state.Ledger {
 	t.Helper()
 	b.private.remove(t, name, name+".mark")
-	l, err := dpmech.CreateLedger(b.private.path(name), "patients", limit)
+	l, err := state.CreateLedger(b.private.path(name), "patients", limit)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
@@ -24,7 +25,7 @@ var before embed.FS
 // hospital is one member of the study, with all that stays in the house: in its folder dir are patients.csv and score.py, and soon
 //
 //	ledger.json        what its patients' data have given away in their life, in all studies; never deleted
-//	state/             what its node must remember in this study, see sdk.DirStore
+//	state/             what its node must remember in this study, see state.Dir
 //	certificate.json   the end of it
 type hospital struct {
 	name, dir string
@@ -53,7 +54,7 @@ func open(name, dir, python string) (*hospital, error) {
 	if err != nil {
 		return nil, err
 	}
-	ledger, err := dpmech.CreateLedger(filepath.Join(dir, "ledger.json"), "patients of "+name, &dpmech.Limit{Epsilon: 40, Delta: 1e-5, Accounting: dpmech.GDP})
+	ledger, err := state.CreateLedger(filepath.Join(dir, "ledger.json"), "patients of "+name, &dpmech.Limit{Epsilon: 40, Delta: 1e-5, Accounting: dpmech.GDP})
 	if err != nil {
 		return nil, err
 	}
@@ -109,12 +110,12 @@ func (h *hospital) takePart(ctx context.Context, fleet *sdk.Fleet, failing int) 
 		return err
 	}
 	defer func() { err = errors.Join(err, patients.Close()) }()
-	ledger, err := dpmech.OpenLedger(filepath.Join(h.dir, "ledger.json"))
+	ledger, err := state.OpenLedger(filepath.Join(h.dir, "ledger.json"))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, ledger.Close()) }()
-	store, err := sdk.OpenDir(filepath.Join(h.dir, "state"), fleet.StateSize(h.name, patients.Samples()))
+	store, err := state.Open(filepath.Join(h.dir, "state"), fleet.StateSize(h.name, patients.Samples()))
 	if err != nil {
 		return err
 	}
@@ -191,16 +192,16 @@ func (h *hospital) verify() (*dpmech.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	ledger, err := dpmech.ReadLedger(filepath.Join(h.dir, "ledger.json"))
+	ledger, err := state.ReadLedger(filepath.Join(h.dir, "ledger.json"))
 	if err != nil {
 		return nil, err
 	}
-	return certificate, errors.Join(certificate.VerifyWith(ledger), ledger.Close())
+	return certificate, errors.Join(ledger.Verify(certificate), ledger.Close())
 }
 
 // affords says whether the hospital's ledger covers another study with the parameters of this one.
 func (h *hospital) affords(fleet *sdk.Fleet, run string) error {
-	ledger, err := dpmech.ReadLedger(filepath.Join(h.dir, "ledger.json"))
+	ledger, err := state.ReadLedger(filepath.Join(h.dir, "ledger.json"))
 	if err != nil {
 		return err
 	}
