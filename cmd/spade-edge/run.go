@@ -211,7 +211,7 @@ func (p *participant) run(ctx context.Context, link ws.Config) (err error) {
 func (p *participant) keep(cfg *sdk.Config) (release func() error, err error) {
 	store, err := state.Open(p.file.State, p.fleet.StateSize(p.file.Name, cfg.Samples))
 	if err != nil {
-		return nil, fmt.Errorf("state: %w", err)
+		return nil, err
 	}
 	for _, remark := range store.Remarks() {
 		p.say("state: %s", remark)

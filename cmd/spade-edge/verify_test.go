@@ -281,7 +281,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	c.Signature = ""
 	refused("unsigned", n.write(t, "unsigned.json", c), `signature: is empty, want one by "b"`, "-fleet", fleet)
 	c.Signature = strings.Repeat("00", 64)
-	refused("no signature", n.write(t, "zero.json", c), "signature: the signature is by none of the member's keys", "-fleet", fleet)
+	refused("no signature", n.write(t, "zero.json", c), "signature: signed: certificate: the signature is by none of the member's keys", "-fleet", fleet)
 	if code, out, _ := call("privacy", "-verify", "../../dpmech/testdata/certificate-1.json"); code != exitDone || !strings.Contains(out, "Version 1: that the releases are all") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
