@@ -33,9 +33,9 @@ func TestEpsilonReferenceValues(t *testing.T) {
 	}
 }
 
-// Noise for 50 rounds at delta = 1e-5: the true numbers, computed with forty digits, rounded up to six. As a table in three
-// decimals shows them they are rounded to nearest. (Such a table that is in use has 16.371 and 5.126 for zCDP at 4 and 16,
-// where the true numbers are 16.370494 and 5.125484: its minimum over the orders was not quite one.)
+// Noise for 50 rounds at delta = 1e-5: the true numbers, computed with forty digits, rounded up to six. As a table in
+// three decimals shows them they are rounded to nearest. (Such a table that is in use has 16.371 and 5.126 for zCDP at
+// 4 and 16, where the true numbers are 16.370494 and 5.125484: its minimum over the orders was not quite one.)
 func TestSigmaReferenceValues(t *testing.T) {
 	for _, c := range []struct {
 		epsilon          float64
@@ -103,8 +103,8 @@ func TestSigmaIsNeverTooSmall(t *testing.T) {
 	}
 }
 
-// sumRho returns the total cost of releases in zCDP, each with parameters of its own: the sum of their Rho, which is exact and
-// rounded up once, whatever their order. It is 0 for none, and +Inf if one is not valid.
+// sumRho returns the total cost of releases in zCDP, each with parameters of its own: the sum of their Rho, which is
+// exact and rounded up once, whatever their order. It is 0 for none, and +Inf if one is not valid.
 func sumRho(gs ...Gaussian) float64 {
 	// The terms are between 2^-39 and 2^41 and have 53 digits: 256 digits hold the sum of any slice.
 	sum := new(big.Float).SetPrec(256)

@@ -67,8 +67,8 @@ type Countersignature struct {
 // Certificate says what a run of one client has leaked at most, and what all runs on its data set have. Anyone can
 // verify it: every number in it follows from the clip and noise of each release. Whether the releases are those of the
 // member is for the signatures to say, which this package carries and does not check. A new certificate has version 2.
-// Version 1 has none of the fields that JSON leaves out when they are zero, and there the ledger may have more of the run
-// than its releases.
+// Version 1 has none of the fields that JSON leaves out when they are zero, and there the ledger may have more of the
+// run than its releases.
 type Certificate struct {
 	Version   int    `json:"version"`
 	Unit      string `json:"unit"`      // what is protected
@@ -76,8 +76,9 @@ type Certificate struct {
 	About
 	Rounds int     `json:"rounds"` // number of releases
 	Spends []Spend `json:"releases"`
-	// ReservedUnmade is how many reservations the ledger has of this run beyond its releases: for the rounds that follow
-	// the last one, with the same clip and noise. No such release is known to have been made, and Cost counts them.
+	// ReservedUnmade is how many reservations the ledger has of this run beyond its releases: for the rounds that
+	// follow the last one, with the same clip and noise. No such release is known to have been made, and Cost counts
+	// them.
 	ReservedUnmade int     `json:"reserved_unmade,omitempty"`
 	Limit          *Limit  `json:"limit"` // what this run may spend; nil: not limited
 	Slack          float64 `json:"slack"` // distance of the drawn noise from the ideal, as far as delta is charged for it
@@ -87,7 +88,7 @@ type Certificate struct {
 
 	Head          string             `json:"head,omitempty"`          // the member's last signed release, in hexadecimal
 	Countersigned []Countersignature `json:"countersigned,omitempty"` // of Head, in ascending order of members
-	Signature     string             `json:"signature,omitempty"`     // by the member over SignedBytes, as in Countersignature
+	Signature     string             `json:"signature,omitempty"`     // Ed25519 by the member over SignedBytes
 }
 
 // NewCertificate certifies what a filter has counted at delta. life is what the data set's ledger has, nil without a
@@ -142,8 +143,8 @@ func (c *Certificate) verifyReserved(reserved []Spend, sum float64) error {
 }
 
 // unmadeOf compares the releases that a run has made with those that its ledger has reserved, both as a [Filter] counts
-// them, and returns how many were reserved and not made. These can only be the rounds right after the last release, with
-// its clip and sigma. Every other difference is an error.
+// them, and returns how many were reserved and not made. These can only be the rounds right after the last release,
+// with its clip and sigma. Every other difference is an error.
 func unmadeOf(made, reserved []Spend) (unmade int, err error) {
 	for i, r := range reserved {
 		switch {
@@ -217,8 +218,8 @@ func (c *Certificate) verifyFields() error {
 // signedTag begins what a member signs, so that no signature of another kind can stand for a certificate's.
 const signedTag = "spade-edge certificate 2\n"
 
-// SignedBytes returns what [Certificate].Signature is a signature of: a line that says what it is, and the certificate as
-// JSON without white space and without its signature.
+// SignedBytes returns what [Certificate].Signature is a signature of: a line that says what it is, and the certificate
+// as JSON without white space and without its signature.
 func (c *Certificate) SignedBytes() ([]byte, error) {
 	unsigned := *c
 	unsigned.Signature = ""
@@ -247,8 +248,8 @@ func (c *Certificate) JSON() ([]byte, error) {
 }
 
 // Verify computes everything again from the clip and noise of the releases and reports every field that disagrees. No
-// cost may be stated lower than it is; it may be stated up to 1e-6 of it too high. (An epsilon may be 1e-11 lower, which
-// [Accounting.Epsilon] adds for that: processors differ in the last digits of the functions it is computed with.)
+// cost may be stated lower than it is; it may be stated up to 1e-6 of it too high. (An epsilon may be 1e-11 lower,
+// which [Accounting.Epsilon] adds for that: processors differ in the last digits of the functions it is computed with.)
 func (c *Certificate) Verify() error {
 	var errs []error
 	fault := func(where string, err error) {

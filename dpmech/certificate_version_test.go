@@ -68,7 +68,8 @@ func recost(t testing.TB, c *Certificate) {
 	c.Lifetime.Cost = CostOf(rho, c.Delta)
 }
 
-// whole certifies a run of ten releases of one kind, the last of them made after a number of reservations that led to none.
+// whole certifies a run of ten releases of one kind, the last of them made after a number of reservations that led to
+// none.
 func whole(t testing.TB, made, reserved int) (*Certificate, *testLedger) {
 	t.Helper()
 	l := newLedger(t, nil)
@@ -87,8 +88,8 @@ func whole(t testing.TB, made, reserved int) (*Certificate, *testLedger) {
 	return c, l
 }
 
-// The releases of a certificate are those that its ledger has of the run: whoever states fewer, or more noise, is found out by the
-// certificate alone, though every figure in it follows from the releases.
+// The releases of a certificate are those that its ledger has of the run: whoever states fewer, or more noise, is found
+// out by the certificate alone, though every figure in it follows from the releases.
 func TestCertificateReleasesEqualLedger(t *testing.T) {
 	good, _ := whole(t, 10, 10)
 	for name, x := range map[string]struct {

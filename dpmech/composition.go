@@ -36,8 +36,8 @@ type runFilter struct {
 	Filter
 }
 
-// NewComposition returns the empty account of a data set. created is when the account was begun, in the form of RFC 3339.
-// A nil limit counts without refusing.
+// NewComposition returns the empty account of a data set. created is when the account was begun, in the form of RFC
+// 3339. A nil limit counts without refusing.
 func NewComposition(dataset, created string, limit *Limit) (*Composition, error) {
 	err := errors.Join(validName("data set", dataset), validTime("created", created))
 	if limit != nil {

@@ -36,7 +36,8 @@ func ExampleMaxRounds() {
 	// Output: 69 <nil>
 }
 
-// Ten cautious rounds, then ten with a smaller clip and less noise: costs add up, whatever the parameters of each round.
+// Ten cautious rounds, then ten with a smaller clip and less noise: costs add up, whatever the parameters of each
+// round.
 func ExampleFilter_Rho() {
 	filter, err := dpmech.NewFilter(nil)
 	for round := 1; round <= 20 && err == nil; round++ {
@@ -123,10 +124,7 @@ func ExampleFilter() {
 		fmt.Printf("round %d: rho %v\n", round, filter.Rho())
 	}
 	fmt.Printf("%s\n", filter.State())
-	// Output:
-	// round 1: rho 0.03125
-	// round 2: rho 0.0625
-	// round 3: true
+	// Output: round 1: rho 0.03125 round 2: rho 0.0625 round 3: true
 	// {"version":1,"limit":{"epsilon":1.5,"delta":0.00001,"accounting":"gdp"},"releases":[{"first":1,"rounds":2,"clip":1,"sigma":8}]}
 }
 

@@ -24,7 +24,8 @@ func TestCheckResume(t *testing.T) {
 			t.Errorf("after a crash, %+v: %v", d, err)
 		}
 		for _, old := range history[:now] {
-			// The state was set back. Going on draws release old.saved+1, which is fine only if that one was never sent.
+			// The state was set back. Going on draws release old.saved+1, which is fine only if that one was never
+			// sent.
 			if err := CheckResume(old.saved, d.reserved, d.marked); (err == nil) != (d.marked <= old.saved) {
 				t.Errorf("state %d beside %+v: %v", old.saved, d, err)
 			}

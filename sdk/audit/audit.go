@@ -34,15 +34,15 @@ func (r *Report) LedgerHead() *dpmech.Head {
 	return &head
 }
 
-// Certificate checks that a certificate is a member's own account of its run in a fleet. It trusts the fleet and the keys,
-// and nothing that the certificate says of itself. keys returns the keys of a member whose signatures count, of which a
-// fleet file knows; nil for none.
+// Certificate checks that a certificate is a member's own account of its run in a fleet. It trusts the fleet and the
+// keys, and nothing that the certificate says of itself. keys returns the keys of a member whose signatures count, of
+// which a fleet file knows; nil for none.
 //
-// The certificate has to be right by itself, see [dpmech.Certificate.Verify], to be about this fleet, run and a member of
-// it, to have the clip, noise, delta, limit and cool-down that the fleet prescribes, and to be signed by the member. Its
-// head has to be signed by the member as well, and to be the last of those that are counted; only neighbors can say
-// whether it was the last that the member made. Every countersignature has to be of that head and by a neighbor. The error
-// names each field that is wrong.
+// The certificate has to be right by itself, see [dpmech.Certificate.Verify], to be about this fleet, run and a member
+// of it, to have the clip, noise, delta, limit and cool-down that the fleet prescribes, and to be signed by the member.
+// Its head has to be signed by the member as well, and to be the last of those that are counted; only neighbors can say
+// whether it was the last that the member made. Every countersignature has to be of that head and by a neighbor. The
+// error names each field that is wrong.
 //
 // An audit does not show that the member drew its noise. Without a countersignature it does not show either that the
 // member has not set back its ledger, its chain of releases and its certificate together, and left out what came later.
@@ -220,7 +220,8 @@ func (x *auditor) ledger() error {
 	case x.c.Lifetime == nil:
 		return fmt.Errorf("it names ledger %s, and the certificate has no lifetime", named.ID)
 	}
-	if have := x.c.Lifetime.Ledger; have.ID != named.ID || have.Seq < named.Seq || have.Seq == named.Seq && have.Hash != named.Hash {
+	have := x.c.Lifetime.Ledger
+	if have.ID != named.ID || have.Seq < named.Seq || have.Seq == named.Seq && have.Hash != named.Hash {
 		return fmt.Errorf("it names ledger %v, and the lifetime is of %v", *named, have)
 	}
 	return nil

@@ -16,7 +16,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// audited is a fleet of four, in which "b" has the neighbors "a" and "c", a ledger of b's data, and the key of each member.
+// audited is a fleet of four, in which "b" has the neighbors "a" and "c", a ledger of b's data, and the key of each
+// member.
 type audited struct {
 	fleet  *sdk.Fleet
 	ledger *state.Ledger

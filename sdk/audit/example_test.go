@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// Two nodes with keys sign what they release. At the end each says with a signature that it holds the other's last release, and a
-// certificate shows that: whoever has the fleet and the public keys can audit it.
+// Two nodes with keys sign what they release. At the end each says with a signature that it holds the other's last
+// release, and a certificate shows that: whoever has the fleet and the public keys can audit it.
 func ExampleCertificate() {
 	fleet := &sdk.Fleet{
 		Run: "wards", Dim: 2, Members: []string{"east", "west"}, Edges: [][2]string{{"east", "west"}},

@@ -25,22 +25,23 @@ func NewHead(h dpmech.Head) (Head, error) {
 	return s, nil
 }
 
-// Ledger returns the head as the ledger states it. A length that no ledger has on this machine becomes the longest, which
-// none has either.
+// Ledger returns the head as the ledger states it. A length that no ledger has on this machine becomes the longest,
+// which none has either.
 func (h Head) Ledger() dpmech.Head {
 	seq := int(min(h.Seq, math.MaxInt32))
 	return dpmech.Head{ID: hex.EncodeToString(h.ID[:]), Seq: seq, Hash: hex.EncodeToString(h.Hash[:])}
 }
 
-// SealCertificate puts a member's last release, the countersignatures of it and the member's signature into a certificate.
-// head may be nil if there is no release. held has the countersignatures of head by the neighbors' names. Nothing of the
-// certificate may be changed afterwards.
+// SealCertificate puts a member's last release, the countersignatures of it and the member's signature into a
+// certificate. head may be nil if there is no release. held has the countersignatures of head by the neighbors' names.
+// Nothing of the certificate may be changed afterwards.
 func SealCertificate(c *dpmech.Certificate, key ed25519.PrivateKey, head *Release, held map[string][]byte) error {
 	if len(key) != ed25519.PrivateKeySize {
 		return fmt.Errorf("signed: certificate: the key has %d bytes, want %d", len(key), ed25519.PrivateKeySize)
 	}
 	if head == nil && len(held) > 0 {
-		return fmt.Errorf("signed: certificate: there are %d countersignatures, and no release that they could be of", len(held))
+		return fmt.Errorf("signed: certificate: there are %d countersignatures, and no release that they could be of",
+			len(held))
 	}
 	c.Head, c.Countersigned, c.Signature = "", nil, ""
 	if head != nil {

@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// Evidence shows that a member's key has signed two different releases of one round: a copy of its device is at work, or
-// the device was set back and has made the round again. Everybody who has the member's public key can check it.
+// Evidence shows that a member's key has signed two different releases of one round: a copy of its device is at work,
+// or the device was set back and has made the round again. Everybody who has the member's public key can check it.
 type Evidence struct {
 	Member string `json:"member"`
 	Round  int    `json:"round"`

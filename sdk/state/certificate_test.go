@@ -121,8 +121,8 @@ func TestCertificateOlderThanRun(t *testing.T) {
 	}
 }
 
-// A certificate that states less, with its lifetime rewritten to agree, does not agree with the file. One that disagrees
-// with its own lifetime is found out here as well.
+// A certificate that states less, with its lifetime rewritten to agree, does not agree with the file. One that
+// disagrees with its own lifetime is found out here as well.
 func TestRewrittenCertificate(t *testing.T) {
 	good, l := certify(t, 10, 10)
 	few := []dpmech.Spend{{First: 1, Rounds: 1, Clip: 1, Sigma: 800}}

@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// simDisk is a disk in memory that remembers every step, so that a test can ask what would be left if the process or the
-// power had gone at any of them. files is what programs see; what the metal has is for the crash to decide.
+// simDisk is a disk in memory that remembers every step, so that a test can ask what would be left if the process or
+// the power had gone at any of them. files is what programs see; what the metal has is for the crash to decide.
 type simDisk struct {
 	files map[string][]byte
 	steps []step
@@ -157,8 +157,8 @@ func (h history) promised(n int) int {
 	return newest
 }
 
-// survives checks a store after a crash: it opens, it has a whole newest state that is what was promised or the one after,
-// and it takes the next two rounds. It returns the newest round.
+// survives checks a store after a crash: it opens, it has a whole newest state that is what was promised or the one
+// after, and it takes the next two rounds. It returns the newest round.
 func survives(t *testing.T, files map[string][]byte, promised int) int {
 	t.Helper()
 	d := newSimDisk(files)
@@ -204,8 +204,8 @@ func TestFirstSaveCutShort(t *testing.T) {
 	survives(t, d.files, 0)
 }
 
-// A killed process leaves every write before some byte and none after. Every such byte is tried, from an empty directory
-// to round 4. Of the zeros of new slots every byte of the first and the last 64 is tried, and some between.
+// A killed process leaves every write before some byte and none after. Every such byte is tried, from an empty
+// directory to round 4. Of the zeros of new slots every byte of the first and the last 64 is tried, and some between.
 func TestKilledAtEveryByte(t *testing.T) {
 	h := record(t, nil, 4)
 	files := map[string][]byte{}
@@ -231,8 +231,8 @@ func TestKilledAtEveryByte(t *testing.T) {
 	}
 }
 
-// powerCut returns what is left after the first n steps when the power goes: what was synced, and of each later write to
-// a file what the coin lets through: all of it, nothing, or any of its pieces of 8 bytes.
+// powerCut returns what is left after the first n steps when the power goes: what was synced, and of each later write
+// to a file what the coin lets through: all of it, nothing, or any of its pieces of 8 bytes.
 func (h history) powerCut(n int, coin *rng.Stream) map[string][]byte {
 	synced := map[string]int{} // the last sync of each file
 	for i, s := range h.steps[:n] {
@@ -299,8 +299,8 @@ func hasReleases(t *testing.T, files map[string][]byte) {
 	}
 }
 
-// The power may go a second time while the store mends what the first time left, and what has been loaded has to be there
-// after that as well: the node has sent it.
+// The power may go a second time while the store mends what the first time left, and what has been loaded has to be
+// there after that as well: the node has sent it.
 func TestPowerCutTwice(t *testing.T) {
 	coin := rng.New(2, rng.Address{Purpose: rng.Fault})
 	h := record(t, nil, 3)
@@ -351,9 +351,9 @@ func (h history) after(n int) map[string][]byte {
 	return files
 }
 
-// A disk that reports syncs as done and does none can lose the store back to some earlier time. As a whole that is an older
-// store, and sound: only the neighbors know better. If the log was spared, then slots of any earlier times are not
-// taken for the newest.
+// A disk that reports syncs as done and does none can lose the store back to some earlier time. As a whole that is an
+// older store, and sound: only the neighbors know better. If the log was spared, then slots of any earlier times are
+// not taken for the newest.
 func TestLyingSync(t *testing.T) {
 	h := record(t, nil, 5)
 	n := len(h.steps)
@@ -388,8 +388,8 @@ func TestLyingSync(t *testing.T) {
 }
 
 // Each call to the disk fails once, in every way. Save says so, nothing is taken after that, and the next process finds
-// the state before or the one whose line could not be logged. A state that could not be synced does not come back while the
-// machine runs.
+// the state before or the one whose line could not be logged. A state that could not be synced does not come back while
+// the machine runs.
 func TestEveryStepFails(t *testing.T) {
 	h := record(t, nil, 3)
 	before := h.after(len(h.steps))
@@ -477,8 +477,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// One wrong byte, anywhere: in the older slot it costs that slot; in the newer one it is seen, and the older state is not
-// taken for the newest; in the log it never changes what is loaded.
+// One wrong byte, anywhere: in the older slot it costs that slot; in the newer one it is seen, and the older state is
+// not taken for the newest; in the log it never changes what is loaded.
 func TestEveryByteRots(t *testing.T) {
 	h := record(t, nil, 4)
 	files := h.after(len(h.steps))

@@ -19,13 +19,14 @@ import (
 //	releases.log     a line of JSON for every save, only ever added to, for people and for [Inspect]
 //	lock             held while the store is open, against a second process
 //
-// and evidence.jsonl once there is evidence. The slots get their full size when the store is made, so that a full disk is
-// found then and a save writes in place. (A file system that copies on write, such as btrfs or ZFS, allocates new blocks
-// all the same and can run full later. That ends the process as any failed write does, and costs only a restart.)
+// and evidence.jsonl once there is evidence. The slots get their full size when the store is made, so that a full disk
+// is found then and a save writes in place. (A file system that copies on write, such as btrfs or ZFS, allocates new
+// blocks all the same and can run full later. That ends the process as any failed write does, and costs only a
+// restart.)
 //
-// The promises hold as far as the disk keeps its own. Some flash reports a sync as done and loses the data with the power:
-// a store that went back to an earlier save as a whole looks sound from inside. The node finds out from its neighbors, who
-// tell it on start the highest round that they hold of it.
+// The promises hold as far as the disk keeps its own. Some flash reports a sync as done and loses the data with the
+// power: a store that went back to an earlier save as a whole looks sound from inside. The node finds out from its
+// neighbors, who tell it on start the highest round that they hold of it.
 type Dir struct {
 	dir     string
 	limit   int // of a state, in bytes
@@ -46,12 +47,12 @@ const (
 
 func slotName(i int) string { return fmt.Sprintf("slot-%d", i) }
 
-// Open opens the store in a directory, and makes it, directory included, if there is none. size is the length in bytes of
-// the longest state that will be saved; slots that are too small for it grow.
+// Open opens the store in a directory, and makes it, directory included, if there is none. size is the length in bytes
+// of the longest state that will be saved; slots that are too small for it grow.
 //
-// What a crash leaves behind is repaired and listed by [Dir.Remarks]. Anything else is refused, with an error that names
-// the files and says what to do: a store in use by another process, two damaged slots, slots that are missing, from
-// another build or not of successive rounds, a missing log, and, with [ErrRollback], a state older than the log. A
+// What a crash leaves behind is repaired and listed by [Dir.Remarks]. Anything else is refused, with an error that
+// names the files and says what to do: a store in use by another process, two damaged slots, slots that are missing,
+// from another build or not of successive rounds, a missing log, and, with [ErrRollback], a state older than the log. A
 // directory that is refused is left as it was found.
 func Open(dir string, size int) (*Dir, error) {
 	if size < 0 || size > math.MaxInt-slotOverhead {
@@ -143,8 +144,8 @@ func (d *Dir) prepare(s *scan) error {
 	return nil
 }
 
-// allocate makes a file at least size bytes long, of blocks that are its own and not of a hole: later writes go in place.
-// If that fails, the file gets its old length back.
+// allocate makes a file at least size bytes long, of blocks that are its own and not of a hole: later writes go in
+// place. If that fails, the file gets its old length back.
 func allocate(f file, size int64) error {
 	old, err := f.size()
 	if err != nil || old >= size {

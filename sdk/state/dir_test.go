@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// savedRound is what the tests save as the state of a round: bytes that tell rounds apart at every place, and lengths that
-// differ from round to round.
+// savedRound is what the tests save as the state of a round: bytes that tell rounds apart at every place, and lengths
+// that differ from round to round.
 func savedRound(round, length int) Record {
 	b := make([]byte, length+round%3)
 	for i := range b {
@@ -324,7 +324,8 @@ func resealed(name string, change func([]byte)) harm {
 
 var emptyLog = edit(logName, func([]byte) []byte { return nil })
 
-// What a store of rounds 1 to 6 makes of every kind of harm: whether it opens and with what, or what it names when it refuses.
+// What a store of rounds 1 to 6 makes of every kind of harm: whether it opens and with what, or what it names when it
+// refuses.
 func TestHarm(t *testing.T) {
 	for name, c := range map[string]struct {
 		harm    harm

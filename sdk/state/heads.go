@@ -13,8 +13,8 @@ import (
 )
 
 // Heads remembers, over all runs, the latest state of each neighbor's lifetime ledger that the neighbor has signed. A
-// neighbor whose ledger was set back between two runs is shown that state, and makes no release. It is a small file beside
-// the node's own ledger. Any goroutine may use it. A nil *Heads remembers nothing.
+// neighbor whose ledger was set back between two runs is shown that state, and makes no release. It is a small file
+// beside the node's own ledger. Any goroutine may use it. A nil *Heads remembers nothing.
 type Heads struct {
 	path string
 
@@ -40,8 +40,8 @@ const (
 	headsOfKey = 8 // ledgers of one key that are remembered
 )
 
-// OpenHeads reads a file of heads. A file that does not exist is empty, and the first change makes it. A damaged file is
-// an error: without it a ledger that was set back may stay undetected.
+// OpenHeads reads a file of heads. A file that does not exist is empty, and the first change makes it. A damaged file
+// is an error: without it a ledger that was set back may stay undetected.
 func OpenHeads(path string) (*Heads, error) {
 	h := &Heads{path: path}
 	err := eachLine(path, func(line []byte) error {

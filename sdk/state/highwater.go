@@ -33,7 +33,8 @@ func readMark(ledger string) (*highWater, error) {
 	}
 	m, err := parseMark(data)
 	if err != nil {
-		return nil, fmt.Errorf("state: %s, the mark of a ledger, is damaged: %w; bring it back from a copy", markPath(ledger), err)
+		return nil, fmt.Errorf("state: %s, the mark of a ledger, is damaged: %w; bring it back from a copy",
+			markPath(ledger), err)
 	}
 	return m, nil
 }

@@ -17,8 +17,8 @@ func marks(t *testing.T, path string) string {
 	return fmt.Sprint(m.Seq, m.Unsent)
 }
 
-// Crashes between line and mark, in several runs on one ledger: each run is told what it may have sent, opening the ledger again
-// changes nothing about that, and a release that is made after all is taken off the list.
+// Crashes between line and mark, in several runs on one ledger: each run is told what it may have sent, opening the
+// ledger again changes nothing about that, and a release that is made after all is taken off the list.
 func TestLedgerMarks(t *testing.T) {
 	l, path := newLedger(t, nil)
 	check := func(when, file string, runs map[string][2]int) {
@@ -129,8 +129,8 @@ func TestLedgerMarkRefuses(t *testing.T) {
 	}
 }
 
-// What was reserved behind the mark may be torn at its end and nowhere else, however much it is; and a ledger that ends before
-// its mark is refused, also if the lines it lacks were never sent.
+// What was reserved behind the mark may be torn at its end and nowhere else, however much it is; and a ledger that ends
+// before its mark is refused, also if the lines it lacks were never sent.
 func TestLedgerLinesBehindMark(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 1)

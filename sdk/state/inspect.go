@@ -17,7 +17,7 @@ type Report struct {
 	Log      []string          // the lines of releases.log as they are, each a JSON object unless it is damaged
 	Evidence []signed.Evidence // the lines of evidence.jsonl, not verified
 	Remarks  []string          // what [Open] would repair or only mention
-	Refused  error             // why a node would refuse to start on the directory, its evidence included; nil if it would not
+	Refused  error             // why a node would refuse to start on the directory; nil if it would not
 }
 
 // SlotReport is what one slot holds.
@@ -30,8 +30,8 @@ type SlotReport struct {
 	Note   string // of the save
 }
 
-// Inspect reads the store in a directory without its lock and without changing anything. While a node runs, it may read a
-// slot in the middle of a save and report it as torn. An error means that the files could not be read at all.
+// Inspect reads the store in a directory without its lock and without changing anything. While a node runs, it may read
+// a slot in the middle of a save and report it as torn. An error means that the files could not be read at all.
 func Inspect(dir string) (Report, error) {
 	if _, err := os.ReadDir(dir); err != nil {
 		return Report{}, advise(err)
@@ -124,8 +124,8 @@ func scanDir(on disk, dir string, settle bool) (*scan, error) {
 	return s, err
 }
 
-// withFile opens a file, syncs it if settle is set, and closes it after use. The error is errMissing if there is no such
-// file.
+// withFile opens a file, syncs it if settle is set, and closes it after use. The error is errMissing if there is no
+// such file.
 func withFile(on disk, name string, settle bool, use func(f file, size int64) error) error {
 	f, err := on.open(name, settle, false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -151,9 +151,9 @@ type contents struct {
 	remarks []string
 }
 
-// validate decides whether what was found is what saves, and crashes in them, leave behind. The rules rest on two orders
-// that every save keeps: the log exists before the first slot is written, and a slot is durable before its line is in the
-// log.
+// validate decides whether what was found is what saves, and crashes in them, leave behind. The rules rest on two
+// orders that every save keeps: the log exists before the first slot is written, and a slot is durable before its line
+// is in the log.
 func (s *scan) validate() (contents, error) {
 	c := contents{newest: -1}
 	remark := func(format string, args ...any) { c.remarks = append(c.remarks, fmt.Sprintf(format, args...)) }

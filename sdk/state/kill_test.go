@@ -109,8 +109,8 @@ func TestKill(t *testing.T) {
 	t.Logf("%d kills, %d rounds: %d left a torn slot, %d a state that was not told of", kills, newest, torn, ahead)
 }
 
-// runAndKill runs the process until it has told of a few rounds, and then for a random part of the time that the last one
-// took, and returns the last round that it told of, 0 if none.
+// runAndKill runs the process until it has told of a few rounds, and then for a random part of the time that the last
+// one took, and returns the last round that it told of, 0 if none.
 func runAndKill(t *testing.T, dir string, chance *rng.Stream) int {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestKill$")

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"sync"
 	"time"
 
@@ -18,17 +19,19 @@ import (
 )
 
 // Ledger is the lifetime account of one data set on a device: a file outside any run's state, in which every release of
-// every run is written before it is made. A new run does not start from zero, and runs made to find good settings count.
+// every run is written before it is made. A new run does not start from zero, and runs made to find good settings
+// count.
 //
 // The file is one JSON object a line: first what the ledger is, then one reservation after the other, each with the
-// SHA-256 of the line before it, so that no line can be changed, moved or removed undetected. A small file beside it, the
-// high-water mark (its name with ".mark" appended), says which of the releases may have been sent, see [Ledger.Mark], and
-// holds the [dpmech.Head] of the newest line at that time: a ledger that was cut off, or put back from an old copy, does
-// not contain it and is refused. A crash can only leave a reservation too many. If ledger and mark are put back together,
-// only a later head that was kept elsewhere shows it: the node's state has one too, see [Ledger.Contains].
+// SHA-256 of the line before it, so that no line can be changed, moved or removed undetected. A small file beside it,
+// the high-water mark (its name with ".mark" appended), says which of the releases may have been sent, see
+// [Ledger.Mark], and holds the [dpmech.Head] of the newest line at that time: a ledger that was cut off, or put back
+// from an old copy, does not contain it and is refused. A crash can only leave a reservation too many. If ledger and
+// mark are put back together, only a later head that was kept elsewhere shows it: the node's state has one too, see
+// [Ledger.Contains].
 //
-// One process at a time holds a ledger open, and may use it from many goroutines. After a write or sync that failed every
-// further reservation and mark fails: what the disk holds then is known only after opening it again.
+// One process at a time holds a ledger open, and may use it from many goroutines. After a write or sync that failed
+// every further reservation and mark fails: what the disk holds then is known only after opening it again.
 type Ledger struct {
 	path      string
 	writeMark func(path string, content []byte) error // replaced by tests
@@ -43,9 +46,9 @@ type Ledger struct {
 // neverAfresh ends the errors about a ledger that does not exist.
 const neverAfresh = "a ledger is never started afresh by itself, for it would forget what the data set has spent"
 
-// CreateLedger makes the ledger of a data set, which people will know by the name dataset, and leaves it open. This is a
-// decision: the data set counts as never used before. limit bounds what all runs together may spend; nil only counts. It
-// is an error if there is a ledger at path, or if there was one and its mark still exists.
+// CreateLedger makes the ledger of a data set, which people will know by the name dataset, and leaves it open. This is
+// a decision: the data set counts as never used before. limit bounds what all runs together may spend; nil only counts.
+// It is an error if there is a ledger at path, or if there was one and its mark still exists.
 func CreateLedger(path, dataset string, limit *dpmech.Limit) (*Ledger, error) {
 	h := header{Version: 1, Dataset: dataset, Created: time.Now().UTC().Format(time.RFC3339), Limit: limit}
 	_, errHeader := h.composition()
@@ -94,8 +97,8 @@ func CreateLedger(path, dataset string, limit *dpmech.Limit) (*Ledger, error) {
 }
 
 // OpenLedger opens a ledger and checks all of it. A reservation that a crash has torn is taken off its end: nobody was
-// told that it was made. Reservations that no mark covers stay, and stay without one: they count, and were never sent. A
-// ledger that is missing, in use by another process, damaged or older than its mark is an error.
+// told that it was made. Reservations that no mark covers stay, and stay without one: they count, and were never sent.
+// A ledger that is missing, in use by another process, damaged or older than its mark is an error.
 func OpenLedger(path string) (*Ledger, error) {
 	f, err := lockFile(path, 0)
 	if err != nil {
@@ -108,8 +111,8 @@ func OpenLedger(path string) (*Ledger, error) {
 	return l, nil
 }
 
-// ReadLedger opens a ledger for reading: it checks all of it, changes nothing, and can be used while another process has
-// the ledger open. Reserve and Mark fail.
+// ReadLedger opens a ledger for reading: it checks all of it, changes nothing, and can be used while another process
+// has the ledger open. Reserve and Mark fail.
 func ReadLedger(path string) (*Ledger, error) {
 	m, markErr := readMark(path) // first: a reservation made while we read is then only one more
 	text, err := os.ReadFile(path)
@@ -130,8 +133,8 @@ func missing(path string, err error) error {
 		return fmt.Errorf("state: ledger: %w", err)
 	}
 	if m, _ := readMark(path); m != nil {
-		return fmt.Errorf("state: ledger: %w: it was deleted, for its mark %s names %d reservations; bring back its newest copy (%s)",
-			err, markPath(path), m.Seq, neverAfresh)
+		return fmt.Errorf("state: ledger: %w: it was deleted, for its mark %s names %d reservations; "+
+			"bring back its newest copy (%s)", err, markPath(path), m.Seq, neverAfresh)
 	}
 	return fmt.Errorf("state: ledger: %w; %s: if this data set was never used before, "+
 		"make it by \"spade-edge privacy -new-ledger FILE -dataset NAME\"", err, neverAfresh)
@@ -180,8 +183,8 @@ func (l *Ledger) recover() error {
 	if torn > 0 {
 		err = l.file.truncate(l.log.size())
 	}
-	// Behind the mark may be lines whose sync failed: they can be read, and yet be on no disk, and another sync is of no
-	// use unless they are written again. Their releases were never sent, and the mark stays where it is.
+	// Behind the mark may be lines whose sync failed: they can be read, and yet be on no disk, and another sync is of
+	// no use unless they are written again. Their releases were never sent, and the mark stays where it is.
 	from := int64(0)
 	if m != nil {
 		from = l.log.lines[m.Seq].end
@@ -238,9 +241,9 @@ func (l *Ledger) fault(err error) error {
 	return fmt.Errorf("state: ledger %s: %w", l.path, err)
 }
 
-// Covers reports whether a whole run of so many rounds, all with the same parameters, fits the ledger's limit beside all
-// other runs: an error around [dpmech.ErrBudget] if not. It reserves nothing. A run that would be refused in the middle
-// leaves its neighbors waiting.
+// Covers reports whether a whole run of so many rounds, all with the same parameters, fits the ledger's limit beside
+// all other runs: an error around [dpmech.ErrBudget] if not. It reserves nothing. A run that would be refused in the
+// middle leaves its neighbors waiting.
 func (l *Ledger) Covers(run string, fleet [32]byte, member string, rounds int, g dpmech.Gaussian) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -248,11 +251,11 @@ func (l *Ledger) Covers(run string, fleet [32]byte, member string, rounds int, g
 }
 
 // Reserve counts the release of a round, before its noise is drawn, for a run of one member of a fleet, given by the
-// SHA-256 of the fleet file; it is on disk when Reserve returns. For each run, the rules of [dpmech.Filter.Reserve] hold:
-// a reservation may be repeated, and costs nothing then. The order for a node is [dpmech.Filter.Check], Reserve here,
-// [dpmech.Filter.Reserve]: so a refusal by either counts nowhere, and a crash can only count too much. An error around
-// [dpmech.ErrBudget] means that the lifetime limit does not cover the release; after any error nothing may be released.
-// Before the release is sent it is marked, see [Ledger.Mark].
+// SHA-256 of the fleet file; it is on disk when Reserve returns. For each run, the rules of [dpmech.Filter.Reserve]
+// hold: a reservation may be repeated, and costs nothing then. The order for a node is [dpmech.Filter.Check], Reserve
+// here, [dpmech.Filter.Reserve]: so a refusal by either counts nowhere, and a crash can only count too much. An error
+// around [dpmech.ErrBudget] means that the lifetime limit does not cover the release; after any error nothing may be
+// released. Before the release is sent it is marked, see [Ledger.Mark].
 func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g dpmech.Gaussian) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -274,10 +277,10 @@ func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g
 	return l.fault(l.log.enter(id, round, g, line[:len(line)-1]))
 }
 
-// Mark raises the high-water mark of a run: its releases up to a round may be seen from now on. The mark is on disk when
-// Mark returns. A node calls it when the state of that round is durable, and before the first byte of the release leaves.
-// After any error nothing may be sent. It is an error if the round is later than the last one reserved. A Mark that says
-// nothing new writes nothing.
+// Mark raises the high-water mark of a run: its releases up to a round may be seen from now on. The mark is on disk
+// when Mark returns. A node calls it when the state of that round is durable, and before the first byte of the release
+// leaves. After any error nothing may be sent. It is an error if the round is later than the last one reserved. A Mark
+// that says nothing new writes nothing.
 func (l *Ledger) Mark(run string, fleet [32]byte, member string, round int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -316,8 +319,8 @@ func (l *Ledger) Last(run string, fleet [32]byte, member string) int {
 	return l.log.spent.Last(runID(run, fleet, member))
 }
 
-// Marked returns the highest round marked for a run of one member, 0 if there is none: its release, and those before it,
-// may have been seen. See [dpmech.CheckResume].
+// Marked returns the highest round marked for a run of one member, 0 if there is none: its release, and those before
+// it, may have been seen. See [dpmech.CheckResume].
 func (l *Ledger) Marked(run string, fleet [32]byte, member string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -342,8 +345,8 @@ func (l *Ledger) Head() dpmech.Head {
 	return l.log.head(l.log.seq())
 }
 
-// Contains reports what keeps the ledger from being the continuation of an earlier state: it is another one, it was rolled
-// back, or it was changed.
+// Contains reports what keeps the ledger from being the continuation of an earlier state: it is another one, it was
+// rolled back, or it was changed.
 func (l *Ledger) Contains(h dpmech.Head) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -376,9 +379,7 @@ func (l *Ledger) Verify(c *dpmech.Certificate) error {
 		return errors.Join(err, l.fault(errSpent))
 	}
 	then := spent.Lifetime(life.Ledger, c.Delta)
-	have, errHave := json.Marshal(life.Runs)
-	want, errWant := json.Marshal(then.Runs)
-	if errHave != nil || errWant != nil || !bytes.Equal(have, want) || life.Dataset != then.Dataset || life.Created != then.Created {
+	if !reflect.DeepEqual(life.Runs, then.Runs) || life.Dataset != then.Dataset || life.Created != then.Created {
 		err = errors.Join(err, fmt.Errorf("state: certificate: lifetime: not what ledger %s held after reservation %d",
 			l.path, life.Ledger.Seq))
 	}

@@ -43,8 +43,8 @@ func (f *faulty) WriteAt(p []byte, at int64) (int, error) {
 
 func (f *faulty) sync() error { return errors.Join(f.syncErr, f.file.sync()) }
 
-// A reservation that fails in any way is not made, and no other after it; what a crash leaves behind can be opened again, and
-// has every reservation that was acknowledged, and at most the failed one besides.
+// A reservation that fails in any way is not made, and no other after it; what a crash leaves behind can be opened
+// again, and has every reservation that was acknowledged, and at most the failed one besides.
 func TestLedgerFaults(t *testing.T) {
 	type fault struct {
 		name string
@@ -198,8 +198,8 @@ func TestLedgerFileErrors(t *testing.T) {
 	}
 }
 
-// A line that the mark does not know may be in memory only, its sync having failed: it is written and synced again before the
-// ledger is open, which it is not if that fails. It stays without a mark.
+// A line that the mark does not know may be in memory only, its sync having failed: it is written and synced again
+// before the ledger is open, which it is not if that fails. It stays without a mark.
 func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 2)
@@ -230,8 +230,8 @@ func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 	}
 }
 
-// A mark that cannot be written is no mark: whoever asked for it is told, and the ledger takes nothing more. The old mark is
-// there after the crash.
+// A mark that cannot be written is no mark: whoever asked for it is told, and the ledger takes nothing more. The old
+// mark is there after the crash.
 func TestLedgerMarkFails(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 2)

@@ -189,8 +189,8 @@ func (l *ledgerLog) at(seq int) (*dpmech.Composition, error) {
 	return spent, err
 }
 
-// readLedgerLog reads a ledger and returns how many bytes at its end are a reservation that was torn by a crash. mark is
-// the head of the high-water mark, nil if that is not known. Whatever is wrong up to there is an error, and so is
+// readLedgerLog reads a ledger and returns how many bytes at its end are a reservation that was torn by a crash. mark
+// is the head of the high-water mark, nil if that is not known. Whatever is wrong up to there is an error, and so is
 // everything behind it but one bad line at the very end, on which no release can rest.
 func readLedgerLog(file io.Reader, mark *dpmech.Head) (l *ledgerLog, torn int, err error) {
 	l = new(ledgerLog)

@@ -9,8 +9,8 @@ import (
 )
 
 // lockFile opens a file for writing, with O_CREATE and O_EXCL if they are set in create, and takes its lock. The kernel
-// releases the lock when the process ends, however it ends; programs that the process starts do not inherit it. The error
-// is errLocked if another process holds it.
+// releases the lock when the process ends, however it ends; programs that the process starts do not inherit it. The
+// error is errLocked if another process holds it.
 func lockFile(path string, create int) (file, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|create, 0o600)
 	if err != nil {

@@ -14,9 +14,9 @@ const (
 	errorDiskFull         = syscall.Errno(112)
 )
 
-// lockFile opens a file for writing, with O_CREATE and O_EXCL if they are set in create, so that nobody else may open it
-// for writing. The system closes it when the process ends, however it ends. The error is errLocked if another process
-// has it open for writing.
+// lockFile opens a file for writing, with O_CREATE and O_EXCL if they are set in create, so that nobody else may open
+// it for writing. The system closes it when the process ends, however it ends. The error is errLocked if another
+// process has it open for writing.
 func lockFile(path string, create int) (file, error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {

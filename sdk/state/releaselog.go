@@ -35,8 +35,8 @@ type releaseLog struct {
 	unreadable int       // of the lines
 }
 
-// readLog reads a log of the given size. No content is an error: a damaged line counts with its round if that much can be
-// read, since a line is written only after the slot of the release was durable.
+// readLog reads a log of the given size. No content is an error: a damaged line counts with its round if that much can
+// be read, since a line is written only after the slot of the release was durable.
 func readLog(r io.ReaderAt, size int64) (releaseLog, error) {
 	l := releaseLog{size: size, newest: -1}
 	text := make([]byte, size)
@@ -56,7 +56,8 @@ func readLog(r io.ReaderAt, size int64) (releaseLog, error) {
 		l.end += int64(len(line)) + 1
 		l.lines = append(l.lines, string(line))
 		var entry release
-		if err := json.Unmarshal(line, &entry); err != nil || !known || entry.Round != round || len(entry.Digest) != 2*sha256.Size {
+		err := json.Unmarshal(line, &entry)
+		if err != nil || !known || entry.Round != round || len(entry.Digest) != 2*sha256.Size {
 			l.unreadable++
 			continue
 		}

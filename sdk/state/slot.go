@@ -19,10 +19,10 @@ import (
 // keep the header and the place of the digest, so that a slot of another build is not taken for a damaged one.
 //
 // A new state overwrites the older one in place. No pass that first marks the slot as invalid is needed, and no barrier
-// between body and digest: after a crash the file is some mix of old and new bytes, in whatever order the disk took them,
-// and a mix that is neither the old slot nor the new one does not match its SHA-256. So one sync after the last write is
-// enough. Whether the old slot or the new one is found does not matter, since nothing was sent before that sync, and the
-// other file, which holds the newest state, was not touched.
+// between body and digest: after a crash the file is some mix of old and new bytes, in whatever order the disk took
+// them, and a mix that is neither the old slot nor the new one does not match its SHA-256. So one sync after the last
+// write is enough. Whether the old slot or the new one is found does not matter, since nothing was sent before that
+// sync, and the other file, which holds the newest state, was not touched.
 const (
 	slotMagic    = "SPADEslt"
 	slotVersion  = 1
@@ -70,9 +70,9 @@ func writeSlot(w io.WriterAt, s Record) (digest [sha256.Size]byte, err error) {
 	return digest, err
 }
 
-// readSlot reads the slot in a file of the given size; the state itself only if keep is set. It allocates nothing that the
-// file is too small to fill. The error says, after the name of the file, why there is no whole slot; it is errEmpty if
-// there never was one.
+// readSlot reads the slot in a file of the given size; the state itself only if keep is set. It allocates nothing that
+// the file is too small to fill. The error says, after the name of the file, why there is no whole slot; it is errEmpty
+// if there never was one.
 func readSlot(r io.ReaderAt, size int64, keep bool) (slot, error) {
 	var s slot
 	head := make([]byte, min(size, slotHeader))

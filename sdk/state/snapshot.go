@@ -24,9 +24,9 @@ type Snapshot struct {
 	Note     string    // of the save: JSON
 }
 
-// ReadSnapshot reads the last state of a node from the directory of its store, or from one slot, without the store's lock
-// and without changing anything. While the node runs, it finds one of the last two releases. It does not decide whether
-// the store could be opened, see [Inspect]. The error wraps fs.ErrNotExist if nothing was ever saved.
+// ReadSnapshot reads the last state of a node from the directory of its store, or from one slot, without the store's
+// lock and without changing anything. While the node runs, it finds one of the last two releases. It does not decide
+// whether the store could be opened, see [Inspect]. The error wraps fs.ErrNotExist if nothing was ever saved.
 func ReadSnapshot(path string) (*Snapshot, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -39,9 +39,9 @@ func ReadSnapshot(path string) (*Snapshot, error) {
 		}
 		return decodeSnapshot(s, path)
 	}
-	// A running node overwrites one slot while the other is whole. Between two reads it may have come to the other slot,
-	// and what the first read found be older than the last two releases. So one slot alone counts only if the other stays
-	// as it is; the slots of a node with shorter rounds than the reads are read again, for a while.
+	// A running node overwrites one slot while the other is whole. Between two reads it may have come to the other
+	// slot, and what the first read found be older than the last two releases. So one slot alone counts only if the
+	// other stays as it is; the slots of a node with shorter rounds than the reads are read again, for a while.
 	const tries, patience = 5, 2 * time.Second
 	var newest *slot
 	var faults error

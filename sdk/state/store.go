@@ -2,17 +2,17 @@ package state
 
 import "errors"
 
-// Store keeps what a node must not forget: the state behind its releases. A node saves the state of a round first, marks
-// the release in the ledger second, and sends it third. So after a crash it sends the same bits again instead of drawing
-// other noise.
+// Store keeps what a node must not forget: the state behind its releases. A node saves the state of a round first,
+// marks the release in the ledger second, and sends it third. So after a crash it sends the same bits again instead of
+// drawing other noise.
 //
 // Two states are kept because a neighbor can be one round behind and need the earlier release once more. A neighbor's
 // message of round k+1 shows that it has received round k, so no two neighbors are further apart.
 //
 // A store belongs to one node, and its methods to one goroutine at a time. [Dir] keeps it in files.
 type Store interface {
-	// Load returns the last two saves that are whole, newest first: one if the other was torn by a crash or if there was
-	// no other, none in a fresh store. The slices belong to the caller. An error means that what is kept cannot be
+	// Load returns the last two saves that are whole, newest first: one if the other was torn by a crash or if there
+	// was no other, none in a fresh store. The slices belong to the caller. An error means that what is kept cannot be
 	// trusted; it is never a reason to start afresh.
 	Load() ([]Record, error)
 
