@@ -23,11 +23,9 @@ const (
 
 // accountings lists the values by number, in the order in which help texts name them.
 var accountings = []struct {
-	name           string
-	epsilon, delta func(rho, at float64) float64
-}{
-	{"gdp", epsilonGDP, deltaGDP}, {"zcdp", epsilonZCDP, deltaZCDP}, {"paper", epsilonPaper, deltaPaper},
-}
+	name    string
+	epsilon func(rho, delta float64) float64
+}{{"gdp", epsilonGDP}, {"zcdp", epsilonZCDP}, {"paper", epsilonPaper}}
 
 // ParseAccounting returns the accounting that String names.
 func ParseAccounting(name string) (Accounting, error) {
@@ -103,7 +101,8 @@ func (a Accounting) Delta(rho, epsilon float64) float64 {
 	if rho == 0 {
 		return 0
 	}
-	return min(max(accountings[a].delta(max(rho, leastRho), epsilon), leastDelta)*widening, 1)
+	delta := []func(rho, epsilon float64) float64{deltaGDP, deltaZCDP, deltaPaper}[a](max(rho, leastRho), epsilon)
+	return min(max(delta, leastDelta)*widening, 1)
 }
 
 // MaxRho returns the largest spend, rounded down, whose Epsilon at delta is at most epsilon, for 0 < epsilon <= 1e6 and

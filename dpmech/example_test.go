@@ -124,7 +124,10 @@ func ExampleFilter() {
 		fmt.Printf("round %d: rho %v\n", round, filter.Rho())
 	}
 	fmt.Printf("%s\n", filter.State())
-	// Output: round 1: rho 0.03125 round 2: rho 0.0625 round 3: true
+	// Output:
+	// round 1: rho 0.03125
+	// round 2: rho 0.0625
+	// round 3: true
 	// {"version":1,"limit":{"epsilon":1.5,"delta":0.00001,"accounting":"gdp"},"releases":[{"first":1,"rounds":2,"clip":1,"sigma":8}]}
 }
 

@@ -63,8 +63,13 @@ func Certificate(f *sdk.Fleet, c *dpmech.Certificate, keys func(member string) [
 		if err := c.Verify(); err != nil {
 			x.errs = append(x.errs, err)
 		}
+		linked := map[string]bool{}
+		for _, e := range f.Edges {
+			linked[e[0]] = linked[e[0]] || e[1] == c.Member
+			linked[e[1]] = linked[e[1]] || e[0] == c.Member
+		}
 		for _, name := range f.Members {
-			if slices.Contains(f.Edges, [2]string{c.Member, name}) || slices.Contains(f.Edges, [2]string{name, c.Member}) {
+			if linked[name] {
 				x.neighbors = append(x.neighbors, name)
 			}
 		}

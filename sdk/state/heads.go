@@ -1,10 +1,10 @@
 package state
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -25,13 +25,22 @@ type Heads struct {
 
 // headEntry is one line of the file.
 type headEntry struct {
-	Key     string `json:"key"`     // of the neighbor that signed, 64 hexadecimal digits
-	Ledger  string `json:"ledger"`  // its id, 32 hexadecimal digits
-	Scope   string `json:"scope"`   // of the signature
-	Release string `json:"release"` // as package signed writes it
+	Key     hexText `json:"key"`     // of the neighbor that signed
+	Ledger  hexText `json:"ledger"`  // its id
+	Scope   hexText `json:"scope"`   // of the signature
+	Release hexText `json:"release"` // as package signed writes it
 
-	scope   signed.Scope
 	release signed.Release
+}
+
+// hexText is written in hexadecimal digits.
+type hexText []byte
+
+func (h hexText) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, h), nil }
+
+func (h *hexText) UnmarshalText(text []byte) (err error) {
+	*h, err = hex.DecodeString(string(text))
+	return err
 }
 
 // Limits of a file of heads.
@@ -61,27 +70,20 @@ func OpenHeads(path string) (*Heads, error) {
 
 // parse reads a line and checks its signature.
 func (e *headEntry) parse(line []byte) error {
-	if err := strictJSON(line, e); err != nil {
-		return err
-	}
-	key, errKey := hex.DecodeString(e.Key)
-	scope, errScope := hex.DecodeString(e.Scope)
-	text, errRelease := hex.DecodeString(e.Release)
-	err := errors.Join(errKey, errScope, errRelease)
-	if err == nil && len(scope) != len(e.scope) {
-		err = fmt.Errorf("scope has %d bytes, want %d", len(scope), len(e.scope))
+	err := strictJSON(line, e)
+	if err == nil {
+		e.release, err = signed.Parse(e.Release)
 	}
 	if err != nil {
 		return err
 	}
-	copy(e.scope[:], scope)
-	if e.release, err = signed.Parse(text); err != nil {
-		return err
+	if n := len(e.Scope); n != len(signed.Scope{}) {
+		return fmt.Errorf("scope has %d bytes, want %d", n, len(signed.Scope{}))
 	}
-	if id := hex.EncodeToString(e.release.Ledger.ID[:]); id != e.Ledger {
-		return fmt.Errorf("ledger is %s, and %s was signed", e.Ledger, id)
+	if id := e.release.Ledger.ID[:]; !bytes.Equal(id, e.Ledger) {
+		return fmt.Errorf("ledger is %x, and %x was signed", e.Ledger, id)
 	}
-	return e.release.Verify(e.scope, []ed25519.PublicKey{key})
+	return e.release.Verify(signed.Scope(e.Scope), []ed25519.PublicKey{ed25519.PublicKey(e.Key)})
 }
 
 // KnownLedger is a neighbor's ledger that a [Heads] remembers.
@@ -100,8 +102,8 @@ func (h *Heads) Known() []KnownLedger {
 	defer h.mu.Unlock()
 	var all []KnownLedger
 	for _, e := range h.entries {
-		key, _ := hex.DecodeString(e.Key) // checked when it was read, or made here
-		all = append(all, KnownLedger{Key: key, Ledger: e.Ledger, Lines: e.release.Ledger.Seq})
+		key := ed25519.PublicKey(e.Key)
+		all = append(all, KnownLedger{Key: key, Ledger: hex.EncodeToString(e.Ledger), Lines: e.release.Ledger.Seq})
 	}
 	return all
 }
@@ -113,11 +115,11 @@ func (h *Heads) Find(keys []ed25519.PublicKey, ledger []byte) (scope signed.Scop
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	id := hex.EncodeToString(ledger)
 	for _, e := range h.entries {
-		byKey := func(k ed25519.PublicKey) bool { return hex.EncodeToString(k) == e.Key }
-		if e.Ledger == id && slices.ContainsFunc(keys, byKey) && (!ok || e.release.Ledger.Seq > r.Ledger.Seq) {
-			scope, r, ok = e.scope, e.release, true
+		byKey := func(k ed25519.PublicKey) bool { return bytes.Equal(k, e.Key) }
+		newer := bytes.Equal(e.Ledger, ledger) && (!ok || e.release.Ledger.Seq > r.Ledger.Seq)
+		if newer && slices.ContainsFunc(keys, byKey) {
+			scope, r, ok = signed.Scope(e.Scope), e.release, true
 		}
 	}
 	return scope, r, ok
@@ -131,23 +133,26 @@ func (h *Heads) Learn(keys []ed25519.PublicKey, scope signed.Scope, r signed.Rel
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	i := slices.IndexFunc(keys, func(k ed25519.PublicKey) bool { return r.Verify(scope, []ed25519.PublicKey{k}) == nil })
-	if i < 0 {
+	var key ed25519.PublicKey
+	for _, k := range keys {
+		if key == nil && r.Verify(scope, []ed25519.PublicKey{k}) == nil {
+			key = k
+		}
+	}
+	if key == nil {
 		return
 	}
-	e := headEntry{
-		Key: hex.EncodeToString(keys[i]), Ledger: hex.EncodeToString(r.Ledger.ID[:]),
-		Scope: hex.EncodeToString(scope[:]), Release: hex.EncodeToString(r.Append(nil)), scope: scope, release: r,
-	}
+	e := headEntry{Key: hexText(key), Ledger: r.Ledger.ID[:], Scope: scope[:], Release: r.Append(nil), release: r}
 	ofKey, first := 0, -1 // ledgers of this key, and the one that was learned first
 	for i := range h.entries {
 		old := &h.entries[i]
-		if old.Key != e.Key {
+		if !bytes.Equal(old.Key, e.Key) {
 			continue
 		}
-		if old.Ledger == e.Ledger {
+		if bytes.Equal(old.Ledger, e.Ledger) {
 			// A device that took over from a lost one may continue with an older copy of its ledger.
-			if r.Ledger.Seq > old.release.Ledger.Seq || old.scope == scope && r.Generation > old.release.Generation {
+			sameRun := bytes.Equal(old.Scope, e.Scope)
+			if r.Ledger.Seq > old.release.Ledger.Seq || sameRun && r.Generation > old.release.Generation {
 				*old, h.changed = e, true
 			}
 			return
@@ -157,8 +162,7 @@ func (h *Heads) Learn(keys []ed25519.PublicKey, scope signed.Scope, r signed.Rel
 		}
 	}
 	if ofKey >= headsOfKey || len(h.entries) >= maxHeads {
-		oldest := max(first, 0)
-		h.entries = slices.Delete(h.entries, oldest, oldest+1)
+		h.entries = append(h.entries[:max(first, 0)], h.entries[max(first, 0)+1:]...)
 	}
 	h.entries, h.changed = append(h.entries, e), true
 }
