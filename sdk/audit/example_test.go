@@ -38,7 +38,7 @@ func ExampleCertificate() {
 			fmt.Println(err)
 			return
 		}
-		nodes[name], err = sdk.New(sdk.Config{
+		node, err := sdk.New(sdk.Config{
 			Fleet: fleet, Name: name, Samples: 10, Transport: tr, Key: secret[name], Keys: keys,
 			Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, sample int) (float64, error) {
 				off := float64(x[sample%2]) - 1
@@ -49,8 +49,9 @@ func ExampleCertificate() {
 			fmt.Println(err)
 			return
 		}
+		nodes[name] = node
 		work.Go(func() {
-			if err := nodes[name].Run(context.Background()); err != nil {
+			if err := node.Run(context.Background()); err != nil {
 				fmt.Println(err)
 			}
 		})
