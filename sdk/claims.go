@@ -5,12 +5,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
@@ -26,7 +25,7 @@ type claims struct {
 	keys  func(member string) []ed25519.PublicKey
 	name  string
 	scope signed.Scope
-	heads *Heads // nil: what neighbors have signed is forgotten with the run
+	heads *state.Heads // nil: what neighbors have signed is forgotten with the run
 
 	incarnation uint64
 	own         signed.Chain
@@ -39,11 +38,11 @@ type peerClaims struct {
 	name        string
 	scope       signed.Scope
 	held        signed.Chain
-	ledger      []byte    // id of the ledger that it named when it started
-	countersign []byte    // of this node's last release
-	evidence    *Evidence // of a double of it
-	told        bool      // the neighbor has been shown the evidence since the last tick
-	corrected   bool      // a device of its name that another has replaced has been told since the last tick
+	ledger      []byte           // id of the ledger that it named when it started
+	countersign []byte           // of this node's last release
+	evidence    *signed.Evidence // of a double of it
+	told        bool             // the neighbor has been shown the evidence since the last tick
+	corrected   bool             // a device of its name that another has replaced has been told since the last tick
 }
 
 // newClaims returns the claims of a node at its start.
@@ -63,7 +62,7 @@ func newClaims(cfg *Config, hash [32]byte, incarnation uint64, neighbors []int) 
 func (c *claims) signing() bool { return c.key != nil }
 
 // sign signs the release behind a state, which follows those that were signed before.
-func (c *claims) sign(s *admm.State, generation uint16, l *dpmech.Ledger) error {
+func (c *claims) sign(s *admm.State, generation uint16, l *state.Ledger) error {
 	r := signed.Release{Generation: generation, Incarnation: c.incarnation, Round: s.Round, Digest: signed.Digest(s.X,
 		s.Delta)}
 	if before := c.own.Last(); before != nil {
@@ -71,33 +70,13 @@ func (c *claims) sign(s *admm.State, generation uint16, l *dpmech.Ledger) error 
 	}
 	if l != nil {
 		var err error
-		if r.Ledger, err = signedHead(l.Head()); err != nil {
+		if r.Ledger, err = signed.NewHead(l.Head()); err != nil {
 			return err
 		}
 	}
 	r.Sign(c.key, c.scope)
 	c.own = c.own.Add(r)
 	return nil
-}
-
-// headOf translates a head back. A length that no ledger has on this machine becomes the longest, which none has
-// either.
-func headOf(h signed.Head) dpmech.Head {
-	return dpmech.Head{ID: hex.EncodeToString(h.ID[:]), Seq: int(min(h.Seq, math.MaxInt32)),
-		Hash: hex.EncodeToString(h.Hash[:])}
-}
-
-// signedHead translates a ledger's head.
-func signedHead(h dpmech.Head) (s signed.Head, err error) {
-	id, errID := hex.DecodeString(h.ID)
-	sum, errSum := hex.DecodeString(h.Hash)
-	if err := errors.Join(errID, errSum); err != nil {
-		return s, fmt.Errorf("sdk: head of the ledger: %w", err)
-	}
-	s.Seq = uint64(h.Seq)
-	copy(s.ID[:], id)
-	copy(s.Hash[:], sum)
-	return s, nil
 }
 
 // resume takes over what is stored with a state: the node's own release, and the neighbors' latest. A key that was
@@ -153,7 +132,7 @@ func (c *claims) record(snap *wire.Snapshot) {
 }
 
 // attach adds to a message what proves it.
-func (c *claims) attach(m *admm.Message, l *dpmech.Ledger) {
+func (c *claims) attach(m *admm.Message, l *state.Ledger) {
 	peer := c.peers[m.To]
 	if !c.signing() || peer == nil {
 		return
@@ -172,7 +151,7 @@ func (c *claims) attach(m *admm.Message, l *dpmech.Ledger) {
 			m.Signed.Ledger, _ = hex.DecodeString(l.Head().ID)
 		}
 	case admm.ProbeReply:
-		scope, r, ok := c.heads.find(c.keys(peer.name), peer.ledger)
+		scope, r, ok := c.heads.Find(c.keys(peer.name), peer.ledger)
 		if newest := peer.held.Last(); ok && (newest == nil || r.Ledger.Seq > newest.Ledger.Seq) {
 			m.Signed.Other = r.Append(scope[:])
 		}

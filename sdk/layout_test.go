@@ -26,14 +26,16 @@ var mayImport = map[string][]string{
 	"sdk/wire":      {"sdk/admm", "sdk/signed", "sdk/wire/cbor"},
 	"sdk/wire/cbor": {},
 	"sdk/recovery":  {"sdk/admm", "sdk/signed"},
-	"sdk/signed":    {},
+	"sdk/signed":    {"dpmech"},
+	"sdk/state":     {"sdk/signed", "sdk/wire", "dpmech"},
 	"sdk/graph":     {"zoest/vec", "zoest/rng"},
 	"sdk/task":      {"zoest/vec", "zoest/rng"},
 	"sdk/scorer":    {"zoest", "sdk/wire/cbor"},
-	"sdk":           {"sdk/admm", "sdk/wire", "sdk/signed", "sdk/recovery", "sdk/graph", "zoest", "dpmech", "transport"},
-	"sdk/monitor":   {"sdk", "dpmech"},
-	"sdk/fleetfile": {"sdk", "sdk/scorer", "sdk/wire", "sdk/task", "transport/ws"},
-	"tinytest":      {"sdk", "sdk/admm", "zoest", "zoest/vec", "zoest/rng", "transport"},
+	"sdk":           {"sdk/admm", "sdk/wire", "sdk/signed", "sdk/state", "sdk/recovery", "sdk/graph", "zoest", "dpmech", "transport"},
+	"sdk/audit":     {"sdk", "sdk/signed", "dpmech"},
+	"sdk/monitor":   {"sdk", "sdk/signed", "sdk/state", "dpmech"},
+	"sdk/fleetfile": {"sdk", "sdk/scorer", "sdk/state", "sdk/wire", "sdk/task", "transport/ws"},
+	"tinytest":      {"sdk", "sdk/state", "sdk/admm", "zoest", "zoest/vec", "zoest/rng", "transport"},
 }
 
 var mayUse = map[string][]string{

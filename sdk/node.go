@@ -60,7 +60,7 @@ type Status struct {
 	Neighbors []Neighbor // all of them, in the order of the fleet's members
 
 	// Evidence is what this node has found of members that have signed two releases of one round.
-	Evidence []Evidence
+	Evidence []signed.Evidence
 
 	// Recovered is the release after which this device has taken over from one that was lost, see Config.Recover; 0 if
 	// there was none.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // ending is an error of a frame that ends the run: the node's own signature shows that it must not go on.
@@ -38,7 +39,7 @@ func (r *run) check(m *admm.Message) error {
 	}
 	var two *contradiction
 	if errors.As(err, &two) {
-		r.accuse(from, peer, newEvidence(peer.name, &two.first, &two.second))
+		r.accuse(from, peer, signed.NewEvidence(peer.name, &two.first, &two.second))
 	}
 	return err
 }
@@ -97,11 +98,11 @@ func (r *run) confront(from int, by string, shown *signed.Release) error {
 	if shown.Generation > r.generation {
 		return ending{fmt.Errorf("sdk: %q holds a release that generation %d of this node's name has signed, and this is "+
 			"generation %d: %w, "+
-			"another device has taken its place", by, shown.Generation, r.generation, ErrRollback)}
+			"another device has taken its place", by, shown.Generation, r.generation, state.ErrRollback)}
 	}
 	for i := range r.claims.own {
 		if own := &r.claims.own[i]; own.Contradicts(shown) {
-			return r.exposed(newEvidence(r.cfg.Name, own, shown), by)
+			return r.exposed(signed.NewEvidence(r.cfg.Name, own, shown), by)
 		}
 	}
 	if shown.Generation < r.generation { // of the lost device, with a ledger of its own
@@ -121,13 +122,13 @@ func (r *run) confront(from int, by string, shown *signed.Release) error {
 
 // compareLedger reports that the ledger is not the continuation of a state that this node's key has signed.
 func (r *run) compareLedger(by string, head signed.Head) error {
-	l, then := r.cfg.Ledger, headOf(head)
+	l, then := r.cfg.Ledger, head.Ledger()
 	if l == nil || head == (signed.Head{}) || then.ID != l.Head().ID {
 		return nil
 	}
 	if err := l.Contains(then); err != nil {
 		return fmt.Errorf("sdk: %q shows a later state of the ledger, which this node's key has signed: %w: %w", by,
-			ErrRollback, err)
+			state.ErrRollback, err)
 	}
 	return nil
 }
@@ -196,11 +197,11 @@ func (r *run) checkDouble(by string, m *admm.Message) error {
 	if first.Generation < r.generation { // the lost device had one
 		return errors.New("sdk: evidence of a double of a device that this one has replaced")
 	}
-	return r.exposed(newEvidence(r.cfg.Name, first, second), by)
+	return r.exposed(signed.NewEvidence(r.cfg.Name, first, second), by)
 }
 
 // exposed ends this node, of which two releases of one round are signed.
-func (r *run) exposed(e Evidence, by string) error {
+func (r *run) exposed(e signed.Evidence, by string) error {
 	r.keepEvidence(e)
 	return ending{fmt.Errorf("sdk: %q shows two releases of round %d that this node's key has signed: %w; find the "+
 		"other one, and start the fleet anew under another run id, with another key",
@@ -208,7 +209,7 @@ func (r *run) exposed(e Evidence, by string) error {
 }
 
 // accuse keeps evidence against a neighbor, once, and shows it to the neighbor.
-func (r *run) accuse(from int, peer *peerClaims, e Evidence) {
+func (r *run) accuse(from int, peer *peerClaims, e signed.Evidence) {
 	if peer.evidence == nil {
 		peer.evidence = &e
 		r.keepEvidence(e) // first: who reads of it in the log finds it in the status
@@ -217,8 +218,14 @@ func (r *run) accuse(from int, peer *peerClaims, e Evidence) {
 	r.show(from, peer)
 }
 
+// evidenceKeeper is a [state.Store] that keeps evidence as well, as [state.Dir] does.
+type evidenceKeeper interface {
+	Evidence() ([]signed.Evidence, error)
+	AddEvidence(signed.Evidence) error // durably
+}
+
 // keepEvidence notes evidence in the status, and on the disk if the store can.
-func (r *run) keepEvidence(e Evidence) {
+func (r *run) keepEvidence(e signed.Evidence) {
 	r.mu.Lock()
 	r.status.Evidence = append(r.status.Evidence, e)
 	r.mu.Unlock()
@@ -236,7 +243,7 @@ func (r *run) show(to int, peer *peerClaims) {
 		return
 	}
 	peer.told = true
-	first, second, err := peer.evidence.releases()
+	first, second, err := peer.evidence.Releases()
 	if err != nil {
 		return // it was checked when it was read
 	}
@@ -306,10 +313,10 @@ func (n *Node) rememberHeads() {
 	}
 	for _, peer := range c.peers {
 		if r := peer.held.Last(); r != nil {
-			c.heads.learn(c.keys(peer.name), peer.scope, *r)
+			c.heads.Learn(c.keys(peer.name), peer.scope, *r)
 		}
 	}
-	if err := c.heads.save(); err != nil {
+	if err := c.heads.Save(); err != nil {
 		n.log.Error("what neighbors have signed of their ledgers cannot be kept", "err", err)
 	}
 }

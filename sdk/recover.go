@@ -86,7 +86,7 @@ func (r *run) takeOver() error {
 	}
 	// Two releases may have been sent and not received, which are made anew without data, and one more reserved and not
 	// sent.
-	if err := dpmech.CheckKept(newest+2, n.reserved, n.marked); err != nil {
+	if err := dpmech.CheckResume(newest+2, n.reserved, n.marked); err != nil {
 		return fmt.Errorf("sdk: %w: the ledger has release %d of this run, and neighbors know of no more than %d: they "+
 			"were set back, or are wrong (%w)",
 			ErrRecovery, n.reserved, result.Held, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -109,7 +110,7 @@ func triangle(t *testing.T, edges int, keys bool, lie func(f *admm.Message)) (le
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := dpmech.OpenLedger(ledger)
+		l, err := state.OpenLedger(ledger)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +128,7 @@ func triangle(t *testing.T, edges int, keys bool, lie func(f *admm.Message)) (le
 
 func spareLedger(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "ledger")
-	l, err := dpmech.CreateLedger(path, "samples", nil)
+	l, err := state.CreateLedger(path, "samples", nil)
 	if err == nil {
 		err = l.Close()
 	}

@@ -9,8 +9,7 @@
 //
 // What it costs. A frame with a release is 199 bytes longer, 196 of them the release as [Release.Append] writes it. A
 // round of two private nodes in one process, with a loss that takes no time, on two cores of an AMD EPYC ("go test
-// ./sdk -run xxx -bench Round
-// -benchtime 1000x"):
+// ./sdk -run xxx -bench Round -benchtime 1000x"):
 //
 //	                 without keys                  with keys                  ratio of bytes, of time
 //	d = 10           41 bytes,      23 us           439 bytes, 165 us         10.8,  7.2

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Scope says whose releases a signature is about: a hash of the run, the fleet and the member. See [NewScope].
@@ -131,12 +132,16 @@ func (r *Release) Verify(s Scope, keys []ed25519.PublicKey) error {
 }
 
 func verify(keys []ed25519.PublicKey, message, signature []byte, what string, round int) error {
-	for _, key := range keys {
-		if len(key) == ed25519.PublicKeySize && ed25519.Verify(key, message, signature) {
-			return nil
-		}
+	if !signedBy(keys, message, signature) {
+		return fmt.Errorf("signed: %s %d: %w (of %d)", what, round, ErrSignature, len(keys))
 	}
-	return fmt.Errorf("signed: %s %d: %w (of %d)", what, round, ErrSignature, len(keys))
+	return nil
+}
+
+func signedBy(keys []ed25519.PublicKey, message, signature []byte) bool {
+	return slices.ContainsFunc(keys, func(key ed25519.PublicKey) bool {
+		return len(key) == ed25519.PublicKeySize && ed25519.Verify(key, message, signature)
+	})
 }
 
 // ID returns the hash that the next release names as Prev. It does not depend on the key, so that a chain goes on when
