@@ -29,7 +29,7 @@ type claims struct {
 
 	incarnation uint64
 	own         signed.Chain
-	seen        *signed.Release // the newest that may be seen: its release is kept and marked
+	seen        *signed.Release // the newest that may be seen: its release is stored and marked
 	peers       map[int]*peerClaims
 }
 

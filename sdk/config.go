@@ -15,7 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Oracle is the black box that a node trains: one loss at one point for one sample. See [zoest.Oracle] for the contract.
+// Oracle is the black box that a node trains: one loss at one point for one sample. See [zoest.Oracle] for the
+// contract.
 type Oracle = zoest.Oracle
 
 // BatchOracle is an oracle that works on several queries at once. See [zoest.BatchOracle].
@@ -35,35 +36,38 @@ type Config struct {
 	Oracle    Oracle              // the loss; called from the goroutine of Run. A BatchOracle is given up to Window queries at once
 	Transport transport.Transport // reaches the neighbors by their names; stays the caller's to close
 
-	// Store keeps the node's state, so that a node that is made again after a crash goes on where it was, with the same bits and without
-	// releasing a round twice. Nil keeps nothing: then a node that is made again in the same run stops if its Ledger, or else a
-	// neighbor, knows of releases that it has no memory of. A neighbor may lie, and then gets a second look at the data.
+	// Store keeps the node's state, so that a node that is made again after a crash goes on where it was, with the same
+	// bits and without releasing a round twice. Nil keeps nothing: then a node that is made again in the same run stops if
+	// its Ledger, or else a neighbor, knows of releases that it has no memory of. A neighbor may lie, and then gets a
+	// second look at the data.
 	Store state.Store
-	// Recover makes a node with a fresh Store, on a device that takes the place of one that is lost, get its state back from its
-	// neighbors before it goes on: what the lost device has released they all know. Run waits until each of them has answered,
-	// and keeps nothing before; an error around [ErrRecovery] says who holds what no other can confirm, or what is lost for
-	// good. The fleet's payload must be "release". A node whose Store keeps a state goes on from that, as it does without
-	// Recover. What is taken on trust, and what not, stands in [ErrRecovery].
+	// Recover makes a node with a fresh Store, on a device that takes the place of one that is lost, get its state back
+	// from its neighbors before it goes on: what the lost device has released they all know. Run waits until each of them
+	// has answered, and stores nothing before; an error around [ErrRecovery] says who holds what no other can confirm, or
+	// what is lost for good. The fleet's payload must be "release". A node whose Store keeps a state goes on from that, as
+	// it does without Recover. What is taken on trust, and what not, stands in package recovery.
 	Recover bool
 	// Ledger counts the releases of all runs on the same data, see [state.Ledger]. Nil counts this run alone.
 	Ledger *state.Ledger
 
-	// Key is the member's secret key. With it every release is signed, and what neighbors say of this node's releases counts only with
-	// its signature; it needs Keys. Without it claims are believed as they come: a neighbor can then end the run with a lie, charges
-	// nothing with it, and a certificate is not signed. All members of a fleet have keys, or none.
+	// Key is the member's secret key. With it every release is signed, and what neighbors say of this node's releases
+	// counts only with its signature; it needs Keys. Without it claims are believed as they come: a neighbor can then end
+	// the run with a lie, charges nothing with it, and a certificate is not signed. All members of a fleet have keys, or
+	// none.
 	Key ed25519.PrivateKey
-	// Keys returns the public keys of a member whose signatures count: the present ones, the next, and retired ones. It is called from
-	// the goroutine of Run and may return others over time.
+	// Keys returns the public keys of a member whose signatures count: the present ones, the next, and retired ones. It is
+	// called from the goroutine of Run and may return others over time.
 	Keys func(member string) []ed25519.PublicKey
-	// Heads remembers what neighbors have signed of their ledgers over all runs, see [state.OpenHeads]; nil remembers it within this run.
+	// Heads remembers what neighbors have signed of their ledgers over all runs, see [state.OpenHeads]; nil remembers it
+	// within this run.
 	Heads *state.Heads
 
-	// ConditionalOn is for [Node.Certificate]: what was taken as public though data may have shaped it, such as preprocessing or step
-	// sizes, one sentence each.
+	// ConditionalOn is for [Node.Certificate]: what was taken as public though data may have shaped it, such as
+	// preprocessing or step sizes, one sentence each.
 	ConditionalOn []string
 
-	// SeededTable keeps 8 bytes a sample instead of 4*Dim, for one more drawn direction a query. The results are the same, to
-	// the bit.
+	// SeededTable keeps 8 bytes a sample instead of 4*Dim, for one more drawn direction a query. The results are the same,
+	// to the bit.
 	SeededTable bool
 
 	// Window is how many queries are asked at once; 0 means 1, or 16 of a BatchOracle. Each takes 8*Dim bytes.
@@ -77,12 +81,13 @@ type Config struct {
 	Observer Observer     // is told what happens
 	Logger   *slog.Logger // nil: nothing is logged
 
-	// Noise is the source of random bytes for the release noise; nil means the operating system's, crypto/rand. Anything else
-	// is for simulations and tests: a run whose noise can be predicted protects nobody.
+	// Noise is the source of random bytes for the release noise; nil means the operating system's, crypto/rand. Anything
+	// else is for simulations and tests: a run whose noise can be predicted protects nobody.
 	Noise io.Reader
 
-	// ResendAfter is how long a round may stand still before messages that may have got lost are sent again; 0 means 2 s. While it goes
-	// on standing still they are sent after twice as long each time, up to 16 times as long; in a lossy run always after as long.
+	// ResendAfter is how long a round may stand still before messages that may have got lost are sent again; 0 means 2 s.
+	// While it goes on standing still they are sent after twice as long each time, up to 16 times as long; in a lossy run
+	// always after as long.
 	ResendAfter time.Duration
 	// Linger is how long a node that has finished waits for neighbors that may still need its last message; 0 means 30 s.
 	Linger time.Duration
@@ -95,8 +100,8 @@ type Observer struct {
 	// released model: what the neighbors will see. Model, Status and Spend speak of it already; nothing of it has
 	// been sent. x is valid during the call.
 	Released func(round int, x []float32)
-	// Waiting is called, once a round, when nothing has moved for ResendAfter because messages of these neighbors are missing; and
-	// with round 0, during a recovery, each time that others are missing than before.
+	// Waiting is called, once a round, when nothing has moved for ResendAfter because messages of these neighbors are
+	// missing; and with round 0, during a recovery, each time that others are missing than before.
 	Waiting func(round int, neighbors []string)
 }
 
@@ -127,7 +132,7 @@ func (c Config) validate() (*plan, error) {
 				fault("the fleet's payload is %q: from messages a neighbor knows neither a release nor the other end's z to the bit, want payload %q", w.Payload, PayloadRelease)
 			}
 			if c.Store == nil {
-				fault("Store is nil: what comes back has to be kept before it is used")
+				fault("Store is nil: what comes back has to be stored before it is used")
 			}
 			if p != nil && slices.Contains(c.Fleet.Members, c.Name) && len(p.graph.Neighbors(p.number[c.Name])) == 0 {
 				fault("%q has no neighbors: nobody else knows its state", c.Name)

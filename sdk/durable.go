@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// build names the arithmetic behind a kept state. It changes with every change of the bits that a round computes: a run
-// must not be continued by a program that would have computed something else.
+// build names the arithmetic behind a stored state. It changes with every change of the bits that a round computes: a
+// run must not be continued by a program that would have computed something else.
 const build = "spade-edge arithmetic 1"
 
 // StateSize returns the length in bytes of the largest state that a member with so many samples keeps in its [Store],
@@ -179,16 +179,17 @@ func (n *Node) enterReleased() error {
 	return nil
 }
 
-// checkLast makes sure that the ledger knows of no release that the store has lost, by the rule of [dpmech.CheckResume].
-// Without a store nothing is kept, and whatever was marked may have been sent. What the lost device before this one has
-// made of the two releases after those that came back is no obstacle: they are made without data.
+// checkLast makes sure that the ledger knows of no release that the store has lost, by the rule of
+// [dpmech.CheckResume]. Without a store nothing is recorded, and whatever was marked may have been sent. What the lost
+// device before this one has made of the two releases after those that came back is no obstacle: they are made without
+// data.
 func (n *Node) checkLast(round int) error {
 	if n.cfg.Ledger == nil {
 		return nil
 	}
 	const advice = "restore the state, recover it from the neighbors, or start the fleet anew under another run id"
 	if n.cfg.Store == nil && n.marked > 0 {
-		return fmt.Errorf("sdk: the ledger has release %d of this run, and there is no Store that could have kept it: %w; %s",
+		return fmt.Errorf("sdk: the ledger has release %d of this run, and there is no Store that could have it: %w; %s",
 			n.marked, state.ErrRollback, advice)
 	}
 	if err := dpmech.CheckResume(max(round, n.blank()), n.reserved, n.marked); err != nil {
@@ -276,7 +277,7 @@ func (n *Node) save(s *admm.State) error {
 		return err
 	}
 	if err := n.cfg.Store.Save(state.Record{Round: s.Round, State: n.encoded, Note: string(note)}); err != nil {
-		return fmt.Errorf("sdk: release %d is not sent, for it could not be kept: %w", s.Round, err)
+		return fmt.Errorf("sdk: release %d is not sent, for its state could not be stored: %w", s.Round, err)
 	}
 	return nil
 }

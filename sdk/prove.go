@@ -231,7 +231,7 @@ func (r *run) keepEvidence(e signed.Evidence) {
 	r.mu.Unlock()
 	if k, ok := r.cfg.Store.(evidenceKeeper); ok {
 		if err := k.AddEvidence(e); err != nil {
-			r.log.Error("evidence cannot be kept", "evidence", e.String(), "err", err)
+			r.log.Error("evidence cannot be stored", "evidence", e.String(), "err", err)
 		}
 	}
 }
@@ -276,7 +276,7 @@ func (r *run) showAgain() {
 	}
 }
 
-// loadEvidence takes over what the store has kept. Evidence against the node itself ends it.
+// loadEvidence takes over what the store has. Evidence against the node itself ends it.
 func (n *Node) loadEvidence() error {
 	k, ok := n.cfg.Store.(evidenceKeeper)
 	if !ok {
@@ -289,7 +289,7 @@ func (n *Node) loadEvidence() error {
 	for _, e := range list {
 		if n.claims.signing() {
 			if err := e.Verify(n.cfg.Fleet.Run, n.hash, n.cfg.Keys(e.Member)); err != nil {
-				n.log.Warn("kept evidence does not count", "err", err)
+				n.log.Warn("stored evidence does not count", "err", err)
 				continue
 			}
 		}
@@ -317,6 +317,6 @@ func (n *Node) rememberHeads() {
 		}
 	}
 	if err := c.heads.Save(); err != nil {
-		n.log.Error("what neighbors have signed of their ledgers cannot be kept", "err", err)
+		n.log.Error("what neighbors have signed of their ledgers cannot be stored", "err", err)
 	}
 }

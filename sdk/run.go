@@ -34,7 +34,7 @@ func (n *Node) Run(ctx context.Context) error {
 		return err
 	}
 	defer r.stop()
-	// A panic, of a store or an observer, may come between the making of a release and its being kept.
+	// A panic, of a store or an observer, may come between the making of a release and its record in the store.
 	over := false
 	defer func() {
 		if !over {
@@ -103,7 +103,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 		inbox: make(chan received, 4), outbox: map[int]chan []byte{}, opened: opened(n.cfg.Transport),
 		requests: map[int]uint64{}, noted: map[cause]int{},
 	}
-	r.rememberHeads() // of the state that was kept, in case the process before did not come to its end
+	r.rememberHeads() // of the state that was stored, in case the process before did not come to its end
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.workers.Go(r.receive)
 	for _, j := range n.neighbors {
@@ -238,7 +238,7 @@ func (r *run) reached(name string) {
 
 // patience returns how long to wait after messages have been sent again, when that had last been tried after wait:
 // twice as long, up to 16 times ResendAfter. A neighbor that is slow or away does not need to be told more often, and
-// devices that wait can sleep; one that comes back hails, and a connection that opens is served at once. A lossy run
+// devices that wait can sleep; one that comes back probes, and a connection that opens is served at once. A lossy run
 // counts ticks, and a node that has finished leaves at one.
 func (r *run) patience(wait time.Duration) time.Duration {
 	if r.cfg.Fleet.Wire.Lossy > 0 || r.machine.Status().Complete {

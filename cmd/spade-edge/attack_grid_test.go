@@ -43,8 +43,8 @@ func (p *pusher) frame(round int) *admm.Message {
 			next.Prev = p.chain[next.Round-1].ID(p.scope(p.name))
 		}
 		if next.Round == round {
-			if next.Digest = signed.DigestGrid(f.Grid); round > m.Rounds {
-				next.Digest = signed.DigestVector(f.Vector)
+			if next.Digest = signed.Digest(nil, f.Grid); round > m.Rounds {
+				next.Digest = signed.Digest(f.Vector, nil)
 			}
 		}
 		next.Sign(p.key, p.scope(p.name))

@@ -116,8 +116,8 @@ func TestReceiveRules(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
-		if conflict := errors.Is(err, ErrConflict); conflict != strings.Contains(c.want, "contradicts") {
-			t.Errorf("%s: ErrConflict is %v", c.name, conflict)
+		if conflict := errors.Is(err, errConflict); conflict != strings.Contains(c.want, "contradicts") {
+			t.Errorf("%s: errConflict is %v", c.name, conflict)
 		}
 	}
 }

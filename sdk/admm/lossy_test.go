@@ -155,7 +155,7 @@ func TestLossyNeighborAhead(t *testing.T) {
 		}
 	}
 	for _, round := range []int{1, 7} {
-		if err := m.Receive(Message{Kind: EdgeMessage, From: 3, To: 2, Round: round, Vector: vector(99)}); !errors.Is(err, ErrConflict) {
+		if err := m.Receive(Message{Kind: EdgeMessage, From: 3, To: 2, Round: round, Vector: vector(99)}); !errors.Is(err, errConflict) {
 			t.Errorf("another message of round %d: %v, want a conflict", round, err)
 		}
 	}

@@ -105,9 +105,9 @@ func (p *Payload) set(q Payload) {
 	p.Grid = append(p.Grid[:0], q.Grid...)
 }
 
-// ErrConflict marks a message that contradicts an earlier one of the same sender and round: an impostor, or a device
+// errConflict marks a message that contradicts an earlier one of the same sender and round: an impostor, or a device
 // that was set back to an older state.
-var ErrConflict = errors.New("contradicts an earlier message")
+var errConflict = errors.New("contradicts an earlier message")
 
 // edge is one neighbor j as seen from client i.
 type edge struct {
@@ -208,7 +208,7 @@ func (m *Machine) receiveRelease(e *edge, msg Message) error {
 	}
 	if at := e.at(msg.Round); at >= 0 {
 		if !e.in[at].Equal(msg.Payload()) {
-			return fmt.Errorf("admm: message of round %d from %d %w", msg.Round, msg.From, ErrConflict)
+			return fmt.Errorf("admm: message of round %d from %d %w", msg.Round, msg.From, errConflict)
 		}
 		// j has started again after its last word, and has lost mine of this round.
 		if e.done && msg.Round == m.round && !msg.Resent {

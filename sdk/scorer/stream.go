@@ -18,14 +18,14 @@ var errClosed = errors.New("scorer: the oracle is closed")
 // Stream is an oracle whose losses come from a program that goes on running. Its methods may be called from any
 // goroutine.
 type Stream struct {
-	cfg     StreamConfig // with defaults
-	name    string       // of the program, as it was given
-	codec   codec
-	spawn   *spawner
-	workers []*worker
-	closing chan struct{} // closed by Close
-	lives   sync.WaitGroup
-	opened  chan error // one from each worker: how its first process has begun
+	cfg        StreamConfig // with defaults
+	name       string       // of the program, as it was given
+	codec      codec
+	spawn      *spawner
+	workers    []*worker
+	closing    chan struct{} // closed by Close
+	goroutines sync.WaitGroup
+	opened     chan error // one from each worker: how its first process has begun
 
 	mu       sync.Mutex // guards what follows, and the workers
 	first    hello      // what the first process said, and all others have to
@@ -65,7 +65,7 @@ func OpenStream(ctx context.Context, cfg StreamConfig) (*Stream, error) {
 		s.workers = append(s.workers, w)
 	}
 	for _, w := range s.workers { // each may wake the others
-		s.lives.Go(w.supervise)
+		s.goroutines.Go(w.supervise)
 	}
 	var errs []error
 	for range s.workers {
@@ -126,7 +126,7 @@ func (s *Stream) Close() error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		s.lives.Wait()
+		s.goroutines.Wait()
 		return nil
 	}
 	s.closed = true
@@ -136,11 +136,11 @@ func (s *Stream) Close() error {
 		w.over = true
 		w.wake.Signal()
 		if p := w.proc; p != nil {
-			s.lives.Go(p.end)
+			s.goroutines.Go(p.end)
 		}
 	}
 	s.mu.Unlock()
-	s.lives.Wait()
+	s.goroutines.Wait()
 	s.spawn.stop()
 	return nil
 }

@@ -41,7 +41,7 @@ type Release struct {
 	Generation  uint16   // how many devices of this name were lost before
 	Incarnation uint64   // tells the processes of a device apart; 48 bits
 	Round       int      // the release, 0..MaxInt32; 0 stands for the common start
-	Digest      [32]byte // of what was released, see [DigestVector] and [DigestGrid]
+	Digest      [32]byte // of what was released, see [Digest]
 	Prev        [32]byte // [Release.ID] of the release before; zero if there is none, or if it was not signed
 	Ledger      Head     // the ledger once the release was charged
 	Signature   [ed25519.SignatureSize]byte
@@ -173,20 +173,20 @@ func (r *Release) held(s Scope) []byte {
 // Digest returns the digest of a release: of its change on the grid, or of its numbers if it has none.
 func Digest(x []float32, change []int32) [32]byte {
 	if len(change) > 0 {
-		return DigestGrid(change)
+		return digestGrid(change)
 	}
-	return DigestVector(x)
+	return digestVector(x)
 }
 
-// DigestVector returns the digest of a release whose numbers travel as they are: SHA-256 over a tag and the numbers as
+// digestVector returns the digest of a release whose numbers travel as they are: SHA-256 over a tag and the numbers as
 // float32, little endian. Where each neighbor gets a message of its own, it is the digest of the released model.
-func DigestVector(x []float32) [32]byte {
+func digestVector(x []float32) [32]byte {
 	return digest("vector\n", len(x), func(i int) uint32 { return math.Float32bits(x[i]) })
 }
 
-// DigestGrid returns the digest of a release on a grid: SHA-256 over another tag and the changes as int32, little
+// digestGrid returns the digest of a release on a grid: SHA-256 over another tag and the changes as int32, little
 // endian.
-func DigestGrid(steps []int32) [32]byte {
+func digestGrid(steps []int32) [32]byte {
 	return digest("grid\n", len(steps), func(i int) uint32 { return uint32(steps[i]) })
 }
 

@@ -13,22 +13,22 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire/cbor"
 )
 
-// Version is the version of frames that this package writes and the only one it reads.
-const Version = 1
+// frameVersion is the version of frames that this package writes and the only one it reads.
+const frameVersion = 1
 
 // Protocol is the version of what nodes say to each other, which a [Hello] carries. In 2, releases are signed and
 // claims are proved.
 const Protocol = 2
 
-// MaxRound is the highest round number that a frame takes.
-const MaxRound = math.MaxInt32
+// maxRound is the highest round number that a frame takes.
+const maxRound = math.MaxInt32
 
 // MaxDim is the highest dimension of a [Codec]; its frames are of 1 GiB.
 const MaxDim = 1 << 28
 
-// MaxSigned bounds, in bytes, each field of [admm.Signed], and maxSigned those of one frame together.
+// maxField bounds, in bytes, each field of [admm.Signed], and maxSigned those of one frame together.
 const (
-	MaxSigned = 256
+	maxField  = 256
 	maxSigned = 448
 )
 
@@ -51,7 +51,7 @@ const (
 	keyGrid
 	keyPacked
 	keyHeld
-	keyLife
+	keyDevice
 	keyPart
 	keyOwn
 	keyProof
@@ -64,7 +64,7 @@ const (
 // frameNames are the names of the keys in errors.
 var frameNames = []string{keyVersion: "version", keyKind: "kind", keyRound: "round", keyResent: "resent",
 	keyVector: "vector", keyPlanes: "planes", keyGrid: "grid", keyPacked: "packed", keyHeld: "held",
-	keyLife: "incarnation", keyPart: "part", keyOwn: "own", keyProof: "proof", keyOther: "other",
+	keyDevice: "incarnation", keyPart: "part", keyOwn: "own", keyProof: "proof", keyOther: "other",
 	keyLedger: "ledger", keyCountersign: "countersign"}
 
 // keys is a set of keys.
@@ -82,11 +82,11 @@ var rules = [...]struct{ must, may keys }{
 	admm.EdgeMessage:   {0, vectorKeys | 1<<keyResent | 1<<keyOwn},
 	admm.Done:          {0, 1<<keyResent | 1<<keyProof | 1<<keyCountersign},
 	admm.Release:       {0, payloadKeys | 1<<keyResent | 1<<keyOwn},
-	admm.Probe:         {1<<keyHeld | 1<<keyLife, 1<<keyOwn | 1<<keyProof | 1<<keyOther | 1<<keyLedger},
-	admm.StateRequest:  {1<<keyLife | 1<<keyPart, 1 << keyResent},
-	admm.StateResponse: {1<<keyHeld | 1<<keyLife | 1<<keyPart, 1<<keyResent | 1<<keyOwn | 1<<keyProof},
+	admm.Probe:         {1<<keyHeld | 1<<keyDevice, 1<<keyOwn | 1<<keyProof | 1<<keyOther | 1<<keyLedger},
+	admm.StateRequest:  {1<<keyDevice | 1<<keyPart, 1 << keyResent},
+	admm.StateResponse: {1<<keyHeld | 1<<keyDevice | 1<<keyPart, 1<<keyResent | 1<<keyOwn | 1<<keyProof},
 	admm.Conflict:      {1<<keyProof | 1<<keyOther, 1 << keyResent},
-	admm.ProbeReply:    {1<<keyHeld | 1<<keyLife, 1<<keyOwn | 1<<keyProof | 1<<keyOther | 1<<keyLedger},
+	admm.ProbeReply:    {1<<keyHeld | 1<<keyDevice, 1<<keyOwn | 1<<keyProof | 1<<keyOther | 1<<keyLedger},
 }
 
 // rule returns the keys that a message has to have, and those that it may have.
@@ -137,8 +137,8 @@ func signedFields(s *admm.Signed) [5]*[]byte {
 func checkSigned(s *admm.Signed) error {
 	total := 0
 	for i, b := range signedFields(s) {
-		if len(*b) > MaxSigned {
-			return fmt.Errorf("%s: found %d bytes, wanted at most %d", frameNames[keyOwn+i], len(*b), MaxSigned)
+		if len(*b) > maxField {
+			return fmt.Errorf("%s: found %d bytes, wanted at most %d", frameNames[keyOwn+i], len(*b), maxField)
 		}
 		total += len(*b)
 	}
@@ -180,7 +180,7 @@ func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
 	}
 	w := cbor.Writer{B: dst}
 	w.Map(bits.OnesCount32(uint32(has)))
-	w.Uint(keyVersion, Version)
+	w.Uint(keyVersion, frameVersion)
 	kind, resent := m.Kind, m.Resent
 	if kind == admm.ProbeReply {
 		kind, resent = admm.Probe, true
@@ -195,8 +195,8 @@ func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
 	if has&(1<<keyHeld) != 0 {
 		w.Uint(keyHeld, uint64(m.Held))
 	}
-	if has&(1<<keyLife) != 0 {
-		w.Uint(keyLife, signed.PackDevice(m.Generation, m.Incarnation))
+	if has&(1<<keyDevice) != 0 {
+		w.Uint(keyDevice, signed.PackDevice(m.Generation, m.Incarnation))
 	}
 	if has&(1<<keyPart) != 0 {
 		w.Uint(keyPart, uint64(m.Part))
@@ -222,7 +222,7 @@ func present(m *admm.Message) keys {
 	must = set(must, keyVector, len(m.Vector) > 0)
 	must = set(must, keyGrid, len(m.Grid) > 0)
 	must = set(must, keyHeld, m.Held != 0)
-	must = set(must, keyLife, m.Generation != 0 || m.Incarnation != 0)
+	must = set(must, keyDevice, m.Generation != 0 || m.Incarnation != 0)
 	must = set(must, keyPart, m.Part != 0)
 	for i, b := range signedFields(&m.Signed) {
 		must = set(must, keyOwn+i, len(*b) > 0)
@@ -233,8 +233,8 @@ func present(m *admm.Message) keys {
 // check reports why m cannot be sent.
 func (c *Codec) check(m *admm.Message) error {
 	var errs [5]error
-	if m.Round < 0 || m.Round > MaxRound {
-		errs[0] = fmt.Errorf("round: found %d, wanted 0..%d", m.Round, MaxRound)
+	if m.Round < 0 || m.Round > maxRound {
+		errs[0] = fmt.Errorf("round: found %d, wanted 0..%d", m.Round, maxRound)
 	}
 	if m.Kind < admm.EdgeMessage || m.Kind > admm.ProbeReply {
 		return errors.Join(fmt.Errorf("kind: found %d, wanted %d..%d", m.Kind, admm.EdgeMessage, admm.ProbeReply), errs[0])
@@ -249,7 +249,7 @@ func (c *Codec) check(m *admm.Message) error {
 			return fmt.Sprintf("%d coordinates", len(m.Grid))
 		case keyHeld:
 			return fmt.Sprint(m.Held)
-		case keyLife:
+		case keyDevice:
 			return fmt.Sprintf("%d and %d", m.Generation, m.Incarnation)
 		case keyPart:
 			return fmt.Sprint(m.Part)
@@ -258,8 +258,8 @@ func (c *Codec) check(m *admm.Message) error {
 	})
 	errs[2] = c.checkPayload(m)
 	switch {
-	case m.Held < 0 || m.Held > MaxRound:
-		errs[3] = fmt.Errorf("held: found %d, wanted 0..%d", m.Held, MaxRound)
+	case m.Held < 0 || m.Held > maxRound:
+		errs[3] = fmt.Errorf("held: found %d, wanted 0..%d", m.Held, maxRound)
 	case m.Part > admm.ResponderBase:
 		errs[3] = fmt.Errorf("part: found %d, wanted 0..%d", m.Part, admm.ResponderBase)
 	case m.Incarnation > signed.MaxIncarnation:
@@ -347,7 +347,7 @@ type frameFields struct {
 // byKey returns the fields by their keys.
 func (f *frameFields) byKey() [keyEnd]cbor.Item {
 	return [...]cbor.Item{keyVersion: f.Version, keyKind: f.Kind, keyRound: f.Round, keyResent: f.Resent,
-		keyVector: f.Vector, keyPlanes: f.Planes, keyGrid: f.Grid, keyPacked: f.Packed, keyHeld: f.Held, keyLife: f.Life,
+		keyVector: f.Vector, keyPlanes: f.Planes, keyGrid: f.Grid, keyPacked: f.Packed, keyHeld: f.Held, keyDevice: f.Life,
 		keyPart: f.Part, keyOwn: f.Own, keyProof: f.Proof, keyOther: f.Other, keyLedger: f.Ledger,
 		keyCountersign: f.Countersign}
 }
@@ -372,14 +372,14 @@ func (c *Codec) decode(frame []byte, m *admm.Message) error {
 		return err
 	}
 	fields := c.fields.byKey()
-	if _, err := fields[keyVersion].Uint("version", Version, Version); err != nil {
+	if _, err := fields[keyVersion].Uint("version", frameVersion, frameVersion); err != nil {
 		return err
 	}
 	kind, err := fields[keyKind].Uint("kind", uint64(admm.EdgeMessage), uint64(admm.Conflict))
 	if err != nil {
 		return err
 	}
-	round, err := fields[keyRound].Uint("round", 0, MaxRound)
+	round, err := fields[keyRound].Uint("round", 0, maxRound)
 	if err != nil {
 		return err
 	}
@@ -419,8 +419,8 @@ func (c *Codec) decode(frame []byte, m *admm.Message) error {
 		if err != nil {
 			return err
 		}
-		if len(contents) == 0 || len(contents) > MaxSigned {
-			return fmt.Errorf("%s: found %d bytes, wanted 1..%d", frameNames[keyOwn+i], len(contents), MaxSigned)
+		if len(contents) == 0 || len(contents) > maxField {
+			return fmt.Errorf("%s: found %d bytes, wanted 1..%d", frameNames[keyOwn+i], len(contents), maxField)
 		}
 		*b = append(*b, contents...)
 	}
@@ -438,12 +438,12 @@ func decodeNumbers(fields *[keyEnd]cbor.Item, m *admm.Message) error {
 		}
 		return fields[key].Uint(frameNames[key], 0, most)
 	}
-	held, errHeld := number(keyHeld, MaxRound)
-	life, errLife := number(keyLife, math.MaxUint64)
+	held, errHeld := number(keyHeld, maxRound)
+	device, errDevice := number(keyDevice, math.MaxUint64)
 	part, errPart := number(keyPart, uint64(admm.ResponderBase))
 	m.Held, m.Part = int(held), admm.Part(part)
-	m.Generation, m.Incarnation = signed.UnpackDevice(life)
-	return cmp.Or(errHeld, errLife, errPart)
+	m.Generation, m.Incarnation = signed.UnpackDevice(device)
+	return cmp.Or(errHeld, errDevice, errPart)
 }
 
 // decodePayload reads the one of a frame's vector, planes, grid and packed grid that it has, if any.

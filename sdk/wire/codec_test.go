@@ -171,7 +171,7 @@ func reference(t *testing.T, f *admm.Message) []byte {
 }
 
 func TestAppendIsCoreDeterministicCBOR(t *testing.T) {
-	for _, round := range []int{0, 1, 23, 24, 255, 256, 65535, 65536, MaxRound} {
+	for _, round := range []int{0, 1, 23, 24, 255, 256, 65535, 65536, maxRound} {
 		for _, resent := range []bool{false, true} {
 			probe := admm.Probe
 			if resent {
@@ -190,11 +190,11 @@ func TestAppendIsCoreDeterministicCBOR(t *testing.T) {
 			}
 			for _, f := range []*admm.Message{
 				{Kind: admm.Done, Round: round, Resent: resent},
-				{Kind: probe, Round: round, Held: MaxRound - round, Generation: 0xffff, Incarnation: 0xffffffffffff},
+				{Kind: probe, Round: round, Held: maxRound - round, Generation: 0xffff, Incarnation: 0xffffffffffff},
 				{Kind: probe, Round: round},
 				{Kind: admm.StateRequest, Round: round, Resent: resent, Incarnation: 7},
 				{Kind: admm.StateRequest, Round: round, Resent: resent, Generation: 0xffff, Incarnation: 0xffffffffffff, Part: admm.ResponderBase},
-				{Kind: admm.StateResponse, Round: round, Resent: resent, Held: MaxRound - round, Generation: 0xffff, Incarnation: 0xffffffffffff},
+				{Kind: admm.StateResponse, Round: round, Resent: resent, Held: maxRound - round, Generation: 0xffff, Incarnation: 0xffffffffffff},
 				{Kind: admm.StateResponse, Round: round, Resent: resent, Held: 1, Part: admm.ResponderZ},
 			} {
 				if got, want := mustAppend(t, newCodec(t, 3), f), reference(t, f); !bytes.Equal(got, want) {
@@ -231,12 +231,12 @@ func TestRoundTrip(t *testing.T) {
 			var got admm.Message
 			for _, f := range []*admm.Message{
 				{Kind: admm.EdgeMessage, Round: 0, Vector: v},
-				{Kind: admm.EdgeMessage, Round: MaxRound, Resent: true, Vector: v},
+				{Kind: admm.EdgeMessage, Round: maxRound, Resent: true, Vector: v},
 				{Kind: admm.Done, Round: 5},
 				{Kind: admm.Done, Round: 70000, Resent: true},
 				{Kind: admm.Release, Round: 9, Vector: v},
 				{Kind: admm.Probe, Round: 12, Held: 11},
-				{Kind: admm.ProbeReply, Held: MaxRound},
+				{Kind: admm.ProbeReply, Held: maxRound},
 				{Kind: admm.EdgeMessage, Round: 1, Vector: v},
 			} {
 				b := mustAppend(t, c, f)

@@ -6,13 +6,13 @@
 //	1  version   1
 //	2  kind      1 message, 2 done, 3 release, 4 probe (a probe reply if 4 is true), 5 state request,
 //	             6 state response, 7 conflict
-//	3  round     0..MaxRound
+//	3  round     0..maxRound
 //	4  resent    true; absent otherwise
 //	5  vector    tag 85 (RFC 8746): a byte string of little-endian float32
 //	6  planes    the same bytes in another order, compressed; in place of 5, where that is shorter
 //	7  grid      tag 78 (RFC 8746): a byte string of little-endian int32
 //	8  packed    the same numbers, compressed; in place of 7, where that is shorter
-//	9  held      0..MaxRound
+//	9  held      0..maxRound
 //	10 incarnation, and generation: generation * 2^48 + incarnation
 //	11 part      0..5
 //	12 own       a byte string, as are the next: the sender's signed release; see package signed

@@ -15,7 +15,7 @@ import (
 // The first byte of a block of a packed grid; see the package comment.
 const (
 	gridRice  = 0  // and up to riceMax more: the parameter
-	gridSplit = 32 // and up to splitMax more: how many low bits are apart
+	gridSplit = 32 // and up to splitMax more: how many low bits are stored by themselves
 	gridPairs = 64
 )
 

@@ -93,7 +93,7 @@ func TestGridRoundTrip(t *testing.T) {
 		var got admm.Message
 		for _, f := range []*admm.Message{
 			{Kind: admm.Release, Round: 3, Grid: anyInts(len(g), 9)},
-			{Kind: admm.Release, Round: MaxRound, Resent: true, Grid: g},
+			{Kind: admm.Release, Round: maxRound, Resent: true, Grid: g},
 			{Kind: admm.Release, Round: 5, Vector: normals(len(g), 2)},
 			{Kind: admm.Release, Round: 6, Grid: g},
 		} {

@@ -11,11 +11,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire/cbor"
 )
 
-// MaxHello bounds the length in bytes of an encoded [Hello].
-const MaxHello = 384
+// maxHello bounds the length in bytes of an encoded [Hello].
+const maxHello = 384
 
-// MaxSections is how many sections of the fleet file a [Hello] may tell of.
-const MaxSections = 16
+// maxSections is how many sections of the fleet file a [Hello] may tell of.
+const maxSections = 16
 
 // maxName bounds the run's id and the members' names, in bytes.
 const maxName = 64
@@ -31,7 +31,7 @@ type Hello struct {
 	To    string   // name of the receiver, likewise
 	Codec uint32   // version of the protocol: Protocol, or another from 1 on that the sender has
 
-	// Sections tell two members with different fleet files which part of them differs: up to MaxSections, in an order that
+	// Sections tell two members with different fleet files which part of them differs: up to maxSections, in an order that
 	// all members keep. There may be none. One with a Sum of zeros, or missing at the end, is a part that the file does
 	// not have.
 	Sections []Section
@@ -57,20 +57,20 @@ type helloFields struct {
 // helloNames are the names of the keys in errors.
 var helloNames = []string{1: "codec", 2: "run", 3: "fleet", 4: "from", 5: "to", 6: "sections"}
 
-// EncodeHello returns the encoding of h, at most [MaxHello] bytes. The error names every field that does not keep to
+// EncodeHello returns the encoding of h, at most [maxHello] bytes. The error names every field that does not keep to
 // its limits.
 func EncodeHello(h Hello) ([]byte, error) {
 	var codec, sections error
 	if h.Codec == 0 {
 		codec = errors.New("wire: hello: codec: found 0, wanted a version from 1 on")
 	}
-	if len(h.Sections) > MaxSections {
-		sections = fmt.Errorf("wire: hello: sections: found %d, wanted at most %d", len(h.Sections), MaxSections)
+	if len(h.Sections) > maxSections {
+		sections = fmt.Errorf("wire: hello: sections: found %d, wanted at most %d", len(h.Sections), maxSections)
 	}
 	if err := errors.Join(codec, checkNames(h), sections); err != nil {
 		return nil, err
 	}
-	w := cbor.Writer{B: make([]byte, 0, MaxHello)}
+	w := cbor.Writer{B: make([]byte, 0, maxHello)}
 	w.Map(5 + min(len(h.Sections), 1))
 	w.Uint(1, uint64(h.Codec))
 	w.Text(2, h.Run)
@@ -112,8 +112,8 @@ func checkName(field, s string) error {
 // DecodeHello reads a hello, as strictly as frames are read. It keeps nothing of b. That the hello is the one
 // expected is for [Hello.Check] to say.
 func DecodeHello(b []byte) (Hello, error) {
-	if len(b) > MaxHello {
-		return Hello{}, fmt.Errorf("wire: hello: found %d bytes, wanted at most %d", len(b), MaxHello)
+	if len(b) > maxHello {
+		return Hello{}, fmt.Errorf("wire: hello: found %d bytes, wanted at most %d", len(b), maxHello)
 	}
 	var m helloFields
 	if err := cbor.Unmarshal(b, &m, helloNames); err != nil {
@@ -154,8 +154,8 @@ func readSections(it cbor.Item) ([]Section, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(b) == 0 || len(b)%4 != 0 || len(b) > 4*MaxSections {
-		return nil, fmt.Errorf("sections: found %d bytes, wanted 4 for each of 1..%d", len(b), MaxSections)
+	if len(b) == 0 || len(b)%4 != 0 || len(b) > 4*maxSections {
+		return nil, fmt.Errorf("sections: found %d bytes, wanted 4 for each of 1..%d", len(b), maxSections)
 	}
 	list := make([]Section, len(b)/4)
 	for i := range list {

@@ -204,7 +204,7 @@ var malformedFrames = []struct {
 }
 
 func mustHello() []byte {
-	b, err := EncodeHello(Hello{Run: "r", From: "a", To: "b", Codec: Version})
+	b, err := EncodeHello(Hello{Run: "r", From: "a", To: "b", Codec: frameVersion})
 	if err != nil {
 		panic(err)
 	}

@@ -36,13 +36,13 @@ type Snapshot struct {
 	Generation uint16 // how many devices of this name were lost before this one
 	Filter     []byte // state of the privacy filter, up to 64 KiB, not looked at here; nil if there is none
 	Ledger     string // head of the lifetime ledger, up to 256 bytes, not looked at here; "" if there is none
-	Signed     []byte // what was signed of the last release, up to MaxSigned bytes, not looked at here; nil if nothing was
+	Signed     []byte // what was signed of the last release, up to maxField bytes, not looked at here; nil if nothing was
 }
 
 // Peer is what a [Snapshot] holds of a neighbor beside the machine's state.
 type Peer struct {
 	Name   string // 1 to 64 bytes of UTF-8
-	Signed []byte // its latest signed releases that were ever here, up to 2*MaxSigned bytes, not looked at; nil for none
+	Signed []byte // its latest signed releases that were ever here, up to 2*maxField bytes, not looked at; nil for none
 }
 
 // Keys of a snapshot's map and of an edge's, in the order in which they are written and must be read.
@@ -79,11 +79,11 @@ const (
 
 // Bounds of the bytes of a snapshot that are not numbers of a vector.
 const (
-	arrayBytes  = 1 + 2 + 5                                                     // key and heads of a typed array
-	nameBytes   = 1 + 2 + maxName                                               // key, head and text
-	signedBytes = 1 + 3 + MaxSigned                                             // key, head and what was signed
-	edgeBytes   = 1 + nameBytes + 2*10 + 3*arrayBytes + signedBytes + MaxSigned // map, name, numbers, vectors, signed
-	fixedBytes  = 1 + 2 + (1 + 2 + 32) + 2*nameBytes +                          // map, version, fleet, member and build
+	arrayBytes  = 1 + 2 + 5                                                    // key and heads of a typed array
+	nameBytes   = 1 + 2 + maxName                                              // key, head and text
+	signedBytes = 1 + 3 + maxField                                             // key, head and what was signed
+	edgeBytes   = 1 + nameBytes + 2*10 + 3*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
+	fixedBytes  = 1 + 2 + (1 + 2 + 32) + 2*nameBytes +                         // map, version, fleet, member and build
 		5*arrayBytes + (1 + 5) + 5*10 + // vectors, head of the edges, numbers
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
 )
@@ -191,7 +191,7 @@ func (s *Snapshot) check() error {
 		}
 	}
 	return errors.Join(checkName("member", s.Member), checkName("build", s.Build), checkLimits([]limits{
-		{"round", int64(st.Round), 0, MaxRound},
+		{"round", int64(st.Round), 0, maxRound},
 		{"length of x", int64(dim), 1, MaxDim},
 		{"length of last", int64(len(st.Last)), 0, MaxDim},
 		{"peers", int64(len(s.Peers)), int64(len(st.Edges)), int64(len(st.Edges))},
@@ -200,7 +200,7 @@ func (s *Snapshot) check() error {
 		{"length of filter", int64(len(s.Filter)), 0, maxFilter},
 		{"length of ledger", int64(len(s.Ledger)), 0, maxLedger},
 		{"recovered", int64(st.Recovered), 0, int64(max(0, st.Round)) * int64(min(1, s.Generation))},
-		{"length of signed", int64(len(s.Signed)), 0, MaxSigned},
+		{"length of signed", int64(len(s.Signed)), 0, maxField},
 		absentOr("length of grid", len(st.Grid), dim), absentOr("length of delta", len(st.Delta), dim), absentOr("length of mean", len(st.Mean), dim),
 	}), ledger, edges)
 }
@@ -208,9 +208,9 @@ func (s *Snapshot) check() error {
 // checkEdge reports what of an edge is outside its limits.
 func checkEdge(e *admm.EdgeState, p *Peer, dim int) error {
 	return errors.Join(checkName("peer", p.Name), checkLimits([]limits{
-		{"heard", int64(e.Heard), 0, MaxRound},
+		{"heard", int64(e.Heard), 0, maxRound},
 		{"length of z", int64(len(e.Z)), int64(dim), int64(dim)},
-		{"length of signed", int64(len(p.Signed)), 0, 2 * MaxSigned},
+		{"length of signed", int64(len(p.Signed)), 0, 2 * maxField},
 		absentOr("length of peer z", len(e.PeerZ), dim), absentOr("length of peer grid", len(e.Base), dim),
 	}))
 }
@@ -272,7 +272,7 @@ func readSnapshot(r *cbor.Reader, s *Snapshot) {
 	}
 	r.Text(&s.Member, r.Must(snapMember, "member"), "member", maxName)
 	r.Text(&s.Build, r.Must(snapBuild, "build"), "build", maxName)
-	st.Round = int(r.Uint64(snapRound, "round", MaxRound))
+	st.Round = int(r.Uint64(snapRound, "round", maxRound))
 	st.X = r.Floats(st.X, r.Must(snapX, "x"), "x", 1, MaxDim)
 	dim := len(st.X)
 	st.Grid = r.Ints(st.Grid, r.At(snapGrid), "grid", dim)
@@ -298,7 +298,7 @@ func readSnapshot(r *cbor.Reader, s *Snapshot) {
 	if st.Recovered > 0 && s.Generation == 0 {
 		r.Fail("recovered", "found %d, wanted none in generation 0", st.Recovered)
 	}
-	s.Signed = r.OptionalBytes(s.Signed, snapSigned, "signed", MaxSigned)
+	s.Signed = r.OptionalBytes(s.Signed, snapSigned, "signed", maxField)
 	count(r, pairs, s.pairs())
 	if len(r.B) > 0 {
 		r.Fail("map", "found %d bytes after the last field, wanted none", len(r.B))
@@ -310,12 +310,12 @@ func readEdge(r *cbor.Reader, e *admm.EdgeState, p *Peer, dim int) {
 	e.Peer = 0
 	pairs := r.Map("map", edgeSigned)
 	r.Text(&p.Name, r.Must(edgePeer, "peer"), "peer", maxName)
-	e.Heard = int(r.Uint64(edgeHeard, "heard", MaxRound))
+	e.Heard = int(r.Uint64(edgeHeard, "heard", maxRound))
 	e.Z = r.Floats(e.Z, r.Must(edgeZ, "z"), "z", dim, dim)
 	e.PeerZ = r.Floats(e.PeerZ, r.At(edgePeerZ), "peer z", dim, dim)
 	e.Base = r.Ints(e.Base, r.At(edgeBase), "peer grid", dim)
 	e.Generation = uint16(r.OptionalUint64(edgeGeneration, "generation", math.MaxUint16))
-	p.Signed = r.OptionalBytes(p.Signed, edgeSigned, "signed", 2*MaxSigned)
+	p.Signed = r.OptionalBytes(p.Signed, edgeSigned, "signed", 2*maxField)
 	count(r, pairs, edgePairs(e, p))
 }
 

@@ -105,11 +105,11 @@ func TestSnapshotRoundTrip(t *testing.T) {
 		"many edges": largeSnapshot(1, 300, 1),
 		"limits": {
 			Member: strings.Repeat("ä", 32), Build: strings.Repeat("b", 64),
-			State:  admm.State{Round: MaxRound, X: specials, Queries: math.MaxInt64, Failed: math.MaxInt64},
+			State:  admm.State{Round: maxRound, X: specials, Queries: math.MaxInt64, Failed: math.MaxInt64},
 			Filter: make([]byte, maxFilter), Ledger: strings.Repeat("l", maxLedger),
 		},
 		"signed": {
-			Member: "a", Build: "b", Signed: bytes.Repeat([]byte{7}, MaxSigned),
+			Member: "a", Build: "b", Signed: bytes.Repeat([]byte{7}, maxField),
 			State: admm.State{Round: 3, X: []float32{1}, Edges: []admm.EdgeState{{Z: []float32{1}, Generation: 1}, {Z: []float32{2}}}},
 			Peers: []Peer{{Name: "p", Signed: []byte{1}}, {Name: "q"}},
 		},
@@ -138,9 +138,9 @@ func TestSnapshotRoundTrip(t *testing.T) {
 func TestMaxSnapshot(t *testing.T) {
 	c := largeSnapshot(20_000, 3, 70_000)
 	c.Member, c.Build = strings.Repeat("m", 64), strings.Repeat("b", 64)
-	c.Filter, c.Ledger, c.Signed = make([]byte, maxFilter), strings.Repeat("l", maxLedger), make([]byte, MaxSigned)
+	c.Filter, c.Ledger, c.Signed = make([]byte, maxFilter), strings.Repeat("l", maxLedger), make([]byte, maxField)
 	for i := range c.State.Edges {
-		c.Peers[i].Name, c.Peers[i].Signed, c.State.Edges[i].Generation = strings.Repeat("p", 64), make([]byte, 2*MaxSigned), math.MaxUint16
+		c.Peers[i].Name, c.Peers[i].Signed, c.State.Edges[i].Generation = strings.Repeat("p", 64), make([]byte, 2*maxField), math.MaxUint16
 	}
 	n, most := len(mustSnapshot(t, c)), MaxSnapshot(20_000, 3, 70_000)
 	if n > most || n < most-32 {
@@ -155,7 +155,7 @@ func TestMaxSnapshot(t *testing.T) {
 func TestSnapshotSize(t *testing.T) {
 	c := sampleSnapshot()
 	n := len(mustSnapshot(t, c))
-	for _, v := range []int64{0, 23, 24, 255, 256, 65536, MaxRound} {
+	for _, v := range []int64{0, 23, 24, 255, 256, 65536, maxRound} {
 		c.State.Round, c.State.Queries, c.State.Failed = int(v), v*5, v/2
 		copy(c.State.X, normals(3, uint64(v)))
 		copy(c.State.Delta, anyInts(3, uint64(v)))

@@ -35,7 +35,7 @@ const head64 = majorUint<<5 | 27
 // so that a value has one encoding.
 func head(b []byte) (major byte, arg uint64, rest []byte, ok bool) {
 	major, arg, rest, ok = anyHead(b)
-	return major, arg, rest, ok && len(b)-len(rest) == HeadSize(arg)
+	return major, arg, rest, ok && len(b)-len(rest) == headSize(arg)
 }
 
 // anyHead is head for an argument in any form, but for indefinite lengths.
@@ -74,8 +74,8 @@ func appendHead(dst []byte, major byte, arg uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, major|27), arg)
 }
 
-// HeadSize returns the length in bytes of the shortest head with an argument.
-func HeadSize(arg uint64) int {
+// headSize returns the length in bytes of the shortest head with an argument.
+func headSize(arg uint64) int {
 	switch {
 	case arg < 24:
 		return 1

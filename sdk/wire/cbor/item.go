@@ -93,7 +93,7 @@ func Exact(data []byte, values ...Item) error {
 			size += 1 + len(v)
 		}
 	}
-	if size += HeadSize(uint64(pairs)); size != len(data) {
+	if size += headSize(uint64(pairs)); size != len(data) {
 		return fmt.Errorf("found %d bytes, wanted %d: a key has another form than the shortest, or a value a tag too many",
 			len(data), size)
 	}

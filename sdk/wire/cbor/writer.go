@@ -79,13 +79,13 @@ func (w *Writer) array(key byte, tag uint64, n int) []byte {
 func (w *Writer) OpenBytes(key byte, limit int) (start int) {
 	start = len(w.B) + 1
 	w.B = append(w.B, key)
-	w.B = w.B[:start+HeadSize(uint64(limit))]
+	w.B = w.B[:start+headSize(uint64(limit))]
 	return start
 }
 
 // CloseBytes writes the head that OpenBytes has left room for. A head that is shorter than that room moves the bytes
 // down.
 func (w *Writer) CloseBytes(start, limit int) {
-	payload := w.B[start+HeadSize(uint64(limit)):]
+	payload := w.B[start+headSize(uint64(limit)):]
 	w.B = append(appendHead(w.B[:start], majorBytes, uint64(len(payload))), payload...)
 }
