@@ -31,7 +31,8 @@ var mayImport = map[string][]string{
 	"sdk":           {"sdk/admm", "sdk/wire", "sdk/signed", "sdk/graph", "zoest", "dpmech", "transport"},
 	"sdk/monitor":   {"sdk", "dpmech"},
 	"sdk/fleetfile": {"sdk", "sdk/scorer", "sdk/wire", "sdk/task", "transport/ws"},
-	"tinytest":      {"sdk", "sdk/admm", "zoest", "zoest/vec", "zoest/rng", "transport"},
+	"sdk/sim":       {"sdk/admm", "zoest", "zoest/rng"},
+	"tinytest":      {"sdk", "sdk/admm", "sdk/sim", "zoest", "zoest/vec", "zoest/rng", "transport"},
 }
 
 var mayUse = map[string][]string{

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -17,7 +18,7 @@ import (
 // channel lasting for five messages in the mean.
 var losses = []struct {
 	name string
-	fate tinytest.Fate
+	fate sim.FaultSchedule
 }{
 	{"none", nil},
 	{"1 %", tinytest.Drop(1, 0.01)},
@@ -36,7 +37,7 @@ type measured struct {
 }
 
 // measure runs a ring of 20 and judges the network's average model, and every client's, by quality.
-func measure(t *testing.T, net *tinytest.Network, fate tinytest.Fate, lossy int, quality func(models [][]float32, mean []float32) float64) measured {
+func measure(t *testing.T, net *tinytest.Network, fate sim.FaultSchedule, lossy int, quality func(models [][]float32, mean []float32) float64) measured {
 	t.Helper()
 	clients, err := net.Clients()
 	if err != nil {
@@ -45,13 +46,13 @@ func measure(t *testing.T, net *tinytest.Network, fate tinytest.Fate, lossy int,
 	for i := range clients {
 		clients[i].Config.Lossy = lossy
 	}
-	sim, err := tinytest.NewSim(clients)
+	network, err := sim.New(clients)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sim.Fate = fate
-	m := measured{transcript: finish(t, sim), ticks: sim.Ticks()}
-	models := sim.Models()
+	network.Faults = fate
+	m := measured{transcript: finish(t, network), ticks: network.Ticks()}
+	models := network.Models()
 	mean := make([]float32, len(models[0]))
 	for j := range mean {
 		sum := 0.0

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -247,16 +247,16 @@ func TestAttackKills(t *testing.T) {
 // noisy returns the hashes of the models of a simulation with the noise of seededNoise.
 func (f *fleet) noisy(t *testing.T) (hashes []string) {
 	t.Helper()
-	var sim *tinytest.Sim
-	clients := f.clients(t, func(i int) io.Reader { return &roundNoise{i, func() int { return sim.Round() }} })
+	var network *sim.Sim
+	clients := f.clients(t, func(i int) io.Reader { return &roundNoise{i, func() int { return network.Round() }} })
 	var err error
-	if sim, err = tinytest.NewSim(clients); err != nil {
+	if network, err = sim.New(clients); err != nil {
 		t.Fatal(err)
 	}
-	if err := sim.Run(t.Context(), nil); err != nil {
+	if err := network.Run(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range sim.Models() {
+	for _, x := range network.Models() {
 		hashes = append(hashes, sdk.ModelHash(x))
 	}
 	return hashes

@@ -21,8 +21,8 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
-	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -88,7 +88,7 @@ func (f *fleet) write(t *testing.T, name, text string) {
 }
 
 // clients returns what a simulation needs of every member.
-func (f *fleet) clients(t *testing.T, noise func(client int) io.Reader) (clients []tinytest.Client) {
+func (f *fleet) clients(t *testing.T, noise func(client int) io.Reader) (clients []sim.Client) {
 	t.Helper()
 	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 5})
 	if err != nil {
@@ -107,7 +107,7 @@ func (f *fleet) clients(t *testing.T, noise func(client int) io.Reader) (clients
 		t.Fatal(err)
 	}
 	for i, c := range cfgs {
-		clients = append(clients, tinytest.Client{Config: c, Oracle: task.NewSoftmax(set.Train.Select(parts[i]))})
+		clients = append(clients, sim.Client{Config: c, Oracle: task.NewSoftmax(set.Train.Select(parts[i]))})
 	}
 	return clients
 }
@@ -115,15 +115,15 @@ func (f *fleet) clients(t *testing.T, noise func(client int) io.Reader) (clients
 // want returns the hashes of the models of a simulation.
 func (f *fleet) want(t *testing.T) []string {
 	t.Helper()
-	sim, err := tinytest.NewSim(f.clients(t, nil))
+	network, err := sim.New(f.clients(t, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sim.Run(t.Context(), nil); err != nil {
+	if err := network.Run(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	var hashes []string
-	for _, x := range sim.Models() {
+	for _, x := range network.Models() {
 		hashes = append(hashes, sdk.ModelHash(x))
 	}
 	return hashes

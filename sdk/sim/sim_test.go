@@ -1,4 +1,4 @@
-package tinytest_test
+package sim_test
 
 import (
 	"context"
@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // pair returns two clients that like different points; change may alter the second one's configuration.
-func pair(change func(c *admm.Config)) []tinytest.Client {
-	var clients []tinytest.Client
+func pair(change func(c *admm.Config)) []sim.Client {
+	var clients []sim.Client
 	for i := range 2 {
 		cfg := admm.Config{
 			Estimator: zoest.Config{Dim: 2, Samples: 20, Batch: 5, Seed: 3, Client: uint32(i)},
@@ -26,7 +26,7 @@ func pair(change func(c *admm.Config)) []tinytest.Client {
 		if i == 1 && change != nil {
 			change(&cfg)
 		}
-		clients = append(clients, tinytest.Client{Config: cfg, Oracle: zoest.OracleFunc(
+		clients = append(clients, sim.Client{Config: cfg, Oracle: zoest.OracleFunc(
 			func(_ context.Context, x []float32, _ int) (float64, error) {
 				a, b := float64(x[0])-float64(i), float64(x[1])+float64(i)
 				return (a*a + b*b) / (1 + a*a + b*b), nil
@@ -39,22 +39,22 @@ func pair(change func(c *admm.Config)) []tinytest.Client {
 func TestSimRepeats(t *testing.T) {
 	var transcripts []string
 	for range 2 {
-		sim, err := tinytest.NewSim(pair(nil))
+		network, err := sim.New(pair(nil))
 		if err != nil {
 			t.Fatal(err)
 		}
 		messages, rounds := 0, 0
-		sim.OnSend = func(msg admm.Message) {
-			if messages++; msg.Round != sim.Round() || len(msg.Vector) != 2 {
-				t.Errorf("message %+v in round %d", msg, sim.Round())
+		network.OnSend = func(msg admm.Message) {
+			if messages++; msg.Round != network.Round() || len(msg.Vector) != 2 {
+				t.Errorf("message %+v in round %d", msg, network.Round())
 			}
 		}
-		before := sim.Transcript()
-		err = sim.Run(t.Context(), func(round int) error {
+		before := network.Transcript()
+		err = network.Run(t.Context(), func(round int) error {
 			if rounds++; rounds != round {
 				t.Errorf("round %d came as number %d", round, rounds)
 			}
-			if now := sim.Transcript(); now == before {
+			if now := network.Transcript(); now == before {
 				t.Errorf("round %d left no trace in the transcript", round)
 			} else {
 				before = now
@@ -64,16 +64,16 @@ func TestSimRepeats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if asked, failed := sim.Queries(); asked != 2*5*(20+2*5) || failed != 0 {
+		if asked, failed := network.Queries(); asked != 2*5*(20+2*5) || failed != 0 {
 			t.Errorf("%d queries, %d of them failed", asked, failed)
 		}
 		if messages != 2*7 || rounds != 7 {
 			t.Errorf("%d messages in %d rounds, want 14 in 7", messages, rounds)
 		}
-		if err := sim.Step(t.Context()); err == nil {
-			t.Error("a step after the last round")
+		if err := network.Run(t.Context(), nil); err != nil || messages != 2*7 || network.Ticks() != 7 {
+			t.Errorf("after the last round: error %v, %d messages, %d ticks", err, messages, network.Ticks())
 		}
-		transcripts = append(transcripts, sim.Transcript())
+		transcripts = append(transcripts, network.Transcript())
 	}
 	if transcripts[0] != transcripts[1] {
 		t.Error("two runs differ")
@@ -81,8 +81,8 @@ func TestSimRepeats(t *testing.T) {
 }
 
 // A network in which something does not fit is refused before it starts.
-func TestNewSimRefuses(t *testing.T) {
-	for want, clients := range map[string][]tinytest.Client{
+func TestNewRefuses(t *testing.T) {
+	for want, clients := range map[string][]sim.Client{
 		"no clients":             nil,
 		"has number 5":           pair(func(c *admm.Config) { c.Estimator.Client = 5 }),
 		"makes 9 rounds":         pair(func(c *admm.Config) { c.Rounds = 7 }),
@@ -93,7 +93,7 @@ func TestNewSimRefuses(t *testing.T) {
 		"client 1: admm: Rho":    pair(func(c *admm.Config) { c.Rho = math.NaN() }),
 		"client 1: zoest: Dim ":  pair(func(c *admm.Config) { c.Estimator.Dim = -1 }),
 	} {
-		if sim, err := tinytest.NewSim(clients); err == nil || !strings.Contains(err.Error(), want) || sim != nil {
+		if network, err := sim.New(clients); err == nil || !strings.Contains(err.Error(), want) || network != nil {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
@@ -104,23 +104,23 @@ func TestRunEnds(t *testing.T) {
 	broken, enough := errors.New("broken"), errors.New("enough")
 	clients := pair(nil)
 	clients[1].Oracle = zoest.OracleFunc(func(context.Context, []float32, int) (float64, error) { return 0, broken })
-	sim, err := tinytest.NewSim(clients)
+	network, err := sim.New(clients)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sim.Run(t.Context(), nil); !errors.Is(err, broken) || !strings.Contains(err.Error(), "client 1, round 0") {
+	if err := network.Run(t.Context(), nil); !errors.Is(err, broken) || !strings.Contains(err.Error(), "client 1, round 0") {
 		t.Errorf("error %v, want %v with client and round", err, broken)
 	}
-	sim, err = tinytest.NewSim(pair(nil))
+	network, err = sim.New(pair(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sim.Run(t.Context(), func(int) error { return enough }); !errors.Is(err, enough) || sim.Round() != 1 {
-		t.Errorf("error %v after round %d, want %v after 1", err, sim.Round(), enough)
+	if err := network.Run(t.Context(), func(int) error { return enough }); !errors.Is(err, enough) || network.Round() != 1 {
+		t.Errorf("error %v after round %d, want %v after 1", err, network.Round(), enough)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := sim.Run(ctx, nil); !errors.Is(err, context.Canceled) {
+	if err := network.Run(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
 }
