@@ -30,7 +30,8 @@ var mayImport = map[string][]string{
 	"sdk/scorer":    {"zoest"},
 	"sdk":           {"sdk/admm", "sdk/wire", "sdk/signed", "sdk/graph", "zoest", "dpmech", "transport"},
 	"sdk/monitor":   {"sdk", "dpmech"},
-	"sdk/fleetfile": {"sdk", "sdk/scorer", "sdk/wire", "sdk/task", "transport/ws"},
+	"sdk/fleetfile": {"sdk", "sdk/scorer", "sdk/wire", "sdk/task", "transport"},
+	"sdk/device":    {"sdk", "sdk/fleetfile", "sdk/monitor", "dpmech", "transport"},
 	"sdk/sim":       {"sdk/admm", "zoest", "zoest/rng"},
 	"tinytest":      {"sdk", "sdk/admm", "sdk/sim", "zoest", "zoest/vec", "zoest/rng", "transport"},
 }

@@ -36,6 +36,8 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/device"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
 // Exit codes.
@@ -53,11 +55,30 @@ var endings = []struct {
 	code int
 }{
 	{dpmech.ErrBudget, exitRefused},
-	{errMismatch, exitMismatch},
+	{device.ErrMismatch, exitMismatch},
 	{errOtherState, exitMismatch},
 	{sdk.ErrRollback, exitMismatch},
 	{sdk.ErrClone, exitMismatch},
 	{sdk.ErrRecovery, exitMismatch},
+}
+
+// cures say what helps against errors of libraries, which know no commands.
+var cures = []struct {
+	err  error
+	text string
+}{
+	{fleetfile.ErrNoLedger, "create one with: spade-edge privacy -new-ledger FILE -dataset NAME"},
+	{fleetfile.ErrZeroStart, "spade-edge fit -x0 FILE writes one"},
+}
+
+// cured adds to an error what helps against it.
+func cured(err error) error {
+	for _, c := range cures {
+		if errors.Is(err, c.err) {
+			err = fmt.Errorf("%w; %s", err, c.text)
+		}
+	}
+	return err
 }
 
 // command is one word of the program.
@@ -149,6 +170,7 @@ func (v verdict) Unwrap() error { return v.error }
 func exitCode(err error, name string, log io.Writer) int {
 	var wrong usageError
 	var told verdict
+	err = cured(err)
 	switch {
 	case err == nil:
 		return exitDone

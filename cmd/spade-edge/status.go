@@ -13,6 +13,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
@@ -50,8 +51,8 @@ func showStatus(ctx context.Context, cmd *command, args []string, out, log io.Wr
 
 // statusOf asks the node, or reads what it has left.
 func statusOf(ctx context.Context, file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
-	st, err := askStatus(ctx, file.State)
-	if errors.Is(err, errNotRunning) {
+	st, err := device.AskStatus(ctx, file.State)
+	if errors.Is(err, device.ErrNotRunning) {
 		return left(file, fleet)
 	}
 	return st, err
@@ -74,7 +75,7 @@ func watchNode(ctx context.Context, st *monitor.Status, file *fleetfile.Node, fl
 			}
 			fmt.Fprint(log, "\x1b[J", page.String())
 			height = strings.Count(page.String(), "\n")
-		} else if line := summary(st); line != said {
+		} else if line := device.Summary(st); line != said {
 			said = line
 			fmt.Fprintln(log, line)
 		}
@@ -188,7 +189,7 @@ func writeStatus(w io.Writer, s *monitor.Status, file *fleetfile.Node) error {
 	if s.Running && s.Seconds >= 2 {
 		since = " for " + duration(s.Seconds)
 	}
-	line("state", "%s%s", activity(s), since)
+	line("state", "%s%s", device.Activity(s), since)
 	if s.Fault != "" && s.Phase != monitor.Failed {
 		line("fault", "%s", s.Fault)
 	}
@@ -272,7 +273,7 @@ func duration(seconds float64) string {
 
 // certified says what the certificate that a node has left is worth.
 func certified(line func(head, format string, args ...any), file *fleetfile.Node) {
-	path := certificatePath(file.State)
+	path := file.Certificate()
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return

@@ -27,9 +27,7 @@ func init() {
 	if os.Getenv(seededNoise) == "" {
 		return
 	}
-	testNoise = func(p *participant) io.Reader {
-		return &roundNoise{slices.Index(p.fleet.Members, p.file.Name), func() int { return p.node.Status().Round }}
-	}
+	testNoise = func(number int, round func() int) io.Reader { return &roundNoise{number, round} }
 }
 
 // roundNoise is a source that begins anew with every read, and depends on the member and on how many releases it has made: a

@@ -5,9 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -63,6 +65,12 @@ func folder(dir string) loader {
 		return data, err
 	}
 }
+
+// ErrZeroStart is what [errors.Is] finds in an error that says: the model is a perceptron and x0 is zero.
+var ErrZeroStart = errors.New("x0 is zeros, want a start that is not: the gradient of a perceptron is zero at zero")
+
+// moves reports whether a start is not zero.
+func moves(x0 []float32) bool { return slices.ContainsFunc(x0, func(x float32) bool { return x != 0 }) }
 
 // fleetReader reads a fleet file. Where something is wrong it puts a stand-in into the fleet, so that sdk.Fleet.Validate
 // can judge the rest, and what it says is never a consequence of a fault already told.

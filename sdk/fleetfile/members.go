@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/spade-dfl/spade-edge/transport/ws"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // members reads the members, and reports whether their names can be used.
@@ -30,7 +30,7 @@ func (r *fleetReader) members(v value) bool {
 		m.Retired = r.keys(o.may("retired"), owner, 0, 8, "at most 8 keys: those that may not connect any more, and whose past signatures count")
 		m.Addresses = o.may("addresses").texts("of the form wss://host:port/path", func(string) bool { return true })
 		for i, a := range m.Addresses {
-			if err := ws.CheckAddress(a); err != nil {
+			if _, _, err := transport.ParseAddress(a); err != nil {
 				r.fault("%s.addresses[%d]: %w", e.at(), i, err)
 			}
 		}
@@ -56,7 +56,7 @@ func (r *fleetReader) keys(v value, owner map[string]string, least, most int, wa
 		if !ok {
 			continue
 		}
-		key, err := ws.ParseKey(text)
+		key, err := transport.ParseKey(text)
 		if err != nil {
 			r.fault("%s: %w", e.at(), err)
 			continue

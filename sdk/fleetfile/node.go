@@ -1,6 +1,7 @@
 package fleetfile
 
 import (
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"net"
@@ -9,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
 // Node is what a node file says. Paths in it are as the process can open them: those of the file, which start from its folder,
@@ -87,32 +86,33 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 	return n, nil
 }
 
-// Load reads the fleet file and the key of the node, and checks that the three belong together. The transport's
-// configuration is ready for [ws.New]; with NATS nobody needs an address, and it has what that transport needs to know beside the
-// broker: Name, Key, Peers, MaxFrame, Hello and CheckHello. All faults are reported at once.
-func (n *Node) Load() (*File, ws.Config, error) {
+// ErrNoLedger is what [errors.Is] finds in an error of [Node.Load] that says: the fleet is private, and the node file names no
+// ledger.
+var ErrNoLedger = errors.New("fleetfile: ledger is missing, want the lifetime ledger of this node's data set, since the fleet is private")
+
+// Load reads the fleet file and the key of the node, and checks that the three belong together. All faults are reported at once.
+func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 	file, errFleet := read(n.Fleet, n.NATS == nil)
 	key, errKey := ReadKey(n.Key)
 	if err := errors.Join(errFleet, errKey); err != nil {
-		return nil, ws.Config{}, err
+		return nil, nil, err
 	}
-	cfg, err := file.transport(n.Name, key)
-	if n.NATS == nil && err == nil {
-		cfg, err = file.Transport(n.Name, key, n.Listen)
-	}
-	errs := []error{err}
+	errs := []error{n.CheckIdentity(file, key)}
 	switch private := !file.Fleet.Privacy.NonPrivate; {
 	case private && n.Ledger == "":
-		errs = append(errs, errors.New("fleetfile: ledger is missing, want the lifetime ledger of this node's data set, since the fleet is private; "+
-			"create one with: spade-edge privacy -new-ledger FILE -dataset NAME"))
+		errs = append(errs, ErrNoLedger)
 	case !private && n.Ledger != "":
-		errs = append(errs, fmt.Errorf("fleetfile: ledger is %q, want it left out: the fleet is not private, and no ledger could say what it spends", n.Ledger))
+		errs = append(errs, fmt.Errorf("fleetfile: ledger is %q, want it left out: "+
+			"the fleet is not private, and no ledger could say what it spends", n.Ledger))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, ws.Config{}, err
+		return nil, nil, err
 	}
-	return file, cfg, nil
+	return file, key, nil
 }
+
+// Certificate returns where the node keeps its certificate.
+func (n *Node) Certificate() string { return filepath.Join(n.State, "certificate.json") }
 
 // Heads returns where the node keeps, beside its ledger, what its neighbors have signed of theirs, see [sdk.OpenHeads]; empty without a
 // ledger.

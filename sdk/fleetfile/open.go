@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -43,7 +42,7 @@ func (o Oracle) Open(ctx context.Context, fleet *File) (*Source, error) {
 	dim := fleet.Fleet.Dim
 	switch {
 	case o.Builtin != nil:
-		return o.Builtin.open(fleet)
+		return o.Builtin.openWithin(ctx, fleet)
 	case o.OneShot != nil:
 		program, err := scorer.OpenOneShot(*o.OneShot, dim)
 		if err != nil {
@@ -72,6 +71,28 @@ func external(program sdk.Oracle, samples, workers int, end func() error) *Sourc
 		s.Window = 2 * workers
 	}
 	return s
+}
+
+// openWithin is open for as long as ctx lasts. Reading a data set knows no context: one that is given up ends with the process.
+func (b *Builtin) openWithin(ctx context.Context, fleet *File) (*Source, error) {
+	type result struct {
+		source *Source
+		err    error
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	done := make(chan result, 1)
+	go func() {
+		source, err := b.open(fleet)
+		done <- result{source, err}
+	}()
+	select {
+	case r := <-done:
+		return r.source, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // open builds the model over a node's data.
@@ -119,8 +140,8 @@ func (b *Builtin) open(fleet *File) (*Source, error) {
 		return nil, mismatchf("oracle.builtin has %d parameters (%s: %d classes, %d columns), but dim of the fleet is %d",
 			oracle.Dim(), model, train.Classes, train.Dim, dim)
 	}
-	if moves := func(x float32) bool { return x != 0 }; model.Name == task.PerceptronModel && !slices.ContainsFunc(fleet.Fleet.X0, moves) {
-		return nil, mismatchf("oracle.builtin.model is perceptron, but x0 of the fleet is zeros, where its gradient is zero: want a start such as spade-edge fit -x0 writes")
+	if model.Name == task.PerceptronModel && !moves(fleet.Fleet.X0) {
+		return nil, mismatchf("oracle.builtin.model is perceptron, but %w", ErrZeroStart)
 	}
 	return &Source{
 		Oracle: oracle, Samples: oracle.Len(), Test: model.New(set.Test), ConditionalOn: given,

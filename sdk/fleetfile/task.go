@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk/task"
@@ -64,7 +63,7 @@ func MarshalTask(r *task.Recipe) ([]byte, error) {
 // recipe reads a recipe; nil if it has a fault, all of which are told.
 func (v value) recipe() *task.Recipe {
 	before := len(v.r.errs) + v.r.more
-	o, ok := v.object(`a recipe, an object such as spade-edge fit writes`)
+	o, ok := v.object("a recipe, an object with fitted_on, source, classes, model and more")
 	if !ok {
 		return nil
 	}
@@ -233,7 +232,7 @@ func (r *fleetReader) task(v value, whole bool) {
 	if dim := recipe.Dim(); dim != fleet.Dim {
 		r.fault("%s is for a model of %d parameters, want the %d of dim", v.at(), dim, fleet.Dim)
 	}
-	if recipe.Model.Name == task.PerceptronModel && !slices.ContainsFunc(fleet.X0, func(x float32) bool { return x != 0 }) {
-		r.fault("x0 is zeros, want a start such as spade-edge fit -x0 writes: the gradient of a perceptron is zero at zero")
+	if recipe.Model.Name == task.PerceptronModel && !moves(fleet.X0) {
+		r.fault("%w", ErrZeroStart)
 	}
 }

@@ -12,10 +12,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/transport/ws"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // Marshal returns the file's text: a form with one line for each member, edge and parameter, from which [Parse] makes an
@@ -33,8 +32,7 @@ func (f *File) Marshal() ([]byte, error) {
 			return nil, fmt.Errorf("fleetfile: member %d is %q, want %q as in the fleet", i, m.Name, f.Fleet.Members[i])
 		}
 	}
-	moves := slices.ContainsFunc(f.Fleet.X0, func(x float32) bool { return x != 0 })
-	if moves && f.X0File == "" {
+	if moves(f.Fleet.X0) && f.X0File == "" {
 		return nil, errors.New("fleetfile: X0File is empty, want a name for the file of a start that is not zero")
 	}
 	w := &writer{}
@@ -271,7 +269,7 @@ func (w *writer) member(m Member) {
 func texts(keys []ed25519.PublicKey) []string {
 	list := make([]string, len(keys))
 	for i, k := range keys {
-		list[i] = ws.FormatKey(k)
+		list[i] = transport.FormatKey(k)
 	}
 	return list
 }

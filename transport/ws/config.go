@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/url"
-	"strconv"
 	"time"
+
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 const (
@@ -67,16 +67,7 @@ type Config struct {
 }
 
 // Peer is a neighbor.
-type Peer struct {
-	Name string
-
-	// Keys are the public keys the peer may present: the current one and, while it is being replaced, the next.
-	Keys []ed25519.PublicKey
-
-	// Addresses are tried in order when it is on us to dial, "wss://host:port/path"; the port defaults to 443. They
-	// may be given later, with [Transport.SetAddresses], and are not used if the peer dials.
-	Addresses []string
-}
+type Peer = transport.Peer
 
 // timing collects every duration of the protocol.
 type timing struct {
@@ -155,12 +146,12 @@ func checkPeers(name string, own ed25519.PublicKey, peers []Peer, fault func(for
 			fault("peer %q has %d keys, want 1 or 2", p.Name, len(p.Keys))
 		}
 		for j, k := range p.Keys {
-			if err := checkKey(k); err != nil {
+			if err := transport.CheckKey(k); err != nil {
 				fault("peer %q: key %d: %w", p.Name, j, err)
 				continue
 			}
 			if o, ok := owner[string(k)]; ok {
-				fault("peer %q: key %d, %s, is also a key of %q", p.Name, j, FormatKey(k), o)
+				fault("peer %q: key %d, %s, is also a key of %q", p.Name, j, transport.FormatKey(k), o)
 			}
 			owner[string(k)] = p.Name
 		}
@@ -172,14 +163,6 @@ func checkPeers(name string, own ed25519.PublicKey, peers []Peer, fault func(for
 	}
 }
 
-// CheckAddress says what is wrong with an address that is meant for [Peer.Addresses]; nil if it can be dialed.
-func CheckAddress(s string) error {
-	if _, err := parseAddress(s); err != nil {
-		return fmt.Errorf("ws: %w", err)
-	}
-	return nil
-}
-
 // address is a place to dial.
 type address struct {
 	url      string // as given
@@ -189,24 +172,8 @@ type address struct {
 
 // parseAddress reads a wss URL.
 func parseAddress(s string) (address, error) {
-	u, err := url.Parse(s)
-	if err != nil {
-		return address{}, fmt.Errorf("address %q: %w", s, err)
-	}
-	switch {
-	case u.Scheme == "ws":
-		return address{}, fmt.Errorf("address %q: want wss://host:port/path, there is no mode without TLS", s)
-	case u.Scheme != "wss" || u.Hostname() == "" || u.User != nil || u.Fragment != "":
-		return address{}, fmt.Errorf("address %q: want wss://host:port/path", s)
-	}
-	port := u.Port()
-	if port == "" {
-		port = "443"
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return address{}, fmt.Errorf("address %q: port is %s, want 1 to 65535", s, port)
-	}
-	return address{url: s, host: u.Hostname(), hostPort: net.JoinHostPort(u.Hostname(), port)}, nil
+	host, hostPort, err := transport.ParseAddress(s)
+	return address{url: s, host: host, hostPort: hostPort}, err
 }
 
 // parseAddresses reads a list and reports every fault at once.

@@ -9,6 +9,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // asking returns the configuration of somebody who asks, without a listener.
@@ -129,8 +131,8 @@ func TestProbeFindsFaults(t *testing.T) {
 		"silence":         {func(c *Config) { c.Peers[0].Addresses = []string{where(silent)}; c.timing.handshake = fast.backoffMax }, "deadline exceeded", false},
 		"not a node":      {func(c *Config) { c.Peers[0].Addresses = []string{where(talking)} }, "does not look like a TLS handshake", true},
 		"an HTTP server":  {func(c *Config) { c.Peers[0].Addresses = []string{where(other)} }, `405 Method Not Allowed: "no"`, false},
-		"its key":         {func(c *Config) { c.Peers[0].Keys = peerOf("x").Keys }, `peer "a" presents the key ` + FormatKey(publicOf("a")), true},
-		"our key":         {func(c *Config) { c.Peers[0].Addresses = []string{strange.Addr()} }, "our key " + FormatKey(publicOf("b")) + " is not pinned there", true},
+		"its key":         {func(c *Config) { c.Peers[0].Keys = peerOf("x").Keys }, `peer "a" presents the key ` + transport.FormatKey(publicOf("a")), true},
+		"our key":         {func(c *Config) { c.Peers[0].Addresses = []string{strange.Addr()} }, "our key " + transport.FormatKey(publicOf("b")) + " is not pinned there", true},
 		"our hello":       {func(c *Config) { c.Peers[0].Addresses = []string{refusing.Addr()} }, "the other end: hello refused: another fleet", true},
 		"its hello":       {func(c *Config) { c.CheckHello = func(string, []byte) error { return errors.New("no") } }, "hello refused: no", true},
 		"the first is it": {func(c *Config) { c.Peers[0].Addresses = []string{refusing.Addr(), "wss://127.0.0.1:1/"} }, "another fleet", true},

@@ -13,6 +13,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // The dialler has another key pinned for the listener than the listener holds.
@@ -20,9 +22,9 @@ func TestListenerWithWrongKey(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	a := start(t, "a", nil, peerOf("b", "b of old", "b to come"))
 	a.reach(t, "b", b.Addr())
-	a.log.await(t, "WARN", "peer=b", b.Addr(), "presents the key "+FormatKey(publicOf("b")),
-		FormatKey(publicOf("b of old"))+" or "+FormatKey(publicOf("b to come")), "a proxy on the way ends TLS")
-	b.log.await(t, "WARN", "caller refused", "127.0.0.1", "our key "+FormatKey(publicOf("b"))+" is not pinned there")
+	a.log.await(t, "WARN", "peer=b", b.Addr(), "presents the key "+transport.FormatKey(publicOf("b")),
+		transport.FormatKey(publicOf("b of old"))+" or "+transport.FormatKey(publicOf("b to come")), "a proxy on the way ends TLS")
+	b.log.await(t, "WARN", "caller refused", "127.0.0.1", "our key "+transport.FormatKey(publicOf("b"))+" is not pinned there")
 	if s := a.Peers()[0]; s.Connected || s.Err == nil || !strings.Contains(s.Err.Error(), "presents the key") {
 		t.Errorf("status %+v, want not connected and why", s)
 	}
@@ -33,9 +35,9 @@ func TestDiallerWithWrongKey(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a", "a of old"))
 	a := start(t, "a", nil, peerOf("b"))
 	a.reach(t, "b", b.Addr())
-	b.log.await(t, "WARN", "caller refused", "127.0.0.1", "presents the key "+FormatKey(publicOf("a")),
-		FormatKey(publicOf("a of old")), "a proxy on the way ends TLS")
-	a.log.await(t, "WARN", "peer=b", b.Addr(), "our key "+FormatKey(publicOf("a"))+" is not pinned there")
+	b.log.await(t, "WARN", "caller refused", "127.0.0.1", "presents the key "+transport.FormatKey(publicOf("a")),
+		transport.FormatKey(publicOf("a of old")), "a proxy on the way ends TLS")
+	a.log.await(t, "WARN", "peer=b", b.Addr(), "our key "+transport.FormatKey(publicOf("a"))+" is not pinned there")
 }
 
 // A key is good for the peer it is pinned for, not for another.
@@ -43,10 +45,10 @@ func TestPeerInAnothersPlace(t *testing.T) {
 	c := start(t, "c", nil, peerOf("a"))
 	a := start(t, "a", nil, peerOf("b"), peerOf("c"))
 	a.reach(t, "b", c.Addr())
-	a.log.await(t, "peer=b", FormatKey(publicOf("c")), `(of \"c\")`)
+	a.log.await(t, "peer=b", transport.FormatKey(publicOf("c")), `(of \"c\")`)
 	self := start(t, "s", nil, peerOf("z"))
 	self.reach(t, "z", self.Addr())
-	self.log.await(t, "peer=z", FormatKey(publicOf("s")), "(our own)")
+	self.log.await(t, "peer=z", transport.FormatKey(publicOf("s")), "(our own)")
 }
 
 func TestSecondPinIsAccepted(t *testing.T) {
@@ -83,7 +85,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	}{
 		{"no certificate", "", nil, "didn't provide a certificate"},
 		{"TLS 1.2", "a", func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 }, "unsupported versions"},
-		{"unknown key", "x", nil, FormatKey(publicOf("x"))},
+		{"unknown key", "x", nil, transport.FormatKey(publicOf("x"))},
 		{"other kind of key", "a", func(c *tls.Config) {
 			c.Certificates = []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: ecKey}}
 		}, "key of type ECDSA"},

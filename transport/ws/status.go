@@ -7,25 +7,12 @@ import (
 	"log/slog"
 	"net"
 	"time"
+
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // PeerStatus is the state of the connection with one peer.
-type PeerStatus struct {
-	Name      string
-	Connected bool
-	Since     time.Time // of the last change of Connected; zero if there never was a connection
-	Where     string    // the address dialled or called from, if connected
-	Err       error     // why the last connection ended or could not be made, kept while connected; nil if there was no fault
-
-	// Sent and Received count the bytes handed to TCP for this peer and read from it, over all connections since the start
-	// and attempts at one: frames and everything around them, TLS and its handshakes included, without the headers of TCP and
-	// IP. What a caller says is counted from when it has shown the peer's key.
-	Sent, Received int64
-
-	// Refused says that one of the ends has refused the other's hello, and why; nil if there was a connection since. What one
-	// of them means has to change before there can be one.
-	Refused error
-}
+type PeerStatus = transport.PeerStatus
 
 // errHello marks that a hello was refused. The other end learns of it by its text.
 var errHello = errors.New("hello refused")

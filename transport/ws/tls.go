@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net"
 	"strings"
+
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // serverTLS admits whoever proves to hold a key that is pinned for some peer.
@@ -89,17 +91,17 @@ func presentedKey(cs tls.ConnectionState) (ed25519.PublicKey, error) {
 func (t *Transport) describeKey(key ed25519.PublicKey) string {
 	switch p := (*t.byKey.Load())[string(key)]; {
 	case key.Equal(t.public):
-		return FormatKey(key) + " (our own)"
+		return transport.FormatKey(key) + " (our own)"
 	case p != nil:
-		return fmt.Sprintf("%s (of %q)", FormatKey(key), p.name)
+		return fmt.Sprintf("%s (of %q)", transport.FormatKey(key), p.name)
 	}
-	return FormatKey(key)
+	return transport.FormatKey(key)
 }
 
 func formatKeys(keys []ed25519.PublicKey) string {
 	var text []string
 	for _, k := range keys {
-		text = append(text, FormatKey(k))
+		text = append(text, transport.FormatKey(k))
 	}
 	return strings.Join(text, " or ")
 }
@@ -110,7 +112,7 @@ func (t *Transport) explainRefusal(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "remote error" {
 		return pinError{fmt.Errorf("the other end refuses the TLS handshake, most likely because our key %s is not pinned there: %w",
-			FormatKey(t.public), op.Err)}
+			transport.FormatKey(t.public), op.Err)}
 	}
 	if strings.HasSuffix(err.Error(), "client didn't provide a certificate") {
 		return fmt.Errorf("%w; perhaps a proxy on the way ends TLS (it must pass TLS through)", err)

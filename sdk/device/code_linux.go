@@ -1,4 +1,4 @@
-package main
+package device
 
 import (
 	"bufio"
@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// leaveCode gives back the memory of the program's own code, for a node that waits: much of it only the start has run, which parses
-// files and derives keys. The pages are the program file's, unchanged, and what is needed after all is read again. It is a large part of
-// what an idle node holds.
-func leaveCode() {
+// releaseCode returns the memory of the program's own code to the system while a node waits. Much of that code ran only at the
+// start, and it is a large part of what an idle node holds. The pages are the program file's, unchanged; what is needed is read
+// again.
+func releaseCode() {
 	maps, err := os.Open("/proc/self/maps")
 	if err != nil {
 		return
@@ -26,8 +26,8 @@ func leaveCode() {
 		from, to, _ := strings.Cut(fields[0], "-")
 		start, err := strconv.ParseUint(from, 16, strconv.IntSize)
 		end, err2 := strconv.ParseUint(to, 16, strconv.IntSize)
-		if err == nil && err2 == nil {
-			_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, uintptr(start), uintptr(end-start), syscall.MADV_DONTNEED) // best effort
+		if err == nil && err2 == nil { // best effort
+			_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, uintptr(start), uintptr(end-start), syscall.MADV_DONTNEED)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package device
 
 import (
 	"net"
@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// notifier tells the service manager how the process is, as sd_notify(3) does: datagrams to the socket that it names in the
-// environment. Without one all of it does nothing, and what cannot be told is not worth failing for.
+// notifier tells the service manager how the process is, as sd_notify(3) does: with datagrams to the socket that the environment
+// names. Without a socket it does nothing. Errors are ignored.
 type notifier struct {
 	socket   string        // a path, or "@" and an abstract name; empty for none
-	watchdog time.Duration // within which a sign of life is wanted; 0 for never
+	watchdog time.Duration // within which a keepalive is expected; 0 for never
 
 	mu     sync.Mutex
 	status string // the last one told
 }
 
-// newNotifier reads the environment, and takes out of it what programs that this one starts must not use.
+// newNotifier reads the environment, and removes from it what child processes must not use.
 func newNotifier() *notifier {
 	n := &notifier{socket: os.Getenv("NOTIFY_SOCKET")}
 	usec, err := strconv.ParseInt(os.Getenv("WATCHDOG_USEC"), 10, 64)
@@ -33,8 +33,8 @@ func newNotifier() *notifier {
 	return n
 }
 
-// tell sends assignments such as "READY=1".
-func (n *notifier) tell(assignments ...string) {
+// send sends assignments such as "READY=1".
+func (n *notifier) send(assignments ...string) {
 	if n.socket == "" {
 		return
 	}
@@ -46,18 +46,18 @@ func (n *notifier) tell(assignments ...string) {
 	_ = conn.Close()
 }
 
-// say sends the line that "systemctl status" shows, if it has changed.
-func (n *notifier) say(line string) {
+// setStatus sends the line that "systemctl status" shows, if it has changed.
+func (n *notifier) setStatus(line string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if line != n.status {
 		n.status = line
-		n.tell("STATUS=" + line)
+		n.send("STATUS=" + line)
 	}
 }
 
-// pace returns how often the process should look after itself.
-func (n *notifier) pace() time.Duration {
+// interval returns the time between two reports.
+func (n *notifier) interval() time.Duration {
 	if n.watchdog > 0 {
 		return max(min(time.Second, n.watchdog/4), time.Millisecond)
 	}
