@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
@@ -24,8 +24,8 @@ const seededNoise = "SPADE_EDGE_NATS_TEST_SEEDED_NOISE"
 
 func init() {
 	if os.Getenv(seededNoise) != "" {
-		testNoise = func(p *participant) io.Reader {
-			return &roundNoise{slices.Index(p.fleet.Fleet.Members, p.file.Name), func() int { return p.node.Status().Round }}
+		testNoise = func(number int, round func() int) io.Reader {
+			return &roundNoise{number, round}
 		}
 	}
 }
@@ -230,7 +230,7 @@ func TestAttackKills(t *testing.T) {
 	wg.Wait()
 	for i, n := range last {
 		n.ends(t, exitDone)
-		var got outcome
+		var got device.Outcome
 		if err := json.Unmarshal(n.out.Bytes(), &got); err != nil || got.Model != want[i] || !got.Done {
 			t.Errorf("%+v, %v, want model %s", got, err, want[i])
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
@@ -165,7 +166,7 @@ func TestProcesses(t *testing.T) {
 					t.Errorf("%s: %v\n%s", name, err, log.String())
 					return
 				}
-				var got outcome
+				var got device.Outcome
 				if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.Model != want[i] || got.Rounds != 11 || !got.Done {
 					t.Errorf("%s: %+v, %v, want model %s", name, got, err, want[i])
 				}
@@ -198,7 +199,7 @@ func TestInit(t *testing.T) {
 		all.Go(func() {
 			var out, log bytes.Buffer
 			code := run(t.Context(), []string{"run", filepath.Join(dir, fmt.Sprint("node-", i), "node.json"), "-json"}, &out, &log)
-			var got outcome
+			var got device.Outcome
 			if err := json.Unmarshal(out.Bytes(), &got); code != exitDone || err != nil || got.Rounds != 5 || !got.Done || got.NonPrivate || got.Certificate == "" {
 				t.Errorf("node %d: exit code %d, %+v, %v\n%s", i, code, got, err, log.String())
 			}

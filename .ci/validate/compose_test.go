@@ -34,7 +34,7 @@ type service struct {
 
 // compose.yaml has the members of statefulset.yaml, each with a folder of its own and the address that it has there, and as few rights.
 func TestCompose(t *testing.T) {
-	text, err := os.ReadFile("../compose.yaml")
+	text, err := os.ReadFile("../../examples/fleet/compose.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestComposeConfig(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "docker", "compose", "version").CombinedOutput(); err != nil {
 		t.Skipf("there is no docker compose here: %v\n%s", err, out)
 	}
-	cmd := exec.CommandContext(t.Context(), "docker", "compose", "-f", "../compose.yaml", "config", "--quiet")
+	cmd := exec.CommandContext(t.Context(), "docker", "compose", "-f", "../../examples/fleet/compose.yaml", "config", "--quiet")
 	cmd.Env = append(os.Environ(), "SPADE_USER=65532:65532")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

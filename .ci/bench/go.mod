@@ -1,4 +1,4 @@
-module github.com/spade-dfl/spade-edge/examples/bench
+module github.com/spade-dfl/spade-edge/ci/bench
 
 go 1.25
 

@@ -1,4 +1,4 @@
-module github.com/spade-dfl/spade-edge/examples/fleet/validate
+module github.com/spade-dfl/spade-edge/ci/validate
 
 go 1.25
 

@@ -42,7 +42,7 @@ func documents(t *testing.T, text string) (service core.Service, set apps.Statef
 
 func manifest(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../statefulset.yaml")
+	text, err := os.ReadFile("../../examples/fleet/statefulset.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

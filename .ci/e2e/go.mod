@@ -1,4 +1,4 @@
-module github.com/spade-dfl/spade-edge/examples/fleet/e2e
+module github.com/spade-dfl/spade-edge/ci/e2e
 
 go 1.25
 
@@ -24,7 +24,6 @@ require (
 	go.yaml.in/yaml/v2 v2.4.3 // indirect
 	golang.org/x/sys v0.39.0 // indirect
 	google.golang.org/protobuf v1.36.11 // indirect
-	nhooyr.io/websocket v1.8.17 // indirect
 )
 
-replace github.com/spade-dfl/spade-edge => ../../..
+replace github.com/spade-dfl/spade-edge => ../..
