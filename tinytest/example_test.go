@@ -45,8 +45,8 @@ func ExampleSim() {
 	// Output: 7 rounds in 7 ticks, 300 losses, 2 models
 }
 
-// The same network when a third of all messages is lost and the others overtake each other: it takes longer, and computes the
-// same.
+// The same network when a third of all messages is lost and the others overtake each other: it takes longer, and
+// computes the same.
 func ExampleChain() {
 	var transcripts []string
 	for _, fate := range []sim.FaultSchedule{nil, tinytest.Chain(tinytest.Drop(1, 0.3), tinytest.Reorder(1, 2))} {

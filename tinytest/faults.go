@@ -7,8 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// In all fault schedules of this package p is a probability; below 0 it counts as 0, above 1 as 1. Two schedules of one kind draw
-// independently if their seeds differ; schedules of different kinds always do.
+// In all fault schedules of this package p is a probability; below 0 it counts as 0, above 1 as 1. Two schedules of one
+// kind draw independently if their seeds differ; schedules of different kinds always do.
 
 var (
 	onTime = []int{0}
@@ -57,10 +57,10 @@ func Duplicate(seed uint64, p float64) sim.FaultSchedule {
 	return either(seed, kindDuplicate, p, twice)
 }
 
-// GilbertElliott loses messages in bursts. Each edge, in each direction, is a channel that is good or bad; a message is lost with
-// probability inGood or inBad. From one message to the next a good channel becomes bad with probability worsen, and a bad one
-// good with probability improve. It starts in the stationary distribution, with the share worsen/(worsen+improve) of bad channels.
-// (Gilbert, "Capacity of a burst-noise channel", 1960; Elliott, 1963.)
+// GilbertElliott loses messages in bursts. Each edge, in each direction, is a channel that is good or bad; a message is
+// lost with probability inGood or inBad. From one message to the next a good channel becomes bad with probability
+// worsen, and a bad one good with probability improve. It starts in the stationary distribution, with the share
+// worsen/(worsen+improve) of bad channels. (Gilbert, "Capacity of a burst-noise channel", 1960; Elliott, 1963.)
 func GilbertElliott(seed uint64, worsen, improve, inGood, inBad float64) sim.FaultSchedule {
 	good, bad := either(seed, kindBurst, inGood, nil), either(seed, kindBurst, inBad, nil)
 	return func(from, to, seq int) []int {
@@ -78,7 +78,8 @@ func Reorder(seed uint64, ticks int) sim.FaultSchedule {
 	}
 }
 
-// Partition cuts a group of clients off: on every edge between the group and the others, messages number start to end-1 are lost.
+// Partition cuts a group of clients off: on every edge between the group and the others, messages number start to end-1
+// are lost.
 func Partition(start, end int, group ...int) sim.FaultSchedule {
 	return func(from, to, seq int) []int {
 		if seq >= start && seq < end && slices.Contains(group, from) != slices.Contains(group, to) {
@@ -88,7 +89,8 @@ func Partition(start, end int, group ...int) sim.FaultSchedule {
 	}
 }
 
-// Chain applies several fault schedules to each message: each one to every copy that the ones before let through. Delays add up.
+// Chain applies several fault schedules to each message: each one to every copy that the ones before let through.
+// Delays add up.
 func Chain(schedules ...sim.FaultSchedule) sim.FaultSchedule {
 	return func(from, to, seq int) []int {
 		delays := onTime
@@ -105,15 +107,17 @@ func Chain(schedules ...sim.FaultSchedule) sim.FaultSchedule {
 	}
 }
 
-// Markov returns when clients sleep, for Sim.Asleep: each on its own falls asleep with probability fall from one tick to the
-// next, and wakes up with probability wake. It starts in the stationary distribution: the share fall/(fall+wake) sleeps.
+// Markov returns when clients sleep, for Sim.Asleep: each on its own falls asleep with probability fall from one tick
+// to the next, and wakes up with probability wake. It starts in the stationary distribution: the share fall/(fall+wake)
+// sleeps.
 func Markov(seed uint64, fall, wake float64) func(client, tick int) bool {
 	return func(client, tick int) bool { return markovState(seed, kindAsleep, client, 0, tick, fall, wake) }
 }
 
-// markovState returns the n-th state of a stationary Markov chain of two states that turns true with probability up and false
-// with probability down. Each step uses one random number of its own. Some numbers lead to the same state from either state,
-// so it is enough to look back to the last of those: some 1/(up+down) steps, or 1/(2-up-down) for a chain that mostly turns.
+// markovState returns the n-th state of a stationary Markov chain of two states that turns true with probability up and
+// false with probability down. Each step uses one random number of its own. Some numbers lead to the same state from
+// either state, so it is enough to look back to the last of those: some 1/(up+down) steps, or 1/(2-up-down) for a chain
+// that mostly turns.
 func markovState(seed uint64, kind uint32, a, b, n int, up, down float64) bool {
 	up, down = min(max(0, up), 1), min(max(0, down), 1)
 	low, high := min(up, 1-down), max(up, 1-down)

@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// Whatever the network does to messages, and however the clients sleep: a run that waits for its neighbors computes the same bits
-// in more ticks.
+// Whatever the network does to messages, and however the clients sleep: a run that waits for its neighbors computes the
+// same bits in more ticks.
 func TestFaultsChangeNoBit(t *testing.T) {
 	for name, change := range map[string]func(int, *admm.Config){
 		"messages": nil,
@@ -103,8 +103,8 @@ func share(n int, f func(k int) bool) float64 {
 	return float64(count) / float64(n)
 }
 
-// Probabilities are what they are said to be, within 6 standard deviations of 20,000 draws, and draws of different seeds, edges and
-// kinds are independent to the same measure.
+// Probabilities are what they are said to be, within 6 standard deviations of 20,000 draws, and draws of different
+// seeds, edges and kinds are independent to the same measure.
 func TestFateLaws(t *testing.T) {
 	const n = 20_000
 	near := func(what string, got, want float64) {
@@ -138,8 +138,8 @@ func TestFateLaws(t *testing.T) {
 	near("always", share(n, func(k int) bool { return tinytest.Drop(1, 2)(0, 1, k) == nil }), 1)
 }
 
-// Bursts have their share and their length, also where the chain flips more often than it stays, and it is the same chain
-// wherever one looks first.
+// Bursts have their share and their length, also where the chain flips more often than it stays, and it is the same
+// chain wherever one looks first.
 func TestChains(t *testing.T) {
 	for _, c := range []struct{ worsen, improve float64 }{{0.05, 0.2}, {0.01, 0.02}, {0.5, 0.5}, {0.9, 0.8}, {1, 1}, {0, 0.5}, {0.5, 0}} {
 		n := 40_000

@@ -11,9 +11,10 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Faulty returns the transport of member number self of a network, with a fault schedule for what it sends. It keeps the contract of
-// a transport, since any transport may lose frames. members are the names of all, by number; tick is how long one tick of delay
-// lasts. Late frames and second copies go to inner from goroutines that Close ends. Close closes inner.
+// Faulty returns the transport of member number self of a network, with a fault schedule for what it sends. It keeps
+// the contract of a transport, since any transport may lose frames. members are the names of all, by number; tick is
+// how long one tick of delay lasts. Late frames and second copies go to inner from goroutines that Close ends. Close
+// closes inner.
 func Faulty(
 	inner transport.Transport, faults sim.FaultSchedule, tick time.Duration, self int, members ...string,
 ) transport.Transport {

@@ -15,9 +15,9 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/*.trace from what the code computes now")
 
-// The whole network, bit for bit, on every processor, with assembly and without: each estimator, law of directions, table and payload
-// is in at least one of these runs of six clients. d = 70 is more than one word of signs and one round of the 64 lanes. A change
-// that means to change results writes the files anew with -update.
+// The whole network, bit for bit, on every processor, with assembly and without: each estimator, law of directions,
+// table and payload is in at least one of these runs of six clients. d = 70 is more than one word of signs and one
+// round of the 64 lanes. A change that means to change results writes the files anew with -update.
 func TestGoldenNetwork(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(i int, c *admm.Config)
@@ -86,7 +86,8 @@ func TestGoldenNetwork(t *testing.T) {
 	}
 }
 
-// A single bit of a single loss, of one client in one round, is found where it first shows: in that client's next release.
+// A single bit of a single loss, of one client in one round, is found where it first shows: in that client's next
+// release.
 func TestTraceNamesTheFirstDifference(t *testing.T) {
 	trace := func(flip bool) string {
 		clients := clientsOf(kite, 5, func(i int, c *admm.Config) { c.Average = true })

@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// losses are the networks that lossy runs are measured on, from good to bad. The bursts lose a tenth of all messages, a bad
-// channel lasting for five messages in the mean.
+// losses are the networks that lossy runs are measured on, from good to bad. The bursts lose a tenth of all messages, a
+// bad channel lasting for five messages in the mean.
 var losses = []struct {
 	name string
 	fate sim.FaultSchedule
@@ -86,8 +86,8 @@ func ring20(dim int, m sdk.Method) *sdk.Fleet {
 	return f
 }
 
-// quadratics is a ring of 20 clients that would all rather be elsewhere: the minimizer of the whole is the mean of theirs. Its quality is
-// the distance of the average model from there.
+// quadratics is a ring of 20 clients that would all rather be elsewhere: the minimizer of the whole is the mean of
+// theirs. Its quality is the distance of the average model from there.
 func quadratics() (*tinytest.Network, func([][]float32, []float32) float64) {
 	net := &tinytest.Network{Fleet: ring20(10, sdk.Method{
 		Rounds: 100, Cooldown: 20, Tau: 2, Batch: 5, Rho: 1, Gain: 0.75, Estimator: "centered",
@@ -104,8 +104,8 @@ func quadratics() (*tinytest.Network, func([][]float32, []float32) float64) {
 	return net, func(_ [][]float32, mean []float32) float64 { return math.Sqrt(distance2(mean, single(least))) }
 }
 
-// clinics is a ring of 20 clinics with different mixtures of patients. Its quality is the accuracy, in percent, of the clients'
-// own models on test data, in the mean.
+// clinics is a ring of 20 clinics with different mixtures of patients. Its quality is the accuracy, in percent, of the
+// clients' own models on test data, in the mean.
 func clinics(t *testing.T) (*tinytest.Network, func([][]float32, []float32) float64) {
 	t.Helper()
 	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 1})
@@ -138,8 +138,8 @@ func clinics(t *testing.T) (*tinytest.Network, func([][]float32, []float32) floa
 	}
 }
 
-// The direction of the result: a run that waits is exact on every network, and pays with time. A lossy one ends sooner, with a
-// disagreement that stays bounded and a model not far from where it should be.
+// The direction of the result: a run that waits is exact on every network, and pays with time. A lossy one ends sooner,
+// with a disagreement that stays bounded and a model not far from where it should be.
 func TestLossyRuns(t *testing.T) {
 	net, quality := quadratics()
 	exact := measure(t, net, nil, 0, quality)

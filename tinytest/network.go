@@ -15,13 +15,14 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Network is the definition of a network that can be simulated, and run as nodes over any transports, with the same result to the
-// bit. All lists are in the order of Fleet.Members.
+// Network is the definition of a network that can be simulated, and run as nodes over any transports, with the same
+// result to the bit. All lists are in the order of Fleet.Members.
 type Network struct {
 	Fleet   *sdk.Fleet
 	Samples []int          // m_i of every member
 	Oracles []zoest.Oracle // see [sim.Client] for what they may share
-	// Noise returns the source of a member's release noise, from its beginning. It is not called if the fleet is not private.
+	// Noise returns the source of a member's release noise, from its beginning. It is not called if the fleet is not
+	// private.
 	Noise func(client int) io.Reader
 
 	// Stores, if not nil, are where the nodes of Run keep their states; an entry may be nil. A node whose store returns
@@ -61,7 +62,8 @@ func (n *Network) Clients() ([]sim.Client, error) {
 }
 
 // Run runs the network as nodes over the given transports, which the caller closes, and returns the transcript, as
-// [sim.Sim.Transcript] has it, and every node's model. It ends when every node has its last release, or with the first error.
+// [sim.Sim.Transcript] has it, and every node's model. It ends when every node has its last release, or with the first
+// error.
 func (n *Network) Run(ctx context.Context, transports []transport.Transport) (string, [][]float32, error) {
 	if err := n.check(); err != nil {
 		return "", nil, err

@@ -93,8 +93,8 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// Nodes that die after a save has become durable, or in the middle of one, go on where they were. In a private run a torn release
-// is made anew with other noise, but nobody has seen the first one; so it is left out of the comparison.
+// Nodes that die after a save has become durable, or in the middle of one, go on where they were. In a private run a
+// torn release is made anew with other noise, but nobody has seen the first one; so it is left out of the comparison.
 func TestNetworkCrashes(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		net := networkOf(4, private)

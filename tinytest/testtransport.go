@@ -25,10 +25,11 @@ const (
 	largestTried = 64 << 20
 )
 
-// TestTransport checks a transport against what [transport.Transport] promises, and returns one error with a line for each rule
-// that it breaks. open brings up a network of the given members, all neighbors of each other, and returns their transports in
-// the same order; each call makes a new network, which TestTransport closes. The transports may lose, repeat and reorder
-// frames: what does not arrive is sent again, for 30 seconds. The longest frame is tried unless it is longer than 64 MiB.
+// TestTransport checks a transport against what [transport.Transport] promises, and returns one error with a line for
+// each rule that it breaks. open brings up a network of the given members, all neighbors of each other, and returns
+// their transports in the same order; each call makes a new network, which TestTransport closes. The transports may
+// lose, repeat and reorder frames: what does not arrive is sent again, for 30 seconds. The longest frame is tried
+// unless it is longer than 64 MiB.
 func TestTransport(open func(members []string) ([]transport.Transport, error)) error {
 	var errs []error
 	for _, rule := range []struct {
@@ -52,8 +53,8 @@ func TestTransport(open func(members []string) ([]transport.Transport, error)) e
 	return errors.Join(errs...)
 }
 
-// trial is a network in which one rule is tried. A faulty transport may never return, whatever its context says, so every call
-// has a goroutine of its own.
+// trial is a network in which one rule is tried. A faulty transport may never return, whatever its context says, so
+// every call has a goroutine of its own.
 type trial struct {
 	names   []string
 	nodes   []transport.Transport

@@ -17,9 +17,10 @@ import (
 // traceHeader names the columns of a trace, in the order in which a round computes them.
 const traceHeader = "round client z baselines model mean"
 
-// Trace takes a simulation that has not begun through all its rounds and returns its intermediate values as text: one line per
-// release, in order of round, then client, with 32-bit hashes of the client's edge variables z, its estimator's baselines, the
-// released model, and the mean of its releases ("-" for what the run does not have). The last line has the transcript.
+// Trace takes a simulation that has not begun through all its rounds and returns its intermediate values as text: one
+// line per release, in order of round, then client, with 32-bit hashes of the client's edge variables z, its
+// estimator's baselines, the released model, and the mean of its releases ("-" for what the run does not have). The
+// last line has the transcript.
 func Trace(ctx context.Context, s *sim.Sim) (string, error) {
 	if s.Ticks() > 0 {
 		return "", fmt.Errorf("tinytest: trace of a simulation that began %d ticks ago", s.Ticks())
@@ -83,8 +84,8 @@ func stateHashes(s admm.State) string {
 	return string(line)
 }
 
-// CompareTraces returns nil if two texts of [Trace] are equal. Otherwise it names the first round and client that differ, and the
-// first variable of theirs: later differences follow from it.
+// CompareTraces returns nil if two texts of [Trace] are equal. Otherwise it names the first round and client that
+// differ, and the first variable of theirs: later differences follow from it.
 func CompareTraces(got, want string) error {
 	if got == want {
 		return nil

@@ -269,7 +269,8 @@ func TestWrongTransports(t *testing.T) {
 	}
 }
 
-// A late frame comes when its time has come, if the transport is still open; and what a transport can do beside, it still can.
+// A late frame comes when its time has come, if the transport is still open; and what a transport can do beside, it
+// still can.
 func TestFaulty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := func(_, _, seq int) []int { return [][]int{{2}, {0, 1}, nil, {-1}, {9}}[seq] }

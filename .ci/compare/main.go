@@ -1,5 +1,6 @@
-// Command compare reads models that "spade-edge export" has written, as .npy, and says how far apart they are: the largest
-// difference between any two in any number, as a share of the largest number. It fails if that is above -tolerance.
+// Command compare reads models that "spade-edge export" has written, as .npy, and says how far apart they are: the
+// largest difference between any two in any number, as a share of the largest number. It fails if that is above
+// -tolerance.
 package main
 
 import (
@@ -71,7 +72,8 @@ func read(path string) ([]float32, error) {
 	if start > len(b) {
 		return nil, errors.New("cut short")
 	}
-	if _, err := fmt.Sscanf(string(b[10:start]), "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }", &n); err != nil || n < 0 || len(b)-start != 4*n {
+	const header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }"
+	if _, err := fmt.Sscanf(string(b[10:start]), header, &n); err != nil || n < 0 || len(b)-start != 4*n {
 		return nil, fmt.Errorf("header %q before %d bytes, want one of '<f4' with one dimension", b[10:start], len(b)-start)
 	}
 	x := make([]float32, n)

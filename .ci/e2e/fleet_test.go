@@ -124,7 +124,8 @@ func (p *process) kill() {
 	<-p.over
 }
 
-// newFleet writes the files of a private fleet of three on a ring whose run takes longer than any test, and returns their folder.
+// newFleet writes the files of a private fleet of three on a ring whose run takes longer than any test, and returns
+// their folder.
 func newFleet(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

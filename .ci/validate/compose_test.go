@@ -32,7 +32,8 @@ type service struct {
 	} `json:"networks"`
 }
 
-// compose.yaml has the members of statefulset.yaml, each with a folder of its own and the address that it has there, and as few rights.
+// compose.yaml has the members of statefulset.yaml, each with a folder of its own and the address that it has there,
+// and as few rights.
 func TestCompose(t *testing.T) {
 	text, err := os.ReadFile("../../examples/fleet/compose.yaml")
 	if err != nil {

@@ -148,11 +148,12 @@ func (r *runResult) write(w io.Writer, learning int) {
 	}
 	fmt.Fprintf(w, "cost           %d losses, %s sent, %.1f s\n", r.Queries, bytesText(r.BytesSent), r.Seconds)
 	u := r.Usage
-	fmt.Fprintf(w, "usage          %s written to disk, %s a round; %s sent a round; %.3g s of processor time, %.3g ms a round\n",
+	fmt.Fprintf(w, "usage          %s written to disk, %s a round; %s sent a round; "+
+		"%.3g s of processor time, %.3g ms a round\n",
 		bytesText(u.DiskBytes), bytesText(u.DiskRound), bytesText(u.SentRound), u.CPUSeconds, 1000*u.CPURound)
 	if r.Local != nil {
-		fmt.Fprintf(w, "accuracy       %.2f %% of %d test samples; for this device only: the privacy guarantee does not cover it\n",
-			r.Local.Accuracy, r.Local.Samples)
+		fmt.Fprintf(w, "accuracy       %.2f %% of %d test samples; for this device only: "+
+			"the privacy guarantee does not cover it\n", r.Local.Accuracy, r.Local.Samples)
 	}
 	(&result{Rounds: learning, Privacy: r.Privacy}).writePrivacy(w)
 	if r.Certificate != "" {

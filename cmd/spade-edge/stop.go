@@ -60,9 +60,11 @@ func stopNode(ctx context.Context, cmd *command, args []string, out, _ io.Writer
 		return writeObject(out, r)
 	}
 	if !r.WasRunning {
-		fmt.Fprintf(out, "node %q of run %q does not run; it has made %d of %d releases\n", st.Name, st.Run, st.Round, st.Rounds+st.Cooldown)
+		fmt.Fprintf(out, "node %q of run %q does not run; it has made %d of %d releases\n",
+			st.Name, st.Run, st.Round, st.Rounds+st.Cooldown)
 		return nil
 	}
-	fmt.Fprintf(out, "node %q of run %q has stopped after round %d of %d\n", st.Name, st.Run, st.Round, st.Rounds+st.Cooldown)
+	fmt.Fprintf(out, "node %q of run %q has stopped after round %d of %d\n",
+		st.Name, st.Run, st.Round, st.Rounds+st.Cooldown)
 	return nil
 }

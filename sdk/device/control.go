@@ -16,16 +16,16 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
-// control is the socket in a node's state folder by which [AskStatus] and [AskStop] reach the node. The file system decides who
-// may use it: folder and socket are the owner's alone. It answers GET /status with the node's status, and POST /stop with a
-// response that ends when the process does.
+// control is the socket in a node's state folder by which [AskStatus] and [AskStop] reach the node. The file system
+// decides who may use it: folder and socket are the owner's alone. It answers GET /status with the node's status, and
+// POST /stop with a response that ends when the process does.
 type control struct {
 	listener net.Listener
 	cancel   context.CancelFunc // ends every connection
 }
 
-// controlPath returns the path of the socket. The longest one has 108 bytes with the zero at its end on Linux and Windows, and 104
-// elsewhere.
+// controlPath returns the path of the socket. The longest one has 108 bytes with the zero at its end on Linux and
+// Windows, and 104 elsewhere.
 func controlPath(state string) (string, error) {
 	const longest = 103
 	path := filepath.Join(state, "control")
@@ -35,8 +35,8 @@ func controlPath(state string) (string, error) {
 	return path, nil
 }
 
-// openControl listens in a node's state folder. The caller holds the lock of the store there: a socket that exists already was left
-// by a crash. A nil control, as on an error, can be closed like any other.
+// openControl listens in a node's state folder. The caller holds the lock of the store there: a socket that exists
+// already was left by a crash. A nil control, as on an error, can be closed like any other.
 func openControl(state string, mon *monitor.Monitor, stop func()) (*control, error) {
 	path, err := controlPath(state)
 	if err != nil {

@@ -30,10 +30,10 @@ import (
 var (
 	// ErrMismatch says that this node and its neighbors do not belong together.
 	ErrMismatch = errors.New("every neighbor means another fleet")
-	// ErrInterrupted says that the context has ended. The run can be continued.
-	ErrInterrupted = errors.New("interrupted; run again to go on")
-	// ErrStopped says that [AskStop] has ended the run. It can be continued.
-	ErrStopped = errors.New("stopped, as asked; run again to go on")
+	// errInterrupted says that the context has ended. The run can be continued.
+	errInterrupted = errors.New("interrupted; run again to go on")
+	// errStopped says that [AskStop] has ended the run. It can be continued.
+	errStopped = errors.New("stopped, as asked; run again to go on")
 )
 
 // Link is a transport over a network, such as those of packages ws and nats.
@@ -55,8 +55,8 @@ type Device struct {
 	// Open opens the transport, which Run closes.
 	Open func(log *slog.Logger) (Link, error)
 
-	// Say, if not nil, is given lines for people, and Released every release, with what all releases so far have cost in zCDP.
-	// Neither is told anything of the node's own data. Both are called from several goroutines.
+	// Say, if not nil, is given lines for people, and Released every release, with what all releases so far have cost in
+	// zCDP. Neither is told anything of the node's own data. Both are called from several goroutines.
 	Say      func(line string)
 	Released func(round int, rho float64)
 
@@ -64,8 +64,8 @@ type Device struct {
 	Profiles http.Handler // what the page's server has under /debug/pprof/; may be nil
 	Recover  bool         // without a state, take the place of a lost device, see [sdk.Config]
 
-	// Noise, if not nil, gives a private node another source of release noise than the operating system, for tests only. number is
-	// the member's place in the fleet, and round returns how many releases the node has made.
+	// Noise, if not nil, gives a private node another source of release noise than the operating system, for tests only.
+	// number is the member's place in the fleet, and round returns how many releases the node has made.
 	Noise func(number int, round func() int) io.Reader
 
 	fleet     *sdk.Fleet
@@ -163,7 +163,7 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 	defer stopping()
 	defer context.AfterFunc(inner, stopping)()
 	err = d.node.Run(inner)
-	if errors.Is(err, ErrStopped) {
+	if errors.Is(err, errStopped) {
 		d.monitor.End(nil)
 	} else {
 		d.monitor.End(err)
@@ -172,7 +172,7 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 		err = certified
 	}
 	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, cause) || errors.Is(err, context.Canceled)) {
-		return ErrInterrupted
+		return errInterrupted
 	}
 	return err
 }
@@ -200,7 +200,8 @@ func (d *Device) openFiles(cfg *sdk.Config) (release func() error, err error) {
 	return release, nil
 }
 
-// certify writes a certificate of everything released so far. There is none without privacy or before the first release.
+// certify writes a certificate of everything released so far. There is none without privacy or before the first
+// release.
 func (d *Device) certify() error {
 	if !d.certified() {
 		return nil
@@ -214,7 +215,8 @@ func (d *Device) certify() error {
 
 func (d *Device) certified() bool { return !d.fleet.Privacy.NonPrivate && d.node.Spend() > 0 }
 
-// watch ends the run when every neighbor has another fleet: nothing can go on then, and most likely this node's file is wrong.
+// watch ends the run when every neighbor has another fleet: nothing can go on then, and most likely this node's file is
+// wrong.
 func (d *Device) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	// Refusals come early, and a processor that sleeps saves the battery.
 	for wait := time.Second / 2; ; wait = min(2*wait, 16*time.Second) {
@@ -261,7 +263,8 @@ func (d *Device) reloadOn(hangup <-chan os.Signal) (stop func()) {
 	}
 }
 
-// reload gives the transport the keys and addresses that the fleet file has now. Nothing else of the file may have changed.
+// reload gives the transport the keys and addresses that the fleet file has now. Nothing else of the file may have
+// changed.
 func (d *Device) reload() error {
 	file, err := fleetfile.Read(d.File.Fleet)
 	if err != nil {

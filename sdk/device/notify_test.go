@@ -62,7 +62,8 @@ func (m manager) await(t *testing.T, word string) []string {
 	}
 }
 
-// The socket may be an abstract one; without one, or for another process, nothing is told, and nothing is passed on to others.
+// The socket may be an abstract one; without one, or for another process, nothing is told, and nothing is passed on to
+// others.
 func TestNotifier(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no unixgram")

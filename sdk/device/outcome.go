@@ -36,8 +36,8 @@ type Local struct {
 	Covered  bool    `json:"covered_by_privacy"` // false
 }
 
-// Usage is what a process has cost its device, measured. The figures of a round count the rounds that this process has made; they
-// are 0 if it has made none.
+// Usage is what a process has cost its device, measured. The figures of a round count the rounds that this process has
+// made; they are 0 if it has made none.
 type Usage struct {
 	DiskBytes  int64   `json:"disk_bytes"`  // handed to files: states, log of releases, ledger and its mark
 	CPUSeconds float64 `json:"cpu_seconds"` // of all processors together, without child processes

@@ -45,8 +45,8 @@ func Links(peers []transport.PeerStatus, began time.Time) []monitor.Link {
 	return all
 }
 
-// serve starts what lets others see and stop the running node: the page, the control socket, the service manager. stop ends the run.
-// leave ends all of that except the socket's connections, see control.
+// serve starts what lets others see and stop the running node: the page, the control socket, the service manager. stop
+// ends the run. leave ends all of that except the socket's connections, see control.
 func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
@@ -59,7 +59,7 @@ func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 		d.say("page: http://%s/", l.Addr())
 		work.Go(func() { monitor.Serve(ctx, l, WithProfiles(d.monitor.Handler(), d.Profiles)) })
 	}
-	if d.control, err = openControl(d.File.State, d.monitor, func() { stop(ErrStopped) }); err != nil {
+	if d.control, err = openControl(d.File.State, d.monitor, func() { stop(errStopped) }); err != nil {
 		d.say("control: %v; the node goes on without, and can be stopped with a signal", err)
 	}
 	if d.manager.socket != "" {
@@ -72,7 +72,8 @@ func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 	}, nil
 }
 
-// WithProfiles returns a page's handler that has profiles under /debug/pprof/ too, for requests of this machine; profiles may be nil.
+// WithProfiles returns a page's handler that has profiles under /debug/pprof/ too, for requests of this machine;
+// profiles may be nil.
 func WithProfiles(page, profiles http.Handler) http.Handler {
 	if profiles == nil {
 		return page
@@ -87,8 +88,8 @@ func WithProfiles(page, profiles http.Handler) http.Handler {
 	})
 }
 
-// report tells the service manager how the node is. It sends a keepalive only while the node works or waits for others: a node whose
-// oracle or disk hangs sends none, and may be started again.
+// report tells the service manager how the node is. It sends a keepalive only while the node works or waits for others:
+// a node whose oracle or disk hangs sends none, and may be started again.
 func (d *Device) report(ctx context.Context) {
 	tick := time.NewTicker(d.manager.interval())
 	defer tick.Stop()

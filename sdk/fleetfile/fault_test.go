@@ -211,8 +211,8 @@ func (c change) mend(want string) change {
 	return c
 }
 
-// Faults of all sections are told at once, in the order of the format, with the name of the file; of very many the first
-// fifty, and how many more there are.
+// Faults of all sections are told at once, in the order of the format, with the name of the file; of very many the
+// first fifty, and how many more there are.
 func TestManyFaults(t *testing.T) {
 	text, err := sample().Marshal()
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Peers returns the neighbors of a member, in the order of the file, as a transport wants to know them; none if there is no
-// such member. Slices are shared with f.
+// Peers returns the neighbors of a member, in the order of the file, as a transport wants to know them; none if there
+// is no such member. Slices are shared with f.
 func (f *File) Peers(self string) []transport.Peer {
 	neighbors := map[string]bool{}
 	for _, e := range f.Fleet.Edges {
@@ -28,8 +28,8 @@ func (f *File) Peers(self string) []transport.Peer {
 	return peers
 }
 
-// SigningKeys returns the keys whose signatures on a member's releases count: those that may connect, and then the retired ones;
-// nil if there is no such member.
+// SigningKeys returns the keys whose signatures on a member's releases count: those that may connect, and then the
+// retired ones; nil if there is no such member.
 func (f *File) SigningKeys(member string) []ed25519.PublicKey {
 	for _, m := range f.Members {
 		if m.Name == member {
@@ -39,8 +39,8 @@ func (f *File) SigningKeys(member string) []ed25519.PublicKey {
 	return nil
 }
 
-// CheckIdentity returns what keeps the node from being the member of the fleet that its file names: there is no such member, key
-// is not one of the member's, or neighbors dial the node and it does not listen.
+// CheckIdentity returns what keeps the node from being the member of the fleet that its file names: there is no such
+// member, key is not one of the member's, or neighbors dial the node and it does not listen.
 func (n *Node) CheckIdentity(f *File, key ed25519.PrivateKey) error {
 	i := slices.IndexFunc(f.Members, func(m Member) bool { return m.Name == n.Name })
 	if i < 0 {

@@ -46,7 +46,8 @@ func withTask() *File {
 	return f
 }
 
-// A recipe comes back from its text as it was, to the last bit of every number, and each component has a line of its own.
+// A recipe comes back from its text as it was, to the last bit of every number, and each component has a line of its
+// own.
 func TestTaskRoundTrip(t *testing.T) {
 	for _, r := range recipes() {
 		text, err := MarshalTask(r)

@@ -17,15 +17,16 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Marshal returns the file's text: a form with one line for each member, edge and parameter, from which [Parse] makes an
-// equal File. What is left to its default is left out. It refuses what Parse would refuse. The start vector, if there is one,
-// is not in the text; see [File.Write].
+// Marshal returns the file's text: a form with one line for each member, edge and parameter, from which [Parse] makes
+// an equal File. What is left to its default is left out. It refuses what Parse would refuse. The start vector, if
+// there is one, is not in the text; see [File.Write].
 func (f *File) Marshal() ([]byte, error) {
 	if f.Fleet == nil {
 		return nil, errors.New("fleetfile: no fleet")
 	}
 	if len(f.Members) != len(f.Fleet.Members) {
-		return nil, fmt.Errorf("fleetfile: %d members have keys and addresses, want the %d of the fleet", len(f.Members), len(f.Fleet.Members))
+		return nil, fmt.Errorf("fleetfile: %d members have keys and addresses, want the %d of the fleet",
+			len(f.Members), len(f.Fleet.Members))
 	}
 	for i, m := range f.Members {
 		if m.Name != f.Fleet.Members[i] {

@@ -16,32 +16,34 @@ import (
 
 // Client is one member of a simulated network. Its number, Config.Estimator.Client, must be its place in the list.
 //
-// The oracles and noise sources of different clients are called from different goroutines at the same time, those of one client
-// from one goroutine at a time. Clients must not share anything whose answers depend on the order of calls.
+// The oracles and noise sources of different clients are called from different goroutines at the same time, those of
+// one client from one goroutine at a time. Clients must not share anything whose answers depend on the order of calls.
 type Client struct {
 	Config admm.Config
 	Oracle zoest.Oracle
 }
 
-// FaultSchedule returns the fate of message number seq, counted from 0, of those that client from sends to client to: for each
-// copy that arrives, its delay in ticks. {0} is a message on time, {0, 0} one that arrives twice, and an empty list loses it.
-// A FaultSchedule is a pure function, called in any order and from any goroutine. Its result must not be changed.
+// FaultSchedule returns the fate of message number seq, counted from 0, of those that client from sends to client to:
+// for each copy that arrives, its delay in ticks. {0} is a message on time, {0, 0} one that arrives twice, and an empty
+// list loses it. A FaultSchedule is a pure function, called in any order and from any goroutine. Its result must not be
+// changed.
 type FaultSchedule func(from, to, seq int) []int
 
-// Sim is a network of machines in virtual time, which passes in ticks. In a tick every client receives what has arrived and goes
-// on to its next release if it can; otherwise its machine gets a Tick. A sent message arrives one tick later, so that without
-// faults the clients go through the rounds in step, one round a tick.
+// Sim is a network of machines in virtual time, which passes in ticks. In a tick every client receives what has arrived
+// and goes on to its next release if it can; otherwise its machine gets a Tick. A sent message arrives one tick later,
+// so that without faults the clients go through the rounds in step, one round a tick.
 //
-// The clients of a tick are spread over GOMAXPROCS goroutines. The results do not depend on their number: OnSend, Faults and the
-// transcript see clients in the order of their numbers. A Sim itself is not safe for concurrent use.
+// The clients of a tick are spread over GOMAXPROCS goroutines. The results do not depend on their number: OnSend,
+// Faults and the transcript see clients in the order of their numbers. A Sim itself is not safe for concurrent use.
 type Sim struct {
 	// OnSend, if not nil, sees every message when it is sent, lost ones included. The vectors are valid during the call.
 	OnSend func(admm.Message)
-	// OnRelease, if not nil, sees a client's machine right after each of its releases. It is called from the goroutines of a tick.
+	// OnRelease, if not nil, sees a client's machine right after each of its releases. It is called from the goroutines of
+	// a tick.
 	OnRelease func(client int, m *admm.Machine)
 
-	// Faults, if not nil, decides what happens to each message. Lost messages are sent again and change no bit of the result.
-	// With Config.Lossy, rounds close without late messages, and clients may drift apart.
+	// Faults, if not nil, decides what happens to each message. Lost messages are sent again and change no bit of the
+	// result. With Config.Lossy, rounds close without late messages, and clients may drift apart.
 	Faults FaultSchedule
 	// Asleep, if not nil, says of each client whether it does nothing in a tick, counted from 0. Its messages wait for it.
 	Asleep func(client, tick int) bool
@@ -80,8 +82,8 @@ type member struct {
 	err       error
 }
 
-// New returns a simulation at the start of round 0. It refuses a network whose clients do not agree on the number of rounds or
-// on who is whose neighbor.
+// New returns a simulation at the start of round 0. It refuses a network whose clients do not agree on the number of
+// rounds or on who is whose neighbor.
 func New(clients []Client) (*Sim, error) {
 	if len(clients) == 0 {
 		return nil, errors.New("sim: no clients")
@@ -118,9 +120,9 @@ func New(clients []Client) (*Sim, error) {
 	return s, nil
 }
 
-// Run goes through all remaining rounds. each, if not nil, is called after every round, when all clients have made its release;
-// an error from each ends the run. The run also fails if no client makes a release for 10,000 ticks. It must not be called
-// again after an error.
+// Run goes through all remaining rounds. each, if not nil, is called after every round, when all clients have made its
+// release; an error from each ends the run. The run also fails if no client makes a release for 10,000 ticks. It must
+// not be called again after an error.
 func (s *Sim) Run(ctx context.Context, each func(round int) error) error {
 	for s.over < s.last {
 		before := s.over

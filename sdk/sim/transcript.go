@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Transcript sorts the releases of a network by round, then client, and hashes them with SHA-256: round and client as 64-bit
-// integers, then the model as float32, all little endian. It is safe for concurrent use.
+// Transcript sorts the releases of a network by round, then client, and hashes them with SHA-256: round and client as
+// 64-bit integers, then the model as float32, all little endian. It is safe for concurrent use.
 type Transcript struct {
 	clients  int
 	complete func(round int, models [][]float32)
@@ -27,8 +27,8 @@ type round struct {
 	models [][]float32
 }
 
-// NewTranscript returns the transcript of a network before its first release. complete, if not nil, is called with every
-// complete round, in order, while no other release can be added.
+// NewTranscript returns the transcript of a network before its first release. complete, if not nil, is called with
+// every complete round, in order, while no other release can be added.
 func NewTranscript(clients int, complete func(round int, models [][]float32)) *Transcript {
 	return &Transcript{clients: clients, complete: complete, hash: sha256.New()}
 }

@@ -19,7 +19,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// seededNoise, set in the environment of the test's binary, makes a node's release noise a function of member and round.
+// seededNoise, set in the environment of the test's binary, makes a node's release noise a function of member and
+// round.
 const seededNoise = "SPADE_EDGE_NATS_TEST_SEEDED_NOISE"
 
 func init() {
@@ -153,8 +154,8 @@ func copyAll(t *testing.T, from, to string, names ...string) {
 	}
 }
 
-// A fleet over a broker comes to its end, and all its states are deleted: no node begins again. Then b's ledger is put back to the time
-// before, and another run begins: its neighbors show it what it has signed.
+// A fleet over a broker comes to its end, and all its states are deleted: no node begins again. Then b's ledger is put
+// back to the time before, and another run begins: its neighbors show it what it has signed.
 func TestAttackMemory(t *testing.T) {
 	f := newPrivate(t)
 	copyAll(t, f.dir, f.path("before"), "b.ledger", "b.ledger.mark")
@@ -191,8 +192,8 @@ func TestAttackMemory(t *testing.T) {
 	c.kill()
 }
 
-// Private nodes with signed releases are killed now and then: the models are those of the quiet run, to the bit, and each ledger has
-// every release once.
+// Private nodes with signed releases are killed now and then: the models are those of the quiet run, to the bit, and
+// each ledger has every release once.
 func TestAttackKills(t *testing.T) {
 	f := newPrivate(t)
 	f.edit(t, "fleet.json", `"rounds": 8`, `"rounds": 60`)

@@ -30,18 +30,18 @@ const (
 	exitFailed   = 1
 	exitUsage    = 2
 	exitRefused  = 3 // a privacy budget is spent
-	exitMismatch = 4 // the neighbors mean another fleet, or the node must not go on: it was set back, has a double or was replaced
+	exitMismatch = 4 // another fleet, or the node must not go on: it was set back, has a double or was replaced
 )
 
 const about = `usage: spade-edge-nats run NODEFILE [-json]
 
-Runs the node that a node file describes, whose transport is a NATS broker with JetStream: it takes part in all rounds, and ends
-when the model is final and its neighbors have what they need. A neighbor that is missing is waited for as long as it takes. An interrupt or
-SIGTERM ends the process between two steps, and SIGHUP reads the keys in the fleet file again. Messages are sealed and signed from
-member to member; the broker can delay them, and no more.
+Runs the node that a node file describes, whose transport is a NATS broker with JetStream. The node takes part in all
+rounds, and ends when the model is final and its neighbors have what they need. It waits for missing neighbors as long
+as it takes. An interrupt or SIGTERM ends the process between two steps, and SIGHUP makes it read the keys in the fleet
+file again. Messages are sealed and signed from member to member; the broker can delay them, and no more.
 
-Exit codes: 0 the run is done; 1 failed or interrupted; 2 a file is wrong; 3 a privacy budget is spent; 4 the node must not go on:
-every neighbor means another fleet, its state or ledger was set back, or it has a double or was replaced.
+Exit codes: 0 the run is done; 1 failed or interrupted; 2 a file is wrong; 3 a privacy budget is spent; 4 the node must
+not go on: every neighbor means another fleet, its state or ledger was set back, or it has a double or was replaced.
 
   spade-edge-nats run node.json
   spade-edge-nats run node.json -json >outcome.json
@@ -151,7 +151,8 @@ func load(path string, log io.Writer) (*device.Device, error) {
 	}
 	broker := file.NATS
 	if broker == nil {
-		return nil, errors.New(`transport is missing, want {"nats": "tls://host:port"}; spade-edge runs a node over websockets`)
+		return nil, errors.New(`transport is missing, want {"nats": "tls://host:port"}; ` +
+			"spade-edge runs a node over websockets")
 	}
 	d, err := device.Load(file)
 	if err != nil {
@@ -176,7 +177,8 @@ func load(path string, log io.Writer) (*device.Device, error) {
 		d.Say(fmt.Sprintf("round %d of %d", round, f.Method.Rounds+f.Method.Cooldown))
 	}
 	d.Open = func(logger *slog.Logger) (device.Link, error) {
-		logger.Info("meeting", "broker", broker.URL, "stream", nats.Stream(f.Run), "publishing on", nats.Subjects(f.Run, file.Name))
+		logger.Info("meeting", "broker", broker.URL, "stream", nats.Stream(f.Run),
+			"publishing on", nats.Subjects(f.Run, file.Name))
 		return nats.New(nats.Config{
 			Name: file.Name, Key: d.Key, Peers: d.Fleet.Peers(file.Name), Run: f.Run, Fleet: f.Hash(),
 			URLs: []string{broker.URL}, Options: options, MaxFrame: wire.MaxFrame(f.Dim),
