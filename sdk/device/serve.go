@@ -95,7 +95,7 @@ func (d *Device) report(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		st := d.monitor.Status()
-		d.manager.setStatus(d.mark() + Summary(&st))
+		d.manager.setStatus(d.prefix() + Summary(&st))
 		if w := d.manager.watchdog; w > 0 && d.monitor.Stalled() < w/2 {
 			d.manager.send("WATCHDOG=1")
 		}
