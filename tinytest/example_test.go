@@ -41,7 +41,8 @@ func ExampleSim() {
 		return
 	}
 	asked, _ := network.Queries()
-	fmt.Printf("%d rounds in %d ticks, %d losses, %d models\n", network.Round(), network.Ticks(), asked, len(network.Models()))
+	fmt.Printf("%d rounds in %d ticks, %d losses, %d models\n", network.Round(), network.Ticks(), asked,
+		len(network.Models()))
 	// Output: 7 rounds in 7 ticks, 300 losses, 2 models
 }
 

@@ -18,9 +18,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Eight processes over websockets; one is killed in a random round, its state folder deleted, and another one, with a key of
-// its own that the fleet file has as the second, a new state folder and a new ledger, takes its place. Every third time the lost
-// one is started again later. Three times, or as often as SPADE_RECOVERIES says.
+// Eight processes over websockets; one is killed in a random round, its state folder deleted, and another one, with a
+// key of its own that the fleet file has as the second, a new state folder and a new ledger, takes its place. Every
+// third time the lost one is started again later. Three times, or as often as SPADE_RECOVERIES says.
 func TestRecoveredNodes(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a process that is killed keeps its port and its lock for a while")
@@ -54,7 +54,8 @@ func TestRecoveredNodes(t *testing.T) {
 	t.Logf("%d recoveries in %v, after the releases %v", want, time.Since(began), rounds)
 }
 
-// recoverOne loses one node of a fleet and recovers it: after which release it says, or false if the run was over too soon.
+// recoverOne loses one node of a fleet and recovers it: after which release it says, or false if the run was over too
+// soon.
 func recoverOne(t *testing.T, chance *rng.Stream, comesBack bool) (after int, ok bool) {
 	t.Helper()
 	tr := newClinics(t, 10, 4)
