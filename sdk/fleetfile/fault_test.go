@@ -214,7 +214,7 @@ func TestFleetFaults(t *testing.T) {
 					return nil, fmt.Errorf("of another size")
 				}
 				return sample().start(), nil
-			})
+			}, false)
 			return err
 		})
 	}
@@ -261,7 +261,7 @@ func TestManyFaults(t *testing.T) {
 		t.Errorf("%d faults, want 6:\n%v", len(lines), err)
 	}
 	many := strings.Replace(string(text), `["b", "a"]`, strings.Repeat(`"x", `, 1000)+`["b", "a"]`, 1)
-	_, err = parse([]byte(many), "", load)
+	_, err = parse([]byte(many), "", load, false)
 	if err == nil || strings.Count(err.Error(), "\n") != maxFaults ||
 		!strings.HasSuffix(err.Error(), "and 950 faults more") {
 		t.Errorf("1000 faults gave\n%v", err)
@@ -554,7 +554,7 @@ func TestRangesAgree(t *testing.T) {
 			t.Errorf("%s: the file: %v", name, err)
 			continue
 		}
-		if back, err := parse(text, "", load); err != nil || !reflect.DeepEqual(back, f) {
+		if back, err := parse(text, "", load, false); err != nil || !reflect.DeepEqual(back, f) {
 			t.Errorf("%s: read %+v, %v", name, back, err)
 		}
 	}

@@ -26,7 +26,7 @@ func FuzzFleet(f *testing.F) {
 			}
 			return sample().start(), nil
 		}
-		file, err := parse(data, "", load)
+		file, err := parse(data, "", load, false)
 		if err != nil {
 			return
 		}
@@ -37,7 +37,7 @@ func FuzzFleet(f *testing.F) {
 		if err != nil {
 			t.Fatalf("no text for %+v: %v", file, err)
 		}
-		back, err := parse(text, "", load)
+		back, err := parse(text, "", load, false)
 		if err != nil || !reflect.DeepEqual(back, file) {
 			t.Fatalf("%+v was read back as %+v, %v\n%s", file, back, err, text)
 		}

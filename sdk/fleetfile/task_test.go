@@ -93,7 +93,7 @@ func TestFleetTask(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := parse(text, "", load)
+	back, err := parse(text, "", load, false)
 	if err != nil || !reflect.DeepEqual(back, f) {
 		t.Fatalf("read %+v, %v\n%s", back, err, text)
 	}
@@ -107,13 +107,13 @@ func TestFleetTask(t *testing.T) {
 	if err := json.Compact(&packed, text); err != nil {
 		t.Fatal(err)
 	}
-	again, err := parse(packed.Bytes(), "", load)
+	again, err := parse(packed.Bytes(), "", load, false)
 	if err != nil || again.Fleet.Hash() != f.Fleet.Hash() || f.Fleet.Hash() == sample().Fleet.Hash() {
 		t.Errorf("hash %x, then %x, without a task %x; %v", f.Fleet.Hash(), again.Fleet.Hash(), sample().Fleet.Hash(), err)
 	}
 	turned := strings.NewReplacer(`"source": "csv",`, "", `"model": "softmax"`,
 		`"source": "csv", "model": "softmax"`).Replace(string(text))
-	if again, err = parse([]byte(turned), "", load); err != nil || again.Fleet.Hash() != f.Fleet.Hash() {
+	if again, err = parse([]byte(turned), "", load, false); err != nil || again.Fleet.Hash() != f.Fleet.Hash() {
 		t.Errorf("another hash when fields change places, %v", err)
 	}
 	f.Fleet.Task = []byte(`{"fitted_on": 7}`)
@@ -190,7 +190,7 @@ func TestTaskFaults(t *testing.T) {
 			"task is null, want a recipe, an object with fitted_on, source, classes, model and more").and("tusk is unknown"),
 		one(`"dim": 3`, `"dim": 0`, "dim is 0, want"),
 	} {
-		c.check(t, string(fleet), func(s string) error { _, err := parse([]byte(s), "", load); return err })
+		c.check(t, string(fleet), func(s string) error { _, err := parse([]byte(s), "", load, false); return err })
 	}
 
 	// A perceptron cannot leave zero.
