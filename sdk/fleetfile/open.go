@@ -20,7 +20,7 @@ type Source struct {
 	Window int
 
 	// Test is the model on samples that were held back; nil if the losses come from a program.
-	Test task.Model
+	Test *task.Model
 
 	ConditionalOn []string     // what a privacy guarantee is conditional on
 	Close         func() error // lets go of the oracle, and ends its processes; never nil
