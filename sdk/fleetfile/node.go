@@ -112,7 +112,7 @@ func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 // Certificate returns where the node keeps its certificate.
 func (n *Node) Certificate() string { return filepath.Join(n.State, "certificate.json") }
 
-// Heads returns the file beside the ledger for the signed heads of the neighbors' ledgers, see [sdk.OpenHeads]; empty
+// Heads returns the file beside the ledger for the signed heads of the neighbors' ledgers, see [state.OpenHeads]; empty
 // without a ledger.
 func (n *Node) Heads() string {
 	if n.Ledger == "" {

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -55,7 +55,7 @@ func newPrivate(t *testing.T) *fleet {
 		t.Fatal(err)
 	}
 	for _, name := range f.file.Fleet.Members {
-		l, err := dpmech.CreateLedger(f.path(name+".ledger"), "patients of "+name, nil)
+		l, err := state.CreateLedger(f.path(name+".ledger"), "patients of "+name, nil)
 		if err == nil {
 			err = l.Close()
 		}
@@ -130,7 +130,7 @@ func (f *fleet) all(t *testing.T) {
 
 func (f *fleet) ledger(t *testing.T, name string) (lines int) {
 	t.Helper()
-	l, err := dpmech.ReadLedger(f.path(name + ".ledger"))
+	l, err := state.ReadLedger(f.path(name + ".ledger"))
 	if err != nil {
 		t.Fatal(err)
 	}
