@@ -68,9 +68,12 @@ var cures = []struct {
 	err  error
 	text string
 }{
-	{fleetfile.ErrNoLedger, "create one with: spade-edge privacy -new-ledger FILE -dataset NAME"},
+	{fleetfile.ErrNoLedger, newLedger},
+	{state.ErrNoLedger, newLedger},
 	{fleetfile.ErrZeroStart, "spade-edge fit -x0 FILE writes one"},
 }
+
+const newLedger = "create one with: spade-edge privacy -new-ledger FILE -dataset NAME"
 
 // cured adds to an error what helps against it.
 func cured(err error) error {

@@ -127,6 +127,9 @@ func ReadLedger(path string) (*Ledger, error) {
 	return l, nil
 }
 
+// ErrNoLedger is what [errors.Is] finds in an error that says: there is no ledger, and no trace of one.
+var ErrNoLedger = errors.New("if this data set was never used before, make a new one")
+
 // missing explains that a ledger could not be opened.
 func missing(path string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -136,8 +139,7 @@ func missing(path string, err error) error {
 		return fmt.Errorf("state: ledger: %w: it was deleted, for its mark %s names %d reservations; "+
 			"bring back its newest copy (%s)", err, markPath(path), m.Seq, neverAfresh)
 	}
-	return fmt.Errorf("state: ledger: %w; %s: if this data set was never used before, "+
-		"make it by \"spade-edge privacy -new-ledger FILE -dataset NAME\"", err, neverAfresh)
+	return fmt.Errorf("state: ledger: %w; %s: %w", err, neverAfresh, ErrNoLedger)
 }
 
 // read checks a ledger's file against its mark.

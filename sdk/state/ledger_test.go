@@ -207,7 +207,7 @@ func TestLedgerLimit(t *testing.T) {
 // Never afresh by itself: a missing ledger, a deleted one, and one in the place where another is to be made.
 func TestLedgerIsNeverStartedAfresh(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.ledger")
-	refused(t, path, "never started afresh", "-new-ledger")
+	refused(t, path, "never started afresh", ErrNoLedger.Error())
 	if _, err := OpenLedger(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v is not fs.ErrNotExist", err)
 	}

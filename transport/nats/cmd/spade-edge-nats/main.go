@@ -70,7 +70,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 		return exitDone
 	}
 	fmt.Fprintf(log, "spade-edge-nats: %v\n", err)
-	if errors.Is(err, fleetfile.ErrNoLedger) {
+	if errors.Is(err, fleetfile.ErrNoLedger) || errors.Is(err, state.ErrNoLedger) {
 		fmt.Fprintln(log, "(create one with: spade-edge privacy -new-ledger FILE -dataset NAME)")
 	}
 	switch wrong := (usageError{}); {
