@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// brief is what a failed test says of a kept state, without its vectors.
+// brief is what a failed test says of a saved state, without its vectors.
 func brief(k *state.Snapshot) string {
 	if k == nil {
 		return "nothing"
@@ -25,9 +25,9 @@ func brief(k *state.Snapshot) string {
 	return fmt.Sprintf("release %d of %q, note %s", k.Round, k.Member, k.Note)
 }
 
-// What a node has kept can be read while it is at work, and is what it has released; somebody who reads all the time
+// What a node has saved can be read while it is at work, and is what it has released; somebody who reads all the time
 // disturbs nothing and never meets half a state.
-func TestReadKept(t *testing.T) {
+func TestReadSnapshot(t *testing.T) {
 	f := &sdk.Fleet{
 		Run: "alone", Dim: 2000, Members: []string{"a"},
 		Method:  sdk.Method{Rounds: 40, Cooldown: 2, Tau: 1, Rho: 1, Gain: 0.5, Eta: []float64{0.01}, Mu: []float64{0.1}},
