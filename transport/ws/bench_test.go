@@ -174,16 +174,16 @@ type streams struct {
 	ends  [clique][clique]net.Conn
 	in    [clique][clique][]byte
 	out   []byte
-	count tally
+	count traffic
 }
 
 func rawMesh(secure bool) func(b *testing.B, size int) mesh {
 	return func(b *testing.B, size int) mesh {
 		m := &streams{out: make([]byte, size)}
 		wrap := func(c net.Conn) net.Conn {
-			t := newTCP(c)
-			t.charge(&m.count)
-			return t
+			t, out := newTCP(c)
+			t.countFor(&m.count)
+			return out
 		}
 		for i := range clique {
 			for j := range i {

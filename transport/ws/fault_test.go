@@ -245,6 +245,7 @@ func TestOpened(t *testing.T) {
 	next("aa")
 	const times = 12 // more than there is room for
 	for i := range times {
+		a.awaitCount(t, "msg=connected", i+1)
 		between.cut()
 		a.awaitCount(t, "msg=disconnected", i+1)
 		b.awaitCount(t, "msg=disconnected", i+1)

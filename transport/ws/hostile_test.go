@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
 // script is the far end of a connection that says what was written down in advance and listens to nothing.
@@ -99,13 +101,12 @@ func opening() []byte {
 // play lets a peer of n say all that on one connection, and returns how that has ended.
 func (n node) play(peer string, text []byte) error {
 	p := n.peers[peer]
-	tcp := newTCP(&script{text: text})
-	tcp.charge(&p.count)
-	c, err := n.answer(p, tcp, tcp)
+	tcp, out := newTCP(&script{text: text})
+	tcp.countFor(&p.traffic)
+	c, err := n.answer(p, link{out, tcp, p.keys[0]})
 	if err != nil {
 		return err
 	}
-	c.key = p.keys[0]
 	_, err = n.serve(p, c, "script", func() {})
 	return err
 }
@@ -114,7 +115,7 @@ func (n node) play(peer string, text []byte) error {
 var odd = []func(b []byte, draw *rand.Rand) []byte{
 	func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|ping, 125, make([]byte, 125)) },
 	func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|pong, 3, []byte("???")) },
-	func(b []byte, draw *rand.Rand) []byte { return whole(b, kindCredit, largestMaxFrame, nil) },
+	func(b []byte, draw *rand.Rand) []byte { return whole(b, kindCredit, endpoint.LargestMaxFrame, nil) },
 	func(b []byte, draw *rand.Rand) []byte { return whole(b, kindCredit, 0, nil) },
 	func(b []byte, draw *rand.Rand) []byte { // in pieces of a byte and of none, with pings between them
 		h := putHeader(kindCredit, 0)
@@ -140,10 +141,10 @@ var malformed = []struct {
 		return whole(b, kindFrame, []uint32{1_000_001, 1 << 30, 1 << 31, 1<<32 - 1}[draw.IntN(4)], nil)
 	}},
 	{"want at most 65536", func(b []byte, draw *rand.Rand) []byte {
-		return whole(b, kindHello, maxHello+1+draw.Uint32N(1<<31), nil)
+		return whole(b, kindHello, endpoint.MaxHello+1+draw.Uint32N(1<<31), nil)
 	}},
 	{"want at most 1073741824", func(b []byte, draw *rand.Rand) []byte {
-		return whole(b, kindCredit, largestMaxFrame+1+draw.Uint32N(1<<31), nil)
+		return whole(b, kindCredit, endpoint.LargestMaxFrame+1+draw.Uint32N(1<<31), nil)
 	}},
 	{"message cut short: 3 bytes of", func(b []byte, draw *rand.Rand) []byte {
 		return whole(b, kindFrame, 4+draw.Uint32N(999_996), []byte("abc"))
@@ -187,9 +188,9 @@ var malformed = []struct {
 	}},
 }
 
-// traffic lets two nodes send each other frames until stop is called, which checks that all of them have arrived, on one
+// exchangeFrames lets two nodes send each other frames until stop is called, which checks that all of them have arrived, on one
 // connection.
-func traffic(t *testing.T, a, b node) (stop func()) {
+func exchangeFrames(t *testing.T, a, b node) (stop func()) {
 	t.Helper()
 	end := make(chan struct{})
 	var wg sync.WaitGroup
@@ -255,7 +256,7 @@ func TestMalformedMessages(t *testing.T) {
 	c := start(t, "c", quiet, peerOf("a"), peerOf("b"))
 	b := start(t, "b", nil, peerOf("c"))
 	b.reach(t, "c", c.Addr())
-	stop := traffic(t, b, c)
+	stop := exchangeFrames(t, b, c)
 	c.play("a", opening())
 	draw := rand.New(rand.NewPCG(5, 6))
 	before := memory()
@@ -280,7 +281,7 @@ func TestMalformedMessages(t *testing.T) {
 	}
 	stop()
 	t.Logf("%d connections, memory at most %d bytes more than before", connections, most)
-	// The frames that may wait for Recv, one being read, and those on the shelf.
+	// The frames that may wait for Recv, one being read, and those in the pool.
 	if want := int64((window + 1 + len(c.peers)) * c.maxFrame); most > want {
 		t.Errorf("memory has grown by %d bytes, want at most %d", most, want)
 	}
@@ -296,7 +297,7 @@ func TestFloodOfStrangers(t *testing.T) {
 	b := start(t, "b", quiet, peerOf("a"))
 	a := start(t, "a", nil, peerOf("b"))
 	a.reach(t, "b", b.Addr())
-	stop := traffic(t, a, b)
+	stop := exchangeFrames(t, a, b)
 
 	var hello bytes.Buffer
 	tls.Client(&recorder{Writer: &hello}, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}).Handshake()
@@ -340,22 +341,22 @@ func TestFloodOfStrangers(t *testing.T) {
 		}
 		if i%200 == 199 {
 			most = max(most, memory()-before)
-			if n := runtime.NumGoroutine() - goroutines; n > 3*doorLimit {
+			if n := runtime.NumGoroutine() - goroutines; n > 3*handshakeLimit {
 				t.Errorf("%d goroutines for strangers", n)
 			}
 		}
 	}
-	b.door.mu.Lock()
-	if n := len(b.door.inside); n > doorLimit {
-		t.Errorf("%d strangers inside, want at most %d", n, doorLimit)
+	b.handshakes.mu.Lock()
+	if n := len(b.handshakes.pending); n > handshakeLimit {
+		t.Errorf("%d strangers inside, want at most %d", n, handshakeLimit)
 	}
-	b.door.mu.Unlock()
+	b.handshakes.mu.Unlock()
 	stop()
 	for _, c := range conns {
 		c.Close()
 	}
 	t.Logf("memory at most %d bytes more than before", most)
-	if want := int64(2 * doorLimit * 64 << 10); most > want {
+	if want := int64(2 * handshakeLimit * 64 << 10); most > want {
 		t.Errorf("memory has grown by %d bytes, want at most %d, 64 KiB for each that is dealt with", most, want)
 	}
 }
@@ -379,7 +380,7 @@ func TestStrangerWithLongCertificate(t *testing.T) {
 	if err == nil {
 		secure.Read(make([]byte, 1))
 	}
-	b.log.await(t, "caller refused", fmt.Sprintf("more than %d bytes without a key that is known", strangerLimit))
+	b.log.await(t, "caller refused", fmt.Sprintf("more than %d bytes without a key that is known", unknownLimit))
 }
 
 // FuzzConnection has a peer say anything at all once TLS has let it in.
@@ -402,14 +403,16 @@ func FuzzConnection(f *testing.F) {
 		if err := n.play("a", text); err == nil {
 			t.Error("the connection has ended without a reason")
 		}
-		for len(n.inbox) > 0 {
+		var waiting int
+		n.inbox.Edit(func(q []endpoint.Item) []endpoint.Item { waiting = len(q); return q })
+		for range waiting {
 			if from, frame, err := n.Recv(t.Context()); err != nil || from != "a" || len(frame) > 1000 {
 				t.Errorf("received %d bytes from %q, error %v", len(frame), from, err)
 			}
 		}
 		p := n.peers["a"]
-		if p.held != 0 || p.session != nil {
-			t.Errorf("%d frames held, session %v, want none after the end", p.held, p.session)
+		if p.queued != 0 || p.session != nil {
+			t.Errorf("%d frames queued, session %v, want none after the end", p.queued, p.session)
 		}
 	})
 }

@@ -31,21 +31,23 @@ func pairOver(t *testing.T, pa, pb net.Conn) (a, b node, ca, cb *conn) {
 		c.Listen = ""
 	}, peerOf("b"))
 
-	ta, tb := newTCP(pa), newTCP(pb)
+	link := func(c net.Conn, peer string) link { // without TLS
+		tcp, out := newTCP(c)
+		return link{out, tcp, publicOf(peer)}
+	}
 	done := make(chan error, 1)
 	go func() {
 		var err error
-		cb, err = b.answer(b.peers["a"], tb, tb)
+		cb, err = b.answer(b.peers["a"], link(pb, "a"))
 		done <- err
 	}()
-	ca, err := clientConn(ta, ta, "wss://b/", a.maxFrame)
+	ca, err := clientConn(link(pa, "b"), "wss://b/", a.maxFrame)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	ca.key, cb.key = publicOf("b"), publicOf("a")
 	return a, b, ca, cb
 }
 
@@ -106,10 +108,10 @@ func TestSilenceEndsConnection(t *testing.T) {
 				t.Error("the connection ended without a reason")
 			}
 			took := time.Since(began)
-			if want := defaultTiming.silence; took < want || took > want+defaultTiming.beat {
+			if want := defaultTiming.idle; took < want || took > want+defaultTiming.keepalive {
 				t.Errorf("it took %v to notice, want %v", took, want)
 			}
-			far.kill()
+			far.abort()
 			a.Close()
 		})
 	}

@@ -24,7 +24,7 @@ func TestBothWays(t *testing.T) {
 	}
 	a.log.await(t, "INFO", "connected", "peer=b", b.Addr())
 	b.log.await(t, "INFO", "connected", "peer=a")
-	for _, s := range [][]PeerStatus{a.Peers(), b.Peers()} {
+	for _, s := range [][]transport.PeerStatus{a.Peers(), b.Peers()} {
 		if len(s) != 1 || !s[0].Connected || s[0].Err != nil || s[0].Since.IsZero() || s[0].Where == "" {
 			t.Errorf("status %+v, want one peer, connected", s)
 		}

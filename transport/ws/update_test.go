@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // at gives a peer addresses.
@@ -114,7 +116,7 @@ func TestRotation(t *testing.T) {
 	impostor := start(t, "b", nil, peerOf("a"))
 	a.update(t, at(peerOf("b", "b2"), impostor.Addr()))
 	next.Close()
-	a.log.await(t, "no connection", "peer=b", "presents the key "+FormatKey(publicOf("b"))+";")
+	a.log.await(t, "no connection", "peer=b", "presents the key "+transport.FormatKey(publicOf("b"))+";")
 }
 
 // A caller has shown a key, and before its hello is over the key is taken off the list: no frame comes through.

@@ -1,4 +1,4 @@
-package ws
+package transport
 
 import (
 	"crypto/ed25519"
@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -24,23 +25,23 @@ func FormatKey(key ed25519.PublicKey) string {
 func ParseKey(text string) (ed25519.PublicKey, error) {
 	b64, ok := strings.CutPrefix(text, keyPrefix)
 	if !ok {
-		return nil, fmt.Errorf("ws: public key %.80q does not begin with %q", text, keyPrefix)
+		return nil, fmt.Errorf("transport: public key %.80q does not begin with %q", text, keyPrefix)
 	}
 	if n := keyText.EncodedLen(ed25519.PublicKeySize); len(b64) != n {
-		return nil, fmt.Errorf("ws: public key %.80q has %d characters after %q, want %d", text, len(b64), keyPrefix, n)
+		return nil, fmt.Errorf("transport: public key %.80q has %d characters after %q, want %d",
+			text, len(b64), keyPrefix, n)
 	}
-	b, err := keyText.DecodeString(b64)
+	key, err := keyText.DecodeString(b64)
+	if err == nil {
+		err = CheckKey(key)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("ws: public key %.80q: %w", text, err)
+		return nil, fmt.Errorf("transport: public key %.80q: %w", text, err)
 	}
-	if err := checkKey(b); err != nil {
-		return nil, fmt.Errorf("ws: public key %.80q: %w", text, err)
-	}
-	return b, nil
+	return key, nil
 }
 
-// smallOrder lists the encodings, sign bit cleared, of the points of order 1, 2, 4 and 8 of edwards25519. Signatures under
-// them can be made without a secret, so a pin of this kind would let everybody in.
+// smallOrder lists the encodings, sign bit cleared, of the points of order 1, 2, 4 and 8 of edwards25519.
 var smallOrder = []string{
 	"0000000000000000000000000000000000000000000000000000000000000000",
 	"0100000000000000000000000000000000000000000000000000000000000000",
@@ -51,18 +52,16 @@ var smallOrder = []string{
 	"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
 }
 
-// checkKey says what is wrong with a key that is to be pinned.
-func checkKey(key ed25519.PublicKey) error {
+// CheckKey returns what is wrong with a public key that is to be pinned, nil if nothing. It refuses points of small
+// order: signatures under them can be made without a secret, so that such a pin would admit everybody.
+func CheckKey(key ed25519.PublicKey) error {
 	if len(key) != ed25519.PublicKeySize {
 		return fmt.Errorf("it has %d bytes, want %d", len(key), ed25519.PublicKeySize)
 	}
-	y := [ed25519.PublicKeySize]byte(key)
+	y := slices.Clone(key)
 	y[len(y)-1] &^= 0x80
-	text := hex.EncodeToString(y[:])
-	for _, bad := range smallOrder {
-		if text == bad {
-			return errors.New("it is a point of small order, for which anybody can sign")
-		}
+	if slices.Contains(smallOrder, hex.EncodeToString(y)) {
+		return errors.New("it is a point of small order, for which anybody can sign")
 	}
 	return nil
 }
