@@ -42,7 +42,8 @@ type world struct {
 	waiting chan struct{} // has an element when a has waited for a while
 }
 
-// newWorld makes the nodes. change may alter the monitor's configuration; oracle, if not nil, comes before every answer of a.
+// newWorld makes the nodes. change may alter the monitor's configuration; oracle, if not nil, comes before every answer
+// of a.
 func newWorld(t *testing.T, f *sdk.Fleet, change func(c *Config), oracle func(ctx context.Context) error) *world {
 	t.Helper()
 	w := &world{fleet: f, waiting: make(chan struct{}, 100)}
@@ -98,7 +99,8 @@ func (w *world) run(ctx context.Context) error {
 	return err
 }
 
-// A run from its start to its end, as the monitor tells it: every round, what it has cost, and how far apart the releases were.
+// A run from its start to its end, as the monitor tells it: every round, what it has cost, and how far apart the
+// releases were.
 func TestRun(t *testing.T) {
 	links := []Link{{Name: "b", Connected: true, Sent: 12, Received: 34}}
 	w := newWorld(t, pair(nil), func(c *Config) {
@@ -106,7 +108,7 @@ func TestRun(t *testing.T) {
 		c.Score = func(x []float32) (float64, float64) { return 0.5, 0.75 }
 	}, nil)
 	st := w.mon.Status()
-	if st.Phase != Starting || st.Ready || st.Round != 0 || w.mon.Ready() == nil || w.mon.Healthy() != nil || len(w.mon.History().Points) != 0 {
+	if st.Phase != Starting || st.Ready || st.Round != 0 || w.mon.ready() == nil || w.mon.healthy() != nil || len(w.mon.history().Points) != 0 {
 		t.Errorf("before the run: %+v", st)
 	}
 	if err := w.run(t.Context()); err != nil {
@@ -127,7 +129,7 @@ func TestRun(t *testing.T) {
 	if l := st.Local; l == nil || l.Covered || l.Round != 8 || l.Loss != 0.5 || l.Accuracy != 0.75 {
 		t.Errorf("local %+v", l)
 	}
-	points := w.mon.History().Points
+	points := w.mon.history().Points
 	if len(points) != 8 {
 		t.Fatalf("%d points", len(points))
 	}
@@ -142,7 +144,7 @@ func TestRun(t *testing.T) {
 	if last := points[7]; last.Loss != 0.5 || last.Accuracy != 0.75 || last.Disagreement != st.Disagreement || st.Compared != 8 {
 		t.Errorf("last point %+v, disagreement %v in round %d", last, st.Disagreement, st.Compared)
 	}
-	if w.mon.Healthy() != nil || w.mon.Ready() == nil {
+	if w.mon.healthy() != nil || w.mon.ready() == nil {
 		t.Error("after the run: failed, or ready")
 	}
 }
@@ -157,7 +159,7 @@ func TestNotPrivate(t *testing.T) {
 	if !st.NonPrivate || st.Privacy != nil || st.Disagreement.Known() || st.Compared != 0 || st.Neighbors[0].Link != nil {
 		t.Errorf("status %+v", st)
 	}
-	text, err := json.Marshal(w.mon.History())
+	text, err := json.Marshal(w.mon.history())
 	if err != nil || !strings.Contains(string(text), `"round":1,"seconds":`) || !strings.Contains(string(text), `"epsilon":null,"disagreement":null,"loss":null,"accuracy":null`) {
 		t.Errorf("history %s: %v", text, err)
 	}
@@ -177,7 +179,7 @@ func TestWaitingIsNoStall(t *testing.T) {
 		return nil
 	})
 	w.mon.now = func() time.Time { return now } // before anything runs
-	w.mon.since, w.mon.moved, w.mon.started = now, now, now
+	w.mon.since, w.mon.progressed, w.mon.started = now, now, now
 	w.mon.Begin(w.nodes[0])
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error)
@@ -203,12 +205,13 @@ func TestWaitingIsNoStall(t *testing.T) {
 	}
 	cancel()
 	w.mon.End(<-over)
-	if w.mon.Healthy() != nil || w.mon.Status().Phase != Ended {
+	if w.mon.healthy() != nil || w.mon.Status().Phase != Ended {
 		t.Error("a run that was cancelled has failed")
 	}
 }
 
-// Losses that could not be had are counted for this device alone: its status on loopback marks them, and metrics do not have them.
+// Losses that could not be had are counted for this device alone: its status on loopback marks them, and metrics do not
+// have them.
 func TestFailedQueriesStayHere(t *testing.T) {
 	asked := 0
 	w := newWorld(t, pair(nil), nil, func(context.Context) error {
@@ -242,14 +245,14 @@ func TestFailure(t *testing.T) {
 	w.mon.End(err)
 	w.mon.End(nil) // once is enough
 	st := w.mon.Status()
-	if err == nil || w.mon.Healthy() != err || st.Phase != Failed || !strings.Contains(st.Fault, "no scale") {
+	if err == nil || w.mon.healthy() != err || st.Phase != Failed || !strings.Contains(st.Fault, "no scale") {
 		t.Errorf("%v, status %+v", err, st)
 	}
 	m, err := New(Config{Fleet: w.fleet, Name: "a", Score: func([]float32) (float64, float64) { panic("of its data") }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if loss, accuracy := m.ask(nil); !math.IsNaN(loss) || !math.IsNaN(accuracy) {
+	if loss, accuracy := m.callScore(nil); !math.IsNaN(loss) || !math.IsNaN(accuracy) {
 		t.Errorf("scores %v and %v", loss, accuracy)
 	}
 	for _, c := range []Config{{}, {Fleet: w.fleet}, {Fleet: w.fleet, Name: "z"}} {
@@ -271,7 +274,7 @@ func TestEvidence(t *testing.T) {
 	if want := `"b" has signed two different releases of round 3: it has a double, or was set back`; len(st.Evidence) < 1 || st.Evidence[0].String() != want {
 		t.Errorf("evidence is %v, want %s", st.Evidence, want)
 	}
-	if err := w.mon.Healthy(); err != nil || st.Fault != "" {
+	if err := w.mon.healthy(); err != nil || st.Fault != "" {
 		t.Errorf("a node with evidence against a neighbor is not healthy: %v, %q", err, st.Fault)
 	}
 	if text, err := json.Marshal(Status{}); err != nil || strings.Contains(string(text), "evidence") {
@@ -286,11 +289,11 @@ func TestHistory(t *testing.T) {
 	for k := 1; k <= rounds; k++ {
 		h.add(Point{Round: k, Epsilon: Value(k), Disagreement: Unknown()})
 		h.set(k-1, func(p *Point) { p.Disagreement = Value(2 * p.Round) })
-		if k > MaxPoints+1 && k%997 > 0 {
+		if k > maxPoints+1 && k%997 > 0 {
 			continue
 		}
 		s := h.snapshot()
-		if k < MaxPoints && (len(s.Points) != k || s.Stride != 1) || len(s.Points) > MaxPoints || s.Points[len(s.Points)-1].Round != k {
+		if k < maxPoints && (len(s.Points) != k || s.Stride != 1) || len(s.Points) > maxPoints || s.Points[len(s.Points)-1].Round != k {
 			t.Fatalf("round %d: %d points, every %d", k, len(s.Points), s.Stride)
 		}
 	}

@@ -129,8 +129,8 @@ func TestServeOnce(t *testing.T) {
 	}
 }
 
-// Who connects and goes, or says nothing to the end, gets no answer; a handler that panics loses its connection, and the next one
-// is answered.
+// Who connects and goes, or says nothing to the end, gets no answer; a handler that panics loses its connection, and
+// the next one is answered.
 func TestServeNothing(t *testing.T) {
 	address, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/panic" {
@@ -151,7 +151,8 @@ func TestServeNothing(t *testing.T) {
 	}
 }
 
-// A client cannot hold a connection by sending, or by reading, as slowly as it likes. The deadlines are looked at, not waited for.
+// A client cannot hold a connection by sending, or by reading, as slowly as it likes. The deadlines are looked at, not
+// waited for.
 func TestServeDeadlines(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -221,7 +222,8 @@ func (c *slowConn) Close() error {
 	return nil
 }
 
-// More connections than are let in at a time are let in one after the other; when the context ends all end, and nobody is listened to.
+// More connections than are let in at a time are let in one after the other; when the context ends all end, and nobody
+// is listened to.
 func TestServeBound(t *testing.T) {
 	entered, leave := make(chan struct{}, 2*maxConns), make(chan struct{})
 	address, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
