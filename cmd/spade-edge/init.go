@@ -302,7 +302,7 @@ func (o *initOptions) build() (*problem, error) {
 		}
 	} else {
 		p = &problem{opt: o.options, samples: slices.Repeat([]int{o.samples}, o.nodes)}
-		if p.graph, err = graph.Parse(o.graph, o.nodes, o.seed); err != nil {
+		if p.graph, err = o.parseGraph(); err != nil {
 			return nil, usageError{err}
 		}
 		if o.recipe != nil {
