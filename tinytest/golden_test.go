@@ -8,19 +8,20 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 var update = flag.Bool("update", false, "write testdata/*.trace from what the code computes now")
 
-// The whole network, bit for bit, on every processor, with assembly and without: each estimator, law of directions, table and payload
-// is in at least one of these runs of six clients. d = 70 is more than one word of signs and one round of the 64 lanes. A change
-// that means to change results writes the files anew with -update.
+// The whole network, bit for bit, on every processor, with assembly and without: each estimator, law of directions,
+// table and payload is in at least one of these runs of six clients. d = 70 is more than one word of signs and one
+// round of the 64 lanes. A change that means to change results writes the files anew with -update.
 func TestGoldenNetwork(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(i int, c *admm.Config)
-		set    func(*tinytest.Sim)
+		set    func(*sim.Sim)
 	}{
 		"paper": {},
 		"centered-sphere-seeded": {change: func(i int, c *admm.Config) {
@@ -47,7 +48,7 @@ func TestGoldenNetwork(t *testing.T) {
 		}},
 		"lossy": {
 			func(i int, c *admm.Config) { c.Lossy, c.Estimator.Centered = 2, true },
-			func(s *tinytest.Sim) { s.Seed, s.Fate, s.Asleep = 1, awful(1), tinytest.Markov(1, 0.1, 0.3) },
+			func(s *sim.Sim) { s.Seed, s.Faults, s.Asleep = 1, awful(1), tinytest.Markov(1, 0.1, 0.3) },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,14 +58,14 @@ func TestGoldenNetwork(t *testing.T) {
 					clients[i].Oracle = tinytest.SquaredProbability(5, i, 70, clients[i].Config.Estimator.Samples)
 				}
 			}
-			sim, err := tinytest.NewSim(clients)
+			network, err := sim.New(clients)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if c.set != nil {
-				c.set(sim)
+				c.set(network)
 			}
-			got, err := tinytest.Trace(t.Context(), sim)
+			got, err := tinytest.Trace(t.Context(), network)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,7 +86,8 @@ func TestGoldenNetwork(t *testing.T) {
 	}
 }
 
-// A single bit of a single loss, of one client in one round, is found where it first shows: in that client's next release.
+// A single bit of a single loss, of one client in one round, is found where it first shows: in that client's next
+// release.
 func TestTraceNamesTheFirstDifference(t *testing.T) {
 	trace := func(flip bool) string {
 		clients := clientsOf(kite, 5, func(i int, c *admm.Config) { c.Average = true })
@@ -100,15 +102,15 @@ func TestTraceNamesTheFirstDifference(t *testing.T) {
 			}
 			return v
 		})
-		sim, err := tinytest.NewSim(clients)
+		network, err := sim.New(clients)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := tinytest.Trace(t.Context(), sim)
+		text, err := tinytest.Trace(t.Context(), network)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tinytest.Trace(t.Context(), sim); err == nil {
+		if _, err := tinytest.Trace(t.Context(), network); err == nil {
 			t.Error("a trace of a run that is over")
 		}
 		return text

@@ -7,8 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// OpenStore opens a node's store. Each call begins another life of the node: it finds what the lives before have left. The store of
-// the life before has been closed.
+// OpenStore opens a node's store. Each call begins another life of the node: it finds what the lives before have left.
+// The store of the life before has been closed.
 //
 // The faults of a store wrap such a function and count saves over all lives, from 1. They work with any store.
 type OpenStore func() (sdk.Store, error)
@@ -135,8 +135,8 @@ func TornWrite(open OpenStore, nth int) OpenStore {
 	})
 }
 
-// LyingSync confirms saves from the nth on without making them durable: this life sees them, and when it ends, as if with
-// the power, they are lost.
+// LyingSync confirms saves from the nth on without making them durable: this life sees them, and when it ends, as if
+// with the power, they are lost.
 func LyingSync(open OpenStore, nth int) OpenStore {
 	saves := 0
 	return wrap(open, func(s *wrapped) {

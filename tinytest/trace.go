@@ -11,28 +11,40 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 )
 
 // traceHeader names the columns of a trace, in the order in which a round computes them.
 const traceHeader = "round client z baselines model mean"
 
-// Trace takes a simulation that has not begun through all its rounds, and returns what it computed as text: a line for each
-// release, in order of round, then client, with a hash of 32 bits each of the client's edge variables z, of its estimator's
-// baselines, of the released model, and of the mean of its releases ("-" for what the run does not have); and at the end the
-// transcript.
-func Trace(ctx context.Context, s *Sim) (string, error) {
-	if s.tick > 0 {
-		return "", fmt.Errorf("tinytest: a trace of a simulation that has begun, %d ticks ago", s.tick)
+// Trace takes a simulation that has not begun through all its rounds and returns its intermediate values as text: one
+// line per release, in order of round, then client, with 32-bit hashes of the client's edge variables z, its
+// estimator's baselines, the released model, and the mean of its releases ("-" for what the run does not have). The
+// last line has the transcript.
+func Trace(ctx context.Context, s *sim.Sim) (string, error) {
+	if s.Ticks() > 0 {
+		return "", fmt.Errorf("tinytest: trace of a simulation that began %d ticks ago", s.Ticks())
 	}
-	s.tracing = true
+	hashes := make([][]string, len(s.Models())) // by client and round
+	s.OnRelease = func(client int, m *admm.Machine) {
+		hashes[client] = append(hashes[client], stateHashes(m.State()))
+	}
 	err := s.Run(ctx, nil)
-	return fmt.Sprintf("%s\n%stranscript %s\n", traceHeader, s.rounds.lines, s.Transcript()), err
+	var text strings.Builder
+	fmt.Fprintln(&text, traceHeader)
+	for round := range s.Round() {
+		for client, h := range hashes {
+			fmt.Fprintf(&text, "%d %d%s\n", round+1, client, h[round])
+		}
+	}
+	fmt.Fprintf(&text, "transcript %s\n", s.Transcript())
+	return text.String(), err
 }
 
-// appendNote appends a client's part of a line: what it holds with the release it has just made.
-func appendNote(dst []byte, s admm.State) []byte {
+// stateHashes returns the hashes of a line, each after a space.
+func stateHashes(s admm.State) string {
 	h := sha256.New()
-	var buf []byte
+	var buf, line []byte
 	floats := func(x []float32) {
 		buf = binary.LittleEndian.AppendUint32(buf[:0], uint32(len(x)))
 		for _, v := range x {
@@ -47,12 +59,12 @@ func appendNote(dst []byte, s admm.State) []byte {
 		}
 		h.Write(buf)
 	}
-	end := func(there bool) {
-		dst = append(dst, ' ')
-		if there {
-			dst = hex.AppendEncode(dst, h.Sum(nil)[:4])
+	end := func(present bool) {
+		line = append(line, ' ')
+		if present {
+			line = hex.AppendEncode(line, h.Sum(nil)[:4])
 		} else {
-			dst = append(dst, '-')
+			line = append(line, '-')
 		}
 		h.Reset()
 	}
@@ -69,16 +81,11 @@ func appendNote(dst []byte, s admm.State) []byte {
 	end(true)
 	floats(s.Mean)
 	end(s.Mean != nil)
-	return dst
+	return string(line)
 }
 
-// appendLine appends a line of a trace.
-func appendLine(dst []byte, round, client int, note string) []byte {
-	return fmt.Appendf(dst, "%d %d%s\n", round, client, note)
-}
-
-// CompareTraces returns nil if two texts of [Trace] are the same. Otherwise it names the first round and client that differ,
-// and the first variable of theirs: later differences follow from it.
+// CompareTraces returns nil if two texts of [Trace] are equal. Otherwise it names the first round and client that
+// differ, and the first variable of theirs: later differences follow from it.
 func CompareTraces(got, want string) error {
 	if got == want {
 		return nil
@@ -87,7 +94,7 @@ func CompareTraces(got, want string) error {
 	columns := strings.Fields(traceHeader)
 	for i := range max(len(g), len(w)) {
 		if i >= len(g) || i >= len(w) {
-			return fmt.Errorf("tinytest: the traces have %d and %d lines, and agree as far as both go", len(g), len(w))
+			return fmt.Errorf("tinytest: the traces have %d and %d lines and agree as far as both go", len(g), len(w))
 		}
 		if g[i] == w[i] {
 			continue
@@ -98,7 +105,8 @@ func CompareTraces(got, want string) error {
 		}
 		for c := range columns {
 			if a[c] != b[c] {
-				return fmt.Errorf("tinytest: round %s, client %s: %s has hash %s, want %s: the first difference", a[0], a[1], columns[c], a[c], b[c])
+				return fmt.Errorf("tinytest: round %s, client %s: %s has hash %s, want %s: the first difference",
+					a[0], a[1], columns[c], a[c], b[c])
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/mem"
@@ -82,10 +83,10 @@ func TestTransports(t *testing.T) {
 	if err := tinytest.TestTransport(overTLS); err != nil {
 		t.Error(err)
 	}
-	for name, fate := range map[string]tinytest.Fate{
+	for name, fate := range map[string]sim.FaultSchedule{
 		"drop": tinytest.Drop(1, 0.4), "bursts": tinytest.GilbertElliott(1, 0.1, 0.3, 0.1, 0.9), "delay": tinytest.Delay(1, 0.5, 3),
 		"reorder": tinytest.Reorder(1, 5), "duplicate": tinytest.Duplicate(1, 0.5), "partition": tinytest.Partition(1, 4, 0),
-		"all": tinytest.Nest(tinytest.Drop(2, 0.3), tinytest.Duplicate(2, 0.3), tinytest.Reorder(2, 8)),
+		"all": tinytest.Chain(tinytest.Drop(2, 0.3), tinytest.Duplicate(2, 0.3), tinytest.Reorder(2, 8)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // in virtual time
@@ -268,7 +269,8 @@ func TestWrongTransports(t *testing.T) {
 	}
 }
 
-// A late frame comes when its time has come, if the transport is still open; and what a transport can do beside, it still can.
+// A late frame comes when its time has come, if the transport is still open; and what a transport can do beside, it
+// still can.
 func TestFaulty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := func(_, _, seq int) []int { return [][]int{{2}, {0, 1}, nil, {-1}, {9}}[seq] }

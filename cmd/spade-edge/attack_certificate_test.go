@@ -122,7 +122,7 @@ func TestAttackCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, link, err := node.Load()
+	file, key, err := node.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,14 +130,14 @@ func TestAttackCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := readFile(t, certificatePath(node.State))
+	whole := readFile(t, node.Certificate())
 	verdict := func(text string, again bool) error {
 		c, err := dpmech.ParseCertificate([]byte(text))
 		if err != nil {
 			return err
 		}
 		if again {
-			sign(t, c, link.Key)
+			sign(t, c, key)
 		}
 		if err := c.VerifyWith(ledger); err != nil {
 			return err

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -13,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/transport/ws"
+	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -63,8 +64,8 @@ func recoverOne(t *testing.T, chance *rng.Stream, comesBack bool) (after int, ok
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := ws.FormatKey(tr.file.Members[i].Keys[0])
-	tr.edit(t, "fleet.json", fmt.Sprintf("%q", first), fmt.Sprintf("%q, %q", first, ws.FormatKey(public)))
+	first := transport.FormatKey(tr.file.Members[i].Keys[0])
+	tr.edit(t, "fleet.json", fmt.Sprintf("%q", first), fmt.Sprintf("%q, %q", first, transport.FormatKey(public)))
 	ledger, err := dpmech.CreateLedger(tr.path("spare.ledger"), "patients of "+name+", on the spare device", nil)
 	if err == nil {
 		err = ledger.Close()
@@ -140,7 +141,7 @@ func recoverOne(t *testing.T, chance *rng.Stream, comesBack bool) (after int, ok
 	if last := ledger.Last(tr.file.Fleet.Run, tr.file.Fleet.Hash(), name); last != tr.file.Fleet.Method.Rounds {
 		t.Errorf("the ledger ends with release %d", last)
 	}
-	if text, err = os.ReadFile(certificatePath(tr.path("spare.state"))); err != nil {
+	if text, err = os.ReadFile(filepath.Join(tr.path("spare.state"), "certificate.json")); err != nil {
 		t.Fatal(err)
 	}
 	cert, err := dpmech.ParseCertificate(text)

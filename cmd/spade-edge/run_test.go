@@ -20,8 +20,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
-	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
 // asProgram, set in the environment, makes the test binary the program.
@@ -112,7 +112,7 @@ func (tr *trial) write(t *testing.T, name, text string) {
 }
 
 // clients returns what a simulation needs of every member, with the patients dealt out in the given way.
-func (tr *trial) clients(t *testing.T, partition string, noise func(client int) io.Reader) []tinytest.Client {
+func (tr *trial) clients(t *testing.T, partition string, noise func(client int) io.Reader) []sim.Client {
 	t.Helper()
 	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 5})
 	if err != nil {
@@ -134,9 +134,9 @@ func (tr *trial) clients(t *testing.T, partition string, noise func(client int) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	var clients []tinytest.Client
+	var clients []sim.Client
 	for i, c := range cfgs {
-		clients = append(clients, tinytest.Client{Config: c, Oracle: task.NewSoftmax(set.Train.Select(parts[i]))})
+		clients = append(clients, sim.Client{Config: c, Oracle: task.NewSoftmax(set.Train.Select(parts[i]))})
 	}
 	return clients
 }
@@ -144,17 +144,17 @@ func (tr *trial) clients(t *testing.T, partition string, noise func(client int) 
 // simulate returns the hash of every member's model as a simulation computes it, and how many losses each asks for.
 func (tr *trial) simulate(t *testing.T) (models []string, queries int64) {
 	t.Helper()
-	sim, err := tinytest.NewSim(tr.clients(t, "dirichlet:0.3", nil))
+	network, err := sim.New(tr.clients(t, "dirichlet:0.3", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sim.Run(t.Context(), nil); err != nil {
+	if err := network.Run(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range sim.Models() {
+	for _, x := range network.Models() {
 		models = append(models, sdk.ModelHash(x))
 	}
-	queries, _ = sim.Queries()
+	queries, _ = network.Queries()
 	return models, queries
 }
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -27,9 +27,7 @@ func init() {
 	if os.Getenv(seededNoise) == "" {
 		return
 	}
-	testNoise = func(p *participant) io.Reader {
-		return &roundNoise{slices.Index(p.fleet.Members, p.file.Name), func() int { return p.node.Status().Round }}
-	}
+	testNoise = func(number int, round func() int) io.Reader { return &roundNoise{number, round} }
 }
 
 // roundNoise is a source that begins anew with every read, and depends on the member and on how many releases it has made: a
@@ -99,20 +97,20 @@ func steadyPorts(t *testing.T, n int) []string {
 // releases, the first at index 1.
 func (tr *trial) quiet(t *testing.T) [][]string {
 	t.Helper()
-	var sim *tinytest.Sim
+	var network *sim.Sim
 	clients := tr.clients(t, "dirichlet:0.1", func(i int) io.Reader {
-		return &roundNoise{i, func() int { return sim.Round() }}
+		return &roundNoise{i, func() int { return network.Round() }}
 	})
 	var err error
-	if sim, err = tinytest.NewSim(clients); err != nil {
+	if network, err = sim.New(clients); err != nil {
 		t.Fatal(err)
 	}
 	models := make([][]string, len(clients))
 	for i := range models {
 		models[i] = []string{""}
 	}
-	err = sim.Run(t.Context(), func(int) error {
-		for i, x := range sim.Models() {
+	err = network.Run(t.Context(), func(int) error {
+		for i, x := range network.Models() {
 			models[i] = append(models[i], sdk.ModelHash(x))
 		}
 		return nil

@@ -21,7 +21,8 @@ import (
 //go:embed score.py data
 var before embed.FS
 
-// hospital is one member of the study, with all that stays in the house: in its folder dir are patients.csv and score.py, and soon
+// hospital is one member of the study, with all that stays in the house: in its folder dir are patients.csv and
+// score.py, and soon
 //
 //	ledger.json        what its patients' data have given away in their life, in all studies; never deleted
 //	state/             what its node must remember in this study, see sdk.DirStore
@@ -34,13 +35,15 @@ type hospital struct {
 	rule      []float32 // what the study has found; nil before
 }
 
-// open furnishes a hospital, and makes the ledger. To make a ledger is a decision of people: it says that these data were
-// never used before, and how much they may give away until they are deleted.
+// open furnishes a hospital, and makes the ledger. To make a ledger is a decision of people: it says that these data
+// were never used before, and how much they may give away until they are deleted.
 func open(name, dir, python string) (*hospital, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	for to, from := range map[string]string{"score.py": "score.py", "patients.csv": "data/" + name + ".csv", "unseen.csv": "data/unseen.csv"} {
+	for to, from := range map[string]string{
+		"score.py": "score.py", "patients.csv": "data/" + name + ".csv", "unseen.csv": "data/unseen.csv",
+	} {
 		text, err := before.ReadFile(from)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, to), text, 0o600)
@@ -53,15 +56,16 @@ func open(name, dir, python string) (*hospital, error) {
 	if err != nil {
 		return nil, err
 	}
-	ledger, err := dpmech.CreateLedger(filepath.Join(dir, "ledger.json"), "patients of "+name, &dpmech.Limit{Epsilon: 40, Delta: 1e-5, Accounting: dpmech.GDP})
+	ledger, err := dpmech.CreateLedger(filepath.Join(dir, "ledger.json"), "patients of "+name,
+		&dpmech.Limit{Epsilon: 40, Delta: 1e-5, Accounting: dpmech.GDP})
 	if err != nil {
 		return nil, err
 	}
 	return &hospital{name: name, dir: dir, python: python, key: key}, ledger.Close()
 }
 
-// connect opens the connections of all hospitals. Who has which key is told once, by a way that people trust. Of two members the one
-// whose name sorts lower dials: city calls the others, and needs no open port.
+// connect opens the connections of all hospitals. Who has which key is told once, by a way that people trust. Of two
+// members the one whose name sorts lower dials: city calls the others, and needs no open port.
 func connect(fleet *sdk.Fleet, all []*hospital) error {
 	for i, h := range all {
 		cfg := ws.Config{Name: h.name, Key: h.key, Hello: fleet.Hello(h.name), CheckHello: fleet.CheckHello(h.name)}
@@ -70,7 +74,8 @@ func connect(fleet *sdk.Fleet, all []*hospital) error {
 		}
 		for _, peer := range all {
 			if peer != h {
-				cfg.Peers = append(cfg.Peers, ws.Peer{Name: peer.name, Keys: []ed25519.PublicKey{peer.key.Public().(ed25519.PublicKey)}})
+				key := peer.key.Public().(ed25519.PublicKey)
+				cfg.Peers = append(cfg.Peers, ws.Peer{Name: peer.name, Keys: []ed25519.PublicKey{key}})
 			}
 		}
 		var err error
@@ -101,8 +106,8 @@ func disconnect(all []*hospital) error {
 // errPower is why a node stops in the middle of the study.
 var errPower = errors.New("the power has failed")
 
-// takePart runs the hospital's node until the study is over, or until its release number failing. Called again, it goes on from there:
-// what matters is in the folder, and is there before anything leaves the house.
+// takePart runs the hospital's node until the study is over, or until its release number failing. Called again, it goes
+// on from there: what matters is in the folder, and is there before anything leaves the house.
 func (h *hospital) takePart(ctx context.Context, fleet *sdk.Fleet, failing int) (err error) {
 	patients, err := h.score(ctx, "patients.csv")
 	if err != nil {
@@ -123,8 +128,11 @@ func (h *hospital) takePart(ctx context.Context, fleet *sdk.Fleet, failing int) 
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
 	node, err := sdk.New(sdk.Config{
-		Fleet: fleet, Name: h.name, Samples: patients.Samples(), Oracle: patients, Transport: h.link, Store: store, Ledger: ledger,
-		ConditionalOn: []string{"what is usual in such patients, from the literature", "step size and radius, tried out on generated patients"},
+		Fleet: fleet, Name: h.name, Samples: patients.Samples(), Oracle: patients,
+		Transport: h.link, Store: store, Ledger: ledger,
+		ConditionalOn: []string{
+			"what is usual in such patients, from the literature", "step size and radius, tried out on generated patients",
+		},
 		Observer: sdk.Observer{Released: func(round int, _ []float32) {
 			if round == failing {
 				cut(errPower)
@@ -154,7 +162,8 @@ func (h *hospital) takePart(ctx context.Context, fleet *sdk.Fleet, failing int) 
 
 // score starts score.py on a file of patients: an oracle, which a node can learn from.
 func (h *hospital) score(ctx context.Context, patients string) (*scorer.Stream, error) {
-	return scorer.OpenStream(ctx, scorer.StreamConfig{Program: scorer.Program{Command: []string{h.python, "score.py", patients}, Dir: h.dir}})
+	program := scorer.Program{Command: []string{h.python, "score.py", patients}, Dir: h.dir}
+	return scorer.OpenStream(ctx, scorer.StreamConfig{Program: program})
 }
 
 // accuracy returns the share of the patients about whom a rule is right: it gives more than even odds to what happened.
@@ -180,8 +189,8 @@ func (h *hospital) accuracy(ctx context.Context, patients string, rule []float32
 	return float64(right) / float64(len(losses)), nil
 }
 
-// verify reads the certificate as a stranger would, computes every number in it again, and compares it with the ledger, which a
-// stranger cannot see.
+// verify reads the certificate as a stranger would, computes every number in it again, and compares it with the ledger,
+// which a stranger cannot see.
 func (h *hospital) verify() (*dpmech.Certificate, error) {
 	text, err := os.ReadFile(filepath.Join(h.dir, "certificate.json"))
 	if err != nil {
@@ -208,7 +217,8 @@ func (h *hospital) affords(fleet *sdk.Fleet, run string) error {
 	return errors.Join(ledger.Covers(run, fleet.Hash(), h.name, fleet.Method.Rounds, noise), ledger.Close())
 }
 
-// trainAlone returns the rule that each hospital finds without the others. Nothing leaves the house, so there is no noise.
+// trainAlone returns the rule that each hospital finds without the others. Nothing leaves the house, so there is no
+// noise.
 func trainAlone(ctx context.Context, all []*hospital) ([][]float32, error) {
 	rules := make([][]float32, len(all))
 	for i, h := range all {
@@ -225,7 +235,9 @@ func trainAlone(ctx context.Context, all []*hospital) ([][]float32, error) {
 		if err != nil {
 			return nil, err
 		}
-		node, err := sdk.New(sdk.Config{Fleet: fleet, Name: h.name, Samples: patients.Samples(), Oracle: patients, Transport: link})
+		node, err := sdk.New(sdk.Config{
+			Fleet: fleet, Name: h.name, Samples: patients.Samples(), Oracle: patients, Transport: link,
+		})
 		if err == nil {
 			err = node.Run(ctx)
 		}

@@ -1,10 +1,11 @@
 // Command hospital is a study of three hospitals that may not show each other their patients.
 //
-// Each has a file of patients, with what was found and whether a cardiovascular event followed, and wants a rule that tells who is at
-// risk. None can find a good one alone: city treats people who had an event, coast looks after people who had none, and hills is small,
-// with two events among its 42 patients. What they need to find one together:
+// Each has a file of patients, with what was found and whether a cardiovascular event followed, and wants a rule that
+// tells who is at risk. None can find a good one alone: city treats people who had an event, coast looks after people
+// who had none, and hills is small, with two events among its 42 patients. What they need to find one together:
 //
-//   - a program that scores a rule on a patient: score.py, in whatever language, which stays in the hospital like the file (package sdk/scorer);
+//   - a program that scores a rule on a patient: score.py, in whatever language, which stays in the hospital like the
+//     file (package sdk/scorer);
 //   - an agreement, the same for all: func study;
 //   - a node in each hospital, which keeps what it must not forget in a folder: hospital.go;
 //   - connections: websockets, with the keys of the others pinned (package transport/ws).
@@ -13,8 +14,8 @@
 //
 //	go run ./examples/hospital
 //
-// It needs Python 3 for score.py. The three nodes run in this one process, and talk over real connections; between real hospitals
-// each would run its own.
+// It needs Python 3 for score.py. The three nodes run in this one process, and talk over real connections; between real
+// hospitals each would run its own.
 package main
 
 import (
@@ -48,15 +49,19 @@ func main() {
 // weights is how many numbers make a rule: one for each of the five findings that score.py looks at, and a baseline.
 const weights = 6
 
-// study is the agreement: who takes part, who talks to whom, for how long, and how private. Nothing in it comes from the patients:
-// step and radius were tried out on generated ones.
+// study is the agreement: who takes part, who talks to whom, for how long, and how private. Nothing in it comes from
+// the patients: step and radius were tried out on generated ones.
 func study(names ...string) (*sdk.Fleet, error) {
 	fleet := &sdk.Fleet{
 		Run: "risk of an event, 2026", Dim: weights, Members: names,
 		// Six rounds in which the patients are asked, and ten in which the three only agree, at no cost.
-		Method: sdk.Method{Rounds: 6, Cooldown: 10, Tau: 2, Rho: 1, Gain: 0.4, Eta: []float64{1.5}, Mu: []float64{0.6}, Estimator: "centered", Seed: 1},
-		// What is protected is a hospital as a whole: all its patients at once, not one of them. That is more than is usually meant,
-		// and three are few to hide in: hence the large epsilon. Updates are cut to a length of Clip; the noise follows below.
+		Method: sdk.Method{
+			Rounds: 6, Cooldown: 10, Tau: 2, Rho: 1, Gain: 0.4, Eta: []float64{1.5}, Mu: []float64{0.6},
+			Estimator: "centered", Seed: 1,
+		},
+		// What is protected is a hospital as a whole: all its patients at once, not one of them. That is more than is usually
+		// meant, and three are few to hide in: hence the large epsilon. Updates are cut to a length of Clip; the noise
+		// follows below.
 		Privacy: sdk.Privacy{Clip: 0.2, Delta: 1e-5, EpsilonLimit: 32, Accounting: dpmech.GDP.String()},
 	}
 	for i, a := range names {
@@ -89,8 +94,8 @@ func run(ctx context.Context, out io.Writer, python, dir string) (err error) {
 		return err
 	}
 
-	// Three nodes at work, until each has the final rule. In the middle the power fails in city; its node is started again, with the
-	// same folder, and goes on. The others just wait.
+	// Three nodes at work, until each has the final rule. In the middle the power fails in city; its node is started
+	// again, with the same folder, and goes on. The others just wait.
 	if err := connect(fleet, all); err != nil {
 		return err
 	}
@@ -138,15 +143,17 @@ func report(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*hospita
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%-6s alone is right about %.0f %% of the patients of a fourth hospital, with the two others about %.0f %%\n", h.name, 100*before, 100*after)
+		fmt.Fprintf(out, "%-6s alone is right about %.0f %% of the patients of a fourth hospital, "+
+			"with the two others about %.0f %%\n", h.name, 100*before, 100*after)
 	}
 	for _, h := range all {
 		cert, err := h.verify()
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%-6s made %d releases, and has a certificate that is right: epsilon %s at delta %v, in the life of its data %s\n",
-			h.name, cert.Rounds, dpmech.FormatEpsilon(cert.EpsilonGDP, 1), cert.Delta, dpmech.FormatEpsilon(cert.Lifetime.EpsilonGDP, 1))
+		fmt.Fprintf(out, "%-6s made %d releases, and has a certificate that is right: epsilon %s at delta %v, "+
+			"in the life of its data %s\n", h.name, cert.Rounds, dpmech.FormatEpsilon(cert.EpsilonGDP, 1), cert.Delta,
+			dpmech.FormatEpsilon(cert.Lifetime.EpsilonGDP, 1))
 		// The ledger outlives the study, and so a second one of the same size is refused before it has begun.
 		if err := h.affords(fleet, "the same once more"); !errors.Is(err, dpmech.ErrBudget) {
 			return fmt.Errorf("%s: a second study: %v, want it to be refused", h.name, err)

@@ -28,8 +28,8 @@ func python(t *testing.T) string {
 	return string(bytes.TrimSpace(path))
 }
 
-// The tutorial runs and says what it has come to; certificates are verified on the way, and a forged one is found out. City's releases are
-// counted once each, though the power has failed.
+// The tutorial runs and says what it has come to; certificates are verified on the way, and a forged one is found out.
+// City's releases are counted once each, though the power has failed.
 func TestRun(t *testing.T) {
 	var out strings.Builder
 	dir := t.TempDir()

@@ -1,12 +1,12 @@
 // Command iot trains the alarm thresholds of a row of machines together.
 //
-// Each machine has a vibration sensor and a small board. Every second the board turns the last samples of the sensor into a few
-// numbers, its features, and rings when a weighted sum of them passes a threshold. Which weights? One machine has seen
-// a handful of faults at most, and what it has seen is its owner's business. So the boards train one common vector of weights
-// with each other: nobody sends a signal, and what is sent is noised.
+// Each machine has a vibration sensor and a small board. Every second the board turns the last samples of the sensor
+// into a few numbers, its features, and rings when a weighted sum of them passes a threshold. Which weights? One
+// machine has seen a handful of faults at most, and what it has seen is its owner's business. So the boards train one
+// common vector of weights with each other: nobody sends a signal, and what is sent is noised.
 //
-// The alarm is a black box for the training: it rings or it does not, and has no gradient. All that is needed is a number that says how
-// bad a vector of weights is on one recorded second. That is func (site) loss.
+// The alarm is a black box for the training: it rings or it does not, and has no gradient. All that is needed is a
+// number that says how bad a vector of weights is on one recorded second. That is func (site) loss.
 //
 //	go run ./examples/iot
 //
@@ -58,19 +58,22 @@ func run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "alarm of %s, trained alone: %s on a machine that it has not seen\n", fleet.Members[0], unseen.score(alone[0]))
+	fmt.Fprintf(out, "alarm of %s, trained alone: %s on a machine that it has not seen\n",
+		fleet.Members[0], unseen.score(alone[0]))
 	fmt.Fprintf(out, "trained with %d others: %s\n", machines-1, unseen.score(together[0]))
 	epsilon := dpmech.FormatEpsilon(dpmech.GDP.Epsilon(fleet.Rho(), fleet.Privacy.Delta), 1)
-	fmt.Fprintf(out, "each machine has spent epsilon %s at delta %v on all that it has recorded\n", epsilon, fleet.Privacy.Delta)
+	fmt.Fprintf(out, "each machine has spent epsilon %s at delta %v on all that it has recorded\n",
+		epsilon, fleet.Privacy.Delta)
 	return nil
 }
 
-// ring is the public part, the same on every board: who talks to whom (a ring with two kinds of chords), for how long, and how
-// private. It trains for 20 rounds, and agrees for 30 more that cost no privacy.
+// ring is the public part, the same on every board: who talks to whom (a ring with two kinds of chords), for how long,
+// and how private. It trains for 20 rounds, and agrees for 30 more that cost no privacy.
 func ring(n int) *sdk.Fleet {
 	fleet := &sdk.Fleet{
 		Run: "thresholds", Dim: dim,
-		Method: sdk.Method{Rounds: 20, Cooldown: 30, Tau: 4, Batch: 100, Rho: 1, Gain: 0.75, Eta: []float64{40}, Mu: []float64{0.4},
+		Method: sdk.Method{
+			Rounds: 20, Cooldown: 30, Tau: 4, Batch: 100, Rho: 1, Gain: 0.75, Eta: []float64{40}, Mu: []float64{0.4},
 			Estimator: "centered", Seed: 1},
 		Privacy: sdk.Privacy{Clip: 1, Sigma: 1.5, Delta: 1e-5},
 	}
@@ -101,7 +104,8 @@ func train(ctx context.Context, fleet *sdk.Fleet, sites []*site) ([][]float32, e
 		defer link.Close()
 		// SeededTable and a Window of one query keep a node at a few vectors of the model's length.
 		nodes[i], err = sdk.New(sdk.Config{
-			Fleet: fleet, Name: name, Samples: len(sites[i].recorded), Oracle: sdk.OracleFunc(sites[i].loss), Transport: link, SeededTable: true,
+			Fleet: fleet, Name: name, Samples: len(sites[i].recorded), Oracle: sdk.OracleFunc(sites[i].loss),
+			Transport: link, SeededTable: true,
 		})
 		if err != nil {
 			return nil, err
@@ -147,5 +151,6 @@ func (s *site) score(weights []float32) score {
 type score struct{ caught, wrong float64 }
 
 func (s score) String() string {
-	return fmt.Sprintf("%.0f %% of the faults caught, false alarms in %.0f %% of the calm seconds", 100*s.caught, 100*s.wrong)
+	return fmt.Sprintf("%.0f %% of the faults caught, false alarms in %.0f %% of the calm seconds",
+		100*s.caught, 100*s.wrong)
 }

@@ -92,8 +92,8 @@ func alarm(weights []float32, f [features]float64) float64 {
 	return sum
 }
 
-// loss says how bad a vector of weights is for one recorded second, from 0 (right) to 1 (wrong). A missed fault counts as much as
-// nine false alarms, as there are nine calm seconds for each fault.
+// loss says how bad a vector of weights is for one recorded second, from 0 (right) to 1 (wrong). A missed fault counts
+// as much as nine false alarms, as there are nine calm seconds for each fault.
 func (s *site) loss(_ context.Context, weights []float32, sample int) (float64, error) {
 	r := s.recorded[sample]
 	wrong := alarm(weights, r.features) // of a calm second

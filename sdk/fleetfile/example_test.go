@@ -7,7 +7,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
 // From two keys to a file that both members have, and back to what a node needs of it.
@@ -50,18 +49,13 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	cfg, err := file.Transport("a", key, "127.0.0.1:0")
-	if err != nil {
+	node := &fleetfile.Node{Name: "a", Listen: "127.0.0.1:0"}
+	if err := node.CheckIdentity(file, key); err != nil {
 		fmt.Println(err)
 		return
 	}
-	tr, err := ws.New(cfg)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer tr.Close()
-	fmt.Println(cfg.Name, "talks to", cfg.Peers[0].Name, "at", cfg.Peers[0].Addresses[0])
+	peer := file.Peers("a")[0]
+	fmt.Println(node.Name, "talks to", peer.Name, "at", peer.Addresses[0])
 	// Output: a talks to b at wss://b.example:7443/
 }
 

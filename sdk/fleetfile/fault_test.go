@@ -1,6 +1,7 @@
 package fleetfile
 
 import (
+	"crypto/ed25519"
 	"fmt"
 	"math"
 	"os"
@@ -15,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
 	"github.com/spade-dfl/spade-edge/sdk/task"
-	"github.com/spade-dfl/spade-edge/transport/ws"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // change is a text in which one piece is replaced, and what is then wrong: one fault for each entry of want, no more.
@@ -59,7 +60,7 @@ func TestFleetFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pin := func(name string) string { return ws.FormatKey(pinOf(name)) }
+	pin := func(name string) string { return transport.FormatKey(pinOf(name)) }
 	pinsOf := func(n int) []string {
 		list := make([]string, n)
 		for i := range list {
@@ -126,8 +127,8 @@ func TestFleetFaults(t *testing.T) {
 		one(`{"name": "a"`, `{"name": "b"`, `members[1].name is "b", want another name than members[0] has`),
 		one(`{"name": "a"`, `{"name": ""`, `members[0].name is "", want a name of 1..64 bytes`),
 		one(`{"name": "a", `, `{"name": "a", "role": "boss", `, "members[0].role is unknown, want only name, keys, retired, addresses"),
-		one(pin("c"), "ed25519:AAAA", `members[2].keys[0]: ws: public key "ed25519:AAAA" has 4 characters`),
-		one(pin("c"), "ed25519:"+strings.Repeat("A", 43), "members[2].keys[0]: ws: public key").mend("small order"),
+		one(pin("c"), "ed25519:AAAA", `members[2].keys[0]: transport: public key "ed25519:AAAA" has 4 characters`),
+		one(pin("c"), "ed25519:"+strings.Repeat("A", 43), "members[2].keys[0]: transport: public key").mend("small order"),
 		one(pin("c"), "rsa:1", `does not begin with "ed25519:"`),
 		one(pin("c"), pin("b"), "members[2].keys[0] is "+pin("b")+", which is members[1].keys[0] already"),
 		one(`["`+pin("c")+`"]`, `[]`, "members[2].keys has 0 keys, want 1 or 2"),
@@ -137,10 +138,10 @@ func TestFleetFaults(t *testing.T) {
 			"members[2].retired[1] is "+pin("a")+", which is members[0].keys[0] already").and("retired[2] is " + pin("d") + ", which is members[2].retired[0] already"),
 		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": [`+`"`+strings.Join(pinsOf(9), `", "`)+`"`+`]`, "members[2].retired has 9 keys, want at most 8 keys: those that may not"),
 		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": "`+pin("d")+`"`, `members[2].retired is "ed25519:`),
-		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": ["`+strings.TrimPrefix(pin("d"), "ed25519:")+`"]`, "members[2].retired[0]: ws: public key"),
+		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": ["`+strings.TrimPrefix(pin("d"), "ed25519:")+`"]`, "members[2].retired[0]: transport: public key"),
 		one(`["`+pin("c")+`"]`, `"`+pin("c")+`"`, `members[2].keys is "ed25519:`),
 		one(`["`+pin("c")+`"]`, `[null]`, "members[2].keys[0] is null, want a key"),
-		one(`"wss://c.example/"`, `"ws://c.example/"`, `members[2].addresses[0]: ws: address "ws://c.example/": want wss://host:port/path`),
+		one(`"wss://c.example/"`, `"ws://c.example/"`, `members[2].addresses[0]: address "ws://c.example/": want wss://host:port/path`),
 		one(`"wss://c.example/"`, `"wss://c.example:70000/"`, "port is 70000, want 1 to 65535"),
 		one(`"wss://c.example/"`, `8`, "members[2].addresses[0] is 8, want of the form wss://").and("members[2].addresses is empty"),
 		one(`, "addresses": ["wss://c.example/"]`, ``, `members[2].addresses is empty, want an address: "b" dials "c"`),
@@ -210,8 +211,8 @@ func (c change) mend(want string) change {
 	return c
 }
 
-// Faults of all sections are told at once, in the order of the format, with the name of the file; of very many the first
-// fifty, and how many more there are.
+// Faults of all sections are told at once, in the order of the format, with the name of the file; of very many the
+// first fifty, and how many more there are.
 func TestManyFaults(t *testing.T) {
 	text, err := sample().Marshal()
 	if err != nil {
@@ -433,22 +434,22 @@ func TestLoad(t *testing.T) {
 		node("c", "open.json", "c.key", `, "listen": ":0"`),
 		node("c", "open.json", "c.key", `, "transport": {"nats": "tls://x"}`),
 	} {
-		f, cfg, err := good.Load()
+		f, key, err := good.Load()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if cfg.Name != "c" || cfg.Listen != good.Listen || len(cfg.Peers) != 1 || f.Fleet.Dim != 3 || cfg.CheckHello == nil {
-			t.Errorf("configuration %+v", cfg)
+		if !key.Public().(ed25519.PublicKey).Equal(f.Members[2].Keys[0]) || len(f.Peers("c")) != 1 || f.Fleet.Dim != 3 {
+			t.Errorf("fleet %+v and the key of %x", f, key.Public())
 		}
 	}
 	for _, c := range []struct {
 		node *Node
 		want []string
 	}{
-		{node("c", "private.json", "c.key", `, "listen": ":0"`), []string{"ledger is missing, want", "spade-edge privacy -new-ledger FILE -dataset NAME"}},
+		{node("c", "private.json", "c.key", `, "listen": ":0"`), []string{ErrNoLedger.Error()}},
 		{node("c", "open.json", "c.key", `, "listen": ":0", "ledger": "l"`), []string{"want it left out: the fleet is not private"}},
 		{node("c", "private.json", "c.key", ``), []string{"listen is missing", "ledger is missing"}},
-		{node("b", "open.json", "c.key", `, "listen": ":0"`), []string{ws.FormatKey(pin) + ", but the fleet file has " + ws.FormatKey(pinOf("b"))}},
+		{node("b", "open.json", "c.key", `, "listen": ":0"`), []string{transport.FormatKey(pin) + ", but the fleet file has " + transport.FormatKey(pinOf("b"))}},
 		{node("d", "open.json", "c.key", ``), []string{`"d" is not a member`}},
 		{node("c", "broken.json", "none.key", ``), []string{"broken.json: run is missing", "none.key"}},
 	} {

@@ -5,9 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -35,7 +37,8 @@ type Member struct {
 	Addresses []string            // "wss://host:port/path", tried in order; none for a member that nobody dials
 }
 
-// Read reads a fleet file of at most 16 MiB, and the start vector beside it if there is one. It reports every fault at once.
+// Read reads a fleet file of at most 16 MiB, and the start vector beside it if there is one. It reports every fault at
+// once.
 func Read(path string) (*File, error) { return read(path, false) }
 
 // read is Read; dialed says that members are dialed, and need addresses even if none has any.
@@ -64,8 +67,14 @@ func folder(dir string) loader {
 	}
 }
 
-// fleetReader reads a fleet file. Where something is wrong it puts a stand-in into the fleet, so that sdk.Fleet.Validate
-// can judge the rest, and what it says is never a consequence of a fault already told.
+// ErrZeroStart is what [errors.Is] finds in an error that says: the model is a perceptron and x0 is zero.
+var ErrZeroStart = errors.New("x0 is zeros, want a start that is not: the gradient of a perceptron is zero at zero")
+
+// moves reports whether a start is not zero.
+func moves(x0 []float32) bool { return slices.ContainsFunc(x0, func(x float32) bool { return x != 0 }) }
+
+// fleetReader reads a fleet file. Where something is wrong it puts a stand-in into the fleet, so that
+// sdk.Fleet.Validate can judge the rest, and what it says is never a consequence of a fault already told.
 type fleetReader struct {
 	reader
 	load   loader
@@ -128,11 +137,11 @@ func (o *object) version() bool {
 
 // name reads a name of 1 to 64 bytes; otherwise is its value if it is wrong.
 func (v value) name(otherwise string) string {
-	s, ok := v.text(fmt.Sprintf("a name of 1..%d bytes", maxName), func(s string) bool { return len(s) >= 1 && len(s) <= maxName })
-	if !ok {
-		return otherwise
+	want := fmt.Sprintf("a name of 1..%d bytes", maxName)
+	if s, ok := v.text(want, func(s string) bool { return len(s) >= 1 && len(s) <= maxName }); ok {
+		return s
 	}
-	return s
+	return otherwise
 }
 
 // start reads x_0 into the fleet.
@@ -195,11 +204,11 @@ func (r *fleetReader) method(v value) {
 	m.Cooldown = o.may("cooldown").integer(0, math.MaxInt32, 0)
 	m.Tau = o.need("tau").integer(1, math.MaxInt32, 1)
 	m.Batch = o.may("batch").integer(0, math.MaxInt32, 0)
-	if x, ok := o.need("rho").number("a number of 1e-9..1e9", func(x float64) bool { return x >= 1e-9 && x <= 1e9 }); ok {
+	if x, ok := o.need("rho").number("a number of 1e-9..1e9", within(1e-9, 1e9)); ok {
 		m.Rho = x
 	}
 	gain := "a number above 0 and below 1, a share of the limit of stability"
-	if x, ok := o.need("gain").number(gain, func(x float64) bool { return x > 0 && x < 1 }); ok {
+	if x, ok := o.need("gain").number(gain, share); ok {
 		m.Gain = x
 	}
 	m.Eta = o.need("eta").schedule(m.Rounds)
@@ -212,10 +221,10 @@ func (r *fleetReader) method(v value) {
 
 // schedule reads a positive number, or a list of one for each round; 0 rounds are not known.
 func (v value) schedule(rounds int) []float64 {
-	positive := func(x float64) bool { return x >= 0x1p-126 && x <= math.MaxFloat32 }
+	float32s := within(0x1p-126, math.MaxFloat32)
 	const want = "a positive number that float32 can hold"
 	if v.kind() != '[' {
-		x, ok := v.number(want+", or a list of one for each round", positive)
+		x, ok := v.number(want+", or a list of one for each round", float32s)
 		if !ok {
 			x = 1
 		}
@@ -226,7 +235,7 @@ func (v value) schedule(rounds int) []float64 {
 	count := 0
 	for e := range all {
 		count++
-		x, ok := e.number(want, positive)
+		x, ok := e.number(want, float32s)
 		whole = whole && ok
 		list = append(list, x)
 	}
@@ -263,15 +272,15 @@ func (r *fleetReader) privacy(v value) {
 	for i := range fields[:3] {
 		fields[i].needed = string(non.raw) == "false" || !non.present()
 	}
-	clip, okClip := fields[0].number("a number of 1e-30..1e30", func(x float64) bool { return x >= 1e-30 && x <= 1e30 })
-	sigma, okSigma := fields[1].number("a number above 0", func(x float64) bool { return x > 0 })
+	clip, okClip := fields[0].number("a number of 1e-30..1e30", within(1e-30, 1e30))
+	sigma, okSigma := fields[1].number("a number above 0", positive)
 	if okClip && okSigma {
 		p.Clip, p.Sigma = clip, sigma
 	}
-	if x, ok := fields[2].number("a number above 0 and below 1", func(x float64) bool { return x > 0 && x < 1 }); ok {
+	if x, ok := fields[2].number("a number above 0 and below 1", share); ok {
 		p.Delta = x
 	}
-	p.EpsilonLimit, _ = fields[3].number("0 (no limit), or a number of at most 1e6", func(x float64) bool { return x >= 0 && x <= 1e6 })
+	p.EpsilonLimit, _ = fields[3].number("0 (no limit), or a number of at most 1e6", within(0, 1e6))
 	p.Accounting = fields[4].choice("gdp", "zcdp", "paper")
 }
 

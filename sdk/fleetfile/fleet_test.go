@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/transport/ws"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 var update = flag.Bool("update", false, "write the golden files afresh: read the difference before it is committed")
@@ -246,7 +246,7 @@ func TestHash(t *testing.T) {
 		"edges turned": func(m map[string]any) {
 			sub(m, "graph")["edges"] = [][]string{{"c", "b"}, {"a", "b"}}
 		},
-		"keys":         func(m map[string]any) { member(m, 1)["keys"] = []string{ws.FormatKey(pinOf("b to come"))} },
+		"keys":         func(m map[string]any) { member(m, 1)["keys"] = []string{transport.FormatKey(pinOf("b to come"))} },
 		"addresses":    func(m map[string]any) { member(m, 1)["addresses"] = []string{"wss://10.0.0.1:1/"} },
 		"no addresses": func(m map[string]any) { delete(member(m, 0), "addresses") },
 		"x0 renamed":   func(m map[string]any) { sub(m, "x0")["file"] = "other.bin" },
@@ -330,7 +330,12 @@ func TestHash(t *testing.T) {
 	}
 }
 
-func TestPeersAndTransport(t *testing.T) {
+// identity checks who a node is.
+func identity(f *File, name string, key ed25519.PrivateKey, listen string) error {
+	return (&Node{Name: name, Listen: listen}).CheckIdentity(f, key)
+}
+
+func TestPeersAndIdentity(t *testing.T) {
 	f := sample()
 	names := func(self string) (out string) {
 		for _, p := range f.Peers(self) {
@@ -342,15 +347,7 @@ func TestPeersAndTransport(t *testing.T) {
 		t.Errorf("neighbors %q", got)
 	}
 	for _, key := range []string{"b", "b to come"} {
-		cfg, err := f.Transport("b", keyOf(key), "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		tr, err := ws.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := tr.Close(); err != nil {
+		if err := identity(f, "b", keyOf(key), "127.0.0.1:0"); err != nil {
 			t.Error(err)
 		}
 	}
@@ -358,18 +355,18 @@ func TestPeersAndTransport(t *testing.T) {
 		self, key, listen, want string
 	}{
 		{"z", "a", "", `"z" is not a member of the fleet, which has ["a" "b" "c"]`},
-		{"c", "b", ":0", ws.FormatKey(pinOf("b")) + ", but the fleet file has " + ws.FormatKey(pinOf("c")) + " for it"},
-		{"b", "c", ":0", ws.FormatKey(pinOf("b")) + " or " + ws.FormatKey(pinOf("b to come"))},
+		{"c", "b", ":0", transport.FormatKey(pinOf("b")) + ", but the fleet file has " + transport.FormatKey(pinOf("c")) + " for it"},
+		{"b", "c", ":0", transport.FormatKey(pinOf("b")) + " or " + transport.FormatKey(pinOf("b to come"))},
 		{"c", "c", "", `listen is missing, want host:port: "b" dials "c"`},
 	} {
-		if _, err := f.Transport(c.self, keyOf(c.key), c.listen); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := identity(f, c.self, keyOf(c.key), c.listen); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want one with %q", err, c.want)
 		}
 	}
-	if _, err := f.Transport("a", nil, ""); err == nil {
+	if err := identity(f, "a", nil, ""); err == nil {
 		t.Error("no key was enough")
 	}
-	if _, err := f.Transport("a", keyOf("a"), ""); err != nil {
+	if err := identity(f, "a", keyOf("a"), ""); err != nil {
 		t.Errorf("a node that only dials: %v", err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Whatever the bytes are, reading them ends in an error or in a fleet that is valid, has a text of its own, and is the same
-// when that is read. There is one start vector, that of the sample.
+// Whatever the bytes are, reading them ends in an error or in a fleet that is valid, has a text of its own, and is the
+// same when that is read. There is one start vector, that of the sample.
 func FuzzFleet(f *testing.F) {
 	for _, file := range []*File{sample(), rotated(), plain(), withTask()} {
 		text, err := file.Marshal()
@@ -50,8 +50,8 @@ func FuzzFleet(f *testing.F) {
 	})
 }
 
-// Whatever the bytes are, reading them ends in an error or in a recipe that is valid, has a text of its own, and is the same when
-// that is read.
+// Whatever the bytes are, reading them ends in an error or in a recipe that is valid, has a text of its own, and is the
+// same when that is read.
 func FuzzTask(f *testing.F) {
 	for _, r := range recipes() {
 		text, err := MarshalTask(r)

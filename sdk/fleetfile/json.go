@@ -178,8 +178,8 @@ func (v value) wrong(want string) {
 	}
 }
 
-// decoder returns a decoder that stands behind the opening bracket. All of the file is known to be well formed, so it does
-// not fail.
+// decoder returns a decoder that stands behind the opening bracket. All of the file is known to be well formed, so it
+// does not fail.
 func (v value) decoder() *json.Decoder {
 	dec := json.NewDecoder(bytes.NewReader(v.raw))
 	_, _ = dec.Token()
@@ -193,7 +193,8 @@ type object struct {
 	known  []string
 }
 
-// object reads the value's fields. If it is no object, its fields are all missing, which is not said again: ok is false.
+// object reads the value's fields. If it is no object, its fields are all missing, which is not said again: ok is
+// false.
 func (v value) object(want string) (o *object, ok bool) {
 	o = &object{value: v, fields: map[string]json.RawMessage{}}
 	if v.kind() != '{' {
@@ -215,7 +216,8 @@ func (v value) object(want string) (o *object, ok bool) {
 
 // shortKey makes an unknown name fit for a message.
 func shortKey(key string) string {
-	if plain := strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""; plain && key != "" && len(key) <= maxShown {
+	plain := strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
+	if plain && key != "" && len(key) <= maxShown {
 		return key
 	}
 	return strconv.Quote(key[:min(len(key), maxShown)])
@@ -243,7 +245,8 @@ func (o *object) close() {
 	}
 	slices.Sort(unknown)
 	for _, key := range unknown {
-		o.r.fault("%s is unknown, want only %s", value{parent: &o.value, key: shortKey(key)}.at(), strings.Join(o.known, ", "))
+		place := value{parent: &o.value, key: shortKey(key)}.at()
+		o.r.fault("%s is unknown, want only %s", place, strings.Join(o.known, ", "))
 	}
 }
 
@@ -315,6 +318,16 @@ func (v value) number(want string, ok func(float64) bool) (float64, bool) {
 		return 0, false
 	}
 	return x, true
+}
+
+// Conditions on numbers and text.
+func positive(x float64) bool { return x > 0 }
+func share(x float64) bool    { return x > 0 && x < 1 }
+func anything[T any](T) bool  { return true }
+func trimmed(s string) bool   { return s == strings.TrimSpace(s) }
+
+func within(lo, hi float64) func(float64) bool {
+	return func(x float64) bool { return x >= lo && x <= hi }
 }
 
 // boolean reads true or false; false if it is not there.

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/transport/ws"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // A key file of ours, and one of another program; and what is refused.
@@ -79,7 +79,7 @@ func TestKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := ws.FormatKey(key.Public().(ed25519.PublicKey)); got != "ed25519:Gb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE" {
+		if got := transport.FormatKey(key.Public().(ed25519.PublicKey)); got != "ed25519:Gb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE" {
 			t.Errorf("public key %s", got)
 		}
 	}

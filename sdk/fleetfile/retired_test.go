@@ -35,7 +35,7 @@ func TestRetiredKeys(t *testing.T) {
 			t.Errorf("%q may connect with %v, want %v", peer.Name, peer.Keys, f.Members[1].Keys)
 		}
 	}
-	if _, err := back.Transport("a", keyOf("a before"), ""); err == nil || !strings.Contains(err.Error(), "but the fleet file has") {
+	if err := identity(back, "a", keyOf("a before"), ""); err == nil || !strings.Contains(err.Error(), "but the fleet file has") {
 		t.Errorf("a retired key connects: %v", err)
 	}
 	if got, want := back.SigningKeys("b"), []ed25519.PublicKey{pinOf("b"), pinOf("b to come"), pinOf("b before"), pinOf("b lost")}; !reflect.DeepEqual(got, want) {

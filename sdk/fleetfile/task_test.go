@@ -46,7 +46,8 @@ func withTask() *File {
 	return f
 }
 
-// A recipe comes back from its text as it was, to the last bit of every number, and each component has a line of its own.
+// A recipe comes back from its text as it was, to the last bit of every number, and each component has a line of its
+// own.
 func TestTaskRoundTrip(t *testing.T) {
 	for _, r := range recipes() {
 		text, err := MarshalTask(r)
@@ -173,7 +174,7 @@ func TestTaskFaults(t *testing.T) {
 		one(`"classes": ["0", "1"]`, `"classes": ["0", "0"]`, "task: task: recipe: classes has 2 labels"),
 		one(`"classes": ["0", "1"]`, `"classes": ["0", "1", "2"]`, "task is for a model of 9 parameters, want the 3 of dim"),
 		one(`"task": {`, `"task": {"fit": 1,`, "task.fit is unknown, want only fitted_on"),
-		one(`"task": {`, `"task": null, "tusk": {`, "task is null, want a recipe, an object such as spade-edge fit writes").and("tusk is unknown"),
+		one(`"task": {`, `"task": null, "tusk": {`, "task is null, want a recipe, an object with fitted_on, source, classes, model and more").and("tusk is unknown"),
 		one(`"dim": 3`, `"dim": 0`, "dim is 0, want"),
 	} {
 		c.check(t, string(fleet), func(s string) error { _, err := parse([]byte(s), "", load); return err })

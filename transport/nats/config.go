@@ -11,6 +11,8 @@ import (
 	"time"
 
 	client "github.com/nats-io/nats.go"
+
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 const (
@@ -86,12 +88,7 @@ type Config struct {
 }
 
 // Peer is a neighbor.
-type Peer struct {
-	Name string
-
-	// Keys are the public keys the peer may have: the current one and, while it is being replaced, the next.
-	Keys []ed25519.PublicKey
-}
+type Peer = transport.Peer
 
 // timing collects every duration of the transport.
 type timing struct {

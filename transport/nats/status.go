@@ -3,29 +3,12 @@ package nats
 import (
 	"context"
 	"log/slog"
-	"time"
+
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // PeerStatus is what is known of the way to one peer.
-type PeerStatus struct {
-	Name      string
-	Connected bool      // the broker is reached, and what is sent to the peer waits there
-	Since     time.Time // of the last change of Connected; zero if there never was a connection
-	Where     string    // the server, if connected
-	Heard     time.Time // when a message that is certainly the peer's came in last; zero for never
-	Err       error     // what is wrong with the way to the broker, or was last with what came in the peer's name; nil if nothing
-
-	// Sent and Received count the bytes of sealed messages that the broker has taken for this peer and has delivered from it,
-	// good or bad, without what is around a message.
-	Sent, Received int64
-
-	// Refusals counts what came in the peer's name and was not taken.
-	Refusals int64
-
-	// Refused says that the peer, by its own signed word, means another fleet; nil if it has said otherwise since. What it had
-	// said before this node was here does not count.
-	Refused error
-}
+type PeerStatus = transport.PeerStatus
 
 // Peers returns the state of every peer, sorted by name.
 func (t *Transport) Peers() []PeerStatus {

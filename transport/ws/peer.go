@@ -3,11 +3,7 @@ package ws
 import (
 	"crypto/ed25519"
 	"errors"
-	"fmt"
-	"net"
-	"net/url"
 	"slices"
-	"strconv"
 	"sync"
 
 	"github.com/spade-dfl/spade-edge/transport"
@@ -101,14 +97,6 @@ func (p *peer) received() {
 	}
 }
 
-// CheckAddress returns what is wrong with an address that is meant for a peer; nil if it can be dialed.
-func CheckAddress(s string) error {
-	if _, err := parseAddress(s); err != nil {
-		return fmt.Errorf("ws: %w", err)
-	}
-	return nil
-}
-
 // address is a place to dial.
 type address struct {
 	url      string // as given
@@ -118,24 +106,8 @@ type address struct {
 
 // parseAddress reads a wss URL.
 func parseAddress(s string) (address, error) {
-	u, err := url.Parse(s)
-	if err != nil {
-		return address{}, fmt.Errorf("address %q: %w", s, err)
-	}
-	switch {
-	case u.Scheme == "ws":
-		return address{}, fmt.Errorf("address %q: want wss://host:port/path, there is no mode without TLS", s)
-	case u.Scheme != "wss" || u.Hostname() == "" || u.User != nil || u.Fragment != "":
-		return address{}, fmt.Errorf("address %q: want wss://host:port/path", s)
-	}
-	port := u.Port()
-	if port == "" {
-		port = "443"
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return address{}, fmt.Errorf("address %q: port is %s, want 1 to 65535", s, port)
-	}
-	return address{url: s, host: u.Hostname(), hostPort: net.JoinHostPort(u.Hostname(), port)}, nil
+	host, hostPort, err := transport.ParseAddress(s)
+	return address{url: s, host: host, hostPort: hostPort}, err
 }
 
 // parseAddresses reads a list and reports every fault at once.

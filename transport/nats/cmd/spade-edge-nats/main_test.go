@@ -20,9 +20,10 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
-	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -88,7 +89,7 @@ func (f *fleet) write(t *testing.T, name, text string) {
 }
 
 // clients returns what a simulation needs of every member.
-func (f *fleet) clients(t *testing.T, noise func(client int) io.Reader) (clients []tinytest.Client) {
+func (f *fleet) clients(t *testing.T, noise func(client int) io.Reader) (clients []sim.Client) {
 	t.Helper()
 	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 5})
 	if err != nil {
@@ -107,7 +108,7 @@ func (f *fleet) clients(t *testing.T, noise func(client int) io.Reader) (clients
 		t.Fatal(err)
 	}
 	for i, c := range cfgs {
-		clients = append(clients, tinytest.Client{Config: c, Oracle: task.NewSoftmax(set.Train.Select(parts[i]))})
+		clients = append(clients, sim.Client{Config: c, Oracle: task.NewSoftmax(set.Train.Select(parts[i]))})
 	}
 	return clients
 }
@@ -115,15 +116,15 @@ func (f *fleet) clients(t *testing.T, noise func(client int) io.Reader) (clients
 // want returns the hashes of the models of a simulation.
 func (f *fleet) want(t *testing.T) []string {
 	t.Helper()
-	sim, err := tinytest.NewSim(f.clients(t, nil))
+	network, err := sim.New(f.clients(t, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sim.Run(t.Context(), nil); err != nil {
+	if err := network.Run(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	var hashes []string
-	for _, x := range sim.Models() {
+	for _, x := range network.Models() {
 		hashes = append(hashes, sdk.ModelHash(x))
 	}
 	return hashes
@@ -165,7 +166,7 @@ func TestProcesses(t *testing.T) {
 					t.Errorf("%s: %v\n%s", name, err, log.String())
 					return
 				}
-				var got outcome
+				var got device.Outcome
 				if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.Model != want[i] || got.Rounds != 11 || !got.Done {
 					t.Errorf("%s: %+v, %v, want model %s", name, got, err, want[i])
 				}
@@ -198,7 +199,7 @@ func TestInit(t *testing.T) {
 		all.Go(func() {
 			var out, log bytes.Buffer
 			code := run(t.Context(), []string{"run", filepath.Join(dir, fmt.Sprint("node-", i), "node.json"), "-json"}, &out, &log)
-			var got outcome
+			var got device.Outcome
 			if err := json.Unmarshal(out.Bytes(), &got); code != exitDone || err != nil || got.Rounds != 5 || !got.Done || got.NonPrivate || got.Certificate == "" {
 				t.Errorf("node %d: exit code %d, %+v, %v\n%s", i, code, got, err, log.String())
 			}
