@@ -14,8 +14,8 @@ const window = endpoint.Window
 
 // Net is a network inside one process. Its methods and those of its nodes may be called from several goroutines.
 type Net struct {
-	// MaxFrame is the length in bytes of the longest frame that nodes take, 16 MiB if zero. Set it before the first node
-	// is opened.
+	// MaxFrame is the length in bytes of the longest frame that nodes take, 16 MiB if zero. Set it before the first
+	// node is opened.
 	MaxFrame int
 
 	mu    sync.Mutex
@@ -33,9 +33,9 @@ func New(members ...string) *Net {
 	return n
 }
 
-// Node opens a member's end of the network. A member is open once at a time; after Close it may be opened again and starts
-// with nothing received. Frames sent to a member that is not open are lost. It is an error to ask for a name that is not
-// a member, for one that is open, or with a negative MaxFrame.
+// Node opens a member's end of the network. A member is open once at a time; after Close it may be opened again and
+// starts with nothing received. Frames sent to a member that is not open are lost. It is an error to ask for a name
+// that is not a member, for one that is open, or with a negative MaxFrame.
 func (n *Net) Node(name string) (transport.Transport, error) {
 	if n.MaxFrame < 0 {
 		return nil, fmt.Errorf("mem: MaxFrame is %d, want at least 0", n.MaxFrame)

@@ -114,11 +114,11 @@ var errKilled = errors.New("killed")
 // live runs a member through its lives, each with a transport and a node of its own, until its run is over.
 func (f *fate) live(ctx context.Context, b *broker, n *tinytest.Network, i int, store tinytest.OpenStore, noise io.Reader) ([]float32, error) {
 	for {
-		life, kill := context.WithCancelCause(ctx)
+		process, kill := context.WithCancelCause(ctx)
 		f.mu.Lock()
 		f.kill = kill
 		f.mu.Unlock()
-		model, err := f.once(life, b, n, i, store, noise)
+		model, err := f.once(process, b, n, i, store, noise)
 		kill(nil)
 		if !errors.Is(err, errKilled) {
 			return model, err
@@ -162,8 +162,8 @@ func (p pausing) Loss(ctx context.Context, x []float32, sample int) (float64, er
 	return p.Oracle.Loss(ctx, x, sample)
 }
 
-// Server restarts, cut networks and killed nodes at random moments, SPADE_KILLS of them: the models are those of the quiet run, to
-// the bit.
+// Server restarts, cut networks and killed nodes at random moments, SPADE_KILLS of them: the models are those of the
+// quiet run, to the bit.
 func TestKills(t *testing.T) {
 	faults(t, scale(t, "SPADE_KILLS", 12), func(t *testing.T) *broker { return newBroker(t) })
 }
@@ -235,8 +235,9 @@ func faults(t *testing.T, want int, open func(t *testing.T) *broker) {
 	}
 }
 
-// A member whose way to the broker is gone for long, a second or SPADE_CUT (such as 30s), is waited for: nobody ends meanwhile, and then
-// the run goes on to the models of the quiet run. It happens twice, to two members of a ring of 8 that are no neighbors.
+// A member whose way to the broker is gone for long, a second or SPADE_CUT (such as 30s), is waited for: nobody ends
+// meanwhile, and then the run goes on to the models of the quiet run. It happens twice, to two members of a ring of 8
+// that are no neighbors.
 func TestLongCut(t *testing.T) {
 	length := time.Second
 	if s := os.Getenv("SPADE_CUT"); s != "" {

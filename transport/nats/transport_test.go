@@ -110,8 +110,8 @@ func TestConfigFaults(t *testing.T) {
 	}
 }
 
-// Members that are never there at the same time: a frame waits at the broker, over a restart of its server too. One who has died
-// before he could keep what a frame told him finds it again.
+// Members that are never there at the same time: a frame waits at the broker, over a restart of its server too. One who
+// has died before he could keep what a frame told him finds it again.
 func TestStoreAndForward(t *testing.T) {
 	b := newBroker(t)
 	early := open(t, b.config("run", "a", "b"))
@@ -150,7 +150,7 @@ func TestRepeats(t *testing.T) {
 		t.Errorf("%d times in %v, want at most %d", n, took, most)
 	}
 	for range 20 { // however often, it lies in its own place
-		a.wiped()
+		a.resendAll()
 		send(t, a, "b", []byte("last"))
 	}
 	late := open(t, b.config("run", "b", "a"))
@@ -168,7 +168,7 @@ func TestRing(t *testing.T) {
 		if n != int(i) || !due {
 			t.Fatalf("frame %d goes to place %d, due %v", i, n, due)
 		}
-		r.lay(n, frame(i), now)
+		r.stored(n, frame(i), now)
 	}
 	for _, c := range []struct {
 		frame byte
@@ -181,21 +181,21 @@ func TestRing(t *testing.T) {
 			t.Errorf("frame %d after %d: place %d, due %v, want %d and %v", c.frame, c.after, n, due, c.place, c.due)
 		}
 		if due {
-			r.lay(n, frame(c.frame), now)
+			r.stored(n, frame(c.frame), now)
 		}
 	}
 	r.heard()
 	if _, due := r.find(frame(1), now.Add(1)); !due {
 		t.Error("a peer that is awake is made to wait")
 	}
-	r.doubt()
+	r.expire()
 	if _, due := r.find(frame(2), now); !due {
 		t.Error("what may be gone is not laid again")
 	}
 }
 
-// The server goes, and comes back with what it had, or with nothing: the members find each other again, and are told when
-// something has been lost.
+// The server goes, and comes back with what it had, or with nothing: the members find each other again, and are told
+// when something has been lost.
 func TestServerRestarts(t *testing.T) {
 	b := newBroker(t)
 	a, c := open(t, b.config("run", "a", "c")), open(t, b.config("run", "c", "a"))
@@ -289,8 +289,8 @@ func TestCutOff(t *testing.T) {
 	receive(t, c, "a", []byte("three"))
 }
 
-// Two ends whose fleets differ learn it, whoever was there first, and by whose word. One that comes back with the right one is
-// welcome; an old word that still lies at the broker accuses nobody.
+// Two ends whose fleets differ learn it, whoever was there first, and by whose word. One that comes back with the right
+// one is welcome; an old word that still lies at the broker accuses nobody.
 func TestOtherFleet(t *testing.T) {
 	b := newBroker(t)
 	config := func(name, peer, fleet string) Config {

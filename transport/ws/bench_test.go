@@ -24,9 +24,9 @@ var ways = []struct {
 // cpuTime returns the time that the process has computed, in user and system mode; nil where we do not know how to ask.
 var cpuTime func() time.Duration
 
-// BenchmarkRound measures what a round of five nodes costs on the network, each sending a frame of d float32 to each of its four
-// neighbors and waiting for theirs, over loopback in one process: with this package, with bare TLS 1.3, and with bare
-// TCP. Each line also says how many bytes went through TCP, counted there, beyond the numbers themselves.
+// BenchmarkRound measures what a round of five nodes costs on the network, each sending a frame of d float32 to each of
+// its four neighbors and waiting for theirs, over loopback in one process: with this package, with bare TLS 1.3, and
+// with bare TCP. Each line also says how many bytes went through TCP, counted there, beyond the numbers themselves.
 //
 //	go test -run xxx -bench Round -benchtime 3s ./transport/ws
 func BenchmarkRound(b *testing.B) {
@@ -50,9 +50,9 @@ func BenchmarkRound(b *testing.B) {
 	}
 }
 
-// BenchmarkAgainst runs the rounds of BenchmarkRound with this package, TLS and TCP by turns, so that whatever else the machine
-// does hits all alike, and says how fast this package is in parts of TLS's and TCP's speed, by the clock and, where it is
-// known, by the processor time spent.
+// BenchmarkAgainst runs the rounds of BenchmarkRound with this package, TLS and TCP by turns, so that whatever else the
+// machine does hits all alike, and says how fast this package is in parts of TLS's and TCP's speed, by the clock and,
+// where it is known, by the processor time spent.
 //
 //	go test -run xxx -bench Against -benchtime 3s -count 5 ./transport/ws
 func BenchmarkAgainst(b *testing.B) {

@@ -6,9 +6,9 @@ import (
 )
 
 // coalescer is a connection that collects writes while it is held, and passes them on in full blocks. There are two for
-// each websocket. The one above TLS turns the 4 KiB that a client of the websocket library writes at a time into full TLS
-// records. The one below TLS collects records, so that several leave in one system call. Control frames, which the library
-// writes from any goroutine, pass through in their turn.
+// each websocket. The one above TLS turns the 4 KiB that a client of the websocket library writes at a time into full
+// TLS records. The one below TLS collects records, so that several leave in one system call. Control frames, which the
+// library writes from any goroutine, pass through in their turn.
 type coalescer struct {
 	net.Conn
 	below  *coalescer // nil for the lower one

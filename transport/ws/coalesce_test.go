@@ -30,8 +30,8 @@ func (s *sink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Whatever is written, in pieces of any size and held or not, leaves in order and complete; what was held leaves in full
-// records and these in few writes.
+// Whatever is written, in pieces of any size and held or not, leaves in order and complete; what was held leaves in
+// full records and these in few writes.
 func TestCoalescerKeepsEverything(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	var below sink

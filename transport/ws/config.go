@@ -36,9 +36,9 @@ type Config struct {
 	CheckHello func(peer string, hello []byte) error
 
 	// MaxFrame is the length in bytes of the longest frame to send and to accept, at most 1 GiB; 0 stands for 16 MiB.
-	// Neighbors should agree on it: a longer frame than the receiver accepts ends the connection. Up to four such frames
-	// are held for each peer until Recv takes them, one that is being sent, and as many as there are peers of those given
-	// to [Transport.Recycle].
+	// Neighbors should agree on it: a longer frame than the receiver accepts ends the connection. Up to four such
+	// frames are held for each peer until Recv takes them, one that is being sent, and as many as there are peers of
+	// those given to [Transport.Recycle].
 	MaxFrame int
 
 	// Logger is told of connections made, lost and refused; nil is silent.
@@ -57,7 +57,7 @@ type Peer = transport.Peer
 type timing struct {
 	handshake  time.Duration // from TCP connect to hello accepted, both ways
 	keepalive  time.Duration // between two of them
-	idle       time.Duration // without a byte read, or without room for a byte to write, before a connection is given up
+	idle       time.Duration // without a byte read or written before a connection is given up
 	linger     time.Duration // for an orderly end
 	backoffMin time.Duration // before the first new attempt to dial
 	backoffMax time.Duration

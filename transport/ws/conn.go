@@ -68,8 +68,8 @@ func parseHeader(h [headerLen]byte, maxFrame int) (k kind, number int, err error
 	return k, int(n), nil
 }
 
-// conn is a websocket that carries messages. One goroutine may read and another write. It uses no context: a deadline or
-// the end of tcp ends its calls.
+// conn is a websocket that carries messages. One goroutine may read and another write. It uses no context: a deadline
+// or the end of tcp ends its calls.
 type conn struct {
 	ws *websocket.Conn
 	link
@@ -193,8 +193,8 @@ func (c *conn) next() (k kind, number int, body io.Reader, err error) {
 	return k, number, r, nil
 }
 
-// readBody fills b with the bytes that a message has left. The websocket library takes a connection that ends between two
-// fragments for the end of the message, hence the length of our own.
+// readBody fills b with the bytes that a message has left. The websocket library takes a connection that ends between
+// two fragments for the end of the message, hence the length of our own.
 func (c *conn) readBody(r io.Reader, b []byte) error {
 	if got, err := io.ReadFull(r, b); err != nil {
 		return c.readError(fmt.Errorf("message cut short: %d bytes of %d: %w", got, len(b), err))
@@ -232,8 +232,8 @@ func (c *conn) readError(err error) error {
 	return err
 }
 
-// stop ends the connection because of err. If that is a refusal the other end is told, which takes as long as linger if it
-// does not listen.
+// stop ends the connection because of err. If that is a refusal the other end is told, which takes as long as linger if
+// it does not listen.
 func (c *conn) stop(err error, linger time.Duration) {
 	if r := (refusal{}); errors.As(err, &r) {
 		c.end(websocket.StatusPolicyViolation, r.Error(), linger)
@@ -241,8 +241,8 @@ func (c *conn) stop(err error, linger time.Duration) {
 	c.tcp.Close()
 }
 
-// finish ends the connection because we close. If the other end answers before linger is over, everything written before
-// has arrived there.
+// finish ends the connection because we close. If the other end answers before linger is over, everything written
+// before has arrived there.
 func (c *conn) finish(linger time.Duration) {
 	c.end(websocket.StatusGoingAway, "going away", linger)
 	c.tcp.Close()

@@ -188,8 +188,8 @@ var malformed = []struct {
 	}},
 }
 
-// exchangeFrames lets two nodes send each other frames until stop is called, which checks that all of them have arrived, on one
-// connection.
+// exchangeFrames lets two nodes send each other frames until stop is called, which checks that all of them have
+// arrived, on one connection.
 func exchangeFrames(t *testing.T, a, b node) (stop func()) {
 	t.Helper()
 	end := make(chan struct{})

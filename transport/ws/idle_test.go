@@ -13,8 +13,8 @@ import (
 
 // The tests of this file run on a clock that jumps whenever everybody waits, with a pipe in place of TCP and TLS.
 
-// pipedPair returns two nodes that do not connect by themselves, and the two ends of a websocket between them. It keeps the
-// default timing.
+// pipedPair returns two nodes that do not connect by themselves, and the two ends of a websocket between them. It keeps
+// the default timing.
 func pipedPair(t *testing.T) (a, b node, ca, cb *conn) {
 	t.Helper()
 	pa, pb := net.Pipe()
@@ -142,8 +142,8 @@ func slowLink(rate int) (pa, pb net.Conn, wait func()) {
 	return pa, pb, wg.Wait
 }
 
-// A frame may take as long as it wants, longer than any silence is suffered, if only something moves. Meanwhile the other
-// way stays usable.
+// A frame may take as long as it wants, longer than any silence is suffered, if only something moves. Meanwhile the
+// other way stays usable.
 func TestSlowLink(t *testing.T) {
 	for _, rate := range []int{64_000 / 8, 4_000 / 8} {
 		synctest.Test(t, func(t *testing.T) {

@@ -19,8 +19,9 @@ import (
 // handshakeLimit is how many incoming connections may be on their way to being authenticated at a time.
 const handshakeLimit = 64
 
-// handshakeLimiter holds the connections whose other end has not proved a key, or has not sent a fitting hello yet. When
-// there are too many the oldest is closed: a peer needs a moment to get through, a stranger stays as long as it can.
+// handshakeLimiter holds the connections whose other end has not proved a key, or has not sent a fitting hello yet.
+// When there are too many the oldest is closed: a peer needs a moment to get through, a stranger stays as long as it
+// can.
 type handshakeLimiter struct {
 	mu      sync.Mutex
 	pending []net.Conn // by time of arrival, at most handshakeLimit

@@ -16,7 +16,8 @@ func memory() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// An idle edge costs each of its ends no more than the package comment says, before and after it has carried a large frame.
+// An idle edge costs each of its ends no more than the package comment says, before and after it has carried a large
+// frame.
 func TestMemoryOfIdleEdges(t *testing.T) {
 	const (
 		nodes = 15

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// bufferPool keeps frames that the application is done with, and later ones of about the same length are read into them.
-// Otherwise every frame costs fresh memory, which has to be cleared first and collected afterwards.
+// bufferPool keeps frames that the application is done with, and later ones of about the same length are read into
+// them. Otherwise every frame costs fresh memory, which has to be cleared first and collected afterwards.
 type bufferPool struct {
 	mu     sync.Mutex
 	frames [][]byte // oldest first, at most limit

@@ -31,14 +31,14 @@ type Answer struct {
 	Refused bool
 }
 
-// Probe asks every peer, once and in parallel, whether a connection with it could be made, and returns the answers sorted
-// by name. It has no effect on the peer: a connection that the peer has with this node, even one of another process, stays
-// up, and its own state does not change. A peer is asked if it has an address, also one that would dial by itself. A peer
-// that does not answer within 15 s, or until ctx ends, counts as absent. Nothing is listened on; the error concerns cfg
-// alone.
+// Probe asks every peer, once and in parallel, whether a connection with it could be made, and returns the answers
+// sorted by name. It has no effect on the peer: a connection that the peer has with this node, even one of another
+// process, stays up, and its own state does not change. A peer is asked if it has an address, also one that would dial
+// by itself. A peer that does not answer within 15 s, or until ctx ends, counts as absent. Nothing is listened on; the
+// error concerns cfg alone.
 //
-// A probe is an HTTP request over the connection on which a websocket would be asked for: POST with the hello as its body,
-// answered by 200 with the peer's hello, or by 409 with why ours is refused.
+// A probe is an HTTP request over the connection on which a websocket would be asked for: POST with the hello as its
+// body, answered by 200 with the peer's hello, or by 409 with why ours is refused.
 func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 	t, err := build(cfg)
 	if err != nil {

@@ -29,7 +29,8 @@ func probe(t *testing.T, cfg Config) []Answer {
 	return answers
 }
 
-// Peers that are up say so, whoever of two would dial; the hello goes both ways; and nothing is left of it at the other end.
+// Peers that are up say so, whoever of two would dial; the hello goes both ways; and nothing is left of it at the other
+// end.
 func TestProbe(t *testing.T) {
 	heard := make(chan string, 2)
 	says := func(c *Config) {

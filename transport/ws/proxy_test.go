@@ -19,8 +19,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// proxy accepts connections on a port of its own and joins each to where open leads. Open may read from the connection and
-// returns what to use in its place.
+// proxy accepts connections on a port of its own and joins each to where open leads. Open may read from the connection
+// and returns what to use in its place.
 func proxy(t *testing.T, open func(in net.Conn) (near, far net.Conn, err error)) (hostPort string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

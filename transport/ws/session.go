@@ -11,13 +11,13 @@ import (
 
 var errReplaced = errors.New("replaced by a newer connection of the same peer")
 
-// grantAt is from how many frames on the peer is told at once that there is room for them. Fewer are announced with the next
-// frame or keepalive.
+// grantAt is from how many frames on the peer is told at once that there is room for them. Fewer are announced with the
+// next frame or keepalive.
 const grantAt = window / 2
 
-// A session is one connection with a peer, from the hello on. Frames flow by credit: an end sends no more than the other
-// end has room for. So the reader never waits for Recv, notices at once when the connection ends, and always sees the
-// peer's keepalives.
+// A session is one connection with a peer, from the hello on. Frames flow by credit: an end sends no more than the
+// other end has room for. So the reader never waits for Recv, notices at once when the connection ends, and always sees
+// the peer's keepalives.
 type session struct {
 	t    *Transport
 	p    *peer
@@ -31,8 +31,8 @@ type session struct {
 	cause  error // why it ends
 }
 
-// begin makes c the connection of p and ends an older one first. Pins may have changed since the handshake, which is the
-// error: from here on [Transport.Update] finds the session.
+// begin makes c the connection of p and ends an older one first. Pins may have changed since the handshake, which is
+// the error: from here on [Transport.Update] finds the session.
 func (t *Transport) begin(p *peer, c *conn) (*session, error) {
 	s := &session{t: t, p: p, c: c, wake: make(chan struct{}, 1), over: make(chan struct{})}
 	for {
@@ -63,8 +63,8 @@ func (s *session) detach() {
 	close(s.over)
 }
 
-// serve runs an authenticated connection from the hello to its end. It returns for how long frames could flow, 0 if not at
-// all, and why that is over. settled is called when they can.
+// serve runs an authenticated connection from the hello to its end. It returns for how long frames could flow, 0 if not
+// at all, and why that is over. settled is called when they can.
 func (t *Transport) serve(p *peer, c *conn, where string, settled func()) (lasted time.Duration, err error) {
 	defer c.abort()
 	// The dialing end writes first: if both did, each could wait for ever for the other to read.
@@ -97,8 +97,8 @@ func (t *Transport) serve(p *peer, c *conn, where string, settled func()) (laste
 	return max(time.Since(start), 1), s.reason()
 }
 
-// settle finishes the exchange of hellos. The first credit says that the hello was accepted. From the hello of the dialing
-// end to the credit of the other the ends take turns.
+// settle finishes the exchange of hellos. The first credit says that the hello was accepted. From the hello of the
+// dialing end to the credit of the other the ends take turns.
 func (s *session) settle() error {
 	if s.p.dial {
 		if err := s.writeCredit(0); err != nil {
@@ -208,8 +208,8 @@ func (s *session) read() error {
 	}
 }
 
-// write sends frames, grants and keepalives until the connection fails, readOver is closed or the transport is. The error is
-// nil if the reader knows what happened.
+// write sends frames, grants and keepalives until the connection fails, readOver is closed or the transport is. The
+// error is nil if the reader knows what happened.
 func (s *session) write(readOver <-chan struct{}) error {
 	keepalive := time.NewTicker(s.t.timing.keepalive)
 	defer keepalive.Stop()
@@ -296,8 +296,8 @@ func (s *session) end(cause error) {
 	s.c.tcp.Close()
 }
 
-// noteCause notes why the session ends, if it is err. A decision of one of the ends explains more than the broken pipe that
-// follows from it; apart from that the first reason counts.
+// noteCause notes why the session ends, if it is err. A decision of one of the ends explains more than the broken pipe
+// that follows from it; apart from that the first reason counts.
 func (s *session) noteCause(err error) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()

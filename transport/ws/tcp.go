@@ -37,8 +37,8 @@ func (c *tcpConn) countFor(t *traffic) {
 	c.traffic, c.unknown = t, false
 }
 
-// keepAlive replaces the deadline: the connection may last as long as it is never longer than d until a byte is read, and
-// until there is room to write one.
+// keepAlive replaces the deadline: the connection may last as long as it is never longer than d until a byte is read,
+// and until there is room to write one.
 func (c *tcpConn) keepAlive(d time.Duration) {
 	c.idle.Store(int64(d))
 	c.SetDeadline(time.Now().Add(d))

@@ -112,8 +112,8 @@ func formatKeys(keys []ed25519.PublicKey) string {
 func (t *Transport) explainRefusal(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "remote error" {
-		return pinError{fmt.Errorf("the other end refuses the TLS handshake, most likely because our key %s is not pinned there: %w",
-			transport.FormatKey(t.public), op.Err)}
+		const text = "the other end refuses the TLS handshake, most likely because our key %s is not pinned there: %w"
+		return pinError{fmt.Errorf(text, transport.FormatKey(t.public), op.Err)}
 	}
 	if strings.HasSuffix(err.Error(), "client didn't provide a certificate") {
 		return fmt.Errorf("%w; perhaps a proxy on the way ends TLS (it must pass TLS through)", err)
@@ -121,9 +121,10 @@ func (t *Transport) explainRefusal(err error) error {
 	return err
 }
 
-// The parts of a self-signed Ed25519 certificate (RFC 5280 in DER, with the algorithm identifiers of RFC 8410) around the
-// key and the signature: version 3, serial number 1, no names, no extensions, from 1970 to 9999-12-31 23:59:59, which
-// section 4.1.2.5 defines as no expiry. Only this one shape is needed, and a general encoder takes 130 KB of every program.
+// The parts of a self-signed Ed25519 certificate (RFC 5280 in DER, with the algorithm identifiers of RFC 8410) around
+// the key and the signature: version 3, serial number 1, no names, no extensions, from 1970 to 9999-12-31 23:59:59,
+// which section 4.1.2.5 defines as no expiry. Only this one shape is needed, and a general encoder takes 130 KB of
+// every program.
 const (
 	ed25519ID = "\x30\x05\x06\x03\x2b\x65\x70"
 

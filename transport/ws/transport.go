@@ -20,6 +20,11 @@ import (
 )
 
 // Transport is a node's end of its connections. It implements [transport.Transport].
+//
+// A frame that is sent is read where it lies, in pieces of 64 KiB, and one that arrives is read into the memory that
+// Recv returns. An idle connection costs each end about 40 KB on 64-bit machines, and about 80 KB once a frame of more
+// than a TLS record has come; a test holds this to 48 and 96 KiB. While a message is written up to 150 KiB more are in
+// use, from pools that all connections share. TLS and websockets add 0.2 % to a frame of 40 KB.
 type Transport struct {
 	name     string
 	public   ed25519.PublicKey
@@ -61,8 +66,8 @@ var (
 	errMoved    = errors.New("the peer is elsewhere now")
 )
 
-// New checks the whole configuration, reporting all faults at once, listens, and starts to connect. The slices in cfg are
-// copied.
+// New checks the whole configuration, reporting all faults at once, listens, and starts to connect. The slices in cfg
+// are copied.
 func New(cfg Config) (*Transport, error) {
 	t, err := build(cfg)
 	if err != nil {
@@ -157,8 +162,8 @@ func (t *Transport) Addr() string {
 // Opened implements [transport.Notifier].
 func (t *Transport) Opened() <-chan string { return t.opened }
 
-// SetAddresses replaces the addresses of a peer; see [Peer]. If there is no connection the new ones are tried at once; a
-// connection that is up stays up. After an error nothing has changed.
+// SetAddresses replaces the addresses of a peer; see [Peer]. If there is no connection the new ones are tried at once;
+// a connection that is up stays up. After an error nothing has changed.
 func (t *Transport) SetAddresses(peer string, addresses ...string) error {
 	p := t.peers[peer]
 	if p == nil {
@@ -175,14 +180,15 @@ func (t *Transport) SetAddresses(peer string, addresses ...string) error {
 	return nil
 }
 
-// Update replaces the keys and addresses of all peers, in any order, as they were given to [New]. Who the peers are cannot
-// change: each must be there once, and no other. All faults are reported at once, and after an error nothing has changed.
+// Update replaces the keys and addresses of all peers, in any order, as they were given to [New]. Who the peers are
+// cannot change: each must be there once, and no other. All faults are reported at once, and after an error nothing has
+// changed.
 //
 // From then on no frame is read from, or written to, a connection whose key is not among those given: one that is up is
 // closed at once, one that is being made is refused. Frames that had arrived whole are still handed out by Recv. A
-// connection that this end has dialed is closed as well if its address is not among those given: nobody may be left there
-// who could say that the peer has moved. All others stay up; where there is none, the new addresses are tried at once. The
-// slices are copied.
+// connection that this end has dialed is closed as well if its address is not among those given: nobody may be left
+// there who could say that the peer has moved. All others stay up; where there is none, the new addresses are tried at
+// once. The slices are copied.
 func (t *Transport) Update(peers []Peer) error {
 	faults := endpoint.Faults{Prefix: "ws: update: "}
 	checkPeers(&faults, t.name, t.public, peers)
@@ -196,10 +202,11 @@ func (t *Transport) Update(peers []Peer) error {
 		p := t.peers[c.Name]
 		changed, s := p.set(c)
 		if s != nil {
+			dialed := func(a address) bool { return a.url == s.c.dialed }
 			switch {
 			case !hasKey(p.pins(), s.c.key):
 				s.end(errUnpinned)
-			case s.c.dialed != "" && !slices.ContainsFunc(p.where(), func(a address) bool { return a.url == s.c.dialed }):
+			case s.c.dialed != "" && !slices.ContainsFunc(p.where(), dialed):
 				s.end(errMoved)
 			}
 		}

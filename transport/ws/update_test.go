@@ -69,8 +69,8 @@ func TestUpdateErrors(t *testing.T) {
 	}
 }
 
-// A second pin, and a second address, leave a connection alone, and so does another address of a peer that has dialed; a pin taken
-// away ends it, and the error says why.
+// A second pin, and a second address, leave a connection alone, and so does another address of a peer that has dialed;
+// a pin taken away ends it, and the error says why.
 func TestUpdateEndsWhatIsUnpinned(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	a.log.await(t, "INFO", "connected", "peer=b")
@@ -88,7 +88,8 @@ func TestUpdateEndsWhatIsUnpinned(t *testing.T) {
 	b.log.await(t, "caller refused", "pinned for no peer")
 }
 
-// A peer has moved, and its old place answers to nobody without resetting what was open: the connection is not waited for.
+// A peer has moved, and its old place answers to nobody without resetting what was open: the connection is not waited
+// for.
 func TestUpdateFollowsAPeerThatMoved(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	a.send(t, "b", []byte("old place"))
@@ -100,7 +101,8 @@ func TestUpdateFollowsAPeerThatMoved(t *testing.T) {
 	moved.expect(t, "a", []byte("new place"))
 }
 
-// b goes over to another key and another place while a talks to it: a is told first of both keys, then of the new one alone.
+// b goes over to another key and another place while a talks to it: a is told first of both keys, then of the new one
+// alone.
 func TestRotation(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	a.send(t, "b", []byte("old"))
@@ -134,8 +136,8 @@ func TestUpdateBetweenHandshakeAndHello(t *testing.T) {
 	b.log.await(t, "no connection", "peer=a", errUnpinned.Error())
 }
 
-// Frames flow both ways while pins come and go: whatever arrives is a frame that was sent, in order but for one that may come
-// twice, and when it is over everything flows again.
+// Frames flow both ways while pins come and go: whatever arrives is a frame that was sent, in order but for one that
+// may come twice, and when it is over everything flows again.
 func TestUpdateUnderLoad(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	ctx, cancel := context.WithCancel(patient(t))

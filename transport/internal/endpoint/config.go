@@ -16,7 +16,8 @@ const (
 	// DefaultMaxFrame is the longest frame, in bytes, unless a configuration says otherwise.
 	DefaultMaxFrame = 16 << 20
 
-	// LargestMaxFrame is the largest limit that a configuration may set. It keeps every length an int on 32-bit machines.
+	// LargestMaxFrame is the largest limit that a configuration may set. It keeps every length an int on 32-bit
+	// machines.
 	LargestMaxFrame = 1 << 30
 
 	// Window is how many frames of one peer may wait at a time: the messages of two rounds and a repeat of each.
@@ -40,8 +41,8 @@ func (f *Faults) Add(format string, args ...any) {
 // Err returns all faults, nil if there are none.
 func (f *Faults) Err() error { return errors.Join(f.list...) }
 
-// CheckNode reports what is wrong with a node's own name, key and frame limit. It returns the public half of the key, nil
-// if the key is not valid.
+// CheckNode reports what is wrong with a node's own name, key and frame limit. It returns the public half of the key,
+// nil if the key is not valid.
 func (f *Faults) CheckNode(name string, key ed25519.PrivateKey, maxFrame int) (public ed25519.PublicKey) {
 	if name == "" {
 		f.Add("Name is empty")
@@ -60,8 +61,8 @@ func (f *Faults) CheckNode(name string, key ed25519.PrivateKey, maxFrame int) (p
 	return public
 }
 
-// CheckPeers reports what is wrong with the names and keys of a node's peers; checkKey says what a transport demands of a
-// key. own is the node's public key, nil if it is not known.
+// CheckPeers reports what is wrong with the names and keys of a node's peers; checkKey says what a transport demands of
+// a key. own is the node's public key, nil if it is not known.
 func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transport.Peer,
 	checkKey func(ed25519.PublicKey) error) {
 	owner := make(map[string]string) // of a public key

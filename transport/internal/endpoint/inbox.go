@@ -36,7 +36,8 @@ func (b *Inbox) Edit(change func(queue []Item) []Item) {
 	Offer(b.ready, struct{}{})
 }
 
-// Take waits for the oldest frame and removes it. The error is that of ctx, or [transport.ErrClosed] if closed is closed.
+// Take waits for the oldest frame and removes it. The error is that of ctx, or [transport.ErrClosed] if closed is
+// closed.
 func (b *Inbox) Take(ctx context.Context, closed <-chan struct{}) (Item, error) {
 	for {
 		select {
