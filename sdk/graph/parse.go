@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// legal is what Parse takes, as its errors say it.
+// legal lists what Parse takes, for its errors.
 const legal = "ring, complete, star, path, grid:RxC, er:P or file:F"
 
 // erDraws is how often an Erdos-Renyi graph is drawn before giving up on a connected one.

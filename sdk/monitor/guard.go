@@ -65,11 +65,11 @@ func Guard(h http.Handler) http.Handler {
 // foreign returns why a request is not one of this machine; empty if it is.
 func foreign(r *http.Request) string {
 	if host, _, err := net.SplitHostPort(r.RemoteAddr); err != nil || !isLoopback(host) || host == "localhost" {
-		return "only this machine may look: the request comes from elsewhere"
+		return "only this machine is served: the request comes from elsewhere"
 	}
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"} {
 		if r.Header.Get(name) != "" {
-			return "only this machine may look: the request was passed on by a proxy (it has a header " + name + ")"
+			return "only this machine is served: the request was passed on by a proxy (it has a header " + name + ")"
 		}
 	}
 	host := r.Host
@@ -79,7 +79,7 @@ func foreign(r *http.Request) string {
 		host = host[1 : n-1]
 	}
 	if !isLoopback(host) {
-		return "only this machine may look: the Host of the request is not localhost, 127.0.0.1 or [::1]"
+		return "only this machine is served: the Host of the request is not localhost, 127.0.0.1 or [::1]"
 	}
 	return ""
 }

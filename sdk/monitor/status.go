@@ -22,7 +22,7 @@ const (
 	Failed   Phase = "failed"   // its run has ended with an error
 )
 
-// The phases of a node that does not run, as told from what it has left on disk.
+// The phases of a node that does not run, read from what it has left on disk.
 const (
 	Fresh    Phase = "fresh"    // nothing was ever released
 	Stopped  Phase = "stopped"  // it would go on if it were run
@@ -117,7 +117,7 @@ func NewEvidence(list []sdk.Evidence) []Evidence {
 	return out
 }
 
-// Neighbor is how a neighbor looks from here.
+// Neighbor is the state of a neighbor as this node sees it.
 type Neighbor struct {
 	Name    string `json:"name"`
 	Round   int    `json:"round"`   // its last release that has arrived; 0 for none

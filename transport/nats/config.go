@@ -30,7 +30,7 @@ const (
 	spare = 1 << 10
 )
 
-// Config says who a node is, whom it talks to, and where they meet.
+// Config describes a node, its neighbors, and the broker where they meet.
 type Config struct {
 	// Name is the member's own name.
 	Name string
@@ -42,14 +42,14 @@ type Config struct {
 	Peers []Peer
 
 	// Run names the run. Members of one run meet at a broker because they have the same, and it must never be used
-	// again for another: what the broker has kept of the first would be taken for the second's.
+	// again for another: what the broker stores of the first would be taken for the second's.
 	Run string
 
 	// Fleet is a hash of what all members have to agree on. A frame from a peer that has another is refused.
 	Fleet [32]byte
 
 	// URLs are servers of one broker, "tls://host:port" or "nats://host:port", with user and password if it wants them;
-	// the port defaults to 4222. No other server is connected to, whatever these say.
+	// the port defaults to 4222. No other server is connected to, even if these name some.
 	URLs []string
 
 	// Options are further options for the broker's client, such as client.UserCredentials or client.RootCAs. They must

@@ -51,7 +51,7 @@ const (
 	kindFrame = 2
 )
 
-// The domains keep what is made here apart from all else that is made with the same keys.
+// The domains separate the hashes and signatures of this package from all others made with the same keys.
 const (
 	domainTag  = "spade-edge nats 1 tag"
 	domainEdge = "spade-edge nats 1 envelope"
@@ -59,11 +59,11 @@ const (
 	domainWrap = "spade-edge nats 1 content key"
 )
 
-// Why envelopes are refused. Only the last two say something about the peer; the rest may be the broker's doing.
+// Reasons to refuse an envelope. Only the last two are about the peer; the broker may have caused the others.
 var (
 	errForm      = errors.New("it is no envelope")
 	errRun       = errors.New("it belongs to another run")
-	errCrossed   = errors.New("it was sent from or to somebody else, and has been moved here")
+	errCrossed   = errors.New("it was sent from or to another member, and has been moved here")
 	errSignature = errors.New("its signature is not the sender's: altered on the way, or not from the sender at all")
 	errSealed    = errors.New("it is sealed for another key than this node's")
 	errFleet     = errors.New("the sender has another fleet")
@@ -113,7 +113,7 @@ type header struct {
 // pieceSize returns the length of every piece of a frame but the last.
 func pieceSize(length, total int) int { return (length + total - 1) / total }
 
-// piece returns where the piece lies in its frame.
+// piece returns the bounds of the piece in its frame.
 func (h *header) piece() (from, to int) {
 	size := pieceSize(h.length, h.total)
 	return h.index * size, min((h.index+1)*size, h.length)
@@ -237,8 +237,8 @@ func parse(b []byte) (*envelope, error) {
 	return v, nil
 }
 
-// verify says why an envelope was not sent on the edge by the holder of one of the keys, or nil. From then on its
-// header is the sender's word.
+// verify returns why an envelope was not sent on the edge by the holder of one of the keys, nil if it was. From then on
+// its header is authentic.
 func (v *envelope) verify(e *edge, pins []ed25519.PublicKey) error {
 	switch {
 	case string(v.run) != string(e.runTag):
@@ -255,7 +255,7 @@ func (v *envelope) verify(e *edge, pins []ed25519.PublicKey) error {
 	return errSignature
 }
 
-// open returns the piece of a verified envelope. The envelope is of no more use then: the piece lies in its memory.
+// open returns the piece of a verified envelope. The envelope is of no more use then: the piece uses its memory.
 func (v *envelope) open(e *edge, own *ecdh.PrivateKey) ([]byte, error) {
 	once, err := ecdh.X25519().NewPublicKey(v.ephemera)
 	if err != nil {

@@ -203,7 +203,7 @@ func (l *link) find(ctx context.Context) (jetstream.Stream, error) {
 	}
 	l.mu.Unlock()
 	if lost {
-		l.log.Warn("the broker has lost what it kept of the run; it is sent again")
+		l.log.Warn("the broker has lost what it stored of the run; it is sent again")
 		l.lost()
 	}
 	return stream, nil

@@ -122,7 +122,7 @@ func (t *Transport) consume(period context.Context, stream jetstream.Stream, nex
 	return consumer, nil
 }
 
-// sender returns the peer whose subject it is, nil if it is nobody's.
+// sender returns the peer whose subject it is, nil if there is none.
 func (t *Transport) sender(subject string) *peer {
 	parts := strings.Split(subject, ".")
 	if len(parts) != 5 {

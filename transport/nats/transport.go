@@ -59,7 +59,7 @@ var (
 type peer struct {
 	name    string
 	out, in edge
-	turn    chan struct{} // holds a token while somebody sends to this peer
+	turn    chan struct{} // holds a token while a goroutine sends to this peer
 	number  uint64        // of the last frame sent; belongs to whoever has the turn
 
 	hello chan struct{} // holds a token while a hello has to be sent
@@ -161,7 +161,7 @@ func New(cfg Config) (*Transport, error) {
 // Stream returns the name of a run's stream at the broker.
 func Stream(run string) string { return "SPADE-" + hexTag(tag(16, run)) }
 
-// Subjects returns the pattern of the subjects on which a member of a run publishes, and which nobody else needs to.
+// Subjects returns the pattern of the subjects on which a member of a run publishes, and no other member.
 func Subjects(run, member string) string {
 	return "spade." + hexTag(tag(16, run)) + "." + hexTag(tag(8, run, member)) + ".*.*"
 }

@@ -14,7 +14,7 @@ import (
 // window is how many frames of one peer may be on their way to Recv at a time.
 const window = endpoint.Window
 
-// Config says who a node is and whom it talks to.
+// Config describes a node and its neighbors.
 type Config struct {
 	// Name is the member's own name. Of two members the one whose name sorts lower (byte by byte) dials.
 	Name string

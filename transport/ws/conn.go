@@ -218,7 +218,7 @@ func (e closedError) Is(target error) bool {
 	return target == errHello && strings.HasPrefix(e.reason, errHello.Error()+": ")
 }
 
-// refusal is an error that the other end has caused and is to be told of.
+// refusal is an error that the other end has caused and that is reported to it.
 type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }

@@ -65,7 +65,7 @@ func (t *Transport) dial(p *peer, a address) (lasted time.Duration, err error) {
 	c, err := clientConn(l, a.url, t.maxFrame)
 	if err != nil {
 		if u := (*url.Error)(nil); errors.As(err, &u) {
-			err = u.Err // leaves out what the library says about its own steps
+			err = u.Err // without the library's description of its own steps
 		}
 		return 0, t.explainRefusal(err)
 	}

@@ -26,8 +26,8 @@ type Answer struct {
 	// Err says why no connection with the peer could be made now; nil if one could: each end has proved a key that the
 	// other has pinned, and neither refuses the other's hello.
 	Err error
-	// Refused says that somebody answers and that the two ends do not belong together: by a key, by a hello, or because
-	// something else answers. Waiting does not help then. An Err without it may be a peer that is not up yet.
+	// Refused says that there is an answer and that the two ends do not belong together: by a key, by a hello, or
+	// because something else answers. Waiting does not help then. An Err without it may be a peer that is not up yet.
 	Refused bool
 }
 
@@ -123,7 +123,7 @@ func (t *Transport) exchange(secure net.Conn, p *peer, a address) error {
 	return nil
 }
 
-// errProbed says that a connection was a probe's, and that it is over.
+// errProbed means that a connection was a probe, and is over.
 var errProbed = errors.New("a probe")
 
 // answerProbe tells a peer whether it could connect. It changes nothing but the count of bytes.

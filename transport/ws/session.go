@@ -290,7 +290,7 @@ func (s *session) addCredit(n int) {
 	endpoint.Offer(s.wake, struct{}{})
 }
 
-// end has the session end, and says why.
+// end ends the session for a reason.
 func (s *session) end(cause error) {
 	s.noteCause(cause)
 	s.c.tcp.Close()

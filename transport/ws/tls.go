@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// serverTLS admits whoever proves to hold a key that is pinned for some peer.
+// serverTLS admits callers that prove to hold a key that is pinned for some peer.
 func (t *Transport) serverTLS() *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,

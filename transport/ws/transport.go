@@ -21,7 +21,7 @@ import (
 
 // Transport is a node's end of its connections. It implements [transport.Transport].
 //
-// A frame that is sent is read where it lies, in pieces of 64 KiB, and one that arrives is read into the memory that
+// A frame that is sent is not copied but read in pieces of 64 KiB, and one that arrives is read into the memory that
 // Recv returns. An idle connection costs each end about 40 KB on 64-bit machines, and about 80 KB once a frame of more
 // than a TLS record has come; a test holds this to 48 and 96 KiB. While a message is written up to 150 KiB more are in
 // use, from pools that all connections share. TLS and websockets add 0.2 % to a frame of 40 KB.
