@@ -12,7 +12,4 @@
 // comments promise, and return one error that explains each broken rule.
 //
 // Losses with a known gradient, bound and minimizer: [Quadratic], [SquaredProbability], [BoundedNonconvex].
-//
-// Golden runs. [Trace] writes a whole run down in short hashes, and [CompareTraces] names the first round, client and
-// variable in which two runs differ.
 package tinytest

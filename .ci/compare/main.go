@@ -1,4 +1,4 @@
-// Command compare reads models that "spade-edge export" has written, as .npy, and says how far apart they are: the
+// Command compare reads models that "spade-edge export" has written, as .npy, and prints how much they differ: the
 // largest difference between any two in any number, as a share of the largest number. It fails if that is above
 // -tolerance.
 package main
@@ -13,21 +13,21 @@ import (
 )
 
 func main() {
-	tolerance := flag.Float64("tolerance", 1e-3, "how far apart models may be, as a share of the largest number")
+	tolerance := flag.Float64("tolerance", 1e-3, "how much models may differ, as a share of the largest number")
 	flag.Parse()
-	apart, err := compare(flag.Args())
-	if err == nil && !(apart <= *tolerance) {
-		err = fmt.Errorf("the models are %.3g apart, want at most %v", apart, *tolerance)
+	difference, err := compare(flag.Args())
+	if err == nil && !(difference <= *tolerance) {
+		err = fmt.Errorf("the models differ by %.3g, want at most %v", difference, *tolerance)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
 		os.Exit(1)
 	}
-	fmt.Printf("%d models, %.2g apart\n", flag.NArg(), apart)
+	fmt.Printf("%d models, which differ by %.2g\n", flag.NArg(), difference)
 }
 
-// compare returns how far apart the models in files are.
-func compare(paths []string) (apart float64, err error) {
+// compare returns the largest difference of the models in files.
+func compare(paths []string) (difference float64, err error) {
 	if len(paths) < 2 {
 		return 0, errors.New("want two files or more")
 	}
@@ -50,12 +50,12 @@ func compare(paths []string) (apart float64, err error) {
 		}
 	}
 	for j := range low {
-		apart = max(apart, float64(high[j])-float64(low[j]))
+		difference = max(difference, float64(high[j])-float64(low[j]))
 	}
-	if apart == 0 {
+	if difference == 0 {
 		return 0, nil
 	}
-	return apart / largest, nil
+	return difference / largest, nil
 }
 
 // read reads a model: format 1.0 of NumPy's files, float32 in little endian, one dimension.

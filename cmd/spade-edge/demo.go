@@ -159,7 +159,7 @@ func (p *problem) runNodes(ctx context.Context, show *progress, stage *stage) (r
 func watch(ctx context.Context, trs []*ws.Transport, names []string, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	apart := map[[2]string]int{} // seconds, by pair
+	silent := map[[2]string]int{} // seconds, by pair
 	for {
 		select {
 		case <-ctx.Done():
@@ -170,8 +170,8 @@ func watch(ctx context.Context, trs []*ws.Transport, names []string, cancel cont
 			for _, peer := range tr.Peers() {
 				pair := [2]string{names[i], peer.Name}
 				if peer.Connected || peer.Err == nil {
-					apart[pair] = 0
-				} else if apart[pair]++; apart[pair] >= 10 {
+					silent[pair] = 0
+				} else if silent[pair]++; silent[pair] >= 10 {
 					cancel(fmt.Errorf("%s cannot reach %s: %w", names[i], peer.Name, peer.Err))
 				}
 			}
@@ -218,9 +218,9 @@ func (p *problem) listen() (trs []*ws.Transport, keys []ed25519.PrivateKey, err 
 func (p *problem) transcript(show *progress, stage *stage) *sim.Transcript {
 	return sim.NewTranscript(len(p.fleet.Members), func(round int, models [][]float32) {
 		xbar := mean(models)
-		accuracy, apart := p.test.Accuracy(xbar), consensusError(xbar, models)
-		show.round(round, fmt.Sprintf("average model %.1f %%, disagreement %.2g", 100*accuracy, apart))
-		stage.add(round, accuracy, apart, xbar)
+		accuracy, consensus := p.test.Accuracy(xbar), consensusError(xbar, models)
+		show.round(round, fmt.Sprintf("average model %.1f %%, disagreement %.2g", 100*accuracy, consensus))
+		stage.add(round, accuracy, consensus, xbar)
 	})
 }
 

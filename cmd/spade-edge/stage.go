@@ -93,7 +93,7 @@ func (s *stage) end(i int, err error) {
 }
 
 // add takes in what is known of all nodes after a round: of the average model, and how far they are from it.
-func (s *stage) add(round int, accuracy, apart float64, model []float32) {
+func (s *stage) add(round int, accuracy, consensus float64, model []float32) {
 	if s == nil {
 		return
 	}
@@ -105,7 +105,7 @@ func (s *stage) add(round int, accuracy, apart float64, model []float32) {
 	}
 	s.group.Add(monitor.Point{
 		Round: round, Seconds: time.Since(s.began).Seconds(), Epsilon: epsilon,
-		Disagreement: monitor.Value(apart),
+		Disagreement: monitor.Value(consensus),
 		Loss:         monitor.Value(s.problem.test.MeanLoss(model)), Accuracy: monitor.Value(accuracy),
 	})
 }

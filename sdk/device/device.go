@@ -288,12 +288,12 @@ func (d *Device) reload() error {
 // say tells people a line.
 func (d *Device) say(format string, args ...any) {
 	if d.Say != nil {
-		d.Say(d.mark() + fmt.Sprintf(format, args...))
+		d.Say(d.prefix() + fmt.Sprintf(format, args...))
 	}
 }
 
-// mark stands in front of everything that is said about a run without privacy.
-func (d *Device) mark() string {
+// prefix stands in front of everything that is said about a run without privacy.
+func (d *Device) prefix() string {
 	if d.fleet.Privacy.NonPrivate {
 		return "NOT PRIVATE  "
 	}

@@ -95,7 +95,7 @@ func (d *Device) report(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		st := d.monitor.Status()
-		d.manager.setStatus(d.mark() + Summary(&st))
+		d.manager.setStatus(d.prefix() + Summary(&st))
 		if w := d.manager.watchdog; w > 0 && d.monitor.Stalled() < w/2 {
 			d.manager.send("WATCHDOG=1")
 		}
@@ -112,19 +112,6 @@ func Summary(s *monitor.Status) string {
 	return fmt.Sprintf("round %d of %d, %s", s.Round, s.Rounds+s.Cooldown, Activity(s))
 }
 
-// activities are the phases of a node in words, where the phase alone decides.
-var activities = map[monitor.Phase]string{
-	monitor.Starting: "starting",
-	monitor.Querying: "learning",
-	monitor.Cooling:  "cooling down",
-	monitor.Serving:  "done, serving neighbors",
-	monitor.Ended:    "done",
-	monitor.Fresh:    "not running; nothing was ever released",
-	monitor.Stopped:  "not running; it would go on from here",
-	monitor.Finished: "not running; its run is done",
-	monitor.Damaged:  "not running; its state is damaged",
-}
-
 // Activity says what a node is doing.
 func Activity(s *monitor.Status) string {
 	phase := s.Phase
@@ -133,17 +120,32 @@ func Activity(s *monitor.Status) string {
 			phase = monitor.Cooling
 		}
 	}
-	switch {
-	case phase == monitor.Waiting:
+	switch phase {
+	case monitor.Querying:
+		if s.Stalled > 10 {
+			return "asking the oracle, which has not answered for a while"
+		}
+		return "learning"
+	case monitor.Waiting:
 		return "waiting for " + quoted(s.Waiting)
-	case phase == monitor.Failed:
+	case monitor.Cooling:
+		return "cooling down"
+	case monitor.Serving:
+		return "done, serving neighbors"
+	case monitor.Ended:
+		return "done"
+	case monitor.Failed:
 		return "failed: " + s.Fault
-	case phase == monitor.Querying && s.Stalled > 10:
-		return "asking the oracle, which has not answered for a while"
-	case activities[phase] != "":
-		return activities[phase]
+	case monitor.Fresh:
+		return "not running; nothing was ever released"
+	case monitor.Stopped:
+		return "not running; it would go on from here"
+	case monitor.Finished:
+		return "not running; its run is done"
+	case monitor.Damaged:
+		return "not running; its state is damaged"
 	}
-	return string(phase)
+	return string(phase) // "starting"
 }
 
 // quoted lists names.
