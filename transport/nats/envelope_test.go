@@ -113,7 +113,8 @@ func TestSealOpen(t *testing.T) {
 func TestSealedTwice(t *testing.T) {
 	one, _ := sealed(t, []byte("the same"), "b")
 	two, _ := sealed(t, []byte("the same"), "b")
-	if bytes.Equal(one[offKeys:], two[offKeys:]) || bytes.Equal(one[offWrapped:offWrapped+lenWrapped], two[offWrapped:offWrapped+lenWrapped]) {
+	if bytes.Equal(one[offKeys:], two[offKeys:]) || bytes.Equal(one[offWrapped:offWrapped+lenWrapped],
+		two[offWrapped:offWrapped+lenWrapped]) {
 		t.Error("two envelopes share a key")
 	}
 }
@@ -224,7 +225,8 @@ func TestPiecesLost(t *testing.T) {
 	if len(a.partials) != partialsKept {
 		t.Errorf("%d halves are kept, want %d", len(a.partials), partialsKept)
 	}
-	if got := a.add(header{process: 1, number: 9, index: 1, total: 2, length: 2}, []byte{2}); !bytes.Equal(got, []byte{1, 2}) {
+	if got := a.add(header{process: 1, number: 9, index: 1, total: 2, length: 2}, []byte{2}); !bytes.Equal(got,
+		[]byte{1, 2}) {
 		t.Errorf("the newest is %v", got)
 	}
 }

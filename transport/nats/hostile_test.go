@@ -53,13 +53,15 @@ func (h *hostile) serve(t *testing.T) {
 	if h.js, err = jetstream.New(nc); err != nil {
 		t.Fatal(err)
 	}
-	taken, err := h.js.CreateStream(within(t), jetstream.StreamConfig{Name: "TAKEN-" + h.tag, Subjects: []string{"spade." + h.tag + ".>"}})
+	taken, err := h.js.CreateStream(within(t), jetstream.StreamConfig{Name: "TAKEN-" + h.tag,
+		Subjects: []string{"spade." + h.tag + ".>"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.js.CreateStream(within(t), jetstream.StreamConfig{
 		Name: "SPADE-" + h.tag, Subjects: []string{"given." + h.tag + ".>"}, MaxMsgsPerSubject: 100,
-		SubjectTransform: &jetstream.SubjectTransformConfig{Source: "given." + h.tag + ".>", Destination: "spade." + h.tag + ".>"},
+		SubjectTransform: &jetstream.SubjectTransformConfig{Source: "given." + h.tag + ".>", Destination: "spade." +
+			h.tag + ".>"},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +86,8 @@ func (h *hostile) serve(t *testing.T) {
 
 // give lets members read something.
 func (h *hostile) give(m message) {
-	if _, err := h.js.Publish(context.Background(), "given."+strings.TrimPrefix(m.subject, "spade."), m.data); err != nil && h.server.Running() {
+	if _, err := h.js.Publish(context.Background(), "given."+strings.TrimPrefix(m.subject, "spade."),
+		m.data); err != nil && h.server.Running() {
 		h.t.Error(err)
 	}
 }
@@ -179,8 +182,10 @@ func TestHostileBroker(t *testing.T) {
 		{"meant for another", message{ac, toD.data}, errCrossed, "a"},
 		{"sent back", message{ac, back.data}, errCrossed, "a"},
 		{"of another run", message{ac, foreign[0].data}, errRun, "a"},
-		{"of another run, passed off as this one's", message{ac, changed(foreign[0], 2, one.data[2:34]...)}, errSignature, "a"},
-		{"of another, passed off as this one's", message{dc, changed(one, 18, tag(8, "run", "d")...)}, errSignature, "d"},
+		{"of another run, passed off as this one's", message{ac, changed(foreign[0], 2, one.data[2:34]...)},
+			errSignature, "a"},
+		{"of another, passed off as this one's", message{dc, changed(one, 18, tag(8, "run", "d")...)}, errSignature,
+			"d"},
 		{"pieces of two frames", message{ac, changed(long[0], 74, longer[0].data[74:82]...)}, errSignature, "a"},
 	} {
 		var before transport.PeerStatus
@@ -193,7 +198,8 @@ func TestHostileBroker(t *testing.T) {
 		eventually(t, c2.name+" is refused", func() bool {
 			for _, p := range c.Peers() {
 				if p.Name == c2.who && p.Refusals == before.Refusals+1 {
-					if text := p.Err.Error(); !strings.Contains(text, c2.want.Error()) || !strings.Contains(text, fmt.Sprintf("%q", c2.who)) {
+					if text := p.Err.Error(); !strings.Contains(text, c2.want.Error()) ||
+						!strings.Contains(text, fmt.Sprintf("%q", c2.who)) {
 						t.Errorf("%s: %v, want %v", c2.name, p.Err, c2.want)
 					}
 					return true

@@ -91,15 +91,19 @@ func TestConformance(t *testing.T) {
 // All faults of a configuration are told at once, and no password with them.
 func TestConfigFaults(t *testing.T) {
 	_, err := New(Config{
-		Key: make(ed25519.PrivateKey, 3), URLs: []string{"tls://broker:4222", "http://joe:hidden@x", "nats://", "tls://x/path", "nats://joe:hid%zzden@x"}, MaxFrame: -1, MaxAge: -1, MaxBytes: -1,
-		Peers: []Peer{{Name: "a"}, {Name: "a", Keys: []ed25519.PublicKey{make([]byte, 32), public("b"), public("c")}}, {Keys: []ed25519.PublicKey{public("b")}}},
+		Key: make(ed25519.PrivateKey, 3), URLs: []string{"tls://broker:4222", "http://joe:hidden@x", "nats://",
+			"tls://x/path", "nats://joe:hid%zzden@x"}, MaxFrame: -1, MaxAge: -1, MaxBytes: -1,
+		Peers: []Peer{{Name: "a"}, {Name: "a", Keys: []ed25519.PublicKey{make([]byte, 32), public("b"), public("c")}},
+			{Keys: []ed25519.PublicKey{public("b")}}},
 	})
 	if err == nil {
 		t.Fatal("no fault was found")
 	}
 	for _, want := range []string{
-		"Name is empty", "Run is empty", "Key has 3 bytes", "URLs[1]", "URLs[2]", "URLs[3]", "URLs[4]", "MaxFrame is -1", "MaxAge is -1", "MaxBytes is -1",
-		`peer "a" has 0 keys`, `peer "a" is listed twice`, `"a" has 3 keys`, "small order", "peer 2 has no name", `also a key of "a"`,
+		"Name is empty", "Run is empty", "Key has 3 bytes", "URLs[1]", "URLs[2]", "URLs[3]", "URLs[4]",
+		"MaxFrame is -1", "MaxAge is -1", "MaxBytes is -1",
+		`peer "a" has 0 keys`, `peer "a" is listed twice`, `"a" has 3 keys`, "small order", "peer 2 has no name",
+		`also a key of "a"`,
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("nothing is said of %q in\n%v", want, err)
@@ -175,7 +179,8 @@ func TestRing(t *testing.T) {
 		after time.Duration
 		place int
 		due   bool
-	}{{1, 0, 1, false}, {1, 1, 1, true}, {1, 1, 1, false}, {1, 2, 1, true}, {1, 3, 1, false}, {1, 4, 1, true}, {1, 3, 1, false}, {1, 4, 1, true}, {0, 1, 0, true}, {9, 0, 2, true}, {2, 0, 3, true}} {
+	}{{1, 0, 1, false}, {1, 1, 1, true}, {1, 1, 1, false}, {1, 2, 1, true}, {1, 3, 1, false}, {1, 4, 1, true},
+		{1, 3, 1, false}, {1, 4, 1, true}, {0, 1, 0, true}, {9, 0, 2, true}, {2, 0, 3, true}} {
 		n, due := r.find(frame(c.frame), now.Add(c.after))
 		if n != c.place || due != c.due {
 			t.Errorf("frame %d after %d: place %d, due %v, want %d and %v", c.frame, c.after, n, due, c.place, c.due)
@@ -279,7 +284,8 @@ func TestCutOff(t *testing.T) {
 	eventually(t, "the cut is noticed", func() bool { return !a.Peers()[0].Connected })
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
-	if err := a.Send(ctx, "c", []byte("two")); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "broker") {
+	if err := a.Send(ctx, "c", []byte("two")); !errors.Is(err, context.DeadlineExceeded) ||
+		!strings.Contains(err.Error(), "broker") {
 		t.Errorf("sending while cut off: %v", err)
 	}
 	send(t, c, "a", []byte("for later"))
@@ -374,7 +380,8 @@ func TestUpdateFaults(t *testing.T) {
 	b := newBroker(t)
 	a := open(t, b.config("run", "a", "c"))
 	err := a.Update([]Peer{{Name: "d", Keys: []ed25519.PublicKey{public("d")}}})
-	if err == nil || !strings.Contains(err.Error(), `"d" is no peer`) || !strings.Contains(err.Error(), `"c" is missing`) {
+	if err == nil || !strings.Contains(err.Error(), `"d" is no peer`) ||
+		!strings.Contains(err.Error(), `"c" is missing`) {
 		t.Error(err)
 	}
 }
@@ -394,7 +401,8 @@ func TestNarrowStream(t *testing.T) {
 	cfg := b.config("run", "a", "c")
 	cfg.MaxFrame = 2 * maxPiece
 	tag := hexTag(tag(16, "run"))
-	if _, err := js.CreateStream(within(t), jetstream.StreamConfig{Name: "SPADE-" + tag, Subjects: []string{"spade." + tag + ".>"}, MaxMsgsPerSubject: 1}); err != nil {
+	if _, err := js.CreateStream(within(t), jetstream.StreamConfig{Name: "SPADE-" + tag,
+		Subjects: []string{"spade." + tag + ".>"}, MaxMsgsPerSubject: 1}); err != nil {
 		t.Fatal(err)
 	}
 	a := open(t, cfg)

@@ -108,7 +108,8 @@ type transports struct {
 func wsMesh(b *testing.B, size int) mesh {
 	m := &transports{frame: make([]byte, size)}
 	for i := range clique {
-		cfg := Config{Name: nodeName(i), Key: keyOf(nodeName(i)), Listen: "127.0.0.1:0", MaxFrame: size, Logger: slog.New(slog.DiscardHandler)}
+		cfg := Config{Name: nodeName(i), Key: keyOf(nodeName(i)), Listen: "127.0.0.1:0", MaxFrame: size,
+			Logger: slog.New(slog.DiscardHandler)}
 		for j := range clique {
 			if j != i {
 				cfg.Peers = append(cfg.Peers, peerOf(nodeName(j)))
@@ -191,8 +192,10 @@ func rawMesh(secure bool) func(b *testing.B, size int) mesh {
 				near, far = wrap(near), wrap(far)
 				if secure {
 					cert := selfSigned(keyOf("a"))
-					near = tls.Client(near, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13, DynamicRecordSizingDisabled: true})
-					far = tls.Server(far, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13, DynamicRecordSizingDisabled: true})
+					near = tls.Client(near, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13,
+						DynamicRecordSizingDisabled: true})
+					far = tls.Server(far, &tls.Config{Certificates: []tls.Certificate{cert},
+						MinVersion: tls.VersionTLS13, DynamicRecordSizingDisabled: true})
 				}
 				m.ends[i][j], m.ends[j][i] = near, far
 				m.in[i][j], m.in[j][i] = make([]byte, size), make([]byte, size)

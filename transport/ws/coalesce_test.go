@@ -208,7 +208,8 @@ func TestBytesAreCounted(t *testing.T) {
 			return
 		}
 		if time.Now().After(deadline) { // a write is counted only after it
-			t.Fatalf("a counts %d sent and %d received, b %d received and %d sent", at.Sent, at.Received, bt.Received, bt.Sent)
+			t.Fatalf("a counts %d sent and %d received, b %d received and %d sent", at.Sent, at.Received, bt.Received,
+				bt.Sent)
 		}
 		time.Sleep(time.Millisecond)
 	}

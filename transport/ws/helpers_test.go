@@ -189,7 +189,8 @@ func noGoroutines(t *testing.T) {
 	for range 200 {
 		left = ""
 		for g := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-			if strings.Contains(g, "ws.(*Transport)") || strings.Contains(g, "ws.(*session)") || strings.Contains(g, "nhooyr.io/websocket") {
+			if strings.Contains(g, "ws.(*Transport)") || strings.Contains(g, "ws.(*session)") ||
+				strings.Contains(g, "nhooyr.io/websocket") {
 				left += g + "\n\n"
 			}
 		}

@@ -66,7 +66,8 @@ func (s *script) SetWriteDeadline(time.Time) error { return nil }
 
 // request is the one of RFC 6455, section 1.2, for our subprotocol.
 const request = "GET / HTTP/1.1\r\nHost: b\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
-	"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: " + subprotocol + "\r\n\r\n"
+	"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: " +
+	subprotocol + "\r\n\r\n"
 
 const (
 	fin    = 0x80
@@ -149,13 +150,22 @@ var malformed = []struct {
 	{"message cut short: 3 bytes of", func(b []byte, draw *rand.Rand) []byte {
 		return whole(b, kindFrame, 4+draw.Uint32N(999_996), []byte("abc"))
 	}},
-	{"message cut short", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|binaryFrame, 2, []byte("f\x00")) }},
-	{"longer than the 3 bytes announced", func(b []byte, draw *rand.Rand) []byte { return whole(b, kindFrame, 3, []byte("four")) }},
+	{"message cut short", func(b []byte, draw *rand.Rand) []byte {
+		return wsFrame(b, fin|binaryFrame, 2,
+			[]byte("f\x00"))
+	}},
+	{"longer than the 3 bytes announced", func(b []byte, draw *rand.Rand) []byte {
+		return whole(b, kindFrame, 3,
+			[]byte("four"))
+	}},
 	{"longer than the 3 bytes announced", func(b []byte, draw *rand.Rand) []byte {
 		h := putHeader(kindFrame, 3)
 		return wsFrame(b, fin|binaryFrame, 1<<62, append(h[:], "and so on"...))
 	}},
-	{"longer than the 0 bytes announced", func(b []byte, draw *rand.Rand) []byte { return whole(b, kindCredit, 1, []byte("x")) }},
+	{"longer than the 0 bytes announced", func(b []byte, draw *rand.Rand) []byte {
+		return whole(b, kindCredit, 1,
+			[]byte("x"))
+	}},
 	{"a second hello", func(b []byte, draw *rand.Rand) []byte { return whole(b, kindHello, 0, nil) }},
 	{"a text message", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|text, 5, []byte("hello")) }},
 	{"", func(b []byte, draw *rand.Rand) []byte { // more frames than there is room for, unless somebody is quick to take them
@@ -168,15 +178,24 @@ var malformed = []struct {
 	{"payload with invalid length", func(b []byte, draw *rand.Rand) []byte {
 		return wsFrame(b, fin|ping, 126+draw.Uint64N(1<<62), nil)
 	}},
-	{"negative payload length", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|binaryFrame, 1<<63, nil) }},
+	{"negative payload length", func(b []byte, draw *rand.Rand) []byte {
+		return wsFrame(b, fin|binaryFrame, 1<<63,
+			nil)
+	}},
 	{"unexpected rsv bits", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|binaryFrame|0x40, 0, nil) }},
 	{"unknown opcode", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|0xb, 0, nil) }},
 	{"unmasked frame", func(b []byte, draw *rand.Rand) []byte { return append(b, fin|binaryFrame, 0) }},
-	{"continuation frame without", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|continuation, 0, nil) }},
+	{"continuation frame without", func(b []byte, draw *rand.Rand) []byte {
+		return wsFrame(b, fin|continuation, 0,
+			nil)
+	}},
 	{"without finishing the previous message", func(b []byte, draw *rand.Rand) []byte {
 		return wsFrame(wsFrame(b, binaryFrame, 1, []byte("f")), binaryFrame, 1, []byte("f"))
 	}},
-	{"invalid close payload", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|closeFrame, 1, []byte("x")) }},
+	{"invalid close payload", func(b []byte, draw *rand.Rand) []byte {
+		return wsFrame(b, fin|closeFrame, 1,
+			[]byte("x"))
+	}},
 	{"the other end closed: ?", func(b []byte, draw *rand.Rand) []byte { // not UTF-8
 		return wsFrame(b, fin|closeFrame, 4, []byte("\x03\xe8\xff\xfe"))
 	}},
@@ -209,7 +228,8 @@ func exchangeFrames(t *testing.T, a, b node) (stop func()) {
 					from, got, err = way[1].Recv(t.Context())
 				}
 				if err != nil || from != way[0].name || !bytes.Equal(got, frame) {
-					t.Errorf("received %d bytes from %q, error %v, want the %d that %q has sent", len(got), from, err, len(frame), way[0].name)
+					t.Errorf("received %d bytes from %q, error %v, want the %d that %q has sent", len(got), from, err,
+						len(frame), way[0].name)
 					return
 				}
 			}
@@ -300,7 +320,8 @@ func TestFloodOfStrangers(t *testing.T) {
 	stop := exchangeFrames(t, a, b)
 
 	var hello bytes.Buffer
-	tls.Client(&recorder{Writer: &hello}, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}).Handshake()
+	tls.Client(&recorder{Writer: &hello}, &tls.Config{InsecureSkipVerify: true,
+		MinVersion: tls.VersionTLS13}).Handshake()
 	cert := selfSigned(keyOf("stranger"))
 	draw := rand.New(rand.NewPCG(8, 9))
 	before, goroutines := memory(), runtime.NumGoroutine()
@@ -393,7 +414,8 @@ func FuzzConnection(f *testing.F) {
 		f.Add(o(opening(), draw))
 	}
 	f.Add(whole(opening(), kindFrame, 5, []byte("whole")))
-	tr, err := New(Config{Name: "b", Key: keyOf("b"), Listen: "127.0.0.1:0", Peers: []Peer{peerOf("a")}, MaxFrame: 1000, timing: fast})
+	tr, err := New(Config{Name: "b", Key: keyOf("b"), Listen: "127.0.0.1:0", Peers: []Peer{peerOf("a")}, MaxFrame: 1000,
+		timing: fast})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -67,7 +67,8 @@ func TestMemoryOfIdleEdges(t *testing.T) {
 		each := (memory() - alone) / ends
 		t.Logf("after a frame of %7d bytes: %d bytes for each end of an edge", c.frame, each)
 		if each > c.limit {
-			t.Errorf("after a frame of %d bytes each end of an edge holds %d bytes, want at most %d", c.frame, each, c.limit)
+			t.Errorf("after a frame of %d bytes each end of an edge holds %d bytes, want at most %d", c.frame, each,
+				c.limit)
 		}
 	}
 }

@@ -20,7 +20,8 @@ func FuzzParseHeader(f *testing.F) {
 		if err != nil {
 			return
 		}
-		limit := map[kind]int{kindHello: endpoint.MaxHello, kindFrame: maxFrame, kindCredit: endpoint.LargestMaxFrame}[k]
+		limit := map[kind]int{kindHello: endpoint.MaxHello, kindFrame: maxFrame,
+			kindCredit: endpoint.LargestMaxFrame}[k]
 		if n < 0 || n > limit {
 			t.Errorf("kind %q with number %d, more than %d", k, n, limit)
 		}

@@ -50,13 +50,15 @@ func TestProbe(t *testing.T) {
 		return nil
 	}
 	for i, got := range probe(t, cfg) {
-		if got.Err != nil || got.Refused || got.Name != []string{"a", "c"}[i] || got.Where != []string{a.Addr(), c.Addr()}[i] || got.Took <= 0 {
+		if got.Err != nil || got.Refused || got.Name != []string{"a", "c"}[i] ||
+			got.Where != []string{a.Addr(), c.Addr()}[i] || got.Took <= 0 {
 			t.Errorf("answer %+v", got)
 		}
 		<-heard
 	}
 	for _, n := range []node{a, c} {
-		if s := n.Peers()[0]; s.Connected || s.Err != nil || s.Refused != nil || !s.Since.IsZero() || n.log.count("peer=b") != 0 {
+		if s := n.Peers()[0]; s.Connected || s.Err != nil || s.Refused != nil || !s.Since.IsZero() ||
+			n.log.count("peer=b") != 0 {
 			t.Errorf("%s remembers a probe: %+v\n%s", n.name, s, n.log.text.String())
 		}
 	}
@@ -129,16 +131,24 @@ func TestProbeFindsFaults(t *testing.T) {
 		want    string
 		refused bool
 	}{
-		"no address":      {func(c *Config) { c.Peers[0].Addresses = nil }, "it has no address", false},
-		"nobody":          {func(c *Config) { c.Peers[0].Addresses = []string{"wss://127.0.0.1:1/"} }, "refused", false},
-		"silence":         {func(c *Config) { c.Peers[0].Addresses = []string{where(silent)}; c.timing.handshake = fast.backoffMax }, "deadline exceeded", false},
-		"not a node":      {func(c *Config) { c.Peers[0].Addresses = []string{where(talking)} }, "does not look like a TLS handshake", true},
-		"an HTTP server":  {func(c *Config) { c.Peers[0].Addresses = []string{where(other)} }, `405 Method Not Allowed: "no"`, false},
-		"its key":         {func(c *Config) { c.Peers[0].Keys = peerOf("x").Keys }, `peer "a" presents the key ` + transport.FormatKey(publicOf("a")), true},
-		"our key":         {func(c *Config) { c.Peers[0].Addresses = []string{strange.Addr()} }, "our key " + transport.FormatKey(publicOf("b")) + " is not pinned there", true},
-		"our hello":       {func(c *Config) { c.Peers[0].Addresses = []string{refusing.Addr()} }, "the other end: hello refused: another fleet", true},
-		"its hello":       {func(c *Config) { c.CheckHello = func(string, []byte) error { return errors.New("no") } }, "hello refused: no", true},
-		"the first is it": {func(c *Config) { c.Peers[0].Addresses = []string{refusing.Addr(), "wss://127.0.0.1:1/"} }, "another fleet", true},
+		"no address": {func(c *Config) { c.Peers[0].Addresses = nil }, "it has no address", false},
+		"nobody": {func(c *Config) { c.Peers[0].Addresses = []string{"wss://127.0.0.1:1/"} }, "refused",
+			false},
+		"silence": {func(c *Config) { c.Peers[0].Addresses = []string{where(silent)}; c.timing.handshake = fast.backoffMax }, "deadline exceeded", false},
+		"not a node": {func(c *Config) { c.Peers[0].Addresses = []string{where(talking)} },
+			"does not look like a TLS handshake", true},
+		"an HTTP server": {func(c *Config) { c.Peers[0].Addresses = []string{where(other)} },
+			`405 Method Not Allowed: "no"`, false},
+		"its key": {func(c *Config) { c.Peers[0].Keys = peerOf("x").Keys }, `peer "a" presents the key ` +
+			transport.FormatKey(publicOf("a")), true},
+		"our key": {func(c *Config) { c.Peers[0].Addresses = []string{strange.Addr()} }, "our key " +
+			transport.FormatKey(publicOf("b")) + " is not pinned there", true},
+		"our hello": {func(c *Config) { c.Peers[0].Addresses = []string{refusing.Addr()} },
+			"the other end: hello refused: another fleet", true},
+		"its hello": {func(c *Config) { c.CheckHello = func(string, []byte) error { return errors.New("no") } },
+			"hello refused: no", true},
+		"the first is it": {func(c *Config) { c.Peers[0].Addresses = []string{refusing.Addr(), "wss://127.0.0.1:1/"} },
+			"another fleet", true},
 	} {
 		cfg := asking("b", at(peerOf("a"), plain.Addr()))
 		c.change(&cfg)

@@ -24,8 +24,10 @@ func TestListenerWithWrongKey(t *testing.T) {
 	a := start(t, "a", nil, peerOf("b", "b of old", "b to come"))
 	a.reach(t, "b", b.Addr())
 	a.log.await(t, "WARN", "peer=b", b.Addr(), "presents the key "+transport.FormatKey(publicOf("b")),
-		transport.FormatKey(publicOf("b of old"))+" or "+transport.FormatKey(publicOf("b to come")), "a proxy on the way ends TLS")
-	b.log.await(t, "WARN", "caller refused", "127.0.0.1", "our key "+transport.FormatKey(publicOf("b"))+" is not pinned there")
+		transport.FormatKey(publicOf("b of old"))+" or "+transport.FormatKey(publicOf("b to come")),
+		"a proxy on the way ends TLS")
+	b.log.await(t, "WARN", "caller refused", "127.0.0.1",
+		"our key "+transport.FormatKey(publicOf("b"))+" is not pinned there")
 	if s := a.Peers()[0]; s.Connected || s.Err == nil || !strings.Contains(s.Err.Error(), "presents the key") {
 		t.Errorf("status %+v, want not connected and why", s)
 	}
@@ -221,7 +223,8 @@ func TestHelloIsRefused(t *testing.T) {
 	say := func(c *Config) { c.Hello = func(string) []byte { return []byte("16") } }
 	check := func(t *testing.T, at, other node, peerOfAt, peerOfOther string) {
 		at.log.await(t, "WARN", "no connection", "peer="+peerOfAt, "hello refused: run id is", "16")
-		other.log.await(t, "WARN", "no connection", "peer="+peerOfOther, "the other end closed: hello refused: run id is", "16", "ää…")
+		other.log.await(t, "WARN", "no connection", "peer="+peerOfOther,
+			"the other end closed: hello refused: run id is", "16", "ää…")
 		for _, n := range []node{at, other} {
 			if n.log.count("msg=connected") != 0 || n.Peers()[0].Connected {
 				t.Error("connected all the same")

@@ -99,7 +99,8 @@ func TestFramesStayInOrder(t *testing.T) {
 				}
 				i, _ := binary.Uvarint(frame[2:])
 				if string(frame[:2]) != from+name || i != next[from] {
-					t.Errorf("%s received frame %q number %d from %s, want number %d", name, frame[:2], i, from, next[from])
+					t.Errorf("%s received frame %q number %d from %s, want number %d", name, frame[:2], i, from,
+						next[from])
 					return
 				}
 				next[from]++

@@ -36,17 +36,21 @@ func TestUpdateErrors(t *testing.T) {
 		peers []Peer
 		want  []string
 	}{
-		"one is missing":     {[]Peer{elsewhere}, []string{`peer "d" is missing`}},
-		"none":               {nil, []string{`peer "b" is missing`, `peer "d" is missing`}},
-		"one too many":       {[]Peer{elsewhere, peerOf("d"), peerOf("e")}, []string{`"e" is no peer of "a"`}},
-		"the node itself":    {[]Peer{elsewhere, peerOf("d"), peerOf("a")}, []string{"as the node itself", `is also a key of "a"`}},
-		"twice":              {[]Peer{elsewhere, peerOf("d"), elsewhere}, []string{`peer "b" is listed twice`, "is also a key of"}},
-		"no key":             {[]Peer{elsewhere, {Name: "d"}}, []string{`peer "d" has 0 keys, want 1 or 2`}},
-		"three keys":         {[]Peer{elsewhere, peerOf("d", "d", "e", "f")}, []string{`peer "d" has 3 keys`}},
-		"a key of another":   {[]Peer{elsewhere, peerOf("d", "other")}, []string{`is also a key of "b"`}},
-		"our own key":        {[]Peer{elsewhere, peerOf("d", "a")}, []string{`is also a key of "a"`}},
-		"a key for everyone": {[]Peer{elsewhere, {Name: "d", Keys: []ed25519.PublicKey{make(ed25519.PublicKey, 32)}}}, []string{"small order"}},
-		"an address":         {[]Peer{elsewhere, at(peerOf("d"), "http://d/", "wss://d:0/")}, []string{"http://d/", "port is 0"}},
+		"one is missing": {[]Peer{elsewhere}, []string{`peer "d" is missing`}},
+		"none":           {nil, []string{`peer "b" is missing`, `peer "d" is missing`}},
+		"one too many":   {[]Peer{elsewhere, peerOf("d"), peerOf("e")}, []string{`"e" is no peer of "a"`}},
+		"the node itself": {[]Peer{elsewhere, peerOf("d"), peerOf("a")},
+			[]string{"as the node itself", `is also a key of "a"`}},
+		"twice": {[]Peer{elsewhere, peerOf("d"), elsewhere},
+			[]string{`peer "b" is listed twice`, "is also a key of"}},
+		"no key":           {[]Peer{elsewhere, {Name: "d"}}, []string{`peer "d" has 0 keys, want 1 or 2`}},
+		"three keys":       {[]Peer{elsewhere, peerOf("d", "d", "e", "f")}, []string{`peer "d" has 3 keys`}},
+		"a key of another": {[]Peer{elsewhere, peerOf("d", "other")}, []string{`is also a key of "b"`}},
+		"our own key":      {[]Peer{elsewhere, peerOf("d", "a")}, []string{`is also a key of "a"`}},
+		"a key for everyone": {[]Peer{elsewhere, {Name: "d", Keys: []ed25519.PublicKey{make(ed25519.PublicKey, 32)}}},
+			[]string{"small order"}},
+		"an address": {[]Peer{elsewhere, at(peerOf("d"), "http://d/", "wss://d:0/")},
+			[]string{"http://d/", "port is 0"}},
 	} {
 		err := a.Update(c.peers)
 		if err == nil {
