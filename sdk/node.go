@@ -14,6 +14,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
@@ -57,7 +58,7 @@ type Status struct {
 	Neighbors []Neighbor // all of them, in the order of the fleet's members
 
 	// Evidence is what this node has found of members that have signed two releases of one round.
-	Evidence []Evidence
+	Evidence []signed.Evidence
 
 	// Recovered is the release after which this device has taken over from one that was lost, see Config.Recover; 0 if there was none.
 	Recovered int

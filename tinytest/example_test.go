@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -41,7 +41,8 @@ func ExampleSim() {
 		return
 	}
 	asked, _ := network.Queries()
-	fmt.Printf("%d rounds in %d ticks, %d losses, %d models\n", network.Round(), network.Ticks(), asked, len(network.Models()))
+	fmt.Printf("%d rounds in %d ticks, %d losses, %d models\n", network.Round(), network.Ticks(), asked,
+		len(network.Models()))
 	// Output: 7 rounds in 7 ticks, 300 losses, 2 models
 }
 
@@ -73,7 +74,7 @@ func ExampleChain() {
 // A store of one's own, with a small fault: it keeps one state where two are needed.
 func ExampleTestStore() {
 	open := tinytest.MemStore()
-	err := tinytest.TestStore(func() (sdk.Store, error) {
+	err := tinytest.TestStore(func() (state.Store, error) {
 		inner, err := open()
 		return forgetful{inner}, err
 	}, 1000)
@@ -85,9 +86,9 @@ func ExampleTestStore() {
 	// <nil>
 }
 
-type forgetful struct{ sdk.Store }
+type forgetful struct{ state.Store }
 
-func (f forgetful) Load() ([]sdk.Saved, error) {
+func (f forgetful) Load() ([]state.Record, error) {
 	kept, err := f.Store.Load()
 	return kept[:min(1, len(kept))], err
 }

@@ -75,7 +75,8 @@ func TestCoresChangeNoBit(t *testing.T) {
 					return fmt.Sprintf("%+v", a) == fmt.Sprintf("%+v", b)
 				})
 				if got != want || n != ticks || !same {
-					t.Errorf("lossy %d, %d cores: transcript %s after %d ticks, want %s after %d; same messages: %v", lossy, cores, got, n, want, ticks, same)
+					t.Errorf("lossy %d, %d cores: transcript %s after %d ticks, want %s after %d; same messages: %v", lossy, cores,
+						got, n, want, ticks, same)
 				}
 			})
 		}
@@ -121,7 +122,8 @@ func TestFateLaws(t *testing.T) {
 	near("drop", share(n, a), 0.3)
 	late, dup := tinytest.Delay(1, 0.3, 5), tinytest.Duplicate(1, 0.3)
 	for what, b := range map[string]func(int) bool{
-		"seed": drop(2, 2, 3), "sender": drop(1, 3, 3), "receiver": drop(1, 2, 2), "next": func(k int) bool { return a(k + 1) },
+		"seed": drop(2, 2, 3), "sender": drop(1, 3, 3), "receiver": drop(1, 2,
+			2), "next": func(k int) bool { return a(k + 1) },
 		"delay":     func(k int) bool { return late(2, 3, k)[0] == 5 },
 		"duplicate": func(k int) bool { return len(dup(2, 3, k)) == 2 },
 	} {
@@ -141,7 +143,8 @@ func TestFateLaws(t *testing.T) {
 // Bursts have their share and their length, also where the chain flips more often than it stays, and it is the same
 // chain wherever one looks first.
 func TestChains(t *testing.T) {
-	for _, c := range []struct{ worsen, improve float64 }{{0.05, 0.2}, {0.01, 0.02}, {0.5, 0.5}, {0.9, 0.8}, {1, 1}, {0, 0.5}, {0.5, 0}} {
+	for _, c := range []struct{ worsen, improve float64 }{{0.05, 0.2}, {0.01, 0.02}, {0.5, 0.5}, {0.9, 0.8}, {1, 1},
+		{0, 0.5}, {0.5, 0}} {
 		n := 40_000
 		if c.worsen+c.improve == 2 {
 			n = 200 // to be looked back upon as far as the beginning

@@ -37,7 +37,8 @@ type measured struct {
 }
 
 // measure runs a ring of 20 and judges the network's average model, and every client's, by quality.
-func measure(t *testing.T, net *tinytest.Network, fate sim.FaultSchedule, lossy int, quality func(models [][]float32, mean []float32) float64) measured {
+func measure(t *testing.T, net *tinytest.Network, fate sim.FaultSchedule, lossy int,
+	quality func(models [][]float32, mean []float32) float64) measured {
 	t.Helper()
 	clients, err := net.Clients()
 	if err != nil {
@@ -158,7 +159,8 @@ func TestLossyRuns(t *testing.T) {
 			}
 			// The clients' own minimizers are about 0.6 from the network's: without messages disagreement would be about 0.36.
 			if !(lossy.disagreement < 0.1 && lossy.quality < 0.4) {
-				t.Errorf("%s, lossy %d: disagreement %v and distance %v, want below 0.1 and 0.4", loss.name, ticks, lossy.disagreement, lossy.quality)
+				t.Errorf("%s, lossy %d: disagreement %v and distance %v, want below 0.1 and 0.4", loss.name, ticks,
+					lossy.disagreement, lossy.quality)
 			}
 		}
 	}
@@ -173,7 +175,8 @@ func TestLossyTable(t *testing.T) {
 	c, accuracy := clinics(t)
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n%-20s %-8s %7s %13s %10s %7s %13s %9s\n", "", "", "quadratic", "", "", "clinics", "", "")
-	fmt.Fprintf(&text, "%-20s %-8s %7s %13s %10s %7s %13s %9s\n", "loss", "mode", "ticks", "disagreement", "distance", "ticks", "disagreement", "accuracy")
+	fmt.Fprintf(&text, "%-20s %-8s %7s %13s %10s %7s %13s %9s\n", "loss", "mode", "ticks", "disagreement", "distance",
+		"ticks", "disagreement", "accuracy")
 	for _, loss := range losses {
 		for _, lossy := range []int{0, 1, 2, 4} {
 			mode := "waits"

@@ -12,6 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -88,7 +89,8 @@ func TestNetwork(t *testing.T) {
 		net := networkOf(4, private)
 		net.ResendAfter = 10 * time.Millisecond
 		same(t, net, inMemory(0, func(i int, names []string, tr transport.Transport) transport.Transport {
-			return tinytest.Faulty(tr, tinytest.Chain(tinytest.Drop(1, 0.2), tinytest.Duplicate(1, 0.2), tinytest.Reorder(1, 3)), time.Millisecond, i, names...)
+			return tinytest.Faulty(tr, tinytest.Chain(tinytest.Drop(1, 0.2), tinytest.Duplicate(1, 0.2),
+				tinytest.Reorder(1, 3)), time.Millisecond, i, names...)
 		}))
 	}
 }
@@ -120,7 +122,8 @@ func TestNetworkLyingDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = net.Run(t.Context(), trs)
-	if !errors.Is(err, sdk.ErrRollback) || !strings.Contains(err.Error(), `member "n00"`) || !strings.Contains(err.Error(), "whose own state ends with 2") {
+	if !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), `member "n00"`) ||
+		!strings.Contains(err.Error(), "whose own state ends with 2") {
 		t.Errorf("error %v, want a rollback of n00 to release 2", err)
 	}
 }

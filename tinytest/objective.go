@@ -113,8 +113,8 @@ func SquaredProbability(seed uint64, client, dim, samples int) *Objective {
 // sigmoid returns 1/(1+e^-z).
 func sigmoid(z float64) float64 { return 1 / (1 + vec.Exp(-z)) }
 
-// BoundedNonconvex returns client's loss q/(1+q) with q = c|x - x*|², and a c in [1/2, 3/2] for each sample. It lies
-// in [0, 1), is convex near its minimum and not farther away, and almost flat far away. The minimum is 0, at a point x* in
+// BoundedNonconvex returns client's loss q/(1+q) with q = c|x - x*|², and a c in [1/2, 3/2] for each sample. It lies in
+// [0, 1), is convex near its minimum and not farther away, and almost flat far away. The minimum is 0, at a point x* in
 // [-1, 1]^d that is the same for all clients of a seed.
 func BoundedNonconvex(seed uint64, client, dim, samples int) *Objective {
 	l := newObjective(seed, client, dim, samples)

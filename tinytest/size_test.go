@@ -39,7 +39,8 @@ func TestManyClients(t *testing.T) {
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 		asked, _ := network.Queries()
-		t.Logf("%d clients on a ring, d = 10, tau = %d, m = 20, b = 5: %d rounds, %d losses in %.2f s with %d processors; %d MiB held, %d MiB taken from the system",
+		t.Logf("%d clients on a ring, d = 10, tau = %d, m = 20, b = 5: %d rounds, %d losses in %.2f s with %d processors; "+
+			"%d MiB held, %d MiB taken from the system",
 			c.clients, c.tau, c.rounds, asked, seconds, runtime.GOMAXPROCS(0),
 			(after.HeapAlloc-min(before.HeapAlloc, after.HeapAlloc))>>20, after.Sys>>20)
 		if after.Sys > 2<<30 {

@@ -11,10 +11,10 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// TestOracle checks an oracle against what [zoest.Oracle] promises, and, if it is one, [zoest.BatchOracle], at points with
-// coordinates of at most 1. It returns one error with a line for each rule that the oracle breaks. dim is d, the length of
-// a point, and samples is m; both are at least 1. If repeated queries have the same answer, it also checks what the answers
-// depend on. It asks some 20 times for every sample.
+// TestOracle checks an oracle against what [zoest.Oracle] promises, and, if it is one, [zoest.BatchOracle], at points
+// with coordinates of at most 1. It returns one error with a line for each rule that the oracle breaks. dim is d, the
+// length of a point, and samples is m; both are at least 1. If repeated queries have the same answer, it also checks
+// what the answers depend on. It asks some 20 times for every sample.
 func TestOracle(o zoest.Oracle, dim, samples int) error {
 	if dim < 1 || samples < 1 {
 		return fmt.Errorf("tinytest: oracle: dim is %d and samples %d, want at least 1 each", dim, samples)

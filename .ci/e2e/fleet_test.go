@@ -14,9 +14,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // program builds spade-edge, once.
@@ -59,7 +59,8 @@ func start(t *testing.T, args ...string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{cmd: exec.Command(path, args...), page: make(chan string, 1), stay: make(chan struct{}), over: make(chan struct{})}
+	p := &process{cmd: exec.Command(path, args...), page: make(chan string, 1), stay: make(chan struct{}),
+		over: make(chan struct{})}
 	p.cmd.Stdout = &p.out
 	said, err := p.cmd.StderrPipe()
 	if err != nil {
@@ -131,8 +132,9 @@ func newFleet(t *testing.T) string {
 	dir := t.TempDir()
 	fleet := &sdk.Fleet{
 		Run: "ward-study", Dim: 6, Members: []string{"ward-1", "ward-2", "ward-3"},
-		Edges:   [][2]string{{"ward-1", "ward-2"}, {"ward-2", "ward-3"}, {"ward-3", "ward-1"}},
-		Method:  sdk.Method{Rounds: 5000, Cooldown: 1000, Tau: 100, Rho: 1, Gain: 0.75, Eta: []float64{0.02}, Mu: []float64{0.6}},
+		Edges: [][2]string{{"ward-1", "ward-2"}, {"ward-2", "ward-3"}, {"ward-3", "ward-1"}},
+		Method: sdk.Method{Rounds: 5000, Cooldown: 1000, Tau: 100, Rho: 1, Gain: 0.75, Eta: []float64{0.02},
+			Mu: []float64{0.6}},
 		Privacy: sdk.Privacy{Clip: 0.2, Sigma: 7, Delta: 1e-5, EpsilonLimit: 30},
 	}
 	file := &fleetfile.File{Fleet: fleet}
@@ -146,8 +148,9 @@ func newFleet(t *testing.T) string {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		file.Members = append(file.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{key}, Addresses: []string{"wss://" + l.Addr().String() + "/"}})
-		ledger, err := dpmech.CreateLedger(filepath.Join(dir, name+".ledger"), "patients of "+name, nil)
+		file.Members = append(file.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{key},
+			Addresses: []string{"wss://" + l.Addr().String() + "/"}})
+		ledger, err := state.CreateLedger(filepath.Join(dir, name+".ledger"), "patients of "+name, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,8 +21,9 @@ func TestMetricsParse(t *testing.T) {
 	status := monitor.Status{
 		Run: run, Name: "ward-1", NonPrivate: true, Phase: monitor.Waiting, Round: 7, Rounds: 50, Cooldown: 30, Queries: 1 << 40,
 		Disagreement: 0.125,
-		Neighbors:    []monitor.Neighbor{{Name: `b\`, Round: 6, Behind: 1, Missing: true, Link: &monitor.Link{Connected: true, Sent: 10, Received: 20}}},
-		Local:        &monitor.Local{Loss: 0.25, Accuracy: monitor.Unknown()},
+		Neighbors: []monitor.Neighbor{{Name: `b\`, Round: 6, Behind: 1, Missing: true,
+			Link: &monitor.Link{Connected: true, Sent: 10, Received: 20}}},
+		Local: &monitor.Local{Loss: 0.25, Accuracy: monitor.Unknown()},
 	}
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(string(monitor.Metrics(status))))
@@ -108,7 +109,8 @@ func TestMetricsOfNode(t *testing.T) {
 	deadline := time.Now().Add(time.Minute)
 	for {
 		if m := scrape(); m["round"] > 3 && m["neighbor_connected"] == 2 && m["ready"] == 1 {
-			for _, name := range []string{"epsilon", "epsilon_limit", "epsilon_planned", "delta", "zcdp_rho", "lifetime_epsilon", "neighbor_sent_bytes_total", "disagreement"} {
+			for _, name := range []string{"epsilon", "epsilon_limit", "epsilon_planned", "delta", "zcdp_rho",
+				"lifetime_epsilon", "neighbor_sent_bytes_total", "disagreement"} {
 				if !(m[name] > 0) {
 					t.Errorf("%s is %v", name, m[name])
 				}

@@ -44,8 +44,10 @@ func newBrowser(t *testing.T) *browser {
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx,
 		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
-		chromedp.NoDefaultBrowserCheck, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true))
+		chromedp.NoDefaultBrowserCheck, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking",
+			true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync",
+			true), chromedp.Flag("disable-dev-shm-usage", true))
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
@@ -99,13 +101,15 @@ func (b *browser) run(what string, actions ...chromedp.Action) {
 // await waits until an expression of the page is true.
 func (b *browser) await(expression string) {
 	b.t.Helper()
-	b.run("waiting for "+expression, chromedp.Poll(expression, nil, chromedp.WithPollingInterval(100*time.Millisecond), chromedp.WithPollingTimeout(60*time.Second)))
+	b.run("waiting for "+expression, chromedp.Poll(expression, nil, chromedp.WithPollingInterval(100*time.Millisecond),
+		chromedp.WithPollingTimeout(60*time.Second)))
 }
 
 // eval returns the value of an expression of the page.
 func eval[T any](b *browser, expression string) (value T) {
 	b.t.Helper()
-	b.run(expression, chromedp.Evaluate(expression, &value, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	b.run(expression, chromedp.Evaluate(expression, &value,
+		func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
 	return value
 }
 
@@ -115,7 +119,8 @@ func (b *browser) look(name string, width, height int64, scheme string) {
 	var shot []byte
 	b.run("looking at "+name,
 		chromedp.EmulateViewport(width, height, chromedp.EmulateScale(2)),
-		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}),
+		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme},
+			{Name: "prefers-reduced-motion", Value: "reduce"}}),
 		chromedp.Sleep(300*time.Millisecond), // for the picture alone: charts are drawn again in the frame after
 		chromedp.FullScreenshot(&shot, 100))
 	dir := os.Getenv("SPADE_EDGE_SHOTS")
@@ -159,10 +164,11 @@ func TestNodePage(t *testing.T) {
 	b.await(`document.querySelectorAll(".plot .curve").length === 4`) // accuracy, loss, disagreement, epsilon
 	for what, want := range map[string]string{
 		`document.title`: "ward-1 · ward-study · SPADE-Edge",
-		`document.getElementById("run").textContent`:            "run ward-study",
-		`document.getElementById("badge").textContent`:          "private: δ 1e-5",
-		`document.querySelector(".accuracy .note").textContent`: "On this device's own data: not covered by the privacy guarantee, for this device only",
-		`document.querySelector(".epsilon .note").textContent`:  "Dashed: the budget of 30, at δ 1e-5 (gdp)",
+		`document.getElementById("run").textContent`:   "run ward-study",
+		`document.getElementById("badge").textContent`: "private: δ 1e-5",
+		`document.querySelector(".accuracy .note").textContent`: "On this device's own data: not covered by the privacy " +
+			"guarantee, for this device only",
+		`document.querySelector(".epsilon .note").textContent`: "Dashed: the budget of 30, at δ 1e-5 (gdp)",
 	} {
 		if got := eval[string](b, what); got != want {
 			t.Errorf("%s is %q, want %q", what, got, want)
@@ -173,14 +179,17 @@ func TestNodePage(t *testing.T) {
 	}
 
 	// For those who do not see the charts: each is named, and a table has the same numbers.
-	if bad := eval[int](b, `[...document.querySelectorAll("svg")].filter(e => e.getAttribute("role") !== "img" || !e.getAttribute("aria-label")).length`); bad > 0 {
+	if bad := eval[int](b,
+		`[...document.querySelectorAll("svg")].filter(e => e.getAttribute("role") !== "img" || !e.getAttribute("aria-label")).length`); bad > 0 {
 		t.Errorf("%d charts have no name", bad)
 	}
 	b.run("opening the table", chromedp.Click("#details summary"))
-	if head := eval[string](b, `[...document.querySelectorAll("#rounds thead th[scope=col]")].map(e => e.textContent).join()`); head != "Round,Accuracy,Loss,Disagreement,Epsilon" {
+	if head := eval[string](b,
+		`[...document.querySelectorAll("#rounds thead th[scope=col]")].map(e => e.textContent).join()`); head != "Round,Accuracy,Loss,Disagreement,Epsilon" {
 		t.Errorf("the table's head is %s", head)
 	}
-	if rows := eval[int](b, `[...document.querySelectorAll("#rounds tbody tr")].filter(r => r.cells[0].scope === "row" && r.cells[4].textContent > "0").length`); rows < 3 {
+	if rows := eval[int](b,
+		`[...document.querySelectorAll("#rounds tbody tr")].filter(r => r.cells[0].scope === "row" && r.cells[4].textContent > "0").length`); rows < 3 {
 		t.Errorf("%d rows in the table", rows)
 	}
 	b.run("closing the table", chromedp.Click("#details summary"))

@@ -63,14 +63,16 @@ func TestCompose(t *testing.T) {
 		if node := pod.Containers[0]; s.Image != node.Image || s.PullPolicy != "never" {
 			t.Errorf("%s: image %q, pulled %q, want %q, which is built here", name, s.Image, s.PullPolicy, node.Image)
 		}
-		if len(s.Volumes) != 1 || s.Volumes[0].Type != "bind" || s.Volumes[0].Source != "./study/"+name || s.Volumes[0].Target != "/node" || s.Volumes[0].Bind["create_host_path"] {
+		if len(s.Volumes) != 1 || s.Volumes[0].Type != "bind" || s.Volumes[0].Source != "./study/"+name ||
+			s.Volumes[0].Target != "/node" || s.Volumes[0].Bind["create_host_path"] {
 			t.Errorf("%s: volumes %+v, want its own folder at /node", name, s.Volumes)
 		}
 		address := name + "." + headless.Name
 		if got := s.Networks["fleet"].Aliases; !slices.Equal(got, []string{address}) {
 			t.Errorf("%s is known as %q, want %q", name, got, address)
 		}
-		if s.User == "" || !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || !slices.Equal(s.SecurityOpt, []string{"no-new-privileges:true"}) {
+		if s.User == "" || !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) ||
+			!slices.Equal(s.SecurityOpt, []string{"no-new-privileges:true"}) {
 			t.Errorf("%s has more rights than it needs: %+v", name, s)
 		}
 	}
@@ -84,7 +86,8 @@ func TestComposeConfig(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "docker", "compose", "version").CombinedOutput(); err != nil {
 		t.Skipf("there is no docker compose here: %v\n%s", err, out)
 	}
-	cmd := exec.CommandContext(t.Context(), "docker", "compose", "-f", "../../examples/fleet/compose.yaml", "config", "--quiet")
+	cmd := exec.CommandContext(t.Context(), "docker", "compose", "-f", "../../examples/fleet/compose.yaml", "config",
+		"--quiet")
 	cmd.Env = append(os.Environ(), "SPADE_USER=65532:65532")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -81,7 +81,8 @@ func check(t *testing.T, text string) {
 	}
 	for key, value := range service.Spec.Selector {
 		if pod.Labels[key] != value || set.Spec.Selector.MatchLabels[key] != value {
-			t.Errorf("label %s: the service selects %q, pods have %q, the set selects %q", key, value, pod.Labels[key], set.Spec.Selector.MatchLabels[key])
+			t.Errorf("label %s: the service selects %q, pods have %q, the set selects %q", key, value, pod.Labels[key],
+				set.Spec.Selector.MatchLabels[key])
 		}
 	}
 	var volumes []string
@@ -103,13 +104,15 @@ func check(t *testing.T, text string) {
 			}
 		}
 		s := c.SecurityContext
-		if s == nil || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem ||
+		if s == nil || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || s.ReadOnlyRootFilesystem == nil ||
+			!*s.ReadOnlyRootFilesystem ||
 			s.Capabilities == nil || !slices.Contains(s.Capabilities.Drop, "ALL") {
 			t.Errorf("container %q has more rights than it needs: %+v", c.Name, s)
 		}
 		words := strings.Join(append(slices.Clone(c.Command), c.Args...), " ")
 		if strings.Contains(words, "$(POD_NAME)") && !slices.ContainsFunc(c.Env, func(e core.EnvVar) bool {
-			return e.Name == "POD_NAME" && e.ValueFrom != nil && e.ValueFrom.FieldRef != nil && e.ValueFrom.FieldRef.FieldPath == "metadata.name"
+			return e.Name == "POD_NAME" && e.ValueFrom != nil && e.ValueFrom.FieldRef != nil &&
+				e.ValueFrom.FieldRef.FieldPath == "metadata.name"
 		}) {
 			t.Errorf("container %q uses POD_NAME without having it", c.Name)
 		}
@@ -120,7 +123,8 @@ func check(t *testing.T, text string) {
 		}
 	}
 	for _, p := range service.Spec.Ports {
-		if !slices.ContainsFunc(pod.Spec.Containers[0].Ports, func(c core.ContainerPort) bool { return c.Name == p.TargetPort.StrVal && c.ContainerPort == p.Port }) {
+		if !slices.ContainsFunc(pod.Spec.Containers[0].Ports,
+			func(c core.ContainerPort) bool { return c.Name == p.TargetPort.StrVal && c.ContainerPort == p.Port }) {
 			t.Errorf("port %q of the service leads nowhere", p.Name)
 		}
 	}

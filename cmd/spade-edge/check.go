@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
@@ -142,7 +142,7 @@ func (c *checkup) everything(ctx context.Context, path string, offline bool) {
 	if _, _, together := node.Load(); err == nil && together != nil {
 		c.fail("ledger", exitUsage, together) // there must be one, or must not: all else is known to be right
 	}
-	used, usedErr := sdk.DirInUse(node.State)
+	used, usedErr := state.InUse(node.State)
 	kept := c.state(node, file, used, usedErr)
 	c.budget(node, file, kept)
 	c.listen(node, used)
@@ -159,13 +159,13 @@ func (c *checkup) everything(ctx context.Context, path string, offline bool) {
 }
 
 // state looks at the state folder and returns what is kept there, or nil.
-func (c *checkup) state(node *fleetfile.Node, file *fleetfile.File, used bool, err error) *sdk.Kept {
+func (c *checkup) state(node *fleetfile.Node, file *fleetfile.File, used bool, err error) *state.Snapshot {
 	const item = "state"
 	if err != nil {
 		c.fail(item, exitFailed, err)
 		return nil
 	}
-	report, err := sdk.InspectDir(node.State)
+	report, err := state.Inspect(node.State)
 	if errors.Is(err, fs.ErrNotExist) {
 		c.ok(item, "%s is made when the run begins", node.State)
 		return nil
@@ -177,7 +177,7 @@ func (c *checkup) state(node *fleetfile.Node, file *fleetfile.File, used bool, e
 		c.fail(item, codeOf(report.Refused), report.Refused)
 		return nil
 	}
-	kept, err := sdk.ReadKept(node.State)
+	kept, err := state.ReadSnapshot(node.State)
 	m := file.Fleet.Method
 	running := ""
 	if used {
@@ -205,7 +205,7 @@ func (c *checkup) state(node *fleetfile.Node, file *fleetfile.File, used bool, e
 }
 
 // budget looks at the limit of the run and at the ledger.
-func (c *checkup) budget(node *fleetfile.Node, file *fleetfile.File, kept *sdk.Kept) {
+func (c *checkup) budget(node *fleetfile.Node, file *fleetfile.File, kept *state.Snapshot) {
 	const item = "privacy"
 	f := file.Fleet
 	pr, rounds := f.Privacy, f.Method.Rounds
@@ -232,7 +232,7 @@ func (c *checkup) budget(node *fleetfile.Node, file *fleetfile.File, kept *sdk.K
 	if node.Ledger == "" {
 		return // told already
 	}
-	l, err := dpmech.ReadLedger(node.Ledger)
+	l, err := state.ReadLedger(node.Ledger)
 	if err != nil {
 		c.fail(book, exitFailed, err)
 		return
@@ -246,17 +246,17 @@ func (c *checkup) budget(node *fleetfile.Node, file *fleetfile.File, kept *sdk.K
 	last, marked := l.Last(f.Run, f.Hash(), node.Name), l.Marked(f.Run, f.Hash(), node.Name)
 	behind := func() (round int, err error) {
 		if kept == nil {
-			return 0, dpmech.CheckKept(0, last, marked)
+			return 0, dpmech.CheckResume(0, last, marked)
 		}
-		return kept.Round, dpmech.CheckKept(max(kept.Round, kept.Blank), last, marked)
+		return kept.Round, dpmech.CheckResume(max(kept.Round, kept.Blank), last, marked)
 	}
 	round, lost := behind()
-	if now, e := sdk.ReadKept(node.State); lost != nil && kept != nil && e == nil { // a node at work may have gone on in between
+	if now, e := state.ReadSnapshot(node.State); lost != nil && kept != nil && e == nil { // a node at work may have gone on in between
 		kept = now
 		round, lost = behind()
 	}
 	if err == nil && lost != nil {
-		err = fmt.Errorf("%w: the ledger has release %d of this run, and the state ends with %d (%w)", sdk.ErrRollback, last, round, lost)
+		err = fmt.Errorf("%w: the ledger has release %d of this run, and the state ends with %d (%w)", state.ErrRollback, last, round, lost)
 	}
 	if err == nil {
 		err = l.Covers(f.Run, f.Hash(), node.Name, rounds, g)
@@ -343,7 +343,7 @@ func (c *checkup) room(node *fleetfile.Node, file *fleetfile.File, samples int) 
 		return // not known, and the reason is told
 	}
 	size := file.Fleet.StateSize(node.Name, samples)
-	need := 2 * (int64(size) + sdk.MaxNote + slotExtra)
+	need := 2 * (int64(size) + state.MaxNote + slotExtra)
 	for i := range 2 {
 		if info, err := os.Stat(filepath.Join(node.State, fmt.Sprintf("slot-%d", i))); err == nil {
 			need -= min(info.Size(), need)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 var exportCommand = &command{
@@ -71,7 +72,7 @@ func exportModel(_ context.Context, cmd *command, args []string, out, log io.Wri
 	if err != nil {
 		return err
 	}
-	kept, err := sdk.ReadKept(node.State)
+	kept, err := state.ReadSnapshot(node.State)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("no model yet: the node has made no release: %w", err)
 	}

@@ -50,7 +50,7 @@ func fit(_ context.Context, cmd *command, args []string, out, log io.Writer) err
 	o.given = given(fs)
 	o.pickHidden()
 	spec := o.spec()
-	errs := []error{o.conflicts(), spec.Validate()}
+	errs := []error{o.conflicts(), dataFlags(spec.Validate())}
 	if *fittedOn == "" {
 		errs = append(errs, errors.New("-fitted-on is missing: say in a few words what the public data are"))
 	} else if err := task.CheckFittedOn(*fittedOn); err != nil {
@@ -105,7 +105,7 @@ func fit(_ context.Context, cmd *command, args []string, out, log io.Writer) err
 // fleet, recipe.Dim() is the dimension and recipe.Start(seed) the start.
 func fitRecipe(spec task.Spec, model task.ModelSpec, fittedOn string) (text []byte, recipe *task.Recipe, err error) {
 	if recipe, err = task.Fit(spec, model, fittedOn); err != nil {
-		return nil, nil, err
+		return nil, nil, dataFlags(err)
 	}
 	text, err = fleetfile.MarshalTask(recipe)
 	return text, recipe, err

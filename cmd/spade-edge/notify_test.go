@@ -61,7 +61,8 @@ func TestNotify(t *testing.T) {
 	t.Setenv("WATCHDOG_USEC", "200000")
 	tr := newTrial(t, "ab bc", nil)
 	lone := start(t, "run", tr.path("b.json"))
-	if before := m.await(t, "READY=1"); slices.ContainsFunc(before, func(s string) bool { return strings.HasPrefix(s, "WATCHDOG") }) && len(before) > 5 {
+	if before := m.await(t, "READY=1"); slices.ContainsFunc(before,
+		func(s string) bool { return strings.HasPrefix(s, "WATCHDOG") }) && len(before) > 5 {
 		t.Errorf("before the run begins: %q", before)
 	}
 	m.await(t, `STATUS=NOT PRIVATE  round 0 of 9, waiting for "a", "c"`)

@@ -23,10 +23,10 @@ type problem struct {
 	fleet   *sdk.Fleet
 	graph   *graph.Graph
 	train   *task.Data
-	test    task.Model
-	oracles []task.Model // one a client
-	samples []int        // m_i
-	labels  [][]int      // the classes of each client's samples
+	test    *task.Model
+	oracles []*task.Model // one a client
+	samples []int         // m_i
+	labels  [][]int       // the classes of each client's samples
 	chosen  []choice
 	x0      []float32 // the common start; nil for zeros
 	fitted  []string  // what the privacy guarantee is conditional on
@@ -56,16 +56,16 @@ func (o *options) build(name string) (*problem, error) {
 		g, err = o.parseGraph()
 	}
 	if err != nil {
-		return nil, usageError{err}
+		return nil, usageError{dataFlags(err)}
 	}
 	p.graph = g
 	spec := o.spec()
 	if err := spec.Validate(); err != nil {
-		return nil, usageError{err}
+		return nil, usageError{dataFlags(err)}
 	}
 	set, err := task.Load(spec)
 	if err != nil {
-		return nil, err
+		return nil, dataFlags(err)
 	}
 	model := o.modelSpec()
 	p.train, p.test, p.fitted = set.Train, model.New(set.Test), set.Fitted
@@ -235,7 +235,7 @@ func (p *problem) clients(cfgs []admm.Config) []sim.Client {
 
 // alone trains one client by itself, without noise and with the same method and number of rounds, and returns its model. share is that of
 // pace.
-func alone(ctx context.Context, f *sdk.Fleet, share float64, oracle task.Model) ([]float32, error) {
+func alone(ctx context.Context, f *sdk.Fleet, share float64, oracle *task.Model) ([]float32, error) {
 	single := *f
 	single.Members, single.Edges = f.Members[:1], nil
 	single.Method.Cooldown = 0

@@ -12,15 +12,15 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Eight processes over websockets; one is killed in a random round, its state folder deleted, and another one, with a key of
-// its own that the fleet file has as the second, a new state folder and a new ledger, takes its place. Every third time the lost
-// one is started again later. Three times, or as often as SPADE_RECOVERIES says.
+// Eight processes over websockets; one is killed in a random round, its state folder deleted, and another one, with a
+// key of its own that the fleet file has as the second, a new state folder and a new ledger, takes its place. Every
+// third time the lost one is started again later. Three times, or as often as SPADE_RECOVERIES says.
 func TestRecoveredNodes(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a process that is killed keeps its port and its lock for a while")
@@ -54,7 +54,8 @@ func TestRecoveredNodes(t *testing.T) {
 	t.Logf("%d recoveries in %v, after the releases %v", want, time.Since(began), rounds)
 }
 
-// recoverOne loses one node of a fleet and recovers it: after which release it says, or false if the run was over too soon.
+// recoverOne loses one node of a fleet and recovers it: after which release it says, or false if the run was over too
+// soon.
 func recoverOne(t *testing.T, chance *rng.Stream, comesBack bool) (after int, ok bool) {
 	t.Helper()
 	tr := newClinics(t, 10, 4)
@@ -66,7 +67,7 @@ func recoverOne(t *testing.T, chance *rng.Stream, comesBack bool) (after int, ok
 	}
 	first := transport.FormatKey(tr.file.Members[i].Keys[0])
 	tr.edit(t, "fleet.json", fmt.Sprintf("%q", first), fmt.Sprintf("%q, %q", first, transport.FormatKey(public)))
-	ledger, err := dpmech.CreateLedger(tr.path("spare.ledger"), "patients of "+name+", on the spare device", nil)
+	ledger, err := state.CreateLedger(tr.path("spare.ledger"), "patients of "+name+", on the spare device", nil)
 	if err == nil {
 		err = ledger.Close()
 	}
@@ -107,7 +108,7 @@ func recoverOne(t *testing.T, chance *rng.Stream, comesBack bool) (after int, ok
 	if comesBack {
 		w.nodes[i].log.await(t, "recovered what the lost device has released")
 		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-			if kept, err := sdk.ReadKept(tr.path("spare.state")); err == nil && kept.Round >= min(len(made)+1, w.rounds()) {
+			if kept, err := state.ReadSnapshot(tr.path("spare.state")); err == nil && kept.Round >= min(len(made)+1, w.rounds()) {
 				break
 			}
 			if time.Now().After(deadline) {
@@ -134,7 +135,7 @@ func recoverOne(t *testing.T, chance *rng.Stream, comesBack bool) (after int, ok
 	end()
 
 	// The certificate counts every release, and says where the spare device began.
-	if ledger, err = dpmech.ReadLedger(tr.path("spare.ledger")); err != nil {
+	if ledger, err = state.ReadLedger(tr.path("spare.ledger")); err != nil {
 		t.Fatal(err)
 	}
 	defer ledger.Close()
@@ -148,7 +149,7 @@ func recoverOne(t *testing.T, chance *rng.Stream, comesBack bool) (after int, ok
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cert.VerifyWith(ledger); err != nil || cert.Rounds != tr.file.Fleet.Method.Rounds {
+	if err := ledger.Verify(cert); err != nil || cert.Rounds != tr.file.Fleet.Method.Rounds {
 		t.Errorf("certificate with %d rounds: %v", cert.Rounds, err)
 	}
 	const said = "this device took over from a lost one after release "

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // disk is what a node's state and ledger take, in bytes as they are handed to the file system: its journal and whole
@@ -20,9 +21,9 @@ type disk struct {
 // slotExtra is what a slot has beside its state and its note: a header and a digest.
 const slotExtra = 64
 
-// newDisk counts what a node with a [sdk.DirStore] and, in a private run, a [dpmech.Ledger] writes for a state of so
+// newDisk counts what a node with a [state.Dir] and, in a private run, a [state.Ledger] writes for a state of so
 // many bytes.
-func newDisk(f *sdk.Fleet, c admm.Config, state int64) disk {
+func newDisk(f *sdk.Fleet, c admm.Config, size int64) disk {
 	const hash = 64 // digits of a SHA-256
 	self := f.Members[c.Estimator.Client]
 	note := int64(len(`{"model_sha256":""}`) + hash)
@@ -36,11 +37,11 @@ func newDisk(f *sdk.Fleet, c admm.Config, state int64) disk {
 		ledger += int64(len(`{"id":"","seq":12,"hash":""}`) + 1 + hash + hash/2)
 	}
 	d := disk{
-		Slots:  2 * (int64(f.StateSize(self, c.Estimator.Samples)) + sdk.MaxNote + slotExtra),
+		Slots:  2 * (int64(f.StateSize(self, c.Estimator.Samples)) + state.MaxNote + slotExtra),
 		Log:    note + int64(len(`{"round":12,"digest":"","note":}`)+1+hash),
 		Ledger: ledger,
 	}
-	calm := state + slotExtra + note + d.Log
+	calm := size + slotExtra + note + d.Log
 	d.Round = calm + ledger
 	d.Written = int64(f.Method.Rounds)*d.Round + int64(f.Method.Cooldown)*calm
 	return d

@@ -9,7 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// What a node has written to its disk is what the formula says, to 2 %, and its figures of a round belong to those of the run.
+// What a node has written to its disk is what the formula says, to 2 %, and its figures of a round belong to those of
+// the run.
 func TestWear(t *testing.T) {
 	tr := newPair(t)
 	a, _ := tr.both(t)
@@ -30,7 +31,8 @@ func TestWear(t *testing.T) {
 	}
 	// A process that serves a finished run once more makes no round.
 	tr.edit(t, "a.json", `"resend_seconds": 0.05`, `"resend_seconds": 0.05, "linger_seconds": 0.01`)
-	if again := start(t, "run", tr.path("a.json"), "-json").outcome(t); again.DiskRound != 0 || again.SentRound != 0 || again.DiskBytes != 0 {
+	if again := start(t, "run", tr.path("a.json"), "-json").outcome(t); again.DiskRound != 0 || again.SentRound != 0 ||
+		again.DiskBytes != 0 {
 		t.Errorf("without a round: %+v", again.Usage)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
@@ -39,7 +39,8 @@ func TestRun(t *testing.T) {
 	for _, want := range []string{
 		`the power fails in city, after release 3 of 6\n`,
 		`(?s)city   alone.*coast  alone.*hills  alone`,
-		`city   made 6 releases, and has a certificate that is right: epsilon 3[12]\.\d at delta 1e-05, in the life of its data 3[12]\.\d\n`,
+		`city   made 6 releases, and has a certificate that is right: ` +
+			`epsilon 3[12]\.\d at delta 1e-05, in the life of its data 3[12]\.\d\n`,
 		`hills  made 6 releases`,
 		`a second study of this size is refused by all`,
 		`PRIVACY CERTIFICATE\n`,
@@ -51,12 +52,12 @@ func TestRun(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"city", "coast", "hills"} {
-		state, err := sdk.InspectDir(filepath.Join(dir, name, "state"))
+		report, err := state.Inspect(filepath.Join(dir, name, "state"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if state.Refused != nil || len(state.Log) != 16 {
-			t.Errorf("%s: %d lines in the log, want 16; %v", name, len(state.Log), state.Refused)
+		if report.Refused != nil || len(report.Log) != 16 {
+			t.Errorf("%s: %d lines in the log, want 16; %v", name, len(report.Log), report.Refused)
 		}
 	}
 	forge(t, &hospital{name: "hills", dir: filepath.Join(dir, "hills")})
@@ -83,8 +84,7 @@ func forge(t *testing.T, h *hospital) {
 	}
 }
 
-// The patients are generated: the first that suit each hospital. The last are
-// those of a hospital that takes no part.
+// The patients are generated: the first that suit each hospital. The last are those of a hospital that takes no part.
 func TestData(t *testing.T) {
 	files := []struct {
 		name    string

@@ -19,10 +19,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -71,8 +71,8 @@ type Device struct {
 	fleet     *sdk.Fleet
 	current   atomic.Pointer[fleetfile.File] // Fleet as it was last read
 	source    *fleetfile.Source
-	store     *sdk.DirStore
-	ledger    *dpmech.Ledger // nil if there is none
+	store     *state.Dir
+	ledger    *state.Ledger // nil if there is none
 	link      Link
 	node      *sdk.Node
 	monitor   *monitor.Monitor
@@ -179,8 +179,8 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 
 // openFiles opens what outlives the process and puts it into the configuration. release closes all of it.
 func (d *Device) openFiles(cfg *sdk.Config) (release func() error, err error) {
-	if d.store, err = sdk.OpenDir(d.File.State, d.fleet.StateSize(d.File.Name, cfg.Samples)); err != nil {
-		return nil, fmt.Errorf("state: %w", err)
+	if d.store, err = state.Open(d.File.State, d.fleet.StateSize(d.File.Name, cfg.Samples)); err != nil {
+		return nil, err
 	}
 	for _, remark := range d.store.Remarks() {
 		d.say("state: %s", remark)
@@ -189,11 +189,11 @@ func (d *Device) openFiles(cfg *sdk.Config) (release func() error, err error) {
 	if d.File.Ledger == "" {
 		return d.store.Close, nil
 	}
-	if d.ledger, err = dpmech.OpenLedger(d.File.Ledger); err != nil {
+	if d.ledger, err = state.OpenLedger(d.File.Ledger); err != nil {
 		return nil, errors.Join(err, d.store.Close())
 	}
 	release = func() error { return errors.Join(d.ledger.Close(), d.store.Close()) }
-	if cfg.Heads, err = sdk.OpenHeads(d.File.Heads()); err != nil {
+	if cfg.Heads, err = state.OpenHeads(d.File.Heads()); err != nil {
 		return nil, errors.Join(err, release())
 	}
 	cfg.Ledger = d.ledger
@@ -210,7 +210,7 @@ func (d *Device) certify() error {
 	if err != nil {
 		return err
 	}
-	return sdk.KeepCertificate(d.File.Certificate(), cert)
+	return state.WriteCertificate(d.File.Certificate(), cert)
 }
 
 func (d *Device) certified() bool { return !d.fleet.Privacy.NonPrivate && d.node.Spend() > 0 }

@@ -74,7 +74,8 @@ func TestNotifier(t *testing.T) {
 		t.Setenv("WATCHDOG_USEC", "3000000")
 		t.Setenv("WATCHDOG_PID", fmt.Sprint(os.Getpid()))
 		n := newNotifier()
-		if n.watchdog != 3*time.Second || n.interval() != 750*time.Millisecond || os.Getenv("NOTIFY_SOCKET") != "" || os.Getenv("WATCHDOG_USEC") != "" {
+		if n.watchdog != 3*time.Second || n.interval() != 750*time.Millisecond || os.Getenv("NOTIFY_SOCKET") != "" ||
+			os.Getenv("WATCHDOG_USEC") != "" {
 			t.Errorf("notifier %+v", n)
 		}
 		n.send("READY=1", "STATUS=x")
@@ -125,7 +126,8 @@ func TestWatchdog(t *testing.T) {
 	}
 	asked, answer := make(chan struct{}, 100), make(chan struct{})
 	node, err := sdk.New(sdk.Config{
-		Fleet: fleet, Name: "a", Samples: 3, Transport: link, Observer: mon.Observer(sdk.Observer{}), ResendAfter: 10 * time.Millisecond,
+		Fleet: fleet, Name: "a", Samples: 3, Transport: link,
+		Observer: mon.Observer(sdk.Observer{}), ResendAfter: 10 * time.Millisecond,
 		Oracle: sdk.OracleFunc(func(context.Context, []float32, int) (float64, error) {
 			asked <- struct{}{}
 			<-answer

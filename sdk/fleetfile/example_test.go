@@ -19,7 +19,8 @@ func Example() {
 	defer os.RemoveAll(dir)
 	fleet := &sdk.Fleet{
 		Run: "ward-study", Dim: 10, Members: []string{"a", "b"}, Edges: [][2]string{{"a", "b"}},
-		Method:  sdk.Method{Rounds: 50, Cooldown: 30, Tau: 2, Rho: 1, Gain: 0.75, Eta: []float64{0.8}, Mu: []float64{0.5}, Seed: 1},
+		Method: sdk.Method{Rounds: 50, Cooldown: 30, Tau: 2, Rho: 1, Gain: 0.75, Eta: []float64{0.8}, Mu: []float64{0.5},
+			Seed: 1},
 		Privacy: sdk.Privacy{Clip: 0.1, Sigma: 0.9, Delta: 1e-5, EpsilonLimit: 8},
 	}
 	file := &fleetfile.File{Fleet: fleet}

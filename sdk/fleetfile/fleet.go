@@ -41,17 +41,17 @@ type Member struct {
 // once.
 func Read(path string) (*File, error) { return read(path, false) }
 
-// read is Read; dialed says that members are dialed, and need addresses even if none has any.
+// read is Read. With dialed, members that are dialed need addresses even if no member has any.
 func read(path string, dialed bool) (*File, error) {
 	data, err := readLimited(path, maxFile, "a fleet file")
 	if err != nil {
 		return nil, err
 	}
-	return parseFor(data, path, folder(filepath.Dir(path)), dialed)
+	return parse(data, path, folder(filepath.Dir(path)), dialed)
 }
 
-// Parse is [Read] for the content of a fleet file. dir is the folder in which its start vector is looked for.
-func Parse(data []byte, dir string) (*File, error) { return parse(data, "", folder(dir)) }
+// Parse is [Read] for the content of a fleet file. dir is the folder with its start vector.
+func Parse(data []byte, dir string) (*File, error) { return parse(data, "", folder(dir), false) }
 
 // loader returns the content of a file of exactly size bytes.
 type loader func(name string, size int64) ([]byte, error)
@@ -73,8 +73,8 @@ var ErrZeroStart = errors.New("x0 is zeros, want a start that is not: the gradie
 // moves reports whether a start is not zero.
 func moves(x0 []float32) bool { return slices.ContainsFunc(x0, func(x float32) bool { return x != 0 }) }
 
-// fleetReader reads a fleet file. Where something is wrong it puts a stand-in into the fleet, so that
-// sdk.Fleet.Validate can judge the rest, and what it says is never a consequence of a fault already told.
+// fleetReader reads a fleet file. In place of a wrong value it puts a valid one into the fleet, so that
+// sdk.Fleet.Validate checks the rest and reports no consequence of a fault that is reported already.
 type fleetReader struct {
 	reader
 	load   loader
@@ -82,19 +82,11 @@ type fleetReader struct {
 	number map[string]int // of the members
 }
 
-func parse(data []byte, name string, load loader) (*File, error) {
-	return parseFor(data, name, load, false)
-}
-
-func parseFor(data []byte, name string, load loader, dialed bool) (*File, error) {
+func parse(data []byte, name string, load loader, dialed bool) (*File, error) {
 	fleet := &sdk.Fleet{}
 	r := &fleetReader{reader: reader{name: name}, load: load, file: &File{Fleet: fleet}, number: map[string]int{}}
-	doc := r.document(data)
-	if r.errs != nil {
-		return nil, r.err()
-	}
-	o, ok := doc.object("a fleet file, an object")
-	if !ok || !o.version() {
+	o := r.begin(data, "a fleet file, an object")
+	if o == nil {
 		return nil, r.err()
 	}
 	fleet.Run = o.need("run").name("x")
@@ -125,7 +117,7 @@ func parseFor(data []byte, name string, load loader, dialed bool) (*File, error)
 	return r.file, nil
 }
 
-// version checks the file's version. What another version means nobody here knows, so nothing more is said about it.
+// version checks the file's version. It reports whether the rest can be read.
 func (o *object) version() bool {
 	v := o.need("version")
 	if string(v.raw) == strconv.Itoa(version) {
@@ -135,7 +127,7 @@ func (o *object) version() bool {
 	return !v.present()
 }
 
-// name reads a name of 1 to 64 bytes; otherwise is its value if it is wrong.
+// name reads a name of 1 to 64 bytes, and returns otherwise if it is wrong.
 func (v value) name(otherwise string) string {
 	want := fmt.Sprintf("a name of 1..%d bytes", maxName)
 	if s, ok := v.text(want, func(s string) bool { return len(s) >= 1 && len(s) <= maxName }); ok {
@@ -219,7 +211,7 @@ func (r *fleetReader) method(v value) {
 	m.Rounds = max(1, m.Rounds)
 }
 
-// schedule reads a positive number, or a list of one for each round; 0 rounds are not known.
+// schedule reads a positive number, or a list of one for each round. rounds is 0 if it is not known.
 func (v value) schedule(rounds int) []float64 {
 	float32s := within(0x1p-126, math.MaxFloat32)
 	const want = "a positive number that float32 can hold"
@@ -249,7 +241,7 @@ func (v value) schedule(rounds int) []float64 {
 	return list
 }
 
-// privacy reads what protects the members' data.
+// privacy reads the privacy parameters.
 func (r *fleetReader) privacy(v value) {
 	p := &r.file.Fleet.Privacy
 	*p = sdk.Privacy{Clip: 1, Sigma: 1, Delta: 1e-5}
@@ -284,7 +276,7 @@ func (r *fleetReader) privacy(v value) {
 	p.Accounting = fields[4].choice("gdp", "zcdp", "paper")
 }
 
-// wire reads what crosses the wire.
+// wire reads the form of messages.
 func (r *fleetReader) wire(v value) {
 	o, ok := v.object("an object with payload, grid_bits or lossy")
 	if !ok {

@@ -45,7 +45,8 @@ func sample() *File {
 		},
 		Members: []Member{
 			{Name: "a", Keys: []ed25519.PublicKey{pinOf("a")}},
-			{Name: "b", Keys: []ed25519.PublicKey{pinOf("b"), pinOf("b to come")}, Addresses: []string{"wss://b.example:7443/spade", "wss://[::1]:7443"}},
+			{Name: "b", Keys: []ed25519.PublicKey{pinOf("b"), pinOf("b to come")},
+				Addresses: []string{"wss://b.example:7443/spade", "wss://[::1]:7443"}},
 			{Name: "c", Keys: []ed25519.PublicKey{pinOf("c")}, Addresses: []string{"wss://c.example/"}},
 		},
 		X0File: "start/x0.bin",
@@ -113,7 +114,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		back, err := parse(text, "", load)
+		back, err := parse(text, "", load, false)
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", name, err, text)
 		}
@@ -193,7 +194,8 @@ func TestWriteAndRead(t *testing.T) {
 	if err := os.Truncate(path, maxFile+1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Read(path); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("of %d bytes, want a fleet file of at most", maxFile+1)) {
+	if _, err := Read(path); err == nil || !strings.Contains(err.Error(),
+		fmt.Sprintf("of %d bytes, want a fleet file of at most", maxFile+1)) {
 		t.Errorf("a huge file: %v", err)
 	}
 }
@@ -221,7 +223,7 @@ func hashOf(t *testing.T, m map[string]any, x0 []byte) [sha256.Size]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := parse(text, "", func(string, int64) ([]byte, error) { return x0, nil })
+	f, err := parse(text, "", func(string, int64) ([]byte, error) { return x0, nil }, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,7 +345,8 @@ func TestPeersAndIdentity(t *testing.T) {
 		}
 		return out
 	}
-	if got := []string{names("a"), names("b"), names("c"), names("z")}; !reflect.DeepEqual(got, []string{"b", "ac", "b", ""}) {
+	if got := []string{names("a"), names("b"), names("c"), names("z")}; !reflect.DeepEqual(got,
+		[]string{"b", "ac", "b", ""}) {
 		t.Errorf("neighbors %q", got)
 	}
 	for _, key := range []string{"b", "b to come"} {
@@ -355,7 +358,8 @@ func TestPeersAndIdentity(t *testing.T) {
 		self, key, listen, want string
 	}{
 		{"z", "a", "", `"z" is not a member of the fleet, which has ["a" "b" "c"]`},
-		{"c", "b", ":0", transport.FormatKey(pinOf("b")) + ", but the fleet file has " + transport.FormatKey(pinOf("c")) + " for it"},
+		{"c", "b", ":0", transport.FormatKey(pinOf("b")) + ", but the fleet file has " +
+			transport.FormatKey(pinOf("c")) + " for it"},
 		{"b", "c", ":0", transport.FormatKey(pinOf("b")) + " or " + transport.FormatKey(pinOf("b to come"))},
 		{"c", "c", "", `listen is missing, want host:port: "b" dials "c"`},
 	} {

@@ -26,7 +26,7 @@ func FuzzFleet(f *testing.F) {
 			}
 			return sample().start(), nil
 		}
-		file, err := parse(data, "", load)
+		file, err := parse(data, "", load, false)
 		if err != nil {
 			return
 		}
@@ -37,7 +37,7 @@ func FuzzFleet(f *testing.F) {
 		if err != nil {
 			t.Fatalf("no text for %+v: %v", file, err)
 		}
-		back, err := parse(text, "", load)
+		back, err := parse(text, "", load, false)
 		if err != nil || !reflect.DeepEqual(back, file) {
 			t.Fatalf("%+v was read back as %+v, %v\n%s", file, back, err, text)
 		}
@@ -82,7 +82,8 @@ func FuzzTask(f *testing.F) {
 // Whatever the bytes are, reading them ends in an error or in a node that names all it needs.
 func FuzzNode(f *testing.F) {
 	f.Add([]byte(nodeText))
-	for _, oracle := range []string{`{"stream": ["./scorer", "x"], "workers": 2}`, `{"oneshot": ["./scorer", "{params}", "{sample}"], "samples": 5, "memory_mib": 64}`,
+	for _, oracle := range []string{`{"stream": ["./scorer", "x"], "workers": 2}`,
+		`{"oneshot": ["./scorer", "{params}", "{sample}"], "samples": 5, "memory_mib": 64}`,
 		`{"stream": ["scorer"], "format": "cbor", "timeout_seconds": 5, "start_seconds": 0.5}`, `{"builtin": {"data": "synthetic:clinical"}}`,
 		`{"builtin": {"fit": "own", "model": "perceptron", "hidden": 4, "data": "synthetic:clinical"}}`} {
 		f.Add([]byte(`{"version": 1, "name": "a", "fleet": "f", "key": "k", "state": "s", "oracle": ` + oracle + `}`))
@@ -102,7 +103,8 @@ func FuzzNode(f *testing.F) {
 		if n.Name == "" || n.Fleet == "" || n.Key == "" || n.State == "" || count != 1 {
 			t.Fatalf("accepted %+v", n)
 		}
-		if b := o.Builtin; b != nil && (b.FitOwn && (b.Spec.Validate() != nil || b.Model.Validate() != nil) || task.CheckSource(b.Spec.Source) != nil) || o.Stream != nil && len(o.Stream.Command) == 0 {
+		if b := o.Builtin; b != nil && (b.FitOwn && (b.Spec.Validate() != nil || b.Model.Validate() != nil) ||
+			task.CheckSource(b.Spec.Source) != nil) || o.Stream != nil && len(o.Stream.Command) == 0 {
 			t.Fatalf("accepted %+v", o)
 		}
 		if again, err := ParseNode(data, "dir"); err != nil || !reflect.DeepEqual(again, n) {

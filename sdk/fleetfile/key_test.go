@@ -104,7 +104,8 @@ func TestKeys(t *testing.T) {
 		{strings.Replace(published, "MC4C", "MC4D", 1), 0o600, "does not hold an Ed25519 key"},
 		{strings.Replace(published, "MC4C", "MC8C", 1), 0o600, "does not hold an Ed25519 key"}, // longer than it is
 		{encode(der[:20]), 0o600, "does not hold an Ed25519 key"},
-		{encode([]byte("\x30\x2d" + string(der[2:47]))), 0o600, "does not hold an Ed25519 key"}, // a byte of the secret is missing
+		// a byte of the secret is missing
+		{encode([]byte("\x30\x2d" + string(der[2:47]))), 0o600, "does not hold an Ed25519 key"},
 		{encode(nil), 0o600, "does not hold an Ed25519 key"},
 		{encode(other), 0o600, "does not hold an Ed25519 key"},
 		{strings.Repeat("x", maxKeyFile+1), 0o600, "want a key file of at most"},

@@ -74,8 +74,7 @@ func (r *fleetReader) keys(v value, owner map[string]string, least, most int, wa
 	return keys
 }
 
-// edges reads who talks to whom, and reports whether all edges can be used. If not all members are known, names are not
-// looked up.
+// edges reads the graph, and reports whether all edges can be used. Names are looked up only if all members are known.
 func (r *fleetReader) edges(v value, known bool) bool {
 	o, ok := v.object(`{"edges": [["a", "b"], ...]}`)
 	if !ok {
@@ -125,8 +124,8 @@ func (r *fleetReader) edges(v value, known bool) bool {
 	return ok
 }
 
-// addresses checks that everybody who is dialed can be found. In a fleet that meets at a broker nobody is, and nobody
-// needs an address.
+// addresses checks that every member that is dialed has an address. In a fleet that meets at a broker, no member is
+// dialed and none needs an address.
 func (r *fleetReader) addresses(dialed bool) {
 	if some := func(m Member) bool { return len(m.Addresses) > 0 }; !dialed && !slices.ContainsFunc(r.file.Members, some) {
 		return

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Node is what a node file says. Paths in it are as the process can open them: those of the file, which start from its
-// folder, with that folder before them.
+// Node is the content of a node file. Its paths are ready to be opened: relative paths in the file start from its
+// folder, which is put before them.
 type Node struct {
 	Name   string // the member that this node is
 	Fleet  string // path of the fleet file
@@ -31,8 +31,8 @@ type Node struct {
 	ResendAfter time.Duration // "resend_seconds", see [sdk.Config]; 0 if it is not given
 }
 
-// NATS is the broker through which a node reaches its neighbors, see package transport/nats. That is a module of its
-// own, with a program of its own; nothing here connects to it.
+// NATS is the broker through which a node reaches its neighbors, see package transport/nats, a module with a program of
+// its own. Nothing here connects to it.
 type NATS struct {
 	URL         string // "tls://host:port" or "nats://host:port"
 	Credentials string // path of the file by which the broker knows the node; empty if it asks for none
@@ -53,12 +53,8 @@ func ParseNode(data []byte, dir string) (*Node, error) { return parseNode(data, 
 
 func parseNode(data []byte, name, dir string) (*Node, error) {
 	r := &reader{name: name}
-	doc := r.document(data)
-	if r.errs != nil {
-		return nil, r.err()
-	}
-	o, ok := doc.object("a node file, an object")
-	if !ok || !o.version() {
+	o := r.begin(data, "a node file, an object")
+	if o == nil {
 		return nil, r.err()
 	}
 	n := &Node{
@@ -116,8 +112,8 @@ func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 // Certificate returns where the node keeps its certificate.
 func (n *Node) Certificate() string { return filepath.Join(n.State, "certificate.json") }
 
-// Heads returns where the node keeps, beside its ledger, what its neighbors have signed of theirs, see [sdk.OpenHeads];
-// empty without a ledger.
+// Heads returns the file beside the ledger for the signed heads of the neighbors' ledgers, see [state.OpenHeads]; empty
+// without a ledger.
 func (n *Node) Heads() string {
 	if n.Ledger == "" {
 		return ""
@@ -142,8 +138,8 @@ func (v value) nats(dir string) *NATS {
 	return n
 }
 
-// CheckBroker says what is wrong with the address of a broker, and leaves the address out, which may have a password in
-// it.
+// CheckBroker returns what is wrong with the address of a broker. The error leaves out the address, which may contain a
+// password.
 func CheckBroker(address string) error {
 	u, err := url.Parse(address)
 	switch {

@@ -11,8 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Source is what a node learns from, ready to be asked: what [Oracle.Open] returns. Its fields are those of
-// [sdk.Config] and more.
+// Source is what a node learns from, ready for queries. Its fields are those of [sdk.Config] and more.
 type Source struct {
 	Oracle  sdk.Oracle
 	Samples int
@@ -20,19 +19,18 @@ type Source struct {
 	// waiting; 0 leaves that to the SDK.
 	Window int
 
-	// Test is the model on samples that were held back; nil if the losses come from a program, which does not say what is
-	// right.
-	Test task.Model
+	// Test is the model on samples that were held back; nil if the losses come from a program.
+	Test *task.Model
 
 	ConditionalOn []string     // what a privacy guarantee is conditional on
 	Close         func() error // lets go of the oracle, and ends its processes; never nil
 }
 
-// ErrMismatch is what [errors.Is] finds in an error of [Oracle.Open] that says: node file, fleet file and data do not
-// fit together. All others are about data that cannot be read, or a program that does not start.
+// ErrMismatch is what [errors.Is] finds in an error of [Oracle.Open] if node file, fleet file and data do not fit
+// together. All other errors are about data that cannot be read, or a program that does not start.
 var ErrMismatch = errors.New("fleetfile: node file, fleet file and data do not fit together")
 
-// mismatch is an error that is ErrMismatch, and says in its own words what does not fit.
+// mismatch is an ErrMismatch with a text of its own.
 type mismatch struct{ error }
 
 func (m mismatch) Is(target error) bool { return target == ErrMismatch }
@@ -40,8 +38,8 @@ func (m mismatch) Unwrap() error        { return m.error }
 
 func mismatchf(format string, args ...any) error { return mismatch{fmt.Errorf(format, args...)} }
 
-// Open makes ready what a node of the fleet learns from: it loads and prepares the data of a built-in model, or starts
-// a program and hears what it has to say of itself; ctx bounds that start and nothing else. Close is to be called once.
+// Open loads and prepares the data of a built-in model, or starts a program and reads its greeting. ctx bounds that
+// start and nothing else. The caller calls Close once.
 func (o Oracle) Open(ctx context.Context, fleet *File) (*Source, error) {
 	dim := fleet.Fleet.Dim
 	switch {
@@ -79,7 +77,7 @@ func external(program sdk.Oracle, samples, workers int, end func() error) *Sourc
 	return s
 }
 
-// openWithin is open for as long as ctx lasts. Reading a data set knows no context: one that is given up ends with the
+// openWithin is open for as long as ctx lasts. Loading a data set cannot be canceled: an abandoned one ends with the
 // process.
 func (b *Builtin) openWithin(ctx context.Context, fleet *File) (*Source, error) {
 	type result struct {

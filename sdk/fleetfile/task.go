@@ -34,11 +34,7 @@ func parseTask(data []byte, name string) (*task.Recipe, error) {
 	if r.errs != nil {
 		return nil, r.err()
 	}
-	recipe := doc.recipe()
-	if err := r.err(); err != nil {
-		return nil, err
-	}
-	return recipe, nil
+	return doc.recipe(), r.err()
 }
 
 // MarshalTask returns the text of a recipe, from which [ParseTask] makes an equal one: it is what belongs in
@@ -60,7 +56,7 @@ func MarshalTask(r *task.Recipe) ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// recipe reads a recipe; nil if it has a fault, all of which are told.
+// recipe reads a recipe; nil if it has a fault.
 func (v value) recipe() *task.Recipe {
 	before := len(v.r.errs) + v.r.more
 	o, ok := v.object("a recipe, an object with fitted_on, source, classes, model and more")
@@ -109,7 +105,7 @@ func (v value) recipe() *task.Recipe {
 	r.Model = o.model()
 	o.close()
 	if len(v.r.errs)+v.r.more > before {
-		return nil // what a recipe with gaps would lack is no news
+		return nil // Validate would only report consequences
 	}
 	prefix := ""
 	if v.parent != nil {
@@ -207,8 +203,8 @@ func (w *writer) recipe(r *task.Recipe) {
 	w.end("}")
 }
 
-// task reads the recipe into the fleet, and checks that it is for a model of the fleet's dimension, from a start that
-// it can leave. whole says whether dimension and start could be read.
+// task reads the recipe into the fleet, and checks that its model has the fleet's dimension and a valid start. whole
+// says whether dimension and start could be read.
 func (r *fleetReader) task(v value, whole bool) {
 	if !v.present() {
 		return

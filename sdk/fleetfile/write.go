@@ -17,9 +17,9 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Marshal returns the file's text: a form with one line for each member, edge and parameter, from which [Parse] makes
-// an equal File. What is left to its default is left out. It refuses what Parse would refuse. The start vector, if
-// there is one, is not in the text; see [File.Write].
+// Marshal returns the file's text, with one line for each member, edge and parameter, from which [Parse] makes an equal
+// File. Defaults are left out. It refuses what Parse would refuse. The start vector is not in the text; see
+// [File.Write].
 func (f *File) Marshal() ([]byte, error) {
 	if f.Fleet == nil {
 		return nil, errors.New("fleetfile: no fleet")
@@ -41,14 +41,13 @@ func (f *File) Marshal() ([]byte, error) {
 	if w.err != nil {
 		return nil, fmt.Errorf("fleetfile: %w", w.err)
 	}
-	if _, err := parse(w.Bytes(), "", func(string, int64) ([]byte, error) { return f.start(), nil }); err != nil {
+	if _, err := parse(w.Bytes(), "", func(string, int64) ([]byte, error) { return f.start(), nil }, false); err != nil {
 		return nil, err
 	}
 	return w.Bytes(), nil
 }
 
-// Write writes the fleet file, and before it the start vector if there is one, readable for all. It does not replace a
-// file.
+// Write writes the start vector, if there is one, and then the fleet file, readable for all. It replaces no file.
 func (f *File) Write(path string) error {
 	text, err := f.Marshal()
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
 // Phase is what a node is doing.
@@ -97,17 +97,17 @@ type Status struct {
 }
 
 // Evidence says that a member's key has signed two different releases of one round. The node keeps the releases, see
-// [sdk.Evidence].
+// [signed.Evidence].
 type Evidence struct {
 	Member string `json:"member"`
 	Round  int    `json:"round"`
 }
 
 // String says what the evidence shows.
-func (e Evidence) String() string { return sdk.Evidence{Member: e.Member, Round: e.Round}.String() }
+func (e Evidence) String() string { return signed.Evidence{Member: e.Member, Round: e.Round}.String() }
 
 // NewEvidence returns the form that evidence has in a status, each member and round once.
-func NewEvidence(list []sdk.Evidence) []Evidence {
+func NewEvidence(list []signed.Evidence) []Evidence {
 	var out []Evidence
 	for i := range list {
 		if one := (Evidence{list[i].Member, list[i].Round}); !slices.Contains(out, one) {

@@ -108,14 +108,16 @@ func TestRunEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := network.Run(t.Context(), nil); !errors.Is(err, broken) || !strings.Contains(err.Error(), "client 1, round 0") {
+	if err := network.Run(t.Context(), nil); !errors.Is(err, broken) ||
+		!strings.Contains(err.Error(), "client 1, round 0") {
 		t.Errorf("error %v, want %v with client and round", err, broken)
 	}
 	network, err = sim.New(pair(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := network.Run(t.Context(), func(int) error { return enough }); !errors.Is(err, enough) || network.Round() != 1 {
+	if err := network.Run(t.Context(), func(int) error { return enough }); !errors.Is(err, enough) ||
+		network.Round() != 1 {
 		t.Errorf("error %v after round %d, want %v after 1", err, network.Round(), enough)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -9,9 +9,10 @@ import (
 	"os"
 	"sync"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
@@ -29,21 +30,25 @@ func run(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	fleet, link, err := file.Load()
+	fleet, key, err := file.Load()
 	if err != nil {
 		return err
 	}
-	ledger, err := dpmech.OpenLedger(file.Ledger)
+	ledger, err := state.OpenLedger(file.Ledger)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, ledger.Close()) }()
-	store, err := sdk.OpenDir(file.State, fleet.Fleet.StateSize(file.Name, samples))
+	store, err := state.Open(file.State, fleet.Fleet.StateSize(file.Name, samples))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	tr, err := ws.New(link)
+	f := fleet.Fleet
+	tr, err := ws.New(ws.Config{
+		Name: file.Name, Key: key, Listen: file.Listen, Peers: fleet.Peers(file.Name), MaxFrame: wire.MaxFrame(f.Dim),
+		Hello: f.Hello(file.Name), CheckHello: f.CheckHello(file.Name),
+	})
 	if err != nil {
 		return err
 	}
@@ -54,7 +59,8 @@ func run(path string) (err error) {
 		return float64(x[0]) * float64(x[0]), nil
 	}
 	node, err := sdk.New(sdk.Config{
-		Fleet: fleet.Fleet, Name: file.Name, Samples: samples, Oracle: sdk.OracleFunc(loss), Transport: tr, Store: store, Ledger: ledger,
+		Fleet: f, Name: file.Name, Samples: samples, Oracle: sdk.OracleFunc(loss),
+		Transport: tr, Store: store, Ledger: ledger,
 	})
 	if err != nil {
 		return err

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -55,7 +55,7 @@ func newPrivate(t *testing.T) *fleet {
 		t.Fatal(err)
 	}
 	for _, name := range f.file.Fleet.Members {
-		l, err := dpmech.CreateLedger(f.path(name+".ledger"), "patients of "+name, nil)
+		l, err := state.CreateLedger(f.path(name+".ledger"), "patients of "+name, nil)
 		if err == nil {
 			err = l.Close()
 		}
@@ -130,7 +130,7 @@ func (f *fleet) all(t *testing.T) {
 
 func (f *fleet) ledger(t *testing.T, name string) (lines int) {
 	t.Helper()
-	l, err := dpmech.ReadLedger(f.path(name + ".ledger"))
+	l, err := state.ReadLedger(f.path(name + ".ledger"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,8 @@ func TestAttackMemory(t *testing.T) {
 			nodes = append(nodes, f.start(t, name))
 		}
 		for i, n := range nodes {
-			n.ends(t, exitMismatch, "sdk: the ledger has release 8 of this run, and the kept state ends with 0: the state was set back")
+			n.ends(t, exitMismatch,
+				"sdk: the ledger has release 8 of this run, and the kept state ends with 0: the state was set back")
 			if lines := f.ledger(t, f.file.Fleet.Members[i]); lines != 8 || n.out.Len() > 0 {
 				t.Errorf("%d lines in the ledger, output %q", lines, &n.out)
 			}
@@ -183,8 +184,10 @@ func TestAttackMemory(t *testing.T) {
 	}
 	a, c := f.start(t, "a"), f.start(t, "c")
 	for range 2 {
-		f.start(t, "b").ends(t, exitMismatch, "shows a later state of the ledger, which this node's key has signed: the state was set back")
-		if log, err := os.ReadFile(filepath.Join(f.path("b.state2"), "releases.log")); f.ledger(t, "b") != 0 || len(log) != 0 {
+		f.start(t, "b").ends(t, exitMismatch,
+			"shows a later state of the ledger, which this node's key has signed: the state was set back")
+		if log, err := os.ReadFile(filepath.Join(f.path("b.state2"), "releases.log")); f.ledger(t, "b") != 0 ||
+			len(log) != 0 {
 			t.Errorf("%d lines in the ledger, and releases %s (%v)", f.ledger(t, "b"), log, err)
 		}
 	}

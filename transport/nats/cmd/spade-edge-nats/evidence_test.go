@@ -46,7 +46,7 @@ func TestEvidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := sdk.Evidence{Member: "b", Round: 2}
+	e := signed.Evidence{Member: "b", Round: 2}
 	for i, text := range []*string{&e.First, &e.Second} {
 		r := signed.Release{Round: e.Round, Digest: [32]byte{byte(i)}}
 		r.Sign(key, signed.NewScope(f.file.Fleet.Run, f.file.Fleet.Hash(), "b"))
@@ -79,7 +79,8 @@ func TestEvidence(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	for path, want := range map[string]string{"metrics": "spade_edge_evidence{run=\"trial\",node=\"a\"} 1\n", "status": `"member": "b",`, "healthz": ""} {
+	for path, want := range map[string]string{"metrics": "spade_edge_evidence{run=\"trial\",node=\"a\"} 1\n",
+		"status": `"member": "b",`, "healthz": ""} {
 		resp, err := http.Get(address.FindString(log.String()) + path)
 		if err != nil {
 			t.Fatal(err)
@@ -92,7 +93,8 @@ func TestEvidence(t *testing.T) {
 	}
 	var said logged
 	code := run(ctx, []string{"run", filepath.Join(f.dir, "b.json")}, io.Discard, &said)
-	if code != exitMismatch || !strings.Contains(said.String(), sdk.ErrClone.Error()) || !strings.Contains(said.String(), `"a" shows two releases of round 2`) {
+	if code != exitMismatch || !strings.Contains(said.String(), sdk.ErrClone.Error()) ||
+		!strings.Contains(said.String(), `"a" shows two releases of round 2`) {
 		t.Errorf("b: exit code %d\n%s", code, &said)
 	}
 }

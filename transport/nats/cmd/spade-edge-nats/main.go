@@ -20,6 +20,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport/nats"
 )
@@ -78,7 +79,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 		return exitUsage
 	case errors.Is(err, dpmech.ErrBudget):
 		return exitRefused
-	case errors.Is(err, device.ErrMismatch), errors.Is(err, sdk.ErrRollback), errors.Is(err, sdk.ErrClone):
+	case errors.Is(err, device.ErrMismatch), errors.Is(err, state.ErrRollback), errors.Is(err, sdk.ErrClone):
 		return exitMismatch
 	}
 	return exitFailed

@@ -46,7 +46,8 @@ type fleet struct {
 // newBroker starts a server, and returns where it is.
 func newBroker(t *testing.T) (url string) {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true,
+		StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,8 @@ func newFleet(t *testing.T) *fleet {
 	broker := newBroker(t)
 	f := &fleet{dir: t.TempDir(), file: &fleetfile.File{Fleet: &sdk.Fleet{
 		Run: "trial", Dim: 6, Members: []string{"a", "b", "c"}, Edges: [][2]string{{"a", "b"}, {"b", "c"}},
-		Method: sdk.Method{Rounds: 8, Cooldown: 3, Tau: 2, Batch: 8, Rho: 1, Gain: 0.75, Eta: []float64{1}, Mu: []float64{0.6}, Estimator: "centered", Seed: 5}, Privacy: sdk.Privacy{NonPrivate: true},
+		Method: sdk.Method{Rounds: 8, Cooldown: 3, Tau: 2, Batch: 8, Rho: 1, Gain: 0.75, Eta: []float64{1},
+			Mu: []float64{0.6}, Estimator: "centered", Seed: 5}, Privacy: sdk.Privacy{NonPrivate: true},
 	}}}
 	for i, name := range f.file.Fleet.Members {
 		public, err := fleetfile.CreateKey(filepath.Join(f.dir, name+".key"))
@@ -201,7 +203,8 @@ func (w onFirstWrite) Write(p []byte) (int, error) {
 // What spade-edge init -nats makes, a private fleet, runs as it is.
 func TestInit(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pumps")
-	text, err := exec.Command("go", "run", "github.com/spade-dfl/spade-edge/cmd/spade-edge", "init", dir, "-n", "3", "-nats", newBroker(t), "-rounds", "3", "-cooldown", "2").CombinedOutput()
+	text, err := exec.Command("go", "run", "github.com/spade-dfl/spade-edge/cmd/spade-edge", "init", dir, "-n", "3",
+		"-nats", newBroker(t), "-rounds", "3", "-cooldown", "2").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -212,9 +215,11 @@ func TestInit(t *testing.T) {
 	for i := range 3 {
 		all.Go(func() {
 			var out, log bytes.Buffer
-			code := run(t.Context(), []string{"run", filepath.Join(dir, fmt.Sprint("node-", i), "node.json"), "-json"}, &out, &log)
+			code := run(t.Context(), []string{"run", filepath.Join(dir, fmt.Sprint("node-", i), "node.json"), "-json"}, &out,
+				&log)
 			var got device.Outcome
-			if err := json.Unmarshal(out.Bytes(), &got); code != exitDone || err != nil || got.Rounds != 5 || !got.Done || got.NonPrivate || got.Certificate == "" {
+			if err := json.Unmarshal(out.Bytes(), &got); code != exitDone || err != nil || got.Rounds != 5 || !got.Done ||
+				got.NonPrivate || got.Certificate == "" {
 				t.Errorf("node %d: exit code %d, %+v, %v\n%s", i, code, got, err, log.String())
 			}
 		})
@@ -244,7 +249,8 @@ func TestUsage(t *testing.T) {
 		{`unexpected argument "b"`, []string{"run", "a", "-json", "b"}},
 		{"a node file: ", []string{"run", filepath.Join(f.dir, "none")}},
 		{"listen is", []string{"run", node("1", `"transport"`, `"listen": ":0", "transport"`), "-json"}},
-		{"transport is missing, want", []string{"run", node("2", regexp.MustCompile(`"transport": \{[^}]*\}, `).FindString(string(text)), "")}},
+		{"transport is missing, want", []string{"run", node("2",
+			regexp.MustCompile(`"transport": \{[^}]*\}, `).FindString(string(text)), "")}},
 		{"is not a member", []string{"run", node("3", `"name": "a"`, `"name": "z"`)}},
 		{"transport.credentials: ", []string{"run", node("4", `"}, "state"`, `", "credentials": "none"}, "state"`)}},
 	} {
