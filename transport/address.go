@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// ParseAddress reads an address of a member that can be dialed, "wss://host:port/path"; the port defaults to 443. It returns the
-// host and "host:port".
+// ParseAddress reads an address of a member that can be dialed, "wss://host:port/path"; the port defaults to 443. It
+// returns the host and "host:port".
 func ParseAddress(s string) (host, hostPort string, err error) {
 	u, err := url.Parse(s)
 	if err != nil {

@@ -32,8 +32,8 @@ type Transport interface {
 	Close() error
 }
 
-// Notifier is a [Transport] that tells when the way to a neighbor has opened. Frames sent before may have been lost, and
-// can be repeated at once.
+// Notifier is a [Transport] that tells when the way to a neighbor has opened. Frames sent before may have been lost,
+// and can be repeated at once.
 type Notifier interface {
 	// Opened returns a channel that receives the name of a neighbor each time a connection with it has been made. The
 	// channel is buffered, names that do not fit are dropped, and it is never closed.
@@ -75,9 +75,9 @@ type PeerStatus struct {
 	// Refusals counts the messages in the peer's name that came through a broker and were refused.
 	Refusals int64
 
-	// Sent and Received count bytes over all connections since the start. With connections of its own a transport counts
-	// what TCP carries: frames and everything around them, TLS and its handshakes included, without the headers of TCP
-	// and IP; what a caller sends counts from when it has shown the peer's key. Through a broker they count sealed
-	// messages, refused ones included.
+	// Sent and Received count bytes over all connections since the start. With connections of its own a transport
+	// counts what TCP carries: frames and everything around them, TLS and its handshakes included, without the headers
+	// of TCP and IP; what a caller sends counts from when it has shown the peer's key. Through a broker they count
+	// sealed messages, refused ones included.
 	Sent, Received int64
 }

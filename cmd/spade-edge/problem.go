@@ -38,13 +38,22 @@ type choice struct {
 	value any
 }
 
+// parseGraph returns the graph that the command line describes.
+func (o *options) parseGraph() (*graph.Graph, error) {
+	g, err := graph.Parse(o.graph, o.nodes, o.seed)
+	if err != nil {
+		return nil, fmt.Errorf("-graph: %w", err)
+	}
+	return g, nil
+}
+
 // build loads the data and works out everything else. name is the run id.
 func (o *options) build(name string) (*problem, error) {
 	p := &problem{opt: *o}
 	partition, err := task.ParsePartition(o.partition)
 	var g *graph.Graph
 	if err == nil {
-		g, err = graph.Parse(o.graph, o.nodes, o.seed)
+		g, err = o.parseGraph()
 	}
 	if err != nil {
 		return nil, usageError{dataFlags(err)}

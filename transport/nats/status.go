@@ -2,18 +2,15 @@ package nats
 
 import (
 	"context"
-	"log/slog"
 
 	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// PeerStatus is what is known of the way to one peer.
-type PeerStatus = transport.PeerStatus
-
 // Peers returns the state of every peer, sorted by name.
-func (t *Transport) Peers() []PeerStatus {
+func (t *Transport) Peers() []transport.PeerStatus {
 	connected, since, where, err := t.link.state()
-	var all []PeerStatus
+	var all []transport.PeerStatus
 	for _, p := range t.sorted {
 		p.mu.Lock()
 		s := p.status
@@ -27,17 +24,14 @@ func (t *Transport) Peers() []PeerStatus {
 	return all
 }
 
-// refuse notes that something came in a peer's name and was not taken. The log tells of the first hundred, and then each time that their
-// number has doubled: a broker must not be able to fill the disk.
+// refuse notes that a message in a peer's name was refused. The log has the first hundred as warnings, and then one
+// each time that their number has doubled: a broker must not be able to fill the disk.
 func (t *Transport) refuse(p *peer, err error) {
 	p.mu.Lock()
 	p.status.Refusals++
 	n := p.status.Refusals
 	p.status.Err = err
 	p.mu.Unlock()
-	level := slog.LevelWarn
-	if n > 100 && n&(n-1) != 0 {
-		level = slog.LevelDebug
-	}
+	level := endpoint.Level(n > 100 && n&(n-1) != 0)
 	t.log.Log(context.Background(), level, "message refused", "from", p.name, "reason", err, "refused", n)
 }

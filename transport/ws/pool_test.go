@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-func TestShelf(t *testing.T) {
-	s := shelf{limit: 2}
+func TestBufferPool(t *testing.T) {
+	s := bufferPool{limit: 2}
 	same := func(a, b []byte) bool { return &a[:1][0] == &b[:1][0] }
 
 	f := s.take(5000)
@@ -35,7 +35,7 @@ func TestShelf(t *testing.T) {
 	if len(s.frames) != 2 || cap(s.frames[1]) != 8000 {
 		t.Error("a small frame is kept")
 	}
-	none := shelf{}
+	none := bufferPool{}
 	none.put(f)
 	if len(none.frames) != 0 {
 		t.Error("a frame is kept without peers")
@@ -63,7 +63,7 @@ func TestRecycle(t *testing.T) {
 	}
 	b.Recycle(make([]byte, b.MaxFrame()+1))
 	b.Recycle(nil)
-	if n := len(b.shelf.frames); n != 1 {
+	if n := len(b.pool.frames); n != 1 {
 		t.Errorf("%d frames kept, want 1: one is longer than any that can come, one is empty", n)
 	}
 }

@@ -30,14 +30,14 @@ func (s *sink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Whatever is written, in pieces of any size and held or not, leaves in order and complete; what was held leaves in full
-// records and these in few writes.
-func TestGatherKeepsEverything(t *testing.T) {
+// Whatever is written, in pieces of any size and held or not, leaves in order and complete; what was held leaves in
+// full records and these in few writes.
+func TestCoalescerKeepsEverything(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	var below sink
-	tcp := newTCP(&below)
-	var plain sink // between gather and tcp, where TLS would be
-	g := &gather{Conn: tee{&plain, tcp}, tcp: tcp}
+	tcp, lower := newTCP(&below)
+	var plain sink // between the two, where TLS would be
+	g := &coalescer{Conn: tee{&plain, lower}, below: lower, blocks: records}
 	var want []byte
 	next := byte(0)
 	piece := func(n int) []byte {
@@ -52,11 +52,11 @@ func TestGatherKeepsEverything(t *testing.T) {
 	for range 300 {
 		held := draw.IntN(3) > 0
 		if held {
-			g.begin()
+			g.hold()
 		}
-		written, records, writes := 0, len(plain.writes), len(below.writes)
+		written, before, writes := 0, len(plain.writes), len(below.writes)
 		for range draw.IntN(6) {
-			p := piece([]int{draw.IntN(10), draw.IntN(5000), draw.IntN(70_000), len(record{}), chunk}[draw.IntN(5)])
+			p := piece([]int{draw.IntN(10), draw.IntN(5000), draw.IntN(70_000), records.size, chunk}[draw.IntN(5)])
 			if n, err := g.Write(p); n != len(p) || err != nil {
 				t.Fatalf("wrote %d of %d bytes, error %v", n, len(p), err)
 			}
@@ -65,15 +65,15 @@ func TestGatherKeepsEverything(t *testing.T) {
 		if !held {
 			continue
 		}
-		if err := g.end(); err != nil {
+		if err := g.release(); err != nil {
 			t.Fatal(err)
 		}
-		if g.buf != nil || tcp.buf != nil || g.n != 0 || tcp.n != 0 {
+		if g.buf != nil || lower.buf != nil {
 			t.Fatal("a buffer is kept after the end")
 		}
 		partial := 0
-		for _, p := range plain.writes[records:] {
-			if len(p)%len(record{}) != 0 {
+		for _, p := range plain.writes[before:] {
+			if len(p)%records.size != 0 {
 				partial++
 			}
 		}
@@ -87,7 +87,7 @@ func TestGatherKeepsEverything(t *testing.T) {
 	if got := bytes.Join(below.writes, nil); !bytes.Equal(got, want) {
 		t.Fatalf("%d bytes written, %d arrived, not the same", len(want), len(got))
 	}
-	if got := tcp.count.sent.Load(); got != int64(len(want)) {
+	if got := tcp.traffic.sent.Load(); got != int64(len(want)) {
 		t.Errorf("%d bytes counted, want %d", got, len(want))
 	}
 }
@@ -101,7 +101,7 @@ type tee struct {
 func (w tee) Write(p []byte) (total int, err error) {
 	w.sink.Write(p)
 	for len(p) > 0 {
-		n, err := w.second.Write(p[:min(len(record{}), len(p))])
+		n, err := w.second.Write(p[:min(records.size, len(p))])
 		total += n
 		if err != nil {
 			return total, err
@@ -112,14 +112,14 @@ func (w tee) Write(p []byte) (total int, err error) {
 }
 
 // An error of a write that was put off shows at the end of the message, and in whatever is written after it.
-func TestGatherReportsErrors(t *testing.T) {
+func TestCoalescerReportsErrors(t *testing.T) {
 	for _, size := range []int{1, 20_000, 3 * chunk} {
 		below := &sink{limit: size, total: 1} // one byte is missing
-		tcp := newTCP(below)
-		g := &gather{Conn: tcp, tcp: tcp}
-		g.begin()
+		_, lower := newTCP(below)
+		g := &coalescer{Conn: lower, below: lower, blocks: records}
+		g.hold()
 		_, err := g.Write(make([]byte, size))
-		if failed := g.end(); err == nil {
+		if failed := g.release(); err == nil {
 			err = failed
 		}
 		if !errors.Is(err, errFull) {
@@ -129,8 +129,8 @@ func TestGatherReportsErrors(t *testing.T) {
 		if _, err := g.Write([]byte("x")); !errors.Is(err, errFull) {
 			t.Errorf("%d bytes: a later write gives %v, want the first error again", size, err)
 		}
-		g.begin()
-		if err := g.end(); !errors.Is(err, errFull) {
+		g.hold()
+		if err := g.release(); !errors.Is(err, errFull) {
 			t.Errorf("%d bytes: a later message gives %v, want the first error again", size, err)
 		}
 		if g.buf != nil {
@@ -191,7 +191,7 @@ func TestPingsBetweenFrames(t *testing.T) {
 
 // Bytes counted at one end are those counted at the other, and a frame is not much more than itself.
 func TestBytesAreCounted(t *testing.T) {
-	slow := func(c *Config) { c.timing = defaultTiming } // without signs of life meanwhile
+	slow := func(c *Config) { c.timing = defaultTiming } // without keepalives meanwhile
 	a, b := pair(t, slow, slow)
 	frame := make([]byte, 40_000)
 	a.send(t, "b", frame)
@@ -208,7 +208,8 @@ func TestBytesAreCounted(t *testing.T) {
 			return
 		}
 		if time.Now().After(deadline) { // a write is counted only after it
-			t.Fatalf("a counts %d sent and %d received, b %d received and %d sent", at.Sent, at.Received, bt.Received, bt.Sent)
+			t.Fatalf("a counts %d sent and %d received, b %d received and %d sent", at.Sent, at.Received, bt.Received,
+				bt.Sent)
 		}
 		time.Sleep(time.Millisecond)
 	}

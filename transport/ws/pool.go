@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// shelf keeps frames that the application is done with, for the next ones of about the same length to be read into: else
-// every frame costs fresh memory that has to be cleared first and collected afterwards.
-type shelf struct {
+// bufferPool keeps frames that the application is done with, and later ones of about the same length are read into
+// them. Otherwise every frame costs fresh memory, which has to be cleared first and collected afterwards.
+type bufferPool struct {
 	mu     sync.Mutex
 	frames [][]byte // oldest first, at most limit
 	limit  int
@@ -16,8 +16,8 @@ type shelf struct {
 // smallFrame is up to what length in bytes a frame is not worth keeping.
 const smallFrame = 1 << 10
 
-// take returns a slice of n bytes with anything in them.
-func (s *shelf) take(n int) []byte {
+// take returns a slice of n bytes with arbitrary content.
+func (s *bufferPool) take(n int) []byte {
 	if n > smallFrame {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -31,8 +31,8 @@ func (s *shelf) take(n int) []byte {
 	return make([]byte, n)
 }
 
-// put keeps a frame. If there are too many the oldest goes.
-func (s *shelf) put(f []byte) {
+// put keeps a frame. If there are too many the oldest is dropped.
+func (s *bufferPool) put(f []byte) {
 	if cap(f) <= smallFrame || s.limit == 0 {
 		return
 	}
