@@ -1,8 +1,6 @@
 package main
 
 import (
-	"path/filepath"
-
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -20,9 +18,6 @@ func readFiles(path string) (*fleetfile.Node, *fleetfile.File, error) {
 	}
 	return file, fleet, nil
 }
-
-// certificatePath returns where a node keeps its certificate.
-func certificatePath(state string) string { return filepath.Join(state, "certificate.json") }
 
 // accountingOf returns how a fleet reads epsilon.
 func accountingOf(p sdk.Privacy) dpmech.Accounting {

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -302,7 +301,7 @@ func (o *initOptions) build() (*problem, error) {
 		}
 	} else {
 		p = &problem{opt: o.options, samples: slices.Repeat([]int{o.samples}, o.nodes)}
-		if p.graph, err = graph.Parse(o.graph, o.nodes, o.seed); err != nil {
+		if p.graph, err = o.parseGraph(); err != nil {
 			return nil, usageError{err}
 		}
 		if o.recipe != nil {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/transport/ws"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 var keygenCommand = &command{
@@ -56,7 +56,7 @@ func keygen(_ context.Context, cmd *command, args []string, out, log io.Writer) 
 	var line bytes.Buffer
 	enc := json.NewEncoder(&line)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(memberLine{*name, []string{ws.FormatKey(public)}, where}); err != nil {
+	if err := enc.Encode(memberLine{*name, []string{transport.FormatKey(public)}, where}); err != nil {
 		return err
 	}
 	_, err = out.Write(line.Bytes())

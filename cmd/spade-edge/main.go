@@ -1,5 +1,5 @@
-// Command spade-edge trains one shared model on many devices: no server, no gradients, no raw data leaving a device, and
-// an account of what leaked.
+// Command spade-edge trains one shared model on many devices: no server, no gradients, no raw data leaving a device,
+// and an account of what leaked.
 //
 //	spade-edge demo        eight nodes with real websockets on this machine
 //	spade-edge simulate    a network of any size in one process, on your data
@@ -17,9 +17,9 @@
 //	spade-edge completion  completion of commands, flags and files for a shell
 //	spade-edge version     what this program was built from
 //
-// Each command explains itself with -h, and "spade-edge help TOPIC" what takes longer. With -json, one JSON object goes to standard
-// output and everything else to standard error. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused because a privacy budget is
-// spent, 4 another fleet or state than the neighbors have.
+// Each command explains itself with -h, and "spade-edge help TOPIC" what takes longer. With -json, one JSON object goes
+// to standard output and everything else to standard error. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused
+// because a privacy budget is spent, 4 another fleet or state than the neighbors have.
 package main
 
 import (
@@ -36,6 +36,8 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/device"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -54,11 +56,33 @@ var endings = []struct {
 	code int
 }{
 	{dpmech.ErrBudget, exitRefused},
-	{errMismatch, exitMismatch},
+	{device.ErrMismatch, exitMismatch},
 	{errOtherState, exitMismatch},
 	{state.ErrRollback, exitMismatch},
 	{sdk.ErrClone, exitMismatch},
 	{sdk.ErrRecovery, exitMismatch},
+}
+
+// cures say what helps against errors of libraries, which know no commands.
+var cures = []struct {
+	err  error
+	text string
+}{
+	{fleetfile.ErrNoLedger, newLedger},
+	{state.ErrNoLedger, newLedger},
+	{fleetfile.ErrZeroStart, "spade-edge fit -x0 FILE writes one"},
+}
+
+const newLedger = "create one with: spade-edge privacy -new-ledger FILE -dataset NAME"
+
+// cured adds to an error what helps against it.
+func cured(err error) error {
+	for _, c := range cures {
+		if errors.Is(err, c.err) {
+			err = fmt.Errorf("%w; %s", err, c.text)
+		}
+	}
+	return err
 }
 
 // command is one word of the program.
@@ -84,7 +108,8 @@ func main() {
 	os.Exit(code)
 }
 
-// run is main without the process around it. What a command prints as its result is written at once, when it has succeeded.
+// run is main without the process around it. What a command prints as its result is written at once, when it has
+// succeeded.
 func run(ctx context.Context, args []string, out, log io.Writer) int {
 	if len(args) == 0 {
 		help(log)
@@ -138,7 +163,8 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// verdict is the exit code of a command that has done its work, and found something wrong: its result is printed all the same.
+// verdict is the exit code of a command that has done its work, and found something wrong: its result is printed all
+// the same.
 type verdict struct {
 	error
 	code int
@@ -150,6 +176,7 @@ func (v verdict) Unwrap() error { return v.error }
 func exitCode(err error, name string, log io.Writer) int {
 	var wrong usageError
 	var told verdict
+	err = cured(err)
 	switch {
 	case err == nil:
 		return exitDone
@@ -181,11 +208,13 @@ func names() string {
 }
 
 func help(w io.Writer) {
-	fmt.Fprint(w, "spade-edge trains one shared model on many devices, without a server, gradients, or data leaving a device.\n\n")
+	fmt.Fprint(w, "spade-edge trains one shared model on many devices, "+
+		"without a server, gradients, or data leaving a device.\n\n")
 	for _, cmd := range commands {
 		fmt.Fprintf(w, "  spade-edge %-10s %s\n", cmd.name, cmd.short)
 	}
-	fmt.Fprint(w, "\nStart with \"spade-edge demo\". \"spade-edge COMMAND -h\" explains a command, \"spade-edge help TOPIC\" one of these:\n\n")
+	fmt.Fprint(w, "\nStart with \"spade-edge demo\". "+
+		"\"spade-edge COMMAND -h\" explains a command, \"spade-edge help TOPIC\" one of these:\n\n")
 	known, about := topicNames()
 	for i, name := range known {
 		fmt.Fprintf(w, "  %-16s %s\n", name, about[i])

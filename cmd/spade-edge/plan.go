@@ -12,7 +12,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
@@ -161,7 +160,7 @@ func (o *planOptions) check() error {
 
 // build makes the fleet, like the one of options.build, but without data.
 func (o *planOptions) build() (*problem, error) {
-	g, err := graph.Parse(o.graph, o.nodes, o.seed)
+	g, err := o.parseGraph()
 	if err != nil {
 		return nil, usageError{err}
 	}

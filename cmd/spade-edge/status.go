@@ -13,6 +13,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
@@ -52,15 +53,17 @@ func showStatus(ctx context.Context, cmd *command, args []string, out, log io.Wr
 
 // statusOf asks the node, or reads what it has left.
 func statusOf(ctx context.Context, file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
-	st, err := askStatus(ctx, file.State)
-	if errors.Is(err, errNotRunning) {
+	st, err := device.AskStatus(ctx, file.State)
+	if errors.Is(err, device.ErrNotRunning) {
 		return left(file, fleet)
 	}
 	return st, err
 }
 
 // watchNode shows a running node until it is gone or ctx ends, and returns how it stood then.
-func watchNode(ctx context.Context, st *monitor.Status, file *fleetfile.Node, fleet *fleetfile.File, log io.Writer) (*monitor.Status, error) {
+func watchNode(
+	ctx context.Context, st *monitor.Status, file *fleetfile.Node, fleet *fleetfile.File, log io.Writer,
+) (*monitor.Status, error) {
 	moving, said := isTerminal(log), ""
 	height := 0
 	tick := time.NewTicker(time.Second)
@@ -76,7 +79,7 @@ func watchNode(ctx context.Context, st *monitor.Status, file *fleetfile.Node, fl
 			}
 			fmt.Fprint(log, "\x1b[J", page.String())
 			height = strings.Count(page.String(), "\n")
-		} else if line := summary(st); line != said {
+		} else if line := device.Summary(st); line != said {
 			said = line
 			fmt.Fprintln(log, line)
 		}
@@ -99,12 +102,14 @@ func watchNode(ctx context.Context, st *monitor.Status, file *fleetfile.Node, fl
 	}
 }
 
-// left says how a node that does not run stands, from what it has left on disk. An error means that this could not be read.
+// left says how a node that does not run stands, from what it has left on disk. An error means that this could not be
+// read.
 func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
 	f := fleet.Fleet
 	st := &monitor.Status{
 		Version: 1, Run: f.Run, Name: file.Name, NonPrivate: f.Privacy.NonPrivate, Phase: monitor.Fresh, Waiting: []string{},
-		Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown, ConsensusError: monitor.Unknown(), Neighbors: []monitor.Neighbor{},
+		Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown,
+		ConsensusError: monitor.Unknown(), Neighbors: []monitor.Neighbor{},
 	}
 	rho := 0.0
 	switch dir, err := state.Inspect(file.State); {
@@ -128,8 +133,8 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 	if p := f.Privacy; !p.NonPrivate {
 		acc := accountingOf(p)
 		st.Privacy = &monitor.Privacy{
-			Rho: rho, Epsilon: monitor.Value(acc.Epsilon(rho, p.Delta)), Delta: p.Delta, Accounting: acc.String(), Limit: monitor.Unknown(),
-			Planned: monitor.Value(acc.Epsilon(f.Rho(), p.Delta)),
+			Rho: rho, Epsilon: monitor.Value(acc.Epsilon(rho, p.Delta)), Delta: p.Delta, Accounting: acc.String(),
+			Limit: monitor.Unknown(), Planned: monitor.Value(acc.Epsilon(f.Rho(), p.Delta)),
 		}
 		if p.EpsilonLimit > 0 {
 			st.Privacy.Limit = monitor.Value(p.EpsilonLimit)
@@ -143,8 +148,8 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 	return st, nil
 }
 
-// evidenceLeft takes into a status what evidence counts by the keys of the fleet file, as the node does when it starts. The error
-// says that there is some against the node itself, which does not go on.
+// evidenceLeft takes into a status what evidence counts by the keys of the fleet file, as the node does when it starts.
+// The error says that there is some against the node itself, which does not go on.
 func evidenceLeft(st *monitor.Status, list []signed.Evidence, fleet *fleetfile.File) (own error) {
 	var good []signed.Evidence
 	for _, e := range list {
@@ -190,7 +195,7 @@ func writeStatus(w io.Writer, s *monitor.Status, file *fleetfile.Node) error {
 	if s.Running && s.Seconds >= 2 {
 		since = " for " + duration(s.Seconds)
 	}
-	line("state", "%s%s", activity(s), since)
+	line("state", "%s%s", device.Activity(s), since)
 	if s.Fault != "" && s.Phase != monitor.Failed {
 		line("fault", "%s", s.Fault)
 	}
@@ -221,7 +226,8 @@ func writeStatus(w io.Writer, s *monitor.Status, file *fleetfile.Node) error {
 		line(head, "%q: %s", n.Name, neighborText(&n))
 	}
 	if s.ConsensusError.Known() {
-		line("consensus error", "%.3g, mean squared distance from the neighbors' releases of round %d", s.ConsensusError, s.Compared)
+		line("consensus error", "%.3g, mean squared distance from the neighbors' releases of round %d",
+			s.ConsensusError, s.Compared)
 	}
 	line("cost", "%d losses, %s of messages sent", s.Queries, bytesText(s.FrameBytes))
 	covered := ""
@@ -274,7 +280,7 @@ func duration(seconds float64) string {
 
 // certified says what the certificate that a node has left is worth.
 func certified(line func(head, format string, args ...any), file *fleetfile.Node) {
-	path := certificatePath(file.State)
+	path := file.Certificate()
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/audit"
@@ -107,4 +108,13 @@ func (o *privacyOptions) verdict(v *certificateVerdict, ledger *state.Ledger) st
 		text += fmt.Sprintf("ledger: %s still holds all that the lifetime counts (%d releases then, %d now)\n", o.ledger, c.Lifetime.Ledger.Seq, ledger.Head().Seq)
 	}
 	return text
+}
+
+// quoted lists names.
+func quoted(names []string) string {
+	var all []string
+	for _, name := range names {
+		all = append(all, fmt.Sprintf("%q", name))
+	}
+	return strings.Join(all, ", ")
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// disk is what a node's state and ledger take, in bytes as they are handed to the file system: its journal and whole pages come on
-// top. Numbers in text are taken to have the digits that most have.
+// disk is what a node's state and ledger take, in bytes as they are handed to the file system: its journal and whole
+// pages come on top. Numbers in text are taken to have the digits that most have.
 type disk struct {
 	Slots   int64 `json:"slots"`   // set aside: two slots, each for the longest state
-	Round   int64 `json:"round"`   // written in a round of learning: state, a line of the log, one of the ledger, and its mark
+	Round   int64 `json:"round"`   // written in a round of learning: state, lines of log and ledger, and the ledger's mark
 	Log     int64 `json:"log"`     // of these, the line of the log, which grows by it
 	Ledger  int64 `json:"ledger"`  // and the line of the ledger, likewise, with its mark; 0 in a run that is not private
 	Written int64 `json:"written"` // in the whole run: what wears flash out
@@ -21,7 +21,8 @@ type disk struct {
 // slotExtra is what a slot has beside its state and its note: a header and a digest.
 const slotExtra = 64
 
-// newDisk counts what a node with a [state.Dir] and, in a private run, a [state.Ledger] writes for a state of so many bytes.
+// newDisk counts what a node with a [state.Dir] and, in a private run, a [state.Ledger] writes for a state of so
+// many bytes.
 func newDisk(f *sdk.Fleet, c admm.Config, size int64) disk {
 	const hash = 64 // digits of a SHA-256
 	self := f.Members[c.Estimator.Client]

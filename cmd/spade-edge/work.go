@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// work is what a round asks of a processor, in seconds: measured where the plan is made, for a few hundredths of a second, on what fits
-// there. The oracle's own time is left out, and so is what frames cost, which is little beside it.
+// work is what a round asks of a processor, in seconds: measured where the plan is made, for a few hundredths of a
+// second, on what fits there. The oracle's own time is left out, and so is what frames cost, which is little beside it.
 type work struct {
 	Query   float64 `json:"query"`   // drawing a direction, and working the answer into the estimate
 	Release float64 `json:"release"` // clip and noise; 0 without privacy

@@ -334,7 +334,7 @@ type frameFields struct {
 	Grid    cbor.Item `cbor:"7,keyasint"`
 	Packed  cbor.Item `cbor:"8,keyasint"`
 	Held    cbor.Item `cbor:"9,keyasint"`
-	Life    cbor.Item `cbor:"10,keyasint"`
+	Device  cbor.Item `cbor:"10,keyasint"`
 	Part    cbor.Item `cbor:"11,keyasint"`
 
 	Own         cbor.Item `cbor:"12,keyasint"`
@@ -347,7 +347,7 @@ type frameFields struct {
 // byKey returns the fields by their keys.
 func (f *frameFields) byKey() [keyEnd]cbor.Item {
 	return [...]cbor.Item{keyVersion: f.Version, keyKind: f.Kind, keyRound: f.Round, keyResent: f.Resent,
-		keyVector: f.Vector, keyPlanes: f.Planes, keyGrid: f.Grid, keyPacked: f.Packed, keyHeld: f.Held, keyDevice: f.Life,
+		keyVector: f.Vector, keyPlanes: f.Planes, keyGrid: f.Grid, keyPacked: f.Packed, keyHeld: f.Held, keyDevice: f.Device,
 		keyPart: f.Part, keyOwn: f.Own, keyProof: f.Proof, keyOther: f.Other, keyLedger: f.Ledger,
 		keyCountersign: f.Countersign}
 }
