@@ -42,7 +42,7 @@ func newAudited(t testing.TB, change func(f *Fleet)) *audited {
 	f := &Fleet{
 		Run: "ward-study", Dim: 3, Members: []string{"a", "b", "c", "d"}, Edges: [][2]string{{"b", "a"}, {"b", "c"}, {"c", "d"}},
 		Method:  Method{Rounds: auditedRounds, Cooldown: 2, Tau: 1, Rho: 1, Gain: 0.5, Eta: []float64{0.1}, Mu: []float64{0.1}},
-		Privacy: Privacy{Clip: 1, Sigma: 8, Delta: 1e-5, EpsilonLimit: 12, Accounting: "zcdp"},
+		Privacy: Privacy{Clip: 1, Sigma: 8, Delta: 1e-5, EpsilonLimit: 12, Accounting: dpmech.ZCDP},
 		Task:    json.RawMessage(`{"fitted_on": "the public cohort of 2019"}`),
 	}
 	if change != nil {

@@ -27,7 +27,7 @@ func (f *Fleet) StateSize(member string, samples int) int {
 	if !known {
 		return 0
 	}
-	if f.Method.Estimator != "centered" {
+	if f.Method.Estimator != EstimatorCentered {
 		samples = 0
 	}
 	return wire.MaxCheckpoint(f.Dim, len(p.graph.Neighbors(i)), samples)
@@ -38,14 +38,8 @@ func (f *Fleet) filter() (*dpmech.Filter, error) {
 	if f.Privacy.EpsilonLimit == 0 {
 		return dpmech.NewFilter(nil)
 	}
-	acc := dpmech.GDP
-	if f.Privacy.Accounting != "" {
-		var err error
-		if acc, err = dpmech.ParseAccounting(f.Privacy.Accounting); err != nil {
-			return nil, err
-		}
-	}
-	return dpmech.NewFilter(&dpmech.Limit{Epsilon: f.Privacy.EpsilonLimit, Delta: f.Privacy.Delta, Accounting: acc})
+	p := f.Privacy
+	return dpmech.NewFilter(&dpmech.Limit{Epsilon: p.EpsilonLimit, Delta: p.Delta, Accounting: p.Accounting})
 }
 
 // resume returns the node's machine and filter: new ones, or those of the states that the store holds.

@@ -3,6 +3,7 @@ package sdk
 import (
 	"bytes"
 	"cmp"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,9 +55,9 @@ type Method struct {
 	Eta  admm.Schedule `json:"eta"`  // step size, > 0: one for all rounds or one for each
 	Mu   admm.Schedule `json:"mu"`   // smoothing radius, > 0: one for all rounds or one for each
 
-	Estimator  string `json:"estimator"`  // "paper" (or empty), or "centered": each loss less the last one of its sample
-	Directions string `json:"directions"` // law of the query directions: "rademacher" (or empty) or "sphere"
-	Seed       uint64 `json:"seed"`       // of directions and batches
+	Estimator  Estimator          `json:"estimator"`
+	Directions zoest.Distribution `json:"directions"` // law of the query directions
+	Seed       uint64             `json:"seed"`       // of directions and batches
 }
 
 // Privacy says what protects the members' data: either noise, or, asked for by name, nothing.
@@ -68,16 +69,14 @@ type Privacy struct {
 
 	// EpsilonLimit is what a member may spend at most in this run, at Delta, as Accounting reads it: a release that would
 	// exceed it is refused before its noise is drawn. 0 means no limit but the number of rounds.
-	EpsilonLimit float64 `json:"epsilon_limit"`
-	Accounting   string  `json:"accounting"` // "gdp" (or empty), "zcdp" or "paper", see [dpmech.Accounting]
+	EpsilonLimit float64           `json:"epsilon_limit"`
+	Accounting   dpmech.Accounting `json:"accounting"`
 }
 
 // Wire says what members send each other. The zero value picks: the release on a grid of 4 bits in a private run, the
 // paper's messages in one that is not.
 type Wire struct {
-	// Payload is "message", m_ij of eq. (message) for each neighbor, or "release", the released state itself, encoded once
-	// for all of them. Both give the same models, to the bit. Empty picks.
-	Payload string `json:"payload"`
+	Payload Payload `json:"payload"`
 	// GridBits W puts the releases of a private run on a grid of sigma/2^W, W of 2 to 8: what is sent is then short integers.
 	// 0 means no grid, if Payload says what is sent, and otherwise picks.
 	GridBits int `json:"grid_bits"`
@@ -87,12 +86,6 @@ type Wire struct {
 	Lossy int `json:"lossy"`
 }
 
-// The payloads.
-const (
-	PayloadMessage = "message"
-	PayloadRelease = "release"
-)
-
 // wire returns what members send each other, with everything picked.
 func (f *Fleet) wire() Wire { return f.Wire.pick(!f.Privacy.NonPrivate) }
 
@@ -101,7 +94,7 @@ func (p Privacy) gaussian() dpmech.Gaussian { return dpmech.Gaussian{Clip: p.Cli
 
 // pick fills in what is left to be picked.
 func (w Wire) pick(private bool) Wire {
-	if w.Payload == "" && private && w.Lossy == 0 {
+	if w.Payload == PayloadAuto && private && w.Lossy == 0 {
 		w.Payload, w.GridBits = PayloadRelease, cmp.Or(w.GridBits, 4)
 	}
 	w.Payload = cmp.Or(w.Payload, PayloadMessage)
@@ -189,15 +182,6 @@ func (f *Fleet) plan() (*plan, error) {
 	if !(m.Gain > 0 && m.Gain < 1) {
 		fault("gain is %v, want more than 0 and less than 1: it is a share of the limit of stability, tau*beta*eta*mu*rho*lambda_N < 8/3", m.Gain)
 	}
-	if m.Estimator != "" && m.Estimator != "paper" && m.Estimator != "centered" {
-		fault("estimator %q, want paper or centered", m.Estimator)
-	}
-	if m.Directions != "" {
-		var err error
-		if p.directions, err = zoest.ParseDistribution(m.Directions); err != nil {
-			fault("%w", err)
-		}
-	}
 	if f.Privacy.NonPrivate && (f.Privacy != Privacy{NonPrivate: true}) {
 		fault("privacy is both non-private and %+v: choose one", f.Privacy)
 	}
@@ -207,14 +191,11 @@ func (f *Fleet) plan() (*plan, error) {
 	if l := f.Privacy.EpsilonLimit; !(l >= 0 && l <= 1e6) {
 		fault("epsilon limit is %v, want 0 (none) or at most 1e6", l)
 	}
-	if a := f.Privacy.Accounting; a != "" {
-		if _, err := dpmech.ParseAccounting(a); err != nil {
+	w := f.wire()
+	for _, setting := range []encoding.TextMarshaler{m.Estimator, m.Directions, f.Privacy.Accounting, w.Payload} {
+		if _, err := setting.MarshalText(); err != nil {
 			fault("%w", err)
 		}
-	}
-	w := f.wire()
-	if w.Payload != PayloadMessage && w.Payload != PayloadRelease {
-		fault("payload %q, want message or release", w.Payload)
 	}
 	switch {
 	case w.GridBits != 0 && (w.GridBits < 2 || w.GridBits > 8):
@@ -272,10 +253,9 @@ func (f *Fleet) affordable() error {
 
 // plan is what follows from a valid fleet.
 type plan struct {
-	graph      *graph.Graph
-	number     map[string]int // place of a name in Members
-	directions zoest.Distribution
-	beta       float64
+	graph  *graph.Graph
+	number map[string]int // place of a name in Members
+	beta   float64
 }
 
 // beta returns the weight of the penalty that gives the chosen share of the limit of stability. With schedules, the round
@@ -311,8 +291,8 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 			Dim:        f.Dim,
 			Samples:    samples,
 			Batch:      m.Batch,
-			Directions: p.directions,
-			Centered:   m.Estimator == "centered",
+			Directions: m.Directions,
+			Centered:   m.Estimator == EstimatorCentered,
 			Seed:       m.Seed,
 			Client:     uint32(client),
 		},

@@ -214,7 +214,7 @@ func (c *checkup) budget(node *fleetfile.Node, file *fleetfile.File, kept *sdk.K
 		return
 	}
 	g := dpmech.Gaussian{Clip: pr.Clip, Sigma: pr.Sigma}
-	acc := accountingOf(pr)
+	acc := pr.Accounting
 	most := rounds
 	var err error
 	if pr.EpsilonLimit > 0 {
@@ -339,7 +339,7 @@ func (c *checkup) oracle(ctx context.Context, node *fleetfile.Node, file *fleetf
 func (c *checkup) room(node *fleetfile.Node, file *fleetfile.File, samples int) {
 	const item = "disk"
 	m := file.Fleet.Method
-	if m.Estimator == "centered" && samples == 0 {
+	if m.Estimator == sdk.EstimatorCentered && samples == 0 {
 		return // not known, and the reason is told
 	}
 	size := file.Fleet.StateSize(node.Name, samples)

@@ -3,8 +3,6 @@ package main
 import (
 	"path/filepath"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
@@ -23,11 +21,3 @@ func readFiles(path string) (*fleetfile.Node, *fleetfile.File, error) {
 
 // certificatePath returns where a node keeps its certificate.
 func certificatePath(state string) string { return filepath.Join(state, "certificate.json") }
-
-// accountingOf returns how a fleet reads epsilon.
-func accountingOf(p sdk.Privacy) dpmech.Accounting {
-	if a, err := dpmech.ParseAccounting(p.Accounting); err == nil {
-		return a
-	}
-	return dpmech.GDP // left to its default
-}

@@ -7,7 +7,10 @@ import (
 	"io"
 	"strings"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // options are the flags that the commands share: one vocabulary for all.
@@ -27,16 +30,18 @@ type options struct {
 	// method
 	rounds, cooldown, tau, batch int
 	eta, mu, rho, gain           float64
-	estimator, table, directions string
+	estimator                    sdk.Estimator
+	directions                   zoest.Distribution
+	table                        string
 	average                      bool
 	seed                         uint64
 	scheduled                    bool // eta and mu fall with the number of local steps as in the paper's non-private schedule
 	// privacy
 	nonPrivate                  bool
 	clip, sigma, epsilon, delta float64
-	accounting                  string
+	accounting                  dpmech.Accounting
 	// wire
-	payload         string
+	payload         sdk.Payload
 	gridBits, lossy int
 	// output
 	json bool
@@ -125,9 +130,9 @@ func (o *options) registerRun(fs *flag.FlagSet) {
 	// At three quarters of the limit the fastest mode of disagreement is gone after two rounds (its matrix M_lambda has two
 	// eigenvalues 0), and all others shrink by sqrt(1-g/2) a round, g = a*rho*lambda: no share is better for both.
 	fs.Float64Var(&o.gain, "gain", 0.75, "how hard disagreement is corrected, as a `share` of the limit of stability: above 0, below 1")
-	fs.StringVar(&o.estimator, "estimator", "paper", "paper, or centered: each loss less the last one of its sample, for far less variance")
+	fs.TextVar(&o.estimator, "estimator", sdk.EstimatorPaper, "`kind`: paper, or centered: each loss less the last one of its sample, for far less variance (default paper)")
 	fs.StringVar(&o.table, "table", "dense", "memory table: dense, or seeded (8 bytes a sample, same results)")
-	fs.StringVar(&o.directions, "directions", "rademacher", "law of the query directions: rademacher or sphere")
+	fs.TextVar(&o.directions, "directions", zoest.Rademacher, "`law` of the query directions: rademacher or sphere (default rademacher)")
 	fs.BoolVar(&o.average, "average", o.average, "also score each client's running mean of its released models")
 	fs.Uint64Var(&o.seed, "seed", 1, "of data split, partition, graph, directions and batches; in a simulation also of the noise")
 
@@ -136,13 +141,18 @@ func (o *options) registerRun(fs *flag.FlagSet) {
 	fs.Float64Var(&o.sigma, "sigma", 0, "standard deviation of the release noise (instead of -epsilon)")
 	fs.Float64Var(&o.epsilon, "epsilon", o.epsilon, "privacy budget of each client for the whole run")
 	fs.Float64Var(&o.delta, "delta", 1e-5, "at which epsilon is stated")
-	fs.StringVar(&o.accounting, "accounting", "gdp", "what -epsilon means: gdp (exact), zcdp or paper")
+	o.registerAccounting(fs)
 
-	fs.StringVar(&o.payload, "payload", "", "what crosses the wire: message (the paper's, one for each neighbor) or release (one for all; same results) (default release, or message with -non-private)")
+	fs.TextVar(&o.payload, "payload", sdk.PayloadAuto, "`what` crosses the wire: message (the paper's, one for each neighbor) or release (one for all; same results) (default release, or message with -non-private)")
 	fs.IntVar(&o.gridBits, "grid-bits", 0, "put releases on a grid of noise/2^`W`, W of 2 to 8, so that they are short integers (default 4 with noise, unless -payload is given)")
 	fs.IntVar(&o.lossy, "lossy", 0, "go on without neighbors that have been silent for so many `ticks`: another algorithm, with -payload message and -non-private only (0 = wait)")
 
 	fs.BoolVar(&o.json, "json", false, "print one JSON object to standard output")
+}
+
+// registerAccounting adds the flag for how an epsilon is read.
+func (o *options) registerAccounting(fs *flag.FlagSet) {
+	fs.TextVar(&o.accounting, "accounting", dpmech.GDP, "what -epsilon means: the `rule` gdp (exact), zcdp or paper (default gdp)")
 }
 
 // read parses a command line into o; more registers flags of the command's own.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
@@ -41,14 +42,14 @@ type outlook struct {
 	QueriesClient int64 `json:"queries_client"` // K*(m + tau*b)
 	ScalarsSent   int64 `json:"scalars_sent"`   // 2|E|d(K+C)
 
-	Payload    string   `json:"payload"`
-	GridBits   int      `json:"grid_bits"`
-	Frames     frames   `json:"frame_bytes"`
-	BytesSent  int64    `json:"bytes_sent"`  // by all
-	BytesRound int64    `json:"bytes_round"` // by one node, to all its neighbors, in a round of learning
-	BytesNode  int64    `json:"bytes_node"`  // by one node in the whole run, and as much comes in
-	LinkKbit   float64  `json:"link_kbit,omitempty"`
-	LinkDays   *float64 `json:"link_days,omitempty"` // one node's bytes over its link, one direction
+	Payload    sdk.Payload `json:"payload"`
+	GridBits   int         `json:"grid_bits"`
+	Frames     frames      `json:"frame_bytes"`
+	BytesSent  int64       `json:"bytes_sent"`  // by all
+	BytesRound int64       `json:"bytes_round"` // by one node, to all its neighbors, in a round of learning
+	BytesNode  int64       `json:"bytes_node"`  // by one node in the whole run, and as much comes in
+	LinkKbit   float64     `json:"link_kbit,omitempty"`
+	LinkDays   *float64    `json:"link_days,omitempty"` // one node's bytes over its link, one direction
 
 	Memory memory `json:"memory_bytes"`
 	Disk   disk   `json:"disk_bytes"`

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -202,11 +203,8 @@ func (o *planOptions) length(batch int64) error {
 	m, rounds := int64(o.samples), int64(o.rounds)
 	switch {
 	case o.given["sigma"] && o.given["epsilon"]:
-		acc, err := dpmech.ParseAccounting(o.accounting)
-		if err != nil {
-			return usageError{fmt.Errorf("-accounting: %w", err)}
-		}
-		o.rounds, err = roundsFor(dpmech.Gaussian{Clip: o.clip, Sigma: o.sigma}, o.epsilon, o.delta, acc)
+		var err error
+		o.rounds, err = roundsFor(dpmech.Gaussian{Clip: o.clip, Sigma: o.sigma}, o.epsilon, o.delta, o.accounting)
 		if err != nil && !errors.Is(err, dpmech.ErrBudget) {
 			err = usageError{err}
 		}
@@ -283,7 +281,7 @@ func (o *planOptions) plan(p *problem) (*outlook, error) {
 		Rounds: m.Rounds, Tau: m.Tau, Steps: int64(m.Rounds) * int64(m.Tau), Schedule: "constant",
 		Eta: m.Eta[0], Mu: m.Mu[0], Rho: m.Rho, Beta: cfg.Beta, Share: o.share, ShareLeft: 1,
 		Lambda2: g.Lambda2(), LambdaN: g.LambdaMax(), Gain: m.Gain,
-		Payload: "message", LinkKbit: o.linkKbit, NonPrivate: o.nonPrivate, Chosen: map[string]any{},
+		Payload: sdk.PayloadMessage, LinkKbit: o.linkKbit, NonPrivate: o.nonPrivate, Chosen: map[string]any{},
 	}
 	if o.scheduled {
 		r.Schedule = "paper"
@@ -312,7 +310,7 @@ func (o *planOptions) plan(p *problem) (*outlook, error) {
 	}
 	r.Cooldown = f.Method.Cooldown
 	if cfg.Releases {
-		r.Payload = "release"
+		r.Payload = sdk.PayloadRelease
 	}
 	steps := 0.0
 	if cfg.GridStep > 0 {

@@ -44,7 +44,7 @@ func privacyRun(_ context.Context, cmd *command, args []string, out, _ io.Writer
 	fs.Float64Var(&o.sigma, "sigma", 0, "standard deviation of the release noise")
 	fs.Float64Var(&o.epsilon, "epsilon", 0, "privacy budget of each client")
 	fs.Float64Var(&o.delta, "delta", 1e-5, "at which epsilon is stated")
-	fs.StringVar(&o.accounting, "accounting", "gdp", "what -epsilon means: gdp (exact), zcdp or paper")
+	o.registerAccounting(fs)
 	fs.StringVar(&o.verify, "verify", "", "verify the certificate in this `file`")
 	fs.StringVar(&o.fleet, "fleet", "", "with -verify: the fleet `file` whose run, settings and keys the certificate must have")
 	fs.StringVar(&o.ledger, "ledger", "", "show the ledger in this `file`")
@@ -102,9 +102,6 @@ func (o *privacyOptions) check(mode string, other []string) error {
 	if !(o.delta > 0 && o.delta < 1) {
 		fault("-delta is %v, want a number above 0 and below 1", o.delta)
 	}
-	if _, err := dpmech.ParseAccounting(o.accounting); err != nil {
-		errs = append(errs, err)
-	}
 	if o.given["accounting"] && !o.given["epsilon"] && slices.Contains(other, "accounting") {
 		fault("-accounting says what -epsilon means, which is not given")
 	}
@@ -144,15 +141,12 @@ type plan struct {
 const maxPlan = 1e6
 
 func (o *privacyOptions) plan(out io.Writer) error {
-	acc, err := dpmech.ParseAccounting(o.accounting)
-	if err != nil {
-		return usageError{err}
-	}
+	var err error
 	switch {
 	case !o.given["sigma"]:
-		o.sigma, err = dpmech.SigmaFor(o.clip, o.rounds, o.epsilon, o.delta, acc)
+		o.sigma, err = dpmech.SigmaFor(o.clip, o.rounds, o.epsilon, o.delta, o.accounting)
 	case !o.given["rounds"]:
-		o.rounds, err = roundsFor(dpmech.Gaussian{Clip: o.clip, Sigma: o.sigma}, o.epsilon, o.delta, acc)
+		o.rounds, err = roundsFor(dpmech.Gaussian{Clip: o.clip, Sigma: o.sigma}, o.epsilon, o.delta, o.accounting)
 	default:
 		err = dpmech.Gaussian{Clip: o.clip, Sigma: o.sigma}.Validate()
 	}
@@ -190,11 +184,7 @@ func roundsFor(g dpmech.Gaussian, epsilon, delta float64, acc dpmech.Accounting)
 func (o *privacyOptions) makeLedger(out io.Writer) error {
 	var limit *dpmech.Limit
 	if o.given["epsilon"] {
-		acc, err := dpmech.ParseAccounting(o.accounting)
-		if err != nil {
-			return usageError{err}
-		}
-		limit = &dpmech.Limit{Epsilon: o.epsilon, Delta: o.delta, Accounting: acc}
+		limit = &dpmech.Limit{Epsilon: o.epsilon, Delta: o.delta, Accounting: o.accounting}
 	}
 	l, err := dpmech.CreateLedger(o.newLedger, o.dataset, limit)
 	if err != nil {

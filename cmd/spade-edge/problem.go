@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -166,14 +165,11 @@ func (p *problem) makeFleet(name string, dim int) error {
 	}
 	sigma := o.sigma
 	if !o.given["sigma"] {
-		acc, err := dpmech.ParseAccounting(o.accounting)
-		if err != nil {
-			return usageError{fmt.Errorf("-accounting: %w", err)}
-		}
+		var err error
 		if !o.given["epsilon"] {
 			p.choose("epsilon", o.epsilon)
 		}
-		if sigma, err = dpmech.SigmaFor(clip, o.rounds, o.epsilon, o.delta, acc); err != nil {
+		if sigma, err = dpmech.SigmaFor(clip, o.rounds, o.epsilon, o.delta, o.accounting); err != nil {
 			return usageError{err}
 		}
 		p.choose("sigma", sigma)

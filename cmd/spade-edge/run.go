@@ -286,7 +286,7 @@ func (p *participant) mark() string {
 func (p *participant) released(round int, _ []float32) {
 	note := "NOT PRIVATE"
 	if pr := p.fleet.Privacy; !pr.NonPrivate {
-		note = fmt.Sprintf("epsilon %s at delta %v", epsilonText(accountingOf(pr).Epsilon(p.node.Spend(), pr.Delta)), pr.Delta)
+		note = fmt.Sprintf("epsilon %s at delta %v", epsilonText(pr.Accounting.Epsilon(p.node.Spend(), pr.Delta)), pr.Delta)
 	}
 	p.show.round(round, note)
 }

@@ -124,7 +124,7 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		}
 	}
 	if p := f.Privacy; !p.NonPrivate {
-		acc := accountingOf(p)
+		acc := p.Accounting
 		st.Privacy = &monitor.Privacy{
 			Rho: rho, Epsilon: monitor.Value(acc.Epsilon(rho, p.Delta)), Delta: p.Delta, Accounting: acc.String(), Limit: monitor.Unknown(),
 			Planned: monitor.Value(acc.Epsilon(f.Rho(), p.Delta)),

@@ -54,10 +54,10 @@ func study(names ...string) (*sdk.Fleet, error) {
 	fleet := &sdk.Fleet{
 		Run: "risk of an event, 2026", Dim: weights, Members: names,
 		// Six rounds in which the patients are asked, and ten in which the three only agree, at no cost.
-		Method: sdk.Method{Rounds: 6, Cooldown: 10, Tau: 2, Rho: 1, Gain: 0.4, Eta: []float64{1.5}, Mu: []float64{0.6}, Estimator: "centered", Seed: 1},
+		Method: sdk.Method{Rounds: 6, Cooldown: 10, Tau: 2, Rho: 1, Gain: 0.4, Eta: []float64{1.5}, Mu: []float64{0.6}, Estimator: sdk.EstimatorCentered, Seed: 1},
 		// What is protected is a hospital as a whole: all its patients at once, not one of them. That is more than is usually meant,
 		// and three are few to hide in: hence the large epsilon. Updates are cut to a length of Clip; the noise follows below.
-		Privacy: sdk.Privacy{Clip: 0.2, Delta: 1e-5, EpsilonLimit: 32, Accounting: dpmech.GDP.String()},
+		Privacy: sdk.Privacy{Clip: 0.2, Delta: 1e-5, EpsilonLimit: 32, Accounting: dpmech.GDP},
 	}
 	for i, a := range names {
 		for _, b := range names[i+1:] {
