@@ -30,10 +30,9 @@ var demoCommand = &command{
 }
 
 func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
-	o := options{
-		data: "synthetic:clinical", nodes: 8, graph: "ring", partition: "dirichlet:0.1",
-		rounds: 50, cooldown: 30, tau: 2, epsilon: 32,
-	}
+	o := newOptions()
+	o.data, o.nodes, o.graph, o.partition = "synthetic:clinical", 8, "ring", "dirichlet:0.1"
+	o.cooldown, o.epsilon = 30, 32
 	var addr string
 	if err := o.read(cmd, args, out, func(fs *flag.FlagSet) {
 		fs.StringVar(&addr, "http", "", "serve a page that shows all nodes at this loopback `address`, and go on with that at the end until an interrupt")
@@ -268,10 +267,9 @@ func (g *gallery) transcript() string {
 // compare trains every node alone and one on all data, without noise, and returns the accuracy of each node alone.
 func (p *problem) compare(ctx context.Context, r *result) ([]float64, error) {
 	models := make([][]float32, len(p.oracles))
-	_, share := pace(p.opt.model)
 	for i, oracle := range p.oracles {
 		var err error
-		if models[i], err = alone(ctx, p.fleet, share, oracle); err != nil {
+		if models[i], err = p.alone(ctx, oracle); err != nil {
 			return nil, err
 		}
 	}
@@ -280,7 +278,7 @@ func (p *problem) compare(ctx context.Context, r *result) ([]float64, error) {
 		return nil, err
 	}
 	solo, _ := average(each)
-	pooled, err := alone(ctx, p.fleet, share, p.opt.modelSpec().New(p.train))
+	pooled, err := p.alone(ctx, p.opt.modelSpec().New(p.train))
 	if err != nil {
 		return nil, err
 	}

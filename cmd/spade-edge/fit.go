@@ -35,7 +35,8 @@ type fitted struct {
 }
 
 func fit(_ context.Context, cmd *command, args []string, out, log io.Writer) error {
-	o := options{nodes: 1, rounds: 1, tau: 1, gain: 0.5, delta: 0.5, table: "dense"} // of which there are no flags here
+	o := newOptions()
+	o.nodes = 1
 	fs := cmd.flags()
 	o.registerSource(fs)
 	o.registerModel(fs)

@@ -65,7 +65,8 @@ func (c *commandFlag) Set(s string) error {
 const gap = "FILL-IN-THE-ORACLE"
 
 func initFleet(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
-	o := &initOptions{options: options{data: "synthetic:clinical", graph: "ring", partition: "iid", rounds: 50, tau: 2, epsilon: 8}}
+	o := &initOptions{options: newOptions()}
+	o.data, o.graph, o.partition, o.limited = "synthetic:clinical", "ring", "iid", true
 	if err := o.read(cmd, args, out); err != nil {
 		return err
 	}
@@ -115,7 +116,6 @@ func (o *initOptions) read(cmd *command, args []string, w io.Writer) (err error)
 	}
 	o.given = make(map[string]bool)
 	fs.Visit(func(f *flag.Flag) { o.given[f.Name] = true })
-	o.pickCooldown()
 	o.pickHidden()
 	if !o.given["deal"] {
 		o.deal = !o.given["members"] && !o.given["task"] && o.builtin()
@@ -333,11 +333,8 @@ func (o *initOptions) build() (*problem, error) {
 			p.choose(c.name, c.value)
 		}
 	}
-	if f := p.fleet; !o.nonPrivate && !o.given["sigma"] {
-		f.Privacy.EpsilonLimit = o.epsilon // what the noise was made for bounds what is spent
-		if err := f.Validate(); err != nil {
-			return nil, usageError{err}
-		}
+	if err := p.fleet.Validate(); err != nil { // the task came last
+		return nil, usageError{err}
 	}
 	return p, nil
 }

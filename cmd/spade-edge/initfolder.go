@@ -206,8 +206,8 @@ func listenAt(address string) string {
 func (r *initResult) settle(o *initOptions, p *problem) {
 	if r.Left = 1; o.nodes > 1 {
 		m := p.fleet.Method
-		calm := settle(p.graph, p.graph.Gain(m.Gain, m.Rho), m.Rho, m.Rounds, m.Cooldown, 0.05, m.Seed)
-		r.Left = calm.left[min(m.Cooldown, len(calm.left)-1)]
+		calm := p.graph.Settle(p.graph.Gain(m.Gain, m.Rho), m.Rho, m.Rounds, m.Cooldown, 0.05, m.Seed)
+		r.Left = calm.Left[min(m.Cooldown, len(calm.Left)-1)]
 	}
 }
 

@@ -248,7 +248,7 @@ func (r *inspection) fleetFile(path string) error {
 		return usageError{err}
 	}
 	a := g.Gain(f.Method.Gain, f.Method.Rho)
-	rate := contraction(g, a, f.Method.Rho)
+	rate := g.Contraction(a, f.Method.Rho)
 	type member struct {
 		Name      string   `json:"name"`
 		Keys      []string `json:"keys"`
@@ -295,7 +295,7 @@ func (r *inspection) fleetFile(path string) error {
 	if g.N() > 1 {
 		r.row("graph", "%d edges, Laplacian lambda_2 %.6g, lambda_N %.6g", len(edges), g.Lambda2(), g.LambdaMax())
 		r.row("stability", "%.4g of the limit 8/3: tau*beta*eta*mu is %.6g", f.Method.Gain, a)
-		r.row("disagreement", "shrinks by %.6g a round in the slowest mode, tenfold in %d", rate, tenfold(rate))
+		r.row("disagreement", "shrinks by %.6g a round in the slowest mode, tenfold in %d", rate, graph.Tenfold(rate))
 	}
 	if f.Privacy.NonPrivate {
 		r.row("privacy", "NOT PRIVATE: what a member sends may reveal its data")

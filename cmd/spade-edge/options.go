@@ -35,10 +35,12 @@ type options struct {
 	table                        string
 	average                      bool
 	seed                         uint64
-	scheduled                    bool // eta and mu fall with the number of local steps as in the paper's non-private schedule
+	steps                        int   // of a client in all rounds, in place of rounds; 0 for none
+	queries                      int64 // likewise
 	// privacy
 	nonPrivate                  bool
 	clip, sigma, epsilon, delta float64
+	limited                     bool // what the noise is made for bounds what may be spent
 	accounting                  dpmech.Accounting
 	// wire
 	payload         sdk.Payload
@@ -47,6 +49,52 @@ type options struct {
 	json bool
 
 	given map[string]bool // the flags on the command line
+}
+
+// newOptions returns the options of a method in which everything is suggested.
+func newOptions() options {
+	m, p, _ := sdk.Suggest(sdk.Known{Dim: 1, Samples: []int{1}}) // which does not fail
+	return options{
+		rounds: m.Rounds, tau: m.Tau, rho: m.Rho, gain: m.Gain, epsilon: p.EpsilonLimit, delta: p.Delta, table: "dense",
+	}
+}
+
+// hiddenLayer reports whether the model has a hidden layer.
+func (o *options) hiddenLayer() bool { return o.model == task.PerceptronModel }
+
+// known returns what the method is suggested from, for a parameter vector of length dim and so many samples of each client.
+func (o *options) known(dim int, samples []int) sdk.Known {
+	k := sdk.Known{
+		Dim: dim, Samples: samples, Hidden: o.hiddenLayer(), Steps: o.steps, Queries: o.queries,
+		Method: sdk.Method{
+			Rounds: o.rounds, Cooldown: o.cooldown, Tau: o.tau, Batch: o.batch, Rho: o.rho, Gain: o.gain,
+			Estimator: o.estimator, Directions: o.directions, Seed: o.seed,
+		},
+		Privacy: sdk.Privacy{NonPrivate: true},
+	}
+	if o.given["cooldown"] && o.cooldown == 0 {
+		k.Method.Cooldown = -1
+	}
+	if o.given["mu"] {
+		k.Method.Mu = []float64{o.mu}
+	}
+	if o.given["eta"] {
+		k.Method.Eta = []float64{o.eta}
+	}
+	if o.steps+int(min(o.queries, 1)) > 0 && !o.given["tau"] {
+		k.Method.Tau = 0
+	}
+	if o.nonPrivate {
+		return k
+	}
+	k.Privacy = sdk.Privacy{Clip: o.clip, Sigma: o.sigma, Delta: o.delta, Accounting: o.accounting, EpsilonLimit: o.epsilon}
+	switch {
+	case o.given["sigma"] && o.given["epsilon"]:
+		k.Method.Rounds = 0 // follows from the two
+	case o.given["sigma"]:
+		k.Privacy.EpsilonLimit = 0
+	}
+	return k
 }
 
 // flags returns a flag set that is silent on errors and prints the command's help on -h.
@@ -126,12 +174,10 @@ func (o *options) registerRun(fs *flag.FlagSet) {
 	fs.IntVar(&o.batch, "batch", o.batch, "queries a local step; a client with fewer samples asks one for each (0 = all do)")
 	fs.Float64Var(&o.eta, "eta", 0, "step size (default chosen)")
 	fs.Float64Var(&o.mu, "mu", 0, "smoothing radius: how far from the model the loss is asked for (default chosen)")
-	fs.Float64Var(&o.rho, "rho", 1, "penalty parameter")
-	// At three quarters of the limit the fastest mode of disagreement is gone after two rounds (its matrix M_lambda has two
-	// eigenvalues 0), and all others shrink by sqrt(1-g/2) a round, g = a*rho*lambda: no share is better for both.
-	fs.Float64Var(&o.gain, "gain", 0.75, "how hard disagreement is corrected, as a `share` of the limit of stability: above 0, below 1")
+	fs.Float64Var(&o.rho, "rho", o.rho, "penalty parameter")
+	fs.Float64Var(&o.gain, "gain", o.gain, "how hard disagreement is corrected, as a `share` of the limit of stability: above 0, below 1")
 	fs.TextVar(&o.estimator, "estimator", sdk.EstimatorPaper, "`kind`: paper, or centered: each loss less the last one of its sample, for far less variance (default paper)")
-	fs.StringVar(&o.table, "table", "dense", "memory table: dense, or seeded (8 bytes a sample, same results)")
+	fs.StringVar(&o.table, "table", o.table, "memory table: dense, or seeded (8 bytes a sample, same results)")
 	fs.TextVar(&o.directions, "directions", zoest.Rademacher, "`law` of the query directions: rademacher or sphere (default rademacher)")
 	fs.BoolVar(&o.average, "average", o.average, "also score each client's running mean of its released models")
 	fs.Uint64Var(&o.seed, "seed", 1, "of data split, partition, graph, directions and batches; in a simulation also of the noise")
@@ -140,7 +186,7 @@ func (o *options) registerRun(fs *flag.FlagSet) {
 	fs.Float64Var(&o.clip, "clip", 0, "radius to which each round's update is clipped (default chosen)")
 	fs.Float64Var(&o.sigma, "sigma", 0, "standard deviation of the release noise (instead of -epsilon)")
 	fs.Float64Var(&o.epsilon, "epsilon", o.epsilon, "privacy budget of each client for the whole run")
-	fs.Float64Var(&o.delta, "delta", 1e-5, "at which epsilon is stated")
+	fs.Float64Var(&o.delta, "delta", o.delta, "at which epsilon is stated")
 	o.registerAccounting(fs)
 
 	fs.TextVar(&o.payload, "payload", sdk.PayloadAuto, "`what` crosses the wire: message (the paper's, one for each neighbor) or release (one for all; same results) (default release, or message with -non-private)")
@@ -167,28 +213,19 @@ func (o *options) read(cmd *command, args []string, w io.Writer, more ...func(fs
 	}
 	o.given = make(map[string]bool)
 	fs.Visit(func(f *flag.Flag) { o.given[f.Name] = true })
-	o.pickCooldown()
 	o.pickHidden()
 	return o.conflicts()
 }
 
 // pickHidden gives a perceptron hidden units.
 func (o *options) pickHidden() {
-	if o.model == task.PerceptronModel && !o.given["hidden"] {
+	if o.hiddenLayer() && !o.given["hidden"] {
 		o.hidden = 8
 	}
 }
 
 // modelSpec returns the model that is asked for.
 func (o *options) modelSpec() task.ModelSpec { return task.ModelSpec{Name: o.model, Hidden: o.hidden} }
-
-// pickCooldown adds a cool-down to a private run: it costs no privacy, and takes each client from its own noisy model to the
-// network's.
-func (o *options) pickCooldown() {
-	if !o.nonPrivate && !o.given["cooldown"] {
-		o.cooldown = 30
-	}
-}
 
 // conflicts reports flags that exclude each other, and numbers that a zero default would hide.
 func (o *options) conflicts() error {

@@ -10,7 +10,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
@@ -26,9 +25,8 @@ var planCommand = &command{
 // planOptions are the flags of the command plan.
 type planOptions struct {
 	options
-	dim, samples, steps   int
+	dim, samples          int
 	columns, classes      int
-	queries               int64
 	beta, share, linkKbit float64
 }
 
@@ -55,7 +53,8 @@ func planRun(_ context.Context, cmd *command, args []string, out, log io.Writer)
 
 // read parses a command line into o.
 func (o *planOptions) read(cmd *command, args []string, w io.Writer) error {
-	o.options = options{nodes: 50, graph: "er:0.3", rounds: 50, tau: 2, epsilon: 8} // as simulate has them
+	o.options = newOptions()
+	o.nodes, o.graph = 50, "er:0.3" // as simulate has them
 	fs := cmd.flags()
 	o.registerNodes(fs)
 	o.registerRun(fs)
@@ -74,11 +73,7 @@ func (o *planOptions) read(cmd *command, args []string, w io.Writer) error {
 	}
 	o.given = make(map[string]bool)
 	fs.Visit(func(f *flag.Flag) { o.given[f.Name] = true })
-	o.pickCooldown()
 	o.pickHidden()
-	if o.given["share"] && !o.given["cooldown"] {
-		o.cooldown = 0 // follows, later
-	}
 	return o.check()
 }
 
@@ -166,19 +161,23 @@ func (o *planOptions) build() (*problem, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	batch := o.samples
-	if o.batch > 0 {
-		batch = min(batch, o.batch)
+	p := &problem{opt: o.options, graph: g, samples: slices.Repeat([]int{o.samples}, o.nodes)}
+	if p.opt.gain >= 1 || o.given["beta"] {
+		p.opt.gain = 0.5 // for now: what it really is follows from eta and mu
 	}
-	if err := o.length(int64(batch)); err != nil {
+	if o.given["share"] && !o.given["cooldown"] {
+		p.opt.cooldown = -1 // for now: it follows from the share
+	}
+	if err := p.makeFleet("plan", o.dim); err != nil {
 		return nil, err
 	}
-	p := &problem{opt: o.options, graph: g, samples: slices.Repeat([]int{o.samples}, o.nodes)}
+	suggested := p.chosen
+	p.chosen = nil
 	for _, c := range []struct {
 		name  string
 		value any
 	}{
-		{"nodes", o.nodes}, {"graph", o.graph}, {"dim", o.dim}, {"samples", o.samples}, {"rounds", o.rounds}, {"tau", o.tau},
+		{"nodes", o.nodes}, {"graph", o.graph}, {"dim", o.dim}, {"samples", o.samples}, {"rounds", p.opt.rounds}, {"tau", p.opt.tau},
 		{"batch", o.batch}, {"rho", o.rho}, {"estimator", o.estimator}, {"table", o.table}, {"directions", o.directions},
 		{"seed", o.seed}, {"share", o.share},
 	} {
@@ -189,52 +188,8 @@ func (o *planOptions) build() (*problem, error) {
 	if !o.given["gain"] && !o.given["beta"] {
 		p.choose("gain", o.gain)
 	}
-	if p.opt.gain >= 1 || o.given["beta"] {
-		p.opt.gain = 0.5 // for now: what it really is follows from eta and mu
-	}
-	if err := p.makeFleet("plan", o.dim); err != nil {
-		return nil, err
-	}
+	p.chosen = append(p.chosen, suggested...)
 	return p, p.setGain(o.gain, o.beta)
-}
-
-// length sets the number of rounds, and tau where it follows from the number of steps. batch is b.
-func (o *planOptions) length(batch int64) error {
-	m, rounds := int64(o.samples), int64(o.rounds)
-	switch {
-	case o.given["sigma"] && o.given["epsilon"]:
-		var err error
-		o.rounds, err = roundsFor(dpmech.Gaussian{Clip: o.clip, Sigma: o.sigma}, o.epsilon, o.delta, o.accounting)
-		if err != nil && !errors.Is(err, dpmech.ErrBudget) {
-			err = usageError{err}
-		}
-		return err
-	case o.given["steps"] && o.given["tau"]:
-		if o.tau > o.steps {
-			return usageError{fmt.Errorf("-tau is %d, want at most the %d of -steps", o.tau, o.steps)}
-		}
-		rounds = int64(o.steps / o.tau)
-	case o.given["steps"]:
-		o.scheduled = true
-		o.tau = max(1, int(math.Round(math.Cbrt(float64(o.steps)))))
-		rounds = int64(o.steps / o.tau)
-	case o.given["queries"] && o.given["tau"]:
-		rounds = o.queries / (m + int64(o.tau)*batch)
-	case o.given["queries"]:
-		o.scheduled = true
-		// tau = T^(1/3) and K = T^(2/3): the least tau with as many rounds as its square, or fewer.
-		pays := func(tau int64) int64 { return o.queries / (m + tau*batch) }
-		tau := int64(1)
-		for tau*tau < pays(tau) {
-			tau++
-		}
-		o.tau, rounds = int(tau), pays(tau)
-	}
-	if rounds < 1 || rounds > math.MaxInt32/int64(o.tau) {
-		return usageError{fmt.Errorf("-queries is %d, which is %d rounds of %d; want at least one, and at most %d local steps", o.queries, rounds, m+int64(o.tau)*batch, math.MaxInt32)}
-	}
-	o.rounds = int(rounds)
-	return nil
 }
 
 // setGain gives the fleet the share of the limit of stability that -gain says or -beta amounts to. It refuses one that is not
@@ -255,7 +210,7 @@ func (p *problem) setGain(share, beta float64) error {
 		return asUsage(f.Validate())
 	}
 	grows := "it never dies out"
-	if r := contraction(g, a, f.Method.Rho); r > 1+1e-9 {
+	if r := g.Contraction(a, f.Method.Rho); r > 1+1e-9 {
 		grows = fmt.Sprintf("it grows by %.4g a round", r)
 	}
 	stable := largest / step
@@ -283,7 +238,7 @@ func (o *planOptions) plan(p *problem) (*outlook, error) {
 		Lambda2: g.Lambda2(), LambdaN: g.LambdaMax(), Gain: m.Gain,
 		Payload: sdk.PayloadMessage, LinkKbit: o.linkKbit, NonPrivate: o.nonPrivate, Chosen: map[string]any{},
 	}
-	if o.scheduled {
+	if o.known(o.dim, p.samples).Scheduled() {
 		r.Schedule = "paper"
 	}
 	deviation := 1.0 // of what a release tells, in units of the noise
@@ -291,22 +246,22 @@ func (o *planOptions) plan(p *problem) (*outlook, error) {
 		r.Gain = 0
 	} else {
 		r.RoundGain = g.Gain(m.Gain, m.Rho)
-		r.SpectralRadius = contraction(g, r.RoundGain, m.Rho)
-		r.Tenfold = tenfold(r.SpectralRadius)
-		calm := settle(g, r.RoundGain, m.Rho, m.Rounds, m.Cooldown, o.share, o.seed)
-		if calm.needed >= 0 {
-			r.CooldownNeeded = &calm.needed
+		r.SpectralRadius = g.Contraction(r.RoundGain, m.Rho)
+		r.Tenfold = graph.Tenfold(r.SpectralRadius)
+		calm := g.Settle(r.RoundGain, m.Rho, m.Rounds, m.Cooldown, o.share, o.seed)
+		if calm.Needed >= 0 {
+			r.CooldownNeeded = &calm.Needed
 		}
 		if o.given["share"] && !o.given["cooldown"] {
-			if calm.needed < 0 {
+			if calm.Needed < 0 {
 				return nil, usageError{fmt.Errorf("-share %v: not reached in %d rounds of cool-down, the most that are looked at: raise -gain, or link the nodes better",
-					o.share, len(calm.left)-1)}
+					o.share, len(calm.Left)-1)}
 			}
-			f.Method.Cooldown = calm.needed
-			p.choose("cooldown", calm.needed)
+			f.Method.Cooldown = calm.Needed
+			p.choose("cooldown", calm.Needed)
 		}
-		r.ShareLeft = calm.left[min(f.Method.Cooldown, len(calm.left)-1)]
-		deviation = calm.step
+		r.ShareLeft = calm.Left[min(f.Method.Cooldown, len(calm.Left)-1)]
+		deviation = calm.Step
 	}
 	r.Cooldown = f.Method.Cooldown
 	if cfg.Releases {

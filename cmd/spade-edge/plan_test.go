@@ -252,23 +252,23 @@ func TestSettleAgainstModes(t *testing.T) {
 					logs += math.Log(step/10) / 2
 				}
 			}
-			got := settle(g, a, rho, rounds, cooldown, share, 1)
-			if want := math.Exp(logs / rounds); math.Abs(got.step/want-1) > 0.02 {
-				t.Errorf("%s at %v: a step of %.4f, want %.4f", spec, gain, got.step, want)
+			got := g.Settle(a, rho, rounds, cooldown, share, 1)
+			if want := math.Exp(logs / rounds); math.Abs(got.Step/want-1) > 0.02 {
+				t.Errorf("%s at %v: a step of %.4f, want %.4f", spec, gain, got.Step, want)
 			}
 			above := 0
 			for c := range left {
 				want := left[c] / left[0]
-				if math.Abs(got.left[c]-want) > 0.1*want+1e-9 {
-					t.Errorf("%s at %v: %.4f left after %d rounds, want %.4f", spec, gain, got.left[c], c, want)
+				if math.Abs(got.Left[c]-want) > 0.1*want+1e-9 {
+					t.Errorf("%s at %v: %.4f left after %d rounds, want %.4f", spec, gain, got.Left[c], c, want)
 					break
 				}
 				if want >= share {
 					above = c
 				}
 			}
-			if off := got.needed - (above + 1); above > cooldown/2 || max(off, -off) > 1+above/10 {
-				t.Errorf("%s at %v: %d rounds needed, want %d", spec, gain, got.needed, above+1)
+			if off := got.Needed - (above + 1); above > cooldown/2 || max(off, -off) > 1+above/10 {
+				t.Errorf("%s at %v: %d rounds needed, want %d", spec, gain, got.Needed, above+1)
 			}
 		}
 	}

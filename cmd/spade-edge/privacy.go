@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
 )
 
 var privacyCommand = &command{
@@ -141,15 +142,15 @@ type plan struct {
 const maxPlan = 1e6
 
 func (o *privacyOptions) plan(out io.Writer) error {
-	var err error
-	switch {
-	case !o.given["sigma"]:
-		o.sigma, err = dpmech.SigmaFor(o.clip, o.rounds, o.epsilon, o.delta, o.accounting)
-	case !o.given["rounds"]:
-		o.rounds, err = roundsFor(dpmech.Gaussian{Clip: o.clip, Sigma: o.sigma}, o.epsilon, o.delta, o.accounting)
-	default:
-		err = dpmech.Gaussian{Clip: o.clip, Sigma: o.sigma}.Validate()
+	known := sdk.Known{
+		Dim: 1, Samples: []int{1}, Method: sdk.Method{Rounds: o.rounds},
+		Privacy: sdk.Privacy{Clip: o.clip, Sigma: o.sigma, Delta: o.delta, Accounting: o.accounting, EpsilonLimit: o.epsilon},
 	}
+	m, p, err := sdk.Suggest(known)
+	if err == nil {
+		err = dpmech.Gaussian{Clip: o.clip, Sigma: p.Sigma}.Validate()
+	}
+	o.rounds, o.sigma = m.Rounds, p.Sigma
 	if errors.Is(err, dpmech.ErrBudget) {
 		return err
 	} else if err != nil {
@@ -159,26 +160,16 @@ func (o *privacyOptions) plan(out io.Writer) error {
 	if !(rho <= maxPlan) {
 		return usageError{fmt.Errorf("%d releases with -clip %v and -sigma %v cost rho %.6g, want at most %.0e: above, nothing is protected", o.rounds, o.clip, o.sigma, rho, maxPlan)}
 	}
-	p := plan{Rounds: o.rounds, Clip: o.clip, Sigma: o.sigma, Cost: dpmech.CostOf(rho, o.delta)}
+	r := plan{Rounds: o.rounds, Clip: o.clip, Sigma: o.sigma, Cost: dpmech.CostOf(rho, o.delta)}
 	if o.json {
-		return writeObject(out, p)
+		return writeObject(out, r)
 	}
-	fmt.Fprintf(out, "rounds         %d, each with one release\n", p.Rounds)
-	fmt.Fprintf(out, "clip           %v\n", p.Clip)
-	fmt.Fprintf(out, "sigma          %v, in every number of a release\n", p.Sigma)
-	writeCost(out, p.Cost)
+	fmt.Fprintf(out, "rounds         %d, each with one release\n", r.Rounds)
+	fmt.Fprintf(out, "clip           %v\n", r.Clip)
+	fmt.Fprintf(out, "sigma          %v, in every number of a release\n", r.Sigma)
+	writeCost(out, r.Cost)
 	fmt.Fprintf(out, "protected      each client's whole data set, against everyone who sees what it sends\n")
 	return nil
-}
-
-// roundsFor returns how many releases fit a budget, and refuses one that covers none.
-func roundsFor(g dpmech.Gaussian, epsilon, delta float64, acc dpmech.Accounting) (int, error) {
-	n, err := dpmech.MaxRounds(g, epsilon, delta, acc)
-	if err == nil && n == 0 {
-		err = fmt.Errorf("not even one release: %w: it costs rho %.6g (epsilon %s), and the limit is epsilon %v (%v) at delta %v",
-			dpmech.ErrBudget, g.Rho(), epsilonText(acc.Epsilon(g.Rho(), delta)), epsilon, acc, delta)
-	}
-	return n, err
 }
 
 func (o *privacyOptions) makeLedger(out io.Writer) error {

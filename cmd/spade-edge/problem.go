@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -100,17 +101,7 @@ func (p *problem) noteDataChoices(s task.Spec) {
 
 func (p *problem) choose(name string, value any) { p.chosen = append(p.chosen, choice{name, value}) }
 
-// pick returns a parameter that the user has given, or else the value for it, which it notes.
-func (p *problem) pick(name string, given, chosen float64) float64 {
-	if p.opt.given[name] {
-		return given
-	}
-	p.choose(name, chosen)
-	return chosen
-}
-
-// makeFleet fills in the method. Whatever is picked here comes from public numbers alone: the dimension, how many
-// clients and samples there are, and the other flags. dim is the length of the parameter vector.
+// makeFleet fills in the method: what is not given is suggested. dim is the length of the parameter vector.
 func (p *problem) makeFleet(name string, dim int) error {
 	o := &p.opt
 	f := &sdk.Fleet{Run: name, Dim: dim, X0: p.x0}
@@ -121,93 +112,56 @@ func (p *problem) makeFleet(name string, dim int) error {
 	for _, e := range p.graph.Edges() {
 		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
 	}
-	if o.model == task.PerceptronModel && !o.given["hidden"] {
-		p.choose("hidden", o.hidden)
+	known := o.known(dim, p.samples)
+	var err error
+	if f.Method, f.Privacy, err = sdk.Suggest(known); err != nil {
+		return asUsage(err)
 	}
-	if !o.given["cooldown"] && o.cooldown > 0 {
-		p.choose("cooldown", o.cooldown)
-	}
-	queries := 0 // in one local step of the whole network
-	for _, m := range p.samples {
-		if o.batch > 0 {
-			m = min(m, o.batch)
-		}
-		queries += m
-	}
-	// Features have a mean square of about one. A query then moves a sample's score by about mu*sqrt(d) at random: at 1.5 a
-	// sigmoid still answers in proportion.
-	steps, fall := o.rounds*o.tau, 1.0
-	if o.scheduled { // eq. (nonprivate-schedule): mu = mu_0*T^(-1/6) and eta = eta_0*T^(-1/2), with what is picked for T = 1
-		fall = math.Pow(float64(steps), 1.0/6)
-	}
-	reach, share := pace(o.model)
-	mu := p.pick("mu", o.mu, round3(reach/math.Sqrt(float64(f.Dim))/fall))
-	eta := p.pick("eta", o.eta, stepSize(share*(mu*fall), queries, steps))
-	f.Method = sdk.Method{
-		Rounds: o.rounds, Cooldown: o.cooldown, Tau: o.tau, Batch: o.batch,
-		Rho: o.rho, Gain: o.gain, Eta: admm.Schedule{eta}, Mu: admm.Schedule{mu},
-		Estimator: o.estimator, Directions: o.directions, Seed: o.seed,
+	if !o.limited {
+		f.Privacy.EpsilonLimit = 0
 	}
 	f.Wire = sdk.Wire{Payload: o.payload, GridBits: o.gridBits, Lossy: o.lossy}
 	p.fleet = f
-	if o.nonPrivate {
-		f.Privacy.NonPrivate = true
-		return asUsage(f.Validate())
-	}
-	// All clipped updates in a row reach half as far again as a linear model's query: enough to learn, and noise grows with the clip.
-	further := 1.5
-	if o.model == task.PerceptronModel { // whose queries reach twice as far, and noise hurts it more
-		further = 0.75
-	}
-	clip := p.pick("clip", o.clip, round3(further*mu*math.Sqrt(float64(f.Dim))/float64(o.rounds)))
-	if !o.given["delta"] {
-		p.choose("delta", o.delta)
-	}
-	sigma := o.sigma
-	if !o.given["sigma"] {
-		var err error
-		if !o.given["epsilon"] {
-			p.choose("epsilon", o.epsilon)
+	o.cooldown, o.rounds, o.tau = f.Method.Cooldown, f.Method.Rounds, f.Method.Tau
+	noise := !o.nonPrivate && !o.given["sigma"]
+	for _, c := range []struct {
+		name   string
+		value  any
+		chosen bool
+	}{
+		{"hidden", o.hidden, known.Hidden},
+		{"cooldown", o.cooldown, o.cooldown > 0},
+		{"mu", f.Method.Mu[0], true},
+		{"eta", f.Method.Eta[0], true},
+		{"clip", f.Privacy.Clip, !o.nonPrivate},
+		{"delta", f.Privacy.Delta, !o.nonPrivate},
+		{"epsilon", o.epsilon, noise},
+		{"sigma", f.Privacy.Sigma, noise},
+	} {
+		if c.chosen && !o.given[c.name] {
+			p.choose(c.name, c.value)
 		}
-		if sigma, err = dpmech.SigmaFor(clip, o.rounds, o.epsilon, o.delta, o.accounting); err != nil {
-			return usageError{err}
-		}
-		p.choose("sigma", sigma)
 	}
-	f.Privacy = sdk.Privacy{Clip: clip, Sigma: sigma, Delta: o.delta, Accounting: o.accounting}
 	return asUsage(f.Validate())
 }
 
-// pace returns how far a query goes from the model, |mu*u|, and how much noise of the estimates in each coordinate of the network's
-// model is taken for the sake of speed, as a share of mu. A perceptron's parameters share out what moves a sample's score, and it
-// has a way to go from its random start: without release noise, twice the reach and nearly four times the noise did best, or
-// within a point of it, on XOR, MNIST, the generated patients and Alzheimer's.
-func pace(model string) (reach, share float64) {
-	if model == task.PerceptronModel {
-		return 3, 1.5
-	}
-	return 1.5, 0.4
-}
-
-// stepSize returns the default eta: the noise of the estimates adds up, over all steps, to about eta*sqrt(steps/queries) in each
-// coordinate of the network's model, with so many queries in each step, and is to be noise.
-func stepSize(noise float64, queries, steps int) float64 {
-	return round3(noise * math.Sqrt(float64(queries)/float64(steps)))
-}
-
-// asUsage makes an error a usageError: all of a fleet here comes from flags.
+// asUsage makes an error a usageError, in the words of the flags: all of a fleet here comes from them. A spent budget stays one.
 func asUsage(err error) error {
-	if err == nil {
-		return nil
+	if err == nil || errors.Is(err, dpmech.ErrBudget) {
+		return err
 	}
-	return usageError{err}
+	text := strings.NewReplacer("sdk: suggest: Tau", "-tau", "sdk: suggest: Queries", "-queries", "of Steps", "of -steps")
+	return usageError{reworded{err, text.Replace(err.Error())}}
 }
 
-// round3 rounds a positive number to three significant digits, so that what is picked can be typed.
-func round3(x float64) float64 {
-	y, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 3, 64), 64) // a number's own text is always a number
-	return y
+// reworded is an error with another text.
+type reworded struct {
+	error
+	text string
 }
+
+func (r reworded) Error() string { return r.text }
+func (r reworded) Unwrap() error { return r.error }
 
 // clients returns what a simulation of the problem needs.
 func (p *problem) clients(cfgs []admm.Config) []tinytest.Client {
@@ -220,19 +174,20 @@ func (p *problem) clients(cfgs []admm.Config) []tinytest.Client {
 	return clients
 }
 
-// alone trains one client by itself, without noise and with the same method and number of rounds, and returns its model. share is that of
-// pace.
-func alone(ctx context.Context, f *sdk.Fleet, share float64, oracle task.Model) ([]float32, error) {
-	single := *f
-	single.Members, single.Edges = f.Members[:1], nil
-	single.Method.Cooldown = 0
-	single.Privacy = sdk.Privacy{NonPrivate: true}
-	queries := oracle.Len()
-	if f.Method.Batch > 0 {
-		queries = min(queries, f.Method.Batch)
+// alone trains one client by itself, without noise and with the same method and number of rounds, and returns its model.
+func (p *problem) alone(ctx context.Context, oracle task.Model) ([]float32, error) {
+	single := *p.fleet
+	single.Members, single.Edges = single.Members[:1], nil
+	samples := []int{oracle.Len()}
+	known := sdk.Known{
+		Dim: single.Dim, Samples: samples, Hidden: p.opt.hiddenLayer(), Method: single.Method, Privacy: sdk.Privacy{NonPrivate: true},
 	}
-	single.Method.Eta = admm.Schedule{stepSize(share*f.Method.Mu[0], queries, f.Method.Rounds*f.Method.Tau)}
-	cfgs, err := single.Machines([]int{oracle.Len()}, nil)
+	known.Method.Cooldown, known.Method.Eta = 0, nil
+	var err error
+	if single.Method, single.Privacy, err = sdk.Suggest(known); err != nil {
+		return nil, err
+	}
+	cfgs, err := single.Machines(samples, nil)
 	if err != nil {
 		return nil, err
 	}

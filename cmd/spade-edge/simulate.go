@@ -19,10 +19,8 @@ var simulateCommand = &command{
 }
 
 func simulate(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
-	o := options{
-		data: "synthetic:clinical", nodes: 50, graph: "er:0.3", partition: "iid",
-		rounds: 50, tau: 2, epsilon: 8,
-	}
+	o := newOptions()
+	o.data, o.nodes, o.graph, o.partition = "synthetic:clinical", 50, "er:0.3", "iid"
 	if err := o.read(cmd, args, out); err != nil {
 		return err
 	}
@@ -34,7 +32,7 @@ func simulate(ctx context.Context, cmd *command, args []string, out, log io.Writ
 	if o.nonPrivate {
 		fmt.Fprintln(log, "NOT PRIVATE: nothing is clipped and no noise is added")
 	}
-	r, err := p.simulate(ctx, newProgress(log, o.rounds, o.cooldown))
+	r, err := p.simulate(ctx, newProgress(log, o.rounds, p.opt.cooldown))
 	if err != nil {
 		return err
 	}
