@@ -100,7 +100,22 @@ type Observer struct {
 	Waiting func(round int, neighbors []string)
 }
 
-// validate reports every fault at once, and returns the fleet's plan.
+// complete is validate for a configuration that is about to be used: nothing required may be missing.
+func (c Config) complete() (*plan, error) {
+	p, err := c.validate()
+	if c.Samples < 1 {
+		err = errors.Join(err, fmt.Errorf("sdk: Samples is %d, want at least 1", c.Samples))
+	}
+	if c.Oracle == nil {
+		err = errors.Join(err, errors.New("sdk: Oracle is nil"))
+	}
+	if c.Transport == nil {
+		err = errors.Join(err, errors.New("sdk: Transport is nil"))
+	}
+	return p, err
+}
+
+// validate reports every fault of what is set at once, and returns the fleet's plan.
 func (c Config) validate() (*plan, error) {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("sdk: "+format, args...)) }
@@ -148,17 +163,8 @@ func (c Config) validate() (*plan, error) {
 	case c.Key != nil && !hasKey(c.Keys(c.Name), c.Key):
 		fault("Keys has %d keys for %q, and Key belongs to none of them", len(c.Keys(c.Name)), c.Name)
 	}
-	if c.Samples < 1 {
-		fault("Samples is %d, want at least 1", c.Samples)
-	}
 	if c.Window < 0 {
 		fault("Window is %d, want 0 or more", c.Window)
-	}
-	if c.Oracle == nil {
-		fault("Oracle is nil")
-	}
-	if c.Transport == nil {
-		fault("Transport is nil")
 	}
 	if c.ResendAfter < 0 || c.Linger < 0 {
 		fault("ResendAfter is %v and Linger %v, want neither negative", c.ResendAfter, c.Linger)

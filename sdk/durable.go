@@ -33,6 +33,13 @@ func (f *Fleet) StateSize(member string, samples int) int {
 	return wire.MaxCheckpoint(f.Dim, len(p.graph.Neighbors(i)), samples)
 }
 
+// StoreSize returns how many bytes a [DirStore] sets aside for a member with so many samples: two slots, each for the largest
+// state with its note, header and digest.
+func (f *Fleet) StoreSize(member string, samples int) int64 {
+	const header = 64
+	return 2 * (int64(f.StateSize(member, samples)) + MaxNote + header)
+}
+
 // filter returns the filter of a member's run.
 func (f *Fleet) filter() (*dpmech.Filter, error) {
 	if f.Privacy.EpsilonLimit == 0 {
@@ -95,7 +102,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 		if n.filter, err = dpmech.LoadFilter(cp.Filter); err != nil {
 			return fmt.Errorf("sdk: kept state of release %d: %w", s.Round, err)
 		}
-		if err := n.checkLedger(cp.Ledger); err != nil {
+		if err := checkHead(n.cfg.Ledger, cp.Ledger); err != nil {
 			return err
 		}
 		if cp.Ledger == "" {
@@ -136,38 +143,42 @@ func (n *Node) disclose() {
 
 // own refuses a checkpoint that is not of this run, member and program.
 func (n *Node) own(cp *wire.Checkpoint, round int) error {
-	var errs []error
-	differ := func(what, found, wanted string) {
-		errs = append(errs, fmt.Errorf("it is of %s %s, want %s", what, found, wanted))
-	}
-	if want := n.hash; cp.Fleet != want {
-		differ("a fleet with hash", hex.EncodeToString(cp.Fleet[:8]), hex.EncodeToString(want[:8]))
-	}
-	if cp.Member != n.cfg.Name {
-		differ("member", fmt.Sprintf("%q", cp.Member), fmt.Sprintf("%q", n.cfg.Name))
-	}
-	if cp.Build != build {
-		differ("a program with", fmt.Sprintf("%q", cp.Build), fmt.Sprintf("%q: finish the run with the program that began it", build))
-	}
+	err := checkOwn(n.hash, n.cfg.Name, cp.Fleet, cp.Member, cp.Build)
 	if cp.Round != round {
-		differ("release", fmt.Sprint(cp.Round), fmt.Sprint(round))
+		err = errors.Join(err, fmt.Errorf("it is of release %d, want %d", cp.Round, round))
+	}
+	return err
+}
+
+// checkOwn refuses a state of another fleet, member or program than want and name.
+func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic string) error {
+	var errs []error
+	differ := func(format string, found, wanted any) { errs = append(errs, fmt.Errorf(format, found, wanted)) }
+	if fleet != want {
+		differ("it is of a fleet with hash %x, want %x", fleet[:8], want[:8])
+	}
+	if member != name {
+		differ("it is of member %q, want %q", member, name)
+	}
+	if arithmetic != build {
+		differ("it is of a program with %q, want %q: finish the run with the program that began it", arithmetic, build)
 	}
 	return errors.Join(errs...)
 }
 
-// checkLedger makes sure that the ledger still knows what it knew when the state was kept.
-func (n *Node) checkLedger(head string) error {
+// checkHead makes sure that the ledger still knows what it knew when a state was kept.
+func checkHead(l *dpmech.Ledger, head string) error {
 	if head == "" {
 		return nil
 	}
-	if n.cfg.Ledger == nil {
+	if l == nil {
 		return errors.New("sdk: this run was begun with a ledger: it cannot go on without")
 	}
 	var h dpmech.Head
 	if err := json.Unmarshal([]byte(head), &h); err != nil {
 		return fmt.Errorf("sdk: kept head of the ledger: %w", err)
 	}
-	return n.cfg.Ledger.Contains(h)
+	return l.Contains(h)
 }
 
 // enterKept counts in the ledger what was released while the run had none.
@@ -187,15 +198,18 @@ func (n *Node) enterKept() error {
 // store nothing is kept, and whatever was marked may have been sent. What the lost device before this one has made of the two
 // releases after those that came back is no obstacle: they are made without data.
 func (n *Node) checkLast(round int) error {
-	if n.cfg.Ledger == nil {
-		return nil
-	}
+	return checkLast(n.cfg.Store != nil, round, n.blank(), n.reserved, n.marked)
+}
+
+func checkLast(stored bool, round, blank, reserved, marked int) error {
 	const advice = "restore the state, recover it from the neighbors, or start the fleet anew under another run id"
-	if n.cfg.Store == nil && n.marked > 0 {
-		return fmt.Errorf("sdk: the ledger has release %d of this run, and there is no Store that could have kept it: %w; %s", n.marked, ErrRollback, advice)
+	if !stored && marked > 0 {
+		return fmt.Errorf("sdk: the ledger has release %d of this run, and there is no Store that could have kept it: %w; %s",
+			marked, ErrRollback, advice)
 	}
-	if err := dpmech.CheckKept(max(round, n.blank()), n.reserved, n.marked); err != nil {
-		return fmt.Errorf("sdk: the ledger has release %d of this run, and the kept state ends with %d: %w; %s (%w)", n.reserved, round, ErrRollback, advice, err)
+	if err := dpmech.CheckKept(max(round, blank), reserved, marked); err != nil {
+		return fmt.Errorf("sdk: the ledger has release %d of this run, and the kept state ends with %d: %w; %s (%w)",
+			reserved, round, ErrRollback, advice, err)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ type Neighbor struct {
 
 // New returns a node at the start of its run, or, if cfg.Store keeps a state, where it was when it was last heard of.
 func New(cfg Config) (*Node, error) {
-	p, err := cfg.validate()
+	p, err := cfg.complete()
 	if err != nil {
 		return nil, err
 	}

@@ -17,9 +17,6 @@ type disk struct {
 	Written int64 `json:"written"` // in the whole run: what wears flash out
 }
 
-// slotExtra is what a slot has beside its state and its note: a header and a digest.
-const slotExtra = 64
-
 // newDisk counts what a node with a [sdk.DirStore] and, in a private run, a [dpmech.Ledger] writes for a state of so many bytes.
 func newDisk(f *sdk.Fleet, c admm.Config, state int64) disk {
 	const hash = 64 // digits of a SHA-256
@@ -35,11 +32,12 @@ func newDisk(f *sdk.Fleet, c admm.Config, state int64) disk {
 		ledger += int64(len(`{"id":"","seq":12,"hash":""}`) + 1 + hash + hash/2)
 	}
 	d := disk{
-		Slots:  2 * (int64(f.StateSize(self, c.Estimator.Samples)) + sdk.MaxNote + slotExtra),
+		Slots:  f.StoreSize(self, c.Estimator.Samples),
 		Log:    note + int64(len(`{"round":12,"digest":"","note":}`)+1+hash),
 		Ledger: ledger,
 	}
-	calm := state + slotExtra + note + d.Log
+	const header = 64 // of a slot, with its digest
+	calm := state + header + note + d.Log
 	d.Round = calm + ledger
 	d.Written = int64(f.Method.Rounds)*d.Round + int64(f.Method.Cooldown)*calm
 	return d
