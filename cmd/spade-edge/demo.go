@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"flag"
 	"fmt"
 	"hash"
 	"io"
@@ -33,14 +32,15 @@ func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) 
 	o := newOptions()
 	o.data, o.nodes, o.graph, o.partition = "synthetic:clinical", 8, "ring", "dirichlet:0.1"
 	o.cooldown, o.epsilon = 30, 32
-	var addr string
-	if err := o.read(cmd, args, out, func(fs *flag.FlagSet) {
-		fs.StringVar(&addr, "http", "", "serve a page that shows all nodes at this loopback `address`, and go on with that at the end until an interrupt")
-	}); err != nil {
+	fs := cmd.flags()
+	o.register(fs)
+	addr := fs.String("http", "",
+		"serve a page that shows all nodes at this loopback `address`, and go on with that at the end until an interrupt")
+	if err := o.read(cmd, fs, args, out); err != nil {
 		return err
 	}
-	if addr != "" {
-		if err := monitor.CheckAddress(addr); err != nil {
+	if *addr != "" {
+		if err := monitor.CheckAddress(*addr); err != nil {
 			return usageError{fmt.Errorf("-http: %w", err)}
 		}
 	}
@@ -58,7 +58,7 @@ func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) 
 	if o.nonPrivate {
 		show.say("NOT PRIVATE: nothing is clipped and no noise is added")
 	}
-	stage, err := p.newStage(addr, show)
+	stage, err := p.newStage(*addr, show)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
@@ -174,15 +173,12 @@ func (r *exported) certificate(path string, f *sdk.Fleet) (text []byte, why stri
 	if f.Privacy.NonPrivate {
 		return nil, "NOT PRIVATE, what the node has sent may reveal its data"
 	}
-	text, err := os.ReadFile(path)
+	text, c, err := readCertificate(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "the node writes one when it ends"
 	}
-	var c *dpmech.Certificate
 	if err == nil {
-		if c, err = dpmech.ParseCertificate(text); err == nil {
-			err = c.Verify()
-		}
+		err = c.Verify()
 	}
 	hash := f.Hash()
 	switch {

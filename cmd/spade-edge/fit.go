@@ -48,20 +48,21 @@ func fit(_ context.Context, cmd *command, args []string, out, log io.Writer) err
 	if err := cmd.parse(fs, args, out); err != nil {
 		return err
 	}
-	o.given = given(fs)
-	o.pickHidden()
+	o.note(fs)
 	spec := o.spec()
-	errs := []error{o.conflicts(), spec.Validate()}
+	var f faults
+	o.conflicts(&f)
+	f = append(f, spec.Validate())
 	if *fittedOn == "" {
-		errs = append(errs, errors.New("-fitted-on is missing: say in a few words what the public data are"))
+		f.add("-fitted-on is missing: say in a few words what the public data are")
 	} else if err := task.CheckFittedOn(*fittedOn); err != nil {
-		errs = append(errs, fmt.Errorf("-fitted-on: %w", err))
+		f.add("-fitted-on: %w", err)
 	}
-	if *x0 != "" && o.model != task.PerceptronModel {
-		errs = append(errs, fmt.Errorf("-x0 %s: only for -model perceptron; softmax starts at zeros", *x0))
+	if *x0 != "" && !o.hiddenLayer() {
+		f.add("-x0 %s: only for -model perceptron; softmax starts at zeros", *x0)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return usageError{err}
+	if err := f.usage(); err != nil {
+		return err
 	}
 	if *x0 != "" && *x0 == *file {
 		return usageError{fmt.Errorf("-out and -x0 are both %q, want two files", *file)}

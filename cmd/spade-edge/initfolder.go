@@ -56,7 +56,7 @@ func (o *initOptions) make(p *problem) (r *initResult, err error) {
 	}
 	r = &initResult{
 		Dir: o.dir, Fleet: filepath.Join(o.dir, "fleet.json"), Run: p.fleet.Run, Dim: p.fleet.Dim,
-		Rounds: p.fleet.Method.Rounds, Cooldown: p.fleet.Method.Cooldown, NonPrivate: o.nonPrivate, Chosen: map[string]any{},
+		Rounds: p.fleet.Method.Rounds, Cooldown: p.fleet.Method.Cooldown, NonPrivate: o.nonPrivate,
 	}
 	for i, m := range o.members {
 		if err := o.makeNode(filepath.Join(stage, m.Name), i, &m); err != nil {

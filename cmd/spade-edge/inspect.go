@@ -32,14 +32,9 @@ type inspection struct {
 	Kind string `json:"kind"` // what it was taken for
 	Any  any    `json:"content"`
 
-	text  bytes.Buffer    // the same for people
+	table                 // the same for people
 	fault error           // why it is not sound
 	fleet *fleetfile.File // has the keys for evidence; nil if it is not known
-}
-
-// row adds a line for people.
-func (r *inspection) row(name, format string, args ...any) {
-	fmt.Fprintf(&r.text, "%-14s %s\n", name, strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; "))
 }
 
 func inspectPath(_ context.Context, cmd *command, args []string, out, _ io.Writer) error {
@@ -66,7 +61,7 @@ func inspectPath(_ context.Context, cmd *command, args []string, out, _ io.Write
 	if *asJSON {
 		err = writeObject(out, r)
 	} else {
-		_, err = fmt.Fprintf(out, "%-14s %s\n%s", r.Kind, path, r.text.Bytes())
+		_, err = fmt.Fprintf(out, "%-14s %s\n%s", r.Kind, path, r.table.String())
 	}
 	if err == nil && r.fault != nil {
 		return verdict{r.fault, exitFailed}

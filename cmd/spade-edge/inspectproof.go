@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -70,10 +69,10 @@ func (r *inspection) heads(path string) error {
 		Lines  uint64 `json:"lines"`
 	}
 	all := []known{}
-	fmt.Fprintf(&r.text, "%-51s  %-32s  %s\n", "key", "ledger", "lines")
+	fmt.Fprintf(&r.table, "%-51s  %-32s  %s\n", "key", "ledger", "lines")
 	for _, k := range h.Known() {
 		one := known{ws.FormatKey(k.Key), k.Ledger, k.Lines}
-		fmt.Fprintf(&r.text, "%-51s  %-32s  %d\n", one.Key, one.Ledger, one.Lines)
+		fmt.Fprintf(&r.table, "%-51s  %-32s  %d\n", one.Key, one.Ledger, one.Lines)
 		all = append(all, one)
 	}
 	r.Any = all
@@ -91,25 +90,21 @@ func (r *inspection) ledger(path string) error {
 		life = l.Lifetime(life.Limit.Delta)
 	}
 	r.Any = life
-	return (&privacyOptions{options: options{delta: life.Delta}}).writeLedger(&r.text, path, life)
+	return (&privacyOptions{options: options{delta: life.Delta}}).writeLedger(&r.table, path, life)
 }
 
 func (r *inspection) certificate(path string) error {
 	r.Kind = "certificate"
-	data, err := os.ReadFile(path)
+	_, c, err := readCertificate(path)
 	if err != nil {
-		return err
-	}
-	c, err := dpmech.ParseCertificate(data)
-	if err != nil {
-		return usageError{fmt.Errorf("%s: %w", path, err)}
+		return usageError{err}
 	}
 	r.fault = c.Verify()
 	r.Any = struct {
 		Verified    bool                `json:"verified"`
 		Certificate *dpmech.Certificate `json:"certificate"`
 	}{r.fault == nil, c}
-	fmt.Fprintf(&r.text, "\n%s\n", c.Text())
+	fmt.Fprintf(&r.table, "\n%s\n", c.Text())
 	if r.fault == nil {
 		r.row("consistent", "every figure follows from the clip and noise of the releases; who wrote it, privacy -verify with -fleet shows")
 	}

@@ -201,26 +201,49 @@ func (o *options) registerAccounting(fs *flag.FlagSet) {
 	fs.TextVar(&o.accounting, "accounting", dpmech.GDP, "what -epsilon means: the `rule` gdp (exact), zcdp or paper (default gdp)")
 }
 
-// read parses a command line into o; more registers flags of the command's own.
-func (o *options) read(cmd *command, args []string, w io.Writer, more ...func(fs *flag.FlagSet)) error {
-	fs := cmd.flags()
-	o.register(fs)
-	for _, register := range more {
-		register(fs)
-	}
+// read parses a command line into o, which has registered its flags with fs.
+func (o *options) read(cmd *command, fs *flag.FlagSet, args []string, w io.Writer) error {
 	if err := cmd.parse(fs, args, w); err != nil {
 		return err
 	}
-	o.given = make(map[string]bool)
-	fs.Visit(func(f *flag.Flag) { o.given[f.Name] = true })
-	o.pickHidden()
-	return o.conflicts()
+	o.note(fs)
+	var f faults
+	o.conflicts(&f)
+	return f.usage()
 }
 
-// pickHidden gives a perceptron hidden units.
-func (o *options) pickHidden() {
-	if o.hiddenLayer() && !o.given["hidden"] {
+// note keeps which flags were given, and gives a perceptron hidden units.
+func (o *options) note(fs *flag.FlagSet) {
+	if o.given = given(fs); o.hiddenLayer() && !o.given["hidden"] {
 		o.hidden = 8
+	}
+}
+
+// faults are what is wrong with a command line.
+type faults []error
+
+func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
+
+// usage returns all faults as one usageError, or nil.
+func (f faults) usage() error {
+	if err := errors.Join(f...); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+// checkSizes reports those of the named flags that are given and are no size in 1e-9..1e9.
+func (o *options) checkSizes(f *faults, names ...string) {
+	for _, name := range names {
+		size := map[string]float64{
+			"eta": o.eta, "mu": o.mu, "clip": o.clip, "sigma": o.sigma, "epsilon": o.epsilon, "rho": o.rho,
+		}[name]
+		if o.given[name] && !(size >= 1e-9 && size <= 1e9) {
+			f.add("-%s is %v, want 1e-9..1e9", name, size)
+		}
+	}
+	if !(o.delta > 0 && o.delta < 1) {
+		f.add("-delta is %v, want a number above 0 and below 1", o.delta)
 	}
 }
 
@@ -228,55 +251,40 @@ func (o *options) pickHidden() {
 func (o *options) modelSpec() task.ModelSpec { return task.ModelSpec{Name: o.model, Hidden: o.hidden} }
 
 // conflicts reports flags that exclude each other, and numbers that a zero default would hide.
-func (o *options) conflicts() error {
-	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+func (o *options) conflicts(f *faults) {
 	for _, name := range []string{"clip", "sigma", "epsilon", "delta", "accounting"} {
 		if o.nonPrivate && o.given[name] {
-			fault("-non-private and -%s exclude each other", name)
+			f.add("-non-private and -%s exclude each other", name)
 		}
 	}
 	if o.lossy > 0 && !o.nonPrivate {
-		fault("-lossy %d in a private run (-epsilon, -sigma, -clip), want -non-private with it: what a round waits for would depend on how long local work takes, which the noise does not cover", o.lossy)
+		f.add("-lossy %d in a private run (-epsilon, -sigma, -clip), want -non-private with it: what a round waits for "+
+			"would depend on how long local work takes, which the noise does not cover", o.lossy)
 	}
 	if o.given["sigma"] && (o.given["epsilon"] || o.given["accounting"]) {
-		fault("-sigma and -epsilon (or -accounting) exclude each other: one follows from the other")
+		f.add("-sigma and -epsilon (or -accounting) exclude each other: one follows from the other")
 	}
-	for _, f := range []struct {
-		name  string
-		value float64
-	}{{"eta", o.eta}, {"mu", o.mu}, {"clip", o.clip}, {"sigma", o.sigma}, {"epsilon", o.epsilon}, {"rho", o.rho}} {
-		if o.given[f.name] && !(f.value >= 1e-9 && f.value <= 1e9) {
-			fault("-%s is %v, want 1e-9..1e9", f.name, f.value)
-		}
-	}
+	o.checkSizes(f, "eta", "mu", "clip", "sigma", "epsilon", "rho")
 	if !(o.gain >= 1e-6 && o.gain < 1) {
-		fault("-gain is %v, want a share of the limit of stability: 1e-6 or more, and below 1", o.gain)
+		f.add("-gain is %v, want a share of the limit of stability: 1e-6 or more, and below 1", o.gain)
 	}
 	if o.given["test-fraction"] && !(o.testFraction > 0 && o.testFraction < 1) {
-		fault("-test-fraction is %v, want a number above 0 and below 1", o.testFraction)
-	}
-	if !(o.delta > 0 && o.delta < 1) {
-		fault("-delta is %v, want a number above 0 and below 1", o.delta)
+		f.add("-test-fraction is %v, want a number above 0 and below 1", o.testFraction)
 	}
 	if err := o.modelSpec().Validate(); err != nil {
-		fault("-model %s, -hidden %d: %w", o.model, o.hidden, err)
+		f.add("-model %s, -hidden %d: %w", o.model, o.hidden, err)
 	}
 	if o.table != "dense" && o.table != "seeded" {
-		fault("-table %q, want dense or seeded", o.table)
+		f.add("-table %q, want dense or seeded", o.table)
 	}
-	for _, f := range []struct {
+	for _, c := range []struct {
 		name       string
 		value, min int
 	}{{"nodes", o.nodes, 1}, {"rounds", o.rounds, 1}, {"cooldown", o.cooldown, 0}, {"tau", o.tau, 1}, {"batch", o.batch, 0}} {
-		if f.value < f.min {
-			fault("-%s is %d, want at least %d", f.name, f.value, f.min)
+		if c.value < c.min {
+			f.add("-%s is %d, want at least %d", c.name, c.value, c.min)
 		}
 	}
-	if len(errs) > 0 {
-		return usageError{errors.Join(errs...)}
-	}
-	return nil
 }
 
 // spec returns what the data flags ask for.

@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -71,16 +69,13 @@ func (o *planOptions) read(cmd *command, args []string, w io.Writer) error {
 	if err := cmd.parse(fs, args, w); err != nil {
 		return err
 	}
-	o.given = make(map[string]bool)
-	fs.Visit(func(f *flag.Flag) { o.given[f.Name] = true })
-	o.pickHidden()
+	o.note(fs)
 	return o.check()
 }
 
 // check reports flags that exclude each other and numbers out of range, but for an unstable gain.
 func (o *planOptions) check() error {
-	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	var f faults
 	var lengths []string
 	for _, name := range []string{"rounds", "steps", "queries"} {
 		if o.given[name] {
@@ -88,51 +83,51 @@ func (o *planOptions) check() error {
 		}
 	}
 	if len(lengths) > 1 {
-		fault("%v exclude each other: each says how long the run is", lengths)
+		f.add("%v exclude each other: each says how long the run is", lengths)
 	}
 	if o.given["sigma"] && o.given["epsilon"] && len(lengths) > 0 {
-		fault("-sigma and -epsilon say how many rounds there are, and so does %s: leave one out", lengths[0])
+		f.add("-sigma and -epsilon say how many rounds there are, and so does %s: leave one out", lengths[0])
 	}
 	if o.given["sigma"] && o.given["epsilon"] && !o.given["clip"] {
-		fault("-clip is missing: with -sigma and -epsilon it says how many rounds there are")
+		f.add("-clip is missing: with -sigma and -epsilon it says how many rounds there are")
 	}
 	if o.given["dim"] && o.given["columns"] {
-		fault("-dim and -columns exclude each other: with the model, one follows from the other")
+		f.add("-dim and -columns exclude each other: with the model, one follows from the other")
 	}
 	if o.given["classes"] && !o.given["columns"] {
-		fault("-columns is missing: only with it -classes says how many parameters there are")
+		f.add("-columns is missing: only with it -classes says how many parameters there are")
 	}
 	if o.classes < 2 {
-		fault("-classes is %d, want 2..1000", o.classes)
+		f.add("-classes is %d, want 2..1000", o.classes)
 	}
 	if o.given["beta"] && o.given["gain"] {
-		fault("-beta and -gain exclude each other: one follows from the other")
+		f.add("-beta and -gain exclude each other: one follows from the other")
 	}
-	for _, f := range []struct {
+	for _, c := range []struct {
 		name       string
 		value, max int64
 	}{
-		{"dim", int64(o.dim), wire.MaxDim}, {"columns", int64(o.columns), 1 << 18}, {"classes", int64(max(o.classes, 2)), 1000}, {"samples", int64(o.samples), math.MaxInt32},
-		{"steps", int64(o.steps), math.MaxInt32}, {"queries", o.queries, math.MaxInt64},
+		{"dim", int64(o.dim), wire.MaxDim}, {"columns", int64(o.columns), 1 << 18}, {"classes", int64(max(o.classes, 2)), 1000},
+		{"samples", int64(o.samples), math.MaxInt32}, {"steps", int64(o.steps), math.MaxInt32}, {"queries", o.queries, math.MaxInt64},
 	} {
-		if o.given[f.name] && (f.value < 1 || f.value > f.max) {
-			fault("-%s is %d, want 1..%d", f.name, f.value, f.max)
+		if o.given[c.name] && (c.value < 1 || c.value > c.max) {
+			f.add("-%s is %d, want 1..%d", c.name, c.value, c.max)
 		}
 	}
 	if t := float64(o.rounds) * float64(o.tau); t > math.MaxInt32 && !o.given["steps"] && !o.given["queries"] {
-		fault("-rounds %d and -tau %d are %.3g local steps, want at most %d", o.rounds, o.tau, t, math.MaxInt32)
+		f.add("-rounds %d and -tau %d are %.3g local steps, want at most %d", o.rounds, o.tau, t, math.MaxInt32)
 	}
-	for _, f := range []struct {
+	for _, c := range []struct {
 		name  string
 		value float64
 	}{{"beta", o.beta}, {"link-kbit", o.linkKbit}, {"gain", o.gain}} {
-		shared := f.name == "gain" && !(f.value >= 1) // and told by what all commands share
-		if o.given[f.name] && !shared && !(f.value > 0 && f.value <= math.MaxFloat32) {
-			fault("-%s is %v, want a positive number", f.name, f.value)
+		shared := c.name == "gain" && !(c.value >= 1) // and told by what all commands share
+		if o.given[c.name] && !shared && !(c.value > 0 && c.value <= math.MaxFloat32) {
+			f.add("-%s is %v, want a positive number", c.name, c.value)
 		}
 	}
 	if !(o.share >= 1e-6 && o.share < 1) {
-		fault("-share is %v, want 1e-6 or more, and below 1", o.share)
+		f.add("-share is %v, want 1e-6 or more, and below 1", o.share)
 	}
 	rest := o.options
 	rest.given = make(map[string]bool)
@@ -143,11 +138,9 @@ func (o *planOptions) check() error {
 	if rest.gain >= 1 { // is refused with figures, later
 		rest.gain = 0.5
 	}
-	if err := rest.conflicts(); err != nil {
-		errs = append(errs, err)
-	}
-	if len(errs) > 0 {
-		return usageError{errors.Join(errs...)}
+	rest.conflicts(&f)
+	if err := f.usage(); err != nil {
+		return err
 	}
 	if o.given["columns"] {
 		o.dim = o.modelSpec().Dim(o.columns, o.classes)
@@ -173,20 +166,13 @@ func (o *planOptions) build() (*problem, error) {
 	}
 	suggested := p.chosen
 	p.chosen = nil
-	for _, c := range []struct {
-		name  string
-		value any
-	}{
+	p.choose([]choice{
 		{"nodes", o.nodes}, {"graph", o.graph}, {"dim", o.dim}, {"samples", o.samples}, {"rounds", p.opt.rounds}, {"tau", p.opt.tau},
 		{"batch", o.batch}, {"rho", o.rho}, {"estimator", o.estimator}, {"table", o.table}, {"directions", o.directions},
 		{"seed", o.seed}, {"share", o.share},
-	} {
-		if !o.given[c.name] {
-			p.choose(c.name, c.value)
-		}
-	}
-	if !o.given["gain"] && !o.given["beta"] {
-		p.choose("gain", o.gain)
+	}...)
+	if !o.given["beta"] {
+		p.choose(choice{"gain", o.gain})
 	}
 	p.chosen = append(p.chosen, suggested...)
 	return p, p.setGain(o.gain, o.beta)
@@ -220,7 +206,7 @@ func (p *problem) setGain(share, beta float64) error {
 }
 
 // plan works out all figures.
-func (o *planOptions) plan(p *problem) (*outlook, error) {
+func (o *planOptions) plan(p *problem) (*report, error) {
 	f, g := p.fleet, p.graph
 	cfg, err := p.busiest()
 	if err != nil {
@@ -231,12 +217,12 @@ func (o *planOptions) plan(p *problem) (*outlook, error) {
 		batch = cfg.Estimator.Batch
 	}
 	m := f.Method
-	r := &outlook{
+	r := &report{
 		Nodes: o.nodes, Edges: len(f.Edges), DegreeMax: len(cfg.Neighbors), Dim: f.Dim, Samples: o.samples, Batch: batch,
 		Rounds: m.Rounds, Tau: m.Tau, Steps: int64(m.Rounds) * int64(m.Tau), Schedule: "constant",
 		Eta: m.Eta[0], Mu: m.Mu[0], Rho: m.Rho, Beta: cfg.Beta, Share: o.share, ShareLeft: 1,
 		Lambda2: g.Lambda2(), LambdaN: g.LambdaMax(), Gain: m.Gain,
-		Payload: sdk.PayloadMessage, LinkKbit: o.linkKbit, NonPrivate: o.nonPrivate, Chosen: map[string]any{},
+		Payload: sdk.PayloadMessage, LinkKbit: o.linkKbit, NonPrivate: o.nonPrivate,
 	}
 	if o.known(o.dim, p.samples).Scheduled() {
 		r.Schedule = "paper"
@@ -258,7 +244,7 @@ func (o *planOptions) plan(p *problem) (*outlook, error) {
 					o.share, len(calm.Left)-1)}
 			}
 			f.Method.Cooldown = calm.Needed
-			p.choose("cooldown", calm.Needed)
+			p.choose(choice{"cooldown", calm.Needed})
 		}
 		r.ShareLeft = calm.Left[min(f.Method.Cooldown, len(calm.Left)-1)]
 		deviation = calm.Step
@@ -274,11 +260,9 @@ func (o *planOptions) plan(p *problem) (*outlook, error) {
 		clip := f.Privacy.Clip / (f.Privacy.Sigma * math.Sqrt(float64(f.Dim)))
 		steps = math.Hypot(deviation, clip) * f.Privacy.Sigma / cfg.GridStep
 	}
-	if !o.given["payload"] {
-		p.choose("payload", r.Payload)
-		if r.GridBits > 0 && !o.given["grid-bits"] {
-			p.choose("grid-bits", r.GridBits)
-		}
+	p.choose(choice{"payload", r.Payload})
+	if !o.given["payload"] && r.GridBits > 0 {
+		p.choose(choice{"grid-bits", r.GridBits})
 	}
 	if r.Frames, err = newFrames(f, cfg, steps); err != nil {
 		return nil, err
@@ -291,13 +275,11 @@ func (o *planOptions) plan(p *problem) (*outlook, error) {
 		return nil, err
 	}
 	r.Memory = newMemory(cfg, state)
-	r.Disk = newDisk(f, cfg, state)
-	if r.Work, err = newWork(cfg); err != nil {
+	r.Disk = newDiskCost(f, cfg, state)
+	if r.CPU, err = newCPUCost(cfg); err != nil {
 		return nil, err
 	}
-	for _, c := range p.chosen {
-		r.Chosen[c.name] = c.value
-	}
+	r.Chosen = p.chosenValues()
 	if !o.nonPrivate {
 		r.Privacy = newPrivacy(f.Rho(), f.Privacy, []string{"every parameter of this plan"})
 	}

@@ -24,7 +24,7 @@ import (
 )
 
 // planned runs the command with -json and decodes what it prints, which has to be one JSON object and no more.
-func planned(t *testing.T, args ...string) outlook {
+func planned(t *testing.T, args ...string) report {
 	t.Helper()
 	code, out, log := call(append(append([]string{"plan"}, args...), "-json")...)
 	if code != exitDone || log != "" {
@@ -32,7 +32,7 @@ func planned(t *testing.T, args ...string) outlook {
 	}
 	dec := json.NewDecoder(strings.NewReader(out))
 	dec.DisallowUnknownFields()
-	var r outlook
+	var r report
 	if err := dec.Decode(&r); err != nil || dec.More() {
 		t.Fatalf("%v: %v in %s", args, err, out)
 	}
@@ -434,7 +434,7 @@ func TestPlanWork(t *testing.T) {
 		{[]string{"-nodes", "1", "-dim", "7", "-samples", "1000", "-batch", "8", "-tau", "5", "-non-private"}, 1000 + 5*8, false},
 		{[]string{"-nodes", "2", "-dim", "5000000", "-samples", "100000", "-table", "seeded", "-estimator", "centered", "-tau", "1", "-non-private"}, 2e5, false},
 	} {
-		w := planned(t, c.args...).Work
+		w := planned(t, c.args...).CPU
 		if w.Query <= 0 || (w.Release > 0) != c.private || math.Abs(w.Round-c.queries*w.Query-w.Release) > 1e-9*w.Round {
 			t.Errorf("%v: %+v, want %v queries", c.args, w, c.queries)
 		}

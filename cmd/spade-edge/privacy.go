@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -55,14 +54,13 @@ func privacyRun(_ context.Context, cmd *command, args []string, out, _ io.Writer
 	if err := cmd.parse(fs, args, out); err != nil {
 		return err
 	}
-	o.given = make(map[string]bool)
-	fs.Visit(func(f *flag.Flag) { o.given[f.Name] = true })
+	o.note(fs)
 	for _, mode := range privacyModes {
 		if mode.flag != "" && !o.given[mode.flag] {
 			continue
 		}
 		if err := o.check(mode.flag, mode.other); err != nil {
-			return usageError{err}
+			return err
 		}
 		return mode.run(o, out)
 	}
@@ -71,53 +69,44 @@ func privacyRun(_ context.Context, cmd *command, args []string, out, _ io.Writer
 
 // check reports flags that do not go with what was asked for, and values out of range.
 func (o *privacyOptions) check(mode string, other []string) error {
-	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	var f faults
 	for _, name := range []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "verify", "fleet", "ledger", "new-ledger", "dataset"} {
 		switch {
 		case !o.given[name] || name == mode || slices.Contains(other, name):
 		case mode == "" && name == "fleet":
-			fault("-fleet goes with -verify only")
+			f.add("-fleet goes with -verify only")
 		case mode == "":
-			fault("-%s goes with -new-ledger only", name) // -dataset: every other one is a mode
+			f.add("-%s goes with -new-ledger only", name) // -dataset: every other one is a mode
 		default:
-			fault("-%s does not go with -%s", name, mode)
+			f.add("-%s does not go with -%s", name, mode)
 		}
 	}
-	for _, f := range []struct{ name, value string }{{"verify", o.verify}, {"fleet", o.fleet}, {"ledger", o.ledger}, {"new-ledger", o.newLedger}, {"dataset", o.dataset}} {
-		if o.given[f.name] && f.value == "" {
-			fault("-%s is empty", f.name)
+	for _, c := range [][2]string{
+		{"verify", o.verify}, {"fleet", o.fleet}, {"ledger", o.ledger}, {"new-ledger", o.newLedger}, {"dataset", o.dataset},
+	} {
+		if o.given[c[0]] && c[1] == "" {
+			f.add("-%s is empty", c[0])
 		}
 	}
-	for _, f := range []struct {
-		name  string
-		value float64
-	}{{"clip", o.clip}, {"sigma", o.sigma}, {"epsilon", o.epsilon}} {
-		if o.given[f.name] && !(f.value >= 1e-9 && f.value <= 1e9) {
-			fault("-%s is %v, want 1e-9..1e9", f.name, f.value)
-		}
-	}
+	o.checkSizes(&f, "clip", "sigma", "epsilon")
 	if o.given["rounds"] && (o.rounds < 1 || o.rounds > math.MaxInt32) {
-		fault("-rounds is %d, want 1..%d", o.rounds, math.MaxInt32)
-	}
-	if !(o.delta > 0 && o.delta < 1) {
-		fault("-delta is %v, want a number above 0 and below 1", o.delta)
+		f.add("-rounds is %d, want 1..%d", o.rounds, math.MaxInt32)
 	}
 	if o.given["accounting"] && !o.given["epsilon"] && slices.Contains(other, "accounting") {
-		fault("-accounting says what -epsilon means, which is not given")
+		f.add("-accounting says what -epsilon means, which is not given")
 	}
 	if mode == "new-ledger" {
 		if !o.given["dataset"] {
-			fault("-dataset is missing: how people call what the ledger is for")
+			f.add("-dataset is missing: how people call what the ledger is for")
 		}
 		if o.given["delta"] && !o.given["epsilon"] {
-			fault("-delta without -epsilon: a ledger without a limit keeps no delta")
+			f.add("-delta without -epsilon: a ledger without a limit keeps no delta")
 		}
 	}
 	if n := count(o.given["rounds"], o.given["sigma"], o.given["epsilon"]); mode == "" && n != 2 && !o.given["dataset"] && !o.given["fleet"] {
-		fault("-rounds, -sigma and -epsilon: give two and the third follows, not %d", n)
+		f.add("-rounds, -sigma and -epsilon: give two and the third follows, not %d", n)
 	}
-	return errors.Join(errs...)
+	return f.usage()
 }
 
 func count(all ...bool) int {

@@ -75,31 +75,32 @@ func (o *options) build(name string) (*problem, error) {
 		p.labels = append(p.labels, own.Y)
 		p.samples = append(p.samples, len(idx))
 	}
-	if !o.given["data"] {
-		p.choose("data", o.data)
+	s := set.Spec
+	p.choose(choice{"data", o.data}, choice{"labels", s.Labels}, choice{"standardize", *s.Standardize}, choice{"bias", *s.Bias})
+	if s.TestFraction > 0 {
+		p.choose(choice{"test-fraction", s.TestFraction})
 	}
-	p.noteDataChoices(set.Spec)
 	p.x0 = model.Start(p.train.Dim, p.train.Classes, o.seed)
 	return p, p.makeFleet(name, p.oracles[0].Dim())
 }
 
-// noteDataChoices lists what task.Load decided for the user.
-func (p *problem) noteDataChoices(s task.Spec) {
-	if p.opt.labels == "" {
-		p.choose("labels", s.Labels)
-	}
-	if !p.opt.given["standardize"] {
-		p.choose("standardize", *s.Standardize)
-	}
-	if !p.opt.given["bias"] {
-		p.choose("bias", *s.Bias)
-	}
-	if s.TestFraction > 0 && !p.opt.given["test-fraction"] {
-		p.choose("test-fraction", s.TestFraction)
+// choose notes what was picked for the user: those of the choices whose flags are not given.
+func (p *problem) choose(choices ...choice) {
+	for _, c := range choices {
+		if !p.opt.given[c.name] || c.name == "labels" && p.opt.labels == "" {
+			p.chosen = append(p.chosen, c)
+		}
 	}
 }
 
-func (p *problem) choose(name string, value any) { p.chosen = append(p.chosen, choice{name, value}) }
+// chosenValues returns what was picked, by flag.
+func (p *problem) chosenValues() map[string]any {
+	values := make(map[string]any)
+	for _, c := range p.chosen {
+		values[c.name] = c.value
+	}
+	return values
+}
 
 // makeFleet fills in the method: what is not given is suggested. dim is the length of the parameter vector.
 func (p *problem) makeFleet(name string, dim int) error {
@@ -123,24 +124,18 @@ func (p *problem) makeFleet(name string, dim int) error {
 	f.Wire = sdk.Wire{Payload: o.payload, GridBits: o.gridBits, Lossy: o.lossy}
 	p.fleet = f
 	o.cooldown, o.rounds, o.tau = f.Method.Cooldown, f.Method.Rounds, f.Method.Tau
-	noise := !o.nonPrivate && !o.given["sigma"]
-	for _, c := range []struct {
-		name   string
-		value  any
-		chosen bool
-	}{
-		{"hidden", o.hidden, known.Hidden},
-		{"cooldown", o.cooldown, o.cooldown > 0},
-		{"mu", f.Method.Mu[0], true},
-		{"eta", f.Method.Eta[0], true},
-		{"clip", f.Privacy.Clip, !o.nonPrivate},
-		{"delta", f.Privacy.Delta, !o.nonPrivate},
-		{"epsilon", o.epsilon, noise},
-		{"sigma", f.Privacy.Sigma, noise},
-	} {
-		if c.chosen && !o.given[c.name] {
-			p.choose(c.name, c.value)
-		}
+	if known.Hidden {
+		p.choose(choice{"hidden", o.hidden})
+	}
+	if o.cooldown > 0 {
+		p.choose(choice{"cooldown", o.cooldown})
+	}
+	p.choose(choice{"mu", f.Method.Mu[0]}, choice{"eta", f.Method.Eta[0]})
+	if !o.nonPrivate {
+		p.choose(choice{"clip", f.Privacy.Clip}, choice{"delta", f.Privacy.Delta})
+	}
+	if !o.nonPrivate && !o.given["sigma"] {
+		p.choose(choice{"epsilon", o.epsilon}, choice{"sigma", f.Privacy.Sigma})
 	}
 	return asUsage(f.Validate())
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -54,10 +53,7 @@ func (p *problem) newResult(simulated bool) *result {
 		Nodes: o.nodes, Rounds: o.rounds, Cooldown: o.cooldown, Dim: f.Dim, Tau: o.tau, Seed: o.seed,
 		Simulated: simulated, NonPrivate: o.nonPrivate,
 		ScalarsSent: 2 * int64(len(f.Edges)) * int64(f.Dim) * int64(o.rounds+o.cooldown),
-		Chosen:      map[string]any{},
-	}
-	for _, c := range p.chosen {
-		r.Chosen[c.name] = c.value
+		Chosen:      p.chosenValues(),
 	}
 	if !o.nonPrivate {
 		r.Privacy = newPrivacy(f.Rho(), f.Privacy, p.fitted)
@@ -93,14 +89,6 @@ func (r *result) score(p *problem, models, means [][]float32) ([]float64, error)
 	return each, nil
 }
 
-// writeObject prints a value as one JSON object.
-func writeObject(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
-}
-
 // writeChosen says which parameters were picked for the user.
 func (p *problem) writeChosen(w io.Writer) {
 	if len(p.chosen) == 0 {
@@ -133,15 +121,4 @@ func (r *result) writePrivacy(w io.Writer) {
 	fmt.Fprintf(w, "               noise %.4g on updates clipped to %.4g, in each of %d releases\n", pr.Sigma, pr.Clip, r.Rounds)
 	fmt.Fprintf(w, "               given as public: %s\n", strings.Join(pr.ConditionalOn, "; "))
 	fmt.Fprintln(w, "               not covered: when a node sends")
-}
-
-// bytesText writes a number of bytes as people read it.
-func bytesText(n int64) string {
-	switch {
-	case n >= 10<<20:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-	case n >= 10<<10:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	}
-	return fmt.Sprintf("%d bytes", n)
 }

@@ -21,7 +21,9 @@ var simulateCommand = &command{
 func simulate(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
 	o := newOptions()
 	o.data, o.nodes, o.graph, o.partition = "synthetic:clinical", 50, "er:0.3", "iid"
-	if err := o.read(cmd, args, out); err != nil {
+	fs := cmd.flags()
+	o.register(fs)
+	if err := o.read(cmd, fs, args, out); err != nil {
 		return err
 	}
 	p, err := prompt(ctx, func() (*problem, error) { return o.build("simulate") })

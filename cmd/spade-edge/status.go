@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 	"time"
 
@@ -175,10 +174,8 @@ func newest(dir sdk.DirReport) (round int, rho float64) {
 
 // writeStatus prints a status for people.
 func writeStatus(w io.Writer, s *monitor.Status, file *fleetfile.Node) error {
-	var b strings.Builder
-	line := func(head, format string, args ...any) {
-		fmt.Fprintf(&b, "%-14s "+format+"\n", append([]any{head}, args...)...)
-	}
+	var b table
+	line := b.row
 	mark := ""
 	if s.NonPrivate {
 		mark = ", NOT PRIVATE"
@@ -265,23 +262,15 @@ func neighborText(n *monitor.Neighbor) string {
 	return strings.Join(parts, ", ")
 }
 
-// duration writes seconds as people read them.
-func duration(seconds float64) string {
-	return time.Duration(seconds * float64(time.Second)).Truncate(time.Second).String()
-}
-
 // certified says what the certificate that a node has left is worth.
 func certified(line func(head, format string, args ...any), file *fleetfile.Node) {
 	path := certificatePath(file.State)
-	text, err := os.ReadFile(path)
+	_, cert, err := readCertificate(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	var cert *dpmech.Certificate
 	if err == nil {
-		if cert, err = dpmech.ParseCertificate(text); err == nil {
-			err = cert.Verify()
-		}
+		err = cert.Verify()
 	}
 	if err != nil {
 		line("certificate", "%s is not good: %v", path, err)

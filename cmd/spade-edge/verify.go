@@ -21,13 +21,9 @@ type certificateVerdict struct {
 }
 
 func (o *privacyOptions) verifyCertificate(out io.Writer) error {
-	data, err := os.ReadFile(o.verify)
+	_, c, err := readCertificate(o.verify)
 	if err != nil {
 		return err
-	}
-	c, err := dpmech.ParseCertificate(data)
-	if err != nil {
-		return fmt.Errorf("%s: %w", o.verify, err)
 	}
 	v := certificateVerdict{
 		Verified: true, LedgerChecked: o.given["ledger"], FleetChecked: o.given["fleet"],
@@ -52,6 +48,19 @@ func (o *privacyOptions) verifyCertificate(out io.Writer) error {
 	}
 	_, err = fmt.Fprintf(out, "%s\n%s", c.Text(), o.verdict(&v, ledger))
 	return err
+}
+
+// readCertificate reads a certificate, and its text, without judging it.
+func readCertificate(path string) ([]byte, *dpmech.Certificate, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := dpmech.ParseCertificate(text)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return text, c, nil
 }
 
 // right says of which certificate a fault is.

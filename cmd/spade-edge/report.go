@@ -8,9 +8,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// outlook is what a plan amounts to, and its JSON. Bytes of frames, and
+// report is what a plan amounts to, and its JSON. Bytes of frames, and
 // what a cool-down does, are estimates of a few percent; all other numbers follow from the method.
-type outlook struct {
+type report struct {
 	Nodes     int `json:"nodes"`
 	Edges     int `json:"edges"`
 	DegreeMax int `json:"degree_max"` // neighbors of the node with the most: what is said of one node is said of it
@@ -51,9 +51,9 @@ type outlook struct {
 	LinkKbit   float64     `json:"link_kbit,omitempty"`
 	LinkDays   *float64    `json:"link_days,omitempty"` // one node's bytes over its link, one direction
 
-	Memory memory `json:"memory_bytes"`
-	Disk   disk   `json:"disk_bytes"`
-	Work   work   `json:"cpu_seconds"`
+	Memory memory   `json:"memory_bytes"`
+	Disk   diskCost `json:"disk_bytes"`
+	CPU    cpuCost  `json:"cpu_seconds"`
 
 	Chosen     map[string]any `json:"chosen"`
 	NonPrivate bool           `json:"non_private"`
@@ -61,7 +61,7 @@ type outlook struct {
 }
 
 // count multiplies.
-func (r *outlook) count() error {
+func (r *report) count() error {
 	k, c, edges, deg := float64(r.Rounds), float64(r.Cooldown), float64(r.Edges), float64(r.DegreeMax)
 	bytes := k*float64(r.Frames.Learning) + c*float64(r.Frames.Cooldown) + float64(r.Frames.Done) // over one edge, one way
 	for _, t := range []struct {
@@ -89,10 +89,10 @@ func (r *outlook) count() error {
 }
 
 // write prints the plan for people.
-func (r *outlook) write(w io.Writer) {
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "%-14s "+format+"\n", append([]any{name}, args...)...)
-	}
+func (r *report) write(w io.Writer) {
+	var t table
+	defer func() { _, _ = io.WriteString(w, t.String()) }()
+	row := t.row
 	row("network", "%d nodes, %d edges, at most %d neighbors; Laplacian lambda_2 %.6g, lambda_N %.6g", r.Nodes, r.Edges, r.DegreeMax, r.Lambda2, r.LambdaN)
 	schedule := ""
 	if r.Schedule == "paper" {
@@ -116,7 +116,7 @@ func (r *outlook) write(w io.Writer) {
 	row("memory", "%s: table %s, estimator %s, machine %s, node %s, state %s", bytesText(r.Memory.Total), bytesText(r.Memory.Table),
 		bytesText(r.Memory.Estimator), bytesText(r.Memory.Machine), bytesText(r.Memory.Node), bytesText(r.Memory.Checkpoint))
 	row("disk", "%s set aside; %s written a round, %s in all", bytesText(r.Disk.Slots), bytesText(r.Disk.Round), bytesText(r.Disk.Written))
-	row("processor", "about %v a round on this machine, %v for each query; the oracle's own time comes on top", rough(r.Work.Round), rough(r.Work.Query))
+	row("processor", "about %v a round on this machine, %v for each query; the oracle's own time comes on top", rough(r.CPU.Round), rough(r.CPU.Query))
 	if r.Privacy == nil {
 		row("privacy", "NOT PRIVATE: no clipping and no noise")
 		return
@@ -128,7 +128,7 @@ func (r *outlook) write(w io.Writer) {
 }
 
 // writeTraffic is the part of write that a single client has not.
-func (r *outlook) writeTraffic(row func(name, format string, args ...any)) {
+func (r *report) writeTraffic(row func(name, format string, args ...any)) {
 	grid := ""
 	if r.GridBits > 0 {
 		grid = fmt.Sprintf(" on a grid of sigma/2^%d", r.GridBits)
