@@ -173,7 +173,7 @@ func (r *exported) certificate(path string, f *sdk.Fleet) (text []byte, why stri
 	if f.Privacy.NonPrivate {
 		return nil, "NOT PRIVATE, what the node has sent may reveal its data"
 	}
-	text, c, err := readCertificate(path)
+	text, c, err := certificateIn(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "the node writes one when it ends"
 	}

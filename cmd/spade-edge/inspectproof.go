@@ -95,7 +95,7 @@ func (r *inspection) ledger(path string) error {
 
 func (r *inspection) certificate(path string) error {
 	r.Kind = "certificate"
-	_, c, err := readCertificate(path)
+	_, c, err := certificateIn(path)
 	if err != nil {
 		return usageError{err}
 	}

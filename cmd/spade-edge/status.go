@@ -265,7 +265,7 @@ func neighborText(n *monitor.Neighbor) string {
 // certified says what the certificate that a node has left is worth.
 func certified(line func(head, format string, args ...any), file *fleetfile.Node) {
 	path := certificatePath(file.State)
-	_, cert, err := readCertificate(path)
+	_, cert, err := certificateIn(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}

@@ -21,7 +21,7 @@ type certificateVerdict struct {
 }
 
 func (o *privacyOptions) verifyCertificate(out io.Writer) error {
-	_, c, err := readCertificate(o.verify)
+	_, c, err := certificateIn(o.verify)
 	if err != nil {
 		return err
 	}
@@ -50,8 +50,8 @@ func (o *privacyOptions) verifyCertificate(out io.Writer) error {
 	return err
 }
 
-// readCertificate reads a certificate, and its text, without judging it.
-func readCertificate(path string) ([]byte, *dpmech.Certificate, error) {
+// certificateIn reads a certificate, and its text, without judging it.
+func certificateIn(path string) ([]byte, *dpmech.Certificate, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, nil, err
