@@ -10,23 +10,22 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// PreflightReport is what [Preflight] has found: for each subject nil, or why a node could not be made or would not come to its end.
+// PreflightReport is, for each subject, nil or why a node could not be made or would not come to its end.
 type PreflightReport struct {
-	Config  error // the settings, except for what is required and missing
+	Config  error // the settings, except for what is missing
 	State   error // the kept state cannot be read, or is of another run, member or program
 	Privacy error // the rounds cost more than Privacy.EpsilonLimit; wraps [dpmech.ErrBudget]
-	Ledger  error // it is set back, knows of releases that the state has lost, or does not cover the rest of the run
-	Oracle  error // the query failed, did not end in time, or gave a loss that is of no use
+	Ledger  error // it was set back, knows of releases that the state has lost, or does not cover the rest of the run
+	Oracle  error // the query failed, did not end in time, or gave a loss that cannot be used
 
 	Kept     *Kept         // what the node would go on from; nil if there is nothing
 	Answered time.Duration // how long the query took
 	Disk     int64         // bytes that states, log and ledger take at most; 0 if Samples is needed and missing
 }
 
-// Preflight applies the rules of [New] and one query at the start to the parts that a node is to be made of. It makes no node,
-// draws no noise and writes nothing, so the node may be at work meanwhile. Of cfg only Fleet and Name are required; what is
-// missing is not looked at. Store is left alone: read returns what it keeps, as [ReadKept] does, with an error around
-// fs.ErrNotExist if that is nothing. Ledger may come from [dpmech.ReadLedger], made after ctx. The query ends with ctx.
+// Preflight applies the rules of [New] to the parts of a node, and asks its oracle once, at the start and until ctx ends. It makes no
+// node and writes nothing, so that the node may be running. Only Fleet and Name are required. The Store is not used: read
+// returns what it keeps, with an error around fs.ErrNotExist if that is nothing. The Ledger may be read-only.
 func Preflight(ctx context.Context, cfg Config, read func() (*Kept, error)) *PreflightReport {
 	r := new(PreflightReport)
 	if _, r.Config = cfg.validate(); cfg.Fleet == nil {
@@ -75,7 +74,7 @@ func (r *PreflightReport) checkLedger(cfg *Config, hash [32]byte, read func() (*
 	}
 	reserved, marked := l.Last(f.Run, hash, cfg.Name), l.Marked(f.Run, hash, cfg.Name)
 	err := checkLast(true, kept.Round, kept.Blank, reserved, marked)
-	if err != nil && r.Kept != nil { // a node at work may have gone on since the state was read
+	if err != nil && r.Kept != nil { // a running node may have gone on since the state was read
 		if now, e := read(); e == nil {
 			err = checkLast(true, now.Round, now.Blank, reserved, marked)
 		}

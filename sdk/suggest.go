@@ -10,18 +10,16 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
-// Known is what [Suggest] starts from: public numbers of a run, and the settings that its owner has fixed. A setting left at
-// zero is suggested. All of it must be public: a setting that is tuned on the members' data leaks them.
+// Known is what [Suggest] starts from: public numbers of a run, and the settings that its owner has fixed. Settings at zero are
+// open. All of it must be public: a setting that is tuned on the members' data leaks them.
 type Known struct {
 	Dim     int   // d, at least 1
 	Samples []int // m_i of each member, at least 1 each
+	Hidden  bool  // the model has a hidden layer and a random start: it takes longer queries and larger steps
 
-	// Hidden says that the model has a hidden layer and a random start. It then takes longer queries and larger steps.
-	Hidden bool
-
-	// Steps is T, the local steps of a member in the whole run, and sets the number of rounds. Queries does the same with what a
-	// member may ask its oracle. With Method.Tau left open either also chooses the paper's non-private schedule
-	// (eq. (nonprivate-schedule)): tau = T^(1/3), mu falls with T^(-1/6) and eta with T^(-1/2).
+	// Steps is T, the local steps of a member in the whole run; Queries is what a member may ask its oracle. Either sets Rounds.
+	// With Tau open it also chooses the paper's non-private schedule (eq. (nonprivate-schedule)): tau = T^(1/3), and mu falls
+	// with T^(-1/6), eta with T^(-1/2).
 	Steps   int
 	Queries int64
 
@@ -32,25 +30,21 @@ type Known struct {
 // Scheduled reports whether [Suggest] chooses the paper's non-private schedule.
 func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Method.Tau == 0 }
 
-// Suggest fills in every setting of a run that k leaves open:
+// Suggest fills in the settings of a run that are open:
 //
-//   - Rounds: 50. With Sigma, Clip and EpsilonLimit all fixed: as many as the budget covers.
-//   - Tau: 2. With Steps or Queries: T^(1/3).
-//   - Cooldown: 30 with noise, 0 without. It is free of privacy cost; graph.Settle says what it does on a given graph.
-//   - Rho: 1.
-//   - Gain: 0.75 of the limit of stability. The fastest mode of disagreement then vanishes after two rounds (its matrix M_lambda
-//     has two eigenvalues 0), and all others shrink by sqrt(1-g/2) a round, g = a*rho*lambda: no share is better for both.
-//   - Mu: 1.5/sqrt(d), or 3/sqrt(d) with a hidden layer. With features of mean square one a query moves a sample's score by
-//     about mu*sqrt(d), and at 1.5 a sigmoid still answers in proportion.
+//   - Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are fixed too. Tau: 2. Rho: 1. Delta: 1e-5.
+//   - Cooldown: 30 with noise, 0 without. [graph.Graph.Settle] tells what it does on a given graph.
+//   - Gain: 0.75. The fastest mode of disagreement then vanishes after two rounds (its matrix M_lambda has two eigenvalues 0), and
+//     all others shrink by sqrt(1-g/2) a round, g = a*rho*lambda: no share is better for both.
+//   - Mu: 1.5/sqrt(d), or 3/sqrt(d) with a hidden layer. If features have mean square 1, a query moves a sample's score by about
+//     mu*sqrt(d), and at 1.5 a sigmoid still answers in proportion.
 //   - Eta: the noise of the estimates adds up to about eta*sqrt(steps/queries) in each coordinate of the network's model, with so
-//     many queries in each step. That is set to 0.4 of mu, or 1.5 with a hidden layer.
-//   - Clip: all clipped updates in a row reach 1.5 times as far as a query, or 0.75 times with a hidden layer. Noise grows
-//     with the clip.
-//   - Delta: 1e-5.
-//   - Sigma: the least noise with which all rounds stay within EpsilonLimit, which is 8 unless given.
+//     many queries in a step of all clients. That is set to 0.4 of mu, or 1.5 of mu with a hidden layer.
+//   - Clip: all clipped updates in a row reach 1.5 times as far as a query, or 0.75 times with a hidden layer.
+//   - Sigma: the least noise with which all rounds stay within EpsilonLimit, which is 8 if it is open.
 //
-// Chosen steps, radius and clip have three significant digits. The factors did best, or within a point of it, on XOR, MNIST,
-// generated patients and Alzheimer's data. The results have passed no validation: [Fleet.Validate] does that.
+// The factors did best, or within a point of it, on XOR, MNIST, generated patients and Alzheimer's data. Eta, Mu and Clip have
+// three digits. [Fleet.Validate] checks the result. The error wraps [dpmech.ErrBudget] if the budget covers no release.
 func Suggest(k Known) (Method, Privacy, error) {
 	m, p := k.Method, k.Privacy
 	if k.Dim < 1 || len(k.Samples) == 0 || slices.Min(k.Samples) < 1 {
