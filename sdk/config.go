@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Oracle is the black box that a node trains: one loss at one point for one sample. See [zoest.Oracle] for the contract.
+// Oracle is the black box that a node trains: one loss at one point for one sample. See [zoest.Oracle].
 type Oracle = zoest.Oracle
 
 // BatchOracle is an oracle that works on several queries at once. See [zoest.BatchOracle].
@@ -35,26 +35,28 @@ type Config struct {
 	Oracle    Oracle              // the loss; Run calls it, with up to Window queries at once if it is a BatchOracle
 	Transport transport.Transport // reaches the neighbors by their names; the caller closes it
 
-	// Store keeps the node's state. A node that is made again after a crash goes on where it was, with the same bits and no
-	// release twice. Nil keeps nothing: a node that is made again in the same run then stops if its Ledger or a neighbor
-	// knows of releases. A neighbor may lie, and then gets a second look at the data.
+	// Store keeps the node's state. A node that is made again after a crash goes on where it was, with the same bits and
+	// no release twice. Nil keeps nothing: a node that is made again in the same run then stops if its Ledger or a
+	// neighbor knows of releases. A neighbor may lie, and then gets a second look at the data.
 	Store Store
-	// Recover gets the state of a lost device back from the neighbors into a fresh Store, see [ErrRecovery]. The payload must be
-	// PayloadRelease. A Store that keeps a state makes it do nothing.
+	// Recover gets the state of a lost device back from the neighbors into a fresh Store, see [ErrRecovery]. The payload
+	// must be PayloadRelease. A Store that keeps a state makes it do nothing.
 	Recover bool
 	// Ledger counts the releases of all runs on the same data, see [dpmech.Ledger]. Nil counts this run alone.
 	Ledger *dpmech.Ledger
 
-	// Key is the member's secret key, which signs every release. Keys returns the public keys of a member whose signatures count:
-	// present, next and retired ones; Run calls it, and it may change over time. All members of a fleet have both, or none.
-	// Without them a neighbor's claim is believed as it comes, which can end the run and charges nothing, and certificates are
-	// not signed.
+	// Key is the member's secret key, which signs every release. Keys returns the public keys of a member whose signatures
+	// count: present, next and retired ones; Run calls it, and it may change over time. All members of a fleet have both,
+	// or none. Without them a neighbor's claim is believed as it comes, which can end the run and charges nothing, and
+	// certificates are not signed.
 	Key  ed25519.PrivateKey
 	Keys func(member string) []ed25519.PublicKey
-	// Heads remembers what neighbors have signed of their ledgers over all runs, see [OpenHeads]; nil remembers this run's.
+	// Heads remembers what neighbors have signed of their ledgers over all runs, see [OpenHeads]; nil remembers this
+	// run's.
 	Heads *Heads
 
-	// ConditionalOn lists, for [Node.Certificate], what was taken as public though data may have shaped it, a sentence each.
+	// ConditionalOn lists, for [Node.Certificate], what was taken as public though data may have shaped it, a sentence
+	// each.
 	ConditionalOn []string
 
 	SeededTable bool // keeps 8 bytes a sample in place of 4*Dim, for one more drawn direction a query; the same bits
@@ -69,8 +71,8 @@ type Config struct {
 	// anything else is for simulations and tests.
 	Noise io.Reader
 
-	// ResendAfter is how long a round may stand still before messages are sent again; 0 means 2 s. The wait doubles up to 16
-	// times as long while the round stands still; in a lossy run it stays.
+	// ResendAfter is how long a round may stand still before messages are sent again; 0 means 2 s. The wait doubles up to
+	// 16 times as long while the round stands still; in a lossy run it stays.
 	ResendAfter time.Duration
 	// Linger is how long a finished node waits for neighbors that may still need its last message; 0 means 30 s.
 	Linger time.Duration
@@ -78,8 +80,8 @@ type Config struct {
 
 // Observer is told what happens in a node. Functions may be nil. Run calls them and waits for them.
 type Observer struct {
-	// Released is called after every release, 1 to Rounds+Cooldown, with the released model, which is valid during the call.
-	// Model, Status and Spend include it already; nothing of it has been sent.
+	// Released is called after every release, 1 to Rounds+Cooldown, with the released model, which is valid during the
+	// call. Model, Status and Spend include it already; nothing of it has been sent.
 	Released func(round int, x []float32)
 	// Waiting is called once a round when messages of these neighbors are missing and nothing has moved for ResendAfter.
 	// During a recovery it is called with round 0 each time that others are missing.
@@ -126,8 +128,8 @@ func (c Config) validate() (*plan, error) {
 				fault("the fleet is lossy: its members do not know each other's state, want one that waits for all neighbors, "+
 					"with payload %q", PayloadRelease)
 			case w.Payload != PayloadRelease:
-				fault("the fleet's payload is %q: from messages a neighbor knows neither a release nor the other end's z to the bit, "+
-					"want payload %q", w.Payload, PayloadRelease)
+				fault("the fleet's payload is %q: from messages a neighbor knows neither a release nor the other end's "+
+					"z to the bit, want payload %q", w.Payload, PayloadRelease)
 			}
 			if c.Store == nil {
 				fault("Store is nil: what comes back has to be kept before it is used")

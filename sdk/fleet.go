@@ -21,20 +21,20 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Fleet is the public definition of a run, the same on every member: who takes part, who talks to whom, and how. It must not
-// be changed once a node or a simulation has been made from it.
+// Fleet is the public definition of a run, the same on every member: who takes part, who talks to whom, and how. It
+// must not be changed once a node or a simulation has been made from it.
 type Fleet struct {
 	Run     string      `json:"run"`     // identifies the run, 1 to 64 bytes of printable UTF-8
 	Dim     int         `json:"dim"`     // d, the length of the parameter vector
 	X0      []float32   `json:"x0"`      // x_0, the common start, length d; nil means zeros
-	Members []string    `json:"members"` // the names of all clients, like Run; the place in the list is the client's number
+	Members []string    `json:"members"` // the names of all clients, like Run; a client's place is its number
 	Edges   [][2]string `json:"edges"`   // who talks to whom, by name; the graph must be connected
 	Method  Method      `json:"method"`
 	Privacy Privacy     `json:"privacy"`
 	Wire    Wire        `json:"wire"`
 
-	// Task says what the members learn and how they prepare their data: a JSON object of at most 8 MiB, or nil. It is opaque
-	// here and part of the hash, whatever the order of its keys and its spacing.
+	// Task says what the members learn and how they prepare their data: a JSON object of at most 8 MiB, or nil. It is
+	// opaque here and part of the hash, whatever the order of its keys and its spacing.
 	Task json.RawMessage `json:"task,omitempty"`
 }
 
@@ -78,8 +78,9 @@ type Wire struct {
 	// GridBits W puts the releases of a private run on a grid of sigma/2^W, W of 2 to 8, so that short integers are sent.
 	// 0 means no grid, or 4 with PayloadAuto.
 	GridBits int `json:"grid_bits"`
-	// Lossy, if not 0, makes the run another algorithm with other guarantees, see [admm.Config]: a round waits for a silent
-	// neighbor no longer than so many times [Config].ResendAfter. For PayloadMessage in a fleet that is not private only.
+	// Lossy, if not 0, makes the run another algorithm with other guarantees, see [admm.Config]: a round waits for a
+	// silent neighbor no longer than so many times [Config].ResendAfter. For PayloadMessage in a fleet that is not private
+	// only.
 	Lossy int `json:"lossy"`
 }
 
@@ -101,9 +102,11 @@ func (w Wire) pick(private bool) Wire {
 // maxName bounds the length of names and of the run id, in bytes.
 const maxName = 64
 
-// validName reports whether s can be a member's name or a run's id. It goes into ledgers, certificates and logs, which people read.
+// validName reports whether s can be a member's name or a run's id. It goes into ledgers, certificates and logs, which
+// people read.
 func validName(s string) bool {
-	return s != "" && len(s) <= maxName && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+	return s != "" && len(s) <= maxName && utf8.ValidString(s) && !strings.ContainsFunc(s,
+		func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // Rho returns the zCDP cost of all rounds of the run: infinite if it is not private.
@@ -126,7 +129,8 @@ func (f *Fleet) Frame(msg admm.Message) wire.Frame {
 	case f.wire().Payload == PayloadRelease:
 		kind = wire.Release
 	}
-	return wire.Frame{Kind: kind, Round: msg.Round, Held: msg.Held, Life: msg.Life, Resent: msg.Resent, Vector: msg.Vector, Grid: msg.Grid}
+	return wire.Frame{Kind: kind, Round: msg.Round, Held: msg.Held, Life: msg.Life, Resent: msg.Resent,
+		Vector: msg.Vector, Grid: msg.Grid}
 }
 
 // Validate reports every fault of the fleet at once.
@@ -208,8 +212,10 @@ func (f *Fleet) plan() (*plan, error) {
 		fault("payload %q together with lossy, want message: only then does a message say all by itself", w.Payload)
 	}
 	if w.Lossy > 0 && !f.Privacy.NonPrivate {
-		fault("lossy is %d in a fleet with privacy, want 0 (or non_private): what a round waits for would depend on how long local "+
-			"work takes, which the noise does not cover, and a release would not wait until every neighbor has said what it holds", w.Lossy)
+		fault("lossy is %d in a fleet with privacy, want 0 (or non_private): what a round waits for would depend on how "+
+			"long local "+
+			"work takes, which the noise does not cover, and a release would not wait until every neighbor has said what it "+
+			"holds", w.Lossy)
 	}
 	if f.Task != nil {
 		if err := checkTask(f.Task); err != nil {
@@ -255,8 +261,8 @@ type plan struct {
 	beta   float64
 }
 
-// beta returns the weight of the penalty that gives the chosen share of the limit of stability. With schedules, the round
-// with the largest eta*mu has it.
+// beta returns the weight of the penalty that gives the chosen share of the limit of stability. With schedules, the
+// round with the largest eta*mu has it.
 func (f *Fleet) beta(g *graph.Graph) float64 {
 	m := f.Method
 	var step float64
@@ -319,8 +325,8 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 	return cfg
 }
 
-// Machines returns the configuration of every member's machine, in the order of Members, as a node has it. samples[i] is m_i;
-// noise(i) is the source of member i's release noise, and is not called in a non-private run.
+// Machines returns the configuration of every member's machine, in the order of Members, as a node has it. samples[i]
+// is m_i; noise(i) is the source of member i's release noise, and is not called in a non-private run.
 func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]admm.Config, error) {
 	p, err := f.plan()
 	if err != nil {

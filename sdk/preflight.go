@@ -23,9 +23,10 @@ type PreflightReport struct {
 	Disk     int64         // bytes that states, log and ledger take at most; 0 if Samples is needed and missing
 }
 
-// Preflight applies the rules of [New] to the parts of a node, and asks its oracle once, at the start and until ctx ends. It makes no
-// node and writes nothing, so that the node may be running. Only Fleet and Name are required. The Store is not used: read
-// returns what it keeps, with an error around fs.ErrNotExist if that is nothing. The Ledger may be read-only.
+// Preflight applies the rules of [New] to the parts of a node, and asks its oracle once, at the start and until ctx
+// ends. It makes no node and writes nothing, so that the node may be running. Only Fleet and Name are required. The
+// Store is not used: read returns what it keeps, with an error around fs.ErrNotExist if that is nothing. The Ledger may
+// be read-only.
 func Preflight(ctx context.Context, cfg Config, read func() (*Kept, error)) *PreflightReport {
 	r := new(PreflightReport)
 	if _, r.Config = cfg.validate(); cfg.Fleet == nil {

@@ -11,7 +11,8 @@ type Estimator int
 const (
 	// EstimatorPaper is the estimator of the paper.
 	EstimatorPaper Estimator = iota
-	// EstimatorCentered subtracts from each loss the last one of its sample: far less variance at the same number of queries.
+	// EstimatorCentered subtracts from each loss the last one of its sample: far less variance at the same number of
+	// queries.
 	EstimatorCentered
 )
 

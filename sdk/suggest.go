@@ -10,16 +10,16 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
-// Known is what [Suggest] starts from: public numbers of a run, and the settings that its owner has fixed. Settings at zero are
-// open. All of it must be public: a setting that is tuned on the members' data leaks them.
+// Known is what [Suggest] starts from: public numbers of a run, and the settings that its owner has fixed. Settings at
+// zero are open. All of it must be public: a setting that is tuned on the members' data leaks them.
 type Known struct {
 	Dim     int   // d, at least 1
 	Samples []int // m_i of each member, at least 1 each
 	Hidden  bool  // the model has a hidden layer and a random start: it takes longer queries and larger steps
 
-	// Steps is T, the local steps of a member in the whole run; Queries is what a member may ask its oracle. Either sets Rounds.
-	// With Tau open it also chooses the paper's non-private schedule (eq. (nonprivate-schedule)): tau = T^(1/3), and mu falls
-	// with T^(-1/6), eta with T^(-1/2).
+	// Steps is T, the local steps of a member in the whole run; Queries is what a member may ask its oracle. Either sets
+	// Rounds. With Tau open it also chooses the paper's non-private schedule (eq. (nonprivate-schedule)): tau = T^(1/3),
+	// and mu falls with T^(-1/6), eta with T^(-1/2).
 	Steps   int
 	Queries int64
 
@@ -34,21 +34,23 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 //
 //   - Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are fixed too. Tau: 2. Rho: 1. Delta: 1e-5.
 //   - Cooldown: 30 with noise, 0 without. [graph.Graph.Settle] tells what it does on a given graph.
-//   - Gain: 0.75. The fastest mode of disagreement then vanishes after two rounds (its matrix M_lambda has two eigenvalues 0), and
-//     all others shrink by sqrt(1-g/2) a round, g = a*rho*lambda: no share is better for both.
-//   - Mu: 1.5/sqrt(d), or 3/sqrt(d) with a hidden layer. If features have mean square 1, a query moves a sample's score by about
-//     mu*sqrt(d), and at 1.5 a sigmoid still answers in proportion.
-//   - Eta: the noise of the estimates adds up to about eta*sqrt(steps/queries) in each coordinate of the network's model, with so
-//     many queries in a step of all clients. That is set to 0.4 of mu, or 1.5 of mu with a hidden layer.
+//   - Gain: 0.75. The fastest mode of disagreement then vanishes after two rounds (its matrix M_lambda has two
+//     eigenvalues 0), and all others shrink by sqrt(1-g/2) a round, g = a*rho*lambda: no share is better for both.
+//   - Mu: 1.5/sqrt(d), or 3/sqrt(d) with a hidden layer. If features have mean square 1, a query moves a sample's score
+//     by about mu*sqrt(d), and at 1.5 a sigmoid still answers in proportion.
+//   - Eta: the noise of the estimates adds up to about eta*sqrt(steps/queries) in each coordinate of the network's
+//     model, with so many queries in a step of all clients. That is set to 0.4 of mu, or 1.5 of mu with a hidden layer.
 //   - Clip: all clipped updates in a row reach 1.5 times as far as a query, or 0.75 times with a hidden layer.
 //   - Sigma: the least noise with which all rounds stay within EpsilonLimit, which is 8 if it is open.
 //
-// The factors did best, or within a point of it, on XOR, MNIST, generated patients and Alzheimer's data. Eta, Mu and Clip have
-// three digits. [Fleet.Validate] checks the result. The error wraps [dpmech.ErrBudget] if the budget covers no release.
+// The factors did best, or within a point of it, on XOR, MNIST, generated patients and Alzheimer's data. Eta, Mu and
+// Clip have three digits. [Fleet.Validate] checks the result. The error wraps [dpmech.ErrBudget] if the budget covers
+// no release.
 func Suggest(k Known) (Method, Privacy, error) {
 	m, p := k.Method, k.Privacy
 	if k.Dim < 1 || len(k.Samples) == 0 || slices.Min(k.Samples) < 1 {
-		return m, p, fmt.Errorf("sdk: suggest: Dim is %d and Samples %v, want a dimension and samples of every member", k.Dim, k.Samples)
+		return m, p, fmt.Errorf("sdk: suggest: Dim is %d and Samples %v, want a dimension and samples of every member",
+			k.Dim, k.Samples)
 	}
 	def(&m.Rho, 1)
 	def(&m.Gain, 0.75)
@@ -114,7 +116,8 @@ func (k Known) length(m *Method, p Privacy) error {
 		}
 		rounds := pays(int64(m.Tau))
 		if rounds < 1 || rounds > math.MaxInt32/int64(m.Tau) {
-			return fmt.Errorf("sdk: suggest: Queries is %d, which is %d rounds of %d; want at least one, and at most %d local steps",
+			return fmt.Errorf("sdk: suggest: Queries is %d, which is %d rounds of %d; want at least one, and at most %d local "+
+				"steps",
 				k.Queries, rounds, int64(samples)+int64(m.Tau)*batch, math.MaxInt32)
 		}
 		m.Rounds = int(rounds)
@@ -138,7 +141,8 @@ func roundsFor(g dpmech.Gaussian, epsilon, delta float64, acc dpmech.Accounting)
 	n, err := dpmech.MaxRounds(g, epsilon, delta, acc)
 	if err == nil && n == 0 {
 		one := dpmech.FormatEpsilon(acc.Epsilon(g.Rho(), delta), 4)
-		err = fmt.Errorf("sdk: not even one release: %w: it costs rho %.6g (epsilon %s), and the limit is epsilon %v (%v) at delta %v",
+		err = fmt.Errorf("sdk: not even one release: %w: it costs rho %.6g (epsilon %s), and the limit is epsilon %v (%v) "+
+			"at delta %v",
 			dpmech.ErrBudget, g.Rho(), one, epsilon, acc, delta)
 	}
 	return n, err

@@ -6,15 +6,15 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Tenfold returns in how many rounds disagreement falls to a tenth in the long run, for a contraction below 1. That is two at
-// least: M_lambda is not normal, and what vanishes fastest does so after two.
+// Tenfold returns in how many rounds disagreement falls to a tenth in the long run, for a contraction below 1. That is
+// two at least: M_lambda is not normal, and what vanishes fastest does so after two.
 func Tenfold(contraction float64) int {
 	return int(max(2, math.Ceil(math.Log(10)/-math.Log(contraction))))
 }
 
-// noisy is a network on noise alone: independent noise of variance 1 in every release drives the models apart, and the method
-// brings them together, x <- x - a*p + noise with p = rho*L*x + dual and dual <- dual + (rho/2)*L*x (eqs. (p-lambda),
-// (lambda-update) and (stacked-x-update) of the paper).
+// noisy is a network on noise alone: independent noise of variance 1 in every release drives the models apart, and the
+// method brings them together, x <- x - a*p + noise with p = rho*L*x + dual and dual <- dual + (rho/2)*L*x (eqs.
+// (p-lambda), (lambda-update) and (stacked-x-update) of the paper).
 type noisy struct {
 	g            *Graph
 	a, rho       float64
@@ -26,8 +26,9 @@ type noisy struct {
 func newNoisy(g *Graph, a, rho float64, seed uint64) *noisy {
 	width := 1 + 2000/g.N()
 	n := g.N() * width
-	return &noisy{g: g, a: a, rho: rho, width: width, x: make([]float64, n), dual: make([]float64, n), lap: make([]float64, n),
-		s: rng.New(seed, rng.Address{Purpose: rng.Noise})}
+	return &noisy{g: g, a: a, rho: rho, width: width, x: make([]float64, n), dual: make([]float64, n),
+		lap: make([]float64, n),
+		s:   rng.New(seed, rng.Address{Purpose: rng.Noise})}
 }
 
 // round makes a round, with noise or as in a cool-down, and returns the mean square of the models' steps.
@@ -75,16 +76,17 @@ type Settling struct {
 	Step float64
 	// Left[c] is the share of disagreement that is left after c rounds of cool-down.
 	Left []float64
-	// Needed is the number of rounds after which the share stays below the one asked for; -1 if it is more than were tried.
+	// Needed is the number of rounds after which the share stays below the one asked for; -1 if it is more than were
+	// tried.
 	Needed int
 }
 
 // settleWork bounds the numbers that Settle looks at, so that it takes a fraction of a second on all but huge networks.
 const settleWork = 3e7
 
-// Settle simulates the network on noise alone, with a = tau*beta*eta*mu: for some rounds of learning, at most as many as are
-// needed for nothing to change any more or as there is time for, and then for cooldown rounds or until disagreement is below
-// a share, whichever is longer.
+// Settle simulates the network on noise alone, with a = tau*beta*eta*mu: for some rounds of learning, at most as many
+// as are needed for nothing to change any more or as there is time for, and then for cooldown rounds or until
+// disagreement is below a share, whichever is longer.
 func (g *Graph) Settle(a, rho float64, rounds, cooldown int, share float64, seed uint64) Settling {
 	n := newNoisy(g, a, rho, seed)
 	most := max(100, int(settleWork/float64(n.width*(g.N()+len(g.Edges())))))
