@@ -123,7 +123,8 @@ func (c *checkup) everything(ctx context.Context, path string, offline bool) {
 		c.fail("fleet file", exitUsage, err)
 	} else {
 		hash := file.Fleet.Hash()
-		c.ok("fleet file", "run %q, %d members, %d parameters, hash %x", file.Fleet.Run, len(file.Members), file.Fleet.Dim, hash[:8])
+		c.ok("fleet file", "run %q, %d members, %d parameters, hash %x", file.Fleet.Run, len(file.Members), file.Fleet.Dim,
+			hash[:8])
 	}
 	key, err := fleetfile.ReadKey(node.Key)
 	if err != nil {
@@ -204,7 +205,8 @@ func (c *checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 // load makes ready what the node learns from.
 func (c *checkup) load(ctx context.Context, node *fleetfile.Node, file *fleetfile.File) (*fleetfile.Source, error) {
 	if s := node.Oracle.Stream; s != nil && s.Command[0] == gap {
-		return nil, usageError{errors.New("the node file has a gap: put in what this node learns from, a stream, a oneshot or a builtin " +
+		return nil, usageError{errors.New("the node file has a gap: put in what this node learns from, a stream, a oneshot " +
+			"or a builtin " +
 			"(go doc of sdk/fleetfile shows them)")}
 	}
 	return loadOracle(ctx, node.Oracle, file)
@@ -226,7 +228,8 @@ func stateFolder(path string) (used bool, remarks []string, err error) {
 }
 
 // state says what the node goes on from.
-func (c *checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *sdk.PreflightReport, used bool, remarks []string, err error) {
+func (c *checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *sdk.PreflightReport, used bool, remarks []string,
+	err error) {
 	const item = "state"
 	last := f.Method.Rounds + f.Method.Cooldown
 	running := ""

@@ -18,8 +18,8 @@ func init() { // completion looks at all commands, and is one of them
 	completionCommand.run = completion
 }
 
-// shells are those that there is a script for. The text of completionPrefix and the name is the script but for {{names}} and
-// {{commands}}, which write makes, and {{paths}}.
+// shells are those that there is a script for. The text of completionPrefix and the name is the script but for
+// {{names}} and {{commands}}, which write makes, and {{paths}}.
 var shells = []struct {
 	name  string
 	write func(all []completable) (names, commands string)
@@ -110,7 +110,8 @@ func completables(shells []string) []completable {
 		names = append(names, cmd.name)
 	}
 	topics, _ := topicNames()
-	return append(all, completable{name: "help", short: "what a command or a topic is about", words: append(topics, names...)})
+	return append(all, completable{name: "help", short: "what a command or a topic is about", words: append(topics,
+		names...)})
 }
 
 // registered returns the flags of a command: those that it has made when it is asked for its help.
@@ -140,8 +141,8 @@ func (c completable) flagList(sep string, ok func(f flagWord) bool) string {
 	return strings.Join(all, sep)
 }
 
-// bashCommands returns a case for each command. The function around them looks at the line itself: for bash, a colon or an equals
-// sign begins a new word.
+// bashCommands returns a case for each command. The function around them looks at the line itself: for bash, a colon or
+// an equals sign begins a new word.
 func bashCommands(all []completable) (names, commands string) {
 	var w script
 	var each []string

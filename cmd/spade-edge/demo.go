@@ -45,7 +45,8 @@ func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) 
 		}
 	}
 	if o.nodes > maxDemoNodes {
-		return usageError{fmt.Errorf("-nodes is %d, want at most %d nodes with sockets in one process; simulate takes more", o.nodes, maxDemoNodes)}
+		return usageError{fmt.Errorf("-nodes is %d, want at most %d nodes with sockets in one process; simulate takes more",
+			o.nodes, maxDemoNodes)}
 	}
 	p, err := prompt(ctx, func() (*problem, error) { return o.build("demo") })
 	if err != nil {
@@ -97,8 +98,10 @@ func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) 
 // maxDemoNodes bounds the listeners, connections and goroutines of one process.
 const maxDemoNodes = 100
 
-// runNodes trains over websockets and returns the outcome, every node's model and, with -average, the mean of its releases.
-func (p *problem) runNodes(ctx context.Context, show *progress, stage *stage) (r *result, models, means [][]float32, err error) {
+// runNodes trains over websockets and returns the outcome, every node's model and, with -average, the mean of its
+// releases.
+func (p *problem) runNodes(ctx context.Context, show *progress, stage *stage) (r *result, models, means [][]float32,
+	err error) {
 	trs, keys, err := p.listen()
 	defer func() {
 		var wg sync.WaitGroup // side by side: each gives its peers a moment to say goodbye
@@ -230,7 +233,8 @@ type gallery struct {
 }
 
 func newGallery(p *problem, show *progress, stage *stage) *gallery {
-	return &gallery{problem: p, show: show, stage: stage, hash: sha256.New(), open: map[int][][]float32{}, count: map[int]int{}}
+	return &gallery{problem: p, show: show, stage: stage, hash: sha256.New(), open: map[int][][]float32{},
+		count: map[int]int{}}
 }
 
 // add takes in a release.
@@ -289,15 +293,19 @@ func (p *problem) compare(ctx context.Context, r *result) ([]float64, error) {
 
 // writeTable prints what a person wants to know after a demo.
 func (p *problem) writeTable(w io.Writer, r *result, solo, each []float64) {
-	fmt.Fprintf(w, "\n%-10s %8s %12s %14s %16s\n", "node", "samples", "class "+className(p.train, p.train.Classes-1), "alone", "with the others")
+	fmt.Fprintf(w, "\n%-10s %8s %12s %14s %16s\n", "node", "samples", "class "+className(p.train, p.train.Classes-1),
+		"alone", "with the others")
 	for i, name := range p.fleet.Members {
 		fmt.Fprintf(w, "%-10s %8d %10.0f %% %12.1f %% %14.1f %%\n", name, p.samples[i], p.share(i), solo[i], each[i])
 	}
 	fmt.Fprintf(w, "%-10s %8s %12s %12.1f %% %14.1f %%\n", "average", "", "", *r.AccuracyAlone, r.AccuracyMean)
 	fmt.Fprintf(w, "%-10s %8d %12s %14s %14.1f %%\n\n", "pooled", p.train.Len(), "", "", *r.AccuracyPooled)
-	fmt.Fprintf(w, "accuracy is on test data that no node has; \"alone\" and \"pooled\" (one node with everybody's data) are trained without noise\n\n")
-	fmt.Fprintf(w, "disagreement   %.3g, mean squared distance between a node's model and the average one\n", r.ConsensusError)
-	fmt.Fprintf(w, "sent           %s in all: %d rounds over %d connections, both ways; no data, no gradients\n", bytesText(r.BytesSent), r.Rounds+r.Cooldown, len(p.fleet.Edges))
+	fmt.Fprintf(w, "accuracy is on test data that no node has; \"alone\" and \"pooled\" (one node with "+
+		"everybody's data) are trained without noise\n\n")
+	fmt.Fprintf(w, "disagreement   %.3g, mean squared distance between a node's model and the average one\n",
+		r.ConsensusError)
+	fmt.Fprintf(w, "sent           %s in all: %d rounds over %d connections, both ways; no data, no gradients\n",
+		bytesText(r.BytesSent), r.Rounds+r.Cooldown, len(p.fleet.Edges))
 	fmt.Fprintf(w, "asked          %d losses of the black-box models, in %.1f s\n", r.Queries, r.Seconds)
 	r.writePrivacy(w)
 }

@@ -42,8 +42,8 @@ func frameOf(f *sdk.Fleet, msg admm.Message) wire.Frame {
 
 var blank [signed.Size]byte
 
-// newFrames encodes frames like those of the run: normal numbers, which is what noise makes of a model. steps is the standard
-// deviation of what a release on the grid carries, in steps of the grid.
+// newFrames encodes frames like those of the run: normal numbers, which is what noise makes of a model. steps is the
+// standard deviation of what a release on the grid carries, in steps of the grid.
 func newFrames(f *sdk.Fleet, cfg admm.Config, steps float64) (frames, error) {
 	d := min(f.Dim, sampled)
 	codec, err := wire.NewCodec(d)
@@ -83,8 +83,8 @@ func newFrames(f *sdk.Fleet, cfg admm.Config, steps float64) (frames, error) {
 	return out, err
 }
 
-// memory is what a node's numbers take, in bytes: not the program itself, about 10 MB, its connections, its oracle or frames on
-// their way.
+// memory is what a node's numbers take, in bytes: not the program itself, about 10 MB, its connections, its oracle or
+// frames on their way.
 type memory struct {
 	Table      int64 `json:"table"`      // a row for each sample
 	Estimator  int64 `json:"estimator"`  // the rest of the estimator
@@ -134,8 +134,8 @@ func newMemory(c admm.Config, checkpoint int64) memory {
 	return mem
 }
 
-// checkpointSize returns the length of the encoded state. Everything in it but the vectors is measured on a model of one
-// number: with the vectors' own lengths it takes a few bytes more.
+// checkpointSize returns the length of the encoded state. Everything in it but the vectors is measured on a model of
+// one number: with the vectors' own lengths it takes a few bytes more.
 func checkpointSize(c admm.Config) (int64, error) {
 	x, grid := []float32{0}, []int32(nil)
 	cp := wire.Checkpoint{Member: strings.Repeat("m", 8), Build: strings.Repeat("b", 24), X: x, Signed: blank[:]}
@@ -184,11 +184,12 @@ func checkpointSize(c admm.Config) (int64, error) {
 	return n, err
 }
 
-// diskCost is what a node's state and ledger take, in bytes as they are handed to the file system: its journal and whole pages
-// come on top. Numbers in text are taken to have the digits that most have.
+// diskCost is what a node's state and ledger take, in bytes as they are handed to the file system: its journal and
+// whole pages come on top. Numbers in text are taken to have the digits that most have.
 type diskCost struct {
-	Slots   int64 `json:"slots"`   // set aside: two slots, each for the longest state
-	Round   int64 `json:"round"`   // written in a round of learning: state, a line of the log, one of the ledger, and its mark
+	Slots int64 `json:"slots"` // set aside: two slots, each for the longest state
+	// written in a round of learning: state, a line of the log, one of the ledger, and its mark
+	Round   int64 `json:"round"`
 	Log     int64 `json:"log"`     // of these, the line of the log, which grows by it
 	Ledger  int64 `json:"ledger"`  // and the line of the ledger, likewise, with its mark; 0 in a run that is not private
 	Written int64 `json:"written"` // in the whole run: what wears flash out
@@ -216,8 +217,8 @@ func newDiskCost(f *sdk.Fleet, c admm.Config, state int64) diskCost {
 	return d
 }
 
-// cpuCost is what a round asks of a processor, in seconds: measured on this machine, for a few hundredths of a second, on what
-// fits there. It leaves out the oracle's own time, and that of frames, which is little beside it.
+// cpuCost is what a round asks of a processor, in seconds: measured on this machine, for a few hundredths of a second,
+// on what fits there. It leaves out the oracle's own time, and that of frames, which is little beside it.
 type cpuCost struct {
 	Query   float64 `json:"query"`   // drawing a direction, and working the answer into the estimate
 	Release float64 `json:"release"` // clip and noise; 0 without privacy

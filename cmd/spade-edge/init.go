@@ -94,17 +94,23 @@ func (o *initOptions) read(cmd *command, args []string, w io.Writer) (err error)
 	fs.StringVar(&o.nodeNames, "nodes", "", "a trial of nodes with these `names`, separated by commas")
 	fs.StringVar(&o.membersFile, "members", "", "the `file` with the lines that keygen has printed on each device")
 	fs.StringVar(&o.runID, "run", "", "`id` of the run, a new one for every new run (default the last part of DIR)")
-	fs.StringVar(&o.hosts, "hosts", "", "where each node is reached, host:port or wss://host:port/path, separated by commas, in the order of the nodes")
-	fs.StringVar(&o.nats, "nats", "", "nodes meet at the broker tls://host:port, and need no addresses; run them with spade-edge-nats")
+	fs.StringVar(&o.hosts, "hosts", "", "where each node is reached, host:port or wss://host:port/path, "+
+		"separated by commas, in the order of the nodes")
+	fs.StringVar(&o.nats, "nats", "", "nodes meet at the broker tls://host:port, and "+
+		"need no addresses; run them with spade-edge-nats")
 	fs.IntVar(&o.port, "port", 7443, "trial: the first node's port on 127.0.0.1; the others follow")
 	fs.IntVar(&o.dim, "dim", 0, "length of the parameter vector, d, where it does not follow from the data")
 	fs.IntVar(&o.samples, "samples", 100, "about how many samples a node has, m, where they are not dealt out")
 	fs.Var(&o.stream, "stream", "the `program` of yours, with its arguments, that answers query after query")
-	fs.Var(&o.oneshot, "oneshot", "the `program` of yours, with its arguments, that is started for each query; {sample} and {params} in them are filled in")
+	fs.Var(&o.oneshot, "oneshot", "the `program` of yours, with its arguments, that is started for each "+
+		"query; {sample} and {params} in them are filled in")
 	fs.IntVar(&o.workers, "workers", 1, "how many of the program run side by side")
-	fs.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each takes its part (default true without -members)")
-	fs.StringVar(&o.dataset, "dataset", "", "what people call the data of the nodes' ledgers: `text` before the node's name (default \"data of\")")
-	fs.StringVar(&o.taskFile, "task", "", "the `file` that fit has written: how every node prepares its own -data, and the model")
+	fs.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each "+
+		"takes its part (default true without -members)")
+	fs.StringVar(&o.dataset, "dataset", "", "what people call the data of the nodes' ledgers: "+
+		"`text` before the node's name (default \"data of\")")
+	fs.StringVar(&o.taskFile, "task", "", "the `file` that fit has written: how "+
+		"every node prepares its own -data, and the model")
 	o.registerData(fs)
 	o.registerModel(fs)
 	o.registerRun(fs)
@@ -161,7 +167,8 @@ func (o *initOptions) check() error {
 	}
 	o.nodes = max(1, len(o.names)) // none is a fault already told
 	for i, name := range o.names {
-		if name == "" || strings.HasPrefix(name, ".") || strings.ContainsAny(name, `/\`) || !filepath.IsLocal(name) || name == "fleet.json" {
+		if name == "" || strings.HasPrefix(name, ".") || strings.ContainsAny(name, `/\`) || !filepath.IsLocal(name) ||
+			name == "fleet.json" {
 			f.add("name %q of node %d: want one that can be the name of a folder", name, i)
 		}
 	}
@@ -205,7 +212,8 @@ func (o *initOptions) check() error {
 		f.add("-samples is %d, want at least 1", o.samples)
 	}
 	if len(o.oneshot) > 0 && o.samples >= 1 {
-		if err := (scorer.OneShotConfig{Program: scorer.Program{Command: o.oneshot}, Samples: o.samples}).Validate(); err != nil {
+		if err := (scorer.OneShotConfig{Program: scorer.Program{Command: o.oneshot},
+			Samples: o.samples}).Validate(); err != nil {
 			f.add("-oneshot: %w", err)
 		}
 	}
@@ -213,13 +221,15 @@ func (o *initOptions) check() error {
 		f.add("-workers is %d, want 1..1024, with -stream or -oneshot only", o.workers)
 	}
 	for _, c := range [][2]string{
-		{"stream", o.stream.String()}, {"oneshot", o.oneshot.String()}, {"nodes", o.nodeNames}, {"members", o.membersFile}, {"run", o.runID},
+		{"stream", o.stream.String()}, {"oneshot", o.oneshot.String()}, {"nodes", o.nodeNames}, {"members", o.membersFile},
+		{"run", o.runID},
 	} {
 		if o.given[c[0]] && strings.TrimSpace(c[1]) == "" {
 			f.add("-%s is empty", c[0])
 		}
 	}
-	for _, name := range []string{"label", "drop", "onehot", "labels", "pca", "standardize", "bias", "test-fraction", "partition", "model", "hidden"} {
+	for _, name := range []string{"label", "drop", "onehot", "labels", "pca", "standardize", "bias", "test-fraction",
+		"partition", "model", "hidden"} {
 		if o.given[name] && !o.builtin() {
 			f.add("-%s goes with -data only", name)
 		}

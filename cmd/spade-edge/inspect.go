@@ -114,7 +114,8 @@ func (r *inspection) look(path string, dim int) error {
 	if n > 0 && head[0]>>5 == 5 && dim == 0 { // a map in CBOR
 		hint = "; if it is a frame with a vector, -dim says how long that is"
 	}
-	return usageError{fmt.Errorf("%s is none of: state folder, slot, evidence, ledger, neighbors' ledgers, certificate, fleet file, node file, key file, frame, hello%s", path, hint)}
+	return usageError{fmt.Errorf("%s is none of: state folder, slot, evidence, ledger, neighbors' ledgers, certificate, "+
+		"fleet file, node file, key file, frame, hello%s", path, hint)}
 }
 
 // jsonFile tells the files in JSON from each other by the fields of their first object.
@@ -145,9 +146,11 @@ func (r *inspection) jsonFile(path string, f io.Reader) error {
 	case has("members") || has("graph", "method"):
 		return r.fleetFile(path)
 	case has("id", "seq", "hash"):
-		return usageError{fmt.Errorf("%s is the mark of a ledger: inspect the ledger, %s", path, strings.TrimSuffix(path, ".mark"))}
+		return usageError{fmt.Errorf("%s is the mark of a ledger: inspect the ledger, %s", path, strings.TrimSuffix(path,
+			".mark"))}
 	}
-	return usageError{fmt.Errorf("%s is a JSON object, but neither ledger, neighbors' ledgers, evidence, certificate, fleet file nor node file", path)}
+	return usageError{fmt.Errorf("%s is a JSON object, but neither ledger, neighbors' ledgers, "+
+		"evidence, certificate, fleet file nor node file", path)}
 }
 
 func (r *inspection) key(path string) error {
@@ -178,7 +181,8 @@ func (r *inspection) nodeFile(path string) error {
 	case n.Oracle.OneShot != nil:
 		oracle = "started for each loss: " + strings.Join(n.Oracle.OneShot.Command, " ")
 	case n.Oracle.Stream != nil:
-		oracle = fmt.Sprintf("%d running side by side: %s", n.Oracle.Stream.Workers, strings.Join(n.Oracle.Stream.Command, " "))
+		oracle = fmt.Sprintf("%d running side by side: %s", n.Oracle.Stream.Workers, strings.Join(n.Oracle.Stream.Command,
+			" "))
 	}
 	list, err := sdk.ReadEvidence(sdk.EvidencePath(n.State))
 	content := struct {
@@ -267,9 +271,12 @@ func (r *inspection) fleetFile(path string) error {
 		Radius     float64  `json:"spectral_radius"`
 		NonPrivate bool     `json:"non_private"`
 		Spent      []spent  `json:"spent"`
-	}{Run: f.Run, Hash: hex.EncodeToString(hash[:]), Dim: f.Dim, Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown, Edges: len(edges),
-		Lambda2: g.Lambda2(), LambdaN: g.LambdaMax(), Gain: f.Method.Gain, RoundGain: a, Radius: rate, NonPrivate: f.Privacy.NonPrivate, Spent: []spent{}}
-	r.row("run", "%q, %d parameters, %d rounds of %d local steps and %d of cool-down", f.Run, f.Dim, f.Method.Rounds, f.Method.Tau, f.Method.Cooldown)
+	}{Run: f.Run, Hash: hex.EncodeToString(hash[:]), Dim: f.Dim, Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown,
+		Edges:   len(edges),
+		Lambda2: g.Lambda2(), LambdaN: g.LambdaMax(), Gain: f.Method.Gain, RoundGain: a, Radius: rate,
+		NonPrivate: f.Privacy.NonPrivate, Spent: []spent{}}
+	r.row("run", "%q, %d parameters, %d rounds of %d local steps and %d of cool-down", f.Run, f.Dim, f.Method.Rounds,
+		f.Method.Tau, f.Method.Cooldown)
 	r.row("hash", "%s", content.Hash)
 	for i, m := range file.Members {
 		one := member{Name: m.Name, Addresses: append([]string{}, m.Addresses...)}
@@ -285,7 +292,8 @@ func (r *inspection) fleetFile(path string) error {
 			one.Neighbors = append(one.Neighbors, f.Members[j])
 		}
 		content.Members = append(content.Members, one)
-		r.row("member", "%q at %s, neighbors %q, key %s%s", m.Name, strings.Join(m.Addresses, " "), one.Neighbors, strings.Join(one.Keys, " or "), retired)
+		r.row("member", "%q at %s, neighbors %q, key %s%s", m.Name, strings.Join(m.Addresses, " "), one.Neighbors,
+			strings.Join(one.Keys, " or "), retired)
 	}
 	if g.N() > 1 {
 		r.row("graph", "%d edges, Laplacian lambda_2 %.6g, lambda_N %.6g", len(edges), g.Lambda2(), g.LambdaMax())
@@ -359,10 +367,12 @@ func (r *inspection) frame(data []byte, dim int) bool {
 		r.row("ask", "the sender has lost its state, and asks for part %d of it, life %s", f.Part, lifeText(&f))
 	}
 	if f.Kind == wire.Double {
-		r.row("double", "two releases of round %d that the receiver's key has signed, of %d bytes each", f.Round, len(f.Proof))
+		r.row("double", "two releases of round %d that the receiver's key has signed, of %d bytes each", f.Round,
+			len(f.Proof))
 	}
 	if f.Kind == wire.Tell {
-		r.row("tell", "part %d of the receiver's lost state; the sender has held release %d of the receiver's, life %s", f.Part, f.Held, lifeText(&f))
+		r.row("tell", "part %d of the receiver's lost state; the sender has held release %d of the receiver's, life %s",
+			f.Part, f.Held, lifeText(&f))
 	}
 	return true
 }

@@ -10,18 +10,20 @@ import (
 
 // evidenceReport is one piece of evidence, and its JSON.
 type evidenceReport struct {
-	Member   string `json:"member"`
-	Round    int    `json:"round"`
-	Meaning  string `json:"meaning"`
-	Verified *bool  `json:"verified"`        // whether the member's keys have made both signatures; null if no fleet file is known
+	Member  string `json:"member"`
+	Round   int    `json:"round"`
+	Meaning string `json:"meaning"`
+	// whether the member's keys have made both signatures; null if no fleet file is known
+	Verified *bool  `json:"verified"`
 	Fault    string `json:"fault,omitempty"` // why it does not count
 }
 
-// evidence adds a line for each piece of evidence. The error says that there is some against the member itself: its node does not go on.
-// Evidence that is known not to count is no such error.
+// evidence adds a line for each piece of evidence. The error says that there is some against the member itself: its
+// node does not go on. Evidence that is known not to count is no such error.
 func (r *inspection) evidence(list []sdk.Evidence, member string) (all []evidenceReport, own error) {
 	for _, e := range list {
-		one, verdict := evidenceReport{Member: e.Member, Round: e.Round, Meaning: e.String()}, "the signatures are not checked, which takes -fleet"
+		one, verdict := evidenceReport{Member: e.Member, Round: e.Round, Meaning: e.String()},
+			"the signatures are not checked, which takes -fleet"
 		if r.fleet != nil {
 			f := r.fleet.Fleet
 			err := e.Verify(f.Run, f.Hash(), r.fleet.SigningKeys(e.Member))
@@ -106,7 +108,8 @@ func (r *inspection) certificate(path string) error {
 	}{r.fault == nil, c}
 	fmt.Fprintf(&r.table, "\n%s\n", c.Text())
 	if r.fault == nil {
-		r.row("consistent", "every figure follows from the clip and noise of the releases; who wrote it, privacy -verify with -fleet shows")
+		r.row("consistent", "every figure follows from the clip and noise of the releases; "+
+			"who wrote it, privacy -verify with -fleet shows")
 	}
 	return nil
 }

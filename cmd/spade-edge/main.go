@@ -1,5 +1,5 @@
-// Command spade-edge trains one shared model on many devices: no server, no gradients, no raw data leaving a device, and
-// an account of what leaked.
+// Command spade-edge trains one shared model on many devices: no server, no gradients, no raw data leaving a device,
+// and an account of what leaked.
 //
 //	spade-edge demo        eight nodes with real websockets on this machine
 //	spade-edge simulate    a network of any size in one process, on your data
@@ -17,9 +17,9 @@
 //	spade-edge completion  completion of commands, flags and files for a shell
 //	spade-edge version     what this program was built from
 //
-// Each command explains itself with -h, and "spade-edge help TOPIC" what takes longer. With -json, one JSON object goes to standard
-// output and everything else to standard error. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused because a privacy budget is
-// spent, 4 another fleet or state than the neighbors have.
+// Each command explains itself with -h, and "spade-edge help TOPIC" what takes longer. With -json, one JSON object goes
+// to standard output and everything else to standard error. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused
+// because a privacy budget is spent, 4 another fleet or state than the neighbors have.
 package main
 
 import (
@@ -31,6 +31,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -83,7 +85,8 @@ func main() {
 	os.Exit(code)
 }
 
-// run is main without the process around it. What a command prints as its result is written at once, when it has succeeded.
+// run is main without the process around it. What a command prints as its result is written at once, when it has
+// succeeded.
 func run(ctx context.Context, args []string, out, log io.Writer) int {
 	if len(args) == 0 {
 		help(log)
@@ -137,7 +140,8 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// verdict is the exit code of a command that has done its work, and found something wrong: its result is printed all the same.
+// verdict is the exit code of a command that has done its work, and found something wrong: its result is printed all
+// the same.
 type verdict struct {
 	error
 	code int
@@ -180,13 +184,37 @@ func names() string {
 }
 
 func help(w io.Writer) {
-	fmt.Fprint(w, "spade-edge trains one shared model on many devices, without a server, gradients, or data leaving a device.\n\n")
+	fmt.Fprint(w, "spade-edge trains one shared model on many devices, without a "+
+		"server, gradients, or data leaving a device.\n\n")
 	for _, cmd := range commands {
 		fmt.Fprintf(w, "  spade-edge %-10s %s\n", cmd.name, cmd.short)
 	}
-	fmt.Fprint(w, "\nStart with \"spade-edge demo\". \"spade-edge COMMAND -h\" explains a command, \"spade-edge help TOPIC\" one of these:\n\n")
+	fmt.Fprint(w, "\nStart with \"spade-edge demo\". \"spade-edge COMMAND -h\" explains a command, \"spade-edge "+
+		"help TOPIC\" one of these:\n\n")
 	known, about := topicNames()
 	for i, name := range known {
 		fmt.Fprintf(w, "  %-16s %s\n", name, about[i])
 	}
+}
+
+var versionCommand = &command{
+	name:  "version",
+	short: "what this program was built from",
+	run: func(_ context.Context, cmd *command, args []string, out, _ io.Writer) error {
+		if err := cmd.parse(cmd.flags(), args, out); err != nil {
+			return err
+		}
+		version, revision := "(devel)", "unknown revision"
+		if info, ok := debug.ReadBuildInfo(); ok {
+			version = info.Main.Version
+			for _, s := range info.Settings {
+				if s.Key == "vcs.revision" {
+					revision = s.Value
+				}
+			}
+		}
+		_, err := fmt.Fprintf(out, "spade-edge %s, %s, %s %s/%s\n", version, revision, runtime.Version(), runtime.GOOS,
+			runtime.GOARCH)
+		return err
+	},
 }

@@ -62,7 +62,8 @@ func newOptions() options {
 // hiddenLayer reports whether the model has a hidden layer.
 func (o *options) hiddenLayer() bool { return o.model == task.PerceptronModel }
 
-// known returns what the method is suggested from, for a parameter vector of length dim and so many samples of each client.
+// known returns what the method is suggested from, for a parameter vector of length dim and so many samples of each
+// client.
 func (o *options) known(dim int, samples []int) sdk.Known {
 	k := sdk.Known{
 		Dim: dim, Samples: samples, Hidden: o.hiddenLayer(), Steps: o.steps, Queries: o.queries,
@@ -87,7 +88,8 @@ func (o *options) known(dim int, samples []int) sdk.Known {
 	if o.nonPrivate {
 		return k
 	}
-	k.Privacy = sdk.Privacy{Clip: o.clip, Sigma: o.sigma, Delta: o.delta, Accounting: o.accounting, EpsilonLimit: o.epsilon}
+	k.Privacy = sdk.Privacy{Clip: o.clip, Sigma: o.sigma, Delta: o.delta, Accounting: o.accounting,
+		EpsilonLimit: o.epsilon}
 	switch {
 	case o.given["sigma"] && o.given["epsilon"]:
 		k.Method.Rounds = 0 // follows from the two
@@ -125,8 +127,8 @@ func (cmd *command) parse(fs *flag.FlagSet, args []string, w io.Writer) error {
 	return nil
 }
 
-// register adds the shared flags to a flag set; the present values of o are the defaults. A zero of eta, mu, clip, sigma,
-// epsilon and the like means: chosen for the user.
+// register adds the shared flags to a flag set; the present values of o are the defaults. A zero of eta, mu, clip,
+// sigma, epsilon and the like means: chosen for the user.
 func (o *options) register(fs *flag.FlagSet) {
 	o.registerData(fs)
 	o.registerModel(fs)
@@ -137,7 +139,8 @@ func (o *options) register(fs *flag.FlagSet) {
 // registerData adds the flags that say what is learned from, and who has it.
 func (o *options) registerData(fs *flag.FlagSet) {
 	o.registerSource(fs)
-	fs.StringVar(&o.partition, "partition", o.partition, "who has which samples: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S")
+	fs.StringVar(&o.partition, "partition", o.partition,
+		"who has which samples: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S")
 }
 
 // registerSource adds the flags that say what data there are and how they are prepared.
@@ -148,9 +151,11 @@ func (o *options) registerSource(fs *flag.FlagSet) {
 	fs.StringVar(&o.onehot, "onehot", o.onehot, "csv: `columns` of categories, each turned into one 0/1 column a value")
 	fs.StringVar(&o.labels, "labels", o.labels, "`classes` to keep, in this order, separated by commas (default all)")
 	fs.IntVar(&o.pca, "pca", o.pca, "project on this many principal components (0 = none)")
-	fs.BoolVar(&o.standardize, "standardize", o.standardize, "bring each column to mean 0 and variance 1 (default true, but false for idx)")
+	fs.BoolVar(&o.standardize, "standardize", o.standardize,
+		"bring each column to mean 0 and variance 1 (default true, but false for idx)")
 	fs.BoolVar(&o.bias, "bias", o.bias, "append a column of ones (default true, but false for idx)")
-	fs.Float64Var(&o.testFraction, "test-fraction", 0.2, "`share` of samples to test on, where the source has no test files")
+	fs.Float64Var(&o.testFraction, "test-fraction", 0.2,
+		"`share` of samples to test on, where the source has no test files")
 }
 
 // registerModel adds the flags that say which built-in model is trained.
@@ -169,36 +174,47 @@ func (o *options) registerRun(fs *flag.FlagSet) {
 	fs.StringVar(&o.graph, "graph", o.graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P or file:F")
 
 	fs.IntVar(&o.rounds, "rounds", o.rounds, "rounds of learning, K")
-	fs.IntVar(&o.cooldown, "cooldown", o.cooldown, "rounds of pure consensus after them, free of privacy cost (with noise 30 unless given)")
+	fs.IntVar(&o.cooldown, "cooldown", o.cooldown, "rounds of pure consensus after them, "+
+		"free of privacy cost (with noise 30 unless given)")
 	fs.IntVar(&o.tau, "tau", o.tau, "local steps a round")
-	fs.IntVar(&o.batch, "batch", o.batch, "queries a local step; a client with fewer samples asks one for each (0 = all do)")
+	fs.IntVar(&o.batch, "batch", o.batch, "queries a local step; a client "+
+		"with fewer samples asks one for each (0 = all do)")
 	fs.Float64Var(&o.eta, "eta", 0, "step size (default chosen)")
 	fs.Float64Var(&o.mu, "mu", 0, "smoothing radius: how far from the model the loss is asked for (default chosen)")
 	fs.Float64Var(&o.rho, "rho", o.rho, "penalty parameter")
-	fs.Float64Var(&o.gain, "gain", o.gain, "how hard disagreement is corrected, as a `share` of the limit of stability: above 0, below 1")
-	fs.TextVar(&o.estimator, "estimator", sdk.EstimatorPaper, "`kind`: paper, or centered: each loss less the last one of its sample, for far less variance (default paper)")
+	fs.Float64Var(&o.gain, "gain", o.gain, "how hard disagreement is corrected, as a "+
+		"`share` of the limit of stability: above 0, below 1")
+	fs.TextVar(&o.estimator, "estimator", sdk.EstimatorPaper,
+		"paper, or centered: each loss less the last one of its sample, for far less variance")
 	fs.StringVar(&o.table, "table", o.table, "memory table: dense, or seeded (8 bytes a sample, same results)")
-	fs.TextVar(&o.directions, "directions", zoest.Rademacher, "`law` of the query directions: rademacher or sphere (default rademacher)")
+	fs.TextVar(&o.directions, "directions", zoest.Rademacher,
+		"law of the query directions: rademacher or sphere")
 	fs.BoolVar(&o.average, "average", o.average, "also score each client's running mean of its released models")
-	fs.Uint64Var(&o.seed, "seed", 1, "of data split, partition, graph, directions and batches; in a simulation also of the noise")
+	fs.Uint64Var(&o.seed, "seed", 1, "of data split, partition, graph, directions "+
+		"and batches; in a simulation also of the noise")
 
-	fs.BoolVar(&o.nonPrivate, "non-private", o.nonPrivate, "no clipping and no noise: what a node sends may reveal its data")
+	fs.BoolVar(&o.nonPrivate, "non-private", o.nonPrivate,
+		"no clipping and no noise: what a node sends may reveal its data")
 	fs.Float64Var(&o.clip, "clip", 0, "radius to which each round's update is clipped (default chosen)")
 	fs.Float64Var(&o.sigma, "sigma", 0, "standard deviation of the release noise (instead of -epsilon)")
 	fs.Float64Var(&o.epsilon, "epsilon", o.epsilon, "privacy budget of each client for the whole run")
 	fs.Float64Var(&o.delta, "delta", o.delta, "at which epsilon is stated")
 	o.registerAccounting(fs)
 
-	fs.TextVar(&o.payload, "payload", sdk.PayloadAuto, "`what` crosses the wire: message (the paper's, one for each neighbor) or release (one for all; same results) (default release, or message with -non-private)")
-	fs.IntVar(&o.gridBits, "grid-bits", 0, "put releases on a grid of noise/2^`W`, W of 2 to 8, so that they are short integers (default 4 with noise, unless -payload is given)")
-	fs.IntVar(&o.lossy, "lossy", 0, "go on without neighbors that have been silent for so many `ticks`: another algorithm, with -payload message and -non-private only (0 = wait)")
+	fs.TextVar(&o.payload, "payload", sdk.PayloadAuto, "what crosses the wire: message (the paper's, one for each "+
+		"neighbor) or release (one for all; same results) (default release, or message with -non-private)")
+	fs.IntVar(&o.gridBits, "grid-bits", 0, "put releases on a grid of noise/2^`W`, W of 2 to 8, so that they are short "+
+		"integers (default 4 with noise, unless -payload is given)")
+	fs.IntVar(&o.lossy, "lossy", 0, "go on without neighbors that have been silent for so many `ticks`: another "+
+		"algorithm, with -payload message and -non-private only (0 = wait)")
 
 	fs.BoolVar(&o.json, "json", false, "print one JSON object to standard output")
 }
 
 // registerAccounting adds the flag for how an epsilon is read.
 func (o *options) registerAccounting(fs *flag.FlagSet) {
-	fs.TextVar(&o.accounting, "accounting", dpmech.GDP, "what -epsilon means: the `rule` gdp (exact), zcdp or paper (default gdp)")
+	fs.TextVar(&o.accounting, "accounting", dpmech.GDP,
+		"what -epsilon means: gdp (exact), zcdp or paper")
 }
 
 // read parses a command line into o, which has registered its flags with fs.
@@ -280,7 +296,8 @@ func (o *options) conflicts(f *faults) {
 	for _, c := range []struct {
 		name       string
 		value, min int
-	}{{"nodes", o.nodes, 1}, {"rounds", o.rounds, 1}, {"cooldown", o.cooldown, 0}, {"tau", o.tau, 1}, {"batch", o.batch, 0}} {
+	}{{"nodes", o.nodes, 1}, {"rounds", o.rounds, 1}, {"cooldown", o.cooldown, 0}, {"tau", o.tau, 1}, {"batch", o.batch,
+		0}} {
 		if c.value < c.min {
 			f.add("-%s is %d, want at least %d", c.name, c.value, c.min)
 		}

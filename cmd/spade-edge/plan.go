@@ -58,14 +58,17 @@ func (o *planOptions) read(cmd *command, args []string, w io.Writer) error {
 	o.registerRun(fs)
 	o.registerModel(fs)
 	fs.IntVar(&o.dim, "dim", 100, "length of the parameter vector, d (with -columns it follows from the model)")
-	fs.IntVar(&o.columns, "columns", 0, "`columns` of the data as a built-in model sees them, a column of ones included (instead of -dim)")
+	fs.IntVar(&o.columns, "columns", 0, "`columns` of the data as a built-in model sees "+
+		"them, a column of ones included (instead of -dim)")
 	fs.IntVar(&o.classes, "classes", 2, "classes of the data, with -columns")
 	fs.IntVar(&o.samples, "samples", 100, "samples of each client, m")
 	fs.IntVar(&o.steps, "steps", 0, "local steps of a client in all rounds, `T` (instead of -rounds)")
 	fs.Int64Var(&o.queries, "queries", 0, "what a client may ask its oracle in all rounds (instead of -rounds)")
 	fs.Float64Var(&o.beta, "beta", 0, "weight of the penalty (instead of -gain)")
-	fs.Float64Var(&o.share, "share", 0.05, "how many rounds of cool-down bring disagreement to this `share` of what it was; sets -cooldown if given")
-	fs.Float64Var(&o.linkKbit, "link-kbit", 0, "speed of a node's link, 1000 bits a second in each direction (0 = unknown)")
+	fs.Float64Var(&o.share, "share", 0.05, "how many rounds of cool-down bring disagreement to this "+
+		"`share` of what it was; sets -cooldown if given")
+	fs.Float64Var(&o.linkKbit, "link-kbit", 0, "speed of a node's link, 1000 "+
+		"bits a second in each direction (0 = unknown)")
 	if err := cmd.parse(fs, args, w); err != nil {
 		return err
 	}
@@ -107,8 +110,10 @@ func (o *planOptions) check() error {
 		name       string
 		value, max int64
 	}{
-		{"dim", int64(o.dim), wire.MaxDim}, {"columns", int64(o.columns), 1 << 18}, {"classes", int64(max(o.classes, 2)), 1000},
-		{"samples", int64(o.samples), math.MaxInt32}, {"steps", int64(o.steps), math.MaxInt32}, {"queries", o.queries, math.MaxInt64},
+		{"dim", int64(o.dim), wire.MaxDim}, {"columns", int64(o.columns), 1 << 18}, {"classes", int64(max(o.classes, 2)),
+			1000},
+		{"samples", int64(o.samples), math.MaxInt32}, {"steps", int64(o.steps), math.MaxInt32}, {"queries", o.queries,
+			math.MaxInt64},
 	} {
 		if o.given[c.name] && (c.value < 1 || c.value > c.max) {
 			f.add("-%s is %d, want 1..%d", c.name, c.value, c.max)
@@ -167,7 +172,8 @@ func (o *planOptions) build() (*problem, error) {
 	suggested := p.chosen
 	p.chosen = nil
 	p.choose([]choice{
-		{"nodes", o.nodes}, {"graph", o.graph}, {"dim", o.dim}, {"samples", o.samples}, {"rounds", p.opt.rounds}, {"tau", p.opt.tau},
+		{"nodes", o.nodes}, {"graph", o.graph}, {"dim", o.dim}, {"samples", o.samples}, {"rounds", p.opt.rounds}, {"tau",
+			p.opt.tau},
 		{"batch", o.batch}, {"rho", o.rho}, {"estimator", o.estimator}, {"table", o.table}, {"directions", o.directions},
 		{"seed", o.seed}, {"share", o.share},
 	}...)
@@ -178,8 +184,8 @@ func (o *planOptions) build() (*problem, error) {
 	return p, p.setGain(o.gain, o.beta)
 }
 
-// setGain gives the fleet the share of the limit of stability that -gain says or -beta amounts to. It refuses one that is not
-// stable.
+// setGain gives the fleet the share of the limit of stability that -gain says or -beta amounts to. It refuses one that
+// is not stable.
 func (p *problem) setGain(share, beta float64) error {
 	f, g := p.fleet, p.graph
 	if g.N() == 1 {
@@ -200,8 +206,10 @@ func (p *problem) setGain(share, beta float64) error {
 		grows = fmt.Sprintf("it grows by %.4g a round", r)
 	}
 	stable := largest / step
-	return usageError{fmt.Errorf("unstable: disagreement would not die out, %s. beta %.6g is a gain of %.6g: tau*beta*eta*mu*rho*lambda_N is %.6g, and the limit is 8/3. "+
-		"Stable is every -gain below 1, which is here a beta below %.6g; -gain 0.75 (beta %.6g) is where the fastest disagreement is gone soonest",
+	return usageError{fmt.Errorf("unstable: disagreement would not die out, %s. beta %.6g is a gain of %.6g: "+
+		"tau*beta*eta*mu*rho*lambda_N is %.6g, and the limit is 8/3. "+
+		"Stable is every -gain below 1, which is here a beta below %.6g; -gain 0.75 (beta %.6g) is "+
+		"where the fastest disagreement is gone soonest",
 		grows, a/step, share, a*f.Method.Rho*g.LambdaMax(), stable, 0.75*stable)}
 }
 
@@ -240,7 +248,8 @@ func (o *planOptions) plan(p *problem) (*report, error) {
 		}
 		if o.given["share"] && !o.given["cooldown"] {
 			if calm.Needed < 0 {
-				return nil, usageError{fmt.Errorf("-share %v: not reached in %d rounds of cool-down, the most that are looked at: raise -gain, or link the nodes better",
+				return nil, usageError{fmt.Errorf("-share %v: not reached in %d rounds of cool-down, the most that are "+
+					"looked at: raise -gain, or link the nodes better",
 					o.share, len(calm.Left)-1)}
 			}
 			f.Method.Cooldown = calm.Needed

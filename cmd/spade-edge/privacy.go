@@ -46,7 +46,8 @@ func privacyRun(_ context.Context, cmd *command, args []string, out, _ io.Writer
 	fs.Float64Var(&o.delta, "delta", 1e-5, "at which epsilon is stated")
 	o.registerAccounting(fs)
 	fs.StringVar(&o.verify, "verify", "", "verify the certificate in this `file`")
-	fs.StringVar(&o.fleet, "fleet", "", "with -verify: the fleet `file` whose run, settings and keys the certificate must have")
+	fs.StringVar(&o.fleet, "fleet", "", "with -verify: the fleet `file` whose "+
+		"run, settings and keys the certificate must have")
 	fs.StringVar(&o.ledger, "ledger", "", "show the ledger in this `file`")
 	fs.StringVar(&o.newLedger, "new-ledger", "", "make a ledger in this `file`")
 	fs.StringVar(&o.dataset, "dataset", "", "what people call the data set of the new ledger: a `name`")
@@ -70,7 +71,8 @@ func privacyRun(_ context.Context, cmd *command, args []string, out, _ io.Writer
 // check reports flags that do not go with what was asked for, and values out of range.
 func (o *privacyOptions) check(mode string, other []string) error {
 	var f faults
-	for _, name := range []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "verify", "fleet", "ledger", "new-ledger", "dataset"} {
+	for _, name := range []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "verify", "fleet",
+		"ledger", "new-ledger", "dataset"} {
 		switch {
 		case !o.given[name] || name == mode || slices.Contains(other, name):
 		case mode == "" && name == "fleet":
@@ -103,7 +105,8 @@ func (o *privacyOptions) check(mode string, other []string) error {
 			f.add("-delta without -epsilon: a ledger without a limit keeps no delta")
 		}
 	}
-	if n := count(o.given["rounds"], o.given["sigma"], o.given["epsilon"]); mode == "" && n != 2 && !o.given["dataset"] && !o.given["fleet"] {
+	if n := count(o.given["rounds"], o.given["sigma"], o.given["epsilon"]); mode == "" && n != 2 && !o.given["dataset"] &&
+		!o.given["fleet"] {
 		f.add("-rounds, -sigma and -epsilon: give two and the third follows, not %d", n)
 	}
 	return f.usage()
@@ -147,7 +150,8 @@ func (o *privacyOptions) plan(out io.Writer) error {
 	}
 	rho := dpmech.Spend{First: 1, Rounds: o.rounds, Clip: o.clip, Sigma: o.sigma}.Rho()
 	if !(rho <= maxPlan) {
-		return usageError{fmt.Errorf("%d releases with -clip %v and -sigma %v cost rho %.6g, want at most %.0e: above, nothing is protected", o.rounds, o.clip, o.sigma, rho, maxPlan)}
+		return usageError{fmt.Errorf("%d releases with -clip %v and -sigma %v cost rho %.6g, want at most %.0e: above, "+
+			"nothing is protected", o.rounds, o.clip, o.sigma, rho, maxPlan)}
 	}
 	r := plan{Rounds: o.rounds, Clip: o.clip, Sigma: o.sigma, Cost: dpmech.CostOf(rho, o.delta)}
 	if o.json {
@@ -193,7 +197,8 @@ func (o *privacyOptions) writeLedger(out io.Writer, path string, life dpmech.Lif
 	fmt.Fprintf(out, "ledger         %s, id %s, since %s\n", path, life.Ledger.ID, life.Created)
 	fmt.Fprintf(out, "data set       %s\n", life.Dataset)
 	if l := life.Limit; l != nil {
-		fmt.Fprintf(out, "limit          epsilon %v at delta %v (%v) for all runs together\n", l.Epsilon, l.Delta, l.Accounting)
+		fmt.Fprintf(out, "limit          epsilon %v at delta %v (%v) for all runs together\n", l.Epsilon, l.Delta,
+			l.Accounting)
 	} else {
 		fmt.Fprintf(out, "limit          none: spends are counted only\n")
 	}

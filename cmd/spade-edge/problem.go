@@ -16,8 +16,8 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// problem is what the flags of demo and simulate describe: data dealt out to clients, and a fleet to train on them. Of what
-// plan looks at there are no data: train, test, oracles and labels are nil.
+// problem is what the flags of demo and simulate describe: data dealt out to clients, and a fleet to train on them. Of
+// what plan looks at there are no data: train, test, oracles and labels are nil.
 type problem struct {
 	opt     options
 	fleet   *sdk.Fleet
@@ -76,7 +76,8 @@ func (o *options) build(name string) (*problem, error) {
 		p.samples = append(p.samples, len(idx))
 	}
 	s := set.Spec
-	p.choose(choice{"data", o.data}, choice{"labels", s.Labels}, choice{"standardize", *s.Standardize}, choice{"bias", *s.Bias})
+	p.choose(choice{"data", o.data}, choice{"labels", s.Labels}, choice{"standardize", *s.Standardize}, choice{"bias",
+		*s.Bias})
 	if s.TestFraction > 0 {
 		p.choose(choice{"test-fraction", s.TestFraction})
 	}
@@ -140,7 +141,8 @@ func (p *problem) makeFleet(name string, dim int) error {
 	return asUsage(f.Validate())
 }
 
-// asUsage makes an error a usageError, in the words of the flags: all of a fleet here comes from them. A spent budget stays one.
+// asUsage makes an error a usageError, in the words of the flags: all of a fleet here comes from them. A spent budget
+// stays one.
 func asUsage(err error) error {
 	if err == nil || errors.Is(err, dpmech.ErrBudget) {
 		return err
@@ -169,13 +171,15 @@ func (p *problem) clients(cfgs []admm.Config) []tinytest.Client {
 	return clients
 }
 
-// alone trains one client by itself, without noise and with the same method and number of rounds, and returns its model.
+// alone trains one client by itself, without noise and with the same method and number of rounds, and returns its
+// model.
 func (p *problem) alone(ctx context.Context, oracle task.Model) ([]float32, error) {
 	single := *p.fleet
 	single.Members, single.Edges = single.Members[:1], nil
 	samples := []int{oracle.Len()}
 	known := sdk.Known{
-		Dim: single.Dim, Samples: samples, Hidden: p.opt.hiddenLayer(), Method: single.Method, Privacy: sdk.Privacy{NonPrivate: true},
+		Dim: single.Dim, Samples: samples, Hidden: p.opt.hiddenLayer(), Method: single.Method,
+		Privacy: sdk.Privacy{NonPrivate: true},
 	}
 	known.Method.Cooldown, known.Method.Eta = 0, nil
 	var err error

@@ -2,8 +2,8 @@ package main
 
 import "context"
 
-// prompt does work that knows no context, such as reading a data set, and waits for it no longer than ctx lasts. Work that was
-// given up ends with the process.
+// prompt does work that knows no context, such as reading a data set, and waits for it no longer than ctx lasts. Work
+// that was given up ends with the process.
 func prompt[T any](ctx context.Context, work func() (T, error)) (T, error) {
 	type outcome struct {
 		value T

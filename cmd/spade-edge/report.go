@@ -35,8 +35,9 @@ type report struct {
 	SpectralRadius float64 `json:"spectral_radius"` // of the slowest mode's M_lambda
 	Tenfold        int     `json:"rounds_tenfold"`  // for disagreement to fall to a tenth
 	Share          float64 `json:"share"`           // of disagreement, that is asked for
-	CooldownNeeded *int    `json:"cooldown_needed"` // rounds of cool-down for it; null if there are more than can be looked at, or there is one node
-	ShareLeft      float64 `json:"share_left"`      // after the plan's own rounds of cool-down
+	// rounds of cool-down for it; null if there are more than can be looked at, or there is one node
+	CooldownNeeded *int    `json:"cooldown_needed"`
+	ShareLeft      float64 `json:"share_left"` // after the plan's own rounds of cool-down
 
 	Queries       int64 `json:"queries"`        // of all clients
 	QueriesClient int64 `json:"queries_client"` // K*(m + tau*b)
@@ -93,30 +94,39 @@ func (r *report) write(w io.Writer) {
 	var t table
 	defer func() { _, _ = io.WriteString(w, t.String()) }()
 	row := t.row
-	row("network", "%d nodes, %d edges, at most %d neighbors; Laplacian lambda_2 %.6g, lambda_N %.6g", r.Nodes, r.Edges, r.DegreeMax, r.Lambda2, r.LambdaN)
+	row("network", "%d nodes, %d edges, at most %d neighbors; Laplacian lambda_2 %.6g, lambda_N %.6g", r.Nodes, r.Edges,
+		r.DegreeMax, r.Lambda2, r.LambdaN)
 	schedule := ""
 	if r.Schedule == "paper" {
 		schedule = ", the paper's non-private schedule"
 	}
-	row("schedule", "%d rounds of %d local steps (%d steps%s), and %d of cool-down", r.Rounds, r.Tau, r.Steps, schedule, r.Cooldown)
+	row("schedule", "%d rounds of %d local steps (%d steps%s), and %d of cool-down", r.Rounds, r.Tau, r.Steps, schedule,
+		r.Cooldown)
 	row("method", "eta %.6g, mu %.6g, rho %.6g, beta %.6g", r.Eta, r.Mu, r.Rho, r.Beta)
 	if r.Nodes > 1 {
-		row("stability", "stable, at %.4g of the limit: tau*beta*eta*mu is %.6g, and times rho*lambda_N %.6g, below 8/3", r.Gain, r.RoundGain, r.Gain*graph.StabilityLimit)
-		row("disagreement", "shrinks by %.8g a round in the slowest mode (spectral radius), tenfold in %d rounds", r.SpectralRadius, r.Tenfold)
+		row("stability", "stable, at %.4g of the limit: tau*beta*eta*mu is %.6g, and times rho*lambda_N %.6g, below 8/3",
+			r.Gain, r.RoundGain, r.Gain*graph.StabilityLimit)
+		row("disagreement", "shrinks by %.8g a round in the slowest mode (spectral radius), tenfold in %d rounds",
+			r.SpectralRadius, r.Tenfold)
 		needed := "more rounds than can be looked at"
 		if r.CooldownNeeded != nil {
 			needed = fmt.Sprintf("%d rounds", *r.CooldownNeeded)
 		}
-		row("cool-down", "%s bring disagreement below %.3g of what noise has made it; the %d planned leave %.3g", needed, r.Share, r.Cooldown, r.ShareLeft)
+		row("cool-down", "%s bring disagreement below %.3g of what noise has made it; the %d planned leave %.3g", needed,
+			r.Share, r.Cooldown, r.ShareLeft)
 	}
-	row("queries", "%d of each client (%d samples, %d a local step), %d in all", r.QueriesClient, r.Samples, r.Batch, r.Queries)
+	row("queries", "%d of each client (%d samples, %d a local step), %d in all", r.QueriesClient, r.Samples, r.Batch,
+		r.Queries)
 	if r.Nodes > 1 {
 		r.writeTraffic(row)
 	}
-	row("memory", "%s: table %s, estimator %s, machine %s, node %s, state %s", bytesText(r.Memory.Total), bytesText(r.Memory.Table),
+	row("memory", "%s: table %s, estimator %s, machine %s, node %s, state %s", bytesText(r.Memory.Total),
+		bytesText(r.Memory.Table),
 		bytesText(r.Memory.Estimator), bytesText(r.Memory.Machine), bytesText(r.Memory.Node), bytesText(r.Memory.Checkpoint))
-	row("disk", "%s set aside; %s written a round, %s in all", bytesText(r.Disk.Slots), bytesText(r.Disk.Round), bytesText(r.Disk.Written))
-	row("processor", "about %v a round on this machine, %v for each query; the oracle's own time comes on top", rough(r.CPU.Round), rough(r.CPU.Query))
+	row("disk", "%s set aside; %s written a round, %s in all", bytesText(r.Disk.Slots), bytesText(r.Disk.Round),
+		bytesText(r.Disk.Written))
+	row("processor", "about %v a round on this machine, %v for each query; the oracle's own time comes on top",
+		rough(r.CPU.Round), rough(r.CPU.Query))
 	if r.Privacy == nil {
 		row("privacy", "NOT PRIVATE: no clipping and no noise")
 		return
@@ -124,7 +134,8 @@ func (r *report) write(w io.Writer) {
 	pr := r.Privacy
 	row("privacy", "%s", costText(pr.Cost))
 	row("zero-out", "%s", zeroOutText(pr.Cost))
-	row("", "noise %.6g on updates clipped to %.6g, in each of %d releases: rho %.6g in zCDP", pr.Sigma, pr.Clip, r.Rounds, pr.Rho)
+	row("", "noise %.6g on updates clipped to %.6g, in each of %d releases: rho %.6g in zCDP", pr.Sigma, pr.Clip,
+		r.Rounds, pr.Rho)
 }
 
 // writeTraffic is the part of write that a single client has not.
@@ -133,8 +144,10 @@ func (r *report) writeTraffic(row func(name, format string, args ...any)) {
 	if r.GridBits > 0 {
 		grid = fmt.Sprintf(" on a grid of sigma/2^%d", r.GridBits)
 	}
-	row("frames", "%s%s: about %s to a neighbor and round, %s in cool-down", r.Payload, grid, bytesText(r.Frames.Learning), bytesText(r.Frames.Cooldown))
-	row("sent", "%d numbers in all, about %s; by one node %s a round and %s in all", r.ScalarsSent, bytesText(r.BytesSent), bytesText(r.BytesRound), bytesText(r.BytesNode))
+	row("frames", "%s%s: about %s to a neighbor and round, %s in cool-down", r.Payload, grid,
+		bytesText(r.Frames.Learning), bytesText(r.Frames.Cooldown))
+	row("sent", "%d numbers in all, about %s; by one node %s a round and %s in all", r.ScalarsSent,
+		bytesText(r.BytesSent), bytesText(r.BytesRound), bytesText(r.BytesNode))
 	if r.LinkDays != nil {
 		row("link", "%.3g days at %v kbit/s in each direction, for frames alone", *r.LinkDays, r.LinkKbit)
 	}

@@ -20,12 +20,14 @@ type result struct {
 	Simulated  bool   `json:"simulated"`
 	NonPrivate bool   `json:"non_private"`
 
-	AccuracyMean        float64  `json:"accuracy_mean"`               // over clients, each with the model it holds at the end
-	AccuracyMin         float64  `json:"accuracy_min"`                // of these, the lowest
-	AccuracyNetworkMean float64  `json:"accuracy_network_mean"`       // of the average model, which no client holds
-	AccuracyAveraged    *float64 `json:"accuracy_averaged,omitempty"` // over clients, each with the running mean of its releases
-	AccuracyAlone       *float64 `json:"accuracy_alone,omitempty"`    // over clients, each trained by itself
-	AccuracyPooled      *float64 `json:"accuracy_pooled,omitempty"`   // of one client with everybody's data
+	// over clients, each with the model it holds at the end
+	AccuracyMean        float64 `json:"accuracy_mean"`
+	AccuracyMin         float64 `json:"accuracy_min"`          // of these, the lowest
+	AccuracyNetworkMean float64 `json:"accuracy_network_mean"` // of the average model, which no client holds
+	// over clients, each with the running mean of its releases
+	AccuracyAveraged *float64 `json:"accuracy_averaged,omitempty"`
+	AccuracyAlone    *float64 `json:"accuracy_alone,omitempty"`  // over clients, each trained by itself
+	AccuracyPooled   *float64 `json:"accuracy_pooled,omitempty"` // of one client with everybody's data
 
 	ConsensusError float64 `json:"consensus_error"` // (1/N) sum |x_i - xbar|^2
 	Queries        int64   `json:"queries"`
@@ -115,10 +117,13 @@ func (r *result) writePrivacy(w io.Writer) {
 		note = " (simulated: the noise came from the seed)"
 	}
 	pr := r.Privacy
-	fmt.Fprintf(w, "privacy        epsilon %s at delta %v for each client's whole data set%s\n", epsilonText(pr.EpsilonGDP), pr.Delta, note)
-	fmt.Fprintf(w, "               (the same spend as zCDP: rho %.4f, epsilon %s; by the paper's formula: epsilon %s; zero-out: epsilon %s)\n",
+	fmt.Fprintf(w, "privacy        epsilon %s at delta %v for each client's whole data set%s\n",
+		epsilonText(pr.EpsilonGDP), pr.Delta, note)
+	fmt.Fprintf(w, "               (the same spend as zCDP: rho %.4f, epsilon %s; by the "+
+		"paper's formula: epsilon %s; zero-out: epsilon %s)\n",
 		pr.Rho, epsilonText(pr.EpsilonZCDP), epsilonText(pr.EpsilonPaper), epsilonText(pr.EpsilonZeroOut))
-	fmt.Fprintf(w, "               noise %.4g on updates clipped to %.4g, in each of %d releases\n", pr.Sigma, pr.Clip, r.Rounds)
+	fmt.Fprintf(w, "               noise %.4g on updates clipped to %.4g, in each of %d releases\n", pr.Sigma, pr.Clip,
+		r.Rounds)
 	fmt.Fprintf(w, "               given as public: %s\n", strings.Join(pr.ConditionalOn, "; "))
 	fmt.Fprintln(w, "               not covered: when a node sends")
 }

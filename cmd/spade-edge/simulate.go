@@ -41,13 +41,15 @@ func simulate(ctx context.Context, cmd *command, args []string, out, log io.Writ
 	if o.json {
 		return writeObject(out, r)
 	}
-	fmt.Fprintf(out, "accuracy       %.2f %% on average over %d clients, %.2f %% at the lowest, %.2f %% for the network's average model\n",
+	fmt.Fprintf(out, "accuracy       %.2f %% on average over %d clients, %.2f %% at the "+
+		"lowest, %.2f %% for the network's average model\n",
 		r.AccuracyMean, r.Nodes, r.AccuracyMin, r.AccuracyNetworkMean)
 	if r.AccuracyAveraged != nil {
 		fmt.Fprintf(out, "averaged       %.2f %% with each client's running mean of its releases\n", *r.AccuracyAveraged)
 	}
 	fmt.Fprintf(out, "disagreement   %.3g, mean squared distance from the average model\n", r.ConsensusError)
-	fmt.Fprintf(out, "cost           %d losses, %d numbers (%s) sent, %.1f s\n", r.Queries, r.ScalarsSent, bytesText(r.BytesSent), r.Seconds)
+	fmt.Fprintf(out, "cost           %d losses, %d numbers (%s) sent, %.1f s\n", r.Queries, r.ScalarsSent,
+		bytesText(r.BytesSent), r.Seconds)
 	r.writePrivacy(out)
 	fmt.Fprintf(out, "transcript     %s\n", r.Transcript)
 	return nil

@@ -104,7 +104,8 @@ func (s *stage) add(round int, accuracy, apart float64, model []float32) {
 	}
 	s.group.Add(monitor.Point{
 		Round: round, Seconds: time.Since(s.began).Seconds(), Epsilon: epsilon,
-		Disagreement: monitor.Value(apart), Loss: monitor.Value(s.problem.test.MeanLoss(model)), Accuracy: monitor.Value(accuracy),
+		Disagreement: monitor.Value(apart), Loss: monitor.Value(s.problem.test.MeanLoss(model)),
+		Accuracy: monitor.Value(accuracy),
 	})
 }
 

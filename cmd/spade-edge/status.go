@@ -57,7 +57,8 @@ func statusOf(ctx context.Context, file *fleetfile.Node, fleet *fleetfile.File) 
 }
 
 // watchNode shows a running node until it is gone or ctx ends, and returns how it stood then.
-func watchNode(ctx context.Context, st *monitor.Status, file *fleetfile.Node, fleet *fleetfile.File, log io.Writer) (*monitor.Status, error) {
+func watchNode(ctx context.Context, st *monitor.Status, file *fleetfile.Node, fleet *fleetfile.File,
+	log io.Writer) (*monitor.Status, error) {
 	moving, said := isTerminal(log), ""
 	height := 0
 	tick := time.NewTicker(time.Second)
@@ -96,12 +97,14 @@ func watchNode(ctx context.Context, st *monitor.Status, file *fleetfile.Node, fl
 	}
 }
 
-// left says how a node that does not run stands, from what it has left on disk. An error means that this could not be read.
+// left says how a node that does not run stands, from what it has left on disk. An error means that this could not be
+// read.
 func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
 	f := fleet.Fleet
 	st := &monitor.Status{
 		Version: 1, Run: f.Run, Name: file.Name, NonPrivate: f.Privacy.NonPrivate, Phase: monitor.Fresh, Waiting: []string{},
-		Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown, Disagreement: monitor.Unknown(), Neighbors: []monitor.Neighbor{},
+		Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown, Disagreement: monitor.Unknown(),
+		Neighbors: []monitor.Neighbor{},
 	}
 	rho := 0.0
 	switch dir, err := sdk.InspectDir(file.State); {
@@ -125,7 +128,8 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 	if p := f.Privacy; !p.NonPrivate {
 		acc := p.Accounting
 		st.Privacy = &monitor.Privacy{
-			Rho: rho, Epsilon: monitor.Value(acc.Epsilon(rho, p.Delta)), Delta: p.Delta, Accounting: acc.String(), Limit: monitor.Unknown(),
+			Rho: rho, Epsilon: monitor.Value(acc.Epsilon(rho, p.Delta)), Delta: p.Delta, Accounting: acc.String(),
+			Limit:   monitor.Unknown(),
 			Planned: monitor.Value(acc.Epsilon(f.Rho(), p.Delta)),
 		}
 		if p.EpsilonLimit > 0 {
@@ -140,8 +144,8 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 	return st, nil
 }
 
-// evidenceLeft takes into a status what evidence counts by the keys of the fleet file, as the node does when it starts. The error
-// says that there is some against the node itself, which does not go on.
+// evidenceLeft takes into a status what evidence counts by the keys of the fleet file, as the node does when it starts.
+// The error says that there is some against the node itself, which does not go on.
 func evidenceLeft(st *monitor.Status, list []sdk.Evidence, fleet *fleetfile.File) (own error) {
 	var good []sdk.Evidence
 	for _, e := range list {
@@ -216,7 +220,8 @@ func writeStatus(w io.Writer, s *monitor.Status, file *fleetfile.Node) error {
 		line(head, "%q: %s", n.Name, neighborText(&n))
 	}
 	if s.Disagreement.Known() {
-		line("disagreement", "%.3g, mean squared distance from the neighbors' releases of round %d", s.Disagreement, s.Compared)
+		line("disagreement", "%.3g, mean squared distance from the neighbors' releases of round %d", s.Disagreement,
+			s.Compared)
 	}
 	line("cost", "%d losses, %s of messages sent", s.Queries, bytesText(s.FrameBytes))
 	covered := ""

@@ -28,7 +28,8 @@ func costText(c dpmech.Cost) string {
 
 // zeroOutText says what other libraries call the same spend.
 func zeroOutText(c dpmech.Cost) string {
-	return fmt.Sprintf("epsilon %s if the data set is replaced by none and not by any other: the weaker statement that other libraries make",
+	return fmt.Sprintf("epsilon %s if the data set is replaced by none and not by any other: "+
+		"the weaker statement that other libraries make",
 		epsilonText(c.EpsilonZeroOut))
 }
 

@@ -10,9 +10,9 @@ import (
 )
 
 // topicsZip holds the files of the folders topics, usage and completion, compressed: what "spade-edge help TOPIC" and
-// "spade-edge COMMAND -h" print, and the scripts for shells. Each begins with a line that is its name, with its folder before it
-// except for topics, and ends with a zero byte. "UPDATE=1 go test ./cmd/spade-edge -run TopicsAreThoseOfTheFolder" makes it of
-// them, and the same test alone fails when it is not what they are.
+// "spade-edge COMMAND -h" print, and the scripts for shells. Each begins with a line that is its name, with its folder
+// before it except for topics, and ends with a zero byte. "UPDATE=1 go test ./cmd/spade-edge -run
+// TopicsAreThoseOfTheFolder" makes it of them, and the same test alone fails when it is not what they are.
 //
 //go:embed topics.gz
 var topicsZip string
@@ -81,5 +81,6 @@ func helpTopic(name string, w io.Writer) error {
 		}
 	}
 	known, _ := topicNames()
-	return usageError{fmt.Errorf("no topic %q; there are %s, and the commands %s", name, strings.Join(known, ", "), names())}
+	return usageError{fmt.Errorf("no topic %q; there are %s, and the commands %s", name, strings.Join(known, ", "),
+		names())}
 }

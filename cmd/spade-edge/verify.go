@@ -12,11 +12,13 @@ import (
 
 // certificateVerdict is what a verification has shown, and its JSON.
 type certificateVerdict struct {
-	Verified         bool                `json:"verified"`
-	LedgerChecked    bool                `json:"ledger_checked"`
-	FleetChecked     bool                `json:"fleet_checked"`
-	Countersigned    []string            `json:"countersigned_by"`     // neighbors that have signed that they hold the last release
-	NotCountersigned []string            `json:"not_countersigned_by"` // all others; both are empty if no fleet was checked
+	Verified      bool `json:"verified"`
+	LedgerChecked bool `json:"ledger_checked"`
+	FleetChecked  bool `json:"fleet_checked"`
+	// neighbors that have signed that they hold the last release
+	Countersigned []string `json:"countersigned_by"`
+	// all others; both are empty if no fleet was checked
+	NotCountersigned []string            `json:"not_countersigned_by"`
 	Certificate      *dpmech.Certificate `json:"certificate"`
 }
 
@@ -86,33 +88,39 @@ func (o *privacyOptions) audit(v *certificateVerdict, ledger *dpmech.Ledger) err
 			return right(o.verify, fmt.Errorf("head: it names a state of another ledger: %w", err))
 		}
 	}
-	v.Countersigned, v.NotCountersigned = append(v.Countersigned, a.Countersigned...), append(v.NotCountersigned, a.NotCountersigned...)
+	v.Countersigned, v.NotCountersigned = append(v.Countersigned, a.Countersigned...), append(v.NotCountersigned,
+		a.NotCountersigned...)
 	return nil
 }
 
 // verdict says in a few lines what was shown, and what was not.
 func (o *privacyOptions) verdict(v *certificateVerdict, ledger *dpmech.Ledger) string {
-	c, holders, others := v.Certificate, "nobody: that no release is left out, only the member itself says", quoted(v.NotCountersigned)
+	c, holders, others := v.Certificate, "nobody: that no release is left out, only the member itself says",
+		quoted(v.NotCountersigned)
 	if len(v.Countersigned) > 0 {
 		holders = quoted(v.Countersigned) + ": each holds the last release, and so all before it"
 	}
 	text := "consistent: every figure follows from the clip and noise of the releases.\n" +
-		"Nothing here shows who wrote the certificate, nor that these are all releases: that takes -fleet, with the fleet file.\n"
+		"Nothing here shows who wrote the certificate, nor that these are all releases: that takes -fleet, with the fleet " +
+		"file.\n"
 	if v.FleetChecked {
-		text = fmt.Sprintf("verified: signed with the key that %s has for %q, with the clip, noise, delta and limit of that file;\n"+
+		text = fmt.Sprintf("verified: signed with the key that %s has for %q, with "+
+			"the clip, noise, delta and limit of that file;\n"+
 			"every figure follows from the clip and noise of the releases\ncountersigned by %s\n", o.fleet, c.Member, holders)
 	}
 	if others != "" {
 		text += "not countersigned by " + others + "\n"
 	}
 	if c.Version == 1 {
-		text += "Version 1: that the releases are all that the ledger has of this run was not part of it, and is not verified.\n"
+		text += "Version 1: that the releases are all that the ledger has of this run was not part of it, and is not " +
+			"verified.\n"
 	}
 	if c.Simulated {
 		text += "SIMULATED: the noise came from a seed, and the run protects nobody.\n"
 	}
 	if ledger != nil {
-		text += fmt.Sprintf("ledger: %s still holds all that the lifetime counts (%d releases then, %d now)\n", o.ledger, c.Lifetime.Ledger.Seq, ledger.Head().Seq)
+		text += fmt.Sprintf("ledger: %s still holds all that the lifetime counts (%d releases then, %d now)\n", o.ledger,
+			c.Lifetime.Ledger.Seq, ledger.Head().Seq)
 	}
 	return text
 }
