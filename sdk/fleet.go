@@ -133,6 +133,15 @@ func (f *Fleet) Frame(msg admm.Message) wire.Frame {
 		Vector: msg.Vector, Grid: msg.Grid}
 }
 
+// Graph returns who talks to whom, by the numbers of the members. It fails if the fleet is not valid.
+func (f *Fleet) Graph() (*graph.Graph, error) {
+	p, err := f.plan()
+	if err != nil {
+		return nil, err
+	}
+	return p.graph, nil
+}
+
 // Validate reports every fault of the fleet at once.
 func (f *Fleet) Validate() error {
 	_, err := f.plan()

@@ -25,11 +25,11 @@ var checkCommand = &command{
 	run:   checkNode,
 }
 
-// The verdicts of check.
+// The levels of a finding.
 const (
-	verdictOK   = "ok"
-	verdictWarn = "warn"
-	verdictFail = "fail"
+	levelOK   = "ok"
+	levelWarn = "warn"
+	levelFail = "fail"
 )
 
 // finding is a line of check.
@@ -80,27 +80,27 @@ func checkNode(ctx context.Context, cmd *command, args []string, out, log io.Wri
 	}
 	var bad []string
 	for _, f := range c.Items {
-		if f.Verdict == verdictFail {
+		if f.Verdict == levelFail {
 			bad = append(bad, f.Item)
 		}
 	}
-	return verdict{fmt.Errorf("not fit to run: %s", strings.Join(bad, ", ")), c.Code}
+	return exitError{fmt.Errorf("not fit to run: %s", strings.Join(bad, ", ")), c.Code}
 }
 
-func (c *checkup) add(item, verdict, format string, args ...any) {
+func (c *checkup) add(item, level, format string, args ...any) {
 	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")
-	c.Items = append(c.Items, finding{item, verdict, text})
+	c.Items = append(c.Items, finding{item, level, text})
 }
 
-func (c *checkup) ok(item, format string, args ...any)   { c.add(item, verdictOK, format, args...) }
-func (c *checkup) warn(item, format string, args ...any) { c.add(item, verdictWarn, format, args...) }
+func (c *checkup) ok(item, format string, args ...any)   { c.add(item, levelOK, format, args...) }
+func (c *checkup) warn(item, format string, args ...any) { c.add(item, levelWarn, format, args...) }
 
 // fail notes that something is wrong, and what run would end with.
 func (c *checkup) fail(item string, code int, err error) {
 	if c.OK {
 		c.OK, c.Code = false, code
 	}
-	c.add(item, verdictFail, "%v", err)
+	c.add(item, levelFail, "%v", err)
 }
 
 // codeOf is what run would end with after an error.
@@ -221,7 +221,7 @@ func stateFolder(path string) (used bool, remarks []string, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return used, nil, nil
 	}
-	if err == nil && !used { // beside a node at work a slot may just be half written
+	if err == nil && !used { // while a node runs a slot may just be half written
 		err = report.Refused
 	}
 	return used, report.Remarks, err

@@ -55,7 +55,7 @@ func inspectPath(_ context.Context, cmd *command, args []string, out, _ io.Write
 			return usageError{err}
 		}
 	}
-	if err := r.look(path, *dim); err != nil {
+	if err := r.identify(path, *dim); err != nil {
 		return err
 	}
 	if *asJSON {
@@ -64,13 +64,13 @@ func inspectPath(_ context.Context, cmd *command, args []string, out, _ io.Write
 		_, err = fmt.Fprintf(out, "%-14s %s\n%s", r.Kind, path, r.table.String())
 	}
 	if err == nil && r.fault != nil {
-		return verdict{r.fault, exitFailed}
+		return exitError{r.fault, exitFailed}
 	}
 	return err
 }
 
-// look finds out what there is at a path.
-func (r *inspection) look(path string, dim int) error {
+// identify finds out what there is at a path.
+func (r *inspection) identify(path string, dim int) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
@@ -234,15 +234,7 @@ func (r *inspection) fleetFile(path string) error {
 		return usageError{err}
 	}
 	f := file.Fleet
-	number := map[string]int{}
-	for i, name := range f.Members {
-		number[name] = i
-	}
-	var edges [][2]int
-	for _, e := range f.Edges {
-		edges = append(edges, [2]int{number[e[0]], number[e[1]]})
-	}
-	g, err := graph.New(len(f.Members), edges)
+	g, err := f.Graph()
 	if err != nil {
 		return usageError{err}
 	}
@@ -272,7 +264,7 @@ func (r *inspection) fleetFile(path string) error {
 		NonPrivate bool     `json:"non_private"`
 		Spent      []spent  `json:"spent"`
 	}{Run: f.Run, Hash: hex.EncodeToString(hash[:]), Dim: f.Dim, Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown,
-		Edges:   len(edges),
+		Edges:   len(f.Edges),
 		Lambda2: g.Lambda2(), LambdaN: g.LambdaMax(), Gain: f.Method.Gain, RoundGain: a, Radius: rate,
 		NonPrivate: f.Privacy.NonPrivate, Spent: []spent{}}
 	r.row("run", "%q, %d parameters, %d rounds of %d local steps and %d of cool-down", f.Run, f.Dim, f.Method.Rounds,
@@ -296,7 +288,7 @@ func (r *inspection) fleetFile(path string) error {
 			strings.Join(one.Keys, " or "), retired)
 	}
 	if g.N() > 1 {
-		r.row("graph", "%d edges, Laplacian lambda_2 %.6g, lambda_N %.6g", len(edges), g.Lambda2(), g.LambdaMax())
+		r.row("graph", "%d edges, Laplacian lambda_2 %.6g, lambda_N %.6g", len(f.Edges), g.Lambda2(), g.LambdaMax())
 		r.row("stability", "%.4g of the limit 8/3: tau*beta*eta*mu is %.6g", f.Method.Gain, a)
 		r.row("disagreement", "shrinks by %.6g a round in the slowest mode, tenfold in %d", rate, graph.Tenfold(rate))
 	}

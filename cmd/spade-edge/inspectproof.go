@@ -22,21 +22,21 @@ type evidenceReport struct {
 // node does not go on. Evidence that is known not to count is no such error.
 func (r *inspection) evidence(list []sdk.Evidence, member string) (all []evidenceReport, own error) {
 	for _, e := range list {
-		one, verdict := evidenceReport{Member: e.Member, Round: e.Round, Meaning: e.String()},
+		one, meaning := evidenceReport{Member: e.Member, Round: e.Round, Meaning: e.String()},
 			"the signatures are not checked, which takes -fleet"
 		if r.fleet != nil {
 			f := r.fleet.Fleet
 			err := e.Verify(f.Run, f.Hash(), r.fleet.SigningKeys(e.Member))
 			good := err == nil
-			one.Verified, verdict = &good, "both signatures are good"
+			one.Verified, meaning = &good, "both signatures are good"
 			if err != nil {
-				one.Fault, verdict = err.Error(), "it does not count: "+err.Error()
+				one.Fault, meaning = err.Error(), "it does not count: "+err.Error()
 			}
 		}
 		if e.Member == member && one.Fault == "" {
 			own = fmt.Errorf("%v: %w", e, sdk.ErrClone)
 		}
-		r.row("evidence", "%v; %s", e, verdict)
+		r.row("evidence", "%v; %s", e, meaning)
 		all = append(all, one)
 	}
 	return all, own

@@ -111,7 +111,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 			continue
 		}
 		err := cmd.run(ctx, cmd, args[1:], &result, log)
-		told := verdict{}
+		told := exitError{}
 		if err == nil || errors.Is(err, flag.ErrHelp) || errors.As(err, &told) {
 			if failed := result.Flush(); failed != nil || told.error == nil {
 				err = failed
@@ -140,19 +140,19 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// verdict is the exit code of a command that has done its work, and found something wrong: its result is printed all
+// exitError is the exit code of a command that has done its work, and found something wrong: its result is printed all
 // the same.
-type verdict struct {
+type exitError struct {
 	error
 	code int
 }
 
-func (v verdict) Unwrap() error { return v.error }
+func (e exitError) Unwrap() error { return e.error }
 
 // exitCode reports an error and says what the process should end with.
 func exitCode(err error, name string, log io.Writer) int {
 	var wrong usageError
-	var told verdict
+	var told exitError
 	switch {
 	case err == nil:
 		return exitDone

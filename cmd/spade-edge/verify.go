@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// certificateVerdict is what a verification has shown, and its JSON.
-type certificateVerdict struct {
+// verification is what a verification has shown, and its JSON.
+type verification struct {
 	Verified      bool `json:"verified"`
 	LedgerChecked bool `json:"ledger_checked"`
 	FleetChecked  bool `json:"fleet_checked"`
@@ -27,7 +27,7 @@ func (o *privacyOptions) verifyCertificate(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	v := certificateVerdict{
+	v := verification{
 		Verified: true, LedgerChecked: o.given["ledger"], FleetChecked: o.given["fleet"],
 		Countersigned: []string{}, NotCountersigned: []string{}, Certificate: c,
 	}
@@ -48,7 +48,7 @@ func (o *privacyOptions) verifyCertificate(out io.Writer) error {
 	if o.json {
 		return writeObject(out, v)
 	}
-	_, err = fmt.Fprintf(out, "%s\n%s", c.Text(), o.verdict(&v, ledger))
+	_, err = fmt.Fprintf(out, "%s\n%s", c.Text(), o.summary(&v, ledger))
 	return err
 }
 
@@ -74,7 +74,7 @@ func right(path string, err error) error {
 }
 
 // audit checks the certificate by the fleet file and the keys in it. ledger is nil if there is none to compare with.
-func (o *privacyOptions) audit(v *certificateVerdict, ledger *dpmech.Ledger) error {
+func (o *privacyOptions) audit(v *verification, ledger *dpmech.Ledger) error {
 	file, err := fleetfile.Read(o.fleet)
 	if err != nil {
 		return usageError{err}
@@ -93,8 +93,8 @@ func (o *privacyOptions) audit(v *certificateVerdict, ledger *dpmech.Ledger) err
 	return nil
 }
 
-// verdict says in a few lines what was shown, and what was not.
-func (o *privacyOptions) verdict(v *certificateVerdict, ledger *dpmech.Ledger) string {
+// summary says in a few lines what was shown, and what was not.
+func (o *privacyOptions) summary(v *verification, ledger *dpmech.Ledger) string {
 	c, holders, others := v.Certificate, "nobody: that no release is left out, only the member itself says",
 		quoted(v.NotCountersigned)
 	if len(v.Countersigned) > 0 {
