@@ -57,9 +57,7 @@ func fit(_ context.Context, cmd *command, args []string, out, log io.Writer) err
 	} else if err := task.CheckFittedOn(*fittedOn); err != nil {
 		f.add("-fitted-on: %w", err)
 	}
-	if *x0 != "" && !o.hiddenLayer() {
-		f.add("-x0 %s: only for -model perceptron; softmax starts at zeros", *x0)
-	}
+	f.when(*x0 != "" && !o.hiddenLayer(), "-x0 %s: only for -model perceptron; softmax starts at zeros", *x0)
 	if err := f.usage(); err != nil {
 		return err
 	}

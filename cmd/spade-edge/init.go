@@ -179,64 +179,44 @@ func (o *initOptions) check() error {
 		}
 	}
 	own := o.builtin() && !o.deal
-	if o.deal && !o.builtin() {
-		f.add("-deal goes with -data only")
-	}
+	f.when(o.deal && !o.builtin(), "-deal goes with -data only")
 	if o.recipe != nil {
-		if o.deal || !o.given["data"] {
-			f.add("-task goes with -data of each node's own: in a trial preprocessing is fitted on the data that are dealt out")
-		}
-		if o.given["dim"] && o.dim != o.recipe.Dim() {
-			f.add("-dim is %d, but %s makes it %d: leave it out", o.dim, o.taskFile, o.recipe.Dim())
-		}
+		f.when(o.deal || !o.given["data"],
+			"-task goes with -data of each node's own: in a trial preprocessing is fitted on the data that are dealt out")
+		f.when(o.given["dim"] && o.dim != o.recipe.Dim(),
+			"-dim is %d, but %s makes it %d: leave it out", o.dim, o.taskFile, o.recipe.Dim())
 		for _, name := range []string{"label", "drop", "onehot", "labels", "pca", "standardize", "bias", "model", "hidden"} {
-			if o.given[name] {
-				f.add("-%s does not go with -task, which says so already", name)
-			}
+			f.when(o.given[name], "-%s does not go with -task, which says so already", name)
 		}
 		o.dim = o.recipe.Dim()
 	}
-	if o.recipe == nil && (own || !o.builtin()) && !o.given["dim"] {
-		f.add("-dim is missing: the length of the parameter vector does not follow from data that are not here")
-	}
-	if own && o.recipe == nil && o.model == task.PerceptronModel {
-		f.add("-model perceptron on each node's own data needs -task: its start must be the same for all")
-	}
-	if o.given["dim"] && (o.dim < 1 || o.dim > wire.MaxDim) {
-		f.add("-dim is %d, want 1..%d", o.dim, wire.MaxDim)
-	}
-	if o.given["samples"] && o.deal {
-		f.add("-samples does not go with data that are dealt out, which are counted")
-	}
-	if o.samples < 1 {
-		f.add("-samples is %d, want at least 1", o.samples)
-	}
+	f.when(o.recipe == nil && (own || !o.builtin()) && !o.given["dim"],
+		"-dim is missing: the length of the parameter vector does not follow from data that are not here")
+	f.when(own && o.recipe == nil && o.model == task.PerceptronModel,
+		"-model perceptron on each node's own data needs -task: its start must be the same for all")
+	f.when(o.given["dim"] && (o.dim < 1 || o.dim > wire.MaxDim), "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
+	f.when(o.given["samples"] && o.deal, "-samples does not go with data that are dealt out, which are counted")
+	f.when(o.samples < 1, "-samples is %d, want at least 1", o.samples)
 	if len(o.oneshot) > 0 && o.samples >= 1 {
 		if err := (scorer.OneShotConfig{Program: scorer.Program{Command: o.oneshot},
 			Samples: o.samples}).Validate(); err != nil {
 			f.add("-oneshot: %w", err)
 		}
 	}
-	if o.workers < 1 || o.workers > 1024 || o.given["workers"] && !o.given["stream"] && !o.given["oneshot"] {
-		f.add("-workers is %d, want 1..1024, with -stream or -oneshot only", o.workers)
-	}
+	f.when(o.workers < 1 || o.workers > 1024 || o.given["workers"] && !o.given["stream"] && !o.given["oneshot"],
+		"-workers is %d, want 1..1024, with -stream or -oneshot only", o.workers)
 	for _, c := range [][2]string{
 		{"stream", o.stream.String()}, {"oneshot", o.oneshot.String()}, {"nodes", o.nodeNames}, {"members", o.membersFile},
 		{"run", o.runID},
 	} {
-		if o.given[c[0]] && strings.TrimSpace(c[1]) == "" {
-			f.add("-%s is empty", c[0])
-		}
+		f.when(o.given[c[0]] && strings.TrimSpace(c[1]) == "", "-%s is empty", c[0])
 	}
 	for _, name := range []string{"label", "drop", "onehot", "labels", "pca", "standardize", "bias", "test-fraction",
 		"partition", "model", "hidden"} {
-		if o.given[name] && !o.builtin() {
-			f.add("-%s goes with -data only", name)
-		}
+		f.when(o.given[name] && !o.builtin(), "-%s goes with -data only", name)
 	}
-	if o.nonPrivate && o.given["dataset"] || o.given["members"] && o.given["dataset"] {
-		f.add("-dataset names the data of ledgers, and none are made here")
-	}
+	f.when(o.nonPrivate && o.given["dataset"] || o.given["members"] && o.given["dataset"],
+		"-dataset names the data of ledgers, and none are made here")
 	if entries, err := os.ReadDir(o.dir); err == nil && len(entries) > 0 {
 		f.add("%s has something in it: nothing is ever overwritten", o.dir)
 	} else if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -240,6 +240,12 @@ type faults []error
 
 func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
 
+func (f *faults) when(wrong bool, format string, args ...any) {
+	if wrong {
+		f.add(format, args...)
+	}
+}
+
 // usage returns all faults as one usageError, or nil.
 func (f faults) usage() error {
 	if err := errors.Join(f...); err != nil {
@@ -254,13 +260,9 @@ func (o *options) checkSizes(f *faults, names ...string) {
 		size := map[string]float64{
 			"eta": o.eta, "mu": o.mu, "clip": o.clip, "sigma": o.sigma, "epsilon": o.epsilon, "rho": o.rho,
 		}[name]
-		if o.given[name] && !(size >= 1e-9 && size <= 1e9) {
-			f.add("-%s is %v, want 1e-9..1e9", name, size)
-		}
+		f.when(o.given[name] && !(size >= 1e-9 && size <= 1e9), "-%s is %v, want 1e-9..1e9", name, size)
 	}
-	if !(o.delta > 0 && o.delta < 1) {
-		f.add("-delta is %v, want a number above 0 and below 1", o.delta)
-	}
+	f.when(!(o.delta > 0 && o.delta < 1), "-delta is %v, want a number above 0 and below 1", o.delta)
 }
 
 // modelSpec returns the model that is asked for.
@@ -269,38 +271,28 @@ func (o *options) modelSpec() task.ModelSpec { return task.ModelSpec{Name: o.mod
 // conflicts reports flags that exclude each other, and numbers that a zero default would hide.
 func (o *options) conflicts(f *faults) {
 	for _, name := range []string{"clip", "sigma", "epsilon", "delta", "accounting"} {
-		if o.nonPrivate && o.given[name] {
-			f.add("-non-private and -%s exclude each other", name)
-		}
+		f.when(o.nonPrivate && o.given[name], "-non-private and -%s exclude each other", name)
 	}
-	if o.lossy > 0 && !o.nonPrivate {
-		f.add("-lossy %d in a private run (-epsilon, -sigma, -clip), want -non-private with it: what a round waits for "+
+	f.when(o.lossy > 0 && !o.nonPrivate,
+		"-lossy %d in a private run (-epsilon, -sigma, -clip), want -non-private with it: what a round waits for "+
 			"would depend on how long local work takes, which the noise does not cover", o.lossy)
-	}
-	if o.given["sigma"] && (o.given["epsilon"] || o.given["accounting"]) {
-		f.add("-sigma and -epsilon (or -accounting) exclude each other: one follows from the other")
-	}
+	f.when(o.given["sigma"] && (o.given["epsilon"] || o.given["accounting"]),
+		"-sigma and -epsilon (or -accounting) exclude each other: one follows from the other")
 	o.checkSizes(f, "eta", "mu", "clip", "sigma", "epsilon", "rho")
-	if !(o.gain >= 1e-6 && o.gain < 1) {
-		f.add("-gain is %v, want a share of the limit of stability: 1e-6 or more, and below 1", o.gain)
-	}
-	if o.given["test-fraction"] && !(o.testFraction > 0 && o.testFraction < 1) {
-		f.add("-test-fraction is %v, want a number above 0 and below 1", o.testFraction)
-	}
+	f.when(!(o.gain >= 1e-6 && o.gain < 1),
+		"-gain is %v, want a share of the limit of stability: 1e-6 or more, and below 1", o.gain)
+	f.when(o.given["test-fraction"] && !(o.testFraction > 0 && o.testFraction < 1),
+		"-test-fraction is %v, want a number above 0 and below 1", o.testFraction)
 	if err := o.modelSpec().Validate(); err != nil {
 		f.add("-model %s, -hidden %d: %w", o.model, o.hidden, err)
 	}
-	if o.table != "dense" && o.table != "seeded" {
-		f.add("-table %q, want dense or seeded", o.table)
-	}
+	f.when(o.table != "dense" && o.table != "seeded", "-table %q, want dense or seeded", o.table)
 	for _, c := range []struct {
 		name       string
 		value, min int
 	}{{"nodes", o.nodes, 1}, {"rounds", o.rounds, 1}, {"cooldown", o.cooldown, 0}, {"tau", o.tau, 1}, {"batch", o.batch,
 		0}} {
-		if c.value < c.min {
-			f.add("-%s is %d, want at least %d", c.name, c.value, c.min)
-		}
+		f.when(c.value < c.min, "-%s is %d, want at least %d", c.name, c.value, c.min)
 	}
 }
 

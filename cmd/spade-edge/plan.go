@@ -85,27 +85,17 @@ func (o *planOptions) check() error {
 			lengths = append(lengths, "-"+name)
 		}
 	}
-	if len(lengths) > 1 {
-		f.add("%v exclude each other: each says how long the run is", lengths)
-	}
-	if o.given["sigma"] && o.given["epsilon"] && len(lengths) > 0 {
-		f.add("-sigma and -epsilon say how many rounds there are, and so does %s: leave one out", lengths[0])
-	}
-	if o.given["sigma"] && o.given["epsilon"] && !o.given["clip"] {
-		f.add("-clip is missing: with -sigma and -epsilon it says how many rounds there are")
-	}
-	if o.given["dim"] && o.given["columns"] {
-		f.add("-dim and -columns exclude each other: with the model, one follows from the other")
-	}
-	if o.given["classes"] && !o.given["columns"] {
-		f.add("-columns is missing: only with it -classes says how many parameters there are")
-	}
-	if o.classes < 2 {
-		f.add("-classes is %d, want 2..1000", o.classes)
-	}
-	if o.given["beta"] && o.given["gain"] {
-		f.add("-beta and -gain exclude each other: one follows from the other")
-	}
+	f.when(len(lengths) > 1, "%v exclude each other: each says how long the run is", lengths)
+	f.when(o.given["sigma"] && o.given["epsilon"] && len(lengths) > 0,
+		"-sigma and -epsilon say how many rounds there are, and so do %v: leave one out", lengths)
+	f.when(o.given["sigma"] && o.given["epsilon"] && !o.given["clip"],
+		"-clip is missing: with -sigma and -epsilon it says how many rounds there are")
+	f.when(o.given["dim"] && o.given["columns"],
+		"-dim and -columns exclude each other: with the model, one follows from the other")
+	f.when(o.given["classes"] && !o.given["columns"],
+		"-columns is missing: only with it -classes says how many parameters there are")
+	f.when(o.classes < 2, "-classes is %d, want 2..1000", o.classes)
+	f.when(o.given["beta"] && o.given["gain"], "-beta and -gain exclude each other: one follows from the other")
 	for _, c := range []struct {
 		name       string
 		value, max int64
@@ -115,9 +105,7 @@ func (o *planOptions) check() error {
 		{"samples", int64(o.samples), math.MaxInt32}, {"steps", int64(o.steps), math.MaxInt32}, {"queries", o.queries,
 			math.MaxInt64},
 	} {
-		if o.given[c.name] && (c.value < 1 || c.value > c.max) {
-			f.add("-%s is %d, want 1..%d", c.name, c.value, c.max)
-		}
+		f.when(o.given[c.name] && (c.value < 1 || c.value > c.max), "-%s is %d, want 1..%d", c.name, c.value, c.max)
 	}
 	if t := float64(o.rounds) * float64(o.tau); t > math.MaxInt32 && !o.given["steps"] && !o.given["queries"] {
 		f.add("-rounds %d and -tau %d are %.3g local steps, want at most %d", o.rounds, o.tau, t, math.MaxInt32)
@@ -127,13 +115,10 @@ func (o *planOptions) check() error {
 		value float64
 	}{{"beta", o.beta}, {"link-kbit", o.linkKbit}, {"gain", o.gain}} {
 		shared := c.name == "gain" && !(c.value >= 1) // and told by what all commands share
-		if o.given[c.name] && !shared && !(c.value > 0 && c.value <= math.MaxFloat32) {
-			f.add("-%s is %v, want a positive number", c.name, c.value)
-		}
+		f.when(o.given[c.name] && !shared && !(c.value > 0 && c.value <= math.MaxFloat32),
+			"-%s is %v, want a positive number", c.name, c.value)
 	}
-	if !(o.share >= 1e-6 && o.share < 1) {
-		f.add("-share is %v, want 1e-6 or more, and below 1", o.share)
-	}
+	f.when(!(o.share >= 1e-6 && o.share < 1), "-share is %v, want 1e-6 or more, and below 1", o.share)
 	rest := o.options
 	rest.given = make(map[string]bool)
 	for name := range o.given {

@@ -86,24 +86,16 @@ func (o *privacyOptions) check(mode string, other []string) error {
 	for _, c := range [][2]string{
 		{"verify", o.verify}, {"fleet", o.fleet}, {"ledger", o.ledger}, {"new-ledger", o.newLedger}, {"dataset", o.dataset},
 	} {
-		if o.given[c[0]] && c[1] == "" {
-			f.add("-%s is empty", c[0])
-		}
+		f.when(o.given[c[0]] && c[1] == "", "-%s is empty", c[0])
 	}
 	o.checkSizes(&f, "clip", "sigma", "epsilon")
-	if o.given["rounds"] && (o.rounds < 1 || o.rounds > math.MaxInt32) {
-		f.add("-rounds is %d, want 1..%d", o.rounds, math.MaxInt32)
-	}
-	if o.given["accounting"] && !o.given["epsilon"] && slices.Contains(other, "accounting") {
-		f.add("-accounting says what -epsilon means, which is not given")
-	}
+	f.when(o.given["rounds"] && (o.rounds < 1 || o.rounds > math.MaxInt32),
+		"-rounds is %d, want 1..%d", o.rounds, math.MaxInt32)
+	f.when(o.given["accounting"] && !o.given["epsilon"] && slices.Contains(other, "accounting"),
+		"-accounting says what -epsilon means, which is not given")
 	if mode == "new-ledger" {
-		if !o.given["dataset"] {
-			f.add("-dataset is missing: how people call what the ledger is for")
-		}
-		if o.given["delta"] && !o.given["epsilon"] {
-			f.add("-delta without -epsilon: a ledger without a limit keeps no delta")
-		}
+		f.when(!o.given["dataset"], "-dataset is missing: how people call what the ledger is for")
+		f.when(o.given["delta"] && !o.given["epsilon"], "-delta without -epsilon: a ledger without a limit keeps no delta")
 	}
 	if n := count(o.given["rounds"], o.given["sigma"], o.given["epsilon"]); mode == "" && n != 2 && !o.given["dataset"] &&
 		!o.given["fleet"] {

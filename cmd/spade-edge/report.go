@@ -92,7 +92,7 @@ func (r *report) count() error {
 // write prints the plan for people.
 func (r *report) write(w io.Writer) {
 	var t table
-	defer func() { _, _ = io.WriteString(w, t.String()) }()
+	defer func() { _, _ = io.WriteString(w, t.String()) }() // w is held until the command ends
 	row := t.row
 	row("network", "%d nodes, %d edges, at most %d neighbors; Laplacian lambda_2 %.6g, lambda_N %.6g", r.Nodes, r.Edges,
 		r.DegreeMax, r.Lambda2, r.LambdaN)
@@ -120,9 +120,9 @@ func (r *report) write(w io.Writer) {
 	if r.Nodes > 1 {
 		r.writeTraffic(row)
 	}
-	row("memory", "%s: table %s, estimator %s, machine %s, node %s, state %s", bytesText(r.Memory.Total),
-		bytesText(r.Memory.Table),
-		bytesText(r.Memory.Estimator), bytesText(r.Memory.Machine), bytesText(r.Memory.Node), bytesText(r.Memory.Checkpoint))
+	m := r.Memory
+	row("memory", "%s: table %s, estimator %s, machine %s, node %s, state %s", bytesText(m.Total), bytesText(m.Table),
+		bytesText(m.Estimator), bytesText(m.Machine), bytesText(m.Node), bytesText(m.Checkpoint))
 	row("disk", "%s set aside; %s written a round, %s in all", bytesText(r.Disk.Slots), bytesText(r.Disk.Round),
 		bytesText(r.Disk.Written))
 	row("processor", "about %v a round on this machine, %v for each query; the oracle's own time comes on top",

@@ -44,7 +44,8 @@ func showStatus(ctx context.Context, cmd *command, args []string, out, log io.Wr
 	if *asJSON {
 		return writeObject(out, st)
 	}
-	return writeStatus(out, st, file)
+	_, err = io.WriteString(out, statusText(st, file))
+	return err
 }
 
 // statusOf asks the node, or reads what it has left.
@@ -65,15 +66,12 @@ func watchNode(ctx context.Context, st *monitor.Status, file *fleetfile.Node, fl
 	defer tick.Stop()
 	for {
 		if moving {
-			var page strings.Builder
-			if err := writeStatus(&page, st, file); err != nil {
-				return nil, err
-			}
+			page := statusText(st, file)
 			if height > 0 {
 				fmt.Fprintf(log, "\x1b[%dA", height)
 			}
-			fmt.Fprint(log, "\x1b[J", page.String())
-			height = strings.Count(page.String(), "\n")
+			fmt.Fprint(log, "\x1b[J", page)
+			height = strings.Count(page, "\n")
 		} else if line := summary(st); line != said {
 			said = line
 			fmt.Fprintln(log, line)
@@ -176,8 +174,8 @@ func newest(dir sdk.DirReport) (round int, rho float64) {
 	return round, rho
 }
 
-// writeStatus prints a status for people.
-func writeStatus(w io.Writer, s *monitor.Status, file *fleetfile.Node) error {
+// statusText returns a status for people.
+func statusText(s *monitor.Status, file *fleetfile.Node) string {
 	var b table
 	line := b.row
 	mark := ""
@@ -209,8 +207,7 @@ func writeStatus(w io.Writer, s *monitor.Status, file *fleetfile.Node) error {
 	}
 	if !s.Running {
 		certified(line, file)
-		_, err := io.WriteString(w, b.String())
-		return err
+		return b.String()
 	}
 	for i, n := range s.Neighbors {
 		head := ""
@@ -234,8 +231,7 @@ func writeStatus(w io.Writer, s *monitor.Status, file *fleetfile.Node) error {
 	if l := s.Local; l != nil && l.Round > 0 {
 		line("own data", "accuracy %.2f %%, loss %.4g after round %d%s", 100*l.Accuracy, l.Loss, l.Round, covered)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
 
 // neighborText says how a neighbor is.
