@@ -38,7 +38,7 @@ func ParseAccounting(name string) (Accounting, error) {
 	return 0, fmt.Errorf("dpmech: accounting %q, want gdp, zcdp or paper", name)
 }
 
-// String returns the name used in flags and files.
+// String returns the name used in files.
 func (a Accounting) String() string {
 	for _, known := range accountings {
 		if known.a == a {

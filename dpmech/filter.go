@@ -63,7 +63,7 @@ func (l *Limit) allows(before, after float64, what string) error {
 		what, ErrBudget, before, FormatEpsilon(l.Accounting.Epsilon(before, l.Delta), 4), after, FormatEpsilon(l.Accounting.Epsilon(after, l.Delta), 4), most, l.Epsilon, l.Accounting, l.Delta)
 }
 
-// MarshalText returns the name used in flags and files.
+// MarshalText returns the name used in files.
 func (a Accounting) MarshalText() ([]byte, error) {
 	name := a.String()
 	_, err := ParseAccounting(name)

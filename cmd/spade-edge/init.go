@@ -286,7 +286,7 @@ func (o *initOptions) build() (*problem, error) {
 	} else {
 		p = &problem{opt: o.options, samples: slices.Repeat([]int{o.samples}, o.nodes)}
 		if p.graph, err = graph.Parse(o.graph, o.nodes, o.seed); err != nil {
-			return nil, usageError{err}
+			return nil, asUsage(err)
 		}
 		if o.recipe != nil {
 			p.x0 = o.recipe.Start(o.seed)

@@ -142,7 +142,7 @@ func (o *planOptions) check() error {
 func (o *planOptions) build() (*problem, error) {
 	g, err := graph.Parse(o.graph, o.nodes, o.seed)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, asUsage(err)
 	}
 	p := &problem{opt: o.options, graph: g, samples: slices.Repeat([]int{o.samples}, o.nodes)}
 	if p.opt.gain >= 1 || o.given["beta"] {

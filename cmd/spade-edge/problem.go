@@ -42,14 +42,12 @@ type choice struct {
 func (o *options) build(name string) (*problem, error) {
 	p := &problem{opt: *o}
 	partition, err := task.ParsePartition(o.partition)
-	var g *graph.Graph
 	if err == nil {
-		g, err = graph.Parse(o.graph, o.nodes, o.seed)
+		p.graph, err = graph.Parse(o.graph, o.nodes, o.seed)
 	}
 	if err != nil {
-		return nil, usageError{err}
+		return nil, asUsage(err)
 	}
-	p.graph = g
 	spec := o.spec()
 	if err := spec.Validate(); err != nil {
 		return nil, usageError{err}
@@ -147,7 +145,8 @@ func asUsage(err error) error {
 	if err == nil || errors.Is(err, dpmech.ErrBudget) {
 		return err
 	}
-	text := strings.NewReplacer("sdk: suggest: Tau", "-tau", "sdk: suggest: Queries", "-queries", "of Steps", "of -steps")
+	text := strings.NewReplacer("sdk: suggest: Tau", "-tau", "sdk: suggest: Queries", "-queries", "of Steps", "of -steps",
+		`graph: "`, `-graph "`)
 	return usageError{reworded{err, text.Replace(err.Error())}}
 }
 

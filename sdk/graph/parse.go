@@ -29,12 +29,12 @@ const erDraws = 100
 //	er:P       Erdos-Renyi: each pair with probability P in (0, 1], drawn from seed until connected
 //	file:F     the text file F: one edge "i j" a line, nodes counted from 0, "#" starts a comment
 //
-// On one node, every kind but a larger grid is that node alone. Seed matters to er only. Errors name the flag
-// -graph, and for a file its lines.
+// On one node, every kind but a larger grid is that node alone. Seed matters to er only. Errors name spec, and
+// for a file its lines.
 func Parse(spec string, n int, seed uint64) (*Graph, error) {
 	g, err := parse(spec, n, seed)
 	if err != nil {
-		return nil, fmt.Errorf("graph: -graph %.80q: %w", spec, err)
+		return nil, fmt.Errorf("graph: %.80q: %w", spec, err)
 	}
 	return g, nil
 }
