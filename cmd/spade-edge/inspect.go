@@ -37,6 +37,26 @@ type inspection struct {
 	fleet *fleetfile.File // has the keys for evidence; nil if it is not known
 }
 
+// fields are a JSON object in this order.
+type fields []field
+
+type field struct {
+	key   string
+	value any
+}
+
+func (f fields) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	for i, one := range f {
+		b.WriteByte("{,"[min(i, 1)])
+		if err := errors.Join(writeObject(&b, one.key), b.WriteByte(':'), writeObject(&b, one.value)); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
 func inspectPath(_ context.Context, cmd *command, args []string, out, _ io.Writer) error {
 	flags := cmd.flags()
 	dim := flags.Int("dim", 0, "of a frame: how many numbers its vector has")
@@ -160,9 +180,7 @@ func (r *inspection) key(path string) error {
 		return err
 	}
 	public := ws.FormatKey(key.Public().(ed25519.PublicKey))
-	r.Any = struct {
-		Public string `json:"public"`
-	}{public}
+	r.Any = fields{{"public", public}}
 	r.row("public", "%s", public)
 	r.row("secret", "not shown; it must not leave this device")
 	return nil
@@ -185,27 +203,17 @@ func (r *inspection) nodeFile(path string) error {
 			" "))
 	}
 	list, err := sdk.ReadEvidence(sdk.EvidencePath(n.State))
-	content := struct {
-		Name   string `json:"name"`
-		Fleet  string `json:"fleet"`
-		Key    string `json:"key"`
-		Listen string `json:"listen,omitempty"`
-		State  string `json:"state"`
-		Ledger string `json:"ledger,omitempty"`
-		HTTP   string `json:"http,omitempty"`
-		Oracle string `json:"oracle"`
-
-		Evidence []evidenceReport `json:"evidence,omitempty"`
-	}{n.Name, n.Fleet, n.Key, n.Listen, n.State, n.Ledger, n.HTTP, oracle, nil}
+	content := fields{{"name", n.Name}}
 	r.row("name", "%s", n.Name)
 	for _, f := range []struct{ name, value string }{
 		{"fleet", n.Fleet}, {"key", n.Key}, {"listen", n.Listen}, {"state", n.State}, {"ledger", n.Ledger}, {"http", n.HTTP},
+		{"oracle", oracle},
 	} {
 		if f.value != "" {
 			r.row(f.name, "%s", f.value)
+			content = append(content, field{f.name, f.value})
 		}
 	}
-	r.row("oracle", "%s", oracle)
 	if err != nil {
 		r.row("evidence", "%v", err)
 		r.fault = err
@@ -213,9 +221,12 @@ func (r *inspection) nodeFile(path string) error {
 	if len(list) > 0 && r.fleet == nil {
 		r.fleet, _ = fleetfile.Read(n.Fleet) // without it the signatures are not checked, which is said
 	}
-	var own error
-	if content.Evidence, own = r.evidence(list, n.Name); own != nil {
+	all, own := r.evidence(list, n.Name)
+	if own != nil {
 		r.fault = own
+	}
+	if len(all) > 0 {
+		content = append(content, field{"evidence", all})
 	}
 	r.Any = content
 	return nil
@@ -248,28 +259,11 @@ func (r *inspection) fleetFile(path string) error {
 		Neighbors []string `json:"neighbors"`
 	}
 	hash := f.Hash()
-	content := struct {
-		Run        string   `json:"run"`
-		Hash       string   `json:"hash"`
-		Dim        int      `json:"dim"`
-		Rounds     int      `json:"rounds"`
-		Cooldown   int      `json:"cooldown"`
-		Members    []member `json:"members"`
-		Edges      int      `json:"edges"`
-		Lambda2    float64  `json:"lambda_2"`
-		LambdaN    float64  `json:"lambda_n"`
-		Gain       float64  `json:"gain"`
-		RoundGain  float64  `json:"round_gain"`
-		Radius     float64  `json:"spectral_radius"`
-		NonPrivate bool     `json:"non_private"`
-		Spent      []spent  `json:"spent"`
-	}{Run: f.Run, Hash: hex.EncodeToString(hash[:]), Dim: f.Dim, Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown,
-		Edges:   len(f.Edges),
-		Lambda2: g.Lambda2(), LambdaN: g.LambdaMax(), Gain: f.Method.Gain, RoundGain: a, Radius: rate,
-		NonPrivate: f.Privacy.NonPrivate, Spent: []spent{}}
+	var members []member
+	all := []spent{}
 	r.row("run", "%q, %d parameters, %d rounds of %d local steps and %d of cool-down", f.Run, f.Dim, f.Method.Rounds,
 		f.Method.Tau, f.Method.Cooldown)
-	r.row("hash", "%s", content.Hash)
+	r.row("hash", "%x", hash)
 	for i, m := range file.Members {
 		one := member{Name: m.Name, Addresses: append([]string{}, m.Addresses...)}
 		for _, k := range m.Keys {
@@ -283,7 +277,7 @@ func (r *inspection) fleetFile(path string) error {
 		for _, j := range g.Neighbors(i) {
 			one.Neighbors = append(one.Neighbors, f.Members[j])
 		}
-		content.Members = append(content.Members, one)
+		members = append(members, one)
 		r.row("member", "%q at %s, neighbors %q, key %s%s", m.Name, strings.Join(m.Addresses, " "), one.Neighbors,
 			strings.Join(one.Keys, " or "), retired)
 	}
@@ -299,15 +293,20 @@ func (r *inspection) fleetFile(path string) error {
 		r.row("privacy", "noise %.6g on updates clipped to %.6g", pr.Sigma, pr.Clip)
 		each := f.Rho() / float64(f.Method.Rounds)
 		for _, k := range []int{1, f.Method.Rounds / 4, f.Method.Rounds / 2, f.Method.Rounds} {
-			if n := len(content.Spent); k < 1 || n > 0 && content.Spent[n-1].Rounds >= k {
+			if n := len(all); k < 1 || n > 0 && all[n-1].Rounds >= k {
 				continue
 			}
 			s := spent{k, dpmech.CostOf(float64(k)*each, pr.Delta)}
-			content.Spent = append(content.Spent, s)
+			all = append(all, s)
 			r.row("", "after round %d %s; zero-out %s", k, costText(s.Cost), epsilonText(s.EpsilonZeroOut))
 		}
 	}
-	r.Any = content
+	m := f.Method
+	r.Any = fields{
+		{"run", f.Run}, {"hash", hex.EncodeToString(hash[:])}, {"dim", f.Dim}, {"rounds", m.Rounds}, {"cooldown", m.Cooldown},
+		{"members", members}, {"edges", len(f.Edges)}, {"lambda_2", g.Lambda2()}, {"lambda_n", g.LambdaMax()},
+		{"gain", m.Gain}, {"round_gain", a}, {"spectral_radius", rate}, {"non_private", f.Privacy.NonPrivate}, {"spent", all},
+	}
 	return nil
 }
 
@@ -315,14 +314,10 @@ func (r *inspection) fleetFile(path string) error {
 func (r *inspection) frame(data []byte, dim int) bool {
 	if h, err := wire.DecodeHello(data); err == nil {
 		r.Kind = "hello"
-		r.Any = struct {
-			Run   string `json:"run"`
-			Fleet string `json:"fleet_hash"`
-			From  string `json:"from"`
-			To    string `json:"to"`
-			Codec uint32 `json:"codec"`
-			Bytes int    `json:"bytes"`
-		}{h.Run, hex.EncodeToString(h.Fleet[:]), h.From, h.To, h.Codec, len(data)}
+		r.Any = fields{
+			{"run", h.Run}, {"fleet_hash", hex.EncodeToString(h.Fleet[:])}, {"from", h.From}, {"to", h.To},
+			{"codec", h.Codec}, {"bytes", len(data)},
+		}
 		r.row("from", "%q to %q, run %q", h.From, h.To, h.Run)
 		r.row("fleet", "hash %x", h.Fleet)
 		r.row("size", "%d bytes, codec %d, %d sections", len(data), h.Codec, len(h.Sections))

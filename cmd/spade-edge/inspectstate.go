@@ -96,17 +96,13 @@ func (r *inspection) slot(path string) error {
 	if err != nil {
 		return err
 	}
-	r.Any = struct {
-		Member string          `json:"member"`
-		Fleet  string          `json:"fleet_hash"`
-		Build  string          `json:"build"`
-		Round  int             `json:"round"`
-		Dim    int             `json:"dim"`
-		Model  string          `json:"model_sha256"`
-		Mean   bool            `json:"averaged_kept"`
-		Note   json.RawMessage `json:"note,omitempty"`
-	}{k.Member, hex.EncodeToString(k.Fleet[:]), k.Build, k.Round, len(k.Model), sdk.ModelHash(k.Model), k.Averaged != nil,
-		json.RawMessage(k.Note)}
+	r.Any = fields{
+		{"member", k.Member}, {"fleet_hash", hex.EncodeToString(k.Fleet[:])}, {"build", k.Build}, {"round", k.Round},
+		{"dim", len(k.Model)}, {"model_sha256", sdk.ModelHash(k.Model)}, {"averaged_kept", k.Averaged != nil},
+	}
+	if k.Note != "" {
+		r.Any = append(r.Any.(fields), field{"note", json.RawMessage(k.Note)})
+	}
 	r.row("release", "round %d of %q in the fleet with hash %x", k.Round, k.Member, k.Fleet[:8])
 	r.row("model", "%d numbers, sha256 %s", len(k.Model), sdk.ModelHash(k.Model))
 	r.row("made by", "%s", k.Build)
