@@ -95,7 +95,7 @@ func (c *checkup) add(item, level, format string, args ...any) {
 func (c *checkup) ok(item, format string, args ...any)   { c.add(item, levelOK, format, args...) }
 func (c *checkup) warn(item, format string, args ...any) { c.add(item, levelWarn, format, args...) }
 
-// fail notes that something is wrong, and what run would end with.
+// fail adds a fault. The first one decides the exit code, which is that of run.
 func (c *checkup) fail(item string, code int, err error) {
 	if c.OK {
 		c.OK, c.Code = false, code
@@ -106,7 +106,7 @@ func (c *checkup) fail(item string, code int, err error) {
 // codeOf is what run would end with after an error.
 func codeOf(err error) int { return exitCode(err, "", io.Discard) }
 
-// everything looks at one thing after the other, as far as those before allow.
+// everything runs the checks in order, as far as the earlier ones allow.
 func (c *checkup) everything(ctx context.Context, path string, offline bool) {
 	node, err := fleetfile.ReadNode(path)
 	if err != nil {

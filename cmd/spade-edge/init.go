@@ -142,7 +142,7 @@ func (o *initOptions) builtin() bool {
 	return o.given["data"] || !o.given["stream"] && !o.given["oneshot"] && !o.given["dim"]
 }
 
-// check settles who takes part and where, and reports everything that can be told without looking at data.
+// check settles who takes part and where, and reports every fault that shows without data.
 func (o *initOptions) check() error {
 	var f faults
 	if n := count(o.given["n"], o.given["nodes"], o.given["members"]); n != 1 {

@@ -364,7 +364,7 @@ func (r *inspection) frame(data []byte, dim int) bool {
 	return true
 }
 
-// lifeText returns the number that tells lives apart, as text: JSON readers lose the last digits of such a number.
+// lifeText returns the number of an incarnation as text: JSON readers lose the last digits of such a number.
 func lifeText(f *wire.Frame) string {
 	if f.Kind != wire.Hail && f.Kind != wire.Ask && f.Kind != wire.Tell {
 		return ""

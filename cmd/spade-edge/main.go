@@ -85,8 +85,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run is main without the process around it. What a command prints as its result is written at once, when it has
-// succeeded.
+// run is main without the process around it. The result of a command is printed once, when it has succeeded.
 func run(ctx context.Context, args []string, out, log io.Writer) int {
 	if len(args) == 0 {
 		help(log)
@@ -123,7 +122,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 	return exitUsage
 }
 
-// held keeps what a command prints until it has succeeded, or until it knows that it will.
+// held buffers what a command prints until it has succeeded, or until it knows that it will.
 type held struct {
 	bytes.Buffer
 	to io.Writer

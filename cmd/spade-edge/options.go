@@ -51,7 +51,7 @@ type options struct {
 	given map[string]bool // the flags on the command line
 }
 
-// newOptions returns the options of a method in which everything is suggested.
+// newOptions returns options with the suggested method as their defaults.
 func newOptions() options {
 	m, p, _ := sdk.Suggest(sdk.Known{Dim: 1, Samples: []int{1}}) // which does not fail
 	return options{
@@ -127,8 +127,8 @@ func (cmd *command) parse(fs *flag.FlagSet, args []string, w io.Writer) error {
 	return nil
 }
 
-// register adds the shared flags to a flag set; the present values of o are the defaults. A zero of eta, mu, clip,
-// sigma, epsilon and the like means: chosen for the user.
+// register adds the shared flags to a flag set. The values of o are the defaults; a zero of eta, mu, clip or sigma
+// is filled in later.
 func (o *options) register(fs *flag.FlagSet) {
 	o.registerData(fs)
 	o.registerModel(fs)
@@ -254,7 +254,7 @@ func (f faults) usage() error {
 	return nil
 }
 
-// checkSizes reports those of the named flags that are given and are no size in 1e-9..1e9.
+// checkSizes reports named flags with a value outside 1e-9..1e9, and a delta outside (0, 1).
 func (o *options) checkSizes(f *faults, names ...string) {
 	for _, name := range names {
 		size := map[string]float64{

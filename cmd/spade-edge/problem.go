@@ -16,8 +16,8 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// problem is what the flags of demo and simulate describe: data dealt out to clients, and a fleet to train on them. Of
-// what plan looks at there are no data: train, test, oracles and labels are nil.
+// problem is what the flags of demo and simulate describe: data dealt out to clients, and a fleet to train on them. The
+// commands plan and init may have no data: train, test, oracles and labels are then nil.
 type problem struct {
 	opt     options
 	fleet   *sdk.Fleet
@@ -83,7 +83,7 @@ func (o *options) build(name string) (*problem, error) {
 	return p, p.makeFleet(name, p.oracles[0].Dim())
 }
 
-// choose notes what was picked for the user: those of the choices whose flags are not given.
+// choose notes the choices whose flags are not given.
 func (p *problem) choose(choices ...choice) {
 	for _, c := range choices {
 		if !p.opt.given[c.name] || c.name == "labels" && p.opt.labels == "" {
@@ -224,7 +224,7 @@ func consensusError(xbar []float32, models [][]float32) float64 {
 	return sum / float64(len(models))
 }
 
-// percent returns an accuracy in percent, or an error if it is not a number: JSON has no word for that.
+// percent returns an accuracy in percent, or an error if it is not a number: JSON cannot express it.
 func percent(share float64) (float64, error) {
 	if math.IsNaN(share) {
 		return 0, errors.New("accuracy is not a number: model and test data do not fit")

@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// report is what a plan amounts to, and its JSON. Bytes of frames, and
-// what a cool-down does, are estimates of a few percent; all other numbers follow from the method.
+// report is what a plan amounts to, and its JSON. Bytes of frames and what a cool-down does are estimates of a few
+// percent; all other numbers follow from the method.
 type report struct {
 	Nodes     int `json:"nodes"`
 	Edges     int `json:"edges"`
@@ -61,7 +61,7 @@ type report struct {
 	Privacy    *privacy       `json:"privacy"`
 }
 
-// count multiplies.
+// count fills in the figures that are products of others.
 func (r *report) count() error {
 	k, c, edges, deg := float64(r.Rounds), float64(r.Cooldown), float64(r.Edges), float64(r.DegreeMax)
 	bytes := k*float64(r.Frames.Learning) + c*float64(r.Frames.Cooldown) + float64(r.Frames.Done) // over one edge, one way
@@ -138,7 +138,7 @@ func (r *report) write(w io.Writer) {
 		r.Rounds, pr.Rho)
 }
 
-// writeTraffic is the part of write that a single client has not.
+// writeTraffic prints what a network of several clients sends.
 func (r *report) writeTraffic(row func(name, format string, args ...any)) {
 	grid := ""
 	if r.GridBits > 0 {

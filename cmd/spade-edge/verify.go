@@ -65,7 +65,7 @@ func certificateIn(path string) ([]byte, *dpmech.Certificate, error) {
 	return text, c, nil
 }
 
-// right says of which certificate a fault is.
+// right puts the name of the certificate before a fault.
 func right(path string, err error) error {
 	if err == nil {
 		return nil
