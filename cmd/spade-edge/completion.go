@@ -46,7 +46,7 @@ func completion(_ context.Context, cmd *command, args []string, out, _ io.Writer
 	}
 	first, rest := shells[i].write(completables(names))
 	script := strings.NewReplacer("{{names}}", first, "{{commands}}", rest, "{{paths}}", pathWords)
-	_, err = script.WriteString(out, text(completionPrefix+name))
+	_, err = io.WriteString(out, script.Replace(text(completionPrefix+name)))
 	return err
 }
 

@@ -93,62 +93,61 @@ func (r *report) count() error {
 func (r *report) write(w io.Writer) {
 	var t table
 	defer func() { _, _ = io.WriteString(w, t.String()) }() // w is held until the command ends
-	row := t.row
-	row("network", "%d nodes, %d edges, at most %d neighbors; Laplacian lambda_2 %.6g, lambda_N %.6g", r.Nodes, r.Edges,
+	t.row("network", "%d nodes, %d edges, at most %d neighbors; Laplacian lambda_2 %.6g, lambda_N %.6g", r.Nodes, r.Edges,
 		r.DegreeMax, r.Lambda2, r.LambdaN)
 	schedule := ""
 	if r.Schedule == "paper" {
 		schedule = ", the paper's non-private schedule"
 	}
-	row("schedule", "%d rounds of %d local steps (%d steps%s), and %d of cool-down", r.Rounds, r.Tau, r.Steps, schedule,
+	t.row("schedule", "%d rounds of %d local steps (%d steps%s), and %d of cool-down", r.Rounds, r.Tau, r.Steps, schedule,
 		r.Cooldown)
-	row("method", "eta %.6g, mu %.6g, rho %.6g, beta %.6g", r.Eta, r.Mu, r.Rho, r.Beta)
+	t.row("method", "eta %.6g, mu %.6g, rho %.6g, beta %.6g", r.Eta, r.Mu, r.Rho, r.Beta)
 	if r.Nodes > 1 {
-		row("stability", "stable, at %.4g of the limit: tau*beta*eta*mu is %.6g, and times rho*lambda_N %.6g, below 8/3",
+		t.row("stability", "stable, at %.4g of the limit: tau*beta*eta*mu is %.6g, and times rho*lambda_N %.6g, below 8/3",
 			r.Gain, r.RoundGain, r.Gain*graph.StabilityLimit)
-		row("disagreement", "shrinks by %.8g a round in the slowest mode (spectral radius), tenfold in %d rounds",
+		t.row("disagreement", "shrinks by %.8g a round in the slowest mode (spectral radius), tenfold in %d rounds",
 			r.SpectralRadius, r.Tenfold)
 		needed := "more rounds than can be looked at"
 		if r.CooldownNeeded != nil {
 			needed = fmt.Sprintf("%d rounds", *r.CooldownNeeded)
 		}
-		row("cool-down", "%s bring disagreement below %.3g of what noise has made it; the %d planned leave %.3g", needed,
+		t.row("cool-down", "%s bring disagreement below %.3g of what noise has made it; the %d planned leave %.3g", needed,
 			r.Share, r.Cooldown, r.ShareLeft)
 	}
-	row("queries", "%d of each client (%d samples, %d a local step), %d in all", r.QueriesClient, r.Samples, r.Batch,
+	t.row("queries", "%d of each client (%d samples, %d a local step), %d in all", r.QueriesClient, r.Samples, r.Batch,
 		r.Queries)
 	if r.Nodes > 1 {
-		r.writeTraffic(row)
+		r.writeTraffic(&t)
 	}
 	m := r.Memory
-	row("memory", "%s: table %s, estimator %s, machine %s, node %s, state %s", bytesText(m.Total), bytesText(m.Table),
+	t.row("memory", "%s: table %s, estimator %s, machine %s, node %s, state %s", bytesText(m.Total), bytesText(m.Table),
 		bytesText(m.Estimator), bytesText(m.Machine), bytesText(m.Node), bytesText(m.Checkpoint))
-	row("disk", "%s set aside; %s written a round, %s in all", bytesText(r.Disk.Slots), bytesText(r.Disk.Round),
+	t.row("disk", "%s set aside; %s written a round, %s in all", bytesText(r.Disk.Slots), bytesText(r.Disk.Round),
 		bytesText(r.Disk.Written))
-	row("processor", "about %v a round on this machine, %v for each query; the oracle's own time comes on top",
+	t.row("processor", "about %v a round on this machine, %v for each query; the oracle's own time comes on top",
 		rough(r.CPU.Round), rough(r.CPU.Query))
 	if r.Privacy == nil {
-		row("privacy", "NOT PRIVATE: no clipping and no noise")
+		t.row("privacy", "NOT PRIVATE: no clipping and no noise")
 		return
 	}
 	pr := r.Privacy
-	row("privacy", "%s", costText(pr.Cost))
-	row("zero-out", "%s", zeroOutText(pr.Cost))
-	row("", "noise %.6g on updates clipped to %.6g, in each of %d releases: rho %.6g in zCDP", pr.Sigma, pr.Clip,
+	t.row("privacy", "%s", costText(pr.Cost))
+	t.row("zero-out", "%s", zeroOutText(pr.Cost))
+	t.row("", "noise %.6g on updates clipped to %.6g, in each of %d releases: rho %.6g in zCDP", pr.Sigma, pr.Clip,
 		r.Rounds, pr.Rho)
 }
 
 // writeTraffic prints what a network of several clients sends.
-func (r *report) writeTraffic(row func(name, format string, args ...any)) {
+func (r *report) writeTraffic(t *table) {
 	grid := ""
 	if r.GridBits > 0 {
 		grid = fmt.Sprintf(" on a grid of sigma/2^%d", r.GridBits)
 	}
-	row("frames", "%s%s: about %s to a neighbor and round, %s in cool-down", r.Payload, grid,
+	t.row("frames", "%s%s: about %s to a neighbor and round, %s in cool-down", r.Payload, grid,
 		bytesText(r.Frames.Learning), bytesText(r.Frames.Cooldown))
-	row("sent", "%d numbers in all, about %s; by one node %s a round and %s in all", r.ScalarsSent,
+	t.row("sent", "%d numbers in all, about %s; by one node %s a round and %s in all", r.ScalarsSent,
 		bytesText(r.BytesSent), bytesText(r.BytesRound), bytesText(r.BytesNode))
 	if r.LinkDays != nil {
-		row("link", "%.3g days at %v kbit/s in each direction, for frames alone", *r.LinkDays, r.LinkKbit)
+		t.row("link", "%.3g days at %v kbit/s in each direction, for frames alone", *r.LinkDays, r.LinkKbit)
 	}
 }

@@ -177,36 +177,35 @@ func newest(dir sdk.DirReport) (round int, rho float64) {
 // statusText returns a status for people.
 func statusText(s *monitor.Status, file *fleetfile.Node) string {
 	var b table
-	line := b.row
 	mark := ""
 	if s.NonPrivate {
 		mark = ", NOT PRIVATE"
 	}
-	line("node", "%q of run %q%s", s.Name, s.Run, mark)
+	b.row("node", "%q of run %q%s", s.Name, s.Run, mark)
 	since := ""
 	if s.Running && s.Seconds >= 2 {
 		since = " for " + duration(s.Seconds)
 	}
-	line("state", "%s%s", activity(s), since)
+	b.row("state", "%s%s", activity(s), since)
 	if s.Fault != "" && s.Phase != monitor.Failed {
-		line("fault", "%s", s.Fault)
+		b.row("fault", "%s", s.Fault)
 	}
 	for _, e := range s.Evidence {
-		line("evidence", "%v", e)
+		b.row("evidence", "%v", e)
 	}
-	line("round", "%d of %d (%d of learning, %d of cool-down)", s.Round, s.Rounds+s.Cooldown, s.Rounds, s.Cooldown)
+	b.row("round", "%d of %d (%d of learning, %d of cool-down)", s.Round, s.Rounds+s.Cooldown, s.Rounds, s.Cooldown)
 	if p := s.Privacy; p != nil {
 		limit := epsilonText(float64(p.Planned)) + " planned"
 		if p.Limit.Known() {
 			limit = fmt.Sprintf("%v allowed", p.Limit)
 		}
-		line("privacy", "epsilon %s of %s, at delta %v (%s)", epsilonText(float64(p.Epsilon)), limit, p.Delta, p.Accounting)
+		b.row("privacy", "epsilon %s of %s, at delta %v (%s)", epsilonText(float64(p.Epsilon)), limit, p.Delta, p.Accounting)
 		if l := p.Lifetime; l != nil {
-			line("lifetime", "epsilon %s of the data set %q, over %d runs", epsilonText(float64(l.Epsilon)), l.Dataset, l.Runs)
+			b.row("lifetime", "epsilon %s of the data set %q, over %d runs", epsilonText(float64(l.Epsilon)), l.Dataset, l.Runs)
 		}
 	}
 	if !s.Running {
-		certified(line, file)
+		certified(&b, file)
 		return b.String()
 	}
 	for i, n := range s.Neighbors {
@@ -214,22 +213,22 @@ func statusText(s *monitor.Status, file *fleetfile.Node) string {
 		if i == 0 {
 			head = "neighbors"
 		}
-		line(head, "%q: %s", n.Name, neighborText(&n))
+		b.row(head, "%q: %s", n.Name, neighborText(&n))
 	}
 	if s.Disagreement.Known() {
-		line("disagreement", "%.3g, mean squared distance from the neighbors' releases of round %d", s.Disagreement,
+		b.row("disagreement", "%.3g, mean squared distance from the neighbors' releases of round %d", s.Disagreement,
 			s.Compared)
 	}
-	line("cost", "%d losses, %s of messages sent", s.Queries, bytesText(s.FrameBytes))
+	b.row("cost", "%d losses, %s of messages sent", s.Queries, bytesText(s.FrameBytes))
 	covered := ""
 	if !s.NonPrivate {
 		covered = "; for this device only: the privacy guarantee does not cover it"
 	}
 	if l := s.Local; l != nil && l.FailedQueries > 0 {
-		line("failed", "%d losses could not be had: look after the program or the data%s", l.FailedQueries, covered)
+		b.row("failed", "%d losses could not be had: look after the program or the data%s", l.FailedQueries, covered)
 	}
 	if l := s.Local; l != nil && l.Round > 0 {
-		line("own data", "accuracy %.2f %%, loss %.4g after round %d%s", 100*l.Accuracy, l.Loss, l.Round, covered)
+		b.row("own data", "accuracy %.2f %%, loss %.4g after round %d%s", 100*l.Accuracy, l.Loss, l.Round, covered)
 	}
 	return b.String()
 }
@@ -264,7 +263,7 @@ func neighborText(n *monitor.Neighbor) string {
 }
 
 // certified says what the certificate that a node has left is worth.
-func certified(line func(head, format string, args ...any), file *fleetfile.Node) {
+func certified(b *table, file *fleetfile.Node) {
 	path := certificatePath(file.State)
 	_, cert, err := certificateIn(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -274,8 +273,8 @@ func certified(line func(head, format string, args ...any), file *fleetfile.Node
 		err = cert.Verify()
 	}
 	if err != nil {
-		line("certificate", "%s is not good: %v", path, err)
+		b.row("certificate", "%s is not good: %v", path, err)
 		return
 	}
-	line("certificate", "%s, of %d releases; its numbers are right", path, cert.Rounds)
+	b.row("certificate", "%s, of %d releases; its numbers are right", path, cert.Rounds)
 }
