@@ -78,7 +78,7 @@ func ExampleFleet_Audit() {
 			fmt.Println(err)
 			return
 		}
-		nodes[name], err = sdk.New(sdk.Config{
+		node, err := sdk.New(sdk.Config{
 			Fleet: fleet, Name: name, Samples: 10, Transport: tr, Key: secret[name], Keys: keys,
 			Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, sample int) (float64, error) {
 				off := float64(x[sample%2]) - 1
@@ -89,8 +89,9 @@ func ExampleFleet_Audit() {
 			fmt.Println(err)
 			return
 		}
+		nodes[name] = node
 		work.Go(func() {
-			if err := nodes[name].Run(context.Background()); err != nil {
+			if err := node.Run(context.Background()); err != nil {
 				fmt.Println(err)
 			}
 		})

@@ -99,14 +99,14 @@ func tryOracle(ctx context.Context, oracle Oracle, f *Fleet) error {
 				done <- fmt.Errorf("it has panicked: %v", p)
 			}
 		}()
-		var loss [1]float64
-		done <- zoest.Ask(ctx, oracle, []Query{{Point: x}}, loss[:], 0)
+		loss, err := oracle.Loss(ctx, x, 0)
+		if err == nil && !zoest.Usable(loss) {
+			err = fmt.Errorf("the loss at the start is %v, want a number of size at most 1e30", loss)
+		}
+		done <- err
 	}()
 	select {
 	case err := <-done:
-		if query := (*zoest.QueryError)(nil); errors.As(err, &query) {
-			return fmt.Errorf("the loss at the start: %w", query.Err) // the sample and the point are no news
-		}
 		return err
 	case <-ctx.Done():
 		return ctx.Err()

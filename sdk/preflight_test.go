@@ -75,7 +75,7 @@ func TestPreflight(t *testing.T) {
 			return &k, nil
 		}, "Ledger", "ledger"},
 		"oracle fails":  {func(c *sdk.Config) { c.Oracle = loss(0, errors.New("no data")) }, kept(here), "Oracle", "no data"},
-		"oracle of NaN": {func(c *sdk.Config) { c.Oracle = loss(math.NaN(), nil) }, kept(here), "Oracle", "found NaN"},
+		"oracle of NaN": {func(c *sdk.Config) { c.Oracle = loss(math.NaN(), nil) }, kept(here), "Oracle", "the loss at the start is NaN"},
 		"oracle panics": {func(c *sdk.Config) {
 			c.Oracle = sdk.OracleFunc(func(context.Context, []float32, int) (float64, error) { panic("broken") })
 		}, kept(here), "Oracle", "it has panicked: broken"},

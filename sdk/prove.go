@@ -199,8 +199,8 @@ func (r *run) exposed(e Evidence, by string) error {
 func (r *run) accuse(from int, peer *peerClaims, e Evidence) {
 	if peer.evidence == nil {
 		peer.evidence = &e
+		r.keepEvidence(e) // first: who reads of it in the log finds it in the status
 		r.log.Error("evidence of a double", "neighbor", peer.name, "round", e.Round)
-		r.keepEvidence(e)
 	}
 	r.show(from, peer)
 }

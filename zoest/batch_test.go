@@ -64,8 +64,8 @@ func TestFullBatch(t *testing.T) {
 	}
 }
 
-// Each of the C(6,3) = 20 subsets is equally likely, and so is each of the 120 orders in which they are drawn. A shuffle that
-// may take back what it has drawn is shown to fail.
+// Each of the C(6,3) = 20 subsets is equally likely, and so is each of the 120 orders in which they are drawn. A
+// shuffle that may take back what it has drawn is shown to fail.
 func TestBatchUniform(t *testing.T) {
 	const draws = 120000
 	count := func(next func(step int) []int) (subsets, orders float64) {
@@ -90,7 +90,8 @@ func TestBatchUniform(t *testing.T) {
 	}
 	b := newBatch(6, 3)
 	if s, o := count(func(step int) []int { return b.draw(batchAt(step)) }); s > chiLimit(19) || o > chiLimit(119) {
-		t.Errorf("chi-square is %.1f for the subsets, limit %.1f, and %.1f for the orders, limit %.1f", s, chiLimit(19), o, chiLimit(119))
+		t.Errorf("chi-square is %.1f for the subsets, limit %.1f, and %.1f for the orders, limit %.1f", s, chiLimit(19), o,
+			chiLimit(119))
 	}
 	biased := func(step int) []int {
 		s := batchAt(step)

@@ -8,9 +8,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// One local step of the estimator, queries answered at once so that the loss costs nothing, and beside it plain copies of the same
-// bytes: what the step moves in the table is copied from row to row of the table, the rest from vector to vector. The ratio
-// of the two is reported.
+// One local step of the estimator, queries answered at once so that the loss costs nothing, and beside it plain copies
+// of the same bytes: what the step moves in the table is copied from row to row of the table, the rest from vector to
+// vector. The ratio of the two is reported.
 //
 //	go test -run xxx -bench LocalStep ./zoest
 func BenchmarkLocalStep(b *testing.B) {

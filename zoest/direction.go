@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Distribution is the law of the query directions u. Both satisfy Assumption 3 of the paper with E u = 0, E uu' = I
-// (c_u = 1) and |u| = sqrt(d) (R_u).
+// Distribution is the distribution of the query directions u. Both satisfy Assumption 3 of the paper with c_u = 1 and
+// R_u = sqrt(d): E u = 0, E uu' = I and |u| = sqrt(d).
 type Distribution int
 
 const (

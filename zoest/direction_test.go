@@ -22,9 +22,9 @@ func drawn(dist Distribution, d int) sampler {
 	}
 }
 
-// lengthFault reports the first direction whose squared length is not d: exactly for signs, whose squares are 1, and up to 1e-5
-// of it on the sphere. There the float32 sum of squares is off by 71 half ulps at most, 71 * 2^-24 = 4.2e-6 of it, and each
-// coordinate by one for the scale and one for the product, 2.4e-7 of its square.
+// lengthFault reports the first direction whose squared length is not d: exactly for signs, whose squares are 1, and up
+// to 1e-5 of it on the sphere. There the float32 sum of squares is off by 71 half ulps at most, 71 * 2^-24 = 4.2e-6 of
+// it, and each coordinate by one for the scale and one for the product, 2.4e-7 of its square.
 func lengthFault(next sampler, dist Distribution, d, n int) error {
 	u := make([]float32, d)
 	for i := range n {
@@ -63,11 +63,11 @@ func TestDirectionLength(t *testing.T) {
 	}
 }
 
-// isotropyFault tests E u = 0 and E uu' = I on n directions, by three sums over squared deviations of the sample moments from
-// theirs, each divided by its variance: of the d means (variance 1/n); of the d(d-1)/2 products of two coordinates (variance 1/n
-// for signs; on the sphere d/(d+2)/n, and any two of these products are uncorrelated); of the d squares, which are 1 for signs
-// and on the sphere have variance 2(d-1)/(d+2)/n under the constraint that they add up to d, which leaves d-1 degrees of
-// freedom and asks for a factor of (d-1)/d. Each follows a chi-square law.
+// isotropyFault tests E u = 0 and E uu' = I on n directions, by three sums over squared deviations of the sample
+// moments from theirs, each divided by its variance: of the d means (variance 1/n); of the d(d-1)/2 products of two
+// coordinates (variance 1/n for signs; on the sphere d/(d+2)/n, and any two of these products are uncorrelated); of the
+// d squares, which are 1 for signs and on the sphere have variance 2(d-1)/(d+2)/n under the constraint that they add up
+// to d, which leaves d-1 degrees of freedom and asks for a factor of (d-1)/d. Each follows a chi-square law.
 func isotropyFault(next sampler, dist Distribution, d, n int) error {
 	u := make([]float32, d)
 	first := make([]float64, d)
@@ -108,9 +108,9 @@ func isotropyFault(next sampler, dist Distribution, d, n int) error {
 	return nil
 }
 
-// With d = 70 (more than one word of signs) and 30000 directions, 2.1e6 coordinates: signs that are +1 with probability 0.505
-// have mean 0.01 and add 30000 * 70 * 0.01^2 = 210 to a statistic of about 70 with a limit of 140. That, a coordinate that repeats
-// another, one that is 5 % too large, and a cube in place of a sphere are shown to fail.
+// With d = 70 (more than one word of signs) and 30000 directions, 2.1e6 coordinates: signs that are +1 with probability
+// 0.505 have mean 0.01 and add 30000 * 70 * 0.01^2 = 210 to a statistic of about 70 with a limit of 140. That, a
+// coordinate that repeats another, one that is 5 % too large, and a cube in place of a sphere are shown to fail.
 func TestDirectionIsotropy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("two million coordinates twice are left out in short mode")
@@ -150,8 +150,9 @@ func TestDirectionIsotropy(t *testing.T) {
 	}
 }
 
-// By a theorem of Archimedes any coordinate of a uniform point on the sphere in three dimensions is uniform, and so is the angle
-// around that axis: 50 cells each. A cube blown up to the sphere, which has the same mean and covariance, is shown to fail.
+// By a theorem of Archimedes any coordinate of a uniform point on the sphere in three dimensions is uniform, and so is
+// the angle around that axis: 50 cells each. A cube blown up to the sphere, which has the same mean and covariance, is
+// shown to fail.
 func TestSphereLaw(t *testing.T) {
 	n := 200000
 	if testing.Short() {
@@ -190,8 +191,8 @@ func TestSphereLaw(t *testing.T) {
 	}
 }
 
-// Directions at addresses that differ in one field are unrelated: the product of two has mean 0 and variance d (a bit less on
-// the sphere), and five standard deviations are the limit. The same address gives the same direction.
+// Directions at addresses that differ in one field are unrelated: the product of two has mean 0 and variance d (a bit
+// less on the sphere), and five standard deviations are the limit. The same address gives the same direction.
 func TestDirectionsApart(t *testing.T) {
 	const d = 4000
 	base := rng.Address{Purpose: rng.Table, Client: 1, Round: 2, Step: 3, Component: 4}
@@ -227,14 +228,16 @@ func TestDirectionsApart(t *testing.T) {
 						t.Errorf("%v: the same address gives a direction with product %v, want %d", dist, dot, d)
 					}
 				} else if i < len(us)-1 && math.Abs(dot) > 5*math.Sqrt(d) {
-					t.Errorf("%v: directions at %+v and %+v have product %.0f, limit %.0f", dist, addresses[i], addresses[j], dot, 5*math.Sqrt(d))
+					t.Errorf("%v: directions at %+v and %+v have product %.0f, limit %.0f", dist, addresses[i], addresses[j], dot,
+						5*math.Sqrt(d))
 				}
 			}
 		}
 	}
 }
 
-// Whatever the form a direction is kept in, perturb is x + mu*u and scale is a*u, each rounded as two float32 operations.
+// Whatever the form a direction is kept in, perturb is x + mu*u and scale is a*u, each rounded as two float32
+// operations.
 func TestDirectionArithmetic(t *testing.T) {
 	const d = 131
 	r := rand.New(rand.NewPCG(3, 3))

@@ -12,17 +12,17 @@ import (
 // Config fixes what an [Estimator] never changes.
 type Config struct {
 	Dim        int          // d, the length of the parameter vector; at least 1
-	Samples    int          // m, how many samples the oracle knows; at least 1
+	Samples    int          // m, how many samples the oracle has; at least 1
 	Batch      int          // b, queries a local step, 1..m; 0 means m
-	Directions Distribution // law of the query directions
+	Directions Distribution // of the query directions
 
 	// Centered subtracts from each loss the last one seen of the same component, 0 before the first. That number is known
-	// before the query is asked and E u = 0, so the conditional mean of the estimate is the same; but nearly all of
-	// its variance, which comes from the constant part of the loss, is gone. One number a component more is kept, over
-	// rounds. The second moment stays below 9 Q^2 for losses in [0, B], with M_2 = B^2, and below 36 Q^2 in general.
+	// before the query and E u = 0, so the conditional mean of the estimate is the same; but nearly all of its variance,
+	// which comes from the constant part of the loss, is gone. The memory grows by one number a component. The second
+	// moment stays below 9 Q^2 for losses in [0, B], with M_2 = B^2, and below 36 Q^2 in general.
 	Centered bool
-	// Seeded keeps of each row of the table only how to make it again, 8 bytes instead of 4d: the same bits, for one more
-	// drawn direction a query.
+	// Seeded keeps of each row of the table only what it takes to compute it again, 8 bytes in place of 4d: the same bits,
+	// for one more drawn direction a query.
 	Seeded bool
 
 	// Window is how many queries of a stage may be open at once, 0 for one: each costs 2d numbers. It changes no result.
@@ -38,40 +38,35 @@ const maxTable = min(math.MaxInt/8, 1<<44)
 // Validate reports every fault of the configuration at once.
 func (c Config) Validate() error {
 	var errs []error
-	if c.Dim < 1 {
-		errs = append(errs, fmt.Errorf("zoest: Dim is %d, want at least 1", c.Dim))
+	want := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("zoest: "+format, args...))
+		}
 	}
-	if c.Samples < 1 || c.Samples > math.MaxInt32 {
-		errs = append(errs, fmt.Errorf("zoest: Samples is %d, want 1..%d", c.Samples, math.MaxInt32))
-	}
-	if c.Batch < 0 || c.Samples >= 1 && c.Batch > c.Samples {
-		errs = append(errs, fmt.Errorf("zoest: Batch is %d, want 0 (all) or 1..%d, the number of samples", c.Batch, c.Samples))
-	}
-	if c.Window < 0 {
-		errs = append(errs, fmt.Errorf("zoest: Window is %d, want 0 (one) or more", c.Window))
-	}
-	if c.Directions != Rademacher && c.Directions != Sphere {
-		errs = append(errs, fmt.Errorf("zoest: Directions is %v, want Rademacher or Sphere", c.Directions))
-	}
-	if c.Dim > 0 && c.Samples > 0 && !c.Seeded && int64(c.Samples) > maxTable/int64(c.Dim) {
-		errs = append(errs, fmt.Errorf("zoest: a table of %d samples by %d numbers does not fit into memory (a seeded one does)", c.Samples, c.Dim))
-	}
+	want(c.Dim >= 1, "Dim is %d, want at least 1", c.Dim)
+	want(c.Samples >= 1 && c.Samples <= math.MaxInt32, "Samples is %d, want 1..%d", c.Samples, math.MaxInt32)
+	want(c.Batch >= 0 && (c.Samples < 1 || c.Batch <= c.Samples),
+		"Batch is %d, want 0 (all) or 1..%d, the number of samples", c.Batch, c.Samples)
+	want(c.Window >= 0, "Window is %d, want 0 (one) or more", c.Window)
+	want(c.Directions == Rademacher || c.Directions == Sphere, "Directions is %v, want Rademacher or Sphere", c.Directions)
+	want(c.Dim < 1 || c.Samples < 1 || c.Seeded || int64(c.Samples) <= maxTable/int64(max(c.Dim, 1)),
+		"a table of %d samples by %d numbers does not fit into memory (a seeded one does)", c.Samples, c.Dim)
 	return errors.Join(errs...)
 }
 
-// Estimator is the component-memory single-point estimator of one client. Its life is a sequence of rounds; a round is
-// [Estimator.Fill] followed by local steps, each begun by [Estimator.Step]. Both are complete when
-// [Estimator.Next] returns no more queries: in between the driver takes queries and gives their answers.
+// Estimator is the component-memory single-point estimator of one client. A round is [Estimator.Fill] followed by local
+// steps, each begun by [Estimator.Step]. Both are stages: the driver takes queries from [Estimator.Next] and gives
+// their losses to [Estimator.Answer] until Next returns none.
 //
-// It holds m*d + 4d numbers, or 2m + 5d with a seeded table, m more if centered, and up to 2d for each further query of the
-// window. [NewEstimator] allocates them, and nothing is allocated afterwards. It is not safe for concurrent use.
+// It holds m*d + 4d numbers, or 2m + 5d with a seeded table, m more if centered, and up to 2d for each further query of
+// the window. [NewEstimator] allocates them, and nothing is allocated afterwards. It is not safe for concurrent use.
 //
-// Answers are collected, up to eight, and then worked into table, v and abar piece by piece, so that a piece of v and abar
-// stays in the processor's nearest cache for all of them. The order in which a number takes in the answers is that of the
-// stage, whatever is collected.
+// Answers are collected, up to eight, and then applied to table, v and abar piece by piece, so that a piece of v and
+// abar stays in the processor's nearest cache for all of them. Each number takes the answers in the order of the stage,
+// however many are collected.
 //
-// The table's mean is kept up to date row by row. So that rounding errors do not add up for ever, it is summed afresh with
-// each Fill, and at the beginning of a step once max(8m, 16384) rows have been replaced since: in between it is off by
+// The table's mean is updated row by row. To keep rounding errors from growing without bound, it is summed again with
+// each Fill, and at the beginning of a step once max(8m, 16384) rows have been replaced since: in between its error is
 // at most that many half ulps.
 type Estimator struct {
 	cfg   Config
@@ -91,7 +86,7 @@ type Estimator struct {
 	mu      float32
 	at      []float32 // x_i while filling, phi during a step; the caller's
 	filling bool
-	todo    []int // components still to be asked in this stage; while filling, count says which
+	todo    []int // the components of this stage, in order
 	count   int   // components answered in this stage
 	stale   int   // rows replaced since abar was summed
 	renew   int   // at so many it is summed again
@@ -114,7 +109,7 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	}
 	window, collect, work := max(1, cfg.Window), 8, min(cfg.Dim, piece)
 	if cfg.Seeded {
-		work = cfg.Dim // a seeded row is made whole
+		work = cfg.Dim // a seeded row is computed as a whole
 	}
 	if cfg.Directions == Sphere {
 		collect = 1 // d floats each, where signs take d bits
@@ -145,7 +140,8 @@ type answered struct {
 	coefficient float32
 }
 
-// address returns the draws of a component's direction in a stage of the present round: 0 fills the table, t+1 is local step t.
+// address returns the draws of a component's direction in a stage of the present round: 0 fills the table, t+1 is local
+// step t.
 func (e *Estimator) address(h int, stage uint32) rng.Stream {
 	a := rng.Address{Purpose: rng.Table, Client: e.cfg.Client, Round: e.round, Component: uint32(h)}
 	if stage > 0 {
@@ -162,25 +158,22 @@ func (e *Estimator) stage() uint32 {
 	return e.step + 1
 }
 
-// Fill begins round number round at the released model x with smoothing radius mu: every row of the table is asked for
-// anew, eq. (memory-initialization), at the price of m queries. A stage in progress is abandoned. x has length d and is
-// read until the stage is complete.
+// Fill begins round number round at the released model x with smoothing radius mu: every row of the table gets a new
+// query, eq. (4) (memory-initialization), m in all. A stage in progress is abandoned. x has length d and is read until
+// the stage is complete.
 func (e *Estimator) Fill(round int, x []float32, mu float64) {
 	e.round, e.step, e.mu = uint32(round), 0, float32(mu)
-	e.at, e.filling, e.count, e.open = x[:e.cfg.Dim:len(x)], true, 0, e.open[:0]
-	e.held = e.held[:0]
+	e.begin(x, true, e.batch.all())
 	clear(e.abar)
 	e.stale = 0
 }
 
-// Step begins the next local step of the round at the point phi: a mini-batch is drawn and each of its components is
-// asked for once, at the price of b queries. The stage before must be complete: the answers of a half-done step are in the
-// table already. phi has length d and is read until the stage is complete; then [Estimator.Estimate] holds v.
+// Step begins the next local step of the round at the point phi: it draws a mini-batch, and each of its components gets
+// one query, b in all. The stage before must be complete: the answers of a half-done step are in the table already. phi
+// has length d and is read until the stage is complete; then [Estimator.Estimate] holds v.
 func (e *Estimator) Step(phi []float32) {
 	s := rng.New(e.cfg.Seed, rng.Address{Purpose: rng.Batch, Client: e.cfg.Client, Round: e.round, Step: e.step})
-	e.todo = e.batch.draw(s)
-	e.at, e.filling, e.count, e.open = phi[:e.cfg.Dim:len(phi)], false, 0, e.open[:0]
-	e.held = e.held[:0]
+	e.begin(phi, false, e.batch.draw(s))
 	if e.stale >= e.renew {
 		e.table.mean(e.abar, e.cfg.Samples)
 		e.stale = 0
@@ -188,17 +181,22 @@ func (e *Estimator) Step(phi []float32) {
 	copy(e.v, e.abar)
 }
 
-// Next returns the queries to be answered next, at most Window of them, and none when the stage is complete. Until they are
-// answered the same ones are returned again. The slice is the estimator's.
+func (e *Estimator) begin(at []float32, filling bool, todo []int) {
+	e.at, e.filling, e.todo = at[:e.cfg.Dim:len(at)], filling, todo
+	e.count, e.open, e.held = 0, e.open[:0], e.held[:0]
+}
+
+// Next returns the queries to be answered next, at most Window of them, and none when the stage is complete. Until they
+// are answered it returns the same ones again. The estimator owns the slice.
 func (e *Estimator) Next() []Query {
 	if e.at == nil || len(e.open) > 0 {
 		return e.open
 	}
 	if len(e.held) == len(e.dirs) {
-		e.settle()
+		e.apply()
 	}
-	for i := range min(len(e.point), len(e.dirs)-len(e.held), e.stageLen()-e.count) {
-		h, u := e.component(e.count+i), &e.dirs[len(e.held)+i]
+	for i := range min(len(e.point), len(e.dirs)-len(e.held), len(e.todo)-e.count) {
+		h, u := e.todo[e.count+i], &e.dirs[len(e.held)+i]
 		u.draw(e.address(h, e.stage()))
 		u.perturb(e.point[i], e.at, e.mu)
 		e.open = append(e.open, Query{Point: e.point[i], Sample: h})
@@ -206,8 +204,8 @@ func (e *Estimator) Next() []Query {
 	return e.open
 }
 
-// Answer takes the losses of all the queries that [Estimator.Next] returned, in their order. If one of them is not [Usable], or
-// their number is not right, all are refused, and the queries stay open.
+// Answer takes the losses of all the queries that [Estimator.Next] returned, in their order. If one of them is not
+// [Usable], or their number is wrong, it refuses all, and the queries stay open.
 func (e *Estimator) Answer(losses ...float64) error {
 	if len(losses) != len(e.open) || len(losses) == 0 {
 		return fmt.Errorf("zoest: %d answers to %d open queries", len(losses), len(e.open))
@@ -218,7 +216,7 @@ func (e *Estimator) Answer(losses ...float64) error {
 		}
 	}
 	for i, loss := range losses {
-		// eq. (q-generic): q = u * f_h(x + mu*u) / c_u, with c_u = 1.
+		// eq. (3) (q-generic): q = u * f_h(x + mu*u) / c_u, with c_u = 1.
 		h, coefficient := e.open[i].Sample, float32(loss)
 		if e.cfg.Centered {
 			e.last[h], coefficient = coefficient, coefficient-e.last[h]
@@ -227,10 +225,10 @@ func (e *Estimator) Answer(losses ...float64) error {
 	}
 	e.open = e.open[:0]
 	e.count += len(losses)
-	if e.count < e.stageLen() {
+	if e.count < len(e.todo) {
 		return nil
 	}
-	e.settle()
+	e.apply()
 	if e.filling {
 		vec.Scale(e.abar, 1/float32(e.cfg.Samples))
 	} else {
@@ -239,8 +237,8 @@ func (e *Estimator) Answer(losses ...float64) error {
 	return nil
 }
 
-// settle works the answers held into the table, abar and v.
-func (e *Estimator) settle() {
+// apply puts the collected answers into the table, abar and v.
+func (e *Estimator) apply() {
 	byB, byM := 1/float32(e.cfg.Batch), 1/float32(e.cfg.Samples)
 	for from := 0; from < e.cfg.Dim; from += len(e.q) {
 		to := min(from+len(e.q), e.cfg.Dim)
@@ -265,30 +263,11 @@ func (e *Estimator) settle() {
 	e.held = e.held[:0]
 }
 
-// Estimate returns v of eq. (memory-estimator), an estimate of mu times the gradient at the point of the last complete
-// step. The slice is owned by the estimator and valid until the next step begins.
+// Estimate returns v of eq. (5) (memory-estimator), an estimate of mu times the gradient at the point of the last
+// complete step. The estimator owns the slice, which is valid until the next step begins.
 func (e *Estimator) Estimate() []float32 { return e.v }
 
-// Baselines returns the last loss seen of each component, length m, or nil if the estimator is not centered. The slice is the
-// estimator's: copied out between two rounds and copied back into a fresh estimator, it carries the memory over a restart.
+// Baselines returns the last loss seen of each component, length m, or nil if the estimator is not centered. The
+// estimator owns the slice: copied between two rounds, and copied back into a new estimator, it carries the memory over
+// a restart.
 func (e *Estimator) Baselines() []float32 { return e.last }
-
-// Usable reports whether a loss can be answered to a query: a number of size at most 1e30, so that sums over a table of up to
-// a hundred million rows stay finite in float32.
-func Usable(loss float64) bool { return math.Abs(loss) <= 1e30 }
-
-// stageLen returns how many queries the current stage asks.
-func (e *Estimator) stageLen() int {
-	if e.filling {
-		return e.cfg.Samples
-	}
-	return e.cfg.Batch
-}
-
-// component returns the component of the i-th query of the stage.
-func (e *Estimator) component(i int) int {
-	if e.filling {
-		return i
-	}
-	return e.todo[i]
-}

@@ -43,14 +43,15 @@ func drive(t testing.TB, e *Estimator, f func(Query) float64) {
 // unit is half an ulp of 1: one rounding moves a number of size B by unit*B at most.
 const unit = 0x1p-24
 
-// shadow drives an estimator and the reference side by side over several rounds and steps. The losses are drawn at random:
-// whatever the black box answers, the equations have to hold. It returns the first difference beyond what rounding explains.
+// shadow drives an estimator and the reference side by side over several rounds and steps. The losses are drawn at
+// random: whatever the black box answers, the equations have to hold. It returns the first difference beyond what
+// rounding explains.
 //
-// With B the largest magnitude of a loss times a coordinate of u, rounding explains unit*B times, for abar: m from the sum
-// over the table (each of its m partial sums is at most m*B, divided by m in the end) and 8 for each row replaced since (a
-// difference of at most 2B, rounded, times 1/m, rounded twice, added); for v: in addition 3b + 6 for the b terms of the batch,
-// and 160 for the rows themselves, since a coordinate of a float32 direction on the sphere is good to 50 units (a float32
-// sum of squares with up to 71 of them, halved by the root, and a handful of single roundings).
+// With B the largest magnitude of a loss times a coordinate of u, rounding explains unit*B times, for abar: m from the
+// sum over the table (each of its m partial sums is at most m*B, divided by m in the end) and 8 for each row replaced
+// since (a difference of at most 2B, rounded, times 1/m, rounded twice, added); for v: in addition 3b + 6 for the b
+// terms of the batch, and 160 for the rows themselves, since a coordinate of a float32 direction on the sphere is good
+// to 50 units (a float32 sum of squares with up to 71 of them, halved by the root, and a handful of single roundings).
 func shadow(t *testing.T, cfg Config, planted fault) error {
 	t.Helper()
 	const rounds, steps = 4, 5
@@ -109,7 +110,8 @@ func shadow(t *testing.T, cfg Config, planted fault) error {
 	compare := func(what string, got []float32, want []float64, units int) error {
 		for i := range want {
 			if diff := math.Abs(float64(got[i]) - want[i]); !(diff <= float64(units)*unit*size) {
-				return fmt.Errorf("%s[%d] is %v, want %v: off by %.3g, limit %.3g", what, i, got[i], want[i], diff, float64(units)*unit*size)
+				return fmt.Errorf("%s[%d] is %v, want %v: off by %.3g, limit %.3g", what, i, got[i], want[i], diff,
+					float64(units)*unit*size)
 			}
 		}
 		return nil

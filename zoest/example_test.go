@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// A line through three points, found without a gradient. The oracle says how far a line is off at one of them, and nothing
-// else; the driver carries the estimator's questions to it, and the answers back.
+// A line through three points, found without a gradient. The oracle says how far a line is off at one of them, and
+// nothing else; the driver carries the estimator's questions to it, and the answers back.
 func Example() {
 	ctx := context.Background()
 	var oracle zoest.Oracle = zoest.OracleFunc(func(_ context.Context, x []float32, h int) (float64, error) {

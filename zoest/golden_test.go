@@ -10,8 +10,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// The estimates of 200 steps in ten rounds, each step taken where the ones before have led, as SHA-256 over their bits: one bit
-// of difference in a draw, a query or a sum, on any processor, ends in another hash. The loss is built from portable parts only.
+// The estimates of 200 steps in ten rounds, each step taken where the ones before have led, as SHA-256 over their bits:
+// one bit of difference in a draw, a query or a sum, on any processor, ends in another hash. The loss is built from
+// portable parts only.
 func TestGoldenTranscript(t *testing.T) {
 	const d, m, b, rounds, steps = 130, 9, 4, 10, 20
 	for dist, want := range map[Distribution]string{

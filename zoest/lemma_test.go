@@ -11,13 +11,15 @@ import (
 
 // Lemma 1 of the paper, on a problem where everything in it is known.
 
-// problem is f_h(x) = (s(a_h.x) - y_h)^2 with the logistic function s and 0 <= y_h <= 1: bounded (values in [0,1]) and smooth.
-// With the derivatives s1 and s2 of s, where |s1| <= 1/4 and |s2| <= 1/(6*sqrt 3), the second derivative of (s-y)^2 is
-// 2*s1^2 + 2*(s-y)*s2, so that the gradients have the Lipschitz constant L_f = (1/8 + 1/(3*sqrt 3)) * max |a_h|^2.
+// problem is f_h(x) = (s(a_h.x) - y_h)^2 with the logistic function s and 0 <= y_h <= 1: bounded (values in [0,1]) and
+// smooth. With the derivatives s1 and s2 of s, where |s1| <= 1/4 and |s2| <= 1/(6*sqrt 3), the second derivative of
+// (s-y)^2 is 2*s1^2 + 2*(s-y)*s2, so that the gradients have the Lipschitz constant L_f = (1/8 + 1/(3*sqrt 3)) * max
+// |a_h|^2.
 type problem struct {
 	a [][]float64
 	y []float64
-	// The points of the table and of steps 0 to 3, known in advance: so the mean over all draws is the conditional mean too.
+	// The points of the table and of steps 0 to 3, known in advance: so the mean over all draws is the conditional mean
+	// too.
 	x   []float32
 	phi [4][]float32
 }
@@ -121,8 +123,8 @@ func (p problem) planted(f fault, dist Distribution, b int, mu float64) run {
 	}
 }
 
-// moments are the mean of a vector over many rounds, the standard error of each coordinate of it, and the mean squared length
-// with its own.
+// moments are the mean of a vector over many rounds, the standard error of each coordinate of it, and the mean squared
+// length with its own.
 type moments struct {
 	mean, se     []float64
 	square, seSq float64
@@ -177,12 +179,12 @@ func meanFault(m moments, want []float64) error {
 	return nil
 }
 
-// The conditional mean for signs, against the exact mean over all 8 of them, with a large radius: 30000 rounds give a standard
-// error of about 0.002, where mu times the gradient is about 0.1. Planted errors are caught as far as they change the mean. An
-// estimate divided by mu, or of the wrong sign, does so from the first step on. A sum over the batch, and a table mean that is not
-// recomputed, do so once rows have been replaced at points with another gradient. A table that is never refreshed does not: the
-// rows of a table cancel against their own mean whatever they are. Only the comparison with the reference catches that
-// (TestReferenceFaultsAreSeen).
+// The conditional mean for signs, against the exact mean over all 8 of them, with a large radius: 30000 rounds give a
+// standard error of about 0.002, where mu times the gradient is about 0.1. Planted errors are caught as far as they
+// change the mean. An estimate divided by mu, or of the wrong sign, does so from the first step on. A sum over the
+// batch, and a table mean that is not recomputed, do so once rows have been replaced at points with another gradient. A
+// table that is never refreshed does not: the rows of a table cancel against their own mean whatever they are. Only the
+// comparison with the reference catches that (TestReferenceFaultsAreSeen).
 func TestConditionalMeanIsExact(t *testing.T) {
 	p, mu := logistic, 0.5
 	n := 30000
@@ -221,8 +223,9 @@ func TestConditionalMeanIsExact(t *testing.T) {
 	}
 }
 
-// bound holds a measured mean to Lemma 1 (ii): the distance of E v from mu*grad f is at most c_r*mu^2, with c_r = L_f*R_u^3/(2*c_u),
-// R_u = sqrt(d) and c_u = 1. Four standard errors of the whole vector come on top. signal is |mu*grad f|.
+// bound holds a measured mean to Lemma 1 (ii): the distance of E v from mu*grad f is at most c_r*mu^2, with c_r =
+// L_f*R_u^3/(2*c_u), R_u = sqrt(d) and c_u = 1. Four standard errors of the whole vector come on top. signal is
+// |mu*grad f|.
 func bound(m moments, gradient []float64, mu float64) (distance, tolerance, signal float64) {
 	var variance float64
 	for j, g := range gradient {
@@ -234,8 +237,8 @@ func bound(m moments, gradient []float64, mu float64) (distance, tolerance, sign
 	return math.Sqrt(distance), cr*mu*mu + 4*math.Sqrt(variance), math.Sqrt(signal)
 }
 
-// The paper's own bound, for both laws, with a radius small enough for it to mean something: the tolerance has to be below half of
-// what is estimated. Division by mu and a wrong sign are shown to break it.
+// The paper's own bound, for both laws, with a radius small enough for it to mean something: the tolerance has to be
+// below half of what is estimated. Division by mu and a wrong sign are shown to break it.
 func TestConditionalMeanBound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a hundred thousand rounds for each law are left out in short mode")
@@ -261,7 +264,8 @@ func TestConditionalMeanBound(t *testing.T) {
 						dist, c.name, step, distance, tolerance, c.bad)
 				}
 				if !c.bad && tolerance > signal/2 {
-					t.Errorf("%v, step %d: the tolerance %.5f is above half of |mu*grad f| = %.5f: no test", dist, step, tolerance, signal)
+					t.Errorf("%v, step %d: the tolerance %.5f is above half of |mu*grad f| = %.5f: no test", dist, step, tolerance,
+						signal)
 				}
 			}
 		}
@@ -286,9 +290,10 @@ func TestRemainderBound(t *testing.T) {
 	}
 }
 
-// E|v|^2 <= 9 Q^2 with Q^2 = R_u^2 M_2 / c_u^2 = d*M_2. Where the loss is 1 everywhere, M_2 = 1, every row has squared length d,
-// and what v has is known: d/b from the fresh queries, d*(1/b - 1/m) from the sampled rows against the table's mean, at any
-// step. A sum over the batch in place of its mean, with b = m = 8, breaks the bound of 9 (it has 8 + 8*(1-1/8)^2 = 14.1).
+// E|v|^2 <= 9 Q^2 with Q^2 = R_u^2 M_2 / c_u^2 = d*M_2. Where the loss is 1 everywhere, M_2 = 1, every row has squared
+// length d, and what v has is known: d/b from the fresh queries, d*(1/b - 1/m) from the sampled rows against the
+// table's mean, at any step. A sum over the batch in place of its mean, with b = m = 8, breaks the bound of 9 (it has 8
+// + 8*(1-1/8)^2 = 14.1).
 func TestSecondMoment(t *testing.T) {
 	n := 10000
 	if testing.Short() {
@@ -358,10 +363,10 @@ func TestSecondMoment(t *testing.T) {
 	}
 }
 
-// Lemma 1 with what the oracle adds of its own: losses that come with noise of mean zero and variance 1/4, drawn anew for each query. The
-// conditional mean stays that of the noiseless loss, the table's rows keep to (1/m) sum E|a_h|^2 <= Q^2, and the estimate to
-// E|v|^2 <= 9 Q^2, with M_2 raised by the noise's variance. A noise of mean 4 leaves the mean alone too (E u = 0) but not the
-// second moments, and the test sees it there.
+// Lemma 1 with what the oracle adds of its own: losses that come with noise of mean zero and variance 1/4, drawn anew
+// for each query. The conditional mean stays that of the noiseless loss, the table's rows keep to (1/m) sum E|a_h|^2 <=
+// Q^2, and the estimate to E|v|^2 <= 9 Q^2, with M_2 raised by the noise's variance. A noise of mean 4 leaves the mean
+// alone too (E u = 0) but not the second moments, and the test sees it there.
 func TestNoisyQueries(t *testing.T) {
 	const mu, b, variance = 0.5, 2, 0.25
 	n := 40000

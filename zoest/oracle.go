@@ -6,12 +6,12 @@ import (
 	"math"
 )
 
-// Oracle is the black box: it evaluates the loss of one sample at one point. That is all SPADE-Edge ever learns about a
+// Oracle is the black box: it evaluates the loss of one sample at one point. SPADE-Edge never learns more about a
 // model.
 type Oracle interface {
-	// Loss returns f_h(x) for the sample h, 0 <= h < m, plus noise of mean zero if that is the nature of the measurement
-	// (zeta in the paper). x belongs to the caller and is valid during the call only. A repeated call need not give
-	// the same value. It should return early when ctx ends.
+	// Loss returns f_h(x) for the sample h, 0 <= h < m, plus noise of mean zero (zeta in the paper) if the measurement is
+	// noisy: then a repeated call need not give the same value. x belongs to the caller and is valid during the call only.
+	// Loss should return early when ctx ends.
 	Loss(ctx context.Context, x []float32, sample int) (float64, error)
 }
 
@@ -26,8 +26,8 @@ func (f OracleFunc) Loss(ctx context.Context, x []float32, sample int) (float64,
 // BatchOracle is an [Oracle] that can work on several queries at once: an external program, a GPU, several cores.
 type BatchOracle interface {
 	Oracle
-	// Losses stores the loss of queries[i] in losses[i]; both have the same length. A loss that cannot be had becomes NaN; an
-	// error speaks for all of them. Results must not depend on how queries are grouped into calls. The points
+	// Losses stores the loss of queries[i] in losses[i]; both have the same length. A loss that cannot be computed becomes
+	// NaN; an error holds for all of them. Results must not depend on how queries are grouped into calls. The points
 	// belong to the caller and are valid during the call only.
 	Losses(ctx context.Context, queries []Query, losses []float64) error
 }
@@ -38,29 +38,24 @@ type Query struct {
 	Sample int       // the component h, 0 <= h < m
 }
 
-// QueryError says which query got no usable answer, and why.
-type QueryError struct {
-	Query Query // with the estimator's point
-	Err   error
-}
-
-// Error names the sample and the first coordinates of the point.
-func (e *QueryError) Error() string {
-	point := e.Query.Point
-	dots := ""
+// fault returns the error of a query without a usable answer. It names the sample and the first coordinates of the
+// point.
+func (q Query) fault(err error) error {
+	point, dots := q.Point, ""
 	if len(point) > 6 {
 		point, dots = point[:6], " ..."
 	}
-	return fmt.Sprintf("zoest: loss of sample %d at %v%s: %v", e.Query.Sample, point, dots, e.Err)
+	return fmt.Errorf("zoest: loss of sample %d at %v%s: %w", q.Sample, point, dots, err)
 }
 
-// Unwrap returns the oracle's error.
-func (e *QueryError) Unwrap() error { return e.Err }
+// Usable reports whether a loss can be the answer to a query: a number of size at most 1e30, so that sums over a table
+// of up to a hundred million rows stay finite in float32.
+func Usable(loss float64) bool { return math.Abs(loss) <= 1e30 }
 
-// Ask puts queries to an oracle, all at once if it is a [BatchOracle], and stores the losses, which has the same length. A query
-// whose loss is not [Usable] or that fails is asked again by itself, unchanged, up to retries times. What still has
-// no answer is NaN in losses, and the first such query is returned as a [QueryError]. If ctx ends, its error is
-// returned, and losses is of no use.
+// Ask puts queries to an oracle, all at once if it is a [BatchOracle], and stores the losses, which has the same
+// length. A query that fails or whose loss is not [Usable] is repeated by itself, unchanged, up to retries times. A
+// query that still has no answer gets NaN in losses, and the error of the first such query is returned. If ctx ends,
+// its error is returned, and losses must not be used.
 func Ask(ctx context.Context, o Oracle, queries []Query, losses []float64, retries int) error {
 	batch, many := o.(BatchOracle)
 	many = many && len(queries) > 1
@@ -70,12 +65,9 @@ func Ask(ctx context.Context, o Oracle, queries []Query, losses []float64, retri
 	}
 	var first error
 	for i, q := range queries {
-		var err error
-		again := 0
+		err, again := failed, 0
 		if !many {
 			losses[i], err = o.Loss(ctx, q.Point, q.Sample)
-		} else {
-			err = failed
 		}
 		for ; (err != nil || !Usable(losses[i])) && again < retries && ctx.Err() == nil; again++ {
 			losses[i], err = o.Loss(ctx, q.Point, q.Sample)
@@ -89,7 +81,7 @@ func Ask(ctx context.Context, o Oracle, queries []Query, losses []float64, retri
 		if err != nil {
 			losses[i] = math.NaN()
 			if first == nil {
-				first = &QueryError{Query: q, Err: err}
+				first = q.fault(err)
 			}
 		}
 	}

@@ -17,7 +17,8 @@ func TestValidateReportsEveryFault(t *testing.T) {
 		want []string // nil: valid
 	}{
 		{"least", Config{Dim: 1, Samples: 1}, nil},
-		{"full", Config{Dim: 10, Samples: 5, Batch: 5, Directions: Sphere, Seed: math.MaxUint64, Client: math.MaxUint32}, nil},
+		{"full", Config{Dim: 10, Samples: 5, Batch: 5, Directions: Sphere, Seed: math.MaxUint64, Client: math.MaxUint32},
+			nil},
 		{"zero", Config{}, []string{
 			"zoest: Dim is 0, want at least 1",
 			fmt.Sprintf("zoest: Samples is 0, want 1..%d", math.MaxInt32),
@@ -67,8 +68,8 @@ var protocolConfig = Config{Dim: 70, Samples: 6, Batch: 3, Seed: 4}
 // loss is a black box for tests of the protocol.
 func loss(q Query) float64 { return float64(q.Point[q.Sample]) + float64(q.Sample) }
 
-// state is everything an estimator will ever use again, in comparable form. The outstanding query's point and direction are
-// part of it only while it is open.
+// state is everything an estimator will ever use again, in comparable form. The outstanding query's point and direction
+// are part of it only while it is open.
 func state(e *Estimator) string {
 	s := fmt.Sprint(e.round, e.step, e.mu, e.filling, e.count, len(e.open), e.todo, e.table.flat, e.abar, e.v)
 	if len(e.open) > 0 {
@@ -201,7 +202,8 @@ func TestAnswerWithoutQuery(t *testing.T) {
 
 // unusable are losses that are no number, or so large that a sum over a table could overflow.
 var unusable = []float64{
-	math.NaN(), math.Inf(1), math.Inf(-1), 1e300, -1e300, math.MaxFloat64, math.MaxFloat32, math.Nextafter(1e30, math.Inf(1)),
+	math.NaN(), math.Inf(1), math.Inf(-1), 1e300, -1e300, math.MaxFloat64, math.MaxFloat32, math.Nextafter(1e30,
+		math.Inf(1)),
 }
 
 func TestUsable(t *testing.T) {
@@ -217,8 +219,8 @@ func TestUsable(t *testing.T) {
 	}
 }
 
-// A loss that is no number is refused, the query stays open and nothing has changed: with the true loss the run goes on to the
-// same bits.
+// A loss that is no number is refused, the query stays open and nothing has changed: with the true loss the run goes on
+// to the same bits.
 func TestUnusableLossIsRefused(t *testing.T) {
 	refused := 0
 	sameEstimates(t, func(e *Estimator, stage, query int) {
@@ -226,7 +228,8 @@ func TestUnusableLossIsRefused(t *testing.T) {
 		before := state(e)
 		for _, l := range unusable {
 			err := e.Answer(l)
-			if want := fmt.Sprintf("zoest: loss of sample %d is %v, want a finite number", q.Sample, l); err == nil || err.Error() != want {
+			if want := fmt.Sprintf("zoest: loss of sample %d is %v, want a finite number", q.Sample, l); err == nil ||
+				err.Error() != want {
 				t.Fatalf("stage %d, query %d: Answer(%v) returns %v, want %s", stage, query, l, err, want)
 			}
 			refused++
@@ -243,7 +246,8 @@ func TestUnusableLossIsRefused(t *testing.T) {
 	}
 }
 
-// Fill begins its round anew wherever the estimator stands: in the middle of a table or a step, with a query open or not.
+// Fill begins its round anew wherever the estimator stands: in the middle of a table or a step, with a query open or
+// not.
 func TestFillRestarts(t *testing.T) {
 	x := make([]float32, protocolConfig.Dim)
 	for i := range x {
@@ -283,8 +287,8 @@ func TestFillRestarts(t *testing.T) {
 	}
 }
 
-// A step that is begun anew before its first answer asks the same things, at its new point. (Once it has answers their rows
-// are in the table: only Fill undoes that.)
+// A step that is begun anew before its first answer asks the same things, at its new point. (Once it has answers their
+// rows are in the table: only Fill undoes that.)
 func TestStepRestartsBeforeItsFirstAnswer(t *testing.T) {
 	x, y := make([]float32, protocolConfig.Dim), make([]float32, protocolConfig.Dim)
 	for i := range y {

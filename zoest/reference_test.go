@@ -32,8 +32,8 @@ type reference struct {
 // ask is a black box for the reference: the loss of sample h at a point.
 type ask func(point []float64, h int) float64
 
-// direction is the u at an address: coordinate i is minus one if bit i%64 of the (i/64)-th Uint64 is set, or a vector of
-// normals scaled to the length sqrt(d).
+// direction is the u at an address: coordinate i is minus one if bit i%64 of the (i/64)-th Uint64 is set, or a vector
+// of normals scaled to the length sqrt(d).
 func (r *reference) direction(p rng.Purpose, h int) []float64 {
 	s := rng.New(r.cfg.Seed, rng.Address{
 		Purpose: p, Client: r.cfg.Client, Round: uint32(r.round), Step: uint32(r.t), Component: uint32(h),

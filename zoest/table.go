@@ -5,8 +5,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// table is the memory table: a row a_h = coefficient*direction for each of the m components, either written out (dense) or
-// as what it takes to make it again (seeded). Both give the same bits.
+// table is the memory table: a row a_h = coefficient*direction for each of the m components. A dense table holds the
+// rows, a seeded one holds what it takes to compute them again. Both give the same bits.
 type table struct {
 	d    int
 	flat []float32 // dense: m rows of d numbers in one slice, allocated once
@@ -36,7 +36,7 @@ func newTable(cfg Config, address func(h int, stage uint32) rng.Stream) table {
 	return t
 }
 
-// place returns room for a new row h: of a dense table the row itself. It is valid until the next call.
+// place returns room for a new row h, in a dense table the row itself. It is valid until the next call.
 func (t *table) place(h int) []float32 {
 	if t.seeds != nil {
 		return t.row
@@ -55,7 +55,7 @@ func (t *table) at(h int) []float32 {
 	return row
 }
 
-// note remembers of which direction and coefficient the row h has been made.
+// note records the direction and the coefficient of row h.
 func (t *table) note(h int, stage uint32, coefficient float32) {
 	if t.seeds != nil {
 		t.seeds[h] = seededRow{stage, coefficient}

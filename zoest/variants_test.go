@@ -13,7 +13,8 @@ import (
 
 // wild is a loss without any pattern that depends on where and for whom it is asked.
 func wild(q Query) float64 {
-	s := rng.New(uint64(q.Sample), rng.Address{Purpose: rng.Generate, Component: math.Float32bits(q.Point[0]), Step: math.Float32bits(q.Point[len(q.Point)-1])})
+	s := rng.New(uint64(q.Sample), rng.Address{Purpose: rng.Generate, Component: math.Float32bits(q.Point[0]),
+		Step: math.Float32bits(q.Point[len(q.Point)-1])})
 	return 4*s.Float64() - 1
 }
 
@@ -102,8 +103,8 @@ func TestCenteredMatchesShiftedLoss(t *testing.T) {
 	})
 }
 
-// Lemma 1 for the centered estimator: the same exact conditional mean, and the second moment of losses in [0, 1] below the
-// paper's 9 Q^2 = 9d. A constant loss shows what it is for: but for the first round all of the variance is gone.
+// Lemma 1 for the centered estimator: the same exact conditional mean, and the second moment of losses in [0, 1] below
+// the paper's 9 Q^2 = 9d. A constant loss shows what it is for: but for the first round all of the variance is gone.
 func TestCenteredLemma(t *testing.T) {
 	p, mu, n := logistic, 0.5, 30000
 	if testing.Short() {
@@ -148,9 +149,9 @@ func TestCenteredLemma(t *testing.T) {
 	}
 }
 
-// After a million replacements without a new table, the mean that is kept up to date equals the recomputed one: to 1e-6 of
-// the largest entry of a row, where 16384 half ulps in the same direction would be 1e-3. Without the renewal the same
-// run is off by more, which shows that the test sees drift.
+// After a million replacements without a new table, the mean that is kept up to date equals the recomputed one: to 1e-6
+// of the largest entry of a row, where 16384 half ulps in the same direction would be 1e-3. Without the renewal the
+// same run is off by more, which shows that the test sees drift.
 func TestMeanDoesNotDrift(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a million replacements are left out in short mode")
@@ -188,7 +189,8 @@ func TestMeanDoesNotDrift(t *testing.T) {
 	}
 }
 
-// A million parameters and ten thousand samples fit a small device with a seeded table: five vectors of 4 MB, and little else.
+// A million parameters and ten thousand samples fit a small device with a seeded table: five vectors of 4 MB, and
+// little else.
 func TestSeededFootprint(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -208,7 +210,8 @@ func TestSeededFootprint(t *testing.T) {
 	runtime.KeepAlive(e)
 }
 
-// The variance of both estimators side by side: E|v - E v|^2 at b = 1, 8 and m, on a loss of about one half with a slope.
+// The variance of both estimators side by side: E|v - E v|^2 at b = 1, 8 and m, on a loss of about one half with a
+// slope.
 //
 //	go test -run xxx -bench Variance ./zoest
 func BenchmarkVariance(b *testing.B) {

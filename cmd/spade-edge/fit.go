@@ -51,7 +51,7 @@ func fit(_ context.Context, cmd *command, args []string, out, log io.Writer) err
 	spec := o.spec()
 	var f faults
 	o.conflicts(&f)
-	f = append(f, spec.Validate())
+	f = append(f, dataFlags(spec.Validate()))
 	if *fittedOn == "" {
 		f.add("-fitted-on is missing: say in a few words what the public data are")
 	} else if err := task.CheckFittedOn(*fittedOn); err != nil {
@@ -98,7 +98,7 @@ func fit(_ context.Context, cmd *command, args []string, out, log io.Writer) err
 // Of the fleet, recipe.Dim() is the dimension and recipe.Start(seed) the start.
 func fitRecipe(spec task.Spec, model task.ModelSpec, fittedOn string) (text []byte, recipe *task.Recipe, err error) {
 	if recipe, err = task.Fit(spec, model, fittedOn); err != nil {
-		return nil, nil, err
+		return nil, nil, dataFlags(err)
 	}
 	text, err = fleetfile.MarshalTask(recipe)
 	return text, recipe, err

@@ -293,7 +293,7 @@ func (o *initOptions) build() (*problem, error) {
 		} else if o.builtin() {
 			s := o.spec()
 			if err := s.Validate(); err != nil {
-				return nil, usageError{err}
+				return nil, usageError{dataFlags(err)}
 			}
 		}
 		p.choose(choice{"samples", o.samples})

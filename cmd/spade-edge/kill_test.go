@@ -14,7 +14,7 @@ import (
 // killed runs fleets of clinics, one after the other, and kills their processes at random moments of up to pause apart: at most 100 times a
 // fleet, and want times in all. That is fewer in short mode and under the race detector, or what SPADE_KILLS says.
 // prepare may alter a fleet before it starts, and check judges it when all of its nodes have ended as they should.
-func killed(t *testing.T, want int, pause time.Duration, prepare func(tr *trial), check func(w *ward)) {
+func killed(t *testing.T, want int, pause time.Duration, prepare func(tr *trial), check func(w *supervisor)) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("a process that is killed keeps its port and its lock for a while")
@@ -35,7 +35,7 @@ func killed(t *testing.T, want int, pause time.Duration, prepare func(tr *trial)
 	for ; kills < want; runs++ {
 		tr := newClinics(t, 10, 4)
 		prepare(tr)
-		w := newWard(t, tr)
+		w := newSupervisor(t, tr)
 		w.run(t, &chance, min(100, want-kills), pause)
 		check(w)
 		kills, first, last = kills+w.kills, first+w.first, last+w.last
@@ -56,7 +56,7 @@ func killed(t *testing.T, want int, pause time.Duration, prepare func(tr *trial)
 // SPADE_KILLS=10000 by hand): every release and the final models are those of the quiet run, to the bit.
 func TestKilledNodes(t *testing.T) {
 	t.Setenv(seededNoise, "1")
-	killed(t, 200, 100*time.Millisecond, func(*trial) {}, func(w *ward) { w.checkModels(t) })
+	killed(t, 200, 100*time.Millisecond, func(*trial) {}, func(w *supervisor) { w.checkModels(t) })
 }
 
 // The same over a bad network: connections are delayed, throttled to 64 kbit/s, and cut inside messages.
@@ -70,7 +70,7 @@ func TestKilledNodesBadNetwork(t *testing.T) {
 			tr.edit(t, "fleet.json", listen, p.addr)
 			proxies = append(proxies, p)
 		}
-	}, func(w *ward) { w.checkModels(t) })
+	}, func(w *supervisor) { w.checkModels(t) })
 	var all, cut, slow int
 	for _, p := range proxies {
 		p.mu.Lock()
@@ -86,5 +86,5 @@ func TestKilledNodesBadNetwork(t *testing.T) {
 // With the system's own noise, under which a release that is made twice is two different ones: the log of every node has each
 // round once, and nobody has ever been sent two of a round.
 func TestKilledNodesReleaseOnce(t *testing.T) {
-	killed(t, 40, 100*time.Millisecond, func(*trial) {}, func(w *ward) { w.checkReleases(t, nil) })
+	killed(t, 40, 100*time.Millisecond, func(*trial) {}, func(w *supervisor) { w.checkReleases(t, nil) })
 }

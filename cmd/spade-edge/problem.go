@@ -23,10 +23,10 @@ type problem struct {
 	fleet   *sdk.Fleet
 	graph   *graph.Graph
 	train   *task.Data
-	test    task.Model
-	oracles []task.Model // one a client
-	samples []int        // m_i
-	labels  [][]int      // the classes of each client's samples
+	test    *task.Model
+	oracles []*task.Model // one a client
+	samples []int         // m_i
+	labels  [][]int       // the classes of each client's samples
 	chosen  []choice
 	x0      []float32 // the common start; nil for zeros
 	fitted  []string  // what the privacy guarantee is conditional on
@@ -46,15 +46,15 @@ func (o *options) build(name string) (*problem, error) {
 		p.graph, err = graph.Parse(o.graph, o.nodes, o.seed)
 	}
 	if err != nil {
-		return nil, asUsage(err)
+		return nil, asUsage(dataFlags(err))
 	}
 	spec := o.spec()
 	if err := spec.Validate(); err != nil {
-		return nil, usageError{err}
+		return nil, usageError{dataFlags(err)}
 	}
 	set, err := task.Load(spec)
 	if err != nil {
-		return nil, err
+		return nil, dataFlags(err)
 	}
 	model := o.modelSpec()
 	p.train, p.test, p.fitted = set.Train, model.New(set.Test), set.Fitted
@@ -172,7 +172,7 @@ func (p *problem) clients(cfgs []admm.Config) []tinytest.Client {
 
 // alone trains one client by itself, without noise and with the same method and number of rounds, and returns its
 // model.
-func (p *problem) alone(ctx context.Context, oracle task.Model) ([]float32, error) {
+func (p *problem) alone(ctx context.Context, oracle *task.Model) ([]float32, error) {
 	single := *p.fleet
 	single.Members, single.Edges = single.Members[:1], nil
 	samples := []int{oracle.Len()}

@@ -23,10 +23,10 @@ func readmeBlocks(t *testing.T) (all []string) {
 // The README's way from nothing to a model, as it stands there: every line succeeds, and says what it should.
 func TestReadmeFleet(t *testing.T) {
 	blocks := readmeBlocks(t)
-	if len(blocks) != 1 || strings.Count(blocks[0], "\n") > 12 {
+	if len(blocks) != 1 || strings.Count(blocks[0], "\n") > 6 {
 		t.Fatalf("%q", blocks)
 	}
-	for _, address := range []string{"127.0.0.1:7443", "127.0.0.1:7444", "127.0.0.1:7445", "127.0.0.1:8080"} {
+	for _, address := range []string{"127.0.0.1:7443", "127.0.0.1:7444", "127.0.0.1:7445", "127.0.0.1:8080", "127.0.0.1:8081", "127.0.0.1:8082"} {
 		if taken(address) {
 			t.Skipf("%s is taken, and stands in the README", address)
 		}
@@ -35,11 +35,10 @@ func TestReadmeFleet(t *testing.T) {
 	dir := t.TempDir()
 	code, text := d.shell(t, dir, "set -e\n"+blocks[0])
 	for _, want := range []string{
-		"next           for each node: spade-edge check ward/node-0/node.json", // init
-		"has spent epsilon 0.0000 in 0 releases",                               // check
-		"page: http://127.0.0.1:8080/",                                         // run
-		"round          0 of 80",                                               // status, of a node that waits
-		"release        80 of 80 of run \"ward\" by \"node-0\"",                // export
+		"next           for each node: spade-edge check trial/node-0/node.json", // init
+		"has spent epsilon 0.0000 in 0 releases",                                // check
+		"page: http://127.0.0.1:8080/", "page: http://127.0.0.1:8082/",          // run
+		"release        80 of 80 of run \"trial\" by \"node-0\"", // export
 		"model.npy: OK",                 // sha256sum
 		"verified: signed with the key", // privacy
 		"countersigned by \"node-1\", \"node-2\"",

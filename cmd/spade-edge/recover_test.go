@@ -77,7 +77,7 @@ func recoverOne(t *testing.T, chance *rng.Stream, comesBack bool) (after int, ok
 		t.Fatal(err)
 	}
 
-	w := newWard(t, tr)
+	w := newSupervisor(t, tr)
 	target := chance.IntN(w.rounds())
 	for len(w.released(t, i)) < target {
 		time.Sleep(time.Millisecond)

@@ -55,13 +55,13 @@ func TestWrongNodeFile(t *testing.T) {
 	oracle("oracle.timeout_seconds is 0, want a number of seconds", `{"stream": ["a"], "timeout_seconds": 0}`)
 	oracle("oracle.memory_mib is -1, want a whole number", `{"stream": ["a"], "memory_mib": -1}`)
 	oracle("oracle.builtin.data is missing", `{"builtin": {}}`)
-	oracle(`oracle.builtin: task: -data "csv:" names nothing`, `{"builtin": {"data": "csv:"}}`)
+	oracle(`oracle.builtin: task: data "csv:" names nothing`, `{"builtin": {"data": "csv:"}}`)
 	oracle(`oracle.builtin.label is "y", want it left out`, `{"builtin": {"data": "csv:x", "label": "y"}}`)
 	oracle(`oracle.builtin.model is "tree", want softmax or perceptron`, `{"builtin": {"fit": "own", "data": "csv:x", "label": "y", "model": "tree"}}`)
 	oracle("oracle.builtin.hidden is 0, want", `{"builtin": {"fit": "own", "data": "csv:x", "label": "y", "model": "perceptron", "hidden": 0}}`)
 	oracle("oracle.builtin.test_fraction is 1, want", `{"builtin": {"data": "csv:x", "test_fraction": 1}}`)
 	oracle("oracle.builtin.share.number is 2, want a whole number, 0..1", `{"builtin": {"data": "csv:x", "share": {"partition": "iid", "of": 2, "number": 2}}}`)
-	oracle(`oracle.builtin.share.partition: task: -partition "fair"`, `{"builtin": {"data": "csv:x", "share": {"partition": "fair", "of": 2, "number": 1}}}`)
+	oracle(`oracle.builtin.share.partition: task: partition "fair"`, `{"builtin": {"data": "csv:x", "share": {"partition": "fair", "of": 2, "number": 1}}}`)
 	wrongUse(t, tr.dir, all)
 }
 

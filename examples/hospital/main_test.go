@@ -28,8 +28,8 @@ func python(t *testing.T) string {
 	return string(bytes.TrimSpace(path))
 }
 
-// The tutorial runs and says what it has come to; certificates are verified on the way, and a forged one is found out. City's releases are
-// counted once each, though the power has failed.
+// The tutorial runs and says what it has come to; certificates are verified on the way, and a forged one is found out.
+// City's releases are counted once each, though the power has failed.
 func TestRun(t *testing.T) {
 	var out strings.Builder
 	dir := t.TempDir()
@@ -39,7 +39,8 @@ func TestRun(t *testing.T) {
 	for _, want := range []string{
 		`the power fails in city, after release 3 of 6\n`,
 		`(?s)city   alone.*coast  alone.*hills  alone`,
-		`city   made 6 releases, and has a certificate that is right: epsilon 3[12]\.\d at delta 1e-05, in the life of its data 3[12]\.\d\n`,
+		`city   made 6 releases, and has a certificate that is right: ` +
+			`epsilon 3[12]\.\d at delta 1e-05, in the life of its data 3[12]\.\d\n`,
 		`hills  made 6 releases`,
 		`a second study of this size is refused by all`,
 		`PRIVACY CERTIFICATE\n`,
@@ -83,8 +84,7 @@ func forge(t *testing.T, h *hospital) {
 	}
 }
 
-// The patients are generated: the first that suit each hospital. The last are
-// those of a hospital that takes no part.
+// The patients are generated: the first that suit each hospital. The last are those of a hospital that takes no part.
 func TestData(t *testing.T) {
 	files := []struct {
 		name    string

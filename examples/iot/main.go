@@ -1,12 +1,12 @@
 // Command iot trains the alarm thresholds of a row of machines together.
 //
-// Each machine has a vibration sensor and a small board. Every second the board turns the last samples of the sensor into a few
-// numbers, its features, and rings when a weighted sum of them passes a threshold. Which weights? One machine has seen
-// a handful of faults at most, and what it has seen is its owner's business. So the boards train one common vector of weights
-// with each other: nobody sends a signal, and what is sent is noised.
+// Each machine has a vibration sensor and a small board. Every second the board turns the last samples of the sensor
+// into features, and sounds an alarm when a weighted sum of them passes a threshold. One machine alone has seen a
+// handful of faults at most, and its recordings are private. So the boards train one common vector of weights with each
+// other: nobody sends a signal, and what is sent is noised.
 //
-// The alarm is a black box for the training: it rings or it does not, and has no gradient. All that is needed is a number that says how
-// bad a vector of weights is on one recorded second. That is func (site) loss.
+// The alarm is a black box for the training: it is on or off, and has no gradient. Training needs only a number that
+// says how bad a vector of weights is on one recorded second: func (site) loss.
 //
 //	go run ./examples/iot
 //
@@ -41,16 +41,14 @@ func main() {
 
 func run(ctx context.Context, out io.Writer) error {
 	fleet := ring(machines)
-
-	// Every machine records for a while. What it has recorded stays in its own site.
 	sites := make([]*site, machines)
 	for i := range sites {
 		sites[i] = record(uint64(i), seconds)
 	}
-	unseen := record(machines, 2000) // a machine that takes no part
-	alone, err := train(ctx, &sdk.Fleet{
+	single := &sdk.Fleet{
 		Run: "alone", Dim: dim, Members: fleet.Members[:1], Method: fleet.Method, Privacy: sdk.Privacy{NonPrivate: true},
-	}, sites[:1])
+	}
+	alone, err := train(ctx, single, sites[:1])
 	if err != nil {
 		return err
 	}
@@ -58,20 +56,24 @@ func run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "alarm of %s, trained alone: %s on a machine that it has not seen\n", fleet.Members[0], unseen.score(alone[0]))
+	unseen := record(machines, 2000) // a machine that takes no part
+	delta := fleet.Privacy.Delta
+	epsilon := dpmech.FormatEpsilon(dpmech.GDP.Epsilon(fleet.Rho(), delta), 1)
+	fmt.Fprintf(out, "alarm of %s, trained alone: %s on a new machine\n", fleet.Members[0], unseen.score(alone[0]))
 	fmt.Fprintf(out, "trained with %d others: %s\n", machines-1, unseen.score(together[0]))
-	epsilon := dpmech.FormatEpsilon(dpmech.GDP.Epsilon(fleet.Rho(), fleet.Privacy.Delta), 1)
-	fmt.Fprintf(out, "each machine has spent epsilon %s at delta %v on all that it has recorded\n", epsilon, fleet.Privacy.Delta)
+	fmt.Fprintf(out, "each machine has spent epsilon %s at delta %v on all that it has recorded\n", epsilon, delta)
 	return nil
 }
 
-// ring is the public part, the same on every board: who talks to whom (a ring with two kinds of chords), for how long, and how
-// private. It trains for 20 rounds, and agrees for 30 more that cost no privacy.
+// ring is the public part, the same on every board: the graph (a ring with two kinds of chords), the duration and the
+// privacy. It trains for 20 rounds, and reaches consensus in 30 more that cost no privacy.
 func ring(n int) *sdk.Fleet {
 	fleet := &sdk.Fleet{
 		Run: "thresholds", Dim: dim,
-		Method: sdk.Method{Rounds: 20, Cooldown: 30, Tau: 4, Batch: 100, Rho: 1, Gain: 0.75, Eta: []float64{40}, Mu: []float64{0.4},
-			Estimator: sdk.EstimatorCentered, Seed: 1},
+		Method: sdk.Method{
+			Rounds: 20, Cooldown: 30, Tau: 4, Batch: 100, Rho: 1, Gain: 0.75, Eta: []float64{40}, Mu: []float64{0.4},
+			Estimator: sdk.EstimatorCentered, Seed: 1,
+		},
 		Privacy: sdk.Privacy{Clip: 1, Sigma: 1.5, Delta: 1e-5},
 	}
 	for i := range n {
@@ -99,9 +101,9 @@ func train(ctx context.Context, fleet *sdk.Fleet, sites []*site) ([][]float32, e
 			return nil, err
 		}
 		defer link.Close()
-		// SeededTable and a Window of one query keep a node at a few vectors of the model's length.
 		nodes[i], err = sdk.New(sdk.Config{
-			Fleet: fleet, Name: name, Samples: len(sites[i].recorded), Oracle: sdk.OracleFunc(sites[i].loss), Transport: link, SeededTable: true,
+			Fleet: fleet, Name: name, Samples: len(sites[i].recorded), Oracle: sdk.OracleFunc(sites[i].loss),
+			Transport: link, SeededTable: true, // a node then holds a few vectors of the model's length
 		})
 		if err != nil {
 			return nil, err
@@ -121,31 +123,4 @@ func train(ctx context.Context, fleet *sdk.Fleet, sites []*site) ([][]float32, e
 		models[i] = node.Model()
 	}
 	return models, errors.Join(errs...)
-}
-
-// score says how well an alarm does: which share of the faults it catches, and how often it rings for nothing.
-func (s *site) score(weights []float32) score {
-	var faults, caught, calm, wrong int
-	for _, r := range s.recorded {
-		ringing := alarm(weights, r.features) > 0
-		switch {
-		case r.fault && ringing:
-			caught++
-		case !r.fault && ringing:
-			wrong++
-		}
-		if r.fault {
-			faults++
-		} else {
-			calm++
-		}
-	}
-	return score{float64(caught) / float64(faults), float64(wrong) / float64(calm)}
-}
-
-// score is the share of the faults that are caught, and of the calm seconds with a false alarm.
-type score struct{ caught, wrong float64 }
-
-func (s score) String() string {
-	return fmt.Sprintf("%.0f %% of the faults caught, false alarms in %.0f %% of the calm seconds", 100*s.caught, 100*s.wrong)
 }

@@ -23,7 +23,8 @@ func TestRun(t *testing.T) {
 	t.Log(out.String())
 }
 
-// Without noise the common alarm catches the faults of a machine that nobody has heard, and rings less for nothing than that of one machine alone.
+// Without noise the common alarm catches the faults of a machine that nobody has heard, and rings less for nothing than
+// that of one machine alone.
 func TestAlarm(t *testing.T) {
 	fleet, sites := ring(machines), make([]*site, machines)
 	for i := range sites {
@@ -39,8 +40,8 @@ func TestAlarm(t *testing.T) {
 	}
 }
 
-// One machine's node, with what it has recorded, fits into a board of 16 MiB: Go takes less than half of that, at a limit that a
-// user would set with GOMEMLIMIT.
+// One machine's node, with what it has recorded, fits into a board of 16 MiB: Go takes less than half of that, at a
+// limit that a user would set with GOMEMLIMIT.
 func TestFitsIntoABoard(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(16 << 20))
 	debug.FreeOSMemory()

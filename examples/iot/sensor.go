@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 )
@@ -11,10 +12,10 @@ const dim = features + 1
 
 // The features of a second of vibration.
 const (
-	level = iota // how strong it is
-	peak         // its highest swing in units of the level: knocks of a bearing
-	rough        // the level of its changes in units of the level: how high it sounds
-	beat         // how much it repeats after one turn of the shaft: an imbalance
+	level = iota // root mean square
+	peak         // the largest value in units of the level: knocks of a bearing
+	rough        // the level of its changes in units of the level: high frequencies
+	beat         // autocorrelation after one turn of the shaft: an imbalance
 	features
 )
 
@@ -23,17 +24,17 @@ const (
 	turn = 40   // samples in a turn of the shaft
 )
 
-// second is what is kept of a second of vibration.
+// second is the record of a second of vibration.
 type second struct {
-	features [features]float64 // about 0 in the mean and 1 in deviation on a sound machine
+	features [features]float64 // about 0 in the mean and 1 in deviation on a machine without faults
 	fault    bool              // what the mechanic found
 }
 
-// site is a machine with all that is known of it. It never leaves its board.
+// site is a machine with its records, which never leave its board.
 type site struct{ recorded []second }
 
-// record lets machine number id run for so many seconds. Every machine sounds a little different, and has faults of its
-// own kind: half of them bearings, half of them imbalances.
+// record simulates machine number id for so many seconds. Every machine differs a little, and has faults of its own:
+// half of them bearings, half of them imbalances.
 func record(id uint64, seconds int) *site {
 	draw := rand.New(rand.NewPCG(id, 17))
 	s := &site{}
@@ -59,7 +60,7 @@ func record(id uint64, seconds int) *site {
 	return s
 }
 
-// featuresOf reduces a signal to what the alarm looks at, centered and scaled by public constants of a sound machine.
+// featuresOf returns the features of a signal, centered and scaled by public constants of a machine without faults.
 func featuresOf(signal []float64) [features]float64 {
 	var square, change, again, most float64
 	for t, v := range signal {
@@ -83,7 +84,7 @@ func featuresOf(signal []float64) [features]float64 {
 	return f
 }
 
-// alarm is positive when it rings.
+// alarm is positive when the alarm is on.
 func alarm(weights []float32, f [features]float64) float64 {
 	sum := -float64(weights[features])
 	for i, v := range f {
@@ -92,8 +93,8 @@ func alarm(weights []float32, f [features]float64) float64 {
 	return sum
 }
 
-// loss says how bad a vector of weights is for one recorded second, from 0 (right) to 1 (wrong). A missed fault counts as much as
-// nine false alarms, as there are nine calm seconds for each fault.
+// loss says how bad a vector of weights is for one recorded second, from 0 (right) to 1 (wrong). A missed fault counts
+// as much as nine false alarms, as there are nine calm seconds for each fault.
 func (s *site) loss(_ context.Context, weights []float32, sample int) (float64, error) {
 	r := s.recorded[sample]
 	wrong := alarm(weights, r.features) // of a calm second
@@ -102,4 +103,27 @@ func (s *site) loss(_ context.Context, weights []float32, sample int) (float64, 
 		wrong, worth = -wrong, 1
 	}
 	return worth / (1 + math.Exp(-wrong)), nil
+}
+
+// score is the share of the faults that an alarm catches, and of the other seconds with a false alarm.
+type score struct{ caught, wrong float64 }
+
+func (s score) String() string {
+	const format = "%.0f %% of the faults caught, false alarms in %.0f %% of the calm seconds"
+	return fmt.Sprintf(format, 100*s.caught, 100*s.wrong)
+}
+
+func (s *site) score(weights []float32) score {
+	var on, total [2]float64 // without and with a fault
+	for _, r := range s.recorded {
+		kind := 0
+		if r.fault {
+			kind = 1
+		}
+		total[kind]++
+		if alarm(weights, r.features) > 0 {
+			on[kind]++
+		}
+	}
+	return score{caught: on[1] / total[1], wrong: on[0] / total[0]}
 }

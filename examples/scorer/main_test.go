@@ -31,23 +31,26 @@ var members = []string{"a", "b", "c"}
 var ways = []struct{ name, needs, oracle string }{
 	{"python json", "python3", `{"stream": ["python3", "HERE/score.py", "json", "part.csv"], "workers": 2}`},
 	{"python cbor", "python3", `{"stream": ["python3", "HERE/score.py", "cbor", "part.csv"], "format": "cbor"}`},
-	{"python once", "python3", `{"oneshot": ["python3", "HERE/score.py", "once", "part.csv", "{sample}", "{params}"], "samples": 12, "workers": 2}`},
+	{"python once", "python3",
+		`{"oneshot": ["python3", "HERE/score.py", "once", "part.csv", "{sample}", "{params}"], "samples": 12, "workers": 2}`},
 	{"c cbor", "cc", `{"stream": ["../score", "cbor", "part.csv"], "format": "cbor", "workers": 2}`},
 	{"c once", "cc", `{"oneshot": ["../score", "once", "part.csv", "{sample}"], "samples": 12}`},
 	{"shell json", "sh", `{"stream": ["sh", "HERE/score.sh", "json", "part.csv"], "workers": 2}`},
-	{"shell once", "sh", `{"oneshot": ["sh", "HERE/score.sh", "once", "part.csv", "{sample}", "{params}"], "samples": 12, "workers": 2}`},
+	{"shell once", "sh",
+		`{"oneshot": ["sh", "HERE/score.sh", "once", "part.csv", "{sample}", "{params}"], "samples": 12, "workers": 2}`},
 }
 
 func newFleet() *sdk.Fleet {
 	return &sdk.Fleet{
 		Run: "scorers", Dim: dim, Members: members, Edges: [][2]string{{"a", "b"}, {"b", "c"}, {"a", "c"}},
-		Method:  sdk.Method{Rounds: 2, Cooldown: 1, Tau: 1, Batch: 3, Rho: 1, Gain: 0.5, Eta: []float64{0.5}, Mu: []float64{0.5}, Seed: 2},
+		Method: sdk.Method{Rounds: 2, Cooldown: 1, Tau: 1, Batch: 3, Rho: 1, Gain: 0.5, Eta: []float64{0.5},
+			Mu: []float64{0.5}, Seed: 2},
 		Privacy: sdk.Privacy{NonPrivate: true},
 	}
 }
 
-// Every scorer, asked in every way, gives the same models to the last bit, and the built-in model nearly the same: it rounds products to
-// float32 and has an exp of its own.
+// Every scorer, asked in every way, gives the same models to the last bit, and the built-in model nearly the same: it
+// rounds products to float32 and has an exp of its own.
 func TestScorersAgree(t *testing.T) {
 	var mu sync.Mutex
 	models := map[string][][]float32{}
@@ -124,7 +127,8 @@ func runFleet(t *testing.T, needs, oracle string) [][]float32 {
 	}
 	oracle = strings.ReplaceAll(oracle, "HERE", strings.Trim(string(quoted), `"`))
 	if needs == "python3" { // what is found in PATH may be a script that looks for it, each time
-		path, err := exec.CommandContext(t.Context(), needs, "-c", "import json, sys; print(json.dumps(sys.executable))").Output()
+		path, err := exec.CommandContext(t.Context(), needs, "-c",
+			"import json, sys; print(json.dumps(sys.executable))").Output()
 		if err != nil {
 			t.Skipf("python3 does not run, so its scorer is not tried: %v", err)
 		}
@@ -132,7 +136,8 @@ func runFleet(t *testing.T, needs, oracle string) [][]float32 {
 	}
 	dir := t.TempDir()
 	if needs == "cc" {
-		build := exec.CommandContext(t.Context(), "cc", "-std=c99", "-O2", "-o", filepath.Join(dir, "score"), "score.c", "-lm")
+		build := exec.CommandContext(t.Context(), "cc", "-std=c99", "-O2", "-o", filepath.Join(dir, "score"), "score.c",
+			"-lm")
 		if out, err := build.CombinedOutput(); err != nil || len(bytes.TrimSpace(out)) > 0 {
 			t.Fatalf("%v: %v\n%s", build, err, out)
 		}
@@ -148,10 +153,12 @@ func runFleet(t *testing.T, needs, oracle string) [][]float32 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file.Members = append(file.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{public}, Addresses: []string{"wss://" + name + ".example:7443/"}})
+		file.Members = append(file.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{public},
+			Addresses: []string{"wss://" + name + ".example:7443/"}})
 		for path, text := range map[string]string{
 			"part.csv": data[i],
-			"node.json": fmt.Sprintf(`{"version": 1, "name": %q, "fleet": "../fleet.json", "key": "node.key", "listen": "127.0.0.1:0", "state": "state", "oracle": %s}`,
+			"node.json": fmt.Sprintf(`{"version": 1, "name": %q, "fleet": "../fleet.json", "key": "node.key",
+				"listen": "127.0.0.1:0", "state": "state", "oracle": %s}`,
 				name, oracle),
 		} {
 			if err := os.WriteFile(filepath.Join(home, path), []byte(text), 0o600); err != nil {
@@ -218,7 +225,8 @@ func newNode(t *testing.T, path string, net *mem.Net) *sdk.Node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	node, err := sdk.New(sdk.Config{Fleet: fleet.Fleet, Name: file.Name, Samples: oracle.Samples(), Oracle: oracle, Transport: tr})
+	node, err := sdk.New(sdk.Config{Fleet: fleet.Fleet, Name: file.Name, Samples: oracle.Samples(), Oracle: oracle,
+		Transport: tr})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +246,8 @@ func runBuiltin(t *testing.T) [][]float32 {
 		for _, line := range strings.Fields(part)[1:] {
 			var row [dim]float32
 			var class int
-			if _, err := fmt.Sscanf(strings.ReplaceAll(line, ",", " "), "%g %g %g %g %d", &row[0], &row[1], &row[2], &row[3], &class); err != nil {
+			if _, err := fmt.Sscanf(strings.ReplaceAll(line, ",", " "), "%g %g %g %g %d", &row[0], &row[1], &row[2], &row[3],
+				&class); err != nil {
 				t.Fatal(err)
 			}
 			d.X, d.Y = append(d.X, row[:]...), append(d.Y, class)

@@ -294,7 +294,7 @@ func (m *Machine) compare() {
 
 // halve sets z = (z - msg)/2.
 func halve(z, msg []float32) {
-	vec.Sub(z, z, msg)
+	vec.Axpy(z, -1, msg)
 	vec.Scale(z, 0.5)
 }
 

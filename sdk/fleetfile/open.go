@@ -19,7 +19,7 @@ type Source struct {
 	Window  int // how many queries to ask at once, so that each process of a program has one to work on and another waiting; 0 leaves that to the SDK
 
 	// Test is the model on samples that were held back; nil if the losses come from a program, which does not say what is right.
-	Test task.Model
+	Test *task.Model
 
 	ConditionalOn []string     // what a privacy guarantee is conditional on
 	Close         func() error // lets go of the oracle, and ends its processes; never nil

@@ -17,7 +17,7 @@ const patients = "\ufeffid, age,ward,  score ,class\n" +
 
 func load(t *testing.T, content string, s Spec) (*table, error) {
 	t.Helper()
-	return readCSV(strings.NewReader(content), "p.csv", s)
+	return readCSV(strings.NewReader(content), "p.csv", s.columns)
 }
 
 func TestReadCSV(t *testing.T) {
@@ -38,7 +38,8 @@ func TestReadCSV(t *testing.T) {
 	if !slices.Equal(d.X, want) || !slices.Equal(d.Y, []int{1, 0, 1, 0}) || d.Dim != 5 || d.Classes != 2 {
 		t.Errorf("read %+v, want X = %v", d, want)
 	}
-	if one := tab.data([]string{"sick", "other"}); !slices.Equal(one.X, append(want[:5:5], want[10:15]...)) || !slices.Equal(one.Y, []int{0, 0}) {
+	if one := tab.data([]string{"sick", "other"}); !slices.Equal(one.X, append(want[:5:5], want[10:15]...)) ||
+		!slices.Equal(one.Y, []int{0, 0}) {
 		t.Errorf("one class: %+v", one)
 	}
 }
@@ -65,19 +66,24 @@ func TestReadCSVFaults(t *testing.T) {
 		spec    Spec
 		want    []string
 	}{
-		"empty":    {"", Spec{Label: "y"}, []string{"p.csv is empty"}},
-		"no rows":  {"a,y\n", Spec{Label: "y"}, []string{"no rows below the header"}},
-		"no label": {"a,b\n1,2\n", Spec{Label: "y"}, []string{`-label "y": p.csv has no such column`, `the columns of p.csv are "a", "b"`}},
+		"empty":   {"", Spec{Label: "y"}, []string{"p.csv is empty"}},
+		"no rows": {"a,y\n", Spec{Label: "y"}, []string{"no rows below the header"}},
+		"no label": {"a,b\n1,2\n", Spec{Label: "y"}, []string{`label "y": p.csv has no such column`,
+			`the columns of p.csv are "a", "b"`}},
 		"no columns": {"a,b,y\n1,2,3\n", Spec{Label: "y", Drop: []string{"c", "b"}, OneHot: []string{"d"}},
-			[]string{`-drop "c"`, `-onehot "d"`, `the columns of p.csv are "a", "b", "y"`}},
-		"same name":     {"a,a,,column 3,y\n", Spec{Label: "y"}, []string{`columns 1 and 2 are both called "a"`, `columns 3 and 4 are both called "column 3"`}},
-		"nothing left":  {"a,y\n1,2\n", Spec{Label: "y", Drop: []string{"a"}}, []string{"no column left"}},
-		"two bad cells": {"a,b,y\n1,\"2\n\",3\n\n1,two,x\nNaN,2,x\n", Spec{Label: "y"}, []string{`line 5: column "b": "two" is no finite number`, `line 6: column "a": "NaN" is no finite number`}},
-		"infinite":      {"a,y\n-Inf,x\n1e39,x\n,x\n", Spec{Label: "y"}, []string{`line 2: column "a": "-Inf"`, `line 3: column "a": "1e39"`, `line 4: column "a": ""`}},
+			[]string{`drop "c"`, `onehot "d"`, `the columns of p.csv are "a", "b", "y"`}},
+		"same name": {"a,a,,column 3,y\n", Spec{Label: "y"}, []string{`columns 1 and 2 are both called "a"`,
+			`columns 3 and 4 are both called "column 3"`}},
+		"nothing left": {"a,y\n1,2\n", Spec{Label: "y", Drop: []string{"a"}}, []string{"no column left"}},
+		"two bad cells": {"a,b,y\n1,\"2\n\",3\n\n1,two,x\nNaN,2,x\n", Spec{Label: "y"},
+			[]string{`line 5: column "b": "two" is no finite number`, `line 6: column "a": "NaN" is no finite number`}},
+		"infinite": {"a,y\n-Inf,x\n1e39,x\n,x\n", Spec{Label: "y"},
+			[]string{`line 2: column "a": "-Inf"`, `line 3: column "a": "1e39"`, `line 4: column "a": ""`}},
 		"no label cell": {"a,y\n1, \n", Spec{Label: "y"}, []string{`line 2: column "y": empty label`}},
-		"widths":        {"a,y\n1\n1,2,3\n", Spec{Label: "y"}, []string{"line 2: 1 cells, want 2", "line 3: 3 cells, want 2"}},
-		"quote":         {"a,y\n1,\"2\n", Spec{Label: "y"}, []string{"p.csv", "quote"}},
-		"many faults":   {"a,y\n" + strings.Repeat("-,x\n", 25), Spec{Label: "y"}, []string{"line 11", "15 more faults"}},
+		"widths": {"a,y\n1\n1,2,3\n", Spec{Label: "y"}, []string{"line 2: 1 cells, want 2",
+			"line 3: 3 cells, want 2"}},
+		"quote":       {"a,y\n1,\"2\n", Spec{Label: "y"}, []string{"p.csv", "quote"}},
+		"many faults": {"a,y\n" + strings.Repeat("-,x\n", 25), Spec{Label: "y"}, []string{"line 11", "15 more faults"}},
 	} {
 		_, err := load(t, c.content, c.spec)
 		for _, want := range c.want {
@@ -94,10 +100,12 @@ func TestReadCSVTooManyValues(t *testing.T) {
 	for i := range maxValues + 1 {
 		fmt.Fprintf(&b, "%d,%d\n", i, i%2)
 	}
-	if _, err := load(t, b.String(), Spec{Label: "y", OneHot: []string{"id"}}); err == nil || !strings.Contains(err.Error(), `"id" has more than 1000 distinct values`) {
+	if _, err := load(t, b.String(), Spec{Label: "y", OneHot: []string{"id"}}); err == nil ||
+		!strings.Contains(err.Error(), `"id" has more than 1000 distinct values`) {
 		t.Errorf("one-hot: %v", err)
 	}
-	if _, err := load(t, b.String(), Spec{Label: "id"}); err == nil || !strings.Contains(err.Error(), `"id" has more than 1000 distinct values`) {
+	if _, err := load(t, b.String(), Spec{Label: "id"}); err == nil ||
+		!strings.Contains(err.Error(), `"id" has more than 1000 distinct values`) {
 		t.Errorf("label: %v", err)
 	}
 }
@@ -114,7 +122,7 @@ func FuzzCSV(f *testing.F) {
 			}
 			return
 		}
-		names, err := classNames(nil, tab)
+		names, err := classNames(nil, tab, nil)
 		if err != nil {
 			names = tab.labels[:1]
 		}

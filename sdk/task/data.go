@@ -22,8 +22,7 @@ func (d *Data) Len() int { return len(d.Y) }
 // Row returns sample i: a view into X, not a copy.
 func (d *Data) Row(i int) []float32 { return d.X[i*d.Dim : (i+1)*d.Dim : (i+1)*d.Dim] }
 
-// Select returns a copy of the samples whose indices are given, in that order; names are shared. An index outside
-// [0, Len) panics as it does on a slice.
+// Select returns a copy of the samples at the given indices, in that order. Names are shared.
 func (d *Data) Select(idx []int) *Data {
 	s := *d
 	s.X = make([]float32, 0, len(idx)*d.Dim)
@@ -35,8 +34,7 @@ func (d *Data) Select(idx []int) *Data {
 	return &s
 }
 
-// WithBias returns a copy with one more column, the constant 1, behind the others. A linear model gets its intercept
-// from it.
+// WithBias returns a copy with one more column, the constant 1, behind the others: the intercept of a linear model.
 func (d *Data) WithBias() *Data {
 	b := *d
 	b.Dim = d.Dim + 1
@@ -50,10 +48,18 @@ func (d *Data) WithBias() *Data {
 	return &b
 }
 
-// check returns what is wrong with the shape of a Data that somebody may have put together by hand.
+// check returns what is wrong with the shape of a data set that a caller may have made.
 func (d *Data) check() error {
 	if d == nil || d.Len() == 0 {
 		return errors.New("task: data set without samples")
+	}
+	return d.checkColumns(d.Dim)
+}
+
+// checkColumns is check for a data set that may be empty, and must have so many columns.
+func (d *Data) checkColumns(want int) error {
+	if d.Dim != want {
+		return fmt.Errorf("task: data set of %d columns, want the %d of the training set", d.Dim, want)
 	}
 	if d.Dim < 1 || len(d.X)/d.Dim != d.Len() || len(d.X)%d.Dim != 0 {
 		return fmt.Errorf("task: data set with %d numbers in X, want %d samples x %d columns", len(d.X), d.Len(), d.Dim)

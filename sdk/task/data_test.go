@@ -42,7 +42,8 @@ func TestData(t *testing.T) {
 		t.Errorf("Row(1) = %v with capacity %d", r, cap(r))
 	}
 	s := d.Select([]int{2, 0, 2})
-	if !slices.Equal(s.X, []float32{5, 6, 1, 2, 5, 6}) || !slices.Equal(s.Y, []int{1, 0, 1}) || s.Dim != 2 || s.Classes != 2 {
+	if !slices.Equal(s.X, []float32{5, 6, 1, 2, 5, 6}) || !slices.Equal(s.Y, []int{1, 0, 1}) || s.Dim != 2 ||
+		s.Classes != 2 {
 		t.Errorf("Select = %+v", s)
 	}
 	s.X[0] = 9
@@ -50,7 +51,8 @@ func TestData(t *testing.T) {
 		t.Error("Select shares X")
 	}
 	b := d.WithBias()
-	if !slices.Equal(b.X, []float32{1, 2, 1, 3, 4, 1, 5, 6, 1}) || b.Dim != 3 || !slices.Equal(b.Features, []string{"a", "b", "bias"}) {
+	if !slices.Equal(b.X, []float32{1, 2, 1, 3, 4, 1, 5, 6, 1}) || b.Dim != 3 ||
+		!slices.Equal(b.Features, []string{"a", "b", "bias"}) {
 		t.Errorf("WithBias = %+v", b)
 	}
 	if len(d.Features) != 2 || d.Dim != 2 {

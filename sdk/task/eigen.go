@@ -18,9 +18,9 @@ const (
 // topEigen returns unit eigenvectors of the n largest eigenvalues of a symmetric positive semidefinite matrix, and the
 // eigenvalues, largest first. mul multiplies each of its vectors, of length dim, by the matrix.
 //
-// It is the restarted block Krylov iteration (Musco and Musco, "Randomized block Krylov methods", 2015): from a block of
-// vectors V an orthonormal basis of V, AV, A²V, ... is built, the matrix is diagonalised inside that space (Rayleigh and
-// Ritz), and the best of its vectors are the next V. It ends when every |Av - λv| is within eigenTol of the largest
+// It is the restarted block Krylov iteration (Musco and Musco, "Randomized block Krylov methods", 2015): from a block
+// of vectors V an orthonormal basis of V, AV, A²V, ... is built, the matrix is diagonalised inside that space (Rayleigh
+// and Ritz), and the best of its vectors are the next V. It ends when every |Av - λv| is within eigenTol of the largest
 // eigenvalue; a spectrum without gaps may end it after eigenRounds instead, with vectors that mix neighbours of nearly
 // the same eigenvalue. The start is fixed, so the result depends on the matrix alone.
 func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float64, values []float64) {
@@ -63,12 +63,10 @@ func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float6
 		top := combine(images, mix[:n])
 		worst := 0.0
 		for l, image := range top {
-			r := 0.0
-			for j, x := range image {
-				diff := x - float64(eigenvalues[l]*start[l][j])
-				r += float64(diff * diff)
+			for j := range image {
+				image[j] -= float64(eigenvalues[l] * start[l][j])
 			}
-			worst = max(worst, math.Sqrt(r))
+			worst = max(worst, norm(image))
 		}
 		if worst <= float64(eigenTol*eigenvalues[0]) || round == eigenRounds {
 			return start[:n], eigenvalues[:n]
@@ -76,13 +74,13 @@ func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float6
 	}
 }
 
-// extend appends to an orthonormal basis what the vectors add to it: each less its projection on what is there, scaled to
-// unit length. Projecting twice makes it orthogonal to rounding; a vector of which next to nothing is left is passed
+// extend appends to an orthonormal basis what the vectors add to it: each less its projection on what is there, scaled
+// to unit length. Projecting twice makes it orthogonal to rounding; a vector of which next to nothing is left is passed
 // over.
 func extend(basis, vectors [][]float64) [][]float64 {
 	for _, v := range vectors {
 		v = slices.Clone(v)
-		before := math.Sqrt(dot(v, v))
+		before := norm(v)
 		for range 2 {
 			for _, b := range basis {
 				c := dot(v, b)
@@ -91,7 +89,7 @@ func extend(basis, vectors [][]float64) [][]float64 {
 				}
 			}
 		}
-		after := math.Sqrt(dot(v, v))
+		after := norm(v)
 		if !(after > float64(1e-10*before)) {
 			continue
 		}
@@ -180,6 +178,8 @@ func rotate(x, y []float64, c, s float64) {
 		y[i] = float64(s*xi) + float64(c*yi)
 	}
 }
+
+func norm(x []float64) float64 { return math.Sqrt(dot(x, x)) }
 
 func dot(x, y []float64) float64 {
 	y = y[:len(x)]

@@ -23,88 +23,82 @@ const (
 
 // loadIDX reads the IDX files of a folder. test is nil if the folder has no test files.
 func loadIDX(dir string) (train, test *table, err error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, nil, fmt.Errorf("task: -data idx:%s: %w", dir, err)
+	if _, err := os.Stat(dir); err != nil {
+		return nil, nil, fmt.Errorf("task: %w", err)
 	}
-	f := idxFolder{dir: dir, has: make(map[string]bool)}
-	for _, e := range entries {
-		f.has[e.Name()] = true
-	}
-	if train, err = f.load("train-", ""); err != nil {
+	if train, err = loadIDXPair(dir, "train-", ""); err != nil {
 		return nil, nil, err
 	}
 	if train == nil {
-		return nil, nil, fmt.Errorf("task: -data idx:%s: no train-images-idx3-ubyte or images-idx3-ubyte there, plain or with .gz",
-			dir)
+		return nil, nil, fmt.Errorf("task: %s: no train-images-idx3-ubyte or images-idx3-ubyte there, plain or with .gz", dir)
 	}
-	if test, err = f.load("t10k-", "test-"); err != nil {
+	if test, err = loadIDXPair(dir, "t10k-", "test-"); err != nil {
 		return nil, nil, err
 	}
 	if test != nil && test.dim != train.dim {
-		return nil, nil, fmt.Errorf("task: %s holds images of %d pixels, %s of %d", test.name, test.dim, train.name, train.dim)
+		return nil, nil, fmt.Errorf("task: %s holds images of %d pixels, %s of %d",
+			test.name, test.dim, train.name, train.dim)
 	}
 	return train, test, nil
 }
 
-// idxFolder is a folder and the names in it.
-type idxFolder struct {
-	dir string
-	has map[string]bool
-}
-
-// path returns the path of a file that may have .gz behind its name, the plain one first, or "" if it is not there.
-func (f idxFolder) path(name string) string {
-	for _, n := range []string{name, name + ".gz"} {
-		if f.has[n] {
-			return filepath.Join(f.dir, n)
+// findIDX returns the path of a file that may have .gz behind its name, the plain one first, or "" if it is not there.
+func findIDX(dir, name string) string {
+	for _, end := range []string{"", ".gz"} {
+		path := filepath.Join(dir, name+end)
+		if _, err := os.Stat(path); err == nil {
+			return path
 		}
 	}
 	return ""
 }
 
-// load reads the pair of files that has one of the prefixes. It returns nil if there is none.
-func (f idxFolder) load(prefixes ...string) (*table, error) {
-	var found []string
-	for _, p := range prefixes {
-		if f.path(p+"images-idx3-ubyte") != "" || f.path(p+"labels-idx1-ubyte") != "" {
-			found = append(found, p)
-		}
+// loadIDXPair reads the images and labels whose names begin with one of two prefixes. It returns nil if there are none.
+func loadIDXPair(dir, prefix, other string) (*table, error) {
+	there := func(p string) bool {
+		return findIDX(dir, p+"images-idx3-ubyte") != "" || findIDX(dir, p+"labels-idx1-ubyte") != ""
 	}
-	switch len(found) {
-	case 0:
+	switch first, second := there(prefix), there(other); {
+	case first && second:
+		return nil, fmt.Errorf("task: %s: both %simages-idx3-ubyte and %simages-idx3-ubyte (or their labels), want one",
+			dir, prefix, other)
+	case !first && !second:
 		return nil, nil
-	case 1:
-		return f.loadPair(found[0])
+	case second:
+		prefix = other
 	}
-	return nil, fmt.Errorf("task: -data idx:%s: both %simages-idx3-ubyte and %simages-idx3-ubyte (or their labels), want one",
-		f.dir, found[0], found[1])
-}
-
-// loadPair reads the images and the labels that belong to them.
-func (f idxFolder) loadPair(prefix string) (*table, error) {
-	images, shape, imagesName, errImages := f.loadFile(prefix+"images-idx3-ubyte", imagesMagic)
-	labels, _, labelsName, errLabels := f.loadFile(prefix+"labels-idx1-ubyte", labelsMagic)
+	pixels, shape, images, errImages := loadIDXFile(dir, prefix+"images-idx3-ubyte", imagesMagic)
+	classes, _, labels, errLabels := loadIDXFile(dir, prefix+"labels-idx1-ubyte", labelsMagic)
 	if err := errors.Join(errImages, errLabels); err != nil {
 		return nil, err
 	}
-	if shape[0] != len(labels) {
-		return nil, fmt.Errorf("task: %s holds %d images, %s %d labels", imagesName, shape[0], labelsName, len(labels))
+	if shape[0] != len(classes) {
+		return nil, fmt.Errorf("task: %s holds %d images, %s %d labels", images, shape[0], labels, len(classes))
 	}
-	return idxTable(imagesName, images, shape[1]*shape[2], labels), nil
+	t := &table{name: images, dim: shape[1] * shape[2]}
+	for _, c := range classes {
+		t.labels = append(t.labels, strconv.Itoa(int(c)))
+	}
+	t.fill = func(row []float32, i int) {
+		for j, p := range pixels[i*t.dim : (i+1)*t.dim] {
+			row[j] = float32(p) / 255
+		}
+	}
+	return t, nil
 }
 
-func (f idxFolder) loadFile(name string, magic uint32) (elements []byte, shape []int, path string, err error) {
-	if path = f.path(name); path == "" {
-		return nil, nil, path, fmt.Errorf("task: -data idx:%s: no %s there, plain or with .gz", f.dir, name)
+// loadIDXFile returns the elements of a file, its sizes in each dimension, and its path.
+func loadIDXFile(dir, name string, magic uint32) (elements []byte, shape []int, path string, err error) {
+	if path = findIDX(dir, name); path == "" {
+		return nil, nil, "", fmt.Errorf("task: %s: no %s there, plain or with .gz", dir, name)
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, nil, path, fmt.Errorf("task: %w", err)
+		return nil, nil, "", fmt.Errorf("task: %w", err)
 	}
 	defer file.Close()
 	if elements, shape, err = readIDX(file, magic); err != nil {
-		return nil, nil, path, fmt.Errorf("task: %s: %w", path, err)
+		return nil, nil, "", fmt.Errorf("task: %s: %w", path, err)
 	}
 	return elements, shape, path, nil
 }
@@ -143,7 +137,7 @@ func readIDX(r io.Reader, magic uint32) (elements []byte, shape []int, err error
 	case n > claim:
 		return nil, nil, fmt.Errorf("goes on after the %d bytes that its header claims", claim)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, nil, fmt.Errorf("truncated: its gzip stream breaks off after %d of the %d bytes that its header claims",
+		return nil, nil, fmt.Errorf("truncated: its gzip stream ends after %d of the %d bytes that its header claims",
 			n, claim)
 	case err != nil:
 		return nil, nil, err
@@ -151,18 +145,4 @@ func readIDX(r io.Reader, magic uint32) (elements []byte, shape []int, err error
 		return nil, nil, fmt.Errorf("truncated: holds %d of the %d bytes that its header claims", n, claim)
 	}
 	return elements, shape, nil
-}
-
-// idxTable scales pixels from 0..255 to [0, 1].
-func idxTable(name string, pixels []byte, dim int, labels []byte) *table {
-	t := &table{name: name, dim: dim, labels: make([]string, len(labels))}
-	for i, l := range labels {
-		t.labels[i] = strconv.Itoa(int(l))
-	}
-	t.fill = func(row []float32, i int) {
-		for j, p := range pixels[i*dim : (i+1)*dim] {
-			row[j] = float32(p) / 255
-		}
-	}
-	return t
 }

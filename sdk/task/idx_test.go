@@ -61,16 +61,18 @@ func TestReadIDXFaults(t *testing.T) {
 		file []byte
 		want string
 	}{
-		"empty":          {nil, "ends after 0 bytes of an idx header of 16"},
-		"half a header":  {threeImages[:9], "ends after 9 bytes"},
-		"labels":         {append(threeLabels, make([]byte, 9)...), "starts with 0x00000801, want the magic number 0x00000803"},
-		"truncated":      {threeImages[:20], "truncated: holds 4 of the 6 bytes"},
-		"too long":       {append(slices.Clone(threeImages), 0), "goes on after the 6 bytes"},
-		"size 0":         {idxFile(imagesMagic, []uint32{0, 28, 28}), "size 0"},
-		"2 GB claimed":   {idxFile(imagesMagic, []uint32{1 << 31, 1, 1}, 1), "claims more than 2147483647 bytes"},
-		"2^96 claimed":   {idxFile(imagesMagic, []uint32{1<<32 - 1, 1<<32 - 1, 1<<32 - 1}, 1), "claims more than 2147483647 bytes"},
+		"empty":         {nil, "ends after 0 bytes of an idx header of 16"},
+		"half a header": {threeImages[:9], "ends after 9 bytes"},
+		"labels": {append(threeLabels, make([]byte, 9)...),
+			"starts with 0x00000801, want the magic number 0x00000803"},
+		"truncated":    {threeImages[:20], "truncated: holds 4 of the 6 bytes"},
+		"too long":     {append(slices.Clone(threeImages), 0), "goes on after the 6 bytes"},
+		"size 0":       {idxFile(imagesMagic, []uint32{0, 28, 28}), "size 0"},
+		"2 GB claimed": {idxFile(imagesMagic, []uint32{1 << 31, 1, 1}, 1), "claims more than 2147483647 bytes"},
+		"2^96 claimed": {idxFile(imagesMagic, []uint32{1<<32 - 1, 1<<32 - 1, 1<<32 - 1}, 1),
+			"claims more than 2147483647 bytes"},
 		"1 GB not there": {idxFile(imagesMagic, []uint32{1 << 20, 32, 32}, 1), "truncated: holds 1 of the 1073741824 bytes"},
-		"cut gzip":       {zip[:len(zip)-12], "truncated: its gzip stream breaks off"},
+		"cut gzip":       {zip[:len(zip)-12], "truncated: its gzip stream ends"},
 		"gzip checksum":  {append(slices.Clone(zip[:len(zip)-8]), 1, 2, 3, 4, 6, 0, 0, 0), "checksum"},
 		"gzip header":    {[]byte{0x1f, 0x8b, 0, 0, 0, 0, 0, 0, 0, 0, 0}, "gzip"},
 	} {
@@ -124,16 +126,23 @@ func TestLoadIDXFaults(t *testing.T) {
 		with map[string][]byte
 		want []string
 	}{
-		"nothing":           {map[string][]byte{"train-images-idx3-ubyte": nil, "train-labels-idx1-ubyte": nil}, []string{"train-images-idx3-ubyte: ends after 0", "train-labels-idx1-ubyte: ends after 0"}},
-		"test labels gone":  {map[string][]byte{"t10k-images-idx3-ubyte": threeImages}, []string{"no t10k-labels-idx1-ubyte there"}},
-		"counts":            {map[string][]byte{"train-labels-idx1-ubyte": idxFile(labelsMagic, []uint32{2}, 6, 7)}, []string{"train-images-idx3-ubyte holds 3 images", "train-labels-idx1-ubyte 2 labels"}},
-		"two test sets":     {map[string][]byte{"t10k-images-idx3-ubyte": nil, "test-images-idx3-ubyte": nil}, []string{"both t10k-images", "and test-images"}},
+		"nothing": {map[string][]byte{"train-images-idx3-ubyte": nil, "train-labels-idx1-ubyte": nil},
+			[]string{"train-images-idx3-ubyte: ends after 0", "train-labels-idx1-ubyte: ends after 0"}},
+		"test labels gone": {map[string][]byte{"t10k-images-idx3-ubyte": threeImages},
+			[]string{"no t10k-labels-idx1-ubyte there"}},
+		"counts": {map[string][]byte{"train-labels-idx1-ubyte": idxFile(labelsMagic, []uint32{2}, 6, 7)},
+			[]string{"train-images-idx3-ubyte holds 3 images", "train-labels-idx1-ubyte 2 labels"}},
+		"two test sets": {map[string][]byte{"t10k-images-idx3-ubyte": nil, "test-images-idx3-ubyte": nil},
+			[]string{"both t10k-images", "and test-images"}},
 		"two training sets": {map[string][]byte{"images-idx3-ubyte": nil}, []string{"both train-images", "and images"}},
-		"test shape": {map[string][]byte{"test-images-idx3-ubyte": idxFile(imagesMagic, []uint32{1, 1, 1}, 0), "test-labels-idx1-ubyte": idxFile(labelsMagic, []uint32{1}, 6)},
+		"test shape": {map[string][]byte{"test-images-idx3-ubyte": idxFile(imagesMagic, []uint32{1, 1, 1}, 0),
+			"test-labels-idx1-ubyte": idxFile(labelsMagic, []uint32{1}, 6)},
 			[]string{"test-images-idx3-ubyte holds images of 1 pixels", "train-images-idx3-ubyte of 2"}},
 		"training label gone": {map[string][]byte{"train-labels-idx1-ubyte": idxFile(labelsMagic, []uint32{3}, 6, 6, 6),
-			"test-images-idx3-ubyte": threeImages, "test-labels-idx1-ubyte": threeLabels}, []string{`no training sample with the label "7"`}},
-		"one label": {map[string][]byte{"train-labels-idx1-ubyte": idxFile(labelsMagic, []uint32{3}, 6, 6, 6)}, []string{`has the label "6", want at least two`}},
+			"test-images-idx3-ubyte": threeImages, "test-labels-idx1-ubyte": threeLabels},
+			[]string{`no training sample with the label "7"`}},
+		"one label": {map[string][]byte{"train-labels-idx1-ubyte": idxFile(labelsMagic, []uint32{3}, 6, 6, 6)},
+			[]string{`has the label "6", want at least two`}},
 	} {
 		files := make(map[string][]byte)
 		for _, m := range []map[string][]byte{train, c.with} {
@@ -148,14 +157,17 @@ func TestLoadIDXFaults(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Load(Spec{Source: "idx:" + t.TempDir()}); err == nil || !strings.Contains(err.Error(), "no train-images-idx3-ubyte or images-idx3-ubyte there") {
+	if _, err := Load(Spec{Source: "idx:" + t.TempDir()}); err == nil ||
+		!strings.Contains(err.Error(), "no train-images-idx3-ubyte or images-idx3-ubyte there") {
 		t.Errorf("empty folder: %v", err)
 	}
-	if _, err := Load(Spec{Source: "idx:/no/such/folder"}); err == nil || !strings.Contains(err.Error(), "/no/such/folder") {
+	if _, err := Load(Spec{Source: "idx:/no/such/folder"}); err == nil ||
+		!strings.Contains(err.Error(), "/no/such/folder") {
 		t.Errorf("no folder: %v", err)
 	}
 	dir := folder(t, train)
-	if _, err := Load(Spec{Source: "idx:" + dir, Labels: []string{"6", "5"}}); err == nil || !strings.Contains(err.Error(), `no row has the label "5", want labels from "6", "7"`) {
+	if _, err := Load(Spec{Source: "idx:" + dir, Labels: []string{"6", "5"}}); err == nil ||
+		!strings.Contains(err.Error(), `no row has the label "5", want labels from "6", "7"`) {
 		t.Errorf("unknown label: %v", err)
 	}
 }

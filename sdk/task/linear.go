@@ -6,8 +6,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// linear is the classifier at the end of every built-in model: one row of dim weights for each class, or, for two classes,
-// the weights of class 1 against class 0 alone.
+// linear is the classifier at the end of every built-in model: one row of dim weights for each class, or, for two
+// classes, the weights of class 1 against class 0 alone.
 type linear struct{ classes, dim int }
 
 // parameters returns the number of weights.
@@ -51,7 +51,8 @@ func (l linear) loss(w, a []float32, class int) float64 {
 	return min(1, 0.5*(float64(wrong*wrong)+squares/float64(total*total)))
 }
 
-// logit returns the product of a sample with the weights of a class, kept finite so that two overflows compare as equal.
+// logit returns the product of a sample with the weights of a class, kept finite so that two overflows compare as
+// equal.
 func (l linear) logit(w, a []float32, class int) float64 {
 	const large = math.MaxFloat32
 	return min(max(vec.Dot(w[class*len(a):(class+1)*len(a)], a), -large), large)

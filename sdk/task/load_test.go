@@ -15,16 +15,19 @@ func TestLoadCSV(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("id,a,ward,class\n")
 	for i := range 50 {
-		b.WriteString(strings.Join([]string{string(rune('A' + i%26)), string(rune('0' + i%10)), string(rune('x' + i%2)), []string{"no", "yes", "maybe"}[i%3]}, ",") + "\n")
+		b.WriteString(strings.Join([]string{string(rune('A' + i%26)), string(rune('0' + i%10)), string(rune('x' + i%2)),
+			[]string{"no", "yes", "maybe"}[i%3]}, ",") + "\n")
 	}
 	dir := folder(t, map[string][]byte{"p.csv": []byte(b.String())})
-	spec := Spec{Source: "csv:" + filepath.Join(dir, "p.csv"), Label: "class", Drop: []string{"id"}, OneHot: []string{"ward"}, Labels: []string{"yes", "no"}}
+	spec := Spec{Source: "csv:" + filepath.Join(dir, "p.csv"), Label: "class", Drop: []string{"id"},
+		OneHot: []string{"ward"}, Labels: []string{"yes", "no"}}
 	set, err := Load(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// 17 each of no and yes; a fifth of 17 is 3.
-	if set.Train.Len() != 28 || set.Test.Len() != 6 || set.Train.Classes != 2 || !slices.Equal(set.Test.ClassNames, []string{"yes", "no"}) {
+	if set.Train.Len() != 28 || set.Test.Len() != 6 || set.Train.Classes != 2 ||
+		!slices.Equal(set.Test.ClassNames, []string{"yes", "no"}) {
 		t.Errorf("%d + %d samples of %q", set.Train.Len(), set.Test.Len(), set.Train.ClassNames)
 	}
 	if want := []string{"a", "ward=x", "ward=y", "bias"}; !slices.Equal(set.Train.Features, want) || set.Test.Dim != 4 {
@@ -34,7 +37,9 @@ func TestLoadCSV(t *testing.T) {
 	if !*s.Standardize || !*s.Bias || s.TestFraction != 0.2 || !slices.Equal(s.Labels, spec.Labels) {
 		t.Errorf("chose %+v", s)
 	}
-	if want := []string{`categories of column "ward" taken from all rows`, "test split of 0.2, stratified by label, seed 0", "standardisation fitted on the training split"}; !slices.Equal(set.Fitted, want) {
+	if want := []string{`categories of column "ward" taken from all rows`,
+		"test split of 0.2, stratified by label, seed 0", "standardisation fitted on the training split",
+	}; !slices.Equal(set.Fitted, want) {
 		t.Errorf("fitted %q, want %q", set.Fitted, want)
 	}
 
@@ -102,15 +107,20 @@ func TestSpecFaults(t *testing.T) {
 		spec Spec
 		want []string
 	}{
-		"nothing":       {Spec{}, []string{`-data "", want idx:DIR, csv:FILE or synthetic:clinical`}},
-		"no colon":      {Spec{Source: "file.csv"}, []string{`-data "file.csv", want`}},
-		"no path":       {Spec{Source: "idx:"}, []string{`-data "idx:" names nothing`}},
-		"unknown":       {Spec{Source: "synthetic:moons"}, []string{`-data "synthetic:moons", want synthetic:clinical`}},
-		"CSV flags":     {Spec{Source: "synthetic:clinical", Label: "y", Drop: []string{"a"}}, []string{`-label "y"`, "only for -data csv:FILE"}},
-		"several":       {Spec{Source: "csv:x", PCA: -1, TestFraction: 1, Labels: []string{"a"}}, []string{"-label is missing", "-pca -1", "-test-fraction 1", `-labels ["a"]`}},
-		"twice":         {Spec{Source: "csv:x", Label: "a", Drop: []string{"a", "b", "b"}, OneHot: []string{"b", "c", "c"}, Labels: []string{"1", "2", "1"}}, []string{`-drop "a": that column is already in -label`, `-drop "b": that column is already in -drop`, `-onehot "b": that column is already in -drop`, `-onehot "c": that column is already in -onehot`, `"1" is there twice`}},
-		"NaN":           {Spec{Source: "synthetic:clinical", TestFraction: math.NaN()}, []string{"-test-fraction NaN"}},
-		"PCA too large": {Spec{Source: "synthetic:clinical", PCA: 6}, []string{"-pca 6, want 1 to 5"}},
+		"nothing":  {Spec{}, []string{`data "", want idx:DIR, csv:FILE or synthetic:clinical`}},
+		"no colon": {Spec{Source: "file.csv"}, []string{`data "file.csv", want`}},
+		"no path":  {Spec{Source: "idx:"}, []string{`data "idx:" names nothing`}},
+		"unknown":  {Spec{Source: "synthetic:moons"}, []string{`data "synthetic:moons", want synthetic:clinical`}},
+		"CSV flags": {Spec{Source: "synthetic:clinical", Label: "y", Drop: []string{"a"}},
+			[]string{`label "y", drop ["a"]`, "only for data csv:FILE"}},
+		"several": {Spec{Source: "csv:x", PCA: -1, TestFraction: 1, Labels: []string{"a"}},
+			[]string{"label is missing", "pca -1", "test_fraction 1", `labels ["a"]`}},
+		"twice": {Spec{Source: "csv:x", Label: "a", Drop: []string{"a", "b", "b"}, OneHot: []string{"b", "c", "c"},
+			Labels: []string{"1", "2", "1"}}, []string{`drop "a": that column is already in label`,
+			`drop "b": that column is already in drop`, `onehot "b": that column is already in drop`,
+			`onehot "c": that column is already in onehot`, `"1" is there twice`}},
+		"NaN":           {Spec{Source: "synthetic:clinical", TestFraction: math.NaN()}, []string{"test_fraction NaN"}},
+		"PCA too large": {Spec{Source: "synthetic:clinical", PCA: 6}, []string{"pca 6, want 1 to 5"}},
 	} {
 		_, err := Load(c.spec)
 		for _, want := range c.want {
@@ -124,7 +134,8 @@ func TestSpecFaults(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Load(Spec{Source: "csv:/no/such.csv", Label: "y"}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "/no/such.csv") {
+	if _, err := Load(Spec{Source: "csv:/no/such.csv", Label: "y"}); !errors.Is(err, fs.ErrNotExist) ||
+		!strings.Contains(err.Error(), "/no/such.csv") {
 		t.Errorf("no file: %v", err)
 	}
 }

@@ -12,69 +12,65 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Partition is a rule that deals samples to clients. The zero value is iid.
+// Partition is a rule that divides samples among clients. The zero value is iid.
 //
 //	iid                     at random; sizes differ by at most one
 //	dirichlet:A             sizes differ by at most one, but each client has label shares of its own, drawn from a
 //	                        symmetric Dirichlet distribution with concentration A (after Hsu, Qi and Brown, "Measuring
 //	                        the effects of non-identical data distribution", 2019) and then refitted so that every
 //	                        sample is used; the smaller A, the stronger the skew
-//	dirichlet:A,unbalanced  each class is shared out by a Dirichlet draw over the clients; sizes follow (Yurochkin et
+//	dirichlet:A,unbalanced  each class is divided by a Dirichlet draw over the clients; sizes follow (Yurochkin et
 //	                        al., "Bayesian nonparametric federated learning of neural networks", 2019)
 //	pathological:S          samples sorted by label, cut into equal shards, S random shards to each client (McMahan et
 //	                        al., "Communication-efficient learning of deep networks", 2017)
 type Partition struct {
-	kind   partitionKind
-	alpha  float64
-	shards int
+	kind   string  // as in the text; "" for iid
+	alpha  float64 // the concentration
+	shards int     // of each client
 }
 
-type partitionKind int
-
 const (
-	iid partitionKind = iota
-	dirichlet
-	unbalanced
-	pathological
+	dirichlet    = "dirichlet"
+	unbalanced   = "dirichlet,unbalanced"
+	pathological = "pathological"
 )
 
-// What ParsePartition takes. At the ends of the range of concentrations, shares are all in one place and all alike.
+// The ranges of ParsePartition. At the ends of the range of concentrations, shares are all in one place and all alike.
 const (
 	minAlpha  = 1e-3
 	maxAlpha  = 1e6
 	maxShards = 1000000
 )
 
-// ParsePartition reads a partition as the flag -partition takes it: iid, dirichlet:A, dirichlet:A,unbalanced or
-// pathological:S, with A between 0.001 and 1e6 and S a whole number between 1 and 1e6.
+// ParsePartition reads a partition: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S, with A between 0.001
+// and 1e6 and S a whole number between 1 and 1e6.
 func ParsePartition(text string) (Partition, error) {
+	fault := func(format string, args ...any) (Partition, error) {
+		return Partition{}, fieldError("partition", format, args...)
+	}
 	kind, arg, _ := strings.Cut(text, ":")
 	switch kind {
-	case "iid":
-		if text == "iid" {
-			return Partition{}, nil
-		}
-	case "dirichlet":
-		p := Partition{kind: dirichlet}
-		if a, ok := strings.CutSuffix(arg, ",unbalanced"); ok {
-			p.kind, arg = unbalanced, a
+	case dirichlet:
+		arg, found := strings.CutSuffix(arg, ",unbalanced")
+		if found {
+			kind = unbalanced
 		}
 		a, err := strconv.ParseFloat(arg, 64)
 		if err != nil || !(a >= minAlpha && a <= maxAlpha) {
-			return Partition{}, fmt.Errorf("task: -partition %s: concentration %q, want a number from %v to %v",
-				text, arg, minAlpha, maxAlpha)
+			return fault("%s: concentration %q, want a number from %v to %v", text, arg, minAlpha, maxAlpha)
 		}
-		p.alpha = a
-		return p, nil
-	case "pathological":
+		return Partition{kind: kind, alpha: a}, nil
+	case pathological:
 		s, err := strconv.Atoi(arg)
 		if err != nil || s < 1 || s > maxShards {
-			return Partition{}, fmt.Errorf("task: -partition %s: %q shards a client, want a whole number from 1 to %d",
-				text, arg, maxShards)
+			return fault("%s: %q shards a client, want a whole number from 1 to %d", text, arg, maxShards)
 		}
-		return Partition{kind: pathological, shards: s}, nil
+		return Partition{kind: kind, shards: s}, nil
 	}
-	return Partition{}, fmt.Errorf("task: -partition %q, want iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S", text)
+	if text != "iid" {
+		return fault("%q, want iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S", text)
+	}
+	return Partition{}, nil
 }
 
 // String returns what [ParsePartition] reads.
@@ -90,9 +86,9 @@ func (p Partition) String() string {
 	return "iid"
 }
 
-// The streams of a partition, told apart by the address's step.
+// The streams of a partition, told apart by the step of the address.
 const (
-	dealStream   = iota // the order in which the samples of a class, or all of them, are dealt
+	dealStream   = iota // the order in which the samples of a class, or all of them, are assigned
 	shareStream         // label shares
 	repairStream        // who gives a sample to an empty client
 	shardStream         // who gets which shard
@@ -104,25 +100,21 @@ func partitionStream(seed uint64, step, client, component int) rng.Stream {
 	})
 }
 
-// Assign deals the samples of a data set, whose classes y lie in [0, classes), to clients. It returns for each client the
-// indices of its samples in increasing order. Each sample goes to exactly one client and no client stays empty; more
-// clients (or shards) than samples are an error.
+// Assign divides the samples of a data set, whose classes y lie in [0, classes), among clients. It returns for each
+// client the indices of its samples in increasing order. Each sample goes to exactly one client and no client stays
+// empty. More clients (or shards) than samples are an error.
 func (p Partition) Assign(y []int, classes, clients int, seed uint64) ([][]int, error) {
-	var faults []error
-	if err := checkLabels(y, classes); err != nil {
-		faults = append(faults, err)
-	}
+	var fault error
 	if clients < 1 {
-		faults = append(faults, fmt.Errorf("task: partition over %d clients, want at least 1", clients))
+		fault = fmt.Errorf("task: partition over %d clients, want at least 1", clients)
 	} else if clients > len(y) {
-		faults = append(faults, fmt.Errorf("task: partition of %d samples over %d clients, want at least one sample each",
-			len(y), clients))
-	} else if p.kind == pathological && int64(clients)*int64(p.shards) > int64(len(y)) {
-		faults = append(faults, fmt.Errorf("task: partition %s of %d samples over %d clients needs %d shards, want at least one sample in each",
-			p, len(y), clients, int64(clients)*int64(p.shards)))
+		fault = fmt.Errorf("task: partition of %d samples over %d clients, want at least one sample each", len(y), clients)
+	} else if shards := int64(clients) * int64(p.shards); shards > int64(len(y)) {
+		const format = "task: partition %s of %d samples over %d clients needs %d shards, want at least one sample in each"
+		fault = fmt.Errorf(format, p, len(y), clients, shards)
 	}
-	if faults != nil {
-		return nil, errors.Join(faults...)
+	if err := errors.Join(checkLabels(y, classes), fault); err != nil {
+		return nil, err
 	}
 	var parts [][]int
 	switch p.kind {
@@ -147,20 +139,16 @@ func (p Partition) Assign(y []int, classes, clients int, seed uint64) ([][]int, 
 	return parts, nil
 }
 
-// balanced draws label shares for each client, refits them and deals each class out accordingly.
+// balanced draws label shares for each client, refits them and divides each class accordingly.
 func (p Partition) balanced(y []int, classes, clients int, seed uint64) [][]int {
 	members := shuffledClasses(y, classes, seed)
 	totals := make([]int, classes)
 	for c, m := range members {
 		totals[c] = len(m)
 	}
-	all := make([]int, len(y))
-	sizes := make([]int, clients)
-	for i, part := range cut(all, clients) {
+	sizes, shares := make([]int, clients), make([][]float64, clients)
+	for i, part := range cut(make([]int, len(y)), clients) {
 		sizes[i] = len(part)
-	}
-	shares := make([][]float64, clients)
-	for i := range shares {
 		s := partitionStream(seed, shareStream, i, 0)
 		shares[i] = dirichletShares(&s, p.alpha, classes)
 	}
@@ -174,7 +162,7 @@ func (p Partition) balanced(y []int, classes, clients int, seed uint64) [][]int 
 	return parts
 }
 
-// unbalanced shares each class out over the clients, then gives each empty client a random sample of the largest one.
+// unbalanced divides each class among the clients, then gives each empty client a random sample of the largest one.
 func (p Partition) unbalanced(y []int, classes, clients int, seed uint64) [][]int {
 	parts := make([][]int, clients)
 	for c, m := range shuffledClasses(y, classes, seed) {
@@ -204,17 +192,54 @@ func (p Partition) unbalanced(y []int, classes, clients int, seed uint64) [][]in
 	return parts
 }
 
-// pathological cuts the samples, sorted by label, into shards and deals those.
+// pathological cuts the samples, sorted by label, into shards and assigns those.
 func (p Partition) pathological(y []int, classes, clients int, seed uint64) [][]int {
-	sorted := slices.Concat(shuffledClasses(y, classes, seed)...)
-	shards := cut(sorted, clients*p.shards)
+	shards := cut(slices.Concat(shuffledClasses(y, classes, seed)...), clients*p.shards)
 	s := partitionStream(seed, shardStream, 0, 0)
-	s.Shuffle(len(shards), func(i, j int) { shards[i], shards[j] = shards[j], shards[i] })
+	shuffle(&s, shards)
 	parts := make([][]int, clients)
 	for i := range parts {
 		parts[i] = slices.Concat(shards[i*p.shards : (i+1)*p.shards]...)
 	}
 	return parts
+}
+
+// Split divides samples into a training and a test part, class by class. Of each class, the share fraction rounded to
+// the nearest whole number goes to the test part, but one sample always stays for training. y holds classes in [0,
+// classes), fraction lies between 0 and 1. The seed decides which samples go where; both parts list indices in
+// increasing order. It fails if an argument is out of range or the test part would be empty.
+func Split(y []int, classes int, fraction float64, seed uint64) (train, test []int, err error) {
+	var fault error
+	if !(fraction > 0 && fraction < 1) {
+		fault = fmt.Errorf("task: test fraction %v, want more than 0 and less than 1", fraction)
+	}
+	if err := errors.Join(checkLabels(y, classes), fault); err != nil {
+		return nil, nil, err
+	}
+	for c, members := range byClass(y, classes) {
+		s := rng.New(seed, rng.Address{Purpose: rng.Split, Component: uint32(c)})
+		shuffle(&s, members)
+		n := int(math.Floor(float64(fraction*float64(len(members))) + 0.5))
+		n = max(min(n, len(members)-1), 0)
+		test = append(test, members[:n]...)
+		train = append(train, members[n:]...)
+	}
+	if len(test) == 0 {
+		return nil, nil, fmt.Errorf("task: test fraction %v of %d samples in %d classes leaves no test sample",
+			fraction, len(y), classes)
+	}
+	slices.Sort(train)
+	slices.Sort(test)
+	return train, test, nil
+}
+
+// byClass lists the samples of each class.
+func byClass(y []int, classes int) [][]int {
+	members := make([][]int, classes)
+	for i, c := range y {
+		members[c] = append(members[c], i)
+	}
+	return members
 }
 
 // shuffledClasses lists the samples of each class in random order.
@@ -225,6 +250,10 @@ func shuffledClasses(y []int, classes int, seed uint64) [][]int {
 		shuffle(&s, m)
 	}
 	return members
+}
+
+func shuffle[T any](s *rng.Stream, v []T) {
+	s.Shuffle(len(v), func(i, j int) { v[i], v[j] = v[j], v[i] })
 }
 
 // cut divides v into pieces whose lengths differ by at most one.

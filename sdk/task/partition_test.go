@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-var allPartitions = []string{"iid", "dirichlet:0.3", "dirichlet:100", "dirichlet:0.001", "dirichlet:0.3,unbalanced", "dirichlet:0.01,unbalanced", "pathological:1", "pathological:2"}
+var allPartitions = []string{"iid", "dirichlet:0.3", "dirichlet:100", "dirichlet:0.001", "dirichlet:0.3,unbalanced",
+	"dirichlet:0.01,unbalanced", "pathological:1", "pathological:2"}
 
 func mustPartition(t *testing.T, text string) Partition {
 	t.Helper()
@@ -37,11 +38,14 @@ func TestParsePartition(t *testing.T) {
 	if (Partition{}) != mustPartition(t, "iid") {
 		t.Error("the zero value is not iid")
 	}
-	for _, text := range []string{"", "IID", "iid:", "iid:3", "dirichlet", "dirichlet:", "dirichlet:0", "dirichlet:-1", "dirichlet:NaN", "dirichlet:Inf",
-		"dirichlet:1e9", "dirichlet:1e-9", "dirichlet:1,", "dirichlet:1,balanced", "dirichlet:,unbalanced", "pathological", "pathological:0", "pathological:1.5",
+	for _, text := range []string{"", "IID", "iid:", "iid:3", "dirichlet", "dirichlet:", "dirichlet:0", "dirichlet:-1",
+		"dirichlet:NaN", "dirichlet:Inf",
+		"dirichlet:1e9", "dirichlet:1e-9", "dirichlet:1,", "dirichlet:1,balanced", "dirichlet:,unbalanced",
+		"pathological", "pathological:0", "pathological:1.5",
 		"pathological:99999999999999999999", "shards:2"} {
 		_, err := ParsePartition(text)
-		if err == nil || !strings.Contains(err.Error(), "-partition") || !strings.Contains(err.Error(), text) || !strings.Contains(err.Error(), "want") {
+		if err == nil || !strings.Contains(err.Error(), "partition ") || !strings.Contains(err.Error(), text) ||
+			!strings.Contains(err.Error(), "want") {
 			t.Errorf("%q: error %v", text, err)
 		}
 	}
@@ -66,7 +70,8 @@ func FuzzParsePartition(f *testing.F) {
 func TestAssign(t *testing.T) {
 	for _, text := range allPartitions {
 		p := mustPartition(t, text)
-		for _, c := range []struct{ samples, classes, clients int }{{1, 2, 1}, {7, 2, 7}, {100, 3, 1}, {500, 2, 31}, {999, 10, 13}, {2100, 4, 1000}} {
+		for _, c := range []struct{ samples, classes, clients int }{{1, 2, 1}, {7, 2, 7}, {100, 3, 1}, {500, 2, 31},
+			{999, 10, 13}, {2100, 4, 1000}} {
 			if p.kind == pathological && c.clients*p.shards > c.samples {
 				continue
 			}

@@ -18,8 +18,8 @@ type PCA struct {
 //
 // Scale is chosen so that the projected training rows have a mean squared norm of n: variance 1 on average, while the
 // components keep their relative size, which is what tells signal from noise. It fails if the training set does not
-// vary. If it varies in fewer than n directions, the remaining components are arbitrary and its projection on them is 0 up
-// to rounding.
+// vary. If it varies in fewer than n directions, the remaining components are arbitrary and its projection on them is 0
+// up to rounding.
 func FitPCA(train *Data, n int) (*PCA, error) {
 	if err := train.check(); err != nil {
 		return nil, err
@@ -27,9 +27,9 @@ func FitPCA(train *Data, n int) (*PCA, error) {
 	if n < 1 || n > train.Dim {
 		return nil, fmt.Errorf("task: PCA to %d components, want 1 to %d, the number of columns", n, train.Dim)
 	}
-	c := &covariance{data: train, mean: columnMeans(train)}
-	p := &PCA{Mean: c.mean}
-	p.Components, p.Variances = topEigen(c.mul, train.Dim, n)
+	p := &PCA{Mean: columnMeans(train)}
+	product := func(vectors [][]float64) [][]float64 { return covarianceProduct(train, p.Mean, vectors) }
+	p.Components, p.Variances = topEigen(product, train.Dim, n)
 	total := 0.0
 	for k, v := range p.Components {
 		orient(v)
@@ -45,11 +45,8 @@ func FitPCA(train *Data, n int) (*PCA, error) {
 
 // Apply returns the projected data set: Scale * Components * (x - Mean) for each row. Its columns have no names.
 func (p *PCA) Apply(d *Data) (*Data, error) {
-	if err := d.check(); err != nil {
+	if err := d.checkColumns(len(p.Mean)); err != nil {
 		return nil, err
-	}
-	if d.Dim != len(p.Mean) {
-		return nil, fmt.Errorf("task: data set of %d columns for a PCA of %d", d.Dim, len(p.Mean))
 	}
 	out := *d
 	out.Dim = len(p.Components)
@@ -80,21 +77,16 @@ func orient(v []float64) {
 	}
 }
 
-// covariance multiplies by the covariance matrix of a data set without ever forming it: a pixel that is zero costs
-// nothing, and no memory grows with the square of the columns.
-type covariance struct {
-	data *Data
-	mean []float64
-}
-
-// mul returns the product with each vector.
-func (c *covariance) mul(vectors [][]float64) [][]float64 {
-	n, k := c.data.Dim, len(vectors)
-	p := newProjector(c.mean, vectors)
+// covarianceProduct returns the products of the covariance matrix of a data set, whose column means are given, with
+// vectors. It never forms the matrix: a pixel that is zero costs nothing, and no memory grows with the square of the
+// columns.
+func covarianceProduct(d *Data, mean []float64, vectors [][]float64) [][]float64 {
+	n, k := d.Dim, len(vectors)
+	p := newProjector(mean, vectors)
 	out := make([]float64, n*k) // like p.rows
 	sum := make([]float64, k)   // of the projections; zero but for rounding
-	for i := range c.data.Y {
-		z := p.project(c.data.Row(i))
+	for i := range d.Y {
+		z := p.project(d.Row(i))
 		for h, j := range p.at {
 			x := p.value[h]
 			o := out[j*k:][:len(z)]
@@ -110,7 +102,7 @@ func (c *covariance) mul(vectors [][]float64) [][]float64 {
 	for l := range products {
 		products[l] = make([]float64, n)
 		for j := range n {
-			products[l][j] = (out[j*k+l] - float64(c.mean[j]*sum[l])) / float64(c.data.Len())
+			products[l][j] = (out[j*k+l] - float64(mean[j]*sum[l])) / float64(d.Len())
 		}
 	}
 	return products

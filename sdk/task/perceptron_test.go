@@ -11,7 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// referencePerceptron is 1/2 |softmax(V (act(W a), 1)) - y|² as written, in float64, by way of the linear model's reference.
+// referencePerceptron is 1/2 |softmax(V (act(W a), 1)) - y|² as written, in float64, by way of the linear model's
+// reference.
 func referencePerceptron(d *Data, hidden int, x []float32, sample int) float64 {
 	row := &Data{Dim: hidden + 1, Classes: d.Classes, Y: []int{d.Y[sample]}}
 	for h := range hidden {
@@ -28,11 +29,19 @@ func referencePerceptron(d *Data, hidden int, x []float32, sample int) float64 {
 	return referenceLoss(row, x[hidden*d.Dim:], 0)
 }
 
+// perceptron returns a model with so many hidden units.
+func perceptron(d *Data, hidden int) *Model { return ModelSpec{PerceptronModel, hidden}.New(d) }
+
+// start returns the start of a run with a model.
+func (m *Model) start(seed uint64) []float32 { return m.spec.Start(m.data.Dim, m.data.Classes, seed) }
+
 func TestPerceptronLoss(t *testing.T) {
-	for _, c := range []struct{ classes, hidden, dim int }{{2, 1, 11}, {2, 5, 51}, {3, 4, 51}, {7, MaxHidden, MaxHidden*9 + 7*(MaxHidden+1)}} {
+	for _, c := range []struct{ classes, hidden, dim int }{{2, 1, 11}, {2, 5, 51}, {3, 4, 51},
+		{7, MaxHidden, MaxHidden*9 + 7*(MaxHidden+1)}} {
 		d := random(60, 9, c.classes, 4)
-		p := NewPerceptron(d, c.hidden)
-		if spec := (ModelSpec{PerceptronModel, c.hidden}); p.Dim() != c.dim || p.Len() != 60 || spec.Dim(9, c.classes) != c.dim || spec.New(d).Dim() != c.dim {
+		p := perceptron(d, c.hidden)
+		if spec := (ModelSpec{PerceptronModel, c.hidden}); p.Dim() != c.dim || p.Len() != 60 ||
+			spec.Dim(9, c.classes) != c.dim || spec.New(d).Dim() != c.dim {
 			t.Errorf("%+v: Dim %d, want %d; Len %d", c, p.Dim(), c.dim, p.Len())
 		}
 		for _, scale := range []float64{0, 0.01, 0.3, 1} {
@@ -59,7 +68,7 @@ func TestPerceptronLoss(t *testing.T) {
 func TestPerceptronSlope(t *testing.T) {
 	const hidden = 3
 	d := random(20, 4, 2, 6)
-	p := NewPerceptron(d, hidden)
+	p := perceptron(d, hidden)
 	x := parameters(p.Dim(), 0.3, 5)
 	at := func(j int, by float32, i int) float64 {
 		moved := slices.Clone(x)
@@ -102,11 +111,11 @@ func TestPerceptronSlope(t *testing.T) {
 	}
 }
 
-// At zero no weight alone changes the loss but the constants, which know nothing of the samples; at a start all do. A start is
-// the same for the same seed, on every processor, and depends on nothing but sizes.
+// At zero no weight alone changes the loss but the constants, which know nothing of the samples; at a start all do. A
+// start is the same for the same seed, on every processor, and depends on nothing but sizes.
 func TestPerceptronInit(t *testing.T) {
 	d := random(50, 6, 2, 3)
-	p := NewPerceptron(d, 8)
+	p := perceptron(d, 8)
 	for j := range p.Dim() - 1 {
 		x := make([]float32, p.Dim())
 		x[j] = 3
@@ -114,18 +123,21 @@ func TestPerceptronInit(t *testing.T) {
 			t.Errorf("weight %d alone: loss %v, %v", j, loss, err)
 		}
 	}
-	x := p.Init(7)
-	if len(x) != p.Dim() || !slices.Equal(x, p.Init(7)) || slices.Equal(x, p.Init(8)) || x[p.Dim()-1] != 0 || slices.Contains(x[:p.Dim()-1], 0) {
+	x := p.start(7)
+	if len(x) != p.Dim() || !slices.Equal(x, p.start(7)) || slices.Equal(x, p.start(8)) || x[p.Dim()-1] != 0 ||
+		slices.Contains(x[:p.Dim()-1], 0) {
 		t.Errorf("start %v", x)
 	}
-	if spec := (ModelSpec{PerceptronModel, 8}); !slices.Equal(x, spec.Start(6, 2, 7)) || (ModelSpec{Name: SoftmaxModel}).Start(6, 2, 7) != nil {
+	if spec := (ModelSpec{PerceptronModel, 8}); !slices.Equal(x, spec.Start(6, 2, 7)) ||
+		(ModelSpec{Name: SoftmaxModel}).Start(6, 2, 7) != nil {
 		t.Error("another start by name")
 	}
 	if got := digest(x...); got != goldenInit {
 		t.Errorf("start has digest %#x, want %#x", got, uint64(goldenInit))
 	}
-	big := NewPerceptron(random(2, 100, 5, 1), 100).Init(1)
-	if inner, outer := vec.SumSquares(big[:10000])/100, vec.SumSquares(big[10000:])/5; math.Abs(inner-1) > 0.1 || math.Abs(outer-4) > 1 {
+	big := perceptron(random(2, 100, 5, 1), 100).start(1)
+	if inner, outer := vec.SumSquares(big[:10000])/100, vec.SumSquares(big[10000:])/5; math.Abs(inner-1) > 0.1 ||
+		math.Abs(outer-4) > 1 {
 		t.Errorf("squared norms %v and %v of a row, want 1 and 4", inner, outer)
 	}
 }
@@ -136,7 +148,7 @@ const goldenInit = 0x5f88656e003de435
 func TestPerceptronAccuracy(t *testing.T) {
 	// Two units, max(z, z/8) of 1-a and a-1: their sum is |1-a| 7/8, so the middle is told from the ends.
 	d := &Data{X: []float32{0, 1, 1, 1, 2, 1}, Y: []int{1, 0, 1}, Dim: 2, Classes: 2}
-	p := NewPerceptron(d, 2)
+	p := perceptron(d, 2)
 	x := []float32{-1, 1, 1, -1, 8, 8, -1}
 	if got := p.Accuracy(x); got != 1 {
 		t.Errorf("accuracy %v", got)
@@ -152,9 +164,10 @@ func TestPerceptronAccuracy(t *testing.T) {
 }
 
 func TestPerceptronFaults(t *testing.T) {
-	p := NewPerceptron(random(5, 3, 4, 1), 2)
+	p := perceptron(random(5, 3, 4, 1), 2)
 	for _, n := range []int{0, 17, 19} {
-		if _, err := p.Loss(t.Context(), make([]float32, n), 0); err == nil || !math.IsNaN(p.Accuracy(make([]float32, n))) || !math.IsNaN(p.MeanLoss(make([]float32, n))) {
+		if _, err := p.Loss(t.Context(), make([]float32, n), 0); err == nil || !math.IsNaN(p.Accuracy(make([]float32, n))) ||
+			!math.IsNaN(p.MeanLoss(make([]float32, n))) {
 			t.Errorf("took %d parameters for 18", n)
 		}
 	}
@@ -164,10 +177,10 @@ func TestPerceptronFaults(t *testing.T) {
 		}
 	}
 	good := random(5, 3, 2, 1)
-	for want, m := range map[string]Model{
-		"perceptron of 0 hidden units, want 1 to 256":   NewPerceptron(good, 0),
-		"perceptron of 257 hidden units, want 1 to 256": NewPerceptron(good, 257),
-		"data set without samples":                      NewPerceptron(&Data{}, 2),
+	for want, m := range map[string]*Model{
+		"perceptron of 0 hidden units, want 1 to 256":   perceptron(good, 0),
+		"perceptron of 257 hidden units, want 1 to 256": perceptron(good, 257),
+		"data set without samples":                      perceptron(&Data{}, 2),
 		`model "tree", want softmax or perceptron`:      ModelSpec{Name: "tree"}.New(good),
 		"softmax with 2 hidden units, want none":        ModelSpec{SoftmaxModel, 2}.New(good),
 	} {
@@ -178,14 +191,14 @@ func TestPerceptronFaults(t *testing.T) {
 			t.Errorf("%q: %d parameters, %d samples", want, m.Dim(), m.Len())
 		}
 	}
-	if NewPerceptron(good, 0).Init(1) != nil {
+	if (ModelSpec{PerceptronModel, 0}).Start(3, 2, 1) != nil || perceptron(good, 0).start(1) != nil {
 		t.Error("a start for no model")
 	}
 }
 
 func TestPerceptronConcurrentWithoutAllocation(t *testing.T) {
-	p := NewPerceptron(random(20, 8, 5, 1), 9)
-	x := p.Init(1)
+	p := perceptron(random(20, 8, 5, 1), 9)
+	x := p.start(1)
 	want := p.MeanLoss(x)
 	var wg sync.WaitGroup
 	for range 4 {
@@ -203,8 +216,8 @@ func TestPerceptronConcurrentWithoutAllocation(t *testing.T) {
 }
 
 func BenchmarkPerceptronLoss(b *testing.B) {
-	p := NewPerceptron(random(100, 39, 2, 1), 8)
-	x := p.Init(1)
+	p := perceptron(random(100, 39, 2, 1), 8)
+	x := p.start(1)
 	for i := 0; b.Loop(); i++ {
 		p.Loss(b.Context(), x, i%100)
 	}

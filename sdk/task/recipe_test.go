@@ -13,7 +13,8 @@ func TestRecipeIsLoad(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("id,a,ward,class,b\n")
 	for i := range 60 {
-		b.WriteString(strings.Join([]string{string(rune('A' + i%26)), string(rune('0' + i%7)), string(rune('x' + i%3)), []string{"no", "yes", "maybe"}[i%3], string(rune('1' + i%5))}, ",") + "\n")
+		b.WriteString(strings.Join([]string{string(rune('A' + i%26)), string(rune('0' + i%7)), string(rune('x' + i%3)),
+			[]string{"no", "yes", "maybe"}[i%3], string(rune('1' + i%5))}, ",") + "\n")
 	}
 	csv := "csv:" + filepath.Join(folder(t, map[string][]byte{"p.csv": []byte(b.String())}), "p.csv")
 	no, yes := false, true
@@ -21,17 +22,22 @@ func TestRecipeIsLoad(t *testing.T) {
 		spec func(t *testing.T) Spec
 		dim  int
 	}{
-		"generated":      {func(t *testing.T) Spec { return Spec{Source: "synthetic:clinical", Seed: 3} }, 6},
-		"generated, PCA": {func(t *testing.T) Spec { return Spec{Source: "synthetic:clinical", Seed: 3, PCA: 2, TestFraction: 0.4} }, 3},
+		"generated": {func(t *testing.T) Spec { return Spec{Source: "synthetic:clinical", Seed: 3} }, 6},
+		"generated, PCA": {func(t *testing.T) Spec {
+			return Spec{Source: "synthetic:clinical", Seed: 3, PCA: 2,
+				TestFraction: 0.4}
+		}, 3},
 		"CSV": {func(t *testing.T) Spec {
 			return Spec{Source: csv, Label: "class", Drop: []string{"id"}, OneHot: []string{"ward"}}
 		}, 18},
 		"CSV, plain, subset": {func(t *testing.T) Spec {
-			return Spec{Source: csv, Label: "class", Drop: []string{"id", "ward"}, Labels: []string{"yes", "no"}, Standardize: &no, Bias: &no}
+			return Spec{Source: csv, Label: "class", Drop: []string{"id", "ward"}, Labels: []string{"yes", "no"},
+				Standardize: &no, Bias: &no}
 		}, 2},
 		"Alzheimer's": {func(t *testing.T) Spec {
-			return Spec{Source: "csv:" + filepath.Join(realData(t, "alzheimers"), "alzheimers_disease_data.csv"), Label: "Diagnosis",
-				Drop: []string{"PatientID", "DoctorInCharge"}, OneHot: []string{"Ethnicity", "EducationLevel"}, Seed: 5}
+			return Spec{Source: "csv:" + filepath.Join(realData(t, "alzheimers"), "alzheimers_disease_data.csv"),
+				Label: "Diagnosis",
+				Drop:  []string{"PatientID", "DoctorInCharge"}, OneHot: []string{"Ethnicity", "EducationLevel"}, Seed: 5}
 		}, 39},
 		"MNIST": {func(t *testing.T) Spec {
 			return Spec{Source: "idx:" + someDigits(t), Labels: []string{"6", "7"}, PCA: 4, Bias: &yes}
@@ -53,12 +59,14 @@ func TestRecipeIsLoad(t *testing.T) {
 			}
 			for part, pair := range map[string][2]*Data{"training": {set.Train, got.Train}, "test": {set.Test, got.Test}} {
 				want, got := pair[0], pair[1]
-				if !slices.Equal(got.X, want.X) || !slices.Equal(got.Y, want.Y) || got.Dim != want.Dim || got.Classes != want.Classes ||
+				if !slices.Equal(got.X, want.X) || !slices.Equal(got.Y, want.Y) || got.Dim != want.Dim ||
+					got.Classes != want.Classes ||
 					!slices.Equal(got.Features, want.Features) || !slices.Equal(got.ClassNames, want.ClassNames) {
 					t.Errorf("the %s part differs: %d x %d, want %d x %d", part, got.Len(), got.Dim, want.Len(), want.Dim)
 				}
 			}
-			if got.Train.Len() == 0 || got.Test.Len() == 0 || r.Dim() != c.dim || NewSoftmax(got.Train).Dim() != c.dim || r.Start(1) != nil {
+			if got.Train.Len() == 0 || got.Test.Len() == 0 || r.Dim() != c.dim || NewSoftmax(got.Train).Dim() != c.dim ||
+				r.Start(1) != nil {
 				t.Errorf("%d parameters, want %d", r.Dim(), c.dim)
 			}
 			for _, what := range got.Fitted {
@@ -66,7 +74,8 @@ func TestRecipeIsLoad(t *testing.T) {
 					t.Errorf("a recipe was applied, and yet %q", what)
 				}
 			}
-			if *got.Spec.Standardize != *set.Spec.Standardize || *got.Spec.Bias != *set.Spec.Bias || got.Spec.PCA != s.PCA || got.Spec.TestFraction != set.Spec.TestFraction {
+			if *got.Spec.Standardize != *set.Spec.Standardize || *got.Spec.Bias != *set.Spec.Bias || got.Spec.PCA != s.PCA ||
+				got.Spec.TestFraction != set.Spec.TestFraction {
 				t.Errorf("did %+v, want %+v", got.Spec, set.Spec)
 			}
 		})
@@ -76,15 +85,14 @@ func TestRecipeIsLoad(t *testing.T) {
 // someDigits returns a folder with every twentieth image of MNIST's sixes and sevens.
 func someDigits(t *testing.T) string {
 	t.Helper()
-	f := idxFolder{dir: realData(t, "mnist-6-7"), has: map[string]bool{}}
+	dir := realData(t, "mnist-6-7")
 	files := map[string][]byte{}
 	for _, part := range []string{"train-", "t10k-"} {
-		f.has[part+"images-idx3-ubyte.gz"], f.has[part+"labels-idx1-ubyte.gz"] = true, true
-		pixels, shape, _, err := f.loadFile(part+"images-idx3-ubyte", imagesMagic)
+		pixels, shape, _, err := loadIDXFile(dir, part+"images-idx3-ubyte", imagesMagic)
 		if err != nil {
 			t.Fatal(err)
 		}
-		labels, _, _, err := f.loadFile(part+"labels-idx1-ubyte", labelsMagic)
+		labels, _, _, err := loadIDXFile(dir, part+"labels-idx1-ubyte", labelsMagic)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,11 +108,13 @@ func someDigits(t *testing.T) string {
 	return folder(t, files)
 }
 
-// ward is a recipe fitted by hand.
-func ward() *Recipe {
+// handmade is a recipe that no data were fitted for.
+func handmade() *Recipe {
 	return &Recipe{
-		FittedOn: "nobody", Source: "csv", Columns: []Column{{Name: "b"}, {Name: "ward", Categories: []string{"z", "x"}}, {Name: "a"}}, Label: "class",
-		Classes: []string{"no", "yes"}, Standardize: &Standardizer{Mean: []float64{1, 0, 0.5, 0}, Std: []float64{2, 1, 0.25, 0}}, Bias: true,
+		FittedOn: "nobody", Source: "csv", Columns: []Column{{Name: "b"}, {Name: "ward", Categories: []string{"z", "x"}},
+			{Name: "a"}}, Label: "class",
+		Classes: []string{"no", "yes"}, Standardize: &Standardizer{Mean: []float64{1, 0, 0.5, 0},
+			Std: []float64{2, 1, 0.25, 0}}, Bias: true,
 		Model: ModelSpec{PerceptronModel, 3},
 	}
 }
@@ -115,7 +125,7 @@ func TestRecipeApply(t *testing.T) {
 		"own.csv":   []byte("class,ward,junk,a,b\nyes, x ,?,7,3\nyes,z,?,8,5\nyes,x,,9,1\nyes,x,,9,1\nyes,x,,9,1\n"),
 		"other.csv": []byte("ward,a,b,class\nx,1,1,maybe\nz,1,1,no\nx,1,1,no\nx,1,1,no\n"),
 	})
-	r := ward()
+	r := handmade()
 	set, err := r.Apply("csv:"+filepath.Join(dir, "own.csv"), 0, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +138,8 @@ func TestRecipeApply(t *testing.T) {
 		rows[[5]float32(set.Train.Row(i))]++
 	}
 	rows[[5]float32(set.Test.Row(0))]++
-	if len(rows) != 3 || rows[[5]float32{1, 0, 2, 0, 1}] != 1 || rows[[5]float32{2, 1, -2, 0, 1}] != 1 || rows[[5]float32{0, 0, 2, 0, 1}] != 3 {
+	if len(rows) != 3 || rows[[5]float32{1, 0, 2, 0, 1}] != 1 || rows[[5]float32{2, 1, -2, 0, 1}] != 1 ||
+		rows[[5]float32{0, 0, 2, 0, 1}] != 3 {
 		t.Errorf("rows %v", rows)
 	}
 	if want := []string{"b", "ward=z", "ward=x", "a", "bias"}; !slices.Equal(set.Train.Features, want) {
@@ -138,7 +149,8 @@ func TestRecipeApply(t *testing.T) {
 		t.Errorf("%d parameters, want %d", r.Dim(), want)
 	}
 	r.Subset = true
-	if set, err = r.Apply("csv:"+filepath.Join(dir, "other.csv"), 0.5, 1); err != nil || set.Train.Len()+set.Test.Len() != 3 {
+	if set, err = r.Apply("csv:"+filepath.Join(dir, "other.csv"), 0.5, 1); err != nil ||
+		set.Train.Len()+set.Test.Len() != 3 {
 		t.Errorf("with other labels left out: %+v, %v", set, err)
 	}
 }
@@ -154,11 +166,13 @@ func TestRecipeApplyFaults(t *testing.T) {
 		"labels-idx1-ubyte": threeLabels,
 	})
 	csv := func(name string) string { return "csv:" + filepath.Join(dir, name) }
-	images := &Recipe{FittedOn: "x", Source: "idx", Pixels: 2, Classes: []string{"100", "101"}, Model: ModelSpec{Name: SoftmaxModel}}
-	clinic := &Recipe{FittedOn: "x", Source: "synthetic", Columns: []Column{{Name: "age_years"}}, Classes: []string{"no", "yes"}, Model: ModelSpec{Name: SoftmaxModel}}
+	images := &Recipe{FittedOn: "x", Source: "idx", Pixels: 2, Classes: []string{"100", "101"},
+		Model: ModelSpec{Name: SoftmaxModel}}
+	clinic := &Recipe{FittedOn: "x", Source: "synthetic", Columns: []Column{{Name: "age_years"}},
+		Classes: []string{"no", "yes"}, Model: ModelSpec{Name: SoftmaxModel}}
 	small := *images
 	small.Pixels = 3
-	subset := ward()
+	subset := handmade()
 	subset.Subset = true
 	for name, c := range map[string]struct {
 		recipe   *Recipe
@@ -166,14 +180,19 @@ func TestRecipeApplyFaults(t *testing.T) {
 		fraction float64
 		want     []string
 	}{
-		"columns":      {ward(), csv("lacks.csv"), 0, []string{`has no column "b", which the recipe wants as a number`, `has no column "ward", which the recipe wants as a category`, `the columns of`, `"class", "a"`}},
-		"cells":        {ward(), csv("cells.csv"), 0, []string{`cells.csv: line 3: column "ward": "w" is none of its categories, which are "z", "x"`, `line 3: column "a": "?" is no finite number`, `line 4: column "class": "maybe" is none of the classes, which are "no", "yes"`, `line 5: column "class": empty label`}},
+		"columns": {handmade(), csv("lacks.csv"), 0, []string{`has no column "b", which the recipe wants as a number`,
+			`has no column "ward", which the recipe wants as a category`, `the columns of`, `"class", "a"`}},
+		"cells": {handmade(), csv("cells.csv"), 0,
+			[]string{`cells.csv: line 3: column "ward": "w" is none of its categories, which are "z", "x"`,
+				`line 3: column "a": "?" is no finite number`,
+				`line 4: column "class": "maybe" is none of its categories, which are "no", "yes"`,
+				`line 5: column "class": empty label`}},
 		"no sample":    {subset, csv("other.csv"), 0.2, []string{"leaves no test sample"}},
-		"one sample":   {ward(), csv("one.csv"), 0.2, []string{"leaves no test sample"}},
-		"no file":      {ward(), csv("none.csv"), 0, []string{"none.csv"}},
-		"another kind": {ward(), "idx:" + dir, 0, []string{`want data from csv`}},
-		"no kind":      {ward(), "p.csv", 0, []string{`-data "p.csv", want idx:DIR`}},
-		"fraction":     {ward(), csv("own.csv"), 1, []string{`-test-fraction 1, want`}},
+		"one sample":   {handmade(), csv("one.csv"), 0.2, []string{"leaves no test sample"}},
+		"no file":      {handmade(), csv("none.csv"), 0, []string{"none.csv"}},
+		"another kind": {handmade(), "idx:" + dir, 0, []string{`want data from csv`}},
+		"no kind":      {handmade(), "p.csv", 0, []string{`data "p.csv", want idx:DIR`}},
+		"fraction":     {handmade(), csv("own.csv"), 1, []string{`test_fraction 1, want`}},
 		"labels":       {images, "idx:" + dir, 0, []string{`sample 0 has the label "7", none of the classes`}},
 		"pixels":       {&small, "idx:" + dir, 0, []string{`images of 2 pixels, want 3 as in the recipe`}},
 		"generated":    {clinic, "synthetic:clinical", 0, []string{`which are not those of the recipe`}},
@@ -205,16 +224,17 @@ func TestRecipeFaults(t *testing.T) {
 		"pixels is 3, want it left out":      func(r *Recipe) { r.Pixels, r.Standardize = 3, nil },
 		"perceptron of 0 hidden units":       func(r *Recipe) { r.Model.Hidden = 0 },
 		"the model has about 536870912 parameters": func(r *Recipe) {
-			*r = Recipe{FittedOn: "x", Source: "idx", Pixels: 1 << 21, Classes: r.Classes, Model: ModelSpec{PerceptronModel, 256}}
+			*r = Recipe{FittedOn: "x", Source: "idx", Pixels: 1 << 21, Classes: r.Classes,
+				Model: ModelSpec{PerceptronModel, 256}}
 		},
 	} {
-		r := ward()
+		r := handmade()
 		change(r)
 		if err := r.Validate(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
-	if err := ward().Validate(); err != nil {
+	if err := handmade().Validate(); err != nil {
 		t.Error(err)
 	}
 	if _, err := Fit(Spec{}, ModelSpec{}, ""); err == nil || strings.Count(err.Error(), "\n") != 2 {

@@ -152,7 +152,7 @@ func TestSoftmaxAccuracy(t *testing.T) {
 	two := NewSoftmax(&Data{X: []float32{1, -1, 2, -3}, Y: []int{1, 0, 0, 0}, Dim: 1, Classes: 2})
 	three := NewSoftmax(&Data{X: []float32{1, -1, 2, 1}, Y: []int{2, 0, 2, 1}, Dim: 1, Classes: 3})
 	for name, c := range map[string]struct {
-		model *Softmax
+		model *Model
 		x     []float32
 		want  float64
 	}{

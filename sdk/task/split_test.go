@@ -59,11 +59,13 @@ func TestSplitLeavesTraining(t *testing.T) {
 func TestSplitFaults(t *testing.T) {
 	for _, f := range []float64{0, 1, -1, math.NaN(), math.Inf(1)} {
 		_, _, err := Split([]int{0, 3}, 2, f, 1)
-		if err == nil || !strings.Contains(err.Error(), "want more than 0 and less than 1") || !strings.Contains(err.Error(), "class 3") {
+		if err == nil || !strings.Contains(err.Error(), "want more than 0 and less than 1") ||
+			!strings.Contains(err.Error(), "class 3") {
 			t.Errorf("fraction %v: %v", f, err)
 		}
 	}
-	if _, _, err := Split([]int{0, 0, 1}, 2, 0.1, 1); err == nil || !strings.Contains(err.Error(), "leaves no test sample") {
+	if _, _, err := Split([]int{0, 0, 1}, 2, 0.1, 1); err == nil ||
+		!strings.Contains(err.Error(), "leaves no test sample") {
 		t.Errorf("too few: %v", err)
 	}
 }

@@ -1,7 +1,7 @@
 package task
 
 import (
-	"fmt"
+	"errors"
 	"math"
 )
 
@@ -16,20 +16,19 @@ func FitStandardizer(train *Data) (*Standardizer, error) {
 	if err := train.check(); err != nil {
 		return nil, err
 	}
-	mean := columnMeans(train)
-	square := make([]float64, train.Dim)
+	mean, std := columnMeans(train), make([]float64, train.Dim)
 	varies := make([]bool, train.Dim)
 	for i := range train.Y {
 		for j, x := range train.Row(i) {
 			diff := float64(x) - mean[j]
-			square[j] += float64(diff * diff)
+			std[j] += float64(diff * diff)
 			varies[j] = varies[j] || x != train.X[j]
 		}
 	}
-	std := make([]float64, train.Dim)
-	for j, v := range varies {
-		if v { // a constant column may have a tiny square left from the rounding of its mean
-			std[j] = math.Sqrt(square[j] / float64(train.Len()))
+	for j, square := range std {
+		std[j] = 0
+		if varies[j] { // a constant column may have a tiny square left from the rounding of its mean
+			std[j] = math.Sqrt(square / float64(train.Len()))
 		}
 	}
 	return &Standardizer{Mean: mean, Std: std}, nil
@@ -37,12 +36,8 @@ func FitStandardizer(train *Data) (*Standardizer, error) {
 
 // Apply returns a standardised copy: (x - Mean)/Std in each column, and 0 throughout a column whose Std is 0.
 func (s *Standardizer) Apply(d *Data) (*Data, error) {
-	if err := d.check(); err != nil {
+	if err := errors.Join(d.checkColumns(len(s.Mean)), d.checkColumns(len(s.Std))); err != nil {
 		return nil, err
-	}
-	if d.Dim != len(s.Mean) || d.Dim != len(s.Std) {
-		return nil, fmt.Errorf("task: data set of %d columns for a standardisation of %d means and %d deviations",
-			d.Dim, len(s.Mean), len(s.Std))
 	}
 	out := *d
 	out.X = make([]float32, len(d.X))

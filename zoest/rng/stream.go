@@ -92,18 +92,14 @@ func (s *Stream) Fill(dst []uint64) {
 	}
 }
 
-// Read fills p with uniform bytes, the words in little-endian order; it never fails. A last piece of a word uses the word
-// up, so that the bytes depend on how they are asked for. It makes a Stream an [io.Reader].
+// Read fills p with uniform bytes, the words in little-endian order; it never fails. It makes a Stream an [io.Reader].
+// A last piece of a word uses the whole word, so that the bytes depend on the lengths of the calls.
 func (s *Stream) Read(p []byte) (int, error) {
 	n := len(p)
-	for len(p) >= 4 {
-		binary.LittleEndian.PutUint32(p, s.Uint32())
-		p = p[4:]
-	}
-	if len(p) > 0 {
+	for len(p) > 0 {
 		var w [4]byte
 		binary.LittleEndian.PutUint32(w[:], s.Uint32())
-		copy(p, w[:])
+		p = p[copy(p, w[:]):]
 	}
 	return n, nil
 }

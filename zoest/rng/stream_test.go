@@ -95,7 +95,8 @@ func TestSameAddressRepeats(t *testing.T) {
 	}
 }
 
-// Every purpose has a family of streams of its own, and its number, which is part of every transcript, stays what it is.
+// Every purpose has a family of streams of its own, and its number, which is part of every transcript, stays what it
+// is.
 func TestPurposes(t *testing.T) {
 	seen := map[[2]uint32]Purpose{}
 	for i, p := range []Purpose{Table, Step, Batch, Noise, Graph, Split, Partition, Generate, Spectrum, Fault, Start} {
@@ -165,7 +166,8 @@ func TestReadIsWordsLittleEndian(t *testing.T) {
 	}
 }
 
-// Each of the 32 bits is set half of the time, and neighbouring words are unrelated. The limits are five standard deviations.
+// Each of the 32 bits is set half of the time, and neighbouring words are unrelated. The limits are five standard
+// deviations.
 func TestWordsAreBalanced(t *testing.T) {
 	const n = 100000
 	s := at(4)
@@ -212,8 +214,10 @@ func TestStreamGolden(t *testing.T) {
 		{0, Address{}, "b18f6606 4021c0a9 5ff8b92d 8052da96 6680d8bf"},
 		{1, Address{Purpose: Table}, "7b57af2c c090b6db 182576b3 f55568c7 0b2f7eb0"},
 		{1, Address{Purpose: Table, Component: 1}, "f5d3855a 55dc0350 dd22dcc9 98499829 c0dfc096"},
-		{42, Address{Purpose: Step, Client: 3, Round: 10, Step: 2, Component: 99}, "8afca141 1dc6f366 e87daefd bb155ff4 c1dea01b"},
-		{0x123456789abcdef0, Address{Purpose: Batch, Client: most, Round: most, Step: most, Component: most}, "e4f3eb08 6e763a91 f569fa5a 55ba5a97 7c6208d7"},
+		{42, Address{Purpose: Step, Client: 3, Round: 10, Step: 2, Component: 99},
+			"8afca141 1dc6f366 e87daefd bb155ff4 c1dea01b"},
+		{0x123456789abcdef0, Address{Purpose: Batch, Client: most, Round: most, Step: most, Component: most},
+			"e4f3eb08 6e763a91 f569fa5a 55ba5a97 7c6208d7"},
 	} {
 		if got := fmt.Sprintf("%08x", words(New(c.seed, c.a), 5)); got != "["+c.want+"]" {
 			t.Errorf("seed %d, %+v: words %s, want %s", c.seed, c.a, got, c.want)
@@ -221,7 +225,8 @@ func TestStreamGolden(t *testing.T) {
 	}
 
 	s := New(7, Address{Purpose: Generate})
-	got := []string{fmt.Sprintf("%016x", s.Uint64()), fmt.Sprint(s.IntN(1000)), fmt.Sprint(s.IntN(1000)), fmt.Sprintf("%x", s.Float64())}
+	got := []string{fmt.Sprintf("%016x", s.Uint64()), fmt.Sprint(s.IntN(1000)), fmt.Sprint(s.IntN(1000)),
+		fmt.Sprintf("%x", s.Float64())}
 	for range 3 {
 		got = append(got, fmt.Sprintf("%x", s.Normal()))
 	}

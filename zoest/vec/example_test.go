@@ -6,7 +6,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// A vector of signs is two machine words here instead of a hundred floats: bit i%64 of word i/64 is set where the sign is -1.
+// A vector of signs is two machine words here instead of a hundred floats: bit i%64 of word i/64 is set where the sign
+// is -1.
 func Example() {
 	signs := make([]uint64, vec.SignWords(100))
 	signs[0] = 0b101   // minus at coordinates 0 and 2
@@ -29,8 +30,8 @@ func Example() {
 	// |y|^2 = 25
 }
 
-// The order of a sum is part of the definition: 64 lanes of float32 within a block of 4096. A plain loop would lose the small
-// numbers here, one by one, in the large first one; only those in its own lane are lost.
+// The order of a sum is part of the definition: 64 lanes of float32 within a block of 4096. A plain loop would lose the
+// small numbers here, one by one, in the large first one; only those in its own lane are lost.
 func ExampleDot() {
 	x := make([]float32, 4096)
 	for i := range x {

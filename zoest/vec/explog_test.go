@@ -46,8 +46,9 @@ func bigExp(x *big.Float) *big.Float {
 	return p.SetMantExp(p, int(k))
 }
 
-// bigLog is ln x: a float64 guess y, good to some 1e-13, and the rest of it from ln(1+e) = e - e^2/2 with 1+e = x*e**-y. What
-// that leaves out, e^3/3, is below 1e-39. (The guess takes x apart since math.Log of a subnormal is wrong on amd64.)
+// bigLog is ln x: a float64 guess y, good to some 1e-13, and the rest of it from ln(1+e) = e - e^2/2 with 1+e =
+// x*e**-y. What that leaves out, e^3/3, is below 1e-39. (The guess takes x apart since math.Log of a subnormal is wrong
+// on amd64.)
 func bigLog(x float64) *big.Float {
 	m, k := math.Frexp(x)
 	y := math.Log(m) + float64(k)*math.Ln2
@@ -75,8 +76,8 @@ const (
 	expMost  = 709.78
 )
 
-// expPoints are arguments over the whole range, near zero at every magnitude, and where the reduction by multiples of ln 2
-// changes over; then the ends.
+// expPoints are arguments over the whole range, near zero at every magnitude, and where the reduction by multiples of
+// ln 2 changes over; then the ends.
 func expPoints(n int) []float64 {
 	r := rand.New(rand.NewPCG(10, 11))
 	var xs []float64

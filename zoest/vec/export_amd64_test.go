@@ -8,9 +8,9 @@ var isaName = [...]string{isaGo: "Go", isaAVX2: "AVX2", isaAVX512: "AVX512"}
 func Variants() []Kernels {
 	return []Kernels{
 		Reference,
-		{"AVX2", dotAVX2, sumSquaresAVX2, axpyAVX2, scaleAVX2, subAVX2, stepAVX2, replaceAVX2, signAxpyAVX2,
+		{"AVX2", dotAVX2, axpyAVX2, scaleAVX2, stepAVX2, replaceAVX2, signAxpyAVX2,
 			signPerturbAVX2, signScaleAVX2},
-		{"AVX512", dotAVX512, sumSquaresAVX512, axpyAVX512, scaleAVX512, subAVX512, stepAVX512, replaceAVX512, signAxpyAVX512,
+		{"AVX512", dotAVX512, axpyAVX512, scaleAVX512, stepAVX512, replaceAVX512, signAxpyAVX512,
 			signPerturbAVX512, signScaleAVX512},
 	}[:detectISA()+1]
 }
@@ -29,8 +29,8 @@ func Choose(name string) bool {
 	return false
 }
 
-// DirtyUpper reports whether the upper halves of a vector register are in use, which makes the scalar code that follows slow.
-// It returns ok = false if the processor does not tell.
+// DirtyUpper reports whether the upper halves of a vector register are in use, which makes the scalar code that follows
+// slow. It returns ok = false if the processor does not tell.
 func DirtyUpper() (dirty, ok bool) {
 	if leaves, _, _, _ := cpuid(0, 0); leaves < 13 || isa == isaGo {
 		return false, false

@@ -6,7 +6,7 @@ package vec
 func Variants() []Kernels {
 	return []Kernels{
 		Reference,
-		{"NEON", dotNEON, sumSquaresNEON, axpyNEON, scaleNEON, subNEON, stepNEON, replaceNEON, signAxpyNEON,
+		{"NEON", dotNEON, axpyNEON, scaleNEON, stepNEON, replaceNEON, signAxpyNEON,
 			signPerturbNEON, signScaleNEON},
 	}
 }

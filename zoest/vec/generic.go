@@ -2,8 +2,9 @@ package vec
 
 import "math"
 
-// The kernels in Go. They are the definition: every assembly variant gives the same bits, and a processor without one runs
-// these. A product that feeds a sum is converted to float32 (or float64) first, which forbids the compiler to fuse the two.
+// The kernels in Go. They are the definition: every assembly variant gives the same bits, and a processor without one
+// runs these. A product that feeds a sum is converted to float32 (or float64) first, which forbids the compiler to fuse
+// the two.
 
 // The order of a reduction; see the package comment.
 const (
@@ -20,8 +21,6 @@ func dotGo(x, y []float32) float64 {
 	}
 	return sum + float64(dotBlock(x, y))
 }
-
-func sumSquaresGo(x []float32) float64 { return dotGo(x, x) }
 
 // dotBlock reduces at most one block.
 func dotBlock(x, y []float32) float32 {
@@ -64,13 +63,6 @@ func scaleGo(y []float32, a float32) {
 	}
 }
 
-func subGo(y, x, z []float32) {
-	x, z = x[:len(y)], z[:len(y)]
-	for i := range y {
-		y[i] = x[i] - z[i]
-	}
-}
-
 func stepGo(phi []float32, eta float32, v []float32, c float32, p []float32) {
 	v, p = v[:len(phi)], p[:len(phi)]
 	for i := range phi {
@@ -88,15 +80,15 @@ func replaceGo(a, v, abar, q []float32, byB, byM float32) {
 	}
 }
 
-// signMask returns the mask that flips a float32's sign if the lowest bit of w is set.
-func signMask(w uint64) uint32 { return uint32(w) << 31 }
+// flip returns the number with the bits b, its sign flipped if the lowest bit of w is set.
+func flip(b uint32, w uint64) float32 { return math.Float32frombits(b ^ uint32(w)<<31) }
 
 func signAxpyGo(y []float32, a float32, signs []uint64) {
 	ab := math.Float32bits(a)
 	for len(y) > 0 {
 		w, n := signs[0], min(64, len(y))
 		for i := range y[:n] {
-			y[i] += math.Float32frombits(ab ^ signMask(w))
+			y[i] += flip(ab, w)
 			w >>= 1
 		}
 		y, signs = y[n:], signs[1:]
@@ -109,7 +101,7 @@ func signPerturbGo(y, x []float32, mu float32, signs []uint64) {
 	for len(y) > 0 {
 		w, n := signs[0], min(64, len(y))
 		for i, xi := range x[:n] {
-			y[i] = xi + math.Float32frombits(mb^signMask(w))
+			y[i] = xi + flip(mb, w)
 			w >>= 1
 		}
 		y, x, signs = y[n:], x[n:], signs[1:]
@@ -121,7 +113,7 @@ func signScaleGo(y []float32, a float32, signs []uint64) {
 	for len(y) > 0 {
 		w, n := signs[0], min(64, len(y))
 		for i := range y[:n] {
-			y[i] = math.Float32frombits(ab ^ signMask(w))
+			y[i] = flip(ab, w)
 			w >>= 1
 		}
 		y, signs = y[n:], signs[1:]

@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// add and mul are one float32 operation with one rounding. A float64 holds the product of two float32 exactly, and it has
-// more than twice their digits and two to spare, so that rounding a sum twice is the same as rounding it once.
+// add and mul are one float32 operation with one rounding. A float64 holds the product of two float32 exactly, and it
+// has more than twice their digits and two to spare, so that rounding a sum twice is the same as rounding it once.
 func add(a, b float32) float32 { return float32(float64(a) + float64(b)) }
 func mul(a, b float32) float32 { return float32(float64(a) * float64(b)) }
 
@@ -36,11 +36,6 @@ var kernels = []kernel{
 		name: "Scale", vecs: 1, outs: 1,
 		run: func(f *vec.Kernels, v [][]float32, a, _ float32, _ []uint64) { f.Scale(v[0], a) },
 		one: func(x []float32, a, _, _ float32) { x[0] = mul(x[0], a) },
-	},
-	{
-		name: "Sub", vecs: 3, outs: 1, same: [][]int{{0, 0, 2}, {0, 1, 0}, {0, 1, 1}, {0, 0, 0}},
-		run: func(f *vec.Kernels, v [][]float32, _, _ float32, _ []uint64) { f.Sub(v[0], v[1], v[2]) },
-		one: func(x []float32, _, _, _ float32) { x[0] = add(x[1], -x[2]) },
 	},
 	{
 		name: "Step", vecs: 3, outs: 1, same: [][]int{{0, 0, 2}, {0, 1, 0}, {0, 1, 1}, {0, 0, 0}},
@@ -108,8 +103,8 @@ func lengths() []int {
 	return ns
 }
 
-// guard is how many numbers stand before and behind a slice under test, none of which a kernel may touch. They are NaN, so
-// that one which is read spoils the result.
+// guard is how many numbers stand before and behind a slice under test, none of which a kernel may touch. They are NaN,
+// so that one which is read spoils the result.
 const guard = 9
 
 var canary = math.Float32frombits(0x7fc0ca9a)
@@ -133,7 +128,8 @@ func same(a, b float32) bool {
 	return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b
 }
 
-// check runs a variant of a kernel once, with vector j of it in slot[j], and compares every number it may and may not have written.
+// check runs a variant of a kernel once, with vector j of it in slot[j], and compares every number it may and may not
+// have written.
 func (k kernel) check(t *testing.T, f *vec.Kernels, r *rand.Rand, n int, slot []int, next func(*rand.Rand) float32) {
 	t.Helper()
 	a, b := next(r), next(r)
@@ -297,7 +293,10 @@ func TestKernelsAllocateNothing(t *testing.T) {
 		}
 	}
 	var sum float64
-	if got := testing.AllocsPerRun(5, func() { sum += vec.Dot(v[0], v[1]) + vec.SumSquares(v[0]) + vec.Exp(1) + vec.Log(2) }); got != 0 {
+	if got := testing.AllocsPerRun(5, func() {
+		sum += vec.Dot(v[0],
+			v[1]) + vec.SumSquares(v[0]) + vec.Exp(1) + vec.Log(2)
+	}); got != 0 {
 		t.Errorf("Dot, SumSquares, Exp and Log make %v allocations (sum %v)", got, sum)
 	}
 }

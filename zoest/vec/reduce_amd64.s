@@ -357,37 +357,3 @@ TEXT ·dotAVX2(SB), NOSPLIT, $0-56
 	REDUCE256(DOT, DOTS, DOT3)
 	VMOVSD X15, ret+48(FP)
 	RET
-
-// x[i]*x[i]
-#define SQUARE(off, x, y, T) \
-	VMOVUPS off(x), T \
-	VMULPS  T, T, T
-
-#define SQUARES(MOV, T, U) \
-	MOV    (R10), T \
-	VMULPS T, T, T
-
-#define SQUARE3(T, U) \
-	VMOVSD    (R10), T            \
-	VINSERTPS $0x20, 8(R10), T, T \
-	VMULPS    T, T, T
-
-// func sumSquares(x []float32) float64
-TEXT ·sumSquares(SB), NOSPLIT, $0-32
-	DISPATCH(·sumSquaresAVX512, ·sumSquaresAVX2, ·sumSquaresGo)
-
-// func sumSquaresAVX512(x []float32) float64
-TEXT ·sumSquaresAVX512(SB), NOSPLIT, $0-32
-	MOVQ   x_base+0(FP), SI
-	MOVQ   x_len+8(FP), CX
-	REDUCE512(SQUARE, SQUARES, SQUARE3)
-	VMOVSD X15, ret+24(FP)
-	RET
-
-// func sumSquaresAVX2(x []float32) float64
-TEXT ·sumSquaresAVX2(SB), NOSPLIT, $0-32
-	MOVQ   x_base+0(FP), SI
-	MOVQ   x_len+8(FP), CX
-	REDUCE256(SQUARE, SQUARES, SQUARE3)
-	VMOVSD X15, ret+24(FP)
-	RET

@@ -174,19 +174,3 @@ TEXT ·dotNEON(SB), NOSPLIT, $0-56
 	REDUCE(DOTLOAD, DOTLANE2, DOTMUL)
 	FMOVD F31, ret+48(FP)
 	RET
-
-// x[i]*x[i]
-#define SQUARELOAD(LDP) \
-	LDP(R0, V16, V17, V18, V19)
-#define SQUARELANE2 \
-	VLD1 (R0), V16.S[2]
-#define SQUAREMUL(i) \
-	FMULV(16+i, 16+i, 16+i)
-
-// func sumSquaresNEON(x []float32) float64
-TEXT ·sumSquaresNEON(SB), NOSPLIT, $0-32
-	MOVD  x_base+0(FP), R0
-	MOVD  x_len+8(FP), R4
-	REDUCE(SQUARELOAD, SQUARELANE2, SQUAREMUL)
-	FMOVD F31, ret+24(FP)
-	RET

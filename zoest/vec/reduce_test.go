@@ -62,7 +62,8 @@ func TestDotLaneByLane(t *testing.T) {
 					_, x := guarded(n, func() float32 { return next(r) })
 					_, y := guarded(n, func() float32 { return next(r) })
 					if got, want := variant.Dot(x, y), dot(x, y); !same64(got, want) {
-						t.Fatalf("length %d: Dot is %v (%016x), want %v (%016x)", n, got, math.Float64bits(got), want, math.Float64bits(want))
+						t.Fatalf("length %d: Dot is %v (%016x), want %v (%016x)", n, got, math.Float64bits(got), want,
+							math.Float64bits(want))
 					}
 					if got, want := variant.SumSquares(x), dot(x, x); !same64(got, want) {
 						t.Fatalf("length %d: SumSquares is %v, want %v", n, got, want)
@@ -115,9 +116,9 @@ func TestDotLengths(t *testing.T) {
 	}
 }
 
-// Inside a block an element passes one rounding as a product, at most 64 in its lane and 6 in the fold: the error is at most
-// 71 half ulps of the sum of magnitudes, whatever the length (1.01 covers higher orders, and the float64 sums). One lane of
-// float32 has no such bound: on a million equal numbers the same limit refuses it.
+// Inside a block an element passes one rounding as a product, at most 64 in its lane and 6 in the fold: the error is at
+// most 71 half ulps of the sum of magnitudes, whatever the length (1.01 covers higher orders, and the float64 sums).
+// One lane of float32 has no such bound: on a million equal numbers the same limit refuses it.
 func TestDotAccuracy(t *testing.T) {
 	const unit = 0x1p-24 // half an ulp of 1
 	r := rand.New(rand.NewPCG(8, 9))

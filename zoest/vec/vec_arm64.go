@@ -5,10 +5,8 @@ package vec
 // Every arm64 processor has NEON.
 
 func dot(x, y []float32) float64               { return dotNEON(x, y) }
-func sumSquares(x []float32) float64           { return sumSquaresNEON(x) }
 func axpy(y []float32, a float32, x []float32) { axpyNEON(y, a, x) }
 func scale(y []float32, a float32)             { scaleNEON(y, a) }
-func sub(y, x, z []float32)                    { subNEON(y, x, z) }
 func step(phi []float32, eta float32, v []float32, c float32, p []float32) {
 	stepNEON(phi, eta, v, c, p)
 }
@@ -21,16 +19,10 @@ func signScale(y []float32, a float32, signs []uint64)       { signScaleNEON(y, 
 func dotNEON(x, y []float32) float64
 
 //go:noescape
-func sumSquaresNEON(x []float32) float64
-
-//go:noescape
 func axpyNEON(y []float32, a float32, x []float32)
 
 //go:noescape
 func scaleNEON(y []float32, a float32)
-
-//go:noescape
-func subNEON(y, x, z []float32)
 
 //go:noescape
 func stepNEON(phi []float32, eta float32, v []float32, c float32, p []float32)

@@ -69,23 +69,6 @@ TEXT ·scaleNEON(SB), NOSPLIT, $0-28
 	VDUP  R5, V30.S4
 	EACH(SCALE)
 
-// y[i] = x[i] - z[i]: y at R0, x at R1, z at R2.
-#define SUB(LD, LDP, ST, OP) \
-	LDP(R1, V4, V5, V6, V7)   \
-	LDP(R2, V8, V9, V10, V11) \
-	OP(SUBOP)                 \
-	ST(R0, V0, V1, V2, V3)
-#define SUBOP(i) \
-	FSUBV(8+i, 4+i, i)
-
-// func subNEON(y, x, z []float32)
-TEXT ·subNEON(SB), NOSPLIT, $0-72
-	MOVD y_base+0(FP), R0
-	MOVD y_len+8(FP), R4
-	MOVD x_base+24(FP), R1
-	MOVD z_base+48(FP), R2
-	EACH(SUB)
-
 // phi[i] -= eta*(v[i] + c*p[i]): phi at R0, v at R1, p at R2, eta in V30, c in V31.
 #define STEP(LD, LDP, ST, OP) \
 	LDP(R2, V8, V9, V10, V11) \

@@ -84,7 +84,7 @@ func (l *Lab) Source(name string) (*data.Source, error) {
 }
 
 // world builds what a job's method runs on, and the test.
-func (l *Lab) world(j Job) (*method.World, *task.Softmax, error) {
+func (l *Lab) world(j Job) (*method.World, *task.Model, error) {
 	source, err := l.Source(j.Dataset)
 	if err != nil {
 		return nil, nil, err

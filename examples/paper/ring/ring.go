@@ -114,7 +114,7 @@ func run(ctx context.Context, set *task.Set, partition string, seed uint64, z si
 	if err != nil {
 		return nil, err
 	}
-	oracles := make([]*task.Softmax, len(parts))
+	oracles := make([]*task.Model, len(parts))
 	samples := make([]int, len(parts))
 	for i, part := range parts {
 		oracles[i], samples[i] = task.NewSoftmax(set.Train.Select(part)), len(part)
@@ -169,7 +169,7 @@ func run(ctx context.Context, set *task.Set, partition string, seed uint64, z si
 	return curves, err
 }
 
-// scorer counts the right answers of a linear model with two classes, as task.Softmax.Accuracy does, but many times as fast: there are
+// scorer counts the right answers of a linear model with two classes, as task.Model.Accuracy does, but many times as fast: there are
 // hundreds of thousands of models to score. Only a score within rounding of 0 could differ.
 type scorer struct {
 	x []float32 // the samples, turned around if they are of class 0: the right answer to all is a positive score

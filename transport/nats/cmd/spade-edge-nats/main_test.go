@@ -150,11 +150,14 @@ func TestProcesses(t *testing.T) {
 				var out, log bytes.Buffer
 				c := exec.CommandContext(ctx, os.Args[0], "run", filepath.Join(f.dir, name+".json"), "-json")
 				c.Env, c.Stdout, c.Stderr = append(os.Environ(), asProgram+"=1"), &out, &log
+				if life == 0 { // each dies at its first word once, however quick the machine is
+					c.Stderr = onFirstWrite{&log, sync.OnceFunc(func() { _ = c.Process.Kill() })}
+				}
 				if err := c.Start(); err != nil {
 					t.Error(err)
 					return
 				}
-				if life < len(pauses[i]) {
+				if life > 0 && life < len(pauses[i]) {
 					time.AfterFunc(pauses[i][life], func() { _ = c.Process.Kill() })
 				}
 				if err := c.Wait(); err != nil {
@@ -181,6 +184,17 @@ func TestProcesses(t *testing.T) {
 		t.Error("no process was killed")
 	}
 	t.Logf("%d kills", killed.Load())
+}
+
+// onFirstWrite calls then before it writes for the first time.
+type onFirstWrite struct {
+	io.Writer
+	then func()
+}
+
+func (w onFirstWrite) Write(p []byte) (int, error) {
+	w.then()
+	return w.Writer.Write(p)
 }
 
 // What spade-edge init -nats makes, a private fleet, runs as it is.

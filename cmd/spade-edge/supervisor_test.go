@@ -123,8 +123,8 @@ func (tr *trial) quiet(t *testing.T) [][]string {
 	return models
 }
 
-// ward looks after the processes of a trial: whoever dies is started again.
-type ward struct {
+// supervisor runs the processes of a trial: it starts each one again that dies.
+type supervisor struct {
 	*trial
 	nodes  []*process
 	models []string // of those that have ended as they should, else empty
@@ -134,16 +134,16 @@ type ward struct {
 	moved  time.Time
 }
 
-func newWard(t *testing.T, tr *trial) *ward {
+func newSupervisor(t *testing.T, tr *trial) *supervisor {
 	t.Helper()
-	w := &ward{trial: tr, models: make([]string, len(tr.file.Members)), moved: time.Now()}
+	w := &supervisor{trial: tr, models: make([]string, len(tr.file.Members)), moved: time.Now()}
 	for i := range tr.file.Members {
 		w.nodes = append(w.nodes, w.start(t, i))
 	}
 	return w
 }
 
-func (w *ward) start(t *testing.T, i int) *process {
+func (w *supervisor) start(t *testing.T, i int) *process {
 	t.Helper()
 	return start(t, "run", w.path(w.file.Members[i].Name+".json"), "-json")
 }
@@ -159,10 +159,10 @@ func (p *process) ended() bool {
 }
 
 // done reports whether every node has come to its end.
-func (w *ward) done() bool { return !slices.Contains(w.models, "") }
+func (w *supervisor) done() bool { return !slices.Contains(w.models, "") }
 
 // strike kills a node and starts it again, or starts it again if it had ended by itself: then it serves its last state.
-func (w *ward) strike(t *testing.T, i int) {
+func (w *supervisor) strike(t *testing.T, i int) {
 	t.Helper()
 	p := w.nodes[i]
 	if p.ended() {
@@ -189,10 +189,10 @@ func (w *ward) strike(t *testing.T, i int) {
 }
 
 // rounds returns how many releases a member makes.
-func (w *ward) rounds() int { return w.file.Fleet.Method.Rounds + w.file.Fleet.Method.Cooldown }
+func (w *supervisor) rounds() int { return w.file.Fleet.Method.Rounds + w.file.Fleet.Method.Cooldown }
 
 // lingers returns a node that has made its last release and has not ended, or -1.
-func (w *ward) lingers(t *testing.T) int {
+func (w *supervisor) lingers(t *testing.T) int {
 	t.Helper()
 	for i, p := range w.nodes {
 		if !p.ended() && len(w.released(t, i)) == w.rounds() {
@@ -203,7 +203,7 @@ func (w *ward) lingers(t *testing.T) int {
 }
 
 // note takes in the outcome of a node that has ended by itself, which has to be a good one.
-func (w *ward) note(t *testing.T, i int) {
+func (w *supervisor) note(t *testing.T, i int) {
 	t.Helper()
 	if w.nodes[i].out.Len() == 0 && w.nodes[i].cmd.ProcessState.Success() {
 		return // noted before
@@ -220,7 +220,7 @@ func (w *ward) note(t *testing.T, i int) {
 }
 
 // checkLog makes sure that nobody has sent a node anything that could not be right, such as another release of the same round.
-func (w *ward) checkLog(t *testing.T, i int) {
+func (w *supervisor) checkLog(t *testing.T, i int) {
 	t.Helper()
 	if log := w.nodes[i].log.String(); strings.Contains(log, "frame refused") || strings.Contains(log, "contradicts") {
 		t.Fatalf("a frame was refused:\n%s", log)
@@ -228,7 +228,7 @@ func (w *ward) checkLog(t *testing.T, i int) {
 }
 
 // look notes who has ended. If only some have, and then nothing moves, those are started again: a neighbor may still need what they know.
-func (w *ward) look(t *testing.T) {
+func (w *supervisor) look(t *testing.T) {
 	t.Helper()
 	over := 0
 	for i, p := range w.nodes {
@@ -255,7 +255,7 @@ func (w *ward) look(t *testing.T) {
 
 // run kills so many times, at random moments of up to pause each and random nodes, and then waits for the end. The last kill is kept for a
 // node that has made its last release and lingers: on a fast machine all the others may be over long before that.
-func (w *ward) run(t *testing.T, chance *rng.Stream, kills int, pause time.Duration) {
+func (w *supervisor) run(t *testing.T, chance *rng.Stream, kills int, pause time.Duration) {
 	t.Helper()
 	for !w.done() {
 		if w.kills < kills-1 {
@@ -278,7 +278,7 @@ func (w *ward) run(t *testing.T, chance *rng.Stream, kills int, pause time.Durat
 }
 
 // checkModels compares the final models, and all releases on the way, with the quiet run.
-func (w *ward) checkModels(t *testing.T) {
+func (w *supervisor) checkModels(t *testing.T) {
 	t.Helper()
 	want := w.quiet(t)
 	for i, m := range want {
