@@ -1,19 +1,18 @@
 package dpmech
 
 import (
-	"errors"
 	"fmt"
 	"math"
 )
 
-// Accounting is a way to read the spend of a sequence of releases, a sum of [Gaussian.Rho], as epsilon at a given delta.
-// Every way gives an upper bound on the true epsilon. GDP's is the least, Paper's the largest.
+// Accounting is a way to read the spend of a sequence of releases, a sum of [Gaussian.Rho], as epsilon at a given
+// delta. Every way gives an upper bound on the true epsilon. GDP's is the least, Paper's the largest.
 type Accounting int
 
 const (
 	// GDP is the exact trade-off of the composed Gaussian mechanism with mu = sqrt(2 rho): Dong, Roth and Su, "Gaussian
-	// differential privacy" (JRSS-B 2022), Corollary 2.13. It holds because each release is a mixture of Gaussians whose
-	// centres lie in a ball.
+	// differential privacy" (JRSS-B 2022), Corollary 2.13. It holds because each release is a mixture of Gaussians
+	// whose centres lie in a ball.
 	GDP Accounting = iota
 	// ZCDP is the optimised conversion of zCDP: Canonne, Kamath and Steinke, "The discrete Gaussian for differential
 	// privacy" (NeurIPS 2020), Proposition 12.
@@ -22,17 +21,17 @@ const (
 	Paper
 )
 
-// accountings lists the values in the order in which help texts name them.
+// accountings lists the values by number, in the order in which help texts name them.
 var accountings = []struct {
-	a    Accounting
-	name string
-}{{GDP, "gdp"}, {ZCDP, "zcdp"}, {Paper, "paper"}}
+	name    string
+	epsilon func(rho, delta float64) float64
+}{{"gdp", epsilonGDP}, {"zcdp", epsilonZCDP}, {"paper", epsilonPaper}}
 
 // ParseAccounting returns the accounting that String names.
 func ParseAccounting(name string) (Accounting, error) {
-	for _, known := range accountings {
+	for i, known := range accountings {
 		if known.name == name {
-			return known.a, nil
+			return Accounting(i), nil
 		}
 	}
 	return 0, fmt.Errorf("dpmech: accounting %q, want gdp, zcdp or paper", name)
@@ -40,34 +39,48 @@ func ParseAccounting(name string) (Accounting, error) {
 
 // String returns the name used in files.
 func (a Accounting) String() string {
-	for _, known := range accountings {
-		if known.a == a {
-			return known.name
-		}
+	if !a.known() {
+		return fmt.Sprintf("Accounting(%d)", int(a))
 	}
-	return fmt.Sprintf("Accounting(%d)", int(a))
+	return accountings[a].name
 }
+
+// MarshalText returns the name used in files.
+func (a Accounting) MarshalText() ([]byte, error) {
+	_, err := ParseAccounting(a.String())
+	return []byte(a.String()), err
+}
+
+// UnmarshalText sets a to the accounting of a name.
+func (a *Accounting) UnmarshalText(name []byte) error {
+	var err error
+	*a, err = ParseAccounting(string(name))
+	return err
+}
+
+func (a Accounting) known() bool { return a >= 0 && int(a) < len(accountings) }
 
 const (
 	// leastDelta is the smallest normal float64: below, numbers lose digits.
 	leastDelta = 0x1p-1022
 	// leastRho is what a smaller spend counts as, other than zero: a larger spend is a safe answer.
 	leastRho = 0x1p-1000
-	// widening is applied to every epsilon and delta. It is a hundred times and more what rounding leaves undecided after the
-	// margins in the formulas, so that numbers which are equal on paper come out on the same side on every processor.
+	// widening is applied to every epsilon and delta. It is a hundred times and more what rounding leaves undecided
+	// after the margins in the formulas, so that numbers which are equal on paper come out on the same side on every
+	// processor.
 	widening = 1 + 0x1p-36
 )
 
-// Epsilon returns the epsilon of a total spend rho (in zCDP, at least 0; see [Rho]) at 2^-1022 <= delta < 1, rounded up: never
-// below the true number of the accounting, and above it by less than 1e-9 of it, or by less than 1e-13*sqrt(rho) where that is
-// more, which is where delta alone covers nearly everything. (That is for delta <= 1/2 and rho >= 1e-300; elsewhere it is an
-// upper bound.) Its last digits depend on the processor's mathematical functions. It is +Inf if an argument is out of
-// range, so that a mistake never looks private.
+// Epsilon returns the epsilon of a total spend rho (in zCDP, at least 0; see [Rho]) at 2^-1022 <= delta < 1, rounded
+// up: never below the true number of the accounting, and above it by less than 1e-9 of it, or by less than
+// 1e-13*sqrt(rho) where that is more, which is where delta alone covers nearly everything. (That is for delta <= 1/2
+// and rho >= 1e-300; elsewhere it is an upper bound.) Its last digits depend on the processor's mathematical functions.
+// It is +Inf if an argument is out of range, so that a mistake never looks private.
 //
 // Noise whose law is only within total variation distance s of the ideal one, counted over all releases, makes an
-// (epsilon, delta)-private mechanism (epsilon, delta + (1 + e^epsilon)s)-private. It is charged by the caller: with slack =
-// (1 + e^limit)*s, Epsilon(rho, delta-slack) holds for that noise if it is at most limit. The rounding of the difference is
-// covered, and a slack that leaves nothing of delta gives +Inf.
+// (epsilon, delta)-private mechanism (epsilon, delta + (1 + e^epsilon)s)-private. It is charged by the caller: with
+// slack = (1 + e^limit)*s, Epsilon(rho, delta-slack) holds for that noise if it is at most limit. The rounding of the
+// difference is covered, and a slack that leaves nothing of delta gives +Inf.
 func (a Accounting) Epsilon(rho, delta float64) float64 {
 	if !a.known() || !(rho >= 0 && rho <= math.MaxFloat64) || !(delta >= leastDelta && delta < 1) {
 		return math.Inf(1)
@@ -75,22 +88,12 @@ func (a Accounting) Epsilon(rho, delta float64) float64 {
 	if rho == 0 {
 		return 0
 	}
-	rho = max(rho, leastRho)
-	var eps float64
-	switch a {
-	case GDP:
-		eps = epsilonGDP(rho, delta)
-	case ZCDP:
-		eps = epsilonZCDP(rho, delta)
-	case Paper:
-		eps = epsilonPaper(rho, delta)
-	}
-	return max(0, eps) * widening
+	return max(0, accountings[a].epsilon(max(rho, leastRho), delta)) * widening
 }
 
-// Delta returns the smallest delta at which a total spend rho (in zCDP, at least 0) is epsilon >= 0, rounded up: never below the
-// true number, and above it by less than 1e-9 of it for rho in 1e-300..1e6. It is 1, no guarantee, if an argument is out of
-// range; 0 if rho is; and otherwise at least 2^-1022, below which true values are rounded up to it.
+// Delta returns the smallest delta at which a total spend rho (in zCDP, at least 0) is epsilon >= 0, rounded up: never
+// below the true number, and above it by less than 1e-9 of it for rho in 1e-300..1e6. It is 1, no guarantee, if an
+// argument is out of range; 0 if rho is; and otherwise at least 2^-1022, below which true values are rounded up to it.
 func (a Accounting) Delta(rho, epsilon float64) float64 {
 	if !a.known() || !(rho >= 0 && rho <= math.MaxFloat64) || !(epsilon >= 0 && epsilon <= math.MaxFloat64) {
 		return 1
@@ -98,54 +101,29 @@ func (a Accounting) Delta(rho, epsilon float64) float64 {
 	if rho == 0 {
 		return 0
 	}
-	rho = max(rho, leastRho)
-	var delta float64
-	switch a {
-	case GDP:
-		delta = deltaGDP(rho, epsilon)
-	case ZCDP:
-		delta = deltaZCDP(rho, epsilon)
-	case Paper:
-		delta = deltaPaper(rho, epsilon)
-	}
+	delta := []func(rho, epsilon float64) float64{deltaGDP, deltaZCDP, deltaPaper}[a](max(rho, leastRho), epsilon)
 	return min(max(delta, leastDelta)*widening, 1)
 }
 
 // MaxRho returns the largest spend, rounded down, whose Epsilon at delta is at most epsilon, for 0 < epsilon <= 1e6 and
 // 2^-1022 <= delta < 1. It fails only outside these ranges, or where a spend of 2^-1000 is too much already.
 func (a Accounting) MaxRho(epsilon, delta float64) (float64, error) {
-	if err := a.validateBudget(epsilon, delta); err != nil {
+	if err := (Limit{Epsilon: epsilon, Delta: delta, Accounting: a}).Validate(); err != nil {
 		return 0, err
 	}
-	// Epsilon grows with rho, but for its last digits; what is returned has passed. The upper end never does: epsilon is at
-	// least rho - 8.3*sqrt(2 rho) for every float64 delta < 1.
+	// Epsilon grows with rho, but for its last digits; what is returned has passed. The upper end never does: epsilon
+	// is at least rho - 8.3*sqrt(2 rho) for every float64 delta < 1.
 	fits := func(rho float64) bool { return a.Epsilon(rho, delta) <= epsilon }
 	if !fits(leastRho) {
-		return 0, fmt.Errorf("dpmech: epsilon %v at delta %v is too small to be reached with %v accounting", epsilon, delta, a)
+		return 0, fmt.Errorf("dpmech: epsilon %v at delta %v is too small to be reached with %v accounting",
+			epsilon, delta, a)
 	}
 	rho, _ := bisect(leastRho, 2e6, fits)
 	return rho, nil
 }
 
-func (a Accounting) known() bool { return a == GDP || a == ZCDP || a == Paper }
-
-// validateBudget reports what keeps (epsilon, delta) from being a limit to inverse functions of Epsilon.
-func (a Accounting) validateBudget(epsilon, delta float64) error {
-	var errs []error
-	if !a.known() {
-		errs = append(errs, fmt.Errorf("dpmech: no such accounting: %v", a))
-	}
-	if !(epsilon > 0) || epsilon > 1e6 {
-		errs = append(errs, fmt.Errorf("dpmech: epsilon is %v, want more than 0 and at most 1e6", epsilon))
-	}
-	if !(delta >= leastDelta && delta < 1) {
-		errs = append(errs, fmt.Errorf("dpmech: delta is %v, want more than 0 (2^-1022 or above) and less than 1", delta))
-	}
-	return errors.Join(errs...)
-}
-
-// bisect narrows 0 < lo < hi, on a logarithmic scale, to neighbors or nearly so: below holds at lo and not at hi, if it did so at
-// the beginning.
+// bisect narrows 0 < lo < hi, on a logarithmic scale, to neighbors or nearly so: below holds at lo and not at hi, if it
+// did so at the beginning.
 func bisect(lo, hi float64, below func(float64) bool) (float64, float64) {
 	for range 200 {
 		mid := math.Sqrt(lo) * math.Sqrt(hi)

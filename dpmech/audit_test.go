@@ -12,10 +12,10 @@ import (
 //
 //	P[S | D] <= e^epsilon P[S | D'] + delta(epsilon), delta of mu-GDP.
 //
-// For each epsilon the event that comes closest is a likelihood ratio above e^epsilon, which is a threshold on the output.
-// audit returns a line for each epsilon and order of D and D' at which the inequality is refuted: at which
-// it fails for the lower confidence limit of the left side and the upper one of the right side (Clopper and Pearson, 1934). A
-// mechanism that keeps its promise is accused, at any of these points, with a probability of at most alpha.
+// For each epsilon the event that comes closest is a likelihood ratio above e^epsilon, which is a threshold on the
+// output. audit returns a line for each epsilon and order of D and D' at which the inequality is refuted: at which it
+// fails for the lower confidence limit of the left side and the upper one of the right side (Clopper and Pearson,
+// 1934). A mechanism that keeps its promise is accused, at any of these points, with a probability of at most alpha.
 func audit(plus, minus []float64, mu, alpha float64) (faults []string) {
 	epsilons := []float64{0, 0.5, 1, 1.5, 2, 3, 4}
 	each := alpha / float64(len(epsilons)*2*2) // two orders, two limits: Bonferroni
@@ -49,8 +49,8 @@ func claimedDelta(eps, mu float64) float64 {
 	return phi(mu/2-eps/mu) - math.Exp(eps)*phi(-mu/2-eps/mu)
 }
 
-// binomialLower returns the lower limit of Clopper and Pearson: the probability of success p at which k successes or more
-// among n have probability alpha. That probability is the incomplete beta function I_p(k, n-k+1).
+// binomialLower returns the lower limit of Clopper and Pearson: the probability of success p at which k successes or
+// more among n have probability alpha. That probability is the incomplete beta function I_p(k, n-k+1).
 func binomialLower(k, n int, alpha float64) float64 {
 	if k == 0 {
 		return 0
@@ -113,8 +113,8 @@ func TestBinomialLower(t *testing.T) {
 	}
 }
 
-// auditedRelease makes count releases of one update and returns them, projected on the direction of all ones, in units of
-// sigma of the claim. The true noise is that of claim times fault; the update is far outside of the ball.
+// auditedRelease makes count releases of one update and returns them, projected on the direction of all ones, in units
+// of sigma of the claim. The true noise is that of claim times fault; the update is far outside of the ball.
 func auditedRelease(t *testing.T, dim, count int, claim Gaussian, sign, fault float64, onGrid bool, seed uint64) []float64 {
 	t.Helper()
 	m := newMechanism(t, dim, seed)
@@ -148,15 +148,16 @@ func auditedRelease(t *testing.T, dim, count int, claim Gaussian, sign, fault fl
 	return ys
 }
 
-// The mechanism as a black box, at its worst case: two data sets whose updates are clipped to opposite ends of the ball. A
-// million releases in all; the chance of a false alarm is 1 % (and the seeds are fixed). On the wire grid a threshold on the
-// sum is an event like any other, if not always the closest one.
+// The mechanism as a black box, at its worst case: two data sets whose updates are clipped to opposite ends of the
+// ball. A million releases in all; the chance of a false alarm is 1 % (and the seeds are fixed). On the wire grid a
+// threshold on the sum is an event like any other, if not always the closest one.
 //
 // Power: mu = 2.5 and noise that is 2 % too small give mu = 2.551. At epsilon 0 the left side rises by the density
-// 0.183 * 0.051 / 2 and the right side falls by as much. With 175,000 releases each, both are known to 0.00074; a limit lies 3.75 of
-// these off (alpha/28), so 0.0055 are lost to caution, and the 0.0093 that the inequality is missed by exceed that by 3.6 standard
-// deviations of the difference: the fault is caught with probability 0.9998. In eight dimensions and at
-// mu = 1 (epsilon 4.4 at delta 1e-5) 10 % are asked for, with 75,000 each: 0.039 missed, 0.0127 lost, 11 deviations.
+// 0.183 * 0.051 / 2 and the right side falls by as much. With 175,000 releases each, both are known to 0.00074; a limit
+// lies 3.75 of these off (alpha/28), so 0.0055 are lost to caution, and the 0.0093 that the inequality is missed by
+// exceed that by 3.6 standard deviations of the difference: the fault is caught with probability 0.9998. In eight
+// dimensions and at mu = 1 (epsilon 4.4 at delta 1e-5) 10 % are asked for, with 75,000 each: 0.039 missed, 0.0127 lost,
+// 11 deviations.
 func TestAudit(t *testing.T) {
 	for i, c := range []struct {
 		dim, count int

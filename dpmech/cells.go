@@ -2,10 +2,10 @@ package dpmech
 
 import "math/bits"
 
-// The half line is cut into 124 cells of width 1/16 and a tail. heights[j] is heights[0]*exp(-x^2/2), rounded down, at the left
-// end x = j/16 of cell j; it is the height of a rectangle which lies under the density on cell j-1, and one unit more is
-// the height of one that covers the density on cell j. The difference is the wedge of a cell. Rectangles, wedges and
-// the tail weigh 2^63 together: heights[0] is the largest number that leaves the tail enough.
+// The half line is cut into 124 cells of width 1/16 and a tail. heights[j] is heights[0]*exp(-x^2/2), rounded down, at
+// the left end x = j/16 of cell j; it is the height of a rectangle which lies under the density on cell j-1, and one
+// unit more is the height of one that covers the density on cell j. The difference is the wedge of a cell. Rectangles,
+// wedges and the tail weigh 2^63 together: heights[0] is the largest number that leaves the tail enough.
 const (
 	cells     = 124
 	cellBits  = 4 // the width of a cell is 2^-cellBits
@@ -81,8 +81,8 @@ func aliasTable() (table [256]uint64) {
 	return table
 }
 
-// cells draws round(2^shift * Z) for every element of dst: a point from under a staircase that covers the density, kept if
-// it lies under the density. Under a rectangle it does; in a wedge or in the tail that is tried.
+// cells draws round(2^shift * Z) for every element of dst: a point from under a staircase that covers the density, kept
+// if it lies under the density. Under a rectangle it does; in a wedge or in the tail that is tried.
 func (n *normal) cells(dst []int64, shift int) {
 	for i := range dst {
 		for {
@@ -124,7 +124,8 @@ func (n *normal) wedge(j, u uint64) bool {
 	return accept == 1
 }
 
-// cellDensity returns heights[0]*exp(-x^2/2) at x = (j+u)/16: at most 1 too high and 3 too low, whatever the digits after u.
+// cellDensity returns heights[0]*exp(-x^2/2) at x = (j+u)/16: at most 1 too high and 3 too low, whatever the digits
+// after u.
 func cellDensity(j, u uint64) uint64 {
 	// x^2/2 = (j/16)^2/2 + z, z = U(2j+U)/512 < 0.49.
 	z, _ := bits.Mul64(u, j<<56)
@@ -132,9 +133,9 @@ func cellDensity(j, u uint64) uint64 {
 	return scaled(heights[j], expNeg(z+square>>9))
 }
 
-// tail draws a point from beyond so many cells of width 2^-cellBits and reports whether it is kept, and if so its 52 digits. There
-// are blocks of width 1/4, without end, that weigh weight/2, weight/4, ... Only one draw in 2^44 comes here: speed does not
-// matter.
+// tail draws a point from beyond so many cells of width 2^-cellBits and reports whether it is kept, and if so its 52
+// digits. There are blocks of width 1/4, without end, that weigh weight/2, weight/4, ... Only one draw in 2^44 comes
+// here: speed does not matter.
 func (n *normal) tail(peak, weight, cells uint64, cellBits uint, u uint64) (x uint64, kept bool) {
 	block := uint64(0)
 	r := n.word()

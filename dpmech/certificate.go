@@ -26,9 +26,11 @@ var notCovered = map[int][]string{
 	},
 	2: {
 		"timing: when a node sends, and how long it takes",
-		"what a node shows on its own machine: losses, accuracies and failed queries of its own data, and logs at level DEBUG",
+		"what a node shows on its own machine: losses, accuracies and failed queries of its own data, " +
+			"and logs at level DEBUG",
 		"records that another client, or another ledger, holds as well",
-		"what is set back together: every member restored at once, or a node and its ledger when no neighbor that remembers is left (none in common between two runs)",
+		"what is set back together: every member restored at once, or a node and its ledger when no neighbor that " +
+			"remembers is left (none in common between two runs)",
 		"copies of the device's folder and key that run at the same time, until a neighbor has seen two of their releases",
 		"snapshots of a virtual machine, and backups, that were put back",
 		"power, radio and other physical side channels",
@@ -44,11 +46,9 @@ const maxText = 2000
 
 // About is what a certificate says besides the count.
 type About struct {
-	Run    string `json:"run"`
-	Fleet  string `json:"fleet"` // SHA-256 of the fleet file, 64 hexadecimal digits
-	Member string `json:"member"`
-	// Simulated says that the noise came from a seed: such a run protects nobody, and its certificate says what a real one
-	// would have cost.
+	RunID
+	// Simulated says that the noise came from a seed: such a run protects nobody, and its certificate says what a real
+	// one would have cost.
 	Simulated bool   `json:"simulated"`
 	Sampler   string `json:"sampler"` // how the noise was drawn, and by which build
 	// Cooldown rounds touch no data, and an averaged model is made of releases: both cost nothing.
@@ -64,10 +64,11 @@ type Countersignature struct {
 	Signature string `json:"signature"` // Ed25519, 128 hexadecimal digits
 }
 
-// Certificate says what a run of one client has leaked at most, and what all runs on its data set have. It can be verified by
-// anyone: every number in it follows from the clip and noise of each release. Whether the releases are those of the member is for the
-// signatures to say, which this package carries and does not check. A new certificate has version 2. Version 1 has none of the
-// fields that are left out of the JSON when they are zero, and what the ledger has of the run may be more than its releases.
+// Certificate says what a run of one client has leaked at most, and what all runs on its data set have. Anyone can
+// verify it: every number in it follows from the clip and noise of each release. Whether the releases are those of the
+// member is for the signatures to say, which this package carries and does not check. A new certificate has version 2.
+// Version 1 has none of the fields that JSON leaves out when they are zero, and there the ledger may have more of the
+// run than its releases.
 type Certificate struct {
 	Version   int    `json:"version"`
 	Unit      string `json:"unit"`      // what is protected
@@ -75,38 +76,35 @@ type Certificate struct {
 	About
 	Rounds int     `json:"rounds"` // number of releases
 	Spends []Spend `json:"releases"`
-	// ReservedUnmade is how many reservations the ledger has of this run beyond its releases: for the rounds that follow the last one, with
-	// the same clip and noise. No such release is known to have been made, and they are counted in Cost all the same.
+	// ReservedUnmade is how many reservations the ledger has of this run beyond its releases: for the rounds that
+	// follow the last one, with the same clip and noise. No such release is known to have been made, and Cost counts
+	// them.
 	ReservedUnmade int     `json:"reserved_unmade,omitempty"`
 	Limit          *Limit  `json:"limit"` // what this run may spend; nil: not limited
-	Slack          float64 `json:"slack"` // distance of the drawn noise from the ideal, as far as it is charged to delta
+	Slack          float64 `json:"slack"` // distance of the drawn noise from the ideal, as far as delta is charged for it
 	Cost
 	Lifetime   *Lifetime `json:"lifetime"` // nil: there is no ledger
 	NotCovered []string  `json:"not_covered"`
 
-	Head          string             `json:"head,omitempty"`          // the member's last signed release, in hexadecimal digits
+	Head          string             `json:"head,omitempty"`          // the member's last signed release, in hexadecimal
 	Countersigned []Countersignature `json:"countersigned,omitempty"` // of Head, in ascending order of members
-	Signature     string             `json:"signature,omitempty"`     // Ed25519 by the member over SignedBytes, 128 hexadecimal digits
+	Signature     string             `json:"signature,omitempty"`     // Ed25519 by the member over SignedBytes
 }
 
-// key says whose releases the certificate counts.
-func (c *Certificate) key() runKey { return runKey{c.Run, c.Fleet, c.Member} }
-
-// NewCertificate certifies what a filter has counted at delta, and unless l is nil what its data set's ledger has; then the releases
-// have to be those that the ledger has of the run, but for the last ones there, see [Certificate].ReservedUnmade. It has no signature.
-func NewCertificate(about About, delta float64, f *Filter, l *Ledger) (*Certificate, error) {
+// NewCertificate certifies what a filter has counted at delta. life is what the data set's ledger has, nil without a
+// ledger: the releases have to be those that it has of the run, but for the last ones there, see
+// [Certificate].ReservedUnmade. The certificate has no signature and keeps life.
+func NewCertificate(about About, delta float64, f *Filter, life *Lifetime) (*Certificate, error) {
 	about.ConditionalOn = append([]string{}, about.ConditionalOn...)
 	const version = 2
 	c := &Certificate{
 		Version: version, Unit: certificateUnit, Adjacency: adjacencies[version], About: about,
-		Spends: append([]Spend{}, f.spends...), Limit: f.Limit(),
+		Spends: append([]Spend{}, f.spends...), Limit: f.Limit(), Lifetime: life,
 		NotCovered: append(slices.Clone(notCovered[version]), NotSigned),
 	}
 	c.Rounds = countRounds(c.Spends)
-	if l != nil {
-		life := l.Lifetime(delta)
-		c.Lifetime = &life
-		c.ReservedUnmade, _ = unmadeOf(c.Spends, life.run(c.key())) // Verify says what is wrong
+	if life != nil {
+		c.ReservedUnmade, _ = unmadeOf(c.Spends, life.spends(c.RunID)) // Verify says what is wrong
 	}
 	c.Cost = CostOf(c.charged(), delta)
 	if err := c.Verify(); err != nil {
@@ -115,17 +113,60 @@ func NewCertificate(about About, delta float64, f *Filter, l *Ledger) (*Certific
 	return c, nil
 }
 
-// charged returns what this run costs: its releases, and what else the ledger has of it, which is the larger figure if there is any.
+// charged returns what this run costs: the larger of its releases and of what the ledger has of it.
 func (c *Certificate) charged() float64 {
 	rho := sumSpends(c.Spends)
 	if c.Version == 1 || c.Lifetime == nil {
 		return rho
 	}
-	reserved := c.Lifetime.run(c.key())
+	reserved := c.Lifetime.spends(c.RunID)
 	if validateSpends(reserved) != nil {
-		return rho // which Verify says
+		return rho // Verify reports it
 	}
 	return max(rho, sumSpends(reserved))
+}
+
+// verifyReserved compares the releases with what the lifetime has reserved for the run, which costs sum.
+func (c *Certificate) verifyReserved(reserved []Spend, sum float64) error {
+	if c.Version == 1 {
+		if own := sumSpends(c.Spends); sum < own { // NaN if they are not valid
+			return fmt.Errorf("this run has rho %v in the ledger, and %v by its own count", sum, own)
+		}
+		return nil
+	}
+	unmade, err := unmadeOf(c.Spends, reserved)
+	if err == nil && unmade != c.ReservedUnmade {
+		err = fmt.Errorf("the ledger has %d releases of this run, and the certificate %d and %d reserved_unmade",
+			countRounds(reserved), countRounds(c.Spends), c.ReservedUnmade)
+	}
+	return err
+}
+
+// unmadeOf compares the releases that a run has made with those that its ledger has reserved, both as a [Filter] counts
+// them, and returns how many were reserved and not made. These can only be the rounds right after the last release,
+// with its clip and sigma. Every other difference is an error.
+func unmadeOf(made, reserved []Spend) (unmade int, err error) {
+	for i, r := range reserved {
+		switch {
+		case i == 0 && len(made) == 0:
+			unmade = r.Rounds
+		case i >= len(made):
+			return 0, fmt.Errorf("the ledger has releases from round %d on, with another clip or sigma or behind a gap, "+
+				"and the certificate none", r.First)
+		default:
+			m := made[i]
+			unmade = r.Rounds - m.Rounds
+			if r.gaussian() != m.gaussian() || r.First != m.First || unmade < 0 || unmade > 0 && i < len(made)-1 {
+				const text = "%d rounds from %d on with clip %v and sigma %v"
+				return 0, fmt.Errorf("releases[%d]: found "+text+", want "+text+" as in the ledger",
+					i, m.Rounds, m.First, m.Clip, m.Sigma, r.Rounds, r.First, r.Clip, r.Sigma)
+			}
+		}
+	}
+	if n := len(reserved); len(made) > n {
+		return 0, fmt.Errorf("releases[%d]: the ledger has no release from round %d on", n, made[n].First)
+	}
+	return unmade, nil
 }
 
 func countRounds(spends []Spend) int {
@@ -136,8 +177,8 @@ func countRounds(spends []Spend) int {
 	return n
 }
 
-// ParseCertificate reads a certificate from JSON, in any layout. A field that is unknown, missing or there twice is an error.
-// Whether the certificate is right, Verify says.
+// ParseCertificate reads a certificate from JSON, in any layout. A field that is unknown, missing or there twice is an
+// error. Verify says whether the certificate is right.
 func ParseCertificate(data []byte) (*Certificate, error) {
 	c := new(Certificate)
 	if err := decodeJSON(data, c); err != nil {
@@ -145,7 +186,7 @@ func ParseCertificate(data []byte) (*Certificate, error) {
 	}
 	again, err := json.Marshal(c)
 	if err == nil {
-		err = errors.Join(sameNames(data, again), c.shape())
+		err = errors.Join(sameNames(data, again), c.verifyFields())
 	}
 	if err != nil {
 		return nil, within("certificate", err)
@@ -153,19 +194,22 @@ func ParseCertificate(data []byte) (*Certificate, error) {
 	return c, nil
 }
 
-// shape reports the fields that the certificate's version does not have.
-func (c *Certificate) shape() error {
+// verifyFields reports the fields that the certificate's version does not have.
+func (c *Certificate) verifyFields() error {
 	if c.Version != 1 {
 		return nil
 	}
-	there := []bool{
-		c.ReservedUnmade != 0, c.EpsilonZeroOut != 0, c.Head != "", len(c.Countersigned) > 0, c.Signature != "",
-		c.Lifetime != nil && c.Lifetime.EpsilonZeroOut != 0,
-	}
 	var errs []error
-	for i, name := range []string{"reserved_unmade", "epsilon_zero_out", "head", "countersigned", "signature", "lifetime.epsilon_zero_out"} {
-		if there[i] {
-			errs = append(errs, fmt.Errorf("dpmech: unknown field %s: version 1 does not have it", name))
+	for _, f := range []struct {
+		name    string
+		present bool
+	}{
+		{"reserved_unmade", c.ReservedUnmade != 0}, {"epsilon_zero_out", c.EpsilonZeroOut != 0}, {"head", c.Head != ""},
+		{"countersigned", len(c.Countersigned) > 0}, {"signature", c.Signature != ""},
+		{"lifetime.epsilon_zero_out", c.Lifetime != nil && c.Lifetime.EpsilonZeroOut != 0},
+	} {
+		if f.present {
+			errs = append(errs, fmt.Errorf("dpmech: unknown field %s: version 1 does not have it", f.name))
 		}
 	}
 	return errors.Join(errs...)
@@ -174,8 +218,8 @@ func (c *Certificate) shape() error {
 // signedTag begins what a member signs, so that no signature of another kind can stand for a certificate's.
 const signedTag = "spade-edge certificate 2\n"
 
-// SignedBytes returns what [Certificate].Signature is a signature of: a line that says what it is, and the certificate as JSON without white
-// space and with Signature empty, which leaves it out.
+// SignedBytes returns what [Certificate].Signature is a signature of: a line that says what it is, and the certificate
+// as JSON without white space and without its signature.
 func (c *Certificate) SignedBytes() ([]byte, error) {
 	unsigned := *c
 	unsigned.Signature = ""
@@ -203,9 +247,9 @@ func (c *Certificate) JSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// Verify computes everything again from the clip and noise of the releases and reports every field that disagrees. No cost
-// may be stated lower than it is; up to 1e-6 of it may be stated too much. (An epsilon may be 1e-11 lower, which
-// [Accounting.Epsilon] adds for that: processors differ in the last digits of the functions it is computed with.)
+// Verify computes everything again from the clip and noise of the releases and reports every field that disagrees. No
+// cost may be stated lower than it is; it may be stated up to 1e-6 of it too high. (An epsilon may be 1e-11 lower,
+// which [Accounting.Epsilon] adds for that: processors differ in the last digits of the functions it is computed with.)
 func (c *Certificate) Verify() error {
 	var errs []error
 	fault := func(where string, err error) {
@@ -214,17 +258,19 @@ func (c *Certificate) Verify() error {
 		}
 	}
 	if _, known := adjacencies[c.Version]; !known {
-		return within("certificate: version", fmt.Errorf("is %d, want 1 or 2", c.Version)) // what another means nobody here knows
+		return within("certificate: version", fmt.Errorf("is %d, want 1 or 2", c.Version))
 	}
-	if err := c.shape(); err != nil {
+	if err := c.verifyFields(); err != nil {
 		errs = append(errs, within("certificate", err))
 	}
-	for _, f := range []struct{ name, have, want string }{{"unit", c.Unit, certificateUnit}, {"adjacency", c.Adjacency, adjacencies[c.Version]}} {
+	for _, f := range []struct{ name, have, want string }{
+		{"unit", c.Unit, certificateUnit}, {"adjacency", c.Adjacency, adjacencies[c.Version]},
+	} {
 		if f.have != f.want {
 			fault(f.name, fmt.Errorf("is %q, want %q", f.have, f.want))
 		}
 	}
-	fault("run", c.key().validate())
+	fault("run", c.validate())
 	fault("sampler", validName("sampler", c.Sampler))
 	if c.Cooldown < 0 || c.Cooldown > maxRound {
 		fault("cooldown_rounds", fmt.Errorf("is %d, want 0..%d", c.Cooldown, maxRound))
@@ -255,7 +301,7 @@ func (c *Certificate) Verify() error {
 			fault("rounds", fmt.Errorf("is %d, and the releases are %d", c.Rounds, n))
 		}
 		fault("this run", c.Cost.verify(c.charged(), c.Version))
-		fault("this run", c.Cost.keeps(c.Limit))
+		fault("this run", c.Cost.withinLimit(c.Limit))
 	}
 	switch {
 	case c.Lifetime != nil:
@@ -270,7 +316,7 @@ func (c *Certificate) Verify() error {
 // signatureSize is the length of a signature of Ed25519, in bytes.
 const signatureSize = 64
 
-// verifyForm reports signatures that cannot be any.
+// verifyForm reports signatures that have the wrong form.
 func (c *Certificate) verifyForm(fault func(where string, err error)) {
 	if c.Head != "" {
 		fault("head", validHex("the release", c.Head, len(c.Head)/2))
@@ -285,35 +331,10 @@ func (c *Certificate) verifyForm(fault func(where string, err error)) {
 	for i, by := range c.Countersigned {
 		err := errors.Join(validName("member", by.Member), validHex("signature", by.Signature, signatureSize))
 		if i > 0 && by.Member <= before {
-			err = fmt.Errorf("member is %q, want one that comes after %q: each once, in ascending order", by.Member, before)
+			err = fmt.Errorf("member is %q, want one that comes after %q: each once, in ascending order",
+				by.Member, before)
 		}
 		fault(fmt.Sprintf("countersigned[%d]", i), err)
 		before = by.Member
 	}
-}
-
-// VerifyWith is Verify, and compares the lifetime with the ledger that it was taken from, or with what this has become since. That may have
-// further releases of other runs. Further releases of this one are an error that says how many: a certificate of version 2 that was made before
-// them does not say what the run has cost.
-func (c *Certificate) VerifyWith(l *Ledger) error {
-	err := c.Verify()
-	if c.Lifetime == nil {
-		return errors.Join(err, errors.New("dpmech: certificate: lifetime: there is none, so no ledger was kept"))
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if lost := l.book.contains(c.Lifetime.Ledger); lost != nil {
-		return errors.Join(err, within("certificate: lifetime: ledger "+l.path, lost))
-	}
-	then := l.book.at(c.Lifetime.Ledger.Seq).lifetime(c.Delta)
-	have, err1 := json.Marshal(c.Lifetime.Runs)
-	want, err2 := json.Marshal(then.Runs)
-	if err1 != nil || err2 != nil || !bytes.Equal(have, want) || c.Lifetime.Dataset != then.Dataset || c.Lifetime.Created != then.Created {
-		err = errors.Join(err, fmt.Errorf("dpmech: certificate: lifetime: not what ledger %s held after reservation %d", l.path, c.Lifetime.Ledger.Seq))
-	}
-	now, counted := l.book.find(c.key()).filter.spends, c.Lifetime.run(c.key())
-	if more := countRounds(now) - countRounds(counted); more > 0 && c.Version > 1 {
-		err = errors.Join(err, fmt.Errorf("dpmech: certificate: the ledger has %d further releases of this run, reserved since the certificate was made: %s", more, l.path))
-	}
-	return err
 }

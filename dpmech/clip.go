@@ -35,8 +35,8 @@ func newBall(r, gamma float64) ball {
 	return ball{n, hi + carry, lo}
 }
 
-// holds reports whether the vector of onGrid(x, scale) is in the ball. Squares are exact, and their sum fits 128 bits: a
-// coordinate is at most 2^48 here, so it would take 2^32 of them to overflow, and then the answer is no.
+// holds reports whether the vector of onGrid(x, scale) is in the ball. Squares are exact, and their sum fits 128 bits:
+// a coordinate is at most 2^48 here, so it would take 2^32 of them to overflow, and then the answer is no.
 func (b ball) holds(s []float32, scale float64) bool {
 	var hi, lo, carry, over uint64
 	for _, x := range s {
@@ -53,20 +53,20 @@ func (b ball) holds(s []float32, scale float64) bool {
 	return over == 0 && (hi < b.hi || hi == b.hi && lo <= b.lo)
 }
 
-// onGrid returns x*scale, truncated toward zero: an integer of the fine grid. Same arguments, same integer: nothing in it
-// can be computed in two ways.
+// onGrid returns x*scale, truncated toward zero: an integer of the fine grid. Same arguments, same integer: nothing in
+// it can be computed in two ways.
 func onGrid(x float32, scale float64) int64 { return int64(float64(float64(x) * scale)) }
 
-// clip returns the scale at which s, coordinate by coordinate through onGrid, is its own projection onto the ball of radius
-// r, on the grid of step gamma. That the result is in the ball does not rest on any float: it is checked in integers,
-// after truncation. The direction is kept, as all coordinates are multiplied by the same number, to the 53 bits of that
-// product and the truncation. A vector with a NaN or an infinity becomes the zero vector.
+// clip returns the scale at which s, coordinate by coordinate through onGrid, is its own projection onto the ball of
+// radius r, on the grid of step gamma. That the result is in the ball does not rest on any float: it is checked in
+// integers, after truncation. The direction is kept, as all coordinates are multiplied by the same number, to the 53
+// bits of that product and the truncation. A vector with a NaN or an infinity becomes the zero vector.
 //
 // At most two scales are tried. The first is the best known: 1/gamma for a vector that is short enough, r/gamma/|s| for
 // others. It may overshoot, as |s| is a float. With u = 2^-53: squares of float32 are exact in float64 (no overflow, no
 // underflow), so the computed |s| is at least the true one times (1-u)^(d/2+1), and each of five more roundings on the
-// way to a coordinate gains at most a factor 1+u. The second scale is lower by the factor 1-(d+16)u, which outweighs all
-// of that, and truncation only shortens: it cannot overshoot. What it costs, 2^-33 of the length at d = 1e6, is
+// way to a coordinate gains at most a factor 1+u. The second scale is lower by the factor 1-(d+16)u, which outweighs
+// all of that, and truncation only shortens: it cannot overshoot. What it costs, 2^-33 of the length at d = 1e6, is
 // nothing next to the noise.
 func clip(s []float32, r, gamma float64) (scale float64) {
 	var sum float64

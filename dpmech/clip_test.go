@@ -113,9 +113,9 @@ func plainClip(s []float32, r float32) {
 	}
 }
 
-// 1e5 vectors, random and hostile: the integer norm is never above R/gamma, no coordinate moves away from zero, what is too
-// long is still long afterwards, and what is short is only truncated. The same vectors through a plain float32 clip, and
-// truncated on the same grid in its favor, are often too long.
+// 1e5 vectors, random and hostile: the integer norm is never above R/gamma, no coordinate moves away from zero, what is
+// too long is still long afterwards, and what is short is only truncated. The same vectors through a plain float32
+// clip, and truncated on the same grid in its favor, are often too long.
 func TestClipStaysInBall(t *testing.T) {
 	trials, large := 100_000, 1_000_000
 	if testing.Short() || raceDetector {
@@ -220,8 +220,8 @@ func TestPlainClipFailsLarge(t *testing.T) {
 	}
 }
 
-// Scaling must not turn a vector: on the finest grid there is, what is left of the part across the direction is less than
-// 1e-12 of the length.
+// Scaling must not turn a vector: on the finest grid there is, what is left of the part across the direction is less
+// than 1e-12 of the length.
 func TestClipKeepsDirection(t *testing.T) {
 	s := stream(34)
 	g := Gaussian{Clip: 1, Sigma: 0x1p-20}
@@ -247,8 +247,8 @@ func TestClipKeepsDirection(t *testing.T) {
 	}
 }
 
-// The fine grid is fine enough for nobody to see: at the ends of all parameters, the update as released is that of exact
-// arithmetic to 2^-15 of the clip.
+// The fine grid is fine enough for nobody to see: at the ends of all parameters, the update as released is that of
+// exact arithmetic to 2^-15 of the clip.
 func TestFineGridIsInvisible(t *testing.T) {
 	s := stream(35)
 	for _, dim := range []int{1, 10, 7850, 300_000} {
@@ -280,8 +280,8 @@ func TestFineGridIsInvisible(t *testing.T) {
 	}
 }
 
-// Why M must be large though W is small: with M = 4 and the noise of epsilon 8 over fifty rounds, every coordinate of a typical
-// update is below a grid step and truncation leaves nothing.
+// Why M must be large though W is small: with M = 4 and the noise of epsilon 8 over fifty rounds, every coordinate of a
+// typical update is below a grid step and truncation leaves nothing.
 func TestCoarseGridErasesUpdate(t *testing.T) {
 	update := make([]float32, 7850)
 	hostile(update, 0, 3, stream(36))

@@ -15,9 +15,9 @@ type Cost struct {
 	EpsilonPaper float64 `json:"epsilon_paper"`
 	EpsilonZCDP  float64 `json:"epsilon_zcdp"`
 	EpsilonGDP   float64 `json:"epsilon_gdp"`
-	// EpsilonZeroOut is EpsilonGDP under the weaker zero-out adjacency: the data set is replaced by none, its updates by zero vectors.
-	// Two centres are then R apart at most, and not 2R, so mu is half as large. Some libraries report this one. It is left out where it is
-	// 0, and in version 1 of a certificate.
+	// EpsilonZeroOut is EpsilonGDP under the weaker zero-out adjacency: the data set is replaced by none, its updates
+	// by zero vectors. Two centres are then at most R apart, and not 2R, so mu is half as large. Some libraries report
+	// this one. JSON leaves it out where it is 0, and in version 1 of a certificate.
 	EpsilonZeroOut float64 `json:"epsilon_zero_out,omitempty"`
 }
 
@@ -47,27 +47,23 @@ func (c Cost) verify(rho float64, version int) error {
 			errs = append(errs, fmt.Errorf("dpmech: %s is stated as %v, and is only %v", name, have, want))
 		}
 	}
-	check("rho", c.Rho, want.Rho, 0)
-	check("mu", c.Mu, want.Mu, 0)
+	epsilon := func(name string, have, want float64) {
+		check(name, have, want, float64(1e-11*want)+1e-12) // an epsilon near 0 has fewer digits
+	}
 	if version == 1 {
 		want.EpsilonZeroOut = 0
 	}
-	for _, f := range []struct {
-		name       string
-		have, want float64
-	}{
-		{"epsilon_paper", c.EpsilonPaper, want.EpsilonPaper},
-		{"epsilon_zcdp", c.EpsilonZCDP, want.EpsilonZCDP},
-		{"epsilon_gdp", c.EpsilonGDP, want.EpsilonGDP},
-		{"epsilon_zero_out", c.EpsilonZeroOut, want.EpsilonZeroOut},
-	} {
-		check(f.name, f.have, f.want, float64(1e-11*f.want)+1e-12) // an epsilon near 0 has fewer digits
-	}
+	check("rho", c.Rho, want.Rho, 0)
+	check("mu", c.Mu, want.Mu, 0)
+	epsilon("epsilon_paper", c.EpsilonPaper, want.EpsilonPaper)
+	epsilon("epsilon_zcdp", c.EpsilonZCDP, want.EpsilonZCDP)
+	epsilon("epsilon_gdp", c.EpsilonGDP, want.EpsilonGDP)
+	epsilon("epsilon_zero_out", c.EpsilonZeroOut, want.EpsilonZeroOut)
 	return errors.Join(errs...)
 }
 
-// keeps reports that a cost exceeds a limit.
-func (c Cost) keeps(l *Limit) error {
+// withinLimit reports that a cost exceeds a limit.
+func (c Cost) withinLimit(l *Limit) error {
 	if l == nil {
 		return nil
 	}
@@ -75,14 +71,16 @@ func (c Cost) keeps(l *Limit) error {
 		return within("limit", err)
 	}
 	if eps := l.Accounting.Epsilon(c.Rho, l.Delta); eps > l.Epsilon*(1+1e-11) {
-		return fmt.Errorf("dpmech: limit: %v epsilon is %v at delta %v, and the limit %v", l.Accounting, eps, l.Delta, l.Epsilon)
+		return fmt.Errorf("dpmech: limit: %v epsilon is %v at delta %v, and the limit %v",
+			l.Accounting, eps, l.Delta, l.Epsilon)
 	}
 	return nil
 }
 
-// FormatEpsilon writes an epsilon with a fixed number of decimals, rounded up: what is printed is never below epsilon, except by at most
-// 1e-9 of it, which is within the error of [Accounting.Epsilon] and keeps a budget of 8 from being printed as 8.0001. So a positive
-// epsilon is never printed as zero. Fewer than no decimals count as none. Infinity is "+Inf", and what is no number "NaN".
+// FormatEpsilon writes an epsilon with a fixed number of decimals, rounded up: the text is never below epsilon, except
+// by at most 1e-9 of it, which is within the error of [Accounting.Epsilon] and keeps a budget of 8 from being written
+// as 8.0001. So a positive epsilon is never written as zero. A negative number of decimals counts as 0. Infinity is
+// "+Inf".
 func FormatEpsilon(epsilon float64, decimals int) string {
 	s := strconv.FormatFloat(epsilon, 'f', max(decimals, 0), 64)
 	if back, err := strconv.ParseFloat(s, 64); err != nil || !(epsilon > 0) || !(back < epsilon*(1-1e-9)) {

@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
@@ -38,17 +36,22 @@ func ExampleMaxRounds() {
 	// Output: 69 <nil>
 }
 
-// Ten cautious rounds, then ten with a smaller clip and less noise: costs add up, whatever the parameters of each round.
-func ExampleRho() {
-	var rounds []dpmech.Gaussian
-	for k := range 20 {
+// Ten cautious rounds, then ten with a smaller clip and less noise: costs add up, whatever the parameters of each
+// round.
+func ExampleFilter_Rho() {
+	filter, err := dpmech.NewFilter(nil)
+	for round := 1; round <= 20 && err == nil; round++ {
 		g := dpmech.Gaussian{Clip: 1, Sigma: 10}
-		if k >= 10 {
+		if round > 10 {
 			g = dpmech.Gaussian{Clip: 0.5, Sigma: 4}
 		}
-		rounds = append(rounds, g)
+		err = filter.Reserve(round, g)
 	}
-	rho := dpmech.Rho(rounds...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	rho := filter.Rho()
 	fmt.Printf("rho %.4f, epsilon %.3f at delta 1e-5\n", rho, dpmech.GDP.Epsilon(rho, 1e-5))
 	// Output: rho 0.5125, epsilon 4.440 at delta 1e-5
 }
@@ -128,47 +131,26 @@ func ExampleFilter() {
 	// {"version":1,"limit":{"epsilon":1.5,"delta":0.00001,"accounting":"gdp"},"releases":[{"first":1,"rounds":2,"clip":1,"sigma":8}]}
 }
 
-// Two runs on one data set: the second one's certificate carries the sum.
-func ExampleLedger() {
-	dir, err := os.MkdirTemp("", "ledger")
+// Two runs on one data set cost what they cost together.
+func ExampleComposition() {
+	lifetime, err := dpmech.NewComposition("patients 2020-2025", "2025-06-01T08:00:00Z", nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dir)
-	ledger, err := dpmech.CreateLedger(filepath.Join(dir, "patients.ledger"), "patients 2020-2025", nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer ledger.Close()
-
 	fleet := sha256.Sum256([]byte("the fleet file"))
 	g := dpmech.Gaussian{Clip: 1, Sigma: 8}
 	for _, run := range []string{"tuning", "final"} {
-		filter, _ := dpmech.NewFilter(nil)
+		id := dpmech.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: "clinic-3"}
 		for round := 1; round <= 10; round++ {
-			err := filter.Check(round, g)
-			if err == nil {
-				err = ledger.Reserve(run, fleet, "clinic-3", round, g)
-			}
-			if err == nil {
-				err = filter.Reserve(round, g)
-			}
-			if err != nil {
+			if err := lifetime.Add(id, round, g); err != nil {
 				fmt.Println(err)
 				return
 			}
 		}
-		about := dpmech.About{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: "clinic-3", Sampler: "exact"}
-		cert, err := dpmech.NewCertificate(about, 1e-5, filter, ledger)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Printf("%-6s epsilon %.3f, lifetime %.3f\n", run, cert.EpsilonGDP, cert.Lifetime.EpsilonGDP)
+		fmt.Printf("after %-6s epsilon %.3f\n", run, lifetime.Lifetime(dpmech.Head{}, 1e-5).EpsilonGDP)
 	}
 	// Output:
-	// tuning epsilon 3.341, lifetime 3.341
-	// final  epsilon 3.341, lifetime 4.983
+	// after tuning epsilon 3.341
+	// after final  epsilon 4.983
 }

@@ -40,17 +40,17 @@ func validateDelta(delta float64) error {
 	return nil
 }
 
-// usable reports why no release could be made within l.
-func (l Limit) usable() error {
-	if err := l.Validate(); err != nil {
-		return err
+// clone returns a copy, nil of nil.
+func (l *Limit) clone() *Limit {
+	if l == nil {
+		return nil
 	}
-	_, err := l.Accounting.MaxRho(l.Epsilon, l.Delta)
-	return err
+	own := *l
+	return &own
 }
 
-// allows returns an error around ErrBudget if a total of after would exceed the limit; before is the spend so far. A nil limit
-// allows everything that still has a meaning.
+// allows returns an error around ErrBudget if a total of after would exceed the limit; before is the spend so far. A
+// nil limit allows every total up to maxSpend.
 func (l *Limit) allows(before, after float64, what string) error {
 	if !(after <= maxSpend) {
 		return within(what, tooMuch(after))
@@ -59,30 +59,18 @@ func (l *Limit) allows(before, after float64, what string) error {
 		return nil
 	}
 	most, _ := l.Accounting.MaxRho(l.Epsilon, l.Delta)
-	return fmt.Errorf("dpmech: %s: %w: spent so far is rho %.6g (epsilon %s), with this it would be rho %.6g (epsilon %s), and the limit is rho %.6g (epsilon %v, %v, at delta %v)",
-		what, ErrBudget, before, FormatEpsilon(l.Accounting.Epsilon(before, l.Delta), 4), after, FormatEpsilon(l.Accounting.Epsilon(after, l.Delta), 4), most, l.Epsilon, l.Accounting, l.Delta)
+	epsilon := func(rho float64) string { return FormatEpsilon(l.Accounting.Epsilon(rho, l.Delta), 4) }
+	return fmt.Errorf("dpmech: %s: %w: spent so far is rho %.6g (epsilon %s), with this it would be rho "+
+		"%.6g (epsilon %s), and the limit is rho %.6g (epsilon %v, %v, at delta %v)",
+		what, ErrBudget, before, epsilon(before), after, epsilon(after), most, l.Epsilon, l.Accounting, l.Delta)
 }
 
-// MarshalText returns the name used in files.
-func (a Accounting) MarshalText() ([]byte, error) {
-	name := a.String()
-	_, err := ParseAccounting(name)
-	return []byte(name), err
-}
-
-// UnmarshalText sets a to the accounting of a name.
-func (a *Accounting) UnmarshalText(name []byte) error {
-	var err error
-	*a, err = ParseAccounting(string(name))
-	return err
-}
-
-// Filter counts the releases of one run and refuses the one that would exceed its limit. The clip and noise of a round may
-// depend on everything released before it: in zCDP a running sum that is compared with a limit before each release is as good
-// as one fixed in advance (Whitehouse, Ramdas, Rogers and Wu, "Fully-adaptive composition in differential privacy", ICML
-// 2023), and so it is in Gaussian differential privacy (Smith and Thakurta, "Fully adaptive composition for Gaussian
-// differential privacy", arXiv 2210.17520). It does no I/O; its state belongs into the node's checkpoint, saved before the
-// release leaves. It is not safe for concurrent use.
+// Filter counts the releases of one run and refuses the one that would exceed its limit. The clip and noise of a round
+// may depend on everything released before it: in zCDP a running sum that is compared with a limit before each release
+// is as good as one fixed in advance (Whitehouse, Ramdas, Rogers and Wu, "Fully-adaptive composition in differential
+// privacy", ICML 2023), and so it is in Gaussian differential privacy (Smith and Thakurta, "Fully adaptive composition
+// for Gaussian differential privacy", arXiv 2210.17520). It does no I/O: the node saves its state with its own, before
+// the release leaves. It is not safe for concurrent use.
 type Filter struct {
 	limit  *Limit
 	spends []Spend
@@ -91,20 +79,18 @@ type Filter struct {
 
 // NewFilter returns a filter that has counted nothing. A nil limit counts without refusing.
 func NewFilter(limit *Limit) (*Filter, error) {
-	f := new(Filter)
-	if limit != nil {
-		if err := limit.usable(); err != nil {
+	if limit != nil { // within which some release can be made
+		if _, err := limit.Accounting.MaxRho(limit.Epsilon, limit.Delta); err != nil {
 			return nil, err
 		}
-		own := *limit
-		f.limit = &own
 	}
-	return f, nil
+	return &Filter{limit: limit.clone()}, nil
 }
 
-// Reserve counts the release of a round, numbered from 1, before its noise is drawn. A round that is already counted costs
-// nothing more, but must have the same parameters; rounds may be skipped, and a skipped one is gone. An error around
-// [ErrBudget] means that the limit does not cover the release. On any error nothing is counted and nothing may be released.
+// Reserve counts the release of a round, numbered from 1, before its noise is drawn. A round that is already counted
+// costs nothing more, but must have the same parameters; rounds may be skipped, and a skipped one is gone. An error
+// around [ErrBudget] means that the limit does not cover the release. On any error nothing is counted and nothing may
+// be released.
 func (f *Filter) Reserve(round int, g Gaussian) error {
 	known, err := f.check(round, g)
 	if err != nil || known {
@@ -134,8 +120,8 @@ func (f *Filter) check(round int, g Gaussian) (known bool, err error) {
 		case round < s.First:
 			return false, fmt.Errorf("dpmech: round %d was skipped and cannot be reserved after round %d", round, f.Last())
 		case s.gaussian() != g:
-			return false, fmt.Errorf("dpmech: round %d is reserved with clip %v and sigma %v, and cannot be reserved again with clip %v and sigma %v",
-				round, s.Clip, s.Sigma, g.Clip, g.Sigma)
+			return false, fmt.Errorf("dpmech: round %d is reserved with clip %v and sigma %v, and cannot be reserved again "+
+				"with clip %v and sigma %v", round, s.Clip, s.Sigma, g.Clip, g.Sigma)
 		}
 		return true, nil
 	}
@@ -190,13 +176,7 @@ func (f *Filter) Last() int {
 func (f *Filter) Spends() []Spend { return slices.Clone(f.spends) }
 
 // Limit returns a copy of the limit, nil if there is none.
-func (f *Filter) Limit() *Limit {
-	if f.limit == nil {
-		return nil
-	}
-	own := *f.limit
-	return &own
-}
+func (f *Filter) Limit() *Limit { return f.limit.clone() }
 
 // filterState is a filter as JSON.
 type filterState struct {
@@ -205,8 +185,8 @@ type filterState struct {
 	Spends  []Spend `json:"releases"`
 }
 
-// State returns the filter as one JSON object without white space, for [LoadFilter]: about 100 bytes, and at most 90 more
-// each time that the parameters change. Equal filters have equal states.
+// State returns the filter as one JSON object without white space, for [LoadFilter]: about 100 bytes, and at most 90
+// more each time that the parameters change. Equal filters have equal states.
 func (f *Filter) State() []byte {
 	state, err := json.Marshal(filterState{Version: 1, Limit: f.limit, Spends: append([]Spend{}, f.spends...)})
 	if err != nil {
@@ -236,7 +216,8 @@ func LoadFilter(state []byte) (*Filter, error) {
 		f.closed = sumSpends(s.Spends[:n-1])
 	}
 	if !bytes.Equal(f.State(), state) {
-		return nil, fmt.Errorf("dpmech: filter state: %d bytes, want exactly the %d bytes that were saved", len(state), len(f.State()))
+		return nil, fmt.Errorf("dpmech: filter state: %d bytes, want exactly the %d bytes that were saved",
+			len(state), len(f.State()))
 	}
 	return f, nil
 }

@@ -34,8 +34,8 @@ func (g Gaussian) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Rho returns the release's cost in zCDP, 2R^2/sigma^2: replacing the data set moves the clipped update by at most 2R. It is
-// the exact number rounded up to a float64, the same on every processor, and +Inf if g is not valid.
+// Rho returns the release's cost in zCDP, 2R^2/sigma^2: replacing the data set moves the clipped update by at most 2R.
+// It is the exact number rounded up to a float64, the same on every processor, and +Inf if g is not valid.
 func (g Gaussian) Rho() float64 {
 	if g.Validate() != nil {
 		return math.Inf(1)
@@ -48,24 +48,7 @@ func (g Gaussian) Rho() float64 {
 	return up
 }
 
-// Rho returns the total cost of releases in zCDP, each with parameters of its own: the sum of their Rho, which is exact and
-// rounded up once, whatever their order. It is 0 for none, and +Inf if one is not valid.
-func Rho(gs ...Gaussian) float64 {
-	// The terms are between 2^-39 and 2^41 and have 53 digits: 256 digits hold the sum of any slice.
-	sum := new(big.Float).SetPrec(256)
-	term := new(big.Float)
-	for _, g := range gs {
-		rho := g.Rho()
-		if math.IsInf(rho, 1) {
-			return rho
-		}
-		sum.Add(sum, term.SetFloat64(rho))
-	}
-	up, _ := sum.SetMode(big.ToPositiveInf).SetPrec(53).Float64()
-	return up
-}
-
-// times returns what n releases at a cost of rho spend, rounded up: the same number as [Rho] of n equal releases.
+// times returns what n releases at a cost of rho spend: the exact product, rounded up.
 func times(n int, rho float64) float64 {
 	total := float64(n) * rho
 	if math.FMA(float64(n), rho, -total) > 0 { // the rounding error, exactly
@@ -74,10 +57,10 @@ func times(n int, rho float64) float64 {
 	return total
 }
 
-// SigmaFor returns the noise that lets an update clipped to radius clip be released rounds times within (epsilon, delta),
-// with epsilon read in the given accounting. It is rounded up to six digits: so the same question has the same answer
-// everywhere, though processors differ in the last digits of the functions that it is computed with. It fails if an argument is
-// out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
+// SigmaFor returns the noise that lets an update clipped to radius clip be released rounds times within (epsilon,
+// delta), with epsilon read in the given accounting. It is rounded up to six digits: so the same question has the same
+// answer everywhere, though processors differ in the last digits of the functions that it is computed with. It fails if
+// an argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
 func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) (float64, error) {
 	rho, err := acc.MaxRho(epsilon, delta)
 	if rounds < 1 {
@@ -95,10 +78,11 @@ func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) 
 }
 
 // MaxRounds returns how many releases with the parameters g fit into (epsilon, delta), with epsilon read in the given
-// accounting: the total of that many spends at most epsilon, and one more would exceed it. It is 0 if not even one fits, and
-// 2^31-1 if more than that do. It fails if an argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
+// accounting: the total of that many spends at most epsilon, and one more would exceed it. It is 0 if not even one
+// fits, and 2^31-1 if more than that do. It fails if an argument is out of range (see [Accounting.MaxRho] and
+// [Gaussian.Validate]).
 func MaxRounds(g Gaussian, epsilon, delta float64, acc Accounting) (int, error) {
-	if err := errors.Join(acc.validateBudget(epsilon, delta), g.Validate()); err != nil {
+	if err := errors.Join(Limit{Epsilon: epsilon, Delta: delta, Accounting: acc}.Validate(), g.Validate()); err != nil {
 		return 0, err
 	}
 	rho := g.Rho()

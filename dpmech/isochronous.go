@@ -29,9 +29,9 @@ var isoSteps = func() (steps [isoCells]struct{ last, fall uint64 }) {
 	return steps
 }()
 
-// isochronous draws round(2^shift * Z) for every element of dst, in a time that says nothing about the draws: the number
-// of points tried is independent of the point kept, and neither a branch nor an address depends on a point's digits,
-// except with a probability below 2^-52 a point, when it is in the tail or needs more than its 192 bits to be
+// isochronous draws round(2^shift * Z) for every element of dst, in a time that says nothing about the draws: the
+// number of points tried is independent of the point kept, and neither a branch nor an address depends on a point's
+// digits, except with a probability below 2^-52 a point, when it is in the tail or needs more than its 192 bits to be
 // decided. This takes a processor on which a 64-bit multiplication (on 32 bits, a 32-bit one) has constant time.
 func (n *normal) isochronous(dst []int64, shift int) {
 	for i := range dst {
@@ -71,8 +71,8 @@ func isoCell(r uint64) (cell, height uint64) {
 	return cell, height
 }
 
-// isoDensity returns isoHeights[0]*exp(-x^2/2) at x = (cell+u)/4: at most 5 too high and 5 too low, whatever the digits after u.
-// In the tail its result means nothing, and is not used.
+// isoDensity returns isoHeights[0]*exp(-x^2/2) at x = (cell+u)/4: at most 5 too high and 5 too low, whatever the digits
+// after u. In the tail its result means nothing, and is not used.
 func isoDensity(cell, height, u uint64) uint64 {
 	// x^2/2 = (j/4)^2/2 + 4z, z = U(2j+U)/128 < 0.53.
 	z, _ := bits.Mul64(u, cell<<58)

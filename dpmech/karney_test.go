@@ -9,8 +9,8 @@ import (
 )
 
 // karney is an exact sampler that has nothing in common with those of the package, twenty times slower: algorithm N of
-// Karney, "Sampling exactly from the normal distribution" (ACM Transactions on Mathematical Software 42:3, 2016). Uniform
-// numbers are drawn digit by digit, and only as many digits as their comparisons ask for.
+// Karney, "Sampling exactly from the normal distribution" (ACM Transactions on Mathematical Software 42:3, 2016).
+// Uniform numbers are drawn digit by digit, and only as many digits as their comparisons ask for.
 type karney struct {
 	random  io.Reader
 	err     error // of random; sticky, and the end of every loop
@@ -73,7 +73,8 @@ func (n *karney) all(count int, trial func() bool) bool {
 	return true
 }
 
-// expHalf is true with probability exp(-1/2): von Neumann's method, the run of falling uniforms below 1/2 has even length.
+// expHalf is true with probability exp(-1/2): von Neumann's method, the run of falling uniforms below 1/2 has even
+// length.
 func (n *karney) expHalf() bool {
 	last, z := &n.y, &n.z
 	last.reset()

@@ -32,8 +32,8 @@ func keyed(t testing.TB, seed byte) *normal {
 	return n
 }
 
-// draws are rounded numbers on the grid 2^-shift, counted: in fine bins of width 2^-10 (or of one grid point, if that is
-// more) from -8 to 8, by sign, and by their last 8 bits.
+// draws are rounded numbers on the grid 2^-shift, counted: in fine bins of width 2^-10 (or of one grid point, if that
+// is more) from -8 to 8, by sign, and by their last 8 bits.
 type draws struct {
 	n, positive, negative float64
 	shift, fine           int
@@ -81,15 +81,15 @@ func (d *draws) between(from, to int) float64 {
 	return (math.Erfc(a) - math.Erfc(b)) / 2
 }
 
-// chiLimit is what a chi-square statistic with df degrees of freedom exceeds with a probability of about 1e-6 (Wilson and
-// Hilferty's cube of a normal quantile, 4.75).
+// chiLimit is what a chi-square statistic with df degrees of freedom exceeds with a probability of about 1e-6 (Wilson
+// and Hilferty's cube of a normal quantile, 4.75).
 func chiLimit(df int) float64 {
 	v := 2 / (9 * float64(df))
 	return float64(df) * math.Pow(1-v+4.75*math.Sqrt(v), 3)
 }
 
-// chi is the chi-square statistic over bins of width 1/8, far beyond four standard deviations: what expects less than 10
-// draws in each tail is one bin.
+// chi is the chi-square statistic over bins of width 1/8, far beyond four standard deviations: what expects less than
+// 10 draws in each tail is one bin.
 func (d *draws) chi() (sum float64, df int) {
 	width, all := max(1, 1<<d.fine/8), len(d.bins)
 	lo, hi := width, all-width
@@ -126,7 +126,8 @@ func (d *draws) ks() float64 {
 	return most * math.Sqrt(d.n)
 }
 
-// faults are the tests that draws fail. Each has a chance of about 1e-6 to fail with an exact sampler (the signs: 6e-5).
+// faults are the tests that draws fail. Each has a chance of about 1e-6 to fail with an exact sampler (the signs:
+// 6e-5).
 func (d *draws) faults() (failed []string) {
 	if sum, df := d.chi(); sum > chiLimit(df) {
 		failed = append(failed, fmt.Sprintf("chi-square is %.1f, limit %.1f", sum, chiLimit(df)))
@@ -158,7 +159,8 @@ func sizes() (plain, signs int) {
 	return 1e7, 4e7
 }
 
-// On a coarse grid, where the rounding shows, a middle and a fine one; Karney's sampler, the reference, stands the same test.
+// On a coarse grid, where the rounding shows, a middle and a fine one; Karney's sampler, the reference, stands the same
+// test.
 func TestNormalLaw(t *testing.T) {
 	plain, signs := sizes()
 	for i, s := range samplers {
@@ -238,9 +240,10 @@ func repeats(dst []int64) int {
 	return n
 }
 
-// On the grid of M = 50, four million numbers are all different but for a chance of 1/500 (n^2/2 pairs, which meet with a
-// probability of 2^-50/sqrt(4 pi)). The ziggurat of math/rand makes a number from 31 random bits and a few
-// constants in floating point, and its numbers meet again and again: that is the grid whose gaps give an update away (Mironov, CCS 2012).
+// On the grid of M = 50, four million numbers are all different but for a chance of 1/500 (n^2/2 pairs, which meet with
+// a probability of 2^-50/sqrt(4 pi)). The ziggurat of math/rand makes a number from 31 random bits and a few constants
+// in floating point, and its numbers meet again and again: that is the grid whose gaps give an update away (Mironov,
+// CCS 2012).
 func TestNoFloatGrid(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes four million draws of each sampler")
@@ -261,7 +264,8 @@ func TestNoFloatGrid(t *testing.T) {
 	}
 }
 
-// The tail, where chance hardly ever goes: how much of it is kept, and where it lies, against the complementary error function.
+// The tail, where chance hardly ever goes: how much of it is kept, and where it lies, against the complementary error
+// function.
 func TestTailLaw(t *testing.T) {
 	n := keyed(t, 40)
 	tries := 20000

@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// Mechanism makes a client's releases. It is not safe for concurrent use. PROOF.md, beside this file, has the argument for
-// what a release guarantees.
+// Mechanism makes a client's releases. It is not safe for concurrent use. PROOF.md, beside this file, has the argument
+// for what a release guarantees.
 type Mechanism struct {
 	normal normal
 	noise  []int64 // the noise of one release, on the fine grid; zero between releases
@@ -27,9 +27,10 @@ func NewMechanism(dim int, random io.Reader) (*Mechanism, error) {
 	return &Mechanism{normal: normal{random: random}, noise: make([]int64, dim)}, nil
 }
 
-// Release replaces an update s by clip(s) + nu, steps 8 and 9 of Algorithm 1 of the paper: the data-dependent part
-// of the round's one release. s has the mechanism's length and the unit of g. An update that holds a NaN or an infinity
-// counts as the zero vector. The noise is drawn before the update is looked at, so that a failure says nothing about it.
+// Release replaces an update s by clip(s) + nu, steps 8 and 9 of Algorithm 1 of the paper: the data-dependent part of
+// the round's one release. s has the mechanism's length and the unit of g. An update that holds a NaN or an infinity
+// counts as the zero vector. The noise is drawn before the update is looked at, so that a failure says nothing about
+// it.
 //
 // If Release fails, s is zero and must not be used: lengths differ, g is not valid, or the source of randomness failed.
 func (m *Mechanism) Release(s []float32, g Gaussian) error {
@@ -55,15 +56,16 @@ func (m *Mechanism) Release(s []float32, g Gaussian) error {
 const maxSteps = 1 << 30
 
 // ReleaseOnGrid makes the release of [Mechanism.Release] on the wire grid: dst[i] becomes clip(s)_i + nu_i in units of
-// step, rounded to the nearest integer, ties to the even one, and kept within -2^30..2^30. The same random bytes give the
-// same release as Release does, up to half a step and the rounding of its float32.
+// step, rounded to the nearest integer, ties to the even one, and kept within -2^30..2^30. The same random bytes give
+// the same release as Release does, up to half a step and the rounding of its float32.
 //
-// step is in [g.Sigma/2^12, g.Sigma]. If it is g.Sigma/2^W this is a rounding shift of the integer sum (of its leading 53
-// bits, if it has more). For any other step the sum is multiplied by one float64, with the same bits on every processor: a
-// value that is closer than 2^-51 of its size to the middle between two integers may go to either.
+// step is in [g.Sigma/2^12, g.Sigma]. If it is g.Sigma/2^W this is a rounding shift of the integer sum (of its leading
+// 53 bits, if it has more). For any other step the sum is multiplied by one float64, with the same bits on every
+// processor: a value that is closer than 2^-51 of its size to the middle between two integers may go to either.
 //
-// dst and s have the mechanism's length. s is zero afterwards: the update does not outlive its release. If ReleaseOnGrid
-// fails, dst is zero too and must not be used: lengths differ, g or step is not valid, or the source of randomness failed.
+// dst and s have the mechanism's length. s is zero afterwards: the update does not outlive its release. If
+// ReleaseOnGrid fails, dst is zero too and must not be used: lengths differ, g or step is not valid, or the source of
+// randomness failed.
 func (m *Mechanism) ReleaseOnGrid(dst []int32, s []float32, g Gaussian, step float64) error {
 	defer clear(s)
 	err := errors.Join(m.checkLength("update", len(s)), m.checkLength("destination", len(dst)), g.Validate())
@@ -95,9 +97,9 @@ func (m *Mechanism) checkLength(what string, n int) error {
 	return nil
 }
 
-// prepare draws the noise and clips: the release is then onGrid(s[i], scale) + noise[i], in units of gamma. The noise is
-// below 2^62 and the clip at most 2^48, so the sum fits. Noise would give the update away to who sees the release: it is
-// cleared when it has been used.
+// prepare draws the noise and clips: the release is then onGrid(s[i], scale) + noise[i], in units of gamma. The noise
+// is below 2^62 and the clip at most 2^48, so the sum fits. Noise would give the update away to who sees the release:
+// it is cleared when it has been used.
 func (m *Mechanism) prepare(s []float32, g Gaussian) (gamma, scale float64, err error) {
 	shift := gridBits(g, len(s))
 	if err := m.normal.fill(m.noise, shift); err != nil {
@@ -108,8 +110,8 @@ func (m *Mechanism) prepare(s []float32, g Gaussian) (gamma, scale float64, err 
 	return gamma, clip(s, g.Clip, gamma), nil
 }
 
-// gridBits returns M, where gamma = sigma/2^M: at least 28, and more if that is needed for the quantisation of the whole
-// vector, gamma*sqrt(d), to stay below 2^-16 R. A valid g never needs more than 50 as long as d is below 2^28.
+// gridBits returns M, where gamma = sigma/2^M: at least 28, and more if that is needed for the quantisation of the
+// whole vector, gamma*sqrt(d), to stay below 2^-16 R. A valid g never needs more than 50 as long as d is below 2^28.
 func gridBits(g Gaussian, dim int) int {
 	_, need := math.Frexp(math.Sqrt(float64(dim)) * g.Sigma / g.Clip)
 	return min(max(28, need+16), 50)

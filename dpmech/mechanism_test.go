@@ -28,8 +28,8 @@ func newMechanism(t testing.TB, dim int, seed uint64) *Mechanism {
 	return m
 }
 
-// The release against a dumb float64 reference: the same noise drawn a second time, the update clipped by the formula of
-// the paper.
+// The release against a dumb float64 reference: the same noise drawn a second time, the update clipped by the formula
+// of the paper.
 func TestReleaseAgainstReference(t *testing.T) {
 	s := stream(1)
 	for _, c := range []struct {
@@ -264,8 +264,8 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 }
 
-// A source that fails, at once or in the middle of what is asked for, ends in an error and zeros: never in a release with too
-// little noise.
+// A source that fails, at once or in the middle of what is asked for, ends in an error and zeros: never in a release
+// with too little noise.
 func TestSourceFailure(t *testing.T) {
 	broken := errors.New("broken")
 	for _, good := range []int64{0, 1, 31} {

@@ -3,11 +3,12 @@ package dpmech
 import "math"
 
 // mills returns Mills' ratio M(x) = Q(x)/phi(x), where Q is the standard normal upper tail and phi its density, and
-// N(x) = 1 - x*M(x) = -M'(x), for -37 < x. Both are positive and fall with x. It is a form of the tail that neither underflows
-// nor needs a logarithm: a difference of tails is phi times a difference, or an integral of N, of ordinary numbers.
+// N(x) = 1 - x*M(x) = -M'(x), for -37 < x. Both are positive and fall with x. It is a form of the tail that neither
+// underflows nor needs a logarithm: a difference of tails is phi times a difference, or an integral of N, of ordinary
+// numbers.
 //
-// For x >= 0 their relative error is below 2^-48, with functions Exp and Erfc good to 2 units of the last place: see the
-// comments at each step. Below zero M's grows like (1 + x*x)*2^-50, by the error of x*x/2.
+// For x >= 0 their relative error is below 2^-48, with functions Exp and Erfc good to 2 units of the last place: see
+// the comments at each step. Below zero M's grows like (1 + x*x)*2^-50, by the error of x*x/2.
 func mills(x float64) (m, n float64) {
 	if x < 1.5 {
 		// Erfc answers the rounding of its argument with x/M(x) <= 2.9 times the relative error, so M is good to some
@@ -15,8 +16,8 @@ func mills(x float64) (m, n float64) {
 		m = math.Sqrt(math.Pi/2) * math.Exp(x*x/2) * math.Erfc(x/math.Sqrt2)
 		return m, 1 - float64(x*m)
 	}
-	// Laplace's continued fraction M = 1/(x + c), c = 1/(x + 2/(x + 3/(x + ...))), from the far end: every term is positive, so
-	// each step shrinks the error of the one before. The number of terms leaves a remainder below 2^-56.
+	// Laplace's continued fraction M = 1/(x + c), c = 1/(x + 2/(x + 3/(x + ...))), from the far end: every term is
+	// positive, so each step shrinks the error of the one before. The number of terms leaves a remainder below 2^-56.
 	f := x
 	for k := math.Floor(12 + 520/(x*x)); k >= 2; k-- {
 		f = x + k/f
@@ -43,8 +44,8 @@ func millsDrop(t, mu float64) float64 {
 		far, _ := mills(t + mu)
 		return m - far
 	}
-	// The two are close: their difference is the integral of N. The rule's own error is below 2^-55: N is an entire function, and
-	// where t > 1 the interval is no longer than its distance from zero, beyond which N grows.
+	// The two are close: their difference is the integral of N. The rule's own error is below 2^-55: N is an entire
+	// function, and where t > 1 the interval is no longer than its distance from zero, beyond which N grows.
 	half := mu / 2
 	mid := t + half
 	var sum float64

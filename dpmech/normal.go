@@ -17,8 +17,9 @@ type normal struct {
 }
 
 // fill draws round(2^shift * Z), to nearest, for every element of dst; shift is in 0..50. It reads exactly 32 bytes of
-// n.random, the key of the ChaCha8 stream (C2SP chacha8rand, math/rand/v2) that all of this call's words come from. The same 32
-// bytes give the same draws on every processor, and different ones under the other sampler. If the source fails, dst is zero.
+// n.random, the key of the ChaCha8 stream (C2SP chacha8rand, math/rand/v2) that all of this call's words come from. The
+// same 32 bytes give the same draws on every processor, and different ones under the other sampler. If the source
+// fails, dst is zero.
 //
 // No draw depends on another call's words, and neither key nor words are left in memory.
 func (n *normal) fill(dst []int64, shift int) error {
@@ -54,9 +55,9 @@ func (n *normal) word() uint64 {
 	return w
 }
 
-// round turns |Z|, whose digits up to the 52nd after the binary point are x, into round(2^shift |Z|), with a minus sign if
-// negative is 1. One digit more than the grid has decides between down and up; a tie has probability 0. From 2^12 on |Z|
-// has no x, with a probability below exp(-2^23).
+// round turns |Z|, whose digits up to the 52nd after the binary point are x, into round(2^shift |Z|), with a minus sign
+// if negative is 1. One digit more than the grid has decides between down and up; a tie has probability 0. From 2^12 on
+// |Z| has no x, with a probability below exp(-2^23).
 func round(x, negative uint64, shift int) int64 {
 	half := x >> (uint(51-shift) & 63)
 	return int64(((half+1)>>1 ^ -negative) + negative)

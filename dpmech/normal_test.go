@@ -25,8 +25,8 @@ func floorHeights(peak uint64, count int, bits uint) []uint64 {
 	return h
 }
 
-// The committed tables to the last bit; the weights are 2^63 together, and the tail has at least what it needs for its proposal
-// to cover the density. With the next larger peak it has not.
+// The committed tables to the last bit; the weights are 2^63 together, and the tail has at least what it needs for its
+// proposal to cover the density. With the next larger peak it has not.
 func TestHeights(t *testing.T) {
 	tail := func(h []uint64) (weight int64) {
 		left := uint64(1) << 63
@@ -202,8 +202,8 @@ func tie(t trial, u uint64) uint64 {
 	return d
 }
 
-// Every way through the samplers, by words that lead there. How many are used tells that they did: two for a point under a
-// rectangle, three for one that is tried, and two more each time that a comparison asks for more digits.
+// Every way through the samplers, by words that lead there. How many are used tells that they did: two for a point
+// under a rectangle, three for one that is tried, and two more each time that a comparison asks for more digits.
 func TestEveryPath(t *testing.T) {
 	const middle = 0x8765432187654321
 	wedge := trial{peak: heights[0], bits: cellBits, k: 20, base: heights[21], span: heights[20] + 1 - heights[21]}

@@ -9,7 +9,8 @@ import (
 // digits is how many binary digits the reference needs for a spend: two tails of nearly the same size are subtracted.
 func digits(rho float64) uint { return 320 + uint(max(0, -math.Log2(rho)))*2 }
 
-// checkEpsilon compares an epsilon with the reference: delta falls with epsilon, so the two comparisons bracket the truth.
+// checkEpsilon compares an epsilon with the reference: delta falls with epsilon, so the two comparisons bracket the
+// truth.
 func checkEpsilon(t *testing.T, r *reference, a Accounting, rho, delta, slack float64) {
 	t.Helper()
 	eps := a.Epsilon(rho, delta)
@@ -37,7 +38,8 @@ func checkDelta(t *testing.T, r *reference, a Accounting, rho, eps float64) {
 	}
 }
 
-// A thousand random points over the whole range in use and, for delta, far beyond it: never below the truth, and within 1e-9 of it.
+// A thousand random points over the whole range in use and, for delta, far beyond it: never below the truth, and within
+// 1e-9 of it.
 func TestAccountingAgainstReference(t *testing.T) {
 	n := 1000
 	if testing.Short() {
@@ -133,8 +135,8 @@ func TestMillsAgainstReference(t *testing.T) {
 	}
 }
 
-// What epsilonGDP rests on: where delta is at most one half, logDelta falls with t at a rate of t at least and never below
-// 0.6, and ever faster.
+// What epsilonGDP rests on: where delta is at most one half, logDelta falls with t at a rate of t at least and never
+// below 0.6, and ever faster.
 func TestLogDeltaFall(t *testing.T) {
 	for mu := 1e-6; mu < 1e4; mu *= 1.3 {
 		before := 0.0

@@ -5,9 +5,9 @@ import (
 	"math/big"
 )
 
-// reference evaluates the three conversions from their definitions, with prec binary digits to spare and nothing in common with
-// the code under test: tails by a power series or a continued fraction, exponentials and logarithms by power series and
-// Newton's method.
+// reference evaluates the three conversions from their definitions, with prec binary digits to spare and nothing in
+// common with the code under test: tails by a power series or a continued fraction, exponentials and logarithms by
+// power series and Newton's method.
 type reference struct {
 	prec    uint
 	ln2, pi *big.Float
@@ -133,9 +133,9 @@ func (r *reference) delta(a Accounting, rho, epsilon float64) *big.Float {
 	return r.exp(gap.Neg(gap))
 }
 
-// deltaZCDP is the least value over alpha > 1 of e^((alpha-1)(alpha*rho-epsilon))/(alpha-1) * (1-1/alpha)^alpha. It looks
-// for the order on float64 by the derivative's sign; two steps of Newton's method then square its error twice, and what remains is
-// squared once more in the value.
+// deltaZCDP is the least value over alpha > 1 of e^((alpha-1)(alpha*rho-epsilon))/(alpha-1) * (1-1/alpha)^alpha. It
+// looks for the order on float64 by the derivative's sign; two steps of Newton's method then square its error twice,
+// and what remains is squared once more in the value.
 func (r *reference) deltaZCDP(rho, epsilon float64) *big.Float {
 	lo, hi := -400.0, 400.0 // ln(alpha - 1)
 	for range 100 {

@@ -9,7 +9,8 @@ import (
 const (
 	// maxRound bounds the number of a round, so that it is an int on every processor.
 	maxRound = math.MaxInt32
-	// maxSpend bounds a total in zCDP: above, nothing is protected, and epsilon outgrows the numbers it is computed with.
+	// maxSpend bounds a total in zCDP: above, nothing is protected, and epsilon outgrows the numbers it is computed
+	// with.
 	maxSpend = 1e6
 )
 
@@ -21,8 +22,8 @@ type Spend struct {
 	Sigma  float64 `json:"sigma"`
 }
 
-// Rho returns what the releases cost in zCDP, Rounds*2R^2/sigma^2, rounded up: it is never below the true number, and the
-// same on every processor. It is +Inf if clip and sigma are not valid.
+// Rho returns what the releases cost in zCDP, Rounds*2R^2/sigma^2, rounded up: it is never below the true number, and
+// the same on every processor. It is +Inf if clip and sigma are not valid.
 func (s Spend) Rho() float64 { return times(s.Rounds, s.gaussian().Rho()) }
 
 func (s Spend) gaussian() Gaussian { return Gaussian{Clip: s.Clip, Sigma: s.Sigma} }
@@ -35,7 +36,8 @@ func (s Spend) validate() error {
 	if s.First < 1 || s.First > maxRound {
 		errs = append(errs, fmt.Errorf("dpmech: first round is %d, want 1..%d", s.First, maxRound))
 	} else if s.Rounds < 1 || s.Rounds > maxRound-s.First+1 {
-		errs = append(errs, fmt.Errorf("dpmech: %d rounds from round %d on, want 1..%d", s.Rounds, s.First, maxRound-s.First+1))
+		const text = "dpmech: %d rounds from round %d on, want 1..%d"
+		errs = append(errs, fmt.Errorf(text, s.Rounds, s.First, maxRound-s.First+1))
 	}
 	if err := s.gaussian().Validate(); err != nil {
 		errs = append(errs, err)
@@ -46,11 +48,12 @@ func (s Spend) validate() error {
 }
 
 func tooMuch(rho float64) error {
-	return fmt.Errorf("dpmech: releases cost rho %v in all, want at most %v: above, nothing is protected", rho, float64(maxSpend))
+	return fmt.Errorf("dpmech: releases cost rho %v in all, want at most %v: above, nothing is protected",
+		rho, float64(maxSpend))
 }
 
-// validateSpends reports what keeps list from being what a [Filter] has counted: one spend after the other, the next one begun
-// only where parameters change or rounds are skipped.
+// validateSpends reports what keeps list from being what a [Filter] has counted: one spend after the other, the next
+// one begun only where parameters change or rounds are skipped.
 func validateSpends(list []Spend) error {
 	var errs []error
 	for i, s := range list {
@@ -84,8 +87,8 @@ func sumSpends(list []Spend) float64 {
 	return rho
 }
 
-// sumUp returns a+b rounded up to the next float64; an exact result stays as it is. Neither operand is negative, and none is near the
-// ends of the range: costs are, see [Gaussian.Validate].
+// sumUp returns a+b rounded up to the next float64; an exact result stays as it is. Neither operand is negative, and
+// none is near the ends of the range: costs are, see [Gaussian.Validate].
 func sumUp(a, b float64) float64 {
 	s := a + b
 	t := s - a

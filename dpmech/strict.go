@@ -30,8 +30,9 @@ func decodeJSON(data []byte, v any) error {
 	return nil
 }
 
-// sameNames reports every field of the valid JSON value a that is there twice or not in the valid JSON value b, and every
-// field of b that a lacks: package json itself takes any spelling of a name, the last of several, and zero for a missing one.
+// sameNames reports every field of the valid JSON value a that is there twice or not in the valid JSON value b, and
+// every field of b that a lacks. Package json itself accepts any letter case of a name, the last of several fields of
+// one name, and a missing field.
 func sameNames(a, b []byte) error {
 	have, want := fieldNames(a), fieldNames(b)
 	var errs []error
@@ -50,7 +51,7 @@ func sameNames(a, b []byte) error {
 	return errors.Join(errs...)
 }
 
-// fieldNames returns the names of all fields of a valid JSON value, as often as they occur and sorted, those inside others as
+// fieldNames returns the sorted names of all fields of a valid JSON value, as often as they occur. Nested fields are
 // "outer.inner" and "list[2].inner".
 func fieldNames(data []byte) []string {
 	var names []string

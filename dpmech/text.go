@@ -23,7 +23,8 @@ func (c *Certificate) Text() string {
 	p.item("fleet file", c.Fleet+" (SHA-256)")
 	p.line("")
 	p.item("protected", fmt.Sprintf("%s: the guarantee compares the run with one in which %s", c.Unit, c.Adjacency))
-	p.item("guarantee", fmt.Sprintf("epsilon %s at delta %v. Whoever sees everything that this member sent can raise the odds of any guess about its data by a factor of at most e^epsilon, except with a probability of about delta",
+	p.item("guarantee", fmt.Sprintf("epsilon %s at delta %v. Whoever sees everything that this member sent can raise the "+
+		"odds of any guess about its data by a factor of at most e^epsilon, except with a probability of about delta",
 		FormatEpsilon(c.EpsilonGDP, decimals), c.Delta))
 	p.item("also stated as", costText(c.Cost, c.Version))
 	if c.Slack != 0 {
@@ -31,10 +32,12 @@ func (c *Certificate) Text() string {
 	}
 	p.item("limit of run", limitText(c.Limit))
 	p.line("")
-	p.item("releases", fmt.Sprintf("%d. Each is an update cut to a length of at most R, with Gaussian noise of standard deviation sigma in every number", c.Rounds))
+	p.item("releases", fmt.Sprintf("%d. Each is an update cut to a length of at most R, with Gaussian noise of standard "+
+		"deviation sigma in every number", c.Rounds))
 	p.spends(c.Spends)
 	if c.ReservedUnmade > 0 {
-		p.item("reserved", fmt.Sprintf("%d more in the ledger, of which no release is known; they are counted in what this run costs", c.ReservedUnmade))
+		p.item("reserved", fmt.Sprintf("%d more in the ledger, of which no release is known; they are counted in what this "+
+			"run costs", c.ReservedUnmade))
 	}
 	p.item("noise", c.Sampler)
 	p.item("without cost", c.freeText())
@@ -42,11 +45,13 @@ func (c *Certificate) Text() string {
 	if life := c.Lifetime; life == nil {
 		p.item("lifetime", "NOT KNOWN: no ledger was kept, so what other runs have spent of the same data is not counted")
 	} else {
-		p.item("lifetime", fmt.Sprintf("data set %q, all runs since %s together (%d): epsilon %s at delta %v", life.Dataset, life.Created, len(life.Runs), FormatEpsilon(life.EpsilonGDP, decimals), life.Delta))
+		p.item("lifetime", fmt.Sprintf("data set %q, all runs since %s together (%d): epsilon %s at delta %v",
+			life.Dataset, life.Created, len(life.Runs), FormatEpsilon(life.EpsilonGDP, decimals), life.Delta))
 		p.item("also stated as", costText(life.Cost, c.Version))
 		p.item("limit of all", limitText(life.Limit))
 		for _, r := range life.Runs {
-			p.item("", fmt.Sprintf("- run %s, member %s: %d releases, rho %.6g", r.Run, r.Member, countRounds(r.Spends), r.Rho))
+			p.item("", fmt.Sprintf("- run %s, member %s: %d releases, rho %.6g",
+				r.Run, r.Member, countRounds(r.Spends), r.Rho))
 		}
 		p.item("ledger", fmt.Sprintf("%s, after reservation %d, hash %s", life.Ledger.ID, life.Ledger.Seq, life.Ledger.Hash))
 	}
@@ -77,19 +82,22 @@ func (c *Certificate) signedText() string {
 }
 
 func costText(c Cost, version int) string {
-	text := fmt.Sprintf("%.6g-GDP; rho %.6g in zCDP, which is epsilon %s; by the formula of the SPADE-DFL paper epsilon %s",
+	text := fmt.Sprintf("%.6g-GDP; rho %.6g in zCDP, which is epsilon %s; "+
+		"by the formula of the SPADE-DFL paper epsilon %s",
 		c.Mu, c.Rho, FormatEpsilon(c.EpsilonZCDP, decimals), FormatEpsilon(c.EpsilonPaper, decimals))
 	if version == 1 {
 		return text
 	}
-	return text + fmt.Sprintf("; under the weaker zero-out adjacency, in which the data set is replaced by none, epsilon %s", FormatEpsilon(c.EpsilonZeroOut, decimals))
+	return text + "; under the weaker zero-out adjacency, in which the data set is replaced by none, epsilon " +
+		FormatEpsilon(c.EpsilonZeroOut, decimals)
 }
 
 func limitText(l *Limit) string {
 	if l == nil {
 		return "none"
 	}
-	return fmt.Sprintf("epsilon %v at delta %v, in %v accounting; a release beyond it is refused", l.Epsilon, l.Delta, l.Accounting)
+	return fmt.Sprintf("epsilon %v at delta %v, in %v accounting; a release beyond it is refused",
+		l.Epsilon, l.Delta, l.Accounting)
 }
 
 func (c *Certificate) freeText() string {

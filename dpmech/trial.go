@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// trial is a comparison: is base + Y*span/2^down below peak*exp(-x^2/2), x = (k+U)/2^bits? U and Y are uniform in (0, 1); u and y
-// are the first 64 digits of each, the others are still to be drawn.
+// trial is a comparison: is base + Y*span/2^down below peak*exp(-x^2/2), x = (k+U)/2^bits? U and Y are uniform in (0,
+// 1); u and y are the first 64 digits of each, the others are still to be drawn.
 type trial struct {
 	peak, base, span uint64
 	k, u, y          uint64
@@ -19,12 +19,12 @@ func (t *trial) height() uint64 {
 	return t.base + h
 }
 
-// band is how far the two sides must be apart, as computed, for the comparison to be certain. Eight is more than needed for
-// either sampler: PROOF.md has the sum of the errors.
+// band is how far the two sides must be apart, as computed, for the comparison to be certain. Eight is more than needed
+// for either sampler: PROOF.md has the sum of the errors.
 const band = 8
 
-// compare sets accept to 1 if the left side is certainly below the right one, and undecided to 1 if the
-// sides are closer than band; otherwise the left side is above. Both are below 2^62. It takes the same time whatever they are.
+// compare sets accept to 1 if the left side is certainly below the right one, and undecided to 1 if the sides are
+// closer than band; otherwise the left side is above. Both are below 2^62. It takes the same time whatever they are.
 func compare(left, right uint64) (accept, undecided uint64) {
 	_, notBelow := bits.Sub64(right, left+band, 0)
 	_, notAbove := bits.Sub64(left, right+band, 0)
@@ -61,8 +61,8 @@ func scaled(a, e uint64) uint64 {
 	return hi<<1 | lo>>63
 }
 
-// exact decides the comparison, however close: it is made in interval arithmetic, and as long as the two sides overlap, both
-// numbers get 64 digits more, which word draws.
+// exact decides the comparison, however close: it is made in interval arithmetic, and as long as the two sides overlap,
+// both numbers get 64 digits more, which word draws.
 func (t *trial) exact(word func() uint64) bool {
 	u, y := new(big.Int).SetUint64(t.u), new(big.Int).SetUint64(t.y)
 	span, peak, one := new(big.Int).SetUint64(t.span), new(big.Int).SetUint64(t.peak), big.NewInt(1)

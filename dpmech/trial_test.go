@@ -176,8 +176,8 @@ func TestCompareIsCertain(t *testing.T) {
 	}
 }
 
-// The exact decision against 640 bits of both numbers, among them pairs that agree in 64, 128 and 192 digits and more: it
-// takes more digits, as many as needed, and then is right.
+// The exact decision against 640 bits of both numbers, among them pairs that agree in 64, 128 and 192 digits and more:
+// it takes more digits, as many as needed, and then is right.
 func TestExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	used := map[int]int{}

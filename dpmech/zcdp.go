@@ -2,12 +2,13 @@ package dpmech
 
 import "math"
 
-// Proposition 12 of Canonne, Kamath and Steinke: rho-zCDP implies (epsilon, delta) for every order alpha = 1 + x > 1 with
+// Proposition 12 of Canonne, Kamath and Steinke: rho-zCDP implies (epsilon, delta) for every order alpha = 1 + x > 1
+// with
 //
 //	ln delta = x((1+x)rho - epsilon) - ln x + (1+x) ln(x/(1+x)).
 //
-// Every x gives a valid bound, so an imperfect optimum errs on the safe side, and hardly: the derivative vanishes there.
-// The functions below return the bound at a good x, plus what its roundings can be (2^-48 of each term).
+// Every x gives a valid bound, so an imperfect optimum errs on the safe side, and hardly: the derivative vanishes
+// there. The functions below return the bound at a good x, plus what its roundings can be (2^-48 of each term).
 
 // x is looked for in this range. An optimum outside it would have delta, or epsilon, at the end of its own.
 const leastOrder, mostOrder = 0x1p-600, 0x1p600
@@ -44,8 +45,8 @@ func deltaZCDP(rho, epsilon float64) float64 {
 // leastLog is below the logarithm of the smallest normal float64.
 const leastLog = -710.0
 
-// epsilonPaper is Proposition 1.3 of Bun and Steinke, "Concentrated differential privacy: simplifications, extensions, and lower
-// bounds" (TCC 2016).
+// epsilonPaper is Proposition 1.3 of Bun and Steinke, "Concentrated differential privacy: simplifications, extensions,
+// and lower bounds" (TCC 2016).
 func epsilonPaper(rho, delta float64) float64 {
 	return rho + 2*math.Sqrt(rho*-math.Log(delta))
 }

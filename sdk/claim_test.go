@@ -11,9 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/audit"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -156,7 +157,7 @@ func TestLiesCostNothing(t *testing.T) {
 				}
 				log := new(journal)
 				var all []*sdk.Node
-				var ledgers []*dpmech.Ledger
+				var ledgers []*state.Ledger
 				for i, name := range f.Members {
 					cfg := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: trs[i], ResendAfter: 5 * time.Millisecond, Linger: time.Second}
 					sign(&cfg)
@@ -167,7 +168,7 @@ func TestLiesCostNothing(t *testing.T) {
 					}
 					cfg.Noise = noise(i)
 					if cfg.Store, err = tinytest.MemStore()(); err == nil {
-						cfg.Ledger, err = dpmech.OpenLedger(filepath.Join(dir, name+".ledger"))
+						cfg.Ledger, err = state.OpenLedger(filepath.Join(dir, name+".ledger"))
 					}
 					if err != nil {
 						t.Fatal(err)
@@ -182,7 +183,7 @@ func TestLiesCostNothing(t *testing.T) {
 				if !strings.Contains(log.String(), c.want) {
 					t.Errorf("run %d: the log does not say %q:\n%.2000s", run, c.want, log)
 				}
-				ledger, err := dpmech.ReadLedger(filepath.Join(dir, "a.ledger"))
+				ledger, err := state.ReadLedger(filepath.Join(dir, "a.ledger"))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -193,9 +194,9 @@ func TestLiesCostNothing(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				audit, err := f.Audit(cert, memberKeys)
-				if err != nil || len(audit.Countersigned) != 1 {
-					t.Errorf("run %d: %+v, %v", run, audit, err)
+				report, err := audit.Certificate(f, cert, memberKeys)
+				if err != nil || len(report.Countersigned) != 1 {
+					t.Errorf("run %d: %+v, %v", run, report, err)
 				}
 				for _, l := range ledgers {
 					if err := l.Close(); err != nil {

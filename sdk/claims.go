@@ -5,12 +5,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
@@ -25,7 +24,7 @@ type claims struct {
 	keys  func(member string) []ed25519.PublicKey
 	name  string
 	scope signed.Scope
-	heads *Heads // nil: what neighbors have signed is forgotten with the run
+	heads *state.Heads // nil: what neighbors have signed is forgotten with the run
 
 	incarnation uint64
 	own         []signed.Release // of the last releases, at most maxHeld, the newest last
@@ -40,7 +39,7 @@ type peerClaims struct {
 	held        []signed.Release // its latest, at most maxHeld, the newest last
 	ledger      []byte           // id of the ledger that it named when it started
 	countersign []byte           // of this node's last release
-	evidence    *Evidence        // of a double of it
+	evidence    *signed.Evidence // of a double of it
 	told        bool             // the neighbor has been shown the evidence since the last tick
 	corrected   bool             // a device of its name that another has replaced has been told since the last tick
 }
@@ -119,38 +118,20 @@ func digestOf(x []float32, change []int32) [32]byte {
 }
 
 // sign signs the release behind a state, which follows those that were signed before.
-func (c *claims) sign(s *admm.State, generation int, l *dpmech.Ledger) error {
+func (c *claims) sign(s *admm.State, generation int, l *state.Ledger) error {
 	r := signed.Release{Generation: uint16(generation), Incarnation: c.incarnation, Round: s.Round, Digest: digestOf(s.X, s.Delta)}
 	if before := last(c.own); before != nil {
 		r.Prev = before.ID(c.scope)
 	}
 	if l != nil {
 		var err error
-		if r.Ledger, err = signedHead(l.Head()); err != nil {
+		if r.Ledger, err = signed.NewHead(l.Head()); err != nil {
 			return err
 		}
 	}
 	r.Sign(c.key, c.scope)
 	c.own = add(c.own, r)
 	return nil
-}
-
-// headOf translates a head back. A length that no ledger has on this machine becomes the longest, which none has either.
-func headOf(h signed.Head) dpmech.Head {
-	return dpmech.Head{ID: hex.EncodeToString(h.ID[:]), Seq: int(min(h.Seq, math.MaxInt32)), Hash: hex.EncodeToString(h.Hash[:])}
-}
-
-// signedHead translates a ledger's head.
-func signedHead(h dpmech.Head) (s signed.Head, err error) {
-	id, errID := hex.DecodeString(h.ID)
-	sum, errSum := hex.DecodeString(h.Hash)
-	if err := errors.Join(errID, errSum); err != nil {
-		return s, fmt.Errorf("sdk: head of the ledger: %w", err)
-	}
-	s.Seq = uint64(h.Seq)
-	copy(s.ID[:], id)
-	copy(s.Hash[:], sum)
-	return s, nil
 }
 
 // resume takes over what was kept with a state: the node's own release, and the neighbors' latest. A key that was exchanged since then
@@ -205,7 +186,7 @@ func (c *claims) keep(cp *wire.Checkpoint, number map[string]int) {
 }
 
 // attach adds to a frame to a neighbor what proves it.
-func (c *claims) attach(f *wire.Frame, to int, l *dpmech.Ledger) {
+func (c *claims) attach(f *wire.Frame, to int, l *state.Ledger) {
 	peer := c.peers[to]
 	if !c.signing() || peer == nil {
 		return
@@ -224,7 +205,7 @@ func (c *claims) attach(f *wire.Frame, to int, l *dpmech.Ledger) {
 			if l != nil {
 				f.Ledger, _ = hex.DecodeString(l.Head().ID)
 			}
-		} else if scope, r, ok := c.heads.find(c.keys(peer.name), peer.ledger); ok && (last(peer.held) == nil || r.Ledger.Seq > last(peer.held).Ledger.Seq) {
+		} else if scope, r, ok := c.heads.Find(c.keys(peer.name), peer.ledger); ok && (last(peer.held) == nil || r.Ledger.Seq > last(peer.held).Ledger.Seq) {
 			f.Other = r.Append(scope[:])
 		}
 	}

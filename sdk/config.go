@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -38,12 +38,12 @@ type Config struct {
 	// Store keeps the node's state. A node that is made again after a crash goes on where it was, with the same bits and
 	// no release twice. Nil keeps nothing: a node that is made again in the same run then stops if its Ledger or a
 	// neighbor knows of releases. A neighbor may lie, and then gets a second look at the data.
-	Store Store
+	Store state.Store
 	// Recover gets the state of a lost device back from the neighbors into a fresh Store, see [ErrRecovery]. The payload
 	// must be PayloadRelease. A Store that keeps a state makes it do nothing.
 	Recover bool
-	// Ledger counts the releases of all runs on the same data, see [dpmech.Ledger]. Nil counts this run alone.
-	Ledger *dpmech.Ledger
+	// Ledger counts the releases of all runs on the same data, see [state.Ledger]. Nil counts this run alone.
+	Ledger *state.Ledger
 
 	// Key is the member's secret key, which signs every release. Keys returns the public keys of a member whose signatures
 	// count: present, next and retired ones; Run calls it, and it may change over time. All members of a fleet have both,
@@ -51,9 +51,9 @@ type Config struct {
 	// certificates are not signed.
 	Key  ed25519.PrivateKey
 	Keys func(member string) []ed25519.PublicKey
-	// Heads remembers what neighbors have signed of their ledgers over all runs, see [OpenHeads]; nil remembers this
+	// Heads remembers what neighbors have signed of their ledgers over all runs, see [state.OpenHeads]; nil remembers this
 	// run's.
-	Heads *Heads
+	Heads *state.Heads
 
 	// ConditionalOn lists, for [Node.Certificate], what was taken as public though data may have shaped it, a sentence
 	// each.

@@ -8,17 +8,18 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
 // refusing is a store that fails at the save of a round.
 type refusing struct {
-	sdk.Store
+	state.Store
 	round int
 }
 
-func (s refusing) Save(saved sdk.Saved) error {
+func (s refusing) Save(saved state.Record) error {
 	if saved.Round >= s.round {
 		return errors.New("no room")
 	}

@@ -17,10 +17,11 @@
 //	err = node.Run(ctx)
 //	x := node.Model()
 //
-// A device needs more of [Config]: a Store, so that a crash makes no round twice; a Ledger, which counts what all runs on the data have
-// spent; Key and Keys, with which releases are signed; and Heads, which remembers what neighbors have signed. With keys, what a
-// neighbor says of this node's releases counts only with this node's signature. Two signed releases of one round are [Evidence] of a
-// double. [Node.Certificate] says what was spent, and [Fleet.Audit] checks a certificate of another member.
+// A device needs more of [Config]: a Store, so that a crash makes no round twice; a Ledger, which counts what all runs on
+// the data have spent; Key and Keys, with which releases are signed; and Heads, which remembers what neighbors have signed.
+// Package state has all but the keys. With keys, what a neighbor says of this node's releases counts only with this node's
+// signature, and two signed releases of one round are evidence of a double, see [signed.Evidence]. [Node.Certificate] says
+// what was spent; package audit checks a certificate of another member.
 //
 // The method is SPADE-DFL; package admm holds it, step by step, in the words of the paper.
 package sdk

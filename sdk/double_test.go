@@ -11,6 +11,8 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/mem"
@@ -75,7 +77,7 @@ func TestDoubleLeavesEvidence(t *testing.T) {
 	config := func(name string, i int, tr transport.Transport, folder string) sdk.Config {
 		c := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: tr, ResendAfter: 5 * time.Millisecond, Linger: time.Second}
 		sign(&c)
-		store, err := sdk.OpenDir(filepath.Join(dir, folder), f.StateSize(name, samples[i]))
+		store, err := state.Open(filepath.Join(dir, folder), f.StateSize(name, samples[i]))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,10 +124,10 @@ func TestDoubleLeavesEvidence(t *testing.T) {
 	for name, err := range map[string]error{
 		"another run":       evidence[0].Verify("other", f.Hash(), memberKeys("a")),
 		"another member":    evidence[0].Verify(f.Run, f.Hash(), memberKeys("b")),
-		"twice the same":    (sdk.Evidence{Member: "a", Round: evidence[0].Round, First: evidence[0].First, Second: evidence[0].First}).Verify(f.Run, f.Hash(), memberKeys("a")),
-		"another round":     (sdk.Evidence{Member: "a", Round: 77, First: evidence[0].First, Second: evidence[0].Second}).Verify(f.Run, f.Hash(), memberKeys("a")),
-		"half of it":        (sdk.Evidence{Member: "a", First: evidence[0].First}).Verify(f.Run, f.Hash(), memberKeys("a")),
-		"no numbers at all": (sdk.Evidence{Member: "a", First: "x", Second: "y"}).Verify(f.Run, f.Hash(), memberKeys("a")),
+		"twice the same":    (signed.Evidence{Member: "a", Round: evidence[0].Round, First: evidence[0].First, Second: evidence[0].First}).Verify(f.Run, f.Hash(), memberKeys("a")),
+		"another round":     (signed.Evidence{Member: "a", Round: 77, First: evidence[0].First, Second: evidence[0].Second}).Verify(f.Run, f.Hash(), memberKeys("a")),
+		"half of it":        (signed.Evidence{Member: "a", First: evidence[0].First}).Verify(f.Run, f.Hash(), memberKeys("a")),
+		"no numbers at all": (signed.Evidence{Member: "a", First: "x", Second: "y"}).Verify(f.Run, f.Hash(), memberKeys("a")),
 	} {
 		if err == nil {
 			t.Errorf("%s: the evidence counts", name)
@@ -166,12 +168,12 @@ func TestLedgerIsRememberedOverRuns(t *testing.T) {
 				sign(&c)
 				var err1, err2, err3 error
 				c.Store, err1 = tinytest.MemStore()()
-				c.Ledger, err2 = dpmech.OpenLedger(filepath.Join(dir, member+".ledger"))
+				c.Ledger, err2 = state.OpenLedger(filepath.Join(dir, member+".ledger"))
 				heads := filepath.Join(dir, member+".neighbors")
 				if !remembers {
 					heads = filepath.Join(t.TempDir(), "none")
 				}
-				c.Heads, err3 = sdk.OpenHeads(heads)
+				c.Heads, err3 = state.OpenHeads(heads)
 				if err := errors.Join(err1, err2, err3); err != nil {
 					t.Fatal(err)
 				}
@@ -205,7 +207,7 @@ func TestLedgerIsRememberedOverRuns(t *testing.T) {
 		copyFiles(t, old, dir, "b.ledger", "b.ledger.mark")
 		nodes, errs := run("two")
 		made := nodes[1].Status().Round
-		if remembers && (!errors.Is(errs[1], sdk.ErrRollback) || made != 0) {
+		if remembers && (!errors.Is(errs[1], state.ErrRollback) || made != 0) {
 			t.Errorf("with a neighbor that remembers: %v, %d releases", errs[1], made)
 		}
 		if !remembers && (errs[1] != nil || made == 0) {
@@ -213,7 +215,7 @@ func TestLedgerIsRememberedOverRuns(t *testing.T) {
 		}
 		if remembers {
 			copyFiles(t, old, dir, "b.ledger", "b.ledger.mark") // and once more, in a third run
-			if _, errs := run("three"); !errors.Is(errs[1], sdk.ErrRollback) {
+			if _, errs := run("three"); !errors.Is(errs[1], state.ErrRollback) {
 				t.Errorf("the third run: %v", errs[1])
 			}
 		}
@@ -252,7 +254,7 @@ func TestKeepCertificate(t *testing.T) {
 		write *dpmech.Certificate
 		want  *dpmech.Certificate
 	}{{&bare, &bare}, {cert, cert}, {&bare, cert}, {&other, &other}, {cert, cert}} {
-		if err := sdk.KeepCertificate(path, step.write); err != nil {
+		if err := state.WriteCertificate(path, step.write); err != nil {
 			t.Fatal(err)
 		}
 		got, err := os.ReadFile(path)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
@@ -33,20 +35,24 @@ func (f *Fleet) StateSize(member string, samples int) int {
 	return wire.MaxCheckpoint(f.Dim, len(p.graph.Neighbors(i)), samples)
 }
 
-// StoreSize returns how many bytes a [DirStore] sets aside for a member with so many samples: two slots, each for the largest
+// StoreSize returns how many bytes a [state.Dir] sets aside for a member with so many samples: two slots, each for the largest
 // state with its note, header and digest.
 func (f *Fleet) StoreSize(member string, samples int) int64 {
 	const header = 64
-	return 2 * (int64(f.StateSize(member, samples)) + MaxNote + header)
+	return 2 * (int64(f.StateSize(member, samples)) + state.MaxNote + header)
+}
+
+// Limit returns what a member may spend in one run; nil if that is not limited.
+func (p Privacy) Limit() *dpmech.Limit {
+	if p.EpsilonLimit == 0 {
+		return nil
+	}
+	return &dpmech.Limit{Epsilon: p.EpsilonLimit, Delta: p.Delta, Accounting: p.Accounting}
 }
 
 // filter returns the filter of a member's run.
 func (f *Fleet) filter() (*dpmech.Filter, error) {
-	if f.Privacy.EpsilonLimit == 0 {
-		return dpmech.NewFilter(nil)
-	}
-	p := f.Privacy
-	return dpmech.NewFilter(&dpmech.Limit{Epsilon: p.EpsilonLimit, Delta: p.Delta, Accounting: p.Accounting})
+	return dpmech.NewFilter(f.Privacy.Limit())
 }
 
 // resume returns the node's machine and filter: new ones, or those of the states that the store holds.
@@ -57,7 +63,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 			return err
 		}
 	}
-	var kept []Saved
+	var kept []state.Record
 	if n.cfg.Store != nil {
 		if kept, err = n.cfg.Store.Load(); err != nil {
 			return err
@@ -167,7 +173,7 @@ func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic str
 }
 
 // checkHead makes sure that the ledger still knows what it knew when a state was kept.
-func checkHead(l *dpmech.Ledger, head string) error {
+func checkHead(l *state.Ledger, head string) error {
 	if head == "" {
 		return nil
 	}
@@ -194,7 +200,7 @@ func (n *Node) enterKept() error {
 	return nil
 }
 
-// checkLast makes sure that the ledger knows of no release that the store has lost, by the rule of [dpmech.CheckKept]. Without a
+// checkLast makes sure that the ledger knows of no release that the store has lost, by the rule of [dpmech.CheckResume]. Without a
 // store nothing is kept, and whatever was marked may have been sent. What the lost device before this one has made of the two
 // releases after those that came back is no obstacle: they are made without data.
 func (n *Node) checkLast(round int) error {
@@ -205,11 +211,11 @@ func checkLast(stored bool, round, blank, reserved, marked int) error {
 	const advice = "restore the state, recover it from the neighbors, or start the fleet anew under another run id"
 	if !stored && marked > 0 {
 		return fmt.Errorf("sdk: the ledger has release %d of this run, and there is no Store that could have kept it: %w; %s",
-			marked, ErrRollback, advice)
+			marked, state.ErrRollback, advice)
 	}
-	if err := dpmech.CheckKept(max(round, blank), reserved, marked); err != nil {
+	if err := dpmech.CheckResume(max(round, blank), reserved, marked); err != nil {
 		return fmt.Errorf("sdk: the ledger has release %d of this run, and the kept state ends with %d: %w; %s (%w)",
-			reserved, round, ErrRollback, advice, err)
+			reserved, round, state.ErrRollback, advice, err)
 	}
 	return nil
 }
@@ -313,7 +319,7 @@ func (n *Node) save(s *admm.State) error {
 	if err != nil {
 		return err
 	}
-	if err := n.cfg.Store.Save(Saved{Round: s.Round, State: n.encoded, Note: string(note)}); err != nil {
+	if err := n.cfg.Store.Save(state.Record{Round: s.Round, State: n.encoded, Note: string(note)}); err != nil {
 		return fmt.Errorf("sdk: release %d is not sent, for it could not be kept: %w", s.Round, err)
 	}
 	return nil
@@ -344,7 +350,7 @@ func (n *Node) reserve(round int) error {
 		// What is in the ledger already costs nothing more. That must not be the doing of another node with the same past.
 		last, marked := n.inLedger()
 		if round <= last && round > n.reserved || round <= marked && round > n.marked {
-			return fmt.Errorf("sdk: release %d is not made, for the ledger has it from another node of this name: %w", round, ErrRollback)
+			return fmt.Errorf("sdk: release %d is not made, for the ledger has it from another node of this name: %w", round, state.ErrRollback)
 		}
 		if err := n.cfg.Ledger.Reserve(n.cfg.Fleet.Run, n.hash, n.cfg.Name, round, g); err != nil {
 			return fmt.Errorf("sdk: release %d is not made: %w", round, err)
@@ -371,11 +377,15 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 			n.recovered, n.recovered+1, n.recovered+2))
 	}
 	about := dpmech.About{
-		Run: n.cfg.Fleet.Run, Fleet: hex.EncodeToString(n.hash[:]), Member: n.cfg.Name,
+		RunID:     dpmech.RunID{Run: n.cfg.Fleet.Run, Fleet: hex.EncodeToString(n.hash[:]), Member: n.cfg.Name},
 		Simulated: n.cfg.Noise != nil, Sampler: dpmech.Sampler,
 		Cooldown: n.cfg.Fleet.Method.Cooldown, Averaged: n.cfg.Average, ConditionalOn: conditions,
 	}
-	c, err := dpmech.NewCertificate(about, n.cfg.Fleet.Privacy.Delta, n.filter, n.cfg.Ledger)
+	var lifetime *dpmech.Lifetime
+	if n.cfg.Ledger != nil {
+		lifetime = n.cfg.Ledger.Lifetime(n.cfg.Fleet.Privacy.Delta)
+	}
+	c, err := dpmech.NewCertificate(about, n.cfg.Fleet.Privacy.Delta, n.filter, lifetime)
 	if err != nil {
 		return nil, err
 	}
@@ -393,7 +403,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 			held[peer.name] = peer.countersign
 		}
 	}
-	if err := sealCertificate(c, n.claims.key, n.claims.seen, held); err != nil {
+	if err := signed.SealCertificate(c, n.claims.key, n.claims.seen, held); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -402,7 +412,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 // chargeLost counts the releases that neighbors hold and this node's disk has lost: they have been seen.
 func (n *Node) chargeLost(e *admm.RollbackError) error {
 	err := fmt.Errorf("sdk: %q holds release %d of this node, whose own state ends with %d: %w; what was released counts as spent, and going on "+
-		"would release a round twice: restore the state, recover it from the neighbors, or start the fleet anew under another run id", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, ErrRollback)
+		"would release a round twice: restore the state, recover it from the neighbors, or start the fleet anew under another run id", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, state.ErrRollback)
 	if n.filter == nil || !n.claims.signing() { // what nobody has signed costs nothing
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // resumed is the noise of a member, from the release on that its node makes next: each takes 32 bytes.
@@ -36,11 +37,11 @@ func (r *resumed) Read(p []byte) (int, error) {
 // kept makes a node with everything that outlives it in a folder.
 func kept(t *testing.T, dir string, cfg sdk.Config) (n *sdk.Node, release func(), err error) {
 	t.Helper()
-	store, err := sdk.OpenDir(filepath.Join(dir, cfg.Name), cfg.Fleet.StateSize(cfg.Name, cfg.Samples))
+	store, err := state.Open(filepath.Join(dir, cfg.Name), cfg.Fleet.StateSize(cfg.Name, cfg.Samples))
 	if err != nil {
 		return nil, nil, err
 	}
-	ledger, err := dpmech.OpenLedger(filepath.Join(dir, cfg.Name+".ledger"))
+	ledger, err := state.OpenLedger(filepath.Join(dir, cfg.Name+".ledger"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func newLedgers(t *testing.T, f *sdk.Fleet) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	for _, name := range f.Members {
-		l, err := dpmech.CreateLedger(filepath.Join(dir, name+".ledger"), "samples of "+name, nil)
+		l, err := state.CreateLedger(filepath.Join(dir, name+".ledger"), "samples of "+name, nil)
 		if err == nil {
 			err = l.Close()
 		}
@@ -209,7 +210,7 @@ func TestStoresAreChecked(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := kept(t, filepath.Dir(moved), config(1)); !errors.Is(err, sdk.ErrRollback) {
+	if _, _, err := kept(t, filepath.Dir(moved), config(1)); !errors.Is(err, state.ErrRollback) {
 		t.Errorf("an empty state folder beside a ledger: %v", err)
 	}
 
@@ -228,10 +229,10 @@ func TestStoresAreChecked(t *testing.T) {
 	defer stop()
 	go func() { _ = a.Run(ctx) }()
 	err = fresh.Run(ctx)
-	if !errors.Is(err, sdk.ErrRollback) || !strings.Contains(err.Error(), `"a" holds release`) || fresh.Spend() == 0 {
+	if !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), `"a" holds release`) || fresh.Spend() == 0 {
 		t.Errorf("a node without its past: %v, spend %v", err, fresh.Spend())
 	}
-	if again := fresh.Run(ctx); !errors.Is(again, sdk.ErrRollback) {
+	if again := fresh.Run(ctx); !errors.Is(again, state.ErrRollback) {
 		t.Errorf("and once more: %v", again)
 	}
 	stop()
@@ -239,15 +240,15 @@ func TestStoresAreChecked(t *testing.T) {
 
 // broken is a store whose disk is full from some round on.
 type broken struct {
-	sdk.Store
+	state.Store
 	from int
 }
 
 var errFull = errors.New("no space left on device")
 
-func (b *broken) Load() ([]sdk.Saved, error) { return nil, nil }
+func (b *broken) Load() ([]state.Record, error) { return nil, nil }
 
-func (b *broken) Save(s sdk.Saved) error {
+func (b *broken) Save(s state.Record) error {
 	if s.Round >= b.from {
 		return errFull
 	}
@@ -293,7 +294,7 @@ func TestBudgets(t *testing.T) {
 		t.Errorf("limit just below the cost: %v", err)
 	}
 	f.Privacy.EpsilonLimit = cost
-	ledger, err := dpmech.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", &dpmech.Limit{Epsilon: 1.2 * cost, Delta: 1e-5})
+	ledger, err := state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", &dpmech.Limit{Epsilon: 1.2 * cost, Delta: 1e-5})
 	if err != nil {
 		t.Fatal(err)
 	}

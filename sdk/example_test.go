@@ -2,10 +2,7 @@ package sdk_test
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/rand"
 	"fmt"
-	"sync"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -50,73 +47,6 @@ func ExampleNode() {
 	fmt.Printf("%d releases after %d losses, epsilon %.2f at delta %v\n",
 		st.Round, st.Queries, dpmech.GDP.Epsilon(node.Spend(), delta), delta)
 	// Output: 20 releases after 3000 losses, epsilon 8.00 at delta 1e-05
-}
-
-// Two nodes with keys sign what they release. At the end each says with a signature that it holds the other's last release, and a
-// certificate shows that: whoever has the fleet and the public keys can audit it.
-func ExampleFleet_Audit() {
-	fleet := &sdk.Fleet{
-		Run: "wards", Dim: 2, Members: []string{"east", "west"}, Edges: [][2]string{{"east", "west"}},
-		Method:  sdk.Method{Rounds: 5, Cooldown: 2, Tau: 1, Rho: 1, Gain: 0.4, Eta: []float64{0.3}, Mu: []float64{0.5}},
-		Privacy: sdk.Privacy{Clip: 0.1, Sigma: 0.5, Delta: 1e-5},
-	}
-	secret, public := map[string]ed25519.PrivateKey{}, map[string][]ed25519.PublicKey{}
-	for _, name := range fleet.Members { // on devices each makes its own, and the fleet file has the public halves
-		pub, key, err := ed25519.GenerateKey(rand.Reader)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		secret[name], public[name] = key, []ed25519.PublicKey{pub}
-	}
-	keys := func(member string) []ed25519.PublicKey { return public[member] }
-
-	net, nodes, work := mem.New(fleet.Members...), map[string]*sdk.Node{}, sync.WaitGroup{}
-	for _, name := range fleet.Members {
-		tr, err := net.Node(name)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		node, err := sdk.New(sdk.Config{
-			Fleet: fleet, Name: name, Samples: 10, Transport: tr, Key: secret[name], Keys: keys,
-			Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, sample int) (float64, error) {
-				off := float64(x[sample%2]) - 1
-				return off * off / (1 + off*off), nil
-			}),
-		})
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		nodes[name] = node
-		work.Go(func() {
-			if err := node.Run(context.Background()); err != nil {
-				fmt.Println(err)
-			}
-		})
-	}
-	work.Wait()
-
-	certificate, err := nodes["east"].Certificate()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	audit, err := fleet.Audit(certificate, keys)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Printf("%d releases, epsilon %.2f; release %d is signed, and countersigned by %q\n",
-		certificate.Rounds, certificate.EpsilonGDP, audit.Head.Round, audit.Countersigned)
-
-	certificate.Rounds--
-	_, err = fleet.Audit(certificate, keys)
-	fmt.Println("with a release less:", err != nil)
-	// Output:
-	// 5 releases, epsilon 3.85; release 7 is signed, and countersigned by ["west"]
-	// with a release less: true
 }
 
 // Eight clinics with about 400 samples each and a model of 31 numbers: all that has to be decided is the budget.

@@ -244,18 +244,10 @@ func (f *Fleet) plan() (*plan, error) {
 
 // affordable refuses a run whose rounds cost more than may be spent, before the first release.
 func (f *Fleet) affordable() error {
-	if f.Privacy.NonPrivate || f.Privacy.EpsilonLimit == 0 {
+	l, g := f.Privacy.Limit(), f.Privacy.gaussian()
+	if f.Privacy.NonPrivate || l == nil || g.Validate() != nil { // the machine's rules say what is wrong
 		return nil
 	}
-	filter, err := f.filter()
-	if err != nil {
-		return fmt.Errorf("sdk: fleet: %w", err)
-	}
-	g := f.Privacy.gaussian()
-	if g.Validate() != nil {
-		return nil // the machine's rules say what is wrong
-	}
-	l := filter.Limit()
 	if most, err := dpmech.MaxRounds(g, l.Epsilon, l.Delta, l.Accounting); err != nil || most < f.Method.Rounds {
 		return errors.Join(err, fmt.Errorf("sdk: fleet: %d rounds: %w: epsilon limit %v (%v at delta %v) covers %d",
 			f.Method.Rounds, dpmech.ErrBudget, l.Epsilon, l.Accounting, l.Delta, most))

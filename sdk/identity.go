@@ -106,6 +106,9 @@ func (f *Fleet) start() string {
 	return hex.EncodeToString(hashOf(f.X0))
 }
 
+// ModelHash names a model: the SHA-256 of its numbers as float32, little endian, in hexadecimal digits.
+func ModelHash(x []float32) string { return hex.EncodeToString(hashOf(x)) }
+
 // hashOf returns the SHA-256 of a vector as float32, little endian.
 func hashOf(x []float32) []byte {
 	h := sha256.New()

@@ -13,11 +13,12 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
 // brief is what a failed test says of a kept state, without its vectors.
-func brief(k *sdk.Kept) string {
+func brief(k *state.Snapshot) string {
 	if k == nil {
 		return "nothing"
 	}
@@ -33,17 +34,17 @@ func TestReadKept(t *testing.T) {
 		Privacy: sdk.Privacy{NonPrivate: true},
 	}
 	dir := filepath.Join(t.TempDir(), "state")
-	if _, err := sdk.ReadKept(dir); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := state.ReadSnapshot(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no folder: %v", err)
 	}
-	store, err := sdk.OpenDir(dir, f.StateSize("a", 3))
+	store, err := state.Open(dir, f.StateSize("a", 3))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sdk.ReadKept(dir); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "slot-0 holds nothing yet") {
+	if _, err := state.ReadSnapshot(dir); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "slot-0 holds nothing yet") {
 		t.Errorf("nothing saved: %v", err)
 	}
-	if used, err := sdk.DirInUse(dir); !used || err != nil {
+	if used, err := state.InUse(dir); !used || err != nil {
 		t.Errorf("an open store is in use: %v, %v", used, err)
 	}
 	tr, err := mem.New("a").Node("a")
@@ -58,7 +59,7 @@ func TestReadKept(t *testing.T) {
 				return
 			default:
 			}
-			k, err := sdk.ReadKept(dir)
+			k, err := state.ReadSnapshot(dir)
 			if errors.Is(err, fs.ErrNotExist) && last == 0 {
 				continue
 			}
@@ -73,7 +74,7 @@ func TestReadKept(t *testing.T) {
 		Fleet: f, Name: "a", Samples: 3, Transport: tr, Store: store, Average: true,
 		Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, sample int) (float64, error) { return float64(x[sample]), nil }),
 		Observer: sdk.Observer{Released: func(round int, x []float32) {
-			k, err := sdk.ReadKept(dir)
+			k, err := state.ReadSnapshot(dir)
 			if err != nil || k.Round != round || !slices.Equal(k.Model, x) || k.Member != "a" || k.Fleet != f.Hash() || k.Build == "" {
 				t.Errorf("round %d: kept %s, error %v", round, brief(k), err)
 			}
@@ -88,14 +89,14 @@ func TestReadKept(t *testing.T) {
 	if err := errors.Join(err, store.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if used, err := sdk.DirInUse(dir); used || err != nil {
+	if used, err := state.InUse(dir); used || err != nil {
 		t.Errorf("a closed store is in use: %v, %v", used, err)
 	}
-	k, err := sdk.ReadKept(dir)
+	k, err := state.ReadSnapshot(dir)
 	if err != nil || !slices.Equal(k.Averaged, n.Averaged()) || sdk.ModelHash(k.Model) != sdk.ModelHash(n.Model()) {
 		t.Errorf("at the end: %s, error %v", brief(k), err)
 	}
-	older, err := sdk.ReadKept(filepath.Join(dir, "slot-1"))
+	older, err := state.ReadSnapshot(filepath.Join(dir, "slot-1"))
 	if err != nil || older.Round != 41 {
 		t.Errorf("the other slot: %s, error %v", brief(older), err)
 	}
@@ -110,7 +111,7 @@ func TestReadKept(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		k, err := sdk.ReadKept(dir)
+		k, err := state.ReadSnapshot(dir)
 		if i == 0 && (err != nil || k.Round != 41) {
 			t.Errorf("one slot damaged: %s, error %v", brief(k), err)
 		}
@@ -118,10 +119,10 @@ func TestReadKept(t *testing.T) {
 			t.Errorf("both slots damaged: %v", err)
 		}
 	}
-	if _, err := sdk.ReadKept(filepath.Join(dir, "releases.log")); err == nil || !strings.Contains(err.Error(), "does not start as a slot does") {
+	if _, err := state.ReadSnapshot(filepath.Join(dir, "releases.log")); err == nil || !strings.Contains(err.Error(), "does not start as a slot does") {
 		t.Errorf("a file that is no slot: %v", err)
 	}
-	if used, err := sdk.DirInUse(t.TempDir()); used || err != nil {
+	if used, err := state.InUse(t.TempDir()); used || err != nil {
 		t.Errorf("a folder without a store: %v, %v", used, err)
 	}
 }

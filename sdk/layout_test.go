@@ -24,14 +24,16 @@ var mayImport = map[string][]string{
 	"transport/ws":  {"transport"},
 	"sdk/admm":      {"zoest", "zoest/vec", "dpmech"},
 	"sdk/wire":      {},
-	"sdk/signed":    {},
+	"sdk/signed":    {"dpmech"},
+	"sdk/state":     {"sdk/signed", "sdk/wire", "dpmech"},
 	"sdk/graph":     {"zoest/vec", "zoest/rng"},
 	"sdk/task":      {"zoest/vec", "zoest/rng"},
 	"sdk/scorer":    {"zoest"},
-	"sdk":           {"sdk/admm", "sdk/wire", "sdk/signed", "sdk/graph", "zoest", "dpmech", "transport"},
-	"sdk/monitor":   {"sdk", "dpmech"},
-	"sdk/fleetfile": {"sdk", "sdk/scorer", "sdk/wire", "sdk/task", "transport/ws"},
-	"tinytest":      {"sdk", "sdk/admm", "zoest", "zoest/vec", "zoest/rng", "transport"},
+	"sdk":           {"sdk/admm", "sdk/wire", "sdk/signed", "sdk/state", "sdk/graph", "zoest", "dpmech", "transport"},
+	"sdk/audit":     {"sdk", "sdk/signed", "dpmech"},
+	"sdk/monitor":   {"sdk", "sdk/signed", "sdk/state", "dpmech"},
+	"sdk/fleetfile": {"sdk", "sdk/scorer", "sdk/state", "sdk/wire", "sdk/task", "transport/ws"},
+	"tinytest":      {"sdk", "sdk/state", "sdk/admm", "zoest", "zoest/vec", "zoest/rng", "transport"},
 }
 
 var mayUse = map[string][]string{

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
@@ -46,16 +47,16 @@ type Node struct {
 
 // Status is where a node stands.
 type Status struct {
-	Round         int        // releases made so far, 0 to Rounds+Cooldown
-	Waiting       []string   // neighbors whose messages hold the round up
-	Queries       int64      // losses asked for
-	FailedQueries int64      // of these, how many failed; nobody outside learns this number
-	BytesSent     int64      // of encoded frames handed to the transport, resent ones included
-	Refused       int64      // frames of neighbors that could not be right
-	Done          bool       // the last release is made, and the model final
-	Neighbors     []Neighbor // all of them, in the order of the fleet's members
-	Evidence      []Evidence // of members that have signed two releases of one round
-	Recovered     int        // the release after which this device has taken over from a lost one, see Config.Recover; 0 if none
+	Round         int               // releases made so far, 0 to Rounds+Cooldown
+	Waiting       []string          // neighbors whose messages hold the round up
+	Queries       int64             // losses asked for
+	FailedQueries int64             // of these, how many failed; nobody outside learns this number
+	BytesSent     int64             // of encoded frames handed to the transport, resent ones included
+	Refused       int64             // frames of neighbors that could not be right
+	Done          bool              // the last release is made, and the model final
+	Neighbors     []Neighbor        // all of them, in the order of the fleet's members
+	Evidence      []signed.Evidence // of members that have signed two releases of one round
+	Recovered     int               // the release after which this device has taken over from a lost one, see Config.Recover; 0 if none
 
 	// Disagreement is the mean, over the neighbors j, of |x_i - x_j|^2 between the releases of round Compared. Compared is 0
 	// if that is not known: before the first round is over, and always with PayloadMessage, which does not show releases.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
@@ -48,7 +49,7 @@ func TestDeletedStates(t *testing.T) {
 		if err == nil {
 			release()
 		}
-		if !errors.Is(err, sdk.ErrRollback) || !strings.Contains(err.Error(), "the ledger has release 1 of this run, and the kept state ends with 0") {
+		if !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "the ledger has release 1 of this run, and the kept state ends with 0") {
 			t.Errorf("%s begins again: %v", name, err)
 		}
 	}
@@ -68,7 +69,7 @@ func TestCrashBetweenDuties(t *testing.T) {
 	go func() { neighbor <- forgetful(ctx, f, trs[0], looks) }()
 
 	path := filepath.Join(t.TempDir(), "ledger")
-	ledger, err := dpmech.CreateLedger(path, "d", nil)
+	ledger, err := state.CreateLedger(path, "d", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func TestCrashBetweenDuties(t *testing.T) {
 		if err := ledger.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if ledger, err = dpmech.OpenLedger(path); err != nil {
+		if ledger, err = state.OpenLedger(path); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -145,9 +146,9 @@ func TestCrashBetweenDuties(t *testing.T) {
 	if lost.Store, err = tinytest.MemStore()(); err != nil {
 		t.Fatal(err)
 	}
-	for name, store := range map[string]sdk.Store{"a fresh store": lost.Store, "no store": nil} {
+	for name, store := range map[string]state.Store{"a fresh store": lost.Store, "no store": nil} {
 		lost.Store, lost.Ledger = store, ledger
-		if _, err := sdk.New(lost); !errors.Is(err, sdk.ErrRollback) {
+		if _, err := sdk.New(lost); !errors.Is(err, state.ErrRollback) {
 			t.Errorf("%s beside a marked release: %v", name, err)
 		}
 	}
@@ -164,7 +165,7 @@ func TestCrashBetweenDuties(t *testing.T) {
 func TestReservationWithoutStore(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
-	ledger, err := dpmech.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", nil)
+	ledger, err := state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +182,7 @@ func TestReservationWithoutStore(t *testing.T) {
 	if last, marked := ledger.Last(f.Run, f.Hash(), "a"), ledger.Marked(f.Run, f.Hash(), "a"); last != 8 || marked != 8 || ledger.Head().Seq != 8 {
 		t.Errorf("%d releases, %d marked, in %d lines", last, marked, ledger.Head().Seq)
 	}
-	if _, err := sdk.New(cfg); !errors.Is(err, sdk.ErrRollback) || !strings.Contains(err.Error(), "there is no Store") {
+	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "there is no Store") {
 		t.Errorf("once more: %v", err)
 	}
 }
@@ -210,7 +211,7 @@ func TestLostReleasesAreMarked(t *testing.T) {
 	if err := <-over; !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	ledger, err := dpmech.OpenLedger(filepath.Join(dir, "b.ledger"))
+	ledger, err := state.OpenLedger(filepath.Join(dir, "b.ledger"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,14 +225,14 @@ func TestLostReleasesAreMarked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Run(ctx); !errors.Is(err, sdk.ErrRollback) {
+	if err := n.Run(ctx); !errors.Is(err, state.ErrRollback) {
 		t.Errorf("a node without its past: %v", err)
 	}
 	last, marked := ledger.Last(f.Run, f.Hash(), "b"), ledger.Marked(f.Run, f.Hash(), "b")
 	if last < 1 || marked != last { // release 2 may be on its way
 		t.Errorf("release %d is charged, and %d marked", last, marked)
 	}
-	if _, err := sdk.New(cfg); !errors.Is(err, sdk.ErrRollback) {
+	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) {
 		t.Errorf("the next life: %v", err)
 	}
 	stop()

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
@@ -18,16 +19,16 @@ type PreflightReport struct {
 	Ledger  error // it was set back, knows of releases that the state has lost, or does not cover the rest of the run
 	Oracle  error // the query failed, did not end in time, or gave a loss that cannot be used
 
-	Kept     *Kept         // what the node would go on from; nil if there is nothing
-	Answered time.Duration // how long the query took
-	Disk     int64         // bytes that states, log and ledger take at most; 0 if Samples is needed and missing
+	Kept     *state.Snapshot // what the node would go on from; nil if there is nothing
+	Answered time.Duration   // how long the query took
+	Disk     int64           // bytes that states, log and ledger take at most; 0 if Samples is needed and missing
 }
 
 // Preflight applies the rules of [New] to the parts of a node, and asks its oracle once, at the start and until ctx
 // ends. It makes no node and writes nothing, so that the node may be running. Only Fleet and Name are required. The
 // Store is not used: read returns what it keeps, with an error around fs.ErrNotExist if that is nothing. The Ledger may
 // be read-only.
-func Preflight(ctx context.Context, cfg Config, read func() (*Kept, error)) *PreflightReport {
+func Preflight(ctx context.Context, cfg Config, read func() (*state.Snapshot, error)) *PreflightReport {
 	r := new(PreflightReport)
 	if _, r.Config = cfg.validate(); cfg.Fleet == nil {
 		return r
@@ -64,11 +65,11 @@ func Preflight(ctx context.Context, cfg Config, read func() (*Kept, error)) *Pre
 }
 
 // checkLedger compares the ledger with the kept state, and with what the rest of the run will cost.
-func (r *PreflightReport) checkLedger(cfg *Config, hash [32]byte, read func() (*Kept, error)) error {
+func (r *PreflightReport) checkLedger(cfg *Config, hash [32]byte, read func() (*state.Snapshot, error)) error {
 	l, f := cfg.Ledger, cfg.Fleet
 	kept := r.Kept
 	if kept == nil {
-		kept = new(Kept)
+		kept = new(state.Snapshot)
 	}
 	if err := checkHead(l, kept.Ledger); err != nil {
 		return err

@@ -13,12 +13,13 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // Preflight finds what New or Run would end with, under its subject and nowhere else.
 func TestPreflight(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger")
-	own, err := dpmech.CreateLedger(path, "data", nil)
+	own, err := state.CreateLedger(path, "data", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,25 +33,27 @@ func TestPreflight(t *testing.T) {
 	if err := errors.Join(own.Mark(f.Run, f.Hash(), "a", 2), own.Close()); err != nil {
 		t.Fatal(err)
 	}
-	ledger, err := dpmech.ReadLedger(path)
+	ledger, err := state.ReadLedger(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	small, err := dpmech.CreateLedger(path+".small", "data", &dpmech.Limit{Epsilon: 1e-3, Delta: 1e-5})
+	small, err := state.CreateLedger(path+".small", "data", &dpmech.Limit{Epsilon: 1e-3, Delta: 1e-5})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer small.Close()
 	build := "spade-edge arithmetic 1"
-	nothing := func() (*sdk.Kept, error) { return nil, fmt.Errorf("no state: %w", fs.ErrNotExist) }
-	kept := func(k sdk.Kept) func() (*sdk.Kept, error) { return func() (*sdk.Kept, error) { return &k, nil } }
-	here := sdk.Kept{Member: "a", Fleet: f.Hash(), Build: build, Round: 2}
+	nothing := func() (*state.Snapshot, error) { return nil, fmt.Errorf("no state: %w", fs.ErrNotExist) }
+	kept := func(k state.Snapshot) func() (*state.Snapshot, error) {
+		return func() (*state.Snapshot, error) { return &k, nil }
+	}
+	here := state.Snapshot{Member: "a", Fleet: f.Hash(), Build: build, Round: 2}
 	loss := func(loss float64, err error) sdk.OracleFunc {
 		return func(context.Context, []float32, int) (float64, error) { return loss, err }
 	}
 	for name, c := range map[string]struct {
 		change  func(c *sdk.Config)
-		read    func() (*sdk.Kept, error)
+		read    func() (*state.Snapshot, error)
 		subject string
 		want    string
 	}{
@@ -58,18 +61,18 @@ func TestPreflight(t *testing.T) {
 		"sound, kept":   {func(*sdk.Config) {}, kept(here), "", ""},
 		"not a member":  {func(c *sdk.Config) { c.Name = "z"; c.Ledger = nil }, nothing, "Config", `Name is "z"`},
 		"state missing": {func(*sdk.Config) {}, nothing, "Ledger", "the kept state ends with 0"},
-		"state unread":  {func(c *sdk.Config) { c.Ledger = nil }, func() (*sdk.Kept, error) { return nil, errors.New("torn") }, "State", "torn"},
-		"another fleet": {func(c *sdk.Config) { c.Ledger = nil }, kept(sdk.Kept{Member: "a", Build: build}), "State", "a fleet with hash 0000000000000000"},
-		"another's state": {func(c *sdk.Config) { c.Ledger = nil }, kept(sdk.Kept{Member: "b", Fleet: f.Hash(), Build: build}),
+		"state unread":  {func(c *sdk.Config) { c.Ledger = nil }, func() (*state.Snapshot, error) { return nil, errors.New("torn") }, "State", "torn"},
+		"another fleet": {func(c *sdk.Config) { c.Ledger = nil }, kept(state.Snapshot{Member: "a", Build: build}), "State", "a fleet with hash 0000000000000000"},
+		"another's state": {func(c *sdk.Config) { c.Ledger = nil }, kept(state.Snapshot{Member: "b", Fleet: f.Hash(), Build: build}),
 			"State", `of member "b", want "a"`},
-		"another program": {func(c *sdk.Config) { c.Ledger = nil }, kept(sdk.Kept{Member: "a", Fleet: f.Hash(), Build: "x"}), "State", `"x"`},
+		"another program": {func(c *sdk.Config) { c.Ledger = nil }, kept(state.Snapshot{Member: "a", Fleet: f.Hash(), Build: "x"}), "State", `"x"`},
 		"limit": {func(c *sdk.Config) {
 			limited := *f
 			limited.Privacy.EpsilonLimit = 1e-3
 			c.Fleet, c.Ledger = &limited, nil
 		}, nothing, "Privacy", "covers 0"},
 		"spent ledger": {func(c *sdk.Config) { c.Ledger = small }, kept(here), "Ledger", "budget"},
-		"ledger set back": {func(*sdk.Config) {}, func() (*sdk.Kept, error) {
+		"ledger set back": {func(*sdk.Config) {}, func() (*state.Snapshot, error) {
 			k := here
 			k.Ledger = `{"id":"0123456789abcdef0123456789abcdef","seq":9,"hash":"00"}`
 			return &k, nil
@@ -104,7 +107,7 @@ func TestPreflight(t *testing.T) {
 	}
 	// A node at work may save and mark a release between the two looks.
 	reads := 0
-	later := func() (*sdk.Kept, error) {
+	later := func() (*state.Snapshot, error) {
 		k := here
 		k.Round = reads
 		reads++

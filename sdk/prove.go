@@ -6,6 +6,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
@@ -40,7 +41,7 @@ func (r *run) check(from int, f *wire.Frame) error {
 	}
 	var two *contradiction
 	if errors.As(err, &two) {
-		r.accuse(from, peer, newEvidence(peer.name, &two.first, &two.second))
+		r.accuse(from, peer, signed.NewEvidence(peer.name, &two.first, &two.second))
 	}
 	return err
 }
@@ -91,11 +92,11 @@ func (r *run) checkHail(from int, peer *peerClaims, f *wire.Frame) error {
 func (r *run) confront(from int, by string, shown *signed.Release) error {
 	if int(shown.Generation) > r.device {
 		return ending{fmt.Errorf("sdk: %q holds a release that device %d of this node's name has signed, and this is device %d: %w, another device has taken its place",
-			by, shown.Generation, r.device, ErrRollback)}
+			by, shown.Generation, r.device, state.ErrRollback)}
 	}
 	for i := range r.claims.own {
 		if own := &r.claims.own[i]; own.Contradicts(shown) {
-			return r.exposed(newEvidence(r.cfg.Name, own, shown), by)
+			return r.exposed(signed.NewEvidence(r.cfg.Name, own, shown), by)
 		}
 	}
 	if int(shown.Generation) < r.device { // of the lost device, with a ledger of its own
@@ -114,12 +115,12 @@ func (r *run) confront(from int, by string, shown *signed.Release) error {
 
 // compareLedger reports that the ledger is not the continuation of a state that this node's key has signed.
 func (r *run) compareLedger(by string, head signed.Head) error {
-	l, then := r.cfg.Ledger, headOf(head)
+	l, then := r.cfg.Ledger, head.Ledger()
 	if l == nil || head == (signed.Head{}) || then.ID != l.Head().ID {
 		return nil
 	}
 	if err := l.Contains(then); err != nil {
-		return fmt.Errorf("sdk: %q shows a later state of the ledger, which this node's key has signed: %w: %w", by, ErrRollback, err)
+		return fmt.Errorf("sdk: %q shows a later state of the ledger, which this node's key has signed: %w: %w", by, state.ErrRollback, err)
 	}
 	return nil
 }
@@ -185,18 +186,18 @@ func (r *run) checkDouble(by string, f *wire.Frame) error {
 	if int(first.Generation) < r.device { // the lost device had one
 		return errors.New("sdk: evidence of a double of a device that this one has replaced")
 	}
-	return r.exposed(newEvidence(r.cfg.Name, first, second), by)
+	return r.exposed(signed.NewEvidence(r.cfg.Name, first, second), by)
 }
 
 // exposed ends this node, of which two releases of one round are signed.
-func (r *run) exposed(e Evidence, by string) error {
+func (r *run) exposed(e signed.Evidence, by string) error {
 	r.keepEvidence(e)
 	return ending{fmt.Errorf("sdk: %q shows two releases of round %d that this node's key has signed: %w; find the other one, and start the fleet anew under another run id, with another key",
 		by, e.Round, ErrClone)}
 }
 
 // accuse keeps evidence against a neighbor, once, and shows it to the neighbor.
-func (r *run) accuse(from int, peer *peerClaims, e Evidence) {
+func (r *run) accuse(from int, peer *peerClaims, e signed.Evidence) {
 	if peer.evidence == nil {
 		peer.evidence = &e
 		r.keepEvidence(e) // first: who reads of it in the log finds it in the status
@@ -205,8 +206,14 @@ func (r *run) accuse(from int, peer *peerClaims, e Evidence) {
 	r.show(from, peer)
 }
 
+// evidenceKeeper is a [state.Store] that keeps evidence as well, as [state.Dir] does.
+type evidenceKeeper interface {
+	Evidence() ([]signed.Evidence, error)
+	AddEvidence(signed.Evidence) error // durably
+}
+
 // keepEvidence notes evidence in the status, and on the disk if the store can.
-func (r *run) keepEvidence(e Evidence) {
+func (r *run) keepEvidence(e signed.Evidence) {
 	r.mu.Lock()
 	r.status.Evidence = append(r.status.Evidence, e)
 	r.mu.Unlock()
@@ -223,7 +230,7 @@ func (r *run) show(to int, peer *peerClaims) {
 		return
 	}
 	peer.told = true
-	first, second, err := peer.evidence.releases()
+	first, second, err := peer.evidence.Releases()
 	if err != nil {
 		return // it was checked when it was read
 	}
@@ -294,10 +301,10 @@ func (n *Node) rememberHeads() {
 	}
 	for _, peer := range c.peers {
 		if r := last(peer.held); r != nil {
-			c.heads.learn(c.keys(peer.name), peer.scope, *r)
+			c.heads.Learn(c.keys(peer.name), peer.scope, *r)
 		}
 	}
-	if err := c.heads.save(); err != nil {
+	if err := c.heads.Save(); err != nil {
 		n.log.Error("what neighbors have signed of their ledgers cannot be kept", "err", err)
 	}
 }

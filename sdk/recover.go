@@ -56,7 +56,7 @@ import (
 //
 // The lost device must not come back. Retire its key first: move it to the member's retired keys, so that it cannot connect, and its
 // signatures still count. If its key still connects and it is started again on its old state, each neighbor that remembers its successor
-// (it has made a release since, or not been restarted) shows it what the successor has signed, and it ends with [ErrRollback]. One that was
+// (it has made a release since, or not been restarted) shows it what the successor has signed, and it ends with [state.ErrRollback]. One that was
 // never switched off, as behind a network that was cut, is shown the same when the way to a neighbor opens, and when it sends a release;
 // what it makes until it hears that, neighbors have seen. Without keys it cannot be told from its successor.
 var ErrRecovery = errors.New("the state cannot be recovered")

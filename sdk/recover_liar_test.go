@@ -15,6 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -108,7 +109,7 @@ func triangle(t *testing.T, edges int, keys bool, lie func(f *wire.Frame)) (left
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := dpmech.OpenLedger(ledger)
+		l, err := state.OpenLedger(ledger)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +127,7 @@ func triangle(t *testing.T, edges int, keys bool, lie func(f *wire.Frame)) (left
 
 func spareLedger(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "ledger")
-	l, err := dpmech.CreateLedger(path, "samples", nil)
+	l, err := state.CreateLedger(path, "samples", nil)
 	if err == nil {
 		err = l.Close()
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -162,7 +163,7 @@ func newWreck(t *testing.T, seed uint64) *wreck {
 
 func (w *wreck) newLedger(name string) string {
 	path := filepath.Join(w.t.TempDir(), name)
-	l, err := dpmech.CreateLedger(path, "samples on the "+name+" device", nil)
+	l, err := state.CreateLedger(path, "samples on the "+name+" device", nil)
 	if err == nil {
 		err = l.Close()
 	}
@@ -211,7 +212,7 @@ func (w *wreck) start(i int, alter ...func(c *sdk.Config)) {
 		Observer: sdk.Observer{Released: func(round int, _ []float32) { h.rounds = append(h.rounds, round) }},
 	}
 	if h.ledger != "" {
-		if cfg.Ledger, err = dpmech.OpenLedger(h.ledger); err != nil {
+		if cfg.Ledger, err = state.OpenLedger(h.ledger); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -463,7 +464,7 @@ func (w *wreck) comeBack(old *host, out *outcome) {
 		w.t.Errorf("seed %d: the lost device is at work again, %+v\n%s", w.seed, old.node.Status(), old.log)
 		w.kill(w.lost)
 	}
-	if !errors.Is(old.err, sdk.ErrRollback) || len(old.rounds) > 0 {
+	if !errors.Is(old.err, state.ErrRollback) || len(old.rounds) > 0 {
 		w.t.Errorf("seed %d: the lost device came back and ended with %v, releases %v", w.seed, old.err, old.rounds)
 	}
 	spare.life = old.life
@@ -580,7 +581,7 @@ func (w *wreck) checkCertificate(out outcome) {
 	if w.fleet.Privacy.NonPrivate {
 		return
 	}
-	l, err := dpmech.ReadLedger(spare.ledger)
+	l, err := state.ReadLedger(spare.ledger)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -255,7 +255,7 @@ func (c *recovery) commit() error {
 	}
 	cfg.Device = uint16(device)
 	// Two releases may have been sent and not received, which are made anew without data, and one more reserved and not sent.
-	if err := dpmech.CheckKept(c.newest+2, n.reserved, n.marked); err != nil {
+	if err := dpmech.CheckResume(c.newest+2, n.reserved, n.marked); err != nil {
 		return fmt.Errorf("sdk: %w: the ledger has release %d of this run, and neighbors know of no more than %d: they were set back, or are wrong (%w)", ErrRecovery, n.reserved, c.held, err)
 	}
 	var m *admm.Machine

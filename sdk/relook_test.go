@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 )
@@ -53,7 +53,7 @@ func TestNoSecondLook(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
 	trs := inMemory(t, f)
-	ledger, err := dpmech.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", nil)
+	ledger, err := state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,10 +82,10 @@ func TestNoSecondLook(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if err := twin.Run(ctx); !errors.Is(err, sdk.ErrRollback) || !strings.Contains(err.Error(), "another node of this name") {
+	if err := twin.Run(ctx); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "another node of this name") {
 		t.Errorf("a twin: %v", err)
 	}
-	if _, err := sdk.New(cfg); !errors.Is(err, sdk.ErrRollback) || !strings.Contains(err.Error(), "there is no Store") {
+	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "there is no Store") {
 		t.Errorf("the next life: %v", err)
 	}
 	if n := ledger.Head().Seq; n != 1 {
@@ -110,7 +110,7 @@ func TestLedgerComesLater(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
 	dir := t.TempDir()
-	ledger, err := dpmech.CreateLedger(filepath.Join(dir, "ledger"), "d", nil)
+	ledger, err := state.CreateLedger(filepath.Join(dir, "ledger"), "d", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestLedgerComesLater(t *testing.T) {
 		}
 	}
 	for life := range 2 {
-		store, err := sdk.OpenDir(filepath.Join(dir, "state"), f.StateSize("a", 7))
+		store, err := state.Open(filepath.Join(dir, "state"), f.StateSize("a", 7))
 		if err != nil {
 			t.Fatal(err)
 		}

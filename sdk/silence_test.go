@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 )
@@ -88,9 +89,9 @@ func TestPanicIsTheEnd(t *testing.T) {
 // fragile is a store that panics at the second save.
 type fragile struct{ saves int }
 
-func (s *fragile) Load() ([]sdk.Saved, error) { return nil, nil }
-func (s *fragile) Close() error               { return nil }
-func (s *fragile) Save(sdk.Saved) error {
+func (s *fragile) Load() ([]state.Record, error) { return nil, nil }
+func (s *fragile) Close() error                  { return nil }
+func (s *fragile) Save(state.Record) error {
 	if s.saves++; s.saves == 2 {
 		panic("disk on fire")
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -72,7 +72,7 @@ func ExampleNest() {
 // A store of one's own, with a small fault: it keeps one state where two are needed.
 func ExampleTestStore() {
 	open := tinytest.MemStore()
-	err := tinytest.TestStore(func() (sdk.Store, error) {
+	err := tinytest.TestStore(func() (state.Store, error) {
 		inner, err := open()
 		return forgetful{inner}, err
 	}, 1000)
@@ -84,9 +84,9 @@ func ExampleTestStore() {
 	// <nil>
 }
 
-type forgetful struct{ sdk.Store }
+type forgetful struct{ state.Store }
 
-func (f forgetful) Load() ([]sdk.Saved, error) {
+func (f forgetful) Load() ([]state.Record, error) {
 	kept, err := f.Store.Load()
 	return kept[:min(1, len(kept))], err
 }

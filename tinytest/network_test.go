@@ -11,6 +11,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -119,7 +120,7 @@ func TestNetworkLyingDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = net.Run(t.Context(), trs)
-	if !errors.Is(err, sdk.ErrRollback) || !strings.Contains(err.Error(), `member "n00"`) || !strings.Contains(err.Error(), "whose own state ends with 2") {
+	if !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), `member "n00"`) || !strings.Contains(err.Error(), "whose own state ends with 2") {
 		t.Errorf("error %v, want a rollback of n00 to release 2", err)
 	}
 }

@@ -4,14 +4,14 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // OpenStore opens a node's store. Each call begins another life of the node: it finds what the lives before have left. The store of
 // the life before has been closed.
 //
 // The faults of a store wrap such a function and count saves over all lives, from 1. They work with any store.
-type OpenStore func() (sdk.Store, error)
+type OpenStore func() (state.Store, error)
 
 // ErrCrashed is what a store returns once its process is meant to be dead. To go on, open the store again.
 var ErrCrashed = errors.New("tinytest: the process has crashed, as planned")
@@ -19,7 +19,7 @@ var ErrCrashed = errors.New("tinytest: the process has crashed, as planned")
 // MemStore returns a sound store in memory, fresh at first. Opening it again takes it away from whoever had it open.
 func MemStore() OpenStore {
 	d := &memDisk{}
-	return func() (sdk.Store, error) {
+	return func() (state.Store, error) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.life++
@@ -31,7 +31,7 @@ func MemStore() OpenStore {
 type memDisk struct {
 	mu   sync.Mutex
 	life int
-	kept []sdk.Saved // newest first, at most two
+	kept []state.Record // newest first, at most two
 }
 
 // memStore is the store of one life.
@@ -49,7 +49,7 @@ func (s *memStore) check() error {
 	return s.err
 }
 
-func (s *memStore) Load() ([]sdk.Saved, error) {
+func (s *memStore) Load() ([]state.Record, error) {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
 	if err := s.check(); err != nil {
@@ -58,17 +58,17 @@ func (s *memStore) Load() ([]sdk.Saved, error) {
 	return copyOf(s.disk.kept), nil
 }
 
-func (s *memStore) Save(state sdk.Saved) error {
+func (s *memStore) Save(r state.Record) error {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
 	if err := s.check(); err != nil {
 		return err
 	}
-	if state.Round < 0 || len(s.disk.kept) > 0 && state.Round != s.disk.kept[0].Round+1 {
+	if r.Round < 0 || len(s.disk.kept) > 0 && r.Round != s.disk.kept[0].Round+1 {
 		s.err = errors.New("tinytest: a save of a round that does not follow the one before")
 		return s.err
 	}
-	s.disk.kept = lastTwo(copyOf([]sdk.Saved{state}), s.disk.kept)
+	s.disk.kept = lastTwo(copyOf([]state.Record{r}), s.disk.kept)
 	return nil
 }
 
@@ -82,8 +82,8 @@ func (s *memStore) Close() error {
 }
 
 // copyOf returns states with copies of their bytes.
-func copyOf(states []sdk.Saved) []sdk.Saved {
-	var all []sdk.Saved
+func copyOf(states []state.Record) []state.Record {
+	var all []state.Record
 	for _, s := range states {
 		s.State = append([]byte{}, s.State...)
 		all = append(all, s)
@@ -92,7 +92,7 @@ func copyOf(states []sdk.Saved) []sdk.Saved {
 }
 
 // lastTwo returns the first two of two lists, both newest first.
-func lastTwo(newer, older []sdk.Saved) []sdk.Saved {
+func lastTwo(newer, older []state.Record) []state.Record {
 	all := append(newer[:len(newer):len(newer)], older...)
 	return all[:min(2, len(all))]
 }
@@ -101,8 +101,8 @@ func lastTwo(newer, older []sdk.Saved) []sdk.Saved {
 func CrashAt(open OpenStore, nth int) OpenStore {
 	saves := 0
 	return wrap(open, func(s *wrapped) {
-		s.save = func(state sdk.Saved) error {
-			err := s.Store.Save(state)
+		s.save = func(r state.Record) error {
+			err := s.Store.Save(r)
 			if saves++; saves == nth && err == nil {
 				err = ErrCrashed
 			}
@@ -116,16 +116,16 @@ func CrashAt(open OpenStore, nth int) OpenStore {
 func TornWrite(open OpenStore, nth int) OpenStore {
 	saves, torn := 0, false
 	return wrap(open, func(s *wrapped) {
-		s.save = func(state sdk.Saved) error {
+		s.save = func(r state.Record) error {
 			if saves++; saves == nth {
 				torn = true
 				return ErrCrashed
 			}
-			err := s.Store.Save(state)
+			err := s.Store.Save(r)
 			torn = torn && err != nil
 			return err
 		}
-		s.load = func() ([]sdk.Saved, error) {
+		s.load = func() ([]state.Record, error) {
 			kept, err := s.Store.Load()
 			if torn && len(kept) > 1 {
 				kept = kept[:1]
@@ -140,15 +140,15 @@ func TornWrite(open OpenStore, nth int) OpenStore {
 func LyingSync(open OpenStore, nth int) OpenStore {
 	saves := 0
 	return wrap(open, func(s *wrapped) {
-		var cache []sdk.Saved
-		s.save = func(state sdk.Saved) error {
+		var cache []state.Record
+		s.save = func(r state.Record) error {
 			if saves++; saves < nth {
-				return s.Store.Save(state)
+				return s.Store.Save(r)
 			}
-			cache = lastTwo(copyOf([]sdk.Saved{state}), cache)
+			cache = lastTwo(copyOf([]state.Record{r}), cache)
 			return nil
 		}
-		s.load = func() ([]sdk.Saved, error) {
+		s.load = func() ([]state.Record, error) {
 			kept, err := s.Store.Load()
 			return lastTwo(copyOf(cache), kept), err
 		}
@@ -157,7 +157,7 @@ func LyingSync(open OpenStore, nth int) OpenStore {
 
 // wrap returns an OpenStore whose stores have some methods of their own, set for each life.
 func wrap(open OpenStore, set func(*wrapped)) OpenStore {
-	return func() (sdk.Store, error) {
+	return func() (state.Store, error) {
 		inner, err := open()
 		if err != nil {
 			return nil, err
@@ -170,20 +170,20 @@ func wrap(open OpenStore, set func(*wrapped)) OpenStore {
 
 // wrapped is a store with a fault. An error of Save is final.
 type wrapped struct {
-	sdk.Store
-	save func(sdk.Saved) error
-	load func() ([]sdk.Saved, error)
+	state.Store
+	save func(state.Record) error
+	load func() ([]state.Record, error)
 	err  error
 }
 
-func (s *wrapped) Save(state sdk.Saved) error {
+func (s *wrapped) Save(r state.Record) error {
 	if s.err == nil {
-		s.err = s.save(state)
+		s.err = s.save(r)
 	}
 	return s.err
 }
 
-func (s *wrapped) Load() ([]sdk.Saved, error) {
+func (s *wrapped) Load() ([]state.Record, error) {
 	if s.err != nil {
 		return nil, s.err
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
@@ -18,7 +18,7 @@ func TestStores(t *testing.T) {
 	}
 	for _, size := range []int{1, 1000} {
 		dir := t.TempDir()
-		if err := tinytest.TestStore(func() (sdk.Store, error) { return sdk.OpenDir(dir, size) }, size); err != nil {
+		if err := tinytest.TestStore(func() (state.Store, error) { return state.Open(dir, size) }, size); err != nil {
 			t.Error(err)
 		}
 	}
@@ -29,19 +29,19 @@ func TestStores(t *testing.T) {
 
 // bentStore is a store with methods of its own.
 type bentStore struct {
-	sdk.Store
-	save  func(sdk.Saved) error
-	load  func() ([]sdk.Saved, error)
+	state.Store
+	save  func(state.Record) error
+	load  func() ([]state.Record, error)
 	close func() error
 }
 
-func (b *bentStore) Save(s sdk.Saved) error     { return b.save(s) }
-func (b *bentStore) Load() ([]sdk.Saved, error) { return b.load() }
-func (b *bentStore) Close() error               { return b.close() }
-func straight(s sdk.Store) *bentStore           { return &bentStore{s, s.Save, s.Load, s.Close} }
+func (b *bentStore) Save(s state.Record) error     { return b.save(s) }
+func (b *bentStore) Load() ([]state.Record, error) { return b.load() }
+func (b *bentStore) Close() error                  { return b.close() }
+func straight(s state.Store) *bentStore            { return &bentStore{s, s.Save, s.Load, s.Close} }
 func bend(f func(b *bentStore)) tinytest.OpenStore {
 	open := tinytest.MemStore()
-	return func() (sdk.Store, error) {
+	return func() (state.Store, error) {
 		s, err := open()
 		b := straight(s)
 		f(b)
@@ -57,34 +57,34 @@ func TestWrongStores(t *testing.T) {
 	}{
 		"right": {"", bend(func(*bentStore) {})},
 		"begins with something": {"a fresh store", bend(func(b *bentStore) {
-			b.load = func() ([]sdk.Saved, error) {
+			b.load = func() ([]state.Record, error) {
 				kept, err := b.Store.Load()
 				if len(kept) == 0 {
-					kept = []sdk.Saved{{}}
+					kept = []state.Record{{}}
 				}
 				return kept, err
 			}
 		})},
 		"keeps one state": {"the last two saves", bend(func(b *bentStore) {
-			b.load = func() ([]sdk.Saved, error) { kept, err := b.Store.Load(); return kept[:min(1, len(kept))], err }
+			b.load = func() ([]state.Record, error) { kept, err := b.Store.Load(); return kept[:min(1, len(kept))], err }
 		})},
 		"oldest first": {"newest first", bend(func(b *bentStore) {
-			b.load = func() ([]sdk.Saved, error) { kept, err := b.Store.Load(); slices.Reverse(kept); return kept, err }
+			b.load = func() ([]state.Record, error) { kept, err := b.Store.Load(); slices.Reverse(kept); return kept, err }
 		})},
 		"forgets what was saved before a restart": {"after a restart", tinytest.LyingSync(tinytest.MemStore(), 1)},
 		"trims zeros": {"come back as they were", bend(func(b *bentStore) {
-			b.save = func(s sdk.Saved) error {
+			b.save = func(s state.Record) error {
 				s.State = []byte(strings.TrimRight(string(s.State), "\x00"))
 				return b.Store.Save(s)
 			}
 		})},
 		"loses notes": {"notes", bend(func(b *bentStore) {
-			b.save = func(s sdk.Saved) error { s.Note = ""; return b.Store.Save(s) }
+			b.save = func(s state.Record) error { s.Note = ""; return b.Store.Save(s) }
 		})},
 		"hands out its own bytes": {"belongs to the caller", bend(func(b *bentStore) {
-			var own []sdk.Saved
-			b.save = func(s sdk.Saved) error { own = nil; return b.Store.Save(s) }
-			b.load = func() (_ []sdk.Saved, err error) {
+			var own []state.Record
+			b.save = func(s state.Record) error { own = nil; return b.Store.Save(s) }
+			b.load = func() (_ []state.Record, err error) {
 				if own == nil {
 					own, err = b.Store.Load()
 				}
@@ -92,9 +92,9 @@ func TestWrongStores(t *testing.T) {
 			}
 		})},
 		"keeps what it is given": {"the last two saves", bend(func(b *bentStore) {
-			var given []sdk.Saved
-			b.save = func(s sdk.Saved) error { given = []sdk.Saved{s}; return b.Store.Save(s) }
-			b.load = func() ([]sdk.Saved, error) {
+			var given []state.Record
+			b.save = func(s state.Record) error { given = []state.Record{s}; return b.Store.Save(s) }
+			b.load = func() ([]state.Record, error) {
 				kept, err := b.Store.Load()
 				copy(kept, given)
 				return kept, err
@@ -111,7 +111,7 @@ func TestWrongStores(t *testing.T) {
 			}
 		})},
 		"goes on after an error": {"is final", bend(func(b *bentStore) {
-			b.save = func(s sdk.Saved) error {
+			b.save = func(s state.Record) error {
 				if kept, _ := b.Store.Load(); len(kept) > 0 && s.Round != kept[0].Round+1 {
 					return errors.New("not this one")
 				}
@@ -121,11 +121,11 @@ func TestWrongStores(t *testing.T) {
 		"an error destroys": {"leaves what was saved before", func() tinytest.OpenStore {
 			open := tinytest.MemStore()
 			broken := false
-			return func() (sdk.Store, error) {
+			return func() (state.Store, error) {
 				s, err := open()
 				b := straight(s)
-				b.save = func(s sdk.Saved) error { err := b.Store.Save(s); broken = broken || err != nil; return err }
-				b.load = func() ([]sdk.Saved, error) {
+				b.save = func(s state.Record) error { err := b.Store.Save(s); broken = broken || err != nil; return err }
+				b.load = func() ([]state.Record, error) {
 					kept, err := b.Store.Load()
 					if broken {
 						kept = kept[min(1, len(kept)):]
@@ -145,7 +145,7 @@ func TestWrongStores(t *testing.T) {
 }
 
 // rounds returns of which rounds a store, opened anew, has the states.
-func rounds(t *testing.T, open tinytest.OpenStore) (sdk.Store, []int) {
+func rounds(t *testing.T, open tinytest.OpenStore) (state.Store, []int) {
 	t.Helper()
 	s, err := open()
 	if err != nil {
@@ -166,7 +166,7 @@ func rounds(t *testing.T, open tinytest.OpenStore) (sdk.Store, []int) {
 func TestStoreFaults(t *testing.T) {
 	files := func() tinytest.OpenStore {
 		dir := t.TempDir()
-		return func() (sdk.Store, error) { return sdk.OpenDir(dir, 8) }
+		return func() (state.Store, error) { return state.Open(dir, 8) }
 	}
 	for _, fresh := range []func() tinytest.OpenStore{tinytest.MemStore, files} {
 		for name, c := range map[string]struct {
@@ -187,7 +187,7 @@ func TestStoreFaults(t *testing.T) {
 				t.Errorf("%s: a fresh store has %v", name, list)
 			}
 			for r := 1; r <= 4; r++ {
-				err := s.Save(sdk.Saved{Round: r, State: []byte{byte(r)}})
+				err := s.Save(state.Record{Round: r, State: []byte{byte(r)}})
 				if c.crash > 0 && r >= c.crash {
 					if !errors.Is(err, tinytest.ErrCrashed) {
 						t.Errorf("%s: save %d returned %v, want a crash", name, r, err)
@@ -212,7 +212,7 @@ func TestStoreFaults(t *testing.T) {
 			if len(list) > 0 {
 				next = list[0] + 1
 			}
-			if err := errors.Join(s.Save(sdk.Saved{Round: next}), s.Close()); err != nil {
+			if err := errors.Join(s.Save(state.Record{Round: next}), s.Close()); err != nil {
 				t.Errorf("%s: the next life cannot save: %v", name, err)
 			}
 		}

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// TestStore checks a store against what [sdk.Store] promises, and returns one error with a line for each rule that it breaks.
+// TestStore checks a store against what [state.Store] promises, and returns one error with a line for each rule that it breaks.
 // open opens the store, which is fresh at first; it is called again, after Close, to see what is there after a restart. size is
 // the length in bytes of the longest state that the store has to take, at least 1. What a power cut does to the store is beyond
 // what can be checked from inside a process.
@@ -48,9 +48,9 @@ func TestStore(open OpenStore, size int) error {
 type storeTrial struct {
 	open  OpenStore
 	size  int
-	store sdk.Store
-	kept  []sdk.Saved // what must be there, newest first
-	lost  bool        // what is there is not known
+	store state.Store
+	kept  []state.Record // what must be there, newest first
+	lost  bool           // what is there is not known
 	errs  []error
 }
 
@@ -71,23 +71,23 @@ func (c *storeTrial) restart() error {
 }
 
 // save commits the next round.
-func (c *storeTrial) save(state []byte, note string) error {
+func (c *storeTrial) save(content []byte, note string) error {
 	round := 3
 	if len(c.kept) > 0 {
 		round = c.kept[0].Round + 1
 	}
-	given := sdk.Saved{Round: round, State: bytes.Clone(state), Note: note}
+	given := state.Record{Round: round, State: bytes.Clone(content), Note: note}
 	if err := c.store.Save(given); err != nil {
 		c.lost = true
-		return fmt.Errorf("Save of round %d, %d bytes and a note of %d: %w", round, len(state), len(note), err)
+		return fmt.Errorf("Save of round %d, %d bytes and a note of %d: %w", round, len(content), len(note), err)
 	}
-	if !bytes.Equal(given.State, state) {
+	if !bytes.Equal(given.State, content) {
 		return fmt.Errorf("Save of round %d has changed the state it was given", round)
 	}
 	for i := range given.State { // the store must have its own by now
 		given.State[i] ^= 0xff
 	}
-	c.kept = lastTwo([]sdk.Saved{{Round: round, State: bytes.Clone(state), Note: note}}, c.kept)
+	c.kept = lastTwo([]state.Record{{Round: round, State: bytes.Clone(content), Note: note}}, c.kept)
 	return nil
 }
 
@@ -167,7 +167,7 @@ func (c *storeTrial) contents() error {
 	}{
 		{pattern(1, c.size), `{"spent":1}`},
 		{nil, ""},
-		{make([]byte, c.size), `"` + strings.Repeat("x", sdk.MaxNote-2) + `"`},
+		{make([]byte, c.size), `"` + strings.Repeat("x", state.MaxNote-2) + `"`},
 		{bytes.Repeat([]byte{0xff}, (c.size+1)/2), "[]"},
 		{pattern(2, 1), "null"},
 	} {
@@ -213,10 +213,10 @@ func (c *storeTrial) closes() error {
 // final asks for what a store may refuse: a round that does not follow. If it does, it must mean it.
 func (c *storeTrial) final() error {
 	round := c.kept[0].Round
-	if c.store.Save(sdk.Saved{Round: round + 7}) == nil {
+	if c.store.Save(state.Record{Round: round + 7}) == nil {
 		return nil
 	}
-	if c.store.Save(sdk.Saved{Round: round + 1}) == nil {
+	if c.store.Save(state.Record{Round: round + 1}) == nil {
 		return errors.New("after a Save that failed another one returned nil")
 	}
 	if _, err := c.store.Load(); err == nil {

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // trial is a private fleet whose files lie in a folder: fleet.json, and for every member NAME.json, NAME.key and NAME.ledger.
@@ -44,7 +44,7 @@ func newTrial(dir string, fleet *sdk.Fleet, oracle func(i int) string, hosts ...
 			addresses = append(addresses, fmt.Sprintf("wss://%s:%d/", host, ports[i]))
 		}
 		tr.file.Members = append(tr.file.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{public}, Addresses: addresses})
-		ledger, err := dpmech.CreateLedger(tr.path(name+".ledger"), "data of "+name, nil)
+		ledger, err := state.CreateLedger(tr.path(name+".ledger"), "data of "+name, nil)
 		if err == nil {
 			err = ledger.Close()
 		}

@@ -30,9 +30,10 @@ var (
 	oracle  = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Centered|Seeded|StagesAskOnce"}
 	privacy = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|EpsilonReference"}
 	proofs  = suite{"./dpmech", "Certificate|FormatEpsilon|SignedBytes"}
-	audits  = suite{"./sdk", "Audit"}
+	audits  = suite{"./sdk/audit", "."}
 	edge    = suite{"./sdk/admm", "CrashOracle|DivergesBefore|NothingFails|ConfigValidate"}
-	ledger  = suite{"./dpmech", "Ledger|CheckKept"}
+	ledger  = suite{"./sdk/state", "Ledger"}
+	resume  = suite{"./dpmech", "CheckResume"}
 	claims  = suite{"./sdk", "LiesCostNothing|RecoveryFromLiars|DoubleLeaves"}
 	order   = suite{"./sdk", "DeletedStates|CrashBetween|ReservationWithout|LostReleases|ReplacedDevice|NoSecondLook|ChargesFirst"}
 	network = suite{"./sdk/graph", "Contraction|StabilityLimit|Spectrum"}
@@ -109,21 +110,21 @@ var mutations = []mutation{
 	{"factor 2 missing in what a release costs", "dpmech/gaussian.go",
 		"SetMantExp(clip, 1)", "SetMantExp(clip, 0)", privacy},
 
-	{"fewer releases in the certificate than in the ledger", "dpmech/lifetime.go",
+	{"fewer releases in the certificate than in the ledger", "dpmech/certificate.go",
 		"err == nil && unmade != c.ReservedUnmade", "err == nil && unmade < c.ReservedUnmade", proofs},
-	{"other noise in the certificate than in the ledger", "dpmech/lifetime.go",
+	{"other noise in the certificate than in the ledger", "dpmech/certificate.go",
 		"if r.gaussian() != m.gaussian() ||", "if r.Clip != m.Clip ||", proofs},
 	{"reservations without a release cost nothing", "dpmech/certificate.go",
 		"return max(rho, sumSpends(reserved))", "return rho", proofs},
 	{"epsilon rounded to nearest", "dpmech/cost.go",
 		"!(back < epsilon*(1-1e-9))", "!(back < 0)", proofs},
-	{"signature of a certificate not checked", "sdk/audit.go",
-		"err := verifySignature(c, own); err != nil {", "err := verifySignature(c, own); err != nil && own == nil {", audits},
-	{"signature of the last release not checked", "sdk/audit.go",
+	{"signature of a certificate not checked", "sdk/audit/audit.go",
+		"err := signed.VerifyCertificate(c, own); err != nil {", "err := signed.VerifyCertificate(c, own); err != nil && own == nil {", audits},
+	{"signature of the last release not checked", "sdk/audit/audit.go",
 		`x.fault("head", head.Verify(scope, own))`, "_ = head.Verify(scope, own)", audits},
-	{"countersignature not checked", "sdk/audit.go",
+	{"countersignature not checked", "sdk/audit/audit.go",
 		"return x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)", "_ = x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)\n	return nil", audits},
-	{"releases not counted by the last one signed", "sdk/audit.go",
+	{"releases not counted by the last one signed", "sdk/audit/audit.go",
 		"n != c.Rounds {", "n < c.Rounds {", audits},
 	{"the public check after the reservation", "sdk/admm/machine.go",
 		"				m.aim()\n				m.reserve = m.err == nil && m.private()\n				continue\n			}\n			m.commit()\n",
@@ -144,16 +145,16 @@ var mutations = []mutation{
 		"		clamp(out)\n", "", edge},
 	{"a private lossy run", "sdk/admm/config.go",
 		"if c.Lossy > 0 && !c.NonPrivate {", "if c.Lossy < 0 && !c.NonPrivate {", edge},
-	{"a rule that takes a mark behind the state", "dpmech/mark.go",
-		"case marked > kept:", "case marked > kept+1:", ledger},
-	{"a rule that takes two lines behind the state", "dpmech/mark.go",
-		"case reserved > kept+1:", "case reserved > kept+2:", ledger},
-	{"a mark that forgets what was not sent", "dpmech/ledger.go",
-		"Unsent: l.book.unsent})", "})", ledger},
-	{"a mark that is not written", "dpmech/ledger.go",
-		"	if !l.book.mark(r, round) {\n", "	if l.book.mark(r, round); round > 0 {\n", ledger},
-	{"a line that counts as marked when the ledger is opened", "dpmech/ledger.go",
-		"			b.settle(*m)\n", "			b.settle(mark{Head: b.head(b.seq())})\n", ledger},
+	{"a rule that takes a mark behind the state", "dpmech/resume.go",
+		"case marked > saved:", "case marked > saved+1:", resume},
+	{"a rule that takes two lines behind the state", "dpmech/resume.go",
+		"case reserved > saved+1:", "case reserved > saved+2:", resume},
+	{"a mark that forgets what was not sent", "sdk/state/ledger.go",
+		"Unsent: l.log.unsent})", "})", ledger},
+	{"a mark that is not written", "sdk/state/ledger.go",
+		"	if !l.log.mark(id, round) {\n", "	if l.log.mark(id, round); round > 0 {\n", ledger},
+	{"a line that counts as marked when the ledger is opened", "sdk/state/ledger.go",
+		"			log.settle(*m)\n", "			log.settle(highWater{Head: log.head(log.seq())})\n", ledger},
 	{"claims without a signature", "sdk/claims.go",
 		"		if held == 0 {\n			return nil, nil", "		if held >= 0 {\n			return nil, nil", claims},
 	{"a claim about another release than the signed one", "sdk/claims.go",
@@ -170,7 +171,7 @@ var mutations = []mutation{
 	{"a lost release that is charged and not marked", "sdk/durable.go",
 		"errors.Join(err, n.mark(e.Held))", "err", order},
 	{"marks of the lost device that stop its successor", "sdk/durable.go",
-		"dpmech.CheckKept(max(round, n.blank()),", "dpmech.CheckKept(round,", order},
+		"dpmech.CheckResume(max(round, n.blank()),", "dpmech.CheckResume(round,", order},
 	{"a recovered release that is not marked", "sdk/recoverstate.go",
 		"n.mark(c.held)", "n.mark(0)", order},
 

@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/audit"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // leaf is a place in a JSON value, and how to change what is there.
@@ -126,7 +128,7 @@ func TestAttackCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ledger, err := dpmech.ReadLedger(node.Ledger)
+	ledger, err := state.ReadLedger(node.Ledger)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,10 +141,10 @@ func TestAttackCertificates(t *testing.T) {
 		if again {
 			sign(t, c, link.Key)
 		}
-		if err := c.VerifyWith(ledger); err != nil {
+		if err := ledger.Verify(c); err != nil {
 			return err
 		}
-		a, err := file.Fleet.Audit(c, file.SigningKeys)
+		a, err := audit.Certificate(file.Fleet, c, file.SigningKeys)
 		if err == nil && len(a.NotCountersigned) > 0 {
 			err = fmt.Errorf("countersigned: not by %q", a.NotCountersigned)
 		}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -78,7 +80,7 @@ func cloneOnce(t *testing.T, edges string, chance *rng.Stream) (two, proved bool
 	made := func() [2][]logged {
 		return [2][]logged{tr.released(t, 0), tr.releasedIn(t, "clone/a.state")}
 	}
-	evidence := func() (all []sdk.Evidence) {
+	evidence := func() (all []signed.Evidence) {
 		for _, m := range tr.file.Members[1:] {
 			list, err := os.ReadFile(filepath.Join(tr.path(m.Name+".state"), "evidence.jsonl"))
 			if errors.Is(err, fs.ErrNotExist) {
@@ -124,7 +126,7 @@ func cloneOnce(t *testing.T, edges string, chance *rng.Stream) (two, proved bool
 	}
 	for i, p := range copies {
 		switch log := p.log.String(); {
-		case codes[i] == exitMismatch && (strings.Contains(log, sdk.ErrClone.Error()) || strings.Contains(log, sdk.ErrRollback.Error())):
+		case codes[i] == exitMismatch && (strings.Contains(log, sdk.ErrClone.Error()) || strings.Contains(log, state.ErrRollback.Error())):
 		case codes[i] == -1 && len(both[i]) < 30: // stuck
 		case codes[i] == exitDone && !two && len(found) == 0: // the other one came too late
 		default:

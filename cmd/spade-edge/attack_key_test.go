@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
@@ -140,7 +140,7 @@ func TestAttackRetiredDevice(t *testing.T) {
 	k := newKeyed(t)
 	made := len(k.released(t, 1))
 	k.remove(t, "b.state")
-	l, err := dpmech.CreateLedger(k.path("spare.ledger"), "patients of b, on the spare device", nil)
+	l, err := state.CreateLedger(k.path("spare.ledger"), "patients of b, on the spare device", nil)
 	if err == nil {
 		err = l.Close()
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -111,7 +112,7 @@ func TestAttackSlotsPutBack(t *testing.T) {
 	in.await(t, "a", 2)
 	a.kill()
 	takeOver(t, tr.dir, tr.path("then"), keeps("a")...)
-	then, err := sdk.ReadKept(tr.path("a.state"))
+	then, err := state.ReadSnapshot(tr.path("a.state"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // A device is taken for lost, and was only silent: when it wakes up beside the one that has taken its place, it is told so, and ends before it
@@ -52,7 +52,7 @@ func (tr *trial) spare(t *testing.T, folder string) {
 	t.Helper()
 	takeOver(t, tr.dir, tr.path(folder), "a.json", "a.key", "fleet.json", "x0.bin")
 	writeFile(t, tr.path(folder), "a.json", strings.Replace(readFile(t, tr.path("a.json")), tr.place(0), ownPort(t), 1)) // nobody dials it
-	l, err := dpmech.CreateLedger(filepath.Join(tr.path(folder), "a.ledger"), "patients of a, on the spare device", nil)
+	l, err := state.CreateLedger(filepath.Join(tr.path(folder), "a.ledger"), "patients of a, on the spare device", nil)
 	if err == nil {
 		err = l.Close()
 	}
@@ -86,7 +86,7 @@ func TestAttackTwoSpares(t *testing.T) {
 	refused := 0 // the one that is late finds the other in its place, or takes the place of the other, which is told so
 	for _, p := range spares {
 		log, code := p.log.String(), p.cmd.ProcessState.ExitCode()
-		if code == exitMismatch && (strings.Contains(log, sdk.ErrClone.Error()) || strings.Contains(log, sdk.ErrRollback.Error())) {
+		if code == exitMismatch && (strings.Contains(log, sdk.ErrClone.Error()) || strings.Contains(log, state.ErrRollback.Error())) {
 			refused++
 		} else if code != exitDone {
 			t.Errorf("exit code %d:\n%s", code, log)

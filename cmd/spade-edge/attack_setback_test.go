@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // keepsAll names all that a node remembers with, and what it remembers of others.
@@ -126,7 +126,7 @@ func TestAttackHeads(t *testing.T) {
 	}
 	tr.write(t, "a.ledger.neighbors", whole)
 	tr.both(t)
-	heads, err := sdk.OpenHeads(tr.path("a.ledger.neighbors"))
+	heads, err := state.OpenHeads(tr.path("a.ledger.neighbors"))
 	if text := readFile(t, tr.path("a.ledger.neighbors")); err != nil || heads == nil || text == whole || strings.Count(text, "\n") != 1 {
 		t.Errorf("%q, %v", text, err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/ws"
@@ -144,7 +145,7 @@ func (tr *trial) newInsider(t *testing.T, name string, memory bool, change func(
 	cfg := sdk.Config{Fleet: file.Fleet, Name: name, Samples: own.Samples, Oracle: own.Oracle, Transport: in, Key: in.key, Keys: file.SigningKeys,
 		ResendAfter: node.ResendAfter, Linger: 20 * time.Second}
 	if memory {
-		store, err := sdk.OpenDir(node.State, file.Fleet.StateSize(name, own.Samples))
+		store, err := state.Open(node.State, file.Fleet.StateSize(name, own.Samples))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -322,7 +323,7 @@ func keeps(name string) []string {
 // spends returns what a member's ledger has of each run.
 func (tr *trial) spends(t *testing.T, member string) map[string][]dpmech.Spend {
 	t.Helper()
-	ledger, err := dpmech.ReadLedger(tr.path(member + ".ledger"))
+	ledger, err := state.ReadLedger(tr.path(member + ".ledger"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,10 +341,10 @@ func (p *process) made(round int) bool {
 }
 
 // parseEvidence reads a file of evidence.
-func parseEvidence(t *testing.T, text string) (all []sdk.Evidence) {
+func parseEvidence(t *testing.T, text string) (all []signed.Evidence) {
 	t.Helper()
 	for line := range strings.Lines(text) {
-		var e sdk.Evidence
+		var e signed.Evidence
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatal(err)
 		}

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
@@ -167,14 +167,14 @@ func (c *checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	}
 	var errLedger error
 	if node.Ledger != "" && !f.Privacy.NonPrivate {
-		cfg.Ledger, errLedger = dpmech.ReadLedger(node.Ledger)
+		cfg.Ledger, errLedger = state.ReadLedger(node.Ledger)
 	}
 	used, remarks, errState := stateFolder(node.State)
-	r := sdk.Preflight(within, cfg, func() (*sdk.Kept, error) {
+	r := sdk.Preflight(within, cfg, func() (*state.Snapshot, error) {
 		if errState != nil {
 			return nil, fs.ErrNotExist // nothing that could be relied on
 		}
-		kept, err := sdk.ReadKept(node.State)
+		kept, err := state.ReadSnapshot(node.State)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errState = err
 		}
@@ -214,10 +214,10 @@ func (c *checkup) load(ctx context.Context, node *fleetfile.Node, file *fleetfil
 
 // stateFolder looks at a state folder, which need not be there.
 func stateFolder(path string) (used bool, remarks []string, err error) {
-	if used, err = sdk.DirInUse(path); err != nil {
+	if used, err = state.InUse(path); err != nil {
 		return false, nil, err
 	}
-	report, err := sdk.InspectDir(path)
+	report, err := state.Inspect(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return used, nil, nil
 	}
@@ -261,7 +261,7 @@ func (c *checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *sdk.PreflightRepo
 }
 
 // privacy says what the run will cost, and whether its limit and the ledger cover that.
-func (c *checkup) privacy(f *sdk.Fleet, ledger *dpmech.Ledger, errLedger error, r *sdk.PreflightReport) {
+func (c *checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r *sdk.PreflightReport) {
 	pr := f.Privacy
 	switch {
 	case pr.NonPrivate:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // What check finds wrong, item by item, and with which code it ends.
@@ -20,7 +21,7 @@ func TestCheckFindsFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	listen := strings.TrimSuffix(strings.TrimPrefix(tr.file.Members[0].Addresses[0], "wss://"), "/")
-	small, err := dpmech.CreateLedger(tr.path("small.ledger"), "d", &dpmech.Limit{Epsilon: 0.1, Delta: 1e-5, Accounting: dpmech.GDP})
+	small, err := state.CreateLedger(tr.path("small.ledger"), "d", &dpmech.Limit{Epsilon: 0.1, Delta: 1e-5, Accounting: dpmech.GDP})
 	if err == nil {
 		err = small.Close()
 	}

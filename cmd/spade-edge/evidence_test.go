@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
@@ -38,7 +38,7 @@ func (tr *trial) double(t *testing.T, member, by string, round int) string {
 func doubleOf(t *testing.T, f *sdk.Fleet, member string, key ed25519.PrivateKey, round int) string {
 	t.Helper()
 	scope := signed.NewScope(f.Run, f.Hash(), member)
-	e := sdk.Evidence{Member: member, Round: round}
+	e := signed.Evidence{Member: member, Round: round}
 	for i, text := range []*string{&e.First, &e.Second} {
 		r := signed.Release{Round: round, Digest: [32]byte{byte(i)}}
 		r.Sign(key, scope)
@@ -168,7 +168,7 @@ func TestInspectNeighborsLedgers(t *testing.T) {
 	a, b := start(t, "run", tr.path("a.json")), start(t, "run", tr.path("b.json"))
 	a.wait(t, exitDone)
 	b.wait(t, exitDone)
-	ledger, err := dpmech.ReadLedger(tr.path("b.ledger"))
+	ledger, err := state.ReadLedger(tr.path("b.ledger"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 var exportCommand = &command{
@@ -70,7 +71,7 @@ func exportModel(_ context.Context, cmd *command, args []string, out, log io.Wri
 	if err != nil {
 		return err
 	}
-	kept, err := sdk.ReadKept(node.State)
+	kept, err := state.ReadSnapshot(node.State)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("no model yet: the node has made no release: %w", err)
 	}

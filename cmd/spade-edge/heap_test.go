@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -57,7 +58,7 @@ func (w standstill) look(t *testing.T, see func()) {
 			cfg.Noise = &noise
 		}
 		if w.dir != "" {
-			store, err := sdk.OpenDir(fmt.Sprintf("%s/%s", w.dir, name), w.fleet.StateSize(name, w.samples))
+			store, err := state.Open(fmt.Sprintf("%s/%s", w.dir, name), w.fleet.StateSize(name, w.samples))
 			if err != nil {
 				t.Fatal(err)
 			}

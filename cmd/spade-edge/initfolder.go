@@ -14,6 +14,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // initResult is what was made, and its JSON.
@@ -137,7 +138,7 @@ func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) erro
 			if o.dataset != "" {
 				about = o.dataset
 			}
-			l, err := dpmech.CreateLedger(filepath.Join(dir, text.Ledger), about+" "+m.Name, nil)
+			l, err := state.CreateLedger(filepath.Join(dir, text.Ledger), about+" "+m.Name, nil)
 			if err == nil {
 				err = l.Close()
 			}

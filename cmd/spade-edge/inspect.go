@@ -13,9 +13,9 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
@@ -202,7 +202,7 @@ func (r *inspection) nodeFile(path string) error {
 		oracle = fmt.Sprintf("%d running side by side: %s", n.Oracle.Stream.Workers, strings.Join(n.Oracle.Stream.Command,
 			" "))
 	}
-	list, err := sdk.ReadEvidence(sdk.EvidencePath(n.State))
+	list, err := state.ReadEvidence(state.EvidencePath(n.State))
 	content := fields{{"name", n.Name}}
 	r.row("name", "%s", n.Name)
 	for _, f := range []struct{ name, value string }{

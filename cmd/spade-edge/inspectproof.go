@@ -5,6 +5,8 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
@@ -20,7 +22,7 @@ type evidenceReport struct {
 
 // evidence adds a line for each piece of evidence. The error says that there is some against the member itself: its
 // node does not go on. Evidence that is known not to count is no such error.
-func (r *inspection) evidence(list []sdk.Evidence, member string) (all []evidenceReport, own error) {
+func (r *inspection) evidence(list []signed.Evidence, member string) (all []evidenceReport, own error) {
 	for _, e := range list {
 		one, meaning := evidenceReport{Member: e.Member, Round: e.Round, Meaning: e.String()},
 			"the signatures are not checked, which takes -fleet"
@@ -44,7 +46,7 @@ func (r *inspection) evidence(list []sdk.Evidence, member string) (all []evidenc
 
 func (r *inspection) evidenceFile(path string) error {
 	r.Kind = "evidence"
-	list, err := sdk.ReadEvidence(path)
+	list, err := state.ReadEvidence(path)
 	if err != nil {
 		return err
 	}
@@ -61,7 +63,7 @@ func (r *inspection) evidenceFile(path string) error {
 // heads shows what a node remembers of its neighbors' ledgers.
 func (r *inspection) heads(path string) error {
 	r.Kind = "ledgers of neighbors"
-	h, err := sdk.OpenHeads(path)
+	h, err := state.OpenHeads(path)
 	if err != nil {
 		return err
 	}
@@ -83,7 +85,7 @@ func (r *inspection) heads(path string) error {
 
 func (r *inspection) ledger(path string) error {
 	r.Kind = "ledger"
-	l, err := dpmech.ReadLedger(path)
+	l, err := state.ReadLedger(path)
 	if err != nil {
 		return err
 	}

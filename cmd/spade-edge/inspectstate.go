@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 func (r *inspection) stateFolder(path string) error {
@@ -18,11 +19,11 @@ func (r *inspection) stateFolder(path string) error {
 				"it has neither releases.log nor slot-0", path)}
 		}
 	}
-	report, err := sdk.InspectDir(path)
+	report, err := state.Inspect(path)
 	if err != nil {
 		return err
 	}
-	used, _ := sdk.DirInUse(path) // if it cannot be told, it is not said
+	used, _ := state.InUse(path) // if it cannot be told, it is not said
 	type slot struct {
 		File   string `json:"file"`
 		Fault  string `json:"fault,omitempty"` // why there is no whole state in it
@@ -46,7 +47,7 @@ func (r *inspection) stateFolder(path string) error {
 	member := ""
 	for _, s := range report.Slots {
 		one := slot{File: s.File, Fault: s.Fault, Round: s.Round, Bytes: s.Bytes, Digest: s.Digest}
-		switch kept, err := sdk.ReadKept(s.File); {
+		switch kept, err := state.ReadSnapshot(s.File); {
 		case s.Fault != "":
 			r.row(filepath.Base(s.File), "%s", s.Fault)
 		case err != nil:
@@ -92,7 +93,7 @@ func (r *inspection) stateFolder(path string) error {
 
 func (r *inspection) slot(path string) error {
 	r.Kind = "slot"
-	k, err := sdk.ReadKept(path)
+	k, err := state.ReadSnapshot(path)
 	if err != nil {
 		return err
 	}

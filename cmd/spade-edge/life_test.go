@@ -19,9 +19,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // into runs a command with -json and reads its one object; it fails the test on another exit code.
@@ -209,7 +209,7 @@ func TestInitMembers(t *testing.T) {
 		if !strings.Contains(c.text("ledger"), "privacy -new-ledger") || c.text("key") == "no such item" {
 			t.Errorf("%+v", c)
 		}
-		l, err := dpmech.CreateLedger(filepath.Join(there, "ledger.json"), "ward "+n.Name, nil)
+		l, err := state.CreateLedger(filepath.Join(there, "ledger.json"), "ward "+n.Name, nil)
 		if err == nil {
 			err = l.Close()
 		}

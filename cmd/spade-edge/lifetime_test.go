@@ -9,6 +9,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // newPair is a private trial of two members.
@@ -82,7 +83,7 @@ func TestLifetimeBudget(t *testing.T) {
 	}
 	// Between the cost of six releases and that of seven.
 	limit := &dpmech.Limit{Epsilon: (dpmech.GDP.Epsilon(0.48, 1e-5) + dpmech.GDP.Epsilon(0.56, 1e-5)) / 2, Delta: 1e-5}
-	ledger, err := dpmech.CreateLedger(tr.path("a.ledger"), "patients of a", limit)
+	ledger, err := state.CreateLedger(tr.path("a.ledger"), "patients of a", limit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +163,7 @@ func TestLostMemory(t *testing.T) {
 			[]string{"b.ledger", "never started afresh"}},
 		"ledger, for another": {func(t *testing.T, tr *trial) {
 			tr.remove(t, "b.ledger", "b.ledger.mark")
-			l, err := dpmech.CreateLedger(tr.path("b.ledger"), "patients of b", nil)
+			l, err := state.CreateLedger(tr.path("b.ledger"), "patients of b", nil)
 			if err == nil {
 				err = l.Close()
 			}
@@ -236,7 +237,7 @@ func TestLostMemory(t *testing.T) {
 // spent returns how many releases a member's ledger has.
 func (tr *trial) spent(t *testing.T, member string) (releases int) {
 	t.Helper()
-	ledger, err := dpmech.ReadLedger(tr.path(member + ".ledger"))
+	ledger, err := state.ReadLedger(tr.path(member + ".ledger"))
 	if err != nil {
 		t.Fatal(err)
 	}

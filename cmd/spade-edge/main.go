@@ -38,6 +38,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // Exit codes.
@@ -57,7 +58,7 @@ var endings = []struct {
 	{dpmech.ErrBudget, exitRefused},
 	{errMismatch, exitMismatch},
 	{errOtherState, exitMismatch},
-	{sdk.ErrRollback, exitMismatch},
+	{state.ErrRollback, exitMismatch},
 	{sdk.ErrClone, exitMismatch},
 	{sdk.ErrRecovery, exitMismatch},
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport/mem"
@@ -370,9 +371,9 @@ func built(t *testing.T, args []string) *problem {
 // keeper is a store that only remembers how long what it was given is.
 type keeper struct{ longest int }
 
-func (k *keeper) Load() ([]sdk.Saved, error) { return nil, nil }
-func (k *keeper) Save(s sdk.Saved) error     { k.longest = max(k.longest, len(s.State)); return nil }
-func (k *keeper) Close() error               { return nil }
+func (k *keeper) Load() ([]state.Record, error) { return nil, nil }
+func (k *keeper) Save(s state.Record) error     { k.longest = max(k.longest, len(s.State)); return nil }
+func (k *keeper) Close() error                  { return nil }
 
 func testKey(member string) ed25519.PrivateKey {
 	seed := sha256.Sum256([]byte(member))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 var privacyCommand = &command{
@@ -162,7 +163,7 @@ func (o *privacyOptions) makeLedger(out io.Writer) error {
 	if o.given["epsilon"] {
 		limit = &dpmech.Limit{Epsilon: o.epsilon, Delta: o.delta, Accounting: o.accounting}
 	}
-	l, err := dpmech.CreateLedger(o.newLedger, o.dataset, limit)
+	l, err := state.CreateLedger(o.newLedger, o.dataset, limit)
 	if err != nil {
 		return err
 	}
@@ -174,7 +175,7 @@ func (o *privacyOptions) makeLedger(out io.Writer) error {
 }
 
 func (o *privacyOptions) showLedger(out io.Writer) error {
-	l, err := dpmech.ReadLedger(o.ledger)
+	l, err := state.ReadLedger(o.ledger)
 	if err != nil {
 		return err
 	}
@@ -182,7 +183,7 @@ func (o *privacyOptions) showLedger(out io.Writer) error {
 }
 
 // writeLedger says what all runs on a data set have spent.
-func (o *privacyOptions) writeLedger(out io.Writer, path string, life dpmech.Lifetime) error {
+func (o *privacyOptions) writeLedger(out io.Writer, path string, life *dpmech.Lifetime) error {
 	if o.json {
 		return writeObject(out, life)
 	}

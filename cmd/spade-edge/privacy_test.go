@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // object runs the command with -json and decodes what it prints, which has to be one JSON object.
@@ -146,7 +147,7 @@ func TestPrivacyFiles(t *testing.T) {
 	if life.Dataset != "patients" || *life.Limit != (dpmech.Limit{Epsilon: 16, Delta: 1e-5, Accounting: dpmech.ZCDP}) || life.Rho != 0 || life.Ledger.Seq != 0 {
 		t.Errorf("%+v", life)
 	}
-	ledger, err := dpmech.OpenLedger(path)
+	ledger, err := state.OpenLedger(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +167,8 @@ func TestPrivacyFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c, err := dpmech.NewCertificate(dpmech.About{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: "a", Sampler: "exact"}, 1e-5, filter, ledger)
+		id := dpmech.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: "a"}
+		c, err := dpmech.NewCertificate(dpmech.About{RunID: id, Sampler: "exact"}, 1e-5, filter, ledger.Lifetime(1e-5))
 		if err != nil {
 			t.Fatal(err)
 		}

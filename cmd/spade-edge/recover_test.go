@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
@@ -65,7 +65,7 @@ func recoverOne(t *testing.T, chance *rng.Stream, comesBack bool) (after int, ok
 	}
 	first := ws.FormatKey(tr.file.Members[i].Keys[0])
 	tr.edit(t, "fleet.json", fmt.Sprintf("%q", first), fmt.Sprintf("%q, %q", first, ws.FormatKey(public)))
-	ledger, err := dpmech.CreateLedger(tr.path("spare.ledger"), "patients of "+name+", on the spare device", nil)
+	ledger, err := state.CreateLedger(tr.path("spare.ledger"), "patients of "+name+", on the spare device", nil)
 	if err == nil {
 		err = ledger.Close()
 	}
@@ -106,7 +106,7 @@ func recoverOne(t *testing.T, chance *rng.Stream, comesBack bool) (after int, ok
 	if comesBack {
 		w.nodes[i].log.await(t, "recovered what the lost device has released")
 		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-			if kept, err := sdk.ReadKept(tr.path("spare.state")); err == nil && kept.Round >= min(len(made)+1, w.rounds()) {
+			if kept, err := state.ReadSnapshot(tr.path("spare.state")); err == nil && kept.Round >= min(len(made)+1, w.rounds()) {
 				break
 			}
 			if time.Now().After(deadline) {
@@ -133,7 +133,7 @@ func recoverOne(t *testing.T, chance *rng.Stream, comesBack bool) (after int, ok
 	end()
 
 	// The certificate counts every release, and says where the spare device began.
-	if ledger, err = dpmech.ReadLedger(tr.path("spare.ledger")); err != nil {
+	if ledger, err = state.ReadLedger(tr.path("spare.ledger")); err != nil {
 		t.Fatal(err)
 	}
 	defer ledger.Close()
@@ -147,7 +147,7 @@ func recoverOne(t *testing.T, chance *rng.Stream, comesBack bool) (after int, ok
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cert.VerifyWith(ledger); err != nil || cert.Rounds != tr.file.Fleet.Method.Rounds {
+	if err := ledger.Verify(cert); err != nil || cert.Rounds != tr.file.Fleet.Method.Rounds {
 		t.Errorf("certificate with %d rounds: %v", cert.Rounds, err)
 	}
 	const said = "this device took over from a lost one after release "

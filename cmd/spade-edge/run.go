@@ -17,10 +17,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
@@ -135,7 +135,7 @@ type participant struct {
 
 	tr     *ws.Transport
 	node   *sdk.Node
-	ledger *dpmech.Ledger // nil if there is none
+	ledger *state.Ledger // nil if there is none
 	mon    *monitor.Monitor
 	ctl    *control // nil if there is none
 
@@ -209,9 +209,9 @@ func (p *participant) run(ctx context.Context, link ws.Config) (err error) {
 
 // keep opens what outlives the process, and puts it into the configuration. The function that it returns lets go of all that again.
 func (p *participant) keep(cfg *sdk.Config) (release func() error, err error) {
-	store, err := sdk.OpenDir(p.file.State, p.fleet.StateSize(p.file.Name, cfg.Samples))
+	store, err := state.Open(p.file.State, p.fleet.StateSize(p.file.Name, cfg.Samples))
 	if err != nil {
-		return nil, fmt.Errorf("state: %w", err)
+		return nil, err
 	}
 	for _, remark := range store.Remarks() {
 		p.say("state: %s", remark)
@@ -220,10 +220,10 @@ func (p *participant) keep(cfg *sdk.Config) (release func() error, err error) {
 	if p.file.Ledger == "" {
 		return store.Close, nil
 	}
-	if cfg.Ledger, err = dpmech.OpenLedger(p.file.Ledger); err != nil {
+	if cfg.Ledger, err = state.OpenLedger(p.file.Ledger); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	if cfg.Heads, err = sdk.OpenHeads(p.file.Heads()); err != nil {
+	if cfg.Heads, err = state.OpenHeads(p.file.Heads()); err != nil {
 		return nil, errors.Join(err, cfg.Ledger.Close(), store.Close())
 	}
 	p.files = append(p.files, cfg.Ledger)
@@ -241,7 +241,7 @@ func (p *participant) certify() error {
 		return err
 	}
 	p.certificate = certificatePath(p.file.State)
-	return sdk.KeepCertificate(p.certificate, cert)
+	return state.WriteCertificate(p.certificate, cert)
 }
 
 // watch ends the run when every neighbor means another fleet: nothing can go on then, and most likely it is this node's file that

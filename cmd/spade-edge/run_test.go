@@ -17,9 +17,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
@@ -84,7 +84,7 @@ func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 		ledger := ""
 		if !fleet.Privacy.NonPrivate {
 			ledger = `"ledger": "` + name + `.ledger", `
-			l, err := dpmech.CreateLedger(tr.path(name+".ledger"), "patients of "+name, nil)
+			l, err := state.CreateLedger(tr.path(name+".ledger"), "patients of "+name, nil)
 			if err == nil {
 				err = l.Close()
 			}

@@ -10,10 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 var statusCommand = &command{
@@ -105,7 +106,7 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		Neighbors: []monitor.Neighbor{},
 	}
 	rho := 0.0
-	switch dir, err := sdk.InspectDir(file.State); {
+	switch dir, err := state.Inspect(file.State); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return nil, err
@@ -133,7 +134,7 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		if p.EpsilonLimit > 0 {
 			st.Privacy.Limit = monitor.Value(p.EpsilonLimit)
 		}
-		if ledger, err := dpmech.ReadLedger(file.Ledger); err == nil {
+		if ledger, err := state.ReadLedger(file.Ledger); err == nil {
 			st.Privacy.Lifetime = monitor.NewLifetime(ledger.Lifetime(p.Delta), acc)
 		} else if st.Fault == "" {
 			st.Fault = err.Error()
@@ -144,8 +145,8 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 
 // evidenceLeft takes into a status what evidence counts by the keys of the fleet file, as the node does when it starts.
 // The error says that there is some against the node itself, which does not go on.
-func evidenceLeft(st *monitor.Status, list []sdk.Evidence, fleet *fleetfile.File) (own error) {
-	var good []sdk.Evidence
+func evidenceLeft(st *monitor.Status, list []signed.Evidence, fleet *fleetfile.File) (own error) {
+	var good []signed.Evidence
 	for _, e := range list {
 		if e.Verify(fleet.Fleet.Run, fleet.Fleet.Hash(), fleet.SigningKeys(e.Member)) != nil {
 			continue
@@ -160,7 +161,7 @@ func evidenceLeft(st *monitor.Status, list []sdk.Evidence, fleet *fleetfile.File
 }
 
 // newest returns the round of the newest whole state, 0 if there is none, and what had been spent by then, in zCDP.
-func newest(dir sdk.DirReport) (round int, rho float64) {
+func newest(dir state.Report) (round int, rho float64) {
 	for _, slot := range dir.Slots {
 		if slot.Fault != "" || slot.Round < round {
 			continue

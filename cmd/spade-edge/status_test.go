@@ -136,10 +136,10 @@ func TestStatusAndStop(t *testing.T) {
 	tr.write(t, "b.state/slot-0", "torn")
 	tr.write(t, "b.state/slot-1", "torn")
 	st = tr.statusJSON(t, "b")
-	if st.Phase != monitor.Damaged || !strings.Contains(st.Fault, "no state is left to go on from") {
+	if st.Phase != monitor.Damaged || !strings.Contains(st.Fault, "no state is left to continue from") {
 		t.Errorf("damaged: %+v", st)
 	}
-	tr.tells(t, "b", "not running; its state is damaged", "fault          sdk: ")
+	tr.tells(t, "b", "not running; its state is damaged", "fault          state: ")
 }
 
 // pageAddress returns where a node has said that its page is.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
@@ -346,7 +347,7 @@ func (tr *trial) checkReleases(t *testing.T, want [][]string) {
 				t.Fatalf("%s: the model of release %d is %s, the simulation's is %s", m.Name, k+1, l.Note.Model, want[i][k+1])
 			}
 		}
-		ledger, err := dpmech.ReadLedger(tr.path(m.Name + ".ledger"))
+		ledger, err := state.ReadLedger(tr.path(m.Name + ".ledger"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,10 +8,10 @@ import (
 	"os"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
@@ -105,7 +105,7 @@ var claimTroubles = map[string]provocation{
 	},
 	"shows a later state of the ledger, which this node's key has signed: the state was set back: ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)
-		ledger, err := dpmech.ReadLedger(tr.path("a.ledger"))
+		ledger, err := state.ReadLedger(tr.path("a.ledger"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ var claimTroubles = map[string]provocation{
 		tr.write(t, "b.ledger.neighbors", string(line)+"\n")
 		start(t, "run", tr.path("b.json"))
 		code, text := ended(start(t, "run", tr.path("a.json")))
-		if after, err := dpmech.ReadLedger(tr.path("a.ledger")); err != nil || after.Head().Seq != 0 {
+		if after, err := state.ReadLedger(tr.path("a.ledger")); err != nil || after.Head().Seq != 0 {
 			t.Errorf("the ledger was written: %+v, %v", after.Head(), err)
 		}
 		return code, text

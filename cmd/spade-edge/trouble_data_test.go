@@ -13,13 +13,14 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // book makes a ledger among the files of the private trial.
-func (b *bench) book(t *testing.T, name string, limit *dpmech.Limit) *dpmech.Ledger {
+func (b *bench) book(t *testing.T, name string, limit *dpmech.Limit) *state.Ledger {
 	t.Helper()
 	b.private.remove(t, name, name+".mark")
-	l, err := dpmech.CreateLedger(b.private.path(name), "patients", limit)
+	l, err := state.CreateLedger(b.private.path(name), "patients", limit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,7 @@ var privacyTroubles = map[string]provocation{
 	"ledger is ..., want it left out: the fleet is not private, ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "a.json", `"version": 1`, `"version": 1, "ledger": "x"`))
 	},
-	"dpmech: ledger: ... no such file or directory; ... never started afresh ...": func(t *testing.T, b *bench) (int, string) {
+	"state: ledger: ... no such file or directory; ... never started afresh ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.private.variant(t, "a.json", "a.ledger", "none.ledger"))
 	},
 	"no such file or directory: it was deleted, for its mark ... names ... reservations; ...": func(t *testing.T, b *bench) (int, string) {
@@ -71,7 +72,7 @@ var privacyTroubles = map[string]provocation{
 		b.done(t)
 		return said("privacy", "-verify", b.lone.path("a.state/certificate.json"), "-ledger", b.used(t, "another.ledger"))
 	},
-	"dpmech: ledger ...: in use by another process": func(t *testing.T, b *bench) (int, string) {
+	"state: ledger ...: in use by another process": func(t *testing.T, b *bench) (int, string) {
 		l := b.book(t, "busy.ledger", nil)
 		defer l.Close()
 		return said("run", b.private.variant(t, "a.json", "a.ledger", "busy.ledger"))

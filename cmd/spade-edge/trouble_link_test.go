@@ -170,7 +170,7 @@ var stateTroubles = map[string]provocation{
 		file := b.lone.variant(t, "fleet.json", `"tau": 2`, `"tau": 3`)
 		return said("run", b.lone.variant(t, "a.json", "fleet.json", file[len(b.lone.dir)+1:]))
 	},
-	"no state is left to go on from ...": func(t *testing.T, b *bench) (int, string) {
+	"no state is left to continue from ...": func(t *testing.T, b *bench) (int, string) {
 		b.done(t)
 		copyAll(t, b.lone.path("a.state"), b.lone.path("torn.state"))
 		b.lone.write(t, "torn.state/slot-0", "torn")

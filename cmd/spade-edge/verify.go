@@ -6,8 +6,9 @@ import (
 	"os"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/audit"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // verification is what a verification has shown, and its JSON.
@@ -31,10 +32,10 @@ func (o *privacyOptions) verifyCertificate(out io.Writer) error {
 		Verified: true, LedgerChecked: o.given["ledger"], FleetChecked: o.given["fleet"],
 		Countersigned: []string{}, NotCountersigned: []string{}, Certificate: c,
 	}
-	var ledger *dpmech.Ledger
+	var ledger *state.Ledger
 	if v.LedgerChecked {
-		if ledger, err = dpmech.ReadLedger(o.ledger); err == nil {
-			err = right(o.verify, c.VerifyWith(ledger))
+		if ledger, err = state.ReadLedger(o.ledger); err == nil {
+			err = right(o.verify, ledger.Verify(c))
 		}
 	} else {
 		err = right(o.verify, c.Verify())
@@ -74,13 +75,13 @@ func right(path string, err error) error {
 }
 
 // audit checks the certificate by the fleet file and the keys in it. ledger is nil if there is none to compare with.
-func (o *privacyOptions) audit(v *verification, ledger *dpmech.Ledger) error {
+func (o *privacyOptions) audit(v *verification, ledger *state.Ledger) error {
 	file, err := fleetfile.Read(o.fleet)
 	if err != nil {
 		return usageError{err}
 	}
-	var a *sdk.Audit
-	if a, err = file.Fleet.Audit(v.Certificate, file.SigningKeys); err != nil {
+	var a *audit.Report
+	if a, err = audit.Certificate(file.Fleet, v.Certificate, file.SigningKeys); err != nil {
 		return right(o.verify, err)
 	}
 	if head := a.LedgerHead(); head != nil && ledger != nil {
@@ -94,7 +95,7 @@ func (o *privacyOptions) audit(v *verification, ledger *dpmech.Ledger) error {
 }
 
 // summary says in a few lines what was shown, and what was not.
-func (o *privacyOptions) summary(v *verification, ledger *dpmech.Ledger) string {
+func (o *privacyOptions) summary(v *verification, ledger *state.Ledger) string {
 	c, holders, others := v.Certificate, "nobody: that no release is left out, only the member itself says",
 		quoted(v.NotCountersigned)
 	if len(v.Countersigned) > 0 {

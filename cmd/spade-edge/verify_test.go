@@ -14,6 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
@@ -22,7 +23,7 @@ type notary struct {
 	dir    string
 	file   *fleetfile.File
 	keys   map[string]ed25519.PrivateKey
-	ledger *dpmech.Ledger
+	ledger *state.Ledger
 	head   signed.Release
 }
 
@@ -46,7 +47,7 @@ func newNotary(t *testing.T) *notary {
 		t.Fatal(err)
 	}
 	var err error
-	if n.ledger, err = dpmech.CreateLedger(n.path("ledger.json"), "patients", nil); err != nil {
+	if n.ledger, err = state.CreateLedger(n.path("ledger.json"), "patients", nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = n.ledger.Close() })
@@ -73,7 +74,10 @@ func (n *notary) certify(t *testing.T, change func(c *dpmech.Certificate), by ..
 		}
 	}
 	hash, scope := f.Hash(), signed.NewScope(f.Run, f.Hash(), "b")
-	c, err := dpmech.NewCertificate(dpmech.About{Run: f.Run, Fleet: hex.EncodeToString(hash[:]), Member: "b", Sampler: "exact", Cooldown: f.Method.Cooldown}, f.Privacy.Delta, filter, n.ledger)
+	about := dpmech.About{
+		RunID: dpmech.RunID{Run: f.Run, Fleet: hex.EncodeToString(hash[:]), Member: "b"}, Sampler: "exact", Cooldown: f.Method.Cooldown,
+	}
+	c, err := dpmech.NewCertificate(about, f.Privacy.Delta, filter, n.ledger.Lifetime(f.Privacy.Delta))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +281,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	c.Signature = ""
 	refused("unsigned", n.write(t, "unsigned.json", c), `signature: is empty, want one by "b"`, "-fleet", fleet)
 	c.Signature = strings.Repeat("00", 64)
-	refused("no signature", n.write(t, "zero.json", c), "signature: the signature is by none of the member's keys", "-fleet", fleet)
+	refused("no signature", n.write(t, "zero.json", c), "signature: signed: certificate: the signature is by none of the member's keys", "-fleet", fleet)
 	if code, out, _ := call("privacy", "-verify", "../../dpmech/testdata/certificate-1.json"); code != exitDone || !strings.Contains(out, "Version 1: that the releases are all") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}

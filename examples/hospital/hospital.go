@@ -12,6 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
@@ -55,7 +56,7 @@ func open(name, dir, python string) (*hospital, error) {
 		}
 	}
 	limit := &dpmech.Limit{Epsilon: 40, Delta: 1e-5, Accounting: dpmech.GDP}
-	ledger, err := dpmech.CreateLedger(h.path("ledger.json"), "patients of "+name, limit)
+	ledger, err := state.CreateLedger(h.path("ledger.json"), "patients of "+name, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -116,12 +117,12 @@ func (h *hospital) run(ctx context.Context, fleet *sdk.Fleet, failing int) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, patients.Close()) }()
-	ledger, err := dpmech.OpenLedger(h.path("ledger.json"))
+	ledger, err := state.OpenLedger(h.path("ledger.json"))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, ledger.Close()) }()
-	store, err := sdk.OpenDir(h.path("state"), fleet.StateSize(h.name, patients.Samples()))
+	store, err := state.Open(h.path("state"), fleet.StateSize(h.name, patients.Samples()))
 	if err != nil {
 		return err
 	}
@@ -204,16 +205,16 @@ func (h *hospital) verify() (*dpmech.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	ledger, err := dpmech.ReadLedger(h.path("ledger.json"))
+	ledger, err := state.ReadLedger(h.path("ledger.json"))
 	if err != nil {
 		return nil, err
 	}
-	return certificate, errors.Join(certificate.VerifyWith(ledger), ledger.Close())
+	return certificate, errors.Join(ledger.Verify(certificate), ledger.Close())
 }
 
 // affords returns an error unless the hospital's ledger covers another study with the parameters of this one.
 func (h *hospital) affords(fleet *sdk.Fleet, run string) error {
-	ledger, err := dpmech.ReadLedger(h.path("ledger.json"))
+	ledger, err := state.ReadLedger(h.path("ledger.json"))
 	if err != nil {
 		return err
 	}

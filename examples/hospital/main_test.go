@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
@@ -52,12 +52,12 @@ func TestRun(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"city", "coast", "hills"} {
-		state, err := sdk.InspectDir(filepath.Join(dir, name, "state"))
+		report, err := state.Inspect(filepath.Join(dir, name, "state"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if state.Refused != nil || len(state.Log) != 16 {
-			t.Errorf("%s: %d lines in the log, want 16; %v", name, len(state.Log), state.Refused)
+		if report.Refused != nil || len(report.Log) != 16 {
+			t.Errorf("%s: %d lines in the log, want 16; %v", name, len(report.Log), report.Refused)
 		}
 	}
 	forge(t, &hospital{name: "hills", dir: filepath.Join(dir, "hills")})

@@ -66,7 +66,7 @@ func (b *books) judge(kept, head int, grace bool) error {
 	case grace && lines <= kept+1:
 		return nil
 	}
-	return dpmech.CheckKept(kept, lines, m.round)
+	return dpmech.CheckResume(kept, lines, m.round)
 }
 
 // lose sets a node's frail file back.

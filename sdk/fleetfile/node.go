@@ -114,7 +114,7 @@ func (n *Node) Load() (*File, ws.Config, error) {
 	return file, cfg, nil
 }
 
-// Heads returns where the node keeps, beside its ledger, what its neighbors have signed of theirs, see [sdk.OpenHeads]; empty without a
+// Heads returns where the node keeps, beside its ledger, what its neighbors have signed of theirs, see [state.OpenHeads]; empty without a
 // ledger.
 func (n *Node) Heads() string {
 	if n.Ledger == "" {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // Config says what a monitor watches. Fleet and Name are required.
@@ -27,7 +28,7 @@ type Config struct {
 	Links func() []Link
 
 	// Ledger, if not nil, is asked once a round what all runs on the data have spent.
-	Ledger *dpmech.Ledger
+	Ledger *state.Ledger
 }
 
 // Monitor watches one node. Its methods may be called from any goroutine.
@@ -342,7 +343,7 @@ func (m *Monitor) privacy() *Privacy {
 }
 
 // NewLifetime puts what a ledger says into the words of a status, with epsilon as an accounting reads it.
-func NewLifetime(l dpmech.Lifetime, a dpmech.Accounting) *Lifetime {
+func NewLifetime(l *dpmech.Lifetime, a dpmech.Accounting) *Lifetime {
 	out := &Lifetime{Dataset: l.Dataset, Runs: len(l.Runs), Limit: Unknown(), Epsilon: Value(a.Epsilon(l.Rho, l.Delta))}
 	if l.Limit != nil {
 		out.Limit = Value(l.Limit.Epsilon)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
@@ -262,7 +263,7 @@ func TestFailure(t *testing.T) {
 // Evidence against a neighbor is told once, and is no fault of the node that holds it.
 func TestEvidence(t *testing.T) {
 	w := newWorld(t, pair(nil), nil, nil)
-	w.mon.last.Evidence = []sdk.Evidence{{Member: "b", Round: 3, First: "x"}, {Member: "b", Round: 3, First: "y"}, {Member: "b", Round: 4}}
+	w.mon.last.Evidence = []signed.Evidence{{Member: "b", Round: 3, First: "x"}, {Member: "b", Round: 3, First: "y"}, {Member: "b", Round: 4}}
 	st := w.mon.Status()
 	text, err := json.Marshal(st)
 	if err != nil || !strings.HasSuffix(string(text), `"evidence":[{"member":"b","round":3},{"member":"b","round":4}]}`) {

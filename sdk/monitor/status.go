@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
 // Phase is what a node is doing.
@@ -94,17 +94,17 @@ type Status struct {
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
-// Evidence says that a member's key has signed two different releases of one round. The node keeps the releases, see [sdk.Evidence].
+// Evidence says that a member's key has signed two different releases of one round. The node keeps the releases, see [signed.Evidence].
 type Evidence struct {
 	Member string `json:"member"`
 	Round  int    `json:"round"`
 }
 
 // String says what the evidence shows.
-func (e Evidence) String() string { return sdk.Evidence{Member: e.Member, Round: e.Round}.String() }
+func (e Evidence) String() string { return signed.Evidence{Member: e.Member, Round: e.Round}.String() }
 
 // NewEvidence puts evidence into the words of a status, each member and round once.
-func NewEvidence(list []sdk.Evidence) []Evidence {
+func NewEvidence(list []signed.Evidence) []Evidence {
 	var out []Evidence
 next:
 	for i := range list {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Scope says whose releases a signature is about: a hash of the run, the fleet and the member. See [NewScope].
@@ -26,15 +27,16 @@ func NewScope(run string, fleet [32]byte, member string) Scope {
 	return Scope(h.Sum(nil))
 }
 
-// Head is a state of the lifetime ledger: which one, how many lines, and the hash of the last. It is zero without a ledger.
+// Head is a state of the lifetime ledger: which one, how many lines, and the hash of the last. It is zero without a
+// ledger.
 type Head struct {
 	ID   [16]byte
 	Seq  uint64
 	Hash [32]byte
 }
 
-// Release is what a member signs of one of its releases. A device that takes the place of a lost one signs the last release of that
-// one again, with its own Generation.
+// Release is what a member signs of one of its releases. A device that takes the place of a lost one signs the last
+// release of that one again, with its own Generation.
 type Release struct {
 	Generation  uint16   // how many devices of this name were lost before
 	Incarnation uint64   // tells the processes of a device apart; 48 bits
@@ -53,8 +55,8 @@ const bodySize = 8 + 4 + 32 + 32 + 16 + 8 + 32
 // incarnationBits is how much of the first eight bytes an incarnation takes; the generation has the rest.
 const incarnationBits = 48
 
-// appendBody appends all but the signature: generation and incarnation in one integer of eight bytes, the round in four, digest, prev,
-// and the ledger's id, lines in eight bytes, and hash. Integers are big-endian.
+// appendBody appends all but the signature: generation and incarnation in one integer of eight bytes, the round in
+// four, digest, prev, and the ledger's id, lines in eight bytes, and hash. Integers are big-endian.
 func (r *Release) appendBody(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, uint64(r.Generation)<<incarnationBits|r.Incarnation&(1<<incarnationBits-1))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(r.Round))
@@ -118,25 +120,30 @@ func (r *Release) Verify(s Scope, keys []ed25519.PublicKey) error {
 }
 
 func verify(keys []ed25519.PublicKey, message, signature []byte, what string, round int) error {
-	for _, key := range keys {
-		if len(key) == ed25519.PublicKeySize && ed25519.Verify(key, message, signature) {
-			return nil
-		}
+	if !signedBy(keys, message, signature) {
+		return fmt.Errorf("signed: %s %d: %w (of %d)", what, round, ErrSignature, len(keys))
 	}
-	return fmt.Errorf("signed: %s %d: %w (of %d)", what, round, ErrSignature, len(keys))
+	return nil
 }
 
-// ID returns the hash that the next release names as Prev. It does not depend on the key, so that a chain goes on when keys change.
+func signedBy(keys []ed25519.PublicKey, message, signature []byte) bool {
+	return slices.ContainsFunc(keys, func(key ed25519.PublicKey) bool {
+		return len(key) == ed25519.PublicKeySize && ed25519.Verify(key, message, signature)
+	})
+}
+
+// ID returns the hash that the next release names as Prev. It does not depend on the key, so that a chain goes on when
+// keys change.
 func (r *Release) ID(s Scope) [32]byte { return sha256.Sum256(r.message(s)) }
 
-// Contradicts reports whether r and o, both verified in one scope, cannot both be right: two different releases of one round by
-// devices that none has replaced in between.
+// Contradicts reports whether r and o, both verified in one scope, cannot both be right: two different releases of one
+// round by devices that none has replaced in between.
 func (r *Release) Contradicts(o *Release) bool {
 	return r.Generation == o.Generation && r.Round == o.Round && r.Round > 0 && !bytes.Equal(r.Digest[:], o.Digest[:])
 }
 
-// Countersign returns the signature by which a neighbor says that it holds the release, and so all those before it in the chain. s is the
-// scope of the member that made the release, key the neighbor's.
+// Countersign returns the signature by which a neighbor says that it holds the release, and so all those before it in
+// the chain. s is the scope of the member that made the release, key the neighbor's.
 func (r *Release) Countersign(key ed25519.PrivateKey, s Scope) []byte {
 	return ed25519.Sign(key, r.held(s))
 }
@@ -151,13 +158,14 @@ func (r *Release) held(s Scope) []byte {
 	return append([]byte(heldTag), id[:]...)
 }
 
-// DigestVector returns the digest of a release whose numbers travel as they are: SHA-256 over a tag and the numbers as float32, little
-// endian. Where each neighbor gets a message of its own, it is the digest of the released model.
+// DigestVector returns the digest of a release whose numbers travel as they are: SHA-256 over a tag and the numbers as
+// float32, little endian. Where each neighbor gets a message of its own, it is the digest of the released model.
 func DigestVector(x []float32) [32]byte {
 	return digest("vector\n", len(x), func(i int) uint32 { return math.Float32bits(x[i]) })
 }
 
-// DigestGrid returns the digest of a release on a grid: SHA-256 over another tag and the changes as int32, little endian.
+// DigestGrid returns the digest of a release on a grid: SHA-256 over another tag and the changes as int32, little
+// endian.
 func DigestGrid(steps []int32) [32]byte {
 	return digest("grid\n", len(steps), func(i int) uint32 { return uint32(steps[i]) })
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
@@ -34,7 +35,7 @@ func run(address, dir string) error {
 		return err
 	}
 	defer tr.Close()
-	store, err := sdk.OpenDir(dir, fleet.StateSize("a", 10))
+	store, err := state.Open(dir, fleet.StateSize("a", 10))
 	if err != nil {
 		return err
 	}

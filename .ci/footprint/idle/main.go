@@ -9,9 +9,9 @@ import (
 	"os"
 	"sync"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
@@ -33,12 +33,12 @@ func run(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	ledger, err := dpmech.OpenLedger(file.Ledger)
+	ledger, err := state.OpenLedger(file.Ledger)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, ledger.Close()) }()
-	store, err := sdk.OpenDir(file.State, fleet.Fleet.StateSize(file.Name, samples))
+	store, err := state.Open(file.State, fleet.Fleet.StateSize(file.Name, samples))
 	if err != nil {
 		return err
 	}

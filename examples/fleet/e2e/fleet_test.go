@@ -14,9 +14,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // program builds spade-edge, once.
@@ -146,7 +146,7 @@ func newFleet(t *testing.T) string {
 		}
 		defer l.Close()
 		file.Members = append(file.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{key}, Addresses: []string{"wss://" + l.Addr().String() + "/"}})
-		ledger, err := dpmech.CreateLedger(filepath.Join(dir, name+".ledger"), "patients of "+name, nil)
+		ledger, err := state.CreateLedger(filepath.Join(dir, name+".ledger"), "patients of "+name, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
@@ -54,7 +54,7 @@ func newPrivate(t *testing.T) *fleet {
 		t.Fatal(err)
 	}
 	for _, name := range f.file.Fleet.Members {
-		l, err := dpmech.CreateLedger(f.path(name+".ledger"), "patients of "+name, nil)
+		l, err := state.CreateLedger(f.path(name+".ledger"), "patients of "+name, nil)
 		if err == nil {
 			err = l.Close()
 		}
@@ -129,7 +129,7 @@ func (f *fleet) all(t *testing.T) {
 
 func (f *fleet) ledger(t *testing.T, name string) (lines int) {
 	t.Helper()
-	l, err := dpmech.ReadLedger(f.path(name + ".ledger"))
+	l, err := state.ReadLedger(f.path(name + ".ledger"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func TestEvidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := sdk.Evidence{Member: "b", Round: 2}
+	e := signed.Evidence{Member: "b", Round: 2}
 	for i, text := range []*string{&e.First, &e.Second} {
 		r := signed.Release{Round: e.Round, Digest: [32]byte{byte(i)}}
 		r.Sign(key, signed.NewScope(f.file.Fleet.Run, f.file.Fleet.Hash(), "b"))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // Exit codes, those of spade-edge.
@@ -66,7 +67,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 		return exitUsage
 	case errors.Is(err, dpmech.ErrBudget):
 		return exitRefused
-	case errors.Is(err, errMismatch), errors.Is(err, sdk.ErrRollback), errors.Is(err, sdk.ErrClone):
+	case errors.Is(err, errMismatch), errors.Is(err, state.ErrRollback), errors.Is(err, sdk.ErrClone):
 		return exitMismatch
 	}
 	return exitFailed

@@ -18,10 +18,10 @@ import (
 
 	client "github.com/nats-io/nats.go"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/nats"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
@@ -42,7 +42,7 @@ type participant struct {
 
 	tr     *nats.Transport
 	node   *sdk.Node
-	ledger *dpmech.Ledger // nil if there is none
+	ledger *state.Ledger // nil if there is none
 	mon    *monitor.Monitor
 }
 
@@ -124,7 +124,7 @@ func (p *participant) run(ctx context.Context) (r *outcome, err error) {
 	if testNoise != nil && !fleet.Privacy.NonPrivate {
 		cfg.Noise = testNoise(p)
 	}
-	store, err := sdk.OpenDir(p.file.State, fleet.StateSize(p.file.Name, own.Samples))
+	store, err := state.Open(p.file.State, fleet.StateSize(p.file.Name, own.Samples))
 	if err != nil {
 		return nil, fmt.Errorf("state: %w", err)
 	}
@@ -134,12 +134,12 @@ func (p *participant) run(ctx context.Context) (r *outcome, err error) {
 	}
 	cfg.Store = store
 	if p.file.Ledger != "" {
-		if p.ledger, err = dpmech.OpenLedger(p.file.Ledger); err != nil {
+		if p.ledger, err = state.OpenLedger(p.file.Ledger); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, p.ledger.Close()) }()
 		cfg.Ledger = p.ledger
-		if cfg.Heads, err = sdk.OpenHeads(p.file.Heads()); err != nil {
+		if cfg.Heads, err = state.OpenHeads(p.file.Heads()); err != nil {
 			return nil, err
 		}
 	}
@@ -315,5 +315,5 @@ func (p *participant) certify() (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(p.file.State, "certificate.json")
-	return path, sdk.KeepCertificate(path, cert)
+	return path, state.WriteCertificate(path, cert)
 }

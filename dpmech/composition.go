@@ -1,0 +1,238 @@
+package dpmech
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+)
+
+// RunID names the releases that one member makes in one run.
+type RunID struct {
+	Run    string `json:"run"`
+	Fleet  string `json:"fleet"` // SHA-256 of the fleet file, 64 hexadecimal digits
+	Member string `json:"member"`
+}
+
+func (id RunID) text() string { return fmt.Sprintf("run %q of member %q", id.Run, id.Member) }
+
+func (id RunID) validate() error {
+	return errors.Join(validName("run", id.Run), validName("member", id.Member),
+		validHex("fleet hash", id.Fleet, sha256.Size))
+}
+
+// Composition counts the releases of all runs on one data set, and refuses a release that would exceed the limit over
+// the lifetime of the data. It does no I/O: package state keeps what it has counted in a file. It is not safe for
+// concurrent use.
+type Composition struct {
+	dataset, created string
+	limit            *Limit
+	runs             []*runFilter // in order of their first release
+	byID             map[RunID]*runFilter
+}
+
+// runFilter counts one run. Its filter has no limit.
+type runFilter struct {
+	RunID
+	Filter
+}
+
+// NewComposition returns the empty account of a data set. created is when the account was begun, in the form of RFC
+// 3339. A nil limit counts without refusing.
+func NewComposition(dataset, created string, limit *Limit) (*Composition, error) {
+	err := errors.Join(validName("data set", dataset), validTime("created", created))
+	if limit != nil {
+		err = errors.Join(err, limit.Validate())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Composition{dataset: dataset, created: created, limit: limit.clone(), byID: map[RunID]*runFilter{}}, nil
+}
+
+// Check decides whether the release of a round may be made. For each run the rules of [Filter.Reserve] hold. counted
+// means that the release is counted already and costs nothing more. An error around [ErrBudget] means that the lifetime
+// limit does not cover the release.
+func (c *Composition) Check(id RunID, round int, g Gaussian) (counted bool, err error) {
+	r, counted, err := c.find(id, round, g)
+	if err != nil || counted {
+		return counted, err
+	}
+	what := fmt.Sprintf("round %d of %s in the lifetime of %q", round, id.text(), c.dataset)
+	return false, c.limit.allows(c.rhoWith(RunID{}, 0), c.rhoWith(id, r.rhoWith(round, g)), what)
+}
+
+// Add counts a release whether or not the limit covers it, since it may have been made. It fails if the release is
+// counted already or does not follow those of its run.
+func (c *Composition) Add(id RunID, round int, g Gaussian) error {
+	r, counted, err := c.find(id, round, g)
+	if counted {
+		err = within(id.text(), fmt.Errorf("round %d is counted already", round))
+	}
+	if err != nil {
+		return err
+	}
+	if c.byID[id] == nil {
+		c.byID[id] = r
+		c.runs = append(c.runs, r)
+	}
+	r.add(round, g)
+	return nil
+}
+
+// find returns the account of a run, a new one if there is none, and what that says of a release.
+func (c *Composition) find(id RunID, round int, g Gaussian) (r *runFilter, counted bool, err error) {
+	if r = c.byID[id]; r == nil {
+		r = &runFilter{RunID: id}
+		if err := id.validate(); err != nil {
+			return nil, false, err
+		}
+	}
+	counted, err = r.check(round, g)
+	return r, counted, within(id.text(), err)
+}
+
+// CheckRun reports whether a whole run of so many rounds with the same parameters fits the limit beside all other runs:
+// an error around [ErrBudget] if not.
+func (c *Composition) CheckRun(id RunID, rounds int, g Gaussian) error {
+	whole := Spend{First: 1, Rounds: rounds, Clip: g.Clip, Sigma: g.Sigma}
+	if err := whole.validate(); err != nil {
+		return err
+	}
+	total := whole.Rho()
+	for _, r := range c.runs {
+		if r.RunID != id {
+			total = sumUp(total, r.Rho())
+		}
+	}
+	what := fmt.Sprintf("%d rounds of %s in the lifetime of %q", rounds, id.text(), c.dataset)
+	return c.limit.allows(c.rhoWith(RunID{}, 0), total, what)
+}
+
+// Last returns the highest round of a run that is counted, 0 if there is none.
+func (c *Composition) Last(id RunID) int {
+	if r := c.byID[id]; r != nil {
+		return r.Last()
+	}
+	return 0
+}
+
+// rhoWith returns the cost of all runs, in zCDP and rounded up, with cost in place of that of the run id.
+func (c *Composition) rhoWith(id RunID, cost float64) float64 {
+	var sum float64
+	found := false
+	for _, r := range c.runs {
+		if r.RunID == id {
+			sum, found = sumUp(sum, cost), true
+		} else {
+			sum = sumUp(sum, r.Rho())
+		}
+	}
+	if !found {
+		sum = sumUp(sum, cost)
+	}
+	return sum
+}
+
+// Lifetime returns what all runs have spent together, with epsilons at delta. head is the ledger's state that it is the
+// sum of.
+func (c *Composition) Lifetime(head Head, delta float64) *Lifetime {
+	life := &Lifetime{
+		Dataset: c.dataset, Created: c.created, Ledger: head, Limit: c.limit.clone(),
+		Runs: []RunSpend{}, Cost: CostOf(c.rhoWith(RunID{}, 0), delta),
+	}
+	for _, r := range c.runs {
+		life.Runs = append(life.Runs, RunSpend{RunID: r.RunID, Rho: r.Rho(), Spends: r.Spends()})
+	}
+	return life
+}
+
+// Head names a state of a ledger: which ledger, how many reservations, and the hash of the last line. A ledger that was
+// only ever added to still contains every head that it once had.
+type Head struct {
+	ID   string `json:"id"`   // random, 32 hexadecimal digits
+	Seq  int    `json:"seq"`  // number of reservations
+	Hash string `json:"hash"` // SHA-256, 64 hexadecimal digits
+}
+
+// Validate reports every field of h that no ledger can have.
+func (h Head) Validate() error {
+	errs := []error{validHex("ledger id", h.ID, 16), validHex("ledger hash", h.Hash, sha256.Size)}
+	if h.Seq < 0 {
+		errs = append(errs, fmt.Errorf("dpmech: ledger seq is %d, want 0 or more", h.Seq))
+	}
+	return errors.Join(errs...)
+}
+
+// RunSpend is what one run has spent of a data set.
+type RunSpend struct {
+	RunID
+	Rho    float64 `json:"rho"` // zCDP, rounded up
+	Spends []Spend `json:"releases"`
+}
+
+// Lifetime is what all runs on one data set have spent together.
+type Lifetime struct {
+	Dataset string     `json:"dataset"`
+	Created string     `json:"created"` // when the ledger was made, by the clock of the device
+	Ledger  Head       `json:"ledger"`  // the state that this is the sum of
+	Limit   *Limit     `json:"limit"`   // what all runs together may spend; nil: not limited
+	Runs    []RunSpend `json:"runs"`
+	Cost
+}
+
+// Rounds returns how many releases are counted of a run.
+func (life *Lifetime) Rounds(id RunID) int { return countRounds(life.spends(id)) }
+
+// spends returns the releases that are counted of a run.
+func (life *Lifetime) spends(id RunID) []Spend {
+	for _, r := range life.Runs {
+		if r.RunID == id {
+			return r.Spends
+		}
+	}
+	return nil
+}
+
+// verify reports every field of a certificate's lifetime that disagrees with the rest.
+func (life *Lifetime) verify(c *Certificate) error {
+	errs := []error{
+		validName("data set", life.Dataset), validTime("created", life.Created), within("ledger", life.Ledger.Validate()),
+	}
+	var rho float64
+	var rounds int64
+	seen := map[RunID]bool{}
+	for i, r := range life.Runs {
+		where := fmt.Sprintf("runs[%d]", i)
+		errs = append(errs, within(where, r.validate()))
+		if seen[r.RunID] {
+			errs = append(errs, within(where, fmt.Errorf("%s is there twice", r.text())))
+		}
+		seen[r.RunID] = true
+		if err := validateSpends(r.Spends); err != nil {
+			errs = append(errs, within(where, err))
+			continue
+		}
+		sum := sumSpends(r.Spends)
+		if r.Rho != sum {
+			errs = append(errs, within(where, fmt.Errorf("rho is stated as %v, and is %v", r.Rho, sum)))
+		}
+		if r.RunID == c.RunID {
+			errs = append(errs, within(where, c.verifyReserved(r.Spends, sum)))
+		}
+		rho = sumUp(rho, sum)
+		rounds += int64(countRounds(r.Spends))
+	}
+	if !seen[c.RunID] && (c.Rounds > 0 || c.ReservedUnmade > 0) {
+		errs = append(errs, errors.New("dpmech: this run is not in the ledger"))
+	}
+	if life.Delta != c.Delta {
+		errs = append(errs, fmt.Errorf("dpmech: delta is %v, and %v for this run", life.Delta, c.Delta))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if int64(life.Ledger.Seq) != rounds {
+		errs = append(errs, fmt.Errorf("dpmech: ledger: seq is %d, and the releases are %d", life.Ledger.Seq, rounds))
+	}
+	return errors.Join(append(errs, life.Cost.verify(rho, c.Version), life.Cost.withinLimit(life.Limit))...)
+}

@@ -1,0 +1,128 @@
+package dpmech
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+var (
+	fleetA = [32]byte{1}
+	fleetB = [32]byte{2}
+	noisy  = Gaussian{1, 8}
+)
+
+// testLedger is a composition with the head that a ledger would state.
+type testLedger struct {
+	*Composition
+	seq int
+}
+
+func newLedger(t testing.TB, limit *Limit) *testLedger {
+	t.Helper()
+	c, err := NewComposition("patients <2025>", "2025-06-01T08:00:00Z", limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &testLedger{Composition: c}
+}
+
+func (l *testLedger) Reserve(run string, fleet [32]byte, member string, round int, g Gaussian) error {
+	id := RunID{run, hex.EncodeToString(fleet[:]), member}
+	counted, err := l.Check(id, round, g)
+	if err != nil || counted {
+		return err
+	}
+	l.seq++
+	return l.Add(id, round, g)
+}
+
+func (l *testLedger) head() Head {
+	return Head{ID: strings.Repeat("ab", 16), Seq: l.seq, Hash: strings.Repeat("cd", 32)}
+}
+
+func (l *testLedger) lifetime(delta float64) *Lifetime { return l.Lifetime(l.head(), delta) }
+
+func reserve(t testing.TB, l *testLedger, run string, from, to int) {
+	t.Helper()
+	for round := from; round <= to; round++ {
+		if err := l.Reserve(run, fleetA, "a", round, noisy); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// All runs are summed, whatever they are called; what is repeated costs nothing.
+func TestCompositionSumsRuns(t *testing.T) {
+	l := newLedger(t, nil)
+	reserve(t, l, "tuning", 1, 3)
+	reserve(t, l, "final", 1, 2)
+	reserve(t, l, "tuning", 2, 4) // two of them are there already
+	if err := l.Reserve("tuning", fleetB, "a", 1, Gaussian{1, 4}); err != nil {
+		t.Fatal(err)
+	}
+	life := l.lifetime(1e-5)
+	if want := 6*noisy.Rho() + (Gaussian{1, 4}).Rho(); life.Rho != want || l.seq != 7 || len(life.Runs) != 3 || life.Cost != CostOf(want, 1e-5) {
+		t.Errorf("lifetime %+v, want rho %v over 7 releases in 3 runs", life, want)
+	}
+	id := life.Runs[0].RunID
+	if id.Run != "tuning" || life.Rounds(id) != 4 || l.Last(id) != 4 || fmt.Sprint(life.Runs[0].Spends) != "[{1 4 1 8}]" {
+		t.Errorf("first run %+v", life.Runs[0])
+	}
+	if err := l.Add(id, 4, noisy); err == nil || !strings.Contains(err.Error(), "is counted already") {
+		t.Errorf("a round was added twice: %v", err)
+	}
+	if none := (RunID{Run: "none"}); l.Last(none) != 0 || life.Rounds(none) != 0 {
+		t.Error("a run without releases has some")
+	}
+}
+
+// The limit counts all runs, and what is over it is counted all the same if it was made.
+func TestCompositionLimit(t *testing.T) {
+	sigma, err := SigmaFor(1, 50, 8, 1e-5, GDP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := Gaussian{1, sigma}
+	l := newLedger(t, &Limit{8, 1e-5, GDP})
+	for i := range 49 {
+		if err := l.Reserve(fmt.Sprint("run ", i%7), fleetA, "a", 1+i/7, g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	id := RunID{"run 0", hex.EncodeToString(fleetA[:]), "a"}
+	if err := l.CheckRun(id, 8, g); err != nil {
+		t.Error(err)
+	}
+	if err := l.CheckRun(id, 9, g); !errors.Is(err, ErrBudget) {
+		t.Errorf("a run too long: %v", err)
+	}
+	if err := l.Reserve("run 0", fleetA, "a", 8, g); err != nil {
+		t.Error(err)
+	}
+	for _, run := range []string{"run 1", "a new run"} {
+		id.Run = run
+		if _, err := l.Check(id, 50, g); !errors.Is(err, ErrBudget) || !strings.Contains(err.Error(), run) {
+			t.Errorf("%v, want a refusal", err)
+		}
+		if err := l.Add(id, 50, g); err != nil || l.Last(id) != 50 {
+			t.Errorf("a release that was made is not counted: %v", err)
+		}
+	}
+}
+
+func TestNewCompositionRefuses(t *testing.T) {
+	const created = "2025-06-01T08:00:00Z"
+	for want, make := range map[string]func() (*Composition, error){
+		"data set has 0 bytes":   func() (*Composition, error) { return NewComposition("", created, nil) },
+		"printable":              func() (*Composition, error) { return NewComposition("a\x00b", created, nil) },
+		`created is "yesterday"`: func() (*Composition, error) { return NewComposition("a", "yesterday", nil) },
+		"delta is 2":             func() (*Composition, error) { return NewComposition("a", created, &Limit{8, 2, GDP}) },
+	} {
+		if _, err := make(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}

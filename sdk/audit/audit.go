@@ -1,0 +1,231 @@
+package audit
+
+import (
+	"crypto/ed25519"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+)
+
+// Report is what [Certificate] has found in a certificate that is right.
+type Report struct {
+	// Head is the signed release that the member names as its last. It is zero for a member that has made none.
+	Head signed.Release
+	// Countersigned are the neighbors that have signed that they hold Head, and so all releases before it. Neighbors do
+	// so at the end of a run, when Head is the last that they have seen.
+	Countersigned []string
+	// NotCountersigned are all other neighbors, of whom the certificate shows nothing.
+	NotCountersigned []string
+}
+
+// LedgerHead returns the state of the ledger that the member has signed with its last release; nil if it had none. A
+// ledger that is at hand contains it.
+func (r *Report) LedgerHead() *dpmech.Head {
+	l := r.Head.Ledger
+	if l == (signed.Head{}) {
+		return nil
+	}
+	head := l.Ledger()
+	return &head
+}
+
+// Certificate checks that a certificate is a member's own account of its run in a fleet. It trusts the fleet and the
+// keys, and nothing that the certificate says of itself. keys returns the keys of a member whose signatures count, of
+// which a fleet file knows; nil for none.
+//
+// The certificate has to be right by itself, see [dpmech.Certificate.Verify], to be about this fleet, run and a member
+// of it, to have the clip, noise, delta, limit and cool-down that the fleet prescribes, and to be signed by the member.
+// Its head has to be signed by the member as well, and to be the last of those that are counted; only neighbors can say
+// whether it was the last that the member made. Every countersignature has to be of that head and by a neighbor. The
+// error names each field that is wrong.
+//
+// An audit does not show that the member drew its noise. Without a countersignature it does not show either that the
+// member has not set back its ledger, its chain of releases and its certificate together, and left out what came later.
+func Certificate(f *sdk.Fleet, c *dpmech.Certificate, keys func(member string) []ed25519.PublicKey) (*Report, error) {
+	if err := f.Validate(); err != nil {
+		return nil, err
+	}
+	x := &auditor{fleet: f, c: c, keys: keys}
+	switch {
+	case c.Version < 2:
+		x.differ("version", c.Version, "2: version 1 has no signature, and does not show who wrote it")
+	case f.Privacy.NonPrivate:
+		x.differ("privacy", "NOT PRIVATE in the fleet", "a fleet whose members have certificates")
+	case !slices.Contains(f.Members, c.Member):
+		x.differ("member", c.Member, f.Members)
+	}
+	if x.errs == nil {
+		if err := c.Verify(); err != nil {
+			x.errs = append(x.errs, err)
+		}
+		linked := map[string]bool{}
+		for _, e := range f.Edges {
+			linked[e[0]] = linked[e[0]] || e[1] == c.Member
+			linked[e[1]] = linked[e[1]] || e[0] == c.Member
+		}
+		for _, name := range f.Members {
+			if linked[name] {
+				x.neighbors = append(x.neighbors, name)
+			}
+		}
+		x.method()
+		x.signatures()
+	}
+	if x.errs != nil {
+		return nil, errors.Join(x.errs...)
+	}
+	return &x.found, nil
+}
+
+// auditor is an audit in progress.
+type auditor struct {
+	fleet     *sdk.Fleet
+	c         *dpmech.Certificate
+	keys      func(member string) []ed25519.PublicKey
+	neighbors []string
+	found     Report
+	errs      []error
+}
+
+func (x *auditor) fault(field string, err error) {
+	if err != nil {
+		x.errs = append(x.errs, fmt.Errorf("audit: %s: %w", field, err))
+	}
+}
+
+// differ notes that something else was wanted in a field.
+func (x *auditor) differ(field string, found, want any) {
+	x.fault(field, fmt.Errorf("is %v, want %v", found, want))
+}
+
+// method compares the certificate with what the fleet prescribes.
+func (x *auditor) method() {
+	c, f := x.c, x.fleet
+	hash := f.Hash()
+	for _, s := range []struct {
+		field       string
+		found, want any
+	}{
+		{"fleet", c.Fleet, hex.EncodeToString(hash[:])},
+		{"run", c.Run, f.Run},
+		{"cooldown_rounds", c.Cooldown, f.Method.Cooldown},
+		{"delta", c.Delta, f.Privacy.Delta},
+		{"limit", limitText(c.Limit), limitText(f.Privacy.Limit())},
+	} {
+		if s.found != s.want {
+			x.differ(s.field, s.found, s.want)
+		}
+	}
+	x.releases("releases", c.Spends)
+	if life := c.Lifetime; life != nil {
+		for i, r := range life.Runs {
+			if r.RunID == c.RunID {
+				x.releases(fmt.Sprintf("lifetime.runs[%d].releases", i), r.Spends)
+			}
+		}
+	}
+	if n := c.Rounds + c.ReservedUnmade; n > f.Method.Rounds {
+		most := fmt.Sprintf("at most %d, the rounds of the method", f.Method.Rounds)
+		x.differ("rounds", fmt.Sprintf("%d with reserved_unmade", n), most)
+	}
+	if f.Task != nil && len(c.ConditionalOn) == 0 {
+		x.differ("conditional_on", "empty", "at least how data were prepared: the fleet has a task that says so")
+	}
+}
+
+// releases compares releases with those of the fleet. A round that is left out begins another entry.
+func (x *auditor) releases(field string, list []dpmech.Spend) {
+	for i, s := range list {
+		want := s
+		want.First, want.Clip, want.Sigma = 1, x.fleet.Privacy.Clip, x.fleet.Privacy.Sigma
+		if s != want {
+			const text = "clip %v and sigma %v from round %d on"
+			found, wanted := fmt.Sprintf(text, s.Clip, s.Sigma, s.First), fmt.Sprintf(text, want.Clip, want.Sigma, want.First)
+			x.differ(fmt.Sprintf("%s[%d]", field, i), found, wanted)
+		}
+	}
+}
+
+// limitText writes a limit for a comparison.
+func limitText(l *dpmech.Limit) string {
+	if l == nil {
+		return "null"
+	}
+	return fmt.Sprintf("epsilon %v at delta %v (%v)", l.Epsilon, l.Delta, l.Accounting)
+}
+
+// signatures checks who has signed what.
+func (x *auditor) signatures() {
+	c, head := x.c, &x.found.Head
+	own, scope := x.keys(c.Member), signed.NewScope(x.fleet.Run, x.fleet.Hash(), c.Member)
+	if c.Signature == "" {
+		x.differ("signature", "empty", fmt.Sprintf("one by %q: nothing shows who wrote the certificate", c.Member))
+	} else if err := signed.VerifyCertificate(c, own); err != nil {
+		x.fault("signature", err)
+	}
+	for _, name := range x.neighbors {
+		ofName := func(by dpmech.Countersignature) bool { return by.Member == name }
+		if slices.ContainsFunc(c.Countersigned, ofName) {
+			x.found.Countersigned = append(x.found.Countersigned, name)
+		} else {
+			x.found.NotCountersigned = append(x.found.NotCountersigned, name)
+		}
+	}
+	if c.Head == "" {
+		if c.Rounds > 0 {
+			x.differ("head", "empty", fmt.Sprintf("the signed release %d", c.Rounds))
+		}
+		return
+	}
+	raw, err := hex.DecodeString(c.Head)
+	if err == nil {
+		*head, err = signed.Parse(raw)
+	}
+	if err != nil {
+		x.fault("head", err)
+		return
+	}
+	x.fault("head", head.Verify(scope, own))
+	if n := min(head.Round, x.fleet.Method.Rounds); n != c.Rounds {
+		found := fmt.Sprintf("release %d, after %d releases", head.Round, n)
+		x.differ("head", found, fmt.Sprintf("the last of %d", c.Rounds))
+	}
+	x.fault("head", x.ledger())
+	for i, by := range c.Countersigned {
+		x.fault(fmt.Sprintf("countersigned[%d]: by %q", i, by.Member), x.countersigned(by, scope))
+	}
+}
+
+// countersigned checks what somebody says of the head.
+func (x *auditor) countersigned(by dpmech.Countersignature, scope signed.Scope) error {
+	if !slices.Contains(x.neighbors, by.Member) {
+		return fmt.Errorf("found no neighbor, want one of %q", x.neighbors)
+	}
+	signature, err := hex.DecodeString(by.Signature)
+	if err != nil {
+		return err
+	}
+	return x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)
+}
+
+// ledger reports what keeps the lifetime from being that of the ledger which was signed with the head, or what this has
+// become since. A head without one was signed before there was a ledger.
+func (x *auditor) ledger() error {
+	named := x.found.LedgerHead()
+	switch {
+	case named == nil:
+		return nil
+	case x.c.Lifetime == nil:
+		return fmt.Errorf("it names ledger %s, and the certificate has no lifetime", named.ID)
+	}
+	have := x.c.Lifetime.Ledger
+	if have.ID != named.ID || have.Seq < named.Seq || have.Seq == named.Seq && have.Hash != named.Hash {
+		return fmt.Errorf("it names ledger %v, and the lifetime is of %v", *named, have)
+	}
+	return nil
+}

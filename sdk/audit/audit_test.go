@@ -1,0 +1,393 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/hex"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+// audited is a fleet of four, in which "b" has the neighbors "a" and "c", a ledger of b's data, and the key of each
+// member.
+type audited struct {
+	fleet  *sdk.Fleet
+	ledger *state.Ledger
+	heads  []signed.Release // of b, release by release
+}
+
+const auditedRounds = 5
+
+// memberKey returns a key that is always the same for a name.
+func memberKey(name string) ed25519.PrivateKey {
+	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte(name[:1]), ed25519.SeedSize))
+}
+
+// pins returns the keys whose signatures count: an old one, and the one with which members sign.
+func pins(member string) []ed25519.PublicKey {
+	if !slices.Contains([]string{"a", "b", "c", "d"}, member) {
+		return nil
+	}
+	return []ed25519.PublicKey{memberKey("z" + member).Public().(ed25519.PublicKey), memberKey(member).Public().(ed25519.PublicKey)}
+}
+
+// newAudited goes through the releases of b without a machine: what is signed does not depend on what was learned.
+func newAudited(t testing.TB, change func(f *sdk.Fleet)) *audited {
+	t.Helper()
+	f := &sdk.Fleet{
+		Run: "ward-study", Dim: 3, Members: []string{"a", "b", "c", "d"}, Edges: [][2]string{{"b", "a"}, {"b", "c"}, {"c", "d"}},
+		Method:  sdk.Method{Rounds: auditedRounds, Cooldown: 2, Tau: 1, Rho: 1, Gain: 0.5, Eta: []float64{0.1}, Mu: []float64{0.1}},
+		Privacy: sdk.Privacy{Clip: 1, Sigma: 8, Delta: 1e-5, EpsilonLimit: 12, Accounting: dpmech.ZCDP},
+		Task:    json.RawMessage(`{"fitted_on": "the public cohort of 2019"}`),
+	}
+	if change != nil {
+		change(f)
+	}
+	if err := f.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := state.CreateLedger(filepath.Join(t.TempDir(), "patients.ledger"), "patients", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	w := &audited{fleet: f, ledger: l}
+	w.reserve(t, "earlier", 1, 3)
+	for round := 1; round <= f.Method.Rounds+f.Method.Cooldown; round++ {
+		w.release(t, round)
+	}
+	return w
+}
+
+func (w *audited) gaussian() dpmech.Gaussian {
+	return dpmech.Gaussian{Clip: w.fleet.Privacy.Clip, Sigma: w.fleet.Privacy.Sigma}
+}
+
+func (w *audited) reserve(t testing.TB, run string, from, to int) {
+	t.Helper()
+	for round := from; round <= to; round++ {
+		if err := w.ledger.Reserve(run, w.fleet.Hash(), "b", round, w.gaussian()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// release charges a release of b and signs it.
+func (w *audited) release(t testing.TB, round int) {
+	t.Helper()
+	if round <= w.fleet.Method.Rounds {
+		w.reserve(t, w.fleet.Run, round, round)
+	}
+	scope := signed.NewScope(w.fleet.Run, w.fleet.Hash(), "b")
+	r := signed.Release{Incarnation: 7, Round: round, Digest: signed.DigestGrid([]int32{int32(round)}), Ledger: ledgerHead(t, w.ledger)}
+	if n := len(w.heads); n > 0 {
+		r.Prev = w.heads[n-1].ID(scope)
+	}
+	r.Sign(memberKey("b"), scope)
+	w.heads = append(w.heads, r)
+}
+
+func ledgerHead(t testing.TB, l *state.Ledger) signed.Head {
+	t.Helper()
+	head, err := signed.NewHead(l.Head())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return head
+}
+
+// held returns the countersignatures of a release of b by members.
+func (w *audited) held(head *signed.Release, members ...string) map[string][]byte {
+	all := map[string][]byte{}
+	for _, name := range members {
+		all[name] = head.Countersign(memberKey(name), signed.NewScope(w.fleet.Run, w.fleet.Hash(), "b"))
+	}
+	return all
+}
+
+// unsealed returns b's certificate of so many releases before anybody has signed it.
+func (w *audited) unsealed(t testing.TB, made int) *dpmech.Certificate {
+	t.Helper()
+	filter, err := dpmech.NewFilter(w.fleet.Privacy.Limit())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := 1; round <= made; round++ {
+		if err := filter.Reserve(round, w.gaussian()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hash := w.fleet.Hash()
+	c, err := dpmech.NewCertificate(dpmech.About{
+		RunID:   dpmech.RunID{Run: w.fleet.Run, Fleet: hex.EncodeToString(hash[:]), Member: "b"},
+		Sampler: dpmech.Sampler, Cooldown: w.fleet.Method.Cooldown,
+		ConditionalOn: []string{"preprocessing given in the fleet file, fitted on the public cohort of 2019"},
+	}, w.fleet.Privacy.Delta, filter, w.ledger.Lifetime(w.fleet.Privacy.Delta))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// last returns the newest release of b.
+func (w *audited) last() *signed.Release { return &w.heads[len(w.heads)-1] }
+
+// sealed returns b's certificate with the countersignatures of members.
+func (w *audited) sealed(t testing.TB, members ...string) *dpmech.Certificate {
+	t.Helper()
+	c := w.unsealed(t, auditedRounds)
+	if err := signed.SealCertificate(c, memberKey("b"), w.last(), w.held(w.last(), members...)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// resign signs a certificate again after a change: what a member can do that cheats.
+func resign(t testing.TB, c *dpmech.Certificate) {
+	t.Helper()
+	message, err := c.SignedBytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Signature = hex.EncodeToString(ed25519.Sign(memberKey("b"), message))
+}
+
+// reread returns a copy by way of a file's text.
+func reread(t testing.TB, c *dpmech.Certificate) *dpmech.Certificate {
+	t.Helper()
+	text, err := c.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := dpmech.ParseCertificate(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return back
+}
+
+// A certificate that is right says who holds the releases and who has not said so.
+func TestCertificate(t *testing.T) {
+	w := newAudited(t, nil)
+	for _, x := range []struct{ by, not []string }{{nil, []string{"a", "c"}}, {[]string{"c"}, []string{"a"}}, {[]string{"a", "c"}, nil}} {
+		c := reread(t, w.sealed(t, x.by...))
+		a, err := Certificate(w.fleet, c, pins)
+		if err != nil {
+			t.Errorf("by %v: %v", x.by, err)
+			continue
+		}
+		if !slices.Equal(a.Countersigned, x.by) || !slices.Equal(a.NotCountersigned, x.not) || a.Head != *w.last() {
+			t.Errorf("%+v, want one by %v and not by %v", a, x.by, x.not)
+		}
+		if head := a.LedgerHead(); head == nil || w.ledger.Contains(*head) != nil {
+			t.Errorf("the ledger's head is %+v", head)
+		}
+		if slices.Contains(c.NotCovered, dpmech.NotSigned) {
+			t.Error("a signed certificate says that it is not signed")
+		}
+	}
+	if a := (&Report{}); a.LedgerHead() != nil {
+		t.Error("a ledger's head where there is none")
+	}
+	// One more reservation than releases, as a crash leaves it, is counted and right.
+	early := w.unsealed(t, auditedRounds-1)
+	head := &w.heads[auditedRounds-2]
+	if err := signed.SealCertificate(early, memberKey("b"), head, w.held(head, "a")); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := Certificate(w.fleet, reread(t, early), pins); err != nil || early.ReservedUnmade != 1 || early.Rounds != auditedRounds-1 || a.Head != *head {
+		t.Errorf("%d releases and %d reserved: %v", early.Rounds, early.ReservedUnmade, err)
+	}
+	// So is a member that has made none, and one that has signed with a key of before.
+	none := w.unsealed(t, 0)
+	if err := signed.SealCertificate(none, memberKey("zb"), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := Certificate(w.fleet, reread(t, none), pins); err != nil || a.Head != (signed.Release{}) || len(a.NotCountersigned) != 2 {
+		t.Errorf("no release: %+v, %v", a, err)
+	}
+}
+
+// recost makes the figures of a certificate follow from its releases again.
+func recost(c *dpmech.Certificate) {
+	sum := func(list []dpmech.Spend) (rho float64, rounds int) {
+		for _, s := range list {
+			rho, rounds = rho+s.Rho(), rounds+s.Rounds
+		}
+		return rho, rounds
+	}
+	rho, rounds := sum(c.Spends)
+	c.Rounds = rounds
+	if life := c.Lifetime; life != nil {
+		all := 0.0
+		life.Ledger.Seq = 0
+		for i := range life.Runs {
+			r := &life.Runs[i]
+			r.Rho, rounds = sum(r.Spends)
+			all += r.Rho
+			life.Ledger.Seq += rounds
+			if r.Run == c.Run {
+				rho = max(rho, r.Rho)
+			}
+		}
+		life.Cost = dpmech.CostOf(all, c.Delta)
+	}
+	c.Cost = dpmech.CostOf(rho, c.Delta)
+}
+
+// Whatever a member puts its own signature under, the fleet, its last release and its neighbors do not agree to.
+func TestRefusesForgeries(t *testing.T) {
+	w := newAudited(t, nil)
+	scope := signed.NewScope(w.fleet.Run, w.fleet.Hash(), "b")
+	both := func(c *dpmech.Certificate, s dpmech.Spend) { // in the certificate and in what it says of the ledger
+		c.Spends[0], c.Lifetime.Runs[1].Spends[0] = s, s
+		recost(c)
+	}
+	put := func(c *dpmech.Certificate, head signed.Release) { c.Head = hex.EncodeToString(head.Append(nil)) }
+	other := *w.last()
+	other.Digest[0]++
+	other.Sign(memberKey("b"), scope)
+	for name, x := range map[string]struct {
+		forge func(c *dpmech.Certificate)
+		want  string
+	}{
+		"fewer releases":            {func(c *dpmech.Certificate) { c.Spends[0].Rounds = 1; recost(c) }, "the ledger has 5 releases of this run, and the certificate 1 and 0 reserved_unmade"},
+		"fewer, in the ledger too":  {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 8}) }, "head: is release 7, after 5 releases, want the last of 1"},
+		"a shorter ledger":          {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 8}) }, "head: it names ledger {"},
+		"one of more noise":         {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 800}) }, "releases[0]: is clip 1 and sigma 800 from round 1 on, want clip 1 and sigma 8 from round 1 on"},
+		"more noise":                {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 1, Rounds: 5, Clip: 1, Sigma: 800}) }, "lifetime.runs[1].releases[0]: is clip 1 and sigma 800"},
+		"another clip":              {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 1, Rounds: 5, Clip: 0.5, Sigma: 8}) }, "releases[0]: is clip 0.5"},
+		"a round left out":          {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 2, Rounds: 5, Clip: 1, Sigma: 8}) }, "releases[0]: is clip 1 and sigma 8 from round 2 on, want"},
+		"too many":                  {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 1, Rounds: 6, Clip: 1, Sigma: 8}) }, "rounds: is 6 with reserved_unmade, want at most 5"},
+		"unmade":                    {func(c *dpmech.Certificate) { c.ReservedUnmade = 3 }, "and 3 reserved_unmade"},
+		"another run":               {func(c *dpmech.Certificate) { c.Run = "earlier" }, "run: is earlier, want ward-study"},
+		"another run's name":        {func(c *dpmech.Certificate) { c.Run, c.Lifetime.Runs[1].Run = "x", "x" }, "run: is x, want ward-study"},
+		"another fleet":             {func(c *dpmech.Certificate) { c.Fleet = strings.Repeat("00", 32) }, "fleet: is"},
+		"a stranger":                {func(c *dpmech.Certificate) { c.Member, c.Lifetime.Runs[1].Member = "x", "x" }, "member: is x, want [a b c d]"},
+		"another member":            {func(c *dpmech.Certificate) { c.Member, c.Lifetime.Runs[1].Member = "c", "c" }, "signature: signed: certificate: the signature is by none of the member's keys (of 2)"},
+		"another delta":             {func(c *dpmech.Certificate) { c.Delta = 1e-3; c.Lifetime.Delta = 1e-3; recost(c) }, "delta: is 0.001, want 1e-05"},
+		"another limit":             {func(c *dpmech.Certificate) { c.Limit.Epsilon = 13 }, "limit: is epsilon 13 at delta 1e-05 (zcdp), want epsilon 12"},
+		"another accounting":        {func(c *dpmech.Certificate) { c.Limit.Accounting = dpmech.GDP }, "limit: is epsilon 12 at delta 1e-05 (gdp)"},
+		"no limit":                  {func(c *dpmech.Certificate) { c.Limit = nil }, "limit: is null, want"},
+		"another cool-down":         {func(c *dpmech.Certificate) { c.Cooldown = 9 }, "cooldown_rounds: is 9, want 2"},
+		"nothing taken as public":   {func(c *dpmech.Certificate) { c.ConditionalOn = []string{} }, "conditional_on: is empty, want"},
+		"less not covered":          {func(c *dpmech.Certificate) { c.NotCovered = c.NotCovered[1:] }, "not_covered: lacks"},
+		"no ledger":                 {func(c *dpmech.Certificate) { c.Lifetime = nil }, "head: it names ledger"},
+		"another ledger":            {func(c *dpmech.Certificate) { c.Lifetime.Ledger.ID = strings.Repeat("00", 16) }, "and the lifetime is of {0000"},
+		"a ledger with other lines": {func(c *dpmech.Certificate) { c.Lifetime.Ledger.Hash = strings.Repeat("00", 32) }, "and the lifetime is of {"},
+		"a ledger that cannot be": {func(c *dpmech.Certificate) {
+			r := *w.last()
+			r.Ledger.Seq = 1 << 63
+			r.Sign(memberKey("b"), scope)
+			put(c, r)
+		}, "2147483647"},
+		"no head":                 {func(c *dpmech.Certificate) { c.Head, c.Countersigned = "", nil }, "head: is empty, want the signed release 5"},
+		"half a head":             {func(c *dpmech.Certificate) { c.Head = c.Head[:64] }, "head: signed: release: found 32 bytes"},
+		"a head of before":        {func(c *dpmech.Certificate) { put(c, w.heads[2]) }, "head: is release 3, after 3 releases, want the last of 5"},
+		"a changed head":          {func(c *dpmech.Certificate) { r := *w.last(); r.Round--; put(c, r) }, "head: signed: release 6: the signature is by none of the member's keys (of 2)"},
+		"a head of somebody else": {func(c *dpmech.Certificate) { r := *w.last(); r.Sign(memberKey("a"), scope); put(c, r) }, "head: signed: release 7: the signature is by none"},
+		"a head of another run": {func(c *dpmech.Certificate) {
+			r := *w.last()
+			r.Sign(memberKey("b"), signed.NewScope("x", w.fleet.Hash(), "b"))
+			put(c, r)
+		}, "head: signed: release 7: the signature is by none"},
+		"another head": {func(c *dpmech.Certificate) { put(c, other) }, `countersigned[0]: by "a": signed: countersignature of release 7: the signature is by none`},
+		"countersigned before": {func(c *dpmech.Certificate) {
+			c.Countersigned[0].Signature = hex.EncodeToString(w.held(&w.heads[3], "a")["a"])
+		}, `countersigned[0]: by "a": signed: countersignature of release 7`},
+		"countersigned by no member": {func(c *dpmech.Certificate) { c.Countersigned[1].Member = "x" }, `countersigned[1]: by "x": found no neighbor, want one of ["a" "c"]`},
+		"by a member further away": {func(c *dpmech.Certificate) {
+			c.Countersigned = append(c.Countersigned, dpmech.Countersignature{Member: "d", Signature: hex.EncodeToString(w.held(w.last(), "d")["d"])})
+		}, `countersigned[2]: by "d": found no neighbor, want one of ["a" "c"]`},
+		"by itself": {func(c *dpmech.Certificate) {
+			c.Countersigned[0] = dpmech.Countersignature{Member: "b", Signature: hex.EncodeToString(w.held(w.last(), "b")["b"])}
+		}, `countersigned[0]: by "b": found no neighbor, want one of ["a" "c"]`},
+		"by one for the other":   {func(c *dpmech.Certificate) { c.Countersigned[1].Signature = c.Countersigned[0].Signature }, `countersigned[1]: by "c": signed: countersignature`},
+		"twice":                  {func(c *dpmech.Certificate) { c.Countersigned[1] = c.Countersigned[0] }, `countersigned[1]: member is "a", want one that comes after "a"`},
+		"the head as its holder": {func(c *dpmech.Certificate) { c.Countersigned[0].Signature = hex.EncodeToString(w.last().Signature[:]) }, `countersigned[0]: by "a": signed: countersignature`},
+	} {
+		c := reread(t, w.sealed(t, "a", "c"))
+		x.forge(c)
+		resign(t, c)
+		a, err := Certificate(w.fleet, reread(t, c), pins)
+		if err == nil || a != nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v, want %q", name, err, x.want)
+		}
+	}
+}
+
+// A certificate is refused that its member has not signed.
+func TestRefusesOtherSignatures(t *testing.T) {
+	w := newAudited(t, nil)
+	otherOne := w.sealed(t, "a")
+	for name, x := range map[string]struct {
+		change func(c *dpmech.Certificate)
+		want   string
+	}{
+		"changed since": {func(c *dpmech.Certificate) { c.ConditionalOn[0] = "nothing" }, "signature: signed: certificate: the signature is by none of the member's keys (of 2)"},
+		"by a neighbor": {func(c *dpmech.Certificate) {
+			message, err := c.SignedBytes()
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Signature = hex.EncodeToString(ed25519.Sign(memberKey("a"), message))
+		}, "signature: signed: certificate: the signature is by none"},
+		"of another certificate": {func(c *dpmech.Certificate) { c.Signature = otherOne.Signature }, "signature: signed: certificate: the signature is by none"},
+		"of a release":           {func(c *dpmech.Certificate) { c.Signature = hex.EncodeToString(w.last().Signature[:]) }, "signature: signed: certificate: the signature is by none"},
+		"none": {func(c *dpmech.Certificate) {
+			c.Head, c.Countersigned, c.Signature, c.NotCovered = "", nil, "", append(c.NotCovered, dpmech.NotSigned)
+		}, `signature: is empty, want one by "b"`},
+		"none, unsaid": {func(c *dpmech.Certificate) { c.Signature = "" }, "signature: it goes with head"},
+	} {
+		c := reread(t, w.sealed(t, "a", "c"))
+		x.change(c)
+		if _, err := Certificate(w.fleet, reread(t, c), pins); err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v, want %q", name, err, x.want)
+		}
+	}
+	good := w.sealed(t, "a")
+	if _, err := Certificate(w.fleet, good, func(string) []ed25519.PublicKey { return nil }); err == nil || !strings.Contains(err.Error(), "(of 0)") {
+		t.Errorf("without keys: %v", err)
+	}
+	old := *good
+	old.Version = 1
+	if _, err := Certificate(w.fleet, &old, pins); err == nil || !strings.Contains(err.Error(), "version: is 1, want 2") {
+		t.Errorf("version 1: %v", err)
+	}
+	w.fleet.Privacy = sdk.Privacy{NonPrivate: true}
+	if _, err := Certificate(w.fleet, good, pins); err == nil || !strings.Contains(err.Error(), "privacy: is NOT PRIVATE in the fleet") {
+		t.Errorf("not private: %v", err)
+	}
+	w.fleet.Run = ""
+	if _, err := Certificate(w.fleet, good, pins); err == nil || !strings.Contains(err.Error(), `run "" has 0 bytes`) {
+		t.Errorf("no fleet: %v", err)
+	}
+}
+
+// What cannot be sealed is not, and says why.
+func TestSealCertificateRefuses(t *testing.T) {
+	w := newAudited(t, nil)
+	for name, x := range map[string]struct {
+		key  ed25519.PrivateKey
+		head *signed.Release
+		held map[string][]byte
+		want string
+	}{
+		"half a key":         {memberKey("b")[:32], w.last(), nil, "the key has 32 bytes, want 64"},
+		"held without head":  {memberKey("b"), nil, w.held(w.last(), "a"), "there are 1 countersignatures, and no release"},
+		"half a signature":   {memberKey("b"), w.last(), map[string][]byte{"a": {1, 2}}, "countersigned[0]: signature is"},
+		"a name on no paper": {memberKey("b"), w.last(), map[string][]byte{"a\n": make([]byte, 64)}, "countersigned[0]: member is"},
+	} {
+		if err := signed.SealCertificate(w.unsealed(t, auditedRounds), x.key, x.head, x.held); err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v, want %q", name, err, x.want)
+		}
+	}
+}

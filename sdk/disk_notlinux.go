@@ -1,8 +1,0 @@
-//go:build !linux
-
-package sdk
-
-import "os"
-
-// syncFile makes the content of a file durable.
-func syncFile(f *os.File) error { return f.Sync() }

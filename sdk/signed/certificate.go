@@ -1,0 +1,77 @@
+package signed
+
+import (
+	"crypto/ed25519"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+)
+
+// NewHead returns the head of a ledger as releases carry it.
+func NewHead(h dpmech.Head) (Head, error) {
+	id, errID := hex.DecodeString(h.ID)
+	sum, errSum := hex.DecodeString(h.Hash)
+	if err := errors.Join(errID, errSum); err != nil {
+		return Head{}, fmt.Errorf("signed: head of the ledger: %w", err)
+	}
+	s := Head{Seq: uint64(h.Seq)}
+	copy(s.ID[:], id)
+	copy(s.Hash[:], sum)
+	return s, nil
+}
+
+// Ledger returns the head as the ledger states it. A length that no ledger has on this machine becomes the longest,
+// which none has either.
+func (h Head) Ledger() dpmech.Head {
+	seq := int(min(h.Seq, math.MaxInt32))
+	return dpmech.Head{ID: hex.EncodeToString(h.ID[:]), Seq: seq, Hash: hex.EncodeToString(h.Hash[:])}
+}
+
+// SealCertificate puts a member's last release, the countersignatures of it and the member's signature into a
+// certificate. head may be nil if there is no release. held has the countersignatures of head by the neighbors' names.
+// Nothing of the certificate may be changed afterwards.
+func SealCertificate(c *dpmech.Certificate, key ed25519.PrivateKey, head *Release, held map[string][]byte) error {
+	if len(key) != ed25519.PrivateKeySize {
+		return fmt.Errorf("signed: certificate: the key has %d bytes, want %d", len(key), ed25519.PrivateKeySize)
+	}
+	if head == nil && len(held) > 0 {
+		return fmt.Errorf("signed: certificate: there are %d countersignatures, and no release that they could be of",
+			len(held))
+	}
+	c.Head, c.Countersigned, c.Signature = "", nil, ""
+	if head != nil {
+		c.Head = hex.EncodeToString(head.Append(nil))
+	}
+	for _, name := range slices.Sorted(maps.Keys(held)) {
+		by := dpmech.Countersignature{Member: name, Signature: hex.EncodeToString(held[name])}
+		c.Countersigned = append(c.Countersigned, by)
+	}
+	c.NotCovered = slices.DeleteFunc(slices.Clone(c.NotCovered), func(s string) bool { return s == dpmech.NotSigned })
+	message, err := c.SignedBytes()
+	if err != nil {
+		return err
+	}
+	c.Signature = hex.EncodeToString(ed25519.Sign(key, message))
+	return c.Verify()
+}
+
+// VerifyCertificate reports whether one of keys has signed a certificate. The error wraps [ErrSignature].
+func VerifyCertificate(c *dpmech.Certificate, keys []ed25519.PublicKey) error {
+	signature, err := hex.DecodeString(c.Signature)
+	if err != nil {
+		return err
+	}
+	message, err := c.SignedBytes()
+	if err != nil {
+		return err
+	}
+	if !signedBy(keys, message, signature) {
+		return fmt.Errorf("signed: certificate: %w (of %d)", ErrSignature, len(keys))
+	}
+	return nil
+}

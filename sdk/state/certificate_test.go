@@ -1,0 +1,169 @@
+package state
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+)
+
+// certify certifies rounds of a run of which the ledger has reserved some, after three of another run.
+func certify(t testing.TB, made, reserved int) (*dpmech.Certificate, *Ledger) {
+	t.Helper()
+	l, _ := newLedger(t, limitOf(40, 1e-6, dpmech.ZCDP))
+	reserve(t, l, "tuning", 1, 3)
+	reserve(t, l, "final", 1, reserved)
+	f, err := dpmech.NewFilter(limitOf(12, 1e-5, dpmech.GDP))
+	for round := 1; round <= made; round++ {
+		err = errors.Join(err, f.Reserve(round, noisy))
+	}
+	about := dpmech.About{
+		RunID: dpmech.RunID{Run: "final", Fleet: hex.EncodeToString(fleetA[:]), Member: "a"}, Sampler: "exact",
+	}
+	c, certified := dpmech.NewCertificate(about, 1e-5, f, l.Lifetime(1e-5))
+	if err := errors.Join(err, certified); err != nil {
+		t.Fatal(err)
+	}
+	return c, l
+}
+
+// cloneCertificate returns a copy, by way of JSON.
+func cloneCertificate(t testing.TB, c *dpmech.Certificate) *dpmech.Certificate {
+	t.Helper()
+	text, err := c.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err = dpmech.ParseCertificate(text); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// A certificate agrees with its ledger, and stays right while the ledger goes on with other runs.
+func TestVerifyCertificate(t *testing.T) {
+	for _, x := range []struct{ made, reserved int }{{10, 10}, {10, 11}, {7, 10}, {0, 4}, {0, 0}} {
+		c, l := certify(t, x.made, x.reserved)
+		if c.Lifetime.Ledger != l.Head() || c.ReservedUnmade != x.reserved-x.made {
+			t.Errorf("%d made, %d reserved: %+v", x.made, x.reserved, c)
+		}
+		back := cloneCertificate(t, c)
+		if err := l.Verify(back); err != nil {
+			t.Error(err)
+		}
+		reserve(t, l, "later", 1, 2)
+		reserve(t, l, "tuning", 4, 5)
+		if err := l.Verify(back); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// What agrees with itself need not agree with the ledger.
+func TestCertificateAgainstLedger(t *testing.T) {
+	c, l := certify(t, 9, 9)
+	for name, x := range map[string]struct {
+		change func(c *dpmech.Certificate)
+		want   string
+	}{
+		"run renamed":  {func(c *dpmech.Certificate) { c.Lifetime.Runs[0].Run = "other" }, "not what ledger"},
+		"another data": {func(c *dpmech.Certificate) { c.Lifetime.Dataset = "other" }, "not what ledger"},
+		"hash":         {func(c *dpmech.Certificate) { c.Lifetime.Ledger.Hash = strings.Repeat("0", 64) }, "changed"},
+		"id":           {func(c *dpmech.Certificate) { c.Lifetime.Ledger.ID = strings.Repeat("0", 32) }, "another ledger"},
+		"no lifetime":  {func(c *dpmech.Certificate) { c.Lifetime = nil }, "there is none"},
+	} {
+		changed := cloneCertificate(t, c)
+		x.change(changed)
+		if err := changed.Verify(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := l.Verify(changed); err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v, want %q", name, err, x.want)
+		}
+	}
+	// A ledger that was rolled back together with its mark is older than the certificate.
+	file, err := os.ReadFile(l.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark, err := json.Marshal(l.log.head(5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, path := newLedger(t, nil)
+	if err := errors.Join(os.WriteFile(path, file[:l.log.lines[5].end], 0o600), os.WriteFile(markPath(path), mark, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	old, err := ReadLedger(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Verify(c); err == nil || !strings.Contains(err.Error(), "rolled back") {
+		t.Errorf("%v, want a rollback", err)
+	}
+}
+
+// A ledger that has gone on with this run says by how much; with another run it may go on.
+func TestCertificateOlderThanRun(t *testing.T) {
+	c, l := certify(t, 4, 4)
+	reserve(t, l, "another", 1, 2)
+	if err := l.Verify(c); err != nil {
+		t.Error(err)
+	}
+	reserve(t, l, "final", 5, 9)
+	if err := l.Verify(c); err == nil || !strings.Contains(err.Error(), "the ledger has 5 further releases of this run") {
+		t.Errorf("%v, want 5 further releases", err)
+	}
+}
+
+// A certificate that states less, with its lifetime rewritten to agree, does not agree with the file. One that
+// disagrees with its own lifetime is found out here as well.
+func TestRewrittenCertificate(t *testing.T) {
+	good, l := certify(t, 10, 10)
+	few := []dpmech.Spend{{First: 1, Rounds: 1, Clip: 1, Sigma: 800}}
+	filter, err := dpmech.NewFilter(nil)
+	if err := errors.Join(err, filter.Reserve(1, gauss(1, 800))); err != nil {
+		t.Fatal(err)
+	}
+	own := filter.Rho()
+	c := cloneCertificate(t, good)
+	c.Spends, c.Rounds, c.Cost = few, 1, dpmech.CostOf(own, c.Delta)
+	c.Lifetime.Runs[1].Spends, c.Lifetime.Runs[1].Rho, c.Lifetime.Ledger.Seq = few, own, 4
+	total := c.Lifetime.Runs[0].Rho + own
+	c.Lifetime.Cost = dpmech.CostOf(total*(1+1e-15), c.Delta)
+	if err := c.Verify(); err != nil {
+		t.Error(err)
+	}
+	if err := l.Verify(c); err == nil || !strings.Contains(err.Error(), "changed") {
+		t.Errorf("%v, want a changed line", err)
+	}
+	c = cloneCertificate(t, good)
+	c.Spends[0].Sigma = 800
+	if err := l.Verify(c); err == nil || !strings.Contains(err.Error(), "sigma 800, want") {
+		t.Errorf("%v, want other noise than the ledger's", err)
+	}
+}
+
+// A certificate of version 1 and its ledger, as programs of their time have written them.
+func TestCertificateVersion1(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "dpmech", "testdata", "certificate-1.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := dpmech.ParseCertificate(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := ReadLedger(filepath.Join("testdata", "certificate-1.ledger"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Verify(c); err != nil {
+		t.Error(err)
+	}
+}

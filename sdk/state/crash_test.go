@@ -1,0 +1,569 @@
+package state
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// simDisk is a disk in memory that remembers every step, so that a test can ask what would be left if the process or
+// the power had gone at any of them. files is what programs see; what the metal has is for the crash to decide.
+type simDisk struct {
+	files map[string][]byte
+	steps []step
+	fault func(step) error // what a step fails with; a write that fails with errShort is done by half
+}
+
+type step struct {
+	kind string // "create", "write", "truncate", "sync"; "sync" without a name is of the directory
+	name string
+	off  int64 // of a truncate: the new size
+	data []byte
+}
+
+var errShort = errors.New("short write")
+
+func newSimDisk(files map[string][]byte) *simDisk {
+	d := &simDisk{files: map[string][]byte{}}
+	for name, b := range files {
+		d.files[name] = bytes.Clone(b)
+	}
+	return d
+}
+
+// do takes a step, or fails.
+func (d *simDisk) do(s step) error {
+	if d.fault != nil {
+		if err := d.fault(s); err != nil {
+			if errors.Is(err, errShort) {
+				s.data = s.data[:len(s.data)/2]
+				d.apply(s)
+			}
+			return &fs.PathError{Op: s.kind, Path: s.name, Err: err}
+		}
+	}
+	d.apply(s)
+	return nil
+}
+
+func (d *simDisk) apply(s step) {
+	s.data = bytes.Clone(s.data)
+	d.steps = append(d.steps, s)
+	s.on(d.files)
+}
+
+// on does to files what the step does.
+func (s step) on(files map[string][]byte) {
+	b := files[s.name]
+	switch s.kind {
+	case "create":
+		files[s.name] = []byte{}
+	case "write":
+		if end := int(s.off) + len(s.data); end > len(b) {
+			b = append(b, make([]byte, end-len(b))...)
+		}
+		copy(b[s.off:], s.data)
+		files[s.name] = b
+	case "truncate":
+		files[s.name] = append(b, make([]byte, max(0, int(s.off)-len(b)))...)[:s.off]
+	}
+}
+
+func (d *simDisk) open(name string, _, create bool) (file, error) {
+	if _, ok := d.files[name]; !ok {
+		if !create {
+			return nil, fs.ErrNotExist
+		}
+		if err := d.do(step{kind: "create", name: name}); err != nil {
+			return nil, err
+		}
+	}
+	return simFile{d, name}, nil
+}
+
+func (d *simDisk) sync() error { return d.do(step{kind: "sync"}) }
+
+type simFile struct {
+	d    *simDisk
+	name string
+}
+
+func (f simFile) ReadAt(b []byte, off int64) (int, error) {
+	return bytes.NewReader(f.d.files[f.name]).ReadAt(b, off)
+}
+
+func (f simFile) WriteAt(b []byte, off int64) (int, error) {
+	if err := f.d.do(step{"write", f.name, off, b}); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+func (f simFile) size() (int64, error) { return int64(len(f.d.files[f.name])), nil }
+func (f simFile) truncate(size int64) error {
+	return f.d.do(step{kind: "truncate", name: f.name, off: size})
+}
+func (f simFile) sync() error  { return f.d.do(step{kind: "sync", name: f.name}) }
+func (f simFile) Close() error { return nil }
+
+// history is what a store did on a disk, and after how many steps each save had returned.
+type history struct {
+	start map[string][]byte
+	steps []step
+	acked []int // by round, from 1; 0 for rounds saved before
+}
+
+// record opens a store on files and saves up to round last.
+func record(t *testing.T, files map[string][]byte, last int) history {
+	t.Helper()
+	d := newSimDisk(files)
+	s := simOpen(t, d)
+	h := history{start: files, acked: make([]int, last+1)}
+	for r := max(s.newest, 0) + 1; r <= last; r++ {
+		if err := s.Save(savedRound(r, 20)); err != nil {
+			t.Fatal(err)
+		}
+		h.acked[r] = len(d.steps)
+	}
+	h.steps = d.steps
+	return h
+}
+
+func simOpen(t *testing.T, d *simDisk) *Dir {
+	t.Helper()
+	s, err := openOn(d, "sim", testLimit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// promised returns the newest round of which Save had returned before step n.
+func (h history) promised(n int) int {
+	newest := 0
+	for r, at := range h.acked {
+		if at <= n {
+			newest = r
+		}
+	}
+	return newest
+}
+
+// survives checks a store after a crash: it opens, it has a whole newest state that is what was promised or the one
+// after, and it takes the next two rounds. It returns the newest round.
+func survives(t *testing.T, files map[string][]byte, promised int) int {
+	t.Helper()
+	d := newSimDisk(files)
+	s := simOpen(t, d)
+	kept := loaded(t, s)
+	newest := 0
+	if len(kept) > 0 {
+		newest = kept[0]
+	}
+	if newest != promised && newest != promised+1 {
+		t.Fatalf("round %d was promised, and %v came back", promised, kept)
+	}
+	for r := newest + 1; r <= newest+2; r++ {
+		if err := s.Save(savedRound(r, 20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := loaded(t, simOpen(t, newSimDisk(d.files))); !slices.Equal(got, []int{newest + 2, newest + 1}) {
+		t.Fatalf("two rounds after %d the store has %v", newest, got)
+	}
+	return newest
+}
+
+// A first save that is cut short leaves a fresh store, however often and in whichever slot.
+func TestFirstSaveCutShort(t *testing.T) {
+	d := newSimDisk(nil)
+	for round := 1; round <= 4; round++ {
+		s := simOpen(t, d)
+		if got := loaded(t, s); len(got) > 0 || round > 1 && len(s.Remarks()) != 1 {
+			t.Fatalf("before attempt %d the store has %v, and remarks %q", round, got, s.Remarks())
+		}
+		d.fault = func(s step) error {
+			if s.kind == "write" && s.off > 0 {
+				return errShort
+			}
+			return nil
+		}
+		if err := s.Save(savedRound(round, 20)); !errors.Is(err, errShort) {
+			t.Fatal(err)
+		}
+		d.fault = nil
+	}
+	survives(t, d.files, 0)
+}
+
+// A killed process leaves every write before some byte and none after. Every such byte is tried, from an empty
+// directory to round 4. Of the zeros of new slots every byte of the first and the last 64 is tried, and some between.
+func TestKilledAtEveryByte(t *testing.T) {
+	h := record(t, nil, 4)
+	files := map[string][]byte{}
+	cuts, ahead := 0, 0
+	for i, s := range h.steps {
+		for n := range len(s.data) {
+			if n >= 64 && n < len(s.data)-64 && n%509 != 0 {
+				continue
+			}
+			torn := newSimDisk(files).files
+			step{s.kind, s.name, s.off, s.data[:n]}.on(torn)
+			if survives(t, torn, h.promised(i)) > h.promised(i) {
+				ahead++
+			}
+			cuts++
+		}
+		s.on(files)
+		survives(t, files, h.promised(i+1))
+	}
+	// A whole slot whose line is not in the log yet is what comes back ahead of the promise.
+	if cuts < 1000 || ahead < 400 {
+		t.Errorf("%d cuts, %d of them with a state that Save had not returned from", cuts, ahead)
+	}
+}
+
+// powerCut returns what is left after the first n steps when the power goes: what was synced, and of each later write
+// to a file what the coin lets through: all of it, nothing, or any of its pieces of 8 bytes.
+func (h history) powerCut(n int, coin *rng.Stream) map[string][]byte {
+	synced := map[string]int{} // the last sync of each file
+	for i, s := range h.steps[:n] {
+		if s.kind == "sync" {
+			synced[s.name] = i
+		}
+	}
+	files := newSimDisk(h.start).files
+	for i, s := range h.steps[:n] {
+		name := s.name
+		if s.kind == "create" {
+			name = "" // durable with the directory
+		}
+		if at, ok := synced[name]; ok && i < at {
+			s.on(files)
+			continue
+		}
+		if _, ok := files[s.name]; !ok && s.kind != "create" {
+			continue
+		}
+		switch coin.IntN(3) {
+		case 0:
+			s.on(files)
+		case 1:
+			for at := 0; at < len(s.data); at += 8 {
+				if coin.IntN(2) == 0 {
+					step{s.kind, s.name, s.off + int64(at), s.data[at:min(at+8, len(s.data))]}.on(files)
+				}
+			}
+		}
+	}
+	return files
+}
+
+// With the power gone, writes that were not synced are there or not in any mix.
+func TestPowerCut(t *testing.T) {
+	coin := rng.New(1, rng.Address{Purpose: rng.Fault})
+	h := record(t, nil, 4)
+	lost, kept := 0, 0
+	for n := range len(h.steps) + 1 {
+		for range 60 {
+			files := h.powerCut(n, &coin)
+			if h.promised(n) > 0 {
+				hasReleases(t, files)
+			}
+			if survives(t, files, h.promised(n)) == h.promised(n) {
+				lost++
+			} else {
+				kept++
+			}
+		}
+	}
+	if lost == 0 || kept == 0 {
+		t.Errorf("%d times the last save was lost, %d times it was there", lost, kept)
+	}
+}
+
+// hasReleases checks that a log does not look like that of a store that has released nothing.
+func hasReleases(t *testing.T, files map[string][]byte) {
+	t.Helper()
+	log, err := readLog(bytes.NewReader(files[logName]), int64(len(files[logName])))
+	if err != nil || len(log.releases) == 0 {
+		t.Fatalf("releases were made, and the log has none (%v)", err)
+	}
+}
+
+// The power may go a second time while the store mends what the first time left, and what has been loaded has to be
+// there after that as well: the node has sent it.
+func TestPowerCutTwice(t *testing.T) {
+	coin := rng.New(2, rng.Address{Purpose: rng.Fault})
+	h := record(t, nil, 3)
+	for n := range len(h.steps) + 1 {
+		for range 4 {
+			files := h.powerCut(n, &coin)
+			newest := survives(t, files, h.promised(n))
+			again := record(t, files, 0)
+			for m := range len(again.steps) + 1 {
+				if got := survives(t, again.powerCut(m, &coin), h.promised(n)); m == len(again.steps) && got != newest {
+					t.Fatalf("round %d was loaded, and is gone after the next power cut, which left %d", newest, got)
+				}
+			}
+		}
+	}
+}
+
+// A process that is killed between write and sync leaves a slot that the next one can read and that is not on the disk.
+// What that one has loaded must be there after a power cut.
+func TestLoadedIsDurable(t *testing.T) {
+	h := record(t, nil, 3)
+	for n := range h.steps {
+		d := newSimDisk(nil)
+		for _, s := range h.steps[:n] {
+			d.apply(s)
+		}
+		kept := loaded(t, simOpen(t, d))
+		if len(kept) == 0 {
+			continue
+		}
+		coin := rng.New(uint64(n), rng.Address{Purpose: rng.Fault})
+		for range 20 {
+			after := history{steps: d.steps}.powerCut(len(d.steps), &coin)
+			if got := loaded(t, simOpen(t, newSimDisk(after))); len(got) == 0 || got[0] != kept[0] {
+				t.Fatalf("killed after step %d, %v was loaded, and a power cut left %v", n, kept, got)
+			}
+			hasReleases(t, after)
+		}
+	}
+}
+
+// after returns the files as they were after n steps.
+func (h history) after(n int) map[string][]byte {
+	files := newSimDisk(h.start).files
+	for _, s := range h.steps[:n] {
+		s.on(files)
+	}
+	return files
+}
+
+// A disk that reports syncs as done and does none can lose the store back to some earlier time. As a whole that is an
+// older store, and sound: only the neighbors know better. If the log was spared, then slots of any earlier times are
+// not taken for the newest.
+func TestLyingSync(t *testing.T) {
+	h := record(t, nil, 5)
+	n := len(h.steps)
+	log := h.after(n)[logName]
+	setBack := 0
+	for e0 := range n + 1 {
+		whole := h.after(e0)
+		if got := survives(t, whole, h.promised(e0)); got > 5 {
+			t.Fatalf("the store as it was after step %d has round %d", e0, got)
+		}
+		for e1 := range n + 1 {
+			files := map[string][]byte{logName: log}
+			for name, e := range map[string]int{"slot-0": e0, "slot-1": e1} {
+				if b, ok := h.after(e)[name]; ok {
+					files[name] = b
+				}
+			}
+			s, err := openOn(newSimDisk(files), "sim", testLimit)
+			switch {
+			case err == nil && s.newest != 5:
+				t.Fatalf("slot-0 of step %d and slot-1 of step %d with the log of round 5 were opened as round %d", e0, e1, s.newest)
+			case errors.Is(err, ErrRollback):
+				setBack++
+			case err != nil && s != nil:
+				t.Fatal("a store and an error")
+			}
+		}
+	}
+	if setBack == 0 {
+		t.Error("no rollback was seen")
+	}
+}
+
+// Each call to the disk fails once, in every way. Save says so, nothing is taken after that, and the next process finds
+// the state before or the one whose line could not be logged. A state that could not be synced does not come back while
+// the machine runs.
+func TestEveryStepFails(t *testing.T) {
+	h := record(t, nil, 3)
+	before := h.after(len(h.steps))
+	opening := len(record(t, before, 3).steps)
+	total := len(record(t, before, 4).steps)
+	for _, reason := range []error{syscall.EIO, syscall.ENOSPC, errShort} {
+		for at := range total {
+			d := newSimDisk(before)
+			var failed step
+			calls := 0
+			d.fault = func(s step) error {
+				if calls++; calls-1 == at {
+					failed = s
+					return reason
+				}
+				return nil
+			}
+			s, err := openOn(d, "sim", testLimit)
+			if at < opening {
+				if !errors.Is(err, reason) {
+					t.Fatalf("%s of %q failed with %v, and opening returned %v", failed.kind, failed.name, reason, err)
+				}
+				survives(t, d.files, 3)
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = s.Save(savedRound(4, 20))
+			if !errors.Is(err, reason) || !strings.Contains(err.Error(), failed.name) {
+				t.Fatalf("%s of %q failed with %v, and Save returned %v", failed.kind, failed.name, reason, err)
+			}
+			steps := len(d.steps)
+			if again := s.Save(savedRound(4, 20)); again != err || len(d.steps) != steps {
+				t.Fatalf("after %v, Save returned %v", err, again)
+			}
+			newest := survives(t, d.files, 3)
+			if logged := failed.name == logName; (newest == 4) != logged {
+				t.Errorf("%s of %q failed with %v, and round %d came back", failed.kind, failed.name, reason, newest)
+			}
+		}
+	}
+}
+
+// A disk that fills up while the store is made, or grows, gets back what was taken, and the store is as it was.
+func TestFullDisk(t *testing.T) {
+	for _, n := range []int{0, 3} {
+		files := map[string][]byte{}
+		if n > 0 {
+			h := record(t, nil, n)
+			files = h.after(len(h.steps))
+		}
+		d := newSimDisk(files)
+		const room = 1 << 20 // for all files together
+		d.fault = func(s step) error {
+			used := 0
+			for _, b := range d.files {
+				used += len(b)
+			}
+			if s.kind == "write" && used+int(s.off)+len(s.data)-len(d.files[s.name]) > room {
+				return syscall.ENOSPC
+			}
+			return nil
+		}
+		if _, err := openOn(d, "sim", room/2); !errors.Is(err, syscall.ENOSPC) || isFull(err) && !strings.Contains(err.Error(), "free some room") {
+			t.Fatalf("after %d rounds a store too large for the disk: %v", n, err)
+		}
+		if got, want := len(d.files["slot-1"]), len(files["slot-1"]); got != want {
+			t.Errorf("the slot that found no room was left with %d bytes instead of %d", got, want)
+		}
+		d.files = newSimDisk(files).files
+
+		// Some file systems look for room only when they sync.
+		d.fault = func(s step) error {
+			if s.kind == "sync" && len(d.files[s.name]) > room/2 {
+				return syscall.ENOSPC
+			}
+			return nil
+		}
+		if _, err := openOn(d, "sim", room/2); !errors.Is(err, syscall.ENOSPC) || len(d.files["slot-0"]) != len(files["slot-0"]) {
+			t.Fatalf("after %d rounds, room that was promised and not there: %v", n, err)
+		}
+		d.fault = nil
+		survives(t, d.files, n)
+	}
+}
+
+// One wrong byte, anywhere: in the older slot it costs that slot; in the newer one it is seen, and the older state is
+// not taken for the newest; in the log it never changes what is loaded.
+func TestEveryByteRots(t *testing.T) {
+	h := record(t, nil, 4)
+	files := h.after(len(h.steps))
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		used := len(files[name])
+		if name != logName {
+			s, err := readSlot(bytes.NewReader(files[name]), int64(used), true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			used = slotHeader + len(s.State) + len(s.Note) + len(s.digest)
+		}
+		for at := range min(used+1, len(files[name])) { // one byte of the room behind a slot, too
+			for _, mask := range []byte{0x01, 0x80, 0xff} {
+				d := newSimDisk(files)
+				d.files[name][at] ^= mask
+				s, err := openOn(d, "sim", testLimit)
+				want := []int{4, 3}
+				switch {
+				case name == "slot-0" && at < used:
+					if !errors.Is(err, ErrRollback) {
+						t.Fatalf("newer slot, byte %d: %v", at, err)
+					}
+					continue
+				case name == "slot-1" && at < used:
+					want = []int{4}
+					if s != nil && len(s.Remarks()) == 0 {
+						t.Errorf("older slot, byte %d: no remark", at)
+					}
+				case name == logName && err != nil:
+					continue // a digit of a round or a digest
+				}
+				if err != nil {
+					t.Fatalf("%s, byte %d: %v", name, at, err)
+				}
+				if got := loaded(t, s); !slices.Equal(got, want) {
+					t.Fatalf("%s, byte %d: %v, want %v", name, at, got, want)
+				}
+			}
+		}
+	}
+}
+
+// A sector that cannot be read is damage like any other.
+func TestUnreadableSector(t *testing.T) {
+	d := newSimDisk(nil)
+	s := simOpen(t, d)
+	for r := 1; r <= 2; r++ {
+		if err := s.Save(savedRound(r, 20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for bad, want := range map[string]string{"slot-1": "", "slot-0": ErrRollback.Error(), logName: logName} {
+		s, err := openOn(badDisk{d, bad}, "sim", testLimit)
+		if want == "" {
+			if err != nil || len(s.Remarks()) != 1 || !strings.Contains(s.Remarks()[0], "input/output") {
+				t.Errorf("%s: %v", bad, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+// badDisk cannot read a file past its first sector.
+type badDisk struct {
+	disk
+	bad string
+}
+
+func (d badDisk) open(name string, write, create bool) (file, error) {
+	f, err := d.disk.open(name, write, create)
+	if name == d.bad && err == nil {
+		f = badFile{f}
+	}
+	return f, err
+}
+
+type badFile struct{ file }
+
+func (f badFile) ReadAt(b []byte, off int64) (int, error) {
+	if off+int64(len(b)) > slotHeader {
+		return 0, errors.Join(errors.New("input/output error"), io.ErrUnexpectedEOF)
+	}
+	return f.file.ReadAt(b, off)
+}

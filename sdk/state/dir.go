@@ -1,0 +1,319 @@
+package state
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+)
+
+// Dir is a [Store] in a directory of four files:
+//
+//	slot-0, slot-1   the states of even and of odd rounds, each with a SHA-256 over it
+//	releases.log     a line of JSON for every save, only ever added to, for people and for [Inspect]
+//	lock             held while the store is open, against a second process
+//
+// and evidence.jsonl once there is evidence. The slots get their full size when the store is made, so that a full disk
+// is found then and a save writes in place. (A file system that copies on write, such as btrfs or ZFS, allocates new
+// blocks all the same and can run full later. That ends the process as any failed write does, and costs only a
+// restart.)
+//
+// The promises hold as far as the disk keeps its own. Some flash reports a sync as done and loses the data with the
+// power: a store that went back to an earlier save as a whole looks sound from inside. The node finds out from its
+// neighbors, who tell it on start the highest round that they hold of it.
+type Dir struct {
+	dir     string
+	limit   int // of a state, in bytes
+	lock    io.Closer
+	disk    disk
+	slots   [2]file
+	log     file
+	logEnd  int64
+	written atomic.Int64
+	contents
+	err error // what Save failed with, or that the store is closed
+}
+
+const (
+	logName  = "releases.log"
+	lockName = "lock"
+)
+
+func slotName(i int) string { return fmt.Sprintf("slot-%d", i) }
+
+// Open opens the store in a directory, and makes it, directory included, if there is none. size is the length in bytes
+// of the longest state that will be saved; slots that are too small for it grow.
+//
+// What a crash leaves behind is repaired and listed by [Dir.Remarks]. Anything else is refused, with an error that
+// names the files and says what to do: a store in use by another process, two damaged slots, slots that are missing,
+// from another build or not of successive rounds, a missing log, and, with [ErrRollback], a state older than the log. A
+// directory that is refused is left as it was found.
+func Open(dir string, size int) (*Dir, error) {
+	if size < 0 || size > math.MaxInt-slotOverhead {
+		return nil, fmt.Errorf("state: the size of a state is %d bytes, want 0 to %d", size, math.MaxInt-slotOverhead)
+	}
+	if err := makeDir(dir); err != nil {
+		return nil, advise(err)
+	}
+	lock, err := lockFile(filepath.Join(dir, lockName), os.O_CREATE)
+	if errors.Is(err, errLocked) {
+		return nil, fmt.Errorf("state: another process has the lock of the store in %s (%w): stop that process, "+
+			"or give this node a directory of its own", dir, err)
+	}
+	if err != nil {
+		return nil, advise(err)
+	}
+	d, err := openOn(osDisk(dir), dir, size)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	d.lock = lock
+	return d, nil
+}
+
+// openOn is Open on any disk; dir is for messages.
+func openOn(on disk, dir string, size int) (*Dir, error) {
+	s, err := scanDir(on, dir, true)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.validate()
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{dir: dir, limit: size, disk: on, contents: found}
+	if err := d.prepare(s); err != nil {
+		return nil, errors.Join(advise(err), d.closeFiles())
+	}
+	return d, nil
+}
+
+// prepare makes the files what Save expects. Slots come first, since a log shows that a store is complete.
+func (d *Dir) prepare(s *scan) error {
+	for i := range d.slots {
+		f, err := d.disk.open(slotName(i), true, true)
+		if err != nil {
+			return err
+		}
+		d.slots[i] = f
+		if err := allocate(f, int64(d.limit)+slotOverhead); err != nil {
+			return err
+		}
+		if d.newest < 0 && s.slots[i].torn() {
+			// The next first save may go to the other slot and be torn as well: two damaged slots would be refused.
+			if _, err := f.WriteAt(make([]byte, slotHeader), 0); err != nil {
+				return err
+			}
+			if err := f.sync(); err != nil {
+				return err
+			}
+		}
+	}
+	var err error
+	if d.log, err = d.disk.open(logName, true, true); err != nil {
+		return err
+	}
+	if err := d.disk.sync(); err != nil {
+		return err
+	}
+	d.logEnd = s.log.end
+	changed := s.log.size > s.log.end
+	if changed {
+		if err := d.log.truncate(s.log.end); err != nil {
+			return err
+		}
+	}
+	for _, slot := range s.whole() {
+		if has, _ := s.log.find(slot.slot); has {
+			continue
+		}
+		if err := d.append(slot.Record, slot.digest); err != nil {
+			return err
+		}
+		changed = true
+	}
+	if changed {
+		return d.log.sync()
+	}
+	return nil
+}
+
+// allocate makes a file at least size bytes long, of blocks that are its own and not of a hole: later writes go in
+// place. If that fails, the file gets its old length back.
+func allocate(f file, size int64) error {
+	old, err := f.size()
+	if err != nil || old >= size {
+		return err
+	}
+	zeros := make([]byte, 1<<18)
+	for at := old; at < size; {
+		n := min(size-at, int64(len(zeros)))
+		if _, err := f.WriteAt(zeros[:n], at); err != nil {
+			return errors.Join(err, f.truncate(old))
+		}
+		at += n
+	}
+	if err := f.sync(); err != nil {
+		return errors.Join(err, f.truncate(old))
+	}
+	return nil
+}
+
+// String returns the directory, for messages about what was found there.
+func (d *Dir) String() string { return d.dir }
+
+// Remarks returns what [Open] found that was unexpected and did no harm, such as a slot torn by a crash: one sentence
+// each, for the node's log.
+func (d *Dir) Remarks() []string { return d.remarks }
+
+// Load implements [Store]. Each state is read into a buffer of its own.
+func (d *Dir) Load() ([]Record, error) {
+	if d.err != nil {
+		return nil, d.err
+	}
+	var records []Record
+	for round := d.newest; round >= 0 && round > d.newest-2; round-- {
+		i := round & 1
+		if !d.whole[i] {
+			continue
+		}
+		size, err := d.slots[i].size()
+		if err != nil {
+			return nil, advise(err)
+		}
+		s, err := readSlot(d.slots[i], size, true)
+		if err == nil && s.Round != round {
+			err = fmt.Errorf("holds round %d instead of %d", s.Round, round)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("state: %s was whole before, and now %w: the disk is failing, "+
+				"or something else writes there", filepath.Join(d.dir, slotName(i)), err)
+		}
+		records = append(records, s.Record)
+	}
+	return records, nil
+}
+
+// Save implements [Store]. It writes the slot of the round, even or odd, syncs it, and then adds a line to the log. The
+// log is not synced every round: a power cut can take its last lines, and the next Open restores those that the slots
+// still know.
+func (d *Dir) Save(r Record) error {
+	if d.err != nil {
+		return d.err
+	}
+	if err := d.save(r); err != nil {
+		d.err = fmt.Errorf("%w (saving round %d; the store in %s takes nothing more until it is opened again)",
+			err, r.Round, d.dir)
+		return d.err
+	}
+	return nil
+}
+
+func (d *Dir) save(r Record) error {
+	switch newest := d.newest; {
+	case r.Round < 0:
+		return errors.New("state: a round is negative")
+	case newest >= 0 && r.Round != newest+1:
+		return fmt.Errorf("state: the newest state is of round %d, and the next must be of the round after", newest)
+	case len(r.State) > d.limit:
+		return fmt.Errorf("state: the state is %d bytes long, the store was opened for %d", len(r.State), d.limit)
+	case len(r.Note) > MaxNote:
+		return fmt.Errorf("state: the note is %d bytes long, must be at most %d", len(r.Note), MaxNote)
+	case r.Note != "" && !json.Valid([]byte(r.Note)):
+		return errors.New("state: the note is not JSON")
+	}
+	i := r.Round & 1
+	f := d.slots[i]
+	d.written.Add(int64(slotHeader + len(r.State) + len(r.Note) + sha256.Size))
+	d.whole[i] = false
+	digest, err := writeSlot(f, r)
+	if err == nil {
+		err = f.sync()
+	}
+	if err != nil {
+		// After a sync that failed, a system may count the pages as written: the next process would read a whole slot
+		// that is not on the disk. Without its digest it reads a torn one. Nothing more can be done if this fails too.
+		f.WriteAt(make([]byte, len(digest)), slotHeader+int64(len(r.State)+len(r.Note)))
+		return advise(err)
+	}
+	err = d.append(r, digest)
+	if err == nil && d.newest < 0 {
+		// An empty log means that nothing was ever released, so that a torn slot is known for a first save that
+		// failed. The first line has to be as durable as its slot.
+		err = d.log.sync()
+	}
+	if err != nil {
+		return advise(err)
+	}
+	d.whole[i], d.newest = true, r.Round
+	return nil
+}
+
+// Written returns how many bytes Save has handed to the files, slots and log, since the store was opened: the state and
+// about half a kilobyte a round. Journal and whole pages of the file system come on top. Any goroutine may call it.
+func (d *Dir) Written() int64 { return d.written.Load() }
+
+// append adds the line of a save to the log.
+func (d *Dir) append(r Record, digest [sha256.Size]byte) error {
+	line, err := releaseLine(r, digest)
+	if err != nil {
+		return fmt.Errorf("the note of round %d in %s: %w", r.Round, d.dir, err)
+	}
+	d.written.Add(int64(len(line)))
+	if _, err := d.log.WriteAt(line, d.logEnd); err != nil {
+		return err
+	}
+	d.logEnd += int64(len(line))
+	return nil
+}
+
+// Close implements [Store]. It syncs the log and releases the lock.
+func (d *Dir) Close() error {
+	if d.lock == nil && d.log == nil {
+		return nil
+	}
+	var err error
+	if d.err == nil {
+		err = advise(d.log.sync())
+	}
+	d.err = fmt.Errorf("state: the store in %s is closed", d.dir)
+	return errors.Join(err, d.closeFiles())
+}
+
+// closeFiles closes all files, the lock last.
+func (d *Dir) closeFiles() error {
+	var errs []error
+	for _, f := range []file{d.slots[0], d.slots[1], d.log} {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	if d.lock != nil {
+		errs = append(errs, d.lock.Close())
+	}
+	d.slots, d.log, d.lock = [2]file{}, nil, nil
+	return errors.Join(errs...)
+}
+
+// InUse reports whether a process has the store in a directory open. It makes no file, and holds the store's lock for a
+// moment if nobody has it: a store that is opened in this very moment may be refused.
+func InUse(dir string) (bool, error) {
+	name := filepath.Join(dir, lockName)
+	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	lock, err := lockFile(name, os.O_CREATE)
+	if errors.Is(err, errLocked) {
+		return true, nil
+	}
+	if err != nil {
+		return false, advise(err)
+	}
+	return false, advise(lock.Close())
+}

@@ -1,0 +1,549 @@
+package state
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// savedRound is what the tests save as the state of a round: bytes that tell rounds apart at every place, and lengths
+// that differ from round to round.
+func savedRound(round, length int) Record {
+	b := make([]byte, length+round%3)
+	for i := range b {
+		b[i] = byte(i*7 + round*31 + 1)
+	}
+	return Record{Round: round, State: b, Note: fmt.Sprintf(`{"spent":%d}`, round)}
+}
+
+const testLimit = 24 // length of a state in most tests
+
+func mustOpen(t *testing.T, dir string) *Dir {
+	t.Helper()
+	d, err := Open(dir, testLimit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// filled makes a store with the saves of rounds 1 to n, and closes it.
+func filled(t *testing.T, n int) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	d := mustOpen(t, dir)
+	for r := 1; r <= n; r++ {
+		if err := d.Save(savedRound(r, 20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// rounds checks that states are whole, and returns of which rounds they are.
+func rounds(t *testing.T, kept []Record) []int {
+	t.Helper()
+	r := []int{}
+	for _, s := range kept {
+		want := savedRound(s.Round, 20)
+		if !bytes.Equal(s.State, want.State) || s.Note != want.Note {
+			t.Fatalf("round %d was kept as %v %q", s.Round, s.State, s.Note)
+		}
+		r = append(r, s.Round)
+	}
+	return r
+}
+
+func loaded(t *testing.T, d *Dir) []int {
+	t.Helper()
+	kept, err := d.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rounds(t, kept)
+}
+
+// The plain course of things: nothing, one state, two, and then always the last two, in this process and the next.
+func TestDirStore(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "made", "on the way")
+	for r := 0; r <= 6; r++ {
+		d := mustOpen(t, dir)
+		want := []int{r - 1, r - 2}[:min(r, 2)]
+		if got := loaded(t, d); !slices.Equal(got, want) {
+			t.Fatalf("before round %d the store has %v, want %v", r, got, want)
+		}
+		if err := d.Save(savedRound(r, 20)); err != nil {
+			t.Fatal(err)
+		}
+		if got := loaded(t, d); got[0] != r {
+			t.Fatalf("after round %d the store has %v", r, got)
+		}
+		if len(d.Remarks()) > 0 {
+			t.Errorf("remarks on a sound store: %q", d.Remarks())
+		}
+		if err := errors.Join(d.Close(), d.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Save(savedRound(r+1, 20)); err == nil {
+			t.Error("a closed store saved")
+		}
+	}
+	r, err := Inspect(dir)
+	if err != nil || r.Refused != nil || len(r.Remarks) > 0 || len(r.Log) != 7 {
+		t.Fatalf("Inspect: %+v, %v", r, err)
+	}
+	if r.Slots[0].Round != 6 || r.Slots[1].Round != 5 || r.Slots[1].Bytes != 22 {
+		t.Errorf("slots: %+v", r.Slots)
+	}
+	for i, line := range r.Log {
+		var l struct {
+			Round  int
+			Digest string
+			Note   struct{ Spent int }
+		}
+		if err := json.Unmarshal([]byte(line), &l); err != nil || l.Round != i || l.Note.Spent != i {
+			t.Errorf("line %d of the log is %s", i, line)
+		}
+		if i >= 5 && l.Digest != r.Slots[i&1].Digest {
+			t.Errorf("round %d has digest %s in the log and %s in its slot", i, l.Digest, r.Slots[i&1].Digest)
+		}
+	}
+}
+
+// A store that grows keeps what it has; one opened for less keeps its size.
+func TestDirStoreGrows(t *testing.T) {
+	dir := filled(t, 3)
+	big := savedRound(4, 100_000)
+	d, err := Open(dir, len(big.State))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := loaded(t, d); !slices.Equal(got, []int{3, 2}) {
+		t.Fatalf("after growing the store has %v", got)
+	}
+	if err := errors.Join(d.Save(big), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	d = mustOpen(t, dir)
+	kept, err := d.Load()
+	if err != nil || len(kept) != 2 || !bytes.Equal(kept[0].State, big.State) {
+		t.Fatalf("the long state came back as %d states, %v", len(kept), err)
+	}
+}
+
+// What the format promises to later builds: these bytes.
+func TestSlotLayout(t *testing.T) {
+	var b writerAt
+	digest, err := writeSlot(&b, Record{Round: 0x0102, State: []byte("state"), Note: "{}"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []byte("SPADEslt\x01\x00\x00\x00\x02\x00\x00\x00\x02\x01\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00state{}")
+	sum := sha256.Sum256(want)
+	if !bytes.Equal(b, append(want, sum[:]...)) || digest != sum {
+		t.Errorf("a slot is %q", []byte(b))
+	}
+}
+
+// writerAt is a file in memory, written in order.
+type writerAt []byte
+
+func (w *writerAt) WriteAt(b []byte, off int64) (int, error) {
+	*w = append((*w)[:off], b...)
+	return len(b), nil
+}
+
+// What Save must not take. Every refusal is final.
+func TestSaveRefuses(t *testing.T) {
+	for name, s := range map[string]Record{
+		"skips a round":    savedRound(5, 20),
+		"repeats a round":  savedRound(3, 20),
+		"negative":         {Round: -1},
+		"too long":         {Round: 4, State: make([]byte, testLimit+1)},
+		"note is no JSON":  {Round: 4, Note: `{"spent":`},
+		"note is too long": {Round: 4, Note: `"` + strings.Repeat("x", MaxNote) + `"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filled(t, 3)
+			d := mustOpen(t, dir)
+			err := d.Save(s)
+			if err == nil {
+				t.Fatal("saved")
+			}
+			if again := d.Save(savedRound(4, 20)); again != err {
+				t.Errorf("after %v a save returned %v", err, again)
+			}
+			if _, again := d.Load(); again != err {
+				t.Errorf("after %v Load returned %v", err, again)
+			}
+			d.Close()
+			if got := loaded(t, mustOpen(t, dir)); !slices.Equal(got, []int{3, 2}) {
+				t.Errorf("the refusal left %v", got)
+			}
+		})
+	}
+}
+
+// A note may be spread over lines; the log has it on one. The longest note fits a slot that is otherwise full.
+func TestNotes(t *testing.T) {
+	dir := t.TempDir()
+	d := mustOpen(t, dir)
+	long := `"` + strings.Repeat("x", MaxNote-2) + `"`
+	err := errors.Join(d.Save(Record{Round: 1, Note: "{\n \"a\": 1\n}"}), d.Save(Record{Round: 2}), d.Save(Record{Round: 3, State: make([]byte, testLimit), Note: long}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Inspect(dir)
+	if err != nil || len(r.Log) != 3 || !strings.HasSuffix(r.Log[0], `"note":{"a":1}}`) || strings.Contains(r.Log[1], "note") || r.Slots[1].Note != long {
+		t.Errorf("%+v, %v", r, err)
+	}
+	st, err := os.Stat(filepath.Join(dir, "slot-1"))
+	if err != nil || st.Size() != testLimit+slotOverhead {
+		t.Errorf("the slot is %v long, %v", st.Size(), err)
+	}
+}
+
+// A state can be a good part of a small device's memory: Save makes no copy of it, and Load one.
+func TestStateIsNotCopied(t *testing.T) {
+	const length = 8 << 20
+	d, err := Open(t.TempDir(), length)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	s := Record{Round: 1, State: make([]byte, length)}
+	allocated := func(f func() error) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := f(); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if n := allocated(func() error { return d.Save(s) }); n > length/16 {
+		t.Errorf("Save allocated %d bytes", n)
+	}
+	if n := allocated(func() error { _, err := d.Load(); return err }); n > length+length/16 {
+		t.Errorf("Load allocated %d bytes", n)
+	}
+}
+
+func TestLock(t *testing.T) {
+	dir := t.TempDir()
+	d := mustOpen(t, dir)
+	if _, err := Open(dir, testLimit); !errors.Is(err, errLocked) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("a second open says %v", err)
+	}
+	if _, err := Inspect(dir); err != nil {
+		t.Errorf("inspecting an open store: %v", err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	mustOpen(t, dir)
+}
+
+// harm is a way in which a directory of files comes to differ from what the store left there.
+type harm func(t *testing.T, dir string)
+
+func remove(names ...string) harm {
+	return func(t *testing.T, dir string) {
+		for _, name := range names {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// edit changes the content of a file.
+func edit(name string, change func([]byte) []byte) harm {
+	return func(t *testing.T, dir string) {
+		path := filepath.Join(dir, name)
+		b, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(path, change(b), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func flip(name string, at int) harm {
+	return edit(name, func(b []byte) []byte { b[at] ^= 1; return b })
+}
+
+// from puts a file of another store of n rounds in the place of one here.
+func from(n int, names ...string) harm {
+	return func(t *testing.T, dir string) {
+		other := filled(t, n)
+		for _, name := range names {
+			b, err := os.ReadFile(filepath.Join(other, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			edit(name, func([]byte) []byte { return b })(t, dir)
+		}
+	}
+}
+
+func all(harms ...harm) harm {
+	return func(t *testing.T, dir string) {
+		for _, h := range harms {
+			h(t, dir)
+		}
+	}
+}
+
+// resealed changes a slot and its digest with it.
+func resealed(name string, change func([]byte)) harm {
+	return edit(name, func(b []byte) []byte {
+		change(b)
+		end := slotHeader + int(binary.LittleEndian.Uint64(b[24:])) + int(binary.LittleEndian.Uint32(b[12:]))
+		sum := sha256.Sum256(b[:end])
+		copy(b[end:], sum[:])
+		return b
+	})
+}
+
+var emptyLog = edit(logName, func([]byte) []byte { return nil })
+
+// What a store of rounds 1 to 6 makes of every kind of harm: whether it opens and with what, or what it names when it
+// refuses.
+func TestHarm(t *testing.T) {
+	for name, c := range map[string]struct {
+		harm    harm
+		kept    []int    // what Load gives; nil if the store is refused
+		words   []string // in the remarks or the error
+		setBack bool     // ErrRollback
+	}{
+		"nothing":             {harm: all(), kept: []int{6, 5}},
+		"lock file gone":      {harm: remove("lock"), kept: []int{6, 5}},
+		"older slot damaged":  {harm: flip("slot-1", 40), kept: []int{6}, words: []string{"slot-1", "SHA-256", "round 6"}},
+		"older slot missing":  {harm: remove("slot-1"), kept: []int{6}, words: []string{"slot-1", "missing"}},
+		"older slot short":    {harm: edit("slot-1", func(b []byte) []byte { return b[:70] }), kept: []int{6}, words: []string{"slot-1", "70 bytes"}},
+		"newer slot damaged":  {harm: flip("slot-0", 40), setBack: true, words: []string{"slot-0", "slot-1", logName, "round 6", "round 5"}},
+		"newer slot missing":  {harm: remove("slot-0"), setBack: true, words: []string{"slot-0 is missing", "round 5"}},
+		"newer slot emptied":  {harm: edit("slot-0", func(b []byte) []byte { return b[:0] }), setBack: true, words: []string{"slot-0", "round 5"}},
+		"both slots damaged":  {harm: all(flip("slot-0", 40), flip("slot-1", 40)), words: []string{"slot-0", "slot-1", "no state is left"}},
+		"both, and no log":    {harm: all(flip("slot-0", 40), flip("slot-1", 40), remove(logName)), words: []string{"slot-0", "slot-1", "no state is left"}},
+		"both, log emptied":   {harm: all(flip("slot-0", 40), flip("slot-1", 40), emptyLog), words: []string{"slot-0", "slot-1", "no state is left"}},
+		"damaged and missing": {harm: all(flip("slot-0", 40), remove("slot-1")), setBack: true, words: []string{"slot-0", "slot-1", "round 6"}},
+		"both slots missing":  {harm: remove("slot-0", "slot-1"), setBack: true, words: []string{"slot-0", "slot-1", "round 6"}},
+		"only a torn line":    {harm: all(remove("slot-0", "slot-1"), edit(logName, func([]byte) []byte { return []byte("{\"rou") })), setBack: true, words: []string{"slot-0", "slot-1"}},
+		"slots set back":      {harm: from(5, "slot-0", "slot-1"), setBack: true, words: []string{"slot-1", logName, "round 6", "round 5"}},
+		"one slot set back":   {harm: from(2, "slot-0"), setBack: true, words: []string{"round 5", "round 6"}},
+		"old slot put back":   {harm: from(3, "slot-1"), words: []string{"slot-0", "round 6", "slot-1", "round 3"}},
+		"slots exchanged":     {harm: func(t *testing.T, dir string) { swap(t, dir) }, words: []string{"slot-0", "round 5", "belongs in"}},
+		"log missing":         {harm: remove(logName), words: []string{logName, "missing"}},
+		"log emptied":         {harm: emptyLog, kept: []int{6, 5}},
+		"log cut in a line":   {harm: edit(logName, func(b []byte) []byte { return b[:len(b)-10] }), kept: []int{6, 5}},
+		"log ends in zeros":   {harm: edit(logName, func(b []byte) []byte { return append(b, make([]byte, 500)...) }), kept: []int{6, 5}},
+		"log lost lines":      {harm: edit(logName, func(b []byte) []byte { return b[:len(b)/6*3] }), kept: []int{6, 5}, words: []string{logName, "lacks rounds 4 to 4"}},
+		"damaged line": {harm: edit(logName, func(b []byte) []byte { b[20] = 0; return b }), kept: []int{6, 5},
+			words: []string{logName, "1 lines"}},
+		"torn line of a later round": {harm: edit(logName, func(b []byte) []byte { return append(b, `{"round":7,"dig`...) }), setBack: true, words: []string{"round 7", "round 6"}},
+		"another run's slot": {harm: resealed("slot-0", func(b []byte) { b[40]++ }),
+			words: []string{"slot-0", logName, "round 6", "another run"}},
+		"another build's slot": {harm: resealed("slot-1", func(b []byte) { b[8] = 2 }), words: []string{"slot-1", "format 2", "format 1"}},
+		"a directory for a slot": {harm: all(remove("slot-0"), func(t *testing.T, dir string) {
+			if err := os.Mkdir(filepath.Join(dir, "slot-0"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}), words: []string{"slot-0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filled(t, 6)
+			c.harm(t, dir)
+			before := files(t, dir)
+			report, rerr := Inspect(dir)
+			if got := files(t, dir); got != before {
+				t.Fatal("Inspect changed something")
+			}
+			d, err := Open(dir, 10*testLimit)
+			said := fmt.Sprint(err)
+			if err == nil {
+				defer d.Close()
+				said = strings.Join(d.Remarks(), "\n")
+				if !slices.Equal(report.Remarks, d.Remarks()) {
+					t.Errorf("Inspect remarks %q, Open %q", report.Remarks, d.Remarks())
+				}
+			}
+			if rerr == nil && fmt.Sprint(report.Refused) != fmt.Sprint(err) {
+				t.Errorf("Inspect says %v, Open %v", report.Refused, err)
+			}
+			for _, w := range c.words {
+				if !strings.Contains(said, w) {
+					t.Errorf("no word of %q in: %s", w, said)
+				}
+			}
+			if errors.Is(err, ErrRollback) != c.setBack {
+				t.Errorf("ErrRollback should be %t in: %v", c.setBack, err)
+			}
+			if c.kept == nil {
+				if err == nil {
+					t.Fatalf("opened, with %v", loaded(t, d))
+				}
+				os.Remove(filepath.Join(dir, "lock"))
+				if got := files(t, dir); got != before {
+					t.Error("a refused directory was changed")
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(c.words) == 0 && said != "" {
+				t.Errorf("remarks: %s", said)
+			}
+			if got := loaded(t, d); !slices.Equal(got, c.kept) {
+				t.Errorf("the store has %v, want %v", got, c.kept)
+			}
+			if err := errors.Join(d.Save(savedRound(7, 20)), d.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if log, err := os.ReadFile(filepath.Join(dir, logName)); err != nil || !bytes.HasSuffix(log, []byte("}\n")) || bytes.Count(log, []byte("\n")) != bytes.Count(log, []byte(`{"round":`)) {
+				t.Errorf("the log was mended to %q, %v", log, err)
+			}
+			d = mustOpen(t, dir)
+			if got := loaded(t, d); !slices.Equal(got, []int{7, 6}) {
+				t.Errorf("a round later the store has %v", got)
+			}
+		})
+	}
+}
+
+func swap(t *testing.T, dir string) {
+	a, b, c := filepath.Join(dir, "slot-0"), filepath.Join(dir, "slot-1"), filepath.Join(dir, "slot")
+	if err := errors.Join(os.Rename(a, c), os.Rename(b, a), os.Rename(c, b)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// files returns all that is in a directory but the lock, to be compared.
+func files(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, e := range entries {
+		if e.Name() != "lock" {
+			content, _ := os.ReadFile(filepath.Join(dir, e.Name()))
+			fmt.Fprintf(&b, "%s %q\n", e.Name(), content)
+		}
+	}
+	return b.String()
+}
+
+// What the operating system refuses is passed on with the file's name and with what to do.
+func TestSystemRefuses(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(file, testLimit); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("a file in place of the directory: %v", err)
+	}
+	if _, err := Inspect(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("inspecting what is not there: %v", err)
+	}
+	if _, err := Open(dir, -1); err == nil {
+		t.Error("a size of -1 was taken")
+	}
+	locked := filepath.Join(dir, "locked")
+	if err := os.Mkdir(locked, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := os.Create(filepath.Join(locked, "x")); err == nil {
+		f.Close() // this user, or this system, may write anywhere
+	} else if _, err := Open(locked, testLimit); !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), "user") {
+		t.Errorf("a directory without the right to write: %v", err)
+	}
+	for code, word := range map[syscall.Errno]string{syscall.ENOSPC: "room", syscall.EROFS: "mount", syscall.EACCES: "user", syscall.EIO: "slot-0"} {
+		err := advise(&os.PathError{Op: "write", Path: "state/slot-0", Err: code})
+		if isFull(syscall.ENOSPC) && !strings.Contains(err.Error(), word) || !errors.Is(err, code) || !strings.HasPrefix(err.Error(), "state: write state/slot-0") {
+			t.Errorf("%v became %v", code, err)
+		}
+	}
+}
+
+// A slot file can hold anything. What is read as whole is what writing its content gives, and nothing makes the reader
+// allocate more than the file is long.
+func FuzzSlot(f *testing.F) {
+	for _, s := range []Record{{}, savedRound(1, 3), savedRound(2, 40), {Round: 1 << 30, Note: `"x"`}} {
+		var b writerAt
+		if _, err := writeSlot(&b, s); err != nil {
+			f.Fatal(err)
+		}
+		f.Add([]byte(b))
+		f.Add([]byte(b[:len(b)-1]))
+		f.Add(append([]byte(b), 0, 1, 2))
+		for _, at := range []int{3, 8, 12, 15, 16, 23, 24, 31} {
+			bad := bytes.Clone(b)
+			bad[at] ^= 0xff
+			f.Add(bad)
+		}
+	}
+	f.Add(make([]byte, 100))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := readSlot(bytes.NewReader(data), int64(len(data)), true)
+		light, lerr := readSlot(bytes.NewReader(data), int64(len(data)), false)
+		if fmt.Sprint(err) != fmt.Sprint(lerr) || err == nil && (light.Round != s.Round || light.digest != s.digest || light.length != int64(len(s.State))) {
+			t.Fatalf("with the state %v, without %v", err, lerr)
+		}
+		if len(s.State)+len(s.Note) > len(data) {
+			t.Fatalf("%d bytes of state from a file of %d", len(s.State), len(data))
+		}
+		if err != nil || s.version != slotVersion {
+			return
+		}
+		var b writerAt
+		if _, err := writeSlot(&b, s.Record); err != nil || !bytes.HasPrefix(data, b) {
+			t.Fatalf("%q was read as %+v", data, s)
+		}
+	})
+}
+
+// A log can hold anything, too. What is kept of it ends with a line, and reads the same again.
+func FuzzReleaseLog(f *testing.F) {
+	line, err := releaseLine(savedRound(3, 3), sha256.Sum256(nil))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte{})
+	f.Add(line)
+	f.Add(append(bytes.Clone(line), line[:30]...))
+	f.Add([]byte("{\"round\":-1,}\n{\"round\":9999999999999999999999,\n\x00\x00\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		l, err := readLog(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.end > int64(len(data)) || l.end > 0 && data[l.end-1] != '\n' || len(l.releases)+l.unreadable != len(l.lines) {
+			t.Fatalf("%+v", l)
+		}
+		again, err := readLog(bytes.NewReader(data[:l.end]), l.end)
+		if err != nil || !slices.Equal(again.lines, l.lines) || again.newest > l.newest {
+			t.Fatalf("%+v and then %+v, %v", l, again, err)
+		}
+	})
+}

@@ -1,0 +1,108 @@
+package state_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+// A process that saves three rounds and ends, the next one that goes on from there, and what anyone may read meanwhile.
+func ExampleOpen() {
+	tmp, err := os.MkdirTemp("", "spade")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(tmp)
+	dir := filepath.Join(tmp, "state")
+
+	store, err := state.Open(dir, 1024)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for round := 1; round <= 3; round++ {
+		// Only once Save has returned nil may the release be sent.
+		if err := store.Save(state.Record{Round: round, State: []byte{byte(10 * round)}, Note: `{"cost":0.5}`}); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	store.Close()
+
+	store, err = state.Open(dir, 1024)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer store.Close()
+	kept, err := store.Load()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, s := range kept {
+		fmt.Println("round", s.Round, "state", s.State)
+	}
+	report, err := state.Inspect(dir)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(report.Log), "releases; even slot of round", report.Slots[0].Round)
+	// Output:
+	// round 3 state [30]
+	// round 2 state [20]
+	// 3 releases; even slot of round 2
+}
+
+// Two runs on one data set: the second one's certificate carries the sum.
+func ExampleLedger() {
+	dir, err := os.MkdirTemp("", "ledger")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	ledger, err := state.CreateLedger(filepath.Join(dir, "patients.ledger"), "patients 2020-2025", nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer ledger.Close()
+
+	fleet := sha256.Sum256([]byte("the fleet file"))
+	g := dpmech.Gaussian{Clip: 1, Sigma: 8}
+	for _, run := range []string{"tuning", "final"} {
+		filter, _ := dpmech.NewFilter(nil)
+		for round := 1; round <= 10; round++ {
+			err := filter.Check(round, g)
+			if err == nil {
+				err = ledger.Reserve(run, fleet, "clinic-3", round, g)
+			}
+			if err == nil {
+				err = filter.Reserve(round, g)
+			}
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+		}
+		id := dpmech.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: "clinic-3"}
+		about := dpmech.About{RunID: id, Sampler: "exact"}
+		cert, err := dpmech.NewCertificate(about, 1e-5, filter, ledger.Lifetime(1e-5))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%-6s epsilon %.3f, lifetime %.3f\n", run, cert.EpsilonGDP, cert.Lifetime.EpsilonGDP)
+	}
+	// Output:
+	// tuning epsilon 3.341, lifetime 3.341
+	// final  epsilon 3.341, lifetime 4.983
+}

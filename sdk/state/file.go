@@ -1,0 +1,180 @@
+package state
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+)
+
+// disk is what a Dir needs of a directory; tests inject their own faults behind it.
+type disk interface {
+	// open opens a file, for reading alone or for writing too. If there is none, it makes one if create is set, and the
+	// error is fs.ErrNotExist if not.
+	open(name string, write, create bool) (file, error)
+	// sync makes the creation of files durable.
+	sync() error
+}
+
+// file is an open file. Its errors name it.
+type file interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	size() (int64, error)
+	truncate(size int64) error
+	// sync returns once the content would survive a power cut.
+	sync() error
+}
+
+// osDisk is a directory of the operating system.
+type osDisk string
+
+func (d osDisk) open(name string, write, create bool) (file, error) {
+	flag := os.O_RDONLY
+	if write {
+		flag = os.O_RDWR
+	}
+	if create {
+		flag |= os.O_CREATE
+	}
+	f, err := os.OpenFile(filepath.Join(string(d), name), flag, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+func (d osDisk) sync() error { return syncDir(string(d)) }
+
+type osFile struct{ *os.File }
+
+func (f osFile) size() (int64, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if !st.Mode().IsRegular() {
+		return 0, &fs.PathError{Op: "open", Path: f.Name(), Err: errors.New("not a regular file")}
+	}
+	return st.Size(), nil
+}
+
+func (f osFile) truncate(size int64) error { return f.Truncate(size) }
+func (f osFile) sync() error               { return syncFile(f.File) }
+
+// errLocked is the answer of lockFile when another holder has the file.
+var errLocked = errors.New("in use by another process")
+
+// makeDir makes a directory and those above it, each durable in its parent.
+func makeDir(dir string) error {
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if err := makeDir(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(parent)
+}
+
+// replaceFile gives a file a new content, durably: after a crash it has the old one or the new one.
+func replaceFile(path string, content []byte) error {
+	temp := path + ".tmp"
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(content); err == nil {
+		err = syncFile(f)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// WriteCertificate writes a certificate to a file, durably. A file with the same last release and more
+// countersignatures stays: a node that serves a finished run again may not meet all its neighbors, which do not sign
+// twice.
+func WriteCertificate(path string, c *dpmech.Certificate) error {
+	if text, err := os.ReadFile(path); err == nil && c.Head != "" {
+		old, err := dpmech.ParseCertificate(text)
+		if err == nil && old.Verify() == nil && old.Head == c.Head && len(old.Countersigned) > len(c.Countersigned) {
+			return nil
+		}
+	}
+	text, err := c.JSON()
+	if err != nil {
+		return err
+	}
+	return advise(replaceFile(path, text))
+}
+
+// advise adds to an error of the operating system, which names the file, what to do about it.
+func advise(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case isFull(err):
+		return fmt.Errorf("state: %w; free some room there, or put the state directory on another disk", err)
+	case isReadOnly(err):
+		return fmt.Errorf("state: %w; mount the file system for writing (one that turned read-only by itself is "+
+			"failing), or put the state directory on another disk", err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("state: %w; run as the user who owns the state directory, or give this user the right to "+
+			"write in it", err)
+	}
+	return fmt.Errorf("state: %w", err)
+}
+
+// eachLine calls a function with each line of a file, until it fails. A file that does not exist has no lines.
+func eachLine(path string, parse func(line []byte) error) error {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return advise(err)
+	}
+	for n := 1; len(data) > 0; n++ {
+		line, rest, _ := bytes.Cut(data, []byte{'\n'})
+		if err := parse(line); err != nil {
+			return fmt.Errorf("state: %s, line %d: %w", path, n, err)
+		}
+		data = rest
+	}
+	return nil
+}
+
+// strictJSON reads one JSON object without unknown fields.
+func strictJSON(line []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	return dec.Decode(v)
+}
+
+// exactJSON reads one JSON object that has to be, byte for byte, what package json writes.
+func exactJSON(line []byte, v any) error {
+	if err := strictJSON(line, v); err != nil {
+		return err
+	}
+	if again, err := json.Marshal(v); err != nil || !bytes.Equal(again, line) {
+		return errors.New("not as it was written")
+	}
+	return nil
+}

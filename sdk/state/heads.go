@@ -1,0 +1,193 @@
+package state
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+)
+
+// Heads remembers, over all runs, the latest state of each neighbor's lifetime ledger that the neighbor has signed. A
+// neighbor whose ledger was set back between two runs is shown that state, and makes no release. It is a small file
+// beside the node's own ledger. Any goroutine may use it. A nil *Heads remembers nothing.
+type Heads struct {
+	path string
+
+	mu      sync.Mutex
+	entries []headEntry
+	changed bool
+}
+
+// headEntry is one line of the file.
+type headEntry struct {
+	Key     hexText `json:"key"`     // of the neighbor that signed
+	Ledger  hexText `json:"ledger"`  // its id
+	Scope   hexText `json:"scope"`   // of the signature
+	Release hexText `json:"release"` // as package signed writes it
+
+	release signed.Release
+}
+
+// hexText is written in hexadecimal digits.
+type hexText []byte
+
+func (h hexText) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, h), nil }
+
+func (h *hexText) UnmarshalText(text []byte) (err error) {
+	*h, err = hex.DecodeString(string(text))
+	return err
+}
+
+// Limits of a file of heads.
+const (
+	maxHeads   = 4096
+	headsOfKey = 8 // ledgers of one key that are remembered
+)
+
+// OpenHeads reads a file of heads. A file that does not exist is empty, and the first change makes it. A damaged file
+// is an error: without it a ledger that was set back may stay undetected.
+func OpenHeads(path string) (*Heads, error) {
+	h := &Heads{path: path}
+	err := eachLine(path, func(line []byte) error {
+		if len(h.entries) == maxHeads {
+			return fmt.Errorf("there are more than %d", maxHeads)
+		}
+		var e headEntry
+		err := e.parse(line)
+		h.entries = append(h.entries, e)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w; bring the file back from a copy, or remove it and forget what neighbors have signed", err)
+	}
+	return h, nil
+}
+
+// parse reads a line and checks its signature.
+func (e *headEntry) parse(line []byte) error {
+	err := strictJSON(line, e)
+	if err == nil {
+		e.release, err = signed.Parse(e.Release)
+	}
+	if err != nil {
+		return err
+	}
+	if n := len(e.Scope); n != len(signed.Scope{}) {
+		return fmt.Errorf("scope has %d bytes, want %d", n, len(signed.Scope{}))
+	}
+	if id := e.release.Ledger.ID[:]; !bytes.Equal(id, e.Ledger) {
+		return fmt.Errorf("ledger is %x, and %x was signed", e.Ledger, id)
+	}
+	return e.release.Verify(signed.Scope(e.Scope), []ed25519.PublicKey{ed25519.PublicKey(e.Key)})
+}
+
+// KnownLedger is a neighbor's ledger that a [Heads] remembers.
+type KnownLedger struct {
+	Key    ed25519.PublicKey // the neighbor has signed with it
+	Ledger string            // the id of the ledger, 32 hexadecimal digits
+	Lines  uint64            // reservations that it had by then
+}
+
+// Known returns the remembered ledgers in the order in which they were learned.
+func (h *Heads) Known() []KnownLedger {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all []KnownLedger
+	for _, e := range h.entries {
+		key := ed25519.PublicKey(e.Key)
+		all = append(all, KnownLedger{Key: key, Ledger: hex.EncodeToString(e.Ledger), Lines: e.release.Ledger.Seq})
+	}
+	return all
+}
+
+// Find returns the latest state of the ledger with an id that one of keys has signed, and the scope of the signature.
+func (h *Heads) Find(keys []ed25519.PublicKey, ledger []byte) (scope signed.Scope, r signed.Release, ok bool) {
+	if h == nil || len(ledger) == 0 {
+		return scope, r, false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range h.entries {
+		byKey := func(k ed25519.PublicKey) bool { return bytes.Equal(k, e.Key) }
+		newer := bytes.Equal(e.Ledger, ledger) && (!ok || e.release.Ledger.Seq > r.Ledger.Seq)
+		if newer && slices.ContainsFunc(keys, byKey) {
+			scope, r, ok = signed.Scope(e.Scope), e.release, true
+		}
+	}
+	return scope, r, ok
+}
+
+// Learn takes in a release that one of keys has signed, unless a later state of the same ledger is known. [Heads.Save]
+// makes it durable.
+func (h *Heads) Learn(keys []ed25519.PublicKey, scope signed.Scope, r signed.Release) {
+	if h == nil || r.Ledger == (signed.Head{}) {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var key ed25519.PublicKey
+	for _, k := range keys {
+		if key == nil && r.Verify(scope, []ed25519.PublicKey{k}) == nil {
+			key = k
+		}
+	}
+	if key == nil {
+		return
+	}
+	e := headEntry{Key: hexText(key), Ledger: r.Ledger.ID[:], Scope: scope[:], Release: r.Append(nil), release: r}
+	ofKey, first := 0, -1 // ledgers of this key, and the one that was learned first
+	for i := range h.entries {
+		old := &h.entries[i]
+		if !bytes.Equal(old.Key, e.Key) {
+			continue
+		}
+		if bytes.Equal(old.Ledger, e.Ledger) {
+			// A device that took over from a lost one may continue with an older copy of its ledger.
+			sameRun := bytes.Equal(old.Scope, e.Scope)
+			if r.Ledger.Seq > old.release.Ledger.Seq || sameRun && r.Generation > old.release.Generation {
+				*old, h.changed = e, true
+			}
+			return
+		}
+		if ofKey++; first < 0 {
+			first = i
+		}
+	}
+	if ofKey >= headsOfKey || len(h.entries) >= maxHeads {
+		h.entries = append(h.entries[:max(first, 0)], h.entries[max(first, 0)+1:]...)
+	}
+	h.entries, h.changed = append(h.entries, e), true
+}
+
+// Save writes the file if something has changed: after a crash it has the old content or the new one.
+func (h *Heads) Save() error {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.changed {
+		return nil
+	}
+	var text []byte
+	for _, e := range h.entries {
+		line, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		text = append(append(text, line...), '\n')
+	}
+	if err := replaceFile(h.path, text); err != nil {
+		return advise(err)
+	}
+	h.changed = false
+	return nil
+}

@@ -1,0 +1,178 @@
+package state
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// marks returns the mark file of a ledger, less its id and hash.
+func marks(t *testing.T, path string) string {
+	t.Helper()
+	m, err := readMark(path)
+	if err != nil || m == nil {
+		t.Fatalf("mark %+v: %v", m, err)
+	}
+	return fmt.Sprint(m.Seq, m.Unsent)
+}
+
+// Crashes between line and mark, in several runs on one ledger: each run is told what it may have sent, opening the
+// ledger again changes nothing about that, and a release that is made after all is taken off the list.
+func TestLedgerMarks(t *testing.T) {
+	l, path := newLedger(t, nil)
+	check := func(when, file string, runs map[string][2]int) {
+		t.Helper()
+		looking, err := ReadLedger(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range []*Ledger{l, looking} {
+			for run, want := range runs {
+				if got := [2]int{l.Last(run, fleetA, "a"), l.Marked(run, fleetA, "a")}; got != want {
+					t.Errorf("%s: run %s ends with %d and is marked up to %d, want %v", when, run, got[0], got[1], want)
+				}
+			}
+		}
+		if got := marks(t, path); got != file {
+			t.Errorf("%s: the mark says %s, want %s", when, got, file)
+		}
+	}
+	again := func() {
+		closeLedger(t, l)
+		l = reopen(t, path)
+	}
+	check("new", "0 []", map[string][2]int{"one": {}})
+	reserve(t, l, "one", 1, 1)
+	check("a line", "0 []", map[string][2]int{"one": {1, 0}})
+	markUpTo(t, l, "one", 1)
+	check("a mark", "1 []", map[string][2]int{"one": {1, 1}})
+	reserve(t, l, "one", 2, 2) // and here it dies
+	again()
+	reserve(t, l, "two", 1, 1) // and here as well
+	again()
+	check("two lines behind the mark", "1 []", map[string][2]int{"one": {2, 1}, "two": {1, 0}, "three": {}})
+	reserve(t, l, "three", 1, 1)
+	markUpTo(t, l, "three", 1)
+	check("a third run", "4 [2 3]", map[string][2]int{"one": {2, 1}, "two": {1, 0}, "three": {1, 1}})
+	again()
+	check("opened again", "4 [2 3]", map[string][2]int{"one": {2, 1}, "two": {1, 0}, "three": {1, 1}})
+	head := l.Head()
+	reserve(t, l, "one", 2, 2)
+	if l.Head() != head {
+		t.Error("a round that was reserved and not sent was charged again")
+	}
+	markUpTo(t, l, "one", 2)
+	check("sent after all", "4 [3]", map[string][2]int{"one": {2, 2}, "two": {1, 0}, "three": {1, 1}})
+	reserve(t, l, "two", 2, 4)
+	markUpTo(t, l, "two", 3)
+	check("marked up to a round that is not the last", "7 [7]", map[string][2]int{"one": {2, 2}, "two": {4, 3}, "three": {1, 1}})
+	again()
+	markUpTo(t, l, "two", 4)
+	check("all of them", "7 []", map[string][2]int{"one": {2, 2}, "two": {4, 4}, "three": {1, 1}})
+}
+
+// A mark without a list was written by a program that marked a line when it wrote it: all of it may have been sent.
+func TestLedgerOldMark(t *testing.T) {
+	l, path := newLedger(t, nil)
+	reserve(t, l, "run", 1, 3)
+	head := l.log.head(2)
+	closeLedger(t, l)
+	old := fmt.Sprintf(`{"id":%q,"seq":2,"hash":%q}`+"\n", head.ID, head.Hash)
+	if err := os.WriteFile(markPath(path), []byte(old), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l = reopen(t, path)
+	if last, marked := l.Last("run", fleetA, "a"), l.Marked("run", fleetA, "a"); last != 3 || marked != 2 {
+		t.Errorf("release %d of %d is marked, want 2 of 3", marked, last)
+	}
+	if now, err := os.ReadFile(markPath(path)); err != nil || string(now) != old {
+		t.Errorf("opening it wrote the mark %s (%v)", now, err)
+	}
+}
+
+// A mark is of something that was reserved; one that says nothing new writes nothing.
+func TestLedgerMarkRefuses(t *testing.T) {
+	l, path := newLedger(t, nil)
+	reserve(t, l, "run", 3, 4)
+	for _, round := range []int{-1, 0, 5} {
+		if err := l.Mark("run", fleetA, "a", round); err == nil || !strings.Contains(err.Error(), "cannot be marked, want 1..4") {
+			t.Errorf("round %d: %v", round, err)
+		}
+	}
+	for _, c := range []struct {
+		run   string
+		fleet [32]byte
+	}{{"another", fleetA}, {"run", fleetB}, {"", fleetA}} {
+		if err := l.Mark(c.run, c.fleet, "a", 1); err == nil {
+			t.Errorf("a mark in a run %q that has reserved nothing", c.run)
+		}
+	}
+	written := l.Written()
+	markUpTo(t, l, "run", 2) // both rounds were skipped
+	if l.Written() != written || l.Marked("run", fleetA, "a") != 0 {
+		t.Error("a mark of skipped rounds")
+	}
+	markUpTo(t, l, "run", 4)
+	more := l.Written()
+	markUpTo(t, l, "run", 3)
+	markUpTo(t, l, "run", 4)
+	if more == written || l.Written() != more {
+		t.Errorf("%d bytes written for a mark, and %d more for the same", more-written, l.Written()-more)
+	}
+	looking, err := ReadLedger(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if looking.Mark("run", fleetA, "a", 4) == nil {
+		t.Error("a ledger that is only read took a mark")
+	}
+}
+
+// What was reserved behind the mark may be torn at its end and nowhere else, however much it is; and a ledger that ends
+// before its mark is refused, also if the lines it lacks were never sent.
+func TestLedgerLinesBehindMark(t *testing.T) {
+	l, path := newLedger(t, nil)
+	reserve(t, l, "run", 1, 1)
+	markUpTo(t, l, "run", 1)
+	reserve(t, l, "two", 1, 1)
+	reserve(t, l, "three", 1, 1)
+	ends := []int64{l.log.lines[1].end, l.log.lines[2].end, l.log.lines[3].end}
+	closeLedger(t, l)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(content []byte) {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		size int64
+		seq  int
+	}{{ends[2], 3}, {ends[2] - 1, 2}, {ends[1] + 1, 2}, {ends[1], 2}, {ends[1] - 5, 1}, {ends[0], 1}} {
+		put(whole[:c.size])
+		l := reopen(t, path)
+		if l.Head().Seq != c.seq || l.Marked("run", fleetA, "a") != 1 || l.Marked("two", fleetA, "a") != 0 {
+			t.Errorf("%d bytes: %d reservations, want %d", c.size, l.Head().Seq, c.seq)
+		}
+		closeLedger(t, l)
+	}
+	put(whole[:ends[0]-1])
+	refused(t, path, "line 2, of 2 that were acknowledged, is damaged")
+	damaged := append([]byte(nil), whole...)
+	damaged[ends[0]+20] ^= 1
+	put(damaged)
+	refused(t, path, "line 3")
+
+	put(whole)
+	l = reopen(t, path)
+	markUpTo(t, l, "three", 1)
+	if got := marks(t, path); got != "3 [2]" {
+		t.Errorf("the mark says %s", got)
+	}
+	closeLedger(t, l)
+	put(whole[:ends[1]])
+	refused(t, path, "ends with reservation 2, but number 3 was made")
+}

@@ -1,0 +1,230 @@
+package state
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+)
+
+// Report is what [Inspect] found in the directory of a [Dir].
+type Report struct {
+	Slots    [2]SlotReport     // slot-0 and slot-1
+	Log      []string          // the lines of releases.log as they are, each a JSON object unless it is damaged
+	Evidence []signed.Evidence // the lines of evidence.jsonl, not verified
+	Remarks  []string          // what [Open] would repair or only mention
+	Refused  error             // why a node would refuse to start on the directory; nil if it would not
+}
+
+// SlotReport is what one slot holds.
+type SlotReport struct {
+	File   string // its path
+	Fault  string // why there is no whole state in it; empty if there is one, and only then the rest counts
+	Round  int
+	Bytes  int64  // length of the state
+	Digest string // SHA-256 over the slot, in hexadecimal digits, as in the log
+	Note   string // of the save
+}
+
+// Inspect reads the store in a directory without its lock and without changing anything. While a node runs, it may read
+// a slot in the middle of a save and report it as torn. An error means that the files could not be read at all.
+func Inspect(dir string) (Report, error) {
+	if _, err := os.ReadDir(dir); err != nil {
+		return Report{}, advise(err)
+	}
+	s, err := scanDir(osDisk(dir), dir, false)
+	if err != nil {
+		return Report{}, err
+	}
+	found, err := s.validate()
+	r := Report{Log: s.log.lines, Remarks: found.remarks, Refused: err}
+	if r.Evidence, err = ReadEvidence(EvidencePath(dir)); r.Refused == nil {
+		r.Refused = err
+	}
+	for i, sl := range s.slots {
+		r.Slots[i].File = s.path(i)
+		if sl.fault != nil {
+			r.Slots[i].Fault = sl.fault.Error()
+			continue
+		}
+		r.Slots[i] = SlotReport{
+			File: s.path(i), Round: sl.Round, Bytes: sl.length, Digest: hex.EncodeToString(sl.digest[:]), Note: sl.Note,
+		}
+	}
+	return r, nil
+}
+
+// scan is what there is in a directory.
+type scan struct {
+	dir   string
+	slots [2]scannedSlot
+	log   releaseLog
+	noLog bool
+}
+
+type scannedSlot struct {
+	slot
+	fault error // nil: the slot is whole
+}
+
+var errMissing = errors.New("is missing")
+
+// torn reports whether something was written in the slot that is no longer whole.
+func (s scannedSlot) torn() bool {
+	return s.fault != nil && s.fault != errMissing && s.fault != errEmpty
+}
+
+func (s *scan) path(i int) string { return filepath.Join(s.dir, slotName(i)) }
+func (s *scan) logPath() string   { return filepath.Join(s.dir, logName) }
+
+// whole returns the whole slots, the older first.
+func (s *scan) whole() []scannedSlot {
+	var w []scannedSlot
+	for _, sl := range s.slots {
+		if sl.fault == nil {
+			w = append(w, sl)
+		}
+	}
+	if len(w) == 2 && w[0].Round > w[1].Round {
+		w[0], w[1] = w[1], w[0]
+	}
+	return w
+}
+
+// scanDir reads a directory. If what is found will be relied on, settle has it synced before it is read: a process that
+// was killed between write and sync leaves a slot that is whole in memory and not yet on the disk.
+func scanDir(on disk, dir string, settle bool) (*scan, error) {
+	s := &scan{dir: dir}
+	for i := range s.slots {
+		err := withFile(on, slotName(i), settle, func(f file, size int64) error {
+			s.slots[i].slot, s.slots[i].fault = readSlot(f, size, false)
+			return nil
+		})
+		if errors.Is(err, errMissing) {
+			s.slots[i].fault = errMissing
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	err := withFile(on, logName, settle, func(f file, size int64) error {
+		var err error
+		if s.log, err = readLog(f, size); err != nil {
+			return fmt.Errorf("state: %s %w", s.logPath(), err)
+		}
+		return nil
+	})
+	if s.noLog = errors.Is(err, errMissing); s.noLog {
+		err = nil
+		s.log.newest = -1
+	}
+	return s, err
+}
+
+// withFile opens a file, syncs it if settle is set, and closes it after use. The error is errMissing if there is no
+// such file.
+func withFile(on disk, name string, settle bool, use func(f file, size int64) error) error {
+	f, err := on.open(name, settle, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errMissing
+	}
+	if err != nil {
+		return advise(err)
+	}
+	size, err := f.size()
+	if err == nil && settle {
+		err = f.sync()
+	}
+	if err != nil {
+		return errors.Join(advise(err), f.Close())
+	}
+	return errors.Join(use(f, size), f.Close())
+}
+
+// contents is what a sound store holds.
+type contents struct {
+	whole   [2]bool
+	newest  int // round; -1 in a fresh store
+	remarks []string
+}
+
+// validate decides whether what was found is what saves, and crashes in them, leave behind. The rules rest on two
+// orders that every save keeps: the log exists before the first slot is written, and a slot is durable before its line
+// is in the log.
+func (s *scan) validate() (contents, error) {
+	c := contents{newest: -1}
+	remark := func(format string, args ...any) { c.remarks = append(c.remarks, fmt.Sprintf(format, args...)) }
+	refuse := func(format string, args ...any) (contents, error) { return c, fmt.Errorf("state: "+format, args...) }
+	const anew = "start this member anew in an empty directory, under a new run"
+
+	for i, sl := range s.slots {
+		if sl.fault != nil {
+			continue
+		}
+		if sl.version != slotVersion {
+			return refuse("%s is of format %d, and this build reads format %d: continue with the build that wrote it",
+				s.path(i), sl.version, slotVersion)
+		}
+		if sl.Round&1 != i {
+			return refuse("%s holds round %d, which belongs in %s: files were renamed or copied; put each back in its place",
+				s.path(i), sl.Round, s.path(1-i))
+		}
+		if _, other := s.log.find(sl.slot); other {
+			return refuse("%s holds a state of round %d that is not the one in %s: it was replaced by one of another run; "+
+				"put back the file that was there, or %s", s.path(i), sl.Round, s.logPath(), anew)
+		}
+		c.whole[i] = true
+		c.newest = max(c.newest, sl.Round)
+	}
+	a, b := s.slots[0], s.slots[1]
+	if a.torn() && b.torn() {
+		return refuse("%s %w, and %s %w: no state is left to continue from; put back both files as they last were "+
+			"(the newest, and no older ones), or %s", s.path(0), a.fault, s.path(1), b.fault, anew)
+	}
+	if s.noLog && (c.newest >= 0 || a.torn() || b.torn()) {
+		return refuse("%s is missing beside slots that were written, so nothing shows whether they are the newest; "+
+			"put it back or, if you know that they are, make an empty file of that name", s.logPath())
+	}
+	if c.newest < s.log.newest || c.newest < 0 && s.log.size > 0 {
+		last, left := "a release", "no slot holds a state"
+		if s.log.newest >= 0 {
+			last = fmt.Sprintf("the release of round %d", s.log.newest)
+		}
+		if c.newest >= 0 {
+			left = fmt.Sprintf("the newest whole state, in %s, is of round %d", s.path(c.newest&1), c.newest)
+		}
+		for i, sl := range s.slots {
+			if sl.fault != nil {
+				left += fmt.Sprintf(" (%s %v)", s.path(i), sl.fault)
+			}
+		}
+		return refuse("%s has %s, and %s: %w, and continuing would make that release a second time with other noise; "+
+			"put back the newer slots, or %s", s.logPath(), last, left, ErrRollback, anew)
+	}
+	if a.fault == nil && b.fault == nil && a.Round-b.Round != 1 && b.Round-a.Round != 1 {
+		return refuse("%s holds round %d and %s round %d, which no crash leaves behind: an old file was put back, or the "+
+			"disk lost a save that it had reported as done; put back the file that was there, or %s",
+			s.path(0), a.Round, s.path(1), b.Round, anew)
+	}
+
+	for i, sl := range s.slots {
+		switch {
+		case sl.torn() && c.newest < 0:
+			remark("%s %v: the first save was cut short, and nothing was released", s.path(i), sl.fault)
+		case sl.torn():
+			remark("%s %v: a save was cut short; round %d is whole", s.path(i), sl.fault, c.newest)
+		case sl.fault == errMissing && c.newest >= 0:
+			remark("%s is missing; round %d is whole", s.path(i), c.newest)
+		}
+	}
+	if s.log.unreadable > 0 {
+		remark("%d lines of %s cannot be read", s.log.unreadable, s.logPath())
+	}
+	if w := s.whole(); len(w) > 0 && s.log.newest >= 0 && w[0].Round > s.log.newest+1 {
+		remark("%s lacks rounds %d to %d, lines that a power cut took", s.logPath(), s.log.newest+1, w[0].Round-1)
+	}
+	return c, nil
+}

@@ -1,0 +1,404 @@
+package state
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+)
+
+// Ledger is the lifetime account of one data set on a device: a file outside any run's state, in which every release of
+// every run is written before it is made. A new run does not start from zero, and runs made to find good settings
+// count.
+//
+// The file is one JSON object a line: first what the ledger is, then one reservation after the other, each with the
+// SHA-256 of the line before it, so that no line can be changed, moved or removed undetected. A small file beside it,
+// the high-water mark (its name with ".mark" appended), says which of the releases may have been sent, see
+// [Ledger.Mark], and holds the [dpmech.Head] of the newest line at that time: a ledger that was cut off, or put back
+// from an old copy, does not contain it and is refused. A crash can only leave a reservation too many. If ledger and
+// mark are put back together, only a later head that was kept elsewhere shows it: the node's state has one too, see
+// [Ledger.Contains].
+//
+// One process at a time holds a ledger open, and may use it from many goroutines. After a write or sync that failed
+// every further reservation and mark fails: what the disk holds then is known only after opening it again.
+type Ledger struct {
+	path      string
+	writeMark func(path string, content []byte) error // replaced by tests
+
+	mu      sync.Mutex
+	file    file // nil if the ledger is closed, or was opened for reading
+	log     *ledgerLog
+	broken  error // the write or sync that failed
+	written int64 // bytes, for Written
+}
+
+// neverAfresh ends the errors about a ledger that does not exist.
+const neverAfresh = "a ledger is never started afresh by itself, for it would forget what the data set has spent"
+
+// CreateLedger makes the ledger of a data set, which people will know by the name dataset, and leaves it open. This is
+// a decision: the data set counts as never used before. limit bounds what all runs together may spend; nil only counts.
+// It is an error if there is a ledger at path, or if there was one and its mark still exists.
+func CreateLedger(path, dataset string, limit *dpmech.Limit) (*Ledger, error) {
+	h := header{Version: 1, Dataset: dataset, Created: time.Now().UTC().Format(time.RFC3339), Limit: limit}
+	_, errHeader := h.composition()
+	_, errLimit := dpmech.NewFilter(limit) // a limit too small for any release
+	if err := errors.Join(errHeader, errLimit); err != nil {
+		return nil, err
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return nil, fmt.Errorf("state: %s: %w; a ledger is never overwritten", path, fs.ErrExist)
+	}
+	if m, err := readMark(path); m != nil || err != nil {
+		return nil, errors.Join(fmt.Errorf("state: ledger %s is gone, but its mark %s exists: "+
+			"bring back the newest copy of the ledger; %s", path, markPath(path), neverAfresh), err)
+	}
+	id := make([]byte, 16)
+	if _, err := rand.Read(id); err != nil {
+		return nil, fmt.Errorf("state: id of ledger %s: %w", path, err)
+	}
+	h.ID = hex.EncodeToString(id)
+	line, err := json.Marshal(h)
+	log := new(ledgerLog)
+	if err == nil {
+		err = log.start(line)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("state: ledger %s: %w", path, err)
+	}
+	f, err := lockFile(path, os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return nil, fmt.Errorf("state: new ledger: %w", err)
+	}
+	l := &Ledger{path: path, writeMark: replaceFile, file: f, log: log}
+	if err = l.write(append(line, '\n'), 0); err == nil {
+		if err = syncDir(filepath.Dir(path)); err == nil {
+			err = l.acknowledge()
+		}
+	}
+	if err != nil { // nobody has seen it yet
+		err = errors.Join(fmt.Errorf("state: new ledger: %w", err), f.Close(), os.Remove(path))
+		if mark := os.Remove(markPath(path)); !errors.Is(mark, fs.ErrNotExist) {
+			err = errors.Join(err, mark)
+		}
+		return nil, err
+	}
+	return l, nil
+}
+
+// OpenLedger opens a ledger and checks all of it. A reservation that a crash has torn is taken off its end: nobody was
+// told that it was made. Reservations that no mark covers stay, and stay without one: they count, and were never sent.
+// A ledger that is missing, in use by another process, damaged or older than its mark is an error.
+func OpenLedger(path string) (*Ledger, error) {
+	f, err := lockFile(path, 0)
+	if err != nil {
+		return nil, missing(path, err)
+	}
+	l := &Ledger{path: path, writeMark: replaceFile, file: f}
+	if err := l.recover(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return l, nil
+}
+
+// ReadLedger opens a ledger for reading: it checks all of it, changes nothing, and can be used while another process
+// has the ledger open. Reserve and Mark fail.
+func ReadLedger(path string) (*Ledger, error) {
+	m, markErr := readMark(path) // first: a reservation made while we read is then only one more
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, missing(path, err)
+	}
+	l := &Ledger{path: path}
+	l.log, _, err = l.read(bytes.NewReader(text), m, markErr)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// missing explains that a ledger could not be opened.
+func missing(path string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("state: ledger: %w", err)
+	}
+	if m, _ := readMark(path); m != nil {
+		return fmt.Errorf("state: ledger: %w: it was deleted, for its mark %s names %d reservations; "+
+			"bring back its newest copy (%s)", err, markPath(path), m.Seq, neverAfresh)
+	}
+	return fmt.Errorf("state: ledger: %w; %s: if this data set was never used before, "+
+		"make it by \"spade-edge privacy -new-ledger FILE -dataset NAME\"", err, neverAfresh)
+}
+
+// read checks a ledger's file against its mark.
+func (l *Ledger) read(file io.Reader, m *highWater, markErr error) (log *ledgerLog, torn int, err error) {
+	if markErr != nil {
+		return nil, 0, markErr
+	}
+	var head *dpmech.Head
+	if m != nil {
+		head = &m.Head
+	}
+	log, torn, err = readLedgerLog(file, head)
+	switch {
+	case err != nil:
+	case m != nil:
+		if err = log.contains(*head); err == nil {
+			log.settle(*m)
+		}
+	case log.seq() > 0:
+		line, _ := json.Marshal(log.head(log.seq()))
+		err = fmt.Errorf("its mark %s is missing, and without it nobody can tell whether this is the newest copy: bring it "+
+			"back; if you are certain that no later reservation was ever made, write it anew as the one line %s",
+			markPath(l.path), line)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("state: ledger %s: %w", l.path, err)
+	}
+	return log, torn, nil
+}
+
+// recover reads the file, and makes durable what it finds there.
+func (l *Ledger) recover() error {
+	m, err := readMark(l.path)
+	size, sizeErr := l.file.size()
+	var torn int
+	l.log, torn, err = l.read(io.NewSectionReader(l.file, 0, size), m, errors.Join(err, sizeErr))
+	if err != nil {
+		return err
+	}
+	if torn == 0 && m != nil && m.Seq == l.log.seq() {
+		return nil
+	}
+	if torn > 0 {
+		err = l.file.truncate(l.log.size())
+	}
+	// Behind the mark may be lines whose sync failed: they can be read, and yet be on no disk, and another sync is of
+	// no use unless they are written again. Their releases were never sent, and the mark stays where it is.
+	from := int64(0)
+	if m != nil {
+		from = l.log.lines[m.Seq].end
+	}
+	lines := make([]byte, l.log.size()-from)
+	if err == nil {
+		_, err = l.file.ReadAt(lines, from)
+	}
+	if err == nil {
+		err = l.write(lines, from)
+	}
+	if err == nil && m == nil { // it was being made when the crash came
+		err = l.acknowledge()
+	}
+	if err != nil {
+		return fmt.Errorf("state: ledger: %w", err)
+	}
+	return nil
+}
+
+// write makes lines durable at an offset.
+func (l *Ledger) write(lines []byte, at int64) error {
+	l.written += int64(len(lines))
+	n, err := l.file.WriteAt(lines, at)
+	if err == nil && n < len(lines) {
+		err = fmt.Errorf("%s: %w", l.path, io.ErrShortWrite)
+	}
+	if err != nil {
+		return err
+	}
+	return l.file.sync()
+}
+
+// acknowledge writes the mark of the present state.
+func (l *Ledger) acknowledge() error {
+	line, err := json.Marshal(highWater{Head: l.log.head(l.log.seq()), Unsent: l.log.unsent})
+	if err != nil {
+		return err
+	}
+	l.written += int64(len(line)) + 1
+	return l.writeMark(markPath(l.path), append(line, '\n'))
+}
+
+// runID names a run by the SHA-256 of its fleet.
+func runID(run string, fleet [32]byte, member string) dpmech.RunID {
+	return dpmech.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: member}
+}
+
+// fault names the ledger in an error.
+func (l *Ledger) fault(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("state: ledger %s: %w", l.path, err)
+}
+
+// Covers reports whether a whole run of so many rounds, all with the same parameters, fits the ledger's limit beside
+// all other runs: an error around [dpmech.ErrBudget] if not. It reserves nothing. A run that would be refused in the
+// middle leaves its neighbors waiting.
+func (l *Ledger) Covers(run string, fleet [32]byte, member string, rounds int, g dpmech.Gaussian) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fault(l.log.spent.CheckRun(runID(run, fleet, member), rounds, g))
+}
+
+// Reserve counts the release of a round, before its noise is drawn, for a run of one member of a fleet, given by the
+// SHA-256 of the fleet file; it is on disk when Reserve returns. For each run, the rules of [dpmech.Filter.Reserve]
+// hold: a reservation may be repeated, and costs nothing then. The order for a node is [dpmech.Filter.Check], Reserve
+// here, [dpmech.Filter.Reserve]: so a refusal by either counts nowhere, and a crash can only count too much. An error
+// around [dpmech.ErrBudget] means that the lifetime limit does not cover the release; after any error nothing may be
+// released. Before the release is sent it is marked, see [Ledger.Mark].
+func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g dpmech.Gaussian) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.writable(); err != nil {
+		return err
+	}
+	id := runID(run, fleet, member)
+	counted, err := l.log.spent.Check(id, round, g)
+	if err != nil || counted {
+		return l.fault(err)
+	}
+	line, err := l.log.line(l.log.seq()+1, id, round, g)
+	if err != nil {
+		return l.fault(err)
+	}
+	if l.broken = l.write(line, l.log.size()); l.broken != nil {
+		return fmt.Errorf("state: ledger: %w", l.broken)
+	}
+	return l.fault(l.log.enter(id, round, g, line[:len(line)-1]))
+}
+
+// Mark raises the high-water mark of a run: its releases up to a round may be seen from now on. The mark is on disk
+// when Mark returns. A node calls it when the state of that round is durable, and before the first byte of the release
+// leaves. After any error nothing may be sent. It is an error if the round is later than the last one reserved. A Mark
+// that says nothing new writes nothing.
+func (l *Ledger) Mark(run string, fleet [32]byte, member string, round int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.writable(); err != nil {
+		return err
+	}
+	id := runID(run, fleet, member)
+	if last := l.log.spent.Last(id); round < 1 || round > last {
+		return l.fault(fmt.Errorf("run %q of member %q: round %d cannot be marked, want 1..%d, the last one reserved",
+			run, member, round, last))
+	}
+	if !l.log.mark(id, round) {
+		return nil
+	}
+	if l.broken = l.acknowledge(); l.broken != nil {
+		return fmt.Errorf("state: mark of a ledger: %w", l.broken)
+	}
+	return nil
+}
+
+// writable reports why the ledger cannot be written.
+func (l *Ledger) writable() error {
+	switch {
+	case l.broken != nil:
+		return l.fault(fmt.Errorf("it takes no more reservations since a write failed: %w", l.broken))
+	case l.file == nil:
+		return l.fault(errors.New("it is not open for writing"))
+	}
+	return nil
+}
+
+// Last returns the highest round reserved for a run of one member, 0 if there is none. See [dpmech.CheckResume].
+func (l *Ledger) Last(run string, fleet [32]byte, member string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.log.spent.Last(runID(run, fleet, member))
+}
+
+// Marked returns the highest round marked for a run of one member, 0 if there is none: its release, and those before
+// it, may have been seen. See [dpmech.CheckResume].
+func (l *Ledger) Marked(run string, fleet [32]byte, member string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r := l.log.runs[runID(run, fleet, member)]; r != nil {
+		return r.marked
+	}
+	return 0
+}
+
+// Written returns how many bytes the ledger has handed to its two files since it was opened: about half a kilobyte for
+// each release. What the file system makes of them comes on top.
+func (l *Ledger) Written() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.written
+}
+
+// Head returns the present state, to be kept elsewhere too.
+func (l *Ledger) Head() dpmech.Head {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.log.head(l.log.seq())
+}
+
+// Contains reports what keeps the ledger from being the continuation of an earlier state: it is another one, it was
+// rolled back, or it was changed.
+func (l *Ledger) Contains(h dpmech.Head) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fault(l.log.contains(h))
+}
+
+// Lifetime returns what all runs have spent together, with epsilons at delta.
+func (l *Ledger) Lifetime(delta float64) *dpmech.Lifetime {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.log.spent.Lifetime(l.log.head(l.log.seq()), delta)
+}
+
+// Verify verifies a certificate, see [dpmech.Certificate.Verify], and compares its lifetime with the ledger, which may
+// have further releases of other runs since then. Further releases of the certificate's own run are an error that says
+// how many: a certificate of version 2 that was made before them does not say what the run has cost.
+func (l *Ledger) Verify(c *dpmech.Certificate) error {
+	err := c.Verify()
+	life := c.Lifetime
+	if life == nil {
+		return errors.Join(err, errors.New("state: certificate: lifetime: there is none, so no ledger was kept"))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if lost := l.log.contains(life.Ledger); lost != nil {
+		return errors.Join(err, fmt.Errorf("state: certificate: lifetime: ledger %s: %w", l.path, lost))
+	}
+	spent, errSpent := l.log.at(life.Ledger.Seq)
+	if errSpent != nil {
+		return errors.Join(err, l.fault(errSpent))
+	}
+	then := spent.Lifetime(life.Ledger, c.Delta)
+	if !reflect.DeepEqual(life.Runs, then.Runs) || life.Dataset != then.Dataset || life.Created != then.Created {
+		err = errors.Join(err, fmt.Errorf("state: certificate: lifetime: not what ledger %s held after reservation %d",
+			l.path, life.Ledger.Seq))
+	}
+	now := l.log.spent.Lifetime(life.Ledger, c.Delta)
+	if more := now.Rounds(c.RunID) - life.Rounds(c.RunID); more > 0 && c.Version > 1 {
+		err = errors.Join(err, fmt.Errorf("state: certificate: the ledger has %d further releases of this run, "+
+			"reserved since the certificate was made: %s", more, l.path))
+	}
+	return err
+}
+
+// Close closes the ledger. Everything reserved is on disk already.
+func (l *Ledger) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return nil
+	}
+	err := l.file.Close()
+	l.file = nil
+	return err
+}

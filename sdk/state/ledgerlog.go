@@ -1,0 +1,227 @@
+package state
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+)
+
+// maxLine bounds a line of a ledger, its newline included: two names of 200 bytes, each of them up to six when escaped,
+// and less than 400 bytes for the rest.
+const maxLine = 4096
+
+// header is the first line of a ledger.
+type header struct {
+	Version int           `json:"version"`
+	ID      string        `json:"ledger"`
+	Dataset string        `json:"dataset"`
+	Created string        `json:"created"` // RFC 3339, by the clock of the device
+	Limit   *dpmech.Limit `json:"limit"`
+}
+
+// composition returns the account that begins with the header, before any release.
+func (h *header) composition() (*dpmech.Composition, error) {
+	return dpmech.NewComposition(h.Dataset, h.Created, h.Limit)
+}
+
+// reservation is every other line.
+type reservation struct {
+	Seq  int    `json:"seq"`  // 1, 2, 3...
+	Prev string `json:"prev"` // SHA-256 of the line before, without its newline
+	dpmech.RunID
+	Round int     `json:"round"`
+	Clip  float64 `json:"clip"`
+	Sigma float64 `json:"sigma"`
+}
+
+// ledgerLog is the content of a ledger: lines that are only added, each naming the hash of the one before.
+type ledgerLog struct {
+	header header
+	spent  *dpmech.Composition // what the lines count
+	runs   map[dpmech.RunID]*runMark
+	lines  []ledgerLine // all of them, the header too
+	unsent []int        // ascending: the reservations, numbered from 1, whose releases are not marked
+}
+
+// runMark is the high-water mark of one run.
+type runMark struct {
+	id     dpmech.RunID
+	marked int // the highest round that is marked, 0 for none
+}
+
+type ledgerLine struct {
+	hash  [sha256.Size]byte
+	end   int64    // offset in the file behind its newline
+	run   *runMark // nil for the header
+	round int
+	g     dpmech.Gaussian
+}
+
+// seq returns the number of reservations.
+func (l *ledgerLog) seq() int { return len(l.lines) - 1 }
+
+// size returns how long the file is.
+func (l *ledgerLog) size() int64 {
+	if len(l.lines) == 0 {
+		return 0
+	}
+	return l.lines[len(l.lines)-1].end
+}
+
+// head returns the state after a number of reservations.
+func (l *ledgerLog) head(seq int) dpmech.Head {
+	return dpmech.Head{ID: l.header.ID, Seq: seq, Hash: hex.EncodeToString(l.lines[seq].hash[:])}
+}
+
+// contains reports what keeps h from being an earlier or the present state of l.
+func (l *ledgerLog) contains(h dpmech.Head) error {
+	switch {
+	case h.ID != l.header.ID:
+		return fmt.Errorf("it has the id %s, want %s: this is another ledger", l.header.ID, h.ID)
+	case h.Seq < 0:
+		return fmt.Errorf("state %d of it does not exist", h.Seq)
+	case h.Seq > l.seq():
+		return fmt.Errorf("it ends with reservation %d, but number %d was made: it was rolled back or cut off; "+
+			"bring back its newest copy", l.seq(), h.Seq)
+	case l.head(h.Seq).Hash != h.Hash:
+		return fmt.Errorf("line %d is not the one that was written there: it was changed", h.Seq+1)
+	}
+	return nil
+}
+
+// line returns the reservation number seq as a line, newline included.
+func (l *ledgerLog) line(seq int, id dpmech.RunID, round int, g dpmech.Gaussian) ([]byte, error) {
+	line, err := json.Marshal(reservation{
+		Seq: seq, Prev: l.head(seq - 1).Hash, RunID: id, Round: round, Clip: g.Clip, Sigma: g.Sigma,
+	})
+	return append(line, '\n'), err
+}
+
+// start takes in the first line, without its newline.
+func (l *ledgerLog) start(line []byte) error {
+	if err := exactJSON(line, &l.header); err != nil {
+		return err
+	}
+	spent, err := l.header.composition()
+	l.lines = []ledgerLine{{hash: sha256.Sum256(line), end: int64(len(line)) + 1}}
+	err = errors.Join(err, l.head(0).Validate())
+	if v := l.header.Version; v != 1 {
+		err = errors.Join(err, fmt.Errorf("version is %d, want 1", v))
+	}
+	l.spent, l.runs = spent, map[dpmech.RunID]*runMark{}
+	return err
+}
+
+// add takes in a further line, without its newline.
+func (l *ledgerLog) add(line []byte) error {
+	var res reservation
+	if err := exactJSON(line, &res); err != nil {
+		return err
+	}
+	if res.Seq != l.seq()+1 {
+		return fmt.Errorf("seq is %d, want %d", res.Seq, l.seq()+1)
+	}
+	if prev := l.head(l.seq()).Hash; res.Prev != prev {
+		return fmt.Errorf("prev is %s, want %s: the line before was changed", res.Prev, prev)
+	}
+	return l.enter(res.RunID, res.Round, dpmech.Gaussian{Clip: res.Clip, Sigma: res.Sigma}, line)
+}
+
+// enter counts the release of a line.
+func (l *ledgerLog) enter(id dpmech.RunID, round int, g dpmech.Gaussian, line []byte) error {
+	if err := l.spent.Add(id, round, g); err != nil {
+		return err
+	}
+	run := l.runs[id]
+	if run == nil {
+		run = &runMark{id: id}
+		l.runs[id] = run
+	}
+	end := l.size() + int64(len(line)) + 1
+	l.unsent = append(l.unsent, len(l.lines))
+	l.lines = append(l.lines, ledgerLine{hash: sha256.Sum256(line), end: end, run: run, round: round, g: g})
+	return nil
+}
+
+// settle takes over what a high-water mark, whose head l contains, says of the reservations. Those behind the mark stay
+// unsent.
+func (l *ledgerLog) settle(m highWater) {
+	l.unsent = slices.Clone(m.Unsent)
+	for seq := m.Seq + 1; seq <= l.seq(); seq++ {
+		l.unsent = append(l.unsent, seq)
+	}
+	for seq := 1; seq <= m.Seq; seq++ {
+		if _, unsent := slices.BinarySearch(m.Unsent, seq); !unsent {
+			line := l.lines[seq]
+			line.run.marked = max(line.run.marked, line.round)
+		}
+	}
+}
+
+// mark marks the releases of a run up to a round, and reports whether one was not marked.
+func (l *ledgerLog) mark(id dpmech.RunID, round int) bool {
+	before := len(l.unsent)
+	l.unsent = slices.DeleteFunc(l.unsent, func(seq int) bool {
+		line := l.lines[seq]
+		if line.run.id != id || line.round > round {
+			return false
+		}
+		line.run.marked = max(line.run.marked, line.round)
+		return true
+	})
+	return len(l.unsent) < before
+}
+
+// at returns what was counted after a number of reservations.
+func (l *ledgerLog) at(seq int) (*dpmech.Composition, error) {
+	spent, err := l.header.composition()
+	for i := 1; i <= seq && err == nil; i++ {
+		err = spent.Add(l.lines[i].run.id, l.lines[i].round, l.lines[i].g)
+	}
+	return spent, err
+}
+
+// readLedgerLog reads a ledger and returns how many bytes at its end are a reservation that was torn by a crash. mark
+// is the head of the high-water mark, nil if that is not known. Whatever is wrong up to there is an error, and so is
+// everything behind it but one bad line at the very end, on which no release can rest.
+func readLedgerLog(file io.Reader, mark *dpmech.Head) (l *ledgerLog, torn int, err error) {
+	l = new(ledgerLog)
+	r := bufio.NewReaderSize(file, maxLine)
+	for n := 1; ; n++ {
+		line, err := r.ReadSlice('\n')
+		if err == io.EOF && len(line) == 0 && n > 1 {
+			return l, 0, nil
+		}
+		switch {
+		case err == nil && n == 1:
+			err = l.start(bytes.TrimSuffix(line, []byte{'\n'}))
+		case err == nil:
+			err = l.add(bytes.TrimSuffix(line, []byte{'\n'}))
+		case err == io.EOF:
+			err = errors.New("the end is missing")
+		case err == bufio.ErrBufferFull:
+			return nil, 0, fmt.Errorf("line %d is longer than %d bytes", n, maxLine)
+		default:
+			return nil, 0, err
+		}
+		if err == nil {
+			continue
+		}
+		size := len(line) // before Peek, which may move it
+		if _, more := r.Peek(1); n > 1 && more == io.EOF && mark != nil && l.contains(*mark) == nil {
+			return l, size, nil
+		}
+		if n > 1 && mark != nil && mark.ID == l.header.ID && mark.Seq >= n-1 {
+			return nil, 0, fmt.Errorf("line %d, of %d that were acknowledged, is damaged: %w", n, mark.Seq+1, err)
+		}
+		return nil, 0, fmt.Errorf("line %d: %w", n, err)
+	}
+}

@@ -1,0 +1,52 @@
+//go:build darwin || dragonfly || freebsd || illumos || linux || netbsd || openbsd
+
+package state
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// lockFile opens a file for writing, with O_CREATE and O_EXCL if they are set in create, and takes its lock. The kernel
+// releases the lock when the process ends, however it ends; programs that the process starts do not inherit it. The
+// error is errLocked if another process holds it.
+func lockFile(path string, create int) (file, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|create, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err != syscall.EINTR {
+			break
+		}
+	}
+	if err == nil {
+		return osFile{f}, nil
+	}
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = errLocked
+	}
+	return nil, errors.Join(&os.PathError{Op: "lock", Path: path, Err: err}, f.Close())
+}
+
+// syncDir makes durable which files a directory has. A file system without such a call answers EINVAL or ENOTSUP, and
+// promises nothing.
+func syncDir(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
+		err = nil
+	}
+	return errors.Join(err, f.Close())
+}
+
+func isFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+func isReadOnly(err error) bool { return errors.Is(err, syscall.EROFS) }

@@ -1,0 +1,50 @@
+package state
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// Error codes of Windows that package syscall has no names for.
+const (
+	errorWriteProtect     = syscall.Errno(19)
+	errorSharingViolation = syscall.Errno(32)
+	errorHandleDiskFull   = syscall.Errno(39)
+	errorDiskFull         = syscall.Errno(112)
+)
+
+// lockFile opens a file for writing, with O_CREATE and O_EXCL if they are set in create, so that nobody else may open
+// it for writing. The system closes it when the process ends, however it ends. The error is errLocked if another
+// process has it open for writing.
+func lockFile(path string, create int) (file, error) {
+	name, err := syscall.UTF16PtrFromString(path)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	mode := uint32(syscall.OPEN_EXISTING)
+	switch {
+	case create&os.O_EXCL != 0:
+		mode = syscall.CREATE_NEW
+	case create&os.O_CREATE != 0:
+		mode = syscall.OPEN_ALWAYS
+	}
+	h, err := syscall.CreateFile(name, syscall.GENERIC_READ|syscall.GENERIC_WRITE, syscall.FILE_SHARE_READ, nil,
+		mode, syscall.FILE_ATTRIBUTE_NORMAL, 0)
+	if errors.Is(err, errorSharingViolation) {
+		err = errLocked
+	}
+	if err != nil {
+		return nil, &os.PathError{Op: "lock", Path: path, Err: err}
+	}
+	return osFile{os.NewFile(uintptr(h), path)}, nil
+}
+
+// syncDir does nothing: Windows has no such call, and NTFS keeps its directories in a journal.
+func syncDir(string) error { return nil }
+
+func isFull(err error) bool {
+	return errors.Is(err, errorDiskFull) || errors.Is(err, errorHandleDiskFull)
+}
+
+func isReadOnly(err error) bool { return errors.Is(err, errorWriteProtect) }

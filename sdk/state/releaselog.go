@@ -1,0 +1,87 @@
+package state
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// release is a line of the log of what was released. The log has one for every save, written once the slot is durable:
+//
+//	{"round":7,"digest":"<the slot's SHA-256 in hex>","note":...}
+type release struct {
+	Round  int             `json:"round"`
+	Digest string          `json:"digest"`
+	Note   json.RawMessage `json:"note,omitempty"`
+}
+
+// releaseLine returns the line of a save, its newline included.
+func releaseLine(r Record, digest [sha256.Size]byte) ([]byte, error) {
+	b, err := json.Marshal(release{r.Round, hex.EncodeToString(digest[:]), json.RawMessage(r.Note)})
+	return append(b, '\n'), err
+}
+
+// releaseLog is what a log says.
+type releaseLog struct {
+	lines      []string  // all that end with a newline, readable or not
+	releases   []release // the readable ones
+	end        int64     // in bytes; what follows is a line torn by a crash
+	size       int64     // of the file
+	newest     int       // the highest round of any line, torn ones included; -1 if there is none
+	unreadable int       // of the lines
+}
+
+// readLog reads a log of the given size. No content is an error: a damaged line counts with its round if that much can
+// be read, since a line is written only after the slot of the release was durable.
+func readLog(r io.ReaderAt, size int64) (releaseLog, error) {
+	l := releaseLog{size: size, newest: -1}
+	text := make([]byte, size)
+	if err := readAt(r, text, 0); err != nil {
+		return l, err
+	}
+	for len(text) > 0 {
+		line, rest, whole := bytes.Cut(text, []byte{'\n'})
+		text = rest
+		round, known := roundOf(line)
+		if known {
+			l.newest = max(l.newest, round)
+		}
+		if !whole {
+			break
+		}
+		l.end += int64(len(line)) + 1
+		l.lines = append(l.lines, string(line))
+		var entry release
+		err := json.Unmarshal(line, &entry)
+		if err != nil || !known || entry.Round != round || len(entry.Digest) != 2*sha256.Size {
+			l.unreadable++
+			continue
+		}
+		l.releases = append(l.releases, entry)
+	}
+	return l, nil
+}
+
+// roundOf returns the round that a line begins with, whatever follows it.
+func roundOf(line []byte) (round int, known bool) {
+	rest, begins := bytes.CutPrefix(line, []byte(`{"round":`))
+	digits, _, ends := bytes.Cut(rest, []byte{','})
+	round, err := strconv.Atoi(string(digits))
+	return round, begins && ends && err == nil && round >= 0
+}
+
+// find looks for the release that a slot holds: whether the log has it, and whether it has another one of that round.
+func (l *releaseLog) find(s slot) (has, other bool) {
+	digest := hex.EncodeToString(s.digest[:])
+	for _, e := range l.releases {
+		if e.Round == s.Round {
+			same := strings.EqualFold(e.Digest, digest)
+			has, other = has || same, other || !same
+		}
+	}
+	return has, other
+}

@@ -1,0 +1,147 @@
+package state
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"math"
+)
+
+// A slot is a file that holds one state:
+//
+//	magic "SPADEslt" | version uint32 | note length uint32 | round uint64 | state length uint64 | state | note | SHA-256
+//
+// in little-endian order, the digest over everything before it; what follows is room for longer states. Later versions
+// keep the header and the place of the digest, so that a slot of another build is not taken for a damaged one.
+//
+// A new state overwrites the older one in place. No pass that first marks the slot as invalid is needed, and no barrier
+// between body and digest: after a crash the file is some mix of old and new bytes, in whatever order the disk took
+// them, and a mix that is neither the old slot nor the new one does not match its SHA-256. So one sync after the last
+// write is enough. Whether the old slot or the new one is found does not matter, since nothing was sent before that
+// sync, and the other file, which holds the newest state, was not touched.
+const (
+	slotMagic    = "SPADEslt"
+	slotVersion  = 1
+	slotHeader   = 32
+	slotOverhead = slotHeader + MaxNote + sha256.Size
+)
+
+// slot is a slot's content.
+type slot struct {
+	Record         // State only if asked for
+	length  int64  // of the state
+	version uint32 // of the format
+	digest  [sha256.Size]byte
+}
+
+// errEmpty says that nothing has been saved in a slot yet.
+var errEmpty = errors.New("holds nothing yet")
+
+// slotHead returns the first bytes of the slot that holds s.
+func slotHead(s Record) []byte {
+	b := make([]byte, 0, slotHeader)
+	b = append(b, slotMagic...)
+	b = binary.LittleEndian.AppendUint32(b, slotVersion)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(s.Note)))
+	b = binary.LittleEndian.AppendUint64(b, uint64(s.Round))
+	return binary.LittleEndian.AppendUint64(b, uint64(len(s.State)))
+}
+
+// writeSlot writes s to w from its start, digest last, without a copy of the state, and returns the digest.
+func writeSlot(w io.WriterAt, s Record) (digest [sha256.Size]byte, err error) {
+	sum := sha256.New()
+	var off int64
+	put := func(b []byte) {
+		if err == nil {
+			_, err = w.WriteAt(b, off)
+		}
+		sum.Write(b)
+		off += int64(len(b))
+	}
+	put(slotHead(s))
+	put(s.State)
+	put([]byte(s.Note))
+	sum.Sum(digest[:0])
+	put(digest[:])
+	return digest, err
+}
+
+// readSlot reads the slot in a file of the given size; the state itself only if keep is set. It allocates nothing that
+// the file is too small to fill. The error says, after the name of the file, why there is no whole slot; it is errEmpty
+// if there never was one.
+func readSlot(r io.ReaderAt, size int64, keep bool) (slot, error) {
+	var s slot
+	head := make([]byte, min(size, slotHeader))
+	if err := readAt(r, head, 0); err != nil {
+		return s, err
+	}
+	if len(bytes.Trim(head, "\x00")) == 0 {
+		return s, errEmpty
+	}
+	if len(head) < slotHeader || string(head[:8]) != slotMagic {
+		return s, errors.New("does not start as a slot does")
+	}
+	s.version = binary.LittleEndian.Uint32(head[8:])
+	note := binary.LittleEndian.Uint32(head[12:])
+	round := binary.LittleEndian.Uint64(head[16:])
+	length := binary.LittleEndian.Uint64(head[24:])
+	room := size - slotHeader - sha256.Size
+	if int64(note) > room || length > uint64(max(room-int64(note), 0)) {
+		return s, fmt.Errorf("is %d bytes long, too short for the state of %d that it announces", size, length)
+	}
+	if length > math.MaxInt || note > math.MaxInt32 || round > math.MaxInt {
+		return s, fmt.Errorf("announces round %d and %d bytes, more than this machine can count", round, length)
+	}
+	s.Round, s.length = int(round), int64(length)
+
+	sum := sha256.New()
+	sum.Write(head)
+	var err error
+	if keep {
+		s.State = make([]byte, length)
+		err = readAt(r, s.State, slotHeader)
+		sum.Write(s.State)
+	} else {
+		err = hashAt(sum, r, slotHeader, s.length)
+	}
+	if err != nil {
+		return s, err
+	}
+	text := make([]byte, note)
+	if err := readAt(r, text, slotHeader+s.length); err != nil {
+		return s, err
+	}
+	sum.Write(text)
+	s.Note = string(text)
+	if err := readAt(r, s.digest[:], slotHeader+s.length+int64(note)); err != nil {
+		return s, err
+	}
+	if !bytes.Equal(sum.Sum(nil), s.digest[:]) {
+		return s, fmt.Errorf("does not match its SHA-256 (it announces round %d)", round)
+	}
+	return s, nil
+}
+
+// readAt fills b from off. The end of the file is an error like any other.
+func readAt(r io.ReaderAt, b []byte, off int64) error {
+	if n, err := r.ReadAt(b, off); n < len(b) {
+		return fmt.Errorf("cannot be read: %w", err)
+	}
+	return nil
+}
+
+// hashAt adds n bytes from off to sum.
+func hashAt(sum hash.Hash, r io.ReaderAt, off, n int64) error {
+	got, err := io.Copy(sum, io.NewSectionReader(r, off, n))
+	if err == nil && got < n {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return fmt.Errorf("cannot be read: %w", err)
+	}
+	return nil
+}
