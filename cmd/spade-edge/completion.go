@@ -123,9 +123,9 @@ func (cmd *command) registered() (all []*flag.Flag) {
 }
 
 // script is lines of a shell's script in the making.
-type script struct{ strings.Builder }
+type script struct{ b strings.Builder }
 
-func (w *script) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+func (w *script) line(format string, args ...any) { fmt.Fprintf(&w.b, format+"\n", args...) }
 
 // literal puts a text between single quotes, in a form that all three shells take.
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", `'"'"'`) + "'" }
@@ -169,7 +169,7 @@ func bashCommands(all []completable) (names, commands string) {
 		}
 		w.line("\t\t;;")
 	}
-	return literal(strings.Join(each, " ")), w.String()
+	return literal(strings.Join(each, " ")), w.b.String()
 }
 
 // zshCommands returns what each command is about, and a case for each.
@@ -207,7 +207,7 @@ func zshCommands(all []completable) (names, commands string) {
 			w.line("\t\t\t&& return ;;")
 		}
 	}
-	return about.String(), w.String()
+	return about.b.String(), w.b.String()
 }
 
 // fishCommands returns a rule for each command and flag.
@@ -239,5 +239,5 @@ func fishCommands(all []completable) (names, commands string) {
 			w.line("complete -c spade-edge -n %s -F", in)
 		}
 	}
-	return "", w.String()
+	return "", w.b.String()
 }

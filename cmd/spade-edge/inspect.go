@@ -32,7 +32,7 @@ type inspection struct {
 	Kind string `json:"kind"` // what it was taken for
 	Any  any    `json:"content"`
 
-	table                 // the same for people
+	text  table           // the same for people
 	fault error           // why it is not sound
 	fleet *fleetfile.File // has the keys for evidence; nil if it is not known
 }
@@ -81,13 +81,16 @@ func inspectPath(_ context.Context, cmd *command, args []string, out, _ io.Write
 	if *asJSON {
 		err = writeObject(out, r)
 	} else {
-		_, err = fmt.Fprintf(out, "%-14s %s\n%s", r.Kind, path, r.table.String())
+		_, err = fmt.Fprintf(out, "%-14s %s\n%s", r.Kind, path, r.text.b.String())
 	}
 	if err == nil && r.fault != nil {
 		return exitError{r.fault, exitFailed}
 	}
 	return err
 }
+
+// row adds a line for people.
+func (r *inspection) row(name, format string, args ...any) { r.text.row(name, format, args...) }
 
 // identify finds out what there is at a path.
 func (r *inspection) identify(path string, dim int) error {

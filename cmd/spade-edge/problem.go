@@ -147,17 +147,8 @@ func asUsage(err error) error {
 	}
 	text := strings.NewReplacer("sdk: suggest: Tau", "-tau", "sdk: suggest: Queries", "-queries", "of Steps", "of -steps",
 		`graph: "`, `-graph "`)
-	return usageError{reworded{err, text.Replace(err.Error())}}
+	return usageError{errors.New(text.Replace(err.Error()))}
 }
-
-// reworded is an error with another text.
-type reworded struct {
-	error
-	text string
-}
-
-func (r reworded) Error() string { return r.text }
-func (r reworded) Unwrap() error { return r.error }
 
 // clients returns what a simulation of the problem needs.
 func (p *problem) clients(cfgs []admm.Config) []tinytest.Client {

@@ -92,7 +92,7 @@ func (r *report) count() error {
 // write prints the plan for people.
 func (r *report) write(w io.Writer) {
 	var t table
-	defer func() { _, _ = io.WriteString(w, t.String()) }() // w is held until the command ends
+	defer func() { _, _ = io.WriteString(w, t.b.String()) }() // w is held until the command ends
 	t.row("network", "%d nodes, %d edges, at most %d neighbors; Laplacian lambda_2 %.6g, lambda_N %.6g", r.Nodes, r.Edges,
 		r.DegreeMax, r.Lambda2, r.LambdaN)
 	schedule := ""

@@ -207,7 +207,7 @@ func statusText(s *monitor.Status, file *fleetfile.Node) string {
 	}
 	if !s.Running {
 		certified(&b, file)
-		return b.String()
+		return b.b.String()
 	}
 	for i, n := range s.Neighbors {
 		head := ""
@@ -231,7 +231,7 @@ func statusText(s *monitor.Status, file *fleetfile.Node) string {
 	if l := s.Local; l != nil && l.Round > 0 {
 		b.row("own data", "accuracy %.2f %%, loss %.4g after round %d%s", 100*l.Accuracy, l.Loss, l.Round, covered)
 	}
-	return b.String()
+	return b.b.String()
 }
 
 // neighborText says how a neighbor is.

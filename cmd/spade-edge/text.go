@@ -14,10 +14,10 @@ import (
 func epsilonText(epsilon float64) string { return dpmech.FormatEpsilon(epsilon, 4) }
 
 // table is text for people: lines that begin with a word.
-type table struct{ strings.Builder }
+type table struct{ b strings.Builder }
 
 func (t *table) row(name, format string, args ...any) {
-	fmt.Fprintf(t, "%-14s %s\n", name, strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; "))
+	fmt.Fprintf(&t.b, "%-14s %s\n", name, strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; "))
 }
 
 // costText says in every accounting what a spend is called.
