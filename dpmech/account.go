@@ -71,8 +71,8 @@ const (
 	widening = 1 + 0x1p-36
 )
 
-// Epsilon returns the epsilon of a total spend rho (in zCDP, at least 0; see [Rho]) at 2^-1022 <= delta < 1, rounded
-// up: never below the true number of the accounting, and above it by less than 1e-9 of it, or by less than
+// Epsilon returns the epsilon of a total spend rho (in zCDP, at least 0; see [Gaussian.Rho]) at 2^-1022 <= delta < 1,
+// rounded up: never below the true number of the accounting, and above it by less than 1e-9 of it, or by less than
 // 1e-13*sqrt(rho) where that is more, which is where delta alone covers nearly everything. (That is for delta <= 1/2
 // and rho >= 1e-300; elsewhere it is an upper bound.) Its last digits depend on the processor's mathematical functions.
 // It is +Inf if an argument is out of range, so that a mistake never looks private.

@@ -92,7 +92,8 @@ func TestSigmaIsNeverTooSmall(t *testing.T) {
 				t.Fatal(err)
 			}
 			if eps := acc.Epsilon(float64(rounds)*Gaussian{Clip: clip, Sigma: sigma}.Rho(), delta); eps > epsilon {
-				t.Errorf("%v: sigma %v for clip %v, %d rounds, epsilon %v, delta %v spends %v", acc, sigma, clip, rounds, epsilon, delta, eps)
+				t.Errorf("%v: sigma %v for clip %v, %d rounds, epsilon %v, delta %v spends %v", acc, sigma, clip, rounds, epsilon,
+					delta, eps)
 			}
 		}
 	}
@@ -272,7 +273,8 @@ func TestGDPAgainstIntegral(t *testing.T) {
 func TestAccountingRefusesNonsense(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	all := []Accounting{GDP, ZCDP, Paper}
-	for _, c := range [][2]float64{{-1, 1e-5}, {nan, 1e-5}, {inf, 1e-5}, {1, 0}, {1, 1}, {1, nan}, {1, -1}, {1, inf}, {1, 0x1p-1023}, {0, 1}} {
+	for _, c := range [][2]float64{{-1, 1e-5}, {nan, 1e-5}, {inf, 1e-5}, {1, 0}, {1, 1}, {1, nan}, {1, -1}, {1, inf},
+		{1, 0x1p-1023}, {0, 1}} {
 		for _, acc := range append(all, Accounting(9)) {
 			if got := acc.Epsilon(c[0], c[1]); !math.IsInf(got, 1) {
 				t.Errorf("%v.Epsilon(%v, %v) = %v, want +Inf", acc, c[0], c[1], got)
@@ -289,7 +291,8 @@ func TestAccountingRefusesNonsense(t *testing.T) {
 	if eps, delta := Accounting(9).Epsilon(0, 0.1), Accounting(9).Delta(0, 1); !math.IsInf(eps, 1) || delta != 1 {
 		t.Errorf("an accounting that does not exist says %v, %v", eps, delta)
 	}
-	for _, c := range [][2]float64{{0, 1e-5}, {-8, 1e-5}, {nan, 1e-5}, {2e6, 1e-5}, {8, 0}, {8, 1}, {8, -1}, {8, nan}, {1e-300, 1e-300}} {
+	for _, c := range [][2]float64{{0, 1e-5}, {-8, 1e-5}, {nan, 1e-5}, {2e6, 1e-5}, {8, 0}, {8, 1}, {8, -1}, {8, nan},
+		{1e-300, 1e-300}} {
 		for _, acc := range append(all, Accounting(9)) {
 			if rho, err := acc.MaxRho(c[0], c[1]); err == nil {
 				t.Errorf("%v.MaxRho(%v, %v) = %v, want an error", acc, c[0], c[1], rho)
@@ -306,7 +309,8 @@ func TestAccountingRefusesNonsense(t *testing.T) {
 
 // Numbers at the ends of float64 give numbers, no NaN, and never a smaller epsilon for a larger spend.
 func TestAccountingAtTheEndsOfFloat64(t *testing.T) {
-	ends := []float64{0, math.SmallestNonzeroFloat64, 0x1p-1022, 1e-300, 1e-200, 1e-100, 1, 1e100, 1e200, 1e300, math.MaxFloat64}
+	ends := []float64{0, math.SmallestNonzeroFloat64, 0x1p-1022, 1e-300, 1e-200, 1e-100, 1, 1e100, 1e200, 1e300,
+		math.MaxFloat64}
 	for _, acc := range []Accounting{GDP, ZCDP, Paper} {
 		for _, delta := range []float64{0x1p-1022, 1e-15, 0.5, 1 - 0x1p-53} {
 			before := 0.0

@@ -115,7 +115,8 @@ func TestBinomialLower(t *testing.T) {
 
 // auditedRelease makes count releases of one update and returns them, projected on the direction of all ones, in units
 // of sigma of the claim. The true noise is that of claim times fault; the update is far outside of the ball.
-func auditedRelease(t *testing.T, dim, count int, claim Gaussian, sign, fault float64, onGrid bool, seed uint64) []float64 {
+func auditedRelease(t *testing.T, dim, count int, claim Gaussian, sign, fault float64, onGrid bool,
+	seed uint64) []float64 {
 	t.Helper()
 	m := newMechanism(t, dim, seed)
 	g := Gaussian{Clip: claim.Clip, Sigma: claim.Sigma * fault}

@@ -33,7 +33,8 @@ func TestCertificateVersion1(t *testing.T) {
 	// As version 2 it lacks what that has.
 	c.Version = 2
 	if err := c.Verify(); err == nil || !strings.Contains(err.Error(), "field epsilon_zero_out is missing: it is ") ||
-		!strings.Contains(err.Error(), "lifetime: field epsilon_zero_out is missing") || !strings.Contains(err.Error(), "not_covered: lacks") {
+		!strings.Contains(err.Error(), "lifetime: field epsilon_zero_out is missing") ||
+		!strings.Contains(err.Error(), "not_covered: lacks") {
 		t.Errorf("as version 2: %v", err)
 	}
 	// What version 2 has besides is unknown in it, also where the numbers are right.
@@ -42,10 +43,12 @@ func TestCertificateVersion1(t *testing.T) {
 		{`"slack": 0,`, `"slack": 0, "epsilon_zero_out": 1,`, "unknown field epsilon_zero_out: version 1"},
 		{`"slack": 0,`, `"slack": 0, "head": "00",`, "unknown field head: version 1"},
 		{`"slack": 0,`, `"slack": 0, "signature": "00",`, "unknown field signature: version 1"},
-		{`"slack": 0,`, `"slack": 0, "countersigned": [{"member": "b", "signature": "00"}],`, "unknown field countersigned: version 1"},
+		{`"slack": 0,`, `"slack": 0, "countersigned": [{"member": "b", "signature": "00"}],`,
+			"unknown field countersigned: version 1"},
 	} {
 		bad := strings.Replace(string(text), x.old, x.new, 1)
-		if _, err := ParseCertificate([]byte(bad)); bad == string(text) || err == nil || !strings.Contains(err.Error(), x.want) {
+		if _, err := ParseCertificate([]byte(bad)); bad == string(text) || err == nil ||
+			!strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v, want %q", x.new, err, x.want)
 		}
 	}
@@ -96,18 +99,24 @@ func TestCertificateReleasesEqualLedger(t *testing.T) {
 		change func(c *Certificate)
 		want   string
 	}{
-		"one release":         {func(c *Certificate) { c.Spends[0].Rounds = 1 }, "the ledger has 10 releases of this run, and the certificate 1 and 0 reserved_unmade"},
-		"one, of more noise":  {func(c *Certificate) { c.Spends[0].Rounds, c.Spends[0].Sigma = 1, 800 }, "releases[0]: found 1 rounds from 1 on with clip 1 and sigma 800, want 10 rounds from 1 on with clip 1 and sigma 8 as in the ledger"},
-		"more noise":          {func(c *Certificate) { c.Spends[0].Sigma = 800 }, "sigma 800, want"},
-		"less noise":          {func(c *Certificate) { c.Spends[0].Sigma = 4 }, "sigma 4, want"},
-		"another clip":        {func(c *Certificate) { c.Spends[0].Clip = 0.5 }, "clip 0.5"},
-		"no release":          {func(c *Certificate) { c.Spends = []Spend{} }, "and the certificate 0 and 0 reserved_unmade"},
-		"more than reserved":  {func(c *Certificate) { c.Spends[0].Rounds = 11 }, "found 11 rounds from 1 on"},
-		"the first left out":  {func(c *Certificate) { c.Spends[0] = Spend{2, 9, 1, 8} }, "found 9 rounds from 2 on"},
-		"a gap":               {func(c *Certificate) { c.Spends = []Spend{{1, 4, 1, 8}, {6, 5, 1, 8}} }, "found 4 rounds from 1 on"},
-		"one more, elsewhere": {func(c *Certificate) { c.Spends = append(c.Spends, Spend{12, 1, 1, 8}) }, "the ledger has no release from round 12 on"},
-		"a gap in the ledger": {func(c *Certificate) { c.Lifetime.Runs[1].Spends = []Spend{{1, 10, 1, 8}, {12, 1, 1, 8}} }, "behind a gap"},
-		"other noise behind":  {func(c *Certificate) { c.Lifetime.Runs[1].Spends = []Spend{{1, 10, 1, 8}, {11, 1, 1, 80}} }, "with another clip or sigma"},
+		"one release": {func(c *Certificate) { c.Spends[0].Rounds = 1 },
+			"the ledger has 10 releases of this run, and the certificate 1 and 0 reserved_unmade"},
+		"one, of more noise": {func(c *Certificate) { c.Spends[0].Rounds, c.Spends[0].Sigma = 1, 800 },
+			"releases[0]: found 1 rounds from 1 on with clip 1 and sigma 800, want 10 rounds from 1 on with clip 1 and sigma 8 as in the ledger"},
+		"more noise":         {func(c *Certificate) { c.Spends[0].Sigma = 800 }, "sigma 800, want"},
+		"less noise":         {func(c *Certificate) { c.Spends[0].Sigma = 4 }, "sigma 4, want"},
+		"another clip":       {func(c *Certificate) { c.Spends[0].Clip = 0.5 }, "clip 0.5"},
+		"no release":         {func(c *Certificate) { c.Spends = []Spend{} }, "and the certificate 0 and 0 reserved_unmade"},
+		"more than reserved": {func(c *Certificate) { c.Spends[0].Rounds = 11 }, "found 11 rounds from 1 on"},
+		"the first left out": {func(c *Certificate) { c.Spends[0] = Spend{2, 9, 1, 8} }, "found 9 rounds from 2 on"},
+		"a gap": {func(c *Certificate) { c.Spends = []Spend{{1, 4, 1, 8}, {6, 5, 1, 8}} },
+			"found 4 rounds from 1 on"},
+		"one more, elsewhere": {func(c *Certificate) { c.Spends = append(c.Spends, Spend{12, 1, 1, 8}) },
+			"the ledger has no release from round 12 on"},
+		"a gap in the ledger": {func(c *Certificate) { c.Lifetime.Runs[1].Spends = []Spend{{1, 10, 1, 8}, {12, 1, 1, 8}} },
+			"behind a gap"},
+		"other noise behind": {func(c *Certificate) { c.Lifetime.Runs[1].Spends = []Spend{{1, 10, 1, 8}, {11, 1, 1, 80}} },
+			"with another clip or sigma"},
 	} {
 		c := clone(t, good)
 		x.change(c)
@@ -122,8 +131,10 @@ func TestCertificateReleasesEqualLedger(t *testing.T) {
 func TestCertificateReservedUnmade(t *testing.T) {
 	for _, x := range []struct{ made, reserved int }{{10, 10}, {10, 11}, {7, 10}, {0, 4}, {0, 0}} {
 		c, _ := whole(t, x.made, x.reserved)
-		if want := float64(x.reserved) * noisy.Rho(); c.Rho != want || c.Rounds != x.made || c.ReservedUnmade != x.reserved-x.made {
-			t.Errorf("%d made, %d reserved: rho %v of %d releases and %d more, want %v", x.made, x.reserved, c.Rho, c.Rounds, c.ReservedUnmade, want)
+		if want := float64(x.reserved) * noisy.Rho(); c.Rho != want || c.Rounds != x.made ||
+			c.ReservedUnmade != x.reserved-x.made {
+			t.Errorf("%d made, %d reserved: rho %v of %d releases and %d more, want %v", x.made, x.reserved, c.Rho, c.Rounds,
+				c.ReservedUnmade, want)
 		}
 		if err := clone(t, c).Verify(); err != nil {
 			t.Error(err)
@@ -150,7 +161,8 @@ func TestCertificateReservedUnmade(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := NewCertificate(aboutRun("final"), 1e-5, f, l.lifetime(1e-5)); err == nil || !strings.Contains(err.Error(), "found 4 rounds from 1 on with clip 1 and sigma 8, want 3 rounds") {
+	if _, err := NewCertificate(aboutRun("final"), 1e-5, f, l.lifetime(1e-5)); err == nil ||
+		!strings.Contains(err.Error(), "found 4 rounds from 1 on with clip 1 and sigma 8, want 3 rounds") {
 		t.Errorf("%v, want a release that the ledger does not have", err)
 	}
 }
@@ -168,7 +180,8 @@ func TestSignedBytes(t *testing.T) {
 		t.Errorf("%s became %s (%v)", before, after, err)
 	}
 	tag, text, _ := bytes.Cut(after, []byte("\n"))
-	if string(tag) != "spade-edge certificate 2" || bytes.ContainsAny(text, "\n\t") || bytes.Contains(text, []byte(`"signature"`)) {
+	if string(tag) != "spade-edge certificate 2" || bytes.ContainsAny(text, "\n\t") ||
+		bytes.Contains(text, []byte(`"signature"`)) {
 		t.Errorf("%s", after)
 	}
 	back, err := ParseCertificate(text)
@@ -179,7 +192,8 @@ func TestSignedBytes(t *testing.T) {
 		t.Errorf("%s became %s (%v)", before, again, err)
 	}
 	for name, change := range map[string]func(c *Certificate){
-		"member": func(c *Certificate) { c.Member = "b" }, "unmade": func(c *Certificate) { c.ReservedUnmade++ }, "head": func(c *Certificate) { c.Head = "00" },
+		"member": func(c *Certificate) { c.Member = "b" }, "unmade": func(c *Certificate) { c.ReservedUnmade++ },
+		"head":   func(c *Certificate) { c.Head = "00" },
 		"ledger": func(c *Certificate) { c.Lifetime.Ledger.Seq++ }, "conditions": func(c *Certificate) { c.ConditionalOn = c.ConditionalOn[1:] },
 		"countersigned": func(c *Certificate) { c.Countersigned = []Countersignature{{"b", ""}} },
 	} {

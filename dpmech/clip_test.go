@@ -62,7 +62,8 @@ func TestBallIsExact(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range []float64{1, 1 << 24, 1 << 48, 1<<48 - 1, math.Nextafter(1<<48, 0), math.Sqrt2, 1<<47 + 0.5, 1<<26 + 0x1p-26} {
+	for _, r := range []float64{1, 1 << 24, 1 << 48, 1<<48 - 1, math.Nextafter(1<<48, 0), math.Sqrt2, 1<<47 + 0.5,
+		1<<26 + 0x1p-26} {
 		check(r, 1)
 		check(3*r, 3)
 		check(0x1p-99*r, 0x1p-99)
@@ -169,7 +170,8 @@ func TestClipStaysInBall(t *testing.T) {
 		}
 		short := length < g.Clip*(1-0x1p-30)
 		if short && scale != 1/gamma || scale > 1/gamma {
-			t.Fatalf("trial %d: a vector of length %v, clip %v, was scaled by %v, not by 1/%v", trial, length, g.Clip, scale, gamma)
+			t.Fatalf("trial %d: a vector of length %v, clip %v, was scaled by %v, not by 1/%v", trial, length, g.Clip, scale,
+				gamma)
 		}
 		for _, x := range update {
 			// Nothing grows but by the rounding of 1/gamma and of the product.
@@ -190,13 +192,15 @@ func TestClipStaysInBall(t *testing.T) {
 		}
 		clipped++
 		if f, _ := new(big.Float).SetInt(sum).Float64(); math.Sqrt(f)*gamma < g.Clip*(1-0x1p-15) {
-			t.Fatalf("trial %d, d %d, kind %d: a vector of length %v, clip %v, came out with %v", trial, dim, kind, length, g.Clip, math.Sqrt(f)*gamma)
+			t.Fatalf("trial %d, d %d, kind %d: a vector of length %v, clip %v, came out with %v", trial, dim, kind, length,
+				g.Clip, math.Sqrt(f)*gamma)
 		}
 		if plainClip(plain, float32(g.Clip)); norm(plain) < 2*g.Clip && squaredNorm(plain, 1/gamma).Cmp(limit) > 0 {
 			plainOut++
 		}
 	}
-	t.Logf("of %d vectors at the edge of the ball or beyond, %d took a second try; a float32 clip left %d outside", clipped, retries, plainOut)
+	t.Logf("of %d vectors at the edge of the ball or beyond, %d took a second try; a float32 clip left %d outside",
+		clipped, retries, plainOut)
 	if retries == 0 {
 		t.Error("no vector took the second try: it has not been tested")
 	}

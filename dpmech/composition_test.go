@@ -64,7 +64,8 @@ func TestCompositionSumsRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	life := l.lifetime(1e-5)
-	if want := 6*noisy.Rho() + (Gaussian{1, 4}).Rho(); life.Rho != want || l.seq != 7 || len(life.Runs) != 3 || life.Cost != CostOf(want, 1e-5) {
+	if want := 6*noisy.Rho() + (Gaussian{1, 4}).Rho(); life.Rho != want || l.seq != 7 || len(life.Runs) != 3 ||
+		life.Cost != CostOf(want, 1e-5) {
 		t.Errorf("lifetime %+v, want rho %v over 7 releases in 3 runs", life, want)
 	}
 	id := life.Runs[0].RunID

@@ -29,8 +29,10 @@ func TestFormatEpsilon(t *testing.T) {
 		decimals int
 		want     string
 	}{
-		{8, 3, "8.000"}, {7.99999999999, 3, "8.000"}, {7.0001, 3, "7.001"}, {7.0006, 3, "7.001"}, {7.001, 3, "7.001"}, {0, 3, "0.000"}, {1e-9, 3, "0.001"},
-		{1e-300, 4, "0.0001"}, {5e-324, 4, "0.0001"}, {0.00001, 4, "0.0001"}, {9.99991, 4, "10.0000"}, {999.2, 0, "1000"}, {0.2, 0, "1"}, {0.2, -3, "1"},
+		{8, 3, "8.000"}, {7.99999999999, 3, "8.000"}, {7.0001, 3, "7.001"}, {7.0006, 3, "7.001"}, {7.001, 3, "7.001"},
+		{0, 3, "0.000"}, {1e-9, 3, "0.001"},
+		{1e-300, 4, "0.0001"}, {5e-324, 4, "0.0001"}, {0.00001, 4, "0.0001"}, {9.99991, 4, "10.0000"}, {999.2, 0, "1000"},
+		{0.2, 0, "1"}, {0.2, -3, "1"},
 		{9.04, 1, "9.1"}, {8 * (1 + 1e-11), 4, "8.0000"}, {math.Inf(1), 3, "+Inf"}, {math.NaN(), 3, "NaN"},
 	} {
 		if got := FormatEpsilon(c.eps, c.decimals); got != c.want {
@@ -51,7 +53,8 @@ func TestFormatEpsilonNeverBelow(t *testing.T) {
 		back, err := strconv.ParseFloat(s, 64)
 		_, digits, _ := strings.Cut(s, ".")
 		unit := math.Pow10(-decimals)
-		if err != nil || len(digits) != decimals || back < eps*(1-1e-9) || back == 0 && eps > 0 || back > eps+unit*(1+1e-9)+eps*1e-9 {
+		if err != nil || len(digits) != decimals || back < eps*(1-1e-9) || back == 0 && eps > 0 ||
+			back > eps+unit*(1+1e-9)+eps*1e-9 {
 			t.Fatalf("%v with %d decimals is written %s", eps, decimals, s)
 		}
 	}

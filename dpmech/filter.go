@@ -128,29 +128,20 @@ func (f *Filter) check(round int, g Gaussian) (known bool, err error) {
 	return false, f.limit.allows(f.Rho(), f.rhoWith(round, g), fmt.Sprintf("round %d", round))
 }
 
-// joined returns the last spend with one release more, and whether that is possible.
-func (f *Filter) joined(round int, g Gaussian) (Spend, bool) {
-	if len(f.spends) == 0 {
-		return Spend{}, false
-	}
-	s := f.spends[len(f.spends)-1]
-	same := round == s.last()+1 && g == s.gaussian()
-	s.Rounds++
-	return s, same
-}
-
 // rhoWith returns what Rho is once a release is added.
 func (f *Filter) rhoWith(round int, g Gaussian) float64 {
-	if s, ok := f.joined(round, g); ok {
-		return sumUp(f.closed, s.Rho())
-	}
-	return sumUp(f.Rho(), Spend{First: round, Rounds: 1, Clip: g.Clip, Sigma: g.Sigma}.Rho())
+	with := Filter{spends: slices.Clone(f.spends), closed: f.closed}
+	with.add(round, g)
+	return with.Rho()
 }
 
+// add counts a release: in the last spend if it continues that, or in one of its own.
 func (f *Filter) add(round int, g Gaussian) {
-	if s, ok := f.joined(round, g); ok {
-		f.spends[len(f.spends)-1] = s
-		return
+	if n := len(f.spends); n > 0 {
+		if last := &f.spends[n-1]; round == last.last()+1 && g == last.gaussian() {
+			last.Rounds++
+			return
+		}
 	}
 	f.closed = f.Rho()
 	f.spends = append(f.spends, Spend{First: round, Rounds: 1, Clip: g.Clip, Sigma: g.Sigma})

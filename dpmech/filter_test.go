@@ -111,7 +111,8 @@ func TestFilterRefuses(t *testing.T) {
 				t.Fatalf("%v: round 51: %v, want a refusal", acc, err)
 			}
 		}
-		for _, want := range []string{"round 51", fmt.Sprintf("rho %.6g", f.Rho()), "limit", "epsilon 8,", acc.String(), "1e-05"} {
+		for _, want := range []string{"round 51", fmt.Sprintf("rho %.6g", f.Rho()), "limit", "epsilon 8,", acc.String(),
+			"1e-05"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("no %q in %q", want, err)
 			}
@@ -215,7 +216,8 @@ func TestFilterRefusesNonsense(t *testing.T) {
 	if err := f.Reserve(4, Gaussian{1, 0.0015}); err == nil || f.Last() != 3 {
 		t.Errorf("a total above 1e6: %v", err)
 	}
-	for _, l := range []Limit{{}, {8, 0, GDP}, {0, 1e-5, GDP}, {math.NaN(), 1e-5, GDP}, {8, 1, GDP}, {8, 1e-5, Accounting(9)}} {
+	for _, l := range []Limit{{}, {8, 0, GDP}, {0, 1e-5, GDP}, {math.NaN(), 1e-5, GDP}, {8, 1, GDP},
+		{8, 1e-5, Accounting(9)}} {
 		if _, err := NewFilter(&l); err == nil {
 			t.Errorf("limit %+v was taken", l)
 		}
@@ -236,7 +238,8 @@ func TestFilterState(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if back.Rho() != f.Rho() || back.Last() != f.Last() || *back.Limit() != (Limit{20, 1e-6, ZCDP}) || !bytes.Equal(back.State(), f.State()) {
+		if back.Rho() != f.Rho() || back.Last() != f.Last() || *back.Limit() != (Limit{20, 1e-6, ZCDP}) ||
+			!bytes.Equal(back.State(), f.State()) {
 			t.Fatalf("saved %s\nloaded %s", f.State(), back.State())
 		}
 		f = back
@@ -257,7 +260,8 @@ var badStates = []struct{ state, want string }{
 	{`{"version":1,"limit":{"epsilon":-1,"delta":2,"accounting":"gdp"},"releases":[]}`, "delta is 2"},
 	{`{"version":1,"limit":{"epsilon":1,"delta":1e-5,"accounting":"moments"},"releases":[]}`, "moments"},
 	{`{"version":1,"limit":null,"releases":[{"first":0,"rounds":1,"clip":1,"sigma":8}]}`, "first round is 0"},
-	{`{"version":1,"limit":null,"releases":[{"first":2147483647,"rounds":2,"clip":1,"sigma":8}]}`, "2 rounds from round 2147483647"},
+	{`{"version":1,"limit":null,"releases":[{"first":2147483647,"rounds":2,"clip":1,"sigma":8}]}`,
+		"2 rounds from round 2147483647"},
 	{`{"version":1,"limit":null,"releases":[{"first":1,"rounds":1,"clip":1,"sigma":0}]}`, "releases[0]: sigma is 0"},
 	{`{"version":1,"limit":null,"releases":[{"first":1,"rounds":1,"clip":1,"sigma":1e999}]}`, "1e999"},
 	{`{"version":1,"limit":null,"releases":[{"first":1,"rounds":2,"clip":1,"sigma":8},{"first":2,"rounds":1,"clip":1,"sigma":9}]}`, "want one after 2"},

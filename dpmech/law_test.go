@@ -199,9 +199,12 @@ func TestNormalLawPower(t *testing.T) {
 		spoil    func(x int64) int64
 	}{
 		{"nothing", 2, plain, func(x int64) int64 { return (x + 1<<47) >> 48 }},
-		{"the scale is 0.5 % too large", 28, plain, func(x int64) int64 { return int64(math.Round(float64(x) * 1.005 / (1 << 22))) }},
-		{"the scale is 0.5 % too small", 28, plain, func(x int64) int64 { return int64(math.Round(float64(x) * 0.995 / (1 << 22))) }},
-		{"the scale is 0.5 % too large", 2, plain, func(x int64) int64 { return int64(math.Round(float64(x) * 1.005 / (1 << 48))) }},
+		{"the scale is 0.5 % too large", 28, plain,
+			func(x int64) int64 { return int64(math.Round(float64(x) * 1.005 / (1 << 22))) }},
+		{"the scale is 0.5 % too small", 28, plain,
+			func(x int64) int64 { return int64(math.Round(float64(x) * 0.995 / (1 << 22))) }},
+		{"the scale is 0.5 % too large", 2, plain,
+			func(x int64) int64 { return int64(math.Round(float64(x) * 1.005 / (1 << 48))) }},
 		{"rounded down", 2, plain, func(x int64) int64 { return x >> 48 }},
 		{"rounded toward zero", 2, plain, func(x int64) int64 { return x / (1 << 48) }},
 		{"rounded toward zero", 8, plain, func(x int64) int64 { return x / (1 << 42) }},

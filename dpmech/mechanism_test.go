@@ -219,10 +219,12 @@ func TestReleaseRefuses(t *testing.T) {
 	ok := Gaussian{1, 1}
 	calls := []call{
 		{ok, 0, 2, 2, true}, {ok, -0.5, 2, 2, true}, {ok, math.NaN(), 2, 2, true}, {ok, math.Inf(1), 2, 2, true},
-		{ok, 1.001, 2, 2, true}, {ok, 1. / 4097, 2, 2, true}, {ok, 0.5, 3, 2, true}, {ok, 0.5, 0, 2, true}, {ok, 0.5, 2, 3, false},
+		{ok, 1.001, 2, 2, true}, {ok, 1. / 4097, 2, 2, true}, {ok, 0.5, 3, 2, true}, {ok, 0.5, 0, 2, true},
+		{ok, 0.5, 2, 3, false},
 	}
 	for _, g := range []Gaussian{
-		{0, 1}, {-1, 1}, {1, 0}, {1, -1}, {math.NaN(), 1}, {1, math.NaN()}, {math.Inf(1), 1}, {1, math.Inf(1)}, {1, 1e9}, {1e9, 1},
+		{0, 1}, {-1, 1}, {1, 0}, {1, -1}, {math.NaN(), 1}, {1, math.NaN()}, {math.Inf(1), 1}, {1, math.Inf(1)}, {1, 1e9},
+		{1e9, 1},
 		{5e-324, 5e-324},
 	} {
 		calls = append(calls, call{g, g.Sigma / 16, 2, 2, false})
@@ -282,7 +284,8 @@ func TestSourceFailure(t *testing.T) {
 		m, _ = NewMechanism(5000, source())
 		dst := make([]int32, 5000)
 		s[0], dst[0] = 1, 1
-		if err := m.ReleaseOnGrid(dst, s, Gaussian{1, 1}, 0.5); !errors.Is(err, broken) || !zeros(dst) || !zeros(s) || !zeros(m.noise) {
+		if err := m.ReleaseOnGrid(dst, s, Gaussian{1, 1}, 0.5); !errors.Is(err, broken) || !zeros(dst) || !zeros(s) ||
+			!zeros(m.noise) {
 			t.Errorf("on the grid, after %d good bytes: %v, first coordinate %v; want %v and zeros", good, err, dst[0], broken)
 		}
 	}

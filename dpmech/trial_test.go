@@ -97,10 +97,12 @@ func TestDensities(t *testing.T) {
 				high, low float64
 			}{
 				{"cells", cellDensity(j, u), bigDensity(heights[0], j, cellBits, bigFraction(u, next)), 1, 3},
-				{"isochronous", isoDensity(k, isoHeights[k], u), bigDensity(isoHeights[0], k, isoCellBits, bigFraction(u, next)), 5, 5},
+				{"isochronous", isoDensity(k, isoHeights[k], u), bigDensity(isoHeights[0], k, isoCellBits, bigFraction(u, next)),
+					5, 5},
 			} {
 				if diff := minus(bigInt(c.got), c.want); diff > c.high || diff < -c.low {
-					t.Fatalf("%s: cells %d and %d, u %#x: %.2f too high, may be %v too high or %v too low", c.name, j, k, u, diff, c.high, c.low)
+					t.Fatalf("%s: cells %d and %d, u %#x: %.2f too high, may be %v too high or %v too low", c.name, j, k, u, diff,
+						c.high, c.low)
 				}
 			}
 		}

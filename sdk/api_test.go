@@ -31,7 +31,8 @@ func TestAPI(t *testing.T) {
 		if err != nil || !d.IsDir() {
 			return err
 		}
-		if name := d.Name(); path != root && (strings.HasPrefix(name, ".") || name == "testdata" || isModule(path)) {
+		name := d.Name()
+		if path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "internal" || isModule(path)) {
 			return filepath.SkipDir
 		}
 		dir, err := filepath.Rel(root, path)

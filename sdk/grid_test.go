@@ -9,8 +9,8 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
-	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -37,13 +37,13 @@ func TestReleaseBits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var clients []tinytest.Client
+		var clients []sim.Client
 		for _, c := range cfgs {
-			clients = append(clients, tinytest.Client{Config: c, Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, sample int) (float64, error) {
+			clients = append(clients, sim.Client{Config: c, Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, sample int) (float64, error) {
 				return 1 / (1 + float64(x[sample])*float64(x[sample])), nil
 			})})
 		}
-		sim, err := tinytest.NewSim(clients)
+		network, err := sim.New(clients)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestReleaseBits(t *testing.T) {
 			t.Fatal(err)
 		}
 		var sent, messages, entropy float64
-		sim.OnSend = func(msg admm.Message) {
+		network.OnSend = func(msg admm.Message) {
 			frame := f.Frame(msg)
 			b, err := codec.Append(nil, &frame)
 			if err != nil {
@@ -68,7 +68,7 @@ func TestReleaseBits(t *testing.T) {
 			messages++
 			entropy += entropyOf(msg.Grid)
 		}
-		if err := sim.Run(t.Context(), nil); err != nil {
+		if err := network.Run(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 		perCoordinate, limit := sent/messages/dim, entropy/messages

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -67,18 +67,18 @@ func simulated(t *testing.T, f *sdk.Fleet) [][]float32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var clients []tinytest.Client
+	var clients []sim.Client
 	for i, c := range cfgs {
-		clients = append(clients, tinytest.Client{Config: c, Oracle: oracle(i)})
+		clients = append(clients, sim.Client{Config: c, Oracle: oracle(i)})
 	}
-	sim, err := tinytest.NewSim(clients)
+	network, err := sim.New(clients)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sim.Run(t.Context(), nil); err != nil {
+	if err := network.Run(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	return sim.Models()
+	return network.Models()
 }
 
 // nodes makes a node of every member over the given transports. change may alter a configuration.

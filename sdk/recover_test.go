@@ -19,6 +19,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
@@ -36,7 +37,7 @@ type wreck struct {
 	chance rng.Stream
 	fleet  *sdk.Fleet
 	net    *mem.Net
-	fate   tinytest.Fate
+	fate   sim.FaultSchedule
 	hosts  []*host
 	lost   int // whose device is lost
 	rough  bool
@@ -149,7 +150,7 @@ func newWreck(t *testing.T, seed uint64) *wreck {
 	w.fleet, w.net, w.lost = f, mem.New(f.Members...), c.IntN(n)
 	w.rough = c.IntN(3) > 0
 	if w.rough {
-		w.fate = tinytest.Nest(tinytest.Drop(seed, 0.25*c.Float64()), tinytest.Duplicate(seed, 0.2), tinytest.Delay(seed, 0.3, 1+c.IntN(3)))
+		w.fate = tinytest.Chain(tinytest.Drop(seed, 0.25*c.Float64()), tinytest.Duplicate(seed, 0.2), tinytest.Delay(seed, 0.3, 1+c.IntN(3)))
 	}
 	for i := range n {
 		h := &host{open: tinytest.MemStore()}

@@ -5,16 +5,17 @@ import (
 	"fmt"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // two returns a network of two clients with losses of which everything is known.
-func two() []tinytest.Client {
-	clients := make([]tinytest.Client, 2)
+func two() []sim.Client {
+	clients := make([]sim.Client, 2)
 	for i := range clients {
-		clients[i] = tinytest.Client{
+		clients[i] = sim.Client{
 			Config: admm.Config{
 				Estimator: zoest.Config{Dim: 2, Samples: 20, Batch: 5, Seed: 3, Client: uint32(i)},
 				Neighbors: []int{1 - i},
@@ -30,37 +31,38 @@ func two() []tinytest.Client {
 
 // A network of two in virtual time.
 func ExampleSim() {
-	sim, err := tinytest.NewSim(two())
+	network, err := sim.New(two())
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	if err := sim.Run(context.Background(), nil); err != nil {
+	if err := network.Run(context.Background(), nil); err != nil {
 		fmt.Println(err)
 		return
 	}
-	asked, _ := sim.Queries()
-	fmt.Printf("%d rounds in %d ticks, %d losses, %d models\n", sim.Round(), sim.Ticks(), asked, len(sim.Models()))
+	asked, _ := network.Queries()
+	fmt.Printf("%d rounds in %d ticks, %d losses, %d models\n", network.Round(), network.Ticks(), asked,
+		len(network.Models()))
 	// Output: 7 rounds in 7 ticks, 300 losses, 2 models
 }
 
-// The same network when a third of all messages is lost and the others overtake each other: it takes longer, and computes the
-// same.
-func ExampleNest() {
+// The same network when a third of all messages is lost and the others overtake each other: it takes longer, and
+// computes the same.
+func ExampleChain() {
 	var transcripts []string
-	for _, fate := range []tinytest.Fate{nil, tinytest.Nest(tinytest.Drop(1, 0.3), tinytest.Reorder(1, 2))} {
-		sim, err := tinytest.NewSim(two())
+	for _, fate := range []sim.FaultSchedule{nil, tinytest.Chain(tinytest.Drop(1, 0.3), tinytest.Reorder(1, 2))} {
+		network, err := sim.New(two())
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		sim.Fate = fate
-		if err := sim.Run(context.Background(), nil); err != nil {
+		network.Faults = fate
+		if err := network.Run(context.Background(), nil); err != nil {
 			fmt.Println(err)
 			return
 		}
-		transcripts = append(transcripts, sim.Transcript())
-		fmt.Println(sim.Ticks(), "ticks")
+		transcripts = append(transcripts, network.Transcript())
+		fmt.Println(network.Ticks(), "ticks")
 	}
 	fmt.Println("same result:", transcripts[0] == transcripts[1])
 	// Output:

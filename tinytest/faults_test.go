@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// Whatever the network does to messages, and however the clients sleep: a run that waits for its neighbors computes the same bits
-// in more ticks.
+// Whatever the network does to messages, and however the clients sleep: a run that waits for its neighbors computes the
+// same bits in more ticks.
 func TestFaultsChangeNoBit(t *testing.T) {
 	for name, change := range map[string]func(int, *admm.Config){
 		"messages": nil,
@@ -25,27 +26,27 @@ func TestFaultsChangeNoBit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := finish(t, simOf(t, kite, 5, change))
-			for fault, set := range map[string]func(*tinytest.Sim){
-				"order":     func(s *tinytest.Sim) { s.Seed = 9 },
-				"drop":      func(s *tinytest.Sim) { s.Fate = tinytest.Drop(1, 0.3) },
-				"bursts":    func(s *tinytest.Sim) { s.Fate = tinytest.GilbertElliott(1, 0.1, 0.2, 0, 1) },
-				"delay":     func(s *tinytest.Sim) { s.Fate = tinytest.Delay(1, 0.5, 4) },
-				"reorder":   func(s *tinytest.Sim) { s.Fate = tinytest.Reorder(1, 6) },
-				"duplicate": func(s *tinytest.Sim) { s.Fate = tinytest.Duplicate(1, 0.5) },
-				"partition": func(s *tinytest.Sim) { s.Fate = tinytest.Partition(3, 20, 0, 1) },
-				"sleep":     func(s *tinytest.Sim) { s.Asleep = tinytest.Markov(1, 0.2, 0.3) },
-				"all": func(s *tinytest.Sim) {
-					s.Seed, s.Fate, s.Asleep = 3, awful(2), tinytest.Markov(2, 0.1, 0.3)
+			for fault, set := range map[string]func(*sim.Sim){
+				"order":     func(s *sim.Sim) { s.Seed = 9 },
+				"drop":      func(s *sim.Sim) { s.Faults = tinytest.Drop(1, 0.3) },
+				"bursts":    func(s *sim.Sim) { s.Faults = tinytest.GilbertElliott(1, 0.1, 0.2, 0, 1) },
+				"delay":     func(s *sim.Sim) { s.Faults = tinytest.Delay(1, 0.5, 4) },
+				"reorder":   func(s *sim.Sim) { s.Faults = tinytest.Reorder(1, 6) },
+				"duplicate": func(s *sim.Sim) { s.Faults = tinytest.Duplicate(1, 0.5) },
+				"partition": func(s *sim.Sim) { s.Faults = tinytest.Partition(3, 20, 0, 1) },
+				"sleep":     func(s *sim.Sim) { s.Asleep = tinytest.Markov(1, 0.2, 0.3) },
+				"all": func(s *sim.Sim) {
+					s.Seed, s.Faults, s.Asleep = 3, awful(2), tinytest.Markov(2, 0.1, 0.3)
 				},
 			} {
-				sim := simOf(t, kite, 5, change)
-				set(sim)
-				if got := finish(t, sim); got != want {
+				network := simOf(t, kite, 5, change)
+				set(network)
+				if got := finish(t, network); got != want {
 					t.Errorf("%s: transcript %s, want %s", fault, got, want)
 				}
 				slow := fault != "order" && fault != "duplicate"
-				if slow && sim.Ticks() <= 9 {
-					t.Errorf("%s: over after %d ticks, nothing went wrong", fault, sim.Ticks())
+				if slow && network.Ticks() <= 9 {
+					t.Errorf("%s: over after %d ticks, nothing went wrong", fault, network.Ticks())
 				}
 			}
 		})
@@ -56,15 +57,15 @@ func TestFaultsChangeNoBit(t *testing.T) {
 func TestCoresChangeNoBit(t *testing.T) {
 	for _, lossy := range []int{0, 2} {
 		run := func() (string, int, []admm.Message) {
-			sim := simOf(t, ringOf(40), 7, func(i int, c *admm.Config) {
+			network := simOf(t, ringOf(40), 7, func(i int, c *admm.Config) {
 				if c.Lossy = lossy; lossy == 0 {
 					private(i, c)
 				}
 			})
-			sim.Fate, sim.Asleep, sim.Seed = awful(4), tinytest.Markov(4, 0.1, 0.4), 8
+			network.Faults, network.Asleep, network.Seed = awful(4), tinytest.Markov(4, 0.1, 0.4), 8
 			var sent []admm.Message
-			sim.OnSend = func(msg admm.Message) { msg.Vector = slices.Clone(msg.Vector); sent = append(sent, msg) }
-			return finish(t, sim), sim.Ticks(), sent
+			network.OnSend = func(msg admm.Message) { msg.Vector = slices.Clone(msg.Vector); sent = append(sent, msg) }
+			return finish(t, network), network.Ticks(), sent
 		}
 		want, ticks, sent := run()
 		for _, cores := range []int{1, 2, 5} {
@@ -74,7 +75,8 @@ func TestCoresChangeNoBit(t *testing.T) {
 					return fmt.Sprintf("%+v", a) == fmt.Sprintf("%+v", b)
 				})
 				if got != want || n != ticks || !same {
-					t.Errorf("lossy %d, %d cores: transcript %s after %d ticks, want %s after %d; same messages: %v", lossy, cores, got, n, want, ticks, same)
+					t.Errorf("lossy %d, %d cores: transcript %s after %d ticks, want %s after %d; same messages: %v", lossy, cores,
+						got, n, want, ticks, same)
 				}
 			})
 		}
@@ -83,9 +85,9 @@ func TestCoresChangeNoBit(t *testing.T) {
 
 // Nobody waits for a network that is dead for ever.
 func TestStandstill(t *testing.T) {
-	sim := simOf(t, kite, 2, nil)
-	sim.Fate = tinytest.Partition(0, math.MaxInt, 4)
-	err := sim.Run(t.Context(), nil)
+	network := simOf(t, kite, 2, nil)
+	network.Faults = tinytest.Partition(0, math.MaxInt, 4)
+	err := network.Run(t.Context(), nil)
 	if err == nil || !strings.Contains(err.Error(), "client 3 has made 1 of 8 and waits for [4]") {
 		t.Errorf("error %v, want one that names a client and whom it waits for", err)
 	}
@@ -102,8 +104,8 @@ func share(n int, f func(k int) bool) float64 {
 	return float64(count) / float64(n)
 }
 
-// Probabilities are what they are said to be, within 6 standard deviations of 20,000 draws, and draws of different seeds, edges and
-// kinds are independent to the same measure.
+// Probabilities are what they are said to be, within 6 standard deviations of 20,000 draws, and draws of different
+// seeds, edges and kinds are independent to the same measure.
 func TestFateLaws(t *testing.T) {
 	const n = 20_000
 	near := func(what string, got, want float64) {
@@ -120,7 +122,8 @@ func TestFateLaws(t *testing.T) {
 	near("drop", share(n, a), 0.3)
 	late, dup := tinytest.Delay(1, 0.3, 5), tinytest.Duplicate(1, 0.3)
 	for what, b := range map[string]func(int) bool{
-		"seed": drop(2, 2, 3), "sender": drop(1, 3, 3), "receiver": drop(1, 2, 2), "next": func(k int) bool { return a(k + 1) },
+		"seed": drop(2, 2, 3), "sender": drop(1, 3, 3), "receiver": drop(1, 2,
+			2), "next": func(k int) bool { return a(k + 1) },
 		"delay":     func(k int) bool { return late(2, 3, k)[0] == 5 },
 		"duplicate": func(k int) bool { return len(dup(2, 3, k)) == 2 },
 	} {
@@ -137,10 +140,11 @@ func TestFateLaws(t *testing.T) {
 	near("always", share(n, func(k int) bool { return tinytest.Drop(1, 2)(0, 1, k) == nil }), 1)
 }
 
-// Bursts have their share and their length, also where the chain flips more often than it stays, and it is the same chain
-// wherever one looks first.
+// Bursts have their share and their length, also where the chain flips more often than it stays, and it is the same
+// chain wherever one looks first.
 func TestChains(t *testing.T) {
-	for _, c := range []struct{ worsen, improve float64 }{{0.05, 0.2}, {0.01, 0.02}, {0.5, 0.5}, {0.9, 0.8}, {1, 1}, {0, 0.5}, {0.5, 0}} {
+	for _, c := range []struct{ worsen, improve float64 }{{0.05, 0.2}, {0.01, 0.02}, {0.5, 0.5}, {0.9, 0.8}, {1, 1},
+		{0, 0.5}, {0.5, 0}} {
 		n := 40_000
 		if c.worsen+c.improve == 2 {
 			n = 200 // to be looked back upon as far as the beginning
@@ -185,20 +189,20 @@ func TestChains(t *testing.T) {
 
 // Fates nest: copies multiply, and lateness adds up.
 func TestNest(t *testing.T) {
-	late := func(ticks ...int) tinytest.Fate { return func(int, int, int) []int { return ticks } }
+	late := func(ticks ...int) sim.FaultSchedule { return func(int, int, int) []int { return ticks } }
 	for _, c := range []struct {
-		fates []tinytest.Fate
+		fates []sim.FaultSchedule
 		want  []int
 	}{
 		{nil, []int{0}},
-		{[]tinytest.Fate{late(0, 2), late(1), late(0, 0)}, []int{1, 1, 3, 3}},
-		{[]tinytest.Fate{late(0, 2), late()}, nil},
-		{[]tinytest.Fate{late(), late(0, 0)}, nil},
-		{[]tinytest.Fate{tinytest.Partition(2, 4, 0), late(5)}, []int{5}},
-		{[]tinytest.Fate{tinytest.Partition(0, 4, 0), late(5)}, nil},
-		{[]tinytest.Fate{tinytest.Partition(0, 4, 0, 1), late(5)}, []int{5}},
+		{[]sim.FaultSchedule{late(0, 2), late(1), late(0, 0)}, []int{1, 1, 3, 3}},
+		{[]sim.FaultSchedule{late(0, 2), late()}, nil},
+		{[]sim.FaultSchedule{late(), late(0, 0)}, nil},
+		{[]sim.FaultSchedule{tinytest.Partition(2, 4, 0), late(5)}, []int{5}},
+		{[]sim.FaultSchedule{tinytest.Partition(0, 4, 0), late(5)}, nil},
+		{[]sim.FaultSchedule{tinytest.Partition(0, 4, 0, 1), late(5)}, []int{5}},
 	} {
-		if got := tinytest.Nest(c.fates...)(0, 1, 1); !slices.Equal(got, c.want) {
+		if got := tinytest.Chain(c.fates...)(0, 1, 1); !slices.Equal(got, c.want) {
 			t.Errorf("%v, want %v", got, c.want)
 		}
 	}

@@ -7,14 +7,20 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Faulty returns the transport of member number self of a network, with a fate for what it sends. It is as good a transport as
-// inner, to [TestTransport] too, since any may lose frames. members are the names of all, by number; tick is how long a tick of
-// lateness lasts. A frame that is late, or comes a second time, goes to inner from a goroutine that Close ends. Close closes inner.
-func Faulty(inner transport.Transport, fate Fate, tick time.Duration, self int, members ...string) transport.Transport {
-	f := &faulty{Transport: inner, fate: fate, tick: tick, self: self, members: slices.Clone(members), sent: map[string]int{}}
+// Faulty returns the transport of member number self of a network, with a fault schedule for what it sends. It keeps
+// the contract of a transport, since any transport may lose frames. members are the names of all, by number; tick is
+// how long one tick of delay lasts. Late frames and second copies go to inner from goroutines that Close ends. Close
+// closes inner.
+func Faulty(
+	inner transport.Transport, faults sim.FaultSchedule, tick time.Duration, self int, members ...string,
+) transport.Transport {
+	f := &faulty{
+		Transport: inner, faults: faults, tick: tick, self: self, members: slices.Clone(members), sent: map[string]int{},
+	}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	if n, ok := inner.(transport.Notifier); ok {
 		return struct {
@@ -27,7 +33,7 @@ func Faulty(inner transport.Transport, fate Fate, tick time.Duration, self int, 
 
 type faulty struct {
 	transport.Transport
-	fate    Fate
+	faults  sim.FaultSchedule
 	tick    time.Duration
 	self    int
 	members []string
@@ -40,7 +46,7 @@ type faulty struct {
 	late   sync.WaitGroup
 }
 
-// Send leaves whatever is an error to the inner transport.
+// Send leaves all errors to the inner transport.
 func (f *faulty) Send(ctx context.Context, to string, frame []byte) error {
 	j := slices.Index(f.members, to)
 	if j < 0 || j == f.self || len(frame) > f.MaxFrame() || ctx.Err() != nil {
@@ -53,7 +59,7 @@ func (f *faulty) Send(ctx context.Context, to string, frame []byte) error {
 	}
 	seq := f.sent[to]
 	f.sent[to]++
-	copies := f.fate(f.self, j, seq)
+	copies := f.faults(f.self, j, seq)
 	now := 0
 	for i, ticks := range copies {
 		if i == 0 && ticks <= 0 {
@@ -69,7 +75,7 @@ func (f *faulty) Send(ctx context.Context, to string, frame []byte) error {
 	return f.Transport.Send(ctx, to, frame)
 }
 
-// sendLate waits and sends. Its error is nobody's business: a frame may be lost.
+// sendLate waits and sends. Its error is ignored: a frame may be lost.
 func (f *faulty) sendLate(to string, frame []byte, ticks int) {
 	timer := time.NewTimer(time.Duration(max(0, ticks)) * f.tick)
 	defer timer.Stop()

@@ -1,26 +1,34 @@
 package tinytest_test
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
 	"flag"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 var update = flag.Bool("update", false, "write testdata/*.trace from what the code computes now")
 
-// The whole network, bit for bit, on every processor, with assembly and without: each estimator, law of directions, table and payload
-// is in at least one of these runs of six clients. d = 70 is more than one word of signs and one round of the 64 lanes. A change
-// that means to change results writes the files anew with -update.
+// The whole network, bit for bit, on every processor, with assembly and without: each estimator, law of directions,
+// table and payload is in at least one of these runs of six clients. d = 70 is more than one word of signs and one
+// round of the 64 lanes. A change that means to change results writes the files anew with -update.
 func TestGoldenNetwork(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(i int, c *admm.Config)
-		set    func(*tinytest.Sim)
+		set    func(*sim.Sim)
 	}{
 		"paper": {},
 		"centered-sphere-seeded": {change: func(i int, c *admm.Config) {
@@ -47,7 +55,7 @@ func TestGoldenNetwork(t *testing.T) {
 		}},
 		"lossy": {
 			func(i int, c *admm.Config) { c.Lossy, c.Estimator.Centered = 2, true },
-			func(s *tinytest.Sim) { s.Seed, s.Fate, s.Asleep = 1, awful(1), tinytest.Markov(1, 0.1, 0.3) },
+			func(s *sim.Sim) { s.Seed, s.Faults, s.Asleep = 1, awful(1), tinytest.Markov(1, 0.1, 0.3) },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,14 +65,14 @@ func TestGoldenNetwork(t *testing.T) {
 					clients[i].Oracle = tinytest.SquaredProbability(5, i, 70, clients[i].Config.Estimator.Samples)
 				}
 			}
-			sim, err := tinytest.NewSim(clients)
+			network, err := sim.New(clients)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if c.set != nil {
-				c.set(sim)
+				c.set(network)
 			}
-			got, err := tinytest.Trace(t.Context(), sim)
+			got, err := traceOf(t.Context(), network)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,14 +86,15 @@ func TestGoldenNetwork(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := tinytest.CompareTraces(got, strings.ReplaceAll(string(want), "\r\n", "\n")); err != nil {
+			if err := compareTraces(got, strings.ReplaceAll(string(want), "\r\n", "\n")); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 }
 
-// A single bit of a single loss, of one client in one round, is found where it first shows: in that client's next release.
+// A single bit of a single loss, of one client in one round, is found where it first shows: in that client's next
+// release.
 func TestTraceNamesTheFirstDifference(t *testing.T) {
 	trace := func(flip bool) string {
 		clients := clientsOf(kite, 5, func(i int, c *admm.Config) { c.Average = true })
@@ -100,24 +109,24 @@ func TestTraceNamesTheFirstDifference(t *testing.T) {
 			}
 			return v
 		})
-		sim, err := tinytest.NewSim(clients)
+		network, err := sim.New(clients)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := tinytest.Trace(t.Context(), sim)
+		text, err := traceOf(t.Context(), network)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tinytest.Trace(t.Context(), sim); err == nil {
+		if _, err := traceOf(t.Context(), network); err == nil {
 			t.Error("a trace of a run that is over")
 		}
 		return text
 	}
 	want := trace(false)
-	if err := tinytest.CompareTraces(trace(false), want); err != nil {
+	if err := compareTraces(trace(false), want); err != nil {
 		t.Error(err)
 	}
-	err := tinytest.CompareTraces(trace(true), want)
+	err := compareTraces(trace(true), want)
 	if err == nil || !strings.Contains(err.Error(), "round 3, client 2: model has hash") {
 		t.Errorf("error %v, want one that names the model of client 2 in round 3", err)
 	}
@@ -130,8 +139,107 @@ func TestTraceNamesTheFirstDifference(t *testing.T) {
 		strings.Replace(want, "\n2 0 ", "\n2 1 ", 1): "line 8",
 		want + " ": "line 51",
 	} {
-		if err := tinytest.CompareTraces(text, want); err == nil || !strings.Contains(err.Error(), says) {
+		if err := compareTraces(text, want); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("error %v, want one with %q", err, says)
 		}
 	}
+}
+
+// traceHeader names the columns of a trace, in the order in which a round computes them.
+const traceHeader = "round client z baselines model mean"
+
+// traceOf takes a simulation that has not begun through all its rounds and returns its intermediate values as text: one
+// line per release, in order of round, then client, with 32-bit hashes of the client's edge variables z, its
+// estimator's baselines, the released model, and the mean of its releases ("-" for what the run does not have). The
+// last line has the transcript.
+func traceOf(ctx context.Context, s *sim.Sim) (string, error) {
+	if s.Ticks() > 0 {
+		return "", fmt.Errorf("trace of a simulation that began %d ticks ago", s.Ticks())
+	}
+	hashes := make([][]string, len(s.Models())) // by client and round
+	s.OnRelease = func(client int, m *admm.Machine) {
+		hashes[client] = append(hashes[client], stateHashes(m.State()))
+	}
+	err := s.Run(ctx, nil)
+	var text strings.Builder
+	fmt.Fprintln(&text, traceHeader)
+	for round := range s.Round() {
+		for client, h := range hashes {
+			fmt.Fprintf(&text, "%d %d%s\n", round+1, client, h[round])
+		}
+	}
+	fmt.Fprintf(&text, "transcript %s\n", s.Transcript())
+	return text.String(), err
+}
+
+// stateHashes returns the hashes of a line, each after a space.
+func stateHashes(s admm.State) string {
+	h := sha256.New()
+	var buf, line []byte
+	floats := func(x []float32) {
+		buf = binary.LittleEndian.AppendUint32(buf[:0], uint32(len(x)))
+		for _, v := range x {
+			buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(v))
+		}
+		h.Write(buf)
+	}
+	steps := func(x []int32) {
+		buf = buf[:0]
+		for _, v := range x {
+			buf = binary.LittleEndian.AppendUint32(buf, uint32(v))
+		}
+		h.Write(buf)
+	}
+	end := func(present bool) {
+		line = append(line, ' ')
+		if present {
+			line = hex.AppendEncode(line, h.Sum(nil)[:4])
+		} else {
+			line = append(line, '-')
+		}
+		h.Reset()
+	}
+	for _, e := range s.Edges {
+		floats(e.Z)
+		floats(e.PeerZ)
+		steps(e.Base)
+	}
+	end(len(s.Edges) > 0)
+	floats(s.Last)
+	end(s.Last != nil)
+	floats(s.X)
+	steps(s.Grid)
+	end(true)
+	floats(s.Mean)
+	end(s.Mean != nil)
+	return string(line)
+}
+
+// compareTraces returns nil if two texts of traceOf are equal. Otherwise it names the first round and client that
+// differ, and the first variable of theirs: later differences follow from it.
+func compareTraces(got, want string) error {
+	if got == want {
+		return nil
+	}
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	columns := strings.Fields(traceHeader)
+	for i := range max(len(g), len(w)) {
+		if i >= len(g) || i >= len(w) {
+			return fmt.Errorf("the traces have %d and %d lines and agree as far as both go", len(g), len(w))
+		}
+		if g[i] == w[i] {
+			continue
+		}
+		a, b := strings.Fields(g[i]), strings.Fields(w[i])
+		if len(a) != len(columns) || len(b) != len(columns) || a[0] != b[0] || a[1] != b[1] {
+			return fmt.Errorf("line %d of the trace is %q, want %q", i+1, g[i], w[i])
+		}
+		for c := range columns {
+			if a[c] != b[c] {
+				return fmt.Errorf("round %s, client %s: %s has hash %s, want %s: the first difference",
+					a[0], a[1], columns[c], a[c], b[c])
+			}
+		}
+	}
+	return errors.New("the traces differ in white space")
 }

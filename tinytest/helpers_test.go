@@ -10,6 +10,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -40,8 +41,8 @@ func private(i int, c *admm.Config) {
 }
 
 // clientsOf returns clients with quadratic losses on a graph.
-func clientsOf(graph [][]int, dim int, change func(i int, c *admm.Config)) []tinytest.Client {
-	clients := make([]tinytest.Client, len(graph))
+func clientsOf(graph [][]int, dim int, change func(i int, c *admm.Config)) []sim.Client {
+	clients := make([]sim.Client, len(graph))
 	for i, neighbors := range graph {
 		cfg := admm.Config{
 			Estimator: zoest.Config{Dim: dim, Samples: 4 + i%3, Batch: 3, Seed: 11, Client: uint32(i)},
@@ -53,28 +54,28 @@ func clientsOf(graph [][]int, dim int, change func(i int, c *admm.Config)) []tin
 		if change != nil {
 			change(i, &cfg)
 		}
-		clients[i] = tinytest.Client{Config: cfg, Oracle: tinytest.BoundedNonconvex(5, i, dim, cfg.Estimator.Samples)}
+		clients[i] = sim.Client{Config: cfg, Oracle: tinytest.BoundedNonconvex(5, i, dim, cfg.Estimator.Samples)}
 	}
 	return clients
 }
 
 // simOf returns a simulation of clientsOf.
-func simOf(t testing.TB, graph [][]int, dim int, change func(i int, c *admm.Config)) *tinytest.Sim {
+func simOf(t testing.TB, graph [][]int, dim int, change func(i int, c *admm.Config)) *sim.Sim {
 	t.Helper()
-	sim, err := tinytest.NewSim(clientsOf(graph, dim, change))
+	network, err := sim.New(clientsOf(graph, dim, change))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sim
+	return network
 }
 
 // finish takes a simulation to its end and returns the transcript.
-func finish(t testing.TB, sim *tinytest.Sim) string {
+func finish(t testing.TB, network *sim.Sim) string {
 	t.Helper()
-	if err := sim.Run(t.Context(), nil); err != nil {
+	if err := network.Run(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	return sim.Transcript()
+	return network.Transcript()
 }
 
 // onCores runs f with so many processors.
@@ -84,8 +85,8 @@ func onCores(n int, f func()) {
 }
 
 // awful is a network on which everything goes wrong that can.
-func awful(seed uint64) tinytest.Fate {
-	return tinytest.Nest(
+func awful(seed uint64) sim.FaultSchedule {
+	return tinytest.Chain(
 		tinytest.Drop(seed, 0.2), tinytest.GilbertElliott(seed, 0.05, 0.3, 0, 1), tinytest.Duplicate(seed, 0.2),
 		tinytest.Reorder(seed, 3), tinytest.Delay(seed, 0.1, 9), tinytest.Partition(5, 15, 1, 2),
 	)

@@ -8,16 +8,17 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// losses are the networks that lossy runs are measured on, from good to bad. The bursts lose a tenth of all messages, a bad
-// channel lasting for five messages in the mean.
+// losses are the networks that lossy runs are measured on, from good to bad. The bursts lose a tenth of all messages, a
+// bad channel lasting for five messages in the mean.
 var losses = []struct {
 	name string
-	fate tinytest.Fate
+	fate sim.FaultSchedule
 }{
 	{"none", nil},
 	{"1 %", tinytest.Drop(1, 0.01)},
@@ -36,7 +37,8 @@ type measured struct {
 }
 
 // measure runs a ring of 20 and judges the network's average model, and every client's, by quality.
-func measure(t *testing.T, net *tinytest.Network, fate tinytest.Fate, lossy int, quality func(models [][]float32, mean []float32) float64) measured {
+func measure(t *testing.T, net *tinytest.Network, fate sim.FaultSchedule, lossy int,
+	quality func(models [][]float32, mean []float32) float64) measured {
 	t.Helper()
 	clients, err := net.Clients()
 	if err != nil {
@@ -45,13 +47,13 @@ func measure(t *testing.T, net *tinytest.Network, fate tinytest.Fate, lossy int,
 	for i := range clients {
 		clients[i].Config.Lossy = lossy
 	}
-	sim, err := tinytest.NewSim(clients)
+	network, err := sim.New(clients)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sim.Fate = fate
-	m := measured{transcript: finish(t, sim), ticks: sim.Ticks()}
-	models := sim.Models()
+	network.Faults = fate
+	m := measured{transcript: finish(t, network), ticks: network.Ticks()}
+	models := network.Models()
 	mean := make([]float32, len(models[0]))
 	for j := range mean {
 		sum := 0.0
@@ -85,8 +87,8 @@ func ring20(dim int, m sdk.Method) *sdk.Fleet {
 	return f
 }
 
-// quadratics is a ring of 20 clients that would all rather be elsewhere: the minimizer of the whole is the mean of theirs. Its quality is
-// the distance of the average model from there.
+// quadratics is a ring of 20 clients that would all rather be elsewhere: the minimizer of the whole is the mean of
+// theirs. Its quality is the distance of the average model from there.
 func quadratics() (*tinytest.Network, func([][]float32, []float32) float64) {
 	net := &tinytest.Network{Fleet: ring20(10, sdk.Method{
 		Rounds: 100, Cooldown: 20, Tau: 2, Batch: 5, Rho: 1, Gain: 0.75, Estimator: sdk.EstimatorCentered,
@@ -103,8 +105,8 @@ func quadratics() (*tinytest.Network, func([][]float32, []float32) float64) {
 	return net, func(_ [][]float32, mean []float32) float64 { return math.Sqrt(distance2(mean, single(least))) }
 }
 
-// clinics is a ring of 20 clinics with different mixtures of patients. Its quality is the accuracy, in percent, of the clients'
-// own models on test data, in the mean.
+// clinics is a ring of 20 clinics with different mixtures of patients. Its quality is the accuracy, in percent, of the
+// clients' own models on test data, in the mean.
 func clinics(t *testing.T) (*tinytest.Network, func([][]float32, []float32) float64) {
 	t.Helper()
 	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 1})
@@ -137,8 +139,8 @@ func clinics(t *testing.T) (*tinytest.Network, func([][]float32, []float32) floa
 	}
 }
 
-// The direction of the result: a run that waits is exact on every network, and pays with time. A lossy one ends sooner, with a
-// disagreement that stays bounded and a model not far from where it should be.
+// The direction of the result: a run that waits is exact on every network, and pays with time. A lossy one ends sooner,
+// with a disagreement that stays bounded and a model not far from where it should be.
 func TestLossyRuns(t *testing.T) {
 	net, quality := quadratics()
 	exact := measure(t, net, nil, 0, quality)
@@ -157,7 +159,8 @@ func TestLossyRuns(t *testing.T) {
 			}
 			// The clients' own minimizers are about 0.6 from the network's: without messages disagreement would be about 0.36.
 			if !(lossy.disagreement < 0.1 && lossy.quality < 0.4) {
-				t.Errorf("%s, lossy %d: disagreement %v and distance %v, want below 0.1 and 0.4", loss.name, ticks, lossy.disagreement, lossy.quality)
+				t.Errorf("%s, lossy %d: disagreement %v and distance %v, want below 0.1 and 0.4", loss.name, ticks,
+					lossy.disagreement, lossy.quality)
 			}
 		}
 	}
@@ -172,7 +175,8 @@ func TestLossyTable(t *testing.T) {
 	c, accuracy := clinics(t)
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n%-20s %-8s %7s %13s %10s %7s %13s %9s\n", "", "", "quadratic", "", "", "clinics", "", "")
-	fmt.Fprintf(&text, "%-20s %-8s %7s %13s %10s %7s %13s %9s\n", "loss", "mode", "ticks", "disagreement", "distance", "ticks", "disagreement", "accuracy")
+	fmt.Fprintf(&text, "%-20s %-8s %7s %13s %10s %7s %13s %9s\n", "loss", "mode", "ticks", "disagreement", "distance",
+		"ticks", "disagreement", "accuracy")
 	for _, loss := range losses {
 		for _, lossy := range []int{0, 1, 2, 4} {
 			mode := "waits"

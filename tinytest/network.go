@@ -2,8 +2,6 @@ package tinytest
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -12,23 +10,25 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Network is the definition of a network that can be simulated, and run as nodes over any transports: with the same result, to
-// the bit. All lists are in the order of Fleet.Members.
+// Network is the definition of a network that can be simulated, and run as nodes over any transports, with the same
+// result to the bit. All lists are in the order of Fleet.Members.
 type Network struct {
 	Fleet   *sdk.Fleet
 	Samples []int          // m_i of every member
-	Oracles []zoest.Oracle // see Client for what they may share
-	// Noise returns the source of a member's release noise, from its beginning. It is not called if the fleet is not private.
+	Oracles []zoest.Oracle // see [sim.Client] for what they may share
+	// Noise returns the source of a member's release noise, from its beginning. It is not called if the fleet is not
+	// private.
 	Noise func(client int) io.Reader
 
-	// Stores, if not nil, are where the nodes of Run keep their states; an entry may be nil. A node whose store returns [ErrCrashed]
-	// dies, and is made again from what its store has kept.
+	// Stores, if not nil, are where the nodes of Run keep their states; an entry may be nil. A node whose store returns
+	// [ErrCrashed] dies and is made again from what its store has kept.
 	Stores []OpenStore
-	// ResendAfter is how long nodes of Run wait before they send again what may have got lost; 0 means 50 ms.
+	// ResendAfter is how long nodes of Run wait before they send a possibly lost message again; 0 means 50 ms.
 	ResendAfter time.Duration
 }
 
@@ -45,8 +45,8 @@ func (n *Network) check() error {
 	return nil
 }
 
-// Clients returns what [NewSim] needs to simulate the network.
-func (n *Network) Clients() ([]Client, error) {
+// Clients returns what [sim.New] needs to simulate the network.
+func (n *Network) Clients() ([]sim.Client, error) {
 	if err := n.check(); err != nil {
 		return nil, err
 	}
@@ -54,17 +54,17 @@ func (n *Network) Clients() ([]Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	clients := make([]Client, len(cfgs))
+	clients := make([]sim.Client, len(cfgs))
 	for i, c := range cfgs {
-		clients[i] = Client{Config: c, Oracle: n.Oracles[i]}
+		clients[i] = sim.Client{Config: c, Oracle: n.Oracles[i]}
 	}
 	return clients, nil
 }
 
-// Run runs the network as nodes over the given transports, which stay the caller's to close, and returns the transcript, as
-// [Sim.Transcript] has it, and every node's model. It is over once every node has its last release, last words or not. The first error
-// of a node ends the run.
-func (n *Network) Run(ctx context.Context, transports []transport.Transport) (transcript string, models [][]float32, err error) {
+// Run runs the network as nodes over the given transports, which the caller closes, and returns the transcript, as
+// [sim.Sim.Transcript] has it, and every node's model. It ends when every node has its last release, or with the first
+// error.
+func (n *Network) Run(ctx context.Context, transports []transport.Transport) (string, [][]float32, error) {
 	if err := n.check(); err != nil {
 		return "", nil, err
 	}
@@ -73,35 +73,36 @@ func (n *Network) Run(ctx context.Context, transports []transport.Transport) (tr
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	g := &gallery{
-		releases: releases{n: len(n.Samples), hash: sha256.New()},
-		last:     n.Fleet.Method.Rounds + n.Fleet.Method.Cooldown,
-		end:      func() { cancel(errOver) },
-	}
-	models = make([][]float32, len(n.Samples))
+	last := n.Fleet.Method.Rounds + n.Fleet.Method.Cooldown
+	transcript := sim.NewTranscript(len(n.Samples), func(round int, _ [][]float32) {
+		if round == last {
+			cancel(errOver)
+		}
+	})
+	models := make([][]float32, len(n.Samples))
 	errs := make([]error, len(n.Samples))
 	var wg sync.WaitGroup
 	for i := range n.Samples {
 		wg.Go(func() {
-			if models[i], errs[i] = n.member(ctx, i, transports[i], g); errs[i] != nil {
+			if models[i], errs[i] = n.member(ctx, i, transports[i], transcript); errs[i] != nil {
 				errs[i] = fmt.Errorf("tinytest: member %q: %w", n.Fleet.Members[i], errs[i])
 				cancel(errs[i])
 			}
 		})
 	}
 	wg.Wait()
-	if slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
+	if errors.Join(errs...) != nil {
 		return "", nil, context.Cause(ctx)
 	}
-	return hex.EncodeToString(g.sum()), models, nil
+	return transcript.Sum(), models, nil
 }
 
-// member is the life of one member, or its lives.
-func (n *Network) member(ctx context.Context, i int, tr transport.Transport, g *gallery) ([]float32, error) {
+// member runs one member through all its crashes.
+func (n *Network) member(ctx context.Context, i int, tr transport.Transport, t *sim.Transcript) ([]float32, error) {
 	cfg := sdk.Config{
 		Fleet: n.Fleet, Name: n.Fleet.Members[i], Samples: n.Samples[i], Oracle: n.Oracles[i], Transport: tr,
 		ResendAfter: n.ResendAfter,
-		Observer:    sdk.Observer{Released: func(round int, x []float32) { g.add(round, i, slices.Clone(x)) }},
+		Observer:    sdk.Observer{Released: func(round int, x []float32) { t.Add(round, i, slices.Clone(x)) }},
 	}
 	if cfg.ResendAfter == 0 {
 		cfg.ResendAfter = 50 * time.Millisecond
@@ -110,7 +111,7 @@ func (n *Network) member(ctx context.Context, i int, tr transport.Transport, g *
 		cfg.Noise = n.Noise(i)
 	}
 	for {
-		node, err := n.life(ctx, i, cfg, g)
+		node, err := n.process(ctx, i, cfg, t)
 		if err == nil {
 			return node.Model(), nil
 		}
@@ -120,8 +121,8 @@ func (n *Network) member(ctx context.Context, i int, tr transport.Transport, g *
 	}
 }
 
-// life is one life of a member.
-func (n *Network) life(ctx context.Context, i int, cfg sdk.Config, g *gallery) (_ *sdk.Node, err error) {
+// process runs a member until its run ends or it crashes.
+func (n *Network) process(ctx context.Context, i int, cfg sdk.Config, t *sim.Transcript) (_ *sdk.Node, err error) {
 	if n.Stores != nil && n.Stores[i] != nil {
 		if cfg.Store, err = n.Stores[i](); err != nil {
 			return nil, err
@@ -132,8 +133,8 @@ func (n *Network) life(ctx context.Context, i int, cfg sdk.Config, g *gallery) (
 	if err != nil {
 		return nil, err
 	}
-	if st := node.Status(); st.Round > 0 { // a release that was kept by a node that died before it could tell
-		g.add(st.Round, i, node.Model())
+	if st := node.Status(); st.Round > 0 { // a release that was saved by a process that crashed before it reported it
+		t.Add(st.Round, i, node.Model())
 	}
 	if err = node.Run(ctx); errors.Is(err, errOver) {
 		err = nil
@@ -141,21 +142,5 @@ func (n *Network) life(ctx context.Context, i int, cfg sdk.Config, g *gallery) (
 	return node, err
 }
 
-// errOver ends nodes that wait for a last word that may have got lost.
+// errOver ends nodes that wait for a final message that may have got lost.
 var errOver = errors.New("every node has its last release")
-
-// gallery takes in the releases of nodes.
-type gallery struct {
-	mu sync.Mutex
-	releases
-	last int
-	end  func() // is called when the last round is over
-}
-
-func (g *gallery) add(round, client int, x []float32) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.releases.add(round, client, x, nil); g.over == g.last {
-		g.end()
-	}
-}

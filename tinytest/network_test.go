@@ -11,6 +11,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -49,11 +50,11 @@ func simulated(t *testing.T, net *tinytest.Network) (string, [][]float32) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sim, err := tinytest.NewSim(clients)
+	network, err := sim.New(clients)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return finish(t, sim), sim.Models()
+	return finish(t, network), network.Models()
 }
 
 // same runs a network as nodes, and compares.
@@ -88,13 +89,14 @@ func TestNetwork(t *testing.T) {
 		net := networkOf(4, private)
 		net.ResendAfter = 10 * time.Millisecond
 		same(t, net, inMemory(0, func(i int, names []string, tr transport.Transport) transport.Transport {
-			return tinytest.Faulty(tr, tinytest.Nest(tinytest.Drop(1, 0.2), tinytest.Duplicate(1, 0.2), tinytest.Reorder(1, 3)), time.Millisecond, i, names...)
+			return tinytest.Faulty(tr, tinytest.Chain(tinytest.Drop(1, 0.2), tinytest.Duplicate(1, 0.2),
+				tinytest.Reorder(1, 3)), time.Millisecond, i, names...)
 		}))
 	}
 }
 
-// Nodes that die after a save has become durable, or in the middle of one, go on where they were. In a private run a torn release
-// is made anew with other noise, but nobody has seen the first one; so it is left out of the comparison.
+// Nodes that die after a save has become durable, or in the middle of one, go on where they were. In a private run a
+// torn release is made anew with other noise, but nobody has seen the first one; so it is left out of the comparison.
 func TestNetworkCrashes(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		net := networkOf(4, private)
@@ -120,7 +122,8 @@ func TestNetworkLyingDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = net.Run(t.Context(), trs)
-	if !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), `member "n00"`) || !strings.Contains(err.Error(), "whose own state ends with 2") {
+	if !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), `member "n00"`) ||
+		!strings.Contains(err.Error(), "whose own state ends with 2") {
 		t.Errorf("error %v, want a rollback of n00 to release 2", err)
 	}
 }

@@ -9,9 +9,10 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Objective is an oracle of which everything is known: a function of d parameters for each of m samples, with its gradient, a
-// bound on its second derivative, its bounds, and where its mean over the samples is least. All is computed in float64, with every
-// product rounded, and is the same to the bit on every processor. It never changes, and is safe for concurrent use.
+// Objective is an oracle of which everything is known: a function of d parameters for each of m samples, with its
+// gradient, a bound on its second derivative, its bounds, and where its mean over the samples is least. All is computed
+// in float64, with every product rounded, and is the same to the bit on every processor. It never changes, and is safe
+// for concurrent use.
 type Objective struct {
 	dim     int
 	rows    [][]float64 // by sample
@@ -46,9 +47,10 @@ func newObjective(seed uint64, client, dim, samples int) *Objective {
 	return l
 }
 
-// Quadratic returns client's loss 1/2 sum_i c_i (x_i - t_i)², with a target t for each sample, in [-1, 1]^d, and curvatures c_i
-// in [1/2, 3/2] that are the same for all clients of a seed. It has no upper bound. Its minimizer is the mean of the
-// targets, and that of a network of clients with the same number of samples is the mean of their minimizers.
+// Quadratic returns client's loss 1/2 sum_i c_i (x_i - t_i)², with a target t for each sample, in [-1, 1]^d, and
+// curvatures c_i in [1/2, 3/2] that are the same for all clients of a seed. It has no upper bound. Its minimizer is the
+// mean of the targets, and that of a network of clients with the same number of samples is the mean of their
+// minimizers.
 func Quadratic(seed uint64, client, dim, samples int) *Objective {
 	l := newObjective(seed, client, dim, samples)
 	l.scale = l.least // in [-1, 1]
@@ -77,9 +79,9 @@ func Quadratic(seed uint64, client, dim, samples int) *Objective {
 	return l
 }
 
-// SquaredProbability returns client's loss (s(a·x) - y)², with the sigmoid s, features a in [-1, 1]^d of each sample and
-// y = s(a·x*). It lies in [0, 1]. The minimum is 0, at a point x* in [-1, 1]^d that is the same for all clients of a seed; it
-// is the only one if there are samples in every direction. The paper's loss is the same with y of 0 or 1.
+// SquaredProbability returns client's loss (s(a·x) - y)², with the sigmoid s, features a in [-1, 1]^d of each sample
+// and y = s(a·x*). It lies in [0, 1]. The minimum is 0, at a point x* in [-1, 1]^d that is the same for all clients of
+// a seed; it is the only one if there are samples in every direction. The paper's loss is the same with y of 0 or 1.
 func SquaredProbability(seed uint64, client, dim, samples int) *Objective {
 	l := newObjective(seed, client, dim, samples)
 	for _, a := range l.rows {
@@ -111,9 +113,9 @@ func SquaredProbability(seed uint64, client, dim, samples int) *Objective {
 // sigmoid returns 1/(1+e^-z).
 func sigmoid(z float64) float64 { return 1 / (1 + vec.Exp(-z)) }
 
-// BoundedNonconvex returns client's loss q/(1+q) with q = c|x - x*|², and a c in [1/2, 3/2] for each sample. It lies in [0, 1),
-// is convex near its minimum and not farther away, and almost flat far away. The minimum is 0, at a point x* in [-1, 1]^d
-// that is the same for all clients of a seed.
+// BoundedNonconvex returns client's loss q/(1+q) with q = c|x - x*|², and a c in [1/2, 3/2] for each sample. It lies in
+// [0, 1), is convex near its minimum and not farther away, and almost flat far away. The minimum is 0, at a point x* in
+// [-1, 1]^d that is the same for all clients of a seed.
 func BoundedNonconvex(seed uint64, client, dim, samples int) *Objective {
 	l := newObjective(seed, client, dim, samples)
 	for _, c := range eighths(seed, uint32(client), everybody, samples) {
@@ -139,7 +141,8 @@ func BoundedNonconvex(seed uint64, client, dim, samples int) *Objective {
 // Loss implements [zoest.Oracle]. It fails if x has not length d, or the sample is not one of 0..m-1.
 func (l *Objective) Loss(_ context.Context, x []float32, sample int) (float64, error) {
 	if len(x) != l.dim || sample < 0 || sample >= len(l.rows) {
-		return 0, fmt.Errorf("tinytest: loss of sample %d at a point of %d coordinates, want 0..%d and %d", sample, len(x), len(l.rows)-1, l.dim)
+		return 0, fmt.Errorf("tinytest: loss of sample %d at a point of %d coordinates, want 0..%d and %d",
+			sample, len(x), len(l.rows)-1, l.dim)
 	}
 	return l.at(l, x, sample, nil), nil
 }

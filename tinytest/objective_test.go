@@ -41,7 +41,8 @@ func judge(t *testing.T, name string, build func(uint64, int, int, int) *tinytes
 		if name != "Quadratic" && (v < low || v > high) || v < floor {
 			t.Fatalf("%s: %v at %v, want it within %v and %v, and at least %v", name, v, x, low, high, floor)
 		}
-		// Steps of 2^-8 are exact in float32 at these sizes; the error of a central difference is of the order of their square.
+		// Steps of 2^-8 are exact in float32 at these sizes; the error of a central difference is of the order of their
+		// square.
 		const h = 1.0 / 256
 		grad := o.Gradient(x)
 		for i := range grad {

@@ -37,7 +37,8 @@ func TestOracles(t *testing.T) {
 		t.Error(err)
 	}
 	loss := tinytest.SquaredProbability(1, 0, 4, 7)
-	for _, o := range []zoest.Oracle{loss, tinytest.Quadratic(1, 0, 4, 7), tinytest.BoundedNonconvex(1, 0, 4, 7), good{loss}} {
+	for _, o := range []zoest.Oracle{loss, tinytest.Quadratic(1, 0, 4, 7), tinytest.BoundedNonconvex(1, 0, 4, 7),
+		good{loss}} {
 		if err := tinytest.TestOracle(o, 4, 7); err != nil {
 			t.Error(err)
 		}
@@ -79,7 +80,10 @@ func TestWrongOracles(t *testing.T) {
 		return zoest.OracleFunc(f)
 	}
 	many := func(f func(queries []zoest.Query, losses []float64) error) zoest.Oracle {
-		return batch{loss, func(_ context.Context, queries []zoest.Query, losses []float64) error { return f(queries, losses) }}
+		return batch{loss, func(_ context.Context, queries []zoest.Query,
+			losses []float64) error {
+			return f(queries, losses)
+		}}
 	}
 	cache := map[*float32]float64{}
 	for name, c := range map[string]struct {

@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// A thousand clients through 50 rounds, and ten thousand in one process within 2 GiB. Times are logged and decide nothing.
+// A thousand clients through 50 rounds, and ten thousand in one process within 2 GiB. Times are logged and decide
+// nothing.
 func TestManyClients(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -26,23 +28,24 @@ func TestManyClients(t *testing.T) {
 		for i := range clients {
 			clients[i].Oracle = tinytest.SquaredProbability(1, i, 10, 20)
 		}
-		sim, err := tinytest.NewSim(clients)
+		network, err := sim.New(clients)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := sim.Run(t.Context(), nil); err != nil {
+		if err := network.Run(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 		seconds := time.Since(start).Seconds()
 		runtime.GC()
 		runtime.ReadMemStats(&after)
-		asked, _ := sim.Queries()
-		t.Logf("%d clients on a ring, d = 10, tau = %d, m = 20, b = 5: %d rounds, %d losses in %.2f s with %d processors; %d MiB held, %d MiB taken from the system",
+		asked, _ := network.Queries()
+		t.Logf("%d clients on a ring, d = 10, tau = %d, m = 20, b = 5: %d rounds, %d losses in %.2f s with %d processors; "+
+			"%d MiB held, %d MiB taken from the system",
 			c.clients, c.tau, c.rounds, asked, seconds, runtime.GOMAXPROCS(0),
 			(after.HeapAlloc-min(before.HeapAlloc, after.HeapAlloc))>>20, after.Sys>>20)
 		if after.Sys > 2<<30 {
 			t.Errorf("%d clients took %d MiB from the system, want at most 2048", c.clients, after.Sys>>20)
 		}
-		runtime.KeepAlive(sim)
+		runtime.KeepAlive(network)
 	}
 }

@@ -7,77 +7,75 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// OpenStore opens a node's store. Each call begins another life of the node: it finds what the lives before have left. The store of
-// the life before has been closed.
+// OpenStore opens a node's store, as a process of the node does at its start: the store has what earlier processes
+// saved. The store of the process before has been closed.
 //
-// The faults of a store wrap such a function and count saves over all lives, from 1. They work with any store.
+// The faults of a store wrap such a function and count saves over all processes, from 1. They work with any store.
 type OpenStore func() (state.Store, error)
 
-// ErrCrashed is what a store returns once its process is meant to be dead. To go on, open the store again.
+// ErrCrashed is what a store returns once its process has crashed. To go on, open the store again.
 var ErrCrashed = errors.New("tinytest: the process has crashed, as planned")
 
-// MemStore returns a sound store in memory, fresh at first. Opening it again takes it away from whoever had it open.
+// MemStore returns a sound store in memory, which is empty at first. Opening it again takes it away from the process
+// before.
 func MemStore() OpenStore {
 	d := &memDisk{}
 	return func() (state.Store, error) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.life++
-		return &memStore{disk: d, life: d.life}, nil
+		if d.open != nil {
+			d.open.end("the store has been opened by somebody else")
+		}
+		d.open = &memStore{disk: d}
+		return d.open, nil
 	}
 }
 
 // memDisk is what outlives the stores on it.
 type memDisk struct {
-	mu   sync.Mutex
-	life int
-	kept []state.Record // newest first, at most two
+	mu      sync.Mutex // guards its stores too
+	open    *memStore
+	records []state.Record // newest first, at most two
 }
 
-// memStore is the store of one life.
+// memStore is the store of one process.
 type memStore struct {
 	disk *memDisk
-	life int
-	err  error
+	err  error // what every call has to return
 }
 
-// check returns the error that every call has to return, if there is one.
-func (s *memStore) check() error {
-	if s.err == nil && s.life != s.disk.life {
-		s.err = errors.New("tinytest: the store has been opened by somebody else")
+// end makes all further calls fail.
+func (s *memStore) end(reason string) {
+	if s.err == nil {
+		s.err = errors.New("tinytest: " + reason)
 	}
-	return s.err
 }
 
 func (s *memStore) Load() ([]state.Record, error) {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
-	if err := s.check(); err != nil {
-		return nil, err
+	if s.err != nil {
+		return nil, s.err
 	}
-	return copyOf(s.disk.kept), nil
+	return copyOf(s.disk.records), nil
 }
 
 func (s *memStore) Save(r state.Record) error {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
-	if err := s.check(); err != nil {
-		return err
+	if all := s.disk.records; r.Round < 0 || len(all) > 0 && r.Round != all[0].Round+1 {
+		s.end("a save of a round that does not follow the one before")
 	}
-	if r.Round < 0 || len(s.disk.kept) > 0 && r.Round != s.disk.kept[0].Round+1 {
-		s.err = errors.New("tinytest: a save of a round that does not follow the one before")
-		return s.err
+	if s.err == nil {
+		s.disk.records = lastTwo(copyOf([]state.Record{r}), s.disk.records)
 	}
-	s.disk.kept = lastTwo(copyOf([]state.Record{r}), s.disk.kept)
-	return nil
+	return s.err
 }
 
 func (s *memStore) Close() error {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
-	if s.err == nil {
-		s.err = errors.New("tinytest: the store is closed")
-	}
+	s.end("the store is closed")
 	return nil
 }
 
@@ -97,7 +95,7 @@ func lastTwo(newer, older []state.Record) []state.Record {
 	return all[:min(2, len(all))]
 }
 
-// CrashAt lets the process die between the nth save, which is whole, and everything that rests on it.
+// CrashAt lets the process crash right after the nth save, which is complete.
 func CrashAt(open OpenStore, nth int) OpenStore {
 	saves := 0
 	return wrap(open, func(s *wrapped) {
@@ -135,8 +133,8 @@ func TornWrite(open OpenStore, nth int) OpenStore {
 	})
 }
 
-// LyingSync confirms saves from the nth on without making them durable: this life sees them, and when it ends, as if with
-// the power, they are lost.
+// LyingSync confirms saves from the nth on without making them durable: this process sees them, and when it ends, as if
+// with the power, they are lost.
 func LyingSync(open OpenStore, nth int) OpenStore {
 	saves := 0
 	return wrap(open, func(s *wrapped) {
@@ -155,7 +153,7 @@ func LyingSync(open OpenStore, nth int) OpenStore {
 	})
 }
 
-// wrap returns an OpenStore whose stores have some methods of their own, set for each life.
+// wrap returns an OpenStore whose stores have some methods of their own, set for each process.
 func wrap(open OpenStore, set func(*wrapped)) OpenStore {
 	return func() (state.Store, error) {
 		inner, err := open()

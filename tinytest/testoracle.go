@@ -11,22 +11,24 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// TestOracle checks an oracle against what [zoest.Oracle] promises, and, if it is one, [zoest.BatchOracle], at points with
-// coordinates of at most 1, and returns one error with a line for each rule that it breaks. dim is d, the length of
-// a point, and samples is m; both are at least 1. Where repeated queries have the same answer, more is checked: what the answers
-// depend on. It asks some 20 times for every sample.
+// TestOracle checks an oracle against what [zoest.Oracle] promises, and, if it is one, [zoest.BatchOracle], at points
+// with coordinates of at most 1. It returns one error with a line for each rule that the oracle breaks. dim is d, the
+// length of a point, and samples is m; both are at least 1. If repeated queries have the same answer, it also checks
+// what the answers depend on. It asks some 20 times for every sample.
 func TestOracle(o zoest.Oracle, dim, samples int) error {
 	if dim < 1 || samples < 1 {
 		return fmt.Errorf("tinytest: oracle: dim is %d and samples %d, want at least 1 each", dim, samples)
 	}
-	c := &oracleTrial{oracle: o, dim: dim, samples: samples}
+	c := &oracleTrial{oracle: o}
 	for p := range 3 {
 		s := rng.New(uint64(p), rng.Address{Purpose: rng.Generate})
 		x := make([]float32, dim)
 		for i := range x {
 			x[i] = float32(p) * float32(s.IntN(2001)-1000) / 2000 // the first point is zero
 		}
-		c.points = append(c.points, x)
+		for h := range samples {
+			c.questions = append(c.questions, question{x: x, point: p, sample: h})
+		}
 	}
 	var errs []error
 	for _, rule := range []struct {
@@ -48,103 +50,88 @@ func TestOracle(o zoest.Oracle, dim, samples int) error {
 
 // oracleTrial is an oracle on trial.
 type oracleTrial struct {
-	oracle       zoest.Oracle
-	dim, samples int
-	points       [][]float32
-	first        []float64 // the answers of usable, by point and sample
-	repeats      bool      // the same question has the same answer
+	oracle    zoest.Oracle
+	questions []question
+	repeats   bool // the same question has the same answer, which is known
 }
 
-// ask puts a question at a point that nobody else has.
-func (c *oracleTrial) ask(x []float32, sample int) (float64, error) {
-	return c.oracle.Loss(context.Background(), slices.Clone(x), sample)
+// question is a sample at one of the points.
+type question struct {
+	x             []float32
+	point, sample int
+	answer        float64 // the first one
 }
 
-// wrong describes an answer.
-func wrong(p, sample int, format string, args ...any) error {
-	return fmt.Errorf("sample %d at point %d: %w", sample, p, fmt.Errorf(format, args...))
+// wrong describes what is wrong with an answer.
+func (q *question) wrong(format string, args ...any) error {
+	return fmt.Errorf("sample %d at point %d: %w", q.sample, q.point, fmt.Errorf(format, args...))
 }
 
-// all calls f for every question.
-func (c *oracleTrial) all(f func(p, sample int) error) error {
-	for p := range c.points {
-		for h := range c.samples {
-			if err := f(p, h); err != nil {
-				return err
+// other reports whether a loss is another one than the first answer, where that must not be.
+func (c *oracleTrial) other(q *question, loss float64) bool {
+	return c.repeats && math.Float64bits(loss) != math.Float64bits(q.answer)
+}
+
+func (c *oracleTrial) usable() error {
+	repeats := true
+	for i := range c.questions {
+		q := &c.questions[i]
+		var answers [2]float64
+		for k := range answers {
+			loss, err := c.oracle.Loss(context.Background(), slices.Clone(q.x), q.sample)
+			if err != nil {
+				return q.wrong("%w", err)
 			}
+			if !zoest.Usable(loss) {
+				return q.wrong("the loss is %v", loss)
+			}
+			answers[k] = loss
+		}
+		q.answer = answers[0]
+		repeats = repeats && math.Float64bits(answers[0]) == math.Float64bits(answers[1])
+	}
+	c.repeats = repeats
+	return nil
+}
+
+func (c *oracleTrial) unchanged() error {
+	for _, q := range c.questions {
+		x := slices.Clone(q.x)
+		_, _ = c.oracle.Loss(context.Background(), x, q.sample)
+		if !slices.Equal(x, q.x) {
+			return q.wrong("x is another one after the call")
 		}
 	}
 	return nil
 }
 
-func (c *oracleTrial) usable() error {
-	c.repeats = true
-	return c.all(func(p, h int) error {
-		var answers [2]float64
-		for i := range answers {
-			loss, err := c.ask(c.points[p], h)
-			if err != nil {
-				return wrong(p, h, "%w", err)
-			}
-			if !zoest.Usable(loss) {
-				return wrong(p, h, "the loss is %v", loss)
-			}
-			answers[i] = loss
-		}
-		c.repeats = c.repeats && same(answers[0], answers[1])
-		c.first = append(c.first, answers[0])
-		return nil
-	})
-}
-
-func same(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
-
-// known returns the answer to a question asked before, and whether it should be the same again.
-func (c *oracleTrial) known(p, h int) (float64, bool) {
-	if !c.repeats || len(c.first) < len(c.points)*c.samples {
-		return 0, false
-	}
-	return c.first[p*c.samples+h], true
-}
-
-func (c *oracleTrial) unchanged() error {
-	return c.all(func(p, h int) error {
-		x := slices.Clone(c.points[p])
-		_, _ = c.oracle.Loss(context.Background(), x, h)
-		if !slices.Equal(x, c.points[p]) {
-			return wrong(p, h, "x is another one after the call")
-		}
-		return nil
-	})
-}
-
 // notKept asks for all points in one place of memory.
 func (c *oracleTrial) notKept() error {
-	x := make([]float32, c.dim)
-	return c.all(func(p, h int) error {
-		copy(x, c.points[p])
-		loss, err := c.oracle.Loss(context.Background(), x, h)
+	x := slices.Clone(c.questions[0].x)
+	for _, q := range c.questions {
+		copy(x, q.x)
+		loss, err := c.oracle.Loss(context.Background(), x, q.sample)
 		clear(x)
-		if want, ok := c.known(p, h); ok && err == nil && !same(loss, want) {
-			return wrong(p, h, "the loss is %v, and was %v when x lay elsewhere in memory", loss, want)
+		if err == nil && c.other(&q, loss) {
+			return q.wrong("the loss is %v, and was %v when x lay elsewhere in memory", loss, q.answer)
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 func (c *oracleTrial) ended() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_, _ = c.oracle.Loss(ctx, slices.Clone(c.points[0]), 0)
+	x := c.questions[0].x
+	done := async(func() error {
+		_, _ = c.oracle.Loss(ctx, slices.Clone(x), 0)
 		if b, ok := c.oracle.(zoest.BatchOracle); ok {
-			_ = b.Losses(ctx, []zoest.Query{{Point: slices.Clone(c.points[0])}}, make([]float64, 1))
+			_ = b.Losses(ctx, []zoest.Query{{Point: slices.Clone(x)}}, make([]float64, 1))
 		}
-	}()
-	if _, err := await(done, patience); err != nil {
-		return fmt.Errorf("it %w", err)
+		return nil
+	})
+	if _, late := await(done, patience); late != nil {
+		return fmt.Errorf("it %w", late)
 	}
 	return nil
 }
@@ -155,12 +142,9 @@ func (c *oracleTrial) grouped() error {
 		return nil
 	}
 	var queries []zoest.Query
-	var places [][2]int
-	_ = c.all(func(p, h int) error {
-		queries = append(queries, zoest.Query{Point: slices.Clone(c.points[p]), Sample: h})
-		places = append(places, [2]int{p, h})
-		return nil
-	})
+	for _, q := range c.questions {
+		queries = append(queries, zoest.Query{Point: slices.Clone(q.x), Sample: q.sample})
+	}
 	const untouched = -1.0625e29
 	for _, size := range []int{len(queries), 1, 2, 5} {
 		for at := 0; at < len(queries); at += size {
@@ -170,15 +154,14 @@ func (c *oracleTrial) grouped() error {
 				return fmt.Errorf("a group of %d: %w", len(group), err)
 			}
 			for i, loss := range losses {
-				p, h := places[at+i][0], places[at+i][1]
-				if loss == untouched || !zoest.Usable(loss) {
-					return wrong(p, h, "no loss from a group of %d, place %d", len(group), i)
-				}
-				if want, ok := c.known(p, h); ok && !same(loss, want) {
-					return wrong(p, h, "the loss is %v in a group of %d, and %v from Loss", loss, len(group), want)
-				}
-				if !slices.Equal(group[i].Point, c.points[p]) {
-					return wrong(p, h, "the point is another one after the call")
+				q := &c.questions[at+i]
+				switch {
+				case loss == untouched || !zoest.Usable(loss):
+					return q.wrong("no loss from a group of %d, place %d", len(group), i)
+				case c.other(q, loss):
+					return q.wrong("the loss is %v in a group of %d, and %v from Loss", loss, len(group), q.answer)
+				case !slices.Equal(group[i].Point, q.x):
+					return q.wrong("the point is another one after the call")
 				}
 			}
 		}

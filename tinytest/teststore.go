@@ -9,10 +9,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// TestStore checks a store against what [state.Store] promises, and returns one error with a line for each rule that it breaks.
-// open opens the store, which is fresh at first; it is called again, after Close, to see what is there after a restart. size is
-// the length in bytes of the longest state that the store has to take, at least 1. What a power cut does to the store is beyond
-// what can be checked from inside a process.
+// TestStore checks a store against what [state.Store] promises, and returns one error with a line for each rule that it
+// breaks. open opens the store, which is fresh at first; it is called again, after Close, to see what is there after a
+// restart. size is the length in bytes of the longest state that the store has to take, at least 1. What a power cut
+// does to the store is beyond what can be checked from inside a process.
 func TestStore(open OpenStore, size int) error {
 	if size < 1 {
 		return fmt.Errorf("tinytest: store: size is %d, want at least 1", size)
@@ -105,7 +105,8 @@ func (c *storeTrial) check() error {
 		case g.Round != want.Round:
 			return fmt.Errorf("state %d of Load is of round %d, want %d", i, g.Round, want.Round)
 		case !bytes.Equal(g.State, want.State):
-			return fmt.Errorf("the state of round %d has come back as %d other bytes, want the %d that were saved", g.Round, len(g.State), len(want.State))
+			return fmt.Errorf("the state of round %d has come back as %d other bytes, want the %d that were saved",
+				g.Round, len(g.State), len(want.State))
 		case g.Note != want.Note:
 			return fmt.Errorf("the note of round %d is %.40q, want %.40q", g.Round, g.Note, want.Note)
 		}

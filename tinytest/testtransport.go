@@ -2,6 +2,7 @@ package tinytest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -16,8 +17,7 @@ import (
 )
 
 const (
-	// patience is after how long a conformance check gives up on something that has to happen. No verdict but this one
-	// depends on time.
+	// patience is how long a conformance check waits for something that has to happen. No other result depends on time.
 	patience = 30 * time.Second
 	// again is after how long a frame that has not arrived is sent again.
 	again = time.Second
@@ -25,11 +25,11 @@ const (
 	largestTried = 64 << 20
 )
 
-// TestTransport checks a transport against what [transport.Transport] promises, and returns one error with a line for each rule
-// that it breaks. open brings up a network of the given members, all neighbors of each other, and returns their transports in
-// the same order; each call makes a new network, whose transports TestTransport closes. The transports may lose,
-// repeat and reorder frames: what does not arrive is sent again, for 30 seconds. The longest frame is tried if it is not
-// longer than 64 MiB.
+// TestTransport checks a transport against what [transport.Transport] promises, and returns one error with a line for
+// each rule that it breaks. open brings up a network of the given members, all neighbors of each other, and returns
+// their transports in the same order; each call makes a new network, which TestTransport closes. The transports may
+// lose, repeat and reorder frames: what does not arrive is sent again, for 30 seconds. The longest frame is tried
+// unless it is longer than 64 MiB.
 func TestTransport(open func(members []string) ([]transport.Transport, error)) error {
 	var errs []error
 	for _, rule := range []struct {
@@ -53,8 +53,8 @@ func TestTransport(open func(members []string) ([]transport.Transport, error)) e
 	return errors.Join(errs...)
 }
 
-// trial is a network in which one rule is tried. What is tried may never return, whatever its context says, so that every call
-// has a goroutine of its own.
+// trial is a network in which one rule is tried. A faulty transport may never return, whatever its context says, so
+// every call has a goroutine of its own.
 type trial struct {
 	names   []string
 	nodes   []transport.Transport
@@ -89,6 +89,48 @@ func try(open func([]string) ([]transport.Transport, error), check func(*trial) 
 	return check(tr)
 }
 
+// async runs f in a goroutine of its own.
+func async[T any](f func() T) chan T {
+	c := make(chan T, 1)
+	go func() { c <- f() }()
+	return c
+}
+
+// errLate says that something has not happened in time.
+var errLate = fmt.Errorf("still waits after %v", patience)
+
+// await waits for a result.
+func await[T any](c <-chan T, long time.Duration) (v T, late error) {
+	timer := time.NewTimer(long)
+	defer timer.Stop()
+	select {
+	case v = <-c:
+		return v, nil
+	case <-timer.C:
+		return v, errLate
+	}
+}
+
+// awaitEnd waits for a result that has to be an error which is good; what is its place in the message.
+func awaitEnd(what string, c <-chan error, good func(error) bool) error {
+	err, late := await(c, patience)
+	if late != nil || !good(err) {
+		return fmt.Errorf("%s: %w", what, errors.Join(orNil(err), late))
+	}
+	return nil
+}
+
+func isError(err error) bool  { return err != nil }
+func isClosed(err error) bool { return errors.Is(err, transport.ErrClosed) }
+
+// orNil returns an error that can be printed.
+func orNil(err error) error {
+	if err == nil {
+		return errors.New("no error")
+	}
+	return err
+}
+
 // frame makes a frame that no other is equal to, of a length that the transport takes, and notes its sender.
 func (tr *trial) frame(from, length int) []byte {
 	b := make([]byte, max(8, min(length, tr.nodes[from].MaxFrame())))
@@ -105,54 +147,59 @@ func (tr *trial) frame(from, length int) []byte {
 func (tr *trial) send(from int, to string, frame []byte) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- tr.nodes[from].Send(ctx, to, frame) }()
-	err, late := await(done, patience)
-	if late != nil {
-		return late
-	}
-	return err
+	err, late := await(async(func() error { return tr.nodes[from].Send(ctx, to, frame) }), patience)
+	return cmp.Or(late, err)
+}
+
+// flood sends from the first member to the second until there is an error.
+func (tr *trial) flood(ctx context.Context) chan error {
+	frame := tr.frame(0, 100)
+	return async(func() (err error) {
+		for err == nil {
+			err = tr.nodes[0].Send(ctx, tr.names[1], frame)
+		}
+		return err
+	})
+}
+
+// recv calls Recv.
+func (tr *trial) recv(ctx context.Context, at int) (a arrival) {
+	a.from, a.frame, a.err = tr.nodes[at].Recv(ctx)
+	return a
 }
 
 // pass sends a frame until it arrives, and returns it as it was received.
 func (tr *trial) pass(from, to int, frame []byte) ([]byte, error) {
 	for range int(patience / again) {
 		if err := tr.send(from, tr.names[to], frame); err != nil {
-			return nil, fmt.Errorf("a frame of %d bytes from %q to %q is not taken: %w", len(frame), tr.names[from], tr.names[to], err)
+			return nil, fmt.Errorf("a frame of %d bytes from %q to %q is not taken: %w",
+				len(frame), tr.names[from], tr.names[to], err)
 		}
 		if got, err := tr.take(to, frame); err != nil || got != nil {
 			return got, err
 		}
 	}
-	return nil, fmt.Errorf("a frame of %d bytes from %q has not arrived at %q after %v", len(frame), tr.names[from], tr.names[to], patience)
+	return nil, fmt.Errorf("a frame of %d bytes from %q has not arrived at %q after %v",
+		len(frame), tr.names[from], tr.names[to], patience)
 }
 
-// take receives until the frame is there, or for a while: then it returns nil. What has been sent before may come once more.
+// take receives until the frame is there, or for a while: then it returns nil. Earlier frames may come once more.
 func (tr *trial) take(at int, frame []byte) ([]byte, error) {
 	for {
 		if tr.pending[at] == nil {
-			pending := make(chan arrival, 1)
-			tr.pending[at] = pending
-			go func() {
-				var a arrival
-				a.from, a.frame, a.err = tr.nodes[at].Recv(context.Background())
-				pending <- a
-			}()
+			tr.pending[at] = async(func() arrival { return tr.recv(context.Background(), at) })
 		}
 		a, late := await(tr.pending[at], again)
 		if late != nil {
 			return nil, nil
 		}
 		delete(tr.pending, at)
-		if a.err != nil {
-			return nil, fmt.Errorf("a Recv of %q: %w", tr.names[at], a.err)
-		}
-		if err := tr.known(at, a.from, a.frame); err != nil {
+		if err := tr.known(at, a); err != nil {
 			return nil, err
 		}
 		if bytes.Equal(a.frame, frame) {
 			if a.frame == nil {
-				return []byte{}, nil
+				a.frame = []byte{}
 			}
 			return a.frame, nil
 		}
@@ -160,33 +207,51 @@ func (tr *trial) take(at int, frame []byte) ([]byte, error) {
 }
 
 // known checks that a received frame is one that the named member has sent.
-func (tr *trial) known(at int, name string, got []byte) error {
-	from, ok := tr.sent[string(got)]
-	if !ok {
-		return fmt.Errorf("%q received a frame of %d bytes from %q that nobody has sent", tr.names[at], len(got), name)
+func (tr *trial) known(at int, a arrival) error {
+	if a.err != nil {
+		return fmt.Errorf("a Recv of %q: %w", tr.names[at], a.err)
 	}
-	if name != tr.names[from] {
-		return fmt.Errorf("%q received a frame of %q, and Recv says that it is from %q", tr.names[at], tr.names[from], name)
+	from, ok := tr.sent[string(a.frame)]
+	if !ok {
+		return fmt.Errorf("%q received a frame of %d bytes from %q that nobody has sent", tr.names[at], len(a.frame), a.from)
+	}
+	if a.from != tr.names[from] {
+		return fmt.Errorf("%q received a frame of %q, and Recv says that it is from %q", tr.names[at], tr.names[from], a.from)
 	}
 	return nil
 }
 
-func (tr *trial) arrives() error {
+// pairs returns all ordered pairs of different members.
+func (tr *trial) pairs() (all [][2]int) {
 	for from := range tr.names {
 		for to := range tr.names {
-			for _, length := range []int{8, 9, 1000, 40_000} {
-				if from == to {
-					continue
-				}
-				if _, err := tr.pass(from, to, tr.frame(from, length)); err != nil {
-					return err
-				}
+			if from != to {
+				all = append(all, [2]int{from, to})
+			}
+		}
+	}
+	return all
+}
+
+func (tr *trial) arrives() error {
+	for _, pair := range tr.pairs() {
+		for _, length := range []int{8, 9, 1000, 40_000} {
+			if _, err := tr.pass(pair[0], pair[1], tr.frame(pair[0], length)); err != nil {
+				return err
 			}
 		}
 	}
 	tr.sent[""] = 0
 	_, err := tr.pass(0, 1, []byte{})
 	return err
+}
+
+// refuses checks that a Send fails at once.
+func (tr *trial) refuses(to string, frame []byte) error {
+	if err := tr.send(0, to, frame); err == nil || errors.Is(err, errLate) {
+		return fmt.Errorf("a Send of %d bytes from %q to %q: %w", len(frame), tr.names[0], to, orNil(err))
+	}
+	return nil
 }
 
 func (tr *trial) longest() error {
@@ -197,8 +262,8 @@ func (tr *trial) longest() error {
 	if n > largestTried {
 		return nil
 	}
-	if err := tr.send(0, tr.names[1], make([]byte, n+1)); err == nil || errors.Is(err, errLate) {
-		return fmt.Errorf("MaxFrame is %d, and a Send of one byte more: %w", n, orNil(err))
+	if err := tr.refuses(tr.names[1], make([]byte, n+1)); err != nil {
+		return fmt.Errorf("MaxFrame is %d: %w", n, err)
 	}
 	_, err := tr.pass(0, 1, tr.frame(0, n))
 	return err
@@ -206,8 +271,8 @@ func (tr *trial) longest() error {
 
 func (tr *trial) strangers() error {
 	for _, to := range []string{"nobody", "", tr.names[0]} {
-		if err := tr.send(0, to, tr.frame(0, 8)); err == nil || errors.Is(err, errLate) {
-			return fmt.Errorf("a Send of %q to %q: %w", tr.names[0], to, orNil(err))
+		if err := tr.refuses(to, tr.frame(0, 8)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -216,45 +281,11 @@ func (tr *trial) strangers() error {
 func (tr *trial) contexts() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	sending, receiving := make(chan error, 1), make(chan error, 1)
-	frame := tr.frame(0, 8)
-	go func() { // until there is no room, or the end
-		var err error
-		for err == nil {
-			err = tr.nodes[0].Send(ctx, tr.names[1], frame)
-		}
-		sending <- err
-	}()
-	go func() { // nobody sends to this one
-		_, _, err := tr.nodes[2].Recv(ctx)
-		receiving <- err
-	}()
-	timer := time.NewTimer(again / 10) // most probably they wait by now
-	<-timer.C
+	sending := tr.flood(ctx)
+	receiving := async(func() error { return tr.recv(ctx, 2).err }) // nobody sends to this one
+	time.Sleep(again / 10)                                          // most probably both wait by now
 	cancel()
-	if _, late := await(sending, patience); late != nil {
-		return fmt.Errorf("a Send at work: %w", late)
-	}
-	if err, late := await(receiving, patience); late != nil || err == nil {
-		return fmt.Errorf("a waiting Recv: %w", errors.Join(orNil(err), late))
-	}
-	return nil
-}
-
-// errLate is the end of patience.
-var errLate = fmt.Errorf("still waits after %v", patience)
-
-// await waits for a result.
-func await[T any](c <-chan T, long time.Duration) (T, error) {
-	timer := time.NewTimer(long)
-	defer timer.Stop()
-	select {
-	case v := <-c:
-		return v, nil
-	case <-timer.C:
-		var none T
-		return none, errLate
-	}
+	return cmp.Or(awaitEnd("a Send at work", sending, isError), awaitEnd("a waiting Recv", receiving, isError))
 }
 
 func (tr *trial) ownership() error {
@@ -263,9 +294,9 @@ func (tr *trial) ownership() error {
 	if err != nil {
 		return err
 	}
-	kept := bytes.Clone(shared)
+	copied := bytes.Clone(shared)
 	clear(first)
-	if !bytes.Equal(shared, kept) {
+	if !bytes.Equal(shared, copied) {
 		return errors.New("what the receiver does to its frame shows in the sender's")
 	}
 	second, err := tr.pass(0, 2, shared)
@@ -275,7 +306,7 @@ func (tr *trial) ownership() error {
 	if _, err := tr.pass(1, 2, tr.frame(1, 1000)); err != nil {
 		return err
 	}
-	if !bytes.Equal(second, kept) {
+	if !bytes.Equal(second, copied) {
 		return errors.New("a received frame is overwritten by the next one")
 	}
 	return nil
@@ -327,11 +358,9 @@ func (tr *trial) peerGone() error {
 func (tr *trial) crowd() error {
 	const each = 50
 	frames := map[[2]int][][]byte{}
-	for from := range tr.names {
-		for to := range tr.names {
-			for range each {
-				frames[[2]int{from, to}] = append(frames[[2]int{from, to}], tr.frame(from, 200))
-			}
+	for _, pair := range tr.pairs() {
+		for range each {
+			frames[pair] = append(frames[pair], tr.frame(pair[0], 200))
 		}
 	}
 	faults := make(chan error, 100)
@@ -348,40 +377,35 @@ func (tr *trial) crowd() error {
 		for range 2 {
 			receivers.Go(func() {
 				for {
-					name, got, err := tr.nodes[i].Recv(done)
+					a := tr.recv(done, i)
 					if done.Err() != nil {
 						return
 					}
-					if err != nil {
-						fault(fmt.Errorf("a Recv of %q: %w", tr.names[i], err))
-						return
-					}
-					if err := tr.known(i, name, got); err != nil {
-						fault(err) // and go on, for the senders
+					if err := tr.known(i, a); err != nil {
+						fault(err)
+						if a.err != nil {
+							return // otherwise go on, for the senders
+						}
 					}
 				}
 			})
 		}
 	}
-	for i := range tr.names {
-		for j := range tr.names {
-			if i == j {
-				continue
-			}
-			senders.Go(func() {
-				for _, frame := range frames[[2]int{i, j}] {
-					if err := tr.nodes[i].Send(done, tr.names[j], frame); err != nil {
-						fault(fmt.Errorf("a Send from %q to %q: %w", tr.names[i], tr.names[j], err))
-						return
-					}
-					tr.nodes[i].MaxFrame()
+	for pair, list := range frames {
+		from, to := pair[0], pair[1]
+		senders.Go(func() {
+			for _, frame := range list {
+				if err := tr.nodes[from].Send(done, tr.names[to], frame); err != nil {
+					fault(fmt.Errorf("a Send from %q to %q: %w", tr.names[from], tr.names[to], err))
+					return
 				}
-			})
-		}
+				tr.nodes[from].MaxFrame()
+			}
+		})
 	}
 	late := ended(&senders)
 	stop()
-	_ = ended(&receivers) // or deaf to their context, which is another rule
+	_ = ended(&receivers) // or they ignore their context, which breaks another rule
 	select {
 	case err := <-faults:
 		return err
@@ -395,9 +419,7 @@ func (tr *trial) crowd() error {
 
 // ended waits for goroutines, for a while.
 func ended(group *sync.WaitGroup) error {
-	done := make(chan struct{})
-	go func() { group.Wait(); close(done) }()
-	_, late := await(done, patience)
+	_, late := await(async(func() error { group.Wait(); return nil }), patience)
 	return late
 }
 
@@ -405,46 +427,16 @@ func (tr *trial) closes() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	node := tr.nodes[0]
-	waiting := make(chan error, 1)
-	go func() {
-		_, _, err := node.Recv(ctx)
-		waiting <- err
-	}()
-	sending := make(chan error, 1)
-	frame := tr.frame(0, 100)
-	go func() { // until there is no room, or the end
-		var err error
-		for err == nil {
-			err = node.Send(ctx, tr.names[1], frame)
-		}
-		sending <- err
-	}()
-	closed := make(chan error, 1)
-	go func() { closed <- errors.Join(node.Close(), node.Close()) }()
+	receiving := async(func() error { return tr.recv(ctx, 0).err })
+	sending := tr.flood(ctx)
+	closed := async(func() error { return errors.Join(node.Close(), node.Close()) })
 	if err, late := await(closed, patience); err != nil || late != nil {
 		return fmt.Errorf("a Close: %w", errors.Join(err, late))
 	}
-	for _, c := range []struct {
-		what string
-		end  chan error
-	}{{"Recv", waiting}, {"Send", sending}} {
-		if err, late := await(c.end, patience); late != nil || !errors.Is(err, transport.ErrClosed) {
-			return fmt.Errorf("a %s at work when Close came: %w", c.what, errors.Join(orNil(err), late))
-		}
-	}
-	if _, _, err := node.Recv(ctx); !errors.Is(err, transport.ErrClosed) {
-		return fmt.Errorf("a Recv after Close: %w", orNil(err))
-	}
-	if err := node.Send(ctx, tr.names[1], frame); !errors.Is(err, transport.ErrClosed) {
-		return fmt.Errorf("a Send after Close: %w", orNil(err))
-	}
-	return nil
-}
-
-// orNil returns an error that can be printed.
-func orNil(err error) error {
-	if err == nil {
-		return errors.New("no error")
-	}
-	return err
+	return cmp.Or(
+		awaitEnd("a Recv at work when Close came", receiving, isClosed),
+		awaitEnd("a Send at work when Close came", sending, isClosed),
+		awaitEnd("a Recv after Close", async(func() error { return tr.recv(ctx, 0).err }), isClosed),
+		awaitEnd("a Send after Close", tr.flood(ctx), isClosed),
+	)
 }

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/mem"
@@ -19,7 +20,8 @@ import (
 )
 
 // inMemory opens a network of transport/mem; wrap may put something around each transport.
-func inMemory(maxFrame int, wrap func(i int, names []string, tr transport.Transport) transport.Transport) func([]string) ([]transport.Transport, error) {
+func inMemory(maxFrame int, wrap func(i int, names []string,
+	tr transport.Transport) transport.Transport) func([]string) ([]transport.Transport, error) {
 	return func(names []string) ([]transport.Transport, error) {
 		net := mem.New(names...)
 		net.MaxFrame = maxFrame
@@ -50,7 +52,8 @@ func overTLS(names []string) ([]transport.Transport, error) {
 		cfg := ws.Config{Name: name, Key: key(name), Listen: "127.0.0.1:0", MaxFrame: 1 << 20}
 		for _, peer := range names {
 			if peer != name {
-				cfg.Peers = append(cfg.Peers, ws.Peer{Name: peer, Keys: []ed25519.PublicKey{key(peer).Public().(ed25519.PublicKey)}})
+				cfg.Peers = append(cfg.Peers, ws.Peer{Name: peer,
+					Keys: []ed25519.PublicKey{key(peer).Public().(ed25519.PublicKey)}})
 			}
 		}
 		tr, err := ws.New(cfg)
@@ -82,16 +85,18 @@ func TestTransports(t *testing.T) {
 	if err := tinytest.TestTransport(overTLS); err != nil {
 		t.Error(err)
 	}
-	for name, fate := range map[string]tinytest.Fate{
-		"drop": tinytest.Drop(1, 0.4), "bursts": tinytest.GilbertElliott(1, 0.1, 0.3, 0.1, 0.9), "delay": tinytest.Delay(1, 0.5, 3),
+	for name, fate := range map[string]sim.FaultSchedule{
+		"drop": tinytest.Drop(1, 0.4), "bursts": tinytest.GilbertElliott(1, 0.1, 0.3, 0.1, 0.9), "delay": tinytest.Delay(1,
+			0.5, 3),
 		"reorder": tinytest.Reorder(1, 5), "duplicate": tinytest.Duplicate(1, 0.5), "partition": tinytest.Partition(1, 4, 0),
-		"all": tinytest.Nest(tinytest.Drop(2, 0.3), tinytest.Duplicate(2, 0.3), tinytest.Reorder(2, 8)),
+		"all": tinytest.Chain(tinytest.Drop(2, 0.3), tinytest.Duplicate(2, 0.3), tinytest.Reorder(2, 8)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // in virtual time
-				err := tinytest.TestTransport(inMemory(1<<16, func(i int, names []string, tr transport.Transport) transport.Transport {
-					return tinytest.Faulty(tr, fate, 10*time.Millisecond, i, names...)
-				}))
+				err := tinytest.TestTransport(inMemory(1<<16,
+					func(i int, names []string, tr transport.Transport) transport.Transport {
+						return tinytest.Faulty(tr, fate, 10*time.Millisecond, i, names...)
+					}))
 				if err != nil {
 					t.Error(err)
 				}
@@ -239,27 +244,28 @@ func TestWrongTransports(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var gone chan struct{} // of one network, closed with its first member
 				var once *sync.Once
-				err := tinytest.TestTransport(inMemory(1<<16, func(i int, names []string, tr transport.Transport) transport.Transport {
-					b := &bent{Transport: tr}
-					if c.wrap != nil {
-						c.wrap(names, b)
-						return b
-					}
-					if i == 0 {
-						gone, once = make(chan struct{}), &sync.Once{}
-					}
-					end, once := gone, once
-					b.close = func() error { once.Do(func() { close(end) }); return b.Transport.Close() }
-					b.recv = func(ctx context.Context) (string, []byte, error) {
-						select {
-						case <-end:
-							return "", nil, transport.ErrClosed
-						default:
-							return b.Transport.Recv(ctx)
+				err := tinytest.TestTransport(inMemory(1<<16,
+					func(i int, names []string, tr transport.Transport) transport.Transport {
+						b := &bent{Transport: tr}
+						if c.wrap != nil {
+							c.wrap(names, b)
+							return b
 						}
-					}
-					return b
-				}))
+						if i == 0 {
+							gone, once = make(chan struct{}), &sync.Once{}
+						}
+						end, once := gone, once
+						b.close = func() error { once.Do(func() { close(end) }); return b.Transport.Close() }
+						b.recv = func(ctx context.Context) (string, []byte, error) {
+							select {
+							case <-end:
+								return "", nil, transport.ErrClosed
+							default:
+								return b.Transport.Recv(ctx)
+							}
+						}
+						return b
+					}))
 				if c.rule == "" && err != nil || !strings.Contains(fmt.Sprint(err), c.rule) {
 					t.Errorf("error %v, want one with %q", err, c.rule)
 				}
@@ -268,7 +274,8 @@ func TestWrongTransports(t *testing.T) {
 	}
 }
 
-// A late frame comes when its time has come, if the transport is still open; and what a transport can do beside, it still can.
+// A late frame comes when its time has come, if the transport is still open; and what a transport can do beside, it
+// still can.
 func TestFaulty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := func(_, _, seq int) []int { return [][]int{{2}, {0, 1}, nil, {-1}, {9}}[seq] }

@@ -2,7 +2,9 @@ package transport
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
+	"time"
 )
 
 // ErrClosed is what Send and Recv return, possibly wrapped, after Close.
@@ -13,9 +15,9 @@ var ErrClosed = errors.New("transport: closed")
 type Transport interface {
 	// Send hands a frame to the network for the member called to. It may wait: for a connection, or for a receiver that
 	// is behind; waiting for one member never delays a Send to another. A nil error does not mean that the frame
-	// arrived. The transport may go on reading the frame until it has left, so the caller must not change it any more; one
-	// frame may be sent to several members. Send fails when ctx ends, when the
-	// transport is closed ([ErrClosed]), when to is not a neighbor, and when the frame is longer than MaxFrame.
+	// arrived. The transport may read the frame until it has left, so the caller must not change it any more; one
+	// frame may be sent to several members. Send fails when ctx ends, when the transport is closed ([ErrClosed]), when
+	// to is not a neighbor, and when the frame is longer than MaxFrame.
 	Send(ctx context.Context, to string, frame []byte) error
 
 	// Recv waits for the next frame from any neighbor. The frame belongs to the caller. Recv fails when ctx ends and
@@ -30,18 +32,52 @@ type Transport interface {
 	Close() error
 }
 
-// Notifier is a [Transport] that can say when the way to a neighbor has opened: frames sent before may have been lost, and
-// there is no reason to wait with repeating them.
+// Notifier is a [Transport] that tells when the way to a neighbor has opened. Frames sent before may have been lost,
+// and can be repeated at once.
 type Notifier interface {
-	// Opened returns a channel that receives the name of a neighbor each time a connection with it has been made. It has a
-	// buffer, names that do not fit are dropped, and it is never closed.
+	// Opened returns a channel that receives the name of a neighbor each time a connection with it has been made. The
+	// channel is buffered, names that do not fit are dropped, and it is never closed.
 	Opened() <-chan string
 }
 
-// Recycler is a [Transport] that can use the memory of a frame again.
+// Recycler is a [Transport] that can reuse the memory of a frame.
 type Recycler interface {
-	// Recycle gives back a frame that Recv has returned. Nobody may use the slice or anything that shares its memory any
-	// more, as a Send does for as long as the frame has not left, and it is given back once. To give back none is no
-	// fault, only slower.
+	// Recycle gives back a frame that Recv has returned, once. Nobody may use the slice or anything that shares its
+	// memory afterwards; a Send uses its frame until it has left. Returning none is allowed; it is slower.
 	Recycle(frame []byte)
+}
+
+// Peer is a neighbor as the configuration of a transport over a network names it.
+type Peer struct {
+	Name string
+
+	// Keys are the public keys the peer may have: the current one and, while it is being replaced, the next.
+	Keys []ed25519.PublicKey
+
+	// Addresses are where the peer can be dialed, in order of preference. What an address looks like, and whether it is
+	// used at all, depends on the transport.
+	Addresses []string
+}
+
+// PeerStatus is what a transport over a network knows of the way to one peer.
+type PeerStatus struct {
+	Name      string
+	Connected bool      // frames can be sent: to the peer, or to a broker that stores them
+	Since     time.Time // of the last change of Connected; zero if there never was a connection
+	Where     string    // the other end's address, or the broker's, if connected
+	Heard     time.Time // when the last authentic message of the peer came through a broker; zero if none, or no broker
+	Err       error     // the last fault of the connection or of what it carried, kept while connected; nil if none
+
+	// Refused says that one of the ends has refused the other's hello or fleet, and why; nil if they have agreed since.
+	// It lasts until the configuration of one of them is changed.
+	Refused error
+
+	// Refusals counts the messages in the peer's name that came through a broker and were refused.
+	Refusals int64
+
+	// Sent and Received count bytes over all connections since the start. With connections of its own a transport
+	// counts what TCP carries: frames and everything around them, TLS and its handshakes included, without the headers
+	// of TCP and IP; what a caller sends counts from when it has shown the peer's key. Through a broker they count
+	// sealed messages, refused ones included.
+	Sent, Received int64
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
@@ -186,11 +187,11 @@ func (tr *trial) startNeighbor(ctx context.Context, name string, slow bool) (sto
 			listen = strings.TrimSuffix(strings.TrimPrefix(m.Addresses[0], "wss://"), "/")
 		}
 	}
-	link, err := tr.file.Transport(name, key, listen)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := ws.New(link)
+	f := tr.file.Fleet
+	conn, err := ws.New(ws.Config{
+		Name: name, Key: key, Listen: listen, Peers: tr.file.Peers(name), MaxFrame: wire.MaxFrame(f.Dim),
+		Hello: f.Hello(name), CheckHello: f.CheckHello(name),
+	})
 	if err != nil {
 		return nil, err
 	}

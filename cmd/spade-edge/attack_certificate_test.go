@@ -124,7 +124,7 @@ func TestAttackCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, link, err := node.Load()
+	file, key, err := node.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,14 +132,14 @@ func TestAttackCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := readFile(t, certificatePath(node.State))
+	whole := readFile(t, node.Certificate())
 	verdict := func(text string, again bool) error {
 		c, err := dpmech.ParseCertificate([]byte(text))
 		if err != nil {
 			return err
 		}
 		if again {
-			sign(t, c, link.Key)
+			sign(t, c, key)
 		}
 		if err := ledger.Verify(c); err != nil {
 			return err

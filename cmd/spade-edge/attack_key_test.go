@@ -11,7 +11,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/transport/ws"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // keyed is a fleet in a row, whose middle member changes its key. Noise comes from a seed, so that the models can be compared.
@@ -54,7 +54,7 @@ func newKeyed(t *testing.T) *keyed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.old, k.next = ws.FormatKey(k.file.Members[1].Keys[0]), ws.FormatKey(public)
+	k.old, k.next = transport.FormatKey(k.file.Members[1].Keys[0]), transport.FormatKey(public)
 	k.a, k.c = k.start(t, "a"), k.start(t, "c")
 	b := k.start(t, "b")
 	b.log.await(t, "round  3 of 42")
@@ -91,7 +91,7 @@ func (tr *trial) audited(t *testing.T, member string, by ...string) verification
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := object[verification](t, "-verify", certificatePath(node.State), "-fleet", tr.path("fleet.json"), "-ledger", node.Ledger)
+	v := object[verification](t, "-verify", node.Certificate(), "-fleet", tr.path("fleet.json"), "-ledger", node.Ledger)
 	if !v.Verified || !v.FleetChecked || !v.LedgerChecked || !slices.Equal(v.Countersigned, by) || len(v.NotCountersigned) != 0 {
 		t.Errorf("certificate of %q: countersigned by %q, want %q: %+v", member, v.Countersigned, by, v)
 	}

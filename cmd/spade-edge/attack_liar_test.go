@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -252,7 +253,7 @@ func TestAttackRecovery(t *testing.T) {
 			if n := tr.spent(t, "b"); n != 12 || in.lied == 0 {
 				t.Errorf("%d releases in the ledger, %d lies", n, in.lied)
 			}
-			readCertificate(t, certificatePath(tr.path("b.state")))
+			readCertificate(t, filepath.Join(tr.path("b.state"), "certificate.json"))
 		})
 	}
 }

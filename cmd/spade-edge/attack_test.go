@@ -114,13 +114,13 @@ func (tr *trial) newMouth(t *testing.T, name string) (*insider, *fleetfile.Node)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, link, err := node.Load()
+	file, key, err := node.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := &insider{key: link.Key, file: file, name: name, over: make(chan struct{}),
+	in := &insider{key: key, file: file, name: name, over: make(chan struct{}),
 		lives: map[string]uint64{}, seen: map[string]map[int]map[string]bool{}, last: map[string]signed.Release{}}
-	if in.tr, err = ws.New(link); err != nil {
+	if in.tr, err = ws.New(linkConfig(node, file, key)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { in.tr.Close() })

@@ -100,7 +100,7 @@ func (c *checkup) fail(item string, code int, err error) {
 	if c.OK {
 		c.OK, c.Code = false, code
 	}
-	c.add(item, levelFail, "%v", err)
+	c.add(item, levelFail, "%v", cured(err))
 }
 
 // codeOf is what run would end with after an error.
@@ -133,7 +133,7 @@ func (c *checkup) everything(ctx context.Context, path string, offline bool) {
 	if file == nil || key == nil {
 		return
 	}
-	link, err := file.Transport(node.Name, key, node.Listen)
+	err = node.CheckIdentity(file, key)
 	if err != nil {
 		c.fail("key", exitUsage, err)
 	} else {
@@ -148,7 +148,7 @@ func (c *checkup) everything(ctx context.Context, path string, offline bool) {
 	case offline:
 		c.warn("neighbors", "left out: -offline")
 	default:
-		c.neighbors(ctx, link)
+		c.neighbors(ctx, linkConfig(node, file, key))
 	}
 	c.ok("clock", "not needed: keys do not expire")
 }

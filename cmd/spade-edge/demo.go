@@ -4,11 +4,8 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"slices"
 	"sync"
@@ -16,9 +13,9 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
-	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
@@ -113,7 +110,7 @@ func (p *problem) runNodes(ctx context.Context, show *progress, stage *stage) (r
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	seen := newGallery(p, show, stage)
+	releases := p.transcript(show, stage)
 	nodes := make([]*sdk.Node, len(trs))
 	for i, tr := range trs {
 		nodes[i], err = sdk.New(sdk.Config{
@@ -123,7 +120,7 @@ func (p *problem) runNodes(ctx context.Context, show *progress, stage *stage) (r
 				return []ed25519.PublicKey{keys[j].Public().(ed25519.PublicKey)}
 			},
 			SeededTable: p.opt.table == "seeded", Average: p.opt.average,
-			Observer: stage.observer(i, sdk.Observer{Released: func(round int, x []float32) { seen.add(i, round, x) }}),
+			Observer: stage.observer(i, sdk.Observer{Released: func(round int, x []float32) { releases.Add(round, i, slices.Clone(x)) }}),
 		})
 		if err != nil {
 			return nil, nil, nil, err
@@ -156,7 +153,7 @@ func (p *problem) runNodes(ctx context.Context, show *progress, stage *stage) (r
 		r.Queries += st.Queries
 		r.BytesSent += st.BytesSent
 	}
-	r.Transcript = seen.transcript()
+	r.Transcript = releases.Sum()
 	return r, models, means, nil
 }
 
@@ -164,7 +161,7 @@ func (p *problem) runNodes(ctx context.Context, show *progress, stage *stage) (r
 func watch(ctx context.Context, trs []*ws.Transport, names []string, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	apart := map[[2]string]int{} // seconds, by pair
+	silent := map[[2]string]int{} // seconds, by pair
 	for {
 		select {
 		case <-ctx.Done():
@@ -175,8 +172,8 @@ func watch(ctx context.Context, trs []*ws.Transport, names []string, cancel cont
 			for _, peer := range tr.Peers() {
 				pair := [2]string{names[i], peer.Name}
 				if peer.Connected || peer.Err == nil {
-					apart[pair] = 0
-				} else if apart[pair]++; apart[pair] >= 10 {
+					silent[pair] = 0
+				} else if silent[pair]++; silent[pair] >= 10 {
 					cancel(fmt.Errorf("%s cannot reach %s: %w", names[i], peer.Name, peer.Err))
 				}
 			}
@@ -219,53 +216,14 @@ func (p *problem) listen() (trs []*ws.Transport, keys []ed25519.PrivateKey, err 
 	return trs, keys, nil
 }
 
-// gallery looks at the releases of all nodes, which come from many goroutines: a round is shown, and taken into the
-// transcript, once every node has made its release. Nodes are never more rounds apart than the graph is wide.
-type gallery struct {
-	mu      sync.Mutex
-	problem *problem
-	show    *progress
-	stage   *stage
-	hash    hash.Hash
-	round   int                 // the last one that is complete
-	open    map[int][][]float32 // the models of the rounds after it, by client
-	count   map[int]int         // how many of them are there
-}
-
-func newGallery(p *problem, show *progress, stage *stage) *gallery {
-	return &gallery{problem: p, show: show, stage: stage, hash: sha256.New(), open: map[int][][]float32{},
-		count: map[int]int{}}
-}
-
-// add takes in a release.
-func (g *gallery) add(client, round int, x []float32) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.open[round] == nil {
-		g.open[round] = make([][]float32, len(g.problem.fleet.Members))
-	}
-	g.open[round][client] = slices.Clone(x)
-	g.count[round]++
-	for g.count[g.round+1] == len(g.problem.fleet.Members) {
-		g.round++
-		models := g.open[g.round]
-		for i, x := range models {
-			g.hash.Write(tinytest.AppendRelease(nil, g.round, i, x))
-		}
+// transcript takes in the releases of all nodes. It shows a round when every node has made its release.
+func (p *problem) transcript(show *progress, stage *stage) *sim.Transcript {
+	return sim.NewTranscript(len(p.fleet.Members), func(round int, models [][]float32) {
 		xbar := mean(models)
-		accuracy, apart := g.problem.test.Accuracy(xbar), consensusError(xbar, models)
-		g.show.round(g.round, fmt.Sprintf("average model %.1f %%, disagreement %.2g", 100*accuracy, apart))
-		g.stage.add(g.round, accuracy, apart, xbar)
-		delete(g.open, g.round)
-		delete(g.count, g.round)
-	}
-}
-
-// transcript returns the SHA-256 over all releases, as tinytest.Sim.Transcript does.
-func (g *gallery) transcript() string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return hex.EncodeToString(g.hash.Sum(nil))
+		accuracy, consensus := p.test.Accuracy(xbar), consensusError(xbar, models)
+		show.round(round, fmt.Sprintf("average model %.1f %%, disagreement %.2g", 100*accuracy, consensus))
+		stage.add(round, accuracy, consensus, xbar)
+	})
 }
 
 // compare trains every node alone and one on all data, without noise, and returns the accuracy of each node alone.

@@ -9,7 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// What a node has written to its disk is what the formula says, to 2 %, and its figures of a round belong to those of the run.
+// What a node has written to its disk is what the formula says, to 2 %, and its figures of a round belong to those of
+// the run.
 func TestWear(t *testing.T) {
 	tr := newPair(t)
 	a, _ := tr.both(t)
@@ -23,15 +24,16 @@ func TestWear(t *testing.T) {
 		t.Errorf("%d bytes written, %d by the formula: %+v", a.DiskBytes, want.Written, want)
 	}
 	if a.DiskRound != a.DiskBytes/9 || a.SentRound != a.BytesSent/9 || a.SentRound == 0 {
-		t.Errorf("of 9 rounds: %+v", a.effort)
+		t.Errorf("of 9 rounds: %+v", a.Usage)
 	}
 	if a.CPUSeconds <= 0 || math.Abs(9*a.CPURound-a.CPUSeconds) > 1e-9 {
-		t.Errorf("processor time: %+v", a.effort)
+		t.Errorf("processor time: %+v", a.Usage)
 	}
 	// A process that serves a finished run once more makes no round.
 	tr.edit(t, "a.json", `"resend_seconds": 0.05`, `"resend_seconds": 0.05, "linger_seconds": 0.01`)
-	if again := start(t, "run", tr.path("a.json"), "-json").outcome(t); again.DiskRound != 0 || again.SentRound != 0 || again.DiskBytes != 0 {
-		t.Errorf("without a round: %+v", again.effort)
+	if again := start(t, "run", tr.path("a.json"), "-json").outcome(t); again.DiskRound != 0 || again.SentRound != 0 ||
+		again.DiskBytes != 0 {
+		t.Errorf("without a round: %+v", again.Usage)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/transport/ws"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // signedBy returns a member's key, and the scope of its releases.
@@ -173,7 +173,7 @@ func TestInspectNeighborsLedgers(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := ledger.Head().ID
-	row := ws.FormatKey(tr.file.Members[1].Keys[0]) + "  " + id + "  6\n"
+	row := transport.FormatKey(tr.file.Members[1].Keys[0]) + "  " + id + "  6\n"
 	tr.inspects(t, exitDone, []string{"a.ledger.neighbors"}, "ledgers of neighbors", "key  ", row)
 	tr.inspects(t, exitDone, []string{"a.ledger.neighbors", "-json"}, `"ledger": "`+id+`"`, `"lines": 6`)
 	tr.inspects(t, exitDone, []string{"a.state"}, "!evidence")

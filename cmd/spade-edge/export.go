@@ -104,7 +104,7 @@ func exportModel(_ context.Context, cmd *command, args []string, out, log io.Wri
 	r.SHA256 = hex.EncodeToString(sum[:])
 	files := []written{{*to, content}, {r.Sum, []byte(r.SHA256 + "  " + filepath.Base(*to) + "\n")}}
 	copied := *to + ".certificate.json"
-	cert, why := r.certificate(certificatePath(node.State), f)
+	cert, why := r.certificate(node.Certificate(), f)
 	if cert != nil {
 		r.Certificate = copied
 	}

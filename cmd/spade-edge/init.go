@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -285,8 +284,8 @@ func (o *initOptions) build() (*problem, error) {
 		}
 	} else {
 		p = &problem{opt: o.options, samples: slices.Repeat([]int{o.samples}, o.nodes)}
-		if p.graph, err = graph.Parse(o.graph, o.nodes, o.seed); err != nil {
-			return nil, asUsage(err)
+		if p.graph, err = o.parseGraph(); err != nil {
+			return nil, usageError{err}
 		}
 		if o.recipe != nil {
 			p.x0 = o.recipe.Start(o.seed)

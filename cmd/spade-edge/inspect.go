@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
-	"github.com/spade-dfl/spade-edge/transport/ws"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 var inspectCommand = &command{
@@ -182,7 +182,7 @@ func (r *inspection) key(path string) error {
 	if err != nil {
 		return err
 	}
-	public := ws.FormatKey(key.Public().(ed25519.PublicKey))
+	public := transport.FormatKey(key.Public().(ed25519.PublicKey))
 	r.Any = fields{{"public", public}}
 	r.row("public", "%s", public)
 	r.row("secret", "not shown; it must not leave this device")
@@ -270,11 +270,11 @@ func (r *inspection) fleetFile(path string) error {
 	for i, m := range file.Members {
 		one := member{Name: m.Name, Addresses: append([]string{}, m.Addresses...)}
 		for _, k := range m.Keys {
-			one.Keys = append(one.Keys, ws.FormatKey(k))
+			one.Keys = append(one.Keys, transport.FormatKey(k))
 		}
 		retired := ""
 		for _, k := range m.Retired {
-			one.Retired = append(one.Retired, ws.FormatKey(k))
+			one.Retired = append(one.Retired, transport.FormatKey(k))
 			retired = ", retired " + strings.Join(one.Retired, " and ")
 		}
 		for _, j := range g.Neighbors(i) {

@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/transport/ws"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // evidenceReport is one piece of evidence, and its JSON.
@@ -75,7 +75,7 @@ func (r *inspection) heads(path string) error {
 	all := []known{}
 	fmt.Fprintf(&r.text.b, "%-51s  %-32s  %s\n", "key", "ledger", "lines")
 	for _, k := range h.Known() {
-		one := known{ws.FormatKey(k.Key), k.Ledger, k.Lines}
+		one := known{transport.FormatKey(k.Key), k.Ledger, k.Lines}
 		fmt.Fprintf(&r.text.b, "%-51s  %-32s  %d\n", one.Key, one.Ledger, one.Lines)
 		all = append(all, one)
 	}

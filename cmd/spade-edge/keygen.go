@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/transport/ws"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 var keygenCommand = &command{
@@ -59,7 +59,7 @@ func keygen(_ context.Context, cmd *command, args []string, out, log io.Writer) 
 	}
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(memberLine{*name, []string{ws.FormatKey(public)}, where})
+	return enc.Encode(memberLine{*name, []string{transport.FormatKey(public)}, where})
 }
 
 // memberLine is what keygen prints and init -members reads. It fits into a fleet file as it is.
@@ -113,7 +113,7 @@ func readMember(line string) (fleetfile.Member, error) {
 		errs = append(errs, fmt.Errorf("keys: %q has %d, want 1 or 2", l.Name, len(l.Keys)))
 	}
 	for _, text := range l.Keys {
-		key, err := ws.ParseKey(text)
+		key, err := transport.ParseKey(text)
 		errs = append(errs, err)
 		m.Keys = append(m.Keys, ed25519.PublicKey(key))
 	}
@@ -134,7 +134,7 @@ func memberAddresses(where string, list []string) ([]string, error) {
 			}
 			s = "wss://" + s + "/"
 		}
-		if err := ws.CheckAddress(s); err != nil {
+		if _, _, err := transport.ParseAddress(s); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", where, err))
 		}
 		out = append(out, s)

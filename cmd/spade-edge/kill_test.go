@@ -11,9 +11,10 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// killed runs fleets of clinics, one after the other, and kills their processes at random moments of up to pause apart: at most 100 times a
-// fleet, and want times in all. That is fewer in short mode and under the race detector, or what SPADE_KILLS says.
-// prepare may alter a fleet before it starts, and check judges it when all of its nodes have ended as they should.
+// killed runs fleets of clinics, one after the other, and kills their processes at random moments of up to pause apart:
+// at most 100 times a fleet, and want times in all. That is fewer in short mode and under the race detector, or what
+// SPADE_KILLS says. prepare may alter a fleet before it starts, and check judges it when all of its nodes have ended as
+// they should.
 func killed(t *testing.T, want int, pause time.Duration, prepare func(tr *trial), check func(w *supervisor)) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -46,7 +47,8 @@ func killed(t *testing.T, want int, pause time.Duration, prepare func(tr *trial)
 			return
 		}
 	}
-	t.Logf("%d kills in %d runs, %d of them before a node's first release and %d after its last, in %v", kills, runs, first, last, time.Since(began))
+	t.Logf("%d kills in %d runs, %d of them before a node's first release and %d after its last, in %v", kills, runs,
+		first, last, time.Since(began))
 	if want >= 200 && (first == 0 || last == 0) {
 		t.Error("the first round and the last have not been hit")
 	}
@@ -83,8 +85,8 @@ func TestKilledNodesBadNetwork(t *testing.T) {
 	}
 }
 
-// With the system's own noise, under which a release that is made twice is two different ones: the log of every node has each
-// round once, and nobody has ever been sent two of a round.
+// With the system's own noise, under which a release that is made twice is two different ones: the log of every node
+// has each round once, and nobody has ever been sent two of a round.
 func TestKilledNodesReleaseOnce(t *testing.T) {
 	killed(t, 40, 100*time.Millisecond, func(*trial) {}, func(w *supervisor) { w.checkReleases(t, nil) })
 }

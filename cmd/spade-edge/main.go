@@ -38,6 +38,8 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/device"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -56,11 +58,33 @@ var endings = []struct {
 	code int
 }{
 	{dpmech.ErrBudget, exitRefused},
-	{errMismatch, exitMismatch},
+	{device.ErrMismatch, exitMismatch},
 	{errOtherState, exitMismatch},
 	{state.ErrRollback, exitMismatch},
 	{sdk.ErrClone, exitMismatch},
 	{sdk.ErrRecovery, exitMismatch},
+}
+
+// cures say what helps against errors of libraries, which know no commands.
+var cures = []struct {
+	err  error
+	text string
+}{
+	{fleetfile.ErrNoLedger, newLedger},
+	{state.ErrNoLedger, newLedger},
+	{fleetfile.ErrZeroStart, "spade-edge fit -x0 FILE writes one"},
+}
+
+const newLedger = "create one with: spade-edge privacy -new-ledger FILE -dataset NAME"
+
+// cured adds to an error what helps against it.
+func cured(err error) error {
+	for _, c := range cures {
+		if errors.Is(err, c.err) {
+			err = fmt.Errorf("%w; %s", err, c.text)
+		}
+	}
+	return err
 }
 
 // command is one word of the program.
@@ -153,6 +177,7 @@ func (e exitError) Unwrap() error { return e.error }
 func exitCode(err error, name string, log io.Writer) int {
 	var wrong usageError
 	var told exitError
+	err = cured(err)
 	switch {
 	case err == nil:
 		return exitDone
@@ -184,13 +209,13 @@ func names() string {
 }
 
 func help(w io.Writer) {
-	fmt.Fprint(w, "spade-edge trains one shared model on many devices, without a "+
-		"server, gradients, or data leaving a device.\n\n")
+	fmt.Fprint(w, "spade-edge trains one shared model on many devices, "+
+		"without a server, gradients, or data leaving a device.\n\n")
 	for _, cmd := range commands {
 		fmt.Fprintf(w, "  spade-edge %-10s %s\n", cmd.name, cmd.short)
 	}
-	fmt.Fprint(w, "\nStart with \"spade-edge demo\". \"spade-edge COMMAND -h\" explains a command, \"spade-edge "+
-		"help TOPIC\" one of these:\n\n")
+	fmt.Fprint(w, "\nStart with \"spade-edge demo\". "+
+		"\"spade-edge COMMAND -h\" explains a command, \"spade-edge help TOPIC\" one of these:\n\n")
 	known, about := topicNames()
 	for i, name := range known {
 		fmt.Fprintf(w, "  %-16s %s\n", name, about[i])

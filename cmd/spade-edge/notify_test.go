@@ -1,21 +1,13 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"net"
-	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/monitor"
-	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
 // manager is the socket of a service manager.
@@ -69,7 +61,8 @@ func TestNotify(t *testing.T) {
 	t.Setenv("WATCHDOG_USEC", "200000")
 	tr := newTrial(t, "ab bc", nil)
 	lone := start(t, "run", tr.path("b.json"))
-	if before := m.await(t, "READY=1"); slices.ContainsFunc(before, func(s string) bool { return strings.HasPrefix(s, "WATCHDOG") }) && len(before) > 5 {
+	if before := m.await(t, "READY=1"); slices.ContainsFunc(before,
+		func(s string) bool { return strings.HasPrefix(s, "WATCHDOG") }) && len(before) > 5 {
 		t.Errorf("before the run begins: %q", before)
 	}
 	m.await(t, `STATUS=NOT PRIVATE  round 0 of 9, waiting for "a", "c"`)
@@ -81,102 +74,4 @@ func TestNotify(t *testing.T) {
 	}
 	m.await(t, "STOPPING=1")
 	lone.wait(t, exitFailed)
-}
-
-// The socket may be an abstract one; without one, or for another process, nothing is told, and nothing is passed on to others.
-func TestNotifier(t *testing.T) {
-	noWindows(t)
-	if runtime.GOOS == "linux" {
-		m := newManager(t, fmt.Sprintf("@spade-edge-%d", os.Getpid()))
-		t.Setenv("NOTIFY_SOCKET", m.LocalAddr().String())
-		t.Setenv("WATCHDOG_USEC", "3000000")
-		t.Setenv("WATCHDOG_PID", fmt.Sprint(os.Getpid()))
-		n := newNotifier()
-		if n.watchdog != 3*time.Second || n.pace() != 750*time.Millisecond || os.Getenv("NOTIFY_SOCKET") != "" || os.Getenv("WATCHDOG_USEC") != "" {
-			t.Errorf("notifier %+v", n)
-		}
-		n.tell("READY=1", "STATUS=x")
-		n.say("one")
-		n.say("one")
-		n.say("two")
-		for _, want := range []string{"READY=1\nSTATUS=x", "STATUS=one", "STATUS=two"} {
-			if got := m.next(t, time.Minute); got != want {
-				t.Errorf("%q, want %q", got, want)
-			}
-		}
-	}
-	t.Setenv("NOTIFY_SOCKET", "")
-	t.Setenv("WATCHDOG_USEC", "1000000")
-	n := newNotifier()
-	n.tell("READY=1")
-	if n.watchdog != 0 || n.pace() != time.Second {
-		t.Errorf("notifier %+v", n)
-	}
-	for pid, usec := range map[string]string{"1": "1000000", "": "-5", " ": "many"} {
-		t.Setenv("NOTIFY_SOCKET", filepath.Join(t.TempDir(), "none"))
-		t.Setenv("WATCHDOG_USEC", usec)
-		t.Setenv("WATCHDOG_PID", pid)
-		n := newNotifier()
-		n.tell("READY=1") // nobody listens, and nobody minds
-		if n.watchdog != 0 {
-			t.Errorf("WATCHDOG_PID %q, WATCHDOG_USEC %q: %v", pid, usec, n.watchdog)
-		}
-	}
-}
-
-// A node whose oracle hangs gives no sign of life; one that waits for a neighbor does.
-func TestWatchdog(t *testing.T) {
-	m := newManager(t, filepath.Join(t.TempDir(), "notify"))
-	const every = 100 * time.Millisecond
-	fleet := &sdk.Fleet{
-		Run: "watchdog", Dim: 1, Members: []string{"a", "b"}, Edges: [][2]string{{"a", "b"}},
-		Method:  sdk.Method{Rounds: 2, Tau: 1, Rho: 1, Gain: 0.4, Eta: []float64{0.3}, Mu: []float64{0.5}},
-		Privacy: sdk.Privacy{NonPrivate: true},
-	}
-	link, err := mem.New(fleet.Members...).Node("a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	mon, err := monitor.New(monitor.Config{Fleet: fleet, Name: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked, answer := make(chan struct{}, 100), make(chan struct{})
-	node, err := sdk.New(sdk.Config{
-		Fleet: fleet, Name: "a", Samples: 3, Transport: link, Observer: mon.Observer(sdk.Observer{}), ResendAfter: 10 * time.Millisecond,
-		Oracle: sdk.OracleFunc(func(context.Context, []float32, int) (float64, error) {
-			asked <- struct{}{}
-			<-answer
-			return 0.5, nil
-		}),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	over := make(chan struct{})
-	mon.Begin(node)
-	go func() {
-		defer close(over)
-		mon.End(node.Run(ctx))
-	}()
-	<-asked
-	p := &participant{fleet: fleet, mon: mon, tell: &notifier{socket: m.LocalAddr().String(), watchdog: every}}
-	reported := make(chan struct{})
-	go func() {
-		defer close(reported)
-		p.report(ctx)
-	}()
-	for m.next(t, 10*every) != "" { // until it is silent, as it must become
-	}
-	close(answer)
-	for range 20 {
-		m.await(t, "WATCHDOG=1")
-	}
-	if st := mon.Status(); st.Phase != monitor.Waiting {
-		t.Errorf("phase %s", st.Phase)
-	}
-	cancel()
-	<-over
-	<-reported
 }

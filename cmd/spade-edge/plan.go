@@ -140,7 +140,7 @@ func (o *planOptions) check() error {
 
 // build makes the fleet, like the one of options.build, but without data.
 func (o *planOptions) build() (*problem, error) {
-	g, err := graph.Parse(o.graph, o.nodes, o.seed)
+	g, err := o.parseGraph()
 	if err != nil {
 		return nil, asUsage(err)
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
-	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -506,11 +506,11 @@ func (p *problem) traffic(t *testing.T) (sent int64) {
 		t.Fatal(err)
 	}
 	half := zoest.OracleFunc(func(context.Context, []float32, int) (float64, error) { return 0.5, nil })
-	var clients []tinytest.Client
+	var clients []sim.Client
 	for _, c := range cfgs {
-		clients = append(clients, tinytest.Client{Config: c, Oracle: half})
+		clients = append(clients, sim.Client{Config: c, Oracle: half})
 	}
-	sim, err := tinytest.NewSim(clients)
+	network, err := sim.New(clients)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -518,7 +518,7 @@ func (p *problem) traffic(t *testing.T) (sent int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sim.OnSend = func(msg admm.Message) {
+	network.OnSend = func(msg admm.Message) {
 		frame := frameOf(p.fleet, msg)
 		b, err := codec.Append(nil, &frame)
 		if err != nil {
@@ -526,7 +526,7 @@ func (p *problem) traffic(t *testing.T) (sent int64) {
 		}
 		sent += int64(len(b))
 	}
-	if err := sim.Run(t.Context(), nil); err != nil {
+	if err := network.Run(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	return sent

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -12,8 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
-	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
 // problem is what the flags of demo and simulate describe: data dealt out to clients, and a fleet to train on them. The
@@ -38,12 +39,21 @@ type choice struct {
 	value any
 }
 
+// parseGraph returns the graph that the command line describes.
+func (o *options) parseGraph() (*graph.Graph, error) {
+	g, err := graph.Parse(o.graph, o.nodes, o.seed)
+	if err != nil {
+		return nil, fmt.Errorf("-graph: %w", err)
+	}
+	return g, nil
+}
+
 // build loads the data and works out everything else. name is the run id.
 func (o *options) build(name string) (*problem, error) {
 	p := &problem{opt: *o}
 	partition, err := task.ParsePartition(o.partition)
 	if err == nil {
-		p.graph, err = graph.Parse(o.graph, o.nodes, o.seed)
+		p.graph, err = o.parseGraph()
 	}
 	if err != nil {
 		return nil, asUsage(dataFlags(err))
@@ -145,18 +155,17 @@ func asUsage(err error) error {
 	if err == nil || errors.Is(err, dpmech.ErrBudget) {
 		return err
 	}
-	text := strings.NewReplacer("sdk: suggest: Tau", "-tau", "sdk: suggest: Queries", "-queries", "of Steps", "of -steps",
-		`graph: "`, `-graph "`)
+	text := strings.NewReplacer("sdk: suggest: Tau", "-tau", "sdk: suggest: Queries", "-queries", "of Steps", "of -steps")
 	return usageError{errors.New(text.Replace(err.Error()))}
 }
 
 // clients returns what a simulation of the problem needs.
-func (p *problem) clients(cfgs []admm.Config) []tinytest.Client {
-	clients := make([]tinytest.Client, len(cfgs))
+func (p *problem) clients(cfgs []admm.Config) []sim.Client {
+	clients := make([]sim.Client, len(cfgs))
 	for i, c := range cfgs {
 		c.Estimator.Seeded = p.opt.table == "seeded"
 		c.Average = p.opt.average
-		clients[i] = tinytest.Client{Config: c, Oracle: p.oracles[i]}
+		clients[i] = sim.Client{Config: c, Oracle: p.oracles[i]}
 	}
 	return clients
 }
@@ -180,14 +189,14 @@ func (p *problem) alone(ctx context.Context, oracle *task.Model) ([]float32, err
 	if err != nil {
 		return nil, err
 	}
-	sim, err := tinytest.NewSim([]tinytest.Client{{Config: cfgs[0], Oracle: oracle}})
+	network, err := sim.New([]sim.Client{{Config: cfgs[0], Oracle: oracle}})
 	if err != nil {
 		return nil, err
 	}
-	if err := sim.Run(ctx, nil); err != nil {
+	if err := network.Run(ctx, nil); err != nil {
 		return nil, err
 	}
-	return sim.Models()[0], nil
+	return network.Models()[0], nil
 }
 
 // mean returns the average of models, summed in float64 in their order.

@@ -42,8 +42,8 @@ func (p *progress) round(k int, note string) {
 	if k > p.rounds {
 		phase = "cooling down"
 	}
-	line := fmt.Sprintf("round %*d of %d  %-12s  %s  %.1f s", len(fmt.Sprint(p.last)), k, p.last, phase, note,
-		time.Since(p.started).Seconds())
+	line := fmt.Sprintf("round %*d of %d  %-12s  %s  %.1f s",
+		len(fmt.Sprint(p.last)), k, p.last, phase, note, time.Since(p.started).Seconds())
 	if !p.moving {
 		fmt.Fprintln(p.w, line)
 		return

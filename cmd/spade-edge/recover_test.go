@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -13,13 +14,13 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/transport/ws"
+	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Eight processes over websockets; one is killed in a random round, its state folder deleted, and another one, with a key of
-// its own that the fleet file has as the second, a new state folder and a new ledger, takes its place. Every third time the lost
-// one is started again later. Three times, or as often as SPADE_RECOVERIES says.
+// Eight processes over websockets; one is killed in a random round, its state folder deleted, and another one, with a
+// key of its own that the fleet file has as the second, a new state folder and a new ledger, takes its place. Every
+// third time the lost one is started again later. Three times, or as often as SPADE_RECOVERIES says.
 func TestRecoveredNodes(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a process that is killed keeps its port and its lock for a while")
@@ -53,7 +54,8 @@ func TestRecoveredNodes(t *testing.T) {
 	t.Logf("%d recoveries in %v, after the releases %v", want, time.Since(began), rounds)
 }
 
-// recoverOne loses one node of a fleet and recovers it: after which release it says, or false if the run was over too soon.
+// recoverOne loses one node of a fleet and recovers it: after which release it says, or false if the run was over too
+// soon.
 func recoverOne(t *testing.T, chance *rng.Stream, comesBack bool) (after int, ok bool) {
 	t.Helper()
 	tr := newClinics(t, 10, 4)
@@ -63,8 +65,8 @@ func recoverOne(t *testing.T, chance *rng.Stream, comesBack bool) (after int, ok
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := ws.FormatKey(tr.file.Members[i].Keys[0])
-	tr.edit(t, "fleet.json", fmt.Sprintf("%q", first), fmt.Sprintf("%q, %q", first, ws.FormatKey(public)))
+	first := transport.FormatKey(tr.file.Members[i].Keys[0])
+	tr.edit(t, "fleet.json", fmt.Sprintf("%q", first), fmt.Sprintf("%q, %q", first, transport.FormatKey(public)))
 	ledger, err := state.CreateLedger(tr.path("spare.ledger"), "patients of "+name+", on the spare device", nil)
 	if err == nil {
 		err = ledger.Close()
@@ -140,7 +142,7 @@ func recoverOne(t *testing.T, chance *rng.Stream, comesBack bool) (after int, ok
 	if last := ledger.Last(tr.file.Fleet.Run, tr.file.Fleet.Hash(), name); last != tr.file.Fleet.Method.Rounds {
 		t.Errorf("the ledger ends with release %d", last)
 	}
-	if text, err = os.ReadFile(certificatePath(tr.path("spare.state"))); err != nil {
+	if text, err = os.ReadFile(filepath.Join(tr.path("spare.state"), "certificate.json")); err != nil {
 		t.Fatal(err)
 	}
 	cert, err := dpmech.ParseCertificate(text)

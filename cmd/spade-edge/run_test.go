@@ -19,9 +19,9 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/task"
-	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
 // asProgram, set in the environment, makes the test binary the program.
@@ -40,13 +40,14 @@ type trial struct {
 	file *fleetfile.File
 }
 
-// newTrial writes the files of a fleet whose members are named in edges such as "ab": each member has its part of the generated
-// patients, a key, and a port that was free a moment ago. change may alter the fleet.
+// newTrial writes the files of a fleet whose members are named in edges such as "ab": each member has its part of the
+// generated patients, a key, and a port that was free a moment ago. change may alter the fleet.
 func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 	t.Helper()
 	fleet := &sdk.Fleet{
 		Run: "trial", Dim: 6, X0: []float32{0, 0.5, 0, -0.25, 0, 0.125},
-		Method: sdk.Method{Rounds: 6, Cooldown: 3, Tau: 2, Batch: 8, Rho: 1, Gain: 0.75, Eta: []float64{1.5, 1.25, 1, 1, 0.75, 0.5}, Mu: []float64{0.6},
+		Method: sdk.Method{Rounds: 6, Cooldown: 3, Tau: 2, Batch: 8, Rho: 1, Gain: 0.75,
+			Eta: []float64{1.5, 1.25, 1, 1, 0.75, 0.5}, Mu: []float64{0.6},
 			Estimator: sdk.EstimatorCentered, Seed: 5},
 		Privacy: sdk.Privacy{NonPrivate: true},
 	}
@@ -112,7 +113,7 @@ func (tr *trial) write(t *testing.T, name, text string) {
 }
 
 // clients returns what a simulation needs of every member, with the patients dealt out in the given way.
-func (tr *trial) clients(t *testing.T, partition string, noise func(client int) io.Reader) []tinytest.Client {
+func (tr *trial) clients(t *testing.T, partition string, noise func(client int) io.Reader) []sim.Client {
 	t.Helper()
 	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 5})
 	if err != nil {
@@ -134,9 +135,9 @@ func (tr *trial) clients(t *testing.T, partition string, noise func(client int) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	var clients []tinytest.Client
+	var clients []sim.Client
 	for i, c := range cfgs {
-		clients = append(clients, tinytest.Client{Config: c, Oracle: task.NewSoftmax(set.Train.Select(parts[i]))})
+		clients = append(clients, sim.Client{Config: c, Oracle: task.NewSoftmax(set.Train.Select(parts[i]))})
 	}
 	return clients
 }
@@ -144,17 +145,17 @@ func (tr *trial) clients(t *testing.T, partition string, noise func(client int) 
 // simulate returns the hash of every member's model as a simulation computes it, and how many losses each asks for.
 func (tr *trial) simulate(t *testing.T) (models []string, queries int64) {
 	t.Helper()
-	sim, err := tinytest.NewSim(tr.clients(t, "dirichlet:0.3", nil))
+	network, err := sim.New(tr.clients(t, "dirichlet:0.3", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sim.Run(t.Context(), nil); err != nil {
+	if err := network.Run(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range sim.Models() {
+	for _, x := range network.Models() {
 		models = append(models, sdk.ModelHash(x))
 	}
-	queries, _ = sim.Queries()
+	queries, _ = network.Queries()
 	return models, queries
 }
 
@@ -278,7 +279,8 @@ func (c *console) await(t *testing.T, words ...string) {
 	}
 }
 
-// Four processes with TLS between them, each with nothing but its files, end with the models of the simulation, to the bit.
+// Four processes with TLS between them, each with nothing but its files, end with the models of the simulation, to the
+// bit.
 func TestRunProcesses(t *testing.T) {
 	tr := newTrial(t, "ab cb cd da bd", nil)
 	models, queries := tr.simulate(t)
@@ -295,7 +297,8 @@ func TestRunProcesses(t *testing.T) {
 		if r.Model != models[i] {
 			t.Errorf("model of %s is %s, the simulation's is %s", r.Name, r.Model, models[i])
 		}
-		if r.Run != "trial" || r.Name != tr.file.Members[i].Name || r.Rounds != 9 || !r.Done || !r.NonPrivate || r.Privacy != nil || r.BytesSent == 0 {
+		if r.Run != "trial" || r.Name != tr.file.Members[i].Name || r.Rounds != 9 || !r.Done || !r.NonPrivate ||
+			r.Privacy != nil || r.BytesSent == 0 {
 			t.Errorf("outcome %+v", r)
 		}
 		if r.Local == nil || r.Local.Accuracy < 60 || r.Local.Samples != 800 || r.Local.Covered {
@@ -314,13 +317,14 @@ func TestRunProcesses(t *testing.T) {
 	}
 }
 
-// A neighbor that is not there is named and waited for; a node that is stopped meanwhile says that it can be run again; and
-// when all are there it is as if nothing had been.
+// A neighbor that is not there is named and waited for; a node that is stopped meanwhile says that it can be run again;
+// and when all are there it is as if nothing had been.
 func TestRunWaits(t *testing.T) {
 	tr := newTrial(t, "ab bc", nil)
 	models, _ := tr.simulate(t)
 	lone := start(t, "run", "-json", tr.path("b.json"))
-	lone.log.await(t, "NOT PRIVATE  after round 0 of 9: waiting for", `"a" (not connected`, `"c" (not connected`, "refused")
+	lone.log.await(t, "NOT PRIVATE  after round 0 of 9: waiting for", `"a" (not connected`, `"c" (not connected`,
+		"refused")
 	if runtime.GOOS != "windows" {
 		if err := lone.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
@@ -368,7 +372,8 @@ func TestRunMismatch(t *testing.T) {
 	a, b := start(t, "run", tr.path("a.json")), start(t, "run", tr.path("b.json"))
 	for _, p := range []*process{a, b} {
 		p.wait(t, exitMismatch)
-		p.log.await(t, "spade-edge run: every neighbor means another fleet: ", "hello refused: wire: hello: fleet file hash: found")
+		p.log.await(t, "spade-edge run: every neighbor means another fleet: ",
+			"hello refused: wire: hello: fleet file hash: found")
 		if p.out.Len() > 0 {
 			t.Errorf("output %q", &p.out)
 		}
@@ -393,7 +398,8 @@ func TestRunOddOneOut(t *testing.T) {
 	}
 }
 
-// A private run, in one process this time: what it has cost is in the outcome, and no status line calls it anything else.
+// A private run, in one process this time: what it has cost is in the outcome, and no status line calls it anything
+// else.
 func TestRunPrivate(t *testing.T) {
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) {
 		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5, EpsilonLimit: 8}
@@ -409,12 +415,14 @@ func TestRunPrivate(t *testing.T) {
 		if codes[i] != exitDone {
 			t.Fatalf("exit code %d:\n%s", codes[i], logs[i])
 		}
-		for _, want := range []string{"model          sha256", "privacy        epsilon", "in each of 6 releases", "dealt out as dirichlet:0.3", "does not cover it"} {
+		for _, want := range []string{"model          sha256", "privacy        epsilon", "in each of 6 releases",
+			"dealt out as dirichlet:0.3", "does not cover it"} {
 			if !strings.Contains(outs[i], want) {
 				t.Errorf("no %q in\n%s", want, outs[i])
 			}
 		}
-		if strings.Contains(outs[i]+logs[i], "NOT PRIVATE") || !strings.Contains(logs[i], "at delta 1e-05") || strings.Contains(logs[i], "accuracy") {
+		if strings.Contains(outs[i]+logs[i], "NOT PRIVATE") || !strings.Contains(logs[i], "at delta 1e-05") ||
+			strings.Contains(logs[i], "accuracy") {
 			t.Errorf("log\n%s\noutput\n%s", logs[i], outs[i])
 		}
 		if info, err := os.Stat(tr.path(tr.file.Members[i].Name + ".state")); err != nil || !info.IsDir() {
@@ -448,7 +456,8 @@ func TestKeygen(t *testing.T) {
 	if _, err := fleetfile.Parse([]byte(fleet), ""); err != nil {
 		t.Error(err)
 	}
-	if code := run(context.Background(), []string{"keygen", "-name", "a", "-out", file + "2"}, full{}, io.Discard); code != exitFailed {
+	if code := run(context.Background(), []string{"keygen", "-name", "a", "-out", file + "2"}, full{},
+		io.Discard); code != exitFailed {
 		t.Errorf("exit code %d when nothing can be written", code)
 	}
 }

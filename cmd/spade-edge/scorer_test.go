@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 )
 
 // scoreScript is a program with 8 samples and as many parameters as its argument says. The loss is the square of the distance of the
@@ -51,9 +51,9 @@ func TestRunWithScorer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var clients []tinytest.Client
+	var clients []sim.Client
 	for _, c := range cfgs {
-		clients = append(clients, tinytest.Client{Config: c, Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, h int) (float64, error) {
+		clients = append(clients, sim.Client{Config: c, Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, h int) (float64, error) {
 			sum := 0.0
 			for _, v := range x {
 				off := float64(v) - float64(h)/8
@@ -62,18 +62,18 @@ func TestRunWithScorer(t *testing.T) {
 			return sum, nil
 		})})
 	}
-	sim, err := tinytest.NewSim(clients)
+	network, err := sim.New(clients)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sim.Run(t.Context(), nil); err != nil {
+	if err := network.Run(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	var nodes []*process
 	for _, name := range tr.file.Fleet.Members {
 		nodes = append(nodes, start(t, "run", "-json", tr.path(name+".json")))
 	}
-	for i, x := range sim.Models() {
+	for i, x := range network.Models() {
 		r := nodes[i].outcome(t)
 		if r.Model != sdk.ModelHash(x) || !r.Done || r.Local != nil {
 			t.Errorf("node %d: %+v, want the model %s", i, r, sdk.ModelHash(x))

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
-	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -64,7 +64,7 @@ func (p *problem) simulate(ctx context.Context, show *progress) (*result, error)
 	if err != nil {
 		return nil, err
 	}
-	sim, err := tinytest.NewSim(p.clients(cfgs))
+	network, err := sim.New(p.clients(cfgs))
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (p *problem) simulate(ctx context.Context, show *progress) (*result, error)
 	}
 	var frame []byte
 	var encoding error
-	sim.OnSend = func(msg admm.Message) {
+	network.OnSend = func(msg admm.Message) {
 		var err error
 		sent := frameOf(p.fleet, msg)
 		if frame, err = codec.Append(frame[:0], &sent); err != nil {
@@ -83,20 +83,20 @@ func (p *problem) simulate(ctx context.Context, show *progress) (*result, error)
 		}
 		r.BytesSent += int64(len(frame))
 	}
-	sim.OnSend(admm.Message{Round: p.fleet.Method.Rounds + p.fleet.Method.Cooldown, Done: true})
+	network.OnSend(admm.Message{Round: p.fleet.Method.Rounds + p.fleet.Method.Cooldown, Done: true})
 	r.BytesSent *= 2 * int64(len(p.fleet.Edges)) // the last words, all of one length, which a simulation can do without
 	start := time.Now()
 	defer show.end()
-	err = sim.Run(ctx, func(k int) error {
-		show.round(k, fmt.Sprintf("average model %.2f %%", 100*p.test.Accuracy(mean(sim.Models()))))
+	err = network.Run(ctx, func(k int) error {
+		show.round(k, fmt.Sprintf("average model %.2f %%", 100*p.test.Accuracy(mean(network.Models()))))
 		return encoding
 	})
 	if err != nil {
 		return nil, err
 	}
 	r.Seconds = time.Since(start).Seconds()
-	r.Queries, _ = sim.Queries()
-	r.Transcript = sim.Transcript()
-	_, err = r.score(p, sim.Models(), sim.Averages())
+	r.Queries, _ = network.Queries()
+	r.Transcript = network.Transcript()
+	_, err = r.score(p, network.Models(), network.Averages())
 	return r, err
 }

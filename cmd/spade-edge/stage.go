@@ -8,6 +8,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
@@ -48,7 +49,7 @@ func (p *problem) newStage(addr string, show *progress) (*stage, error) {
 	s.group = monitor.NewGroup(p.fleet, "test data that no node has, with the average model", s.monitors...)
 	ctx, cancel := context.WithCancel(context.Background())
 	s.leave = cancel
-	s.work.Go(func() { monitor.Serve(ctx, l, pages(s.group.Handler())) })
+	s.work.Go(func() { monitor.Serve(ctx, l, device.WithProfiles(s.group.Handler(), profiles)) })
 	show.say("page: http://%s/", l.Addr())
 	return s, nil
 }
@@ -60,7 +61,7 @@ func (s *stage) links(i int) []monitor.Link {
 	if s.trs == nil {
 		return nil
 	}
-	return links(s.trs[i], s.began)
+	return device.Links(s.trs[i].Peers(), s.began)
 }
 
 // observer puts a node's monitor before an observer.
@@ -92,7 +93,7 @@ func (s *stage) end(i int, err error) {
 }
 
 // add takes in what is known of all nodes after a round: of the average model, and how far they are from it.
-func (s *stage) add(round int, accuracy, apart float64, model []float32) {
+func (s *stage) add(round int, accuracy, consensus float64, model []float32) {
 	if s == nil {
 		return
 	}
@@ -104,8 +105,8 @@ func (s *stage) add(round int, accuracy, apart float64, model []float32) {
 	}
 	s.group.Add(monitor.Point{
 		Round: round, Seconds: time.Since(s.began).Seconds(), Epsilon: epsilon,
-		Disagreement: monitor.Value(apart), Loss: monitor.Value(s.problem.test.MeanLoss(model)),
-		Accuracy: monitor.Value(accuracy),
+		Disagreement: monitor.Value(consensus),
+		Loss:         monitor.Value(s.problem.test.MeanLoss(model)), Accuracy: monitor.Value(accuracy),
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
@@ -51,16 +52,17 @@ func showStatus(ctx context.Context, cmd *command, args []string, out, log io.Wr
 
 // statusOf asks the node, or reads what it has left.
 func statusOf(ctx context.Context, file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
-	st, err := askStatus(ctx, file.State)
-	if errors.Is(err, errNotRunning) {
+	st, err := device.AskStatus(ctx, file.State)
+	if errors.Is(err, device.ErrNotRunning) {
 		return left(file, fleet)
 	}
 	return st, err
 }
 
 // watchNode shows a running node until it is gone or ctx ends, and returns how it stood then.
-func watchNode(ctx context.Context, st *monitor.Status, file *fleetfile.Node, fleet *fleetfile.File,
-	log io.Writer) (*monitor.Status, error) {
+func watchNode(
+	ctx context.Context, st *monitor.Status, file *fleetfile.Node, fleet *fleetfile.File, log io.Writer,
+) (*monitor.Status, error) {
 	moving, said := isTerminal(log), ""
 	height := 0
 	tick := time.NewTicker(time.Second)
@@ -73,7 +75,7 @@ func watchNode(ctx context.Context, st *monitor.Status, file *fleetfile.Node, fl
 			}
 			fmt.Fprint(log, "\x1b[J", page)
 			height = strings.Count(page, "\n")
-		} else if line := summary(st); line != said {
+		} else if line := device.Summary(st); line != said {
 			said = line
 			fmt.Fprintln(log, line)
 		}
@@ -102,8 +104,8 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 	f := fleet.Fleet
 	st := &monitor.Status{
 		Version: 1, Run: f.Run, Name: file.Name, NonPrivate: f.Privacy.NonPrivate, Phase: monitor.Fresh, Waiting: []string{},
-		Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown, Disagreement: monitor.Unknown(),
-		Neighbors: []monitor.Neighbor{},
+		Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown,
+		Disagreement: monitor.Unknown(), Neighbors: []monitor.Neighbor{},
 	}
 	rho := 0.0
 	switch dir, err := state.Inspect(file.State); {
@@ -128,8 +130,7 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		acc := p.Accounting
 		st.Privacy = &monitor.Privacy{
 			Rho: rho, Epsilon: monitor.Value(acc.Epsilon(rho, p.Delta)), Delta: p.Delta, Accounting: acc.String(),
-			Limit:   monitor.Unknown(),
-			Planned: monitor.Value(acc.Epsilon(f.Rho(), p.Delta)),
+			Limit: monitor.Unknown(), Planned: monitor.Value(acc.Epsilon(f.Rho(), p.Delta)),
 		}
 		if p.EpsilonLimit > 0 {
 			st.Privacy.Limit = monitor.Value(p.EpsilonLimit)
@@ -187,7 +188,7 @@ func statusText(s *monitor.Status, file *fleetfile.Node) string {
 	if s.Running && s.Seconds >= 2 {
 		since = " for " + duration(s.Seconds)
 	}
-	b.row("state", "%s%s", activity(s), since)
+	b.row("state", "%s%s", device.Activity(s), since)
 	if s.Fault != "" && s.Phase != monitor.Failed {
 		b.row("fault", "%s", s.Fault)
 	}
@@ -265,7 +266,7 @@ func neighborText(n *monitor.Neighbor) string {
 
 // certified says what the certificate that a node has left is worth.
 func certified(b *table, file *fleetfile.Node) {
-	path := certificatePath(file.State)
+	path := file.Certificate()
 	_, cert, err := certificateIn(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
@@ -278,4 +279,17 @@ func certified(b *table, file *fleetfile.Node) {
 		return
 	}
 	b.row("certificate", "%s, of %d releases; its numbers are right", path, cert.Rounds)
+}
+
+// readFiles reads a node file and the fleet file that it names; the key is not needed to ask how a node is.
+func readFiles(path string) (*fleetfile.Node, *fleetfile.File, error) {
+	file, err := fleetfile.ReadNode(path)
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	fleet, err := fleetfile.Read(file.Fleet)
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	return file, fleet, nil
 }

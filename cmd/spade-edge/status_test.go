@@ -48,14 +48,19 @@ func noWindows(t *testing.T) {
 	}
 }
 
-// A node that never ran, waits, is stopped, waits again, dies, and comes to its end: what status, stop and the page say each time.
+// A node that never ran, waits, is stopped, waits again, dies, and comes to its end: what status, stop and the page say
+// each time.
 func TestStatusAndStop(t *testing.T) {
 	noWindows(t)
-	tr := newTrial(t, "ab bc", func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5, EpsilonLimit: 8} })
+	tr := newTrial(t, "ab bc", func(f *sdk.Fleet) {
+		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5,
+			EpsilonLimit: 8}
+	})
 	b := tr.path("b.json")
 
 	st := tr.statusJSON(t, "b")
-	if st.Running || st.Phase != monitor.Fresh || st.Round != 0 || st.Rounds != 6 || st.Cooldown != 3 || st.Privacy == nil || st.Privacy.Epsilon != 0 || st.Privacy.Lifetime == nil {
+	if st.Running || st.Phase != monitor.Fresh || st.Round != 0 || st.Rounds != 6 || st.Cooldown != 3 ||
+		st.Privacy == nil || st.Privacy.Epsilon != 0 || st.Privacy.Lifetime == nil {
 		t.Errorf("never ran: %+v", st)
 	}
 	tr.tells(t, "b", "not running; nothing was ever released", "round          0 of 9", "epsilon 0.0000 of 8 allowed")
@@ -70,10 +75,12 @@ func TestStatusAndStop(t *testing.T) {
 	lone := start(t, "run", b, "-http", "127.0.0.1:0")
 	lone.log.await(t, "after round 0 of 9: waiting for")
 	st = tr.statusJSON(t, "b")
-	if !st.Running || st.Ready || st.Phase != monitor.Waiting || len(st.Waiting) != 2 || len(st.Neighbors) != 2 || st.Neighbors[0].Link == nil || st.Neighbors[0].Link.Connected || st.NonPrivate {
+	if !st.Running || st.Ready || st.Phase != monitor.Waiting || len(st.Waiting) != 2 || len(st.Neighbors) != 2 ||
+		st.Neighbors[0].Link == nil || st.Neighbors[0].Link.Connected || st.NonPrivate {
 		t.Errorf("waiting: %+v", st)
 	}
-	tr.tells(t, "b", `"a": not connected for`, "refused", `lifetime       epsilon 0.0000 of the data set "patients of b", over 0 runs`)
+	tr.tells(t, "b", `"a": not connected for`, "refused",
+		`lifetime       epsilon 0.0000 of the data set "patients of b", over 0 runs`)
 	info, err := os.Stat(tr.path("b.state/control"))
 	if err != nil || info.Mode().Perm() != 0o600 || info.Mode().Type() != os.ModeSocket {
 		t.Errorf("socket: %v, %v", info, err)
@@ -82,7 +89,8 @@ func TestStatusAndStop(t *testing.T) {
 		t.Errorf("state folder: %v, %v", info, err)
 	}
 	page := lone.pageAddress(t)
-	if code, text := get(t, page+"status"); code != 200 || !strings.Contains(text, `"phase": "waiting"`) || !strings.Contains(text, `"covered_by_privacy": false`) {
+	if code, text := get(t, page+"status"); code != 200 || !strings.Contains(text, `"phase": "waiting"`) ||
+		!strings.Contains(text, `"covered_by_privacy": false`) {
 		t.Errorf("code %d: %s", code, text)
 	}
 	if code, text := get(t, page+"readyz"); code != 503 || text != "no neighbor is connected\n" {
@@ -93,11 +101,13 @@ func TestStatusAndStop(t *testing.T) {
 	}
 
 	code, out, log := call("stop", "-json", b)
-	if code != exitDone || out != "{\n  \"was_running\": true,\n  \"round\": 0,\n  \"rounds\": 6,\n  \"cooldown\": 3\n}\n" {
+	if code != exitDone ||
+		out != "{\n  \"was_running\": true,\n  \"round\": 0,\n  \"rounds\": 6,\n  \"cooldown\": 3\n}\n" {
 		t.Errorf("stop: exit code %d, %s%s", code, out, log)
 	}
 	lone.wait(t, exitFailed)
-	if !strings.HasSuffix(lone.log.String(), "spade-edge run: stopped, as asked; run again to go on\n") || lone.out.Len() > 0 {
+	if !strings.HasSuffix(lone.log.String(), "spade-edge run: stopped, as asked; run again to go on\n") ||
+		lone.out.Len() > 0 {
 		t.Errorf("output %q and\n%s", &lone.out, lone.log)
 	}
 	if _, err := os.Lstat(tr.path("b.state/control")); err == nil {
@@ -121,7 +131,8 @@ func TestStatusAndStop(t *testing.T) {
 		n.wait(t, exitDone)
 	}
 	st = tr.statusJSON(t, "b")
-	if st.Running || st.Phase != monitor.Finished || st.Round != 9 || st.Privacy.Epsilon != st.Privacy.Planned || st.Privacy.Lifetime.Runs != 1 || st.Fault != "" {
+	if st.Running || st.Phase != monitor.Finished || st.Round != 9 || st.Privacy.Epsilon != st.Privacy.Planned ||
+		st.Privacy.Lifetime.Runs != 1 || st.Fault != "" {
 		t.Errorf("done: %+v", st)
 	}
 	tr.tells(t, "b", "not running; its run is done", "round          9 of 9", "of 6 releases; its numbers are right")
@@ -165,8 +176,8 @@ func get(t *testing.T, url string) (code int, text string) {
 	return resp.StatusCode, string(b)
 }
 
-// A node that is stopped in the middle, by stop and then by SIGTERM, with a page that scores every round, ends with the bits of a
-// run that nobody touched or looked at. A watcher follows it to its end.
+// A node that is stopped in the middle, by stop and then by SIGTERM, with a page that scores every round, ends with the
+// bits of a run that nobody touched or looked at. A watcher follows it to its end.
 func TestStopInTheMiddle(t *testing.T) {
 	noWindows(t)
 	tr := newTrial(t, "ab bc", func(f *sdk.Fleet) { f.Method.Rounds, f.Method.Eta = 150, []float64{0.5} })
@@ -259,7 +270,8 @@ func TestTopicIsComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, part := range strings.Split(string(text), `"`) {
-		if strings.Trim(part, "abcdefghijklmnopqrstuvwxyz_") == "" && len(part) > 1 && part != "null" && !strings.Contains(topic, part) {
+		if strings.Trim(part, "abcdefghijklmnopqrstuvwxyz_") == "" && len(part) > 1 && part != "null" &&
+			!strings.Contains(topic, part) {
 			t.Errorf("no field %s in the topic", part)
 		}
 	}
@@ -269,12 +281,14 @@ func TestTopicIsComplete(t *testing.T) {
 func TestStatusOfOwnData(t *testing.T) {
 	st := monitor.Status{
 		Name: "a", Run: "trial", Running: true, Phase: monitor.Querying, Disagreement: monitor.Unknown(), Local: &monitor.Local{FailedQueries: 3},
-		Privacy: &monitor.Privacy{Epsilon: 0.00001, Limit: monitor.Unknown(), Planned: 1.00001, Delta: 1e-5, Accounting: "gdp", Lifetime: &monitor.Lifetime{Epsilon: 2.00009}},
+		Privacy: &monitor.Privacy{Epsilon: 0.00001, Limit: monitor.Unknown(), Planned: 1.00001, Delta: 1e-5,
+			Accounting: "gdp", Lifetime: &monitor.Lifetime{Epsilon: 2.00009}},
 	}
 	text := statusText(&st, &fleetfile.Node{})
 	for _, want := range []string{
 		"epsilon 0.0001 of 1.0001 planned", "epsilon 2.0001 of the data set",
-		"failed         3 losses could not be had: look after the program or the data; for this device only: the privacy guarantee does not cover it",
+		"failed         3 losses could not be had: look after the program or the data; for this device only: the privacy " +
+			"guarantee does not cover it",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

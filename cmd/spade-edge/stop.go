@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk/device"
 )
 
 var stopCommand = &command{
@@ -39,8 +41,8 @@ func stopNode(ctx context.Context, cmd *command, args []string, out, _ io.Writer
 	}
 	within, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
-	err = askStop(within, file.State)
-	running := !errors.Is(err, errNotRunning)
+	err = device.AskStop(within, file.State)
+	running := !errors.Is(err, device.ErrNotRunning)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -58,9 +60,11 @@ func stopNode(ctx context.Context, cmd *command, args []string, out, _ io.Writer
 		return writeObject(out, r)
 	}
 	if !r.WasRunning {
-		fmt.Fprintf(out, "node %q of run %q does not run; it has made %d of %d releases\n", st.Name, st.Run, st.Round, st.Rounds+st.Cooldown)
+		fmt.Fprintf(out, "node %q of run %q does not run; it has made %d of %d releases\n",
+			st.Name, st.Run, st.Round, st.Rounds+st.Cooldown)
 		return nil
 	}
-	fmt.Fprintf(out, "node %q of run %q has stopped after round %d of %d\n", st.Name, st.Run, st.Round, st.Rounds+st.Cooldown)
+	fmt.Fprintf(out, "node %q of run %q has stopped after round %d of %d\n",
+		st.Name, st.Run, st.Round, st.Rounds+st.Cooldown)
 	return nil
 }

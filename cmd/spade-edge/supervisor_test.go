@@ -15,26 +15,24 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// seededNoise, set in the environment of the test binary, makes a node's release noise a function of member and round, so that
-// a run with crashes can be compared with one without. Nothing of the kind is in the program itself.
+// seededNoise, set in the environment of the test binary, makes a node's release noise a function of member and round,
+// so that a run with crashes can be compared with one without. Nothing of the kind is in the program itself.
 const seededNoise = "SPADE_EDGE_TEST_SEEDED_NOISE"
 
 func init() {
 	if os.Getenv(seededNoise) == "" {
 		return
 	}
-	testNoise = func(p *participant) io.Reader {
-		return &roundNoise{slices.Index(p.fleet.Members, p.file.Name), func() int { return p.node.Status().Round }}
-	}
+	testNoise = func(number int, round func() int) io.Reader { return &roundNoise{number, round} }
 }
 
-// roundNoise is a source that begins anew with every read, and depends on the member and on how many releases it has made: a
-// release reads its source once.
+// roundNoise is a source that begins anew with every read, and depends on the member and on how many releases it has
+// made: a release reads its source once.
 type roundNoise struct {
 	client int
 	round  func() int
@@ -56,7 +54,8 @@ func newClinics(t *testing.T, rounds, cooldown int) *trial {
 		m := &tr.file.Members[i]
 		old := strings.TrimSuffix(strings.TrimPrefix(m.Addresses[0], "wss://"), "/")
 		tr.edit(t, "fleet.json", old, port)
-		tr.edit(t, m.Name+".json", old, port, "dirichlet:0.3", "dirichlet:0.1", `"resend_seconds": 0.05`, `"resend_seconds": 0.1, "linger_seconds": 2`)
+		tr.edit(t, m.Name+".json", old, port, "dirichlet:0.3", "dirichlet:0.1", `"resend_seconds": 0.05`,
+			`"resend_seconds": 0.1, "linger_seconds": 2`)
 		m.Addresses[0] = "wss://" + port + "/"
 	}
 	return tr
@@ -77,8 +76,8 @@ func (tr *trial) edit(t *testing.T, name string, oldNew ...string) {
 	tr.write(t, name, strings.NewReplacer(oldNew...).Replace(string(text)))
 }
 
-// steadyPorts returns free loopback addresses outside the range from which systems take the ports of outgoing connections: while
-// a process that listens on one is dead, nobody else gets it.
+// steadyPorts returns free loopback addresses outside the range from which systems take the ports of outgoing
+// connections: while a process that listens on one is dead, nobody else gets it.
 func steadyPorts(t *testing.T, n int) []string {
 	t.Helper()
 	var ports []string
@@ -96,24 +95,24 @@ func steadyPorts(t *testing.T, n int) []string {
 	return ports
 }
 
-// quiet simulates the trial's fleet, with the noise of seededNoise, and returns the hash of each member's model after each of its
-// releases, the first at index 1.
+// quiet simulates the trial's fleet, with the noise of seededNoise, and returns the hash of each member's model after
+// each of its releases, the first at index 1.
 func (tr *trial) quiet(t *testing.T) [][]string {
 	t.Helper()
-	var sim *tinytest.Sim
+	var network *sim.Sim
 	clients := tr.clients(t, "dirichlet:0.1", func(i int) io.Reader {
-		return &roundNoise{i, func() int { return sim.Round() }}
+		return &roundNoise{i, func() int { return network.Round() }}
 	})
 	var err error
-	if sim, err = tinytest.NewSim(clients); err != nil {
+	if network, err = sim.New(clients); err != nil {
 		t.Fatal(err)
 	}
 	models := make([][]string, len(clients))
 	for i := range models {
 		models[i] = []string{""}
 	}
-	err = sim.Run(t.Context(), func(int) error {
-		for i, x := range sim.Models() {
+	err = network.Run(t.Context(), func(int) error {
+		for i, x := range network.Models() {
 			models[i] = append(models[i], sdk.ModelHash(x))
 		}
 		return nil
@@ -124,7 +123,7 @@ func (tr *trial) quiet(t *testing.T) [][]string {
 	return models
 }
 
-// supervisor runs the processes of a trial: it starts each one again that dies.
+// supervisor runs the processes of a trial and starts a dead one again.
 type supervisor struct {
 	*trial
 	nodes  []*process
@@ -220,7 +219,8 @@ func (w *supervisor) note(t *testing.T, i int) {
 	w.models[i] = r.Model
 }
 
-// checkLog makes sure that nobody has sent a node anything that could not be right, such as another release of the same round.
+// checkLog makes sure that nobody has sent a node anything that could not be right, such as another release of the same
+// round.
 func (w *supervisor) checkLog(t *testing.T, i int) {
 	t.Helper()
 	if log := w.nodes[i].log.String(); strings.Contains(log, "frame refused") || strings.Contains(log, "contradicts") {
@@ -228,7 +228,8 @@ func (w *supervisor) checkLog(t *testing.T, i int) {
 	}
 }
 
-// look notes who has ended. If only some have, and then nothing moves, those are started again: a neighbor may still need what they know.
+// look notes who has ended. If only some have, and then nothing moves, those are started again: a neighbor may still
+// need what they know.
 func (w *supervisor) look(t *testing.T) {
 	t.Helper()
 	over := 0
@@ -254,8 +255,9 @@ func (w *supervisor) look(t *testing.T) {
 	}
 }
 
-// run kills so many times, at random moments of up to pause each and random nodes, and then waits for the end. The last kill is kept for a
-// node that has made its last release and lingers: on a fast machine all the others may be over long before that.
+// run kills so many times, at random moments of up to pause each and random nodes, and then waits for the end. The last
+// kill is kept for a node that has made its last release and lingers: on a fast machine all the others may be over long
+// before that.
 func (w *supervisor) run(t *testing.T, chance *rng.Stream, kills int, pause time.Duration) {
 	t.Helper()
 	for !w.done() {
@@ -329,8 +331,8 @@ func (tr *trial) releasedIn(t *testing.T, folder string) []logged {
 	return all
 }
 
-// checkReleases makes sure that every member has made every release once, that want, if it is not nil, has their models, and that its
-// ledger counts each of the private ones once.
+// checkReleases makes sure that every member has made every release once, that want, if it is not nil, has their
+// models, and that its ledger counts each of the private ones once.
 func (tr *trial) checkReleases(t *testing.T, want [][]string) {
 	t.Helper()
 	method := tr.file.Fleet.Method
@@ -362,8 +364,8 @@ func (tr *trial) checkReleases(t *testing.T, want [][]string) {
 	}
 }
 
-// proxy is a TCP relay in front of a listener, and a bad network: each connection may be cut after some bytes, delayed, and throttled to
-// 64 kbit/s.
+// proxy is a TCP relay in front of a listener, and a bad network: each connection may be cut after some bytes, delayed,
+// and throttled to 64 kbit/s.
 type proxy struct {
 	addr, target string
 

@@ -23,11 +23,7 @@ func (tr *trial) hearing(t *testing.T, frames ...string) (a *process) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := tr.file.Transport("b", key, tr.place(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := ws.New(cfg)
+	b, err := ws.New(linkConfig(&fleetfile.Node{Name: "b", Listen: tr.place(1)}, tr.file, key))
 	if err != nil {
 		t.Fatal(err)
 	}

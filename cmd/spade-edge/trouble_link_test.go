@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/transport/ws"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // hears starts a node, once the others are at work and wait for it, and returns what it says when it has said all the words in a line.
@@ -32,7 +32,7 @@ func otherKey(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ws.FormatKey(public)
+	return transport.FormatKey(public)
 }
 
 var linkTroubles = map[string]provocation{
@@ -81,13 +81,13 @@ var linkTroubles = map[string]provocation{
 	},
 	"presents the key ...; pinned for it: ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := newTrial(t, "ab", nil)
-		key := ws.FormatKey(tr.file.Members[1].Keys[0])
+		key := transport.FormatKey(tr.file.Members[1].Keys[0])
 		file := tr.variant(t, "fleet.json", key, otherKey(t))
 		return hears(t, []string{"waiting for", "presents the key"}, tr.variant(t, "a.json", tr.path("fleet.json")[len(tr.dir)+1:], file[len(tr.dir)+1:]), tr.path("b.json"))
 	},
 	"our key ... is not pinned there: ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := newTrial(t, "ab", nil)
-		file := tr.variant(t, "fleet.json", ws.FormatKey(tr.file.Members[0].Keys[0]), otherKey(t))
+		file := tr.variant(t, "fleet.json", transport.FormatKey(tr.file.Members[0].Keys[0]), otherKey(t))
 		return hears(t, []string{"waiting for", "is not pinned there"}, tr.path("a.json"), tr.variant(t, "b.json", "fleet.json", file[len(tr.dir)+1:]))
 	},
 	"every neighbor means another fleet: ... hello refused: ...": func(t *testing.T, _ *bench) (int, string) {

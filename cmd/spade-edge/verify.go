@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/audit"
@@ -124,4 +125,13 @@ func (o *privacyOptions) summary(v *verification, ledger *state.Ledger) string {
 			c.Lifetime.Ledger.Seq, ledger.Head().Seq)
 	}
 	return text
+}
+
+// quoted lists names.
+func quoted(names []string) string {
+	var all []string
+	for _, name := range names {
+		all = append(all, fmt.Sprintf("%q", name))
+	}
+	return strings.Join(all, ", ")
 }

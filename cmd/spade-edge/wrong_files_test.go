@@ -92,8 +92,8 @@ func TestWrongFleetFile(t *testing.T) {
 	fleet("privacy.epsilon_limit is -1, want", `"sigma": 1,`, `"sigma": 1, "epsilon_limit": -1,`)
 	fleet(`privacy.accounting is "moments", want gdp, zcdp or paper`, `"accounting": "gdp"`, `"accounting": "moments"`)
 	fleet(`members[1].name is "a", want another name than members[0] has`, `"name": "b"`, `"name": "a"`)
-	fleet("members[0].keys[0]: ws: public key", `"ed25519:`, `"rsa:`)
-	fleet("members[0].addresses[0]: ws: address", "wss://", "https://")
+	fleet("members[0].keys[0]: transport: public key", `"ed25519:`, `"rsa:`)
+	fleet("members[0].addresses[0]: address", "wss://", "https://")
 	fleet(`graph.edges[0] joins "a" with itself`, `["a", "b"]`, `["a", "a"]`)
 	fleet(`graph.edges[0][1] is "z", want the name of a member`, `["a", "b"]`, `["a", "z"]`)
 	fleet("method.tau is 0\nmethod.rho is\nprivacy.clip is", `"tau": 2`, `"tau": 0`, `"rho": 1`, `"rho": -1`, `"clip": 0.2`, `"clip": "x"`)
@@ -176,7 +176,7 @@ func TestWrongOtherFiles(t *testing.T) {
 		{exitFailed, "a.key", []string{"keygen", "-name", "a", "-out", "a.key"}},
 		{exitFailed, "no such file", []string{"keygen", "-name", "a", "-out", "none/a.key"}},
 		{exitUsage, `-address: "ward-3", want host:port`, []string{"keygen", "-name", "a", "-address", "ward-3"}},
-		{exitUsage, "-address: ws: address", []string{"keygen", "-name", "a", "-address", "http://h:1/"}},
+		{exitUsage, "-address: address", []string{"keygen", "-name", "a", "-address", "http://h:1/"}},
 		{exitUsage, "port is 70000", []string{"keygen", "-name", "a", "-address", "h:70000"}},
 		{exitUsage, "no shell given, want bash, zsh, fish", []string{"completion"}},
 		{exitUsage, `no script for the shell "csh", want bash, zsh, fish`, []string{"completion", "csh"}},

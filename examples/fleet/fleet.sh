@@ -28,7 +28,7 @@ fail() {
 
 step 'the program, static'
 (cd "$root" && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$work/spade-edge" ./cmd/spade-edge &&
-	go build -o "$work/compare" ./examples/fleet/compare)
+	go build -o "$work/compare" ./.ci/compare)
 edge=$work/spade-edge
 knows() { "$edge" help | grep -q "^  spade-edge $1 "; }
 "$edge" version

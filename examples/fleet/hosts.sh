@@ -40,7 +40,7 @@ outside() {
 	trap 'exit 143' TERM HUP
 	step 'the program'
 	(cd "$root" && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$work/spade-edge" ./cmd/spade-edge &&
-		go build -o "$work/compare" ./examples/fleet/compare)
+		go build -o "$work/compare" ./.ci/compare)
 	"$work/spade-edge" version
 	unshare "${walls[@]}" bash "$here/hosts.sh" in "$work" &
 	inside=$!

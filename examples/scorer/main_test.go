@@ -18,8 +18,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
-	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
@@ -240,7 +240,7 @@ func runBuiltin(t *testing.T) [][]float32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var clients []tinytest.Client
+	var clients []sim.Client
 	for i, part := range parts(t) {
 		d := &task.Data{Dim: dim, Classes: 2}
 		for _, line := range strings.Fields(part)[1:] {
@@ -252,14 +252,14 @@ func runBuiltin(t *testing.T) [][]float32 {
 			}
 			d.X, d.Y = append(d.X, row[:]...), append(d.Y, class)
 		}
-		clients = append(clients, tinytest.Client{Config: cfgs[i], Oracle: task.NewSoftmax(d)})
+		clients = append(clients, sim.Client{Config: cfgs[i], Oracle: task.NewSoftmax(d)})
 	}
-	sim, err := tinytest.NewSim(clients)
+	network, err := sim.New(clients)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sim.Run(t.Context(), nil); err != nil {
+	if err := network.Run(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	return sim.Models()
+	return network.Models()
 }

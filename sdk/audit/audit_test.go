@@ -36,15 +36,18 @@ func pins(member string) []ed25519.PublicKey {
 	if !slices.Contains([]string{"a", "b", "c", "d"}, member) {
 		return nil
 	}
-	return []ed25519.PublicKey{memberKey("z" + member).Public().(ed25519.PublicKey), memberKey(member).Public().(ed25519.PublicKey)}
+	return []ed25519.PublicKey{memberKey("z" + member).Public().(ed25519.PublicKey),
+		memberKey(member).Public().(ed25519.PublicKey)}
 }
 
 // newAudited goes through the releases of b without a machine: what is signed does not depend on what was learned.
 func newAudited(t testing.TB, change func(f *sdk.Fleet)) *audited {
 	t.Helper()
 	f := &sdk.Fleet{
-		Run: "ward-study", Dim: 3, Members: []string{"a", "b", "c", "d"}, Edges: [][2]string{{"b", "a"}, {"b", "c"}, {"c", "d"}},
-		Method:  sdk.Method{Rounds: auditedRounds, Cooldown: 2, Tau: 1, Rho: 1, Gain: 0.5, Eta: []float64{0.1}, Mu: []float64{0.1}},
+		Run: "ward-study", Dim: 3, Members: []string{"a", "b", "c", "d"},
+		Edges: [][2]string{{"b", "a"}, {"b", "c"}, {"c", "d"}},
+		Method: sdk.Method{Rounds: auditedRounds, Cooldown: 2, Tau: 1, Rho: 1, Gain: 0.5, Eta: []float64{0.1},
+			Mu: []float64{0.1}},
 		Privacy: sdk.Privacy{Clip: 1, Sigma: 8, Delta: 1e-5, EpsilonLimit: 12, Accounting: dpmech.ZCDP},
 		Task:    json.RawMessage(`{"fitted_on": "the public cohort of 2019"}`),
 	}
@@ -87,7 +90,8 @@ func (w *audited) release(t testing.TB, round int) {
 		w.reserve(t, w.fleet.Run, round, round)
 	}
 	scope := signed.NewScope(w.fleet.Run, w.fleet.Hash(), "b")
-	r := signed.Release{Incarnation: 7, Round: round, Digest: signed.DigestGrid([]int32{int32(round)}), Ledger: ledgerHead(t, w.ledger)}
+	r := signed.Release{Incarnation: 7, Round: round, Digest: signed.DigestGrid([]int32{int32(round)}),
+		Ledger: ledgerHead(t, w.ledger)}
 	if n := len(w.heads); n > 0 {
 		r.Prev = w.heads[n-1].ID(scope)
 	}
@@ -177,7 +181,8 @@ func reread(t testing.TB, c *dpmech.Certificate) *dpmech.Certificate {
 // A certificate that is right says who holds the releases and who has not said so.
 func TestCertificate(t *testing.T) {
 	w := newAudited(t, nil)
-	for _, x := range []struct{ by, not []string }{{nil, []string{"a", "c"}}, {[]string{"c"}, []string{"a"}}, {[]string{"a", "c"}, nil}} {
+	for _, x := range []struct{ by, not []string }{{nil, []string{"a", "c"}}, {[]string{"c"}, []string{"a"}},
+		{[]string{"a", "c"}, nil}} {
 		c := reread(t, w.sealed(t, x.by...))
 		a, err := Certificate(w.fleet, c, pins)
 		if err != nil {
@@ -203,7 +208,8 @@ func TestCertificate(t *testing.T) {
 	if err := signed.SealCertificate(early, memberKey("b"), head, w.held(head, "a")); err != nil {
 		t.Fatal(err)
 	}
-	if a, err := Certificate(w.fleet, reread(t, early), pins); err != nil || early.ReservedUnmade != 1 || early.Rounds != auditedRounds-1 || a.Head != *head {
+	if a, err := Certificate(w.fleet, reread(t, early), pins); err != nil || early.ReservedUnmade != 1 ||
+		early.Rounds != auditedRounds-1 || a.Head != *head {
 		t.Errorf("%d releases and %d reserved: %v", early.Rounds, early.ReservedUnmade, err)
 	}
 	// So is a member that has made none, and one that has signed with a key of before.
@@ -211,7 +217,8 @@ func TestCertificate(t *testing.T) {
 	if err := signed.SealCertificate(none, memberKey("zb"), nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	if a, err := Certificate(w.fleet, reread(t, none), pins); err != nil || a.Head != (signed.Release{}) || len(a.NotCountersigned) != 2 {
+	if a, err := Certificate(w.fleet, reread(t, none), pins); err != nil || a.Head != (signed.Release{}) ||
+		len(a.NotCountersigned) != 2 {
 		t.Errorf("no release: %+v, %v", a, err)
 	}
 }
@@ -259,59 +266,100 @@ func TestRefusesForgeries(t *testing.T) {
 		forge func(c *dpmech.Certificate)
 		want  string
 	}{
-		"fewer releases":            {func(c *dpmech.Certificate) { c.Spends[0].Rounds = 1; recost(c) }, "the ledger has 5 releases of this run, and the certificate 1 and 0 reserved_unmade"},
-		"fewer, in the ledger too":  {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 8}) }, "head: is release 7, after 5 releases, want the last of 1"},
-		"a shorter ledger":          {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 8}) }, "head: it names ledger {"},
-		"one of more noise":         {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 800}) }, "releases[0]: is clip 1 and sigma 800 from round 1 on, want clip 1 and sigma 8 from round 1 on"},
-		"more noise":                {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 1, Rounds: 5, Clip: 1, Sigma: 800}) }, "lifetime.runs[1].releases[0]: is clip 1 and sigma 800"},
-		"another clip":              {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 1, Rounds: 5, Clip: 0.5, Sigma: 8}) }, "releases[0]: is clip 0.5"},
-		"a round left out":          {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 2, Rounds: 5, Clip: 1, Sigma: 8}) }, "releases[0]: is clip 1 and sigma 8 from round 2 on, want"},
-		"too many":                  {func(c *dpmech.Certificate) { both(c, dpmech.Spend{First: 1, Rounds: 6, Clip: 1, Sigma: 8}) }, "rounds: is 6 with reserved_unmade, want at most 5"},
-		"unmade":                    {func(c *dpmech.Certificate) { c.ReservedUnmade = 3 }, "and 3 reserved_unmade"},
-		"another run":               {func(c *dpmech.Certificate) { c.Run = "earlier" }, "run: is earlier, want ward-study"},
-		"another run's name":        {func(c *dpmech.Certificate) { c.Run, c.Lifetime.Runs[1].Run = "x", "x" }, "run: is x, want ward-study"},
-		"another fleet":             {func(c *dpmech.Certificate) { c.Fleet = strings.Repeat("00", 32) }, "fleet: is"},
-		"a stranger":                {func(c *dpmech.Certificate) { c.Member, c.Lifetime.Runs[1].Member = "x", "x" }, "member: is x, want [a b c d]"},
-		"another member":            {func(c *dpmech.Certificate) { c.Member, c.Lifetime.Runs[1].Member = "c", "c" }, "signature: signed: certificate: the signature is by none of the member's keys (of 2)"},
-		"another delta":             {func(c *dpmech.Certificate) { c.Delta = 1e-3; c.Lifetime.Delta = 1e-3; recost(c) }, "delta: is 0.001, want 1e-05"},
-		"another limit":             {func(c *dpmech.Certificate) { c.Limit.Epsilon = 13 }, "limit: is epsilon 13 at delta 1e-05 (zcdp), want epsilon 12"},
-		"another accounting":        {func(c *dpmech.Certificate) { c.Limit.Accounting = dpmech.GDP }, "limit: is epsilon 12 at delta 1e-05 (gdp)"},
-		"no limit":                  {func(c *dpmech.Certificate) { c.Limit = nil }, "limit: is null, want"},
-		"another cool-down":         {func(c *dpmech.Certificate) { c.Cooldown = 9 }, "cooldown_rounds: is 9, want 2"},
-		"nothing taken as public":   {func(c *dpmech.Certificate) { c.ConditionalOn = []string{} }, "conditional_on: is empty, want"},
-		"less not covered":          {func(c *dpmech.Certificate) { c.NotCovered = c.NotCovered[1:] }, "not_covered: lacks"},
-		"no ledger":                 {func(c *dpmech.Certificate) { c.Lifetime = nil }, "head: it names ledger"},
-		"another ledger":            {func(c *dpmech.Certificate) { c.Lifetime.Ledger.ID = strings.Repeat("00", 16) }, "and the lifetime is of {0000"},
-		"a ledger with other lines": {func(c *dpmech.Certificate) { c.Lifetime.Ledger.Hash = strings.Repeat("00", 32) }, "and the lifetime is of {"},
+		"fewer releases": {func(c *dpmech.Certificate) { c.Spends[0].Rounds = 1; recost(c) },
+			"the ledger has 5 releases of this run, and the certificate 1 and 0 reserved_unmade"},
+		"fewer, in the ledger too": {func(c *dpmech.Certificate) {
+			both(c,
+				dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 8})
+		}, "head: is release 7, after 5 releases, want the last of 1"},
+		"a shorter ledger": {func(c *dpmech.Certificate) {
+			both(c,
+				dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 8})
+		}, "head: it names ledger {"},
+		"one of more noise": {func(c *dpmech.Certificate) {
+			both(c,
+				dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 800})
+		},
+			"releases[0]: is clip 1 and sigma 800 from round 1 on, want clip 1 and sigma 8 from round 1 on"},
+		"more noise": {func(c *dpmech.Certificate) {
+			both(c,
+				dpmech.Spend{First: 1, Rounds: 5, Clip: 1, Sigma: 800})
+		}, "lifetime.runs[1].releases[0]: is clip 1 and sigma 800"},
+		"another clip": {func(c *dpmech.Certificate) {
+			both(c,
+				dpmech.Spend{First: 1, Rounds: 5, Clip: 0.5, Sigma: 8})
+		}, "releases[0]: is clip 0.5"},
+		"a round left out": {func(c *dpmech.Certificate) {
+			both(c,
+				dpmech.Spend{First: 2, Rounds: 5, Clip: 1, Sigma: 8})
+		}, "releases[0]: is clip 1 and sigma 8 from round 2 on, want"},
+		"too many": {func(c *dpmech.Certificate) {
+			both(c,
+				dpmech.Spend{First: 1, Rounds: 6, Clip: 1, Sigma: 8})
+		}, "rounds: is 6 with reserved_unmade, want at most 5"},
+		"unmade":      {func(c *dpmech.Certificate) { c.ReservedUnmade = 3 }, "and 3 reserved_unmade"},
+		"another run": {func(c *dpmech.Certificate) { c.Run = "earlier" }, "run: is earlier, want ward-study"},
+		"another run's name": {func(c *dpmech.Certificate) { c.Run, c.Lifetime.Runs[1].Run = "x", "x" },
+			"run: is x, want ward-study"},
+		"another fleet": {func(c *dpmech.Certificate) { c.Fleet = strings.Repeat("00", 32) }, "fleet: is"},
+		"a stranger": {func(c *dpmech.Certificate) { c.Member, c.Lifetime.Runs[1].Member = "x", "x" },
+			"member: is x, want [a b c d]"},
+		"another member": {func(c *dpmech.Certificate) { c.Member, c.Lifetime.Runs[1].Member = "c", "c" },
+			"signature: signed: certificate: the signature is by none of the member's keys (of 2)"},
+		"another delta": {func(c *dpmech.Certificate) { c.Delta = 1e-3; c.Lifetime.Delta = 1e-3; recost(c) },
+			"delta: is 0.001, want 1e-05"},
+		"another limit": {func(c *dpmech.Certificate) { c.Limit.Epsilon = 13 },
+			"limit: is epsilon 13 at delta 1e-05 (zcdp), want epsilon 12"},
+		"another accounting": {func(c *dpmech.Certificate) { c.Limit.Accounting = dpmech.GDP },
+			"limit: is epsilon 12 at delta 1e-05 (gdp)"},
+		"no limit":          {func(c *dpmech.Certificate) { c.Limit = nil }, "limit: is null, want"},
+		"another cool-down": {func(c *dpmech.Certificate) { c.Cooldown = 9 }, "cooldown_rounds: is 9, want 2"},
+		"nothing taken as public": {func(c *dpmech.Certificate) { c.ConditionalOn = []string{} },
+			"conditional_on: is empty, want"},
+		"less not covered": {func(c *dpmech.Certificate) { c.NotCovered = c.NotCovered[1:] }, "not_covered: lacks"},
+		"no ledger":        {func(c *dpmech.Certificate) { c.Lifetime = nil }, "head: it names ledger"},
+		"another ledger": {func(c *dpmech.Certificate) { c.Lifetime.Ledger.ID = strings.Repeat("00", 16) },
+			"and the lifetime is of {0000"},
+		"a ledger with other lines": {func(c *dpmech.Certificate) { c.Lifetime.Ledger.Hash = strings.Repeat("00", 32) },
+			"and the lifetime is of {"},
 		"a ledger that cannot be": {func(c *dpmech.Certificate) {
 			r := *w.last()
 			r.Ledger.Seq = 1 << 63
 			r.Sign(memberKey("b"), scope)
 			put(c, r)
 		}, "2147483647"},
-		"no head":                 {func(c *dpmech.Certificate) { c.Head, c.Countersigned = "", nil }, "head: is empty, want the signed release 5"},
-		"half a head":             {func(c *dpmech.Certificate) { c.Head = c.Head[:64] }, "head: signed: release: found 32 bytes"},
-		"a head of before":        {func(c *dpmech.Certificate) { put(c, w.heads[2]) }, "head: is release 3, after 3 releases, want the last of 5"},
-		"a changed head":          {func(c *dpmech.Certificate) { r := *w.last(); r.Round--; put(c, r) }, "head: signed: release 6: the signature is by none of the member's keys (of 2)"},
-		"a head of somebody else": {func(c *dpmech.Certificate) { r := *w.last(); r.Sign(memberKey("a"), scope); put(c, r) }, "head: signed: release 7: the signature is by none"},
+		"no head": {func(c *dpmech.Certificate) { c.Head, c.Countersigned = "", nil },
+			"head: is empty, want the signed release 5"},
+		"half a head": {func(c *dpmech.Certificate) { c.Head = c.Head[:64] },
+			"head: signed: release: found 32 bytes"},
+		"a head of before": {func(c *dpmech.Certificate) { put(c, w.heads[2]) },
+			"head: is release 3, after 3 releases, want the last of 5"},
+		"a changed head": {func(c *dpmech.Certificate) { r := *w.last(); r.Round--; put(c, r) },
+			"head: signed: release 6: the signature is by none of the member's keys (of 2)"},
+		"a head of somebody else": {func(c *dpmech.Certificate) { r := *w.last(); r.Sign(memberKey("a"), scope); put(c, r) },
+			"head: signed: release 7: the signature is by none"},
 		"a head of another run": {func(c *dpmech.Certificate) {
 			r := *w.last()
 			r.Sign(memberKey("b"), signed.NewScope("x", w.fleet.Hash(), "b"))
 			put(c, r)
 		}, "head: signed: release 7: the signature is by none"},
-		"another head": {func(c *dpmech.Certificate) { put(c, other) }, `countersigned[0]: by "a": signed: countersignature of release 7: the signature is by none`},
+		"another head": {func(c *dpmech.Certificate) { put(c, other) },
+			`countersigned[0]: by "a": signed: countersignature of release 7: the signature is by none`},
 		"countersigned before": {func(c *dpmech.Certificate) {
 			c.Countersigned[0].Signature = hex.EncodeToString(w.held(&w.heads[3], "a")["a"])
 		}, `countersigned[0]: by "a": signed: countersignature of release 7`},
-		"countersigned by no member": {func(c *dpmech.Certificate) { c.Countersigned[1].Member = "x" }, `countersigned[1]: by "x": found no neighbor, want one of ["a" "c"]`},
+		"countersigned by no member": {func(c *dpmech.Certificate) { c.Countersigned[1].Member = "x" },
+			`countersigned[1]: by "x": found no neighbor, want one of ["a" "c"]`},
 		"by a member further away": {func(c *dpmech.Certificate) {
-			c.Countersigned = append(c.Countersigned, dpmech.Countersignature{Member: "d", Signature: hex.EncodeToString(w.held(w.last(), "d")["d"])})
+			c.Countersigned = append(c.Countersigned, dpmech.Countersignature{Member: "d",
+				Signature: hex.EncodeToString(w.held(w.last(), "d")["d"])})
 		}, `countersigned[2]: by "d": found no neighbor, want one of ["a" "c"]`},
 		"by itself": {func(c *dpmech.Certificate) {
 			c.Countersigned[0] = dpmech.Countersignature{Member: "b", Signature: hex.EncodeToString(w.held(w.last(), "b")["b"])}
 		}, `countersigned[0]: by "b": found no neighbor, want one of ["a" "c"]`},
-		"by one for the other":   {func(c *dpmech.Certificate) { c.Countersigned[1].Signature = c.Countersigned[0].Signature }, `countersigned[1]: by "c": signed: countersignature`},
-		"twice":                  {func(c *dpmech.Certificate) { c.Countersigned[1] = c.Countersigned[0] }, `countersigned[1]: member is "a", want one that comes after "a"`},
+		"by one for the other": {func(c *dpmech.Certificate) { c.Countersigned[1].Signature = c.Countersigned[0].Signature }, `countersigned[1]: by "c": signed: countersignature`},
+		"twice": {func(c *dpmech.Certificate) { c.Countersigned[1] = c.Countersigned[0] },
+			`countersigned[1]: member is "a", want one that comes after "a"`},
 		"the head as its holder": {func(c *dpmech.Certificate) { c.Countersigned[0].Signature = hex.EncodeToString(w.last().Signature[:]) }, `countersigned[0]: by "a": signed: countersignature`},
 	} {
 		c := reread(t, w.sealed(t, "a", "c"))
@@ -332,7 +380,8 @@ func TestRefusesOtherSignatures(t *testing.T) {
 		change func(c *dpmech.Certificate)
 		want   string
 	}{
-		"changed since": {func(c *dpmech.Certificate) { c.ConditionalOn[0] = "nothing" }, "signature: signed: certificate: the signature is by none of the member's keys (of 2)"},
+		"changed since": {func(c *dpmech.Certificate) { c.ConditionalOn[0] = "nothing" },
+			"signature: signed: certificate: the signature is by none of the member's keys (of 2)"},
 		"by a neighbor": {func(c *dpmech.Certificate) {
 			message, err := c.SignedBytes()
 			if err != nil {
@@ -340,8 +389,10 @@ func TestRefusesOtherSignatures(t *testing.T) {
 			}
 			c.Signature = hex.EncodeToString(ed25519.Sign(memberKey("a"), message))
 		}, "signature: signed: certificate: the signature is by none"},
-		"of another certificate": {func(c *dpmech.Certificate) { c.Signature = otherOne.Signature }, "signature: signed: certificate: the signature is by none"},
-		"of a release":           {func(c *dpmech.Certificate) { c.Signature = hex.EncodeToString(w.last().Signature[:]) }, "signature: signed: certificate: the signature is by none"},
+		"of another certificate": {func(c *dpmech.Certificate) { c.Signature = otherOne.Signature },
+			"signature: signed: certificate: the signature is by none"},
+		"of a release": {func(c *dpmech.Certificate) { c.Signature = hex.EncodeToString(w.last().Signature[:]) },
+			"signature: signed: certificate: the signature is by none"},
 		"none": {func(c *dpmech.Certificate) {
 			c.Head, c.Countersigned, c.Signature, c.NotCovered = "", nil, "", append(c.NotCovered, dpmech.NotSigned)
 		}, `signature: is empty, want one by "b"`},
@@ -354,7 +405,8 @@ func TestRefusesOtherSignatures(t *testing.T) {
 		}
 	}
 	good := w.sealed(t, "a")
-	if _, err := Certificate(w.fleet, good, func(string) []ed25519.PublicKey { return nil }); err == nil || !strings.Contains(err.Error(), "(of 0)") {
+	if _, err := Certificate(w.fleet, good, func(string) []ed25519.PublicKey { return nil }); err == nil ||
+		!strings.Contains(err.Error(), "(of 0)") {
 		t.Errorf("without keys: %v", err)
 	}
 	old := *good
@@ -363,7 +415,8 @@ func TestRefusesOtherSignatures(t *testing.T) {
 		t.Errorf("version 1: %v", err)
 	}
 	w.fleet.Privacy = sdk.Privacy{NonPrivate: true}
-	if _, err := Certificate(w.fleet, good, pins); err == nil || !strings.Contains(err.Error(), "privacy: is NOT PRIVATE in the fleet") {
+	if _, err := Certificate(w.fleet, good, pins); err == nil ||
+		!strings.Contains(err.Error(), "privacy: is NOT PRIVATE in the fleet") {
 		t.Errorf("not private: %v", err)
 	}
 	w.fleet.Run = ""
@@ -381,12 +434,14 @@ func TestSealCertificateRefuses(t *testing.T) {
 		held map[string][]byte
 		want string
 	}{
-		"half a key":         {memberKey("b")[:32], w.last(), nil, "the key has 32 bytes, want 64"},
-		"held without head":  {memberKey("b"), nil, w.held(w.last(), "a"), "there are 1 countersignatures, and no release"},
-		"half a signature":   {memberKey("b"), w.last(), map[string][]byte{"a": {1, 2}}, "countersigned[0]: signature is"},
-		"a name on no paper": {memberKey("b"), w.last(), map[string][]byte{"a\n": make([]byte, 64)}, "countersigned[0]: member is"},
+		"half a key":        {memberKey("b")[:32], w.last(), nil, "the key has 32 bytes, want 64"},
+		"held without head": {memberKey("b"), nil, w.held(w.last(), "a"), "there are 1 countersignatures, and no release"},
+		"half a signature":  {memberKey("b"), w.last(), map[string][]byte{"a": {1, 2}}, "countersigned[0]: signature is"},
+		"a name on no paper": {memberKey("b"), w.last(), map[string][]byte{"a\n": make([]byte, 64)},
+			"countersigned[0]: member is"},
 	} {
-		if err := signed.SealCertificate(w.unsealed(t, auditedRounds), x.key, x.head, x.held); err == nil || !strings.Contains(err.Error(), x.want) {
+		if err := signed.SealCertificate(w.unsealed(t, auditedRounds), x.key, x.head, x.held); err == nil ||
+			!strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v, want %q", name, err, x.want)
 		}
 	}

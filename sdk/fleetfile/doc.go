@@ -1,8 +1,8 @@
 // Package fleetfile reads the two files behind a node, and writes the one that is shared.
 //
-// The fleet file is public and the same on every member: the run, its graph, its method and its privacy, and of each member
-// the public keys and where it can be reached. All of it but keys and addresses is a [sdk.Fleet], whose hash two neighbors
-// compare when they connect; keys and addresses may change during a run.
+// The fleet file is public and the same on every member: the run, its graph, its method and its privacy, and of each
+// member the public keys and where it can be reached. All of it but keys and addresses is a [sdk.Fleet], whose hash two
+// neighbors compare when they connect; keys and addresses may change during a run.
 //
 //	{
 //	  "version": 1,
@@ -29,18 +29,19 @@
 //	  }
 //	}
 //
-// In the method eta and mu are one number, or a list of one for each round; cooldown, batch, estimator, directions and seed
-// may be left out, and so may epsilon_limit, accounting, and wire or parts of it: [sdk.Fleet] says what that means. A fleet
-// without noise says so by name, {"non_private": true}, and nothing else in that place. A member that is dialed, which is one
-// with a neighbor whose name sorts before its own, needs an address.
+// In the method eta and mu are one number, or a list of one for each round; cooldown, batch, estimator, directions and
+// seed may be left out, and so may epsilon_limit, accounting, and wire or parts of it: [sdk.Fleet] says what that
+// means. A fleet without noise says so by name, {"non_private": true}, and nothing else in that place. A member that is
+// dialed, which is one with a neighbor whose name sorts before its own, needs an address.
 //
-// A member has one key or two, the current one and the next. It may have "retired" keys, at most 8: they may not connect any more, but
-// what they have signed while they could still counts, in certificates and elsewhere.
+// A member has one key or two, the current one and the next. It may have "retired" keys, at most 8: they may not
+// connect any more, but what they have signed while they could still counts, in certificates and elsewhere.
 //
-// The task is a [task.Recipe]; it may be left out, as it is in a fleet with models of its own. For images it has "pixels" in the
-// place of columns and label. "subset": true leaves samples with other labels than the classes out, "pca" ({"mean": [...],
-// "components": [[...], ...], "scale": 1}) comes after "standardize", and either may be left out. A perceptron needs a start
-// that is not zero. The task is part of the hash: nodes that prepare their data in different ways refuse each other.
+// The task is a [task.Recipe]; it may be left out, as it is in a fleet with models of its own. For images it has
+// "pixels" in the place of columns and label. "subset": true leaves samples with other labels than the classes out,
+// "pca" ({"mean": [...], "components": [[...], ...], "scale": 1}) comes after "standardize", and either may be left
+// out. A perceptron needs a start that is not zero. The task is part of the hash: nodes that prepare their data in
+// different ways refuse each other.
 //
 // The node file is private and stays on the device. Paths in it start from its own folder.
 //
@@ -56,13 +57,14 @@
 //	  "http": "127.0.0.1:0"           // status, on loopback only; may be left out
 //	}
 //
-// A device that can only dial out has, in place of listen, a broker: "transport": {"nats": "tls://broker.example:4222"}, with
-// "credentials": "node.creds" if that wants to know who comes. Neighbors have to name the same one, no member needs an address, and the
-// program is another, spade-edge-nats of the module transport/nats.
+// A device that can only dial out has, in place of listen, a broker: "transport": {"nats":
+// "tls://broker.example:4222"}, with "credentials": "node.creds" if that wants to know who comes. Neighbors have to
+// name the same one, no member needs an address, and the program is another, spade-edge-nats of the module
+// transport/nats.
 //
-// The oracle is one of three: "builtin", a built-in model on the node's own data, of which "test_fraction" (0.2) are held back for
-// tests, by "seed"; "stream", a program that answers query after query; or "oneshot", one that is started for each. Package scorer
-// says what such a program has to do.
+// The oracle is one of three: "builtin", a built-in model on the node's own data, of which "test_fraction" (0.2) are
+// held back for tests, by "seed"; "stream", a program that answers query after query; or "oneshot", one that is started
+// for each. Package scorer says what such a program has to do.
 //
 //	"oracle": {
 //	  "stream": ["./scorer", "-fast"], // the program and its arguments
@@ -83,7 +85,7 @@
 // Four settings more may be given: "table" ("dense" or "seeded"), "average" (true or false), "linger_seconds" and
 // "resend_seconds", see [Node].
 //
-// Both files are strict JSON. Unknown and repeated fields, wrong types and text behind the end are refused, and every fault of
-// a file is told at once, each with its place, what was found and what was wanted. Only the comments above are not part of
-// the format.
+// Both files are strict JSON. Unknown and repeated fields, wrong types and text behind the end are refused, and every
+// fault of a file is told at once, each with its place, what was found and what was wanted. Only the comments above are
+// not part of the format.
 package fleetfile

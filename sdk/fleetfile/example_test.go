@@ -7,7 +7,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
 // From two keys to a file that both members have, and back to what a node needs of it.
@@ -20,7 +19,8 @@ func Example() {
 	defer os.RemoveAll(dir)
 	fleet := &sdk.Fleet{
 		Run: "ward-study", Dim: 10, Members: []string{"a", "b"}, Edges: [][2]string{{"a", "b"}},
-		Method:  sdk.Method{Rounds: 50, Cooldown: 30, Tau: 2, Rho: 1, Gain: 0.75, Eta: []float64{0.8}, Mu: []float64{0.5}, Seed: 1},
+		Method: sdk.Method{Rounds: 50, Cooldown: 30, Tau: 2, Rho: 1, Gain: 0.75, Eta: []float64{0.8}, Mu: []float64{0.5},
+			Seed: 1},
 		Privacy: sdk.Privacy{Clip: 0.1, Sigma: 0.9, Delta: 1e-5, EpsilonLimit: 8},
 	}
 	file := &fleetfile.File{Fleet: fleet}
@@ -50,18 +50,13 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	cfg, err := file.Transport("a", key, "127.0.0.1:0")
-	if err != nil {
+	node := &fleetfile.Node{Name: "a", Listen: "127.0.0.1:0"}
+	if err := node.CheckIdentity(file, key); err != nil {
 		fmt.Println(err)
 		return
 	}
-	tr, err := ws.New(cfg)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer tr.Close()
-	fmt.Println(cfg.Name, "talks to", cfg.Peers[0].Name, "at", cfg.Peers[0].Addresses[0])
+	peer := file.Peers("a")[0]
+	fmt.Println(node.Name, "talks to", peer.Name, "at", peer.Addresses[0])
 	// Output: a talks to b at wss://b.example:7443/
 }
 

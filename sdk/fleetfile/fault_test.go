@@ -1,6 +1,7 @@
 package fleetfile
 
 import (
+	"crypto/ed25519"
 	"fmt"
 	"math"
 	"os"
@@ -15,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
 	"github.com/spade-dfl/spade-edge/sdk/task"
-	"github.com/spade-dfl/spade-edge/transport/ws"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // change is a text in which one piece is replaced, and what is then wrong: one fault for each entry of want, no more.
@@ -59,7 +60,7 @@ func TestFleetFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pin := func(name string) string { return ws.FormatKey(pinOf(name)) }
+	pin := func(name string) string { return transport.FormatKey(pinOf(name)) }
 	pinsOf := func(n int) []string {
 		list := make([]string, n)
 		for i := range list {
@@ -98,13 +99,18 @@ func TestFleetFaults(t *testing.T) {
 		one(`"dim": 3`, `"dim": 99999999999999999999`, "dim is 99999999999999999999, want"),
 		one(`"dim": 3`, `"dim": 4`, "x0.file: want 4 numbers of four bytes"),
 		// x0
-		one(`"x0": {`, `"x1": {`, "x0 is missing, want").and("x1 is unknown, want only version, run, dim, x0, graph, members, method, privacy, wire"),
-		one(`"file": "start/x0.bin"`, `"zeros": true`, "x0.sha256 is").mend(`x0.sha256 is "2f7a46bea9a7ba438316dab7dc47da3ef15691ecfc5b5911197e3ee2a9d...`),
-		one(`"file": "start/x0.bin"`, `"file": "start/x0.bin", "zeros": false`, "x0.zeros is false, want true").and("x0.file is").and("x0.sha256 is"),
-		one(`"file": "start/x0.bin"`, `"file": "/etc/passwd"`, `x0.file is "/etc/passwd", want the name of a file in the folder of this one, or below`),
+		one(`"x0": {`, `"x1": {`,
+			"x0 is missing, want").and("x1 is unknown, want only version, run, dim, x0, graph, members, method, privacy, wire"),
+		one(`"file": "start/x0.bin"`, `"zeros": true`,
+			"x0.sha256 is").mend(`x0.sha256 is "2f7a46bea9a7ba438316dab7dc47da3ef15691ecfc5b5911197e3ee2a9d...`),
+		one(`"file": "start/x0.bin"`, `"file": "start/x0.bin", "zeros": false`,
+			"x0.zeros is false, want true").and("x0.file is").and("x0.sha256 is"),
+		one(`"file": "start/x0.bin"`, `"file": "/etc/passwd"`,
+			`x0.file is "/etc/passwd", want the name of a file in the folder of this one, or below`),
 		one(`"file": "start/x0.bin"`, `"file": "../x0.bin"`, `x0.file is "../x0.bin", want`),
 		one(`"file": "start/x0.bin",`, ``, "x0.file is missing, want the name of a file"),
-		one(`"sha256": "2f`, `"sha256": "3f`, `x0.sha256 is 3f7a46bea9a7ba438316dab7dc47da3ef15691ecfc5b5911197e3ee2a9d30dad, but "start/x0.bin" has 2f7a46be`),
+		one(`"sha256": "2f`, `"sha256": "3f`,
+			`x0.sha256 is 3f7a46bea9a7ba438316dab7dc47da3ef15691ecfc5b5911197e3ee2a9d30dad, but "start/x0.bin" has 2f7a46be`),
 		one(`"sha256": "2f`, `"sha256": "2`, "x0.sha256 is").mend("want 64 hexadecimal digits"),
 		one(`"sha256": "2f`, `"sha256": "gg`, "want 64 hexadecimal digits"),
 		// graph
@@ -125,24 +131,32 @@ func TestFleetFaults(t *testing.T) {
 		one(members, `"members": ["a", "b", "c"],`, `members[0] is "a", want {"name"`).and("members[1]").and("members[2]"),
 		one(`{"name": "a"`, `{"name": "b"`, `members[1].name is "b", want another name than members[0] has`),
 		one(`{"name": "a"`, `{"name": ""`, `members[0].name is "", want a name of 1..64 bytes`),
-		one(`{"name": "a", `, `{"name": "a", "role": "boss", `, "members[0].role is unknown, want only name, keys, retired, addresses"),
-		one(pin("c"), "ed25519:AAAA", `members[2].keys[0]: ws: public key "ed25519:AAAA" has 4 characters`),
-		one(pin("c"), "ed25519:"+strings.Repeat("A", 43), "members[2].keys[0]: ws: public key").mend("small order"),
+		one(`{"name": "a", `, `{"name": "a", "role": "boss", `,
+			"members[0].role is unknown, want only name, keys, retired, addresses"),
+		one(pin("c"), "ed25519:AAAA", `members[2].keys[0]: transport: public key "ed25519:AAAA" has 4 characters`),
+		one(pin("c"), "ed25519:"+strings.Repeat("A", 43), "members[2].keys[0]: transport: public key").mend("small order"),
 		one(pin("c"), "rsa:1", `does not begin with "ed25519:"`),
 		one(pin("c"), pin("b"), "members[2].keys[0] is "+pin("b")+", which is members[1].keys[0] already"),
 		one(`["`+pin("c")+`"]`, `[]`, "members[2].keys has 0 keys, want 1 or 2"),
-		one(`["`+pin("c")+`"]`, `["`+pin("c")+`", "`+pin("d")+`", "`+pin("e")+`"]`, "members[2].keys has 3 keys, want 1 or 2"),
-		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": ["`+pin("c")+`"]`, "members[2].retired[0] is "+pin("c")+", which is members[2].keys[0] already"),
+		one(`["`+pin("c")+`"]`, `["`+pin("c")+`", "`+pin("d")+`", "`+pin("e")+`"]`,
+			"members[2].keys has 3 keys, want 1 or 2"),
+		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": ["`+pin("c")+`"]`,
+			"members[2].retired[0] is "+pin("c")+", which is members[2].keys[0] already"),
 		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": ["`+pin("d")+`", "`+pin("a")+`", "`+pin("d")+`"]`,
-			"members[2].retired[1] is "+pin("a")+", which is members[0].keys[0] already").and("retired[2] is " + pin("d") + ", which is members[2].retired[0] already"),
-		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": [`+`"`+strings.Join(pinsOf(9), `", "`)+`"`+`]`, "members[2].retired has 9 keys, want at most 8 keys: those that may not"),
+			"members[2].retired[1] is "+pin("a")+", which is members[0].keys[0] already").and("retired[2] is " + pin("d") +
+			", which is members[2].retired[0] already"),
+		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": [`+`"`+strings.Join(pinsOf(9), `", "`)+`"`+`]`,
+			"members[2].retired has 9 keys, want at most 8 keys: those that may not"),
 		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": "`+pin("d")+`"`, `members[2].retired is "ed25519:`),
-		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": ["`+strings.TrimPrefix(pin("d"), "ed25519:")+`"]`, "members[2].retired[0]: ws: public key"),
+		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": ["`+strings.TrimPrefix(pin("d"), "ed25519:")+`"]`,
+			"members[2].retired[0]: transport: public key"),
 		one(`["`+pin("c")+`"]`, `"`+pin("c")+`"`, `members[2].keys is "ed25519:`),
 		one(`["`+pin("c")+`"]`, `[null]`, "members[2].keys[0] is null, want a key"),
-		one(`"wss://c.example/"`, `"ws://c.example/"`, `members[2].addresses[0]: ws: address "ws://c.example/": want wss://host:port/path`),
+		one(`"wss://c.example/"`, `"ws://c.example/"`,
+			`members[2].addresses[0]: address "ws://c.example/": want wss://host:port/path`),
 		one(`"wss://c.example/"`, `"wss://c.example:70000/"`, "port is 70000, want 1 to 65535"),
-		one(`"wss://c.example/"`, `8`, "members[2].addresses[0] is 8, want of the form wss://").and("members[2].addresses is empty"),
+		one(`"wss://c.example/"`, `8`,
+			"members[2].addresses[0] is 8, want of the form wss://").and("members[2].addresses is empty"),
 		one(`, "addresses": ["wss://c.example/"]`, ``, `members[2].addresses is empty, want an address: "b" dials "c"`),
 		// method
 		one(`"rounds": 4`, `"rounds": 0`, "method.rounds is 0, want a whole number, 1..2147483647"),
@@ -150,20 +164,23 @@ func TestFleetFaults(t *testing.T) {
 		one(`"cooldown": 2`, `"cooldown": -1`, "method.cooldown is -1, want a whole number, 0..2147483647"),
 		one(`"tau": 2`, `"tau": 0`, "method.tau is 0, want a whole number, 1..2147483647"),
 		one(`"tau": 2`, `"tau": 2, "tau": 2`, "method.tau is there twice"),
-		one(`"tau": 2`, `"Tau": 2`, "method.tau is missing").and(`method."Tau" is unknown, want only rounds, cooldown, tau, batch,`),
+		one(`"tau": 2`, `"Tau": 2`,
+			"method.tau is missing").and(`method."Tau" is unknown, want only rounds, cooldown, tau, batch,`),
 		one(`"tau": 2`, `"tau": 1e1`, "method.tau is 1e1, want a whole number"),
 		one(`"batch": 8`, `"batch": null`, "method.batch is null, want a whole number, 0.."),
 		one(`"rho": 1.5`, `"rho": 0`, "method.rho is 0, want a number of 1e-9..1e9"),
 		one(`"rho": 1.5`, `"rho": 1e999`, "method.rho is 1e999, want a number"),
 		one(`"gain": 0.75`, `"gain": 1`, "method.gain is 1, want a number above 0 and below 1, a share of the limit"),
 		one(`"gain": 0.75`, `"gain": "NaN"`, `method.gain is "NaN", want a number`),
-		one(`[0.4, 0.3, 0.2, 0.1]`, `[0.4, 0, 0.2, "x"]`, "method.eta[1] is 0, want a positive number").and(`method.eta[3] is "x", want a positive`),
+		one(`[0.4, 0.3, 0.2, 0.1]`, `[0.4, 0, 0.2, "x"]`,
+			"method.eta[1] is 0, want a positive number").and(`method.eta[3] is "x", want a positive`),
 		one(`[0.4, 0.3, 0.2, 0.1]`, `[]`, "method.eta has 0 values"),
 		one(`"mu": 0.5`, `"mu": 1e39`, "method.mu is 1e39, want a positive number that float32 can hold"),
 		one(`"mu": 0.5`, `"mu": {"from": 1}`, "method.mu is an object, want a positive number"),
 		one(`"estimator": "centered"`, `"estimator": "best"`, `method.estimator is "best", want paper or centered`),
 		one(`"directions": "sphere"`, `"directions": "cube"`, `method.directions is "cube", want rademacher or sphere`),
-		one(`"seed": 18446744073709551615`, `"seed": 18446744073709551616`, "method.seed is 18446744073709551616, want a whole number, 0..18446744073709551615"),
+		one(`"seed": 18446744073709551615`, `"seed": 18446744073709551616`,
+			"method.seed is 18446744073709551616, want a whole number, 0..18446744073709551615"),
 		one(method, `"method": 7,`, "method is 7, want an object with rounds"),
 		one(method, ``, "method is missing, want an object with rounds"),
 		// privacy
@@ -176,14 +193,19 @@ func TestFleetFaults(t *testing.T) {
 		one(`"accounting": "zcdp"`, `"accounting": "moments"`, `privacy.accounting is "moments", want gdp, zcdp or paper`),
 		one(`"clip": 0.1`, `"clip": 0.1, "non_private": 0`, "privacy.non_private is 0, want true or false"),
 		one(privacy, ``, `privacy is missing, want {"non_private": true}, or an object with clip, sigma and delta`),
-		one(privacy, `"privacy": {},`, "privacy.clip is missing").and("privacy.sigma is missing").and("privacy.delta is missing"),
-		one(privacy, `"privacy": {"non_private": true, "clip": 0.1},`, "privacy.clip is 0.1, want it left out: non_private is true").and("grid bits are 5"),
-		one(privacy, `"privacy": {"non_private": false},`, "privacy.clip is missing").and("privacy.sigma").and("privacy.delta"),
+		one(privacy, `"privacy": {},`,
+			"privacy.clip is missing").and("privacy.sigma is missing").and("privacy.delta is missing"),
+		one(privacy, `"privacy": {"non_private": true, "clip": 0.1},`,
+			"privacy.clip is 0.1, want it left out: non_private is true").and("grid bits are 5"),
+		one(privacy, `"privacy": {"non_private": false},`,
+			"privacy.clip is missing").and("privacy.sigma").and("privacy.delta"),
 		// wire
 		one(`"payload": "release"`, `"payload": "gradient"`, `wire.payload is "gradient", want message or release`),
 		one(`"grid_bits": 5`, `"grid_bits": 9`, "wire.grid_bits is 9, want a whole number, 0..8"),
 		one(`"grid_bits": 5`, `"grid_bits": 1`, "wire.grid_bits is 1, want 2..8, or 0 for no grid"),
-		one(`"grid_bits": 5`, `"lossy": 3`, `payload "release" together with lossy, want message`).and("lossy is 3 in a fleet with privacy, want 0 (or non_private)"),
+		one(`"grid_bits": 5`, `"lossy": 3`,
+			`payload "release" together with lossy, want message`).and("lossy is 3 in a fleet with privacy, want 0 (or " +
+			"non_private)"),
 		one(`"grid_bits": 5`, `"lossy": -1`, "wire.lossy is -1, want a whole number, 0..2147483647"),
 	} {
 		c.check(t, string(text), func(s string) error {
@@ -192,7 +214,7 @@ func TestFleetFaults(t *testing.T) {
 					return nil, fmt.Errorf("of another size")
 				}
 				return sample().start(), nil
-			})
+			}, false)
 			return err
 		})
 	}
@@ -210,14 +232,15 @@ func (c change) mend(want string) change {
 	return c
 }
 
-// Faults of all sections are told at once, in the order of the format, with the name of the file; of very many the first
-// fifty, and how many more there are.
+// Faults of all sections are told at once, in the order of the format, with the name of the file; of very many the
+// first fifty, and how many more there are.
 func TestManyFaults(t *testing.T) {
 	text, err := sample().Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
-	bad := strings.NewReplacer(`"dim": 3`, `"dim": -3`, `["b", "a"]`, `["b", "b"]`, `"tau": 2`, `"tau": 0`, `"clip": 0.1`, `"clip": 0`,
+	bad := strings.NewReplacer(`"dim": 3`, `"dim": -3`, `["b", "a"]`, `["b", "b"]`, `"tau": 2`, `"tau": 0`, `"clip": 0.1`,
+		`"clip": 0`,
 		`"grid_bits": 5`, `"grid_bits": 99`, `"name": "c"`, `"name": ""`).Replace(string(text))
 	path := filepath.Join(t.TempDir(), "bad.json")
 	if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
@@ -228,7 +251,8 @@ func TestManyFaults(t *testing.T) {
 		t.Fatal("accepted")
 	}
 	lines := strings.Split(err.Error(), "\n")
-	for i, want := range []string{"dim is -3", "members[2].name", "graph.edges[0]", "method.tau", "privacy.clip", "wire.grid_bits"} {
+	for i, want := range []string{"dim is -3", "members[2].name", "graph.edges[0]", "method.tau", "privacy.clip",
+		"wire.grid_bits"} {
 		if i >= len(lines) || !strings.HasPrefix(lines[i], "fleetfile: "+path+": "+want) {
 			t.Fatalf("fault %d of\n%v\nis not about %s", i, err, want)
 		}
@@ -237,8 +261,9 @@ func TestManyFaults(t *testing.T) {
 		t.Errorf("%d faults, want 6:\n%v", len(lines), err)
 	}
 	many := strings.Replace(string(text), `["b", "a"]`, strings.Repeat(`"x", `, 1000)+`["b", "a"]`, 1)
-	_, err = parse([]byte(many), "", load)
-	if err == nil || strings.Count(err.Error(), "\n") != maxFaults || !strings.HasSuffix(err.Error(), "and 950 faults more") {
+	_, err = parse([]byte(many), "", load, false)
+	if err == nil || strings.Count(err.Error(), "\n") != maxFaults ||
+		!strings.HasSuffix(err.Error(), "and 950 faults more") {
 		t.Errorf("1000 faults gave\n%v", err)
 	}
 }
@@ -284,7 +309,8 @@ func TestNode(t *testing.T) {
 	if !b.FitOwn || b.Model != (task.ModelSpec{Name: "softmax"}) {
 		t.Errorf("builtin %+v", b)
 	}
-	if s.Source != "csv:"+filepath.Join("dir", "data", "patients.csv") || s.Label != "outcome" || !reflect.DeepEqual(s.Drop, []string{"id"}) ||
+	if s.Source != "csv:"+filepath.Join("dir", "data", "patients.csv") || s.Label != "outcome" ||
+		!reflect.DeepEqual(s.Drop, []string{"id"}) ||
 		!reflect.DeepEqual(s.OneHot, []string{"ward"}) || !reflect.DeepEqual(s.Labels, []string{"no", "yes"}) || s.PCA != 4 ||
 		s.Standardize == nil || *s.Standardize || s.Bias == nil || !*s.Bias || s.TestFraction != 0.25 || s.Seed != 3 {
 		t.Errorf("spec %+v", s)
@@ -294,13 +320,17 @@ func TestNode(t *testing.T) {
 	}
 	for text, want := range map[string]Oracle{
 		`{"stream": ["./scorer", ""], "workers": 2, "format": "cbor", "timeout_seconds": 1.5, "start_seconds": 60, "memory_mib": 512}`: {Stream: &scorer.StreamConfig{
-			Program: scorer.Program{Command: []string{"./scorer", ""}, Dir: "dir", Workers: 2, Timeout: 1500 * time.Millisecond, Memory: 512 << 20},
-			Format:  scorer.CBOR, Start: time.Minute}},
-		`{"stream": ["scorer"]}`: {Stream: &scorer.StreamConfig{Program: scorer.Program{Command: []string{"scorer"}, Dir: "dir", Workers: 1}}},
+			Program: scorer.Program{Command: []string{"./scorer", ""}, Dir: "dir", Workers: 2, Timeout: 1500 * time.Millisecond,
+				Memory: 512 << 20},
+			Format: scorer.CBOR, Start: time.Minute}},
+		`{"stream": ["scorer"]}`: {Stream: &scorer.StreamConfig{Program: scorer.Program{Command: []string{"scorer"},
+			Dir: "dir", Workers: 1}}},
 		`{"oneshot": ["./scorer", "-x", "{sample}"], "samples": 120, "workers": 3, "timeout_seconds": 2, "memory_mib": 1}`: {OneShot: &scorer.OneShotConfig{
-			Program: scorer.Program{Command: []string{"./scorer", "-x", "{sample}"}, Dir: "dir", Workers: 3, Timeout: 2 * time.Second, Memory: 1 << 20},
+			Program: scorer.Program{Command: []string{"./scorer", "-x", "{sample}"}, Dir: "dir", Workers: 3,
+				Timeout: 2 * time.Second, Memory: 1 << 20},
 			Samples: 120}},
-		`{"builtin": {"data": "csv:/x", "seed": 2}}`: {Builtin: &Builtin{Spec: task.Spec{Source: "csv:" + resolve("", "/x"), Seed: 2}}},
+		`{"builtin": {"data": "csv:/x", "seed": 2}}`: {Builtin: &Builtin{Spec: task.Spec{Source: "csv:" + resolve("", "/x"),
+			Seed: 2}}},
 	} {
 		n, err := ParseNode([]byte(`{"version":1,"name":"a","fleet":"f","key":"k","state":"s","oracle":`+text+`}`), "dir")
 		if err != nil || !reflect.DeepEqual(n.Oracle, want) {
@@ -316,7 +346,8 @@ func TestNodeFaults(t *testing.T) {
 	for _, c := range []change{
 		one("", "{", "unexpected end of JSON input"),
 		one("", "7", "the file is 7, want a node file, an object"),
-		one("", "{}", "version is missing").and("name is missing").and("fleet is missing").and("key is missing").and("state is missing").and("oracle is missing"),
+		one("", "{}", "version is missing").and("name is missing").and("fleet is missing").and("key is " +
+			"missing").and("state is missing").and("oracle is missing"),
 		one(`"version": 1`, `"version": 3`, "version is 3, want 1"),
 		one(`"name": "a"`, `"name": []`, "name is an array, want a name of 1..64 bytes"),
 		one(`"name": "a"`, `"name": "a", "members": []`, "members is unknown, want only version, name, fleet, key,"),
@@ -327,11 +358,15 @@ func TestNodeFaults(t *testing.T) {
 		one(`"listen": "0.0.0.0:7443"`, `"listen": null`, "listen is null, want host:port"),
 		one(`"listen": "0.0.0.0:7443"`, `"transport": {}`, "transport.nats is missing"),
 		one(`"listen": "0.0.0.0:7443"`, `"transport": "nats"`, `transport is "nats", want {"nats": "tls://host:port"}`),
-		one(`"listen": "0.0.0.0:7443"`, `"transport": {"nats": "tls://x", "user": "me"}`, "transport.user is unknown, want only credentials, nats"),
-		one(`"listen": "0.0.0.0:7443"`, `"transport": {"nats": "wss://x"}`, "transport.nats is not of the form tls://host:port"),
-		one(`"listen": "0.0.0.0:7443"`, `"transport": {"nats": "nats://x:1", "credentials": 7}`, "transport.credentials is 7, want a path"),
+		one(`"listen": "0.0.0.0:7443"`, `"transport": {"nats": "tls://x", "user": "me"}`,
+			"transport.user is unknown, want only credentials, nats"),
+		one(`"listen": "0.0.0.0:7443"`, `"transport": {"nats": "wss://x"}`,
+			"transport.nats is not of the form tls://host:port"),
+		one(`"listen": "0.0.0.0:7443"`, `"transport": {"nats": "nats://x:1", "credentials": 7}`,
+			"transport.credentials is 7, want a path"),
 		one(`"listen": "0.0.0.0:7443"`, `"transport": {"nats": "tls://me:secret@x"}`, "transport.nats has a user in it"),
-		one(`"listen": "0.0.0.0:7443"`, `"listen": ":1", "transport": {"nats": "tls://x"}`, `listen is ":1", want it left out`),
+		one(`"listen": "0.0.0.0:7443"`, `"listen": ":1", "transport": {"nats": "tls://x"}`,
+			`listen is ":1", want it left out`),
 		one(`"state": "state/"`, `"state": false`, "state is false, want a path"),
 		one(`"ledger": "../ledger.json"`, `"ledger": ""`, `ledger is "", want a path`),
 		one(`"http": "127.0.0.1:0"`, `"http": "0.0.0.0:80"`, `http is "0.0.0.0:80", want host:port on loopback`),
@@ -344,52 +379,74 @@ func TestNodeFaults(t *testing.T) {
 		// the oracle
 		one(oracle, `"builtin"`, `oracle is "builtin", want one of`),
 		one(oracle, `{}`, "oracle has 0 of builtin, stream and oneshot"),
-		one(oracle, `{"oneshot": ["a", "{sample}"], "stream": ["b"], "samples": 1}`, "oracle has 2 of builtin, stream and oneshot, want one of"),
-		one(oracle, `{"oneshot": []}`, "oracle.oneshot names no program").and("oracle.samples is missing, want a whole number, 1..2147483647"),
+		one(oracle, `{"oneshot": ["a", "{sample}"], "stream": ["b"], "samples": 1}`,
+			"oracle has 2 of builtin, stream and oneshot, want one of"),
+		one(oracle, `{"oneshot": []}`,
+			"oracle.oneshot names no program").and("oracle.samples is missing, want a whole number, 1..2147483647"),
 		one(oracle, `{"oneshot": "./scorer", "samples": 1}`, `oracle.oneshot is "./scorer", want an array of strings`),
 		one(oracle, `{"oneshot": ["./scorer", "{sample}", 7], "samples": 1}`, "oracle.oneshot[2] is 7, want a string"),
-		one(oracle, `{"oneshot": ["./scorer", "{params}"], "samples": 0}`, "oracle.samples is 0, want a whole number, 1..2147483647").
+		one(oracle, `{"oneshot": ["./scorer", "{params}"], "samples": 0}`,
+			"oracle.samples is 0, want a whole number, 1..2147483647").
 			and(`oracle.oneshot: scorer: Command is ["./scorer" "{params}"], want an argument with {sample}`),
 		one(oracle, `{"stream": [""]}`, "oracle.stream names no program"),
 		one(oracle, `{"stream": ["a"], "workers": 0}`, "oracle.workers is 0, want a whole number, 1..1024"),
-		one(oracle, `{"stream": ["a"], "format": "xml", "start_seconds": 0, "timeout_seconds": "1", "memory_mib": 0}`, `oracle.timeout_seconds is "1", want a number of seconds`).
+		one(oracle, `{"stream": ["a"], "format": "xml", "start_seconds": 0, "timeout_seconds": "1", "memory_mib": 0}`,
+			`oracle.timeout_seconds is "1", want a number of seconds`).
 			and("oracle.memory_mib is 0, want a whole number, 1..2147483647").and(`oracle.format is "xml", want json or cbor`).
 			and("oracle.start_seconds is 0, want a number of seconds, 0.001..604800"),
 		one(oracle, `{"stream": ["a"], "samples": 7}`, "oracle.samples is 7, want it left out: only a oneshot has that"),
-		one(oracle, `{"oneshot": ["a", "{sample}"], "samples": 7, "format": "json", "start_seconds": 1}`, `oracle.format is "json", want it left out: only a stream has that`).
+		one(oracle, `{"oneshot": ["a", "{sample}"], "samples": 7, "format": "json", "start_seconds": 1}`,
+			`oracle.format is "json", want it left out: only a stream has that`).
 			and("oracle.start_seconds is 1, want it left out: only a stream has that"),
-		one(`"seed": 3,`, `"seed": 3}, "workers": 2, "builtin_": {`, "oracle.workers is 2, want it left out: only a program has that").and("oracle.builtin_ is unknown"),
-		one(oracle, `{"grpc": "x"}`, "oracle has 0 of").and("oracle.grpc is unknown, want only builtin, stream, oneshot, format, samples, start_seconds, workers, timeout_seconds, memory_mib"),
+		one(`"seed": 3,`, `"seed": 3}, "workers": 2, "builtin_": {`,
+			"oracle.workers is 2, want it left out: only a program has that").and("oracle.builtin_ is unknown"),
+		one(oracle, `{"grpc": "x"}`,
+			"oracle has 0 of").and("oracle.grpc is unknown, want only builtin, stream, oneshot, format, samples, " +
+			"start_seconds, workers, timeout_seconds, memory_mib"),
 		one(oracle, `{"builtin": {}}`, "oracle.builtin.data is missing, want idx:DIR"),
-		one(oracle, `{"builtin": {"fit": "own"}}`, "oracle.builtin.data is missing, want idx:DIR").and("oracle.builtin.model is missing, want softmax or perceptron"),
+		one(oracle, `{"builtin": {"fit": "own"}}`,
+			"oracle.builtin.data is missing, want idx:DIR").and("oracle.builtin.model is missing, want softmax or perceptron"),
 		one(oracle, `{"builtin": {"data": "csv:x"}, "stream": ["a"]}`, "oracle has 2 of builtin"),
 		one(oracle, `{"builtin": {"data": "x"}}`, `oracle.builtin: task: data "x", want idx:DIR, csv:FILE or`),
-		one(oracle, `{"builtin": {"data": "csv:x", "model": "softmax", "bias": true, "color": "red"}}`, `oracle.builtin.model is "softmax", want it left out: the task in the fleet file says so for all nodes, unless there is "fit": "own"`).
-			and("oracle.builtin.bias is true, want it left out").and("oracle.builtin.color is unknown, want only data, test_fraction, seed, share, fit, model"),
+		one(oracle, `{"builtin": {"data": "csv:x", "model": "softmax", "bias": true, "color": "red"}}`,
+			`oracle.builtin.model is "softmax", want it left out: the task in the fleet file says so for all nodes, unless there is "fit": "own"`).
+			and("oracle.builtin.bias is true, want it left out").and("oracle.builtin.color is unknown, want only data, " +
+			"test_fraction, seed, share, fit, model"),
 		// the built-in one
-		one(`"fit": "own"`, `"fit": "all"`, `oracle.builtin.fit is "all", want own`).and("model is").and("label is").and("drop is").and("onehot is").and("labels is").
+		one(`"fit": "own"`, `"fit": "all"`,
+			`oracle.builtin.fit is "all", want own`).and("model is").and("label is").and("drop is").and("onehot " +
+			"is").and("labels is").
 			and("pca is").and("standardize is").and("bias is"),
 		one(`"model": "softmax"`, `"model": "cnn"`, `oracle.builtin.model is "cnn", want softmax or perceptron`),
-		one(`"model": "softmax"`, `"model": "softmax", "hidden": 3`, `oracle.builtin.hidden is 3, want it left out: softmax has no hidden units`),
+		one(`"model": "softmax"`, `"model": "softmax", "hidden": 3`,
+			`oracle.builtin.hidden is 3, want it left out: softmax has no hidden units`),
 		one(`"model": "softmax"`, `"model": "perceptron"`, `oracle.builtin.hidden is missing, want a whole number, 1..256`),
-		one(`"model": "softmax"`, `"model": "perceptron", "hidden": 257`, `oracle.builtin.hidden is 257, want a whole number, 1..256`),
-		one(`"data": "csv:data/patients.csv"`, `"data": "patients.csv"`, `oracle.builtin: task: data "patients.csv", want idx:DIR`).and(`label "outcome"`),
+		one(`"model": "softmax"`, `"model": "perceptron", "hidden": 257`,
+			`oracle.builtin.hidden is 257, want a whole number, 1..256`),
+		one(`"data": "csv:data/patients.csv"`, `"data": "patients.csv"`,
+			`oracle.builtin: task: data "patients.csv", want idx:DIR`).and(`label "outcome"`),
 		one(`"data": "csv:data/patients.csv"`, `"data": "csv:"`, `names nothing behind the colon`),
 		one(`"label": "outcome",`, ``, "oracle.builtin: task: label is missing"),
-		one(`"drop": ["id"]`, `"drop": ["outcome"]`, `oracle.builtin: task: drop "outcome": that column is already in label`),
-		one(`"drop": ["id"]`, `"drop": "id"`, `oracle.builtin.drop is "id", want an array of strings, each the name of a column`),
+		one(`"drop": ["id"]`, `"drop": ["outcome"]`,
+			`oracle.builtin: task: drop "outcome": that column is already in label`),
+		one(`"drop": ["id"]`, `"drop": "id"`,
+			`oracle.builtin.drop is "id", want an array of strings, each the name of a column`),
 		one(`"labels": ["no", "yes"]`, `"labels": ["no"]`, `oracle.builtin: task: labels ["no"], want at least two`),
 		one(`"pca": 4`, `"pca": -4`, "oracle.builtin.pca is -4, want a whole number, 0.."),
 		one(`"standardize": false`, `"standardize": 0`, "oracle.builtin.standardize is 0, want true or false"),
 		one(`"bias": true`, `"bias": "on"`, `oracle.builtin.bias is "on", want true or false`),
-		one(`"test_fraction": 0.25`, `"test_fraction": 1`, "oracle.builtin.test_fraction is 1, want a number above 0 and below 1"),
+		one(`"test_fraction": 0.25`, `"test_fraction": 1`,
+			"oracle.builtin.test_fraction is 1, want a number above 0 and below 1"),
 		one(`"seed": 3`, `"seed": -3`, "oracle.builtin.seed is -3, want a whole number, 0.."),
-		one(`"seed": 3`, `"sead": 3`, "oracle.builtin.sead is unknown, want only data, test_fraction, seed, share, fit, model, hidden, label,"),
-		one(`"partition": "dirichlet:0.1"`, `"partition": "dirichlet"`, "oracle.builtin.share.partition: task: partition dirichlet"),
+		one(`"seed": 3`, `"sead": 3`,
+			"oracle.builtin.sead is unknown, want only data, test_fraction, seed, share, fit, model, hidden, label,"),
+		one(`"partition": "dirichlet:0.1"`, `"partition": "dirichlet"`,
+			"oracle.builtin.share.partition: task: partition dirichlet"),
 		one(`"of": 8`, `"of": 0`, "oracle.builtin.share.of is 0, want a whole number, 1.."),
 		one(`"number": 3`, `"number": 8`, "oracle.builtin.share.number is 8, want a whole number, 0..7"),
 		one(`, "number": 3`, ``, "oracle.builtin.share.number is missing, want a whole number, 0..7"),
-		one(`"share": {"partition": "dirichlet:0.1", "of": 8, "number": 3}`, `"share": "3/8"`, `oracle.builtin.share is "3/8", want {"partition"`),
+		one(`"share": {"partition": "dirichlet:0.1", "of": 8, "number": 3}`, `"share": "3/8"`,
+			`oracle.builtin.share is "3/8", want {"partition"`),
 	} {
 		c.check(t, nodeText, func(s string) error { _, err := ParseNode([]byte(s), "dir"); return err })
 	}
@@ -433,22 +490,24 @@ func TestLoad(t *testing.T) {
 		node("c", "open.json", "c.key", `, "listen": ":0"`),
 		node("c", "open.json", "c.key", `, "transport": {"nats": "tls://x"}`),
 	} {
-		f, cfg, err := good.Load()
+		f, key, err := good.Load()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if cfg.Name != "c" || cfg.Listen != good.Listen || len(cfg.Peers) != 1 || f.Fleet.Dim != 3 || cfg.CheckHello == nil {
-			t.Errorf("configuration %+v", cfg)
+		if !key.Public().(ed25519.PublicKey).Equal(f.Members[2].Keys[0]) || len(f.Peers("c")) != 1 || f.Fleet.Dim != 3 {
+			t.Errorf("fleet %+v and the key of %x", f, key.Public())
 		}
 	}
 	for _, c := range []struct {
 		node *Node
 		want []string
 	}{
-		{node("c", "private.json", "c.key", `, "listen": ":0"`), []string{"ledger is missing, want", "spade-edge privacy -new-ledger FILE -dataset NAME"}},
-		{node("c", "open.json", "c.key", `, "listen": ":0", "ledger": "l"`), []string{"want it left out: the fleet is not private"}},
+		{node("c", "private.json", "c.key", `, "listen": ":0"`), []string{ErrNoLedger.Error()}},
+		{node("c", "open.json", "c.key", `, "listen": ":0", "ledger": "l"`),
+			[]string{"want it left out: the fleet is not private"}},
 		{node("c", "private.json", "c.key", ``), []string{"listen is missing", "ledger is missing"}},
-		{node("b", "open.json", "c.key", `, "listen": ":0"`), []string{ws.FormatKey(pin) + ", but the fleet file has " + ws.FormatKey(pinOf("b"))}},
+		{node("b", "open.json", "c.key", `, "listen": ":0"`),
+			[]string{transport.FormatKey(pin) + ", but the fleet file has " + transport.FormatKey(pinOf("b"))}},
 		{node("d", "open.json", "c.key", ``), []string{`"d" is not a member`}},
 		{node("c", "broken.json", "none.key", ``), []string{"broken.json: run is missing", "none.key"}},
 	} {
@@ -495,7 +554,7 @@ func TestRangesAgree(t *testing.T) {
 			t.Errorf("%s: the file: %v", name, err)
 			continue
 		}
-		if back, err := parse(text, "", load); err != nil || !reflect.DeepEqual(back, f) {
+		if back, err := parse(text, "", load, false); err != nil || !reflect.DeepEqual(back, f) {
 			t.Errorf("%s: read %+v, %v", name, back, err)
 		}
 	}

@@ -5,9 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -35,20 +37,21 @@ type Member struct {
 	Addresses []string            // "wss://host:port/path", tried in order; none for a member that nobody dials
 }
 
-// Read reads a fleet file of at most 16 MiB, and the start vector beside it if there is one. It reports every fault at once.
+// Read reads a fleet file of at most 16 MiB, and the start vector beside it if there is one. It reports every fault at
+// once.
 func Read(path string) (*File, error) { return read(path, false) }
 
-// read is Read; dialed says that members are dialed, and need addresses even if none has any.
+// read is Read. With dialed, members that are dialed need addresses even if no member has any.
 func read(path string, dialed bool) (*File, error) {
 	data, err := readLimited(path, maxFile, "a fleet file")
 	if err != nil {
 		return nil, err
 	}
-	return parseFor(data, path, folder(filepath.Dir(path)), dialed)
+	return parse(data, path, folder(filepath.Dir(path)), dialed)
 }
 
-// Parse is [Read] for the content of a fleet file. dir is the folder in which its start vector is looked for.
-func Parse(data []byte, dir string) (*File, error) { return parse(data, "", folder(dir)) }
+// Parse is [Read] for the content of a fleet file. dir is the folder with its start vector.
+func Parse(data []byte, dir string) (*File, error) { return parse(data, "", folder(dir), false) }
 
 // loader returns the content of a file of exactly size bytes.
 type loader func(name string, size int64) ([]byte, error)
@@ -64,8 +67,14 @@ func folder(dir string) loader {
 	}
 }
 
-// fleetReader reads a fleet file. Where something is wrong it puts a stand-in into the fleet, so that sdk.Fleet.Validate
-// can judge the rest, and what it says is never a consequence of a fault already told.
+// ErrZeroStart is what [errors.Is] finds in an error that says: the model is a perceptron and x0 is zero.
+var ErrZeroStart = errors.New("x0 is zeros, want a start that is not: the gradient of a perceptron is zero at zero")
+
+// moves reports whether a start is not zero.
+func moves(x0 []float32) bool { return slices.ContainsFunc(x0, func(x float32) bool { return x != 0 }) }
+
+// fleetReader reads a fleet file. In place of a wrong value it puts a valid one into the fleet, so that
+// sdk.Fleet.Validate checks the rest and reports no consequence of a fault that is reported already.
 type fleetReader struct {
 	reader
 	load   loader
@@ -73,19 +82,11 @@ type fleetReader struct {
 	number map[string]int // of the members
 }
 
-func parse(data []byte, name string, load loader) (*File, error) {
-	return parseFor(data, name, load, false)
-}
-
-func parseFor(data []byte, name string, load loader, dialed bool) (*File, error) {
+func parse(data []byte, name string, load loader, dialed bool) (*File, error) {
 	fleet := &sdk.Fleet{}
 	r := &fleetReader{reader: reader{name: name}, load: load, file: &File{Fleet: fleet}, number: map[string]int{}}
-	doc := r.document(data)
-	if r.errs != nil {
-		return nil, r.err()
-	}
-	o, ok := doc.object("a fleet file, an object")
-	if !ok || !o.version() {
+	o := r.begin(data, "a fleet file, an object")
+	if o == nil {
 		return nil, r.err()
 	}
 	fleet.Run = o.need("run").name("x")
@@ -116,7 +117,7 @@ func parseFor(data []byte, name string, load loader, dialed bool) (*File, error)
 	return r.file, nil
 }
 
-// version checks the file's version. What another version means nobody here knows, so nothing more is said about it.
+// version checks the file's version. It reports whether the rest can be read.
 func (o *object) version() bool {
 	v := o.need("version")
 	if string(v.raw) == strconv.Itoa(version) {
@@ -126,13 +127,13 @@ func (o *object) version() bool {
 	return !v.present()
 }
 
-// name reads a name of 1 to 64 bytes; otherwise is its value if it is wrong.
+// name reads a name of 1 to 64 bytes, and returns otherwise if it is wrong.
 func (v value) name(otherwise string) string {
-	s, ok := v.text(fmt.Sprintf("a name of 1..%d bytes", maxName), func(s string) bool { return len(s) >= 1 && len(s) <= maxName })
-	if !ok {
-		return otherwise
+	want := fmt.Sprintf("a name of 1..%d bytes", maxName)
+	if s, ok := v.text(want, func(s string) bool { return len(s) >= 1 && len(s) <= maxName }); ok {
+		return s
 	}
-	return s
+	return otherwise
 }
 
 // start reads x_0 into the fleet.
@@ -195,11 +196,11 @@ func (r *fleetReader) method(v value) {
 	m.Cooldown = o.may("cooldown").integer(0, math.MaxInt32, 0)
 	m.Tau = o.need("tau").integer(1, math.MaxInt32, 1)
 	m.Batch = o.may("batch").integer(0, math.MaxInt32, 0)
-	if x, ok := o.need("rho").number("a number of 1e-9..1e9", func(x float64) bool { return x >= 1e-9 && x <= 1e9 }); ok {
+	if x, ok := o.need("rho").number("a number of 1e-9..1e9", within(1e-9, 1e9)); ok {
 		m.Rho = x
 	}
 	gain := "a number above 0 and below 1, a share of the limit of stability"
-	if x, ok := o.need("gain").number(gain, func(x float64) bool { return x > 0 && x < 1 }); ok {
+	if x, ok := o.need("gain").number(gain, share); ok {
 		m.Gain = x
 	}
 	m.Eta = o.need("eta").schedule(m.Rounds)
@@ -210,12 +211,12 @@ func (r *fleetReader) method(v value) {
 	m.Rounds = max(1, m.Rounds)
 }
 
-// schedule reads a positive number, or a list of one for each round; 0 rounds are not known.
+// schedule reads a positive number, or a list of one for each round. rounds is 0 if it is not known.
 func (v value) schedule(rounds int) []float64 {
-	positive := func(x float64) bool { return x >= 0x1p-126 && x <= math.MaxFloat32 }
+	float32s := within(0x1p-126, math.MaxFloat32)
 	const want = "a positive number that float32 can hold"
 	if v.kind() != '[' {
-		x, ok := v.number(want+", or a list of one for each round", positive)
+		x, ok := v.number(want+", or a list of one for each round", float32s)
 		if !ok {
 			x = 1
 		}
@@ -226,7 +227,7 @@ func (v value) schedule(rounds int) []float64 {
 	count := 0
 	for e := range all {
 		count++
-		x, ok := e.number(want, positive)
+		x, ok := e.number(want, float32s)
 		whole = whole && ok
 		list = append(list, x)
 	}
@@ -240,7 +241,7 @@ func (v value) schedule(rounds int) []float64 {
 	return list
 }
 
-// privacy reads what protects the members' data.
+// privacy reads the privacy parameters.
 func (r *fleetReader) privacy(v value) {
 	p := &r.file.Fleet.Privacy
 	*p = sdk.Privacy{Clip: 1, Sigma: 1, Delta: 1e-5}
@@ -263,19 +264,19 @@ func (r *fleetReader) privacy(v value) {
 	for i := range fields[:3] {
 		fields[i].needed = string(non.raw) == "false" || !non.present()
 	}
-	clip, okClip := fields[0].number("a number of 1e-30..1e30", func(x float64) bool { return x >= 1e-30 && x <= 1e30 })
-	sigma, okSigma := fields[1].number("a number above 0", func(x float64) bool { return x > 0 })
+	clip, okClip := fields[0].number("a number of 1e-30..1e30", within(1e-30, 1e30))
+	sigma, okSigma := fields[1].number("a number above 0", positive)
 	if okClip && okSigma {
 		p.Clip, p.Sigma = clip, sigma
 	}
-	if x, ok := fields[2].number("a number above 0 and below 1", func(x float64) bool { return x > 0 && x < 1 }); ok {
+	if x, ok := fields[2].number("a number above 0 and below 1", share); ok {
 		p.Delta = x
 	}
-	p.EpsilonLimit, _ = fields[3].number("0 (no limit), or a number of at most 1e6", func(x float64) bool { return x >= 0 && x <= 1e6 })
+	p.EpsilonLimit, _ = fields[3].number("0 (no limit), or a number of at most 1e6", within(0, 1e6))
 	fields[4].setting(&p.Accounting, "gdp", "zcdp", "paper")
 }
 
-// wire reads what crosses the wire.
+// wire reads the form of messages.
 func (r *fleetReader) wire(v value) {
 	o, ok := v.object("an object with payload, grid_bits or lossy")
 	if !ok {

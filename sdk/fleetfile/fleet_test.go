@@ -17,7 +17,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/transport/ws"
+	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
@@ -47,7 +47,8 @@ func sample() *File {
 		},
 		Members: []Member{
 			{Name: "a", Keys: []ed25519.PublicKey{pinOf("a")}},
-			{Name: "b", Keys: []ed25519.PublicKey{pinOf("b"), pinOf("b to come")}, Addresses: []string{"wss://b.example:7443/spade", "wss://[::1]:7443"}},
+			{Name: "b", Keys: []ed25519.PublicKey{pinOf("b"), pinOf("b to come")},
+				Addresses: []string{"wss://b.example:7443/spade", "wss://[::1]:7443"}},
 			{Name: "c", Keys: []ed25519.PublicKey{pinOf("c")}, Addresses: []string{"wss://c.example/"}},
 		},
 		X0File: "start/x0.bin",
@@ -115,7 +116,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		back, err := parse(text, "", load)
+		back, err := parse(text, "", load, false)
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", name, err, text)
 		}
@@ -195,7 +196,8 @@ func TestWriteAndRead(t *testing.T) {
 	if err := os.Truncate(path, maxFile+1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Read(path); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("of %d bytes, want a fleet file of at most", maxFile+1)) {
+	if _, err := Read(path); err == nil || !strings.Contains(err.Error(),
+		fmt.Sprintf("of %d bytes, want a fleet file of at most", maxFile+1)) {
 		t.Errorf("a huge file: %v", err)
 	}
 }
@@ -223,7 +225,7 @@ func hashOf(t *testing.T, m map[string]any, x0 []byte) [sha256.Size]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := parse(text, "", func(string, int64) ([]byte, error) { return x0, nil })
+	f, err := parse(text, "", func(string, int64) ([]byte, error) { return x0, nil }, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +250,7 @@ func TestHash(t *testing.T) {
 		"edges turned": func(m map[string]any) {
 			sub(m, "graph")["edges"] = [][]string{{"c", "b"}, {"a", "b"}}
 		},
-		"keys":         func(m map[string]any) { member(m, 1)["keys"] = []string{ws.FormatKey(pinOf("b to come"))} },
+		"keys":         func(m map[string]any) { member(m, 1)["keys"] = []string{transport.FormatKey(pinOf("b to come"))} },
 		"addresses":    func(m map[string]any) { member(m, 1)["addresses"] = []string{"wss://10.0.0.1:1/"} },
 		"no addresses": func(m map[string]any) { delete(member(m, 0), "addresses") },
 		"x0 renamed":   func(m map[string]any) { sub(m, "x0")["file"] = "other.bin" },
@@ -332,7 +334,12 @@ func TestHash(t *testing.T) {
 	}
 }
 
-func TestPeersAndTransport(t *testing.T) {
+// identity checks who a node is.
+func identity(f *File, name string, key ed25519.PrivateKey, listen string) error {
+	return (&Node{Name: name, Listen: listen}).CheckIdentity(f, key)
+}
+
+func TestPeersAndIdentity(t *testing.T) {
 	f := sample()
 	names := func(self string) (out string) {
 		for _, p := range f.Peers(self) {
@@ -340,19 +347,12 @@ func TestPeersAndTransport(t *testing.T) {
 		}
 		return out
 	}
-	if got := []string{names("a"), names("b"), names("c"), names("z")}; !reflect.DeepEqual(got, []string{"b", "ac", "b", ""}) {
+	if got := []string{names("a"), names("b"), names("c"), names("z")}; !reflect.DeepEqual(got,
+		[]string{"b", "ac", "b", ""}) {
 		t.Errorf("neighbors %q", got)
 	}
 	for _, key := range []string{"b", "b to come"} {
-		cfg, err := f.Transport("b", keyOf(key), "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		tr, err := ws.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := tr.Close(); err != nil {
+		if err := identity(f, "b", keyOf(key), "127.0.0.1:0"); err != nil {
 			t.Error(err)
 		}
 	}
@@ -360,18 +360,19 @@ func TestPeersAndTransport(t *testing.T) {
 		self, key, listen, want string
 	}{
 		{"z", "a", "", `"z" is not a member of the fleet, which has ["a" "b" "c"]`},
-		{"c", "b", ":0", ws.FormatKey(pinOf("b")) + ", but the fleet file has " + ws.FormatKey(pinOf("c")) + " for it"},
-		{"b", "c", ":0", ws.FormatKey(pinOf("b")) + " or " + ws.FormatKey(pinOf("b to come"))},
+		{"c", "b", ":0", transport.FormatKey(pinOf("b")) + ", but the fleet file has " +
+			transport.FormatKey(pinOf("c")) + " for it"},
+		{"b", "c", ":0", transport.FormatKey(pinOf("b")) + " or " + transport.FormatKey(pinOf("b to come"))},
 		{"c", "c", "", `listen is missing, want host:port: "b" dials "c"`},
 	} {
-		if _, err := f.Transport(c.self, keyOf(c.key), c.listen); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := identity(f, c.self, keyOf(c.key), c.listen); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want one with %q", err, c.want)
 		}
 	}
-	if _, err := f.Transport("a", nil, ""); err == nil {
+	if err := identity(f, "a", nil, ""); err == nil {
 		t.Error("no key was enough")
 	}
-	if _, err := f.Transport("a", keyOf("a"), ""); err != nil {
+	if err := identity(f, "a", keyOf("a"), ""); err != nil {
 		t.Errorf("a node that only dials: %v", err)
 	}
 }

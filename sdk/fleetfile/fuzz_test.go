@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Whatever the bytes are, reading them ends in an error or in a fleet that is valid, has a text of its own, and is the same
-// when that is read. There is one start vector, that of the sample.
+// Whatever the bytes are, reading them ends in an error or in a fleet that is valid, has a text of its own, and is the
+// same when that is read. There is one start vector, that of the sample.
 func FuzzFleet(f *testing.F) {
 	for _, file := range []*File{sample(), rotated(), plain(), withTask()} {
 		text, err := file.Marshal()
@@ -26,7 +26,7 @@ func FuzzFleet(f *testing.F) {
 			}
 			return sample().start(), nil
 		}
-		file, err := parse(data, "", load)
+		file, err := parse(data, "", load, false)
 		if err != nil {
 			return
 		}
@@ -37,7 +37,7 @@ func FuzzFleet(f *testing.F) {
 		if err != nil {
 			t.Fatalf("no text for %+v: %v", file, err)
 		}
-		back, err := parse(text, "", load)
+		back, err := parse(text, "", load, false)
 		if err != nil || !reflect.DeepEqual(back, file) {
 			t.Fatalf("%+v was read back as %+v, %v\n%s", file, back, err, text)
 		}
@@ -50,8 +50,8 @@ func FuzzFleet(f *testing.F) {
 	})
 }
 
-// Whatever the bytes are, reading them ends in an error or in a recipe that is valid, has a text of its own, and is the same when
-// that is read.
+// Whatever the bytes are, reading them ends in an error or in a recipe that is valid, has a text of its own, and is the
+// same when that is read.
 func FuzzTask(f *testing.F) {
 	for _, r := range recipes() {
 		text, err := MarshalTask(r)
@@ -82,7 +82,8 @@ func FuzzTask(f *testing.F) {
 // Whatever the bytes are, reading them ends in an error or in a node that names all it needs.
 func FuzzNode(f *testing.F) {
 	f.Add([]byte(nodeText))
-	for _, oracle := range []string{`{"stream": ["./scorer", "x"], "workers": 2}`, `{"oneshot": ["./scorer", "{params}", "{sample}"], "samples": 5, "memory_mib": 64}`,
+	for _, oracle := range []string{`{"stream": ["./scorer", "x"], "workers": 2}`,
+		`{"oneshot": ["./scorer", "{params}", "{sample}"], "samples": 5, "memory_mib": 64}`,
 		`{"stream": ["scorer"], "format": "cbor", "timeout_seconds": 5, "start_seconds": 0.5}`, `{"builtin": {"data": "synthetic:clinical"}}`,
 		`{"builtin": {"fit": "own", "model": "perceptron", "hidden": 4, "data": "synthetic:clinical"}}`} {
 		f.Add([]byte(`{"version": 1, "name": "a", "fleet": "f", "key": "k", "state": "s", "oracle": ` + oracle + `}`))
@@ -102,7 +103,8 @@ func FuzzNode(f *testing.F) {
 		if n.Name == "" || n.Fleet == "" || n.Key == "" || n.State == "" || count != 1 {
 			t.Fatalf("accepted %+v", n)
 		}
-		if b := o.Builtin; b != nil && (b.FitOwn && (b.Spec.Validate() != nil || b.Model.Validate() != nil) || task.CheckSource(b.Spec.Source) != nil) || o.Stream != nil && len(o.Stream.Command) == 0 {
+		if b := o.Builtin; b != nil && (b.FitOwn && (b.Spec.Validate() != nil || b.Model.Validate() != nil) ||
+			task.CheckSource(b.Spec.Source) != nil) || o.Stream != nil && len(o.Stream.Command) == 0 {
 			t.Fatalf("accepted %+v", o)
 		}
 		if again, err := ParseNode(data, "dir"); err != nil || !reflect.DeepEqual(again, n) {

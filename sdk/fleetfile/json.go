@@ -57,7 +57,7 @@ func kindOf(mode os.FileMode) string {
 	return "special file"
 }
 
-// reader collects the faults of one file. Its values give a stand-in for what is wrong, so that reading goes on.
+// reader collects the faults of one file. Reading goes on after a fault, with a valid value in place of the wrong one.
 type reader struct {
 	name string // of the file, or empty
 	errs []error
@@ -99,6 +99,16 @@ func (r *reader) include(prefix string, err error) {
 		return
 	}
 	r.fault("%s%w", prefix, err)
+}
+
+// begin returns the object that a file is, if it has a version that can be read; otherwise nil and the faults.
+func (r *reader) begin(data []byte, want string) *object {
+	if doc := r.document(data); r.errs == nil {
+		if o, ok := doc.object(want); ok && o.version() {
+			return o
+		}
+	}
+	return nil
 }
 
 // document checks that data is one JSON value and nothing else, and returns it.
@@ -149,7 +159,7 @@ func (v value) at() string {
 // present reports whether there is anything at this place.
 func (v value) present() bool { return v.raw != nil }
 
-// kind returns the first byte of the value, which says of what type it is; 0 if there is none.
+// kind returns the first byte of the value, which determines its type; 0 if there is none.
 func (v value) kind() byte {
 	if len(v.raw) == 0 {
 		return 0
@@ -172,15 +182,15 @@ func (v value) found() string {
 	return string(v.raw)
 }
 
-// wrong notes that something else was wanted here. A place that may be empty, and is, is not wrong.
+// wrong reports a fault: something else was wanted here. An optional value that is missing is not wrong.
 func (v value) wrong(want string) {
 	if v.present() || v.needed {
 		v.r.fault("%s is %s, want %s", v.at(), v.found(), want)
 	}
 }
 
-// decoder returns a decoder that stands behind the opening bracket. All of the file is known to be well formed, so it does
-// not fail.
+// decoder returns a decoder that has read the opening bracket. The file is known to be well formed, so it does not
+// fail.
 func (v value) decoder() *json.Decoder {
 	dec := json.NewDecoder(bytes.NewReader(v.raw))
 	_, _ = dec.Token()
@@ -194,7 +204,7 @@ type object struct {
 	known  []string
 }
 
-// object reads the value's fields. If it is no object, its fields are all missing, which is not said again: ok is false.
+// object reads the value's fields. If it is no object, ok is false, and all fields are missing without further faults.
 func (v value) object(want string) (o *object, ok bool) {
 	o = &object{value: v, fields: map[string]json.RawMessage{}}
 	if v.kind() != '{' {
@@ -216,13 +226,14 @@ func (v value) object(want string) (o *object, ok bool) {
 
 // shortKey makes an unknown name fit for a message.
 func shortKey(key string) string {
-	if plain := strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""; plain && key != "" && len(key) <= maxShown {
+	plain := strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
+	if plain && key != "" && len(key) <= maxShown {
 		return key
 	}
 	return strconv.Quote(key[:min(len(key), maxShown)])
 }
 
-// need returns a field that must be there, and may one that need not. What is not asked for in either way is unknown.
+// need returns a required field, and may an optional one. All other fields are unknown.
 func (o *object) need(key string) value {
 	v := o.may(key)
 	v.needed = true
@@ -234,7 +245,7 @@ func (o *object) may(key string) value {
 	return value{r: o.r, parent: &o.value, key: key, raw: o.fields[key]}
 }
 
-// close reports the fields that nobody has asked for.
+// close reports the unknown fields.
 func (o *object) close() {
 	var unknown []string
 	for key := range o.fields {
@@ -244,7 +255,8 @@ func (o *object) close() {
 	}
 	slices.Sort(unknown)
 	for _, key := range unknown {
-		o.r.fault("%s is unknown, want only %s", value{parent: &o.value, key: shortKey(key)}.at(), strings.Join(o.known, ", "))
+		place := value{parent: &o.value, key: shortKey(key)}.at()
+		o.r.fault("%s is unknown, want only %s", place, strings.Join(o.known, ", "))
 	}
 }
 
@@ -293,7 +305,7 @@ func (v value) setting(to encoding.TextUnmarshaler, options ...string) {
 	}
 }
 
-// texts reads an array of strings that ok accepts; nil if it is not there or empty.
+// texts reads an array of strings that ok accepts; nil if it is missing or empty.
 func (v value) texts(want string, ok func(string) bool) []string {
 	var list []string
 	all, _ := v.elements("an array of strings, each " + want)
@@ -305,7 +317,7 @@ func (v value) texts(want string, ok func(string) bool) []string {
 	return list
 }
 
-// integer reads a whole number of lo..hi; otherwise is its value if it is not there, or wrong.
+// integer reads a whole number of lo..hi, and returns otherwise if it is missing or wrong.
 func (v value) integer(lo, hi, otherwise int) int {
 	n, err := strconv.ParseInt(string(v.raw), 10, 64)
 	if err != nil || n < int64(lo) || n > int64(hi) {
@@ -315,7 +327,7 @@ func (v value) integer(lo, hi, otherwise int) int {
 	return int(n)
 }
 
-// number reads a number that ok accepts, and says whether it has.
+// number reads a number that ok accepts, and reports whether it has.
 func (v value) number(want string, ok func(float64) bool) (float64, bool) {
 	x, err := strconv.ParseFloat(string(v.raw), 64)
 	if k := v.kind(); k != '-' && !(k >= '0' && k <= '9') || err != nil || !ok(x) {
@@ -323,6 +335,16 @@ func (v value) number(want string, ok func(float64) bool) (float64, bool) {
 		return 0, false
 	}
 	return x, true
+}
+
+// Conditions on numbers and text.
+func positive(x float64) bool { return x > 0 }
+func share(x float64) bool    { return x > 0 && x < 1 }
+func anything[T any](T) bool  { return true }
+func trimmed(s string) bool   { return s == strings.TrimSpace(s) }
+
+func within(lo, hi float64) func(float64) bool {
+	return func(x float64) bool { return x >= lo && x <= hi }
 }
 
 // boolean reads true or false; false if it is not there.

@@ -14,16 +14,17 @@ import (
 // maxKeyFile bounds a key file; one has 119 bytes.
 const maxKeyFile = 16 << 10
 
-// CreateKey makes a node's secret key, keeps it in a new file that only its owner may read, and returns its public half. The
-// file is PEM, PKCS #8 (RFC 8410), as "openssl genpkey -algorithm ed25519" writes it. A file that is there already is never
-// replaced: the key of a member cannot be had again.
+// CreateKey makes a node's secret key, keeps it in a new file that only its owner may read, and returns its public
+// half. The file is PEM, PKCS #8 (RFC 8410), as "openssl genpkey -algorithm ed25519" writes it. An existing file is
+// never replaced: a member's key cannot be restored.
 func CreateKey(path string) (ed25519.PublicKey, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("fleetfile: key: %w", err)
 	}
 	der := append([]byte("\x30\x2e\x02\x01\x00"+secretIs), private.Seed()...)
-	text := "-----BEGIN " + pemType + "-----\n" + base64.StdEncoding.EncodeToString(der) + "\n-----END " + pemType + "-----\n" // 64 characters: one line
+	line := base64.StdEncoding.EncodeToString(der) // 64 characters
+	text := "-----BEGIN " + pemType + "-----\n" + line + "\n-----END " + pemType + "-----\n"
 	if err := create(path, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
@@ -32,11 +33,12 @@ func CreateKey(path string) (ed25519.PublicKey, error) {
 
 const pemType = "PRIVATE KEY"
 
-// secretIs stands between a version and the 32 bytes of a secret: the identifier of Ed25519, and the heads of two byte strings, one
-// in the other (RFC 8410, section 7). Package x509 knows every other kind of key too, and would be 100 KB of every program.
+// secretIs stands between a version and the 32 bytes of a secret: the identifier of Ed25519, and the heads of two
+// nested byte strings (RFC 8410, section 7). Package x509 would add 100 KB to every program.
 const secretIs = "\x30\x05\x06\x03\x2b\x65\x70" + "\x04\x22\x04\x20"
 
-// parseSecret reads an Ed25519 key in PKCS #8. What other programs write behind the secret, such as the public key, is left alone.
+// parseSecret reads an Ed25519 key in PKCS #8. It ignores what other programs write after the secret, such as the
+// public key.
 func parseSecret(der []byte) (ed25519.PrivateKey, bool) {
 	const head = 5 // of the sequence, and its version: 0, or 1 with a public key
 	if len(der) < head || der[0] != 0x30 || int(der[1]) != len(der)-2 || der[2] != 0x02 || der[3] != 0x01 || der[4] > 1 {
@@ -49,8 +51,8 @@ func parseSecret(der []byte) (ed25519.PrivateKey, bool) {
 	return ed25519.NewKeyFromSeed(rest[:ed25519.SeedSize]), true
 }
 
-// ReadKey reads a secret key in the form that [CreateKey] writes. Where files have owners it refuses one that others than its
-// owner may read or write.
+// ReadKey reads a secret key in the form that [CreateKey] writes. On systems with file modes it refuses a file that
+// anybody but its owner may read or write.
 func ReadKey(path string) (ed25519.PrivateKey, error) {
 	data, err := readLimited(path, maxKeyFile, "a key file")
 	if err != nil {
@@ -61,12 +63,13 @@ func ReadKey(path string) (ed25519.PrivateKey, error) {
 		return nil, fmt.Errorf("fleetfile: a key file: %w", err)
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		return nil, fmt.Errorf("fleetfile: key file %s has mode %04o, want 0600: others can reach the secret key; chmod 600 %s, or make another key if somebody may have seen it",
-			path, mode, path)
+		return nil, fmt.Errorf("fleetfile: key file %s has mode %04o, want 0600: others can reach the secret key; "+
+			"chmod 600 %s, or make another key if somebody may have seen it", path, mode, path)
 	}
 	block, rest := pem.Decode(data)
 	if block == nil || block.Type != pemType || len(bytes.TrimSpace(rest)) > 0 {
-		return nil, fmt.Errorf("fleetfile: key file %s is not one PEM block %q, want what keygen or openssl genpkey -algorithm ed25519 writes", path, pemType)
+		return nil, fmt.Errorf("fleetfile: key file %s is not one PEM block %q, want what keygen or openssl genpkey writes",
+			path, pemType)
 	}
 	private, ok := parseSecret(block.Bytes)
 	if !ok {

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/transport/ws"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // A key file of ours, and one of another program; and what is refused.
@@ -79,7 +79,7 @@ func TestKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := ws.FormatKey(key.Public().(ed25519.PublicKey)); got != "ed25519:Gb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE" {
+		if got := transport.FormatKey(key.Public().(ed25519.PublicKey)); got != "ed25519:Gb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE" {
 			t.Errorf("public key %s", got)
 		}
 	}
@@ -104,7 +104,8 @@ func TestKeys(t *testing.T) {
 		{strings.Replace(published, "MC4C", "MC4D", 1), 0o600, "does not hold an Ed25519 key"},
 		{strings.Replace(published, "MC4C", "MC8C", 1), 0o600, "does not hold an Ed25519 key"}, // longer than it is
 		{encode(der[:20]), 0o600, "does not hold an Ed25519 key"},
-		{encode([]byte("\x30\x2d" + string(der[2:47]))), 0o600, "does not hold an Ed25519 key"}, // a byte of the secret is missing
+		// a byte of the secret is missing
+		{encode([]byte("\x30\x2d" + string(der[2:47]))), 0o600, "does not hold an Ed25519 key"},
 		{encode(nil), 0o600, "does not hold an Ed25519 key"},
 		{encode(other), 0o600, "does not hold an Ed25519 key"},
 		{strings.Repeat("x", maxKeyFile+1), 0o600, "want a key file of at most"},

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/spade-dfl/spade-edge/transport/ws"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // members reads the members, and reports whether their names can be used.
@@ -27,10 +27,11 @@ func (r *fleetReader) members(v value) bool {
 		ok = ok && m.Name != ""
 		r.number[m.Name] = e.index
 		m.Keys = r.keys(o.need("keys"), owner, 1, 2, "1 or 2 keys: the current one and, while it is being replaced, the next")
-		m.Retired = r.keys(o.may("retired"), owner, 0, 8, "at most 8 keys: those that may not connect any more, and whose past signatures count")
-		m.Addresses = o.may("addresses").texts("of the form wss://host:port/path", func(string) bool { return true })
+		m.Retired = r.keys(o.may("retired"), owner, 0, 8,
+			"at most 8 keys: those that may not connect any more, and whose past signatures count")
+		m.Addresses = o.may("addresses").texts("of the form wss://host:port/path", anything[string])
 		for i, a := range m.Addresses {
-			if err := ws.CheckAddress(a); err != nil {
+			if _, _, err := transport.ParseAddress(a); err != nil {
 				r.fault("%s.addresses[%d]: %w", e.at(), i, err)
 			}
 		}
@@ -52,11 +53,11 @@ func (r *fleetReader) keys(v value, owner map[string]string, least, most int, wa
 	count := 0
 	for e := range all {
 		count++
-		text, ok := e.text("a key, ed25519:...", func(string) bool { return true })
+		text, ok := e.text("a key, ed25519:...", anything[string])
 		if !ok {
 			continue
 		}
-		key, err := ws.ParseKey(text)
+		key, err := transport.ParseKey(text)
 		if err != nil {
 			r.fault("%s: %w", e.at(), err)
 			continue
@@ -73,8 +74,7 @@ func (r *fleetReader) keys(v value, owner map[string]string, least, most int, wa
 	return keys
 }
 
-// edges reads who talks to whom, and reports whether all edges can be used. If not all members are known, names are not
-// looked up.
+// edges reads the graph, and reports whether all edges can be used. Names are looked up only if all members are known.
 func (r *fleetReader) edges(v value, known bool) bool {
 	o, ok := v.object(`{"edges": [["a", "b"], ...]}`)
 	if !ok {
@@ -124,7 +124,8 @@ func (r *fleetReader) edges(v value, known bool) bool {
 	return ok
 }
 
-// addresses checks that everybody who is dialed can be found. In a fleet that meets at a broker nobody is, and nobody needs an address.
+// addresses checks that every member that is dialed has an address. In a fleet that meets at a broker, no member is
+// dialed and none needs an address.
 func (r *fleetReader) addresses(dialed bool) {
 	if some := func(m Member) bool { return len(m.Addresses) > 0 }; !dialed && !slices.ContainsFunc(r.file.Members, some) {
 		return
@@ -135,8 +136,8 @@ func (r *fleetReader) addresses(dialed bool) {
 		i := r.number[dialed]
 		if len(r.file.Members[i].Addresses) == 0 && !told[i] {
 			told[i] = true
-			r.fault("members[%d].addresses is empty, want an address: %q dials %q (of two neighbors the one whose name sorts lower dials)",
-				i, dialer, dialed)
+			r.fault("members[%d].addresses is empty, want an address: %q dials %q "+
+				"(of two neighbors the one whose name sorts lower dials)", i, dialer, dialed)
 		}
 	}
 }

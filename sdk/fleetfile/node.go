@@ -1,6 +1,7 @@
 package fleetfile
 
 import (
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"net"
@@ -9,12 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// Node is what a node file says. Paths in it are as the process can open them: those of the file, which start from its folder,
-// with that folder before them.
+// Node is the content of a node file. Its paths are ready to be opened: relative paths in the file start from its
+// folder, which is put before them.
 type Node struct {
 	Name   string // the member that this node is
 	Fleet  string // path of the fleet file
@@ -32,15 +31,15 @@ type Node struct {
 	ResendAfter time.Duration // "resend_seconds", see [sdk.Config]; 0 if it is not given
 }
 
-// NATS is the broker through which a node reaches its neighbors, see package transport/nats. That is a module of its own, with a
-// program of its own; nothing here connects to it.
+// NATS is the broker through which a node reaches its neighbors, see package transport/nats, a module with a program of
+// its own. Nothing here connects to it.
 type NATS struct {
 	URL         string // "tls://host:port" or "nats://host:port"
 	Credentials string // path of the file by which the broker knows the node; empty if it asks for none
 }
 
-// ReadNode reads a node file of at most 16 MiB, and reports every fault of it at once. It opens none of the files that it
-// names.
+// ReadNode reads a node file of at most 16 MiB, and reports every fault of it at once. It opens none of the files that
+// it names.
 func ReadNode(path string) (*Node, error) {
 	data, err := readLimited(path, maxFile, "a node file")
 	if err != nil {
@@ -54,23 +53,19 @@ func ParseNode(data []byte, dir string) (*Node, error) { return parseNode(data, 
 
 func parseNode(data []byte, name, dir string) (*Node, error) {
 	r := &reader{name: name}
-	doc := r.document(data)
-	if r.errs != nil {
-		return nil, r.err()
-	}
-	o, ok := doc.object("a node file, an object")
-	if !ok || !o.version() {
+	o := r.begin(data, "a node file, an object")
+	if o == nil {
 		return nil, r.err()
 	}
 	n := &Node{
 		Name:        o.need("name").name(""),
 		Fleet:       o.need("fleet").file(dir),
 		Key:         o.need("key").file(dir),
-		Listen:      o.may("listen").hostPort("host:port", anyHost),
+		Listen:      o.may("listen").hostPort("host:port", anything[string]),
 		State:       o.need("state").file(dir),
 		Ledger:      o.may("ledger").file(dir),
 		Oracle:      o.need("oracle").oracle(dir),
-		HTTP:        o.may("http").hostPort("host:port on loopback, such as 127.0.0.1:0: whoever reaches it need not say who they are", isLoopback),
+		HTTP:        o.may("http").hostPort(loopback, isLoopback),
 		SeededTable: o.may("table").choice("dense", "seeded") == "seeded",
 		Average:     o.may("average").boolean(),
 		Linger:      o.may("linger_seconds").seconds(),
@@ -87,35 +82,38 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 	return n, nil
 }
 
-// Load reads the fleet file and the key of the node, and checks that the three belong together. The transport's
-// configuration is ready for [ws.New]; with NATS nobody needs an address, and it has what that transport needs to know beside the
-// broker: Name, Key, Peers, MaxFrame, Hello and CheckHello. All faults are reported at once.
-func (n *Node) Load() (*File, ws.Config, error) {
+// ErrNoLedger is what [errors.Is] finds in an error of [Node.Load] that says: the fleet is private, and the node file
+// names no ledger.
+var ErrNoLedger = errors.New("fleetfile: ledger is missing, want the lifetime ledger of this node's data set, " +
+	"since the fleet is private")
+
+// Load reads the fleet file and the key of the node, and checks that the three belong together. All faults are reported
+// at once.
+func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 	file, errFleet := read(n.Fleet, n.NATS == nil)
 	key, errKey := ReadKey(n.Key)
 	if err := errors.Join(errFleet, errKey); err != nil {
-		return nil, ws.Config{}, err
+		return nil, nil, err
 	}
-	cfg, err := file.transport(n.Name, key)
-	if n.NATS == nil && err == nil {
-		cfg, err = file.Transport(n.Name, key, n.Listen)
-	}
-	errs := []error{err}
+	errs := []error{n.CheckIdentity(file, key)}
 	switch private := !file.Fleet.Privacy.NonPrivate; {
 	case private && n.Ledger == "":
-		errs = append(errs, errors.New("fleetfile: ledger is missing, want the lifetime ledger of this node's data set, since the fleet is private; "+
-			"create one with: spade-edge privacy -new-ledger FILE -dataset NAME"))
+		errs = append(errs, ErrNoLedger)
 	case !private && n.Ledger != "":
-		errs = append(errs, fmt.Errorf("fleetfile: ledger is %q, want it left out: the fleet is not private, and no ledger could say what it spends", n.Ledger))
+		errs = append(errs, fmt.Errorf("fleetfile: ledger is %q, want it left out: "+
+			"the fleet is not private, and no ledger could say what it spends", n.Ledger))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, ws.Config{}, err
+		return nil, nil, err
 	}
-	return file, cfg, nil
+	return file, key, nil
 }
 
-// Heads returns where the node keeps, beside its ledger, what its neighbors have signed of theirs, see [state.OpenHeads]; empty without a
-// ledger.
+// Certificate returns where the node keeps its certificate.
+func (n *Node) Certificate() string { return filepath.Join(n.State, "certificate.json") }
+
+// Heads returns the file beside the ledger for the signed heads of the neighbors' ledgers, see [state.OpenHeads]; empty
+// without a ledger.
 func (n *Node) Heads() string {
 	if n.Ledger == "" {
 		return ""
@@ -132,7 +130,7 @@ func (v value) nats(dir string) *NATS {
 	defer o.close()
 	n := &NATS{Credentials: o.may("credentials").file(dir)}
 	address := o.need("nats")
-	if n.URL, ok = address.text("", func(string) bool { return true }); ok {
+	if n.URL, ok = address.text("", anything[string]); ok {
 		if err := CheckBroker(n.URL); err != nil {
 			v.r.fault("%s %w", address.at(), err)
 		}
@@ -140,11 +138,13 @@ func (v value) nats(dir string) *NATS {
 	return n
 }
 
-// CheckBroker says what is wrong with the address of a broker, and leaves the address out, which may have a password in it.
+// CheckBroker returns what is wrong with the address of a broker. The error leaves out the address, which may contain a
+// password.
 func CheckBroker(address string) error {
 	u, err := url.Parse(address)
 	switch {
-	case err != nil || u.Scheme != "tls" && u.Scheme != "nats" || u.Hostname() == "" || u.RawQuery+u.Fragment != "" || strings.Trim(u.Path, "/") != "":
+	case err != nil || u.Scheme != "tls" && u.Scheme != "nats" || u.Hostname() == "" ||
+		u.RawQuery+u.Fragment != "" || strings.Trim(u.Path, "/") != "":
 		return errors.New("is not of the form tls://host:port or nats://host:port")
 	case u.User != nil:
 		return errors.New("has a user in it, want that in the file that credentials names")
@@ -180,7 +180,8 @@ func (v value) hostPort(want string, good func(host string) bool) string {
 	return s
 }
 
-func anyHost(string) bool { return true }
+// loopback says what address a page may have.
+const loopback = "host:port on loopback, such as 127.0.0.1:0: whoever reaches it need not say who they are"
 
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
@@ -190,6 +191,6 @@ func isLoopback(host string) bool {
 // seconds reads a duration; 0 if it is not there.
 func (v value) seconds() time.Duration {
 	const most = 7 * 24 * 60 * 60
-	s, _ := v.number(fmt.Sprintf("a number of seconds, 0.001..%d", most), func(s float64) bool { return s >= 0.001 && s <= most })
+	s, _ := v.number(fmt.Sprintf("a number of seconds, 0.001..%d", most), within(0.001, most))
 	return time.Duration(s * float64(time.Second))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -12,24 +11,26 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Source is what a node learns from, ready to be asked: what [Oracle.Open] returns. Its fields are those of [sdk.Config] and more.
+// Source is what a node learns from, ready for queries. Its fields are those of [sdk.Config] and more.
 type Source struct {
 	Oracle  sdk.Oracle
 	Samples int
-	Window  int // how many queries to ask at once, so that each process of a program has one to work on and another waiting; 0 leaves that to the SDK
+	// Window is how many queries to ask at once, so that each process of a program has one to work on and another
+	// waiting; 0 leaves that to the SDK.
+	Window int
 
-	// Test is the model on samples that were held back; nil if the losses come from a program, which does not say what is right.
+	// Test is the model on samples that were held back; nil if the losses come from a program.
 	Test *task.Model
 
 	ConditionalOn []string     // what a privacy guarantee is conditional on
 	Close         func() error // lets go of the oracle, and ends its processes; never nil
 }
 
-// ErrMismatch is what [errors.Is] finds in an error of [Oracle.Open] that says: node file, fleet file and data do not fit together. All
-// others are about data that cannot be read, or a program that does not start.
+// ErrMismatch is what [errors.Is] finds in an error of [Oracle.Open] if node file, fleet file and data do not fit
+// together. All other errors are about data that cannot be read, or a program that does not start.
 var ErrMismatch = errors.New("fleetfile: node file, fleet file and data do not fit together")
 
-// mismatch is an error that is ErrMismatch, and says in its own words what does not fit.
+// mismatch is an ErrMismatch with a text of its own.
 type mismatch struct{ error }
 
 func (m mismatch) Is(target error) bool { return target == ErrMismatch }
@@ -37,13 +38,13 @@ func (m mismatch) Unwrap() error        { return m.error }
 
 func mismatchf(format string, args ...any) error { return mismatch{fmt.Errorf(format, args...)} }
 
-// Open makes ready what a node of the fleet learns from: it loads and prepares the data of a built-in model, or starts a program and hears
-// what it has to say of itself; ctx bounds that start and nothing else. Close is to be called once.
+// Open loads and prepares the data of a built-in model, or starts a program and reads its greeting. ctx bounds that
+// start and nothing else. The caller calls Close once.
 func (o Oracle) Open(ctx context.Context, fleet *File) (*Source, error) {
 	dim := fleet.Fleet.Dim
 	switch {
 	case o.Builtin != nil:
-		return o.Builtin.open(fleet)
+		return o.Builtin.openWithin(ctx, fleet)
 	case o.OneShot != nil:
 		program, err := scorer.OpenOneShot(*o.OneShot, dim)
 		if err != nil {
@@ -66,12 +67,37 @@ func (o Oracle) Open(ctx context.Context, fleet *File) (*Source, error) {
 func external(program sdk.Oracle, samples, workers int, end func() error) *Source {
 	s := &Source{
 		Oracle: program, Samples: samples, Close: end,
-		ConditionalOn: []string{"the losses come from an external program; what else that does with the data is outside the guarantee"},
+		ConditionalOn: []string{
+			"the losses come from an external program; what else that does with the data is outside the guarantee",
+		},
 	}
 	if 2*workers > 16 {
 		s.Window = 2 * workers
 	}
 	return s
+}
+
+// openWithin is open for as long as ctx lasts. Loading a data set cannot be canceled: an abandoned one ends with the
+// process.
+func (b *Builtin) openWithin(ctx context.Context, fleet *File) (*Source, error) {
+	type result struct {
+		source *Source
+		err    error
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	done := make(chan result, 1)
+	go func() {
+		source, err := b.open(fleet)
+		done <- result{source, err}
+	}()
+	select {
+	case r := <-done:
+		return r.source, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // open builds the model over a node's data.
@@ -85,13 +111,16 @@ func (b *Builtin) open(fleet *File) (*Source, error) {
 	var given []string
 	switch {
 	case recipe == nil && !b.FitOwn:
-		return nil, mismatchf(`oracle.builtin.fit is missing, and the fleet file has no task that says how to prepare data: ` +
-			`"fit": "own" would fit that on this node's own data, which the certificate lists as uncharged`)
+		return nil, mismatchf(`oracle.builtin.fit is missing, and the fleet file has no task ` +
+			`that says how to prepare data: "fit": "own" would fit that on this node's own data, ` +
+			`which the certificate lists as uncharged`)
 	case recipe != nil && b.FitOwn:
-		return nil, mismatchf(`oracle.builtin.fit is "own", want it and all else but data, test_fraction, seed and share left out: ` +
+		return nil, mismatchf(`oracle.builtin.fit is "own", want it and all else ` +
+			`but data, test_fraction, seed and share left out: ` +
 			`the task in the fleet file says for all nodes how to prepare data`)
 	case recipe != nil && !strings.HasPrefix(b.Spec.Source, recipe.Source+":"):
-		return nil, mismatchf("oracle.builtin.data is %q, want data from %s, as the task in the fleet file has it", b.Spec.Source, recipe.Source)
+		return nil, mismatchf("oracle.builtin.data is %q, want data from %s, as the task in the fleet file has it",
+			b.Spec.Source, recipe.Source)
 	case recipe != nil:
 		model = recipe.Model
 		given = append(given, "preprocessing given in the fleet file, fitted on "+recipe.FittedOn)
@@ -119,8 +148,8 @@ func (b *Builtin) open(fleet *File) (*Source, error) {
 		return nil, mismatchf("oracle.builtin has %d parameters (%s: %d classes, %d columns), but dim of the fleet is %d",
 			oracle.Dim(), model, train.Classes, train.Dim, dim)
 	}
-	if moves := func(x float32) bool { return x != 0 }; model.Name == task.PerceptronModel && !slices.ContainsFunc(fleet.Fleet.X0, moves) {
-		return nil, mismatchf("oracle.builtin.model is perceptron, but x0 of the fleet is zeros, where its gradient is zero: want a start such as spade-edge fit -x0 writes")
+	if model.Name == task.PerceptronModel && !moves(fleet.Fleet.X0) {
+		return nil, mismatchf("oracle.builtin.model is perceptron, but %w", ErrZeroStart)
 	}
 	return &Source{
 		Oracle: oracle, Samples: oracle.Len(), Test: model.New(set.Test), ConditionalOn: given,

@@ -19,16 +19,16 @@ type Oracle struct {
 
 // Builtin is a built-in model on a data set.
 type Builtin struct {
-	// FitOwn ("fit": "own") fits the preprocessing on this node's own data, and takes the model from this file. If it is false
-	// both come from the task in the fleet file, and of Spec only Source, TestFraction and Seed are given.
+	// FitOwn ("fit": "own") fits the preprocessing on this node's own data, and takes the model from this file. If it is
+	// false both come from the task in the fleet file, and of Spec only Source, TestFraction and Seed are given.
 	FitOwn bool
 	Model  task.ModelSpec // empty unless FitOwn
 	Spec   task.Spec      // the data set, its paths resolved
 	Share  *Share         // nil: all of it is this node's
 }
 
-// Share takes one part of a data set that is dealt out to several nodes, as the program's simulation deals it out, with the
-// seed of the Spec. It is for trials, in which all nodes have the same files.
+// Share takes one part of a data set that is dealt out to several nodes, as the program's simulation deals it out, with
+// the seed of the Spec. It is for trials, in which all nodes have the same files.
 type Share struct {
 	Partition task.Partition
 	Of        int // how many parts there are
@@ -113,13 +113,12 @@ func (v value) builtin(dir string) *Builtin {
 	}
 	defer o.close()
 	s := &b.Spec
-	anything := func(string) bool { return true }
-	source, hasSource := o.need("data").text("idx:DIR, csv:FILE or synthetic:clinical", anything)
+	source, hasSource := o.need("data").text("idx:DIR, csv:FILE or synthetic:clinical", anything[string])
 	s.Source = source
 	if kind, path, ok := strings.Cut(source, ":"); ok && path != "" && (kind == "idx" || kind == "csv") {
 		s.Source = kind + ":" + resolve(dir, path)
 	}
-	s.TestFraction, _ = o.may("test_fraction").number("a number above 0 and below 1", func(x float64) bool { return x > 0 && x < 1 })
+	s.TestFraction, _ = o.may("test_fraction").number("a number above 0 and below 1", share)
 	s.Seed = o.may("seed").seed()
 	b.Share = o.may("share").share()
 	b.FitOwn = o.may("fit").choice("own") == "own"
@@ -135,10 +134,10 @@ func (v value) builtin(dir string) *Builtin {
 		return b
 	}
 	b.Model = o.model()
-	s.Label, _ = o.may("label").text("the name of a column", anything)
-	s.Drop = o.may("drop").texts("the name of a column", anything)
-	s.OneHot = o.may("onehot").texts("the name of a column", anything)
-	s.Labels = o.may("labels").texts("a class", anything)
+	s.Label, _ = o.may("label").text("the name of a column", anything[string])
+	s.Drop = o.may("drop").texts("the name of a column", anything[string])
+	s.OneHot = o.may("onehot").texts("the name of a column", anything[string])
+	s.Labels = o.may("labels").texts("a class", anything[string])
 	s.PCA = o.may("pca").integer(0, math.MaxInt32, 0)
 	s.Standardize = o.may("standardize").optional()
 	s.Bias = o.may("bias").optional()
@@ -175,7 +174,8 @@ func (v value) share() *Share {
 	defer o.close()
 	s := &Share{}
 	partition := o.need("partition")
-	if text, ok := partition.text("iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S", func(string) bool { return true }); ok {
+	const kinds = "iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S"
+	if text, ok := partition.text(kinds, anything[string]); ok {
 		var err error
 		if s.Partition, err = task.ParsePartition(text); err != nil {
 			v.r.fault("%s: %w", partition.at(), err)

@@ -23,7 +23,7 @@ func TestRetiredKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := parse(text, "", load)
+	back, err := parse(text, "", load, false)
 	if err != nil || !reflect.DeepEqual(back, f) {
 		t.Fatalf("read %+v, %v, want %+v\n%s", back, err, f, text)
 	}
@@ -35,10 +35,12 @@ func TestRetiredKeys(t *testing.T) {
 			t.Errorf("%q may connect with %v, want %v", peer.Name, peer.Keys, f.Members[1].Keys)
 		}
 	}
-	if _, err := back.Transport("a", keyOf("a before"), ""); err == nil || !strings.Contains(err.Error(), "but the fleet file has") {
+	if err := identity(back, "a", keyOf("a before"), ""); err == nil ||
+		!strings.Contains(err.Error(), "but the fleet file has") {
 		t.Errorf("a retired key connects: %v", err)
 	}
-	if got, want := back.SigningKeys("b"), []ed25519.PublicKey{pinOf("b"), pinOf("b to come"), pinOf("b before"), pinOf("b lost")}; !reflect.DeepEqual(got, want) {
+	if got, want := back.SigningKeys("b"), []ed25519.PublicKey{pinOf("b"), pinOf("b to come"), pinOf("b before"),
+		pinOf("b lost")}; !reflect.DeepEqual(got, want) {
 		t.Errorf("b signs with %v, want %v", got, want)
 	}
 	if got := back.SigningKeys("c"); !reflect.DeepEqual(got, []ed25519.PublicKey{pinOf("c")}) {

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
@@ -36,15 +34,12 @@ func parseTask(data []byte, name string) (*task.Recipe, error) {
 	if r.errs != nil {
 		return nil, r.err()
 	}
-	recipe := doc.recipe()
-	if err := r.err(); err != nil {
-		return nil, err
-	}
-	return recipe, nil
+	return doc.recipe(), r.err()
 }
 
-// MarshalTask returns the text of a recipe, from which [ParseTask] makes an equal one: it is what belongs in [sdk.Fleet].Task. Each
-// column and each component of a projection has a line of its own. It refuses a recipe that is not valid.
+// MarshalTask returns the text of a recipe, from which [ParseTask] makes an equal one: it is what belongs in
+// [sdk.Fleet].Task. Each column and each component of a projection has a line of its own. It refuses a recipe that is
+// not valid.
 func MarshalTask(r *task.Recipe) ([]byte, error) {
 	if err := r.Validate(); err != nil {
 		return nil, fmt.Errorf("fleetfile: %w", err)
@@ -61,18 +56,16 @@ func MarshalTask(r *task.Recipe) ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// recipe reads a recipe; nil if it has a fault, all of which are told.
+// recipe reads a recipe; nil if it has a fault.
 func (v value) recipe() *task.Recipe {
 	before := len(v.r.errs) + v.r.more
-	o, ok := v.object(`a recipe, an object such as spade-edge fit writes`)
+	o, ok := v.object("a recipe, an object with fitted_on, source, classes, model and more")
 	if !ok {
 		return nil
 	}
-	anything := func(string) bool { return true }
-	// Cells are read without the spaces around them, so nothing with spaces would ever be found.
-	trimmed := func(s string) bool { return s == strings.TrimSpace(s) }
+	// Names and labels are trimmed: cells are read without the spaces around them, so others would never be found.
 	r := &task.Recipe{}
-	r.FittedOn, _ = o.need("fitted_on").text("a text that says on which data it was fitted", anything)
+	r.FittedOn, _ = o.need("fitted_on").text("a text that says on which data it was fitted", anything[string])
 	r.Source = o.need("source").choice("csv", "idx", "synthetic")
 	columns, _ := o.may("columns").elements(`an array of {"name": "..."} or {"name": "...", "categories": [...]}`)
 	for e := range columns {
@@ -102,7 +95,7 @@ func (v value) recipe() *task.Recipe {
 		for e := range components {
 			p.Components = append(p.Components, e.numbers())
 		}
-		p.Scale, _ = o.need("scale").number("a positive number", func(x float64) bool { return x > 0 })
+		p.Scale, _ = o.need("scale").number("a positive number", positive)
 		r.PCA = p
 		o.close()
 	}
@@ -112,7 +105,7 @@ func (v value) recipe() *task.Recipe {
 	r.Model = o.model()
 	o.close()
 	if len(v.r.errs)+v.r.more > before {
-		return nil // what a recipe with gaps would lack is no news
+		return nil // Validate would only report consequences
 	}
 	prefix := ""
 	if v.parent != nil {
@@ -146,7 +139,7 @@ func (v value) numbers() []float64 {
 	var list []float64
 	all, _ := v.elements("an array of numbers")
 	for e := range all {
-		x, ok := e.number("a number", func(float64) bool { return true })
+		x, ok := e.number("a number", anything[float64])
 		if !ok {
 			return list
 		}
@@ -210,8 +203,8 @@ func (w *writer) recipe(r *task.Recipe) {
 	w.end("}")
 }
 
-// task reads the recipe into the fleet, and checks that it is for a model of the fleet's dimension, from a start that it can
-// leave. whole says whether dimension and start could be read.
+// task reads the recipe into the fleet, and checks that its model has the fleet's dimension and a valid start. whole
+// says whether dimension and start could be read.
 func (r *fleetReader) task(v value, whole bool) {
 	if !v.present() {
 		return
@@ -233,7 +226,7 @@ func (r *fleetReader) task(v value, whole bool) {
 	if dim := recipe.Dim(); dim != fleet.Dim {
 		r.fault("%s is for a model of %d parameters, want the %d of dim", v.at(), dim, fleet.Dim)
 	}
-	if recipe.Model.Name == task.PerceptronModel && !slices.ContainsFunc(fleet.X0, func(x float32) bool { return x != 0 }) {
-		r.fault("x0 is zeros, want a start such as spade-edge fit -x0 writes: the gradient of a perceptron is zero at zero")
+	if recipe.Model.Name == task.PerceptronModel && !moves(fleet.X0) {
+		r.fault("%w", ErrZeroStart)
 	}
 }

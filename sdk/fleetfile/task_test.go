@@ -24,14 +24,16 @@ func recipes() []*task.Recipe {
 			FittedOn: "the public cohort <2019> & more", Source: "csv",
 			Columns: []task.Column{{Name: "age"}, {Name: "ward \"3\"", Categories: []string{"", "north", "süd"}}},
 			Label:   "outcome", Classes: []string{"no", "yes", "?"}, Subset: true,
-			Standardize: &task.Standardizer{Mean: []float64{0.1, 1.0 / 3, math.Copysign(0, -1), 5e-324}, Std: []float64{0, math.MaxFloat64, 1e-7, 3}},
+			Standardize: &task.Standardizer{Mean: []float64{0.1, 1.0 / 3, math.Copysign(0, -1), 5e-324},
+				Std: []float64{0, math.MaxFloat64, 1e-7, 3}},
 			PCA: &task.PCA{
 				Mean: []float64{1, 2, 3, -4e21}, Scale: math.Sqrt(2),
 				Components: [][]float64{{math.Sqrt(0.5), 0, 0, -math.Sqrt(0.5)}, {0, 1, 0, 0}},
 			},
 			Bias: true, Model: task.ModelSpec{Name: "perceptron", Hidden: 5},
 		},
-		{FittedOn: "digits", Source: "idx", Pixels: 3, Classes: []string{"6", "7"}, Subset: true, Model: task.ModelSpec{Name: "softmax"}},
+		{FittedOn: "digits", Source: "idx", Pixels: 3, Classes: []string{"6", "7"}, Subset: true,
+			Model: task.ModelSpec{Name: "softmax"}},
 	}
 }
 
@@ -46,7 +48,8 @@ func withTask() *File {
 	return f
 }
 
-// A recipe comes back from its text as it was, to the last bit of every number, and each component has a line of its own.
+// A recipe comes back from its text as it was, to the last bit of every number, and each component has a line of its
+// own.
 func TestTaskRoundTrip(t *testing.T) {
 	for _, r := range recipes() {
 		text, err := MarshalTask(r)
@@ -74,7 +77,8 @@ func TestTaskRoundTrip(t *testing.T) {
 	}
 	for _, line := range []string{
 		"\n    {\"name\": \"ward \\\"3\\\"\", \"categories\": [\"\", \"north\", \"süd\"]}\n", "\n      [0, 1, 0, 0]\n",
-		"\n  \"fitted_on\": \"the public cohort <2019> & more\",\n", "\n    \"mean\": [0.1, 0.3333333333333333, -0, 5e-324],\n",
+		"\n  \"fitted_on\": \"the public cohort <2019> & more\",\n", "\n    \"mean\": [0.1, 0.3333333333333333, -0, " +
+			"5e-324],\n",
 	} {
 		if !strings.Contains(string(text), line) {
 			t.Errorf("no line %q in\n%s", line, text)
@@ -89,7 +93,7 @@ func TestFleetTask(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := parse(text, "", load)
+	back, err := parse(text, "", load, false)
 	if err != nil || !reflect.DeepEqual(back, f) {
 		t.Fatalf("read %+v, %v\n%s", back, err, text)
 	}
@@ -103,12 +107,13 @@ func TestFleetTask(t *testing.T) {
 	if err := json.Compact(&packed, text); err != nil {
 		t.Fatal(err)
 	}
-	again, err := parse(packed.Bytes(), "", load)
+	again, err := parse(packed.Bytes(), "", load, false)
 	if err != nil || again.Fleet.Hash() != f.Fleet.Hash() || f.Fleet.Hash() == sample().Fleet.Hash() {
 		t.Errorf("hash %x, then %x, without a task %x; %v", f.Fleet.Hash(), again.Fleet.Hash(), sample().Fleet.Hash(), err)
 	}
-	turned := strings.NewReplacer(`"source": "csv",`, "", `"model": "softmax"`, `"source": "csv", "model": "softmax"`).Replace(string(text))
-	if again, err = parse([]byte(turned), "", load); err != nil || again.Fleet.Hash() != f.Fleet.Hash() {
+	turned := strings.NewReplacer(`"source": "csv",`, "", `"model": "softmax"`,
+		`"source": "csv", "model": "softmax"`).Replace(string(text))
+	if again, err = parse([]byte(turned), "", load, false); err != nil || again.Fleet.Hash() != f.Fleet.Hash() {
 		t.Errorf("another hash when fields change places, %v", err)
 	}
 	f.Fleet.Task = []byte(`{"fitted_on": 7}`)
@@ -126,22 +131,30 @@ func TestTaskFaults(t *testing.T) {
 	for _, c := range []change{
 		one("", "[]", "the file is an array, want a recipe"),
 		one("", "{", "unexpected end"),
-		one("", "{}", "fitted_on is missing").and("source is missing").and("classes is missing").and("model is missing, want softmax or perceptron"),
-		one(`"fitted_on": "the public cohort <2019> & more"`, `"fitted_on": ""`, `task: fitted_on is "", want 1 to 200 bytes`),
+		one("", "{}", "fitted_on is missing").and("source is missing").and("classes is missing").and("model is missing, " +
+			"want softmax or perceptron"),
+		one(`"fitted_on": "the public cohort <2019> & more"`, `"fitted_on": ""`,
+			`task: fitted_on is "", want 1 to 200 bytes`),
 		one(`the public cohort <2019> & more`, `a\u0007`, `fitted_on is "a\a", want`),
 		one(`the public cohort <2019> & more`, strings.Repeat("x", 201), `fitted_on is "xxx`),
 		one(`"source": "csv"`, `"source": "CSV"`, `source is "CSV", want csv, idx or synthetic`),
 		one(`"source": "csv"`, `"source": "csv", "source": "csv"`, `source is there twice`),
-		one(`"source": "csv"`, `"Source": "csv"`, `source is missing`).and(`"Source" is unknown, want only fitted_on, source, columns, pixels`),
-		one(`"source": "csv"`, `"source": "idx"`, `columns has 2 columns, want none`).and("pixels is 0, want 1").and(`label is "outcome", want it left out`),
-		one(`"source": "csv"`, `"source": "csv", "pixels": 4`, `pixels is 4, want it left out: the source is csv`).and("4 means").and("pca.mean").and("pca.components[0]").and("pca.components[1]"),
+		one(`"source": "csv"`, `"Source": "csv"`,
+			`source is missing`).and(`"Source" is unknown, want only fitted_on, source, columns, pixels`),
+		one(`"source": "csv"`, `"source": "idx"`,
+			`columns has 2 columns, want none`).and("pixels is 0, want 1").and(`label is "outcome", want it left out`),
+		one(`"source": "csv"`, `"source": "csv", "pixels": 4`,
+			`pixels is 4, want it left out: the source is csv`).and("4 " +
+			"means").and("pca.mean").and("pca.components[0]").and("pca.components[1]"),
 		one(`{"name": "age"}`, `"age"`, `columns[0] is "age", want {"name": "..."}`),
 		one(`{"name": "age"}`, `{"name": " age"}`, `columns[0].name is " age", want the name of a column`),
-		one(`{"name": "age"}`, `{"name": "outcome"}`, `columns[0].name is "outcome", want a name that no other column and not the label has`),
+		one(`{"name": "age"}`, `{"name": "outcome"}`,
+			`columns[0].name is "outcome", want a name that no other column and not the label has`),
 		one(`{"name": "age"}`, `{"name": "age", "scale": 1}`, `columns[0].scale is unknown, want only name, categories`),
 		one(`"north", "süd"`, `"north", "north"`, `columns[1].categories has 3 values, want 1 to 1000, each once`),
 		one(`"north", "süd"`, `"north", 7`, `columns[1].categories[2] is 7, want a value`),
-		one(`["", "north", "süd"]`, `[]`, `columns[1].categories has 0 values`).and("4 deviations").and("pca.mean").and("pca.components[0]").and("pca.components[1]"),
+		one(`["", "north", "süd"]`, `[]`,
+			`columns[1].categories has 0 values`).and("4 deviations").and("pca.mean").and("pca.components[0]").and("pca.components[1]"),
 		one(`"label": "outcome",`, ``, `label is missing, want the column`),
 		one(`["no", "yes", "?"]`, `["no"]`, `classes has 1 labels, want 2 to 1000`),
 		one(`["no", "yes", "?"]`, `["no", "no"]`, `classes has 2 labels, want`),
@@ -173,10 +186,11 @@ func TestTaskFaults(t *testing.T) {
 		one(`"classes": ["0", "1"]`, `"classes": ["0", "0"]`, "task: task: recipe: classes has 2 labels"),
 		one(`"classes": ["0", "1"]`, `"classes": ["0", "1", "2"]`, "task is for a model of 9 parameters, want the 3 of dim"),
 		one(`"task": {`, `"task": {"fit": 1,`, "task.fit is unknown, want only fitted_on"),
-		one(`"task": {`, `"task": null, "tusk": {`, "task is null, want a recipe, an object such as spade-edge fit writes").and("tusk is unknown"),
+		one(`"task": {`, `"task": null, "tusk": {`,
+			"task is null, want a recipe, an object with fitted_on, source, classes, model and more").and("tusk is unknown"),
 		one(`"dim": 3`, `"dim": 0`, "dim is 0, want"),
 	} {
-		c.check(t, string(fleet), func(s string) error { _, err := parse([]byte(s), "", load); return err })
+		c.check(t, string(fleet), func(s string) error { _, err := parse([]byte(s), "", load, false); return err })
 	}
 
 	// A perceptron cannot leave zero.

@@ -12,29 +12,28 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/transport/ws"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Marshal returns the file's text: a form with one line for each member, edge and parameter, from which [Parse] makes an
-// equal File. What is left to its default is left out. It refuses what Parse would refuse. The start vector, if there is one,
-// is not in the text; see [File.Write].
+// Marshal returns the file's text, with one line for each member, edge and parameter, from which [Parse] makes an equal
+// File. Defaults are left out. It refuses what Parse would refuse. The start vector is not in the text; see
+// [File.Write].
 func (f *File) Marshal() ([]byte, error) {
 	if f.Fleet == nil {
 		return nil, errors.New("fleetfile: no fleet")
 	}
 	if len(f.Members) != len(f.Fleet.Members) {
-		return nil, fmt.Errorf("fleetfile: %d members have keys and addresses, want the %d of the fleet", len(f.Members), len(f.Fleet.Members))
+		return nil, fmt.Errorf("fleetfile: %d members have keys and addresses, want the %d of the fleet",
+			len(f.Members), len(f.Fleet.Members))
 	}
 	for i, m := range f.Members {
 		if m.Name != f.Fleet.Members[i] {
 			return nil, fmt.Errorf("fleetfile: member %d is %q, want %q as in the fleet", i, m.Name, f.Fleet.Members[i])
 		}
 	}
-	moves := slices.ContainsFunc(f.Fleet.X0, func(x float32) bool { return x != 0 })
-	if moves && f.X0File == "" {
+	if moves(f.Fleet.X0) && f.X0File == "" {
 		return nil, errors.New("fleetfile: X0File is empty, want a name for the file of a start that is not zero")
 	}
 	w := &writer{}
@@ -42,14 +41,13 @@ func (f *File) Marshal() ([]byte, error) {
 	if w.err != nil {
 		return nil, fmt.Errorf("fleetfile: %w", w.err)
 	}
-	if _, err := parse(w.Bytes(), "", func(string, int64) ([]byte, error) { return f.start(), nil }); err != nil {
+	if _, err := parse(w.Bytes(), "", func(string, int64) ([]byte, error) { return f.start(), nil }, false); err != nil {
 		return nil, err
 	}
 	return w.Bytes(), nil
 }
 
-// Write writes the fleet file, and before it the start vector if there is one, readable for all. It does not replace a
-// file.
+// Write writes the start vector, if there is one, and then the fleet file, readable for all. It replaces no file.
 func (f *File) Write(path string) error {
 	text, err := f.Marshal()
 	if err != nil {
@@ -273,7 +271,7 @@ func (w *writer) member(m Member) {
 func texts(keys []ed25519.PublicKey) []string {
 	list := make([]string, len(keys))
 	for i, k := range keys {
-		list[i] = ws.FormatKey(k)
+		list[i] = transport.FormatKey(k)
 	}
 	return list
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Limits that keep a mistyped size from eating the memory of a small device.
+// Limits that keep a mistyped size from filling the memory of a small device.
 const (
 	maxNodes = 1 << 20
 	maxEdges = 1 << 22
@@ -18,8 +18,8 @@ const (
 // maxFaults is how many faults of an edge list are reported before the rest is only counted.
 const maxFaults = 20
 
-// errApart is the fault that another draw of a random graph may cure.
-var errApart = errors.New("not connected")
+// errDisconnected is the fault that another draw of a random graph may not have.
+var errDisconnected = errors.New("not connected")
 
 // Graph is a connected, undirected graph without self loops and repeated edges. It never changes and is safe for
 // concurrent use.
@@ -34,12 +34,15 @@ type Graph struct {
 // node outside 0..n-1, a self loop, an edge given twice (also as its reverse), n < 1 and a graph that is not
 // connected, and names the edges by their index. New keeps no reference to edges.
 func New(n int, edges [][2]int) (*Graph, error) {
-	g, err := build(n, edges, func(k int) string { return fmt.Sprintf("edge %d", k) })
+	g, err := build(n, edges, nameEdge)
 	if err != nil {
 		return nil, fmt.Errorf("graph: %w", err)
 	}
 	return g, nil
 }
+
+// nameEdge names an edge by its index.
+func nameEdge(k int) string { return fmt.Sprintf("edge %d", k) }
 
 // N returns the number of nodes.
 func (g *Graph) N() int { return len(g.neighbors) }
@@ -83,9 +86,9 @@ func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 		return nil, err
 	}
 	g.link(n)
-	if reached, apart := g.reach(); reached < n {
+	if reached, first := g.reach(); reached < n {
 		return nil, fmt.Errorf("%w: no path leads from node 0 to node %d (%d of %d nodes are within reach of node 0)",
-			errApart, apart, reached, n)
+			errDisconnected, first, reached, n)
 	}
 	return g, nil
 }
@@ -93,7 +96,7 @@ func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 // indexed is edge k, between i < j.
 type indexed struct{ i, j, k int }
 
-// byEnds sorts edges. The code of [sort.Sort] is in every program; [slices.SortFunc] would come again for this type, with 10 KB.
+// byEnds sorts edges. The code of [sort.Sort] is in every program; [slices.SortFunc] for this type would add 10 KB.
 type byEnds []indexed
 
 func (e byEnds) Len() int      { return len(e) }
@@ -137,7 +140,7 @@ func (g *Graph) link(n int) {
 }
 
 // reach counts the nodes that node 0 has a path to, itself included, and returns the first one it has no path to.
-func (g *Graph) reach() (count, apart int) {
+func (g *Graph) reach() (count, missing int) {
 	seen := make([]bool, g.N())
 	seen[0] = true
 	for queue := []int{0}; len(queue) > 0; queue = queue[1:] {

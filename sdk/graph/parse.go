@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// legal is what Parse takes, as its errors say it.
+// legal lists what Parse takes, for its errors.
 const legal = "ring, complete, star, path, grid:RxC, er:P or file:F"
 
 // erDraws is how often an Erdos-Renyi graph is drawn before giving up on a connected one.
@@ -29,8 +29,8 @@ const erDraws = 100
 //	er:P       Erdos-Renyi: each pair with probability P in (0, 1], drawn from seed until connected
 //	file:F     the text file F: one edge "i j" a line, nodes counted from 0, "#" starts a comment
 //
-// On one node, every kind but a larger grid is that node alone. Seed matters to er only. Errors name spec, and
-// for a file its lines.
+// On one node, every kind but a larger grid is that node alone. Seed matters to er only. Errors name the lines of a
+// file.
 func Parse(spec string, n int, seed uint64) (*Graph, error) {
 	g, err := parse(spec, n, seed)
 	if err != nil {
@@ -54,32 +54,28 @@ func parse(spec string, n int, seed uint64) (*Graph, error) {
 			return nil, fmt.Errorf("found no value after %s, wanted %s", kind, legal)
 		}
 	}
+	var edges [][2]int
 	switch kind {
-	case "ring":
-		edges := pathEdges(n)
-		if n > 2 {
+	case "ring", "path":
+		for j := 1; j < n; j++ {
+			edges = append(edges, [2]int{j - 1, j})
+		}
+		if kind == "ring" && n > 2 {
 			edges = append(edges, [2]int{0, n - 1})
 		}
-		return known(n, edges)
-	case "path":
-		return known(n, pathEdges(n))
 	case "star":
-		edges := make([][2]int, 0, n-1)
 		for j := 1; j < n; j++ {
 			edges = append(edges, [2]int{0, j})
 		}
-		return known(n, edges)
 	case "complete":
 		if err := checkSize(n, pairs(n)); err != nil {
 			return nil, err
 		}
-		edges := make([][2]int, 0, pairs(n))
 		for i := range n {
 			for j := i + 1; j < n; j++ {
 				edges = append(edges, [2]int{i, j})
 			}
 		}
-		return known(n, edges)
 	case "grid":
 		return grid(arg, n)
 	case "er":
@@ -91,25 +87,14 @@ func parse(spec string, n int, seed uint64) (*Graph, error) {
 		}
 		defer f.Close()
 		return readEdges(f, arg, n)
+	default:
+		return nil, fmt.Errorf("found an unknown kind, wanted %s", legal)
 	}
-	return nil, fmt.Errorf("found an unknown kind, wanted %s", legal)
-}
-
-// known builds a graph whose edges have no names of their own because they cannot be wrong.
-func known(n int, edges [][2]int) (*Graph, error) {
-	return build(n, edges, func(k int) string { return fmt.Sprintf("edge %d", k) })
+	return build(n, edges, nameEdge)
 }
 
 // pairs returns how many pairs n nodes have.
 func pairs(n int) int64 { return int64(n) * int64(n-1) / 2 }
-
-func pathEdges(n int) [][2]int {
-	edges := make([][2]int, 0, n)
-	for j := 1; j < n; j++ {
-		edges = append(edges, [2]int{j - 1, j})
-	}
-	return edges
-}
 
 func grid(arg string, n int) (*Graph, error) {
 	rs, cs, _ := strings.Cut(arg, "x")
@@ -122,7 +107,7 @@ func grid(arg string, n int) (*Graph, error) {
 		return nil, fmt.Errorf("found %d rows of %d for %d nodes, wanted rows times columns to be the number of nodes",
 			rows, cols, n)
 	}
-	edges := make([][2]int, 0, 2*n)
+	var edges [][2]int
 	for i := range n {
 		if i%cols+1 < cols {
 			edges = append(edges, [2]int{i, i + 1})
@@ -131,7 +116,7 @@ func grid(arg string, n int) (*Graph, error) {
 			edges = append(edges, [2]int{i, i + cols})
 		}
 	}
-	return known(n, edges)
+	return build(n, edges, nameEdge)
 }
 
 func erdosRenyi(arg string, n int, seed uint64) (*Graph, error) {
@@ -145,12 +130,12 @@ func erdosRenyi(arg string, n int, seed uint64) (*Graph, error) {
 	}
 	for round := range erDraws {
 		s := rng.New(seed, rng.Address{Purpose: rng.Graph, Round: uint32(round)})
-		if g, err := known(n, erEdges(&s, p, n)); !errors.Is(err, errApart) {
+		if g, err := build(n, erEdges(&s, p, n), nameEdge); !errors.Is(err, errDisconnected) {
 			return g, err
 		}
 	}
 	return nil, fmt.Errorf("none of %d draws on %d nodes was connected, wanted a larger P: "+
-		"below ln(n)/n = %.3g most graphs fall apart", erDraws, n, vec.Log(float64(n))/float64(n))
+		"below ln(n)/n = %.3g most graphs are not connected", erDraws, n, vec.Log(float64(n))/float64(n))
 }
 
 // erEdges draws each pair with probability p, in the time the drawn ones take: the number of pairs skipped before
@@ -201,7 +186,8 @@ func readEdges(r io.Reader, file string, n int) (*Graph, error) {
 		}
 		e, ok := parseEdge(fields)
 		if !ok {
-			faults.addf("%s:%d: found %.40q, wanted two node numbers such as \"0 1\"", file, line, strings.TrimSpace(text))
+			faults.addf("%s:%d: found %.40q, wanted two node numbers such as \"0 1\"",
+				file, line, strings.TrimSpace(text))
 			continue
 		}
 		edges, lines = append(edges, e), append(lines, line)

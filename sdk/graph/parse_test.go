@@ -18,7 +18,7 @@ func TestParseRefuses(t *testing.T) {
 		want string
 	}{
 		{"", 4, "wanted ring, complete, star, path, grid:RxC, er:P or file:F"},
-		{"rign", 4, `graph: "rign": found an unknown kind, wanted ring, complete`},
+		{"rign", 4, `"rign": found an unknown kind, wanted ring, complete`},
 		{"Ring", 4, "unknown kind"},
 		{"ring:3", 4, `found ":3" after ring, wanted nothing`},
 		{"star:", 4, `found ":" after star, wanted nothing`},
@@ -53,7 +53,7 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("Parse(%.20q, %d) gave a graph with edges %v, want an error", c.spec, c.n, g.Edges())
 			continue
 		}
-		if !strings.HasPrefix(err.Error(), "graph: ") || !strings.Contains(err.Error(), c.want) {
+		if !strings.HasPrefix(err.Error(), "graph: \"") || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("Parse(%.20q, %d): %q does not say %q", c.spec, c.n, err, c.want)
 		}
 		if len(err.Error()) > 400 {

@@ -15,14 +15,13 @@ import (
 // and lemma (stability) of the paper.
 const StabilityLimit = 8.0 / 3
 
-// The eigenvalue iteration: the most steps before a restart, the numbers its basis may hold (32 MiB), the most
-// rounds of them, and the residual, as a share of the eigenvalue, that ends it. An eigenvalue's error is of the
-// order of the residual's square over the gap to the next one, so it is far smaller unless eigenvalues crowd.
+// Limits of the eigenvalue iteration. An eigenvalue's error is of the order of the residual's square over the gap to
+// the next one, so it is far below tolerance unless eigenvalues are crowded.
 const (
-	maxSteps  = 300
-	maxBasis  = 1 << 22
-	maxRounds = 12
-	tolerance = 1e-5
+	maxSteps  = 300     // before a restart
+	maxBasis  = 1 << 22 // numbers in the basis: 32 MiB
+	maxRounds = 12      // of steps
+	tolerance = 1e-5    // residual, as a share of the eigenvalue, that ends the iteration
 )
 
 // Gain returns the round gain a = share*StabilityLimit/(rho*LambdaMax), for a share in (0, 1) and rho > 0, which are
@@ -34,12 +33,12 @@ func (g *Graph) Gain(share, rho float64) float64 {
 	return share * StabilityLimit / (rho * g.LambdaMax())
 }
 
-// Contraction returns the spectral radius of the matrix M of [StabilityLimit], for a round gain a, a penalty parameter rho and
-// an eigenvalue lambda: by which factor the disagreement along that mode shrinks (below 1) or grows (above) in a round, in
-// the long run. With g = a*rho*lambda, M has trace 2-g and determinant 1-g/2, eq. (trace-det) of the paper: its
-// eigenvalues are a complex pair of size sqrt(1-g/2) for 0 < g < 2, both 0 at g = 2, and real otherwise. Contraction is 1
-// at g = 0, falls up to g = 2 and rises from there, so that over all modes of a graph it is largest at [Graph.Lambda2]
-// or at [Graph.LambdaMax].
+// Contraction returns the spectral radius of the matrix M of [StabilityLimit], for a round gain a, a penalty parameter
+// rho and an eigenvalue lambda: by which factor the disagreement along that mode shrinks (below 1) or grows (above) in
+// a round, in the long run. With g = a*rho*lambda, M has trace 2-g and determinant 1-g/2, eq. (trace-det) of the paper:
+// its eigenvalues are a complex pair of size sqrt(1-g/2) for 0 < g < 2, both 0 at g = 2, and real otherwise.
+// Contraction is 1 at g = 0, falls up to g = 2 and rises from there, so that over all modes of a graph it is largest at
+// [Graph.Lambda2] or at [Graph.LambdaMax].
 func Contraction(a, rho, lambda float64) float64 {
 	t := 1 - a*rho*lambda/2 // the determinant, and half the trace
 	if t >= 0 && t <= 1 {
@@ -65,10 +64,9 @@ func (g *Graph) Contraction(a, rho float64) float64 {
 // call, which for a thousand nodes takes some tenths of a second.
 func (g *Graph) LambdaMax() float64 { return g.lambdaMax() }
 
-// Lambda2 returns the smallest eigenvalue of the Laplacian above zero, the algebraic connectivity; 0 for a single
-// node. The error is below 1e-9 for N <= 301 and usually below 1e-6, relative, up to a thousand nodes; on larger
-// graphs that are close to falling apart, such as long paths, the result is an upper estimate. It is computed once,
-// on the first call.
+// Lambda2 returns the smallest eigenvalue of the Laplacian above zero, the algebraic connectivity; 0 for a single node.
+// The error is below 1e-9 for N <= 301 and usually below 1e-6, relative, up to a thousand nodes; on larger graphs that
+// are hardly connected, such as long paths, the result is an upper estimate. It is computed once, on the first call.
 func (g *Graph) Lambda2() float64 { return g.lambda2() }
 
 func (g *Graph) computeLambdaMax() float64 {
@@ -104,7 +102,7 @@ func (g *Graph) bound() float64 {
 //
 // The method is Lanczos's with full reorthogonalisation, restarted from y. With a random start it finds the extreme
 // eigenvalue with probability one; on up to most+1 nodes it runs to the end and is a full tridiagonalisation, on
-// more it takes at most that many steps before it starts anew.
+// more it takes at most that many steps before it restarts.
 func (g *Graph) extreme(top bool, most int) (theta, residual float64) {
 	n := g.N()
 	bound := g.bound()

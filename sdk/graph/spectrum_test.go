@@ -312,8 +312,8 @@ func TestContractionOfMatrix(t *testing.T) {
 	}
 }
 
-// The values that can be said by heart: nothing happens without gain, the limit is where it is 1 again, and at 2 the mode is
-// gone after two rounds. In between it falls and then rises.
+// The values that can be said by heart: nothing happens without gain, the limit is where it is 1 again, and at 2 the
+// mode is gone after two rounds. In between it falls and then rises.
 func TestContractionShape(t *testing.T) {
 	for g, want := range map[float64]float64{0: 1, 1.5: 0.5, 2: 0, 8.0 / 3: 1, 3: 0.5 + math.Sqrt(0.75)} {
 		if got := Contraction(g, 1, 1); math.Abs(got-want) > 1e-15 {

@@ -1,5 +1,5 @@
-// Package monitor lets people and programs watch a node while it runs: it keeps what has happened, in bounded memory, and serves
-// it over HTTP on this machine.
+// Package monitor lets people and programs watch a node while it runs. It keeps what has happened, in bounded memory,
+// and serves it over HTTP on this machine.
 //
 //	mon, err := monitor.New(monitor.Config{Fleet: fleet, Name: "ward-3"})
 //	node, err := sdk.New(sdk.Config{ /* ... */ Observer: mon.Observer(sdk.Observer{})})
@@ -11,27 +11,19 @@
 //
 // What is served:
 //
-//	/         a page for people: where the node stands, its neighbors, and charts over the rounds; it keeps itself up to date
+//	/         a page for people: the node's state, its neighbors, and charts over the rounds
 //	/status   the same as one JSON object, see [Status]
-//	/history  the charts' numbers, see [History]
-//	/metrics  for Prometheus, text format 0.0.4; every name starts with spade_edge_
-//	/healthz  200 while the run has not failed, otherwise 503 and why it has
-//	/readyz   200 while the node takes part: its oracle is ready, its run has begun and not ended, and at least one neighbor is
-//	          connected, if it has any and the connections are known
+//	/history  the numbers of the charts, a [Point] a round
+//	/metrics  for Prometheus, see [Metrics]
+//	/healthz  200 while the run has not failed, otherwise 503 and the error
+//	/readyz   200 while the run is on and a neighbor is connected, if there are any and connections are known
 //
-// The page is one file with everything in it. It loads nothing, from nowhere, and its content security policy forbids it to.
+// Nobody is authenticated, so only this machine is served: [Listen] takes loopback addresses alone, and [Guard] refuses
+// other requests. Nothing can be changed: only GET and HEAD are answered. The page loads nothing from elsewhere, and no
+// CORS header lets other pages read along.
 //
-// # Who may look
-//
-// Nobody has to say who they are, so only this machine is let in: [Listen] takes loopback addresses alone, and the handler refuses
-// requests that come from elsewhere, that were passed on by a proxy, or whose Host is not this machine's (a page of
-// a web site whose name has been pointed at 127.0.0.1 says its own name there). Nothing can be changed: only GET and HEAD are
-// answered. There is no word of CORS, so no other web page can read along.
-//
-// # What the privacy guarantee does not cover
-//
-// Loss and accuracy on the device's own data ([Config.Score]), and how many losses could not be had, come from the data directly. In
-// a private run they are in the page, /status and /history, each time marked as not covered, and not in /metrics: metrics are made
-// to be collected elsewhere. Everything else there follows from releases, from public parameters, and from when messages come and
-// go; timing is outside the guarantee.
+// Loss and accuracy on the device's own data ([Config.Score]) and the number of failed queries come from the data
+// directly, and the privacy guarantee does not cover them. In a private run the page, /status and /history show them,
+// marked as not covered, and /metrics does not: metrics are collected elsewhere. Everything else follows from releases,
+// from public parameters, and from the times of messages; timing is outside the guarantee.
 package monitor

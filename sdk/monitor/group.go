@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"sync"
@@ -9,7 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// Group shows the nodes of one process on one page, with the graph between them. Its methods may be called from any goroutine.
+// Group shows the nodes of one process on one page, with the graph between them. Its methods may be called from any
+// goroutine.
 type Group struct {
 	fleet *sdk.Fleet
 	nodes []*Monitor
@@ -19,18 +21,18 @@ type Group struct {
 	data string
 }
 
-// GroupStatus is what /status serves for a group.
-type GroupStatus struct {
+// groupReply is what /status serves for a group.
+type groupReply struct {
 	Version    int         `json:"version"` // of this form: 1
 	Run        string      `json:"run"`
 	NonPrivate bool        `json:"non_private"`
 	Edges      [][2]string `json:"edges"` // never null
 	Nodes      []Status    `json:"nodes"`
-	Scored     string      `json:"scored_on"` // what loss and accuracy of the group's history are of
+	Scored     string      `json:"scored_on"` // the data of which loss and accuracy in the group's history are
 }
 
-// NewGroup returns the group of a fleet's nodes. scored says in a few words on which samples the group's loss and accuracy are
-// measured.
+// NewGroup returns the group of a fleet's nodes. scored says in a few words on which samples the group's loss and
+// accuracy are measured.
 func NewGroup(fleet *sdk.Fleet, scored string, nodes ...*Monitor) *Group {
 	return &Group{fleet: fleet, nodes: slices.Clone(nodes), data: scored}
 }
@@ -42,8 +44,8 @@ func (g *Group) Add(p Point) {
 	g.hist.add(p)
 }
 
-// Handler serves what the group's monitors know, as [Monitor.Handler] does; /healthz and /readyz are good if those of all nodes
-// are. The metrics of the nodes differ in their label node.
+// Handler serves what the group's monitors know, as [Monitor.Handler] does; /healthz and /readyz answer 200 if those of
+// all nodes do. The metrics of the nodes differ in their label node.
 func (g *Group) Handler() http.Handler { return handler(g) }
 
 func (g *Group) statuses() []Status {
@@ -54,32 +56,28 @@ func (g *Group) statuses() []Status {
 	return all
 }
 
-func (g *Group) object() any {
-	out := GroupStatus{
-		Version: 1, Run: g.fleet.Run, NonPrivate: g.fleet.Privacy.NonPrivate, Edges: [][2]string{},
-		Nodes: g.statuses(), Scored: g.data,
+func (g *Group) reply() any {
+	return groupReply{
+		Version: 1, Run: g.fleet.Run, NonPrivate: g.fleet.Privacy.NonPrivate,
+		Edges: append([][2]string{}, g.fleet.Edges...), Nodes: g.statuses(), Scored: g.data,
 	}
-	out.Edges = append(out.Edges, g.fleet.Edges...)
-	return out
 }
 
-func (g *Group) course() History {
+func (g *Group) history() historyReply {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.hist.snapshot()
 }
 
-// Healthy returns the errors of all runs that have failed.
-func (g *Group) Healthy() error { return g.all((*Monitor).Healthy) }
+func (g *Group) healthy() error { return g.all((*Monitor).healthy) }
+func (g *Group) ready() error   { return g.all((*Monitor).ready) }
 
-// Ready returns what keeps nodes from taking part.
-func (g *Group) Ready() error { return g.all((*Monitor).Ready) }
-
-func (g *Group) all(ask func(*Monitor) error) error {
+// all joins the errors of the nodes.
+func (g *Group) all(check func(*Monitor) error) error {
 	var errs []error
 	for _, m := range g.nodes {
-		if err := ask(m); err != nil {
-			errs = append(errs, errors.New(m.cfg.Name+": "+err.Error()))
+		if err := check(m); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", m.cfg.Name, err))
 		}
 	}
 	return errors.Join(errs...)

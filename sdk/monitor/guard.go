@@ -7,12 +7,13 @@ import (
 	"net/http"
 )
 
-// CheckAddress says what keeps an address from being listened on: it has to be "host:port" with a host on loopback, "localhost"
-// or a number such as 127.0.0.1 or [::1].
+// CheckAddress returns why [Listen] does not take an address, nil if it does: it has to be "host:port" with a host on
+// loopback, "localhost" or a number such as 127.0.0.1 or [::1].
 func CheckAddress(addr string) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || !isLoopback(host) {
-		return fmt.Errorf("monitor: %q, want host:port on loopback, such as 127.0.0.1:0: whoever reaches it need not say who they are", addr)
+		return fmt.Errorf("monitor: %q, want host:port on loopback, such as 127.0.0.1:0: callers are not authenticated",
+			addr)
 	}
 	return nil
 }
@@ -39,9 +40,10 @@ func Listen(addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// Guard lets a handler see only requests of this machine: those from a loopback address, not passed on by a proxy, whose Host is
-// "localhost" or a loopback address. Others are answered with 403 and the reason. It sets the headers that keep browsers from guessing
-// types, from showing the answer inside other pages, and from keeping it.
+// Guard passes on only requests of this machine: those from a loopback address, not forwarded by a proxy, whose Host is
+// "localhost" or a loopback address; a web page whose host name leads to 127.0.0.1 has its own name there. Others are
+// answered with 403 and the reason. Guard sets the headers that keep browsers from guessing types, from showing the
+// answer inside other pages, and from storing it.
 func Guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
@@ -60,14 +62,14 @@ func Guard(h http.Handler) http.Handler {
 	})
 }
 
-// foreign says why a request is not one of this machine; empty if it is.
+// foreign returns why a request is not one of this machine; empty if it is.
 func foreign(r *http.Request) string {
 	if host, _, err := net.SplitHostPort(r.RemoteAddr); err != nil || !isLoopback(host) || host == "localhost" {
-		return "only this machine may look: the request comes from elsewhere"
+		return "only this machine is served: the request comes from elsewhere"
 	}
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"} {
 		if r.Header.Get(name) != "" {
-			return "only this machine may look: the request was passed on by a proxy (it has a header " + name + ")"
+			return "only this machine is served: the request was passed on by a proxy (it has a header " + name + ")"
 		}
 	}
 	host := r.Host
@@ -77,7 +79,7 @@ func foreign(r *http.Request) string {
 		host = host[1 : n-1]
 	}
 	if !isLoopback(host) {
-		return "only this machine may look: the Host of the request is not localhost, 127.0.0.1 or [::1]"
+		return "only this machine is served: the Host of the request is not localhost, 127.0.0.1 or [::1]"
 	}
 	return ""
 }

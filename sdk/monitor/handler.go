@@ -5,43 +5,27 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // source is what a handler serves.
 type source interface {
-	statuses() []Status // of every node
-	object() any        // for /status
-	course() History    // for /history
-	Healthy() error
-	Ready() error
+	statuses() []Status    // of every node
+	reply() any            // for /status
+	history() historyReply // for /history
+	healthy() error
+	ready() error
 }
+
+var paths = []string{"/", "/status", "/history", "/metrics", "/healthz", "/readyz"}
 
 // handler serves a source.
 func handler(s source) http.Handler {
 	return Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var reply func() (kind string, body []byte, code int)
-		switch r.URL.Path {
-		case "/":
-			reply = func() (string, []byte, int) {
-				text, policy := page()
-				w.Header().Set("Content-Security-Policy", policy)
-				return "text/html; charset=utf-8", text, http.StatusOK
-			}
-		case "/status":
-			reply = func() (string, []byte, int) { return object(s.object()) }
-		case "/history":
-			reply = func() (string, []byte, int) { return object(s.course()) }
-		case "/metrics":
-			reply = func() (string, []byte, int) {
-				return "text/plain; version=0.0.4; charset=utf-8", Metrics(s.statuses()...), http.StatusOK
-			}
-		case "/healthz":
-			reply = func() (string, []byte, int) { return verdict(s.Healthy()) }
-		case "/readyz":
-			reply = func() (string, []byte, int) { return verdict(s.Ready()) }
-		default:
-			http.Error(w, "there are /, /status, /history, /metrics, /healthz and /readyz", http.StatusNotFound)
+		if !slices.Contains(paths, r.URL.Path) {
+			http.Error(w, "there are "+strings.Join(paths, ", "), http.StatusNotFound)
 			return
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -49,31 +33,45 @@ func handler(s source) http.Handler {
 			http.Error(w, "nothing can be changed here: GET and HEAD only", http.StatusMethodNotAllowed)
 			return
 		}
-		kind, body, code := reply()
+		kind, code := "text/plain; charset=utf-8", http.StatusOK
+		body, err := []byte("ok\n"), error(nil)
+		switch r.URL.Path {
+		case "/":
+			var policy string
+			body, policy = page()
+			kind = "text/html; charset=utf-8"
+			w.Header().Set("Content-Security-Policy", policy)
+		case "/status":
+			kind = "application/json"
+			body, err = encode(s.reply())
+		case "/history":
+			kind = "application/json"
+			body, err = encode(s.history())
+		case "/metrics":
+			kind = "text/plain; version=0.0.4; charset=utf-8"
+			body = Metrics(s.statuses()...)
+		case "/healthz":
+			err = s.healthy()
+		case "/readyz":
+			err = s.ready()
+		}
+		if err != nil {
+			kind, body, code = "text/plain; charset=utf-8", fmt.Appendln(nil, err), http.StatusServiceUnavailable
+		}
 		w.Header().Set("Content-Type", kind)
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		w.WriteHeader(code)
 		if r.Method == http.MethodGet {
-			_, _ = w.Write(body) // whoever has gone needs no answer
+			_, _ = w.Write(body) // a client that has gone needs no answer
 		}
 	}))
 }
 
-// object returns a value as JSON.
-func object(v any) (kind string, body []byte, code int) {
+// encode returns a value as indented JSON.
+func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
-		return verdict(err)
-	}
-	return "application/json", b.Bytes(), http.StatusOK
-}
-
-// verdict answers with ok, or with what is wrong.
-func verdict(err error) (kind string, body []byte, code int) {
-	if err != nil {
-		return "text/plain; charset=utf-8", fmt.Appendln(nil, err), http.StatusServiceUnavailable
-	}
-	return "text/plain; charset=utf-8", []byte("ok\n"), http.StatusOK
+	err := enc.Encode(v)
+	return b.Bytes(), err
 }

@@ -12,19 +12,19 @@ type Point struct {
 	Accuracy     Value   `json:"accuracy"` // likewise; share in [0, 1]
 }
 
-// History is the course of a run, thinned if it is long: what /history serves.
-type History struct {
+// historyReply is the history of a run, thinned if it is long: what /history serves.
+type historyReply struct {
 	Stride int     `json:"stride"` // every Stride-th round is kept, and the last one
 	Points []Point `json:"points"` // by round, ascending; never null
 }
 
-// MaxPoints is how many points a history holds at most.
-const MaxPoints = 512
+// maxPoints is how many points a history holds at most.
+const maxPoints = 512
 
-// history collects the points of a run in bounded memory: when it is full, every second of its rounds goes.
+// history collects the points of a run in bounded memory: when it is full, every second of its rounds is dropped.
 type history struct {
 	stride int
-	kept   []Point // of rounds that stride divides
+	points []Point // of rounds that stride divides
 	last   Point   // the newest, of whatever round
 }
 
@@ -35,34 +35,30 @@ func (h *history) add(p Point) {
 		return
 	}
 	h.last = p
-	if p.Round%h.stride != 0 {
-		return
-	}
-	if len(h.kept) == MaxPoints-1 { // with last there are MaxPoints
+	if p.Round%h.stride == 0 && len(h.points) == maxPoints-1 { // with last there are maxPoints
 		h.stride *= 2
-		h.kept = slices.DeleteFunc(h.kept, func(p Point) bool { return p.Round%h.stride != 0 })
-		if p.Round%h.stride != 0 {
-			return
-		}
+		h.points = slices.DeleteFunc(h.points, func(p Point) bool { return p.Round%h.stride != 0 })
 	}
-	h.kept = append(h.kept, p)
+	if p.Round%h.stride == 0 {
+		h.points = append(h.points, p)
+	}
 }
 
-// set changes the points of a round, if they have not been thinned out.
+// set changes the points of a round, unless they have been thinned out.
 func (h *history) set(round int, change func(p *Point)) {
 	if h.last.Round == round && round > 0 {
 		change(&h.last)
 	}
-	at, found := slices.BinarySearchFunc(h.kept, round, func(p Point, round int) int { return p.Round - round })
+	at, found := slices.BinarySearchFunc(h.points, round, func(p Point, round int) int { return p.Round - round })
 	if found {
-		change(&h.kept[at])
+		change(&h.points[at])
 	}
 }
 
 // snapshot returns a copy.
-func (h *history) snapshot() History {
-	out := History{Stride: max(h.stride, 1), Points: append([]Point{}, h.kept...)}
-	if n := len(h.kept); h.last.Round > 0 && (n == 0 || h.kept[n-1].Round != h.last.Round) {
+func (h *history) snapshot() historyReply {
+	out := historyReply{Stride: max(h.stride, 1), Points: append([]Point{}, h.points...)}
+	if n := len(h.points); h.last.Round > 0 && (n == 0 || h.points[n-1].Round != h.last.Round) {
 		out.Points = append(out.Points, h.last)
 	}
 	return out

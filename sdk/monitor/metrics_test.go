@@ -12,13 +12,17 @@ var update = flag.Bool("update", false, "write what the golden test finds into i
 // The text as a whole: a private node and one that is not, each with a neighbor, and names that need escaping.
 func TestMetricsGolden(t *testing.T) {
 	private := Status{
-		Version: 1, Run: "ward \"study\"\\\n1", Name: "a", Running: true, Ready: true, Phase: Waiting, Seconds: 12.5, Uptime: 3600, Waiting: []string{"b"},
-		Round: 12, Rounds: 50, Cooldown: 30, Queries: 12345, FrameBytes: 678, RefusedFrames: 1, Disagreement: 0.25, Compared: 11,
+		Version: 1, Run: "ward \"study\"\\\n1", Name: "a", Running: true, Ready: true, Phase: Waiting, Seconds: 12.5,
+		Uptime: 3600, Waiting: []string{"b"},
+		Round: 12, Rounds: 50, Cooldown: 30, Queries: 12345, FrameBytes: 678, RefusedFrames: 1, Disagreement: 0.25,
+		Compared: 11,
 		Neighbors: []Neighbor{
-			{Name: "b", Round: 11, Behind: 1, Missing: true, Link: &Link{Sent: 1000, Received: 2000, Refusal: "another fleet"}},
+			{Name: "b", Round: 11, Behind: 1, Missing: true, Link: &Link{Sent: 1000, Received: 2000,
+				Refusal: "another fleet"}},
 			{Name: "c", Round: 13, Behind: -1},
 		},
-		Privacy:  &Privacy{Rho: 0.125, Epsilon: 2.5, Delta: 1e-5, Limit: 8, Planned: 7.5, Lifetime: &Lifetime{Epsilon: 3, Limit: Unknown()}},
+		Privacy: &Privacy{Rho: 0.125, Epsilon: 2.5, Delta: 1e-5, Limit: 8, Planned: 7.5,
+			Lifetime: &Lifetime{Epsilon: 3, Limit: Unknown()}},
 		Local:    &Local{Round: 12, Loss: 0.5, Accuracy: 0.75, FailedQueries: 3},
 		Evidence: []Evidence{{"b", 3}, {"c", 4}},
 	}
@@ -41,7 +45,8 @@ func TestMetricsGolden(t *testing.T) {
 		t.Errorf("metrics are\n%s", got)
 	}
 	for line := range strings.Lines(got) {
-		if strings.Contains(line, `node="a"`) && (strings.Contains(line, "loss") || strings.Contains(line, "accuracy") || strings.Contains(line, "failed_queries")) {
+		if strings.Contains(line, `node="a"`) && (strings.Contains(line, "loss") ||
+			strings.Contains(line, "accuracy") || strings.Contains(line, "failed_queries")) {
 			t.Errorf("a private run tells %s", line)
 		}
 	}

@@ -19,9 +19,10 @@ type Config struct {
 	Fleet *sdk.Fleet // the run
 	Name  string     // the member that the node is
 
-	// Score, if not nil, says what a model is worth on the device's own data: the mean loss, and the share of samples in [0, 1] that
-	// it gets right; NaN for what is not known. x is the callee's. It is called from a goroutine of the monitor's own, for
-	// the newest release, and at most a tenth of the time: rounds that are over sooner go without. A panic counts as not known.
+	// Score, if not nil, returns a model's mean loss on the device's own data and the share of samples in [0, 1] that
+	// it gets right; NaN for what is not known. x is the callee's. It is called from the monitor's own goroutine, for
+	// the newest release, and takes at most a tenth of the time: shorter rounds are not scored. A panic counts as not
+	// known.
 	Score func(x []float32) (loss, accuracy float64)
 
 	// Links, if not nil, returns the state of the connections. It is called from several goroutines, often.
@@ -40,21 +41,21 @@ type Monitor struct {
 	started    time.Time
 	pending    chan scored // the newest release that is not scored yet
 	quit       chan struct{}
-	work       sync.WaitGroup
+	wg         sync.WaitGroup
 
-	mu       sync.Mutex // guards what follows
-	node     *sdk.Node
-	ended    bool
-	err      error      // of the run
-	links    []Link     // when it had ended
-	last     sdk.Status // as last seen
-	phase    Phase
-	since    time.Time // of phase
-	moved    time.Time // when the node was last seen to work, or to wait with good reason
-	hist     history
-	best     Local // of the newest release that has been scored
-	lifetime *Lifetime
-	lifeOf   int // the round after which the ledger was asked, plus 1
+	mu         sync.Mutex // guards the rest
+	node       *sdk.Node
+	ended      bool
+	err        error      // of the run
+	links      []Link     // at its end
+	last       sdk.Status // as last seen
+	phase      Phase
+	since      time.Time // of phase
+	progressed time.Time // when the node was last seen to work, or to wait with good reason
+	hist       history
+	local      Local // of the newest release that has been scored
+	lifetime   *Lifetime
+	ledgerAt   int // the round after which the ledger was asked, plus 1
 }
 
 // scored is a release to be scored.
@@ -72,9 +73,9 @@ func New(cfg Config) (*Monitor, error) {
 		return nil, errors.New("monitor: Name is not one of the fleet's members")
 	}
 	m := &Monitor{cfg: cfg, now: time.Now, pending: make(chan scored, 1), quit: make(chan struct{}), phase: Starting}
-	m.best = Local{Loss: Unknown(), Accuracy: Unknown()}
+	m.local = Local{Loss: Unknown(), Accuracy: Unknown()}
 	m.started = m.now()
-	m.since, m.moved = m.started, m.started
+	m.since, m.progressed = m.started, m.started
 	if p := cfg.Fleet.Privacy; !p.NonPrivate {
 		m.accounting = p.Accounting
 		m.planned = m.accounting.Epsilon(cfg.Fleet.Rho(), p.Delta)
@@ -82,7 +83,7 @@ func New(cfg Config) (*Monitor, error) {
 	return m, nil
 }
 
-// Observer returns the observer to make the node with. It passes on to next what it is told.
+// Observer returns the observer to make the node with. It passes everything on to next.
 func (m *Monitor) Observer(next sdk.Observer) sdk.Observer {
 	return sdk.Observer{
 		Released: func(round int, x []float32) {
@@ -93,7 +94,7 @@ func (m *Monitor) Observer(next sdk.Observer) sdk.Observer {
 		},
 		Waiting: func(round int, neighbors []string) {
 			m.mu.Lock()
-			m.look()
+			m.refresh()
 			m.mu.Unlock()
 			if next.Waiting != nil {
 				next.Waiting(round, neighbors)
@@ -102,24 +103,22 @@ func (m *Monitor) Observer(next sdk.Observer) sdk.Observer {
 	}
 }
 
-// Begin starts to watch a node: call it once, before its Run, and End after it.
+// Begin starts to watch a node. Call it once, before its Run, and End after it.
 func (m *Monitor) Begin(node *sdk.Node) {
 	m.mu.Lock()
 	m.node = node
-	m.look()
+	m.refresh()
 	m.mu.Unlock()
-	m.work.Go(m.sample)
+	m.wg.Go(m.sample)
 	if m.cfg.Score != nil {
-		m.work.Go(m.score)
+		m.wg.Go(m.score)
 	}
 }
 
-// End says that the node's Run is over, and what it returned; a run that was cancelled has not failed. The monitor goes on telling how the node stood then.
+// End tells the monitor that the node's Run is over and what it returned; a run that was cancelled has not failed. From
+// then on the monitor shows the node's last state.
 func (m *Monitor) End(err error) {
-	var links []Link
-	if m.cfg.Links != nil {
-		links = m.cfg.Links()
-	}
+	links := m.askLinks()
 	m.mu.Lock()
 	if m.node == nil || m.ended {
 		m.mu.Unlock()
@@ -128,7 +127,7 @@ func (m *Monitor) End(err error) {
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}
-	m.look()
+	m.refresh()
 	m.ended, m.err, m.links = true, err, links
 	m.since = m.now()
 	if m.phase = Ended; err != nil {
@@ -136,11 +135,11 @@ func (m *Monitor) End(err error) {
 	}
 	m.mu.Unlock()
 	close(m.quit)
-	m.work.Wait()
+	m.wg.Wait()
 }
 
-// sample looks at the node twice a second, so that what it is doing can be dated; less and less often while it does the same, down
-// to every eight seconds, for a node that waits should let its processor sleep.
+// sample reads the node's state twice a second, so that phases can be dated. While the phase stays the same it reads
+// less and less often, down to every eight seconds: a node that waits should let its processor sleep.
 func (m *Monitor) sample() {
 	const often, seldom = time.Second / 2, 8 * time.Second
 	wait := often
@@ -154,7 +153,7 @@ func (m *Monitor) sample() {
 		}
 		m.mu.Lock()
 		since := m.since
-		m.look()
+		m.refresh()
 		if wait = min(2*wait, seldom); m.since != since {
 			wait = often
 		}
@@ -163,44 +162,35 @@ func (m *Monitor) sample() {
 	}
 }
 
-// look takes in how the node stands. m.mu is held.
-func (m *Monitor) look() {
+// refresh reads the node's state. m.mu is held.
+func (m *Monitor) refresh() {
 	if m.node == nil || m.ended {
 		return
 	}
 	st := m.node.Status()
-	m.compared(st)
+	if st.Compared > m.last.Compared { // known after the round
+		m.hist.set(st.Compared, func(p *Point) { p.Disagreement = Value(st.Disagreement) })
+	}
 	now := m.now()
-	phase := m.phaseOf(st)
+	phase := Querying
+	switch {
+	case st.Done:
+		phase = Serving
+	case len(st.Waiting) > 0:
+		phase = Waiting
+	case st.Round >= m.cfg.Fleet.Method.Rounds:
+		phase = Cooling
+	}
 	if phase != m.phase || st.Round != m.last.Round {
 		m.phase, m.since = phase, now
 	}
 	if phase != Querying || st.Queries != m.last.Queries || st.Round != m.last.Round {
-		m.moved = now
+		m.progressed = now
 	}
 	m.last = st
 }
 
-func (m *Monitor) phaseOf(st sdk.Status) Phase {
-	switch {
-	case st.Done:
-		return Serving
-	case len(st.Waiting) > 0:
-		return Waiting
-	case st.Round >= m.cfg.Fleet.Method.Rounds:
-		return Cooling
-	}
-	return Querying
-}
-
-// compared notes how far the neighbors were, which is known after the round. m.mu is held.
-func (m *Monitor) compared(st sdk.Status) {
-	if st.Compared > m.last.Compared {
-		m.hist.set(st.Compared, func(p *Point) { p.Disagreement = Value(st.Disagreement) })
-	}
-}
-
-// released takes in a release.
+// released records a release.
 func (m *Monitor) released(round int, x []float32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -211,11 +201,11 @@ func (m *Monitor) released(round int, x []float32) {
 		Round: round, Seconds: m.now().Sub(m.started).Seconds(),
 		Epsilon: m.epsilon(m.node.Spend()), Disagreement: Unknown(), Loss: Unknown(), Accuracy: Unknown(),
 	})
-	m.look()
+	m.refresh()
 	if m.cfg.Score == nil {
 		return
 	}
-	select { // only the newest release is worth a score
+	select { // only the newest release is scored
 	case <-m.pending:
 	default:
 	}
@@ -231,13 +221,13 @@ func (m *Monitor) epsilon(rho float64) Value {
 	return Value(m.accounting.Epsilon(rho, p.Delta))
 }
 
-// score scores releases, the newest each time, and rests nine times as long as it has worked.
+// score scores releases, always the newest, and rests nine times as long as it has worked.
 func (m *Monitor) score() {
 	for {
 		select {
 		case s := <-m.pending:
 			began := time.Now()
-			m.note(s)
+			m.scoreOne(s)
 			select {
 			case <-time.After(9 * time.Since(began)):
 				continue
@@ -247,24 +237,24 @@ func (m *Monitor) score() {
 		}
 		select { // the last model is scored in any case
 		case s := <-m.pending:
-			m.note(s)
+			m.scoreOne(s)
 		default:
 		}
 		return
 	}
 }
 
-// note scores one release.
-func (m *Monitor) note(s scored) {
-	loss, accuracy := m.ask(s.x)
+// scoreOne scores one release.
+func (m *Monitor) scoreOne(s scored) {
+	loss, accuracy := m.callScore(s.x)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.best.Round, m.best.Loss, m.best.Accuracy = s.round, Value(loss), Value(accuracy)
+	m.local.Round, m.local.Loss, m.local.Accuracy = s.round, Value(loss), Value(accuracy)
 	m.hist.set(s.round, func(p *Point) { p.Loss, p.Accuracy = Value(loss), Value(accuracy) })
 }
 
-// ask calls Score. A node that dies of its data would tell its neighbors about them.
-func (m *Monitor) ask(x []float32) (loss, accuracy float64) {
+// callScore calls Score. If a panic ended the node, its neighbors would learn something about its data.
+func (m *Monitor) callScore(x []float32) (loss, accuracy float64) {
 	defer func() {
 		if recover() != nil {
 			loss, accuracy = math.NaN(), math.NaN()
@@ -273,18 +263,23 @@ func (m *Monitor) ask(x []float32) (loss, accuracy float64) {
 	return m.cfg.Score(x)
 }
 
+// askLinks returns the state of the connections, nil if it is not known.
+func (m *Monitor) askLinks() []Link {
+	if m.cfg.Links == nil {
+		return nil
+	}
+	return m.cfg.Links()
+}
+
 // Status returns where the node stands.
 func (m *Monitor) Status() Status {
-	var links []Link
-	if m.cfg.Links != nil {
-		links = m.cfg.Links()
-	}
+	links := m.askLinks()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ended {
 		links = slices.Clone(m.links)
 	}
-	m.look()
+	m.refresh()
 	f, st, now := m.cfg.Fleet, m.last, m.now()
 	out := Status{
 		Version: 1, Run: f.Run, Name: m.cfg.Name, NonPrivate: f.Privacy.NonPrivate,
@@ -302,7 +297,9 @@ func (m *Monitor) Status() Status {
 		out.Disagreement = Value(st.Disagreement)
 	}
 	for _, n := range st.Neighbors {
-		one := Neighbor{Name: n.Name, Round: n.Round, Behind: st.Round - n.Round, Missing: slices.Contains(st.Waiting, n.Name)}
+		one := Neighbor{
+			Name: n.Name, Round: n.Round, Behind: st.Round - n.Round, Missing: slices.Contains(st.Waiting, n.Name),
+		}
 		if i := slices.IndexFunc(links, func(l Link) bool { return l.Name == n.Name }); i >= 0 {
 			one.Link = &links[i]
 		}
@@ -312,15 +309,15 @@ func (m *Monitor) Status() Status {
 		out.Privacy = m.privacy()
 	}
 	if m.cfg.Score != nil || f.Privacy.NonPrivate || st.FailedQueries > 0 {
-		local := m.best
+		local := m.local
 		local.FailedQueries = st.FailedQueries
 		out.Local = &local
 	}
-	out.Ready = m.ready(out.Neighbors) == nil
+	out.Ready = m.obstacle(out.Neighbors) == nil
 	return out
 }
 
-// privacy says what has been spent. m.mu is held.
+// privacy returns what has been spent. m.mu is held.
 func (m *Monitor) privacy() *Privacy {
 	p := m.cfg.Fleet.Privacy
 	out := &Privacy{Delta: p.Delta, Accounting: m.accounting.String(), Limit: Unknown(), Planned: Value(m.planned)}
@@ -331,8 +328,8 @@ func (m *Monitor) privacy() *Privacy {
 		out.Rho = m.node.Spend()
 	}
 	out.Epsilon = m.epsilon(out.Rho)
-	if l := m.cfg.Ledger; l != nil && m.lifeOf != m.last.Round+1 {
-		m.lifeOf = m.last.Round + 1
+	if l := m.cfg.Ledger; l != nil && m.ledgerAt != m.last.Round+1 {
+		m.ledgerAt = m.last.Round + 1
 		m.lifetime = NewLifetime(l.Lifetime(p.Delta), m.accounting)
 	}
 	if m.lifetime != nil {
@@ -342,7 +339,7 @@ func (m *Monitor) privacy() *Privacy {
 	return out
 }
 
-// NewLifetime puts what a ledger says into the words of a status, with epsilon as an accounting reads it.
+// NewLifetime returns the form that a ledger's lifetime has in a status, with epsilon by the given accounting.
 func NewLifetime(l *dpmech.Lifetime, a dpmech.Accounting) *Lifetime {
 	out := &Lifetime{Dataset: l.Dataset, Runs: len(l.Runs), Limit: Unknown(), Epsilon: Value(a.Epsilon(l.Rho, l.Delta))}
 	if l.Limit != nil {
@@ -351,21 +348,20 @@ func NewLifetime(l *dpmech.Lifetime, a dpmech.Accounting) *Lifetime {
 	return out
 }
 
-// History returns a copy of the run's course so far, of at most [MaxPoints] points.
-func (m *Monitor) History() History {
+func (m *Monitor) history() historyReply {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.look()
+	m.refresh()
 	return m.hist.snapshot()
 }
 
-// Stalled returns for how long the node has done nothing although it was its turn: its oracle does not answer, or its disk does not
-// take a release. It is 0 while the node waits for a neighbor, and where there is no run. A watchdog may end a process that has been
-// stalled for longer than any answer of the oracle takes.
+// Stalled returns for how long the node has done nothing although it was its turn: its oracle does not answer, or its
+// disk does not take a release. It is 0 while the node waits for a neighbor, and where there is no run. A watchdog may
+// end a process that has been stalled for longer than any answer of the oracle takes.
 func (m *Monitor) Stalled() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.look()
+	m.refresh()
 	return m.stalled(m.now())
 }
 
@@ -373,26 +369,28 @@ func (m *Monitor) stalled(now time.Time) time.Duration {
 	if m.node == nil || m.ended || m.phase != Querying {
 		return 0
 	}
-	return now.Sub(m.moved)
+	return now.Sub(m.progressed)
 }
 
-// Healthy returns the error that the run has failed with; nil if it has not.
-func (m *Monitor) Healthy() error {
+// healthy returns the error that the run has failed with; nil if it has not.
+func (m *Monitor) healthy() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.err
 }
 
-// Ready returns what keeps the node from taking part: its run has not begun, or is over, or it has neighbors and is known
-// to be connected with none of them.
-func (m *Monitor) Ready() error {
+// ready returns what keeps the node from taking part: its run has not begun, or is over, or it has neighbors and is
+// known to be connected with none of them.
+func (m *Monitor) ready() error {
 	st := m.Status()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.ready(st.Neighbors)
+	return m.obstacle(st.Neighbors)
 }
 
-func (m *Monitor) ready(neighbors []Neighbor) error {
+// obstacle is ready for known neighbors. m.mu is held.
+func (m *Monitor) obstacle(neighbors []Neighbor) error {
+	connected := func(n Neighbor) bool { return n.Link != nil && n.Link.Connected }
 	switch {
 	case m.node == nil:
 		return errors.New("the run has not begun")
@@ -400,7 +398,7 @@ func (m *Monitor) ready(neighbors []Neighbor) error {
 		return m.err
 	case m.ended:
 		return errors.New("the run is over")
-	case len(neighbors) > 0 && m.cfg.Links != nil && !slices.ContainsFunc(neighbors, func(n Neighbor) bool { return n.Link != nil && n.Link.Connected }):
+	case len(neighbors) > 0 && m.cfg.Links != nil && !slices.ContainsFunc(neighbors, connected):
 		return errors.New("no neighbor is connected")
 	}
 	return nil
@@ -410,5 +408,4 @@ func (m *Monitor) ready(neighbors []Neighbor) error {
 func (m *Monitor) Handler() http.Handler { return handler(m) }
 
 func (m *Monitor) statuses() []Status { return []Status{m.Status()} }
-func (m *Monitor) object() any        { return m.Status() }
-func (m *Monitor) course() History    { return m.History() }
+func (m *Monitor) reply() any         { return m.Status() }

@@ -43,7 +43,8 @@ type world struct {
 	waiting chan struct{} // has an element when a has waited for a while
 }
 
-// newWorld makes the nodes. change may alter the monitor's configuration; oracle, if not nil, comes before every answer of a.
+// newWorld makes the nodes. change may alter the monitor's configuration; oracle, if not nil, comes before every answer
+// of a.
 func newWorld(t *testing.T, f *sdk.Fleet, change func(c *Config), oracle func(ctx context.Context) error) *world {
 	t.Helper()
 	w := &world{fleet: f, waiting: make(chan struct{}, 100)}
@@ -99,7 +100,8 @@ func (w *world) run(ctx context.Context) error {
 	return err
 }
 
-// A run from its start to its end, as the monitor tells it: every round, what it has cost, and how far apart the releases were.
+// A run from its start to its end, as the monitor tells it: every round, what it has cost, and how far apart the
+// releases were.
 func TestRun(t *testing.T) {
 	links := []Link{{Name: "b", Connected: true, Sent: 12, Received: 34}}
 	w := newWorld(t, pair(nil), func(c *Config) {
@@ -107,28 +109,33 @@ func TestRun(t *testing.T) {
 		c.Score = func(x []float32) (float64, float64) { return 0.5, 0.75 }
 	}, nil)
 	st := w.mon.Status()
-	if st.Phase != Starting || st.Ready || st.Round != 0 || w.mon.Ready() == nil || w.mon.Healthy() != nil || len(w.mon.History().Points) != 0 {
+	if st.Phase != Starting || st.Ready || st.Round != 0 || w.mon.ready() == nil || w.mon.healthy() != nil ||
+		len(w.mon.history().Points) != 0 {
 		t.Errorf("before the run: %+v", st)
 	}
 	if err := w.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	st = w.mon.Status()
-	if st.Version != 1 || st.Run != "pair" || st.Name != "a" || st.NonPrivate || st.Running || st.Ready || st.Phase != Ended || st.Fault != "" ||
-		st.Round != 8 || st.Rounds != 6 || st.Cooldown != 2 || st.Queries != 48 || st.FrameBytes == 0 || len(st.Waiting) != 0 {
+	if st.Version != 1 || st.Run != "pair" || st.Name != "a" || st.NonPrivate || st.Running || st.Ready ||
+		st.Phase != Ended || st.Fault != "" ||
+		st.Round != 8 || st.Rounds != 6 || st.Cooldown != 2 || st.Queries != 48 || st.FrameBytes == 0 ||
+		len(st.Waiting) != 0 {
 		t.Errorf("status %+v", st)
 	}
-	if n := st.Neighbors; len(n) != 1 || n[0].Name != "b" || n[0].Round != 8 || n[0].Behind != 0 || n[0].Missing || n[0].Link == nil || *n[0].Link != links[0] {
+	if n := st.Neighbors; len(n) != 1 || n[0].Name != "b" || n[0].Round != 8 || n[0].Behind != 0 || n[0].Missing ||
+		n[0].Link == nil || *n[0].Link != links[0] {
 		t.Errorf("neighbors %+v", n)
 	}
 	p := st.Privacy
-	if p == nil || p.Epsilon != p.Planned || !(p.Epsilon > 1) || p.Limit != 8 || p.Accounting != "gdp" || p.Delta != 1e-5 || p.Rho != w.nodes[0].Spend() || p.Lifetime != nil {
+	if p == nil || p.Epsilon != p.Planned || !(p.Epsilon > 1) || p.Limit != 8 || p.Accounting != "gdp" ||
+		p.Delta != 1e-5 || p.Rho != w.nodes[0].Spend() || p.Lifetime != nil {
 		t.Errorf("privacy %+v", p)
 	}
 	if l := st.Local; l == nil || l.Covered || l.Round != 8 || l.Loss != 0.5 || l.Accuracy != 0.75 {
 		t.Errorf("local %+v", l)
 	}
-	points := w.mon.History().Points
+	points := w.mon.history().Points
 	if len(points) != 8 {
 		t.Fatalf("%d points", len(points))
 	}
@@ -140,10 +147,11 @@ func TestRun(t *testing.T) {
 			t.Errorf("epsilon %v after %v in round %d", q.Epsilon, points[i-1].Epsilon, q.Round)
 		}
 	}
-	if last := points[7]; last.Loss != 0.5 || last.Accuracy != 0.75 || last.Disagreement != st.Disagreement || st.Compared != 8 {
+	if last := points[7]; last.Loss != 0.5 || last.Accuracy != 0.75 || last.Disagreement != st.Disagreement ||
+		st.Compared != 8 {
 		t.Errorf("last point %+v, disagreement %v in round %d", last, st.Disagreement, st.Compared)
 	}
-	if w.mon.Healthy() != nil || w.mon.Ready() == nil {
+	if w.mon.healthy() != nil || w.mon.ready() == nil {
 		t.Error("after the run: failed, or ready")
 	}
 }
@@ -155,11 +163,13 @@ func TestNotPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	st := w.mon.Status()
-	if !st.NonPrivate || st.Privacy != nil || st.Disagreement.Known() || st.Compared != 0 || st.Neighbors[0].Link != nil {
+	if !st.NonPrivate || st.Privacy != nil || st.Disagreement.Known() || st.Compared != 0 ||
+		st.Neighbors[0].Link != nil {
 		t.Errorf("status %+v", st)
 	}
-	text, err := json.Marshal(w.mon.History())
-	if err != nil || !strings.Contains(string(text), `"round":1,"seconds":`) || !strings.Contains(string(text), `"epsilon":null,"disagreement":null,"loss":null,"accuracy":null`) {
+	text, err := json.Marshal(w.mon.history())
+	if err != nil || !strings.Contains(string(text), `"round":1,"seconds":`) ||
+		!strings.Contains(string(text), `"epsilon":null,"disagreement":null,"loss":null,"accuracy":null`) {
 		t.Errorf("history %s: %v", text, err)
 	}
 }
@@ -178,7 +188,7 @@ func TestWaitingIsNoStall(t *testing.T) {
 		return nil
 	})
 	w.mon.now = func() time.Time { return now } // before anything runs
-	w.mon.since, w.mon.moved, w.mon.started = now, now, now
+	w.mon.since, w.mon.progressed, w.mon.started = now, now, now
 	w.mon.Begin(w.nodes[0])
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error)
@@ -199,17 +209,19 @@ func TestWaitingIsNoStall(t *testing.T) {
 	now = now.Add(time.Hour)
 	w.mon.mu.Unlock()
 	st := w.mon.Status()
-	if st.Stalled != 0 || st.Seconds != 3600 || len(st.Waiting) != 1 || st.Waiting[0] != "b" || !st.Neighbors[0].Missing {
+	if st.Stalled != 0 || st.Seconds != 3600 || len(st.Waiting) != 1 || st.Waiting[0] != "b" ||
+		!st.Neighbors[0].Missing {
 		t.Errorf("status %+v", st)
 	}
 	cancel()
 	w.mon.End(<-over)
-	if w.mon.Healthy() != nil || w.mon.Status().Phase != Ended {
+	if w.mon.healthy() != nil || w.mon.Status().Phase != Ended {
 		t.Error("a run that was cancelled has failed")
 	}
 }
 
-// Losses that could not be had are counted for this device alone: its status on loopback marks them, and metrics do not have them.
+// Losses that could not be had are counted for this device alone: its status on loopback marks them, and metrics do not
+// have them.
 func TestFailedQueriesStayHere(t *testing.T) {
 	asked := 0
 	w := newWorld(t, pair(nil), nil, func(context.Context) error {
@@ -235,7 +247,8 @@ func TestFailedQueriesStayHere(t *testing.T) {
 
 // A run that fails says why; a Score that panics is a score that is not known.
 func TestFailure(t *testing.T) {
-	w := newWorld(t, pair(func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{NonPrivate: true} }), nil, func(context.Context) error { return errors.New("no scale") })
+	w := newWorld(t, pair(func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{NonPrivate: true} }), nil,
+		func(context.Context) error { return errors.New("no scale") })
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	w.mon.Begin(w.nodes[0])
@@ -243,14 +256,14 @@ func TestFailure(t *testing.T) {
 	w.mon.End(err)
 	w.mon.End(nil) // once is enough
 	st := w.mon.Status()
-	if err == nil || w.mon.Healthy() != err || st.Phase != Failed || !strings.Contains(st.Fault, "no scale") {
+	if err == nil || w.mon.healthy() != err || st.Phase != Failed || !strings.Contains(st.Fault, "no scale") {
 		t.Errorf("%v, status %+v", err, st)
 	}
 	m, err := New(Config{Fleet: w.fleet, Name: "a", Score: func([]float32) (float64, float64) { panic("of its data") }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if loss, accuracy := m.ask(nil); !math.IsNaN(loss) || !math.IsNaN(accuracy) {
+	if loss, accuracy := m.callScore(nil); !math.IsNaN(loss) || !math.IsNaN(accuracy) {
 		t.Errorf("scores %v and %v", loss, accuracy)
 	}
 	for _, c := range []Config{{}, {Fleet: w.fleet}, {Fleet: w.fleet, Name: "z"}} {
@@ -263,16 +276,18 @@ func TestFailure(t *testing.T) {
 // Evidence against a neighbor is told once, and is no fault of the node that holds it.
 func TestEvidence(t *testing.T) {
 	w := newWorld(t, pair(nil), nil, nil)
-	w.mon.last.Evidence = []signed.Evidence{{Member: "b", Round: 3, First: "x"}, {Member: "b", Round: 3, First: "y"}, {Member: "b", Round: 4}}
+	w.mon.last.Evidence = []signed.Evidence{{Member: "b", Round: 3, First: "x"}, {Member: "b", Round: 3, First: "y"},
+		{Member: "b", Round: 4}}
 	st := w.mon.Status()
 	text, err := json.Marshal(st)
-	if err != nil || !strings.HasSuffix(string(text), `"evidence":[{"member":"b","round":3},{"member":"b","round":4}]}`) {
+	if err != nil ||
+		!strings.HasSuffix(string(text), `"evidence":[{"member":"b","round":3},{"member":"b","round":4}]}`) {
 		t.Errorf("%s, %v", text, err)
 	}
 	if want := `"b" has signed two different releases of round 3: it has a double, or was set back`; len(st.Evidence) < 1 || st.Evidence[0].String() != want {
 		t.Errorf("evidence is %v, want %s", st.Evidence, want)
 	}
-	if err := w.mon.Healthy(); err != nil || st.Fault != "" {
+	if err := w.mon.healthy(); err != nil || st.Fault != "" {
 		t.Errorf("a node with evidence against a neighbor is not healthy: %v, %q", err, st.Fault)
 	}
 	if text, err := json.Marshal(Status{}); err != nil || strings.Contains(string(text), "evidence") {
@@ -287,11 +302,12 @@ func TestHistory(t *testing.T) {
 	for k := 1; k <= rounds; k++ {
 		h.add(Point{Round: k, Epsilon: Value(k), Disagreement: Unknown()})
 		h.set(k-1, func(p *Point) { p.Disagreement = Value(2 * p.Round) })
-		if k > MaxPoints+1 && k%997 > 0 {
+		if k > maxPoints+1 && k%997 > 0 {
 			continue
 		}
 		s := h.snapshot()
-		if k < MaxPoints && (len(s.Points) != k || s.Stride != 1) || len(s.Points) > MaxPoints || s.Points[len(s.Points)-1].Round != k {
+		if k < maxPoints && (len(s.Points) != k || s.Stride != 1) || len(s.Points) > maxPoints ||
+			s.Points[len(s.Points)-1].Round != k {
 			t.Fatalf("round %d: %d points, every %d", k, len(s.Points), s.Stride)
 		}
 	}
@@ -381,23 +397,34 @@ func TestHandler(t *testing.T) {
 		{"POST", "/status", 405, "GET and HEAD only", func(r *http.Request) { r.Method = http.MethodPost }},
 		{"DELETE", "/", 405, "GET and HEAD only", func(r *http.Request) { r.Method = http.MethodDelete }},
 		{"OPTIONS", "/metrics", 405, "GET and HEAD only", func(r *http.Request) { r.Method = http.MethodOptions }},
-		{"a rebound name", "/status", 403, "the Host of the request", func(r *http.Request) { r.Host = "evil.example:8080" }},
-		{"a name like localhost", "/status", 403, "the Host of the request", func(r *http.Request) { r.Host = "localhost.evil.example" }},
-		{"an address like loopback", "/status", 403, "the Host of the request", func(r *http.Request) { r.Host = "127.0.0.1.evil.example" }},
+		{"a rebound name", "/status", 403, "the Host of the request",
+			func(r *http.Request) { r.Host = "evil.example:8080" }},
+		{"a name like localhost", "/status", 403, "the Host of the request",
+			func(r *http.Request) { r.Host = "localhost.evil.example" }},
+		{"an address like loopback", "/status", 403, "the Host of the request",
+			func(r *http.Request) { r.Host = "127.0.0.1.evil.example" }},
 		{"no host", "/status", 403, "the Host of the request", func(r *http.Request) { r.Host = "" }},
-		{"another machine", "/status", 403, "comes from elsewhere", func(r *http.Request) { r.RemoteAddr = "192.0.2.7:4" }},
-		{"another machine by IPv6", "/", 403, "comes from elsewhere", func(r *http.Request) { r.RemoteAddr = "[2001:db8::7]:4" }},
+		{"another machine", "/status", 403, "comes from elsewhere",
+			func(r *http.Request) { r.RemoteAddr = "192.0.2.7:4" }},
+		{"another machine by IPv6", "/", 403, "comes from elsewhere",
+			func(r *http.Request) { r.RemoteAddr = "[2001:db8::7]:4" }},
 		{"nobody", "/", 403, "comes from elsewhere", func(r *http.Request) { r.RemoteAddr = "" }},
-		{"a proxy", "/metrics", 403, "passed on by a proxy", func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.7") }},
-		{"another proxy", "/metrics", 403, "passed on by a proxy", func(r *http.Request) { r.Header.Set("Via", "1.1 cache") }},
+		{"a proxy", "/metrics", 403, "passed on by a proxy", func(r *http.Request) {
+			r.Header.Set("X-Forwarded-For",
+				"192.0.2.7")
+		}},
+		{"another proxy", "/metrics", 403, "passed on by a proxy",
+			func(r *http.Request) { r.Header.Set("Via", "1.1 cache") }},
 	} {
 		r := request(h, c.path, c.change)
 		if r.Code != c.code || !strings.Contains(r.Body.String(), c.want) {
 			t.Errorf("%s: code %d, want %d with %q: %.80q", c.name, r.Code, c.code, c.want, r.Body)
 		}
 		head := r.Header()
-		if head.Get("X-Content-Type-Options") != "nosniff" || head.Get("Cache-Control") != "no-store" || head.Get("X-Frame-Options") != "DENY" ||
-			!strings.HasPrefix(head.Get("Content-Security-Policy"), "default-src 'none'") || head.Get("Cross-Origin-Resource-Policy") != "same-origin" {
+		if head.Get("X-Content-Type-Options") != "nosniff" || head.Get("Cache-Control") != "no-store" ||
+			head.Get("X-Frame-Options") != "DENY" ||
+			!strings.HasPrefix(head.Get("Content-Security-Policy"), "default-src 'none'") ||
+			head.Get("Cross-Origin-Resource-Policy") != "same-origin" {
 			t.Errorf("%s: headers %v", c.name, head)
 		}
 		for name := range head {
@@ -406,7 +433,8 @@ func TestHandler(t *testing.T) {
 			}
 		}
 	}
-	if r := request(h, "/status", func(r *http.Request) { r.Method = http.MethodHead }); r.Body.Len() > 0 || r.Header().Get("Content-Length") == "0" {
+	if r := request(h, "/status", func(r *http.Request) { r.Method = http.MethodHead }); r.Body.Len() > 0 ||
+		r.Header().Get("Content-Length") == "0" {
 		t.Errorf("HEAD: %q and %v", r.Body, r.Header())
 	}
 	for _, word := range []string{"loss", "accuracy", "failed"} {
@@ -445,13 +473,15 @@ func TestPage(t *testing.T) {
 	if text != made {
 		t.Error("page.gz is not made of page.html, page.css and page.js as they are now: run with -update")
 	}
-	for _, bad := range []string{"http:", "https:", "//cdn", "style=\"", "onclick", "innerHTML", "eval(", "/*style*/", "/*script*/", "@import", "url("} {
+	for _, bad := range []string{"http:", "https:", "//cdn", "style=\"", "onclick", "innerHTML", "eval(", "/*style*/",
+		"/*script*/", "@import", "url("} {
 		at := strings.Index(text, bad)
 		if at >= 0 && !strings.HasPrefix(text[at:], "http://www.w3.org/2000/svg") {
 			t.Errorf("the page has %q: %.60s", bad, text[at:])
 		}
 	}
-	if strings.Count(text, "<script>") != 1 || strings.Count(text, "</script>") != 1 || strings.Count(text, "<style>") != 1 {
+	if strings.Count(text, "<script>") != 1 || strings.Count(text, "</script>") != 1 ||
+		strings.Count(text, "<style>") != 1 {
 		t.Error("the page has not one script and one style")
 	}
 	for _, bad := range []string{"unsafe", "http", "*", " data:;"} {
@@ -463,7 +493,8 @@ func TestPage(t *testing.T) {
 
 // Only loopback is listened on.
 func TestListen(t *testing.T) {
-	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:80", "example.com:80", "127.0.0.1", "", "127.0.0.1.evil.example:0"} {
+	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:80", "example.com:80", "127.0.0.1", "",
+		"127.0.0.1.evil.example:0"} {
 		if l, err := Listen(addr); err == nil {
 			t.Errorf("%q is listened on", addr)
 			_ = l.Close()

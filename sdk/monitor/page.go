@@ -11,19 +11,19 @@ import (
 	"sync"
 )
 
-// pageZip is page.html with page.css and page.js in it, compressed: "go test ./sdk/monitor -run Page -update" makes it of them, and
-// the same test without -update fails when it is not what they are.
+// pageZip is page.html with page.css and page.js in it, compressed: "go test ./sdk/monitor -run Page -update" makes it,
+// and the same test without -update fails when it is out of date.
 //
 //go:embed page.gz
 var pageZip string
 
-// page returns one HTML file with everything in it, which must not be changed, and its policy. It is the same for every run, since
-// all that is shown is fetched by its script. The policy lets a browser run this script and use this style, named by their hashes,
-// ask this origin, and nothing else.
+// page returns one HTML file with everything in it, which must not be changed, and its policy. It is the same for every
+// run, since its script fetches all that is shown. The policy lets a browser run this script and use this style, named
+// by their hashes, ask this origin, and nothing else.
 var page = sync.OnceValues(func() (text []byte, policy string) {
 	zip, err := gzip.NewReader(strings.NewReader(pageZip))
 	if err != nil {
-		return nil, "" // it is what the test has seen
+		return nil, "" // the test has read it
 	}
 	text, _ = io.ReadAll(zip)
 	source := func(tag string) string {

@@ -12,24 +12,23 @@ import (
 	"time"
 )
 
-// What a connection may take. Few are needed: a page asks once a second, and a collector of metrics less often.
+// Limits of connections. Few are needed: a page asks once a second, and a collector of metrics less often.
 const (
 	maxConns    = 32               // open at a time; further ones wait
 	maxRequest  = 16 << 10         // bytes of a request, its body included
-	requestTime = 10 * time.Second // until it is there
-	answerTime  = time.Minute      // from then until the answer has been taken
-	lingerTime  = time.Second      // for the other end to hang up
+	requestTime = 10 * time.Second // to receive it
+	answerTime  = time.Minute      // from then until the client has the answer
+	lingerTime  = time.Second      // for the client to close
 )
 
-// Serve answers requests until ctx ends, when it closes the listener and every connection, or until the listener is closed, when
-// the connections that are open come to their own end. It returns when all is over.
+// Serve answers requests until ctx ends, when it closes the listener and every connection, or until the listener is
+// closed, when the connections that are open come to their own end. It returns when all is over.
 //
-// This is as much of HTTP/1.1 as this machine's own browsers and programs need: one request a connection, of at most 16 KiB with
-// its body, whole within ten seconds. A handler finds in its request what [http.Server] puts there, but for the keys of its context;
-// the context ends with ctx, not when the other end hangs up. The response can be flushed, and nothing else. A handler that panics
-// loses its connection.
-//
-// An [http.Server], which a program may serve the same handlers with, would add 150 KB to one that has none.
+// It implements as much of HTTP/1.1 as local browsers and programs need: one request a connection, of at most 16 KiB
+// with its body, complete within ten seconds. A handler finds in its request what [http.Server] puts there, except for
+// the keys of its context; the context ends with ctx, not when the client disconnects. The response can be flushed, and
+// nothing else. A handler that panics loses its connection. An [http.Server], which can serve the same handlers, would
+// add 150 KB to a program without one.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) {
 	var open sync.WaitGroup
 	defer open.Wait()
@@ -64,7 +63,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) {
 // answer serves the one request of a connection.
 func answer(ctx context.Context, c net.Conn, h http.Handler) {
 	defer func() {
-		_ = recover() // what shows a run must not end it
+		_ = recover() // the display of a run must not end it
 		_ = c.Close()
 	}()
 	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
@@ -72,7 +71,7 @@ func answer(ctx context.Context, c net.Conn, h http.Handler) {
 	in := &io.LimitedReader{R: c, N: maxRequest}
 	r, err := http.ReadRequest(bufio.NewReaderSize(in, 1<<10))
 	if in.N == maxRequest {
-		return // a browser connects before it knows what to ask
+		return // browsers open connections that they do not use
 	}
 	_ = c.SetWriteDeadline(time.Now().Add(answerTime))
 	w := &response{out: bufio.NewWriterSize(c, 1<<10), header: make(http.Header)}
@@ -89,7 +88,7 @@ func answer(ctx context.Context, c net.Conn, h http.Handler) {
 		h.ServeHTTP(w, r.WithContext(ctx))
 	}
 	w.Flush()
-	// Were the connection closed with something unread, the answer could be lost on the way to a reset.
+	// If the connection were closed with something unread, a reset could overtake the answer.
 	if half, ok := c.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
 		_ = c.SetReadDeadline(time.Now().Add(lingerTime))
 		_, _ = io.CopyN(io.Discard, c, 4*maxRequest)
@@ -98,7 +97,7 @@ func answer(ctx context.Context, c net.Conn, h http.Handler) {
 
 // response writes the answer to the only request of a connection, which ends with the answer.
 type response struct {
-	out    *bufio.Writer // its errors stay, and whoever has gone needs no answer
+	out    *bufio.Writer // keeps its errors; a client that has gone needs no answer
 	header http.Header
 	begun  bool
 	bare   bool // there is no body, whatever is written

@@ -103,21 +103,27 @@ func TestServeOnce(t *testing.T) {
 		{"two at once", strings.Repeat("GET /"+host+"\r\n", 2), 200, "G127"},
 		{"kept alive", "GET /" + host + "Connection: keep-alive\r\n\r\n", 200, "G127"},
 		{"a body", "POST /body" + host + "Content-Length: 3\r\n\r\nabc", 200, "abc <nil> P127"},
-		{"a body in chunks", "POST /body" + host + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", 200, "abc <nil> P127"},
-		{"a body that nobody reads", "POST /" + host + "Content-Length: 60000\r\n\r\n" + strings.Repeat("x", 60000), 200, "P127"},
-		{"a body over the limit", "POST /body" + host + "Content-Length: 17000\r\n\r\n" + strings.Repeat("x", 17000), 200, "unexpected EOF P127"},
+		{"a body in chunks", "POST /body" + host + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", 200,
+			"abc <nil> P127"},
+		{"a body that nobody reads", "POST /" + host + "Content-Length: 60000\r\n\r\n" + strings.Repeat("x", 60000),
+			200, "P127"},
+		{"a body over the limit", "POST /body" + host + "Content-Length: 17000\r\n\r\n" + strings.Repeat("x", 17000),
+			200, "unexpected EOF P127"},
 		{"a long answer", "GET /long" + host + "\r\n", 200, "xG127"},
 		{"no HTTP", "\x16\x03\x01\x00\x05hello\r\n\r\n", 400, "no request"},
 		{"no path", "GET HTTP/1.1\r\n\r\n", 400, "no request"},
 		{"no header", "GET / HTTP/1.1\r\nhost localhost\r\n\r\n", 400, "no request"},
 		{"two lengths", "POST /" + host + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400, "no request"},
 		{"another version", "GET / HTTP/2.0\r\n\r\n", 505, "only HTTP/1.1"},
-		{"a huge header", "GET /" + host + "X: " + strings.Repeat("x", maxRequest) + "\r\n\r\n", 431, "can have 16384 bytes"},
-		{"many headers", "GET /" + host + strings.Repeat("X: x\r\n", maxRequest/4) + "\r\n", 431, "can have 16384 bytes"},
+		{"a huge header", "GET /" + host + "X: " + strings.Repeat("x", maxRequest) + "\r\n\r\n", 431,
+			"can have 16384 bytes"},
+		{"many headers", "GET /" + host + strings.Repeat("X: x\r\n", maxRequest/4) + "\r\n", 431,
+			"can have 16384 bytes"},
 		{"a huge path", "GET /" + strings.Repeat("x", maxRequest) + host + "\r\n", 431, "can have 16384 bytes"},
 	} {
 		resp, body, rest := answerOf(t, address, c.text)
-		if resp.StatusCode != c.status || !strings.HasSuffix(strings.TrimSpace(body), c.body) && !strings.Contains(body, c.body) || c.body == "" && body != "" {
+		if resp.StatusCode != c.status || !strings.HasSuffix(strings.TrimSpace(body), c.body) &&
+			!strings.Contains(body, c.body) || c.body == "" && body != "" {
 			t.Errorf("%s: %s %.100q, want %d %q", c.name, resp.Status, body, c.status, c.body)
 		}
 		if rest != "" {
@@ -129,8 +135,8 @@ func TestServeOnce(t *testing.T) {
 	}
 }
 
-// Who connects and goes, or says nothing to the end, gets no answer; a handler that panics loses its connection, and the next one
-// is answered.
+// Who connects and goes, or says nothing to the end, gets no answer; a handler that panics loses its connection, and
+// the next one is answered.
 func TestServeNothing(t *testing.T) {
 	address, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/panic" {
@@ -151,7 +157,8 @@ func TestServeNothing(t *testing.T) {
 	}
 }
 
-// A client cannot hold a connection by sending, or by reading, as slowly as it likes. The deadlines are looked at, not waited for.
+// A client cannot hold a connection by sending, or by reading, as slowly as it likes. The deadlines are looked at, not
+// waited for.
 func TestServeDeadlines(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -168,10 +175,12 @@ func TestServeDeadlines(t *testing.T) {
 			asked = true
 			_, _ = io.WriteString(w, strings.Repeat("x", 1<<20))
 		}))
-		if !strings.HasPrefix(far.out.String(), c.want) || c.want == "" && far.out.Len() > 0 || asked != (c.fail == "write") || !far.closed {
+		if !strings.HasPrefix(far.out.String(), c.want) || c.want == "" && far.out.Len() > 0 ||
+			asked != (c.fail == "write") || !far.closed {
 			t.Errorf("%s: answer %.80q, handler asked: %t, closed: %t", c.name, far.out.String(), asked, far.closed)
 		}
-		if far.read < requestTime-time.Second || far.read > requestTime || c.fail == "write" && (far.write < answerTime-time.Second || far.write > answerTime) {
+		if far.read < requestTime-time.Second || far.read > requestTime || c.fail == "write" &&
+			(far.write < answerTime-time.Second || far.write > answerTime) {
 			t.Errorf("%s: deadlines after %v and %v", c.name, far.read, far.write)
 		}
 	}
@@ -221,7 +230,8 @@ func (c *slowConn) Close() error {
 	return nil
 }
 
-// More connections than are let in at a time are let in one after the other; when the context ends all end, and nobody is listened to.
+// More connections than are let in at a time are let in one after the other; when the context ends all end, and nobody
+// is listened to.
 func TestServeBound(t *testing.T) {
 	entered, leave := make(chan struct{}, 2*maxConns), make(chan struct{})
 	address, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/sdk/signed"
@@ -21,7 +22,7 @@ const (
 	Failed   Phase = "failed"   // its run has ended with an error
 )
 
-// The phases of a node that does not run, as told from what it has left on disk.
+// The phases of a node that does not run, read from what it has left on disk.
 const (
 	Fresh    Phase = "fresh"    // nothing was ever released
 	Stopped  Phase = "stopped"  // it would go on if it were run
@@ -64,7 +65,7 @@ type Status struct {
 	Name       string `json:"name"`
 	NonPrivate bool   `json:"non_private"`
 
-	Running bool     `json:"running"` // the rest is what the node itself says, and not what it has left on disk
+	Running bool     `json:"running"` // the rest comes from the node itself, not from what it has left on disk
 	Ready   bool     `json:"ready"`   // as /readyz has it
 	Phase   Phase    `json:"phase"`
 	Seconds float64  `json:"phase_seconds"`   // for how long; 0 if that is not known
@@ -81,8 +82,8 @@ type Status struct {
 	FrameBytes    int64 `json:"frame_bytes_sent"` // of encoded frames handed to the transport, since the process began
 	RefusedFrames int64 `json:"refused_frames"`   // that neighbors have sent and that could not be right
 
-	// Disagreement is the mean, over the neighbors, of the squared distance between the neighbor's release and this node's,
-	// in round Compared; unknown where the payload is "message", see [sdk.Status].
+	// Disagreement is the mean, over the neighbors, of the squared distance between the neighbor's release and this
+	// node's, in round Compared; unknown where the payload is "message", see [sdk.Status].
 	Disagreement Value `json:"disagreement"`
 	Compared     int   `json:"disagreement_round"`
 
@@ -90,11 +91,13 @@ type Status struct {
 	Privacy   *Privacy   `json:"privacy"`   // null if the fleet is not private
 	Local     *Local     `json:"local"`     // null if nothing of the kind is known
 
-	// Evidence is what the node holds against members; none is left out of the JSON. Evidence against a neighbor is no fault of the node.
+	// Evidence is what the node holds against members; the JSON leaves out an empty list. Evidence against a neighbor
+	// is no fault of the node.
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
-// Evidence says that a member's key has signed two different releases of one round. The node keeps the releases, see [signed.Evidence].
+// Evidence says that a member's key has signed two different releases of one round. The node keeps the releases, see
+// [signed.Evidence].
 type Evidence struct {
 	Member string `json:"member"`
 	Round  int    `json:"round"`
@@ -103,22 +106,18 @@ type Evidence struct {
 // String says what the evidence shows.
 func (e Evidence) String() string { return signed.Evidence{Member: e.Member, Round: e.Round}.String() }
 
-// NewEvidence puts evidence into the words of a status, each member and round once.
+// NewEvidence returns the form that evidence has in a status, each member and round once.
 func NewEvidence(list []signed.Evidence) []Evidence {
 	var out []Evidence
-next:
 	for i := range list {
-		for _, known := range out {
-			if known.Member == list[i].Member && known.Round == list[i].Round {
-				continue next
-			}
+		if one := (Evidence{list[i].Member, list[i].Round}); !slices.Contains(out, one) {
+			out = append(out, one)
 		}
-		out = append(out, Evidence{list[i].Member, list[i].Round})
 	}
 	return out
 }
 
-// Neighbor is how a neighbor looks from here.
+// Neighbor is the state of a neighbor as this node sees it.
 type Neighbor struct {
 	Name    string `json:"name"`
 	Round   int    `json:"round"`   // its last release that has arrived; 0 for none
@@ -132,10 +131,10 @@ type Link struct {
 	Name      string  `json:"-"`
 	Connected bool    `json:"connected"`
 	Seconds   float64 `json:"seconds"`           // since Connected last changed, or since the start
-	Sent      int64   `json:"bytes_sent"`        // over all connections since the start, with everything around the frames
+	Sent      int64   `json:"bytes_sent"`        // over all connections since the start, with all overhead
 	Received  int64   `json:"bytes_received"`    // likewise
 	Fault     string  `json:"fault,omitempty"`   // why the last connection ended or could not be made
-	Refusal   string  `json:"refusal,omitempty"` // why one end refuses the other; nothing helps but to change what one of them means
+	Refusal   string  `json:"refusal,omitempty"` // why one end refuses the other, until one is changed
 }
 
 // Privacy is what a run has spent, and may spend.
@@ -144,7 +143,7 @@ type Privacy struct {
 	Epsilon    Value     `json:"epsilon"` // of the releases made, at Delta, as Accounting reads it
 	Delta      float64   `json:"delta"`
 	Accounting string    `json:"accounting"`
-	Limit      Value     `json:"epsilon_limit"`   // what this run may spend; unknown if it is not limited but by its rounds
+	Limit      Value     `json:"epsilon_limit"`   // what this run may spend; unknown if only its rounds limit it
 	Planned    Value     `json:"epsilon_planned"` // what all its rounds cost
 	Lifetime   *Lifetime `json:"lifetime"`        // null without a ledger
 }
@@ -157,12 +156,12 @@ type Lifetime struct {
 	Limit   Value  `json:"epsilon_limit"` // at a delta and accounting of its own; unknown if there is none
 }
 
-// Local comes from the device's own data directly: no privacy guarantee covers it. It is for loopback alone; [Metrics], which are made to
-// leave a device, have none of it in a private run.
+// Local comes from the device's own data directly: no privacy guarantee covers it. It is for loopback alone; in a
+// private run [Metrics], which leave the device, have none of it.
 type Local struct {
 	Covered       bool  `json:"covered_by_privacy"` // false
 	Round         int   `json:"round"`              // of the release that Loss and Accuracy are of; 0 for none yet
 	Loss          Value `json:"loss"`
 	Accuracy      Value `json:"accuracy"`       // share in [0, 1]
-	FailedQueries int64 `json:"failed_queries"` // losses that could not be had; a private run has put a public constant in their place
+	FailedQueries int64 `json:"failed_queries"` // losses not obtained; a private run uses a public constant instead
 }

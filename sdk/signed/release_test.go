@@ -25,7 +25,8 @@ func public(keys ...ed25519.PrivateKey) []ed25519.PublicKey {
 }
 
 func example() (Release, Scope) {
-	r := Release{Generation: 2, Incarnation: 1<<48 - 5, Round: 7, Digest: DigestGrid([]int32{1, -2, 3}), Prev: [32]byte{9, 8},
+	r := Release{Generation: 2, Incarnation: 1<<48 - 5, Round: 7, Digest: DigestGrid([]int32{1, -2, 3}),
+		Prev:   [32]byte{9, 8},
 		Ledger: Head{ID: [16]byte{4, 5}, Seq: 1 << 40, Hash: [32]byte{6}}}
 	return r, NewScope("run-1", [32]byte{1, 2, 3}, "ward-1")
 }
@@ -86,7 +87,8 @@ func TestSignatureIsOfOneScope(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for name, keys := range map[string][]ed25519.PublicKey{"another key": public(other), "no key": nil, "a short key": {public(key)[0][:31]}} {
+	for name, keys := range map[string][]ed25519.PublicKey{"another key": public(other), "no key": nil,
+		"a short key": {public(key)[0][:31]}} {
 		if err := r.Verify(s, keys); !errors.Is(err, ErrSignature) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -159,7 +161,8 @@ func TestGoldenRelease(t *testing.T) {
 	r, s := example()
 	r.Sign(testKey(1), s)
 	sum, id := sha256.Sum256(r.Append(nil)), r.ID(s)
-	if got, want := hex.EncodeToString(sum[:8])+" "+hex.EncodeToString(id[:8]), "0dcd6b72a0c9335f ddd7f2a39960b288"; got != want {
+	if got, want := hex.EncodeToString(sum[:8])+" "+hex.EncodeToString(id[:8]),
+		"0dcd6b72a0c9335f ddd7f2a39960b288"; got != want {
 		t.Errorf("release and id hash to %s, want %s", got, want)
 	}
 }

@@ -96,7 +96,8 @@ func TestCertificateAgainstLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, path := newLedger(t, nil)
-	if err := errors.Join(os.WriteFile(path, file[:l.log.lines[5].end], 0o600), os.WriteFile(markPath(path), mark, 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(path, file[:l.log.lines[5].end], 0o600),
+		os.WriteFile(markPath(path), mark, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	old, err := ReadLedger(path)

@@ -374,7 +374,8 @@ func TestLyingSync(t *testing.T) {
 			s, err := openOn(newSimDisk(files), "sim", testLimit)
 			switch {
 			case err == nil && s.newest != 5:
-				t.Fatalf("slot-0 of step %d and slot-1 of step %d with the log of round 5 were opened as round %d", e0, e1, s.newest)
+				t.Fatalf("slot-0 of step %d and slot-1 of step %d with the log of round 5 were opened as round %d", e0, e1,
+					s.newest)
 			case errors.Is(err, ErrRollback):
 				setBack++
 			case err != nil && s != nil:
@@ -454,7 +455,8 @@ func TestFullDisk(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := openOn(d, "sim", room/2); !errors.Is(err, syscall.ENOSPC) || isFull(err) && !strings.Contains(err.Error(), "free some room") {
+		if _, err := openOn(d, "sim", room/2); !errors.Is(err, syscall.ENOSPC) || isFull(err) &&
+			!strings.Contains(err.Error(), "free some room") {
 			t.Fatalf("after %d rounds a store too large for the disk: %v", n, err)
 		}
 		if got, want := len(d.files["slot-1"]), len(files["slot-1"]); got != want {
@@ -469,7 +471,8 @@ func TestFullDisk(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := openOn(d, "sim", room/2); !errors.Is(err, syscall.ENOSPC) || len(d.files["slot-0"]) != len(files["slot-0"]) {
+		if _, err := openOn(d, "sim", room/2); !errors.Is(err, syscall.ENOSPC) ||
+			len(d.files["slot-0"]) != len(files["slot-0"]) {
 			t.Fatalf("after %d rounds, room that was promised and not there: %v", n, err)
 		}
 		d.fault = nil

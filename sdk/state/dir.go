@@ -107,10 +107,7 @@ func (d *Dir) prepare(s *scan) error {
 		}
 		if d.newest < 0 && s.slots[i].torn() {
 			// The next first save may go to the other slot and be torn as well: two damaged slots would be refused.
-			if _, err := f.WriteAt(make([]byte, slotHeader), 0); err != nil {
-				return err
-			}
-			if err := f.sync(); err != nil {
+			if err := writeSync(f, make([]byte, slotHeader), 0); err != nil {
 				return err
 			}
 		}

@@ -203,12 +203,14 @@ func TestNotes(t *testing.T) {
 	dir := t.TempDir()
 	d := mustOpen(t, dir)
 	long := `"` + strings.Repeat("x", MaxNote-2) + `"`
-	err := errors.Join(d.Save(Record{Round: 1, Note: "{\n \"a\": 1\n}"}), d.Save(Record{Round: 2}), d.Save(Record{Round: 3, State: make([]byte, testLimit), Note: long}))
+	err := errors.Join(d.Save(Record{Round: 1, Note: "{\n \"a\": 1\n}"}), d.Save(Record{Round: 2}),
+		d.Save(Record{Round: 3, State: make([]byte, testLimit), Note: long}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r, err := Inspect(dir)
-	if err != nil || len(r.Log) != 3 || !strings.HasSuffix(r.Log[0], `"note":{"a":1}}`) || strings.Contains(r.Log[1], "note") || r.Slots[1].Note != long {
+	if err != nil || len(r.Log) != 3 || !strings.HasSuffix(r.Log[0], `"note":{"a":1}}`) ||
+		strings.Contains(r.Log[1], "note") || r.Slots[1].Note != long {
 		t.Errorf("%+v, %v", r, err)
 	}
 	st, err := os.Stat(filepath.Join(dir, "slot-1"))
@@ -333,35 +335,50 @@ func TestHarm(t *testing.T) {
 		words   []string // in the remarks or the error
 		setBack bool     // ErrRollback
 	}{
-		"nothing":             {harm: all(), kept: []int{6, 5}},
-		"lock file gone":      {harm: remove("lock"), kept: []int{6, 5}},
-		"older slot damaged":  {harm: flip("slot-1", 40), kept: []int{6}, words: []string{"slot-1", "SHA-256", "round 6"}},
-		"older slot missing":  {harm: remove("slot-1"), kept: []int{6}, words: []string{"slot-1", "missing"}},
-		"older slot short":    {harm: edit("slot-1", func(b []byte) []byte { return b[:70] }), kept: []int{6}, words: []string{"slot-1", "70 bytes"}},
-		"newer slot damaged":  {harm: flip("slot-0", 40), setBack: true, words: []string{"slot-0", "slot-1", logName, "round 6", "round 5"}},
-		"newer slot missing":  {harm: remove("slot-0"), setBack: true, words: []string{"slot-0 is missing", "round 5"}},
-		"newer slot emptied":  {harm: edit("slot-0", func(b []byte) []byte { return b[:0] }), setBack: true, words: []string{"slot-0", "round 5"}},
-		"both slots damaged":  {harm: all(flip("slot-0", 40), flip("slot-1", 40)), words: []string{"slot-0", "slot-1", "no state is left"}},
-		"both, and no log":    {harm: all(flip("slot-0", 40), flip("slot-1", 40), remove(logName)), words: []string{"slot-0", "slot-1", "no state is left"}},
-		"both, log emptied":   {harm: all(flip("slot-0", 40), flip("slot-1", 40), emptyLog), words: []string{"slot-0", "slot-1", "no state is left"}},
-		"damaged and missing": {harm: all(flip("slot-0", 40), remove("slot-1")), setBack: true, words: []string{"slot-0", "slot-1", "round 6"}},
-		"both slots missing":  {harm: remove("slot-0", "slot-1"), setBack: true, words: []string{"slot-0", "slot-1", "round 6"}},
-		"only a torn line":    {harm: all(remove("slot-0", "slot-1"), edit(logName, func([]byte) []byte { return []byte("{\"rou") })), setBack: true, words: []string{"slot-0", "slot-1"}},
-		"slots set back":      {harm: from(5, "slot-0", "slot-1"), setBack: true, words: []string{"slot-1", logName, "round 6", "round 5"}},
-		"one slot set back":   {harm: from(2, "slot-0"), setBack: true, words: []string{"round 5", "round 6"}},
-		"old slot put back":   {harm: from(3, "slot-1"), words: []string{"slot-0", "round 6", "slot-1", "round 3"}},
-		"slots exchanged":     {harm: func(t *testing.T, dir string) { swap(t, dir) }, words: []string{"slot-0", "round 5", "belongs in"}},
-		"log missing":         {harm: remove(logName), words: []string{logName, "missing"}},
-		"log emptied":         {harm: emptyLog, kept: []int{6, 5}},
-		"log cut in a line":   {harm: edit(logName, func(b []byte) []byte { return b[:len(b)-10] }), kept: []int{6, 5}},
-		"log ends in zeros":   {harm: edit(logName, func(b []byte) []byte { return append(b, make([]byte, 500)...) }), kept: []int{6, 5}},
-		"log lost lines":      {harm: edit(logName, func(b []byte) []byte { return b[:len(b)/6*3] }), kept: []int{6, 5}, words: []string{logName, "lacks rounds 4 to 4"}},
+		"nothing":            {harm: all(), kept: []int{6, 5}},
+		"lock file gone":     {harm: remove("lock"), kept: []int{6, 5}},
+		"older slot damaged": {harm: flip("slot-1", 40), kept: []int{6}, words: []string{"slot-1", "SHA-256", "round 6"}},
+		"older slot missing": {harm: remove("slot-1"), kept: []int{6}, words: []string{"slot-1", "missing"}},
+		"older slot short": {harm: edit("slot-1", func(b []byte) []byte { return b[:70] }), kept: []int{6},
+			words: []string{"slot-1", "70 bytes"}},
+		"newer slot damaged": {harm: flip("slot-0", 40), setBack: true,
+			words: []string{"slot-0", "slot-1", logName, "round 6", "round 5"}},
+		"newer slot missing": {harm: remove("slot-0"), setBack: true, words: []string{"slot-0 is missing", "round 5"}},
+		"newer slot emptied": {harm: edit("slot-0", func(b []byte) []byte { return b[:0] }), setBack: true,
+			words: []string{"slot-0", "round 5"}},
+		"both slots damaged": {harm: all(flip("slot-0", 40), flip("slot-1", 40)),
+			words: []string{"slot-0", "slot-1", "no state is left"}},
+		"both, and no log": {harm: all(flip("slot-0", 40), flip("slot-1", 40), remove(logName)),
+			words: []string{"slot-0", "slot-1", "no state is left"}},
+		"both, log emptied": {harm: all(flip("slot-0", 40), flip("slot-1", 40), emptyLog),
+			words: []string{"slot-0", "slot-1", "no state is left"}},
+		"damaged and missing": {harm: all(flip("slot-0", 40), remove("slot-1")), setBack: true,
+			words: []string{"slot-0", "slot-1", "round 6"}},
+		"both slots missing": {harm: remove("slot-0", "slot-1"), setBack: true,
+			words: []string{"slot-0", "slot-1", "round 6"}},
+		"only a torn line": {harm: all(remove("slot-0", "slot-1"),
+			edit(logName, func([]byte) []byte { return []byte("{\"rou") })), setBack: true, words: []string{"slot-0", "slot-1"}},
+		"slots set back": {harm: from(5, "slot-0", "slot-1"), setBack: true,
+			words: []string{"slot-1", logName, "round 6", "round 5"}},
+		"one slot set back": {harm: from(2, "slot-0"), setBack: true, words: []string{"round 5", "round 6"}},
+		"old slot put back": {harm: from(3, "slot-1"), words: []string{"slot-0", "round 6", "slot-1", "round 3"}},
+		"slots exchanged": {harm: func(t *testing.T, dir string) { swap(t, dir) },
+			words: []string{"slot-0", "round 5", "belongs in"}},
+		"log missing":       {harm: remove(logName), words: []string{logName, "missing"}},
+		"log emptied":       {harm: emptyLog, kept: []int{6, 5}},
+		"log cut in a line": {harm: edit(logName, func(b []byte) []byte { return b[:len(b)-10] }), kept: []int{6, 5}},
+		"log ends in zeros": {harm: edit(logName, func(b []byte) []byte { return append(b, make([]byte, 500)...) }),
+			kept: []int{6, 5}},
+		"log lost lines": {harm: edit(logName, func(b []byte) []byte { return b[:len(b)/6*3] }), kept: []int{6, 5},
+			words: []string{logName, "lacks rounds 4 to 4"}},
 		"damaged line": {harm: edit(logName, func(b []byte) []byte { b[20] = 0; return b }), kept: []int{6, 5},
 			words: []string{logName, "1 lines"}},
-		"torn line of a later round": {harm: edit(logName, func(b []byte) []byte { return append(b, `{"round":7,"dig`...) }), setBack: true, words: []string{"round 7", "round 6"}},
+		"torn line of a later round": {harm: edit(logName, func(b []byte) []byte { return append(b, `{"round":7,"dig`...) }),
+			setBack: true, words: []string{"round 7", "round 6"}},
 		"another run's slot": {harm: resealed("slot-0", func(b []byte) { b[40]++ }),
 			words: []string{"slot-0", logName, "round 6", "another run"}},
-		"another build's slot": {harm: resealed("slot-1", func(b []byte) { b[8] = 2 }), words: []string{"slot-1", "format 2", "format 1"}},
+		"another build's slot": {harm: resealed("slot-1", func(b []byte) { b[8] = 2 }),
+			words: []string{"slot-1", "format 2", "format 1"}},
 		"a directory for a slot": {harm: all(remove("slot-0"), func(t *testing.T, dir string) {
 			if err := os.Mkdir(filepath.Join(dir, "slot-0"), 0o700); err != nil {
 				t.Fatal(err)
@@ -418,7 +435,8 @@ func TestHarm(t *testing.T) {
 			if err := errors.Join(d.Save(savedRound(7, 20)), d.Close()); err != nil {
 				t.Fatal(err)
 			}
-			if log, err := os.ReadFile(filepath.Join(dir, logName)); err != nil || !bytes.HasSuffix(log, []byte("}\n")) || bytes.Count(log, []byte("\n")) != bytes.Count(log, []byte(`{"round":`)) {
+			if log, err := os.ReadFile(filepath.Join(dir, logName)); err != nil || !bytes.HasSuffix(log, []byte("}\n")) ||
+				bytes.Count(log, []byte("\n")) != bytes.Count(log, []byte(`{"round":`)) {
 				t.Errorf("the log was mended to %q, %v", log, err)
 			}
 			d = mustOpen(t, dir)
@@ -475,12 +493,15 @@ func TestSystemRefuses(t *testing.T) {
 	}
 	if f, err := os.Create(filepath.Join(locked, "x")); err == nil {
 		f.Close() // this user, or this system, may write anywhere
-	} else if _, err := Open(locked, testLimit); !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), "user") {
+	} else if _, err := Open(locked, testLimit); !errors.Is(err, os.ErrPermission) ||
+		!strings.Contains(err.Error(), "user") {
 		t.Errorf("a directory without the right to write: %v", err)
 	}
-	for code, word := range map[syscall.Errno]string{syscall.ENOSPC: "room", syscall.EROFS: "mount", syscall.EACCES: "user", syscall.EIO: "slot-0"} {
+	for code, word := range map[syscall.Errno]string{syscall.ENOSPC: "room", syscall.EROFS: "mount",
+		syscall.EACCES: "user", syscall.EIO: "slot-0"} {
 		err := advise(&os.PathError{Op: "write", Path: "state/slot-0", Err: code})
-		if isFull(syscall.ENOSPC) && !strings.Contains(err.Error(), word) || !errors.Is(err, code) || !strings.HasPrefix(err.Error(), "state: write state/slot-0") {
+		if isFull(syscall.ENOSPC) && !strings.Contains(err.Error(), word) || !errors.Is(err, code) ||
+			!strings.HasPrefix(err.Error(), "state: write state/slot-0") {
 			t.Errorf("%v became %v", code, err)
 		}
 	}
@@ -507,7 +528,8 @@ func FuzzSlot(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := readSlot(bytes.NewReader(data), int64(len(data)), true)
 		light, lerr := readSlot(bytes.NewReader(data), int64(len(data)), false)
-		if fmt.Sprint(err) != fmt.Sprint(lerr) || err == nil && (light.Round != s.Round || light.digest != s.digest || light.length != int64(len(s.State))) {
+		if fmt.Sprint(err) != fmt.Sprint(lerr) || err == nil && (light.Round != s.Round || light.digest != s.digest ||
+			light.length != int64(len(s.State))) {
 			t.Fatalf("with the state %v, without %v", err, lerr)
 		}
 		if len(s.State)+len(s.Note) > len(data) {

@@ -60,7 +60,8 @@ func TestEvidenceIsReadAgain(t *testing.T) {
 	if err := os.WriteFile(EvidencePath(dir), []byte("{}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := Inspect(dir); err != nil || r.Refused == nil || !strings.Contains(r.Refused.Error(), "evidence.jsonl, line 1: ") {
+	if r, err := Inspect(dir); err != nil || r.Refused == nil ||
+		!strings.Contains(r.Refused.Error(), "evidence.jsonl, line 1: ") {
 		t.Errorf("damaged: %+v, %v", r, err)
 	}
 }

@@ -72,6 +72,18 @@ func (f osFile) sync() error               { return syncFile(f.File) }
 // errLocked is the answer of lockFile when another holder has the file.
 var errLocked = errors.New("in use by another process")
 
+// writeSync writes b at an offset of a file, durably.
+func writeSync(f file, b []byte, at int64) error {
+	n, err := f.WriteAt(b, at)
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		return err
+	}
+	return f.sync()
+}
+
 // makeDir makes a directory and those above it, each durable in its parent.
 func makeDir(dir string) error {
 	if _, err := os.Stat(dir); err == nil {

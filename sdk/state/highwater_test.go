@@ -66,7 +66,8 @@ func TestLedgerMarks(t *testing.T) {
 	check("sent after all", "4 [3]", map[string][2]int{"one": {2, 2}, "two": {1, 0}, "three": {1, 1}})
 	reserve(t, l, "two", 2, 4)
 	markUpTo(t, l, "two", 3)
-	check("marked up to a round that is not the last", "7 [7]", map[string][2]int{"one": {2, 2}, "two": {4, 3}, "three": {1, 1}})
+	check("marked up to a round that is not the last", "7 [7]",
+		map[string][2]int{"one": {2, 2}, "two": {4, 3}, "three": {1, 1}})
 	again()
 	markUpTo(t, l, "two", 4)
 	check("all of them", "7 []", map[string][2]int{"one": {2, 2}, "two": {4, 4}, "three": {1, 1}})
@@ -96,7 +97,8 @@ func TestLedgerMarkRefuses(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 3, 4)
 	for _, round := range []int{-1, 0, 5} {
-		if err := l.Mark("run", fleetA, "a", round); err == nil || !strings.Contains(err.Error(), "cannot be marked, want 1..4") {
+		if err := l.Mark("run", fleetA, "a", round); err == nil ||
+			!strings.Contains(err.Error(), "cannot be marked, want 1..4") {
 			t.Errorf("round %d: %v", round, err)
 		}
 	}

@@ -127,6 +127,9 @@ func ReadLedger(path string) (*Ledger, error) {
 	return l, nil
 }
 
+// ErrNoLedger is what [errors.Is] finds in an error that says: there is no ledger, and no trace of one.
+var ErrNoLedger = errors.New("if this data set was never used before, make a new one")
+
 // missing explains that a ledger could not be opened.
 func missing(path string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -136,8 +139,7 @@ func missing(path string, err error) error {
 		return fmt.Errorf("state: ledger: %w: it was deleted, for its mark %s names %d reservations; "+
 			"bring back its newest copy (%s)", err, markPath(path), m.Seq, neverAfresh)
 	}
-	return fmt.Errorf("state: ledger: %w; %s: if this data set was never used before, "+
-		"make it by \"spade-edge privacy -new-ledger FILE -dataset NAME\"", err, neverAfresh)
+	return fmt.Errorf("state: ledger: %w; %s: %w", err, neverAfresh, ErrNoLedger)
 }
 
 // read checks a ledger's file against its mark.
@@ -199,23 +201,13 @@ func (l *Ledger) recover() error {
 	if err == nil && m == nil { // it was being made when the crash came
 		err = l.acknowledge()
 	}
-	if err != nil {
-		return fmt.Errorf("state: ledger: %w", err)
-	}
-	return nil
+	return l.fault(err)
 }
 
 // write makes lines durable at an offset.
 func (l *Ledger) write(lines []byte, at int64) error {
 	l.written += int64(len(lines))
-	n, err := l.file.WriteAt(lines, at)
-	if err == nil && n < len(lines) {
-		err = fmt.Errorf("%s: %w", l.path, io.ErrShortWrite)
-	}
-	if err != nil {
-		return err
-	}
-	return l.file.sync()
+	return writeSync(l.file, lines, at)
 }
 
 // acknowledge writes the mark of the present state.
@@ -272,7 +264,7 @@ func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g
 		return l.fault(err)
 	}
 	if l.broken = l.write(line, l.log.size()); l.broken != nil {
-		return fmt.Errorf("state: ledger: %w", l.broken)
+		return l.fault(l.broken)
 	}
 	return l.fault(l.log.enter(id, round, g, line[:len(line)-1]))
 }
@@ -295,10 +287,8 @@ func (l *Ledger) Mark(run string, fleet [32]byte, member string, round int) erro
 	if !l.log.mark(id, round) {
 		return nil
 	}
-	if l.broken = l.acknowledge(); l.broken != nil {
-		return fmt.Errorf("state: mark of a ledger: %w", l.broken)
-	}
-	return nil
+	l.broken = l.acknowledge()
+	return l.fault(l.broken)
 }
 
 // writable reports why the ledger cannot be written.

@@ -114,11 +114,13 @@ func TestLedgerSumsRuns(t *testing.T) {
 		if want := 7*noisy.Rho() + gauss(1, 4).Rho(); life.Rho != want || life.Ledger.Seq != 8 || len(life.Runs) != 4 {
 			t.Errorf("lifetime %+v, want rho %v over 8 reservations in 4 runs", life, want)
 		}
-		if want := dpmech.CostOf(life.Rho, 1e-5); life.Cost != want || life.Dataset != "patients <2025>" || life.Ledger != l.Head() {
+		if want := dpmech.CostOf(life.Rho, 1e-5); life.Cost != want || life.Dataset != "patients <2025>" ||
+			life.Ledger != l.Head() {
 			t.Errorf("lifetime %+v, want %+v", life, want)
 		}
 		first := life.Runs[0]
-		if first.Run != "tuning" || first.Member != "a" || first.Rho != 4*noisy.Rho() || fmt.Sprint(first.Spends) != "[{1 4 1 8}]" {
+		if first.Run != "tuning" || first.Member != "a" || first.Rho != 4*noisy.Rho() ||
+			fmt.Sprint(first.Spends) != "[{1 4 1 8}]" {
 			t.Errorf("first run %+v", first)
 		}
 		if l.Last("tuning", fleetA, "a") != 4 || l.Last("final", fleetA, "b") != 7 || l.Last("final", fleetB, "b") != 0 {
@@ -169,7 +171,8 @@ func TestLedgerRefusesReservations(t *testing.T) {
 	}
 	// The longest names there are, each of their bytes escaped to six.
 	long := strings.Repeat("<", 200)
-	if err := l.Reserve(long, fleetA, long, math.MaxInt32, gauss(1.2345678901234567e-10, 1.2345678901234567e-9)); err != nil {
+	if err := l.Reserve(long, fleetA, long, math.MaxInt32, gauss(1.2345678901234567e-10,
+		1.2345678901234567e-9)); err != nil {
 		t.Error(err)
 	}
 	closeLedger(t, l)
@@ -192,7 +195,8 @@ func TestLedgerLimit(t *testing.T) {
 	l = reopen(t, path)
 	for _, run := range []string{"run 1", "a new run"} {
 		err = l.Reserve(run, fleetA, "a", 50, gauss(1, sigma))
-		if !errors.Is(err, dpmech.ErrBudget) || !strings.Contains(err.Error(), "lifetime") || !strings.Contains(err.Error(), run) {
+		if !errors.Is(err, dpmech.ErrBudget) || !strings.Contains(err.Error(), "lifetime") ||
+			!strings.Contains(err.Error(), run) {
 			t.Errorf("%v, want a refusal", err)
 		}
 	}
@@ -207,7 +211,7 @@ func TestLedgerLimit(t *testing.T) {
 // Never afresh by itself: a missing ledger, a deleted one, and one in the place where another is to be made.
 func TestLedgerIsNeverStartedAfresh(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.ledger")
-	refused(t, path, "never started afresh", "-new-ledger")
+	refused(t, path, "never started afresh", ErrNoLedger.Error())
 	if _, err := OpenLedger(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v is not fs.ErrNotExist", err)
 	}
@@ -262,7 +266,8 @@ func TestLedgerRollback(t *testing.T) {
 	reserve(t, l, "run", 4, 9)
 	markUpTo(t, l, "run", 9)
 	newestLedger, newestMark, newest := copyOf(path), copyOf(mark), l.Head()
-	if err := errors.Join(l.Contains(newest), l.Contains(oldHead), l.Contains(dpmech.Head{ID: newest.ID, Seq: 0, Hash: l.log.head(0).Hash})); err != nil {
+	if err := errors.Join(l.Contains(newest), l.Contains(oldHead),
+		l.Contains(dpmech.Head{ID: newest.ID, Seq: 0, Hash: l.log.head(0).Hash})); err != nil {
 		t.Error(err)
 	}
 	closeLedger(t, l)
@@ -311,11 +316,13 @@ func TestLedgerRollback(t *testing.T) {
 	unsent := func(list string) string {
 		return strings.Replace(strings.TrimSpace(string(newestMark)), "}", `,"unsent":`+list+"}", 1)
 	}
-	for _, b := range []string{unsent("[]"), unsent("null"), unsent("[0]"), unsent("[10]"), unsent("[4,4]"), unsent("[5,4]"), unsent("[4, 5]"), unsent(`["4"]`)} {
+	for _, b := range []string{unsent("[]"), unsent("null"), unsent("[0]"), unsent("[10]"), unsent("[4,4]"),
+		unsent("[5,4]"), unsent("[4, 5]"), unsent(`["4"]`)} {
 		put(mark, []byte(b))
 		refused(t, path, "mark", "damaged")
 	}
-	for _, b := range []string{"", "{}", "null", strings.ToUpper(string(newestMark)), strings.Replace(string(newestMark), "seq", "Seq", 1), string(newestMark) + "x"} {
+	for _, b := range []string{"", "{}", "null", strings.ToUpper(string(newestMark)),
+		strings.Replace(string(newestMark), "seq", "Seq", 1), string(newestMark) + "x"} {
 		put(mark, []byte(b))
 		refused(t, path, "mark", "damaged")
 	}
@@ -433,7 +440,8 @@ func TestLedgerLines(t *testing.T) {
 // One process at a time.
 func TestLedgerLock(t *testing.T) {
 	l, path := newLedger(t, nil)
-	if _, err := OpenLedger(path); err == nil || !strings.Contains(err.Error(), "in use") || !strings.Contains(err.Error(), path) {
+	if _, err := OpenLedger(path); err == nil || !strings.Contains(err.Error(), "in use") ||
+		!strings.Contains(err.Error(), path) {
 		t.Errorf("a second opening: %v", err)
 	}
 	closeLedger(t, l)

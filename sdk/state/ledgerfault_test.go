@@ -74,7 +74,8 @@ func TestLedgerFaults(t *testing.T) {
 		c.file.keep, c.file.syncErr, c.file.lost = -1, nil, false
 		tries := c.file.attempts
 		for _, round := range []int{4, 5, 1} {
-			if err := l.Reserve("run", fleetA, "a", round, noisy); err == nil || !strings.Contains(err.Error(), "no more reservations") {
+			if err := l.Reserve("run", fleetA, "a", round, noisy); err == nil ||
+				!strings.Contains(err.Error(), "no more reservations") {
 				t.Errorf("%s: round %d afterwards: %v", c.name, round, err)
 			}
 		}
@@ -168,10 +169,12 @@ func TestLedgerFileErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = os.Chmod(dir, 0o700) })
-		if err := l.Mark("run", fleetA, "a", 1); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), markPath(path)) {
+		if err := l.Mark("run", fleetA, "a", 1); !errors.Is(err, fs.ErrPermission) ||
+			!strings.Contains(err.Error(), markPath(path)) {
 			t.Errorf("%v", err)
 		}
-		if _, err := CreateLedger(filepath.Join(dir, "new"), "x", nil); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "new") {
+		if _, err := CreateLedger(filepath.Join(dir, "new"), "x", nil); !errors.Is(err, fs.ErrPermission) ||
+			!strings.Contains(err.Error(), "new") {
 			t.Errorf("%v", err)
 		}
 		closeLedger(t, l)
@@ -182,7 +185,8 @@ func TestLedgerFileErrors(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	if _, err := CreateLedger(filepath.Join(t.TempDir(), "none", "x"), "x", nil); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "none") {
+	if _, err := CreateLedger(filepath.Join(t.TempDir(), "none", "x"), "x", nil); !errors.Is(err, fs.ErrNotExist) ||
+		!strings.Contains(err.Error(), "none") {
 		t.Errorf("%v", err)
 	}
 	// A mark that cannot be written leaves no half-made ledger.
@@ -244,7 +248,8 @@ func TestLedgerMarkFails(t *testing.T) {
 		t.Errorf("%v, want the fault", err)
 	}
 	l.writeMark = replaceFile
-	if err := errors.Join(l.Mark("run", fleetA, "a", 2), l.Reserve("run", fleetA, "a", 3, noisy)); err == nil || strings.Count(err.Error(), "no more reservations") != 2 {
+	if err := errors.Join(l.Mark("run", fleetA, "a", 2), l.Reserve("run", fleetA, "a", 3, noisy)); err == nil ||
+		strings.Count(err.Error(), "no more reservations") != 2 {
 		t.Errorf("afterwards: %v", err)
 	}
 	closeLedger(t, l)

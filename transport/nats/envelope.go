@@ -11,6 +11,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
 // An envelope, all numbers big-endian:
@@ -21,8 +23,8 @@ import (
 //	18   8  tag of the sender
 //	26   8  tag of the receiver
 //	34  32  hash of the fleet as the sender has it
-//	66   8  life: drawn when the sender's process started
-//	74   8  number: which frame of this life to this receiver
+//	66   8  process: drawn when the sender's process started
+//	74   8  number: which frame of this process to this receiver
 //	82   2  index of the piece of the frame in this envelope
 //	84   2  how many pieces there are
 //	86   4  length of the whole frame in bytes
@@ -49,7 +51,7 @@ const (
 	kindFrame = 2
 )
 
-// The domains keep what is made here apart from all else that is made with the same keys.
+// The domains separate the hashes and signatures of this package from all others made with the same keys.
 const (
 	domainTag  = "spade-edge nats 1 tag"
 	domainEdge = "spade-edge nats 1 envelope"
@@ -57,11 +59,11 @@ const (
 	domainWrap = "spade-edge nats 1 content key"
 )
 
-// Why envelopes are refused. Only the last two say something about the peer; the rest may be the broker's doing.
+// Reasons to refuse an envelope. Only the last two are about the peer; the broker may have caused the others.
 var (
 	errForm      = errors.New("it is no envelope")
 	errRun       = errors.New("it belongs to another run")
-	errCrossed   = errors.New("it was sent from or to somebody else, and has been moved here")
+	errCrossed   = errors.New("it was sent from or to another member, and has been moved here")
 	errSignature = errors.New("its signature is not the sender's: altered on the way, or not from the sender at all")
 	errSealed    = errors.New("it is sealed for another key than this node's")
 	errFleet     = errors.New("the sender has another fleet")
@@ -101,17 +103,17 @@ func (e *edge) bound(head []byte) []byte {
 
 // header is the part of an envelope that the broker can read.
 type header struct {
-	kind         byte
-	fleet        [32]byte
-	life, number uint64
-	index, total int
-	length       int
+	kind            byte
+	fleet           [32]byte
+	process, number uint64
+	index, total    int
+	length          int
 }
 
 // pieceSize returns the length of every piece of a frame but the last.
 func pieceSize(length, total int) int { return (length + total - 1) / total }
 
-// piece returns where the piece lies in its frame.
+// piece returns the bounds of the piece in its frame.
 func (h *header) piece() (from, to int) {
 	size := pieceSize(h.length, h.total)
 	return h.index * size, min((h.index+1)*size, h.length)
@@ -123,7 +125,7 @@ func seal(e *edge, h header, key ed25519.PrivateKey, to []*ecdh.PublicKey, piece
 	b = append(b, version, h.kind)
 	b = append(append(append(b, e.runTag...), e.fromTag...), e.toTag...)
 	b = append(b, h.fleet[:]...)
-	b = binary.BigEndian.AppendUint64(b, h.life)
+	b = binary.BigEndian.AppendUint64(b, h.process)
 	b = binary.BigEndian.AppendUint64(b, h.number)
 	b = binary.BigEndian.AppendUint16(b, uint16(h.index))
 	b = binary.BigEndian.AppendUint16(b, uint16(h.total))
@@ -166,8 +168,8 @@ func gcm(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// wrapping returns what seals the content key for one key of the receiver: HKDF (RFC 5869) of the shared secret, bound to all
-// that came before it in the envelope, the public key made for it included, and to the receiver's.
+// wrapping returns what seals the content key for one key of the receiver: HKDF (RFC 5869) of the shared secret, bound
+// to all that came before it in the envelope, the public key made for it included, and to the receiver's.
 func wrapping(head []byte, own *ecdh.PrivateKey, other, receiver *ecdh.PublicKey) (cipher.AEAD, error) {
 	secret, err := own.ECDH(other)
 	if err != nil {
@@ -210,7 +212,7 @@ func parse(b []byte) (*envelope, error) {
 	v := &envelope{run: b[2:18], from: b[18:26], to: b[26:34], keys: int(b[90])}
 	v.kind = b[1]
 	v.fleet = [32]byte(b[34:66])
-	v.life, v.number = binary.BigEndian.Uint64(b[66:]), binary.BigEndian.Uint64(b[74:])
+	v.process, v.number = binary.BigEndian.Uint64(b[66:]), binary.BigEndian.Uint64(b[74:])
 	v.index, v.total = int(binary.BigEndian.Uint16(b[82:])), int(binary.BigEndian.Uint16(b[84:]))
 	length := binary.BigEndian.Uint32(b[86:])
 	end := offWrapped + v.keys*lenWrapped
@@ -219,9 +221,10 @@ func parse(b []byte) (*envelope, error) {
 		return nil, fmt.Errorf("%w: its kind is %d, want %d or %d", errForm, v.kind, kindHello, kindFrame)
 	case v.keys < 1 || v.keys > maxKeys:
 		return nil, fmt.Errorf("%w: it is for %d keys, want 1 or 2", errForm, v.keys)
-	case length > largestMaxFrame:
-		return nil, fmt.Errorf("%w: its frame has %d bytes, want at most %d", errForm, length, largestMaxFrame)
-	case v.index >= v.total || v.total > max(1, int(length)) || (v.total-1)*pieceSize(int(length), v.total) >= max(1, int(length)):
+	case length > endpoint.LargestMaxFrame:
+		return nil, fmt.Errorf("%w: its frame has %d bytes, want at most %d", errForm, length, endpoint.LargestMaxFrame)
+	case v.index >= v.total || v.total > max(1, int(length)) ||
+		(v.total-1)*pieceSize(int(length), v.total) >= max(1, int(length)):
 		return nil, fmt.Errorf("%w: piece %d of %d of a frame of %d bytes", errForm, v.index, v.total, length)
 	}
 	v.length = int(length)
@@ -234,8 +237,8 @@ func parse(b []byte) (*envelope, error) {
 	return v, nil
 }
 
-// verify says why an envelope was not sent on the edge by the holder of one of the keys, or nil. From then on its header is
-// the sender's word.
+// verify returns why an envelope was not sent on the edge by the holder of one of the keys, nil if it was. From then on
+// its header is authentic.
 func (v *envelope) verify(e *edge, pins []ed25519.PublicKey) error {
 	switch {
 	case string(v.run) != string(e.runTag):
@@ -252,7 +255,7 @@ func (v *envelope) verify(e *edge, pins []ed25519.PublicKey) error {
 	return errSignature
 }
 
-// open returns the piece of a verified envelope. The envelope is of no more use then: the piece lies in its memory.
+// open returns the piece of a verified envelope. The envelope is of no more use then: the piece uses its memory.
 func (v *envelope) open(e *edge, own *ecdh.PrivateKey) ([]byte, error) {
 	once, err := ecdh.X25519().NewPublicKey(v.ephemera)
 	if err != nil {

@@ -61,7 +61,7 @@ func sealed(t testing.TB, piece []byte, keys ...string) ([]byte, edge) {
 		}
 		to = append(to, p)
 	}
-	h := header{kind: kindFrame, fleet: [32]byte{7}, life: 3, number: 9, total: 1, length: len(piece)}
+	h := header{kind: kindFrame, fleet: [32]byte{7}, process: 3, number: 9, total: 1, length: len(piece)}
 	b, err := seal(&e, h, member("a"), to, piece)
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +113,8 @@ func TestSealOpen(t *testing.T) {
 func TestSealedTwice(t *testing.T) {
 	one, _ := sealed(t, []byte("the same"), "b")
 	two, _ := sealed(t, []byte("the same"), "b")
-	if bytes.Equal(one[offKeys:], two[offKeys:]) || bytes.Equal(one[offWrapped:offWrapped+lenWrapped], two[offWrapped:offWrapped+lenWrapped]) {
+	if bytes.Equal(one[offKeys:], two[offKeys:]) || bytes.Equal(one[offWrapped:offWrapped+lenWrapped],
+		two[offWrapped:offWrapped+lenWrapped]) {
 		t.Error("two envelopes share a key")
 	}
 }
@@ -194,7 +195,7 @@ func TestPieces(t *testing.T) {
 			var a assembly
 			var got []byte
 			for i := range 2 * total {
-				h := header{life: 1, number: 1, index: (7*i + 3) % total, total: total, length: length}
+				h := header{process: 1, number: 1, index: (7*i + 3) % total, total: total, length: length}
 				if total%7 == 0 {
 					h.index = i % total
 				}
@@ -217,23 +218,24 @@ func TestPieces(t *testing.T) {
 func TestPiecesLost(t *testing.T) {
 	var a assembly
 	for n := range uint64(10) {
-		if a.add(header{life: 1, number: n, total: 2, length: 2}, []byte{1}) != nil {
+		if a.add(header{process: 1, number: n, total: 2, length: 2}, []byte{1}) != nil {
 			t.Fatal("half a frame is whole")
 		}
 	}
 	if len(a.partials) != partialsKept {
 		t.Errorf("%d halves are kept, want %d", len(a.partials), partialsKept)
 	}
-	if got := a.add(header{life: 1, number: 9, index: 1, total: 2, length: 2}, []byte{2}); !bytes.Equal(got, []byte{1, 2}) {
+	if got := a.add(header{process: 1, number: 9, index: 1, total: 2, length: 2}, []byte{2}); !bytes.Equal(got,
+		[]byte{1, 2}) {
 		t.Errorf("the newest is %v", got)
 	}
 }
 
-// A frame counts once: of each life, in any order, as far as one remembers.
+// A frame counts once: of each process, in any order, as far as one remembers.
 func TestReplays(t *testing.T) {
 	var w replays
 	if !w.mark(1, 5) || w.mark(1, 3) {
-		t.Error("which frame is the first of a life is not known")
+		t.Error("which frame is the first of a process is not known")
 	}
 	for number, want := range map[uint64]bool{1: false, 3: true, 4: false, 5: true, 6: false, 5000: false} {
 		if got := w.seen(1, number); got != want {
@@ -256,17 +258,18 @@ func TestReplays(t *testing.T) {
 			t.Fatalf("%d is taken for new", n)
 		}
 	}
-	for id := uint64(2); id < 2+livesKept; id++ {
+	for id := uint64(2); id < 2+processesKept; id++ {
 		if !w.mark(id, 1) {
-			t.Error("a new life is not noticed")
+			t.Error("a new process is not noticed")
 		}
 	}
-	if len(w.lives) != livesKept || w.find(1) != nil {
-		t.Error("the oldest life is not the one that was forgotten")
+	if len(w.processes) != processesKept || w.find(1) != nil {
+		t.Error("the oldest process is not the one that was forgotten")
 	}
 }
 
-// FuzzParse reads whatever the broker may send: no panic, and what is taken for an envelope is one piece of a frame that fits.
+// FuzzParse reads whatever the broker may send: no panic, and what is taken for an envelope is one piece of a frame
+// that fits.
 func FuzzParse(f *testing.F) {
 	for _, n := range []int{0, 1, 100} {
 		b, _ := sealed(f, make([]byte, n), "b", "next")

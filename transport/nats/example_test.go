@@ -19,7 +19,8 @@ func Example() {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	broker, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: dir, NoLog: true, NoSigs: true})
+	broker, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true,
+		StoreDir: dir, NoLog: true, NoSigs: true})
 	if err != nil {
 		panic(err)
 	}

@@ -24,8 +24,9 @@ func public(name string) ed25519.PublicKey { return member(name).Public().(ed255
 
 // quick is a timing for machines that are near.
 var quick = timing{
-	connect: 5 * time.Second, ping: 5 * time.Second, answer: 5 * time.Second, backoffMin: 10 * time.Millisecond, backoffMax: 200 * time.Millisecond,
-	repeatMin: 100 * time.Millisecond, repeatMax: time.Second, beat: time.Second,
+	connect: 5 * time.Second, ping: 5 * time.Second, answer: 5 * time.Second, backoffMin: 10 * time.Millisecond,
+	backoffMax: 200 * time.Millisecond,
+	repeatMin:  100 * time.Millisecond, repeatMax: time.Second, heartbeat: time.Second,
 }
 
 // broker is a server in this process, or in one of its own if it has an estate.

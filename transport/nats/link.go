@@ -6,24 +6,26 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
 	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// link is the connection with the broker, made again for ever, and the stream of the run there.
+// link is the connection with the broker, which is made again whenever it ends, and the stream of the run there.
 type link struct {
 	conn   *client.Conn
 	js     jetstream.JetStream
-	want   jetstream.StreamConfig // but for the messages of a subject, which depend on the server
+	want   jetstream.StreamConfig // except for the limits of a subject, which depend on the server
 	frames func(piece int) int64  // how many messages a subject has to hold
 	timing *timing
 	log    *slog.Logger
-	wiped  func() // is called when the stream is not the one it was
+	lost   func() // called when the stream is another one than before
 
 	mu      sync.Mutex // of what follows
 	up      bool
@@ -52,7 +54,7 @@ func (l *link) connect(cfg *Config, name string) error {
 		client.MaxReconnects(-1),
 		client.IgnoreAuthErrorAbort(),
 		client.IgnoreDiscoveredServers(),
-		client.ReconnectBufSize(-1), // what cannot leave is an error at once, and tried again here
+		client.ReconnectBufSize(-1), // what cannot be sent is an error at once, and tried again here
 		client.CustomReconnectDelay(func(attempts int) time.Duration { return backoff(l.timing, attempts) }),
 		client.ConnectHandler(l.connected),
 		client.ReconnectHandler(l.connected),
@@ -60,37 +62,32 @@ func (l *link) connect(cfg *Config, name string) error {
 		client.ReconnectErrHandler(func(_ *client.Conn, err error) { l.failed(err) }),
 		client.ErrorHandler(func(_ *client.Conn, _ *client.Subscription, err error) { l.failed(err) }),
 	)
-	var servers string
-	for i, s := range cfg.URLs {
+	for _, s := range cfg.URLs {
 		if exposed(s) {
-			l.log.Warn("the way to the broker is not encrypted: frames are sealed, but who is on the way sees which members talk, and the credentials if there are any",
-				"broker", redacted(s))
+			l.log.Warn("the connection with the broker is not encrypted: frames are sealed, but who reads along "+
+				"sees which members talk, and the credentials if there are any", "broker", redacted(s))
 		}
-		if i > 0 {
-			servers += ","
-		}
-		servers += s
 	}
 	var err error
-	if l.conn, err = client.Connect(servers, options...); err != nil {
+	if l.conn, err = client.Connect(strings.Join(cfg.URLs, ","), options...); err != nil {
 		return fmt.Errorf("nats: %w", err)
 	}
 	l.js, err = jetstream.New(l.conn)
 	return err
 }
 
-// backoff returns how long to wait before another attempt: waits double, and differ by half so that members do not come all at once.
+// backoff returns how long to wait before another attempt: waits double.
 func backoff(t *timing, attempts int) time.Duration {
 	d := t.backoffMin << min(attempts, 20)
 	if d > t.backoffMax || d <= 0 {
 		d = t.backoffMax
 	}
-	return d/2 + rand.N(d/2+1)
+	return endpoint.Jitter(d)
 }
 
 func (l *link) connected(c *client.Conn) {
-	where := c.ConnectedUrl()
-	if u, err := url.Parse(where); err == nil {
+	var where string
+	if u, err := url.Parse(c.ConnectedUrl()); err == nil {
 		u.User = nil
 		where = u.String()
 	}
@@ -106,18 +103,14 @@ func (l *link) disconnected(err error) {
 	l.log.Info("disconnected from the broker", "reason", err)
 }
 
-// failed notes a fault that the client tells of. The same one is a warning once, until a connection succeeds.
+// failed notes a fault that the client reports. The same one is a warning once, until a connection succeeds.
 func (l *link) failed(err error) {
 	l.mu.Lock()
 	old := l.err
 	l.err = fmt.Errorf("nats: broker: %w", err)
 	same := old != nil && old.Error() == l.err.Error()
 	l.mu.Unlock()
-	level := slog.LevelWarn
-	if same {
-		level = slog.LevelDebug
-	}
-	l.log.Log(context.Background(), level, "broker", "reason", err)
+	l.log.Log(context.Background(), endpoint.Level(same), "broker", "reason", err)
 }
 
 func (l *link) change(up bool, where string, err error) {
@@ -136,7 +129,7 @@ func (l *link) period() context.Context {
 	return l.now
 }
 
-// worked says that the broker does what it is asked.
+// worked notes that the broker has done what it was asked.
 func (l *link) worked() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -182,7 +175,7 @@ func (l *link) find(ctx context.Context) (jetstream.Stream, error) {
 	if stream != nil {
 		return stream, nil
 	}
-	ctx, cancel := l.patience(ctx, period)
+	ctx, cancel := l.request(ctx, period)
 	defer cancel()
 	want := l.want
 	want.MaxMsgsPerSubject = l.frames(l.pieceSize())
@@ -190,7 +183,7 @@ func (l *link) find(ctx context.Context) (jetstream.Stream, error) {
 	stream, err := l.js.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		stream, err = l.js.CreateStream(ctx, want)
-		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // somebody was faster, with other limits
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another member was faster, with other limits
 			stream, err = l.js.Stream(ctx, want.Name)
 		}
 	}
@@ -199,30 +192,31 @@ func (l *link) find(ctx context.Context) (jetstream.Stream, error) {
 	}
 	info := stream.CachedInfo()
 	if have := info.Config.MaxMsgsPerSubject; have > 0 && have < want.MaxMsgsPerSubject {
-		return nil, fmt.Errorf("nats: stream %s keeps %d messages of a subject, want at least %d", want.Name, have, want.MaxMsgsPerSubject)
+		return nil, fmt.Errorf("nats: stream %s keeps %d messages of a subject, want at least %d",
+			want.Name, have, want.MaxMsgsPerSubject)
 	}
 	l.mu.Lock()
-	wiped := !l.created.IsZero() && !l.created.Equal(info.Created)
+	lost := !l.created.IsZero() && !l.created.Equal(info.Created)
 	l.created = info.Created
 	if period == l.now {
 		l.stream = stream
 	}
 	l.mu.Unlock()
-	if wiped {
-		l.log.Warn("the broker has lost what it kept of the run; it is sent again")
-		l.wiped()
+	if lost {
+		l.log.Warn("the broker has lost what it stored of the run; it is sent again")
+		l.lost()
 	}
 	return stream, nil
 }
 
-// forget has the stream looked for again.
+// forget makes the next request look for the stream again.
 func (l *link) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stream = nil
 }
 
-// publish gives the broker a message until it confirms to have it.
+// publish sends the broker a message until it confirms that it has stored it.
 func (l *link) publish(ctx context.Context, subject string, data []byte) error {
 	for attempts := 0; ; attempts++ {
 		_, err := l.ready(ctx)
@@ -245,15 +239,14 @@ func (l *link) publish(ctx context.Context, subject string, data []byte) error {
 }
 
 func (l *link) publishOnce(ctx context.Context, subject string, data []byte) error {
-	ctx, cancel := l.patience(ctx, l.period())
+	ctx, cancel := l.request(ctx, l.period())
 	defer cancel()
 	_, err := l.js.Publish(ctx, subject, data)
 	return err
 }
 
-// patience returns a context for a question to the broker. It ends with the connection: the answer of a server that has gone would
-// not come.
-func (l *link) patience(ctx, period context.Context) (context.Context, context.CancelFunc) {
+// request returns a context for a request to the broker. It ends with the connection, since no answer comes after that.
+func (l *link) request(ctx, period context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, l.timing.answer)
 	stop := context.AfterFunc(period, cancel)
 	return ctx, func() { stop(); cancel() }

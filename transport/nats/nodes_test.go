@@ -26,7 +26,8 @@ func ring8(run string, private bool, rounds int) *tinytest.Network {
 	f := &sdk.Fleet{
 		Run: run, Dim: 6,
 		Members: []string{"a", "b", "c", "d", "e", "f", "g", "h"},
-		Method:  sdk.Method{Rounds: rounds, Cooldown: rounds / 2, Tau: 2, Batch: 3, Rho: 1, Gain: 0.4, Eta: []float64{0.5}, Mu: []float64{0.3}, Seed: 7},
+		Method: sdk.Method{Rounds: rounds, Cooldown: rounds / 2, Tau: 2, Batch: 3, Rho: 1, Gain: 0.4,
+			Eta: []float64{0.5}, Mu: []float64{0.3}, Seed: 7},
 		Privacy: sdk.Privacy{NonPrivate: true},
 	}
 	if private {
@@ -77,7 +78,8 @@ func (b *broker) memberConfig(f *sdk.Fleet, name string) Config {
 		}
 	}
 	cfg := b.config(f.Run, name, peers...)
-	cfg.Fleet, cfg.Hello, cfg.CheckHello, cfg.MaxFrame = f.Hash(), f.Hello(name), f.CheckHello(name), wire.MaxFrame(f.Dim)
+	cfg.Fleet, cfg.Hello, cfg.CheckHello, cfg.MaxFrame = f.Hash(), f.Hello(name), f.CheckHello(name),
+		wire.MaxFrame(f.Dim)
 	return cfg
 }
 
@@ -112,13 +114,14 @@ type fate struct {
 var errKilled = errors.New("killed")
 
 // live runs a member through its lives, each with a transport and a node of its own, until its run is over.
-func (f *fate) live(ctx context.Context, b *broker, n *tinytest.Network, i int, store tinytest.OpenStore, noise io.Reader) ([]float32, error) {
+func (f *fate) live(ctx context.Context, b *broker, n *tinytest.Network, i int, store tinytest.OpenStore,
+	noise io.Reader) ([]float32, error) {
 	for {
-		life, kill := context.WithCancelCause(ctx)
+		process, kill := context.WithCancelCause(ctx)
 		f.mu.Lock()
 		f.kill = kill
 		f.mu.Unlock()
-		model, err := f.once(life, b, n, i, store, noise)
+		model, err := f.once(process, b, n, i, store, noise)
 		kill(nil)
 		if !errors.Is(err, errKilled) {
 			return model, err
@@ -126,7 +129,8 @@ func (f *fate) live(ctx context.Context, b *broker, n *tinytest.Network, i int, 
 	}
 }
 
-func (f *fate) once(ctx context.Context, b *broker, n *tinytest.Network, i int, store tinytest.OpenStore, noise io.Reader) (_ []float32, err error) {
+func (f *fate) once(ctx context.Context, b *broker, n *tinytest.Network, i int, store tinytest.OpenStore,
+	noise io.Reader) (_ []float32, err error) {
 	cfg := b.memberConfig(n.Fleet, n.Fleet.Members[i])
 	cfg.Options = append(cfg.Options, dialer(&f.cutter)...)
 	tr, err := New(cfg)
@@ -140,8 +144,10 @@ func (f *fate) once(ctx context.Context, b *broker, n *tinytest.Network, i int, 
 	}
 	defer s.Close()
 	node, err := sdk.New(sdk.Config{
-		Fleet: n.Fleet, Name: n.Fleet.Members[i], Samples: n.Samples[i], Oracle: pausing{n.Oracles[i]}, Transport: tr, Store: s,
-		Noise: noise, ResendAfter: 50 * time.Millisecond, Linger: 2 * time.Minute, Logger: slog.New(slog.DiscardHandler),
+		Fleet: n.Fleet, Name: n.Fleet.Members[i], Samples: n.Samples[i], Oracle: pausing{n.Oracles[i]}, Transport: tr,
+		Store: s,
+		Noise: noise, ResendAfter: 50 * time.Millisecond, Linger: 2 * time.Minute,
+		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return nil, err
@@ -162,8 +168,8 @@ func (p pausing) Loss(ctx context.Context, x []float32, sample int) (float64, er
 	return p.Oracle.Loss(ctx, x, sample)
 }
 
-// Server restarts, cut networks and killed nodes at random moments, SPADE_KILLS of them: the models are those of the quiet run, to
-// the bit.
+// Server restarts, cut networks and killed nodes at random moments, SPADE_KILLS of them: the models are those of the
+// quiet run, to the bit.
 func TestKills(t *testing.T) {
 	faults(t, scale(t, "SPADE_KILLS", 12), func(t *testing.T) *broker { return newBroker(t) })
 }
@@ -235,8 +241,9 @@ func faults(t *testing.T, want int, open func(t *testing.T) *broker) {
 	}
 }
 
-// A member whose way to the broker is gone for long, a second or SPADE_CUT (such as 30s), is waited for: nobody ends meanwhile, and then
-// the run goes on to the models of the quiet run. It happens twice, to two members of a ring of 8 that are no neighbors.
+// A member whose way to the broker is gone for long, a second or SPADE_CUT (such as 30s), is waited for: nobody ends
+// meanwhile, and then the run goes on to the models of the quiet run. It happens twice, to two members of a ring of 8
+// that are no neighbors.
 func TestLongCut(t *testing.T) {
 	length := time.Second
 	if s := os.Getenv("SPADE_CUT"); s != "" {

@@ -1,13 +1,17 @@
 package nats
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
 var (
@@ -15,12 +19,12 @@ var (
 	errMoved = errors.New("the connection is another one")
 )
 
-// reader is where a node stands in the stream.
+// reader is a node's position in the stream.
 type reader struct {
-	created time.Time // of the stream that the numbers speak of
-	server  string    // and the process that counts
+	created time.Time // of the stream that the numbers refer to
+	server  string    // the process that counts
 	next    uint64    // the first message that has not been read
-	kept    uint64    // the last message that was there before this node
+	old     uint64    // the last message that was there before this node
 }
 
 // receiveAll reads what the broker has for this node until the transport is closed.
@@ -43,9 +47,9 @@ func (t *Transport) receiveAll() {
 	}
 }
 
-// receive reads through one consumer until something goes wrong. There is nothing that the broker has to remember of a reader:
-// messages are not acknowledged and stay where they are until others take their places, so that a node which has died
-// before it could keep what a frame told it finds that frame again.
+// receive reads through one consumer until something goes wrong. The broker remembers nothing about a reader: messages
+// are not acknowledged and stay until others take their places, so that a node that has died before it could save what
+// a frame said finds that frame again.
 func (t *Transport) receive(r *reader) error {
 	stream, err := t.link.ready(t.ctx)
 	if err != nil {
@@ -57,11 +61,12 @@ func (t *Transport) receive(r *reader) error {
 		first := r.created.IsZero()
 		*r = reader{created: info.Created, next: 1}
 		if first {
-			r.kept = info.State.LastSeq
+			r.old = info.State.LastSeq
 		}
 	}
 	if id := t.link.conn.ConnectedServerId(); id != r.server {
-		r.server, r.next = id, 1 // one that has crashed may have lost its last messages, and counts others under their numbers
+		// A server that has crashed may have lost its last messages, and gives their numbers to others.
+		r.server, r.next = id, 1
 	}
 	consumer, err := t.consume(period, stream, r.next)
 	if err != nil {
@@ -70,7 +75,8 @@ func (t *Transport) receive(r *reader) error {
 		}
 		return err
 	}
-	messages, err := consumer.Messages(jetstream.PullMaxMessages(8), jetstream.PullExpiry(4*t.timing.beat), jetstream.PullHeartbeat(t.timing.beat))
+	messages, err := consumer.Messages(jetstream.PullMaxMessages(8),
+		jetstream.PullExpiry(4*t.timing.heartbeat), jetstream.PullHeartbeat(t.timing.heartbeat))
 	if err != nil {
 		return fmt.Errorf("nats: reading: %w", err)
 	}
@@ -94,13 +100,13 @@ func (t *Transport) receive(r *reader) error {
 			return fmt.Errorf("nats: reading: %w", errGap)
 		}
 		r.next = meta.Sequence.Stream + 1
-		t.take(m.Subject(), m.Data(), meta.Sequence.Stream > r.kept)
+		t.take(m.Subject(), m.Data(), meta.Sequence.Stream > r.old)
 	}
 }
 
 // consume makes the broker send from a message on.
 func (t *Transport) consume(period context.Context, stream jetstream.Stream, next uint64) (jetstream.Consumer, error) {
-	ctx, cancel := t.link.patience(t.ctx, period)
+	ctx, cancel := t.link.request(t.ctx, period)
 	defer cancel()
 	cfg := jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: max(1, next),
@@ -116,7 +122,7 @@ func (t *Transport) consume(period context.Context, stream jetstream.Stream, nex
 	return consumer, nil
 }
 
-// sender returns the peer whose subject it is, nil if it is nobody's.
+// sender returns the peer whose subject it is, nil if there is none.
 func (t *Transport) sender(subject string) *peer {
 	parts := strings.Split(subject, ".")
 	if len(parts) != 5 {
@@ -125,11 +131,12 @@ func (t *Transport) sender(subject string) *peer {
 	return t.byTag[parts[2]]
 }
 
-// take judges a message. live says that it came after this node.
+// take checks a message and delivers its frame once that is complete. live says that the message was stored after this
+// node had started.
 func (t *Transport) take(subject string, data []byte, live bool) {
 	p := t.sender(subject)
 	if p == nil {
-		t.log.Debug("message of a stranger", "subject", subject)
+		t.log.Debug("message of an unknown sender", "subject", subject)
 		return
 	}
 	p.mu.Lock()
@@ -144,16 +151,16 @@ func (t *Transport) take(subject string, data []byte, live bool) {
 		t.refuse(p, fmt.Errorf("nats: from %q: %w", p.name, err))
 		return
 	}
-	// From here on it is the peer's own word, said once or again.
+	// From here on it is authentic: the peer has sent it, now or before.
 	p.mu.Lock()
 	p.status.Heard = time.Now()
 	p.mu.Unlock()
-	if p.window.seen(v.life, v.number) {
+	if p.window.seen(v.process, v.number) {
 		return
 	}
 	most := t.maxFrame
 	if v.kind == kindHello {
-		most = maxHello
+		most = endpoint.MaxHello
 	}
 	switch {
 	case v.length > most:
@@ -164,9 +171,9 @@ func (t *Transport) take(subject string, data []byte, live bool) {
 	if err != nil {
 		err = fmt.Errorf("nats: from %q: %w", p.name, err)
 		if errors.Is(err, errFleet) {
-			t.mismatch(p, err, live)
+			t.setRefused(p, err, live)
 		}
-		p.window.mark(v.life, v.number)
+		p.window.mark(v.process, v.number)
 		t.refuse(p, err)
 		return
 	}
@@ -180,61 +187,67 @@ func (t *Transport) take(subject string, data []byte, live bool) {
 	if frame == nil {
 		return
 	}
-	first := p.window.mark(h.life, h.number)
+	first := p.window.mark(h.process, h.number)
 	p.mu.Lock()
 	p.ring.heard()
 	if h.kind == kindHello && first {
-		p.ring.doubt()
+		p.ring.expire()
 	}
 	p.mu.Unlock()
 	if h.kind == kindHello {
-		t.takeHello(p, h.life, frame, live)
+		t.takeHello(p, h.process, frame, live)
 		return
 	}
-	t.agree(p, live)
-	t.inbox.put(p.name, frame)
+	t.setRefused(p, nil, live)
+	t.deliver(p.name, frame)
 }
 
-// takeHello judges what a peer says on starting. A peer that came after this node has not heard this one's hello as something new,
-// and is told again.
-func (t *Transport) takeHello(p *peer, life uint64, hello []byte, live bool) {
-	var err error
-	if t.checkHello != nil {
-		err = t.checkHello(p.name, hello)
-	}
+// deliver hands a frame to Recv. One that waits already is not added again, and of too many the peer's oldest is
+// dropped, as at the broker.
+func (t *Transport) deliver(from string, frame []byte) {
+	t.inbox.Edit(func(queue []endpoint.Item) []endpoint.Item {
+		count, oldest := 0, -1
+		for i, it := range queue {
+			if it.From != from {
+				continue
+			}
+			if bytes.Equal(it.Frame, frame) {
+				return queue
+			}
+			if count++; oldest < 0 {
+				oldest = i
+			}
+		}
+		if count == window {
+			queue = slices.Delete(queue, oldest, oldest+1)
+		}
+		return append(queue, endpoint.Item{From: from, Frame: frame})
+	})
+}
+
+// takeHello checks a peer's hello. A peer that has started after this node has not received this one's hello as a new
+// one, and is sent it again.
+func (t *Transport) takeHello(p *peer, process uint64, hello []byte, live bool) {
+	err := t.hellos.Check(p.name, hello)
 	if err != nil {
 		err = fmt.Errorf("nats: hello of %q: %w", p.name, err)
-		t.mismatch(p, err, live)
 		t.refuse(p, err)
-	} else {
-		t.agree(p, live)
 	}
-	if live && p.greeted != life {
-		p.greeted = life
-		p.greet()
+	t.setRefused(p, err, live)
+	if live && p.greeted != process {
+		p.greeted = process
+		endpoint.Offer(p.hello, struct{}{})
 	}
 	if err == nil {
-		select {
-		case t.opened <- p.name:
-		default:
-		}
+		endpoint.Offer(t.opened, p.name)
 	}
 }
 
-// mismatch notes that a peer means another fleet.
-func (t *Transport) mismatch(p *peer, err error, live bool) {
+// setRefused notes why a peer has another fleet, or with nil that it has the same.
+func (t *Transport) setRefused(p *peer, err error, live bool) {
 	if live {
 		p.mu.Lock()
 		p.status.Refused = err
-		p.mu.Unlock()
-	}
-}
-
-// agree notes that a peer means the same fleet.
-func (t *Transport) agree(p *peer, live bool) {
-	if live {
-		p.mu.Lock()
-		p.status.Refused = nil
 		p.mu.Unlock()
 	}
 }

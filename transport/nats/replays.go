@@ -1,32 +1,34 @@
 package nats
 
+import "slices"
+
 const (
-	livesKept   = 8    // of a peer: how many of its processes are remembered
-	numbersKept = 1024 // of a life: a frame that is further behind the newest counts as a repeat
+	processesKept = 8    // of a peer
+	numbersKept   = 1024 // of a process: a frame that is further behind the newest counts as a repeat
 )
 
-// replays remembers which frames of a peer have arrived. It saves work. That a repeat does no harm does not rest on it: a node that
-// starts again has forgotten everything, and what the broker has is the peer's own word, once said and still true.
+// replays remembers which frames of a peer have arrived. It only saves work: a node that starts again has forgotten
+// everything, and repeats do no harm.
 type replays struct {
-	lives []*life // the one that was heard last comes last
+	processes []*process // the most recently active one comes last
 }
 
-type life struct {
+// process is one process of a peer.
+type process struct {
 	id      uint64
 	highest uint64
 	bits    [numbersKept / 64]uint64 // by number modulo numbersKept
 }
 
-// find returns what is known of a life, nil if nothing is.
-func (w *replays) find(id uint64) *life {
-	for i, l := range w.lives {
-		if l.id == id {
-			copy(w.lives[i:], w.lives[i+1:])
-			w.lives[len(w.lives)-1] = l
-			return l
-		}
+// find returns what is known of a process, nil if nothing is.
+func (w *replays) find(id uint64) *process {
+	i := slices.IndexFunc(w.processes, func(l *process) bool { return l.id == id })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	l := w.processes[i]
+	w.processes = append(slices.Delete(w.processes, i, i+1), l)
+	return l
 }
 
 // seen reports whether a frame has arrived before.
@@ -42,16 +44,16 @@ func (w *replays) seen(id, number uint64) bool {
 	return l.bits[bit/64]>>(bit%64)&1 == 1
 }
 
-// mark notes that a frame has arrived, and reports whether it is the first of its life.
+// mark notes that a frame has arrived, and reports whether it is the first of its process.
 func (w *replays) mark(id, number uint64) (first bool) {
 	l := w.find(id)
 	if l == nil {
 		first = true
-		if len(w.lives) == livesKept {
-			w.lives = append(w.lives[:0], w.lives[1:]...)
+		if len(w.processes) == processesKept {
+			w.processes = slices.Delete(w.processes, 0, 1)
 		}
-		l = &life{id: id}
-		w.lives = append(w.lives, l)
+		l = &process{id: id}
+		w.processes = append(w.processes, l)
 	}
 	if number > l.highest {
 		if number-l.highest >= numbersKept {
@@ -81,24 +83,24 @@ const partialsKept = 2 // of a peer: the frame that is arriving, and one whose r
 
 // assembly puts the pieces of a peer's frames together.
 type assembly struct {
-	partials []*partial // the one that grew last comes last
+	partials []*partial // the most recently extended one comes last
 }
 
-// add takes in a piece, which is copied, and returns its frame once that is whole.
+// add copies a piece into its frame, and returns the frame once it is complete.
 func (a *assembly) add(h header, piece []byte) []byte {
 	if h.total == 1 {
-		return append(make([]byte, 0, len(piece)), piece...)
+		return slices.Clone(piece)
 	}
-	var p *partial
-	for i, q := range a.partials {
-		if q.life == h.life && q.number == h.number && q.length == h.length && q.total == h.total && q.kind == h.kind {
-			p = q
-			a.partials = append(a.partials[:i], a.partials[i+1:]...)
-			break
-		}
-	}
-	if p == nil {
-		p = &partial{header: h, frame: make([]byte, h.length), has: make([]bool, h.total), missing: h.total}
+	p := &partial{header: h, missing: h.total}
+	i := slices.IndexFunc(a.partials, func(q *partial) bool {
+		return q.process == h.process && q.number == h.number && q.kind == h.kind && q.length == h.length &&
+			q.total == h.total
+	})
+	if i >= 0 {
+		p = a.partials[i]
+		a.partials = slices.Delete(a.partials, i, i+1)
+	} else {
+		p.frame, p.has = make([]byte, h.length), make([]bool, h.total)
 	}
 	if !p.has[h.index] {
 		from, _ := h.piece()
@@ -110,7 +112,7 @@ func (a *assembly) add(h header, piece []byte) []byte {
 		return p.frame
 	}
 	if len(a.partials) == partialsKept {
-		a.partials = append(a.partials[:0], a.partials[1:]...)
+		a.partials = slices.Delete(a.partials, 0, 1)
 	}
 	a.partials = append(a.partials, p)
 	return nil

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// ring knows what lies at the broker for a peer. The broker has a few places for each edge, and a frame that is sent again goes
-// where it went before: so a node that repeats itself while its peer sleeps does not push out what the peer needs first, and
-// as long as the peer is silent, repeats get rarer.
+// ring knows what the broker stores for a peer. The broker has a few places for each edge, and a frame that is sent
+// again goes into the same place. So repeats for a sleeping peer do not push out what the peer needs first; they get
+// rarer as long as nothing comes from the peer.
 type ring struct {
 	places [window]place
 	uses   uint64
 	timing *timing
 }
 
-// place is one that the broker keeps for an edge.
+// place is one of the places of an edge at the broker.
 type place struct {
 	sum  [sha256.Size]byte // of the frame
 	used uint64            // when in order; 0 if nothing is there
@@ -22,7 +22,7 @@ type place struct {
 	gap  time.Duration     // until it may be given again
 }
 
-// find returns where a frame goes, and whether it has to go there: not if the broker has just had it.
+// find returns the place of a frame, and whether it is due: not if the broker has confirmed it a short while ago.
 func (r *ring) find(sum [sha256.Size]byte, now time.Time) (n int, due bool) {
 	for i := range r.places {
 		p := &r.places[i]
@@ -36,8 +36,8 @@ func (r *ring) find(sum [sha256.Size]byte, now time.Time) (n int, due bool) {
 	return n, true
 }
 
-// lay notes that the broker has a frame, or has it again.
-func (r *ring) lay(n int, sum [sha256.Size]byte, now time.Time) {
+// stored notes that the broker has a frame, or has it again.
+func (r *ring) stored(n int, sum [sha256.Size]byte, now time.Time) {
 	r.uses++
 	p := &r.places[n]
 	gap := r.timing.repeatMin
@@ -47,15 +47,15 @@ func (r *ring) lay(n int, sum [sha256.Size]byte, now time.Time) {
 	*p = place{sum: sum, used: r.uses, at: now, gap: gap}
 }
 
-// heard says that the peer is awake.
+// heard notes that the peer is awake.
 func (r *ring) heard() {
 	for i := range r.places {
 		r.places[i].gap = min(r.places[i].gap, r.timing.repeatMin)
 	}
 }
 
-// doubt says that what was laid may be gone: all of it may be given again at once.
-func (r *ring) doubt() {
+// expire notes that the broker may have lost everything: all of it may be given again at once.
+func (r *ring) expire() {
 	for i := range r.places {
 		r.places[i].gap = 0
 	}

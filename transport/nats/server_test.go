@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// estate is a broker as operators keep one: a process of its own, behind TLS, whose operator knows an account and whose account knows a
-// user. Its files, and those that a member has of it, are in dir.
+// estate is a broker as operators keep one: a process of its own, behind TLS, whose operator knows an account and whose
+// account knows a user. Its files, and those that a member has of it, are in dir.
 type estate struct {
 	dir  string
 	port int
@@ -69,8 +69,10 @@ func newEstate(t *testing.T) *broker {
 		t.Fatal(err)
 	}
 	about := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "broker"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "broker"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true,
+		BasicConstraintsValid: true,
 	}
 	cert, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
 	write("cert.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), err)
@@ -172,8 +174,8 @@ func serve(dir string, port int) {
 	os.Exit(0)
 }
 
-// Who shows no credentials, or trusts another authority, is not let in by such a broker; a run over it survives that its process is
-// killed, with what it has not yet written, and the nodes too: to the bits of the quiet run.
+// Who shows no credentials, or trusts another authority, is not let in by such a broker; a run over it survives that
+// its process is killed, with what it has not yet written, and the nodes too: to the bits of the quiet run.
 func TestKilledServer(t *testing.T) {
 	b := newEstate(t)
 	for what, options := range map[string][]client.Option{

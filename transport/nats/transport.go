@@ -7,9 +7,9 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,21 +19,21 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
 // Transport is a node's end of its edges. It implements [transport.Transport].
 type Transport struct {
-	name       string
-	key        ed25519.PrivateKey
-	exchange   *ecdh.PrivateKey // the same key on the other form of the curve
-	run        string
-	fleet      [32]byte
-	life       uint64
-	maxFrame   int
-	hello      func(peer string) []byte
-	checkHello func(peer string, hello []byte) error
-	log        *slog.Logger
-	timing     timing
+	name     string
+	key      ed25519.PrivateKey
+	exchange *ecdh.PrivateKey // the same key on the other form of the curve
+	run      string
+	fleet    [32]byte
+	process  uint64 // a number drawn at start
+	maxFrame int
+	hellos   endpoint.Hellos
+	log      *slog.Logger
+	timing   timing
 
 	peers    map[string]*peer
 	byTag    map[string]*peer // by the tag in a subject
@@ -41,7 +41,7 @@ type Transport struct {
 	updating sync.Mutex       // held by Update
 
 	link   link
-	inbox  inbox
+	inbox  *endpoint.Inbox // the last window frames of each peer
 	opened chan string
 
 	ctx    context.Context // ends with Close
@@ -59,25 +59,25 @@ var (
 type peer struct {
 	name    string
 	out, in edge
-	turn    chan struct{} // holds a token while somebody sends to this peer
+	turn    chan struct{} // holds a token while a goroutine sends to this peer
 	number  uint64        // of the last frame sent; belongs to whoever has the turn
 
-	greeting chan struct{} // holds a token while the peer has to be told who we are
+	hello chan struct{} // holds a token while a hello has to be sent
 
 	// These belong to the reader.
 	window   replays
 	arriving assembly
-	greeted  uint64 // the last life that was told again who we are
+	greeted  uint64 // the last process that the hello was sent to again
 
 	mu     sync.Mutex // of what follows
 	pins   []ed25519.PublicKey
 	seals  []*ecdh.PublicKey // the pins on the other form of the curve
 	ring   ring
-	status PeerStatus
+	status transport.PeerStatus
 }
 
-// New checks the whole configuration, reporting all faults at once, and starts to connect; the broker need not be there yet. The
-// slices in cfg are copied.
+// New checks the whole configuration, reporting all faults at once, and starts to connect; the broker need not be there
+// yet. The slices in cfg are copied.
 func New(cfg Config) (*Transport, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -86,18 +86,28 @@ func New(cfg Config) (*Transport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nats: %w", err)
 	}
-	var life [8]byte
-	if _, err := rand.Read(life[:]); err != nil { // never, see crypto/rand
+	var process [8]byte
+	if _, err := rand.Read(process[:]); err != nil { // never, see crypto/rand
 		return nil, fmt.Errorf("nats: %w", err)
 	}
 	t := &Transport{
-		name: cfg.Name, key: slices.Clone(cfg.Key), exchange: exchange, run: cfg.Run, fleet: cfg.Fleet, life: binary.BigEndian.Uint64(life[:]),
-		maxFrame: cfg.MaxFrame, hello: cfg.Hello, checkHello: cfg.CheckHello, log: cfg.Logger, timing: cfg.timing,
-		peers: make(map[string]*peer), byTag: make(map[string]*peer), opened: make(chan string, 4*len(cfg.Peers)),
-		inbox: inbox{ready: make(chan struct{}, 1)},
+		name:     cfg.Name,
+		key:      slices.Clone(cfg.Key),
+		exchange: exchange,
+		run:      cfg.Run,
+		fleet:    cfg.Fleet,
+		process:  binary.BigEndian.Uint64(process[:]),
+		maxFrame: cfg.MaxFrame,
+		hellos:   endpoint.Hellos{Make: cfg.Hello, Accept: cfg.CheckHello},
+		log:      cfg.Logger,
+		timing:   cfg.timing,
+		peers:    make(map[string]*peer),
+		byTag:    make(map[string]*peer),
+		inbox:    endpoint.NewInbox(),
+		opened:   make(chan string, 4*len(cfg.Peers)),
 	}
 	if t.maxFrame == 0 {
-		t.maxFrame = DefaultMaxFrame
+		t.maxFrame = endpoint.DefaultMaxFrame
 	}
 	if t.timing == (timing{}) {
 		t.timing = defaultTiming
@@ -107,8 +117,13 @@ func New(cfg Config) (*Transport, error) {
 	}
 	for _, c := range cfg.Peers {
 		p := &peer{
-			name: c.Name, out: newEdge(t.run, t.name, c.Name), in: newEdge(t.run, c.Name, t.name),
-			turn: make(chan struct{}, 1), greeting: make(chan struct{}, 1), ring: ring{timing: &t.timing}, status: PeerStatus{Name: c.Name},
+			name:   c.Name,
+			out:    newEdge(t.run, t.name, c.Name),
+			in:     newEdge(t.run, c.Name, t.name),
+			turn:   make(chan struct{}, 1),
+			hello:  make(chan struct{}, 1),
+			ring:   ring{timing: &t.timing},
+			status: transport.PeerStatus{Name: c.Name},
 		}
 		p.setKeys(c.Keys)
 		t.peers[c.Name], t.byTag[hexTag(p.in.fromTag)] = p, p
@@ -117,14 +132,14 @@ func New(cfg Config) (*Transport, error) {
 	slices.SortFunc(t.sorted, func(a, b *peer) int { return strings.Compare(a.name, b.name) })
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	runTag := hexTag(tag(16, t.run))
-	t.link.timing, t.link.log, t.link.wiped = &t.timing, t.log, t.wiped
+	t.link.timing, t.link.log, t.link.lost = &t.timing, t.log, t.resendAll
 	t.link.frames = func(piece int) int64 { return int64(max(1, (t.maxFrame+piece-1)/piece)) }
 	t.link.want = jetstream.StreamConfig{
 		Name: Stream(t.run), Subjects: []string{"spade." + runTag + ".*.*.*"}, Storage: jetstream.FileStorage,
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, MaxAge: cfg.MaxAge, MaxBytes: cfg.MaxBytes,
 	}
 	if cfg.MaxAge == 0 {
-		t.link.want.MaxAge = DefaultMaxAge
+		t.link.want.MaxAge = defaultMaxAge
 	}
 	if cfg.MaxBytes == 0 {
 		t.link.want.MaxBytes = -1
@@ -137,8 +152,8 @@ func New(cfg Config) (*Transport, error) {
 		t.wg.Go(t.receiveAll)
 	}
 	for _, p := range t.sorted {
-		t.wg.Go(func() { t.greetAll(p) })
-		p.greet()
+		t.wg.Go(func() { t.sendHellos(p) })
+		endpoint.Offer(p.hello, struct{}{})
 	}
 	return t, nil
 }
@@ -146,12 +161,12 @@ func New(cfg Config) (*Transport, error) {
 // Stream returns the name of a run's stream at the broker.
 func Stream(run string) string { return "SPADE-" + hexTag(tag(16, run)) }
 
-// Subjects returns the pattern of the subjects on which a member of a run publishes, and which nobody else needs to.
+// Subjects returns the pattern of the subjects on which a member of a run publishes, and no other member.
 func Subjects(run, member string) string {
 	return "spade." + hexTag(tag(16, run)) + "." + hexTag(tag(8, run, member)) + ".*.*"
 }
 
-// subject is where the messages of an edge lie. What place tells apart are the frames that wait side by side.
+// subject is where the messages of an edge are stored; place separates the frames that are stored at the same time.
 func subject(e *edge, place string) string {
 	return "spade." + hexTag(e.runTag) + "." + hexTag(e.fromTag) + "." + hexTag(e.toTag) + "." + place
 }
@@ -165,16 +180,16 @@ func (p *peer) setKeys(keys []ed25519.PublicKey) {
 	}
 }
 
-// Opened implements [transport.Notifier]. A name comes when a process of that member says that it has started, and when the broker
-// has lost what lay there.
+// Opened implements [transport.Notifier]. A name comes when the hello of a process of that member arrives, and when the
+// broker has lost what it stored.
 func (t *Transport) Opened() <-chan string { return t.opened }
 
 // MaxFrame implements [transport.Transport].
 func (t *Transport) MaxFrame() int { return t.maxFrame }
 
-// Send implements [transport.Transport]. A nil error means that the broker has said to keep the frame, and until then Send waits: for a
+// Send implements [transport.Transport]. It waits until the broker has confirmed that it stores the frame, for a
 // connection as well. A frame that the broker has is not given to it again for a while, which gets longer, up to a
-// minute, as long as nothing is heard of the peer.
+// minute, as long as nothing comes from the peer.
 func (t *Transport) Send(ctx context.Context, to string, frame []byte) error {
 	p := t.peers[to]
 	switch {
@@ -188,7 +203,7 @@ func (t *Transport) Send(ctx context.Context, to string, frame []byte) error {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(t.ctx, cancel)()
-	if err := t.lay(inner, p, frame); err != nil {
+	if err := t.store(inner, p, frame); err != nil {
 		switch {
 		case t.ctx.Err() != nil:
 			err = transport.ErrClosed
@@ -203,8 +218,8 @@ func (t *Transport) Send(ctx context.Context, to string, frame []byte) error {
 	return nil
 }
 
-// lay gives the broker a frame for a peer, unless it has it.
-func (t *Transport) lay(ctx context.Context, p *peer, frame []byte) error {
+// store gives the broker a frame for a peer, unless it has it.
+func (t *Transport) store(ctx context.Context, p *peer, frame []byte) error {
 	return t.inTurn(ctx, p, func() error {
 		sum := sha256.Sum256(frame)
 		p.mu.Lock()
@@ -217,13 +232,13 @@ func (t *Transport) lay(ctx context.Context, p *peer, frame []byte) error {
 			return err
 		}
 		p.mu.Lock()
-		p.ring.lay(n, sum, time.Now())
+		p.ring.stored(n, sum, time.Now())
 		p.mu.Unlock()
 		return nil
 	})
 }
 
-// inTurn does something that nobody else may do for the same peer meanwhile.
+// inTurn calls do, once at a time for each peer.
 func (t *Transport) inTurn(ctx context.Context, p *peer, do func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -244,9 +259,13 @@ func (t *Transport) post(ctx context.Context, p *peer, kind byte, place string, 
 	}
 	size := t.link.pieceSize()
 	p.number++
-	h := header{kind: kind, fleet: t.fleet, life: t.life, number: p.number, total: max(1, (len(frame)+size-1)/size), length: len(frame)}
+	h := header{
+		kind: kind, fleet: t.fleet, process: t.process, number: p.number,
+		total: max(1, (len(frame)+size-1)/size), length: len(frame),
+	}
 	if h.total > 1<<16-1 {
-		return fmt.Errorf("a frame of %d bytes in messages of at most %d, which the broker takes, would be too many", len(frame), t.link.conn.MaxPayload())
+		return fmt.Errorf("a frame of %d bytes needs %d messages of %d bytes, which the broker takes, want at most %d",
+			len(frame), h.total, t.link.conn.MaxPayload(), 1<<16-1)
 	}
 	p.mu.Lock()
 	seals := p.seals
@@ -268,30 +287,16 @@ func (t *Transport) post(ctx context.Context, p *peer, kind byte, place string, 
 	return nil
 }
 
-// greet has a peer told who we are.
-func (p *peer) greet() {
-	select {
-	case p.greeting <- struct{}{}:
-	default:
-	}
-}
-
-// greetAll tells a peer who we are each time that it has to be told.
-func (t *Transport) greetAll(p *peer) {
+// sendHellos sends a peer a hello each time that it needs one.
+func (t *Transport) sendHellos(p *peer) {
 	for {
 		select {
-		case <-p.greeting:
+		case <-p.hello:
 		case <-t.ctx.Done():
 			return
 		}
-		var hello []byte
-		if t.hello != nil {
-			hello = t.hello(p.name)
-		}
-		var err error
-		if len(hello) > maxHello {
-			err = fmt.Errorf("it has %d bytes, want at most %d", len(hello), maxHello)
-		} else {
+		hello, err := t.hellos.For(p.name)
+		if err == nil {
 			err = t.inTurn(t.ctx, p, func() error { return t.post(t.ctx, p, kindHello, "hello", hello) })
 		}
 		if err != nil && t.ctx.Err() == nil {
@@ -300,61 +305,35 @@ func (t *Transport) greetAll(p *peer) {
 	}
 }
 
-// wiped says that the broker has lost what was laid.
-func (t *Transport) wiped() {
+// resendAll is called when the broker has lost what it stored.
+func (t *Transport) resendAll() {
 	for _, p := range t.sorted {
 		p.mu.Lock()
-		p.ring.doubt()
+		p.ring.expire()
 		p.mu.Unlock()
-		p.greet()
-		select {
-		case t.opened <- p.name:
-		default:
-		}
+		endpoint.Offer(p.hello, struct{}{})
+		endpoint.Offer(t.opened, p.name)
 	}
 }
 
 // Recv implements [transport.Transport].
 func (t *Transport) Recv(ctx context.Context) (from string, frame []byte, err error) {
-	for {
-		if t.ctx.Err() != nil {
-			return "", nil, fmt.Errorf("nats: receive: %w", transport.ErrClosed)
-		}
-		if err := ctx.Err(); err != nil {
-			return "", nil, fmt.Errorf("nats: receive: %w", err)
-		}
-		if it, ok := t.inbox.take(); ok {
-			return it.from, it.frame, nil
-		}
-		select {
-		case <-t.inbox.ready:
-		case <-ctx.Done():
-		case <-t.ctx.Done():
-		}
+	it, err := t.inbox.Take(ctx, t.ctx.Done())
+	if err != nil {
+		return "", nil, fmt.Errorf("nats: receive: %w", err)
 	}
+	return it.From, it.Frame, nil
 }
 
-// Update replaces the keys of all peers, in any order, as they were given to [New]. Who the peers are cannot change: each must be
-// there once, and no other. All faults are reported at once, and after an error nothing has changed. From then on nothing is taken
-// that an older key has signed, and nothing sealed for one; what Recv has not taken yet it still hands out. The slices are
-// copied.
+// Update replaces the keys of all peers, in any order, as they were given to [New]. Who the peers are cannot change:
+// each must be there once, and no other. All faults are reported at once, and after an error nothing has changed. From
+// then on nothing is taken that an older key has signed, and nothing sealed for one; what Recv has not taken yet it
+// still hands out. The slices are copied.
 func (t *Transport) Update(peers []Peer) error {
-	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("nats: update: "+format, args...)) }
-	checkPeers(t.name, t.key.Public().(ed25519.PublicKey), peers, fault)
-	given := make(map[string]bool)
-	for _, c := range peers {
-		given[c.Name] = true
-		if t.peers[c.Name] == nil && c.Name != "" && c.Name != t.name {
-			fault("%q is no peer of %q: who the peers are cannot change", c.Name, t.name)
-		}
-	}
-	for _, p := range t.sorted {
-		if !given[p.name] {
-			fault("peer %q is missing: who the peers are cannot change", p.name)
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
+	faults := endpoint.Faults{Prefix: "nats: update: "}
+	faults.CheckPeers(t.name, t.key.Public().(ed25519.PublicKey), peers, checkKey)
+	faults.CheckSame(t.name, slices.Sorted(maps.Keys(t.peers)), peers)
+	if err := faults.Err(); err != nil {
 		return err
 	}
 	t.updating.Lock()
@@ -363,13 +342,13 @@ func (t *Transport) Update(peers []Peer) error {
 		p := t.peers[c.Name]
 		p.mu.Lock()
 		p.setKeys(c.Keys)
-		p.ring.doubt() // what was sealed for a key before may not be opened any more
+		p.ring.expire() // the peer may have no key any more for what was sealed before
 		p.mu.Unlock()
 	}
 	return nil
 }
 
-// Close implements [transport.Transport]. What Send has returned for is at the broker already.
+// Close implements [transport.Transport]. The broker already has the frames for which Send has returned.
 func (t *Transport) Close() error {
 	t.close.Do(func() {
 		t.cancel()

@@ -91,15 +91,19 @@ func TestConformance(t *testing.T) {
 // All faults of a configuration are told at once, and no password with them.
 func TestConfigFaults(t *testing.T) {
 	_, err := New(Config{
-		Key: make(ed25519.PrivateKey, 3), URLs: []string{"tls://broker:4222", "http://joe:hidden@x", "nats://", "tls://x/path", "nats://joe:hid%zzden@x"}, MaxFrame: -1, MaxAge: -1, MaxBytes: -1,
-		Peers: []Peer{{Name: "a"}, {Name: "a", Keys: []ed25519.PublicKey{make([]byte, 32), public("b"), public("c")}}, {Keys: []ed25519.PublicKey{public("b")}}},
+		Key: make(ed25519.PrivateKey, 3), URLs: []string{"tls://broker:4222", "http://joe:hidden@x", "nats://",
+			"tls://x/path", "nats://joe:hid%zzden@x"}, MaxFrame: -1, MaxAge: -1, MaxBytes: -1,
+		Peers: []Peer{{Name: "a"}, {Name: "a", Keys: []ed25519.PublicKey{make([]byte, 32), public("b"), public("c")}},
+			{Keys: []ed25519.PublicKey{public("b")}}},
 	})
 	if err == nil {
 		t.Fatal("no fault was found")
 	}
 	for _, want := range []string{
-		"Name is empty", "Run is empty", "Key has 3 bytes", "URLs[1]", "URLs[2]", "URLs[3]", "URLs[4]", "MaxFrame is -1", "MaxAge is -1", "MaxBytes is -1",
-		`peer "a" has 0 keys`, `peer "a" is listed twice`, `"a" has 3 keys`, "small order", "peer 2 has no name", `also a key of "a"`,
+		"Name is empty", "Run is empty", "Key has 3 bytes", "URLs[1]", "URLs[2]", "URLs[3]", "URLs[4]",
+		"MaxFrame is -1", "MaxAge is -1", "MaxBytes is -1",
+		`peer "a" has 0 keys`, `peer "a" is listed twice`, `"a" has 3 keys`, "small order", "peer 2 has no name",
+		`also a key of "a"`,
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("nothing is said of %q in\n%v", want, err)
@@ -110,8 +114,8 @@ func TestConfigFaults(t *testing.T) {
 	}
 }
 
-// Members that are never there at the same time: a frame waits at the broker, over a restart of its server too. One who has died
-// before he could keep what a frame told him finds it again.
+// Members that are never there at the same time: a frame waits at the broker, over a restart of its server too. One who
+// has died before he could keep what a frame told him finds it again.
 func TestStoreAndForward(t *testing.T) {
 	b := newBroker(t)
 	early := open(t, b.config("run", "a", "b"))
@@ -150,7 +154,7 @@ func TestRepeats(t *testing.T) {
 		t.Errorf("%d times in %v, want at most %d", n, took, most)
 	}
 	for range 20 { // however often, it lies in its own place
-		a.wiped()
+		a.resendAll()
 		send(t, a, "b", []byte("last"))
 	}
 	late := open(t, b.config("run", "b", "a"))
@@ -168,34 +172,35 @@ func TestRing(t *testing.T) {
 		if n != int(i) || !due {
 			t.Fatalf("frame %d goes to place %d, due %v", i, n, due)
 		}
-		r.lay(n, frame(i), now)
+		r.stored(n, frame(i), now)
 	}
 	for _, c := range []struct {
 		frame byte
 		after time.Duration
 		place int
 		due   bool
-	}{{1, 0, 1, false}, {1, 1, 1, true}, {1, 1, 1, false}, {1, 2, 1, true}, {1, 3, 1, false}, {1, 4, 1, true}, {1, 3, 1, false}, {1, 4, 1, true}, {0, 1, 0, true}, {9, 0, 2, true}, {2, 0, 3, true}} {
+	}{{1, 0, 1, false}, {1, 1, 1, true}, {1, 1, 1, false}, {1, 2, 1, true}, {1, 3, 1, false}, {1, 4, 1, true},
+		{1, 3, 1, false}, {1, 4, 1, true}, {0, 1, 0, true}, {9, 0, 2, true}, {2, 0, 3, true}} {
 		n, due := r.find(frame(c.frame), now.Add(c.after))
 		if n != c.place || due != c.due {
 			t.Errorf("frame %d after %d: place %d, due %v, want %d and %v", c.frame, c.after, n, due, c.place, c.due)
 		}
 		if due {
-			r.lay(n, frame(c.frame), now)
+			r.stored(n, frame(c.frame), now)
 		}
 	}
 	r.heard()
 	if _, due := r.find(frame(1), now.Add(1)); !due {
 		t.Error("a peer that is awake is made to wait")
 	}
-	r.doubt()
+	r.expire()
 	if _, due := r.find(frame(2), now); !due {
 		t.Error("what may be gone is not laid again")
 	}
 }
 
-// The server goes, and comes back with what it had, or with nothing: the members find each other again, and are told when
-// something has been lost.
+// The server goes, and comes back with what it had, or with nothing: the members find each other again, and are told
+// when something has been lost.
 func TestServerRestarts(t *testing.T) {
 	b := newBroker(t)
 	a, c := open(t, b.config("run", "a", "c")), open(t, b.config("run", "c", "a"))
@@ -279,7 +284,8 @@ func TestCutOff(t *testing.T) {
 	eventually(t, "the cut is noticed", func() bool { return !a.Peers()[0].Connected })
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
-	if err := a.Send(ctx, "c", []byte("two")); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "broker") {
+	if err := a.Send(ctx, "c", []byte("two")); !errors.Is(err, context.DeadlineExceeded) ||
+		!strings.Contains(err.Error(), "broker") {
 		t.Errorf("sending while cut off: %v", err)
 	}
 	send(t, c, "a", []byte("for later"))
@@ -289,8 +295,8 @@ func TestCutOff(t *testing.T) {
 	receive(t, c, "a", []byte("three"))
 }
 
-// Two ends whose fleets differ learn it, whoever was there first, and by whose word. One that comes back with the right one is
-// welcome; an old word that still lies at the broker accuses nobody.
+// Two ends whose fleets differ learn it, whoever was there first, and by whose word. One that comes back with the right
+// one is welcome; an old word that still lies at the broker accuses nobody.
 func TestOtherFleet(t *testing.T) {
 	b := newBroker(t)
 	config := func(name, peer, fleet string) Config {
@@ -374,7 +380,8 @@ func TestUpdateFaults(t *testing.T) {
 	b := newBroker(t)
 	a := open(t, b.config("run", "a", "c"))
 	err := a.Update([]Peer{{Name: "d", Keys: []ed25519.PublicKey{public("d")}}})
-	if err == nil || !strings.Contains(err.Error(), `"d" is no peer`) || !strings.Contains(err.Error(), `"c" is missing`) {
+	if err == nil || !strings.Contains(err.Error(), `"d" is no peer`) ||
+		!strings.Contains(err.Error(), `"c" is missing`) {
 		t.Error(err)
 	}
 }
@@ -394,7 +401,8 @@ func TestNarrowStream(t *testing.T) {
 	cfg := b.config("run", "a", "c")
 	cfg.MaxFrame = 2 * maxPiece
 	tag := hexTag(tag(16, "run"))
-	if _, err := js.CreateStream(within(t), jetstream.StreamConfig{Name: "SPADE-" + tag, Subjects: []string{"spade." + tag + ".>"}, MaxMsgsPerSubject: 1}); err != nil {
+	if _, err := js.CreateStream(within(t), jetstream.StreamConfig{Name: "SPADE-" + tag,
+		Subjects: []string{"spade." + tag + ".>"}, MaxMsgsPerSubject: 1}); err != nil {
 		t.Fatal(err)
 	}
 	a := open(t, cfg)

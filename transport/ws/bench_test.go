@@ -24,9 +24,9 @@ var ways = []struct {
 // cpuTime returns the time that the process has computed, in user and system mode; nil where we do not know how to ask.
 var cpuTime func() time.Duration
 
-// BenchmarkRound measures what a round of five nodes costs on the network, each sending a frame of d float32 to each of its four
-// neighbors and waiting for theirs, over loopback in one process: with this package, with bare TLS 1.3, and with bare
-// TCP. Each line also says how many bytes went through TCP, counted there, beyond the numbers themselves.
+// BenchmarkRound measures what a round of five nodes costs on the network, each sending a frame of d float32 to each of
+// its four neighbors and waiting for theirs, over loopback in one process: with this package, with bare TLS 1.3, and
+// with bare TCP. Each line also says how many bytes went through TCP, counted there, beyond the numbers themselves.
 //
 //	go test -run xxx -bench Round -benchtime 3s ./transport/ws
 func BenchmarkRound(b *testing.B) {
@@ -50,9 +50,9 @@ func BenchmarkRound(b *testing.B) {
 	}
 }
 
-// BenchmarkAgainst runs the rounds of BenchmarkRound with this package, TLS and TCP by turns, so that whatever else the machine
-// does hits all alike, and says how fast this package is in parts of TLS's and TCP's speed, by the clock and, where it is
-// known, by the processor time spent.
+// BenchmarkAgainst runs the rounds of BenchmarkRound with this package, TLS and TCP by turns, so that whatever else the
+// machine does hits all alike, and says how fast this package is in parts of TLS's and TCP's speed, by the clock and,
+// where it is known, by the processor time spent.
 //
 //	go test -run xxx -bench Against -benchtime 3s -count 5 ./transport/ws
 func BenchmarkAgainst(b *testing.B) {
@@ -108,7 +108,8 @@ type transports struct {
 func wsMesh(b *testing.B, size int) mesh {
 	m := &transports{frame: make([]byte, size)}
 	for i := range clique {
-		cfg := Config{Name: nodeName(i), Key: keyOf(nodeName(i)), Listen: "127.0.0.1:0", MaxFrame: size, Logger: slog.New(slog.DiscardHandler)}
+		cfg := Config{Name: nodeName(i), Key: keyOf(nodeName(i)), Listen: "127.0.0.1:0", MaxFrame: size,
+			Logger: slog.New(slog.DiscardHandler)}
 		for j := range clique {
 			if j != i {
 				cfg.Peers = append(cfg.Peers, peerOf(nodeName(j)))
@@ -174,16 +175,16 @@ type streams struct {
 	ends  [clique][clique]net.Conn
 	in    [clique][clique][]byte
 	out   []byte
-	count tally
+	count traffic
 }
 
 func rawMesh(secure bool) func(b *testing.B, size int) mesh {
 	return func(b *testing.B, size int) mesh {
 		m := &streams{out: make([]byte, size)}
 		wrap := func(c net.Conn) net.Conn {
-			t := newTCP(c)
-			t.charge(&m.count)
-			return t
+			t, out := newTCP(c)
+			t.countFor(&m.count)
+			return out
 		}
 		for i := range clique {
 			for j := range i {
@@ -191,8 +192,10 @@ func rawMesh(secure bool) func(b *testing.B, size int) mesh {
 				near, far = wrap(near), wrap(far)
 				if secure {
 					cert := selfSigned(keyOf("a"))
-					near = tls.Client(near, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13, DynamicRecordSizingDisabled: true})
-					far = tls.Server(far, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13, DynamicRecordSizingDisabled: true})
+					near = tls.Client(near, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13,
+						DynamicRecordSizingDisabled: true})
+					far = tls.Server(far, &tls.Config{Certificates: []tls.Certificate{cert},
+						MinVersion: tls.VersionTLS13, DynamicRecordSizingDisabled: true})
 				}
 				m.ends[i][j], m.ends[j][i] = near, far
 				m.in[i][j], m.in[j][i] = make([]byte, size), make([]byte, size)

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// The certificate is, to the byte, the one that the standard library's encoder makes, and it carries the key and a sound signature.
+// The certificate is, to the byte, the one that the standard library's encoder makes, and it carries the key and a
+// sound signature.
 func TestCertificate(t *testing.T) {
 	for i := range 4 {
 		key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{byte(77 * i)}, ed25519.SeedSize))

@@ -5,6 +5,8 @@ import (
 	"crypto/ed25519"
 	"strings"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 func TestConfigFaultsAreReportedTogether(t *testing.T) {
@@ -36,7 +38,7 @@ func TestConfigFaultsAreReportedTogether(t *testing.T) {
 		"peer 0 has no name",
 		`peer 1 is called "m", as the node itself`,
 		`peer "x" is listed twice`,
-		`peer "x": key 0, ` + FormatKey(publicOf("3")) + `, is also a key of "x"`,
+		`peer "x": key 0, ` + transport.FormatKey(publicOf("3")) + `, is also a key of "x"`,
 		`peer "y" has 0 keys, want 1 or 2`,
 		`peer "z": key 0: it has 2 bytes, want 32`,
 		`peer "z": key 1: it is a point of small order`,

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -17,6 +16,8 @@ import (
 	"unicode/utf8"
 
 	"nhooyr.io/websocket"
+
+	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
 // subprotocol names the framing of this package. Another framing gets another name.
@@ -28,7 +29,7 @@ type kind byte
 const (
 	kindHello  kind = 'h' // number: length of the body. The first message each way, and only that.
 	kindFrame  kind = 'f' // number: length of the body.
-	kindCredit kind = 'c' // number: how many more frames the other end may send; 0 is a sign of life. No body.
+	kindCredit kind = 'c' // number: how many more frames the other end may send; 0 is a keepalive. No body.
 )
 
 const (
@@ -53,11 +54,11 @@ func parseHeader(h [headerLen]byte, maxFrame int) (k kind, number int, err error
 	var limit int
 	switch k {
 	case kindHello:
-		limit = maxHello
+		limit = endpoint.MaxHello
 	case kindFrame:
 		limit = maxFrame
 	case kindCredit:
-		limit = largestMaxFrame
+		limit = endpoint.LargestMaxFrame
 	default:
 		return 0, 0, fmt.Errorf("message of unknown kind %q", h[0])
 	}
@@ -67,46 +68,50 @@ func parseHeader(h [headerLen]byte, maxFrame int) (k kind, number int, err error
 	return k, int(n), nil
 }
 
-// conn is a websocket that carries messages. One goroutine may read and another write. It uses no context: a deadline or
-// the end of tcp ends its calls.
+// conn is a websocket that carries messages. One goroutine may read and another write. It uses no context: a deadline
+// or the end of tcp ends its calls.
 type conn struct {
-	ws       *websocket.Conn
-	out      *gather
-	tcp      *tcpConn
-	key      ed25519.PublicKey // that the other end has shown
-	where    string            // the address that was dialed; empty if the other end has dialed
+	ws *websocket.Conn
+	link
+	dialed   string // the address; empty if the other end has dialed
 	maxFrame int
 	in       [headerLen]byte // of the message being read
 }
 
-func newConn(ws *websocket.Conn, out *gather, maxFrame int) (*conn, error) {
-	c := &conn{ws: ws, out: out, tcp: out.tcp, maxFrame: maxFrame}
+// link is an authenticated connection.
+type link struct {
+	secure *coalescer // writes to TLS
+	tcp    *tcpConn
+	key    ed25519.PublicKey // that the other end has shown
+}
+
+func newConn(ws *websocket.Conn, l link, maxFrame int) (*conn, error) {
+	c := &conn{ws: ws, link: l, maxFrame: maxFrame}
 	if got := ws.Subprotocol(); got != subprotocol {
 		err := refusal{fmt.Errorf("websocket subprotocol %q, want %q", got, subprotocol)}
 		c.stop(err, time.Second)
-		c.kill()
+		c.abort()
 		return nil, err
 	}
-	ws.SetReadLimit(int64(max(maxFrame, maxHello)) + headerLen)
+	ws.SetReadLimit(int64(max(maxFrame, endpoint.MaxHello)) + headerLen)
 	return c, nil
 }
 
 // clientConn asks for a websocket over an authenticated connection.
-func clientConn(secure net.Conn, tcp *tcpConn, url string, maxFrame int) (*conn, error) {
-	out := &gather{Conn: secure, tcp: tcp}
+func clientConn(l link, url string, maxFrame int) (*conn, error) {
 	ws, _, err := websocket.Dial(context.Background(), url, &websocket.DialOptions{
-		HTTPClient:      &http.Client{Transport: upgrade{out}},
+		HTTPClient:      &http.Client{Transport: upgrade{l.secure}},
 		Subprotocols:    []string{subprotocol},
 		CompressionMode: websocket.CompressionDisabled,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return newConn(ws, out, maxFrame)
+	return newConn(ws, l, maxFrame)
 }
 
 // serverConn answers a request for a websocket.
-func serverConn(w *reply, r *http.Request, maxFrame int) (*conn, error) {
+func serverConn(l link, w *reply, r *http.Request, maxFrame int) (*conn, error) {
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols:    []string{subprotocol},
 		CompressionMode: websocket.CompressionDisabled,
@@ -114,37 +119,32 @@ func serverConn(w *reply, r *http.Request, maxFrame int) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newConn(ws, w.conn, maxFrame)
+	return newConn(ws, l, maxFrame)
 }
 
-// packets holds the short messages that are being written.
+// packets holds short messages while they are written.
 var packets = sync.Pool{New: func() any { return new([chunk]byte) }}
 
 // write sends one message. After an error the connection is of no more use.
 func (c *conn) write(k kind, number int, body []byte) error {
-	c.out.begin()
+	c.secure.hold()
 	err := c.put(k, number, body)
-	return c.sent(err)
-}
-
-// writeFrame sends a frame, and with it how many more there is room for, unless that is 0.
-func (c *conn) writeFrame(grant int, frame []byte) (err error) {
-	c.out.begin()
-	if grant > 0 {
-		err = c.put(kindCredit, grant, nil)
-	}
-	if err == nil {
-		err = c.put(kindFrame, len(frame), frame)
-	}
-	return c.sent(err)
-}
-
-// sent ends what begin has begun.
-func (c *conn) sent(err error) error {
-	if failed := c.out.end(); err == nil {
+	if failed := c.secure.release(); err == nil {
 		err = failed
 	}
 	return err
+}
+
+// writeFrame sends a frame, and with it how many more there is room for, unless that is 0.
+func (c *conn) writeFrame(grant int, frame []byte) error {
+	c.secure.hold() // until write releases
+	if grant > 0 {
+		if err := c.put(kindCredit, grant, nil); err != nil {
+			c.secure.release()
+			return err
+		}
+	}
+	return c.write(kindFrame, len(frame), frame)
 }
 
 // put makes a message of websocket frames: one if it is short, else pieces of at most a chunk.
@@ -193,8 +193,8 @@ func (c *conn) next() (k kind, number int, body io.Reader, err error) {
 	return k, number, r, nil
 }
 
-// readBody fills b with the bytes that a message has left. The websocket library takes a connection that ends between two
-// fragments for the end of the message, hence the length of our own.
+// readBody fills b with the bytes that a message has left. The websocket library takes a connection that ends between
+// two fragments for the end of the message, hence the length of our own.
 func (c *conn) readBody(r io.Reader, b []byte) error {
 	if got, err := io.ReadFull(r, b); err != nil {
 		return c.readError(fmt.Errorf("message cut short: %d bytes of %d: %w", got, len(b), err))
@@ -208,22 +208,22 @@ func (c *conn) readBody(r io.Reader, b []byte) error {
 	return nil
 }
 
-// closedError is how the other end said goodbye.
+// closedError is the reason that the other end gave for closing.
 type closedError struct{ reason string }
 
 func (e closedError) Error() string { return "the other end closed: " + e.reason }
 
-// Is finds errHello in what the other end said: an error loses everything but its text on the way.
+// Is finds errHello in what the other end said: only the text of an error is sent.
 func (e closedError) Is(target error) bool {
 	return target == errHello && strings.HasPrefix(e.reason, errHello.Error()+": ")
 }
 
-// refusal is an error that the other end has caused and is to be told of.
+// refusal is an error that the other end has caused and that is reported to it.
 type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }
 
-// readError brings out the reason if the other end gave one.
+// readError returns the reason if the other end gave one.
 func (c *conn) readError(err error) error {
 	var ce websocket.CloseError
 	if errors.As(err, &ce) {
@@ -232,8 +232,8 @@ func (c *conn) readError(err error) error {
 	return err
 }
 
-// stop ends the connection because of err. If that is a refusal the other end is told, which takes as long as linger if it
-// does not listen.
+// stop ends the connection because of err. If that is a refusal the other end is told, which takes as long as linger if
+// it does not listen.
 func (c *conn) stop(err error, linger time.Duration) {
 	if r := (refusal{}); errors.As(err, &r) {
 		c.end(websocket.StatusPolicyViolation, r.Error(), linger)
@@ -241,9 +241,9 @@ func (c *conn) stop(err error, linger time.Duration) {
 	c.tcp.Close()
 }
 
-// leave ends the connection because we close. If the other end answers before linger is over, everything written before
-// has arrived there.
-func (c *conn) leave(linger time.Duration) {
+// finish ends the connection because we close. If the other end answers before linger is over, everything written
+// before has arrived there.
+func (c *conn) finish(linger time.Duration) {
 	c.end(websocket.StatusGoingAway, "going away", linger)
 	c.tcp.Close()
 }
@@ -261,8 +261,8 @@ func (c *conn) end(status websocket.StatusCode, reason string, linger time.Durat
 	c.ws.Close(status, reason)
 }
 
-// kill ends the connection at once and without a word. It waits for the library's goroutine.
-func (c *conn) kill() {
+// abort ends the connection at once, without a close frame. It waits for the library's goroutine.
+func (c *conn) abort() {
 	c.tcp.Close()
 	c.ws.CloseNow()
 }

@@ -40,8 +40,8 @@ func (c cutter) Read(p []byte) (int, error) {
 	return max(0, n-over), net.ErrClosed
 }
 
-// Under load both ways the connection is cut again and again, anywhere: in handshakes, between and inside frames. Frames may be
-// lost and may come twice, but not more often, not out of order, and never other than they were sent.
+// Under load both ways the connection is cut again and again, anywhere: in handshakes, between and inside frames.
+// Frames may be lost and may come twice, but not more often, not out of order, and never other than they were sent.
 func TestCutsAnywhere(t *testing.T) {
 	cuts := int64(300)
 	if testing.Short() {

@@ -114,10 +114,13 @@ func TestProtocolFaults(t *testing.T) {
 		want string
 	}{
 		{"unknown kind", func(t *testing.T, r *raw) { r.put(t, 'x', 0, nil) }, `unknown kind 'x'`},
-		{"frame too long", func(t *testing.T, r *raw) { r.put(t, kindFrame, 101, make([]byte, 101)) }, "number 101, want at most 100"},
+		{"frame too long", func(t *testing.T, r *raw) { r.put(t, kindFrame, 101, make([]byte, 101)) },
+			"number 101, want at most 100"},
 		{"second hello", func(t *testing.T, r *raw) { r.put(t, kindHello, 0, nil) }, "a second hello"},
-		{"more than announced", func(t *testing.T, r *raw) { r.put(t, kindFrame, 3, []byte("four")) }, "longer than the 3 bytes"},
-		{"credit with a body", func(t *testing.T, r *raw) { r.put(t, kindCredit, 3, []byte("x")) }, "longer than the 0 bytes"},
+		{"more than announced", func(t *testing.T, r *raw) { r.put(t, kindFrame, 3, []byte("four")) },
+			"longer than the 3 bytes"},
+		{"credit with a body", func(t *testing.T, r *raw) { r.put(t, kindCredit, 3, []byte("x")) },
+			"longer than the 0 bytes"},
 		{"too many frames", func(t *testing.T, r *raw) {
 			for range window + 1 {
 				r.put(t, kindFrame, 0, nil)
@@ -245,6 +248,7 @@ func TestOpened(t *testing.T) {
 	next("aa")
 	const times = 12 // more than there is room for
 	for i := range times {
+		a.awaitCount(t, "msg=connected", i+1)
 		between.cut()
 		a.awaitCount(t, "msg=disconnected", i+1)
 		b.awaitCount(t, "msg=disconnected", i+1)

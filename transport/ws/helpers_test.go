@@ -20,12 +20,12 @@ import (
 // fast is a timing under which the tests need not wait for anything, however slow the machine.
 var fast = timing{
 	handshake:  patience,
-	beat:       10 * time.Millisecond,
-	silence:    patience,
+	keepalive:  10 * time.Millisecond,
+	idle:       patience,
 	linger:     patience,
 	backoffMin: time.Millisecond,
 	backoffMax: 20 * time.Millisecond,
-	complain:   0,
+	refusals:   0,
 }
 
 // patience is after how long a test that waits for something gives up.
@@ -189,7 +189,8 @@ func noGoroutines(t *testing.T) {
 	for range 200 {
 		left = ""
 		for g := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-			if strings.Contains(g, "ws.(*Transport)") || strings.Contains(g, "ws.(*session)") || strings.Contains(g, "nhooyr.io/websocket") {
+			if strings.Contains(g, "ws.(*Transport)") || strings.Contains(g, "ws.(*session)") ||
+				strings.Contains(g, "nhooyr.io/websocket") {
 				left += g + "\n\n"
 			}
 		}
@@ -208,7 +209,7 @@ type raw struct {
 }
 
 // dialTLS opens a TLS connection to a node as the holder of a name's key, or with no certificate.
-func dialTLS(t *testing.T, to node, keyName string, change func(*tls.Config)) (*tls.Conn, *tcpConn, error) {
+func dialTLS(t *testing.T, to node, keyName string, change func(*tls.Config)) (*tls.Conn, link, error) {
 	t.Helper()
 	c, err := net.Dial("tcp", to.listener.Addr().String())
 	if err != nil {
@@ -224,23 +225,23 @@ func dialTLS(t *testing.T, to node, keyName string, change func(*tls.Config)) (*
 	if change != nil {
 		change(cfg)
 	}
-	tcp := newTCP(c)
-	secure := tls.Client(tcp, cfg)
-	return secure, tcp, secure.Handshake()
+	tcp, out := newTCP(c)
+	secure := tls.Client(out, cfg)
+	return secure, link{secure: &coalescer{Conn: secure, below: out, blocks: records}, tcp: tcp}, secure.Handshake()
 }
 
 // dialRaw gets as far as the hello, which is left to the caller.
 func dialRaw(t *testing.T, to node, keyName string) (*raw, error) {
 	t.Helper()
-	secure, tcp, err := dialTLS(t, to, keyName, nil)
+	secure, l, err := dialTLS(t, to, keyName, nil)
 	if err != nil {
 		return nil, err
 	}
-	c, err := clientConn(secure, tcp, to.Addr(), to.maxFrame)
+	c, err := clientConn(l, to.Addr(), to.maxFrame)
 	if err != nil {
 		return nil, err
 	}
-	t.Cleanup(c.kill)
+	t.Cleanup(c.abort)
 	return &raw{c, secure}, nil
 }
 

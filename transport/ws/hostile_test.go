@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
 // script is the far end of a connection that says what was written down in advance and listens to nothing.
@@ -64,7 +66,8 @@ func (s *script) SetWriteDeadline(time.Time) error { return nil }
 
 // request is the one of RFC 6455, section 1.2, for our subprotocol.
 const request = "GET / HTTP/1.1\r\nHost: b\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
-	"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: " + subprotocol + "\r\n\r\n"
+	"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: " +
+	subprotocol + "\r\n\r\n"
 
 const (
 	fin    = 0x80
@@ -99,13 +102,12 @@ func opening() []byte {
 // play lets a peer of n say all that on one connection, and returns how that has ended.
 func (n node) play(peer string, text []byte) error {
 	p := n.peers[peer]
-	tcp := newTCP(&script{text: text})
-	tcp.charge(&p.count)
-	c, err := n.answer(p, tcp, tcp)
+	tcp, out := newTCP(&script{text: text})
+	tcp.countFor(&p.traffic)
+	c, err := n.answer(p, link{out, tcp, p.keys[0]})
 	if err != nil {
 		return err
 	}
-	c.key = p.keys[0]
 	_, err = n.serve(p, c, "script", func() {})
 	return err
 }
@@ -114,7 +116,7 @@ func (n node) play(peer string, text []byte) error {
 var odd = []func(b []byte, draw *rand.Rand) []byte{
 	func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|ping, 125, make([]byte, 125)) },
 	func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|pong, 3, []byte("???")) },
-	func(b []byte, draw *rand.Rand) []byte { return whole(b, kindCredit, largestMaxFrame, nil) },
+	func(b []byte, draw *rand.Rand) []byte { return whole(b, kindCredit, endpoint.LargestMaxFrame, nil) },
 	func(b []byte, draw *rand.Rand) []byte { return whole(b, kindCredit, 0, nil) },
 	func(b []byte, draw *rand.Rand) []byte { // in pieces of a byte and of none, with pings between them
 		h := putHeader(kindCredit, 0)
@@ -140,21 +142,30 @@ var malformed = []struct {
 		return whole(b, kindFrame, []uint32{1_000_001, 1 << 30, 1 << 31, 1<<32 - 1}[draw.IntN(4)], nil)
 	}},
 	{"want at most 65536", func(b []byte, draw *rand.Rand) []byte {
-		return whole(b, kindHello, maxHello+1+draw.Uint32N(1<<31), nil)
+		return whole(b, kindHello, endpoint.MaxHello+1+draw.Uint32N(1<<31), nil)
 	}},
 	{"want at most 1073741824", func(b []byte, draw *rand.Rand) []byte {
-		return whole(b, kindCredit, largestMaxFrame+1+draw.Uint32N(1<<31), nil)
+		return whole(b, kindCredit, endpoint.LargestMaxFrame+1+draw.Uint32N(1<<31), nil)
 	}},
 	{"message cut short: 3 bytes of", func(b []byte, draw *rand.Rand) []byte {
 		return whole(b, kindFrame, 4+draw.Uint32N(999_996), []byte("abc"))
 	}},
-	{"message cut short", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|binaryFrame, 2, []byte("f\x00")) }},
-	{"longer than the 3 bytes announced", func(b []byte, draw *rand.Rand) []byte { return whole(b, kindFrame, 3, []byte("four")) }},
+	{"message cut short", func(b []byte, draw *rand.Rand) []byte {
+		return wsFrame(b, fin|binaryFrame, 2,
+			[]byte("f\x00"))
+	}},
+	{"longer than the 3 bytes announced", func(b []byte, draw *rand.Rand) []byte {
+		return whole(b, kindFrame, 3,
+			[]byte("four"))
+	}},
 	{"longer than the 3 bytes announced", func(b []byte, draw *rand.Rand) []byte {
 		h := putHeader(kindFrame, 3)
 		return wsFrame(b, fin|binaryFrame, 1<<62, append(h[:], "and so on"...))
 	}},
-	{"longer than the 0 bytes announced", func(b []byte, draw *rand.Rand) []byte { return whole(b, kindCredit, 1, []byte("x")) }},
+	{"longer than the 0 bytes announced", func(b []byte, draw *rand.Rand) []byte {
+		return whole(b, kindCredit, 1,
+			[]byte("x"))
+	}},
 	{"a second hello", func(b []byte, draw *rand.Rand) []byte { return whole(b, kindHello, 0, nil) }},
 	{"a text message", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|text, 5, []byte("hello")) }},
 	{"", func(b []byte, draw *rand.Rand) []byte { // more frames than there is room for, unless somebody is quick to take them
@@ -167,15 +178,24 @@ var malformed = []struct {
 	{"payload with invalid length", func(b []byte, draw *rand.Rand) []byte {
 		return wsFrame(b, fin|ping, 126+draw.Uint64N(1<<62), nil)
 	}},
-	{"negative payload length", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|binaryFrame, 1<<63, nil) }},
+	{"negative payload length", func(b []byte, draw *rand.Rand) []byte {
+		return wsFrame(b, fin|binaryFrame, 1<<63,
+			nil)
+	}},
 	{"unexpected rsv bits", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|binaryFrame|0x40, 0, nil) }},
 	{"unknown opcode", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|0xb, 0, nil) }},
 	{"unmasked frame", func(b []byte, draw *rand.Rand) []byte { return append(b, fin|binaryFrame, 0) }},
-	{"continuation frame without", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|continuation, 0, nil) }},
+	{"continuation frame without", func(b []byte, draw *rand.Rand) []byte {
+		return wsFrame(b, fin|continuation, 0,
+			nil)
+	}},
 	{"without finishing the previous message", func(b []byte, draw *rand.Rand) []byte {
 		return wsFrame(wsFrame(b, binaryFrame, 1, []byte("f")), binaryFrame, 1, []byte("f"))
 	}},
-	{"invalid close payload", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|closeFrame, 1, []byte("x")) }},
+	{"invalid close payload", func(b []byte, draw *rand.Rand) []byte {
+		return wsFrame(b, fin|closeFrame, 1,
+			[]byte("x"))
+	}},
 	{"the other end closed: ?", func(b []byte, draw *rand.Rand) []byte { // not UTF-8
 		return wsFrame(b, fin|closeFrame, 4, []byte("\x03\xe8\xff\xfe"))
 	}},
@@ -187,9 +207,9 @@ var malformed = []struct {
 	}},
 }
 
-// traffic lets two nodes send each other frames until stop is called, which checks that all of them have arrived, on one
-// connection.
-func traffic(t *testing.T, a, b node) (stop func()) {
+// exchangeFrames lets two nodes send each other frames until stop is called, which checks that all of them have
+// arrived, on one connection.
+func exchangeFrames(t *testing.T, a, b node) (stop func()) {
 	t.Helper()
 	end := make(chan struct{})
 	var wg sync.WaitGroup
@@ -208,7 +228,8 @@ func traffic(t *testing.T, a, b node) (stop func()) {
 					from, got, err = way[1].Recv(t.Context())
 				}
 				if err != nil || from != way[0].name || !bytes.Equal(got, frame) {
-					t.Errorf("received %d bytes from %q, error %v, want the %d that %q has sent", len(got), from, err, len(frame), way[0].name)
+					t.Errorf("received %d bytes from %q, error %v, want the %d that %q has sent", len(got), from, err,
+						len(frame), way[0].name)
 					return
 				}
 			}
@@ -255,7 +276,7 @@ func TestMalformedMessages(t *testing.T) {
 	c := start(t, "c", quiet, peerOf("a"), peerOf("b"))
 	b := start(t, "b", nil, peerOf("c"))
 	b.reach(t, "c", c.Addr())
-	stop := traffic(t, b, c)
+	stop := exchangeFrames(t, b, c)
 	c.play("a", opening())
 	draw := rand.New(rand.NewPCG(5, 6))
 	before := memory()
@@ -280,7 +301,7 @@ func TestMalformedMessages(t *testing.T) {
 	}
 	stop()
 	t.Logf("%d connections, memory at most %d bytes more than before", connections, most)
-	// The frames that may wait for Recv, one being read, and those on the shelf.
+	// The frames that may wait for Recv, one being read, and those in the pool.
 	if want := int64((window + 1 + len(c.peers)) * c.maxFrame); most > want {
 		t.Errorf("memory has grown by %d bytes, want at most %d", most, want)
 	}
@@ -296,10 +317,11 @@ func TestFloodOfStrangers(t *testing.T) {
 	b := start(t, "b", quiet, peerOf("a"))
 	a := start(t, "a", nil, peerOf("b"))
 	a.reach(t, "b", b.Addr())
-	stop := traffic(t, a, b)
+	stop := exchangeFrames(t, a, b)
 
 	var hello bytes.Buffer
-	tls.Client(&recorder{Writer: &hello}, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}).Handshake()
+	tls.Client(&recorder{Writer: &hello}, &tls.Config{InsecureSkipVerify: true,
+		MinVersion: tls.VersionTLS13}).Handshake()
 	cert := selfSigned(keyOf("stranger"))
 	draw := rand.New(rand.NewPCG(8, 9))
 	before, goroutines := memory(), runtime.NumGoroutine()
@@ -340,22 +362,22 @@ func TestFloodOfStrangers(t *testing.T) {
 		}
 		if i%200 == 199 {
 			most = max(most, memory()-before)
-			if n := runtime.NumGoroutine() - goroutines; n > 3*doorLimit {
+			if n := runtime.NumGoroutine() - goroutines; n > 3*handshakeLimit {
 				t.Errorf("%d goroutines for strangers", n)
 			}
 		}
 	}
-	b.door.mu.Lock()
-	if n := len(b.door.inside); n > doorLimit {
-		t.Errorf("%d strangers inside, want at most %d", n, doorLimit)
+	b.handshakes.mu.Lock()
+	if n := len(b.handshakes.pending); n > handshakeLimit {
+		t.Errorf("%d strangers inside, want at most %d", n, handshakeLimit)
 	}
-	b.door.mu.Unlock()
+	b.handshakes.mu.Unlock()
 	stop()
 	for _, c := range conns {
 		c.Close()
 	}
 	t.Logf("memory at most %d bytes more than before", most)
-	if want := int64(2 * doorLimit * 64 << 10); most > want {
+	if want := int64(2 * handshakeLimit * 64 << 10); most > want {
 		t.Errorf("memory has grown by %d bytes, want at most %d, 64 KiB for each that is dealt with", most, want)
 	}
 }
@@ -379,7 +401,7 @@ func TestStrangerWithLongCertificate(t *testing.T) {
 	if err == nil {
 		secure.Read(make([]byte, 1))
 	}
-	b.log.await(t, "caller refused", fmt.Sprintf("more than %d bytes without a key that is known", strangerLimit))
+	b.log.await(t, "caller refused", fmt.Sprintf("more than %d bytes without a key that is known", unknownLimit))
 }
 
 // FuzzConnection has a peer say anything at all once TLS has let it in.
@@ -392,7 +414,8 @@ func FuzzConnection(f *testing.F) {
 		f.Add(o(opening(), draw))
 	}
 	f.Add(whole(opening(), kindFrame, 5, []byte("whole")))
-	tr, err := New(Config{Name: "b", Key: keyOf("b"), Listen: "127.0.0.1:0", Peers: []Peer{peerOf("a")}, MaxFrame: 1000, timing: fast})
+	tr, err := New(Config{Name: "b", Key: keyOf("b"), Listen: "127.0.0.1:0", Peers: []Peer{peerOf("a")}, MaxFrame: 1000,
+		timing: fast})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -402,14 +425,16 @@ func FuzzConnection(f *testing.F) {
 		if err := n.play("a", text); err == nil {
 			t.Error("the connection has ended without a reason")
 		}
-		for len(n.inbox) > 0 {
+		var waiting int
+		n.inbox.Edit(func(q []endpoint.Item) []endpoint.Item { waiting = len(q); return q })
+		for range waiting {
 			if from, frame, err := n.Recv(t.Context()); err != nil || from != "a" || len(frame) > 1000 {
 				t.Errorf("received %d bytes from %q, error %v", len(frame), from, err)
 			}
 		}
 		p := n.peers["a"]
-		if p.held != 0 || p.session != nil {
-			t.Errorf("%d frames held, session %v, want none after the end", p.held, p.session)
+		if p.queued != 0 || p.session != nil {
+			t.Errorf("%d frames queued, session %v, want none after the end", p.queued, p.session)
 		}
 	})
 }

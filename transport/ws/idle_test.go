@@ -13,8 +13,8 @@ import (
 
 // The tests of this file run on a clock that jumps whenever everybody waits, with a pipe in place of TCP and TLS.
 
-// pipedPair returns two nodes that do not connect by themselves, and the two ends of a websocket between them. It keeps the
-// default timing.
+// pipedPair returns two nodes that do not connect by themselves, and the two ends of a websocket between them. It keeps
+// the default timing.
 func pipedPair(t *testing.T) (a, b node, ca, cb *conn) {
 	t.Helper()
 	pa, pb := net.Pipe()
@@ -31,21 +31,23 @@ func pairOver(t *testing.T, pa, pb net.Conn) (a, b node, ca, cb *conn) {
 		c.Listen = ""
 	}, peerOf("b"))
 
-	ta, tb := newTCP(pa), newTCP(pb)
+	link := func(c net.Conn, peer string) link { // without TLS
+		tcp, out := newTCP(c)
+		return link{out, tcp, publicOf(peer)}
+	}
 	done := make(chan error, 1)
 	go func() {
 		var err error
-		cb, err = b.answer(b.peers["a"], tb, tb)
+		cb, err = b.answer(b.peers["a"], link(pb, "a"))
 		done <- err
 	}()
-	ca, err := clientConn(ta, ta, "wss://b/", a.maxFrame)
+	ca, err := clientConn(link(pa, "b"), "wss://b/", a.maxFrame)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	ca.key, cb.key = publicOf("b"), publicOf("a")
 	return a, b, ca, cb
 }
 
@@ -106,10 +108,10 @@ func TestSilenceEndsConnection(t *testing.T) {
 				t.Error("the connection ended without a reason")
 			}
 			took := time.Since(began)
-			if want := defaultTiming.silence; took < want || took > want+defaultTiming.beat {
+			if want := defaultTiming.idle; took < want || took > want+defaultTiming.keepalive {
 				t.Errorf("it took %v to notice, want %v", took, want)
 			}
-			far.kill()
+			far.abort()
 			a.Close()
 		})
 	}
@@ -140,8 +142,8 @@ func slowLink(rate int) (pa, pb net.Conn, wait func()) {
 	return pa, pb, wg.Wait
 }
 
-// A frame may take as long as it wants, longer than any silence is suffered, if only something moves. Meanwhile the other
-// way stays usable.
+// A frame may take as long as it wants, longer than any silence is suffered, if only something moves. Meanwhile the
+// other way stays usable.
 func TestSlowLink(t *testing.T) {
 	for _, rate := range []int{64_000 / 8, 4_000 / 8} {
 		synctest.Test(t, func(t *testing.T) {

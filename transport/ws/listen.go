@@ -12,81 +12,83 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// door holds the connections whose other end has not said who it is, or not yet a fitting hello. When there are too many
-// the one that has been at it longest has to go: a peer needs a moment to get through, a stranger stays as long as it can.
-type door struct {
-	mu     sync.Mutex
-	inside []net.Conn // by time of entry, at most doorLimit
+// handshakeLimit is how many incoming connections may be on their way to being authenticated at a time.
+const handshakeLimit = 64
 
-	// handled has a token for each connection that a goroutine still deals with, those included that had to go and have not
-	// noticed: a busy processor must not have them pile up.
-	handled chan struct{}
+// handshakeLimiter holds the connections whose other end has not proved a key, or has not sent a fitting hello yet.
+// When there are too many the oldest is closed: a peer needs a moment to get through, a stranger stays as long as it
+// can.
+type handshakeLimiter struct {
+	mu      sync.Mutex
+	pending []net.Conn // by time of arrival, at most handshakeLimit
+
+	// slots has a token for each connection that a goroutine still works on, closed ones included: on a busy processor
+	// they must not pile up.
+	slots chan struct{}
 }
 
-func (d *door) enter(c net.Conn) {
+func (d *handshakeLimiter) enter(c net.Conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.inside = append(d.inside, c)
-	if len(d.inside) > doorLimit {
-		d.inside[0].Close()
-		d.inside = slices.Delete(d.inside, 0, 1)
+	d.pending = append(d.pending, c)
+	if len(d.pending) > handshakeLimit {
+		d.pending[0].Close()
+		d.pending = slices.Delete(d.pending, 0, 1)
 	}
 }
 
-func (d *door) leave(c net.Conn) {
+func (d *handshakeLimiter) leave(c net.Conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.inside = slices.DeleteFunc(d.inside, func(o net.Conn) bool { return o == c })
+	d.pending = slices.DeleteFunc(d.pending, func(o net.Conn) bool { return o == c })
+	<-d.slots
 }
 
-// acceptAll takes in connections until the listener is closed.
+// acceptAll accepts connections until the listener is closed.
 func (t *Transport) acceptAll() {
 	for {
 		select {
-		case t.door.handled <- struct{}{}:
+		case t.handshakes.slots <- struct{}{}:
 		case <-t.ctx.Done():
 			return
 		}
 		raw, err := t.listener.Accept()
-		if err != nil {
-			<-t.door.handled
+		if err == nil {
+			t.handshakes.enter(raw)
+			t.wg.Go(func() { t.receive(raw) })
+			continue
 		}
+		<-t.handshakes.slots
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil {
-			// Most likely out of file descriptors, which passes.
-			t.log.Warn("cannot accept", "err", err)
-			select {
-			case <-time.After(t.timing.backoffMin):
-			case <-t.ctx.Done():
-				return
-			}
-			continue
+		// Most likely out of file descriptors, which passes.
+		t.log.Warn("cannot accept", "err", err)
+		select {
+		case <-time.After(t.timing.backoffMin):
+		case <-t.ctx.Done():
+			return
 		}
-		t.door.enter(raw)
-		t.wg.Go(func() { t.receive(raw) })
 	}
 }
 
-// receive finds out who is calling and serves the connection to its end.
+// receive authenticates a caller and serves the connection to its end.
 func (t *Transport) receive(raw net.Conn) {
-	leave := sync.OnceFunc(func() {
-		t.door.leave(raw)
-		<-t.door.handled
-	})
+	leave := sync.OnceFunc(func() { t.handshakes.leave(raw) })
 	defer leave()
 	defer raw.Close()
 	stop := context.AfterFunc(t.ctx, func() { raw.Close() })
 	defer stop()
-	tcp := newTCP(raw)
-	tcp.strange = true
+	tcp, out := newTCP(raw)
+	tcp.unknown = true
 	tcp.SetDeadline(time.Now().Add(t.timing.handshake))
 
 	from := raw.RemoteAddr().String()
-	secure := tls.Server(tcp, t.serverTLS())
+	secure := tls.Server(out, t.serverTLS())
 	if err := secure.HandshakeContext(t.ctx); err != nil {
 		t.refused(from, t.explainRefusal(err))
 		drain(raw)
@@ -97,8 +99,8 @@ func (t *Transport) receive(raw net.Conn) {
 		t.refused(from, err)
 		return
 	}
-	tcp.charge(&p.count)
-	c, err := t.answer(p, secure, tcp)
+	tcp.countFor(&p.traffic)
+	c, err := t.answer(p, newLink(secure, tcp, out))
 	if err != nil {
 		secure.Close()
 		if errors.Is(err, errProbed) {
@@ -108,7 +110,6 @@ func (t *Transport) receive(raw net.Conn) {
 		}
 		return
 	}
-	c.key, _ = presentedKey(secure.ConnectionState()) // caller has seen it
 	lasted, err := t.serve(p, c, from, func() {
 		stop()
 		leave()
@@ -118,8 +119,8 @@ func (t *Transport) receive(raw net.Conn) {
 	}
 }
 
-// drain lets the caller read why it was refused: were the connection closed with something unread, the alert could be lost
-// on the way to a reset.
+// drain lets the caller read why it was refused: if the connection were closed with something unread, a reset could
+// overtake the alert.
 func drain(raw net.Conn) {
 	raw.SetDeadline(time.Now().Add(time.Second))
 	if w, ok := raw.(interface{ CloseWrite() error }); ok {
@@ -130,39 +131,36 @@ func drain(raw net.Conn) {
 
 // answer reads the one HTTP request of a connection and turns the connection into a websocket. An HTTP server would set
 // deadlines of its own and keep connections that are no websockets.
-func (t *Transport) answer(p *peer, secure net.Conn, tcp *tcpConn) (*conn, error) {
-	// The websocket keeps both buffers. Small ones do: what is longer than a buffer passes by it.
-	br := bufio.NewReaderSize(&io.LimitedReader{R: secure, N: maxAnswer + maxHello}, 1<<10)
+func (t *Transport) answer(p *peer, l link) (*conn, error) {
+	// The websocket keeps both buffers. Small ones do: what is longer than a buffer bypasses it.
+	br := bufio.NewReaderSize(io.LimitReader(l.secure, maxAnswer+endpoint.MaxHello), 1<<10)
 	r, err := http.ReadRequest(br)
 	if err != nil {
 		return nil, t.explainRefusal(err)
 	}
-	out := &gather{Conn: secure, tcp: tcp}
-	w := &reply{conn: out, br: br, bw: bufio.NewWriterSize(out, 256), header: make(http.Header)}
-	if r.Method == http.MethodPost {
+	rw := bufio.NewReadWriter(br, bufio.NewWriterSize(l.secure, 256))
+	w := &reply{conn: l.secure, rw: rw, header: make(http.Header)}
+	var c *conn
+	switch {
+	case r.Method == http.MethodPost:
 		t.answerProbe(p, w, r)
-		w.bw.Flush()
-		return nil, errProbed
+		err = errProbed
+	case p.dial:
+		err = fmt.Errorf("%q must not dial %q: the lower name dials", p.name, t.name)
+		http.Error(w, err.Error(), http.StatusForbidden)
+	default:
+		c, err = serverConn(l, w, r, t.maxFrame)
 	}
-	if p.dial {
-		text := fmt.Sprintf("%q must not dial %q: the lower name dials", p.name, t.name)
-		http.Error(w, text, http.StatusForbidden)
-		w.bw.Flush()
-		return nil, errors.New(text)
-	}
-	c, err := serverConn(w, r, t.maxFrame)
 	if err != nil {
-		w.bw.Flush()
-		return nil, err
+		w.rw.Flush()
 	}
-	return c, nil
+	return c, err
 }
 
-// reply is the http.ResponseWriter of the only request a connection ever has.
+// reply is the http.ResponseWriter of the only request that a connection ever has.
 type reply struct {
-	conn   *gather
-	br     *bufio.Reader
-	bw     *bufio.Writer
+	conn   net.Conn
+	rw     *bufio.ReadWriter
 	header http.Header
 }
 
@@ -174,14 +172,12 @@ func (w *reply) WriteHeader(status int) {
 	if status != http.StatusSwitchingProtocols {
 		w.header.Set("Connection", "close")
 	}
-	fmt.Fprintf(w.bw, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
-	w.header.Write(w.bw)
-	w.bw.WriteString("\r\n")
-	w.bw.Flush() // an error shows again in whatever comes next
+	fmt.Fprintf(w.rw, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
+	w.header.Write(w.rw)
+	w.rw.WriteString("\r\n")
+	w.rw.Flush() // an error recurs in whatever is written next
 }
 
-func (w *reply) Write(p []byte) (int, error) { return w.bw.Write(p) }
+func (w *reply) Write(p []byte) (int, error) { return w.rw.Write(p) }
 
-func (w *reply) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	return w.conn, bufio.NewReadWriter(w.br, w.bw), nil
-}
+func (w *reply) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.conn, w.rw, nil }

@@ -16,7 +16,8 @@ func memory() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// An idle edge costs each of its ends no more than the package comment says, before and after it has carried a large frame.
+// An idle edge costs each of its ends no more than the package comment says, before and after it has carried a large
+// frame.
 func TestMemoryOfIdleEdges(t *testing.T) {
 	const (
 		nodes = 15
@@ -66,7 +67,8 @@ func TestMemoryOfIdleEdges(t *testing.T) {
 		each := (memory() - alone) / ends
 		t.Logf("after a frame of %7d bytes: %d bytes for each end of an edge", c.frame, each)
 		if each > c.limit {
-			t.Errorf("after a frame of %d bytes each end of an edge holds %d bytes, want at most %d", c.frame, each, c.limit)
+			t.Errorf("after a frame of %d bytes each end of an edge holds %d bytes, want at most %d", c.frame, each,
+				c.limit)
 		}
 	}
 }

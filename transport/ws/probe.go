@@ -13,30 +13,32 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
 // Answer is what [Probe] has learned of one peer.
 type Answer struct {
 	Name  string
-	Where string        // the address that this is about; empty if the peer has none
+	Where string        // the address asked; empty if the peer has none
 	Took  time.Duration // from dialing to the answer
 
-	// Err says why no connection with the peer could be made now; nil if one could: it holds a key that is pinned here, ours is
-	// pinned there, and neither end refuses the other's hello.
+	// Err says why no connection with the peer could be made now; nil if one could: each end has proved a key that the
+	// other has pinned, and neither refuses the other's hello.
 	Err error
-	// Refused says that somebody is there and that the two ends do not belong together: by a key, by a hello, or because it is something
-	// else that answers. Waiting does not help then. An Err without it may be a peer that is not up yet.
+	// Refused says that there is an answer and that the two ends do not belong together: by a key, by a hello, or
+	// because something else answers. Waiting does not help then. An Err without it may be a peer that is not up yet.
 	Refused bool
 }
 
-// Probe asks every peer, once and side by side, whether a connection with it could be made, and returns the answers sorted by name.
-// Nothing of what the peer is doing is touched: a connection that it has with this node, even one of another process, stays up,
-// and its own state does not change. Whose name sorts lower plays no part, so a peer can be asked that would dial by itself, if it
-// has an address. A peer that does not answer within 15 s, or until ctx ends, has not. Nothing is listened on; the error
-// speaks of cfg alone.
+// Probe asks every peer, once and in parallel, whether a connection with it could be made, and returns the answers
+// sorted by name. It has no effect on the peer: a connection that the peer has with this node, even one of another
+// process, stays up, and its own state does not change. A peer is asked if it has an address, also one that would dial
+// by itself. A peer that does not answer within 15 s, or until ctx ends, counts as absent. Nothing is listened on; the
+// error concerns cfg alone.
 //
-// A probe is an HTTP request over the connection on which a websocket would be asked for: POST with the hello as its body, answered
-// by 200 with the peer's hello, or by 409 with why ours is refused.
+// A probe is an HTTP request over the connection on which a websocket would be asked for: POST with the hello as its
+// body, answered by 200 with the peer's hello, or by 409 with why ours is refused.
 func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 	t, err := build(cfg)
 	if err != nil {
@@ -51,11 +53,11 @@ func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 				start := time.Now()
 				err := t.probe(ctx, p, a)
 				if answers[i].Refused && err != nil {
-					continue // the first who is somebody else tells more than one who is not there
+					continue // the first refusal tells more than an absent peer
 				}
-				var stranger tls.RecordHeaderError
 				answers[i] = Answer{Name: p.name, Where: a.url, Took: time.Since(start), Err: err,
-					Refused: errors.As(err, new(pinError)) || errors.Is(err, errHello) || errors.As(err, &stranger)}
+					Refused: errors.As(err, new(pinError)) || errors.Is(err, errHello) ||
+						errors.As(err, new(tls.RecordHeaderError))}
 				if err == nil {
 					break
 				}
@@ -70,18 +72,13 @@ func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 func (t *Transport) probe(ctx context.Context, p *peer, a address) error {
 	ctx, cancel := context.WithTimeout(ctx, t.timing.handshake)
 	defer cancel()
-	raw, err := t.dialTCP(ctx, "tcp", a.hostPort)
+	l, err := t.connect(ctx, p, a)
 	if err != nil {
 		return err
 	}
-	defer raw.Close()
-	stop := context.AfterFunc(ctx, func() { raw.Close() })
-	defer stop()
-	secure := tls.Client(newTCP(raw), t.clientTLS(p, a.host))
-	if err := secure.HandshakeContext(ctx); err != nil {
-		return t.explainRefusal(err)
-	}
-	err = t.exchange(secure, p, a)
+	defer l.tcp.Close()
+	defer context.AfterFunc(ctx, func() { l.tcp.Close() })()
+	err = t.exchange(l.secure, p, a)
 	if ctx.Err() != nil && !errors.Is(err, errHello) && !errors.As(err, new(pinError)) {
 		return fmt.Errorf("no answer: %w", ctx.Err())
 	}
@@ -90,9 +87,9 @@ func (t *Transport) probe(ctx context.Context, p *peer, a address) error {
 
 // exchange swaps hellos over an authenticated connection.
 func (t *Transport) exchange(secure net.Conn, p *peer, a address) error {
-	var hello []byte
-	if t.hello != nil {
-		hello = t.hello(p.name)
+	hello, err := t.hellos.For(p.name)
+	if err != nil {
+		return err
 	}
 	r, err := http.NewRequest(http.MethodPost, a.url, bytes.NewReader(hello))
 	if err != nil {
@@ -102,12 +99,12 @@ func (t *Transport) exchange(secure net.Conn, p *peer, a address) error {
 	if err := r.Write(secure); err != nil {
 		return t.explainRefusal(err)
 	}
-	resp, err := http.ReadResponse(bufio.NewReader(io.LimitReader(secure, maxAnswer+maxHello)), r)
+	resp, err := http.ReadResponse(bufio.NewReader(io.LimitReader(secure, maxAnswer+endpoint.MaxHello)), r)
 	if err != nil {
 		return t.explainRefusal(err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxHello+1))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, endpoint.MaxHello+1))
 	if err != nil {
 		return err
 	}
@@ -117,36 +114,33 @@ func (t *Transport) exchange(secure net.Conn, p *peer, a address) error {
 		return fmt.Errorf("the other end: %w: %s", errHello, strings.TrimPrefix(text, errHello.Error()+": "))
 	case resp.StatusCode != http.StatusOK:
 		return fmt.Errorf("the other end answers %s: %q", resp.Status, text)
-	case len(body) > maxHello:
-		return fmt.Errorf("a hello of more than %d bytes", maxHello)
+	case len(body) > endpoint.MaxHello:
+		return fmt.Errorf("a hello of more than %d bytes", endpoint.MaxHello)
 	}
-	if t.checkHello != nil {
-		if err := t.checkHello(p.name, body); err != nil {
-			return fmt.Errorf("%w: %w", errHello, err)
-		}
+	if err := t.hellos.Check(p.name, body); err != nil {
+		return fmt.Errorf("%w: %w", errHello, err)
 	}
 	return nil
 }
 
-// errProbed says that a connection was a probe's, and that it is over.
+// errProbed means that a connection was a probe, and is over.
 var errProbed = errors.New("a probe")
 
 // answerProbe tells a peer whether it could connect. It changes nothing but the count of bytes.
-func (t *Transport) answerProbe(p *peer, w *reply, r *http.Request) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxHello+1))
-	if err != nil || len(body) > maxHello {
-		http.Error(w, fmt.Sprintf("want a hello of at most %d bytes", maxHello), http.StatusBadRequest)
+func (t *Transport) answerProbe(p *peer, w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, endpoint.MaxHello+1))
+	if err != nil || len(body) > endpoint.MaxHello {
+		http.Error(w, fmt.Sprintf("want a hello of at most %d bytes", endpoint.MaxHello), http.StatusBadRequest)
 		return
 	}
-	if t.checkHello != nil {
-		if err := t.checkHello(p.name, body); err != nil {
-			http.Error(w, fmt.Sprintf("%v: %v", errHello, err), http.StatusConflict)
-			return
-		}
+	if err := t.hellos.Check(p.name, body); err != nil {
+		http.Error(w, fmt.Sprintf("%v: %v", errHello, err), http.StatusConflict)
+		return
 	}
-	var hello []byte
-	if t.hello != nil {
-		hello = t.hello(p.name)
+	hello, err := t.hellos.For(p.name)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
 	}
 	w.Header().Set("Content-Length", fmt.Sprint(len(hello)))
 	w.WriteHeader(http.StatusOK)

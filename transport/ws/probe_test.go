@@ -6,9 +6,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
 // asking returns the configuration of somebody who asks, without a listener.
@@ -25,7 +29,8 @@ func probe(t *testing.T, cfg Config) []Answer {
 	return answers
 }
 
-// Peers that are up say so, whoever of two would dial; the hello goes both ways; and nothing is left of it at the other end.
+// Peers that are up say so, whoever of two would dial; the hello goes both ways; and nothing is left of it at the other
+// end.
 func TestProbe(t *testing.T) {
 	heard := make(chan string, 2)
 	says := func(c *Config) {
@@ -45,13 +50,15 @@ func TestProbe(t *testing.T) {
 		return nil
 	}
 	for i, got := range probe(t, cfg) {
-		if got.Err != nil || got.Refused || got.Name != []string{"a", "c"}[i] || got.Where != []string{a.Addr(), c.Addr()}[i] || got.Took <= 0 {
+		if got.Err != nil || got.Refused || got.Name != []string{"a", "c"}[i] ||
+			got.Where != []string{a.Addr(), c.Addr()}[i] || got.Took <= 0 {
 			t.Errorf("answer %+v", got)
 		}
 		<-heard
 	}
 	for _, n := range []node{a, c} {
-		if s := n.Peers()[0]; s.Connected || s.Err != nil || s.Refused != nil || !s.Since.IsZero() || n.log.count("peer=b") != 0 {
+		if s := n.Peers()[0]; s.Connected || s.Err != nil || s.Refused != nil || !s.Since.IsZero() ||
+			n.log.count("peer=b") != 0 {
 			t.Errorf("%s remembers a probe: %+v\n%s", n.name, s, n.log.text.String())
 		}
 	}
@@ -124,16 +131,24 @@ func TestProbeFindsFaults(t *testing.T) {
 		want    string
 		refused bool
 	}{
-		"no address":      {func(c *Config) { c.Peers[0].Addresses = nil }, "it has no address", false},
-		"nobody":          {func(c *Config) { c.Peers[0].Addresses = []string{"wss://127.0.0.1:1/"} }, "refused", false},
-		"silence":         {func(c *Config) { c.Peers[0].Addresses = []string{where(silent)}; c.timing.handshake = fast.backoffMax }, "deadline exceeded", false},
-		"not a node":      {func(c *Config) { c.Peers[0].Addresses = []string{where(talking)} }, "does not look like a TLS handshake", true},
-		"an HTTP server":  {func(c *Config) { c.Peers[0].Addresses = []string{where(other)} }, `405 Method Not Allowed: "no"`, false},
-		"its key":         {func(c *Config) { c.Peers[0].Keys = peerOf("x").Keys }, `peer "a" presents the key ` + FormatKey(publicOf("a")), true},
-		"our key":         {func(c *Config) { c.Peers[0].Addresses = []string{strange.Addr()} }, "our key " + FormatKey(publicOf("b")) + " is not pinned there", true},
-		"our hello":       {func(c *Config) { c.Peers[0].Addresses = []string{refusing.Addr()} }, "the other end: hello refused: another fleet", true},
-		"its hello":       {func(c *Config) { c.CheckHello = func(string, []byte) error { return errors.New("no") } }, "hello refused: no", true},
-		"the first is it": {func(c *Config) { c.Peers[0].Addresses = []string{refusing.Addr(), "wss://127.0.0.1:1/"} }, "another fleet", true},
+		"no address": {func(c *Config) { c.Peers[0].Addresses = nil }, "it has no address", false},
+		"nobody": {func(c *Config) { c.Peers[0].Addresses = []string{"wss://127.0.0.1:1/"} }, "refused",
+			false},
+		"silence": {func(c *Config) { c.Peers[0].Addresses = []string{where(silent)}; c.timing.handshake = fast.backoffMax }, "deadline exceeded", false},
+		"not a node": {func(c *Config) { c.Peers[0].Addresses = []string{where(talking)} },
+			"does not look like a TLS handshake", true},
+		"an HTTP server": {func(c *Config) { c.Peers[0].Addresses = []string{where(other)} },
+			`405 Method Not Allowed: "no"`, false},
+		"its key": {func(c *Config) { c.Peers[0].Keys = peerOf("x").Keys }, `peer "a" presents the key ` +
+			transport.FormatKey(publicOf("a")), true},
+		"our key": {func(c *Config) { c.Peers[0].Addresses = []string{strange.Addr()} }, "our key " +
+			transport.FormatKey(publicOf("b")) + " is not pinned there", true},
+		"our hello": {func(c *Config) { c.Peers[0].Addresses = []string{refusing.Addr()} },
+			"the other end: hello refused: another fleet", true},
+		"its hello": {func(c *Config) { c.CheckHello = func(string, []byte) error { return errors.New("no") } },
+			"hello refused: no", true},
+		"the first is it": {func(c *Config) { c.Peers[0].Addresses = []string{refusing.Addr(), "wss://127.0.0.1:1/"} },
+			"another fleet", true},
 	} {
 		cfg := asking("b", at(peerOf("a"), plain.Addr()))
 		c.change(&cfg)
@@ -154,7 +169,7 @@ func TestProbeFindsFaults(t *testing.T) {
 
 // A hello in a probe is as long as one may be, and no longer.
 func TestProbeLengths(t *testing.T) {
-	long := bytes.Repeat([]byte("h"), maxHello)
+	long := bytes.Repeat([]byte("h"), endpoint.MaxHello)
 	a := start(t, "a", func(c *Config) { c.Hello = func(string) []byte { return long } }, peerOf("b"))
 	cfg := asking("b", at(peerOf("a"), a.Addr()))
 	cfg.Hello = func(string) []byte { return long }
@@ -164,7 +179,15 @@ func TestProbeLengths(t *testing.T) {
 		t.Errorf("answer %+v, %d bytes", got, len(heard))
 	}
 	cfg.Hello = func(string) []byte { return append(long, 'x') }
-	if got := probe(t, cfg)[0]; got.Err == nil || !strings.Contains(got.Err.Error(), "400 Bad Request") {
+	if got := probe(t, cfg)[0]; got.Err == nil || !strings.Contains(got.Err.Error(), "our hello has 65537 bytes") {
 		t.Errorf("answer %+v", got)
+	}
+	secure, _, err := dialTLS(t, a, "b", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(secure, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 65537\r\n\r\n%sx", long)
+	if answer, err := io.ReadAll(secure); !strings.HasPrefix(string(answer), "HTTP/1.1 400 Bad Request\r\n") {
+		t.Errorf("a hello of 65537 bytes is answered %q, error %v", answer, err)
 	}
 }

@@ -15,10 +15,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// proxy accepts connections on a port of its own and joins each to where open leads. Open may read from the connection and
-// returns what to use in its place.
+// proxy accepts connections on a port of its own and joins each to where open leads. Open may read from the connection
+// and returns what to use in its place.
 func proxy(t *testing.T, open func(in net.Conn) (near, far net.Conn, err error)) (hostPort string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -162,8 +164,10 @@ func TestProxyThatEndsTLS(t *testing.T) {
 		listener   string
 	}{
 		{"key of our kind", cert, []tls.Certificate{cert},
-			"presents the key " + FormatKey(publicOf("proxy")), "presents the key " + FormatKey(publicOf("proxy"))},
-		{"usual key", usual, []tls.Certificate{usual}, "presents a key of type ECDSA, want Ed25519", "presents a key of type ECDSA, want Ed25519"},
+			"presents the key " + transport.FormatKey(publicOf("proxy")), "presents the key " +
+				transport.FormatKey(publicOf("proxy"))},
+		{"usual key", usual, []tls.Certificate{usual}, "presents a key of type ECDSA, want Ed25519",
+			"presents a key of type ECDSA, want Ed25519"},
 		{"no key toward the listener", usual, nil, "presents a key of type ECDSA", "didn't provide a certificate"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -183,10 +187,11 @@ func TestProxyThatEndsTLS(t *testing.T) {
 			a := start(t, "a", nil, peerOf("b", "b", "b to come"))
 			a.reach(t, "b", "wss://"+at+"/")
 			a.log.await(t, "WARN", "peer=b", c.caller,
-				"pinned for it: "+FormatKey(publicOf("b"))+" or "+FormatKey(publicOf("b to come")), "a proxy on the way ends TLS")
+				"pinned for it: "+transport.FormatKey(publicOf("b"))+" or "+transport.FormatKey(publicOf("b to come")),
+				"a proxy on the way ends TLS")
 			words := []string{"WARN", "caller refused", c.listener, "a proxy on the way ends TLS"}
 			if c.toListener != nil {
-				words = append(words, FormatKey(publicOf("a"))+` for \"a\"`)
+				words = append(words, transport.FormatKey(publicOf("a"))+` for \"a\"`)
 			}
 			b.log.await(t, words...)
 			if a.Peers()[0].Connected || b.Peers()[0].Connected {

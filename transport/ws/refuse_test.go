@@ -13,6 +13,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
 // The dialler has another key pinned for the listener than the listener holds.
@@ -20,9 +23,11 @@ func TestListenerWithWrongKey(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	a := start(t, "a", nil, peerOf("b", "b of old", "b to come"))
 	a.reach(t, "b", b.Addr())
-	a.log.await(t, "WARN", "peer=b", b.Addr(), "presents the key "+FormatKey(publicOf("b")),
-		FormatKey(publicOf("b of old"))+" or "+FormatKey(publicOf("b to come")), "a proxy on the way ends TLS")
-	b.log.await(t, "WARN", "caller refused", "127.0.0.1", "our key "+FormatKey(publicOf("b"))+" is not pinned there")
+	a.log.await(t, "WARN", "peer=b", b.Addr(), "presents the key "+transport.FormatKey(publicOf("b")),
+		transport.FormatKey(publicOf("b of old"))+" or "+transport.FormatKey(publicOf("b to come")),
+		"a proxy on the way ends TLS")
+	b.log.await(t, "WARN", "caller refused", "127.0.0.1",
+		"our key "+transport.FormatKey(publicOf("b"))+" is not pinned there")
 	if s := a.Peers()[0]; s.Connected || s.Err == nil || !strings.Contains(s.Err.Error(), "presents the key") {
 		t.Errorf("status %+v, want not connected and why", s)
 	}
@@ -33,9 +38,9 @@ func TestDiallerWithWrongKey(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a", "a of old"))
 	a := start(t, "a", nil, peerOf("b"))
 	a.reach(t, "b", b.Addr())
-	b.log.await(t, "WARN", "caller refused", "127.0.0.1", "presents the key "+FormatKey(publicOf("a")),
-		FormatKey(publicOf("a of old")), "a proxy on the way ends TLS")
-	a.log.await(t, "WARN", "peer=b", b.Addr(), "our key "+FormatKey(publicOf("a"))+" is not pinned there")
+	b.log.await(t, "WARN", "caller refused", "127.0.0.1", "presents the key "+transport.FormatKey(publicOf("a")),
+		transport.FormatKey(publicOf("a of old")), "a proxy on the way ends TLS")
+	a.log.await(t, "WARN", "peer=b", b.Addr(), "our key "+transport.FormatKey(publicOf("a"))+" is not pinned there")
 }
 
 // A key is good for the peer it is pinned for, not for another.
@@ -43,10 +48,10 @@ func TestPeerInAnothersPlace(t *testing.T) {
 	c := start(t, "c", nil, peerOf("a"))
 	a := start(t, "a", nil, peerOf("b"), peerOf("c"))
 	a.reach(t, "b", c.Addr())
-	a.log.await(t, "peer=b", FormatKey(publicOf("c")), `(of \"c\")`)
+	a.log.await(t, "peer=b", transport.FormatKey(publicOf("c")), `(of \"c\")`)
 	self := start(t, "s", nil, peerOf("z"))
 	self.reach(t, "z", self.Addr())
-	self.log.await(t, "peer=z", FormatKey(publicOf("s")), "(our own)")
+	self.log.await(t, "peer=z", transport.FormatKey(publicOf("s")), "(our own)")
 }
 
 func TestSecondPinIsAccepted(t *testing.T) {
@@ -83,7 +88,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	}{
 		{"no certificate", "", nil, "didn't provide a certificate"},
 		{"TLS 1.2", "a", func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 }, "unsupported versions"},
-		{"unknown key", "x", nil, FormatKey(publicOf("x"))},
+		{"unknown key", "x", nil, transport.FormatKey(publicOf("x"))},
 		{"other kind of key", "a", func(c *tls.Config) {
 			c.Certificates = []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: ecKey}}
 		}, "key of type ECDSA"},
@@ -218,7 +223,8 @@ func TestHelloIsRefused(t *testing.T) {
 	say := func(c *Config) { c.Hello = func(string) []byte { return []byte("16") } }
 	check := func(t *testing.T, at, other node, peerOfAt, peerOfOther string) {
 		at.log.await(t, "WARN", "no connection", "peer="+peerOfAt, "hello refused: run id is", "16")
-		other.log.await(t, "WARN", "no connection", "peer="+peerOfOther, "the other end closed: hello refused: run id is", "16", "ää…")
+		other.log.await(t, "WARN", "no connection", "peer="+peerOfOther,
+			"the other end closed: hello refused: run id is", "16", "ää…")
 		for _, n := range []node{at, other} {
 			if n.log.count("msg=connected") != 0 || n.Peers()[0].Connected {
 				t.Error("connected all the same")
@@ -246,7 +252,7 @@ func TestHelloIsRefused(t *testing.T) {
 }
 
 func TestHelloTooLong(t *testing.T) {
-	a, _ := pair(t, func(c *Config) { c.Hello = func(string) []byte { return make([]byte, maxHello+1) } }, nil)
+	a, _ := pair(t, func(c *Config) { c.Hello = func(string) []byte { return make([]byte, endpoint.MaxHello+1) } }, nil)
 	a.log.await(t, "WARN", "our hello has 65537 bytes, want at most 65536")
 }
 
@@ -278,7 +284,7 @@ func TestDiallerKeepsTrying(t *testing.T) {
 // Strangers who open connections and say nothing, or authenticate and say nothing, keep no peer out.
 func TestSilentStrangers(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"), peerOf("aa"))
-	for i := range doorLimit + 20 {
+	for i := range handshakeLimit + 20 {
 		if i%8 == 0 {
 			if _, _, err := dialTLS(t, b, "aa", nil); err != nil {
 				t.Fatal(err)
@@ -295,10 +301,10 @@ func TestSilentStrangers(t *testing.T) {
 	a.reach(t, "b", b.Addr())
 	a.send(t, "b", []byte("through"))
 	b.expect(t, "a", []byte("through"))
-	b.door.mu.Lock()
-	defer b.door.mu.Unlock()
-	if n := len(b.door.inside); n > doorLimit {
-		t.Errorf("%d strangers inside, want at most %d", n, doorLimit)
+	b.handshakes.mu.Lock()
+	defer b.handshakes.mu.Unlock()
+	if n := len(b.handshakes.pending); n > handshakeLimit {
+		t.Errorf("%d strangers inside, want at most %d", n, handshakeLimit)
 	}
 }
 

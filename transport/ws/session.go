@@ -1,59 +1,23 @@
 package ws
 
 import (
-	"crypto/ed25519"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
 var errReplaced = errors.New("replaced by a newer connection of the same peer")
 
-// peer is what the transport knows of a neighbor, connected or not.
-type peer struct {
-	name string
-	dial bool // it is on us to dial
-
-	out  chan []byte   // from Send to the session that has credit
-	kick chan struct{} // a token tells the dialler that there are other addresses
-
-	count tally // of all connections
-
-	mu        sync.Mutex
-	keys      []ed25519.PublicKey // the slice is not changed any more, nor is the next
-	addresses []address
-	session   *session // the one that may read and write frames, or nil
-	held      int      // frames received that Recv has not handed out
-	status    PeerStatus
-	reported  map[string]bool // failures already logged as warnings
-
-	// The rest belongs to the current session's writer.
-	frame []byte // the one being sent
-	again bool   // the last connection broke while it was being sent
-}
-
-// grantAt is from how many frames on the peer is told at once that there is room for them. Fewer go along with the next frame
-// or sign of life.
+// grantAt is from how many frames on the peer is told at once that there is room for them. Fewer are announced with the
+// next frame or keepalive.
 const grantAt = window / 2
 
-// took notes that Recv has handed out a frame, and lets the peer send another.
-func (p *peer) took() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.held--
-	if s := p.session; s != nil {
-		if s.grant++; s.grant >= grantAt {
-			s.nudge()
-		}
-	}
-}
-
-// A session is one connection with a peer, from the hello on. Frames flow by credit: an end sends no more than the other
-// end has room for. So the reader never waits for Recv, notices at once when the connection ends, and always sees the
-// peer's signs of life.
+// A session is one connection with a peer, from the hello on. Frames flow by credit: an end sends no more than the
+// other end has room for. So the reader never waits for Recv, notices at once when the connection ends, and always sees
+// the peer's keepalives.
 type session struct {
 	t    *Transport
 	p    *peer
@@ -67,15 +31,8 @@ type session struct {
 	cause  error // why it ends
 }
 
-func (s *session) nudge() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
-
-// begin makes c the connection of p. An older one is ended first. Pins may have changed since the handshake, which is the
-// error: from here on [Transport.Update] finds the session.
+// begin makes c the connection of p and ends an older one first. Pins may have changed since the handshake, which is
+// the error: from here on [Transport.Update] finds the session.
 func (t *Transport) begin(p *peer, c *conn) (*session, error) {
 	s := &session{t: t, p: p, c: c, wake: make(chan struct{}, 1), over: make(chan struct{})}
 	for {
@@ -87,66 +44,64 @@ func (t *Transport) begin(p *peer, c *conn) (*session, error) {
 		old := p.session
 		if old == nil {
 			p.session = s
-			s.grant = window - p.held
+			s.grant = window - p.queued
 			p.mu.Unlock()
 			return s, nil
 		}
 		p.mu.Unlock()
-		old.blame(errReplaced)
-		old.c.tcp.Close()
+		old.end(errReplaced)
 		<-old.over
 	}
 }
 
-// finish gives the peer free for the next session.
-func (s *session) finish() {
-	s.c.kill()
+// detach lets the next session of the peer begin.
+func (s *session) detach() {
+	s.c.abort()
 	s.p.mu.Lock()
 	s.p.session = nil
 	s.p.mu.Unlock()
 	close(s.over)
 }
 
-// serve runs an authenticated connection from the hello to its end. It returns for how long frames could flow, 0 if not at
-// all, and why that is over. settled is called when they can.
+// serve runs an authenticated connection from the hello to its end. It returns for how long frames could flow, 0 if not
+// at all, and why that is over. settled is called when they can.
 func (t *Transport) serve(p *peer, c *conn, where string, settled func()) (lasted time.Duration, err error) {
-	defer c.kill()
-	// The dialler speaks first: if both ends wrote first, both could wait for ever for the other to read.
+	defer c.abort()
+	// The dialing end writes first: if both did, each could wait for ever for the other to read.
 	if p.dial {
 		err = t.sendHello(p, c)
 	}
 	if err == nil {
 		err = t.receiveHello(p, c)
 	}
+	var s *session
+	if err == nil {
+		s, err = t.begin(p, c)
+	}
 	if err != nil {
 		c.stop(err, t.timing.linger)
 		return 0, err
 	}
-	s, err := t.begin(p, c)
-	if err != nil {
-		c.stop(err, t.timing.linger)
-		return 0, err
-	}
-	defer s.finish()
+	defer s.detach()
 	if err := s.settle(); err != nil {
-		s.blame(err)
+		s.noteCause(err)
 		c.stop(err, t.timing.linger)
-		return 0, s.why()
+		return 0, s.reason()
 	}
 	settled()
-	c.tcp.pace(t.timing.silence)
+	c.tcp.keepAlive(t.timing.idle)
 	t.connected(p, where)
 	start := time.Now()
 	s.run()
-	t.disconnected(p, s.why())
-	return max(time.Since(start), 1), s.why()
+	t.disconnected(p, s.reason())
+	return max(time.Since(start), 1), s.reason()
 }
 
-// settle finishes the exchange of hellos. The first credit says that the hello was accepted. From the dialler's hello to the
-// listener's credit the ends take turns.
+// settle finishes the exchange of hellos. The first credit says that the hello was accepted. From the hello of the
+// dialing end to the credit of the other the ends take turns.
 func (s *session) settle() error {
 	if s.p.dial {
-		if err := s.c.write(kindCredit, s.takeGrant(), nil); err != nil {
+		if err := s.writeCredit(0); err != nil {
 			return err
 		}
 		return s.firstCredit()
@@ -157,7 +112,7 @@ func (s *session) settle() error {
 	if err := s.firstCredit(); err != nil {
 		return err
 	}
-	return s.c.write(kindCredit, s.takeGrant(), nil)
+	return s.writeCredit(0)
 }
 
 func (s *session) firstCredit() error {
@@ -173,12 +128,9 @@ func (s *session) firstCredit() error {
 }
 
 func (t *Transport) sendHello(p *peer, c *conn) error {
-	var hello []byte
-	if t.hello != nil {
-		hello = t.hello(p.name)
-	}
-	if len(hello) > maxHello {
-		return fmt.Errorf("our hello has %d bytes, want at most %d", len(hello), maxHello)
+	hello, err := t.hellos.For(p.name)
+	if err != nil {
+		return err
 	}
 	return c.write(kindHello, len(hello), hello)
 }
@@ -195,10 +147,7 @@ func (t *Transport) receiveHello(p *peer, c *conn) error {
 	if err := c.readBody(r, hello); err != nil {
 		return err
 	}
-	if t.checkHello == nil {
-		return nil
-	}
-	if err := t.checkHello(p.name, hello); err != nil {
+	if err := t.hellos.Check(p.name, hello); err != nil {
 		return refusal{fmt.Errorf("%w: %w", errHello, err)}
 	}
 	return nil
@@ -210,26 +159,26 @@ func (s *session) run() {
 	go func() {
 		defer close(stopped)
 		err := s.read()
-		s.blame(err)
+		s.noteCause(err)
 		close(readOver)
 		s.c.stop(err, s.t.timing.linger) // and with it a write that may be waiting
 	}()
 	err := s.write(readOver)
 	if err != nil {
-		s.blame(err)
+		s.noteCause(err)
 	}
 	select {
 	case <-readOver:
 	default:
 		if errors.Is(err, transport.ErrClosed) {
-			s.c.leave(s.t.timing.linger)
+			s.c.finish(s.t.timing.linger)
 		}
 		s.c.tcp.Close()
 	}
 	<-stopped
 }
 
-// read takes in messages.
+// read receives messages.
 func (s *session) read() error {
 	for {
 		k, n, r, err := s.c.next()
@@ -243,33 +192,33 @@ func (s *session) read() error {
 			}
 			s.addCredit(n)
 		case kindFrame:
-			if err := s.hold(); err != nil {
-				return err
+			if !s.p.enqueue() {
+				return refusal{fmt.Errorf("a frame beyond the %d there is room for", window)}
 			}
-			frame := s.t.shelf.take(n)
+			frame := s.t.pool.take(n)
 			if err := s.c.readBody(r, frame); err != nil {
-				s.t.shelf.put(frame)
-				s.release()
+				s.t.pool.put(frame)
+				s.p.dequeue()
 				return err
 			}
-			s.t.inbox <- item{s.p, frame} // never waits: it has room for window frames of every peer
+			s.t.inbox.Put(s.p.name, frame)
 		default:
 			return refusal{errors.New("a second hello")}
 		}
 	}
 }
 
-// write sends frames, grants and signs of life until the connection fails, readOver is closed or the transport is. The error
-// is nil if it is for the reader to say what happened.
+// write sends frames, grants and keepalives until the connection fails, readOver is closed or the transport is. The
+// error is nil if the reader knows what happened.
 func (s *session) write(readOver <-chan struct{}) error {
-	beat := time.NewTicker(s.t.timing.beat)
-	defer beat.Stop()
+	keepalive := time.NewTicker(s.t.timing.keepalive)
+	defer keepalive.Stop()
 	for {
 		var out <-chan []byte
 		if s.hasCredit() {
-			if s.p.again {
+			if s.p.resend {
 				s.t.log.Debug("sending a frame again", "peer", s.p.name, "bytes", len(s.p.frame))
-				s.p.again = false
+				s.p.resend = false
 				if err := s.writeFrame(); err != nil {
 					s.t.log.Warn("frame lost", "peer", s.p.name, "bytes", len(s.p.frame))
 					return err
@@ -278,26 +227,22 @@ func (s *session) write(readOver <-chan struct{}) error {
 			}
 			out = s.p.out
 		}
+		var err error
 		select {
 		case s.p.frame = <-out:
-			if err := s.writeFrame(); err != nil {
-				s.p.again = true
-				return err
-			}
+			err = s.writeFrame()
+			s.p.resend = err != nil
 		case <-s.wake:
-			if n := s.takeGrantFrom(grantAt); n > 0 {
-				if err := s.c.write(kindCredit, n, nil); err != nil {
-					return err
-				}
-			}
-		case <-beat.C:
-			if err := s.c.write(kindCredit, s.takeGrant(), nil); err != nil {
-				return err
-			}
+			err = s.writeCredit(grantAt)
+		case <-keepalive.C:
+			err = s.writeCredit(0)
 		case <-readOver:
 			return nil
 		case <-s.t.ctx.Done():
-			return transport.ErrClosed
+			err = transport.ErrClosed
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
@@ -313,6 +258,25 @@ func (s *session) writeFrame() error {
 	return err
 }
 
+// writeCredit tells the peer how many more frames there is room for, if it is at least least.
+func (s *session) writeCredit(least int) error {
+	s.p.mu.Lock()
+	enough := s.grant >= least
+	s.p.mu.Unlock()
+	if !enough {
+		return nil
+	}
+	return s.c.write(kindCredit, s.takeGrant(), nil)
+}
+
+// takeGrant returns the room that the peer has not been told of.
+func (s *session) takeGrant() (n int) {
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	n, s.grant = s.grant, 0
+	return n
+}
+
 func (s *session) hasCredit() bool {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
@@ -321,45 +285,20 @@ func (s *session) hasCredit() bool {
 
 func (s *session) addCredit(n int) {
 	s.p.mu.Lock()
-	s.credit = min(s.credit+n, largestMaxFrame)
+	s.credit = min(s.credit+n, endpoint.LargestMaxFrame)
 	s.p.mu.Unlock()
-	s.nudge()
+	endpoint.Offer(s.wake, struct{}{})
 }
 
-func (s *session) takeGrant() int { return s.takeGrantFrom(0) }
-
-// takeGrantFrom returns the room that the peer has not been told of, or 0 if that is less than least.
-func (s *session) takeGrantFrom(least int) int {
-	s.p.mu.Lock()
-	defer s.p.mu.Unlock()
-	if s.grant < least {
-		return 0
-	}
-	n := s.grant
-	s.grant = 0
-	return n
+// end ends the session for a reason.
+func (s *session) end(cause error) {
+	s.noteCause(cause)
+	s.c.tcp.Close()
 }
 
-// hold reserves room for a frame.
-func (s *session) hold() error {
-	s.p.mu.Lock()
-	defer s.p.mu.Unlock()
-	if s.p.held == window {
-		return refusal{fmt.Errorf("a frame beyond the %d there is room for", window)}
-	}
-	s.p.held++
-	return nil
-}
-
-func (s *session) release() {
-	s.p.mu.Lock()
-	defer s.p.mu.Unlock()
-	s.p.held--
-}
-
-// blame notes why the session ends, if it is err. What one of the ends has decided, or said, explains more than the
-// broken pipe it left; beyond that the first reason counts.
-func (s *session) blame(err error) {
+// noteCause notes why the session ends, if it is err. A decision of one of the ends explains more than the broken pipe
+// that follows from it; apart from that the first reason counts.
+func (s *session) noteCause(err error) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
 	if s.cause == nil || deliberate(err) && !deliberate(s.cause) {
@@ -372,8 +311,8 @@ func deliberate(err error) bool {
 		errors.As(err, new(closedError)) || errors.As(err, new(refusal))
 }
 
-// why returns the reason noted.
-func (s *session) why() error {
+// reason returns the cause noted.
+func (s *session) reason() error {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
 	return s.cause

@@ -4,40 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"time"
+
+	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// PeerStatus is the state of the connection with one peer.
-type PeerStatus struct {
-	Name      string
-	Connected bool
-	Since     time.Time // of the last change of Connected; zero if there never was a connection
-	Where     string    // the address dialled or called from, if connected
-	Err       error     // why the last connection ended or could not be made, kept while connected; nil if there was no fault
-
-	// Sent and Received count the bytes handed to TCP for this peer and read from it, over all connections since the start
-	// and attempts at one: frames and everything around them, TLS and its handshakes included, without the headers of TCP and
-	// IP. What a caller says is counted from when it has shown the peer's key.
-	Sent, Received int64
-
-	// Refused says that one of the ends has refused the other's hello, and why; nil if there was a connection since. What one
-	// of them means has to change before there can be one.
-	Refused error
-}
-
-// errHello marks that a hello was refused. The other end learns of it by its text.
+// errHello marks that a hello was refused. The other end recognizes it by its text.
 var errHello = errors.New("hello refused")
 
 // Peers returns the state of every peer, sorted by name.
-func (t *Transport) Peers() []PeerStatus {
-	var all []PeerStatus
+func (t *Transport) Peers() []transport.PeerStatus {
+	var all []transport.PeerStatus
 	for _, p := range t.sorted {
 		p.mu.Lock()
 		s := p.status
 		p.mu.Unlock()
-		s.Sent, s.Received = p.count.sent.Load(), p.count.received.Load()
+		s.Sent, s.Received = p.traffic.sent.Load(), p.traffic.received.Load()
 		all = append(all, s)
 	}
 	return all
@@ -65,62 +49,51 @@ func (t *Transport) connected(p *peer, where string) {
 	p.reported = nil
 	p.mu.Unlock()
 	t.log.Info("connected", "peer", p.name, "at", where)
-	select {
-	case t.opened <- p.name:
-	default:
-	}
+	endpoint.Offer(t.opened, p.name)
 }
 
 // disconnected notes the end of a connection on which frames could flow.
 func (t *Transport) disconnected(p *peer, err error) {
 	p.mu.Lock()
-	p.status.Connected, p.status.Since, p.status.Where = false, time.Now(), ""
-	p.status.Err = err
+	p.status.Connected, p.status.Since, p.status.Where, p.status.Err = false, time.Now(), "", err
 	p.mu.Unlock()
 	t.log.Info("disconnected", "peer", p.name, "reason", err)
 }
 
-// failed notes an attempt to connect that came to nothing. The same reason is a warning once, until a connection succeeds.
+// failed notes an attempt to connect that has failed. The same reason is a warning once, until a connection succeeds.
 func (t *Transport) failed(p *peer, where string, err error) {
 	if t.ctx.Err() != nil {
 		return
 	}
 	text := err.Error()
 	if op := (*net.OpError)(nil); errors.As(err, &op) {
-		text = op.Err.Error() // without the port numbers, which are never the same
+		text = op.Err.Error() // without the port numbers, which always differ
 	}
 	p.mu.Lock()
 	p.status.Err = fmt.Errorf("%s: %w", where, err)
 	if errors.Is(err, errHello) {
 		p.status.Refused = p.status.Err
 	}
-	old := p.reported[text]
+	repeated := p.reported[text]
 	if p.reported == nil || len(p.reported) > 16 {
 		p.reported = make(map[string]bool)
 	}
 	p.reported[text] = true
 	p.mu.Unlock()
-	level := slog.LevelWarn
-	if old {
-		level = slog.LevelDebug
-	}
+	level := endpoint.Level(repeated)
 	t.log.Log(context.Background(), level, "no connection", "peer", p.name, "at", where, "reason", err)
 }
 
-// refused notes that a caller was turned away who is nobody we know. Strangers must not fill the log.
+// refused notes that an unknown caller was turned away. Such callers must not fill the log.
 func (t *Transport) refused(from string, err error) {
 	if t.ctx.Err() != nil {
 		return
 	}
-	t.complained.Lock()
-	quiet := time.Since(t.complained.at) < t.timing.complain
-	if !quiet {
-		t.complained.at = time.Now()
+	t.mu.Lock()
+	repeated := time.Since(t.warned) < t.timing.refusals
+	if !repeated {
+		t.warned = time.Now()
 	}
-	t.complained.Unlock()
-	level := slog.LevelWarn
-	if quiet {
-		level = slog.LevelDebug
-	}
-	t.log.Log(context.Background(), level, "caller refused", "at", from, "reason", err)
+	t.mu.Unlock()
+	t.log.Log(context.Background(), endpoint.Level(repeated), "caller refused", "at", from, "reason", err)
 }

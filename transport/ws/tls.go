@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
+
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// serverTLS admits whoever proves to hold a key that is pinned for some peer.
+// serverTLS admits callers that prove to hold a key that is pinned for some peer.
 func (t *Transport) serverTLS() *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
@@ -17,7 +20,7 @@ func (t *Transport) serverTLS() *tls.Config {
 		ClientAuth:             tls.RequireAnyClientCert,
 		SessionTicketsDisabled: true,
 
-		DynamicRecordSizingDisabled: true, // what is sent is of use only when all of it is there
+		DynamicRecordSizingDisabled: true, // a message is of use only when all of it has arrived
 		VerifyConnection: func(cs tls.ConnectionState) error {
 			_, err := t.caller(cs)
 			return err
@@ -33,22 +36,22 @@ func (t *Transport) clientTLS(p *peer, serverName string) *tls.Config {
 		ServerName:   serverName,
 
 		DynamicRecordSizingDisabled: true,
-		InsecureSkipVerify:          true, // of chains, names and dates; the key is what counts, and VerifyConnection checks it
+		InsecureSkipVerify:          true, // of chains, names and dates: VerifyConnection checks the key
 		VerifyConnection: func(cs tls.ConnectionState) error {
+			pins := p.pins()
 			key, err := presentedKey(cs)
-			if err != nil {
-				return pinError{fmt.Errorf("peer %q %w; pinned for it: %s; %s", p.name, err, formatKeys(p.pins()), proxyHint)}
+			if err == nil {
+				if hasKey(pins, key) {
+					return nil
+				}
+				err = errors.New("presents the key " + t.describeKey(key))
 			}
-			if p.pinned(key) {
-				return nil
-			}
-			return pinError{fmt.Errorf("peer %q presents the key %s; pinned for it: %s; %s",
-				p.name, t.describeKey(key), formatKeys(p.pins()), proxyHint)}
+			return pinError{fmt.Errorf("peer %q %w; pinned for it: %s; %s", p.name, err, formatKeys(pins), proxyHint)}
 		},
 	}
 }
 
-// pinError says that one of the ends has not the key that the other has pinned for it.
+// pinError says that one of the ends does not have the key that the other has pinned for it.
 type pinError struct{ error }
 
 func (e pinError) Unwrap() error { return e.error }
@@ -58,19 +61,18 @@ const proxyHint = "either a pin is out of date, or the address leads elsewhere, 
 
 // caller returns the peer at the other end of an incoming connection.
 func (t *Transport) caller(cs tls.ConnectionState) (*peer, error) {
-	var found string
-	if key, err := presentedKey(cs); err != nil {
-		found = err.Error()
-	} else if p := (*t.byKey.Load())[string(key)]; p != nil {
-		return p, nil
-	} else {
-		found = "presents the key " + t.describeKey(key) + ", pinned for no peer"
+	key, err := presentedKey(cs)
+	if err == nil {
+		if p := (*t.byKey.Load())[string(key)]; p != nil {
+			return p, nil
+		}
+		err = fmt.Errorf("presents the key %s, pinned for no peer", t.describeKey(key))
 	}
 	var pins []string
 	for _, p := range t.sorted {
 		pins = append(pins, fmt.Sprintf("%s for %q", formatKeys(p.pins()), p.name))
 	}
-	return nil, fmt.Errorf("the caller %s; pinned are: %s; %s", found, strings.Join(pins, ", "), proxyHint)
+	return nil, fmt.Errorf("the caller %w; pinned are: %s; %s", err, strings.Join(pins, ", "), proxyHint)
 }
 
 // presentedKey returns the key that the other end has proved to hold.
@@ -85,35 +87,58 @@ func presentedKey(cs tls.ConnectionState) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// describeKey writes a key and, if we know it, whose it is.
+// describeKey writes a key and, if it is known, whose it is.
 func (t *Transport) describeKey(key ed25519.PublicKey) string {
-	switch p := (*t.byKey.Load())[string(key)]; {
-	case key.Equal(t.public):
-		return FormatKey(key) + " (our own)"
-	case p != nil:
-		return fmt.Sprintf("%s (of %q)", FormatKey(key), p.name)
+	text := transport.FormatKey(key)
+	if key.Equal(t.public) {
+		return text + " (our own)"
 	}
-	return FormatKey(key)
+	if p := (*t.byKey.Load())[string(key)]; p != nil {
+		return fmt.Sprintf("%s (of %q)", text, p.name)
+	}
+	return text
 }
 
 func formatKeys(keys []ed25519.PublicKey) string {
 	var text []string
 	for _, k := range keys {
-		text = append(text, FormatKey(k))
+		text = append(text, transport.FormatKey(k))
 	}
 	return strings.Join(text, " or ")
 }
 
-// explainRefusal makes clear what a failed handshake means. A TLS alert from the other end speaks of a pin: there is no other
+// explainRefusal says what a failed handshake means. A TLS alert from the other end is about a pin: there is no other
 // certificate trouble. A caller without a certificate, which TLS itself turns away, may be a proxy.
 func (t *Transport) explainRefusal(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "remote error" {
-		return pinError{fmt.Errorf("the other end refuses the TLS handshake, most likely because our key %s is not pinned there: %w",
-			FormatKey(t.public), op.Err)}
+		const text = "the other end refuses the TLS handshake, most likely because our key %s is not pinned there: %w"
+		return pinError{fmt.Errorf(text, transport.FormatKey(t.public), op.Err)}
 	}
 	if strings.HasSuffix(err.Error(), "client didn't provide a certificate") {
 		return fmt.Errorf("%w; perhaps a proxy on the way ends TLS (it must pass TLS through)", err)
 	}
 	return err
+}
+
+// The parts of a self-signed Ed25519 certificate (RFC 5280 in DER, with the algorithm identifiers of RFC 8410) around
+// the key and the signature: version 3, serial number 1, no names, no extensions, from 1970 to 9999-12-31 23:59:59,
+// which section 4.1.2.5 defines as no expiry. Only this one shape is needed, and a general encoder takes 130 KB of
+// every program.
+const (
+	ed25519ID = "\x30\x05\x06\x03\x2b\x65\x70"
+
+	toBeSigned = "\x30\x61" + "\xa0\x03\x02\x01\x02" + "\x02\x01\x01" + ed25519ID + "\x30\x00" +
+		"\x30\x20" + "\x17\x0d700101000000Z" + "\x18\x0f99991231235959Z" + "\x30\x00" +
+		"\x30\x2a" + ed25519ID + "\x03\x21\x00" // and 32 bytes of public key
+
+	certificate = "\x30\x81\xad"             // and what is to be signed
+	signatureIs = ed25519ID + "\x03\x41\x00" // and 64 bytes of signature
+)
+
+// selfSigned wraps a key in the certificate that TLS asks for. Only the key in it is ever checked.
+func selfSigned(key ed25519.PrivateKey) tls.Certificate {
+	tbs := slices.Concat([]byte(toBeSigned), key.Public().(ed25519.PublicKey))
+	der := slices.Concat([]byte(certificate), tbs, []byte(signatureIs), ed25519.Sign(key, tbs))
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }

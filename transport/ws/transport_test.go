@@ -24,7 +24,7 @@ func TestBothWays(t *testing.T) {
 	}
 	a.log.await(t, "INFO", "connected", "peer=b", b.Addr())
 	b.log.await(t, "INFO", "connected", "peer=a")
-	for _, s := range [][]PeerStatus{a.Peers(), b.Peers()} {
+	for _, s := range [][]transport.PeerStatus{a.Peers(), b.Peers()} {
 		if len(s) != 1 || !s[0].Connected || s[0].Err != nil || s[0].Since.IsZero() || s[0].Where == "" {
 			t.Errorf("status %+v, want one peer, connected", s)
 		}
@@ -99,7 +99,8 @@ func TestFramesStayInOrder(t *testing.T) {
 				}
 				i, _ := binary.Uvarint(frame[2:])
 				if string(frame[:2]) != from+name || i != next[from] {
-					t.Errorf("%s received frame %q number %d from %s, want number %d", name, frame[:2], i, from, next[from])
+					t.Errorf("%s received frame %q number %d from %s, want number %d", name, frame[:2], i, from,
+						next[from])
 					return
 				}
 				next[from]++

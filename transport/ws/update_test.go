@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // at gives a peer addresses.
@@ -34,17 +36,21 @@ func TestUpdateErrors(t *testing.T) {
 		peers []Peer
 		want  []string
 	}{
-		"one is missing":     {[]Peer{elsewhere}, []string{`peer "d" is missing`}},
-		"none":               {nil, []string{`peer "b" is missing`, `peer "d" is missing`}},
-		"one too many":       {[]Peer{elsewhere, peerOf("d"), peerOf("e")}, []string{`"e" is no peer of "a"`}},
-		"the node itself":    {[]Peer{elsewhere, peerOf("d"), peerOf("a")}, []string{"as the node itself", `is also a key of "a"`}},
-		"twice":              {[]Peer{elsewhere, peerOf("d"), elsewhere}, []string{`peer "b" is listed twice`, "is also a key of"}},
-		"no key":             {[]Peer{elsewhere, {Name: "d"}}, []string{`peer "d" has 0 keys, want 1 or 2`}},
-		"three keys":         {[]Peer{elsewhere, peerOf("d", "d", "e", "f")}, []string{`peer "d" has 3 keys`}},
-		"a key of another":   {[]Peer{elsewhere, peerOf("d", "other")}, []string{`is also a key of "b"`}},
-		"our own key":        {[]Peer{elsewhere, peerOf("d", "a")}, []string{`is also a key of "a"`}},
-		"a key for everyone": {[]Peer{elsewhere, {Name: "d", Keys: []ed25519.PublicKey{make(ed25519.PublicKey, 32)}}}, []string{"small order"}},
-		"an address":         {[]Peer{elsewhere, at(peerOf("d"), "http://d/", "wss://d:0/")}, []string{"http://d/", "port is 0"}},
+		"one is missing": {[]Peer{elsewhere}, []string{`peer "d" is missing`}},
+		"none":           {nil, []string{`peer "b" is missing`, `peer "d" is missing`}},
+		"one too many":   {[]Peer{elsewhere, peerOf("d"), peerOf("e")}, []string{`"e" is no peer of "a"`}},
+		"the node itself": {[]Peer{elsewhere, peerOf("d"), peerOf("a")},
+			[]string{"as the node itself", `is also a key of "a"`}},
+		"twice": {[]Peer{elsewhere, peerOf("d"), elsewhere},
+			[]string{`peer "b" is listed twice`, "is also a key of"}},
+		"no key":           {[]Peer{elsewhere, {Name: "d"}}, []string{`peer "d" has 0 keys, want 1 or 2`}},
+		"three keys":       {[]Peer{elsewhere, peerOf("d", "d", "e", "f")}, []string{`peer "d" has 3 keys`}},
+		"a key of another": {[]Peer{elsewhere, peerOf("d", "other")}, []string{`is also a key of "b"`}},
+		"our own key":      {[]Peer{elsewhere, peerOf("d", "a")}, []string{`is also a key of "a"`}},
+		"a key for everyone": {[]Peer{elsewhere, {Name: "d", Keys: []ed25519.PublicKey{make(ed25519.PublicKey, 32)}}},
+			[]string{"small order"}},
+		"an address": {[]Peer{elsewhere, at(peerOf("d"), "http://d/", "wss://d:0/")},
+			[]string{"http://d/", "port is 0"}},
 	} {
 		err := a.Update(c.peers)
 		if err == nil {
@@ -67,8 +73,8 @@ func TestUpdateErrors(t *testing.T) {
 	}
 }
 
-// A second pin, and a second address, leave a connection alone, and so does another address of a peer that has dialed; a pin taken
-// away ends it, and the error says why.
+// A second pin, and a second address, leave a connection alone, and so does another address of a peer that has dialed;
+// a pin taken away ends it, and the error says why.
 func TestUpdateEndsWhatIsUnpinned(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	a.log.await(t, "INFO", "connected", "peer=b")
@@ -86,7 +92,8 @@ func TestUpdateEndsWhatIsUnpinned(t *testing.T) {
 	b.log.await(t, "caller refused", "pinned for no peer")
 }
 
-// A peer has moved, and its old place answers to nobody without resetting what was open: the connection is not waited for.
+// A peer has moved, and its old place answers to nobody without resetting what was open: the connection is not waited
+// for.
 func TestUpdateFollowsAPeerThatMoved(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	a.send(t, "b", []byte("old place"))
@@ -98,7 +105,8 @@ func TestUpdateFollowsAPeerThatMoved(t *testing.T) {
 	moved.expect(t, "a", []byte("new place"))
 }
 
-// b goes over to another key and another place while a talks to it: a is told first of both keys, then of the new one alone.
+// b goes over to another key and another place while a talks to it: a is told first of both keys, then of the new one
+// alone.
 func TestRotation(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	a.send(t, "b", []byte("old"))
@@ -114,7 +122,7 @@ func TestRotation(t *testing.T) {
 	impostor := start(t, "b", nil, peerOf("a"))
 	a.update(t, at(peerOf("b", "b2"), impostor.Addr()))
 	next.Close()
-	a.log.await(t, "no connection", "peer=b", "presents the key "+FormatKey(publicOf("b"))+";")
+	a.log.await(t, "no connection", "peer=b", "presents the key "+transport.FormatKey(publicOf("b"))+";")
 }
 
 // A caller has shown a key, and before its hello is over the key is taken off the list: no frame comes through.
@@ -132,8 +140,8 @@ func TestUpdateBetweenHandshakeAndHello(t *testing.T) {
 	b.log.await(t, "no connection", "peer=a", errUnpinned.Error())
 }
 
-// Frames flow both ways while pins come and go: whatever arrives is a frame that was sent, in order but for one that may come
-// twice, and when it is over everything flows again.
+// Frames flow both ways while pins come and go: whatever arrives is a frame that was sent, in order but for one that
+// may come twice, and when it is over everything flows again.
 func TestUpdateUnderLoad(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	ctx, cancel := context.WithCancel(patient(t))

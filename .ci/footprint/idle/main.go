@@ -12,6 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
@@ -29,7 +30,7 @@ func run(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	fleet, link, err := file.Load()
+	fleet, key, err := file.Load()
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,11 @@ func run(path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	tr, err := ws.New(link)
+	f := fleet.Fleet
+	tr, err := ws.New(ws.Config{
+		Name: file.Name, Key: key, Listen: file.Listen, Peers: fleet.Peers(file.Name), MaxFrame: wire.MaxFrame(f.Dim),
+		Hello: f.Hello(file.Name), CheckHello: f.CheckHello(file.Name),
+	})
 	if err != nil {
 		return err
 	}
@@ -54,7 +59,8 @@ func run(path string) (err error) {
 		return float64(x[0]) * float64(x[0]), nil
 	}
 	node, err := sdk.New(sdk.Config{
-		Fleet: fleet.Fleet, Name: file.Name, Samples: samples, Oracle: sdk.OracleFunc(loss), Transport: tr, Store: store, Ledger: ledger,
+		Fleet: f, Name: file.Name, Samples: samples, Oracle: sdk.OracleFunc(loss),
+		Transport: tr, Store: store, Ledger: ledger,
 	})
 	if err != nil {
 		return err

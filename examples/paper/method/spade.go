@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -93,25 +93,25 @@ func (m Spade) Trace(ctx context.Context, w *World, s Setting, each func(round i
 	if err != nil {
 		return Spent{}, err
 	}
-	clients := make([]tinytest.Client, len(cfgs))
+	clients := make([]sim.Client, len(cfgs))
 	for i, c := range cfgs {
 		c.Average = true
 		c.Estimator.Window = 8
 		if batch, free := s["batch"]; free {
 			c.Estimator.Batch = max(1, int(math.Round(batch*float64(samples[i]))))
 		}
-		clients[i] = tinytest.Client{Config: c, Oracle: w.Clients[i].Oracle}
+		clients[i] = sim.Client{Config: c, Oracle: w.Clients[i].Oracle}
 	}
-	sim, err := tinytest.NewSim(clients)
+	network, err := sim.New(clients)
 	if err != nil {
 		return Spent{}, err
 	}
-	err = sim.Run(ctx, func(round int) error { return each(round, sim.Models(), sim.Averages()) })
+	err = network.Run(ctx, func(round int) error { return each(round, network.Models(), network.Averages()) })
 	if err != nil {
 		return Spent{}, err
 	}
 	spent := Spent{Scalars: 2 * int64(len(w.Graph.Edges())) * int64(w.Dim) * int64(w.Rounds+m.Cooldown)}
-	spent.Queries, _ = sim.Queries()
+	spent.Queries, _ = network.Queries()
 	return spent, nil
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/figure"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
-	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -130,27 +130,27 @@ func run(ctx context.Context, set *task.Set, partition string, seed uint64, z si
 	if err != nil {
 		return nil, err
 	}
-	clients := make([]tinytest.Client, len(cfgs))
+	clients := make([]sim.Client, len(cfgs))
 	for i, c := range cfgs {
 		c.Average = true
 		c.Estimator.Window = 8
-		clients[i] = tinytest.Client{Config: c, Oracle: oracles[i]}
+		clients[i] = sim.Client{Config: c, Oracle: oracles[i]}
 	}
-	sim, err := tinytest.NewSim(clients)
+	network, err := sim.New(clients)
 	if err != nil {
 		return nil, err
 	}
 	test := newScorer(set.Test)
 	var curves []figure.Curve
-	err = sim.Run(ctx, func(round int) error {
+	err = network.Run(ctx, func(round int) error {
 		if !scored(round, z.rounds) {
 			return nil
 		}
-		models := sim.Models()
+		models := network.Models()
 		for _, m := range []struct {
 			name   string
 			models [][]float32
-		}{{Held, models}, {Averaged, sim.Averages()}, {Network, [][]float32{mean(models)}}} {
+		}{{Held, models}, {Averaged, network.Averages()}, {Network, [][]float32{mean(models)}}} {
 			right := 0
 			for _, x := range m.models {
 				right += test.right(x)

@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/figure"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 )
 
 // Setting is what a run is made with, beside its budget: the constants of the paper's schedule, the same for all budgets.
@@ -90,22 +90,22 @@ func measure(ctx context.Context, b Budget, s Setting, seed uint64) (figure.Cost
 	if err != nil {
 		return figure.Cost{}, err
 	}
-	clients := make([]tinytest.Client, Clients)
+	clients := make([]sim.Client, Clients)
 	watches := make([]*watch, Clients)
 	for i, c := range cfgs {
 		watches[i] = &watch{p: p, client: i, mu: f.Method.Mu[0], batch: s.Batch, phi: make([][Dim]float64, b.Tau)}
 		watches[i].begin(p.X0)
 		c.Estimator.Window = 8
-		clients[i] = tinytest.Client{Config: c, Oracle: watches[i]}
+		clients[i] = sim.Client{Config: c, Oracle: watches[i]}
 	}
-	sim, err := tinytest.NewSim(clients)
+	network, err := sim.New(clients)
 	if err != nil {
 		return figure.Cost{}, err
 	}
 	cost := figure.Cost{Steps: b.Steps, Seed: int(seed), Start: p.start()}
-	sim.OnSend = func(m admm.Message) { cost.Scalars += int64(len(m.Vector)) }
+	network.OnSend = func(m admm.Message) { cost.Scalars += int64(len(m.Vector)) }
 	var mean, gradient [Dim]float64
-	err = sim.Run(ctx, func(int) error {
+	err = network.Run(ctx, func(int) error {
 		for t := range b.Tau {
 			mean = [Dim]float64{}
 			for _, w := range watches {
@@ -126,7 +126,7 @@ func measure(ctx context.Context, b Budget, s Setting, seed uint64) (figure.Cost
 			}
 			cost.Stationarity += p.Gradient(&gradient, &mean)
 		}
-		for i, x := range sim.Models() {
+		for i, x := range network.Models() {
 			watches[i].begin(x)
 		}
 		return nil

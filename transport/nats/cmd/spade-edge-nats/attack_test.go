@@ -7,25 +7,26 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/device"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// seededNoise, set in the environment of the test's binary, makes a node's release noise a function of member and round.
+// seededNoise, set in the environment of the test's binary, makes a node's release noise a function of member and
+// round.
 const seededNoise = "SPADE_EDGE_NATS_TEST_SEEDED_NOISE"
 
 func init() {
 	if os.Getenv(seededNoise) != "" {
-		testNoise = func(p *participant) io.Reader {
-			return &roundNoise{slices.Index(p.fleet.Fleet.Members, p.file.Name), func() int { return p.node.Status().Round }}
+		testNoise = func(number int, round func() int) io.Reader {
+			return &roundNoise{number, round}
 		}
 	}
 }
@@ -153,8 +154,8 @@ func copyAll(t *testing.T, from, to string, names ...string) {
 	}
 }
 
-// A fleet over a broker comes to its end, and all its states are deleted: no node begins again. Then b's ledger is put back to the time
-// before, and another run begins: its neighbors show it what it has signed.
+// A fleet over a broker comes to its end, and all its states are deleted: no node begins again. Then b's ledger is put
+// back to the time before, and another run begins: its neighbors show it what it has signed.
 func TestAttackMemory(t *testing.T) {
 	f := newPrivate(t)
 	copyAll(t, f.dir, f.path("before"), "b.ledger", "b.ledger.mark")
@@ -168,7 +169,8 @@ func TestAttackMemory(t *testing.T) {
 			nodes = append(nodes, f.start(t, name))
 		}
 		for i, n := range nodes {
-			n.ends(t, exitMismatch, "sdk: the ledger has release 8 of this run, and the kept state ends with 0: the state was set back")
+			n.ends(t, exitMismatch,
+				"sdk: the ledger has release 8 of this run, and the kept state ends with 0: the state was set back")
 			if lines := f.ledger(t, f.file.Fleet.Members[i]); lines != 8 || n.out.Len() > 0 {
 				t.Errorf("%d lines in the ledger, output %q", lines, &n.out)
 			}
@@ -182,8 +184,10 @@ func TestAttackMemory(t *testing.T) {
 	}
 	a, c := f.start(t, "a"), f.start(t, "c")
 	for range 2 {
-		f.start(t, "b").ends(t, exitMismatch, "shows a later state of the ledger, which this node's key has signed: the state was set back")
-		if log, err := os.ReadFile(filepath.Join(f.path("b.state2"), "releases.log")); f.ledger(t, "b") != 0 || len(log) != 0 {
+		f.start(t, "b").ends(t, exitMismatch,
+			"shows a later state of the ledger, which this node's key has signed: the state was set back")
+		if log, err := os.ReadFile(filepath.Join(f.path("b.state2"), "releases.log")); f.ledger(t, "b") != 0 ||
+			len(log) != 0 {
 			t.Errorf("%d lines in the ledger, and releases %s (%v)", f.ledger(t, "b"), log, err)
 		}
 	}
@@ -191,8 +195,8 @@ func TestAttackMemory(t *testing.T) {
 	c.kill()
 }
 
-// Private nodes with signed releases are killed now and then: the models are those of the quiet run, to the bit, and each ledger has
-// every release once.
+// Private nodes with signed releases are killed now and then: the models are those of the quiet run, to the bit, and
+// each ledger has every release once.
 func TestAttackKills(t *testing.T) {
 	f := newPrivate(t)
 	f.edit(t, "fleet.json", `"rounds": 8`, `"rounds": 60`)
@@ -230,7 +234,7 @@ func TestAttackKills(t *testing.T) {
 	wg.Wait()
 	for i, n := range last {
 		n.ends(t, exitDone)
-		var got outcome
+		var got device.Outcome
 		if err := json.Unmarshal(n.out.Bytes(), &got); err != nil || got.Model != want[i] || !got.Done {
 			t.Errorf("%+v, %v, want model %s", got, err, want[i])
 		}
@@ -247,16 +251,16 @@ func TestAttackKills(t *testing.T) {
 // noisy returns the hashes of the models of a simulation with the noise of seededNoise.
 func (f *fleet) noisy(t *testing.T) (hashes []string) {
 	t.Helper()
-	var sim *tinytest.Sim
-	clients := f.clients(t, func(i int) io.Reader { return &roundNoise{i, func() int { return sim.Round() }} })
+	var network *sim.Sim
+	clients := f.clients(t, func(i int) io.Reader { return &roundNoise{i, func() int { return network.Round() }} })
 	var err error
-	if sim, err = tinytest.NewSim(clients); err != nil {
+	if network, err = sim.New(clients); err != nil {
 		t.Fatal(err)
 	}
-	if err := sim.Run(t.Context(), nil); err != nil {
+	if err := network.Run(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range sim.Models() {
+	for _, x := range network.Models() {
 		hashes = append(hashes, sdk.ModelHash(x))
 	}
 	return hashes

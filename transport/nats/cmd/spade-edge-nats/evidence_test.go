@@ -38,8 +38,8 @@ func (l *logged) String() string {
 	return l.b.String()
 }
 
-// A node that holds evidence against a neighbor shows it on its page and in its metrics, and over the broker to the neighbor, which ends
-// with the exit code of spade-edge.
+// A node that holds evidence against a neighbor shows it on its page and in its metrics, and over the broker to the
+// neighbor, which ends with the exit code of spade-edge.
 func TestEvidence(t *testing.T) {
 	f := newFleet(t)
 	key, err := fleetfile.ReadKey(filepath.Join(f.dir, "b.key"))
@@ -79,7 +79,8 @@ func TestEvidence(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	for path, want := range map[string]string{"metrics": "spade_edge_evidence{run=\"trial\",node=\"a\"} 1\n", "status": `"member": "b",`, "healthz": ""} {
+	for path, want := range map[string]string{"metrics": "spade_edge_evidence{run=\"trial\",node=\"a\"} 1\n",
+		"status": `"member": "b",`, "healthz": ""} {
 		resp, err := http.Get(address.FindString(log.String()) + path)
 		if err != nil {
 			t.Fatal(err)
@@ -92,7 +93,8 @@ func TestEvidence(t *testing.T) {
 	}
 	var said logged
 	code := run(ctx, []string{"run", filepath.Join(f.dir, "b.json")}, io.Discard, &said)
-	if code != exitMismatch || !strings.Contains(said.String(), sdk.ErrClone.Error()) || !strings.Contains(said.String(), `"a" shows two releases of round 2`) {
+	if code != exitMismatch || !strings.Contains(said.String(), sdk.ErrClone.Error()) ||
+		!strings.Contains(said.String(), `"a" shows two releases of round 2`) {
 		t.Errorf("b: exit code %d\n%s", code, &said)
 	}
 }

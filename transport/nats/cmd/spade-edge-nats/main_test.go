@@ -20,9 +20,10 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
-	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -45,7 +46,8 @@ type fleet struct {
 // newBroker starts a server, and returns where it is.
 func newBroker(t *testing.T) (url string) {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true,
+		StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +64,8 @@ func newFleet(t *testing.T) *fleet {
 	broker := newBroker(t)
 	f := &fleet{dir: t.TempDir(), file: &fleetfile.File{Fleet: &sdk.Fleet{
 		Run: "trial", Dim: 6, Members: []string{"a", "b", "c"}, Edges: [][2]string{{"a", "b"}, {"b", "c"}},
-		Method: sdk.Method{Rounds: 8, Cooldown: 3, Tau: 2, Batch: 8, Rho: 1, Gain: 0.75, Eta: []float64{1}, Mu: []float64{0.6}, Estimator: sdk.EstimatorCentered, Seed: 5}, Privacy: sdk.Privacy{NonPrivate: true},
+		Method: sdk.Method{Rounds: 8, Cooldown: 3, Tau: 2, Batch: 8, Rho: 1, Gain: 0.75, Eta: []float64{1},
+			Mu: []float64{0.6}, Estimator: sdk.EstimatorCentered, Seed: 5}, Privacy: sdk.Privacy{NonPrivate: true},
 	}}}
 	for i, name := range f.file.Fleet.Members {
 		public, err := fleetfile.CreateKey(filepath.Join(f.dir, name+".key"))
@@ -88,7 +91,7 @@ func (f *fleet) write(t *testing.T, name, text string) {
 }
 
 // clients returns what a simulation needs of every member.
-func (f *fleet) clients(t *testing.T, noise func(client int) io.Reader) (clients []tinytest.Client) {
+func (f *fleet) clients(t *testing.T, noise func(client int) io.Reader) (clients []sim.Client) {
 	t.Helper()
 	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 5})
 	if err != nil {
@@ -107,7 +110,7 @@ func (f *fleet) clients(t *testing.T, noise func(client int) io.Reader) (clients
 		t.Fatal(err)
 	}
 	for i, c := range cfgs {
-		clients = append(clients, tinytest.Client{Config: c, Oracle: task.NewSoftmax(set.Train.Select(parts[i]))})
+		clients = append(clients, sim.Client{Config: c, Oracle: task.NewSoftmax(set.Train.Select(parts[i]))})
 	}
 	return clients
 }
@@ -115,15 +118,15 @@ func (f *fleet) clients(t *testing.T, noise func(client int) io.Reader) (clients
 // want returns the hashes of the models of a simulation.
 func (f *fleet) want(t *testing.T) []string {
 	t.Helper()
-	sim, err := tinytest.NewSim(f.clients(t, nil))
+	network, err := sim.New(f.clients(t, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sim.Run(t.Context(), nil); err != nil {
+	if err := network.Run(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	var hashes []string
-	for _, x := range sim.Models() {
+	for _, x := range network.Models() {
 		hashes = append(hashes, sdk.ModelHash(x))
 	}
 	return hashes
@@ -168,7 +171,7 @@ func TestProcesses(t *testing.T) {
 					t.Errorf("%s: %v\n%s", name, err, log.String())
 					return
 				}
-				var got outcome
+				var got device.Outcome
 				if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.Model != want[i] || got.Rounds != 11 || !got.Done {
 					t.Errorf("%s: %+v, %v, want model %s", name, got, err, want[i])
 				}
@@ -200,7 +203,8 @@ func (w onFirstWrite) Write(p []byte) (int, error) {
 // What spade-edge init -nats makes, a private fleet, runs as it is.
 func TestInit(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pumps")
-	text, err := exec.Command("go", "run", "github.com/spade-dfl/spade-edge/cmd/spade-edge", "init", dir, "-n", "3", "-nats", newBroker(t), "-rounds", "3", "-cooldown", "2").CombinedOutput()
+	text, err := exec.Command("go", "run", "github.com/spade-dfl/spade-edge/cmd/spade-edge", "init", dir, "-n", "3",
+		"-nats", newBroker(t), "-rounds", "3", "-cooldown", "2").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -211,9 +215,11 @@ func TestInit(t *testing.T) {
 	for i := range 3 {
 		all.Go(func() {
 			var out, log bytes.Buffer
-			code := run(t.Context(), []string{"run", filepath.Join(dir, fmt.Sprint("node-", i), "node.json"), "-json"}, &out, &log)
-			var got outcome
-			if err := json.Unmarshal(out.Bytes(), &got); code != exitDone || err != nil || got.Rounds != 5 || !got.Done || got.NonPrivate || got.Certificate == "" {
+			code := run(t.Context(), []string{"run", filepath.Join(dir, fmt.Sprint("node-", i), "node.json"), "-json"}, &out,
+				&log)
+			var got device.Outcome
+			if err := json.Unmarshal(out.Bytes(), &got); code != exitDone || err != nil || got.Rounds != 5 || !got.Done ||
+				got.NonPrivate || got.Certificate == "" {
 				t.Errorf("node %d: exit code %d, %+v, %v\n%s", i, code, got, err, log.String())
 			}
 		})
@@ -243,7 +249,8 @@ func TestUsage(t *testing.T) {
 		{`unexpected argument "b"`, []string{"run", "a", "-json", "b"}},
 		{"a node file: ", []string{"run", filepath.Join(f.dir, "none")}},
 		{"listen is", []string{"run", node("1", `"transport"`, `"listen": ":0", "transport"`), "-json"}},
-		{"transport is missing, want", []string{"run", node("2", regexp.MustCompile(`"transport": \{[^}]*\}, `).FindString(string(text)), "")}},
+		{"transport is missing, want", []string{"run", node("2",
+			regexp.MustCompile(`"transport": \{[^}]*\}, `).FindString(string(text)), "")}},
 		{"is not a member", []string{"run", node("3", `"name": "a"`, `"name": "z"`)}},
 		{"transport.credentials: ", []string{"run", node("4", `"}, "state"`, `", "credentials": "none"}, "state"`)}},
 	} {

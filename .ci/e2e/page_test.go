@@ -1,0 +1,268 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// browser is a headless Chromium with one page, and what it complained about and asked for.
+type browser struct {
+	context.Context
+	t *testing.T
+
+	mu       sync.Mutex
+	problems []string
+	asked    map[string]int // by origin
+}
+
+func newBrowser(t *testing.T) *browser {
+	t.Helper()
+	program := os.Getenv("SPADE_EDGE_CHROMIUM")
+	if program == "" {
+		program = "chromium"
+	}
+	path, err := exec.LookPath(program)
+	if err != nil {
+		t.Skipf("no %s: apt-get install -y --no-install-recommends chromium fonts-dejavu-core", program)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewExecAllocator(ctx,
+		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
+		chromedp.NoDefaultBrowserCheck, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking",
+			true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync",
+			true), chromedp.Flag("disable-dev-shm-usage", true))
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	b := &browser{Context: ctx, t: t, asked: map[string]int{}}
+	chromedp.ListenTarget(ctx, b.note)
+	b.run("start of the browser", network.Enable(), cdplog.Enable(), runtime.Enable())
+	return b
+}
+
+// note keeps what must not be, and where requests go.
+func (b *browser) note(event any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e := event.(type) {
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.APITypeError || e.Type == runtime.APITypeWarning {
+			b.problems = append(b.problems, fmt.Sprintf("console: %s", e.Args[0].Value))
+		}
+	case *runtime.EventExceptionThrown:
+		b.problems = append(b.problems, "exception: "+e.ExceptionDetails.Error())
+	case *cdplog.EventEntryAdded:
+		b.problems = append(b.problems, fmt.Sprintf("%s: %s %s", e.Entry.Level, e.Entry.Text, e.Entry.URL))
+	case *network.EventRequestWillBeSent:
+		u, err := url.Parse(e.Request.URL)
+		if err != nil || u.Scheme != "data" {
+			b.asked[u.Scheme+"://"+u.Host]++
+		}
+	}
+}
+
+// clean checks that nothing went wrong, and that nothing but the page's own origin was asked for anything.
+func (b *browser) clean(origin string) {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.problems) > 0 {
+		b.t.Errorf("the browser complains: %s", strings.Join(b.problems, "\n"))
+	}
+	if len(b.asked) != 1 || b.asked[strings.TrimSuffix(origin, "/")] < 3 {
+		b.t.Errorf("requests by origin: %v, want %s alone", b.asked, origin)
+	}
+}
+
+func (b *browser) run(what string, actions ...chromedp.Action) {
+	b.t.Helper()
+	if err := chromedp.Run(b, actions...); err != nil {
+		b.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// await waits until an expression of the page is true.
+func (b *browser) await(expression string) {
+	b.t.Helper()
+	b.run("waiting for "+expression, chromedp.Poll(expression, nil, chromedp.WithPollingInterval(100*time.Millisecond),
+		chromedp.WithPollingTimeout(60*time.Second)))
+}
+
+// eval returns the value of an expression of the page.
+func eval[T any](b *browser, expression string) (value T) {
+	b.t.Helper()
+	b.run(expression, chromedp.Evaluate(expression, &value,
+		func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	return value
+}
+
+// look sets the size of the screen and light or dark, and takes a picture of the whole page.
+func (b *browser) look(name string, width, height int64, scheme string) {
+	b.t.Helper()
+	var shot []byte
+	b.run("looking at "+name,
+		chromedp.EmulateViewport(width, height, chromedp.EmulateScale(2)),
+		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme},
+			{Name: "prefers-reduced-motion", Value: "reduce"}}),
+		chromedp.Sleep(300*time.Millisecond), // for the picture alone: charts are drawn again in the frame after
+		chromedp.FullScreenshot(&shot, 100))
+	dir := os.Getenv("SPADE_EDGE_SHOTS")
+	if dir == "" {
+		dir = b.t.TempDir()
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), shot, 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	if len(shot) < 10_000 {
+		b.t.Errorf("the picture of %s has %d bytes", name, len(shot))
+	}
+}
+
+// fits checks that a screen of some width needs no sideways scrolling.
+func (b *browser) fits(width int) {
+	b.t.Helper()
+	if w := eval[int](b, `document.documentElement.scrollWidth`); w > width {
+		b.t.Errorf("the page is %d wide on a screen of %d: %s", w, width, eval[string](b,
+			fmt.Sprintf(`[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > %d).map(e => e.tagName + "." + e.className).join(" ")`, width)))
+	}
+}
+
+const roundNumber = `+(document.getElementById("round").textContent.match(/Round (\d+)/) || [0, 0])[1]`
+
+// A node of a private fleet, from its first rounds to its end, with a neighbor that dies on the way.
+func TestNodePage(t *testing.T) {
+	b := newBrowser(t)
+	dir := newFleet(t)
+	node := func(name string) string { return filepath.Join(dir, name+".json") }
+	first, second := start(t, "run", node("ward-1")), start(t, "run", node("ward-2"))
+	origin := first.address(t)
+	b.run("loading", chromedp.EmulateViewport(1200, 900), chromedp.Navigate(origin))
+	b.await(`document.getElementById("name").textContent === "ward-1"`)
+	b.await(`document.getElementById("peers").textContent.includes("not connected")`) // ward-3 is not there yet
+	third := start(t, "run", node("ward-3"), "-http", "")
+
+	b.await(roundNumber + " > 3")
+	before := eval[int](b, roundNumber)
+	b.await(fmt.Sprintf("%s > %d", roundNumber, before+3))
+	b.await(`document.querySelectorAll(".plot .curve").length === 4`) // accuracy, loss, disagreement, epsilon
+	for what, want := range map[string]string{
+		`document.title`: "ward-1 · ward-study · SPADE-Edge",
+		`document.getElementById("run").textContent`:   "run ward-study",
+		`document.getElementById("badge").textContent`: "private: δ 1e-5",
+		`document.querySelector(".accuracy .note").textContent`: "On this device's own data: not covered by the privacy " +
+			"guarantee, for this device only",
+		`document.querySelector(".epsilon .note").textContent`: "Dashed: the budget of 30, at δ 1e-5 (gdp)",
+	} {
+		if got := eval[string](b, what); got != want {
+			t.Errorf("%s is %q, want %q", what, got, want)
+		}
+	}
+	if text := eval[string](b, `document.body.innerText`); strings.Contains(text, "NOT PRIVATE") {
+		t.Error("a private run is called NOT PRIVATE")
+	}
+
+	// For those who do not see the charts: each is named, and a table has the same numbers.
+	if bad := eval[int](b,
+		`[...document.querySelectorAll("svg")].filter(e => e.getAttribute("role") !== "img" || !e.getAttribute("aria-label")).length`); bad > 0 {
+		t.Errorf("%d charts have no name", bad)
+	}
+	b.run("opening the table", chromedp.Click("#details summary"))
+	if head := eval[string](b,
+		`[...document.querySelectorAll("#rounds thead th[scope=col]")].map(e => e.textContent).join()`); head != "Round,Accuracy,Loss,Disagreement,Epsilon" {
+		t.Errorf("the table's head is %s", head)
+	}
+	if rows := eval[int](b,
+		`[...document.querySelectorAll("#rounds tbody tr")].filter(r => r.cells[0].scope === "row" && r.cells[4].textContent > "0").length`); rows < 3 {
+		t.Errorf("%d rows in the table", rows)
+	}
+	b.run("closing the table", chromedp.Click("#details summary"))
+
+	b.look("node-light", 1200, 900, "light")
+	light := eval[string](b, `getComputedStyle(document.body).backgroundColor`)
+	b.look("node-dark", 1200, 900, "dark")
+	if dark := eval[string](b, `getComputedStyle(document.body).backgroundColor`); dark == light {
+		t.Errorf("dark and light have the same ground, %s", dark)
+	}
+	b.look("node-phone", 360, 740, "light")
+	b.fits(360)
+
+	// Nothing jumps: what stands above the charts has the same height from one second to the next.
+	top := eval[float64](b, `document.getElementById("charts").getBoundingClientRect().top + scrollY`)
+
+	third.kill()
+	b.await(`[...document.querySelectorAll("#peers tbody tr")].some(r => r.cells[0].textContent === "ward-3" && r.cells[1].className === "state down" && r.cells[1].textContent.startsWith("not connected"))`)
+	b.await(`document.getElementById("doing").textContent === "Waiting for ward-3" && document.getElementById("phase").classList.contains("waiting")`)
+	if now := eval[float64](b, `document.getElementById("charts").getBoundingClientRect().top + scrollY`); now != top {
+		t.Errorf("the charts have moved from %v to %v", top, now)
+	}
+	b.fits(360)
+	b.look("node-waiting-phone-dark", 360, 740, "dark")
+	b.look("node-waiting", 1200, 900, "light")
+	b.clean(origin)
+
+	// The policy holds: the page could not reach anything else even if it tried.
+	if got := eval[string](b, `fetch("http://127.0.0.2:1/").then(() => "reached", e => String(e))`); got == "reached" {
+		t.Error("a request has left the page's origin")
+	}
+
+	if out, err := exec.Command(first.cmd.Path, "stop", node("ward-1")).CombinedOutput(); err != nil {
+		t.Fatalf("stop: %v\n%s", err, out)
+	}
+	<-first.over
+	b.await(`!document.getElementById("gone").hidden && document.getElementById("gone").textContent.includes("the node has ended")`)
+	if round := eval[int](b, roundNumber); round < before {
+		t.Errorf("the last word is round %d, after %d", round, before)
+	}
+	b.look("node-gone", 1200, 900, "light")
+
+	// And it comes back by itself, at the same address.
+	again := start(t, "run", node("ward-1"), "-http", strings.TrimSuffix(strings.TrimPrefix(origin, "http://"), "/"))
+	if again.address(t) != origin {
+		t.Error("another address")
+	}
+	b.await(`document.getElementById("gone").hidden`)
+	second.kill()
+}
+
+// The demo: all nodes and the graph between them, NOT PRIVATE in large letters; and it stays when all is over.
+func TestDemoPage(t *testing.T) {
+	b := newBrowser(t)
+	demo := start(t, "demo", "-non-private", "-rounds", "400", "-cooldown", "40", "-http", "127.0.0.1:0")
+	origin := demo.address(t)
+	b.run("loading", chromedp.EmulateViewport(1200, 900), chromedp.Navigate(origin))
+	b.await(`document.getElementById("badge").textContent === "NOT PRIVATE"`)
+	b.await(`document.querySelectorAll("#graph circle").length === 8 && document.querySelectorAll("#graph line.up").length === 8`)
+	b.await(roundNumber + " > 5")
+	b.look("demo-light", 1200, 900, "light")
+	b.look("demo-phone", 360, 740, "dark")
+	b.fits(360)
+	b.await(roundNumber + ` === 440 && document.querySelectorAll("#graph g.ended").length === 8`)
+	b.await(`document.querySelectorAll("#rounds tbody tr").length > 100`)
+	b.look("demo-over", 1200, 900, "dark")
+	b.clean(origin)
+	<-demo.stay
+	if err := demo.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	<-demo.over
+	if code := demo.cmd.ProcessState.ExitCode(); code != 0 || !strings.Contains(demo.out.String(), "with the others") {
+		t.Errorf("exit code %d\n%s", code, &demo.out)
+	}
+}

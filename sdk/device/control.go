@@ -1,0 +1,158 @@
+package device
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
+)
+
+// control is the socket in a node's state folder by which [AskStatus] and [AskStop] reach the node. The file system
+// decides who may use it: folder and socket are the owner's alone. It answers GET /status with the node's status, and
+// POST /stop with a response that ends when the process does.
+type control struct {
+	listener net.Listener
+	cancel   context.CancelFunc // ends every connection
+}
+
+// controlPath returns the path of the socket. The longest one has 108 bytes with the zero at its end on Linux and
+// Windows, and 104 elsewhere.
+func controlPath(state string) (string, error) {
+	const longest = 103
+	path := filepath.Join(state, "control")
+	if len(path) > longest {
+		return "", fmt.Errorf("the path of a socket can have %d bytes, and %s has %d", longest, path, len(path))
+	}
+	return path, nil
+}
+
+// openControl listens in a node's state folder. The caller holds the lock of the store there: a socket that exists
+// already was left by a crash. A nil control, as on an error, can be closed like any other.
+func openControl(state string, mon *monitor.Monitor, stop func()) (*control, error) {
+	path, err := controlPath(state)
+	if err != nil {
+		return nil, err
+	}
+	switch info, err := os.Lstat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, err
+	case info.Mode().IsRegular() || info.IsDir():
+		return nil, fmt.Errorf("%s exists and is no socket", path)
+	default:
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	go monitor.Serve(ctx, l, controlHandler(mon, stop))
+	return &control{listener: l, cancel: cancel}, nil
+}
+
+// controlHandler answers whoever has a right to the socket. Its requests end when the node is gone.
+func controlHandler(mon *monitor.Monitor, stop func()) http.Handler {
+	// A http.ServeMux would add 30 KB to the program.
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.Method + " " + r.URL.Path {
+		case "GET /status":
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(mon.Status()) // a caller that has gone needs no answer
+		case "POST /stop":
+			stop()
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		default:
+			http.Error(w, "there are GET /status and POST /stop", http.StatusNotFound)
+		}
+	})
+}
+
+// unlink removes the socket: nobody new can connect. Open connections stay.
+func (c *control) unlink() {
+	if c != nil {
+		_ = c.listener.Close()
+	}
+}
+
+// close ends the open connections.
+func (c *control) close() {
+	if c != nil {
+		c.cancel()
+	}
+}
+
+// ErrNotRunning is what [AskStatus] and [AskStop] return, wrapped, if no node answers.
+var ErrNotRunning = errors.New("not running")
+
+// ask sends a request to the node behind a state folder.
+func ask(ctx context.Context, state, method, path string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://node"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			path, err := controlPath(state)
+			if err != nil {
+				return nil, fmt.Errorf("%w: whether the node runs cannot be told", err)
+			}
+			conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
+			if err != nil && ctx.Err() == nil && !errors.Is(err, fs.ErrPermission) {
+				return nil, fmt.Errorf("%w: %w", ErrNotRunning, err) // no socket, or one that a crash has left
+			}
+			return conn, err
+		},
+	}}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, errors.Unwrap(err) // without the address, which is no real one
+	}
+	return resp, nil
+}
+
+// AskStatus asks the running node of a state folder for its status.
+func AskStatus(ctx context.Context, state string) (*monitor.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	resp, err := ask(ctx, state, http.MethodGet, "/status")
+	if err != nil {
+		return nil, fmt.Errorf("asking the node: %w", err)
+	}
+	defer resp.Body.Close()
+	var st monitor.Status
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 16<<20)).Decode(&st); err != nil {
+		return nil, fmt.Errorf("asking the node: %w", err)
+	}
+	return &st, nil
+}
+
+// AskStop asks the running node of a state folder to end, and returns when its process is gone.
+func AskStop(ctx context.Context, state string) error {
+	resp, err := ask(ctx, state, http.MethodPost, "/stop")
+	if err != nil {
+		if errors.Is(err, ErrNotRunning) || ctx.Err() != nil {
+			return err
+		}
+		return nil // it was gone before it could answer
+	}
+	_, _ = io.Copy(io.Discard, resp.Body) // ends with the process, one way or the other
+	_ = resp.Body.Close()
+	return ctx.Err()
+}

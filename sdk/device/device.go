@@ -1,0 +1,357 @@
+package device
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+// Errors of [Device.Run], beside those of package sdk and its rooms.
+var (
+	// ErrMismatch says that this node and its neighbors do not belong together.
+	ErrMismatch = errors.New("every neighbor means another fleet")
+	// errInterrupted says that the context has ended. The run can be continued.
+	errInterrupted = errors.New("interrupted; run again to go on")
+	// errStopped says that [AskStop] has ended the run. It can be continued.
+	errStopped = errors.New("stopped, as asked; run again to go on")
+)
+
+// Link is a transport over a network, such as those of packages ws and nats.
+type Link interface {
+	transport.Transport
+
+	// Peers returns the state of every neighbor.
+	Peers() []transport.PeerStatus
+	// Update replaces the keys and addresses of all neighbors. After an error nothing has changed.
+	Update(peers []transport.Peer) error
+}
+
+// Device is a node, made from its files. Its exported fields must not be changed once it runs.
+type Device struct {
+	File  *fleetfile.Node
+	Fleet *fleetfile.File // with the keys and addresses that it had at the start
+	Key   ed25519.PrivateKey
+
+	// Open opens the transport, which Run closes.
+	Open func(log *slog.Logger) (Link, error)
+
+	// Say, if not nil, is given lines for people, and Released every release, with what all releases so far have cost in
+	// zCDP. Neither is told anything of the node's own data. Both are called from several goroutines.
+	Say      func(line string)
+	Released func(round int, rho float64)
+
+	HTTP     string       // where the page is served, on loopback; empty for nowhere. Load takes it from the node file
+	Profiles http.Handler // what the page's server has under /debug/pprof/; may be nil
+	Recover  bool         // without a state, take the place of a lost device, see [sdk.Config]
+
+	// Noise, if not nil, gives a private node another source of release noise than the operating system, for tests only.
+	// number is the member's place in the fleet, and round returns how many releases the node has made.
+	Noise func(number int, round func() int) io.Reader
+
+	fleet     *sdk.Fleet
+	current   atomic.Pointer[fleetfile.File] // Fleet as it was last read
+	source    *fleetfile.Source
+	store     *state.Dir
+	ledger    *state.Ledger // nil if there is none
+	link      Link
+	node      *sdk.Node
+	monitor   *monitor.Monitor
+	manager   *notifier
+	control   *control // nil if there is none
+	firstHere int      // the releases that earlier processes have made
+}
+
+// Load reads the fleet file and the key that a node file names.
+func Load(file *fleetfile.Node) (*Device, error) {
+	fleet, key, err := file.Load()
+	if err != nil {
+		return nil, err
+	}
+	d := &Device{File: file, Fleet: fleet, Key: key, HTTP: file.HTTP, fleet: fleet.Fleet}
+	d.current.Store(fleet)
+	return d, nil
+}
+
+// Run takes the node through all rounds that are left. It is called once.
+func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
+	// A hangup that comes while the data are loaded waits and does not end the process. Windows has none.
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	d.manager = newNotifier()
+	defer func() { d.control.close() }() // last of all, so that AskStop returns when everything is over
+	if d.source, err = d.File.Oracle.Open(ctx, d.Fleet); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.source.Close()) }()
+	debug.FreeOSMemory() // a node runs for days and does not need what reading files took
+	began := time.Now()
+	logger := slog.New(slog.NewTextHandler(lines{d}, nil))
+	if d.fleet.Privacy.NonPrivate {
+		logger = logger.With("privacy", "NOT PRIVATE")
+	}
+	cfg := sdk.Config{
+		Fleet: d.fleet, Name: d.File.Name, Samples: d.source.Samples, Oracle: d.source.Oracle, Window: d.source.Window,
+		SeededTable: d.File.SeededTable, Average: d.File.Average, ConditionalOn: d.source.ConditionalOn,
+		Linger: d.File.Linger, ResendAfter: d.File.ResendAfter, Logger: logger, Recover: d.Recover, Key: d.Key,
+		Keys: func(member string) []ed25519.PublicKey { return d.current.Load().SigningKeys(member) },
+	}
+	if d.Noise != nil && !d.fleet.Privacy.NonPrivate {
+		number := slices.Index(d.fleet.Members, d.File.Name)
+		cfg.Noise = d.Noise(number, func() int { return d.node.Status().Round })
+	}
+	release, err := d.openFiles(&cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	if d.link, err = d.Open(logger); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.link.Close()) }()
+	cfg.Transport = d.link
+	defer d.reloadOn(hangup)()
+	if err := d.run(ctx, cfg, began); err != nil {
+		return nil, err
+	}
+	return d.outcome(began)
+}
+
+// run makes the node and runs it, with everything open.
+func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err error) {
+	if d.monitor, err = d.newMonitor(began); err != nil {
+		return err
+	}
+	cfg.Observer = d.monitor.Observer(sdk.Observer{Released: d.released, Waiting: d.waiting})
+	if d.node, err = sdk.New(cfg); err != nil {
+		return err
+	}
+	d.firstHere = d.node.Status().Round
+	d.say("node %q of run %q: %d samples, %d parameters, neighbors %s",
+		d.File.Name, d.fleet.Run, cfg.Samples, d.fleet.Dim, d.neighbors())
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	leave, err := d.serve(cancel)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	go d.watch(inner, cancel)
+	d.monitor.Begin(d.node)
+	d.manager.send("READY=1")
+	stopping := sync.OnceFunc(func() { d.manager.send("STOPPING=1") })
+	defer stopping()
+	defer context.AfterFunc(inner, stopping)()
+	err = d.node.Run(inner)
+	if errors.Is(err, errStopped) {
+		d.monitor.End(nil)
+	} else {
+		d.monitor.End(err)
+	}
+	if certified := d.certify(); err == nil {
+		err = certified
+	}
+	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, cause) || errors.Is(err, context.Canceled)) {
+		return errInterrupted
+	}
+	return err
+}
+
+// openFiles opens what outlives the process and puts it into the configuration. release closes all of it.
+func (d *Device) openFiles(cfg *sdk.Config) (release func() error, err error) {
+	if d.store, err = state.Open(d.File.State, d.fleet.StateSize(d.File.Name, cfg.Samples)); err != nil {
+		return nil, err
+	}
+	for _, remark := range d.store.Remarks() {
+		d.say("state: %s", remark)
+	}
+	cfg.Store = d.store
+	if d.File.Ledger == "" {
+		return d.store.Close, nil
+	}
+	if d.ledger, err = state.OpenLedger(d.File.Ledger); err != nil {
+		return nil, errors.Join(err, d.store.Close())
+	}
+	release = func() error { return errors.Join(d.ledger.Close(), d.store.Close()) }
+	if cfg.Heads, err = state.OpenHeads(d.File.Heads()); err != nil {
+		return nil, errors.Join(err, release())
+	}
+	cfg.Ledger = d.ledger
+	return release, nil
+}
+
+// certify writes a certificate of everything released so far. There is none without privacy or before the first
+// release.
+func (d *Device) certify() error {
+	if !d.certified() {
+		return nil
+	}
+	cert, err := d.node.Certificate()
+	if err != nil {
+		return err
+	}
+	return state.WriteCertificate(d.File.Certificate(), cert)
+}
+
+func (d *Device) certified() bool { return !d.fleet.Privacy.NonPrivate && d.node.Spend() > 0 }
+
+// watch ends the run when every neighbor has another fleet: nothing can go on then, and most likely this node's file is
+// wrong.
+func (d *Device) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+	// Refusals come early, and a processor that sleeps saves the battery.
+	for wait := time.Second / 2; ; wait = min(2*wait, 16*time.Second) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		var refusals []string
+		peers := d.link.Peers()
+		for _, peer := range peers {
+			if peer.Refused != nil {
+				refusals = append(refusals, fmt.Sprintf("%q: %v", peer.Name, peer.Refused))
+			}
+		}
+		if len(peers) > 0 && len(refusals) == len(peers) {
+			cancel(fmt.Errorf("%w: %s", ErrMismatch, strings.Join(refusals, "; ")))
+			return
+		}
+	}
+}
+
+// reloadOn reads the fleet file again with every hangup, until the function that it returns is called.
+func (d *Device) reloadOn(hangup <-chan os.Signal) (stop func()) {
+	end, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		for {
+			select {
+			case <-end:
+				return
+			case <-hangup:
+			}
+			if err := d.reload(); err != nil {
+				d.say("the fleet file is not taken over, everything stays as it was: %v", err)
+				continue
+			}
+			d.say("the fleet file is read again: keys and addresses are those of %s now", d.File.Fleet)
+		}
+	}()
+	return func() {
+		close(end)
+		<-over
+	}
+}
+
+// reload gives the transport the keys and addresses that the fleet file has now. Nothing else of the file may have
+// changed.
+func (d *Device) reload() error {
+	file, err := fleetfile.Read(d.File.Fleet)
+	if err != nil {
+		return err
+	}
+	if file.Fleet.Hash() != d.fleet.Hash() {
+		// The words are those of a member that meets another fleet: they name the section that differs.
+		err := d.fleet.CheckHello("this node")("its file", file.Fleet.Hello("its file")("this node"))
+		return fmt.Errorf("only keys and addresses may change during a run: %w", err)
+	}
+	if err := d.File.CheckIdentity(file, d.Key); err != nil {
+		return err
+	}
+	if err := d.link.Update(file.Peers(d.File.Name)); err != nil {
+		return err
+	}
+	d.current.Store(file)
+	return nil
+}
+
+// say tells people a line.
+func (d *Device) say(format string, args ...any) {
+	if d.Say != nil {
+		d.Say(d.prefix() + fmt.Sprintf(format, args...))
+	}
+}
+
+// prefix stands in front of everything that is said about a run without privacy.
+func (d *Device) prefix() string {
+	if d.fleet.Privacy.NonPrivate {
+		return "NOT PRIVATE  "
+	}
+	return ""
+}
+
+func (d *Device) released(round int, _ []float32) {
+	if d.Released != nil {
+		d.Released(round, d.node.Spend())
+	}
+}
+
+// waiting says which neighbors are missing, and what is known of the connections with them.
+func (d *Device) waiting(round int, neighbors []string) {
+	releaseCode()
+	var missing []string
+	for _, peer := range d.link.Peers() {
+		if !slices.Contains(neighbors, peer.Name) {
+			continue
+		}
+		state := "not connected"
+		if peer.Connected {
+			state = "connected"
+		}
+		if !peer.Heard.IsZero() {
+			state += ", last heard " + peer.Heard.Format(time.RFC3339)
+		}
+		if peer.Err != nil && !peer.Connected {
+			state += ": " + peer.Err.Error()
+		}
+		missing = append(missing, fmt.Sprintf("%q (%s)", peer.Name, state))
+	}
+	if d.Recover && round == 0 && len(missing) > 0 {
+		d.say("recovering: waiting for %s", strings.Join(missing, ", "))
+		return
+	}
+	m := d.fleet.Method
+	d.say("after round %d of %d: waiting for %s", round, m.Rounds+m.Cooldown, strings.Join(missing, ", "))
+}
+
+// neighbors lists the neighbors' names.
+func (d *Device) neighbors() string {
+	var names []string
+	for _, peer := range d.link.Peers() {
+		names = append(names, peer.Name)
+	}
+	if names == nil {
+		return "none"
+	}
+	return quoted(names)
+}
+
+// lines passes what a logger writes to Say, line by line.
+type lines struct{ d *Device }
+
+func (l lines) Write(b []byte) (int, error) {
+	if l.d.Say != nil {
+		l.d.Say(string(bytes.TrimRight(b, "\n")))
+	}
+	return len(b), nil
+}

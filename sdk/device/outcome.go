@@ -1,0 +1,75 @@
+package device
+
+import (
+	"math"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+)
+
+// Outcome is the result of a node's run, and its JSON.
+type Outcome struct {
+	Run        string  `json:"run"`
+	Name       string  `json:"name"`
+	Rounds     int     `json:"rounds"` // releases made, cool-down included
+	Done       bool    `json:"done"`
+	NonPrivate bool    `json:"non_private"`
+	Queries    int64   `json:"queries"`
+	BytesSent  int64   `json:"bytes_sent"` // of encoded frames
+	Seconds    float64 `json:"seconds"`
+	Model      string  `json:"model_sha256"` // of the model as float32, little endian
+	Local      *Local  `json:"local_display"`
+	Usage
+	// Certificate is the file that says what the run, and all runs on the same data, have leaked; empty without privacy.
+	Certificate string `json:"certificate,omitempty"`
+	// Recovered is the release after which this device took over from a lost one; 0 if it did not.
+	Recovered int `json:"recovered_after,omitempty"`
+
+	Rho           float64  `json:"-"` // the run's spend in zCDP
+	ConditionalOn []string `json:"-"` // see [sdk.Config]
+}
+
+// Local is what the privacy guarantee does not cover: it comes from this node's data directly.
+type Local struct {
+	Accuracy float64 `json:"accuracy"` // in percent, on test samples
+	Samples  int     `json:"test_samples"`
+	Covered  bool    `json:"covered_by_privacy"` // false
+}
+
+// Usage is what a process has cost its device, measured. The figures of a round count the rounds that this process has
+// made; they are 0 if it has made none.
+type Usage struct {
+	DiskBytes  int64   `json:"disk_bytes"`  // handed to files: states, log of releases, ledger and its mark
+	CPUSeconds float64 `json:"cpu_seconds"` // of all processors together, without child processes
+
+	DiskRound int64   `json:"disk_bytes_round"`
+	SentRound int64   `json:"bytes_sent_round"` // of encoded frames, resent ones included
+	CPURound  float64 `json:"cpu_seconds_round"`
+}
+
+// outcome reports a run that is over.
+func (d *Device) outcome(began time.Time) (*Outcome, error) {
+	model, st := d.node.Model(), d.node.Status()
+	o := &Outcome{
+		Run: d.fleet.Run, Name: d.File.Name, Rounds: st.Round, Done: st.Done, NonPrivate: d.fleet.Privacy.NonPrivate,
+		Queries: st.Queries, BytesSent: st.BytesSent, Seconds: time.Since(began).Seconds(), Model: sdk.ModelHash(model),
+		Recovered: st.Recovered, Rho: d.node.Spend(), ConditionalOn: d.source.ConditionalOn,
+		Usage: Usage{DiskBytes: d.store.Written(), CPUSeconds: cpuSeconds()},
+	}
+	if d.certified() {
+		o.Certificate = d.File.Certificate()
+	}
+	if d.ledger != nil {
+		o.DiskBytes += d.ledger.Written()
+	}
+	if rounds := int64(st.Round - d.firstHere); rounds > 0 {
+		o.DiskRound, o.SentRound = o.DiskBytes/rounds, st.BytesSent/rounds
+		o.CPURound = o.CPUSeconds / float64(rounds)
+	}
+	if test := d.source.Test; test != nil {
+		if accuracy := test.Accuracy(model); !math.IsNaN(accuracy) {
+			o.Local = &Local{Accuracy: 100 * accuracy, Samples: test.Len()}
+		}
+	}
+	return o, nil
+}

@@ -1,0 +1,158 @@
+package device
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+// newMonitor returns what watches the node. Only the page needs the device's own data.
+func (d *Device) newMonitor(began time.Time) (*monitor.Monitor, error) {
+	cfg := monitor.Config{
+		Fleet: d.fleet, Name: d.File.Name, Ledger: d.ledger,
+		Links: func() []monitor.Link { return Links(d.link.Peers(), began) },
+	}
+	if test := d.source.Test; d.HTTP != "" && test != nil {
+		cfg.Score = func(x []float32) (loss, accuracy float64) { return test.MeanLoss(x), test.Accuracy(x) }
+	}
+	return monitor.New(cfg)
+}
+
+// Links returns the state of a transport's connections as a monitor shows it. began is when the transport was opened.
+func Links(peers []transport.PeerStatus, began time.Time) []monitor.Link {
+	var all []monitor.Link
+	for _, peer := range peers {
+		l := monitor.Link{Name: peer.Name, Connected: peer.Connected, Sent: peer.Sent, Received: peer.Received}
+		since := peer.Since
+		if since.IsZero() {
+			since = began
+		}
+		l.Seconds = time.Since(since).Seconds()
+		if peer.Err != nil && !peer.Connected {
+			l.Fault = peer.Err.Error()
+		}
+		if peer.Refused != nil {
+			l.Refusal = peer.Refused.Error()
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// serve starts what lets others see and stop the running node: the page, the control socket, the service manager. stop
+// ends the run. leave ends all of that except the socket's connections, see control.
+func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	if d.HTTP != "" {
+		l, err := monitor.Listen(d.HTTP)
+		if err != nil {
+			cancel()
+			return nil, err
+		}
+		d.say("page: http://%s/", l.Addr())
+		work.Go(func() { monitor.Serve(ctx, l, WithProfiles(d.monitor.Handler(), d.Profiles)) })
+	}
+	if d.control, err = openControl(d.File.State, d.monitor, func() { stop(errStopped) }); err != nil {
+		d.say("control: %v; the node goes on without, and can be stopped with a signal", err)
+	}
+	if d.manager.socket != "" {
+		work.Go(func() { d.report(ctx) })
+	}
+	return func() {
+		cancel()
+		d.control.unlink()
+		work.Wait()
+	}, nil
+}
+
+// WithProfiles returns a page's handler that has profiles under /debug/pprof/ too, for requests of this machine;
+// profiles may be nil.
+func WithProfiles(page, profiles http.Handler) http.Handler {
+	if profiles == nil {
+		return page
+	}
+	guarded := monitor.Guard(profiles)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/debug/pprof/") {
+			guarded.ServeHTTP(w, r)
+			return
+		}
+		page.ServeHTTP(w, r)
+	})
+}
+
+// report tells the service manager how the node is. It sends a keepalive only while the node works or waits for others:
+// a node whose oracle or disk hangs sends none, and may be started again.
+func (d *Device) report(ctx context.Context) {
+	tick := time.NewTicker(d.manager.interval())
+	defer tick.Stop()
+	for {
+		st := d.monitor.Status()
+		d.manager.setStatus(d.prefix() + Summary(&st))
+		if w := d.manager.watchdog; w > 0 && d.monitor.Stalled() < w/2 {
+			d.manager.send("WATCHDOG=1")
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Summary says in one line where a node stands.
+func Summary(s *monitor.Status) string {
+	return fmt.Sprintf("round %d of %d, %s", s.Round, s.Rounds+s.Cooldown, Activity(s))
+}
+
+// Activity says what a node is doing.
+func Activity(s *monitor.Status) string {
+	phase := s.Phase
+	if phase == monitor.Waiting && s.Seconds < 2 { // every round ends with that
+		if phase = monitor.Querying; s.Round >= s.Rounds {
+			phase = monitor.Cooling
+		}
+	}
+	switch phase {
+	case monitor.Querying:
+		if s.Stalled > 10 {
+			return "asking the oracle, which has not answered for a while"
+		}
+		return "learning"
+	case monitor.Waiting:
+		return "waiting for " + quoted(s.Waiting)
+	case monitor.Cooling:
+		return "cooling down"
+	case monitor.Serving:
+		return "done, serving neighbors"
+	case monitor.Ended:
+		return "done"
+	case monitor.Failed:
+		return "failed: " + s.Fault
+	case monitor.Fresh:
+		return "not running; nothing was ever released"
+	case monitor.Stopped:
+		return "not running; it would go on from here"
+	case monitor.Finished:
+		return "not running; its run is done"
+	case monitor.Damaged:
+		return "not running; its state is damaged"
+	}
+	return string(phase) // "starting"
+}
+
+// quoted lists names.
+func quoted(names []string) string {
+	var all []string
+	for _, name := range names {
+		all = append(all, fmt.Sprintf("%q", name))
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,69 @@
+package sdk_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// flagLike finds what reads like a flag of a program: a dash before a word, at the start or after a space or bracket.
+var flagLike = regexp.MustCompile(`(^|[\s("'` + "`" + `])-[a-z][a-z0-9]*(-[a-z0-9]+)*\b`)
+
+// flagsLeft are the places that still name flags. The list must only get shorter.
+var flagsLeft = []string{"sdk/graph/parse.go"}
+
+// Libraries speak of fields and values: below cmd and the examples no text of the code names a flag, and nothing imports
+// the package flag.
+func TestNoFlagsInLibraries(t *testing.T) {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"zoest", "dpmech", "transport", "sdk", "tinytest"} {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && (d.Name() == "cmd" || d.Name() == "testdata"):
+				return filepath.SkipDir
+			case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+				return nil
+			}
+			name, err := filepath.Rel(root, path)
+			if err != nil {
+				return err
+			}
+			left := func(place string) bool { return strings.HasPrefix(filepath.ToSlash(name), place) }
+			if slices.ContainsFunc(flagsLeft, left) {
+				return nil
+			}
+			fset := token.NewFileSet()
+			file, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				lit, ok := n.(*ast.BasicLit)
+				if !ok || lit.Kind != token.STRING {
+					return true
+				}
+				text, err := strconv.Unquote(lit.Value)
+				if word := flagLike.FindString(text); err == nil && (word != "" || text == "flag") {
+					t.Errorf("%v: %q speaks of the flag %q", fset.Position(lit.Pos()), text, word)
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package fleetfile
+
+import (
+	"crypto/ed25519"
+	"fmt"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+// Peers returns the neighbors of a member, in the order of the file, as a transport wants to know them; none if there
+// is no such member. Slices are shared with f.
+func (f *File) Peers(self string) []transport.Peer {
+	neighbors := map[string]bool{}
+	for _, e := range f.Fleet.Edges {
+		if e[0] == self {
+			neighbors[e[1]] = true
+		} else if e[1] == self {
+			neighbors[e[0]] = true
+		}
+	}
+	var peers []transport.Peer
+	for _, m := range f.Members {
+		if neighbors[m.Name] {
+			peers = append(peers, transport.Peer{Name: m.Name, Keys: m.Keys, Addresses: m.Addresses})
+		}
+	}
+	return peers
+}
+
+// SigningKeys returns the keys whose signatures on a member's releases count: those that may connect, and then the
+// retired ones; nil if there is no such member.
+func (f *File) SigningKeys(member string) []ed25519.PublicKey {
+	for _, m := range f.Members {
+		if m.Name == member {
+			return append(append([]ed25519.PublicKey{}, m.Keys...), m.Retired...)
+		}
+	}
+	return nil
+}
+
+// CheckIdentity returns what keeps the node from being the member of the fleet that its file names: there is no such
+// member, key is not one of the member's, or neighbors dial the node and it does not listen.
+func (n *Node) CheckIdentity(f *File, key ed25519.PrivateKey) error {
+	i := slices.IndexFunc(f.Members, func(m Member) bool { return m.Name == n.Name })
+	if i < 0 {
+		return fmt.Errorf("fleetfile: %q is not a member of the fleet, which has %s", n.Name, f.names())
+	}
+	if len(key) != ed25519.PrivateKeySize {
+		return fmt.Errorf("fleetfile: the key of %q has %d bytes, want %d", n.Name, len(key), ed25519.PrivateKeySize)
+	}
+	own := key.Public().(ed25519.PublicKey)
+	if !slices.ContainsFunc(f.Members[i].Keys, func(k ed25519.PublicKey) bool { return k.Equal(own) }) {
+		var pins string
+		for j, k := range f.Members[i].Keys {
+			if j > 0 {
+				pins += " or "
+			}
+			pins += transport.FormatKey(k)
+		}
+		return fmt.Errorf("fleetfile: the key of %q is %s, but the fleet file has %s for it",
+			n.Name, transport.FormatKey(own), pins)
+	}
+	if n.NATS != nil || n.Listen != "" {
+		return nil
+	}
+	for _, p := range f.Peers(n.Name) {
+		if p.Name < n.Name {
+			return fmt.Errorf("fleetfile: listen is missing, want host:port: %q dials %q (the lower name dials)", p.Name, n.Name)
+		}
+	}
+	return nil
+}
+
+// names lists the first members for a message.
+func (f *File) names() string {
+	const most = 10
+	names := f.Fleet.Members
+	if len(names) <= most {
+		return fmt.Sprintf("%q", names)
+	}
+	return fmt.Sprintf("%q and %d more", names[:most], len(names)-most)
+}

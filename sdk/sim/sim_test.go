@@ -1,0 +1,128 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+// pair returns two clients that like different points; change may alter the second one's configuration.
+func pair(change func(c *admm.Config)) []sim.Client {
+	var clients []sim.Client
+	for i := range 2 {
+		cfg := admm.Config{
+			Estimator: zoest.Config{Dim: 2, Samples: 20, Batch: 5, Seed: 3, Client: uint32(i)},
+			Neighbors: []int{1 - i},
+			Rounds:    5, Cooldown: 2, Tau: 2,
+			Rho: 1, Beta: 2, Eta: admm.Schedule{0.2}, Mu: admm.Schedule{0.3},
+			NonPrivate: true,
+		}
+		if i == 1 && change != nil {
+			change(&cfg)
+		}
+		clients = append(clients, sim.Client{Config: cfg, Oracle: zoest.OracleFunc(
+			func(_ context.Context, x []float32, _ int) (float64, error) {
+				a, b := float64(x[0])-float64(i), float64(x[1])+float64(i)
+				return (a*a + b*b) / (1 + a*a + b*b), nil
+			})})
+	}
+	return clients
+}
+
+// Two runs are one run: same transcript, same counts, and every message is seen once.
+func TestSimRepeats(t *testing.T) {
+	var transcripts []string
+	for range 2 {
+		network, err := sim.New(pair(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages, rounds := 0, 0
+		network.OnSend = func(msg admm.Message) {
+			if messages++; msg.Round != network.Round() || len(msg.Vector) != 2 {
+				t.Errorf("message %+v in round %d", msg, network.Round())
+			}
+		}
+		before := network.Transcript()
+		err = network.Run(t.Context(), func(round int) error {
+			if rounds++; rounds != round {
+				t.Errorf("round %d came as number %d", round, rounds)
+			}
+			if now := network.Transcript(); now == before {
+				t.Errorf("round %d left no trace in the transcript", round)
+			} else {
+				before = now
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if asked, failed := network.Queries(); asked != 2*5*(20+2*5) || failed != 0 {
+			t.Errorf("%d queries, %d of them failed", asked, failed)
+		}
+		if messages != 2*7 || rounds != 7 {
+			t.Errorf("%d messages in %d rounds, want 14 in 7", messages, rounds)
+		}
+		if err := network.Run(t.Context(), nil); err != nil || messages != 2*7 || network.Ticks() != 7 {
+			t.Errorf("after the last round: error %v, %d messages, %d ticks", err, messages, network.Ticks())
+		}
+		transcripts = append(transcripts, network.Transcript())
+	}
+	if transcripts[0] != transcripts[1] {
+		t.Error("two runs differ")
+	}
+}
+
+// A network in which something does not fit is refused before it starts.
+func TestNewRefuses(t *testing.T) {
+	for want, clients := range map[string][]sim.Client{
+		"no clients":             nil,
+		"has number 5":           pair(func(c *admm.Config) { c.Estimator.Client = 5 }),
+		"makes 9 rounds":         pair(func(c *admm.Config) { c.Rounds = 7 }),
+		"has neighbor 4":         pair(func(c *admm.Config) { c.Neighbors = []int{0, 4} }),
+		"not the other way":      pair(func(c *admm.Config) { c.Neighbors = nil }),
+		"client 1 has no oracle": {pair(nil)[0], {Config: pair(nil)[1].Config}},
+		"client 1: admm: Tau":    pair(func(c *admm.Config) { c.Tau = 0 }),
+		"client 1: admm: Rho":    pair(func(c *admm.Config) { c.Rho = math.NaN() }),
+		"client 1: zoest: Dim ":  pair(func(c *admm.Config) { c.Estimator.Dim = -1 }),
+	} {
+		if network, err := sim.New(clients); err == nil || !strings.Contains(err.Error(), want) || network != nil {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
+
+// An oracle's failure, the caller's and the context's end a run, each with its own words.
+func TestRunEnds(t *testing.T) {
+	broken, enough := errors.New("broken"), errors.New("enough")
+	clients := pair(nil)
+	clients[1].Oracle = zoest.OracleFunc(func(context.Context, []float32, int) (float64, error) { return 0, broken })
+	network, err := sim.New(clients)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := network.Run(t.Context(), nil); !errors.Is(err, broken) ||
+		!strings.Contains(err.Error(), "client 1, round 0") {
+		t.Errorf("error %v, want %v with client and round", err, broken)
+	}
+	network, err = sim.New(pair(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := network.Run(t.Context(), func(int) error { return enough }); !errors.Is(err, enough) ||
+		network.Round() != 1 {
+		t.Errorf("error %v after round %d, want %v after 1", err, network.Round(), enough)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := network.Run(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+}

@@ -1,0 +1,82 @@
+package sim
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"math"
+	"sync"
+)
+
+// Transcript sorts the releases of a network by round, then client, and hashes them with SHA-256: round and client as
+// 64-bit integers, then the model as float32, all little endian. It is safe for concurrent use.
+type Transcript struct {
+	clients  int
+	complete func(round int, models [][]float32)
+
+	mu   sync.Mutex // guards what follows
+	over int
+	open []round // the rounds after over
+	hash hash.Hash
+}
+
+// round holds the known releases of a round that is not complete.
+type round struct {
+	count  int
+	models [][]float32
+}
+
+// NewTranscript returns the transcript of a network before its first release. complete, if not nil, is called with
+// every complete round, in order, while no other release can be added.
+func NewTranscript(clients int, complete func(round int, models [][]float32)) *Transcript {
+	return &Transcript{clients: clients, complete: complete, hash: sha256.New()}
+}
+
+// Add takes in the release of a client and keeps x. A release that is known already is ignored.
+func (t *Transcript) Add(number, client int, x []float32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if number <= t.over {
+		return
+	}
+	for len(t.open) < number-t.over {
+		t.open = append(t.open, round{models: make([][]float32, t.clients)})
+	}
+	r := &t.open[number-t.over-1]
+	if r.models[client] != nil {
+		return
+	}
+	r.models[client] = x
+	r.count++
+	for len(t.open) > 0 && t.open[0].count == t.clients {
+		models := t.open[0].models
+		t.open[0] = round{}
+		t.open = t.open[1:]
+		t.over++
+		t.write(models)
+		if t.complete != nil {
+			t.complete(t.over, models)
+		}
+	}
+}
+
+// write hashes the models of round t.over.
+func (t *Transcript) write(models [][]float32) {
+	var buf []byte
+	for i, x := range models {
+		buf = binary.LittleEndian.AppendUint64(buf[:0], uint64(t.over))
+		buf = binary.LittleEndian.AppendUint64(buf, uint64(i))
+		for _, v := range x {
+			buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(v))
+		}
+		t.hash.Write(buf)
+	}
+}
+
+// Sum returns the hash, in hex, of all complete rounds.
+func (t *Transcript) Sum() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return hex.EncodeToString(t.hash.Sum(nil))
+}

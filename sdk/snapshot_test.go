@@ -1,0 +1,128 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/transport/mem"
+)
+
+// brief is what a failed test says of a saved state, without its vectors.
+func brief(k *state.Snapshot) string {
+	if k == nil {
+		return "nothing"
+	}
+	return fmt.Sprintf("release %d of %q, note %s", k.Round, k.Member, k.Note)
+}
+
+// What a node has saved can be read while it is at work, and is what it has released; somebody who reads all the time
+// disturbs nothing and never meets half a state.
+func TestReadSnapshot(t *testing.T) {
+	f := &sdk.Fleet{
+		Run: "alone", Dim: 2000, Members: []string{"a"},
+		Method:  sdk.Method{Rounds: 40, Cooldown: 2, Tau: 1, Rho: 1, Gain: 0.5, Eta: []float64{0.01}, Mu: []float64{0.1}},
+		Privacy: sdk.Privacy{NonPrivate: true},
+	}
+	dir := filepath.Join(t.TempDir(), "state")
+	if _, err := state.ReadSnapshot(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no folder: %v", err)
+	}
+	store, err := state.Open(dir, f.StateSize("a", 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := state.ReadSnapshot(dir); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "slot-0 holds nothing yet") {
+		t.Errorf("nothing saved: %v", err)
+	}
+	if used, err := state.InUse(dir); !used || err != nil {
+		t.Errorf("an open store is in use: %v, %v", used, err)
+	}
+	tr, err := mem.New("a").Node("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, busy := make(chan struct{}), sync.WaitGroup{}
+	busy.Go(func() {
+		for last := 0; ; {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			k, err := state.ReadSnapshot(dir)
+			if errors.Is(err, fs.ErrNotExist) && last == 0 {
+				continue
+			}
+			if err != nil || k.Round < last || !strings.Contains(k.Note, sdk.ModelHash(k.Model)) {
+				t.Errorf("after round %d: %s, error %v", last, brief(k), err)
+				return
+			}
+			last = k.Round
+		}
+	})
+	n, err := sdk.New(sdk.Config{
+		Fleet: f, Name: "a", Samples: 3, Transport: tr, Store: store, Average: true,
+		Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, sample int) (float64, error) { return float64(x[sample]), nil }),
+		Observer: sdk.Observer{Released: func(round int, x []float32) {
+			k, err := state.ReadSnapshot(dir)
+			if err != nil || k.Round != round || !slices.Equal(k.Model, x) || k.Member != "a" || k.Fleet != f.Hash() || k.Build == "" {
+				t.Errorf("round %d: kept %s, error %v", round, brief(k), err)
+			}
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = n.Run(t.Context())
+	close(stop)
+	busy.Wait()
+	if err := errors.Join(err, store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if used, err := state.InUse(dir); used || err != nil {
+		t.Errorf("a closed store is in use: %v, %v", used, err)
+	}
+	k, err := state.ReadSnapshot(dir)
+	if err != nil || !slices.Equal(k.Averaged, n.Averaged()) || sdk.ModelHash(k.Model) != sdk.ModelHash(n.Model()) {
+		t.Errorf("at the end: %s, error %v", brief(k), err)
+	}
+	older, err := state.ReadSnapshot(filepath.Join(dir, "slot-1"))
+	if err != nil || older.Round != 41 {
+		t.Errorf("the other slot: %s, error %v", brief(older), err)
+	}
+
+	// One slot is damaged, then both; then there are none.
+	for i, name := range []string{"slot-0", "slot-1"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text[100] ^= 1
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		k, err := state.ReadSnapshot(dir)
+		if i == 0 && (err != nil || k.Round != 41) {
+			t.Errorf("one slot damaged: %s, error %v", brief(k), err)
+		}
+		if i == 1 && (err == nil || errors.Is(err, fs.ErrNotExist) || strings.Count(err.Error(), "does not match its SHA-256") != 2) {
+			t.Errorf("both slots damaged: %v", err)
+		}
+	}
+	if _, err := state.ReadSnapshot(filepath.Join(dir, "releases.log")); err == nil || !strings.Contains(err.Error(), "does not start as a slot does") {
+		t.Errorf("a file that is no slot: %v", err)
+	}
+	if used, err := state.InUse(t.TempDir()); used || err != nil {
+		t.Errorf("a folder without a store: %v, %v", used, err)
+	}
+}

@@ -1,0 +1,138 @@
+package tinytest
+
+import (
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// In all fault schedules of this package p is a probability; below 0 it counts as 0, above 1 as 1. Two schedules of one
+// kind draw independently if their seeds differ; schedules of different kinds always do.
+
+var (
+	onTime = []int{0}
+	twice  = []int{0, 0}
+)
+
+// The kinds of draws, each with random numbers of its own. Package sim uses 8.
+const (
+	kindDrop = iota + 1
+	kindChannel
+	kindBurst
+	kindDelay
+	kindReorder
+	kindDuplicate
+	kindAsleep
+)
+
+// draw returns the random numbers of a fault schedule for one message.
+func draw(seed uint64, kind uint32, from, to, seq int) *rng.Stream {
+	s := rng.New(seed, rng.Address{
+		Purpose: rng.Fault, Component: kind, Client: uint32(from), Round: uint32(to), Step: uint32(seq),
+	})
+	return &s
+}
+
+// either returns a schedule that treats each message as hit with probability p, and leaves it on time otherwise.
+func either(seed uint64, kind uint32, p float64, hit []int) sim.FaultSchedule {
+	return func(from, to, seq int) []int {
+		if draw(seed, kind, from, to, seq).Float64() < p {
+			return hit
+		}
+		return onTime
+	}
+}
+
+// Drop loses each message with probability p, independently of all others.
+func Drop(seed uint64, p float64) sim.FaultSchedule { return either(seed, kindDrop, p, nil) }
+
+// Delay delays each message by the same number of ticks with probability p.
+func Delay(seed uint64, p float64, ticks int) sim.FaultSchedule {
+	return either(seed, kindDelay, p, []int{max(0, ticks)})
+}
+
+// Duplicate makes a message arrive twice with probability p.
+func Duplicate(seed uint64, p float64) sim.FaultSchedule {
+	return either(seed, kindDuplicate, p, twice)
+}
+
+// GilbertElliott loses messages in bursts. Each edge, in each direction, is a channel that is good or bad; a message is
+// lost with probability inGood or inBad. From one message to the next a good channel becomes bad with probability
+// worsen, and a bad one good with probability improve. It starts in the stationary distribution, with the share
+// worsen/(worsen+improve) of bad channels. (Gilbert, "Capacity of a burst-noise channel", 1960; Elliott, 1963.)
+func GilbertElliott(seed uint64, worsen, improve, inGood, inBad float64) sim.FaultSchedule {
+	good, bad := either(seed, kindBurst, inGood, nil), either(seed, kindBurst, inBad, nil)
+	return func(from, to, seq int) []int {
+		if markovState(seed, kindChannel, from, to, seq, worsen, improve) {
+			return bad(from, to, seq)
+		}
+		return good(from, to, seq)
+	}
+}
+
+// Reorder delays every message by 0 to ticks ticks, all equally likely, so that messages overtake each other.
+func Reorder(seed uint64, ticks int) sim.FaultSchedule {
+	return func(from, to, seq int) []int {
+		return []int{draw(seed, kindReorder, from, to, seq).IntN(max(0, ticks) + 1)}
+	}
+}
+
+// Partition cuts a group of clients off: on every edge between the group and the others, messages number start to end-1
+// are lost.
+func Partition(start, end int, group ...int) sim.FaultSchedule {
+	return func(from, to, seq int) []int {
+		if seq >= start && seq < end && slices.Contains(group, from) != slices.Contains(group, to) {
+			return nil
+		}
+		return onTime
+	}
+}
+
+// Chain applies several fault schedules to each message: each one to every copy that the ones before let through.
+// Delays add up.
+func Chain(schedules ...sim.FaultSchedule) sim.FaultSchedule {
+	return func(from, to, seq int) []int {
+		delays := onTime
+		for _, schedule := range schedules {
+			var all []int
+			for _, a := range delays {
+				for _, b := range schedule(from, to, seq) {
+					all = append(all, a+b)
+				}
+			}
+			delays = all
+		}
+		return delays
+	}
+}
+
+// Markov returns when clients sleep, for Sim.Asleep: each on its own falls asleep with probability fall from one tick
+// to the next, and wakes up with probability wake. It starts in the stationary distribution: the share fall/(fall+wake)
+// sleeps.
+func Markov(seed uint64, fall, wake float64) func(client, tick int) bool {
+	return func(client, tick int) bool { return markovState(seed, kindAsleep, client, 0, tick, fall, wake) }
+}
+
+// markovState returns the n-th state of a stationary Markov chain of two states that turns true with probability up and
+// false with probability down. Each step uses one random number of its own. Some numbers lead to the same state from
+// either state, so it is enough to look back to the last of those: some 1/(up+down) steps, or 1/(2-up-down) for a chain
+// that mostly turns.
+func markovState(seed uint64, kind uint32, a, b, n int, up, down float64) bool {
+	up, down = min(max(0, up), 1), min(max(0, down), 1)
+	low, high := min(up, 1-down), max(up, 1-down)
+	turns := false // whether the steps looked at so far turn the state around
+	for ; n > 0; n-- {
+		u := draw(seed, kind, a, b, n).Float64()
+		switch {
+		case u < low: // true, from either state
+			return !turns
+		case u >= high:
+			return turns
+		case up > 1-down:
+			turns = !turns
+		}
+	}
+	first := float64(draw(seed, kind, a, b, 0).Float64()*(up+down)) < up
+	return first != turns
+}

@@ -1,0 +1,148 @@
+package endpoint
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+const (
+	// DefaultMaxFrame is the longest frame, in bytes, unless a configuration says otherwise.
+	DefaultMaxFrame = 16 << 20
+
+	// LargestMaxFrame is the largest limit that a configuration may set. It keeps every length an int on 32-bit
+	// machines.
+	LargestMaxFrame = 1 << 30
+
+	// Window is how many frames of one peer may wait at a time: the messages of two rounds and a repeat of each.
+	Window = 4
+
+	// MaxHello is the longest hello in bytes.
+	MaxHello = 64 << 10
+)
+
+// Faults collects everything that is wrong with a configuration.
+type Faults struct {
+	Prefix string // of each error
+	list   []error
+}
+
+// Add notes a fault.
+func (f *Faults) Add(format string, args ...any) {
+	f.list = append(f.list, fmt.Errorf(f.Prefix+format, args...))
+}
+
+// Err returns all faults, nil if there are none.
+func (f *Faults) Err() error { return errors.Join(f.list...) }
+
+// CheckNode reports what is wrong with a node's own name, key and frame limit. It returns the public half of the key,
+// nil if the key is not valid.
+func (f *Faults) CheckNode(name string, key ed25519.PrivateKey, maxFrame int) (public ed25519.PublicKey) {
+	if name == "" {
+		f.Add("Name is empty")
+	}
+	switch {
+	case len(key) != ed25519.PrivateKeySize:
+		f.Add("Key has %d bytes, want an Ed25519 private key of %d", len(key), ed25519.PrivateKeySize)
+	case !ed25519.NewKeyFromSeed(key.Seed()).Equal(key):
+		f.Add("Key: the public half does not belong to the secret half")
+	default:
+		public = key.Public().(ed25519.PublicKey)
+	}
+	if maxFrame < 0 || maxFrame > LargestMaxFrame {
+		f.Add("MaxFrame is %d, want 0 to %d", maxFrame, LargestMaxFrame)
+	}
+	return public
+}
+
+// CheckPeers reports what is wrong with the names and keys of a node's peers; checkKey says what a transport demands of
+// a key. own is the node's public key, nil if it is not known.
+func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transport.Peer,
+	checkKey func(ed25519.PublicKey) error) {
+	owner := make(map[string]string) // of a public key
+	if own != nil {
+		owner[string(own)] = name
+	}
+	seen := make(map[string]bool)
+	for i, p := range peers {
+		switch {
+		case p.Name == "":
+			f.Add("peer %d has no name", i)
+		case p.Name == name:
+			f.Add("peer %d is called %q, as the node itself", i, p.Name)
+		case seen[p.Name]:
+			f.Add("peer %q is listed twice", p.Name)
+		}
+		seen[p.Name] = true
+		if len(p.Keys) < 1 || len(p.Keys) > 2 {
+			f.Add("peer %q has %d keys, want 1 or 2", p.Name, len(p.Keys))
+		}
+		for j, k := range p.Keys {
+			if err := checkKey(k); err != nil {
+				f.Add("peer %q: key %d: %w", p.Name, j, err)
+				continue
+			}
+			if o, ok := owner[string(k)]; ok {
+				f.Add("peer %q: key %d, %s, is also a key of %q", p.Name, j, transport.FormatKey(k), o)
+			}
+			owner[string(k)] = p.Name
+		}
+	}
+}
+
+// CheckSame reports peers that are not those a node was made with, whose names are known.
+func (f *Faults) CheckSame(name string, known []string, peers []transport.Peer) {
+	for _, p := range peers {
+		if p.Name != "" && p.Name != name && !slices.Contains(known, p.Name) {
+			f.Add("%q is no peer of %q: who the peers are cannot change", p.Name, name)
+		}
+	}
+	for _, old := range known {
+		if !slices.ContainsFunc(peers, func(p transport.Peer) bool { return p.Name == old }) {
+			f.Add("peer %q is missing: who the peers are cannot change", old)
+		}
+	}
+}
+
+// Hellos are the application's part of a connection; see the configurations of the transports. Both may be nil.
+type Hellos struct {
+	Make   func(peer string) []byte
+	Accept func(peer string, hello []byte) error
+}
+
+// For returns the hello for a peer.
+func (h Hellos) For(peer string) ([]byte, error) {
+	if h.Make == nil {
+		return nil, nil
+	}
+	hello := h.Make(peer)
+	if len(hello) > MaxHello {
+		return nil, fmt.Errorf("our hello has %d bytes, want at most %d", len(hello), MaxHello)
+	}
+	return hello, nil
+}
+
+// Check returns why the application refuses a peer's hello, nil if it does not.
+func (h Hellos) Check(peer string, hello []byte) error {
+	if h.Accept == nil {
+		return nil
+	}
+	return h.Accept(peer, hello)
+}
+
+// Jitter returns at random between half of d and d, so that nodes that lost the same machine do not come back at once.
+func Jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
+
+// Level is that of a warning, which is lowered for one that is repeated: what others do must not fill the log.
+func Level(repeated bool) slog.Level {
+	if repeated {
+		return slog.LevelDebug
+	}
+	return slog.LevelWarn
+}

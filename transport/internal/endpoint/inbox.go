@@ -1,0 +1,81 @@
+package endpoint
+
+import (
+	"context"
+	"sync"
+
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+// Item is a frame that has arrived.
+type Item struct {
+	From  string
+	Frame []byte
+}
+
+// Inbox holds the frames that Recv has not returned yet, in order of arrival. Its length is for the transport to limit.
+type Inbox struct {
+	ready chan struct{} // holds a token while there may be something to take
+	mu    sync.Mutex
+	queue []Item
+}
+
+// NewInbox returns an empty inbox.
+func NewInbox() *Inbox { return &Inbox{ready: make(chan struct{}, 1)} }
+
+// Put adds a frame.
+func (b *Inbox) Put(from string, frame []byte) {
+	b.Edit(func(queue []Item) []Item { return append(queue, Item{from, frame}) })
+}
+
+// Edit replaces the queue by what change makes of it. Change may modify its argument.
+func (b *Inbox) Edit(change func(queue []Item) []Item) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.queue = change(b.queue)
+	Offer(b.ready, struct{}{})
+}
+
+// Take waits for the oldest frame and removes it. The error is that of ctx, or [transport.ErrClosed] if closed is
+// closed.
+func (b *Inbox) Take(ctx context.Context, closed <-chan struct{}) (Item, error) {
+	for {
+		select {
+		case <-closed:
+			return Item{}, transport.ErrClosed
+		default:
+		}
+		if err := ctx.Err(); err != nil {
+			return Item{}, err
+		}
+		if it, ok := b.pop(); ok {
+			return it, nil
+		}
+		select {
+		case <-b.ready:
+		case <-ctx.Done():
+		case <-closed:
+		}
+	}
+}
+
+func (b *Inbox) pop() (it Item, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.queue) == 0 {
+		return Item{}, false
+	}
+	it, b.queue[0] = b.queue[0], Item{}
+	if b.queue = b.queue[1:]; len(b.queue) > 0 {
+		Offer(b.ready, struct{}{}) // for another Take that waits
+	}
+	return it, true
+}
+
+// Offer sends v unless that would block.
+func Offer[T any](c chan<- T, v T) {
+	select {
+	case c <- v:
+	default:
+	}
+}

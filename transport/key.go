@@ -1,0 +1,67 @@
+package transport
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const keyPrefix = "ed25519:"
+
+// keyText is strict so that a key has one text form only.
+var keyText = base64.RawStdEncoding.Strict()
+
+// FormatKey returns the text form of a public key: "ed25519:" and its 32 bytes in base64 (RFC 4648, section 4, without
+// padding). It is short enough to be the key's fingerprint as well.
+func FormatKey(key ed25519.PublicKey) string {
+	return keyPrefix + keyText.EncodeToString(key)
+}
+
+// ParseKey reads the form that [FormatKey] writes. It refuses keys under which anybody could sign, such as all zeros.
+func ParseKey(text string) (ed25519.PublicKey, error) {
+	b64, ok := strings.CutPrefix(text, keyPrefix)
+	if !ok {
+		return nil, fmt.Errorf("transport: public key %.80q does not begin with %q", text, keyPrefix)
+	}
+	if n := keyText.EncodedLen(ed25519.PublicKeySize); len(b64) != n {
+		return nil, fmt.Errorf("transport: public key %.80q has %d characters after %q, want %d",
+			text, len(b64), keyPrefix, n)
+	}
+	key, err := keyText.DecodeString(b64)
+	if err == nil {
+		err = CheckKey(key)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("transport: public key %.80q: %w", text, err)
+	}
+	return key, nil
+}
+
+// smallOrder lists the encodings, sign bit cleared, of the points of order 1, 2, 4 and 8 of edwards25519.
+var smallOrder = []string{
+	"0000000000000000000000000000000000000000000000000000000000000000",
+	"0100000000000000000000000000000000000000000000000000000000000000",
+	"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+	"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+	"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+	"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+	"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+}
+
+// CheckKey returns what is wrong with a public key that is to be pinned, nil if nothing. It refuses points of small
+// order: signatures under them can be made without a secret, so that such a pin would admit everybody.
+func CheckKey(key ed25519.PublicKey) error {
+	if len(key) != ed25519.PublicKeySize {
+		return fmt.Errorf("it has %d bytes, want %d", len(key), ed25519.PublicKeySize)
+	}
+	y := slices.Clone(key)
+	y[len(y)-1] &^= 0x80
+	if slices.Contains(smallOrder, hex.EncodeToString(y)) {
+		return errors.New("it is a point of small order, for which anybody can sign")
+	}
+	return nil
+}

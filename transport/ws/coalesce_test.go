@@ -1,0 +1,216 @@
+package ws
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// sink is a connection that remembers what is written, up to limit bytes if that is not 0.
+type sink struct {
+	net.Conn
+	writes [][]byte
+	total  int
+	limit  int
+}
+
+var errFull = errors.New("sink is full")
+
+func (s *sink) Write(p []byte) (int, error) {
+	if s.limit > 0 && s.total+len(p) > s.limit {
+		return 0, errFull
+	}
+	s.total += len(p)
+	s.writes = append(s.writes, bytes.Clone(p))
+	return len(p), nil
+}
+
+// Whatever is written, in pieces of any size and held or not, leaves in order and complete; what was held leaves in
+// full records and these in few writes.
+func TestCoalescerKeepsEverything(t *testing.T) {
+	draw := rand.New(rand.NewPCG(1, 2))
+	var below sink
+	tcp, lower := newTCP(&below)
+	var plain sink // between the two, where TLS would be
+	g := &coalescer{Conn: tee{&plain, lower}, below: lower, blocks: records}
+	var want []byte
+	next := byte(0)
+	piece := func(n int) []byte {
+		p := make([]byte, n)
+		for i := range p {
+			p[i] = next
+			next = next*5 + 1
+		}
+		want = append(want, p...)
+		return p
+	}
+	for range 300 {
+		held := draw.IntN(3) > 0
+		if held {
+			g.hold()
+		}
+		written, before, writes := 0, len(plain.writes), len(below.writes)
+		for range draw.IntN(6) {
+			p := piece([]int{draw.IntN(10), draw.IntN(5000), draw.IntN(70_000), records.size, chunk}[draw.IntN(5)])
+			if n, err := g.Write(p); n != len(p) || err != nil {
+				t.Fatalf("wrote %d of %d bytes, error %v", n, len(p), err)
+			}
+			written += len(p)
+		}
+		if !held {
+			continue
+		}
+		if err := g.release(); err != nil {
+			t.Fatal(err)
+		}
+		if g.buf != nil || lower.buf != nil {
+			t.Fatal("a buffer is kept after the end")
+		}
+		partial := 0
+		for _, p := range plain.writes[before:] {
+			if len(p)%records.size != 0 {
+				partial++
+			}
+		}
+		if partial > 1 {
+			t.Fatalf("%d records are not full, want the last at most", partial)
+		}
+		if got, most := len(below.writes)-writes, written/(chunk/2)+1; got > most {
+			t.Fatalf("%d bytes left in %d writes, want at most %d", written, got, most)
+		}
+	}
+	if got := bytes.Join(below.writes, nil); !bytes.Equal(got, want) {
+		t.Fatalf("%d bytes written, %d arrived, not the same", len(want), len(got))
+	}
+	if got := tcp.traffic.sent.Load(); got != int64(len(want)) {
+		t.Errorf("%d bytes counted, want %d", got, len(want))
+	}
+}
+
+// tee writes what it is given to first, and in records to second, as TLS would.
+type tee struct {
+	*sink
+	second net.Conn
+}
+
+func (w tee) Write(p []byte) (total int, err error) {
+	w.sink.Write(p)
+	for len(p) > 0 {
+		n, err := w.second.Write(p[:min(records.size, len(p))])
+		total += n
+		if err != nil {
+			return total, err
+		}
+		p = p[n:]
+	}
+	return total, nil
+}
+
+// An error of a write that was put off shows at the end of the message, and in whatever is written after it.
+func TestCoalescerReportsErrors(t *testing.T) {
+	for _, size := range []int{1, 20_000, 3 * chunk} {
+		below := &sink{limit: size, total: 1} // one byte is missing
+		_, lower := newTCP(below)
+		g := &coalescer{Conn: lower, below: lower, blocks: records}
+		g.hold()
+		_, err := g.Write(make([]byte, size))
+		if failed := g.release(); err == nil {
+			err = failed
+		}
+		if !errors.Is(err, errFull) {
+			t.Errorf("%d bytes: error %v, want %v", size, err, errFull)
+		}
+		below.limit = 0
+		if _, err := g.Write([]byte("x")); !errors.Is(err, errFull) {
+			t.Errorf("%d bytes: a later write gives %v, want the first error again", size, err)
+		}
+		g.hold()
+		if err := g.release(); !errors.Is(err, errFull) {
+			t.Errorf("%d bytes: a later message gives %v, want the first error again", size, err)
+		}
+		if g.buf != nil {
+			t.Errorf("%d bytes: a buffer is kept after an error", size)
+		}
+	}
+}
+
+// The library answers pings from the goroutine that reads, in the midst of the messages that another one writes.
+func TestPingsBetweenFrames(t *testing.T) {
+	const frames = 30
+	b := start(t, "b", nil, peerOf("a"))
+	r := settledRaw(t, b, "a")
+	frame := bytes.Repeat([]byte("0123456789abcdef"), 20_000)
+	var wg sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	wg.Go(func() {
+		for range frames {
+			if err := b.Send(patient(t), "a", frame); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	pings := 0
+	wg.Go(func() {
+		//lint:ignore SA1019 see conn.go
+		for r.ws.Ping(ctx) == nil {
+			pings++
+		}
+	})
+	for got := 0; got < frames; {
+		k, n, body, err := r.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := make([]byte, n)
+		if k == kindCredit {
+			p = nil
+		}
+		if err := r.readBody(body, p); err != nil {
+			t.Fatal(err)
+		}
+		if k != kindFrame {
+			continue
+		}
+		if !bytes.Equal(p, frame) {
+			t.Fatalf("frame %d is not what was sent", got)
+		}
+		got++
+		r.put(t, kindCredit, 1, nil)
+	}
+	cancel()
+	wg.Wait()
+	if pings == 0 {
+		t.Error("no ping was answered")
+	}
+}
+
+// Bytes counted at one end are those counted at the other, and a frame is not much more than itself.
+func TestBytesAreCounted(t *testing.T) {
+	slow := func(c *Config) { c.timing = defaultTiming } // without keepalives meanwhile
+	a, b := pair(t, slow, slow)
+	frame := make([]byte, 40_000)
+	a.send(t, "b", frame)
+	b.expect(t, "a", frame)
+	b.send(t, "a", nil)
+	a.expect(t, "b", nil)
+	deadline := time.Now().Add(patience)
+	for {
+		at, bt := a.Peers()[0], b.Peers()[0]
+		if at.Sent == bt.Received && at.Received == bt.Sent {
+			if rest := at.Sent - int64(len(frame)); rest < 1000 || rest > 4000 {
+				t.Errorf("%d bytes beyond the frame, want those of a handshake", rest)
+			}
+			return
+		}
+		if time.Now().After(deadline) { // a write is counted only after it
+			t.Fatalf("a counts %d sent and %d received, b %d received and %d sent", at.Sent, at.Received, bt.Received,
+				bt.Sent)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

@@ -1,0 +1,44 @@
+package ws
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
+)
+
+func FuzzParseHeader(f *testing.F) {
+	f.Add([]byte{'f', 0, 0, 0, 5}, 16)
+	f.Add([]byte{'h', 0, 1, 0, 1}, 16)
+	f.Add([]byte{'c', 255, 255, 255, 255}, 16)
+	f.Fuzz(func(t *testing.T, b []byte, maxFrame int) {
+		if len(b) != headerLen || maxFrame < 0 || maxFrame > endpoint.LargestMaxFrame {
+			return
+		}
+		k, n, err := parseHeader([headerLen]byte(b), maxFrame)
+		if err != nil {
+			return
+		}
+		limit := map[kind]int{kindHello: endpoint.MaxHello, kindFrame: maxFrame,
+			kindCredit: endpoint.LargestMaxFrame}[k]
+		if n < 0 || n > limit {
+			t.Errorf("kind %q with number %d, more than %d", k, n, limit)
+		}
+		if h := putHeader(k, n); !bytes.Equal(h[:], b) {
+			t.Errorf("header %x is written as %x", b, h)
+		}
+	})
+}
+
+func FuzzParseAddress(f *testing.F) {
+	f.Add("wss://host:1/path")
+	f.Add("wss://[::1]:443")
+	f.Add("ws://host")
+	f.Fuzz(func(t *testing.T, text string) {
+		a, err := parseAddress(text)
+		if err == nil && (!strings.HasPrefix(strings.ToLower(text), "wss:") || a.host == "" || a.hostPort == "") {
+			t.Errorf("%q is taken for %+v", text, a)
+		}
+	})
+}
