@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,9 +14,6 @@ import (
 
 // flagLike finds what reads like a flag of a program: a dash before a word, at the start or after a space or bracket.
 var flagLike = regexp.MustCompile(`(^|[\s("'` + "`" + `])-[a-z][a-z0-9]*(-[a-z0-9]+)*\b`)
-
-// flagsLeft are the places that still name flags. The list must only get shorter.
-var flagsLeft = []string{"sdk/graph/parse.go"}
 
 // Libraries speak of fields and values: below cmd and the examples no text of the code names a flag, and nothing imports
 // the package flag.
@@ -36,14 +32,6 @@ func TestNoFlagsInLibraries(t *testing.T) {
 			case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
 				return nil
 			}
-			name, err := filepath.Rel(root, path)
-			if err != nil {
-				return err
-			}
-			left := func(place string) bool { return strings.HasPrefix(filepath.ToSlash(name), place) }
-			if slices.ContainsFunc(flagsLeft, left) {
-				return nil
-			}
 			fset := token.NewFileSet()
 			file, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
 			if err != nil {
@@ -60,6 +48,30 @@ func TestNoFlagsInLibraries(t *testing.T) {
 				}
 				return true
 			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What people run does without the test kit.
+func TestProgramsImportNoTestKit(t *testing.T) {
+	for _, dir := range []string{"cmd", "examples", filepath.Join("transport", "nats", "cmd")} {
+		err := filepath.WalkDir(filepath.Join("..", dir), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+			if err != nil {
+				return err
+			}
+			for _, imp := range file.Imports {
+				if imp.Path.Value == strconv.Quote(module+"/tinytest") {
+					t.Errorf("%s imports tinytest", path)
+				}
+			}
 			return nil
 		})
 		if err != nil {
