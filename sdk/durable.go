@@ -29,34 +29,30 @@ func (f *Fleet) StateSize(member string, samples int) int {
 	if !known {
 		return 0
 	}
-	if f.Method.Estimator != "centered" {
+	if f.Method.Estimator != EstimatorCentered {
 		samples = 0
 	}
 	return wire.MaxSnapshot(f.Dim, len(p.graph.Neighbors(i)), samples)
 }
 
+// StoreSize returns how many bytes a [state.Dir] sets aside for a member with so many samples: two slots, each for the largest
+// state with its note, header and digest.
+func (f *Fleet) StoreSize(member string, samples int) int64 {
+	const header = 64
+	return 2 * (int64(f.StateSize(member, samples)) + state.MaxNote + header)
+}
+
 // Limit returns what a member may spend in one run; nil if that is not limited.
-func (p Privacy) Limit() (*dpmech.Limit, error) {
+func (p Privacy) Limit() *dpmech.Limit {
 	if p.EpsilonLimit == 0 {
-		return nil, nil
+		return nil
 	}
-	acc := dpmech.GDP
-	if p.Accounting != "" {
-		var err error
-		if acc, err = dpmech.ParseAccounting(p.Accounting); err != nil {
-			return nil, err
-		}
-	}
-	return &dpmech.Limit{Epsilon: p.EpsilonLimit, Delta: p.Delta, Accounting: acc}, nil
+	return &dpmech.Limit{Epsilon: p.EpsilonLimit, Delta: p.Delta, Accounting: p.Accounting}
 }
 
 // filter returns the filter of a member's run.
 func (f *Fleet) filter() (*dpmech.Filter, error) {
-	limit, err := f.Privacy.Limit()
-	if err != nil {
-		return nil, err
-	}
-	return dpmech.NewFilter(limit)
+	return dpmech.NewFilter(f.Privacy.Limit())
 }
 
 // resume sets the node's machine and filter: new ones, or those of the states that the store holds.
@@ -92,9 +88,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 		if n.filter, err = dpmech.LoadFilter(newest.Filter); err != nil {
 			return fmt.Errorf("sdk: stored state of release %d: %w", round, err)
 		}
-		if newest.Ledger != "" {
-			err = n.checkLedger(newest.Ledger)
-		} else {
+		if err = checkHead(n.cfg.Ledger, newest.Ledger); err == nil && newest.Ledger == "" {
 			err = n.enterReleased()
 		}
 		if err != nil {
@@ -133,36 +127,42 @@ func (n *Node) disclose() {
 
 // checkSnapshot refuses a snapshot that is not of this run, member and program.
 func (n *Node) checkSnapshot(snap *wire.Snapshot, round int) error {
-	var errs []error
-	differ := func(what, found, wanted string) {
-		errs = append(errs, fmt.Errorf("it is of %s %s, want %s", what, found, wanted))
-	}
-	if want := n.hash; snap.Fleet != want {
-		differ("a fleet with hash", hex.EncodeToString(snap.Fleet[:8]), hex.EncodeToString(want[:8]))
-	}
-	if snap.Member != n.cfg.Name {
-		differ("member", fmt.Sprintf("%q", snap.Member), fmt.Sprintf("%q", n.cfg.Name))
-	}
-	if snap.Build != build {
-		differ("a program with", fmt.Sprintf("%q", snap.Build), fmt.Sprintf("%q: finish the run with the program that "+
-			"began it", build))
-	}
+	err := checkOwn(n.hash, n.cfg.Name, snap.Fleet, snap.Member, snap.Build)
 	if snap.State.Round != round {
-		differ("release", fmt.Sprint(snap.State.Round), fmt.Sprint(round))
+		err = errors.Join(err, fmt.Errorf("it is of release %d, want %d", snap.State.Round, round))
+	}
+	return err
+}
+
+// checkOwn refuses a state of another fleet, member or program than want and name.
+func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic string) error {
+	var errs []error
+	differ := func(format string, found, wanted any) { errs = append(errs, fmt.Errorf(format, found, wanted)) }
+	if fleet != want {
+		differ("it is of a fleet with hash %x, want %x", fleet[:8], want[:8])
+	}
+	if member != name {
+		differ("it is of member %q, want %q", member, name)
+	}
+	if arithmetic != build {
+		differ("it is of a program with %q, want %q: finish the run with the program that began it", arithmetic, build)
 	}
 	return errors.Join(errs...)
 }
 
-// checkLedger makes sure that the ledger still knows what it knew when the state was stored.
-func (n *Node) checkLedger(head string) error {
-	if n.cfg.Ledger == nil {
+// checkHead makes sure that the ledger still knows what it knew when a state was stored.
+func checkHead(l *state.Ledger, head string) error {
+	if head == "" {
+		return nil
+	}
+	if l == nil {
 		return errors.New("sdk: this run was begun with a ledger: it cannot go on without")
 	}
 	var h dpmech.Head
 	if err := json.Unmarshal([]byte(head), &h); err != nil {
 		return fmt.Errorf("sdk: stored head of the ledger: %w", err)
 	}
-	return n.cfg.Ledger.Contains(h)
+	return l.Contains(h)
 }
 
 // enterReleased counts in the ledger what was released while the run had none.
@@ -184,17 +184,18 @@ func (n *Node) enterReleased() error {
 // device before this one has made of the two releases after those that came back is no obstacle: they are made without
 // data.
 func (n *Node) checkLast(round int) error {
-	if n.cfg.Ledger == nil {
-		return nil
-	}
+	return checkLast(n.cfg.Store != nil, round, n.blank(), n.reserved, n.marked)
+}
+
+func checkLast(stored bool, round, blank, reserved, marked int) error {
 	const advice = "restore the state, recover it from the neighbors, or start the fleet anew under another run id"
-	if n.cfg.Store == nil && n.marked > 0 {
+	if !stored && marked > 0 {
 		return fmt.Errorf("sdk: the ledger has release %d of this run, and there is no Store that could have it: %w; %s",
-			n.marked, state.ErrRollback, advice)
+			marked, state.ErrRollback, advice)
 	}
-	if err := dpmech.CheckResume(max(round, n.blank()), n.reserved, n.marked); err != nil {
+	if err := dpmech.CheckResume(max(round, blank), reserved, marked); err != nil {
 		return fmt.Errorf("sdk: the ledger has release %d of this run, and the stored state ends with %d: %w; %s (%w)",
-			n.reserved, round, state.ErrRollback, advice, err)
+			reserved, round, state.ErrRollback, advice, err)
 	}
 	return nil
 }

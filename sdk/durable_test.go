@@ -83,7 +83,7 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 	for name, change := range map[string]func(f *sdk.Fleet){
 		"grid":     func(f *sdk.Fleet) {},
 		"messages": func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadMessage },
-		"centered": func(f *sdk.Fleet) { f.Method.Estimator = "centered" },
+		"centered": func(f *sdk.Fleet) { f.Method.Estimator = sdk.EstimatorCentered },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := privateRing()

@@ -312,7 +312,7 @@ func (b *batched) Losses(ctx context.Context, queries []sdk.Query, losses []floa
 // Batches, a window, a seeded table and retries: none of it shows in the result.
 func TestBatchOracle(t *testing.T) {
 	f := privateRing()
-	f.Method.Estimator = "centered"
+	f.Method.Estimator = sdk.EstimatorCentered
 	oracles := make([]*batched, len(f.Members))
 	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
 		oracles[i] = &batched{OracleFunc: oracle(i)}

@@ -3,6 +3,7 @@ package sdk
 import (
 	"bytes"
 	"cmp"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,78 +21,68 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Fleet is the public definition of a run, the same on every member: who takes part, who talks to whom, and how. Of data and
-// model it knows their dimension, and what may be said of them in Task. A fleet must not be changed once a node or a simulation has been made
-// from it.
+// Fleet is the public definition of a run, the same on every member: who takes part, who talks to whom, and how. It
+// must not be changed once a node or a simulation has been made from it.
 type Fleet struct {
 	Run     string      `json:"run"`     // identifies the run, 1 to 64 bytes of printable UTF-8
 	Dim     int         `json:"dim"`     // d, the length of the parameter vector
 	X0      []float32   `json:"x0"`      // x_0, the common start, length d; nil means zeros
-	Members []string    `json:"members"` // the names of all clients, likewise; the place in the list is the client's number
+	Members []string    `json:"members"` // the names of all clients, like Run; a client's place is its number
 	Edges   [][2]string `json:"edges"`   // who talks to whom, by name; the graph must be connected
 	Method  Method      `json:"method"`
 	Privacy Privacy     `json:"privacy"`
 	Wire    Wire        `json:"wire"`
 
-	// Task says what the members learn and how they prepare their data for it: a JSON object of at most 8 MiB, or nil. To this
-	// package it is opaque, but it is part of what members agree on: two fleets have the same if their objects have the same
-	// fields with the same values, numbers written alike, in any order and spacing.
+	// Task says what the members learn and how they prepare their data: a JSON object of at most 8 MiB, or nil. It is
+	// opaque here and part of the hash, whatever the order of its keys and its spacing.
 	Task json.RawMessage `json:"task,omitempty"`
 }
 
 // maxTask bounds a task, in bytes.
 const maxTask = 8 << 20
 
-// Method holds the parameters of SPADE-DFL that all members share.
+// Method holds the parameters of SPADE-DFL that all members share. [Suggest] fills in what is open.
 type Method struct {
 	Rounds   int `json:"rounds"`   // K, rounds of learning, at least 1
 	Cooldown int `json:"cooldown"` // C, rounds of pure consensus at the end, free of privacy cost
 	Tau      int `json:"tau"`      // local steps a round, at least 1
-	Batch    int `json:"batch"`    // queries a local step; 0 means all samples; a client with fewer samples uses all it has
+	Batch    int `json:"batch"`    // queries a local step; 0, or more than a client has samples, means one of each
 
 	Rho  float64       `json:"rho"`  // penalty parameter, > 0
-	Gain float64       `json:"gain"` // round gain tau*beta*eta*mu as a share of the limit of stability, in (0, 1); fixes beta
+	Gain float64       `json:"gain"` // tau*beta*eta*mu as a share of the limit of stability, in (0, 1); fixes beta
 	Eta  admm.Schedule `json:"eta"`  // step size, > 0: one for all rounds or one for each
-	Mu   admm.Schedule `json:"mu"`   // smoothing radius, > 0: one for all rounds or one for each
+	Mu   admm.Schedule `json:"mu"`   // smoothing radius, likewise
 
-	Estimator  string `json:"estimator"`  // "paper" (or empty), or "centered": each loss less the last one of its sample
-	Directions string `json:"directions"` // law of the query directions: "rademacher" (or empty) or "sphere"
-	Seed       uint64 `json:"seed"`       // of directions and batches
+	Estimator  Estimator          `json:"estimator"`
+	Directions zoest.Distribution `json:"directions"` // law of the query directions
+	Seed       uint64             `json:"seed"`       // of directions and batches
 }
 
 // Privacy says what protects the members' data: either noise, or, asked for by name, nothing.
 type Privacy struct {
-	NonPrivate bool    `json:"non_private"` // no clipping and no noise: everything a member sends may reveal its data
+	NonPrivate bool    `json:"non_private"` // no clipping and no noise: what a member sends may reveal its data
 	Clip       float64 `json:"clip"`        // R, radius to which each round's update is clipped
 	Sigma      float64 `json:"sigma"`       // standard deviation of the noise in each coordinate of a release
 	Delta      float64 `json:"delta"`       // at which epsilon is stated, in (0, 1)
 
-	// EpsilonLimit is what a member may spend at most in this run, at Delta, as Accounting reads it: a release that would
+	// EpsilonLimit is the most that a member may spend in this run, at Delta, as Accounting reads it. A release that would
 	// exceed it is refused before its noise is drawn. 0 means no limit but the number of rounds.
-	EpsilonLimit float64 `json:"epsilon_limit"`
-	Accounting   string  `json:"accounting"` // "gdp" (or empty), "zcdp" or "paper", see [dpmech.Accounting]
+	EpsilonLimit float64           `json:"epsilon_limit"`
+	Accounting   dpmech.Accounting `json:"accounting"`
 }
 
 // Wire says what members send each other. The zero value picks: the release on a grid of 4 bits in a private run, the
 // paper's messages in one that is not.
 type Wire struct {
-	// Payload is "message", m_ij of eq. (message) for each neighbor, or "release", the released state itself, encoded once
-	// for all of them. Both give the same models, to the bit. Empty picks.
-	Payload string `json:"payload"`
-	// GridBits W puts the releases of a private run on a grid of sigma/2^W, W of 2 to 8: what is sent is then short integers.
-	// 0 means no grid, if Payload says what is sent, and otherwise picks.
+	Payload Payload `json:"payload"`
+	// GridBits W puts the releases of a private run on a grid of sigma/2^W, W of 2 to 8, so that short integers are sent.
+	// 0 means no grid, or 4 with PayloadAuto.
 	GridBits int `json:"grid_bits"`
-	// Lossy, if not 0, makes the run another algorithm with other guarantees: a round does not wait for a silent neighbor
-	// longer than so many ticks, see [Config].ResendAfter, and goes on with what it last heard of it. For Payload "message" only,
-	// and in a fleet that is not private: see [admm.Config].
+	// Lossy, if not 0, makes the run another algorithm with other guarantees, see [admm.Config]: a round waits for a
+	// silent neighbor no longer than so many times [Config].ResendAfter. For PayloadMessage in a fleet that is not private
+	// only.
 	Lossy int `json:"lossy"`
 }
-
-// The payloads.
-const (
-	PayloadMessage = "message"
-	PayloadRelease = "release"
-)
 
 // wire returns what members send each other, with everything picked.
 func (f *Fleet) wire() Wire { return f.Wire.pick(!f.Privacy.NonPrivate) }
@@ -101,7 +92,7 @@ func (p Privacy) gaussian() dpmech.Gaussian { return dpmech.Gaussian{Clip: p.Cli
 
 // pick fills in what is left to be picked.
 func (w Wire) pick(private bool) Wire {
-	if w.Payload == "" && private && w.Lossy == 0 {
+	if w.Payload == PayloadAuto && private && w.Lossy == 0 {
 		w.Payload, w.GridBits = PayloadRelease, cmp.Or(w.GridBits, 4)
 	}
 	w.Payload = cmp.Or(w.Payload, PayloadMessage)
@@ -111,9 +102,11 @@ func (w Wire) pick(private bool) Wire {
 // maxName bounds the length of names and of the run id, in bytes.
 const maxName = 64
 
-// validName reports whether s can be a member's name or a run's id: it goes into ledgers, certificates and logs, which are read by people.
+// validName reports whether s can be a member's name or a run's id. It goes into ledgers, certificates and logs, which
+// people read.
 func validName(s string) bool {
-	return s != "" && len(s) <= maxName && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+	return s != "" && len(s) <= maxName && utf8.ValidString(s) && !strings.ContainsFunc(s,
+		func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // Rho returns the zCDP cost of all rounds of the run: infinite if it is not private.
@@ -123,6 +116,15 @@ func (f *Fleet) Rho() float64 {
 	}
 	g := f.Privacy.gaussian()
 	return float64(f.Method.Rounds) * g.Rho()
+}
+
+// Graph returns who talks to whom, by the numbers of the members. It fails if the fleet is not valid.
+func (f *Fleet) Graph() (*graph.Graph, error) {
+	p, err := f.plan()
+	if err != nil {
+		return nil, err
+	}
+	return p.graph, nil
 }
 
 // Validate reports every fault of the fleet at once.
@@ -173,16 +175,8 @@ func (f *Fleet) plan() (*plan, error) {
 	}
 	m := f.Method
 	if !(m.Gain > 0 && m.Gain < 1) {
-		fault("gain is %v, want more than 0 and less than 1: it is a share of the limit of stability, tau*beta*eta*mu*rho*lambda_N < 8/3", m.Gain)
-	}
-	if m.Estimator != "" && m.Estimator != "paper" && m.Estimator != "centered" {
-		fault("estimator %q, want paper or centered", m.Estimator)
-	}
-	if m.Directions != "" {
-		var err error
-		if p.directions, err = zoest.ParseDistribution(m.Directions); err != nil {
-			fault("%w", err)
-		}
+		fault("gain is %v, want more than 0 and less than 1: it is a share of the limit of stability, "+
+			"tau*beta*eta*mu*rho*lambda_N < 8/3", m.Gain)
 	}
 	if f.Privacy.NonPrivate && (f.Privacy != Privacy{NonPrivate: true}) {
 		fault("privacy is both non-private and %+v: choose one", f.Privacy)
@@ -193,14 +187,11 @@ func (f *Fleet) plan() (*plan, error) {
 	if l := f.Privacy.EpsilonLimit; !(l >= 0 && l <= 1e6) {
 		fault("epsilon limit is %v, want 0 (none) or at most 1e6", l)
 	}
-	if a := f.Privacy.Accounting; a != "" {
-		if _, err := dpmech.ParseAccounting(a); err != nil {
+	w := f.wire()
+	for _, setting := range []encoding.TextMarshaler{m.Estimator, m.Directions, f.Privacy.Accounting, w.Payload} {
+		if _, err := setting.MarshalText(); err != nil {
 			fault("%w", err)
 		}
-	}
-	w := f.wire()
-	if w.Payload != PayloadMessage && w.Payload != PayloadRelease {
-		fault("payload %q, want message or release", w.Payload)
 	}
 	switch {
 	case w.GridBits != 0 && (w.GridBits < 2 || w.GridBits > 8):
@@ -215,8 +206,10 @@ func (f *Fleet) plan() (*plan, error) {
 		fault("payload %q together with lossy, want message: only then does a message say all by itself", w.Payload)
 	}
 	if w.Lossy > 0 && !f.Privacy.NonPrivate {
-		fault("lossy is %d in a fleet with privacy, want 0 (or non_private): what a round waits for would depend on how long local work takes, which the noise does not cover, "+
-			"and a release would not wait until every neighbor has said what it holds", w.Lossy)
+		fault("lossy is %d in a fleet with privacy, want 0 (or non_private): what a round waits for would depend on how "+
+			"long local "+
+			"work takes, which the noise does not cover, and a release would not wait until every neighbor has said what it "+
+			"holds", w.Lossy)
 	}
 	if f.Task != nil {
 		if err := checkTask(f.Task); err != nil {
@@ -234,21 +227,12 @@ func (f *Fleet) plan() (*plan, error) {
 	return p, nil
 }
 
-// affordable refuses a run that could not be gone through to its end, because its rounds cost more than may be spent: that is better
-// said before the first release than after the last one that is covered.
+// affordable refuses a run whose rounds cost more than may be spent, before the first release.
 func (f *Fleet) affordable() error {
-	if f.Privacy.NonPrivate || f.Privacy.EpsilonLimit == 0 {
+	l, g := f.Privacy.Limit(), f.Privacy.gaussian()
+	if f.Privacy.NonPrivate || l == nil || g.Validate() != nil { // the machine's rules say what is wrong
 		return nil
 	}
-	filter, err := f.filter()
-	if err != nil {
-		return fmt.Errorf("sdk: fleet: %w", err)
-	}
-	g := f.Privacy.gaussian()
-	if g.Validate() != nil {
-		return nil // the machine's rules say what is wrong
-	}
-	l := filter.Limit()
 	if most, err := dpmech.MaxRounds(g, l.Epsilon, l.Delta, l.Accounting); err != nil || most < f.Method.Rounds {
 		return errors.Join(err, fmt.Errorf("sdk: fleet: %d rounds: %w: epsilon limit %v (%v at delta %v) covers %d",
 			f.Method.Rounds, dpmech.ErrBudget, l.Epsilon, l.Accounting, l.Delta, most))
@@ -258,14 +242,13 @@ func (f *Fleet) affordable() error {
 
 // plan is what follows from a valid fleet.
 type plan struct {
-	graph      *graph.Graph
-	number     map[string]int // place of a name in Members
-	directions zoest.Distribution
-	beta       float64
+	graph  *graph.Graph
+	number map[string]int // place of a name in Members
+	beta   float64
 }
 
-// beta returns the weight of the penalty that gives the chosen share of the limit of stability. With schedules, the round
-// with the largest eta*mu has it.
+// beta returns the weight of the penalty that gives the chosen share of the limit of stability. With schedules, the
+// round with the largest eta*mu has it.
 func (f *Fleet) beta(g *graph.Graph) float64 {
 	m := f.Method
 	var step float64
@@ -297,8 +280,8 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 			Dim:        f.Dim,
 			Samples:    samples,
 			Batch:      m.Batch,
-			Directions: p.directions,
-			Centered:   m.Estimator == "centered",
+			Directions: m.Directions,
+			Centered:   m.Estimator == EstimatorCentered,
 			Seed:       m.Seed,
 			Client:     uint32(client),
 		},
@@ -328,9 +311,8 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 	return cfg
 }
 
-// Machines returns the configuration of every member's machine, in the order of Members: what a simulation needs.
-// samples[i] is m_i; noise(i) is the source of member i's release noise and is not called in a non-private run. A node
-// has exactly the configuration found here.
+// Machines returns the configuration of every member's machine, in the order of Members, as a node has it. samples[i]
+// is m_i; noise(i) is the source of member i's release noise, and is not called in a non-private run.
 func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]admm.Config, error) {
 	p, err := f.plan()
 	if err != nil {

@@ -9,44 +9,47 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 func TestFleetFaults(t *testing.T) {
 	for want, change := range map[string]func(f *sdk.Fleet){
-		`run "" has 0 bytes`:                         func(f *sdk.Fleet) { f.Run = "" },
-		"has 65 bytes, want 1..64":                   func(f *sdk.Fleet) { f.Run = strings.Repeat("x", 65) },
-		`run "\xff" has 1 bytes`:                     func(f *sdk.Fleet) { f.Run = "\xff" },
-		`name "b\n" of member 1`:                     func(f *sdk.Fleet) { f.Members[1] = "b\n" },
-		`run "\x1b[2J" has 4 bytes`:                  func(f *sdk.Fleet) { f.Run = "\x1b[2J" },
-		"dim is 268435457":                           func(f *sdk.Fleet) { f.Dim = 1<<28 + 1 },
-		"Rounds 8 and Cooldown 2147483640, want":     func(f *sdk.Fleet) { f.Method.Cooldown = math.MaxInt32 - 7 },
-		"no members":                                 func(f *sdk.Fleet) { f.Members, f.Edges = nil, nil },
-		`members 0 and 2 are both called "a"`:        func(f *sdk.Fleet) { f.Members[2] = "a" },
-		`name "" of member 1`:                        func(f *sdk.Fleet) { f.Members[1] = "" },
-		`["a" "z"] joins somebody`:                   func(f *sdk.Fleet) { f.Edges[0] = [2]string{"a", "z"} },
-		"not connected":                              func(f *sdk.Fleet) { f.Edges = f.Edges[:2] },
-		"Dim is 0":                                   func(f *sdk.Fleet) { f.Dim = 0 },
-		"X0 has length 1, want 6":                    func(f *sdk.Fleet) { f.X0 = []float32{1} },
-		"Rounds is 0":                                func(f *sdk.Fleet) { f.Method.Rounds = 0 },
-		"Cooldown is -3":                             func(f *sdk.Fleet) { f.Method.Cooldown = -3 },
-		"Tau is 0":                                   func(f *sdk.Fleet) { f.Method.Tau = 0 },
-		"Batch is -1":                                func(f *sdk.Fleet) { f.Method.Batch = -1 },
-		"Rho is 0":                                   func(f *sdk.Fleet) { f.Method.Rho = 0 },
-		"gain is 1, want more than 0 and less":       func(f *sdk.Fleet) { f.Method.Gain = 1 },
-		"gain is 0, want":                            func(f *sdk.Fleet) { f.Method.Gain = 0 },
-		"gain is NaN, want":                          func(f *sdk.Fleet) { f.Method.Gain = math.NaN() },
-		"Eta has 0 values":                           func(f *sdk.Fleet) { f.Method.Eta = nil },
-		"Mu of round 0 is 0":                         func(f *sdk.Fleet) { f.Method.Mu = []float64{0} },
-		`directions "up", want rademacher or sphere`: func(f *sdk.Fleet) { f.Method.Directions = "up" },
-		`estimator "best", want paper or centered`:   func(f *sdk.Fleet) { f.Method.Estimator = "best" },
-		"choose one":                                 func(f *sdk.Fleet) { f.Privacy.Sigma = 1 },
-		"clip is 0":                                  func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Sigma: 1, Delta: 1e-5} },
-		"sigma is 0":                                 func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 1, Delta: 1e-5} },
-		"task is not a JSON object in UTF-8":         func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": 1`) },
-		"task is not a JSON object":                  func(f *sdk.Fleet) { f.Task = json.RawMessage(` [1]`) },
-		"task is not a JSON obj":                     func(f *sdk.Fleet) { f.Task = json.RawMessage{} },
-		"task is not a JSON ob":                      func(f *sdk.Fleet) { f.Task = json.RawMessage("{\"\xff\": 1}") },
-		"task has 8388609 bytes, want at most":       func(f *sdk.Fleet) { f.Task = json.RawMessage("{}" + strings.Repeat(" ", 8<<20-1)) },
+		`run "" has 0 bytes`:                     func(f *sdk.Fleet) { f.Run = "" },
+		"has 65 bytes, want 1..64":               func(f *sdk.Fleet) { f.Run = strings.Repeat("x", 65) },
+		`run "\xff" has 1 bytes`:                 func(f *sdk.Fleet) { f.Run = "\xff" },
+		`name "b\n" of member 1`:                 func(f *sdk.Fleet) { f.Members[1] = "b\n" },
+		`run "\x1b[2J" has 4 bytes`:              func(f *sdk.Fleet) { f.Run = "\x1b[2J" },
+		"dim is 268435457":                       func(f *sdk.Fleet) { f.Dim = 1<<28 + 1 },
+		"Rounds 8 and Cooldown 2147483640, want": func(f *sdk.Fleet) { f.Method.Cooldown = math.MaxInt32 - 7 },
+		"no members":                             func(f *sdk.Fleet) { f.Members, f.Edges = nil, nil },
+		`members 0 and 2 are both called "a"`:    func(f *sdk.Fleet) { f.Members[2] = "a" },
+		`name "" of member 1`:                    func(f *sdk.Fleet) { f.Members[1] = "" },
+		`["a" "z"] joins somebody`:               func(f *sdk.Fleet) { f.Edges[0] = [2]string{"a", "z"} },
+		"not connected":                          func(f *sdk.Fleet) { f.Edges = f.Edges[:2] },
+		"Dim is 0":                               func(f *sdk.Fleet) { f.Dim = 0 },
+		"X0 has length 1, want 6":                func(f *sdk.Fleet) { f.X0 = []float32{1} },
+		"Rounds is 0":                            func(f *sdk.Fleet) { f.Method.Rounds = 0 },
+		"Cooldown is -3":                         func(f *sdk.Fleet) { f.Method.Cooldown = -3 },
+		"Tau is 0":                               func(f *sdk.Fleet) { f.Method.Tau = 0 },
+		"Batch is -1":                            func(f *sdk.Fleet) { f.Method.Batch = -1 },
+		"Rho is 0":                               func(f *sdk.Fleet) { f.Method.Rho = 0 },
+		"gain is 1, want more than 0 and less":   func(f *sdk.Fleet) { f.Method.Gain = 1 },
+		"gain is 0, want":                        func(f *sdk.Fleet) { f.Method.Gain = 0 },
+		"gain is NaN, want":                      func(f *sdk.Fleet) { f.Method.Gain = math.NaN() },
+		"Eta has 0 values":                       func(f *sdk.Fleet) { f.Method.Eta = nil },
+		"Mu of round 0 is 0":                     func(f *sdk.Fleet) { f.Method.Mu = []float64{0} },
+		`directions "Distribution(7)", want rademacher or sphere`: func(f *sdk.Fleet) { f.Method.Directions = 7 },
+		`estimator "Estimator(7)", want paper or centered`:        func(f *sdk.Fleet) { f.Method.Estimator = 7 },
+		`payload "Payload(-1)", want message or release`:          func(f *sdk.Fleet) { f.Wire.Payload = -1 },
+		`accounting "Accounting(7)", want gdp, zcdp or paper`:     func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 1, Sigma: 1, Delta: 1e-5, Accounting: 7} },
+		"choose one":                           func(f *sdk.Fleet) { f.Privacy.Sigma = 1 },
+		"clip is 0":                            func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Sigma: 1, Delta: 1e-5} },
+		"sigma is 0":                           func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 1, Delta: 1e-5} },
+		"task is not a JSON object in UTF-8":   func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": 1`) },
+		"task is not a JSON object":            func(f *sdk.Fleet) { f.Task = json.RawMessage(` [1]`) },
+		"task is not a JSON obj":               func(f *sdk.Fleet) { f.Task = json.RawMessage{} },
+		"task is not a JSON ob":                func(f *sdk.Fleet) { f.Task = json.RawMessage("{\"\xff\": 1}") },
+		"task has 8388609 bytes, want at most": func(f *sdk.Fleet) { f.Task = json.RawMessage("{}" + strings.Repeat(" ", 8<<20-1)) },
 		"lossy is 2 in a fleet with privacy, want 0 (or non_private)": func(f *sdk.Fleet) {
 			f.Privacy, f.Wire.Lossy = privateRing().Privacy, 2
 		},
@@ -62,7 +65,7 @@ func TestFleetFaults(t *testing.T) {
 		}
 	}
 	f := ring()
-	f.Run, f.Method.Gain, f.Method.Directions = "", 2, "up"
+	f.Run, f.Method.Gain, f.Method.Directions = "", 2, 7
 	if err := f.Validate(); strings.Count(err.Error(), "\n") != 2 {
 		t.Errorf("three faults gave %q", err)
 	}
@@ -112,7 +115,7 @@ func TestFleetHash(t *testing.T) {
 		"edges":     func(f *sdk.Fleet) { f.Edges = f.Edges[:5] },
 		"rounds":    func(f *sdk.Fleet) { f.Method.Rounds++ },
 		"eta":       func(f *sdk.Fleet) { f.Method.Eta = []float64{math.Nextafter(0.5, 1)} },
-		"estimator": func(f *sdk.Fleet) { f.Method.Estimator = "centered" },
+		"estimator": func(f *sdk.Fleet) { f.Method.Estimator = sdk.EstimatorCentered },
 		"seed":      func(f *sdk.Fleet) { f.Method.Seed = 1<<63 + 1 },
 		"seed+1":    func(f *sdk.Fleet) { f.Method.Seed = 1<<63 + 2 },
 		"privacy":   func(f *sdk.Fleet) { f.Privacy = privateRing().Privacy },
@@ -138,8 +141,8 @@ func TestFleetHashMeaning(t *testing.T) {
 		"edges turned":       func(f *sdk.Fleet) { f.Edges[0][0], f.Edges[0][1] = f.Edges[0][1], f.Edges[0][0] },
 		"edges in disorder":  func(f *sdk.Fleet) { f.Edges[0], f.Edges[3] = f.Edges[3], f.Edges[0] },
 		"start at zero":      func(f *sdk.Fleet) { f.X0 = make([]float32, 6) },
-		"default directions": func(f *sdk.Fleet) { f.Method.Directions = "rademacher" },
-		"default estimator":  func(f *sdk.Fleet) { f.Method.Estimator = "paper" },
+		"default directions": func(f *sdk.Fleet) { f.Method.Directions = zoest.Rademacher },
+		"default estimator":  func(f *sdk.Fleet) { f.Method.Estimator = sdk.EstimatorPaper },
 	} {
 		f := ring()
 		change(f)

@@ -656,7 +656,7 @@ func TestFailedOracleLooksLikeAny(t *testing.T) {
 	const fallback = 0
 	for _, change := range []func(f *sdk.Fleet){
 		func(*sdk.Fleet) {},
-		func(f *sdk.Fleet) { f.Method.Estimator = "centered" },
+		func(f *sdk.Fleet) { f.Method.Estimator = sdk.EstimatorCentered },
 		func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadMessage },
 	} {
 		f := privateRing()

@@ -2,7 +2,6 @@ package sdk
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -14,9 +13,7 @@ import (
 	"sort"
 	"unicode/utf8"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
-	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // sections are the parts of a fleet that can differ, in an order that never changes: members tell each other in which of them
@@ -43,16 +40,14 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 		edges[i] = [2]string{min(e[0], e[1]), max(e[0], e[1])}
 	}
 	sort.Sort(byEnds(edges))
-	method, privacy := f.Method, f.Privacy
-	method.Estimator = cmp.Or(method.Estimator, "paper")
-	method.Directions = cmp.Or(method.Directions, zoest.Rademacher.String())
-	if !privacy.NonPrivate {
-		privacy.Accounting = cmp.Or(privacy.Accounting, dpmech.GDP.String())
+	privacy := sorted(f.Privacy)
+	if f.Privacy.NonPrivate {
+		privacy["accounting"] = json.RawMessage(`""`) // as the form has always been
 	}
 	form := make(map[string]json.RawMessage)
 	for key, value := range map[string]any{
 		"run": f.Run, "dim": f.Dim, "x0": f.start(), "members": f.Members, "edges": edges,
-		"method": sorted(method), "privacy": sorted(privacy), "wire": sorted(f.wire()),
+		"method": sorted(f.Method), "privacy": privacy, "wire": sorted(f.wire()),
 	} {
 		form[key], _ = json.Marshal(value)
 	}

@@ -87,7 +87,7 @@ func TestLayout(t *testing.T) {
 				t.Errorf("%s imports %s, and may import %v", dir, inner, allowed)
 			case !ours && strings.Contains(strings.Split(imp, "/")[0], ".") && !slices.Contains(mayUse[dir], imp):
 				t.Errorf("%s imports %s, and may use %v", dir, imp, mayUse[dir])
-			case imp == "C" || imp == "expvar" || imp == "net/http/pprof":
+			case imp == "C" || imp == "expvar" || imp == "net/http/pprof" || imp == "flag":
 				t.Errorf("%s imports %s", dir, imp)
 			}
 		}

@@ -49,26 +49,19 @@ type Node struct {
 
 // Status is where a node stands.
 type Status struct {
-	Round         int      // releases made so far, 0 to Rounds+Cooldown
-	Waiting       []string // neighbors whose messages hold the round up
-	Queries       int64    // losses asked for
-	FailedQueries int64    // of these, how many could not be had; nobody outside learns this number
-	BytesSent     int64    // of encoded frames handed to the transport, resent ones included
-	Refused       int64    // frames that neighbors sent and that could not be right
-	Done          bool     // the last release is made, and the model final
+	Round         int               // releases made so far, 0 to Rounds+Cooldown
+	Waiting       []string          // neighbors whose messages hold the round up
+	Queries       int64             // losses asked for
+	FailedQueries int64             // of these, how many failed; nobody outside learns this number
+	BytesSent     int64             // of encoded frames handed to the transport, resent ones included
+	Refused       int64             // frames of neighbors that could not be right
+	Done          bool              // the last release is made, and the model final
+	Neighbors     []Neighbor        // all of them, in the order of the fleet's members
+	Evidence      []signed.Evidence // of members that have signed two releases of one round
+	Recovered     int               // the release after which this device has taken over from a lost one, see Config.Recover; 0 if none
 
-	Neighbors []Neighbor // all of them, in the order of the fleet's members
-
-	// Evidence is what this node has found of members that have signed two releases of one round.
-	Evidence []signed.Evidence
-
-	// Recovered is the release after which this device has taken over from one that was lost, see Config.Recover; 0 if
-	// there was none.
-	Recovered int
-
-	// ConsensusError is the mean, over the neighbors j, of |x_i - x_j|², the squared distance between this node's release
-	// and the neighbor's of the same round, Compared. Compared is 0 if that is not known: before the first round is over,
-	// and always in a fleet whose payload is "message", which does not show releases.
+	// ConsensusError is the mean, over the neighbors j, of |x_i - x_j|^2 between the releases of round Compared. Compared is 0
+	// if that is not known: before the first round is over, and always with PayloadMessage, which does not show releases.
 	ConsensusError float64
 	Compared       int
 }
@@ -81,7 +74,7 @@ type Neighbor struct {
 
 // New returns a node at the start of its run, or, if cfg.Store keeps a state, where it was when it was last heard of.
 func New(cfg Config) (*Node, error) {
-	p, err := cfg.validate()
+	p, err := cfg.complete()
 	if err != nil {
 		return nil, err
 	}

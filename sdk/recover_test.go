@@ -138,7 +138,7 @@ func newWreck(t *testing.T, seed uint64) *wreck {
 	}
 	f.Method.Rounds, f.Method.Cooldown = 2+c.IntN(4), c.IntN(3)
 	if c.IntN(2) == 0 {
-		f.Method.Estimator = "centered"
+		f.Method.Estimator = sdk.EstimatorCentered
 	}
 	switch c.IntN(4) {
 	case 0:

@@ -91,7 +91,7 @@ func ring20(dim int, m sdk.Method) *sdk.Fleet {
 // theirs. Its quality is the distance of the average model from there.
 func quadratics() (*tinytest.Network, func([][]float32, []float32) float64) {
 	net := &tinytest.Network{Fleet: ring20(10, sdk.Method{
-		Rounds: 100, Cooldown: 20, Tau: 2, Batch: 5, Rho: 1, Gain: 0.75, Estimator: "centered",
+		Rounds: 100, Cooldown: 20, Tau: 2, Batch: 5, Rho: 1, Gain: 0.75, Estimator: sdk.EstimatorCentered,
 		Eta: admm.Schedule{0.2}, Mu: admm.Schedule{0.1}, Seed: 3,
 	})}
 	least := make([]float64, 10)
@@ -123,7 +123,7 @@ func clinics(t *testing.T) (*tinytest.Network, func([][]float32, []float32) floa
 	}
 	test := task.NewSoftmax(set.Test)
 	net := &tinytest.Network{Fleet: ring20(test.Dim(), sdk.Method{
-		Rounds: 50, Cooldown: 20, Tau: 2, Rho: 1, Gain: 0.75, Estimator: "centered",
+		Rounds: 50, Cooldown: 20, Tau: 2, Rho: 1, Gain: 0.75, Estimator: sdk.EstimatorCentered,
 		Eta: admm.Schedule{1}, Mu: admm.Schedule{0.5}, Seed: 3,
 	})}
 	for _, part := range parts {

@@ -19,17 +19,7 @@ const (
 	Sphere
 )
 
-// ParseDistribution returns the distribution that String names.
-func ParseDistribution(name string) (Distribution, error) {
-	for _, d := range []Distribution{Rademacher, Sphere} {
-		if name == d.String() {
-			return d, nil
-		}
-	}
-	return 0, fmt.Errorf("zoest: directions %q, want rademacher or sphere", name)
-}
-
-// String returns the name used in flags and files.
+// String returns the name used in files: rademacher or sphere.
 func (d Distribution) String() string {
 	switch d {
 	case Rademacher:
@@ -38,6 +28,23 @@ func (d Distribution) String() string {
 		return "sphere"
 	}
 	return fmt.Sprintf("Distribution(%d)", int(d))
+}
+
+// MarshalText returns the name of a known distribution.
+func (d Distribution) MarshalText() ([]byte, error) {
+	name := []byte(d.String())
+	return name, d.UnmarshalText(name)
+}
+
+// UnmarshalText sets d to the distribution of a name.
+func (d *Distribution) UnmarshalText(name []byte) error {
+	for _, known := range []Distribution{Rademacher, Sphere} {
+		if string(name) == known.String() {
+			*d = known
+			return nil
+		}
+	}
+	return fmt.Errorf("zoest: directions %q, want rademacher or sphere", name)
 }
 
 // direction holds one drawn vector u, as packed signs or as floats.

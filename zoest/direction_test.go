@@ -1,6 +1,7 @@
 package zoest
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -265,16 +266,21 @@ func TestDirectionArithmetic(t *testing.T) {
 	}
 }
 
-func TestParseDistribution(t *testing.T) {
+func TestDistributionText(t *testing.T) {
 	for _, d := range []Distribution{Rademacher, Sphere} {
-		if got, err := ParseDistribution(d.String()); got != d || err != nil {
-			t.Errorf("ParseDistribution(%q) = %v, %v", d, got, err)
+		var got Distribution
+		text, err := d.MarshalText()
+		if err := errors.Join(err, got.UnmarshalText(text)); got != d || err != nil {
+			t.Errorf("%q is read as %v, %v", text, got, err)
 		}
 	}
+	if _, err := Distribution(7).MarshalText(); err == nil {
+		t.Error("a distribution without a name was written")
+	}
 	for _, name := range []string{"", "Sphere", "gauss", Distribution(7).String()} {
-		_, err := ParseDistribution(name)
+		err := new(Distribution).UnmarshalText([]byte(name))
 		if want := fmt.Sprintf("zoest: directions %q, want rademacher or sphere", name); err == nil || err.Error() != want {
-			t.Errorf("ParseDistribution(%q) gives the error %v, want %s", name, err, want)
+			t.Errorf("%q gives the error %v, want %s", name, err, want)
 		}
 	}
 }

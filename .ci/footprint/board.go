@@ -92,7 +92,7 @@ func runBoard(dir string) error {
 	}
 	fleet := &sdk.Fleet{
 		Run: "board", Dim: 6, Members: []string{"a", "b", "c"}, Edges: [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}},
-		Method:  sdk.Method{Rounds: 20, Cooldown: 10, Tau: 2, Batch: 8, Rho: 1, Gain: 0.75, Eta: []float64{1}, Mu: []float64{0.6}, Estimator: "centered", Seed: 5},
+		Method:  sdk.Method{Rounds: 20, Cooldown: 10, Tau: 2, Batch: 8, Rho: 1, Gain: 0.75, Eta: []float64{1}, Mu: []float64{0.6}, Estimator: sdk.EstimatorCentered, Seed: 5},
 		Privacy: sdk.Privacy{Clip: 0.2, Sigma: 0.5, Delta: 1e-5},
 	}
 	tr, err := newTrial(files, fleet, func(i int) string {

@@ -171,7 +171,7 @@ var mutations = []mutation{
 	{"a lost release that is charged and not marked", "sdk/durable.go",
 		"errors.Join(err, n.mark(e.Held))", "err", order},
 	{"marks of the lost device that stop its successor", "sdk/durable.go",
-		"dpmech.CheckResume(max(round, n.blank()),", "dpmech.CheckResume(round,", order},
+		"dpmech.CheckResume(max(round, blank),", "dpmech.CheckResume(round,", order},
 	{"a recovered release that is not marked", "sdk/recover.go",
 		"n.mark(result.Held)", "n.mark(0)", order},
 

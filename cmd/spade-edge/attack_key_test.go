@@ -85,13 +85,13 @@ func (k *keyed) ends(t *testing.T, b *process) {
 }
 
 // audited verifies a member's certificate as an auditor does. All of by have countersigned it.
-func (tr *trial) audited(t *testing.T, member string, by ...string) certificateVerdict {
+func (tr *trial) audited(t *testing.T, member string, by ...string) verification {
 	t.Helper()
 	node, err := fleetfile.ReadNode(tr.path(member + ".json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := object[certificateVerdict](t, "-verify", node.Certificate(), "-fleet", tr.path("fleet.json"), "-ledger", node.Ledger)
+	v := object[verification](t, "-verify", node.Certificate(), "-fleet", tr.path("fleet.json"), "-ledger", node.Ledger)
 	if !v.Verified || !v.FleetChecked || !v.LedgerChecked || !slices.Equal(v.Countersigned, by) || len(v.NotCountersigned) != 0 {
 		t.Errorf("certificate of %q: countersigned by %q, want %q: %+v", member, v.Countersigned, by, v)
 	}

@@ -1,20 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/ws"
@@ -26,11 +25,11 @@ var checkCommand = &command{
 	run:   checkNode,
 }
 
-// The verdicts of check.
+// The levels of a finding.
 const (
-	verdictOK   = "ok"
-	verdictWarn = "warn"
-	verdictFail = "fail"
+	levelOK   = "ok"
+	levelWarn = "warn"
+	levelFail = "fail"
 )
 
 // finding is a line of check.
@@ -81,33 +80,33 @@ func checkNode(ctx context.Context, cmd *command, args []string, out, log io.Wri
 	}
 	var bad []string
 	for _, f := range c.Items {
-		if f.Verdict == verdictFail {
+		if f.Verdict == levelFail {
 			bad = append(bad, f.Item)
 		}
 	}
-	return verdict{fmt.Errorf("not fit to run: %s", strings.Join(bad, ", ")), c.Code}
+	return exitError{fmt.Errorf("not fit to run: %s", strings.Join(bad, ", ")), c.Code}
 }
 
-func (c *checkup) add(item, verdict, format string, args ...any) {
+func (c *checkup) add(item, level, format string, args ...any) {
 	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")
-	c.Items = append(c.Items, finding{item, verdict, text})
+	c.Items = append(c.Items, finding{item, level, text})
 }
 
-func (c *checkup) ok(item, format string, args ...any)   { c.add(item, verdictOK, format, args...) }
-func (c *checkup) warn(item, format string, args ...any) { c.add(item, verdictWarn, format, args...) }
+func (c *checkup) ok(item, format string, args ...any)   { c.add(item, levelOK, format, args...) }
+func (c *checkup) warn(item, format string, args ...any) { c.add(item, levelWarn, format, args...) }
 
-// fail notes that something is wrong, and what run would end with.
+// fail adds a fault. The first one decides the exit code, which is that of run.
 func (c *checkup) fail(item string, code int, err error) {
 	if c.OK {
 		c.OK, c.Code = false, code
 	}
-	c.add(item, verdictFail, "%v", cured(err))
+	c.add(item, levelFail, "%v", cured(err))
 }
 
 // codeOf is what run would end with after an error.
 func codeOf(err error) int { return exitCode(err, "", io.Discard) }
 
-// everything looks at one thing after the other, as far as those before allow.
+// everything runs the checks in order, as far as the earlier ones allow.
 func (c *checkup) everything(ctx context.Context, path string, offline bool) {
 	node, err := fleetfile.ReadNode(path)
 	if err != nil {
@@ -124,7 +123,8 @@ func (c *checkup) everything(ctx context.Context, path string, offline bool) {
 		c.fail("fleet file", exitUsage, err)
 	} else {
 		hash := file.Fleet.Hash()
-		c.ok("fleet file", "run %q, %d members, %d parameters, hash %x", file.Fleet.Run, len(file.Members), file.Fleet.Dim, hash[:8])
+		c.ok("fleet file", "run %q, %d members, %d parameters, hash %x", file.Fleet.Run, len(file.Members), file.Fleet.Dim,
+			hash[:8])
 	}
 	key, err := fleetfile.ReadKey(node.Key)
 	if err != nil {
@@ -142,12 +142,7 @@ func (c *checkup) everything(ctx context.Context, path string, offline bool) {
 	if _, _, together := node.Load(); err == nil && together != nil {
 		c.fail("ledger", exitUsage, together) // there must be one, or must not: all else is known to be right
 	}
-	used, usedErr := state.InUse(node.State)
-	kept := c.state(node, file, used, usedErr)
-	c.budget(node, file, kept)
-	c.listen(node, used)
-	samples := c.oracle(ctx, node, file)
-	c.room(node, file, samples)
+	c.parts(ctx, node, file)
 	switch {
 	case err != nil:
 	case offline:
@@ -158,115 +153,132 @@ func (c *checkup) everything(ctx context.Context, path string, offline bool) {
 	c.ok("clock", "not needed: keys do not expire")
 }
 
-// state looks at the state folder and returns what is kept there, or nil.
-func (c *checkup) state(node *fleetfile.Node, file *fleetfile.File, used bool, err error) *state.Snapshot {
-	const item = "state"
-	if err != nil {
-		c.fail(item, exitFailed, err)
-		return nil
+// parts checks what the node is to be made of: files and port here, and the rest by the node's own rules.
+func (c *checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfile.File) {
+	f := file.Fleet
+	within, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	cfg := sdk.Config{Fleet: f, Name: node.Name}
+	began := time.Now()
+	own, errOracle := c.load(within, node, file)
+	loaded := time.Since(began)
+	if own != nil {
+		cfg.Oracle, cfg.Samples = own.Oracle, own.Samples
 	}
-	report, err := state.Inspect(node.State)
+	var errLedger error
+	if node.Ledger != "" && !f.Privacy.NonPrivate {
+		cfg.Ledger, errLedger = state.ReadLedger(node.Ledger)
+	}
+	used, remarks, errState := stateFolder(node.State)
+	r := sdk.Preflight(within, cfg, func() (*state.Snapshot, error) {
+		if errState != nil {
+			return nil, fs.ErrNotExist // nothing that could be relied on
+		}
+		kept, err := state.ReadSnapshot(node.State)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errState = err
+		}
+		return kept, err
+	})
+	if own != nil {
+		if err := own.Close(); r.Oracle == nil {
+			r.Oracle = err
+		}
+	}
+	c.state(node, f, r, used, remarks, errState)
+	c.privacy(f, cfg.Ledger, cmp.Or(errLedger, r.Ledger), r)
+	c.listen(node, used)
+	switch {
+	case errOracle != nil:
+		c.fail("oracle", codeOf(errOracle), errOracle)
+	case r.Oracle != nil:
+		c.fail("oracle", exitFailed, r.Oracle)
+	default:
+		c.ok("oracle", "a finite loss in %v, ready after %v; %d samples",
+			r.Answered.Round(time.Microsecond), loaded.Round(time.Millisecond), own.Samples)
+	}
+	if r.Disk > 0 {
+		c.disk(node, r.Disk)
+	}
+}
+
+// load makes ready what the node learns from.
+func (c *checkup) load(ctx context.Context, node *fleetfile.Node, file *fleetfile.File) (*fleetfile.Source, error) {
+	if s := node.Oracle.Stream; s != nil && s.Command[0] == gap {
+		return nil, usageError{errors.New("the node file has a gap: put in what this node learns from, a stream, a oneshot " +
+			"or a builtin " +
+			"(go doc of sdk/fleetfile shows them)")}
+	}
+	return loadOracle(ctx, node.Oracle, file)
+}
+
+// stateFolder looks at a state folder, which need not be there.
+func stateFolder(path string) (used bool, remarks []string, err error) {
+	if used, err = state.InUse(path); err != nil {
+		return false, nil, err
+	}
+	report, err := state.Inspect(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		c.ok(item, "%s is made when the run begins", node.State)
-		return nil
-	} else if err != nil {
-		c.fail(item, exitFailed, err)
-		return nil
+		return used, nil, nil
 	}
-	if report.Refused != nil && !used { // beside a node at work a slot may just be half written
-		c.fail(item, codeOf(report.Refused), report.Refused)
-		return nil
+	if err == nil && !used { // while a node runs a slot may just be half written
+		err = report.Refused
 	}
-	kept, err := state.ReadSnapshot(node.State)
-	m := file.Fleet.Method
+	return used, report.Remarks, err
+}
+
+// state says what the node goes on from.
+func (c *checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *sdk.PreflightReport, used bool, remarks []string,
+	err error) {
+	const item = "state"
+	last := f.Method.Rounds + f.Method.Cooldown
 	running := ""
 	if used {
 		running = "; the node is running"
 	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		c.ok(item, "%s is new%s", node.State, running)
-		return nil
 	case err != nil:
-		c.fail(item, exitFailed, err)
-		return nil
-	case kept.Fleet != file.Fleet.Hash() || kept.Member != node.Name:
-		c.fail(item, exitMismatch, fmt.Errorf("%s holds round %d of %q in another fleet, with hash %x: give this run a folder of its own", node.State, kept.Round, kept.Member, kept.Fleet[:8]))
-		return nil
-	case kept.Round == m.Rounds+m.Cooldown:
+		c.fail(item, codeOf(err), err)
+		return
+	case r.State != nil:
+		c.fail(item, exitMismatch, fmt.Errorf("%s: %w: give this run a folder of its own", node.State, r.State))
+		return
+	case r.Kept == nil:
+		if _, err := os.Stat(node.State); err != nil {
+			c.ok(item, "%s is made when the run begins", node.State)
+			return
+		}
+		c.ok(item, "%s is new%s", node.State, running)
+		return
+	case r.Kept.Round == last:
 		c.ok(item, "the run is done: run serves its last round to neighbors that still need it%s", running)
 	default:
-		c.ok(item, "goes on after round %d of %d%s", kept.Round, m.Rounds+m.Cooldown, running)
+		c.ok(item, "goes on after round %d of %d%s", r.Kept.Round, last, running)
 	}
-	for _, remark := range report.Remarks {
+	for _, remark := range remarks {
 		c.warn(item, "%s", remark)
 	}
-	return kept
 }
 
-// budget looks at the limit of the run and at the ledger.
-func (c *checkup) budget(node *fleetfile.Node, file *fleetfile.File, kept *state.Snapshot) {
-	const item = "privacy"
-	f := file.Fleet
-	pr, rounds := f.Privacy, f.Method.Rounds
-	if pr.NonPrivate {
-		c.warn(item, "NOT PRIVATE: what this node sends may reveal its data")
-		return
+// privacy says what the run will cost, and whether its limit and the ledger cover that.
+func (c *checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r *sdk.PreflightReport) {
+	pr := f.Privacy
+	switch {
+	case pr.NonPrivate:
+		c.warn("privacy", "NOT PRIVATE: what this node sends may reveal its data")
+	case r.Privacy != nil:
+		c.fail("privacy", codeOf(r.Privacy), r.Privacy)
+	default:
+		epsilon := epsilonText(pr.Accounting.Epsilon(f.Rho(), pr.Delta))
+		c.ok("privacy", "epsilon %s (%v) at delta %v over %d rounds", epsilon, pr.Accounting, pr.Delta, f.Method.Rounds)
 	}
-	g := dpmech.Gaussian{Clip: pr.Clip, Sigma: pr.Sigma}
-	acc := accountingOf(pr)
-	most := rounds
-	var err error
-	if pr.EpsilonLimit > 0 {
-		most, err = dpmech.MaxRounds(g, pr.EpsilonLimit, pr.Delta, acc)
+	if errLedger != nil {
+		c.fail("ledger", codeOf(errLedger), errLedger)
+	} else if ledger != nil {
+		life := ledger.Lifetime(pr.Delta)
+		c.ok("ledger", "%q has spent epsilon %s in %d releases of all runs, and the rest of this run is covered",
+			life.Dataset, epsilonText(life.EpsilonGDP), life.Ledger.Seq)
 	}
-	if err == nil && most < rounds {
-		err = fmt.Errorf("%w: epsilon_limit %v (%v at delta %v) covers %d of %d rounds", dpmech.ErrBudget, pr.EpsilonLimit, acc, pr.Delta, most, rounds)
-	}
-	if err != nil {
-		c.fail(item, codeOf(err), err)
-	} else {
-		c.ok(item, "epsilon %s (%v) at delta %v over %d rounds", epsilonText(acc.Epsilon(f.Rho(), pr.Delta)), acc, pr.Delta, rounds)
-	}
-	const book = "ledger"
-	if node.Ledger == "" {
-		return // told already
-	}
-	l, err := state.ReadLedger(node.Ledger)
-	if err != nil {
-		c.fail(book, exitFailed, err)
-		return
-	}
-	var head dpmech.Head
-	if kept != nil && kept.Ledger != "" {
-		if err = json.Unmarshal([]byte(kept.Ledger), &head); err == nil {
-			err = l.Contains(head)
-		}
-	}
-	last, marked := l.Last(f.Run, f.Hash(), node.Name), l.Marked(f.Run, f.Hash(), node.Name)
-	behind := func() (round int, err error) {
-		if kept == nil {
-			return 0, dpmech.CheckResume(0, last, marked)
-		}
-		return kept.Round, dpmech.CheckResume(max(kept.Round, kept.Blank), last, marked)
-	}
-	round, lost := behind()
-	if now, e := state.ReadSnapshot(node.State); lost != nil && kept != nil && e == nil { // a node at work may have gone on in between
-		kept = now
-		round, lost = behind()
-	}
-	if err == nil && lost != nil {
-		err = fmt.Errorf("%w: the ledger has release %d of this run, and the state ends with %d (%w)", state.ErrRollback, last, round, lost)
-	}
-	if err == nil {
-		err = l.Covers(f.Run, f.Hash(), node.Name, rounds, g)
-	}
-	if err != nil {
-		c.fail(book, codeOf(err), err)
-		return
-	}
-	life := l.Lifetime(pr.Delta)
-	c.ok(book, "%q has spent epsilon %s in %d releases of all runs, and the rest of this run is covered", life.Dataset, epsilonText(life.EpsilonGDP), life.Ledger.Seq)
 }
 
 // listen binds the port, unless the node itself has it.
@@ -291,68 +303,13 @@ func (c *checkup) listen(node *fleetfile.Node, used bool) {
 	c.ok(item, "%s can be bound", node.Listen)
 }
 
-// oracle asks one query and returns how many samples there are, 0 if that is not known. The loss itself is nobody's business.
-func (c *checkup) oracle(ctx context.Context, node *fleetfile.Node, file *fleetfile.File) (samples int) {
-	const item = "oracle"
-	if s := node.Oracle.Stream; s != nil && s.Command[0] == gap {
-		c.fail(item, exitUsage, errors.New("the node file has a gap: put in what this node learns from, a stream, a oneshot or a builtin (go doc of sdk/fleetfile shows them)"))
-		return 0
-	}
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	start := time.Now()
-	own, err := loadOracle(ctx, node.Oracle, file)
-	if err != nil {
-		c.fail(item, codeOf(err), err)
-		return 0
-	}
-	loaded := time.Since(start)
-	x := file.Fleet.X0
-	if x == nil {
-		x = make([]float32, file.Fleet.Dim)
-	}
-	start = time.Now()
-	loss, err := prompt(ctx, func() (loss float64, err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("it has panicked: %v", p)
-			}
-		}()
-		return own.Oracle.Loss(ctx, x, 0)
-	})
-	took := time.Since(start)
-	if closed := own.Close(); err == nil {
-		err = closed
-	}
-	if err == nil && (math.IsNaN(loss) || math.IsInf(loss, 0)) {
-		err = fmt.Errorf("the loss at the start is %v, want a finite number", loss)
-	}
-	if err != nil {
-		c.fail(item, exitFailed, err)
-		return own.Samples
-	}
-	c.ok(item, "a finite loss in %v, ready after %v; %d samples", took.Round(time.Microsecond), loaded.Round(time.Millisecond), own.Samples)
-	return own.Samples
-}
-
-// room compares what the state still needs with what is free on its disk.
-func (c *checkup) room(node *fleetfile.Node, file *fleetfile.File, samples int) {
+// disk compares what the node will need with what is free on the disk of its state.
+func (c *checkup) disk(node *fleetfile.Node, need int64) {
 	const item = "disk"
-	m := file.Fleet.Method
-	if m.Estimator == "centered" && samples == 0 {
-		return // not known, and the reason is told
-	}
-	size := file.Fleet.StateSize(node.Name, samples)
-	need := 2 * (int64(size) + state.MaxNote + slotExtra)
-	for i := range 2 {
+	for i := range 2 { // is there already
 		if info, err := os.Stat(filepath.Join(node.State, fmt.Sprintf("slot-%d", i))); err == nil {
 			need -= min(info.Size(), need)
 		}
-	}
-	const line = 512 // of the log and of the ledger, generously
-	need += line * int64(m.Rounds+m.Cooldown)
-	if node.Ledger != "" {
-		need += line * int64(m.Rounds)
 	}
 	dir, err := filepath.Abs(node.State)
 	for err == nil {

@@ -5,7 +5,6 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"slices"
@@ -27,23 +26,24 @@ var demoCommand = &command{
 }
 
 func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
-	o := options{
-		data: "synthetic:clinical", nodes: 8, graph: "ring", partition: "dirichlet:0.1",
-		rounds: 50, cooldown: 30, tau: 2, epsilon: 32,
-	}
-	var addr string
-	if err := o.read(cmd, args, out, func(fs *flag.FlagSet) {
-		fs.StringVar(&addr, "http", "", "serve a page that shows all nodes at this loopback `address`, and go on with that at the end until an interrupt")
-	}); err != nil {
+	o := newOptions()
+	o.data, o.nodes, o.graph, o.partition = "synthetic:clinical", 8, "ring", "dirichlet:0.1"
+	o.cooldown, o.epsilon = 30, 32
+	fs := cmd.flags()
+	o.register(fs)
+	addr := fs.String("http", "",
+		"serve a page that shows all nodes at this loopback `address`, and go on with that at the end until an interrupt")
+	if err := o.read(cmd, fs, args, out); err != nil {
 		return err
 	}
-	if addr != "" {
-		if err := monitor.CheckAddress(addr); err != nil {
+	if *addr != "" {
+		if err := monitor.CheckAddress(*addr); err != nil {
 			return usageError{fmt.Errorf("-http: %w", err)}
 		}
 	}
 	if o.nodes > maxDemoNodes {
-		return usageError{fmt.Errorf("-nodes is %d, want at most %d nodes with sockets in one process; simulate takes more", o.nodes, maxDemoNodes)}
+		return usageError{fmt.Errorf("-nodes is %d, want at most %d nodes with sockets in one process; simulate takes more",
+			o.nodes, maxDemoNodes)}
 	}
 	p, err := prompt(ctx, func() (*problem, error) { return o.build("demo") })
 	if err != nil {
@@ -56,7 +56,7 @@ func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) 
 	if o.nonPrivate {
 		show.say("NOT PRIVATE: nothing is clipped and no noise is added")
 	}
-	stage, err := p.newStage(addr, show)
+	stage, err := p.newStage(*addr, show)
 	if err != nil {
 		return err
 	}
@@ -95,8 +95,10 @@ func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) 
 // maxDemoNodes bounds the listeners, connections and goroutines of one process.
 const maxDemoNodes = 100
 
-// runNodes trains over websockets and returns the outcome, every node's model and, with -average, the mean of its releases.
-func (p *problem) runNodes(ctx context.Context, show *progress, stage *stage) (r *result, models, means [][]float32, err error) {
+// runNodes trains over websockets and returns the outcome, every node's model and, with -average, the mean of its
+// releases.
+func (p *problem) runNodes(ctx context.Context, show *progress, stage *stage) (r *result, models, means [][]float32,
+	err error) {
 	trs, keys, err := p.listen()
 	defer func() {
 		var wg sync.WaitGroup // side by side: each gives its peers a moment to say goodbye
@@ -227,10 +229,9 @@ func (p *problem) transcript(show *progress, stage *stage) *sim.Transcript {
 // compare trains every node alone and one on all data, without noise, and returns the accuracy of each node alone.
 func (p *problem) compare(ctx context.Context, r *result) ([]float64, error) {
 	models := make([][]float32, len(p.oracles))
-	_, share := pace(p.opt.model)
 	for i, oracle := range p.oracles {
 		var err error
-		if models[i], err = alone(ctx, p.fleet, share, oracle); err != nil {
+		if models[i], err = p.alone(ctx, oracle); err != nil {
 			return nil, err
 		}
 	}
@@ -239,7 +240,7 @@ func (p *problem) compare(ctx context.Context, r *result) ([]float64, error) {
 		return nil, err
 	}
 	solo, _ := average(each)
-	pooled, err := alone(ctx, p.fleet, share, p.opt.modelSpec().New(p.train))
+	pooled, err := p.alone(ctx, p.opt.modelSpec().New(p.train))
 	if err != nil {
 		return nil, err
 	}
@@ -250,15 +251,19 @@ func (p *problem) compare(ctx context.Context, r *result) ([]float64, error) {
 
 // writeTable prints what a person wants to know after a demo.
 func (p *problem) writeTable(w io.Writer, r *result, solo, each []float64) {
-	fmt.Fprintf(w, "\n%-10s %8s %12s %14s %16s\n", "node", "samples", "class "+className(p.train, p.train.Classes-1), "alone", "with the others")
+	fmt.Fprintf(w, "\n%-10s %8s %12s %14s %16s\n", "node", "samples", "class "+className(p.train, p.train.Classes-1),
+		"alone", "with the others")
 	for i, name := range p.fleet.Members {
 		fmt.Fprintf(w, "%-10s %8d %10.0f %% %12.1f %% %14.1f %%\n", name, p.samples[i], p.share(i), solo[i], each[i])
 	}
 	fmt.Fprintf(w, "%-10s %8s %12s %12.1f %% %14.1f %%\n", "average", "", "", *r.AccuracyAlone, r.AccuracyMean)
 	fmt.Fprintf(w, "%-10s %8d %12s %14s %14.1f %%\n\n", "pooled", p.train.Len(), "", "", *r.AccuracyPooled)
-	fmt.Fprintf(w, "accuracy is on test data that no node has; \"alone\" and \"pooled\" (one node with everybody's data) are trained without noise\n\n")
-	fmt.Fprintf(w, "consensus error %.3g, mean squared distance between a node's model and the average one\n", r.ConsensusError)
-	fmt.Fprintf(w, "sent           %s in all: %d rounds over %d connections, both ways; no data, no gradients\n", bytesText(r.BytesSent), r.Rounds+r.Cooldown, len(p.fleet.Edges))
+	fmt.Fprintf(w, "accuracy is on test data that no node has; \"alone\" and \"pooled\" (one node with "+
+		"everybody's data) are trained without noise\n\n")
+	fmt.Fprintf(w, "consensus error %.3g, mean squared distance between a node's model and the average one\n",
+		r.ConsensusError)
+	fmt.Fprintf(w, "sent           %s in all: %d rounds over %d connections, both ways; no data, no gradients\n",
+		bytesText(r.BytesSent), r.Rounds+r.Cooldown, len(p.fleet.Edges))
 	fmt.Fprintf(w, "asked          %d losses of the black-box models, in %.1f s\n", r.Queries, r.Seconds)
 	r.writePrivacy(w)
 }

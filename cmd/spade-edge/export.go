@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
@@ -87,12 +86,14 @@ func exportModel(_ context.Context, cmd *command, args []string, out, log io.Wri
 	model := kept.Model
 	if *averaged {
 		if model = kept.Averaged; model == nil {
-			return usageError{errors.New(`-averaged: this node does not keep the mean of its releases; "average": true in its node file makes it`)}
+			return usageError{errors.New("-averaged: this node does not keep the mean of its releases; " +
+				`"average": true in its node file makes it`)}
 		}
 	}
 	last := f.Method.Rounds + f.Method.Cooldown
 	r := &exported{
-		Run: f.Run, Name: node.Name, Round: kept.Round, Rounds: last, Done: kept.Round == last, Averaged: *averaged, Dim: len(model),
+		Run: f.Run, Name: node.Name, Round: kept.Round, Rounds: last, Done: kept.Round == last, Averaged: *averaged,
+		Dim:    len(model),
 		Format: *format, File: *to, Model: sdk.ModelHash(model), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
 	}
 	content, err := r.encode(model)
@@ -119,7 +120,8 @@ func exportModel(_ context.Context, cmd *command, args []string, out, log io.Wri
 		what = "averaged"
 	}
 	fmt.Fprintf(out, "%-14s %s: %d numbers, %s, sha256 %s\n", what, r.File, r.Dim, r.Format, r.SHA256)
-	fmt.Fprintf(out, "release        %d of %d of run %q by %q, model_sha256 %s\n", r.Round, r.Rounds, r.Run, r.Name, r.Model)
+	fmt.Fprintf(out, "release        %d of %d of run %q by %q, model_sha256 %s\n", r.Round, r.Rounds, r.Run, r.Name,
+		r.Model)
 	if !r.Done {
 		fmt.Fprintf(out, "not finished   the run goes on: this is not the final model\n")
 	}
@@ -153,14 +155,19 @@ func (r *exported) encode(model []float32) ([]byte, error) {
 	case "npy":
 		b = npyHeader(len(model))
 	}
-	for _, v := range model {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	return b, nil
+	return appendFloats(b, model), nil
 }
 
-// npyHeader begins a file of format 1.0 of the NumPy enhancement proposal 1 (numpy.lib.format): magic, version, length of the
-// header, and the header, padded so that the numbers begin at a multiple of 64.
+// appendFloats appends numbers as float32, little endian.
+func appendFloats(b []byte, x []float32) []byte {
+	for _, v := range x {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return b
+}
+
+// npyHeader begins a file of format 1.0 of the NumPy enhancement proposal 1 (numpy.lib.format): magic, version, length
+// of the header, and the header, padded so that the numbers begin at a multiple of 64.
 func npyHeader(n int) []byte {
 	header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }", n)
 	const before = 6 + 2 + 2
@@ -175,15 +182,12 @@ func (r *exported) certificate(path string, f *sdk.Fleet) (text []byte, why stri
 	if f.Privacy.NonPrivate {
 		return nil, "NOT PRIVATE, what the node has sent may reveal its data"
 	}
-	text, err := os.ReadFile(path)
+	text, c, err := certificateIn(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "the node writes one when it ends"
 	}
-	var c *dpmech.Certificate
 	if err == nil {
-		if c, err = dpmech.ParseCertificate(text); err == nil {
-			err = c.Verify()
-		}
+		err = c.Verify()
 	}
 	hash := f.Hash()
 	switch {
@@ -192,7 +196,8 @@ func (r *exported) certificate(path string, f *sdk.Fleet) (text []byte, why stri
 	case c.Run != f.Run || c.Fleet != hex.EncodeToString(hash[:]) || c.Member != r.Name:
 		return nil, path + " is of another run"
 	case c.Rounds < min(r.Round, f.Method.Rounds):
-		return nil, fmt.Sprintf("%s counts %d releases, fewer than are in the model; the node writes it anew when it ends", path, c.Rounds)
+		return nil, fmt.Sprintf("%s counts %d releases, fewer than are in the model; the node writes it anew when it ends",
+			path, c.Rounds)
 	}
 	return text, ""
 }
@@ -203,8 +208,8 @@ type written struct {
 	content []byte
 }
 
-// writeAll writes files for everybody to read: each under another name first, so that a full disk leaves none behind. Unless
-// force is set it overwrites nothing.
+// writeAll writes files for everybody to read: each under another name first, so that a full disk leaves none behind.
+// Unless force is set it overwrites nothing.
 func writeAll(files []written, force bool) (err error) {
 	var taken []error
 	for _, f := range files {

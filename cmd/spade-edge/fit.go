@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -35,32 +33,33 @@ type fitted struct {
 }
 
 func fit(_ context.Context, cmd *command, args []string, out, log io.Writer) error {
-	o := options{nodes: 1, rounds: 1, tau: 1, gain: 0.5, delta: 0.5, table: "dense"} // of which there are no flags here
+	o := newOptions()
+	o.nodes = 1
 	fs := cmd.flags()
 	o.registerSource(fs)
 	o.registerModel(fs)
 	fs.Uint64Var(&o.seed, "seed", 1, "of the data split, generated data and the start of a perceptron")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object to standard output")
-	fittedOn := fs.String("fitted-on", "", "`words` that say what the public data are, for the certificate of every member")
+	fittedOn := fs.String("fitted-on", "", "`words` that say what the public data are, for the certificate of every "+
+		"member")
 	file := fs.String("out", "", "write the task to this `file` (default standard output)")
 	x0 := fs.String("x0", "", "write the start of a perceptron to this `file`")
 	if err := cmd.parse(fs, args, out); err != nil {
 		return err
 	}
-	o.given = given(fs)
-	o.pickHidden()
+	o.note(fs)
 	spec := o.spec()
-	errs := []error{o.conflicts(), dataFlags(spec.Validate())}
+	var f faults
+	o.conflicts(&f)
+	f = append(f, dataFlags(spec.Validate()))
 	if *fittedOn == "" {
-		errs = append(errs, errors.New("-fitted-on is missing: say in a few words what the public data are"))
+		f.add("-fitted-on is missing: say in a few words what the public data are")
 	} else if err := task.CheckFittedOn(*fittedOn); err != nil {
-		errs = append(errs, fmt.Errorf("-fitted-on: %w", err))
+		f.add("-fitted-on: %w", err)
 	}
-	if *x0 != "" && o.model != task.PerceptronModel {
-		errs = append(errs, fmt.Errorf("-x0 %s: only for -model perceptron; softmax starts at zeros", *x0))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return usageError{err}
+	f.when(*x0 != "" && !o.hiddenLayer(), "-x0 %s: only for -model perceptron; softmax starts at zeros", *x0)
+	if err := f.usage(); err != nil {
+		return err
 	}
 	if *x0 != "" && *x0 == *file {
 		return usageError{fmt.Errorf("-out and -x0 are both %q, want two files", *file)}
@@ -79,49 +78,30 @@ func fit(_ context.Context, cmd *command, args []string, out, log io.Writer) err
 		Task: *file, Model: recipe.Model.Name, Hidden: recipe.Model.Hidden, Dim: recipe.Dim(), Classes: recipe.Classes,
 		FittedOn: recipe.FittedOn, X0: *x0, NeedsX0: start != nil,
 	}
+	var files []written
 	if *file != "" {
-		if err := createFile(*file, text); err != nil {
-			return err
-		}
+		files = append(files, written{*file, text})
 	}
 	if *x0 != "" {
-		var b []byte
-		for _, x := range start {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-		}
-		if err := createFile(*x0, b); err != nil {
-			if *file != "" {
-				_ = os.Remove(*file) // made a moment ago, and of no use alone
-			}
-			return err
-		}
+		b := appendFloats(nil, start)
+		files = append(files, written{*x0, b})
 		sum := sha256.Sum256(b)
 		r.X0SHA256 = hex.EncodeToString(sum[:])
+	}
+	if err := writeAll(files, false); err != nil {
+		return err
 	}
 	return r.write(out, log, text, o.json)
 }
 
-// fitRecipe fits preprocessing on public data, and returns it with its text, which belongs in the Task of an sdk.Fleet. Of the
-// fleet, recipe.Dim() is the dimension and recipe.Start(seed) the start.
+// fitRecipe fits preprocessing on public data, and returns it with its text, which belongs in the Task of an sdk.Fleet.
+// Of the fleet, recipe.Dim() is the dimension and recipe.Start(seed) the start.
 func fitRecipe(spec task.Spec, model task.ModelSpec, fittedOn string) (text []byte, recipe *task.Recipe, err error) {
 	if recipe, err = task.Fit(spec, model, fittedOn); err != nil {
 		return nil, nil, dataFlags(err)
 	}
 	text, err = fleetfile.MarshalTask(recipe)
 	return text, recipe, err
-}
-
-// createFile writes a file that is not there yet, readable for all.
-func createFile(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err != nil {
-		_ = os.Remove(path) // ours, and of no use
-	}
-	return err
 }
 
 // write prints the task if it is in no file, and otherwise what a fleet file needs beside it.
@@ -135,7 +115,8 @@ func (r fitted) write(out, log io.Writer, text []byte, asJSON bool) error {
 	} else if asJSON {
 		return writeObject(out, r)
 	}
-	fmt.Fprintf(note, "dim            %d, of %s with %d classes\n", r.Dim, task.ModelSpec{Name: r.Model, Hidden: r.Hidden}, len(r.Classes))
+	fmt.Fprintf(note, "dim            %d, of %s with %d classes\n", r.Dim, task.ModelSpec{Name: r.Model,
+		Hidden: r.Hidden}, len(r.Classes))
 	fmt.Fprintf(note, "fitted on      %s\n", r.FittedOn)
 	switch {
 	case r.X0 != "":

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"crypto/ed25519"
+	"encoding/json"
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -38,8 +41,8 @@ func signedBlank(msg admm.Message) admm.Message {
 
 var blank [signed.Size]byte
 
-// newFrames encodes frames like those of the run: normal numbers, which is what noise makes of a model. steps is the standard
-// deviation of what a release on the grid carries, in steps of the grid.
+// newFrames encodes frames like those of the run: normal numbers, which is what noise makes of a model. steps is the
+// standard deviation of what a release on the grid carries, in steps of the grid.
 func newFrames(f *sdk.Fleet, cfg admm.Config, steps float64) (frames, error) {
 	d := min(f.Dim, sampled)
 	codec, err := wire.NewCodec(d)
@@ -83,8 +86,8 @@ func newFrames(f *sdk.Fleet, cfg admm.Config, steps float64) (frames, error) {
 	return out, err
 }
 
-// memory is what a node's numbers take, in bytes: not the program itself, about 10 MB, its connections, its oracle or frames on
-// their way.
+// memory is what a node's numbers take, in bytes: not the program itself, about 10 MB, its connections, its oracle or
+// frames on their way.
 type memory struct {
 	Table      int64 `json:"table"`      // a row for each sample
 	Estimator  int64 `json:"estimator"`  // the rest of the estimator
@@ -96,20 +99,15 @@ type memory struct {
 
 // newMemory counts as [zoest.Estimator] and [admm.Machine] say, for an oracle that is asked one query at a time.
 func newMemory(c admm.Config, checkpoint int64) memory {
-	d, m := int64(c.Estimator.Dim), int64(c.Estimator.Samples)
-	b := int64(c.Estimator.Batch)
-	if b == 0 {
-		b = m
-	}
-	mem := memory{Table: 4 * m * d, Checkpoint: checkpoint}
-	mem.Estimator = 2*4*d + 4*d // v and abar, and the query's point
-	switch {
-	case c.Estimator.Directions == zoest.Sphere:
+	d, m, degree := int64(c.Estimator.Dim), int64(c.Estimator.Samples), int64(len(c.Neighbors))
+	b := cmp.Or(int64(c.Estimator.Batch), m)
+	mem := memory{Table: 4 * m * d, Checkpoint: checkpoint, Node: 2*4*d + 8<<10}
+	mem.Estimator = 3*4*d + 8*(m+b) // v and abar and the query's point; the draw of a batch, with integers of 64 bits
+	if c.Estimator.Directions == zoest.Sphere {
 		mem.Estimator += 4 * d
-	default:
+	} else {
 		mem.Estimator += 8 * d / 8 // eight of signs
 	}
-	mem.Estimator += 8 * (m + b) // the draw of a batch, with integers of 64 bits
 	if c.Estimator.Seeded {
 		mem.Table = 8 * m
 		mem.Estimator += 2*4*d + d/8 // a row made whole, twice, and its direction
@@ -117,36 +115,30 @@ func newMemory(c admm.Config, checkpoint int64) memory {
 	if c.Estimator.Centered {
 		mem.Estimator += 4 * m
 	}
-	deg := int64(len(c.Neighbors))
-	mem.Machine = 4*4*d + deg*5*4*d
+	vectors := 4 + 5*degree // of the machine
 	if c.Releases {
-		mem.Machine = 4*4*d + deg*4*4*d
-		if deg > 0 {
-			mem.Machine += 2 * 4 * d
-		}
+		vectors = 4 + 4*degree + 2*min(1, degree)
 	}
 	if c.GridStep > 0 {
-		mem.Machine += 4 * d
+		vectors++
 		if c.Releases {
-			mem.Machine += deg * 4 * d
+			vectors += degree
 		}
 	}
 	if !c.NonPrivate {
-		mem.Machine += 8 * d
+		vectors += 2
 	}
 	if c.Average {
-		mem.Machine += 4 * d
-	}
-	mem.Node = 2*4*d + 8<<10
-	if c.Average {
+		vectors++
 		mem.Node += 4 * d
 	}
+	mem.Machine = 4 * d * vectors
 	mem.Total = mem.Table + mem.Estimator + mem.Machine + mem.Node + mem.Checkpoint
 	return mem
 }
 
-// checkpointSize returns the length of the encoded state. Everything in it but the vectors is measured on a model of one
-// number: with the vectors' own lengths it takes a few bytes more.
+// checkpointSize returns the length of the encoded state. Everything in it but the vectors is measured on a model of
+// one number: with the vectors' own lengths it takes a few bytes more.
 func checkpointSize(c admm.Config) (int64, error) {
 	x, grid := []float32{0}, []int32(nil)
 	snap := wire.Snapshot{Member: strings.Repeat("m", 8), Build: strings.Repeat("b", 24), Signed: blank[:]}
@@ -196,4 +188,102 @@ func checkpointSize(c admm.Config) (int64, error) {
 		n += 4 * int64(c.Estimator.Samples)
 	}
 	return n, err
+}
+
+// diskCost is what a node's state and ledger take, in bytes as they are handed to the file system: its journal and
+// whole pages come on top. Numbers in text are taken to have the digits that most have.
+type diskCost struct {
+	Slots int64 `json:"slots"` // set aside: two slots, each for the longest state
+	// written in a round of learning: state, a line of the log, one of the ledger, and its mark
+	Round   int64 `json:"round"`
+	Log     int64 `json:"log"`     // of these, the line of the log, which grows by it
+	Ledger  int64 `json:"ledger"`  // and the line of the ledger, likewise, with its mark; 0 in a run that is not private
+	Written int64 `json:"written"` // in the whole run: what wears flash out
+}
+
+// newDiskCost counts what a node with a store and, in a private run, a ledger writes for a state of so many bytes.
+func newDiskCost(f *sdk.Fleet, c admm.Config, state int64) diskCost {
+	const hash = 64 // digits of a SHA-256
+	self := f.Members[c.Estimator.Client]
+	note := int64(len(`{"model_sha256":""}`) + hash)
+	d := diskCost{Slots: f.StoreSize(self, c.Estimator.Samples)}
+	if !c.NonPrivate {
+		note += int64(len(`,"rho":0.1234567890123456`))
+		clip, _ := json.Marshal(f.Privacy.Clip)
+		sigma, _ := json.Marshal(f.Privacy.Sigma)
+		line := len(`{"seq":12,"prev":"","run":"","fleet":"","member":"","round":12,"clip":,"sigma":}`) + 1 + 2*hash
+		line += len(f.Run) + len(self) + len(clip) + len(sigma)
+		d.Ledger = int64(line + len(`{"id":"","seq":12,"hash":""}`) + 1 + hash + hash/2)
+	}
+	d.Log = note + int64(len(`{"round":12,"digest":"","note":}`)+1+hash)
+	const header = 64 // of a slot, with its digest
+	calm := state + header + note + d.Log
+	d.Round = calm + d.Ledger
+	d.Written = int64(f.Method.Rounds)*d.Round + int64(f.Method.Cooldown)*calm
+	return d
+}
+
+// cpuCost is what a round asks of a processor, in seconds: measured on this machine, for a few hundredths of a second,
+// on what fits there. It leaves out the oracle's own time, and that of frames, which is little beside it.
+type cpuCost struct {
+	Query   float64 `json:"query"`   // drawing a direction, and working the answer into the estimate
+	Release float64 `json:"release"` // clip and noise; 0 without privacy
+	Round   float64 `json:"round"`   // m + tau*b queries and a release
+}
+
+// newCPUCost measures. What is longer than the sample that is measured is taken to cost in proportion.
+func newCPUCost(c admm.Config) (cost cpuCost, err error) {
+	const mostDim, mostRows, sample = 1 << 16, 64, 20 * time.Millisecond
+	e := c.Estimator
+	queries := float64(e.Samples) + float64(c.Tau)*float64(cmp.Or(e.Batch, e.Samples))
+	scale := float64(e.Dim)
+	e.Dim, e.Samples = min(e.Dim, mostDim), min(e.Samples, mostRows)
+	e.Batch = min(e.Batch, e.Samples)
+	scale /= float64(e.Dim)
+	measure := func(work func() (units int, err error)) (seconds float64, err error) { // for one unit
+		began, made := time.Now(), 0
+		for made == 0 || time.Since(began) < sample {
+			n, err := work()
+			if err != nil {
+				return 0, err
+			}
+			made += n
+		}
+		return scale * time.Since(began).Seconds() / float64(made), nil
+	}
+	estimator, err := zoest.NewEstimator(e)
+	if err != nil {
+		return cost, err
+	}
+	x, losses := make([]float32, e.Dim), make([]float64, e.Samples)
+	ask := func() (asked int, err error) {
+		for open := estimator.Next(); len(open) > 0; open = estimator.Next() {
+			if err := estimator.Answer(losses[:len(open)]...); err != nil {
+				return 0, err
+			}
+			asked += len(open)
+		}
+		return asked, nil
+	}
+	estimator.Fill(0, x, 1)
+	if _, err := ask(); err != nil { // not counted: memory is touched for the first time
+		return cost, err
+	}
+	cost.Query, err = measure(func() (int, error) {
+		estimator.Step(x)
+		return ask()
+	})
+	if err == nil && len(c.Privacy) > 0 {
+		noise := rng.New(1, rng.Address{Purpose: rng.Noise})
+		var mech *dpmech.Mechanism
+		if mech, err = dpmech.NewMechanism(e.Dim, &noise); err != nil {
+			return cost, err
+		}
+		cost.Release, err = measure(func() (int, error) {
+			clear(x)
+			return 1, mech.Release(x, c.Privacy[0])
+		})
+	}
+	cost.Round = queries*cost.Query + cost.Release
+	return cost, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/csv"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -64,7 +63,8 @@ func (c *commandFlag) Set(s string) error {
 const gap = "FILL-IN-THE-ORACLE"
 
 func initFleet(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
-	o := &initOptions{options: options{data: "synthetic:clinical", graph: "ring", partition: "iid", rounds: 50, tau: 2, epsilon: 8}}
+	o := &initOptions{options: newOptions()}
+	o.data, o.graph, o.partition, o.limited = "synthetic:clinical", "ring", "iid", true
 	if err := o.read(cmd, args, out); err != nil {
 		return err
 	}
@@ -77,9 +77,7 @@ func initFleet(ctx context.Context, cmd *command, args []string, out, log io.Wri
 		return err
 	}
 	r.settle(o, p)
-	for _, c := range p.chosen {
-		r.Chosen[c.name] = c.value
-	}
+	r.Chosen = p.chosenValues()
 	if o.json {
 		return writeObject(out, r)
 	}
@@ -95,27 +93,30 @@ func (o *initOptions) read(cmd *command, args []string, w io.Writer) (err error)
 	fs.StringVar(&o.nodeNames, "nodes", "", "a trial of nodes with these `names`, separated by commas")
 	fs.StringVar(&o.membersFile, "members", "", "the `file` with the lines that keygen has printed on each device")
 	fs.StringVar(&o.runID, "run", "", "`id` of the run, a new one for every new run (default the last part of DIR)")
-	fs.StringVar(&o.hosts, "hosts", "", "where each node is reached, host:port or wss://host:port/path, separated by commas, in the order of the nodes")
-	fs.StringVar(&o.nats, "nats", "", "nodes meet at the broker tls://host:port, and need no addresses; run them with spade-edge-nats")
+	fs.StringVar(&o.hosts, "hosts", "", "where each node is reached, host:port or wss://host:port/path, "+
+		"separated by commas, in the order of the nodes")
+	fs.StringVar(&o.nats, "nats", "", "nodes meet at the broker tls://host:port, and "+
+		"need no addresses; run them with spade-edge-nats")
 	fs.IntVar(&o.port, "port", 7443, "trial: the first node's port on 127.0.0.1; the others follow")
 	fs.IntVar(&o.dim, "dim", 0, "length of the parameter vector, d, where it does not follow from the data")
 	fs.IntVar(&o.samples, "samples", 100, "about how many samples a node has, m, where they are not dealt out")
 	fs.Var(&o.stream, "stream", "the `program` of yours, with its arguments, that answers query after query")
-	fs.Var(&o.oneshot, "oneshot", "the `program` of yours, with its arguments, that is started for each query; {sample} and {params} in them are filled in")
+	fs.Var(&o.oneshot, "oneshot", "the `program` of yours, with its arguments, that is started for each "+
+		"query; {sample} and {params} in them are filled in")
 	fs.IntVar(&o.workers, "workers", 1, "how many of the program run side by side")
-	fs.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each takes its part (default true without -members)")
-	fs.StringVar(&o.dataset, "dataset", "", "what people call the data of the nodes' ledgers: `text` before the node's name (default \"data of\")")
-	fs.StringVar(&o.taskFile, "task", "", "the `file` that fit has written: how every node prepares its own -data, and the model")
+	fs.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each "+
+		"takes its part (default true without -members)")
+	fs.StringVar(&o.dataset, "dataset", "", "what people call the data of the nodes' ledgers: "+
+		"`text` before the node's name (default \"data of\")")
+	fs.StringVar(&o.taskFile, "task", "", "the `file` that fit has written: how "+
+		"every node prepares its own -data, and the model")
 	o.registerData(fs)
 	o.registerModel(fs)
 	o.registerRun(fs)
 	if o.dir, err = cmd.parseFile(fs, args, w); err != nil {
 		return err
 	}
-	o.given = make(map[string]bool)
-	fs.Visit(func(f *flag.Flag) { o.given[f.Name] = true })
-	o.pickCooldown()
-	o.pickHidden()
+	o.note(fs)
 	if !o.given["deal"] {
 		o.deal = !o.given["members"] && !o.given["task"] && o.builtin()
 	}
@@ -140,15 +141,14 @@ func (o *initOptions) builtin() bool {
 	return o.given["data"] || !o.given["stream"] && !o.given["oneshot"] && !o.given["dim"]
 }
 
-// check settles who takes part and where, and reports everything that can be told without looking at data.
+// check settles who takes part and where, and reports every fault that shows without data.
 func (o *initOptions) check() error {
-	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	var f faults
 	if n := count(o.given["n"], o.given["nodes"], o.given["members"]); n != 1 {
-		fault("-n, -nodes and -members: give one, it says who takes part; not %d", n)
+		f.add("-n, -nodes and -members: give one, it says who takes part; not %d", n)
 	}
 	if n := count(o.given["data"], o.given["stream"], o.given["oneshot"]); n > 1 {
-		fault("-data, -stream and -oneshot exclude each other: a node learns from one of them")
+		f.add("-data, -stream and -oneshot exclude each other: a node learns from one of them")
 	}
 	switch {
 	case o.given["members"]:
@@ -158,7 +158,7 @@ func (o *initOptions) check() error {
 	case o.given["nodes"]:
 		o.names = list(o.nodeNames)
 	case o.given["n"] && (o.n < 1 || o.n > 1000):
-		fault("-n is %d, want 1..1000", o.n)
+		f.add("-n is %d, want 1..1000", o.n)
 	default:
 		for i := range o.n {
 			o.names = append(o.names, "node-"+strconv.Itoa(i))
@@ -166,80 +166,63 @@ func (o *initOptions) check() error {
 	}
 	o.nodes = max(1, len(o.names)) // none is a fault already told
 	for i, name := range o.names {
-		if name == "" || strings.HasPrefix(name, ".") || strings.ContainsAny(name, `/\`) || !filepath.IsLocal(name) || name == "fleet.json" {
-			fault("name %q of node %d: want one that can be the name of a folder", name, i)
+		if name == "" || strings.HasPrefix(name, ".") || strings.ContainsAny(name, `/\`) || !filepath.IsLocal(name) ||
+			name == "fleet.json" {
+			f.add("name %q of node %d: want one that can be the name of a folder", name, i)
 		}
 	}
-	o.checkPlaces(fault)
+	o.checkPlaces(f.add)
 	if o.runID == "" {
 		if abs, err := filepath.Abs(o.dir); err == nil {
 			o.runID = filepath.Base(abs)
 		}
 	}
 	own := o.builtin() && !o.deal
-	if o.deal && !o.builtin() {
-		fault("-deal goes with -data only")
-	}
+	f.when(o.deal && !o.builtin(), "-deal goes with -data only")
 	if o.recipe != nil {
-		if o.deal || !o.given["data"] {
-			fault("-task goes with -data of each node's own: in a trial preprocessing is fitted on the data that are dealt out")
-		}
-		if o.given["dim"] && o.dim != o.recipe.Dim() {
-			fault("-dim is %d, but %s makes it %d: leave it out", o.dim, o.taskFile, o.recipe.Dim())
-		}
+		f.when(o.deal || !o.given["data"],
+			"-task goes with -data of each node's own: in a trial preprocessing is fitted on the data that are dealt out")
+		f.when(o.given["dim"] && o.dim != o.recipe.Dim(),
+			"-dim is %d, but %s makes it %d: leave it out", o.dim, o.taskFile, o.recipe.Dim())
 		for _, name := range []string{"label", "drop", "onehot", "labels", "pca", "standardize", "bias", "model", "hidden"} {
-			if o.given[name] {
-				fault("-%s does not go with -task, which says so already", name)
-			}
+			f.when(o.given[name], "-%s does not go with -task, which says so already", name)
 		}
 		o.dim = o.recipe.Dim()
 	}
-	if o.recipe == nil && (own || !o.builtin()) && !o.given["dim"] {
-		fault("-dim is missing: the length of the parameter vector does not follow from data that are not here")
-	}
-	if own && o.recipe == nil && o.model == task.PerceptronModel {
-		fault("-model perceptron on each node's own data needs -task: its start must be the same for all")
-	}
-	if o.given["dim"] && (o.dim < 1 || o.dim > wire.MaxDim) {
-		fault("-dim is %d, want 1..%d", o.dim, wire.MaxDim)
-	}
-	if o.given["samples"] && o.deal {
-		fault("-samples does not go with data that are dealt out, which are counted")
-	}
-	if o.samples < 1 {
-		fault("-samples is %d, want at least 1", o.samples)
-	}
+	f.when(o.recipe == nil && (own || !o.builtin()) && !o.given["dim"],
+		"-dim is missing: the length of the parameter vector does not follow from data that are not here")
+	f.when(own && o.recipe == nil && o.model == task.PerceptronModel,
+		"-model perceptron on each node's own data needs -task: its start must be the same for all")
+	f.when(o.given["dim"] && (o.dim < 1 || o.dim > wire.MaxDim), "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
+	f.when(o.given["samples"] && o.deal, "-samples does not go with data that are dealt out, which are counted")
+	f.when(o.samples < 1, "-samples is %d, want at least 1", o.samples)
 	if len(o.oneshot) > 0 && o.samples >= 1 {
-		if err := (scorer.OneShotConfig{Program: scorer.Program{Command: o.oneshot}, Samples: o.samples}).Validate(); err != nil {
-			fault("-oneshot: %w", err)
+		if err := (scorer.OneShotConfig{Program: scorer.Program{Command: o.oneshot},
+			Samples: o.samples}).Validate(); err != nil {
+			f.add("-oneshot: %w", err)
 		}
 	}
-	if o.workers < 1 || o.workers > 1024 || o.given["workers"] && !o.given["stream"] && !o.given["oneshot"] {
-		fault("-workers is %d, want 1..1024, with -stream or -oneshot only", o.workers)
+	f.when(o.workers < 1 || o.workers > 1024 || o.given["workers"] && !o.given["stream"] && !o.given["oneshot"],
+		"-workers is %d, want 1..1024, with -stream or -oneshot only", o.workers)
+	for _, c := range [][2]string{
+		{"stream", o.stream.String()}, {"oneshot", o.oneshot.String()}, {"nodes", o.nodeNames}, {"members", o.membersFile},
+		{"run", o.runID},
+	} {
+		f.when(o.given[c[0]] && strings.TrimSpace(c[1]) == "", "-%s is empty", c[0])
 	}
-	for _, f := range []struct{ name, value string }{{"stream", o.stream.String()}, {"oneshot", o.oneshot.String()}, {"nodes", o.nodeNames}, {"members", o.membersFile}, {"run", o.runID}} {
-		if o.given[f.name] && strings.TrimSpace(f.value) == "" {
-			fault("-%s is empty", f.name)
-		}
+	for _, name := range []string{"label", "drop", "onehot", "labels", "pca", "standardize", "bias", "test-fraction",
+		"partition", "model", "hidden"} {
+		f.when(o.given[name] && !o.builtin(), "-%s goes with -data only", name)
 	}
-	for _, name := range []string{"label", "drop", "onehot", "labels", "pca", "standardize", "bias", "test-fraction", "partition", "model", "hidden"} {
-		if o.given[name] && !o.builtin() {
-			fault("-%s goes with -data only", name)
-		}
-	}
-	if o.nonPrivate && o.given["dataset"] || o.given["members"] && o.given["dataset"] {
-		fault("-dataset names the data of ledgers, and none are made here")
-	}
+	f.when(o.nonPrivate && o.given["dataset"] || o.given["members"] && o.given["dataset"],
+		"-dataset names the data of ledgers, and none are made here")
 	if entries, err := os.ReadDir(o.dir); err == nil && len(entries) > 0 {
-		fault("%s has something in it: nothing is ever overwritten", o.dir)
+		f.add("%s has something in it: nothing is ever overwritten", o.dir)
 	} else if err != nil && !errors.Is(err, os.ErrNotExist) {
-		errs = append(errs, err)
+		f = append(f, err)
 	}
-	errs = append(errs, o.conflicts())
-	if err := errors.Join(errs...); err != nil {
-		return usageError{err}
-	}
-	return nil
+	o.conflicts(&f)
+	return f.usage()
 }
 
 // checkPlaces gives every member its addresses.
@@ -312,9 +295,7 @@ func (o *initOptions) build() (*problem, error) {
 				return nil, usageError{dataFlags(err)}
 			}
 		}
-		if !o.given["samples"] {
-			p.choose("samples", o.samples)
-		}
+		p.choose(choice{"samples", o.samples})
 		err = p.makeFleet(o.runID, o.dim)
 	}
 	if err == nil && o.deal {
@@ -324,19 +305,11 @@ func (o *initOptions) build() (*problem, error) {
 		return nil, err
 	}
 	p.fleet.Task = o.task
-	for _, c := range []struct {
-		name  string
-		value any
-	}{{"run", o.runID}, {"graph", o.graph}, {"rounds", o.rounds}, {"tau", o.tau}, {"gain", o.gain}, {"seed", o.seed}} {
-		if !o.given[c.name] {
-			p.choose(c.name, c.value)
-		}
-	}
-	if f := p.fleet; !o.nonPrivate && !o.given["sigma"] {
-		f.Privacy.EpsilonLimit = o.epsilon // what the noise was made for bounds what is spent
-		if err := f.Validate(); err != nil {
-			return nil, usageError{err}
-		}
+	p.choose([]choice{
+		{"run", o.runID}, {"graph", o.graph}, {"rounds", o.rounds}, {"tau", o.tau}, {"gain", o.gain}, {"seed", o.seed},
+	}...)
+	if err := p.fleet.Validate(); err != nil { // the task came last
+		return nil, usageError{err}
 	}
 	return p, nil
 }

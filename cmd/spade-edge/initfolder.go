@@ -57,7 +57,7 @@ func (o *initOptions) make(p *problem) (r *initResult, err error) {
 	}
 	r = &initResult{
 		Dir: o.dir, Fleet: filepath.Join(o.dir, "fleet.json"), Run: p.fleet.Run, Dim: p.fleet.Dim,
-		Rounds: p.fleet.Method.Rounds, Cooldown: p.fleet.Method.Cooldown, NonPrivate: o.nonPrivate, Chosen: map[string]any{},
+		Rounds: p.fleet.Method.Rounds, Cooldown: p.fleet.Method.Cooldown, NonPrivate: o.nonPrivate,
 	}
 	for i, m := range o.members {
 		if err := o.makeNode(filepath.Join(stage, m.Name), i, &m); err != nil {
@@ -112,7 +112,8 @@ func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) erro
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	text := nodeText{Version: 1, Name: m.Name, Fleet: "fleet.json", Key: "node.key", State: "state", Oracle: o.oracle(number), Average: o.average}
+	text := nodeText{Version: 1, Name: m.Name, Fleet: "fleet.json", Key: "node.key", State: "state",
+		Oracle: o.oracle(number), Average: o.average}
 	if o.given["table"] {
 		text.Table = o.table
 	}
@@ -176,7 +177,8 @@ func (o *initOptions) oracle(number int) map[string]any {
 	if o.recipe == nil {
 		b["fit"], b["model"] = "own", o.model
 		for name, value := range map[string]any{
-			"label": s.Label, "drop": s.Drop, "onehot": s.OneHot, "labels": s.Labels, "pca": s.PCA, "standardize": s.Standardize, "bias": s.Bias,
+			"label": s.Label, "drop": s.Drop, "onehot": s.OneHot, "labels": s.Labels, "pca": s.PCA,
+			"standardize": s.Standardize, "bias": s.Bias,
 		} {
 			if o.given[name] {
 				b[name] = value
@@ -189,8 +191,8 @@ func (o *initOptions) oracle(number int) map[string]any {
 	return map[string]any{"builtin": b}
 }
 
-// listenAt returns where the node with an address listens: on its own machine alone if that is what the address says, and
-// otherwise on every network.
+// listenAt returns where the node with an address listens: on its own machine alone if that is what the address says,
+// and otherwise on every network.
 func listenAt(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -207,22 +209,25 @@ func listenAt(address string) string {
 func (r *initResult) settle(o *initOptions, p *problem) {
 	if r.Left = 1; o.nodes > 1 {
 		m := p.fleet.Method
-		calm := settle(p.graph, p.graph.Gain(m.Gain, m.Rho), m.Rho, m.Rounds, m.Cooldown, 0.05, m.Seed)
-		r.Left = calm.left[min(m.Cooldown, len(calm.left)-1)]
+		calm := p.graph.Settle(p.graph.Gain(m.Gain, m.Rho), m.Rho, m.Rounds, m.Cooldown, 0.05, m.Seed)
+		r.Left = calm.Left[min(m.Cooldown, len(calm.Left)-1)]
 	}
 }
 
 // write says what was made, and what comes next.
 func (r *initResult) write(w io.Writer, o *initOptions) {
-	fmt.Fprintf(w, "fleet          %s: run %q, %d nodes, %d parameters, hash %s\n", r.Fleet, r.Run, len(r.Nodes), r.Dim, r.FleetHash[:16])
+	fmt.Fprintf(w, "fleet          %s: run %q, %d nodes, %d parameters, hash %s\n", r.Fleet, r.Run, len(r.Nodes), r.Dim,
+		r.FleetHash[:16])
 	for _, n := range r.Nodes {
 		fmt.Fprintf(w, "node           %s, at %s\n", n.File, cmp.Or(strings.Join(n.Addresses, ", "), o.nats))
 	}
-	fmt.Fprintf(w, "rounds         %d, and %d of cool-down, which leave %.2g of the nodes' disagreement\n", r.Rounds, r.Cooldown, r.Left)
+	fmt.Fprintf(w, "rounds         %d, and %d of cool-down, which leave %.2g of the nodes' disagreement\n", r.Rounds,
+		r.Cooldown, r.Left)
 	if r.NonPrivate {
 		fmt.Fprintf(w, "privacy        NOT PRIVATE: what a node sends may reveal its data\n")
 	} else {
-		fmt.Fprintf(w, "privacy        epsilon %s at delta %v for each node's whole data set, over the whole run\n", epsilonText(*r.Epsilon), *r.Delta)
+		fmt.Fprintf(w, "privacy        epsilon %s at delta %v for each node's whole data set, over the whole run\n",
+			epsilonText(*r.Epsilon), *r.Delta)
 	}
 	run, check := "spade-edge run", "; there: spade-edge check node.json"
 	first := "spade-edge check " + r.Nodes[0].File + ", then "

@@ -33,14 +33,29 @@ type inspection struct {
 	Kind string `json:"kind"` // what it was taken for
 	Any  any    `json:"content"`
 
-	text  bytes.Buffer    // the same for people
+	text  table           // the same for people
 	fault error           // why it is not sound
 	fleet *fleetfile.File // has the keys for evidence; nil if it is not known
 }
 
-// row adds a line for people.
-func (r *inspection) row(name, format string, args ...any) {
-	fmt.Fprintf(&r.text, "%-14s %s\n", name, strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; "))
+// fields are a JSON object in this order.
+type fields []field
+
+type field struct {
+	key   string
+	value any
+}
+
+func (f fields) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	for i, one := range f {
+		b.WriteByte("{,"[min(i, 1)])
+		if err := errors.Join(writeObject(&b, one.key), b.WriteByte(':'), writeObject(&b, one.value)); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
 }
 
 func inspectPath(_ context.Context, cmd *command, args []string, out, _ io.Writer) error {
@@ -61,22 +76,25 @@ func inspectPath(_ context.Context, cmd *command, args []string, out, _ io.Write
 			return usageError{err}
 		}
 	}
-	if err := r.look(path, *dim); err != nil {
+	if err := r.identify(path, *dim); err != nil {
 		return err
 	}
 	if *asJSON {
 		err = writeObject(out, r)
 	} else {
-		_, err = fmt.Fprintf(out, "%-14s %s\n%s", r.Kind, path, r.text.Bytes())
+		_, err = fmt.Fprintf(out, "%-14s %s\n%s", r.Kind, path, r.text.b.String())
 	}
 	if err == nil && r.fault != nil {
-		return verdict{r.fault, exitFailed}
+		return exitError{r.fault, exitFailed}
 	}
 	return err
 }
 
-// look finds out what there is at a path.
-func (r *inspection) look(path string, dim int) error {
+// row adds a line for people.
+func (r *inspection) row(name, format string, args ...any) { r.text.row(name, format, args...) }
+
+// identify finds out what there is at a path.
+func (r *inspection) identify(path string, dim int) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
@@ -120,7 +138,8 @@ func (r *inspection) look(path string, dim int) error {
 	if n > 0 && head[0]>>5 == 5 && dim == 0 { // a map in CBOR
 		hint = "; if it is a frame with a vector, -dim says how long that is"
 	}
-	return usageError{fmt.Errorf("%s is none of: state folder, slot, evidence, ledger, neighbors' ledgers, certificate, fleet file, node file, key file, frame, hello%s", path, hint)}
+	return usageError{fmt.Errorf("%s is none of: state folder, slot, evidence, ledger, neighbors' ledgers, certificate, "+
+		"fleet file, node file, key file, frame, hello%s", path, hint)}
 }
 
 // jsonFile tells the files in JSON from each other by the fields of their first object.
@@ -151,9 +170,11 @@ func (r *inspection) jsonFile(path string, f io.Reader) error {
 	case has("members") || has("graph", "method"):
 		return r.fleetFile(path)
 	case has("id", "seq", "hash"):
-		return usageError{fmt.Errorf("%s is the mark of a ledger: inspect the ledger, %s", path, strings.TrimSuffix(path, ".mark"))}
+		return usageError{fmt.Errorf("%s is the mark of a ledger: inspect the ledger, %s", path, strings.TrimSuffix(path,
+			".mark"))}
 	}
-	return usageError{fmt.Errorf("%s is a JSON object, but neither ledger, neighbors' ledgers, evidence, certificate, fleet file nor node file", path)}
+	return usageError{fmt.Errorf("%s is a JSON object, but neither ledger, neighbors' ledgers, "+
+		"evidence, certificate, fleet file nor node file", path)}
 }
 
 func (r *inspection) key(path string) error {
@@ -163,9 +184,7 @@ func (r *inspection) key(path string) error {
 		return err
 	}
 	public := transport.FormatKey(key.Public().(ed25519.PublicKey))
-	r.Any = struct {
-		Public string `json:"public"`
-	}{public}
+	r.Any = fields{{"public", public}}
 	r.row("public", "%s", public)
 	r.row("secret", "not shown; it must not leave this device")
 	return nil
@@ -184,30 +203,21 @@ func (r *inspection) nodeFile(path string) error {
 	case n.Oracle.OneShot != nil:
 		oracle = "started for each loss: " + strings.Join(n.Oracle.OneShot.Command, " ")
 	case n.Oracle.Stream != nil:
-		oracle = fmt.Sprintf("%d running side by side: %s", n.Oracle.Stream.Workers, strings.Join(n.Oracle.Stream.Command, " "))
+		oracle = fmt.Sprintf("%d running side by side: %s", n.Oracle.Stream.Workers, strings.Join(n.Oracle.Stream.Command,
+			" "))
 	}
 	list, err := state.ReadEvidence(state.EvidencePath(n.State))
-	content := struct {
-		Name   string `json:"name"`
-		Fleet  string `json:"fleet"`
-		Key    string `json:"key"`
-		Listen string `json:"listen,omitempty"`
-		State  string `json:"state"`
-		Ledger string `json:"ledger,omitempty"`
-		HTTP   string `json:"http,omitempty"`
-		Oracle string `json:"oracle"`
-
-		Evidence []evidenceReport `json:"evidence,omitempty"`
-	}{n.Name, n.Fleet, n.Key, n.Listen, n.State, n.Ledger, n.HTTP, oracle, nil}
+	content := fields{{"name", n.Name}}
 	r.row("name", "%s", n.Name)
 	for _, f := range []struct{ name, value string }{
 		{"fleet", n.Fleet}, {"key", n.Key}, {"listen", n.Listen}, {"state", n.State}, {"ledger", n.Ledger}, {"http", n.HTTP},
+		{"oracle", oracle},
 	} {
 		if f.value != "" {
 			r.row(f.name, "%s", f.value)
+			content = append(content, field{f.name, f.value})
 		}
 	}
-	r.row("oracle", "%s", oracle)
 	if err != nil {
 		r.row("evidence", "%v", err)
 		r.fault = err
@@ -215,9 +225,12 @@ func (r *inspection) nodeFile(path string) error {
 	if len(list) > 0 && r.fleet == nil {
 		r.fleet, _ = fleetfile.Read(n.Fleet) // without it the signatures are not checked, which is said
 	}
-	var own error
-	if content.Evidence, own = r.evidence(list, n.Name); own != nil {
+	all, own := r.evidence(list, n.Name)
+	if own != nil {
 		r.fault = own
+	}
+	if len(all) > 0 {
+		content = append(content, field{"evidence", all})
 	}
 	r.Any = content
 	return nil
@@ -236,20 +249,12 @@ func (r *inspection) fleetFile(path string) error {
 		return usageError{err}
 	}
 	f := file.Fleet
-	number := map[string]int{}
-	for i, name := range f.Members {
-		number[name] = i
-	}
-	var edges [][2]int
-	for _, e := range f.Edges {
-		edges = append(edges, [2]int{number[e[0]], number[e[1]]})
-	}
-	g, err := graph.New(len(f.Members), edges)
+	g, err := f.Graph()
 	if err != nil {
 		return usageError{err}
 	}
 	a := g.Gain(f.Method.Gain, f.Method.Rho)
-	rate := contraction(g, a, f.Method.Rho)
+	rate := g.Contraction(a, f.Method.Rho)
 	type member struct {
 		Name      string   `json:"name"`
 		Keys      []string `json:"keys"`
@@ -258,25 +263,11 @@ func (r *inspection) fleetFile(path string) error {
 		Neighbors []string `json:"neighbors"`
 	}
 	hash := f.Hash()
-	content := struct {
-		Run        string   `json:"run"`
-		Hash       string   `json:"hash"`
-		Dim        int      `json:"dim"`
-		Rounds     int      `json:"rounds"`
-		Cooldown   int      `json:"cooldown"`
-		Members    []member `json:"members"`
-		Edges      int      `json:"edges"`
-		Lambda2    float64  `json:"lambda_2"`
-		LambdaN    float64  `json:"lambda_n"`
-		Gain       float64  `json:"gain"`
-		RoundGain  float64  `json:"round_gain"`
-		Radius     float64  `json:"spectral_radius"`
-		NonPrivate bool     `json:"non_private"`
-		Spent      []spent  `json:"spent"`
-	}{Run: f.Run, Hash: hex.EncodeToString(hash[:]), Dim: f.Dim, Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown, Edges: len(edges),
-		Lambda2: g.Lambda2(), LambdaN: g.LambdaMax(), Gain: f.Method.Gain, RoundGain: a, Radius: rate, NonPrivate: f.Privacy.NonPrivate, Spent: []spent{}}
-	r.row("run", "%q, %d parameters, %d rounds of %d local steps and %d of cool-down", f.Run, f.Dim, f.Method.Rounds, f.Method.Tau, f.Method.Cooldown)
-	r.row("hash", "%s", content.Hash)
+	var members []member
+	all := []spent{}
+	r.row("run", "%q, %d parameters, %d rounds of %d local steps and %d of cool-down", f.Run, f.Dim, f.Method.Rounds,
+		f.Method.Tau, f.Method.Cooldown)
+	r.row("hash", "%x", hash)
 	for i, m := range file.Members {
 		one := member{Name: m.Name, Addresses: append([]string{}, m.Addresses...)}
 		for _, k := range m.Keys {
@@ -290,13 +281,14 @@ func (r *inspection) fleetFile(path string) error {
 		for _, j := range g.Neighbors(i) {
 			one.Neighbors = append(one.Neighbors, f.Members[j])
 		}
-		content.Members = append(content.Members, one)
-		r.row("member", "%q at %s, neighbors %q, key %s%s", m.Name, strings.Join(m.Addresses, " "), one.Neighbors, strings.Join(one.Keys, " or "), retired)
+		members = append(members, one)
+		r.row("member", "%q at %s, neighbors %q, key %s%s", m.Name, strings.Join(m.Addresses, " "), one.Neighbors,
+			strings.Join(one.Keys, " or "), retired)
 	}
 	if g.N() > 1 {
-		r.row("graph", "%d edges, Laplacian lambda_2 %.6g, lambda_N %.6g", len(edges), g.Lambda2(), g.LambdaMax())
+		r.row("graph", "%d edges, Laplacian lambda_2 %.6g, lambda_N %.6g", len(f.Edges), g.Lambda2(), g.LambdaMax())
 		r.row("stability", "%.4g of the limit 8/3: tau*beta*eta*mu is %.6g", f.Method.Gain, a)
-		r.row("disagreement", "shrinks by %.6g a round in the slowest mode, tenfold in %d", rate, tenfold(rate))
+		r.row("disagreement", "shrinks by %.6g a round in the slowest mode, tenfold in %d", rate, graph.Tenfold(rate))
 	}
 	if f.Privacy.NonPrivate {
 		r.row("privacy", "NOT PRIVATE: what a member sends may reveal its data")
@@ -305,15 +297,20 @@ func (r *inspection) fleetFile(path string) error {
 		r.row("privacy", "noise %.6g on updates clipped to %.6g", pr.Sigma, pr.Clip)
 		each := f.Rho() / float64(f.Method.Rounds)
 		for _, k := range []int{1, f.Method.Rounds / 4, f.Method.Rounds / 2, f.Method.Rounds} {
-			if n := len(content.Spent); k < 1 || n > 0 && content.Spent[n-1].Rounds >= k {
+			if n := len(all); k < 1 || n > 0 && all[n-1].Rounds >= k {
 				continue
 			}
 			s := spent{k, dpmech.CostOf(float64(k)*each, pr.Delta)}
-			content.Spent = append(content.Spent, s)
+			all = append(all, s)
 			r.row("", "after round %d %s; zero-out %s", k, costText(s.Cost), epsilonText(s.EpsilonZeroOut))
 		}
 	}
-	r.Any = content
+	m := f.Method
+	r.Any = fields{
+		{"run", f.Run}, {"hash", hex.EncodeToString(hash[:])}, {"dim", f.Dim}, {"rounds", m.Rounds}, {"cooldown", m.Cooldown},
+		{"members", members}, {"edges", len(f.Edges)}, {"lambda_2", g.Lambda2()}, {"lambda_n", g.LambdaMax()},
+		{"gain", m.Gain}, {"round_gain", a}, {"spectral_radius", rate}, {"non_private", f.Privacy.NonPrivate}, {"spent", all},
+	}
 	return nil
 }
 
@@ -321,14 +318,10 @@ func (r *inspection) fleetFile(path string) error {
 func (r *inspection) frame(data []byte, dim int) bool {
 	if h, err := wire.DecodeHello(data); err == nil {
 		r.Kind = "hello"
-		r.Any = struct {
-			Run   string `json:"run"`
-			Fleet string `json:"fleet_hash"`
-			From  string `json:"from"`
-			To    string `json:"to"`
-			Codec uint32 `json:"codec"`
-			Bytes int    `json:"bytes"`
-		}{h.Run, hex.EncodeToString(h.Fleet[:]), h.From, h.To, h.Codec, len(data)}
+		r.Any = fields{
+			{"run", h.Run}, {"fleet_hash", hex.EncodeToString(h.Fleet[:])}, {"from", h.From}, {"to", h.To},
+			{"codec", h.Codec}, {"bytes", len(data)},
+		}
 		r.row("from", "%q to %q, run %q", h.From, h.To, h.Run)
 		r.row("fleet", "hash %x", h.Fleet)
 		r.row("size", "%d bytes, codec %d, %d sections", len(data), h.Codec, len(h.Sections))

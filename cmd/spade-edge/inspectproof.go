@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -13,31 +12,33 @@ import (
 
 // evidenceReport is one piece of evidence, and its JSON.
 type evidenceReport struct {
-	Member   string `json:"member"`
-	Round    int    `json:"round"`
-	Meaning  string `json:"meaning"`
-	Verified *bool  `json:"verified"`        // whether the member's keys have made both signatures; null if no fleet file is known
+	Member  string `json:"member"`
+	Round   int    `json:"round"`
+	Meaning string `json:"meaning"`
+	// whether the member's keys have made both signatures; null if no fleet file is known
+	Verified *bool  `json:"verified"`
 	Fault    string `json:"fault,omitempty"` // why it does not count
 }
 
-// evidence adds a line for each piece of evidence. The error says that there is some against the member itself: its node does not go on.
-// Evidence that is known not to count is no such error.
+// evidence adds a line for each piece of evidence. The error says that there is some against the member itself: its
+// node does not go on. Evidence that is known not to count is no such error.
 func (r *inspection) evidence(list []signed.Evidence, member string) (all []evidenceReport, own error) {
 	for _, e := range list {
-		one, verdict := evidenceReport{Member: e.Member, Round: e.Round, Meaning: e.String()}, "the signatures are not checked, which takes -fleet"
+		one, meaning := evidenceReport{Member: e.Member, Round: e.Round, Meaning: e.String()},
+			"the signatures are not checked, which takes -fleet"
 		if r.fleet != nil {
 			f := r.fleet.Fleet
 			err := e.Verify(f.Run, f.Hash(), r.fleet.SigningKeys(e.Member))
 			good := err == nil
-			one.Verified, verdict = &good, "both signatures are good"
+			one.Verified, meaning = &good, "both signatures are good"
 			if err != nil {
-				one.Fault, verdict = err.Error(), "it does not count: "+err.Error()
+				one.Fault, meaning = err.Error(), "it does not count: "+err.Error()
 			}
 		}
 		if e.Member == member && one.Fault == "" {
 			own = fmt.Errorf("%v: %w", e, sdk.ErrClone)
 		}
-		r.row("evidence", "%v; %s", e, verdict)
+		r.row("evidence", "%v; %s", e, meaning)
 		all = append(all, one)
 	}
 	return all, own
@@ -72,10 +73,10 @@ func (r *inspection) heads(path string) error {
 		Lines  uint64 `json:"lines"`
 	}
 	all := []known{}
-	fmt.Fprintf(&r.text, "%-51s  %-32s  %s\n", "key", "ledger", "lines")
+	fmt.Fprintf(&r.text.b, "%-51s  %-32s  %s\n", "key", "ledger", "lines")
 	for _, k := range h.Known() {
 		one := known{transport.FormatKey(k.Key), k.Ledger, k.Lines}
-		fmt.Fprintf(&r.text, "%-51s  %-32s  %d\n", one.Key, one.Ledger, one.Lines)
+		fmt.Fprintf(&r.text.b, "%-51s  %-32s  %d\n", one.Key, one.Ledger, one.Lines)
 		all = append(all, one)
 	}
 	r.Any = all
@@ -93,27 +94,24 @@ func (r *inspection) ledger(path string) error {
 		life = l.Lifetime(life.Limit.Delta)
 	}
 	r.Any = life
-	return (&privacyOptions{options: options{delta: life.Delta}}).writeLedger(&r.text, path, life)
+	return (&privacyOptions{options: options{delta: life.Delta}}).writeLedger(&r.text.b, path, life)
 }
 
 func (r *inspection) certificate(path string) error {
 	r.Kind = "certificate"
-	data, err := os.ReadFile(path)
+	_, c, err := certificateIn(path)
 	if err != nil {
-		return err
-	}
-	c, err := dpmech.ParseCertificate(data)
-	if err != nil {
-		return usageError{fmt.Errorf("%s: %w", path, err)}
+		return usageError{err}
 	}
 	r.fault = c.Verify()
 	r.Any = struct {
 		Verified    bool                `json:"verified"`
 		Certificate *dpmech.Certificate `json:"certificate"`
 	}{r.fault == nil, c}
-	fmt.Fprintf(&r.text, "\n%s\n", c.Text())
+	fmt.Fprintf(&r.text.b, "\n%s\n", c.Text())
 	if r.fault == nil {
-		r.row("consistent", "every figure follows from the clip and noise of the releases; who wrote it, privacy -verify with -fleet shows")
+		r.row("consistent", "every figure follows from the clip and noise of the releases; "+
+			"who wrote it, privacy -verify with -fleet shows")
 	}
 	return nil
 }

@@ -15,7 +15,8 @@ func (r *inspection) stateFolder(path string) error {
 	r.Kind = "state folder"
 	if _, err := os.Stat(filepath.Join(path, "releases.log")); err != nil {
 		if _, err := os.Stat(filepath.Join(path, "slot-0")); err != nil {
-			return usageError{fmt.Errorf("%s is a folder, but not one of a node's state: it has neither releases.log nor slot-0", path)}
+			return usageError{fmt.Errorf("%s is a folder, but not one of a node's state: "+
+				"it has neither releases.log nor slot-0", path)}
 		}
 	}
 	report, err := state.Inspect(path)
@@ -54,7 +55,8 @@ func (r *inspection) stateFolder(path string) error {
 		default:
 			member = kept.Member
 			one.Member, one.Fleet, one.Model = kept.Member, hex.EncodeToString(kept.Fleet[:]), sdk.ModelHash(kept.Model)
-			r.row(filepath.Base(s.File), "round %d of %q in the fleet with hash %s, %s, model_sha256 %s", s.Round, kept.Member, one.Fleet[:16], bytesText(s.Bytes), one.Model)
+			r.row(filepath.Base(s.File), "round %d of %q in the fleet with hash %s, %s, model_sha256 %s", s.Round, kept.Member,
+				one.Fleet[:16], bytesText(s.Bytes), one.Model)
 		}
 		content.Slots = append(content.Slots, one)
 	}
@@ -95,16 +97,13 @@ func (r *inspection) slot(path string) error {
 	if err != nil {
 		return err
 	}
-	r.Any = struct {
-		Member string          `json:"member"`
-		Fleet  string          `json:"fleet_hash"`
-		Build  string          `json:"build"`
-		Round  int             `json:"round"`
-		Dim    int             `json:"dim"`
-		Model  string          `json:"model_sha256"`
-		Mean   bool            `json:"averaged_kept"`
-		Note   json.RawMessage `json:"note,omitempty"`
-	}{k.Member, hex.EncodeToString(k.Fleet[:]), k.Build, k.Round, len(k.Model), sdk.ModelHash(k.Model), k.Averaged != nil, json.RawMessage(k.Note)}
+	r.Any = fields{
+		{"member", k.Member}, {"fleet_hash", hex.EncodeToString(k.Fleet[:])}, {"build", k.Build}, {"round", k.Round},
+		{"dim", len(k.Model)}, {"model_sha256", sdk.ModelHash(k.Model)}, {"averaged_kept", k.Averaged != nil},
+	}
+	if k.Note != "" {
+		r.Any = append(r.Any.(fields), field{"note", json.RawMessage(k.Note)})
+	}
 	r.row("release", "round %d of %q in the fleet with hash %x", k.Round, k.Member, k.Fleet[:8])
 	r.row("model", "%d numbers, sha256 %s", len(k.Model), sdk.ModelHash(k.Model))
 	r.row("made by", "%s", k.Build)

@@ -8,6 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"os"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -24,7 +27,8 @@ func keygen(_ context.Context, cmd *command, args []string, out, log io.Writer) 
 	fs := cmd.flags()
 	name := fs.String("name", "", "what the node is called in its fleet, 1 to 64 bytes")
 	file := fs.String("out", "node.key", "the new key `file`")
-	addresses := fs.String("address", "", "where neighbors reach the node: host:port or wss://host:port/path, several separated by commas")
+	addresses := fs.String("address", "", "where neighbors reach the node: host:port or "+
+		"wss://host:port/path, several separated by commas")
 	from := fs.String("from", "", "print the line of this key `file` and make none")
 	fs.Bool("json", true, "print one JSON object to standard output, as in any case")
 	if err := cmd.parse(fs, args, out); err != nil {
@@ -53,12 +57,87 @@ func keygen(_ context.Context, cmd *command, args []string, out, log io.Writer) 
 		}
 		fmt.Fprintf(log, "the secret key is in %s; the line below goes into the fleet file\n", *file)
 	}
-	var line bytes.Buffer
-	enc := json.NewEncoder(&line)
+	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(memberLine{*name, []string{transport.FormatKey(public)}, where}); err != nil {
-		return err
+	return enc.Encode(memberLine{*name, []string{transport.FormatKey(public)}, where})
+}
+
+// memberLine is what keygen prints and init -members reads. It fits into a fleet file as it is.
+type memberLine struct {
+	Name      string   `json:"name"`
+	Keys      []string `json:"keys"`
+	Addresses []string `json:"addresses,omitempty"`
+}
+
+// readMembers reads the lines that keygen has printed on each device. Empty lines, and those that begin with #, are
+// passed over. Every fault is told, with its line.
+func readMembers(path string) ([]fleetfile.Member, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
 	}
-	_, err = out.Write(line.Bytes())
-	return err
+	var errs []error
+	var members []fleetfile.Member
+	number := 0
+	for line := range strings.Lines(string(text)) {
+		number++
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		if m, err := readMember(line); err != nil {
+			errs = append(errs, fmt.Errorf("%s:%d: %w", path, number, err))
+		} else {
+			members = append(members, m)
+		}
+	}
+	if len(members)+len(errs) == 0 {
+		errs = append(errs, fmt.Errorf("%s has no members, want the lines that keygen prints", path))
+	}
+	return members, errors.Join(errs...)
+}
+
+func readMember(line string) (fleetfile.Member, error) {
+	var l memberLine
+	dec := json.NewDecoder(bytes.NewReader([]byte(line)))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(&l)
+	if err == nil && dec.More() {
+		err = errors.New("there is more behind it")
+	}
+	if err != nil {
+		return fleetfile.Member{}, fmt.Errorf("%.60q is not a line that keygen prints: %w", line, err)
+	}
+	m := fleetfile.Member{Name: l.Name}
+	var errs []error
+	if len(l.Keys) < 1 || len(l.Keys) > 2 {
+		errs = append(errs, fmt.Errorf("keys: %q has %d, want 1 or 2", l.Name, len(l.Keys)))
+	}
+	for _, text := range l.Keys {
+		key, err := transport.ParseKey(text)
+		errs = append(errs, err)
+		m.Keys = append(m.Keys, ed25519.PublicKey(key))
+	}
+	m.Addresses, err = memberAddresses("addresses", l.Addresses)
+	return m, errors.Join(append(errs, err)...)
+}
+
+// memberAddresses makes "host:port" an address that can be dialed, and leaves one that is. where is for messages.
+func memberAddresses(where string, list []string) ([]string, error) {
+	var errs []error
+	var out []string
+	for _, s := range list {
+		if !strings.Contains(s, "://") {
+			host, _, err := net.SplitHostPort(s)
+			if err != nil || host == "" {
+				errs = append(errs, fmt.Errorf("%s: %q, want host:port or wss://host:port/path", where, s))
+				continue
+			}
+			s = "wss://" + s + "/"
+		}
+		if _, _, err := transport.ParseAddress(s); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", where, err))
+		}
+		out = append(out, s)
+	}
+	return out, errors.Join(errs...)
 }

@@ -31,6 +31,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -108,8 +110,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run is main without the process around it. What a command prints as its result is written at once, when it has
-// succeeded.
+// run is main without the process around it. The result of a command is printed once, when it has succeeded.
 func run(ctx context.Context, args []string, out, log io.Writer) int {
 	if len(args) == 0 {
 		help(log)
@@ -134,7 +135,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 			continue
 		}
 		err := cmd.run(ctx, cmd, args[1:], &result, log)
-		told := verdict{}
+		told := exitError{}
 		if err == nil || errors.Is(err, flag.ErrHelp) || errors.As(err, &told) {
 			if failed := result.Flush(); failed != nil || told.error == nil {
 				err = failed
@@ -146,7 +147,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 	return exitUsage
 }
 
-// held keeps what a command prints until it has succeeded, or until it knows that it will.
+// held buffers what a command prints until it has succeeded, or until it knows that it will.
 type held struct {
 	bytes.Buffer
 	to io.Writer
@@ -163,19 +164,19 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// verdict is the exit code of a command that has done its work, and found something wrong: its result is printed all
+// exitError is the exit code of a command that has done its work, and found something wrong: its result is printed all
 // the same.
-type verdict struct {
+type exitError struct {
 	error
 	code int
 }
 
-func (v verdict) Unwrap() error { return v.error }
+func (e exitError) Unwrap() error { return e.error }
 
 // exitCode reports an error and says what the process should end with.
 func exitCode(err error, name string, log io.Writer) int {
 	var wrong usageError
-	var told verdict
+	var told exitError
 	err = cured(err)
 	switch {
 	case err == nil:
@@ -219,4 +220,26 @@ func help(w io.Writer) {
 	for i, name := range known {
 		fmt.Fprintf(w, "  %-16s %s\n", name, about[i])
 	}
+}
+
+var versionCommand = &command{
+	name:  "version",
+	short: "what this program was built from",
+	run: func(_ context.Context, cmd *command, args []string, out, _ io.Writer) error {
+		if err := cmd.parse(cmd.flags(), args, out); err != nil {
+			return err
+		}
+		version, revision := "(devel)", "unknown revision"
+		if info, ok := debug.ReadBuildInfo(); ok {
+			version = info.Main.Version
+			for _, s := range info.Settings {
+				if s.Key == "vcs.revision" {
+					revision = s.Value
+				}
+			}
+		}
+		_, err := fmt.Fprintf(out, "spade-edge %s, %s, %s %s/%s\n", version, revision, runtime.Version(), runtime.GOOS,
+			runtime.GOARCH)
+		return err
+	},
 }

@@ -202,7 +202,7 @@ func TestFit(t *testing.T) {
 	if code, _, log := call(with(args, "-out", file)...); code != exitFailed || !strings.Contains(log, "is there already") {
 		t.Errorf("a file was replaced: exit code %d, %s", code, log)
 	}
-	var plan outlook
+	var plan report
 	_, out, _ = call("plan", "-model", "perceptron", "-columns", "39", "-json")
 	if err := json.Unmarshal([]byte(out), &plan); err != nil || plan.Dim != 321 || plan.Chosen["hidden"] != 8.0 {
 		t.Errorf("plan %+v, %v", plan, err)

@@ -7,7 +7,10 @@ import (
 	"io"
 	"strings"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // options are the flags that the commands share: one vocabulary for all.
@@ -27,21 +30,73 @@ type options struct {
 	// method
 	rounds, cooldown, tau, batch int
 	eta, mu, rho, gain           float64
-	estimator, table, directions string
+	estimator                    sdk.Estimator
+	directions                   zoest.Distribution
+	table                        string
 	average                      bool
 	seed                         uint64
-	scheduled                    bool // eta and mu fall with the number of local steps as in the paper's non-private schedule
+	steps                        int   // of a client in all rounds, in place of rounds; 0 for none
+	queries                      int64 // likewise
 	// privacy
 	nonPrivate                  bool
 	clip, sigma, epsilon, delta float64
-	accounting                  string
+	limited                     bool // what the noise is made for bounds what may be spent
+	accounting                  dpmech.Accounting
 	// wire
-	payload         string
+	payload         sdk.Payload
 	gridBits, lossy int
 	// output
 	json bool
 
 	given map[string]bool // the flags on the command line
+}
+
+// newOptions returns options with the suggested method as their defaults.
+func newOptions() options {
+	m, p, _ := sdk.Suggest(sdk.Known{Dim: 1, Samples: []int{1}}) // which does not fail
+	return options{
+		rounds: m.Rounds, tau: m.Tau, rho: m.Rho, gain: m.Gain, epsilon: p.EpsilonLimit, delta: p.Delta, table: "dense",
+	}
+}
+
+// hiddenLayer reports whether the model has a hidden layer.
+func (o *options) hiddenLayer() bool { return o.model == task.PerceptronModel }
+
+// known returns what the method is suggested from, for a parameter vector of length dim and so many samples of each
+// client.
+func (o *options) known(dim int, samples []int) sdk.Known {
+	k := sdk.Known{
+		Dim: dim, Samples: samples, Hidden: o.hiddenLayer(), Steps: o.steps, Queries: o.queries,
+		Method: sdk.Method{
+			Rounds: o.rounds, Cooldown: o.cooldown, Tau: o.tau, Batch: o.batch, Rho: o.rho, Gain: o.gain,
+			Estimator: o.estimator, Directions: o.directions, Seed: o.seed,
+		},
+		Privacy: sdk.Privacy{NonPrivate: true},
+	}
+	if o.given["cooldown"] && o.cooldown == 0 {
+		k.Method.Cooldown = -1
+	}
+	if o.given["mu"] {
+		k.Method.Mu = []float64{o.mu}
+	}
+	if o.given["eta"] {
+		k.Method.Eta = []float64{o.eta}
+	}
+	if o.steps+int(min(o.queries, 1)) > 0 && !o.given["tau"] {
+		k.Method.Tau = 0
+	}
+	if o.nonPrivate {
+		return k
+	}
+	k.Privacy = sdk.Privacy{Clip: o.clip, Sigma: o.sigma, Delta: o.delta, Accounting: o.accounting,
+		EpsilonLimit: o.epsilon}
+	switch {
+	case o.given["sigma"] && o.given["epsilon"]:
+		k.Method.Rounds = 0 // follows from the two
+	case o.given["sigma"]:
+		k.Privacy.EpsilonLimit = 0
+	}
+	return k
 }
 
 // flags returns a flag set that is silent on errors and prints the command's help on -h.
@@ -72,8 +127,8 @@ func (cmd *command) parse(fs *flag.FlagSet, args []string, w io.Writer) error {
 	return nil
 }
 
-// register adds the shared flags to a flag set; the present values of o are the defaults. A zero of eta, mu, clip, sigma,
-// epsilon and the like means: chosen for the user.
+// register adds the shared flags to a flag set. The values of o are the defaults; a zero of eta, mu, clip or sigma
+// is filled in later.
 func (o *options) register(fs *flag.FlagSet) {
 	o.registerData(fs)
 	o.registerModel(fs)
@@ -84,7 +139,8 @@ func (o *options) register(fs *flag.FlagSet) {
 // registerData adds the flags that say what is learned from, and who has it.
 func (o *options) registerData(fs *flag.FlagSet) {
 	o.registerSource(fs)
-	fs.StringVar(&o.partition, "partition", o.partition, "who has which samples: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S")
+	fs.StringVar(&o.partition, "partition", o.partition,
+		"who has which samples: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S")
 }
 
 // registerSource adds the flags that say what data there are and how they are prepared.
@@ -95,9 +151,11 @@ func (o *options) registerSource(fs *flag.FlagSet) {
 	fs.StringVar(&o.onehot, "onehot", o.onehot, "csv: `columns` of categories, each turned into one 0/1 column a value")
 	fs.StringVar(&o.labels, "labels", o.labels, "`classes` to keep, in this order, separated by commas (default all)")
 	fs.IntVar(&o.pca, "pca", o.pca, "project on this many principal components (0 = none)")
-	fs.BoolVar(&o.standardize, "standardize", o.standardize, "bring each column to mean 0 and variance 1 (default true, but false for idx)")
+	fs.BoolVar(&o.standardize, "standardize", o.standardize,
+		"bring each column to mean 0 and variance 1 (default true, but false for idx)")
 	fs.BoolVar(&o.bias, "bias", o.bias, "append a column of ones (default true, but false for idx)")
-	fs.Float64Var(&o.testFraction, "test-fraction", 0.2, "`share` of samples to test on, where the source has no test files")
+	fs.Float64Var(&o.testFraction, "test-fraction", 0.2,
+		"`share` of samples to test on, where the source has no test files")
 }
 
 // registerModel adds the flags that say which built-in model is trained.
@@ -116,120 +174,126 @@ func (o *options) registerRun(fs *flag.FlagSet) {
 	fs.StringVar(&o.graph, "graph", o.graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P or file:F")
 
 	fs.IntVar(&o.rounds, "rounds", o.rounds, "rounds of learning, K")
-	fs.IntVar(&o.cooldown, "cooldown", o.cooldown, "rounds of pure consensus after them, free of privacy cost (with noise 30 unless given)")
+	fs.IntVar(&o.cooldown, "cooldown", o.cooldown, "rounds of pure consensus after them, "+
+		"free of privacy cost (with noise 30 unless given)")
 	fs.IntVar(&o.tau, "tau", o.tau, "local steps a round")
-	fs.IntVar(&o.batch, "batch", o.batch, "queries a local step; a client with fewer samples asks one for each (0 = all do)")
+	fs.IntVar(&o.batch, "batch", o.batch, "queries a local step; a client "+
+		"with fewer samples asks one for each (0 = all do)")
 	fs.Float64Var(&o.eta, "eta", 0, "step size (default chosen)")
 	fs.Float64Var(&o.mu, "mu", 0, "smoothing radius: how far from the model the loss is asked for (default chosen)")
-	fs.Float64Var(&o.rho, "rho", 1, "penalty parameter")
-	// At three quarters of the limit the fastest mode of disagreement is gone after two rounds (its matrix M_lambda has two
-	// eigenvalues 0), and all others shrink by sqrt(1-g/2) a round, g = a*rho*lambda: no share is better for both.
-	fs.Float64Var(&o.gain, "gain", 0.75, "how hard disagreement is corrected, as a `share` of the limit of stability: above 0, below 1")
-	fs.StringVar(&o.estimator, "estimator", "paper", "paper, or centered: each loss less the last one of its sample, for far less variance")
-	fs.StringVar(&o.table, "table", "dense", "memory table: dense, or seeded (8 bytes a sample, same results)")
-	fs.StringVar(&o.directions, "directions", "rademacher", "law of the query directions: rademacher or sphere")
+	fs.Float64Var(&o.rho, "rho", o.rho, "penalty parameter")
+	fs.Float64Var(&o.gain, "gain", o.gain, "how hard disagreement is corrected, as a "+
+		"`share` of the limit of stability: above 0, below 1")
+	fs.TextVar(&o.estimator, "estimator", sdk.EstimatorPaper,
+		"paper, or centered: each loss less the last one of its sample, for far less variance")
+	fs.StringVar(&o.table, "table", o.table, "memory table: dense, or seeded (8 bytes a sample, same results)")
+	fs.TextVar(&o.directions, "directions", zoest.Rademacher,
+		"law of the query directions: rademacher or sphere")
 	fs.BoolVar(&o.average, "average", o.average, "also score each client's running mean of its released models")
-	fs.Uint64Var(&o.seed, "seed", 1, "of data split, partition, graph, directions and batches; in a simulation also of the noise")
+	fs.Uint64Var(&o.seed, "seed", 1, "of data split, partition, graph, directions "+
+		"and batches; in a simulation also of the noise")
 
-	fs.BoolVar(&o.nonPrivate, "non-private", o.nonPrivate, "no clipping and no noise: what a node sends may reveal its data")
+	fs.BoolVar(&o.nonPrivate, "non-private", o.nonPrivate,
+		"no clipping and no noise: what a node sends may reveal its data")
 	fs.Float64Var(&o.clip, "clip", 0, "radius to which each round's update is clipped (default chosen)")
 	fs.Float64Var(&o.sigma, "sigma", 0, "standard deviation of the release noise (instead of -epsilon)")
 	fs.Float64Var(&o.epsilon, "epsilon", o.epsilon, "privacy budget of each client for the whole run")
-	fs.Float64Var(&o.delta, "delta", 1e-5, "at which epsilon is stated")
-	fs.StringVar(&o.accounting, "accounting", "gdp", "what -epsilon means: gdp (exact), zcdp or paper")
+	fs.Float64Var(&o.delta, "delta", o.delta, "at which epsilon is stated")
+	o.registerAccounting(fs)
 
-	fs.StringVar(&o.payload, "payload", "", "what crosses the wire: message (the paper's, one for each neighbor) or release (one for all; same results) (default release, or message with -non-private)")
-	fs.IntVar(&o.gridBits, "grid-bits", 0, "put releases on a grid of noise/2^`W`, W of 2 to 8, so that they are short integers (default 4 with noise, unless -payload is given)")
-	fs.IntVar(&o.lossy, "lossy", 0, "go on without neighbors that have been silent for so many `ticks`: another algorithm, with -payload message and -non-private only (0 = wait)")
+	fs.TextVar(&o.payload, "payload", sdk.PayloadAuto, "what crosses the wire: message (the paper's, one for each "+
+		"neighbor) or release (one for all; same results) (default release, or message with -non-private)")
+	fs.IntVar(&o.gridBits, "grid-bits", 0, "put releases on a grid of noise/2^`W`, W of 2 to 8, so that they are short "+
+		"integers (default 4 with noise, unless -payload is given)")
+	fs.IntVar(&o.lossy, "lossy", 0, "go on without neighbors that have been silent for so many `ticks`: another "+
+		"algorithm, with -payload message and -non-private only (0 = wait)")
 
 	fs.BoolVar(&o.json, "json", false, "print one JSON object to standard output")
 }
 
-// read parses a command line into o; more registers flags of the command's own.
-func (o *options) read(cmd *command, args []string, w io.Writer, more ...func(fs *flag.FlagSet)) error {
-	fs := cmd.flags()
-	o.register(fs)
-	for _, register := range more {
-		register(fs)
-	}
+// registerAccounting adds the flag for how an epsilon is read.
+func (o *options) registerAccounting(fs *flag.FlagSet) {
+	fs.TextVar(&o.accounting, "accounting", dpmech.GDP,
+		"what -epsilon means: gdp (exact), zcdp or paper")
+}
+
+// read parses a command line into o, which has registered its flags with fs.
+func (o *options) read(cmd *command, fs *flag.FlagSet, args []string, w io.Writer) error {
 	if err := cmd.parse(fs, args, w); err != nil {
 		return err
 	}
-	o.given = make(map[string]bool)
-	fs.Visit(func(f *flag.Flag) { o.given[f.Name] = true })
-	o.pickCooldown()
-	o.pickHidden()
-	return o.conflicts()
+	o.note(fs)
+	var f faults
+	o.conflicts(&f)
+	return f.usage()
 }
 
-// pickHidden gives a perceptron hidden units.
-func (o *options) pickHidden() {
-	if o.model == task.PerceptronModel && !o.given["hidden"] {
+// note keeps which flags were given, and gives a perceptron hidden units.
+func (o *options) note(fs *flag.FlagSet) {
+	if o.given = given(fs); o.hiddenLayer() && !o.given["hidden"] {
 		o.hidden = 8
 	}
+}
+
+// faults are what is wrong with a command line.
+type faults []error
+
+func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
+
+func (f *faults) when(wrong bool, format string, args ...any) {
+	if wrong {
+		f.add(format, args...)
+	}
+}
+
+// usage returns all faults as one usageError, or nil.
+func (f faults) usage() error {
+	if err := errors.Join(f...); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+// checkSizes reports named flags with a value outside 1e-9..1e9, and a delta outside (0, 1).
+func (o *options) checkSizes(f *faults, names ...string) {
+	for _, name := range names {
+		size := map[string]float64{
+			"eta": o.eta, "mu": o.mu, "clip": o.clip, "sigma": o.sigma, "epsilon": o.epsilon, "rho": o.rho,
+		}[name]
+		f.when(o.given[name] && !(size >= 1e-9 && size <= 1e9), "-%s is %v, want 1e-9..1e9", name, size)
+	}
+	f.when(!(o.delta > 0 && o.delta < 1), "-delta is %v, want a number above 0 and below 1", o.delta)
 }
 
 // modelSpec returns the model that is asked for.
 func (o *options) modelSpec() task.ModelSpec { return task.ModelSpec{Name: o.model, Hidden: o.hidden} }
 
-// pickCooldown adds a cool-down to a private run: it costs no privacy, and takes each client from its own noisy model to the
-// network's.
-func (o *options) pickCooldown() {
-	if !o.nonPrivate && !o.given["cooldown"] {
-		o.cooldown = 30
-	}
-}
-
 // conflicts reports flags that exclude each other, and numbers that a zero default would hide.
-func (o *options) conflicts() error {
-	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+func (o *options) conflicts(f *faults) {
 	for _, name := range []string{"clip", "sigma", "epsilon", "delta", "accounting"} {
-		if o.nonPrivate && o.given[name] {
-			fault("-non-private and -%s exclude each other", name)
-		}
+		f.when(o.nonPrivate && o.given[name], "-non-private and -%s exclude each other", name)
 	}
-	if o.lossy > 0 && !o.nonPrivate {
-		fault("-lossy %d in a private run (-epsilon, -sigma, -clip), want -non-private with it: what a round waits for would depend on how long local work takes, which the noise does not cover", o.lossy)
-	}
-	if o.given["sigma"] && (o.given["epsilon"] || o.given["accounting"]) {
-		fault("-sigma and -epsilon (or -accounting) exclude each other: one follows from the other")
-	}
-	for _, f := range []struct {
-		name  string
-		value float64
-	}{{"eta", o.eta}, {"mu", o.mu}, {"clip", o.clip}, {"sigma", o.sigma}, {"epsilon", o.epsilon}, {"rho", o.rho}} {
-		if o.given[f.name] && !(f.value >= 1e-9 && f.value <= 1e9) {
-			fault("-%s is %v, want 1e-9..1e9", f.name, f.value)
-		}
-	}
-	if !(o.gain >= 1e-6 && o.gain < 1) {
-		fault("-gain is %v, want a share of the limit of stability: 1e-6 or more, and below 1", o.gain)
-	}
-	if o.given["test-fraction"] && !(o.testFraction > 0 && o.testFraction < 1) {
-		fault("-test-fraction is %v, want a number above 0 and below 1", o.testFraction)
-	}
-	if !(o.delta > 0 && o.delta < 1) {
-		fault("-delta is %v, want a number above 0 and below 1", o.delta)
-	}
+	f.when(o.lossy > 0 && !o.nonPrivate,
+		"-lossy %d in a private run (-epsilon, -sigma, -clip), want -non-private with it: what a round waits for "+
+			"would depend on how long local work takes, which the noise does not cover", o.lossy)
+	f.when(o.given["sigma"] && (o.given["epsilon"] || o.given["accounting"]),
+		"-sigma and -epsilon (or -accounting) exclude each other: one follows from the other")
+	o.checkSizes(f, "eta", "mu", "clip", "sigma", "epsilon", "rho")
+	f.when(!(o.gain >= 1e-6 && o.gain < 1),
+		"-gain is %v, want a share of the limit of stability: 1e-6 or more, and below 1", o.gain)
+	f.when(o.given["test-fraction"] && !(o.testFraction > 0 && o.testFraction < 1),
+		"-test-fraction is %v, want a number above 0 and below 1", o.testFraction)
 	if err := o.modelSpec().Validate(); err != nil {
-		fault("-model %s, -hidden %d: %w", o.model, o.hidden, err)
+		f.add("-model %s, -hidden %d: %w", o.model, o.hidden, err)
 	}
-	if o.table != "dense" && o.table != "seeded" {
-		fault("-table %q, want dense or seeded", o.table)
-	}
-	for _, f := range []struct {
+	f.when(o.table != "dense" && o.table != "seeded", "-table %q, want dense or seeded", o.table)
+	for _, c := range []struct {
 		name       string
 		value, min int
-	}{{"nodes", o.nodes, 1}, {"rounds", o.rounds, 1}, {"cooldown", o.cooldown, 0}, {"tau", o.tau, 1}, {"batch", o.batch, 0}} {
-		if f.value < f.min {
-			fault("-%s is %d, want at least %d", f.name, f.value, f.min)
-		}
+	}{{"nodes", o.nodes, 1}, {"rounds", o.rounds, 1}, {"cooldown", o.cooldown, 0}, {"tau", o.tau, 1}, {"batch", o.batch,
+		0}} {
+		f.when(c.value < c.min, "-%s is %d, want at least %d", c.name, c.value, c.min)
 	}
-	if len(errs) > 0 {
-		return usageError{errors.Join(errs...)}
-	}
-	return nil
 }
 
 // spec returns what the data flags ask for.

@@ -3,15 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
@@ -24,9 +23,8 @@ var planCommand = &command{
 // planOptions are the flags of the command plan.
 type planOptions struct {
 	options
-	dim, samples, steps   int
+	dim, samples          int
 	columns, classes      int
-	queries               int64
 	beta, share, linkKbit float64
 }
 
@@ -53,90 +51,74 @@ func planRun(_ context.Context, cmd *command, args []string, out, log io.Writer)
 
 // read parses a command line into o.
 func (o *planOptions) read(cmd *command, args []string, w io.Writer) error {
-	o.options = options{nodes: 50, graph: "er:0.3", rounds: 50, tau: 2, epsilon: 8} // as simulate has them
+	o.options = newOptions()
+	o.nodes, o.graph = 50, "er:0.3" // as simulate has them
 	fs := cmd.flags()
 	o.registerNodes(fs)
 	o.registerRun(fs)
 	o.registerModel(fs)
 	fs.IntVar(&o.dim, "dim", 100, "length of the parameter vector, d (with -columns it follows from the model)")
-	fs.IntVar(&o.columns, "columns", 0, "`columns` of the data as a built-in model sees them, a column of ones included (instead of -dim)")
+	fs.IntVar(&o.columns, "columns", 0, "`columns` of the data as a built-in model sees "+
+		"them, a column of ones included (instead of -dim)")
 	fs.IntVar(&o.classes, "classes", 2, "classes of the data, with -columns")
 	fs.IntVar(&o.samples, "samples", 100, "samples of each client, m")
 	fs.IntVar(&o.steps, "steps", 0, "local steps of a client in all rounds, `T` (instead of -rounds)")
 	fs.Int64Var(&o.queries, "queries", 0, "what a client may ask its oracle in all rounds (instead of -rounds)")
 	fs.Float64Var(&o.beta, "beta", 0, "weight of the penalty (instead of -gain)")
-	fs.Float64Var(&o.share, "share", 0.05, "how many rounds of cool-down bring disagreement to this `share` of what it was; sets -cooldown if given")
-	fs.Float64Var(&o.linkKbit, "link-kbit", 0, "speed of a node's link, 1000 bits a second in each direction (0 = unknown)")
+	fs.Float64Var(&o.share, "share", 0.05, "how many rounds of cool-down bring disagreement to this "+
+		"`share` of what it was; sets -cooldown if given")
+	fs.Float64Var(&o.linkKbit, "link-kbit", 0, "speed of a node's link, 1000 "+
+		"bits a second in each direction (0 = unknown)")
 	if err := cmd.parse(fs, args, w); err != nil {
 		return err
 	}
-	o.given = make(map[string]bool)
-	fs.Visit(func(f *flag.Flag) { o.given[f.Name] = true })
-	o.pickCooldown()
-	o.pickHidden()
-	if o.given["share"] && !o.given["cooldown"] {
-		o.cooldown = 0 // follows, later
-	}
+	o.note(fs)
 	return o.check()
 }
 
 // check reports flags that exclude each other and numbers out of range, but for an unstable gain.
 func (o *planOptions) check() error {
-	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	var f faults
 	var lengths []string
 	for _, name := range []string{"rounds", "steps", "queries"} {
 		if o.given[name] {
 			lengths = append(lengths, "-"+name)
 		}
 	}
-	if len(lengths) > 1 {
-		fault("%v exclude each other: each says how long the run is", lengths)
-	}
-	if o.given["sigma"] && o.given["epsilon"] && len(lengths) > 0 {
-		fault("-sigma and -epsilon say how many rounds there are, and so does %s: leave one out", lengths[0])
-	}
-	if o.given["sigma"] && o.given["epsilon"] && !o.given["clip"] {
-		fault("-clip is missing: with -sigma and -epsilon it says how many rounds there are")
-	}
-	if o.given["dim"] && o.given["columns"] {
-		fault("-dim and -columns exclude each other: with the model, one follows from the other")
-	}
-	if o.given["classes"] && !o.given["columns"] {
-		fault("-columns is missing: only with it -classes says how many parameters there are")
-	}
-	if o.classes < 2 {
-		fault("-classes is %d, want 2..1000", o.classes)
-	}
-	if o.given["beta"] && o.given["gain"] {
-		fault("-beta and -gain exclude each other: one follows from the other")
-	}
-	for _, f := range []struct {
+	f.when(len(lengths) > 1, "%v exclude each other: each says how long the run is", lengths)
+	f.when(o.given["sigma"] && o.given["epsilon"] && len(lengths) > 0,
+		"-sigma and -epsilon say how many rounds there are, and so do %v: leave one out", lengths)
+	f.when(o.given["sigma"] && o.given["epsilon"] && !o.given["clip"],
+		"-clip is missing: with -sigma and -epsilon it says how many rounds there are")
+	f.when(o.given["dim"] && o.given["columns"],
+		"-dim and -columns exclude each other: with the model, one follows from the other")
+	f.when(o.given["classes"] && !o.given["columns"],
+		"-columns is missing: only with it -classes says how many parameters there are")
+	f.when(o.classes < 2, "-classes is %d, want 2..1000", o.classes)
+	f.when(o.given["beta"] && o.given["gain"], "-beta and -gain exclude each other: one follows from the other")
+	for _, c := range []struct {
 		name       string
 		value, max int64
 	}{
-		{"dim", int64(o.dim), wire.MaxDim}, {"columns", int64(o.columns), 1 << 18}, {"classes", int64(max(o.classes, 2)), 1000}, {"samples", int64(o.samples), math.MaxInt32},
-		{"steps", int64(o.steps), math.MaxInt32}, {"queries", o.queries, math.MaxInt64},
+		{"dim", int64(o.dim), wire.MaxDim}, {"columns", int64(o.columns), 1 << 18}, {"classes", int64(max(o.classes, 2)),
+			1000},
+		{"samples", int64(o.samples), math.MaxInt32}, {"steps", int64(o.steps), math.MaxInt32}, {"queries", o.queries,
+			math.MaxInt64},
 	} {
-		if o.given[f.name] && (f.value < 1 || f.value > f.max) {
-			fault("-%s is %d, want 1..%d", f.name, f.value, f.max)
-		}
+		f.when(o.given[c.name] && (c.value < 1 || c.value > c.max), "-%s is %d, want 1..%d", c.name, c.value, c.max)
 	}
 	if t := float64(o.rounds) * float64(o.tau); t > math.MaxInt32 && !o.given["steps"] && !o.given["queries"] {
-		fault("-rounds %d and -tau %d are %.3g local steps, want at most %d", o.rounds, o.tau, t, math.MaxInt32)
+		f.add("-rounds %d and -tau %d are %.3g local steps, want at most %d", o.rounds, o.tau, t, math.MaxInt32)
 	}
-	for _, f := range []struct {
+	for _, c := range []struct {
 		name  string
 		value float64
 	}{{"beta", o.beta}, {"link-kbit", o.linkKbit}, {"gain", o.gain}} {
-		shared := f.name == "gain" && !(f.value >= 1) // and told by what all commands share
-		if o.given[f.name] && !shared && !(f.value > 0 && f.value <= math.MaxFloat32) {
-			fault("-%s is %v, want a positive number", f.name, f.value)
-		}
+		shared := c.name == "gain" && !(c.value >= 1) // and told by what all commands share
+		f.when(o.given[c.name] && !shared && !(c.value > 0 && c.value <= math.MaxFloat32),
+			"-%s is %v, want a positive number", c.name, c.value)
 	}
-	if !(o.share >= 1e-6 && o.share < 1) {
-		fault("-share is %v, want 1e-6 or more, and below 1", o.share)
-	}
+	f.when(!(o.share >= 1e-6 && o.share < 1), "-share is %v, want 1e-6 or more, and below 1", o.share)
 	rest := o.options
 	rest.given = make(map[string]bool)
 	for name := range o.given {
@@ -146,11 +128,9 @@ func (o *planOptions) check() error {
 	if rest.gain >= 1 { // is refused with figures, later
 		rest.gain = 0.5
 	}
-	if err := rest.conflicts(); err != nil {
-		errs = append(errs, err)
-	}
-	if len(errs) > 0 {
-		return usageError{errors.Join(errs...)}
+	rest.conflicts(&f)
+	if err := f.usage(); err != nil {
+		return err
 	}
 	if o.given["columns"] {
 		o.dim = o.modelSpec().Dim(o.columns, o.classes)
@@ -162,84 +142,35 @@ func (o *planOptions) check() error {
 func (o *planOptions) build() (*problem, error) {
 	g, err := o.parseGraph()
 	if err != nil {
-		return nil, usageError{err}
-	}
-	batch := o.samples
-	if o.batch > 0 {
-		batch = min(batch, o.batch)
-	}
-	if err := o.length(int64(batch)); err != nil {
-		return nil, err
+		return nil, asUsage(err)
 	}
 	p := &problem{opt: o.options, graph: g, samples: slices.Repeat([]int{o.samples}, o.nodes)}
-	for _, c := range []struct {
-		name  string
-		value any
-	}{
-		{"nodes", o.nodes}, {"graph", o.graph}, {"dim", o.dim}, {"samples", o.samples}, {"rounds", o.rounds}, {"tau", o.tau},
-		{"batch", o.batch}, {"rho", o.rho}, {"estimator", o.estimator}, {"table", o.table}, {"directions", o.directions},
-		{"seed", o.seed}, {"share", o.share},
-	} {
-		if !o.given[c.name] {
-			p.choose(c.name, c.value)
-		}
-	}
-	if !o.given["gain"] && !o.given["beta"] {
-		p.choose("gain", o.gain)
-	}
 	if p.opt.gain >= 1 || o.given["beta"] {
 		p.opt.gain = 0.5 // for now: what it really is follows from eta and mu
+	}
+	if o.given["share"] && !o.given["cooldown"] {
+		p.opt.cooldown = -1 // for now: it follows from the share
 	}
 	if err := p.makeFleet("plan", o.dim); err != nil {
 		return nil, err
 	}
+	suggested := p.chosen
+	p.chosen = nil
+	p.choose([]choice{
+		{"nodes", o.nodes}, {"graph", o.graph}, {"dim", o.dim}, {"samples", o.samples}, {"rounds", p.opt.rounds}, {"tau",
+			p.opt.tau},
+		{"batch", o.batch}, {"rho", o.rho}, {"estimator", o.estimator}, {"table", o.table}, {"directions", o.directions},
+		{"seed", o.seed}, {"share", o.share},
+	}...)
+	if !o.given["beta"] {
+		p.choose(choice{"gain", o.gain})
+	}
+	p.chosen = append(p.chosen, suggested...)
 	return p, p.setGain(o.gain, o.beta)
 }
 
-// length sets the number of rounds, and tau where it follows from the number of steps. batch is b.
-func (o *planOptions) length(batch int64) error {
-	m, rounds := int64(o.samples), int64(o.rounds)
-	switch {
-	case o.given["sigma"] && o.given["epsilon"]:
-		acc, err := dpmech.ParseAccounting(o.accounting)
-		if err != nil {
-			return usageError{fmt.Errorf("-accounting: %w", err)}
-		}
-		o.rounds, err = roundsFor(dpmech.Gaussian{Clip: o.clip, Sigma: o.sigma}, o.epsilon, o.delta, acc)
-		if err != nil && !errors.Is(err, dpmech.ErrBudget) {
-			err = usageError{err}
-		}
-		return err
-	case o.given["steps"] && o.given["tau"]:
-		if o.tau > o.steps {
-			return usageError{fmt.Errorf("-tau is %d, want at most the %d of -steps", o.tau, o.steps)}
-		}
-		rounds = int64(o.steps / o.tau)
-	case o.given["steps"]:
-		o.scheduled = true
-		o.tau = max(1, int(math.Round(math.Cbrt(float64(o.steps)))))
-		rounds = int64(o.steps / o.tau)
-	case o.given["queries"] && o.given["tau"]:
-		rounds = o.queries / (m + int64(o.tau)*batch)
-	case o.given["queries"]:
-		o.scheduled = true
-		// tau = T^(1/3) and K = T^(2/3): the least tau with as many rounds as its square, or fewer.
-		pays := func(tau int64) int64 { return o.queries / (m + tau*batch) }
-		tau := int64(1)
-		for tau*tau < pays(tau) {
-			tau++
-		}
-		o.tau, rounds = int(tau), pays(tau)
-	}
-	if rounds < 1 || rounds > math.MaxInt32/int64(o.tau) {
-		return usageError{fmt.Errorf("-queries is %d, which is %d rounds of %d; want at least one, and at most %d local steps", o.queries, rounds, m+int64(o.tau)*batch, math.MaxInt32)}
-	}
-	o.rounds = int(rounds)
-	return nil
-}
-
-// setGain gives the fleet the share of the limit of stability that -gain says or -beta amounts to. It refuses one that is not
-// stable.
+// setGain gives the fleet the share of the limit of stability that -gain says or -beta amounts to. It refuses one that
+// is not stable.
 func (p *problem) setGain(share, beta float64) error {
 	f, g := p.fleet, p.graph
 	if g.N() == 1 {
@@ -256,17 +187,19 @@ func (p *problem) setGain(share, beta float64) error {
 		return asUsage(f.Validate())
 	}
 	grows := "it never dies out"
-	if r := contraction(g, a, f.Method.Rho); r > 1+1e-9 {
+	if r := g.Contraction(a, f.Method.Rho); r > 1+1e-9 {
 		grows = fmt.Sprintf("it grows by %.4g a round", r)
 	}
 	stable := largest / step
-	return usageError{fmt.Errorf("unstable: disagreement would not die out, %s. beta %.6g is a gain of %.6g: tau*beta*eta*mu*rho*lambda_N is %.6g, and the limit is 8/3. "+
-		"Stable is every -gain below 1, which is here a beta below %.6g; -gain 0.75 (beta %.6g) is where the fastest disagreement is gone soonest",
+	return usageError{fmt.Errorf("unstable: disagreement would not die out, %s. beta %.6g is a gain of %.6g: "+
+		"tau*beta*eta*mu*rho*lambda_N is %.6g, and the limit is 8/3. "+
+		"Stable is every -gain below 1, which is here a beta below %.6g; -gain 0.75 (beta %.6g) is "+
+		"where the fastest disagreement is gone soonest",
 		grows, a/step, share, a*f.Method.Rho*g.LambdaMax(), stable, 0.75*stable)}
 }
 
 // plan works out all figures.
-func (o *planOptions) plan(p *problem) (*outlook, error) {
+func (o *planOptions) plan(p *problem) (*report, error) {
 	f, g := p.fleet, p.graph
 	cfg, err := p.busiest()
 	if err != nil {
@@ -277,14 +210,14 @@ func (o *planOptions) plan(p *problem) (*outlook, error) {
 		batch = cfg.Estimator.Batch
 	}
 	m := f.Method
-	r := &outlook{
+	r := &report{
 		Nodes: o.nodes, Edges: len(f.Edges), DegreeMax: len(cfg.Neighbors), Dim: f.Dim, Samples: o.samples, Batch: batch,
 		Rounds: m.Rounds, Tau: m.Tau, Steps: int64(m.Rounds) * int64(m.Tau), Schedule: "constant",
 		Eta: m.Eta[0], Mu: m.Mu[0], Rho: m.Rho, Beta: cfg.Beta, Share: o.share, ShareLeft: 1,
 		Lambda2: g.Lambda2(), LambdaN: g.LambdaMax(), Gain: m.Gain,
-		Payload: "message", LinkKbit: o.linkKbit, NonPrivate: o.nonPrivate, Chosen: map[string]any{},
+		Payload: sdk.PayloadMessage, LinkKbit: o.linkKbit, NonPrivate: o.nonPrivate,
 	}
-	if o.scheduled {
+	if o.known(o.dim, p.samples).Scheduled() {
 		r.Schedule = "paper"
 	}
 	deviation := 1.0 // of what a release tells, in units of the noise
@@ -292,26 +225,27 @@ func (o *planOptions) plan(p *problem) (*outlook, error) {
 		r.Gain = 0
 	} else {
 		r.RoundGain = g.Gain(m.Gain, m.Rho)
-		r.SpectralRadius = contraction(g, r.RoundGain, m.Rho)
-		r.Tenfold = tenfold(r.SpectralRadius)
-		calm := settle(g, r.RoundGain, m.Rho, m.Rounds, m.Cooldown, o.share, o.seed)
-		if calm.needed >= 0 {
-			r.CooldownNeeded = &calm.needed
+		r.SpectralRadius = g.Contraction(r.RoundGain, m.Rho)
+		r.Tenfold = graph.Tenfold(r.SpectralRadius)
+		calm := g.Settle(r.RoundGain, m.Rho, m.Rounds, m.Cooldown, o.share, o.seed)
+		if calm.Needed >= 0 {
+			r.CooldownNeeded = &calm.Needed
 		}
 		if o.given["share"] && !o.given["cooldown"] {
-			if calm.needed < 0 {
-				return nil, usageError{fmt.Errorf("-share %v: not reached in %d rounds of cool-down, the most that are looked at: raise -gain, or link the nodes better",
-					o.share, len(calm.left)-1)}
+			if calm.Needed < 0 {
+				return nil, usageError{fmt.Errorf("-share %v: not reached in %d rounds of cool-down, the most that are "+
+					"looked at: raise -gain, or link the nodes better",
+					o.share, len(calm.Left)-1)}
 			}
-			f.Method.Cooldown = calm.needed
-			p.choose("cooldown", calm.needed)
+			f.Method.Cooldown = calm.Needed
+			p.choose(choice{"cooldown", calm.Needed})
 		}
-		r.ShareLeft = calm.left[min(f.Method.Cooldown, len(calm.left)-1)]
-		deviation = calm.step
+		r.ShareLeft = calm.Left[min(f.Method.Cooldown, len(calm.Left)-1)]
+		deviation = calm.Step
 	}
 	r.Cooldown = f.Method.Cooldown
 	if cfg.Releases {
-		r.Payload = "release"
+		r.Payload = sdk.PayloadRelease
 	}
 	steps := 0.0
 	if cfg.GridStep > 0 {
@@ -320,11 +254,9 @@ func (o *planOptions) plan(p *problem) (*outlook, error) {
 		clip := f.Privacy.Clip / (f.Privacy.Sigma * math.Sqrt(float64(f.Dim)))
 		steps = math.Hypot(deviation, clip) * f.Privacy.Sigma / cfg.GridStep
 	}
-	if !o.given["payload"] {
-		p.choose("payload", r.Payload)
-		if r.GridBits > 0 && !o.given["grid-bits"] {
-			p.choose("grid-bits", r.GridBits)
-		}
+	p.choose(choice{"payload", r.Payload})
+	if !o.given["payload"] && r.GridBits > 0 {
+		p.choose(choice{"grid-bits", r.GridBits})
 	}
 	if r.Frames, err = newFrames(f, cfg, steps); err != nil {
 		return nil, err
@@ -337,13 +269,11 @@ func (o *planOptions) plan(p *problem) (*outlook, error) {
 		return nil, err
 	}
 	r.Memory = newMemory(cfg, state)
-	r.Disk = newDisk(f, cfg, state)
-	if r.Work, err = newWork(cfg); err != nil {
+	r.Disk = newDiskCost(f, cfg, state)
+	if r.CPU, err = newCPUCost(cfg); err != nil {
 		return nil, err
 	}
-	for _, c := range p.chosen {
-		r.Chosen[c.name] = c.value
-	}
+	r.Chosen = p.chosenValues()
 	if !o.nonPrivate {
 		r.Privacy = newPrivacy(f.Rho(), f.Privacy, []string{"every parameter of this plan"})
 	}

@@ -25,7 +25,7 @@ import (
 )
 
 // planned runs the command with -json and decodes what it prints, which has to be one JSON object and no more.
-func planned(t *testing.T, args ...string) outlook {
+func planned(t *testing.T, args ...string) report {
 	t.Helper()
 	code, out, log := call(append(append([]string{"plan"}, args...), "-json")...)
 	if code != exitDone || log != "" {
@@ -33,7 +33,7 @@ func planned(t *testing.T, args ...string) outlook {
 	}
 	dec := json.NewDecoder(strings.NewReader(out))
 	dec.DisallowUnknownFields()
-	var r outlook
+	var r report
 	if err := dec.Decode(&r); err != nil || dec.More() {
 		t.Fatalf("%v: %v in %s", args, err, out)
 	}
@@ -253,23 +253,23 @@ func TestSettleAgainstModes(t *testing.T) {
 					logs += math.Log(step/10) / 2
 				}
 			}
-			got := settle(g, a, rho, rounds, cooldown, share, 1)
-			if want := math.Exp(logs / rounds); math.Abs(got.step/want-1) > 0.02 {
-				t.Errorf("%s at %v: a step of %.4f, want %.4f", spec, gain, got.step, want)
+			got := g.Settle(a, rho, rounds, cooldown, share, 1)
+			if want := math.Exp(logs / rounds); math.Abs(got.Step/want-1) > 0.02 {
+				t.Errorf("%s at %v: a step of %.4f, want %.4f", spec, gain, got.Step, want)
 			}
 			above := 0
 			for c := range left {
 				want := left[c] / left[0]
-				if math.Abs(got.left[c]-want) > 0.1*want+1e-9 {
-					t.Errorf("%s at %v: %.4f left after %d rounds, want %.4f", spec, gain, got.left[c], c, want)
+				if math.Abs(got.Left[c]-want) > 0.1*want+1e-9 {
+					t.Errorf("%s at %v: %.4f left after %d rounds, want %.4f", spec, gain, got.Left[c], c, want)
 					break
 				}
 				if want >= share {
 					above = c
 				}
 			}
-			if off := got.needed - (above + 1); above > cooldown/2 || max(off, -off) > 1+above/10 {
-				t.Errorf("%s at %v: %d rounds needed, want %d", spec, gain, got.needed, above+1)
+			if off := got.Needed - (above + 1); above > cooldown/2 || max(off, -off) > 1+above/10 {
+				t.Errorf("%s at %v: %d rounds needed, want %d", spec, gain, got.Needed, above+1)
 			}
 		}
 	}
@@ -438,7 +438,7 @@ func TestPlanWork(t *testing.T) {
 		{[]string{"-nodes", "1", "-dim", "7", "-samples", "1000", "-batch", "8", "-tau", "5", "-non-private"}, 1000 + 5*8, false},
 		{[]string{"-nodes", "2", "-dim", "5000000", "-samples", "100000", "-table", "seeded", "-estimator", "centered", "-tau", "1", "-non-private"}, 2e5, false},
 	} {
-		w := planned(t, c.args...).Work
+		w := planned(t, c.args...).CPU
 		if w.Query <= 0 || (w.Release > 0) != c.private || math.Abs(w.Round-c.queries*w.Query-w.Release) > 1e-9*w.Round {
 			t.Errorf("%v: %+v, want %v queries", c.args, w, c.queries)
 		}

@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -45,9 +45,10 @@ func privacyRun(_ context.Context, cmd *command, args []string, out, _ io.Writer
 	fs.Float64Var(&o.sigma, "sigma", 0, "standard deviation of the release noise")
 	fs.Float64Var(&o.epsilon, "epsilon", 0, "privacy budget of each client")
 	fs.Float64Var(&o.delta, "delta", 1e-5, "at which epsilon is stated")
-	fs.StringVar(&o.accounting, "accounting", "gdp", "what -epsilon means: gdp (exact), zcdp or paper")
+	o.registerAccounting(fs)
 	fs.StringVar(&o.verify, "verify", "", "verify the certificate in this `file`")
-	fs.StringVar(&o.fleet, "fleet", "", "with -verify: the fleet `file` whose run, settings and keys the certificate must have")
+	fs.StringVar(&o.fleet, "fleet", "", "with -verify: the fleet `file` whose "+
+		"run, settings and keys the certificate must have")
 	fs.StringVar(&o.ledger, "ledger", "", "show the ledger in this `file`")
 	fs.StringVar(&o.newLedger, "new-ledger", "", "make a ledger in this `file`")
 	fs.StringVar(&o.dataset, "dataset", "", "what people call the data set of the new ledger: a `name`")
@@ -55,14 +56,13 @@ func privacyRun(_ context.Context, cmd *command, args []string, out, _ io.Writer
 	if err := cmd.parse(fs, args, out); err != nil {
 		return err
 	}
-	o.given = make(map[string]bool)
-	fs.Visit(func(f *flag.Flag) { o.given[f.Name] = true })
+	o.note(fs)
 	for _, mode := range privacyModes {
 		if mode.flag != "" && !o.given[mode.flag] {
 			continue
 		}
 		if err := o.check(mode.flag, mode.other); err != nil {
-			return usageError{err}
+			return err
 		}
 		return mode.run(o, out)
 	}
@@ -71,56 +71,38 @@ func privacyRun(_ context.Context, cmd *command, args []string, out, _ io.Writer
 
 // check reports flags that do not go with what was asked for, and values out of range.
 func (o *privacyOptions) check(mode string, other []string) error {
-	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	for _, name := range []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "verify", "fleet", "ledger", "new-ledger", "dataset"} {
+	var f faults
+	for _, name := range []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "verify", "fleet",
+		"ledger", "new-ledger", "dataset"} {
 		switch {
 		case !o.given[name] || name == mode || slices.Contains(other, name):
 		case mode == "" && name == "fleet":
-			fault("-fleet goes with -verify only")
+			f.add("-fleet goes with -verify only")
 		case mode == "":
-			fault("-%s goes with -new-ledger only", name) // -dataset: every other one is a mode
+			f.add("-%s goes with -new-ledger only", name) // -dataset: every other one is a mode
 		default:
-			fault("-%s does not go with -%s", name, mode)
+			f.add("-%s does not go with -%s", name, mode)
 		}
 	}
-	for _, f := range []struct{ name, value string }{{"verify", o.verify}, {"fleet", o.fleet}, {"ledger", o.ledger}, {"new-ledger", o.newLedger}, {"dataset", o.dataset}} {
-		if o.given[f.name] && f.value == "" {
-			fault("-%s is empty", f.name)
-		}
+	for _, c := range [][2]string{
+		{"verify", o.verify}, {"fleet", o.fleet}, {"ledger", o.ledger}, {"new-ledger", o.newLedger}, {"dataset", o.dataset},
+	} {
+		f.when(o.given[c[0]] && c[1] == "", "-%s is empty", c[0])
 	}
-	for _, f := range []struct {
-		name  string
-		value float64
-	}{{"clip", o.clip}, {"sigma", o.sigma}, {"epsilon", o.epsilon}} {
-		if o.given[f.name] && !(f.value >= 1e-9 && f.value <= 1e9) {
-			fault("-%s is %v, want 1e-9..1e9", f.name, f.value)
-		}
-	}
-	if o.given["rounds"] && (o.rounds < 1 || o.rounds > math.MaxInt32) {
-		fault("-rounds is %d, want 1..%d", o.rounds, math.MaxInt32)
-	}
-	if !(o.delta > 0 && o.delta < 1) {
-		fault("-delta is %v, want a number above 0 and below 1", o.delta)
-	}
-	if _, err := dpmech.ParseAccounting(o.accounting); err != nil {
-		errs = append(errs, err)
-	}
-	if o.given["accounting"] && !o.given["epsilon"] && slices.Contains(other, "accounting") {
-		fault("-accounting says what -epsilon means, which is not given")
-	}
+	o.checkSizes(&f, "clip", "sigma", "epsilon")
+	f.when(o.given["rounds"] && (o.rounds < 1 || o.rounds > math.MaxInt32),
+		"-rounds is %d, want 1..%d", o.rounds, math.MaxInt32)
+	f.when(o.given["accounting"] && !o.given["epsilon"] && slices.Contains(other, "accounting"),
+		"-accounting says what -epsilon means, which is not given")
 	if mode == "new-ledger" {
-		if !o.given["dataset"] {
-			fault("-dataset is missing: how people call what the ledger is for")
-		}
-		if o.given["delta"] && !o.given["epsilon"] {
-			fault("-delta without -epsilon: a ledger without a limit keeps no delta")
-		}
+		f.when(!o.given["dataset"], "-dataset is missing: how people call what the ledger is for")
+		f.when(o.given["delta"] && !o.given["epsilon"], "-delta without -epsilon: a ledger without a limit keeps no delta")
 	}
-	if n := count(o.given["rounds"], o.given["sigma"], o.given["epsilon"]); mode == "" && n != 2 && !o.given["dataset"] && !o.given["fleet"] {
-		fault("-rounds, -sigma and -epsilon: give two and the third follows, not %d", n)
+	if n := count(o.given["rounds"], o.given["sigma"], o.given["epsilon"]); mode == "" && n != 2 && !o.given["dataset"] &&
+		!o.given["fleet"] {
+		f.add("-rounds, -sigma and -epsilon: give two and the third follows, not %d", n)
 	}
-	return errors.Join(errs...)
+	return f.usage()
 }
 
 func count(all ...bool) int {
@@ -145,18 +127,15 @@ type plan struct {
 const maxPlan = 1e6
 
 func (o *privacyOptions) plan(out io.Writer) error {
-	acc, err := dpmech.ParseAccounting(o.accounting)
-	if err != nil {
-		return usageError{err}
+	known := sdk.Known{
+		Dim: 1, Samples: []int{1}, Method: sdk.Method{Rounds: o.rounds},
+		Privacy: sdk.Privacy{Clip: o.clip, Sigma: o.sigma, Delta: o.delta, Accounting: o.accounting, EpsilonLimit: o.epsilon},
 	}
-	switch {
-	case !o.given["sigma"]:
-		o.sigma, err = dpmech.SigmaFor(o.clip, o.rounds, o.epsilon, o.delta, acc)
-	case !o.given["rounds"]:
-		o.rounds, err = roundsFor(dpmech.Gaussian{Clip: o.clip, Sigma: o.sigma}, o.epsilon, o.delta, acc)
-	default:
-		err = dpmech.Gaussian{Clip: o.clip, Sigma: o.sigma}.Validate()
+	m, p, err := sdk.Suggest(known)
+	if err == nil {
+		err = dpmech.Gaussian{Clip: o.clip, Sigma: p.Sigma}.Validate()
 	}
+	o.rounds, o.sigma = m.Rounds, p.Sigma
 	if errors.Is(err, dpmech.ErrBudget) {
 		return err
 	} else if err != nil {
@@ -164,38 +143,25 @@ func (o *privacyOptions) plan(out io.Writer) error {
 	}
 	rho := dpmech.Spend{First: 1, Rounds: o.rounds, Clip: o.clip, Sigma: o.sigma}.Rho()
 	if !(rho <= maxPlan) {
-		return usageError{fmt.Errorf("%d releases with -clip %v and -sigma %v cost rho %.6g, want at most %.0e: above, nothing is protected", o.rounds, o.clip, o.sigma, rho, maxPlan)}
+		return usageError{fmt.Errorf("%d releases with -clip %v and -sigma %v cost rho %.6g, want at most %.0e: above, "+
+			"nothing is protected", o.rounds, o.clip, o.sigma, rho, maxPlan)}
 	}
-	p := plan{Rounds: o.rounds, Clip: o.clip, Sigma: o.sigma, Cost: dpmech.CostOf(rho, o.delta)}
+	r := plan{Rounds: o.rounds, Clip: o.clip, Sigma: o.sigma, Cost: dpmech.CostOf(rho, o.delta)}
 	if o.json {
-		return writeObject(out, p)
+		return writeObject(out, r)
 	}
-	fmt.Fprintf(out, "rounds         %d, each with one release\n", p.Rounds)
-	fmt.Fprintf(out, "clip           %v\n", p.Clip)
-	fmt.Fprintf(out, "sigma          %v, in every number of a release\n", p.Sigma)
-	writeCost(out, p.Cost)
+	fmt.Fprintf(out, "rounds         %d, each with one release\n", r.Rounds)
+	fmt.Fprintf(out, "clip           %v\n", r.Clip)
+	fmt.Fprintf(out, "sigma          %v, in every number of a release\n", r.Sigma)
+	writeCost(out, r.Cost)
 	fmt.Fprintf(out, "protected      each client's whole data set, against everyone who sees what it sends\n")
 	return nil
-}
-
-// roundsFor returns how many releases fit a budget, and refuses one that covers none.
-func roundsFor(g dpmech.Gaussian, epsilon, delta float64, acc dpmech.Accounting) (int, error) {
-	n, err := dpmech.MaxRounds(g, epsilon, delta, acc)
-	if err == nil && n == 0 {
-		err = fmt.Errorf("not even one release: %w: it costs rho %.6g (epsilon %s), and the limit is epsilon %v (%v) at delta %v",
-			dpmech.ErrBudget, g.Rho(), epsilonText(acc.Epsilon(g.Rho(), delta)), epsilon, acc, delta)
-	}
-	return n, err
 }
 
 func (o *privacyOptions) makeLedger(out io.Writer) error {
 	var limit *dpmech.Limit
 	if o.given["epsilon"] {
-		acc, err := dpmech.ParseAccounting(o.accounting)
-		if err != nil {
-			return usageError{err}
-		}
-		limit = &dpmech.Limit{Epsilon: o.epsilon, Delta: o.delta, Accounting: acc}
+		limit = &dpmech.Limit{Epsilon: o.epsilon, Delta: o.delta, Accounting: o.accounting}
 	}
 	l, err := state.CreateLedger(o.newLedger, o.dataset, limit)
 	if err != nil {
@@ -224,7 +190,8 @@ func (o *privacyOptions) writeLedger(out io.Writer, path string, life *dpmech.Li
 	fmt.Fprintf(out, "ledger         %s, id %s, since %s\n", path, life.Ledger.ID, life.Created)
 	fmt.Fprintf(out, "data set       %s\n", life.Dataset)
 	if l := life.Limit; l != nil {
-		fmt.Fprintf(out, "limit          epsilon %v at delta %v (%v) for all runs together\n", l.Epsilon, l.Delta, l.Accounting)
+		fmt.Fprintf(out, "limit          epsilon %v at delta %v (%v) for all runs together\n", l.Epsilon, l.Delta,
+			l.Accounting)
 	} else {
 		fmt.Fprintf(out, "limit          none: spends are counted only\n")
 	}

@@ -184,7 +184,7 @@ func TestPrivacyFiles(t *testing.T) {
 	}
 	first, second := certificate("tuning"), certificate("final")
 	for _, args := range [][]string{{"-verify", second}, {"-verify", second, "-ledger", path}} {
-		v := object[certificateVerdict](t, args...)
+		v := object[verification](t, args...)
 		if !v.Verified || v.LedgerChecked != (len(args) == 4) || v.FleetChecked || v.Certificate.Rho != 0.625 || v.Certificate.Lifetime.Rho != 1.25 {
 			t.Errorf("%v: %+v", args, v)
 		}

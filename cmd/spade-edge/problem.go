@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -16,8 +17,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// problem is what the flags of demo and simulate describe: data dealt out to clients, and a fleet to train on them. Of what
-// plan looks at there are no data: train, test, oracles and labels are nil.
+// problem is what the flags of demo and simulate describe: data dealt out to clients, and a fleet to train on them. The
+// commands plan and init may have no data: train, test, oracles and labels are then nil.
 type problem struct {
 	opt     options
 	fleet   *sdk.Fleet
@@ -51,14 +52,12 @@ func (o *options) parseGraph() (*graph.Graph, error) {
 func (o *options) build(name string) (*problem, error) {
 	p := &problem{opt: *o}
 	partition, err := task.ParsePartition(o.partition)
-	var g *graph.Graph
 	if err == nil {
-		g, err = o.parseGraph()
+		p.graph, err = o.parseGraph()
 	}
 	if err != nil {
-		return nil, usageError{dataFlags(err)}
+		return nil, asUsage(dataFlags(err))
 	}
-	p.graph = g
 	spec := o.spec()
 	if err := spec.Validate(); err != nil {
 		return nil, usageError{dataFlags(err)}
@@ -84,43 +83,35 @@ func (o *options) build(name string) (*problem, error) {
 		p.labels = append(p.labels, own.Y)
 		p.samples = append(p.samples, len(idx))
 	}
-	if !o.given["data"] {
-		p.choose("data", o.data)
+	s := set.Spec
+	p.choose(choice{"data", o.data}, choice{"labels", s.Labels}, choice{"standardize", *s.Standardize}, choice{"bias",
+		*s.Bias})
+	if s.TestFraction > 0 {
+		p.choose(choice{"test-fraction", s.TestFraction})
 	}
-	p.noteDataChoices(set.Spec)
 	p.x0 = model.Start(p.train.Dim, p.train.Classes, o.seed)
 	return p, p.makeFleet(name, p.oracles[0].Dim())
 }
 
-// noteDataChoices lists what task.Load decided for the user.
-func (p *problem) noteDataChoices(s task.Spec) {
-	if p.opt.labels == "" {
-		p.choose("labels", s.Labels)
-	}
-	if !p.opt.given["standardize"] {
-		p.choose("standardize", *s.Standardize)
-	}
-	if !p.opt.given["bias"] {
-		p.choose("bias", *s.Bias)
-	}
-	if s.TestFraction > 0 && !p.opt.given["test-fraction"] {
-		p.choose("test-fraction", s.TestFraction)
+// choose notes the choices whose flags are not given.
+func (p *problem) choose(choices ...choice) {
+	for _, c := range choices {
+		if !p.opt.given[c.name] || c.name == "labels" && p.opt.labels == "" {
+			p.chosen = append(p.chosen, c)
+		}
 	}
 }
 
-func (p *problem) choose(name string, value any) { p.chosen = append(p.chosen, choice{name, value}) }
-
-// pick returns a parameter that the user has given, or else the value for it, which it notes.
-func (p *problem) pick(name string, given, chosen float64) float64 {
-	if p.opt.given[name] {
-		return given
+// chosenValues returns what was picked, by flag.
+func (p *problem) chosenValues() map[string]any {
+	values := make(map[string]any)
+	for _, c := range p.chosen {
+		values[c.name] = c.value
 	}
-	p.choose(name, chosen)
-	return chosen
+	return values
 }
 
-// makeFleet fills in the method. Whatever is picked here comes from public numbers alone: the dimension, how many
-// clients and samples there are, and the other flags. dim is the length of the parameter vector.
+// makeFleet fills in the method: what is not given is suggested. dim is the length of the parameter vector.
 func (p *problem) makeFleet(name string, dim int) error {
 	o := &p.opt
 	f := &sdk.Fleet{Run: name, Dim: dim, X0: p.x0}
@@ -131,95 +122,41 @@ func (p *problem) makeFleet(name string, dim int) error {
 	for _, e := range p.graph.Edges() {
 		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
 	}
-	if o.model == task.PerceptronModel && !o.given["hidden"] {
-		p.choose("hidden", o.hidden)
+	known := o.known(dim, p.samples)
+	var err error
+	if f.Method, f.Privacy, err = sdk.Suggest(known); err != nil {
+		return asUsage(err)
 	}
-	if !o.given["cooldown"] && o.cooldown > 0 {
-		p.choose("cooldown", o.cooldown)
-	}
-	queries := 0 // in one local step of the whole network
-	for _, m := range p.samples {
-		if o.batch > 0 {
-			m = min(m, o.batch)
-		}
-		queries += m
-	}
-	// Features have a mean square of about one. A query then moves a sample's score by about mu*sqrt(d) at random: at 1.5 a
-	// sigmoid still answers in proportion.
-	steps, fall := o.rounds*o.tau, 1.0
-	if o.scheduled { // eq. (nonprivate-schedule): mu = mu_0*T^(-1/6) and eta = eta_0*T^(-1/2), with what is picked for T = 1
-		fall = math.Pow(float64(steps), 1.0/6)
-	}
-	reach, share := pace(o.model)
-	mu := p.pick("mu", o.mu, round3(reach/math.Sqrt(float64(f.Dim))/fall))
-	eta := p.pick("eta", o.eta, stepSize(share*(mu*fall), queries, steps))
-	f.Method = sdk.Method{
-		Rounds: o.rounds, Cooldown: o.cooldown, Tau: o.tau, Batch: o.batch,
-		Rho: o.rho, Gain: o.gain, Eta: admm.Schedule{eta}, Mu: admm.Schedule{mu},
-		Estimator: o.estimator, Directions: o.directions, Seed: o.seed,
+	if !o.limited {
+		f.Privacy.EpsilonLimit = 0
 	}
 	f.Wire = sdk.Wire{Payload: o.payload, GridBits: o.gridBits, Lossy: o.lossy}
 	p.fleet = f
-	if o.nonPrivate {
-		f.Privacy.NonPrivate = true
-		return asUsage(f.Validate())
+	o.cooldown, o.rounds, o.tau = f.Method.Cooldown, f.Method.Rounds, f.Method.Tau
+	if known.Hidden {
+		p.choose(choice{"hidden", o.hidden})
 	}
-	// All clipped updates in a row reach half as far again as a linear model's query: enough to learn, and noise grows with the clip.
-	further := 1.5
-	if o.model == task.PerceptronModel { // whose queries reach twice as far, and noise hurts it more
-		further = 0.75
+	if o.cooldown > 0 {
+		p.choose(choice{"cooldown", o.cooldown})
 	}
-	clip := p.pick("clip", o.clip, round3(further*mu*math.Sqrt(float64(f.Dim))/float64(o.rounds)))
-	if !o.given["delta"] {
-		p.choose("delta", o.delta)
+	p.choose(choice{"mu", f.Method.Mu[0]}, choice{"eta", f.Method.Eta[0]})
+	if !o.nonPrivate {
+		p.choose(choice{"clip", f.Privacy.Clip}, choice{"delta", f.Privacy.Delta})
 	}
-	sigma := o.sigma
-	if !o.given["sigma"] {
-		acc, err := dpmech.ParseAccounting(o.accounting)
-		if err != nil {
-			return usageError{fmt.Errorf("-accounting: %w", err)}
-		}
-		if !o.given["epsilon"] {
-			p.choose("epsilon", o.epsilon)
-		}
-		if sigma, err = dpmech.SigmaFor(clip, o.rounds, o.epsilon, o.delta, acc); err != nil {
-			return usageError{err}
-		}
-		p.choose("sigma", sigma)
+	if !o.nonPrivate && !o.given["sigma"] {
+		p.choose(choice{"epsilon", o.epsilon}, choice{"sigma", f.Privacy.Sigma})
 	}
-	f.Privacy = sdk.Privacy{Clip: clip, Sigma: sigma, Delta: o.delta, Accounting: o.accounting}
 	return asUsage(f.Validate())
 }
 
-// pace returns how far a query goes from the model, |mu*u|, and how much noise of the estimates in each coordinate of the network's
-// model is taken for the sake of speed, as a share of mu. A perceptron's parameters share out what moves a sample's score, and it
-// has a way to go from its random start: without release noise, twice the reach and nearly four times the noise did best, or
-// within a point of it, on XOR, MNIST, the generated patients and Alzheimer's.
-func pace(model string) (reach, share float64) {
-	if model == task.PerceptronModel {
-		return 3, 1.5
-	}
-	return 1.5, 0.4
-}
-
-// stepSize returns the default eta: the noise of the estimates adds up, over all steps, to about eta*sqrt(steps/queries) in each
-// coordinate of the network's model, with so many queries in each step, and is to be noise.
-func stepSize(noise float64, queries, steps int) float64 {
-	return round3(noise * math.Sqrt(float64(queries)/float64(steps)))
-}
-
-// asUsage makes an error a usageError: all of a fleet here comes from flags.
+// asUsage makes an error a usageError, in the words of the flags: all of a fleet here comes from them. A spent budget
+// stays one.
 func asUsage(err error) error {
-	if err == nil {
-		return nil
+	if err == nil || errors.Is(err, dpmech.ErrBudget) {
+		return err
 	}
-	return usageError{err}
-}
-
-// round3 rounds a positive number to three significant digits, so that what is picked can be typed.
-func round3(x float64) float64 {
-	y, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 3, 64), 64) // a number's own text is always a number
-	return y
+	text := strings.NewReplacer("sdk: suggest: Tau", "-tau", "sdk: suggest: Queries", "-queries", "of Steps", "of -steps")
+	return usageError{errors.New(text.Replace(err.Error()))}
 }
 
 // clients returns what a simulation of the problem needs.
@@ -233,19 +170,22 @@ func (p *problem) clients(cfgs []admm.Config) []sim.Client {
 	return clients
 }
 
-// alone trains one client by itself, without noise and with the same method and number of rounds, and returns its model. share is that of
-// pace.
-func alone(ctx context.Context, f *sdk.Fleet, share float64, oracle *task.Model) ([]float32, error) {
-	single := *f
-	single.Members, single.Edges = f.Members[:1], nil
-	single.Method.Cooldown = 0
-	single.Privacy = sdk.Privacy{NonPrivate: true}
-	queries := oracle.Len()
-	if f.Method.Batch > 0 {
-		queries = min(queries, f.Method.Batch)
+// alone trains one client by itself, without noise and with the same method and number of rounds, and returns its
+// model.
+func (p *problem) alone(ctx context.Context, oracle *task.Model) ([]float32, error) {
+	single := *p.fleet
+	single.Members, single.Edges = single.Members[:1], nil
+	samples := []int{oracle.Len()}
+	known := sdk.Known{
+		Dim: single.Dim, Samples: samples, Hidden: p.opt.hiddenLayer(), Method: single.Method,
+		Privacy: sdk.Privacy{NonPrivate: true},
 	}
-	single.Method.Eta = admm.Schedule{stepSize(share*f.Method.Mu[0], queries, f.Method.Rounds*f.Method.Tau)}
-	cfgs, err := single.Machines([]int{oracle.Len()}, nil)
+	known.Method.Cooldown, known.Method.Eta = 0, nil
+	var err error
+	if single.Method, single.Privacy, err = sdk.Suggest(known); err != nil {
+		return nil, err
+	}
+	cfgs, err := single.Machines(samples, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +224,7 @@ func consensusError(xbar []float32, models [][]float32) float64 {
 	return sum / float64(len(models))
 }
 
-// percent returns an accuracy in percent, or an error if it is not a number: JSON has no word for that.
+// percent returns an accuracy in percent, or an error if it is not a number: JSON cannot express it.
 func percent(share float64) (float64, error) {
 	if math.IsNaN(share) {
 		return 0, errors.New("accuracy is not a number: model and test data do not fit")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -21,12 +20,14 @@ type result struct {
 	Simulated  bool   `json:"simulated"`
 	NonPrivate bool   `json:"non_private"`
 
-	AccuracyMean        float64  `json:"accuracy_mean"`               // over clients, each with the model it holds at the end
-	AccuracyMin         float64  `json:"accuracy_min"`                // of these, the lowest
-	AccuracyNetworkMean float64  `json:"accuracy_network_mean"`       // of the average model, which no client holds
-	AccuracyAveraged    *float64 `json:"accuracy_averaged,omitempty"` // over clients, each with the running mean of its releases
-	AccuracyAlone       *float64 `json:"accuracy_alone,omitempty"`    // over clients, each trained by itself
-	AccuracyPooled      *float64 `json:"accuracy_pooled,omitempty"`   // of one client with everybody's data
+	// over clients, each with the model it holds at the end
+	AccuracyMean        float64 `json:"accuracy_mean"`
+	AccuracyMin         float64 `json:"accuracy_min"`          // of these, the lowest
+	AccuracyNetworkMean float64 `json:"accuracy_network_mean"` // of the average model, which no client holds
+	// over clients, each with the running mean of its releases
+	AccuracyAveraged *float64 `json:"accuracy_averaged,omitempty"`
+	AccuracyAlone    *float64 `json:"accuracy_alone,omitempty"`  // over clients, each trained by itself
+	AccuracyPooled   *float64 `json:"accuracy_pooled,omitempty"` // of one client with everybody's data
 
 	ConsensusError float64 `json:"consensus_error"` // (1/N) sum |x_i - xbar|^2
 	Queries        int64   `json:"queries"`
@@ -54,10 +55,7 @@ func (p *problem) newResult(simulated bool) *result {
 		Nodes: o.nodes, Rounds: o.rounds, Cooldown: o.cooldown, Dim: f.Dim, Tau: o.tau, Seed: o.seed,
 		Simulated: simulated, NonPrivate: o.nonPrivate,
 		ScalarsSent: 2 * int64(len(f.Edges)) * int64(f.Dim) * int64(o.rounds+o.cooldown),
-		Chosen:      map[string]any{},
-	}
-	for _, c := range p.chosen {
-		r.Chosen[c.name] = c.value
+		Chosen:      p.chosenValues(),
 	}
 	if !o.nonPrivate {
 		r.Privacy = newPrivacy(f.Rho(), f.Privacy, p.fitted)
@@ -93,14 +91,6 @@ func (r *result) score(p *problem, models, means [][]float32) ([]float64, error)
 	return each, nil
 }
 
-// writeObject prints a value as one JSON object.
-func writeObject(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
-}
-
 // writeChosen says which parameters were picked for the user.
 func (p *problem) writeChosen(w io.Writer) {
 	if len(p.chosen) == 0 {
@@ -127,21 +117,13 @@ func (r *result) writePrivacy(w io.Writer) {
 		note = " (simulated: the noise came from the seed)"
 	}
 	pr := r.Privacy
-	fmt.Fprintf(w, "privacy        epsilon %s at delta %v for each client's whole data set%s\n", epsilonText(pr.EpsilonGDP), pr.Delta, note)
-	fmt.Fprintf(w, "               (the same spend as zCDP: rho %.4f, epsilon %s; by the paper's formula: epsilon %s; zero-out: epsilon %s)\n",
+	fmt.Fprintf(w, "privacy        epsilon %s at delta %v for each client's whole data set%s\n",
+		epsilonText(pr.EpsilonGDP), pr.Delta, note)
+	fmt.Fprintf(w, "               (the same spend as zCDP: rho %.4f, epsilon %s; by the "+
+		"paper's formula: epsilon %s; zero-out: epsilon %s)\n",
 		pr.Rho, epsilonText(pr.EpsilonZCDP), epsilonText(pr.EpsilonPaper), epsilonText(pr.EpsilonZeroOut))
-	fmt.Fprintf(w, "               noise %.4g on updates clipped to %.4g, in each of %d releases\n", pr.Sigma, pr.Clip, r.Rounds)
+	fmt.Fprintf(w, "               noise %.4g on updates clipped to %.4g, in each of %d releases\n", pr.Sigma, pr.Clip,
+		r.Rounds)
 	fmt.Fprintf(w, "               given as public: %s\n", strings.Join(pr.ConditionalOn, "; "))
 	fmt.Fprintln(w, "               not covered: when a node sends")
-}
-
-// bytesText writes a number of bytes as people read it.
-func bytesText(n int64) string {
-	switch {
-	case n >= 10<<20:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-	case n >= 10<<10:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	}
-	return fmt.Sprintf("%d bytes", n)
 }

@@ -107,7 +107,7 @@ func spendNote(p sdk.Privacy, rho float64) string {
 	if p.NonPrivate {
 		return "NOT PRIVATE"
 	}
-	return fmt.Sprintf("epsilon %s at delta %v", epsilonText(accountingOf(p).Epsilon(rho, p.Delta)), p.Delta)
+	return fmt.Sprintf("epsilon %s at delta %v", epsilonText(p.Accounting.Epsilon(rho, p.Delta)), p.Delta)
 }
 
 // parseFile is parse for a command that takes one file, before or after its flags.

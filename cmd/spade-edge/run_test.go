@@ -48,7 +48,7 @@ func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 		Run: "trial", Dim: 6, X0: []float32{0, 0.5, 0, -0.25, 0, 0.125},
 		Method: sdk.Method{Rounds: 6, Cooldown: 3, Tau: 2, Batch: 8, Rho: 1, Gain: 0.75,
 			Eta: []float64{1.5, 1.25, 1, 1, 0.75, 0.5}, Mu: []float64{0.6},
-			Estimator: "centered", Seed: 5},
+			Estimator: sdk.EstimatorCentered, Seed: 5},
 		Privacy: sdk.Privacy{NonPrivate: true},
 	}
 	seen := map[string]bool{}
@@ -403,7 +403,7 @@ func TestRunOddOneOut(t *testing.T) {
 func TestRunPrivate(t *testing.T) {
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) {
 		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5, EpsilonLimit: 8}
-		f.Wire = sdk.Wire{Payload: "message"}
+		f.Wire = sdk.Wire{Payload: sdk.PayloadMessage}
 	})
 	var wg sync.WaitGroup
 	codes, outs, logs := make([]int, 2), make([]string, 2), make([]string, 2)

@@ -19,11 +19,11 @@ var simulateCommand = &command{
 }
 
 func simulate(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
-	o := options{
-		data: "synthetic:clinical", nodes: 50, graph: "er:0.3", partition: "iid",
-		rounds: 50, tau: 2, epsilon: 8,
-	}
-	if err := o.read(cmd, args, out); err != nil {
+	o := newOptions()
+	o.data, o.nodes, o.graph, o.partition = "synthetic:clinical", 50, "er:0.3", "iid"
+	fs := cmd.flags()
+	o.register(fs)
+	if err := o.read(cmd, fs, args, out); err != nil {
 		return err
 	}
 	p, err := prompt(ctx, func() (*problem, error) { return o.build("simulate") })
@@ -34,20 +34,22 @@ func simulate(ctx context.Context, cmd *command, args []string, out, log io.Writ
 	if o.nonPrivate {
 		fmt.Fprintln(log, "NOT PRIVATE: nothing is clipped and no noise is added")
 	}
-	r, err := p.simulate(ctx, newProgress(log, o.rounds, o.cooldown))
+	r, err := p.simulate(ctx, newProgress(log, o.rounds, p.opt.cooldown))
 	if err != nil {
 		return err
 	}
 	if o.json {
 		return writeObject(out, r)
 	}
-	fmt.Fprintf(out, "accuracy       %.2f %% on average over %d clients, %.2f %% at the lowest, %.2f %% for the network's average model\n",
+	fmt.Fprintf(out, "accuracy       %.2f %% on average over %d clients, %.2f %% at the "+
+		"lowest, %.2f %% for the network's average model\n",
 		r.AccuracyMean, r.Nodes, r.AccuracyMin, r.AccuracyNetworkMean)
 	if r.AccuracyAveraged != nil {
 		fmt.Fprintf(out, "averaged       %.2f %% with each client's running mean of its releases\n", *r.AccuracyAveraged)
 	}
 	fmt.Fprintf(out, "consensus error %.3g, mean squared distance from the average model\n", r.ConsensusError)
-	fmt.Fprintf(out, "cost           %d losses, %d numbers (%s) sent, %.1f s\n", r.Queries, r.ScalarsSent, bytesText(r.BytesSent), r.Seconds)
+	fmt.Fprintf(out, "cost           %d losses, %d numbers (%s) sent, %.1f s\n", r.Queries, r.ScalarsSent,
+		bytesText(r.BytesSent), r.Seconds)
 	r.writePrivacy(out)
 	fmt.Fprintf(out, "transcript     %s\n", r.Transcript)
 	return nil

@@ -37,7 +37,7 @@ func (p *problem) newStage(addr string, show *progress) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{problem: p, show: show, accounting: accountingOf(p.fleet.Privacy), began: time.Now()}
+	s := &stage{problem: p, show: show, accounting: p.fleet.Privacy.Accounting, began: time.Now()}
 	for i, name := range p.fleet.Members {
 		m, err := monitor.New(monitor.Config{Fleet: p.fleet, Name: name, Links: func() []monitor.Link { return s.links(i) }})
 		if err != nil {

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -48,7 +46,8 @@ func showStatus(ctx context.Context, cmd *command, args []string, out, log io.Wr
 	if *asJSON {
 		return writeObject(out, st)
 	}
-	return writeStatus(out, st, file)
+	_, err = io.WriteString(out, statusText(st, file))
+	return err
 }
 
 // statusOf asks the node, or reads what it has left.
@@ -70,15 +69,12 @@ func watchNode(
 	defer tick.Stop()
 	for {
 		if moving {
-			var page strings.Builder
-			if err := writeStatus(&page, st, file); err != nil {
-				return nil, err
-			}
+			page := statusText(st, file)
 			if height > 0 {
 				fmt.Fprintf(log, "\x1b[%dA", height)
 			}
-			fmt.Fprint(log, "\x1b[J", page.String())
-			height = strings.Count(page.String(), "\n")
+			fmt.Fprint(log, "\x1b[J", page)
+			height = strings.Count(page, "\n")
 		} else if line := device.Summary(st); line != said {
 			said = line
 			fmt.Fprintln(log, line)
@@ -131,7 +127,7 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		}
 	}
 	if p := f.Privacy; !p.NonPrivate {
-		acc := accountingOf(p)
+		acc := p.Accounting
 		st.Privacy = &monitor.Privacy{
 			Rho: rho, Epsilon: monitor.Value(acc.Epsilon(rho, p.Delta)), Delta: p.Delta, Accounting: acc.String(),
 			Limit: monitor.Unknown(), Planned: monitor.Value(acc.Epsilon(f.Rho(), p.Delta)),
@@ -180,68 +176,63 @@ func newest(dir state.Report) (round int, rho float64) {
 	return round, rho
 }
 
-// writeStatus prints a status for people.
-func writeStatus(w io.Writer, s *monitor.Status, file *fleetfile.Node) error {
-	var b strings.Builder
-	line := func(head, format string, args ...any) {
-		fmt.Fprintf(&b, "%-14s "+format+"\n", append([]any{head}, args...)...)
-	}
+// statusText returns a status for people.
+func statusText(s *monitor.Status, file *fleetfile.Node) string {
+	var b table
 	mark := ""
 	if s.NonPrivate {
 		mark = ", NOT PRIVATE"
 	}
-	line("node", "%q of run %q%s", s.Name, s.Run, mark)
+	b.row("node", "%q of run %q%s", s.Name, s.Run, mark)
 	since := ""
 	if s.Running && s.Seconds >= 2 {
 		since = " for " + duration(s.Seconds)
 	}
-	line("state", "%s%s", device.Activity(s), since)
+	b.row("state", "%s%s", device.Activity(s), since)
 	if s.Fault != "" && s.Phase != monitor.Failed {
-		line("fault", "%s", s.Fault)
+		b.row("fault", "%s", s.Fault)
 	}
 	for _, e := range s.Evidence {
-		line("evidence", "%v", e)
+		b.row("evidence", "%v", e)
 	}
-	line("round", "%d of %d (%d of learning, %d of cool-down)", s.Round, s.Rounds+s.Cooldown, s.Rounds, s.Cooldown)
+	b.row("round", "%d of %d (%d of learning, %d of cool-down)", s.Round, s.Rounds+s.Cooldown, s.Rounds, s.Cooldown)
 	if p := s.Privacy; p != nil {
 		limit := epsilonText(float64(p.Planned)) + " planned"
 		if p.Limit.Known() {
 			limit = fmt.Sprintf("%v allowed", p.Limit)
 		}
-		line("privacy", "epsilon %s of %s, at delta %v (%s)", epsilonText(float64(p.Epsilon)), limit, p.Delta, p.Accounting)
+		b.row("privacy", "epsilon %s of %s, at delta %v (%s)", epsilonText(float64(p.Epsilon)), limit, p.Delta, p.Accounting)
 		if l := p.Lifetime; l != nil {
-			line("lifetime", "epsilon %s of the data set %q, over %d runs", epsilonText(float64(l.Epsilon)), l.Dataset, l.Runs)
+			b.row("lifetime", "epsilon %s of the data set %q, over %d runs", epsilonText(float64(l.Epsilon)), l.Dataset, l.Runs)
 		}
 	}
 	if !s.Running {
-		certified(line, file)
-		_, err := io.WriteString(w, b.String())
-		return err
+		certified(&b, file)
+		return b.b.String()
 	}
 	for i, n := range s.Neighbors {
 		head := ""
 		if i == 0 {
 			head = "neighbors"
 		}
-		line(head, "%q: %s", n.Name, neighborText(&n))
+		b.row(head, "%q: %s", n.Name, neighborText(&n))
 	}
 	if s.ConsensusError.Known() {
-		line("consensus error", "%.3g, mean squared distance from the neighbors' releases of round %d",
-			s.ConsensusError, s.Compared)
+		b.row("consensus error", "%.3g, mean squared distance from the neighbors' releases of round %d", s.ConsensusError,
+			s.Compared)
 	}
-	line("cost", "%d losses, %s of messages sent", s.Queries, bytesText(s.FrameBytes))
+	b.row("cost", "%d losses, %s of messages sent", s.Queries, bytesText(s.FrameBytes))
 	covered := ""
 	if !s.NonPrivate {
 		covered = "; for this device only: the privacy guarantee does not cover it"
 	}
 	if l := s.Local; l != nil && l.FailedQueries > 0 {
-		line("failed", "%d losses could not be had: look after the program or the data%s", l.FailedQueries, covered)
+		b.row("failed", "%d losses could not be had: look after the program or the data%s", l.FailedQueries, covered)
 	}
 	if l := s.Local; l != nil && l.Round > 0 {
-		line("own data", "accuracy %.2f %%, loss %.4g after round %d%s", 100*l.Accuracy, l.Loss, l.Round, covered)
+		b.row("own data", "accuracy %.2f %%, loss %.4g after round %d%s", 100*l.Accuracy, l.Loss, l.Round, covered)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.b.String()
 }
 
 // neighborText says how a neighbor is.
@@ -273,27 +264,32 @@ func neighborText(n *monitor.Neighbor) string {
 	return strings.Join(parts, ", ")
 }
 
-// duration writes seconds as people read them.
-func duration(seconds float64) string {
-	return time.Duration(seconds * float64(time.Second)).Truncate(time.Second).String()
-}
-
 // certified says what the certificate that a node has left is worth.
-func certified(line func(head, format string, args ...any), file *fleetfile.Node) {
+func certified(b *table, file *fleetfile.Node) {
 	path := file.Certificate()
-	text, err := os.ReadFile(path)
+	_, cert, err := certificateIn(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	var cert *dpmech.Certificate
 	if err == nil {
-		if cert, err = dpmech.ParseCertificate(text); err == nil {
-			err = cert.Verify()
-		}
+		err = cert.Verify()
 	}
 	if err != nil {
-		line("certificate", "%s is not good: %v", path, err)
+		b.row("certificate", "%s is not good: %v", path, err)
 		return
 	}
-	line("certificate", "%s, of %d releases; its numbers are right", path, cert.Rounds)
+	b.row("certificate", "%s, of %d releases; its numbers are right", path, cert.Rounds)
+}
+
+// readFiles reads a node file and the fleet file that it names; the key is not needed to ask how a node is.
+func readFiles(path string) (*fleetfile.Node, *fleetfile.File, error) {
+	file, err := fleetfile.ReadNode(path)
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	fleet, err := fleetfile.Read(file.Fleet)
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	return file, fleet, nil
 }

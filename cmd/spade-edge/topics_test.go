@@ -23,6 +23,9 @@ func TestTopicsAreThoseOfTheFolder(t *testing.T) {
 	for _, cmd := range commands {
 		all.WriteString(usagePrefix + cmd.name + "\n" + readFile(t, filepath.Join("usage", cmd.name+".txt")) + "\x00")
 	}
+	for _, sh := range shells {
+		all.WriteString(completionPrefix + sh.name + "\n" + readFile(t, filepath.Join("completion", sh.name+".txt")) + "\x00")
+	}
 	if os.Getenv("UPDATE") != "" {
 		var zip bytes.Buffer
 		w, err := gzip.NewWriterLevel(&zip, gzip.BestCompression)
@@ -43,14 +46,19 @@ func TestTopicsAreThoseOfTheFolder(t *testing.T) {
 	if used, err := filepath.Glob(filepath.Join("usage", "*.txt")); err != nil || len(used) != len(commands) {
 		t.Errorf("%d files of %d commands, %v", len(used), len(commands), err)
 	}
+	for _, sh := range shells {
+		if file := filepath.Join("completion", sh.name+".txt"); text(completionPrefix+sh.name) != readFile(t, file) {
+			t.Errorf("the script for %s is not %s: run this test with UPDATE=1", sh.name, file)
+		}
+	}
 	names, about := topicNames()
 	if len(names) != len(files) {
 		t.Fatalf("topics %q of the files %q", names, files)
 	}
 	for i, file := range files {
 		want := readFile(t, file)
-		code, text, log := call("help", names[i])
-		if code != exitDone || text != want || about[i] == "" || !strings.HasPrefix(want, about[i]+"\n") {
+		code, out, log := call("help", names[i])
+		if code != exitDone || out != want || about[i] == "" || !strings.HasPrefix(want, about[i]+"\n") {
 			t.Errorf("topic %q, about %q, is not %s: run this test with UPDATE=1 (exit code %d, %s)", names[i], about[i], file, code, log)
 		}
 	}

@@ -12,26 +12,24 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// certificateVerdict is what a verification has shown, and its JSON.
-type certificateVerdict struct {
-	Verified         bool                `json:"verified"`
-	LedgerChecked    bool                `json:"ledger_checked"`
-	FleetChecked     bool                `json:"fleet_checked"`
-	Countersigned    []string            `json:"countersigned_by"`     // neighbors that have signed that they hold the last release
-	NotCountersigned []string            `json:"not_countersigned_by"` // all others; both are empty if no fleet was checked
+// verification is what a verification has shown, and its JSON.
+type verification struct {
+	Verified      bool `json:"verified"`
+	LedgerChecked bool `json:"ledger_checked"`
+	FleetChecked  bool `json:"fleet_checked"`
+	// neighbors that have signed that they hold the last release
+	Countersigned []string `json:"countersigned_by"`
+	// all others; both are empty if no fleet was checked
+	NotCountersigned []string            `json:"not_countersigned_by"`
 	Certificate      *dpmech.Certificate `json:"certificate"`
 }
 
 func (o *privacyOptions) verifyCertificate(out io.Writer) error {
-	data, err := os.ReadFile(o.verify)
+	_, c, err := certificateIn(o.verify)
 	if err != nil {
 		return err
 	}
-	c, err := dpmech.ParseCertificate(data)
-	if err != nil {
-		return fmt.Errorf("%s: %w", o.verify, err)
-	}
-	v := certificateVerdict{
+	v := verification{
 		Verified: true, LedgerChecked: o.given["ledger"], FleetChecked: o.given["fleet"],
 		Countersigned: []string{}, NotCountersigned: []string{}, Certificate: c,
 	}
@@ -52,11 +50,24 @@ func (o *privacyOptions) verifyCertificate(out io.Writer) error {
 	if o.json {
 		return writeObject(out, v)
 	}
-	_, err = fmt.Fprintf(out, "%s\n%s", c.Text(), o.verdict(&v, ledger))
+	_, err = fmt.Fprintf(out, "%s\n%s", c.Text(), o.summary(&v, ledger))
 	return err
 }
 
-// right says of which certificate a fault is.
+// certificateIn reads a certificate, and its text, without judging it.
+func certificateIn(path string) ([]byte, *dpmech.Certificate, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := dpmech.ParseCertificate(text)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return text, c, nil
+}
+
+// right puts the name of the certificate before a fault.
 func right(path string, err error) error {
 	if err == nil {
 		return nil
@@ -65,7 +76,7 @@ func right(path string, err error) error {
 }
 
 // audit checks the certificate by the fleet file and the keys in it. ledger is nil if there is none to compare with.
-func (o *privacyOptions) audit(v *certificateVerdict, ledger *state.Ledger) error {
+func (o *privacyOptions) audit(v *verification, ledger *state.Ledger) error {
 	file, err := fleetfile.Read(o.fleet)
 	if err != nil {
 		return usageError{err}
@@ -79,33 +90,39 @@ func (o *privacyOptions) audit(v *certificateVerdict, ledger *state.Ledger) erro
 			return right(o.verify, fmt.Errorf("head: it names a state of another ledger: %w", err))
 		}
 	}
-	v.Countersigned, v.NotCountersigned = append(v.Countersigned, a.Countersigned...), append(v.NotCountersigned, a.NotCountersigned...)
+	v.Countersigned, v.NotCountersigned = append(v.Countersigned, a.Countersigned...), append(v.NotCountersigned,
+		a.NotCountersigned...)
 	return nil
 }
 
-// verdict says in a few lines what was shown, and what was not.
-func (o *privacyOptions) verdict(v *certificateVerdict, ledger *state.Ledger) string {
-	c, holders, others := v.Certificate, "nobody: that no release is left out, only the member itself says", quoted(v.NotCountersigned)
+// summary says in a few lines what was shown, and what was not.
+func (o *privacyOptions) summary(v *verification, ledger *state.Ledger) string {
+	c, holders, others := v.Certificate, "nobody: that no release is left out, only the member itself says",
+		quoted(v.NotCountersigned)
 	if len(v.Countersigned) > 0 {
 		holders = quoted(v.Countersigned) + ": each holds the last release, and so all before it"
 	}
 	text := "consistent: every figure follows from the clip and noise of the releases.\n" +
-		"Nothing here shows who wrote the certificate, nor that these are all releases: that takes -fleet, with the fleet file.\n"
+		"Nothing here shows who wrote the certificate, nor that these are all releases: that takes -fleet, with the fleet " +
+		"file.\n"
 	if v.FleetChecked {
-		text = fmt.Sprintf("verified: signed with the key that %s has for %q, with the clip, noise, delta and limit of that file;\n"+
+		text = fmt.Sprintf("verified: signed with the key that %s has for %q, with "+
+			"the clip, noise, delta and limit of that file;\n"+
 			"every figure follows from the clip and noise of the releases\ncountersigned by %s\n", o.fleet, c.Member, holders)
 	}
 	if others != "" {
 		text += "not countersigned by " + others + "\n"
 	}
 	if c.Version == 1 {
-		text += "Version 1: that the releases are all that the ledger has of this run was not part of it, and is not verified.\n"
+		text += "Version 1: that the releases are all that the ledger has of this run was not part of it, and is not " +
+			"verified.\n"
 	}
 	if c.Simulated {
 		text += "SIMULATED: the noise came from a seed, and the run protects nobody.\n"
 	}
 	if ledger != nil {
-		text += fmt.Sprintf("ledger: %s still holds all that the lifetime counts (%d releases then, %d now)\n", o.ledger, c.Lifetime.Ledger.Seq, ledger.Head().Seq)
+		text += fmt.Sprintf("ledger: %s still holds all that the lifetime counts (%d releases then, %d now)\n", o.ledger,
+			c.Lifetime.Ledger.Seq, ledger.Head().Seq)
 	}
 	return text
 }

@@ -163,11 +163,11 @@ func (n *notary) write(t *testing.T, name string, c *dpmech.Certificate) string 
 func TestVerifyWithFleet(t *testing.T) {
 	n := newNotary(t)
 	cert, fleet, ledger := n.certify(t, nil, "c"), n.path("fleet.json"), n.path("ledger.json")
-	v := object[certificateVerdict](t, "-verify", cert, "-fleet", fleet, "-ledger", ledger)
+	v := object[verification](t, "-verify", cert, "-fleet", fleet, "-ledger", ledger)
 	if !v.Verified || !v.FleetChecked || !v.LedgerChecked || !slices.Equal(v.Countersigned, []string{"c"}) || !slices.Equal(v.NotCountersigned, []string{"a"}) {
 		t.Errorf("%+v", v)
 	}
-	v = object[certificateVerdict](t, "-verify", cert)
+	v = object[verification](t, "-verify", cert)
 	if !v.Verified || v.FleetChecked || v.LedgerChecked || len(v.Countersigned)+len(v.NotCountersigned) != 0 {
 		t.Errorf("%+v", v)
 	}

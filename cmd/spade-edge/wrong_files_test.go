@@ -90,7 +90,7 @@ func TestWrongFleetFile(t *testing.T) {
 	fleet("privacy.delta is 1, want a number above 0 and below 1", `"delta": 0.00001`, `"delta": 1`)
 	fleet("privacy.sigma is missing", `"sigma": 1,`, "")
 	fleet("privacy.epsilon_limit is -1, want", `"sigma": 1,`, `"sigma": 1, "epsilon_limit": -1,`)
-	fleet(`privacy.accounting is "moments", want gdp, zcdp or paper`, `"sigma": 1,`, `"sigma": 1, "accounting": "moments",`)
+	fleet(`privacy.accounting is "moments", want gdp, zcdp or paper`, `"accounting": "gdp"`, `"accounting": "moments"`)
 	fleet(`members[1].name is "a", want another name than members[0] has`, `"name": "b"`, `"name": "a"`)
 	fleet("members[0].keys[0]: transport: public key", `"ed25519:`, `"rsa:`)
 	fleet("members[0].addresses[0]: address", "wss://", "https://")

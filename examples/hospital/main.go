@@ -58,11 +58,11 @@ func study(names ...string) (*sdk.Fleet, error) {
 		// Six rounds use the patients. Ten more only reach consensus, at no privacy cost.
 		Method: sdk.Method{
 			Rounds: 6, Cooldown: 10, Tau: 2, Rho: 1, Gain: 0.4, Eta: []float64{1.5}, Mu: []float64{0.6},
-			Estimator: "centered", Seed: 1,
+			Estimator: sdk.EstimatorCentered, Seed: 1,
 		},
 		// The unit of privacy is a hospital as a whole: all its patients at once, not one of them. That is more than
 		// usual, and three members are few: hence the large epsilon. Updates are clipped to Clip; the noise follows below.
-		Privacy: sdk.Privacy{Clip: 0.2, Delta: 1e-5, EpsilonLimit: 32, Accounting: dpmech.GDP.String()},
+		Privacy: sdk.Privacy{Clip: 0.2, Delta: 1e-5, EpsilonLimit: 32, Accounting: dpmech.GDP},
 	}
 	for i, a := range names {
 		for _, b := range names[i+1:] {

@@ -72,7 +72,7 @@ func ring(n int) *sdk.Fleet {
 		Run: "thresholds", Dim: dim,
 		Method: sdk.Method{
 			Rounds: 20, Cooldown: 30, Tau: 4, Batch: 100, Rho: 1, Gain: 0.75, Eta: []float64{40}, Mu: []float64{0.4},
-			Estimator: "centered", Seed: 1,
+			Estimator: sdk.EstimatorCentered, Seed: 1,
 		},
 		Privacy: sdk.Privacy{Clip: 1, Sigma: 1.5, Delta: 1e-5},
 	}

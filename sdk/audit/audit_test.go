@@ -48,7 +48,7 @@ func newAudited(t testing.TB, change func(f *sdk.Fleet)) *audited {
 		Edges: [][2]string{{"b", "a"}, {"b", "c"}, {"c", "d"}},
 		Method: sdk.Method{Rounds: auditedRounds, Cooldown: 2, Tau: 1, Rho: 1, Gain: 0.5, Eta: []float64{0.1},
 			Mu: []float64{0.1}},
-		Privacy: sdk.Privacy{Clip: 1, Sigma: 8, Delta: 1e-5, EpsilonLimit: 12, Accounting: "zcdp"},
+		Privacy: sdk.Privacy{Clip: 1, Sigma: 8, Delta: 1e-5, EpsilonLimit: 12, Accounting: dpmech.ZCDP},
 		Task:    json.RawMessage(`{"fitted_on": "the public cohort of 2019"}`),
 	}
 	if change != nil {
@@ -120,11 +120,7 @@ func (w *audited) held(head *signed.Release, members ...string) map[string][]byt
 // unsealed returns b's certificate of so many releases before anybody has signed it.
 func (w *audited) unsealed(t testing.TB, made int) *dpmech.Certificate {
 	t.Helper()
-	limit, err := w.fleet.Privacy.Limit()
-	if err != nil {
-		t.Fatal(err)
-	}
-	filter, err := dpmech.NewFilter(limit)
+	filter, err := dpmech.NewFilter(w.fleet.Privacy.Limit())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -540,7 +540,7 @@ func TestRangesAgree(t *testing.T) {
 		"epsilon limit": func(f *File) { f.Fleet.Privacy.EpsilonLimit = 1e6 },
 		"grid":          func(f *File) { f.Fleet.Wire.GridBits = 2 },
 		"lossy": func(f *File) {
-			f.Fleet.Privacy, f.Fleet.Wire = sdk.Privacy{NonPrivate: true}, sdk.Wire{Payload: "message", Lossy: math.MaxInt32}
+			f.Fleet.Privacy, f.Fleet.Wire = sdk.Privacy{NonPrivate: true}, sdk.Wire{Payload: sdk.PayloadMessage, Lossy: math.MaxInt32}
 		},
 		"run": func(f *File) { f.Fleet.Run = strings.Repeat("ä", 32) },
 	} {

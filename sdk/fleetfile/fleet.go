@@ -205,8 +205,8 @@ func (r *fleetReader) method(v value) {
 	}
 	m.Eta = o.need("eta").schedule(m.Rounds)
 	m.Mu = o.need("mu").schedule(m.Rounds)
-	m.Estimator = o.may("estimator").choice("paper", "centered")
-	m.Directions = o.may("directions").choice("rademacher", "sphere")
+	o.may("estimator").setting(&m.Estimator, "paper", "centered")
+	o.may("directions").setting(&m.Directions, "rademacher", "sphere")
 	m.Seed = o.may("seed").seed()
 	m.Rounds = max(1, m.Rounds)
 }
@@ -273,7 +273,7 @@ func (r *fleetReader) privacy(v value) {
 		p.Delta = x
 	}
 	p.EpsilonLimit, _ = fields[3].number("0 (no limit), or a number of at most 1e6", within(0, 1e6))
-	p.Accounting = fields[4].choice("gdp", "zcdp", "paper")
+	fields[4].setting(&p.Accounting, "gdp", "zcdp", "paper")
 }
 
 // wire reads the form of messages.
@@ -284,10 +284,9 @@ func (r *fleetReader) wire(v value) {
 	}
 	defer o.close()
 	before := len(r.errs) + r.more
-	w := sdk.Wire{
-		Payload: o.may("payload").choice(sdk.PayloadMessage, sdk.PayloadRelease),
-		Lossy:   o.may("lossy").integer(0, math.MaxInt32, 0),
-	}
+	var w sdk.Wire
+	o.may("payload").setting(&w.Payload, "message", "release")
+	w.Lossy = o.may("lossy").integer(0, math.MaxInt32, 0)
 	bits := o.may("grid_bits")
 	if w.GridBits = bits.integer(0, 8, 0); w.GridBits == 1 {
 		bits.wrong("2..8, or 0 for no grid")

@@ -15,8 +15,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 var update = flag.Bool("update", false, "write the golden files afresh: read the difference before it is committed")
@@ -38,10 +40,10 @@ func sample() *File {
 			Method: sdk.Method{
 				Rounds: 4, Cooldown: 2, Tau: 2, Batch: 8, Rho: 1.5, Gain: 0.75,
 				Eta: []float64{0.4, 0.3, 0.2, 0.1}, Mu: []float64{0.5},
-				Estimator: "centered", Directions: "sphere", Seed: math.MaxUint64,
+				Estimator: sdk.EstimatorCentered, Directions: zoest.Sphere, Seed: math.MaxUint64,
 			},
-			Privacy: sdk.Privacy{Clip: 0.1, Sigma: 0.9, Delta: 1e-5, EpsilonLimit: 8, Accounting: "zcdp"},
-			Wire:    sdk.Wire{Payload: "release", GridBits: 5},
+			Privacy: sdk.Privacy{Clip: 0.1, Sigma: 0.9, Delta: 1e-5, EpsilonLimit: 8, Accounting: dpmech.ZCDP},
+			Wire:    sdk.Wire{Payload: sdk.PayloadRelease, GridBits: 5},
 		},
 		Members: []Member{
 			{Name: "a", Keys: []ed25519.PublicKey{pinOf("a")}},

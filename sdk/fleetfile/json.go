@@ -2,6 +2,7 @@ package fleetfile
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -295,6 +296,13 @@ func (v value) choice(options ...string) string {
 	}
 	s, _ := v.text(want, func(s string) bool { return slices.Contains(options, s) })
 	return s
+}
+
+// setting reads one of the options, which are the names of to's values, into to. It leaves to alone if the value is not there.
+func (v value) setting(to encoding.TextUnmarshaler, options ...string) {
+	if name := v.choice(options...); name != "" {
+		_ = to.UnmarshalText([]byte(name)) // it is one of the options
+	}
 }
 
 // texts reads an array of strings that ok accepts; nil if it is missing or empty.

@@ -203,8 +203,8 @@ func (w *writer) fleet(f *File) {
 	w.field("gain", m.Gain)
 	w.schedule("eta", m.Eta)
 	w.schedule("mu", m.Mu)
-	given(w, "estimator", m.Estimator)
-	given(w, "directions", m.Directions)
+	w.field("estimator", m.Estimator)
+	w.field("directions", m.Directions)
 	w.field("seed", m.Seed)
 	w.end("}")
 	p := f.Fleet.Privacy
@@ -215,7 +215,9 @@ func (w *writer) fleet(f *File) {
 	given(w, "sigma", p.Sigma)
 	given(w, "delta", p.Delta)
 	given(w, "epsilon_limit", p.EpsilonLimit)
-	given(w, "accounting", p.Accounting)
+	if !p.NonPrivate {
+		w.field("accounting", p.Accounting)
+	}
 	w.end("}")
 	if x := f.Fleet.Wire; x != (sdk.Wire{}) {
 		w.field("wire", nil)

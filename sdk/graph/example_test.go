@@ -41,7 +41,7 @@ func ExampleContraction() {
 		return
 	}
 	a := g.Gain(0.75, 1)
-	slowest := max(graph.Contraction(a, 1, g.Lambda2()), graph.Contraction(a, 1, g.LambdaMax()))
+	slowest := g.Contraction(a, 1)
 	fmt.Printf("by %.4f a round, tenfold in %.0f rounds\n", slowest, math.Ceil(math.Log(10)/-math.Log(slowest)))
 	// Output:
 	// by 0.9239 a round, tenfold in 30 rounds

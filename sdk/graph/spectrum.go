@@ -47,6 +47,15 @@ func Contraction(a, rho, lambda float64) float64 {
 	return math.Abs(t) + math.Sqrt(float64(t*t)-t)
 }
 
+// Contraction returns the largest contraction of all modes of the graph: by which factor disagreement shrinks in a round, in
+// the long run, or grows. It is 0 for a single node.
+func (g *Graph) Contraction(a, rho float64) float64 {
+	if g.N() == 1 {
+		return 0
+	}
+	return max(Contraction(a, rho, g.Lambda2()), Contraction(a, rho, g.LambdaMax()))
+}
+
 // LambdaMax returns the largest eigenvalue of the Laplacian; 0 for a single node. As it decides on stability, an
 // error is on the safe side: up to rounding, the result is not below the eigenvalue. It is above by less than 1e-9
 // of it for N <= 301. For larger graphs the residual of an iteration is added, at most 1e-5 of the eigenvalue where

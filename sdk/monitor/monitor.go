@@ -77,12 +77,7 @@ func New(cfg Config) (*Monitor, error) {
 	m.started = m.now()
 	m.since, m.progressed = m.started, m.started
 	if p := cfg.Fleet.Privacy; !p.NonPrivate {
-		if p.Accounting != "" {
-			var err error
-			if m.accounting, err = dpmech.ParseAccounting(p.Accounting); err != nil {
-				return nil, err
-			}
-		}
+		m.accounting = p.Accounting
 		m.planned = m.accounting.Epsilon(cfg.Fleet.Rho(), p.Delta)
 	}
 	return m, nil

@@ -137,7 +137,7 @@ func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 		Mu: admm.Schedule{s["mu"]}, Seed: w.Seed,
 	}
 	if m.Centered {
-		f.Method.Estimator = "centered"
+		f.Method.Estimator = sdk.EstimatorCentered
 	}
 	if w.Privacy == nil {
 		f.Method.Eta = make(admm.Schedule, w.Rounds)

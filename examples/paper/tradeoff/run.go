@@ -52,7 +52,7 @@ func fleet(p *Instance, b Budget, s Setting, seed uint64) *sdk.Fleet {
 		Privacy: sdk.Privacy{NonPrivate: true},
 	}
 	if s.Centered {
-		f.Method.Estimator = "centered"
+		f.Method.Estimator = sdk.EstimatorCentered
 	}
 	for i := range Clients {
 		f.Members = append(f.Members, strconv.Itoa(i))

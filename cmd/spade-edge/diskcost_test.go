@@ -19,7 +19,7 @@ func TestWear(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := newDisk(tr.file.Fleet, c, state)
+	want := newDiskCost(tr.file.Fleet, c, state)
 	if off := float64(a.DiskBytes)/float64(want.Written) - 1; math.Abs(off) > 0.02 {
 		t.Errorf("%d bytes written, %d by the formula: %+v", a.DiskBytes, want.Written, want)
 	}
@@ -46,7 +46,7 @@ func TestWearWithoutLedger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := newDisk(tr.file.Fleet, c, state)
+	want := newDiskCost(tr.file.Fleet, c, state)
 	if want.Ledger != 0 || want.Written != 6*want.Round || math.Abs(float64(a.DiskBytes)/float64(want.Written)-1) > 0.02 {
 		t.Errorf("%d bytes written, by the formula %+v", a.DiskBytes, want)
 	}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+)
+
+// epsilonText writes an epsilon for people: with four decimals, and never below what it is.
+func epsilonText(epsilon float64) string { return dpmech.FormatEpsilon(epsilon, 4) }
+
+// table is text for people: lines that begin with a word.
+type table struct{ b strings.Builder }
+
+func (t *table) row(name, format string, args ...any) {
+	fmt.Fprintf(&t.b, "%-14s %s\n", name, strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; "))
+}
+
+// costText says in every accounting what a spend is called.
+func costText(c dpmech.Cost) string {
+	return fmt.Sprintf("epsilon %s at delta %v, exact (gdp); as zCDP %s; by the paper's formula %s",
+		epsilonText(c.EpsilonGDP), c.Delta, epsilonText(c.EpsilonZCDP), epsilonText(c.EpsilonPaper))
+}
+
+// zeroOutText says what other libraries call the same spend.
+func zeroOutText(c dpmech.Cost) string {
+	return fmt.Sprintf("epsilon %s if the data set is replaced by none and not by any other: "+
+		"the weaker statement that other libraries make",
+		epsilonText(c.EpsilonZeroOut))
+}
+
+// writeCost says what a spend is called everywhere.
+func writeCost(w io.Writer, c dpmech.Cost) {
+	fmt.Fprintf(w, "epsilon        %s\n", costText(c)[len("epsilon "):])
+	fmt.Fprintf(w, "zero-out       %s\n", zeroOutText(c))
+	fmt.Fprintf(w, "spend          rho %.6g in zCDP, mu %.6g in GDP\n", c.Rho, c.Mu)
+}
+
+// bytesText writes a number of bytes as people read it.
+func bytesText(n int64) string {
+	switch {
+	case n >= 10<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	case n >= 10<<10:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// writeObject prints a value as one JSON object.
+func writeObject(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// rough is a number of seconds as a duration with three digits.
+func rough(seconds float64) time.Duration {
+	d, unit := time.Duration(min(seconds*1e9, 1<<62)), time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit)
+}
+
+// duration writes seconds as people read them.
+func duration(seconds float64) string {
+	return time.Duration(seconds * float64(time.Second)).Truncate(time.Second).String()
+}

@@ -1,0 +1,115 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+// PreflightReport is, for each subject, nil or why a node could not be made or would not come to its end.
+type PreflightReport struct {
+	Config  error // the settings, except for what is missing
+	State   error // the stored state cannot be read, or is of another run, member or program
+	Privacy error // the rounds cost more than Privacy.EpsilonLimit; wraps [dpmech.ErrBudget]
+	Ledger  error // it was set back, knows of releases that the state has lost, or does not cover the rest of the run
+	Oracle  error // the query failed, did not end in time, or gave a loss that cannot be used
+
+	Kept     *state.Snapshot // what the node would go on from; nil if there is nothing
+	Answered time.Duration   // how long the query took
+	Disk     int64           // bytes that states, log and ledger take at most; 0 if Samples is needed and missing
+}
+
+// Preflight applies the rules of [New] to the parts of a node, and asks its oracle once, at the start and until ctx
+// ends. It makes no node and writes nothing, so that the node may be running. Only Fleet and Name are required. The
+// Store is not used: read returns what it keeps, with an error around fs.ErrNotExist if that is nothing. The Ledger may
+// be read-only.
+func Preflight(ctx context.Context, cfg Config, read func() (*state.Snapshot, error)) *PreflightReport {
+	r := new(PreflightReport)
+	if _, r.Config = cfg.validate(); cfg.Fleet == nil {
+		return r
+	}
+	f, hash := cfg.Fleet, cfg.Fleet.Hash()
+	r.Privacy = f.affordable()
+	kept, err := read()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		r.State = err
+	default:
+		r.State = checkOwn(hash, cfg.Name, kept.Fleet, kept.Member, kept.Build)
+	}
+	if err == nil && r.State == nil {
+		r.Kept = kept
+	}
+	if cfg.Ledger != nil && !f.Privacy.NonPrivate {
+		r.Ledger = r.checkLedger(&cfg, hash, read)
+	}
+	if cfg.Oracle != nil {
+		began := time.Now()
+		r.Oracle = tryOracle(ctx, cfg.Oracle, f)
+		r.Answered = time.Since(began)
+	}
+	if cfg.Samples > 0 || f.Method.Estimator != EstimatorCentered {
+		const line = 512 // of the log and of the ledger, generously
+		r.Disk = f.StoreSize(cfg.Name, cfg.Samples) + line*int64(f.Method.Rounds+f.Method.Cooldown)
+		if cfg.Ledger != nil {
+			r.Disk += line * int64(f.Method.Rounds)
+		}
+	}
+	return r
+}
+
+// checkLedger compares the ledger with the stored state, and with what the rest of the run will cost.
+func (r *PreflightReport) checkLedger(cfg *Config, hash [32]byte, read func() (*state.Snapshot, error)) error {
+	l, f := cfg.Ledger, cfg.Fleet
+	kept := r.Kept
+	if kept == nil {
+		kept = new(state.Snapshot)
+	}
+	if err := checkHead(l, kept.Ledger); err != nil {
+		return err
+	}
+	reserved, marked := l.Last(f.Run, hash, cfg.Name), l.Marked(f.Run, hash, cfg.Name)
+	err := checkLast(true, kept.Round, kept.Blank, reserved, marked)
+	if err != nil && r.Kept != nil { // a running node may have gone on since the state was read
+		if now, e := read(); e == nil {
+			err = checkLast(true, now.Round, now.Blank, reserved, marked)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return l.Covers(f.Run, hash, cfg.Name, f.Method.Rounds, f.Privacy.gaussian())
+}
+
+// tryOracle asks for one loss at the start, and waits for it no longer than ctx lasts.
+func tryOracle(ctx context.Context, oracle Oracle, f *Fleet) error {
+	x := f.X0
+	if x == nil {
+		x = make([]float32, f.Dim)
+	}
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				done <- fmt.Errorf("it has panicked: %v", p)
+			}
+		}()
+		loss, err := oracle.Loss(ctx, x, 0)
+		if err == nil && !zoest.Usable(loss) {
+			err = fmt.Errorf("the loss at the start is %v, want a number of size at most 1e30", loss)
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

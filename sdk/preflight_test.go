@@ -1,0 +1,120 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+// Preflight finds what New or Run would end with, under its subject and nowhere else.
+func TestPreflight(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger")
+	own, err := state.CreateLedger(path, "data", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := privateRing()
+	g := dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}
+	for round := range 2 {
+		if err := own.Reserve(f.Run, f.Hash(), "a", round+1, g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(own.Mark(f.Run, f.Hash(), "a", 2), own.Close()); err != nil {
+		t.Fatal(err)
+	}
+	ledger, err := state.ReadLedger(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	small, err := state.CreateLedger(path+".small", "data", &dpmech.Limit{Epsilon: 1e-3, Delta: 1e-5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer small.Close()
+	build := "spade-edge arithmetic 1"
+	nothing := func() (*state.Snapshot, error) { return nil, fmt.Errorf("no state: %w", fs.ErrNotExist) }
+	kept := func(k state.Snapshot) func() (*state.Snapshot, error) {
+		return func() (*state.Snapshot, error) { return &k, nil }
+	}
+	here := state.Snapshot{Member: "a", Fleet: f.Hash(), Build: build, Round: 2}
+	loss := func(loss float64, err error) sdk.OracleFunc {
+		return func(context.Context, []float32, int) (float64, error) { return loss, err }
+	}
+	for name, c := range map[string]struct {
+		change  func(c *sdk.Config)
+		read    func() (*state.Snapshot, error)
+		subject string
+		want    string
+	}{
+		"sound, fresh":  {func(c *sdk.Config) { c.Ledger = nil }, nothing, "", ""},
+		"sound, kept":   {func(*sdk.Config) {}, kept(here), "", ""},
+		"not a member":  {func(c *sdk.Config) { c.Name = "z"; c.Ledger = nil }, nothing, "Config", `Name is "z"`},
+		"state missing": {func(*sdk.Config) {}, nothing, "Ledger", "the kept state ends with 0"},
+		"state unread":  {func(c *sdk.Config) { c.Ledger = nil }, func() (*state.Snapshot, error) { return nil, errors.New("torn") }, "State", "torn"},
+		"another fleet": {func(c *sdk.Config) { c.Ledger = nil }, kept(state.Snapshot{Member: "a", Build: build}), "State", "a fleet with hash 0000000000000000"},
+		"another's state": {func(c *sdk.Config) { c.Ledger = nil }, kept(state.Snapshot{Member: "b", Fleet: f.Hash(), Build: build}),
+			"State", `of member "b", want "a"`},
+		"another program": {func(c *sdk.Config) { c.Ledger = nil }, kept(state.Snapshot{Member: "a", Fleet: f.Hash(), Build: "x"}), "State", `"x"`},
+		"limit": {func(c *sdk.Config) {
+			limited := *f
+			limited.Privacy.EpsilonLimit = 1e-3
+			c.Fleet, c.Ledger = &limited, nil
+		}, nothing, "Privacy", "covers 0"},
+		"spent ledger": {func(c *sdk.Config) { c.Ledger = small }, kept(here), "Ledger", "budget"},
+		"ledger set back": {func(*sdk.Config) {}, func() (*state.Snapshot, error) {
+			k := here
+			k.Ledger = `{"id":"0123456789abcdef0123456789abcdef","seq":9,"hash":"00"}`
+			return &k, nil
+		}, "Ledger", "ledger"},
+		"oracle fails":  {func(c *sdk.Config) { c.Oracle = loss(0, errors.New("no data")) }, kept(here), "Oracle", "no data"},
+		"oracle of NaN": {func(c *sdk.Config) { c.Oracle = loss(math.NaN(), nil) }, kept(here), "Oracle", "the loss at the start is NaN"},
+		"oracle panics": {func(c *sdk.Config) {
+			c.Oracle = sdk.OracleFunc(func(context.Context, []float32, int) (float64, error) { panic("broken") })
+		}, kept(here), "Oracle", "it has panicked: broken"},
+		"oracle hangs": {func(c *sdk.Config) {
+			c.Oracle = sdk.OracleFunc(func(context.Context, []float32, int) (float64, error) { select {} })
+		}, kept(here), "Oracle", "deadline"},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		if name == "oracle hangs" {
+			ctx, cancel = context.WithTimeout(t.Context(), 10*time.Millisecond)
+		}
+		cfg := sdk.Config{Fleet: f, Name: "a", Samples: 5, Oracle: loss(1, nil), Ledger: ledger}
+		c.change(&cfg)
+		r := sdk.Preflight(ctx, cfg, c.read)
+		cancel()
+		for subject, err := range map[string]error{
+			"Config": r.Config, "State": r.State, "Privacy": r.Privacy, "Ledger": r.Ledger, "Oracle": r.Oracle,
+		} {
+			if (err != nil) != (subject == c.subject) || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %s: %v", name, subject, err)
+			}
+		}
+		if r.Disk <= 0 || name == "sound, kept" != (r.Kept != nil && c.subject == "") {
+			t.Errorf("%s: %d bytes, kept %+v", name, r.Disk, r.Kept)
+		}
+	}
+	// A node at work may save and mark a release between the two looks.
+	reads := 0
+	later := func() (*state.Snapshot, error) {
+		k := here
+		k.Round = reads
+		reads++
+		return &k, nil
+	}
+	reads = 1
+	if r := sdk.Preflight(t.Context(), sdk.Config{Fleet: f, Name: "a", Ledger: ledger}, later); r.Ledger != nil || reads != 3 {
+		t.Errorf("%v after %d looks", r.Ledger, reads-1)
+	}
+}

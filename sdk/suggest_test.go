@@ -1,0 +1,79 @@
+package sdk_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+)
+
+// What is suggested is what the program has always chosen: the numbers are those that "spade-edge plan" printed before Suggest was.
+func TestSuggest(t *testing.T) {
+	equal := func(members, samples int) []int { return slices.Repeat([]int{samples}, members) }
+	for name, c := range map[string]struct {
+		known                                sdk.Known
+		rounds, cooldown, tau                int
+		eta, mu, clip, sigma, delta, epsilon float64
+	}{
+		"private": {sdk.Known{Dim: 6, Samples: equal(50, 64)}, 50, 30, 2, 1.38, 0.612, 0.045, 0.381984, 1e-5, 8},
+		"not private": {sdk.Known{Dim: 6, Samples: equal(50, 64), Privacy: sdk.Privacy{NonPrivate: true}},
+			50, 0, 2, 1.38, 0.612, 0, 0, 0, 0},
+		"budget in zcdp": {sdk.Known{Dim: 785, Samples: equal(20, 300), Method: sdk.Method{Batch: 32},
+			Privacy: sdk.Privacy{EpsilonLimit: 2, Delta: 1e-6, Accounting: dpmech.ZCDP}},
+			50, 30, 2, 0.0541, 0.0535, 0.045, 1.51564, 1e-6, 2},
+		"hidden layer": {sdk.Known{Dim: 57, Samples: equal(8, 200), Hidden: true},
+			50, 30, 2, 2.38, 0.397, 0.045, 0.381984, 1e-5, 8},
+		"steps": {sdk.Known{Dim: 100, Samples: equal(50, 100), Steps: 1000, Privacy: sdk.Privacy{NonPrivate: true}},
+			100, 0, 10, 0.134, 0.0474, 0, 0, 0, 0},
+		"queries": {sdk.Known{Dim: 100, Samples: equal(50, 100), Queries: 100000, Method: sdk.Method{Batch: 7}},
+			404, 30, 21, 0.0122, 0.0332, 0.00123, 0.0296786, 1e-5, 8},
+		"noise and budget": {sdk.Known{Dim: 100, Samples: equal(50, 100), Privacy: sdk.Privacy{Clip: 0.2, Sigma: 3, EpsilonLimit: 8}},
+			156, 30, 2, 0.24, 0.15, 0.2, 3, 1e-5, 8},
+		"fixed": {sdk.Known{Dim: 100, Samples: equal(50, 100), Privacy: sdk.Privacy{Clip: 0.4},
+			Method: sdk.Method{Rounds: 20, Cooldown: -1, Tau: 5, Mu: []float64{0.3}, Eta: []float64{0.1}}},
+			20, 0, 5, 0.1, 0.3, 0.4, 2.14745, 1e-5, 8},
+	} {
+		m, p, err := sdk.Suggest(c.known)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got := []float64{m.Eta[0], m.Mu[0], p.Clip, p.Sigma, p.Delta, p.EpsilonLimit, m.Rho, m.Gain}
+		want := []float64{c.eta, c.mu, c.clip, c.sigma, c.delta, c.epsilon, 1, 0.75}
+		if m.Rounds != c.rounds || m.Cooldown != c.cooldown || m.Tau != c.tau || !slices.Equal(got, want) {
+			t.Errorf("%s: rounds %d, cooldown %d, tau %d, and %v; want %d, %d, %d, and %v",
+				name, m.Rounds, m.Cooldown, m.Tau, got, c.rounds, c.cooldown, c.tau, want)
+		}
+		f := sdk.Fleet{Run: "suggested", Dim: c.known.Dim, Members: []string{"a", "b"}, Edges: [][2]string{{"a", "b"}}, Method: m, Privacy: p}
+		if err := f.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestSuggestRefuses(t *testing.T) {
+	one := []int{10}
+	for want, k := range map[string]sdk.Known{
+		"Dim is 0":                               {Samples: one},
+		"Samples []":                             {Dim: 1},
+		"Samples [3 0]":                          {Dim: 1, Samples: []int{3, 0}},
+		"Tau is 9, want at most the 4 of Steps":  {Dim: 1, Samples: one, Steps: 4, Method: sdk.Method{Tau: 9}},
+		"Queries is 5, which is 0 rounds of 20;": {Dim: 1, Samples: one, Queries: 5},
+		"Queries is 9223372036854775807":         {Dim: 1, Samples: []int{1}, Queries: math.MaxInt64, Method: sdk.Method{Tau: 1}},
+		"Rounds is -1":                           {Dim: 1, Samples: one, Method: sdk.Method{Rounds: -1}},
+		"not even one release":                   {Dim: 1, Samples: one, Privacy: sdk.Privacy{Clip: 1, Sigma: 0.1, EpsilonLimit: 1}},
+		"epsilon":                                {Dim: 1, Samples: one, Privacy: sdk.Privacy{EpsilonLimit: -1}},
+	} {
+		_, _, err := sdk.Suggest(k)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+		if refused := errors.Is(err, dpmech.ErrBudget); refused != strings.HasPrefix(want, "not even") {
+			t.Errorf("%v: refused by the budget: %t", err, refused)
+		}
+	}
+}
