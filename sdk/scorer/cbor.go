@@ -119,8 +119,7 @@ func (f *cborFields) answer(a *answer) (err error) {
 
 // shownHex makes bytes fit for a message.
 func shownHex(b []byte) string {
-	const most = 30
-	if len(b) > most {
+	if most := 30; len(b) > most {
 		return fmt.Sprintf("%x...", b[:most])
 	}
 	return fmt.Sprintf("%x", b)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -104,8 +105,7 @@ func (p Program) mentions(placeholder string) bool {
 	return slices.ContainsFunc(p.Command[1:], func(arg string) bool { return strings.Contains(arg, placeholder) })
 }
 
-func (p Program) faults() []error {
-	var errs []error
+func (p Program) faults() (errs []error) {
 	if len(p.Command) == 0 || p.Command[0] == "" {
 		errs = append(errs, fmt.Errorf("scorer: Command is %q, want a program and its arguments", p.Command))
 	}
@@ -132,15 +132,13 @@ func notNegative(name string, d time.Duration) error {
 
 // ready fills in the defaults, and replaces the program's name by the path of its file.
 func (p Program) ready() (Program, error) {
-	if p.Memory != 0 && !canLimitMemory {
+	if p.Memory != 0 && runtime.GOOS != "linux" {
 		return p, fmt.Errorf("scorer: Memory is %d, and only Linux can limit that of a program", p.Memory)
 	}
 	p.Workers = cmp.Or(p.Workers, 1)
 	p.Timeout = cmp.Or(p.Timeout, 30*time.Second)
 	p.Backoff = cmp.Or(p.Backoff, 30*time.Second)
-	if p.Logger == nil {
-		p.Logger = slog.New(slog.DiscardHandler)
-	}
+	p.Logger = cmp.Or(p.Logger, slog.New(slog.DiscardHandler))
 	path, err := p.Command[0], error(nil)
 	if filepath.Base(path) != path && !filepath.IsAbs(path) {
 		path, err = filepath.Abs(filepath.Join(p.Dir, path))
@@ -153,6 +151,16 @@ func (p Program) ready() (Program, error) {
 	}
 	p.Command = append([]string{path}, p.Command[1:]...)
 	return p, nil
+}
+
+// warn logs a failure; warned says whether there was one before.
+func (p Program) warn(warned *bool, err error, failures int) {
+	if !*warned {
+		*warned = true
+		p.Logger.Warn("a scoring program has failed; it is started again (details at level DEBUG, which must not leave this " +
+			"device)")
+	}
+	p.Logger.Debug("a scoring program has failed", "err", err, "in_a_row", failures)
 }
 
 // pause returns how long to wait after so many failures in a row: not after the first, then ever longer, up to Backoff.

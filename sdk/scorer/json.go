@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -43,77 +44,52 @@ func (jsonLines) next(r *bufio.Reader) ([]byte, int, error) {
 	return nil, 0, err
 }
 
-func (jsonLines) hello(line []byte) (hello, error) {
-	var h hello
-	var seen [3]bool
-	fields := [3]struct {
-		name string
-		at   *uint64
-	}{{"hello", &h.version}, {"dim", &h.dim}, {"samples", &h.samples}}
-	err := object(line, func(key, value []byte) error {
-		for i, f := range fields {
-			if string(key) != f.name {
-				continue
-			}
-			if seen[i] {
-				return errTwice(f.name)
-			}
-			seen[i] = true
-			var err error
-			*f.at, err = whole(f.name, value)
-			return err
+func (jsonLines) hello(line []byte) (h hello, err error) {
+	names := [3]string{"hello", "dim", "samples"}
+	values, err := object(line, names)
+	for i, to := range [3]*uint64{&h.version, &h.dim, &h.samples} {
+		if err == nil && values[i] == nil {
+			err = errors.New("one of hello, dim and samples is missing")
 		}
-		return fmt.Errorf("%s is unknown, want only hello, dim and samples", shown(key))
-	})
-	if err == nil && seen != [3]bool{true, true, true} {
-		err = errors.New("one of hello, dim and samples is missing")
+		if err == nil {
+			*to, err = whole(names[i], values[i])
+		}
 	}
 	if err != nil {
-		return h, fmt.Errorf(`%s, want a hello such as {"hello":1,"dim":3,"samples":20}: %w`, shown(line), err)
+		err = fmt.Errorf(`%s, want a hello such as {"hello":1,"dim":3,"samples":20}: %w`, shown(line), err)
 	}
-	return h, nil
+	return h, err
 }
 
-func (jsonLines) answer(line []byte) (answer, error) {
-	var a answer
-	var id, loss, why bool
-	err := object(line, func(key, value []byte) (err error) {
-		switch string(key) {
-		case "id":
-			if id {
-				return errTwice("id")
-			}
-			id = true
-			a.id, err = whole("id", value)
-			return err
-		case "loss":
-			if loss {
-				return errTwice("loss")
-			}
-			loss = true
-			return a.read(value)
-		case "error":
-			if why {
-				return errTwice("error")
-			}
-			why = true
-			var text string
-			if json.Unmarshal(value, &text) != nil || value[0] != '"' {
-				return fmt.Errorf("error is %s, want a string", shown(value))
-			}
-			a.why = fmt.Errorf("has no loss: %q", text)
-			return nil
-		}
-		return fmt.Errorf("%s is unknown, want only id, loss and error", shown(key))
-	})
+func (jsonLines) answer(line []byte) (a answer, err error) {
+	values, err := object(line, [3]string{"id", "loss", "error"})
 	if err == nil {
-		err = complete(id, loss, why)
+		err = a.parse(values[0], values[1], values[2])
 	}
 	if err != nil {
 		return a, fmt.Errorf("%s, want an answer such as {\"id\":1,\"loss\":0.5}: %w", shown(line), err)
 	}
 	a.usable()
 	return a, nil
+}
+
+// parse reads an answer's values; nil is one that is absent.
+func (a *answer) parse(id, loss, reason []byte) (err error) {
+	if err := complete(id != nil, loss != nil, reason != nil); err != nil {
+		return err
+	}
+	if a.id, err = whole("id", id); err != nil {
+		return err
+	}
+	if loss != nil {
+		return a.read(loss)
+	}
+	var text string
+	if reason[0] != '"' || json.Unmarshal(reason, &text) != nil {
+		return fmt.Errorf("error is %s, want a string", shown(reason))
+	}
+	a.why = fmt.Errorf("has no loss: %q", text)
+	return nil
 }
 
 // read takes a loss. What some languages print where there is no number is an answer too, if none to build on.
@@ -123,16 +99,11 @@ func (a *answer) read(value []byte) error {
 		a.why = noLoss(shown(value))
 		return nil
 	}
-	for _, c := range value {
-		if (c < '0' || c > '9') && c != '-' && c != '+' && c != '.' && c != 'e' && c != 'E' {
-			return fmt.Errorf("loss is %s, want a number", shown(value))
-		}
-	}
-	loss, err := strconv.ParseFloat(string(value), 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
+	var err error
+	a.loss, err = strconv.ParseFloat(string(value), 64)
+	if len(bytes.Trim(value, "0123456789+-.eE")) > 0 || err != nil && !errors.Is(err, strconv.ErrRange) {
 		return fmt.Errorf("loss is %s, want a number", shown(value))
 	}
-	a.loss = loss
 	return nil
 }
 
@@ -145,46 +116,52 @@ func whole(name string, value []byte) (uint64, error) {
 	return n, nil
 }
 
-// object goes through the fields of an object whose values are strings or words without white space, such as numbers.
-// Keys are as they stand between the quotes.
-func object(line []byte, field func(key, value []byte) error) error {
+// object returns the values of an object that has no fields but those named; nil is one that is absent. Values are
+// strings or words without white space, such as numbers. Names are compared as they stand between the quotes.
+func object(line []byte, names [3]string) (values [3][]byte, err error) {
 	const space = " \t\r"
 	rest, ok := bytes.CutPrefix(bytes.Trim(line, space), []byte("{"))
 	if !ok {
-		return errors.New("it does not begin with {")
+		return values, errors.New("it does not begin with {")
 	}
 	for {
 		key, after, err := quoted(bytes.TrimLeft(rest, space))
 		if err != nil {
-			return err
+			return values, err
 		}
 		after, ok = bytes.CutPrefix(bytes.TrimLeft(after, space), []byte(":"))
 		if !ok {
-			return fmt.Errorf("no colon behind %s", shown(key))
+			return values, fmt.Errorf("no colon behind %s", shown(key))
 		}
 		value := bytes.TrimLeft(after, space)
 		if len(value) > 0 && value[0] == '"' {
 			_, rest, err = quoted(value)
 			if err != nil {
-				return err
+				return values, err
 			}
 			value = value[:len(value)-len(rest)]
 		} else {
 			end := bytes.IndexAny(value, ",}"+space)
 			if end <= 0 {
-				return fmt.Errorf("no value of %s, or no end of it", shown(key))
+				return values, fmt.Errorf("no value of %s, or no end of it", shown(key))
 			}
 			value, rest = value[:end], value[end:]
 		}
-		if err := field(key[1:len(key)-1], value); err != nil {
-			return err
+		key = key[1 : len(key)-1]
+		switch i := slices.IndexFunc(names[:], func(name string) bool { return name == string(key) }); {
+		case i < 0:
+			return values, fmt.Errorf("%s is unknown, want only %s, %s and %s", shown(key), names[0], names[1], names[2])
+		case values[i] != nil:
+			return values, fmt.Errorf("%s is there twice", names[i])
+		default:
+			values[i] = value
 		}
 		rest = bytes.TrimLeft(rest, space)
 		switch {
 		case len(rest) == 1 && rest[0] == '}':
-			return nil
+			return values, nil
 		case len(rest) == 0 || rest[0] != ',':
-			return errors.New("it does not end with }, or more follows")
+			return values, errors.New("it does not end with }, or more follows")
 		}
 		rest = rest[1:]
 	}

@@ -58,9 +58,6 @@ func (a *answer) usable() {
 	}
 }
 
-// errTwice refuses a message that says something twice.
-func errTwice(name string) error { return fmt.Errorf("%s is there twice", name) }
-
 // complete checks that an answer has its id, and a loss or a reason, but not both.
 func complete(id, loss, why bool) error {
 	switch {

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -64,10 +65,10 @@ func OpenOneShot(cfg OneShotConfig, dim int) (*OneShot, error) {
 	}
 	o.cfg = cfg
 	if cfg.mentions(paramsHere) {
-		if o.dir, err = os.MkdirTemp("", "spade-edge-scorer-"); err != nil {
-			return nil, fmt.Errorf("scorer: %w", err)
+		if o.dir, err = os.MkdirTemp("", "spade-edge-scorer-"); err == nil {
+			o.dir, err = filepath.Abs(o.dir)
 		}
-		if o.dir, err = filepath.Abs(o.dir); err != nil {
+		if err != nil {
 			return nil, fmt.Errorf("scorer: %w", err)
 		}
 	}
@@ -87,7 +88,7 @@ func (o *OneShot) Dim() int { return o.dim }
 func (o *OneShot) Samples() int { return o.cfg.Samples }
 
 // Loss asks for one loss; see [zoest.Oracle].
-func (o *OneShot) Loss(ctx context.Context, x []float32, sample int) (float64, error) {
+func (o *OneShot) Loss(ctx context.Context, x []float32, sample int) (loss float64, err error) {
 	q := zoest.Query{Point: x, Sample: sample}
 	if err := checkQuery(q, o.dim, o.cfg.Samples); err != nil {
 		return 0, err
@@ -106,17 +107,14 @@ func (o *OneShot) Loss(ctx context.Context, x []float32, sample int) (float64, e
 	select {
 	case d := <-o.desks:
 		defer func() { o.desks <- d }()
-		loss, err := o.run(ctx, d, q)
-		if o.ctx.Err() != nil {
-			err = errClosed
-		}
-		return loss, err
+		loss, err = o.run(ctx, d, q)
 	case <-ctx.Done():
-		if o.ctx.Err() != nil {
-			return 0, errClosed
-		}
-		return 0, ctx.Err()
+		err = ctx.Err()
 	}
+	if o.ctx.Err() != nil {
+		err = errClosed
+	}
+	return loss, err
 }
 
 // Losses asks for several losses; see [zoest.BatchOracle]. A loss that cannot be had is NaN; if that is all of them,
@@ -125,7 +123,7 @@ func (o *OneShot) Losses(ctx context.Context, queries []zoest.Query, losses []fl
 	if len(queries) != len(losses) {
 		return fmt.Errorf("scorer: %d queries and room for %d losses", len(queries), len(losses))
 	}
-	var next, answers atomic.Int64
+	var next atomic.Int64
 	errs := make([]error, len(queries))
 	var all sync.WaitGroup
 	for range min(o.cfg.Workers, len(queries)) {
@@ -134,8 +132,6 @@ func (o *OneShot) Losses(ctx context.Context, queries []zoest.Query, losses []fl
 				losses[i], errs[i] = o.Loss(ctx, queries[i].Point, queries[i].Sample)
 				if errs[i] != nil {
 					losses[i] = math.NaN()
-				} else {
-					answers.Add(1)
 				}
 			}
 		})
@@ -144,10 +140,10 @@ func (o *OneShot) Losses(ctx context.Context, queries []zoest.Query, losses []fl
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if len(queries) > 0 && answers.Load() == 0 {
-		return errs[0]
+	if slices.Contains(errs, nil) || len(errs) == 0 {
+		return nil
 	}
-	return nil
+	return errs[0]
 }
 
 // Close kills what is running, waits for it, and removes the files with parameters. Closing again does nothing.
@@ -162,10 +158,7 @@ func (o *OneShot) Close() error {
 		return nil
 	}
 	o.spawn.stop()
-	if o.dir == "" {
-		return nil
-	}
-	if err := os.RemoveAll(o.dir); err != nil {
+	if err := os.RemoveAll(o.dir); err != nil { // of no name it removes nothing
 		return fmt.Errorf("scorer: %w", err)
 	}
 	return nil
@@ -245,12 +238,11 @@ func (o *OneShot) answer(p *process, d *desk) (float64, error) {
 
 // readLoss reads all that a one-shot program has printed.
 func readLoss(text []byte) (float64, error) {
-	number := bytes.TrimSpace(text)
-	if len(number) == 0 {
-		return 0, errors.New("has written nothing, want a number")
-	}
 	var a answer
-	if err := a.read(number); err != nil {
+	switch number := bytes.TrimSpace(text); {
+	case len(number) == 0:
+		return 0, errors.New("has written nothing, want a number")
+	case a.read(number) != nil:
 		return 0, fmt.Errorf("has written %s, want one number and nothing else", shown(number))
 	}
 	a.usable()
@@ -279,12 +271,7 @@ func (o *OneShot) judge(err error, late bool) {
 	} else {
 		o.late = 0
 	}
-	if err == nil {
-		return
+	if err != nil {
+		o.cfg.warn(&o.warned, err, o.late)
 	}
-	if !o.warned {
-		o.warned = true
-		o.cfg.Logger.Warn("a scoring program has failed (details at level DEBUG, which must not leave this device)")
-	}
-	o.cfg.Logger.Debug("a scoring program has failed", "err", err)
 }

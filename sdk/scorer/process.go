@@ -1,6 +1,7 @@
 package scorer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -120,18 +122,17 @@ func (p *process) wait() {
 	_ = p.cmd.Wait() // what it says is in ProcessState
 	p.mu.Lock()
 	p.gone = true
-	killGroup(p.cmd.Process.Pid) // those that it left in its group
+	signalGroup(p.cmd.Process.Pid, syscall.SIGKILL) // those that it left in its group
 	p.mu.Unlock()
 	close(p.exited)
-	enough := time.NewTimer(drain)
-	defer enough.Stop()
+	enough, cancel := context.WithTimeout(context.Background(), drain)
 	for _, done := range []chan struct{}{heard, p.read} {
 		select {
 		case <-done:
-		case <-enough.C:
-			enough.Reset(0)
+		case <-enough.Done():
 		}
 	}
+	cancel()
 	p.in.Close()
 	p.out.Close()
 	p.err.Close()
@@ -144,7 +145,7 @@ func (p *process) wait() {
 func (p *process) kill() {
 	p.mu.Lock()
 	if !p.gone {
-		killGroup(p.cmd.Process.Pid)
+		signalGroup(p.cmd.Process.Pid, syscall.SIGKILL)
 		_ = p.cmd.Process.Kill() // where there are no groups
 	}
 	select {
@@ -164,7 +165,7 @@ func (p *process) end() {
 	}
 	p.mu.Lock()
 	if !p.gone {
-		terminateGroup(p.cmd.Process.Pid)
+		signalGroup(p.cmd.Process.Pid, syscall.SIGTERM)
 	}
 	p.mu.Unlock()
 	if !p.exits(grace) {
@@ -174,14 +175,11 @@ func (p *process) end() {
 
 // exits reports whether the process ends within some time.
 func (p *process) exits(within time.Duration) bool {
-	timer := time.NewTimer(within)
-	defer timer.Stop()
 	select {
 	case <-p.exited:
-		return true
-	case <-timer.C:
-		return p.hasExited()
+	case <-time.After(within):
 	}
+	return p.hasExited()
 }
 
 func (p *process) hasExited() bool {
@@ -200,11 +198,9 @@ func (p *process) left() bool {
 	case <-p.exited:
 	case <-p.killed:
 	}
-	timer := time.NewTimer(limbo)
-	defer timer.Stop()
 	select {
 	case <-p.over:
-	case <-timer.C:
+	case <-time.After(limbo):
 	}
 	return p.hasExited()
 }

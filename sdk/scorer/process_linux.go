@@ -5,8 +5,6 @@ import (
 	"unsafe"
 )
 
-const canLimitMemory = true
-
 // ownGroup makes a process the first of a group, which ends when this process does, however that ends.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

@@ -7,8 +7,6 @@ import (
 	"syscall"
 )
 
-const canLimitMemory = false
-
 // ownGroup makes a process the first of a group.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 

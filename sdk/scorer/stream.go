@@ -1,6 +1,7 @@
 package scorer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,9 +50,7 @@ func OpenStream(ctx context.Context, cfg StreamConfig) (*Stream, error) {
 	if cfg.Program, err = cfg.ready(); err != nil {
 		return nil, err
 	}
-	if cfg.Start == 0 {
-		cfg.Start = 30 * time.Second
-	}
+	cfg.Start = cmp.Or(cfg.Start, 30*time.Second)
 	s := &Stream{
 		cfg: cfg, name: name, codec: jsonLines{}, spawn: newSpawner(),
 		closing: make(chan struct{}), opened: make(chan error, cfg.Workers),
@@ -67,16 +66,14 @@ func OpenStream(ctx context.Context, cfg StreamConfig) (*Stream, error) {
 	for _, w := range s.workers { // each may wake the others
 		s.goroutines.Go(w.supervise)
 	}
-	var errs []error
 	for range s.workers {
 		select {
-		case err := <-s.opened:
-			errs = append(errs, err)
+		case err = <-s.opened:
 		case <-ctx.Done():
-			errs = append(errs, fmt.Errorf("scorer: %w before every worker has said its hello", context.Cause(ctx)))
+			err = fmt.Errorf("scorer: %w before every worker has said its hello", context.Cause(ctx))
 		}
-		if errs[len(errs)-1] != nil {
-			return nil, errors.Join(append(errs, s.Close())...)
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
 		}
 	}
 	return s, nil
@@ -178,20 +175,17 @@ func (b *batch) settled() {
 
 // losses collects the answers.
 func (b *batch) losses(losses []float64) error {
-	var first error
-	answers := 0
+	failed := 0
 	for i := range b.jobs {
-		j := &b.jobs[i]
-		if losses[i] = j.loss; j.err == nil {
-			answers++
-		} else if losses[i] = math.NaN(); first == nil {
-			first = j.err
+		if losses[i] = b.jobs[i].loss; b.jobs[i].err != nil {
+			losses[i] = math.NaN()
+			failed++
 		}
 	}
-	if answers > 0 {
+	if failed == 0 || failed < len(losses) {
 		return nil
 	}
-	return first
+	return b.jobs[0].err
 }
 
 // ask puts queries to the workers and waits until each has an answer or an error.
@@ -274,19 +268,17 @@ func (s *Stream) recycle(b *batch) {
 	s.free = append(s.free, b)
 }
 
-// pop takes the first job off the queue.
-func (s *Stream) pop() *job {
-	j := s.queue[0]
-	s.queue = slices.Delete(s.queue, 0, 1)
-	return j
-}
-
-// failAll fails everything that is queued or at work.
-func (s *Stream) failAll(err error) {
+// failQueue fails everything that is queued.
+func (s *Stream) failQueue(err error) {
 	for _, j := range s.queue {
 		j.finish(0, err)
 	}
 	s.queue = s.queue[:0]
+}
+
+// failAll fails everything that is queued or at work.
+func (s *Stream) failAll(err error) {
+	s.failQueue(err)
 	for _, w := range s.workers {
 		for i := range w.slots {
 			if j := w.slots[i].job; j != nil {
@@ -302,13 +294,9 @@ func (s *Stream) broken() bool { return s.failures >= patience }
 
 // giveUp fails what is queued if the program is broken and no process is there to be tried.
 func (s *Stream) giveUp() {
-	if !s.broken() || s.serving > 0 {
-		return
+	if s.broken() && s.serving == 0 {
+		s.failQueue(fmt.Errorf("scorer: broken, %d failures and no answer since; the last: %w", s.failures, s.last))
 	}
-	for _, j := range s.queue {
-		j.finish(0, fmt.Errorf("scorer: broken, %d failures and no answer since; the last: %w", s.failures, s.last))
-	}
-	s.queue = s.queue[:0]
 }
 
 func (s *Stream) wakeAll() {

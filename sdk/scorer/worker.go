@@ -140,12 +140,7 @@ func (w *worker) bury(err error) (pause time.Duration, more bool) {
 	case s.opened <- err: // the first word of this worker, or there is no room and nobody listens
 	default:
 	}
-	if !s.warned {
-		s.warned = true
-		s.cfg.Logger.Warn("a scoring program has failed; it is started again (details at level DEBUG, which must not leave " +
-			"this device)")
-	}
-	s.cfg.Logger.Debug("a scoring program has failed", "err", err, "in_a_row", s.failures)
+	s.cfg.warn(&s.warned, err, s.failures)
 	s.giveUp()
 	s.wakeAll()
 	return s.cfg.pause(w.fails), true
@@ -173,7 +168,8 @@ func (w *worker) feed(p *process) {
 			w.wake.Wait()
 		}
 		for !w.over && len(buf) < chunk && w.canTake() {
-			j := s.pop()
+			j := s.queue[0]
+			s.queue = slices.Delete(s.queue, 0, 1)
 			b, id, q := j.b, w.hold(j), j.query
 			b.encoding++
 			s.mu.Unlock()
