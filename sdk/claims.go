@@ -13,8 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// ErrClone is what an error wraps that says: two different releases of one round have been signed with this node's key.
-// Another device works in its name, such as a copy of its folder, and together the two look at the data twice.
+// ErrClone says that two different releases of one round are signed with this node's key: another device, such as a copy
+// of its folder, works in its name and looks at the same data.
 var ErrClone = errors.New("another device makes releases in this node's name")
 
 // claims is what a node has signed of its own releases and what it holds of its neighbors': the proof of everything
@@ -49,8 +49,7 @@ type peerClaims struct {
 func newClaims(cfg *Config, hash [32]byte, incarnation uint64, neighbors []int) *claims {
 	f := cfg.Fleet
 	c := &claims{key: cfg.Key, keys: cfg.Keys, name: cfg.Name, scope: signed.NewScope(f.Run, hash, cfg.Name),
-		heads:       cfg.Heads,
-		incarnation: incarnation, peers: make(map[int]*peerClaims)}
+		heads: cfg.Heads, incarnation: incarnation, peers: make(map[int]*peerClaims)}
 	for _, j := range neighbors {
 		name := f.Members[j]
 		c.peers[j] = &peerClaims{name: name, scope: signed.NewScope(f.Run, hash, name)}
@@ -61,15 +60,19 @@ func newClaims(cfg *Config, hash [32]byte, incarnation uint64, neighbors []int) 
 // signing reports whether releases are signed, and claims have to be proved.
 func (c *claims) signing() bool { return c.key != nil }
 
+// releaseOf returns the release behind a state, unsigned.
+func (c *claims) releaseOf(s *admm.State, generation uint16) signed.Release {
+	return signed.Release{Generation: generation, Incarnation: c.incarnation, Round: s.Round,
+		Digest: signed.Digest(s.X, s.Delta)}
+}
+
 // sign signs the release behind a state, which follows those that were signed before.
-func (c *claims) sign(s *admm.State, generation uint16, l *state.Ledger) error {
-	r := signed.Release{Generation: generation, Incarnation: c.incarnation, Round: s.Round, Digest: signed.Digest(s.X,
-		s.Delta)}
+func (c *claims) sign(s *admm.State, generation uint16, l *state.Ledger) (err error) {
+	r := c.releaseOf(s, generation)
 	if before := c.own.Last(); before != nil {
 		r.Prev = before.ID(c.scope)
 	}
 	if l != nil {
-		var err error
 		if r.Ledger, err = signed.NewHead(l.Head()); err != nil {
 			return err
 		}
@@ -86,8 +89,7 @@ func (c *claims) resume(snap *wire.Snapshot) error {
 		return nil
 	}
 	s := &snap.State
-	r := signed.Release{Generation: snap.Generation, Incarnation: c.incarnation, Round: s.Round, Digest: signed.Digest(s.X,
-		s.Delta)}
+	r := c.releaseOf(s, snap.Generation)
 	if len(snap.Signed) > 0 {
 		stored, err := signed.Parse(snap.Signed)
 		if err != nil {
@@ -107,8 +109,8 @@ func (c *claims) resume(snap *wire.Snapshot) error {
 		if peer == nil {
 			continue
 		}
-		for b := p.Signed; len(b) > 0; b = b[min(signed.Size, len(b)):] {
-			r, err := signed.Parse(b[:min(signed.Size, len(b))])
+		for b := range slices.Chunk(p.Signed, signed.Size) {
+			r, err := signed.Parse(b)
 			if err != nil {
 				return fmt.Errorf("neighbor %q: %w", p.Name, err)
 			}
@@ -120,15 +122,21 @@ func (c *claims) resume(snap *wire.Snapshot) error {
 
 // record adds to a snapshot what is to be stored with it.
 func (c *claims) record(snap *wire.Snapshot) {
-	if r := c.own.Last(); r != nil {
-		snap.Signed = r.Append(nil)
-	}
+	snap.Signed = encoded(c.own.Last())
 	for i := range snap.Peers {
 		held := c.peers[snap.State.Edges[i].Peer].held
 		for _, r := range held[max(0, len(held)-2):] {
 			snap.Peers[i].Signed = r.Append(snap.Peers[i].Signed)
 		}
 	}
+}
+
+// encoded returns the encoding of a signed release, or nil for none.
+func encoded(r *signed.Release) []byte {
+	if r == nil {
+		return nil
+	}
+	return r.Append(nil)
 }
 
 // attach adds to a message what proves it.
@@ -139,14 +147,10 @@ func (c *claims) attach(m *admm.Message, l *state.Ledger) {
 	}
 	switch m.Kind {
 	case admm.EdgeMessage, admm.Release:
-		if r := c.own.Of(m.Round); r != nil {
-			m.Signed.Own = r.Append(nil)
-		}
+		m.Signed.Own = encoded(c.own.Of(m.Round))
 		return
 	case admm.Probe:
-		if r := c.own.Last(); r != nil {
-			m.Signed.Own = r.Append(nil)
-		}
+		m.Signed.Own = encoded(c.own.Last())
 		if l != nil {
 			m.Signed.Ledger, _ = hex.DecodeString(l.Head().ID)
 		}
@@ -169,8 +173,7 @@ type contradiction struct{ first, second signed.Release }
 
 func (e *contradiction) Error() string {
 	return fmt.Sprintf("sdk: release %d is signed, and is another than the release %d that the sender has signed "+
-		"before: it has a double",
-		e.second.Round, e.first.Round)
+		"before: it has a double", e.second.Round, e.first.Round)
 }
 
 // theirs reads and checks a release that its sender has signed, and takes it in if it is newer than what is held.
@@ -212,15 +215,10 @@ func (c *claims) mine(b []byte) (*signed.Release, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range c.own {
-		if c.own[i] == r {
-			return &c.own[i], nil
-		}
+	if !slices.Contains(c.own, r) {
+		err = r.Verify(c.scope, c.keys(c.name))
 	}
-	if err := r.Verify(c.scope, c.keys(c.name)); err != nil {
-		return nil, err
-	}
-	return &r, nil
+	return &r, err
 }
 
 // release checks the signature of a release that a message carries. It is outdated if a device has made it that another
@@ -277,9 +275,4 @@ func (c *claims) Proof(m *admm.Message, held int) (*signed.Release, error) {
 // publics returns the public half of a key, as a list of one.
 func publics(key ed25519.PrivateKey) []ed25519.PublicKey {
 	return []ed25519.PublicKey{key.Public().(ed25519.PublicKey)}
-}
-
-// hasKey reports whether keys has the public half of key.
-func hasKey(keys []ed25519.PublicKey, key ed25519.PrivateKey) bool {
-	return slices.ContainsFunc(keys, func(k ed25519.PublicKey) bool { return k.Equal(key.Public()) })
 }

@@ -18,8 +18,7 @@ import (
 // run must not be continued by a program that would have computed something else.
 const build = "spade-edge arithmetic 1"
 
-// StateSize returns the length in bytes of the largest state that a member with so many samples keeps in its [Store],
-// or 0 if the fleet has no such member or is not valid.
+// StateSize returns the length in bytes of a member's largest state, or 0 if the fleet is not valid or has no such member.
 func (f *Fleet) StateSize(member string, samples int) int {
 	p, err := f.plan()
 	if err != nil {
@@ -35,14 +34,7 @@ func (f *Fleet) StateSize(member string, samples int) int {
 	return wire.MaxSnapshot(f.Dim, len(p.graph.Neighbors(i)), samples)
 }
 
-// StoreSize returns how many bytes a [state.Dir] sets aside for a member with so many samples: two slots, each for the largest
-// state with its note, header and digest.
-func (f *Fleet) StoreSize(member string, samples int) int64 {
-	const header = 64
-	return 2 * (int64(f.StateSize(member, samples)) + state.MaxNote + header)
-}
-
-// Limit returns what a member may spend in one run; nil if that is not limited.
+// Limit returns what a member may spend in one run; nil is no limit.
 func (p Privacy) Limit() *dpmech.Limit {
 	if p.EpsilonLimit == 0 {
 		return nil
@@ -50,16 +42,11 @@ func (p Privacy) Limit() *dpmech.Limit {
 	return &dpmech.Limit{Epsilon: p.EpsilonLimit, Delta: p.Delta, Accounting: p.Accounting}
 }
 
-// filter returns the filter of a member's run.
-func (f *Fleet) filter() (*dpmech.Filter, error) {
-	return dpmech.NewFilter(f.Privacy.Limit())
-}
-
 // resume sets the node's machine and filter: new ones, or those of the states that the store holds.
 func (n *Node) resume(mcfg admm.Config) error {
 	var err error
 	if !mcfg.NonPrivate {
-		if n.filter, err = n.cfg.Fleet.filter(); err != nil {
+		if n.filter, err = dpmech.NewFilter(n.cfg.Fleet.Privacy.Limit()); err != nil {
 			return err
 		}
 	}
@@ -321,8 +308,8 @@ func (n *Node) reserve(round int) error {
 }
 
 // Certificate says what the node's releases so far have leaked at most, and with Config.Ledger what all runs on its
-// data have. With Config.Key it is signed, and has the countersignatures of the neighbors that have said their last
-// word. It is an error if the fleet is not private, for then nothing bounds it.
+// data have. With Config.Key it is signed, and countersigned by the neighbors that are done. It fails if the fleet is
+// not private.
 func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	if n.filter == nil {
 		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, and what its members send may reveal their " +

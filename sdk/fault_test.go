@@ -15,6 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/mem"
+	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -297,7 +298,7 @@ type batched struct {
 	calls, largest int
 }
 
-func (b *batched) Losses(ctx context.Context, queries []sdk.Query, losses []float64) error {
+func (b *batched) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	b.calls++
 	b.largest = max(b.largest, len(queries))
 	for i, q := range queries {

@@ -21,8 +21,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Fleet is the public definition of a run, the same on every member: who takes part, who talks to whom, and how. It
-// must not be changed once a node or a simulation has been made from it.
+// Fleet is the public definition of a run. It must not change while in use.
 type Fleet struct {
 	Run     string      `json:"run"`     // identifies the run, 1 to 64 bytes of printable UTF-8
 	Dim     int         `json:"dim"`     // d, the length of the parameter vector
@@ -33,15 +32,13 @@ type Fleet struct {
 	Privacy Privacy     `json:"privacy"`
 	Wire    Wire        `json:"wire"`
 
-	// Task says what the members learn and how they prepare their data: a JSON object of at most 8 MiB, or nil. It is
-	// opaque here and part of the hash, whatever the order of its keys and its spacing.
-	Task json.RawMessage `json:"task,omitempty"`
+	Task json.RawMessage `json:"task,omitempty"` // what is learned: an opaque JSON object of at most 8 MiB, or nil
 }
 
 // maxTask bounds a task, in bytes.
 const maxTask = 8 << 20
 
-// Method holds the parameters of SPADE-DFL that all members share. [Suggest] fills in what is open.
+// Method holds the parameters of SPADE-DFL. [Suggest] fills in what is open.
 type Method struct {
 	Rounds   int `json:"rounds"`   // K, rounds of learning, at least 1
 	Cooldown int `json:"cooldown"` // C, rounds of pure consensus at the end, free of privacy cost
@@ -58,29 +55,25 @@ type Method struct {
 	Seed       uint64             `json:"seed"`       // of directions and batches
 }
 
-// Privacy says what protects the members' data: either noise, or, asked for by name, nothing.
+// Privacy says what protects the members' data: noise or nothing.
 type Privacy struct {
 	NonPrivate bool    `json:"non_private"` // no clipping and no noise: what a member sends may reveal its data
 	Clip       float64 `json:"clip"`        // R, radius to which each round's update is clipped
 	Sigma      float64 `json:"sigma"`       // standard deviation of the noise in each coordinate of a release
 	Delta      float64 `json:"delta"`       // at which epsilon is stated, in (0, 1)
 
-	// EpsilonLimit is the most that a member may spend in this run, at Delta, as Accounting reads it. A release that would
-	// exceed it is refused before its noise is drawn. 0 means no limit but the number of rounds.
-	EpsilonLimit float64           `json:"epsilon_limit"`
+	EpsilonLimit float64           `json:"epsilon_limit"` // at Delta, of the run; a release beyond it is refused; 0: none
 	Accounting   dpmech.Accounting `json:"accounting"`
 }
 
-// Wire says what members send each other. The zero value picks: the release on a grid of 4 bits in a private run, the
-// paper's messages in one that is not.
+// Wire says what members send each other. The zero value is the release on a grid of 4 bits in a private run, and the
+// paper's messages in another.
 type Wire struct {
 	Payload Payload `json:"payload"`
-	// GridBits W puts the releases of a private run on a grid of sigma/2^W, W of 2 to 8, so that short integers are sent.
-	// 0 means no grid, or 4 with PayloadAuto.
+	// GridBits W, 2 to 8, puts private releases on a grid of sigma/2^W; 0 means no grid, or 4 with PayloadAuto.
 	GridBits int `json:"grid_bits"`
-	// Lossy, if not 0, makes the run another algorithm with other guarantees, see [admm.Config]: a round waits for a
-	// silent neighbor no longer than so many times [Config].ResendAfter. For PayloadMessage in a fleet that is not private
-	// only.
+	// Lossy, if not 0, is how many times [Config].ResendAfter a round waits for a silent neighbor: another algorithm, see
+	// [admm.Config]. For PayloadMessage in a fleet that is not private only.
 	Lossy int `json:"lossy"`
 }
 
@@ -109,7 +102,7 @@ func validName(s string) bool {
 		func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// Rho returns the zCDP cost of all rounds of the run: infinite if it is not private.
+// Rho returns the zCDP cost of all rounds: infinite if the run is not private.
 func (f *Fleet) Rho() float64 {
 	if f.Privacy.NonPrivate {
 		return math.Inf(1)
@@ -118,7 +111,7 @@ func (f *Fleet) Rho() float64 {
 	return float64(f.Method.Rounds) * g.Rho()
 }
 
-// Graph returns who talks to whom, by the numbers of the members. It fails if the fleet is not valid.
+// Graph returns who talks to whom. It fails if the fleet is not valid.
 func (f *Fleet) Graph() (*graph.Graph, error) {
 	p, err := f.plan()
 	if err != nil {
@@ -136,85 +129,58 @@ func (f *Fleet) Validate() error {
 // plan checks the fleet and works out what its members share.
 func (f *Fleet) plan() (*plan, error) {
 	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("sdk: fleet: "+format, args...)) }
-
-	if !validName(f.Run) {
-		fault("run %q has %d bytes, want 1..%d of UTF-8, all printable", f.Run, len(f.Run), maxName)
+	refuse := func(is bool, format string, args ...any) {
+		if is {
+			errs = append(errs, fmt.Errorf("sdk: fleet: "+format, args...))
+		}
 	}
-	if f.Dim > wire.MaxDim {
-		fault("dim is %d, want 1..%d", f.Dim, wire.MaxDim)
-	}
+	refuse(!validName(f.Run), "run %q has %d bytes, want 1..%d of UTF-8, all printable", f.Run, len(f.Run), maxName)
+	refuse(f.Dim > wire.MaxDim, "dim is %d, want 1..%d", f.Dim, wire.MaxDim)
+	refuse(len(f.Members) == 0, "no members")
 	p := &plan{number: make(map[string]int, len(f.Members))}
-	if len(f.Members) == 0 {
-		fault("no members")
-	}
 	for i, name := range f.Members {
-		if !validName(name) {
-			fault("name %q of member %d has %d bytes, want 1..%d of UTF-8, all printable", name, i, len(name), maxName)
-		}
-		if j, taken := p.number[name]; taken {
-			fault("members %d and %d are both called %q", j, i, name)
-		}
+		refuse(!validName(name), "name %q of member %d has %d bytes, want 1..%d of UTF-8, all printable", name, i, len(name),
+			maxName)
+		j, taken := p.number[name]
+		refuse(taken, "members %d and %d are both called %q", j, i, name)
 		p.number[name] = i
 	}
 	edges := make([][2]int, 0, len(f.Edges))
 	for _, e := range f.Edges {
 		i, okI := p.number[e[0]]
 		j, okJ := p.number[e[1]]
-		if !okI || !okJ {
-			fault("edge %q joins somebody who is not a member", e)
-			continue
-		}
+		refuse(!okI || !okJ, "edge %q joins somebody who is not a member", e)
 		edges = append(edges, [2]int{i, j})
 	}
 	if len(errs) == 0 {
 		var err error
-		if p.graph, err = graph.New(len(f.Members), edges); err != nil {
-			fault("edges: %w", err)
-		}
+		p.graph, err = graph.New(len(f.Members), edges)
+		refuse(err != nil, "edges: %w", err)
 	}
-	m := f.Method
-	if !(m.Gain > 0 && m.Gain < 1) {
-		fault("gain is %v, want more than 0 and less than 1: it is a share of the limit of stability, "+
-			"tau*beta*eta*mu*rho*lambda_N < 8/3", m.Gain)
+	m, pr, w := f.Method, f.Privacy, f.wire()
+	refuse(!(m.Gain > 0 && m.Gain < 1), "gain is %v, want more than 0 and less than 1: it is a share of the limit of "+
+		"stability, tau*beta*eta*mu*rho*lambda_N < 8/3", m.Gain)
+	refuse(pr.NonPrivate && (pr != Privacy{NonPrivate: true}), "privacy is both non-private and %+v: choose one", pr)
+	refuse(!pr.NonPrivate && !(pr.Delta > 0 && pr.Delta < 1), "delta is %v, want more than 0 and less than 1", pr.Delta)
+	refuse(!(pr.EpsilonLimit >= 0 && pr.EpsilonLimit <= 1e6), "epsilon limit is %v, want 0 (none) or at most 1e6",
+		pr.EpsilonLimit)
+	for _, setting := range []encoding.TextMarshaler{m.Estimator, m.Directions, pr.Accounting, w.Payload} {
+		_, err := setting.MarshalText()
+		refuse(err != nil, "%w", err)
 	}
-	if f.Privacy.NonPrivate && (f.Privacy != Privacy{NonPrivate: true}) {
-		fault("privacy is both non-private and %+v: choose one", f.Privacy)
-	}
-	if !f.Privacy.NonPrivate && !(f.Privacy.Delta > 0 && f.Privacy.Delta < 1) {
-		fault("delta is %v, want more than 0 and less than 1", f.Privacy.Delta)
-	}
-	if l := f.Privacy.EpsilonLimit; !(l >= 0 && l <= 1e6) {
-		fault("epsilon limit is %v, want 0 (none) or at most 1e6", l)
-	}
-	w := f.wire()
-	for _, setting := range []encoding.TextMarshaler{m.Estimator, m.Directions, f.Privacy.Accounting, w.Payload} {
-		if _, err := setting.MarshalText(); err != nil {
-			fault("%w", err)
-		}
-	}
-	switch {
-	case w.GridBits != 0 && (w.GridBits < 2 || w.GridBits > 8):
-		fault("grid bits are %d, want 2..8, or 0 for no grid", w.GridBits)
-	case w.GridBits != 0 && f.Privacy.NonPrivate:
-		fault("grid bits are %d in a fleet that is not private, which has no noise for a grid to hide in", w.GridBits)
-	}
-	if w.Lossy < 0 || w.Lossy > math.MaxInt32 {
-		fault("lossy is %d ticks, want 0 (wait for all neighbors) or more", w.Lossy)
-	}
-	if w.Lossy > 0 && w.Payload != PayloadMessage {
-		fault("payload %q together with lossy, want message: only then does a message say all by itself", w.Payload)
-	}
-	if w.Lossy > 0 && !f.Privacy.NonPrivate {
-		fault("lossy is %d in a fleet with privacy, want 0 (or non_private): what a round waits for would depend on how "+
-			"long local "+
-			"work takes, which the noise does not cover, and a release would not wait until every neighbor has said what it "+
-			"holds", w.Lossy)
-	}
+	bits := w.GridBits != 0 && (w.GridBits < 2 || w.GridBits > 8)
+	refuse(bits, "grid bits are %d, want 2..8, or 0 for no grid", w.GridBits)
+	refuse(!bits && w.GridBits != 0 && pr.NonPrivate, "grid bits are %d in a fleet that is not private, which has no noise "+
+		"for a grid to hide in", w.GridBits)
+	refuse(w.Lossy < 0 || w.Lossy > math.MaxInt32, "lossy is %d ticks, want 0 (wait for all neighbors) or more", w.Lossy)
+	refuse(w.Lossy > 0 && w.Payload != PayloadMessage, "payload %q together with lossy, want message: only then does a "+
+		"message say all by itself", w.Payload)
+	refuse(w.Lossy > 0 && !pr.NonPrivate, "lossy is %d in a fleet with privacy, want 0 (or non_private): what a round "+
+		"waits for would depend on how long local work takes, which the noise does not cover, and a release would not wait "+
+		"until every neighbor has said what it holds", w.Lossy)
 	if f.Task != nil {
-		if err := checkTask(f.Task); err != nil {
-			fault("task %w", err)
-		}
+		err := checkTask(f.Task)
+		refuse(err != nil, "task %w", err)
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
@@ -311,8 +277,8 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 	return cfg
 }
 
-// Machines returns the configuration of every member's machine, in the order of Members, as a node has it. samples[i]
-// is m_i; noise(i) is the source of member i's release noise, and is not called in a non-private run.
+// Machines returns the configuration of every member's machine, in the order of Members. samples[i] is m_i; noise(i) is
+// the source of member i's release noise, not called in a non-private run.
 func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]admm.Config, error) {
 	p, err := f.plan()
 	if err != nil {

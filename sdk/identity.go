@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 	"unicode/utf8"
 
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -22,9 +21,7 @@ var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "w
 
 const taskSection = "task"
 
-// Hash returns the SHA-256 of the fleet's canonical form, JSON with sorted keys and without white space: members refuse a
-// peer whose fleet has another. Fleets that mean the same have the same hash: edges count in either direction and any
-// order, a default left empty is the default, and a start at zero is no start.
+// Hash returns the SHA-256 of the fleet's canonical form: JSON with sorted keys and edges, and with defaults filled in.
 func (f *Fleet) Hash() [sha256.Size]byte { return hashForm(f.canonical()) }
 
 func hashForm(form map[string]json.RawMessage) [sha256.Size]byte {
@@ -39,7 +36,7 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 	for i, e := range edges {
 		edges[i] = [2]string{min(e[0], e[1]), max(e[0], e[1])}
 	}
-	sort.Sort(byEnds(edges))
+	slices.SortFunc(edges, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
 	privacy := sorted(f.Privacy)
 	if f.Privacy.NonPrivate {
 		privacy["accounting"] = json.RawMessage(`""`) // as the form has always been
@@ -55,15 +52,6 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 		form[taskSection] = canonicalJSON(f.Task)
 	}
 	return form
-}
-
-// byEnds sorts edges by names.
-type byEnds [][2]string
-
-func (e byEnds) Len() int      { return len(e) }
-func (e byEnds) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e byEnds) Less(i, j int) bool {
-	return e[i][0] < e[j][0] || e[i][0] == e[j][0] && e[i][1] < e[j][1]
 }
 
 // canonicalJSON returns a JSON value with sorted keys and without white space; numbers stay as they are written. What is not
@@ -106,7 +94,7 @@ func (f *Fleet) start() string {
 	return hex.EncodeToString(hashOf(f.X0))
 }
 
-// ModelHash names a model: the SHA-256 of its numbers as float32, little endian, in hexadecimal digits.
+// ModelHash returns the SHA-256 of x as float32, little endian, in hex.
 func ModelHash(x []float32) string { return hex.EncodeToString(hashOf(x)) }
 
 // hashOf returns the SHA-256 of a vector as float32, little endian.
@@ -122,8 +110,8 @@ func hashOf(x []float32) []byte {
 	return h.Sum(nil)
 }
 
-// Hello returns what a member says first on a connection to another: who they are, and which run and fleet it means.
-// It has the form of the function of that name in package transport/ws.
+// Hello returns what a member says first on a connection: who both are, and which run and fleet it means. Package
+// transport/ws takes it and CheckHello.
 func (f *Fleet) Hello(self string) func(peer string) []byte {
 	h := f.hello()
 	return func(peer string) []byte {
@@ -134,8 +122,7 @@ func (f *Fleet) Hello(self string) func(peer string) []byte {
 	}
 }
 
-// CheckHello returns the other half of [Fleet.Hello]: a function that refuses a peer which means another run or has another
-// fleet, and says what differs.
+// CheckHello returns a function that refuses a peer with another fleet.
 func (f *Fleet) CheckHello(self string) func(peer string, hello []byte) error {
 	want := f.hello()
 	if f.Task == nil {

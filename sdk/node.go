@@ -16,9 +16,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Node is one member of a fleet at work. Its methods may be called from any goroutine.
+// Node is a member at work. Its methods may be called from any goroutine.
 type Node struct {
 	cfg      Config
 	machine  *admm.Machine  // belongs to Run
@@ -58,12 +59,10 @@ type Status struct {
 	Done          bool              // the last release is made, and the model final
 	Neighbors     []Neighbor        // all of them, in the order of the fleet's members
 	Evidence      []signed.Evidence // of members that have signed two releases of one round
-	Recovered     int               // the release after which this device has taken over from a lost one, see Config.Recover; 0 if none
+	Recovered     int               // the release after which this device took over from a lost one, see Config.Recover; or 0
 
-	// ConsensusError is the mean, over the neighbors j, of |x_i - x_j|^2 between the releases of round Compared. Compared is 0
-	// if that is not known: before the first round is over, and always with PayloadMessage, which does not show releases.
-	ConsensusError float64
-	Compared       int
+	ConsensusError float64 // the mean of |x_i - x_j|^2 over the neighbors j in round Compared
+	Compared       int     // 0 before the first round is over, and with PayloadMessage, which does not show releases
 }
 
 // Neighbor is how far a neighbor is known to be.
@@ -72,7 +71,7 @@ type Neighbor struct {
 	Round int // its last release that has arrived here, at most one more than this node's own; 0 for none
 }
 
-// New returns a node at the start of its run, or, if cfg.Store keeps a state, where it was when it was last heard of.
+// New returns a node at its start, or at the state that cfg.Store keeps.
 func New(cfg Config) (*Node, error) {
 	p, err := cfg.complete()
 	if err != nil {
@@ -83,7 +82,7 @@ func New(cfg Config) (*Node, error) {
 	}
 	cfg.ResendAfter = cmp.Or(cfg.ResendAfter, 2*time.Second)
 	cfg.Retries = cmp.Or(cfg.Retries, 2)
-	if _, many := cfg.Oracle.(BatchOracle); many && cfg.Window == 0 {
+	if _, many := cfg.Oracle.(zoest.BatchOracle); many && cfg.Window == 0 {
 		cfg.Window = 16
 	}
 	cfg.Linger = cmp.Or(cfg.Linger, 30*time.Second)
@@ -98,9 +97,7 @@ func New(cfg Config) (*Node, error) {
 	mcfg.Estimator.Seeded = cfg.SeededTable
 	mcfg.Estimator.Window = cfg.Window
 	mcfg.Probe, mcfg.Average = true, cfg.Average
-	if mcfg.Incarnation, err = newIncarnation(); err != nil {
-		return nil, err
-	}
+	mcfg.Incarnation = newIncarnation()
 	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), number: p.number, neighbors: mcfg.Neighbors, log: cfg.Logger}
 	n.claims = newClaims(&cfg, n.hash, mcfg.Incarnation, mcfg.Neighbors)
 	if n.log == nil {
@@ -127,8 +124,7 @@ func New(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// Model returns a copy of the model the node holds: its last release, noise included, or the common start before the
-// first.
+// Model returns a copy of the node's last release, or of the common start.
 func (n *Node) Model() []float32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -144,17 +140,16 @@ func (n *Node) Status() Status {
 	return st
 }
 
-// Averaged returns a copy of the mean of the node's releases so far, with far less noise than the last of them, or nil
-// unless Config.Average. It costs no privacy: it is computed from what has been released.
+// Averaged returns a copy of the mean of the node's releases, which has far less noise than the last and costs no
+// privacy; nil without Config.Average.
 func (n *Node) Averaged() []float32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.averaged)
 }
 
-// Spend returns what the releases so far have cost, in zCDP (see [dpmech.Accounting] for epsilon): 0 before the first,
-// infinite after it if the fleet is not private. Cool-down rounds cost nothing. What all runs on the same data have
-// cost together, the ledger says.
+// Spend returns what the releases of this run have cost so far, in zCDP, of which [dpmech.Accounting] makes epsilon:
+// infinite if the fleet is not private.
 func (n *Node) Spend() float64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -168,12 +163,10 @@ func (n *Node) Spend() float64 {
 }
 
 // newIncarnation returns a random number of 48 bits that tells this process from others of its name.
-func newIncarnation() (uint64, error) {
+func newIncarnation() uint64 {
 	var b [8]byte
-	if _, err := rand.Read(b[:]); err != nil { // never, see crypto/rand
-		return 0, fmt.Errorf("sdk: %w", err)
-	}
-	return binary.LittleEndian.Uint64(b[:]) & signed.MaxIncarnation, nil
+	_, _ = rand.Read(b[:]) // it never fails
+	return binary.LittleEndian.Uint64(b[:]) & signed.MaxIncarnation
 }
 
 // publish makes the machine's state visible from outside.

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// PreflightReport is, for each subject, nil or why a node could not be made or would not come to its end.
+// PreflightReport says why a node cannot be made or come to its end.
 type PreflightReport struct {
 	Config  error // the settings, except for what is missing
 	State   error // the stored state cannot be read, or is of another run, member or program
@@ -24,10 +24,8 @@ type PreflightReport struct {
 	Disk     int64           // bytes that states, log and ledger take at most; 0 if Samples is needed and missing
 }
 
-// Preflight applies the rules of [New] to the parts of a node, and asks its oracle once, at the start and until ctx
-// ends. It makes no node and writes nothing, so that the node may be running. Only Fleet and Name are required. The
-// Store is not used: read returns what it keeps, with an error around fs.ErrNotExist if that is nothing. The Ledger may
-// be read-only.
+// Preflight applies the rules of [New], and asks the oracle once, until ctx ends. It writes nothing: the node may be
+// running. Only Fleet and Name are required. In place of the Store read returns what it keeps, or an fs.ErrNotExist.
 func Preflight(ctx context.Context, cfg Config, read func() (*state.Snapshot, error)) *PreflightReport {
 	r := new(PreflightReport)
 	if _, r.Config = cfg.validate(); cfg.Fleet == nil {
@@ -56,7 +54,7 @@ func Preflight(ctx context.Context, cfg Config, read func() (*state.Snapshot, er
 	}
 	if cfg.Samples > 0 || f.Method.Estimator != EstimatorCentered {
 		const line = 512 // of the log and of the ledger, generously
-		r.Disk = f.StoreSize(cfg.Name, cfg.Samples) + line*int64(f.Method.Rounds+f.Method.Cooldown)
+		r.Disk = state.DirSize(f.StateSize(cfg.Name, cfg.Samples)) + line*int64(f.Method.Rounds+f.Method.Cooldown)
 		if cfg.Ledger != nil {
 			r.Disk += line * int64(f.Method.Rounds)
 		}

@@ -14,17 +14,13 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// ErrRecovery is what an error of Run wraps, with Config.Recover, that says: the state of the lost device cannot be had
-// from its neighbors. Nothing was stored, and the same node may try again. See package recovery.
+// ErrRecovery says that the state of the lost device cannot be had from its neighbors, see [Config].Recover. Nothing was
+// stored, and the same node may try again.
 var ErrRecovery = recovery.ErrFailed
 
 // recover gets the node's state back from its neighbors, and stores it.
 func (r *run) recover() error {
-	incarnation, err := newIncarnation()
-	if err != nil {
-		return err
-	}
-	cfg := recovery.Config{Name: r.cfg.Name, Machine: *r.toRecover, Incarnation: incarnation, Send: r.post}
+	cfg := recovery.Config{Name: r.cfg.Name, Machine: *r.toRecover, Incarnation: newIncarnation(), Send: r.post}
 	for _, j := range r.neighbors {
 		cfg.Names = append(cfg.Names, r.cfg.Fleet.Members[j])
 	}

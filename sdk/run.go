@@ -17,10 +17,8 @@ import (
 )
 
 // Run takes the node through its rounds and returns nil when the model is final and the neighbors have what they need.
-// It waits for neighbors as long as it takes. If ctx ends, Run returns its error between two inputs of the machine, and
-// a further Run goes on from there. An error of the oracle, or a loss that is no finite number, ends a run that is not
-// private; in a private run a public constant takes its place, and that of a loss whose query panics, since a silent
-// node would tell its neighbors about its data.
+// If ctx ends, a further Run goes on from there. An error of the oracle ends a run that is not private; in a private run
+// a public constant takes the place of the loss, for silence would tell the neighbors about the data.
 func (n *Node) Run(ctx context.Context) error {
 	if !n.running.TryLock() {
 		return errors.New("sdk: Run is already at work on this node")
@@ -409,7 +407,7 @@ func (r *run) answer(queries []zoest.Query) error {
 // shield makes errors of an oracle's panics: in a private run a node that dies of its data has told its neighbors about
 // them.
 func shield(o Oracle) Oracle {
-	if many, ok := o.(BatchOracle); ok {
+	if many, ok := o.(zoest.BatchOracle); ok {
 		return shieldedBatch{many}
 	}
 	return shielded{o}
@@ -422,14 +420,14 @@ func (s shielded) Loss(ctx context.Context, x []float32, sample int) (loss float
 	return s.Oracle.Loss(ctx, x, sample)
 }
 
-type shieldedBatch struct{ BatchOracle }
+type shieldedBatch struct{ zoest.BatchOracle }
 
 func (s shieldedBatch) Loss(ctx context.Context, x []float32, sample int) (loss float64, err error) {
 	defer rescue(&err)
 	return s.BatchOracle.Loss(ctx, x, sample)
 }
 
-func (s shieldedBatch) Losses(ctx context.Context, queries []Query, losses []float64) (err error) {
+func (s shieldedBatch) Losses(ctx context.Context, queries []zoest.Query, losses []float64) (err error) {
 	defer rescue(&err)
 	return s.BatchOracle.Losses(ctx, queries, losses)
 }

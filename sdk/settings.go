@@ -9,23 +9,17 @@ import (
 type Estimator int
 
 const (
-	// EstimatorPaper is the estimator of the paper.
-	EstimatorPaper Estimator = iota
-	// EstimatorCentered subtracts from each loss the last one of its sample: far less variance at the same number of
-	// queries.
-	EstimatorCentered
+	EstimatorPaper    Estimator = iota // the estimator of the paper
+	EstimatorCentered                  // subtracts from each loss the last one of its sample: far less variance
 )
 
-// Payload is what crosses the wire. All payloads give the same models, to the bit.
+// Payload is what crosses the wire. The models are the same to the bit.
 type Payload int
 
 const (
-	// PayloadAuto is PayloadRelease in a private run and PayloadMessage in one that is not.
-	PayloadAuto Payload = iota
-	// PayloadMessage is m_ij of eq. (message), one for each neighbor.
-	PayloadMessage
-	// PayloadRelease is the released state itself, encoded once for all neighbors.
-	PayloadRelease
+	PayloadAuto    Payload = iota // PayloadRelease in a private run, PayloadMessage in another
+	PayloadMessage                // m_ij of eq. (message), one for each neighbor
+	PayloadRelease                // the released state itself, the same for all neighbors
 )
 
 var (
@@ -33,30 +27,30 @@ var (
 	payloads   = []string{"", "message", "release"}
 )
 
-// String returns the estimator's name in files: paper or centered.
+// String returns the name in files: paper or centered.
 func (e Estimator) String() string { return settingName("Estimator", estimators, int(e)) }
 
-// MarshalText returns the name of a known estimator.
+// MarshalText returns the name, and an error if e is unknown.
 func (e Estimator) MarshalText() ([]byte, error) {
 	name := []byte(e.String())
 	return name, e.UnmarshalText(name)
 }
 
-// UnmarshalText sets e to the estimator of a name.
+// UnmarshalText reads a name.
 func (e *Estimator) UnmarshalText(name []byte) error {
 	return parseSetting((*int)(e), "estimator", estimators, string(name))
 }
 
-// String returns the payload's name in files: message, release or, for PayloadAuto, nothing.
+// String returns the name in files: message, release, or nothing for Auto.
 func (p Payload) String() string { return settingName("Payload", payloads, int(p)) }
 
-// MarshalText returns the name of a known payload.
+// MarshalText returns the name, and an error if p is unknown.
 func (p Payload) MarshalText() ([]byte, error) {
 	name := []byte(p.String())
 	return name, p.UnmarshalText(name)
 }
 
-// UnmarshalText sets p to the payload of a name.
+// UnmarshalText reads a name.
 func (p *Payload) UnmarshalText(name []byte) error {
 	return parseSetting((*int)(p), "payload", payloads, string(name))
 }

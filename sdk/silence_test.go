@@ -14,12 +14,13 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // rare is a batch oracle that panics at a sample: it works on all of a batch, or on none of it.
 type rare struct{ sdk.OracleFunc }
 
-func (r rare) Losses(ctx context.Context, queries []sdk.Query, losses []float64) (err error) {
+func (r rare) Losses(ctx context.Context, queries []zoest.Query, losses []float64) (err error) {
 	for i, q := range queries {
 		losses[i], err = r.Loss(ctx, q.Point, q.Sample)
 	}

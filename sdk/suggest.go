@@ -10,42 +10,28 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
-// Known is what [Suggest] starts from: public numbers of a run, and the settings that its owner has fixed. Settings at
-// zero are open. All of it must be public: a setting that is tuned on the members' data leaks them.
+// Known is what [Suggest] starts from: public numbers, and the settings that are fixed; those at zero are open.
 type Known struct {
 	Dim     int   // d, at least 1
 	Samples []int // m_i of each member, at least 1 each
 	Hidden  bool  // the model has a hidden layer and a random start: it takes longer queries and larger steps
 
-	// Steps is T, the local steps of a member in the whole run; Queries is what a member may ask its oracle. Either sets
-	// Rounds. With Tau open it also chooses the paper's non-private schedule (eq. (nonprivate-schedule)): tau = T^(1/3),
-	// and mu falls with T^(-1/6), eta with T^(-1/2).
-	Steps   int
-	Queries int64
+	// Either sets Rounds, and with Tau open chooses the paper's non-private schedule (eq. (nonprivate-schedule)).
+	Steps   int   // T, the local steps of a member in the whole run
+	Queries int64 // what a member may ask its oracle
 
 	Method  Method  // a negative Cooldown is none
 	Privacy Privacy // EpsilonLimit is the budget from which Sigma follows
 }
 
-// Scheduled reports whether [Suggest] chooses the paper's non-private schedule.
+// Scheduled reports whether [Suggest] chooses the non-private schedule.
 func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Method.Tau == 0 }
 
-// Suggest fills in the settings of a run that are open:
-//
-//   - Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are fixed too. Tau: 2. Rho: 1. Delta: 1e-5.
-//   - Cooldown: 30 with noise, 0 without. [graph.Graph.Settle] tells what it does on a given graph.
-//   - Gain: 0.75. The fastest mode of disagreement then vanishes after two rounds (its matrix M_lambda has two
-//     eigenvalues 0), and all others shrink by sqrt(1-g/2) a round, g = a*rho*lambda: no share is better for both.
-//   - Mu: 1.5/sqrt(d), or 3/sqrt(d) with a hidden layer. If features have mean square 1, a query moves a sample's score
-//     by about mu*sqrt(d), and at 1.5 a sigmoid still answers in proportion.
-//   - Eta: the noise of the estimates adds up to about eta*sqrt(steps/queries) in each coordinate of the network's
-//     model, with so many queries in a step of all clients. That is set to 0.4 of mu, or 1.5 of mu with a hidden layer.
-//   - Clip: all clipped updates in a row reach 1.5 times as far as a query, or 0.75 times with a hidden layer.
-//   - Sigma: the least noise with which all rounds stay within EpsilonLimit, which is 8 if it is open.
-//
-// The factors did best, or within a point of it, on XOR, MNIST, generated patients and Alzheimer's data. Eta, Mu and
-// Clip have three digits. [Fleet.Validate] checks the result. The error wraps [dpmech.ErrBudget] if the budget covers
-// no release.
+// Suggest fills in the settings that are open. Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are fixed.
+// Cooldown: 30 with noise, 0 without. Tau: 2. Rho: 1. Gain: 0.75. Delta: 1e-5. Mu, Eta and Clip follow from Dim and the
+// queries of a step, to three digits; of a schedule for T steps tau is T^(1/3), mu falls with T^(-1/6) and eta with
+// T^(-1/2). Sigma: the least noise within EpsilonLimit, or within 8. The error wraps [dpmech.ErrBudget] if the budget
+// covers no release.
 func Suggest(k Known) (Method, Privacy, error) {
 	m, p := k.Method, k.Privacy
 	if k.Dim < 1 || len(k.Samples) == 0 || slices.Min(k.Samples) < 1 {
@@ -53,6 +39,8 @@ func Suggest(k Known) (Method, Privacy, error) {
 			k.Dim, k.Samples)
 	}
 	def(&m.Rho, 1)
+	// The fastest mode of disagreement vanishes after two rounds (its matrix M_lambda has two eigenvalues 0), and all
+	// others shrink by sqrt(1-g/2) a round, g = a*rho*lambda: no share is better for both.
 	def(&m.Gain, 0.75)
 	if !p.NonPrivate {
 		def(&p.Delta, 1e-5)
@@ -71,6 +59,10 @@ func Suggest(k Known) (Method, Privacy, error) {
 	if scheduled {
 		fall = math.Pow(float64(steps), 1.0/6)
 	}
+	// Mu is reach/sqrt(d); the noise of eta's steps is a share of it; all clipped updates in a row reach further times it.
+	// If features have mean square 1, a query moves a sample's score by about mu*sqrt(d), and at 1.5 a sigmoid still
+	// answers in proportion. The noise of the estimates adds up to about eta*sqrt(steps/queries). The factors did best, or
+	// within a point of it, on XOR, MNIST, generated patients and Alzheimer's data.
 	reach, share, further := 1.5, 0.4, 1.5
 	if k.Hidden { // its parameters share out what moves a score, it has a way to go from its start, and noise hurts it more
 		reach, share, further = 3, 1.5, 0.75

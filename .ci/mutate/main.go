@@ -144,7 +144,7 @@ var mutations = []mutation{
 	{"no clamp of messages", "sdk/admm/round.go",
 		"		clamp(out)\n", "", edge},
 	{"a private lossy run", "sdk/admm/config.go",
-		"if c.Lossy > 0 && !c.NonPrivate {", "if c.Lossy < 0 && !c.NonPrivate {", edge},
+		"refuse(c.Lossy > 0 && !c.NonPrivate,", "refuse(c.Lossy < 0 && !c.NonPrivate,", edge},
 	{"a rule that takes a mark behind the state", "dpmech/resume.go",
 		"case marked > saved:", "case marked > saved+1:", resume},
 	{"a rule that takes two lines behind the state", "dpmech/resume.go",

@@ -13,6 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -202,11 +203,11 @@ type diskCost struct {
 }
 
 // newDiskCost counts what a node with a store and, in a private run, a ledger writes for a state of so many bytes.
-func newDiskCost(f *sdk.Fleet, c admm.Config, state int64) diskCost {
+func newDiskCost(f *sdk.Fleet, c admm.Config, size int64) diskCost {
 	const hash = 64 // digits of a SHA-256
 	self := f.Members[c.Estimator.Client]
 	note := int64(len(`{"model_sha256":""}`) + hash)
-	d := diskCost{Slots: f.StoreSize(self, c.Estimator.Samples)}
+	d := diskCost{Slots: state.DirSize(f.StateSize(self, c.Estimator.Samples))}
 	if !c.NonPrivate {
 		note += int64(len(`,"rho":0.1234567890123456`))
 		clip, _ := json.Marshal(f.Privacy.Clip)
@@ -217,7 +218,7 @@ func newDiskCost(f *sdk.Fleet, c admm.Config, state int64) diskCost {
 	}
 	d.Log = note + int64(len(`{"round":12,"digest":"","note":}`)+1+hash)
 	const header = 64 // of a slot, with its digest
-	calm := state + header + note + d.Log
+	calm := size + header + note + d.Log
 	d.Round = calm + d.Ledger
 	d.Written = int64(f.Method.Rounds)*d.Round + int64(f.Method.Cooldown)*calm
 	return d

@@ -15,6 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 	"github.com/spade-dfl/spade-edge/transport/ws"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // before is what the hospitals have before the study: their scoring program, and their patients.
@@ -178,9 +179,9 @@ func (h *hospital) accuracy(ctx context.Context, rule []float32) (_ float64, err
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, unseen.Close()) }()
-	queries, losses := make([]sdk.Query, unseen.Samples()), make([]float64, unseen.Samples())
+	queries, losses := make([]zoest.Query, unseen.Samples()), make([]float64, unseen.Samples())
 	for i := range queries {
-		queries[i] = sdk.Query{Point: rule, Sample: i}
+		queries[i] = zoest.Query{Point: rule, Sample: i}
 	}
 	if err := unseen.Losses(ctx, queries, losses); err != nil {
 		return 0, err

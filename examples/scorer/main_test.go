@@ -21,6 +21,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/transport/mem"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 const dim = 4
@@ -200,7 +201,7 @@ func newNode(t *testing.T, path string, net *mem.Net) *sdk.Node {
 		t.Fatal(err)
 	}
 	var oracle interface {
-		sdk.BatchOracle
+		zoest.BatchOracle
 		Dim() int
 		Samples() int
 		Close() error

@@ -98,83 +98,46 @@ func positive(name string, x float64) error {
 // Validate reports every fault of the configuration at once.
 func (c Config) Validate() error {
 	errs := []error{c.Estimator.Validate()}
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("admm: "+format, args...)) }
-
+	refuse := func(is bool, format string, args ...any) {
+		if is {
+			errs = append(errs, fmt.Errorf("admm: "+format, args...))
+		}
+	}
 	for i, j := range c.Neighbors {
-		switch {
-		case j < 0 || int64(j) > math.MaxUint32:
-			fault("neighbor %d, want a client number of 0..2^32-1", j)
-		case uint32(j) == c.Estimator.Client:
-			fault("client %d is its own neighbor", j)
-		case i > 0 && c.Neighbors[i-1] >= j:
-			fault("neighbors %v are not in ascending order without repeats", c.Neighbors)
-		}
+		refuse(j < 0 || int64(j) > math.MaxUint32, "neighbor %d, want a client number of 0..2^32-1", j)
+		refuse(int64(j) == int64(c.Estimator.Client), "client %d is its own neighbor", j)
+		refuse(i > 0 && c.Neighbors[i-1] >= j, "neighbors %v are not in ascending order without repeats", c.Neighbors)
 	}
-	if c.X0 != nil && len(c.X0) != c.Estimator.Dim {
-		fault("X0 has length %d, want %d", len(c.X0), c.Estimator.Dim)
-	}
+	refuse(c.X0 != nil && len(c.X0) != c.Estimator.Dim, "X0 has length %d, want %d", len(c.X0), c.Estimator.Dim)
 	if i := slices.IndexFunc(c.X0, outOfRange); i >= 0 {
-		fault("X0[%d] is %v, want a number of size at most %v", i, c.X0[i], limit)
+		refuse(true, "X0[%d] is %v, want a number of size at most %v", i, c.X0[i], limit)
 	}
-	if !(c.Rho >= 1e-9 && c.Rho <= 1e9) {
-		fault("Rho is %v, want 1e-9..1e9", c.Rho)
-	}
-	if c.Rounds < 1 {
-		fault("Rounds is %d, want at least 1", c.Rounds)
-	}
-	if c.Cooldown < 0 {
-		fault("Cooldown is %d, want 0 or more", c.Cooldown)
-	}
-	if c.Cooldown >= 0 && c.Rounds > math.MaxInt32-c.Cooldown {
-		fault("Rounds %d and Cooldown %d, want at most %d together", c.Rounds, c.Cooldown, math.MaxInt32)
-	}
-	if c.Tau < 1 || c.Tau > math.MaxInt32 {
-		fault("Tau is %d, want 1..%d", c.Tau, math.MaxInt32)
-	}
-	errs = append(errs, positive("Beta", c.Beta),
-		c.Eta.validate("Eta", c.Rounds), c.Mu.validate("Mu", c.Rounds))
+	refuse(!(c.Rho >= 1e-9 && c.Rho <= 1e9), "Rho is %v, want 1e-9..1e9", c.Rho)
+	refuse(c.Rounds < 1, "Rounds is %d, want at least 1", c.Rounds)
+	refuse(c.Cooldown < 0, "Cooldown is %d, want 0 or more", c.Cooldown)
+	refuse(c.Cooldown >= 0 && c.Rounds > math.MaxInt32-c.Cooldown, "Rounds %d and Cooldown %d, want at most %d together",
+		c.Rounds, c.Cooldown, math.MaxInt32)
+	refuse(c.Tau < 1 || c.Tau > math.MaxInt32, "Tau is %d, want 1..%d", c.Tau, math.MaxInt32)
+	errs = append(errs, positive("Beta", c.Beta), c.Eta.validate("Eta", c.Rounds), c.Mu.validate("Mu", c.Rounds))
 
-	if c.NonPrivate {
-		if len(c.Privacy) > 0 || c.Noise != nil {
-			fault("NonPrivate together with Privacy or Noise: choose one")
-		}
-	} else {
-		if len(c.Privacy) != 1 && len(c.Privacy) != c.Rounds {
-			fault("Privacy has %d entries, want 1 or one for each of %d rounds (or NonPrivate)", len(c.Privacy), c.Rounds)
-		}
-		for k, g := range c.Privacy {
-			if err := g.Validate(); err != nil {
-				fault("Privacy of round %d: %w", k, err)
-			}
-		}
-		if c.Noise == nil {
-			fault("Noise is nil, want a source of random bytes (or NonPrivate)")
-		}
-	}
-	if c.GridStep != 0 && c.NonPrivate {
-		fault("GridStep is %v in a run without noise", c.GridStep)
-	}
+	refuse(c.NonPrivate && (len(c.Privacy) > 0 || c.Noise != nil), "NonPrivate together with Privacy or Noise: choose one")
+	refuse(!c.NonPrivate && len(c.Privacy) != 1 && len(c.Privacy) != c.Rounds,
+		"Privacy has %d entries, want 1 or one for each of %d rounds (or NonPrivate)", len(c.Privacy), c.Rounds)
+	refuse(!c.NonPrivate && c.Noise == nil, "Noise is nil, want a source of random bytes (or NonPrivate)")
+	refuse(c.GridStep != 0 && c.NonPrivate, "GridStep is %v in a run without noise", c.GridStep)
 	for k, g := range c.Privacy {
-		if c.GridStep != 0 && !(c.GridStep >= g.Sigma/(1<<12) && c.GridStep <= g.Sigma) {
-			fault("GridStep is %v, want sigma/2^12..sigma, and sigma of round %d is %v", c.GridStep, k, g.Sigma)
-		}
+		err := g.Validate()
+		refuse(!c.NonPrivate && err != nil, "Privacy of round %d: %w", k, err)
+		refuse(c.GridStep != 0 && !(c.GridStep >= g.Sigma/(1<<12) && c.GridStep <= g.Sigma),
+			"GridStep is %v, want sigma/2^12..sigma, and sigma of round %d is %v", c.GridStep, k, g.Sigma)
 	}
-	if c.Lossy < 0 || c.Lossy > math.MaxInt32 {
-		fault("Lossy is %d, want 0..%d", c.Lossy, math.MaxInt32)
-	}
-	if c.Lossy > 0 && c.Releases {
-		fault("Lossy together with Releases: choose one, for a change on the grid needs the release before")
-	}
-	if c.Lossy > 0 && !c.NonPrivate {
-		fault("Lossy is %d in a private run, want 0 (or NonPrivate): what a round waits for would depend on how long local "+
-			"work takes, and a release would not wait for every neighbor's word", c.Lossy)
-	}
-	if c.Incarnation >= 1<<48 {
-		fault("Incarnation is %#x, want less than 2^48", c.Incarnation)
-	}
-	if !zoest.Usable(c.FallbackLoss) {
-		fault("FallbackLoss is %v, want a finite number", c.FallbackLoss)
-	}
+	refuse(c.Lossy < 0 || c.Lossy > math.MaxInt32, "Lossy is %d, want 0..%d", c.Lossy, math.MaxInt32)
+	refuse(c.Lossy > 0 && c.Releases,
+		"Lossy together with Releases: choose one, for a change on the grid needs the release before")
+	refuse(c.Lossy > 0 && !c.NonPrivate, "Lossy is %d in a private run, want 0 (or NonPrivate): what a round waits for "+
+		"would depend on how long local work takes, and a release would not wait for every neighbor's word", c.Lossy)
+	refuse(c.Incarnation >= 1<<48, "Incarnation is %#x, want less than 2^48", c.Incarnation)
+	refuse(!zoest.Usable(c.FallbackLoss), "FallbackLoss is %v, want a finite number", c.FallbackLoss)
 	return errors.Join(errs...)
 }
 

@@ -145,3 +145,6 @@ func hashAt(sum hash.Hash, r io.ReaderAt, off, n int64) error {
 	}
 	return nil
 }
+
+// DirSize returns how many bytes the slots of a [Dir] take for states of up to so many bytes.
+func DirSize(size int) int64 { return 2 * (int64(size) + slotOverhead) }

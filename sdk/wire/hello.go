@@ -87,13 +87,8 @@ func EncodeHello(h Hello) ([]byte, error) {
 
 // checkNames reports a hello's run id and names outside their limits.
 func checkNames(h Hello) error {
-	var errs []error
-	for _, f := range []struct{ name, value string }{{"run", h.Run}, {"from", h.From}, {"to", h.To}} {
-		if err := checkName(f.name, f.value); err != nil {
-			errs = append(errs, fmt.Errorf("wire: hello: %w", err))
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(checkName("wire: hello: run", h.Run), checkName("wire: hello: from", h.From),
+		checkName("wire: hello: to", h.To))
 }
 
 // checkName reports a name outside its limits.
@@ -131,10 +126,8 @@ func DecodeHello(b []byte) (Hello, error) {
 	h.From, errFrom = m.From.Text("from")
 	h.To, errTo = m.To.Text("to")
 	errExact := cbor.Exact(b, m.Codec, m.Run, m.Fleet, m.From, m.To, m.Sections)
-	for _, err := range []error{errCodec, errRun, errFleet, errFrom, errTo, errSections, errExact} {
-		if err != nil {
-			return Hello{}, fmt.Errorf("wire: hello: %w", err)
-		}
+	if err := cmp.Or(errCodec, errRun, errFleet, errFrom, errTo, errSections, errExact); err != nil {
+		return Hello{}, fmt.Errorf("wire: hello: %w", err)
 	}
 	if err := checkNames(h); err != nil {
 		return Hello{}, err
@@ -169,25 +162,18 @@ func readSections(it cbor.Item) ([]Section, error) {
 // says which of them differ, in the names that want has for them; they are not looked at if the hashes are equal.
 func (h Hello) Check(want Hello) error {
 	var errs []error
-	differ := func(field, found, wanted string) {
-		errs = append(errs, fmt.Errorf("wire: hello: %s: found %s, wanted %s", field, found, wanted))
+	differ := func(field, format string, found, wanted any, more string) {
+		if found != wanted {
+			errs = append(errs, fmt.Errorf("wire: hello: %s: found "+format+", wanted "+format+"%s", field, found, wanted, more))
+		}
 	}
-	if h.Run != want.Run {
-		differ("run", fmt.Sprintf("%q", h.Run), fmt.Sprintf("%q", want.Run))
-	}
+	differ("run", "%q", h.Run, want.Run, "")
 	if h.Fleet != want.Fleet {
-		differ("fleet file hash", fmt.Sprintf("%x...", h.Fleet[:8]), fmt.Sprintf("%x...%s", want.Fleet[:8],
-			h.differing(want)))
+		differ("fleet file hash", "%.8x...", h.Fleet, want.Fleet, h.differing(want))
 	}
-	if h.From != want.From {
-		differ("from", fmt.Sprintf("%q", h.From), fmt.Sprintf("%q", want.From))
-	}
-	if h.To != want.To {
-		differ("to", fmt.Sprintf("%q", h.To), fmt.Sprintf("%q", want.To))
-	}
-	if h.Codec != want.Codec {
-		differ("codec", fmt.Sprint(h.Codec), fmt.Sprint(want.Codec))
-	}
+	differ("from", "%q", h.From, want.From, "")
+	differ("to", "%q", h.To, want.To, "")
+	differ("codec", "%d", h.Codec, want.Codec, "")
 	return errors.Join(errs...)
 }
 
