@@ -13,8 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// ErrClone says that two different releases of one round are signed with this node's key: another device, such as a copy
-// of its folder, works in its name and looks at the same data.
+// ErrClone says that two different releases of one round are signed with this node's key: another device, such as a
+// copy of its folder, works in its name and looks at the same data.
 var ErrClone = errors.New("another device makes releases in this node's name")
 
 // claims is what a node has signed of its own releases and what it holds of its neighbors': the proof of everything

@@ -26,13 +26,13 @@ type Config struct {
 	Fleet     *Fleet              // the run; the same for all members
 	Name      string              // the member that this node is
 	Samples   int                 // m, how many samples the oracle knows; at least 1
-	Oracle    Oracle              // the loss; Run calls it, with up to Window queries at once if it is a [zoest.BatchOracle]
+	Oracle    Oracle              // the loss; Run calls it, Window queries at once if it is a zoest.BatchOracle
 	Transport transport.Transport // reaches the neighbors by their names; the caller closes it
 
 	// Store keeps the node's state: after a crash the node goes on where it was, with the same bits and no release twice.
 	// With nil a node that is made again stops if its Ledger or a neighbor knows of releases; a neighbor may lie.
 	Store   state.Store
-	Recover bool          // gets the state of a lost device back from the neighbors; with PayloadRelease and an empty Store
+	Recover bool          // gets a lost device's state back from the neighbors; with PayloadRelease and an empty Store
 	Ledger  *state.Ledger // counts the releases of all runs on the same data; nil counts this run alone
 
 	// Key is the member's secret key, which signs every release. Keys returns a member's public keys that count: present,
@@ -103,10 +103,11 @@ func (c Config) validate() (p *plan, err error) {
 				want, f.Dim)
 		}
 		w := f.wire()
-		refuse(c.Recover && w.Lossy > 0, "Recover is set, and the fleet is lossy: its members do not know each other's state, "+
-			"want one that waits for all neighbors, with payload %q", PayloadRelease)
-		refuse(c.Recover && w.Lossy <= 0 && w.Payload != PayloadRelease, "Recover is set, and the fleet's payload is %q: from "+
-			"messages a neighbor knows neither a release nor the other end's z to the bit, want payload %q", w.Payload,
+		refuse(c.Recover && w.Lossy > 0, "Recover is set, and the fleet is lossy: its members do not know each other's "+
+			"state, want one that waits for all neighbors, with payload %q", PayloadRelease)
+		refuse(c.Recover && w.Lossy <= 0 && w.Payload != PayloadRelease,
+			"Recover is set, and the fleet's payload is %q: from "+
+				"messages a neighbor knows neither a release nor the other end's z to the bit, want payload %q", w.Payload,
 			PayloadRelease)
 		refuse(c.Recover && c.Store == nil,
 			"Recover is set, and Store is nil: what comes back has to be stored before it is used")

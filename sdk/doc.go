@@ -17,7 +17,7 @@
 //	err = node.Run(ctx)
 //	x := node.Model()
 //
-// A device needs more of [Config]: Store, Ledger and Heads of package state, and keys. With keys a claim counts only with
-// the signature of whoever it is about, and two signed releases of one round are [signed.Evidence]. Package audit checks
-// certificates. Package admm holds the method, SPADE-DFL, in the words of the paper.
+// A device needs more of [Config]: Store, Ledger and Heads of package state, and keys. With keys a claim counts only
+// with the signature of whoever it is about, and two signed releases of one round are [signed.Evidence]. Package audit
+// checks certificates. Package admm holds the method, SPADE-DFL, in the words of the paper.
 package sdk

@@ -18,7 +18,8 @@ import (
 // run must not be continued by a program that would have computed something else.
 const build = "spade-edge arithmetic 1"
 
-// StateSize returns the length in bytes of a member's largest state, or 0 if the fleet is not valid or has no such member.
+// StateSize returns the length in bytes of a member's largest state, or 0 if the fleet is not valid or has no such
+// member.
 func (f *Fleet) StateSize(member string, samples int) int {
 	p, err := f.plan()
 	if err != nil {
@@ -158,8 +159,8 @@ func (n *Node) enterReleased() error {
 		return nil
 	}
 	for round := 1; round <= n.filter.Last(); round++ {
-		if err := n.cfg.Ledger.Reserve(n.cfg.Fleet.Run, n.hash, n.cfg.Name, round,
-			n.cfg.Fleet.Privacy.gaussian()); err != nil {
+		err := n.cfg.Ledger.Reserve(n.cfg.Fleet.Run, n.hash, n.cfg.Name, round, n.cfg.Fleet.Privacy.gaussian())
+		if err != nil {
 			return fmt.Errorf("sdk: release %d was made without a ledger, and this one does not take it: %w", round, err)
 		}
 	}

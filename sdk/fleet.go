@@ -170,8 +170,8 @@ func (f *Fleet) plan() (*plan, error) {
 	}
 	bits := w.GridBits != 0 && (w.GridBits < 2 || w.GridBits > 8)
 	refuse(bits, "grid bits are %d, want 2..8, or 0 for no grid", w.GridBits)
-	refuse(!bits && w.GridBits != 0 && pr.NonPrivate, "grid bits are %d in a fleet that is not private, which has no noise "+
-		"for a grid to hide in", w.GridBits)
+	refuse(!bits && w.GridBits != 0 && pr.NonPrivate, "grid bits are %d in a fleet that is not private, which has no "+
+		"noise for a grid to hide in", w.GridBits)
 	refuse(w.Lossy < 0 || w.Lossy > math.MaxInt32, "lossy is %d ticks, want 0 (wait for all neighbors) or more", w.Lossy)
 	refuse(w.Lossy > 0 && w.Payload != PayloadMessage, "payload %q together with lossy, want message: only then does a "+
 		"message say all by itself", w.Payload)
@@ -187,7 +187,11 @@ func (f *Fleet) plan() (*plan, error) {
 	}
 	p.beta = f.beta(p.graph)
 	// What is left is checked by the machine's own rules, on a member that stands for all.
-	if err := f.machine(p, 0, max(1, m.Batch), validationNoise(f)).Validate(); err != nil {
+	var noise io.Reader
+	if !pr.NonPrivate {
+		noise = bytes.NewReader(nil)
+	}
+	if err := f.machine(p, 0, max(1, m.Batch), noise).Validate(); err != nil {
 		return nil, fmt.Errorf("sdk: fleet: %w", err)
 	}
 	return p, nil
@@ -224,18 +228,10 @@ func (f *Fleet) beta(g *graph.Graph) float64 {
 		}
 	}
 	gain := g.Gain(m.Gain, m.Rho)
-	if !(gain > 0) || !(step > 0) || m.Tau < 1 { // a single client has no penalty; faults are reported by the machine's rules
+	if !(gain > 0) || !(step > 0) || m.Tau < 1 { // a single client has no penalty; the machine's rules report faults
 		return 1
 	}
 	return gain / (float64(m.Tau) * step)
-}
-
-// validationNoise stands in for a source of noise while a fleet is only checked.
-func validationNoise(f *Fleet) io.Reader {
-	if f.Privacy.NonPrivate {
-		return nil
-	}
-	return bytes.NewReader(nil)
 }
 
 // machine returns the machine's configuration for one member.

@@ -15,8 +15,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// sections are the parts of a fleet that can differ, in an order that never changes: members tell each other in which of them
-// they do. Their names are the keys of the canonical form. A fleet without a task has no section for it, at the end.
+// sections are the parts of a fleet that can differ, in an order that never changes: members tell each other in which
+// of them they do. Their names are the keys of the canonical form. A fleet without a task has no section for it, at the
+// end.
 var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", taskSection}
 
 const taskSection = "task"
@@ -29,8 +30,8 @@ func hashForm(form map[string]json.RawMessage) [sha256.Size]byte {
 	return sha256.Sum256(text)
 }
 
-// canonical returns the fleet's fields by key, with everything that can be said in several ways said in one. A struct of numbers,
-// strings and slices always has a JSON form, unless a number has none: such a fleet does not pass Validate.
+// canonical returns the fleet's fields by key, with everything that can be said in several ways said in one. A struct
+// of numbers, strings and slices always has a JSON form, unless a number has none: such a fleet does not pass Validate.
 func (f *Fleet) canonical() map[string]json.RawMessage {
 	edges := slices.Clone(f.Edges)
 	for i, e := range edges {
@@ -54,8 +55,8 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 	return form
 }
 
-// canonicalJSON returns a JSON value with sorted keys and without white space; numbers stay as they are written. What is not
-// JSON stays as it is too: such a fleet does not pass Validate.
+// canonicalJSON returns a JSON value with sorted keys and without white space; numbers stay as they are written. What
+// is not JSON stays as it is too: such a fleet does not pass Validate.
 func canonicalJSON(text []byte) []byte {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -91,23 +92,20 @@ func (f *Fleet) start() string {
 	if !slices.ContainsFunc(f.X0, func(x float32) bool { return x != 0 }) {
 		return "zeros"
 	}
-	return hex.EncodeToString(hashOf(f.X0))
+	return ModelHash(f.X0)
 }
 
 // ModelHash returns the SHA-256 of x as float32, little endian, in hex.
-func ModelHash(x []float32) string { return hex.EncodeToString(hashOf(x)) }
-
-// hashOf returns the SHA-256 of a vector as float32, little endian.
-func hashOf(x []float32) []byte {
-	h := sha256.New()
-	b := make([]byte, 0, 4096)
-	for i, v := range x {
-		if b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v)); len(b) == cap(b) || i == len(x)-1 {
-			h.Write(b)
-			b = b[:0]
+func ModelHash(x []float32) string {
+	h, b := sha256.New(), make([]byte, 0, 4096)
+	for part := range slices.Chunk(x, cap(b)/4) {
+		b = b[:0]
+		for _, v := range part {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
 		}
+		h.Write(b)
 	}
-	return h.Sum(nil)
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // Hello returns what a member says first on a connection: who both are, and which run and fleet it means. Package

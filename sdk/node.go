@@ -59,7 +59,7 @@ type Status struct {
 	Done          bool              // the last release is made, and the model final
 	Neighbors     []Neighbor        // all of them, in the order of the fleet's members
 	Evidence      []signed.Evidence // of members that have signed two releases of one round
-	Recovered     int               // the release after which this device took over from a lost one, see Config.Recover; or 0
+	Recovered     int               // the release after which this device took over from a lost one; or 0
 
 	ConsensusError float64 // the mean of |x_i - x_j|^2 over the neighbors j in round Compared
 	Compared       int     // 0 before the first round is over, and with PayloadMessage, which does not show releases

@@ -200,12 +200,14 @@ func (r *run) checkDouble(by string, m *admm.Message) error {
 	return r.exposed(signed.NewEvidence(r.cfg.Name, first, second), by)
 }
 
+// findOther is the advice to the owner of a device that has a double.
+const findOther = "find the other one, and start the fleet anew under another run id, with another key"
+
 // exposed ends this node, of which two releases of one round are signed.
 func (r *run) exposed(e signed.Evidence, by string) error {
 	r.keepEvidence(e)
-	return ending{fmt.Errorf("sdk: %q shows two releases of round %d that this node's key has signed: %w; find the "+
-		"other one, and start the fleet anew under another run id, with another key",
-		by, e.Round, ErrClone)}
+	return ending{fmt.Errorf("sdk: %q shows two releases of round %d that this node's key has signed: %w; %s", by, e.Round,
+		ErrClone, findOther)}
 }
 
 // accuse keeps evidence against a neighbor, once, and shows it to the neighbor.
@@ -294,8 +296,7 @@ func (n *Node) loadEvidence() error {
 			}
 		}
 		if e.Member == n.cfg.Name {
-			return fmt.Errorf("sdk: %v: %w; find the other one, and start the fleet anew under another run id, with another key",
-				e, ErrClone)
+			return fmt.Errorf("sdk: %v: %w; %s", e, ErrClone, findOther)
 		}
 		n.status.Evidence = append(n.status.Evidence, e)
 		if j, known := n.number[e.Member]; known && n.claims.peers[j] != nil {

@@ -11,11 +11,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/recovery"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
-	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// ErrRecovery says that the state of the lost device cannot be had from its neighbors, see [Config].Recover. Nothing was
-// stored, and the same node may try again.
+// ErrRecovery says that the state of the lost device cannot be had from its neighbors, see [Config].Recover. Nothing
+// was stored, and the same node may try again.
 var ErrRecovery = recovery.ErrFailed
 
 // recover gets the node's state back from its neighbors, and stores it.
@@ -201,12 +200,4 @@ func (n *Node) load() ([]wire.Snapshot, error) {
 		}
 	}
 	return list, nil
-}
-
-// opened returns the channel that names neighbors to which the connection has just opened, or nil.
-func opened(t transport.Transport) <-chan string {
-	if n, ok := t.(transport.Notifier); ok {
-		return n.Opened()
-	}
-	return nil
 }

@@ -17,8 +17,8 @@ import (
 )
 
 // Run takes the node through its rounds and returns nil when the model is final and the neighbors have what they need.
-// If ctx ends, a further Run goes on from there. An error of the oracle ends a run that is not private; in a private run
-// a public constant takes the place of the loss, for silence would tell the neighbors about the data.
+// If ctx ends, a further Run goes on from there. An error of the oracle ends a run that is not private; in a private
+// run a public constant takes the place of the loss, for silence would tell the neighbors about the data.
 func (n *Node) Run(ctx context.Context) error {
 	if !n.running.TryLock() {
 		return errors.New("sdk: Run is already at work on this node")
@@ -98,8 +98,10 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	}
 	r := &run{
 		Node: n, codec: codec, releases: n.cfg.Fleet.wire().Payload == PayloadRelease,
-		inbox: make(chan received, 4), outbox: map[int]chan []byte{}, opened: opened(n.cfg.Transport),
-		requests: map[int]uint64{}, noted: map[cause]int{},
+		inbox: make(chan received, 4), outbox: map[int]chan []byte{}, requests: map[int]uint64{}, noted: map[cause]int{},
+	}
+	if t, ok := n.cfg.Transport.(transport.Notifier); ok {
+		r.opened = t.Opened()
 	}
 	r.rememberHeads() // of the state that was stored, in case the process before did not come to its end
 	r.ctx, r.cancel = context.WithCancel(ctx)
@@ -408,7 +410,7 @@ func (r *run) answer(queries []zoest.Query) error {
 // them.
 func shield(o Oracle) Oracle {
 	if many, ok := o.(zoest.BatchOracle); ok {
-		return shieldedBatch{many}
+		return shieldedBatch{shielded{o}, many}
 	}
 	return shielded{o}
 }
@@ -420,16 +422,14 @@ func (s shielded) Loss(ctx context.Context, x []float32, sample int) (loss float
 	return s.Oracle.Loss(ctx, x, sample)
 }
 
-type shieldedBatch struct{ zoest.BatchOracle }
-
-func (s shieldedBatch) Loss(ctx context.Context, x []float32, sample int) (loss float64, err error) {
-	defer rescue(&err)
-	return s.BatchOracle.Loss(ctx, x, sample)
+type shieldedBatch struct {
+	shielded
+	many zoest.BatchOracle
 }
 
 func (s shieldedBatch) Losses(ctx context.Context, queries []zoest.Query, losses []float64) (err error) {
 	defer rescue(&err)
-	return s.BatchOracle.Losses(ctx, queries, losses)
+	return s.many.Losses(ctx, queries, losses)
 }
 
 func rescue(err *error) {

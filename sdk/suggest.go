@@ -27,11 +27,11 @@ type Known struct {
 // Scheduled reports whether [Suggest] chooses the non-private schedule.
 func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Method.Tau == 0 }
 
-// Suggest fills in the settings that are open. Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are fixed.
-// Cooldown: 30 with noise, 0 without. Tau: 2. Rho: 1. Gain: 0.75. Delta: 1e-5. Mu, Eta and Clip follow from Dim and the
-// queries of a step, to three digits; of a schedule for T steps tau is T^(1/3), mu falls with T^(-1/6) and eta with
-// T^(-1/2). Sigma: the least noise within EpsilonLimit, or within 8. The error wraps [dpmech.ErrBudget] if the budget
-// covers no release.
+// Suggest fills in the settings that are open. Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are
+// fixed. Cooldown: 30 with noise, 0 without. Tau: 2. Rho: 1. Gain: 0.75. Delta: 1e-5. Mu, Eta and Clip follow from Dim
+// and the queries of a step, to three digits; of a schedule for T steps tau is T^(1/3), mu falls with T^(-1/6) and eta
+// with T^(-1/2). Sigma: the least noise within EpsilonLimit, or within 8. The error wraps [dpmech.ErrBudget] if the
+// budget covers no release.
 func Suggest(k Known) (Method, Privacy, error) {
 	m, p := k.Method, k.Privacy
 	if k.Dim < 1 || len(k.Samples) == 0 || slices.Min(k.Samples) < 1 {
@@ -64,7 +64,7 @@ func Suggest(k Known) (Method, Privacy, error) {
 	// answers in proportion. The noise of the estimates adds up to about eta*sqrt(steps/queries). The factors did best, or
 	// within a point of it, on XOR, MNIST, generated patients and Alzheimer's data.
 	reach, share, further := 1.5, 0.4, 1.5
-	if k.Hidden { // its parameters share out what moves a score, it has a way to go from its start, and noise hurts it more
+	if k.Hidden { // its parameters share what moves a score, it has a way to go from its start, and noise hurts it more
 		reach, share, further = 3, 1.5, 0.75
 	}
 	root := math.Sqrt(float64(k.Dim))

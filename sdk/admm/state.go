@@ -150,7 +150,8 @@ func (m *Machine) check(s State) error {
 		errs = append(errs, fmt.Errorf("admm: stored state: "+b.format, args[:strings.Count(b.format, "%d")]...))
 	}
 	if slices.ContainsFunc(s.X, outOfRange) {
-		errs = append(errs, fmt.Errorf("admm: stored state: the model has a coordinate that is no number of size at most %v", limit))
+		errs = append(errs, fmt.Errorf("admm: stored state: the model has a coordinate that is no number of size at most %v",
+			limit))
 	}
 	return errors.Join(errs...)
 }

@@ -157,8 +157,8 @@ func (p Program) ready() (Program, error) {
 func (p Program) warn(warned *bool, err error, failures int) {
 	if !*warned {
 		*warned = true
-		p.Logger.Warn("a scoring program has failed; it is started again (details at level DEBUG, which must not leave this " +
-			"device)")
+		p.Logger.Warn("a scoring program has failed; it is started again (details at level DEBUG, which must not leave " +
+			"this device)")
 	}
 	p.Logger.Debug("a scoring program has failed", "err", err, "in_a_row", failures)
 }

@@ -462,9 +462,7 @@ func (c *Codec) decodePayload(fields *[keyEnd]cbor.Item, m *admm.Message) (err e
 		if err := c.dec.planes(m.Vector, b); err != nil {
 			return fmt.Errorf("planes: %w", err)
 		}
-		if err := cbor.CheckFinite(m.Vector); err != nil {
-			return fmt.Errorf("vector: %w", err)
-		}
+		return c.checkPayload(m)
 	case fields[keyPacked] != nil:
 		b, err := shorter(fields[keyPacked], "packed", "grid", c.dim)
 		if err != nil {

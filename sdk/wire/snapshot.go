@@ -201,7 +201,8 @@ func (s *Snapshot) check() error {
 		{"length of ledger", int64(len(s.Ledger)), 0, maxLedger},
 		{"recovered", int64(st.Recovered), 0, int64(max(0, st.Round)) * int64(min(1, s.Generation))},
 		{"length of signed", int64(len(s.Signed)), 0, maxField},
-		absentOr("length of grid", len(st.Grid), dim), absentOr("length of delta", len(st.Delta), dim), absentOr("length of mean", len(st.Mean), dim),
+		absentOr("length of grid", len(st.Grid), dim), absentOr("length of delta", len(st.Delta),
+			dim), absentOr("length of mean", len(st.Mean), dim),
 	}), ledger, edges)
 }
 
