@@ -29,8 +29,8 @@ const (
 	mixed     = "dirichlet:0.3" // the partition that is searched on
 )
 
-// tuningSeeds returns the seeds that every trial is made on, and those that the finalists are made on as well. They are no reported run's. Of
-// Fashion-MNIST, whose validation sets have 141 images, there are more.
+// tuningSeeds returns the seeds that every trial is made on, and those that the finalists are made on as well. They are
+// no reported run's. Of Fashion-MNIST, whose validation sets have 141 images, there are more.
 func tuningSeeds(dataset string) (first, more []uint64) {
 	n, all := 1, 3
 	if dataset == "fashion" {
@@ -46,13 +46,16 @@ func tuningSeeds(dataset string) (first, more []uint64) {
 	return first, more
 }
 
-const how = "For every comparison, data set and method: 30 points of a Latin hypercube over the method's parameters, each tried on seed 1001; " +
-	"the best 5 again on seeds 1002 and 1003; the one with the best mean of the three is chosen (Fashion-MNIST: 1001 to 1005, 1006 to 1015, all fifteen). Tried on partition dirichlet:0.3 with 20 % of the training set held out, " +
-	"and scored by the accuracy on these 20 % after the last round, mean over the clients' models. Reported runs have seeds 1 to 30, and nothing of their test sets is seen. " +
+const how = "For every comparison, data set and method: 30 points of a Latin hypercube over the method's parameters, " +
+	"each tried on seed 1001; " +
+	"the best 5 again on seeds 1002 and 1003; the one with the best mean of the three is chosen (Fashion-MNIST: 1001 to " +
+	"1005, 1006 to 1015, all fifteen). Tried on partition dirichlet:0.3 with 20 % of the training set held out, " +
+	"and scored by the accuracy on these 20 % after the last round, mean over the clients' models. Reported runs have " +
+	"seeds 1 to 30, and nothing of their test sets is seen. " +
 	"All trials are in results/trials.csv."
 
-// Tune searches for every setting that the jobs need and the settings do not have, and writes each as it is found. Trials that are in
-// the file of trials are not made again.
+// Tune searches for every setting that the jobs need and the settings do not have, and writes each as it is found.
+// Trials that are in the file of trials are not made again.
 func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, trialsPath string, log io.Writer) error {
 	settings.How = how
 	var todo []Job
@@ -170,7 +173,8 @@ func (l *Lab) search(ctx context.Context, j Job, book *trialBook) (Choice, error
 
 var errTrials = errors.New("see the file of trials")
 
-// space returns what is searched for a job: the method's own parameters and what the comparison leaves open, see [Job.adapt].
+// space returns what is searched for a job: the method's own parameters and what the comparison leaves open, see
+// [Job.adapt].
 func (l *Lab) space(j Job) ([]method.Param, error) {
 	m, err := methodOf(j.Method)
 	if err != nil {
@@ -191,8 +195,9 @@ func (l *Lab) space(j Job) ([]method.Param, error) {
 	return m.Space(w), nil
 }
 
-// adapt takes out of a setting what is the world's and not the method's. Tables III and IV leave the number of rounds open; fewer rounds need
-// less noise each, and leave more of the same number of losses to each of them. With free queries their number is part of the setting.
+// adapt takes out of a setting what is the world's and not the method's. Tables III and IV leave the number of rounds
+// open; fewer rounds need less noise each, and leave more of the same number of losses to each of them. With free
+// queries their number is part of the setting.
 func (j Job) adapt(w *method.World, s method.Setting) method.Setting {
 	own := maps.Clone(s)
 	if n, ok := s["rounds"]; ok {
@@ -206,8 +211,9 @@ func (j Job) adapt(w *method.World, s method.Setting) method.Setting {
 	return own
 }
 
-// hypercube returns n points such that each parameter has one value in each n-th of its range (McKay, Beckman and Conover, "A comparison of
-// three methods for selecting values of input variables", Technometrics 1979). Numbers are rounded to four digits, so that what is written down is what was tried.
+// hypercube returns n points such that each parameter has one value in each n-th of its range (McKay, Beckman and
+// Conover, "A comparison of three methods for selecting values of input variables", Technometrics 1979). Numbers are
+// rounded to four digits, so that what is written down is what was tried.
 func hypercube(space []method.Param, n int, key string) []method.Setting {
 	h := fnv.New64a()
 	h.Write([]byte(key))
@@ -273,7 +279,8 @@ func (b *trialBook) find(key string, trial int, seed uint64) (float64, bool) {
 	return score, ok
 }
 
-func (b *trialBook) add(key string, trial int, seed uint64, score, seconds float64, s method.Setting, note string) error {
+func (b *trialBook) add(key string, trial int, seed uint64, score, seconds float64, s method.Setting,
+	note string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var parameters []string
@@ -282,7 +289,8 @@ func (b *trialBook) add(key string, trial int, seed uint64, score, seconds float
 	}
 	var text strings.Builder
 	w := csv.NewWriter(&text)
-	err := w.Write([]string{key, strconv.Itoa(trial), strconv.FormatUint(seed, 10), strconv.FormatFloat(score, 'g', -1, 64),
+	err := w.Write([]string{key, strconv.Itoa(trial), strconv.FormatUint(seed, 10),
+		strconv.FormatFloat(score, 'g', -1, 64),
 		strconv.FormatFloat(seconds, 'g', -1, 64), strings.Join(parameters, " "), strings.ReplaceAll(note, "\n", " ")})
 	w.Flush()
 	if err != nil {
