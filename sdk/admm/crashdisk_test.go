@@ -6,8 +6,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// books is what a node's disk has beside its slots: the lines of the ledger, of which the node's run has the only ones, and the
-// mark.
+// books is what a node's disk has beside its slots: the lines of the ledger, of which the node's run has the only ones,
+// and the mark.
 type books struct {
 	lines record[int]
 	marks record[marked]
@@ -54,8 +54,8 @@ func (b *books) crash(w *world) {
 	b.lines.dirty, b.marks.dirty = false, false
 }
 
-// judge decides at a start whether the node may go on: as the ledger does when it is opened, as the state's head of the ledger
-// does, and by the rule. grace is the rule of a program that marks when it reserves.
+// judge decides at a start whether the node may go on: as the ledger does when it is opened, as the state's head of the
+// ledger does, and by the rule. grace is the rule of a program that marks when it reserves.
 func (b *books) judge(kept, head int, grace bool) error {
 	lines, m := b.lines.durable, b.marks.durable
 	switch {

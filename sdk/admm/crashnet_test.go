@@ -150,7 +150,8 @@ func (w *world) receive(n *node, p *packet) {
 		}
 	}
 	// The answer to a probe of a life before may cause a false alarm about a damaged state.
-	if err := n.m.Receive(msg); err != nil && !w.lying() && !w.hostile() && !w.lostSlot && !(msg.Kind == ProbeReply && p.toLife != n.life) {
+	if err := n.m.Receive(msg); err != nil && !w.lying() && !w.hostile() && !w.lostSlot &&
+		!(msg.Kind == ProbeReply && p.toLife != n.life) {
 		w.fails(refused, "node %d: %v", n.id, err)
 	}
 }

@@ -61,9 +61,9 @@ func bits32(x []float32) (b bitsOf) {
 	return b
 }
 
-// Read is the noise of a node's next release: addressed by client and release, so that a release that nobody has seen may be
-// made again, and comes out the same as in the run without faults. One that has left its node comes out different, as it would on
-// a device.
+// Read is the noise of a node's next release: addressed by client and release, so that a release that nobody has seen
+// may be made again, and comes out the same as in the run without faults. One that has left its node comes out
+// different, as it would on a device.
 func (n *node) Read(p []byte) (int, error) {
 	w, a := n.w, rng.Address{Purpose: rng.Noise, Client: uint32(n.id), Round: uint32(n.m.round)}
 	if w.left[n.id][n.m.round+1].left {
@@ -142,7 +142,8 @@ func (w *world) start(n *node) {
 	}
 }
 
-// kill ends a node's life. What was written and not forced out may be lost, whole, or torn: new up to somewhere, old from there.
+// kill ends a node's life. What was written and not forced out may be lost, whole, or torn: new up to somewhere, old
+// from there.
 func (w *world) kill(n *node) {
 	w.tally.crashes++
 	w.log("node %d dies in release %d, duty %d", n.id, n.m.round, n.duty)
@@ -323,7 +324,8 @@ func (w *world) halt(n *node, err error) {
 	}
 	var back *RollbackError
 	switch {
-	case (w.lying() || w.losing()) && strings.Contains(err.Error(), "of which the stored state was damaged"): // the slot before was lost as well
+	case (w.lying() || w.losing()) && strings.Contains(err.Error(), "of which the stored state was damaged"):
+		// the slot before was lost as well
 	case w.hostile() && strings.Contains(err.Error(), advice):
 		w.tally.diverged++
 	case !errors.As(err, &back):
