@@ -26,8 +26,9 @@ func (s refusing) Save(saved state.Record) error {
 	return s.Store.Save(saved)
 }
 
-// A release that could not be kept is drawn anew by the next process. Nobody may see anything of the first draw: a certificate that is
-// made afterwards shows the signature of the release before, and only a release that is kept and marked is shown.
+// A release that could not be kept is drawn anew by the next process. Nobody may see anything of the first draw: a
+// certificate that is made afterwards shows the signature of the release before, and only a release that is kept and
+// marked is shown.
 func TestCertificateShowsNoDrawThatWasNotKept(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil

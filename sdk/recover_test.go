@@ -30,8 +30,8 @@ import (
 )
 
 // A wreck is a small fleet in virtual time, drawn from a seed. One of its devices is lost at a random moment, with its
-// disk; another takes its place. Neighbors may be killed and started again meanwhile, on what they kept, and frames get lost,
-// come twice and overtake each other.
+// disk; another takes its place. Neighbors may be killed and started again meanwhile, on what they kept, and frames get
+// lost, come twice and overtake each other.
 type wreck struct {
 	t      *testing.T
 	seed   uint64
@@ -151,7 +151,8 @@ func newWreck(t *testing.T, seed uint64) *wreck {
 	w.fleet, w.net, w.lost = f, mem.New(f.Members...), c.IntN(n)
 	w.rough = c.IntN(3) > 0
 	if w.rough {
-		w.fate = tinytest.Chain(tinytest.Drop(seed, 0.25*c.Float64()), tinytest.Duplicate(seed, 0.2), tinytest.Delay(seed, 0.3, 1+c.IntN(3)))
+		w.fate = tinytest.Chain(tinytest.Drop(seed, 0.25*c.Float64()), tinytest.Duplicate(seed, 0.2),
+			tinytest.Delay(seed, 0.3, 1+c.IntN(3)))
 	}
 	for i := range n {
 		h := &host{open: tinytest.MemStore()}
@@ -380,7 +381,8 @@ func (w *wreck) play() (out outcome) {
 	}
 	synctest.Wait()
 	if spare.ended() {
-		if errors.Is(spare.err, sdk.ErrRecovery) && strings.Contains(spare.err.Error(), "no neighbor") && (w.rough || w.served > 0) {
+		if errors.Is(spare.err, sdk.ErrRecovery) && strings.Contains(spare.err.Error(), "no neighbor") &&
+			(w.rough || w.served > 0) {
 			out.gone = true
 			w.end()
 			return out
@@ -405,7 +407,8 @@ func (w *wreck) play() (out outcome) {
 	if !w.fleet.Privacy.NonPrivate {
 		g := dpmech.Gaussian{Clip: w.fleet.Privacy.Clip, Sigma: w.fleet.Privacy.Sigma}
 		if least := float64(min(out.recovered, w.fleet.Method.Rounds)) * g.Rho(); spare.node.Spend() < least {
-			t.Errorf("seed %d: recovered after release %d, and has spent %v, want %v or more", w.seed, out.recovered, spare.node.Spend(), least)
+			t.Errorf("seed %d: recovered after release %d, and has spent %v, want %v or more", w.seed, out.recovered,
+				spare.node.Spend(), least)
 		}
 	}
 	if w.chance.IntN(2) == 0 && old.node.Status().Round < w.last() && out.recovered > 0 {
@@ -428,17 +431,20 @@ func (w *wreck) play() (out outcome) {
 	}
 	w.checkEdges()
 	w.checkReleases(&out)
-	if made := old.node.Status().Round; spare.looked != 0 && spare.looked <= min(made, w.fleet.Method.Rounds) && !w.fleet.Privacy.NonPrivate {
-		t.Errorf("seed %d: the lost device had made release %d, and its successor looked at the data in round %d", w.seed, made, spare.looked)
+	if made := old.node.Status().Round; spare.looked != 0 && spare.looked <= min(made, w.fleet.Method.Rounds) &&
+		!w.fleet.Privacy.NonPrivate {
+		t.Errorf("seed %d: the lost device had made release %d, and its successor looked at the data in round %d", w.seed,
+			made, spare.looked)
 	}
 	w.checkCertificate(out)
 	return out
 }
 
-// comeBack starts the lost device again, on its old state, while its successor is away. It must end before it makes a release.
+// comeBack starts the lost device again, on its old state, while its successor is away. It must end before it makes a
+// release.
 func (w *wreck) comeBack(old *host, out *outcome) {
-	// The successor's word has to have reached the neighbors before, and they must not have come to their end: who has, and is started
-	// again, has nothing more to save and does not remember it.
+	// The successor's word has to have reached the neighbors before, and they must not have come to their end: who has,
+	// and is started again, has nothing more to save and does not remember it.
 	var at sdk.Status
 	for range 1000 {
 		if at = w.hosts[w.lost].node.Status(); at.Round > out.recovered {
@@ -513,8 +519,8 @@ func (w *wreck) end() {
 	}
 }
 
-// checkEdges compares what the two ends of every edge have kept with their last release: each has both z, to the bit, and the
-// invariant of the method holds as far as float32 can.
+// checkEdges compares what the two ends of every edge have kept with their last release: each has both z, to the bit,
+// and the invariant of the method holds as far as float32 can.
 func (w *wreck) checkEdges() {
 	kept := make([]wire.Snapshot, len(w.hosts))
 	for i, h := range w.hosts {
@@ -546,7 +552,8 @@ func (w *wreck) checkEdges() {
 		if w.fleet.Method.Cooldown > 0 || len(kept[i].State.Grid) == 0 {
 			continue
 		}
-		if !slices.Equal(b.Base, minus(kept[i].State.Grid, kept[i].State.Delta)) || !slices.Equal(a.Base, minus(kept[j].State.Grid, kept[j].State.Delta)) {
+		if !slices.Equal(b.Base, minus(kept[i].State.Grid, kept[i].State.Delta)) ||
+			!slices.Equal(a.Base, minus(kept[j].State.Grid, kept[j].State.Delta)) {
 			w.t.Errorf("seed %d: edge %v: the ends are at different places of the grid", w.seed, e)
 		}
 	}
@@ -560,8 +567,8 @@ func minus(a, b []int32) []int32 {
 	return d
 }
 
-// checkReleases makes sure that nobody was ever sent two releases of one round, by one member or device. One that somebody had
-// seen and forgotten, before anybody asked, is another matter.
+// checkReleases makes sure that nobody was ever sent two releases of one round, by one member or device. One that
+// somebody had seen and forgotten, before anybody asked, is another matter.
 func (w *wreck) checkReleases(out *outcome) {
 	for at, all := range w.seen {
 		for _, g := range all[1:] {
@@ -589,14 +596,17 @@ func (w *wreck) checkCertificate(out outcome) {
 	}
 	defer l.Close()
 	life := l.Lifetime(1e-5)
-	if got := l.Last(w.fleet.Run, w.fleet.Hash(), w.fleet.Members[w.lost]); got != w.fleet.Method.Rounds || spare.node.Spend() != w.fleet.Rho() || life.Rho != w.fleet.Rho() {
-		w.t.Errorf("seed %d: the ledger ends with round %d and rho %v, the run has spent %v, want %v", w.seed, got, life.Rho, spare.node.Spend(), w.fleet.Rho())
+	if got := l.Last(w.fleet.Run, w.fleet.Hash(), w.fleet.Members[w.lost]); got != w.fleet.Method.Rounds ||
+		spare.node.Spend() != w.fleet.Rho() || life.Rho != w.fleet.Rho() {
+		w.t.Errorf("seed %d: the ledger ends with round %d and rho %v, the run has spent %v, want %v", w.seed, got, life.Rho,
+			spare.node.Spend(), w.fleet.Rho())
 	}
 }
 
-// A device is lost with its disk, in whichever round, and another takes its place. The run comes to its end, nobody has been
-// sent two releases of one round, what neighbors hold is charged, both ends of every edge have the same bits, and the lost device is
-// stopped when it comes back. 60 times, or as often as SPADE_RECOVERIES says; SPADE_RECOVERY_SEED plays one alone.
+// A device is lost with its disk, in whichever round, and another takes its place. The run comes to its end, nobody has
+// been sent two releases of one round, what neighbors hold is charged, both ends of every edge have the same bits, and
+// the lost device is stopped when it comes back. 60 times, or as often as SPADE_RECOVERIES says; SPADE_RECOVERY_SEED
+// plays one alone.
 func TestRecoveries(t *testing.T) {
 	count, first := 60, 0
 	if testing.Short() {
@@ -646,8 +656,10 @@ func TestRecoveries(t *testing.T) {
 			return
 		}
 	}
-	t.Logf("%d recoveries: %d before the first release was held, %d after the last one, %d refused since a release was forgotten that somebody needs; "+
-		"%d neighbors killed meanwhile; the lost device came back %d times; %d times a release was made anew that somebody had had and forgotten",
+	t.Logf("%d recoveries: %d before the first release was held, %d after the last one, %d refused since a release was "+
+		"forgotten that somebody needs; "+
+		"%d neighbors killed meanwhile; the lost device came back %d times; %d times a release was made anew that somebody "+
+		"had had and forgotten",
 		count, fresh, finished, gone, killed, back, forgotten)
 	if count >= 60 && (fresh == 0 || finished == 0 || back == 0 || killed == 0) {
 		t.Error("some of it never happened: nothing was tested")
