@@ -86,7 +86,7 @@ func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, tr
 		fmt.Fprintln(log, "tune: every setting is there")
 		return nil
 	}
-	book, err := openTrials(trialsPath)
+	record, err := openTrials(trialsPath)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, tr
 	cost := func(i int) float64 { return todo[i].cost() }
 	return sweep.Do(ctx, log, "tune", len(todo), cost, func(ctx context.Context, i int) (string, error) {
 		j := todo[i]
-		c, err := l.search(ctx, j, book)
+		c, err := l.search(ctx, j, record)
 		if err != nil {
 			return "", err
 		}
@@ -106,7 +106,7 @@ func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, tr
 }
 
 // search finds a setting for a job.
-func (l *Lab) search(ctx context.Context, j Job, book *trialBook) (Choice, error) {
+func (l *Lab) search(ctx context.Context, j Job, record *trialLog) (Choice, error) {
 	space, err := l.space(j)
 	if err != nil {
 		return Choice{}, err
@@ -115,7 +115,7 @@ func (l *Lab) search(ctx context.Context, j Job, book *trialBook) (Choice, error
 	points := hypercube(space, trials, key)
 	scores := make([]float64, trials)
 	try := func(trial int, seed uint64) (float64, error) {
-		if score, ok := book.find(key, trial, seed); ok {
+		if score, ok := record.find(key, trial, seed); ok {
 			return score, nil
 		}
 		j.Seed, j.Fold = seed, 0
@@ -133,7 +133,7 @@ func (l *Lab) search(ctx context.Context, j Job, book *trialBook) (Choice, error
 		if err != nil { // a setting with which the model runs away
 			score, note = 0, err.Error()
 		}
-		return score, book.add(key, trial, seed, score, r.Seconds, points[trial], note)
+		return score, record.add(key, trial, seed, score, r.Seconds, points[trial], note)
 	}
 	first, more := tuningSeeds(j.Dataset)
 	sum := func(trial int, seeds []uint64) (float64, error) {
@@ -235,8 +235,8 @@ func hypercube(space []method.Param, n int, key string) []method.Setting {
 	return points
 }
 
-// trialBook is the file of trials. It is safe for use by several goroutines.
-type trialBook struct {
+// trialLog is the file of trials. It is safe for use by several goroutines.
+type trialLog struct {
 	path string
 	mu   sync.Mutex
 	done map[string]float64
@@ -244,8 +244,8 @@ type trialBook struct {
 
 var trialHeader = []string{"setting", "trial", "seed", "accuracy", "seconds", "parameters", "error"}
 
-func openTrials(path string) (*trialBook, error) {
-	b := &trialBook{path: path, done: make(map[string]float64)}
+func openTrials(path string) (*trialLog, error) {
+	b := &trialLog{path: path, done: make(map[string]float64)}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return b, appendTo(path, []byte(strings.Join(trialHeader, ",")+"\n"))
@@ -272,14 +272,14 @@ func openTrials(path string) (*trialBook, error) {
 	}
 }
 
-func (b *trialBook) find(key string, trial int, seed uint64) (float64, bool) {
+func (b *trialLog) find(key string, trial int, seed uint64) (float64, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	score, ok := b.done[fmt.Sprint(key, " ", trial, " ", seed)]
 	return score, ok
 }
 
-func (b *trialBook) add(key string, trial int, seed uint64, score, seconds float64, s method.Setting,
+func (b *trialLog) add(key string, trial int, seed uint64, score, seconds float64, s method.Setting,
 	note string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
