@@ -134,37 +134,37 @@ func reference(t *testing.T, f *admm.Message) []byte {
 		grid = append(grid, byte(x), byte(x>>8), byte(x>>16), byte(x>>24))
 	}
 	var held *int
-	var life *uint64
+	var incarnation *uint64
 	var part *uint8
-	device := uint64(f.Generation)<<48 + f.Incarnation
+	instance := uint64(f.Generation)<<48 + f.Incarnation
 	kind, resent := f.Kind, f.Resent
 	switch f.Kind {
 	case admm.ProbeReply:
-		held, life, kind, resent = &f.Held, &device, admm.Probe, true
+		held, incarnation, kind, resent = &f.Held, &instance, admm.Probe, true
 	case admm.Probe:
-		held, life = &f.Held, &device
+		held, incarnation = &f.Held, &instance
 	case admm.StateRequest:
-		life, part = &device, (*uint8)(&f.Part)
+		incarnation, part = &instance, (*uint8)(&f.Part)
 	case admm.StateResponse:
-		held, life, part = &f.Held, &device, (*uint8)(&f.Part)
+		held, incarnation, part = &f.Held, &instance, (*uint8)(&f.Part)
 	}
 	b, err := mode.Marshal(struct {
-		Version int       `cbor:"1,keyasint"`
-		Kind    int       `cbor:"2,keyasint"`
-		Round   int       `cbor:"3,keyasint"`
-		Resent  bool      `cbor:"4,keyasint,omitempty"`
-		Vector  float32LE `cbor:"5,keyasint,omitempty"`
-		Grid    int32LE   `cbor:"7,keyasint,omitempty"`
-		Held    *int      `cbor:"9,keyasint,omitempty"`
-		Life    *uint64   `cbor:"10,keyasint,omitempty"`
-		Part    *uint8    `cbor:"11,keyasint,omitempty"`
+		Version     int       `cbor:"1,keyasint"`
+		Kind        int       `cbor:"2,keyasint"`
+		Round       int       `cbor:"3,keyasint"`
+		Resent      bool      `cbor:"4,keyasint,omitempty"`
+		Vector      float32LE `cbor:"5,keyasint,omitempty"`
+		Grid        int32LE   `cbor:"7,keyasint,omitempty"`
+		Held        *int      `cbor:"9,keyasint,omitempty"`
+		Incarnation *uint64   `cbor:"10,keyasint,omitempty"`
+		Part        *uint8    `cbor:"11,keyasint,omitempty"`
 
 		Own         []byte `cbor:"12,keyasint,omitempty"`
 		Proof       []byte `cbor:"13,keyasint,omitempty"`
 		Other       []byte `cbor:"14,keyasint,omitempty"`
 		Ledger      []byte `cbor:"15,keyasint,omitempty"`
 		Countersign []byte `cbor:"16,keyasint,omitempty"`
-	}{1, int(kind), f.Round, resent, vector, grid, held, life, part, f.Signed.Own, f.Signed.Proof, f.Signed.Other,
+	}{1, int(kind), f.Round, resent, vector, grid, held, incarnation, part, f.Signed.Own, f.Signed.Proof, f.Signed.Other,
 		f.Signed.Ledger, f.Signed.Countersign})
 	if err != nil {
 		t.Fatal(err)
@@ -345,9 +345,9 @@ func TestAppendRefuses(t *testing.T) {
 			"grid: found 2 coordinates, wanted none with kind message"},
 		{"grid with done", admm.Message{Kind: admm.Done, Grid: []int32{1}},
 			"grid: found 1 coordinates, wanted none with kind done"},
-		{"grid with hail", admm.Message{Kind: admm.Probe, Grid: []int32{1}},
+		{"grid with probe", admm.Message{Kind: admm.Probe, Grid: []int32{1}},
 			"grid: found 1 coordinates, wanted none with kind probe"},
-		{"vector with hail", admm.Message{Kind: admm.Probe, Vector: []float32{1}},
+		{"vector with probe", admm.Message{Kind: admm.Probe, Vector: []float32{1}},
 			"vector: found 1 coordinates, wanted none with kind probe"},
 		{"empty release", admm.Message{Kind: admm.Release},
 			"vector: found neither it nor planes nor a grid, wanted one of them with kind release"},
@@ -360,13 +360,13 @@ func TestAppendRefuses(t *testing.T) {
 		{"held with release", admm.Message{Kind: admm.Release, Grid: []int32{1, 2}, Held: 1},
 			"held: found 1, wanted none with kind release"},
 		{"held below", admm.Message{Kind: admm.Probe, Held: -1}, "held: found -1, wanted 0..2147483647"},
-		{"vector with ask", admm.Message{Kind: admm.StateRequest, Part: admm.RequesterZ, Vector: []float32{1, 2}},
+		{"vector with state request", admm.Message{Kind: admm.StateRequest, Part: admm.RequesterZ, Vector: []float32{1, 2}},
 			"vector: found 2 coordinates, wanted none with kind state request"},
-		{"held with ask", admm.Message{Kind: admm.StateRequest, Held: 1},
+		{"held with state request", admm.Message{Kind: admm.StateRequest, Held: 1},
 			"held: found 1, wanted none with kind state request"},
 		{"part of nothing", admm.Message{Kind: admm.StateRequest, Part: 6}, "part: found 6, wanted 0..5"},
-		{"part with hail", admm.Message{Kind: admm.Probe, Part: 1}, "part: found 1, wanted none with kind probe"},
-		{"life with done", admm.Message{Kind: admm.Done, Incarnation: 1},
+		{"part with probe", admm.Message{Kind: admm.Probe, Part: 1}, "part: found 1, wanted none with kind probe"},
+		{"incarnation with done", admm.Message{Kind: admm.Done, Incarnation: 1},
 			"incarnation: found 0 and 1, wanted none with kind done"},
 		{"vector with a standing", admm.Message{Kind: admm.StateResponse, Vector: []float32{1, 2}},
 			"vector: found 2 coordinates, wanted none with kind state response"},
