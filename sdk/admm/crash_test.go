@@ -105,7 +105,7 @@ func crash(t *testing.T, p plant, share float64) (sum tally) {
 		}
 	}
 	want = int64(float64(want) * share)
-	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // a new machine a crash, and next to nothing that lives on
+	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // a new machine a crash, and next to nothing that stays in memory
 	start, failures := time.Now(), 0
 	var seeds uint64
 	for sum.crashes < want && failures < 10 {
@@ -165,7 +165,7 @@ func TestPlantedFaults(t *testing.T) {
 		{"an answer to an answer", answerAnswers, []ending{storm}},
 		{"leaving before the last message is held", leaveEarly, []ending{deadlock}},
 		{"no reservation", noReserve, []ending{unreserved}},
-		{"answers to a life before taken for answers to this one", nameless, []ending{doubleRelease}},
+		{"answers to an earlier incarnation taken for answers to this one", nameless, []ending{doubleRelease}},
 		{"a mark with the reservation, and a round of grace", markFirst, []ending{doubleRelease}},
 		{"a mark after the sending", markLate, []ending{doubleRelease}},
 		{"an error when a release leaves the grid", fatalEdge, []ending{deadAfterDraw}},
@@ -191,7 +191,7 @@ func TestPlantedFaults(t *testing.T) {
 
 // A disk that loses what it has confirmed: whenever a neighbor held a release that the node has forgotten, the node
 // stops with a RollbackError; never does it release that round again. Where no neighbor held it, nobody can know. It
-// makes no difference whether messages on their way to a node die with it or reach its next life.
+// makes no difference whether messages on their way to a node die with it or reach its next incarnation.
 func TestLyingDisk(t *testing.T) {
 	for _, p := range []plant{lyingDisk, lyingDiskQueues} {
 		lie(t, p)

@@ -8,13 +8,13 @@ import (
 
 // forge replaces a message of node 0 by one that an adversary has made up, who knows all that is public of the
 // receiver, and most of all where the centre of its next release will be. It returns false if the adversary waits. Once
-// a life and round it makes up its mind, but for a rare second opinion.
+// an incarnation and round it makes up its mind, but for a rare second opinion.
 func (w *world) forge(n *node, p *packet) bool {
 	r, m := p.msg.Round, n.m
 	if !carries(p.msg) || !n.up {
 		return true
 	}
-	key := [3]int{n.id, n.life, r}
+	key := [3]int{n.id, n.incarnation, r}
 	made, ok := w.forged[key]
 	if !ok || w.chance.IntN(32) == 0 {
 		if m.round < r && w.chance.IntN(8) > 0 {

@@ -32,7 +32,7 @@ type world struct {
 	newest   [worldNodes][worldNodes]int64         // serial of the last packet that nobody has overtaken, from and to
 	redraws  uint32
 	lostSlot bool               // a slot was set back: a node may then lack a cool-down release, of which no ledger knows
-	forged   map[[3]int]Payload // by receiver, its life and round: what the adversary has sent it
+	forged   map[[3]int]Payload // by receiver, its incarnation and round: what the adversary has sent it
 	scratch  [2]State
 	tally    tally
 	arrived  struct{ probe, repeat, answer int64 } // a probe, another message, a probe's answer
@@ -72,8 +72,8 @@ const (
 	leaveEarly            // a node leaves with its last release, before it holds those of its neighbors
 	noReserve             // a release is not paid for
 	lyingDisk             // node 0 is told of an fsync that did not happen
-	lyingDiskQueues       // the same, and messages to a node that died reach its next life
-	nameless              // the same, and lives have no names of their own
+	lyingDiskQueues       // the same, and messages to a node that died reach its next incarnation
+	nameless              // the same, and incarnations have no numbers of their own
 
 	losing    // every disk may lose what it has confirmed of one of its files
 	markFirst // the same, and a release is marked when it is reserved, with one round of grace at the start
@@ -127,8 +127,9 @@ func (t *tally) add(o tally) {
 }
 
 func (t tally) String() string {
-	return fmt.Sprintf("%d crashes, %d torn writes, %d messages: %d lost, %d duplicated, %d overtaken, %d from a life "+
-		"before; %d releases made",
+	return fmt.Sprintf("%d crashes, %d torn writes, %d messages: %d lost, %d duplicated, %d overtaken, %d from an "+
+		"earlier "+
+		"incarnation; %d releases made",
 		t.crashes, t.torn, t.sent, t.lost, t.duplicated, t.reordered, t.stale, t.releases)
 }
 
@@ -383,9 +384,9 @@ func (w *world) run() {
 			w.fails(otherModel, "node %d ends with %v, want %v", i, n.final, want[i])
 		}
 	}
-	// Of its own a node says no more than two words and its releases in a life, and three a tick, to each neighbor. A
-	// probe may be answered by a probe and two messages, another message and a probe's answer by one message; an answer
-	// provokes nothing.
+	// Of its own a node says no more than two words and its releases in an incarnation, and three a tick, to each
+	// neighbor. A probe may be answered by a probe and two messages, another message and a probe's answer by one message;
+	// an answer provokes nothing.
 	if w.sent.other > w.allowed || w.sent.probe > w.arrived.probe ||
 		w.sent.answer > 2*w.arrived.probe+w.arrived.repeat+w.arrived.answer {
 		w.fails(storm, "%d messages of their own accord, at most %d; %d probes answered of %d, %d other answers to %d "+

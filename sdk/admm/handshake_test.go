@@ -293,7 +293,7 @@ func TestStartAgainAfterTheLastWord(t *testing.T) {
 				}
 			}
 		}
-		// A last word of the life before may still be under way, and outrun the last message.
+		// A last word of the incarnation before may still be under way, and outrun the last message.
 		if err := net.machines[2].Receive(Message{From: msg.To, To: 2, Round: 9, Kind: Done, Resent: true}); err != nil {
 			t.Fatal(err)
 		}

@@ -277,15 +277,15 @@ func TestLossyRestart(t *testing.T) {
 			}
 			sent := net.must(t, i)
 			if m.round > before {
-				fate := chance.IntN(8)
-				if fate == 0 { // dead before the state is kept, which takes the place of the last but one
+				crash := chance.IntN(8)
+				if crash == 0 { // dead before the state is kept, which takes the place of the last but one
 					torn++
 					kept[i] = kept[i][:min(1, len(kept[i]))]
 					born(i)
 					continue
 				}
 				kept[i] = slices.Insert(kept[i], 0, m.State().copied())
-				if fate == 1 { // and before it is sent
+				if crash == 1 { // and before it is sent
 					deaths++
 					born(i)
 					continue
