@@ -102,21 +102,22 @@ func TestLiesCostNothing(t *testing.T) {
 			}
 			return nil
 		}), "shows the signature of another"},
-		{"a hail from the future at the start", once(func(_ *sdk.Fleet, frame *admm.Message) []admm.Message {
+		{"a probe from the future at the start", once(func(_ *sdk.Fleet, frame *admm.Message) []admm.Message {
 			if frame.Kind == admm.ProbeReply {
 				return []admm.Message{{Kind: admm.ProbeReply, Round: 3, Held: 3, Generation: frame.Generation,
 					Incarnation: frame.Incarnation}}
 			}
 			return nil
 		}), "the sender says that it holds release 3 of this node, and shows no signature of it"},
-		{"a hail with the signature of itself", beside(2, func(f *sdk.Fleet) admm.Message {
+		{"a probe with the signature of itself", beside(2, func(f *sdk.Fleet) admm.Message {
 			return admm.Message{Kind: admm.Probe, Held: 7, Incarnation: 1, Signed: admm.Signed{Proof: forge(f, "b", "b", 7)}}
 		}), "the sender says that it holds release 7 of this node: signed: release 7: the signature is by none of the " +
 			"member's keys"},
 		{"a claim to have made releases",
 			beside(1, func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Probe, Round: 2, Incarnation: 1} }),
 			"the sender says that it is generation 0 and has made release 2, and shows no signature of it"},
-		{"a later device", beside(1, func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Probe, Generation: 9} }),
+		{"a later generation", beside(1,
+			func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Probe, Generation: 9} }),
 			"the sender says that it is generation 9 and has made release 0, and shows no signature of it"},
 		{"a release without a signature", once(func(_ *sdk.Fleet, frame *admm.Message) []admm.Message {
 			if frame.Kind == admm.Release && frame.Round == 4 && !frame.Resent {

@@ -92,8 +92,8 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 			trs := inMemory(t, f)
 			rho := make([]float64, len(f.Members))
 			models := make([][]float32, len(f.Members))
-			for life := 0; slices.Contains(rho, 0); life++ {
-				if life > 40 {
+			for incarnation := 0; slices.Contains(rho, 0); incarnation++ {
+				if incarnation > 40 {
 					t.Fatal("no end")
 				}
 				ctx, stop := context.WithCancel(t.Context())
@@ -105,13 +105,13 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 						Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: tr,
 						ResendAfter: 5 * time.Millisecond, Linger: 300 * time.Millisecond, ConditionalOn: []string{"nothing at all"},
 						Observer: sdk.Observer{Released: func(round int, _ []float32) {
-							if round == life*2/3 && i == life%len(trs) {
+							if round == incarnation*2/3 && i == incarnation%len(trs) {
 								stop() // before it is sent
 							}
 						}},
 					})
 					if err != nil {
-						t.Fatalf("life %d, node %d: %v", life, i, err)
+						t.Fatalf("incarnation %d, node %d: %v", incarnation, i, err)
 					}
 					all, releases = append(all, n), append(releases, release)
 				}
@@ -119,7 +119,7 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 				stop()
 				for i, n := range all {
 					if errs[i] != nil && !errors.Is(errs[i], context.Canceled) {
-						t.Fatalf("life %d, node %d: %v", life, i, errs[i])
+						t.Fatalf("incarnation %d, node %d: %v", incarnation, i, errs[i])
 					}
 					if n.Status().Done {
 						cert, err := n.Certificate()

@@ -692,7 +692,7 @@ func TestFailedOracleLooksLikeAny(t *testing.T) {
 			tape := &taped{Transport: trs[0], codec: newVillain(t, nil, f.Dim, nil).codec}
 			trs[0] = tape
 			all := nodes(t, f, trs, func(i int, c *sdk.Config) {
-				// a signature says nothing but what is compared here, and the number of a life, which differs
+				// a signature says nothing but what is compared here, and the number of an incarnation, which differs
 				c.Key, c.Keys = nil, nil
 				c.ResendAfter = time.Minute
 				if i == 1 {
@@ -706,7 +706,7 @@ func TestFailedOracleLooksLikeAny(t *testing.T) {
 			return tape.frames, all[0].Model(), all[1].Status().FailedQueries
 		}
 		want, model, failed := seen(fallback, nil)
-		if failed != 0 || len(want) != 15 { // two hails, twelve releases, a last word
+		if failed != 0 || len(want) != 15 { // two probes, twelve releases, a last word
 			t.Fatalf("%d failed queries, frames\n%s", failed, strings.Join(want, "\n"))
 		}
 		for _, c := range []struct {

@@ -92,7 +92,7 @@ func TestCrashBetweenDuties(t *testing.T) {
 		}
 	}
 	open := tinytest.MemStore()
-	life := func() (sdk.Config, *sdk.Node) {
+	restart := func() (sdk.Config, *sdk.Node) {
 		t.Helper()
 		store, err := open()
 		if err != nil {
@@ -117,7 +117,7 @@ func TestCrashBetweenDuties(t *testing.T) {
 	if err := os.Mkdir(path+".mark.tmp", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	cfg, n := life()
+	cfg, n := restart()
 	if err := n.Run(ctx); err == nil ||
 		!strings.Contains(err.Error(), "release 1 is not sent, for it could not be marked") {
 		t.Errorf("no mark: %v", err)
@@ -136,7 +136,7 @@ func TestCrashBetweenDuties(t *testing.T) {
 	}
 	reopen()
 	check("a state", 1, 0)
-	_, n = life()
+	_, n = restart()
 	check("a state that is resumed", 1, 1)
 	var snap wire.Snapshot
 	if err := wire.DecodeSnapshot(saved[0].State, &snap); err != nil {
@@ -193,8 +193,8 @@ func TestReservationWithoutStore(t *testing.T) {
 	}
 }
 
-// What a neighbor holds of a node that has lost its state is charged and marked: the next life needs no neighbor to
-// know it.
+// What a neighbor holds of a node that has lost its state is charged and marked: the next incarnation needs no neighbor
+// to know it.
 func TestLostReleasesAreMarked(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -241,7 +241,7 @@ func TestLostReleasesAreMarked(t *testing.T) {
 		t.Errorf("release %d is charged, and %d marked", last, marked)
 	}
 	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) {
-		t.Errorf("the next life: %v", err)
+		t.Errorf("the next incarnation: %v", err)
 	}
 	stop()
 	<-over

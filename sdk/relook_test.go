@@ -49,8 +49,8 @@ func forgetful(ctx context.Context, f *sdk.Fleet, tr transport.Transport, looks 
 	}
 }
 
-// A node without a store knows from its ledger alone that it has had a life before. It does not take a neighbor's word
-// for it that nothing was sent, and neither does one that was made in time and comes second.
+// A node without a store knows from its ledger alone that it has had an incarnation before. It does not take a
+// neighbor's word for it that nothing was sent, and neither does one that was made in time and comes second.
 func TestNoSecondLook(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -76,9 +76,9 @@ func TestNoSecondLook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	life, end := context.WithCancel(ctx)
+	running, end := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- first.Run(life) }()
+	go func() { ended <- first.Run(running) }()
 	<-looks
 	end()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
@@ -89,7 +89,7 @@ func TestNoSecondLook(t *testing.T) {
 		t.Errorf("a twin: %v", err)
 	}
 	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "there is no Store") {
-		t.Errorf("the next life: %v", err)
+		t.Errorf("the next incarnation: %v", err)
 	}
 	if n := ledger.Head().Seq; n != 1 {
 		t.Errorf("the ledger counts %d releases", n)
@@ -125,7 +125,7 @@ func TestLedgerComesLater(t *testing.T) {
 			stop()
 		}
 	}
-	for life := range 2 {
+	for incarnation := range 2 {
 		store, err := state.Open(filepath.Join(dir, "state"), f.StateSize("a", 7))
 		if err != nil {
 			t.Fatal(err)
@@ -136,10 +136,10 @@ func TestLedgerComesLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = n.Run(ctx)
-		if life == 0 && !errors.Is(err, context.Canceled) || life == 1 && err != nil {
-			t.Fatalf("life %d: %v", life, err)
+		if incarnation == 0 && !errors.Is(err, context.Canceled) || incarnation == 1 && err != nil {
+			t.Fatalf("incarnation %d: %v", incarnation, err)
 		}
-		if life == 1 {
+		if incarnation == 1 {
 			cert, err := n.Certificate()
 			if err != nil {
 				t.Fatal(err)
