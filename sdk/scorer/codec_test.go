@@ -29,7 +29,8 @@ func TestCBORQuery(t *testing.T) {
 		t.Fatalf("a frame of %d bytes, and %d follow", n, len(frame)-4)
 	}
 	frame = frame[4:]
-	if id, sample := binary.BigEndian.Uint64(frame[3:]), binary.BigEndian.Uint64(frame[13:]); id != 1<<40+7 || sample != 12 {
+	if id, sample := binary.BigEndian.Uint64(frame[3:]), binary.BigEndian.Uint64(frame[13:]); id != 1<<40+7 ||
+		sample != 12 {
 		t.Errorf("id %d, sample %d", id, sample)
 	}
 	if n := binary.BigEndian.Uint32(frame[25:]); n != 12 || !bytes.Equal(frame[29:], floatBytes(x)) {
@@ -39,7 +40,8 @@ func TestCBORQuery(t *testing.T) {
 	if err := cbor.Unmarshal(frame, &m); err != nil {
 		t.Fatal(err)
 	}
-	if m[1] != uint64(1<<40+7) || m[2] != uint64(12) || m[3].(cbor.Tag).Number != 85 || !bytes.Equal(m[3].(cbor.Tag).Content.([]byte), frame[29:]) {
+	if m[1] != uint64(1<<40+7) || m[2] != uint64(12) || m[3].(cbor.Tag).Number != 85 ||
+		!bytes.Equal(m[3].(cbor.Tag).Content.([]byte), frame[29:]) {
 		t.Errorf("found %v", m)
 	}
 }

@@ -27,7 +27,8 @@ func ExampleOpenStream() {
 	defer o.Close()
 	fmt.Println(o.Dim(), "parameter,", o.Samples(), "samples")
 	losses := make([]float64, 2)
-	err = o.Losses(context.Background(), []zoest.Query{{Point: []float32{0.5}, Sample: 0}, {Point: []float32{3}, Sample: 1}}, losses)
+	err = o.Losses(context.Background(), []zoest.Query{{Point: []float32{0.5}, Sample: 0},
+		{Point: []float32{3}, Sample: 1}}, losses)
 	fmt.Println(losses, err)
 	// Output:
 	// 1 parameter, 2 samples
@@ -37,7 +38,8 @@ func ExampleOpenStream() {
 // A program that prints one number and ends; od reads the file of parameters.
 func ExampleOpenOneShot() {
 	o, err := scorer.OpenOneShot(scorer.OneShotConfig{
-		Program: scorer.Program{Command: []string{"sh", "-c", `od -An -v -tf4 "$1" | awk -v h="$2" '{ print ($1 - h)^2 }'`, "score", "{params}", "{sample}"}},
+		Program: scorer.Program{Command: []string{"sh", "-c", `od -An -v -tf4 "$1" | awk -v h="$2" '{ print ($1 - h)^2 }'`,
+			"score", "{params}", "{sample}"}},
 		Samples: 2,
 	}, 1)
 	if err != nil {

@@ -25,8 +25,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
 )
 
-// asScorer, as the first argument, makes the test binary a scoring program. What follows is its format, or "oneshot", how it
-// misbehaves, and a path that it may need for that.
+// asScorer, as the first argument, makes the test binary a scoring program. What follows is its format, or "oneshot",
+// how it misbehaves, and a path that it may need for that.
 const asScorer = "as-scorer"
 
 func TestMain(m *testing.M) {
@@ -151,7 +151,8 @@ func (p *program) receive() (q question, ok bool) {
 	return q, true
 }
 
-// decode reads parameters as any reader of JSON would, as float64, and insists that nothing is lost on the way to float32.
+// decode reads parameters as any reader of JSON would, as float64, and insists that nothing is lost on the way to
+// float32.
 func decode(line []byte, q *question) error {
 	var wide struct {
 		ID     uint64    `json:"id"`
@@ -191,7 +192,8 @@ func scoring(args []string) {
 	case "no hello":
 		hang()
 	case "is a node":
-		cfg := scorer.StreamConfig{Program: scorer.Program{Command: []string{os.Args[0], asScorer, "json", "ignores the end", path}}}
+		cfg := scorer.StreamConfig{Program: scorer.Program{Command: []string{os.Args[0], asScorer, "json", "ignores the end",
+			path}}}
 		if _, err := scorer.OpenStream(context.Background(), cfg); err != nil {
 			panic(err)
 		}

@@ -25,7 +25,8 @@ func shot(t testing.TB, how string, more ...string) scorer.OneShotConfig {
 		t.Fatal(err)
 	}
 	return scorer.OneShotConfig{
-		Program: scorer.Program{Command: append([]string{self, asScorer, "oneshot", how, "{sample}"}, more...), Workers: 2, Backoff: 10 * time.Millisecond},
+		Program: scorer.Program{Command: append([]string{self, asScorer, "oneshot", how, "{sample}"}, more...), Workers: 2,
+			Backoff: 10 * time.Millisecond},
 		Samples: samples,
 	}
 }
@@ -176,7 +177,8 @@ func TestOneShotBroken(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	if _, err = o.Loss(t.Context(), queries[0].Point, 0); err == nil || !strings.Contains(err.Error(), "processes in a row were out of time; the last: scorer: worker ") {
+	if _, err = o.Loss(t.Context(), queries[0].Point, 0); err == nil ||
+		!strings.Contains(err.Error(), "processes in a row were out of time; the last: scorer: worker ") {
 		t.Errorf("error %v", err)
 	}
 }

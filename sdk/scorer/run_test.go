@@ -50,7 +50,8 @@ func TestPrivateRunGoesOn(t *testing.T) {
 func TestOtherRunEnds(t *testing.T) {
 	t.Parallel()
 	err := node(t, sdk.Privacy{NonPrivate: true}).Run(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "scorer: ") || !strings.Contains(err.Error(), "has ended: exit status 7") {
+	if err == nil || !strings.Contains(err.Error(), "scorer: ") ||
+		!strings.Contains(err.Error(), "has ended: exit status 7") {
 		t.Errorf("error %v", err)
 	}
 }

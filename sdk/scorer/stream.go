@@ -29,7 +29,7 @@ type Stream struct {
 	opened     chan error // one from each worker: how its first process has begun
 
 	mu       sync.Mutex // guards what follows, and the workers
-	first    hello      // what the first process said, and all others have to
+	first    hello      // what the first process said, and all others have to; it stays once the stream is open
 	queue    []*job     // what nobody works on, in order
 	failures int        // of processes, since the last answer
 	last     error      // the last of these
@@ -80,18 +80,10 @@ func OpenStream(ctx context.Context, cfg StreamConfig) (*Stream, error) {
 }
 
 // Dim returns the number of parameters, d, as the program says it.
-func (s *Stream) Dim() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return int(s.first.dim)
-}
+func (s *Stream) Dim() int { return int(s.first.dim) }
 
 // Samples returns the number of samples, m, as the program says it.
-func (s *Stream) Samples() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return int(s.first.samples)
-}
+func (s *Stream) Samples() int { return int(s.first.samples) }
 
 // Loss asks for one loss; see [zoest.Oracle].
 func (s *Stream) Loss(ctx context.Context, x []float32, sample int) (float64, error) {

@@ -29,8 +29,9 @@ func config(t testing.TB, format scorer.Format, args ...string) scorer.StreamCon
 		t.Fatal(err)
 	}
 	return scorer.StreamConfig{
-		Program: scorer.Program{Command: append([]string{self, asScorer, string(format)}, args...), Backoff: 10 * time.Millisecond},
-		Format:  format,
+		Program: scorer.Program{Command: append([]string{self, asScorer, string(format)}, args...),
+			Backoff: 10 * time.Millisecond},
+		Format: format,
 	}
 }
 
@@ -200,7 +201,8 @@ func TestLateMisbehavior(t *testing.T) {
 			cfg := config(t, scorer.JSON, how)
 			cfg.Logger = log.logger()
 			s := open(t, cfg)
-			_, _ = s.Loss(t.Context(), []float32{trigger, 0, 0}, 2) // answered, unless the second answer was faster than the first
+			_, _ = s.Loss(t.Context(), []float32{trigger, 0, 0},
+				2) // answered, unless the second answer was faster than the first
 			works(t, s)
 			if text := log.await(t, want); !strings.Contains(text, want) {
 				t.Errorf("the log has no %q:\n%s", want, text)
@@ -339,7 +341,8 @@ func TestCloseIsFirm(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Loss(t.Context(), make([]float32, dim), 0); err == nil || err.Error() != "scorer: the oracle is closed" {
+	if _, err := s.Loss(t.Context(), make([]float32, dim), 0); err == nil ||
+		err.Error() != "scorer: the oracle is closed" {
 		t.Errorf("error %v", err)
 	}
 	if err := s.Losses(t.Context(), mixed(3), make([]float64, 3)); err == nil {
@@ -436,7 +439,8 @@ func TestBadQueries(t *testing.T) {
 			t.Errorf("error %v, want %s", err, c.want)
 		}
 		losses := make([]float64, 2)
-		if err := s.Losses(t.Context(), []zoest.Query{c.q, mixed(1)[0]}, losses); err != nil || !math.IsNaN(losses[0]) || math.IsNaN(losses[1]) {
+		if err := s.Losses(t.Context(), []zoest.Query{c.q, mixed(1)[0]}, losses); err != nil || !math.IsNaN(losses[0]) ||
+			math.IsNaN(losses[1]) {
 			t.Errorf("%v, error %v, want NaN and a number", losses, err)
 		}
 	}
@@ -448,7 +452,8 @@ func TestBadQueries(t *testing.T) {
 	}
 }
 
-// A program that dies again and again counts as broken; then queries fail at once, and it is given another chance now and then.
+// A program that dies again and again counts as broken; then queries fail at once, and it is given another chance now
+// and then.
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	flag := filepath.Join(t.TempDir(), "flag")
@@ -490,7 +495,8 @@ func TestMemoryLimit(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	// The shell says what limit it is under. The sum of the digits of a loss would do for a test that it works; this says how large it is.
+	// The shell says what limit it is under. The sum of the digits of a loss would do for a test that it works; this says
+	// how large it is.
 	script := `echo '{"hello":1,"dim":1,"samples":2}'; while read -r line; do id=${line#*:}; id=${id%%,*}
 		case $line in *'"sample":1'*) awk 'BEGIN { s = "x"; while (1) s = s s }' || exit 9;; esac
 		echo "{\"id\":$id,\"loss\":$(ulimit -v)}"; done`
@@ -499,7 +505,8 @@ func TestMemoryLimit(t *testing.T) {
 	if err != nil || loss != 256<<10 {
 		t.Errorf("a limit of %v KiB, error %v, want %d", loss, err, 256<<10)
 	}
-	if _, err := s.Loss(t.Context(), make([]float32, 1), 1); err == nil || !strings.Contains(err.Error(), "has ended: exit status 9; standard error: ") {
+	if _, err := s.Loss(t.Context(), make([]float32, 1), 1); err == nil ||
+		!strings.Contains(err.Error(), "has ended: exit status 9; standard error: ") {
 		t.Errorf("error %v, want that of a program without memory", err)
 	}
 }

@@ -239,7 +239,11 @@ func (c *Codec) check(m *admm.Message) error {
 	if m.Kind < admm.EdgeMessage || m.Kind > admm.ProbeReply {
 		return errors.Join(fmt.Errorf("kind: found %d, wanted %d..%d", m.Kind, admm.EdgeMessage, admm.ProbeReply), errs[0])
 	}
-	errs[1] = checkKeys(m, present(m)&^(1<<keyResent)|resentIn(m), func(key int) string {
+	has := present(m)
+	if !m.Resent { // a probe reply has that key in itself
+		has &^= 1 << keyResent
+	}
+	errs[1] = checkKeys(m, has, func(key int) string {
 		switch key {
 		case keyResent:
 			return "true"
@@ -267,14 +271,6 @@ func (c *Codec) check(m *admm.Message) error {
 	}
 	errs[4] = checkSigned(&m.Signed)
 	return errors.Join(errs[:]...)
-}
-
-// resentIn returns the key of the mark Resent, if m has it. A probe reply has that key in itself.
-func resentIn(m *admm.Message) keys {
-	if m.Resent {
-		return 1 << keyResent
-	}
-	return 0
 }
 
 // checkPayload reports a vector or a grid that is not of the codec's dimension, and a vector that is not finite.
