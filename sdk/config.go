@@ -106,9 +106,8 @@ func (c Config) validate() (p *plan, err error) {
 		refuse(c.Recover && w.Lossy > 0, "Recover is set, and the fleet is lossy: its members do not know each other's "+
 			"state, want one that waits for all neighbors, with payload %q", PayloadRelease)
 		refuse(c.Recover && w.Lossy <= 0 && w.Payload != PayloadRelease,
-			"Recover is set, and the fleet's payload is %q: from "+
-				"messages a neighbor knows neither a release nor the other end's z to the bit, want payload %q", w.Payload,
-			PayloadRelease)
+			"Recover is set, and the fleet's payload is %q: from messages a neighbor knows neither a release nor the other "+
+				"end's z to the bit, want payload %q", w.Payload, PayloadRelease)
 		refuse(c.Recover && c.Store == nil,
 			"Recover is set, and Store is nil: what comes back has to be stored before it is used")
 		refuse(c.Recover && p != nil && member && len(p.graph.Neighbors(p.number[c.Name])) == 0,

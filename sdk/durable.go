@@ -321,10 +321,9 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	conditions := n.cfg.ConditionalOn
 	if n.generation > 0 {
 		conditions = append(slices.Clone(conditions), fmt.Sprintf("this device took over from a lost one after release %d, "+
-			"the last that its neighbors hold; releases %d and %d "+
-			"are counted and were made without its data, since the lost device may have made them; this is right if one "+
-			"neighbor was honest about its own number of releases",
-			n.recovered, n.recovered+1, n.recovered+2))
+			"the last that its neighbors hold; releases %d and %d are counted and were made without its data, since the lost "+
+			"device may have made them; this is right if one neighbor was honest about its own number of releases", n.recovered,
+			n.recovered+1, n.recovered+2))
 	}
 	about := dpmech.About{
 		RunID:     dpmech.RunID{Run: n.cfg.Fleet.Run, Fleet: hex.EncodeToString(n.hash[:]), Member: n.cfg.Name},
@@ -362,10 +361,9 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 
 // chargeLost counts the releases that neighbors hold and this node's disk has lost: they have been seen.
 func (n *Node) chargeLost(e *admm.RollbackError) error {
-	err := fmt.Errorf("sdk: %q holds release %d of this node, whose own state ends with %d: %w; what was released "+
-		"counts as spent, and going on "+
-		"would release a round twice: restore the state, recover it from the neighbors, or start the fleet anew under "+
-		"another run id", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, state.ErrRollback)
+	err := fmt.Errorf("sdk: %q holds release %d of this node, whose own state ends with %d: %w; what was released counts "+
+		"as spent, and going on would release a round twice: restore the state, recover it from the neighbors, or start the "+
+		"fleet anew under another run id", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, state.ErrRollback)
 	if n.filter == nil || !n.claims.signing() { // what nobody has signed costs nothing
 		return err
 	}

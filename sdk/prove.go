@@ -50,8 +50,7 @@ func (r *run) checkProbe(peer *peerClaims, m *admm.Message) error {
 	if m.Round > 0 || m.Generation > 0 {
 		if len(m.Signed.Own) == 0 {
 			return fmt.Errorf("sdk: the sender says that it is generation %d and has made release %d, and shows no signature "+
-				"of it",
-				m.Generation, m.Round)
+				"of it", m.Generation, m.Round)
 		}
 		own, err := r.claims.theirs(peer, m.Signed.Own)
 		if err != nil {
@@ -59,8 +58,7 @@ func (r *run) checkProbe(peer *peerClaims, m *admm.Message) error {
 		}
 		if own.Round != m.Round || own.Generation != m.Generation {
 			return fmt.Errorf("sdk: the sender says that it is generation %d and has made release %d, and has signed release "+
-				"%d as generation %d",
-				m.Generation, m.Round, own.Round, own.Generation)
+				"%d as generation %d", m.Generation, m.Round, own.Round, own.Generation)
 		}
 	}
 	return r.checkHeld(peer, m)
@@ -97,8 +95,7 @@ func (r *run) checkHeld(peer *peerClaims, m *admm.Message) error {
 func (r *run) confront(from int, by string, shown *signed.Release) error {
 	if shown.Generation > r.generation {
 		return ending{fmt.Errorf("sdk: %q holds a release that generation %d of this node's name has signed, and this is "+
-			"generation %d: %w, "+
-			"another device has taken its place", by, shown.Generation, r.generation, state.ErrRollback)}
+			"generation %d: %w, another device has taken its place", by, shown.Generation, r.generation, state.ErrRollback)}
 	}
 	for i := range r.claims.own {
 		if own := &r.claims.own[i]; own.Contradicts(shown) {

@@ -82,9 +82,8 @@ func (r *run) takeOver() error {
 	// Two releases may have been sent and not received, which are made anew without data, and one more reserved and not
 	// sent.
 	if err := dpmech.CheckResume(newest+2, n.reserved, n.marked); err != nil {
-		return fmt.Errorf("sdk: %w: the ledger has release %d of this run, and neighbors know of no more than %d: they "+
-			"were set back, or are wrong (%w)",
-			ErrRecovery, n.reserved, result.Held, err)
+		return fmt.Errorf("sdk: %w: the ledger has release %d of this run, and neighbors know of no more than %d: they were "+
+			"set back, or are wrong (%w)", ErrRecovery, n.reserved, result.Held, err)
 	}
 	cfg.Generation = result.Generation
 	var m *admm.Machine

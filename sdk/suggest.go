@@ -109,8 +109,7 @@ func (k Known) length(m *Method, p Privacy) error {
 		rounds := pays(int64(m.Tau))
 		if rounds < 1 || rounds > math.MaxInt32/int64(m.Tau) {
 			return fmt.Errorf("sdk: suggest: Queries is %d, which is %d rounds of %d; want at least one, and at most %d local "+
-				"steps",
-				k.Queries, rounds, int64(samples)+int64(m.Tau)*batch, math.MaxInt32)
+				"steps", k.Queries, rounds, int64(samples)+int64(m.Tau)*batch, math.MaxInt32)
 		}
 		m.Rounds = int(rounds)
 	case m.Rounds == 0 && p.Sigma > 0 && p.Clip > 0 && p.EpsilonLimit > 0:
@@ -134,8 +133,7 @@ func roundsFor(g dpmech.Gaussian, epsilon, delta float64, acc dpmech.Accounting)
 	if err == nil && n == 0 {
 		one := dpmech.FormatEpsilon(acc.Epsilon(g.Rho(), delta), 4)
 		err = fmt.Errorf("sdk: not even one release: %w: it costs rho %.6g (epsilon %s), and the limit is epsilon %v (%v) "+
-			"at delta %v",
-			dpmech.ErrBudget, g.Rho(), one, epsilon, acc, delta)
+			"at delta %v", dpmech.ErrBudget, g.Rho(), one, epsilon, acc, delta)
 	}
 	return n, err
 }

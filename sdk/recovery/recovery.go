@@ -257,8 +257,7 @@ func (r *Recovery) proved(p *peer, m *admm.Message) error {
 	}
 	if shown.Round < about || shown.Generation < generation {
 		return fmt.Errorf("recovery: the sender speaks of release %d and generation %d, and shows the signature of release "+
-			"%d and generation %d",
-			about, generation, shown.Round, shown.Generation)
+			"%d and generation %d", about, generation, shown.Round, shown.Generation)
 	}
 	if release && (shown.Round != m.Round || signed.Digest(m.Vector, m.Grid) != shown.Digest) {
 		return fmt.Errorf("recovery: what the sender tells of release %d is not what was signed", m.Round)
@@ -357,9 +356,8 @@ func (r *Recovery) possible() error {
 	var errs []error
 	for _, p := range r.peers {
 		if p.round < r.newest-1 || p.round > r.newest+1 {
-			errs = append(errs, fmt.Errorf("%q has made release %d, and %s release %d of %q: neighbors are never more than "+
-				"one round apart",
-				p.name, p.round, r.holders(), r.newest, r.cfg.Name))
+			errs = append(errs, fmt.Errorf("%q has made release %d, and %s release %d of %q: neighbors are never more than one "+
+				"round apart", p.name, p.round, r.holders(), r.newest, r.cfg.Name))
 		}
 	}
 	return errors.Join(errs...)

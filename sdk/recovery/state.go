@@ -127,8 +127,7 @@ func (r *Recovery) assemble(round int) (admm.Payload, error) {
 			moved := admm.Payload{Grid: difference(after, before)}
 			if told(found) && !found.Equal(moved) {
 				return found, fmt.Errorf("neighbors disagree about release %d of %q: what some hold does not lead from where "+
-					"others say "+
-					"that it began to where it ended (they are %s)", round, r.cfg.Name, r.names())
+					"others say that it began to where it ended (they are %s)", round, r.cfg.Name, r.names())
 			}
 			return moved, nil
 		}
@@ -154,13 +153,11 @@ func (r *Recovery) gone(round int) error {
 	switch {
 	case round < r.newest:
 		return fmt.Errorf("%s release %d of %q, and no neighbor has release %d, without which some cannot go on: it never "+
-			"arrived anywhere, "+
-			"or whoever had it was started again; %s", r.holders(), r.newest, r.cfg.Name, round, anew)
+			"arrived anywhere, or whoever had it was started again; %s", r.holders(), r.newest, r.cfg.Name, round, anew)
 	case round == r.cfg.Machine.Rounds+r.cfg.Machine.Cooldown:
 		return fmt.Errorf("%w: release %d of %q was the last one, for %s it, and no neighbor can give it back any more, "+
-			"having been started "+
-			"again since: the run is over, and a neighbor's final model is as good as the one that is lost", errGone, round,
-			r.cfg.Name, r.holders())
+			"having been started again since: the run is over, and a neighbor's final model is as good as the one that is lost",
+			errGone, round, r.cfg.Name, r.holders())
 	}
 	return fmt.Errorf("%w: release %d of %q has been seen, for %s release %d, and no neighbor can give it back any "+
 		"more, having been started "+
@@ -291,8 +288,7 @@ func (r *Recovery) complete() error {
 			return q.part != admm.SentRelease && q.round == r.newest && !p.has(q)
 		}) {
 			errs = append(errs, fmt.Errorf("%q has no state of its own release %d any more, or keeps none: with it went what "+
-				"only it knew of the edge",
-				p.name, r.newest))
+				"only it knew of the edge", p.name, r.newest))
 		}
 	}
 	return errors.Join(errs...)
