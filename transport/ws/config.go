@@ -96,10 +96,14 @@ func (c *Config) validate() error {
 func checkPeers(faults *endpoint.Faults, name string, own ed25519.PublicKey, peers []Peer) {
 	faults.CheckPeers(name, own, peers, transport.CheckKey)
 	for _, p := range peers {
-		for _, a := range p.Addresses {
-			if _, err := parseAddress(a); err != nil {
-				faults.Add("peer %q: %w", p.Name, err)
-			}
+		checkAddresses(faults, p)
+	}
+}
+
+func checkAddresses(faults *endpoint.Faults, p Peer) {
+	for _, a := range p.Addresses {
+		if _, _, err := transport.ParseAddress(a); err != nil {
+			faults.Add("peer %q: %w", p.Name, err)
 		}
 	}
 }

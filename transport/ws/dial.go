@@ -11,8 +11,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
@@ -21,13 +23,13 @@ import (
 func (t *Transport) keepDialing(p *peer) {
 	wait := t.timing.backoffMin
 	for {
-		for _, a := range p.where() {
-			lasted, err := t.dial(p, a)
+		for _, address := range p.config.Load().Addresses {
+			lasted, err := t.dial(p, address)
 			if t.ctx.Err() != nil {
 				return
 			}
 			if lasted == 0 {
-				t.failed(p, a.url, err)
+				t.failed(p, address, err)
 				continue
 			}
 			if lasted > wait {
@@ -35,25 +37,22 @@ func (t *Transport) keepDialing(p *peer) {
 			}
 			break
 		}
-		timer := time.NewTimer(endpoint.Jitter(wait))
 		select {
-		case <-timer.C:
+		case <-time.After(endpoint.Jitter(wait)):
 			wait = min(2*wait, t.timing.backoffMax)
 		case <-p.redial:
 			wait = t.timing.backoffMin
 		case <-t.ctx.Done():
-			timer.Stop()
 			return
 		}
-		timer.Stop()
 	}
 }
 
 // dial makes one connection and serves it to its end.
-func (t *Transport) dial(p *peer, a address) (lasted time.Duration, err error) {
+func (t *Transport) dial(p *peer, address string) (lasted time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(t.ctx, t.timing.handshake)
 	defer cancel()
-	l, err := t.connect(ctx, p, a)
+	l, err := t.connect(ctx, p, address)
 	if err != nil {
 		return 0, err
 	}
@@ -62,26 +61,32 @@ func (t *Transport) dial(p *peer, a address) (lasted time.Duration, err error) {
 	l.tcp.SetDeadline(deadline)
 	stop := context.AfterFunc(t.ctx, func() { l.tcp.Close() })
 	defer stop()
-	c, err := clientConn(l, a.url, t.maxFrame)
+	c, err := clientConn(l, address, t.maxFrame)
 	if err != nil {
 		if u := (*url.Error)(nil); errors.As(err, &u) {
 			err = u.Err // without the library's description of its own steps
 		}
 		return 0, t.explainRefusal(err)
 	}
-	c.dialed = a.url
-	return t.serve(p, c, a.url, func() { stop() })
+	c.dialed = address
+	return t.serve(p, c, address, func() { stop() })
 }
 
 // connect makes a connection with a peer over which both ends have proved their keys. It ends with ctx.
-func (t *Transport) connect(ctx context.Context, p *peer, a address) (link, error) {
-	raw, err := t.dialTCP(ctx, "tcp", a.hostPort)
+func (t *Transport) connect(ctx context.Context, p *peer, address string) (link, error) {
+	host, hostPort, err := transport.ParseAddress(address)
+	if err != nil {
+		return link{}, err
+	}
+	raw, err := t.dialTCP(ctx, "tcp", hostPort)
 	if err != nil {
 		return link{}, err
 	}
 	tcp, out := newTCP(raw)
 	tcp.countFor(&p.traffic)
-	secure := tls.Client(out, t.clientTLS(p, a.host))
+	cfg := t.tls(func(cs tls.ConnectionState) error { return t.verifyPeer(p, cs) })
+	cfg.ServerName = host // a pass-through proxy routes by it
+	secure := tls.Client(out, cfg)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		raw.Close()
 		return link{}, t.explainRefusal(err)
@@ -98,21 +103,39 @@ func newLink(secure *tls.Conn, tcp *tcpConn, out *coalescer) link {
 // upgrade sends one request over a connection that is there already and hands the connection over with the answer.
 type upgrade struct{ conn net.Conn }
 
-// maxAnswer limits the header of the answer.
-const maxAnswer = 16 << 10
+const (
+	maxAnswer = 16 << 10 // limits the header of the answer
+	maxText   = 1 << 10  // limits what is told of a refusal
+)
+
+// ask sends a request and reads the answer, of at most limit bytes.
+func ask(conn io.ReadWriter, r *http.Request, limit int64) (*http.Response, *bufio.Reader, error) {
+	if err := r.Write(conn); err != nil {
+		return nil, nil, err
+	}
+	br := bufio.NewReader(io.LimitReader(conn, limit))
+	resp, err := http.ReadResponse(br, r)
+	return resp, br, err
+}
+
+// unexpected is the error of an answer with another status than was asked for.
+func unexpected(resp *http.Response, body []byte) error {
+	return fmt.Errorf("the other end answers %s: %q", resp.Status, answerText(body))
+}
+
+// answerText returns the beginning of a body as text.
+func answerText(body []byte) string {
+	return strings.ToValidUTF8(strings.TrimSpace(string(body[:min(len(body), maxText)])), "?")
+}
 
 func (u upgrade) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := r.Write(u.conn); err != nil {
-		return nil, err
-	}
-	br := bufio.NewReader(io.LimitReader(u.conn, maxAnswer))
-	resp, err := http.ReadResponse(br, r)
+	resp, br, err := ask(u.conn, r, maxAnswer)
 	if err != nil {
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusSwitchingProtocols {
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
-		return nil, fmt.Errorf("the other end answers %s: %q", resp.Status, bytes.TrimSpace(text))
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxText))
+		return nil, unexpected(resp, body)
 	}
 	early, _ := br.Peek(br.Buffered())
 	resp.Body = struct {

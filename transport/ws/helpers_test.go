@@ -261,7 +261,7 @@ func settledRaw(t *testing.T, to node, keyName string) *raw {
 
 func (r *raw) put(t *testing.T, k kind, number int, body []byte) {
 	t.Helper()
-	if err := r.write(k, number, body); err != nil {
+	if err := r.write(message{k, number, body}); err != nil {
 		t.Fatal(err)
 	}
 }

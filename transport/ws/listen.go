@@ -88,7 +88,10 @@ func (t *Transport) receive(raw net.Conn) {
 	tcp.SetDeadline(time.Now().Add(t.timing.handshake))
 
 	from := raw.RemoteAddr().String()
-	secure := tls.Server(out, t.serverTLS())
+	secure := tls.Server(out, t.tls(func(cs tls.ConnectionState) error {
+		_, err := t.caller(cs)
+		return err
+	}))
 	if err := secure.HandshakeContext(t.ctx); err != nil {
 		t.refused(from, t.explainRefusal(err))
 		drain(raw)

@@ -1,10 +1,10 @@
 package ws
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/transport"
@@ -36,9 +35,8 @@ type Transport struct {
 	dialTCP  func(ctx context.Context, network, address string) (net.Conn, error)
 
 	peers    map[string]*peer
-	byKey    atomic.Pointer[map[string]*peer] // by the bytes of a public key; the map is never changed
-	sorted   []*peer                          // by name
-	updating sync.Mutex                       // held by Update
+	sorted   []*peer    // by name
+	updating sync.Mutex // held by Update and SetAddresses
 
 	inbox      *endpoint.Inbox // at most window frames of each peer
 	pool       bufferPool
@@ -58,12 +56,6 @@ var (
 	_ transport.Transport = (*Transport)(nil)
 	_ transport.Notifier  = (*Transport)(nil)
 	_ transport.Recycler  = (*Transport)(nil)
-)
-
-// What ends a connection to a peer that has other keys or addresses now.
-var (
-	errUnpinned = errors.New("the key of this connection is no longer pinned")
-	errMoved    = errors.New("the peer is elsewhere now")
 )
 
 // New checks the whole configuration, reporting all faults at once, listens, and starts to connect. The slices in cfg
@@ -99,22 +91,16 @@ func build(cfg Config) (*Transport, error) {
 		name:       cfg.Name,
 		public:     cfg.Key.Public().(ed25519.PublicKey),
 		cert:       selfSigned(cfg.Key),
-		maxFrame:   cfg.MaxFrame,
+		maxFrame:   cmp.Or(cfg.MaxFrame, endpoint.DefaultMaxFrame),
 		hellos:     endpoint.Hellos{Make: cfg.Hello, Accept: cfg.CheckHello},
 		log:        cfg.Logger,
-		timing:     cfg.timing,
+		timing:     cmp.Or(cfg.timing, defaultTiming),
 		dialTCP:    cfg.dial,
 		peers:      make(map[string]*peer),
 		inbox:      endpoint.NewInbox(),
 		pool:       bufferPool{limit: len(cfg.Peers)},
 		handshakes: handshakeLimiter{slots: make(chan struct{}, 2*handshakeLimit)},
 		opened:     make(chan string, 4*len(cfg.Peers)),
-	}
-	if t.maxFrame == 0 {
-		t.maxFrame = endpoint.DefaultMaxFrame
-	}
-	if t.timing == (timing{}) {
-		t.timing = defaultTiming
 	}
 	if t.dialTCP == nil {
 		t.dialTCP = new(net.Dialer).DialContext
@@ -130,24 +116,12 @@ func build(cfg Config) (*Transport, error) {
 			redial: make(chan struct{}, 1),
 			status: transport.PeerStatus{Name: c.Name},
 		}
-		p.set(c)
+		p.configure(c)
 		t.peers[c.Name] = p
 		t.sorted = append(t.sorted, p)
 	}
 	slices.SortFunc(t.sorted, func(a, b *peer) int { return strings.Compare(a.name, b.name) })
-	t.indexKeys()
 	return t, nil
-}
-
-// indexKeys has callers found by the keys that are pinned now.
-func (t *Transport) indexKeys() {
-	byKey := make(map[string]*peer)
-	for _, p := range t.sorted {
-		for _, k := range p.pins() {
-			byKey[string(k)] = p
-		}
-	}
-	t.byKey.Store(&byKey)
 }
 
 // Addr returns the address that is listened on as peers on this machine could dial it, "wss://host:port/"; it is empty
@@ -169,13 +143,16 @@ func (t *Transport) SetAddresses(peer string, addresses ...string) error {
 	if p == nil {
 		return fmt.Errorf("ws: set addresses: no peer %q", peer)
 	}
-	as, err := parseAddresses(addresses)
-	if err != nil {
-		return fmt.Errorf("ws: set addresses of peer %q: %w", peer, err)
+	t.updating.Lock()
+	defer t.updating.Unlock()
+	c := *p.config.Load()
+	c.Addresses = addresses
+	faults := endpoint.Faults{Prefix: "ws: set addresses: "}
+	checkAddresses(&faults, c)
+	if err := faults.Err(); err != nil {
+		return err
 	}
-	p.mu.Lock()
-	p.addresses = as
-	p.mu.Unlock()
+	p.configure(c)
 	endpoint.Offer(p.redial, struct{}{})
 	return nil
 }
@@ -200,21 +177,18 @@ func (t *Transport) Update(peers []Peer) error {
 	defer t.updating.Unlock()
 	for _, c := range peers {
 		p := t.peers[c.Name]
-		changed, s := p.set(c)
-		if s != nil {
-			dialed := func(a address) bool { return a.url == s.c.dialed }
-			switch {
-			case !hasKey(p.pins(), s.c.key):
-				s.end(errUnpinned)
-			case s.c.dialed != "" && !slices.ContainsFunc(p.where(), dialed):
-				s.end(errMoved)
-			}
+		changed, s := p.configure(c)
+		switch {
+		case s == nil:
+		case !p.pins(s.c.key):
+			s.end(errUnpinned)
+		case s.c.dialed != "" && !slices.Contains(c.Addresses, s.c.dialed):
+			s.end(errMoved)
 		}
 		if changed {
 			endpoint.Offer(p.redial, struct{}{})
 		}
 	}
-	t.indexKeys() // begin checks the key again of a caller who was found before
 	return nil
 }
 
@@ -248,7 +222,7 @@ func (t *Transport) Recv(ctx context.Context) (from string, frame []byte, err er
 	if err != nil {
 		return "", nil, fmt.Errorf("ws: receive: %w", err)
 	}
-	t.peers[it.From].received()
+	t.peers[it.From].dequeue(true)
 	return it.From, it.Frame, nil
 }
 
