@@ -1,3 +1,14 @@
+// Package graph describes who talks to whom: an undirected, connected, simple graph over the nodes 0..N-1, and the
+// two numbers of its spectrum that the method needs.
+//
+// A graph comes from an edge list ([New]) or from a short description such as "ring" or "er:0.3" ([Parse]). Every
+// node of one run must build the same graph, so everything here is a function of its arguments alone, with the same
+// bits on every processor.
+//
+// The Laplacian of a graph is D - A, degrees on the diagonal and -1 for each edge. Its largest eigenvalue,
+// [Graph.LambdaMax], decides how hard disagreement between neighbors may be corrected in a round before the
+// correction overshoots for good ([StabilityLimit], [Graph.Gain]); its smallest one above zero, [Graph.Lambda2],
+// says how fast agreement spreads.
 package graph
 
 import (
@@ -34,15 +45,12 @@ type Graph struct {
 // node outside 0..n-1, a self loop, an edge given twice (also as its reverse), n < 1 and a graph that is not
 // connected, and names the edges by their index. New keeps no reference to edges.
 func New(n int, edges [][2]int) (*Graph, error) {
-	g, err := build(n, edges, nameEdge)
+	g, err := build(n, edges, nil)
 	if err != nil {
 		return nil, fmt.Errorf("graph: %w", err)
 	}
 	return g, nil
 }
-
-// nameEdge names an edge by its index.
-func nameEdge(k int) string { return fmt.Sprintf("edge %d", k) }
 
 // N returns the number of nodes.
 func (g *Graph) N() int { return len(g.neighbors) }
@@ -54,8 +62,11 @@ func (g *Graph) Edges() [][2]int { return g.edges }
 // not be changed.
 func (g *Graph) Neighbors(i int) []int { return g.neighbors[i] }
 
-// build is New for edges that have names of their own, such as a line of a file; name is asked for by index.
+// build is New for edges that may have names of their own, such as a line of a file; name is asked for by index.
 func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
+	if name == nil {
+		name = func(k int) string { return fmt.Sprintf("edge %d", k) }
+	}
 	if err := checkSize(n, int64(len(edges))); err != nil {
 		return nil, err
 	}
@@ -135,8 +146,14 @@ func (g *Graph) link(n int) {
 		g.neighbors[e[0]] = append(g.neighbors[e[0]], e[1])
 		g.neighbors[e[1]] = append(g.neighbors[e[1]], e[0])
 	}
-	g.lambdaMax = sync.OnceValue(g.computeLambdaMax)
-	g.lambda2 = sync.OnceValue(g.computeLambda2)
+	g.lambdaMax = sync.OnceValue(func() float64 {
+		theta, residual := g.extreme(true, maxSteps)
+		return min(theta+residual, g.bound())
+	})
+	g.lambda2 = sync.OnceValue(func() float64 {
+		theta, _ := g.extreme(false, maxSteps)
+		return theta
+	})
 }
 
 // reach counts the nodes that node 0 has a path to, itself included, and returns the first one it has no path to.
@@ -171,7 +188,7 @@ func (f *faultList) addf(format string, args ...any) {
 
 func (f *faultList) err() error {
 	if f.more > 0 {
-		return errors.Join(append(slices.Clip(f.list), fmt.Errorf("and %d more faults", f.more))...)
+		f.list = append(f.list, fmt.Errorf("and %d more faults", f.more))
 	}
 	return errors.Join(f.list...)
 }

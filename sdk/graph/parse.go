@@ -90,7 +90,7 @@ func parse(spec string, n int, seed uint64) (*Graph, error) {
 	default:
 		return nil, fmt.Errorf("found an unknown kind, wanted %s", legal)
 	}
-	return build(n, edges, nameEdge)
+	return build(n, edges, nil)
 }
 
 // pairs returns how many pairs n nodes have.
@@ -116,7 +116,7 @@ func grid(arg string, n int) (*Graph, error) {
 			edges = append(edges, [2]int{i, i + cols})
 		}
 	}
-	return build(n, edges, nameEdge)
+	return build(n, edges, nil)
 }
 
 func erdosRenyi(arg string, n int, seed uint64) (*Graph, error) {
@@ -130,7 +130,7 @@ func erdosRenyi(arg string, n int, seed uint64) (*Graph, error) {
 	}
 	for round := range erDraws {
 		s := rng.New(seed, rng.Address{Purpose: rng.Graph, Round: uint32(round)})
-		if g, err := build(n, erEdges(&s, p, n), nameEdge); !errors.Is(err, errDisconnected) {
+		if g, err := build(n, erEdges(&s, p, n), nil); !errors.Is(err, errDisconnected) {
 			return g, err
 		}
 	}
@@ -184,13 +184,14 @@ func readEdges(r io.Reader, file string, n int) (*Graph, error) {
 		if len(edges) == maxEdges {
 			return nil, fmt.Errorf("%s:%d: found an edge too many, wanted at most %d", file, line, maxEdges)
 		}
-		e, ok := parseEdge(fields)
-		if !ok {
+		i, errI := strconv.Atoi(fields[0])
+		j, errJ := strconv.Atoi(fields[len(fields)-1])
+		if len(fields) != 2 || errI != nil || errJ != nil {
 			faults.addf("%s:%d: found %.40q, wanted two node numbers such as \"0 1\"",
 				file, line, strings.TrimSpace(text))
 			continue
 		}
-		edges, lines = append(edges, e), append(lines, line)
+		edges, lines = append(edges, [2]int{i, j}), append(lines, line)
 	}
 	if err := in.Err(); err != nil {
 		return nil, fmt.Errorf("%s:%d: %w", file, line+1, err)
@@ -199,13 +200,4 @@ func readEdges(r io.Reader, file string, n int) (*Graph, error) {
 		return nil, err
 	}
 	return build(n, edges, func(k int) string { return fmt.Sprintf("%s:%d", file, lines[k]) })
-}
-
-func parseEdge(fields []string) (e [2]int, ok bool) {
-	if len(fields) != 2 {
-		return e, false
-	}
-	i, errI := strconv.Atoi(fields[0])
-	j, errJ := strconv.Atoi(fields[1])
-	return [2]int{i, j}, errI == nil && errJ == nil
 }
