@@ -3,6 +3,7 @@ package monitor
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -15,8 +16,6 @@ type source interface {
 	statuses() []Status    // of every node
 	reply() any            // for /status
 	history() historyReply // for /history
-	healthy() error
-	ready() error
 }
 
 var paths = []string{"/", "/status", "/history", "/metrics", "/healthz", "/readyz"}
@@ -51,9 +50,9 @@ func handler(s source) http.Handler {
 			kind = "text/plain; version=0.0.4; charset=utf-8"
 			body = Metrics(s.statuses()...)
 		case "/healthz":
-			err = s.healthy()
+			err = join(s.statuses(), func(one Status) string { return one.Fault })
 		case "/readyz":
-			err = s.ready()
+			err = join(s.statuses(), func(one Status) string { return one.obstacle })
 		}
 		if err != nil {
 			kind, body, code = "text/plain; charset=utf-8", fmt.Appendln(nil, err), http.StatusServiceUnavailable
@@ -65,6 +64,22 @@ func handler(s source) http.Handler {
 			_, _ = w.Write(body) // a client that has gone needs no answer
 		}
 	}))
+}
+
+// join returns what is wrong with each node; nil if nothing is.
+func join(all []Status, wrong func(Status) string) error {
+	var errs []error
+	for _, one := range all {
+		text := wrong(one)
+		switch {
+		case text == "":
+		case len(all) == 1:
+			errs = append(errs, errors.New(text))
+		default:
+			errs = append(errs, errors.New(one.Name+": "+text))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // encode returns a value as indented JSON.

@@ -313,7 +313,8 @@ func (m *Monitor) Status() Status {
 		local.FailedQueries = st.FailedQueries
 		out.Local = &local
 	}
-	out.Ready = m.obstacle(out.Neighbors) == nil
+	out.obstacle = m.obstacle(out.Neighbors)
+	out.Ready = out.obstacle == ""
 	return out
 }
 
@@ -372,36 +373,21 @@ func (m *Monitor) stalled(now time.Time) time.Duration {
 	return now.Sub(m.progressed)
 }
 
-// healthy returns the error that the run has failed with; nil if it has not.
-func (m *Monitor) healthy() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.err
-}
-
-// ready returns what keeps the node from taking part: its run has not begun, or is over, or it has neighbors and is
-// known to be connected with none of them.
-func (m *Monitor) ready() error {
-	st := m.Status()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.obstacle(st.Neighbors)
-}
-
-// obstacle is ready for known neighbors. m.mu is held.
-func (m *Monitor) obstacle(neighbors []Neighbor) error {
+// obstacle returns what keeps the node from taking part, empty if nothing does: its run has not begun, or is over, or it
+// has neighbors and is known to be connected with none of them. m.mu is held.
+func (m *Monitor) obstacle(neighbors []Neighbor) string {
 	connected := func(n Neighbor) bool { return n.Link != nil && n.Link.Connected }
 	switch {
 	case m.node == nil:
-		return errors.New("the run has not begun")
+		return "the run has not begun"
 	case m.err != nil:
-		return m.err
+		return m.err.Error()
 	case m.ended:
-		return errors.New("the run is over")
+		return "the run is over"
 	case len(neighbors) > 0 && m.cfg.Links != nil && !slices.ContainsFunc(neighbors, connected):
-		return errors.New("no neighbor is connected")
+		return "no neighbor is connected"
 	}
-	return nil
+	return ""
 }
 
 // Handler serves what the monitor knows, see the package comment. It is guarded, see [Guard].

@@ -94,6 +94,8 @@ type Status struct {
 	// Evidence is what the node holds against members; the JSON leaves out an empty list. Evidence against a neighbor
 	// is no fault of the node.
 	Evidence []Evidence `json:"evidence,omitempty"`
+
+	obstacle string // why it is not ready, empty if it is
 }
 
 // Evidence says that a member's key has signed two different releases of one round. The node keeps the releases, see
