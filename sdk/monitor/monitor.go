@@ -62,14 +62,13 @@ type Config struct {
 
 // Monitor watches one node. Its methods may be called from any goroutine.
 type Monitor struct {
-	cfg        Config
-	accounting dpmech.Accounting
-	planned    float64 // epsilon of all rounds
-	now        func() time.Time
-	started    time.Time
-	pending    chan scored // the newest release that is not scored yet
-	quit       chan struct{}
-	wg         sync.WaitGroup
+	cfg     Config
+	planned float64 // epsilon of all rounds
+	now     func() time.Time
+	started time.Time
+	pending chan scored // the newest release that is not scored yet
+	quit    chan struct{}
+	wg      sync.WaitGroup
 
 	mu         sync.Mutex // guards the rest
 	node       *sdk.Node
@@ -105,8 +104,7 @@ func New(cfg Config) (*Monitor, error) {
 	m.started = m.now()
 	m.since, m.progressed = m.started, m.started
 	if p := cfg.Fleet.Privacy; !p.NonPrivate {
-		m.accounting = p.Accounting
-		m.planned = m.accounting.Epsilon(cfg.Fleet.Rho(), p.Delta)
+		m.planned = p.Accounting.Epsilon(cfg.Fleet.Rho(), p.Delta)
 	}
 	return m, nil
 }
@@ -161,6 +159,7 @@ func (m *Monitor) End(err error) {
 	if m.phase = Ended; err != nil {
 		m.phase = Failed
 	}
+	close(m.pending)
 	m.mu.Unlock()
 	close(m.quit)
 	m.wg.Wait()
@@ -246,39 +245,23 @@ func (m *Monitor) epsilon(rho float64) Value {
 	if p.NonPrivate {
 		return Unknown()
 	}
-	return Value(m.accounting.Epsilon(rho, p.Delta))
+	return Value(p.Accounting.Epsilon(rho, p.Delta))
 }
 
-// score scores releases, always the newest, and rests nine times as long as it has worked.
+// score scores releases, always the newest and in any case the last, and rests nine times as long as it has worked.
 func (m *Monitor) score() {
-	for {
+	for s := range m.pending {
+		began := time.Now()
+		loss, accuracy := m.callScore(s.x)
+		m.mu.Lock()
+		m.local.Round, m.local.Loss, m.local.Accuracy = s.round, Value(loss), Value(accuracy)
+		m.hist.set(s.round, func(p *Point) { p.Loss, p.Accuracy = m.local.Loss, m.local.Accuracy })
+		m.mu.Unlock()
 		select {
-		case s := <-m.pending:
-			began := time.Now()
-			m.scoreOne(s)
-			select {
-			case <-time.After(9 * time.Since(began)):
-				continue
-			case <-m.quit:
-			}
+		case <-time.After(9 * time.Since(began)):
 		case <-m.quit:
 		}
-		select { // the last model is scored in any case
-		case s := <-m.pending:
-			m.scoreOne(s)
-		default:
-		}
-		return
 	}
-}
-
-// scoreOne scores one release.
-func (m *Monitor) scoreOne(s scored) {
-	loss, accuracy := m.callScore(s.x)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.local.Round, m.local.Loss, m.local.Accuracy = s.round, Value(loss), Value(accuracy)
-	m.hist.set(s.round, func(p *Point) { p.Loss, p.Accuracy = Value(loss), Value(accuracy) })
 }
 
 // callScore calls Score. If a panic ended the node, its neighbors would learn something about its data.
@@ -349,7 +332,7 @@ func (m *Monitor) Status() Status {
 // privacy returns what has been spent. m.mu is held.
 func (m *Monitor) privacy() *Privacy {
 	p := m.cfg.Fleet.Privacy
-	out := &Privacy{Delta: p.Delta, Accounting: m.accounting.String(), Limit: Unknown(), Planned: Value(m.planned)}
+	out := &Privacy{Delta: p.Delta, Accounting: p.Accounting.String(), Limit: Unknown(), Planned: Value(m.planned)}
 	if p.EpsilonLimit > 0 {
 		out.Limit = Value(p.EpsilonLimit)
 	}
@@ -359,7 +342,7 @@ func (m *Monitor) privacy() *Privacy {
 	out.Epsilon = m.epsilon(out.Rho)
 	if l := m.cfg.Ledger; l != nil && m.ledgerAt != m.last.Round+1 {
 		m.ledgerAt = m.last.Round + 1
-		m.lifetime = NewLifetime(l.Lifetime(p.Delta), m.accounting)
+		m.lifetime = NewLifetime(l.Lifetime(p.Delta), p.Accounting)
 	}
 	if m.lifetime != nil {
 		life := *m.lifetime

@@ -21,7 +21,7 @@ import (
 // keepDialing holds a connection to p until the transport is closed. The time between two rounds through the addresses
 // doubles; a connection that outlasts it resets it, one that breaks before does not.
 func (t *Transport) keepDialing(p *peer) {
-	wait := t.timing.backoffMin
+	wait := t.cfg.timing.backoffMin
 	for {
 		for _, address := range p.config.Load().Addresses {
 			lasted, err := t.dial(p, address)
@@ -33,15 +33,15 @@ func (t *Transport) keepDialing(p *peer) {
 				continue
 			}
 			if lasted > wait {
-				wait = t.timing.backoffMin
+				wait = t.cfg.timing.backoffMin
 			}
 			break
 		}
 		select {
 		case <-time.After(endpoint.Jitter(wait)):
-			wait = min(2*wait, t.timing.backoffMax)
+			wait = min(2*wait, t.cfg.timing.backoffMax)
 		case <-p.redial:
-			wait = t.timing.backoffMin
+			wait = t.cfg.timing.backoffMin
 		case <-t.ctx.Done():
 			return
 		}
@@ -50,7 +50,7 @@ func (t *Transport) keepDialing(p *peer) {
 
 // dial makes one connection and serves it to its end.
 func (t *Transport) dial(p *peer, address string) (lasted time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(t.ctx, t.timing.handshake)
+	ctx, cancel := context.WithTimeout(t.ctx, t.cfg.timing.handshake)
 	defer cancel()
 	l, err := t.connect(ctx, p, address)
 	if err != nil {
@@ -61,7 +61,7 @@ func (t *Transport) dial(p *peer, address string) (lasted time.Duration, err err
 	l.tcp.SetDeadline(deadline)
 	stop := context.AfterFunc(t.ctx, func() { l.tcp.Close() })
 	defer stop()
-	c, err := clientConn(l, address, t.maxFrame)
+	c, err := clientConn(l, address, t.cfg.MaxFrame)
 	if err != nil {
 		if u := (*url.Error)(nil); errors.As(err, &u) {
 			err = u.Err // without the library's description of its own steps
@@ -78,7 +78,7 @@ func (t *Transport) connect(ctx context.Context, p *peer, address string) (link,
 	if err != nil {
 		return link{}, err
 	}
-	raw, err := t.dialTCP(ctx, "tcp", hostPort)
+	raw, err := t.cfg.dial(ctx, "tcp", hostPort)
 	if err != nil {
 		return link{}, err
 	}

@@ -237,7 +237,7 @@ func dialRaw(t *testing.T, to node, keyName string) (*raw, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := clientConn(l, to.Addr(), to.maxFrame)
+	c, err := clientConn(l, to.Addr(), to.cfg.MaxFrame)
 	if err != nil {
 		return nil, err
 	}

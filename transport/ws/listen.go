@@ -67,9 +67,9 @@ func (t *Transport) acceptAll() {
 			return
 		}
 		// Most likely out of file descriptors, which passes.
-		t.log.Warn("cannot accept", "err", err)
+		t.cfg.Logger.Warn("cannot accept", "err", err)
 		select {
-		case <-time.After(t.timing.backoffMin):
+		case <-time.After(t.cfg.timing.backoffMin):
 		case <-t.ctx.Done():
 			return
 		}
@@ -85,7 +85,7 @@ func (t *Transport) receive(raw net.Conn) {
 	defer stop()
 	tcp, out := newTCP(raw)
 	tcp.unknown = true
-	tcp.SetDeadline(time.Now().Add(t.timing.handshake))
+	tcp.SetDeadline(time.Now().Add(t.cfg.timing.handshake))
 
 	from := raw.RemoteAddr().String()
 	secure := tls.Server(out, t.tls(func(cs tls.ConnectionState) error {
@@ -107,7 +107,7 @@ func (t *Transport) receive(raw net.Conn) {
 	if err != nil {
 		secure.Close()
 		if errors.Is(err, errProbed) {
-			t.log.Debug("a peer has asked whether it could connect", "peer", p.name, "at", from)
+			t.cfg.Logger.Debug("a peer has asked whether it could connect", "peer", p.name, "at", from)
 		} else {
 			t.failed(p, from, err)
 		}
@@ -149,10 +149,10 @@ func (t *Transport) answer(p *peer, l link) (*conn, error) {
 		t.answerProbe(p, w, r)
 		err = errProbed
 	case p.dial:
-		err = fmt.Errorf("%q must not dial %q: the lower name dials", p.name, t.name)
+		err = fmt.Errorf("%q must not dial %q: the lower name dials", p.name, t.cfg.Name)
 		http.Error(w, err.Error(), http.StatusForbidden)
 	default:
-		c, err = serverConn(l, w, r, t.maxFrame)
+		c, err = serverConn(l, w, r, t.cfg.MaxFrame)
 	}
 	if err != nil {
 		w.rw.Flush()

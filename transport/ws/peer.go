@@ -111,7 +111,7 @@ func (t *Transport) connected(p *peer, where string) {
 	p.status.Connected, p.status.Since, p.status.Where, p.status.Refused = true, time.Now(), where, nil
 	p.reported = nil
 	p.mu.Unlock()
-	t.log.Info("connected", "peer", p.name, "at", where)
+	t.cfg.Logger.Info("connected", "peer", p.name, "at", where)
 	endpoint.Offer(t.opened, p.name)
 }
 
@@ -120,7 +120,7 @@ func (t *Transport) disconnected(p *peer, err error) {
 	p.mu.Lock()
 	p.status.Connected, p.status.Since, p.status.Where, p.status.Err = false, time.Now(), "", err
 	p.mu.Unlock()
-	t.log.Info("disconnected", "peer", p.name, "reason", err)
+	t.cfg.Logger.Info("disconnected", "peer", p.name, "reason", err)
 }
 
 // failed notes an attempt to connect that has failed. The same reason is a warning once, until a connection succeeds.
@@ -143,7 +143,7 @@ func (t *Transport) failed(p *peer, where string, err error) {
 	}
 	p.reported[text] = true
 	p.mu.Unlock()
-	t.log.Log(context.Background(), endpoint.Level(repeated), "no connection", "peer", p.name, "at", where, "reason", err)
+	t.cfg.Logger.Log(context.Background(), endpoint.Level(repeated), "no connection", "peer", p.name, "at", where, "reason", err)
 }
 
 // refused notes that an unknown caller was turned away. Such callers must not fill the log.
@@ -153,10 +153,10 @@ func (t *Transport) refused(from string, err error) {
 	}
 	now := time.Now()
 	t.mu.Lock()
-	repeated := now.Sub(t.warned) < t.timing.refusals
+	repeated := now.Sub(t.warned) < t.cfg.timing.refusals
 	if !repeated {
 		t.warned = now
 	}
 	t.mu.Unlock()
-	t.log.Log(context.Background(), endpoint.Level(repeated), "caller refused", "at", from, "reason", err)
+	t.cfg.Logger.Log(context.Background(), endpoint.Level(repeated), "caller refused", "at", from, "reason", err)
 }

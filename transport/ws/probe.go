@@ -69,7 +69,7 @@ func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 
 // probe asks the peer at one address.
 func (t *Transport) probe(ctx context.Context, p *peer, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, t.timing.handshake)
+	ctx, cancel := context.WithTimeout(ctx, t.cfg.timing.handshake)
 	defer cancel()
 	l, err := t.connect(ctx, p, address)
 	if err != nil {

@@ -53,12 +53,12 @@ func (t *Transport) serve(p *peer, c *conn, where string, settled func()) (laste
 	for _, step := range opening {
 		if err := step(); err != nil {
 			s.noteCause(err)
-			c.stop(err, t.timing.linger)
+			c.stop(err, t.cfg.timing.linger)
 			return 0, s.reason()
 		}
 	}
 	settled()
-	c.tcp.keepAlive(t.timing.idle)
+	c.tcp.keepAlive(t.cfg.timing.idle)
 	t.connected(p, where)
 	start := time.Now()
 	s.run()
@@ -75,12 +75,9 @@ func (s *session) sendHello() error {
 }
 
 func (s *session) receiveHello() error {
-	k, n, r, err := s.c.next()
+	n, r, err := s.expect("the first message", kindHello)
 	if err != nil {
 		return err
-	}
-	if k != kindHello {
-		return refusal{fmt.Errorf("the first message is of kind %q, want %q", k, kindHello)}
 	}
 	hello := make([]byte, n)
 	if err := s.c.readBody(r, hello); err != nil {
@@ -126,14 +123,20 @@ func (s *session) detach() {
 }
 
 func (s *session) firstCredit() error {
-	k, n, r, err := s.c.next()
+	n, r, err := s.expect("the message after the hello", kindCredit)
 	if err != nil {
 		return err
 	}
-	if k != kindCredit {
-		return refusal{fmt.Errorf("a message of kind %q after the hello, want %q", k, kindCredit)}
-	}
 	return s.takeCredit(n, r)
+}
+
+// expect reads the header of a message of the opening.
+func (s *session) expect(which string, want kind) (number int, body io.Reader, err error) {
+	k, number, body, err := s.c.next()
+	if err == nil && k != want {
+		err = refusal{fmt.Errorf("%s is of kind %q, want %q", which, k, want)}
+	}
+	return number, body, err
 }
 
 // sendCredit tells the peer how many more frames there is room for; 0 is a keepalive.
@@ -149,7 +152,7 @@ func (s *session) run() {
 		err := s.read()
 		s.noteCause(err)
 		close(readOver)
-		s.c.stop(err, s.t.timing.linger) // and with it a write that may be waiting
+		s.c.stop(err, s.t.cfg.timing.linger) // and with it a write that may be waiting
 	}()
 	err := s.write(readOver)
 	if err != nil {
@@ -158,7 +161,7 @@ func (s *session) run() {
 	select {
 	case <-readOver:
 	default:
-		s.c.stop(err, s.t.timing.linger)
+		s.c.stop(err, s.t.cfg.timing.linger)
 	}
 	<-stopped
 }
@@ -208,16 +211,16 @@ func (s *session) takeFrame(n int, r io.Reader) error {
 // write sends frames, grants and keepalives until the connection fails, readOver is closed or the transport is. The
 // error is nil if the reader knows what happened.
 func (s *session) write(readOver <-chan struct{}) (err error) {
-	keepalive := time.NewTicker(s.t.timing.keepalive)
+	keepalive := time.NewTicker(s.t.cfg.timing.keepalive)
 	defer keepalive.Stop()
 	for err == nil {
 		var out <-chan []byte
 		if s.credit.Load() > 0 {
 			if s.p.resend {
-				s.t.log.Debug("sending a frame again", "peer", s.p.name, "bytes", len(s.p.frame))
+				s.t.cfg.Logger.Debug("sending a frame again", "peer", s.p.name, "bytes", len(s.p.frame))
 				s.p.resend = false
 				if err = s.writeFrame(); err != nil {
-					s.t.log.Warn("frame lost", "peer", s.p.name, "bytes", len(s.p.frame))
+					s.t.cfg.Logger.Warn("frame lost", "peer", s.p.name, "bytes", len(s.p.frame))
 				}
 				continue
 			}

@@ -25,14 +25,10 @@ import (
 // than a TLS record has come; a test holds this to 48 and 96 KiB. While a message is written up to 150 KiB more are in
 // use, from pools that all connections share. TLS and websockets add 0.2 % to a frame of 40 KB.
 type Transport struct {
-	name     string
-	public   ed25519.PublicKey
-	cert     tls.Certificate
-	maxFrame int
-	hellos   endpoint.Hellos
-	log      *slog.Logger
-	timing   timing
-	dialTCP  func(ctx context.Context, network, address string) (net.Conn, error)
+	cfg    Config // with its defaults
+	public ed25519.PublicKey
+	cert   tls.Certificate
+	hellos endpoint.Hellos
 
 	peers    map[string]*peer
 	sorted   []*peer    // by name
@@ -87,31 +83,29 @@ func build(cfg Config) (*Transport, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	cfg.MaxFrame = cmp.Or(cfg.MaxFrame, endpoint.DefaultMaxFrame)
+	cfg.timing = cmp.Or(cfg.timing, defaultTiming)
+	if cfg.dial == nil {
+		cfg.dial = new(net.Dialer).DialContext
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
 	t := &Transport{
-		name:       cfg.Name,
+		cfg:        cfg,
 		public:     cfg.Key.Public().(ed25519.PublicKey),
 		cert:       selfSigned(cfg.Key),
-		maxFrame:   cmp.Or(cfg.MaxFrame, endpoint.DefaultMaxFrame),
 		hellos:     endpoint.Hellos{Make: cfg.Hello, Accept: cfg.CheckHello},
-		log:        cfg.Logger,
-		timing:     cmp.Or(cfg.timing, defaultTiming),
-		dialTCP:    cfg.dial,
 		peers:      make(map[string]*peer),
 		inbox:      endpoint.NewInbox(),
 		pool:       bufferPool{limit: len(cfg.Peers)},
 		handshakes: handshakeLimiter{slots: make(chan struct{}, 2*handshakeLimit)},
 		opened:     make(chan string, 4*len(cfg.Peers)),
 	}
-	if t.dialTCP == nil {
-		t.dialTCP = new(net.Dialer).DialContext
-	}
-	if t.log == nil {
-		t.log = slog.New(slog.DiscardHandler)
-	}
 	for _, c := range cfg.Peers {
 		p := &peer{
 			name:   c.Name,
-			dial:   t.name < c.Name,
+			dial:   t.cfg.Name < c.Name,
 			out:    make(chan []byte),
 			redial: make(chan struct{}, 1),
 			status: transport.PeerStatus{Name: c.Name},
@@ -168,8 +162,8 @@ func (t *Transport) SetAddresses(peer string, addresses ...string) error {
 // once. The slices are copied.
 func (t *Transport) Update(peers []Peer) error {
 	faults := endpoint.Faults{Prefix: "ws: update: "}
-	checkPeers(&faults, t.name, t.public, peers)
-	faults.CheckSame(t.name, slices.Sorted(maps.Keys(t.peers)), peers)
+	checkPeers(&faults, t.cfg.Name, t.public, peers)
+	faults.CheckSame(t.cfg.Name, slices.Sorted(maps.Keys(t.peers)), peers)
 	if err := faults.Err(); err != nil {
 		return err
 	}
@@ -200,9 +194,9 @@ func (t *Transport) Send(ctx context.Context, to string, frame []byte) error {
 	case t.ctx.Err() != nil:
 		return fmt.Errorf("ws: send to %q: %w", to, transport.ErrClosed)
 	case p == nil:
-		return fmt.Errorf("ws: send to %q: not a neighbor of %q", to, t.name)
-	case len(frame) > t.maxFrame:
-		return fmt.Errorf("ws: send to %q: frame of %d bytes, want at most %d", to, len(frame), t.maxFrame)
+		return fmt.Errorf("ws: send to %q: not a neighbor of %q", to, t.cfg.Name)
+	case len(frame) > t.cfg.MaxFrame:
+		return fmt.Errorf("ws: send to %q: frame of %d bytes, want at most %d", to, len(frame), t.cfg.MaxFrame)
 	case ctx.Err() != nil:
 		return fmt.Errorf("ws: send to %q, %s: %w", to, p.state(), ctx.Err())
 	}
@@ -229,13 +223,13 @@ func (t *Transport) Recv(ctx context.Context) (from string, frame []byte, err er
 // Recycle implements [transport.Recycler]. As many frames are kept for use as there are peers, the newest. Frames of at
 // most 1 KiB are not kept.
 func (t *Transport) Recycle(frame []byte) {
-	if cap(frame) <= t.maxFrame {
+	if cap(frame) <= t.cfg.MaxFrame {
 		t.pool.put(frame)
 	}
 }
 
 // MaxFrame implements [transport.Transport].
-func (t *Transport) MaxFrame() int { return t.maxFrame }
+func (t *Transport) MaxFrame() int { return t.cfg.MaxFrame }
 
 // Close implements [transport.Transport]. Connections are given two seconds to deliver what has been sent.
 func (t *Transport) Close() error {
@@ -244,7 +238,7 @@ func (t *Transport) Close() error {
 		t.listener.Close()
 	}
 	// A session that is in the middle of a frame ends in order only after it.
-	timer := time.AfterFunc(t.timing.linger, func() {
+	timer := time.AfterFunc(t.cfg.timing.linger, func() {
 		for _, p := range t.sorted {
 			p.mu.Lock()
 			if p.session != nil {
