@@ -61,7 +61,7 @@ func (g *Group) reply() any {
 	}
 }
 
-func (g *Group) history() historyReply {
+func (g *Group) history() history {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.hist.snapshot()

@@ -19,9 +19,9 @@ import (
 
 // source is what a handler serves.
 type source interface {
-	statuses() []Status    // of every node
-	reply() any            // for /status
-	history() historyReply // for /history
+	statuses() []Status // of every node
+	reply() any         // for /status
+	history() history   // for /history
 }
 
 var paths = []string{"/", "/status", "/history", "/metrics", "/healthz", "/readyz"}

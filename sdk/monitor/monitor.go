@@ -85,7 +85,6 @@ type Monitor struct {
 	ledgerAt   int // the round after which the ledger was asked, plus 1
 }
 
-// scored is a release to be scored.
 type scored struct {
 	round int
 	x     []float32
@@ -170,13 +169,11 @@ func (m *Monitor) End(err error) {
 func (m *Monitor) sample() {
 	const often, seldom = time.Second / 2, 8 * time.Second
 	wait := often
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
 	for {
 		select {
 		case <-m.quit:
 			return
-		case <-timer.C:
+		case <-time.After(wait):
 		}
 		m.mu.Lock()
 		since := m.since
@@ -185,7 +182,6 @@ func (m *Monitor) sample() {
 			wait = often
 		}
 		m.mu.Unlock()
-		timer.Reset(wait)
 	}
 }
 
@@ -217,7 +213,6 @@ func (m *Monitor) refresh() {
 	m.last = st
 }
 
-// released records a release.
 func (m *Monitor) released(round int, x []float32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -239,7 +234,6 @@ func (m *Monitor) released(round int, x []float32) {
 	m.pending <- scored{round, slices.Clone(x)}
 }
 
-// epsilon returns what a spend amounts to; unknown if the run is not private.
 func (m *Monitor) epsilon(rho float64) Value {
 	p := m.cfg.Fleet.Privacy
 	if p.NonPrivate {
@@ -274,7 +268,6 @@ func (m *Monitor) callScore(x []float32) (loss, accuracy float64) {
 	return m.cfg.Score(x)
 }
 
-// askLinks returns the state of the connections, nil if it is not known.
 func (m *Monitor) askLinks() []Link {
 	if m.cfg.Links == nil {
 		return nil
@@ -360,7 +353,7 @@ func NewLifetime(l *dpmech.Lifetime, a dpmech.Accounting) *Lifetime {
 	return out
 }
 
-func (m *Monitor) history() historyReply {
+func (m *Monitor) history() history {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.refresh()

@@ -42,14 +42,13 @@ const (
 	maxReason = 123
 )
 
-// putHeader writes a message's first bytes.
 func putHeader(k kind, number int) [headerLen]byte {
 	h := [headerLen]byte{byte(k)}
 	binary.BigEndian.PutUint32(h[1:], uint32(number))
 	return h
 }
 
-// parseHeader reads a message's first bytes and checks the number against what its kind allows.
+// parseHeader checks the number against what its kind allows.
 func parseHeader(h [headerLen]byte, maxFrame int) (k kind, number int, err error) {
 	k = kind(h[0])
 	n := binary.BigEndian.Uint32(h[1:])
@@ -99,7 +98,6 @@ func newConn(ws *websocket.Conn, l link, maxFrame int) (*conn, error) {
 	return c, nil
 }
 
-// clientConn asks for a websocket over an authenticated connection.
 func clientConn(l link, url string, maxFrame int) (*conn, error) {
 	ws, _, err := websocket.Dial(context.Background(), url, &websocket.DialOptions{
 		HTTPClient:      &http.Client{Transport: upgrade{l.secure}},
@@ -112,7 +110,6 @@ func clientConn(l link, url string, maxFrame int) (*conn, error) {
 	return newConn(ws, l, maxFrame)
 }
 
-// serverConn answers a request for a websocket.
 func serverConn(l link, w *reply, r *http.Request, maxFrame int) (*conn, error) {
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols:    []string{subprotocol},
@@ -127,7 +124,6 @@ func serverConn(l link, w *reply, r *http.Request, maxFrame int) (*conn, error) 
 // packets holds short messages while they are written.
 var packets = sync.Pool{New: func() any { return new([chunk]byte) }}
 
-// message is one to be sent.
 type message struct {
 	kind   kind
 	number int

@@ -94,7 +94,6 @@ func (t *Transport) connect(ctx context.Context, p *peer, address string) (link,
 	return newLink(secure, tcp, out), nil
 }
 
-// newLink takes over a connection after its handshake.
 func newLink(secure *tls.Conn, tcp *tcpConn, out *coalescer) link {
 	key, _ := presentedKey(secure.ConnectionState()) // the handshake has checked it
 	return link{&coalescer{Conn: secure, below: out, blocks: records}, tcp, key}

@@ -19,9 +19,8 @@ import (
 // handshakeLimit is how many incoming connections may be on their way to being authenticated at a time.
 const handshakeLimit = 64
 
-// handshakeLimiter holds the connections whose other end has not proved a key, or has not sent a fitting hello yet.
-// When there are too many the oldest is closed: a peer needs a moment to get through, a stranger stays as long as it
-// can.
+// handshakeLimiter holds the connections that have no fitting hello yet. When there are too many the oldest is closed:
+// a peer needs a moment to get through, a stranger stays as long as it can.
 type handshakeLimiter struct {
 	mu      sync.Mutex
 	pending []net.Conn // by time of arrival, at most handshakeLimit
@@ -122,8 +121,7 @@ func (t *Transport) receive(raw net.Conn) {
 	}
 }
 
-// drain lets the caller read why it was refused: if the connection were closed with something unread, a reset could
-// overtake the alert.
+// drain lets the caller read why it was refused: a reset, if something is unread, could overtake the alert.
 func drain(raw net.Conn) {
 	raw.SetDeadline(time.Now().Add(time.Second))
 	if w, ok := raw.(interface{ CloseWrite() error }); ok {
@@ -132,8 +130,8 @@ func drain(raw net.Conn) {
 	}
 }
 
-// answer reads the one HTTP request of a connection and turns the connection into a websocket. An HTTP server would set
-// deadlines of its own and keep connections that are no websockets.
+// answer reads the one HTTP request of a connection and makes it a websocket. An HTTP server would set deadlines of its
+// own and keep connections that are no websockets.
 func (t *Transport) answer(p *peer, l link) (*conn, error) {
 	// The websocket keeps both buffers. Small ones do: what is longer than a buffer bypasses it.
 	br := bufio.NewReaderSize(io.LimitReader(l.secure, maxAnswer+endpoint.MaxHello), 1<<10)

@@ -35,8 +35,7 @@ type peer struct {
 	resend bool   // the last connection broke while it was being sent
 }
 
-// configure replaces keys and addresses, which are valid. It reports whether they have changed, and returns the session
-// that is up.
+// configure replaces keys and addresses, which are valid. It returns whether they have changed, and the session.
 func (p *peer) configure(c Peer) (changed bool, s *session) {
 	c.Keys, c.Addresses = slices.Clone(c.Keys), slices.Clone(c.Addresses)
 	for i, k := range c.Keys {
@@ -66,8 +65,7 @@ func (p *peer) enqueue() bool {
 	return true
 }
 
-// dequeue gives back the room of a frame: one that was not received, or that Recv has handed out, which lets the peer
-// send another.
+// dequeue gives back the room of a frame; the peer may send another if Recv has handed it out.
 func (p *peer) dequeue(handedOut bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -22,12 +22,11 @@ var (
 	errMoved    = errors.New("the peer is elsewhere now")
 )
 
-// grantAt is from how many frames on the peer is told at once that there is room for them. Fewer are announced with the
-// next frame or keepalive.
+// grantAt frames of room are announced to the peer at once, fewer with the next frame or keepalive.
 const grantAt = window / 2
 
-// A session is one connection with a peer. Frames flow by credit: an end sends no more than the other end has room for.
-// So the reader never waits for Recv, notices at once when the connection ends, and always sees the peer's keepalives.
+// A session is one connection with a peer. Frames flow by credit, so the reader never waits for Recv, notices at once
+// when the connection ends, and always sees the peer's keepalives.
 type session struct {
 	t      *Transport
 	p      *peer
@@ -166,7 +165,6 @@ func (s *session) run() {
 	<-stopped
 }
 
-// read receives messages.
 func (s *session) read() error {
 	for {
 		k, n, r, err := s.c.next()
@@ -208,8 +206,7 @@ func (s *session) takeFrame(n int, r io.Reader) error {
 	return nil
 }
 
-// write sends frames, grants and keepalives until the connection fails, readOver is closed or the transport is. The
-// error is nil if the reader knows what happened.
+// write sends frames, grants and keepalives to the end of the connection. The error is nil if the reader knows it.
 func (s *session) write(readOver <-chan struct{}) (err error) {
 	keepalive := time.NewTicker(s.t.cfg.timing.keepalive)
 	defer keepalive.Stop()
@@ -259,14 +256,13 @@ func (s *session) writeFrame() error {
 	return err
 }
 
-// end ends the session for a reason.
 func (s *session) end(cause error) {
 	s.noteCause(cause)
 	s.c.tcp.Close()
 }
 
-// noteCause notes why the session ends, if it is err. A decision of one of the ends explains more than the broken pipe
-// that follows from it; apart from that the first reason counts.
+// noteCause notes why the session ends: the first reason, but a decision of one of the ends explains more than the
+// broken pipe that follows from it.
 func (s *session) noteCause(err error) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
@@ -280,23 +276,20 @@ func deliberate(err error) bool {
 		errors.As(err, new(closedError)) || errors.As(err, new(refusal))
 }
 
-// reason returns the cause noted.
 func (s *session) reason() error {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
 	return s.cause
 }
 
-// bufferPool keeps frames that the application is done with, and later ones of about the same length are read into
-// them. Otherwise every frame costs fresh memory, which has to be cleared first and collected afterwards.
+// bufferPool keeps frames that the application is done with; later ones of about the same length are read into them.
 type bufferPool struct {
 	mu     sync.Mutex
 	frames [][]byte // oldest first, at most limit
 	limit  int
 }
 
-// smallFrame is up to what length in bytes a frame is not worth keeping.
-const smallFrame = 1 << 10
+const smallFrame = 1 << 10 // bytes, up to which a frame is not worth keeping
 
 // take returns a slice of n bytes with arbitrary content.
 func (s *bufferPool) take(n int) []byte {

@@ -77,10 +77,9 @@ func (c *tcpConn) Write(p []byte) (int, error) {
 	}
 }
 
-// coalescer is a connection that collects writes while it is held, and passes them on in full blocks. There are two for
-// each websocket. The one above TLS turns the 4 KiB that a client of the websocket library writes at a time into full
-// TLS records. The one below TLS collects records, so that several leave in one system call. Control frames, which the
-// library writes from any goroutine, pass through in their turn.
+// coalescer is a connection that collects writes while it is held, and passes them on in full blocks. The one above TLS
+// turns the 4 KiB that the websocket library writes at a time into full records; the one below sends several in one
+// system call. Control frames, which the library writes from any goroutine, pass through in their turn.
 type coalescer struct {
 	net.Conn
 	below  *coalescer // nil for the lower one
@@ -92,7 +91,6 @@ type coalescer struct {
 	err  error   // of an earlier write
 }
 
-// blockPool has buffers of one length.
 type blockPool struct {
 	size int
 	pool sync.Pool // of *[]byte
@@ -103,7 +101,6 @@ var (
 	batches = &blockPool{size: chunk + 1<<10} // the records of one chunk
 )
 
-// hold starts to collect.
 func (c *coalescer) hold() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,7 +154,6 @@ func (c *coalescer) Write(p []byte) (n int, err error) {
 	return n, c.err
 }
 
-// flush passes on what was collected.
 func (c *coalescer) flush() {
 	if c.buf == nil {
 		return

@@ -105,8 +105,8 @@ func (p *peer) formatKeys() string {
 	return strings.Join(text, " or ")
 }
 
-// explainRefusal says what a failed handshake means. A TLS alert from the other end is about a pin: there is no other
-// certificate trouble. A caller without a certificate, which TLS itself turns away, may be a proxy.
+// explainRefusal says what a failed handshake means. An alert from the other end is about a pin: there is no other
+// certificate trouble. A caller without a certificate may be a proxy.
 func (t *Transport) explainRefusal(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "remote error" {
@@ -119,10 +119,9 @@ func (t *Transport) explainRefusal(err error) error {
 	return err
 }
 
-// The parts of a self-signed Ed25519 certificate (RFC 5280 in DER, with the algorithm identifiers of RFC 8410) around
-// the key and the signature: version 3, serial number 1, no names, no extensions, from 1970 to 9999-12-31 23:59:59,
-// which section 4.1.2.5 defines as no expiry. Only this one shape is needed, and a general encoder takes 130 KB of
-// every program.
+// The parts of a self-signed Ed25519 certificate (RFC 5280 in DER, algorithm identifiers of RFC 8410) around key and
+// signature: version 3, serial number 1, no names, no extensions, no expiry (section 4.1.2.5). A general encoder would
+// take 130 KB of every program.
 const (
 	ed25519ID = "\x30\x05\x06\x03\x2b\x65\x70"
 
