@@ -1,31 +1,3 @@
-// Package monitor lets people and programs watch a node while it runs. It keeps what has happened, in bounded memory,
-// and serves it over HTTP on this machine.
-//
-//	mon, err := monitor.New(monitor.Config{Fleet: fleet, Name: "ward-3"})
-//	node, err := sdk.New(sdk.Config{ /* ... */ Observer: mon.Observer(sdk.Observer{})})
-//	listener, err := monitor.Listen("127.0.0.1:0")
-//	go monitor.Serve(ctx, listener, mon.Handler())
-//	mon.Begin(node)
-//	err = node.Run(ctx)
-//	mon.End(err)
-//
-// What is served:
-//
-//	/         a page for people: the node's state, its neighbors, and charts over the rounds
-//	/status   the same as one JSON object, see [Status]
-//	/history  the numbers of the charts, a [Point] a round
-//	/metrics  for Prometheus, see [Metrics]
-//	/healthz  200 while the run has not failed, otherwise 503 and the error
-//	/readyz   200 while the run is on and a neighbor is connected, if there are any and connections are known
-//
-// Nobody is authenticated, so only this machine is served: [Listen] takes loopback addresses alone, and [Guard] refuses
-// other requests. Nothing can be changed: only GET and HEAD are answered. The page loads nothing from elsewhere, and no
-// CORS header lets other pages read along.
-//
-// Loss and accuracy on the device's own data ([Config.Score]) and the number of failed queries come from the data
-// directly, and the privacy guarantee does not cover them. In a private run the page, /status and /history show them,
-// marked as not covered, and /metrics does not: metrics are collected elsewhere. Everything else follows from releases,
-// from public parameters, and from the times of messages; timing is outside the guarantee.
 package monitor
 
 import (
@@ -63,7 +35,6 @@ type Config struct {
 // Monitor watches one node. Its methods may be called from any goroutine.
 type Monitor struct {
 	cfg     Config
-	planned float64 // epsilon of all rounds
 	now     func() time.Time
 	started time.Time
 	pending chan scored // the newest release that is not scored yet
@@ -81,7 +52,7 @@ type Monitor struct {
 	progressed time.Time // when the node was last seen to work, or to wait with good reason
 	hist       history
 	local      Local // of the newest release that has been scored
-	lifetime   *Lifetime
+	lifetime   *dpmech.Lifetime
 	ledgerAt   int // the round after which the ledger was asked, plus 1
 }
 
@@ -102,9 +73,6 @@ func New(cfg Config) (*Monitor, error) {
 	m.local = Local{Loss: Unknown(), Accuracy: Unknown()}
 	m.started = m.now()
 	m.since, m.progressed = m.started, m.started
-	if p := cfg.Fleet.Privacy; !p.NonPrivate {
-		m.planned = p.Accounting.Epsilon(cfg.Fleet.Rho(), p.Delta)
-	}
 	return m, nil
 }
 
@@ -285,15 +253,12 @@ func (m *Monitor) Status() Status {
 	}
 	m.refresh()
 	f, st, now := m.cfg.Fleet, m.last, m.now()
-	out := Status{
-		Version: 1, Run: f.Run, Name: m.cfg.Name, NonPrivate: f.Privacy.NonPrivate,
-		Running: !m.ended, Phase: m.phase, Seconds: now.Sub(m.since).Seconds(), Stalled: m.stalled(now).Seconds(),
-		Uptime: now.Sub(m.started).Seconds(), Waiting: append([]string{}, st.Waiting...),
-		Round: st.Round, Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown,
-		Queries: st.Queries, FrameBytes: st.BytesSent, RefusedFrames: st.Refused,
-		ConsensusError: Unknown(), Compared: st.Compared, Neighbors: []Neighbor{},
-		Evidence: NewEvidence(st.Evidence),
-	}
+	out := NewStatus(f, m.cfg.Name)
+	out.Running, out.Phase, out.Seconds = !m.ended, m.phase, now.Sub(m.since).Seconds()
+	out.Stalled, out.Uptime = m.stalled(now).Seconds(), now.Sub(m.started).Seconds()
+	out.Waiting = append(out.Waiting, st.Waiting...)
+	out.Round, out.Queries, out.FrameBytes, out.RefusedFrames = st.Round, st.Queries, st.BytesSent, st.Refused
+	out.Compared, out.Evidence = st.Compared, NewEvidence(st.Evidence)
 	if m.err != nil {
 		out.Fault = m.err.Error()
 	}
@@ -324,33 +289,15 @@ func (m *Monitor) Status() Status {
 
 // privacy returns what has been spent. m.mu is held.
 func (m *Monitor) privacy() *Privacy {
-	p := m.cfg.Fleet.Privacy
-	out := &Privacy{Delta: p.Delta, Accounting: p.Accounting.String(), Limit: Unknown(), Planned: Value(m.planned)}
-	if p.EpsilonLimit > 0 {
-		out.Limit = Value(p.EpsilonLimit)
-	}
+	var rho float64
 	if m.node != nil {
-		out.Rho = m.node.Spend()
+		rho = m.node.Spend()
 	}
-	out.Epsilon = m.epsilon(out.Rho)
 	if l := m.cfg.Ledger; l != nil && m.ledgerAt != m.last.Round+1 {
 		m.ledgerAt = m.last.Round + 1
-		m.lifetime = NewLifetime(l.Lifetime(p.Delta), p.Accounting)
+		m.lifetime = l.Lifetime(m.cfg.Fleet.Privacy.Delta)
 	}
-	if m.lifetime != nil {
-		life := *m.lifetime
-		out.Lifetime = &life
-	}
-	return out
-}
-
-// NewLifetime returns the form that a ledger's lifetime has in a status, with epsilon by the given accounting.
-func NewLifetime(l *dpmech.Lifetime, a dpmech.Accounting) *Lifetime {
-	out := &Lifetime{Dataset: l.Dataset, Runs: len(l.Runs), Limit: Unknown(), Epsilon: Value(a.Epsilon(l.Rho, l.Delta))}
-	if l.Limit != nil {
-		out.Limit = Value(l.Limit.Epsilon)
-	}
-	return out
+	return NewPrivacy(m.cfg.Fleet, rho, m.lifetime)
 }
 
 func (m *Monitor) history() history {

@@ -1,0 +1,29 @@
+// Package monitor lets people and programs watch a node while it runs. It keeps what has happened, in bounded memory,
+// and serves it over HTTP on this machine.
+//
+//	mon, err := monitor.New(monitor.Config{Fleet: fleet, Name: "ward-3"})
+//	node, err := sdk.New(sdk.Config{ /* ... */ Observer: mon.Observer(sdk.Observer{})})
+//	listener, err := monitor.Listen("127.0.0.1:0")
+//	go monitor.Serve(ctx, listener, mon.Handler())
+//	mon.Begin(node)
+//	err = node.Run(ctx)
+//	mon.End(err)
+//
+// What is served:
+//
+//	/         a page for people: the node's state, its neighbors, and charts over the rounds
+//	/status   the same as one JSON object, see [Status]
+//	/history  the numbers of the charts, a [Point] a round
+//	/metrics  for Prometheus, see [Metrics]
+//	/healthz  200 while the run has not failed, otherwise 503 and the error
+//	/readyz   200 while the run is on and a neighbor is connected, if there are any and connections are known
+//
+// Nobody is authenticated, so only this machine is served: [Listen] takes loopback addresses alone, and [Guard] refuses
+// other requests. Nothing can be changed: only GET and HEAD are answered. The page loads nothing from elsewhere, and no
+// CORS header lets other pages read along.
+//
+// Loss and accuracy on the device's own data ([Config.Score]) and the number of failed queries come from the data
+// directly, and the privacy guarantee does not cover them. In a private run the page, /status and /history show them,
+// marked as not covered, and /metrics does not: metrics are collected elsewhere. Everything else follows from releases,
+// from public parameters, and from the times of messages; timing is outside the guarantee.
+package monitor
