@@ -102,39 +102,31 @@ func newLink(secure *tls.Conn, tcp *tcpConn, out *coalescer) link {
 // upgrade sends one request over a connection that is there already and hands the connection over with the answer.
 type upgrade struct{ conn net.Conn }
 
-const (
-	maxAnswer = 16 << 10 // limits the header of the answer
-	maxText   = 1 << 10  // limits what is told of a refusal
-)
+// maxHTTP limits what is read of a request or an answer.
+const maxHTTP = 16<<10 + endpoint.MaxHello
 
-// ask sends a request and reads the answer, of at most limit bytes.
-func ask(conn io.ReadWriter, r *http.Request, limit int64) (*http.Response, *bufio.Reader, error) {
+// ask sends a request and reads the answer's header, which must have the status that is wanted.
+func ask(conn io.ReadWriter, r *http.Request, status int) (*http.Response, *bufio.Reader, error) {
 	if err := r.Write(conn); err != nil {
 		return nil, nil, err
 	}
-	br := bufio.NewReader(io.LimitReader(conn, limit))
+	br := bufio.NewReader(io.LimitReader(conn, maxHTTP))
 	resp, err := http.ReadResponse(br, r)
-	return resp, br, err
-}
-
-// unexpected is the error of an answer with another status than was asked for.
-func unexpected(resp *http.Response, body []byte) error {
-	return fmt.Errorf("the other end answers %s: %q", resp.Status, answerText(body))
-}
-
-// answerText returns the beginning of a body as text.
-func answerText(body []byte) string {
-	return strings.ToValidUTF8(strings.TrimSpace(string(body[:min(len(body), maxText)])), "?")
+	if err != nil || resp.StatusCode == status {
+		return resp, br, err
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
+	text := strings.ToValidUTF8(strings.TrimSpace(string(body)), "?")
+	if resp.StatusCode == http.StatusConflict {
+		return nil, nil, fmt.Errorf("the other end: %w: %s", errHello, strings.TrimPrefix(text, errHello.Error()+": "))
+	}
+	return nil, nil, fmt.Errorf("the other end answers %s: %q", resp.Status, text)
 }
 
 func (u upgrade) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, br, err := ask(u.conn, r, maxAnswer)
+	resp, br, err := ask(u.conn, r, http.StatusSwitchingProtocols)
 	if err != nil {
 		return nil, err
-	}
-	if resp.StatusCode != http.StatusSwitchingProtocols {
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxText))
-		return nil, unexpected(resp, body)
 	}
 	early, _ := br.Peek(br.Buffered())
 	resp.Body = struct {

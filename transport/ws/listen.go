@@ -12,8 +12,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
 // handshakeLimit is how many incoming connections may be on their way to being authenticated at a time.
@@ -87,18 +85,14 @@ func (t *Transport) receive(raw net.Conn) {
 	tcp.SetDeadline(time.Now().Add(t.cfg.timing.handshake))
 
 	from := raw.RemoteAddr().String()
-	secure := tls.Server(out, t.tls(func(cs tls.ConnectionState) error {
-		_, err := t.caller(cs)
+	var p *peer
+	secure := tls.Server(out, t.tls(func(cs tls.ConnectionState) (err error) {
+		p, err = t.caller(cs)
 		return err
 	}))
 	if err := secure.HandshakeContext(t.ctx); err != nil {
 		t.refused(from, t.explainRefusal(err))
 		drain(raw)
-		return
-	}
-	p, err := t.caller(secure.ConnectionState())
-	if err != nil {
-		t.refused(from, err)
 		return
 	}
 	tcp.countFor(&p.traffic)
@@ -134,7 +128,7 @@ func drain(raw net.Conn) {
 // own and keep connections that are no websockets.
 func (t *Transport) answer(p *peer, l link) (*conn, error) {
 	// The websocket keeps both buffers. Small ones do: what is longer than a buffer bypasses it.
-	br := bufio.NewReaderSize(io.LimitReader(l.secure, maxAnswer+endpoint.MaxHello), 1<<10)
+	br := bufio.NewReaderSize(io.LimitReader(l.secure, maxHTTP), 1<<10)
 	r, err := http.ReadRequest(br)
 	if err != nil {
 		return nil, t.explainRefusal(err)

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -95,7 +94,7 @@ func (t *Transport) exchange(secure net.Conn, p *peer, address string) error {
 		return err
 	}
 	r.Close = true
-	resp, _, err := ask(secure, r, maxAnswer+endpoint.MaxHello)
+	resp, _, err := ask(secure, r, http.StatusOK)
 	if err != nil {
 		return t.explainRefusal(err)
 	}
@@ -104,12 +103,7 @@ func (t *Transport) exchange(secure net.Conn, p *peer, address string) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case resp.StatusCode == http.StatusConflict:
-		return fmt.Errorf("the other end: %w: %s", errHello, strings.TrimPrefix(answerText(body), errHello.Error()+": "))
-	case resp.StatusCode != http.StatusOK:
-		return unexpected(resp, body)
-	case len(body) > endpoint.MaxHello:
+	if len(body) > endpoint.MaxHello {
 		return fmt.Errorf("a hello of more than %d bytes", endpoint.MaxHello)
 	}
 	if err := t.hellos.Check(p.name, body); err != nil {
