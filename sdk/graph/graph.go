@@ -15,11 +15,9 @@ const (
 	maxEdges = 1 << 22
 )
 
-// maxFaults is how many faults of an edge list are reported before the rest is only counted.
-const maxFaults = 20
+const maxFaults = 20 // of an edge list that are reported; the rest is only counted
 
-// errDisconnected is the fault that another draw of a random graph may not have.
-var errDisconnected = errors.New("not connected")
+var errDisconnected = errors.New("not connected") // another draw of a random graph may be
 
 // Graph is a connected, undirected graph without self loops and repeated edges. It never changes and is safe for
 // concurrent use.
@@ -106,7 +104,6 @@ func (e byEnds) Less(x, y int) bool {
 	return cmp.Or(cmp.Compare(a.i, b.i), cmp.Compare(a.j, b.j), cmp.Compare(a.k, b.k)) < 0
 }
 
-// checkSize refuses sizes outside the package's limits.
 func checkSize(n int, edges int64) error {
 	if n < 1 || n > maxNodes {
 		return fmt.Errorf("found %d nodes, wanted 1..%d", n, maxNodes)
@@ -117,7 +114,6 @@ func checkSize(n int, edges int64) error {
 	return nil
 }
 
-// link derives everything else from the sorted edges.
 func (g *Graph) link(n int) {
 	degree := make([]int, n)
 	for _, e := range g.edges {
@@ -161,7 +157,6 @@ func (g *Graph) reach() (count, missing int) {
 	return count, slices.Index(seen, false)
 }
 
-// faultList collects faults up to maxFaults and counts the rest.
 type faultList struct {
 	list []error
 	more int

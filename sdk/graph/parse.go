@@ -13,11 +13,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// legal lists what Parse takes, for its errors.
 const legal = "ring, complete, star, path, grid:RxC, er:P or file:F"
 
-// erDraws is how often an Erdos-Renyi graph is drawn before giving up on a connected one.
-const erDraws = 100
+const erDraws = 100 // of an Erdos-Renyi graph, until one is connected
 
 // Parse returns the graph on n nodes that spec describes:
 //
@@ -93,7 +91,6 @@ func parse(spec string, n int, seed uint64) (*Graph, error) {
 	return build(n, edges, nil)
 }
 
-// pairs returns how many pairs n nodes have.
 func pairs(n int) int64 { return int64(n) * int64(n-1) / 2 }
 
 func grid(arg string, n int) (*Graph, error) {
@@ -165,7 +162,6 @@ func erEdges(s *rng.Stream, p float64, n int) [][2]int {
 	}
 }
 
-// readEdges reads an edge list; file is its name in errors.
 func readEdges(r io.Reader, file string, n int) (*Graph, error) {
 	var (
 		edges  [][2]int

@@ -34,12 +34,11 @@ func (g *Graph) Gain(share, rho float64) float64 {
 	return share * StabilityLimit / (rho * g.LambdaMax())
 }
 
-// Contraction returns the spectral radius of the matrix M of [StabilityLimit], for a round gain a, a penalty parameter
-// rho and an eigenvalue lambda: by which factor the disagreement along that mode shrinks (below 1) or grows (above) in
-// a round, in the long run. With g = a*rho*lambda, M has trace 2-g and determinant 1-g/2, eq. (trace-det) of the paper:
-// its eigenvalues are a complex pair of size sqrt(1-g/2) for 0 < g < 2, both 0 at g = 2, and real otherwise.
-// Contraction is 1 at g = 0, falls up to g = 2 and rises from there, so that over all modes of a graph it is largest at
-// [Graph.Lambda2] or at [Graph.LambdaMax].
+// Contraction returns the spectral radius of the matrix M of [StabilityLimit] for an eigenvalue lambda: by which factor
+// the disagreement along that mode shrinks (below 1) or grows (above) in a round, in the long run. With g = a*rho*lambda,
+// M has trace 2-g and determinant 1-g/2, eq. (trace-det) of the paper: its eigenvalues are a complex pair of size
+// sqrt(1-g/2) for 0 < g < 2, and real otherwise. Contraction falls from 1 at g = 0 up to g = 2 and rises from there, so
+// that over all modes of a graph it is largest at [Graph.Lambda2] or at [Graph.LambdaMax].
 func Contraction(a, rho, lambda float64) float64 {
 	t := 1 - a*rho*lambda/2 // the determinant, and half the trace
 	if t >= 0 && t <= 1 {
@@ -48,8 +47,7 @@ func Contraction(a, rho, lambda float64) float64 {
 	return math.Abs(t) + math.Sqrt(float64(t*t)-t)
 }
 
-// Contraction returns the largest contraction of all modes of the graph: by which factor disagreement shrinks in a round, in
-// the long run, or grows. It is 0 for a single node.
+// Contraction returns the largest contraction of all modes of the graph, 0 for a single node.
 func (g *Graph) Contraction(a, rho float64) float64 {
 	if g.N() == 1 {
 		return 0
@@ -57,12 +55,11 @@ func (g *Graph) Contraction(a, rho float64) float64 {
 	return max(Contraction(a, rho, g.Lambda2()), Contraction(a, rho, g.LambdaMax()))
 }
 
-// LambdaMax returns the largest eigenvalue of the Laplacian; 0 for a single node. As it decides on stability, an
-// error is on the safe side: up to rounding, the result is not below the eigenvalue. It is above by less than 1e-9
-// of it for N <= 301. For larger graphs the residual of an iteration is added, at most 1e-5 of the eigenvalue where
-// it converges within its fixed effort, as it does on all but crowded spectra of tens of thousands of nodes, and
-// there the result is still no more than the largest sum of degrees over an edge. It is computed once, on the first
-// call, which for a thousand nodes takes some tenths of a second.
+// LambdaMax returns the largest eigenvalue of the Laplacian; 0 for a single node. As it decides on stability, an error
+// is on the safe side: up to rounding, the result is not below the eigenvalue. It is above by less than 1e-9 of it for
+// N <= 301, and by at most 1e-5 on larger graphs, except for crowded spectra of tens of thousands of nodes; it is never
+// more than the largest sum of degrees over an edge. It is computed once, on the first call, which for a thousand nodes
+// takes some tenths of a second.
 func (g *Graph) LambdaMax() float64 { return g.lambdaMax() }
 
 // Lambda2 returns the smallest eigenvalue of the Laplacian above zero, the algebraic connectivity; 0 for a single node.
@@ -126,9 +123,9 @@ func (g *Graph) extreme(top bool, most int) (theta, residual float64) {
 	return theta, residual
 }
 
-// lanczos turns the Laplacian into the tridiagonal matrix with diagonal a and off-diagonal b in an orthonormal basis
-// whose first vector is start, a unit vector that sums to zero. It stops early where the basis spans an invariant
-// space, and then the matrix's eigenvalues are eigenvalues of the Laplacian. len(b) is len(a)-1.
+// lanczos turns the Laplacian into the tridiagonal matrix with diagonal a and off-diagonal b, one shorter, in an
+// orthonormal basis whose first vector is start, a unit vector that sums to zero. It stops early where the basis spans
+// an invariant space, and then the matrix's eigenvalues are eigenvalues of the Laplacian.
 func (g *Graph) lanczos(start []float64, steps int) (basis [][]float64, a, b []float64) {
 	negligible := 1e-13 * g.bound()
 	v := slices.Clone(start)

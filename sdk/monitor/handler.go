@@ -26,7 +26,6 @@ type source interface {
 
 var paths = []string{"/", "/status", "/history", "/metrics", "/healthz", "/readyz"}
 
-// handler serves a source.
 func handler(s source) http.Handler {
 	return Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !slices.Contains(paths, r.URL.Path) {
@@ -88,7 +87,6 @@ func join(all []Status, wrong func(Status) string) error {
 	return errors.Join(errs...)
 }
 
-// encode returns a value as indented JSON.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -60,7 +60,6 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) {
 	}
 }
 
-// answer serves the one request of a connection.
 func answer(ctx context.Context, c net.Conn, h http.Handler) {
 	defer func() {
 		_ = recover() // the display of a run must not end it
@@ -143,7 +142,6 @@ func CheckAddress(addr string) error {
 	return nil
 }
 
-// isLoopback reports whether a host, without a port, is this machine.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

@@ -62,7 +62,6 @@ func (n *Net) Node(name string) (transport.Transport, error) {
 	return e, nil
 }
 
-// node is one member's end.
 type node struct {
 	net      *Net
 	name     string

@@ -19,7 +19,7 @@ import (
 )
 
 // keepDialing holds a connection to p until the transport is closed. The time between two rounds through the addresses
-// doubles; a connection that outlasts it resets it, one that breaks before does not.
+// doubles until a connection outlasts it.
 func (t *Transport) keepDialing(p *peer) {
 	wait := t.cfg.timing.backoffMin
 	for {
@@ -48,7 +48,6 @@ func (t *Transport) keepDialing(p *peer) {
 	}
 }
 
-// dial makes one connection and serves it to its end.
 func (t *Transport) dial(p *peer, address string) (lasted time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(t.ctx, t.cfg.timing.handshake)
 	defer cancel()

@@ -45,7 +45,6 @@ func (d *handshakeLimiter) leave(c net.Conn) {
 	<-d.slots
 }
 
-// acceptAll accepts connections until the listener is closed.
 func (t *Transport) acceptAll() {
 	for {
 		select {
@@ -73,7 +72,6 @@ func (t *Transport) acceptAll() {
 	}
 }
 
-// receive authenticates a caller and serves the connection to its end.
 func (t *Transport) receive(raw net.Conn) {
 	leave := sync.OnceFunc(func() { t.handshakes.leave(raw) })
 	defer leave()

@@ -66,7 +66,6 @@ func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 	return answers, nil
 }
 
-// probe asks the peer at one address.
 func (t *Transport) probe(ctx context.Context, p *peer, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, t.cfg.timing.handshake)
 	defer cancel()

@@ -75,7 +75,6 @@ func presentedKey(cs tls.ConnectionState) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// describeKey writes a key and, if it is known, whose it is.
 func (t *Transport) describeKey(key ed25519.PublicKey) string {
 	text := transport.FormatKey(key)
 	if key.Equal(t.public) {
