@@ -324,7 +324,7 @@ func (m *Monitor) stalled(now time.Time) time.Duration {
 	return now.Sub(m.progressed)
 }
 
-// obstacle returns what keeps the node from taking part, empty if nothing does: its run has not begun, or is over, or it
+// obstacle returns what keeps the node from taking part, empty if nothing: its run has not begun, or is over, or it
 // has neighbors and is known to be connected with none of them. m.mu is held.
 func (m *Monitor) obstacle(neighbors []Neighbor) string {
 	connected := func(n Neighbor) bool { return n.Link != nil && n.Link.Connected }

@@ -160,7 +160,7 @@ type Privacy struct {
 	Lifetime   *Lifetime `json:"lifetime"`        // null without a ledger
 }
 
-// NewPrivacy returns what a run of a private fleet has spent with rho. life is what the ledger has; nil if there is none.
+// NewPrivacy returns what a run of a private fleet has spent with rho. life is what the ledger has, or nil.
 func NewPrivacy(f *sdk.Fleet, rho float64, life *dpmech.Lifetime) *Privacy {
 	p, limit := f.Privacy, Unknown()
 	epsilon := func(rho float64) Value { return Value(p.Accounting.Epsilon(rho, p.Delta)) }

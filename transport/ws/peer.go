@@ -141,7 +141,8 @@ func (t *Transport) failed(p *peer, where string, err error) {
 	}
 	p.reported[text] = true
 	p.mu.Unlock()
-	t.cfg.Logger.Log(context.Background(), endpoint.Level(repeated), "no connection", "peer", p.name, "at", where, "reason", err)
+	level := endpoint.Level(repeated)
+	t.cfg.Logger.Log(context.Background(), level, "no connection", "peer", p.name, "at", where, "reason", err)
 }
 
 // refused notes that an unknown caller was turned away. Such callers must not fill the log.

@@ -88,8 +88,8 @@ func (s *session) receiveHello() error {
 	return nil
 }
 
-// begin makes this the session of its peer and ends an older one first. Pins may have changed since the handshake, which
-// is the error: from here on [Transport.Update] finds the session.
+// begin makes this the session of its peer and ends an older one first. Pins may have changed since the handshake,
+// which is the error: from here on [Transport.Update] finds the session.
 func (s *session) begin() error {
 	for {
 		s.p.mu.Lock()
