@@ -36,9 +36,9 @@ func (g *Graph) Gain(share, rho float64) float64 {
 
 // Contraction returns the spectral radius of the matrix M of [StabilityLimit] for an eigenvalue lambda: by which factor
 // the disagreement along that mode shrinks (below 1) or grows (above) in a round, in the long run. With
-// g = a*rho*lambda, M has trace 2-g and determinant 1-g/2, eq. (trace-det) of the paper: its eigenvalues are a complex pair of size
-// sqrt(1-g/2) for 0 < g < 2, and real otherwise. Contraction falls from 1 at g = 0 up to g = 2 and rises from there, so
-// that over all modes of a graph it is largest at [Graph.Lambda2] or at [Graph.LambdaMax].
+// g = a*rho*lambda, M has trace 2-g and determinant 1-g/2, eq. (trace-det) of the paper: its eigenvalues are a complex
+// pair of size sqrt(1-g/2) for 0 < g < 2, and real otherwise. Contraction falls from 1 at g = 0 up to g = 2
+// and rises from there, so that over all modes of a graph it is largest at [Graph.Lambda2] or at [Graph.LambdaMax].
 func Contraction(a, rho, lambda float64) float64 {
 	t := 1 - a*rho*lambda/2 // the determinant, and half the trace
 	if t >= 0 && t <= 1 {
