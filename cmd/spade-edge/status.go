@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -102,11 +103,7 @@ func watchNode(
 // read.
 func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
 	f := fleet.Fleet
-	st := &monitor.Status{
-		Version: 1, Run: f.Run, Name: file.Name, NonPrivate: f.Privacy.NonPrivate, Phase: monitor.Fresh, Waiting: []string{},
-		Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown,
-		ConsensusError: monitor.Unknown(), Neighbors: []monitor.Neighbor{},
-	}
+	st := monitor.NewStatus(f, file.Name)
 	rho := 0.0
 	switch dir, err := state.Inspect(file.State); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -122,26 +119,20 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		case st.Round > 0:
 			st.Phase = monitor.Stopped
 		}
-		if own := evidenceLeft(st, dir.Evidence, fleet); own != nil && dir.Refused == nil {
+		if own := evidenceLeft(&st, dir.Evidence, fleet); own != nil && dir.Refused == nil {
 			st.Phase, st.Fault = monitor.Damaged, own.Error()
 		}
 	}
 	if p := f.Privacy; !p.NonPrivate {
-		acc := p.Accounting
-		st.Privacy = &monitor.Privacy{
-			Rho: rho, Epsilon: monitor.Value(acc.Epsilon(rho, p.Delta)), Delta: p.Delta, Accounting: acc.String(),
-			Limit: monitor.Unknown(), Planned: monitor.Value(acc.Epsilon(f.Rho(), p.Delta)),
-		}
-		if p.EpsilonLimit > 0 {
-			st.Privacy.Limit = monitor.Value(p.EpsilonLimit)
-		}
+		var life *dpmech.Lifetime
 		if ledger, err := state.ReadLedger(file.Ledger); err == nil {
-			st.Privacy.Lifetime = monitor.NewLifetime(ledger.Lifetime(p.Delta), acc)
+			life = ledger.Lifetime(p.Delta)
 		} else if st.Fault == "" {
 			st.Fault = err.Error()
 		}
+		st.Privacy = monitor.NewPrivacy(f, rho, life)
 	}
-	return st, nil
+	return &st, nil
 }
 
 // evidenceLeft takes into a status what evidence counts by the keys of the fleet file, as the node does when it starts.
