@@ -3,6 +3,7 @@ package task
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Data is a labelled data set: Len samples of Dim numbers, each of one of Classes classes.
@@ -36,16 +37,21 @@ func (d *Data) Select(idx []int) *Data {
 
 // WithBias returns a copy with one more column, the constant 1, behind the others: the intercept of a linear model.
 func (d *Data) WithBias() *Data {
-	b := *d
-	b.Dim = d.Dim + 1
-	b.X = make([]float32, 0, d.Len()*b.Dim)
-	for i := range d.Y {
-		b.X = append(append(b.X, d.Row(i)...), 1)
-	}
+	b := d.mapped(d.Dim+1, func(to, from []float32) { to[copy(to, from)] = 1 })
 	if d.Features != nil {
-		b.Features = append(append(make([]string, 0, b.Dim), d.Features...), "bias")
+		b.Features = append(slices.Clip(d.Features), "bias")
 	}
-	return &b
+	return b
+}
+
+// mapped returns a copy with rows of dim numbers: f stores what it makes of a row in a row of zeros.
+func (d *Data) mapped(dim int, f func(to, from []float32)) *Data {
+	out := *d
+	out.Dim, out.X = dim, make([]float32, d.Len()*dim)
+	for i := range d.Y {
+		f(out.Row(i), d.Row(i))
+	}
+	return &out
 }
 
 // check returns what is wrong with the shape of a data set that a caller may have made.

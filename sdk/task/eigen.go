@@ -63,9 +63,7 @@ func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float6
 		top := combine(images, mix[:n])
 		worst := 0.0
 		for l, image := range top {
-			for j := range image {
-				image[j] -= float64(eigenvalues[l] * start[l][j])
-			}
+			addMultiple(image, -eigenvalues[l], start[l])
 			worst = max(worst, norm(image))
 		}
 		if worst <= float64(eigenTol*eigenvalues[0]) || round == eigenRounds {
@@ -83,10 +81,7 @@ func extend(basis, vectors [][]float64) [][]float64 {
 		before := norm(v)
 		for range 2 {
 			for _, b := range basis {
-				c := dot(v, b)
-				for j := range v {
-					v[j] -= float64(c * b[j])
-				}
+				addMultiple(v, -dot(v, b), b)
 			}
 		}
 		after := norm(v)
@@ -107,9 +102,7 @@ func combine(vectors, mix [][]float64) [][]float64 {
 	for l, m := range mix {
 		out[l] = make([]float64, len(vectors[0]))
 		for i, v := range vectors {
-			for j, x := range v {
-				out[l][j] += float64(m[i] * x)
-			}
+			addMultiple(out[l], m[i], v)
 		}
 	}
 	return out
@@ -188,4 +181,12 @@ func dot(x, y []float64) float64 {
 		sum += float64(xi * y[i])
 	}
 	return sum
+}
+
+// addMultiple adds a*x to y.
+func addMultiple(y []float64, a float64, x []float64) {
+	y = y[:len(x)]
+	for i, xi := range x {
+		y[i] += float64(a * xi)
+	}
 }

@@ -26,20 +26,16 @@ func loadIDX(dir string) (train, test *table, err error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, nil, fmt.Errorf("task: %w", err)
 	}
-	if train, err = loadIDXPair(dir, "train-", ""); err != nil {
-		return nil, nil, err
+	if train, err = loadIDXPair(dir, "train-", ""); err == nil && train == nil {
+		err = fmt.Errorf("task: %s: no train-images-idx3-ubyte or images-idx3-ubyte there, plain or with .gz", dir)
 	}
-	if train == nil {
-		return nil, nil, fmt.Errorf("task: %s: no train-images-idx3-ubyte or images-idx3-ubyte there, plain or with .gz", dir)
-	}
-	if test, err = loadIDXPair(dir, "t10k-", "test-"); err != nil {
-		return nil, nil, err
+	if err == nil {
+		test, err = loadIDXPair(dir, "t10k-", "test-")
 	}
 	if test != nil && test.dim != train.dim {
-		return nil, nil, fmt.Errorf("task: %s holds images of %d pixels, %s of %d",
-			test.name, test.dim, train.name, train.dim)
+		err = fmt.Errorf("task: %s holds images of %d pixels, %s of %d", test.name, test.dim, train.name, train.dim)
 	}
-	return train, test, nil
+	return train, test, err
 }
 
 // findIDX returns the path of a file that may have .gz behind its name, the plain one first, or "" if it is not there.

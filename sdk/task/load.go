@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"os"
 	"strings"
 )
 
@@ -59,7 +60,7 @@ func Load(s Spec) (*Set, error) {
 	if train.columns == nil {
 		set.recipe.Pixels = train.dim
 	}
-	return set, set.fit()
+	return set, set.transform()
 }
 
 // readSource opens a source whose name is valid. l is for a CSV file and seed for generated data. test is nil if the
@@ -70,7 +71,12 @@ func readSource(source string, seed uint64, l layout) (train, test *table, err e
 	case "idx":
 		return loadIDX(arg)
 	case "csv":
-		train, err = loadCSV(arg, l)
+		f, err := os.Open(arg)
+		if err != nil {
+			return nil, nil, fmt.Errorf("task: %w", err)
+		}
+		defer f.Close()
+		train, err = readCSV(f, arg, l)
 		return train, nil, err
 	}
 	d := Clinical(clinicalPatients, seed)
@@ -102,30 +108,33 @@ func (set *Set) split(train, test *table) error {
 	return nil
 }
 
-// fit fits standardisation and projection on the training part, and applies them to both parts.
-func (set *Set) fit() error {
+// transform brings both parts to the columns of the model. What the recipe lacks is fitted on the training part.
+func (set *Set) transform() (err error) {
 	s, r := &set.Spec, &set.recipe
-	r.Bias = *s.Bias
 	if *s.Standardize {
-		f, err := FitStandardizer(set.Train)
-		if err = set.apply(f, err); err != nil {
+		if r.Standardize == nil {
+			r.Standardize, err = FitStandardizer(set.Train)
+			set.fitted("standardisation fitted on the training split")
+		}
+		if err = set.apply(r.Standardize, err); err != nil {
 			return err
 		}
-		r.Standardize = f
-		set.fitted("standardisation fitted on the training split")
 	}
 	if s.PCA > set.Train.Dim {
 		return fieldError("pca", "%d, want 1 to %d, the number of columns of %s", s.PCA, set.Train.Dim, s.Source)
 	}
 	if s.PCA > 0 {
-		f, err := FitPCA(set.Train, s.PCA)
-		if err = set.apply(f, err); err != nil {
+		if r.PCA == nil {
+			r.PCA, err = FitPCA(set.Train, s.PCA)
+			set.fitted("PCA to %d fitted on the training split", s.PCA)
+		}
+		if err = set.apply(r.PCA, err); err != nil {
 			return err
 		}
-		r.PCA = &PCA{Mean: f.Mean, Components: f.Components, Scale: f.Scale}
-		set.fitted("PCA to %d fitted on the training split", s.PCA)
 	}
-	set.addBias()
+	if r.Bias = *s.Bias; r.Bias {
+		set.Train, set.Test = set.Train.WithBias(), set.Test.WithBias()
+	}
 	return nil
 }
 
@@ -138,12 +147,6 @@ func (set *Set) apply(f interface{ Apply(*Data) (*Data, error) }, err error) err
 		set.Test, err = f.Apply(set.Test)
 	}
 	return err
-}
-
-func (set *Set) addBias() {
-	if set.recipe.Bias {
-		set.Train, set.Test = set.Train.WithBias(), set.Test.WithBias()
-	}
 }
 
 func (set *Set) fitted(format string, args ...any) {

@@ -125,13 +125,7 @@ func (p Partition) Assign(y []int, classes, clients int, seed uint64) ([][]int, 
 	case pathological:
 		parts = p.pathological(y, classes, clients, seed)
 	default:
-		all := make([]int, len(y))
-		for i := range all {
-			all[i] = i
-		}
-		s := partitionStream(seed, dealStream, 0, 0)
-		shuffle(&s, all)
-		parts = cut(all, clients)
+		parts = cut(shuffledClasses(make([]int, len(y)), 1, seed)[0], clients)
 	}
 	for _, part := range parts {
 		slices.Sort(part)

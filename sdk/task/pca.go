@@ -48,18 +48,14 @@ func (p *PCA) Apply(d *Data) (*Data, error) {
 	if err := d.checkColumns(len(p.Mean)); err != nil {
 		return nil, err
 	}
-	out := *d
-	out.Dim = len(p.Components)
-	out.X = make([]float32, d.Len()*out.Dim)
-	out.Features = nil
 	pr := newProjector(p.Mean, p.Components)
-	for i := range d.Y {
-		row := out.Row(i)
-		for k, z := range pr.project(d.Row(i)) {
-			row[k] = float32(p.Scale * z)
+	out := d.mapped(len(p.Components), func(to, from []float32) {
+		for k, z := range pr.project(from) {
+			to[k] = float32(p.Scale * z)
 		}
-	}
-	return &out, nil
+	})
+	out.Features = nil
+	return out, nil
 }
 
 // orient turns a vector so that its entry of largest magnitude, the first of several, is positive.
@@ -86,17 +82,14 @@ func covarianceProduct(d *Data, mean []float64, vectors [][]float64) [][]float64
 	out := make([]float64, n*k) // like p.rows
 	sum := make([]float64, k)   // of the projections; zero but for rounding
 	for i := range d.Y {
-		z := p.project(d.Row(i))
-		for h, j := range p.at {
-			x := p.value[h]
-			o := out[j*k:][:len(z)]
-			for l, zl := range z {
-				o[l] += float64(x * zl)
+		row := d.Row(i)
+		z := p.project(row)
+		for j, x := range row {
+			if x != 0 {
+				addMultiple(out[j*k:][:k], float64(x), z)
 			}
 		}
-		for l, zl := range z {
-			sum[l] += zl
-		}
+		addMultiple(sum, 1, z)
 	}
 	products := make([][]float64, k)
 	for l := range products {
@@ -110,22 +103,14 @@ func covarianceProduct(d *Data, mean []float64, vectors [][]float64) [][]float64
 
 // projector computes scalar products of rows, less their mean, with a few vectors.
 type projector struct {
-	k      int
-	rows   []float64 // the vectors' entries, k for each column of the data
+	rows   []float64 // the vectors' entries, one of each vector for each column of the data
 	offset []float64 // scalar products of the mean
-
-	// Of the last row: its entries that are not zero, where they are, and its scalar products.
-	value []float64
-	at    []int
-	z     []float64
+	z      []float64 // scalar products of the last row
 }
 
 func newProjector(mean []float64, vectors [][]float64) *projector {
 	k := len(vectors)
-	p := &projector{
-		k: k, rows: make([]float64, len(mean)*k), offset: make([]float64, k),
-		value: make([]float64, 0, len(mean)), at: make([]int, 0, len(mean)), z: make([]float64, k),
-	}
+	p := &projector{rows: make([]float64, len(mean)*k), offset: make([]float64, k), z: make([]float64, k)}
 	for l, v := range vectors {
 		p.offset[l] = dot(mean, v)
 		for j, x := range v {
@@ -137,19 +122,13 @@ func newProjector(mean []float64, vectors [][]float64) *projector {
 
 // project returns the scalar products of row - mean. The slice is good until the next call.
 func (p *projector) project(row []float32) []float64 {
-	p.value, p.at = p.value[:0], p.at[:0]
+	k := len(p.z)
 	for l, o := range p.offset {
 		p.z[l] = -o
 	}
-	for j, x32 := range row {
-		if x32 == 0 {
-			continue
-		}
-		x := float64(x32)
-		p.value, p.at = append(p.value, x), append(p.at, j)
-		v := p.rows[j*p.k:][:len(p.z)]
-		for l := range p.z {
-			p.z[l] += float64(x * v[l])
+	for j, x := range row {
+		if x != 0 {
+			addMultiple(p.z, float64(x), p.rows[j*k:][:k])
 		}
 	}
 	return p.z

@@ -58,6 +58,9 @@ func Fit(s Spec, m ModelSpec, fittedOn string) (*Recipe, error) {
 	}
 	r := set.recipe
 	r.FittedOn, r.Model = fittedOn, m
+	if r.PCA != nil {
+		r.PCA.Variances = nil
+	}
 	return &r, r.Validate()
 }
 
@@ -115,37 +118,31 @@ func (r *Recipe) Apply(source string, testFraction float64, seed uint64) (*Set, 
 		}
 	}
 	train, test, err := readSource(source, seed, r.layout)
-	if err == nil {
-		err = r.checkTable(train)
-	}
-	if err == nil && test != nil {
-		err = r.checkTable(test)
-	}
 	if err != nil {
 		return nil, err
 	}
 	set := &Set{Spec: s.filled(test != nil), recipe: *r}
-	if err := set.split(train, test); err != nil {
-		return nil, err
+	err = errors.Join(r.checkTable(train), r.checkTable(test))
+	if err == nil {
+		err = set.split(train, test)
 	}
-	if set.Train.Len() == 0 {
-		return nil, fmt.Errorf("task: %s has no sample with a label from %s", train.name, quoted(r.Classes))
+	if err == nil && set.Train.Len() == 0 {
+		err = fmt.Errorf("task: %s has no sample with a label from %s", train.name, quoted(r.Classes))
 	}
-	if r.Standardize != nil {
-		err = set.apply(r.Standardize, nil)
-	}
-	if r.PCA != nil && err == nil {
-		err = set.apply(r.PCA, nil)
+	if err == nil {
+		err = set.transform()
 	}
 	if err != nil {
 		return nil, err
 	}
-	set.addBias()
 	return set, nil
 }
 
-// checkTable reports data that do not fit and have no header that could show it.
+// checkTable reports data that do not fit and have no header that could show it. t may be nil.
 func (r *Recipe) checkTable(t *table) error {
+	if t == nil {
+		return nil
+	}
 	if r.Pixels > 0 && t.dim != r.Pixels {
 		return fmt.Errorf("task: %s holds images of %d pixels, want %d as in the recipe", t.name, t.dim, r.Pixels)
 	}

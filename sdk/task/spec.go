@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -84,18 +85,14 @@ func (s Spec) Validate() error {
 	return errors.Join(faults...)
 }
 
-// csvField is a field of a Spec that names columns of a CSV file.
+// csvFields returns the fields that name columns of a CSV file.
+func (s Spec) csvFields() []csvField {
+	return []csvField{{"label", []string{s.Label}}, {"drop", s.Drop}, {"onehot", s.OneHot}}
+}
+
 type csvField struct {
 	name    string
 	columns []string
-}
-
-func (s Spec) csvFields() []csvField {
-	fields := []csvField{{"label", []string{s.Label}}, {"drop", s.Drop}, {"onehot", s.OneHot}}
-	if s.Label == "" {
-		return fields[1:]
-	}
-	return fields
 }
 
 // CheckSource reports what is wrong with the name of a source, as Spec has it, without opening a file.
@@ -127,18 +124,12 @@ func (s Spec) kind() string {
 
 // filled returns the Spec with the defaults that do not depend on the data.
 func (s Spec) filled(ownTest bool) Spec {
-	tabular := s.kind() != "idx"
-	if s.Standardize == nil {
-		s.Standardize = &tabular
-	}
-	if s.Bias == nil {
-		bias := tabular
-		s.Bias = &bias
-	}
+	standardize := s.kind() != "idx"
+	bias := standardize
+	s.Standardize, s.Bias = cmp.Or(s.Standardize, &standardize), cmp.Or(s.Bias, &bias)
+	s.TestFraction = cmp.Or(s.TestFraction, 0.2)
 	if ownTest {
 		s.TestFraction = 0
-	} else if s.TestFraction == 0 {
-		s.TestFraction = 0.2
 	}
 	return s
 }

@@ -39,17 +39,13 @@ func (s *Standardizer) Apply(d *Data) (*Data, error) {
 	if err := errors.Join(d.checkColumns(len(s.Mean)), d.checkColumns(len(s.Std))); err != nil {
 		return nil, err
 	}
-	out := *d
-	out.X = make([]float32, len(d.X))
-	for i := range d.Y {
-		row := out.Row(i)
-		for j, x := range d.Row(i) {
+	return d.mapped(d.Dim, func(to, from []float32) {
+		for j, x := range from {
 			if s.Std[j] > 0 {
-				row[j] = float32((float64(x) - s.Mean[j]) / s.Std[j])
+				to[j] = float32((float64(x) - s.Mean[j]) / s.Std[j])
 			}
 		}
-	}
-	return &out, nil
+	}), nil
 }
 
 func columnMeans(d *Data) []float64 {
