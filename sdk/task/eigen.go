@@ -18,11 +18,10 @@ const (
 // topEigen returns unit eigenvectors of the n largest eigenvalues of a symmetric positive semidefinite matrix, and the
 // eigenvalues, largest first. mul multiplies each of its vectors, of length dim, by the matrix.
 //
-// It is the restarted block Krylov iteration (Musco and Musco, "Randomized block Krylov methods", 2015): from a block
-// of vectors V an orthonormal basis of V, AV, A²V, ... is built, the matrix is diagonalised inside that space (Rayleigh
-// and Ritz), and the best of its vectors are the next V. It ends when every |Av - λv| is within eigenTol of the largest
-// eigenvalue; a spectrum without gaps may end it after eigenRounds instead, with vectors that mix neighbours of nearly
-// the same eigenvalue. The start is fixed, so the result depends on the matrix alone.
+// It is the restarted block Krylov iteration (Musco and Musco, "Randomized block Krylov methods", 2015): an orthonormal
+// basis of V, AV, A²V, ... is built, the matrix is diagonalised inside that space (Rayleigh and Ritz), and the best of
+// its vectors are the next V. It ends when every |Av - λv| is within eigenTol of the largest eigenvalue, or after
+// eigenRounds, with vectors that mix neighbours of nearly the same eigenvalue. The start is fixed.
 func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float64, values []float64) {
 	block := min(n+eigenSpare, dim)
 	start := make([][]float64, block)
@@ -72,9 +71,8 @@ func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float6
 	}
 }
 
-// extend appends to an orthonormal basis what the vectors add to it: each less its projection on what is there, scaled
-// to unit length. Projecting twice makes it orthogonal to rounding; a vector of which next to nothing is left is passed
-// over.
+// extend appends to an orthonormal basis what the vectors add to it, scaled to unit length. Projecting twice makes it
+// orthogonal to rounding.
 func extend(basis, vectors [][]float64) [][]float64 {
 	for _, v := range vectors {
 		v = slices.Clone(v)
@@ -84,14 +82,12 @@ func extend(basis, vectors [][]float64) [][]float64 {
 				addMultiple(v, -dot(v, b), b)
 			}
 		}
-		after := norm(v)
-		if !(after > float64(1e-10*before)) {
-			continue
+		if after := norm(v); after > float64(1e-10*before) {
+			for j := range v {
+				v[j] /= after
+			}
+			basis = append(basis, v)
 		}
-		for j := range v {
-			v[j] /= after
-		}
-		basis = append(basis, v)
 	}
 	return basis
 }
