@@ -17,9 +17,8 @@ type Config struct {
 	Directions Distribution // of the query directions
 
 	// Centered subtracts from each loss the last one seen of the same component, 0 before the first. That number is known
-	// before the query and E u = 0, so the conditional mean of the estimate is the same; but nearly all of its variance,
-	// which comes from the constant part of the loss, is gone. The memory grows by one number a component. The second
-	// moment stays below 9 Q^2 for losses in [0, B], with M_2 = B^2, and below 36 Q^2 in general.
+	// before the query and E u = 0, so the conditional mean of the estimate is the same, but nearly all of its variance is
+	// gone. The second moment stays below 9 Q^2 for losses in [0, B], with M_2 = B^2, and below 36 Q^2 in general.
 	Centered bool
 	// Seeded keeps of each row of the table only what it takes to compute it again, 8 bytes in place of 4d: the same bits,
 	// for one more drawn direction a query.
@@ -61,13 +60,8 @@ func (c Config) Validate() error {
 // It holds m*d + 4d numbers, or 2m + 5d with a seeded table, m more if centered, and up to 2d for each further query of
 // the window. [NewEstimator] allocates them, and nothing is allocated afterwards. It is not safe for concurrent use.
 //
-// Answers are collected, up to eight, and then applied to table, v and abar piece by piece, so that a piece of v and
-// abar stays in the processor's nearest cache for all of them. Each number takes the answers in the order of the stage,
-// however many are collected.
-//
-// The table's mean is updated row by row. To keep rounding errors from growing without bound, it is summed again with
-// each Fill, and at the beginning of a step once max(8m, 16384) rows have been replaced since: in between its error is
-// at most that many half ulps.
+// The table's mean is updated row by row. To bound its rounding error, it is summed again with each Fill, and at the
+// beginning of a step once max(8m, 16384) rows have been replaced since.
 type Estimator struct {
 	cfg   Config
 	table table
@@ -100,13 +94,6 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	if cfg.Batch == 0 {
 		cfg.Batch = cfg.Samples
 	}
-	e := &Estimator{
-		cfg:   cfg,
-		batch: newBatch(cfg.Samples, cfg.Batch),
-		abar:  make([]float32, cfg.Dim),
-		v:     make([]float32, cfg.Dim),
-		renew: max(8*cfg.Samples, 1<<14),
-	}
 	window, collect, work := max(1, cfg.Window), 8, min(cfg.Dim, piece)
 	if cfg.Seeded {
 		work = cfg.Dim // a seeded row is computed as a whole
@@ -114,15 +101,17 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	if cfg.Directions == Sphere {
 		collect = 1 // d floats each, where signs take d bits
 	}
+	e := &Estimator{
+		cfg: cfg, batch: newBatch(cfg.Samples, cfg.Batch), renew: max(8*cfg.Samples, 1<<14),
+		abar: make([]float32, cfg.Dim), v: make([]float32, cfg.Dim), q: make([]float32, work),
+		open: make([]Query, 0, window), held: make([]answered, 0, max(window, collect)),
+	}
 	for range max(window, collect) {
 		e.dirs = append(e.dirs, newDirection(cfg.Directions, cfg.Dim))
 	}
 	for range window {
 		e.point = append(e.point, make([]float32, cfg.Dim))
 	}
-	e.q = make([]float32, work)
-	e.open = make([]Query, 0, window)
-	e.held = make([]answered, 0, len(e.dirs))
 	e.table = newTable(cfg, e.address)
 	if cfg.Centered {
 		e.last = make([]float32, cfg.Samples)
@@ -237,7 +226,8 @@ func (e *Estimator) Answer(losses ...float64) error {
 	return nil
 }
 
-// apply puts the collected answers into the table, abar and v.
+// apply puts the collected answers into the table, abar and v, piece by piece: a piece of v and abar stays in the
+// processor's nearest cache for all of them. Each number takes the answers in the order of the stage.
 func (e *Estimator) apply() {
 	byB, byM := 1/float32(e.cfg.Batch), 1/float32(e.cfg.Samples)
 	for from := 0; from < e.cfg.Dim; from += len(e.q) {
@@ -268,8 +258,7 @@ func (e *Estimator) apply() {
 func (e *Estimator) Estimate() []float32 { return e.v }
 
 // Baselines returns the last loss seen of each component, length m, or nil if the estimator is not centered. The
-// estimator owns the slice: copied between two rounds, and copied back into a new estimator, it carries the memory over
-// a restart.
+// estimator owns the slice. Copied between two rounds into a new estimator, it carries the memory over a restart.
 func (e *Estimator) Baselines() []float32 { return e.last }
 
 // table is the memory table: a row a_h = coefficient*direction for each of the m components. A dense table holds the
@@ -278,10 +267,9 @@ type table struct {
 	d    int
 	flat []float32 // dense: m rows of d numbers in one slice, allocated once
 
-	// seeded: the draw and the coefficient of each row, and room for one row and its direction.
-	seeds   []seededRow
-	row     []float32
-	dir     direction
+	seeds   []seededRow // seeded
+	row     []float32   // room for one row
+	dir     direction   // and for its direction
 	address func(h int, stage uint32) rng.Stream
 }
 
@@ -294,8 +282,7 @@ type seededRow struct {
 func newTable(cfg Config, address func(h int, stage uint32) rng.Stream) table {
 	t := table{d: cfg.Dim, address: address}
 	if cfg.Seeded {
-		t.seeds = make([]seededRow, cfg.Samples)
-		t.row = make([]float32, cfg.Dim)
+		t.seeds, t.row = make([]seededRow, cfg.Samples), make([]float32, cfg.Dim)
 		t.dir = newDirection(cfg.Directions, cfg.Dim)
 	} else {
 		t.flat = make([]float32, cfg.Samples*cfg.Dim)

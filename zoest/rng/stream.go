@@ -28,11 +28,8 @@ const (
 
 // Address names one stream of draws. Fields that a purpose has no use for stay zero.
 type Address struct {
-	Purpose   Purpose
-	Client    uint32
-	Round     uint32
-	Step      uint32
-	Component uint32
+	Purpose                        Purpose
+	Client, Round, Step, Component uint32
 }
 
 // Stream is the sequence of draws at one address. It is a small value without references; copying it copies its
@@ -52,10 +49,7 @@ func New(seed uint64, a Address) Stream {
 	// One block under the seed's own key turns (purpose, client) into the key of a family of streams; the other
 	// coordinates and the block number are that family's counter.
 	k := philox([4]uint32{uint32(a.Purpose), a.Client, 0x53504144, 0}, [2]uint32{uint32(seed), uint32(seed >> 32)})
-	return Stream{
-		key: [2]uint32{k[0], k[1]},
-		ctr: [4]uint32{0, a.Component, a.Step, a.Round},
-	}
+	return Stream{key: [2]uint32(k[:2]), ctr: [4]uint32{0, a.Component, a.Step, a.Round}}
 }
 
 // Uint32 returns 32 uniform bits.
@@ -92,8 +86,8 @@ func (s *Stream) Fill(dst []uint64) {
 	}
 }
 
-// Read fills p with uniform bytes, the words in little-endian order; it never fails. It makes a Stream an [io.Reader].
-// A last piece of a word uses the whole word, so that the bytes depend on the lengths of the calls.
+// Read fills p with uniform bytes, the words in little-endian order; it never fails. A last piece of a word uses the
+// whole word, so that the bytes depend on the lengths of the calls.
 func (s *Stream) Read(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {
@@ -107,13 +101,12 @@ func (s *Stream) Read(p []byte) (int, error) {
 // IntN returns a uniform integer in [0, n), without bias (Lemire, "Fast random integer generation in an interval",
 // 2019). n must be in [1, 2^32).
 func (s *Stream) IntN(n int) int {
-	hi, lo := bits.Mul32(s.Uint32(), uint32(n))
-	if lo < uint32(n) {
-		for threshold := -uint32(n) % uint32(n); lo < threshold; {
-			hi, lo = bits.Mul32(s.Uint32(), uint32(n))
+	for {
+		hi, lo := bits.Mul32(s.Uint32(), uint32(n))
+		if lo >= uint32(n) || lo >= -uint32(n)%uint32(n) {
+			return int(hi)
 		}
 	}
-	return int(hi)
 }
 
 // Float64 returns a uniform number in [0, 1) with 53 random bits.
