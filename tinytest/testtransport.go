@@ -335,29 +335,19 @@ func (tr *trial) crowd() error {
 			frames[pair] = append(frames[pair], tr.frame(pair[0], 200))
 		}
 	}
-	faults := make(chan error, 100)
-	fault := func(err error) {
-		select {
-		case faults <- err:
-		default:
-		}
-	}
+	ctx, stop := context.WithCancelCause(context.Background()) // at the first fault
+	defer stop(nil)
 	var senders, receivers sync.WaitGroup
-	done, stop := context.WithCancel(context.Background())
-	defer stop()
 	for i := range tr.names {
 		for range 2 {
 			receivers.Go(func() {
 				for {
-					a := tr.recv(done, i)
-					if done.Err() != nil {
+					a := tr.recv(ctx, i)
+					if ctx.Err() != nil {
 						return
 					}
 					if err := tr.known(i, a); err != nil {
-						fault(err)
-						if a.err != nil {
-							return // otherwise go on, for the senders
-						}
+						stop(err)
 					}
 				}
 			})
@@ -367,8 +357,8 @@ func (tr *trial) crowd() error {
 		from, to := pair[0], pair[1]
 		senders.Go(func() {
 			for _, frame := range list {
-				if err := tr.nodes[from].Send(done, tr.names[to], frame); err != nil {
-					fault(fmt.Errorf("a Send from %q to %q: %w", tr.names[from], tr.names[to], err))
+				if err := tr.nodes[from].Send(ctx, tr.names[to], frame); err != nil {
+					stop(fmt.Errorf("a Send from %q to %q: %w", tr.names[from], tr.names[to], err))
 					return
 				}
 				tr.nodes[from].MaxFrame()
@@ -376,15 +366,13 @@ func (tr *trial) crowd() error {
 		})
 	}
 	late := ended(&senders)
-	stop()
-	_ = ended(&receivers) // or they ignore their context, which breaks another rule
-	select {
-	case err := <-faults:
-		return err
-	default:
-	}
 	if late != nil {
-		return fmt.Errorf("a Send %w", late)
+		late = fmt.Errorf("a Send %w", late)
+	}
+	stop(late)
+	_ = ended(&receivers) // or they ignore their context, which breaks another rule
+	if err := context.Cause(ctx); err != context.Canceled {
+		return err
 	}
 	return nil
 }
