@@ -85,7 +85,7 @@ var mutations = []mutation{
 		"vec.Replace(e.table.at(a.h)[from:to], v,", "vec.Replace(append([]float32(nil), e.table.at(a.h)[from:to]...), v,", oracle},
 	{"mean of the table never updated", "zoest/estimator.go",
 		"v, abar, q, byB, byM)", "v, append([]float32(nil), abar...), q, byB, byM)", oracle},
-	{"batch with replacement", "zoest/draw.go",
+	{"batch with replacement", "zoest/estimator.go",
 		"	return b.items[:b.size]\n", `	out := make([]int, b.size)
 	for i := range out {
 		out[i] = b.items[s.IntN(len(b.items))]
