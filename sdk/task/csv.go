@@ -2,6 +2,7 @@ package task
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -53,23 +54,17 @@ func (c *column) parse(cell string) (_ float32, fault string) {
 type header struct {
 	file   string
 	names  []string
-	places map[string]int
 	faults []error
 	lacks  bool // one of the faults is that a column is missing
 }
 
 // newHeader reads the names of columns. A column without a name is called "column 3" after its place.
 func newHeader(file string, record []string) *header {
-	h := &header{file: file, places: make(map[string]int, len(record))}
+	h := &header{file: file}
 	for i, name := range record {
-		name = strings.Clone(strings.TrimSpace(name))
-		if name == "" {
-			name = "column " + strconv.Itoa(i+1)
-		}
-		if first, ok := h.places[name]; ok {
+		name = cmp.Or(strings.Clone(strings.TrimSpace(name)), "column "+strconv.Itoa(i+1))
+		if first := slices.Index(h.names, name); first >= 0 {
 			h.faults = append(h.faults, fmt.Errorf("task: %s: columns %d and %d are both called %q", file, first+1, i+1, name))
-		} else {
-			h.places[name] = i
 		}
 		h.names = append(h.names, name)
 	}
@@ -78,8 +73,8 @@ func newHeader(file string, record []string) *header {
 
 // column returns the column of a name. If there is none, missing is the fault.
 func (h *header) column(name string, missing error) *column {
-	at, ok := h.places[name]
-	if !ok {
+	at := slices.Index(h.names, name)
+	if at < 0 {
 		h.faults, h.lacks = append(h.faults, missing), true
 	}
 	return &column{Column: Column{Name: name}, at: at}
@@ -109,11 +104,9 @@ func (s Spec) columns(h *header) (features []*column, label *column) {
 	return features, found[s.Label].categories(nil)
 }
 
-// readCSV reads a CSV file with a header line. Spaces around a cell are not part of it.
-//
-// The layout's label column becomes the labels, a column of categories becomes one column of zeros and ones for each of
-// them (an empty cell is a category too), and every other cell must be a number that a float32 can hold. Values that
-// differ in writing, as 1 and 1.0, are distinct.
+// readCSV reads a CSV file with a header line. Spaces around a cell are not part of it. A column of categories becomes
+// one column of zeros and ones for each (an empty cell is a category, 1 and 1.0 are two); every other cell must be a
+// number that a float32 can hold.
 func readCSV(r io.Reader, name string, l layout) (*table, error) {
 	br := bufio.NewReader(r)
 	if start, _ := br.Peek(3); string(start) == "\ufeff" {
@@ -149,11 +142,10 @@ func readCSV(r io.Reader, name string, l layout) (*table, error) {
 	}
 	for {
 		record, err := cr.Read()
-		if err == io.EOF {
-			break
-		}
 		if err != nil {
-			faults = append(faults, fmt.Errorf("task: %s: %w", name, err))
+			if err != io.EOF {
+				faults = append(faults, fmt.Errorf("task: %s: %w", name, err))
+			}
 			break
 		}
 		if len(record) != len(h.names) {
@@ -178,11 +170,11 @@ func readCSV(r io.Reader, name string, l layout) (*table, error) {
 	if count > maxFaults {
 		faults = append(faults, fmt.Errorf("task: %s: %d more faults", name, count-maxFaults))
 	}
+	if faults == nil && len(cells) == 0 {
+		faults = append(faults, fmt.Errorf("task: %s: no rows below the header", name))
+	}
 	if faults != nil {
 		return nil, errors.Join(faults...)
-	}
-	if len(cells) == 0 {
-		return nil, fmt.Errorf("task: %s: no rows below the header", name)
 	}
 	return csvTable(name, features, label, cells), nil
 }

@@ -90,8 +90,8 @@ func checkLabels(y []int, classes int) error {
 	return nil
 }
 
-// maxValues is the most distinct values that a label or one-hot column may have. A column with more is a measurement or
-// an identifier, and turning it into categories is a mistake that would fill the memory.
+// maxValues is the most distinct values that a label or one-hot column may have. One with more is a measurement or an
+// identifier, whose categories would fill the memory.
 const maxValues = 1000
 
 // table is the content of a source before classes are chosen: rows of numbers, each with the label of the source.
@@ -176,13 +176,12 @@ func sortValues(values []string) {
 // quoted lists values for an error message, at most 50 of them.
 func quoted(values []string) string {
 	const most = 50
+	if n := len(values) - most; n > 0 {
+		return fmt.Sprintf("%s and %d more", quoted(values[:most]), n)
+	}
 	var list []string
-	for _, v := range values[:min(len(values), most)] {
+	for _, v := range values {
 		list = append(list, strconv.Quote(v))
 	}
-	text := strings.Join(list, ", ")
-	if n := len(values) - most; n > 0 {
-		text += fmt.Sprintf(" and %d more", n)
-	}
-	return text
+	return strings.Join(list, ", ")
 }

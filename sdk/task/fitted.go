@@ -72,10 +72,9 @@ type PCA struct {
 
 // FitPCA finds the first n components of a training set. n must be between 1 and the number of columns.
 //
-// Scale is chosen so that the projected training rows have a mean squared norm of n: variance 1 on average, while the
-// components keep their relative size, which is what tells signal from noise. It fails if the training set does not
-// vary. If it varies in fewer than n directions, the remaining components are arbitrary and its projection on them is 0
-// up to rounding.
+// Scale gives the projected training rows a mean squared norm of n, and keeps the relative size of the components. It
+// fails if the training set does not vary. If it varies in fewer than n directions, the remaining components are
+// arbitrary.
 func FitPCA(train *Data, n int) (*PCA, error) {
 	if err := train.check(); err != nil {
 		return nil, err
@@ -130,8 +129,7 @@ func orient(v []float64) {
 }
 
 // covarianceProduct returns the products of the covariance matrix of a data set, whose column means are given, with
-// vectors. It never forms the matrix: a pixel that is zero costs nothing, and no memory grows with the square of the
-// columns.
+// vectors. It never forms the matrix, and a pixel that is zero costs nothing.
 func covarianceProduct(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 	n, k := d.Dim, len(vectors)
 	p := newProjector(mean, vectors)

@@ -94,13 +94,12 @@ func loadIDXFile(dir, name string, magic uint32) (elements []byte, shape []int, 
 	}
 	defer file.Close()
 	if elements, shape, err = readIDX(file, magic); err != nil {
-		return nil, nil, "", fmt.Errorf("task: %s: %w", path, err)
+		err = fmt.Errorf("task: %s: %w", path, err)
 	}
-	return elements, shape, path, nil
+	return elements, shape, path, err
 }
 
-// readIDX reads one IDX file, plain or gzipped as its first bytes say. What the header claims is checked against the
-// elements that are really there, and decides no allocation.
+// readIDX reads one IDX file, plain or gzipped as its first bytes say. What the header claims decides no allocation.
 func readIDX(r io.Reader, magic uint32) (elements []byte, shape []int, err error) {
 	br := bufio.NewReader(r)
 	r = br

@@ -45,7 +45,7 @@ type Spec struct {
 	Seed uint64
 }
 
-// FieldError is a fault of a setting: of a field of a [Spec], or of the text of a [Partition].
+// FieldError is a fault of a field of a [Spec], or of the text of a [Partition].
 type FieldError struct {
 	Field string // data, label, drop, onehot, labels, pca, test_fraction or partition
 	Fault string // what was found and what was wanted; it follows the name of the field
@@ -143,15 +143,14 @@ type Set struct {
 	// TestFraction is 0 if the source has a test set of its own.
 	Spec Spec
 
-	// Fitted lists what was taken from the data themselves, in words for people. A privacy guarantee of a run is
-	// conditional on these.
+	// Fitted lists what was taken from the data. A privacy guarantee of a run is conditional on these.
 	Fitted []string
 
 	recipe Recipe // what was done; without FittedOn and Model
 }
 
-// Load reads and prepares a data set as the package comment describes. It reports all faults of the Spec together, and
-// as many of a file as can be found in one pass.
+// Load reads and prepares a data set as the package comment describes. It reports all faults of the Spec, or as many of
+// a file as one pass finds.
 func Load(s Spec) (*Set, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err

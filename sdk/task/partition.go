@@ -43,8 +43,7 @@ const (
 	maxShards = 1000000
 )
 
-// ParsePartition reads a partition: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S, with A between 0.001
-// and 1e6 and S a whole number between 1 and 1e6.
+// ParsePartition reads a partition, with A between 0.001 and 1e6 and S a whole number between 1 and 1e6.
 func ParsePartition(text string) (Partition, error) {
 	fault := func(format string, args ...any) (Partition, error) {
 		return Partition{}, fieldError("partition", format, args...)
@@ -101,9 +100,9 @@ func partitionStream(seed uint64, step, client, component int) rng.Stream {
 	})
 }
 
-// Assign divides the samples of a data set, whose classes y lie in [0, classes), among clients. It returns for each
-// client the indices of its samples in increasing order. Each sample goes to exactly one client and no client stays
-// empty. More clients (or shards) than samples are an error.
+// Assign divides samples, with classes y in [0, classes), among clients, and returns for each client the indices of its
+// samples in increasing order. Each sample goes to exactly one client and no client stays empty. More clients (or shards)
+// than samples are an error.
 func (p Partition) Assign(y []int, classes, clients int, seed uint64) ([][]int, error) {
 	var fault error
 	if clients < 1 {
@@ -179,10 +178,9 @@ func (p Partition) unbalanced(y []int, classes, clients int, seed uint64) [][]in
 				largest = j
 			}
 		}
-		from := parts[largest]
-		k := repair.IntN(len(from))
-		parts[i] = []int{from[k]}
-		parts[largest] = slices.Delete(from, k, k+1)
+		k := repair.IntN(len(parts[largest]))
+		parts[i] = []int{parts[largest][k]}
+		parts[largest] = slices.Delete(parts[largest], k, k+1)
 	}
 	return parts
 }
@@ -199,10 +197,9 @@ func (p Partition) pathological(y []int, classes, clients int, seed uint64) [][]
 	return parts
 }
 
-// Split divides samples into a training and a test part, class by class. Of each class, the share fraction rounded to
-// the nearest whole number goes to the test part, but one sample always stays for training. y holds classes in [0,
-// classes), fraction lies between 0 and 1. The seed decides which samples go where; both parts list indices in
-// increasing order. It fails if an argument is out of range or the test part would be empty.
+// Split divides samples, with classes y in [0, classes), into a training and a test part, class by class. The share
+// fraction of each class, in (0, 1) and rounded to a whole number, goes to the test part, but one sample always stays for
+// training. Both parts list indices in increasing order. It fails if the test part would be empty.
 func Split(y []int, classes int, fraction float64, seed uint64) (train, test []int, err error) {
 	var fault error
 	if !(fraction > 0 && fraction < 1) {
@@ -214,8 +211,7 @@ func Split(y []int, classes int, fraction float64, seed uint64) (train, test []i
 	for c, members := range byClass(y, classes) {
 		s := rng.New(seed, rng.Address{Purpose: rng.Split, Component: uint32(c)})
 		shuffle(&s, members)
-		n := int(math.Floor(float64(fraction*float64(len(members))) + 0.5))
-		n = max(min(n, len(members)-1), 0)
+		n := max(0, min(int(math.Floor(float64(fraction*float64(len(members)))+0.5)), len(members)-1))
 		test = append(test, members[:n]...)
 		train = append(train, members[n:]...)
 	}
@@ -262,8 +258,8 @@ func cut(v []int, pieces int) [][]int {
 	return out
 }
 
-// dirichletShares draws n shares that sum to 1 from the symmetric Dirichlet distribution: Gamma draws, normalised. A
-// Gamma draw of shape alpha is one of shape 1+alpha times U^(1/alpha); in logarithms it cannot underflow.
+// dirichletShares draws n shares that sum to 1 from the symmetric Dirichlet distribution: Gamma draws, normalised. One of
+// shape alpha is one of shape 1+alpha times U^(1/alpha); in logarithms it cannot underflow.
 func dirichletShares(s *rng.Stream, alpha float64, n int) []float64 {
 	shares := make([]float64, n)
 	largest := math.Inf(-1)
@@ -286,11 +282,7 @@ func dirichletShares(s *rng.Stream, alpha float64, n int) []float64 {
 // (iterative proportional fitting; Deming and Stephan 1940). The sums of sizes and totals are equal. It overwrites the
 // table. Row sums are met up to rounding; column sums too unless the fit is cut off.
 func fitMargins(table [][]float64, sizes, totals []int) [][]float64 {
-	const (
-		floor  = 1e-9 // keeps every table fittable: a zero could never grow
-		rounds = 2000
-		enough = 1e-9
-	)
+	const floor, rounds, enough = 1e-9, 2000, 1e-9 // the floor, since a zero could never grow
 	for _, row := range table {
 		for c := range row {
 			row[c] = max(row[c], floor)

@@ -10,15 +10,13 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of a recipe.
 const (
 	maxFittedOn   = 200     // bytes of FittedOn
 	maxParameters = 1 << 28 // of the model, as many as a fleet can have
 )
 
-// Recipe is preprocessing that has been fitted once, on public data, and then applies to any data set of the same form:
-// it turns a device's own file into the columns that a fleet's model needs. [Fit] makes one. It is public: package
-// fleetfile keeps it in a fleet file, so that all members have the same.
+// Recipe is preprocessing that [Fit] has fitted once, on public data. It turns a device's own file of the same form into
+// the columns that a fleet's model needs. It is public: all members have it in their fleet file.
 type Recipe struct {
 	FittedOn string // the data that it was fitted on, in words for a certificate: 1 to 200 bytes, printable
 
@@ -39,15 +37,13 @@ type Recipe struct {
 // Column is a column of a data file that is learned from.
 type Column struct {
 	Name string
-	// Categories turns the column into one column of zeros and ones for each of these values, in this order; nil takes
-	// its cells as numbers. Another value is an error: zeros throughout would be an input that the model has never
-	// seen.
+	// Categories turns the column into one column of zeros and ones for each of these values, in this order; another
+	// value is an error. Nil takes its cells as numbers.
 	Categories []string
 }
 
 // Fit loads a public data set as [Load] does and returns what was fitted, for a model and with a text that names the
-// data. As in Load the test split is not used for it, so that a simulation on the same Spec shows how good the recipe
-// is.
+// data. The test split is not used for it.
 func Fit(s Spec, m ModelSpec, fittedOn string) (*Recipe, error) {
 	if err := errors.Join(s.Validate(), m.Validate(), CheckFittedOn(fittedOn)); err != nil {
 		return nil, err
@@ -93,10 +89,9 @@ func (r *Recipe) Start(seed uint64) []float32 {
 	return r.Model.Start(r.width(), len(r.Classes), seed)
 }
 
-// Apply loads a device's own data, from a source as [Spec] has it and of the recipe's kind, and prepares them. Only the
-// choice of test samples depends on them: testFraction and seed are those of Spec. A device need not have samples of
-// all classes. On the data that the recipe was fitted on the result has the bits of [Load]'s. Errors name the file, and
-// line and column where there are any. All faults of a header are reported together, and up to ten of the cells.
+// Apply loads a device's own data, from a source of the recipe's kind, and prepares them; source, testFraction and seed
+// are those of [Spec]. A device need not have samples of all classes. On the data that the recipe was fitted on the
+// result has the bits of [Load]'s. Errors name the file, line and column: all faults of a header, or ten of the cells.
 func (r *Recipe) Apply(source string, testFraction float64, seed uint64) (*Set, error) {
 	if err := errors.Join(r.Validate(), CheckSource(source), checkFraction(testFraction)); err != nil {
 		return nil, err
