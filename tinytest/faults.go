@@ -121,8 +121,7 @@ func Markov(seed uint64, fall, wake float64) func(client, tick int) bool {
 
 // markovState returns the n-th state of a stationary Markov chain of two states that turns true with probability up and
 // false with probability down. Each step uses one random number of its own. Some numbers lead to the same state from
-// either state, so it is enough to look back to the last of those: some 1/(up+down) steps, or 1/(2-up-down) for a chain
-// that mostly turns.
+// either state, so it is enough to look back to the last of those.
 func markovState(seed uint64, kind uint32, a, b, n int, up, down float64) bool {
 	up, down = min(max(0, up), 1), min(max(0, down), 1)
 	low, high := min(up, 1-down), max(up, 1-down)
@@ -190,17 +189,16 @@ func (f *faulty) Send(ctx context.Context, to string, frame []byte) error {
 	}
 	seq := f.sent[to]
 	f.sent[to]++
-	copies := f.faults(f.self, j, seq)
-	now := 0
-	for i, ticks := range copies {
+	now := false
+	for i, ticks := range f.faults(f.self, j, seq) {
 		if i == 0 && ticks <= 0 {
-			now = 1
-			continue
+			now = true
+		} else {
+			f.late.Go(func() { f.sendLate(to, frame, ticks) })
 		}
-		f.late.Go(func() { f.sendLate(to, frame, ticks) })
 	}
 	f.mu.Unlock()
-	if now == 0 {
+	if !now {
 		return nil
 	}
 	return f.Transport.Send(ctx, to, frame)

@@ -1,6 +1,7 @@
 package tinytest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,11 +102,8 @@ func (n *Network) Run(ctx context.Context, transports []transport.Transport) (st
 func (n *Network) member(ctx context.Context, i int, tr transport.Transport, t *sim.Transcript) ([]float32, error) {
 	cfg := sdk.Config{
 		Fleet: n.Fleet, Name: n.Fleet.Members[i], Samples: n.Samples[i], Oracle: n.Oracles[i], Transport: tr,
-		ResendAfter: n.ResendAfter,
+		ResendAfter: cmp.Or(n.ResendAfter, 50*time.Millisecond),
 		Observer:    sdk.Observer{Released: func(round int, x []float32) { t.Add(round, i, slices.Clone(x)) }},
-	}
-	if cfg.ResendAfter == 0 {
-		cfg.ResendAfter = 50 * time.Millisecond
 	}
 	if n.Noise != nil && !n.Fleet.Privacy.NonPrivate {
 		cfg.Noise = n.Noise(i)
