@@ -64,8 +64,8 @@ func Duplicate(seed uint64, p float64) sim.FaultSchedule {
 
 // GilbertElliott loses messages in bursts. Each edge, in each direction, is a channel that is good or bad; a message is
 // lost with probability inGood or inBad. From one message to the next a good channel becomes bad with probability
-// worsen, and a bad one good with probability improve. It starts in the stationary distribution, with the share
-// worsen/(worsen+improve) of bad channels. (Gilbert, "Capacity of a burst-noise channel", 1960; Elliott, 1963.)
+// worsen, and a bad one good with probability improve. It starts in the stationary distribution. (Gilbert, "Capacity of
+// a burst-noise channel", 1960; Elliott, 1963.)
 func GilbertElliott(seed uint64, worsen, improve, inGood, inBad float64) sim.FaultSchedule {
 	good, bad := either(seed, kindBurst, inGood, nil), either(seed, kindBurst, inBad, nil)
 	return func(from, to, seq int) []int {
@@ -113,8 +113,7 @@ func Chain(schedules ...sim.FaultSchedule) sim.FaultSchedule {
 }
 
 // Markov returns when clients sleep, for Sim.Asleep: each on its own falls asleep with probability fall from one tick
-// to the next, and wakes up with probability wake. It starts in the stationary distribution: the share fall/(fall+wake)
-// sleeps.
+// to the next, and wakes up with probability wake. It starts in the stationary distribution.
 func Markov(seed uint64, fall, wake float64) func(client, tick int) bool {
 	return func(client, tick int) bool { return markovState(seed, kindAsleep, client, 0, tick, fall, wake) }
 }
@@ -141,10 +140,9 @@ func markovState(seed uint64, kind uint32, a, b, n int, up, down float64) bool {
 	return first != turns
 }
 
-// Faulty returns the transport of member number self of a network, with a fault schedule for what it sends. It keeps
-// the contract of a transport, since any transport may lose frames. members are the names of all, by number; tick is
-// how long one tick of delay lasts. Late frames and second copies go to inner from goroutines that Close ends. Close
-// closes inner.
+// Faulty returns the transport of member number self of a network, with a fault schedule for what it sends. members are
+// the names of all, by number; tick is how long one tick of delay lasts. Late frames and second copies go to inner from
+// goroutines that Close ends. Close closes inner.
 func Faulty(
 	inner transport.Transport, faults sim.FaultSchedule, tick time.Duration, self int, members ...string,
 ) transport.Transport {

@@ -11,8 +11,8 @@ import (
 )
 
 // Objective is an oracle of which everything is known: a function of d parameters for each of m samples, with its
-// gradient, its bounds, and where its mean is least. It is the same to the bit on every processor, never changes, and is
-// safe for concurrent use.
+// gradient, its bounds, and where its mean is least. It is the same to the bit on every processor, never changes, and
+// is safe for concurrent use.
 type Objective struct {
 	rows           [][]float64 // by sample
 	least          []float64   // the minimizer of the mean
@@ -45,8 +45,7 @@ func newObjective(seed uint64, client, dim, samples int) *Objective {
 
 // Quadratic returns client's loss 1/2 sum_i c_i (x_i - t_i)², with a target t for each sample, in [-1, 1]^d, and
 // curvatures c_i in [1/2, 3/2] that are the same for all clients of a seed. It has no upper bound. Its minimizer is the
-// mean of the targets, and that of a network of clients with the same number of samples is the mean of their
-// minimizers.
+// mean of the targets.
 func Quadratic(seed uint64, client, dim, samples int) *Objective {
 	l := newObjective(seed, client, dim, samples)
 	curvature := l.least // in [-1, 1]

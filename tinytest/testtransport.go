@@ -17,19 +17,15 @@ import (
 )
 
 const (
-	// patience is how long a conformance check waits for something that has to happen. No other result depends on time.
-	patience = 30 * time.Second
-	// again is after how long a frame that has not arrived is sent again.
-	again = time.Second
-	// largestTried is the longest frame that is sent to see whether it arrives.
-	largestTried = 64 << 20
+	patience     = 30 * time.Second // for something that has to happen; no other result depends on time
+	again        = time.Second      // until a frame that has not arrived is sent again
+	largestTried = 64 << 20         // the longest frame that is sent to see whether it arrives
 )
 
 // TestTransport checks a transport against what [transport.Transport] promises, and returns one error with a line for
-// each rule that it breaks. open brings up a network of the given members, all neighbors of each other, and returns
-// their transports in the same order; each call makes a new network, which TestTransport closes. The transports may
-// lose, repeat and reorder frames: what does not arrive is sent again, for 30 seconds. The longest frame is tried
-// unless it is longer than 64 MiB.
+// each rule that it breaks. open makes a new network of the given members, all neighbors of each other, and returns
+// their transports in the same order; TestTransport closes them. They may lose, repeat and reorder frames: what does
+// not arrive is sent again, for 30 seconds. The longest frame is tried unless it is longer than 64 MiB.
 func TestTransport(open func(members []string) ([]transport.Transport, error)) error {
 	in := func(check func(*trial) error) func() error { return func() error { return try(open, check) } }
 	return tryRules("transport", []rule{
@@ -85,7 +81,6 @@ func async[T any](f func() T) chan T {
 	return c
 }
 
-// errLate says that something has not happened in time.
 var errLate = fmt.Errorf("still waits after %v", patience)
 
 // await waits for a result.
@@ -151,7 +146,6 @@ func (tr *trial) flood(ctx context.Context) chan error {
 	})
 }
 
-// recv calls Recv.
 func (tr *trial) recv(ctx context.Context, at int) (a arrival) {
 	a.from, a.frame, a.err = tr.nodes[at].Recv(ctx)
 	return a

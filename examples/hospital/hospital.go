@@ -190,7 +190,8 @@ func (h *hospital) accuracy(ctx context.Context, rule []float32) (_ float64, err
 }
 
 // verify reads the certificate, computes every number in it again as anyone can, and compares it with the ledger, which
-// only the hospital can read. The ledger outlives the study: verify fails unless it refuses a second one of the same size.
+// only the hospital can read. The ledger outlives the study: verify fails unless it refuses a second one of the same
+// size.
 func (h *hospital) verify(fleet *sdk.Fleet) (*dpmech.Certificate, error) {
 	text, err := os.ReadFile(h.path("certificate.json"))
 	if err != nil {

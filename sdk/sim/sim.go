@@ -26,8 +26,7 @@ type Client struct {
 
 // FaultSchedule returns the fate of message number seq, counted from 0, of those that client from sends to client to:
 // for each copy that arrives, its delay in ticks. {0} is a message on time, {0, 0} one that arrives twice, and an empty
-// list loses it. A FaultSchedule is a pure function, called in any order and from any goroutine. Its result must not be
-// changed.
+// list loses it. It is a pure function, called in any order and from any goroutine. Its result must not be changed.
 type FaultSchedule func(from, to, seq int) []int
 
 // Sim is a network of machines in virtual time, which passes in ticks. In a tick every client receives what has arrived
@@ -65,8 +64,7 @@ const (
 	shuffle   = 8      // tells the draws of Seed apart from those of the fault schedules in package tinytest
 )
 
-// onTime is the fate of every message without faults.
-var onTime = []int{0}
+var onTime = []int{0} // every message without faults
 
 // member is a client at work. During a tick only its own goroutine uses it.
 type member struct {
@@ -118,9 +116,8 @@ func New(clients []Client) (*Sim, error) {
 	return s, nil
 }
 
-// Run goes through all remaining rounds. each, if not nil, is called after every round, when all clients have made its
-// release; an error from each ends the run. The run also fails if no client makes a release for 10,000 ticks. It must
-// not be called again after an error.
+// Run goes through all remaining rounds. each, if not nil, is called after every round; its error ends the run. The run
+// also fails if no client makes a release for 10,000 ticks. It must not be called again after an error.
 func (s *Sim) Run(ctx context.Context, each func(round int) error) error {
 	for s.over < s.last {
 		before := s.over

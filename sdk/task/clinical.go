@@ -30,9 +30,9 @@ var clinicalColumns = [...]struct {
 // mass index in kg/m², fasting glucose and HDL cholesterol in mmol/l, and whether a cardiovascular event followed
 // (class 0 no, 1 yes), as it does for about half of them.
 //
-// A latent severity of disease moves all columns together a little. The risk of an event is logistic in their sum, HDL
-// against the others: one column alone is right for two thirds, the best linear rule for near 90 %. Patient i depends on
-// seed and i alone. The numbers resemble a clinic's and describe nobody.
+// A severity of disease moves all columns together a little. The risk of an event is logistic in their sum, HDL against
+// the others: one column alone is right for two thirds, the best linear rule for near 90 %. Patient i depends on seed
+// and i alone, and describes nobody.
 func Clinical(n int, seed uint64) *Data {
 	d := &Data{Dim: len(clinicalColumns), Classes: 2, ClassNames: []string{"no", "yes"}}
 	for _, c := range clinicalColumns {

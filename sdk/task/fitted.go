@@ -73,8 +73,7 @@ type PCA struct {
 // FitPCA finds the first n components of a training set. n must be between 1 and the number of columns.
 //
 // Scale gives the projected training rows a mean squared norm of n, and keeps the relative size of the components. It
-// fails if the training set does not vary. If it varies in fewer than n directions, the remaining components are
-// arbitrary.
+// fails if the training set does not vary. Components beyond the directions in which it does are arbitrary.
 func FitPCA(train *Data, n int) (*PCA, error) {
 	if err := train.check(); err != nil {
 		return nil, err

@@ -17,9 +17,9 @@ import (
 //
 //	iid                     at random; sizes differ by at most one
 //	dirichlet:A             sizes differ by at most one, but each client has label shares of its own, drawn from a
-//	                        symmetric Dirichlet distribution with concentration A (after Hsu, Qi and Brown, "Measuring
-//	                        the effects of non-identical data distribution", 2019) and then refitted so that every
-//	                        sample is used; the smaller A, the stronger the skew
+//	                        symmetric Dirichlet distribution with concentration A, small for a strong skew, and
+//	                        refitted so that every sample is used (after Hsu, Qi and Brown, "Measuring the effects of
+//	                        non-identical data distribution", 2019)
 //	dirichlet:A,unbalanced  each class is divided by a Dirichlet draw over the clients; sizes follow (Yurochkin et
 //	                        al., "Bayesian nonparametric federated learning of neural networks", 2019)
 //	pathological:S          samples sorted by label, cut into equal shards, S random shards to each client (McMahan et
@@ -100,9 +100,9 @@ func partitionStream(seed uint64, step, client, component int) rng.Stream {
 	})
 }
 
-// Assign divides samples, with classes y in [0, classes), among clients, and returns for each client the indices of its
-// samples in increasing order. Each sample goes to exactly one client and no client stays empty. More clients (or shards)
-// than samples are an error.
+// Assign divides samples, with classes y in [0, classes), among clients, and returns the increasing indices of each
+// one's samples. Each sample goes to one client and no client stays empty. More clients (or shards) than samples are an
+// error.
 func (p Partition) Assign(y []int, classes, clients int, seed uint64) ([][]int, error) {
 	var fault error
 	if clients < 1 {
@@ -197,9 +197,9 @@ func (p Partition) pathological(y []int, classes, clients int, seed uint64) [][]
 	return parts
 }
 
-// Split divides samples, with classes y in [0, classes), into a training and a test part, class by class. The share
-// fraction of each class, in (0, 1) and rounded to a whole number, goes to the test part, but one sample always stays for
-// training. Both parts list indices in increasing order. It fails if the test part would be empty.
+// Split divides samples, with classes y in [0, classes), into a training and a test part, class by class, as increasing
+// indices. The share fraction of each class, in (0, 1) and rounded to a whole number, goes to the test part, but one
+// sample always stays for training. It fails if the test part would be empty.
 func Split(y []int, classes int, fraction float64, seed uint64) (train, test []int, err error) {
 	var fault error
 	if !(fraction > 0 && fraction < 1) {
@@ -258,8 +258,8 @@ func cut(v []int, pieces int) [][]int {
 	return out
 }
 
-// dirichletShares draws n shares that sum to 1 from the symmetric Dirichlet distribution: Gamma draws, normalised. One of
-// shape alpha is one of shape 1+alpha times U^(1/alpha); in logarithms it cannot underflow.
+// dirichletShares draws n shares that sum to 1 from the symmetric Dirichlet distribution: Gamma draws, normalised. One
+// of shape alpha is one of shape 1+alpha times U^(1/alpha); in logarithms it cannot underflow.
 func dirichletShares(s *rng.Stream, alpha float64, n int) []float64 {
 	shares := make([]float64, n)
 	largest := math.Inf(-1)

@@ -15,8 +15,8 @@ const (
 	maxParameters = 1 << 28 // of the model, as many as a fleet can have
 )
 
-// Recipe is preprocessing that [Fit] has fitted once, on public data. It turns a device's own file of the same form into
-// the columns that a fleet's model needs. It is public: all members have it in their fleet file.
+// Recipe is preprocessing that [Fit] has fitted once, on public data. It turns a device's own file of the same form
+// into the columns that a fleet's model needs. It is public: all members have it in their fleet file.
 type Recipe struct {
 	FittedOn string // the data that it was fitted on, in words for a certificate: 1 to 200 bytes, printable
 

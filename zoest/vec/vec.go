@@ -4,9 +4,9 @@ import (
 	"unsafe"
 )
 
-// Each function checks its arguments once: it cuts the other slices to the length of the first (with a capacity, so
-// that what lies behind a slice's length does not count), and checks for overlaps where it writes. Then it calls one of
-// several variants: the Go of generic.go, or assembly, which trusts the slices it gets.
+// Each function cuts the other slices to the length of the first (with a capacity, so that what lies behind a slice's
+// length does not count) and checks for overlaps where it writes. Then it calls the Go of generic.go, or assembly,
+// which trusts the slices it gets.
 
 // Dot returns the sum of x[i]*y[i], each product rounded to float32, in the order the package comment gives.
 func Dot(x, y []float32) float64 { return dot(x, y[:len(x):len(y)]) }
