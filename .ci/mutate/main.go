@@ -90,8 +90,8 @@ var mutations = []mutation{
 		oracle},
 	{"mean of the table never updated", "zoest/estimator.go",
 		"v, abar, q, byB, byM)", "v, append([]float32(nil), abar...), q, byB, byM)", oracle},
-	{"batch with replacement", "zoest/batch.go",
-		"	return b.items[:b.size]\n", `	out := make([]int, b.size)
+	{"batch with replacement", "zoest/estimator.go",
+		"	return b.items[:len(b.swaps)]\n", `	out := make([]int, len(b.swaps))
 	for i := range out {
 		out[i] = b.items[s.IntN(len(b.items))]
 	}
