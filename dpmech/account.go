@@ -3,6 +3,7 @@ package dpmech
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Accounting is a way to read the spend of a sequence of releases, a sum of [Gaussian.Rho], as epsilon at a given
@@ -21,18 +22,12 @@ const (
 	Paper
 )
 
-// accountings lists the values by number, in the order in which help texts name them.
-var accountings = []struct {
-	name    string
-	epsilon func(rho, delta float64) float64
-}{{"gdp", epsilonGDP}, {"zcdp", epsilonZCDP}, {"paper", epsilonPaper}}
+var accountingNames = []string{"gdp", "zcdp", "paper"}
 
 // ParseAccounting returns the accounting that String names.
 func ParseAccounting(name string) (Accounting, error) {
-	for i, known := range accountings {
-		if known.name == name {
-			return Accounting(i), nil
-		}
+	if i := slices.Index(accountingNames, name); i >= 0 {
+		return Accounting(i), nil
 	}
 	return 0, fmt.Errorf("dpmech: accounting %q, want gdp, zcdp or paper", name)
 }
@@ -42,7 +37,7 @@ func (a Accounting) String() string {
 	if !a.known() {
 		return fmt.Sprintf("Accounting(%d)", int(a))
 	}
-	return accountings[a].name
+	return accountingNames[a]
 }
 
 // MarshalText returns the name used in files.
@@ -52,13 +47,12 @@ func (a Accounting) MarshalText() ([]byte, error) {
 }
 
 // UnmarshalText sets a to the accounting of a name.
-func (a *Accounting) UnmarshalText(name []byte) error {
-	var err error
+func (a *Accounting) UnmarshalText(name []byte) (err error) {
 	*a, err = ParseAccounting(string(name))
 	return err
 }
 
-func (a Accounting) known() bool { return a >= 0 && int(a) < len(accountings) }
+func (a Accounting) known() bool { return a >= 0 && int(a) < len(accountingNames) }
 
 const (
 	// leastDelta is the smallest normal float64: below, numbers lose digits.
@@ -88,7 +82,8 @@ func (a Accounting) Epsilon(rho, delta float64) float64 {
 	if rho == 0 {
 		return 0
 	}
-	return max(0, accountings[a].epsilon(max(rho, leastRho), delta)) * widening
+	epsilon := []func(rho, delta float64) float64{epsilonGDP, epsilonZCDP, epsilonPaper}[a]
+	return max(0, epsilon(max(rho, leastRho), delta)) * widening
 }
 
 // Delta returns the smallest delta at which a total spend rho (in zCDP, at least 0) is epsilon >= 0, rounded up: never

@@ -86,10 +86,7 @@ func MaxRounds(g Gaussian, epsilon, delta float64, acc Accounting) (int, error) 
 		return 0, err
 	}
 	rho := g.Rho()
-	over := sort.Search(math.MaxInt32, func(more int) bool {
-		return acc.Epsilon(times(more+1, rho), delta) > epsilon
-	})
-	return over, nil
+	return sort.Search(math.MaxInt32, func(n int) bool { return acc.Epsilon(times(n+1, rho), delta) > epsilon }), nil
 }
 
 // roundUp returns the next number with six significant decimal digits that is not below x > 0.

@@ -34,12 +34,11 @@ func NewMechanism(dim int, random io.Reader) (*Mechanism, error) {
 //
 // If Release fails, s is zero and must not be used: lengths differ, g is not valid, or the source of randomness failed.
 func (m *Mechanism) Release(s []float32, g Gaussian) error {
+	var gamma, scale float64
 	err := errors.Join(m.checkLength("update", len(s)), g.Validate())
-	if err != nil {
-		clear(s)
-		return err
+	if err == nil {
+		gamma, scale, err = m.prepare(s, g)
 	}
-	gamma, scale, err := m.prepare(s, g)
 	if err != nil {
 		clear(s)
 		return err
@@ -68,15 +67,14 @@ const maxSteps = 1 << 30
 // randomness failed.
 func (m *Mechanism) ReleaseOnGrid(dst []int32, s []float32, g Gaussian, step float64) error {
 	defer clear(s)
+	var gamma, scale float64
 	err := errors.Join(m.checkLength("update", len(s)), m.checkLength("destination", len(dst)), g.Validate())
 	if err == nil && !(step >= g.Sigma/(1<<12) && step <= g.Sigma) {
 		err = fmt.Errorf("dpmech: step is %v, want sigma/4096..sigma, sigma is %v", step, g.Sigma)
 	}
-	if err != nil {
-		clear(dst)
-		return err
+	if err == nil {
+		gamma, scale, err = m.prepare(s, g)
 	}
-	gamma, scale, err := m.prepare(s, g)
 	if err != nil {
 		clear(dst)
 		return err
