@@ -64,30 +64,26 @@ func CreateLedger(path, dataset string, limit *dpmech.Limit) (*Ledger, error) {
 			"bring back the newest copy of the ledger; %s", path, markPath(path), neverAfresh), err)
 	}
 	id := make([]byte, 16)
-	if _, err := rand.Read(id); err != nil {
-		return nil, fmt.Errorf("state: id of ledger %s: %w", path, err)
-	}
+	_, _ = rand.Read(id) // never fails
 	h.ID = hex.EncodeToString(id)
+	l := &Ledger{path: path, writeMark: replaceFile, log: new(ledgerLog)}
 	line, err := json.Marshal(h)
-	log := new(ledgerLog)
 	if err == nil {
-		err = log.start(line)
+		err = l.log.start(line)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("state: ledger %s: %w", path, err)
+		return nil, l.fault(err)
 	}
-	f, err := lockFile(path, os.O_CREATE|os.O_EXCL)
-	if err != nil {
+	if l.file, err = lockFile(path, os.O_CREATE|os.O_EXCL); err != nil {
 		return nil, fmt.Errorf("state: new ledger: %w", err)
 	}
-	l := &Ledger{path: path, writeMark: replaceFile, file: f, log: log}
 	if err = l.write(append(line, '\n'), 0); err == nil {
 		if err = syncDir(filepath.Dir(path)); err == nil {
 			err = l.acknowledge()
 		}
 	}
 	if err != nil { // nobody has seen it yet
-		err = errors.Join(fmt.Errorf("state: new ledger: %w", err), f.Close(), os.Remove(path))
+		err = errors.Join(fmt.Errorf("state: new ledger: %w", err), l.file.Close(), os.Remove(path))
 		if mark := os.Remove(markPath(path)); !errors.Is(mark, fs.ErrNotExist) {
 			err = errors.Join(err, mark)
 		}
@@ -120,8 +116,7 @@ func ReadLedger(path string) (*Ledger, error) {
 		return nil, missing(path, err)
 	}
 	l := &Ledger{path: path}
-	l.log, _, err = l.read(bytes.NewReader(text), m, markErr)
-	if err != nil {
+	if _, err = l.read(bytes.NewReader(text), m, markErr); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -142,45 +137,38 @@ func missing(path string, err error) error {
 	return fmt.Errorf("state: ledger: %w; %s: %w", err, neverAfresh, ErrNoLedger)
 }
 
-// read checks a ledger's file against its mark.
-func (l *Ledger) read(file io.Reader, m *highWater, markErr error) (log *ledgerLog, torn int, err error) {
+// read takes in a ledger's file and checks it against its mark.
+func (l *Ledger) read(file io.Reader, m *highWater, markErr error) (torn int, err error) {
 	if markErr != nil {
-		return nil, 0, markErr
+		return 0, markErr
 	}
 	var head *dpmech.Head
 	if m != nil {
 		head = &m.Head
 	}
-	log, torn, err = readLedgerLog(file, head)
+	l.log, torn, err = readLedgerLog(file, head)
 	switch {
 	case err != nil:
 	case m != nil:
-		if err = log.contains(*head); err == nil {
-			log.settle(*m)
+		if err = l.log.contains(*head); err == nil {
+			l.log.settle(*m)
 		}
-	case log.seq() > 0:
-		line, _ := json.Marshal(log.head(log.seq()))
+	case l.log.seq() > 0:
+		line, _ := json.Marshal(l.log.head(l.log.seq()))
 		err = fmt.Errorf("its mark %s is missing, and without it nobody can tell whether this is the newest copy: bring it "+
 			"back; if you are certain that no later reservation was ever made, write it anew as the one line %s",
 			markPath(l.path), line)
 	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("state: ledger %s: %w", l.path, err)
-	}
-	return log, torn, nil
+	return torn, l.fault(err)
 }
 
 // recover reads the file, and makes durable what it finds there.
 func (l *Ledger) recover() error {
 	m, err := readMark(l.path)
 	size, sizeErr := l.file.size()
-	var torn int
-	l.log, torn, err = l.read(io.NewSectionReader(l.file, 0, size), m, errors.Join(err, sizeErr))
-	if err != nil {
+	torn, err := l.read(io.NewSectionReader(l.file, 0, size), m, errors.Join(err, sizeErr))
+	if err != nil || torn == 0 && m != nil && m.Seq == l.log.seq() {
 		return err
-	}
-	if torn == 0 && m != nil && m.Seq == l.log.seq() {
-		return nil
 	}
 	if torn > 0 {
 		err = l.file.truncate(l.log.size())
@@ -385,10 +373,9 @@ func (l *Ledger) Verify(c *dpmech.Certificate) error {
 func (l *Ledger) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.file == nil {
+	f := l.file
+	if l.file = nil; f == nil {
 		return nil
 	}
-	err := l.file.Close()
-	l.file = nil
-	return err
+	return f.Close()
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"math"
 )
@@ -41,16 +40,6 @@ type slot struct {
 // errEmpty says that nothing has been saved in a slot yet.
 var errEmpty = errors.New("holds nothing yet")
 
-// slotHead returns the first bytes of the slot that holds s.
-func slotHead(s Record) []byte {
-	b := make([]byte, 0, slotHeader)
-	b = append(b, slotMagic...)
-	b = binary.LittleEndian.AppendUint32(b, slotVersion)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(s.Note)))
-	b = binary.LittleEndian.AppendUint64(b, uint64(s.Round))
-	return binary.LittleEndian.AppendUint64(b, uint64(len(s.State)))
-}
-
 // writeSlot writes s to w from its start, digest last, without a copy of the state, and returns the digest.
 func writeSlot(w io.WriterAt, s Record) (digest [sha256.Size]byte, err error) {
 	sum := sha256.New()
@@ -62,7 +51,11 @@ func writeSlot(w io.WriterAt, s Record) (digest [sha256.Size]byte, err error) {
 		sum.Write(b)
 		off += int64(len(b))
 	}
-	put(slotHead(s))
+	head := append(make([]byte, 0, slotHeader), slotMagic...)
+	head = binary.LittleEndian.AppendUint32(head, slotVersion)
+	head = binary.LittleEndian.AppendUint32(head, uint32(len(s.Note)))
+	head = binary.LittleEndian.AppendUint64(head, uint64(s.Round))
+	put(binary.LittleEndian.AppendUint64(head, uint64(len(s.State))))
 	put(s.State)
 	put([]byte(s.Note))
 	sum.Sum(digest[:0])
@@ -98,28 +91,26 @@ func readSlot(r io.ReaderAt, size int64, keep bool) (slot, error) {
 	}
 	s.Round, s.length = int(round), int64(length)
 
-	sum := sha256.New()
+	sum, body, text := sha256.New(), io.NewSectionReader(r, slotHeader, size), make([]byte, note)
 	sum.Write(head)
+	hashed := io.TeeReader(body, sum)
 	var err error
 	if keep {
 		s.State = make([]byte, length)
-		err = readAt(r, s.State, slotHeader)
-		sum.Write(s.State)
+		_, err = io.ReadFull(hashed, s.State)
 	} else {
-		err = hashAt(sum, r, slotHeader, s.length)
+		_, err = io.CopyN(io.Discard, hashed, s.length)
+	}
+	if err == nil {
+		_, err = io.ReadFull(hashed, text)
+	}
+	if err == nil {
+		_, err = io.ReadFull(body, s.digest[:])
 	}
 	if err != nil {
-		return s, err
+		return s, fmt.Errorf("cannot be read: %w", err)
 	}
-	text := make([]byte, note)
-	if err := readAt(r, text, slotHeader+s.length); err != nil {
-		return s, err
-	}
-	sum.Write(text)
 	s.Note = string(text)
-	if err := readAt(r, s.digest[:], slotHeader+s.length+int64(note)); err != nil {
-		return s, err
-	}
 	if !bytes.Equal(sum.Sum(nil), s.digest[:]) {
 		return s, fmt.Errorf("does not match its SHA-256 (it announces round %d)", round)
 	}
@@ -129,18 +120,6 @@ func readSlot(r io.ReaderAt, size int64, keep bool) (slot, error) {
 // readAt fills b from off. The end of the file is an error like any other.
 func readAt(r io.ReaderAt, b []byte, off int64) error {
 	if n, err := r.ReadAt(b, off); n < len(b) {
-		return fmt.Errorf("cannot be read: %w", err)
-	}
-	return nil
-}
-
-// hashAt adds n bytes from off to sum.
-func hashAt(sum hash.Hash, r io.ReaderAt, off, n int64) error {
-	got, err := io.Copy(sum, io.NewSectionReader(r, off, n))
-	if err == nil && got < n {
-		err = io.ErrUnexpectedEOF
-	}
-	if err != nil {
 		return fmt.Errorf("cannot be read: %w", err)
 	}
 	return nil
