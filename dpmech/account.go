@@ -59,9 +59,8 @@ const (
 	leastDelta = 0x1p-1022
 	// leastRho is what a smaller spend counts as, other than zero: a larger spend is a safe answer.
 	leastRho = 0x1p-1000
-	// widening is applied to every epsilon and delta. It is a hundred times and more what rounding leaves undecided
-	// after the margins in the formulas, so that numbers which are equal on paper come out on the same side on every
-	// processor.
+	// widening is applied to every epsilon and delta. It exceeds what rounding leaves undecided a hundred times, so
+	// that numbers which are equal on paper come out on the same side on every processor.
 	widening = 1 + 0x1p-36
 )
 
@@ -70,11 +69,6 @@ const (
 // 1e-13*sqrt(rho) where that is more, which is where delta alone covers nearly everything. (That is for delta <= 1/2
 // and rho >= 1e-300; elsewhere it is an upper bound.) Its last digits depend on the processor's mathematical functions.
 // It is +Inf if an argument is out of range, so that a mistake never looks private.
-//
-// Noise whose law is only within total variation distance s of the ideal one, counted over all releases, makes an
-// (epsilon, delta)-private mechanism (epsilon, delta + (1 + e^epsilon)s)-private. It is charged by the caller: with
-// slack = (1 + e^limit)*s, Epsilon(rho, delta-slack) holds for that noise if it is at most limit. The rounding of the
-// difference is covered, and a slack that leaves nothing of delta gives +Inf.
 func (a Accounting) Epsilon(rho, delta float64) float64 {
 	if !a.known() || !(rho >= 0 && rho <= math.MaxFloat64) || !(delta >= leastDelta && delta < 1) {
 		return math.Inf(1)

@@ -3,9 +3,8 @@ package dpmech
 import "math/bits"
 
 // The half line is cut into 124 cells of width 1/16 and a tail. heights[j] is heights[0]*exp(-x^2/2), rounded down, at
-// the left end x = j/16 of cell j; it is the height of a rectangle which lies under the density on cell j-1, and one
-// unit more is the height of one that covers the density on cell j. The difference is the wedge of a cell. Rectangles,
-// wedges and the tail weigh 2^63 together: heights[0] is the largest number that leaves the tail enough.
+// the left end of cell j. A rectangle of that height lies under the density on cell j-1, and one of a unit more covers
+// it on cell j; the difference is a wedge. Rectangles, wedges and tail weigh 2^63 together.
 const (
 	cells     = 124
 	cellBits  = 4 // the width of a cell is 2^-cellBits
@@ -36,9 +35,8 @@ var heights = [cells + 1]uint64{
 	0x10c0c8, 0xa9630, 0x6a9f5, 0x42da6, 0x29c10, 0x19f9f, 0x1018f, 0x9efd,
 }
 
-// columns is the alias table (Walker, "An efficient method for generating discrete random variables with general
-// distributions", ACM TOMS 3, 1977) of the weights: 256 columns of weight 2^55. The upper 56 bits of an entry are what
-// belongs to the column's own number, the lower 8 the number that the rest belongs to.
+// columns is the alias table (Walker, ACM TOMS 3, 1977) of the weights: 256 columns of weight 2^55. The upper 56 bits
+// of an entry are what belongs to the column's own number, the lower 8 the number that the rest belongs to.
 var columns = aliasTable()
 
 func aliasTable() (table [256]uint64) {
@@ -57,8 +55,7 @@ func aliasTable() (table [256]uint64) {
 			large = append(large, i)
 		}
 	}
-	// A column whose own number has too little for it is filled up by one that has too much; in the end those left fill
-	// theirs exactly.
+	// One that has too much fills up a column whose own number has too little; those left fill theirs exactly.
 	for len(small) > 0 && len(large) > 0 {
 		s, l := small[len(small)-1], large[len(large)-1]
 		small = small[:len(small)-1]

@@ -65,10 +65,9 @@ type Countersignature struct {
 }
 
 // Certificate says what a run of one client has leaked at most, and what all runs on its data set have. Anyone can
-// verify it: every number in it follows from the clip and noise of each release. Whether the releases are those of the
-// member is for the signatures to say, which this package carries and does not check. A new certificate has version 2.
-// Version 1 has none of the fields that JSON leaves out when they are zero, and there the ledger may have more of the
-// run than its releases.
+// verify it: every number in it follows from the clip and noise of each release. This package carries its signatures and
+// does not check them. A new certificate has version 2. Version 1 has none of the fields that JSON leaves out when they
+// are zero, and there the ledger may have more of the run than its releases.
 type Certificate struct {
 	Version   int    `json:"version"`
 	Unit      string `json:"unit"`      // what is protected
@@ -91,9 +90,8 @@ type Certificate struct {
 	Signature     string             `json:"signature,omitempty"`     // Ed25519 by the member over SignedBytes
 }
 
-// NewCertificate certifies what a filter has counted at delta. life is what the data set's ledger has, nil without a
-// ledger: the releases have to be those that it has of the run, but for the last ones there, see
-// [Certificate].ReservedUnmade. The certificate has no signature and keeps life.
+// NewCertificate certifies what a filter has counted at delta, without a signature. life, which it keeps, is what the
+// data set's ledger has, nil without one: the same releases of the run, but for [Certificate].ReservedUnmade.
 func NewCertificate(about About, delta float64, f *Filter, life *Lifetime) (*Certificate, error) {
 	about.ConditionalOn = append([]string{}, about.ConditionalOn...)
 	const version = 2

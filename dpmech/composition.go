@@ -21,8 +21,7 @@ func (id RunID) validate() error {
 }
 
 // Composition counts the releases of all runs on one data set, and refuses a release that would exceed the limit over
-// the lifetime of the data. It does no I/O: package state keeps what it has counted in a file. It is not safe for
-// concurrent use.
+// the lifetime of the data. It is not safe for concurrent use.
 type Composition struct {
 	dataset, created string
 	limit            *Limit

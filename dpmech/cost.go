@@ -75,10 +75,8 @@ func (c Cost) withinLimit(l *Limit) error {
 	return nil
 }
 
-// FormatEpsilon writes an epsilon with a fixed number of decimals, rounded up: the text is never below epsilon, except
-// by at most 1e-9 of it, which is within the error of [Accounting.Epsilon] and keeps a budget of 8 from being written
-// as 8.0001. So a positive epsilon is never written as zero. A negative number of decimals counts as 0. Infinity is
-// "+Inf".
+// FormatEpsilon writes an epsilon with a fixed number of decimals (at least 0), rounded up: the text is below epsilon by
+// at most 1e-9 of it, which keeps a budget of 8 from being written as 8.0001. Infinity is "+Inf".
 func FormatEpsilon(epsilon float64, decimals int) string {
 	s := strconv.FormatFloat(epsilon, 'f', max(decimals, 0), 64)
 	if back, err := strconv.ParseFloat(s, 64); err != nil || !(epsilon > 0) || !(back < epsilon*(1-1e-9)) {

@@ -59,10 +59,8 @@ func (l *Limit) allows(before, after float64, what string) error {
 }
 
 // Filter counts the releases of one run and refuses the one that would exceed its limit. The clip and noise of a round
-// may depend on everything released before it: in zCDP a running sum that is compared with a limit before each release
-// is as good as one fixed in advance (Whitehouse, Ramdas, Rogers and Wu, "Fully-adaptive composition in differential
-// privacy", ICML 2023), and so it is in Gaussian differential privacy (Smith and Thakurta, "Fully adaptive composition
-// for Gaussian differential privacy", arXiv 2210.17520). It does no I/O: the node saves its state with its own, before
+// may depend on everything released before it (Whitehouse, Ramdas, Rogers and Wu, "Fully-adaptive composition in
+// differential privacy", ICML 2023; Smith and Thakurta, arXiv 2210.17520). The node saves its state with its own, before
 // the release leaves. It is not safe for concurrent use.
 type Filter struct {
 	limit  *Limit

@@ -58,9 +58,8 @@ func times(n int, rho float64) float64 {
 }
 
 // SigmaFor returns the noise that lets an update clipped to radius clip be released rounds times within (epsilon,
-// delta), with epsilon read in the given accounting. It is rounded up to six digits: so the same question has the same
-// answer everywhere, though processors differ in the last digits of the functions that it is computed with. It fails if
-// an argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
+// delta), with epsilon read in the given accounting. It is rounded up to six digits, the same on every processor. It
+// fails if an argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
 func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) (float64, error) {
 	rho, err := acc.MaxRho(epsilon, delta)
 	if rounds < 1 {
@@ -78,9 +77,7 @@ func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) 
 }
 
 // MaxRounds returns how many releases with the parameters g fit into (epsilon, delta), with epsilon read in the given
-// accounting: the total of that many spends at most epsilon, and one more would exceed it. It is 0 if not even one
-// fits, and 2^31-1 if more than that do. It fails if an argument is out of range (see [Accounting.MaxRho] and
-// [Gaussian.Validate]).
+// accounting: 0 to 2^31-1. It fails if an argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
 func MaxRounds(g Gaussian, epsilon, delta float64, acc Accounting) (int, error) {
 	if err := errors.Join(Limit{Epsilon: epsilon, Delta: delta, Accounting: acc}.Validate(), g.Validate()); err != nil {
 		return 0, err

@@ -27,10 +27,8 @@ var isoSteps = func() (steps [isoCells]struct{ last, fall uint64 }) {
 	return steps
 }()
 
-// isochronous draws round(2^shift * Z) for every element of dst, in a time that says nothing about the draws: the
-// number of points tried is independent of the point kept, and neither a branch nor an address depends on a point's
-// digits, except with a probability below 2^-52 a point, when it is in the tail or needs more than its 192 bits to be
-// decided. This takes a processor on which a 64-bit multiplication (on 32 bits, a 32-bit one) has constant time.
+// isochronous draws round(2^shift * Z) for every element of dst, in a time that says nothing about the draws, except
+// with a probability below 2^-52 a point: see part 2 of PROOF.md, section 7, also for what it takes of a processor.
 func (n *normal) isochronous(dst []int64, shift int) {
 	for i := range dst {
 		for {

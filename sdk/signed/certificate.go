@@ -62,16 +62,10 @@ func SealCertificate(c *dpmech.Certificate, key ed25519.PrivateKey, head *Releas
 
 // VerifyCertificate reports whether one of keys has signed a certificate. The error wraps [ErrSignature].
 func VerifyCertificate(c *dpmech.Certificate, keys []ed25519.PublicKey) error {
-	signature, err := hex.DecodeString(c.Signature)
-	if err != nil {
-		return err
-	}
+	signature, errHex := hex.DecodeString(c.Signature)
 	message, err := c.SignedBytes()
-	if err != nil {
+	if err = errors.Join(errHex, err); err != nil {
 		return err
 	}
-	if !signedBy(keys, message, signature) {
-		return fmt.Errorf("signed: certificate: %w (of %d)", ErrSignature, len(keys))
-	}
-	return nil
+	return verify(keys, message, signature, "certificate")
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 )
 
 // Scope says whose releases a signature is about: a hash of the run, the fleet and the member. See [NewScope].
@@ -116,20 +115,17 @@ var ErrSignature = errors.New("the signature is by none of the member's keys")
 
 // Verify reports whether one of keys has signed the release in a scope. The error wraps [ErrSignature].
 func (r *Release) Verify(s Scope, keys []ed25519.PublicKey) error {
-	return verify(keys, r.message(s), r.Signature[:], "release", r.Round)
+	return verify(keys, r.message(s), r.Signature[:], "release %d", r.Round)
 }
 
-func verify(keys []ed25519.PublicKey, message, signature []byte, what string, round int) error {
-	if !signedBy(keys, message, signature) {
-		return fmt.Errorf("signed: %s %d: %w (of %d)", what, round, ErrSignature, len(keys))
+// verify reports whether one of keys has signed a message, which format and args name.
+func verify(keys []ed25519.PublicKey, message, signature []byte, format string, args ...any) error {
+	for _, key := range keys {
+		if len(key) == ed25519.PublicKeySize && ed25519.Verify(key, message, signature) {
+			return nil
+		}
 	}
-	return nil
-}
-
-func signedBy(keys []ed25519.PublicKey, message, signature []byte) bool {
-	return slices.ContainsFunc(keys, func(key ed25519.PublicKey) bool {
-		return len(key) == ed25519.PublicKeySize && ed25519.Verify(key, message, signature)
-	})
+	return fmt.Errorf("signed: "+format+": %w (of %d)", append(args, ErrSignature, len(keys))...)
 }
 
 // ID returns the hash that the next release names as Prev. It does not depend on the key, so that a chain goes on when
@@ -150,7 +146,7 @@ func (r *Release) Countersign(key ed25519.PrivateKey, s Scope) []byte {
 
 // VerifyHeld reports whether one of a neighbor's keys has made a countersignature. The error wraps [ErrSignature].
 func (r *Release) VerifyHeld(s Scope, keys []ed25519.PublicKey, signature []byte) error {
-	return verify(keys, r.held(s), signature, "countersignature of release", r.Round)
+	return verify(keys, r.held(s), signature, "countersignature of release %d", r.Round)
 }
 
 func (r *Release) held(s Scope) []byte {
