@@ -20,13 +20,11 @@ import (
 //	lock             held while the store is open, against a second process
 //
 // and evidence.jsonl once there is evidence. The slots get their full size when the store is made, so that a full disk
-// is found then and a save writes in place. (A file system that copies on write, such as btrfs or ZFS, allocates new
-// blocks all the same and can run full later. That ends the process as any failed write does, and costs only a
-// restart.)
+// is found then and a save writes in place (except on a file system that copies on write, such as btrfs or ZFS).
 //
-// The promises hold as far as the disk keeps its own. Some flash reports a sync as done and loses the data with the
-// power: a store that went back to an earlier save as a whole looks sound from inside. The node finds out from its
-// neighbors, who tell it on start the highest round that they hold of it.
+// Some flash reports a sync as done and loses the data with the power: a store that went back to an earlier save as a
+// whole looks sound from inside. The node finds out from its neighbors, who tell it on start the highest round that they
+// hold of it.
 type Dir struct {
 	dir     string
 	limit   int // of a state, in bytes
@@ -50,10 +48,8 @@ func slotName(i int) string { return fmt.Sprintf("slot-%d", i) }
 // Open opens the store in a directory, and makes it, directory included, if there is none. size is the length in bytes
 // of the longest state that will be saved; slots that are too small for it grow.
 //
-// What a crash leaves behind is repaired and listed by [Dir.Remarks]. Anything else is refused, with an error that
-// names the files and says what to do: a store in use by another process, two damaged slots, slots that are missing,
-// from another build or not of successive rounds, a missing log, and, with [ErrRollback], a state older than the log. A
-// directory that is refused is left as it was found.
+// What a crash leaves behind is repaired and listed by [Dir.Remarks]. Anything else is refused, and left as it was found;
+// the error names the files and says what to do. It wraps [ErrRollback] if the state is older than the log.
 func Open(dir string, size int) (*Dir, error) {
 	if size < 0 || size > math.MaxInt-slotOverhead {
 		return nil, fmt.Errorf("state: the size of a state is %d bytes, want 0 to %d", size, math.MaxInt-slotOverhead)
@@ -97,7 +93,7 @@ func openOn(on disk, dir string, size int) (*Dir, error) {
 // prepare makes the files what Save expects. Slots come first, since a log shows that a store is complete.
 func (d *Dir) prepare(s *scan) error {
 	for i := range d.slots {
-		f, err := d.disk.open(slotName(i), true, true)
+		f, err := d.disk.open(slotName(i), os.O_RDWR|os.O_CREATE)
 		if err != nil {
 			return err
 		}
@@ -113,7 +109,7 @@ func (d *Dir) prepare(s *scan) error {
 		}
 	}
 	var err error
-	if d.log, err = d.disk.open(logName, true, true); err != nil {
+	if d.log, err = d.disk.open(logName, os.O_RDWR|os.O_CREATE); err != nil {
 		return err
 	}
 	if err := d.disk.sync(); err != nil {
@@ -252,8 +248,8 @@ func (d *Dir) save(r Record) error {
 	return nil
 }
 
-// Written returns how many bytes Save has handed to the files, slots and log, since the store was opened: the state and
-// about half a kilobyte a round. Journal and whole pages of the file system come on top. Any goroutine may call it.
+// Written returns how many bytes Save has handed to the files since the store was opened: the state and about half a
+// kilobyte a round. Any goroutine may call it.
 func (d *Dir) Written() int64 { return d.written.Load() }
 
 // append adds the line of a save to the log.
@@ -286,20 +282,17 @@ func (d *Dir) Close() error {
 // closeFiles closes all files, the lock last.
 func (d *Dir) closeFiles() error {
 	var errs []error
-	for _, f := range []file{d.slots[0], d.slots[1], d.log} {
+	for _, f := range []io.Closer{d.slots[0], d.slots[1], d.log, d.lock} {
 		if f != nil {
 			errs = append(errs, f.Close())
 		}
-	}
-	if d.lock != nil {
-		errs = append(errs, d.lock.Close())
 	}
 	d.slots, d.log, d.lock = [2]file{}, nil, nil
 	return errors.Join(errs...)
 }
 
 // InUse reports whether a process has the store in a directory open. It makes no file, and holds the store's lock for a
-// moment if nobody has it: a store that is opened in this very moment may be refused.
+// moment if nobody has it, in which nobody else can open it.
 func InUse(dir string) (bool, error) {
 	name := filepath.Join(dir, lockName)
 	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {

@@ -15,9 +15,8 @@ import (
 
 // disk is what a Dir needs of a directory; tests inject their own faults behind it.
 type disk interface {
-	// open opens a file, for reading alone or for writing too. If there is none, it makes one if create is set, and the
-	// error is fs.ErrNotExist if not.
-	open(name string, write, create bool) (file, error)
+	// open opens a file, with the flags of os.OpenFile. The error is fs.ErrNotExist if there is none, without O_CREATE.
+	open(name string, flag int) (file, error)
 	// sync makes the creation of files durable.
 	sync() error
 }
@@ -36,14 +35,7 @@ type file interface {
 // osDisk is a directory of the operating system.
 type osDisk string
 
-func (d osDisk) open(name string, write, create bool) (file, error) {
-	flag := os.O_RDONLY
-	if write {
-		flag = os.O_RDWR
-	}
-	if create {
-		flag |= os.O_CREATE
-	}
+func (d osDisk) open(name string, flag int) (file, error) {
 	f, err := os.OpenFile(filepath.Join(string(d), name), flag, 0o600)
 	if err != nil {
 		return nil, err

@@ -19,8 +19,7 @@ import (
 )
 
 // Ledger is the lifetime account of one data set on a device: a file outside any run's state, in which every release of
-// every run is written before it is made. A new run does not start from zero, and runs made to find good settings
-// count.
+// every run, whatever it is for, is written before it is made.
 //
 // The file is one JSON object a line: first what the ledger is, then one reservation after the other, each with the
 // SHA-256 of the line before it, so that no line can be changed, moved or removed undetected. A small file beside it,
@@ -222,8 +221,7 @@ func (l *Ledger) fault(err error) error {
 }
 
 // Covers reports whether a whole run of so many rounds, all with the same parameters, fits the ledger's limit beside
-// all other runs: an error around [dpmech.ErrBudget] if not. It reserves nothing. A run that would be refused in the
-// middle leaves its neighbors waiting.
+// all other runs: an error around [dpmech.ErrBudget] if not. It reserves nothing.
 func (l *Ledger) Covers(run string, fleet [32]byte, member string, rounds int, g dpmech.Gaussian) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -308,8 +306,7 @@ func (l *Ledger) Marked(run string, fleet [32]byte, member string) int {
 	return 0
 }
 
-// Written returns how many bytes the ledger has handed to its two files since it was opened: about half a kilobyte for
-// each release. What the file system makes of them comes on top.
+// Written returns how many bytes the ledger has handed to its two files since it was opened: about 500 for each release.
 func (l *Ledger) Written() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -352,9 +349,9 @@ func (l *Ledger) Verify(c *dpmech.Certificate) error {
 	if lost := l.log.contains(life.Ledger); lost != nil {
 		return errors.Join(err, fmt.Errorf("state: certificate: lifetime: ledger %s: %w", l.path, lost))
 	}
-	spent, errSpent := l.log.at(life.Ledger.Seq)
-	if errSpent != nil {
-		return errors.Join(err, l.fault(errSpent))
+	spent, lost := l.log.at(life.Ledger.Seq)
+	if lost != nil {
+		return errors.Join(err, l.fault(lost))
 	}
 	then := spent.Lifetime(life.Ledger, c.Delta)
 	if !reflect.DeepEqual(life.Runs, then.Runs) || life.Dataset != then.Dataset || life.Created != then.Created {

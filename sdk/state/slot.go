@@ -17,11 +17,10 @@ import (
 // in little-endian order, the digest over everything before it; what follows is room for longer states. Later versions
 // keep the header and the place of the digest, so that a slot of another build is not taken for a damaged one.
 //
-// A new state overwrites the older one in place. No pass that first marks the slot as invalid is needed, and no barrier
-// between body and digest: after a crash the file is some mix of old and new bytes, in whatever order the disk took
-// them, and a mix that is neither the old slot nor the new one does not match its SHA-256. So one sync after the last
-// write is enough. Whether the old slot or the new one is found does not matter, since nothing was sent before that
-// sync, and the other file, which holds the newest state, was not touched.
+// A new state overwrites the older one in place. One sync after the last write is enough: after a crash the file is some
+// mix of old and new bytes, and a mix that is neither the old slot nor the new one does not match its SHA-256. Whether
+// the old slot or the new one is found does not matter, since nothing was sent before that sync, and the other file,
+// which holds the newest state, was not touched.
 const (
 	slotMagic    = "SPADEslt"
 	slotVersion  = 1

@@ -9,8 +9,7 @@
 // Every file here is written in one of three ways. A slot is overwritten in place and carries a SHA-256. A log is only
 // added to. All others are replaced: the new content is written beside the file, synced, and renamed over it. A write
 // or sync that failed is never repeated, since the system may report success for data that the disk has lost: the [Dir]
-// or [Ledger] refuses everything until it is opened again. A lock that ends with its process keeps a second process
-// out.
+// or [Ledger] refuses everything until it is opened again.
 package state
 
 import "errors"
@@ -19,8 +18,7 @@ import "errors"
 // marks the release in the ledger second, and sends it third. So after a crash it sends the same bits again instead of
 // drawing other noise.
 //
-// Two states are kept because a neighbor can be one round behind and need the earlier release once more. A neighbor's
-// message of round k+1 shows that it has received round k, so no two neighbors are further apart.
+// Two states are kept because a neighbor can be one round behind, and never more, and need the earlier release again.
 //
 // A store belongs to one node, and its methods to one goroutine at a time. [Dir] keeps it in files.
 type Store interface {
