@@ -84,19 +84,16 @@ func (n *normal) cells(dst []int64, shift int) {
 				cell = column
 			}
 			x := cell&(wedges-1)<<(52-cellBits) | u>>(64-52+cellBits)
-			if cell >= cells {
-				var kept bool
-				if cell == tailCell {
-					x, kept = n.tail(heights[0], cellsTail, cells, cellBits, u)
-				} else {
-					kept = n.wedge(cell-wedges, u)
-				}
-				if !kept {
-					continue
-				}
+			kept := true
+			if cell > tailCell {
+				kept = n.wedge(cell-wedges, u)
+			} else if cell == tailCell {
+				x, kept = n.tail(heights[0], cellsTail, cells, cellBits, u)
 			}
-			dst[i] = round(x, r&1, shift)
-			break
+			if kept {
+				dst[i] = round(x, r&1, shift)
+				break
+			}
 		}
 	}
 }

@@ -37,20 +37,16 @@ func (n *normal) isochronous(dst []int64, shift int) {
 			x := cell<<(52-isoCellBits) | u>>(64-52+isoCellBits)
 			t := trial{peak: isoHeights[0], span: height + 1, k: cell, bits: isoCellBits, u: u, y: y}
 			accept, undecided := compare(t.height(), isoDensity(cell, height, u))
+			kept := accept == 1
 			if cell == isoCells {
-				var kept bool
-				if x, kept = n.tail(isoHeights[0], isoTail, isoCells, isoCellBits, u); !kept {
-					continue
-				}
+				x, kept = n.tail(isoHeights[0], isoTail, isoCells, isoCellBits, u)
 			} else if undecided == 1 {
-				if !t.exact(n.word) {
-					continue
-				}
-			} else if accept == 0 {
-				continue
+				kept = t.exact(n.word)
 			}
-			dst[i] = round(x, r&1, shift)
-			break
+			if kept {
+				dst[i] = round(x, r&1, shift)
+				break
+			}
 		}
 	}
 }

@@ -92,23 +92,20 @@ func openOn(on disk, dir string, size int) (*Dir, error) {
 
 // prepare makes the files what Save expects. Slots come first, since a log shows that a store is complete.
 func (d *Dir) prepare(s *scan) error {
+	var err error
 	for i := range d.slots {
-		f, err := d.disk.open(slotName(i), os.O_RDWR|os.O_CREATE)
+		if d.slots[i], err = d.disk.open(slotName(i), os.O_RDWR|os.O_CREATE); err != nil {
+			return err
+		}
+		err = allocate(d.slots[i], int64(d.limit)+slotOverhead)
+		if err == nil && d.newest < 0 && s.slots[i].torn() {
+			// The next first save may go to the other slot and be torn as well: two damaged slots would be refused.
+			err = writeSync(d.slots[i], make([]byte, slotHeader), 0)
+		}
 		if err != nil {
 			return err
 		}
-		d.slots[i] = f
-		if err := allocate(f, int64(d.limit)+slotOverhead); err != nil {
-			return err
-		}
-		if d.newest < 0 && s.slots[i].torn() {
-			// The next first save may go to the other slot and be torn as well: two damaged slots would be refused.
-			if err := writeSync(f, make([]byte, slotHeader), 0); err != nil {
-				return err
-			}
-		}
 	}
-	var err error
 	if d.log, err = d.disk.open(logName, os.O_RDWR|os.O_CREATE); err != nil {
 		return err
 	}
@@ -145,14 +142,13 @@ func allocate(f file, size int64) error {
 		return err
 	}
 	zeros := make([]byte, 1<<18)
-	for at := old; at < size; {
-		n := min(size-at, int64(len(zeros)))
-		if _, err := f.WriteAt(zeros[:n], at); err != nil {
-			return errors.Join(err, f.truncate(old))
-		}
-		at += n
+	for at := old; at < size && err == nil; at += int64(len(zeros)) {
+		_, err = f.WriteAt(zeros[:min(size-at, int64(len(zeros)))], at)
 	}
-	if err := f.sync(); err != nil {
+	if err == nil {
+		err = f.sync()
+	}
+	if err != nil {
 		return errors.Join(err, f.truncate(old))
 	}
 	return nil

@@ -103,10 +103,10 @@ func replaceFile(path string, content []byte) error {
 	if _, err = f.Write(content); err == nil {
 		err = syncFile(f)
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(temp, path)
 	}
-	if err := os.Rename(temp, path); err != nil {
+	if err != nil {
 		return err
 	}
 	return syncDir(filepath.Dir(path))
@@ -155,12 +155,12 @@ func eachLine(path string, parse func(line []byte) error) error {
 	if err != nil {
 		return advise(err)
 	}
-	for n := 1; len(data) > 0; n++ {
-		line, rest, _ := bytes.Cut(data, []byte{'\n'})
-		if err := parse(line); err != nil {
+	n := 0
+	for line := range bytes.Lines(data) {
+		n++
+		if err := parse(bytes.TrimSuffix(line, []byte{'\n'})); err != nil {
 			return fmt.Errorf("state: %s, line %d: %w", path, n, err)
 		}
-		data = rest
 	}
 	return nil
 }

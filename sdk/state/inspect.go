@@ -91,12 +91,13 @@ func (s *scan) whole() []scannedSlot {
 func scanDir(on disk, dir string, settle bool) (*scan, error) {
 	s := &scan{dir: dir}
 	for i := range s.slots {
+		sl := &s.slots[i]
 		err := withFile(on, slotName(i), settle, func(f file, size int64) error {
-			s.slots[i].slot, s.slots[i].fault = readSlot(f, size, false)
+			sl.slot, sl.fault = readSlot(f, size, false)
 			return nil
 		})
 		if errors.Is(err, errMissing) {
-			s.slots[i].fault = errMissing
+			sl.fault = errMissing
 		} else if err != nil {
 			return nil, err
 		}

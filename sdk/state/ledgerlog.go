@@ -230,8 +230,7 @@ func readLedgerLog(file io.Reader, mark *dpmech.Head) (l *ledgerLog, torn int, e
 
 // highWater is the content of the file beside a ledger, its high-water mark: the newest line when it was written, and
 // which of the lines up to there have a release that was never sent, because a crash came between line and mark. All
-// others up to there may have been sent, and none behind. Programs that marked a line when they wrote it have no such
-// list.
+// others up to there may have been sent, and none behind.
 type highWater struct {
 	dpmech.Head
 	Unsent []int `json:"unsent,omitempty"` // ascending
