@@ -12,8 +12,7 @@ type Accounting int
 
 const (
 	// GDP is the exact trade-off of the composed Gaussian mechanism with mu = sqrt(2 rho): Dong, Roth and Su, "Gaussian
-	// differential privacy" (JRSS-B 2022), Corollary 2.13. It holds because each release is a mixture of Gaussians
-	// whose centres lie in a ball.
+	// differential privacy" (JRSS-B 2022), Corollary 2.13.
 	GDP Accounting = iota
 	// ZCDP is the optimised conversion of zCDP: Canonne, Kamath and Steinke, "The discrete Gaussian for differential
 	// privacy" (NeurIPS 2020), Proposition 12.
@@ -111,8 +110,7 @@ func (a Accounting) MaxRho(epsilon, delta float64) (float64, error) {
 	return rho, nil
 }
 
-// bisect narrows 0 < lo < hi, on a logarithmic scale, to neighbors or nearly so: below holds at lo and not at hi, if it
-// did so at the beginning.
+// bisect narrows 0 < lo < hi, with below true at lo and false at hi, on a logarithmic scale to neighbors or nearly so.
 func bisect(lo, hi float64, below func(float64) bool) (float64, float64) {
 	for range 200 {
 		mid := math.Sqrt(lo) * math.Sqrt(hi)

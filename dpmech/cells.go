@@ -111,8 +111,7 @@ func (n *normal) wedge(j, u uint64) bool {
 	return accept == 1
 }
 
-// cellDensity returns heights[0]*exp(-x^2/2) at x = (j+u)/16: at most 1 too high and 3 too low, whatever the digits
-// after u.
+// cellDensity returns heights[0]*exp(-x^2/2) at x = (j+u)/16: at most 1 too high and 3 too low.
 func cellDensity(j, u uint64) uint64 {
 	// x^2/2 = (j/16)^2/2 + z, z = U(2j+U)/512 < 0.49.
 	z, _ := bits.Mul64(u, j<<56)
@@ -121,8 +120,7 @@ func cellDensity(j, u uint64) uint64 {
 }
 
 // tail draws a point from beyond so many cells of width 2^-cellBits and reports whether it is kept, and if so its 52
-// digits. There are blocks of width 1/4, without end, that weigh weight/2, weight/4, ... Only one draw in 2^44 comes
-// here: speed does not matter.
+// digits. There are blocks of width 1/4, without end, that weigh weight/2, weight/4, ... It is rare and may be slow.
 func (n *normal) tail(peak, weight, cells uint64, cellBits uint, u uint64) (x uint64, kept bool) {
 	block := uint64(0)
 	r := n.word()

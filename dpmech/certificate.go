@@ -47,8 +47,7 @@ const maxText = 2000
 // About is what a certificate says besides the count.
 type About struct {
 	RunID
-	// Simulated says that the noise came from a seed: such a run protects nobody, and its certificate says what a real
-	// one would have cost.
+	// Simulated says that the noise came from a seed, so that the run protects nobody: the costs are those of a real one.
 	Simulated bool   `json:"simulated"`
 	Sampler   string `json:"sampler"` // how the noise was drawn, and by which build
 	// Cooldown rounds touch no data, and an averaged model is made of releases: both cost nothing.
@@ -65,7 +64,7 @@ type Countersignature struct {
 }
 
 // Certificate says what a run of one client has leaked at most, and what all runs on its data set have. Anyone can
-// verify it: every number in it follows from the clip and noise of each release. This package carries its signatures and
+// verify it: every number in it follows from the clip and noise of each release. The package carries its signatures and
 // does not check them. A new certificate has version 2. Version 1 has none of the fields that JSON leaves out when they
 // are zero, and there the ledger may have more of the run than its releases.
 type Certificate struct {
@@ -75,9 +74,8 @@ type Certificate struct {
 	About
 	Rounds int     `json:"rounds"` // number of releases
 	Spends []Spend `json:"releases"`
-	// ReservedUnmade is how many reservations the ledger has of this run beyond its releases: for the rounds that
-	// follow the last one, with the same clip and noise. No such release is known to have been made, and Cost counts
-	// them.
+	// ReservedUnmade is how many reservations the ledger has of this run beyond its releases, for the rounds that follow
+	// the last one, with the same clip and noise. Cost counts them, though no such release is known to have been made.
 	ReservedUnmade int     `json:"reserved_unmade,omitempty"`
 	Limit          *Limit  `json:"limit"` // what this run may spend; nil: not limited
 	Slack          float64 `json:"slack"` // distance of the drawn noise from the ideal, as far as delta is charged for it
@@ -176,7 +174,7 @@ func countRounds(spends []Spend) int {
 }
 
 // ParseCertificate reads a certificate from JSON, in any layout. A field that is unknown, missing or there twice is an
-// error. Verify says whether the certificate is right.
+// error. It does not verify.
 func ParseCertificate(data []byte) (*Certificate, error) {
 	c := new(Certificate)
 	err := decodeJSON(data, c)

@@ -48,9 +48,8 @@ func NewComposition(dataset, created string, limit *Limit) (*Composition, error)
 	return &Composition{dataset: dataset, created: created, limit: limit.clone(), byID: map[RunID]*runFilter{}}, nil
 }
 
-// Check decides whether the release of a round may be made. For each run the rules of [Filter.Reserve] hold. counted
-// means that the release is counted already and costs nothing more. An error around [ErrBudget] means that the lifetime
-// limit does not cover the release.
+// Check decides whether a round's release may be made, by the rules of [Filter.Reserve] for each run. counted says
+// that it is counted already and costs nothing more. The error wraps [ErrBudget] if the limit does not cover it.
 func (c *Composition) Check(id RunID, round int, g Gaussian) (counted bool, err error) {
 	r, counted, err := c.find(id, round, g)
 	if err != nil || counted {
@@ -122,8 +121,7 @@ func (c *Composition) rhoWith(id RunID, cost float64) float64 {
 	return sumUp(sum, cost)
 }
 
-// Lifetime returns what all runs have spent together, with epsilons at delta. head is the ledger's state that it is the
-// sum of.
+// Lifetime returns what all runs have spent together, with epsilons at delta. head is the ledger's state at that time.
 func (c *Composition) Lifetime(head Head, delta float64) *Lifetime {
 	life := &Lifetime{
 		Dataset: c.dataset, Created: c.created, Ledger: head, Limit: c.limit.clone(),
@@ -135,8 +133,7 @@ func (c *Composition) Lifetime(head Head, delta float64) *Lifetime {
 	return life
 }
 
-// Head names a state of a ledger: which ledger, how many reservations, and the hash of the last line. A ledger that was
-// only ever added to still contains every head that it once had.
+// Head names a state of a ledger. A ledger that was only ever added to contains every head that it once had.
 type Head struct {
 	ID   string `json:"id"`   // random, 32 hexadecimal digits
 	Seq  int    `json:"seq"`  // number of reservations

@@ -16,8 +16,8 @@ type Cost struct {
 	EpsilonZCDP  float64 `json:"epsilon_zcdp"`
 	EpsilonGDP   float64 `json:"epsilon_gdp"`
 	// EpsilonZeroOut is EpsilonGDP under the weaker zero-out adjacency: the data set is replaced by none, its updates
-	// by zero vectors. Two centres are then at most R apart, and not 2R, so mu is half as large. Some libraries report
-	// this one. JSON leaves it out where it is 0, and in version 1 of a certificate.
+	// by zero vectors. Two centres are then at most R apart, and not 2R, so mu is half as large. JSON leaves it out
+	// where it is 0, and in version 1 of a certificate.
 	EpsilonZeroOut float64 `json:"epsilon_zero_out,omitempty"`
 }
 
@@ -75,7 +75,7 @@ func (c Cost) withinLimit(l *Limit) error {
 	return nil
 }
 
-// FormatEpsilon writes an epsilon with a fixed number of decimals (at least 0), rounded up: the text is below epsilon by
+// FormatEpsilon writes an epsilon with some number of decimals (at least 0), rounded up: the text is below epsilon by
 // at most 1e-9 of it, which keeps a budget of 8 from being written as 8.0001. Infinity is "+Inf".
 func FormatEpsilon(epsilon float64, decimals int) string {
 	s := strconv.FormatFloat(epsilon, 'f', max(decimals, 0), 64)

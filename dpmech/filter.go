@@ -42,8 +42,7 @@ func (l *Limit) clone() *Limit {
 	return &own
 }
 
-// allows returns an error around ErrBudget if a total of after would exceed the limit; before is the spend so far. A
-// nil limit allows every total up to maxSpend.
+// allows returns an error around ErrBudget if a total of after exceeds the limit, or maxSpend; before is for the text.
 func (l *Limit) allows(before, after float64, what string) error {
 	if err := bounded(after); err != nil {
 		return within(what, err)
@@ -60,8 +59,8 @@ func (l *Limit) allows(before, after float64, what string) error {
 
 // Filter counts the releases of one run and refuses the one that would exceed its limit. The clip and noise of a round
 // may depend on everything released before it (Whitehouse, Ramdas, Rogers and Wu, "Fully-adaptive composition in
-// differential privacy", ICML 2023; Smith and Thakurta, arXiv 2210.17520). The node saves its state with its own, before
-// the release leaves. It is not safe for concurrent use.
+// differential privacy", ICML 2023; Smith and Thakurta, arXiv 2210.17520). The node saves its state with its own,
+// before the release leaves. It is not safe for concurrent use.
 type Filter struct {
 	limit  *Limit
 	spends []Spend
@@ -79,9 +78,8 @@ func NewFilter(limit *Limit) (*Filter, error) {
 }
 
 // Reserve counts the release of a round, numbered from 1, before its noise is drawn. A round that is already counted
-// costs nothing more, but must have the same parameters; rounds may be skipped, and a skipped one is gone. An error
-// around [ErrBudget] means that the limit does not cover the release. On any error nothing is counted and nothing may
-// be released.
+// costs nothing more, but must have the same parameters; rounds may be skipped, and a skipped one is gone. The error
+// wraps [ErrBudget] if the limit does not cover the release. On any error nothing is counted or may be released.
 func (f *Filter) Reserve(round int, g Gaussian) error {
 	known, err := f.check(round, g)
 	if err == nil && !known {

@@ -8,8 +8,7 @@ import (
 	"sort"
 )
 
-// maxRatio bounds sigma/R and R/sigma: far outside any useful privacy level, and small enough for every integer of a
-// release to fit 64 bits.
+// maxRatio bounds sigma/R and R/sigma, so that every integer of a release fits 64 bits.
 const maxRatio = 1 << 20
 
 // Gaussian is one release: an update clipped to the ball of radius Clip (R_k in the paper), plus Gaussian noise of

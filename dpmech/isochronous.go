@@ -63,8 +63,7 @@ func isoCell(r uint64) (cell, height uint64) {
 	return cell, height
 }
 
-// isoDensity returns isoHeights[0]*exp(-x^2/2) at x = (cell+u)/4: at most 5 too high and 5 too low, whatever the digits
-// after u. In the tail its result means nothing, and is not used.
+// isoDensity returns isoHeights[0]*exp(-x^2/2) at x = (cell+u)/4, at most 5 too high or too low; nothing in the tail.
 func isoDensity(cell, height, u uint64) uint64 {
 	// x^2/2 = (j/4)^2/2 + 4z, z = U(2j+U)/128 < 0.53.
 	z, _ := bits.Mul64(u, cell<<58)

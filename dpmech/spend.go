@@ -9,8 +9,7 @@ import (
 const (
 	// maxRound bounds the number of a round, so that it is an int on every processor.
 	maxRound = math.MaxInt32
-	// maxSpend bounds a total in zCDP: above, nothing is protected, and epsilon outgrows the numbers it is computed
-	// with.
+	// maxSpend bounds a total in zCDP: above, nothing is protected, and epsilon cannot be computed.
 	maxSpend = 1e6
 )
 

@@ -31,8 +31,7 @@ func decodeJSON(data []byte, v any) error {
 }
 
 // sameNames reports every field of the valid JSON value a that is there twice or not in the valid JSON value b, and
-// every field of b that a lacks. Package json itself accepts any letter case of a name, the last of several fields of
-// one name, and a missing field.
+// every field of b that a lacks. Package json itself accepts repeated and missing fields, and names in any letter case.
 func sameNames(a, b []byte) error {
 	have, want := fieldNames(a), fieldNames(b)
 	var f faults

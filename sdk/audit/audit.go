@@ -25,8 +25,7 @@ type Report struct {
 	NotCountersigned []string
 }
 
-// LedgerHead returns the state of the ledger that the member has signed with its last release; nil if it had none. A
-// ledger that is at hand contains it.
+// LedgerHead returns the state of the ledger that the member has signed with its last release; nil if it had none.
 func (r *Report) LedgerHead() *dpmech.Head {
 	if r.Head.Ledger == (signed.Head{}) {
 		return nil
@@ -36,8 +35,7 @@ func (r *Report) LedgerHead() *dpmech.Head {
 }
 
 // Certificate checks that a certificate is a member's own account of its run in a fleet. It trusts the fleet and the
-// keys, and nothing that the certificate says of itself. keys returns the keys of a member whose signatures count, of
-// which a fleet file knows; nil for none.
+// keys, and nothing that the certificate says of itself. keys returns the keys of a member whose signatures count.
 //
 // The certificate has to be right by itself, see [dpmech.Certificate.Verify], to be about this fleet, run and a member
 // of it, to have the clip, noise, delta, limit and cool-down that the fleet prescribes, and to be signed by the member.

@@ -25,8 +25,7 @@ func NewHead(h dpmech.Head) (Head, error) {
 	return s, nil
 }
 
-// Ledger returns the head as the ledger states it. A length that no ledger has on this machine becomes the longest,
-// which none has either.
+// Ledger returns the head as the ledger states it. A Seq that no ledger has becomes 2^31-1, which none has either.
 func (h Head) Ledger() dpmech.Head {
 	seq := int(min(h.Seq, math.MaxInt32))
 	return dpmech.Head{ID: hex.EncodeToString(h.ID[:]), Seq: seq, Hash: hex.EncodeToString(h.Hash[:])}

@@ -26,8 +26,7 @@ func NewScope(run string, fleet [32]byte, member string) Scope {
 	return Scope(h.Sum(nil))
 }
 
-// Head is a state of the lifetime ledger: which one, how many lines, and the hash of the last. It is zero without a
-// ledger.
+// Head is a [dpmech.Head] as releases carry it, zero without a ledger. See [NewHead].
 type Head struct {
 	ID   [16]byte
 	Seq  uint64
@@ -128,8 +127,7 @@ func verify(keys []ed25519.PublicKey, message, signature []byte, format string, 
 	return fmt.Errorf("signed: "+format+": %w (of %d)", append(args, ErrSignature, len(keys))...)
 }
 
-// ID returns the hash that the next release names as Prev. It does not depend on the key, so that a chain goes on when
-// keys change.
+// ID returns the hash that the next release names as Prev. It does not depend on the key, which may change.
 func (r *Release) ID(s Scope) [32]byte { return sha256.Sum256(r.message(s)) }
 
 // Contradicts reports whether r and o, both verified in one scope, cannot both be right: two different releases of one
@@ -160,8 +158,7 @@ func DigestVector(x []float32) [32]byte {
 	return digest("vector\n", len(x), func(i int) uint32 { return math.Float32bits(x[i]) })
 }
 
-// DigestGrid returns the digest of a release on a grid: SHA-256 over another tag and the changes as int32, little
-// endian.
+// DigestGrid returns the digest of a release on a grid: SHA-256 over another tag and the changes as int32, likewise.
 func DigestGrid(steps []int32) [32]byte {
 	return digest("grid\n", len(steps), func(i int) uint32 { return uint32(steps[i]) })
 }

@@ -23,8 +23,7 @@ import (
 // is found then and a save writes in place (except on a file system that copies on write, such as btrfs or ZFS).
 //
 // Some flash reports a sync as done and loses the data with the power: a store that went back to an earlier save as a
-// whole looks sound from inside. The node finds out from its neighbors, who tell it on start the highest round that they
-// hold of it.
+// whole looks sound from inside. The node finds out from its neighbors, who tell it what they hold of it.
 type Dir struct {
 	dir     string
 	limit   int // of a state, in bytes
@@ -48,7 +47,7 @@ func slotName(i int) string { return fmt.Sprintf("slot-%d", i) }
 // Open opens the store in a directory, and makes it, directory included, if there is none. size is the length in bytes
 // of the longest state that will be saved; slots that are too small for it grow.
 //
-// What a crash leaves behind is repaired and listed by [Dir.Remarks]. Anything else is refused, and left as it was found;
+// What a crash leaves is repaired and listed by [Dir.Remarks]. Anything else is refused and left as it was found;
 // the error names the files and says what to do. It wraps [ErrRollback] if the state is older than the log.
 func Open(dir string, size int) (*Dir, error) {
 	if size < 0 || size > math.MaxInt-slotOverhead {
@@ -157,8 +156,7 @@ func allocate(f file, size int64) error {
 // String returns the directory, for messages about what was found there.
 func (d *Dir) String() string { return d.dir }
 
-// Remarks returns what [Open] found that was unexpected and did no harm, such as a slot torn by a crash: one sentence
-// each, for the node's log.
+// Remarks returns what [Open] found that was unexpected and did no harm, one sentence each, for the node's log.
 func (d *Dir) Remarks() []string { return d.remarks }
 
 // Load implements [Store]. Each state is read into a buffer of its own.
@@ -190,8 +188,7 @@ func (d *Dir) Load() ([]Record, error) {
 }
 
 // Save implements [Store]. It writes the slot of the round, even or odd, syncs it, and then adds a line to the log. The
-// log is not synced every round: a power cut can take its last lines, and the next Open restores those that the slots
-// still know.
+// log is not synced every round: the next Open restores the lines that a power cut took and the slots still know.
 func (d *Dir) Save(r Record) error {
 	if d.err != nil {
 		return d.err

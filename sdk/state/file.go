@@ -112,9 +112,8 @@ func replaceFile(path string, content []byte) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// WriteCertificate writes a certificate to a file, durably. A file with the same last release and more
-// countersignatures stays: a node that serves a finished run again may not meet all its neighbors, which do not sign
-// twice.
+// WriteCertificate writes a certificate to a file, durably. A file with the same release and more countersignatures
+// stays: a node that serves a finished run again may not meet all its neighbors, which do not sign twice.
 func WriteCertificate(path string, c *dpmech.Certificate) error {
 	if text, err := os.ReadFile(path); err == nil && c.Head != "" {
 		old, err := dpmech.ParseCertificate(text)

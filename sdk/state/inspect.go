@@ -115,8 +115,7 @@ func scanDir(on disk, dir string, settle bool) (*scan, error) {
 	return s, err
 }
 
-// withFile opens a file, syncs it if settle is set, and closes it after use. The error is errMissing if there is no
-// such file.
+// withFile opens a file, syncs it if settle is set, and closes it after use. Without such a file it returns errMissing.
 func withFile(on disk, name string, settle bool, use func(f file, size int64) error) error {
 	flag := os.O_RDONLY
 	if settle {
@@ -146,9 +145,8 @@ type contents struct {
 	remarks []string
 }
 
-// validate decides whether what was found is what saves, and crashes in them, leave behind. The rules rest on two
-// orders that every save keeps: the log exists before the first slot is written, and a slot is durable before its line
-// is in the log.
+// validate decides whether what was found is what saves, and crashes in them, leave behind. It relies on two facts: the
+// log exists before the first slot is written, and a slot is durable before its line is in the log.
 func (s *scan) validate() (contents, error) {
 	c := contents{newest: -1}
 	remark := func(format string, args ...any) { c.remarks = append(c.remarks, fmt.Sprintf(format, args...)) }

@@ -26,8 +26,7 @@ import (
 // the high-water mark (its name with ".mark" appended), says which of the releases may have been sent, see
 // [Ledger.Mark], and holds the [dpmech.Head] of the newest line at that time: a ledger that was cut off, or put back
 // from an old copy, does not contain it and is refused. A crash can only leave a reservation too many. If ledger and
-// mark are put back together, only a later head that was kept elsewhere shows it: the node's state has one too, see
-// [Ledger.Contains].
+// mark are put back together, only a later head shows it, such as that in the node's state: see [Ledger.Contains].
 //
 // One process at a time holds a ledger open, and may use it from many goroutines. After a write or sync that failed
 // every further reservation and mark fails: what the disk holds then is known only after opening it again.
@@ -255,10 +254,9 @@ func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g
 	return l.fault(l.log.enter(id, round, g, line[:len(line)-1]))
 }
 
-// Mark raises the high-water mark of a run: its releases up to a round may be seen from now on. The mark is on disk
-// when Mark returns. A node calls it when the state of that round is durable, and before the first byte of the release
-// leaves. After any error nothing may be sent. It is an error if the round is later than the last one reserved. A Mark
-// that says nothing new writes nothing.
+// Mark raises the high-water mark of a run: its releases up to a round, which is reserved, may be seen from now on. The
+// mark is on disk when Mark returns. A node calls it when the state of that round is durable, and before the first byte
+// of the release leaves. After any error nothing may be sent. A Mark that says nothing new writes nothing.
 func (l *Ledger) Mark(run string, fleet [32]byte, member string, round int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -295,8 +293,7 @@ func (l *Ledger) Last(run string, fleet [32]byte, member string) int {
 	return l.log.spent.Last(runID(run, fleet, member))
 }
 
-// Marked returns the highest round marked for a run of one member, 0 if there is none: its release, and those before
-// it, may have been seen. See [dpmech.CheckResume].
+// Marked returns the highest round marked for a run of one member, 0 if there is none. See [dpmech.CheckResume].
 func (l *Ledger) Marked(run string, fleet [32]byte, member string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -306,7 +303,7 @@ func (l *Ledger) Marked(run string, fleet [32]byte, member string) int {
 	return 0
 }
 
-// Written returns how many bytes the ledger has handed to its two files since it was opened: about 500 for each release.
+// Written returns how many bytes the ledger has handed to its two files since it was opened: about 500 for a release.
 func (l *Ledger) Written() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -320,8 +317,7 @@ func (l *Ledger) Head() dpmech.Head {
 	return l.log.head(l.log.seq())
 }
 
-// Contains reports what keeps the ledger from being the continuation of an earlier state: it is another one, it was
-// rolled back, or it was changed.
+// Contains reports what keeps the ledger from being the continuation of an earlier state.
 func (l *Ledger) Contains(h dpmech.Head) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,8 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// maxLine bounds a line of a ledger, its newline included: two names of 200 bytes, each of them up to six when escaped,
-// and less than 400 bytes for the rest.
+// maxLine bounds a line of a ledger, its newline included: two names of 200 bytes, six each when escaped, and the rest.
 const maxLine = 4096
 
 // header is the first line of a ledger.
@@ -153,8 +152,7 @@ func (l *ledgerLog) enter(id dpmech.RunID, round int, g dpmech.Gaussian, line []
 	return nil
 }
 
-// settle takes over what a high-water mark, whose head l contains, says of the reservations. Those behind the mark stay
-// unsent.
+// settle takes over what a high-water mark, whose head l contains, says of the reservations. Later ones stay unsent.
 func (l *ledgerLog) settle(m highWater) {
 	l.unsent = slices.Clone(m.Unsent)
 	for seq := m.Seq + 1; seq <= l.seq(); seq++ {

@@ -17,7 +17,7 @@ import (
 // in little-endian order, the digest over everything before it; what follows is room for longer states. Later versions
 // keep the header and the place of the digest, so that a slot of another build is not taken for a damaged one.
 //
-// A new state overwrites the older one in place. One sync after the last write is enough: after a crash the file is some
+// A new state overwrites the older one in place. One sync after the last write is enough: after a crash the file is a
 // mix of old and new bytes, and a mix that is neither the old slot nor the new one does not match its SHA-256. Whether
 // the old slot or the new one is found does not matter, since nothing was sent before that sync, and the other file,
 // which holds the newest state, was not touched.
