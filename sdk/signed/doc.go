@@ -7,6 +7,6 @@
 // A signature is Ed25519 (RFC 8032) over a [Scope] and a fixed layout of bytes; see [Release.Append]. The scope ties it
 // to one run, one fleet and one member, and is known to both ends, so that it does not travel.
 //
-// A frame with a release is 199 bytes longer than one without. On a core of an AMD EPYC signing takes 16 us and checking
+// A frame with a release is 199 bytes longer than one without. On one core of an AMD EPYC signing takes 16 us, checking
 // a signature 38 us (measured by "go test ./sdk -run xxx -bench Round -benchtime 1000x").
 package signed
