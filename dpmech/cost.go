@@ -78,20 +78,11 @@ func (c Cost) withinLimit(l *Limit) error {
 // FormatEpsilon writes an epsilon with some number of decimals (at least 0), rounded up: the text is below epsilon by
 // at most 1e-9 of it, which keeps a budget of 8 from being written as 8.0001. Infinity is "+Inf".
 func FormatEpsilon(epsilon float64, decimals int) string {
-	s := strconv.FormatFloat(epsilon, 'f', max(decimals, 0), 64)
-	if back, err := strconv.ParseFloat(s, 64); err != nil || !(epsilon > 0) || !(back < epsilon*(1-1e-9)) {
+	decimals = max(decimals, 0)
+	s := strconv.FormatFloat(epsilon, 'f', decimals, 64)
+	back, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(epsilon > 0) || !(back < epsilon*(1-1e-9)) {
 		return s
 	}
-	digits := []byte(s)
-	for i := len(digits) - 1; i >= 0; i-- {
-		switch digits[i] {
-		case '.':
-		case '9':
-			digits[i] = '0'
-		default:
-			digits[i]++
-			return string(digits)
-		}
-	}
-	return "1" + string(digits)
+	return strconv.FormatFloat(back+math.Pow10(-decimals), 'f', decimals, 64)
 }

@@ -101,8 +101,7 @@ func (h *Heads) Known() []KnownLedger {
 	defer h.mu.Unlock()
 	var all []KnownLedger
 	for _, e := range h.entries {
-		key := ed25519.PublicKey(e.Key)
-		all = append(all, KnownLedger{Key: key, Ledger: hex.EncodeToString(e.Ledger), Lines: e.release.Ledger.Seq})
+		all = append(all, KnownLedger{ed25519.PublicKey(e.Key), hex.EncodeToString(e.Ledger), e.release.Ledger.Seq})
 	}
 	return all
 }
