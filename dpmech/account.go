@@ -46,7 +46,8 @@ func (a Accounting) MarshalText() ([]byte, error) {
 }
 
 // UnmarshalText sets a to the accounting of a name.
-func (a *Accounting) UnmarshalText(name []byte) (err error) {
+func (a *Accounting) UnmarshalText(name []byte) error {
+	var err error
 	*a, err = ParseAccounting(string(name))
 	return err
 }
