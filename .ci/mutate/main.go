@@ -164,7 +164,7 @@ var mutations = []mutation{
 	{"a mark that is not written", "sdk/state/ledger.go",
 		"	if !l.log.mark(id, round) {\n", "	if l.log.mark(id, round); round > 0 {\n", ledger},
 	{"a line that counts as marked when the ledger is opened", "sdk/state/ledger.go",
-		"			log.settle(*m)\n", "			log.settle(highWater{Head: log.head(log.seq())})\n", ledger},
+		"			l.log.settle(*m)\n", "			l.log.settle(highWater{Head: l.log.head(l.log.seq())})\n", ledger},
 	{"claims without a signature", "sdk/claims.go",
 		"		if held == 0 {\n			return nil, nil", "		if held >= 0 {\n			return nil, nil", claims},
 	{"a claim about another release than the signed one", "sdk/claims.go",
