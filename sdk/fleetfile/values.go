@@ -1,0 +1,153 @@
+package fleetfile
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+)
+
+// Conditions on numbers and text.
+func positive(x float64) bool { return x > 0 }
+func share(x float64) bool    { return x > 0 && x < 1 }
+func anything[T any](T) bool  { return true }
+func trimmed(s string) bool   { return s == strings.TrimSpace(s) }
+
+func within(lo, hi float64) func(float64) bool {
+	return func(x float64) bool { return x >= lo && x <= hi }
+}
+
+// text is a string that ok accepts.
+func (v value) text(to *string, want string, ok func(string) bool) bool {
+	if put(v, *to) {
+		return true
+	}
+	var s string
+	if v.kind() != '"' || json.Unmarshal(v.raw, &s) != nil || !ok(s) {
+		v.wrong(want)
+		return false
+	}
+	*to = s
+	return true
+}
+
+// name is a name of 1 to 64 bytes.
+func (v value) name(to *string) bool {
+	want := fmt.Sprintf("a name of 1..%d bytes", maxName)
+	return v.text(to, want, func(s string) bool { return len(s) >= 1 && len(s) <= maxName })
+}
+
+// choice is one of the given strings.
+func (v value) choice(to *string, options ...string) bool {
+	last := len(options) - 1
+	want := options[last]
+	if last > 0 {
+		want = strings.Join(options[:last], ", ") + " or " + want
+	}
+	return v.text(to, want, func(s string) bool { return slices.Contains(options, s) })
+}
+
+// setting is one of the options, which are the names of to's values.
+func setting[T comparable, P interface {
+	*T
+	encoding.TextUnmarshaler
+}](v value, to P, options ...string) {
+	var name string
+	if !put(v, *to) && v.choice(&name, options...) {
+		_ = to.UnmarshalText([]byte(name)) // it is one of the options
+	}
+}
+
+// texts is an array of strings that ok accepts, in one line.
+func (v value) texts(to *[]string, want string, ok func(string) bool) {
+	v.inline = true
+	array(v, "an array of strings, each "+want, to, func(e value, s *string) bool { return e.text(s, want, ok) })
+}
+
+// integer is a whole number of lo..hi.
+func (v value) integer(to *int, lo, hi int) bool {
+	if put(v, *to) {
+		return true
+	}
+	n, err := strconv.ParseInt(string(v.raw), 10, 64)
+	if err != nil || n < int64(lo) || n > int64(hi) {
+		v.wrong(fmt.Sprintf("a whole number, %d..%d", lo, hi))
+		return false
+	}
+	*to = int(n)
+	return true
+}
+
+// seed is any uint64.
+func (v value) seed(to *uint64) {
+	if put(v, *to) {
+		return
+	}
+	n, err := strconv.ParseUint(string(v.raw), 10, 64)
+	if err != nil {
+		v.wrong(fmt.Sprintf("a whole number, 0..%d", uint64(math.MaxUint64)))
+		return
+	}
+	*to = n
+}
+
+// number is a number that ok accepts.
+func (v value) number(to *float64, want string, ok func(float64) bool) bool {
+	if put(v, *to) {
+		return true
+	}
+	x, err := strconv.ParseFloat(string(v.raw), 64)
+	if k := v.kind(); k != '-' && !(k >= '0' && k <= '9') || err != nil || !ok(x) {
+		v.wrong(want)
+		return false
+	}
+	*to = x
+	return true
+}
+
+// numbers is an array of numbers, in one line.
+func (v value) numbers(to *[]float64) bool {
+	v.inline = true
+	_, whole := array(v, "an array of numbers", to, func(e value, x *float64) bool {
+		return e.number(x, "a number", anything[float64])
+	})
+	return whole
+}
+
+// schedule is a positive number, or a list of one for each round. rounds is 0 if it is not known.
+func (v value) schedule(to *admm.Schedule, rounds int) {
+	const want = "a positive number that float32 can hold"
+	float32s := within(0x1p-126, math.MaxFloat32)
+	if v.kind() != '[' && len(*to) == 1 {
+		v.number(&(*to)[0], want+", or a list of one for each round", float32s)
+		return
+	}
+	v.inline = true
+	list := []float64(*to)
+	count, whole := array(v, "", &list, func(e value, x *float64) bool { return e.number(x, want, float32s) })
+	if count != 1 && count != rounds && (rounds > 0 || count == 0) {
+		v.c.fault("%s has %d values, want one number, or one for each of %d rounds", v.at(), count, rounds)
+	} else if whole && rounds > 0 && !v.c.writing {
+		*to = list
+	}
+}
+
+// boolean is true or false.
+func (v value) boolean(to *bool) {
+	if put(v, *to) {
+		return
+	}
+	switch string(v.raw) {
+	case "true":
+		*to = true
+	case "false":
+		*to = false
+	default:
+		v.wrong("true or false")
+	}
+}
