@@ -71,8 +71,8 @@ func (c *codec) include(prefix string, err error) {
 }
 
 // read checks that data is one JSON value and nothing else, and gives it to schema.
-func (c *codec) read(data []byte, schema func(v value)) error {
-	v := value{c: c, needed: true}
+func (c *codec) read(data []byte, schema func(v *value)) error {
+	v := &value{c: c, needed: true}
 	if len(data) > maxFile {
 		c.fault("the file has %d bytes, want at most %d", len(data), maxFile)
 	} else if !utf8.Valid(data) {
@@ -91,9 +91,9 @@ func (c *codec) read(data []byte, schema func(v value)) error {
 }
 
 // write returns the text that schema writes.
-func (c *codec) write(schema func(v value)) ([]byte, error) {
+func (c *codec) write(schema func(v *value)) ([]byte, error) {
 	c.writing = true
-	schema(value{c: c, needed: true})
+	schema(&value{c: c, needed: true})
 	c.out.WriteByte('\n')
 	return c.out.Bytes(), c.err()
 }
@@ -123,7 +123,7 @@ type value struct {
 }
 
 // at returns the place as it is written in messages: method.eta[3].
-func (v value) at() string {
+func (v *value) at() string {
 	switch {
 	case v.parent == nil:
 		return "the file"
@@ -136,10 +136,10 @@ func (v value) at() string {
 }
 
 // present reports whether there is anything at this place of a file that is read.
-func (v value) present() bool { return v.raw != nil }
+func (v *value) present() bool { return v.raw != nil }
 
 // kind returns the first byte of the value, which determines its type; 0 if there is none.
-func (v value) kind() byte {
+func (v *value) kind() byte {
 	if len(v.raw) == 0 {
 		return 0
 	}
@@ -147,7 +147,7 @@ func (v value) kind() byte {
 }
 
 // found describes the value for a message.
-func (v value) found() string {
+func (v *value) found() string {
 	switch {
 	case !v.present():
 		return "missing"
@@ -162,14 +162,14 @@ func (v value) found() string {
 }
 
 // wrong reports a fault: something else was wanted here. An optional value that is missing is not wrong.
-func (v value) wrong(want string) {
+func (v *value) wrong(want string) {
 	if v.present() || v.needed {
 		v.c.fault("%s is %s, want %s", v.at(), v.found(), want)
 	}
 }
 
 // begin writes what stands before a value: a comma, the space or the new line, and its name.
-func (v value) begin() {
+func (v *value) begin() {
 	if v.parent == nil {
 		return
 	}
@@ -190,7 +190,7 @@ func (v value) begin() {
 }
 
 // nest writes an object or array with the content that fill writes.
-func (v value) nest(brackets string, fill func()) {
+func (v *value) nest(brackets string, fill func()) {
 	v.begin()
 	c, indent := v.c, v.c.indent
 	c.out.WriteByte(brackets[0])
@@ -206,7 +206,7 @@ func (v value) nest(brackets string, fill func()) {
 }
 
 // put writes x if the file is written, and reports whether it is.
-func put[T comparable](v value, x T) bool {
+func put[T comparable](v *value, x T) bool {
 	if zero := *new(T); v.c.writing && (v.needed || v.shown || x != zero) {
 		v.begin()
 		v.c.json(x)
@@ -216,7 +216,7 @@ func put[T comparable](v value, x T) bool {
 
 // decoder returns a decoder that has read the opening bracket. The file is known to be well formed, so it does not
 // fail.
-func (v value) decoder() *json.Decoder {
+func (v *value) decoder() *json.Decoder {
 	dec := json.NewDecoder(bytes.NewReader(v.raw))
 	_, _ = dec.Token()
 	return dec
@@ -224,13 +224,13 @@ func (v value) decoder() *json.Decoder {
 
 // object is a value's fields.
 type object struct {
-	value
+	*value
 	fields map[string]json.RawMessage
 	known  []string
 }
 
 // object reads or writes an object whose fields schema names. It reports whether it is one.
-func (v value) object(want string, schema func(o *object)) bool {
+func (v *value) object(want string, schema func(o *object)) bool {
 	o := &object{value: v, fields: map[string]json.RawMessage{}}
 	if v.c.writing {
 		v.nest("{}", func() { schema(o) })
@@ -246,7 +246,7 @@ func (v value) object(want string, schema func(o *object)) bool {
 		var raw json.RawMessage
 		_ = dec.Decode(&raw)
 		if _, twice := o.fields[key]; twice {
-			v.c.fault("%s is there twice", value{parent: &v, key: shortKey(key)}.at())
+			v.c.fault("%s is there twice", (&value{parent: v, key: shortKey(key)}).at())
 		}
 		o.fields[key] = raw
 	}
@@ -259,14 +259,14 @@ func (v value) object(want string, schema func(o *object)) bool {
 	}
 	slices.Sort(unknown)
 	for _, key := range unknown {
-		place := value{parent: &v, key: shortKey(key)}.at()
+		place := (&value{parent: v, key: shortKey(key)}).at()
 		v.c.fault("%s is unknown, want only %s", place, strings.Join(o.known, ", "))
 	}
 	return true
 }
 
 // optional is object for what *to points to. Nothing is written if that is nil.
-func optional[T any](v value, want string, to **T, schema func(o *object, x *T)) {
+func optional[T any](v *value, want string, to **T, schema func(o *object, x *T)) {
 	if v.c.writing {
 		if *to != nil {
 			v.object("", func(o *object) { schema(o, *to) })
@@ -290,27 +290,27 @@ func shortKey(key string) string {
 
 // may returns an optional field, which is left out if it has the zero value. All fields that nobody asks for are
 // unknown.
-func (o *object) may(key string) value {
+func (o *object) may(key string) *value {
 	o.known = append(o.known, key)
-	return value{c: o.c, parent: &o.value, key: key, raw: o.fields[key]}
+	return &value{c: o.c, parent: o.value, key: key, raw: o.fields[key]}
 }
 
 // need returns a required field.
-func (o *object) need(key string) value {
+func (o *object) need(key string) *value {
 	v := o.may(key)
 	v.needed = true
 	return v
 }
 
 // show returns an optional field that is always written.
-func (o *object) show(key string) value {
+func (o *object) show(key string) *value {
 	v := o.may(key)
 	v.shown = true
 	return v
 }
 
 // absent reports a fault for each of the fields that is there.
-func absent(why string, fields ...value) {
+func absent(why string, fields ...*value) {
 	for _, v := range fields {
 		if v.present() {
 			v.wrong("it left out: " + why)
@@ -333,9 +333,9 @@ func (o *object) version() bool {
 
 // array reads an array, or writes one, each item as item does, which may keep an item out of the array. count is how
 // many there are in the file, and whole is whether it is an array of which all were kept.
-func array[T any](v value, want string, to *[]T, item func(e value, x *T) bool) (count int, whole bool) {
-	element := func(raw json.RawMessage) value {
-		return value{c: v.c, parent: &v, index: count, raw: raw, needed: true, inline: true}
+func array[T any](v *value, want string, to *[]T, item func(e *value, x *T) bool) (count int, whole bool) {
+	element := func(raw json.RawMessage) *value {
+		return &value{c: v.c, parent: v, index: count, raw: raw, needed: true, inline: true}
 	}
 	if v.c.writing {
 		if len(*to) == 0 && !v.needed {

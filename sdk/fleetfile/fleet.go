@@ -158,7 +158,7 @@ func newFleetCodec(f *File) *fleetCodec {
 	return &fleetCodec{file: f, number: map[string]int{}, owner: map[string]string{}}
 }
 
-func (c *fleetCodec) schema(v value) {
+func (c *fleetCodec) schema(v *value) {
 	v.object("a fleet file, an object", func(o *object) {
 		if c.begun = o.version(); !c.begun {
 			return
@@ -267,7 +267,7 @@ func (c *fleetCodec) privacy(o *object) {
 }
 
 // wire is the form of messages, left out if all of it is left to be picked.
-func (c *fleetCodec) wire(v value) {
+func (c *fleetCodec) wire(v *value) {
 	before := c.faults()
 	w := &c.file.Fleet.Wire
 	if *w == (sdk.Wire{}) {
@@ -287,7 +287,7 @@ func (c *fleetCodec) wire(v value) {
 }
 
 // task is the recipe. Its model has the fleet's dimension and a valid start, if those could be read.
-func (c *fleetCodec) task(v value, begun bool) {
+func (c *fleetCodec) task(v *value, begun bool) {
 	fleet := c.file.Fleet
 	if c.writing {
 		recipe, err := c.file.Task()

@@ -9,7 +9,7 @@ import (
 )
 
 // members reports whether the names of all members can be used.
-func (c *fleetCodec) members(v value) bool {
+func (c *fleetCodec) members(v *value) bool {
 	_, whole := array(v, "an array of members", &c.file.Members, c.member)
 	if c.writing {
 		return true
@@ -23,7 +23,7 @@ func (c *fleetCodec) members(v value) bool {
 	return whole && len(c.file.Members) > 0
 }
 
-func (c *fleetCodec) member(e value, m *Member) (ok bool) {
+func (c *fleetCodec) member(e *value, m *Member) (ok bool) {
 	e.object(`{"name": "...", "keys": ["ed25519:..."], "addresses": ["wss://..."]}`, func(o *object) {
 		name := o.need("name")
 		ok = name.name(&m.Name)
@@ -46,9 +46,9 @@ func (c *fleetCodec) member(e value, m *Member) (ok bool) {
 }
 
 // keys are the keys of a member, least to most of them, as want says.
-func (c *fleetCodec) keys(v value, to *[]ed25519.PublicKey, least, most int, want string) {
+func (c *fleetCodec) keys(v *value, to *[]ed25519.PublicKey, least, most int, want string) {
 	v.inline = true
-	count, _ := array(v, "an array of "+want, to, func(e value, key *ed25519.PublicKey) bool {
+	count, _ := array(v, "an array of "+want, to, func(e *value, key *ed25519.PublicKey) bool {
 		if c.writing {
 			return put(e, transport.FormatKey(*key))
 		}
@@ -73,16 +73,16 @@ func (c *fleetCodec) keys(v value, to *[]ed25519.PublicKey, least, most int, wan
 }
 
 // edges reports whether all edges can be used. Names are looked up only if all members are known.
-func (c *fleetCodec) edges(v value, known bool) bool {
+func (c *fleetCodec) edges(v *value, known bool) bool {
 	const pair = "a pair of two members' names"
 	isName := func(s string) bool {
 		_, member := c.number[s]
 		return member || !known
 	}
 	seen := map[[2]string]int{}
-	_, whole := array(v, "an array of pairs of members' names", &c.file.Fleet.Edges, func(e value, edge *[2]string) bool {
+	_, whole := array(v, "an array of pairs of members' names", &c.file.Fleet.Edges, func(e *value, edge *[2]string) bool {
 		ends := edge[:]
-		count, named := array(e, pair, &ends, func(side value, name *string) bool {
+		count, named := array(e, pair, &ends, func(side *value, name *string) bool {
 			return side.text(name, "the name of a member", isName)
 		})
 		switch {

@@ -53,7 +53,7 @@ func ParseNode(data []byte, dir string) (*Node, error) { return parseNode(data, 
 
 func parseNode(data []byte, name, dir string) (*Node, error) {
 	n := &Node{}
-	err := (&codec{name: name}).read(data, func(v value) {
+	err := (&codec{name: name}).read(data, func(v *value) {
 		v.object("a node file, an object", func(o *object) {
 			if !o.version() {
 				return
@@ -127,7 +127,7 @@ func (n *Node) Heads() string {
 }
 
 // broker is the address of a broker.
-func (v value) broker(to *string) {
+func (v *value) broker(to *string) {
 	if v.text(to, "", anything[string]) {
 		if err := CheckBroker(*to); err != nil {
 			v.c.fault("%s %w", v.at(), err)
@@ -150,7 +150,7 @@ func CheckBroker(address string) error {
 }
 
 // path is the path of a file or folder that starts from dir.
-func (v value) path(to *string, dir string) {
+func (v *value) path(to *string, dir string) {
 	v.text(to, "a path", func(s string) bool { return s != "" && !strings.ContainsRune(s, 0) })
 	*to = resolve(dir, *to)
 }
@@ -165,7 +165,7 @@ func resolve(dir, path string) string {
 }
 
 // hostPort is a TCP address whose host is good.
-func (v value) hostPort(to *string, want string, good func(host string) bool) {
+func (v *value) hostPort(to *string, want string, good func(host string) bool) {
 	v.text(to, want, func(s string) bool {
 		host, port, err := net.SplitHostPort(s)
 		if err != nil || !good(host) {
@@ -185,7 +185,7 @@ func isLoopback(host string) bool {
 }
 
 // seconds is a duration.
-func (v value) seconds(to *time.Duration) {
+func (v *value) seconds(to *time.Duration) {
 	const most = 7 * 24 * 60 * 60
 	var s float64
 	v.number(&s, fmt.Sprintf("a number of seconds, 0.001..%d", most), within(0.001, most))

@@ -33,14 +33,14 @@ type Share struct {
 	Number    int // which one, 0 to Of-1
 }
 
-func (v value) oracle(to *Oracle, dir string) {
+func (v *value) oracle(to *Oracle, dir string) {
 	const one = `one of {"builtin": {...}}, {"stream": [...]} and {"oneshot": [...]}`
 	v.object(one, func(o *object) {
 		builtin, stream, oneshot := o.may("builtin"), o.may("stream"), o.may("oneshot")
 		format, samples, start := o.may("format"), o.may("samples"), o.may("start_seconds")
-		limits := []value{o.may("workers"), o.may("timeout_seconds"), o.may("memory_mib")}
+		limits := []*value{o.may("workers"), o.may("timeout_seconds"), o.may("memory_mib")}
 		count := 0
-		for _, kind := range []value{builtin, stream, oneshot} {
+		for _, kind := range []*value{builtin, stream, oneshot} {
 			if kind.present() {
 				count++
 			}
@@ -48,7 +48,7 @@ func (v value) oracle(to *Oracle, dir string) {
 		if count != 1 {
 			v.c.fault("%s has %d of builtin, stream and oneshot, want %s", v.at(), count, one)
 		}
-		unused := func(whose string, fields ...value) {
+		unused := func(whose string, fields ...*value) {
 			if count == 1 {
 				absent("only "+whose, fields...)
 			}
@@ -81,7 +81,7 @@ func (v value) oracle(to *Oracle, dir string) {
 }
 
 // program is a program, its arguments and its limits, which are workers, timeout_seconds and memory_mib.
-func (v value) program(to *scorer.Program, dir string, limits []value) {
+func (v *value) program(to *scorer.Program, dir string, limits []*value) {
 	to.Dir, to.Workers = dir, 1
 	v.texts(&to.Command, "a string", func(s string) bool { return !strings.ContainsRune(s, 0) })
 	if v.kind() == '[' && (len(to.Command) == 0 || to.Command[0] == "") {
@@ -127,7 +127,7 @@ func (b *Builtin) schema(o *object, dir string) {
 }
 
 // optional is true or false, or nil if it is not there.
-func (v value) optional(to **bool) {
+func (v *value) optional(to **bool) {
 	if v.present() {
 		*to = new(bool)
 		v.boolean(*to)

@@ -29,7 +29,7 @@ func ParseTask(data []byte) (*task.Recipe, error) { return parseTask(data, "") }
 
 func parseTask(data []byte, name string) (*task.Recipe, error) {
 	r := new(task.Recipe)
-	if err := (&codec{name: name}).read(data, func(v value) { v.recipe(r) }); err != nil {
+	if err := (&codec{name: name}).read(data, func(v *value) { v.recipe(r) }); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -42,7 +42,7 @@ func MarshalTask(r *task.Recipe) ([]byte, error) {
 	if err := r.Validate(); err != nil {
 		return nil, fmt.Errorf("fleetfile: %w", err)
 	}
-	text, err := new(codec).write(func(v value) { v.recipe(r) })
+	text, err := new(codec).write(func(v *value) { v.recipe(r) })
 	if err == nil {
 		_, err = ParseTask(text) // text that is not UTF-8, or is padded
 	}
@@ -53,14 +53,14 @@ func MarshalTask(r *task.Recipe) ([]byte, error) {
 }
 
 // recipe is a recipe. It reports whether it is valid.
-func (v value) recipe(r *task.Recipe) bool {
+func (v *value) recipe(r *task.Recipe) bool {
 	before := v.c.faults()
 	v.object("a recipe, an object with fitted_on, source, classes, model and more", func(o *object) {
 		// Names and labels are trimmed: cells are read without the spaces around them, so others would never be found.
 		o.need("fitted_on").text(&r.FittedOn, "a text that says on which data it was fitted", anything[string])
 		o.need("source").choice(&r.Source, "csv", "idx", "synthetic")
 		const column = `{"name": "..."} or {"name": "...", "categories": [...]}`
-		array(o.may("columns"), "an array of "+column, &r.Columns, func(e value, c *task.Column) bool {
+		array(o.may("columns"), "an array of "+column, &r.Columns, func(e *value, c *task.Column) bool {
 			return e.object(column, func(o *object) {
 				o.need("name").text(&c.Name, "the name of a column", trimmed)
 				categories := o.may("categories")
@@ -82,7 +82,7 @@ func (v value) recipe(r *task.Recipe) bool {
 		optional(o.may("pca"), `{"mean": [...], "components": [[...], ...], "scale": 1}`, &r.PCA,
 			func(o *object, p *task.PCA) {
 				o.need("mean").numbers(&p.Mean)
-				array(o.need("components"), "an array of arrays of numbers", &p.Components, value.numbers)
+				array(o.need("components"), "an array of arrays of numbers", &p.Components, (*value).numbers)
 				o.need("scale").number(&p.Scale, "a positive number", positive)
 			})
 		o.may("bias").boolean(&r.Bias)

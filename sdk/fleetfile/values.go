@@ -23,7 +23,7 @@ func within(lo, hi float64) func(float64) bool {
 }
 
 // text is a string that ok accepts.
-func (v value) text(to *string, want string, ok func(string) bool) bool {
+func (v *value) text(to *string, want string, ok func(string) bool) bool {
 	if put(v, *to) {
 		return true
 	}
@@ -37,13 +37,13 @@ func (v value) text(to *string, want string, ok func(string) bool) bool {
 }
 
 // name is a name of 1 to 64 bytes.
-func (v value) name(to *string) bool {
+func (v *value) name(to *string) bool {
 	want := fmt.Sprintf("a name of 1..%d bytes", maxName)
 	return v.text(to, want, func(s string) bool { return len(s) >= 1 && len(s) <= maxName })
 }
 
 // choice is one of the given strings.
-func (v value) choice(to *string, options ...string) bool {
+func (v *value) choice(to *string, options ...string) bool {
 	last := len(options) - 1
 	want := options[last]
 	if last > 0 {
@@ -56,7 +56,7 @@ func (v value) choice(to *string, options ...string) bool {
 func setting[T comparable, P interface {
 	*T
 	encoding.TextUnmarshaler
-}](v value, to P, options ...string) {
+}](v *value, to P, options ...string) {
 	var name string
 	if !put(v, *to) && v.choice(&name, options...) {
 		_ = to.UnmarshalText([]byte(name)) // it is one of the options
@@ -64,13 +64,13 @@ func setting[T comparable, P interface {
 }
 
 // texts is an array of strings that ok accepts, in one line.
-func (v value) texts(to *[]string, want string, ok func(string) bool) {
+func (v *value) texts(to *[]string, want string, ok func(string) bool) {
 	v.inline = true
-	array(v, "an array of strings, each "+want, to, func(e value, s *string) bool { return e.text(s, want, ok) })
+	array(v, "an array of strings, each "+want, to, func(e *value, s *string) bool { return e.text(s, want, ok) })
 }
 
 // integer is a whole number of lo..hi.
-func (v value) integer(to *int, lo, hi int) bool {
+func (v *value) integer(to *int, lo, hi int) bool {
 	if put(v, *to) {
 		return true
 	}
@@ -84,7 +84,7 @@ func (v value) integer(to *int, lo, hi int) bool {
 }
 
 // seed is any uint64.
-func (v value) seed(to *uint64) {
+func (v *value) seed(to *uint64) {
 	if put(v, *to) {
 		return
 	}
@@ -97,7 +97,7 @@ func (v value) seed(to *uint64) {
 }
 
 // number is a number that ok accepts.
-func (v value) number(to *float64, want string, ok func(float64) bool) bool {
+func (v *value) number(to *float64, want string, ok func(float64) bool) bool {
 	if put(v, *to) {
 		return true
 	}
@@ -111,16 +111,16 @@ func (v value) number(to *float64, want string, ok func(float64) bool) bool {
 }
 
 // numbers is an array of numbers, in one line.
-func (v value) numbers(to *[]float64) bool {
+func (v *value) numbers(to *[]float64) bool {
 	v.inline = true
-	_, whole := array(v, "an array of numbers", to, func(e value, x *float64) bool {
+	_, whole := array(v, "an array of numbers", to, func(e *value, x *float64) bool {
 		return e.number(x, "a number", anything[float64])
 	})
 	return whole
 }
 
 // schedule is a positive number, or a list of one for each round. rounds is 0 if it is not known.
-func (v value) schedule(to *admm.Schedule, rounds int) {
+func (v *value) schedule(to *admm.Schedule, rounds int) {
 	const want = "a positive number that float32 can hold"
 	float32s := within(0x1p-126, math.MaxFloat32)
 	if v.kind() != '[' && len(*to) == 1 {
@@ -129,7 +129,7 @@ func (v value) schedule(to *admm.Schedule, rounds int) {
 	}
 	v.inline = true
 	list := []float64(*to)
-	count, whole := array(v, "", &list, func(e value, x *float64) bool { return e.number(x, want, float32s) })
+	count, whole := array(v, "", &list, func(e *value, x *float64) bool { return e.number(x, want, float32s) })
 	if count != 1 && count != rounds && (rounds > 0 || count == 0) {
 		v.c.fault("%s has %d values, want one number, or one for each of %d rounds", v.at(), count, rounds)
 	} else if whole && rounds > 0 && !v.c.writing {
@@ -138,7 +138,7 @@ func (v value) schedule(to *admm.Schedule, rounds int) {
 }
 
 // boolean is true or false.
-func (v value) boolean(to *bool) {
+func (v *value) boolean(to *bool) {
 	if put(v, *to) {
 		return
 	}
