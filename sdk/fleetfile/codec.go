@@ -265,18 +265,12 @@ func (v *value) object(want string, schema func(o *object)) bool {
 	return true
 }
 
-// optional is object for what *to points to. Nothing is written if that is nil.
-func optional[T any](v *value, want string, to **T, schema func(o *object, x *T)) {
-	if v.c.writing {
-		if *to != nil {
-			v.object("", func(o *object) { schema(o, *to) })
-		}
-		return
+// optional is object for a field that is written only if there is one. It reports whether one has been read.
+func (v *value) optional(want string, there bool, schema func(o *object)) bool {
+	if v.c.writing && !there {
+		return false
 	}
-	x := new(T)
-	if v.object(want, func(o *object) { schema(o, x) }) {
-		*to = x
-	}
+	return v.object(want, schema) && !v.c.writing
 }
 
 // shortKey makes an unknown name fit for a message.
@@ -334,34 +328,44 @@ func (o *object) version() bool {
 // array reads an array, or writes one, each item as item does, which may keep an item out of the array. count is how
 // many there are in the file, and whole is whether it is an array of which all were kept.
 func array[T any](v *value, want string, to *[]T, item func(e *value, x *T) bool) (count int, whole bool) {
-	element := func(raw json.RawMessage) *value {
-		return &value{c: v.c, parent: v, index: count, raw: raw, needed: true, inline: true}
-	}
 	if v.c.writing {
-		if len(*to) == 0 && !v.needed {
-			return 0, true
-		}
-		v.nest("[]", func() {
-			for ; count < len(*to); count++ {
-				item(element(nil), &(*to)[count])
-			}
-		})
-		return count, true
+		return v.elements(want, len(*to), func(e *value) bool { return item(e, &(*to)[e.index]) })
 	}
 	*to = nil
-	if v.kind() != '[' {
+	return v.elements(want, 0, func(e *value) bool {
+		var x T
+		if !item(e, &x) {
+			return false
+		}
+		*to = append(*to, x)
+		return true
+	})
+}
+
+// elements is array with n items to write.
+func (v *value) elements(want string, n int, item func(e *value) bool) (count int, whole bool) {
+	whole = true
+	next := func(raw json.RawMessage) {
+		e := &value{c: v.c, parent: v, index: count, raw: raw, needed: true, inline: true}
+		whole = item(e) && whole
+		count++
+	}
+	switch {
+	case v.c.writing && (n > 0 || v.needed):
+		v.nest("[]", func() {
+			for count < n {
+				next(nil)
+			}
+		})
+	case v.c.writing:
+	case v.kind() != '[':
 		v.wrong(want)
 		return 0, false
-	}
-	whole = true
-	for dec := v.decoder(); dec.More(); count++ {
-		var raw json.RawMessage
-		var x T
-		_ = dec.Decode(&raw)
-		if item(element(raw), &x) {
-			*to = append(*to, x)
-		} else {
-			whole = false
+	default:
+		for dec := v.decoder(); dec.More(); {
+			var raw json.RawMessage
+			_ = dec.Decode(&raw)
+			next(raw)
 		}
 	}
 	return count, whole

@@ -238,8 +238,8 @@ func (c *fleetCodec) method(o *object) {
 	o.need("gain").number(&m.Gain, "a number above 0 and below 1, a share of the limit of stability", share)
 	o.need("eta").schedule(&m.Eta, m.Rounds)
 	o.need("mu").schedule(&m.Mu, m.Rounds)
-	setting(o.show("estimator"), &m.Estimator, "paper", "centered")
-	setting(o.show("directions"), &m.Directions, "rademacher", "sphere")
+	o.show("estimator").setting(&m.Estimator, "paper", "centered")
+	o.show("directions").setting(&m.Directions, "rademacher", "sphere")
 	o.show("seed").seed(&m.Seed)
 }
 
@@ -263,26 +263,22 @@ func (c *fleetCodec) privacy(o *object) {
 	}
 	field("delta").number(&p.Delta, "a number above 0 and below 1", share)
 	o.may("epsilon_limit").number(&p.EpsilonLimit, "0 (no limit), or a number of at most 1e6", within(0, 1e6))
-	setting(o.show("accounting"), &p.Accounting, "gdp", "zcdp", "paper")
+	o.show("accounting").setting(&p.Accounting, "gdp", "zcdp", "paper")
 }
 
 // wire is the form of messages, left out if all of it is left to be picked.
 func (c *fleetCodec) wire(v *value) {
-	before := c.faults()
-	w := &c.file.Fleet.Wire
-	if *w == (sdk.Wire{}) {
-		w = nil
-	}
-	optional(v, "an object with payload, grid_bits or lossy", &w, func(o *object, w *sdk.Wire) {
+	before, w := c.faults(), c.file.Fleet.Wire
+	read := v.optional("an object with payload, grid_bits or lossy", w != sdk.Wire{}, func(o *object) {
 		payload, lossy, bits := o.may("payload"), o.may("lossy"), o.may("grid_bits")
-		setting(payload, &w.Payload, "message", "release")
+		payload.setting(&w.Payload, "message", "release")
 		if bits.integer(&w.GridBits, 0, 8); w.GridBits == 1 && !c.writing {
 			bits.wrong("2..8, or 0 for no grid")
 		}
 		lossy.integer(&w.Lossy, 0, math.MaxInt32)
 	})
-	if !c.writing && w != nil && c.faults() == before {
-		c.file.Fleet.Wire = *w
+	if read && c.faults() == before {
+		c.file.Fleet.Wire = w
 	}
 }
 

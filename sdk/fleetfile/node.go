@@ -72,9 +72,10 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 			o.may("average").boolean(&n.Average)
 			o.may("linger_seconds").seconds(&n.Linger)
 			o.may("resend_seconds").seconds(&n.ResendAfter)
-			optional(o.may("transport"), `{"nats": "tls://host:port"}`, &n.NATS, func(o *object, n *NATS) {
-				o.may("credentials").path(&n.Credentials, dir)
-				o.need("nats").broker(&n.URL)
+			o.may("transport").object(`{"nats": "tls://host:port"}`, func(o *object) {
+				n.NATS = new(NATS)
+				o.may("credentials").path(&n.NATS.Credentials, dir)
+				o.need("nats").broker(&n.NATS.URL)
 			})
 			if n.NATS != nil && n.Listen != "" {
 				o.c.fault("listen is %q, want it left out: nobody dials a node whose transport is nats", n.Listen)

@@ -103,7 +103,10 @@ func (b *Builtin) schema(o *object, dir string) {
 	}
 	o.may("test_fraction").number(&s.TestFraction, "a number above 0 and below 1", share)
 	o.may("seed").seed(&s.Seed)
-	optional(o.may("share"), `{"partition": "iid", "of": 8, "number": 0}`, &b.Share, (*object).share)
+	o.may("share").object(`{"partition": "iid", "of": 8, "number": 0}`, func(o *object) {
+		b.Share = new(Share)
+		o.share(b.Share)
+	})
 	b.FitOwn = o.may("fit").choice(new(string), "own")
 	check := task.Spec.Validate
 	if b.FitOwn {
@@ -113,8 +116,8 @@ func (b *Builtin) schema(o *object, dir string) {
 		o.may("onehot").texts(&s.OneHot, "the name of a column", anything[string])
 		o.may("labels").texts(&s.Labels, "a class", anything[string])
 		o.may("pca").integer(&s.PCA, 0, math.MaxInt32)
-		o.may("standardize").optional(&s.Standardize)
-		o.may("bias").optional(&s.Bias)
+		o.may("standardize").maybe(&s.Standardize)
+		o.may("bias").maybe(&s.Bias)
 	} else {
 		check = func(s task.Spec) error { return task.CheckSource(s.Source) }
 		for _, key := range []string{"model", "hidden", "label", "drop", "onehot", "labels", "pca", "standardize", "bias"} {
@@ -126,8 +129,8 @@ func (b *Builtin) schema(o *object, dir string) {
 	}
 }
 
-// optional is true or false, or nil if it is not there.
-func (v *value) optional(to **bool) {
+// maybe is true or false, or nil if it is not there.
+func (v *value) maybe(to **bool) {
 	if v.present() {
 		*to = new(bool)
 		v.boolean(*to)

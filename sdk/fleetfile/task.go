@@ -1,6 +1,7 @@
 package fleetfile
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -74,17 +75,21 @@ func (v *value) recipe(r *task.Recipe) bool {
 		o.may("label").text(&r.Label, "the name of a column", trimmed)
 		o.need("classes").texts(&r.Classes, "a label, without spaces around it", trimmed)
 		o.may("subset").boolean(&r.Subset)
-		optional(o.may("standardize"), `{"mean": [...], "std": [...]}`, &r.Standardize,
-			func(o *object, s *task.Standardizer) {
-				o.need("mean").numbers(&s.Mean)
-				o.need("std").numbers(&s.Std)
-			})
-		optional(o.may("pca"), `{"mean": [...], "components": [[...], ...], "scale": 1}`, &r.PCA,
-			func(o *object, p *task.PCA) {
-				o.need("mean").numbers(&p.Mean)
-				array(o.need("components"), "an array of arrays of numbers", &p.Components, (*value).numbers)
-				o.need("scale").number(&p.Scale, "a positive number", positive)
-			})
+		standardize, pca := cmp.Or(r.Standardize, &task.Standardizer{}), cmp.Or(r.PCA, &task.PCA{})
+		if o.may("standardize").optional(`{"mean": [...], "std": [...]}`, r.Standardize != nil, func(o *object) {
+			o.need("mean").numbers(&standardize.Mean)
+			o.need("std").numbers(&standardize.Std)
+		}) {
+			r.Standardize = standardize
+		}
+		const projection = `{"mean": [...], "components": [[...], ...], "scale": 1}`
+		if o.may("pca").optional(projection, r.PCA != nil, func(o *object) {
+			o.need("mean").numbers(&pca.Mean)
+			array(o.need("components"), "an array of arrays of numbers", &pca.Components, (*value).numbers)
+			o.need("scale").number(&pca.Scale, "a positive number", positive)
+		}) {
+			r.PCA = pca
+		}
 		o.may("bias").boolean(&r.Bias)
 		o.model(&r.Model)
 	})

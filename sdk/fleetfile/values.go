@@ -52,14 +52,15 @@ func (v *value) choice(to *string, options ...string) bool {
 	return v.text(to, want, func(s string) bool { return slices.Contains(options, s) })
 }
 
-// setting is one of the options, which are the names of to's values.
-func setting[T comparable, P interface {
-	*T
+// setting is one of the options, which are the names of to's values; the name of a value that is never written is empty.
+func (v *value) setting(to interface {
+	encoding.TextMarshaler
 	encoding.TextUnmarshaler
-}](v *value, to P, options ...string) {
-	var name string
-	if !put(v, *to) && v.choice(&name, options...) {
-		_ = to.UnmarshalText([]byte(name)) // it is one of the options
+}, options ...string) {
+	name, err := to.MarshalText()
+	v.c.include("", err)
+	if text := string(name); v.choice(&text, options...) && !v.c.writing {
+		_ = to.UnmarshalText([]byte(text)) // it is one of the options
 	}
 }
 
