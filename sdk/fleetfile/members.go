@@ -14,9 +14,6 @@ func (c *fleetCodec) members(v *value) bool {
 	if c.writing {
 		return true
 	}
-	for _, m := range c.file.Members {
-		c.file.Fleet.Members = append(c.file.Fleet.Members, m.Name)
-	}
 	if whole && len(c.file.Members) == 0 {
 		v.wrong("at least one member")
 	}
@@ -32,6 +29,9 @@ func (c *fleetCodec) member(e *value, m *Member) (ok bool) {
 			ok = false
 		}
 		c.number[m.Name] = e.index
+		if !c.writing {
+			c.file.Fleet.Members = append(c.file.Fleet.Members, m.Name)
+		}
 		c.keys(o.need("keys"), &m.Keys, 1, 2, "1 or 2 keys: the current one and, while it is being replaced, the next")
 		c.keys(o.may("retired"), &m.Retired, 0, 8,
 			"at most 8 keys: those that may not connect any more, and whose past signatures count")

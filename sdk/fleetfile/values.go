@@ -22,18 +22,26 @@ func within(lo, hi float64) func(float64) bool {
 	return func(x float64) bool { return x >= lo && x <= hi }
 }
 
-// text is a string that ok accepts.
-func (v *value) text(to *string, want string, ok func(string) bool) bool {
+// scalar is a value that parse reads, of which want says what it may be. It reports whether to is set.
+func scalar[T comparable](v *value, to *T, want string, parse func(raw string) (x T, ok bool)) bool {
 	if put(v, *to) {
 		return true
 	}
-	var s string
-	if v.kind() != '"' || json.Unmarshal(v.raw, &s) != nil || !ok(s) {
+	x, ok := parse(string(v.raw))
+	if !ok {
 		v.wrong(want)
 		return false
 	}
-	*to = s
+	*to = x
 	return true
+}
+
+// text is a string that ok accepts.
+func (v *value) text(to *string, want string, ok func(string) bool) bool {
+	return scalar(v, to, want, func(raw string) (s string, good bool) {
+		good = v.kind() == '"' && json.Unmarshal(v.raw, &s) == nil && ok(s)
+		return s, good
+	})
 }
 
 // name is a name of 1 to 64 bytes.
@@ -72,43 +80,27 @@ func (v *value) texts(to *[]string, want string, ok func(string) bool) {
 
 // integer is a whole number of lo..hi.
 func (v *value) integer(to *int, lo, hi int) bool {
-	if put(v, *to) {
-		return true
-	}
-	n, err := strconv.ParseInt(string(v.raw), 10, 64)
-	if err != nil || n < int64(lo) || n > int64(hi) {
-		v.wrong(fmt.Sprintf("a whole number, %d..%d", lo, hi))
-		return false
-	}
-	*to = int(n)
-	return true
+	return scalar(v, to, fmt.Sprintf("a whole number, %d..%d", lo, hi), func(raw string) (int, bool) {
+		n, err := strconv.ParseInt(raw, 10, 64)
+		return int(n), err == nil && n >= int64(lo) && n <= int64(hi)
+	})
 }
 
 // seed is any uint64.
 func (v *value) seed(to *uint64) {
-	if put(v, *to) {
-		return
-	}
-	n, err := strconv.ParseUint(string(v.raw), 10, 64)
-	if err != nil {
-		v.wrong(fmt.Sprintf("a whole number, 0..%d", uint64(math.MaxUint64)))
-		return
-	}
-	*to = n
+	scalar(v, to, fmt.Sprintf("a whole number, 0..%d", uint64(math.MaxUint64)), func(raw string) (uint64, bool) {
+		n, err := strconv.ParseUint(raw, 10, 64)
+		return n, err == nil
+	})
 }
 
 // number is a number that ok accepts.
 func (v *value) number(to *float64, want string, ok func(float64) bool) bool {
-	if put(v, *to) {
-		return true
-	}
-	x, err := strconv.ParseFloat(string(v.raw), 64)
-	if k := v.kind(); k != '-' && !(k >= '0' && k <= '9') || err != nil || !ok(x) {
-		v.wrong(want)
-		return false
-	}
-	*to = x
-	return true
+	return scalar(v, to, want, func(raw string) (float64, bool) {
+		x, err := strconv.ParseFloat(raw, 64)
+		k := v.kind()
+		return x, (k == '-' || k >= '0' && k <= '9') && err == nil && ok(x)
+	})
 }
 
 // numbers is an array of numbers, in one line.
@@ -140,15 +132,5 @@ func (v *value) schedule(to *admm.Schedule, rounds int) {
 
 // boolean is true or false.
 func (v *value) boolean(to *bool) {
-	if put(v, *to) {
-		return
-	}
-	switch string(v.raw) {
-	case "true":
-		*to = true
-	case "false":
-		*to = false
-	default:
-		v.wrong("true or false")
-	}
+	scalar(v, to, "true or false", func(raw string) (b, ok bool) { return raw == "true", raw == "true" || raw == "false" })
 }
