@@ -107,16 +107,16 @@ func ask(ctx context.Context, state, method, path string) (*http.Response, error
 func AskStatus(ctx context.Context, state string) (*monitor.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
+	st := new(monitor.Status)
 	resp, err := ask(ctx, state, http.MethodGet, "/status")
+	if err == nil {
+		defer resp.Body.Close()
+		err = json.NewDecoder(io.LimitReader(resp.Body, 16<<20)).Decode(st)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("asking the node: %w", err)
 	}
-	defer resp.Body.Close()
-	var st monitor.Status
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 16<<20)).Decode(&st); err != nil {
-		return nil, fmt.Errorf("asking the node: %w", err)
-	}
-	return &st, nil
+	return st, nil
 }
 
 // AskStop asks the running node of a state folder to end, and returns when its process is gone.

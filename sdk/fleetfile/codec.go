@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,10 +46,10 @@ func (c *codec) fault(format string, args ...any) {
 func (c *codec) faults() int { return len(c.errs) + c.more }
 
 func (c *codec) prefix() string {
-	if c.name == "" {
-		return ""
+	if c.name != "" {
+		return c.name + ": "
 	}
-	return c.name + ": "
+	return ""
 }
 
 // err returns all faults, or nil.
@@ -104,9 +105,9 @@ func (c *codec) json(x any) {
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(x); err != nil {
 		c.fault("%w", err) // a number without a JSON form
-		return
+	} else {
+		c.out.Truncate(c.out.Len() - 1) // the end of the line
 	}
-	c.out.Truncate(c.out.Len() - 1) // the end of the line
 }
 
 // value is one place in a file.
@@ -140,10 +141,10 @@ func (v *value) present() bool { return v.raw != nil }
 
 // kind returns the first byte of the value, which determines its type; 0 if there is none.
 func (v *value) kind() byte {
-	if len(v.raw) == 0 {
-		return 0
+	if v.present() {
+		return v.raw[0]
 	}
-	return v.raw[0]
+	return 0
 }
 
 // found describes the value for a message.
@@ -225,7 +226,7 @@ func (v *value) decoder() *json.Decoder {
 // object is a value's fields.
 type object struct {
 	*value
-	fields map[string]json.RawMessage
+	fields map[string]json.RawMessage // those that nobody has asked for
 	known  []string
 }
 
@@ -246,21 +247,13 @@ func (v *value) object(want string, schema func(o *object)) bool {
 		var raw json.RawMessage
 		_ = dec.Decode(&raw)
 		if _, twice := o.fields[key]; twice {
-			v.c.fault("%s is there twice", (&value{parent: v, key: shortKey(key)}).at())
+			v.c.fault("%s is there twice", v.field(key))
 		}
 		o.fields[key] = raw
 	}
 	schema(o)
-	var unknown []string
-	for key := range o.fields {
-		if !slices.Contains(o.known, key) {
-			unknown = append(unknown, key)
-		}
-	}
-	slices.Sort(unknown)
-	for _, key := range unknown {
-		place := (&value{parent: v, key: shortKey(key)}).at()
-		v.c.fault("%s is unknown, want only %s", place, strings.Join(o.known, ", "))
+	for _, key := range slices.Sorted(maps.Keys(o.fields)) {
+		v.c.fault("%s is unknown, want only %s", v.field(key), strings.Join(o.known, ", "))
 	}
 	return true
 }
@@ -273,20 +266,20 @@ func (v *value) optional(want string, there bool, schema func(o *object)) bool {
 	return v.object(want, schema) && !v.c.writing
 }
 
-// shortKey makes an unknown name fit for a message.
-func shortKey(key string) string {
-	plain := strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
-	if plain && key != "" && len(key) <= maxShown {
-		return key
+// field returns the place of a field that may be unknown, fit for a message.
+func (v *value) field(key string) string {
+	if plain := strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""; !plain || key == "" || len(key) > maxShown {
+		key = strconv.Quote(key[:min(len(key), maxShown)])
 	}
-	return strconv.Quote(key[:min(len(key), maxShown)])
+	return (&value{parent: v, key: key}).at()
 }
 
-// may returns an optional field, which is left out if it has the zero value. All fields that nobody asks for are
-// unknown.
+// may returns an optional field, which is left out if it has the zero value. Fields that nobody asks for are unknown.
 func (o *object) may(key string) *value {
 	o.known = append(o.known, key)
-	return &value{c: o.c, parent: o.value, key: key, raw: o.fields[key]}
+	v := &value{c: o.c, parent: o.value, key: key, raw: o.fields[key]}
+	delete(o.fields, key)
+	return v
 }
 
 // need returns a required field.

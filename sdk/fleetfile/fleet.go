@@ -284,7 +284,7 @@ func (c *fleetCodec) wire(v *value) {
 
 // task is the recipe. Its model has the fleet's dimension and a valid start, if those could be read.
 func (c *fleetCodec) task(v *value, begun bool) {
-	fleet := c.file.Fleet
+	fleet, recipe := c.file.Fleet, new(task.Recipe)
 	if c.writing {
 		recipe, err := c.file.Task()
 		if c.include("", err); recipe != nil {
@@ -292,17 +292,12 @@ func (c *fleetCodec) task(v *value, begun bool) {
 		}
 		return
 	}
-	recipe := new(task.Recipe)
 	if !v.present() || !v.recipe(recipe) {
 		return
 	}
 	text, err := MarshalTask(recipe)
-	if err != nil {
-		c.include(v.at()+": ", err)
-		return
-	}
-	fleet.Task = bytes.TrimSpace(text)
-	if !begun {
+	c.include(v.at()+": ", err)
+	if fleet.Task = bytes.TrimSpace(text); err != nil || !begun {
 		return
 	}
 	if dim := recipe.Dim(); dim != fleet.Dim {

@@ -98,12 +98,11 @@ func (c *fleetCodec) edges(v *value, known bool) bool {
 			return false
 		}
 		*edge = [2]string(ends)
-		sorted := [2]string{min(ends[0], ends[1]), max(ends[0], ends[1])}
-		first, twice := seen[sorted]
+		first, twice := seen[*edge]
 		if twice {
 			c.fault("%s joins %q and %q, as graph.edges[%d] does; want every edge once", e.at(), ends[0], ends[1], first)
 		} else {
-			seen[sorted] = e.index
+			seen[*edge], seen[[2]string{ends[1], ends[0]}] = e.index, e.index
 		}
 		return !twice
 	})
@@ -116,11 +115,10 @@ func (c *fleetCodec) addresses(dialed bool) {
 	if some := func(m Member) bool { return len(m.Addresses) > 0 }; !dialed && !slices.ContainsFunc(c.file.Members, some) {
 		return
 	}
-	told := make([]bool, len(c.file.Members))
+	told := map[int]bool{}
 	for _, e := range c.file.Fleet.Edges {
 		dialer, dialed := min(e[0], e[1]), max(e[0], e[1])
-		i := c.number[dialed]
-		if len(c.file.Members[i].Addresses) == 0 && !told[i] {
+		if i := c.number[dialed]; len(c.file.Members[i].Addresses) == 0 && !told[i] {
 			told[i] = true
 			c.fault("members[%d].addresses is empty, want an address: %q dials %q "+
 				"(of two neighbors the one whose name sorts lower dials)", i, dialer, dialed)
