@@ -11,16 +11,20 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// both is a member's end of two networks at once: what it sends goes to both, and it hears what comes from either.
+// both is a member's end of two networks at once: what it sends goes to both, and it hears what comes from either. It
+// hears no release before there is one from each.
 type both struct {
 	one, other transport.Transport
+	dim        int
 	in         chan heard
 	once       sync.Once
 }
@@ -37,10 +41,19 @@ func (b *both) Send(ctx context.Context, to string, frame []byte) error {
 
 func (b *both) Recv(ctx context.Context) (string, []byte, error) {
 	b.once.Do(func() {
+		var released sync.WaitGroup
+		released.Add(2)
 		for _, tr := range []transport.Transport{b.one, b.other} {
 			go func() {
-				for {
+				codec, err := wire.NewCodec(b.dim)
+				for first := true; err == nil; {
+					var msg admm.Message
 					from, frame, err := tr.Recv(context.Background())
+					if err == nil && first && codec.Decode(frame, &msg) == nil && msg.Kind == admm.Release {
+						first = false
+						released.Done()
+						released.Wait()
+					}
 					b.in <- heard{from, frame, err}
 					if err != nil {
 						return
@@ -60,8 +73,9 @@ func (b *both) Recv(ctx context.Context) (string, []byte, error) {
 func (b *both) MaxFrame() int { return b.one.MaxFrame() }
 func (b *both) Close() error  { return errors.Join(b.one.Close(), b.other.Close()) }
 
-// A copy of a device runs beside it, with the same key and state, and both reach the same neighbor. The neighbor keeps evidence that others
-// can check and that survives its own restart; a node that is shown the evidence ends, and does not start again. Nobody gets to the end.
+// A copy of a device runs beside it, with the same key and state, and both reach the same neighbor. The neighbor keeps
+// evidence that others can check and that survives its own restart; a node that is shown the evidence ends, and does
+// not start again. Nobody gets to the end.
 func TestDoubleLeavesEvidence(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -75,7 +89,8 @@ func TestDoubleLeavesEvidence(t *testing.T) {
 	}
 	dir := t.TempDir()
 	config := func(name string, i int, tr transport.Transport, folder string) sdk.Config {
-		c := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: tr, ResendAfter: 5 * time.Millisecond, Linger: time.Second}
+		c := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: tr,
+			ResendAfter: 5 * time.Millisecond, Linger: time.Second}
 		sign(&c)
 		store, err := state.Open(filepath.Join(dir, folder), f.StateSize(name, samples[i]))
 		if err != nil {
@@ -85,7 +100,7 @@ func TestDoubleLeavesEvidence(t *testing.T) {
 		c.Store = store
 		return c
 	}
-	b := config("b", 1, &both{one: open(0, "b"), other: open(1, "b"), in: make(chan heard)}, "b")
+	b := config("b", 1, &both{one: open(0, "b"), other: open(1, "b"), dim: f.Dim, in: make(chan heard)}, "b")
 	cfgs := []sdk.Config{config("a", 0, open(0, "a"), "first"), config("a", 0, open(1, "a"), "second"), b}
 	var all []*sdk.Node
 	for _, c := range cfgs {
@@ -122,11 +137,14 @@ func TestDoubleLeavesEvidence(t *testing.T) {
 		t.Error(err)
 	}
 	for name, err := range map[string]error{
-		"another run":       evidence[0].Verify("other", f.Hash(), memberKeys("a")),
-		"another member":    evidence[0].Verify(f.Run, f.Hash(), memberKeys("b")),
-		"twice the same":    (signed.Evidence{Member: "a", Round: evidence[0].Round, First: evidence[0].First, Second: evidence[0].First}).Verify(f.Run, f.Hash(), memberKeys("a")),
-		"another round":     (signed.Evidence{Member: "a", Round: 77, First: evidence[0].First, Second: evidence[0].Second}).Verify(f.Run, f.Hash(), memberKeys("a")),
-		"half of it":        (signed.Evidence{Member: "a", First: evidence[0].First}).Verify(f.Run, f.Hash(), memberKeys("a")),
+		"another run":    evidence[0].Verify("other", f.Hash(), memberKeys("a")),
+		"another member": evidence[0].Verify(f.Run, f.Hash(), memberKeys("b")),
+		"twice the same": (signed.Evidence{Member: "a", Round: evidence[0].Round, First: evidence[0].First,
+			Second: evidence[0].First}).Verify(f.Run, f.Hash(), memberKeys("a")),
+		"another round": (signed.Evidence{Member: "a", Round: 77, First: evidence[0].First,
+			Second: evidence[0].Second}).Verify(f.Run, f.Hash(), memberKeys("a")),
+		"half of it": (signed.Evidence{Member: "a", First: evidence[0].First}).Verify(f.Run, f.Hash(),
+			memberKeys("a")),
 		"no numbers at all": (signed.Evidence{Member: "a", First: "x", Second: "y"}).Verify(f.Run, f.Hash(), memberKeys("a")),
 	} {
 		if err == nil {
@@ -151,8 +169,8 @@ func TestDoubleLeavesEvidence(t *testing.T) {
 	}
 }
 
-// A member's ledger and state are put back from a copy between two runs. In the next run the neighbor shows what the member has signed, and
-// the member makes no release. Where the neighbor has forgotten as well nobody can know.
+// A member's ledger and state are put back from a copy between two runs. In the next run the neighbor shows what the
+// member has signed, and the member makes no release. Where the neighbor has forgotten as well nobody can know.
 func TestLedgerIsRememberedOverRuns(t *testing.T) {
 	for _, remembers := range []bool{true, false} {
 		dir := newLedgers(t, privateRing())
@@ -164,7 +182,8 @@ func TestLedgerIsRememberedOverRuns(t *testing.T) {
 			f.Members, f.Edges = f.Members[:2], f.Edges[:1]
 			trs := inMemory(t, f)
 			for i, member := range f.Members {
-				c := sdk.Config{Fleet: f, Name: member, Samples: samples[i], Oracle: oracle(i), Transport: trs[i], ResendAfter: 5 * time.Millisecond, Linger: time.Second}
+				c := sdk.Config{Fleet: f, Name: member, Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
+					ResendAfter: 5 * time.Millisecond, Linger: time.Second}
 				sign(&c)
 				var err1, err2, err3 error
 				c.Store, err1 = tinytest.MemStore()()

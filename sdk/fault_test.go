@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/mem"
@@ -45,7 +46,9 @@ func TestLostFrames(t *testing.T) {
 	for i := range trs {
 		trs[i] = &lossy{Transport: trs[i], chance: rng.New(uint64(i), rng.Address{Purpose: rng.Fault})}
 	}
-	all := nodes(t, f, trs, func(_ int, c *sdk.Config) { c.ResendAfter, c.Linger = 2*time.Millisecond, 500*time.Millisecond })
+	all := nodes(t, f, trs, func(_ int, c *sdk.Config) {
+		c.ResendAfter, c.Linger = 2*time.Millisecond, 500*time.Millisecond
+	})
 	mustRun(t, all)
 	sameModels(t, all, simulated(t, f))
 	var lost int
@@ -75,8 +78,8 @@ func (l *first) Send(ctx context.Context, to string, frame []byte) error {
 	return l.Transport.Send(ctx, to, frame)
 }
 
-// Two nodes in the middle of a path lose their first frames, and each hears its outer neighbor repeat itself all the time:
-// that is no progress, and must not keep them from sending again.
+// Two nodes in the middle of a path lose their first frames, and each hears its outer neighbor repeat itself all the
+// time: that is no progress, and must not keep them from sending again.
 func TestRepeatsAreNoProgress(t *testing.T) {
 	f := ring()
 	f.Members = f.Members[:4]
@@ -112,7 +115,8 @@ func TestReleasedIsKnown(t *testing.T) {
 		c.Observer.Released = func(round int, x []float32) {
 			seen++
 			want := f.Rho() * float64(min(round, 8)) / 8
-			if st := node.Status(); st.Round != round || !slices.Equal(node.Model(), x) || math.Abs(node.Spend()/want-1) > 1e-12 {
+			if st := node.Status(); st.Round != round || !slices.Equal(node.Model(), x) ||
+				math.Abs(node.Spend()/want-1) > 1e-12 {
 				t.Errorf("release %d: status %+v, spend %v, want %v", round, st, node.Spend(), want)
 			}
 		}
@@ -366,11 +370,11 @@ type mute struct{ transport.Transport }
 
 func (m *mute) Send(ctx context.Context, to string, frame []byte) error {
 	codec, err := wire.NewCodec(ring().Dim)
-	var f wire.Frame
+	var f admm.Message
 	if err == nil {
 		err = codec.Decode(frame, &f)
 	}
-	if err != nil || f.Kind == wire.Done {
+	if err != nil || f.Kind == admm.Done {
 		return err
 	}
 	return m.Transport.Send(ctx, to, frame)

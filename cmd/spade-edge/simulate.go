@@ -47,7 +47,7 @@ func simulate(ctx context.Context, cmd *command, args []string, out, log io.Writ
 	if r.AccuracyAveraged != nil {
 		fmt.Fprintf(out, "averaged       %.2f %% with each client's running mean of its releases\n", *r.AccuracyAveraged)
 	}
-	fmt.Fprintf(out, "disagreement   %.3g, mean squared distance from the average model\n", r.ConsensusError)
+	fmt.Fprintf(out, "consensus error %.3g, mean squared distance from the average model\n", r.ConsensusError)
 	fmt.Fprintf(out, "cost           %d losses, %d numbers (%s) sent, %.1f s\n", r.Queries, r.ScalarsSent,
 		bytesText(r.BytesSent), r.Seconds)
 	r.writePrivacy(out)
@@ -77,13 +77,13 @@ func (p *problem) simulate(ctx context.Context, show *progress) (*result, error)
 	var encoding error
 	network.OnSend = func(msg admm.Message) {
 		var err error
-		sent := frameOf(p.fleet, msg)
+		sent := signedBlank(msg)
 		if frame, err = codec.Append(frame[:0], &sent); err != nil {
 			encoding = err
 		}
 		r.BytesSent += int64(len(frame))
 	}
-	network.OnSend(admm.Message{Round: p.fleet.Method.Rounds + p.fleet.Method.Cooldown, Done: true})
+	network.OnSend(admm.Message{Kind: admm.Done, Round: p.fleet.Method.Rounds + p.fleet.Method.Cooldown})
 	r.BytesSent *= 2 * int64(len(p.fleet.Edges)) // the last words, all of one length, which a simulation can do without
 	start := time.Now()
 	defer show.end()

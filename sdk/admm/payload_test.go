@@ -16,8 +16,8 @@ func onAGrid(releases bool) func(i int, c *Config) {
 	}
 }
 
-// What is sent is another form of the same run: z_ij and z_ji kept at both ends, in the paper's own order of operations, give
-// the models of the paper's messages to the bit. So do the running means.
+// What is sent is another form of the same run: z_ij and z_ji kept at both ends, in the paper's own order of
+// operations, give the models of the paper's messages to the bit. So do the running means.
 func TestReleasesGiveTheBitsOfMessages(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -59,8 +59,8 @@ func TestReleasesGiveTheBitsOfMessages(t *testing.T) {
 			}
 		}
 		for _, msg := range releases.sent {
-			grid := c.name == "on a grid" && msg.Round <= 6 && !msg.Done
-			if vector := !grid && !msg.Done; (len(msg.Grid) > 0) != grid || (len(msg.Vector) > 0) != vector {
+			grid := c.name == "on a grid" && msg.Round <= 6 && carries(msg)
+			if vector := !grid && carries(msg); (len(msg.Grid) > 0) != grid || (len(msg.Vector) > 0) != vector {
 				t.Fatalf("%s: %+v", c.name, msg)
 			}
 		}
@@ -98,9 +98,9 @@ func sign(x float64) float64 {
 	return 1
 }
 
-// Where neighbors send their releases a client knows how far they are from its own, round by round, to the last; from the
-// paper's messages it does not.
-func TestApart(t *testing.T) {
+// Where neighbors send their releases a client knows how far they are from its own, round by round, to the last; from
+// the paper's messages it does not.
+func TestConsensusError(t *testing.T) {
 	for name, change := range map[string]func(int, *Config){
 		"on a grid": onAGrid(true),
 		"messages":  onAGrid(false),
@@ -126,8 +126,8 @@ func TestApart(t *testing.T) {
 						sum += float64(off * off)
 					}
 				}
-				if want := sum / float64(len(m.edges)); st.Apart != want || want == 0 {
-					t.Fatalf("%s: client %d, round %d: %v apart, want %v", name, i, st.Compared, st.Apart, want)
+				if want := sum / float64(len(m.edges)); st.ConsensusError != want || want == 0 {
+					t.Fatalf("%s: client %d, round %d: %v apart, want %v", name, i, st.Compared, st.ConsensusError, want)
 				}
 			}
 		}
