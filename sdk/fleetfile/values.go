@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
 // Conditions on numbers and text.
@@ -113,7 +111,7 @@ func (v *value) numbers(to *[]float64) bool {
 }
 
 // schedule is a positive number, or a list of one for each round. rounds is 0 if it is not known.
-func (v *value) schedule(to *admm.Schedule, rounds int) {
+func (v *value) schedule(to *[]float64, rounds int) {
 	const want = "a positive number that float32 can hold"
 	float32s := within(0x1p-126, math.MaxFloat32)
 	if v.kind() != '[' && len(*to) == 1 {
@@ -121,7 +119,7 @@ func (v *value) schedule(to *admm.Schedule, rounds int) {
 		return
 	}
 	v.inline = true
-	list := []float64(*to)
+	list := *to
 	count, whole := array(v, "", &list, func(e *value, x *float64) bool { return e.number(x, want, float32s) })
 	if count != 1 && count != rounds && (rounds > 0 || count == 0) {
 		v.c.fault("%s has %d values, want one number, or one for each of %d rounds", v.at(), count, rounds)
