@@ -1,6 +1,7 @@
 package dpmech
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -45,10 +46,9 @@ func (a Accounting) MarshalText() ([]byte, error) {
 	return []byte(a.String()), err
 }
 
-// UnmarshalText sets a to the accounting of a name.
-func (a *Accounting) UnmarshalText(name []byte) error {
-	var err error
-	*a, err = ParseAccounting(string(name))
+// UnmarshalText sets a to the accounting of a name; no name means GDP.
+func (a *Accounting) UnmarshalText(name []byte) (err error) {
+	*a, err = ParseAccounting(cmp.Or(string(name), GDP.String()))
 	return err
 }
 

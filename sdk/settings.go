@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -42,7 +43,7 @@ func (e Estimator) MarshalText() ([]byte, error) {
 	return name, e.UnmarshalText(name)
 }
 
-// UnmarshalText sets e to the estimator of a name.
+// UnmarshalText sets e to the estimator of a name; no name means EstimatorPaper.
 func (e *Estimator) UnmarshalText(name []byte) error {
 	return parseSetting((*int)(e), "estimator", estimators, string(name))
 }
@@ -69,7 +70,7 @@ func settingName(kind string, names []string, i int) string {
 }
 
 func parseSetting(to *int, kind string, names []string, name string) error {
-	i := slices.Index(names, name)
+	i := slices.Index(names, cmp.Or(name, names[0]))
 	if i < 0 {
 		return fmt.Errorf("sdk: %s %q, want %s or %s", kind, name, names[len(names)-2], names[len(names)-1])
 	}
