@@ -6,40 +6,29 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-var demoCommand = &command{
-	name:  "demo",
-	short: "eight nodes with real websockets on this machine",
-	run:   demo,
-}
-
-func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
+func demo(ctx context.Context, c *cmdline) error {
 	o := newOptions()
 	o.data, o.nodes, o.graph, o.partition = "synthetic:clinical", 8, "ring", "dirichlet:0.1"
 	o.cooldown, o.epsilon = 30, 32
-	fs := cmd.flags()
-	o.register(fs)
-	addr := fs.String("http", "",
+	addr := c.String("http", "",
 		"serve a page that shows all nodes at this loopback `address`, and go on with that at the end until an interrupt")
-	if err := o.read(cmd, fs, args, out); err != nil {
-		return err
+	err := o.read(c)
+	if err == nil {
+		err = checkHTTP(*addr)
 	}
-	if *addr != "" {
-		if err := monitor.CheckAddress(*addr); err != nil {
-			return usageError{fmt.Errorf("-http: %w", err)}
-		}
+	if err != nil {
+		return err
 	}
 	if o.nodes > maxDemoNodes {
 		return usageError{fmt.Errorf("-nodes is %d, want at most %d nodes with sockets in one process; simulate takes more",
@@ -49,10 +38,10 @@ func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) 
 	if err != nil {
 		return err
 	}
-	show := newProgress(log, o.rounds, o.cooldown)
+	show := newProgress(c.log, o.rounds, o.cooldown)
 	show.say("nodes: %d, connections between them over TLS websockets on this machine: %d, parameters of the model: %d",
 		o.nodes, len(p.fleet.Edges), p.fleet.Dim)
-	p.writeChosen(log)
+	p.writeChosen(c.log)
 	if o.nonPrivate {
 		show.say("NOT PRIVATE: nothing is clipped and no noise is added")
 	}
@@ -77,15 +66,11 @@ func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) 
 	if err != nil {
 		return err
 	}
-	if o.json {
-		err = writeObject(out, r)
-	} else {
-		p.writeTable(out, r, solo, each)
-	}
+	err = c.print(r, func(t table) { p.writeTable(t, r, solo, each) })
 	if err != nil || stage == nil {
 		return err
 	}
-	if h, ok := out.(*held); ok { // not to be waited for
+	if h, ok := c.out.(*held); ok { // not to be waited for
 		err = h.Flush()
 	}
 	stage.stay(ctx)
@@ -250,22 +235,21 @@ func (p *problem) compare(ctx context.Context, r *result) ([]float64, error) {
 }
 
 // writeTable prints what a person wants to know after a demo.
-func (p *problem) writeTable(w io.Writer, r *result, solo, each []float64) {
-	fmt.Fprintf(w, "\n%-10s %8s %12s %14s %16s\n", "node", "samples", "class "+className(p.train, p.train.Classes-1),
+func (p *problem) writeTable(t table, r *result, solo, each []float64) {
+	fmt.Fprintf(t, "\n%-10s %8s %12s %14s %16s\n", "node", "samples", "class "+className(p.train, p.train.Classes-1),
 		"alone", "with the others")
 	for i, name := range p.fleet.Members {
-		fmt.Fprintf(w, "%-10s %8d %10.0f %% %12.1f %% %14.1f %%\n", name, p.samples[i], p.share(i), solo[i], each[i])
+		fmt.Fprintf(t, "%-10s %8d %10.0f %% %12.1f %% %14.1f %%\n", name, p.samples[i], p.share(i), solo[i], each[i])
 	}
-	fmt.Fprintf(w, "%-10s %8s %12s %12.1f %% %14.1f %%\n", "average", "", "", *r.AccuracyAlone, r.AccuracyMean)
-	fmt.Fprintf(w, "%-10s %8d %12s %14s %14.1f %%\n\n", "pooled", p.train.Len(), "", "", *r.AccuracyPooled)
-	fmt.Fprintf(w, "accuracy is on test data that no node has; \"alone\" and \"pooled\" (one node with "+
+	fmt.Fprintf(t, "%-10s %8s %12s %12.1f %% %14.1f %%\n", "average", "", "", *r.AccuracyAlone, r.AccuracyMean)
+	fmt.Fprintf(t, "%-10s %8d %12s %14s %14.1f %%\n\n", "pooled", p.train.Len(), "", "", *r.AccuracyPooled)
+	fmt.Fprintf(t, "accuracy is on test data that no node has; \"alone\" and \"pooled\" (one node with "+
 		"everybody's data) are trained without noise\n\n")
-	fmt.Fprintf(w, "disagreement   %.3g, mean squared distance between a node's model and the average one\n",
-		r.ConsensusError)
-	fmt.Fprintf(w, "sent           %s in all: %d rounds over %d connections, both ways; no data, no gradients\n",
+	t.row("disagreement", "%.3g, mean squared distance between a node's model and the average one", r.ConsensusError)
+	t.row("sent", "%s in all: %d rounds over %d connections, both ways; no data, no gradients",
 		bytesText(r.BytesSent), r.Rounds+r.Cooldown, len(p.fleet.Edges))
-	fmt.Fprintf(w, "asked          %d losses of the black-box models, in %.1f s\n", r.Queries, r.Seconds)
-	r.writePrivacy(w)
+	t.row("asked", "%d losses of the black-box models, in %.1f s", r.Queries, r.Seconds)
+	r.writePrivacy(t)
 }
 
 // className returns what a class is called in the data.

@@ -1,15 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,12 +16,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
-
-var exportCommand = &command{
-	name:  "export",
-	short: "a node's model in a file, with checksum and certificate",
-	run:   exportModel,
-}
 
 // endingsOf are the endings of file names that say a format.
 var endingsOf = map[string]string{".npy": "npy", ".raw": "raw", ".bin": "raw", ".f32": "raw", ".json": "json"}
@@ -45,14 +38,13 @@ type exported struct {
 	NonPrivate  bool   `json:"non_private"`
 }
 
-func exportModel(_ context.Context, cmd *command, args []string, out, log io.Writer) error {
-	flags := cmd.flags()
-	to := flags.String("out", "", "the `file` to write")
-	format := flags.String("format", "", "npy, raw or json (default by the file's ending)")
-	averaged := flags.Bool("averaged", false, "the mean of the node's releases in place of the last one")
-	force := flags.Bool("force", false, "overwrite what is there")
-	asJSON := flags.Bool("json", false, "print one JSON object to standard output")
-	path, err := cmd.parseFile(flags, args, out)
+func exportModel(_ context.Context, c *cmdline) error {
+	to := c.String("out", "", "the `file` to write")
+	format := c.String("format", "", "npy, raw or json (default by the file's ending)")
+	averaged := c.Bool("averaged", false, "the mean of the node's releases in place of the last one")
+	force := c.Bool("force", false, "overwrite what is there")
+	c.jsonFlag("")
+	path, err := c.parseFile()
 	if err != nil {
 		return err
 	}
@@ -112,25 +104,18 @@ func exportModel(_ context.Context, cmd *command, args []string, out, log io.Wri
 	if err := writeAll(files, *force); err != nil {
 		return err
 	}
-	if *asJSON {
-		return writeObject(out, r)
-	}
-	what := "model"
-	if *averaged {
-		what = "averaged"
-	}
-	fmt.Fprintf(out, "%-14s %s: %d numbers, %s, sha256 %s\n", what, r.File, r.Dim, r.Format, r.SHA256)
-	fmt.Fprintf(out, "release        %d of %d of run %q by %q, model_sha256 %s\n", r.Round, r.Rounds, r.Run, r.Name,
-		r.Model)
-	if !r.Done {
-		fmt.Fprintf(out, "not finished   the run goes on: this is not the final model\n")
-	}
-	if r.Certificate != "" {
-		fmt.Fprintf(out, "certificate    %s\n", r.Certificate)
-	} else {
-		fmt.Fprintf(out, "certificate    none: %s\n", why)
-	}
-	return nil
+	return c.print(r, func(t table) {
+		what := "model"
+		if *averaged {
+			what = "averaged"
+		}
+		t.row(what, "%s: %d numbers, %s, sha256 %s", r.File, r.Dim, r.Format, r.SHA256)
+		t.row("release", "%d of %d of run %q by %q, model_sha256 %s", r.Round, r.Rounds, r.Run, r.Name, r.Model)
+		if !r.Done {
+			t.row("not finished", "the run goes on: this is not the final model")
+		}
+		t.row("certificate", "%s", cmp.Or(r.Certificate, "none: "+why))
+	})
 }
 
 // errOtherState says that a state folder is not the one that a node file means.
@@ -155,15 +140,7 @@ func (r *exported) encode(model []float32) ([]byte, error) {
 	case "npy":
 		b = npyHeader(len(model))
 	}
-	return appendFloats(b, model), nil
-}
-
-// appendFloats appends numbers as float32, little endian.
-func appendFloats(b []byte, x []float32) []byte {
-	for _, v := range x {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	return b
+	return binary.Append(b, binary.LittleEndian, model)
 }
 
 // npyHeader begins a file of format 1.0 of the NumPy enhancement proposal 1 (numpy.lib.format): magic, version, length

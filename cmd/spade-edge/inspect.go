@@ -20,19 +20,13 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-var inspectCommand = &command{
-	name:  "inspect",
-	short: "what is in a file or folder of a fleet",
-	run:   inspectPath,
-}
-
 // inspection is what was found, and its JSON.
 type inspection struct {
 	Path string `json:"path"`
 	Kind string `json:"kind"` // what it was taken for
 	Any  any    `json:"content"`
 
-	text  table           // the same for people
+	text  strings.Builder // the same for people
 	fault error           // why it is not sound
 	fleet *fleetfile.File // has the keys for evidence; nil if it is not known
 }
@@ -57,12 +51,11 @@ func (f fields) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func inspectPath(_ context.Context, cmd *command, args []string, out, _ io.Writer) error {
-	flags := cmd.flags()
-	dim := flags.Int("dim", 0, "of a frame: how many numbers its vector has")
-	fleet := flags.String("fleet", "", "of evidence: the fleet file, by whose keys its signatures are checked")
-	asJSON := flags.Bool("json", false, "print one JSON object to standard output")
-	path, err := cmd.parseFile(flags, args, out)
+func inspectPath(_ context.Context, c *cmdline) error {
+	dim := c.Int("dim", 0, "of a frame: how many numbers its vector has")
+	fleet := c.String("fleet", "", "of evidence: the fleet file, by whose keys its signatures are checked")
+	c.jsonFlag("")
+	path, err := c.parseFile()
 	if err != nil {
 		return err
 	}
@@ -78,11 +71,7 @@ func inspectPath(_ context.Context, cmd *command, args []string, out, _ io.Write
 	if err := r.identify(path, *dim); err != nil {
 		return err
 	}
-	if *asJSON {
-		err = writeObject(out, r)
-	} else {
-		_, err = fmt.Fprintf(out, "%-14s %s\n%s", r.Kind, path, r.text.b.String())
-	}
+	err = c.print(r, func(t table) { fmt.Fprintf(t, "%-14s %s\n%s", r.Kind, path, &r.text) })
 	if err == nil && r.fault != nil {
 		return exitError{r.fault, exitFailed}
 	}
@@ -90,7 +79,7 @@ func inspectPath(_ context.Context, cmd *command, args []string, out, _ io.Write
 }
 
 // row adds a line for people.
-func (r *inspection) row(name, format string, args ...any) { r.text.row(name, format, args...) }
+func (r *inspection) row(name, format string, args ...any) { table{&r.text}.row(name, format, args...) }
 
 // identify finds out what there is at a path.
 func (r *inspection) identify(path string, dim int) error {

@@ -73,10 +73,10 @@ func (r *inspection) heads(path string) error {
 		Lines  uint64 `json:"lines"`
 	}
 	all := []known{}
-	fmt.Fprintf(&r.text.b, "%-51s  %-32s  %s\n", "key", "ledger", "lines")
+	fmt.Fprintf(&r.text, "%-51s  %-32s  %s\n", "key", "ledger", "lines")
 	for _, k := range h.Known() {
 		one := known{transport.FormatKey(k.Key), k.Ledger, k.Lines}
-		fmt.Fprintf(&r.text.b, "%-51s  %-32s  %d\n", one.Key, one.Ledger, one.Lines)
+		fmt.Fprintf(&r.text, "%-51s  %-32s  %d\n", one.Key, one.Ledger, one.Lines)
 		all = append(all, one)
 	}
 	r.Any = all
@@ -94,7 +94,8 @@ func (r *inspection) ledger(path string) error {
 		life = l.Lifetime(life.Limit.Delta)
 	}
 	r.Any = life
-	return (&privacyOptions{options: options{delta: life.Delta}}).writeLedger(&r.text.b, path, life)
+	table{&r.text}.ledger(path, life)
+	return nil
 }
 
 func (r *inspection) certificate(path string) error {
@@ -108,7 +109,7 @@ func (r *inspection) certificate(path string) error {
 		Verified    bool                `json:"verified"`
 		Certificate *dpmech.Certificate `json:"certificate"`
 	}{r.fault == nil, c}
-	fmt.Fprintf(&r.text.b, "\n%s\n", c.Text())
+	fmt.Fprintf(&r.text, "\n%s\n", c.Text())
 	if r.fault == nil {
 		r.row("consistent", "every figure follows from the clip and noise of the releases; "+
 			"who wrote it, privacy -verify with -fleet shows")

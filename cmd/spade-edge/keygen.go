@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"strings"
@@ -17,27 +16,21 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-var keygenCommand = &command{
-	name:  "keygen",
-	short: "the key of a node",
-	run:   keygen,
-}
-
-func keygen(_ context.Context, cmd *command, args []string, out, log io.Writer) error {
-	fs := cmd.flags()
-	name := fs.String("name", "", "what the node is called in its fleet, 1 to 64 bytes")
-	file := fs.String("out", "node.key", "the new key `file`")
-	addresses := fs.String("address", "", "where neighbors reach the node: host:port or "+
+func keygen(_ context.Context, c *cmdline) error {
+	name := c.String("name", "", "what the node is called in its fleet, 1 to 64 bytes")
+	file := c.String("out", "node.key", "the new key `file`")
+	addresses := c.String("address", "", "where neighbors reach the node: host:port or "+
 		"wss://host:port/path, several separated by commas")
-	from := fs.String("from", "", "print the line of this key `file` and make none")
-	fs.Bool("json", true, "print one JSON object to standard output, as in any case")
-	if err := cmd.parse(fs, args, out); err != nil {
+	from := c.String("from", "", "print the line of this key `file` and make none")
+	c.json = true
+	c.jsonFlag(", as in any case")
+	if err := c.parse(); err != nil {
 		return err
 	}
 	if len(*name) < 1 || len(*name) > 64 || !utf8.ValidString(*name) {
 		return usageError{fmt.Errorf("-name %q has %d bytes, want 1..64 of UTF-8", *name, len(*name))}
 	}
-	if given := given(fs); given["from"] && given["out"] {
+	if c.given["from"] && c.given["out"] {
 		return usageError{errors.New("-from and -out exclude each other: no key is made from another")}
 	}
 	where, err := memberAddresses("-address", list(*addresses))
@@ -55,9 +48,9 @@ func keygen(_ context.Context, cmd *command, args []string, out, log io.Writer) 
 		if public, err = fleetfile.CreateKey(*file); err != nil {
 			return err
 		}
-		fmt.Fprintf(log, "the secret key is in %s; the line below goes into the fleet file\n", *file)
+		fmt.Fprintf(c.log, "the secret key is in %s; the line below goes into the fleet file\n", *file)
 	}
-	enc := json.NewEncoder(out)
+	enc := json.NewEncoder(c.out)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(memberLine{*name, []string{transport.FormatKey(public)}, where})
 }

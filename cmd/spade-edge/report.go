@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
@@ -90,9 +89,7 @@ func (r *report) count() error {
 }
 
 // write prints the plan for people.
-func (r *report) write(w io.Writer) {
-	var t table
-	defer func() { _, _ = io.WriteString(w, t.b.String()) }() // w is held until the command ends
+func (r *report) write(t table) {
 	t.row("network", "%d nodes, %d edges, at most %d neighbors; Laplacian lambda_2 %.6g, lambda_N %.6g", r.Nodes, r.Edges,
 		r.DegreeMax, r.Lambda2, r.LambdaN)
 	schedule := ""
@@ -117,7 +114,7 @@ func (r *report) write(w io.Writer) {
 	t.row("queries", "%d of each client (%d samples, %d a local step), %d in all", r.QueriesClient, r.Samples, r.Batch,
 		r.Queries)
 	if r.Nodes > 1 {
-		r.writeTraffic(&t)
+		r.writeTraffic(t)
 	}
 	m := r.Memory
 	t.row("memory", "%s: table %s, estimator %s, machine %s, node %s, state %s", bytesText(m.Total), bytesText(m.Table),
@@ -138,7 +135,7 @@ func (r *report) write(w io.Writer) {
 }
 
 // writeTraffic prints what a network of several clients sends.
-func (r *report) writeTraffic(t *table) {
+func (r *report) writeTraffic(t table) {
 	grid := ""
 	if r.GridBits > 0 {
 		grid = fmt.Sprintf(" on a grid of sigma/2^%d", r.GridBits)

@@ -107,9 +107,9 @@ func (p *problem) writeChosen(w io.Writer) {
 }
 
 // writePrivacy says in a few lines what leaked.
-func (r *result) writePrivacy(w io.Writer) {
+func (r *result) writePrivacy(t table) {
 	if r.Privacy == nil {
-		fmt.Fprintln(w, "privacy        NOT PRIVATE: what a node has sent may reveal its data")
+		t.row("privacy", "NOT PRIVATE: what a node has sent may reveal its data")
 		return
 	}
 	note := ""
@@ -117,13 +117,10 @@ func (r *result) writePrivacy(w io.Writer) {
 		note = " (simulated: the noise came from the seed)"
 	}
 	pr := r.Privacy
-	fmt.Fprintf(w, "privacy        epsilon %s at delta %v for each client's whole data set%s\n",
-		epsilonText(pr.EpsilonGDP), pr.Delta, note)
-	fmt.Fprintf(w, "               (the same spend as zCDP: rho %.4f, epsilon %s; by the "+
-		"paper's formula: epsilon %s; zero-out: epsilon %s)\n",
+	t.row("privacy", "epsilon %s at delta %v for each client's whole data set%s", epsilonText(pr.EpsilonGDP), pr.Delta, note)
+	t.row("", "(the same spend as zCDP: rho %.4f, epsilon %s; by the paper's formula: epsilon %s; zero-out: epsilon %s)",
 		pr.Rho, epsilonText(pr.EpsilonZCDP), epsilonText(pr.EpsilonPaper), epsilonText(pr.EpsilonZeroOut))
-	fmt.Fprintf(w, "               noise %.4g on updates clipped to %.4g, in each of %d releases\n", pr.Sigma, pr.Clip,
-		r.Rounds)
-	fmt.Fprintf(w, "               given as public: %s\n", strings.Join(pr.ConditionalOn, "; "))
-	fmt.Fprintln(w, "               not covered: when a node sends")
+	t.row("", "noise %.4g on updates clipped to %.4g, in each of %d releases", pr.Sigma, pr.Clip, r.Rounds)
+	t.row("", "given as public: %s", strings.Join(pr.ConditionalOn, "; "))
+	t.row("", "not covered: when a node sends")
 }

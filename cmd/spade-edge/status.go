@@ -18,36 +18,21 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-var statusCommand = &command{
-	name:  "status",
-	short: "where a node stands, running or not",
-	run:   showStatus,
-}
-
-func showStatus(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
-	fs := cmd.flags()
-	watch := fs.Bool("watch", false, "show every second what the node is doing, until it ends")
-	asJSON := fs.Bool("json", false, "print one JSON object to standard output, at the end of -watch")
-	path, err := cmd.parseFile(fs, args, out)
-	if err != nil {
-		return err
-	}
-	file, fleet, err := readFiles(path)
+func showStatus(ctx context.Context, c *cmdline) error {
+	watch := c.Bool("watch", false, "show every second what the node is doing, until it ends")
+	c.jsonFlag(", at the end of -watch")
+	file, fleet, err := c.readNode()
 	if err != nil {
 		return err
 	}
 	st, err := statusOf(ctx, file, fleet)
 	if *watch && err == nil && st.Running {
-		st, err = watchNode(ctx, st, file, fleet, log)
+		st, err = watchNode(ctx, st, file, fleet, c.log)
 	}
 	if err != nil {
 		return err
 	}
-	if *asJSON {
-		return writeObject(out, st)
-	}
-	_, err = io.WriteString(out, statusText(st, file))
-	return err
+	return c.print(st, func(t table) { _, _ = io.WriteString(t, statusText(st, file)) })
 }
 
 // statusOf asks the node, or reads what it has left.
@@ -178,7 +163,8 @@ func newest(dir state.Report) (round int, rho float64) {
 
 // statusText returns a status for people.
 func statusText(s *monitor.Status, file *fleetfile.Node) string {
-	var b table
+	var text strings.Builder
+	b := table{&text}
 	mark := ""
 	if s.NonPrivate {
 		mark = ", NOT PRIVATE"
@@ -207,8 +193,8 @@ func statusText(s *monitor.Status, file *fleetfile.Node) string {
 		}
 	}
 	if !s.Running {
-		certified(&b, file)
-		return b.b.String()
+		certified(b, file)
+		return text.String()
 	}
 	for i, n := range s.Neighbors {
 		head := ""
@@ -232,7 +218,7 @@ func statusText(s *monitor.Status, file *fleetfile.Node) string {
 	if l := s.Local; l != nil && l.Round > 0 {
 		b.row("own data", "accuracy %.2f %%, loss %.4g after round %d%s", 100*l.Accuracy, l.Loss, l.Round, covered)
 	}
-	return b.b.String()
+	return text.String()
 }
 
 // neighborText says how a neighbor is.
@@ -265,7 +251,7 @@ func neighborText(n *monitor.Neighbor) string {
 }
 
 // certified says what the certificate that a node has left is worth.
-func certified(b *table, file *fleetfile.Node) {
+func certified(b table, file *fleetfile.Node) {
 	path := file.Certificate()
 	_, cert, err := certificateIn(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -281,15 +267,24 @@ func certified(b *table, file *fleetfile.Node) {
 	b.row("certificate", "%s, of %d releases; its numbers are right", path, cert.Rounds)
 }
 
+// readNode parses the command line of a command that takes a node file, and reads it as readFiles does.
+func (c *cmdline) readNode() (*fleetfile.Node, *fleetfile.File, error) {
+	path, err := c.parseFile()
+	if err != nil {
+		return nil, nil, err
+	}
+	return readFiles(path)
+}
+
 // readFiles reads a node file and the fleet file that it names; the key is not needed to ask how a node is.
 func readFiles(path string) (*fleetfile.Node, *fleetfile.File, error) {
-	file, err := fleetfile.ReadNode(path)
+	node, err := fleetfile.ReadNode(path)
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
-	fleet, err := fleetfile.Read(file.Fleet)
+	fleet, err := fleetfile.Read(node.Fleet)
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
-	return file, fleet, nil
+	return node, fleet, nil
 }

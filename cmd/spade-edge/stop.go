@@ -4,17 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/device"
 )
-
-var stopCommand = &command{
-	name:  "stop",
-	short: "end a running node, to go on later",
-	run:   stopNode,
-}
 
 // stopResult is the outcome of stop, and its JSON.
 type stopResult struct {
@@ -24,20 +17,15 @@ type stopResult struct {
 	Cooldown   int  `json:"cooldown"`
 }
 
-func stopNode(ctx context.Context, cmd *command, args []string, out, _ io.Writer) error {
-	fs := cmd.flags()
-	timeout := fs.Duration("timeout", time.Minute, "how long to wait for the node's end")
-	asJSON := fs.Bool("json", false, "print one JSON object to standard output")
-	path, err := cmd.parseFile(fs, args, out)
+func stopNode(ctx context.Context, c *cmdline) error {
+	timeout := c.Duration("timeout", time.Minute, "how long to wait for the node's end")
+	c.jsonFlag("")
+	file, fleet, err := c.readNode()
 	if err != nil {
 		return err
 	}
 	if *timeout <= 0 {
 		return usageError{fmt.Errorf("-timeout is %v, want more than 0", *timeout)}
-	}
-	file, fleet, err := readFiles(path)
-	if err != nil {
-		return err
 	}
 	within, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
@@ -56,15 +44,13 @@ func stopNode(ctx context.Context, cmd *command, args []string, out, _ io.Writer
 		return err
 	}
 	r := stopResult{WasRunning: running, Round: st.Round, Rounds: st.Rounds, Cooldown: st.Cooldown}
-	if *asJSON {
-		return writeObject(out, r)
-	}
-	if !r.WasRunning {
-		fmt.Fprintf(out, "node %q of run %q does not run; it has made %d of %d releases\n",
+	return c.print(r, func(t table) {
+		if !r.WasRunning {
+			fmt.Fprintf(t, "node %q of run %q does not run; it has made %d of %d releases\n",
+				st.Name, st.Run, st.Round, st.Rounds+st.Cooldown)
+			return
+		}
+		fmt.Fprintf(t, "node %q of run %q has stopped after round %d of %d\n",
 			st.Name, st.Run, st.Round, st.Rounds+st.Cooldown)
-		return nil
-	}
-	fmt.Fprintf(out, "node %q of run %q has stopped after round %d of %d\n",
-		st.Name, st.Run, st.Round, st.Rounds+st.Cooldown)
-	return nil
+	})
 }
