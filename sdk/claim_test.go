@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/audit"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -25,18 +26,18 @@ type liar struct {
 	transport.Transport
 	mu    sync.Mutex
 	codec *wire.Codec
-	lie   func(f *wire.Frame) (more []wire.Frame)
+	lie   func(f *admm.Message) (more []admm.Message)
 }
 
 func (v *liar) Send(ctx context.Context, to string, frame []byte) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	var f wire.Frame
+	var f admm.Message
 	if err := v.codec.Decode(frame, &f); err != nil {
 		return err
 	}
 	more := v.lie(&f)
-	for _, f := range append([]wire.Frame{f}, more...) {
+	for _, f := range append([]admm.Message{f}, more...) {
 		b, err := v.codec.Append(nil, &f)
 		if err != nil {
 			return err
@@ -60,86 +61,86 @@ func forge(f *sdk.Fleet, member, by string, round int) []byte {
 // the neighbor's honest frames come as well.
 func TestLiesCostNothing(t *testing.T) {
 	const rounds = 8
-	once := func(lie func(f *sdk.Fleet, frame *wire.Frame) []wire.Frame) func(f *sdk.Fleet) func(frame *wire.Frame) []wire.Frame {
-		return func(f *sdk.Fleet) func(frame *wire.Frame) []wire.Frame {
-			return func(frame *wire.Frame) []wire.Frame { return lie(f, frame) }
+	once := func(lie func(f *sdk.Fleet, frame *admm.Message) []admm.Message) func(f *sdk.Fleet) func(frame *admm.Message) []admm.Message {
+		return func(f *sdk.Fleet) func(frame *admm.Message) []admm.Message {
+			return func(frame *admm.Message) []admm.Message { return lie(f, frame) }
 		}
 	}
 	// beside sends a frame with each release of a round.
-	beside := func(round int, make func(f *sdk.Fleet) wire.Frame) func(f *sdk.Fleet) func(frame *wire.Frame) []wire.Frame {
-		return once(func(f *sdk.Fleet, frame *wire.Frame) []wire.Frame {
-			if frame.Kind == wire.Release && frame.Round == round {
-				return []wire.Frame{make(f)}
+	beside := func(round int, make func(f *sdk.Fleet) admm.Message) func(f *sdk.Fleet) func(frame *admm.Message) []admm.Message {
+		return once(func(f *sdk.Fleet, frame *admm.Message) []admm.Message {
+			if frame.Kind == admm.Release && frame.Round == round {
+				return []admm.Message{make(f)}
 			}
 			return nil
 		})
 	}
 	for _, c := range []struct {
 		name string
-		lie  func(f *sdk.Fleet) func(frame *wire.Frame) []wire.Frame
+		lie  func(f *sdk.Fleet) func(frame *admm.Message) []admm.Message
 		want string
 	}{
-		{"a last word in the middle", beside(2, func(*sdk.Fleet) wire.Frame { return wire.Frame{Kind: wire.Done, Round: 12} }),
+		{"a last word in the middle", beside(2, func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Done, Round: 12} }),
 			"the sender says that it holds release 12 of this node, and shows no signature of it"},
-		{"a last word with its own signature", beside(2, func(f *sdk.Fleet) wire.Frame {
-			return wire.Frame{Kind: wire.Done, Round: 12, Proof: forge(f, "a", "b", 12), Countersign: make([]byte, 64)}
+		{"a last word with its own signature", beside(2, func(f *sdk.Fleet) admm.Message {
+			return admm.Message{Kind: admm.Done, Round: 12, Signed: admm.Signed{Proof: forge(f, "a", "b", 12), Countersign: make([]byte, 64)}}
 		}), "release 12: the signature is by none of the member's keys"},
-		{"a last word with the signature of an earlier release", once(func(f *sdk.Fleet, frame *wire.Frame) []wire.Frame {
-			if frame.Kind == wire.Hail && len(frame.Proof) > 0 || frame.Kind == wire.Done {
+		{"a last word with the signature of an earlier release", once(func(f *sdk.Fleet, frame *admm.Message) []admm.Message {
+			if (frame.Kind == admm.Probe || frame.Kind == admm.ProbeReply) && len(frame.Signed.Proof) > 0 || frame.Kind == admm.Done {
 				return nil
 			}
-			if frame.Kind == wire.Release && frame.Round == 3 {
-				return []wire.Frame{{Kind: wire.Done, Round: 12, Proof: forge(f, "a", "a", 1), Countersign: make([]byte, 64)}}
+			if frame.Kind == admm.Release && frame.Round == 3 {
+				return []admm.Message{{Kind: admm.Done, Round: 12, Signed: admm.Signed{Proof: forge(f, "a", "a", 1), Countersign: make([]byte, 64)}}}
 			}
 			return nil
 		}), "shows the signature of another"},
-		{"a hail from the future at the start", once(func(_ *sdk.Fleet, frame *wire.Frame) []wire.Frame {
-			if frame.Kind == wire.Hail && frame.Resent {
-				return []wire.Frame{{Kind: wire.Hail, Resent: true, Round: 3, Held: 3, Life: frame.Life}}
+		{"a hail from the future at the start", once(func(_ *sdk.Fleet, frame *admm.Message) []admm.Message {
+			if frame.Kind == admm.ProbeReply {
+				return []admm.Message{{Kind: admm.ProbeReply, Round: 3, Held: 3, Generation: frame.Generation, Incarnation: frame.Incarnation}}
 			}
 			return nil
 		}), "the sender says that it holds release 3 of this node, and shows no signature of it"},
-		{"a hail with the signature of itself", beside(2, func(f *sdk.Fleet) wire.Frame {
-			return wire.Frame{Kind: wire.Hail, Held: 7, Life: 1, Proof: forge(f, "b", "b", 7)}
+		{"a hail with the signature of itself", beside(2, func(f *sdk.Fleet) admm.Message {
+			return admm.Message{Kind: admm.Probe, Held: 7, Incarnation: 1, Signed: admm.Signed{Proof: forge(f, "b", "b", 7)}}
 		}), "the sender says that it holds release 7 of this node: signed: release 7: the signature is by none of the member's keys"},
-		{"a claim to have made releases", beside(1, func(*sdk.Fleet) wire.Frame { return wire.Frame{Kind: wire.Hail, Round: 2, Life: 1} }),
-			"the sender says that it is device 0 and has made release 2, and shows no signature of it"},
-		{"a later device", beside(1, func(*sdk.Fleet) wire.Frame { return wire.Frame{Kind: wire.Hail, Life: 9 << 48} }),
-			"the sender says that it is device 9 and has made release 0, and shows no signature of it"},
-		{"a release without a signature", once(func(_ *sdk.Fleet, frame *wire.Frame) []wire.Frame {
-			if frame.Kind == wire.Release && frame.Round == 4 && !frame.Resent {
+		{"a claim to have made releases", beside(1, func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Probe, Round: 2, Incarnation: 1} }),
+			"the sender says that it is generation 0 and has made release 2, and shows no signature of it"},
+		{"a later device", beside(1, func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Probe, Generation: 9} }),
+			"the sender says that it is generation 9 and has made release 0, and shows no signature of it"},
+		{"a release without a signature", once(func(_ *sdk.Fleet, frame *admm.Message) []admm.Message {
+			if frame.Kind == admm.Release && frame.Round == 4 && !frame.Resent {
 				bare := *frame
-				bare.Own = nil
+				bare.Signed.Own = nil
 				honest := *frame
 				*frame = bare
-				return []wire.Frame{honest}
+				return []admm.Message{honest}
 			}
 			return nil
 		}), `release 4 is not signed, want the signature of \"b\"`},
-		{"another release than the signed one", once(func(_ *sdk.Fleet, frame *wire.Frame) []wire.Frame {
-			if frame.Kind == wire.Release && frame.Round == 4 && !frame.Resent {
+		{"another release than the signed one", once(func(_ *sdk.Fleet, frame *admm.Message) []admm.Message {
+			if frame.Kind == admm.Release && frame.Round == 4 && !frame.Resent {
 				honest := *frame
 				frame.Grid = append([]int32(nil), frame.Grid...)
 				frame.Grid[0]++
-				return []wire.Frame{honest}
+				return []admm.Message{honest}
 			}
 			return nil
 		}), "release 4 is not the one that the sender has signed"},
-		{"the signature of another round", once(func(f *sdk.Fleet, frame *wire.Frame) []wire.Frame {
-			if frame.Kind == wire.Release && frame.Round == 4 && !frame.Resent {
+		{"the signature of another round", once(func(f *sdk.Fleet, frame *admm.Message) []admm.Message {
+			if frame.Kind == admm.Release && frame.Round == 4 && !frame.Resent {
 				honest := *frame
-				frame.Own = forge(f, "b", "b", 5)
-				return []wire.Frame{honest}
+				frame.Signed.Own = forge(f, "b", "b", 5)
+				return []admm.Message{honest}
 			}
 			return nil
 		}), "a frame of release 4 carries the signature of release 5"},
-		{"a double that is none", beside(3, func(f *sdk.Fleet) wire.Frame {
-			return wire.Frame{Kind: wire.Double, Round: 1, Proof: forge(f, "a", "b", 1), Other: forge(f, "a", "b", 1)}
+		{"a double that is none", beside(3, func(f *sdk.Fleet) admm.Message {
+			return admm.Message{Kind: admm.Conflict, Round: 1, Signed: admm.Signed{Proof: forge(f, "a", "b", 1), Other: forge(f, "a", "b", 1)}}
 		}), "release 1: the signature is by none of the member's keys"},
-		{"a ledger of another run", once(func(f *sdk.Fleet, frame *wire.Frame) []wire.Frame {
-			if frame.Kind == wire.Hail && frame.Resent {
+		{"a ledger of another run", once(func(f *sdk.Fleet, frame *admm.Message) []admm.Message {
+			if frame.Kind == admm.ProbeReply {
 				scope := signed.NewScope("run before", f.Hash(), "a")
-				frame.Other = append(scope[:], forge(f, "a", "b", 9)...)
+				frame.Signed.Other = append(scope[:], forge(f, "a", "b", 9)...)
 			}
 			return nil
 		}), "shows no signature that counts"},

@@ -132,7 +132,7 @@ func (c Config) validate() (*plan, error) {
 					"z to the bit, want payload %q", w.Payload, PayloadRelease)
 			}
 			if c.Store == nil {
-				fault("Store is nil: what comes back has to be kept before it is used")
+				fault("Store is nil: what comes back has to be stored before it is used")
 			}
 			if p != nil && slices.Contains(c.Fleet.Members, c.Name) && len(p.graph.Neighbors(p.number[c.Name])) == 0 {
 				fault("%q has no neighbors: nobody else knows its state", c.Name)

@@ -11,16 +11,20 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// both is a member's end of two networks at once: what it sends goes to both, and it hears what comes from either.
+// both is a member's end of two networks at once: what it sends goes to both, and it hears what comes from either. It hears no release
+// before there is one from each.
 type both struct {
 	one, other transport.Transport
+	dim        int
 	in         chan heard
 	once       sync.Once
 }
@@ -37,10 +41,19 @@ func (b *both) Send(ctx context.Context, to string, frame []byte) error {
 
 func (b *both) Recv(ctx context.Context) (string, []byte, error) {
 	b.once.Do(func() {
+		var released sync.WaitGroup
+		released.Add(2)
 		for _, tr := range []transport.Transport{b.one, b.other} {
 			go func() {
-				for {
+				codec, err := wire.NewCodec(b.dim)
+				for first := true; err == nil; {
+					var msg admm.Message
 					from, frame, err := tr.Recv(context.Background())
+					if err == nil && first && codec.Decode(frame, &msg) == nil && msg.Kind == admm.Release {
+						first = false
+						released.Done()
+						released.Wait()
+					}
 					b.in <- heard{from, frame, err}
 					if err != nil {
 						return
@@ -85,7 +98,7 @@ func TestDoubleLeavesEvidence(t *testing.T) {
 		c.Store = store
 		return c
 	}
-	b := config("b", 1, &both{one: open(0, "b"), other: open(1, "b"), in: make(chan heard)}, "b")
+	b := config("b", 1, &both{one: open(0, "b"), other: open(1, "b"), dim: f.Dim, in: make(chan heard)}, "b")
 	cfgs := []sdk.Config{config("a", 0, open(0, "a"), "first"), config("a", 0, open(1, "a"), "second"), b}
 	var all []*sdk.Node
 	for _, c := range cfgs {

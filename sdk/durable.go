@@ -14,12 +14,12 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// build names the arithmetic behind a kept state. It changes with every change of the bits that a round computes: a run
-// must not be continued by a program that would have computed something else.
+// build names the arithmetic behind a stored state. It changes with every change of the bits that a round computes: a
+// run must not be continued by a program that would have computed something else.
 const build = "spade-edge arithmetic 1"
 
-// StateSize returns the length in bytes of the largest state that a member with so many samples keeps in its [Store], or 0 if
-// the fleet has no such member or is not valid.
+// StateSize returns the length in bytes of the largest state that a member with so many samples keeps in its [Store],
+// or 0 if the fleet has no such member or is not valid.
 func (f *Fleet) StateSize(member string, samples int) int {
 	p, err := f.plan()
 	if err != nil {
@@ -32,7 +32,7 @@ func (f *Fleet) StateSize(member string, samples int) int {
 	if f.Method.Estimator != EstimatorCentered {
 		samples = 0
 	}
-	return wire.MaxCheckpoint(f.Dim, len(p.graph.Neighbors(i)), samples)
+	return wire.MaxSnapshot(f.Dim, len(p.graph.Neighbors(i)), samples)
 }
 
 // StoreSize returns how many bytes a [state.Dir] sets aside for a member with so many samples: two slots, each for the largest
@@ -55,7 +55,7 @@ func (f *Fleet) filter() (*dpmech.Filter, error) {
 	return dpmech.NewFilter(f.Privacy.Limit())
 }
 
-// resume returns the node's machine and filter: new ones, or those of the states that the store holds.
+// resume sets the node's machine and filter: new ones, or those of the states that the store holds.
 func (n *Node) resume(mcfg admm.Config) error {
 	var err error
 	if !mcfg.NonPrivate {
@@ -63,95 +63,73 @@ func (n *Node) resume(mcfg admm.Config) error {
 			return err
 		}
 	}
-	var kept []state.Record
-	if n.cfg.Store != nil {
-		if kept, err = n.cfg.Store.Load(); err != nil {
-			return err
-		}
+	snaps, err := n.load()
+	if err != nil {
+		return err
 	}
 	n.reserved, n.marked = n.inLedger()
-	if n.cfg.Recover && len(kept) == 0 {
-		// Whatever the ledger has of this run, neighbors have seen no more than that, or will say so.
-		n.recovery = &mcfg
-		n.machine, err = admm.New(mcfg) // stands at the start until then
-		return err
-	}
-	if len(kept) == 0 {
-		if err := n.checkLast(0); err != nil {
+	if len(snaps) == 0 {
+		if n.cfg.Recover {
+			// Whatever the ledger has of this run, neighbors have seen no more than that, or will say so.
+			n.toRecover = &mcfg
+		} else if err := n.checkLast(0); err != nil {
 			return err
 		}
-		n.machine, err = admm.New(mcfg)
+		n.machine, err = admm.New(mcfg) // with Recover it stands at the start until the state has come back
 		return err
 	}
-	var states []admm.State
-	var past []wire.Checkpoint
-	for i, s := range kept {
-		var cp wire.Checkpoint
-		if err := wire.DecodeCheckpoint(s.State, &cp); err != nil {
-			return fmt.Errorf("sdk: kept state of release %d: %w", s.Round, err)
+	newest, round := &snaps[0], snaps[0].State.Round
+	n.generation, n.recovered = newest.Generation, newest.State.Recovered
+	mcfg.Generation = newest.Generation
+	if err := n.checkLast(round); err != nil {
+		return err
+	}
+	if n.filter != nil {
+		if n.filter, err = dpmech.LoadFilter(newest.Filter); err != nil {
+			return fmt.Errorf("sdk: stored state of release %d: %w", round, err)
 		}
-		if err := n.own(&cp, s.Round); err != nil {
-			return fmt.Errorf("sdk: kept state of release %d: %w", s.Round, err)
+		if err = checkHead(n.cfg.Ledger, newest.Ledger); err == nil && newest.Ledger == "" {
+			err = n.enterReleased()
 		}
-		states = append(states, n.state(&cp))
-		past = append(past, cp)
-		if i == 0 {
-			n.device, n.recovered = cp.Device, cp.Recovered
-			mcfg.Device = uint16(cp.Device)
-			if err := n.checkLast(s.Round); err != nil {
-				return err
-			}
-		}
-		if i > 0 || mcfg.NonPrivate {
-			continue
-		}
-		if n.filter, err = dpmech.LoadFilter(cp.Filter); err != nil {
-			return fmt.Errorf("sdk: kept state of release %d: %w", s.Round, err)
-		}
-		if err := checkHead(n.cfg.Ledger, cp.Ledger); err != nil {
+		if err != nil {
 			return err
 		}
-		if cp.Ledger == "" {
-			if err := n.enterKept(); err != nil {
-				return err
-			}
-		}
 	}
-	for i := len(states) - 1; i >= 0; i-- {
-		if err := n.claims.resume(&past[i], &states[i], n.number); err != nil {
-			return fmt.Errorf("sdk: kept state of release %d: %w", states[i].Round, err)
+	for i := len(snaps) - 1; i >= 0; i-- {
+		if err := n.claims.resume(&snaps[i]); err != nil {
+			return fmt.Errorf("sdk: stored state of release %d: %w", snaps[i].State.Round, err)
 		}
 	}
 	var before *admm.State
-	if len(states) > 1 {
-		before = &states[1]
+	if len(snaps) > 1 {
+		before = &snaps[1].State
 	}
-	if n.machine, err = admm.Restore(mcfg, states[0], before); err != nil {
+	if n.machine, err = admm.Restore(mcfg, newest.State, before); err != nil {
 		return err
 	}
-	if err := n.mark(states[0].Round); err != nil { // the crash may have come before that
+	if err := n.mark(round); err != nil { // the crash may have come before that
 		return err
 	}
 	n.disclose()
 	return nil
 }
 
-// disclose lets the certificate show the release that was signed last. What was drawn and not marked is shown to nobody: after a crash
-// it is drawn anew.
+// disclose lets the certificate show the release that was signed last. What was drawn and not marked is shown to
+// nobody: after a crash it is drawn anew.
 func (n *Node) disclose() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if own := last(n.claims.own); own != nil {
+	if own := n.claims.own.Last(); own != nil {
 		shown := *own
 		n.claims.seen = &shown
 	}
 }
 
-// own refuses a checkpoint that is not of this run, member and program.
-func (n *Node) own(cp *wire.Checkpoint, round int) error {
-	err := checkOwn(n.hash, n.cfg.Name, cp.Fleet, cp.Member, cp.Build)
-	if cp.Round != round {
-		err = errors.Join(err, fmt.Errorf("it is of release %d, want %d", cp.Round, round))
+// checkSnapshot refuses a snapshot that is not of this run, member and program.
+func (n *Node) checkSnapshot(snap *wire.Snapshot, round int) error {
+	err := checkOwn(n.hash, n.cfg.Name, snap.Fleet, snap.Member, snap.Build)
+	if snap.State.Round != round {
+		err = errors.Join(err, fmt.Errorf("it is of release %d, want %d", snap.State.Round, round))
 	}
 	return err
 }
@@ -172,7 +150,7 @@ func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic str
 	return errors.Join(errs...)
 }
 
-// checkHead makes sure that the ledger still knows what it knew when a state was kept.
+// checkHead makes sure that the ledger still knows what it knew when a state was stored.
 func checkHead(l *state.Ledger, head string) error {
 	if head == "" {
 		return nil
@@ -182,27 +160,29 @@ func checkHead(l *state.Ledger, head string) error {
 	}
 	var h dpmech.Head
 	if err := json.Unmarshal([]byte(head), &h); err != nil {
-		return fmt.Errorf("sdk: kept head of the ledger: %w", err)
+		return fmt.Errorf("sdk: stored head of the ledger: %w", err)
 	}
 	return l.Contains(h)
 }
 
-// enterKept counts in the ledger what was released while the run had none.
-func (n *Node) enterKept() error {
+// enterReleased counts in the ledger what was released while the run had none.
+func (n *Node) enterReleased() error {
 	if n.cfg.Ledger == nil {
 		return nil
 	}
 	for round := 1; round <= n.filter.Last(); round++ {
-		if err := n.cfg.Ledger.Reserve(n.cfg.Fleet.Run, n.hash, n.cfg.Name, round, n.cfg.Fleet.Privacy.gaussian()); err != nil {
+		if err := n.cfg.Ledger.Reserve(n.cfg.Fleet.Run, n.hash, n.cfg.Name, round,
+			n.cfg.Fleet.Privacy.gaussian()); err != nil {
 			return fmt.Errorf("sdk: release %d was made without a ledger, and this one does not take it: %w", round, err)
 		}
 	}
 	return nil
 }
 
-// checkLast makes sure that the ledger knows of no release that the store has lost, by the rule of [dpmech.CheckResume]. Without a
-// store nothing is kept, and whatever was marked may have been sent. What the lost device before this one has made of the two
-// releases after those that came back is no obstacle: they are made without data.
+// checkLast makes sure that the ledger knows of no release that the store has lost, by the rule of
+// [dpmech.CheckResume]. Without a store nothing is recorded, and whatever was marked may have been sent. What the lost
+// device before this one has made of the two releases after those that came back is no obstacle: they are made without
+// data.
 func (n *Node) checkLast(round int) error {
 	return checkLast(n.cfg.Store != nil, round, n.blank(), n.reserved, n.marked)
 }
@@ -210,20 +190,20 @@ func (n *Node) checkLast(round int) error {
 func checkLast(stored bool, round, blank, reserved, marked int) error {
 	const advice = "restore the state, recover it from the neighbors, or start the fleet anew under another run id"
 	if !stored && marked > 0 {
-		return fmt.Errorf("sdk: the ledger has release %d of this run, and there is no Store that could have kept it: %w; %s",
+		return fmt.Errorf("sdk: the ledger has release %d of this run, and there is no Store that could have it: %w; %s",
 			marked, state.ErrRollback, advice)
 	}
 	if err := dpmech.CheckResume(max(round, blank), reserved, marked); err != nil {
-		return fmt.Errorf("sdk: the ledger has release %d of this run, and the kept state ends with %d: %w; %s (%w)",
+		return fmt.Errorf("sdk: the ledger has release %d of this run, and the stored state ends with %d: %w; %s (%w)",
 			reserved, round, state.ErrRollback, advice, err)
 	}
 	return nil
 }
 
-// blank returns the last of the releases that this device makes without data, since the one that it replaces may have made them;
-// 0 if it replaces none.
+// blank returns the last of the releases that this device makes without data, since the one that it replaces may have
+// made them; 0 if it replaces none.
 func (n *Node) blank() int {
-	if n.device == 0 {
+	if n.generation == 0 {
 		return 0
 	}
 	return n.recovered + 2
@@ -249,29 +229,13 @@ func (n *Node) mark(round int) error {
 	return nil
 }
 
-// state translates a checkpoint into the machine's words.
-func (n *Node) state(cp *wire.Checkpoint) admm.State {
-	s := admm.State{
-		Round: cp.Round, X: cp.X, Grid: cp.Grid, Delta: cp.Delta, Mean: cp.Mean, Last: cp.Last,
-		Queries: cp.Queries, Failed: cp.Failed, Recovered: cp.Recovered,
-	}
-	for _, e := range cp.Edges {
-		peer, known := n.number[e.Peer]
-		if !known {
-			peer = -1
-		}
-		s.Edges = append(s.Edges, admm.EdgeState{Peer: peer, Heard: e.Heard, Device: uint16(e.Device), Z: e.Z, PeerZ: e.PeerZ, Base: e.PeerGrid})
-	}
-	return s
-}
-
-// keep saves the state behind the release that has just been made, and then marks the release in the ledger. Only after that may
-// anything of it be shown or sent. An error is the end of the node: what the disk holds is not known, and nothing may be sent
-// that rests on it.
-func (n *Node) keep() error {
+// record stores the state behind the release that has just been made, and then marks the release in the ledger. Only
+// after that may anything of it be shown or sent. An error is the end of the node: what the disk holds is not known,
+// and nothing may be sent that rests on it.
+func (n *Node) record() error {
 	s := n.machine.State()
 	if n.claims.signing() {
-		if err := n.claims.sign(&s, n.device, n.cfg.Ledger); err != nil {
+		if err := n.claims.sign(&s, n.generation, n.cfg.Ledger); err != nil {
 			return err
 		}
 	}
@@ -289,30 +253,24 @@ func (n *Node) keep() error {
 
 // save hands the machine's state to the store.
 func (n *Node) save(s *admm.State) error {
-	cp := wire.Checkpoint{
-		Fleet: n.hash, Member: n.cfg.Name, Build: build, Round: s.Round,
-		X: s.X, Grid: s.Grid, Delta: s.Delta, Mean: s.Mean, Last: s.Last,
-		Queries: s.Queries, Failed: s.Failed, Device: n.device, Recovered: n.recovered,
-	}
+	snap := wire.Snapshot{Fleet: n.hash, Member: n.cfg.Name, Build: build, State: *s, Generation: n.generation}
 	n.past = nil
 	for _, e := range s.Edges {
-		cp.Edges = append(cp.Edges, wire.CheckpointEdge{
-			Peer: n.cfg.Fleet.Members[e.Peer], Heard: e.Heard, Device: int(e.Device), Z: e.Z, PeerZ: e.PeerZ, PeerGrid: e.Base,
-		})
+		snap.Peers = append(snap.Peers, wire.Peer{Name: n.cfg.Fleet.Members[e.Peer]})
 	}
-	n.claims.keep(&cp, n.number)
+	n.claims.record(&snap)
 	if n.filter != nil {
-		cp.Filter = n.filter.State()
+		snap.Filter = n.filter.State()
 	}
 	if n.cfg.Ledger != nil {
 		head, err := json.Marshal(n.cfg.Ledger.Head())
 		if err != nil {
 			return err
 		}
-		cp.Ledger = string(head)
+		snap.Ledger = string(head)
 	}
 	var err error
-	if n.encoded, err = wire.AppendCheckpoint(n.encoded[:0], &cp); err != nil {
+	if n.encoded, err = wire.AppendSnapshot(n.encoded[:0], &snap); err != nil {
 		return err
 	}
 	note, err := json.Marshal(n.note(*s))
@@ -320,7 +278,7 @@ func (n *Node) save(s *admm.State) error {
 		return err
 	}
 	if err := n.cfg.Store.Save(state.Record{Round: s.Round, State: n.encoded, Note: string(note)}); err != nil {
-		return fmt.Errorf("sdk: release %d is not sent, for it could not be kept: %w", s.Round, err)
+		return fmt.Errorf("sdk: release %d is not sent, for its state could not be stored: %w", s.Round, err)
 	}
 	return nil
 }
@@ -339,8 +297,8 @@ func (n *Node) note(s admm.State) note {
 	return out
 }
 
-// reserve charges a release to the run and to the lifetime of the data, before its noise is drawn. A refusal counts nowhere; a
-// crash between the two can only count too much.
+// reserve charges a release to the run and to the lifetime of the data, before its noise is drawn. A refusal counts
+// nowhere; a crash between the two can only count too much.
 func (n *Node) reserve(round int) error {
 	g := n.cfg.Fleet.Privacy.gaussian()
 	if err := n.filter.Check(round, g); err != nil {
@@ -350,7 +308,8 @@ func (n *Node) reserve(round int) error {
 		// What is in the ledger already costs nothing more. That must not be the doing of another node with the same past.
 		last, marked := n.inLedger()
 		if round <= last && round > n.reserved || round <= marked && round > n.marked {
-			return fmt.Errorf("sdk: release %d is not made, for the ledger has it from another node of this name: %w", round, state.ErrRollback)
+			return fmt.Errorf("sdk: release %d is not made, for the ledger has it from another node of this name: %w", round,
+				state.ErrRollback)
 		}
 		if err := n.cfg.Ledger.Reserve(n.cfg.Fleet.Run, n.hash, n.cfg.Name, round, g); err != nil {
 			return fmt.Errorf("sdk: release %d is not made: %w", round, err)
@@ -361,19 +320,22 @@ func (n *Node) reserve(round int) error {
 	return n.filter.Reserve(round, g)
 }
 
-// Certificate says what the node's releases so far have leaked at most, and with Config.Ledger what all runs on its data have. With
-// Config.Key it is signed, and has the countersignatures of the neighbors that have said their last word. It is an error if the
-// fleet is not private, for then nothing bounds it.
+// Certificate says what the node's releases so far have leaked at most, and with Config.Ledger what all runs on its
+// data have. With Config.Key it is signed, and has the countersignatures of the neighbors that have said their last
+// word. It is an error if the fleet is not private, for then nothing bounds it.
 func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	if n.filter == nil {
-		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, and what its members send may reveal their data")
+		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, and what its members send may reveal their " +
+			"data")
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	conditions := n.cfg.ConditionalOn
-	if n.device > 0 {
-		conditions = append(slices.Clone(conditions), fmt.Sprintf("this device took over from a lost one after release %d, the last that its neighbors hold; releases %d and %d "+
-			"are counted and were made without its data, since the lost device may have made them; this is right if one neighbor was honest about its own number of releases",
+	if n.generation > 0 {
+		conditions = append(slices.Clone(conditions), fmt.Sprintf("this device took over from a lost one after release %d, "+
+			"the last that its neighbors hold; releases %d and %d "+
+			"are counted and were made without its data, since the lost device may have made them; this is right if one "+
+			"neighbor was honest about its own number of releases",
 			n.recovered, n.recovered+1, n.recovered+2))
 	}
 	about := dpmech.About{
@@ -391,7 +353,8 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	}
 	for _, e := range n.status.Evidence {
 		if e.Member == n.cfg.Name {
-			c.NotCovered = append(c.NotCovered, fmt.Sprintf("a second release of round %d that was made under this member's key, which its neighbors hold evidence of", e.Round))
+			c.NotCovered = append(c.NotCovered, fmt.Sprintf("a second release of round %d that was made under this member's "+
+				"key, which its neighbors hold evidence of", e.Round))
 		}
 	}
 	if !n.claims.signing() {
@@ -411,8 +374,10 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 
 // chargeLost counts the releases that neighbors hold and this node's disk has lost: they have been seen.
 func (n *Node) chargeLost(e *admm.RollbackError) error {
-	err := fmt.Errorf("sdk: %q holds release %d of this node, whose own state ends with %d: %w; what was released counts as spent, and going on "+
-		"would release a round twice: restore the state, recover it from the neighbors, or start the fleet anew under another run id", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, state.ErrRollback)
+	err := fmt.Errorf("sdk: %q holds release %d of this node, whose own state ends with %d: %w; what was released "+
+		"counts as spent, and going on "+
+		"would release a round twice: restore the state, recover it from the neighbors, or start the fleet anew under "+
+		"another run id", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, state.ErrRollback)
 	if n.filter == nil || !n.claims.signing() { // what nobody has signed costs nothing
 		return err
 	}

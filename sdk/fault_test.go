@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/mem"
@@ -366,11 +367,11 @@ type mute struct{ transport.Transport }
 
 func (m *mute) Send(ctx context.Context, to string, frame []byte) error {
 	codec, err := wire.NewCodec(ring().Dim)
-	var f wire.Frame
+	var f admm.Message
 	if err == nil {
 		err = codec.Decode(frame, &f)
 	}
-	if err != nil || f.Kind == wire.Done {
+	if err != nil || f.Kind == admm.Done {
 		return err
 	}
 	return m.Transport.Send(ctx, to, frame)

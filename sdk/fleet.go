@@ -118,21 +118,6 @@ func (f *Fleet) Rho() float64 {
 	return float64(f.Method.Rounds) * g.Rho()
 }
 
-// Frame returns a machine's message as a member of the fleet puts it on the wire. It shares the message's vectors.
-func (f *Fleet) Frame(msg admm.Message) wire.Frame {
-	kind := wire.Message
-	switch {
-	case msg.Hail:
-		kind = wire.Hail
-	case msg.Done:
-		kind = wire.Done
-	case f.wire().Payload == PayloadRelease:
-		kind = wire.Release
-	}
-	return wire.Frame{Kind: kind, Round: msg.Round, Held: msg.Held, Life: msg.Life, Resent: msg.Resent,
-		Vector: msg.Vector, Grid: msg.Grid}
-}
-
 // Graph returns who talks to whom, by the numbers of the members. It fails if the fleet is not valid.
 func (f *Fleet) Graph() (*graph.Graph, error) {
 	p, err := f.plan()

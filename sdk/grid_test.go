@@ -53,8 +53,7 @@ func TestReleaseBits(t *testing.T) {
 		}
 		var sent, messages, entropy float64
 		network.OnSend = func(msg admm.Message) {
-			frame := f.Frame(msg)
-			b, err := codec.Append(nil, &frame)
+			b, err := codec.Append(nil, &msg)
 			if err != nil {
 				t.Error(err)
 			}

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/ws"
@@ -47,7 +49,7 @@ type villain struct {
 
 	// after is called after each frame that an honest member would send, once nothing is open between the two: the victim has
 	// had its answer to the question that it asks on starting.
-	after func(v *villain, frame []byte, f *wire.Frame)
+	after func(v *villain, frame []byte, f *admm.Message)
 	mu    sync.Mutex // of Send: everything leaves in one order
 	open  bool
 	round int      // of the highest release sent
@@ -60,14 +62,14 @@ func (v *villain) Send(ctx context.Context, to string, frame []byte) error {
 	if err := v.Transport.Send(ctx, to, frame); err != nil {
 		return err
 	}
-	var f wire.Frame
+	var f admm.Message
 	if err := v.codec.Decode(frame, &f); err != nil {
 		v.t.Error(err)
 	}
 	switch {
-	case f.Kind == wire.Hail:
-		v.open = v.open || f.Resent
-	case f.Kind != wire.Done && f.Round > v.round:
+	case f.Kind == admm.Probe || f.Kind == admm.ProbeReply:
+		v.open = v.open || f.Kind == admm.ProbeReply
+	case f.Kind != admm.Done && f.Round > v.round:
 		v.round = f.Round
 		v.kept = append(v.kept, slices.Clone(frame))
 	}
@@ -84,7 +86,7 @@ func (v *villain) junk(frame []byte) {
 	}
 }
 
-func newVillain(t *testing.T, tr transport.Transport, dim int, after func(v *villain, frame []byte, f *wire.Frame)) *villain {
+func newVillain(t *testing.T, tr transport.Transport, dim int, after func(v *villain, frame []byte, f *admm.Message)) *villain {
 	t.Helper()
 	codec, err := wire.NewCodec(dim)
 	if err != nil {
@@ -104,11 +106,11 @@ type gate struct {
 }
 
 func (g *gate) Send(ctx context.Context, to string, frame []byte) error {
-	var f wire.Frame
+	var f admm.Message
 	if err := g.codec.Decode(frame, &f); err != nil {
 		return err
 	}
-	if f.Kind != wire.Hail && f.Round == g.round {
+	if f.Kind != admm.Probe && f.Kind != admm.ProbeReply && f.Round == g.round {
 		g.once.Do(func() { close(g.held) })
 		select {
 		case <-g.open:
@@ -141,8 +143,8 @@ func item(major byte, n uint64, body ...byte) []byte {
 }
 
 // handmade is a frame with a kind, a round and one more field.
-func handmade(kind wire.Kind, round uint64, key byte, value []byte) []byte {
-	b := append([]byte{0xa4, 1, wire.Version, 2, byte(kind), 3}, item(0, round)...)
+func handmade(kind admm.Kind, round uint64, key byte, value []byte) []byte {
+	b := append([]byte{0xa4, 1, 1, 2, byte(kind), 3}, item(0, round)...)
 	return append(append(b, key), value...)
 }
 
@@ -172,7 +174,7 @@ type charge struct {
 // charges are sent when the victim stands in round 3, holds the villain's releases of rounds 3 and 4, and has answered for its past.
 func charges(t *testing.T, v *villain, private bool) []charge {
 	t.Helper()
-	enc := func(dim int, f wire.Frame) []byte {
+	enc := func(dim int, f admm.Message) []byte {
 		codec, err := wire.NewCodec(dim)
 		if err != nil {
 			t.Fatal(err)
@@ -183,15 +185,15 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 		}
 		return b
 	}
-	kind, other := wire.Message, wire.Release
+	kind, other := admm.EdgeMessage, admm.Release
 	if private {
 		kind, other = other, kind
 	}
 	release := func(dim, round int, first float32) []byte { // a well-formed one
 		if !private {
-			return enc(dim, wire.Frame{Kind: kind, Round: round, Vector: append([]float32{first}, make([]float32, dim-1)...)})
+			return enc(dim, admm.Message{Kind: kind, Round: round, Vector: append([]float32{first}, make([]float32, dim-1)...)})
 		}
-		return enc(dim, wire.Frame{Kind: kind, Round: round, Grid: append([]int32{int32(first)}, make([]int32, dim-1)...)})
+		return enc(dim, admm.Message{Kind: kind, Round: round, Grid: append([]int32{int32(first)}, make([]int32, dim-1)...)})
 	}
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	zero := make([]float32, 6)
@@ -206,21 +208,21 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 		{"another of round 3", release(6, 3, 99), "message of round 3 from 2 contradicts an earlier message"},
 		{"another of round 4, as of another run", release(6, 4, 99), "message of round 4 from 2 contradicts an earlier message"},
 		{"two rounds early", release(6, 5, 1), "message of round 5 from 2, want 1 to 4 (this client is in round 3)"},
-		{"in the far future", release(6, wire.MaxRound, 1), "message of round 2147483647 from 2"},
-		{"beyond counting", handmade(kind, wire.MaxRound+1, keyVector, floats(zero...)), "round: found 2147483648"},
+		{"in the far future", release(6, math.MaxInt32, 1), "message of round 2147483647 from 2"},
+		{"beyond counting", handmade(kind, math.MaxInt32+1, keyVector, floats(zero...)), "round: found 2147483648"},
 		{"round 0", release(6, 0, 1), "message of round 0 from 2"},
 		{"a replay of round 1", v.kept[0], ""},
 		{"a replay of round 2", v.kept[1], ""},
 		{"a repeat of round 3", v.kept[2], ""},
 		{"a repeat of round 4", v.kept[3], ""},
-		{"the other payload", enc(6, wire.Frame{Kind: other, Round: 4, Vector: zero}), "a frame of kind " + other.String() + ", and the fleet's payload is another"},
-		{"done in the middle", enc(6, wire.Frame{Kind: wire.Done, Round: 12}), "neighbor 2 holds release 12 of client 1, whose own state ends with 3"},
-		{"done after another round", enc(6, wire.Frame{Kind: wire.Done, Round: 4}), "neighbor 2 is done after round 4, want 12"},
-		{"a lie about the past", enc(6, wire.Frame{Kind: wire.Hail, Round: 4, Held: 4}), "neighbor 2 holds release 4 of client 1"},
-		{"a lie beyond the last round", enc(6, wire.Frame{Kind: wire.Hail, Round: 4, Held: 13}), "neighbor 2 speaks of releases 4 and 13"},
-		{"a hail from beyond the last round", enc(6, wire.Frame{Kind: wire.Hail, Round: 13, Held: 3}), "neighbor 2 speaks of releases 13 and 3"},
-		{"an answer that nobody asked for", enc(6, wire.Frame{Kind: wire.Hail, Round: 4, Held: 12, Life: 1, Resent: true}), ""},
-		{"a hail of one who has lost all", enc(6, wire.Frame{Kind: wire.Hail, Life: 1}), ""},
+		{"the other payload", enc(6, admm.Message{Kind: other, Round: 4, Vector: zero}), "admm: message of kind " + other.String() + " from 2, want a "},
+		{"done in the middle", enc(6, admm.Message{Kind: admm.Done, Round: 12}), "neighbor 2 holds release 12 of client 1, whose own state ends with 3"},
+		{"done after another round", enc(6, admm.Message{Kind: admm.Done, Round: 4}), "neighbor 2 is done after round 4, want 12"},
+		{"a lie about the past", enc(6, admm.Message{Kind: admm.Probe, Round: 4, Held: 4}), "neighbor 2 holds release 4 of client 1"},
+		{"a lie beyond the last round", enc(6, admm.Message{Kind: admm.Probe, Round: 4, Held: 13}), "neighbor 2 speaks of releases 4 and 13"},
+		{"a probe from beyond the last round", enc(6, admm.Message{Kind: admm.Probe, Round: 13, Held: 3}), "neighbor 2 speaks of releases 13 and 3"},
+		{"an answer that nobody asked for", enc(6, admm.Message{Kind: admm.ProbeReply, Round: 4, Held: 12, Incarnation: 1}), ""},
+		{"a probe of one who has lost all", enc(6, admm.Message{Kind: admm.Probe, Incarnation: 1}), ""},
 
 		{"nothing", []byte{}, "found nothing, wanted a map"},
 		{"a text", []byte("GET / HTTP/1.1\r\n\r\n"), "wanted a map"},
@@ -265,8 +267,8 @@ func TestVillain(t *testing.T) {
 			trs := inMemory(t, f)
 			honest := &gate{Transport: trs[0], codec: newVillain(t, nil, f.Dim, nil).codec, round: 3, held: make(chan struct{}), open: make(chan struct{})}
 			ready := make(chan struct{})
-			evil := newVillain(t, trs[2], f.Dim, func(_ *villain, _ []byte, f *wire.Frame) {
-				if f.Round == 4 && f.Kind != wire.Hail {
+			evil := newVillain(t, trs[2], f.Dim, func(_ *villain, _ []byte, f *admm.Message) {
+				if f.Round == 4 && f.Kind != admm.Probe && f.Kind != admm.ProbeReply {
 					close(ready)
 				}
 			})
@@ -332,7 +334,7 @@ type soup struct {
 	codec  *wire.Codec
 	last   int
 	bad    int64 // how many of those made are no frames
-	f      wire.Frame
+	f      admm.Message
 }
 
 // next makes one, from the frames of the releases that the villain has sent so far.
@@ -344,7 +346,9 @@ func (s *soup) next(kept [][]byte) []byte {
 		if len(kept) > 0 && n(4) > 0 {
 			b = slices.Clone(kept[n(len(kept))])
 			if n(8) == 0 { // where the sender is: lies and truths
-				b, _ = s.codec.Append(nil, &wire.Frame{Kind: wire.Hail, Round: n(s.last + 3), Held: n(s.last + 3), Life: s.chance.Uint64(), Resent: n(2) == 0})
+				generation, incarnation := signed.UnpackDevice(s.chance.Uint64())
+				b, _ = s.codec.Append(nil, &admm.Message{Kind: []admm.Kind{admm.ProbeReply, admm.Probe}[n(2)], Round: n(s.last + 3), Held: n(s.last + 3),
+					Generation: generation, Incarnation: incarnation})
 			}
 			for range n(4) {
 				switch at := n(len(b)); n(5) {
@@ -368,7 +372,7 @@ func (s *soup) next(kept [][]byte) []byte {
 			s.bad++
 			return b
 		}
-		if s.f.Kind == wire.Done && s.f.Round == s.last || s.f.Kind != wire.Done && s.f.Kind != wire.Hail && s.f.Round > len(kept) {
+		if s.f.Kind == admm.Done && s.f.Round == s.last || s.f.Kind != admm.Done && s.f.Kind != admm.Probe && s.f.Kind != admm.ProbeReply && s.f.Round > len(kept) {
 			continue // a member is free to say so, at its own cost
 		}
 		return b
@@ -419,7 +423,7 @@ func simmer(t *testing.T, f *sdk.Fleet, trs []transport.Transport, junk int) {
 	sent := 0
 	var heap, sys uint64
 	trs = slices.Clone(trs)
-	evil := newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, _ *wire.Frame) {
+	evil := newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, _ *admm.Message) {
 		if v.round == 0 {
 			return
 		}
@@ -520,8 +524,8 @@ func TestGiantFramesOverTLS(t *testing.T) {
 	big := make([]byte, giant)
 	lengths := map[int]int{2: giant, 5: wire.MaxFrame(6) + 1} // by the round in which they are sent, once
 	var sys uint64
-	evil := newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, f *wire.Frame) {
-		if n := lengths[f.Round]; n > 0 && f.Kind == wire.Message {
+	evil := newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, f *admm.Message) {
+		if n := lengths[f.Round]; n > 0 && f.Kind == admm.EdgeMessage {
 			delete(lengths, f.Round)
 			if sys == 0 {
 				_, sys = memory()
@@ -549,10 +553,10 @@ func TestBombs(t *testing.T) {
 	f := path(true)
 	f.Dim, f.Method.Rounds, f.Method.Cooldown = 100_000, 2, 1
 	zeros := []byte{64, 1, 0, 64, 1, 0} // pairs, all the same: so many bytes for up to 131,072 numbers
-	bomb := handmade(wire.Release, 1, keyPacked, item(2, uint64(len(zeros)), zeros...))
+	bomb := handmade(admm.Release, 1, keyPacked, item(2, uint64(len(zeros)), zeros...))
 	var heap, sys uint64
 	trs := inMemory(t, f)
-	evil := newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, _ *wire.Frame) {
+	evil := newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, _ *admm.Message) {
 		if v.round < 1 || sys > 0 {
 			return
 		}
@@ -562,7 +566,7 @@ func TestBombs(t *testing.T) {
 		}
 	})
 	trs[2] = evil
-	var out wire.Frame
+	var out admm.Message
 	if err := evil.codec.Decode(bomb, &out); err != nil || len(out.Grid) != f.Dim || len(bomb) > 20 {
 		t.Fatalf("a bomb of %d bytes for %d numbers: %v", len(bomb), len(out.Grid), err)
 	}
@@ -583,7 +587,7 @@ func TestFlood(t *testing.T) {
 	over := make(chan struct{})
 	var flood sync.WaitGroup
 	var once sync.Once
-	trs[2] = newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, _ *wire.Frame) {
+	trs[2] = newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, _ *admm.Message) {
 		once.Do(func() {
 			flood.Go(func() {
 				for {
@@ -636,11 +640,11 @@ func (r *taped) Recv(ctx context.Context) (string, []byte, error) {
 	if err != nil {
 		return from, frame, err
 	}
-	var f wire.Frame
+	var f admm.Message
 	if err := r.codec.Decode(frame, &f); err != nil {
 		return "", nil, err
 	}
-	f.Life = 0 // random in every run
+	f.Generation, f.Incarnation = 0, 0 // random in every run
 	plain, err := r.codec.Append(nil, &f)
 	r.frames = append(r.frames, fmt.Sprintf("%s %v %d: %d bytes, %x", from, f.Kind, f.Round, len(plain), plain))
 	return from, frame, err

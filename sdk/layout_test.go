@@ -24,13 +24,15 @@ var mayImport = map[string][]string{
 	"transport/mem":               {"transport", "transport/internal/endpoint"},
 	"transport/ws":                {"transport", "transport/internal/endpoint"},
 	"sdk/admm":                    {"zoest", "zoest/vec", "dpmech"},
-	"sdk/wire":                    {},
+	"sdk/wire":                    {"sdk/admm", "sdk/signed", "sdk/wire/cbor"},
+	"sdk/wire/cbor":               {},
+	"sdk/recovery":                {"sdk/admm", "sdk/signed"},
 	"sdk/signed":                  {"dpmech"},
 	"sdk/state":                   {"sdk/signed", "sdk/wire", "dpmech"},
 	"sdk/graph":                   {"zoest/vec", "zoest/rng"},
 	"sdk/task":                    {"zoest/vec", "zoest/rng"},
-	"sdk/scorer":                  {"zoest"},
-	"sdk":                         {"sdk/admm", "sdk/wire", "sdk/signed", "sdk/state", "sdk/graph", "zoest", "dpmech", "transport"},
+	"sdk/scorer":                  {"zoest", "sdk/wire/cbor"},
+	"sdk":                         {"sdk/admm", "sdk/wire", "sdk/signed", "sdk/state", "sdk/recovery", "sdk/graph", "zoest", "dpmech", "transport"},
 	"sdk/audit":                   {"sdk", "sdk/signed", "dpmech"},
 	"sdk/monitor":                 {"sdk", "sdk/signed", "sdk/state", "dpmech"},
 	"sdk/fleetfile":               {"sdk", "sdk/scorer", "sdk/state", "sdk/wire", "sdk/task", "transport"},
@@ -40,8 +42,9 @@ var mayImport = map[string][]string{
 }
 
 var mayUse = map[string][]string{
-	"sdk/wire":     {"github.com/fxamacker/cbor/v2", "github.com/klauspost/compress/huff0"},
-	"transport/ws": {"nhooyr.io/websocket"},
+	"sdk/wire":      {"github.com/klauspost/compress/huff0"},
+	"sdk/wire/cbor": {"github.com/fxamacker/cbor/v2"},
+	"transport/ws":  {"nhooyr.io/websocket"},
 }
 
 // Imports go one way, each dependency has one door, and the top level is what it is meant to be. Tests are free to import

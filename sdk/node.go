@@ -20,18 +20,20 @@ import (
 
 // Node is one member of a fleet at work. Its methods may be called from any goroutine.
 type Node struct {
-	cfg       Config
-	machine   *admm.Machine  // belongs to Run
-	filter    *dpmech.Filter // of this run, changed under mu; nil if it is not private
-	hash      [sha256.Size]byte
-	reserved  int               // the last release of this run that the ledger had when the node was made
-	marked    int               // the last one of them that may have been sent
-	encoded   []byte            // scratch of keep
-	past      []wire.Checkpoint // what the store holds, decoded for neighbors that recover; nil: not looked up since the last save
-	device    int               // how many devices of this name were lost before this one
-	recovered int               // the release after which this device took over, 0 if none
-	recovery  *admm.Config      // what a machine is made of once its state has come back; nil if there is nothing to recover
-	number    map[string]int    // of every member
+	cfg      Config
+	machine  *admm.Machine  // belongs to Run
+	filter   *dpmech.Filter // of this run, changed under mu; nil if it is not private
+	hash     [sha256.Size]byte
+	reserved int    // the last release of this run that the ledger had when the node was made
+	marked   int    // the last one of them that may have been sent
+	encoded  []byte // scratch of record
+	// what the store holds, for neighbors that recover; nil: not looked up since the last record
+	past       []wire.Snapshot
+	generation uint16 // how many devices of this name were lost before this one
+	recovered  int    // the release after which this device took over, 0 if none
+	// what a machine is made of once its state has come back; nil if there is nothing to recover
+	toRecover *admm.Config
+	number    map[string]int // of every member
 	neighbors []int
 	claims    *claims
 	log       *slog.Logger
@@ -58,10 +60,10 @@ type Status struct {
 	Evidence      []signed.Evidence // of members that have signed two releases of one round
 	Recovered     int               // the release after which this device has taken over from a lost one, see Config.Recover; 0 if none
 
-	// Disagreement is the mean, over the neighbors j, of |x_i - x_j|^2 between the releases of round Compared. Compared is 0
+	// ConsensusError is the mean, over the neighbors j, of |x_i - x_j|^2 between the releases of round Compared. Compared is 0
 	// if that is not known: before the first round is over, and always with PayloadMessage, which does not show releases.
-	Disagreement float64
-	Compared     int
+	ConsensusError float64
+	Compared       int
 }
 
 // Neighbor is how far a neighbor is known to be.
@@ -95,14 +97,12 @@ func New(cfg Config) (*Node, error) {
 	mcfg := cfg.Fleet.machine(p, p.number[cfg.Name], cfg.Samples, noise)
 	mcfg.Estimator.Seeded = cfg.SeededTable
 	mcfg.Estimator.Window = cfg.Window
-	mcfg.Witness, mcfg.Average = true, cfg.Average
-	var life [8]byte
-	if _, err := rand.Read(life[:]); err != nil { // never, see crypto/rand
-		return nil, fmt.Errorf("sdk: %w", err)
+	mcfg.Probe, mcfg.Average = true, cfg.Average
+	if mcfg.Incarnation, err = newIncarnation(); err != nil {
+		return nil, err
 	}
-	mcfg.Life = binary.LittleEndian.Uint64(life[:])
 	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), number: p.number, neighbors: mcfg.Neighbors, log: cfg.Logger}
-	n.claims = newClaims(&cfg, n.hash, mcfg.Life&lifeMask, mcfg.Neighbors)
+	n.claims = newClaims(&cfg, n.hash, mcfg.Incarnation, mcfg.Neighbors)
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
@@ -127,7 +127,8 @@ func New(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// Model returns a copy of the model the node holds: its last release, noise included, or the common start before the first.
+// Model returns a copy of the model the node holds: its last release, noise included, or the common start before the
+// first.
 func (n *Node) Model() []float32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -143,8 +144,8 @@ func (n *Node) Status() Status {
 	return st
 }
 
-// Averaged returns a copy of the mean of the node's releases so far, with far less noise than the last of them, or nil unless
-// Config.Average. It costs no privacy: it is computed from what has been released.
+// Averaged returns a copy of the mean of the node's releases so far, with far less noise than the last of them, or nil
+// unless Config.Average. It costs no privacy: it is computed from what has been released.
 func (n *Node) Averaged() []float32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -152,8 +153,8 @@ func (n *Node) Averaged() []float32 {
 }
 
 // Spend returns what the releases so far have cost, in zCDP (see [dpmech.Accounting] for epsilon): 0 before the first,
-// infinite after it if the fleet is not private. Cool-down rounds cost nothing. What all runs on the same data have cost
-// together, the ledger says.
+// infinite after it if the fleet is not private. Cool-down rounds cost nothing. What all runs on the same data have
+// cost together, the ledger says.
 func (n *Node) Spend() float64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -166,6 +167,15 @@ func (n *Node) Spend() float64 {
 	return 0
 }
 
+// newIncarnation returns a random number of 48 bits that tells this process from others of its name.
+func newIncarnation() (uint64, error) {
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil { // never, see crypto/rand
+		return 0, fmt.Errorf("sdk: %w", err)
+	}
+	return binary.LittleEndian.Uint64(b[:]) & signed.MaxIncarnation, nil
+}
+
 // publish makes the machine's state visible from outside.
 func (n *Node) publish() {
 	st := n.machine.Status()
@@ -176,7 +186,7 @@ func (n *Node) publish() {
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
 	n.status.Recovered = n.recovered
-	n.status.Disagreement, n.status.Compared = st.Apart, st.Compared
+	n.status.ConsensusError, n.status.Compared = st.ConsensusError, st.Compared
 	n.status.Neighbors = n.status.Neighbors[:0]
 	for _, j := range n.neighbors {
 		n.status.Neighbors = append(n.status.Neighbors, Neighbor{n.cfg.Fleet.Members[j], n.machine.Heard(j)})

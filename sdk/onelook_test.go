@@ -12,6 +12,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
@@ -49,7 +50,7 @@ func TestDeletedStates(t *testing.T) {
 		if err == nil {
 			release()
 		}
-		if !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "the ledger has release 1 of this run, and the kept state ends with 0") {
+		if !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "the ledger has release 1 of this run, and the stored state ends with 0") {
 			t.Errorf("%s begins again: %v", name, err)
 		}
 	}
@@ -134,12 +135,12 @@ func TestCrashBetweenDuties(t *testing.T) {
 	check("a state", 1, 0)
 	_, n = life()
 	check("a state that is resumed", 1, 1)
-	var cp wire.Checkpoint
-	if err := wire.DecodeCheckpoint(saved[0].State, &cp); err != nil {
+	var snap wire.Snapshot
+	if err := wire.DecodeSnapshot(saved[0].State, &snap); err != nil {
 		t.Fatal(err)
 	}
-	if got := n.Model(); n.Status().Round != 1 || got[0] != cp.X[0] {
-		t.Errorf("it goes on with %v in round %d, and %v was kept", got, n.Status().Round, cp.X)
+	if got := n.Model(); n.Status().Round != 1 || got[0] != snap.State.X[0] {
+		t.Errorf("it goes on with %v in round %d, and %v was kept", got, n.Status().Round, snap.State.X)
 	}
 	// The same with another disk, on which the state is lost now.
 	lost := cfg
@@ -245,7 +246,7 @@ func TestLostReleasesAreMarked(t *testing.T) {
 func TestReplacedDeviceStartsAgain(t *testing.T) {
 	path := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {
-		left, _, stop := triangle(t, 3, true, func(*wire.Frame) {})
+		left, _, stop := triangle(t, 3, true, func(*admm.Message) {})
 		defer stop()
 		open := tinytest.MemStore()
 		cfg := left(tinytest.CrashAt(open, 1), path) // with release 3, as it came back

@@ -14,7 +14,7 @@ import (
 // PreflightReport is, for each subject, nil or why a node could not be made or would not come to its end.
 type PreflightReport struct {
 	Config  error // the settings, except for what is missing
-	State   error // the kept state cannot be read, or is of another run, member or program
+	State   error // the stored state cannot be read, or is of another run, member or program
 	Privacy error // the rounds cost more than Privacy.EpsilonLimit; wraps [dpmech.ErrBudget]
 	Ledger  error // it was set back, knows of releases that the state has lost, or does not cover the rest of the run
 	Oracle  error // the query failed, did not end in time, or gave a loss that cannot be used
@@ -64,7 +64,7 @@ func Preflight(ctx context.Context, cfg Config, read func() (*state.Snapshot, er
 	return r
 }
 
-// checkLedger compares the ledger with the kept state, and with what the rest of the run will cost.
+// checkLedger compares the ledger with the stored state, and with what the rest of the run will cost.
 func (r *PreflightReport) checkLedger(cfg *Config, hash [32]byte, read func() (*state.Snapshot, error)) error {
 	l, f := cfg.Ledger, cfg.Fleet
 	kept := r.Kept

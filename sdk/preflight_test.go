@@ -60,7 +60,7 @@ func TestPreflight(t *testing.T) {
 		"sound, fresh":  {func(c *sdk.Config) { c.Ledger = nil }, nothing, "", ""},
 		"sound, kept":   {func(*sdk.Config) {}, kept(here), "", ""},
 		"not a member":  {func(c *sdk.Config) { c.Name = "z"; c.Ledger = nil }, nothing, "Config", `Name is "z"`},
-		"state missing": {func(*sdk.Config) {}, nothing, "Ledger", "the kept state ends with 0"},
+		"state missing": {func(*sdk.Config) {}, nothing, "Ledger", "the stored state ends with 0"},
 		"state unread":  {func(c *sdk.Config) { c.Ledger = nil }, func() (*state.Snapshot, error) { return nil, errors.New("torn") }, "State", "torn"},
 		"another fleet": {func(c *sdk.Config) { c.Ledger = nil }, kept(state.Snapshot{Member: "a", Build: build}), "State", "a fleet with hash 0000000000000000"},
 		"another's state": {func(c *sdk.Config) { c.Ledger = nil }, kept(state.Snapshot{Member: "b", Fleet: f.Hash(), Build: build}),

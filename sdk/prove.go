@@ -7,7 +7,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
 // ending is an error of a frame that ends the run: the node's own signature shows that it must not go on.
@@ -15,29 +14,28 @@ type ending struct{ error }
 
 func (e ending) Unwrap() error { return e.error }
 
-// life returns what this node says of itself in a hail: how many devices of its name were lost, and which process this is.
-func (n *Node) life() uint64 { return uint64(n.device)<<48 | n.claims.incarnation }
-
-// check refuses a frame that says something of releases and does not show the signature of whoever has made them. A frame that shows
-// a double, of its sender or of this node, is dealt with.
-func (r *run) check(from int, f *wire.Frame) error {
-	peer := r.claims.peers[from]
+// check refuses a message that says something of releases and does not show the signature of whoever has made them. A
+// message that shows a double, of its sender or of this node, is dealt with.
+func (r *run) check(m *admm.Message) error {
+	from, peer := m.From, r.claims.peers[m.From]
 	if !r.claims.signing() || peer == nil {
 		return nil
 	}
 	var err error
-	switch f.Kind {
-	case wire.Message, wire.Release:
+	switch m.Kind {
+	case admm.EdgeMessage, admm.Release:
 		var outdated bool
-		if outdated, err = r.claims.release(peer, f); outdated {
+		if outdated, err = r.claims.release(peer, m); outdated {
 			r.correct(from, peer)
 		}
-	case wire.Hail:
-		err = r.checkHail(from, peer, f)
-	case wire.Done:
-		err = r.checkDone(from, peer, f)
-	case wire.Double:
-		err = r.checkDouble(peer.name, f)
+	case admm.Probe:
+		err = r.checkProbe(peer, m)
+	case admm.ProbeReply:
+		err = r.checkReply(peer, m)
+	case admm.Done:
+		err = r.checkDone(peer, m)
+	case admm.Conflict:
+		err = r.checkDouble(peer.name, m)
 	}
 	var two *contradiction
 	if errors.As(err, &two) {
@@ -46,64 +44,73 @@ func (r *run) check(from int, f *wire.Frame) error {
 	return err
 }
 
-// checkHail checks where the sender says that it stands, and what it says that it holds of this node's releases.
-func (r *run) checkHail(from int, peer *peerClaims, f *wire.Frame) error {
-	generation := int(f.Life >> 48)
-	if f.Resent {
-		if f.Life != r.life() {
-			return nil // the answer to a life before, which the machine passes over
+// checkProbe checks where the sender says that it stands, and what it says that it holds of this node's releases.
+func (r *run) checkProbe(peer *peerClaims, m *admm.Message) error {
+	peer.ledger = append(peer.ledger[:0], m.Signed.Ledger...)
+	if m.Round > 0 || m.Generation > 0 {
+		if len(m.Signed.Own) == 0 {
+			return fmt.Errorf("sdk: the sender says that it is generation %d and has made release %d, and shows no signature "+
+				"of it",
+				m.Generation, m.Round)
 		}
-		generation = 0 // the life is this node's own
-	} else {
-		peer.ledger = append(peer.ledger[:0], f.Ledger...)
-	}
-	if !f.Resent && (f.Round > 0 || generation > 0) {
-		if len(f.Own) == 0 {
-			return fmt.Errorf("sdk: the sender says that it is device %d and has made release %d, and shows no signature of it", generation, f.Round)
-		}
-		own, err := r.claims.theirs(peer, f.Own)
+		own, err := r.claims.theirs(peer, m.Signed.Own)
 		if err != nil {
 			return err
 		}
-		if own.Round != f.Round || int(own.Generation) != generation {
-			return fmt.Errorf("sdk: the sender says that it is device %d and has made release %d, and has signed release %d as device %d",
-				generation, f.Round, own.Round, own.Generation)
+		if own.Round != m.Round || own.Generation != m.Generation {
+			return fmt.Errorf("sdk: the sender says that it is generation %d and has made release %d, and has signed release "+
+				"%d as generation %d",
+				m.Generation, m.Round, own.Round, own.Generation)
 		}
 	}
-	shown, err := r.claims.proof(f, f.Held)
-	if err != nil {
+	return r.checkHeld(peer, m)
+}
+
+// checkReply checks what the sender says that it holds of this node's releases.
+func (r *run) checkReply(peer *peerClaims, m *admm.Message) error {
+	if m.Generation != r.generation || m.Incarnation != r.claims.incarnation {
+		return nil // the answer to an incarnation before, which the machine passes over
+	}
+	if err := r.checkHeld(peer, m); err != nil || len(m.Signed.Other) == 0 {
 		return err
 	}
-	if shown != nil {
-		if err := r.confront(from, peer.name, shown); err != nil {
-			return err
-		}
-		if shown.Round < f.Held {
-			return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of release %d", f.Held, shown.Round)
-		}
+	return r.checkEarlier(peer.name, m.Signed.Other)
+}
+
+// checkHeld checks the proof of the release of this node that the sender says it holds.
+func (r *run) checkHeld(peer *peerClaims, m *admm.Message) error {
+	shown, err := r.claims.Proof(m, m.Held)
+	if err != nil || shown == nil {
+		return err
 	}
-	if len(f.Other) > 0 && f.Resent {
-		return r.checkEarlier(peer.name, f.Other)
+	if err := r.confront(m.From, peer.name, shown); err != nil {
+		return err
+	}
+	if shown.Round < m.Held {
+		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of release %d",
+			m.Held, shown.Round)
 	}
 	return nil
 }
 
 // confront compares a release that this node's key has signed with what the node knows of itself.
 func (r *run) confront(from int, by string, shown *signed.Release) error {
-	if int(shown.Generation) > r.device {
-		return ending{fmt.Errorf("sdk: %q holds a release that device %d of this node's name has signed, and this is device %d: %w, another device has taken its place",
-			by, shown.Generation, r.device, state.ErrRollback)}
+	if shown.Generation > r.generation {
+		return ending{fmt.Errorf("sdk: %q holds a release that generation %d of this node's name has signed, and this is "+
+			"generation %d: %w, "+
+			"another device has taken its place", by, shown.Generation, r.generation, state.ErrRollback)}
 	}
 	for i := range r.claims.own {
 		if own := &r.claims.own[i]; own.Contradicts(shown) {
 			return r.exposed(signed.NewEvidence(r.cfg.Name, own, shown), by)
 		}
 	}
-	if int(shown.Generation) < r.device { // of the lost device, with a ledger of its own
+	if shown.Generation < r.generation { // of the lost device, with a ledger of its own
 		return nil
 	}
 	behind := r.compareLedger(by, shown.Ledger)
-	if at := r.machine.Status().Round; shown.Round > at { // what was signed was released, and counts, whatever ledger this is
+	// what was signed was released, and counts, whatever ledger this is
+	if at := r.machine.Status().Round; shown.Round > at {
 		lost := r.chargeLost(&admm.RollbackError{Client: r.number[r.cfg.Name], Peer: from, Held: shown.Round, Round: at})
 		return ending{errors.Join(lost, behind)}
 	}
@@ -120,13 +127,14 @@ func (r *run) compareLedger(by string, head signed.Head) error {
 		return nil
 	}
 	if err := l.Contains(then); err != nil {
-		return fmt.Errorf("sdk: %q shows a later state of the ledger, which this node's key has signed: %w: %w", by, state.ErrRollback, err)
+		return fmt.Errorf("sdk: %q shows a later state of the ledger, which this node's key has signed: %w: %w", by,
+			state.ErrRollback, err)
 	}
 	return nil
 }
 
-// checkEarlier looks at what a neighbor remembers of this node's ledger from another run. A signature that is by none of the node's
-// present keys proves nothing, and costs nothing.
+// checkEarlier looks at what a neighbor remembers of this node's ledger from another run. A signature that is by none
+// of the node's present keys proves nothing, and costs nothing.
 func (r *run) checkEarlier(by string, b []byte) error {
 	var scope signed.Scope
 	n := copy(scope[:], b)
@@ -136,7 +144,8 @@ func (r *run) checkEarlier(by string, b []byte) error {
 	}
 	if err != nil {
 		if _, worth := r.mention("another run", by); worth {
-			r.log.Warn("a neighbor speaks of this node's ledger in another run, and shows no signature that counts", "neighbor", by, "err", err)
+			r.log.Warn("a neighbor speaks of this node's ledger in another run, and shows no signature that counts", "neighbor",
+				by, "err", err)
 		}
 		return nil
 	}
@@ -147,43 +156,45 @@ func (r *run) checkEarlier(by string, b []byte) error {
 }
 
 // checkDone checks a neighbor's word that it holds this node's last release, and takes its countersignature.
-func (r *run) checkDone(from int, peer *peerClaims, f *wire.Frame) error {
-	shown, err := r.claims.proof(f, f.Round)
+func (r *run) checkDone(peer *peerClaims, m *admm.Message) error {
+	shown, err := r.claims.Proof(m, m.Round)
 	if err != nil {
 		return err
 	}
-	if shown == nil || shown.Round < f.Round {
-		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of another", f.Round)
+	if shown == nil || shown.Round < m.Round {
+		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of another",
+			m.Round)
 	}
-	if err := r.confront(from, peer.name, shown); err != nil {
+	if err := r.confront(m.From, peer.name, shown); err != nil {
 		return err
 	}
-	if err := shown.VerifyHeld(r.claims.scope, r.claims.keys(peer.name), f.Countersign); err != nil {
+	if err := shown.VerifyHeld(r.claims.scope, r.claims.keys(peer.name), m.Signed.Countersign); err != nil {
 		return err
 	}
 	// A neighbor that has not heard yet that this device took over from a lost one signs what that had signed.
-	if own := last(r.claims.own); own != nil && own.ID(r.claims.scope) == shown.ID(r.claims.scope) {
+	if own := r.claims.own.Last(); own != nil && own.ID(r.claims.scope) == shown.ID(r.claims.scope) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		peer.countersign = append(peer.countersign[:0], f.Countersign...)
+		peer.countersign = append(peer.countersign[:0], m.Signed.Countersign...)
 	}
 	return nil
 }
 
 // checkDouble takes a neighbor's evidence against this node.
-func (r *run) checkDouble(by string, f *wire.Frame) error {
-	first, err := r.claims.mine(f.Proof)
+func (r *run) checkDouble(by string, m *admm.Message) error {
+	first, err := r.claims.mine(m.Signed.Proof)
 	if err != nil {
 		return err
 	}
-	second, err := r.claims.mine(f.Other)
+	second, err := r.claims.mine(m.Signed.Other)
 	if err != nil {
 		return err
 	}
 	if !first.Contradicts(second) {
-		return fmt.Errorf("sdk: evidence of a double: signed releases %d and %d do not contradict each other", first.Round, second.Round)
+		return fmt.Errorf("sdk: evidence of a double: signed releases %d and %d do not contradict each other", first.Round,
+			second.Round)
 	}
-	if int(first.Generation) < r.device { // the lost device had one
+	if first.Generation < r.generation { // the lost device had one
 		return errors.New("sdk: evidence of a double of a device that this one has replaced")
 	}
 	return r.exposed(signed.NewEvidence(r.cfg.Name, first, second), by)
@@ -192,7 +203,8 @@ func (r *run) checkDouble(by string, f *wire.Frame) error {
 // exposed ends this node, of which two releases of one round are signed.
 func (r *run) exposed(e signed.Evidence, by string) error {
 	r.keepEvidence(e)
-	return ending{fmt.Errorf("sdk: %q shows two releases of round %d that this node's key has signed: %w; find the other one, and start the fleet anew under another run id, with another key",
+	return ending{fmt.Errorf("sdk: %q shows two releases of round %d that this node's key has signed: %w; find the "+
+		"other one, and start the fleet anew under another run id, with another key",
 		by, e.Round, ErrClone)}
 }
 
@@ -219,12 +231,13 @@ func (r *run) keepEvidence(e signed.Evidence) {
 	r.mu.Unlock()
 	if k, ok := r.cfg.Store.(evidenceKeeper); ok {
 		if err := k.AddEvidence(e); err != nil {
-			r.log.Error("evidence cannot be kept", "evidence", e.String(), "err", err)
+			r.log.Error("evidence cannot be stored", "evidence", e.String(), "err", err)
 		}
 	}
 }
 
-// show sends a neighbor the evidence against it, at most once between two ticks: whichever of the two devices hears of it stops.
+// show sends a neighbor the evidence against it, at most once between two ticks: whichever of the two devices hears of
+// it stops.
 func (r *run) show(to int, peer *peerClaims) {
 	if peer.evidence == nil || peer.told {
 		return
@@ -234,27 +247,25 @@ func (r *run) show(to int, peer *peerClaims) {
 	if err != nil {
 		return // it was checked when it was read
 	}
-	frame, err := r.codec.Append(nil, &wire.Frame{Kind: wire.Double, Round: first.Round, Proof: first.Append(nil), Other: second.Append(nil)})
-	if err == nil {
-		r.post(to, frame)
-	}
+	_ = r.post(to, &admm.Message{Kind: admm.Conflict, Round: first.Round,
+		Signed: admm.Signed{Proof: first.Append(nil), Other: second.Append(nil)}}) // both are of one size
 }
 
-// correct tells a device that another has replaced, and that is still at work, what its successor has signed: it ends then. A device that was
-// only silent does not ask, and would make releases of the data that its successor makes as well. So a neighbor of which there was more
-// than one device is told whenever the way to it has opened, before anything else, and, at most once between two ticks, when it sends what
-// a replaced device has signed. This is a hail, which does the successor no harm if it is the one that hears it.
+// correct shows a device that another has replaced, and that is still at work, what its successor has signed: it ends
+// then. A device that was only silent does not probe, and would make releases of the data that its successor makes as
+// well. So a neighbor of which there was more than one generation is told whenever the connection to it opens, before
+// anything else, and, at most once between two ticks, when it sends what a replaced device has signed. This is a probe,
+// which does the successor no harm if it is the one that receives it.
 func (r *run) correct(to int, peer *peerClaims) {
-	newest := last(peer.held)
+	newest := peer.held.Last()
 	if newest == nil || newest.Generation == 0 || peer.corrected {
 		return
 	}
 	peer.corrected = true
-	hail := wire.Frame{Kind: wire.Hail, Round: r.machine.Status().Round, Held: newest.Round, Life: r.life()}
-	r.claims.attach(&hail, to, r.cfg.Ledger)
-	if frame, err := r.codec.Append(nil, &hail); err == nil {
-		r.post(to, frame)
-	}
+	probe := admm.Message{Kind: admm.Probe, To: to, Round: r.machine.Status().Round, Held: newest.Round,
+		Generation: r.generation, Incarnation: r.claims.incarnation}
+	r.claims.attach(&probe, r.cfg.Ledger)
+	_ = r.post(to, &probe) // it has no vector, and its numbers are within their limits
 }
 
 // showAgain lets evidence be shown again to every neighbor that there is some of, and replaced devices be told again.
@@ -265,7 +276,7 @@ func (r *run) showAgain() {
 	}
 }
 
-// loadEvidence takes over what the store has kept. Evidence against the node itself ends it.
+// loadEvidence takes over what the store has. Evidence against the node itself ends it.
 func (n *Node) loadEvidence() error {
 	k, ok := n.cfg.Store.(evidenceKeeper)
 	if !ok {
@@ -278,12 +289,13 @@ func (n *Node) loadEvidence() error {
 	for _, e := range list {
 		if n.claims.signing() {
 			if err := e.Verify(n.cfg.Fleet.Run, n.hash, n.cfg.Keys(e.Member)); err != nil {
-				n.log.Warn("kept evidence does not count", "err", err)
+				n.log.Warn("stored evidence does not count", "err", err)
 				continue
 			}
 		}
 		if e.Member == n.cfg.Name {
-			return fmt.Errorf("sdk: %v: %w; find the other one, and start the fleet anew under another run id, with another key", e, ErrClone)
+			return fmt.Errorf("sdk: %v: %w; find the other one, and start the fleet anew under another run id, with another key",
+				e, ErrClone)
 		}
 		n.status.Evidence = append(n.status.Evidence, e)
 		if j, known := n.number[e.Member]; known && n.claims.peers[j] != nil {
@@ -300,11 +312,11 @@ func (n *Node) rememberHeads() {
 		return
 	}
 	for _, peer := range c.peers {
-		if r := last(peer.held); r != nil {
+		if r := peer.held.Last(); r != nil {
 			c.heads.Learn(c.keys(peer.name), peer.scope, *r)
 		}
 	}
 	if err := c.heads.Save(); err != nil {
-		n.log.Error("what neighbors have signed of their ledgers cannot be kept", "err", err)
+		n.log.Error("what neighbors have signed of their ledgers cannot be stored", "err", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -27,14 +28,14 @@ type forger struct {
 	transport.Transport
 	mu    sync.Mutex
 	codec *wire.Codec
-	lie   func(f *wire.Frame)
+	lie   func(f *admm.Message)
 }
 
 func (v *forger) Send(ctx context.Context, to string, frame []byte) error {
 	v.mu.Lock()
-	var f wire.Frame
+	var f admm.Message
 	err := v.codec.Decode(frame, &f)
-	if err == nil && f.Kind == wire.Tell {
+	if err == nil && f.Kind == admm.StateResponse {
 		v.lie(&f)
 		frame, err = v.codec.Append(nil, &f)
 	}
@@ -44,7 +45,7 @@ func (v *forger) Send(ctx context.Context, to string, frame []byte) error {
 
 // triangle is a private fleet whose members all know each other, and which has stopped since the first of them is lost, with its disk.
 // left returns a configuration for its successor; stop ends those that are left.
-func triangle(t *testing.T, edges int, keys bool, lie func(f *wire.Frame)) (left func(open tinytest.OpenStore, ledger string) sdk.Config, made func() int, stop func()) {
+func triangle(t *testing.T, edges int, keys bool, lie func(f *admm.Message)) (left func(open tinytest.OpenStore, ledger string) sdk.Config, made func() int, stop func()) {
 	f := privateRing()
 	f.Members = f.Members[:3]
 	f.Edges = [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}}[:edges]
@@ -143,43 +144,43 @@ func spareLedger(t *testing.T) string {
 func TestRecoveryFromLiars(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		lie  func(f *wire.Frame)
+		lie  func(f *admm.Message)
 		want []string // of the error without keys; none: it works
 		keys []string // of what is waited for in a fleet with keys; none: it is as without
 	}{
-		{"truth", func(f *wire.Frame) {}, nil, nil},
-		{"another release", func(f *wire.Frame) {
-			if f.Part == wire.Sent && len(f.Grid) > 0 {
+		{"truth", func(f *admm.Message) {}, nil, nil},
+		{"another release", func(f *admm.Message) {
+			if f.Part == admm.SentRelease && len(f.Grid) > 0 {
 				f.Grid[0]++
 			}
 		}, []string{`"b" and "c" disagree about release 3 of "a"`}, []string{works}},
-		{"its own signature", func(f *wire.Frame) {
-			if len(f.Proof) > 0 {
-				r, _ := signed.Parse(f.Proof)
+		{"its own signature", func(f *admm.Message) {
+			if len(f.Signed.Proof) > 0 {
+				r, _ := signed.Parse(f.Signed.Proof)
 				r.Sign(memberKey("b"), signed.NewScope("test", privateHash(), "a"))
-				f.Proof = r.Append(nil)
+				f.Signed.Proof = r.Append(nil)
 			}
 		}, nil, []string{`"b" gives no answer that counts: sdk: the sender says that it holds release 3 of this node: signed: release 3: the signature is by none`}},
-		{"a device that never was", func(f *wire.Frame) { f.Life |= 65535 << 48 }, []string{"neighbors have seen 65536 devices of this name"},
-			[]string{`shows the signature of release 3 and device 0`}},
-		{"another place", func(f *wire.Frame) {
-			if f.Part == wire.AskerAt && f.Round == 3 && len(f.Grid) > 0 {
+		{"a device that never was", func(f *admm.Message) { f.Generation = 65535 }, []string{"neighbors have seen 65536 devices of this name"},
+			[]string{`shows the signature of release 3 and generation 0`}},
+		{"another place", func(f *admm.Message) {
+			if f.Part == admm.RequesterBase && f.Round == 3 && len(f.Grid) > 0 {
 				f.Grid[0]++
 			}
 		}, []string{`"b" and "c" disagree about the place of release 2 of "a"`}, nil},
-		{"a release that it cannot show", func(f *wire.Frame) { f.Held = 4 }, nil,
-			[]string{`"b" gives no answer that counts: sdk: the sender speaks of release 4 and device 0, and shows the signature of release 3 and device 0`}},
-		{"a release far ahead", func(f *wire.Frame) { f.Held = 9 }, []string{`"c" has made release 4, and "b" holds release 9`, "never more than one round apart"},
-			[]string{`"b" gives no answer that counts: sdk: the sender speaks of release 9`}},
-		{"no signature", func(f *wire.Frame) { f.Proof = nil }, nil,
+		{"a release that it cannot show", func(f *admm.Message) { f.Held = 4 }, nil,
+			[]string{`"b" gives no answer that counts: recovery: the sender speaks of release 4 and generation 0, and shows the signature of release 3 and generation 0`}},
+		{"a release far ahead", func(f *admm.Message) { f.Held = 9 }, []string{`"c" has made release 4, and "b" holds release 9`, "never more than one round apart"},
+			[]string{`"b" gives no answer that counts: recovery: the sender speaks of release 9`}},
+		{"no signature", func(f *admm.Message) { f.Signed.Proof = nil }, nil,
 			[]string{`"b" gives no answer that counts: sdk: the sender says that it holds release 3 of this node, and shows no signature of it`}},
-		{"it is far ahead itself", func(f *wire.Frame) {
-			if f.Part == wire.Standing {
+		{"it is far ahead itself", func(f *admm.Message) {
+			if f.Part == admm.Progress {
 				f.Round = 7
 			}
-		}, []string{`"b" has made release 7`}, []string{`"b" gives no answer that counts: sdk: the sender says that it has made release 7, and has signed release 4`}},
-		{"it has forgotten its z", func(f *wire.Frame) {
-			if f.Part == wire.AskerZ {
+		}, []string{`"b" has made release 7`}, []string{`"b" gives no answer that counts: recovery: the sender says that it has made release 7, and has signed release 4`}},
+		{"it has forgotten its z", func(f *admm.Message) {
+			if f.Part == admm.RequesterZ {
 				f.Vector = nil
 			}
 		}, []string{`"b" has no state of its own release 3`}, nil},
@@ -253,7 +254,7 @@ func privateHash() [32]byte {
 func TestRecoveryChargesFirst(t *testing.T) {
 	ledger := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {
-		left, _, stop := triangle(t, 3, true, func(f *wire.Frame) {})
+		left, _, stop := triangle(t, 3, true, func(f *admm.Message) {})
 		defer stop()
 		cfg := left(tinytest.CrashAt(tinytest.MemStore(), 1), ledger)
 		n, err := sdk.New(cfg)
@@ -279,7 +280,7 @@ func TestRecoveryAgainstLedger(t *testing.T) {
 		reserved, marked := in[0], in[1]
 		ledger := spareLedger(t)
 		synctest.Test(t, func(t *testing.T) {
-			left, _, stop := triangle(t, 3, true, func(*wire.Frame) {})
+			left, _, stop := triangle(t, 3, true, func(*admm.Message) {})
 			defer stop()
 			cfg := left(tinytest.MemStore(), ledger)
 			g := dpmech.Gaussian{Clip: cfg.Fleet.Privacy.Clip, Sigma: cfg.Fleet.Privacy.Sigma}
@@ -311,7 +312,7 @@ func TestRecoveryAgainstLedger(t *testing.T) {
 func TestRecoveryWaits(t *testing.T) {
 	ledger := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {
-		left, _, stop := triangle(t, 2, true, func(*wire.Frame) {})
+		left, _, stop := triangle(t, 2, true, func(*admm.Message) {})
 		stop() // b and c are away
 		cfg := left(tinytest.MemStore(), ledger)
 		var told [][]string

@@ -19,6 +19,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -105,12 +106,12 @@ func (c *lookout) Recv(ctx context.Context) (string, []byte, error) {
 	if err != nil {
 		return from, frame, err
 	}
-	var f wire.Frame
+	var f admm.Message
 	if err := c.codec.Decode(frame, &f); err != nil {
 		c.w.t.Errorf("seed %d: %v", c.w.seed, err)
 	}
 	c.w.note("%s (life %d) receives from %s: %+v", c.w.fleet.Members[c.self], c.life, from, f)
-	if f.Kind == wire.Release {
+	if f.Kind == admm.Release {
 		c.w.mu.Lock()
 		defer c.w.mu.Unlock()
 		at := sight{slices.Index(c.w.fleet.Members, from), f.Round}
@@ -515,7 +516,7 @@ func (w *wreck) end() {
 // checkEdges compares what the two ends of every edge have kept with their last release: each has both z, to the bit, and the
 // invariant of the method holds as far as float32 can.
 func (w *wreck) checkEdges() {
-	kept := make([]wire.Checkpoint, len(w.hosts))
+	kept := make([]wire.Snapshot, len(w.hosts))
 	for i, h := range w.hosts {
 		store, err := h.open()
 		if err != nil {
@@ -525,16 +526,16 @@ func (w *wreck) checkEdges() {
 		if err != nil || len(saved) == 0 {
 			w.t.Fatalf("seed %d: %d states, %v", w.seed, len(saved), err)
 		}
-		if err := wire.DecodeCheckpoint(saved[0].State, &kept[i]); err != nil {
+		if err := wire.DecodeSnapshot(saved[0].State, &kept[i]); err != nil {
 			w.t.Fatal(err)
 		}
-		if kept[i].Round != w.last() {
-			w.t.Errorf("seed %d: %s has kept release %d", w.seed, w.fleet.Members[i], kept[i].Round)
+		if kept[i].State.Round != w.last() {
+			w.t.Errorf("seed %d: %s has kept release %d", w.seed, w.fleet.Members[i], kept[i].State.Round)
 		}
 	}
-	side := func(i int, peer string) wire.CheckpointEdge {
-		k := slices.IndexFunc(kept[i].Edges, func(e wire.CheckpointEdge) bool { return e.Peer == peer })
-		return kept[i].Edges[k]
+	side := func(i int, peer string) admm.EdgeState {
+		k := slices.IndexFunc(kept[i].Peers, func(p wire.Peer) bool { return p.Name == peer })
+		return kept[i].State.Edges[k]
 	}
 	for _, e := range w.fleet.Edges {
 		i, j := slices.Index(w.fleet.Members, e[0]), slices.Index(w.fleet.Members, e[1])
@@ -542,10 +543,10 @@ func (w *wreck) checkEdges() {
 		if !slices.Equal(a.Z, b.PeerZ) || !slices.Equal(a.PeerZ, b.Z) {
 			w.t.Errorf("seed %d: edge %v: %v and %v, %v and %v", w.seed, e, a.Z, b.PeerZ, a.PeerZ, b.Z)
 		}
-		if w.fleet.Method.Cooldown > 0 || len(kept[i].Grid) == 0 {
+		if w.fleet.Method.Cooldown > 0 || len(kept[i].State.Grid) == 0 {
 			continue
 		}
-		if !slices.Equal(b.PeerGrid, minus(kept[i].Grid, kept[i].Delta)) || !slices.Equal(a.PeerGrid, minus(kept[j].Grid, kept[j].Delta)) {
+		if !slices.Equal(b.Base, minus(kept[i].State.Grid, kept[i].State.Delta)) || !slices.Equal(a.Base, minus(kept[j].State.Grid, kept[j].State.Delta)) {
 			w.t.Errorf("seed %d: edge %v: the ends are at different places of the grid", w.seed, e)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -21,7 +22,7 @@ func forgetful(ctx context.Context, f *sdk.Fleet, tr transport.Transport, looks 
 	if err != nil {
 		return err
 	}
-	var in wire.Frame
+	var in admm.Message
 	for {
 		from, frame, err := tr.Recv(ctx)
 		if err == nil {
@@ -30,15 +31,15 @@ func forgetful(ctx context.Context, f *sdk.Fleet, tr transport.Transport, looks 
 		switch {
 		case err != nil:
 			return err
-		case in.Kind == wire.Hail && !in.Resent:
-			out, err := codec.Append(nil, &wire.Frame{Kind: wire.Hail, Resent: true, Life: in.Life})
+		case in.Kind == admm.Probe:
+			out, err := codec.Append(nil, &admm.Message{Kind: admm.ProbeReply, Generation: in.Generation, Incarnation: in.Incarnation})
 			if err == nil {
 				err = tr.Send(ctx, from, out)
 			}
 			if err != nil {
 				return err
 			}
-		case in.Kind == wire.Release && in.Round == 1 && !in.Resent:
+		case in.Kind == admm.Release && in.Round == 1 && !in.Resent:
 			select {
 			case looks <- struct{}{}:
 			default:

@@ -10,16 +10,17 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/recovery"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Run takes the node through its rounds and returns nil when the model is final and the neighbors have what they need. It
-// waits for neighbors as long as it takes. If ctx ends, Run returns its error between two inputs of the machine, and
+// Run takes the node through its rounds and returns nil when the model is final and the neighbors have what they need.
+// It waits for neighbors as long as it takes. If ctx ends, Run returns its error between two inputs of the machine, and
 // a further Run goes on from there. An error of the oracle, or a loss that is no finite number, ends a run that is not
-// private; in a private run a public constant takes its place, and that of a loss whose query panics, since a silent node would
-// tell its neighbors about its data.
+// private; in a private run a public constant takes its place, and that of a loss whose query panics, since a silent
+// node would tell its neighbors about its data.
 func (n *Node) Run(ctx context.Context) error {
 	if !n.running.TryLock() {
 		return errors.New("sdk: Run is already at work on this node")
@@ -33,14 +34,14 @@ func (n *Node) Run(ctx context.Context) error {
 		return err
 	}
 	defer r.stop()
-	// A panic, of a store or an observer, may come between the making of a release and its being kept.
+	// A panic, of a store or an observer, may come between the making of a release and its record in the store.
 	over := false
 	defer func() {
 		if !over {
 			n.failed = errors.New("sdk: an earlier Run ended in a panic; make the node anew from what its store holds")
 		}
 	}()
-	if n.recovery != nil {
+	if n.toRecover != nil {
 		err = r.recover()
 	}
 	if err == nil {
@@ -62,22 +63,25 @@ func (n *Node) fatal(err error) error {
 // run is one call of Run.
 type run struct {
 	*Node
-	ctx        context.Context
-	cancel     context.CancelFunc
-	codec      *wire.Codec
-	releases   bool // what the fleet sends
-	inbox      chan received
-	outbox     map[int]chan []byte // by neighbor
-	workers    sync.WaitGroup      // the receiver
+	ctx      context.Context
+	cancel   context.CancelFunc
+	codec    *wire.Codec
+	releases bool // what the fleet sends
+	inbox    chan received
+	outbox   map[int]chan []byte // by neighbor
+	// names neighbors to which the connection has just opened; nil if the transport does not
+	opened     <-chan string
+	workers    sync.WaitGroup // the receiver
 	senders    sync.WaitGroup
-	frame      wire.Frame     // scratch of decoding
-	losses     []float64      // scratch of asking
-	failing    bool           // losses could not be had, which has been logged
-	told       map[int]uint64 // by neighbor: the last life that has asked for its state
-	noted      map[cause]int  // how often a neighbor has given cause for a line in the log
-	remembered bool           // what neighbors have signed of their ledgers has been written down in this Run
-	waiting    int            // the round of which the observer knows that it stands still, plus 1
-	final      time.Time      // when the model became final
+	message    admm.Message       // scratch of decoding
+	losses     []float64          // scratch of asking
+	failing    bool               // losses could not be had, which has been logged
+	recovery   *recovery.Recovery // nil but while the node has no state
+	requests   map[int]uint64     // by neighbor: the last incarnation that has asked for its state
+	noted      map[cause]int      // how often a neighbor has given cause for a line in the log
+	remembered bool               // what neighbors have signed of their ledgers has been written down in this Run
+	waiting    int                // the round of which the observer knows that it stands still, plus 1
+	final      time.Time          // when the model became final
 }
 
 // received is a frame from a neighbor, or the reason why there will be no more.
@@ -87,8 +91,8 @@ type received struct {
 	err   error
 }
 
-// start brings up the goroutines between the transport and the loop: one that receives, and one a neighbor that sends, so
-// that nobody waits for a neighbor who is slow.
+// start brings up the goroutines between the transport and the loop: one that receives, and one a neighbor that sends,
+// so that nobody waits for a neighbor who is slow.
 func (n *Node) start(ctx context.Context) (*run, error) {
 	codec, err := wire.NewCodec(n.cfg.Fleet.Dim)
 	if err != nil {
@@ -96,9 +100,10 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	}
 	r := &run{
 		Node: n, codec: codec, releases: n.cfg.Fleet.wire().Payload == PayloadRelease,
-		inbox: make(chan received, 4), outbox: map[int]chan []byte{}, told: map[int]uint64{}, noted: map[cause]int{},
+		inbox: make(chan received, 4), outbox: map[int]chan []byte{}, opened: opened(n.cfg.Transport),
+		requests: map[int]uint64{}, noted: map[cause]int{},
 	}
-	r.rememberHeads() // of the state that was kept, in case the process before did not come to its end
+	r.rememberHeads() // of the state that was stored, in case the process before did not come to its end
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.workers.Go(r.receive)
 	for _, j := range n.neighbors {
@@ -150,10 +155,6 @@ func (r *run) loop() error {
 	wait := r.cfg.ResendAfter
 	tick := time.NewTimer(wait)
 	defer tick.Stop()
-	var opened <-chan string
-	if t, ok := r.cfg.Transport.(transport.Notifier); ok {
-		opened = t.Opened()
-	}
 	moved := true // since the last tick
 	fed := false  // since the last query
 	for {
@@ -176,7 +177,8 @@ func (r *run) loop() error {
 		case duties.Released > 0:
 			moved = true
 			continue
-		case len(duties.Queries) > 0: // one frame is taken in between two queries: a neighbor with a flood of them must not stop the work
+		case len(duties.Queries) > 0:
+			// One frame is taken in between two queries: a neighbor with a flood of them must not stop the work.
 			moved = true
 			inbox := r.inbox
 			if fed {
@@ -188,7 +190,7 @@ func (r *run) loop() error {
 				err = r.take(in)
 			case <-r.ctx.Done():
 				err = context.Cause(r.ctx)
-			case peer := <-opened: // it may lack the last release, and would wait for it until the next
+			case peer := <-r.opened: // it may lack the last release, and would wait for it until the next
 				r.reached(peer)
 			default:
 				fed = false
@@ -200,7 +202,7 @@ func (r *run) loop() error {
 				err = r.take(in) // no progress in itself: a neighbor may repeat itself because it lacks something
 			case <-r.ctx.Done():
 				err = context.Cause(r.ctx)
-			case peer := <-opened:
+			case peer := <-r.opened:
 				r.reached(peer)
 			case <-tick.C:
 				if !moved {
@@ -234,9 +236,10 @@ func (r *run) reached(name string) {
 	r.machine.Reached(j)
 }
 
-// patience returns how long to wait after messages have been sent again, when that had last been tried after wait: twice as long, up to
-// 16 times ResendAfter. A neighbor that is slow or away does not need to be told more often, and devices that wait can sleep; one that
-// comes back hails, and a connection that opens is served at once. A lossy run counts ticks, and a node that has finished leaves at one.
+// patience returns how long to wait after messages have been sent again, when that had last been tried after wait:
+// twice as long, up to 16 times ResendAfter. A neighbor that is slow or away does not need to be told more often, and
+// devices that wait can sleep; one that comes back probes, and a connection that opens is served at once. A lossy run
+// counts ticks, and a node that has finished leaves at one.
 func (r *run) patience(wait time.Duration) time.Duration {
 	if r.cfg.Fleet.Wire.Lossy > 0 || r.machine.Status().Complete {
 		return r.cfg.ResendAfter
@@ -244,8 +247,8 @@ func (r *run) patience(wait time.Duration) time.Duration {
 	return min(2*wait, 16*r.cfg.ResendAfter)
 }
 
-// perform does a machine's duties but for the queries, in their order: it charges the release that is about to be made, keeps the
-// one that has been made and tells of it, and sends.
+// perform does a machine's duties but for the queries, in their order: it charges the release that is about to be made,
+// keeps the one that has been made and tells of it, and sends.
 func (r *run) perform(duties admm.Ready) error {
 	if duties.Reserve > 0 {
 		if err := r.reserve(duties.Reserve); err != nil {
@@ -253,7 +256,7 @@ func (r *run) perform(duties admm.Ready) error {
 		}
 	}
 	if duties.Released > 0 {
-		if err := r.keep(); err != nil {
+		if err := r.record(); err != nil {
 			return err
 		}
 		if !r.remembered && duties.Released > 1 { // every neighbor has released something by now
@@ -270,43 +273,57 @@ func (r *run) perform(duties admm.Ready) error {
 
 // send hands messages to the senders. A release that goes to all neighbors is encoded once.
 func (r *run) send(msgs []admm.Message) error {
-	var sent int64
 	var frame []byte
-	var last admm.Message
-	for i, msg := range msgs {
-		if i == 0 || !r.releases || msg.Hail || msg.Done || last.Hail || last.Done || msg.Round != last.Round || msg.Resent != last.Resent {
-			f := r.cfg.Fleet.Frame(msg)
-			r.claims.attach(&f, msg.To, r.cfg.Ledger)
+	for i := range msgs {
+		m := &msgs[i]
+		if i == 0 || m.Kind != admm.Release || !sameFrame(m, &msgs[i-1]) {
+			r.claims.attach(m, r.cfg.Ledger)
 			var err error
-			if frame, err = r.codec.Append(nil, &f); err != nil {
+			if frame, err = r.codec.Append(nil, m); err != nil {
 				return err
 			}
 		}
-		last = msg
-		select {
-		case r.outbox[msg.To] <- frame:
-			sent += int64(len(frame))
-		default: // a neighbor that takes nothing; it will be sent again
-		}
+		r.hand(m.To, frame)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.status.BytesSent += sent
 	return nil
 }
 
-// take hands a frame to the machine. Nothing that a neighbor sends ends the run.
-func (r *run) take(in received) error { return r.takeBy(in, r.deliver) }
+// sameFrame reports whether two messages that carry releases are the same but for their receivers.
+func sameFrame(a, b *admm.Message) bool {
+	return a.Kind == b.Kind && a.Round == b.Round && a.Resent == b.Resent
+}
 
-// takeBy hands a frame to whoever it is for at the time.
-func (r *run) takeBy(in received, deliver func(in received) error) error {
+// post encodes a message to a neighbor, and sends it.
+func (r *run) post(to int, m *admm.Message) error {
+	frame, err := r.codec.Append(nil, m)
+	if err == nil {
+		r.hand(to, frame)
+	}
+	return err
+}
+
+// hand gives a frame to a neighbor's sender. A neighbor that takes nothing gets nothing: it will be sent again, or
+// asked again.
+func (r *run) hand(to int, frame []byte) {
+	select {
+	case r.outbox[to] <- frame:
+	default:
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status.BytesSent += int64(len(frame))
+}
+
+// take hands a frame to the machine, or to the recovery. Only evidence of this node's own key ends the run.
+func (r *run) take(in received) error {
 	if in.err != nil {
 		if r.ctx.Err() != nil {
 			return context.Cause(r.ctx)
 		}
 		return fmt.Errorf("sdk: receiving: %w", in.err)
 	}
-	err := deliver(in)
+	err := r.deliver(in)
 	var end ending
 	if errors.As(err, &end) {
 		return r.fatal(end.error)
@@ -323,8 +340,9 @@ func (r *run) takeBy(in received, deliver func(in received) error) error {
 // cause is what a neighbor does that is worth a line in the log.
 type cause struct{ what, neighbor string }
 
-// mention counts how often a neighbor has given cause for a line in the log, and reports whether it gets one: each of the first hundred times
-// does, and then each time that their number has doubled. A neighbor must not be able to fill the disk.
+// mention counts how often a neighbor has given cause for a line in the log, and reports whether it gets one: each of
+// the first hundred times does, and then each time that their number has doubled. A neighbor must not be able to fill
+// the disk.
 func (r *run) mention(what, neighbor string) (times int, worth bool) {
 	r.noted[cause{what, neighbor}]++
 	times = r.noted[cause{what, neighbor}]
@@ -347,32 +365,23 @@ func (r *run) deliver(in received) error {
 	if !member {
 		return errors.New("sdk: the sender is not a member of the fleet")
 	}
-	if err := r.codec.Decode(in.frame, &r.frame); err != nil {
+	m := &r.message
+	if err := r.codec.Decode(in.frame, m); err != nil {
 		return err
 	}
-	switch r.frame.Kind {
-	case wire.Ask:
-		return r.tell(from, in.from)
-	case wire.Tell: // too late: this node has what it asked for
+	m.From = from
+	switch {
+	case m.Kind == admm.StateRequest:
+		return r.respond(m, in.from)
+	case r.recovery != nil:
+		return r.recovery.Receive(m)
+	case m.Kind == admm.StateResponse: // too late: this node has what it asked for
 		return nil
 	}
-	if err := r.check(from, &r.frame); err != nil || r.frame.Kind == wire.Double {
+	if err := r.check(m); err != nil || m.Kind == admm.Conflict {
 		return err
 	}
-	if r.frame.Kind == wire.Message && r.releases || r.frame.Kind == wire.Release && !r.releases {
-		return fmt.Errorf("sdk: a frame of kind %v, and the fleet's payload is another", r.frame.Kind)
-	}
-	return r.machine.Receive(admm.Message{
-		From:   from,
-		Round:  r.frame.Round,
-		Vector: r.frame.Vector,
-		Grid:   r.frame.Grid,
-		Done:   r.frame.Kind == wire.Done,
-		Hail:   r.frame.Kind == wire.Hail,
-		Held:   r.frame.Held,
-		Life:   r.frame.Life,
-		Resent: r.frame.Resent,
-	})
+	return r.machine.Receive(*m)
 }
 
 // answer asks the oracle and tells the machine.
@@ -386,8 +395,8 @@ func (r *run) answer(queries []zoest.Query) error {
 		return errors.Join(refused, err)
 	}
 	if err != nil {
-		// Logs may leave the device. That there is a loss missing is a bit about the data, and the error speaks of a sample and of a point
-		// that was never released: level DEBUG stays on the device.
+		// Logs may leave the device. That there is a loss missing is a bit about the data, and the error speaks of a sample
+		// and of a point that was never released: level DEBUG stays on the device.
 		if !r.failing {
 			r.failing = true
 			r.log.Debug("losses cannot be had; going on with the public one in their place")
@@ -397,7 +406,8 @@ func (r *run) answer(queries []zoest.Query) error {
 	return nil
 }
 
-// shield makes errors of an oracle's panics: in a private run a node that dies of its data has told its neighbors about them.
+// shield makes errors of an oracle's panics: in a private run a node that dies of its data has told its neighbors about
+// them.
 func shield(o Oracle) Oracle {
 	if many, ok := o.(BatchOracle); ok {
 		return shieldedBatch{many}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -109,11 +110,11 @@ type reopened struct {
 func (r *reopened) Opened() <-chan string { return r.opened }
 
 func (r *reopened) Send(ctx context.Context, to string, frame []byte) error {
-	var f wire.Frame
+	var f admm.Message
 	if err := r.codec.Decode(frame, &f); err != nil {
 		return err
 	}
-	if f.Kind == wire.Release && !f.Resent {
+	if f.Kind == admm.Release && !f.Resent {
 		r.rounds = append(r.rounds, f.Round)
 	}
 	return r.Transport.Send(ctx, to, frame)

@@ -22,7 +22,7 @@ func TestFaultsChangeNoBit(t *testing.T) {
 			private(i, c)
 			c.Releases, c.GridStep = true, 0.05/16
 		},
-		"witness": func(i int, c *admm.Config) { c.Witness = true },
+		"witness": func(i int, c *admm.Config) { c.Probe = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := finish(t, simOf(t, kite, 5, change))

@@ -161,7 +161,7 @@ func TestNodePage(t *testing.T) {
 	b.await(roundNumber + " > 3")
 	before := eval[int](b, roundNumber)
 	b.await(fmt.Sprintf("%s > %d", roundNumber, before+3))
-	b.await(`document.querySelectorAll(".plot .curve").length === 4`) // accuracy, loss, disagreement, epsilon
+	b.await(`document.querySelectorAll(".plot .curve").length === 4`) // accuracy, loss, consensus error, epsilon
 	for what, want := range map[string]string{
 		`document.title`: "ward-1 · ward-study · SPADE-Edge",
 		`document.getElementById("run").textContent`:   "run ward-study",
@@ -185,7 +185,7 @@ func TestNodePage(t *testing.T) {
 	}
 	b.run("opening the table", chromedp.Click("#details summary"))
 	if head := eval[string](b,
-		`[...document.querySelectorAll("#rounds thead th[scope=col]")].map(e => e.textContent).join()`); head != "Round,Accuracy,Loss,Disagreement,Epsilon" {
+		`[...document.querySelectorAll("#rounds thead th[scope=col]")].map(e => e.textContent).join()`); head != "Round,Accuracy,Loss,Consensus error,Epsilon" {
 		t.Errorf("the table's head is %s", head)
 	}
 	if rows := eval[int](b,

@@ -26,7 +26,7 @@ type suite struct{ pkg, run string }
 
 var (
 	method  = suite{"./sdk/admm", "Reference|EdgeIdentity|PenaltyRecursions|StabilityLimit|DecayRate|EnergyRecursion|SingleClient|RateOfLocalSteps"}
-	crashes = suite{"./sdk/admm", "Crashes|Restore|Hail|LateRepeat|LossyDelivery"}
+	crashes = suite{"./sdk/admm", "Crashes|Restore|Probe|LateRepeat|LossyDelivery"}
 	oracle  = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Centered|Seeded|StagesAskOnce"}
 	privacy = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|EpsilonReference"}
 	proofs  = suite{"./dpmech", "Certificate|FormatEpsilon|SignedBytes"}
@@ -49,7 +49,7 @@ var mutations = []mutation{
 	{"sign of the penalty in a local step", "sdk/admm/round.go",
 		"float32(mu*m.cfg.Beta), m.p)", "-float32(mu*m.cfg.Beta), m.p)", method},
 	{"sign of the penalty in the release", "sdk/admm/round.go",
-		"vec.Axpy(m.phi, -float32(gain), m.p)", "vec.Axpy(m.phi, float32(gain), m.p)", method},
+		"vec.Axpy(m.centre, -float32(gain), m.p)", "vec.Axpy(m.centre, float32(gain), m.p)", method},
 	{"tau missing in the penalty of the release", "sdk/admm/round.go",
 		"gain := float64(m.cfg.Tau) * m.cfg.Eta.At(m.round)", "gain := m.cfg.Eta.At(m.round)", method},
 	{"a neighbor missing in the penalty", "sdk/admm/round.go",
@@ -65,7 +65,7 @@ var mutations = []mutation{
 	{"sign of the step", "sdk/admm/round.go",
 		"float32(-m.cfg.Eta.At(m.round))", "float32(m.cfg.Eta.At(m.round))", method},
 	{"fresh noise when a release is sent again", "sdk/admm/message.go",
-		"	m.send = append(m.send, msg)\n}", `	if again && m.mech != nil && !msg.Done {
+		"	m.send = append(m.send, msg)\n}", `	if resent && m.mech != nil {
 		fresh := make([]float32, len(m.x))
 		_ = m.mech.Release(fresh, m.cfg.Privacy[0])
 		msg.Vector, msg.Grid = slices.Clone(msg.Vector), slices.Clone(msg.Grid)
@@ -130,11 +130,11 @@ var mutations = []mutation{
 		"				m.aim()\n				m.reserve = m.err == nil && m.private()\n				continue\n			}\n			m.commit()\n",
 		"				m.aimed = true\n				m.reserve = m.private()\n				continue\n			}\n			if m.aim(); m.err == nil {\n				m.commit()\n			}\n", edge},
 	{"no public check", "sdk/admm/round.go",
-		"		err = m.edgesInRange(m.phi)\n	}\n	m.fail(err)", "		err = m.edgesInRange(m.phi)\n	}\n	_ = err", edge},
+		"		err = m.edgesInRange(m.centre)\n	}\n	m.fail(err)", "		err = m.edgesInRange(m.centre)\n	}\n	_ = err", edge},
 	{"no clamp on the grid", "sdk/admm/round.go",
-		"max(-last, min(last, m.nearest(m.phi[i])+float64(n)))", "m.nearest(m.phi[i])+float64(n)+0*last", edge},
+		"max(-last, min(last, m.quantize(m.centre[i])+float64(n)))", "m.quantize(m.centre[i])+float64(n)+0*last", edge},
 	{"a release that leaves the grid is an error", "sdk/admm/round.go",
-		"			steps[i], m.grid[i] = at-m.grid[i], at\n", `			if math.Abs(m.nearest(m.phi[i])+float64(n)) > last {
+		"			steps[i], m.grid[i] = at-m.grid[i], at\n", `			if math.Abs(m.quantize(m.centre[i])+float64(n)) > last {
 				return fmt.Errorf("coordinate %d of the model has become too large: %s", i, advice)
 			}
 			steps[i], m.grid[i] = at-m.grid[i], at
@@ -158,7 +158,7 @@ var mutations = []mutation{
 	{"claims without a signature", "sdk/claims.go",
 		"		if held == 0 {\n			return nil, nil", "		if held >= 0 {\n			return nil, nil", claims},
 	{"a claim about another release than the signed one", "sdk/claims.go",
-		"f.Kind == wire.Release && digestOf(f.Vector, f.Grid) != r.Digest {", "f.Kind == wire.Release && digestOf(f.Vector, f.Grid) == [32]byte{} {", claims},
+		"m.Kind == admm.Release && signed.Digest(m.Vector, m.Grid) != r.Digest {", "m.Kind == admm.Release && signed.Digest(m.Vector, m.Grid) == [32]byte{} {", claims},
 	{"a claim that has a double", "sdk/claims.go",
 		"before.Contradicts(&r) {", "before.Contradicts(&r) && before == nil {", claims},
 	{"a mark before the state", "sdk/durable.go",
@@ -167,13 +167,13 @@ var mutations = []mutation{
 	{"a release that is not marked", "sdk/durable.go",
 		"	if err := n.mark(s.Round); err != nil {\n		return err\n	}\n", "", order},
 	{"a kept release that is sent again without a mark", "sdk/durable.go",
-		"	if err := n.mark(states[0].Round); err != nil { // the crash may have come before that\n		return err\n	}\n", "", order},
+		"	if err := n.mark(round); err != nil { // the crash may have come before that\n		return err\n	}\n", "", order},
 	{"a lost release that is charged and not marked", "sdk/durable.go",
 		"errors.Join(err, n.mark(e.Held))", "err", order},
 	{"marks of the lost device that stop its successor", "sdk/durable.go",
 		"dpmech.CheckResume(max(round, blank),", "dpmech.CheckResume(round,", order},
-	{"a recovered release that is not marked", "sdk/recoverstate.go",
-		"n.mark(c.held)", "n.mark(0)", order},
+	{"a recovered release that is not marked", "sdk/recover.go",
+		"n.mark(result.Held)", "n.mark(0)", order},
 
 	{"limit of stability", "sdk/graph/spectrum.go",
 		"StabilityLimit = 8.0 / 3", "StabilityLimit = 4.0", network},

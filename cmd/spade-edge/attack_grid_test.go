@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
@@ -24,9 +25,9 @@ type pusher struct {
 }
 
 // frame returns the pusher's release of a round.
-func (p *pusher) frame(round int) *wire.Frame {
+func (p *pusher) frame(round int) *admm.Message {
 	m := p.file.Fleet.Method
-	f := &wire.Frame{Kind: wire.Release, Round: round}
+	f := &admm.Message{Kind: admm.Release, Round: round}
 	if round <= m.Rounds {
 		by := p.place(round)
 		if round > 1 {
@@ -42,20 +43,20 @@ func (p *pusher) frame(round int) *wire.Frame {
 			next.Prev = p.chain[next.Round-1].ID(p.scope(p.name))
 		}
 		if next.Round == round {
-			if next.Digest = signed.DigestGrid(f.Grid); round > m.Rounds {
-				next.Digest = signed.DigestVector(f.Vector)
+			if next.Digest = signed.Digest(nil, f.Grid); round > m.Rounds {
+				next.Digest = signed.Digest(f.Vector, nil)
 			}
 		}
 		next.Sign(p.key, p.scope(p.name))
 		p.chain = append(p.chain, next)
 	}
-	f.Own = p.chain[round].Append(nil)
+	f.Signed.Own = p.chain[round].Append(nil)
 	return f
 }
 
 // speak answers a until the transport is closed.
 func (p *pusher) speak(ctx context.Context) {
-	send := func(f *wire.Frame) {
+	send := func(f *admm.Message) {
 		if codec, err := wire.NewCodec(p.file.Fleet.Dim); err == nil {
 			if b, err := codec.Append(nil, f); err == nil {
 				_ = p.tr.Send(ctx, "a", b) // what gets lost is asked for again
@@ -68,18 +69,18 @@ func (p *pusher) speak(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		var f wire.Frame
+		var f admm.Message
 		if codec, err := wire.NewCodec(p.file.Fleet.Dim); err != nil || codec.Decode(frame, &f) != nil {
 			continue
 		}
 		switch {
-		case f.Kind == wire.Hail && !f.Resent:
-			answer := &wire.Frame{Kind: wire.Hail, Resent: true, Life: f.Life, Round: len(p.chain) - 1}
+		case f.Kind == admm.Probe:
+			answer := &admm.Message{Kind: admm.ProbeReply, Generation: f.Generation, Incarnation: f.Incarnation, Round: len(p.chain) - 1}
 			if r := p.last["a"]; r.Round > 0 {
-				answer.Held, answer.Proof = r.Round, r.Append(nil)
+				answer.Held, answer.Signed.Proof = r.Round, r.Append(nil)
 			}
 			send(answer)
-		case f.Kind != wire.Release:
+		case f.Kind != admm.Release:
 			continue
 		}
 		for round := max(1, f.Round); round <= min(f.Round+1, last); round++ {

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
 // nextRun makes the files say that another run begins, on the same data, keys and ledgers, with state folders of its own.
@@ -37,7 +37,7 @@ func (in *insider) forged(member string, r signed.Release) []byte {
 
 // lies returns frames that cannot be right, about the neighbor itself and about the insider. past is a release that the neighbor has signed in
 // another run.
-func (in *insider) lies(to string, past *signed.Release) []*wire.Frame {
+func (in *insider) lies(to string, past *signed.Release) []*admm.Message {
 	m := in.file.Fleet.Method
 	last := m.Rounds + m.Cooldown
 	theirs, other := in.last[to], in.last[map[string]string{"b": "c", "c": "b"}[to]]
@@ -45,36 +45,36 @@ func (in *insider) lies(to string, past *signed.Release) []*wire.Frame {
 	altered.Digest[0]++
 	far := theirs
 	far.Round, far.Ledger.Seq = last, 1<<40
-	life := in.lives[to]
-	list := []*wire.Frame{
-		{Kind: wire.Done, Round: last},
-		{Kind: wire.Done, Round: last, Proof: in.forged(to, far), Countersign: far.Countersign(in.key, in.scope(to))},
-		{Kind: wire.Hail, Held: last},
-		{Kind: wire.Hail, Held: last, Life: life, Resent: true},
-		{Kind: wire.Hail, Held: last, Life: life, Resent: true, Proof: in.forged(to, far)},
-		{Kind: wire.Hail, Held: 1, Life: life, Resent: true, Proof: in.forged(in.name, signed.Release{Round: 1})},
-		{Kind: wire.Hail, Round: last},
-		{Kind: wire.Hail, Life: 65535<<48 | 1},
-		{Kind: wire.Release, Round: 1, Grid: make([]int32, in.file.Fleet.Dim)},
-		{Kind: wire.Release, Round: 1, Grid: make([]int32, in.file.Fleet.Dim), Own: in.forged(in.name, signed.Release{Round: 2})},
-		{Kind: wire.Release, Round: 1, Grid: make([]int32, in.file.Fleet.Dim), Own: in.forged(in.name, signed.Release{Round: 1})},
-		{Kind: wire.Double, Proof: in.forged(to, theirs), Other: in.forged(to, altered)},
+	generation, incarnation := signed.UnpackDevice(in.lives[to])
+	list := []*admm.Message{
+		{Kind: admm.Done, Round: last},
+		{Kind: admm.Done, Round: last, Signed: admm.Signed{Proof: in.forged(to, far), Countersign: far.Countersign(in.key, in.scope(to))}},
+		{Kind: admm.Probe, Held: last},
+		{Kind: admm.ProbeReply, Held: last, Generation: generation, Incarnation: incarnation},
+		{Kind: admm.ProbeReply, Held: last, Generation: generation, Incarnation: incarnation, Signed: admm.Signed{Proof: in.forged(to, far)}},
+		{Kind: admm.ProbeReply, Held: 1, Generation: generation, Incarnation: incarnation, Signed: admm.Signed{Proof: in.forged(in.name, signed.Release{Round: 1})}},
+		{Kind: admm.Probe, Round: last},
+		{Kind: admm.Probe, Generation: 65535, Incarnation: 1},
+		{Kind: admm.Release, Round: 1, Grid: make([]int32, in.file.Fleet.Dim)},
+		{Kind: admm.Release, Round: 1, Grid: make([]int32, in.file.Fleet.Dim), Signed: admm.Signed{Own: in.forged(in.name, signed.Release{Round: 2})}},
+		{Kind: admm.Release, Round: 1, Grid: make([]int32, in.file.Fleet.Dim), Signed: admm.Signed{Own: in.forged(in.name, signed.Release{Round: 1})}},
+		{Kind: admm.Conflict, Signed: admm.Signed{Proof: in.forged(to, theirs), Other: in.forged(to, altered)}},
 	}
 	if other.Round > 0 {
-		list = append(list, &wire.Frame{Kind: wire.Hail, Held: other.Round, Life: life, Resent: true, Proof: other.Append(nil)})
+		list = append(list, &admm.Message{Kind: admm.ProbeReply, Held: other.Round, Generation: generation, Incarnation: incarnation, Signed: admm.Signed{Proof: other.Append(nil)}})
 	}
 	if past != nil {
-		list = append(list, &wire.Frame{Kind: wire.Hail, Held: past.Round, Life: life, Resent: true, Proof: past.Append(nil)})
+		list = append(list, &admm.Message{Kind: admm.ProbeReply, Held: past.Round, Generation: generation, Incarnation: incarnation, Signed: admm.Signed{Proof: past.Append(nil)}})
 	}
 	if theirs.Round > 0 {
 		real, scope := theirs.Append(nil), in.scope(to)
 		list = append(list,
-			&wire.Frame{Kind: wire.Done, Round: last, Proof: real, Countersign: theirs.Countersign(in.key, scope)},
-			&wire.Frame{Kind: wire.Hail, Held: last, Life: life, Resent: true, Proof: real},
-			&wire.Frame{Kind: wire.Double, Proof: real, Other: in.forged(to, altered)},
-			&wire.Frame{Kind: wire.Double, Proof: real, Other: real},
-			&wire.Frame{Kind: wire.Hail, Held: theirs.Round, Life: life, Resent: true, Proof: real, Other: []byte("garbage")},
-			&wire.Frame{Kind: wire.Hail, Held: theirs.Round, Life: life, Resent: true, Proof: real, Other: append(scope[:], in.forged(to, far)...)})
+			&admm.Message{Kind: admm.Done, Round: last, Signed: admm.Signed{Proof: real, Countersign: theirs.Countersign(in.key, scope)}},
+			&admm.Message{Kind: admm.ProbeReply, Held: last, Generation: generation, Incarnation: incarnation, Signed: admm.Signed{Proof: real}},
+			&admm.Message{Kind: admm.Conflict, Signed: admm.Signed{Proof: real, Other: in.forged(to, altered)}},
+			&admm.Message{Kind: admm.Conflict, Signed: admm.Signed{Proof: real, Other: real}},
+			&admm.Message{Kind: admm.ProbeReply, Held: theirs.Round, Generation: generation, Incarnation: incarnation, Signed: admm.Signed{Proof: real, Other: []byte("garbage")}},
+			&admm.Message{Kind: admm.ProbeReply, Held: theirs.Round, Generation: generation, Incarnation: incarnation, Signed: admm.Signed{Proof: real, Other: append(scope[:], in.forged(to, far)...)}})
 	}
 	return list
 }
@@ -85,8 +85,8 @@ var called = []string{
 	"the signature is by none of the member's keys",
 	"and shows the signature of another",
 	"and shows the signature of release",
-	"says that it is device 0 and has made release 14, and shows no signature of it",
-	"says that it is device 65535 and has made release 0, and shows no signature of it",
+	"says that it is generation 0 and has made release 14, and shows no signature of it",
+	"says that it is generation 65535 and has made release 0, and shows no signature of it",
 	"release 1 is not signed, want the signature of",
 	"a frame of release 1 carries the signature of release 2",
 	"release 1 is not the one that the sender has signed",
@@ -105,10 +105,10 @@ func TestAttackLiar(t *testing.T) {
 			tr.nextRun(t, n)
 		}
 		told := map[string]int{}
-		in := tr.newInsider(t, "a", false, func(in *insider, to string, f *wire.Frame) []*wire.Frame {
-			list := slices.DeleteFunc(in.lies(to, past[to]), func(lie *wire.Frame) bool {
+		in := tr.newInsider(t, "a", false, func(in *insider, to string, f *admm.Message) []*admm.Message {
+			list := slices.DeleteFunc(in.lies(to, past[to]), func(lie *admm.Message) bool {
 				theirs := in.last[to]
-				kind := fmt.Sprint(to, bytes.Equal(lie.Proof, theirs.Append(nil)), lie.Kind, lie.Round, lie.Resent, lie.Life>>48, len(lie.Own), len(lie.Proof), len(lie.Other), lie.Held == 1)
+				kind := fmt.Sprint(to, bytes.Equal(lie.Signed.Proof, theirs.Append(nil)), lie.Kind, lie.Round, lie.Generation, len(lie.Signed.Own), len(lie.Signed.Proof), len(lie.Signed.Other), lie.Held == 1)
 				told[kind]++
 				return told[kind] > 3 // the log has room for a hundred
 			})
@@ -159,14 +159,15 @@ func (tr *trial) run(n int) string {
 func TestAttackChatter(t *testing.T) {
 	t.Parallel()
 	tr := newLonger(t, "ab", 40)
-	in := tr.newInsider(t, "b", false, func(in *insider, to string, f *wire.Frame) []*wire.Frame {
-		list := []*wire.Frame{f}
+	in := tr.newInsider(t, "b", false, func(in *insider, to string, f *admm.Message) []*admm.Message {
+		list := []*admm.Message{f}
 		if r := in.last[to]; r.Round > 0 {
+			generation, incarnation := signed.UnpackDevice(in.lives[to])
 			for range 100 {
 				in.lied++
 				list = append(list,
-					&wire.Frame{Kind: wire.Hail, Held: r.Round, Life: in.lives[to], Resent: true, Proof: r.Append(nil), Other: []byte("garbage")},
-					&wire.Frame{Kind: wire.Ask, Part: wire.Standing, Life: uint64(in.lied)})
+					&admm.Message{Kind: admm.ProbeReply, Held: r.Round, Generation: generation, Incarnation: incarnation, Signed: admm.Signed{Proof: r.Append(nil), Other: []byte("garbage")}},
+					&admm.Message{Kind: admm.StateRequest, Part: admm.Progress, Incarnation: uint64(in.lied)})
 			}
 		}
 		return list
@@ -188,33 +189,33 @@ func TestAttackChatter(t *testing.T) {
 func TestAttackRecovery(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		lie  func(in *insider, f *wire.Frame)
+		lie  func(in *insider, f *admm.Message)
 		want string
 	}{
-		"held far ahead": {func(in *insider, f *wire.Frame) {
-			if f.Part == wire.Standing {
+		"held far ahead": {func(in *insider, f *admm.Message) {
+			if f.Part == admm.Progress {
 				f.Held = 14
 			}
-		}, "the sender speaks of release 14 and device 0, and shows the signature of release"},
-		"held without proof": {func(in *insider, f *wire.Frame) {
-			if f.Part == wire.Standing {
-				f.Held, f.Proof = 14, nil
+		}, "the sender speaks of release 14 and generation 0, and shows the signature of release"},
+		"held without proof": {func(in *insider, f *admm.Message) {
+			if f.Part == admm.Progress {
+				f.Held, f.Signed.Proof = 14, nil
 			}
 		}, "of this node, and shows no signature of it"},
-		"device 65535": {func(in *insider, f *wire.Frame) { f.Life |= 65535 << 48 }, "and device 65535, and shows the signature of release"},
-		"a release of its own making": {func(in *insider, f *wire.Frame) {
-			if f.Part == wire.Sent && len(f.Grid) > 0 {
+		"generation 65535": {func(in *insider, f *admm.Message) { f.Generation = 65535 }, "and generation 65535, and shows the signature of release"},
+		"a release of its own making": {func(in *insider, f *admm.Message) {
+			if f.Part == admm.SentRelease && len(f.Grid) > 0 {
 				f.Grid[0]++
 			}
 		}, "is not what was signed"},
-		"a signature of its own": {func(in *insider, f *wire.Frame) {
-			if len(f.Proof) > 0 {
-				r, _ := signed.Parse(f.Proof)
-				f.Proof = in.forged("b", r)
+		"a signature of its own": {func(in *insider, f *admm.Message) {
+			if len(f.Signed.Proof) > 0 {
+				r, _ := signed.Parse(f.Signed.Proof)
+				f.Signed.Proof = in.forged("b", r)
 			}
 		}, "the signature is by none of the member's keys"},
-		"further than it is": {func(in *insider, f *wire.Frame) {
-			if f.Part == wire.Standing {
+		"further than it is": {func(in *insider, f *admm.Message) {
+			if f.Part == admm.Progress {
 				f.Round++
 			}
 		}, "the sender says that it has made release"},
@@ -223,16 +224,16 @@ func TestAttackRecovery(t *testing.T) {
 			t.Parallel()
 			tr := newLonger(t, "ab bc ca", 12)
 			truth := make(chan struct{})
-			in := tr.newInsider(t, "a", true, func(in *insider, _ string, f *wire.Frame) []*wire.Frame {
+			in := tr.newInsider(t, "a", true, func(in *insider, _ string, f *admm.Message) []*admm.Message {
 				select {
 				case <-truth:
 				default:
-					if f.Kind == wire.Tell {
+					if f.Kind == admm.StateResponse {
 						in.lied++
 						c.lie(in, f)
 					}
 				}
-				return []*wire.Frame{f}
+				return []*admm.Message{f}
 			})
 			cc := start(t, "run", tr.path("c.json"), "-json")
 			b := start(t, "run", tr.path("b.json"), "-json")

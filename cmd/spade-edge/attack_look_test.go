@@ -64,7 +64,7 @@ func TestAttackSecondLook(t *testing.T) {
 		tr.remove(t, "a.state", "b.state")
 		a, b := start(t, "run", tr.path("a.json"), "-json"), start(t, "run", tr.path("b.json"), "-json")
 		for _, p := range []*process{a, b} {
-			p.refused(t, exitMismatch, "sdk: the ledger has release 1 of this run, and the kept state ends with 0: the state was set back")
+			p.refused(t, exitMismatch, "sdk: the ledger has release 1 of this run, and the stored state ends with 0: the state was set back")
 		}
 		for i, m := range tr.file.Members {
 			if n, all := tr.spent(t, m.Name), tr.released(t, i); n != 1 || len(all) != 0 || len(tr.spends(t, m.Name)) != len(one) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -92,7 +93,7 @@ type insider struct {
 	node *sdk.Node
 
 	// change returns what is sent in place of a frame to a neighbor: nothing, the frame, or others. It is called with mu held.
-	change func(to string, f *wire.Frame) []*wire.Frame
+	change func(to string, f *admm.Message) []*admm.Message
 
 	mu    sync.Mutex
 	lied  int
@@ -128,13 +129,13 @@ func (tr *trial) newMouth(t *testing.T, name string) (*insider, *fleetfile.Node)
 }
 
 // newInsider takes a member's place, with its files. memory says whether it has its state folder, or keeps nothing.
-func (tr *trial) newInsider(t *testing.T, name string, memory bool, change func(in *insider, to string, f *wire.Frame) []*wire.Frame) *insider {
+func (tr *trial) newInsider(t *testing.T, name string, memory bool, change func(in *insider, to string, f *admm.Message) []*admm.Message) *insider {
 	t.Helper()
 	in, node := tr.newMouth(t, name)
 	file := in.file
-	in.change = func(to string, f *wire.Frame) []*wire.Frame {
+	in.change = func(to string, f *admm.Message) []*admm.Message {
 		if change == nil {
-			return []*wire.Frame{f}
+			return []*admm.Message{f}
 		}
 		return change(in, to, f)
 	}
@@ -175,7 +176,7 @@ func (in *insider) scope(member string) signed.Scope {
 
 // Send sends what change makes of a frame.
 func (in *insider) Send(ctx context.Context, to string, frame []byte) error {
-	var f wire.Frame
+	var f admm.Message
 	codec, err := wire.NewCodec(in.file.Fleet.Dim) // one for each call: neighbors have goroutines of their own
 	if err == nil {
 		err = codec.Decode(frame, &f)
@@ -201,18 +202,18 @@ func (in *insider) Send(ctx context.Context, to string, frame []byte) error {
 // Recv notes what a neighbor has signed.
 func (in *insider) Recv(ctx context.Context) (string, []byte, error) {
 	from, frame, err := in.tr.Recv(ctx)
-	var f wire.Frame
+	var f admm.Message
 	codec, bad := wire.NewCodec(in.file.Fleet.Dim)
 	if err != nil || bad != nil || codec.Decode(frame, &f) != nil {
 		return from, frame, err
 	}
-	if f.Kind == wire.Hail && !f.Resent {
+	if f.Kind == admm.Probe {
 		in.mu.Lock()
-		in.lives[from] = f.Life
+		in.lives[from] = signed.PackDevice(f.Generation, f.Incarnation)
 		in.mu.Unlock()
 	}
-	if len(f.Own) > 0 {
-		if r, err := signed.Parse(f.Own); err == nil && r.Verify(in.scope(from), in.file.SigningKeys(from)) == nil {
+	if len(f.Signed.Own) > 0 {
+		if r, err := signed.Parse(f.Signed.Own); err == nil && r.Verify(in.scope(from), in.file.SigningKeys(from)) == nil {
 			in.note(from, r)
 		}
 	}

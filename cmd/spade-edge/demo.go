@@ -206,7 +206,7 @@ func (p *problem) transcript(show *progress, stage *stage) *sim.Transcript {
 	return sim.NewTranscript(len(p.fleet.Members), func(round int, models [][]float32) {
 		xbar := mean(models)
 		accuracy, consensus := p.test.Accuracy(xbar), consensusError(xbar, models)
-		show.round(round, fmt.Sprintf("average model %.1f %%, disagreement %.2g", 100*accuracy, consensus))
+		show.round(round, fmt.Sprintf("average model %.1f %%, consensus error %.2g", 100*accuracy, consensus))
 		stage.add(round, accuracy, consensus, xbar)
 	})
 }
@@ -245,7 +245,7 @@ func (p *problem) writeTable(t table, r *result, solo, each []float64) {
 	fmt.Fprintf(t, "%-10s %8d %12s %14s %14.1f %%\n\n", "pooled", p.train.Len(), "", "", *r.AccuracyPooled)
 	fmt.Fprintf(t, "accuracy is on test data that no node has; \"alone\" and \"pooled\" (one node with "+
 		"everybody's data) are trained without noise\n\n")
-	t.row("disagreement", "%.3g, mean squared distance between a node's model and the average one", r.ConsensusError)
+	t.row("consensus error", "%.3g, mean squared distance between a node's model and the average one", r.ConsensusError)
 	t.row("sent", "%s in all: %d rounds over %d connections, both ways; no data, no gradients",
 		bytesText(r.BytesSent), r.Rounds+r.Cooldown, len(p.fleet.Edges))
 	t.row("asked", "%d losses of the black-box models, in %.1f s", r.Queries, r.Seconds)

@@ -28,16 +28,15 @@ type frames struct {
 // sampled is how many coordinates of a frame are really encoded; a longer one is taken to be proportional.
 const sampled = 100_000
 
-// frameOf returns a message as a node with a key sends it, for its length: what is signed is left blank.
-func frameOf(f *sdk.Fleet, msg admm.Message) wire.Frame {
-	frame := f.Frame(msg)
-	switch frame.Kind {
-	case wire.Message, wire.Release:
-		frame.Own = blank[:]
-	case wire.Done:
-		frame.Proof, frame.Countersign = blank[:], blank[:ed25519.SignatureSize]
+// signedBlank returns a message as a node with a key sends it, for its length: what is signed is left blank.
+func signedBlank(msg admm.Message) admm.Message {
+	switch msg.Kind {
+	case admm.EdgeMessage, admm.Release:
+		msg.Signed.Own = blank[:]
+	case admm.Done:
+		msg.Signed.Proof, msg.Signed.Countersign = blank[:], blank[:ed25519.SignatureSize]
 	}
-	return frame
+	return msg
 }
 
 var blank [signed.Size]byte
@@ -51,8 +50,8 @@ func newFrames(f *sdk.Fleet, cfg admm.Config, steps float64) (frames, error) {
 		return frames{}, err
 	}
 	length := func(msg admm.Message) int64 {
-		frame := frameOf(f, msg)
-		b, e := codec.Append(nil, &frame)
+		msg = signedBlank(msg)
+		b, e := codec.Append(nil, &msg)
 		if e != nil {
 			err = e
 		}
@@ -70,15 +69,19 @@ func newFrames(f *sdk.Fleet, cfg admm.Config, steps float64) (frames, error) {
 	for i := range numbers {
 		numbers[i] = float32(s.Normal())
 	}
-	plain := admm.Message{Round: f.Method.Rounds, Vector: numbers}
-	out := frames{Cooldown: whole(plain), Done: length(admm.Message{Round: f.Method.Rounds, Done: true})}
+	kind := admm.EdgeMessage
+	if cfg.Releases {
+		kind = admm.Release
+	}
+	plain := admm.Message{Kind: kind, Round: f.Method.Rounds, Vector: numbers}
+	out := frames{Cooldown: whole(plain), Done: length(admm.Message{Kind: admm.Done, Round: f.Method.Rounds})}
 	out.Learning = out.Cooldown
 	if cfg.Releases && cfg.GridStep > 0 {
 		grid := make([]int32, d)
 		for i := range grid {
 			grid[i] = int32(math.RoundToEven(s.Normal() * steps))
 		}
-		out.Learning = whole(admm.Message{Round: f.Method.Rounds, Grid: grid})
+		out.Learning = whole(admm.Message{Kind: kind, Round: f.Method.Rounds, Grid: grid})
 	}
 	return out, err
 }
@@ -138,33 +141,36 @@ func newMemory(c admm.Config, checkpoint int64) memory {
 // one number: with the vectors' own lengths it takes a few bytes more.
 func checkpointSize(c admm.Config) (int64, error) {
 	x, grid := []float32{0}, []int32(nil)
-	cp := wire.Checkpoint{Member: strings.Repeat("m", 8), Build: strings.Repeat("b", 24), X: x, Signed: blank[:]}
+	snap := wire.Snapshot{Member: strings.Repeat("m", 8), Build: strings.Repeat("b", 24), Signed: blank[:]}
+	s := &snap.State
+	s.X = x
 	vectors := int64(1)
 	if c.GridStep > 0 {
 		grid = []int32{0}
-		cp.Grid = grid
+		s.Grid = grid
 		vectors++
 		if c.Releases {
-			cp.Delta = grid
+			s.Delta = grid
 			vectors++
 		}
 	}
 	if c.Average {
-		cp.Mean = x
+		s.Mean = x
 		vectors++
 	}
 	for range c.Neighbors {
-		e := wire.CheckpointEdge{Peer: cp.Member, Z: x, Signed: slices.Concat(blank[:], blank[:])}
+		e := admm.EdgeState{Z: x}
 		vectors++
 		if c.Releases {
 			e.PeerZ = x
 			vectors++
 			if c.GridStep > 0 {
-				e.PeerGrid = grid
+				e.Base = grid
 				vectors++
 			}
 		}
-		cp.Edges = append(cp.Edges, e)
+		s.Edges = append(s.Edges, e)
+		snap.Peers = append(snap.Peers, wire.Peer{Name: snap.Member, Signed: slices.Concat(blank[:], blank[:])})
 	}
 	if !c.NonPrivate {
 		filter, err := dpmech.NewFilter(nil)
@@ -174,9 +180,9 @@ func checkpointSize(c admm.Config) (int64, error) {
 		if err := filter.Reserve(1, c.Privacy[0]); err != nil {
 			return 0, err
 		}
-		cp.Filter = filter.State()
+		snap.Filter = filter.State()
 	}
-	b, err := wire.AppendCheckpoint(nil, &cp)
+	b, err := wire.AppendSnapshot(nil, &snap)
 	n := int64(len(b)) + vectors*4*int64(c.Estimator.Dim-1)
 	if c.Estimator.Centered {
 		n += 4 * int64(c.Estimator.Samples)

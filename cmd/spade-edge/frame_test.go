@@ -3,19 +3,22 @@ package main
 import (
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
 var (
-	doneFrame    = wire.Frame{Kind: wire.Done, Round: 9}
-	hailFrame    = wire.Frame{Kind: wire.Hail, Round: 4, Held: 3, Life: 0xdeadbeef}
-	releaseFrame = wire.Frame{Kind: wire.Release, Round: 2, Resent: true, Grid: []int32{1, -2, 3, 0, 700, 6}}
+	doneFrame    = admm.Message{Kind: admm.Done, Round: 9}
+	probeFrame   = admm.Message{Kind: admm.Probe, Round: 4, Held: 3, Incarnation: 0xdeadbeef}
+	releaseFrame = admm.Message{Kind: admm.Release, Round: 2, Resent: true, Grid: []int32{1, -2, 3, 0, 700, 6}}
 )
 
-func floatFrame(x []float32) wire.Frame { return wire.Frame{Kind: wire.Message, Round: 1, Vector: x} }
+func floatFrame(x []float32) admm.Message {
+	return admm.Message{Kind: admm.EdgeMessage, Round: 1, Vector: x}
+}
 
 // encoded returns a frame as it crosses the wire.
-func encoded(t *testing.T, dim int, f wire.Frame) string {
+func encoded(t *testing.T, dim int, f admm.Message) string {
 	t.Helper()
 	codec, err := wire.NewCodec(dim)
 	if err != nil {

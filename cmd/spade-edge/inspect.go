@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -319,47 +320,38 @@ func (r *inspection) frame(data []byte, dim int) bool {
 	if err != nil {
 		return false
 	}
-	var f wire.Frame
+	var f admm.Message
 	if codec.Decode(data, &f) != nil {
 		return false
 	}
 	r.Kind = "frame"
 	r.Any = struct {
-		Kind   string `json:"frame"`
-		Round  int    `json:"round"`
-		Resent bool   `json:"resent"`
-		Floats int    `json:"floats"`
-		Grid   int    `json:"grid"`
-		Held   int    `json:"held"`
-		Life   string `json:"life,omitempty"`
-		Bytes  int    `json:"bytes"`
-	}{f.Kind.String(), f.Round, f.Resent, len(f.Vector), len(f.Grid), f.Held, lifeText(&f), len(data)}
+		Kind        string `json:"frame"`
+		Round       int    `json:"round"`
+		Resent      bool   `json:"resent"`
+		Floats      int    `json:"floats"`
+		Grid        int    `json:"grid"`
+		Held        int    `json:"held"`
+		Generation  uint16 `json:"generation"`
+		Incarnation uint64 `json:"incarnation"`
+		Bytes       int    `json:"bytes"`
+	}{f.Kind.String(), f.Round, f.Resent, len(f.Vector), len(f.Grid), f.Held, f.Generation, f.Incarnation, len(data)}
 	r.row("frame", "%v of round %d, resent: %v, %d bytes", f.Kind, f.Round, f.Resent, len(data))
 	switch {
 	case len(f.Vector) > 0:
 		r.row("vector", "%d numbers as float32, %.2f bits each", len(f.Vector), 8*float64(len(data))/float64(len(f.Vector)))
 	case len(f.Grid) > 0:
 		r.row("grid", "%d whole numbers, %.2f bits each", len(f.Grid), 8*float64(len(data))/float64(len(f.Grid)))
-	case f.Kind == wire.Hail:
-		r.row("hail", "the sender holds release %d of the receiver's, life %s", f.Held, lifeText(&f))
-	case f.Kind == wire.Ask:
-		r.row("ask", "the sender has lost its state, and asks for part %d of it, life %s", f.Part, lifeText(&f))
+	case f.Kind == admm.Probe || f.Kind == admm.ProbeReply:
+		r.row("held", "the sender holds release %d of the receiver's; generation %d, incarnation %012x", f.Held, f.Generation, f.Incarnation)
+	case f.Kind == admm.StateRequest:
+		r.row("part", "the sender has lost its state, and asks for part %d of it; incarnation %012x", f.Part, f.Incarnation)
+	case f.Kind == admm.Conflict:
+		r.row("evidence", "two releases of round %d that the receiver's key has signed, of %d bytes each", f.Round, len(f.Signed.Proof))
 	}
-	if f.Kind == wire.Double {
-		r.row("double", "two releases of round %d that the receiver's key has signed, of %d bytes each", f.Round,
-			len(f.Proof))
-	}
-	if f.Kind == wire.Tell {
-		r.row("tell", "part %d of the receiver's lost state; the sender has held release %d of the receiver's, life %s",
-			f.Part, f.Held, lifeText(&f))
+	if f.Kind == admm.StateResponse {
+		r.row("part", "part %d of the receiver's lost state; the sender has held release %d of the receiver's; generation %d, incarnation %012x",
+			f.Part, f.Held, f.Generation, f.Incarnation)
 	}
 	return true
-}
-
-// lifeText returns the number of an incarnation as text: JSON readers lose the last digits of such a number.
-func lifeText(f *wire.Frame) string {
-	if f.Kind != wire.Hail && f.Kind != wire.Ask && f.Kind != wire.Tell {
-		return ""
-	}
-	return fmt.Sprintf("%016x", f.Life)
 }

@@ -21,7 +21,7 @@ func TestInspect(t *testing.T) {
 	frames := map[string]string{
 		"hello.bin":   string(tr.file.Fleet.Hello("a")("b")),
 		"done.bin":    encoded(t, 6, doneFrame),
-		"hail.bin":    encoded(t, 6, hailFrame),
+		"probe.bin":   encoded(t, 6, probeFrame),
 		"release.bin": encoded(t, 6, releaseFrame),
 		"float.bin":   encoded(t, 6, floatFrame(x)),
 		"junk.bin":    "\x00\x01\x02 nothing of ours",
@@ -61,7 +61,7 @@ func TestInspect(t *testing.T) {
 		{"a.key", exitDone, "key file", []string{"ed25519:", "not shown"}, nil},
 		{"hello.bin", exitDone, "hello", []string{`from           "a" to "b"`, "7 sections"}, nil},
 		{"done.bin", exitDone, "frame", []string{"done of round 9"}, nil},
-		{"hail.bin", exitDone, "frame", []string{"hail of round 4", "holds release 3", "00000000deadbeef"}, nil},
+		{"probe.bin", exitDone, "frame", []string{"probe of round 4", "holds release 3", "0000deadbeef"}, nil},
 		{"release.bin", exitDone, "frame", []string{"release of round 2, resent: true", "6 whole numbers"}, []string{"-dim", "6"}},
 		{"float.bin", exitDone, "frame", []string{"message of round 1", "6 numbers as float32"}, []string{"-dim", "6"}},
 		{"release.bin", exitUsage, "", []string{"-dim says how long that is"}, nil},

@@ -182,7 +182,7 @@ func TestLostMemory(t *testing.T) {
 		"ledger and mark, for old copies": {func(t *testing.T, tr *trial) { tr.copyLedger(t, tr.path("saved"), tr.dir) }, exitFailed,
 			[]string{"rolled back"}},
 		"state": {func(t *testing.T, tr *trial) { tr.remove(t, "b.state") }, exitMismatch,
-			[]string{"sdk: the ledger has release", "the kept state ends with 0: the state was set back"}},
+			[]string{"sdk: the ledger has release", "the stored state ends with 0: the state was set back"}},
 		"state and ledger, for old copies": {func(t *testing.T, tr *trial) {
 			tr.remove(t, "b.state")
 			tr.copyLedger(t, tr.path("saved"), tr.dir)

@@ -127,7 +127,7 @@ func TestDemoDefault(t *testing.T) {
 	if code != exitDone {
 		t.Fatal(log)
 	}
-	for _, want := range []string{"node-7", "average", "pooled", "epsilon 32.0000 at delta 1e-05", "disagreement", "KiB in all"} {
+	for _, want := range []string{"node-7", "average", "pooled", "epsilon 32.0000 at delta 1e-05", "consensus error", "KiB in all"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -177,7 +177,7 @@ func TestCooldownAndAverage(t *testing.T) {
 		t.Errorf("cool-down of %d and %d rounds, chosen %v; want 0, and 30 picked by the program", short.Cooldown, long.Cooldown, long.Chosen)
 	}
 	if long.ConsensusError > short.ConsensusError/20 {
-		t.Errorf("disagreement %v after the cool-down, %v without", long.ConsensusError, short.ConsensusError)
+		t.Errorf("consensus error %v after the cool-down, %v without", long.ConsensusError, short.ConsensusError)
 	}
 	if long.Privacy.Rho != short.Privacy.Rho || long.Queries != short.Queries {
 		t.Errorf("the cool-down cost something: %+v against %+v", long, short)

@@ -327,12 +327,15 @@ func TestPlanMemory(t *testing.T) {
 				}
 			}
 			if r.Released > 0 {
-				vector, grid := make([]float32, 50000), []int32(nil)
+				kind, vector, grid := admm.EdgeMessage, make([]float32, 50000), []int32(nil)
+				if cfg.Releases {
+					kind = admm.Release
+				}
 				if cfg.Releases && cfg.GridStep > 0 {
 					vector, grid = nil, make([]int32, 50000)
 				}
 				for _, j := range cfg.Neighbors {
-					if err := m.Receive(admm.Message{From: j, To: int(cfg.Estimator.Client), Round: r.Released, Vector: vector, Grid: grid}); err != nil {
+					if err := m.Receive(admm.Message{Kind: kind, From: j, Round: r.Released, Vector: vector, Grid: grid}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -519,7 +522,7 @@ func (p *problem) traffic(t *testing.T) (sent int64) {
 		t.Fatal(err)
 	}
 	network.OnSend = func(msg admm.Message) {
-		frame := frameOf(p.fleet, msg)
+		frame := signedBlank(msg)
 		b, err := codec.Append(nil, &frame)
 		if err != nil {
 			t.Error(err)

@@ -65,13 +65,13 @@ func (p *problem) simulate(ctx context.Context, show *progress) (*result, error)
 	var encoding error
 	network.OnSend = func(msg admm.Message) {
 		var err error
-		sent := frameOf(p.fleet, msg)
+		sent := signedBlank(msg)
 		if frame, err = codec.Append(frame[:0], &sent); err != nil {
 			encoding = err
 		}
 		r.BytesSent += int64(len(frame))
 	}
-	network.OnSend(admm.Message{Round: p.fleet.Method.Rounds + p.fleet.Method.Cooldown, Done: true})
+	network.OnSend(admm.Message{Kind: admm.Done, Round: p.fleet.Method.Rounds + p.fleet.Method.Cooldown})
 	r.BytesSent *= 2 * int64(len(p.fleet.Edges)) // the last words, all of one length, which a simulation can do without
 	start := time.Now()
 	defer show.end()

@@ -105,8 +105,8 @@ func (s *stage) add(round int, accuracy, consensus float64, model []float32) {
 	}
 	s.group.Add(monitor.Point{
 		Round: round, Seconds: time.Since(s.began).Seconds(), Epsilon: epsilon,
-		Disagreement: monitor.Value(consensus),
-		Loss:         monitor.Value(s.problem.test.MeanLoss(model)), Accuracy: monitor.Value(accuracy),
+		ConsensusError: monitor.Value(consensus),
+		Loss:           monitor.Value(s.problem.test.MeanLoss(model)), Accuracy: monitor.Value(accuracy),
 	})
 }
 

@@ -90,7 +90,7 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 	st := &monitor.Status{
 		Version: 1, Run: f.Run, Name: file.Name, NonPrivate: f.Privacy.NonPrivate, Phase: monitor.Fresh, Waiting: []string{},
 		Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown,
-		Disagreement: monitor.Unknown(), Neighbors: []monitor.Neighbor{},
+		ConsensusError: monitor.Unknown(), Neighbors: []monitor.Neighbor{},
 	}
 	rho := 0.0
 	switch dir, err := state.Inspect(file.State); {
@@ -203,8 +203,8 @@ func statusText(s *monitor.Status, file *fleetfile.Node) string {
 		}
 		b.row(head, "%q: %s", n.Name, neighborText(&n))
 	}
-	if s.Disagreement.Known() {
-		b.row("disagreement", "%.3g, mean squared distance from the neighbors' releases of round %d", s.Disagreement,
+	if s.ConsensusError.Known() {
+		b.row("consensus error", "%.3g, mean squared distance from the neighbors' releases of round %d", s.ConsensusError,
 			s.Compared)
 	}
 	b.row("cost", "%d losses, %s of messages sent", s.Queries, bytesText(s.FrameBytes))

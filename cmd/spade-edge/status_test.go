@@ -280,7 +280,7 @@ func TestTopicIsComplete(t *testing.T) {
 // What comes from the device's own data says so, and an epsilon is not shown as less than it is.
 func TestStatusOfOwnData(t *testing.T) {
 	st := monitor.Status{
-		Name: "a", Run: "trial", Running: true, Phase: monitor.Querying, Disagreement: monitor.Unknown(), Local: &monitor.Local{FailedQueries: 3},
+		Name: "a", Run: "trial", Running: true, Phase: monitor.Querying, ConsensusError: monitor.Unknown(), Local: &monitor.Local{FailedQueries: 3},
 		Privacy: &monitor.Privacy{Epsilon: 0.00001, Limit: monitor.Unknown(), Planned: 1.00001, Delta: 1e-5,
 			Accounting: "gdp", Lifetime: &monitor.Lifetime{Epsilon: 2.00009}},
 	}

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
@@ -49,7 +49,7 @@ func (tr *trial) releaseOf(t *testing.T, member, by string, r signed.Release) []
 // claim returns a hail of b's that says that b holds a release of a's, and shows a signature for it.
 func (tr *trial) claim(t *testing.T, held int, proof []byte) string {
 	t.Helper()
-	return encoded(t, 6, wire.Frame{Kind: wire.Hail, Held: held, Proof: proof, Life: 5})
+	return encoded(t, 6, admm.Message{Kind: admm.Probe, Held: held, Incarnation: 5, Signed: admm.Signed{Proof: proof}})
 }
 
 // guardedTrial is a private fleet of two.
@@ -82,7 +82,7 @@ var claimTroubles = map[string]provocation{
 		var frames []string
 		for i := range 2 {
 			own := tr.releaseOf(t, "b", "b", signed.Release{Round: 1, Digest: [32]byte{byte(i)}})
-			frames = append(frames, encoded(t, 6, wire.Frame{Kind: wire.Hail, Round: 1, Own: own, Life: uint64(i)}))
+			frames = append(frames, encoded(t, 6, admm.Message{Kind: admm.Probe, Round: 1, Incarnation: uint64(i), Signed: admm.Signed{Own: own}}))
 		}
 		a := tr.hearing(t, frames...)
 		a.log.await(t, "evidence of a double", "neighbor=b", "round=1")
@@ -95,7 +95,7 @@ var claimTroubles = map[string]provocation{
 		start(t, "run", tr.path("b.json"))
 		return ended(start(t, "run", tr.path("a.json")))
 	},
-	"holds a release that device ... of this node's name has signed, ... another device has taken its place": func(t *testing.T, _ *bench) (int, string) {
+	"holds a release that generation ... of this node's name has signed, ... another device has taken its place": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)
 		return ended(tr.hearing(t, tr.claim(t, 1, tr.releaseOf(t, "a", "a", signed.Release{Generation: 1, Round: 1}))))
 	},

@@ -165,7 +165,7 @@ var stateTroubles = map[string]provocation{
 		file := b.lone.variant(t, "fleet.json", `"tau": 2`, `"tau": 3`)
 		return said("export", b.lone.variant(t, "a.json", "fleet.json", file[len(b.lone.dir)+1:]), "-out", b.lone.path("x.npy"))
 	},
-	"kept state of release ...: it is of a fleet with hash ..., want ...": func(t *testing.T, b *bench) (int, string) {
+	"stored state of release ...: it is of a fleet with hash ..., want ...": func(t *testing.T, b *bench) (int, string) {
 		b.done(t)
 		file := b.lone.variant(t, "fleet.json", `"tau": 2`, `"tau": 3`)
 		return said("run", b.lone.variant(t, "a.json", "fleet.json", file[len(b.lone.dir)+1:]))
@@ -177,7 +177,7 @@ var stateTroubles = map[string]provocation{
 		b.lone.write(t, "torn.state/slot-1", "torn")
 		return said("run", b.lone.variant(t, "a.json", "a.state", "torn.state"))
 	},
-	"the ledger has release ... of this run, and the kept state ends with ...: the state was set back; ...": func(t *testing.T, b *bench) (int, string) {
+	"the ledger has release ... of this run, and the stored state ends with ...: the state was set back; ...": func(t *testing.T, b *bench) (int, string) {
 		b.done(t)
 		return said("run", b.lone.variant(t, "a.json", "a.state", "lost.state"))
 	},

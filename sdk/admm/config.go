@@ -21,8 +21,9 @@ type Config struct {
 	Cooldown int // C, rounds of pure consensus after the last release; 0 or more
 	Tau      int // tau_i, local steps a round, at least 1
 
-	Rho  float64  // penalty parameter, > 0
-	Beta float64  // weight of the penalty in a local step, > 0; tau*beta*eta*mu*rho*lambda_N < 8/3 makes the network stable
+	Rho float64 // penalty parameter, > 0
+	// weight of the penalty in a local step, > 0; tau*beta*eta*mu*rho*lambda_N < 8/3 makes the network stable
+	Beta float64
 	Eta  Schedule // step size eta_k, > 0
 	Mu   Schedule // smoothing radius mu_k, > 0
 
@@ -31,43 +32,41 @@ type Config struct {
 	Privacy    []dpmech.Gaussian // (R_k, sigma_k): one for all rounds, or one for each of them
 	Noise      io.Reader         // uniform random bytes of the release noise; nil exactly if NonPrivate
 
-	// Releases makes messages carry the released state itself in place of m_ij of eq. (message). Each end then keeps both z_ij
-	// and z_ji and takes the steps of both, so that the models are the same to the bit, for one vector that all neighbors get.
+	// Releases makes messages carry the released state itself in place of m_ij of eq. (9). Each end then stores both z_ij
+	// and z_ji and takes the steps of both, so that the models are the same to the bit, for one vector that all neighbors
+	// get.
 	Releases bool
 	// GridStep, if not 0, puts the releases of a private run on a grid: the noised update and the public part that it is
-	// added to are each rounded to multiples of it. It lies between sigma/2^12 and sigma, for every sigma of Privacy. Cool-down
-	// releases are not on it: a grid would freeze disagreement at its step.
+	// added to are each rounded to multiples of it. It lies between sigma/2^12 and sigma, for every sigma of Privacy.
+	// Cool-down releases are not on it: a grid would freeze disagreement at its step.
 	GridStep float64
 
-	// Witness makes the client ask every neighbor, before its first release, which release of this client it holds. One who holds
-	// a later one than this client knows of ends the run with a [RollbackError]. For devices; a simulation has no past.
-	Witness bool
-	// Life tells the lives of a client apart: with Witness, a number of 48 bits that none before had, such as a random one. What a
-	// neighbor answered to an earlier life may arrive in this one, and be out of date.
-	Life uint64
-	// Device counts the devices of this client that were lost for good and replaced by another, which has recovered their state
-	// from the neighbors: 0 at the first. It is told with Life. A neighbor that has heard of a later device answers an earlier
-	// one, should it start again, as if it held a release that that one does not know of: it ends with a [RollbackError].
-	// In a private run the first two releases of a device other than the first touch no data: the lost one may have made them.
-	Device uint16
-	// Lossy, if not 0, is after how many ticks a round goes on without the neighbors that are silent; z_ij of their edges is kept, and
-	// no later round waits for one of them before it has caught up.
-	// That is another algorithm than the paper's, with other guarantees. Not with Releases, and with NonPrivate only: which
-	// messages enter a round, and when it closes, depends on how long local work takes, and so on data; and a client that does
-	// not wait to be heard could make a release before a neighbor has told it that it made it before.
+	// Probe makes the client ask every neighbor, before its first release, which release of this client it holds. A
+	// neighbor that holds a later one than this client knows of ends the run with a [RollbackError]. A simulation does not
+	// need it.
+	Probe bool
+	// Incarnation is, with Probe, a number below 2^48 that no earlier process of this client had, such as a random one. A
+	// neighbor's reply to an earlier incarnation may arrive in this one and is out of date.
+	Incarnation uint64
+	// Generation counts the devices of this client that were lost for good and replaced by another, which has recovered
+	// their state from the neighbors: 0 at the first. A neighbor that has heard of a later generation answers the probe of
+	// an earlier one so that it ends with a [RollbackError]. In a private run the first two releases of a generation other
+	// than 0 touch no data: the lost device may have made them.
+	Generation uint16
+	// Lossy, if not 0, is after how many ticks a round goes on without the neighbors that are silent. z_ij of their edges
+	// stays as it is, and no later round waits for one of them before it has caught up. That is another algorithm than the
+	// paper's, with other guarantees. Not with Releases, and with NonPrivate only: what enters a round, and when it
+	// closes, depends on how long local work takes, and so on data; and a client that does not wait for a neighbor's reply
+	// could make a release twice.
 	Lossy int
-	// Average keeps the mean of all releases so far (after a recovery: from State.Recovered on): post-processing, with much less noise than the last one.
+	// Average computes the mean of all releases so far (after a recovery: from State.Recovered on). This is
+	// post-processing, with much less noise than the last release.
 	Average bool
 
-	// FallbackLoss stands in, in a private run, for a loss that could not be had: falling silent would tell the
-	// neighbors something about the data. It is a public constant.
+	// FallbackLoss replaces, in a private run, a loss that could not be had: falling silent would tell the neighbors
+	// something about the data. It is a public constant.
 	FallbackLoss float64
 }
-
-// life returns what hails of this client tell of it: Device in the upper 16 bits, Life in the lower 48.
-func (c Config) life() uint64 { return uint64(c.Device)<<deviceShift | c.Life&(1<<deviceShift-1) }
-
-const deviceShift = 48
 
 // Schedule is a parameter over the rounds: one value for all of them, or one for each.
 type Schedule []float64
@@ -126,7 +125,7 @@ func (c Config) Validate() error {
 	if c.Cooldown < 0 {
 		fault("Cooldown is %d, want 0 or more", c.Cooldown)
 	}
-	if c.Cooldown >= 0 && c.Rounds > math.MaxInt32-c.Cooldown { // the sum is a round's number, an int and a number in a frame
+	if c.Cooldown >= 0 && c.Rounds > math.MaxInt32-c.Cooldown {
 		fault("Rounds %d and Cooldown %d, want at most %d together", c.Rounds, c.Cooldown, math.MaxInt32)
 	}
 	if c.Tau < 1 || c.Tau > math.MaxInt32 {
@@ -167,7 +166,11 @@ func (c Config) Validate() error {
 		fault("Lossy together with Releases: choose one, for a change on the grid needs the release before")
 	}
 	if c.Lossy > 0 && !c.NonPrivate {
-		fault("Lossy is %d in a private run, want 0 (or NonPrivate): what a round waits for would depend on how long local work takes, and a release would not wait for every neighbor's word", c.Lossy)
+		fault("Lossy is %d in a private run, want 0 (or NonPrivate): what a round waits for would depend on how long local "+
+			"work takes, and a release would not wait for every neighbor's word", c.Lossy)
+	}
+	if c.Incarnation >= 1<<48 {
+		fault("Incarnation is %#x, want less than 2^48", c.Incarnation)
 	}
 	if !zoest.Usable(c.FallbackLoss) {
 		fault("FallbackLoss is %v, want a finite number", c.FallbackLoss)
@@ -178,8 +181,8 @@ func (c Config) Validate() error {
 // onGrid reports whether the release of a round lies on the grid.
 func (m *Machine) onGrid(round int) bool { return m.cfg.GridStep != 0 && round <= m.cfg.Rounds }
 
-// limit bounds the size of every coordinate that a client takes in or sends: no run that learns gets anywhere near it, and
-// what is computed from one stays finite.
+// limit bounds the size of every coordinate that a client takes in or sends: no run that learns gets anywhere near it,
+// and what is computed from one stays finite.
 const limit = 1e30
 
 // outOfRange reports a NaN, an infinity, and what is larger than limit.

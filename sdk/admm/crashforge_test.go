@@ -11,7 +11,7 @@ import (
 // its mind, but for a rare second opinion.
 func (w *world) forge(n *node, p *packet) bool {
 	r, m := p.msg.Round, n.m
-	if p.msg.Hail || p.msg.Done || !n.up {
+	if !carries(p.msg) || !n.up {
 		return true
 	}
 	key := [3]int{n.id, n.life, r}
@@ -23,15 +23,15 @@ func (w *world) forge(n *node, p *packet) bool {
 		made = w.aim(m, p)
 		w.forged[key] = made
 	}
-	copy(p.vector[:p.nv], made.vector)
-	copy(p.grid[:p.ng], made.grid)
+	copy(p.vector[:p.nv], made.Vector)
+	copy(p.grid[:p.ng], made.Grid)
 	return true
 }
 
 // aim makes up a message that takes the centre of the receiver's next release to the edge of its range, just within or just beyond, or
 // one that is as large as can be; or it leaves the message as it is.
-func (w *world) aim(m *Machine, p *packet) payload {
-	made := payload{slices.Clone(p.vector[:p.nv]), slices.Clone(p.grid[:p.ng])}
+func (w *world) aim(m *Machine, p *packet) Payload {
+	made := Payload{slices.Clone(p.vector[:p.nv]), slices.Clone(p.grid[:p.ng])}
 	i := slices.IndexFunc(m.edges, func(e edge) bool { return e.peer == p.msg.From })
 	kind := w.chance.IntN(16)
 	if i < 0 || kind < 3 {
@@ -69,10 +69,10 @@ func (w *world) aim(m *Machine, p *packet) payload {
 			value = (float64(e.peerZ[c]) - mji) / (2 * rho)
 		}
 		if p.nv > 0 {
-			made.vector[c] = float32(max(-limit, min(limit, value)))
+			made.Vector[c] = float32(max(-limit, min(limit, value)))
 			continue
 		}
-		made.grid[c] = int32(max(math.MinInt32, min(math.MaxInt32, math.RoundToEven(value/step)-float64(e.base[c]))))
+		made.Grid[c] = int32(max(math.MinInt32, min(math.MaxInt32, math.RoundToEven(value/step)-float64(e.base[c]))))
 	}
 	return made
 }

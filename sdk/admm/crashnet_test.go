@@ -34,14 +34,14 @@ func (w *world) send(n *node) {
 	copy(p.grid[:], msg.Grid)
 	p.msg.Vector, p.msg.Grid = nil, nil
 	switch {
-	case msg.Hail && msg.Resent:
-		w.sent.hail++
+	case msg.Kind == ProbeReply:
+		w.sent.probe++
 	case msg.Resent:
 		w.sent.answer++
 	default:
 		w.sent.other++
 	}
-	if !msg.Hail && !msg.Done {
+	if carries(msg) {
 		w.leaves(n, &p)
 	}
 	if w.trace != nil {
@@ -86,7 +86,7 @@ func (w *world) leaves(n *node, p *packet) {
 		}
 	case gone.x == x && (!to.left || to.vector == vector && to.grid == p.grid):
 	case w.lying() && r > n.held:
-		w.tally.unseen++ // nobody held it when this life began: no witness
+		w.tally.unseen++ // nobody held it when this life began: no probe
 		*gone = departed{left: true, x: x}
 	default:
 		w.fails(doubleRelease, "node %d, release %d to %d: %v %v %v, and before %v %v %v", n.id, r, p.msg.To,
@@ -131,24 +131,26 @@ func (w *world) receive(n *node, p *packet) {
 		w.tally.stale++
 	}
 	switch {
-	case msg.Hail && msg.Resent:
+	case msg.Kind == ProbeReply:
 		w.arrived.answer++
-	case msg.Hail:
-		w.arrived.hail++
+	case msg.Kind == Probe:
+		w.arrived.probe++
 	case !msg.Resent:
 		w.arrived.repeat++
 	}
-	if w.plant == answerAnswers && msg.Resent {
+	if w.plant == answerAnswers && (msg.Resent || msg.Kind == ProbeReply) {
 		if err := n.m.Receive(msg); err != nil {
 			w.log("node %d: %v", n.id, err)
 		}
-		msg.Resent = false
+		if msg.Resent = false; msg.Kind == ProbeReply {
+			msg.Kind = Probe
+		}
 		for i := range n.m.edges {
 			n.m.edges[i].answered = 0
 		}
 	}
-	// The answer to a hail of a life before may cause a false alarm about a damaged state.
-	if err := n.m.Receive(msg); err != nil && !w.lying() && !w.hostile() && !w.lostSlot && !(msg.Hail && msg.Resent && p.toLife != n.life) {
+	// The answer to a probe of a life before may cause a false alarm about a damaged state.
+	if err := n.m.Receive(msg); err != nil && !w.lying() && !w.hostile() && !w.lostSlot && !(msg.Kind == ProbeReply && p.toLife != n.life) {
 		w.fails(refused, "node %d: %v", n.id, err)
 	}
 }

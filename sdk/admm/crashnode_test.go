@@ -81,7 +81,7 @@ func (w *world) start(n *node) {
 	n.life++
 	cfg := w.cfgs[n.id]
 	if w.plant != nameless {
-		cfg.Life = uint64(n.life)
+		cfg.Incarnation = uint64(n.life)
 	}
 	var kept []*State
 	head := 0
@@ -126,7 +126,7 @@ func (w *world) start(n *node) {
 		w.stop(n)
 		return
 	}
-	w.allowed += 2 * int64(len(n.m.edges)) // hails, and last words
+	w.allowed += 2 * int64(len(n.m.edges)) // probes, and last words
 	w.log("node %d starts with release %d of %d states", n.id, n.m.round, len(kept))
 	if w.lying() {
 		n.held = 0
@@ -323,7 +323,7 @@ func (w *world) halt(n *node, err error) {
 	}
 	var back *RollbackError
 	switch {
-	case (w.lying() || w.losing()) && strings.Contains(err.Error(), "of which the kept state was damaged"): // the slot before was lost as well
+	case (w.lying() || w.losing()) && strings.Contains(err.Error(), "of which the stored state was damaged"): // the slot before was lost as well
 	case w.hostile() && strings.Contains(err.Error(), advice):
 		w.tally.diverged++
 	case !errors.As(err, &back):

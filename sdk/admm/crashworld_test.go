@@ -32,12 +32,12 @@ type world struct {
 	newest   [worldNodes][worldNodes]int64         // serial of the last packet that nobody has overtaken, from and to
 	redraws  uint32
 	lostSlot bool               // a slot was set back: a node may then lack a cool-down release, of which no ledger knows
-	forged   map[[3]int]payload // by receiver, its life and round: what the adversary has sent it
+	forged   map[[3]int]Payload // by receiver, its life and round: what the adversary has sent it
 	scratch  [2]State
 	tally    tally
-	arrived  struct{ hail, repeat, answer int64 } // a hail, another message, a hail's answer
-	sent     struct{ hail, answer, other int64 }  // an answering hail, another answer, all else
-	allowed  int64                                // bound of sent.other
+	arrived  struct{ probe, repeat, answer int64 } // a probe, another message, a probe's answer
+	sent     struct{ probe, answer, other int64 }  // a probe's reply, another answer, all else
+	allowed  int64                                 // bound of sent.other
 	ends     map[ending]string
 	trace    testing.TB // to log every event to, or nil
 }
@@ -157,7 +157,7 @@ func newWorld(seed uint64, p plant) *world {
 		cfg.Estimator.Centered, cfg.Estimator.Seeded = centered, seeded
 		cfg.Rounds, cfg.Cooldown, cfg.Tau = rounds, cooldown, 1
 		cfg.NonPrivate, cfg.Privacy = false, []dpmech.Gaussian{{Clip: 0.3, Sigma: 0.2}}
-		cfg.Witness, cfg.Average = true, average
+		cfg.Probe, cfg.Average = true, average
 		cfg.Releases = payload%2 == 1
 		if payload >= 2 {
 			cfg.GridStep = 0.2 / 16
@@ -197,7 +197,7 @@ func (w *world) birth() {
 	clear(w.left[:])
 	clear(w.newest[:])
 	w.air = w.air[:0]
-	w.forged = map[[3]int]payload{}
+	w.forged = map[[3]int]Payload{}
 }
 
 // fails notes what must not happen, the first of each kind.
@@ -237,7 +237,7 @@ func (w *world) tick(n *node) {
 		if w.calm && n.m.round == n.m.last() {
 			n.waited++
 		}
-		w.allowed += 3 * int64(len(n.m.edges)) // a hail, the last message, the last word
+		w.allowed += 3 * int64(len(n.m.edges)) // a probe, the last message, the last word
 		n.m.Tick()
 	}
 }
@@ -318,7 +318,7 @@ func (w *world) calmDown() {
 			w.start(n)
 		}
 	}
-	// A round takes a pass, or three if its messages have to be asked for after a tick; then come hails, last words and the wait,
+	// A round takes a pass, or three if its messages have to be asked for after a tick; then come probes, last words and the wait,
 	// of which a tick may take three passes as well, with what is repeated and what is answered.
 	for range 3*(w.cfgs[0].Rounds+w.cfgs[0].Cooldown) + 10 + 3*(linger+1) {
 		w.now++
@@ -379,11 +379,11 @@ func (w *world) run() {
 			w.fails(otherModel, "node %d ends with %v, want %v", i, n.final, want[i])
 		}
 	}
-	// Of its own a node says no more than two words and its releases in a life, and three a tick, to each neighbor. A hail
-	// may be answered by a hail and two messages, another message and a hail's answer by one message; an answer provokes nothing.
-	if w.sent.other > w.allowed || w.sent.hail > w.arrived.hail ||
-		w.sent.answer > 2*w.arrived.hail+w.arrived.repeat+w.arrived.answer {
-		w.fails(storm, "%d messages of their own accord, at most %d; %d hails answered of %d, %d other answers to %d messages and %d answers of hails",
-			w.sent.other, w.allowed, w.sent.hail, w.arrived.hail, w.sent.answer, w.arrived.repeat, w.arrived.answer)
+	// Of its own a node says no more than two words and its releases in a life, and three a tick, to each neighbor. A probe
+	// may be answered by a probe and two messages, another message and a probe's answer by one message; an answer provokes nothing.
+	if w.sent.other > w.allowed || w.sent.probe > w.arrived.probe ||
+		w.sent.answer > 2*w.arrived.probe+w.arrived.repeat+w.arrived.answer {
+		w.fails(storm, "%d messages of their own accord, at most %d; %d probes answered of %d, %d other answers to %d messages and %d answers of probes",
+			w.sent.other, w.allowed, w.sent.probe, w.arrived.probe, w.sent.answer, w.arrived.repeat, w.arrived.answer)
 	}
 }

@@ -1,23 +1,28 @@
-// Package admm is SPADE-DFL at one client, Algorithm 1 of the paper, as a machine without a clock, a goroutine, a socket or
-// a disk.
+// Package admm is SPADE-DFL at one client as a machine without a clock, a goroutine, a socket or a disk. It is
+// Algorithm 1 of M. Wei, M. Zhu, J. Chen, W. Yu and D. Chen, "SPADE-DFL: Communication-Efficient Decentralized
+// Federated Learning via Derivative-Free Linearized ADMM". Equations have the paper's numbers.
 //
 // A [Machine] takes three inputs: a neighbor's message ([Machine.Receive]), the answers to its open queries
-// ([Machine.Answer]), and, where frames may get lost, a tick ([Machine.Tick]). After each of them, and once at the start,
-// [Machine.Ready] says what is to be done, in an order that is part of the contract: charge a release before it is
-// made, keep it before it is sent, send, then query. Whoever drives it decides how: a node with websockets, or a loop over
+// ([Machine.Answer]), and, where frames may get lost, a tick ([Machine.Tick]). After each of them, and once at the
+// start, [Machine.Ready] says what is to be done, in an order that is part of the contract: charge a release before it
+// is made, store it before it is sent, send, then query. The driver decides how: a node with websockets, or a loop over
 // a thousand machines in one goroutine. Given the same inputs a machine gives the same bits.
 //
 // # A round
 //
 // Round k turns the released model x_k into x_(k+1):
 //
-//	penalty      p = rho*|N_i|*x - sum_j z_ij, frozen for the round             eq. (penalty)
-//	local steps  phi -= eta*(v + mu*beta*p), tau times, with the estimate v     eq. (local-update)
-//	release      x = x - tau*eta*mu*beta*p + clip(s) + nu, s = -eta*sum_t v_t   eq. (private-release)
-//	message      m_ij = z_ij - 2*rho*x, to every neighbor j                     eq. (message)
-//	z-update     z_ij = (z_ij - m_ji)/2, with every neighbor's message          eq. (z-update)
+//	penalty      p = rho*|N_i|*x - sum_j z_ij, frozen for the round             eq. (6)
+//	local steps  phi -= eta*(v + mu*beta*p), tau times, with the estimate v     eq. (7)
+//	release      x = x - tau*eta*mu*beta*p + clip(s) + nu, s = -eta*sum_t v_t   eq. (8)
+//	message      m_ij = z_ij - 2*rho*x, to every neighbor j                     eq. (9)
+//	z-update     z_ij = (z_ij - m_ji)/2, with every neighbor's message          eq. (10)
+//
+// The estimate v is eq. (5), of package zoest. In the paper's source the equations are labeled penalty, local-update,
+// private-release, message and z-update.
 //
 // Messages are numbered by the release they carry, 1 to Rounds+Cooldown. A round needs the messages of the round before
-// from every neighbor, so nobody is ever more than one round apart, and a neighbor's next message acknowledges mine. In a
-// cool-down round s and nu are zero: nobody touches data, nothing is spent, and the network's models come together.
+// from every neighbor, so neighbors are never more than one round apart, and a neighbor's next message acknowledges
+// mine. In a cool-down round s and nu are zero: no data is touched, nothing is spent, and the network's models come
+// together.
 package admm

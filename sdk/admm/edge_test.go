@@ -56,7 +56,7 @@ func attempt(t *testing.T, noise *rng.Stream, data float64) (s sighting) {
 		case r.Released == 1:
 			const edge = gridLimit / 256
 			z := m.edges[0].z[0] - 2*(edge-0.5) // what the message makes of z is the centre
-			if err := m.Receive(Message{From: 0, To: 1, Round: 1, Vector: []float32{z}}); err != nil {
+			if err := m.Receive(Message{Kind: EdgeMessage, From: 0, To: 1, Round: 1, Vector: []float32{z}}); err != nil {
 				t.Fatal(err)
 			}
 		case r.Released == 2:
@@ -198,11 +198,11 @@ func TestDivergesBeforeReserve(t *testing.T) {
 		change func(c *Config)
 		msg    Message
 	}{
-		"coordinate 0 of the model has become too large (4.194305e+06, on a grid of 0.00390625)": {func(*Config) {}, Message{Vector: []float32{-2 * (gridLimit/256 + 1)}}},
+		"coordinate 0 of the model has become too large (4.194305e+06, on a grid of 0.00390625)": {func(*Config) {}, Message{Kind: EdgeMessage, Vector: []float32{-2 * (gridLimit/256 + 1)}}},
 		"coordinate 0 of the model has become too large (1.5000001e+30)": {
-			func(c *Config) { c.GridStep, c.Releases, c.Beta, c.Rho = 0, true, 6, 1 }, Message{Vector: []float32{1e30}}},
+			func(c *Config) { c.GridStep, c.Releases, c.Beta, c.Rho = 0, true, 6, 1 }, Message{Kind: Release, Vector: []float32{1e30}}},
 		"coordinate 0 of the message to 0 has become too large": {
-			func(c *Config) { c.GridStep, c.Rho, c.Beta = 0, 10, 4 }, Message{Vector: []float32{-1e30}}},
+			func(c *Config) { c.GridStep, c.Rho, c.Beta = 0, 10, 4 }, Message{Kind: EdgeMessage, Vector: []float32{-1e30}}},
 	} {
 		noise := rng.New(3, rng.Address{Purpose: rng.Noise})
 		cfg := victim(&noise)
@@ -293,7 +293,7 @@ func TestNothingFailsAfterReserve(t *testing.T) {
 					clamped++
 				}
 				over = r.Released == 6
-				msg := Message{From: 0, To: 1, Round: m.round}
+				msg := Message{Kind: m.payloadKind(), From: 0, To: 1, Round: m.round}
 				if cfg.Releases && m.onGrid(m.round) {
 					msg.Grid = []int32{int32(pick(0, 1, 1<<30, math.MaxInt32, math.MinInt32))}
 				} else {

@@ -89,35 +89,35 @@ func TestReceiveRules(t *testing.T) {
 		}
 	}
 	m := net.machines[2]
-	mine := func(round int) []float32 { return net.machines[3].edges[0].out[round%2].vector }
+	mine := func(round int) []float32 { return net.machines[3].edges[0].out[round%2].Vector }
 	good := []float32{1, 2, 3, 4, 5}
 	for _, c := range []struct {
 		name string
 		msg  Message
 		want string // part of the error; empty for none
 	}{
-		{"a repeat", Message{From: 3, Round: 2, Vector: mine(2)}, ""},
-		{"a straggler", Message{From: 3, Round: 1, Vector: mine(1)}, ""},
-		{"one round early", Message{From: 3, Round: 3, Vector: good}, ""},
-		{"the same again", Message{From: 3, Round: 3, Vector: good}, ""},
-		{"another of that round", Message{From: 3, Round: 3, Vector: []float32{1, 2, 3, 4, 6}}, "message of round 3 from 3 contradicts"},
-		{"another of this round", Message{From: 3, Round: 2, Vector: good}, "message of round 2 from 3 contradicts"},
-		{"two rounds early", Message{From: 3, Round: 4, Vector: good}, "message of round 4 from 3, want 1 to 3 (this client is in round 2)"},
-		{"round 0", Message{From: 3, Round: 0, Vector: good}, "message of round 0 from 3"},
-		{"a stranger", Message{From: 7, Round: 2, Vector: good}, "message from 7, want one of the neighbors [0 1 3]"},
-		{"itself", Message{From: 2, Round: 2, Vector: good}, "message from 2"},
-		{"too short", Message{From: 0, Round: 3, Vector: good[:4]}, "message of round 3 from 0 has 4 numbers and 0 grid steps, want 5 and 0"},
-		{"a NaN", Message{From: 0, Round: 3, Vector: []float32{1, 2, float32(math.NaN()), 4, 5}}, "coordinate 2 of the message from 0 is NaN"},
-		{"a giant", Message{From: 0, Round: 3, Vector: []float32{1, 2, 3, -3e38, 5}}, "coordinate 3 of the message from 0 is -3e+38, want a number of size at most 1e+30"},
-		{"an infinity", Message{From: 0, Round: 3, Vector: []float32{1, 2, 3, 4, float32(math.Inf(-1))}}, "coordinate 4 of the message from 0 is -Inf"},
-		{"done too early", Message{From: 0, Round: 2, Done: true}, "neighbor 0 is done after round 2, want 9"},
+		{"a repeat", Message{Kind: EdgeMessage, From: 3, Round: 2, Vector: mine(2)}, ""},
+		{"a straggler", Message{Kind: EdgeMessage, From: 3, Round: 1, Vector: mine(1)}, ""},
+		{"one round early", Message{Kind: EdgeMessage, From: 3, Round: 3, Vector: good}, ""},
+		{"the same again", Message{Kind: EdgeMessage, From: 3, Round: 3, Vector: good}, ""},
+		{"another of that round", Message{Kind: EdgeMessage, From: 3, Round: 3, Vector: []float32{1, 2, 3, 4, 6}}, "message of round 3 from 3 contradicts"},
+		{"another of this round", Message{Kind: EdgeMessage, From: 3, Round: 2, Vector: good}, "message of round 2 from 3 contradicts"},
+		{"two rounds early", Message{Kind: EdgeMessage, From: 3, Round: 4, Vector: good}, "message of round 4 from 3, want 1 to 3 (this client is in round 2)"},
+		{"round 0", Message{Kind: EdgeMessage, From: 3, Round: 0, Vector: good}, "message of round 0 from 3"},
+		{"a stranger", Message{Kind: EdgeMessage, From: 7, Round: 2, Vector: good}, "message from 7, want one of the neighbors [0 1 3]"},
+		{"itself", Message{Kind: EdgeMessage, From: 2, Round: 2, Vector: good}, "message from 2"},
+		{"too short", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: good[:4]}, "message of round 3 from 0 has 4 numbers and 0 grid steps, want 5 and 0"},
+		{"a NaN", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: []float32{1, 2, float32(math.NaN()), 4, 5}}, "coordinate 2 of the message from 0 is NaN"},
+		{"a giant", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: []float32{1, 2, 3, -3e38, 5}}, "coordinate 3 of the message from 0 is -3e+38, want a number of size at most 1e+30"},
+		{"an infinity", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: []float32{1, 2, 3, 4, float32(math.Inf(-1))}}, "coordinate 4 of the message from 0 is -Inf"},
+		{"done too early", Message{From: 0, Round: 2, Kind: Done}, "neighbor 0 is done after round 2, want 9"},
 	} {
 		err := m.Receive(c.msg)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
-		if conflict := errors.Is(err, ErrConflict); conflict != strings.Contains(c.want, "contradicts") {
-			t.Errorf("%s: ErrConflict is %v", c.name, conflict)
+		if conflict := errors.Is(err, errConflict); conflict != strings.Contains(c.want, "contradicts") {
+			t.Errorf("%s: errConflict is %v", c.name, conflict)
 		}
 	}
 }
@@ -313,7 +313,7 @@ func TestRoundDoesNotAllocate(t *testing.T) {
 			}
 		}
 		for i, m := range net.machines {
-			msg := Message{From: i, To: 1 - i, Round: m.round, Vector: m.edges[0].out[m.round%2].vector}
+			msg := Message{Kind: EdgeMessage, From: i, To: 1 - i, Round: m.round, Vector: m.edges[0].out[m.round%2].Vector}
 			if err := net.machines[1-i].Receive(msg); err != nil {
 				t.Fatal(err)
 			}
@@ -335,7 +335,7 @@ func TestLateRepeat(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	older := Message{From: 1, To: 0, Round: 2, Vector: net.machines[1].edges[0].out[0].vector}
+	older := Message{Kind: EdgeMessage, From: 1, To: 0, Round: 2, Vector: net.machines[1].edges[0].out[0].Vector}
 	if err := net.machines[0].Receive(older); err != nil {
 		t.Fatal(err)
 	}

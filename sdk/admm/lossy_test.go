@@ -34,10 +34,10 @@ func (net *network) closeRound(t testing.TB, i int) []Message {
 
 // A client that is silent from the start is waited for, two ticks a round and no more, and the penalty of its edge keeps the
 // z of the beginning: against the float64 reference, which hears nothing on that edge either. Who has no such neighbor waits for
-// nobody. As a witness it is waited for before the first release, and not again.
+// nobody. As a probe it is waited for before the first release, and not again.
 func TestLossyKeepsZOfASilentEdge(t *testing.T) {
-	for _, witness := range []bool{false, true} {
-		cfgs := configs(4, kite, func(i int, c *Config) { c.Lossy, c.Witness = 2, witness })
+	for _, probe := range []bool{false, true} {
+		cfgs := configs(4, kite, func(i int, c *Config) { c.Lossy, c.Probe = 2, probe })
 		net := newNetwork(t, cfgs)
 		var refs []*reference
 		for _, c := range cfgs[:3] {
@@ -60,7 +60,7 @@ func TestLossyKeepsZOfASilentEdge(t *testing.T) {
 			}
 		}
 		var sent []Message
-		if witness {
+		if probe {
 			for i := range refs {
 				sent = append(sent, net.must(t, i)...)
 			}
@@ -78,13 +78,13 @@ func TestLossyKeepsZOfASilentEdge(t *testing.T) {
 				m, ticks := net.machines[i], 0
 				for sent = append(sent, net.must(t, i)...); m.round == round; ticks++ {
 					if st := m.Status(); !slices.Equal(st.Waiting, []int{3}) {
-						t.Fatalf("witness %v, round %d: client %d waits for %v, want 3", witness, round, i, st.Waiting)
+						t.Fatalf("probe %v, round %d: client %d waits for %v, want 3", probe, round, i, st.Waiting)
 					}
 					m.Tick()
 					sent = append(sent, net.must(t, i)...)
 				}
-				if want := 2 * b2i(i == 2 && (witness && round == 0 || round == 1)); ticks != want {
-					t.Errorf("witness %v, round %d: client %d waited for %d ticks, want %d", witness, round, i, ticks, want)
+				if want := 2 * b2i(i == 2 && (probe && round == 0 || round == 1)); ticks != want {
+					t.Errorf("probe %v, round %d: client %d waited for %d ticks, want %d", probe, round, i, ticks, want)
 				}
 			}
 			messages := make([]map[int][]float64, len(refs))
@@ -100,14 +100,14 @@ func TestLossyKeepsZOfASilentEdge(t *testing.T) {
 				r.begin()
 				for j, want := range r.x {
 					if got := float64(net.machines[i].Model()[j]); math.Abs(got-want) > 2e-5*(1+math.Abs(want)) {
-						t.Fatalf("witness %v, round %d, client %d: x[%d] = %v, want %v", witness, round, i, j, got, want)
+						t.Fatalf("probe %v, round %d, client %d: x[%d] = %v, want %v", probe, round, i, j, got, want)
 					}
 				}
 			}
 			deliver(sent)
 		}
 		if z := net.machines[2].edges[2].z; !slices.Equal(z, z0) {
-			t.Errorf("witness %v: z of the silent edge is %v, want %v", witness, z, z0)
+			t.Errorf("probe %v: z of the silent edge is %v, want %v", probe, z, z0)
 		}
 	}
 }
@@ -119,7 +119,7 @@ func TestLossyDropsLateMessages(t *testing.T) {
 	if m.round != 2 {
 		t.Fatalf("in round %d, want 2", m.round)
 	}
-	late := Message{From: 3, To: 2, Round: 1, Vector: []float32{1, 2, 3, 4, 5}}
+	late := Message{Kind: EdgeMessage, From: 3, To: 2, Round: 1, Vector: []float32{1, 2, 3, 4, 5}}
 	if err := m.Receive(late); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestLossyNeighborAhead(t *testing.T) {
 		round int
 		kept  []int
 	}{{5, []int{5}}, {7, []int{7}}, {6, []int{7}}, {1, []int{1, 7}}, {4, []int{1, 7}}, {7, []int{1, 7}}, {1, []int{1, 7}}} {
-		if err := m.Receive(Message{From: 3, To: 2, Round: c.round, Vector: vector(c.round)}); err != nil {
+		if err := m.Receive(Message{Kind: EdgeMessage, From: 3, To: 2, Round: c.round, Vector: vector(c.round)}); err != nil {
 			t.Fatalf("round %d: %v", c.round, err)
 		}
 		var kept []int
@@ -155,11 +155,11 @@ func TestLossyNeighborAhead(t *testing.T) {
 		}
 	}
 	for _, round := range []int{1, 7} {
-		if err := m.Receive(Message{From: 3, To: 2, Round: round, Vector: vector(99)}); !errors.Is(err, ErrConflict) {
+		if err := m.Receive(Message{Kind: EdgeMessage, From: 3, To: 2, Round: round, Vector: vector(99)}); !errors.Is(err, errConflict) {
 			t.Errorf("another message of round %d: %v, want a conflict", round, err)
 		}
 	}
-	if err := m.Receive(Message{From: 3, To: 2, Round: 10, Vector: vector(10)}); err == nil {
+	if err := m.Receive(Message{Kind: EdgeMessage, From: 3, To: 2, Round: 10, Vector: vector(10)}); err == nil {
 		t.Error("a message of a round after the last was accepted")
 	}
 	for m.round < 9 {
@@ -175,15 +175,15 @@ func TestLossyNeighborAhead(t *testing.T) {
 }
 
 // One client is dead from the start, and another dies half way: the others make all their releases, at a price of two ticks
-// a round, whether they ask for witnesses or not.
+// a round, whether they ask for probing or not.
 func TestLossyGoesOnWithoutTheDead(t *testing.T) {
-	for _, witness := range []bool{false, true} {
-		net := newNetwork(t, configs(4, kite, func(i int, c *Config) { c.Lossy, c.Witness = 2, witness }))
+	for _, probe := range []bool{false, true} {
+		net := newNetwork(t, configs(4, kite, func(i int, c *Config) { c.Lossy, c.Probe = 2, probe }))
 		alive := func(i int) bool { return i < 2 || i == 2 && net.machines[2].round < 5 }
 		ticks := 0
 		for done := false; !done; ticks++ {
 			if ticks > 8 { // once the deadline for the dead, and no more
-				t.Fatalf("witness %v: no end after %d ticks: %+v", witness, ticks, net.machines[0].Status())
+				t.Fatalf("probe %v: no end after %d ticks: %+v", probe, ticks, net.machines[0].Status())
 			}
 			for moved := true; moved; {
 				moved = false
@@ -211,7 +211,7 @@ func TestLossyGoesOnWithoutTheDead(t *testing.T) {
 			}
 		}
 		if ticks < 3 {
-			t.Errorf("witness %v: %d ticks, nobody was waited for", witness, ticks)
+			t.Errorf("probe %v: %d ticks, nobody was waited for", probe, ticks)
 		}
 	}
 }
@@ -219,7 +219,7 @@ func TestLossyGoesOnWithoutTheDead(t *testing.T) {
 // Where nothing is lost and nobody waits long enough, a lossy run is the exact one, bit for bit.
 func TestLossyWithoutLossesIsExact(t *testing.T) {
 	want := quiet(t, nil)
-	net := newNetwork(t, configs(4, kite, func(i int, c *Config) { c.Lossy, c.Witness = 2, true }))
+	net := newNetwork(t, configs(4, kite, func(i int, c *Config) { c.Lossy, c.Probe = 2, true }))
 	for range 9 + 4 {
 		if err := net.round(); err != nil {
 			t.Fatal(err)
@@ -239,7 +239,7 @@ func TestLossyRestart(t *testing.T) {
 	var deaths, torn, closed int
 	for seed := range uint64(100) {
 		chance := rng.New(seed, rng.Address{Purpose: rng.Fault})
-		cfgs := configs(4, kite, func(i int, c *Config) { c.Lossy, c.Witness = 2, true })
+		cfgs := configs(4, kite, func(i int, c *Config) { c.Lossy, c.Probe = 2, true })
 		net := newNetwork(t, cfgs)
 		kept := make([][]State, 4)
 		left := map[[3]int][]float32{} // by client, round and neighbor
@@ -290,7 +290,7 @@ func TestLossyRestart(t *testing.T) {
 				}
 			}
 			for _, msg := range sent {
-				if !msg.Hail && !msg.Done {
+				if carries(msg) {
 					key := [3]int{i, msg.Round, msg.To}
 					if first, ok := left[key]; ok && !slices.Equal(first, msg.Vector) {
 						t.Fatalf("seed %d: client %d releases round %d twice", seed, i, msg.Round)

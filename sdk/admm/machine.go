@@ -12,8 +12,8 @@ import (
 
 // Machine is one client. It is not safe for concurrent use.
 //
-// It holds the numbers of its estimator (see [zoest.Estimator]), 4d of its own, 5d for each neighbor (4d with Releases and 2d
-// more once, and on a grid d more each), and d 64-bit integers if the run is private; it allocates them once.
+// It holds the numbers of its estimator (see [zoest.Estimator]), 4d of its own, 5d for each neighbor (4d with Releases
+// and 2d more once, and on a grid d more each), and d 64-bit integers if the run is private. It allocates them once.
 type Machine struct {
 	cfg   Config
 	est   *zoest.Estimator
@@ -23,11 +23,12 @@ type Machine struct {
 	round  int        // k: releases made, and the round in progress
 	x      []float32  // x_i,k: the last release
 	grid   []int32    // x_i,k in steps of the grid
-	out    [2]payload // with Releases: what is sent of the last two releases, by round mod 2
+	out    [2]Payload // with Releases: what is sent of the last two releases, by round mod 2
 	mean   []float32  // of all releases; nil unless Average
-	phi    []float32  // the local iterate phi^t, then the public centre of the release
+	phi    []float32  // the local iterate phi^t; centre is another name of it
 	s      []float32  // sum of the estimates so far, then the update s_i,k
 	p      []float32  // the frozen penalty p_i,k
+	centre []float32  // the public part of the release; it takes phi's place when the local work is over
 	local  bool       // a round's local work is going on
 	stage  int        // of the local work: 0 fills the table, t is the t-th local step
 	due    bool       // the local work is over and the release is to be made
@@ -37,8 +38,8 @@ type Machine struct {
 
 	recovered int // the release after which this device took over from a lost one, 0 if none was lost
 
-	compared int     // the last round whose releases were compared with the neighbors'; 0 for none
-	apart    float64 // and what came out
+	compared       int // the last round whose releases were compared with the neighbors'; 0 for none
+	consensusError float64
 
 	send     []Message // duties not yet handed over
 	reserve  bool      // the driver has to reserve the release that is due, and has not been told
@@ -52,18 +53,18 @@ type Machine struct {
 
 // Ready is what a driver has to do, in the order of the fields.
 type Ready struct {
-	// Reserve is the number of a private release that is about to be made, or 0. What it costs is to be charged, durably, before
-	// Ready is called again: the noise is drawn then. A driver that may not afford it never calls the machine again. All that is
-	// public has been checked: from here to Released only the source of noise can fail.
+	// Reserve is the number of a private release that is about to be made, or 0. Its cost has to be charged, durably,
+	// before Ready is called again: the noise is drawn then. A driver that may not afford it never calls the machine
+	// again. All that is public has been checked: from here to Released only the source of noise can fail.
 	Reserve int
-	// Released is the number of a release that has just been made (its model is what Model returns), or 0. A driver that wants to
-	// survive a crash keeps State, durably, and then marks the release as one that may be seen, before it sends anything or shows
-	// anything of it.
+	// Released is the number of a release that has just been made (Model returns it), or 0. A driver that wants to survive
+	// a crash stores State, durably, and then marks the release as one that may be seen, before it sends or shows anything
+	// of it.
 	Released int
 	// Send holds the messages to send. The slice and the vectors are the machine's, and valid until its next call.
 	Send []Message
-	// Queries are the questions for the oracle, at most Estimator.Window of them. They stay the same until Answer has taken
-	// their losses.
+	// Queries are the questions for the oracle, at most Estimator.Window of them. They stay the same until Answer has
+	// taken their losses.
 	Queries []zoest.Query
 	// Finished is true once all rounds are over and every neighbor has said that it is done.
 	Finished bool
@@ -71,17 +72,18 @@ type Ready struct {
 
 // Status is where a machine stands.
 type Status struct {
-	Round    int   // releases made so far, cool-down rounds included
-	Waiting  []int // neighbors whose message is missing, or who have not been heard of yet, if that is what holds the round up
+	Round int // releases made so far, cool-down rounds included
+	// neighbors whose message is missing, or who have not been heard of yet, if that is what holds the round up
+	Waiting  []int
 	Queries  int64 // losses asked for
 	Failed   int64 // of these, how many could not be had and were replaced (private runs only)
 	Complete bool  // the last release is made: the model is final
 
-	// Apart is the mean, over the neighbors, of the squared distance between this client's release and the neighbor's, in round
-	// Compared. Compared is 0 if no round has been compared since the start, and always without Config.Releases: from messages m_ij
-	// a release is known only together with those before it.
-	Compared int
-	Apart    float64
+	// ConsensusError is the mean, over the neighbors, of the squared distance between this client's release and the
+	// neighbor's, in round Compared. Compared is 0 if no round has been compared since the start, and always without
+	// Config.Releases: from messages m_ij a release is known only together with those before it.
+	Compared       int
+	ConsensusError float64
 }
 
 // New returns a machine at the start of round 0.
@@ -102,6 +104,7 @@ func New(cfg Config) (*Machine, error) {
 		s:   make([]float32, d),
 		p:   make([]float32, d),
 	}
+	m.centre = m.phi
 	if !cfg.NonPrivate {
 		if m.mech, err = dpmech.NewMechanism(d, cfg.Noise); err != nil {
 			return nil, err
@@ -114,7 +117,7 @@ func New(cfg Config) (*Machine, error) {
 			return nil, fmt.Errorf("admm: X0: %w", err)
 		}
 		for i, x := range m.x {
-			m.grid[i] = int32(m.nearest(x))
+			m.grid[i] = int32(m.quantize(x))
 		}
 	}
 	if cfg.Average {
@@ -132,20 +135,20 @@ func New(cfg Config) (*Machine, error) {
 	return m, nil
 }
 
-// start greets the neighbors.
+// start probes the neighbors.
 func (m *Machine) start() {
 	for i := range m.edges {
-		if m.cfg.Witness {
-			m.hail(&m.edges[i], false, m.cfg.life())
+		if m.cfg.Probe {
+			m.probe(&m.edges[i])
 		} else {
-			m.edges[i].known = true
+			m.edges[i].probed = true
 		}
 	}
 }
 
-// Ready goes on as far as the inputs allow, but not past a release, and returns what is to be done. A driver does it and calls
-// Ready again, until nothing is asked of it but patience; then it waits for an input. An error is the end of the machine:
-// its source of noise has failed, or the model has run away, which a private run finds before it reserves a release.
+// Ready goes on as far as the inputs allow, but not past a release, and returns what is to be done. A driver does it
+// and calls Ready again, until nothing is left to do; then it waits for an input. An error is the end of the machine:
+// its source of noise has failed, or the model diverges, which a private run finds before it reserves a release.
 func (m *Machine) Ready() (Ready, error) {
 	if err := m.advance(); err != nil {
 		return Ready{}, err
@@ -169,8 +172,9 @@ func (m *Machine) Ready() (Ready, error) {
 	return r, nil
 }
 
-// Answer takes the losses of the open queries, in their order. In a private run a loss that is not [zoest.Usable] is replaced
-// by Config.FallbackLoss and counted; otherwise it is refused, all the queries stay open, and the machine is as it was.
+// Answer takes the losses of the open queries, in their order. In a private run a loss that is not [zoest.Usable] is
+// replaced by Config.FallbackLoss and counted; otherwise it is refused, the queries stay open, and the machine is as it
+// was.
 func (m *Machine) Answer(losses ...float64) error {
 	m.losses = append(m.losses[:0], losses...)
 	if !m.local {
@@ -203,9 +207,10 @@ func (m *Machine) Averaged() []float32 { return slices.Clone(m.mean) }
 
 // Status returns where the machine stands.
 func (m *Machine) Status() Status {
-	st := Status{Round: m.round, Queries: m.queries, Failed: m.failed, Complete: m.round == m.last(), Compared: m.compared, Apart: m.apart}
+	st := Status{Round: m.round, Queries: m.queries, Failed: m.failed, Complete: m.round == m.last(),
+		Compared: m.compared, ConsensusError: m.consensusError}
 	for i := range m.edges {
-		if e := &m.edges[i]; m.due && !m.begun && !e.known || !m.due && !m.local && !e.holds(m.round) && !e.late {
+		if e := &m.edges[i]; m.due && !m.begun && !e.probed || !m.due && !m.local && !e.holds(m.round) && !e.late {
 			st.Waiting = append(st.Waiting, e.peer)
 		}
 	}
@@ -214,32 +219,25 @@ func (m *Machine) Status() Status {
 
 // Heard returns the highest release of a neighbor that was ever held; 0 if there is none, or no such neighbor.
 func (m *Machine) Heard(peer int) int {
-	for i := range m.edges {
-		if m.edges[i].peer == peer {
-			return m.edges[i].heard
-		}
+	if e := m.edge(peer); e != nil {
+		return e.heard
 	}
 	return 0
 }
 
-// Held returns a neighbor's release of a round as it has arrived, in this life of the machine, or false if it is not here. The
-// message's slices are the machine's, and valid until its next call.
-func (m *Machine) Held(peer, round int) (Message, bool) {
-	for i := range m.edges {
-		e := &m.edges[i]
-		if at := e.at(round); e.peer == peer && at >= 0 && round > 0 {
-			return Message{From: peer, To: m.client(), Round: round, Vector: e.in[at].vector, Grid: e.in[at].grid}, true
-		}
+// Received returns a neighbor's release of a round as it has arrived since the machine was made; it is empty if the
+// release is not here. Its slices are the machine's, and valid until its next call.
+func (m *Machine) Received(peer, round int) Payload {
+	if e := m.edge(peer); e != nil && round > 0 && e.at(round) >= 0 {
+		return e.in[e.at(round)]
 	}
-	return Message{}, false
+	return Payload{}
 }
 
-// Device returns the number of the latest device of a neighbor that has been heard of; 0 if it is the first, or if there is no such neighbor.
-func (m *Machine) Device(peer int) uint16 {
-	for i := range m.edges {
-		if m.edges[i].peer == peer {
-			return m.edges[i].device
-		}
+// Generation returns the latest generation of a neighbor that has been heard of; 0 if there is no such neighbor.
+func (m *Machine) Generation(peer int) uint16 {
+	if e := m.edge(peer); e != nil {
+		return e.generation
 	}
 	return 0
 }
@@ -254,7 +252,7 @@ func (m *Machine) advance() error {
 			}
 			m.nextStage()
 		case m.due:
-			if !m.begun && m.held(func(e edge) bool { return e.known }) {
+			if !m.begun && m.mustWait(func(e edge) bool { return e.probed }) {
 				return nil
 			}
 			if !m.aimed {
@@ -263,7 +261,7 @@ func (m *Machine) advance() error {
 				continue
 			}
 			m.commit()
-		case m.held(func(e edge) bool { return e.holds(m.round) || e.late }):
+		case m.mustWait(func(e edge) bool { return e.holds(m.round) || e.late }):
 			return nil
 		case m.round == m.last():
 			m.compare()
@@ -280,9 +278,9 @@ func (m *Machine) advance() error {
 	return m.err
 }
 
-// held reports whether the client has to wait: for a neighbor that does not fulfil a condition, unless a lossy run has
-// waited long enough.
-func (m *Machine) held(fulfilled func(edge) bool) bool {
+// mustWait reports whether the client has to wait: for a neighbor that does not fulfil a condition, unless a lossy run
+// has waited long enough.
+func (m *Machine) mustWait(fulfilled func(edge) bool) bool {
 	if m.cfg.Lossy > 0 && m.waited >= m.cfg.Lossy {
 		return false
 	}

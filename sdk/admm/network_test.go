@@ -141,7 +141,7 @@ func (net *network) round() error {
 
 // run goes through all rounds and the exchange of last words.
 func (net *network) run() error {
-	for range net.machines[0].last() + 4 { // a hail, the rounds, a last word, and its answer
+	for range net.machines[0].last() + 4 { // a probe, the rounds, a last word, and its answer
 		if err := net.round(); err != nil {
 			return err
 		}
@@ -165,3 +165,9 @@ func (net *network) models() [][]float32 {
 func sameBits(a, b [][]float32) bool {
 	return slices.EqualFunc(a, b, func(x, y []float32) bool { return slices.Equal(x, y) })
 }
+
+// carries reports whether a message carries a release.
+func carries(msg Message) bool { return msg.Kind == EdgeMessage || msg.Kind == Release }
+
+// isProbe reports whether a message is of the handshake.
+func isProbe(msg Message) bool { return msg.Kind == Probe || msg.Kind == ProbeReply }

@@ -59,8 +59,8 @@ func TestReleasesGiveTheBitsOfMessages(t *testing.T) {
 			}
 		}
 		for _, msg := range releases.sent {
-			grid := c.name == "on a grid" && msg.Round <= 6 && !msg.Done
-			if vector := !grid && !msg.Done; (len(msg.Grid) > 0) != grid || (len(msg.Vector) > 0) != vector {
+			grid := c.name == "on a grid" && msg.Round <= 6 && carries(msg)
+			if vector := !grid && carries(msg); (len(msg.Grid) > 0) != grid || (len(msg.Vector) > 0) != vector {
 				t.Fatalf("%s: %+v", c.name, msg)
 			}
 		}
@@ -100,7 +100,7 @@ func sign(x float64) float64 {
 
 // Where neighbors send their releases a client knows how far they are from its own, round by round, to the last; from the
 // paper's messages it does not.
-func TestApart(t *testing.T) {
+func TestConsensusError(t *testing.T) {
 	for name, change := range map[string]func(int, *Config){
 		"on a grid": onAGrid(true),
 		"messages":  onAGrid(false),
@@ -126,8 +126,8 @@ func TestApart(t *testing.T) {
 						sum += float64(off * off)
 					}
 				}
-				if want := sum / float64(len(m.edges)); st.Apart != want || want == 0 {
-					t.Fatalf("%s: client %d, round %d: %v apart, want %v", name, i, st.Compared, st.Apart, want)
+				if want := sum / float64(len(m.edges)); st.ConsensusError != want || want == 0 {
+					t.Fatalf("%s: client %d, round %d: %v apart, want %v", name, i, st.Compared, st.ConsensusError, want)
 				}
 			}
 		}

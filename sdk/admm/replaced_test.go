@@ -12,14 +12,14 @@ import (
 // replaceable is a private fleet with releases on a grid.
 func replaceable(i int, c *Config) {
 	private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
-	c.Witness, c.Average, c.Releases, c.GridStep, c.Rounds = true, true, true, 0.2/16, 9
+	c.Probe, c.Average, c.Releases, c.GridStep, c.Rounds = true, true, true, 0.2/16, 9
 }
 
 // successor returns the machine of the device that takes the place of client 2's after release 4, and its configuration.
 func successor(t *testing.T, kept [][]State) (*Machine, Config) {
 	t.Helper()
 	cfg := configs(4, kite, replaceable)[2]
-	cfg.Device, cfg.Life = 1, 77
+	cfg.Generation, cfg.Incarnation = 1, 77
 	s := kept[2][0].copied()
 	s.Recovered, s.Mean, s.Queries = s.Round, slices.Clone(s.X), 0
 	return reborn(t, cfg, s), cfg
@@ -42,24 +42,24 @@ func answerTo(t *testing.T, m *Machine, msg Message) []Message {
 }
 
 // Once a neighbor has heard of a successor, the lost device that starts again is told of a release that it does not know of,
-// whichever it had made, and stops; nothing but hails leaves it before. The neighbor keeps that with its next release.
+// whichever it had made, and stops; nothing but probes leaves it before. The neighbor keeps that with its next release.
 func TestReplacedDeviceIsStopped(t *testing.T) {
 	net, kept := afterRounds(t, 4, replaceable)
 	old := configs(4, kite, replaceable)[2]
-	old.Life = 5
+	old.Incarnation = 5
 	j := net.machines[3]
-	hail := func(round int, life uint64) Message {
-		return Message{From: 2, To: 3, Hail: true, Round: round, Life: life}
+	probe := func(round int, generation uint16, incarnation uint64) Message {
+		return Message{From: 2, To: 3, Kind: Probe, Round: round, Generation: generation, Incarnation: incarnation}
 	}
-	if got := answerTo(t, j, hail(4, 5)); len(got) == 0 || got[0].Held != 4 {
+	if got := answerTo(t, j, probe(4, 0, 5)); len(got) == 0 || got[0].Held != 4 {
 		t.Errorf("before: %+v, want an answer that release 4 is held", got)
 	}
-	if got := answerTo(t, j, hail(4, 1<<deviceShift|77)); len(got) == 0 || got[0].Held != 4 || j.Device(2) != 1 {
+	if got := answerTo(t, j, probe(4, 1, 77)); len(got) == 0 || got[0].Held != 4 || j.Generation(2) != 1 {
 		t.Errorf("the successor is answered with %+v", got)
 	}
 	for round, held := range map[int]int{0: 4, 3: 4, 4: 5, 5: 6, 6: 7, 11: 12, 12: 12} {
-		got := answerTo(t, j, hail(round, 5))
-		if len(got) != 1 || !got[0].Hail || !got[0].Resent || got[0].Held != held || got[0].Life != 5 {
+		got := answerTo(t, j, probe(round, 0, 5))
+		if len(got) != 1 || got[0].Kind != ProbeReply || got[0].Held != held || got[0].Incarnation != 5 {
 			t.Errorf("the lost device is in release %d and is answered with %+v, want that %d is held", round, got, held)
 		}
 	}
@@ -67,10 +67,10 @@ func TestReplacedDeviceIsStopped(t *testing.T) {
 	m := reborn(t, old, kept[2][:2]...)
 	m.Tick()
 	r, err := m.Ready()
-	if err != nil || len(withoutHails(r.Send)) > 0 {
+	if err != nil || len(withoutProbes(r.Send)) > 0 {
 		t.Errorf("before anybody has answered: %+v, %v", r.Send, err)
 	}
-	if err := m.Receive(Message{From: 3, To: 2, Hail: true, Resent: true, Round: 4, Held: 5, Life: 5}); err != nil {
+	if err := m.Receive(Message{From: 3, To: 2, Kind: ProbeReply, Round: 4, Held: 5, Incarnation: 5}); err != nil {
 		t.Fatal(err)
 	}
 	var back *RollbackError
@@ -78,10 +78,10 @@ func TestReplacedDeviceIsStopped(t *testing.T) {
 		t.Errorf("after the answer: %v", err)
 	}
 	s := j.State()
-	if k := slices.IndexFunc(s.Edges, func(e EdgeState) bool { return e.Peer == 2 }); s.Edges[k].Device != 1 {
+	if k := slices.IndexFunc(s.Edges, func(e EdgeState) bool { return e.Peer == 2 }); s.Edges[k].Generation != 1 {
 		t.Errorf("kept: %+v", s.Edges[k])
 	}
-	if again := reborn(t, configs(4, kite, replaceable)[3], s.copied()); again.Device(2) != 1 || again.Device(0) != 0 {
+	if again := reborn(t, configs(4, kite, replaceable)[3], s.copied()); again.Generation(2) != 1 || again.Generation(0) != 0 {
 		t.Error("the neighbor has forgotten the successor")
 	}
 }
@@ -92,12 +92,12 @@ func TestInheritedReleases(t *testing.T) {
 	net, kept := afterRounds(t, 4, replaceable)
 	j := net.machines[3]
 	j.edges[0].heard = 5
-	if got := answerTo(t, j, Message{From: 2, To: 3, Hail: true, Round: 4, Life: 1 << deviceShift}); len(got) == 0 || got[0].Held != 4 {
+	if got := answerTo(t, j, Message{From: 2, To: 3, Kind: Probe, Round: 4, Generation: 1}); len(got) == 0 || got[0].Held != 4 {
 		t.Errorf("the successor is answered with %+v", got)
 	}
 	for held, stops := range map[int]bool{4: false, 5: false, 6: false, 7: true} {
 		m, cfg := successor(t, kept)
-		if err := m.Receive(Message{From: 3, To: 2, Hail: true, Resent: true, Round: 4, Held: held, Life: cfg.life()}); err != nil {
+		if err := m.Receive(Message{From: 3, To: 2, Kind: ProbeReply, Round: 4, Held: held, Generation: cfg.Generation, Incarnation: cfg.Incarnation}); err != nil {
 			t.Fatal(err)
 		}
 		var back *RollbackError
@@ -113,17 +113,17 @@ func TestSuccessor(t *testing.T) {
 	net, kept := afterRounds(t, 4, replaceable)
 	m, cfg := successor(t, kept)
 	net.machines[2] = m
-	hails := 0
+	probes := 0
 	for range 3 {
 		m.Tick()
-		for _, msg := range answerTo(t, m, Message{From: 3, To: 2, Hail: true, Round: 4, Life: 9}) {
-			if msg.To == 3 && msg.Hail && !msg.Resent && msg.Life == cfg.life() {
-				hails++
+		for _, msg := range answerTo(t, m, Message{From: 3, To: 2, Kind: Probe, Round: 4, Incarnation: 9}) {
+			if msg.To == 3 && msg.Kind == Probe && msg.Generation == cfg.Generation && msg.Incarnation == cfg.Incarnation {
+				probes++
 			}
 		}
 	}
-	if hails < 3 {
-		t.Errorf("the neighbor was told %d times", hails)
+	if probes < 3 {
+		t.Errorf("the neighbor was told %d times", probes)
 	}
 	sum := make([]float64, len(m.x))
 	for i, x := range m.x {

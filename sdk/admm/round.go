@@ -25,14 +25,14 @@ func (m *Machine) startRound() {
 	m.est.Fill(m.round, m.x, m.cfg.Mu.At(m.round))
 }
 
-// blank reports whether the round in progress touches no data, as a cool-down round, though it gets its noise and is paid for: a lost
-// device may have made this release. It was at most two rounds ahead of its neighbors' knowledge, for it needs their
-// releases of a round to make the one after the next, and they need its release of a round to make the next.
+// blank reports whether the round in progress touches no data, though it gets its noise and is paid for: a lost device
+// may have made this release. It was at most two rounds ahead of its neighbors' knowledge, for it needs their releases
+// of a round to make the one after the next, and they need its release of a round to make the next.
 func (m *Machine) blank() bool {
 	return !m.cfg.NonPrivate && m.inherited(m.round+1)
 }
 
-// penalty sets p = rho*|N_i|*x - sum_j z_ij, eq. (penalty), with the neighbors in ascending order.
+// penalty sets p = rho*|N_i|*x - sum_j z_ij, eq. (6), penalty, with the neighbors in ascending order.
 func (m *Machine) penalty() {
 	copy(m.p, m.x)
 	vec.Scale(m.p, float32(m.cfg.Rho*float64(len(m.edges))))
@@ -46,7 +46,7 @@ func (m *Machine) nextStage() {
 	if m.stage > 0 {
 		v := m.est.Estimate()
 		eta, mu := m.cfg.Eta.At(m.round), m.cfg.Mu.At(m.round)
-		vec.Step(m.phi, float32(eta), v, float32(mu*m.cfg.Beta), m.p) // eq. (local-update)
+		vec.Step(m.phi, float32(eta), v, float32(mu*m.cfg.Beta), m.p) // eq. (7), local-update
 		vec.Axpy(m.s, 1, v)
 	}
 	if m.stage == m.cfg.Tau {
@@ -58,16 +58,16 @@ func (m *Machine) nextStage() {
 	m.est.Step(m.phi)
 }
 
-// aim computes the public centre of the round's release, x_i,k - tau*eta*mu*beta*p, and checks all that can be checked of what is
-// public: a run that diverges ends here, before a private release is reserved and its noise drawn.
+// aim computes the public part of eq. (8), x_i,k - tau*eta*mu*beta*p, and checks all that is public: a run that
+// diverges ends here, before a private release is reserved and its noise drawn.
 func (m *Machine) aim() {
 	m.aimed = true
 	gain := float64(m.cfg.Tau) * m.cfg.Eta.At(m.round) * m.cfg.Mu.At(m.round) * m.cfg.Beta
-	copy(m.phi, m.x)
-	vec.Axpy(m.phi, -float32(gain), m.p)
-	err := m.inRange(m.phi, m.onGrid(m.round+1))
+	copy(m.centre, m.x)
+	vec.Axpy(m.centre, -float32(gain), m.p)
+	err := m.inRange(m.centre, m.onGrid(m.round+1))
 	if err == nil {
-		err = m.edgesInRange(m.phi)
+		err = m.edgesInRange(m.centre)
 	}
 	m.fail(err)
 }
@@ -86,8 +86,9 @@ const advice = "the run diverges, try a smaller step or gain"
 func (m *Machine) inRange(x []float32, onGrid bool) error {
 	for i, x := range x {
 		switch {
-		case onGrid && !(math.Abs(m.nearest(x)) <= m.lastStep()):
-			return fmt.Errorf("coordinate %d of the model has become too large (%v, on a grid of %v): %s", i, x, m.cfg.GridStep, advice)
+		case onGrid && !(math.Abs(m.quantize(x)) <= m.lastStep()):
+			return fmt.Errorf("coordinate %d of the model has become too large (%v, on a grid of %v): %s", i, x, m.cfg.GridStep,
+				advice)
 		case !onGrid && outOfRange(x):
 			return fmt.Errorf("coordinate %d of the model has become too large (%v): %s", i, x, advice)
 		}
@@ -118,15 +119,16 @@ func (m *Machine) edgesInRange(x []float32) error {
 	return nil
 }
 
-// commit makes the round's one release, eq. (private-release), and the messages that carry it, eq. (message).
+// commit makes the round's one release, eq. (8), private-release, and the messages that carry it, eq. (9), message.
 func (m *Machine) commit() {
 	if err := m.release(); err != nil {
 		m.fail(err)
 		return
 	}
-	// The new messages take the place of those of two rounds ago. Nobody can need them any more, as all neighbors have made
-	// the release in between; an answer to a late repeat may still wait to be sent.
-	m.send = slices.DeleteFunc(m.send, func(msg Message) bool { return !msg.Done && !msg.Hail && msg.Round == m.round-1 })
+	// The new messages take the place of those of two rounds ago. Nobody can need them any more, as all neighbors have
+	// made the release in between; an answer to a late repeat may still wait to be sent.
+	m.send = slices.DeleteFunc(m.send,
+		func(msg Message) bool { return msg.Kind == m.payloadKind() && msg.Round == m.round-1 })
 	m.writeMessages()
 	m.round++
 	m.released, m.begun, m.due, m.aimed = true, true, false, false
@@ -143,25 +145,26 @@ func (m *Machine) commit() {
 
 // release turns x_i,k into x_i,k+1: the public centre and the update, which in a private run is clipped and noised.
 //
-// What may fail. A neighbor that sees a node die after its noise is drawn must not learn anything from that about data or noise,
-// and it can choose the centre. So a private release fails only if its noise cannot be had, with the update not yet looked at.
-// Its sum with the centre is clamped, and so are the messages: functions of the release, like rounding. Then x and messages are
-// numbers of size at most limit, the mean lies between two such numbers but for its rounding, z and peerZ were found finite by
-// aim and have not changed since, and baselines are losses, of size at most 1e30: the state can be encoded whatever was drawn.
-// After that only the driver's disk can fail, and it does not look at what it stores. A run that is not private shows everything,
-// and ends with an error when its update takes it out of range.
+// What may fail. A neighbor that sees a node die after its noise is drawn must not learn anything from that about data
+// or noise, and it can choose the centre. So a private release fails only if its noise cannot be had, with the update
+// not yet looked at. Its sum with the centre is clamped, and so are the messages: functions of the release, like
+// rounding. Then x and messages are numbers of size at most limit, the mean lies between two such numbers but for its
+// rounding, z and peerZ were found finite by aim and have not changed since, and baselines are losses, of size at most
+// 1e30: the state can be encoded whatever was drawn. After that only the driver's disk can fail, and it does not look
+// at what it stores. A run that is not private shows everything, and ends with an error when its update takes it out of
+// range.
 func (m *Machine) release() error {
 	k := m.round
 	if m.onGrid(k + 1) {
-		steps := resized(&m.out[(k+1)%2].grid, len(m.x))
+		steps := resized(&m.out[(k+1)%2].Grid, len(m.x))
 		if err := m.mech.ReleaseOnGrid(steps, m.s, m.privacy(), m.cfg.GridStep); err != nil {
 			return err
 		}
 		last := m.lastStep()
 		for i, n := range steps {
-			at := int32(max(-last, min(last, m.nearest(m.phi[i])+float64(n))))
+			at := int32(max(-last, min(last, m.quantize(m.centre[i])+float64(n))))
 			steps[i], m.grid[i] = at-m.grid[i], at
-			m.x[i] = m.onStep(at)
+			m.x[i] = m.dequantize(at)
 		}
 		return nil
 	}
@@ -170,7 +173,7 @@ func (m *Machine) release() error {
 			return err
 		}
 	}
-	copy(m.x, m.phi)
+	copy(m.x, m.centre)
 	vec.Axpy(m.x, 1, m.s)
 	if m.private() {
 		clamp(m.x)
@@ -191,8 +194,8 @@ const gridLimit = 1 << 30
 // lastStep returns the number of the outermost point of the grid.
 func (m *Machine) lastStep() float64 { return min(gridLimit-1, math.Floor(limit/m.cfg.GridStep)) }
 
-// nearest returns the number of the point of the grid that is nearest to x.
-func (m *Machine) nearest(x float32) float64 { return math.RoundToEven(float64(x) / m.cfg.GridStep) }
+// quantize returns the number of the point of the grid that is nearest to x.
+func (m *Machine) quantize(x float32) float64 { return math.RoundToEven(float64(x) / m.cfg.GridStep) }
 
 // clamp moves what is out of range to its edge.
 func clamp(x []float32) {
@@ -201,8 +204,8 @@ func clamp(x []float32) {
 	}
 }
 
-// onStep returns the n-th point of the grid.
-func (m *Machine) onStep(n int32) float32 { return float32(float64(n) * m.cfg.GridStep) }
+// dequantize returns the n-th point of the grid.
+func (m *Machine) dequantize(n int32) float32 { return float32(float64(n) * m.cfg.GridStep) }
 
 // resized returns a slice of length n, in *s's storage if there is any.
 func resized[T any](s *[]T, n int) []T {
@@ -215,9 +218,9 @@ func (m *Machine) writeMessages() {
 	at := (m.round + 1) % 2
 	if m.cfg.Releases {
 		if m.onGrid(m.round + 1) {
-			m.out[at].vector = m.out[at].vector[:0]
+			m.out[at].Vector = m.out[at].Vector[:0]
 		} else {
-			m.out[at].set(payload{vector: m.x})
+			m.out[at].set(Payload{Vector: m.x})
 		}
 		for i := range m.edges {
 			m.edges[i].out[at] = m.out[at]
@@ -226,21 +229,26 @@ func (m *Machine) writeMessages() {
 	}
 	for i := range m.edges {
 		e := &m.edges[i]
-		out := resized(&e.out[at].vector, len(m.x))
+		out := resized(&e.out[at].Vector, len(m.x))
 		m.message(out, e.z, m.x)
 		clamp(out)
 	}
 }
 
-// message sets dst = z - 2*rho*x, eq. (message).
+// message sets dst = z - 2*rho*x, eq. (9), message.
 func (m *Machine) message(dst, z, x []float32) {
 	copy(dst, z)
 	vec.Axpy(dst, -float32(2*m.cfg.Rho), x)
 }
 
-// updateZ takes in the neighbors' messages of the round, eq. (z-update): z_ij = (z_ij - m_ji)/2. Where they carry releases, this
-// client forms m_ji from z_ji as the neighbor would have, and takes the neighbor's step of z_ji as well.
+// betweenRounds lends the vectors of a round's local work to updateZ, which runs when it is over and before the next
+// one: m_ij, m_ji and x_j lie where p, phi and s were.
+func (m *Machine) betweenRounds() (mij, mji, xj []float32) { return m.p, m.phi, m.s }
+
+// updateZ takes in the neighbors' messages of the round, eq. (10), z-update: z_ij = (z_ij - m_ji)/2. Where they carry
+// releases, this client forms m_ji from z_ji as the neighbor would have, and takes the neighbor's step of z_ji as well.
 func (m *Machine) updateZ() {
+	mij, mji, fromGrid := m.betweenRounds()
 	for i := range m.edges {
 		e := &m.edges[i]
 		at := e.at(m.round)
@@ -249,16 +257,15 @@ func (m *Machine) updateZ() {
 			continue
 		}
 		if !m.cfg.Releases {
-			halve(e.z, e.in[at].vector)
+			halve(e.z, e.in[at].Vector)
 			continue
 		}
-		// Before a round starts p, phi and s are free.
-		xj, mij, mji := e.in[at].vector, m.p, m.phi
+		xj := e.in[at].Vector
 		if m.onGrid(m.round) {
-			xj = m.s
-			for c, change := range e.in[at].grid {
+			xj = fromGrid
+			for c, change := range e.in[at].Grid {
 				e.base[c] += change
-				xj[c] = m.onStep(e.base[c])
+				xj[c] = m.dequantize(e.base[c])
 			}
 		}
 		m.message(mji, e.peerZ, xj)
@@ -268,8 +275,7 @@ func (m *Machine) updateZ() {
 	}
 }
 
-// compare measures, once a round, how far the neighbors' releases are from this client's. It is for people to look at: no bit of the
-// run depends on it.
+// compare measures the consensus error once a round. It is for people to look at: no bit of the run depends on it.
 func (m *Machine) compare() {
 	if !m.cfg.Releases || len(m.edges) == 0 || m.compared == m.round {
 		return
@@ -282,14 +288,14 @@ func (m *Machine) compare() {
 	for i := range m.edges {
 		e := &m.edges[i]
 		in := e.in[e.at(m.round)] // a run with releases waits for all of them; one of the two forms is empty
-		for c, change := range in.grid {
-			add(m.onStep(e.base[c]+change), m.x[c])
+		for c, change := range in.Grid {
+			add(m.dequantize(e.base[c]+change), m.x[c])
 		}
-		for c, xj := range in.vector {
+		for c, xj := range in.Vector {
 			add(xj, m.x[c])
 		}
 	}
-	m.compared, m.apart = m.round, sum/float64(len(m.edges))
+	m.compared, m.consensusError = m.round, sum/float64(len(m.edges))
 }
 
 // halve sets z = (z - msg)/2.
@@ -305,7 +311,7 @@ func (m *Machine) sayDone() {
 	}
 	m.saidDone = true
 	for i := range m.edges {
-		m.post(&m.edges[i], m.last()+1, false)
+		m.postDone(&m.edges[i], false)
 	}
 }
 

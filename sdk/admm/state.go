@@ -4,52 +4,57 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
-// State is everything that the bits of the rounds to come depend on, beside Config: what a device keeps of a release before it
-// sends it. Which release the neighbors have made since is not in it; they say so again.
+// State is everything that the bits of the rounds to come depend on, beside Config: what a device stores of a release
+// before it sends it. Which release the neighbors have made since is not in it; they say so again.
 type State struct {
 	Round int       // the release that was just made
 	X     []float32 // x_i, length d
-	Grid  []int32   // x_i in steps of the grid, and
-	Delta []int32   // by how many steps it has moved: as it is sent. Both nil without Config.GridStep; Delta also after a cool-down round
+	Grid  []int32   // x_i in steps of the grid; nil without Config.GridStep
+	// by how many steps it has moved, as it is sent; nil without Config.GridStep and after a cool-down round
+	Delta []int32
 	Mean  []float32 // nil without Config.Average
 	Last  []float32 // the estimator's baselines, one a sample; nil unless it is centered
 	Edges []EdgeState
 	// Counters for Status.
 	Queries, Failed int64
-	// Recovered is the release after which this device took over from a lost one, with a State that was put together from what the
-	// neighbors hold; 0 if none was lost. Mean is that of the releases from then on.
+	// Recovered is the release after which this device took over from a lost one, with a State that was put together from
+	// what the neighbors hold; 0 if none was lost. Mean is that of the releases from then on.
 	Recovered int
 }
 
-// EdgeState is what a client keeps of a neighbor.
+// EdgeState is what a client stores of a neighbor.
 type EdgeState struct {
-	Peer   int
-	Heard  int       // the highest release of the neighbor that was ever held
-	Z      []float32 // z_ij
-	PeerZ  []float32 // z_ji; nil without Config.Releases
-	Device uint16    // the latest device of the neighbor that was heard of
-	Base   []int32   // the neighbor's release that its next change on the grid starts from; nil without Releases on a grid
+	Peer  int
+	Heard int       // the highest release of the neighbor that was ever held
+	Z     []float32 // z_ij
+	PeerZ []float32 // z_ji; nil without Config.Releases
+	// the neighbor's release that its next change on the grid starts from; nil without Releases on a grid
+	Base       []int32
+	Generation uint16 // the latest generation of the neighbor that was heard of
 }
 
-// State returns the state to be kept of the release that Ready has just reported. It must be called at that point and nowhere
+// State returns the state behind the release that Ready has just reported. It must be called at that point and nowhere
 // else. Its slices are the machine's, and valid until the machine's next call.
 func (m *Machine) State() State {
-	s := State{Round: m.round, X: m.x, Grid: m.grid, Mean: m.mean, Last: m.est.Baselines(), Queries: m.queries, Failed: m.failed, Recovered: m.recovered}
+	s := State{Round: m.round, X: m.x, Grid: m.grid, Mean: m.mean, Last: m.est.Baselines(), Queries: m.queries,
+		Failed: m.failed, Recovered: m.recovered}
 	if m.onGrid(m.round) && m.cfg.Releases {
-		s.Delta = m.out[m.round%2].grid
+		s.Delta = m.out[m.round%2].Grid
 	}
 	for i := range m.edges {
 		e := &m.edges[i]
-		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Device: e.device, Z: e.z, PeerZ: e.peerZ, Base: e.base})
+		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Generation: e.generation, Z: e.z, PeerZ: e.peerZ,
+			Base: e.base})
 	}
 	return s
 }
 
-// Restore returns a machine that goes on after the release of a kept state, with the bits of one that never stopped. before is the
-// state kept one release earlier: a neighbor may still need what it sent then. It may be nil if it was lost
-// in a crash while the next release was being kept, since every neighbor has that one then. Both are copied.
+// Restore returns a machine that goes on after the release of a stored state, with the bits of one that never stopped.
+// before is the state of one release earlier: a neighbor may still need what was sent then. It may be nil if it was
+// lost in a crash while the next state was being stored, since every neighbor has that release then. Both are copied.
 func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 	m, err := New(cfg)
 	if err != nil {
@@ -65,7 +70,8 @@ func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 			return nil, err
 		}
 		if before.Round != lost {
-			return nil, fmt.Errorf("admm: the kept states are of releases %d and %d, want one after the other", before.Round, newest.Round)
+			return nil, fmt.Errorf("admm: the stored states are of releases %d and %d, want one after the other", before.Round,
+				newest.Round)
 		}
 		m.load(*before)
 		lost = 0
@@ -86,16 +92,16 @@ func (m *Machine) load(s State) {
 	copy(m.mean, s.Mean)
 	copy(m.est.Baselines(), s.Last)
 	m.queries, m.failed, m.recovered = s.Queries, s.Failed, s.Recovered
-	for i, kept := range s.Edges {
+	for i, from := range s.Edges {
 		e := &m.edges[i]
-		e.heard, e.device = kept.Heard, kept.Device
-		copy(e.z, kept.Z)
-		copy(e.peerZ, kept.PeerZ)
-		copy(e.base, kept.Base)
+		e.heard, e.generation = from.Heard, from.Generation
+		copy(e.z, from.Z)
+		copy(e.peerZ, from.PeerZ)
+		copy(e.base, from.Base)
 	}
 	m.round-- // writeMessages is a part of the round that ends with the release
 	if m.cfg.Releases && m.onGrid(s.Round) {
-		m.out[s.Round%2].set(payload{grid: s.Delta})
+		m.out[s.Round%2].set(Payload{Grid: s.Delta})
 	}
 	m.writeMessages()
 	m.round++
@@ -103,51 +109,48 @@ func (m *Machine) load(s State) {
 
 // check refuses a state that is not one of this client's.
 func (m *Machine) check(s State) error {
-	var errs []error
-	fault := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("admm: kept state: "+format, args...))
-	}
 	d := m.cfg.Estimator.Dim
-	if s.Round < 1 || s.Round > m.last() {
-		fault("it is of release %d, want 1 to %d", s.Round, m.last())
-	}
-	if s.Recovered < 0 || s.Recovered > max(0, s.Round) {
-		fault("it was recovered after release %d, want 0 to %d", s.Recovered, s.Round)
-	}
-	length := func(what string, got, want int) {
-		if got != want {
-			fault("%s has %d numbers, want %d", what, got, want)
-		}
-	}
 	only := func(is bool) int {
 		if is {
 			return d
 		}
 		return 0
 	}
+	type bounds struct {
+		format       string
+		n, low, high int
+	}
 	grid := m.cfg.GridStep != 0
+	list := []bounds{
+		{"it is of release %d, want %d to %d", s.Round, 1, m.last()},
+		{"it was recovered after release %d, want %d to %d", s.Recovered, 0, max(0, s.Round)},
+		{"it has %d neighbors, want %d", len(s.Edges), len(m.edges), len(m.edges)},
+	}
+	length := func(what string, n, want int) {
+		list = append(list, bounds{what + " has %d numbers, want %d", n, want, want})
+	}
 	length("the model", len(s.X), d)
 	length("the model on the grid", len(s.Grid), only(grid))
 	length("its change", len(s.Delta), only(grid && m.cfg.Releases && m.onGrid(s.Round)))
 	length("the running mean", len(s.Mean), only(m.cfg.Average))
 	length("the list of baselines", len(s.Last), len(m.est.Baselines()))
-	if slices.ContainsFunc(s.X, outOfRange) {
-		fault("the model has a coordinate that is no number of size at most %v", limit)
-	}
-	if len(s.Edges) != len(m.edges) {
-		fault("it has %d neighbors, want %d", len(s.Edges), len(m.edges))
-		return errors.Join(errs...)
-	}
-	for i, e := range s.Edges {
-		if e.Peer != m.edges[i].peer {
-			fault("neighbor %d is %d, want %d", i, e.Peer, m.edges[i].peer)
-		}
-		if e.Heard < 0 || e.Heard > m.last() {
-			fault("neighbor %d has made release %d, want 0 to %d", e.Peer, e.Heard, m.last())
-		}
+	for i, e := range s.Edges[:min(len(s.Edges), len(m.edges))] {
+		list = append(list, bounds{fmt.Sprintf("neighbor %d is %%d, want %%d", i), e.Peer, m.edges[i].peer, m.edges[i].peer},
+			bounds{fmt.Sprintf("neighbor %d has made release %%d, want %%d to %%d", e.Peer), e.Heard, 0, m.last()})
 		length("z", len(e.Z), d)
 		length("the neighbor's z", len(e.PeerZ), only(m.cfg.Releases))
 		length("the neighbor's place on the grid", len(e.Base), only(m.cfg.Releases && grid))
+	}
+	var errs []error
+	for _, b := range list {
+		if b.n >= b.low && b.n <= b.high {
+			continue
+		}
+		args := []any{b.n, b.low, b.high}
+		errs = append(errs, fmt.Errorf("admm: stored state: "+b.format, args[:strings.Count(b.format, "%d")]...))
+	}
+	if slices.ContainsFunc(s.X, outOfRange) {
+		errs = append(errs, fmt.Errorf("admm: stored state: the model has a coordinate that is no number of size at most %v", limit))
 	}
 	return errors.Join(errs...)
 }

@@ -69,7 +69,7 @@ func TestRestoreAfterEveryRelease(t *testing.T) {
 	} {
 		cfgs := configs(4, kite, func(i int, cfg *Config) {
 			c.change(i, cfg)
-			cfg.Average, cfg.Witness = true, true
+			cfg.Average, cfg.Probe = true, true
 		})
 		build := func() *network {
 			net := &network{loss: lossFunc, finished: make([]bool, len(cfgs))}
@@ -170,7 +170,7 @@ func TestRestoreRefuses(t *testing.T) {
 	} {
 		s, cfg := states[2], cfg
 		c.change(&s, &cfg)
-		if _, err := Restore(cfg, s, nil); err == nil || !strings.Contains(err.Error(), "admm: kept state: "+c.want) {
+		if _, err := Restore(cfg, s, nil); err == nil || !strings.Contains(err.Error(), "admm: stored state: "+c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}

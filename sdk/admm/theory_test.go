@@ -47,7 +47,7 @@ func TestEdgeIdentityAndZeroSumPenalty(t *testing.T) {
 					for i := range m.x {
 						scale = max(scale, m.cfg.Rho*math.Abs(float64(m.x[i])))
 						for _, e := range m.edges {
-							scale = max(scale, math.Abs(float64(e.z[i])), math.Abs(float64(e.in[m.round%2].vector[i])))
+							scale = max(scale, math.Abs(float64(e.z[i])), math.Abs(float64(e.in[m.round%2].Vector[i])))
 						}
 					}
 				}

@@ -90,7 +90,7 @@ func (w *audited) release(t testing.TB, round int) {
 		w.reserve(t, w.fleet.Run, round, round)
 	}
 	scope := signed.NewScope(w.fleet.Run, w.fleet.Hash(), "b")
-	r := signed.Release{Incarnation: 7, Round: round, Digest: signed.DigestGrid([]int32{int32(round)}),
+	r := signed.Release{Incarnation: 7, Round: round, Digest: signed.Digest(nil, []int32{int32(round)}),
 		Ledger: ledgerHead(t, w.ledger)}
 	if n := len(w.heads); n > 0 {
 		r.Prev = w.heads[n-1].ID(scope)

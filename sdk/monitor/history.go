@@ -4,12 +4,12 @@ import "slices"
 
 // Point is what is known of one round. What was not measured is unknown, which is null in JSON.
 type Point struct {
-	Round        int     `json:"round"`
-	Seconds      float64 `json:"seconds"` // since the monitor was made
-	Epsilon      Value   `json:"epsilon"` // spent up to this round
-	Disagreement Value   `json:"disagreement"`
-	Loss         Value   `json:"loss"`     // in a private run not covered by the guarantee
-	Accuracy     Value   `json:"accuracy"` // likewise; share in [0, 1]
+	Round          int     `json:"round"`
+	Seconds        float64 `json:"seconds"` // since the monitor was made
+	Epsilon        Value   `json:"epsilon"` // spent up to this round
+	ConsensusError Value   `json:"consensus_error"`
+	Loss           Value   `json:"loss"`     // in a private run not covered by the guarantee
+	Accuracy       Value   `json:"accuracy"` // likewise; share in [0, 1]
 }
 
 // historyReply is the history of a run, thinned if it is long: what /history serves.

@@ -20,7 +20,7 @@ var families = []struct{ name, kind, help string }{
 	{"frame_sent_bytes_total", "counter", "Encoded frames handed to the transport."},
 	{"refused_frames_total", "counter", "Frames from neighbors that could not be right."},
 	{"evidence", "gauge", "Pieces of evidence that a member's key has signed two different releases of one round."},
-	{"disagreement", "gauge",
+	{"consensus_error", "gauge",
 		"Mean squared distance between this node's release and its neighbors'; absent where that is not known."},
 	{"neighbor_round", "gauge", "The neighbor's last release that has arrived."},
 	{"neighbor_behind_rounds", "gauge", "How many rounds behind this node's own that is; -1 if it is one ahead."},
@@ -70,7 +70,7 @@ func (s *Status) samples(add func(family string, v float64, labels ...string)) {
 	add("frame_sent_bytes_total", float64(s.FrameBytes))
 	add("refused_frames_total", float64(s.RefusedFrames))
 	add("evidence", float64(len(s.Evidence)))
-	known("disagreement", s.Disagreement)
+	known("consensus_error", s.ConsensusError)
 	for _, n := range s.Neighbors {
 		add("neighbor_round", float64(n.Round), "neighbor", n.Name)
 		add("neighbor_behind_rounds", float64(n.Behind), "neighbor", n.Name)

@@ -14,7 +14,7 @@ func TestMetricsGolden(t *testing.T) {
 	private := Status{
 		Version: 1, Run: "ward \"study\"\\\n1", Name: "a", Running: true, Ready: true, Phase: Waiting, Seconds: 12.5,
 		Uptime: 3600, Waiting: []string{"b"},
-		Round: 12, Rounds: 50, Cooldown: 30, Queries: 12345, FrameBytes: 678, RefusedFrames: 1, Disagreement: 0.25,
+		Round: 12, Rounds: 50, Cooldown: 30, Queries: 12345, FrameBytes: 678, RefusedFrames: 1, ConsensusError: 0.25,
 		Compared: 11,
 		Neighbors: []Neighbor{
 			{Name: "b", Round: 11, Behind: 1, Missing: true, Link: &Link{Sent: 1000, Received: 2000,
@@ -27,7 +27,7 @@ func TestMetricsGolden(t *testing.T) {
 		Evidence: []Evidence{{"b", 3}, {"c", 4}},
 	}
 	open := Status{
-		Version: 1, Run: "trial", Name: "b", NonPrivate: true, Phase: Querying, Stalled: 1e-9, Disagreement: Unknown(),
+		Version: 1, Run: "trial", Name: "b", NonPrivate: true, Phase: Querying, Stalled: 1e-9, ConsensusError: Unknown(),
 		Local: &Local{Round: 12, Loss: 0.5, Accuracy: Unknown(), FailedQueries: 3},
 	}
 	got := string(Metrics(private, open))

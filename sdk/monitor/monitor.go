@@ -169,7 +169,7 @@ func (m *Monitor) refresh() {
 	}
 	st := m.node.Status()
 	if st.Compared > m.last.Compared { // known after the round
-		m.hist.set(st.Compared, func(p *Point) { p.Disagreement = Value(st.Disagreement) })
+		m.hist.set(st.Compared, func(p *Point) { p.ConsensusError = Value(st.ConsensusError) })
 	}
 	now := m.now()
 	phase := Querying
@@ -199,7 +199,7 @@ func (m *Monitor) released(round int, x []float32) {
 	}
 	m.hist.add(Point{
 		Round: round, Seconds: m.now().Sub(m.started).Seconds(),
-		Epsilon: m.epsilon(m.node.Spend()), Disagreement: Unknown(), Loss: Unknown(), Accuracy: Unknown(),
+		Epsilon: m.epsilon(m.node.Spend()), ConsensusError: Unknown(), Loss: Unknown(), Accuracy: Unknown(),
 	})
 	m.refresh()
 	if m.cfg.Score == nil {
@@ -287,14 +287,14 @@ func (m *Monitor) Status() Status {
 		Uptime: now.Sub(m.started).Seconds(), Waiting: append([]string{}, st.Waiting...),
 		Round: st.Round, Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown,
 		Queries: st.Queries, FrameBytes: st.BytesSent, RefusedFrames: st.Refused,
-		Disagreement: Unknown(), Compared: st.Compared, Neighbors: []Neighbor{},
+		ConsensusError: Unknown(), Compared: st.Compared, Neighbors: []Neighbor{},
 		Evidence: NewEvidence(st.Evidence),
 	}
 	if m.err != nil {
 		out.Fault = m.err.Error()
 	}
 	if st.Compared > 0 {
-		out.Disagreement = Value(st.Disagreement)
+		out.ConsensusError = Value(st.ConsensusError)
 	}
 	for _, n := range st.Neighbors {
 		one := Neighbor{

@@ -140,16 +140,16 @@ func TestRun(t *testing.T) {
 		t.Fatalf("%d points", len(points))
 	}
 	for i, q := range points {
-		if q.Round != i+1 || !q.Disagreement.Known() || !(q.Disagreement > 0) || !q.Epsilon.Known() {
+		if q.Round != i+1 || !q.ConsensusError.Known() || !(q.ConsensusError > 0) || !q.Epsilon.Known() {
 			t.Errorf("point %+v", q)
 		}
 		if i > 0 && (q.Epsilon > points[i-1].Epsilon) != (q.Round <= 6) {
 			t.Errorf("epsilon %v after %v in round %d", q.Epsilon, points[i-1].Epsilon, q.Round)
 		}
 	}
-	if last := points[7]; last.Loss != 0.5 || last.Accuracy != 0.75 || last.Disagreement != st.Disagreement ||
+	if last := points[7]; last.Loss != 0.5 || last.Accuracy != 0.75 || last.ConsensusError != st.ConsensusError ||
 		st.Compared != 8 {
-		t.Errorf("last point %+v, disagreement %v in round %d", last, st.Disagreement, st.Compared)
+		t.Errorf("last point %+v, consensus error %v in round %d", last, st.ConsensusError, st.Compared)
 	}
 	if w.mon.healthy() != nil || w.mon.ready() == nil {
 		t.Error("after the run: failed, or ready")
@@ -163,13 +163,13 @@ func TestNotPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	st := w.mon.Status()
-	if !st.NonPrivate || st.Privacy != nil || st.Disagreement.Known() || st.Compared != 0 ||
+	if !st.NonPrivate || st.Privacy != nil || st.ConsensusError.Known() || st.Compared != 0 ||
 		st.Neighbors[0].Link != nil {
 		t.Errorf("status %+v", st)
 	}
 	text, err := json.Marshal(w.mon.history())
 	if err != nil || !strings.Contains(string(text), `"round":1,"seconds":`) ||
-		!strings.Contains(string(text), `"epsilon":null,"disagreement":null,"loss":null,"accuracy":null`) {
+		!strings.Contains(string(text), `"epsilon":null,"consensus_error":null,"loss":null,"accuracy":null`) {
 		t.Errorf("history %s: %v", text, err)
 	}
 }
@@ -300,8 +300,8 @@ func TestHistory(t *testing.T) {
 	var h history
 	const rounds = 100_003
 	for k := 1; k <= rounds; k++ {
-		h.add(Point{Round: k, Epsilon: Value(k), Disagreement: Unknown()})
-		h.set(k-1, func(p *Point) { p.Disagreement = Value(2 * p.Round) })
+		h.add(Point{Round: k, Epsilon: Value(k), ConsensusError: Unknown()})
+		h.set(k-1, func(p *Point) { p.ConsensusError = Value(2 * p.Round) })
 		if k > maxPoints+1 && k%997 > 0 {
 			continue
 		}

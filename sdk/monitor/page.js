@@ -156,14 +156,14 @@
   };
   const cAccuracy = chart("accuracy", "Accuracy", percent, { most: 1, tick: v => Math.round(1000 * v) / 10 + " %" });
   const cLoss = chart("loss", "Loss", v => figures(v, 3), { tick: v => figures(v, 3) });
-  const cApart = chart("disagreement", "Disagreement", v => figures(v, 3), { log: true, tick: v => v >= .01 && v < 1e4 ? figures(v, 3) : "1e" + Math.round(Math.log10(v)) });
+  const cConsensus = chart("consensus", "Consensus error", v => figures(v, 3), { log: true, tick: v => v >= .01 && v < 1e4 ? figures(v, 3) : "1e" + Math.round(Math.log10(v)) });
   const cEpsilon = chart("epsilon", "Epsilon spent", epsilon, { zero: true, tick: v => figures(v, 3) });
   new ResizeObserver(() => all.forEach(draw)).observe(charts);
 
   // The table that says what the charts show.
   const table = points => {
     const rows = points.slice(-1 - 512).reverse().map(p => el("tr", {}, el("th", { scope: "row" }, String(p.round)),
-      el("td", {}, percent(p.accuracy)), el("td", {}, figures(p.loss, 4)), el("td", {}, figures(p.disagreement, 4)), el("td", {}, epsilon(p.epsilon))));
+      el("td", {}, percent(p.accuracy)), el("td", {}, figures(p.loss, 4)), el("td", {}, figures(p.consensus_error, 4)), el("td", {}, epsilon(p.epsilon))));
     byId("rounds").tBodies[0].replaceChildren(...rows);
   };
 
@@ -298,8 +298,8 @@
       c.note.classList.toggle("warn", !group && !s.non_private);
       c.why = group || s.local && s.local.round ? "" : "not known: nobody here can tell right from wrong yet";
     }
-    say(cApart.note, group ? "Mean squared distance from the average model, logarithmic" : "Mean squared distance from the neighbors' models, logarithmic");
-    cApart.why = group || s.round < 2 || s.disagreement_round ? "" : "not known: the fleet sends messages, which do not show a neighbor's model";
+    say(cConsensus.note, group ? "Mean squared distance from the average model, logarithmic" : "Mean squared distance from the neighbors' models, logarithmic");
+    cConsensus.why = group || s.round < 2 || s.consensus_error_round ? "" : "not known: the fleet sends messages, which do not show a neighbor's model";
     const p = head.privacy;
     cEpsilon.limit = p && known(p.epsilon_limit) ? p.epsilon_limit : 0;
     say(cEpsilon.note, !p ? "NOT PRIVATE: nothing bounds what leaks" : (cEpsilon.limit ? "Dashed: the budget of " + p.epsilon_limit : "All rounds will cost " + epsilon(p.epsilon_planned)) + ", at δ " + figures(p.delta, 2) + " (" + p.accounting + ")");
@@ -323,7 +323,7 @@
       const s = await ask("status");
       const extent = show(s);
       const nodes = s.nodes || [s];
-      const now = JSON.stringify(nodes.map(n => [n.round, n.disagreement_round, n.local && n.local.round, n.phase]));
+      const now = JSON.stringify(nodes.map(n => [n.round, n.consensus_error_round, n.local && n.local.round, n.phase]));
       if (now !== seen) {
         const h = await ask("history");
         for (const c of all) {

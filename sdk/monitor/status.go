@@ -82,10 +82,10 @@ type Status struct {
 	FrameBytes    int64 `json:"frame_bytes_sent"` // of encoded frames handed to the transport, since the process began
 	RefusedFrames int64 `json:"refused_frames"`   // that neighbors have sent and that could not be right
 
-	// Disagreement is the mean, over the neighbors, of the squared distance between the neighbor's release and this
+	// ConsensusError is the mean, over the neighbors, of the squared distance between the neighbor's release and this
 	// node's, in round Compared; unknown where the payload is "message", see [sdk.Status].
-	Disagreement Value `json:"disagreement"`
-	Compared     int   `json:"disagreement_round"`
+	ConsensusError Value `json:"consensus_error"`
+	Compared       int   `json:"consensus_error_round"`
 
 	Neighbors []Neighbor `json:"neighbors"` // in the order of the fleet's members; never null
 	Privacy   *Privacy   `json:"privacy"`   // null if the fleet is not private

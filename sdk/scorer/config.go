@@ -26,22 +26,24 @@ const (
 
 // Program is what a [Stream] and a [OneShot] have in common.
 type Program struct {
-	// Command is the program and its arguments. A bare name is looked for in PATH; any other relative path starts from Dir.
+	// Command is the program and its arguments. A bare name is looked for in PATH; any other relative path starts from
+	// Dir.
 	Command []string
 	Dir     string // the folder in which it runs; empty means that of this process
 	Workers int    // how many processes run side by side, up to 1024; 0 means 1
 
-	// Timeout is how long to wait for an answer, counted from the answer before if a process has several queries; 0 means 30 s.
+	// Timeout is how long to wait for an answer, counted from the answer before if a process has several queries; 0 means
+	// 30 s.
 	Timeout time.Duration
 	// Backoff is the longest pause before a program that fails again and again is started again; 0 means 30 s.
 	Backoff time.Duration
 
-	// Memory limits the address space of each process, in bytes; 0 does not. It is the limit of ulimit -v: what a process reserves counts,
-	// used or not. On Linux only; elsewhere anything but 0 is refused when the oracle is opened.
+	// Memory limits the address space of each process, in bytes; 0 does not. It is the limit of ulimit -v: what a process
+	// reserves counts, used or not. On Linux only; elsewhere anything but 0 is refused when the oracle is opened.
 	Memory int64
 
-	// Logger is told once, at level WARN and without details, that something has failed, and each time, at level DEBUG, what: that
-	// must not leave the device. Nil logs nothing.
+	// Logger is told once, at level WARN and without details, that something has failed, and each time, at level DEBUG,
+	// what: that must not leave the device. Nil logs nothing.
 	Logger *slog.Logger
 }
 
@@ -63,8 +65,8 @@ type StreamConfig struct {
 
 // OneShotConfig says how a program is run as a [OneShot].
 type OneShotConfig struct {
-	// Program holds the command. At least one of its arguments has the placeholder {sample}, for the sample's number. {params} stands
-	// for the path of a file with the parameters; if no argument has it, they come on standard input.
+	// Program holds the command. At least one of its arguments has the placeholder {sample}, for the sample's number.
+	// {params} stands for the path of a file with the parameters; if no argument has it, they come on standard input.
 	Program
 	Samples int // m, how many samples the program knows; at least 1
 }
@@ -88,7 +90,8 @@ func (c StreamConfig) Validate() error {
 func (c OneShotConfig) Validate() error {
 	errs := c.faults()
 	if len(c.Command) > 0 && !c.mentions(sampleHere) {
-		errs = append(errs, fmt.Errorf("scorer: Command is %q, want an argument with %s, which stands for the number of the sample", c.Command, sampleHere))
+		errs = append(errs, fmt.Errorf("scorer: Command is %q, want an argument with %s, which stands for the number of "+
+			"the sample", c.Command, sampleHere))
 	}
 	if c.Samples < 1 || c.Samples > maxSamples {
 		errs = append(errs, fmt.Errorf("scorer: Samples is %d, want 1..%d", c.Samples, maxSamples))

@@ -1,23 +1,25 @@
-// Package scorer makes oracles of programs: the loss of a sample at a point comes from an executable that somebody already has,
-// in whatever language, instead of from Go code.
+// Package scorer makes oracles of programs: the loss of a sample at a point comes from an executable that somebody
+// already has, in whatever language, instead of from Go code.
 //
-// There are two ways to ask it. A [Stream] keeps one or several processes of the program running, writes queries to their
-// standard input and reads the answers from their standard output, many at a time. A [OneShot] starts the program anew for
-// every query. Both are a [zoest.BatchOracle], whose losses do not depend on how many processes there are or on how queries are
-// grouped, as far as the program's own answers do not.
+// There are two ways to ask it. A [Stream] keeps one or several processes of the program running, writes queries to
+// their standard input and reads the answers from their standard output, many at a time. A [OneShot] starts the program
+// anew for every query. Both are a [zoest.BatchOracle], whose losses do not depend on how many processes there are or
+// on how queries are grouped, as far as the program's own answers do not.
 //
-// A process of a stream begins with a hello, and then answers queries in any order. With the format [JSON] each message is a line:
+// A process of a stream begins with a hello, and then answers queries in any order. With the format [JSON] each message
+// is a line:
 //
 //	program:  {"hello":1,"dim":3,"samples":20}
 //	node:     {"id":1,"sample":7,"x":[0.5,-0.25,0]}
 //	program:  {"id":1,"loss":0.125}
 //	program:  {"id":1,"error":"why there is none"}            instead, if there is none
 //
-// The 1 behind hello is the version of the protocol; dim is the number of parameters, samples that of the losses, which are
-// numbered from 0. Parameters are float32, and written so that a reader who takes them for float64 has the very same number.
+// The 1 behind hello is the version of the protocol; dim is the number of parameters, samples that of the losses, which
+// are numbered from 0. Parameters are float32, and written so that a reader who takes them for float64 has the very
+// same number.
 //
-// With the format [CBOR] each message is a frame: its length as four bytes, the lowest first, and then so many bytes, which
-// are one map of CBOR (RFC 8949) with these keys:
+// With the format [CBOR] each message is a frame: its length as four bytes, the lowest first, and then so many bytes,
+// which are one map of CBOR (RFC 8949) with these keys:
 //
 //	hello     1 version, 1;  2 dim;  3 samples
 //	query     1 id;  2 sample;  3 parameters: tag 85 (RFC 8746), a byte string of little-endian float32
@@ -36,20 +38,21 @@
 //
 // and an answer may copy bytes 1 to 10 of it: a2, those ten, 02 fb, and the loss as a float64, the highest byte first.
 //
-// A program of a one-shot oracle gets the sample's number in an argument, the parameters as little-endian float32 in a file or on
-// its standard input, prints the loss as a decimal number, and ends with status 0.
+// A program of a one-shot oracle gets the sample's number in an argument, the parameters as little-endian float32 in a
+// file or on its standard input, prints the loss as a decimal number, and ends with status 0.
 //
 // # What goes wrong
 //
-// A process that breaks the rules, hangs or ends is killed, with its process group, and another takes its place: at once, and if
-// that fails too after a pause that grows. The error says which process it was, what it did, and what it wrote to standard error last. The
-// queries that it held are asked once more, one at a time, so that the query that kills a program takes no other with it.
-// When eight processes in a row have failed and not one query was answered, the program counts as broken: from then on
-// queries fail at once, but for one after each pause, until one is answered. So a program that is broken for good holds a node up for
-// about eight times the sum of its time limits, and after that for one time limit after each pause: a private run goes on with public
-// constants in place of losses, as it must, and a run that is not private ends with the error.
+// A process that breaks the rules, hangs or ends is killed, with its process group, and another takes its place: at
+// once, and if that fails too after a pause that grows. The error says which process it was, what it did, and what it
+// wrote to standard error last. The queries that it held are asked once more, one at a time, so that the query that
+// kills a program takes no other with it. When eight processes in a row have failed and not one query was answered, the
+// program counts as broken: from then on queries fail at once, but for one after each pause, until one is answered. So
+// a program that is broken for good holds a node up for about eight times the sum of its time limits, and after that
+// for one time limit after each pause: a private run goes on with public constants in place of losses, as it must, and
+// a run that is not private ends with the error.
 //
-// Errors speak of samples and of points that nobody else may see, and so does what a program writes to standard error. Loggers get it at
-// level DEBUG, which must not leave the device. The program itself can do what its user can: nothing here keeps it from sending the
-// data elsewhere.
+// Errors speak of samples and of points that nobody else may see, and so does what a program writes to standard error.
+// Loggers get it at level DEBUG, which must not leave the device. The program itself can do what its user can: nothing
+// here keeps it from sending the data elsewhere.
 package scorer

@@ -13,8 +13,8 @@ import (
 // jsonLines is the codec of [JSON].
 type jsonLines struct{}
 
-// appendQuery writes a parameter with the digits of a float64, so that whoever reads it as one has the same number; those of a
-// float32 would be fewer.
+// appendQuery writes a parameter with the digits of a float64, so that whoever reads it as one has the same number;
+// those of a float32 would be fewer.
 func (jsonLines) appendQuery(dst []byte, id uint64, sample int, x []float32) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = strconv.AppendUint(dst, id, 10)
@@ -145,8 +145,8 @@ func whole(name string, value []byte) (uint64, error) {
 	return n, nil
 }
 
-// object goes through the fields of an object whose values are strings or words without white space, such as numbers. Keys are
-// as they stand between the quotes.
+// object goes through the fields of an object whose values are strings or words without white space, such as numbers.
+// Keys are as they stand between the quotes.
 func object(line []byte, field func(key, value []byte) error) error {
 	const space = " \t\r"
 	rest, ok := bytes.CutPrefix(bytes.Trim(line, space), []byte("{"))

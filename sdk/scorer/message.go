@@ -15,8 +15,8 @@ const version = 1
 type codec interface {
 	// appendQuery appends a query, as it is sent.
 	appendQuery(dst []byte, id uint64, sample int, x []float32) []byte
-	// next takes the next message off a reader whose buffer holds maxMessage bytes, and says how many bytes it took. The message is
-	// valid until the next call. io.EOF means that there is none; io.ErrUnexpectedEOF, that it breaks off.
+	// next takes the next message off a reader whose buffer holds maxMessage bytes, and says how many bytes it took. The
+	// message is valid until the next call. io.EOF means that there is none; io.ErrUnexpectedEOF, that it breaks off.
 	next(r *bufio.Reader) (message []byte, size int, err error)
 	// hello and answer read a message.
 	hello(message []byte) (hello, error)

@@ -15,11 +15,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/sdk/wire/cbor"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// OneShot is an oracle whose losses come from a program that is started for each of them. Its methods may be called from any
-// goroutine.
+// OneShot is an oracle whose losses come from a program that is started for each of them. Its methods may be called
+// from any goroutine.
 type OneShot struct {
 	cfg   OneShotConfig // with defaults
 	dim   int
@@ -46,9 +47,9 @@ type desk struct {
 	params []byte
 }
 
-// OpenOneShot makes an oracle of a program that is started for each query; dim is d, the number of parameters. It looks for the program,
-// but does not start it. Files with parameters are in a folder of [os.TempDir] that only this user can read, which Close removes; a process
-// that is killed leaves it there.
+// OpenOneShot makes an oracle of a program that is started for each query; dim is d, the number of parameters. It looks
+// for the program, but does not start it. Files with parameters are in a folder of [os.TempDir] that only this user can
+// read, which Close removes; a process that is killed leaves it there.
 func OpenOneShot(cfg OneShotConfig, dim int) (*OneShot, error) {
 	err := cfg.Validate()
 	if dim < 1 || dim > maxDim {
@@ -118,8 +119,8 @@ func (o *OneShot) Loss(ctx context.Context, x []float32, sample int) (float64, e
 	}
 }
 
-// Losses asks for several losses; see [zoest.BatchOracle]. A loss that cannot be had is NaN; if that is all of them, the error is that of
-// the first.
+// Losses asks for several losses; see [zoest.BatchOracle]. A loss that cannot be had is NaN; if that is all of them,
+// the error is that of the first.
 func (o *OneShot) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	if len(queries) != len(losses) {
 		return fmt.Errorf("scorer: %d queries and room for %d losses", len(queries), len(losses))
@@ -175,7 +176,7 @@ func (o *OneShot) run(ctx context.Context, d *desk, q zoest.Query) (float64, err
 	if err := o.allowed(); err != nil {
 		return 0, err
 	}
-	d.params = appendFloats(d.params[:0], q.Point)
+	d.params, _ = cbor.AppendFloats(d.params[:0], q.Point) // checked to be finite
 	if o.dir != "" {
 		if err := os.WriteFile(d.path, d.params, 0o600); err != nil {
 			return 0, fmt.Errorf("scorer: %w", err)
@@ -206,7 +207,8 @@ func (o *OneShot) run(ctx context.Context, d *desk, q zoest.Query) (float64, err
 		err = fmt.Errorf("has not ended within %v", o.cfg.Timeout)
 	}
 	if err != nil {
-		err = fmt.Errorf("scorer: worker %d (%s, pid %d): sample %d: %w%s", d.number, o.name, p.cmd.Process.Pid, q.Sample, err, p.lastWords())
+		err = fmt.Errorf("scorer: worker %d (%s, pid %d): sample %d: %w%s", d.number, o.name, p.cmd.Process.Pid, q.Sample,
+			err, p.lastWords())
 	}
 	o.judge(err, late.Load())
 	return loss, err
@@ -265,7 +267,8 @@ func (o *OneShot) allowed() error {
 	return nil
 }
 
-// judge draws the consequences of a process that has ended. One that fails in time holds nobody up, however often it does.
+// judge draws the consequences of a process that has ended. One that fails in time holds nobody up, however often it
+// does.
 func (o *OneShot) judge(err error, late bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -109,7 +109,8 @@ func start(p Program, args []string) (*process, error) {
 	return out, nil
 }
 
-// wait sees the process to its end. A process that it leaves behind may hold the pipes open, so they are closed from this side.
+// wait sees the process to its end. A process that it leaves behind may hold the pipes open, so they are closed from
+// this side.
 func (p *process) wait() {
 	heard := make(chan struct{})
 	go func() {
@@ -192,8 +193,8 @@ func (p *process) hasExited() bool {
 	}
 }
 
-// left waits until the process has ended, or was killed, and nothing is left of it. It reports false if the system cannot kill it, as when it
-// waits for a disk that does not answer: then it is left alone.
+// left waits until the process has ended, or was killed, and nothing is left of it. It reports false if the system
+// cannot kill it, as when it waits for a disk that does not answer: then it is left alone.
 func (p *process) left() bool {
 	select {
 	case <-p.exited:

@@ -15,16 +15,17 @@ import (
 // errClosed fails what is asked of an oracle that is closed.
 var errClosed = errors.New("scorer: the oracle is closed")
 
-// Stream is an oracle whose losses come from a program that goes on running. Its methods may be called from any goroutine.
+// Stream is an oracle whose losses come from a program that goes on running. Its methods may be called from any
+// goroutine.
 type Stream struct {
-	cfg     StreamConfig // with defaults
-	name    string       // of the program, as it was given
-	codec   codec
-	spawn   *spawner
-	workers []*worker
-	closing chan struct{} // closed by Close
-	lives   sync.WaitGroup
-	opened  chan error // one from each worker: how its first process has begun
+	cfg        StreamConfig // with defaults
+	name       string       // of the program, as it was given
+	codec      codec
+	spawn      *spawner
+	workers    []*worker
+	closing    chan struct{} // closed by Close
+	goroutines sync.WaitGroup
+	opened     chan error // one from each worker: how its first process has begun
 
 	mu       sync.Mutex // guards what follows, and the workers
 	first    hello      // what the first process said, and all others have to
@@ -37,8 +38,8 @@ type Stream struct {
 	free     []*batch
 }
 
-// OpenStream starts the program's processes and waits for their hellos; ctx bounds that and nothing else. The error joins what went wrong,
-// and then nothing is left running.
+// OpenStream starts the program's processes and waits for their hellos; ctx bounds that and nothing else. The error
+// joins what went wrong, and then nothing is left running.
 func OpenStream(ctx context.Context, cfg StreamConfig) (*Stream, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func OpenStream(ctx context.Context, cfg StreamConfig) (*Stream, error) {
 		s.workers = append(s.workers, w)
 	}
 	for _, w := range s.workers { // each may wake the others
-		s.lives.Go(w.supervise)
+		s.goroutines.Go(w.supervise)
 	}
 	var errs []error
 	for range s.workers {
@@ -105,8 +106,8 @@ func (s *Stream) Loss(ctx context.Context, x []float32, sample int) (float64, er
 	return b.jobs[0].loss, b.jobs[0].err
 }
 
-// Losses asks for several losses; see [zoest.BatchOracle]. A loss that cannot be had is NaN; if that is none of them, the error is that of
-// the first.
+// Losses asks for several losses; see [zoest.BatchOracle]. A loss that cannot be had is NaN; if that is none of them,
+// the error is that of the first.
 func (s *Stream) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	if len(queries) != len(losses) {
 		return fmt.Errorf("scorer: %d queries and room for %d losses", len(queries), len(losses))
@@ -119,13 +120,13 @@ func (s *Stream) Losses(ctx context.Context, queries []zoest.Query, losses []flo
 	return b.losses(losses)
 }
 
-// Close ends the processes: it closes their standard input, after a second it sends them SIGTERM, where there is such a thing, and after another
-// it kills them. Calls that wait for an answer fail. Closing again does nothing.
+// Close ends the processes: it closes their standard input, after a second it sends them SIGTERM, where there is such a
+// thing, and after another it kills them. Calls that wait for an answer fail. Closing again does nothing.
 func (s *Stream) Close() error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		s.lives.Wait()
+		s.goroutines.Wait()
 		return nil
 	}
 	s.closed = true
@@ -135,11 +136,11 @@ func (s *Stream) Close() error {
 		w.over = true
 		w.wake.Signal()
 		if p := w.proc; p != nil {
-			s.lives.Go(p.end)
+			s.goroutines.Go(p.end)
 		}
 	}
 	s.mu.Unlock()
-	s.lives.Wait()
+	s.goroutines.Wait()
 	s.spawn.stop()
 	return nil
 }

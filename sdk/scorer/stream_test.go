@@ -151,12 +151,12 @@ func TestMisbehavior(t *testing.T) {
 		{"empty line", both[:1], `says "", want an answer`, false},
 		{"text behind the answer", both[:1], "or more follows", false},
 		{"text for a loss", both[:1], `loss is "\"0.5\"", want a number`, false},
-		{"text for a loss", both[1:], `key 2 is unknown, or has a value of the wrong type`, false},
+		{"text for a loss", both[1:], `loss: found a text string of length 3, wanted a number`, false},
 		{"error and loss", both, "an answer with neither or both of loss and error", false},
 		{"neither", both, "an answer with neither or both of loss and error", false},
 		{"no id", both, "an answer without id", false},
 		{"negative id", both[:1], `id is "-1", want a whole number`, false},
-		{"negative id", both[1:], `key 1 is unknown, or has a value of the wrong type`, false},
+		{"negative id", both[1:], `id: found -1, wanted a whole number`, false},
 		{"NaN", both[:1], `query 1, sample 2, has no loss, but "NaN"`, true},
 		{"Infinity", both[:1], `query 1, sample 2, has no loss, but "-Infinity"`, true},
 		{"CBOR NaN", both[1:], `query 1, sample 2, has no loss, but NaN`, true},
@@ -229,9 +229,9 @@ func TestBadStart(t *testing.T) {
 				case "banner":
 					want = `announces a frame of 1684107084 bytes by writing "Load", want 1..65532 (and nothing but frames on standard output)`
 				case "hello without samples":
-					want = "one of the keys 1, 2 and 3 is missing"
+					want = "samples: found nothing, wanted a whole number"
 				case "answer for a hello":
-					want = "key 2: want a whole number"
+					want = "dim: found a floating-point number, wanted a whole number"
 				}
 			}
 			t.Run(how+" "+string(format), func(t *testing.T) {

@@ -110,7 +110,8 @@ func (w *worker) failLocked(err error) {
 	}
 }
 
-// bury draws the consequences of the end of a process, and returns how long to wait before the next one, if there is to be one.
+// bury draws the consequences of the end of a process, and returns how long to wait before the next one, if there is to
+// be one.
 func (w *worker) bury(err error) (pause time.Duration, more bool) {
 	s := w.s
 	s.mu.Lock()
@@ -141,7 +142,8 @@ func (w *worker) bury(err error) (pause time.Duration, more bool) {
 	}
 	if !s.warned {
 		s.warned = true
-		s.cfg.Logger.Warn("a scoring program has failed; it is started again (details at level DEBUG, which must not leave this device)")
+		s.cfg.Logger.Warn("a scoring program has failed; it is started again (details at level DEBUG, which must not leave " +
+			"this device)")
 	}
 	s.cfg.Logger.Debug("a scoring program has failed", "err", err, "in_a_row", s.failures)
 	s.giveUp()
@@ -226,7 +228,8 @@ func (w *worker) read(p *process) error {
 		case errors.Is(err, io.EOF), errors.Is(err, os.ErrClosed):
 			err = p.lost("has closed its standard output")
 		case errors.Is(err, io.ErrUnexpectedEOF):
-			err = fmt.Errorf("%w, after %d bytes of an unfinished message", p.lost("has closed its standard output"), w.heard.Load()-w.taken.Load())
+			err = fmt.Errorf("%w, after %d bytes of an unfinished message", p.lost("has closed its standard output"),
+				w.heard.Load()-w.taken.Load())
 		}
 		return msg, err
 	}
@@ -268,7 +271,8 @@ func (w *worker) greet(h hello) error {
 		s.first = h
 	}
 	if h != s.first {
-		return fmt.Errorf("says that it has dim %d and samples %d; the first process had dim %d and samples %d", h.dim, h.samples, s.first.dim, s.first.samples)
+		return fmt.Errorf("says that it has dim %d and samples %d; the first process had dim %d and samples %d", h.dim,
+			h.samples, s.first.dim, s.first.samples)
 	}
 	if w.over {
 		return nil
@@ -302,7 +306,8 @@ func (w *worker) settle(a answer) error {
 	w.fails, s.failures = 0, 0
 	if j != nil {
 		if a.why != nil {
-			a.why = fmt.Errorf("scorer: worker %d (%s, pid %d): query %d, sample %d, %w", w.number, s.name, w.proc.cmd.Process.Pid, a.id, j.query.Sample, a.why)
+			a.why = fmt.Errorf("scorer: worker %d (%s, pid %d): query %d, sample %d, %w", w.number, s.name,
+				w.proc.cmd.Process.Pid, a.id, j.query.Sample, a.why)
 		}
 		j.finish(a.loss, a.why)
 	}

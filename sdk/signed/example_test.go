@@ -13,9 +13,9 @@ func Example() {
 	pinned := []ed25519.PublicKey{key.Public().(ed25519.PublicKey)}
 	scope := signed.NewScope("trial-7", [32]byte{1}, "ward-1")
 
-	first := signed.Release{Round: 1, Digest: signed.DigestVector([]float32{0.5, -1})}
+	first := signed.Release{Round: 1, Digest: signed.Digest([]float32{0.5, -1}, nil)}
 	first.Sign(key, scope)
-	second := signed.Release{Round: 1, Digest: signed.DigestVector([]float32{0.25, -1})}
+	second := signed.Release{Round: 1, Digest: signed.Digest([]float32{0.25, -1}, nil)}
 	second.Sign(key, scope)
 
 	fmt.Println(first.Verify(scope, pinned), second.Verify(scope, pinned))

@@ -41,7 +41,7 @@ type Release struct {
 	Generation  uint16   // how many devices of this name were lost before
 	Incarnation uint64   // tells the processes of a device apart; 48 bits
 	Round       int      // the release, 0..MaxInt32; 0 stands for the common start
-	Digest      [32]byte // of what was released, see [DigestVector] and [DigestGrid]
+	Digest      [32]byte // of what was released, see [Digest]
 	Prev        [32]byte // [Release.ID] of the release before; zero if there is none, or if it was not signed
 	Ledger      Head     // the ledger once the release was charged
 	Signature   [ed25519.SignatureSize]byte
@@ -52,13 +52,26 @@ const Size = bodySize + ed25519.SignatureSize
 
 const bodySize = 8 + 4 + 32 + 32 + 16 + 8 + 32
 
-// incarnationBits is how much of the first eight bytes an incarnation takes; the generation has the rest.
+// MaxIncarnation is the highest incarnation: it has 48 bits.
+const MaxIncarnation = 1<<incarnationBits - 1
+
 const incarnationBits = 48
+
+// PackDevice returns a generation and an incarnation in the one number in which they are signed and travel: the
+// generation is in its upper 16 bits.
+func PackDevice(generation uint16, incarnation uint64) uint64 {
+	return uint64(generation)<<incarnationBits | incarnation&MaxIncarnation
+}
+
+// UnpackDevice is the inverse of [PackDevice].
+func UnpackDevice(device uint64) (generation uint16, incarnation uint64) {
+	return uint16(device >> incarnationBits), device & MaxIncarnation
+}
 
 // appendBody appends all but the signature: generation and incarnation in one integer of eight bytes, the round in
 // four, digest, prev, and the ledger's id, lines in eight bytes, and hash. Integers are big-endian.
 func (r *Release) appendBody(dst []byte) []byte {
-	dst = binary.BigEndian.AppendUint64(dst, uint64(r.Generation)<<incarnationBits|r.Incarnation&(1<<incarnationBits-1))
+	dst = binary.BigEndian.AppendUint64(dst, PackDevice(r.Generation, r.Incarnation))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(r.Round))
 	dst = append(append(dst, r.Digest[:]...), r.Prev[:]...)
 	dst = binary.BigEndian.AppendUint64(append(dst, r.Ledger.ID[:]...), r.Ledger.Seq)
@@ -79,8 +92,7 @@ func Parse(b []byte) (Release, error) {
 		b = b[n:]
 		return part
 	}
-	life := binary.BigEndian.Uint64(at(8))
-	r.Generation, r.Incarnation = uint16(life>>incarnationBits), life&(1<<incarnationBits-1)
+	r.Generation, r.Incarnation = UnpackDevice(binary.BigEndian.Uint64(at(8)))
 	round := binary.BigEndian.Uint32(at(4))
 	if round > math.MaxInt32 {
 		return Release{}, fmt.Errorf("signed: release: found round %d, want 0..%d", round, math.MaxInt32)
@@ -158,15 +170,23 @@ func (r *Release) held(s Scope) []byte {
 	return append([]byte(heldTag), id[:]...)
 }
 
-// DigestVector returns the digest of a release whose numbers travel as they are: SHA-256 over a tag and the numbers as
+// Digest returns the digest of a release: of its change on the grid, or of its numbers if it has none.
+func Digest(x []float32, change []int32) [32]byte {
+	if len(change) > 0 {
+		return digestGrid(change)
+	}
+	return digestVector(x)
+}
+
+// digestVector returns the digest of a release whose numbers travel as they are: SHA-256 over a tag and the numbers as
 // float32, little endian. Where each neighbor gets a message of its own, it is the digest of the released model.
-func DigestVector(x []float32) [32]byte {
+func digestVector(x []float32) [32]byte {
 	return digest("vector\n", len(x), func(i int) uint32 { return math.Float32bits(x[i]) })
 }
 
-// DigestGrid returns the digest of a release on a grid: SHA-256 over another tag and the changes as int32, little
+// digestGrid returns the digest of a release on a grid: SHA-256 over another tag and the changes as int32, little
 // endian.
-func DigestGrid(steps []int32) [32]byte {
+func digestGrid(steps []int32) [32]byte {
 	return digest("grid\n", len(steps), func(i int) uint32 { return uint32(steps[i]) })
 }
 

@@ -245,7 +245,7 @@ func (c *member) drive(ctx context.Context, losses *[]float64) error {
 		}
 		var vector, copied []float32 // of the message before; often the same for all neighbors
 		for _, msg := range r.Send {
-			if msg.Done {
+			if msg.Kind == admm.Done {
 				continue // nobody leaves a simulation
 			}
 			if len(msg.Vector) > 0 {

@@ -93,16 +93,16 @@ func readSlotFile(path string) (s slot, err error) {
 
 // decodeSnapshot decodes a slot's state.
 func decodeSnapshot(s slot, path string) (*Snapshot, error) {
-	var cp wire.Checkpoint
-	if err := wire.DecodeCheckpoint(s.State, &cp); err != nil {
+	var snap wire.Snapshot
+	if err := wire.DecodeSnapshot(s.State, &snap); err != nil {
 		return nil, fmt.Errorf("state: %s: saved state of release %d: %w", path, s.Round, err)
 	}
-	blank := 0
-	if cp.Device > 0 {
-		blank = cp.Recovered + 2
+	blank, last := 0, &snap.State
+	if snap.Generation > 0 {
+		blank = last.Recovered + 2
 	}
 	return &Snapshot{
-		Member: cp.Member, Fleet: cp.Fleet, Build: cp.Build, Round: cp.Round, Model: cp.X, Blank: blank,
-		Averaged: cp.Mean, Ledger: cp.Ledger, Note: s.Note,
+		Member: snap.Member, Fleet: snap.Fleet, Build: snap.Build, Round: last.Round, Model: last.X, Blank: blank,
+		Averaged: last.Mean, Ledger: snap.Ledger, Note: s.Note,
 	}, nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/klauspost/compress/huff0"
+
+	"github.com/spade-dfl/spade-edge/sdk/wire/cbor"
 )
 
 // blockSize is the most bytes that are compressed together. It is part of the format. It keeps the work space small, a
@@ -72,7 +74,7 @@ func (u *unpacker) block(b []byte, n int) (block, rest []byte, err error) {
 		if len(b) < 1 {
 			return nil, nil, errors.New("found the end, wanted the byte to repeat")
 		}
-		u.work = room(u.work, n)
+		u.work = cbor.Room(u.work, n)
 		for i := range u.work {
 			u.work[i] = b[0]
 		}
@@ -90,7 +92,7 @@ func (u *unpacker) block(b []byte, n int) (block, rest []byte, err error) {
 			return nil, nil, fmt.Errorf("compressed block: %w", err)
 		}
 		// huff0 fills the capacity of its destination exactly or fails.
-		u.work = room(u.work, n)
+		u.work = cbor.Room(u.work, n)
 		block, err = u.huff.Decoder().Decompress4X(u.work[:0:n], data)
 		if err != nil {
 			return nil, nil, fmt.Errorf("compressed block: %w", err)

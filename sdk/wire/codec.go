@@ -1,11 +1,44 @@
 package wire
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/wire/cbor"
 )
+
+// frameVersion is the version of frames that this package writes and the only one it reads.
+const frameVersion = 1
+
+// Protocol is the version of what nodes say to each other, which a [Hello] carries. In 2, releases are signed and
+// claims are proved.
+const Protocol = 2
+
+// maxRound is the highest round number that a frame takes.
+const maxRound = math.MaxInt32
+
+// MaxDim is the highest dimension of a [Codec]; its frames are of 1 GiB.
+const MaxDim = 1 << 28
+
+// maxField bounds, in bytes, each field of [admm.Signed], and maxSigned those of one frame together.
+const (
+	maxField  = 256
+	maxSigned = 448
+)
+
+// frameRoom is what a frame takes beside the numbers of its vector or grid.
+const frameRoom = 64 + maxSigned
+
+// MaxFrame returns an upper bound, in bytes, of every frame of dimension dim and of every [Hello]: four bytes a
+// coordinate and 512 for all else. Plain vectors come close to it, and compressed ones are used only where they are
+// shorter. It makes sense for dim in 1..MaxDim.
+func MaxFrame(dim int) int { return frameRoom + 4*dim }
 
 // Keys of a frame's map.
 const (
@@ -18,39 +51,102 @@ const (
 	keyGrid
 	keyPacked
 	keyHeld
-	keyLife
+	keyDevice
 	keyPart
 	keyOwn
 	keyProof
 	keyOther
 	keyLedger
 	keyCountersign
+	keyEnd
 )
 
 // frameNames are the names of the keys in errors.
 var frameNames = []string{keyVersion: "version", keyKind: "kind", keyRound: "round", keyResent: "resent",
-	keyVector: "vector", keyPlanes: "planes", keyGrid: "grid", keyPacked: "packed", keyHeld: "held", keyLife: "life", keyPart: "part",
-	keyOwn: "own", keyProof: "proof", keyOther: "other", keyLedger: "ledger", keyCountersign: "countersign"}
+	keyVector: "vector", keyPlanes: "planes", keyGrid: "grid", keyPacked: "packed", keyHeld: "held",
+	keyDevice: "incarnation", keyPart: "part", keyOwn: "own", keyProof: "proof", keyOther: "other",
+	keyLedger: "ledger", keyCountersign: "countersign"}
 
-// frameFields is a frame's map before its values are looked at.
-type frameFields struct {
-	Version item `cbor:"1,keyasint"`
-	Kind    item `cbor:"2,keyasint"`
-	Round   item `cbor:"3,keyasint"`
-	Resent  item `cbor:"4,keyasint"`
-	Vector  item `cbor:"5,keyasint"`
-	Planes  item `cbor:"6,keyasint"`
-	Grid    item `cbor:"7,keyasint"`
-	Packed  item `cbor:"8,keyasint"`
-	Held    item `cbor:"9,keyasint"`
-	Life    item `cbor:"10,keyasint"`
-	Part    item `cbor:"11,keyasint"`
+// keys is a set of keys.
+type keys uint32
 
-	Own         item `cbor:"12,keyasint"`
-	Proof       item `cbor:"13,keyasint"`
-	Other       item `cbor:"14,keyasint"`
-	Ledger      item `cbor:"15,keyasint"`
-	Countersign item `cbor:"16,keyasint"`
+const (
+	vectorKeys  keys = 1<<keyVector | 1<<keyPlanes
+	gridKeys    keys = 1<<keyGrid | 1<<keyPacked
+	payloadKeys      = vectorKeys | gridKeys
+	headKeys    keys = 1<<keyVersion | 1<<keyKind | 1<<keyRound
+)
+
+// rules says, by kind, which keys a frame has to have, and which it may have as well.
+var rules = [...]struct{ must, may keys }{
+	admm.EdgeMessage:   {0, vectorKeys | 1<<keyResent | 1<<keyOwn},
+	admm.Done:          {0, 1<<keyResent | 1<<keyProof | 1<<keyCountersign},
+	admm.Release:       {0, payloadKeys | 1<<keyResent | 1<<keyOwn},
+	admm.Probe:         {1<<keyHeld | 1<<keyDevice, 1<<keyOwn | 1<<keyProof | 1<<keyOther | 1<<keyLedger},
+	admm.StateRequest:  {1<<keyDevice | 1<<keyPart, 1 << keyResent},
+	admm.StateResponse: {1<<keyHeld | 1<<keyDevice | 1<<keyPart, 1<<keyResent | 1<<keyOwn | 1<<keyProof},
+	admm.Conflict:      {1<<keyProof | 1<<keyOther, 1 << keyResent},
+	admm.ProbeReply:    {1<<keyHeld | 1<<keyDevice, 1<<keyOwn | 1<<keyProof | 1<<keyOther | 1<<keyLedger},
+}
+
+// rule returns the keys that a message has to have, and those that it may have.
+func rule(m *admm.Message) (must, may keys) {
+	must, may = rules[m.Kind].must, rules[m.Kind].may
+	if m.Kind == admm.StateResponse {
+		switch m.Part {
+		case admm.SentRelease:
+			may |= payloadKeys
+		case admm.RequesterZ, admm.ResponderZ:
+			may |= vectorKeys
+		case admm.RequesterBase, admm.ResponderBase:
+			may |= gridKeys
+		}
+	}
+	return headKeys | must, headKeys | must | may
+}
+
+// checkKeys compares the keys that a message has with those that its kind has. found says what is there under a key.
+func checkKeys(m *admm.Message, has keys, found func(key int) string) error {
+	must, may := rule(m)
+	if extra := has &^ may; extra != 0 {
+		key := bits.TrailingZeros32(uint32(extra))
+		return fmt.Errorf("%s: found %s, wanted none with kind %s", frameNames[key], found(key), m.Kind)
+	}
+	if missing := must &^ has; missing != 0 {
+		return fmt.Errorf("%s: found nothing, wanted it with kind %s", frameNames[bits.TrailingZeros32(uint32(missing))],
+			m.Kind)
+	}
+	payload := has & payloadKeys
+	if payload == 0 && (m.Kind == admm.EdgeMessage || m.Kind == admm.Release) {
+		return fmt.Errorf("vector: found neither it nor planes nor a grid, wanted one of them with kind %s", m.Kind)
+	}
+	if bits.OnesCount32(uint32(payload)) > 1 {
+		first := bits.TrailingZeros32(uint32(payload))
+		second := bits.TrailingZeros32(uint32(payload &^ (1 << first)))
+		return fmt.Errorf("%s: found one and %s as well, wanted one of them", frameNames[first], frameNames[second])
+	}
+	return nil
+}
+
+// signedFields are the fields of [admm.Signed] in the order of their keys.
+func signedFields(s *admm.Signed) [5]*[]byte {
+	return [5]*[]byte{&s.Own, &s.Proof, &s.Other, &s.Ledger, &s.Countersign}
+}
+
+// checkSigned reports what of the signed fields is too long.
+func checkSigned(s *admm.Signed) error {
+	total := 0
+	for i, b := range signedFields(s) {
+		if len(*b) > maxField {
+			return fmt.Errorf("%s: found %d bytes, wanted at most %d", frameNames[keyOwn+i], len(*b), maxField)
+		}
+		total += len(*b)
+	}
+	if total > maxSigned {
+		return fmt.Errorf("own, proof, other, ledger and countersign: found %d bytes, wanted at most %d together", total,
+			maxSigned)
+	}
+	return nil
 }
 
 // Codec writes and reads the frames of one run, all of one dimension. It holds the work space of the compression, of
@@ -71,212 +167,196 @@ func NewCodec(dim int) (*Codec, error) {
 	return &Codec{dim: dim}, nil
 }
 
-// Append appends the encoding of f to dst and returns the extended slice. It appends at most [MaxFrame] bytes, and
-// allocates no space for them if dst has that much to spare. It reads f.Vector and f.Grid only during the call. The
-// error says what of f cannot be sent; dst is then returned as it came.
-func (c *Codec) Append(dst []byte, f *Frame) ([]byte, error) {
-	if err := c.check(f); err != nil {
+// Append appends the encoding of m, but for its From and To, to dst and returns the extended slice. It appends at most
+// [MaxFrame] bytes, and allocates no space for them if dst has that much to spare. It reads m's slices only during the
+// call. The error says what of m cannot be sent; dst is then returned as it came.
+func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
+	if err := c.check(m); err != nil {
 		return dst, fmt.Errorf("wire: frame: %w", err)
 	}
-	pairs := uint64(3)
-	if f.Resent {
-		pairs++
-	}
-	switch f.Kind {
-	case Message, Release:
-		pairs++ // what it carries
-	case Hail, Ask:
-		pairs += 2 // held and life; life and part
-	case Tell:
-		pairs += 3
-		if len(f.Vector)+len(f.Grid) > 0 {
-			pairs++
-		}
-	}
-	pairs += filled(len(f.Own), len(f.Proof), len(f.Other), len(f.Ledger), len(f.Countersign))
-	if f.Kind == Message || f.Kind == Release || f.Kind == Tell {
+	has := present(m)
+	if has&payloadKeys != 0 {
 		dst = slices.Grow(dst, MaxFrame(c.dim))
 	}
-	dst = appendHead(dst, majorMap, pairs)
-	dst = append(dst, keyVersion, Version, keyKind, byte(f.Kind), keyRound)
-	dst = appendHead(dst, majorUint, uint64(f.Round))
-	if f.Resent {
-		dst = append(dst, keyResent, cborTrue)
+	w := cbor.Writer{B: dst}
+	w.Map(bits.OnesCount32(uint32(has)))
+	w.Uint(keyVersion, frameVersion)
+	kind, resent := m.Kind, m.Resent
+	if kind == admm.ProbeReply {
+		kind, resent = admm.Probe, true
 	}
+	w.Uint(keyKind, uint64(kind))
+	w.Uint(keyRound, uint64(m.Round))
+	if resent {
+		w.True(keyResent)
+	}
+	c.appendVector(&w, m.Vector)
+	c.appendGrid(&w, m.Grid)
+	if has&(1<<keyHeld) != 0 {
+		w.Uint(keyHeld, uint64(m.Held))
+	}
+	if has&(1<<keyDevice) != 0 {
+		w.Uint(keyDevice, signed.PackDevice(m.Generation, m.Incarnation))
+	}
+	if has&(1<<keyPart) != 0 {
+		w.Uint(keyPart, uint64(m.Part))
+	}
+	for i, b := range signedFields(&m.Signed) {
+		w.Bytes(byte(keyOwn+i), *b)
+	}
+	return w.B, nil
+}
+
+// present returns the keys that a message has: those that its kind has to have, and those with a value. A vector and a
+// grid have the keys of their plain form.
+func present(m *admm.Message) keys {
+	must, _ := rule(m)
+	set := func(s keys, key int, is bool) keys {
+		if is {
+			s |= 1 << key
+		}
+		return s
+	}
+	must &^= 1<<keyProof | 1<<keyOther
+	must = set(must, keyResent, m.Resent || m.Kind == admm.ProbeReply)
+	must = set(must, keyVector, len(m.Vector) > 0)
+	must = set(must, keyGrid, len(m.Grid) > 0)
+	must = set(must, keyHeld, m.Held != 0)
+	must = set(must, keyDevice, m.Generation != 0 || m.Incarnation != 0)
+	must = set(must, keyPart, m.Part != 0)
+	for i, b := range signedFields(&m.Signed) {
+		must = set(must, keyOwn+i, len(*b) > 0)
+	}
+	return must
+}
+
+// check reports why m cannot be sent.
+func (c *Codec) check(m *admm.Message) error {
+	var errs [5]error
+	if m.Round < 0 || m.Round > maxRound {
+		errs[0] = fmt.Errorf("round: found %d, wanted 0..%d", m.Round, maxRound)
+	}
+	if m.Kind < admm.EdgeMessage || m.Kind > admm.ProbeReply {
+		return errors.Join(fmt.Errorf("kind: found %d, wanted %d..%d", m.Kind, admm.EdgeMessage, admm.ProbeReply), errs[0])
+	}
+	errs[1] = checkKeys(m, present(m)&^(1<<keyResent)|resentIn(m), func(key int) string {
+		switch key {
+		case keyResent:
+			return "true"
+		case keyVector:
+			return fmt.Sprintf("%d coordinates", len(m.Vector))
+		case keyGrid:
+			return fmt.Sprintf("%d coordinates", len(m.Grid))
+		case keyHeld:
+			return fmt.Sprint(m.Held)
+		case keyDevice:
+			return fmt.Sprintf("%d and %d", m.Generation, m.Incarnation)
+		case keyPart:
+			return fmt.Sprint(m.Part)
+		}
+		return fmt.Sprintf("%d bytes", len(*signedFields(&m.Signed)[key-keyOwn]))
+	})
+	errs[2] = c.checkPayload(m)
 	switch {
-	case len(f.Vector) > 0:
-		dst = c.appendVector(dst, f.Vector)
-	case len(f.Grid) > 0:
-		dst = c.appendGrid(dst, f.Grid)
+	case m.Held < 0 || m.Held > maxRound:
+		errs[3] = fmt.Errorf("held: found %d, wanted 0..%d", m.Held, maxRound)
+	case m.Part > admm.ResponderBase:
+		errs[3] = fmt.Errorf("part: found %d, wanted 0..%d", m.Part, admm.ResponderBase)
+	case m.Incarnation > signed.MaxIncarnation:
+		errs[3] = fmt.Errorf("incarnation: found %d, wanted 0..%d", m.Incarnation, uint64(signed.MaxIncarnation))
 	}
-	if f.Kind == Hail || f.Kind == Tell {
-		dst = appendHead(append(dst, keyHeld), majorUint, uint64(f.Held))
-	}
-	if f.Kind == Hail || f.Kind == Ask || f.Kind == Tell {
-		dst = appendHead(append(dst, keyLife), majorUint, f.Life)
-	}
-	if f.Kind == Ask || f.Kind == Tell {
-		dst = append(dst, keyPart, byte(f.Part))
-	}
-	for i, b := range f.signed() {
-		if len(b) > 0 {
-			dst = append(appendHead(append(dst, byte(keyOwn+i)), majorBytes, uint64(len(b))), b...)
-		}
-	}
-	return dst, nil
+	errs[4] = checkSigned(&m.Signed)
+	return errors.Join(errs[:]...)
 }
 
-// signed returns the opaque fields in the order of their keys.
-func (f *Frame) signed() [5][]byte {
-	return [5][]byte{f.Own, f.Proof, f.Other, f.Ledger, f.Countersign}
+// resentIn returns the key of the mark Resent, if m has it. A probe reply has that key in itself.
+func resentIn(m *admm.Message) keys {
+	if m.Resent {
+		return 1 << keyResent
+	}
+	return 0
 }
 
-// signedFields says which of the opaque fields a frame of this kind may have, and whether it has to have all of these.
-func (k Kind) signedFields() (may [5]bool, must bool) {
-	switch k {
-	case Message, Release:
-		may = [5]bool{true}
-	case Hail:
-		may = [5]bool{true, true, true, true}
-	case Done:
-		may = [5]bool{1: true, 4: true}
-	case Tell:
-		may = [5]bool{true, true}
-	case Double:
-		return [5]bool{1: true, 2: true}, true
+// checkPayload reports a vector or a grid that is not of the codec's dimension, and a vector that is not finite.
+func (c *Codec) checkPayload(m *admm.Message) error {
+	if n := len(m.Vector); n != 0 && n != c.dim {
+		return fmt.Errorf("vector: found %d coordinates, wanted %d", n, c.dim)
 	}
-	return may, false
-}
-
-// checkSigned reports what of the opaque fields cannot be sent, or taken.
-func (f *Frame) checkSigned() error {
-	may, must := f.Kind.signedFields()
-	total := 0
-	for i, b := range f.signed() {
-		name := frameNames[keyOwn+i]
-		switch {
-		case len(b) > 0 && !may[i]:
-			return fmt.Errorf("%s: found %d bytes, wanted none with kind %s", name, len(b), f.Kind)
-		case len(b) == 0 && may[i] && must:
-			return fmt.Errorf("%s: found nothing, wanted it with kind %s", name, f.Kind)
-		case len(b) > MaxSigned:
-			return fmt.Errorf("%s: found %d bytes, wanted at most %d", name, len(b), MaxSigned)
-		}
-		total += len(b)
+	if n := len(m.Grid); n != 0 && n != c.dim {
+		return fmt.Errorf("grid: found %d coordinates, wanted %d", n, c.dim)
 	}
-	if total > maxSigned {
-		return fmt.Errorf("own, proof, other, ledger and countersign: found %d bytes, wanted at most %d together", total, maxSigned)
+	if err := cbor.CheckFinite(m.Vector); err != nil {
+		return fmt.Errorf("vector: %w", err)
 	}
 	return nil
 }
 
-// check reports why f cannot be sent.
-func (c *Codec) check(f *Frame) error {
-	var round, vector, grid, held, life, part error
-	if f.Round < 0 || f.Round > MaxRound {
-		round = fmt.Errorf("round: found %d, wanted 0..%d", f.Round, MaxRound)
+// appendVector writes a vector, if there is one, in the shorter of the two forms.
+func (c *Codec) appendVector(w *cbor.Writer, v []float32) {
+	if len(v) == 0 {
+		return
 	}
-	// What may be there, by kind; a Release has one of the two.
-	wantVector, wantGrid := f.Kind == Message, false
-	switch f.Kind {
-	case Message, Done, Hail, Ask, Double:
-	case Tell:
-		vectors, grids := f.Part.forms()
-		wantGrid = grids && len(f.Grid) > 0
-		wantVector = vectors && !wantGrid && len(f.Vector) > 0
-	case Release:
-		wantVector, wantGrid = len(f.Grid) == 0, len(f.Grid) > 0
-	default:
-		return errors.Join(fmt.Errorf("kind: found %d, wanted 1 (message), 2 (done), 3 (release), 4 (hail), 5 (ask), 6 (tell) or 7 (double)", f.Kind), round)
+	before, plain := w.B, 4*len(v)
+	start := w.OpenBytes(keyPlanes, plain)
+	if b, ok := c.enc.planes(w.B, v, plain); ok {
+		w.B = b
+		w.CloseBytes(start, plain)
+		return
 	}
-	switch {
-	case wantVector && len(f.Vector) != c.dim:
-		vector = fmt.Errorf("vector: found %d coordinates, wanted %d", len(f.Vector), c.dim)
-	case wantVector:
-		if err := checkFinite(f.Vector); err != nil {
-			vector = fmt.Errorf("vector: %w", err)
-		}
-	case wantGrid && len(f.Vector) != 0:
-		vector = fmt.Errorf("vector: found %d coordinates, wanted none beside a grid", len(f.Vector))
-	case len(f.Vector) != 0:
-		vector = fmt.Errorf("vector: found %d coordinates, wanted none with kind %s", len(f.Vector), f.Kind)
-	}
-	switch {
-	case wantGrid && len(f.Grid) != c.dim:
-		grid = fmt.Errorf("grid: found %d coordinates, wanted %d", len(f.Grid), c.dim)
-	case !wantGrid && len(f.Grid) != 0:
-		grid = fmt.Errorf("grid: found %d coordinates, wanted none with kind %s", len(f.Grid), f.Kind)
-	}
-	hasHeld, hasLife, hasPart := f.Kind.numbers()
-	switch {
-	case hasHeld && (f.Held < 0 || f.Held > MaxRound):
-		held = fmt.Errorf("held: found %d, wanted 0..%d", f.Held, MaxRound)
-	case !hasHeld && f.Held != 0:
-		held = fmt.Errorf("held: found %d, wanted 0 with kind %s", f.Held, f.Kind)
-	}
-	if !hasLife && f.Life != 0 {
-		life = fmt.Errorf("life: found %d, wanted 0 with kind %s", f.Life, f.Kind)
-	}
-	switch {
-	case hasPart && f.Part > maxPart:
-		part = fmt.Errorf("part: found %d, wanted 0..%d", f.Part, maxPart)
-	case !hasPart && f.Part != 0:
-		part = fmt.Errorf("part: found %d, wanted 0 with kind %s", f.Part, f.Kind)
-	}
-	return errors.Join(round, vector, grid, held, life, part, f.checkSigned())
+	w.B = before
+	w.Floats(keyVector, "vector", v)
 }
 
-// numbers says which numbers a frame of this kind has besides its round.
-func (k Kind) numbers() (held, life, part bool) {
-	return k == Hail || k == Tell, k == Hail || k == Ask || k == Tell, k == Ask || k == Tell
-}
-
-// forms says what a Tell of this part may carry.
-func (p Part) forms() (vector, grid bool) {
-	return p == Sent || p == AskerZ || p == TellerZ, p == Sent || p == AskerAt || p == TellerAt
-}
-
-// appendVector appends the vector's key and value in the shorter of the two forms.
-func (c *Codec) appendVector(dst []byte, v []float32) []byte {
-	start, plain := len(dst), 4*len(v)
-	if dst, ok := c.enc.planes(openBytes(dst, keyPlanes, plain), v, plain); ok {
-		return closeBytes(dst, start, plain)
+// appendGrid writes a grid, if there is one, in the shorter of the two forms.
+func (c *Codec) appendGrid(w *cbor.Writer, g []int32) {
+	if len(g) == 0 {
+		return
 	}
-	dst, at := appendArray(append(dst, keyVector), tagFloat32LE, plain)
-	putFloats(dst[at:], v)
-	return dst
-}
-
-// appendGrid appends the grid's key and value in the shorter of the two forms.
-func (c *Codec) appendGrid(dst []byte, g []int32) []byte {
-	start, plain := len(dst), 4*len(g)
-	if dst, ok := c.enc.grid(openBytes(dst, keyPacked, plain), g, plain); ok {
-		return closeBytes(dst, start, plain)
+	before, plain := w.B, 4*len(g)
+	start := w.OpenBytes(keyPacked, plain)
+	if b, ok := c.enc.grid(w.B, g, plain); ok {
+		w.B = b
+		w.CloseBytes(start, plain)
+		return
 	}
-	dst, at := appendArray(append(dst, keyGrid), tagInt32LE, plain)
-	putInts(dst[at:], g)
-	return dst
+	w.B = before
+	w.Ints(keyGrid, g)
 }
 
-// openBytes appends a key and room for the head of a byte string of fewer than limit bytes. The string's bytes go
-// where they belong if the head is as long as it can be, and closeBytes moves them down if not.
-func openBytes(dst []byte, key byte, limit int) []byte {
-	dst = append(dst, key)
-	return dst[:len(dst)+headSize(uint64(limit))]
+// frameFields is a frame's map before its values are looked at.
+type frameFields struct {
+	Version cbor.Item `cbor:"1,keyasint"`
+	Kind    cbor.Item `cbor:"2,keyasint"`
+	Round   cbor.Item `cbor:"3,keyasint"`
+	Resent  cbor.Item `cbor:"4,keyasint"`
+	Vector  cbor.Item `cbor:"5,keyasint"`
+	Planes  cbor.Item `cbor:"6,keyasint"`
+	Grid    cbor.Item `cbor:"7,keyasint"`
+	Packed  cbor.Item `cbor:"8,keyasint"`
+	Held    cbor.Item `cbor:"9,keyasint"`
+	Device  cbor.Item `cbor:"10,keyasint"`
+	Part    cbor.Item `cbor:"11,keyasint"`
+
+	Own         cbor.Item `cbor:"12,keyasint"`
+	Proof       cbor.Item `cbor:"13,keyasint"`
+	Other       cbor.Item `cbor:"14,keyasint"`
+	Ledger      cbor.Item `cbor:"15,keyasint"`
+	Countersign cbor.Item `cbor:"16,keyasint"`
 }
 
-// closeBytes writes the head that openBytes, called when dst had start bytes, left room for.
-func closeBytes(dst []byte, start, limit int) []byte {
-	payload := dst[start+1+headSize(uint64(limit)):]
-	dst = appendHead(dst[:start+1], majorBytes, uint64(len(payload)))
-	return append(dst, payload...) // to the same place or a lower one: append copies like memmove
+// byKey returns the fields by their keys.
+func (f *frameFields) byKey() [keyEnd]cbor.Item {
+	return [...]cbor.Item{keyVersion: f.Version, keyKind: f.Kind, keyRound: f.Round, keyResent: f.Resent,
+		keyVector: f.Vector, keyPlanes: f.Planes, keyGrid: f.Grid, keyPacked: f.Packed, keyHeld: f.Held, keyDevice: f.Device,
+		keyPart: f.Part, keyOwn: f.Own, keyProof: f.Proof, keyOther: f.Other, keyLedger: f.Ledger,
+		keyCountersign: f.Countersign}
 }
 
-// Decode reads one frame into f. It uses the storage of f.Vector and f.Grid if there is room for the codec's
-// dimension, and leaves empty what the frame does not have. It keeps nothing of frame. The error says which field is
-// wrong, what was found and what was wanted; f then holds nothing of use.
-func (c *Codec) Decode(frame []byte, f *Frame) error {
-	err := c.decode(frame, f)
+// Decode reads one frame into m, whose From and To it sets to 0. It uses the storage of m's slices if there is room,
+// and leaves empty what the frame does not have. It keeps nothing of frame. The error says which field is wrong, what
+// was found and what was wanted; m then holds nothing of use.
+func (c *Codec) Decode(frame []byte, m *admm.Message) error {
+	err := c.decode(frame, m)
 	c.fields = frameFields{}
 	if err != nil {
 		return fmt.Errorf("wire: frame: %w", err)
@@ -284,177 +364,129 @@ func (c *Codec) Decode(frame []byte, f *Frame) error {
 	return nil
 }
 
-func (c *Codec) decode(frame []byte, f *Frame) error {
+func (c *Codec) decode(frame []byte, m *admm.Message) error {
 	if most := MaxFrame(c.dim); len(frame) > most {
 		return fmt.Errorf("found %d bytes, wanted at most %d for dimension %d", len(frame), most, c.dim)
 	}
-	m := &c.fields
-	if err := unmarshal(frame, m, frameNames); err != nil {
+	if err := cbor.Unmarshal(frame, &c.fields, frameNames); err != nil {
 		return err
 	}
-	if _, err := m.Version.uint("version", Version, Version); err != nil {
+	fields := c.fields.byKey()
+	if _, err := fields[keyVersion].Uint("version", frameVersion, frameVersion); err != nil {
 		return err
 	}
-	kind, err := m.Kind.uint("kind", uint64(Message), uint64(Double))
+	kind, err := fields[keyKind].Uint("kind", uint64(admm.EdgeMessage), uint64(admm.Conflict))
 	if err != nil {
 		return err
 	}
-	round, err := m.Round.uint("round", 0, MaxRound)
+	round, err := fields[keyRound].Uint("round", 0, maxRound)
 	if err != nil {
 		return err
 	}
-	if m.Resent != nil && !(len(m.Resent) == 1 && m.Resent[0] == cborTrue) {
-		return fmt.Errorf("resent: found %s, wanted true or no such field", describe(m.Resent))
+	resent := fields[keyResent]
+	if resent != nil && !resent.True() {
+		return fmt.Errorf("resent: found %s, wanted true or no such field", resent)
 	}
-	if err := exact(frame, m.Version, m.Kind, m.Round, m.Resent, m.Vector, m.Planes, m.Grid, m.Packed, m.Held, m.Life, m.Part,
-		m.Own, m.Proof, m.Other, m.Ledger, m.Countersign); err != nil {
+	if err := cbor.Exact(frame, fields[:]...); err != nil {
 		return err
 	}
-	*f = Frame{Kind: Kind(kind), Round: int(round), Resent: m.Resent != nil, Vector: f.Vector[:0], Grid: f.Grid[:0],
-		Own: f.Own[:0], Proof: f.Proof[:0], Other: f.Other[:0], Ledger: f.Ledger[:0], Countersign: f.Countersign[:0]}
-	if err := m.numbers(f); err != nil {
+	s := &m.Signed
+	*m = admm.Message{Kind: admm.Kind(kind), Round: int(round), Resent: resent != nil, Vector: m.Vector[:0],
+		Grid: m.Grid[:0],
+		Signed: admm.Signed{Own: s.Own[:0], Proof: s.Proof[:0], Other: s.Other[:0], Ledger: s.Ledger[:0],
+			Countersign: s.Countersign[:0]}}
+	if m.Kind == admm.Probe && m.Resent {
+		m.Kind, m.Resent = admm.ProbeReply, false
+	}
+	if err := decodeNumbers(&fields, m); err != nil {
 		return err
 	}
-	if err := m.signed(f); err != nil {
+	var has keys
+	for key, it := range fields {
+		if it != nil && (key != keyResent || m.Resent) {
+			has |= 1 << key
+		}
+	}
+	if err := checkKeys(m, has, func(key int) string { return fields[key].String() }); err != nil {
 		return err
 	}
-	return c.decodePayload(m, f)
-}
-
-// numbers reads those numbers of a frame that its kind demands, and refuses others.
-func (m *frameFields) numbers(f *Frame) error {
-	hasHeld, hasLife, hasPart := f.Kind.numbers()
-	held, err := m.Held.number(hasHeld, "held", MaxRound, f.Kind)
-	if err != nil {
-		return err
-	}
-	if f.Life, err = m.Life.number(hasLife, "life", math.MaxUint64, f.Kind); err != nil {
-		return err
-	}
-	part, err := m.Part.number(hasPart, "part", uint64(maxPart), f.Kind)
-	f.Held, f.Part = int(held), Part(part)
-	return err
-}
-
-// signed copies the opaque fields. One that is there is not empty, so that a frame has one encoding.
-func (m *frameFields) signed(f *Frame) error {
-	dst := [5]*[]byte{&f.Own, &f.Proof, &f.Other, &f.Ledger, &f.Countersign}
-	for i, it := range [5]item{m.Own, m.Proof, m.Other, m.Ledger, m.Countersign} {
+	for i, b := range signedFields(&m.Signed) {
+		it := fields[keyOwn+i]
 		if it == nil {
 			continue
 		}
-		b, err := it.bytes(frameNames[keyOwn+i])
+		contents, err := it.Bytes(frameNames[keyOwn+i])
 		if err != nil {
 			return err
 		}
-		if len(b) == 0 || len(b) > MaxSigned {
-			return fmt.Errorf("%s: found %d bytes, wanted 1..%d", frameNames[keyOwn+i], len(b), MaxSigned)
+		if len(contents) == 0 || len(contents) > maxField {
+			return fmt.Errorf("%s: found %d bytes, wanted 1..%d", frameNames[keyOwn+i], len(contents), maxField)
 		}
-		*dst[i] = append(*dst[i], b...)
+		*b = append(*b, contents...)
 	}
-	return f.checkSigned()
+	if err := checkSigned(&m.Signed); err != nil {
+		return err
+	}
+	return c.decodePayload(&fields, m)
 }
 
-// number reads a number of 0 to most if a frame of this kind has it; then it must be there, and else not.
-func (it item) number(has bool, name string, most uint64, kind Kind) (uint64, error) {
-	if has {
-		return it.uint(name, 0, most)
+// decodeNumbers reads those numbers of a frame that are there.
+func decodeNumbers(fields *[keyEnd]cbor.Item, m *admm.Message) error {
+	number := func(key int, most uint64) (uint64, error) {
+		if fields[key] == nil {
+			return 0, nil
+		}
+		return fields[key].Uint(frameNames[key], 0, most)
 	}
-	if it != nil {
-		return 0, fmt.Errorf("%s: found %s, wanted none with kind %s", name, describe(it), kind)
-	}
-	return 0, nil
+	held, errHeld := number(keyHeld, maxRound)
+	device, errDevice := number(keyDevice, math.MaxUint64)
+	part, errPart := number(keyPart, uint64(admm.ResponderBase))
+	m.Held, m.Part = int(held), admm.Part(part)
+	m.Generation, m.Incarnation = signed.UnpackDevice(device)
+	return cmp.Or(errHeld, errDevice, errPart)
 }
 
-// decodePayload reads the one of a frame's vector, planes, grid and packed grid that it has, or none, as its kind
-// demands.
-func (c *Codec) decodePayload(m *frameFields, f *Frame) error {
-	vectors, grids := false, false
-	forms := [...]item{keyVector: m.Vector, keyPlanes: m.Planes, keyGrid: m.Grid, keyPacked: m.Packed}
-	switch f.Kind {
-	case Message:
-		vectors = true
-	case Release:
-		vectors, grids = true, true
-	case Tell:
-		vectors, grids = f.Part.forms()
-	}
-	found := 0
-	for key := keyVector; key <= keyPacked; key++ {
-		switch {
-		case forms[key] == nil:
-		case key <= keyPlanes && !vectors, key > keyPlanes && !grids:
-			return fmt.Errorf("%s: found %s, wanted none with kind %s", frameNames[key], describe(forms[key]), f.Kind)
-		case found != 0:
-			return fmt.Errorf("%s: found one and %s as well, wanted one of them", frameNames[found], frameNames[key])
-		default:
-			found = key
+// decodePayload reads the one of a frame's vector, planes, grid and packed grid that it has, if any.
+func (c *Codec) decodePayload(fields *[keyEnd]cbor.Item, m *admm.Message) (err error) {
+	switch {
+	case fields[keyVector] != nil:
+		m.Vector, err = fields[keyVector].Floats("vector", m.Vector, c.dim)
+	case fields[keyGrid] != nil:
+		m.Grid, err = fields[keyGrid].Ints("grid", m.Grid, c.dim)
+	case fields[keyPlanes] != nil:
+		b, err := shorter(fields[keyPlanes], "planes", "vector", c.dim)
+		if err != nil {
+			return err
+		}
+		m.Vector = cbor.Room(m.Vector, c.dim)
+		if err := c.dec.planes(m.Vector, b); err != nil {
+			return fmt.Errorf("planes: %w", err)
+		}
+		if err := cbor.CheckFinite(m.Vector); err != nil {
+			return fmt.Errorf("vector: %w", err)
+		}
+	case fields[keyPacked] != nil:
+		b, err := shorter(fields[keyPacked], "packed", "grid", c.dim)
+		if err != nil {
+			return err
+		}
+		m.Grid = cbor.Room(m.Grid, c.dim)
+		if err := c.dec.grid(m.Grid, b); err != nil {
+			return fmt.Errorf("packed: %w", err)
 		}
 	}
-	switch found {
-	case keyVector:
-		return c.decodeVector(m.Vector, f)
-	case keyPlanes:
-		return c.decodePlanes(m.Planes, f)
-	case keyGrid:
-		return c.decodeGrid(m.Grid, f)
-	case keyPacked:
-		return c.decodePacked(m.Packed, f)
-	}
-	switch f.Kind {
-	case Message:
-		return errors.New("vector: found neither it nor planes, wanted one of them with kind message")
-	case Release:
-		return errors.New("vector: found neither it nor planes nor a grid, wanted one of them with kind release")
-	}
-	return nil
+	return err
 }
 
-func (c *Codec) decodeVector(it item, f *Frame) error {
-	b, err := it.array("vector", tagFloat32LE, c.dim)
+// shorter returns the contents of a byte string that stands for the typed array called plain, of dim numbers, and is
+// shorter.
+func shorter(it cbor.Item, name, plain string, dim int) ([]byte, error) {
+	b, err := it.Bytes(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	f.Vector = room(f.Vector, c.dim)
-	if err := getFloats(f.Vector, b); err != nil {
-		return fmt.Errorf("vector: %w", err)
+	if len(b) >= 4*dim {
+		return nil, fmt.Errorf("%s: found %d bytes, wanted fewer than the %d of the plain %s", name, len(b), 4*dim, plain)
 	}
-	return nil
-}
-
-func (c *Codec) decodePlanes(it item, f *Frame) error {
-	b, err := it.shorter("planes", "vector", c.dim)
-	if err != nil {
-		return err
-	}
-	f.Vector = room(f.Vector, c.dim)
-	if err := c.dec.planes(f.Vector, b); err != nil {
-		return fmt.Errorf("planes: %w", err)
-	}
-	if err := checkFinite(f.Vector); err != nil {
-		return fmt.Errorf("vector: %w", err)
-	}
-	return nil
-}
-
-func (c *Codec) decodeGrid(it item, f *Frame) error {
-	b, err := it.array("grid", tagInt32LE, c.dim)
-	if err != nil {
-		return err
-	}
-	f.Grid = room(f.Grid, c.dim)
-	getInts(f.Grid, b)
-	return nil
-}
-
-func (c *Codec) decodePacked(it item, f *Frame) error {
-	b, err := it.shorter("packed", "grid", c.dim)
-	if err != nil {
-		return err
-	}
-	f.Grid = room(f.Grid, c.dim)
-	if err := c.dec.grid(f.Grid, b); err != nil {
-		return fmt.Errorf("packed: %w", err)
-	}
-	return nil
+	return b, nil
 }

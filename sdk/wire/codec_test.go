@@ -13,6 +13,8 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
 func newCodec(t testing.TB, dim int) *Codec {
@@ -24,7 +26,7 @@ func newCodec(t testing.TB, dim int) *Codec {
 	return c
 }
 
-func mustAppend(t testing.TB, c *Codec, f *Frame) []byte {
+func mustAppend(t testing.TB, c *Codec, f *admm.Message) []byte {
 	t.Helper()
 	b, err := c.Append(nil, f)
 	if err != nil {
@@ -72,8 +74,9 @@ func sameBits(a, b []float32) bool {
 }
 
 // sameFrame compares frames bit by bit.
-func sameFrame(a, b *Frame) bool {
-	return a.Kind == b.Kind && a.Round == b.Round && a.Resent == b.Resent && a.Held == b.Held && a.Life == b.Life && a.Part == b.Part &&
+func sameFrame(a, b *admm.Message) bool {
+	return a.Kind == b.Kind && a.Round == b.Round && a.Resent == b.Resent && a.Held == b.Held && a.Part == b.Part &&
+		a.Generation == b.Generation && a.Incarnation == b.Incarnation &&
 		sameBits(a.Vector, b.Vector) && slices.Equal(a.Grid, b.Grid)
 }
 
@@ -106,7 +109,7 @@ func usesPlanes(t testing.TB, frame []byte) bool {
 }
 
 // A frame by the library's own encoder, in core deterministic form: what Append must give for plain vectors.
-func reference(t *testing.T, f *Frame) []byte {
+func reference(t *testing.T, f *admm.Message) []byte {
 	t.Helper()
 	type float32LE []byte
 	type int32LE []byte
@@ -132,13 +135,17 @@ func reference(t *testing.T, f *Frame) []byte {
 	var held *int
 	var life *uint64
 	var part *uint8
+	device := uint64(f.Generation)<<48 + f.Incarnation
+	kind, resent := f.Kind, f.Resent
 	switch f.Kind {
-	case Hail:
-		held, life = &f.Held, &f.Life
-	case Ask:
-		life, part = &f.Life, (*uint8)(&f.Part)
-	case Tell:
-		held, life, part = &f.Held, &f.Life, (*uint8)(&f.Part)
+	case admm.ProbeReply:
+		held, life, kind, resent = &f.Held, &device, admm.Probe, true
+	case admm.Probe:
+		held, life = &f.Held, &device
+	case admm.StateRequest:
+		life, part = &device, (*uint8)(&f.Part)
+	case admm.StateResponse:
+		held, life, part = &f.Held, &device, (*uint8)(&f.Part)
 	}
 	b, err := mode.Marshal(struct {
 		Version int       `cbor:"1,keyasint"`
@@ -156,7 +163,7 @@ func reference(t *testing.T, f *Frame) []byte {
 		Other       []byte `cbor:"14,keyasint,omitempty"`
 		Ledger      []byte `cbor:"15,keyasint,omitempty"`
 		Countersign []byte `cbor:"16,keyasint,omitempty"`
-	}{1, int(f.Kind), f.Round, f.Resent, vector, grid, held, life, part, f.Own, f.Proof, f.Other, f.Ledger, f.Countersign})
+	}{1, int(kind), f.Round, resent, vector, grid, held, life, part, f.Signed.Own, f.Signed.Proof, f.Signed.Other, f.Signed.Ledger, f.Signed.Countersign})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,27 +171,31 @@ func reference(t *testing.T, f *Frame) []byte {
 }
 
 func TestAppendIsCoreDeterministicCBOR(t *testing.T) {
-	for _, round := range []int{0, 1, 23, 24, 255, 256, 65535, 65536, MaxRound} {
+	for _, round := range []int{0, 1, 23, 24, 255, 256, 65535, 65536, maxRound} {
 		for _, resent := range []bool{false, true} {
+			probe := admm.Probe
+			if resent {
+				probe = admm.ProbeReply
+			}
 			for _, dim := range []int{1, 5, 6, 10, 63, 64, 1000, 16383, 16384} {
-				for _, f := range []*Frame{
-					{Kind: Message, Round: round, Resent: resent, Vector: anyFinite(dim, 1)},
-					{Kind: Release, Round: round, Resent: resent, Vector: anyFinite(dim, 1)},
-					{Kind: Release, Round: round, Resent: resent, Grid: anyInts(dim, 1)},
+				for _, f := range []*admm.Message{
+					{Kind: admm.EdgeMessage, Round: round, Resent: resent, Vector: anyFinite(dim, 1)},
+					{Kind: admm.Release, Round: round, Resent: resent, Vector: anyFinite(dim, 1)},
+					{Kind: admm.Release, Round: round, Resent: resent, Grid: anyInts(dim, 1)},
 				} {
 					if got, want := mustAppend(t, newCodec(t, dim), f), reference(t, f); !bytes.Equal(got, want) {
 						t.Errorf("%s of round %d, dimension %d: %x..., want %x...", f.Kind, round, dim, got[:16], want[:16])
 					}
 				}
 			}
-			for _, f := range []*Frame{
-				{Kind: Done, Round: round, Resent: resent},
-				{Kind: Hail, Round: round, Resent: resent, Held: MaxRound - round, Life: math.MaxUint64},
-				{Kind: Hail, Round: round, Resent: resent},
-				{Kind: Ask, Round: round, Resent: resent, Life: 7},
-				{Kind: Ask, Round: round, Resent: resent, Life: math.MaxUint64, Part: TellerAt},
-				{Kind: Tell, Round: round, Resent: resent, Held: MaxRound - round, Life: math.MaxUint64},
-				{Kind: Tell, Round: round, Resent: resent, Held: 1, Part: TellerZ},
+			for _, f := range []*admm.Message{
+				{Kind: admm.Done, Round: round, Resent: resent},
+				{Kind: probe, Round: round, Held: maxRound - round, Generation: 0xffff, Incarnation: 0xffffffffffff},
+				{Kind: probe, Round: round},
+				{Kind: admm.StateRequest, Round: round, Resent: resent, Incarnation: 7},
+				{Kind: admm.StateRequest, Round: round, Resent: resent, Generation: 0xffff, Incarnation: 0xffffffffffff, Part: admm.ResponderBase},
+				{Kind: admm.StateResponse, Round: round, Resent: resent, Held: maxRound - round, Generation: 0xffff, Incarnation: 0xffffffffffff},
+				{Kind: admm.StateResponse, Round: round, Resent: resent, Held: 1, Part: admm.ResponderZ},
 			} {
 				if got, want := mustAppend(t, newCodec(t, 3), f), reference(t, f); !bytes.Equal(got, want) {
 					t.Errorf("%s of round %d: %x, want %x", f.Kind, round, got, want)
@@ -217,16 +228,16 @@ func TestRoundTrip(t *testing.T) {
 	for name, v := range vectors {
 		t.Run(name, func(t *testing.T) {
 			c := newCodec(t, len(v))
-			var got Frame
-			for _, f := range []*Frame{
-				{Kind: Message, Round: 0, Vector: v},
-				{Kind: Message, Round: MaxRound, Resent: true, Vector: v},
-				{Kind: Done, Round: 5},
-				{Kind: Done, Round: 70000, Resent: true},
-				{Kind: Release, Round: 9, Vector: v},
-				{Kind: Hail, Round: 12, Held: 11},
-				{Kind: Hail, Resent: true, Held: MaxRound},
-				{Kind: Message, Round: 1, Vector: v},
+			var got admm.Message
+			for _, f := range []*admm.Message{
+				{Kind: admm.EdgeMessage, Round: 0, Vector: v},
+				{Kind: admm.EdgeMessage, Round: maxRound, Resent: true, Vector: v},
+				{Kind: admm.Done, Round: 5},
+				{Kind: admm.Done, Round: 70000, Resent: true},
+				{Kind: admm.Release, Round: 9, Vector: v},
+				{Kind: admm.Probe, Round: 12, Held: 11},
+				{Kind: admm.ProbeReply, Held: maxRound},
+				{Kind: admm.EdgeMessage, Round: 1, Vector: v},
 			} {
 				b := mustAppend(t, c, f)
 				if len(b) > MaxFrame(len(v)) {
@@ -254,12 +265,12 @@ func TestFramesAreIndependent(t *testing.T) {
 	c := newCodec(t, dim)
 	vectors := [][]float32{normals(dim, 1), anyFinite(dim, 2), make([]float32, dim), normals(dim, 3), normals(dim, 1)}
 	for i, v := range vectors {
-		f := &Frame{Kind: Message, Vector: v}
+		f := &admm.Message{Kind: admm.EdgeMessage, Vector: v}
 		b := mustAppend(t, c, f)
 		if !bytes.Equal(b, mustAppend(t, newCodec(t, dim), f)) {
 			t.Errorf("vector %d: the encoding depends on what was encoded before", i)
 		}
-		var got Frame
+		var got admm.Message
 		if err := newCodec(t, dim).Decode(b, &got); err != nil || !sameFrame(&got, f) {
 			t.Errorf("vector %d: decoding needs what was decoded before: %v", i, err)
 		}
@@ -280,7 +291,7 @@ func TestPlanesChosen(t *testing.T) {
 		{"nothing to gain", anyFinite(10_000, 1), false, 1, 1},
 		{"zeros", make([]float32, 10_000), true, 1000, 1e9},
 	} {
-		f := &Frame{Kind: Message, Round: 1, Vector: c.v}
+		f := &admm.Message{Kind: admm.EdgeMessage, Round: 1, Vector: c.v}
 		b := mustAppend(t, newCodec(t, len(c.v)), f)
 		ratio := float64(len(reference(t, f))) / float64(len(b))
 		if usesPlanes(t, b) != c.planes || ratio < c.min || ratio > c.max {
@@ -292,46 +303,49 @@ func TestPlanesChosen(t *testing.T) {
 func TestAppendRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		f    Frame
+		f    admm.Message
 		want string
 	}{
-		{"no kind", Frame{Vector: []float32{1, 2}}, "wire: frame: kind: found 0, wanted 1 (message), 2 (done), 3 (release), 4 (hail), 5 (ask), 6 (tell) or 7 (double)"},
-		{"kind 8", Frame{Kind: 8}, "kind: found 8"},
-		{"double without proof", Frame{Kind: Double, Other: []byte{1}}, "proof: found nothing, wanted it with kind double"},
-		{"own of a done", Frame{Kind: Done, Own: []byte{1}}, "own: found 1 bytes, wanted none with kind done"},
-		{"proof of a release", Frame{Kind: Release, Vector: []float32{1, 2}, Proof: []byte{1}}, "proof: found 1 bytes, wanted none with kind release"},
-		{"long own", Frame{Kind: Hail, Own: make([]byte, 257)}, "own: found 257 bytes, wanted at most 256"},
-		{"all of them long", Frame{Kind: Hail, Own: make([]byte, 200), Proof: make([]byte, 200), Other: make([]byte, 200)}, "found 600 bytes, wanted at most 448 together"},
-		{"round below", Frame{Kind: Done, Round: -1}, "round: found -1, wanted 0..2147483647"},
-		{"short vector", Frame{Kind: Message, Vector: []float32{1}}, "vector: found 1 coordinates, wanted 2"},
-		{"long vector", Frame{Kind: Message, Vector: []float32{1, 2, 3}}, "vector: found 3 coordinates, wanted 2"},
-		{"no vector", Frame{Kind: Message}, "vector: found 0 coordinates, wanted 2"},
-		{"vector with done", Frame{Kind: Done, Vector: []float32{1, 2}}, "vector: found 2 coordinates, wanted none with kind done"},
-		{"NaN", Frame{Kind: Message, Vector: []float32{0, nan}}, "vector: found NaN at coordinate 1, wanted a finite number"},
-		{"Inf", Frame{Kind: Message, Vector: []float32{inf, 0}}, "vector: found +Inf at coordinate 0, wanted a finite number"},
-		{"-Inf", Frame{Kind: Message, Vector: []float32{-inf, 0}}, "vector: found -Inf at coordinate 0"},
-		{"grid with message", Frame{Kind: Message, Vector: []float32{1, 2}, Grid: []int32{1, 2}}, "grid: found 2 coordinates, wanted none with kind message"},
-		{"grid with done", Frame{Kind: Done, Grid: []int32{1}}, "grid: found 1 coordinates, wanted none with kind done"},
-		{"grid with hail", Frame{Kind: Hail, Grid: []int32{1}}, "grid: found 1 coordinates, wanted none with kind hail"},
-		{"vector with hail", Frame{Kind: Hail, Vector: []float32{1}}, "vector: found 1 coordinates, wanted none with kind hail"},
-		{"empty release", Frame{Kind: Release}, "vector: found 0 coordinates, wanted 2"},
-		{"short release", Frame{Kind: Release, Vector: []float32{1}}, "vector: found 1 coordinates, wanted 2"},
-		{"long grid", Frame{Kind: Release, Grid: []int32{1, 2, 3}}, "grid: found 3 coordinates, wanted 2"},
-		{"release of both", Frame{Kind: Release, Vector: []float32{1, 2}, Grid: []int32{1, 2}}, "vector: found 2 coordinates, wanted none beside a grid"},
-		{"NaN in a release", Frame{Kind: Release, Vector: []float32{0, nan}}, "vector: found NaN at coordinate 1"},
-		{"held with release", Frame{Kind: Release, Grid: []int32{1, 2}, Held: 1}, "held: found 1, wanted 0 with kind release"},
-		{"held below", Frame{Kind: Hail, Held: -1}, "held: found -1, wanted 0..2147483647"},
-		{"vector with ask", Frame{Kind: Ask, Part: AskerZ, Vector: []float32{1, 2}}, "vector: found 2 coordinates, wanted none with kind ask"},
-		{"held with ask", Frame{Kind: Ask, Held: 1}, "held: found 1, wanted 0 with kind ask"},
-		{"part of nothing", Frame{Kind: Ask, Part: 6}, "part: found 6, wanted 0..5"},
-		{"part with hail", Frame{Kind: Hail, Part: 1}, "part: found 1, wanted 0 with kind hail"},
-		{"life with done", Frame{Kind: Done, Life: 1}, "life: found 1, wanted 0 with kind done"},
-		{"vector with a standing", Frame{Kind: Tell, Vector: []float32{1, 2}}, "vector: found 2 coordinates, wanted none with kind tell"},
-		{"grid for z", Frame{Kind: Tell, Part: TellerZ, Grid: []int32{1, 2}}, "grid: found 2 coordinates, wanted none with kind tell"},
-		{"vector for a place", Frame{Kind: Tell, Part: AskerAt, Vector: []float32{1, 2}}, "vector: found 2 coordinates, wanted none with kind tell"},
-		{"both", Frame{Kind: Tell, Part: Sent, Vector: []float32{1, 2}, Grid: []int32{1, 2}}, "vector: found 2 coordinates, wanted none beside a grid"},
-		{"a short z", Frame{Kind: Tell, Part: AskerZ, Vector: []float32{1}}, "vector: found 1 coordinates, wanted 2"},
-		{"all at once", Frame{Kind: Message, Round: -7}, "round: found -7, wanted 0..2147483647\nvector: found 0"},
+		{"no kind", admm.Message{Vector: []float32{1, 2}}, "wire: frame: kind: found 0, wanted 1..8"},
+		{"kind 9", admm.Message{Kind: 9}, "kind: found 9"},
+		{"probe resent", admm.Message{Kind: admm.Probe, Resent: true}, "resent: found true, wanted none with kind probe"},
+		{"reply resent", admm.Message{Kind: admm.ProbeReply, Resent: true}, "resent: found true, wanted none with kind probe reply"},
+		{"incarnation above", admm.Message{Kind: admm.Probe, Incarnation: 1 << 48}, "incarnation: found 281474976710656, wanted 0..281474976710655"},
+		{"double without proof", admm.Message{Kind: admm.Conflict, Signed: admm.Signed{Other: []byte{1}}}, "proof: found nothing, wanted it with kind conflict"},
+		{"own of a done", admm.Message{Kind: admm.Done, Signed: admm.Signed{Own: []byte{1}}}, "own: found 1 bytes, wanted none with kind done"},
+		{"proof of a release", admm.Message{Kind: admm.Release, Vector: []float32{1, 2}, Signed: admm.Signed{Proof: []byte{1}}}, "proof: found 1 bytes, wanted none with kind release"},
+		{"long own", admm.Message{Kind: admm.Probe, Signed: admm.Signed{Own: make([]byte, 257)}}, "own: found 257 bytes, wanted at most 256"},
+		{"all of them long", admm.Message{Kind: admm.Probe, Signed: admm.Signed{Own: make([]byte, 200), Proof: make([]byte, 200), Other: make([]byte, 200)}}, "found 600 bytes, wanted at most 448 together"},
+		{"round below", admm.Message{Kind: admm.Done, Round: -1}, "round: found -1, wanted 0..2147483647"},
+		{"short vector", admm.Message{Kind: admm.EdgeMessage, Vector: []float32{1}}, "vector: found 1 coordinates, wanted 2"},
+		{"long vector", admm.Message{Kind: admm.EdgeMessage, Vector: []float32{1, 2, 3}}, "vector: found 3 coordinates, wanted 2"},
+		{"no vector", admm.Message{Kind: admm.EdgeMessage}, "vector: found neither it nor planes nor a grid, wanted one of them with kind message"},
+		{"vector with done", admm.Message{Kind: admm.Done, Vector: []float32{1, 2}}, "vector: found 2 coordinates, wanted none with kind done"},
+		{"NaN", admm.Message{Kind: admm.EdgeMessage, Vector: []float32{0, nan}}, "vector: found NaN at coordinate 1, wanted a finite number"},
+		{"Inf", admm.Message{Kind: admm.EdgeMessage, Vector: []float32{inf, 0}}, "vector: found +Inf at coordinate 0, wanted a finite number"},
+		{"-Inf", admm.Message{Kind: admm.EdgeMessage, Vector: []float32{-inf, 0}}, "vector: found -Inf at coordinate 0"},
+		{"grid with message", admm.Message{Kind: admm.EdgeMessage, Vector: []float32{1, 2}, Grid: []int32{1, 2}}, "grid: found 2 coordinates, wanted none with kind message"},
+		{"grid with done", admm.Message{Kind: admm.Done, Grid: []int32{1}}, "grid: found 1 coordinates, wanted none with kind done"},
+		{"grid with hail", admm.Message{Kind: admm.Probe, Grid: []int32{1}}, "grid: found 1 coordinates, wanted none with kind probe"},
+		{"vector with hail", admm.Message{Kind: admm.Probe, Vector: []float32{1}}, "vector: found 1 coordinates, wanted none with kind probe"},
+		{"empty release", admm.Message{Kind: admm.Release}, "vector: found neither it nor planes nor a grid, wanted one of them with kind release"},
+		{"short release", admm.Message{Kind: admm.Release, Vector: []float32{1}}, "vector: found 1 coordinates, wanted 2"},
+		{"long grid", admm.Message{Kind: admm.Release, Grid: []int32{1, 2, 3}}, "grid: found 3 coordinates, wanted 2"},
+		{"release of both", admm.Message{Kind: admm.Release, Vector: []float32{1, 2}, Grid: []int32{1, 2}}, "vector: found one and grid as well, wanted one of them"},
+		{"NaN in a release", admm.Message{Kind: admm.Release, Vector: []float32{0, nan}}, "vector: found NaN at coordinate 1"},
+		{"held with release", admm.Message{Kind: admm.Release, Grid: []int32{1, 2}, Held: 1}, "held: found 1, wanted none with kind release"},
+		{"held below", admm.Message{Kind: admm.Probe, Held: -1}, "held: found -1, wanted 0..2147483647"},
+		{"vector with ask", admm.Message{Kind: admm.StateRequest, Part: admm.RequesterZ, Vector: []float32{1, 2}}, "vector: found 2 coordinates, wanted none with kind state request"},
+		{"held with ask", admm.Message{Kind: admm.StateRequest, Held: 1}, "held: found 1, wanted none with kind state request"},
+		{"part of nothing", admm.Message{Kind: admm.StateRequest, Part: 6}, "part: found 6, wanted 0..5"},
+		{"part with hail", admm.Message{Kind: admm.Probe, Part: 1}, "part: found 1, wanted none with kind probe"},
+		{"life with done", admm.Message{Kind: admm.Done, Incarnation: 1}, "incarnation: found 0 and 1, wanted none with kind done"},
+		{"vector with a standing", admm.Message{Kind: admm.StateResponse, Vector: []float32{1, 2}}, "vector: found 2 coordinates, wanted none with kind state response"},
+		{"grid for z", admm.Message{Kind: admm.StateResponse, Part: admm.ResponderZ, Grid: []int32{1, 2}}, "grid: found 2 coordinates, wanted none with kind state response"},
+		{"vector for a place", admm.Message{Kind: admm.StateResponse, Part: admm.RequesterBase, Vector: []float32{1, 2}}, "vector: found 2 coordinates, wanted none with kind state response"},
+		{"both", admm.Message{Kind: admm.StateResponse, Part: admm.SentRelease, Vector: []float32{1, 2}, Grid: []int32{1, 2}}, "vector: found one and grid as well, wanted one of them"},
+		{"a short z", admm.Message{Kind: admm.StateResponse, Part: admm.RequesterZ, Vector: []float32{1}}, "vector: found 1 coordinates, wanted 2"},
+		{"all at once", admm.Message{Kind: admm.EdgeMessage, Round: -7}, "round: found -7, wanted 0..2147483647\nvector: found neither"},
 	} {
 		dst := []byte("before")
 		got, err := newCodec(t, 2).Append(dst, &c.f)
@@ -353,7 +367,7 @@ func TestNewCodecRefuses(t *testing.T) {
 func TestAppendUsesDst(t *testing.T) {
 	for name, v := range map[string][]float32{"plain": anyFinite(500, 1), "planes": normals(500, 1), "zeros": make([]float32, 500)} {
 		c := newCodec(t, len(v))
-		f := &Frame{Kind: Message, Round: 3, Vector: v}
+		f := &admm.Message{Kind: admm.EdgeMessage, Round: 3, Vector: v}
 		want := mustAppend(t, c, f)
 		dst := make([]byte, 3, 3+MaxFrame(len(v)))
 		copy(dst, "abc")
@@ -374,19 +388,19 @@ func TestAppendUsesDst(t *testing.T) {
 func TestAllocations(t *testing.T) {
 	const dim = 10_000
 	for _, c := range []struct {
-		f    Frame
+		f    admm.Message
 		form int
 	}{
-		{Frame{Kind: Message, Vector: anyFinite(dim, 1)}, keyVector},
-		{Frame{Kind: Message, Vector: normals(dim, 1)}, keyPlanes},
-		{Frame{Kind: Release, Grid: anyInts(dim, 1)}, keyGrid},
-		{Frame{Kind: Release, Grid: gridNormals(dim, 1, 1)}, keyPacked},
-		{Frame{Kind: Release, Grid: gridNormals(dim, 40, 1)}, keyPacked},
-		{Frame{Kind: Hail, Held: 4}, 0},
+		{admm.Message{Kind: admm.EdgeMessage, Vector: anyFinite(dim, 1)}, keyVector},
+		{admm.Message{Kind: admm.EdgeMessage, Vector: normals(dim, 1)}, keyPlanes},
+		{admm.Message{Kind: admm.Release, Grid: anyInts(dim, 1)}, keyGrid},
+		{admm.Message{Kind: admm.Release, Grid: gridNormals(dim, 1, 1)}, keyPacked},
+		{admm.Message{Kind: admm.Release, Grid: gridNormals(dim, 40, 1)}, keyPacked},
+		{admm.Message{Kind: admm.Probe, Held: 4}, 0},
 	} {
 		codec := newCodec(t, dim)
 		buf := make([]byte, 0, MaxFrame(dim))
-		f, got := &c.f, &Frame{Vector: make([]float32, dim), Grid: make([]int32, dim)}
+		f, got := &c.f, &admm.Message{Vector: make([]float32, dim), Grid: make([]int32, dim)}
 		vector, grid := &got.Vector[0], &got.Grid[0]
 		both := func() {
 			var err error
@@ -425,7 +439,7 @@ func TestAllocations(t *testing.T) {
 func TestAppendBesideDecode(t *testing.T) {
 	const dim = 2000
 	c := newCodec(t, dim)
-	f := &Frame{Kind: Message, Round: 1, Vector: normals(dim, 1)}
+	f := &admm.Message{Kind: admm.EdgeMessage, Round: 1, Vector: normals(dim, 1)}
 	frame := mustAppend(t, c, f)
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -436,7 +450,7 @@ func TestAppendBesideDecode(t *testing.T) {
 		}
 	})
 	wg.Go(func() {
-		var got Frame
+		var got admm.Message
 		for range 50 {
 			if err := c.Decode(frame, &got); err != nil || !sameFrame(&got, f) {
 				t.Error("another frame", err)
@@ -450,15 +464,15 @@ func BenchmarkCodec(b *testing.B) {
 	const dim = 100_000
 	for _, bench := range []struct {
 		name string
-		f    Frame
+		f    admm.Message
 	}{
-		{"plain", Frame{Kind: Message, Vector: anyFinite(dim, 1)}},
-		{"planes", Frame{Kind: Message, Vector: normals(dim, 1)}},
-		{"grid", Frame{Kind: Release, Grid: anyInts(dim, 1)}},
-		{"packed", Frame{Kind: Release, Grid: gridNormals(dim, 40, 1)}},
-		{"pairs", Frame{Kind: Release, Grid: gridNormals(dim, 1, 1)}},
+		{"plain", admm.Message{Kind: admm.EdgeMessage, Vector: anyFinite(dim, 1)}},
+		{"planes", admm.Message{Kind: admm.EdgeMessage, Vector: normals(dim, 1)}},
+		{"grid", admm.Message{Kind: admm.Release, Grid: anyInts(dim, 1)}},
+		{"packed", admm.Message{Kind: admm.Release, Grid: gridNormals(dim, 40, 1)}},
+		{"pairs", admm.Message{Kind: admm.Release, Grid: gridNormals(dim, 1, 1)}},
 	} {
-		c, got := newCodec(b, dim), &Frame{}
+		c, got := newCodec(b, dim), &admm.Message{}
 		frame := mustAppend(b, c, &bench.f)
 		b.Run("append/"+bench.name, func(b *testing.B) {
 			b.SetBytes(4 * dim)
@@ -481,16 +495,16 @@ func BenchmarkCodec(b *testing.B) {
 func TestSignedFieldsRoundTrip(t *testing.T) {
 	b := func(n int, v byte) []byte { return bytes.Repeat([]byte{v}, n) }
 	c := newCodec(t, 3)
-	var got Frame
-	for _, f := range []*Frame{
-		{Kind: Message, Round: 1, Vector: []float32{1, 2, 3}, Own: b(196, 1)},
-		{Kind: Release, Round: 2, Grid: []int32{1 << 30, -1 << 30, 1<<30 + 1}, Own: b(23, 1)},
-		{Kind: Hail, Round: 3, Held: 2, Life: 9, Own: b(196, 2), Proof: b(196, 3), Ledger: b(16, 4)},
-		{Kind: Hail, Round: 3, Held: 2, Life: 9, Resent: true, Proof: b(192, 3), Other: b(256, 4)},
-		{Kind: Done, Round: 4, Proof: b(24, 5), Countersign: b(64, 6)},
-		{Kind: Tell, Round: 4, Held: 1, Life: 1, Part: Sent, Vector: []float32{1, 2, 3}, Proof: b(196, 7)},
-		{Kind: Double, Round: 4, Proof: b(196, 8), Other: b(196, 9)},
-		{Kind: Done, Round: 4},
+	var got admm.Message
+	for _, f := range []*admm.Message{
+		{Kind: admm.EdgeMessage, Round: 1, Vector: []float32{1, 2, 3}, Signed: admm.Signed{Own: b(196, 1)}},
+		{Kind: admm.Release, Round: 2, Grid: []int32{1 << 30, -1 << 30, 1<<30 + 1}, Signed: admm.Signed{Own: b(23, 1)}},
+		{Kind: admm.Probe, Round: 3, Held: 2, Incarnation: 9, Signed: admm.Signed{Own: b(196, 2), Proof: b(196, 3), Ledger: b(16, 4)}},
+		{Kind: admm.ProbeReply, Round: 3, Held: 2, Incarnation: 9, Signed: admm.Signed{Proof: b(192, 3), Other: b(256, 4)}},
+		{Kind: admm.Done, Round: 4, Signed: admm.Signed{Proof: b(24, 5), Countersign: b(64, 6)}},
+		{Kind: admm.StateResponse, Round: 4, Held: 1, Incarnation: 1, Part: admm.SentRelease, Vector: []float32{1, 2, 3}, Signed: admm.Signed{Proof: b(196, 7)}},
+		{Kind: admm.Conflict, Round: 4, Signed: admm.Signed{Proof: b(196, 8), Other: b(196, 9)}},
+		{Kind: admm.Done, Round: 4},
 	} {
 		frame := mustAppend(t, c, f)
 		if want := reference(t, f); !bytes.Equal(frame, want) {

@@ -3,6 +3,7 @@ package wire_test
 import (
 	"fmt"
 
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
@@ -13,7 +14,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	sent := wire.Frame{Kind: wire.Message, Round: 7, Vector: []float32{1, -2.5, 0}}
+	sent := admm.Message{Kind: admm.EdgeMessage, Round: 7, Vector: []float32{1, -2.5, 0}}
 	frame, err := codec.Append(nil, &sent)
 	if err != nil {
 		fmt.Println(err)
@@ -21,7 +22,7 @@ func Example() {
 	}
 	fmt.Printf("%d bytes: %x\n", len(frame), frame)
 
-	var got wire.Frame
+	var got admm.Message
 	if err := codec.Decode(frame, &got); err != nil {
 		fmt.Println(err)
 		return
@@ -43,7 +44,7 @@ func Example_release() {
 		fmt.Println(err)
 		return
 	}
-	sent := wire.Frame{Kind: wire.Release, Round: 7, Grid: []int32{3, -14, 0, 8, -1, 22, -9, 5, -17, 11}}
+	sent := admm.Message{Kind: admm.Release, Round: 7, Grid: []int32{3, -14, 0, 8, -1, 22, -9, 5, -17, 11}}
 	frame, err := codec.Append(nil, &sent)
 	if err != nil {
 		fmt.Println(err)
@@ -51,7 +52,7 @@ func Example_release() {
 	}
 	fmt.Printf("%d bytes: %x\n", len(frame), frame)
 
-	var got wire.Frame
+	var got admm.Message
 	if err := codec.Decode(frame, &got); err != nil {
 		fmt.Println(err)
 		return
@@ -63,31 +64,31 @@ func Example_release() {
 }
 
 // What a node puts on its disk before it sends a release, and finds there when it starts again.
-func ExampleAppendCheckpoint() {
-	b, err := wire.AppendCheckpoint(nil, &wire.Checkpoint{
-		Member: "gateway-a", Build: "v1", Round: 7, X: []float32{1, -2.5},
-		Edges:   []wire.CheckpointEdge{{Peer: "gateway-b", Z: []float32{0.5, 0}}},
-		Queries: 1400,
+func ExampleAppendSnapshot() {
+	b, err := wire.AppendSnapshot(nil, &wire.Snapshot{
+		Member: "gateway-a", Build: "v1",
+		State: admm.State{Round: 7, X: []float32{1, -2.5}, Edges: []admm.EdgeState{{Z: []float32{0.5, 0}}}, Queries: 1400},
+		Peers: []wire.Peer{{Name: "gateway-b"}},
 	})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(len(b) <= wire.MaxCheckpoint(2, 1, 0))
+	fmt.Println(len(b) <= wire.MaxSnapshot(2, 1, 0))
 
-	var c wire.Checkpoint
-	if err := wire.DecodeCheckpoint(b, &c); err != nil {
+	var c wire.Snapshot
+	if err := wire.DecodeSnapshot(b, &c); err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(c.Member, c.Round, c.X, c.Edges[0].Peer, c.Edges[0].Z, c.Grid == nil)
+	fmt.Println(c.Member, c.State.Round, c.State.X, c.Peers[0].Name, c.State.Edges[0].Z, c.State.Grid == nil)
 
 	// A file that lost its end says so.
-	fmt.Println(wire.DecodeCheckpoint(b[:110], &c))
+	fmt.Println(wire.DecodeSnapshot(b[:110], &c))
 	// Output:
 	// true
 	// gateway-a 7 [1 -2.5] gateway-b [0.5 0] true
-	// wire: checkpoint: edge 0: z: found the end after 7 bytes, wanted 8
+	// wire: snapshot: edge 0: z: found the end after 7 bytes, wanted 8
 }
 
 // A node of another run is turned away with the reason.

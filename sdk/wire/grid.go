@@ -8,12 +8,14 @@ import (
 	"math/bits"
 
 	"github.com/klauspost/compress/huff0"
+
+	"github.com/spade-dfl/spade-edge/sdk/wire/cbor"
 )
 
 // The first byte of a block of a packed grid; see the package comment.
 const (
 	gridRice  = 0  // and up to riceMax more: the parameter
-	gridSplit = 32 // and up to splitMax more: how many low bits are apart
+	gridSplit = 32 // and up to splitMax more: how many low bits are stored by themselves
 	gridPairs = 64
 )
 
@@ -82,8 +84,8 @@ func (p *packer) stored(dst []byte, g []int32, form byte, limit int) ([]byte, bo
 	return dst, true
 }
 
-// choose returns the split, or pairs, in which a block promises to be shortest. The promise is made of integers alone, so
-// that it is the same on every processor.
+// choose returns the split, or pairs, in which a block promises to be shortest. The promise is made of integers alone,
+// so that it is the same on every processor.
 func (p *packer) choose(g []int32) byte {
 	var longer [33]int // longer[n] is how many numbers have more than n bits
 	for _, x := range g {
@@ -130,7 +132,7 @@ func (p *packer) cost(g []int32, form byte) int {
 // and the bytes of the escapes.
 func (p *packer) fill(g []int32, form byte) (low uint, esc int) {
 	if form == gridPairs {
-		p.work = room(p.work, (len(g)+1)/2)
+		p.work = cbor.Room(p.work, (len(g)+1)/2)
 		clear(p.work)
 		for i, x := range g {
 			z := zigzag(x)
@@ -143,7 +145,7 @@ func (p *packer) fill(g []int32, form byte) (low uint, esc int) {
 		return 0, esc
 	}
 	low = uint(form - gridSplit)
-	p.work = room(p.work, len(g))
+	p.work = cbor.Room(p.work, len(g))
 	for i, x := range g {
 		high := zigzag(x) >> low
 		if high >= splitEsc {

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
 // gridNormals returns n normal numbers of standard deviation sd, rounded.
@@ -88,12 +90,12 @@ func TestGridRoundTrip(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		g := all[name]
 		c := newCodec(t, len(g))
-		var got Frame
-		for _, f := range []*Frame{
-			{Kind: Release, Round: 3, Grid: anyInts(len(g), 9)},
-			{Kind: Release, Round: MaxRound, Resent: true, Grid: g},
-			{Kind: Release, Round: 5, Vector: normals(len(g), 2)},
-			{Kind: Release, Round: 6, Grid: g},
+		var got admm.Message
+		for _, f := range []*admm.Message{
+			{Kind: admm.Release, Round: 3, Grid: anyInts(len(g), 9)},
+			{Kind: admm.Release, Round: maxRound, Resent: true, Grid: g},
+			{Kind: admm.Release, Round: 5, Vector: normals(len(g), 2)},
+			{Kind: admm.Release, Round: 6, Grid: g},
 		} {
 			b := mustAppend(t, c, f)
 			if len(b) > MaxFrame(len(g)) || len(b) > len(reference(t, f)) {
@@ -191,7 +193,7 @@ func TestGridSize(t *testing.T) {
 	for _, dim := range []int{10, 40, 300, 500, 1000, 10_000, 100_000} {
 		for _, sd := range []float64{1, 4, 16, 40, 100, 700} {
 			g := gridNormals(dim, sd, 1)
-			frame := mustAppend(t, newCodec(t, dim), &Frame{Kind: Release, Round: 100, Grid: g})
+			frame := mustAppend(t, newCodec(t, dim), &admm.Message{Kind: admm.Release, Round: 100, Grid: g})
 			bits := 8 * float64(len(frame)) / float64(dim)
 			h, source := entropy(g), sourceEntropy(sd)
 			t.Logf("d %6d, sd %3g: %6d bytes, %6.3f bits; entropy %6.3f (%+.2f %%), of the source %6.3f (%+.2f %%)",
@@ -212,7 +214,7 @@ func TestGridSize(t *testing.T) {
 	}
 	// A grid of sigma/16 and releases whose change is mostly noise, at dimension 10,000: at most 7.5 bits.
 	g := gridNormals(10_000, 16*math.Sqrt2, 2)
-	if n := len(mustAppend(t, newCodec(t, len(g)), &Frame{Kind: Release, Round: 1000, Grid: g})); 8*n > 75_000 {
+	if n := len(mustAppend(t, newCodec(t, len(g)), &admm.Message{Kind: admm.Release, Round: 1000, Grid: g})); 8*n > 75_000 {
 		t.Errorf("%d bytes for 10,000 coordinates, above 7.5 bits", n)
 	}
 	for sd, most := range map[float64]int{8: 29, 20: 35} {
@@ -267,10 +269,10 @@ func TestDecodeRefusesPacked(t *testing.T) {
 		{"pairs without escapes", []byte{gridPairs, blockRepeat, 0xf0}, "number 1: found the end, wanted an escape"},
 		{"pairs and more", []byte{gridPairs, blockRepeat, 0, 0}, "packed: found 1 bytes after the last block, wanted none"},
 	} {
-		var f Frame
+		var f admm.Message
 		checkError(t, m.name, newCodec(t, dim).Decode(pairs(1, 1, 2, 3, 3, 0, 8, m.packed), &f), m.want)
 	}
-	var f Frame
+	var f admm.Message
 	checkError(t, "second of the last pair", newCodec(t, 99).Decode(pairs(1, 1, 2, 3, 3, 0, 8, []byte{gridPairs, blockRepeat, 0x11}), &f),
 		"found 1 after the last number, wanted 0")
 	sound := pairs(1, 1, 2, 3, 3, 0, 8, []byte{gridPairs, blockRepeat, 0x21})
@@ -282,9 +284,9 @@ func TestDecodeRefusesPacked(t *testing.T) {
 // A grid of another dimension is refused.
 func TestDecodeRefusesPackedOfOtherDimension(t *testing.T) {
 	for _, n := range []int{100, 2000} {
-		frame := mustAppend(t, newCodec(t, n), &Frame{Kind: Release, Grid: gridNormals(n, 40, 1)})
+		frame := mustAppend(t, newCodec(t, n), &admm.Message{Kind: admm.Release, Grid: gridNormals(n, 40, 1)})
 		for _, dim := range []int{n / 2, n - 8, n + 8, 2 * n} {
-			var f Frame
+			var f admm.Message
 			checkError(t, "another dimension", newCodec(t, dim).Decode(frame, &f), "packed: ")
 		}
 	}
@@ -298,7 +300,7 @@ func TestBombs(t *testing.T) {
 	for range dim / blockSize {
 		still = append(still, gridSplit, blockRepeat, 0)
 	}
-	var f Frame
+	var f admm.Message
 	if err := c.Decode(pairs(1, 1, 2, 3, 3, 0, 8, still), &f); err != nil || len(f.Grid) != dim {
 		t.Fatalf("%d numbers, %v", len(f.Grid), err)
 	}
@@ -338,26 +340,26 @@ func TestMutations(t *testing.T) {
 	} else if testing.Short() || raceDetector {
 		count = 3000
 	}
-	var frames []*Frame
+	var frames []*admm.Message
 	for _, dim := range []int{7, 40, 1500} {
 		frames = append(frames,
-			&Frame{Kind: Message, Round: 3, Vector: normals(dim, 1)},
-			&Frame{Kind: Release, Round: 1000, Vector: anyFinite(dim, 1)},
-			&Frame{Kind: Release, Round: 70_000, Grid: anyInts(dim, 1)},
-			&Frame{Kind: Release, Round: 3, Resent: true, Grid: gridNormals(dim, 1, 1)},
-			&Frame{Kind: Release, Round: 3, Grid: gridNormals(dim, 40, 1)},
-			&Frame{Kind: Release, Round: 3, Grid: slices.Concat(gridNormals(dim-2, 300, 1), extremes[3:5])},
-			&Frame{Kind: Release, Round: 3, Grid: make([]int32, dim)})
+			&admm.Message{Kind: admm.EdgeMessage, Round: 3, Vector: normals(dim, 1)},
+			&admm.Message{Kind: admm.Release, Round: 1000, Vector: anyFinite(dim, 1)},
+			&admm.Message{Kind: admm.Release, Round: 70_000, Grid: anyInts(dim, 1)},
+			&admm.Message{Kind: admm.Release, Round: 3, Resent: true, Grid: gridNormals(dim, 1, 1)},
+			&admm.Message{Kind: admm.Release, Round: 3, Grid: gridNormals(dim, 40, 1)},
+			&admm.Message{Kind: admm.Release, Round: 3, Grid: slices.Concat(gridNormals(dim-2, 300, 1), extremes[3:5])},
+			&admm.Message{Kind: admm.Release, Round: 3, Grid: make([]int32, dim)})
 	}
-	frames = append(frames, &Frame{Kind: Hail, Round: 12, Held: 300}, &Frame{Kind: Done, Round: 60, Resent: true})
+	frames = append(frames, &admm.Message{Kind: admm.Probe, Round: 12, Held: 300}, &admm.Message{Kind: admm.Done, Round: 60, Resent: true})
 	s := rng.New(1, rng.Address{Purpose: rng.Generate, Client: 4})
 	taken := 0
 	for i, f := range frames {
 		dim := max(1, len(f.Vector)+len(f.Grid))
 		c := newCodec(t, dim)
 		sound := mustAppend(t, c, f)
-		got := &Frame{Vector: make([]float32, dim), Grid: make([]int32, dim)}
-		again := &Frame{Vector: make([]float32, dim), Grid: make([]int32, dim)}
+		got := &admm.Message{Vector: make([]float32, dim), Grid: make([]int32, dim)}
+		again := &admm.Message{Vector: make([]float32, dim), Grid: make([]int32, dim)}
 		var buf, second []byte
 		share := count/len(frames) + 1
 		run := func() {

@@ -7,13 +7,15 @@ import (
 	"math"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/spade-dfl/spade-edge/sdk/wire/cbor"
 )
 
-// MaxHello bounds the length in bytes of an encoded [Hello].
-const MaxHello = 384
+// maxHello bounds the length in bytes of an encoded [Hello].
+const maxHello = 384
 
-// MaxSections is how many sections of the fleet file a [Hello] may tell of.
-const MaxSections = 16
+// maxSections is how many sections of the fleet file a [Hello] may tell of.
+const maxSections = 16
 
 // maxName bounds the run's id and the members' names, in bytes.
 const maxName = 64
@@ -29,8 +31,8 @@ type Hello struct {
 	To    string   // name of the receiver, likewise
 	Codec uint32   // version of the protocol: Protocol, or another from 1 on that the sender has
 
-	// Sections tell two members with different fleet files which part of them differs: up to MaxSections, in an order
-	// that all members keep. There may be none. One with a Sum of zeros, or missing at the end, is a part that the file does
+	// Sections tell two members with different fleet files which part of them differs: up to maxSections, in an order that
+	// all members keep. There may be none. One with a Sum of zeros, or missing at the end, is a part that the file does
 	// not have.
 	Sections []Section
 }
@@ -43,48 +45,44 @@ type Section struct {
 
 // helloFields is a hello's map before its values are looked at.
 type helloFields struct {
-	Codec item `cbor:"1,keyasint"`
-	Run   item `cbor:"2,keyasint"`
-	Fleet item `cbor:"3,keyasint"`
-	From  item `cbor:"4,keyasint"`
-	To    item `cbor:"5,keyasint"`
+	Codec cbor.Item `cbor:"1,keyasint"`
+	Run   cbor.Item `cbor:"2,keyasint"`
+	Fleet cbor.Item `cbor:"3,keyasint"`
+	From  cbor.Item `cbor:"4,keyasint"`
+	To    cbor.Item `cbor:"5,keyasint"`
 
-	Sections item `cbor:"6,keyasint"`
+	Sections cbor.Item `cbor:"6,keyasint"`
 }
 
 // helloNames are the names of the keys in errors.
 var helloNames = []string{1: "codec", 2: "run", 3: "fleet", 4: "from", 5: "to", 6: "sections"}
 
-// EncodeHello returns the encoding of h, at most [MaxHello] bytes. The error names every field that does not keep to
+// EncodeHello returns the encoding of h, at most [maxHello] bytes. The error names every field that does not keep to
 // its limits.
 func EncodeHello(h Hello) ([]byte, error) {
 	var codec, sections error
 	if h.Codec == 0 {
 		codec = errors.New("wire: hello: codec: found 0, wanted a version from 1 on")
 	}
-	if len(h.Sections) > MaxSections {
-		sections = fmt.Errorf("wire: hello: sections: found %d, wanted at most %d", len(h.Sections), MaxSections)
+	if len(h.Sections) > maxSections {
+		sections = fmt.Errorf("wire: hello: sections: found %d, wanted at most %d", len(h.Sections), maxSections)
 	}
 	if err := errors.Join(codec, checkNames(h), sections); err != nil {
 		return nil, err
 	}
-	pairs := uint64(5)
-	if len(h.Sections) > 0 {
-		pairs++
+	w := cbor.Writer{B: make([]byte, 0, maxHello)}
+	w.Map(5 + min(len(h.Sections), 1))
+	w.Uint(1, uint64(h.Codec))
+	w.Text(2, h.Run)
+	w.Bytes(3, h.Fleet[:])
+	w.Text(4, h.From)
+	w.Text(5, h.To)
+	var sums []byte
+	for _, s := range h.Sections {
+		sums = append(sums, s.Sum[:]...)
 	}
-	b := appendHead(make([]byte, 0, MaxHello), majorMap, pairs)
-	b = appendHead(append(b, 1), majorUint, uint64(h.Codec))
-	b = append(appendHead(append(b, 2), majorText, uint64(len(h.Run))), h.Run...)
-	b = append(appendHead(append(b, 3), majorBytes, uint64(len(h.Fleet))), h.Fleet[:]...)
-	b = append(appendHead(append(b, 4), majorText, uint64(len(h.From))), h.From...)
-	b = append(appendHead(append(b, 5), majorText, uint64(len(h.To))), h.To...)
-	if len(h.Sections) > 0 {
-		b = appendHead(append(b, 6), majorBytes, uint64(4*len(h.Sections)))
-		for _, s := range h.Sections {
-			b = append(b, s.Sum[:]...)
-		}
-	}
-	return b, nil
+	w.Bytes(6, sums)
+	return w.B, nil
 }
 
 // checkNames reports a hello's run id and names outside their limits.
@@ -114,25 +112,25 @@ func checkName(field, s string) error {
 // DecodeHello reads a hello, as strictly as frames are read. It keeps nothing of b. That the hello is the one
 // expected is for [Hello.Check] to say.
 func DecodeHello(b []byte) (Hello, error) {
-	if len(b) > MaxHello {
-		return Hello{}, fmt.Errorf("wire: hello: found %d bytes, wanted at most %d", len(b), MaxHello)
+	if len(b) > maxHello {
+		return Hello{}, fmt.Errorf("wire: hello: found %d bytes, wanted at most %d", len(b), maxHello)
 	}
 	var m helloFields
-	if err := unmarshal(b, &m, helloNames); err != nil {
+	if err := cbor.Unmarshal(b, &m, helloNames); err != nil {
 		return Hello{}, fmt.Errorf("wire: hello: %w", err)
 	}
 	var h Hello
-	codec, errCodec := m.Codec.uint("codec", 1, math.MaxUint32)
-	fleet, errFleet := m.Fleet.bytes("fleet")
+	codec, errCodec := m.Codec.Uint("codec", 1, math.MaxUint32)
+	fleet, errFleet := m.Fleet.Bytes("fleet")
 	if errFleet == nil && len(fleet) != len(h.Fleet) {
 		errFleet = fmt.Errorf("fleet: found %d bytes, wanted %d", len(fleet), len(h.Fleet))
 	}
-	sections, errSections := m.Sections.sections()
+	sections, errSections := readSections(m.Sections)
 	var errRun, errFrom, errTo error
-	h.Run, errRun = m.Run.text("run")
-	h.From, errFrom = m.From.text("from")
-	h.To, errTo = m.To.text("to")
-	errExact := exact(b, m.Codec, m.Run, m.Fleet, m.From, m.To, m.Sections)
+	h.Run, errRun = m.Run.Text("run")
+	h.From, errFrom = m.From.Text("from")
+	h.To, errTo = m.To.Text("to")
+	errExact := cbor.Exact(b, m.Codec, m.Run, m.Fleet, m.From, m.To, m.Sections)
 	for _, err := range []error{errCodec, errRun, errFleet, errFrom, errTo, errSections, errExact} {
 		if err != nil {
 			return Hello{}, fmt.Errorf("wire: hello: %w", err)
@@ -147,17 +145,17 @@ func DecodeHello(b []byte) (Hello, error) {
 	return h, nil
 }
 
-// sections reads the sums of a hello's sections; the field may be absent.
-func (it item) sections() ([]Section, error) {
+// readSections reads the sums of a hello's sections; the field may be absent.
+func readSections(it cbor.Item) ([]Section, error) {
 	if it == nil {
 		return nil, nil
 	}
-	b, err := it.bytes("sections")
+	b, err := it.Bytes("sections")
 	if err != nil {
 		return nil, err
 	}
-	if len(b) == 0 || len(b)%4 != 0 || len(b) > 4*MaxSections {
-		return nil, fmt.Errorf("sections: found %d bytes, wanted 4 for each of 1..%d", len(b), MaxSections)
+	if len(b) == 0 || len(b)%4 != 0 || len(b) > 4*maxSections {
+		return nil, fmt.Errorf("sections: found %d bytes, wanted 4 for each of 1..%d", len(b), maxSections)
 	}
 	list := make([]Section, len(b)/4)
 	for i := range list {
@@ -178,7 +176,8 @@ func (h Hello) Check(want Hello) error {
 		differ("run", fmt.Sprintf("%q", h.Run), fmt.Sprintf("%q", want.Run))
 	}
 	if h.Fleet != want.Fleet {
-		differ("fleet file hash", fmt.Sprintf("%x...", h.Fleet[:8]), fmt.Sprintf("%x...%s", want.Fleet[:8], h.differing(want)))
+		differ("fleet file hash", fmt.Sprintf("%x...", h.Fleet[:8]), fmt.Sprintf("%x...%s", want.Fleet[:8],
+			h.differing(want)))
 	}
 	if h.From != want.From {
 		differ("from", fmt.Sprintf("%q", h.From), fmt.Sprintf("%q", want.From))

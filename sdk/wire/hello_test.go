@@ -11,7 +11,7 @@ import (
 )
 
 func sampleHello() Hello {
-	h := Hello{Run: "ward-7", From: "gateway-a", To: "gateway-b", Codec: Version}
+	h := Hello{Run: "ward-7", From: "gateway-a", To: "gateway-b", Codec: frameVersion}
 	for i := range h.Fleet {
 		h.Fleet[i] = byte(i * 7)
 	}
@@ -39,7 +39,7 @@ func TestHelloRoundTrip(t *testing.T) {
 	for _, h := range []Hello{
 		sampleHello(),
 		sampleSections(),
-		{Run: long, From: long, To: long, Codec: 1<<32 - 1, Sections: make([]Section, MaxSections)},
+		{Run: long, From: long, To: long, Codec: 1<<32 - 1, Sections: make([]Section, maxSections)},
 		{Run: "r", From: "a", To: "b", Codec: 1},
 		{Run: long, From: long, To: long, Fleet: [32]byte{31: 255}, Codec: 1<<32 - 1},
 		{Run: "ø\x00\n", From: "名前", To: "🦆", Codec: 24},
@@ -48,8 +48,8 @@ func TestHelloRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(b) > MaxHello || len(b) > MaxFrame(1) {
-			t.Errorf("%d bytes, above %d", len(b), MaxHello)
+		if len(b) > maxHello || len(b) > MaxFrame(1) {
+			t.Errorf("%d bytes, above %d", len(b), maxHello)
 		}
 		mode, err := cbor.CoreDetEncOptions().EncMode()
 		if err != nil {

@@ -2,12 +2,15 @@ package wire
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
 func checkError(t *testing.T, name string, err error, want string) {
@@ -36,7 +39,7 @@ func enc(v any) []byte {
 
 // pairs builds a map from keys and values in turn, in that order.
 func pairs(kv ...any) []byte {
-	b := []byte{majorMap<<5 | byte(len(kv)/2)}
+	b := []byte{0xa0 | byte(len(kv)/2)}
 	for _, x := range kv {
 		b = append(b, enc(x)...)
 	}
@@ -54,7 +57,9 @@ func vector(v ...float32) cbor.Tag {
 
 func grid(v ...int32) cbor.Tag {
 	b := make([]byte, 4*len(v))
-	putInts(b, v)
+	for i, x := range v {
+		binary.LittleEndian.PutUint32(b[4*i:], uint32(x))
+	}
 	return cbor.Tag{Number: 78, Content: b}
 }
 
@@ -89,13 +94,13 @@ var malformedFrames = []struct {
 	{"key 17", pairs(1, 1, 2, 2, 3, 0, 17, 1), "found an unknown key, 17, as number 4 of the map, wanted keys 1..16"},
 	{"own a number", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 12, 1), "own: found 1, wanted a byte string"},
 	{"own empty", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 12, []byte{}), "own: found 0 bytes, wanted 1..256"},
-	{"own of a done", pairs(1, 1, 2, 2, 3, 0, 12, []byte{1}), "own: found 1 bytes, wanted none with kind done"},
-	{"countersign of a hail", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 16, []byte{1}), "countersign: found 1 bytes, wanted none with kind hail"},
+	{"own of a done", pairs(1, 1, 2, 2, 3, 0, 12, []byte{1}), "own: found a byte string of length 1, wanted none with kind done"},
+	{"countersign of a hail", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 16, []byte{1}), "countersign: found a byte string of length 1, wanted none with kind probe"},
 	{"ledger too long", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 15, make([]byte, 257)), "ledger: found 257 bytes, wanted 1..256"},
-	{"double without other", pairs(1, 1, 2, 7, 3, 0, 13, []byte{1}), "other: found nothing, wanted it with kind double"},
+	{"double without other", pairs(1, 1, 2, 7, 3, 0, 13, []byte{1}), "other: found nothing, wanted it with kind conflict"},
 	{"part with done", pairs(1, 1, 2, 2, 3, 0, 11, 1), "part: found 1, wanted none with kind done"},
-	{"life with done", pairs(1, 1, 2, 2, 3, 0, 10, 1), "life: found 1, wanted none with kind done"},
-	{"hail without life", pairs(1, 1, 2, 4, 3, 0, 9, 0), "life: found nothing, wanted an integer"},
+	{"life with done", pairs(1, 1, 2, 2, 3, 0, 10, 1), "incarnation: found 1, wanted none with kind done"},
+	{"probe without life", pairs(1, 1, 2, 4, 3, 0, 9, 0), "incarnation: found nothing, wanted it with kind probe"},
 	{"key 0", pairs(0, 1, 1, 1, 2, 2, 3, 0), "found an unknown key, 0, as number 1 of the map"},
 	{"key -1", pairs(1, 1, -1, 2, 3, 0), "found an unknown key, -1, as number 2 of the map"},
 	{"huge key", pairs(1, 1, 2, 2, 3, 0, uint64(math.MaxUint64), 0), "found an unknown key, a positive integer"},
@@ -119,16 +124,16 @@ var malformedFrames = []struct {
 	{"version overlong", pairs(1, raw{0x18, 1}, 2, 2, 3, 0), "version: found a value with the overlong or broken head 0x1801"},
 	{"kind 0", pairs(1, 1, 2, 0, 3, 0), "kind: found 0, wanted an integer in 1..7"},
 	{"kind 8", pairs(1, 1, 2, 8, 3, 0), "kind: found 8, wanted an integer in 1..7"},
-	{"ask without life", pairs(1, 1, 2, 5, 3, 0, 11, 0), "life: found nothing, wanted an integer in 0..18446744073709551615"},
-	{"ask without part", pairs(1, 1, 2, 5, 3, 0, 10, 0), "part: found nothing, wanted an integer in 0..5"},
+	{"ask without life", pairs(1, 1, 2, 5, 3, 0, 11, 0), "incarnation: found nothing, wanted it with kind state request"},
+	{"ask without part", pairs(1, 1, 2, 5, 3, 0, 10, 0), "part: found nothing, wanted it with kind state request"},
 	{"ask for nothing known", pairs(1, 1, 2, 5, 3, 0, 10, 0, 11, 6), "part: found 6, wanted an integer in 0..5"},
-	{"held with ask", pairs(1, 1, 2, 5, 3, 0, 9, 0, 10, 0, 11, 0), "held: found 0, wanted none with kind ask"},
-	{"vector with ask", pairs(1, 1, 2, 5, 3, 0, 10, 0, 11, 2, 5, vector(1, 2)), "vector: found tag 85, wanted none with kind ask"},
-	{"part with hail", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 11, 0), "part: found 0, wanted none with kind hail"},
+	{"held with ask", pairs(1, 1, 2, 5, 3, 0, 9, 0, 10, 0, 11, 0), "held: found 0, wanted none with kind state request"},
+	{"vector with ask", pairs(1, 1, 2, 5, 3, 0, 10, 0, 11, 2, 5, vector(1, 2)), "vector: found tag 85, wanted none with kind state request"},
+	{"part with hail", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 11, 0), "part: found 0, wanted none with kind probe"},
 	{"tell without held", pairs(1, 1, 2, 6, 3, 0, 10, 0, 11, 0), "held: found nothing"},
-	{"vector with a standing", pairs(1, 1, 2, 6, 3, 0, 9, 0, 10, 0, 11, 0, 5, vector(1, 2)), "vector: found tag 85, wanted none with kind tell"},
-	{"grid for z", pairs(1, 1, 2, 6, 3, 0, 9, 0, 10, 0, 11, 3, 7, grid(1, 2)), "grid: found tag 78, wanted none with kind tell"},
-	{"vector for a place", pairs(1, 1, 2, 6, 3, 0, 9, 0, 10, 0, 11, 4, 5, vector(1, 2)), "vector: found tag 85, wanted none with kind tell"},
+	{"vector with a standing", pairs(1, 1, 2, 6, 3, 0, 9, 0, 10, 0, 11, 0, 5, vector(1, 2)), "vector: found tag 85, wanted none with kind state response"},
+	{"grid for z", pairs(1, 1, 2, 6, 3, 0, 9, 0, 10, 0, 11, 3, 7, grid(1, 2)), "grid: found tag 78, wanted none with kind state response"},
+	{"vector for a place", pairs(1, 1, 2, 6, 3, 0, 9, 0, 10, 0, 11, 4, 5, vector(1, 2)), "vector: found tag 85, wanted none with kind state response"},
 	{"release both ways", pairs(1, 1, 2, 6, 3, 0, 9, 0, 10, 0, 11, 1, 5, vector(1, 2), 7, grid(1, 2)), "vector: found one and grid as well"},
 	{"kind text", pairs(1, 1, 2, "done", 3, 0), "kind: found a text string of length 4"},
 	{"kind float", pairs(1, 1, 2, 2.0, 3, 0), "kind: found a floating-point number"},
@@ -167,8 +172,8 @@ var malformedFrames = []struct {
 	{"grid with message", pairs(1, 1, 2, 1, 3, 0, 7, grid(1, 2)), "grid: found tag 78, wanted none with kind message"},
 	{"packed with message", pairs(1, 1, 2, 1, 3, 0, 8, []byte{0, 0}), "packed: found a byte string of length 2, wanted none with kind message"},
 	{"grid with done", pairs(1, 1, 2, 2, 3, 0, 7, grid(1, 2)), "grid: found tag 78, wanted none with kind done"},
-	{"grid with hail", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 7, grid(1, 2)), "grid: found tag 78, wanted none with kind hail"},
-	{"vector with hail", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 5, vector(1, 2)), "vector: found tag 85, wanted none with kind hail"},
+	{"grid with hail", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 7, grid(1, 2)), "grid: found tag 78, wanted none with kind probe"},
+	{"vector with hail", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 5, vector(1, 2)), "vector: found tag 85, wanted none with kind probe"},
 	{"empty release", pairs(1, 1, 2, 3, 3, 0), "vector: found neither it nor planes nor a grid, wanted one of them with kind release"},
 	{"vector and grid", pairs(1, 1, 2, 3, 3, 0, 5, vector(1, 2), 7, grid(1, 2)), "vector: found one and grid as well, wanted one of them"},
 	{"planes and packed", pairs(1, 1, 2, 3, 3, 0, 6, []byte{1}, 8, []byte{0, 0}), "planes: found one and packed as well"},
@@ -188,7 +193,7 @@ var malformedFrames = []struct {
 	{"packed not shorter", pairs(1, 1, 2, 3, 3, 0, 8, make([]byte, 8)), "packed: found 8 bytes, wanted fewer than the 8 of the plain grid"},
 	{"packed tagged", pairs(1, 1, 2, 3, 3, 0, 8, grid(1)), "packed: found tag 78, wanted a byte string"},
 	{"packed empty", pairs(1, 1, 2, 3, 3, 0, 8, []byte{}), "packed: block 0: found the end, wanted a block"},
-	{"no held", pairs(1, 1, 2, 4, 3, 0), "held: found nothing, wanted an integer in 0..2147483647"},
+	{"no held", pairs(1, 1, 2, 4, 3, 0), "held: found nothing, wanted it with kind probe"},
 	{"held negative", pairs(1, 1, 2, 4, 3, 0, 9, -1), "held: found -1, wanted an integer in 0..2147483647"},
 	{"held too high", pairs(1, 1, 2, 4, 3, 0, 9, uint32(1<<31)), "held: found 2147483648, wanted"},
 	{"held overlong", pairs(1, 1, 2, 4, 3, 0, 9, raw{0x18, 1}), "held: found a value with the overlong or broken head 0x1801"},
@@ -199,7 +204,7 @@ var malformedFrames = []struct {
 }
 
 func mustHello() []byte {
-	b, err := EncodeHello(Hello{Run: "r", From: "a", To: "b", Codec: Version})
+	b, err := EncodeHello(Hello{Run: "r", From: "a", To: "b", Codec: frameVersion})
 	if err != nil {
 		panic(err)
 	}
@@ -209,33 +214,33 @@ func mustHello() []byte {
 func TestDecodeRefuses(t *testing.T) {
 	c := newCodec(t, 2)
 	for _, m := range malformedFrames {
-		var f Frame
+		var f admm.Message
 		checkError(t, m.name, c.Decode(m.frame, &f), m.want)
 	}
 	// The same codec still reads a sound frame, with its fields in any order.
-	var f Frame
-	if err := c.Decode(pairs(5, vector(1, 2), 3, 9, 1, 1, 2, 1), &f); err != nil || !sameFrame(&f, &Frame{Kind: Message, Round: 9, Vector: []float32{1, 2}}) {
+	var f admm.Message
+	if err := c.Decode(pairs(5, vector(1, 2), 3, 9, 1, 1, 2, 1), &f); err != nil || !sameFrame(&f, &admm.Message{Kind: admm.EdgeMessage, Round: 9, Vector: []float32{1, 2}}) {
 		t.Errorf("%+v, %v", f, err)
 	}
 }
 
 // Cut anywhere, a frame is refused.
 func TestDecodeRefusesEveryPrefix(t *testing.T) {
-	for _, sent := range []*Frame{
-		{Kind: Message, Round: 300, Resent: true, Vector: anyFinite(50, 1)},
-		{Kind: Message, Round: 300, Resent: true, Vector: normals(500, 1)},
-		{Kind: Release, Round: 300, Resent: true, Grid: anyInts(50, 1)},
-		{Kind: Release, Round: 300, Resent: true, Grid: withOutliers(40)},
-		{Kind: Release, Round: 300, Resent: true, Grid: withOutliers(2000)},
-		{Kind: Release, Round: 300, Resent: true, Grid: gridNormals(2001, 1, 1)},
-		{Kind: Hail, Round: 300, Resent: true, Held: 300},
-		{Kind: Ask, Round: 300, Life: 1 << 60, Part: AskerZ},
-		{Kind: Tell, Round: 300, Held: 301, Life: 1 << 60, Part: AskerZ, Vector: anyFinite(50, 1)},
-		{Kind: Tell, Round: 300, Held: 301, Life: 1 << 60, Part: TellerAt, Grid: withOutliers(40)},
+	for _, sent := range []*admm.Message{
+		{Kind: admm.EdgeMessage, Round: 300, Resent: true, Vector: anyFinite(50, 1)},
+		{Kind: admm.EdgeMessage, Round: 300, Resent: true, Vector: normals(500, 1)},
+		{Kind: admm.Release, Round: 300, Resent: true, Grid: anyInts(50, 1)},
+		{Kind: admm.Release, Round: 300, Resent: true, Grid: withOutliers(40)},
+		{Kind: admm.Release, Round: 300, Resent: true, Grid: withOutliers(2000)},
+		{Kind: admm.Release, Round: 300, Resent: true, Grid: gridNormals(2001, 1, 1)},
+		{Kind: admm.ProbeReply, Round: 300, Held: 300},
+		{Kind: admm.StateRequest, Round: 300, Generation: 0x1000, Part: admm.RequesterZ},
+		{Kind: admm.StateResponse, Round: 300, Held: 301, Generation: 0x1000, Part: admm.RequesterZ, Vector: anyFinite(50, 1)},
+		{Kind: admm.StateResponse, Round: 300, Held: 301, Generation: 0x1000, Part: admm.ResponderBase, Grid: withOutliers(40)},
 	} {
 		c := newCodec(t, max(1, len(sent.Vector)+len(sent.Grid)))
 		frame := mustAppend(t, c, sent)
-		var f Frame
+		var f admm.Message
 		for n := range frame {
 			if c.Decode(frame[:n], &f) == nil {
 				t.Errorf("%d of %d bytes were taken for a frame", n, len(frame))
@@ -271,10 +276,10 @@ func TestDecodeRefusesPlanes(t *testing.T) {
 		{"NaN", repeat(0, 0, 0xc0, 0x7f), "vector: found NaN at coordinate 0"},
 		{"Inf", repeat(0, 0, 0x80, 0x7f), "vector: found +Inf at coordinate 0"},
 	} {
-		var f Frame
+		var f admm.Message
 		checkError(t, m.name, newCodec(t, dim).Decode(pairs(1, 1, 2, 1, 3, 0, 6, m.planes), &f), m.want)
 	}
-	var f Frame
+	var f admm.Message
 	if err := newCodec(t, dim).Decode(pairs(1, 1, 2, 1, 3, 0, 6, repeat(0, 0, 0xc0, 0xbf)), &f); err != nil || !sameBits(f.Vector, repeated(-1.5, dim)) {
 		t.Errorf("sound planes: %v, %v", f.Vector, err)
 	}
@@ -282,12 +287,12 @@ func TestDecodeRefusesPlanes(t *testing.T) {
 
 // A block that claims another length than it has, by sound huff0 for a plane of a smaller or larger vector.
 func TestDecodeRefusesPlanesOfOtherDimension(t *testing.T) {
-	frame := mustAppend(t, newCodec(t, 1000), &Frame{Kind: Message, Vector: normals(1000, 1)})
+	frame := mustAppend(t, newCodec(t, 1000), &admm.Message{Kind: admm.EdgeMessage, Vector: normals(1000, 1)})
 	if !usesPlanes(t, frame) {
 		t.Fatal("a plain frame; this test shows nothing")
 	}
 	for _, dim := range []int{900, 996, 999, 1001, 1004, 1100} {
-		var f Frame
+		var f admm.Message
 		checkError(t, "planes of 1000", newCodec(t, dim).Decode(frame, &f), "planes: ")
 	}
 }
@@ -295,9 +300,9 @@ func TestDecodeRefusesPlanesOfOtherDimension(t *testing.T) {
 // After a frame that was refused, a codec reads and writes the next as ever.
 func TestCodecSurvivesFaults(t *testing.T) {
 	const dim = 1000
-	c, f := newCodec(t, dim), &Frame{Kind: Message, Vector: normals(dim, 1)}
+	c, f := newCodec(t, dim), &admm.Message{Kind: admm.EdgeMessage, Vector: normals(dim, 1)}
 	frame := mustAppend(t, c, f)
-	var got Frame
+	var got admm.Message
 	for at := 0; at < len(frame); at += 5 {
 		bad := slices.Clone(frame)
 		bad[at] ^= 0x5a
@@ -321,11 +326,11 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(mustAppend(f, c, &Frame{Kind: Message, Round: 1000, Resent: true, Vector: v}), len(v))
-		f.Add(mustAppend(f, c, &Frame{Kind: Done, Round: 3}), len(v))
-		f.Add(mustAppend(f, c, &Frame{Kind: Ask, Round: 3, Life: 1 << 50, Part: TellerZ}), len(v))
-		f.Add(mustAppend(f, c, &Frame{Kind: Tell, Round: 3, Held: 4, Life: 1 << 50, Part: TellerZ, Vector: v}), len(v))
-		f.Add(mustAppend(f, c, &Frame{Kind: Tell, Round: 3, Held: 4, Part: AskerAt, Grid: make([]int32, len(v))}), len(v))
+		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.EdgeMessage, Round: 1000, Resent: true, Vector: v}), len(v))
+		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Done, Round: 3}), len(v))
+		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.StateRequest, Round: 3, Generation: 0x4, Part: admm.ResponderZ}), len(v))
+		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.StateResponse, Round: 3, Held: 4, Generation: 0x4, Part: admm.ResponderZ, Vector: v}), len(v))
+		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.StateResponse, Round: 3, Held: 4, Part: admm.RequesterBase, Grid: make([]int32, len(v))}), len(v))
 	}
 	for _, g := range grids() {
 		c, err := NewCodec(len(g))
@@ -333,7 +338,7 @@ func FuzzDecode(f *testing.F) {
 			f.Fatal(err)
 		}
 		if len(g) <= 5000 {
-			f.Add(mustAppend(f, c, &Frame{Kind: Release, Round: 1000, Grid: g}), len(g))
+			f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Release, Round: 1000, Grid: g}), len(g))
 		}
 	}
 	f.Fuzz(func(t *testing.T, frame []byte, dim int) {
@@ -344,7 +349,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		var first, second Frame
+		var first, second admm.Message
 		if c.Decode(frame, &first) != nil {
 			return
 		}

@@ -3,6 +3,8 @@ package wire
 import (
 	"fmt"
 	"math"
+
+	"github.com/spade-dfl/spade-edge/sdk/wire/cbor"
 )
 
 // planes is how many bytes a float32 has.
@@ -15,7 +17,7 @@ func (p *packer) planes(dst []byte, v []float32, limit int) ([]byte, bool) {
 	for plane := range planes {
 		for rest := v; len(rest) > 0; {
 			n := min(len(rest), blockSize)
-			p.work = room(p.work, n)
+			p.work = cbor.Room(p.work, n)
 			for i, x := range rest[:n] {
 				p.work[i] = byte(math.Float32bits(x) >> (8 * plane))
 			}

@@ -1,9 +1,10 @@
-package wire
+package cbor
 
 import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Tags of typed arrays, RFC 8746 section 2.1: a byte string of little-endian numbers.
@@ -12,15 +13,19 @@ const (
 	tagFloat32LE = 85
 )
 
-// putFloats writes v to dst, which has four bytes for each coordinate. It reports whether all of v is finite.
-func putFloats(dst []byte, v []float32) bool {
+var nan = math.NaN()
+
+// AppendFloats appends the bytes of v, the lowest of each number first. It reports whether all of v is finite.
+func AppendFloats(dst []byte, v []float32) (out []byte, finite bool) {
+	at := len(dst)
+	dst = slices.Grow(dst, 4*len(v))[:at+4*len(v)]
 	var top uint32 // its highest bit is set by an exponent of all ones
 	for i, x := range v {
 		w := math.Float32bits(x)
 		top |= w&0x7f800000 + 0x00800000
-		binary.LittleEndian.PutUint32(dst[4*i:4*i+4], w)
+		binary.LittleEndian.PutUint32(dst[at+4*i:at+4*i+4], w)
 	}
-	return top>>31 == 0
+	return dst, top>>31 == 0
 }
 
 // getFloats fills v from b, which has four bytes for each coordinate. The error names the first that is not finite.
@@ -32,13 +37,13 @@ func getFloats(v []float32, b []byte) error {
 		v[i] = math.Float32frombits(w)
 	}
 	if top>>31 != 0 {
-		return checkFinite(v)
+		return CheckFinite(v)
 	}
 	return nil
 }
 
-// checkFinite names the first coordinate that is not a number or not finite.
-func checkFinite(v []float32) error {
+// CheckFinite names the first coordinate that is not a number or not finite.
+func CheckFinite(v []float32) error {
 	for i, x := range v {
 		if math.Float32bits(x)&0x7f800000 == 0x7f800000 {
 			return fmt.Errorf("found %v at coordinate %d, wanted a finite number", x, i)
@@ -47,11 +52,14 @@ func checkFinite(v []float32) error {
 	return nil
 }
 
-// putInts writes v to dst, which has four bytes for each coordinate.
-func putInts(dst []byte, v []int32) {
+// appendInts appends the bytes of v, the lowest of each number first.
+func appendInts(dst []byte, v []int32) []byte {
+	at := len(dst)
+	dst = slices.Grow(dst, 4*len(v))[:at+4*len(v)]
 	for i, x := range v {
-		binary.LittleEndian.PutUint32(dst[4*i:4*i+4], uint32(x))
+		binary.LittleEndian.PutUint32(dst[at+4*i:at+4*i+4], uint32(x))
 	}
+	return dst
 }
 
 // getInts fills v from b, which has four bytes for each coordinate.
@@ -61,8 +69,8 @@ func getInts(v []int32, b []byte) {
 	}
 }
 
-// room returns n elements, v's own storage if it is large enough. What they hold does not matter.
-func room[T any](v []T, n int) []T {
+// Room returns n elements, v's own storage if it is large enough. What they hold does not matter.
+func Room[T any](v []T, n int) []T {
 	if cap(v) < n {
 		return make([]T, n)
 	}

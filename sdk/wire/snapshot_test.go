@@ -11,19 +11,24 @@ import (
 	"testing"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
-// sampleCheckpoint has every field, at dimension 3.
-func sampleCheckpoint() *Checkpoint {
-	c := &Checkpoint{
-		Member: "gateway-a", Build: "spade-edge/1", Round: 42,
-		X: []float32{1, -2.5, 0}, Grid: []int32{16, -40, 0}, Delta: []int32{1, math.MinInt32, math.MaxInt32},
-		Mean: []float32{0.5, -1, float32(math.Copysign(0, -1))}, Last: []float32{0.25, 1, 0.75, 0.5},
-		Edges: []CheckpointEdge{
-			{Peer: "gateway-b", Z: []float32{1, 2, 3}, PeerZ: []float32{4, 5, 6}, PeerGrid: []int32{7, 8, 9}, Heard: 300},
-			{Peer: "名前", Z: []float32{math.MaxFloat32, math.SmallestNonzeroFloat32, -1}},
+// sampleSnapshot has every field, at dimension 3.
+func sampleSnapshot() *Snapshot {
+	c := &Snapshot{
+		Member: "gateway-a", Build: "spade-edge/1", Filter: []byte{1, 0, 255}, Ledger: "sha256:00ff",
+		State: admm.State{
+			Round: 42, X: []float32{1, -2.5, 0}, Grid: []int32{16, -40, 0}, Delta: []int32{1, math.MinInt32, math.MaxInt32},
+			Mean: []float32{0.5, -1, float32(math.Copysign(0, -1))}, Last: []float32{0.25, 1, 0.75, 0.5},
+			Edges: []admm.EdgeState{
+				{Z: []float32{1, 2, 3}, PeerZ: []float32{4, 5, 6}, Base: []int32{7, 8, 9}, Heard: 300},
+				{Z: []float32{math.MaxFloat32, math.SmallestNonzeroFloat32, -1}},
+			},
+			Queries: 123_456_789_012, Failed: 3,
 		},
-		Queries: 123_456_789_012, Failed: 3, Filter: []byte{1, 0, 255}, Ledger: "sha256:00ff",
+		Peers: []Peer{{Name: "gateway-b"}, {Name: "名前"}},
 	}
 	for i := range c.Fleet {
 		c.Fleet[i] = byte(i * 7)
@@ -31,37 +36,38 @@ func sampleCheckpoint() *Checkpoint {
 	return c
 }
 
-// leastCheckpoint has no more than it must have.
-func leastCheckpoint() *Checkpoint {
-	return &Checkpoint{Member: "a", Build: "b", X: []float32{0}}
+// leastSnapshot has no more than it must have.
+func leastSnapshot() *Snapshot {
+	return &Snapshot{Member: "a", Build: "b", State: admm.State{X: []float32{0}}}
 }
 
-// recoveredCheckpoint is the sample at a device that took over from another.
-func recoveredCheckpoint() *Checkpoint {
-	c := sampleCheckpoint()
-	c.Device, c.Recovered = 2, 41
-	c.Edges[1].Device = 1
+// recoveredSnapshot is the sample at a device that took over from another.
+func recoveredSnapshot() *Snapshot {
+	c := sampleSnapshot()
+	c.Generation, c.State.Recovered = 2, 41
+	c.State.Edges[1].Generation = 1
 	return c
 }
 
-// largeCheckpoint has every field, of dim coordinates.
-func largeCheckpoint(dim, edges, samples int) *Checkpoint {
-	c := sampleCheckpoint()
-	c.X, c.Mean, c.Last = normals(dim, 1), normals(dim, 2), normals(samples, 3)
-	c.Device, c.Recovered = MaxDevice, c.Round
-	c.Grid, c.Delta = anyInts(dim, 1), gridNormals(dim, 40, 2)
-	c.Edges = make([]CheckpointEdge, edges)
-	for i := range c.Edges {
-		c.Edges[i] = CheckpointEdge{
-			Peer: fmt.Sprintf("client-%d", i), Z: normals(dim, 4), PeerZ: normals(dim, 5), PeerGrid: anyInts(dim, 6), Heard: 7, Device: 1 + i,
+// largeSnapshot has every field, of dim coordinates.
+func largeSnapshot(dim, edges, samples int) *Snapshot {
+	c := sampleSnapshot()
+	c.State.X, c.State.Mean, c.State.Last = normals(dim, 1), normals(dim, 2), normals(samples, 3)
+	c.Generation, c.State.Recovered = math.MaxUint16, c.State.Round
+	c.State.Grid, c.State.Delta = anyInts(dim, 1), gridNormals(dim, 40, 2)
+	c.State.Edges, c.Peers = make([]admm.EdgeState, edges), make([]Peer, edges)
+	for i := range c.State.Edges {
+		c.Peers[i].Name = fmt.Sprintf("client-%d", i)
+		c.State.Edges[i] = admm.EdgeState{
+			Z: normals(dim, 4), PeerZ: normals(dim, 5), Base: anyInts(dim, 6), Heard: 7, Generation: uint16(1 + i),
 		}
 	}
 	return c
 }
 
-func mustCheckpoint(t testing.TB, c *Checkpoint) []byte {
+func mustSnapshot(t testing.TB, c *Snapshot) []byte {
 	t.Helper()
-	b, err := AppendCheckpoint(nil, c)
+	b, err := AppendSnapshot(nil, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,109 +75,111 @@ func mustCheckpoint(t testing.TB, c *Checkpoint) []byte {
 }
 
 // A generic decoder reads a checkpoint and finds what the package comment says.
-func TestCheckpointIsCBOR(t *testing.T) {
+func TestSnapshotIsCBOR(t *testing.T) {
 	type array = cbor.Tag
 	ints := func(v []int32) array { return grid(v...) }
 	floats := func(v []float32) array { return vector(v...) }
-	c := sampleCheckpoint()
+	c := sampleSnapshot()
 	want := map[any]any{
-		uint64(1): uint64(1), uint64(2): c.Fleet[:], uint64(3): c.Member, uint64(4): c.Build, uint64(5): uint64(c.Round),
-		uint64(6): floats(c.X), uint64(7): ints(c.Grid), uint64(8): ints(c.Delta), uint64(9): floats(c.Mean), uint64(10): floats(c.Last),
+		uint64(1): uint64(1), uint64(2): c.Fleet[:], uint64(3): c.Member, uint64(4): c.Build, uint64(5): uint64(c.State.Round),
+		uint64(6): floats(c.State.X), uint64(7): ints(c.State.Grid), uint64(8): ints(c.State.Delta), uint64(9): floats(c.State.Mean), uint64(10): floats(c.State.Last),
 		uint64(11): []any{
-			map[any]any{uint64(1): c.Edges[0].Peer, uint64(2): uint64(c.Edges[0].Heard),
-				uint64(3): floats(c.Edges[0].Z), uint64(4): floats(c.Edges[0].PeerZ), uint64(5): ints(c.Edges[0].PeerGrid)},
-			map[any]any{uint64(1): c.Edges[1].Peer, uint64(2): uint64(c.Edges[1].Heard), uint64(3): floats(c.Edges[1].Z)},
+			map[any]any{uint64(1): c.Peers[0].Name, uint64(2): uint64(c.State.Edges[0].Heard),
+				uint64(3): floats(c.State.Edges[0].Z), uint64(4): floats(c.State.Edges[0].PeerZ), uint64(5): ints(c.State.Edges[0].Base)},
+			map[any]any{uint64(1): c.Peers[1].Name, uint64(2): uint64(c.State.Edges[1].Heard), uint64(3): floats(c.State.Edges[1].Z)},
 		},
-		uint64(12): uint64(c.Queries), uint64(13): uint64(c.Failed), uint64(14): c.Filter, uint64(15): c.Ledger,
+		uint64(12): uint64(c.State.Queries), uint64(13): uint64(c.State.Failed), uint64(14): c.Filter, uint64(15): c.Ledger,
 	}
 	var got any
-	if err := cbor.Unmarshal(mustCheckpoint(t, c), &got); err != nil || !reflect.DeepEqual(got, any(want)) {
+	if err := cbor.Unmarshal(mustSnapshot(t, c), &got); err != nil || !reflect.DeepEqual(got, any(want)) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
 }
 
-func TestCheckpointRoundTrip(t *testing.T) {
-	var got Checkpoint
-	for name, c := range map[string]*Checkpoint{
-		"sample":     sampleCheckpoint(),
-		"least":      leastCheckpoint(),
-		"large":      largeCheckpoint(1000, 4, 77),
-		"many edges": largeCheckpoint(1, 300, 1),
+func TestSnapshotRoundTrip(t *testing.T) {
+	var got Snapshot
+	for name, c := range map[string]*Snapshot{
+		"sample":     sampleSnapshot(),
+		"least":      leastSnapshot(),
+		"large":      largeSnapshot(1000, 4, 77),
+		"many edges": largeSnapshot(1, 300, 1),
 		"limits": {
-			Member: strings.Repeat("ä", 32), Build: strings.Repeat("b", 64), Round: MaxRound, X: specials,
-			Queries: math.MaxInt64, Failed: math.MaxInt64, Filter: make([]byte, MaxFilter), Ledger: strings.Repeat("l", MaxLedger),
+			Member: strings.Repeat("ä", 32), Build: strings.Repeat("b", 64),
+			State:  admm.State{Round: maxRound, X: specials, Queries: math.MaxInt64, Failed: math.MaxInt64},
+			Filter: make([]byte, maxFilter), Ledger: strings.Repeat("l", maxLedger),
 		},
 		"signed": {
-			Member: "a", Build: "b", Round: 3, X: []float32{1}, Signed: bytes.Repeat([]byte{7}, MaxSigned),
-			Edges: []CheckpointEdge{{Peer: "p", Z: []float32{1}, Device: 1, Signed: []byte{1}}, {Peer: "q", Z: []float32{2}}},
+			Member: "a", Build: "b", Signed: bytes.Repeat([]byte{7}, maxField),
+			State: admm.State{Round: 3, X: []float32{1}, Edges: []admm.EdgeState{{Z: []float32{1}, Generation: 1}, {Z: []float32{2}}}},
+			Peers: []Peer{{Name: "p", Signed: []byte{1}}, {Name: "q"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := mustCheckpoint(t, c)
-			if most := MaxCheckpoint(len(c.X), len(c.Edges), len(c.Last)); len(b) > most {
-				t.Errorf("%d bytes, above MaxCheckpoint = %d", len(b), most)
+			b := mustSnapshot(t, c)
+			if most := MaxSnapshot(len(c.State.X), len(c.State.Edges), len(c.State.Last)); len(b) > most {
+				t.Errorf("%d bytes, above MaxSnapshot = %d", len(b), most)
 			}
 			kept := bytes.Clone(b)
-			if err := DecodeCheckpoint(b, &got); err != nil {
+			if err := DecodeSnapshot(b, &got); err != nil {
 				t.Fatal(err)
 			}
 			clear(b) // nothing of the input may be in use any more
 			if !reflect.DeepEqual(&got, c) {
 				t.Errorf("%+v came back, want %+v", got, c)
 			}
-			if again := mustCheckpoint(t, &got); !bytes.Equal(again, kept) {
+			if again := mustSnapshot(t, &got); !bytes.Equal(again, kept) {
 				t.Error("other bytes the second time")
 			}
 		})
 	}
 }
 
-// MaxCheckpoint is reached but for a few bytes of heads, and is the highest int where an int is too small.
-func TestMaxCheckpoint(t *testing.T) {
-	c := largeCheckpoint(20_000, 3, 70_000)
+// MaxSnapshot is reached but for a few bytes of heads, and is the highest int where an int is too small.
+func TestMaxSnapshot(t *testing.T) {
+	c := largeSnapshot(20_000, 3, 70_000)
 	c.Member, c.Build = strings.Repeat("m", 64), strings.Repeat("b", 64)
-	c.Filter, c.Ledger, c.Signed = make([]byte, MaxFilter), strings.Repeat("l", MaxLedger), make([]byte, MaxSigned)
-	for i := range c.Edges {
-		c.Edges[i].Peer, c.Edges[i].Signed, c.Edges[i].Device = strings.Repeat("p", 64), make([]byte, 2*MaxSigned), MaxDevice
+	c.Filter, c.Ledger, c.Signed = make([]byte, maxFilter), strings.Repeat("l", maxLedger), make([]byte, maxField)
+	for i := range c.State.Edges {
+		c.Peers[i].Name, c.Peers[i].Signed, c.State.Edges[i].Generation = strings.Repeat("p", 64), make([]byte, 2*maxField), math.MaxUint16
 	}
-	n, most := len(mustCheckpoint(t, c)), MaxCheckpoint(20_000, 3, 70_000)
+	n, most := len(mustSnapshot(t, c)), MaxSnapshot(20_000, 3, 70_000)
 	if n > most || n < most-32 {
 		t.Errorf("%d bytes, the bound is %d", n, most)
 	}
-	if n := MaxCheckpoint(MaxDim, math.MaxInt32, MaxDim); math.MaxInt == math.MaxInt32 && n != math.MaxInt || n < 0 {
+	if n := MaxSnapshot(MaxDim, math.MaxInt32, MaxDim); math.MaxInt == math.MaxInt32 && n != math.MaxInt || n < 0 {
 		t.Errorf("bound of the largest: %d", n)
 	}
 }
 
 // Whatever the numbers are, checkpoints of a run are of one size.
-func TestCheckpointSize(t *testing.T) {
-	c := sampleCheckpoint()
-	n := len(mustCheckpoint(t, c))
-	for _, v := range []int64{0, 23, 24, 255, 256, 65536, MaxRound} {
-		c.Round, c.Queries, c.Failed = int(v), v*5, v/2
-		copy(c.X, normals(3, uint64(v)))
-		copy(c.Delta, anyInts(3, uint64(v)))
-		if got := len(mustCheckpoint(t, c)); got != n {
+func TestSnapshotSize(t *testing.T) {
+	c := sampleSnapshot()
+	n := len(mustSnapshot(t, c))
+	for _, v := range []int64{0, 23, 24, 255, 256, 65536, maxRound} {
+		c.State.Round, c.State.Queries, c.State.Failed = int(v), v*5, v/2
+		copy(c.State.X, normals(3, uint64(v)))
+		copy(c.State.Delta, anyInts(3, uint64(v)))
+		if got := len(mustSnapshot(t, c)); got != n {
 			t.Errorf("round %d: %d bytes, want %d", v, got, n)
 		}
 	}
 }
 
 // Decode uses the storage that it finds, and neither way allocates once it is there.
-func TestCheckpointAllocations(t *testing.T) {
-	c := largeCheckpoint(1000, 4, 77)
-	buf := make([]byte, 3, 3+MaxCheckpoint(1000, 4, 77))
+func TestSnapshotAllocations(t *testing.T) {
+	c := largeSnapshot(1000, 4, 77)
+	buf := make([]byte, 3, 3+MaxSnapshot(1000, 4, 77))
 	copy(buf, "abc")
-	b, err := AppendCheckpoint(buf, c)
+	b, err := AppendSnapshot(buf, c)
 	if err != nil || &b[0] != &buf[0] || string(b[:3]) != "abc" {
-		t.Fatalf("a buffer with MaxCheckpoint to spare was left, or %v", err)
+		t.Fatalf("a buffer with MaxSnapshot to spare was left, or %v", err)
 	}
-	var got Checkpoint
+	var got Snapshot
 	both := func() {
-		if b, err = AppendCheckpoint(buf, c); err != nil {
+		if b, err = AppendSnapshot(buf, c); err != nil {
 			t.Fatal(err)
 		}
-		if err := DecodeCheckpoint(b[3:], &got); err != nil {
+		if err := DecodeSnapshot(b[3:], &got); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -181,47 +189,50 @@ func TestCheckpointAllocations(t *testing.T) {
 	}
 }
 
-func TestAppendCheckpointRefuses(t *testing.T) {
+func TestAppendSnapshotRefuses(t *testing.T) {
 	for _, m := range []struct {
 		name   string
-		change func(*Checkpoint)
+		change func(*Snapshot)
 		want   string
 	}{
-		{"no member", func(c *Checkpoint) { c.Member = "" }, "wire: checkpoint: member: found an empty string, wanted 1..64 bytes"},
-		{"long build", func(c *Checkpoint) { c.Build = strings.Repeat("x", 65) }, "build: found 65 bytes, wanted 1..64"},
-		{"round below", func(c *Checkpoint) { c.Round = -1 }, "round: found -1, wanted 0..2147483647"},
-		{"no x", func(c *Checkpoint) { c.X = nil }, "x: found 0 coordinates, wanted 1..268435456"},
-		{"NaN in x", func(c *Checkpoint) { c.X[1] = nan }, "x: found NaN at coordinate 1, wanted a finite number"},
-		{"short grid", func(c *Checkpoint) { c.Grid = c.Grid[:2] }, "grid: found 2 coordinates, wanted 3 as in x"},
-		{"long delta", func(c *Checkpoint) { c.Delta = make([]int32, 4) }, "delta: found 4 coordinates, wanted 3 as in x"},
-		{"short mean", func(c *Checkpoint) { c.Mean = c.Mean[:1] }, "mean: found 1 coordinates, wanted 3 as in x"},
-		{"Inf in mean", func(c *Checkpoint) { c.Mean[0] = -inf }, "mean: found -Inf at coordinate 0"},
-		{"Inf in last", func(c *Checkpoint) { c.Last[3] = inf }, "last: found +Inf at coordinate 3"},
-		{"no peer", func(c *Checkpoint) { c.Edges[1].Peer = "" }, "edge 1: peer: found an empty string"},
-		{"no z", func(c *Checkpoint) { c.Edges[0].Z = nil }, "edge 0: z: found 0 coordinates, wanted 3 as in x"},
-		{"long peer z", func(c *Checkpoint) { c.Edges[0].PeerZ = make([]float32, 4) }, "edge 0: peer z: found 4 coordinates"},
-		{"short peer grid", func(c *Checkpoint) { c.Edges[0].PeerGrid = make([]int32, 1) }, "edge 0: peer grid: found 1 coordinates"},
-		{"heard below", func(c *Checkpoint) { c.Edges[1].Heard = -1 }, "edge 1: heard: found -1, wanted 0..2147483647"},
-		{"queries below", func(c *Checkpoint) { c.Queries = -1 }, "queries: found -1, wanted 0 or more"},
-		{"failed below", func(c *Checkpoint) { c.Failed = math.MinInt64 }, "failed: found -9223372036854775808"},
-		{"long filter", func(c *Checkpoint) { c.Filter = make([]byte, MaxFilter+1) }, "filter: found 65537 bytes, wanted at most 65536"},
-		{"device above", func(c *Checkpoint) { c.Device = MaxDevice + 1 }, "device: found 65536, wanted 0..65535"},
-		{"recovered later", func(c *Checkpoint) { c.Device, c.Recovered = 1, 43 }, "recovered: found 43 with device 1 and round 42"},
-		{"recovered by the first", func(c *Checkpoint) { c.Recovered = 3 }, "recovered: found 3 with device 0"},
-		{"long ledger", func(c *Checkpoint) { c.Ledger = strings.Repeat("x", 257) }, "ledger: found 257 bytes, wanted at most 256"},
-		{"broken ledger", func(c *Checkpoint) { c.Ledger = "\xff" }, `ledger: found "\xff", wanted valid UTF-8`},
-		{"two at once", func(c *Checkpoint) { c.Round, c.Failed = -1, -2 }, "round: found -1, wanted 0..2147483647\nfailed: found -2"},
-		{"two vectors", func(c *Checkpoint) { c.X[0], c.Edges[1].Z[0] = nan, inf }, "x: found NaN at coordinate 0, wanted a finite number\nedge 1: z: found +Inf"},
+		{"no member", func(c *Snapshot) { c.Member = "" }, "wire: snapshot: member: found an empty string, wanted 1..64 bytes"},
+		{"long build", func(c *Snapshot) { c.Build = strings.Repeat("x", 65) }, "build: found 65 bytes, wanted 1..64"},
+		{"round below", func(c *Snapshot) { c.State.Round = -1 }, "round: found -1, wanted 0..2147483647"},
+		{"no x", func(c *Snapshot) { c.State.X = nil }, "length of x: found 0, wanted 1..268435456"},
+		{"NaN in x", func(c *Snapshot) { c.State.X[1] = nan }, "x: found NaN at coordinate 1, wanted a finite number"},
+		{"short grid", func(c *Snapshot) { c.State.Grid = c.State.Grid[:2] }, "length of grid: found 2, wanted 3..3"},
+		{"long delta", func(c *Snapshot) { c.State.Delta = make([]int32, 4) }, "length of delta: found 4, wanted 3..3"},
+		{"short mean", func(c *Snapshot) { c.State.Mean = c.State.Mean[:1] }, "length of mean: found 1, wanted 3..3"},
+		{"Inf in mean", func(c *Snapshot) { c.State.Mean[0] = -inf }, "mean: found -Inf at coordinate 0"},
+		{"Inf in last", func(c *Snapshot) { c.State.Last[3] = inf }, "last: found +Inf at coordinate 3"},
+		{"no peer", func(c *Snapshot) { c.Peers[1].Name = "" }, "edge 1: peer: found an empty string"},
+		{"no z", func(c *Snapshot) { c.State.Edges[0].Z = nil }, "edge 0: length of z: found 0, wanted 3..3"},
+		{"long peer z", func(c *Snapshot) { c.State.Edges[0].PeerZ = make([]float32, 4) }, "edge 0: length of peer z: found 4, wanted 3..3"},
+		{"short peer grid", func(c *Snapshot) { c.State.Edges[0].Base = make([]int32, 1) }, "edge 0: length of peer grid: found 1, wanted 3..3"},
+		{"heard below", func(c *Snapshot) { c.State.Edges[1].Heard = -1 }, "edge 1: heard: found -1, wanted 0..2147483647"},
+		{"queries below", func(c *Snapshot) { c.State.Queries = -1 }, "queries: found -1, wanted 0..9223372036854775807"},
+		{"failed below", func(c *Snapshot) { c.State.Failed = math.MinInt64 }, "failed: found -9223372036854775808"},
+		{"long filter", func(c *Snapshot) { c.Filter = make([]byte, maxFilter+1) }, "length of filter: found 65537, wanted 0..65536"},
+		{"peers", func(c *Snapshot) { c.Peers = c.Peers[:1] }, "peers: found 1, wanted 2..2"},
+		{"recovered later", func(c *Snapshot) { c.Generation, c.State.Recovered = 1, 43 }, "recovered: found 43, wanted 0..42"},
+		{"recovered by the first", func(c *Snapshot) { c.State.Recovered = 3 }, "recovered: found 3, wanted 0..0"},
+		{"long ledger", func(c *Snapshot) { c.Ledger = strings.Repeat("x", 257) }, "length of ledger: found 257, wanted 0..256"},
+		{"broken ledger", func(c *Snapshot) { c.Ledger = "\xff" }, `ledger: found "\xff", wanted valid UTF-8`},
+		{"two at once", func(c *Snapshot) { c.State.Round, c.State.Failed = -1, -2 }, "round: found -1, wanted 0..2147483647\nfailed: found -2"},
+		{"two vectors", func(c *Snapshot) { c.State.X[0], c.State.Edges[1].Z[0] = nan, inf }, "x: found NaN at coordinate 0, wanted a finite number\nedge 1: z: found +Inf"},
 	} {
-		c := sampleCheckpoint()
+		c := sampleSnapshot()
 		m.change(c)
-		got, err := AppendCheckpoint([]byte("before"), c)
+		got, err := AppendSnapshot([]byte("before"), c)
 		if string(got) != "before" {
 			t.Errorf("%s: dst became %q", m.name, got)
 		}
 		checkError(t, m.name, err, m.want)
 	}
 }
+
+// head64 starts an integer of eight bytes.
+const head64 = 27
 
 // eight is an integer in eight bytes.
 func eight(n byte) raw { return raw{head64, 0, 0, 0, 0, 0, 0, 0, n} }
@@ -252,13 +263,13 @@ func edge(kv ...any) []byte {
 // number8 is an unsigned integer of eight bytes, whatever its value.
 func number8(n uint64) raw { return raw(binary.BigEndian.AppendUint64([]byte{27}, n)) }
 
-// malformedCheckpoints is one checkpoint for each way of being wrong, at dimension 2, with what the error must say.
-var malformedCheckpoints = []struct {
+// malformedSnapshots is one checkpoint for each way of being wrong, at dimension 2, with what the error must say.
+var malformedSnapshots = []struct {
 	name string
 	b    []byte
 	want string
 }{
-	{"nothing", nil, "wire: checkpoint: map: found nothing, wanted a map"},
+	{"nothing", nil, "wire: snapshot: map: found nothing, wanted a map"},
 	{"array", enc([]int{1}), "map: found an array of length 1, wanted a map"},
 	{"indefinite", append([]byte{0xbf}, checkpointPairs(nil)[1:]...), "map: found a value with the overlong or broken head"},
 	{"overlong map", append([]byte{0xb8, 9}, checkpointPairs(nil)[1:]...), "map: found a value with the overlong or broken head"},
@@ -273,12 +284,12 @@ var malformedCheckpoints = []struct {
 	{"signed a number", checkpointPairs(map[int]any{18: 0}), "signed: found 0, wanted a byte string of 256 or less"},
 	{"signed empty", checkpointPairs(map[int]any{18: []byte{}}), "signed: found 0 bytes, wanted 1..256"},
 	{"signed too long", checkpointPairs(map[int]any{18: make([]byte, 257)}), "wanted a byte string of 256 or less"},
-	{"device short", checkpointPairs(map[int]any{16: 1}), "device: found 1, wanted an integer of eight bytes"},
-	{"device 0", checkpointPairs(map[int]any{16: number8(0)}), "device: found 0, wanted 1..65535 or no such field"},
-	{"device above", checkpointPairs(map[int]any{16: number8(1 << 16)}), "device: found 65536, wanted at most 65535"},
+	{"device short", checkpointPairs(map[int]any{16: 1}), "generation: found 1, wanted an integer of eight bytes"},
+	{"device 0", checkpointPairs(map[int]any{16: number8(0)}), "generation: found 0, wanted 1..65535 or no such field"},
+	{"device above", checkpointPairs(map[int]any{16: number8(1 << 16)}), "generation: found 65536, wanted at most 65535"},
 	{"recovered 0", checkpointPairs(map[int]any{16: number8(1), 17: number8(0)}), "recovered: found 0, wanted 1..9 or no such field"},
 	{"recovered later", checkpointPairs(map[int]any{16: number8(1), 17: number8(10)}), "recovered: found 10, wanted at most 9"},
-	{"recovered by the first", checkpointPairs(map[int]any{17: number8(1)}), "recovered: found 1, wanted none without a device"},
+	{"recovered by the first", checkpointPairs(map[int]any{17: number8(1)}), "recovered: found 1, wanted none in generation 0"},
 	{"other order", pairs(2, make([]byte, 32), 1, 1), "version: found 2, wanted the key 1"},
 	{"duplicate", pairs(1, 1, 2, make([]byte, 32), 2, make([]byte, 32)), "member: found 2, wanted the key 3"},
 	{"overlong key", pairs(raw{0x18, 1}, 1), "version: found a value with the overlong or broken head 0x1801"},
@@ -321,7 +332,7 @@ var malformedCheckpoints = []struct {
 	{"edge peer z long", edge(1, "p", 2, number8(0), 3, vector(1, 2), 4, vector(1, 2, 3)), "edge 0: peer z: found a byte string of length 12"},
 	{"edge peer grid of floats", edge(1, "p", 2, number8(0), 3, vector(1, 2), 5, vector(1, 2)), "edge 0: peer grid: found tag 85, wanted tag 78"},
 	{"edge heard too high", edge(1, "p", 2, number8(1<<31), 3, vector(1, 2)), "edge 0: heard: found 2147483648"},
-	{"edge device 0", edge(1, "p", 2, number8(0), 3, vector(1, 2), 6, number8(0)), "edge 0: device: found 0, wanted 1..65535 or no such field"},
+	{"edge device 0", edge(1, "p", 2, number8(0), 3, vector(1, 2), 6, number8(0)), "edge 0: generation: found 0, wanted 1..65535 or no such field"},
 	{"edge with key 8", edge(1, "p", 2, number8(0), 3, vector(1, 2), 8, 0), "edge 0: map: found 4 pairs in its head, wanted the 3 that follow"},
 	{"edge signed a number", edge(1, "p", 2, number8(0), 3, vector(1, 2), 7, 0), "edge 0: signed: found 0, wanted a byte string of 512 or less"},
 	{"edge of other order", edge(1, "p", 2, number8(0), 3, vector(1, 2), 5, grid(1, 2), 4, vector(1, 2)), "edge 0: map: found 5 pairs in its head, wanted the 4 that follow"},
@@ -330,74 +341,74 @@ var malformedCheckpoints = []struct {
 	{"no failed", checkpointPairs(map[int]any{13: nil}), "failed: found nothing, wanted the key 13"},
 	{"failed cut", checkpointPairs(map[int]any{13: raw{head64, 0, 0}}), "failed: found a value with the overlong or broken head"},
 	{"filter empty", checkpointPairs(map[int]any{14: []byte{}}), "filter: found 0 bytes, wanted 1..65536"},
-	{"filter long", checkpointPairs(map[int]any{14: make([]byte, MaxFilter+1)}), "filter: found a byte string of length 65537"},
+	{"filter long", checkpointPairs(map[int]any{14: make([]byte, maxFilter+1)}), "filter: found a byte string of length 65537"},
 	{"filter of 1 GiB", checkpointPairs(map[int]any{14: raw{0x5a, 0x40, 0, 0, 0}}), "filter: found a byte string of length 1073741824"},
 	{"ledger empty", checkpointPairs(map[int]any{15: ""}), "ledger: found 0 bytes, wanted 1..256"},
 	{"ledger long", checkpointPairs(map[int]any{15: strings.Repeat("x", 257)}), "ledger: found a text string of length 257"},
 	{"ledger broken", checkpointPairs(map[int]any{15: raw{0x61, 0xff}}), `ledger: found "\xff", wanted valid UTF-8`},
 }
 
-func TestDecodeCheckpointRefuses(t *testing.T) {
-	for _, m := range malformedCheckpoints {
-		var c Checkpoint
+func TestDecodeSnapshotRefuses(t *testing.T) {
+	for _, m := range malformedSnapshots {
+		var c Snapshot
 		var err error
-		if n := allocated(func() { err = DecodeCheckpoint(m.b, &c) }); n > 64<<10 {
+		if n := allocated(func() { err = DecodeSnapshot(m.b, &c) }); n > 64<<10 {
 			t.Errorf("%s: %d bytes allocated for an input of %d", m.name, n, len(m.b))
 		}
 		checkError(t, m.name, err, m.want)
 	}
-	var c Checkpoint
-	if err := DecodeCheckpoint(checkpointPairs(nil), &c); err != nil || c.Round != 9 || !sameBits(c.X, []float32{1, 2}) {
+	var c Snapshot
+	if err := DecodeSnapshot(checkpointPairs(nil), &c); err != nil || c.State.Round != 9 || !sameBits(c.State.X, []float32{1, 2}) {
 		t.Errorf("sound: %+v, %v", c, err)
 	}
 	// A checkpoint cut anywhere, or followed by anything.
-	b := mustCheckpoint(t, sampleCheckpoint())
+	b := mustSnapshot(t, sampleSnapshot())
 	for n := range b {
-		if DecodeCheckpoint(b[:n], &c) == nil {
+		if DecodeSnapshot(b[:n], &c) == nil {
 			t.Errorf("%d of %d bytes were taken for a checkpoint", n, len(b))
 		}
 	}
 }
 
-// DecodeCheckpoint never panics, and AppendCheckpoint gives back the bytes of what it takes.
-func FuzzDecodeCheckpoint(f *testing.F) {
-	for _, m := range malformedCheckpoints {
+// DecodeSnapshot never panics, and AppendSnapshot gives back the bytes of what it takes.
+func FuzzDecodeSnapshot(f *testing.F) {
+	for _, m := range malformedSnapshots {
 		f.Add(m.b)
 	}
-	f.Add(mustCheckpoint(f, sampleCheckpoint()))
-	f.Add(mustCheckpoint(f, leastCheckpoint()))
-	f.Add(mustCheckpoint(f, largeCheckpoint(40, 3, 11)))
+	f.Add(mustSnapshot(f, sampleSnapshot()))
+	f.Add(mustSnapshot(f, leastSnapshot()))
+	f.Add(mustSnapshot(f, largeSnapshot(40, 3, 11)))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var c Checkpoint
-		if DecodeCheckpoint(b, &c) != nil {
+		var c Snapshot
+		if DecodeSnapshot(b, &c) != nil {
 			return
 		}
-		again, err := AppendCheckpoint(nil, &c)
+		again, err := AppendSnapshot(nil, &c)
 		if err != nil || !bytes.Equal(again, b) {
 			t.Fatalf("%x came back as %x, %v", b, again, err)
 		}
-		if most := MaxCheckpoint(len(c.X), len(c.Edges), len(c.Last)); len(b) > most {
-			t.Fatalf("%d bytes taken, above MaxCheckpoint = %d", len(b), most)
+		if most := MaxSnapshot(len(c.State.X), len(c.State.Edges), len(c.State.Last)); len(b) > most {
+			t.Fatalf("%d bytes taken, above MaxSnapshot = %d", len(b), most)
 		}
 	})
 }
 
-func BenchmarkCheckpoint(b *testing.B) {
+func BenchmarkSnapshot(b *testing.B) {
 	// Five vectors of a million coordinates: x, mean, grid, delta and one z.
-	c := largeCheckpoint(1_000_000, 1, 1000)
-	c.Edges[0] = CheckpointEdge{Peer: "p", Z: c.Edges[0].Z}
-	buf := mustCheckpoint(b, c)
+	c := largeSnapshot(1_000_000, 1, 1000)
+	c.Peers[0].Name, c.State.Edges[0] = "p", admm.EdgeState{Z: c.State.Edges[0].Z}
+	buf := mustSnapshot(b, c)
 	b.Run("append", func(b *testing.B) {
 		b.SetBytes(int64(len(buf)))
 		for b.Loop() {
-			buf, _ = AppendCheckpoint(buf[:0], c)
+			buf, _ = AppendSnapshot(buf[:0], c)
 		}
 	})
 	b.Run("decode", func(b *testing.B) {
-		var got Checkpoint
+		var got Snapshot
 		b.SetBytes(int64(len(buf)))
 		for b.Loop() {
-			if err := DecodeCheckpoint(buf, &got); err != nil {
+			if err := DecodeSnapshot(buf, &got); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -7,17 +7,17 @@ import (
 	"testing"
 )
 
-// witnesses is the kite with machines that ask about their past.
-func witnesses(i int, c *Config) { c.Witness = true }
+// probing is the kite with machines that ask about their past.
+func probing(i int, c *Config) { c.Probe = true }
 
 // sentTo returns the messages to one client.
 func sentTo(to int, sent []Message) []Message {
 	return slices.DeleteFunc(slices.Clone(sent), func(msg Message) bool { return msg.To != to })
 }
 
-// withoutHails is what is said of releases.
-func withoutHails(sent []Message) []Message {
-	return slices.DeleteFunc(slices.Clone(sent), func(msg Message) bool { return msg.Hail })
+// withoutProbes is what is said of releases.
+func withoutProbes(sent []Message) []Message {
+	return slices.DeleteFunc(slices.Clone(sent), func(msg Message) bool { return isProbe(msg) })
 }
 
 // must drives a machine as far as it gets, or to its next release.
@@ -50,14 +50,14 @@ func afterRounds(t testing.TB, rounds int, change func(i int, c *Config)) (net *
 
 // A machine at the start asks its neighbors, asks again at every tick, and makes no release before each has answered. The local
 // work does not wait.
-func TestFirstReleaseWaitsForEveryWitness(t *testing.T) {
-	net := newNetwork(t, configs(4, kite, witnesses))
+func TestFirstReleaseWaitsForEveryReply(t *testing.T) {
+	net := newNetwork(t, configs(4, kite, probing))
 	m := net.machines[2]
 	sent := net.must(t, 2)
 	for _, again := range []string{"at the start", "after a tick"} {
 		for _, j := range []int{0, 1, 3} {
-			want := []Message{{From: 2, To: j, Hail: true}}
-			if got := sentTo(j, sent); len(got) != 1 || got[0].Round != 0 || !got[0].Hail || got[0].Resent || got[0].Held != 0 {
+			want := []Message{{From: 2, To: j, Kind: Probe}}
+			if got := sentTo(j, sent); len(got) != 1 || got[0].Round != 0 || got[0].Kind != Probe || got[0].Held != 0 {
 				t.Errorf("%s: sent %+v, want %+v", again, got, want)
 			}
 		}
@@ -66,14 +66,14 @@ func TestFirstReleaseWaitsForEveryWitness(t *testing.T) {
 	}
 	for _, c := range []struct {
 		from    int
-		resent  bool
+		kind    Kind
 		waiting []int
-	}{{3, true, []int{0, 1}}, {1, false, []int{0, 1}}, {0, true, []int{1}}, {3, true, []int{1}}} {
-		if err := m.Receive(Message{From: c.from, To: 2, Hail: true, Resent: c.resent}); err != nil {
+	}{{3, ProbeReply, []int{0, 1}}, {1, Probe, []int{0, 1}}, {0, ProbeReply, []int{1}}, {3, ProbeReply, []int{1}}} {
+		if err := m.Receive(Message{From: c.from, To: 2, Kind: c.kind}); err != nil {
 			t.Fatal(err)
 		}
 		for _, msg := range net.must(t, 2) {
-			if !msg.Hail {
+			if !isProbe(msg) {
 				t.Errorf("sent %+v before everybody has answered", msg)
 			}
 		}
@@ -81,7 +81,7 @@ func TestFirstReleaseWaitsForEveryWitness(t *testing.T) {
 			t.Errorf("after the word of %d: %+v, want round 0, waiting for %v, and queries", c.from, st, c.waiting)
 		}
 	}
-	if err := m.Receive(Message{From: 1, To: 2, Hail: true, Resent: true}); err != nil {
+	if err := m.Receive(Message{From: 1, To: 2, Kind: ProbeReply}); err != nil {
 		t.Fatal(err)
 	}
 	net.must(t, 2)
@@ -91,27 +91,27 @@ func TestFirstReleaseWaitsForEveryWitness(t *testing.T) {
 }
 
 // A machine that was set back stops as soon as one neighbor says so, whichever way it learns: with an empty disk, with an
-// old state, from an answer, from a neighbor's own hail, from a last word.
+// old state, from an answer, from a neighbor's own probe, from a last word.
 func TestRollback(t *testing.T) {
-	net, kept := afterRounds(t, 9, witnesses)
-	cfg := configs(4, kite, witnesses)[2]
+	net, kept := afterRounds(t, 9, probing)
+	cfg := configs(4, kite, probing)[2]
 	for _, c := range []struct {
 		name  string
 		from  []State
 		msg   Message
 		round int
 	}{
-		{"empty disk", nil, Message{Hail: true, Round: 9, Held: 8, Resent: true}, 0},
-		{"a hail", nil, Message{Hail: true, Round: 9, Held: 1}, 0},
-		{"an old state", kept[2][4:6], Message{Hail: true, Round: 7, Held: 6, Resent: true}, 5},
-		{"a last word", kept[2][2:4], Message{Done: true, Round: 9}, 7},
+		{"empty disk", nil, Message{Kind: ProbeReply, Round: 9, Held: 8}, 0},
+		{"a probe", nil, Message{Kind: Probe, Round: 9, Held: 1}, 0},
+		{"an old state", kept[2][4:6], Message{Kind: ProbeReply, Round: 7, Held: 6}, 5},
+		{"a last word", kept[2][2:4], Message{Kind: Done, Round: 9}, 7},
 	} {
 		m := reborn(t, cfg, c.from...)
 		c.msg.From, c.msg.To = 3, 2
 		if err := m.Receive(c.msg); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		held := max(c.msg.Held, 9*b2i(c.msg.Done))
+		held := max(c.msg.Held, 9*b2i(c.msg.Kind == Done))
 		var back *RollbackError
 		_, err := m.Ready()
 		if !errors.As(err, &back) || *back != (RollbackError{Client: 2, Peer: 3, Held: held, Round: c.round}) {
@@ -124,13 +124,13 @@ func TestRollback(t *testing.T) {
 
 	// What a real neighbor answers, who has seen all: Held is the newest release.
 	m := reborn(t, cfg)
-	hail, _ := m.Ready()
-	for _, msg := range hail.Send {
+	probe, _ := m.Ready()
+	for _, msg := range probe.Send {
 		if err := net.machines[msg.To].Receive(msg); err != nil {
 			t.Fatal(err)
 		}
 		for _, msg := range sentTo(2, net.must(t, msg.To)) {
-			if msg.Hail {
+			if isProbe(msg) {
 				if err := m.Receive(msg); err != nil {
 					t.Fatal(err)
 				}
@@ -152,12 +152,12 @@ func b2i(b bool) int {
 
 // A claim that comes after a neighbor has given its word is refused: no neighbor can stop a machine at will, later on.
 func TestLateClaimIsRefused(t *testing.T) {
-	want := quiet(t, witnesses)
-	net, _ := afterRounds(t, 4, witnesses)
+	want := quiet(t, probing)
+	net, _ := afterRounds(t, 4, probing)
 	for _, msg := range []Message{
-		{From: 3, To: 2, Hail: true, Round: 4, Held: 5},
-		{From: 3, To: 2, Hail: true, Round: 4, Held: 5, Resent: true},
-		{From: 3, To: 2, Done: true, Round: 9},
+		{From: 3, To: 2, Kind: Probe, Round: 4, Held: 5},
+		{From: 3, To: 2, Kind: ProbeReply, Round: 4, Held: 5},
+		{From: 3, To: 2, Kind: Done, Round: 9},
 	} {
 		var back *RollbackError
 		if err := net.machines[2].Receive(msg); !errors.As(err, &back) || back.Peer != 3 {
@@ -175,13 +175,13 @@ func TestLateClaimIsRefused(t *testing.T) {
 }
 
 // A neighbor that has started again is told what it lacks: the release of its own round and the next, as far as there are any.
-func TestHailIsAnsweredWithWhatIsMissing(t *testing.T) {
+func TestProbeIsAnsweredWithWhatIsMissing(t *testing.T) {
 	for _, c := range []struct {
 		round int // of the neighbor
 		want  []int
 	}{{0, nil}, {1, nil}, {2, []int{3}}, {3, []int{3, 4}}, {4, []int{4}}, {5, nil}} {
-		net, _ := afterRounds(t, 4, witnesses)
-		if err := net.machines[2].Receive(Message{From: 3, To: 2, Hail: true, Round: c.round, Held: 3}); err != nil {
+		net, _ := afterRounds(t, 4, probing)
+		if err := net.machines[2].Receive(Message{From: 3, To: 2, Kind: Probe, Round: c.round, Held: 3}); err != nil {
 			t.Fatal(err)
 		}
 		r, err := net.machines[2].Ready()
@@ -189,11 +189,11 @@ func TestHailIsAnsweredWithWhatIsMissing(t *testing.T) {
 			t.Fatal(err)
 		}
 		sent := sentTo(3, r.Send)
-		if len(sent) == 0 || !sent[0].Hail || !sent[0].Resent || sent[0].Round != 4 || sent[0].Held != 4 {
-			t.Errorf("neighbor in round %d: %+v, want an answering hail first", c.round, sent)
+		if len(sent) == 0 || sent[0].Kind != ProbeReply || sent[0].Round != 4 || sent[0].Held != 4 {
+			t.Errorf("neighbor in round %d: %+v, want a probe's reply first", c.round, sent)
 		}
 		var got []int
-		for _, msg := range withoutHails(sent) {
+		for _, msg := range withoutProbes(sent) {
 			if got = append(got, msg.Round); !msg.Resent || len(msg.Vector) != 5 {
 				t.Errorf("neighbor in round %d: sent %+v", c.round, msg)
 			}
@@ -204,12 +204,12 @@ func TestHailIsAnsweredWithWhatIsMissing(t *testing.T) {
 	}
 }
 
-// The answer to a hail is never answered by a hail, and at most once a tick by the release that it shows to be missing.
+// The answer to a probe is never answered by a probe, and at most once a tick by the release that it shows to be missing.
 func TestAnswersAreNotAnswered(t *testing.T) {
-	net, _ := afterRounds(t, 4, witnesses)
+	net, _ := afterRounds(t, 4, probing)
 	answer := func(held int) []Message {
 		t.Helper()
-		if err := net.machines[2].Receive(Message{From: 3, To: 2, Hail: true, Round: 4, Held: held, Resent: true}); err != nil {
+		if err := net.machines[2].Receive(Message{From: 3, To: 2, Kind: ProbeReply, Round: 4, Held: held}); err != nil {
 			t.Fatal(err)
 		}
 		r, err := net.machines[2].Ready()
@@ -221,7 +221,7 @@ func TestAnswersAreNotAnswered(t *testing.T) {
 	if sent := answer(4); len(sent) != 0 {
 		t.Errorf("nothing is missing, sent %+v", sent)
 	}
-	if sent := answer(3); len(sent) != 1 || sent[0].Hail || sent[0].Round != 4 || !sent[0].Resent {
+	if sent := answer(3); len(sent) != 1 || isProbe(sent[0]) || sent[0].Round != 4 || !sent[0].Resent {
 		t.Errorf("release 4 is missing, sent %+v", sent)
 	}
 	if sent := answer(3); len(sent) != 0 {
@@ -229,7 +229,7 @@ func TestAnswersAreNotAnswered(t *testing.T) {
 	}
 	// Nor are messages that are marked as answers, of any round.
 	for round, out := range net.machines[3].edges[0].out {
-		msg := Message{From: 3, To: 2, Round: 4 - round, Vector: out.vector, Resent: true}
+		msg := Message{Kind: EdgeMessage, From: 3, To: 2, Round: 4 - round, Vector: out.Vector, Resent: true}
 		if err := net.machines[2].Receive(msg); err != nil {
 			t.Fatal(err)
 		}
@@ -240,22 +240,22 @@ func TestAnswersAreNotAnswered(t *testing.T) {
 }
 
 // Numbers that cannot be are refused and change nothing.
-func TestHailRefusesNumbersOutOfRange(t *testing.T) {
-	net := newNetwork(t, configs(4, kite, witnesses))
+func TestProbeRefusesNumbersOutOfRange(t *testing.T) {
+	net := newNetwork(t, configs(4, kite, probing))
 	net.must(t, 2)
 	m := net.machines[2]
 	for _, msg := range []Message{
-		{From: 3, Hail: true, Round: -1},
-		{From: 3, Hail: true, Round: 10},
-		{From: 3, Hail: true, Held: -1},
-		{From: 3, Hail: true, Held: 10},
+		{From: 3, Kind: Probe, Round: -1},
+		{From: 3, Kind: Probe, Round: 10},
+		{From: 3, Kind: Probe, Held: -1},
+		{From: 3, Kind: Probe, Held: 10},
 	} {
 		if err := m.Receive(msg); err == nil || !strings.Contains(err.Error(), "neighbor 3 speaks of releases") {
 			t.Errorf("%+v: %v", msg, err)
 		}
 	}
-	if err := m.Receive(Message{From: 7, Hail: true}); err == nil || !strings.Contains(err.Error(), "message from 7") {
-		t.Errorf("a stranger's hail: %v", err)
+	if err := m.Receive(Message{From: 7, Kind: Probe}); err == nil || !strings.Contains(err.Error(), "message from 7") {
+		t.Errorf("a stranger's probe: %v", err)
 	}
 	if st := m.Status(); !slices.Equal(st.Waiting, []int{0, 1, 3}) {
 		t.Errorf("waiting for %v, want everybody", st.Waiting)
@@ -266,9 +266,9 @@ func TestHailRefusesNumbersOutOfRange(t *testing.T) {
 }
 
 // A client that dies after its last word and starts again gets its neighbors' last messages once more, although they have heard that
-// it needs nothing, and although the answers to its hails were lost.
+// it needs nothing, and although the answers to its probes were lost.
 func TestStartAgainAfterTheLastWord(t *testing.T) {
-	net, kept := afterRounds(t, 9, witnesses)
+	net, kept := afterRounds(t, 9, probing)
 	for range 2 {
 		if err := net.round(); err != nil {
 			t.Fatal(err)
@@ -277,22 +277,22 @@ func TestStartAgainAfterTheLastWord(t *testing.T) {
 	if !net.allFinished() {
 		t.Fatal("not finished")
 	}
-	cfg := configs(4, kite, witnesses)[2]
+	cfg := configs(4, kite, probing)[2]
 	net.machines[2] = reborn(t, cfg, kept[2][:2]...)
 	net.finished[2] = false
-	for _, msg := range net.must(t, 2) { // hails
+	for _, msg := range net.must(t, 2) { // probes
 		if err := net.machines[msg.To].Receive(msg); err != nil {
 			t.Fatal(err)
 		}
 		for _, answer := range net.must(t, msg.To) {
-			if answer.Hail {
+			if isProbe(answer) {
 				if err := net.machines[2].Receive(answer); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
 		// A last word of the life before may still be under way, and outrun the last message.
-		if err := net.machines[2].Receive(Message{From: msg.To, To: 2, Round: 9, Done: true, Resent: true}); err != nil {
+		if err := net.machines[2].Receive(Message{From: msg.To, To: 2, Round: 9, Kind: Done, Resent: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -312,26 +312,26 @@ func TestStartAgainAfterTheLastWord(t *testing.T) {
 // With the state before the newest damaged, a straggler of that round is no question and no fault; a neighbor that says that it
 // is in that round and lacks the release is both.
 func TestDamagedState(t *testing.T) {
-	net, kept := afterRounds(t, 4, witnesses)
-	m := reborn(t, configs(4, kite, witnesses)[2], kept[2][0])
+	net, kept := afterRounds(t, 4, probing)
+	m := reborn(t, configs(4, kite, probing)[2], kept[2][0])
 	if _, err := m.Ready(); err != nil {
 		t.Fatal(err)
 	}
-	straggler := Message{From: 3, To: 2, Round: 3, Vector: net.machines[3].edges[0].out[1].vector}
+	straggler := Message{Kind: EdgeMessage, From: 3, To: 2, Round: 3, Vector: net.machines[3].edges[0].out[1].Vector}
 	if err := m.Receive(straggler); err != nil {
 		t.Errorf("a straggler: %v", err)
 	}
 	if r, err := m.Ready(); err != nil || len(r.Send) != 0 {
 		t.Errorf("a straggler is answered with %+v, %v", r.Send, err)
 	}
-	if err := m.Receive(Message{From: 1, To: 2, Hail: true, Resent: true, Round: 4, Held: 3}); err != nil {
+	if err := m.Receive(Message{From: 1, To: 2, Kind: ProbeReply, Round: 4, Held: 3}); err != nil {
 		t.Errorf("a neighbor that has gone on: %v", err)
 	}
-	if err := m.Receive(Message{From: 3, To: 2, Hail: true, Resent: true, Round: 3, Held: 2}); err != nil {
+	if err := m.Receive(Message{From: 3, To: 2, Kind: ProbeReply, Round: 3, Held: 2}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := m.Ready()
-	if err == nil || !strings.Contains(err.Error(), "neighbor 3 lacks release 3, of which the kept state was damaged") {
+	if err == nil || !strings.Contains(err.Error(), "neighbor 3 lacks release 3, of which the stored state was damaged") {
 		t.Errorf("a neighbor that has not: %v", err)
 	}
 }

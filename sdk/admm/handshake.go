@@ -1,0 +1,108 @@
+package admm
+
+import "fmt"
+
+// With Config.Probe a client that starts asks every neighbor which release of this client it holds, and makes no
+// release and no answer before it knows: its state may have been set back, or its device replaced by another.
+
+// RollbackError is the end of a machine of which a neighbor holds a later release than it knows of: its state was set
+// back, by a disk that lost what it had confirmed, a backup, or a second device of the same name. Another release for
+// the same round would be a second look at the same data, so there is none. The releases up to Held have been seen and
+// count as spent.
+type RollbackError struct {
+	Client, Peer int // client numbers: whose state, and the neighbor that knows better
+	Held         int // the release that the neighbor holds
+	Round        int // the last one that this client knows of
+}
+
+func (e *RollbackError) Error() string {
+	return fmt.Sprintf("admm: neighbor %d holds release %d of client %d, whose own state ends with %d: it was set back, "+
+		"and going on would release a round twice", e.Peer, e.Held, e.Client, e.Round)
+}
+
+// probe asks a neighbor which release of this client it holds.
+func (m *Machine) probe(e *edge) {
+	m.send = append(m.send, Message{Kind: Probe, From: m.client(), To: e.peer, Round: m.round, Held: e.heard,
+		Generation: m.cfg.Generation, Incarnation: m.cfg.Incarnation})
+}
+
+// replyTo answers a neighbor's probe.
+func (m *Machine) replyTo(probe Message, held int) {
+	m.send = append(m.send, Message{Kind: ProbeReply, From: m.client(), To: probe.From, Round: m.round, Held: held,
+		Generation: probe.Generation, Incarnation: probe.Incarnation})
+}
+
+// receiveProbe takes the word of a neighbor that has just started, or that answers this client's probe.
+func (m *Machine) receiveProbe(e *edge, msg Message) error {
+	if msg.Round < 0 || msg.Round > m.last() || msg.Held < 0 || msg.Held > m.last() {
+		return fmt.Errorf("admm: neighbor %d speaks of releases %d and %d, want 0 to %d", msg.From, msg.Round, msg.Held,
+			m.last())
+	}
+	reply := msg.Kind == ProbeReply
+	switch {
+	case reply:
+		if msg.Generation != m.cfg.Generation || msg.Incarnation != m.cfg.Incarnation {
+			return nil // the answer to an incarnation before: the neighbor may hold more by now
+		}
+	case msg.Generation < e.generation:
+		// j has been replaced, and its successor makes, or has made, the release that this one would make next.
+		m.replyTo(msg, max(e.heard, min(msg.Round+1, m.last())))
+		return nil
+	case msg.Generation > e.generation:
+		// The successor of the generation before does not go on from all that is known of that one.
+		e.generation, e.heard = msg.Generation, min(e.heard, msg.Round)
+	}
+	if msg.Held > m.round && !m.inherited(msg.Held) {
+		return m.rolledBack(e, msg.Held)
+	}
+	if m.cfg.Lossy == 0 && reply && msg.Round <= e.lost && msg.Held < e.lost {
+		err := fmt.Errorf("admm: neighbor %d lacks release %d, of which the stored state was damaged: neither can go on",
+			msg.From, e.lost)
+		if e.probed {
+			return err
+		}
+		m.err = err
+		return nil
+	}
+	if reply {
+		e.probed, e.announce = true, false
+	} else {
+		m.replyTo(msg, e.heard)
+		if m.cfg.Generation > 0 { // j has just started, and may have forgotten which generation is the latest
+			e.announce = true
+			m.probe(e)
+		}
+	}
+	if m.cfg.Lossy > 0 || m.round == 0 {
+		return nil
+	}
+	if !reply { // j has what its state says, and nothing that came after
+		for _, r := range []int{msg.Round, msg.Round + 1} {
+			if r >= 1 && r >= m.round-1 && r <= m.round && r != e.lost {
+				m.post(e, r, true)
+			}
+		}
+	} else if msg.Held < m.round {
+		m.answer(e, m.round)
+	}
+	return nil
+}
+
+// inherited reports whether a release that a neighbor claims to hold may be one of the lost device that this one has
+// replaced. Those of them that nobody could give back are made anew, without data.
+func (m *Machine) inherited(round int) bool { return m.cfg.Generation > 0 && round <= m.recovered+2 }
+
+// rolledBack takes a neighbor's word that it holds a release which this client does not know of.
+func (m *Machine) rolledBack(e *edge, held int) error {
+	err := &RollbackError{Client: m.client(), Peer: e.peer, Held: held, Round: m.round}
+	if e.probed { // a machine that has been asked about its past before knows it better than a neighbor
+		return err
+	}
+	m.err = err
+	return nil
+}
+
+// suppressed reports whether a neighbor is sent nothing but probes: this device has just started, may have been
+// replaced, and releases that it has stored and never sent may no longer be those of its rounds. The neighbor's reply
+// settles that.
+func (m *Machine) suppressed(e *edge) bool { return m.cfg.Probe && m.cfg.Lossy == 0 && !e.probed }

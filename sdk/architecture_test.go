@@ -1,0 +1,75 @@
+package sdk_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// ARCHITECTURE.md says where each line of Algorithm 1 is. Every file of the table is there, and declares what the table says of it.
+func TestArchitecture(t *testing.T) {
+	text, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(text), "## Algorithm 1, line by line")
+	if !found {
+		t.Fatal("ARCHITECTURE.md has no table of Algorithm 1")
+	}
+	quoted := regexp.MustCompile("`([^`]+)`")
+	names := 0
+	for row := range strings.Lines(table) {
+		cells := strings.Split(row, "|")
+		if len(cells) < 4 {
+			continue
+		}
+		var declared []string
+		for _, match := range quoted.FindAllStringSubmatch(cells[3], -1) {
+			switch name := match[1]; {
+			case strings.HasSuffix(name, ".go"):
+				declared = declarations(t, filepath.Join("..", filepath.FromSlash(name)))
+			case strings.HasSuffix(name, ".md"):
+				if _, err := os.Stat(filepath.Join("..", filepath.FromSlash(name))); err != nil {
+					t.Error(err)
+				}
+			default:
+				names++
+				if !slices.Contains(declared, name) {
+					t.Errorf("%s: no %s, but %v", strings.TrimSpace(cells[1]), name, declared)
+				}
+			}
+		}
+	}
+	if names < 15 {
+		t.Errorf("the table has %d names", names)
+	}
+}
+
+// declarations returns the names of the functions, methods and types that a file declares.
+func declarations(t *testing.T, file string) (names []string) {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			names = append(names, d.Name.Name)
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				if s, ok := s.(*ast.TypeSpec); ok {
+					names = append(names, s.Name.Name)
+				}
+			}
+		}
+	}
+	return names
+}

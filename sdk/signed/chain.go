@@ -1,0 +1,55 @@
+package signed
+
+// Chain holds the latest releases that a member has signed, the newest last: the last two, of a lost device too where
+// one was replaced.
+type Chain []Release
+
+const maxChain = 4
+
+// Last returns the newest release, or nil.
+func (c Chain) Last() *Release {
+	if len(c) == 0 {
+		return nil
+	}
+	return &c[len(c)-1]
+}
+
+// Of returns the release of a round, or nil. The newest is looked at first: a device that took over has signed a round
+// again.
+func (c Chain) Of(round int) *Release {
+	for i := len(c) - 1; i >= 0; i-- {
+		if c[i].Round == round {
+			return &c[i]
+		}
+	}
+	return nil
+}
+
+// Proving returns the release to show to whoever has made some up to round: the newest, or, if a device has taken over
+// that has not come as far as the one before, the newest that has.
+func (c Chain) Proving(round int) *Release {
+	for i := len(c) - 1; i >= 0; i-- {
+		if c[i].Round >= round {
+			return &c[i]
+		}
+	}
+	return c.Last()
+}
+
+// Add puts a release in its place and drops the oldest if there are too many. One of the same round and generation is
+// replaced: it is the same, signed with another key.
+func (c Chain) Add(r Release) Chain {
+	c = append(c, r)
+	for i := len(c) - 1; i > 0; i-- {
+		before := &c[i-1]
+		if before.Generation == r.Generation && before.Round == r.Round {
+			*before = r
+			return append(c[:i], c[i+1:]...)
+		}
+		if before.Generation < r.Generation || before.Generation == r.Generation && before.Round < r.Round {
+			break
+		}
+		c[i-1], c[i] = c[i], c[i-1]
+	}
+	return c[max(0, len(c)-maxChain):]
+}
