@@ -18,7 +18,7 @@ import (
 )
 
 func demo(ctx context.Context, c *cmdline) error {
-	o := newOptions()
+	o := newOptions(c)
 	o.data, o.nodes, o.graph, o.partition = "synthetic:clinical", 8, "ring", "dirichlet:0.1"
 	o.cooldown, o.epsilon = 30, 32
 	addr := c.String("http", "",
@@ -220,18 +220,14 @@ func (p *problem) compare(ctx context.Context, r *result) ([]float64, error) {
 			return nil, err
 		}
 	}
-	each, err := p.accuracies(models)
-	if err != nil {
-		return nil, err
-	}
-	solo, _ := average(each)
 	pooled, err := p.alone(ctx, p.opt.modelSpec().New(p.train))
 	if err != nil {
 		return nil, err
 	}
-	best, err := percent(p.test.Accuracy(pooled))
-	r.AccuracyAlone, r.AccuracyPooled = &solo, &best
-	return each, err
+	each := p.accuracies(models...)
+	solo, _ := average(each)
+	r.AccuracyAlone, r.AccuracyPooled = &solo, &p.accuracies(pooled)[0]
+	return each, nil
 }
 
 // writeTable prints what a person wants to know after a demo.

@@ -27,7 +27,7 @@ type fitted struct {
 }
 
 func fit(_ context.Context, c *cmdline) error {
-	o := newOptions()
+	o := newOptions(c)
 	o.nodes = 1
 	o.registerSource(c)
 	o.registerModel(c)
@@ -37,7 +37,7 @@ func fit(_ context.Context, c *cmdline) error {
 		"member")
 	file := c.String("out", "", "write the task to this `file` (default standard output)")
 	x0 := c.String("x0", "", "write the start of a perceptron to this `file`")
-	if err := o.parse(c); err != nil {
+	if err := c.parse(); err != nil {
 		return err
 	}
 	spec := o.spec()

@@ -59,7 +59,7 @@ var preparation = []string{"label", "drop", "onehot", "labels", "pca", "standard
 const gap = "FILL-IN-THE-ORACLE"
 
 func initFleet(ctx context.Context, c *cmdline) error {
-	o := &initOptions{options: newOptions()}
+	o := &initOptions{options: newOptions(c)}
 	o.data, o.graph, o.partition, o.limited = "synthetic:clinical", "ring", "iid", true
 	if err := o.read(c); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (o *initOptions) read(c *cmdline) (err error) {
 	o.registerData(c)
 	o.registerModel(c)
 	o.registerRun(c)
-	if o.dir, err = o.parseFile(c); err != nil {
+	if o.dir, err = c.parseFile(); err != nil {
 		return err
 	}
 	if !o.given["deal"] {
@@ -270,7 +270,7 @@ func (o *initOptions) build() (*problem, error) {
 				return nil, usageError{dataFlags(err)}
 			}
 		}
-		p.choose(choice{"samples", o.samples})
+		p.choose("samples", o.samples)
 		err = p.makeFleet(o.runID, o.dim)
 	}
 	if err == nil && o.deal {
@@ -280,9 +280,7 @@ func (o *initOptions) build() (*problem, error) {
 		return nil, err
 	}
 	p.fleet.Task = o.task
-	p.choose([]choice{
-		{"run", o.runID}, {"graph", o.graph}, {"rounds", o.rounds}, {"tau", o.tau}, {"gain", o.gain}, {"seed", o.seed},
-	}...)
+	p.choose("run", o.runID, "graph", o.graph, "rounds", o.rounds, "tau", o.tau, "gain", o.gain, "seed", o.seed)
 	if err := p.fleet.Validate(); err != nil { // the task came last
 		return nil, usageError{err}
 	}

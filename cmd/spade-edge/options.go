@@ -13,6 +13,7 @@ import (
 
 // options are the flags that the commands share: one vocabulary for all.
 type options struct {
+	*cmdline
 	// data
 	data, label, drop, onehot, labels string
 	pca                               int
@@ -43,15 +44,13 @@ type options struct {
 	// wire
 	payload         sdk.Payload
 	gridBits, lossy int
-
-	given map[string]bool // the flags on the command line
 }
 
 // newOptions returns options with the suggested method as their defaults.
-func newOptions() options {
+func newOptions(c *cmdline) options {
 	m, p, _ := sdk.Suggest(sdk.Known{Dim: 1, Samples: []int{1}}) // which does not fail
 	return options{
-		rounds: m.Rounds, tau: m.Tau, rho: m.Rho, gain: m.Gain, epsilon: p.EpsilonLimit, delta: p.Delta, table: "dense",
+		cmdline: c, rounds: m.Rounds, tau: m.Tau, rho: m.Rho, gain: m.Gain, epsilon: p.EpsilonLimit, delta: p.Delta, table: "dense",
 	}
 }
 
@@ -125,11 +124,6 @@ func (o *options) registerModel(c *cmdline) {
 	c.IntVar(&o.hidden, "hidden", 0, "hidden `units` of a perceptron (default 8)")
 }
 
-// registerNodes adds the flag for how many clients there are.
-func (o *options) registerNodes(c *cmdline) {
-	c.IntVar(&o.nodes, "nodes", o.nodes, "number of clients")
-}
-
 // registerRun adds the flags of graph, method, privacy and wire.
 func (o *options) registerRun(c *cmdline) {
 	c.StringVar(&o.graph, "graph", o.graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P or file:F")
@@ -181,9 +175,9 @@ func (o *options) registerAccounting(c *cmdline) {
 func (o *options) read(c *cmdline) error {
 	o.registerData(c)
 	o.registerModel(c)
-	o.registerNodes(c)
+	c.IntVar(&o.nodes, "nodes", o.nodes, "number of clients")
 	o.registerRun(c)
-	if err := o.parse(c); err != nil {
+	if err := c.parse(); err != nil {
 		return err
 	}
 	var f faults
@@ -191,36 +185,25 @@ func (o *options) read(c *cmdline) error {
 	return f.usage()
 }
 
-// parse reads a command line into o, which has registered its flags.
-func (o *options) parse(c *cmdline) error { return o.note(c, c.parse()) }
-
-// parseFile is parse with a file, as in cmdline.
-func (o *options) parseFile(c *cmdline) (string, error) {
-	file, err := c.parseFile()
-	return file, o.note(c, err)
-}
-
-// note keeps which flags were given, and gives a perceptron hidden units.
-func (o *options) note(c *cmdline, err error) error {
-	if o.given = c.given; o.hiddenLayer() && !o.given["hidden"] {
-		o.hidden = 8
-	}
-	return err
-}
-
-// checkSizes reports named flags with a value outside 1e-9..1e9, and a delta outside (0, 1).
-func (o *options) checkSizes(f *faults, names ...string) {
-	for _, name := range names {
-		size := map[string]float64{
-			"eta": o.eta, "mu": o.mu, "clip": o.clip, "sigma": o.sigma, "epsilon": o.epsilon, "rho": o.rho,
-		}[name]
-		f.when(o.given[name] && !(size >= 1e-9 && size <= 1e9), "-%s is %v, want 1e-9..1e9", name, size)
+// checkSizes reports flags with a value outside 1e-9..1e9, and a delta outside (0, 1).
+func (o *options) checkSizes(f *faults) {
+	for _, c := range []struct {
+		name  string
+		value float64
+	}{{"eta", o.eta}, {"mu", o.mu}, {"clip", o.clip}, {"sigma", o.sigma}, {"epsilon", o.epsilon}, {"rho", o.rho}} {
+		f.when(o.given[c.name] && !(c.value >= 1e-9 && c.value <= 1e9), "-%s is %v, want 1e-9..1e9", c.name, c.value)
 	}
 	f.when(!(o.delta > 0 && o.delta < 1), "-delta is %v, want a number above 0 and below 1", o.delta)
 }
 
-// modelSpec returns the model that is asked for.
-func (o *options) modelSpec() task.ModelSpec { return task.ModelSpec{Name: o.model, Hidden: o.hidden} }
+// modelSpec returns the model that is asked for: a perceptron has eight hidden units unless the flag says otherwise.
+func (o *options) modelSpec() task.ModelSpec {
+	m := task.ModelSpec{Name: o.model, Hidden: o.hidden}
+	if o.hiddenLayer() && !o.given["hidden"] {
+		m.Hidden = 8
+	}
+	return m
+}
 
 // conflicts reports flags that exclude each other, and numbers that a zero default would hide.
 func (o *options) conflicts(f *faults) {
@@ -232,7 +215,7 @@ func (o *options) conflicts(f *faults) {
 			"would depend on how long local work takes, which the noise does not cover", o.lossy)
 	f.when(o.given["sigma"] && (o.given["epsilon"] || o.given["accounting"]),
 		"-sigma and -epsilon (or -accounting) exclude each other: one follows from the other")
-	o.checkSizes(f, "eta", "mu", "clip", "sigma", "epsilon", "rho")
+	o.checkSizes(f)
 	f.when(!(o.gain >= 1e-6 && o.gain < 1),
 		"-gain is %v, want a share of the limit of stability: 1e-6 or more, and below 1", o.gain)
 	f.when(o.given["test-fraction"] && !(o.testFraction > 0 && o.testFraction < 1),
@@ -244,8 +227,9 @@ func (o *options) conflicts(f *faults) {
 	for _, c := range []struct {
 		name       string
 		value, min int
-	}{{"nodes", o.nodes, 1}, {"rounds", o.rounds, 1}, {"cooldown", o.cooldown, 0}, {"tau", o.tau, 1}, {"batch", o.batch,
-		0}} {
+	}{
+		{"nodes", o.nodes, 1}, {"rounds", o.rounds, 1}, {"cooldown", o.cooldown, 0}, {"tau", o.tau, 1}, {"batch", o.batch, 0},
+	} {
 		f.when(c.value < c.min, "-%s is %d, want at least %d", c.name, c.value, c.min)
 	}
 }

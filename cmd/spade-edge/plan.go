@@ -44,9 +44,9 @@ func planRun(_ context.Context, c *cmdline) error {
 
 // read parses a command line into o.
 func (o *planOptions) read(c *cmdline) error {
-	o.options = newOptions()
+	o.options = newOptions(c)
 	o.nodes, o.graph = 50, "er:0.3" // as simulate has them
-	o.registerNodes(c)
+	c.IntVar(&o.nodes, "nodes", o.nodes, "number of clients")
 	o.registerRun(c)
 	o.registerModel(c)
 	c.IntVar(&o.dim, "dim", 100, "length of the parameter vector, d (with -columns it follows from the model)")
@@ -61,7 +61,7 @@ func (o *planOptions) read(c *cmdline) error {
 		"`share` of what it was; sets -cooldown if given")
 	c.Float64Var(&o.linkKbit, "link-kbit", 0, "speed of a node's link, 1000 "+
 		"bits a second in each direction (0 = unknown)")
-	if err := o.parse(c); err != nil {
+	if err := o.parse(); err != nil {
 		return err
 	}
 	return o.check()
@@ -111,7 +111,7 @@ func (o *planOptions) check() error {
 	f.when(!(o.share >= 1e-6 && o.share < 1), "-share is %v, want 1e-6 or more, and below 1", o.share)
 	rest := o.options
 	if o.given["sigma"] && o.given["epsilon"] { // together they are a budget
-		rest.given = maps.Clone(o.given)
+		rest.cmdline = &cmdline{given: maps.Clone(o.given)}
 		rest.given["epsilon"], rest.given["accounting"] = false, false
 	}
 	if rest.gain >= 1 { // is refused with figures, later
@@ -145,13 +145,11 @@ func (o *planOptions) build() (*problem, error) {
 	}
 	suggested := p.chosen
 	p.chosen = nil
-	p.choose([]choice{
-		{"nodes", o.nodes}, {"graph", o.graph}, {"dim", o.dim}, {"samples", o.samples}, {"rounds", p.opt.rounds},
-		{"tau", p.opt.tau}, {"batch", o.batch}, {"rho", o.rho}, {"estimator", o.estimator}, {"table", o.table},
-		{"directions", o.directions}, {"seed", o.seed}, {"share", o.share},
-	}...)
+	p.choose("nodes", o.nodes, "graph", o.graph, "dim", o.dim, "samples", o.samples, "rounds", p.opt.rounds,
+		"tau", p.opt.tau, "batch", o.batch, "rho", o.rho, "estimator", o.estimator, "table", o.table,
+		"directions", o.directions, "seed", o.seed, "share", o.share)
 	if !o.given["beta"] {
-		p.choose(choice{"gain", o.gain})
+		p.choose("gain", o.gain)
 	}
 	p.chosen = append(p.chosen, suggested...)
 	return p, p.setGain(o.gain, o.beta)
@@ -226,7 +224,7 @@ func (o *planOptions) plan(p *problem) (*report, error) {
 					o.share, len(calm.Left)-1)}
 			}
 			f.Method.Cooldown = calm.Needed
-			p.choose(choice{"cooldown", calm.Needed})
+			p.choose("cooldown", calm.Needed)
 		}
 		r.ShareLeft = calm.Left[min(f.Method.Cooldown, len(calm.Left)-1)]
 		deviation = calm.Step
@@ -242,9 +240,9 @@ func (o *planOptions) plan(p *problem) (*report, error) {
 		clip := f.Privacy.Clip / (f.Privacy.Sigma * math.Sqrt(float64(f.Dim)))
 		steps = math.Hypot(deviation, clip) * f.Privacy.Sigma / cfg.GridStep
 	}
-	p.choose(choice{"payload", r.Payload})
+	p.choose("payload", r.Payload)
 	if !o.given["payload"] && r.GridBits > 0 {
-		p.choose(choice{"grid-bits", r.GridBits})
+		p.choose("grid-bits", r.GridBits)
 	}
 	if r.Frames, err = newFrames(f, cfg, steps); err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ type privacyOptions struct {
 var privacyModes = []struct {
 	flag  string // "" plans
 	other []string
-	run   func(o *privacyOptions, c *cmdline) error
+	run   func(o *privacyOptions) error
 }{
 	{"verify", []string{"fleet", "ledger", "json"}, (*privacyOptions).verifyCertificate},
 	{"new-ledger", []string{"dataset", "epsilon", "delta", "accounting", "json"}, (*privacyOptions).makeLedger},
@@ -31,7 +31,7 @@ var privacyModes = []struct {
 }
 
 func privacyRun(_ context.Context, c *cmdline) error {
-	o := new(privacyOptions)
+	o := &privacyOptions{options: options{cmdline: c}}
 	c.IntVar(&o.rounds, "rounds", 0, "releases of each client, one a round of learning")
 	c.Float64Var(&o.clip, "clip", 1, "radius to which each round's update is clipped")
 	c.Float64Var(&o.sigma, "sigma", 0, "standard deviation of the release noise")
@@ -45,7 +45,7 @@ func privacyRun(_ context.Context, c *cmdline) error {
 	c.StringVar(&o.newLedger, "new-ledger", "", "make a ledger in this `file`")
 	c.StringVar(&o.dataset, "dataset", "", "what people call the data set of the new ledger: a `name`")
 	c.jsonFlag("")
-	if err := o.parse(c); err != nil {
+	if err := c.parse(); err != nil {
 		return err
 	}
 	for _, mode := range privacyModes {
@@ -55,7 +55,7 @@ func privacyRun(_ context.Context, c *cmdline) error {
 		if err := o.check(mode.flag, mode.other); err != nil {
 			return err
 		}
-		return mode.run(o, c)
+		return mode.run(o)
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func (o *privacyOptions) check(mode string, other []string) error {
 	}
 	f.empty(o.given, "verify", o.verify, "fleet", o.fleet, "ledger", o.ledger, "new-ledger", o.newLedger,
 		"dataset", o.dataset)
-	o.checkSizes(&f, "clip", "sigma", "epsilon")
+	o.checkSizes(&f)
 	f.when(o.given["rounds"] && (o.rounds < 1 || o.rounds > math.MaxInt32),
 		"-rounds is %d, want 1..%d", o.rounds, math.MaxInt32)
 	f.when(o.given["accounting"] && !o.given["epsilon"] && slices.Contains(other, "accounting"),
@@ -114,7 +114,7 @@ type plan struct {
 // maxPlan bounds what a plan may spend, as package dpmech bounds what is counted.
 const maxPlan = 1e6
 
-func (o *privacyOptions) plan(c *cmdline) error {
+func (o *privacyOptions) plan() error {
 	known := sdk.Known{
 		Dim: 1, Samples: []int{1}, Method: sdk.Method{Rounds: o.rounds},
 		Privacy: sdk.Privacy{Clip: o.clip, Sigma: o.sigma, Delta: o.delta, Accounting: o.accounting, EpsilonLimit: o.epsilon},
@@ -135,7 +135,7 @@ func (o *privacyOptions) plan(c *cmdline) error {
 			"nothing is protected", o.rounds, o.clip, o.sigma, rho, maxPlan)}
 	}
 	r := plan{Rounds: o.rounds, Clip: o.clip, Sigma: o.sigma, Cost: dpmech.CostOf(rho, o.delta)}
-	return c.print(r, func(t table) {
+	return o.print(r, func(t table) {
 		t.row("rounds", "%d, each with one release", r.Rounds)
 		t.row("clip", "%v", r.Clip)
 		t.row("sigma", "%v, in every number of a release", r.Sigma)
@@ -144,7 +144,7 @@ func (o *privacyOptions) plan(c *cmdline) error {
 	})
 }
 
-func (o *privacyOptions) makeLedger(c *cmdline) error {
+func (o *privacyOptions) makeLedger() error {
 	var limit *dpmech.Limit
 	if o.given["epsilon"] {
 		limit = &dpmech.Limit{Epsilon: o.epsilon, Delta: o.delta, Accounting: o.accounting}
@@ -157,16 +157,16 @@ func (o *privacyOptions) makeLedger(c *cmdline) error {
 	if err := l.Close(); err != nil {
 		return err
 	}
-	return c.print(life, func(t table) { t.ledger(o.newLedger, life) })
+	return o.print(life, func(t table) { t.ledger(o.newLedger, life) })
 }
 
-func (o *privacyOptions) showLedger(c *cmdline) error {
+func (o *privacyOptions) showLedger() error {
 	l, err := state.ReadLedger(o.ledger)
 	if err != nil {
 		return err
 	}
 	life := l.Lifetime(o.delta)
-	return c.print(life, func(t table) { t.ledger(o.ledger, life) })
+	return o.print(life, func(t table) { t.ledger(o.ledger, life) })
 }
 
 // ledger says what all runs on a data set have spent.

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -70,22 +72,14 @@ func newPrivacy(rho float64, p sdk.Privacy, conditional []string) *privacy {
 
 // score fills in what the models at the end, and with -average the running means of all releases, are worth.
 func (r *result) score(p *problem, models, means [][]float32) ([]float64, error) {
-	each, err := p.accuracies(models)
-	if err != nil {
-		return nil, err
-	}
+	each, xbar := p.accuracies(models...), mean(models)
 	r.AccuracyMean, r.AccuracyMin = average(each)
-	xbar := mean(models)
-	if r.AccuracyNetworkMean, err = percent(p.test.Accuracy(xbar)); err != nil {
-		return nil, err
+	if r.AccuracyNetworkMean = 100 * p.test.Accuracy(xbar); math.IsNaN(r.AccuracyNetworkMean) {
+		return nil, errors.New("accuracy is not a number: model and test data do not fit")
 	}
 	r.ConsensusError = consensusError(xbar, models)
 	if p.opt.average {
-		each, err := p.accuracies(means)
-		if err != nil {
-			return nil, err
-		}
-		averaged, _ := average(each)
+		averaged, _ := average(p.accuracies(means...))
 		r.AccuracyAveraged = &averaged
 	}
 	return each, nil

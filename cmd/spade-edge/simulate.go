@@ -7,13 +7,12 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
 func simulate(ctx context.Context, c *cmdline) error {
-	o := newOptions()
+	o := newOptions(c)
 	o.data, o.nodes, o.graph, o.partition = "synthetic:clinical", 50, "er:0.3", "iid"
 	if err := o.read(c); err != nil {
 		return err
@@ -52,7 +51,7 @@ func (p *problem) simulate(ctx context.Context, show *progress) (*result, error)
 	if err != nil {
 		return nil, err
 	}
-	network, err := sim.New(p.clients(cfgs))
+	network, err := p.network(cfgs, p.oracles...)
 	if err != nil {
 		return nil, err
 	}

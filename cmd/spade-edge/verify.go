@@ -23,7 +23,7 @@ type verification struct {
 	Certificate      *dpmech.Certificate `json:"certificate"`
 }
 
-func (o *privacyOptions) verifyCertificate(c *cmdline) error {
+func (o *privacyOptions) verifyCertificate() error {
 	_, cert, err := certificateIn(o.verify)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func (o *privacyOptions) verifyCertificate(c *cmdline) error {
 	if err != nil {
 		return err
 	}
-	return c.print(v, func(t table) { fmt.Fprintf(t, "%s\n%s", cert.Text(), o.summary(&v, ledger)) })
+	return o.print(v, func(t table) { fmt.Fprintf(t, "%s\n%s", cert.Text(), o.summary(&v, ledger)) })
 }
 
 // certificateIn reads a certificate, and its text, without judging it.
