@@ -100,9 +100,8 @@ func (c *checkup) everything(ctx context.Context, path string, offline bool) {
 	if err != nil {
 		c.fail("fleet file", exitUsage, err)
 	} else {
-		hash := file.Fleet.Hash()
-		c.ok("fleet file", "run %q, %d members, %d parameters, hash %x", file.Fleet.Run, len(file.Members), file.Fleet.Dim,
-			hash[:8])
+		f, hash := file.Fleet, file.Fleet.Hash()
+		c.ok("fleet file", "run %q, %d members, %d parameters, hash %x", f.Run, len(file.Members), f.Dim, hash[:8])
 	}
 	key, err := fleetfile.ReadKey(node.Key)
 	if err != nil {
@@ -261,11 +260,11 @@ func (c *checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 // listen binds the port, unless the node itself has it.
 func (c *checkup) listen(node *fleetfile.Node, used bool) {
 	const item = "listen"
-	switch {
-	case node.Listen == "":
+	if node.Listen == "" {
 		c.ok(item, "not needed: no neighbor dials this node")
 		return
-	case used:
+	}
+	if used {
 		c.ok(item, "%s is the running node's", node.Listen)
 		return
 	}
@@ -275,9 +274,9 @@ func (c *checkup) listen(node *fleetfile.Node, used bool) {
 	}
 	if err != nil {
 		c.fail(item, exitFailed, err)
-		return
+	} else {
+		c.ok(item, "%s can be bound", node.Listen)
 	}
-	c.ok(item, "%s can be bound", node.Listen)
 }
 
 // disk compares what the node will need with what is free on the disk of its state.
@@ -289,10 +288,7 @@ func (c *checkup) disk(node *fleetfile.Node, need int64) {
 		}
 	}
 	dir, err := filepath.Abs(node.State)
-	for err == nil {
-		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
-			break
-		}
+	for _, missing := os.Stat(dir); err == nil && missing != nil && dir != filepath.Dir(dir); _, missing = os.Stat(dir) {
 		dir = filepath.Dir(dir)
 	}
 	free, err := freeSpace(dir)

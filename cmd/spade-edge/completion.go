@@ -57,6 +57,9 @@ type flagWord struct {
 	words       []string // that the value can be; those that end with a colon go on
 }
 
+// free says that any value can follow.
+func (f flagWord) free() bool { return !f.alone && !f.file && f.words == nil }
+
 // flagWords are the values that can be listed. Flags with the same name mean the same in all commands.
 var flagWords = map[string][]string{
 	"accounting": {"gdp", "zcdp", "paper"},
@@ -82,10 +85,8 @@ func completables(shells []string) []completable {
 		c := completable{name: cmd.name, short: cmd.short}
 		for _, f := range cmd.registered() {
 			kind, about := flag.UnquoteUsage(f)
-			alone := false
-			if b, ok := f.Value.(interface{ IsBoolFlag() bool }); ok {
-				alone = b.IsBoolFlag()
-			}
+			b, ok := f.Value.(interface{ IsBoolFlag() bool })
+			alone := ok && b.IsBoolFlag()
 			c.flags = append(c.flags, flagWord{f.Name, about, alone, kind == "file", flagWords[f.Name]})
 		}
 		usage, _, _ := strings.Cut(about(cmd.name), "\n")
@@ -151,8 +152,7 @@ func bashCommands(all []completable) (names, commands string) {
 			if files := c.flagList("|", func(f flagWord) bool { return f.file }); files != "" {
 				w.line("\t\t%s) flags= place=file values= ;;", files)
 			}
-			others := c.flagList("|", func(f flagWord) bool { return !f.alone && !f.file && f.words == nil })
-			if others != "" {
+			if others := c.flagList("|", flagWord.free); others != "" {
 				w.line("\t\t%s) return ;;", others)
 			}
 			w.line("\t\tesac")

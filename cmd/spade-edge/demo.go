@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
@@ -73,7 +73,8 @@ func demo(ctx context.Context, c *cmdline) error {
 	if h, ok := c.out.(*held); ok { // not to be waited for
 		err = h.Flush()
 	}
-	stage.stay(ctx)
+	show.say("the page stays until you interrupt (Ctrl-C)")
+	<-ctx.Done()
 	return err
 }
 
@@ -84,7 +85,7 @@ const maxDemoNodes = 100
 // releases.
 func (p *problem) runNodes(ctx context.Context, show *progress, stage *stage) (r *result, models, means [][]float32,
 	err error) {
-	trs, keys, err := p.listen()
+	trs, keys, file, err := p.listen()
 	defer func() {
 		var wg sync.WaitGroup // side by side: each gives its peers a moment to say goodbye
 		for _, tr := range trs {
@@ -100,11 +101,7 @@ func (p *problem) runNodes(ctx context.Context, show *progress, stage *stage) (r
 	for i, tr := range trs {
 		nodes[i], err = sdk.New(sdk.Config{
 			Fleet: p.fleet, Name: p.fleet.Members[i], Samples: p.samples[i], Oracle: p.oracles[i], Transport: tr,
-			Key: keys[i], Keys: func(member string) []ed25519.PublicKey {
-				j := slices.Index(p.fleet.Members, member)
-				return []ed25519.PublicKey{keys[j].Public().(ed25519.PublicKey)}
-			},
-			SeededTable: p.opt.table == "seeded", Average: p.opt.average,
+			Key: keys[i], Keys: file.SigningKeys, SeededTable: p.opt.table == "seeded", Average: p.opt.average,
 			Observer: stage.observer(i, sdk.Observer{Released: func(round int, x []float32) { releases.Add(round, i, slices.Clone(x)) }}),
 		})
 		if err != nil {
@@ -168,37 +165,31 @@ func watch(ctx context.Context, trs []*ws.Transport, names []string, cancel cont
 
 // listen makes a key for every member and brings up its listener; then each learns where its neighbors are. On an error
 // the transports made so far are returned as well.
-func (p *problem) listen() (trs []*ws.Transport, keys []ed25519.PrivateKey, err error) {
-	members := p.fleet.Members
-	keys = make([]ed25519.PrivateKey, len(members))
-	pins := make([]ed25519.PublicKey, len(members))
-	for i := range keys {
-		if pins[i], keys[i], err = ed25519.GenerateKey(rand.Reader); err != nil {
-			return nil, nil, err
-		}
-	}
-	for i, name := range members {
-		cfg := ws.Config{
-			Name: name, Key: keys[i], Listen: "127.0.0.1:0", MaxFrame: wire.MaxFrame(p.fleet.Dim),
-			Hello: p.fleet.Hello(name), CheckHello: p.fleet.CheckHello(name),
-		}
-		for _, j := range p.graph.Neighbors(i) {
-			cfg.Peers = append(cfg.Peers, ws.Peer{Name: members[j], Keys: []ed25519.PublicKey{pins[j]}})
-		}
-		tr, err := ws.New(cfg)
+func (p *problem) listen() (trs []*ws.Transport, keys []ed25519.PrivateKey, file *fleetfile.File, err error) {
+	file = &fleetfile.File{Fleet: p.fleet}
+	for _, name := range p.fleet.Members {
+		public, key, err := ed25519.GenerateKey(rand.Reader)
 		if err != nil {
-			return trs, nil, err
+			return nil, nil, nil, err
+		}
+		keys = append(keys, key)
+		file.Members = append(file.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{public}})
+	}
+	for i, name := range p.fleet.Members {
+		tr, err := ws.New(linkConfig(&fleetfile.Node{Name: name, Listen: "127.0.0.1:0"}, file, keys[i]))
+		if err != nil {
+			return trs, nil, nil, err
 		}
 		trs = append(trs, tr)
 	}
 	for i, tr := range trs {
 		for _, j := range p.graph.Neighbors(i) {
-			if err := tr.SetAddresses(members[j], trs[j].Addr()); err != nil {
-				return trs, nil, err
+			if err := tr.SetAddresses(p.fleet.Members[j], trs[j].Addr()); err != nil {
+				return trs, nil, nil, err
 			}
 		}
 	}
-	return trs, keys, nil
+	return trs, keys, file, nil
 }
 
 // transcript takes in the releases of all nodes. It shows a round when every node has made its release.

@@ -94,14 +94,13 @@ func exportModel(_ context.Context, c *cmdline) error {
 	}
 	sum := sha256.Sum256(content)
 	r.SHA256 = hex.EncodeToString(sum[:])
-	files := []written{{*to, content}, {r.Sum, []byte(r.SHA256 + "  " + filepath.Base(*to) + "\n")}}
 	copied := *to + ".certificate.json"
 	cert, why := r.certificate(node.Certificate(), f)
 	if cert != nil {
 		r.Certificate = copied
 	}
-	files = append(files, written{copied, cert})
-	if err := writeAll(files, *force); err != nil {
+	line := []byte(r.SHA256 + "  " + filepath.Base(*to) + "\n")
+	if err := writeAll([]written{{*to, content}, {r.Sum, line}, {copied, cert}}, *force); err != nil {
 		return err
 	}
 	return c.print(r, func(t table) {
@@ -127,15 +126,10 @@ func (r *exported) encode(model []float32) ([]byte, error) {
 	switch r.Format {
 	case "json":
 		var text strings.Builder
-		err := writeObject(&text, struct {
-			Run      string    `json:"run"`
-			Name     string    `json:"name"`
-			Round    int       `json:"round"`
-			Done     bool      `json:"done"`
-			Averaged bool      `json:"averaged"`
-			Hash     string    `json:"model_sha256"`
-			Model    []float32 `json:"model"`
-		}{r.Run, r.Name, r.Round, r.Done, r.Averaged, r.Model, model})
+		err := writeObject(&text, fields{
+			{"run", r.Run}, {"name", r.Name}, {"round", r.Round}, {"done", r.Done}, {"averaged", r.Averaged},
+			{"model_sha256", r.Model}, {"model", model},
+		})
 		return []byte(text.String()), err
 	case "npy":
 		b = npyHeader(len(model))
@@ -188,26 +182,27 @@ type written struct {
 // writeAll writes files for everybody to read: each under another name first, so that a full disk leaves none behind.
 // Unless force is set it overwrites nothing.
 func writeAll(files []written, force bool) (err error) {
-	var taken []error
+	var taken faults
 	for _, f := range files {
 		switch info, err := os.Lstat(f.path); {
 		case err != nil:
 		case info.IsDir():
-			taken = append(taken, fmt.Errorf("%s is a folder, want a name for a file", f.path))
+			taken.add("%s is a folder, want a name for a file", f.path)
 		case !force:
-			taken = append(taken, fmt.Errorf("%s is there already: -force overwrites it", f.path))
+			taken.add("%s is there already: -force overwrites it", f.path)
 		}
 	}
-	if taken != nil {
-		return usageError{errors.Join(taken...)}
+	if err := taken.usage(); err != nil {
+		return err
 	}
-	var made []string
+	const fresh = ".new"
 	defer func() {
-		for _, path := range made {
-			_ = os.Remove(path) // what is left of a try that failed
+		for _, f := range files {
+			if err != nil && f.content != nil {
+				_ = os.Remove(f.path + fresh) // what is left of a try that failed
+			}
 		}
 	}()
-	const fresh = ".new"
 	for _, f := range files {
 		if f.content == nil {
 			continue
@@ -216,18 +211,18 @@ func writeAll(files []written, force bool) (err error) {
 		if err != nil {
 			return err
 		}
-		made = append(made, f.path+fresh)
 		_, err = file.Write(f.content)
 		if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 			return err
 		}
 	}
 	for _, f := range files {
-		if f.content == nil {
-			if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-		} else if err := os.Rename(f.path+fresh, f.path); err != nil {
+		if f.content != nil {
+			err = os.Rename(f.path+fresh, f.path)
+		} else if err = os.Remove(f.path); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -251,18 +251,17 @@ func newCPUCost(c admm.Config) (cost cpuCost, err error) {
 		return asked, nil
 	}
 	estimator.Fill(0, x, 1)
-	if _, err := ask(); err != nil { // not counted: memory is touched for the first time
-		return cost, err
+	if _, err = ask(); err == nil { // not counted: memory is touched for the first time
+		cost.Query, err = measure(func() (int, error) {
+			estimator.Step(x)
+			return ask()
+		})
 	}
-	cost.Query, err = measure(func() (int, error) {
-		estimator.Step(x)
-		return ask()
-	})
 	if err == nil && len(c.Privacy) > 0 {
 		noise := rng.New(1, rng.Address{Purpose: rng.Noise})
-		var mech *dpmech.Mechanism
-		if mech, err = dpmech.NewMechanism(e.Dim, &noise); err != nil {
-			return cost, err
+		mech, e := dpmech.NewMechanism(e.Dim, &noise)
+		if e != nil {
+			return cost, e
 		}
 		cost.Release, err = measure(func() (int, error) {
 			clear(x)

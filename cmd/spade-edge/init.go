@@ -182,11 +182,9 @@ func (o *initOptions) check() error {
 	f.when(o.given["dim"] && (o.dim < 1 || o.dim > wire.MaxDim), "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
 	f.when(o.given["samples"] && o.deal, "-samples does not go with data that are dealt out, which are counted")
 	f.when(o.samples < 1, "-samples is %d, want at least 1", o.samples)
-	if len(o.oneshot) > 0 && o.samples >= 1 {
-		if err := (scorer.OneShotConfig{Program: scorer.Program{Command: o.oneshot},
-			Samples: o.samples}).Validate(); err != nil {
-			f.add("-oneshot: %w", err)
-		}
+	program := scorer.OneShotConfig{Program: scorer.Program{Command: o.oneshot}, Samples: o.samples}
+	if err := program.Validate(); err != nil && len(o.oneshot) > 0 && o.samples >= 1 {
+		f.add("-oneshot: %w", err)
 	}
 	f.when(o.workers < 1 || o.workers > 1024 || o.given["workers"] && !o.given["stream"] && !o.given["oneshot"],
 		"-workers is %d, want 1..1024, with -stream or -oneshot only", o.workers)
@@ -197,11 +195,9 @@ func (o *initOptions) check() error {
 	}
 	f.when(o.nonPrivate && o.given["dataset"] || o.given["members"] && o.given["dataset"],
 		"-dataset names the data of ledgers, and none are made here")
-	if entries, err := os.ReadDir(o.dir); err == nil && len(entries) > 0 {
-		f.add("%s has something in it: nothing is ever overwritten", o.dir)
-	} else if err != nil && !errors.Is(err, os.ErrNotExist) {
-		f = append(f, err)
-	}
+	entries, err := os.ReadDir(o.dir)
+	f.when(len(entries) > 0, "%s has something in it: nothing is ever overwritten", o.dir)
+	f.when(err != nil && !errors.Is(err, os.ErrNotExist), "%w", err)
 	o.conflicts(&f)
 	return f.usage()
 }
@@ -257,6 +253,9 @@ func (o *initOptions) build() (*problem, error) {
 		if p, err = o.options.build(o.runID); err == nil && o.given["dim"] && o.dim != p.fleet.Dim {
 			err = usageError{fmt.Errorf("-dim is %d, but the data make it %d: leave it out", o.dim, p.fleet.Dim)}
 		}
+		if err == nil {
+			o.task, o.recipe, err = fitRecipe(o.spec(), o.modelSpec(), "the data of all nodes of this trial together")
+		}
 	} else {
 		p = &problem{opt: o.options, samples: slices.Repeat([]int{o.samples}, o.nodes)}
 		if p.graph, err = o.parseGraph(); err != nil {
@@ -264,17 +263,11 @@ func (o *initOptions) build() (*problem, error) {
 		}
 		if o.recipe != nil {
 			p.x0 = o.recipe.Start(o.seed)
-		} else if o.builtin() {
-			s := o.spec()
-			if err := s.Validate(); err != nil {
-				return nil, usageError{dataFlags(err)}
-			}
+		} else if s := o.spec(); o.builtin() && s.Validate() != nil {
+			return nil, usageError{dataFlags(s.Validate())}
 		}
 		p.choose("samples", o.samples)
 		err = p.makeFleet(o.runID, o.dim)
-	}
-	if err == nil && o.deal {
-		o.task, o.recipe, err = fitRecipe(o.spec(), o.modelSpec(), "the data of all nodes of this trial together")
 	}
 	if err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -45,7 +44,6 @@ func (r *inspection) evidence(list []signed.Evidence, member string) (all []evid
 }
 
 func (r *inspection) evidenceFile(path string) error {
-	r.Kind = "evidence"
 	list, err := state.ReadEvidence(path)
 	if err != nil {
 		return err
@@ -62,29 +60,22 @@ func (r *inspection) evidenceFile(path string) error {
 
 // heads shows what a node remembers of its neighbors' ledgers.
 func (r *inspection) heads(path string) error {
-	r.Kind = "ledgers of neighbors"
 	h, err := state.OpenHeads(path)
 	if err != nil {
 		return err
 	}
-	type known struct {
-		Key    string `json:"key"`
-		Ledger string `json:"ledger"`
-		Lines  uint64 `json:"lines"`
-	}
-	all := []known{}
+	all := []fields{}
 	fmt.Fprintf(&r.text, "%-51s  %-32s  %s\n", "key", "ledger", "lines")
 	for _, k := range h.Known() {
-		one := known{transport.FormatKey(k.Key), k.Ledger, k.Lines}
-		fmt.Fprintf(&r.text, "%-51s  %-32s  %d\n", one.Key, one.Ledger, one.Lines)
-		all = append(all, one)
+		key := transport.FormatKey(k.Key)
+		fmt.Fprintf(&r.text, "%-51s  %-32s  %d\n", key, k.Ledger, k.Lines)
+		all = append(all, fields{{"key", key}, {"ledger", k.Ledger}, {"lines", k.Lines}})
 	}
 	r.Any = all
 	return nil
 }
 
 func (r *inspection) ledger(path string) error {
-	r.Kind = "ledger"
 	l, err := state.ReadLedger(path)
 	if err != nil {
 		return err
@@ -99,16 +90,12 @@ func (r *inspection) ledger(path string) error {
 }
 
 func (r *inspection) certificate(path string) error {
-	r.Kind = "certificate"
 	_, c, err := certificateIn(path)
 	if err != nil {
 		return usageError{err}
 	}
 	r.fault = c.Verify()
-	r.Any = struct {
-		Verified    bool                `json:"verified"`
-		Certificate *dpmech.Certificate `json:"certificate"`
-	}{r.fault == nil, c}
+	r.Any = fields{{"verified", r.fault == nil}, {"certificate", c}}
 	fmt.Fprintf(&r.text, "\n%s\n", c.Text())
 	if r.fault == nil {
 		r.row("consistent", "every figure follows from the clip and noise of the releases; "+

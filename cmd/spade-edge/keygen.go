@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
@@ -69,29 +68,25 @@ func readMembers(path string) ([]fleetfile.Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	var errs []error
+	var errs faults
 	var members []fleetfile.Member
-	number := 0
-	for line := range strings.Lines(string(text)) {
-		number++
+	for i, line := range strings.Split(string(text), "\n") {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
 		}
 		if m, err := readMember(line); err != nil {
-			errs = append(errs, fmt.Errorf("%s:%d: %w", path, number, err))
+			errs.add("%s:%d: %w", path, i+1, err)
 		} else {
 			members = append(members, m)
 		}
 	}
-	if len(members)+len(errs) == 0 {
-		errs = append(errs, fmt.Errorf("%s has no members, want the lines that keygen prints", path))
-	}
+	errs.when(len(members)+len(errs) == 0, "%s has no members, want the lines that keygen prints", path)
 	return members, errors.Join(errs...)
 }
 
 func readMember(line string) (fleetfile.Member, error) {
 	var l memberLine
-	dec := json.NewDecoder(bytes.NewReader([]byte(line)))
+	dec := json.NewDecoder(strings.NewReader(line))
 	dec.DisallowUnknownFields()
 	err := dec.Decode(&l)
 	if err == nil && dec.More() {
@@ -101,10 +96,8 @@ func readMember(line string) (fleetfile.Member, error) {
 		return fleetfile.Member{}, fmt.Errorf("%.60q is not a line that keygen prints: %w", line, err)
 	}
 	m := fleetfile.Member{Name: l.Name}
-	var errs []error
-	if len(l.Keys) < 1 || len(l.Keys) > 2 {
-		errs = append(errs, fmt.Errorf("keys: %q has %d, want 1 or 2", l.Name, len(l.Keys)))
-	}
+	var errs faults
+	errs.when(len(l.Keys) < 1 || len(l.Keys) > 2, "keys: %q has %d, want 1 or 2", l.Name, len(l.Keys))
 	for _, text := range l.Keys {
 		key, err := transport.ParseKey(text)
 		errs = append(errs, err)
@@ -115,22 +108,21 @@ func readMember(line string) (fleetfile.Member, error) {
 }
 
 // memberAddresses makes "host:port" an address that can be dialed, and leaves one that is. where is for messages.
-func memberAddresses(where string, list []string) ([]string, error) {
-	var errs []error
-	var out []string
+func memberAddresses(where string, list []string) (out []string, err error) {
+	var f faults
 	for _, s := range list {
 		if !strings.Contains(s, "://") {
 			host, _, err := net.SplitHostPort(s)
 			if err != nil || host == "" {
-				errs = append(errs, fmt.Errorf("%s: %q, want host:port or wss://host:port/path", where, s))
+				f.add("%s: %q, want host:port or wss://host:port/path", where, s)
 				continue
 			}
 			s = "wss://" + s + "/"
 		}
 		if _, _, err := transport.ParseAddress(s); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", where, err))
+			f.add("%s: %w", where, err)
 		}
 		out = append(out, s)
 	}
-	return out, errors.Join(errs...)
+	return out, errors.Join(f...)
 }

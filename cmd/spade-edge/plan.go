@@ -100,13 +100,13 @@ func (o *planOptions) check() error {
 	t := float64(o.rounds) * float64(o.tau)
 	f.when(t > math.MaxInt32 && !o.given["steps"] && !o.given["queries"],
 		"-rounds %d and -tau %d are %.3g local steps, want at most %d", o.rounds, o.tau, t, math.MaxInt32)
-	for _, c := range []struct {
-		name  string
-		value float64
-	}{{"beta", o.beta}, {"link-kbit", o.linkKbit}, {"gain", o.gain}} {
-		shared := c.name == "gain" && !(c.value >= 1) // and told by what all commands share
-		f.when(o.given[c.name] && !shared && !(c.value > 0 && c.value <= math.MaxFloat32),
-			"-%s is %v, want a positive number", c.name, c.value)
+	positive := func(name string, value float64) {
+		f.when(o.given[name] && !(value > 0 && value <= math.MaxFloat32), "-%s is %v, want a positive number", name, value)
+	}
+	positive("beta", o.beta)
+	positive("link-kbit", o.linkKbit)
+	if o.gain >= 1 { // a smaller one is told by what all commands share
+		positive("gain", o.gain)
 	}
 	f.when(!(o.share >= 1e-6 && o.share < 1), "-share is %v, want 1e-6 or more, and below 1", o.share)
 	rest := o.options

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,62 +89,57 @@ func watchNode(
 // read.
 func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
 	f := fleet.Fleet
-	st := &monitor.Status{
-		Version: 1, Run: f.Run, Name: file.Name, NonPrivate: f.Privacy.NonPrivate, Phase: monitor.Fresh, Waiting: []string{},
-		Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown,
-		ConsensusError: monitor.Unknown(), Neighbors: []monitor.Neighbor{},
+	cfg := monitor.Config{Fleet: f, Name: file.Name}
+	var errLedger error
+	if !f.Privacy.NonPrivate {
+		cfg.Ledger, errLedger = state.ReadLedger(file.Ledger)
 	}
-	rho := 0.0
+	m, err := monitor.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	st := m.Status() // of a node that begins
+	st.Running, st.Phase, st.Seconds, st.Stalled, st.Uptime = false, monitor.Fresh, 0, 0, 0
 	switch dir, err := state.Inspect(file.State); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return nil, err
 	default:
+		var rho float64
 		st.Round, rho = newest(dir)
+		if st.Privacy != nil {
+			st.Privacy.Rho = rho
+			st.Privacy.Epsilon = monitor.Value(f.Privacy.Accounting.Epsilon(rho, f.Privacy.Delta))
+		}
 		switch {
-		case dir.Refused != nil:
-			st.Phase, st.Fault = monitor.Damaged, dir.Refused.Error()
 		case st.Round >= st.Rounds+st.Cooldown:
 			st.Phase = monitor.Finished
 		case st.Round > 0:
 			st.Phase = monitor.Stopped
 		}
-		if own := evidenceLeft(st, dir.Evidence, fleet); own != nil && dir.Refused == nil {
-			st.Phase, st.Fault = monitor.Damaged, own.Error()
+		own := evidenceLeft(&st, dir.Evidence, fleet)
+		if fault := cmp.Or(dir.Refused, own); fault != nil {
+			st.Phase, st.Fault = monitor.Damaged, fault.Error()
 		}
 	}
-	if p := f.Privacy; !p.NonPrivate {
-		acc := p.Accounting
-		st.Privacy = &monitor.Privacy{
-			Rho: rho, Epsilon: monitor.Value(acc.Epsilon(rho, p.Delta)), Delta: p.Delta, Accounting: acc.String(),
-			Limit: monitor.Unknown(), Planned: monitor.Value(acc.Epsilon(f.Rho(), p.Delta)),
-		}
-		if p.EpsilonLimit > 0 {
-			st.Privacy.Limit = monitor.Value(p.EpsilonLimit)
-		}
-		if ledger, err := state.ReadLedger(file.Ledger); err == nil {
-			st.Privacy.Lifetime = monitor.NewLifetime(ledger.Lifetime(p.Delta), acc)
-		} else if st.Fault == "" {
-			st.Fault = err.Error()
-		}
+	if errLedger != nil && st.Fault == "" {
+		st.Fault = errLedger.Error()
 	}
-	return st, nil
+	return &st, nil
 }
 
 // evidenceLeft takes into a status what evidence counts by the keys of the fleet file, as the node does when it starts.
 // The error says that there is some against the node itself, which does not go on.
 func evidenceLeft(st *monitor.Status, list []signed.Evidence, fleet *fleetfile.File) (own error) {
-	var good []signed.Evidence
+	list = slices.DeleteFunc(list, func(e signed.Evidence) bool {
+		return e.Verify(fleet.Fleet.Run, fleet.Fleet.Hash(), fleet.SigningKeys(e.Member)) != nil
+	})
 	for _, e := range list {
-		if e.Verify(fleet.Fleet.Run, fleet.Fleet.Hash(), fleet.SigningKeys(e.Member)) != nil {
-			continue
-		}
-		good = append(good, e)
 		if e.Member == st.Name {
 			own = fmt.Errorf("%v: %w", e, sdk.ErrClone)
 		}
 	}
-	st.Evidence = monitor.NewEvidence(good)
+	st.Evidence = monitor.NewEvidence(list)
 	return own
 }
 
@@ -208,15 +205,17 @@ func statusText(s *monitor.Status, file *fleetfile.Node) string {
 			s.Compared)
 	}
 	b.row("cost", "%d losses, %s of messages sent", s.Queries, bytesText(s.FrameBytes))
-	covered := ""
-	if !s.NonPrivate {
-		covered = "; for this device only: the privacy guarantee does not cover it"
-	}
-	if l := s.Local; l != nil && l.FailedQueries > 0 {
-		b.row("failed", "%d losses could not be had: look after the program or the data%s", l.FailedQueries, covered)
-	}
-	if l := s.Local; l != nil && l.Round > 0 {
-		b.row("own data", "accuracy %.2f %%, loss %.4g after round %d%s", 100*l.Accuracy, l.Loss, l.Round, covered)
+	if l := s.Local; l != nil {
+		covered := ""
+		if !s.NonPrivate {
+			covered = "; for this device only: the privacy guarantee does not cover it"
+		}
+		if l.FailedQueries > 0 {
+			b.row("failed", "%d losses could not be had: look after the program or the data%s", l.FailedQueries, covered)
+		}
+		if l.Round > 0 {
+			b.row("own data", "accuracy %.2f %%, loss %.4g after round %d%s", 100*l.Accuracy, l.Loss, l.Round, covered)
+		}
 	}
 	return text.String()
 }
@@ -230,10 +229,11 @@ func neighborText(n *monitor.Neighbor) string {
 			parts = append(parts, "refused ("+l.Refusal+")")
 		case l.Connected:
 			parts = append(parts, "connected for "+duration(l.Seconds))
-		case l.Fault != "":
-			parts = append(parts, fmt.Sprintf("not connected for %s (%s)", duration(l.Seconds), l.Fault))
 		default:
 			parts = append(parts, "not connected for "+duration(l.Seconds))
+			if l.Fault != "" {
+				parts[0] += " (" + l.Fault + ")"
+			}
 		}
 	}
 	switch {
@@ -262,9 +262,9 @@ func certified(b table, file *fleetfile.Node) {
 	}
 	if err != nil {
 		b.row("certificate", "%s is not good: %v", path, err)
-		return
+	} else {
+		b.row("certificate", "%s, of %d releases; its numbers are right", path, cert.Rounds)
 	}
-	b.row("certificate", "%s, of %d releases; its numbers are right", path, cert.Rounds)
 }
 
 // readNode parses the command line of a command that takes a node file, and reads it as readFiles does.

@@ -9,14 +9,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/device"
 )
 
-// stopResult is the outcome of stop, and its JSON.
-type stopResult struct {
-	WasRunning bool `json:"was_running"`
-	Round      int  `json:"round"` // the last release made
-	Rounds     int  `json:"rounds"`
-	Cooldown   int  `json:"cooldown"`
-}
-
 func stopNode(ctx context.Context, c *cmdline) error {
 	timeout := c.Duration("timeout", time.Minute, "how long to wait for the node's end")
 	c.jsonFlag("")
@@ -43,14 +35,14 @@ func stopNode(ctx context.Context, c *cmdline) error {
 	if err != nil {
 		return err
 	}
-	r := stopResult{WasRunning: running, Round: st.Round, Rounds: st.Rounds, Cooldown: st.Cooldown}
+	r := fields{
+		{"was_running", running}, {"round", st.Round}, {"rounds", st.Rounds}, {"cooldown", st.Cooldown},
+	}
 	return c.print(r, func(t table) {
-		if !r.WasRunning {
-			fmt.Fprintf(t, "node %q of run %q does not run; it has made %d of %d releases\n",
-				st.Name, st.Run, st.Round, st.Rounds+st.Cooldown)
-			return
+		said := "node %q of run %q has stopped after round %d of %d\n"
+		if !running {
+			said = "node %q of run %q does not run; it has made %d of %d releases\n"
 		}
-		fmt.Fprintf(t, "node %q of run %q has stopped after round %d of %d\n",
-			st.Name, st.Run, st.Round, st.Rounds+st.Cooldown)
+		fmt.Fprintf(t, said, st.Name, st.Run, st.Round, st.Rounds+st.Cooldown)
 	})
 }
