@@ -102,7 +102,8 @@ func TestCertificateReleasesEqualLedger(t *testing.T) {
 		"one release": {func(c *Certificate) { c.Spends[0].Rounds = 1 },
 			"the ledger has 10 releases of this run, and the certificate 1 and 0 reserved_unmade"},
 		"one, of more noise": {func(c *Certificate) { c.Spends[0].Rounds, c.Spends[0].Sigma = 1, 800 },
-			"releases[0]: found 1 rounds from 1 on with clip 1 and sigma 800, want 10 rounds from 1 on with clip 1 and sigma 8 as in the ledger"},
+			"releases[0]: found 1 rounds from 1 on with clip 1 and sigma 800, want 10 rounds from 1 on with clip 1 and sigma " +
+				"8 as in the ledger"},
 		"more noise":         {func(c *Certificate) { c.Spends[0].Sigma = 800 }, "sigma 800, want"},
 		"less noise":         {func(c *Certificate) { c.Spends[0].Sigma = 4 }, "sigma 4, want"},
 		"another clip":       {func(c *Certificate) { c.Spends[0].Clip = 0.5 }, "clip 0.5"},
@@ -193,8 +194,9 @@ func TestSignedBytes(t *testing.T) {
 	}
 	for name, change := range map[string]func(c *Certificate){
 		"member": func(c *Certificate) { c.Member = "b" }, "unmade": func(c *Certificate) { c.ReservedUnmade++ },
-		"head":   func(c *Certificate) { c.Head = "00" },
-		"ledger": func(c *Certificate) { c.Lifetime.Ledger.Seq++ }, "conditions": func(c *Certificate) { c.ConditionalOn = c.ConditionalOn[1:] },
+		"head":          func(c *Certificate) { c.Head = "00" },
+		"ledger":        func(c *Certificate) { c.Lifetime.Ledger.Seq++ },
+		"conditions":    func(c *Certificate) { c.ConditionalOn = c.ConditionalOn[1:] },
 		"countersigned": func(c *Certificate) { c.Countersigned = []Countersignature{{"b", ""}} },
 	} {
 		other := clone(t, c)

@@ -63,19 +63,20 @@ func TestCompositionSumsRuns(t *testing.T) {
 	if err := l.Reserve("tuning", fleetB, "a", 1, Gaussian{1, 4}); err != nil {
 		t.Fatal(err)
 	}
-	life := l.lifetime(1e-5)
-	if want := 6*noisy.Rho() + (Gaussian{1, 4}).Rho(); life.Rho != want || l.seq != 7 || len(life.Runs) != 3 ||
-		life.Cost != CostOf(want, 1e-5) {
-		t.Errorf("lifetime %+v, want rho %v over 7 releases in 3 runs", life, want)
+	lifetime := l.lifetime(1e-5)
+	if want := 6*noisy.Rho() + (Gaussian{1, 4}).Rho(); lifetime.Rho != want || l.seq != 7 || len(lifetime.Runs) != 3 ||
+		lifetime.Cost != CostOf(want, 1e-5) {
+		t.Errorf("lifetime %+v, want rho %v over 7 releases in 3 runs", lifetime, want)
 	}
-	id := life.Runs[0].RunID
-	if id.Run != "tuning" || life.Rounds(id) != 4 || l.Last(id) != 4 || fmt.Sprint(life.Runs[0].Spends) != "[{1 4 1 8}]" {
-		t.Errorf("first run %+v", life.Runs[0])
+	id := lifetime.Runs[0].RunID
+	if id.Run != "tuning" || lifetime.Rounds(id) != 4 || l.Last(id) != 4 ||
+		fmt.Sprint(lifetime.Runs[0].Spends) != "[{1 4 1 8}]" {
+		t.Errorf("first run %+v", lifetime.Runs[0])
 	}
 	if err := l.Add(id, 4, noisy); err == nil || !strings.Contains(err.Error(), "is counted already") {
 		t.Errorf("a round was added twice: %v", err)
 	}
-	if none := (RunID{Run: "none"}); l.Last(none) != 0 || life.Rounds(none) != 0 {
+	if none := (RunID{Run: "none"}); l.Last(none) != 0 || lifetime.Rounds(none) != 0 {
 		t.Error("a run without releases has some")
 	}
 }

@@ -264,8 +264,10 @@ var badStates = []struct{ state, want string }{
 		"2 rounds from round 2147483647"},
 	{`{"version":1,"limit":null,"releases":[{"first":1,"rounds":1,"clip":1,"sigma":0}]}`, "releases[0]: sigma is 0"},
 	{`{"version":1,"limit":null,"releases":[{"first":1,"rounds":1,"clip":1,"sigma":1e999}]}`, "1e999"},
-	{`{"version":1,"limit":null,"releases":[{"first":1,"rounds":2,"clip":1,"sigma":8},{"first":2,"rounds":1,"clip":1,"sigma":9}]}`, "want one after 2"},
-	{`{"version":1,"limit":null,"releases":[{"first":1,"rounds":2,"clip":1,"sigma":8},{"first":3,"rounds":1,"clip":1,"sigma":8}]}`, "one entry"},
+	{`{"version":1,"limit":null,"releases":[{"first":1,"rounds":2,"clip":1,"sigma":8},` +
+		`{"first":2,"rounds":1,"clip":1,"sigma":9}]}`, "want one after 2"},
+	{`{"version":1,"limit":null,"releases":[{"first":1,"rounds":2,"clip":1,"sigma":8},` +
+		`{"first":3,"rounds":1,"clip":1,"sigma":8}]}`, "one entry"},
 	{`{"version":1,"limit":null,"releases":[{"first":1,"rounds":2000000000,"clip":1,"sigma":1}]}`, "nothing is protected"},
 }
 
@@ -281,8 +283,10 @@ func FuzzLoadFilter(f *testing.F) {
 	for _, c := range badStates {
 		f.Add([]byte(c.state))
 	}
-	f.Add([]byte(`{"version":1,"limit":{"epsilon":8,"delta":0.00001,"accounting":"paper"},"releases":[{"first":1,"rounds":50,"clip":1,"sigma":9.76312}]}`))
-	f.Add([]byte(`{"version":1,"limit":null,"releases":[{"first":1,"rounds":2,"clip":1,"sigma":8},{"first":4,"rounds":1,"clip":1,"sigma":8}]}`))
+	f.Add([]byte(`{"version":1,"limit":{"epsilon":8,"delta":0.00001,"accounting":"paper"},` +
+		`"releases":[{"first":1,"rounds":50,"clip":1,"sigma":9.76312}]}`))
+	f.Add([]byte(`{"version":1,"limit":null,"releases":[{"first":1,"rounds":2,"clip":1,"sigma":8},` +
+		`{"first":4,"rounds":1,"clip":1,"sigma":8}]}`))
 	f.Fuzz(func(t *testing.T, state []byte) {
 		filter, err := LoadFilter(state)
 		if err != nil {

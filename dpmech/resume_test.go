@@ -35,7 +35,8 @@ func TestCheckResume(t *testing.T) {
 			}
 		}
 	}
-	for _, d := range []disk{{saved: 9, reserved: 6, marked: 6}, {saved: 3}} { // cool-down rounds; a ledger that comes later
+	// cool-down rounds; a ledger that comes later
+	for _, d := range []disk{{saved: 9, reserved: 6, marked: 6}, {saved: 3}} {
 		if err := CheckResume(d.saved, d.reserved, d.marked); err != nil {
 			t.Errorf("%+v: %v", d, err)
 		}

@@ -19,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/api.txt from what the packages export now")
 
-// What the packages of this module export is written down in testdata/api.txt, a declaration a line: a name that comes, goes or
-// changes its signature shows there, on purpose (go test ./sdk -run API -update) or not at all.
+// What the packages of this module export is written down in testdata/api.txt, a declaration a line: a name that comes,
+// goes or changes its signature shows there, on purpose (go test ./sdk -run API -update) or not at all.
 func TestAPI(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {
@@ -80,8 +80,8 @@ func isModule(dir string) bool {
 	return err == nil
 }
 
-// exports lists the exported declarations of the package in a folder, as they are on Linux with amd64: none if it holds no
-// package that can be imported.
+// exports lists the exported declarations of the package in a folder, as they are on Linux with amd64: none if it holds
+// no package that can be imported.
 func exports(dir string) ([]string, error) {
 	linux := build.Default
 	linux.GOOS, linux.GOARCH, linux.CgoEnabled, linux.BuildTags = "linux", "amd64", false, nil

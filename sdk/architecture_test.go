@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// ARCHITECTURE.md says where each line of Algorithm 1 is. Every file of the table is there, and declares what the table says of it.
+// ARCHITECTURE.md says where each line of Algorithm 1 is. Every file of the table is there, and declares what the table
+// says of it.
 func TestArchitecture(t *testing.T) {
 	text, err := os.ReadFile("ARCHITECTURE.md")
 	if err != nil {

@@ -56,18 +56,22 @@ func forge(f *sdk.Fleet, member, by string, round int) []byte {
 	return r.Append(nil)
 }
 
-// A neighbor with a key says that it holds what it does not, in every way there is, in three runs one after the other on one ledger. Each
-// lie is refused, in words that say what is missing; none is charged, and the later runs are not refused. A lie costs the run nothing where
-// the neighbor's honest frames come as well.
+// A neighbor with a key says that it holds what it does not, in every way there is, in three runs one after the other
+// on one ledger. Each lie is refused, in words that say what is missing; none is charged, and the later runs are not
+// refused. A lie costs the run nothing where the neighbor's honest frames come as well.
 func TestLiesCostNothing(t *testing.T) {
 	const rounds = 8
-	once := func(lie func(f *sdk.Fleet, frame *admm.Message) []admm.Message) func(f *sdk.Fleet) func(frame *admm.Message) []admm.Message {
+	once := func(
+		lie func(f *sdk.Fleet, frame *admm.Message) []admm.Message,
+	) func(f *sdk.Fleet) func(frame *admm.Message) []admm.Message {
 		return func(f *sdk.Fleet) func(frame *admm.Message) []admm.Message {
 			return func(frame *admm.Message) []admm.Message { return lie(f, frame) }
 		}
 	}
 	// beside sends a frame with each release of a round.
-	beside := func(round int, make func(f *sdk.Fleet) admm.Message) func(f *sdk.Fleet) func(frame *admm.Message) []admm.Message {
+	beside := func(
+		round int, make func(f *sdk.Fleet) admm.Message,
+	) func(f *sdk.Fleet) func(frame *admm.Message) []admm.Message {
 		return once(func(f *sdk.Fleet, frame *admm.Message) []admm.Message {
 			if frame.Kind == admm.Release && frame.Round == round {
 				return []admm.Message{make(f)}
@@ -80,32 +84,40 @@ func TestLiesCostNothing(t *testing.T) {
 		lie  func(f *sdk.Fleet) func(frame *admm.Message) []admm.Message
 		want string
 	}{
-		{"a last word in the middle", beside(2, func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Done, Round: 12} }),
+		{"a last word in the middle",
+			beside(2, func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Done, Round: 12} }),
 			"the sender says that it holds release 12 of this node, and shows no signature of it"},
 		{"a last word with its own signature", beside(2, func(f *sdk.Fleet) admm.Message {
-			return admm.Message{Kind: admm.Done, Round: 12, Signed: admm.Signed{Proof: forge(f, "a", "b", 12), Countersign: make([]byte, 64)}}
+			return admm.Message{Kind: admm.Done, Round: 12,
+				Signed: admm.Signed{Proof: forge(f, "a", "b", 12), Countersign: make([]byte, 64)}}
 		}), "release 12: the signature is by none of the member's keys"},
 		{"a last word with the signature of an earlier release", once(func(f *sdk.Fleet, frame *admm.Message) []admm.Message {
-			if (frame.Kind == admm.Probe || frame.Kind == admm.ProbeReply) && len(frame.Signed.Proof) > 0 || frame.Kind == admm.Done {
+			if (frame.Kind == admm.Probe || frame.Kind == admm.ProbeReply) && len(frame.Signed.Proof) > 0 ||
+				frame.Kind == admm.Done {
 				return nil
 			}
 			if frame.Kind == admm.Release && frame.Round == 3 {
-				return []admm.Message{{Kind: admm.Done, Round: 12, Signed: admm.Signed{Proof: forge(f, "a", "a", 1), Countersign: make([]byte, 64)}}}
+				return []admm.Message{{Kind: admm.Done, Round: 12,
+					Signed: admm.Signed{Proof: forge(f, "a", "a", 1), Countersign: make([]byte, 64)}}}
 			}
 			return nil
 		}), "shows the signature of another"},
-		{"a hail from the future at the start", once(func(_ *sdk.Fleet, frame *admm.Message) []admm.Message {
+		{"a probe from the future at the start", once(func(_ *sdk.Fleet, frame *admm.Message) []admm.Message {
 			if frame.Kind == admm.ProbeReply {
-				return []admm.Message{{Kind: admm.ProbeReply, Round: 3, Held: 3, Generation: frame.Generation, Incarnation: frame.Incarnation}}
+				return []admm.Message{{Kind: admm.ProbeReply, Round: 3, Held: 3, Generation: frame.Generation,
+					Incarnation: frame.Incarnation}}
 			}
 			return nil
 		}), "the sender says that it holds release 3 of this node, and shows no signature of it"},
-		{"a hail with the signature of itself", beside(2, func(f *sdk.Fleet) admm.Message {
+		{"a probe with the signature of itself", beside(2, func(f *sdk.Fleet) admm.Message {
 			return admm.Message{Kind: admm.Probe, Held: 7, Incarnation: 1, Signed: admm.Signed{Proof: forge(f, "b", "b", 7)}}
-		}), "the sender says that it holds release 7 of this node: signed: release 7: the signature is by none of the member's keys"},
-		{"a claim to have made releases", beside(1, func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Probe, Round: 2, Incarnation: 1} }),
+		}), "the sender says that it holds release 7 of this node: signed: release 7: the signature is by none of the " +
+			"member's keys"},
+		{"a claim to have made releases",
+			beside(1, func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Probe, Round: 2, Incarnation: 1} }),
 			"the sender says that it is generation 0 and has made release 2, and shows no signature of it"},
-		{"a later device", beside(1, func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Probe, Generation: 9} }),
+		{"a later generation", beside(1,
+			func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Probe, Generation: 9} }),
 			"the sender says that it is generation 9 and has made release 0, and shows no signature of it"},
 		{"a release without a signature", once(func(_ *sdk.Fleet, frame *admm.Message) []admm.Message {
 			if frame.Kind == admm.Release && frame.Round == 4 && !frame.Resent {
@@ -135,7 +147,8 @@ func TestLiesCostNothing(t *testing.T) {
 			return nil
 		}), "a frame of release 4 carries the signature of release 5"},
 		{"a double that is none", beside(3, func(f *sdk.Fleet) admm.Message {
-			return admm.Message{Kind: admm.Conflict, Round: 1, Signed: admm.Signed{Proof: forge(f, "a", "b", 1), Other: forge(f, "a", "b", 1)}}
+			return admm.Message{Kind: admm.Conflict, Round: 1,
+				Signed: admm.Signed{Proof: forge(f, "a", "b", 1), Other: forge(f, "a", "b", 1)}}
 		}), "release 1: the signature is by none of the member's keys"},
 		{"a ledger of another run", once(func(f *sdk.Fleet, frame *admm.Message) []admm.Message {
 			if frame.Kind == admm.ProbeReply {
@@ -160,7 +173,8 @@ func TestLiesCostNothing(t *testing.T) {
 				var all []*sdk.Node
 				var ledgers []*state.Ledger
 				for i, name := range f.Members {
-					cfg := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: trs[i], ResendAfter: 5 * time.Millisecond, Linger: time.Second}
+					cfg := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
+						ResendAfter: 5 * time.Millisecond, Linger: time.Second}
 					sign(&cfg)
 					if i == 0 {
 						cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
@@ -189,7 +203,8 @@ func TestLiesCostNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 				if last, seq := ledger.Last(f.Run, f.Hash(), "a"), ledger.Head().Seq; last != rounds || seq != run*rounds {
-					t.Errorf("run %d: release %d is the last in the ledger, of %d lines; want %d of %d", run, last, seq, rounds, run*rounds)
+					t.Errorf("run %d: release %d is the last in the ledger, of %d lines; want %d of %d", run, last, seq, rounds,
+						run*rounds)
 				}
 				cert, err := all[0].Certificate()
 				if err != nil {
@@ -212,7 +227,8 @@ func TestLiesCostNothing(t *testing.T) {
 	}
 }
 
-// A node without a key refuses nothing that is unsigned, and one with a key refuses one without: a fleet has keys, or none.
+// A node without a key refuses nothing that is unsigned, and one with a key refuses one without: a fleet has keys, or
+// none.
 func TestKeysOrNone(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]

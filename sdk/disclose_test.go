@@ -26,13 +26,14 @@ func (s refusing) Save(saved state.Record) error {
 	return s.Store.Save(saved)
 }
 
-// A release that could not be kept is drawn anew by the next process. Nobody may see anything of the first draw: a certificate that is
-// made afterwards shows the signature of the release before, and only a release that is kept and marked is shown.
+// A release that could not be kept is drawn anew by the next process. Nobody may see anything of the first draw: a
+// certificate that is made afterwards shows the signature of the release before, and only a release that is kept and
+// marked is shown.
 func TestCertificateShowsNoDrawThatWasNotKept(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
 	open := tinytest.MemStore()
-	life := func(fails int) (*sdk.Node, error) {
+	restart := func(fails int) (*sdk.Node, error) {
 		store, err := open()
 		if err != nil {
 			t.Fatal(err)
@@ -66,15 +67,15 @@ func TestCertificateShowsNoDrawThatWasNotKept(t *testing.T) {
 		return r
 	}
 	for i, fails := range []int{1, 2, 2} {
-		n, err := life(fails)
+		n, err := restart(fails)
 		if err == nil {
 			t.Fatal("the test is void: the store has not failed")
 		}
 		if r := shown(n); r.Round != fails-1 {
-			t.Errorf("life %d: the certificate shows release %d, and release %d could not be kept", i, r.Round, fails)
+			t.Errorf("incarnation %d: the certificate shows release %d, and release %d could not be kept", i, r.Round, fails)
 		}
 	}
-	n, err := life(1 << 20)
+	n, err := restart(1 << 20)
 	if last := f.Method.Rounds + f.Method.Cooldown; err != nil || shown(n).Round != last {
 		t.Errorf("the certificate shows release %d, want %d (%v)", shown(n).Round, last, err)
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// both is a member's end of two networks at once: what it sends goes to both, and it hears what comes from either. It hears no release
-// before there is one from each.
+// both is a member's end of two networks at once: what it sends goes to both, and it hears what comes from either. It
+// hears no release before there is one from each.
 type both struct {
 	one, other transport.Transport
 	dim        int
@@ -73,8 +73,9 @@ func (b *both) Recv(ctx context.Context) (string, []byte, error) {
 func (b *both) MaxFrame() int { return b.one.MaxFrame() }
 func (b *both) Close() error  { return errors.Join(b.one.Close(), b.other.Close()) }
 
-// A copy of a device runs beside it, with the same key and state, and both reach the same neighbor. The neighbor keeps evidence that others
-// can check and that survives its own restart; a node that is shown the evidence ends, and does not start again. Nobody gets to the end.
+// A copy of a device runs beside it, with the same key and state, and both reach the same neighbor. The neighbor keeps
+// evidence that others can check and that survives its own restart; a node that is shown the evidence ends, and does
+// not start again. Nobody gets to the end.
 func TestDoubleLeavesEvidence(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -88,7 +89,8 @@ func TestDoubleLeavesEvidence(t *testing.T) {
 	}
 	dir := t.TempDir()
 	config := func(name string, i int, tr transport.Transport, folder string) sdk.Config {
-		c := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: tr, ResendAfter: 5 * time.Millisecond, Linger: time.Second}
+		c := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: tr,
+			ResendAfter: 5 * time.Millisecond, Linger: time.Second}
 		sign(&c)
 		store, err := state.Open(filepath.Join(dir, folder), f.StateSize(name, samples[i]))
 		if err != nil {
@@ -135,11 +137,14 @@ func TestDoubleLeavesEvidence(t *testing.T) {
 		t.Error(err)
 	}
 	for name, err := range map[string]error{
-		"another run":       evidence[0].Verify("other", f.Hash(), memberKeys("a")),
-		"another member":    evidence[0].Verify(f.Run, f.Hash(), memberKeys("b")),
-		"twice the same":    (signed.Evidence{Member: "a", Round: evidence[0].Round, First: evidence[0].First, Second: evidence[0].First}).Verify(f.Run, f.Hash(), memberKeys("a")),
-		"another round":     (signed.Evidence{Member: "a", Round: 77, First: evidence[0].First, Second: evidence[0].Second}).Verify(f.Run, f.Hash(), memberKeys("a")),
-		"half of it":        (signed.Evidence{Member: "a", First: evidence[0].First}).Verify(f.Run, f.Hash(), memberKeys("a")),
+		"another run":    evidence[0].Verify("other", f.Hash(), memberKeys("a")),
+		"another member": evidence[0].Verify(f.Run, f.Hash(), memberKeys("b")),
+		"twice the same": (signed.Evidence{Member: "a", Round: evidence[0].Round, First: evidence[0].First,
+			Second: evidence[0].First}).Verify(f.Run, f.Hash(), memberKeys("a")),
+		"another round": (signed.Evidence{Member: "a", Round: 77, First: evidence[0].First,
+			Second: evidence[0].Second}).Verify(f.Run, f.Hash(), memberKeys("a")),
+		"half of it": (signed.Evidence{Member: "a", First: evidence[0].First}).Verify(f.Run, f.Hash(),
+			memberKeys("a")),
 		"no numbers at all": (signed.Evidence{Member: "a", First: "x", Second: "y"}).Verify(f.Run, f.Hash(), memberKeys("a")),
 	} {
 		if err == nil {
@@ -164,8 +169,8 @@ func TestDoubleLeavesEvidence(t *testing.T) {
 	}
 }
 
-// A member's ledger and state are put back from a copy between two runs. In the next run the neighbor shows what the member has signed, and
-// the member makes no release. Where the neighbor has forgotten as well nobody can know.
+// A member's ledger and state are put back from a copy between two runs. In the next run the neighbor shows what the
+// member has signed, and the member makes no release. Where the neighbor has forgotten as well nobody can know.
 func TestLedgerIsRememberedOverRuns(t *testing.T) {
 	for _, remembers := range []bool{true, false} {
 		dir := newLedgers(t, privateRing())
@@ -177,7 +182,8 @@ func TestLedgerIsRememberedOverRuns(t *testing.T) {
 			f.Members, f.Edges = f.Members[:2], f.Edges[:1]
 			trs := inMemory(t, f)
 			for i, member := range f.Members {
-				c := sdk.Config{Fleet: f, Name: member, Samples: samples[i], Oracle: oracle(i), Transport: trs[i], ResendAfter: 5 * time.Millisecond, Linger: time.Second}
+				c := sdk.Config{Fleet: f, Name: member, Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
+					ResendAfter: 5 * time.Millisecond, Linger: time.Second}
 				sign(&c)
 				var err1, err2, err3 error
 				c.Store, err1 = tinytest.MemStore()()

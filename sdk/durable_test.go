@@ -77,8 +77,8 @@ func newLedgers(t *testing.T, f *sdk.Fleet) (dir string) {
 	return dir
 }
 
-// All nodes stop again and again, each time somewhere else, and are made anew from what they kept: the models are those of the quiet
-// run, for every form of a run, and every release is charged once.
+// All nodes stop again and again, each time somewhere else, and are made anew from what they kept: the models are those
+// of the quiet run, for every form of a run, and every release is charged once.
 func TestNodesGoOnFromTheirStores(t *testing.T) {
 	for name, change := range map[string]func(f *sdk.Fleet){
 		"grid":     func(f *sdk.Fleet) {},
@@ -92,8 +92,8 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 			trs := inMemory(t, f)
 			rho := make([]float64, len(f.Members))
 			models := make([][]float32, len(f.Members))
-			for life := 0; slices.Contains(rho, 0); life++ {
-				if life > 40 {
+			for incarnation := 0; slices.Contains(rho, 0); incarnation++ {
+				if incarnation > 40 {
 					t.Fatal("no end")
 				}
 				ctx, stop := context.WithCancel(t.Context())
@@ -105,13 +105,13 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 						Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: tr,
 						ResendAfter: 5 * time.Millisecond, Linger: 300 * time.Millisecond, ConditionalOn: []string{"nothing at all"},
 						Observer: sdk.Observer{Released: func(round int, _ []float32) {
-							if round == life*2/3 && i == life%len(trs) {
+							if round == incarnation*2/3 && i == incarnation%len(trs) {
 								stop() // before it is sent
 							}
 						}},
 					})
 					if err != nil {
-						t.Fatalf("life %d, node %d: %v", life, i, err)
+						t.Fatalf("incarnation %d, node %d: %v", incarnation, i, err)
 					}
 					all, releases = append(all, n), append(releases, release)
 				}
@@ -119,7 +119,7 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 				stop()
 				for i, n := range all {
 					if errs[i] != nil && !errors.Is(errs[i], context.Canceled) {
-						t.Fatalf("life %d, node %d: %v", life, i, errs[i])
+						t.Fatalf("incarnation %d, node %d: %v", incarnation, i, errs[i])
 					}
 					if n.Status().Done {
 						cert, err := n.Certificate()
@@ -130,8 +130,10 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 							t.Fatal(err)
 						}
 						hash := f.Hash()
-						if cert.Rounds != 8 || cert.Fleet != hex.EncodeToString(hash[:]) || cert.Member != f.Members[i] || !cert.Simulated ||
-							cert.Lifetime == nil || cert.Lifetime.Rho != cert.Rho || cert.Rho != n.Spend() || cert.ConditionalOn[0] != "nothing at all" {
+						if cert.Rounds != 8 || cert.Fleet != hex.EncodeToString(hash[:]) || cert.Member != f.Members[i] ||
+							!cert.Simulated ||
+							cert.Lifetime == nil || cert.Lifetime.Rho != cert.Rho || cert.Rho != n.Spend() ||
+							cert.ConditionalOn[0] != "nothing at all" {
 							t.Errorf("certificate %+v", cert)
 						}
 						rho[i], models[i] = cert.Rho, n.Model()
@@ -195,7 +197,8 @@ func TestStoresAreChecked(t *testing.T) {
 	wrong = config(1)
 	wrong.Samples++
 	wrong.Average = true
-	if _, _, err := kept(t, dir, wrong); err == nil || !strings.Contains(err.Error(), "running mean has 0 numbers, want 6") {
+	if _, _, err := kept(t, dir, wrong); err == nil ||
+		!strings.Contains(err.Error(), "running mean has 0 numbers, want 6") {
 		t.Errorf("state without a mean: %v", err)
 	}
 
@@ -283,7 +286,8 @@ func TestReleaseIsKeptBeforeItIsSent(t *testing.T) {
 	}
 }
 
-// A run that its limit does not cover is refused before it begins, one that a ledger's limit does not cover before the release.
+// A run that its limit does not cover is refused before it begins, one that a ledger's limit does not cover before the
+// release.
 func TestBudgets(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
@@ -294,7 +298,8 @@ func TestBudgets(t *testing.T) {
 		t.Errorf("limit just below the cost: %v", err)
 	}
 	f.Privacy.EpsilonLimit = cost
-	ledger, err := state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", &dpmech.Limit{Epsilon: 1.2 * cost, Delta: 1e-5})
+	ledger, err := state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d",
+		&dpmech.Limit{Epsilon: 1.2 * cost, Delta: 1e-5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,13 +311,15 @@ func TestBudgets(t *testing.T) {
 	}
 	// Another run takes half of what this one was to have.
 	for round := 1; round <= 6; round++ {
-		if err := ledger.Reserve("another", f.Hash(), "a", round, dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}); err != nil {
+		if err := ledger.Reserve("another", f.Hash(), "a", round,
+			dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	err = n.Run(t.Context())
 	st := n.Status()
-	if !errors.Is(err, dpmech.ErrBudget) || st.Round == 0 || st.Round >= 8 || !strings.Contains(err.Error(), "is not made") {
+	if !errors.Is(err, dpmech.ErrBudget) || st.Round == 0 || st.Round >= 8 ||
+		!strings.Contains(err.Error(), "is not made") {
 		t.Errorf("after %d releases: %v", st.Round, err)
 	}
 	if total := ledger.Lifetime(1e-5); total.EpsilonGDP > 1.2*cost {

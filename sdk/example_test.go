@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// A fleet of one, private: what the node releases, and what that costs. Networks of more members differ in Members and Edges
-// only; examples/quickstart has one of two.
+// A fleet of one, private: what the node releases, and what that costs. Networks of more members differ in Members and
+// Edges only; examples/quickstart has one of two.
 func ExampleNode() {
 	const delta = 1e-5
 	sigma, err := dpmech.SigmaFor(0.1, 20, 8, delta, dpmech.GDP)
@@ -63,7 +63,8 @@ func ExampleSuggest() {
 	}
 	fmt.Printf("%d rounds of %d local steps, and %d of cool-down\n", method.Rounds, method.Tau, method.Cooldown)
 	fmt.Printf("eta %v, mu %v, rho %v, gain %v\n", method.Eta[0], method.Mu[0], method.Rho, method.Gain)
-	fmt.Printf("clip %v, sigma %v for epsilon %v at delta %v\n", privacy.Clip, privacy.Sigma, privacy.EpsilonLimit, privacy.Delta)
+	fmt.Printf("clip %v, sigma %v for epsilon %v at delta %v\n", privacy.Clip, privacy.Sigma, privacy.EpsilonLimit,
+		privacy.Delta)
 	// Output:
 	// 50 rounds of 2 local steps, and 30 of cool-down
 	// eta 0.172, mu 0.269, rho 1, gain 0.75

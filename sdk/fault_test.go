@@ -46,7 +46,9 @@ func TestLostFrames(t *testing.T) {
 	for i := range trs {
 		trs[i] = &lossy{Transport: trs[i], chance: rng.New(uint64(i), rng.Address{Purpose: rng.Fault})}
 	}
-	all := nodes(t, f, trs, func(_ int, c *sdk.Config) { c.ResendAfter, c.Linger = 2*time.Millisecond, 500*time.Millisecond })
+	all := nodes(t, f, trs, func(_ int, c *sdk.Config) {
+		c.ResendAfter, c.Linger = 2*time.Millisecond, 500*time.Millisecond
+	})
 	mustRun(t, all)
 	sameModels(t, all, simulated(t, f))
 	var lost int
@@ -76,8 +78,8 @@ func (l *first) Send(ctx context.Context, to string, frame []byte) error {
 	return l.Transport.Send(ctx, to, frame)
 }
 
-// Two nodes in the middle of a path lose their first frames, and each hears its outer neighbor repeat itself all the time:
-// that is no progress, and must not keep them from sending again.
+// Two nodes in the middle of a path lose their first frames, and each hears its outer neighbor repeat itself all the
+// time: that is no progress, and must not keep them from sending again.
 func TestRepeatsAreNoProgress(t *testing.T) {
 	f := ring()
 	f.Members = f.Members[:4]
@@ -113,7 +115,8 @@ func TestReleasedIsKnown(t *testing.T) {
 		c.Observer.Released = func(round int, x []float32) {
 			seen++
 			want := f.Rho() * float64(min(round, 8)) / 8
-			if st := node.Status(); st.Round != round || !slices.Equal(node.Model(), x) || math.Abs(node.Spend()/want-1) > 1e-12 {
+			if st := node.Status(); st.Round != round || !slices.Equal(node.Model(), x) ||
+				math.Abs(node.Spend()/want-1) > 1e-12 {
 				t.Errorf("release %d: status %+v, spend %v, want %v", round, st, node.Spend(), want)
 			}
 		}

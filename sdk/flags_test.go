@@ -15,8 +15,8 @@ import (
 // flagLike finds what reads like a flag of a program: a dash before a word, at the start or after a space or bracket.
 var flagLike = regexp.MustCompile(`(^|[\s("'` + "`" + `])-[a-z][a-z0-9]*(-[a-z0-9]+)*\b`)
 
-// Libraries speak of fields and values: below cmd and the examples no text of the code names a flag, and nothing imports
-// the package flag.
+// Libraries speak of fields and values: below cmd and the examples no text of the code names a flag, and nothing
+// imports the package flag.
 func TestNoFlagsInLibraries(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {

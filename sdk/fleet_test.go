@@ -41,15 +41,19 @@ func TestFleetFaults(t *testing.T) {
 		`directions "Distribution(7)", want rademacher or sphere`: func(f *sdk.Fleet) { f.Method.Directions = 7 },
 		`estimator "Estimator(7)", want paper or centered`:        func(f *sdk.Fleet) { f.Method.Estimator = 7 },
 		`payload "Payload(-1)", want message or release`:          func(f *sdk.Fleet) { f.Wire.Payload = -1 },
-		`accounting "Accounting(7)", want gdp, zcdp or paper`:     func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 1, Sigma: 1, Delta: 1e-5, Accounting: 7} },
-		"choose one":                           func(f *sdk.Fleet) { f.Privacy.Sigma = 1 },
-		"clip is 0":                            func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Sigma: 1, Delta: 1e-5} },
-		"sigma is 0":                           func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 1, Delta: 1e-5} },
-		"task is not a JSON object in UTF-8":   func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": 1`) },
-		"task is not a JSON object":            func(f *sdk.Fleet) { f.Task = json.RawMessage(` [1]`) },
-		"task is not a JSON obj":               func(f *sdk.Fleet) { f.Task = json.RawMessage{} },
-		"task is not a JSON ob":                func(f *sdk.Fleet) { f.Task = json.RawMessage("{\"\xff\": 1}") },
-		"task has 8388609 bytes, want at most": func(f *sdk.Fleet) { f.Task = json.RawMessage("{}" + strings.Repeat(" ", 8<<20-1)) },
+		`accounting "Accounting(7)", want gdp, zcdp or paper`: func(f *sdk.Fleet) {
+			f.Privacy = sdk.Privacy{Clip: 1, Sigma: 1, Delta: 1e-5, Accounting: 7}
+		},
+		"choose one":                         func(f *sdk.Fleet) { f.Privacy.Sigma = 1 },
+		"clip is 0":                          func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Sigma: 1, Delta: 1e-5} },
+		"sigma is 0":                         func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 1, Delta: 1e-5} },
+		"task is not a JSON object in UTF-8": func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": 1`) },
+		"task is not a JSON object":          func(f *sdk.Fleet) { f.Task = json.RawMessage(` [1]`) },
+		"task is not a JSON obj":             func(f *sdk.Fleet) { f.Task = json.RawMessage{} },
+		"task is not a JSON ob":              func(f *sdk.Fleet) { f.Task = json.RawMessage("{\"\xff\": 1}") },
+		"task has 8388609 bytes, want at most": func(f *sdk.Fleet) {
+			f.Task = json.RawMessage("{}" + strings.Repeat(" ", 8<<20-1))
+		},
 		"lossy is 2 in a fleet with privacy, want 0 (or non_private)": func(f *sdk.Fleet) {
 			f.Privacy, f.Wire.Lossy = privateRing().Privacy, 2
 		},
@@ -79,8 +83,8 @@ func TestFleetFaults(t *testing.T) {
 	}
 }
 
-// The gain that is asked for is the gain that comes out: a*rho*lambda_N = gain*8/3, also with schedules, where the largest
-// eta*mu has it.
+// The gain that is asked for is the gain that comes out: a*rho*lambda_N = gain*8/3, also with schedules, where the
+// largest eta*mu has it.
 func TestFleetGain(t *testing.T) {
 	for _, m := range []sdk.Method{
 		{Eta: []float64{0.5}, Mu: []float64{0.3}},
@@ -152,13 +156,14 @@ func TestFleetHashMeaning(t *testing.T) {
 	}
 }
 
-// The hash of a fleet without a task is what it was before fleets could have one, and what it says first differs in the protocol alone; and a task counts for
-// what it says, not for how it is written.
+// The hash of a fleet without a task is what it was before fleets could have one, and what it says first differs in the
+// protocol alone; and a task counts for what it says, not for how it is written.
 func TestFleetTask(t *testing.T) {
 	if h := ring().Hash(); hex.EncodeToString(h[:]) != "c1b5e12276f62c351ba16b39f6127630fcd2a815af933d9b4eb2997422b68c6d" {
 		t.Errorf("hash %x", h)
 	}
-	if sum := sha256.Sum256(ring().Hello("a")("b")); hex.EncodeToString(sum[:]) != "8585c7ab1ecfe8ce2ce1f9a20117d32b44b773503611359f7d1eb1dd49e5d7b4" {
+	if sum := sha256.Sum256(ring().Hello("a")("b")); hex.EncodeToString(
+		sum[:]) != "8585c7ab1ecfe8ce2ce1f9a20117d32b44b773503611359f7d1eb1dd49e5d7b4" {
 		t.Errorf("hello %x", sum)
 	}
 	one, other := ring(), ring()
@@ -186,7 +191,8 @@ func TestHelloNamesTheTask(t *testing.T) {
 		}
 	}
 	none.Method.Tau++
-	if err := none.CheckHello("a")("b", two.Hello("b")("a")); err == nil || !strings.HasSuffix(err.Error(), ": method, task differ") {
+	if err := none.CheckHello("a")("b", two.Hello("b")("a")); err == nil ||
+		!strings.HasSuffix(err.Error(), ": method, task differ") {
 		t.Errorf("%v", err)
 	}
 }

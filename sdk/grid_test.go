@@ -14,14 +14,15 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// What a release of 10,000 numbers takes on the wire in a private run, everything counted, for each fineness of the grid: at four
-// bits no more than 7.5 bits a coordinate, or than what the entropy of the changes asks for and 3 %. With -v it prints the table
-// that the documentation has.
+// What a release of 10,000 numbers takes on the wire in a private run, everything counted, for each fineness of the
+// grid: at four bits no more than 7.5 bits a coordinate, or than what the entropy of the changes asks for and 3 %. With
+// -v it prints the table that the documentation has.
 func TestReleaseBits(t *testing.T) {
 	const dim, nodes, rounds, cooldown = 10_000, 6, 8, 2
 	f := &sdk.Fleet{
 		Run: "bits", Dim: dim,
-		Method:  sdk.Method{Rounds: rounds, Cooldown: cooldown, Tau: 1, Rho: 1, Gain: 0.75, Eta: []float64{0.1}, Mu: []float64{0.01}},
+		Method: sdk.Method{Rounds: rounds, Cooldown: cooldown, Tau: 1, Rho: 1, Gain: 0.75, Eta: []float64{0.1},
+			Mu: []float64{0.01}},
 		Privacy: sdk.Privacy{Clip: 0.1, Sigma: 0.8, Delta: 1e-5},
 	}
 	for i := range nodes {
@@ -39,9 +40,10 @@ func TestReleaseBits(t *testing.T) {
 		}
 		var clients []sim.Client
 		for _, c := range cfgs {
-			clients = append(clients, sim.Client{Config: c, Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, sample int) (float64, error) {
-				return 1 / (1 + float64(x[sample])*float64(x[sample])), nil
-			})})
+			clients = append(clients, sim.Client{Config: c,
+				Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, sample int) (float64, error) {
+					return 1 / (1 + float64(x[sample])*float64(x[sample])), nil
+				})})
 		}
 		network, err := sim.New(clients)
 		if err != nil {
@@ -59,7 +61,8 @@ func TestReleaseBits(t *testing.T) {
 			}
 			if msg.Round > rounds {
 				if len(msg.Grid) > 0 || len(msg.Vector) != dim {
-					t.Errorf("cool-down release of %d numbers and %d steps on the grid: want numbers only", len(msg.Vector), len(msg.Grid))
+					t.Errorf("cool-down release of %d numbers and %d steps on the grid: want numbers only", len(msg.Vector),
+						len(msg.Grid))
 				}
 				return
 			}
@@ -76,7 +79,8 @@ func TestReleaseBits(t *testing.T) {
 			t.Errorf("W = 4: %.3f bits a coordinate, want at most 7.5 or %.3f", perCoordinate, 1.03*limit)
 		}
 		if perCoordinate < limit {
-			t.Errorf("W = %d: %.3f bits a coordinate are less than the entropy %.3f: the count is wrong", bits, perCoordinate, limit)
+			t.Errorf("W = %d: %.3f bits a coordinate are less than the entropy %.3f: the count is wrong", bits, perCoordinate,
+				limit)
 		}
 	}
 }

@@ -27,8 +27,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The tests of this file have three members: "victim" in the middle of a path, "honest", and "villain", a member in good standing,
-// with a key that is known, who takes part as it should and sends other things beside.
+// The tests of this file have three members: "victim" in the middle of a path, "honest", and "villain", a member in
+// good standing, with a key that is known, who takes part as it should and sends other things beside.
 
 // path returns the fleet, with messages in a run that is not private or releases on a grid in one that is.
 func path(private bool) *sdk.Fleet {
@@ -47,8 +47,8 @@ type villain struct {
 	t     *testing.T
 	codec *wire.Codec
 
-	// after is called after each frame that an honest member would send, once nothing is open between the two: the victim has
-	// had its answer to the question that it asks on starting.
+	// after is called after each frame that an honest member would send, once nothing is open between the two: the victim
+	// has had its answer to the question that it asks on starting.
 	after func(v *villain, frame []byte, f *admm.Message)
 	mu    sync.Mutex // of Send: everything leaves in one order
 	open  bool
@@ -86,7 +86,8 @@ func (v *villain) junk(frame []byte) {
 	}
 }
 
-func newVillain(t *testing.T, tr transport.Transport, dim int, after func(v *villain, frame []byte, f *admm.Message)) *villain {
+func newVillain(t *testing.T, tr transport.Transport, dim int,
+	after func(v *villain, frame []byte, f *admm.Message)) *villain {
 	t.Helper()
 	codec, err := wire.NewCodec(dim)
 	if err != nil {
@@ -164,14 +165,16 @@ const (
 	keyPacked = 8
 )
 
-// charge is one frame, and how the victim's log has to say what is wrong with it; empty if it is passed over in silence.
+// charge is one frame, and how the victim's log has to say what is wrong with it; empty if it is passed over in
+// silence.
 type charge struct {
 	name  string
 	frame []byte
 	want  string
 }
 
-// charges are sent when the victim stands in round 3, holds the villain's releases of rounds 3 and 4, and has answered for its past.
+// charges are sent when the victim stands in round 3, holds the villain's releases of rounds 3 and 4, and has answered
+// for its past.
 func charges(t *testing.T, v *villain, private bool) []charge {
 	t.Helper()
 	enc := func(dim int, f admm.Message) []byte {
@@ -206,7 +209,8 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 		{"seven numbers", release(7, 4, 1), "wire: frame: "},
 		{"no vector", append([]byte{0xa3}, handmade(kind, 4, 0, nil)[1:7]...), "found neither it nor planes"},
 		{"another of round 3", release(6, 3, 99), "message of round 3 from 2 contradicts an earlier message"},
-		{"another of round 4, as of another run", release(6, 4, 99), "message of round 4 from 2 contradicts an earlier message"},
+		{"another of round 4, as of another run", release(6, 4, 99),
+			"message of round 4 from 2 contradicts an earlier message"},
 		{"two rounds early", release(6, 5, 1), "message of round 5 from 2, want 1 to 4 (this client is in round 3)"},
 		{"in the far future", release(6, math.MaxInt32, 1), "message of round 2147483647 from 2"},
 		{"beyond counting", handmade(kind, math.MaxInt32+1, keyVector, floats(zero...)), "round: found 2147483648"},
@@ -215,13 +219,20 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 		{"a replay of round 2", v.kept[1], ""},
 		{"a repeat of round 3", v.kept[2], ""},
 		{"a repeat of round 4", v.kept[3], ""},
-		{"the other payload", enc(6, admm.Message{Kind: other, Round: 4, Vector: zero}), "admm: message of kind " + other.String() + " from 2, want a "},
-		{"done in the middle", enc(6, admm.Message{Kind: admm.Done, Round: 12}), "neighbor 2 holds release 12 of client 1, whose own state ends with 3"},
-		{"done after another round", enc(6, admm.Message{Kind: admm.Done, Round: 4}), "neighbor 2 is done after round 4, want 12"},
-		{"a lie about the past", enc(6, admm.Message{Kind: admm.Probe, Round: 4, Held: 4}), "neighbor 2 holds release 4 of client 1"},
-		{"a lie beyond the last round", enc(6, admm.Message{Kind: admm.Probe, Round: 4, Held: 13}), "neighbor 2 speaks of releases 4 and 13"},
-		{"a probe from beyond the last round", enc(6, admm.Message{Kind: admm.Probe, Round: 13, Held: 3}), "neighbor 2 speaks of releases 13 and 3"},
-		{"an answer that nobody asked for", enc(6, admm.Message{Kind: admm.ProbeReply, Round: 4, Held: 12, Incarnation: 1}), ""},
+		{"the other payload", enc(6, admm.Message{Kind: other, Round: 4, Vector: zero}),
+			"admm: message of kind " + other.String() + " from 2, want a "},
+		{"done in the middle", enc(6, admm.Message{Kind: admm.Done, Round: 12}),
+			"neighbor 2 holds release 12 of client 1, whose own state ends with 3"},
+		{"done after another round", enc(6, admm.Message{Kind: admm.Done, Round: 4}),
+			"neighbor 2 is done after round 4, want 12"},
+		{"a lie about the past", enc(6, admm.Message{Kind: admm.Probe, Round: 4, Held: 4}),
+			"neighbor 2 holds release 4 of client 1"},
+		{"a lie beyond the last round", enc(6, admm.Message{Kind: admm.Probe, Round: 4, Held: 13}),
+			"neighbor 2 speaks of releases 4 and 13"},
+		{"a probe from beyond the last round", enc(6, admm.Message{Kind: admm.Probe, Round: 13, Held: 3}),
+			"neighbor 2 speaks of releases 13 and 3"},
+		{"an answer that nobody asked for", enc(6, admm.Message{Kind: admm.ProbeReply, Round: 4, Held: 12, Incarnation: 1}),
+			""},
 		{"a probe of one who has lost all", enc(6, admm.Message{Kind: admm.Probe, Incarnation: 1}), ""},
 
 		{"nothing", []byte{}, "found nothing, wanted a map"},
@@ -240,32 +251,39 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 		{"nested 300 deep", handmade(kind, 4, keyVector, bytes.Repeat([]byte{0x81}, 300)), "wire: frame: "},
 		{"a frame of 1 MiB", make([]byte, 1<<20), "found 1048576 bytes, wanted at most"},
 		{"planes of 150 blocks", handmade(kind, 4, keyPlanes, item(2, 300, repeats...)), "planes: "},
-		{"a bomb of huff0", handmade(kind, 4, keyPlanes, item(2, 20, append([]byte{2, 255, 255}, make([]byte, 17)...)...)), "planes: "},
+		{"a bomb of huff0", handmade(kind, 4, keyPlanes, item(2, 20, append([]byte{2, 255, 255}, make([]byte, 17)...)...)),
+			"planes: "},
 	}
 	if private {
 		all = append(all,
-			charge{"packed of 150 blocks", handmade(kind, 4, keyPacked, item(2, 300, append([]byte{64}, repeats[:299]...)...)), "packed: "},
-			charge{"a packed bomb", handmade(kind, 4, keyPacked, item(2, 20, append([]byte{40, 2, 255, 255}, make([]byte, 16)...)...)), "packed: "},
-			charge{"a vector for a grid", handmade(kind, 4, keyVector, floats(zero...)), "has 6 numbers and 0 grid steps, want 0 and 6"},
-			charge{"a grid of five", handmade(kind, 4, keyGrid, append([]byte{0xd8, 78}, item(2, 20, make([]byte, 20)...)...)), "grid: "},
+			charge{"packed of 150 blocks", handmade(kind, 4, keyPacked, item(2, 300, append([]byte{64}, repeats[:299]...)...)),
+				"packed: "},
+			charge{"a packed bomb", handmade(kind, 4, keyPacked,
+				item(2, 20, append([]byte{40, 2, 255, 255}, make([]byte, 16)...)...)), "packed: "},
+			charge{"a vector for a grid", handmade(kind, 4, keyVector, floats(zero...)),
+				"has 6 numbers and 0 grid steps, want 0 and 6"},
+			charge{"a grid of five", handmade(kind, 4, keyGrid, append([]byte{0xd8, 78}, item(2, 20, make([]byte, 20)...)...)),
+				"grid: "},
 		)
 	} else {
 		all = append(all,
-			charge{"a giant", handmade(kind, 4, keyVector, floats(0, 0, 0, 3e38, 0, 0)), "coordinate 3 of the message from 2 is 3e+38"},
+			charge{"a giant", handmade(kind, 4, keyVector, floats(0, 0, 0, 3e38, 0, 0)),
+				"coordinate 3 of the message from 2 is 3e+38"},
 			charge{"a grid", handmade(kind, 4, keyPacked, item(2, 20, make([]byte, 20)...)), "wanted none with kind message"},
 		)
 	}
 	return all
 }
 
-// Whatever a neighbor sends that cannot be right is refused by name, one thing after the other, and the run ends with the bits of
-// a run among friends.
+// Whatever a neighbor sends that cannot be right is refused by name, one thing after the other, and the run ends with
+// the bits of a run among friends.
 func TestVillain(t *testing.T) {
 	for name, private := range map[string]bool{"messages": false, "releases on a grid": true} {
 		t.Run(name, func(t *testing.T) {
 			f := path(private)
 			trs := inMemory(t, f)
-			honest := &gate{Transport: trs[0], codec: newVillain(t, nil, f.Dim, nil).codec, round: 3, held: make(chan struct{}), open: make(chan struct{})}
+			honest := &gate{Transport: trs[0], codec: newVillain(t, nil, f.Dim, nil).codec, round: 3, held: make(chan struct{}),
+				open: make(chan struct{})}
 			ready := make(chan struct{})
 			evil := newVillain(t, trs[2], f.Dim, func(_ *villain, _ []byte, f *admm.Message) {
 				if f.Round == 4 && f.Kind != admm.Probe && f.Kind != admm.ProbeReply {
@@ -347,8 +365,9 @@ func (s *soup) next(kept [][]byte) []byte {
 			b = slices.Clone(kept[n(len(kept))])
 			if n(8) == 0 { // where the sender is: lies and truths
 				generation, incarnation := signed.UnpackDevice(s.chance.Uint64())
-				b, _ = s.codec.Append(nil, &admm.Message{Kind: []admm.Kind{admm.ProbeReply, admm.Probe}[n(2)], Round: n(s.last + 3), Held: n(s.last + 3),
-					Generation: generation, Incarnation: incarnation})
+				b, _ = s.codec.Append(nil,
+					&admm.Message{Kind: []admm.Kind{admm.ProbeReply, admm.Probe}[n(2)], Round: n(s.last + 3), Held: n(s.last + 3),
+						Generation: generation, Incarnation: incarnation})
 			}
 			for range n(4) {
 				switch at := n(len(b)); n(5) {
@@ -372,7 +391,8 @@ func (s *soup) next(kept [][]byte) []byte {
 			s.bad++
 			return b
 		}
-		if s.f.Kind == admm.Done && s.f.Round == s.last || s.f.Kind != admm.Done && s.f.Kind != admm.Probe && s.f.Kind != admm.ProbeReply && s.f.Round > len(kept) {
+		if s.f.Kind == admm.Done && s.f.Round == s.last || s.f.Kind != admm.Done && s.f.Kind != admm.Probe &&
+			s.f.Kind != admm.ProbeReply && s.f.Round > len(kept) {
 			continue // a member is free to say so, at its own cost
 		}
 		return b
@@ -416,7 +436,8 @@ func memory() (heap, sys uint64) {
 	return m.HeapAlloc, m.Sys
 }
 
-// simmer runs the fleet of path over the given transports, with so much junk for the victim, and checks what the victim makes of it.
+// simmer runs the fleet of path over the given transports, with so much junk for the victim, and checks what the victim
+// makes of it.
 func simmer(t *testing.T, f *sdk.Fleet, trs []transport.Transport, junk int) {
 	t.Helper()
 	pot := &soup{chance: rng.New(9, rng.Address{Purpose: rng.Fault}), last: f.Method.Rounds + f.Method.Cooldown}
@@ -449,7 +470,8 @@ func simmer(t *testing.T, f *sdk.Fleet, trs []transport.Transport, junk int) {
 	took := time.Since(began)
 	heapAfter, sysAfter := memory()
 	st := all[1].Status()
-	t.Logf("%d frames of junk, %d of them no frames and %d refused, in %v; heap %+d bytes, system %+d bytes, %d lines in the log",
+	t.Logf("%d frames of junk, %d of them no frames and %d refused, in %v; heap %+d bytes, system %+d bytes, %d lines "+
+		"in the log",
 		sent, pot.bad, st.Refused, took, int64(heapAfter-heap), int64(sysAfter-sys), log.lines)
 	if sent != junk || st.Refused < pot.bad || pot.bad < int64(junk)/2 {
 		t.Errorf("%d frames of junk sent, want %d; %d are no frames, and %d were refused", sent, junk, pot.bad, st.Refused)
@@ -492,7 +514,8 @@ func pathOverTLS(t *testing.T, f *sdk.Fleet, villainMax int, log *slog.Logger) [
 			Hello: f.Hello(name), CheckHello: f.CheckHello(name),
 		}
 		for _, peer := range neighbors(f, name) {
-			cfg.Peers = append(cfg.Peers, ws.Peer{Name: peer, Keys: []ed25519.PublicKey{key(slices.Index(f.Members, peer)).Public().(ed25519.PublicKey)}})
+			cfg.Peers = append(cfg.Peers,
+				ws.Peer{Name: peer, Keys: []ed25519.PublicKey{key(slices.Index(f.Members, peer)).Public().(ed25519.PublicKey)}})
 		}
 		switch name {
 		case "villain":
@@ -541,14 +564,15 @@ func TestGiantFramesOverTLS(t *testing.T) {
 		t.Errorf("%d bytes more are taken from the system", int64(after-sys))
 	}
 	for _, n := range []int{giant, wire.MaxFrame(6) + 1} {
-		if want := fmt.Sprintf("with number %d, want at most %d", n, wire.MaxFrame(6)); !strings.Contains(log.String(), want) {
+		if want := fmt.Sprintf("with number %d, want at most %d", n, wire.MaxFrame(6)); !strings.Contains(log.String(),
+			want) {
 			t.Errorf("no %q in\n%s", want, &log)
 		}
 	}
 }
 
-// A frame of a few bytes may stand for a vector of zeros of the run's dimension, and for nothing longer: a thousand of them, which
-// would be 400 MB, take the room of one.
+// A frame of a few bytes may stand for a vector of zeros of the run's dimension, and for nothing longer: a thousand of
+// them, which would be 400 MB, take the room of one.
 func TestBombs(t *testing.T) {
 	f := path(true)
 	f.Dim, f.Method.Rounds, f.Method.Cooldown = 100_000, 2, 1
@@ -650,8 +674,8 @@ func (r *taped) Recv(ctx context.Context) (string, []byte, error) {
 	return from, frame, err
 }
 
-// The oracle of one of two nodes fails, in whatever way: what the other is sent, to the byte, is what an oracle sends it that knows nothing and
-// always answers the public constant.
+// The oracle of one of two nodes fails, in whatever way: what the other is sent, to the byte, is what an oracle sends
+// it that knows nothing and always answers the public constant.
 func TestFailedOracleLooksLikeAny(t *testing.T) {
 	const fallback = 0
 	for _, change := range []func(f *sdk.Fleet){
@@ -668,7 +692,8 @@ func TestFailedOracleLooksLikeAny(t *testing.T) {
 			tape := &taped{Transport: trs[0], codec: newVillain(t, nil, f.Dim, nil).codec}
 			trs[0] = tape
 			all := nodes(t, f, trs, func(i int, c *sdk.Config) {
-				c.Key, c.Keys = nil, nil // a signature says nothing but what is compared here, and the number of a life, which differs
+				// a signature says nothing but what is compared here, and the number of an incarnation, which differs
+				c.Key, c.Keys = nil, nil
 				c.ResendAfter = time.Minute
 				if i == 1 {
 					c.Oracle = sdk.OracleFunc(func(context.Context, []float32, int) (float64, error) { return loss, err })
@@ -681,7 +706,7 @@ func TestFailedOracleLooksLikeAny(t *testing.T) {
 			return tape.frames, all[0].Model(), all[1].Status().FailedQueries
 		}
 		want, model, failed := seen(fallback, nil)
-		if failed != 0 || len(want) != 15 { // two hails, twelve releases, a last word
+		if failed != 0 || len(want) != 15 { // two probes, twelve releases, a last word
 			t.Fatalf("%d failed queries, frames\n%s", failed, strings.Join(want, "\n"))
 		}
 		for _, c := range []struct {

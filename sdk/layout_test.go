@@ -32,13 +32,15 @@ var mayImport = map[string][]string{
 	"sdk/graph":                   {"zoest/vec", "zoest/rng"},
 	"sdk/task":                    {"zoest/vec", "zoest/rng"},
 	"sdk/scorer":                  {"zoest", "sdk/wire/cbor"},
-	"sdk":                         {"sdk/admm", "sdk/wire", "sdk/signed", "sdk/state", "sdk/recovery", "sdk/graph", "zoest", "dpmech", "transport"},
-	"sdk/audit":                   {"sdk", "sdk/signed", "dpmech"},
-	"sdk/monitor":                 {"sdk", "sdk/signed", "sdk/state", "dpmech"},
-	"sdk/fleetfile":               {"sdk", "sdk/scorer", "sdk/state", "sdk/wire", "sdk/task", "transport"},
-	"sdk/device":                  {"sdk", "sdk/fleetfile", "sdk/monitor", "sdk/state", "transport"},
-	"sdk/sim":                     {"sdk/admm", "zoest", "zoest/rng"},
-	"tinytest":                    {"sdk", "sdk/state", "sdk/admm", "sdk/sim", "zoest", "zoest/vec", "zoest/rng", "transport"},
+	"sdk": {"sdk/admm", "sdk/wire", "sdk/signed", "sdk/state", "sdk/recovery", "sdk/graph",
+		"zoest", "dpmech", "transport"},
+	"sdk/audit":     {"sdk", "sdk/signed", "dpmech"},
+	"sdk/monitor":   {"sdk", "sdk/signed", "sdk/state", "dpmech"},
+	"sdk/fleetfile": {"sdk", "sdk/scorer", "sdk/state", "sdk/wire", "sdk/task", "transport"},
+	"sdk/device":    {"sdk", "sdk/fleetfile", "sdk/monitor", "sdk/state", "transport"},
+	"sdk/sim":       {"sdk/admm", "zoest", "zoest/rng"},
+	"tinytest": {"sdk", "sdk/state", "sdk/admm", "sdk/sim", "zoest", "zoest/vec", "zoest/rng",
+		"transport"},
 }
 
 var mayUse = map[string][]string{
@@ -47,8 +49,8 @@ var mayUse = map[string][]string{
 	"transport/ws":  {"nhooyr.io/websocket"},
 }
 
-// Imports go one way, each dependency has one door, and the top level is what it is meant to be. Tests are free to import
-// what they like; the program and the examples too.
+// Imports go one way, each dependency has one door, and the top level is what it is meant to be. Tests are free to
+// import what they like; the program and the examples too.
 func TestLayout(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {
@@ -104,7 +106,8 @@ func TestLayout(t *testing.T) {
 			t.Errorf("the table of imports names %s, which does not exist", dir)
 		}
 	}
-	top := []string{"LICENSE", "README.md", "cmd", "dpmech", "examples", "go.mod", "go.sum", "sdk", "tinytest", "transport", "zoest"}
+	top := []string{"LICENSE", "README.md", "cmd", "dpmech", "examples", "go.mod", "go.sum", "sdk", "tinytest",
+		"transport", "zoest"}
 	entries, err := filepath.Glob(filepath.Join(root, "*"))
 	if err != nil {
 		t.Fatal(err)

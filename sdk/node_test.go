@@ -170,7 +170,8 @@ func TestNodesMatchSimulation(t *testing.T) {
 				st := n.Status()
 				// m_i + tau*b_i queries a round, with b_i = min(3, m_i).
 				queries := int64(8 * (samples[i] + 2*min(3, samples[i])))
-				if !st.Done || st.Round != 12 || st.Queries != queries || st.FailedQueries != 0 || st.Refused != 0 || st.BytesSent == 0 {
+				if !st.Done || st.Round != 12 || st.Queries != queries || st.FailedQueries != 0 || st.Refused != 0 ||
+					st.BytesSent == 0 {
 					t.Errorf("node %d: status %+v, want 12 rounds and %d queries", i, st, queries)
 				}
 				if want := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}; !slices.Equal(releases[i], want) {

@@ -18,8 +18,8 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// Two nodes make their one release, both lose their states, and neither remembers the other's release: the ledgers do, and no
-// node begins again.
+// Two nodes make their one release, both lose their states, and neither remembers the other's release: the ledgers do,
+// and no node begins again.
 func TestDeletedStates(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges, f.Method.Rounds, f.Method.Cooldown = f.Members[:2], f.Edges[:1], 1, 0
@@ -50,14 +50,16 @@ func TestDeletedStates(t *testing.T) {
 		if err == nil {
 			release()
 		}
-		if !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "the ledger has release 1 of this run, and the stored state ends with 0") {
+		if !errors.Is(err, state.ErrRollback) ||
+			!strings.Contains(err.Error(), "the ledger has release 1 of this run, and the stored state ends with 0") {
 			t.Errorf("%s begins again: %v", name, err)
 		}
 	}
 }
 
-// A crash at every point between the line of a release and the release itself: what was not marked was not sent, and is made anew
-// without a second charge; what was kept and not marked is marked before anything is sent, and is sent as it was kept.
+// A crash at every point between the line of a release and the release itself: what was not marked was not sent, and is
+// made anew without a second charge; what was kept and not marked is marked before anything is sent, and is sent as it
+// was kept.
 func TestCrashBetweenDuties(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -90,7 +92,7 @@ func TestCrashBetweenDuties(t *testing.T) {
 		}
 	}
 	open := tinytest.MemStore()
-	life := func() (sdk.Config, *sdk.Node) {
+	restart := func() (sdk.Config, *sdk.Node) {
 		t.Helper()
 		store, err := open()
 		if err != nil {
@@ -115,8 +117,9 @@ func TestCrashBetweenDuties(t *testing.T) {
 	if err := os.Mkdir(path+".mark.tmp", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	cfg, n := life()
-	if err := n.Run(ctx); err == nil || !strings.Contains(err.Error(), "release 1 is not sent, for it could not be marked") {
+	cfg, n := restart()
+	if err := n.Run(ctx); err == nil ||
+		!strings.Contains(err.Error(), "release 1 is not sent, for it could not be marked") {
 		t.Errorf("no mark: %v", err)
 	}
 	saved, err := cfg.Store.Load()
@@ -133,7 +136,7 @@ func TestCrashBetweenDuties(t *testing.T) {
 	}
 	reopen()
 	check("a state", 1, 0)
-	_, n = life()
+	_, n = restart()
 	check("a state that is resumed", 1, 1)
 	var snap wire.Snapshot
 	if err := wire.DecodeSnapshot(saved[0].State, &snap); err != nil {
@@ -171,7 +174,8 @@ func TestReservationWithoutStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ledger.Close()
-	if err := ledger.Reserve(f.Run, f.Hash(), "a", 1, dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}); err != nil {
+	if err := ledger.Reserve(f.Run, f.Hash(), "a", 1,
+		dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}); err != nil {
 		t.Fatal(err)
 	}
 	cfg := sdk.Config{Fleet: f, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, f)[0], Ledger: ledger}
@@ -180,7 +184,8 @@ func TestReservationWithoutStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustRun(t, []*sdk.Node{n})
-	if last, marked := ledger.Last(f.Run, f.Hash(), "a"), ledger.Marked(f.Run, f.Hash(), "a"); last != 8 || marked != 8 || ledger.Head().Seq != 8 {
+	if last, marked := ledger.Last(f.Run, f.Hash(), "a"),
+		ledger.Marked(f.Run, f.Hash(), "a"); last != 8 || marked != 8 || ledger.Head().Seq != 8 {
 		t.Errorf("%d releases, %d marked, in %d lines", last, marked, ledger.Head().Seq)
 	}
 	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "there is no Store") {
@@ -188,7 +193,8 @@ func TestReservationWithoutStore(t *testing.T) {
 	}
 }
 
-// What a neighbor holds of a node that has lost its state is charged and marked: the next life needs no neighbor to know it.
+// What a neighbor holds of a node that has lost its state is charged and marked: the next incarnation needs no neighbor
+// to know it.
 func TestLostReleasesAreMarked(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -217,7 +223,8 @@ func TestLostReleasesAreMarked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ledger.Close()
-	cfg := sdk.Config{Fleet: f, Name: "b", Samples: samples[1], Oracle: oracle(1), Transport: trs[1], Ledger: ledger, ResendAfter: 5 * time.Millisecond}
+	cfg := sdk.Config{Fleet: f, Name: "b", Samples: samples[1], Oracle: oracle(1), Transport: trs[1], Ledger: ledger,
+		ResendAfter: 5 * time.Millisecond}
 	sign(&cfg)
 	if cfg.Store, err = tinytest.MemStore()(); err != nil {
 		t.Fatal(err)
@@ -234,15 +241,15 @@ func TestLostReleasesAreMarked(t *testing.T) {
 		t.Errorf("release %d is charged, and %d marked", last, marked)
 	}
 	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) {
-		t.Errorf("the next life: %v", err)
+		t.Errorf("the next incarnation: %v", err)
 	}
 	stop()
 	<-over
 }
 
-// A device that has taken the place of a lost one has its ledger too. The ledger may have the two releases after the last one
-// that came back, which are made anew without data: that is no obstacle when the device is started again before it has come
-// there.
+// A device that has taken the place of a lost one has its ledger too. The ledger may have the two releases after the
+// last one that came back, which are made anew without data: that is no obstacle when the device is started again
+// before it has come there.
 func TestReplacedDeviceStartsAgain(t *testing.T) {
 	path := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -252,7 +259,8 @@ func TestReplacedDeviceStartsAgain(t *testing.T) {
 		cfg := left(tinytest.CrashAt(open, 1), path) // with release 3, as it came back
 		run, hash := cfg.Fleet.Run, cfg.Fleet.Hash()
 		for round := 1; round <= 6; round++ {
-			if err := cfg.Ledger.Reserve(run, hash, "a", round, dpmech.Gaussian{Clip: cfg.Fleet.Privacy.Clip, Sigma: cfg.Fleet.Privacy.Sigma}); err != nil {
+			if err := cfg.Ledger.Reserve(run, hash, "a", round,
+				dpmech.Gaussian{Clip: cfg.Fleet.Privacy.Clip, Sigma: cfg.Fleet.Privacy.Sigma}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -26,9 +26,9 @@ func (d *dumb) Send(ctx context.Context, to string, frame []byte) error {
 	return d.Transport.Send(ctx, to, frame)
 }
 
-// Nodes that get nowhere send what may have got lost less and less often: in an hour about as often as in four minutes at the
-// pace of the first repetition, and when it goes on they miss a lost frame as quickly as before. In a lossy run, which counts
-// repetitions, their pace stays.
+// Nodes that get nowhere send what may have got lost less and less often: in an hour about as often as in four minutes
+// at the pace of the first repetition, and when it goes on they miss a lost frame as quickly as before. In a lossy run,
+// which counts repetitions, their pace stays.
 func TestPatience(t *testing.T) {
 	const resend, hour = 2 * time.Second, time.Hour
 	for name, c := range map[string]struct {

@@ -61,11 +61,15 @@ func TestPreflight(t *testing.T) {
 		"sound, kept":   {func(*sdk.Config) {}, kept(here), "", ""},
 		"not a member":  {func(c *sdk.Config) { c.Name = "z"; c.Ledger = nil }, nothing, "Config", `Name is "z"`},
 		"state missing": {func(*sdk.Config) {}, nothing, "Ledger", "the stored state ends with 0"},
-		"state unread":  {func(c *sdk.Config) { c.Ledger = nil }, func() (*state.Snapshot, error) { return nil, errors.New("torn") }, "State", "torn"},
-		"another fleet": {func(c *sdk.Config) { c.Ledger = nil }, kept(state.Snapshot{Member: "a", Build: build}), "State", "a fleet with hash 0000000000000000"},
-		"another's state": {func(c *sdk.Config) { c.Ledger = nil }, kept(state.Snapshot{Member: "b", Fleet: f.Hash(), Build: build}),
+		"state unread": {func(c *sdk.Config) { c.Ledger = nil },
+			func() (*state.Snapshot, error) { return nil, errors.New("torn") }, "State", "torn"},
+		"another fleet": {func(c *sdk.Config) { c.Ledger = nil }, kept(state.Snapshot{Member: "a", Build: build}), "State",
+			"a fleet with hash 0000000000000000"},
+		"another's state": {func(c *sdk.Config) { c.Ledger = nil },
+			kept(state.Snapshot{Member: "b", Fleet: f.Hash(), Build: build}),
 			"State", `of member "b", want "a"`},
-		"another program": {func(c *sdk.Config) { c.Ledger = nil }, kept(state.Snapshot{Member: "a", Fleet: f.Hash(), Build: "x"}), "State", `"x"`},
+		"another program": {func(c *sdk.Config) { c.Ledger = nil },
+			kept(state.Snapshot{Member: "a", Fleet: f.Hash(), Build: "x"}), "State", `"x"`},
 		"limit": {func(c *sdk.Config) {
 			limited := *f
 			limited.Privacy.EpsilonLimit = 1e-3
@@ -77,8 +81,9 @@ func TestPreflight(t *testing.T) {
 			k.Ledger = `{"id":"0123456789abcdef0123456789abcdef","seq":9,"hash":"00"}`
 			return &k, nil
 		}, "Ledger", "ledger"},
-		"oracle fails":  {func(c *sdk.Config) { c.Oracle = loss(0, errors.New("no data")) }, kept(here), "Oracle", "no data"},
-		"oracle of NaN": {func(c *sdk.Config) { c.Oracle = loss(math.NaN(), nil) }, kept(here), "Oracle", "the loss at the start is NaN"},
+		"oracle fails": {func(c *sdk.Config) { c.Oracle = loss(0, errors.New("no data")) }, kept(here), "Oracle", "no data"},
+		"oracle of NaN": {func(c *sdk.Config) { c.Oracle = loss(math.NaN(), nil) }, kept(here), "Oracle",
+			"the loss at the start is NaN"},
 		"oracle panics": {func(c *sdk.Config) {
 			c.Oracle = sdk.OracleFunc(func(context.Context, []float32, int) (float64, error) { panic("broken") })
 		}, kept(here), "Oracle", "it has panicked: broken"},
@@ -114,7 +119,8 @@ func TestPreflight(t *testing.T) {
 		return &k, nil
 	}
 	reads = 1
-	if r := sdk.Preflight(t.Context(), sdk.Config{Fleet: f, Name: "a", Ledger: ledger}, later); r.Ledger != nil || reads != 3 {
+	if r := sdk.Preflight(t.Context(), sdk.Config{Fleet: f, Name: "a", Ledger: ledger}, later); r.Ledger != nil ||
+		reads != 3 {
 		t.Errorf("%v after %d looks", r.Ledger, reads-1)
 	}
 }

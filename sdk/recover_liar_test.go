@@ -43,9 +43,10 @@ func (v *forger) Send(ctx context.Context, to string, frame []byte) error {
 	return errors.Join(err, v.Transport.Send(ctx, to, frame))
 }
 
-// triangle is a private fleet whose members all know each other, and which has stopped since the first of them is lost, with its disk.
-// left returns a configuration for its successor; stop ends those that are left.
-func triangle(t *testing.T, edges int, keys bool, lie func(f *admm.Message)) (left func(open tinytest.OpenStore, ledger string) sdk.Config, made func() int, stop func()) {
+// triangle is a private fleet whose members all know each other, and which has stopped since the first of them is lost,
+// with its disk. left returns a configuration for its successor; stop ends those that are left.
+func triangle(t *testing.T, edges int, keys bool, lie func(f *admm.Message)) (
+	left func(open tinytest.OpenStore, ledger string) sdk.Config, made func() int, stop func()) {
 	f := privateRing()
 	f.Members = f.Members[:3]
 	f.Edges = [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}}[:edges]
@@ -75,7 +76,8 @@ func triangle(t *testing.T, edges int, keys bool, lie func(f *admm.Message)) (le
 			}
 			tr = &forger{Transport: tr, codec: codec, lie: lie}
 		}
-		cfg := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: tr, Store: store, ResendAfter: time.Millisecond}
+		cfg := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: tr, Store: store,
+			ResendAfter: time.Millisecond}
 		if keys {
 			sign(&cfg)
 		}
@@ -138,9 +140,10 @@ func spareLedger(t *testing.T) string {
 	return path
 }
 
-// A neighbor that does not say what another one says is found out, with the name of the other; nothing is kept and nothing
-// charged. What it alone knows is believed. In a fleet with keys a claim that shows no signature is refused, and costs nothing: the node
-// goes on with what others can show, or waits and names the neighbor. Without keys a release that it claims to have held costs its price.
+// A neighbor that does not say what another one says is found out, with the name of the other; nothing is kept and
+// nothing charged. What it alone knows is believed. In a fleet with keys a claim that shows no signature is refused,
+// and costs nothing: the node goes on with what others can show, or waits and names the neighbor. Without keys a
+// release that it claims to have held costs its price.
 func TestRecoveryFromLiars(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -160,8 +163,10 @@ func TestRecoveryFromLiars(t *testing.T) {
 				r.Sign(memberKey("b"), signed.NewScope("test", privateHash(), "a"))
 				f.Signed.Proof = r.Append(nil)
 			}
-		}, nil, []string{`"b" gives no answer that counts: sdk: the sender says that it holds release 3 of this node: signed: release 3: the signature is by none`}},
-		{"a device that never was", func(f *admm.Message) { f.Generation = 65535 }, []string{"neighbors have seen 65536 devices of this name"},
+		}, nil, []string{`"b" gives no answer that counts: sdk: the sender says that it holds release 3 of this node: ` +
+			`signed: release 3: the signature is by none`}},
+		{"a device that never was", func(f *admm.Message) { f.Generation = 65535 },
+			[]string{"neighbors have seen 65536 devices of this name"},
 			[]string{`shows the signature of release 3 and generation 0`}},
 		{"another place", func(f *admm.Message) {
 			if f.Part == admm.RequesterBase && f.Round == 3 && len(f.Grid) > 0 {
@@ -169,16 +174,21 @@ func TestRecoveryFromLiars(t *testing.T) {
 			}
 		}, []string{`"b" and "c" disagree about the place of release 2 of "a"`}, nil},
 		{"a release that it cannot show", func(f *admm.Message) { f.Held = 4 }, nil,
-			[]string{`"b" gives no answer that counts: recovery: the sender speaks of release 4 and generation 0, and shows the signature of release 3 and generation 0`}},
-		{"a release far ahead", func(f *admm.Message) { f.Held = 9 }, []string{`"c" has made release 4, and "b" holds release 9`, "never more than one round apart"},
+			[]string{`"b" gives no answer that counts: recovery: the sender speaks of release 4 and generation 0, and shows ` +
+				`the signature of release 3 and generation 0`}},
+		{"a release far ahead", func(f *admm.Message) { f.Held = 9 },
+			[]string{`"c" has made release 4, and "b" holds release 9`, "never more than one round apart"},
 			[]string{`"b" gives no answer that counts: recovery: the sender speaks of release 9`}},
 		{"no signature", func(f *admm.Message) { f.Signed.Proof = nil }, nil,
-			[]string{`"b" gives no answer that counts: sdk: the sender says that it holds release 3 of this node, and shows no signature of it`}},
+			[]string{`"b" gives no answer that counts: sdk: the sender says that it holds release 3 of this node, and shows ` +
+				`no signature of it`}},
 		{"it is far ahead itself", func(f *admm.Message) {
 			if f.Part == admm.Progress {
 				f.Round = 7
 			}
-		}, []string{`"b" has made release 7`}, []string{`"b" gives no answer that counts: recovery: the sender says that it has made release 7, and has signed release 4`}},
+		}, []string{`"b" has made release 7`},
+			[]string{`"b" gives no answer that counts: recovery: the sender says that it has made release 7, and has signed ` +
+				`release 4`}},
 		{"it has forgotten its z", func(f *admm.Message) {
 			if f.Part == admm.RequesterZ {
 				f.Vector = nil
@@ -212,7 +222,8 @@ func TestRecoveryFromLiars(t *testing.T) {
 				charged := cfg.Ledger.Last("test", cfg.Fleet.Hash(), "a")
 				saved, _ := cfg.Store.Load()
 				if keys && len(c.keys) > 0 && c.keys[0] != works {
-					if text := strings.ReplaceAll(said.String(), `\"`, `"`); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(text, c.keys[0]) {
+					if text := strings.ReplaceAll(said.String(), `\"`, `"`); !errors.Is(err, context.DeadlineExceeded) ||
+						!strings.Contains(text, c.keys[0]) {
 						t.Errorf("%v, want it to wait and say %s; it said:\n%s", err, c.keys[0], text)
 					}
 					if charged != 0 || len(saved) != 0 || n.Spend() != 0 {
@@ -222,7 +233,8 @@ func TestRecoveryFromLiars(t *testing.T) {
 				}
 				if c.want == nil || keys && len(c.keys) > 0 {
 					if !errors.Is(err, context.Canceled) || recovered != 3 || made() != 3 || charged < 4 || len(saved) != 2 {
-						t.Errorf("recovered after release %d of %d, charged %d, %d states, %v", recovered, made(), charged, len(saved), err)
+						t.Errorf("recovered after release %d of %d, charged %d, %d states, %v", recovered, made(), charged, len(saved),
+							err)
 					}
 					return
 				}
@@ -250,7 +262,8 @@ func privateHash() [32]byte {
 	return f.Hash()
 }
 
-// What was seen is charged before anything is made: with a store that fails at its first save, the ledger has it all the same.
+// What was seen is charged before anything is made: with a store that fails at its first save, the ledger has it all
+// the same.
 func TestRecoveryChargesFirst(t *testing.T) {
 	ledger := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -273,8 +286,8 @@ func TestRecoveryChargesFirst(t *testing.T) {
 	})
 }
 
-// A ledger that was saved from the lost device knows more than neighbors who were set back, all of them. They hold release 3, so
-// it can have sent releases 4 and 5, which are made anew without data, and have reserved a sixth.
+// A ledger that was saved from the lost device knows more than neighbors who were set back, all of them. They hold
+// release 3, so it can have sent releases 4 and 5, which are made anew without data, and have reserved a sixth.
 func TestRecoveryAgainstLedger(t *testing.T) {
 	for in, fine := range map[[2]int]bool{{6, 5}: true, {5, 5}: true, {6, 0}: true, {7, 5}: false, {6, 6}: false} {
 		reserved, marked := in[0], in[1]
@@ -332,7 +345,8 @@ func TestRecoveryWaits(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) || len(saved) > 0 || cfg.Ledger.Last("test", cfg.Fleet.Hash(), "a") > 0 {
 			t.Errorf("%v, %d states", err, len(saved))
 		}
-		if want := []string{"b", "c"}; len(told) != 1 || !slices.Equal(told[0], want) || !slices.Equal(n.Status().Waiting, want) {
+		if want := []string{"b", "c"}; len(told) != 1 || !slices.Equal(told[0], want) ||
+			!slices.Equal(n.Status().Waiting, want) {
 			t.Errorf("told %v, status %+v", told, n.Status())
 		}
 	})
@@ -346,14 +360,18 @@ func TestRecoveryRefused(t *testing.T) {
 	}
 	for want, change := range map[string]func(c *sdk.Config){
 		`payload is "message"`: func(c *sdk.Config) { c.Fleet.Wire.Payload = sdk.PayloadMessage },
-		"the fleet is lossy":   func(c *sdk.Config) { c.Fleet.Privacy, c.Fleet.Wire.Lossy = sdk.Privacy{NonPrivate: true}, 2 },
+		"the fleet is lossy": func(c *sdk.Config) {
+			c.Fleet.Privacy, c.Fleet.Wire.Lossy = sdk.Privacy{NonPrivate: true}, 2
+		},
 		"Store is nil":         func(c *sdk.Config) { c.Store = nil },
 		`"a" has no neighbors`: func(c *sdk.Config) { c.Fleet.Members, c.Fleet.Edges = c.Fleet.Members[:1], nil },
 	} {
 		f := privateRing()
-		cfg := sdk.Config{Fleet: f, Name: "a", Samples: 1, Oracle: oracle(0), Transport: inMemory(t, f)[0], Store: store, Recover: true}
+		cfg := sdk.Config{Fleet: f, Name: "a", Samples: 1, Oracle: oracle(0), Transport: inMemory(t, f)[0], Store: store,
+			Recover: true}
 		change(&cfg)
-		if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "Recover is set, and") || !strings.Contains(err.Error(), want) {
+		if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "Recover is set, and") ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want it to say %s", err, want)
 		}
 	}

@@ -30,48 +30,48 @@ import (
 )
 
 // A wreck is a small fleet in virtual time, drawn from a seed. One of its devices is lost at a random moment, with its
-// disk; another takes its place. Neighbors may be killed and started again meanwhile, on what they kept, and frames get lost,
-// come twice and overtake each other.
+// disk; another takes its place. Neighbors may be killed and started again meanwhile, on what they kept, and frames get
+// lost, come twice and overtake each other.
 type wreck struct {
 	t      *testing.T
 	seed   uint64
 	chance rng.Stream
 	fleet  *sdk.Fleet
 	net    *mem.Net
-	fate   sim.FaultSchedule
+	faults sim.FaultSchedule
 	hosts  []*host
 	lost   int // whose device is lost
 	rough  bool
 	served int // who had come to an end and was started again
 
 	mu    sync.Mutex
-	seen  map[sight][]glance // releases that have arrived
+	seen  map[releaseKey][]receipt // releases that have arrived
 	story []string
 }
 
-// sight is a member's release of a round.
-type sight struct{ member, round int }
+// releaseKey is a member's release of a round.
+type releaseKey struct{ member, round int }
 
-// glance is that somebody has had it.
-type glance struct {
-	by, life int
-	content  string
+// receipt is that somebody has had it.
+type receipt struct {
+	by, incarnation int
+	content         string
 }
 
 // host is a member's device, or one after the other.
 type host struct {
-	life   int
-	open   tinytest.OpenStore
-	ledger string // path; empty for none
-	spare  bool   // recovers what the device before had
-	node   *sdk.Node
-	tr     transport.Transport
-	stop   context.CancelFunc
-	over   chan struct{}
-	err    error
-	log    *journal
-	rounds []int // that Observer.Released was told of, in this life
-	looked int   // the first round in which the data were asked for, on this device; 0 if none
+	incarnation int
+	open        tinytest.OpenStore
+	ledger      string // path; empty for none
+	spare       bool   // recovers what the device before had
+	node        *sdk.Node
+	tr          transport.Transport
+	stop        context.CancelFunc
+	over        chan struct{}
+	err         error
+	log         *journal
+	rounds      []int // that Observer.Released was told of, in this incarnation
+	looked      int   // the first round in which the data were asked for, on this device; 0 if none
 }
 
 // journal is a log that can be read while it is written.
@@ -95,10 +95,10 @@ func (j *journal) String() string {
 // lookout notes the releases that arrive at a member.
 type lookout struct {
 	transport.Transport
-	w     *wreck
-	self  int
-	life  int
-	codec *wire.Codec
+	w           *wreck
+	self        int
+	incarnation int
+	codec       *wire.Codec
 }
 
 func (c *lookout) Recv(ctx context.Context) (string, []byte, error) {
@@ -110,19 +110,19 @@ func (c *lookout) Recv(ctx context.Context) (string, []byte, error) {
 	if err := c.codec.Decode(frame, &f); err != nil {
 		c.w.t.Errorf("seed %d: %v", c.w.seed, err)
 	}
-	c.w.note("%s (life %d) receives from %s: %+v", c.w.fleet.Members[c.self], c.life, from, f)
+	c.w.note("%s (incarnation %d) receives from %s: %+v", c.w.fleet.Members[c.self], c.incarnation, from, f)
 	if f.Kind == admm.Release {
 		c.w.mu.Lock()
 		defer c.w.mu.Unlock()
-		at := sight{slices.Index(c.w.fleet.Members, from), f.Round}
-		c.w.seen[at] = append(c.w.seen[at], glance{c.self, c.life, fmt.Sprint(f.Vector, f.Grid)})
+		at := releaseKey{slices.Index(c.w.fleet.Members, from), f.Round}
+		c.w.seen[at] = append(c.w.seen[at], receipt{c.self, c.incarnation, fmt.Sprint(f.Vector, f.Grid)})
 	}
 	return from, frame, nil
 }
 
 // newWreck draws a fleet.
 func newWreck(t *testing.T, seed uint64) *wreck {
-	w := &wreck{t: t, seed: seed, chance: rng.New(seed, rng.Address{Purpose: rng.Fault}), seen: map[sight][]glance{}}
+	w := &wreck{t: t, seed: seed, chance: rng.New(seed, rng.Address{Purpose: rng.Fault}), seen: map[releaseKey][]receipt{}}
 	c := &w.chance
 	n := 2 + c.IntN(4)
 	f := ring()
@@ -151,7 +151,8 @@ func newWreck(t *testing.T, seed uint64) *wreck {
 	w.fleet, w.net, w.lost = f, mem.New(f.Members...), c.IntN(n)
 	w.rough = c.IntN(3) > 0
 	if w.rough {
-		w.fate = tinytest.Chain(tinytest.Drop(seed, 0.25*c.Float64()), tinytest.Duplicate(seed, 0.2), tinytest.Delay(seed, 0.3, 1+c.IntN(3)))
+		w.faults = tinytest.Chain(tinytest.Drop(seed, 0.25*c.Float64()), tinytest.Duplicate(seed, 0.2),
+			tinytest.Delay(seed, 0.3, 1+c.IntN(3)))
 	}
 	for i := range n {
 		h := &host{open: tinytest.MemStore()}
@@ -175,12 +176,12 @@ func (w *wreck) newLedger(name string) string {
 	return path
 }
 
-// start begins a life of a member.
+// start begins an incarnation of a member.
 func (w *wreck) start(i int, alter ...func(c *sdk.Config)) {
 	w.t.Helper()
 	h := w.hosts[i]
-	h.life++
-	w.note("%s starts life %d, recovers: %v", w.fleet.Members[i], h.life, h.spare)
+	h.incarnation++
+	w.note("%s starts incarnation %d, recovers: %v", w.fleet.Members[i], h.incarnation, h.spare)
 	h.log = new(journal)
 	h.rounds, h.err = nil, nil
 	inner, err := w.net.Node(w.fleet.Members[i])
@@ -191,12 +192,12 @@ func (w *wreck) start(i int, alter ...func(c *sdk.Config)) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if w.fate != nil { // a life's messages have a fate of their own
-		shift := 1000 * h.life
-		fate := func(from, to, seq int) []int { return w.fate(from, to, seq+shift) }
-		inner = tinytest.Faulty(inner, fate, time.Millisecond, i, w.fleet.Members...)
+	if w.faults != nil { // an incarnation's messages have a fault schedule of their own
+		shift := 1000 * h.incarnation
+		faults := func(from, to, seq int) []int { return w.faults(from, to, seq+shift) }
+		inner = tinytest.Faulty(inner, faults, time.Millisecond, i, w.fleet.Members...)
 	}
-	h.tr = &lookout{Transport: inner, w: w, self: i, life: h.life, codec: codec}
+	h.tr = &lookout{Transport: inner, w: w, self: i, incarnation: h.incarnation, codec: codec}
 	store, err := h.open()
 	if err != nil {
 		w.t.Fatal(err)
@@ -238,7 +239,7 @@ func (w *wreck) start(i int, alter ...func(c *sdk.Config)) {
 	}()
 }
 
-// ended reports whether a life is over.
+// ended reports whether an incarnation is over.
 func (h *host) ended() bool {
 	select {
 	case <-h.over:
@@ -255,7 +256,7 @@ func (h *host) look() {
 	}
 }
 
-// kill ends a life: with the frames that are still to leave, or without.
+// kill ends an incarnation: with the frames that are still to leave, or without.
 func (w *wreck) kill(i int) {
 	w.t.Helper()
 	h := w.hosts[i]
@@ -306,7 +307,7 @@ func (w *wreck) remembered() int {
 	last := 0
 	for at, all := range w.seen {
 		for _, g := range all {
-			if at.member == w.lost && g.life == w.hosts[g.by].life {
+			if at.member == w.lost && g.incarnation == w.hosts[g.by].incarnation {
 				last = max(last, at.round)
 			}
 		}
@@ -337,7 +338,7 @@ func (w *wreck) play() (out outcome) {
 	w.wait(3 * time.Millisecond)
 	w.kill(w.lost)
 	old := w.hosts[w.lost]
-	w.hosts[w.lost] = &host{open: tinytest.MemStore(), life: old.life, spare: true}
+	w.hosts[w.lost] = &host{open: tinytest.MemStore(), incarnation: old.incarnation, spare: true}
 	if old.ledger != "" {
 		w.hosts[w.lost].ledger = w.newLedger("second")
 	}
@@ -380,7 +381,8 @@ func (w *wreck) play() (out outcome) {
 	}
 	synctest.Wait()
 	if spare.ended() {
-		if errors.Is(spare.err, sdk.ErrRecovery) && strings.Contains(spare.err.Error(), "no neighbor") && (w.rough || w.served > 0) {
+		if errors.Is(spare.err, sdk.ErrRecovery) && strings.Contains(spare.err.Error(), "no neighbor") &&
+			(w.rough || w.served > 0) {
 			out.gone = true
 			w.end()
 			return out
@@ -405,7 +407,8 @@ func (w *wreck) play() (out outcome) {
 	if !w.fleet.Privacy.NonPrivate {
 		g := dpmech.Gaussian{Clip: w.fleet.Privacy.Clip, Sigma: w.fleet.Privacy.Sigma}
 		if least := float64(min(out.recovered, w.fleet.Method.Rounds)) * g.Rho(); spare.node.Spend() < least {
-			t.Errorf("seed %d: recovered after release %d, and has spent %v, want %v or more", w.seed, out.recovered, spare.node.Spend(), least)
+			t.Errorf("seed %d: recovered after release %d, and has spent %v, want %v or more", w.seed, out.recovered,
+				spare.node.Spend(), least)
 		}
 	}
 	if w.chance.IntN(2) == 0 && old.node.Status().Round < w.last() && out.recovered > 0 {
@@ -428,17 +431,20 @@ func (w *wreck) play() (out outcome) {
 	}
 	w.checkEdges()
 	w.checkReleases(&out)
-	if made := old.node.Status().Round; spare.looked != 0 && spare.looked <= min(made, w.fleet.Method.Rounds) && !w.fleet.Privacy.NonPrivate {
-		t.Errorf("seed %d: the lost device had made release %d, and its successor looked at the data in round %d", w.seed, made, spare.looked)
+	if made := old.node.Status().Round; spare.looked != 0 && spare.looked <= min(made, w.fleet.Method.Rounds) &&
+		!w.fleet.Privacy.NonPrivate {
+		t.Errorf("seed %d: the lost device had made release %d, and its successor looked at the data in round %d", w.seed,
+			made, spare.looked)
 	}
 	w.checkCertificate(out)
 	return out
 }
 
-// comeBack starts the lost device again, on its old state, while its successor is away. It must end before it makes a release.
+// comeBack starts the lost device again, on its old state, while its successor is away. It must end before it makes a
+// release.
 func (w *wreck) comeBack(old *host, out *outcome) {
-	// The successor's word has to have reached the neighbors before, and they must not have come to their end: who has, and is started
-	// again, has nothing more to save and does not remember it.
+	// The successor's word has to have reached the neighbors before, and they must not have come to their end: who has,
+	// and is started again, has nothing more to save and does not remember it.
 	var at sdk.Status
 	for range 1000 {
 		if at = w.hosts[w.lost].node.Status(); at.Round > out.recovered {
@@ -453,7 +459,7 @@ func (w *wreck) comeBack(old *host, out *outcome) {
 	}
 	spare := w.hosts[w.lost]
 	w.kill(w.lost)
-	old.life = spare.life
+	old.incarnation = spare.incarnation
 	w.hosts[w.lost] = old
 	w.start(w.lost)
 	for range 1000 {
@@ -469,7 +475,7 @@ func (w *wreck) comeBack(old *host, out *outcome) {
 	if !errors.Is(old.err, state.ErrRollback) || len(old.rounds) > 0 {
 		w.t.Errorf("seed %d: the lost device came back and ended with %v, releases %v", w.seed, old.err, old.rounds)
 	}
-	spare.life = old.life
+	spare.incarnation = old.incarnation
 	w.hosts[w.lost] = spare
 	w.start(w.lost)
 	out.back = true
@@ -513,8 +519,8 @@ func (w *wreck) end() {
 	}
 }
 
-// checkEdges compares what the two ends of every edge have kept with their last release: each has both z, to the bit, and the
-// invariant of the method holds as far as float32 can.
+// checkEdges compares what the two ends of every edge have kept with their last release: each has both z, to the bit,
+// and the invariant of the method holds as far as float32 can.
 func (w *wreck) checkEdges() {
 	kept := make([]wire.Snapshot, len(w.hosts))
 	for i, h := range w.hosts {
@@ -546,7 +552,8 @@ func (w *wreck) checkEdges() {
 		if w.fleet.Method.Cooldown > 0 || len(kept[i].State.Grid) == 0 {
 			continue
 		}
-		if !slices.Equal(b.Base, minus(kept[i].State.Grid, kept[i].State.Delta)) || !slices.Equal(a.Base, minus(kept[j].State.Grid, kept[j].State.Delta)) {
+		if !slices.Equal(b.Base, minus(kept[i].State.Grid, kept[i].State.Delta)) ||
+			!slices.Equal(a.Base, minus(kept[j].State.Grid, kept[j].State.Delta)) {
 			w.t.Errorf("seed %d: edge %v: the ends are at different places of the grid", w.seed, e)
 		}
 	}
@@ -560,8 +567,8 @@ func minus(a, b []int32) []int32 {
 	return d
 }
 
-// checkReleases makes sure that nobody was ever sent two releases of one round, by one member or device. One that somebody had
-// seen and forgotten, before anybody asked, is another matter.
+// checkReleases makes sure that nobody was ever sent two releases of one round, by one member or device. One that
+// somebody had seen and forgotten, before anybody asked, is another matter.
 func (w *wreck) checkReleases(out *outcome) {
 	for at, all := range w.seen {
 		for _, g := range all[1:] {
@@ -570,8 +577,9 @@ func (w *wreck) checkReleases(out *outcome) {
 			case at.member == w.lost && out.late+w.served > 0 && at.round > out.recovered:
 				out.forgotten = true
 			default:
-				w.t.Errorf("seed %d: release %d of %s: %d in life %d had %s, and %d in life %d %s",
-					w.seed, at.round, w.fleet.Members[at.member], all[0].by, all[0].life, all[0].content, g.by, g.life, g.content)
+				w.t.Errorf("seed %d: release %d of %s: %d in incarnation %d had %s, and %d in incarnation %d %s",
+					w.seed, at.round, w.fleet.Members[at.member], all[0].by, all[0].incarnation, all[0].content, g.by, g.incarnation,
+					g.content)
 			}
 		}
 	}
@@ -588,15 +596,19 @@ func (w *wreck) checkCertificate(out outcome) {
 		w.t.Fatal(err)
 	}
 	defer l.Close()
-	life := l.Lifetime(1e-5)
-	if got := l.Last(w.fleet.Run, w.fleet.Hash(), w.fleet.Members[w.lost]); got != w.fleet.Method.Rounds || spare.node.Spend() != w.fleet.Rho() || life.Rho != w.fleet.Rho() {
-		w.t.Errorf("seed %d: the ledger ends with round %d and rho %v, the run has spent %v, want %v", w.seed, got, life.Rho, spare.node.Spend(), w.fleet.Rho())
+	lifetime := l.Lifetime(1e-5)
+	if got := l.Last(w.fleet.Run, w.fleet.Hash(), w.fleet.Members[w.lost]); got != w.fleet.Method.Rounds ||
+		spare.node.Spend() != w.fleet.Rho() || lifetime.Rho != w.fleet.Rho() {
+		w.t.Errorf("seed %d: the ledger ends with round %d and rho %v, the run has spent %v, want %v", w.seed, got,
+			lifetime.Rho,
+			spare.node.Spend(), w.fleet.Rho())
 	}
 }
 
-// A device is lost with its disk, in whichever round, and another takes its place. The run comes to its end, nobody has been
-// sent two releases of one round, what neighbors hold is charged, both ends of every edge have the same bits, and the lost device is
-// stopped when it comes back. 60 times, or as often as SPADE_RECOVERIES says; SPADE_RECOVERY_SEED plays one alone.
+// A device is lost with its disk, in whichever round, and another takes its place. The run comes to its end, nobody has
+// been sent two releases of one round, what neighbors hold is charged, both ends of every edge have the same bits, and
+// the lost device is stopped when it comes back. 60 times, or as often as SPADE_RECOVERIES says; SPADE_RECOVERY_SEED
+// plays one alone.
 func TestRecoveries(t *testing.T) {
 	count, first := 60, 0
 	if testing.Short() {
@@ -646,8 +658,10 @@ func TestRecoveries(t *testing.T) {
 			return
 		}
 	}
-	t.Logf("%d recoveries: %d before the first release was held, %d after the last one, %d refused since a release was forgotten that somebody needs; "+
-		"%d neighbors killed meanwhile; the lost device came back %d times; %d times a release was made anew that somebody had had and forgotten",
+	t.Logf("%d recoveries: %d before the first release was held, %d after the last one, %d refused since a release was "+
+		"forgotten that somebody needs; "+
+		"%d neighbors killed meanwhile; the lost device came back %d times; %d times a release was made anew that somebody "+
+		"had had and forgotten",
 		count, fresh, finished, gone, killed, back, forgotten)
 	if count >= 60 && (fresh == 0 || finished == 0 || back == 0 || killed == 0) {
 		t.Error("some of it never happened: nothing was tested")

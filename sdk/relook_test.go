@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// forgetful is a neighbor that says it has never heard of anybody, and tells of every first release that it gets: one that wants
-// a second look at the data.
+// forgetful is a neighbor that says it has never heard of anybody, and tells of every first release that it gets: one
+// that wants a second look at the data.
 func forgetful(ctx context.Context, f *sdk.Fleet, tr transport.Transport, looks chan<- struct{}) error {
 	codec, err := wire.NewCodec(f.Dim)
 	if err != nil {
@@ -32,7 +32,8 @@ func forgetful(ctx context.Context, f *sdk.Fleet, tr transport.Transport, looks 
 		case err != nil:
 			return err
 		case in.Kind == admm.Probe:
-			out, err := codec.Append(nil, &admm.Message{Kind: admm.ProbeReply, Generation: in.Generation, Incarnation: in.Incarnation})
+			out, err := codec.Append(nil,
+				&admm.Message{Kind: admm.ProbeReply, Generation: in.Generation, Incarnation: in.Incarnation})
 			if err == nil {
 				err = tr.Send(ctx, from, out)
 			}
@@ -48,8 +49,8 @@ func forgetful(ctx context.Context, f *sdk.Fleet, tr transport.Transport, looks 
 	}
 }
 
-// A node without a store knows from its ledger alone that it has had a life before. It does not take a neighbor's word for it that
-// nothing was sent, and neither does one that was made in time and comes second.
+// A node without a store knows from its ledger alone that it has had an incarnation before. It does not take a
+// neighbor's word for it that nothing was sent, and neither does one that was made in time and comes second.
 func TestNoSecondLook(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -75,19 +76,20 @@ func TestNoSecondLook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	life, end := context.WithCancel(ctx)
+	running, end := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- first.Run(life) }()
+	go func() { ended <- first.Run(running) }()
 	<-looks
 	end()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if err := twin.Run(ctx); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "another node of this name") {
+	if err := twin.Run(ctx); !errors.Is(err, state.ErrRollback) ||
+		!strings.Contains(err.Error(), "another node of this name") {
 		t.Errorf("a twin: %v", err)
 	}
 	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "there is no Store") {
-		t.Errorf("the next life: %v", err)
+		t.Errorf("the next incarnation: %v", err)
 	}
 	if n := ledger.Head().Seq; n != 1 {
 		t.Errorf("the ledger counts %d releases", n)
@@ -123,7 +125,7 @@ func TestLedgerComesLater(t *testing.T) {
 			stop()
 		}
 	}
-	for life := range 2 {
+	for incarnation := range 2 {
 		store, err := state.Open(filepath.Join(dir, "state"), f.StateSize("a", 7))
 		if err != nil {
 			t.Fatal(err)
@@ -134,10 +136,10 @@ func TestLedgerComesLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = n.Run(ctx)
-		if life == 0 && !errors.Is(err, context.Canceled) || life == 1 && err != nil {
-			t.Fatalf("life %d: %v", life, err)
+		if incarnation == 0 && !errors.Is(err, context.Canceled) || incarnation == 1 && err != nil {
+			t.Fatalf("incarnation %d: %v", incarnation, err)
 		}
-		if life == 1 {
+		if incarnation == 1 {
 			cert, err := n.Certificate()
 			if err != nil {
 				t.Fatal(err)
@@ -157,7 +159,8 @@ func TestLedgerComesLater(t *testing.T) {
 func TestCertificateIsCheckedFirst(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
-	cfg := sdk.Config{Fleet: f, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, f)[0], ConditionalOn: []string{"two\nlines"}}
+	cfg := sdk.Config{Fleet: f, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, f)[0],
+		ConditionalOn: []string{"two\nlines"}}
 	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "conditional_on[0]") {
 		t.Errorf("%v", err)
 	}

@@ -26,8 +26,8 @@ func (r rare) Losses(ctx context.Context, queries []sdk.Query, losses []float64)
 	return err
 }
 
-// In a private run a sample that the oracle dies of counts as one that it has no loss for. That there was one, no log line says that may
-// leave the device; at level DEBUG, which may not, there is every detail.
+// In a private run a sample that the oracle dies of counts as one that it has no loss for. That there was one, no log
+// line says that may leave the device; at level DEBUG, which may not, there is every detail.
 func TestDeadlySample(t *testing.T) {
 	for _, c := range []struct {
 		many  bool
@@ -62,7 +62,8 @@ func TestDeadlySample(t *testing.T) {
 				t.Errorf("%+v: %q in the log:\n%s", c, word, text)
 			}
 		}
-		if n := strings.Count(text, "losses cannot be had"); c.level == slog.LevelDebug && (n != 1 || !strings.Contains(text, "4711")) {
+		if n := strings.Count(text, "losses cannot be had"); c.level == slog.LevelDebug &&
+			(n != 1 || !strings.Contains(text, "4711")) {
 			t.Errorf("%+v: the log says %d times that there was no loss:\n%s", c, n, text)
 		}
 	}
@@ -120,7 +121,8 @@ func (r *reopened) Send(ctx context.Context, to string, frame []byte) error {
 	return r.Transport.Send(ctx, to, frame)
 }
 
-// A neighbor that comes back while a node is at work on the next round gets the last release again, and not only when that work is over.
+// A neighbor that comes back while a node is at work on the next round gets the last release again, and not only when
+// that work is over.
 func TestReachedAtWork(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -133,7 +135,8 @@ func TestReachedAtWork(t *testing.T) {
 	trs[1] = tr
 	var b *sdk.Node
 	told := false
-	third := make(chan struct{}) // until b has made its third release, a makes none: it would be a word that the second has arrived
+	// until b has made its third release, a makes none: it would be a word that the second has arrived
+	third := make(chan struct{})
 	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
 		c.ResendAfter = time.Hour // no tick
 		inner := oracle(i)

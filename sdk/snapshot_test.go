@@ -41,7 +41,8 @@ func TestReadSnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := state.ReadSnapshot(dir); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "slot-0 holds nothing yet") {
+	if _, err := state.ReadSnapshot(dir); !errors.Is(err, fs.ErrNotExist) ||
+		!strings.Contains(err.Error(), "slot-0 holds nothing yet") {
 		t.Errorf("nothing saved: %v", err)
 	}
 	if used, err := state.InUse(dir); !used || err != nil {
@@ -72,10 +73,13 @@ func TestReadSnapshot(t *testing.T) {
 	})
 	n, err := sdk.New(sdk.Config{
 		Fleet: f, Name: "a", Samples: 3, Transport: tr, Store: store, Average: true,
-		Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, sample int) (float64, error) { return float64(x[sample]), nil }),
+		Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, sample int) (float64, error) {
+			return float64(x[sample]), nil
+		}),
 		Observer: sdk.Observer{Released: func(round int, x []float32) {
 			k, err := state.ReadSnapshot(dir)
-			if err != nil || k.Round != round || !slices.Equal(k.Model, x) || k.Member != "a" || k.Fleet != f.Hash() || k.Build == "" {
+			if err != nil || k.Round != round || !slices.Equal(k.Model, x) || k.Member != "a" || k.Fleet != f.Hash() ||
+				k.Build == "" {
 				t.Errorf("round %d: kept %s, error %v", round, brief(k), err)
 			}
 		}},
@@ -115,11 +119,13 @@ func TestReadSnapshot(t *testing.T) {
 		if i == 0 && (err != nil || k.Round != 41) {
 			t.Errorf("one slot damaged: %s, error %v", brief(k), err)
 		}
-		if i == 1 && (err == nil || errors.Is(err, fs.ErrNotExist) || strings.Count(err.Error(), "does not match its SHA-256") != 2) {
+		if i == 1 && (err == nil || errors.Is(err, fs.ErrNotExist) ||
+			strings.Count(err.Error(), "does not match its SHA-256") != 2) {
 			t.Errorf("both slots damaged: %v", err)
 		}
 	}
-	if _, err := state.ReadSnapshot(filepath.Join(dir, "releases.log")); err == nil || !strings.Contains(err.Error(), "does not start as a slot does") {
+	if _, err := state.ReadSnapshot(filepath.Join(dir, "releases.log")); err == nil ||
+		!strings.Contains(err.Error(), "does not start as a slot does") {
 		t.Errorf("a file that is no slot: %v", err)
 	}
 	if used, err := state.InUse(t.TempDir()); used || err != nil {

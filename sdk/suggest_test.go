@@ -11,7 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// What is suggested is what the program has always chosen: the numbers are those that "spade-edge plan" printed before Suggest was.
+// What is suggested is what the program has always chosen: the numbers are those that "spade-edge plan" printed before
+// Suggest was.
 func TestSuggest(t *testing.T) {
 	equal := func(members, samples int) []int { return slices.Repeat([]int{samples}, members) }
 	for name, c := range map[string]struct {
@@ -31,7 +32,8 @@ func TestSuggest(t *testing.T) {
 			100, 0, 10, 0.134, 0.0474, 0, 0, 0, 0},
 		"queries": {sdk.Known{Dim: 100, Samples: equal(50, 100), Queries: 100000, Method: sdk.Method{Batch: 7}},
 			404, 30, 21, 0.0122, 0.0332, 0.00123, 0.0296786, 1e-5, 8},
-		"noise and budget": {sdk.Known{Dim: 100, Samples: equal(50, 100), Privacy: sdk.Privacy{Clip: 0.2, Sigma: 3, EpsilonLimit: 8}},
+		"noise and budget": {sdk.Known{Dim: 100, Samples: equal(50, 100),
+			Privacy: sdk.Privacy{Clip: 0.2, Sigma: 3, EpsilonLimit: 8}},
 			156, 30, 2, 0.24, 0.15, 0.2, 3, 1e-5, 8},
 		"fixed": {sdk.Known{Dim: 100, Samples: equal(50, 100), Privacy: sdk.Privacy{Clip: 0.4},
 			Method: sdk.Method{Rounds: 20, Cooldown: -1, Tau: 5, Mu: []float64{0.3}, Eta: []float64{0.1}}},
@@ -48,7 +50,8 @@ func TestSuggest(t *testing.T) {
 			t.Errorf("%s: rounds %d, cooldown %d, tau %d, and %v; want %d, %d, %d, and %v",
 				name, m.Rounds, m.Cooldown, m.Tau, got, c.rounds, c.cooldown, c.tau, want)
 		}
-		f := sdk.Fleet{Run: "suggested", Dim: c.known.Dim, Members: []string{"a", "b"}, Edges: [][2]string{{"a", "b"}}, Method: m, Privacy: p}
+		f := sdk.Fleet{Run: "suggested", Dim: c.known.Dim, Members: []string{"a", "b"}, Edges: [][2]string{{"a", "b"}},
+			Method: m, Privacy: p}
 		if err := f.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -63,10 +66,12 @@ func TestSuggestRefuses(t *testing.T) {
 		"Samples [3 0]":                          {Dim: 1, Samples: []int{3, 0}},
 		"Tau is 9, want at most the 4 of Steps":  {Dim: 1, Samples: one, Steps: 4, Method: sdk.Method{Tau: 9}},
 		"Queries is 5, which is 0 rounds of 20;": {Dim: 1, Samples: one, Queries: 5},
-		"Queries is 9223372036854775807":         {Dim: 1, Samples: []int{1}, Queries: math.MaxInt64, Method: sdk.Method{Tau: 1}},
-		"Rounds is -1":                           {Dim: 1, Samples: one, Method: sdk.Method{Rounds: -1}},
-		"not even one release":                   {Dim: 1, Samples: one, Privacy: sdk.Privacy{Clip: 1, Sigma: 0.1, EpsilonLimit: 1}},
-		"epsilon":                                {Dim: 1, Samples: one, Privacy: sdk.Privacy{EpsilonLimit: -1}},
+		"Queries is 9223372036854775807": {Dim: 1, Samples: []int{1}, Queries: math.MaxInt64,
+			Method: sdk.Method{Tau: 1}},
+		"Rounds is -1": {Dim: 1, Samples: one, Method: sdk.Method{Rounds: -1}},
+		"not even one release": {Dim: 1, Samples: one,
+			Privacy: sdk.Privacy{Clip: 1, Sigma: 0.1, EpsilonLimit: 1}},
+		"epsilon": {Dim: 1, Samples: one, Privacy: sdk.Privacy{EpsilonLimit: -1}},
 	} {
 		_, _, err := sdk.Suggest(k)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -29,7 +29,8 @@ func overTLS(t *testing.T, fleets []*sdk.Fleet, log *slog.Logger) []transport.Tr
 			Hello: fleets[i].Hello(name), CheckHello: fleets[i].CheckHello(name), Logger: log,
 		}
 		for _, peer := range neighbors(f, name) {
-			cfg.Peers = append(cfg.Peers, ws.Peer{Name: peer, Keys: []ed25519.PublicKey{keys[peer].Public().(ed25519.PublicKey)}})
+			cfg.Peers = append(cfg.Peers,
+				ws.Peer{Name: peer, Keys: []ed25519.PublicKey{keys[peer].Public().(ed25519.PublicKey)}})
 		}
 		tr, err := ws.New(cfg)
 		if err != nil {

@@ -44,7 +44,8 @@ func TestContendersAgree(t *testing.T) {
 				for j := range 4 { // the last two are scratch
 					for i := range n {
 						if !near(float64(d.v[j][i]), float64(want.v[j][i])) {
-							t.Fatalf("%s, n = %d: %s leaves %v in vector %d at %d, %s %v", op.name, n, c.name, d.v[j][i], j, i, op.who[0].name, want.v[j][i])
+							t.Fatalf("%s, n = %d: %s leaves %v in vector %d at %d, %s %v", op.name, n, c.name, d.v[j][i], j, i,
+								op.who[0].name, want.v[j][i])
 						}
 					}
 				}

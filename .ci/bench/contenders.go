@@ -17,8 +17,9 @@ type data struct {
 	sum    float64   // keeps reductions alive
 }
 
-// newData allocates vectors of n numbers that start at a multiple of 64 bytes, for all contenders alike. Consecutive ones lie a
-// few odd cache lines further apart than their size, so that none hides another in the address bits a cache looks at first.
+// newData allocates vectors of n numbers that start at a multiple of 64 bytes, for all contenders alike. Consecutive
+// ones lie a few odd cache lines further apart than their size, so that none hides another in the address bits a cache
+// looks at first.
 func newData(n int) *data {
 	const line = 16
 	stride := (n+line-1)/line*line + 11*line
@@ -53,7 +54,8 @@ func expand(s []float32, signs []uint64) {
 	}
 }
 
-// The scalars leave all numbers ordinary however often a kernel is repeated. They are variables so that no compiler knows.
+// The scalars leave all numbers ordinary however often a kernel is repeated. They are variables so that no compiler
+// knows.
 var (
 	minusOne float32 = -1
 	tiny     float32 = 1e-9
@@ -65,8 +67,9 @@ type contender struct {
 	run  func(d *data, k int)
 }
 
-// operation is one row group of the table. The first contender is ours; the second, the plain loop, is what the others are
-// checked against. Contenders whose name starts with a bracket do less than the operation and are shown for information.
+// operation is one row group of the table. The first contender is ours; the second, the plain loop, is what the others
+// are checked against. Contenders whose name starts with a bracket do less than the operation and are shown for
+// information.
 type operation struct {
 	name  string
 	bytes int // read and written an element

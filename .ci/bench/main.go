@@ -41,8 +41,8 @@ func main() {
 	}
 }
 
-// table times an operation at each length and prints a line for each contender: median nanoseconds and, against the first
-// contender, how many times as long it takes. Above 1 the first is ahead.
+// table times an operation at each length and prints a line for each contender: median nanoseconds and, against the
+// first contender, how many times as long it takes. Above 1 the first is ahead.
 func table(op operation, lens []int, rounds int, sample time.Duration) {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "%s\t", op.name)

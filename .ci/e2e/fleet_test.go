@@ -157,8 +157,10 @@ func newFleet(t *testing.T) string {
 		if err := ledger.Close(); err != nil {
 			t.Fatal(err)
 		}
-		text := fmt.Sprintf(`{"version": 1, "name": %q, "fleet": "fleet.json", "key": "%s.key", "listen": %q, "state": "%s.state", "ledger": "%s.ledger",
-			"http": "127.0.0.1:0", "oracle": {"builtin": {"fit": "own", "model": "softmax", "data": "synthetic:clinical", "share": {"partition": "iid", "of": 3, "number": %d}}}}`,
+		text := fmt.Sprintf(`{"version": 1, "name": %q, "fleet": "fleet.json", "key": "%s.key", "listen": %q, "state": `+
+			`"%s.state", "ledger": "%s.ledger",
+			"http": "127.0.0.1:0", "oracle": {"builtin": {"fit": "own", "model": "softmax", "data": "synthetic:clinical", `+
+			`"share": {"partition": "iid", "of": 3, "number": %d}}}}`,
 			name, name, l.Addr(), name, name, i)
 		if err := os.WriteFile(filepath.Join(dir, name+".json"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

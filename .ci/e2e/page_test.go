@@ -43,11 +43,11 @@ func newBrowser(t *testing.T) *browser {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx,
-		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
-		chromedp.NoDefaultBrowserCheck, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking",
-			true),
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync",
-			true), chromedp.Flag("disable-dev-shm-usage", true))
+		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.Headless, chromedp.NoSandbox,
+		chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
+		chromedp.Flag("disable-dev-shm-usage", true))
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
@@ -140,7 +140,8 @@ func (b *browser) fits(width int) {
 	b.t.Helper()
 	if w := eval[int](b, `document.documentElement.scrollWidth`); w > width {
 		b.t.Errorf("the page is %d wide on a screen of %d: %s", w, width, eval[string](b,
-			fmt.Sprintf(`[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > %d).map(e => e.tagName + "." + e.className).join(" ")`, width)))
+			fmt.Sprintf(`[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > %d).map(e => `+
+				`e.tagName + "." + e.className).join(" ")`, width)))
 	}
 }
 
@@ -180,16 +181,19 @@ func TestNodePage(t *testing.T) {
 
 	// For those who do not see the charts: each is named, and a table has the same numbers.
 	if bad := eval[int](b,
-		`[...document.querySelectorAll("svg")].filter(e => e.getAttribute("role") !== "img" || !e.getAttribute("aria-label")).length`); bad > 0 {
+		`[...document.querySelectorAll("svg")].filter(e => e.getAttribute("role") !== "img" || `+
+			`!e.getAttribute("aria-label")).length`); bad > 0 {
 		t.Errorf("%d charts have no name", bad)
 	}
 	b.run("opening the table", chromedp.Click("#details summary"))
 	if head := eval[string](b,
-		`[...document.querySelectorAll("#rounds thead th[scope=col]")].map(e => e.textContent).join()`); head != "Round,Accuracy,Loss,Consensus error,Epsilon" {
+		`[...document.querySelectorAll("#rounds thead th[scope=col]")].map(e => e.textContent).join()`,
+	); head != "Round,Accuracy,Loss,Consensus error,Epsilon" {
 		t.Errorf("the table's head is %s", head)
 	}
 	if rows := eval[int](b,
-		`[...document.querySelectorAll("#rounds tbody tr")].filter(r => r.cells[0].scope === "row" && r.cells[4].textContent > "0").length`); rows < 3 {
+		`[...document.querySelectorAll("#rounds tbody tr")].filter(r => r.cells[0].scope === "row" && `+
+			`r.cells[4].textContent > "0").length`); rows < 3 {
 		t.Errorf("%d rows in the table", rows)
 	}
 	b.run("closing the table", chromedp.Click("#details summary"))
@@ -207,8 +211,10 @@ func TestNodePage(t *testing.T) {
 	top := eval[float64](b, `document.getElementById("charts").getBoundingClientRect().top + scrollY`)
 
 	third.kill()
-	b.await(`[...document.querySelectorAll("#peers tbody tr")].some(r => r.cells[0].textContent === "ward-3" && r.cells[1].className === "state down" && r.cells[1].textContent.startsWith("not connected"))`)
-	b.await(`document.getElementById("doing").textContent === "Waiting for ward-3" && document.getElementById("phase").classList.contains("waiting")`)
+	b.await(`[...document.querySelectorAll("#peers tbody tr")].some(r => r.cells[0].textContent === "ward-3" && ` +
+		`r.cells[1].className === "state down" && r.cells[1].textContent.startsWith("not connected"))`)
+	b.await(`document.getElementById("doing").textContent === "Waiting for ward-3" && ` +
+		`document.getElementById("phase").classList.contains("waiting")`)
 	if now := eval[float64](b, `document.getElementById("charts").getBoundingClientRect().top + scrollY`); now != top {
 		t.Errorf("the charts have moved from %v to %v", top, now)
 	}
@@ -226,7 +232,8 @@ func TestNodePage(t *testing.T) {
 		t.Fatalf("stop: %v\n%s", err, out)
 	}
 	<-first.over
-	b.await(`!document.getElementById("gone").hidden && document.getElementById("gone").textContent.includes("the node has ended")`)
+	b.await(`!document.getElementById("gone").hidden && document.getElementById("gone").` +
+		`textContent.includes("the node has ended")`)
 	if round := eval[int](b, roundNumber); round < before {
 		t.Errorf("the last word is round %d, after %d", round, before)
 	}
@@ -248,7 +255,8 @@ func TestDemoPage(t *testing.T) {
 	origin := demo.address(t)
 	b.run("loading", chromedp.EmulateViewport(1200, 900), chromedp.Navigate(origin))
 	b.await(`document.getElementById("badge").textContent === "NOT PRIVATE"`)
-	b.await(`document.querySelectorAll("#graph circle").length === 8 && document.querySelectorAll("#graph line.up").length === 8`)
+	b.await(`document.querySelectorAll("#graph circle").length === 8 && ` +
+		`document.querySelectorAll("#graph line.up").length === 8`)
 	b.await(roundNumber + " > 5")
 	b.look("demo-light", 1200, 900, "light")
 	b.look("demo-phone", 360, 740, "dark")

@@ -20,18 +20,22 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// The board: a Raspberry Pi of the first generation (ARM1176, armv6) with 64 MiB, emulated by qemu-system-arm with Debian's own
-// kernel for it. The kernel is told of 64 MiB in two banks, for the emulator puts the first file system behind the lower half of
-// what it has; and to leave out a driver for registers that the emulator lacks. The network is USB, as on that board.
+// The board: a Raspberry Pi of the first generation (ARM1176, armv6) with 64 MiB, emulated by qemu-system-arm with
+// Debian's own kernel for it. The kernel is told of 64 MiB in two banks, for the emulator puts the first file system
+// behind the lower half of what it has; and to leave out a driver for registers that the emulator lacks. The network is
+// USB, as on that board.
 const (
-	boardKernel   = "console=ttyAMA0,115200 mem=48M@0 mem=16M@0x8000000 cma=4M quiet initcall_blacklist=bcm2835_power_driver_init"
-	boardTree     = "bcm2835-rpi-a-plus.dtb"
-	boardGateway  = "10.0.2.2"       // what the board calls this machine
-	boardPatience = 40 * time.Minute // a hundred nodes at once take such a board some minutes, and an emulated one on a busy machine many
-	boardIoT      = 16 << 10         // KiB that examples/iot may take, all of its hundred nodes together
+	boardKernel = "console=ttyAMA0,115200 mem=48M@0 mem=16M@0x8000000 cma=4M quiet " +
+		"initcall_blacklist=bcm2835_power_driver_init"
+	boardTree    = "bcm2835-rpi-a-plus.dtb"
+	boardGateway = "10.0.2.2" // what the board calls this machine
+	// a hundred nodes at once take such a board some minutes, and an emulated one on a busy machine many
+	boardPatience = 40 * time.Minute
+	boardIoT      = 16 << 10 // KiB that examples/iot may take, all of its hundred nodes together
 )
 
-// The random numbers of a board that has just started come from its own generator: without, the program would wait for them.
+// The random numbers of a board that has just started come from its own generator: without, the program would wait for
+// them.
 var boardModules = []string{"bcm2835-rng", "mii", "usbnet", "cdc_ether"}
 
 const boardInit = `#!/bin/busybox sh
@@ -65,8 +69,8 @@ echo BOARD-END
 busybox poweroff -f
 `
 
-// runBoard runs a fleet of three to its end, one of them on the board and two as processes of this machine, and then examples/iot there. dir keeps what is
-// downloaded: Debian's armel kernel and busybox, 27 MB.
+// runBoard runs a fleet of three to its end, one of them on the board and two as processes of this machine, and then
+// examples/iot there. dir keeps what is downloaded: Debian's armel kernel and busybox, 27 MB.
 func runBoard(dir string) error {
 	if err := fetchBoard(dir); err != nil {
 		return err
@@ -92,11 +96,13 @@ func runBoard(dir string) error {
 	}
 	fleet := &sdk.Fleet{
 		Run: "board", Dim: 6, Members: []string{"a", "b", "c"}, Edges: [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}},
-		Method:  sdk.Method{Rounds: 20, Cooldown: 10, Tau: 2, Batch: 8, Rho: 1, Gain: 0.75, Eta: []float64{1}, Mu: []float64{0.6}, Estimator: sdk.EstimatorCentered, Seed: 5},
+		Method: sdk.Method{Rounds: 20, Cooldown: 10, Tau: 2, Batch: 8, Rho: 1, Gain: 0.75, Eta: []float64{1},
+			Mu: []float64{0.6}, Estimator: sdk.EstimatorCentered, Seed: 5},
 		Privacy: sdk.Privacy{Clip: 0.2, Sigma: 0.5, Delta: 1e-5},
 	}
 	tr, err := newTrial(files, fleet, func(i int) string {
-		return fmt.Sprintf(`{"builtin": {"model": "softmax", "data": "synthetic:clinical", "seed": 5, "fit": "own", "share": {"partition": "dirichlet:0.3", "of": 3, "number": %d}}}`, i)
+		return fmt.Sprintf(`{"builtin": {"model": "softmax", "data": "synthetic:clinical", "seed": 5, "fit": "own", `+
+			`"share": {"partition": "dirichlet:0.3", "of": 3, "number": %d}}}`, i)
 	}, boardGateway)
 	if err != nil {
 		return err
@@ -156,7 +162,8 @@ func runBoard(dir string) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	fmt.Printf("three members, one of them on the board, have made all of 30 releases; with examples/iot there afterwards, and boot, in %.0f s\n", time.Since(begin).Seconds())
+	fmt.Printf("three members, one of them on the board, have made all of 30 releases; with examples/iot there "+
+		"afterwards, and boot, in %.0f s\n", time.Since(begin).Seconds())
 	var peak int
 	if _, err := fmt.Sscanf(string(between(console, "BOARD-IOT", "BOARD-END")), "\nVmHWM: %d kB", &peak); err != nil {
 		return fmt.Errorf("what examples/iot took on the board: %w", err)
@@ -185,8 +192,10 @@ func emulateBoard(ctx context.Context, dir, initrd string) ([]byte, error) {
 	if err != nil || len(trees) == 0 {
 		return nil, errors.Join(err, errors.New("no device tree in "+dir))
 	}
-	cmd := exec.CommandContext(ctx, "qemu-system-arm", "-M", "raspi1ap", "-kernel", kernels[0], "-dtb", trees[0], "-initrd", initrd,
-		"-append", boardKernel, "-netdev", "user,id=n", "-device", "usb-net,netdev=n", "-serial", "stdio", "-display", "none", "-monitor", "none", "-no-reboot")
+	cmd := exec.CommandContext(ctx, "qemu-system-arm", "-M", "raspi1ap", "-kernel", kernels[0], "-dtb", trees[0],
+		"-initrd", initrd,
+		"-append", boardKernel, "-netdev", "user,id=n", "-device", "usb-net,netdev=n", "-serial", "stdio", "-display", "none",
+		"-monitor", "none", "-no-reboot")
 	var said strings.Builder
 	cmd.Stderr = &said
 	out, err := cmd.Output()
@@ -205,8 +214,10 @@ func fetchBoard(dir string) error {
 mkdir -p "$1" && cd "$1"
 mkdir -p state/lists/partial cache/archives/partial debs root
 : >status
-echo 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian bookworm main' >sources.list
-o="-o Dir::State=$PWD/state -o Dir::Cache=$PWD/cache -o Dir::Etc::sourcelist=$PWD/sources.list -o Dir::Etc::sourceparts=/dev/null
+echo 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian bookworm main' ` +
+		`>sources.list
+o="-o Dir::State=$PWD/state -o Dir::Cache=$PWD/cache -o Dir::Etc::sourcelist=$PWD/sources.list -o ` +
+		`Dir::Etc::sourceparts=/dev/null
  -o APT::Architecture=armel -o APT::Architectures=armel -o Dir::State::status=$PWD/status"
 apt-get $o update -qq
 kernel=$(apt-cache $o depends linux-image-rpi | awk '/Depends: linux-image-6/{print $2; exit}')
@@ -278,7 +289,8 @@ func (a *archive) file(name, from string) {
 
 func (a *archive) add(name string, mode int, data []byte) {
 	a.n++
-	head := fmt.Sprintf("070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%s\x00", a.n, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name)+1, 0, name)
+	head := fmt.Sprintf("070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%s\x00", a.n, mode, 0, 0, 1, 0,
+		len(data), 0, 0, 0, 0, len(name)+1, 0, name)
 	pad := func(n int) string { return "\x00\x00\x00"[:(4-n%4)%4] }
 	for _, part := range []string{head, pad(len(head)), string(data), pad(len(data))} {
 		if _, err := io.WriteString(a.w, part); a.err == nil {

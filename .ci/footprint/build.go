@@ -19,26 +19,36 @@ const (
 // tags are those of a release. A websocket begins with a request of HTTP/1.1: HTTP/2 is never spoken.
 const tags = "nethttpomithttp2"
 
-// calm lists packages that a round spends no time in: files, flags and messages, the set-up of connections, the glue around the
-// method, and the elliptic curves that TLS comes with and a fleet does not use. A release compiles them without inlining, which
-// saves a tenth of the program; of errors alone, whose New is everywhere, it saves 45 KB. The kernels and estimators, what encodes,
-// compresses, encrypts or hashes is compiled as always, and so is the runtime. Of the machine, the mechanism and the built-in models it
-// saves 50 KB; a private simulation of 200 nodes took 0.38 s either way, and a loss of 22 ns takes 30.
+// calm lists packages that a round spends no time in: files, flags and messages, the set-up of connections, the glue
+// around the method, and the elliptic curves that TLS comes with and a fleet does not use. A release compiles them
+// without inlining, which saves a tenth of the program; of errors alone, whose New is everywhere, it saves 45 KB. The
+// kernels and estimators, what encodes, compresses, encrypts or hashes is compiled as always, and so is the runtime. Of
+// the machine, the mechanism and the built-in models it saves 50 KB; a private simulation of 200 nodes took 0.38 s
+// either way, and a loss of 22 ns takes 30.
 var calm = []string{
-	module + "/cmd/...", module + "/dpmech", module + "/sdk", module + "/sdk/admm", module + "/sdk/audit", module + "/sdk/device",
-	module + "/sdk/fleetfile", module + "/sdk/graph", module + "/sdk/monitor", module + "/sdk/recovery", module + "/sdk/scorer", module + "/sdk/signed",
+	module + "/cmd/...", module + "/dpmech", module + "/sdk", module + "/sdk/admm", module + "/sdk/audit",
+	module + "/sdk/device",
+	module + "/sdk/fleetfile", module + "/sdk/graph", module + "/sdk/monitor", module + "/sdk/recovery",
+	module + "/sdk/scorer", module + "/sdk/signed",
 	module + "/sdk/sim", module + "/sdk/state", module + "/sdk/task", module + "/transport",
 	module + "/transport/internal/...", module + "/transport/ws", "nhooyr.io/...", "github.com/fxamacker/...",
-	"crypto", "crypto/des", "crypto/ecdh", "crypto/ed25519", "crypto/ecdsa", "crypto/elliptic", "crypto/hmac", "crypto/hpke", "crypto/md5", "crypto/mlkem", "crypto/rc4",
-	"crypto/rsa", "crypto/sha1", "crypto/tls", "crypto/x509/...", "crypto/internal/fips140/bigmod", "crypto/internal/fips140/drbg", "crypto/internal/fips140/ecdh",
-	"crypto/internal/fips140/ecdsa", "crypto/internal/fips140/ed25519", "crypto/internal/fips140/edwards25519/...", "crypto/internal/fips140/mlkem",
+	"crypto", "crypto/des", "crypto/ecdh", "crypto/ed25519", "crypto/ecdsa", "crypto/elliptic", "crypto/hmac",
+	"crypto/hpke", "crypto/md5", "crypto/mlkem", "crypto/rc4",
+	"crypto/rsa", "crypto/sha1", "crypto/tls", "crypto/x509/...", "crypto/internal/fips140/bigmod",
+	"crypto/internal/fips140/drbg", "crypto/internal/fips140/ecdh",
+	"crypto/internal/fips140/ecdsa", "crypto/internal/fips140/ed25519", "crypto/internal/fips140/edwards25519/...",
+	"crypto/internal/fips140/mlkem",
 	"crypto/internal/fips140/nistec/...", "crypto/internal/fips140/rsa", "crypto/internal/fips140/sha3",
 	"crypto/internal/fips140/tls12", "crypto/internal/fips140/tls13", "vendor/golang.org/x/crypto/cryptobyte",
-	"bufio", "compress/flate", "compress/gzip", "context", "embed", "encoding/...", "errors", "flag", "fmt", "html", "internal/poll", "io/...", "log/...",
-	"math/big", "mime/...", "net/...", "os/...", "path/...", "reflect", "sort", "strconv", "strings", "syscall", "text/...", "time", "unicode/...",
+	"bufio", "compress/flate", "compress/gzip", "context", "embed", "encoding/...", "errors", "flag", "fmt", "html",
+	"internal/poll", "io/...", "log/...",
+	"math/big", "mime/...", "net/...", "os/...", "path/...", "reflect", "sort", "strconv", "strings", "syscall",
+	"text/...", "time", "unicode/...",
 	"unique", "vendor/golang.org/x/net/...", "vendor/golang.org/x/text/...",
-	"container/list", "crypto/dsa", "crypto/hkdf", "crypto/rand", "crypto/internal/entropy/v1.0.0", "crypto/internal/fips140/check",
-	"crypto/internal/fips140cache", "crypto/internal/fips140only", "github.com/x448/float16", "hash/crc32", "internal/bisect",
+	"container/list", "crypto/dsa", "crypto/hkdf", "crypto/rand", "crypto/internal/entropy/v1.0.0",
+	"crypto/internal/fips140/check",
+	"crypto/internal/fips140cache", "crypto/internal/fips140only", "github.com/x448/float16", "hash/crc32",
+	"internal/bisect",
 	"internal/filepathlite", "internal/fmtsort", "internal/godebug", "internal/reflectlite", "internal/singleflight",
 	"internal/syscall/unix", "math/rand",
 }
@@ -55,7 +65,8 @@ func build(dir, pkg string, t target, out, cache string, stripped bool) error {
 		ldflags += " -s -w"
 	}
 	if t.arch == "arm" {
-		ldflags += " -R 0x4000" // 32-bit kernels have pages of 4 KiB, 64-bit ones beneath 32-bit programs up to 16: not the 64 that Go allows for
+		// 32-bit kernels have pages of 4 KiB, 64-bit ones beneath 32-bit programs up to 16: not the 64 that Go allows for
+		ldflags += " -R 0x4000"
 	}
 	args = append(args, "-ldflags="+ldflags, "-o", out, pkg)
 	cmd := exec.Command("go", args...)
@@ -82,9 +93,9 @@ func sumOf(path string) (size int64, sum [sha256.Size]byte, err error) {
 	return size, [sha256.Size]byte(h.Sum(nil)), err
 }
 
-// copyModule copies what is compiled to another directory. Each Go file gets an empty line at its end: the compiler then
-// finds none of the module's packages in its cache, and has to say the same of them again, in a place with another name. The
-// standard library and the dependencies come from the cache.
+// copyModule copies what is compiled to another directory. Each Go file gets an empty line at its end: the compiler
+// then finds none of the module's packages in its cache, and has to say the same of them again, in a place with another
+// name. The standard library and the dependencies come from the cache.
 func copyModule(to string) error {
 	return filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		switch {

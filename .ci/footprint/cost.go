@@ -15,27 +15,32 @@ import (
 // notable is what a package may weigh without a word about it, in bytes.
 const notable = 50_000
 
-// buys says what a program gets for what it carries, by the beginning of a package's path: the longest that fits counts.
+// buys says what a program gets for what it carries, by the beginning of a package's path: the longest that fits
+// counts.
 var buys = map[string]string{
-	"Go: tables of functions":              "stack traces and the garbage collector's maps: in proportion to all the code below",
-	"Go: types and strings":                "descriptions of types, for interfaces, fmt, JSON and CBOR; the text of messages and help",
-	"Go: other":                            "tables of packages that do not say whose they are, and what is put between variables",
-	"runtime":                              "scheduler, garbage collector, maps, channels, timers",
-	"internal/runtime":                     "the same",
-	"reflect":                              "JSON, CBOR and fmt rest on it",
-	"fmt":                                  "messages that name what was found and what was wanted",
-	"slices":                               "sorting, once for each type that is sorted",
-	"time":                                 "rounds' timers, deadlines of connections, dates of ledgers",
-	"encoding/json":                        "fleet and node files, ledger, certificate, -json",
-	"math/big":                             "the exact sampler's last resort, and keys",
-	"log/slog":                             "the embedder's own log handler",
-	"internal/strconv":                     "numbers of files, exactly read and written",
-	"net":                                  "TCP and names",
-	"os":                                   "files, processes of scorers, signals",
-	"net/http":                             "a websocket begins as a request of HTTP/1.1",
-	"crypto/tls":                           "TLS 1.3 with pinned keys at both ends",
-	"crypto/x509":                          "TLS parses a certificate to find the key in it",
-	"crypto/internal/fips140/nistec":       "comes with crypto/tls: curves that a fleet does not use and the linker cannot leave out",
+	"Go: tables of functions": "stack traces and the garbage collector's maps: in proportion to all the " +
+		"code below",
+	"Go: types and strings": "descriptions of types, for interfaces, fmt, JSON and CBOR; the text of " +
+		"messages and help",
+	"Go: other": "tables of packages that do not say whose they are, and what is put between " +
+		"variables",
+	"runtime":          "scheduler, garbage collector, maps, channels, timers",
+	"internal/runtime": "the same",
+	"reflect":          "JSON, CBOR and fmt rest on it",
+	"fmt":              "messages that name what was found and what was wanted",
+	"slices":           "sorting, once for each type that is sorted",
+	"time":             "rounds' timers, deadlines of connections, dates of ledgers",
+	"encoding/json":    "fleet and node files, ledger, certificate, -json",
+	"math/big":         "the exact sampler's last resort, and keys",
+	"log/slog":         "the embedder's own log handler",
+	"internal/strconv": "numbers of files, exactly read and written",
+	"net":              "TCP and names",
+	"os":               "files, processes of scorers, signals",
+	"net/http":         "a websocket begins as a request of HTTP/1.1",
+	"crypto/tls":       "TLS 1.3 with pinned keys at both ends",
+	"crypto/x509":      "TLS parses a certificate to find the key in it",
+	"crypto/internal/fips140/nistec": "comes with crypto/tls: curves that a fleet does not use and the linker " +
+		"cannot leave out",
 	"crypto/internal/fips140/edwards25519": "Ed25519: the identity of a member",
 	"vendor/golang.org/x/text":             "comes with net/http: names of hosts that are not ASCII",
 	"vendor/golang.org/x/net":              "the same",
@@ -56,8 +61,9 @@ var buys = map[string]string{
 	module + "/zoest":                      "the estimator, its kernels and generators",
 }
 
-// printCost lists what costs more than 50 KB in the program for a target. Code and data count for the package that they are
-// of; what the compiler makes of all packages together is listed by its kind. It is an error if nobody has said what a package buys.
+// printCost lists what costs more than 50 KB in the program for a target. Code and data count for the package that they
+// are of; what the compiler makes of all packages together is listed by its kind. It is an error if nobody has said
+// what a package buys.
 func printCost(name string) error {
 	found, err := parseTargets(name)
 	if err != nil {
@@ -94,7 +100,10 @@ func printCost(name string) error {
 	for p := range weights {
 		packages = append(packages, p)
 	}
-	slices.SortFunc(packages, func(a, b string) int { return cmp.Or(cmp.Compare(weights[b], weights[a]), cmp.Compare(a, b)) })
+	slices.SortFunc(packages, func(a,
+		b string) int {
+		return cmp.Or(cmp.Compare(weights[b], weights[a]), cmp.Compare(a, b))
+	})
 	fmt.Printf("%9s  %-45s %s\n", "bytes", "package", "what it buys")
 	for _, p := range packages {
 		if weights[p] < notable {
@@ -103,7 +112,8 @@ func printCost(name string) error {
 		}
 		what := meaning(p)
 		if what == "" {
-			errs = append(errs, fmt.Errorf("%s weighs %d bytes, and .ci/footprint/cost.go does not say what it buys", p, weights[p]))
+			errs = append(errs, fmt.Errorf("%s weighs %d bytes, and .ci/footprint/cost.go does not say what it buys", p,
+				weights[p]))
 		}
 		fmt.Printf("%9d  %-45s %s\n", weights[p], p, what)
 	}
@@ -122,8 +132,8 @@ func meaning(p string) string {
 	return ""
 }
 
-// weights returns how many bytes of an ELF file's code and data each package has, and the sum. What a package says in text is not
-// known by package.
+// weights returns how many bytes of an ELF file's code and data each package has, and the sum. What a package says in
+// text is not known by package.
 func weights(path string) (map[string]int64, int64, error) {
 	f, err := elf.Open(path)
 	if err != nil {

@@ -27,10 +27,10 @@ const (
 	maxShare    = 0.001 // of one processor
 )
 
-// measureIdle runs a node with four neighbors at d = 1,000 as a process of its own. Three of the neighbors keep up and the fourth,
-// which is connected, never ends its first round. It is done twice: with a small program that embeds a node, and with the program
-// itself. More memory than the limit is an error; times depend on what else the machine does, and are only reported, beside those
-// of a program that does nothing ten times a second.
+// measureIdle runs a node with four neighbors at d = 1,000 as a process of its own. Three of the neighbors keep up and
+// the fourth, which is connected, never ends its first round. It is done twice: with a small program that embeds a
+// node, and with the program itself. More memory than the limit is an error; times depend on what else the machine
+// does, and are only reported, beside those of a program that does nothing ten times a second.
 func measureIdle(seconds int) error {
 	if runtime.GOOS != "linux" {
 		return errors.New("-memory reads /proc, and so needs Linux")
@@ -61,7 +61,8 @@ func measureIdle(seconds int) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%s: %d KiB resident (%d of them data), %d KiB at most; %.4f %% of a processor and %.1f wake-ups a second, over %d s of waiting\n",
+		fmt.Printf("%s: %d KiB resident (%d of them data), %d KiB at most; %.4f %% of a processor and %.1f wake-ups a "+
+			"second, over %d s of waiting\n",
 			c.name, m.resident>>10, m.anonymous>>10, m.peak>>10, 100*m.share, m.wakeups, seconds)
 		if m.resident > maxResident {
 			errs = append(errs, fmt.Errorf("%s: %d bytes resident, want at most %d", c.name, m.resident, maxResident))
@@ -79,8 +80,8 @@ func measureIdle(seconds int) error {
 	return errors.Join(errs...)
 }
 
-// measureTicker tells what a program takes that does nothing ten times a second: less cannot be asked of a node on this machine. Some
-// virtual machines charge milliseconds for a wake-up.
+// measureTicker tells what a program takes that does nothing ten times a second: less cannot be asked of a node on this
+// machine. Some virtual machines charge milliseconds for a wake-up.
 func measureTicker(dir string, native target, span time.Duration) error {
 	bin := filepath.Join(dir, "ticker")
 	if err := build(".", "./.ci/footprint/ticker", native, bin, "", true); err != nil {
@@ -97,7 +98,8 @@ func measureTicker(dir string, native target, span time.Duration) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("a program that does nothing ten times a second: %.4f %% of a processor and %.1f wake-ups a second\n", 100*share, wakeups)
+	fmt.Printf("a program that does nothing ten times a second: %.4f %% of a processor and %.1f wake-ups a second\n",
+		100*share, wakeups)
 	return nil
 }
 
@@ -125,7 +127,8 @@ func lookAtIdle(dir, bin string, args []string, span time.Duration) (m idleMeasu
 		Privacy: sdk.Privacy{Clip: 1, Sigma: 5, Delta: 1e-5},
 	}
 	tr, err := newTrial(dir, fleet, func(int) string {
-		return `{"builtin": {"model": "softmax", "data": "csv:data.csv", "label": "class", "standardize": true, "bias": true, "fit": "own"}}`
+		return `{"builtin": {"model": "softmax", "data": "csv:data.csv", "label": "class", "standardize": true, "bias": ` +
+			`true, "fit": "own"}}`
 	})
 	if err != nil {
 		return m, err
@@ -174,8 +177,8 @@ func lookAtIdle(dir, bin string, args []string, span time.Duration) (m idleMeasu
 	return m, err
 }
 
-// startNeighbor brings up a member in this process. A slow one never answers its first query. The function that it returns
-// waits for its end.
+// startNeighbor brings up a member in this process. A slow one never answers its first query. The function that it
+// returns waits for its end.
 func (tr *trial) startNeighbor(ctx context.Context, name string, slow bool) (stop func(), err error) {
 	key, err := fleetfile.ReadKey(tr.path(name + ".key"))
 	if err != nil {
@@ -201,7 +204,8 @@ func (tr *trial) startNeighbor(ctx context.Context, name string, slow bool) (sto
 		}
 		return float64(x[0]) * float64(x[0]), nil
 	}
-	node, err := sdk.New(sdk.Config{Fleet: tr.file.Fleet, Name: name, Samples: 20, Oracle: sdk.OracleFunc(loss), Transport: conn})
+	node, err := sdk.New(sdk.Config{Fleet: tr.file.Fleet, Name: name, Samples: 20, Oracle: sdk.OracleFunc(loss),
+		Transport: conn})
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}

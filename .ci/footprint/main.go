@@ -1,13 +1,13 @@
-// Command footprint builds the program for every target as a release is built, and shows that it is small and that a second build
-// has the same bytes.
+// Command footprint builds the program for every target as a release is built, and shows that it is small and that a
+// second build has the same bytes.
 //
 //	go run ./.ci/footprint                        all targets: a table of bytes and limits, each built twice
 //	go run ./.ci/footprint -twice linux/arm/6     the same, but only these targets twice, and the others once
 //	go run ./.ci/footprint -release DIR           release builds into DIR, with their SHA-256; -targets picks
 //	go run ./.ci/footprint -cost linux/arm/6      what costs more than 50 KB in a build for Linux, and what it buys
 //	go run ./.ci/footprint -memory                an idle node as a process of its own: memory, start, wake-ups
-//	go run ./.ci/footprint -board DIR             a fleet of three, one of them on an emulated armv6 board with 64 MiB; needs
-//	                                              qemu-system-arm, and keeps Debian's kernel for that board in DIR
+//	go run ./.ci/footprint -board DIR             a fleet of three, one of them on an emulated armv6 board with 64 MiB;
+//	                                              needs qemu-system-arm, and keeps Debian's kernel for that board in DIR
 //
 // It is run from the root of the module. Sizes are in bytes, and a MB is a million of them.
 package main
@@ -23,9 +23,11 @@ func main() {
 	release := flag.String("release", "", "make release builds into this `directory`, and nothing else")
 	cost := flag.String("cost", "", "list what costs more than 50 KB in a build for this `target`")
 	memory := flag.Bool("memory", false, "measure an idle node")
-	board := flag.String("board", "", "run a fleet of which one is on an emulated board, keeping downloads in this `directory`")
+	board := flag.String("board", "",
+		"run a fleet of which one is on an emulated board, keeping downloads in this `directory`")
 	seconds := flag.Int("seconds", 10, "how long -memory looks at the node")
-	which := flag.String("targets", "", "comma-separated `list` of targets, such as linux/arm/6,darwin/arm64 (default all)")
+	which := flag.String("targets", "",
+		"comma-separated `list` of targets, such as linux/arm/6,darwin/arm64 (default all)")
 	twice := flag.String("twice", "", "comma-separated `list` of targets that are built twice (default all)")
 	fresh := flag.Bool("fresh", false, "make the second build with an empty cache: the standard library twice, too")
 	flag.Parse()

@@ -25,7 +25,8 @@ var (
 
 	limits = []limit{
 		{what: "program", pkg: program, bytes: 8 * mb, on: boards},
-		{what: "SDK, transport/mem, over an empty program", pkg: "./.ci/footprint/embedmem", over: "./.ci/footprint/empty", bytes: 3 * mb, on: boards},
+		{what: "SDK, transport/mem, over an empty program", pkg: "./.ci/footprint/embedmem", over: "./.ci/footprint/empty",
+			bytes: 3 * mb, on: boards},
 		{what: "SDK, transport/ws", pkg: "./.ci/footprint/embedws", bytes: 7 * mb, on: boards},
 		{what: "program over a NATS broker", dir: "transport/nats", pkg: "./cmd/spade-edge-nats", on: boards},
 	}
@@ -34,7 +35,8 @@ var (
 // holds reports whether the limit is one for the target.
 func (l limit) holds(t target) bool { return slices.Contains(l.on, t.String()) }
 
-// printSizes builds everything for the targets and prints what it weighs. For those in twice it is built again elsewhere.
+// printSizes builds everything for the targets and prints what it weighs. For those in twice it is built again
+// elsewhere.
 func printSizes(targets, twice []target, fresh bool) error {
 	tmp, err := os.MkdirTemp("", "footprint")
 	if err != nil {
@@ -84,8 +86,8 @@ func printSizes(targets, twice []target, fresh bool) error {
 	return errors.Join(errs...)
 }
 
-// weigh builds a package of the module in dir and returns its length; if twice, then in another directory too, and it is an error if the
-// two differ.
+// weigh builds a package of the module in dir and returns its length; if twice, then in another directory too, and it
+// is an error if the two differ.
 func weigh(tmp, dir, other, pkg string, t target, twice bool, cache string) (int64, error) {
 	a, b := filepath.Join(tmp, "a"), filepath.Join(tmp, "b")
 	if err := build(dir, pkg, t, a, "", true); err != nil {
@@ -99,7 +101,8 @@ func weigh(tmp, dir, other, pkg string, t target, twice bool, cache string) (int
 		return size, err
 	}
 	if _, again, err := sumOf(b); err != nil || again != sum {
-		return size, errors.Join(err, fmt.Errorf("%s for %s: two builds differ, SHA-256 %x and %x", pkg, t, sum[:8], again[:8]))
+		return size, errors.Join(err,
+			fmt.Errorf("%s for %s: two builds differ, SHA-256 %x and %x", pkg, t, sum[:8], again[:8]))
 	}
 	return size, nil
 }

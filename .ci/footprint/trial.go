@@ -15,14 +15,15 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// trial is a private fleet whose files lie in a folder: fleet.json, and for every member NAME.json, NAME.key and NAME.ledger.
+// trial is a private fleet whose files lie in a folder: fleet.json, and for every member NAME.json, NAME.key and
+// NAME.ledger.
 type trial struct {
 	dir  string
 	file *fleetfile.File
 }
 
-// newTrial writes the files of a fleet. Member i learns from oracle(i), which is JSON. Every member listens on loopback, and
-// is also called at the same port of those hosts.
+// newTrial writes the files of a fleet. Member i learns from oracle(i), which is JSON. Every member listens on
+// loopback, and is also called at the same port of those hosts.
 func newTrial(dir string, fleet *sdk.Fleet, oracle func(i int) string, hosts ...string) (*trial, error) {
 	tr := &trial{dir: dir, file: &fleetfile.File{Fleet: fleet}}
 	var ports []int
@@ -43,12 +44,14 @@ func newTrial(dir string, fleet *sdk.Fleet, oracle func(i int) string, hosts ...
 		for _, host := range append([]string{"127.0.0.1"}, hosts...) {
 			addresses = append(addresses, fmt.Sprintf("wss://%s:%d/", host, ports[i]))
 		}
-		tr.file.Members = append(tr.file.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{public}, Addresses: addresses})
+		tr.file.Members = append(tr.file.Members,
+			fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{public}, Addresses: addresses})
 		ledger, err := state.CreateLedger(tr.path(name+".ledger"), "data of "+name, nil)
 		if err == nil {
 			err = ledger.Close()
 		}
-		node := fmt.Sprintf(`{"version": 1, "name": %q, "fleet": "fleet.json", "key": "%[1]s.key", "listen": "127.0.0.1:%d", "state": "%[1]s.state",
+		node := fmt.Sprintf(`{"version": 1, "name": %q, "fleet": "fleet.json", "key": "%[1]s.key", "listen": `+
+			`"127.0.0.1:%d", "state": "%[1]s.state",
 	"ledger": "%[1]s.ledger", "oracle": %[3]s}`, name, ports[i], oracle(i))
 		if err := errors.Join(err, os.WriteFile(tr.path(name+".json"), []byte(node), 0o600)); err != nil {
 			return nil, err

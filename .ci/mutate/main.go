@@ -1,6 +1,7 @@
-// Command mutate shows that the tests notice planted errors. It copies the project to a temporary directory, changes one place
-// at a time, runs the tests that the change is for, and says which of them noticed. A change that none notices is a failure, and so
-// is one that no longer fits the source, or does not compile: either would make the others worth less.
+// Command mutate shows that the tests notice planted errors. It copies the project to a temporary directory, changes
+// one place at a time, runs the tests that the change is for, and says which of them noticed. A change that none
+// notices is a failure, and so is one that no longer fits the source, or does not compile: either would make the others
+// worth less.
 //
 //	go run ./.ci/mutate            all, in about three minutes on two cores
 //	go run ./.ci/mutate penalty    those with this word in their name
@@ -25,7 +26,8 @@ import (
 type suite struct{ pkg, run string }
 
 var (
-	method  = suite{"./sdk/admm", "Reference|EdgeIdentity|PenaltyRecursions|StabilityLimit|DecayRate|EnergyRecursion|SingleClient|RateOfLocalSteps"}
+	method = suite{"./sdk/admm",
+		"Reference|EdgeIdentity|PenaltyRecursions|StabilityLimit|DecayRate|EnergyRecursion|SingleClient|RateOfLocalSteps"}
 	crashes = suite{"./sdk/admm", "Crashes|Restore|Probe|LateRepeat|LossyDelivery"}
 	oracle  = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Centered|Seeded|StagesAskOnce"}
 	privacy = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|EpsilonReference"}
@@ -35,7 +37,8 @@ var (
 	ledger  = suite{"./sdk/state", "Ledger"}
 	resume  = suite{"./dpmech", "CheckResume"}
 	claims  = suite{"./sdk", "LiesCostNothing|RecoveryFromLiars|DoubleLeaves"}
-	order   = suite{"./sdk", "DeletedStates|CrashBetween|ReservationWithout|LostReleases|ReplacedDevice|NoSecondLook|ChargesFirst"}
+	order   = suite{"./sdk", "DeletedStates|CrashBetween|ReservationWithout|LostReleases|ReplacedDevice|NoSecondLook|" +
+		"ChargesFirst"}
 	network = suite{"./sdk/graph", "Contraction|StabilityLimit|Spectrum"}
 )
 
@@ -53,7 +56,8 @@ var mutations = []mutation{
 	{"tau missing in the penalty of the release", "sdk/admm/round.go",
 		"gain := float64(m.cfg.Tau) * m.cfg.Eta.At(m.round)", "gain := m.cfg.Eta.At(m.round)", method},
 	{"a neighbor missing in the penalty", "sdk/admm/round.go",
-		"	for i := range m.edges {\n		vec.Axpy(m.p, -1", "	for i := range m.edges[min(1, len(m.edges)):] {\n		vec.Axpy(m.p, -1", method},
+		"	for i := range m.edges {\n		vec.Axpy(m.p, -1",
+		"	for i := range m.edges[min(1, len(m.edges)):] {\n		vec.Axpy(m.p, -1", method},
 	{"factor 2 missing in the z-update", "sdk/admm/round.go",
 		"vec.Scale(z, 0.5)", "vec.Scale(z, 1)", method},
 	{"factor 2 missing in the message", "sdk/admm/round.go",
@@ -82,7 +86,8 @@ var mutations = []mutation{
 	{"division by mu", "zoest/estimator.go",
 		"e.open[i].Sample, float32(loss)\n", "e.open[i].Sample, float32(loss)/e.mu\n", oracle},
 	{"table never refreshed", "zoest/estimator.go",
-		"vec.Replace(e.table.at(a.h)[from:to], v,", "vec.Replace(append([]float32(nil), e.table.at(a.h)[from:to]...), v,", oracle},
+		"vec.Replace(e.table.at(a.h)[from:to], v,", "vec.Replace(append([]float32(nil), e.table.at(a.h)[from:to]...), v,",
+		oracle},
 	{"mean of the table never updated", "zoest/estimator.go",
 		"v, abar, q, byB, byM)", "v, append([]float32(nil), abar...), q, byB, byM)", oracle},
 	{"batch with replacement", "zoest/batch.go",
@@ -93,7 +98,8 @@ var mutations = []mutation{
 	return out
 `, oracle},
 	{"baseline from the same query", "zoest/estimator.go",
-		"e.last[h], coefficient = coefficient, coefficient-e.last[h]", "e.last[h] = coefficient\n			coefficient -= e.last[h]", oracle},
+		"e.last[h], coefficient = coefficient, coefficient-e.last[h]", "e.last[h] = coefficient\n			coefficient -= e.last[h]",
+		oracle},
 
 	{"noise before the clip", "dpmech/mechanism.go",
 		"	return gamma, clip(s, g.Clip, gamma), nil", `	for i, n := range m.noise {
@@ -106,7 +112,8 @@ var mutations = []mutation{
 	{"noise rounded down", "dpmech/normal.go",
 		"((half+1)>>1 ^ -negative) + negative)", "((half+negative)>>1 ^ -negative) + negative)", privacy},
 	{"release rounded down to the wire grid", "dpmech/mechanism.go",
-		"math.RoundToEven(float64(onGrid(x, scale)+m.noise[i]) * ratio)", "math.Floor(float64(onGrid(x, scale)+m.noise[i]) * ratio)", privacy},
+		"math.RoundToEven(float64(onGrid(x, scale)+m.noise[i]) * ratio)",
+		"math.Floor(float64(onGrid(x, scale)+m.noise[i]) * ratio)", privacy},
 	{"factor 2 missing in what a release costs", "dpmech/gaussian.go",
 		"SetMantExp(clip, 1)", "SetMantExp(clip, 0)", privacy},
 
@@ -119,16 +126,19 @@ var mutations = []mutation{
 	{"epsilon rounded to nearest", "dpmech/cost.go",
 		"!(back < epsilon*(1-1e-9))", "!(back < 0)", proofs},
 	{"signature of a certificate not checked", "sdk/audit/audit.go",
-		"err := signed.VerifyCertificate(c, own); err != nil {", "err := signed.VerifyCertificate(c, own); err != nil && own == nil {", audits},
+		"err := signed.VerifyCertificate(c, own); err != nil {",
+		"err := signed.VerifyCertificate(c, own); err != nil && own == nil {", audits},
 	{"signature of the last release not checked", "sdk/audit/audit.go",
 		`x.fault("head", head.Verify(scope, own))`, "_ = head.Verify(scope, own)", audits},
 	{"countersignature not checked", "sdk/audit/audit.go",
-		"return x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)", "_ = x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)\n	return nil", audits},
+		"return x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)",
+		"_ = x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)\n	return nil", audits},
 	{"releases not counted by the last one signed", "sdk/audit/audit.go",
 		"n != c.Rounds {", "n < c.Rounds {", audits},
 	{"the public check after the reservation", "sdk/admm/machine.go",
 		"				m.aim()\n				m.reserve = m.err == nil && m.private()\n				continue\n			}\n			m.commit()\n",
-		"				m.aimed = true\n				m.reserve = m.private()\n				continue\n			}\n			if m.aim(); m.err == nil {\n				m.commit()\n			}\n", edge},
+		"				m.aimed = true\n				m.reserve = m.private()\n				continue\n			}\n			if m.aim(); m.err == nil {\n" +
+			"				m.commit()\n			}\n", edge},
 	{"no public check", "sdk/admm/round.go",
 		"		err = m.edgesInRange(m.centre)\n	}\n	m.fail(err)", "		err = m.edgesInRange(m.centre)\n	}\n	_ = err", edge},
 	{"no clamp on the grid", "sdk/admm/round.go",
@@ -158,12 +168,16 @@ var mutations = []mutation{
 	{"claims without a signature", "sdk/claims.go",
 		"		if held == 0 {\n			return nil, nil", "		if held >= 0 {\n			return nil, nil", claims},
 	{"a claim about another release than the signed one", "sdk/claims.go",
-		"m.Kind == admm.Release && signed.Digest(m.Vector, m.Grid) != r.Digest {", "m.Kind == admm.Release && signed.Digest(m.Vector, m.Grid) == [32]byte{} {", claims},
+		"m.Kind == admm.Release && signed.Digest(m.Vector, m.Grid) != r.Digest {",
+		"m.Kind == admm.Release && signed.Digest(m.Vector, m.Grid) == [32]byte{} {", claims},
 	{"a claim that has a double", "sdk/claims.go",
 		"before.Contradicts(&r) {", "before.Contradicts(&r) && before == nil {", claims},
 	{"a mark before the state", "sdk/durable.go",
-		"	if n.cfg.Store != nil {\n		if err := n.save(&s); err != nil {\n			return err\n		}\n	}\n	if err := n.mark(s.Round); err != nil {\n		return err\n	}\n",
-		"	if err := n.mark(s.Round); err != nil {\n		return err\n	}\n	if n.cfg.Store != nil {\n		if err := n.save(&s); err != nil {\n			return err\n		}\n	}\n", order},
+		"	if n.cfg.Store != nil {\n		if err := n.save(&s); err != nil {\n			return err\n		}\n	}\n" +
+			"	if err := n.mark(s.Round); err != nil {\n		return err\n	}\n",
+		"	if err := n.mark(s.Round); err != nil {\n		return err\n	}\n	if n.cfg.Store != nil {\n		if err := n.save(&s); err " +
+			"!= nil {\n" +
+			"			return err\n		}\n	}\n", order},
 	{"a release that is not marked", "sdk/durable.go",
 		"	if err := n.mark(s.Round); err != nil {\n		return err\n	}\n", "", order},
 	{"a kept release that is sent again without a mark", "sdk/durable.go",
@@ -216,7 +230,8 @@ func run(words []string) error {
 	start := time.Now()
 	for _, s := range suites {
 		if failed, err := test(copied, s); err != nil || len(failed) > 0 {
-			return fmt.Errorf("before anything was planted, %s fails %v: %w", s.pkg, failed, errors.Join(err, errors.New("mend that first")))
+			return fmt.Errorf("before anything was planted, %s fails %v: %w", s.pkg, failed,
+				errors.Join(err, errors.New("mend that first")))
 		}
 	}
 	bad := 0
@@ -285,8 +300,8 @@ func plant(root string, m mutation) (failed []string, err error) {
 
 var failure = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
 
-// test runs a suite and returns the names of the tests that failed. An error means that the tests said nothing: they did not
-// compile, did not end, or are not there.
+// test runs a suite and returns the names of the tests that failed. An error means that the tests said nothing: they
+// did not compile, did not end, or are not there.
 func test(root string, s suite) ([]string, error) {
 	cmd := exec.Command("go", "test", "-short", "-count=1", "-timeout=60s", "-run", s.run, "-skip", "Golden", s.pkg)
 	cmd.Dir = root

@@ -37,10 +37,10 @@ func play(t *testing.T, from uint64, count int, p plant) []*world {
 	return worlds
 }
 
-// Crashes at every point, torn writes, lost, repeated, late and overtaken messages: no release is ever made twice, nobody waits
-// for ever, nobody talks without end, and the final models are those of the run without faults, to the bit. No node takes what
-// a crash has left of state, ledger and mark for a loss. A million crashes, or 20000 with -short; another number with
-// SPADE_CRASHES, and by hand
+// Crashes at every point, torn writes, lost, repeated, late and overtaken messages: no release is ever made twice,
+// nobody waits for ever, nobody talks without end, and the final models are those of the run without faults, to the
+// bit. No node takes what a crash has left of state, ledger and mark for a loss. A million crashes, or 20000 with
+// -short; another number with SPADE_CRASHES, and by hand
 //
 //	SPADE_CRASHES=10000000 go test -run 'TestCrashes|TestOneFileLost|TestCentreAtTheEdge' -v -timeout 1h ./sdk/admm
 //
@@ -54,24 +54,26 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// A disk that loses what it has confirmed of one file, the state, the newest or the older slot, the lines of the ledger or the
-// mark, and keeps the others, on any node, whose neighbors die and forget: no round is looked at twice by anybody, ever. A node
-// whose files disagree stops, or goes on with the same bytes. Where only lines and marks are lost and all go on, the models are
-// those of the run without faults.
+// A disk that loses what it has confirmed of one file, the state, the newest or the older slot, the lines of the ledger
+// or the mark, and keeps the others, on any node, whose neighbors die and forget: no round is looked at twice by
+// anybody, ever. A node whose files disagree stops, or goes on with the same bytes. Where only lines and marks are lost
+// and all go on, the models are those of the run without faults.
 func TestOneFileLost(t *testing.T) {
 	sum := crash(t, losing, 0.5)
-	t.Logf("%d files were set back, %d nodes found it out at their start, %d from a neighbor", sum.setBack, sum.stopped, sum.rollbacks)
+	t.Logf("%d files were set back, %d nodes found it out at their start, %d from a neighbor", sum.setBack, sum.stopped,
+		sum.rollbacks)
 	if min(sum.setBack, sum.stopped) < max(1, sum.crashes/5000) {
 		t.Error("next to nothing was lost: nothing was tested")
 	}
 }
 
-// A neighbor that chooses where the centre of the next release is: at the edge of the grid, or as large as can be. Nobody dies
-// between the reservation of a release and its sending; who dies of a run that diverges dies before. And no round is looked at
-// twice.
+// A neighbor that chooses where the centre of the next release is: at the edge of the grid, or as large as can be.
+// Nobody dies between the reservation of a release and its sending; who dies of a run that diverges dies before. And no
+// round is looked at twice.
 func TestCentreAtTheEdge(t *testing.T) {
 	sum := crash(t, hostile, 0.3)
-	t.Logf("%d messages were aimed, %d releases are at the edge of their range, %d nodes ended before a reservation", sum.aimed, sum.edge, sum.diverged)
+	t.Logf("%d messages were aimed, %d releases are at the edge of their range, %d nodes ended before a reservation",
+		sum.aimed, sum.edge, sum.diverged)
 	if min(sum.edge, sum.diverged) < max(1, sum.crashes/10000) {
 		t.Error("hardly anybody came to the edge: nothing was tested")
 	}
@@ -103,7 +105,7 @@ func crash(t *testing.T, p plant, share float64) (sum tally) {
 		}
 	}
 	want = int64(float64(want) * share)
-	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // a new machine a crash, and next to nothing that lives on
+	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // a new machine a crash, and next to nothing that stays in memory
 	start, failures := time.Now(), 0
 	var seeds uint64
 	for sum.crashes < want && failures < 10 {
@@ -163,7 +165,7 @@ func TestPlantedFaults(t *testing.T) {
 		{"an answer to an answer", answerAnswers, []ending{storm}},
 		{"leaving before the last message is held", leaveEarly, []ending{deadlock}},
 		{"no reservation", noReserve, []ending{unreserved}},
-		{"answers to a life before taken for answers to this one", nameless, []ending{doubleRelease}},
+		{"answers to an earlier incarnation taken for answers to this one", nameless, []ending{doubleRelease}},
 		{"a mark with the reservation, and a round of grace", markFirst, []ending{doubleRelease}},
 		{"a mark after the sending", markLate, []ending{doubleRelease}},
 		{"an error when a release leaves the grid", fatalEdge, []ending{deadAfterDraw}},
@@ -187,9 +189,9 @@ func TestPlantedFaults(t *testing.T) {
 	}
 }
 
-// A disk that loses what it has confirmed: whenever a neighbor held a release that the node has forgotten, the node stops with a
-// RollbackError; never does it release that round again. Where no neighbor held it, nobody can know. It makes no difference
-// whether messages on their way to a node die with it or reach its next life.
+// A disk that loses what it has confirmed: whenever a neighbor held a release that the node has forgotten, the node
+// stops with a RollbackError; never does it release that round again. Where no neighbor held it, nobody can know. It
+// makes no difference whether messages on their way to a node die with it or reach its next incarnation.
 func TestLyingDisk(t *testing.T) {
 	for _, p := range []plant{lyingDisk, lyingDiskQueues} {
 		lie(t, p)
@@ -210,6 +212,7 @@ func lie(t *testing.T, p plant) {
 	}
 	t.Logf("%d rollbacks noticed, %d messages of releases made again that nobody had held", sum.rollbacks, sum.unseen)
 	if sum.rollbacks < int64(count/5) || sum.unseen == 0 && !testing.Short() {
-		t.Errorf("%d rollbacks noticed, %d messages of releases made again that nobody had held: nothing was tested", sum.rollbacks, sum.unseen)
+		t.Errorf("%d rollbacks noticed, %d messages of releases made again that nobody had held: nothing was tested",
+			sum.rollbacks, sum.unseen)
 	}
 }

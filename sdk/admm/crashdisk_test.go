@@ -6,9 +6,9 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// books is what a node's disk has beside its slots: the lines of the ledger, of which the node's run has the only ones, and the
-// mark.
-type books struct {
+// logs is what a node's disk has beside its slots: the lines of the ledger, of which the node's run has the only ones,
+// and the mark.
+type logs struct {
 	lines record[int]
 	marks record[marked]
 	frail file // the one that loses what it has confirmed
@@ -44,7 +44,7 @@ const (
 )
 
 // crash decides what is there of writes that were not forced out.
-func (b *books) crash(w *world) {
+func (b *logs) crash(w *world) {
 	if b.lines.dirty && w.chance.IntN(2) == 0 {
 		b.lines.sync()
 	}
@@ -54,9 +54,9 @@ func (b *books) crash(w *world) {
 	b.lines.dirty, b.marks.dirty = false, false
 }
 
-// judge decides at a start whether the node may go on: as the ledger does when it is opened, as the state's head of the ledger
-// does, and by the rule. grace is the rule of a program that marks when it reserves.
-func (b *books) judge(kept, head int, grace bool) error {
+// validate decides at a start whether the node may go on: as the ledger does when it is opened, as the state's head of
+// the ledger does, and by the rule. grace is the rule of a program that marks when it reserves.
+func (b *logs) validate(kept, head int, grace bool) error {
 	lines, m := b.lines.durable, b.marks.durable
 	switch {
 	case lines < m.lines:

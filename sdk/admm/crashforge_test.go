@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// forge replaces a message of node 0 by one that an adversary has made up, who knows all that is public of the receiver, and most of all
-// where the centre of its next release will be. It returns false if the adversary waits. Once a life and round it makes up
-// its mind, but for a rare second opinion.
+// forge replaces a message of node 0 by one that an adversary has made up, who knows all that is public of the
+// receiver, and most of all where the centre of its next release will be. It returns false if the adversary waits. Once
+// an incarnation and round it makes up its mind, but for a rare second opinion.
 func (w *world) forge(n *node, p *packet) bool {
 	r, m := p.msg.Round, n.m
 	if !carries(p.msg) || !n.up {
 		return true
 	}
-	key := [3]int{n.id, n.life, r}
+	key := [3]int{n.id, n.incarnation, r}
 	made, ok := w.forged[key]
 	if !ok || w.chance.IntN(32) == 0 {
 		if m.round < r && w.chance.IntN(8) > 0 {
@@ -28,8 +28,8 @@ func (w *world) forge(n *node, p *packet) bool {
 	return true
 }
 
-// aim makes up a message that takes the centre of the receiver's next release to the edge of its range, just within or just beyond, or
-// one that is as large as can be; or it leaves the message as it is.
+// aim makes up a message that takes the centre of the receiver's next release to the edge of its range, just within or
+// just beyond, or one that is as large as can be; or it leaves the message as it is.
 func (w *world) aim(m *Machine, p *packet) Payload {
 	made := Payload{slices.Clone(p.vector[:p.nv]), slices.Clone(p.grid[:p.ng])}
 	i := slices.IndexFunc(m.edges, func(e edge) bool { return e.peer == p.msg.From })

@@ -2,14 +2,14 @@ package admm
 
 // packet is a message under way.
 type packet struct {
-	msg    Message // without its slices
-	vector [worldDim]float32
-	grid   [worldDim]int32
-	nv, ng int
-	due    int // not delivered before
-	serial int64
-	life   int // of the sender
-	toLife int // of the receiver, when it was sent
+	msg           Message // without its slices
+	vector        [worldDim]float32
+	grid          [worldDim]int32
+	nv, ng        int
+	due           int // not delivered before
+	serial        int64
+	incarnation   int // of the sender
+	toIncarnation int // of the receiver, when it was sent
 }
 
 // departed is a release that has left its node: what it was, and what each neighbor was sent of it.
@@ -29,7 +29,7 @@ func (w *world) send(n *node) {
 	n.next++
 	w.tally.sent++
 	p := packet{msg: msg, nv: len(msg.Vector), ng: len(msg.Grid), due: w.now,
-		serial: w.tally.sent, life: n.life, toLife: w.nodes[msg.To].life}
+		serial: w.tally.sent, incarnation: n.incarnation, toIncarnation: w.nodes[msg.To].incarnation}
 	copy(p.vector[:], msg.Vector)
 	copy(p.grid[:], msg.Grid)
 	p.msg.Vector, p.msg.Grid = nil, nil
@@ -86,7 +86,7 @@ func (w *world) leaves(n *node, p *packet) {
 		}
 	case gone.x == x && (!to.left || to.vector == vector && to.grid == p.grid):
 	case w.lying() && r > n.held:
-		w.tally.unseen++ // nobody held it when this life began: no probe
+		w.tally.unseen++ // nobody held it when this incarnation began: no probe
 		*gone = departed{left: true, x: x}
 	default:
 		w.fails(doubleRelease, "node %d, release %d to %d: %v %v %v, and before %v %v %v", n.id, r, p.msg.To,
@@ -127,7 +127,7 @@ func (w *world) receive(n *node, p *packet) {
 	} else {
 		*last = p.serial
 	}
-	if p.life != w.nodes[msg.From].life {
+	if p.incarnation != w.nodes[msg.From].incarnation {
 		w.tally.stale++
 	}
 	switch {
@@ -149,8 +149,9 @@ func (w *world) receive(n *node, p *packet) {
 			n.m.edges[i].answered = 0
 		}
 	}
-	// The answer to a probe of a life before may cause a false alarm about a damaged state.
-	if err := n.m.Receive(msg); err != nil && !w.lying() && !w.hostile() && !w.lostSlot && !(msg.Kind == ProbeReply && p.toLife != n.life) {
+	// The answer to a probe of an earlier incarnation may cause a false alarm about a damaged state.
+	if err := n.m.Receive(msg); err != nil && !w.lying() && !w.hostile() && !w.lostSlot &&
+		!(msg.Kind == ProbeReply && p.toIncarnation != n.incarnation) {
 		w.fails(refused, "node %d: %v", n.id, err)
 	}
 }

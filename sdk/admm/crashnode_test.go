@@ -26,29 +26,29 @@ const (
 
 // node is a machine with its driver and its disk.
 type node struct {
-	w        *world
-	id       int
-	m        *Machine
-	up       bool
-	gone     bool // for good, with its final model
-	halted   bool // for good, with an error
-	finished bool
-	busy     bool // it had something to do when it was last asked
-	duty     duty
-	todo     Ready
-	next     int // of todo.Send
-	wake     int // when it may start again
-	life     int // how often it has started
-	waited   int // ticks of the calm with the final model
-	final    []float32
+	w           *world
+	id          int
+	m           *Machine
+	up          bool
+	gone        bool // for good, with its final model
+	halted      bool // for good, with an error
+	finished    bool
+	busy        bool // it had something to do when it was last asked
+	duty        duty
+	todo        Ready
+	next        int // of todo.Send
+	wake        int // when it may start again
+	incarnation int // how often it has started
+	waited      int // ticks of the calm with the final model
+	final       []float32
 
 	granted bool // the machine has been told that its release is reserved, and has not made it
 	owed    int  // the release that has to be marked before anything is sent
-	books        // the rest of the disk
+	logs         // the rest of the disk
 	slots   [2]slot
 
-	x    [2]bitsOf // the last two releases, by number mod 2, as this life knows them
-	held int       // the highest release of this node that a neighbor held when this life began
+	x    [2]bitsOf // the last two releases, by number mod 2, as this incarnation knows them
+	held int       // the highest release of this node that a neighbor held when this incarnation began
 }
 
 // bitsOf is a vector to be compared bit by bit.
@@ -61,9 +61,9 @@ func bits32(x []float32) (b bitsOf) {
 	return b
 }
 
-// Read is the noise of a node's next release: addressed by client and release, so that a release that nobody has seen may be
-// made again, and comes out the same as in the run without faults. One that has left its node comes out different, as it would on
-// a device.
+// Read is the noise of a node's next release: addressed by client and release, so that a release that nobody has seen
+// may be made again, and comes out the same as in the run without faults. One that has left its node comes out
+// different, as it would on a device.
 func (n *node) Read(p []byte) (int, error) {
 	w, a := n.w, rng.Address{Purpose: rng.Noise, Client: uint32(n.id), Round: uint32(n.m.round)}
 	if w.left[n.id][n.m.round+1].left {
@@ -78,10 +78,10 @@ func (n *node) Read(p []byte) (int, error) {
 func (w *world) start(n *node) {
 	n.up, n.finished, n.busy, n.duty = true, false, true, mark
 	n.todo, n.next, n.granted = Ready{}, 0, false
-	n.life++
+	n.incarnation++
 	cfg := w.cfgs[n.id]
 	if w.plant != nameless {
-		cfg.Incarnation = uint64(n.life)
+		cfg.Incarnation = uint64(n.incarnation)
 	}
 	var kept []*State
 	head := 0
@@ -98,7 +98,7 @@ func (w *world) start(n *node) {
 	if len(kept) > 0 {
 		n.owed = kept[0].Round
 	}
-	if err := n.books.judge(n.owed, head, w.plant == markFirst); err != nil && !w.lying() {
+	if err := n.logs.validate(n.owed, head, w.plant == markFirst); err != nil && !w.lying() {
 		w.log("node %d does not start: %v", n.id, err)
 		if !w.losing() {
 			w.fails(refused, "node %d: %v", n.id, err)
@@ -142,7 +142,8 @@ func (w *world) start(n *node) {
 	}
 }
 
-// kill ends a node's life. What was written and not forced out may be lost, whole, or torn: new up to somewhere, old from there.
+// kill ends a node's incarnation. What was written and not forced out may be lost, whole, or torn: new up to somewhere,
+// old from there.
 func (w *world) kill(n *node) {
 	w.tally.crashes++
 	w.log("node %d dies in release %d, duty %d", n.id, n.m.round, n.duty)
@@ -155,14 +156,14 @@ func (w *world) kill(n *node) {
 		if w.lying() {
 			continue
 		}
-		switch fate := w.chance.IntN(4); fate {
+		switch damage := w.chance.IntN(4); damage {
 		case 0: // lost
 		case 1:
 			s.durable = append(s.durable[:0], s.cached...)
 		default:
 			w.tally.torn++
 			upTo := 1 + w.chance.IntN(len(s.cached)-1)
-			if fate == 3 { // near the end
+			if damage == 3 { // near the end
 				upTo = len(s.cached) - 1 - w.chance.IntN(min(16, len(s.cached)-1))
 			}
 			s.durable = slices.Grow(s.durable, len(s.cached))
@@ -170,7 +171,7 @@ func (w *world) kill(n *node) {
 			copy(s.durable, s.cached[:upTo])
 		}
 	}
-	n.books.crash(w)
+	n.logs.crash(w)
 	if w.losing() && w.chance.IntN(8) == 0 {
 		w.lose(n)
 	}
@@ -323,7 +324,8 @@ func (w *world) halt(n *node, err error) {
 	}
 	var back *RollbackError
 	switch {
-	case (w.lying() || w.losing()) && strings.Contains(err.Error(), "of which the stored state was damaged"): // the slot before was lost as well
+	case (w.lying() || w.losing()) && strings.Contains(err.Error(), "of which the stored state was damaged"):
+		// the slot before was lost as well
 	case w.hostile() && strings.Contains(err.Error(), advice):
 		w.tally.diverged++
 	case !errors.As(err, &back):

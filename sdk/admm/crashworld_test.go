@@ -9,14 +9,14 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// A world is a few machines on tiny disks and a network without manners, all of it drawn from one seed. It moves in small
-// steps, one duty of one node at a time, and a node may die between any two of them:
+// A world is a few machines on tiny disks and a network without manners, all of it drawn from one seed. It moves in
+// small steps, one duty of one node at a time, and a node may die between any two of them:
 //
-//	before and after a reservation, while a slot is written, before and after its fsync, between two messages, between two
-//	queries, while waiting, while finished and lingering.
+//	before and after a reservation, while a slot is written, before and after its fsync, between two messages, between
+//	two queries, while waiting, while finished and lingering.
 //
-// After a while the faults stop, and what is left must come to its end. The world knows everything that ever left a node and
-// keeps a list of what must not happen.
+// After a while the faults stop, and what is left must come to its end. The world knows everything that ever left a
+// node and keeps a list of what must not happen.
 type world struct {
 	seed   uint64
 	plant  plant
@@ -32,7 +32,7 @@ type world struct {
 	newest   [worldNodes][worldNodes]int64         // serial of the last packet that nobody has overtaken, from and to
 	redraws  uint32
 	lostSlot bool               // a slot was set back: a node may then lack a cool-down release, of which no ledger knows
-	forged   map[[3]int]Payload // by receiver, its life and round: what the adversary has sent it
+	forged   map[[3]int]Payload // by receiver, its incarnation and round: what the adversary has sent it
 	scratch  [2]State
 	tally    tally
 	arrived  struct{ probe, repeat, answer int64 } // a probe, another message, a probe's answer
@@ -72,8 +72,8 @@ const (
 	leaveEarly            // a node leaves with its last release, before it holds those of its neighbors
 	noReserve             // a release is not paid for
 	lyingDisk             // node 0 is told of an fsync that did not happen
-	lyingDiskQueues       // the same, and messages to a node that died reach its next life
-	nameless              // the same, and lives have no names of their own
+	lyingDiskQueues       // the same, and messages to a node that died reach its next incarnation
+	nameless              // the same, and incarnations have no numbers of their own
 
 	losing    // every disk may lose what it has confirmed of one of its files
 	markFirst // the same, and a release is marked when it is reserved, with one round of grace at the start
@@ -103,8 +103,9 @@ const (
 type tally struct {
 	crashes, torn, sent, lost, duplicated, reordered, stale, releases, rollbacks, unseen int64
 
-	setBack, stopped      int64 // files that lost something, and nodes that found it out when they started
-	edge, diverged, aimed int64 // releases at the edge of the grid or of the range, nodes that ended before one, and messages made up for that
+	setBack, stopped int64 // files that lost something, and nodes that found it out when they started
+	// releases at the edge of the grid or of the range, nodes that ended before one, and messages made up for that
+	edge, diverged, aimed int64
 }
 
 func (t *tally) add(o tally) {
@@ -126,7 +127,9 @@ func (t *tally) add(o tally) {
 }
 
 func (t tally) String() string {
-	return fmt.Sprintf("%d crashes, %d torn writes, %d messages: %d lost, %d duplicated, %d overtaken, %d from a life before; %d releases made",
+	return fmt.Sprintf("%d crashes, %d torn writes, %d messages: %d lost, %d duplicated, %d overtaken, %d from an "+
+		"earlier "+
+		"incarnation; %d releases made",
 		t.crashes, t.torn, t.sent, t.lost, t.duplicated, t.reordered, t.stale, t.releases)
 }
 
@@ -162,7 +165,8 @@ func newWorld(seed uint64, p plant) *world {
 		if payload >= 2 {
 			cfg.GridStep = 0.2 / 16
 		}
-		if w.hostile() { // noise that is larger than the steps of float32 at the edge, and a gain that gets there in one round
+		// noise that is larger than the steps of float32 at the edge, and a gain that gets there in one round
+		if w.hostile() {
 			cfg.Beta = 4
 			if payload >= 2 {
 				cfg.GridStep = 0.2 / 256
@@ -308,8 +312,8 @@ func (w *world) rage() {
 // linger is how many ticks a node with its final model waits for somebody who needs something, once one has left.
 const linger = 10
 
-// calmDown runs a world without faults to its end. Every node must leave, by the last words of all its neighbors. Only if somebody
-// had left before, whose word may never come, may one that has its final model go without, after a while.
+// calmDown runs a world without faults to its end. Every node must leave, by the last words of all its neighbors. Only
+// if somebody had left before, whose word may never come, may one that has its final model go without, after a while.
 func (w *world) calmDown() {
 	w.calm = true
 	someLeft := slices.ContainsFunc(w.nodes, func(n node) bool { return n.gone })
@@ -318,8 +322,8 @@ func (w *world) calmDown() {
 			w.start(n)
 		}
 	}
-	// A round takes a pass, or three if its messages have to be asked for after a tick; then come probes, last words and the wait,
-	// of which a tick may take three passes as well, with what is repeated and what is answered.
+	// A round takes a pass, or three if its messages have to be asked for after a tick; then come probes, last words and
+	// the wait, of which a tick may take three passes as well, with what is repeated and what is answered.
 	for range 3*(w.cfgs[0].Rounds+w.cfgs[0].Cooldown) + 10 + 3*(linger+1) {
 		w.now++
 		for i := range w.nodes {
@@ -370,7 +374,8 @@ func (w *world) run() {
 	w.tally, w.calm, w.now = tally{}, false, 0
 	w.birth()
 	w.rage()
-	if w.lying() || w.hostile() || w.lostSlot || slices.ContainsFunc(w.nodes, func(n node) bool { return n.halted }) && w.losing() {
+	if w.lying() || w.hostile() || w.lostSlot || slices.ContainsFunc(w.nodes, func(n node) bool { return n.halted }) &&
+		w.losing() {
 		return
 	}
 	w.calmDown()
@@ -379,11 +384,13 @@ func (w *world) run() {
 			w.fails(otherModel, "node %d ends with %v, want %v", i, n.final, want[i])
 		}
 	}
-	// Of its own a node says no more than two words and its releases in a life, and three a tick, to each neighbor. A probe
-	// may be answered by a probe and two messages, another message and a probe's answer by one message; an answer provokes nothing.
+	// Of its own a node says no more than two words and its releases in an incarnation, and three a tick, to each
+	// neighbor. A probe may be answered by a probe and two messages, another message and a probe's answer by one message;
+	// an answer provokes nothing.
 	if w.sent.other > w.allowed || w.sent.probe > w.arrived.probe ||
 		w.sent.answer > 2*w.arrived.probe+w.arrived.repeat+w.arrived.answer {
-		w.fails(storm, "%d messages of their own accord, at most %d; %d probes answered of %d, %d other answers to %d messages and %d answers of probes",
+		w.fails(storm, "%d messages of their own accord, at most %d; %d probes answered of %d, %d other answers to %d "+
+			"messages and %d answers of probes",
 			w.sent.other, w.allowed, w.sent.probe, w.arrived.probe, w.sent.answer, w.arrived.repeat, w.arrived.answer)
 	}
 }

@@ -12,12 +12,13 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// A neighbor can put the public centre of a client's release where it likes. If a release that leaves the grid, or the range of
-// numbers, ended the client, then its death would be a look at the sum of update and noise; and if it were started again, with the
-// round charged already and fresh noise, there would be as many looks as it takes, for the price of one.
+// A neighbor can put the public centre of a client's release where it likes. If a release that leaves the grid, or the
+// range of numbers, ended the client, then its death would be a look at the sum of update and noise; and if it were
+// started again, with the round charged already and fresh noise, there would be as many looks as it takes, for the
+// price of one.
 
-// victim is a client with one sample in one dimension and one neighbor, 0. With these numbers tau*eta*mu*beta = rho = 1, so that
-// the centre of the second release is z.
+// victim is a client with one sample in one dimension and one neighbor, 0. With these numbers tau*eta*mu*beta = rho =
+// 1, so that the centre of the second release is z.
 func victim(noise *rng.Stream) Config {
 	return Config{
 		Estimator: zoest.Config{Dim: 1, Samples: 1, Batch: 1, Seed: 7, Client: 1},
@@ -34,8 +35,8 @@ type sighting struct {
 	steps   int32 // else, where the second release is on the grid
 }
 
-// attempt makes two releases. The first one does not touch the data; for the second the neighbor puts the centre half a sigma
-// from the edge of the grid, and the update has the length of the clip and the sign of the data.
+// attempt makes two releases. The first one does not touch the data; for the second the neighbor puts the centre half a
+// sigma from the edge of the grid, and the update has the length of the clip and the sign of the data.
 func attempt(t *testing.T, noise *rng.Stream, data float64) (s sighting) {
 	m, err := New(victim(noise))
 	if err != nil {
@@ -74,8 +75,8 @@ func attempt(t *testing.T, noise *rng.Stream, data float64) (s sighting) {
 	}
 }
 
-// atLeast is the lower confidence limit of Clopper and Pearson: the probability of success at which k successes or more among n
-// have probability alpha.
+// atLeast is the lower confidence limit of Clopper and Pearson: the probability of success at which k successes or more
+// among n have probability alpha.
 func atLeast(k, n int, alpha float64) float64 {
 	if k == 0 {
 		return 0
@@ -101,9 +102,9 @@ func atLeast(k, n int, alpha float64) float64 {
 	return lo
 }
 
-// refuted returns the events, of those seen with the one data set and the other, whose frequencies refute the claim of mu-GDP:
-// P[S] is above e^epsilon P'[S] + delta(epsilon), in one order or the other, by confidence limits that are all right with
-// probability 1 - alpha.
+// refuted returns the events, of those seen with the one data set and the other, whose frequencies refute the claim of
+// mu-GDP: P[S] is above e^epsilon P'[S] + delta(epsilon), in one order or the other, by confidence limits that are all
+// right with probability 1 - alpha.
 func refuted[T any](d, adjacent []T, events map[string]func(T) bool, mu, alpha float64) (faults []string) {
 	epsilons := []float64{0, 0.5, 1, 1.5, 2, 3}
 	each := alpha / float64(len(events)*len(epsilons)*2*2*2)
@@ -128,7 +129,8 @@ func refuted[T any](d, adjacent []T, events map[string]func(T) bool, mu, alpha f
 				low, high := atLeast(k, n, each), 1-atLeast(m-l, m, each)
 				for _, eps := range epsilons {
 					if excess := low - math.Exp(eps)*high - dpmech.GDP.Delta(mu*mu/2, eps); excess > 0 {
-						faults = append(faults, fmt.Sprintf("%s (not: %v), epsilon %v, %s first: above delta by %.2g", name, not, eps, order.name, excess))
+						faults = append(faults, fmt.Sprintf("%s (not: %v), epsilon %v, %s first: above delta by %.2g", name, not, eps,
+							order.name, excess))
 					}
 				}
 			}
@@ -137,9 +139,9 @@ func refuted[T any](d, adjacent []T, events map[string]func(T) bool, mu, alpha f
 	return faults
 }
 
-// Ten thousand attempts with either of two data sets: nobody dies once a release is reserved, and all that is seen, alive or
-// dead, charged or not, and the clamped release, has a law within the claim of the one round. The machine that it replaces is
-// shown to be caught: it died where this one clamps, and made the round again for nothing.
+// Ten thousand attempts with either of two data sets: nobody dies once a release is reserved, and all that is seen,
+// alive or dead, charged or not, and the clamped release, has a law within the claim of the one round. The machine that
+// it replaces is shown to be caught: it died where this one clamps, and made the round again for nothing.
 func TestCrashOracle(t *testing.T) {
 	attempts := 10_000
 	if testing.Short() {
@@ -198,9 +200,11 @@ func TestDivergesBeforeReserve(t *testing.T) {
 		change func(c *Config)
 		msg    Message
 	}{
-		"coordinate 0 of the model has become too large (4.194305e+06, on a grid of 0.00390625)": {func(*Config) {}, Message{Kind: EdgeMessage, Vector: []float32{-2 * (gridLimit/256 + 1)}}},
+		"coordinate 0 of the model has become too large (4.194305e+06, on a grid of 0.00390625)": {func(*Config) {},
+			Message{Kind: EdgeMessage, Vector: []float32{-2 * (gridLimit/256 + 1)}}},
 		"coordinate 0 of the model has become too large (1.5000001e+30)": {
-			func(c *Config) { c.GridStep, c.Releases, c.Beta, c.Rho = 0, true, 6, 1 }, Message{Kind: Release, Vector: []float32{1e30}}},
+			func(c *Config) { c.GridStep, c.Releases, c.Beta, c.Rho = 0, true, 6, 1 },
+			Message{Kind: Release, Vector: []float32{1e30}}},
 		"coordinate 0 of the message to 0 has become too large": {
 			func(c *Config) { c.GridStep, c.Rho, c.Beta = 0, 10, 4 }, Message{Kind: EdgeMessage, Vector: []float32{-1e30}}},
 	} {
@@ -238,14 +242,15 @@ func TestDivergesBeforeReserve(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.edges[0].peerZ = []float32{float32(math.Inf(-1))}
-	if err := m.edgesInRange(m.x); err == nil || !strings.Contains(err.Error(), "coordinate 0 of z with 0 has become too large (-Inf)") {
+	if err := m.edgesInRange(m.x); err == nil ||
+		!strings.Contains(err.Error(), "coordinate 0 of z with 0 has become too large (-Inf)") {
 		t.Errorf("an infinite z: %v", err)
 	}
 }
 
 // Whatever the neighbor sends and the oracle says, in every form of a private run and for noise of every size: from the
-// reservation to the release nothing fails, what is kept can be encoded, and what is sent is within the limits that receivers
-// have.
+// reservation to the release nothing fails, what is kept can be encoded, and what is sent is within the limits that
+// receivers have.
 func TestNothingFailsAfterReserve(t *testing.T) {
 	chance := rng.New(5, rng.Address{Purpose: rng.Fault})
 	pick := func(of ...float64) float64 { return of[chance.IntN(len(of))] }

@@ -100,16 +100,24 @@ func TestReceiveRules(t *testing.T) {
 		{"a straggler", Message{Kind: EdgeMessage, From: 3, Round: 1, Vector: mine(1)}, ""},
 		{"one round early", Message{Kind: EdgeMessage, From: 3, Round: 3, Vector: good}, ""},
 		{"the same again", Message{Kind: EdgeMessage, From: 3, Round: 3, Vector: good}, ""},
-		{"another of that round", Message{Kind: EdgeMessage, From: 3, Round: 3, Vector: []float32{1, 2, 3, 4, 6}}, "message of round 3 from 3 contradicts"},
-		{"another of this round", Message{Kind: EdgeMessage, From: 3, Round: 2, Vector: good}, "message of round 2 from 3 contradicts"},
-		{"two rounds early", Message{Kind: EdgeMessage, From: 3, Round: 4, Vector: good}, "message of round 4 from 3, want 1 to 3 (this client is in round 2)"},
+		{"another of that round", Message{Kind: EdgeMessage, From: 3, Round: 3, Vector: []float32{1, 2, 3, 4, 6}},
+			"message of round 3 from 3 contradicts"},
+		{"another of this round", Message{Kind: EdgeMessage, From: 3, Round: 2, Vector: good},
+			"message of round 2 from 3 contradicts"},
+		{"two rounds early", Message{Kind: EdgeMessage, From: 3, Round: 4, Vector: good},
+			"message of round 4 from 3, want 1 to 3 (this client is in round 2)"},
 		{"round 0", Message{Kind: EdgeMessage, From: 3, Round: 0, Vector: good}, "message of round 0 from 3"},
-		{"a stranger", Message{Kind: EdgeMessage, From: 7, Round: 2, Vector: good}, "message from 7, want one of the neighbors [0 1 3]"},
+		{"a stranger", Message{Kind: EdgeMessage, From: 7, Round: 2, Vector: good},
+			"message from 7, want one of the neighbors [0 1 3]"},
 		{"itself", Message{Kind: EdgeMessage, From: 2, Round: 2, Vector: good}, "message from 2"},
-		{"too short", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: good[:4]}, "message of round 3 from 0 has 4 numbers and 0 grid steps, want 5 and 0"},
-		{"a NaN", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: []float32{1, 2, float32(math.NaN()), 4, 5}}, "coordinate 2 of the message from 0 is NaN"},
-		{"a giant", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: []float32{1, 2, 3, -3e38, 5}}, "coordinate 3 of the message from 0 is -3e+38, want a number of size at most 1e+30"},
-		{"an infinity", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: []float32{1, 2, 3, 4, float32(math.Inf(-1))}}, "coordinate 4 of the message from 0 is -Inf"},
+		{"too short", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: good[:4]},
+			"message of round 3 from 0 has 4 numbers and 0 grid steps, want 5 and 0"},
+		{"a NaN", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: []float32{1, 2, float32(math.NaN()), 4, 5}},
+			"coordinate 2 of the message from 0 is NaN"},
+		{"a giant", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: []float32{1, 2, 3, -3e38, 5}},
+			"coordinate 3 of the message from 0 is -3e+38, want a number of size at most 1e+30"},
+		{"an infinity", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: []float32{1, 2, 3, 4, float32(math.Inf(-1))}},
+			"coordinate 4 of the message from 0 is -Inf"},
 		{"done too early", Message{From: 0, Round: 2, Kind: Done}, "neighbor 0 is done after round 2, want 9"},
 	} {
 		err := m.Receive(c.msg)
@@ -122,8 +130,8 @@ func TestReceiveRules(t *testing.T) {
 	}
 }
 
-// A loss that cannot be had, without privacy: refused with its sample, and the query stays open, so the run that goes on with
-// a good answer is the one that never met a bad one.
+// A loss that cannot be had, without privacy: refused with its sample, and the query stays open, so the run that goes
+// on with a good answer is the one that never met a bad one.
 func TestBadLossNonPrivate(t *testing.T) {
 	want := quiet(t, nil)
 	net := newNetwork(t, configs(4, kite, nil))
@@ -178,7 +186,8 @@ func TestBadLossPrivate(t *testing.T) {
 	}
 }
 
-// Noise is drawn for K releases and not for the cool-down; when its source dries up the machine stops, without a release.
+// Noise is drawn for K releases and not for the cool-down; when its source dries up the machine stops, without a
+// release.
 func TestNoiseSource(t *testing.T) {
 	g := dpmech.Gaussian{Clip: 0.3, Sigma: 0.2}
 	net := newNetwork(t, configs(1, nil, func(i int, c *Config) {
@@ -196,8 +205,8 @@ func TestNoiseSource(t *testing.T) {
 		t.Error("the machine went on after its source of noise had failed")
 	}
 
-	// With a clip so small that nothing is left of the update, a release moves the model by its noise and the penalty: after
-	// the last private round only the penalty is left.
+	// With a clip so small that nothing is left of the update, a release moves the model by its noise and the penalty:
+	// after the last private round only the penalty is left.
 	count := 0
 	net = newNetwork(t, configs(2, [][2]int{{0, 1}}, func(i int, c *Config) {
 		private(dpmech.Gaussian{Clip: 1e-6, Sigma: 0.1})(i, c)

@@ -30,8 +30,8 @@ func (net *network) must(t testing.TB, i int) []Message {
 	return sent
 }
 
-// afterRounds returns a network in which every release up to a round has been made and has arrived everywhere, and the state of
-// every client after each of them, the newest first.
+// afterRounds returns a network in which every release up to a round has been made and has arrived everywhere, and the
+// state of every client after each of them, the newest first.
 func afterRounds(t testing.TB, rounds int, change func(i int, c *Config)) (net *network, kept [][]State) {
 	t.Helper()
 	cfgs := configs(4, kite, change)
@@ -48,8 +48,8 @@ func afterRounds(t testing.TB, rounds int, change func(i int, c *Config)) (net *
 	return net, kept
 }
 
-// A machine at the start asks its neighbors, asks again at every tick, and makes no release before each has answered. The local
-// work does not wait.
+// A machine at the start asks its neighbors, asks again at every tick, and makes no release before each has answered.
+// The local work does not wait.
 func TestFirstReleaseWaitsForEveryReply(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, probing))
 	m := net.machines[2]
@@ -90,8 +90,8 @@ func TestFirstReleaseWaitsForEveryReply(t *testing.T) {
 	}
 }
 
-// A machine that was set back stops as soon as one neighbor says so, whichever way it learns: with an empty disk, with an
-// old state, from an answer, from a neighbor's own probe, from a last word.
+// A machine that was set back stops as soon as one neighbor says so, whichever way it learns: with an empty disk, with
+// an old state, from an answer, from a neighbor's own probe, from a last word.
 func TestRollback(t *testing.T) {
 	net, kept := afterRounds(t, 9, probing)
 	cfg := configs(4, kite, probing)[2]
@@ -174,7 +174,8 @@ func TestLateClaimIsRefused(t *testing.T) {
 	}
 }
 
-// A neighbor that has started again is told what it lacks: the release of its own round and the next, as far as there are any.
+// A neighbor that has started again is told what it lacks: the release of its own round and the next, as far as there
+// are any.
 func TestProbeIsAnsweredWithWhatIsMissing(t *testing.T) {
 	for _, c := range []struct {
 		round int // of the neighbor
@@ -204,7 +205,8 @@ func TestProbeIsAnsweredWithWhatIsMissing(t *testing.T) {
 	}
 }
 
-// The answer to a probe is never answered by a probe, and at most once a tick by the release that it shows to be missing.
+// The answer to a probe is never answered by a probe, and at most once a tick by the release that it shows to be
+// missing.
 func TestAnswersAreNotAnswered(t *testing.T) {
 	net, _ := afterRounds(t, 4, probing)
 	answer := func(held int) []Message {
@@ -265,8 +267,8 @@ func TestProbeRefusesNumbersOutOfRange(t *testing.T) {
 	}
 }
 
-// A client that dies after its last word and starts again gets its neighbors' last messages once more, although they have heard that
-// it needs nothing, and although the answers to its probes were lost.
+// A client that dies after its last word and starts again gets its neighbors' last messages once more, although they
+// have heard that it needs nothing, and although the answers to its probes were lost.
 func TestStartAgainAfterTheLastWord(t *testing.T) {
 	net, kept := afterRounds(t, 9, probing)
 	for range 2 {
@@ -291,7 +293,7 @@ func TestStartAgainAfterTheLastWord(t *testing.T) {
 				}
 			}
 		}
-		// A last word of the life before may still be under way, and outrun the last message.
+		// A last word of the incarnation before may still be under way, and outrun the last message.
 		if err := net.machines[2].Receive(Message{From: msg.To, To: 2, Round: 9, Kind: Done, Resent: true}); err != nil {
 			t.Fatal(err)
 		}
@@ -309,8 +311,8 @@ func TestStartAgainAfterTheLastWord(t *testing.T) {
 	}
 }
 
-// With the state before the newest damaged, a straggler of that round is no question and no fault; a neighbor that says that it
-// is in that round and lacks the release is both.
+// With the state before the newest damaged, a straggler of that round is no question and no fault; a neighbor that says
+// that it is in that round and lacks the release is both.
 func TestDamagedState(t *testing.T) {
 	net, kept := afterRounds(t, 4, probing)
 	m := reborn(t, configs(4, kite, probing)[2], kept[2][0])
@@ -347,7 +349,8 @@ func TestReached(t *testing.T) {
 	m.Reached(1)
 	m.Reached(7) // nobody's number
 	again := net.must(t, 2)
-	if len(again) != 1 || again[0].To != 1 || again[0].Round != 1 || !slices.Equal(again[0].Vector, sentTo(1, first)[0].Vector) {
+	if len(again) != 1 || again[0].To != 1 || again[0].Round != 1 ||
+		!slices.Equal(again[0].Vector, sentTo(1, first)[0].Vector) {
 		t.Errorf("sent %+v, want the message of round 1 to 1 once more", again)
 	}
 	if m.waited != 0 {

@@ -32,9 +32,9 @@ func (net *network) closeRound(t testing.TB, i int) []Message {
 	return net.must(t, i)
 }
 
-// A client that is silent from the start is waited for, two ticks a round and no more, and the penalty of its edge keeps the
-// z of the beginning: against the float64 reference, which hears nothing on that edge either. Who has no such neighbor waits for
-// nobody. As a probe it is waited for before the first release, and not again.
+// A client that is silent from the start is waited for, two ticks a round and no more, and the penalty of its edge
+// keeps the z of the beginning: against the float64 reference, which hears nothing on that edge either. Who has no such
+// neighbor waits for nobody. As a probe it is waited for before the first release, and not again.
 func TestLossyKeepsZOfASilentEdge(t *testing.T) {
 	for _, probe := range []bool{false, true} {
 		cfgs := configs(4, kite, func(i int, c *Config) { c.Lossy, c.Probe = 2, probe })
@@ -131,8 +131,8 @@ func TestLossyDropsLateMessages(t *testing.T) {
 	}
 }
 
-// Of a neighbor that is far ahead the newest message is kept, beside that of this round, and it counts for its own round
-// only. What contradicts one of them is noticed.
+// Of a neighbor that is far ahead the newest message is kept, beside that of this round, and it counts for its own
+// round only. What contradicts one of them is noticed.
 func TestLossyNeighborAhead(t *testing.T) {
 	net, m := stalled(t)
 	e := &m.edges[2]
@@ -140,7 +140,8 @@ func TestLossyNeighborAhead(t *testing.T) {
 	for _, c := range []struct {
 		round int
 		kept  []int
-	}{{5, []int{5}}, {7, []int{7}}, {6, []int{7}}, {1, []int{1, 7}}, {4, []int{1, 7}}, {7, []int{1, 7}}, {1, []int{1, 7}}} {
+	}{{5, []int{5}}, {7, []int{7}}, {6, []int{7}}, {1, []int{1, 7}}, {4, []int{1, 7}}, {7, []int{1, 7}},
+		{1, []int{1, 7}}} {
 		if err := m.Receive(Message{Kind: EdgeMessage, From: 3, To: 2, Round: c.round, Vector: vector(c.round)}); err != nil {
 			t.Fatalf("round %d: %v", c.round, err)
 		}
@@ -155,7 +156,8 @@ func TestLossyNeighborAhead(t *testing.T) {
 		}
 	}
 	for _, round := range []int{1, 7} {
-		if err := m.Receive(Message{Kind: EdgeMessage, From: 3, To: 2, Round: round, Vector: vector(99)}); !errors.Is(err, errConflict) {
+		if err := m.Receive(Message{Kind: EdgeMessage, From: 3, To: 2, Round: round,
+			Vector: vector(99)}); !errors.Is(err, errConflict) {
 			t.Errorf("another message of round %d: %v, want a conflict", round, err)
 		}
 	}
@@ -174,8 +176,8 @@ func TestLossyNeighborAhead(t *testing.T) {
 	}
 }
 
-// One client is dead from the start, and another dies half way: the others make all their releases, at a price of two ticks
-// a round, whether they ask for probing or not.
+// One client is dead from the start, and another dies half way: the others make all their releases, at a price of two
+// ticks a round, whether they ask for probing or not.
 func TestLossyGoesOnWithoutTheDead(t *testing.T) {
 	for _, probe := range []bool{false, true} {
 		net := newNetwork(t, configs(4, kite, func(i int, c *Config) { c.Lossy, c.Probe = 2, probe }))
@@ -275,15 +277,15 @@ func TestLossyRestart(t *testing.T) {
 			}
 			sent := net.must(t, i)
 			if m.round > before {
-				fate := chance.IntN(8)
-				if fate == 0 { // dead before the state is kept, which takes the place of the last but one
+				crash := chance.IntN(8)
+				if crash == 0 { // dead before the state is kept, which takes the place of the last but one
 					torn++
 					kept[i] = kept[i][:min(1, len(kept[i]))]
 					born(i)
 					continue
 				}
 				kept[i] = slices.Insert(kept[i], 0, m.State().copied())
-				if fate == 1 { // and before it is sent
+				if crash == 1 { // and before it is sent
 					deaths++
 					born(i)
 					continue

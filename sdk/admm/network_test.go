@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// network is a handful of machines and the messages between them. It goes round by round like a synchronous network, unless
-// a test takes the messages into its own hands.
+// network is a handful of machines and the messages between them. It goes round by round like a synchronous network,
+// unless a test takes the messages into its own hands.
 type network struct {
 	machines []*Machine
 	loss     func(client int, x []float32, sample int) float64

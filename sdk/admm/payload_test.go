@@ -16,8 +16,8 @@ func onAGrid(releases bool) func(i int, c *Config) {
 	}
 }
 
-// What is sent is another form of the same run: z_ij and z_ji kept at both ends, in the paper's own order of operations, give
-// the models of the paper's messages to the bit. So do the running means.
+// What is sent is another form of the same run: z_ij and z_ji kept at both ends, in the paper's own order of
+// operations, give the models of the paper's messages to the bit. So do the running means.
 func TestReleasesGiveTheBitsOfMessages(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -98,8 +98,8 @@ func sign(x float64) float64 {
 	return 1
 }
 
-// Where neighbors send their releases a client knows how far they are from its own, round by round, to the last; from the
-// paper's messages it does not.
+// Where neighbors send their releases a client knows how far they are from its own, round by round, to the last; from
+// the paper's messages it does not.
 func TestConsensusError(t *testing.T) {
 	for name, change := range map[string]func(int, *Config){
 		"on a grid": onAGrid(true),

@@ -7,9 +7,9 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// reference is Algorithm 1 of the paper at one client, in float64 and without a thought for speed. It learns the directions
-// and batches from the queries that the machine asks: that a query lies mu away from the reference's own iterate in
-// every coordinate is itself a test of eq. (local-update).
+// reference is Algorithm 1 of the paper at one client, in float64 and without a thought for speed. It learns the
+// directions and batches from the queries that the machine asks: that a query lies mu away from the reference's own
+// iterate in every coordinate is itself a test of eq. (local-update).
 type reference struct {
 	cfg   Config
 	x     []float64
@@ -142,8 +142,8 @@ func (r *reference) receive(j int, msg []float64) {
 	}
 }
 
-// The whole method against its reference, query by query and release by release: without noise and with it, with schedules,
-// with a start that is not zero and clients that differ in samples, batch and local steps.
+// The whole method against its reference, query by query and release by release: without noise and with it, with
+// schedules, with a start that is not zero and clients that differ in samples, batch and local steps.
 func TestMachineAgainstReference(t *testing.T) {
 	g := dpmech.Gaussian{Clip: 0.3, Sigma: 0.2}
 	for name, change := range map[string]func(i int, c *Config){

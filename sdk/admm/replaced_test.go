@@ -15,7 +15,8 @@ func replaceable(i int, c *Config) {
 	c.Probe, c.Average, c.Releases, c.GridStep, c.Rounds = true, true, true, 0.2/16, 9
 }
 
-// successor returns the machine of the device that takes the place of client 2's after release 4, and its configuration.
+// successor returns the machine of the device that takes the place of client 2's after release 4, and its
+// configuration.
 func successor(t *testing.T, kept [][]State) (*Machine, Config) {
 	t.Helper()
 	cfg := configs(4, kite, replaceable)[2]
@@ -41,8 +42,9 @@ func answerTo(t *testing.T, m *Machine, msg Message) []Message {
 	return slices.Clone(r.Send)
 }
 
-// Once a neighbor has heard of a successor, the lost device that starts again is told of a release that it does not know of,
-// whichever it had made, and stops; nothing but probes leaves it before. The neighbor keeps that with its next release.
+// Once a neighbor has heard of a successor, the lost device that starts again is told of a release that it does not
+// know of, whichever it had made, and stops; nothing but probes leaves it before. The neighbor keeps that with its next
+// release.
 func TestReplacedDeviceIsStopped(t *testing.T) {
 	net, kept := afterRounds(t, 4, replaceable)
 	old := configs(4, kite, replaceable)[2]
@@ -81,23 +83,26 @@ func TestReplacedDeviceIsStopped(t *testing.T) {
 	if k := slices.IndexFunc(s.Edges, func(e EdgeState) bool { return e.Peer == 2 }); s.Edges[k].Generation != 1 {
 		t.Errorf("kept: %+v", s.Edges[k])
 	}
-	if again := reborn(t, configs(4, kite, replaceable)[3], s.copied()); again.Generation(2) != 1 || again.Generation(0) != 0 {
+	if again := reborn(t, configs(4, kite, replaceable)[3], s.copied()); again.Generation(2) != 1 ||
+		again.Generation(0) != 0 {
 		t.Error("the neighbor has forgotten the successor")
 	}
 }
 
-// A neighbor forgets what it had of the lost device beyond the release that its successor goes on from, and the successor does
-// not take such a claim for a rollback; a later one it does.
+// A neighbor forgets what it had of the lost device beyond the release that its successor goes on from, and the
+// successor does not take such a claim for a rollback; a later one it does.
 func TestInheritedReleases(t *testing.T) {
 	net, kept := afterRounds(t, 4, replaceable)
 	j := net.machines[3]
 	j.edges[0].heard = 5
-	if got := answerTo(t, j, Message{From: 2, To: 3, Kind: Probe, Round: 4, Generation: 1}); len(got) == 0 || got[0].Held != 4 {
+	if got := answerTo(t, j, Message{From: 2, To: 3, Kind: Probe, Round: 4, Generation: 1}); len(got) == 0 ||
+		got[0].Held != 4 {
 		t.Errorf("the successor is answered with %+v", got)
 	}
 	for held, stops := range map[int]bool{4: false, 5: false, 6: false, 7: true} {
 		m, cfg := successor(t, kept)
-		if err := m.Receive(Message{From: 3, To: 2, Kind: ProbeReply, Round: 4, Held: held, Generation: cfg.Generation, Incarnation: cfg.Incarnation}); err != nil {
+		if err := m.Receive(Message{From: 3, To: 2, Kind: ProbeReply, Round: 4, Held: held, Generation: cfg.Generation,
+			Incarnation: cfg.Incarnation}); err != nil {
 			t.Fatal(err)
 		}
 		var back *RollbackError
@@ -107,8 +112,8 @@ func TestInheritedReleases(t *testing.T) {
 	}
 }
 
-// The successor makes two releases without its data and then goes on as others do; its mean begins with the release that it has
-// taken over. A neighbor that has started again is told which device this is until it answers.
+// The successor makes two releases without its data and then goes on as others do; its mean begins with the release
+// that it has taken over. A neighbor that has started again is told which device this is until it answers.
 func TestSuccessor(t *testing.T) {
 	net, kept := afterRounds(t, 4, replaceable)
 	m, cfg := successor(t, kept)

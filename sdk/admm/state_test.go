@@ -11,7 +11,8 @@ import (
 
 // copied returns a state that does not change with its machine.
 func (s State) copied() State {
-	s.X, s.Grid, s.Delta, s.Mean, s.Last = slices.Clone(s.X), slices.Clone(s.Grid), slices.Clone(s.Delta), slices.Clone(s.Mean), slices.Clone(s.Last)
+	s.X, s.Grid, s.Delta, s.Mean, s.Last = slices.Clone(s.X), slices.Clone(s.Grid), slices.Clone(s.Delta),
+		slices.Clone(s.Mean), slices.Clone(s.Last)
 	s.Edges = slices.Clone(s.Edges)
 	for i, e := range s.Edges {
 		s.Edges[i].Z, s.Edges[i].PeerZ, s.Edges[i].Base = slices.Clone(e.Z), slices.Clone(e.PeerZ), slices.Clone(e.Base)
@@ -19,7 +20,8 @@ func (s State) copied() State {
 	return s
 }
 
-// byRound is noise that depends on client and round alone, so that a release made again is the same: for tests, and nothing else.
+// byRound is noise that depends on client and round alone, so that a release made again is the same: for tests, and
+// nothing else.
 type byRound struct {
 	client  int
 	machine *Machine
@@ -52,9 +54,9 @@ func reborn(t testing.TB, cfg Config, kept ...State) *Machine {
 	return m
 }
 
-// Every client dies after every one of its releases and comes back from what it kept; every other time the state was only half
-// written, so that it comes back one release earlier, with the one before that overwritten. The models are those of the quiet run,
-// whatever crosses the edges.
+// Every client dies after every one of its releases and comes back from what it kept; every other time the state was
+// only half written, so that it comes back one release earlier, with the one before that overwritten. The models are
+// those of the quiet run, whatever crosses the edges.
 func TestRestoreAfterEveryRelease(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -163,9 +165,11 @@ func TestRestoreRefuses(t *testing.T) {
 		{"no grid", func(s *State, _ *Config) { s.Grid = nil }, "the model on the grid has 0 numbers, want 5"},
 		{"no change", func(s *State, _ *Config) { s.Delta = nil }, "its change has 0 numbers, want 5"},
 		{"a mean", func(s *State, _ *Config) { s.Mean = s.X }, "the running mean has 5 numbers, want 0"},
-		{"centered", func(_ *State, c *Config) { c.Estimator.Centered = true }, "the list of baselines has 0 numbers, want 6"},
+		{"centered", func(_ *State, c *Config) { c.Estimator.Centered = true },
+			"the list of baselines has 0 numbers, want 6"},
 		{"edges", func(s *State, _ *Config) { s.Edges = s.Edges[1:] }, "it has 2 neighbors, want 3"},
-		{"other edges", func(s *State, _ *Config) { s.Edges = slices.Clone(s.Edges); s.Edges[0].Peer = 7 }, "neighbor 0 is 7, want 0"},
+		{"other edges", func(s *State, _ *Config) { s.Edges = slices.Clone(s.Edges); s.Edges[0].Peer = 7 },
+			"neighbor 0 is 7, want 0"},
 		{"messages", func(_ *State, c *Config) { c.Releases = false }, "the neighbor's z has 5 numbers, want 0"},
 	} {
 		s, cfg := states[2], cfg

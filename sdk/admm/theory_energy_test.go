@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// lyapunov returns the solution P of M'PM - P = -I for M_lambda, eq. (lyapunov), as the series (P-series), doubled: with the sum S of
-// the terms below n and A = M^n, the sum below 2n is S + A'SA.
+// lyapunov returns the solution P of M'PM - P = -I for M_lambda, eq. (lyapunov), as the series (P-series), doubled:
+// with the sum S of the terms below n and A = M^n, the sum below 2n is S + A'SA.
 func lyapunov(a, rho, lambda float64) [2][2]float64 {
 	p, m := [2][2]float64{{1, 0}, {0, 1}}, [2][2]float64{{1 - a*rho*lambda, -a}, {rho * lambda / 2, 1}}
 	mul := func(x, y [2][2]float64) (z [2][2]float64) {
@@ -79,13 +79,17 @@ func (e *energy) of(x, lambda [][]float64) (v, xi, disagreement float64) {
 	return v, xi, disagreement
 }
 
-// Lemma (stability), the bound along runs. Of 150 runs with different directions, batches and noise on one network it is checked,
+// Lemma (stability), the bound along runs. Of 150 runs with different directions, batches and noise on one network it
+// is checked,
 //
-//   - in each round of each run, that V obeys the inequality behind the lemma, eq. (forced-contraction), with the w_k that was;
-//   - in each round of the cool-down, where w_k = 0, that V falls by exactly (1/N)|xi|^2, eq. (unforced-contraction): this is where the
-//     test has its teeth, as nothing but the right recursion of x and lambda does that;
-//   - in the mean over runs, eq. (V-recursion) itself, with Q^2 = d*M_2 and M_2 = 1 for losses in [0, 1), and E_cl measured;
-//   - that C_k <= V_k/p_low and (1/N)|p|^2 <= 2(rho^2 lambda_N^2 + 1)/p_low V_k, eqs. (C-by-V) and (p-by-V), and V_0 = 0.
+//   - in each round of each run, that V obeys the inequality behind the lemma, eq. (forced-contraction), with the w_k
+//     that was;
+//   - in each round of the cool-down, where w_k = 0, that V falls by exactly (1/N)|xi|^2, eq. (unforced-contraction):
+//     this is where the test has its teeth, as nothing but the right recursion of x and lambda does that;
+//   - in the mean over runs, eq. (V-recursion) itself, with Q^2 = d*M_2 and M_2 = 1 for losses in [0, 1), and E_cl
+//     measured;
+//   - that C_k <= V_k/p_low and (1/N)|p|^2 <= 2(rho^2 lambda_N^2 + 1)/p_low V_k, eqs. (C-by-V) and (p-by-V), and V_0
+//     = 0.
 func TestEnergyRecursion(t *testing.T) {
 	const n, d, rounds, cooldown, tau, runs = 7, 5, 10, 6, 2, 150
 	const eta, mu, rho = 0.5, 0.4, 1.5
@@ -151,7 +155,8 @@ func TestEnergyRecursion(t *testing.T) {
 					case k > rounds && math.Abs(last-v-lastXi) > 1e-3*lastXi+1e-9:
 						t.Fatalf("run %d, round %d: V falls from %v to %v, want by %v", run, k, last, v, lastXi)
 					case k > 0 && v > (1-e.chi())*last+e.cw()*forced+1e-9:
-						t.Fatalf("run %d, round %d: V goes from %v to %v, the bound is %v", run, k, last, v, (1-e.chi())*last+e.cw()*forced)
+						t.Fatalf("run %d, round %d: V goes from %v to %v, the bound is %v", run, k, last, v,
+							(1-e.chi())*last+e.cw()*forced)
 					case disagreement > v/e.low*(1+1e-5):
 						t.Fatalf("run %d, round %d: disagreement %v, the bound is %v", run, k, disagreement, v/e.low)
 					}

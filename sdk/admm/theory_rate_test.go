@@ -10,9 +10,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// study is the paper's comparison of communication and optimization: 20 clients on a cycle with 20 samples each, f_ih(x) =
-// (s(a_ih.x) - y_ih)^2 with the logistic function s, d = 20. It is bounded, smooth and not convex. Every client labels by weights of
-// its own around common ones.
+// study is the paper's comparison of communication and optimization: 20 clients on a cycle with 20 samples each,
+// f_ih(x) = (s(a_ih.x) - y_ih)^2 with the logistic function s, d = 20. It is bounded, smooth and not convex. Every
+// client labels by weights of its own around common ones.
 type study struct {
 	a [studyN][studyM][studyD]float64
 	y [studyN][studyM]float64
@@ -78,8 +78,9 @@ func (p *study) gradient(x []float64) (square float64) {
 	return square
 }
 
-// criterion runs the paper's non-private schedule, eq. (nonprivate-schedule), and returns S_K: the mean over all local steps of
-// |grad F|^2 at the clients' mean iterate, plus the mean over rounds of the disagreement C_k. With it come the numbers sent.
+// criterion runs the paper's non-private schedule, eq. (nonprivate-schedule), and returns S_K: the mean over all local
+// steps of |grad F|^2 at the clients' mean iterate, plus the mean over rounds of the disagreement C_k. With it come the
+// numbers sent.
 func (p *study) criterion(t *testing.T, steps, tau int, seed uint64) (s float64, sent int) {
 	t.Helper()
 	g, err := graph.Parse("ring", studyN, 1)
@@ -138,9 +139,10 @@ func (p *study) criterion(t *testing.T, steps, tau int, seed uint64) (s float64,
 	return s, sent
 }
 
-// Corollary 1: with the paper's schedule S_K falls as the number T of local steps grows, both when clients talk after every step and
-// when they do so every tau = T^(1/3) steps, for a share of 1/tau of the numbers sent. Here for the two smallest budgets of the
-// paper's figure; the whole of it, over all four and several seeds, takes minutes and is made by hand:
+// Corollary 1: with the paper's schedule S_K falls as the number T of local steps grows, both when clients talk after
+// every step and when they do so every tau = T^(1/3) steps, for a share of 1/tau of the numbers sent. Here for the two
+// smallest budgets of the paper's figure; the whole of it, over all four and several seeds, takes minutes and is made
+// by hand:
 //
 //	SPADE_FIGURES=1 go test -run TestRateOfLocalSteps -v -timeout 30m ./sdk/admm
 //

@@ -8,7 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// before returns all models as they are, before a round: x_k. After it, every machine's p is still the p_k of the round.
+// before returns all models as they are, before a round: x_k. After it, every machine's p is still the p_k of the
+// round.
 func before(net *network) [][]float64 {
 	var x [][]float64
 	for _, m := range net.machines {
@@ -31,15 +32,15 @@ func laplacianOf(g *graph.Graph, x [][]float64, c int) []float64 {
 	return out
 }
 
-// Lemma 2 (message): what each machine freezes from its own messages is, along the whole run, what the two recursions say that know
-// the network as a whole and never see a message:
+// Lemma 2 (message): what each machine freezes from its own messages is, along the whole run, what the two recursions
+// say that know the network as a whole and never see a message:
 //
 //	p_k = rho*L*x_k - B*omega_(k-1),   omega_k = omega_(k-1) - (rho/2)*B'*x_k        eq. (omega-update), (p-omega)
 //	p_k = rho*L*x_k + lambda_k,        lambda_(k+1) = lambda_k + (rho/2)*L*x_k        eq. (p-lambda), (lambda-update)
 //
-// and lambda, which the machines have as p - rho*L*x, is in the range of B: it sums to zero, since the graph is connected. With
-// noise, without, with clients that take different numbers of steps, with releases in place of messages, and into the
-// cool-down. In float32 omega collects one rounding a round.
+// and lambda, which the machines have as p - rho*L*x, is in the range of B: it sums to zero, since the graph is
+// connected. With noise, without, with clients that take different numbers of steps, with releases in place of
+// messages, and into the cool-down. In float32 omega collects one rounding a round.
 func TestPenaltyRecursions(t *testing.T) {
 	g, err := graph.Parse("er:0.4", 9, 2)
 	if err != nil {
@@ -90,8 +91,10 @@ func TestPenaltyRecursions(t *testing.T) {
 					var sum float64
 					for i, m := range net.machines {
 						p := float64(m.p[c])
-						if a, b := rho*lap[i]+byOmega[i], rho*lap[i]+lambda[c][i]; math.Abs(p-a) > tolerance || math.Abs(p-b) > tolerance {
-							t.Fatalf("round %d, client %d: p = %v, want %v (by omega) and %v (by lambda), up to %.1g", k, i, p, a, b, tolerance)
+						a, b := rho*lap[i]+byOmega[i], rho*lap[i]+lambda[c][i]
+						if math.Abs(p-a) > tolerance || math.Abs(p-b) > tolerance {
+							t.Fatalf("round %d, client %d: p = %v, want %v (by omega) and %v (by lambda), up to %.1g", k, i, p, a, b,
+								tolerance)
 						}
 						sum += p - rho*lap[i]
 						largest = max(largest, math.Abs(lambda[c][i])/scale)

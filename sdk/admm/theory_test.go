@@ -90,9 +90,9 @@ func (m *Machine) edgeTo(peer int) *edge {
 }
 
 // Theorem (stability): disagreement dies out exactly when tau*beta*eta*mu*rho*lambda_N < 8/3. A common start excites
-// nothing, so round 0 kicks the mode of the largest eigenvalue once, through the losses alone, and a hundred rounds of pure
-// consensus follow. At 0.95 of the limit the mode shrinks by 0.848 a round, at 1.05 it grows by 1.148: eigenvalues of
-// M_lambda.
+// nothing, so round 0 kicks the mode of the largest eigenvalue once, through the losses alone, and a hundred rounds of
+// pure consensus follow. At 0.95 of the limit the mode shrinks by 0.848 a round, at 1.05 it grows by 1.148: eigenvalues
+// of M_lambda.
 func TestStabilityThreshold(t *testing.T) {
 	for _, spec := range []string{"ring", "er:0.4"} {
 		g, err := graph.Parse(spec, 12, 3)

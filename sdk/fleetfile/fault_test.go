@@ -277,7 +277,8 @@ const nodeText = `{
   "listen": "0.0.0.0:7443",
   "state": "state/",
   "ledger": "../ledger.json",
-  "oracle": {"builtin": {"fit": "own", "model": "softmax", "data": "csv:data/patients.csv", "label": "outcome", "drop": ["id"], "onehot": ["ward"],
+  "oracle": {"builtin": {"fit": "own", "model": "softmax", "data": "csv:data/patients.csv", "label": "outcome", ` +
+	`"drop": ["id"], "onehot": ["ward"],
     "labels": ["no", "yes"], "pca": 4, "standardize": false, "bias": true, "test_fraction": 0.25, "seed": 3,
     "share": {"partition": "dirichlet:0.1", "of": 8, "number": 3}}},
   "http": "127.0.0.1:0",
@@ -319,16 +320,18 @@ func TestNode(t *testing.T) {
 		t.Errorf("share %+v", b.Share)
 	}
 	for text, want := range map[string]Oracle{
-		`{"stream": ["./scorer", ""], "workers": 2, "format": "cbor", "timeout_seconds": 1.5, "start_seconds": 60, "memory_mib": 512}`: {Stream: &scorer.StreamConfig{
+		`{"stream": ["./scorer", ""], "workers": 2, "format": "cbor", "timeout_seconds": 1.5, "start_seconds": 60, ` +
+			`"memory_mib": 512}`: {Stream: &scorer.StreamConfig{
 			Program: scorer.Program{Command: []string{"./scorer", ""}, Dir: "dir", Workers: 2, Timeout: 1500 * time.Millisecond,
 				Memory: 512 << 20},
 			Format: scorer.CBOR, Start: time.Minute}},
 		`{"stream": ["scorer"]}`: {Stream: &scorer.StreamConfig{Program: scorer.Program{Command: []string{"scorer"},
 			Dir: "dir", Workers: 1}}},
-		`{"oneshot": ["./scorer", "-x", "{sample}"], "samples": 120, "workers": 3, "timeout_seconds": 2, "memory_mib": 1}`: {OneShot: &scorer.OneShotConfig{
-			Program: scorer.Program{Command: []string{"./scorer", "-x", "{sample}"}, Dir: "dir", Workers: 3,
-				Timeout: 2 * time.Second, Memory: 1 << 20},
-			Samples: 120}},
+		`{"oneshot": ["./scorer", "-x", "{sample}"], "samples": 120, "workers": 3, "timeout_seconds": 2, "memory_mib": 1}`: {
+			OneShot: &scorer.OneShotConfig{
+				Program: scorer.Program{Command: []string{"./scorer", "-x", "{sample}"}, Dir: "dir", Workers: 3,
+					Timeout: 2 * time.Second, Memory: 1 << 20},
+				Samples: 120}},
 		`{"builtin": {"data": "csv:/x", "seed": 2}}`: {Builtin: &Builtin{Spec: task.Spec{Source: "csv:" + resolve("", "/x"),
 			Seed: 2}}},
 	} {
@@ -409,7 +412,8 @@ func TestNodeFaults(t *testing.T) {
 		one(oracle, `{"builtin": {"data": "csv:x"}, "stream": ["a"]}`, "oracle has 2 of builtin"),
 		one(oracle, `{"builtin": {"data": "x"}}`, `oracle.builtin: task: data "x", want idx:DIR, csv:FILE or`),
 		one(oracle, `{"builtin": {"data": "csv:x", "model": "softmax", "bias": true, "color": "red"}}`,
-			`oracle.builtin.model is "softmax", want it left out: the task in the fleet file says so for all nodes, unless there is "fit": "own"`).
+			`oracle.builtin.model is "softmax", want it left out: the task in the fleet file says so for all nodes, unless `+
+				`there is "fit": "own"`).
 			and("oracle.builtin.bias is true, want it left out").and("oracle.builtin.color is unknown, want only data, " +
 			"test_fraction, seed, share, fit, model"),
 		// the built-in one
@@ -478,7 +482,9 @@ func TestLoad(t *testing.T) {
 	write("broken.json", "{}")
 	node := func(name, fleet, key, more string) *Node {
 		t.Helper()
-		write("node.json", fmt.Sprintf(`{"version": 1, "name": %q, "fleet": %q, "key": %q, "state": "s", "oracle": {"oneshot": ["x", "{sample}"], "samples": 1}%s}`, name, fleet, key, more))
+		write("node.json", fmt.Sprintf(
+			`{"version": 1, "name": %q, "fleet": %q, "key": %q, "state": "s", "oracle": {"oneshot": ["x", "{sample}"], `+
+				`"samples": 1}%s}`, name, fleet, key, more))
 		n, err := ReadNode(filepath.Join(dir, "node.json"))
 		if err != nil {
 			t.Fatal(err)
@@ -529,18 +535,22 @@ func TestRangesAgree(t *testing.T) {
 		"rounds": func(f *File) {
 			f.Fleet.Method.Rounds, f.Fleet.Method.Eta = math.MaxInt32-f.Fleet.Method.Cooldown, []float64{1}
 		},
-		"cooldown":      func(f *File) { f.Fleet.Method.Cooldown = math.MaxInt32 - f.Fleet.Method.Rounds },
-		"tau":           func(f *File) { f.Fleet.Method.Tau = math.MaxInt32 },
-		"smallest rho":  func(f *File) { f.Fleet.Method.Rho = 1e-9 },
-		"largest rho":   func(f *File) { f.Fleet.Method.Rho = 1e9 },
-		"gain":          func(f *File) { f.Fleet.Method.Gain = math.Nextafter(1, 0) },
-		"smallest mu":   func(f *File) { f.Fleet.Method.Mu = []float64{0x1p-126}; f.Fleet.Method.Eta = []float64{1e20} },
-		"largest mu":    func(f *File) { f.Fleet.Method.Mu = []float64{math.MaxFloat32}; f.Fleet.Method.Eta = []float64{1e-20} },
+		"cooldown":     func(f *File) { f.Fleet.Method.Cooldown = math.MaxInt32 - f.Fleet.Method.Rounds },
+		"tau":          func(f *File) { f.Fleet.Method.Tau = math.MaxInt32 },
+		"smallest rho": func(f *File) { f.Fleet.Method.Rho = 1e-9 },
+		"largest rho":  func(f *File) { f.Fleet.Method.Rho = 1e9 },
+		"gain":         func(f *File) { f.Fleet.Method.Gain = math.Nextafter(1, 0) },
+		"smallest mu":  func(f *File) { f.Fleet.Method.Mu = []float64{0x1p-126}; f.Fleet.Method.Eta = []float64{1e20} },
+		"largest mu": func(f *File) {
+			f.Fleet.Method.Mu = []float64{math.MaxFloat32}
+			f.Fleet.Method.Eta = []float64{1e-20}
+		},
 		"clip":          func(f *File) { f.Fleet.Privacy.Clip, f.Fleet.Privacy.Sigma = 1e-30, 1e-30 },
 		"epsilon limit": func(f *File) { f.Fleet.Privacy.EpsilonLimit = 1e6 },
 		"grid":          func(f *File) { f.Fleet.Wire.GridBits = 2 },
 		"lossy": func(f *File) {
-			f.Fleet.Privacy, f.Fleet.Wire = sdk.Privacy{NonPrivate: true}, sdk.Wire{Payload: sdk.PayloadMessage, Lossy: math.MaxInt32}
+			f.Fleet.Privacy, f.Fleet.Wire = sdk.Privacy{NonPrivate: true},
+				sdk.Wire{Payload: sdk.PayloadMessage, Lossy: math.MaxInt32}
 		},
 		"run": func(f *File) { f.Fleet.Run = strings.Repeat("ä", 32) },
 	} {

@@ -51,7 +51,9 @@ func TestKeys(t *testing.T) {
 	}
 	published := encode(der)
 	// The other one there, with attributes and the public key behind the secret.
-	long, err := base64.StdEncoding.DecodeString("MHICAQEwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhCoB8wHQYKKoZIhvcNAQkJFDEPDA1DdXJkbGUgQ2hhaXJzgSEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=")
+	long, err := base64.StdEncoding.DecodeString(
+		"MHICAQEwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhCoB8w" +
+			"HQYKKoZIhvcNAQkJFDEPDA1DdXJkbGUgQ2hhaXJzgSEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +81,8 @@ func TestKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := transport.FormatKey(key.Public().(ed25519.PublicKey)); got != "ed25519:Gb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE" {
+		if got := transport.FormatKey(
+			key.Public().(ed25519.PublicKey)); got != "ed25519:Gb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE" {
 			t.Errorf("public key %s", got)
 		}
 	}

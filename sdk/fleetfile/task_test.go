@@ -154,7 +154,8 @@ func TestTaskFaults(t *testing.T) {
 		one(`"north", "süd"`, `"north", "north"`, `columns[1].categories has 3 values, want 1 to 1000, each once`),
 		one(`"north", "süd"`, `"north", 7`, `columns[1].categories[2] is 7, want a value`),
 		one(`["", "north", "süd"]`, `[]`,
-			`columns[1].categories has 0 values`).and("4 deviations").and("pca.mean").and("pca.components[0]").and("pca.components[1]"),
+			`columns[1].categories has 0 values`).and("4 deviations").and("pca.mean").and("pca.components[0]").and(
+			"pca.components[1]"),
 		one(`"label": "outcome",`, ``, `label is missing, want the column`),
 		one(`["no", "yes", "?"]`, `["no"]`, `classes has 1 labels, want 2 to 1000`),
 		one(`["no", "yes", "?"]`, `["no", "no"]`, `classes has 2 labels, want`),

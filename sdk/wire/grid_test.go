@@ -77,7 +77,8 @@ func grids() map[string][]int32 {
 }
 
 func TestZigzag(t *testing.T) {
-	for x, z := range map[int32]uint32{0: 0, -1: 1, 1: 2, -2: 3, 2: 4, math.MaxInt32: math.MaxUint32 - 1, math.MinInt32: math.MaxUint32} {
+	for x, z := range map[int32]uint32{0: 0, -1: 1, 1: 2, -2: 3, 2: 4, math.MaxInt32: math.MaxUint32 - 1,
+		math.MinInt32: math.MaxUint32} {
 		if zigzag(x) != z || unzigzag(z) != x {
 			t.Errorf("%d: %d there, %d back from %d", x, zigzag(x), unzigzag(z), z)
 		}
@@ -214,7 +215,8 @@ func TestGridSize(t *testing.T) {
 	}
 	// A grid of sigma/16 and releases whose change is mostly noise, at dimension 10,000: at most 7.5 bits.
 	g := gridNormals(10_000, 16*math.Sqrt2, 2)
-	if n := len(mustAppend(t, newCodec(t, len(g)), &admm.Message{Kind: admm.Release, Round: 1000, Grid: g})); 8*n > 75_000 {
+	if n := len(mustAppend(t, newCodec(t, len(g)),
+		&admm.Message{Kind: admm.Release, Round: 1000, Grid: g})); 8*n > 75_000 {
 		t.Errorf("%d bytes for 10,000 coordinates, above 7.5 bits", n)
 	}
 	for sd, most := range map[float64]int{8: 29, 20: 35} {
@@ -254,16 +256,25 @@ func TestDecodeRefusesPacked(t *testing.T) {
 		{"no symbols", split(3), "found the end, wanted a block"},
 		{"symbols of form 3", split(3, 3), "found a block of form 3, wanted 0, 1 or 2"},
 		{"symbols cut", split(0, append([]byte{blockRaw}, make([]byte, 99)...)...), "found 99 raw bytes, wanted 100"},
-		{"symbols with a length beyond the end", split(0, blockHuff0, 90, 0, 1, 2), "found a compressed length of 90, wanted at most 2"},
-		{"symbols of nonsense", split(0, append([]byte{blockHuff0, 20, 0}, bytes.Repeat([]byte{0xa5}, 20)...)...), "compressed block: "},
-		{"low bits left over", append(append([]byte{gridSplit + 1}, append(make([]byte, 12), 0x10)...), blockRepeat, 0), "found bits 0b1 after the last number"},
+		{"symbols with a length beyond the end", split(0, blockHuff0, 90, 0, 1, 2),
+			"found a compressed length of 90, wanted at most 2"},
+		{"symbols of nonsense", split(0, append([]byte{blockHuff0, 20, 0}, bytes.Repeat([]byte{0xa5}, 20)...)...),
+			"compressed block: "},
+		{"low bits left over", append(append([]byte{gridSplit + 1}, append(make([]byte, 12), 0x10)...), blockRepeat, 0),
+			"found bits 0b1 after the last number"},
 		{"no escapes", split(0, blockRepeat, 255), "number 0: found the end, wanted an escape"},
-		{"escapes cut", split(0, append([]byte{blockRepeat, 255}, make([]byte, 99)...)...), "number 99: found the end, wanted an escape"},
-		{"escape without end", split(0, append([]byte{blockRepeat, 255}, ones[:200]...)...), "number 0: found the escape 0xffffffffff, wanted"},
-		{"escape overlong", split(0, append([]byte{blockRepeat, 255, 0x80, 0}, make([]byte, 99)...)...), "number 0: found the escape 0x8000000000"},
-		{"escape too high", split(0, append([]byte{blockRepeat, 255, 0x81, 0xfe, 0xff, 0xff, 0x0f}, make([]byte, 99)...)...), "number 0: found the escape 0x81feffff0f"},
-		{"escape too high for the split", split(24, append([]byte{blockRepeat, 255, 1}, make([]byte, 10)...)...), "number 0: found the escape 0x0100000000, wanted 0 or less"},
-		{"escape too high for pairs", []byte{gridPairs, blockRepeat, 0xf0, 0xf1, 0xff, 0xff, 0xff, 0x0f}, "number 1: found the escape 0xf1ffffff0f, wanted 4294967280 or less"},
+		{"escapes cut", split(0, append([]byte{blockRepeat, 255}, make([]byte, 99)...)...),
+			"number 99: found the end, wanted an escape"},
+		{"escape without end", split(0, append([]byte{blockRepeat, 255}, ones[:200]...)...),
+			"number 0: found the escape 0xffffffffff, wanted"},
+		{"escape overlong", split(0, append([]byte{blockRepeat, 255, 0x80, 0}, make([]byte, 99)...)...),
+			"number 0: found the escape 0x8000000000"},
+		{"escape too high", split(0, append([]byte{blockRepeat, 255, 0x81, 0xfe, 0xff, 0xff, 0x0f}, make([]byte, 99)...)...),
+			"number 0: found the escape 0x81feffff0f"},
+		{"escape too high for the split", split(24, append([]byte{blockRepeat, 255, 1}, make([]byte, 10)...)...),
+			"number 0: found the escape 0x0100000000, wanted 0 or less"},
+		{"escape too high for pairs", []byte{gridPairs, blockRepeat, 0xf0, 0xf1, 0xff, 0xff, 0xff, 0x0f},
+			"number 1: found the escape 0xf1ffffff0f, wanted 4294967280 or less"},
 		{"escape too many", split(0, blockRepeat, 7, 0), "packed: found 1 bytes after the last block, wanted none"},
 		{"no pairs", []byte{gridPairs}, "found the end, wanted a block"},
 		{"pairs without escapes", []byte{gridPairs, blockRepeat, 0xf0}, "number 1: found the end, wanted an escape"},
@@ -273,7 +284,8 @@ func TestDecodeRefusesPacked(t *testing.T) {
 		checkError(t, m.name, newCodec(t, dim).Decode(pairs(1, 1, 2, 3, 3, 0, 8, m.packed), &f), m.want)
 	}
 	var f admm.Message
-	checkError(t, "second of the last pair", newCodec(t, 99).Decode(pairs(1, 1, 2, 3, 3, 0, 8, []byte{gridPairs, blockRepeat, 0x11}), &f),
+	checkError(t, "second of the last pair",
+		newCodec(t, 99).Decode(pairs(1, 1, 2, 3, 3, 0, 8, []byte{gridPairs, blockRepeat, 0x11}), &f),
 		"found 1 after the last number, wanted 0")
 	sound := pairs(1, 1, 2, 3, 3, 0, 8, []byte{gridPairs, blockRepeat, 0x21})
 	if err := newCodec(t, 100).Decode(sound, &f); err != nil || !slices.Equal(f.Grid, slices.Repeat([]int32{-1, 1}, 50)) {
@@ -351,7 +363,8 @@ func TestMutations(t *testing.T) {
 			&admm.Message{Kind: admm.Release, Round: 3, Grid: slices.Concat(gridNormals(dim-2, 300, 1), extremes[3:5])},
 			&admm.Message{Kind: admm.Release, Round: 3, Grid: make([]int32, dim)})
 	}
-	frames = append(frames, &admm.Message{Kind: admm.Probe, Round: 12, Held: 300}, &admm.Message{Kind: admm.Done, Round: 60, Resent: true})
+	frames = append(frames, &admm.Message{Kind: admm.Probe, Round: 12, Held: 300},
+		&admm.Message{Kind: admm.Done, Round: 60, Resent: true})
 	s := rng.New(1, rng.Address{Purpose: rng.Generate, Client: 4})
 	taken := 0
 	for i, f := range frames {

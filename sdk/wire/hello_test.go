@@ -22,7 +22,8 @@ func sampleHello() Hello {
 func sampleSections() Hello {
 	h := sampleHello()
 	h.Sections = []Section{
-		{"graph", [4]byte{1, 2, 3, 4}}, {"method", [4]byte{5, 6, 7, 8}}, {"privacy", [4]byte{9, 10, 11, 12}}, {"", [4]byte{13, 14, 15, 16}},
+		{"graph", [4]byte{1, 2, 3, 4}}, {"method", [4]byte{5, 6, 7, 8}}, {"privacy", [4]byte{9, 10, 11, 12}},
+		{"", [4]byte{13, 14, 15, 16}},
 	}
 	return h
 }
@@ -89,11 +90,13 @@ func TestHelloCheck(t *testing.T) {
 		want   string
 	}{
 		{func(h *Hello) { h.Run = "ward-8" }, `wire: hello: run: found "ward-8", wanted "ward-7"`},
-		{func(h *Hello) { h.Fleet[0] = 0xff }, "wire: hello: fleet file hash: found ff070e151c232a31..., wanted 00070e151c232a31..."},
+		{func(h *Hello) { h.Fleet[0] = 0xff },
+			"wire: hello: fleet file hash: found ff070e151c232a31..., wanted 00070e151c232a31..."},
 		{func(h *Hello) { h.From = "x" }, `wire: hello: from: found "x", wanted "gateway-a"`},
 		{func(h *Hello) { h.To = "gateway-a" }, `wire: hello: to: found "gateway-a", wanted "gateway-b"`},
 		{func(h *Hello) { h.Codec = 2 }, "wire: hello: codec: found 2, wanted 1"},
-		{func(h *Hello) { h.Run, h.Codec = "z", 9 }, "wire: hello: run: found \"z\", wanted \"ward-7\"\nwire: hello: codec: found 9, wanted 1"},
+		{func(h *Hello) { h.Run, h.Codec = "z", 9 },
+			"wire: hello: run: found \"z\", wanted \"ward-7\"\nwire: hello: codec: found 9, wanted 1"},
 	} {
 		h := want
 		c.change(&h)
@@ -186,31 +189,40 @@ var malformedHellos = []struct {
 	{"too long", make([]byte, 385), "found 385 bytes, wanted at most 384"},
 	{"indefinite", []byte{0xbf, 0xff}, "indefinite-length map isn't allowed"},
 	{"duplicate", pairs(1, 1, 2, "r", 2, "r", 3, make([]byte, 32), 4, "a", 5, "b"), "run: found key 2 twice"},
-	{"unknown", pairs(1, 1, 2, "r", 3, make([]byte, 32), 4, "a", 5, "b", 7, 0), "found an unknown key, 7, as number 6 of the map, wanted keys 1..6"},
+	{"unknown", pairs(1, 1, 2, "r", 3, make([]byte, 32), 4, "a", 5, "b", 7, 0),
+		"found an unknown key, 7, as number 6 of the map, wanted keys 1..6"},
 	{"sections empty", withSections([]byte{}), "sections: found 0 bytes, wanted 4 for each of 1..16"},
 	{"sections cut", withSections(make([]byte, 7)), "sections: found 7 bytes, wanted 4 for each of 1..16"},
 	{"17 sections", withSections(make([]byte, 68)), "sections: found 68 bytes, wanted 4 for each of 1..16"},
 	{"sections of 1 GiB", withSections(raw{0x5a, 0x40, 0, 0, 0, 0}), "not one well-formed item"},
 	{"sections null", withSections(nil), "sections: found null, wanted a byte string"},
 	{"sections text", withSections("abcd"), "sections: found a text string of length 4, wanted a byte string"},
-	{"sections overlong", withSections(raw{0x58, 4, 0, 0, 0, 0}), "sections: found a value with the overlong or broken head"},
+	{"sections overlong", withSections(raw{0x58, 4, 0, 0, 0, 0}),
+		"sections: found a value with the overlong or broken head"},
 	{"sections tagged", withSections(raw{0xd9, 0xd9, 0xf7, 0x44, 0, 0, 0, 0}), "a value a tag too many"},
 	{"no codec", pairs(2, "r", 3, make([]byte, 32), 4, "a", 5, "b"), "codec: found nothing"},
 	{"no run", pairs(1, 1, 3, make([]byte, 32), 4, "a", 5, "b"), "run: found nothing, wanted a text string"},
 	{"no fleet", pairs(1, 1, 2, "r", 4, "a", 5, "b"), "fleet: found nothing, wanted a byte string"},
 	{"no from", pairs(1, 1, 2, "r", 3, make([]byte, 32), 5, "b"), "from: found nothing"},
 	{"no to", pairs(1, 1, 2, "r", 3, make([]byte, 32), 4, "a"), "to: found nothing"},
-	{"codec 0", pairs(1, 0, 2, "r", 3, make([]byte, 32), 4, "a", 5, "b"), "codec: found 0, wanted an integer in 1..4294967295"},
+	{"codec 0", pairs(1, 0, 2, "r", 3, make([]byte, 32), 4, "a", 5, "b"),
+		"codec: found 0, wanted an integer in 1..4294967295"},
 	{"codec text", pairs(1, "1", 2, "r", 3, make([]byte, 32), 4, "a", 5, "b"), "codec: found a text string of length 1"},
 	{"run empty", pairs(1, 1, 2, "", 3, make([]byte, 32), 4, "a", 5, "b"), "run: found an empty string"},
-	{"run long", pairs(1, 1, 2, strings.Repeat("x", 65), 3, make([]byte, 32), 4, "a", 5, "b"), "run: found 65 bytes, wanted 1..64"},
-	{"run bytes", pairs(1, 1, 2, []byte("r"), 3, make([]byte, 32), 4, "a", 5, "b"), "run: found a byte string of length 1, wanted a text string"},
-	{"run overlong", pairs(1, 1, 2, raw{0x78, 1, 'r'}, 3, make([]byte, 32), 4, "a", 5, "b"), "run: found a value with the overlong or broken head"},
-	{"run tagged", pairs(1, 1, 2, raw{0xd9, 0xd9, 0xf7, 0x61, 'r'}, 3, make([]byte, 32), 4, "a", 5, "b"), "a value a tag too many"},
+	{"run long", pairs(1, 1, 2, strings.Repeat("x", 65), 3, make([]byte, 32), 4, "a", 5, "b"),
+		"run: found 65 bytes, wanted 1..64"},
+	{"run bytes", pairs(1, 1, 2, []byte("r"), 3, make([]byte, 32), 4, "a", 5, "b"),
+		"run: found a byte string of length 1, wanted a text string"},
+	{"run overlong", pairs(1, 1, 2, raw{0x78, 1, 'r'}, 3, make([]byte, 32), 4, "a", 5, "b"),
+		"run: found a value with the overlong or broken head"},
+	{"run tagged", pairs(1, 1, 2, raw{0xd9, 0xd9, 0xf7, 0x61, 'r'}, 3, make([]byte, 32), 4, "a", 5, "b"),
+		"a value a tag too many"},
 	{"fleet short", pairs(1, 1, 2, "r", 3, make([]byte, 31), 4, "a", 5, "b"), "fleet: found 31 bytes, wanted 32"},
 	{"fleet long", pairs(1, 1, 2, "r", 3, make([]byte, 33), 4, "a", 5, "b"), "fleet: found 33 bytes, wanted 32"},
-	{"fleet text", pairs(1, 1, 2, "r", 3, strings.Repeat("x", 32), 4, "a", 5, "b"), "fleet: found a text string of length 32"},
-	{"from broken", pairs(1, 1, 2, "r", 3, make([]byte, 32), 4, raw{0x62, 'a', 0xff}, 5, "b"), `from: found "a\xff", wanted valid UTF-8`},
+	{"fleet text", pairs(1, 1, 2, "r", 3, strings.Repeat("x", 32), 4, "a", 5, "b"),
+		"fleet: found a text string of length 32"},
+	{"from broken", pairs(1, 1, 2, "r", 3, make([]byte, 32), 4, raw{0x62, 'a', 0xff}, 5, "b"),
+		`from: found "a\xff", wanted valid UTF-8`},
 	{"to null", pairs(1, 1, 2, "r", 3, make([]byte, 32), 4, "a", 5, nil), "to: found null, wanted a text string"},
 }
 

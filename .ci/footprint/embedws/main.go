@@ -29,7 +29,8 @@ func run(address, dir string) error {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	tr, err := ws.New(ws.Config{
 		Name: "a", Key: key, Hello: fleet.Hello("a"), CheckHello: fleet.CheckHello("a"),
-		Peers: []ws.Peer{{Name: "b", Keys: []ed25519.PublicKey{key.Public().(ed25519.PublicKey)}, Addresses: []string{address}}},
+		Peers: []ws.Peer{{Name: "b", Keys: []ed25519.PublicKey{key.Public().(ed25519.PublicKey)},
+			Addresses: []string{address}}},
 	})
 	if err != nil {
 		return err
@@ -40,7 +41,8 @@ func run(address, dir string) error {
 		return err
 	}
 	defer store.Close()
-	node, err := sdk.New(sdk.Config{Fleet: fleet, Name: "a", Samples: 10, Oracle: sdk.OracleFunc(loss), Transport: tr, Store: store})
+	node, err := sdk.New(sdk.Config{Fleet: fleet, Name: "a", Samples: 10, Oracle: sdk.OracleFunc(loss), Transport: tr,
+		Store: store})
 	if err != nil {
 		return err
 	}

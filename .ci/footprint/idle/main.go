@@ -1,5 +1,5 @@
-// Command idle is a program with a node in it as a device has one: a fleet file, a node file, websockets, a state and a ledger on
-// disk. It says "asked" when its model is asked for the first time.
+// Command idle is a program with a node in it as a device has one: a fleet file, a node file, websockets, a state and a
+// ledger on disk. It says "asked" when its model is asked for the first time.
 package main
 
 import (

@@ -9,9 +9,10 @@ import (
 // ceilingSteps is how long the first-order reference trains: loss and accuracy have long stopped moving.
 const ceilingSteps = 3000
 
-// Ceiling trains the model of the experiments, task.NewSoftmax, on all training data in one place with its exact gradient (full
-// batch, Nesterov's accelerated method from zero), and returns the accuracy on the test set: what is left for a method that sees losses only, and
-// learns in pieces, to reach. With logistic, the logarithmic loss takes the place of the squared probability loss.
+// Ceiling trains the model of the experiments, task.NewSoftmax, on all training data in one place with its exact
+// gradient (full batch, Nesterov's accelerated method from zero), and returns the accuracy on the test set: what is
+// left for a method that sees losses only, and learns in pieces, to reach. With logistic, the logarithmic loss takes
+// the place of the squared probability loss.
 func Ceiling(s Split, logistic bool) float64 {
 	rows := s.Train.Classes
 	if rows == 2 {

@@ -14,9 +14,11 @@ import (
 var Names = []string{"mnist", "fashion", "alzheimers", "brain"}
 
 // Titles is what the paper calls them.
-var Titles = map[string]string{"mnist": "MNIST", "fashion": "Fashion-MNIST", "alzheimers": "Alzheimer's disease", "brain": "Brain Tumor MRI"}
+var Titles = map[string]string{"mnist": "MNIST", "fashion": "Fashion-MNIST", "alzheimers": "Alzheimer's disease",
+	"brain": "Brain Tumor MRI"}
 
-// Folds is how many parts cross-validation cuts the Alzheimer's data into; the other tasks have one split a seed, fold 0.
+// Folds is how many parts cross-validation cuts the Alzheimer's data into; the other tasks have one split a seed,
+// fold 0.
 const Folds = 5
 
 // validation is the share of a training set that the search for parameters is scored on.
@@ -93,8 +95,9 @@ func join(a, b *task.Data) *task.Data {
 	return &out
 }
 
-// Split returns the training and the test set of a seed, and of one of the Folds where there are folds. With validate, the test
-// set is left alone: what is trained and tested on are two parts of the training set, and whatever is fitted is fitted on the first.
+// Split returns the training and the test set of a seed, and of one of the Folds where there are folds. With validate,
+// the test set is left alone: what is trained and tested on are two parts of the training set, and whatever is fitted
+// is fitted on the first.
 func (s *Source) Split(seed uint64, fold int, validate bool) (Split, error) {
 	k := key{seed, fold, validate}
 	if s.test != nil && !validate {
@@ -160,7 +163,8 @@ func apply(train, test *task.Data, f func(*task.Data) (*task.Data, error)) (Spli
 	return Split{a, b}, err
 }
 
-// folds deals the samples of each class, in random order, to Folds parts in turn, and returns all parts but one, and that one.
+// folds deals the samples of each class, in random order, to Folds parts in turn, and returns all parts but one, and
+// that one.
 func folds(y []int, classes, fold int, seed uint64) (in, out []int) {
 	for class := range classes {
 		var members []int

@@ -49,7 +49,8 @@ func (l *Lab) Do(ctx context.Context, jobs []Job, settings *Settings, store *Sto
 		if err != nil {
 			return "", err
 		}
-		note := fmt.Sprintf("%s %s %s %s seed %d: %.2f %%, %.1f s", j.Table, j.Dataset, j.Partition, j.Method, j.Seed, r.Accuracy, r.Seconds)
+		note := fmt.Sprintf("%s %s %s %s seed %d: %.2f %%, %.1f s", j.Table, j.Dataset, j.Partition, j.Method, j.Seed,
+			r.Accuracy, r.Seconds)
 		return note, store.Add(r)
 	})
 }

@@ -28,7 +28,8 @@ type Job struct {
 	Rounds    int     `json:"rounds"`  // at most; 50 throughout
 	Queries   float64 `json:"queries"` // losses a sample and round, at most
 	Epsilon   float64 `json:"epsilon"` // 0: no noise
-	// Accounting says how Epsilon is read, as dpmech.ParseAccounting reads it; empty means exactly (gdp). More noise makes up for a looser reading.
+	// Accounting says how Epsilon is read, as dpmech.ParseAccounting reads it; empty means exactly (gdp). More noise makes
+	// up for a looser reading.
 	Accounting string `json:"accounting,omitempty"`
 	Method     string `json:"method"`
 	Seed       uint64 `json:"seed"`
@@ -44,8 +45,8 @@ type Result struct {
 
 	Accuracy float64 `json:"accuracy"` // mean over the clients, each with the model that it holds after the last round
 	Network  float64 `json:"network"`  // of the clients' average model, which no device holds
-	// Of SPADE-DFL also what each client holds with the options that cost neither queries nor privacy: the mean of its releases,
-	// and both models after [Cooldown] further rounds of pure consensus.
+	// Of SPADE-DFL also what each client holds with the options that cost neither queries nor privacy: the mean of its
+	// releases, and both models after [Cooldown] further rounds of pure consensus.
 	Averaged       float64 `json:"averaged,omitempty"`
 	Cooled         float64 `json:"cooled,omitempty"`
 	CooledAveraged float64 `json:"cooled_averaged,omitempty"`
@@ -221,7 +222,8 @@ var (
 	centeredCooled = method.Spade{Centered: true, Cooldown: Cooldown}
 	together       = method.Spade{Centered: true, Averaged: true, Cooldown: Cooldown}
 
-	PaperForm, Centered, CenteredCooled, Together = paperForm.Name(), centered.Name(), centeredCooled.Name(), together.Name()
+	PaperForm, Centered, CenteredCooled, Together = paperForm.Name(), centered.Name(), centeredCooled.Name(),
+		together.Name()
 )
 
 func methodOf(name string) (method.Method, error) {

@@ -27,7 +27,8 @@ func TestPlanIsTheTables(t *testing.T) {
 	}
 	perTable2 := 30 * (4*9 + 1) // five rivals and four forms of SPADE-DFL in four partitions, DP-SGD once
 	want := map[string]int{
-		EqualQueries: 4*perTable2 + 4*30*(4*6+1), Private8: 4 * perTable2, Private32: 4 * perTable2, FreeQueries: 4 * perTable2,
+		EqualQueries: 4*perTable2 + 4*30*(4*6+1), Private8: 4 * perTable2, Private32: 4 * perTable2,
+		FreeQueries: 4 * perTable2,
 		Sensitivity: 4 * 30 * 9 * 4, Longer: 4 * 5 * 3 * 2, Validation: 4 * 10 * 9 * 2,
 	}
 	for table, n := range want {
@@ -50,7 +51,8 @@ func TestNoSeedOfTheSearchIsReported(t *testing.T) {
 }
 
 func TestHypercube(t *testing.T) {
-	space := []method.Param{{Name: "a", Low: 1, High: 1000, Log: true}, {Name: "b", Low: -1, High: 2}, {Name: "c", Low: 0, High: 1, Whole: true}}
+	space := []method.Param{{Name: "a", Low: 1, High: 1000, Log: true}, {Name: "b", Low: -1, High: 2},
+		{Name: "c", Low: 0, High: 1, Whole: true}}
 	points := hypercube(space, 30, "key")
 	for k, place := range map[string]func(x float64) float64{
 		"a": func(x float64) float64 { return 30 * math.Log(x) / math.Log(1000) },

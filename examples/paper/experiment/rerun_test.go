@@ -12,7 +12,8 @@ import (
 // dataDir is where the data sets are on the project's own machines.
 const dataDir = "../../../../shared/data"
 
-// TestRunAgain makes one run of every table again for SPADE-DFL and for one rival, on the smallest data set, and finds the committed numbers to the last digit.
+// TestRunAgain makes one run of every table again for SPADE-DFL and for one rival, on the smallest data set, and finds
+// the committed numbers to the last digit.
 func TestRunAgain(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dataDir, "fashion-0-1")); err != nil {
 		t.Skipf("no data sets in %s: %v", dataDir, err)

@@ -61,10 +61,10 @@ func (s *Settings) For(j Job) (method.Setting, error) {
 	return c.Setting, nil
 }
 
-// settingKey tells which jobs share a setting: a method has one for each comparison and data set, whatever the partition. In Tables
-// III and IV, where epsilon and the number of clients change by a factor of eight and three, it has one for each epsilon with 100 clients,
-// and at epsilon 32 one for 30 and 40 clients and one for 50 and 75. The centered estimator by itself is shown with the paper's form's own
-// setting there.
+// settingKey tells which jobs share a setting: a method has one for each comparison and data set, whatever the
+// partition. In Tables III and IV, where epsilon and the number of clients change by a factor of eight and three, it
+// has one for each epsilon with 100 clients, and at epsilon 32 one for 30 and 40 clients and one for 50 and 75. The
+// centered estimator by itself is shown with the paper's form's own setting there.
 func (j Job) settingKey() string {
 	name, where := j.Method, ""
 	if j.Table == Sensitivity || j.Table == Validation {

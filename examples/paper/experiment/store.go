@@ -25,7 +25,8 @@ func NewSession(seeds int) Session {
 	return Session{sweep.NewOrigin(), fmt.Sprintf("1..%d", seeds)}
 }
 
-// Store keeps results in a folder, one file a table and data set, one line of JSON each. It is safe for use by several goroutines.
+// Store keeps results in a folder, one file a table and data set, one line of JSON each. It is safe for use by several
+// goroutines.
 type Store struct {
 	dir     string
 	session Session
@@ -67,7 +68,8 @@ func (s *Store) Add(r Result) error {
 	return nil
 }
 
-// appendTo appends text to a file. If the file's last line was cut off, by a program run that was stopped, text starts on a line of its own.
+// appendTo appends text to a file. If the file's last line was cut off, by a program run that was stopped, text starts
+// on a line of its own.
 func appendTo(path string, text []byte) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -86,7 +88,8 @@ func appendTo(path string, text []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// Results returns all results of a table on a data set, each job once. Lines that were cut off are passed over; no file is no results.
+// Results returns all results of a table on a data set, each job once. Lines that were cut off are passed over; no file
+// is no results.
 func (s *Store) Results(table, dataset string) ([]Result, error) {
 	text, err := os.ReadFile(filepath.Join(s.dir, name(table, dataset)))
 	if errors.Is(err, fs.ErrNotExist) {

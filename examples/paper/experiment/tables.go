@@ -7,7 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 )
 
-// The comparisons. Each but the last is 50 rounds at most on a random graph in which any two clients are neighbors with probability 0.3.
+// The comparisons. Each but the last is 50 rounds at most on a random graph in which any two clients are neighbors with
+// probability 0.3.
 const (
 	EqualQueries = "2a"   // Table II without noise, at equal queries
 	Private8     = "2b8"  // Table II at equal queries and epsilon 8
@@ -42,7 +43,8 @@ const (
 	rounds  = 50
 )
 
-// freeQueries bounds the losses a sample and round where each method chooses its own number: the search takes it from 2 to this.
+// freeQueries bounds the losses a sample and round where each method chooses its own number: the search takes it from 2
+// to this.
 const freeQueries = 10
 
 // tau returns the local steps of SPADE-DFL that the paper gives for a data set.
@@ -55,7 +57,8 @@ func tau(dataset string) int {
 
 // template returns what the jobs of a table on a data set have in common.
 func template(table, dataset string) Job {
-	j := Job{Table: table, Dataset: dataset, Clients: clients, Graph: "er:0.3", Rounds: rounds, Queries: float64(1 + tau(dataset))}
+	j := Job{Table: table, Dataset: dataset, Clients: clients, Graph: "er:0.3", Rounds: rounds,
+		Queries: float64(1 + tau(dataset))}
 	switch table {
 	case Private8:
 		j.Epsilon = 8
@@ -100,7 +103,8 @@ func cells(table, dataset string) []Job {
 		}
 	default:
 		for i, partition := range Partitions {
-			for _, m := range slices.Concat([]method.Method{paperForm}, rivals(), []method.Method{together, centered, centeredCooled}) {
+			for _, m := range slices.Concat([]method.Method{paperForm}, rivals(),
+				[]method.Method{together, centered, centeredCooled}) {
 				j.Method, j.Partition = m.Name(), partition
 				if m.Name() == Pooled && i > 0 {
 					continue
@@ -115,14 +119,16 @@ func cells(table, dataset string) []Job {
 	return out
 }
 
-// Pooled is the method that the paper runs on all data in one place: it has one cell for all partitions, kept as that of the first.
+// Pooled is the method that the paper runs on all data in one place: it has one cell for all partitions, kept as that
+// of the first.
 const Pooled = "DP-SGD"
 
 // block is how many seeds are computed for all tables before any table's next ones are begun.
 const block = 5
 
 // Plan lists the jobs of tables on data sets, with seeds 1 to seeds, in the order in which to do them: a first
-// block of seeds gives the whole picture, if a rougher one, and then one table after the other is completed. Of the Alzheimer's data, each seed has one of the five folds; Table II at equal queries has the others at the end.
+// block of seeds gives the whole picture, if a rougher one, and then one table after the other is completed. Of the
+// Alzheimer's data, each seed has one of the five folds; Table II at equal queries has the others at the end.
 func Plan(tables, sets []string, seeds int) []Job {
 	var out []Job
 	add := func(j Job, from, to int, fold func(seed int) int) {

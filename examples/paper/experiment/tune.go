@@ -29,8 +29,8 @@ const (
 	mixed     = "dirichlet:0.3" // the partition that is searched on
 )
 
-// tuningSeeds returns the seeds that every trial is made on, and those that the finalists are made on as well. They are no reported run's. Of
-// Fashion-MNIST, whose validation sets have 141 images, there are more.
+// tuningSeeds returns the seeds that every trial is made on, and those that the finalists are made on as well. They are
+// no reported run's. Of Fashion-MNIST, whose validation sets have 141 images, there are more.
 func tuningSeeds(dataset string) (first, more []uint64) {
 	n, all := 1, 3
 	if dataset == "fashion" {
@@ -46,13 +46,16 @@ func tuningSeeds(dataset string) (first, more []uint64) {
 	return first, more
 }
 
-const how = "For every comparison, data set and method: 30 points of a Latin hypercube over the method's parameters, each tried on seed 1001; " +
-	"the best 5 again on seeds 1002 and 1003; the one with the best mean of the three is chosen (Fashion-MNIST: 1001 to 1005, 1006 to 1015, all fifteen). Tried on partition dirichlet:0.3 with 20 % of the training set held out, " +
-	"and scored by the accuracy on these 20 % after the last round, mean over the clients' models. Reported runs have seeds 1 to 30, and nothing of their test sets is seen. " +
+const how = "For every comparison, data set and method: 30 points of a Latin hypercube over the method's parameters, " +
+	"each tried on seed 1001; " +
+	"the best 5 again on seeds 1002 and 1003; the one with the best mean of the three is chosen (Fashion-MNIST: 1001 to " +
+	"1005, 1006 to 1015, all fifteen). Tried on partition dirichlet:0.3 with 20 % of the training set held out, " +
+	"and scored by the accuracy on these 20 % after the last round, mean over the clients' models. Reported runs have " +
+	"seeds 1 to 30, and nothing of their test sets is seen. " +
 	"All trials are in results/trials.csv."
 
-// Tune searches for every setting that the jobs need and the settings do not have, and writes each as it is found. Trials that are in
-// the file of trials are not made again.
+// Tune searches for every setting that the jobs need and the settings do not have, and writes each as it is found.
+// Trials that are in the file of trials are not made again.
 func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, trialsPath string, log io.Writer) error {
 	settings.How = how
 	var todo []Job
@@ -83,7 +86,7 @@ func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, tr
 		fmt.Fprintln(log, "tune: every setting is there")
 		return nil
 	}
-	book, err := openTrials(trialsPath)
+	record, err := openTrials(trialsPath)
 	if err != nil {
 		return err
 	}
@@ -91,7 +94,7 @@ func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, tr
 	cost := func(i int) float64 { return todo[i].cost() }
 	return sweep.Do(ctx, log, "tune", len(todo), cost, func(ctx context.Context, i int) (string, error) {
 		j := todo[i]
-		c, err := l.search(ctx, j, book)
+		c, err := l.search(ctx, j, record)
 		if err != nil {
 			return "", err
 		}
@@ -103,7 +106,7 @@ func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, tr
 }
 
 // search finds a setting for a job.
-func (l *Lab) search(ctx context.Context, j Job, book *trialBook) (Choice, error) {
+func (l *Lab) search(ctx context.Context, j Job, record *trialLog) (Choice, error) {
 	space, err := l.space(j)
 	if err != nil {
 		return Choice{}, err
@@ -112,7 +115,7 @@ func (l *Lab) search(ctx context.Context, j Job, book *trialBook) (Choice, error
 	points := hypercube(space, trials, key)
 	scores := make([]float64, trials)
 	try := func(trial int, seed uint64) (float64, error) {
-		if score, ok := book.find(key, trial, seed); ok {
+		if score, ok := record.find(key, trial, seed); ok {
 			return score, nil
 		}
 		j.Seed, j.Fold = seed, 0
@@ -130,7 +133,7 @@ func (l *Lab) search(ctx context.Context, j Job, book *trialBook) (Choice, error
 		if err != nil { // a setting with which the model runs away
 			score, note = 0, err.Error()
 		}
-		return score, book.add(key, trial, seed, score, r.Seconds, points[trial], note)
+		return score, record.add(key, trial, seed, score, r.Seconds, points[trial], note)
 	}
 	first, more := tuningSeeds(j.Dataset)
 	sum := func(trial int, seeds []uint64) (float64, error) {
@@ -170,7 +173,8 @@ func (l *Lab) search(ctx context.Context, j Job, book *trialBook) (Choice, error
 
 var errTrials = errors.New("see the file of trials")
 
-// space returns what is searched for a job: the method's own parameters and what the comparison leaves open, see [Job.adapt].
+// space returns what is searched for a job: the method's own parameters and what the comparison leaves open, see
+// [Job.adapt].
 func (l *Lab) space(j Job) ([]method.Param, error) {
 	m, err := methodOf(j.Method)
 	if err != nil {
@@ -191,8 +195,9 @@ func (l *Lab) space(j Job) ([]method.Param, error) {
 	return m.Space(w), nil
 }
 
-// adapt takes out of a setting what is the world's and not the method's. Tables III and IV leave the number of rounds open; fewer rounds need
-// less noise each, and leave more of the same number of losses to each of them. With free queries their number is part of the setting.
+// adapt takes out of a setting what is the world's and not the method's. Tables III and IV leave the number of rounds
+// open; fewer rounds need less noise each, and leave more of the same number of losses to each of them. With free
+// queries their number is part of the setting.
 func (j Job) adapt(w *method.World, s method.Setting) method.Setting {
 	own := maps.Clone(s)
 	if n, ok := s["rounds"]; ok {
@@ -206,8 +211,9 @@ func (j Job) adapt(w *method.World, s method.Setting) method.Setting {
 	return own
 }
 
-// hypercube returns n points such that each parameter has one value in each n-th of its range (McKay, Beckman and Conover, "A comparison of
-// three methods for selecting values of input variables", Technometrics 1979). Numbers are rounded to four digits, so that what is written down is what was tried.
+// hypercube returns n points such that each parameter has one value in each n-th of its range (McKay, Beckman and
+// Conover, "A comparison of three methods for selecting values of input variables", Technometrics 1979). Numbers are
+// rounded to four digits, so that what is written down is what was tried.
 func hypercube(space []method.Param, n int, key string) []method.Setting {
 	h := fnv.New64a()
 	h.Write([]byte(key))
@@ -229,8 +235,8 @@ func hypercube(space []method.Param, n int, key string) []method.Setting {
 	return points
 }
 
-// trialBook is the file of trials. It is safe for use by several goroutines.
-type trialBook struct {
+// trialLog is the file of trials. It is safe for use by several goroutines.
+type trialLog struct {
 	path string
 	mu   sync.Mutex
 	done map[string]float64
@@ -238,8 +244,8 @@ type trialBook struct {
 
 var trialHeader = []string{"setting", "trial", "seed", "accuracy", "seconds", "parameters", "error"}
 
-func openTrials(path string) (*trialBook, error) {
-	b := &trialBook{path: path, done: make(map[string]float64)}
+func openTrials(path string) (*trialLog, error) {
+	b := &trialLog{path: path, done: make(map[string]float64)}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return b, appendTo(path, []byte(strings.Join(trialHeader, ",")+"\n"))
@@ -266,14 +272,15 @@ func openTrials(path string) (*trialBook, error) {
 	}
 }
 
-func (b *trialBook) find(key string, trial int, seed uint64) (float64, bool) {
+func (b *trialLog) find(key string, trial int, seed uint64) (float64, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	score, ok := b.done[fmt.Sprint(key, " ", trial, " ", seed)]
 	return score, ok
 }
 
-func (b *trialBook) add(key string, trial int, seed uint64, score, seconds float64, s method.Setting, note string) error {
+func (b *trialLog) add(key string, trial int, seed uint64, score, seconds float64, s method.Setting,
+	note string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var parameters []string
@@ -282,7 +289,8 @@ func (b *trialBook) add(key string, trial int, seed uint64, score, seconds float
 	}
 	var text strings.Builder
 	w := csv.NewWriter(&text)
-	err := w.Write([]string{key, strconv.Itoa(trial), strconv.FormatUint(seed, 10), strconv.FormatFloat(score, 'g', -1, 64),
+	err := w.Write([]string{key, strconv.Itoa(trial), strconv.FormatUint(seed, 10),
+		strconv.FormatFloat(score, 'g', -1, 64),
 		strconv.FormatFloat(seconds, 'g', -1, 64), strings.Join(parameters, " "), strings.ReplaceAll(note, "\n", " ")})
 	w.Flush()
 	if err != nil {

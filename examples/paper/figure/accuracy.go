@@ -11,8 +11,9 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// Accuracy draws accuracy over rounds, as the paper's figures MNIST to Brain Tumor do: one panel a partition, one line a method with
-// the mean over seeds and a band of one population standard deviation to either side. All curves are of one dataset.
+// Accuracy draws accuracy over rounds, as the paper's figures MNIST to Brain Tumor do: one panel a partition, one line
+// a method with the mean over seeds and a band of one population standard deviation to either side. All curves are of
+// one dataset.
 func Accuracy(curves []Curve, path string) error {
 	g, err := newGroup(curves)
 	if err != nil {
@@ -54,7 +55,8 @@ func Accuracy(curves []Curve, path string) error {
 	return s.save(path)
 }
 
-// spread returns a method's line: the mean in percent, and one population standard deviation to either side, within 0..100.
+// spread returns a method's line: the mean in percent, and one population standard deviation to either side, within
+// 0..100.
 func (g *group) spread(partition, method string) []place {
 	var line []place
 	for _, round := range g.rounds {
@@ -68,10 +70,11 @@ func (g *group) spread(partition, method string) []place {
 	return line
 }
 
-// Partitions draws accuracy over rounds for several partitions: a column for each method (or way to score one), with a line for each
-// partition, the mean over seeds within its two-sided 95 % interval by Student's t. Below, the mean difference to the iid
-// partition with the same seed, with such an interval as well. learning is the last round in which data are touched: a line
-// marks it where rounds follow; 0 marks none. All curves are of one dataset, with at least two seeds.
+// Partitions draws accuracy over rounds for several partitions: a column for each method (or way to score one), with a
+// line for each partition, the mean over seeds within its two-sided 95 % interval by Student's t. Below, the mean
+// difference to the iid partition with the same seed, with such an interval as well. learning is the last round in
+// which data are touched: a line marks it where rounds follow; 0 marks none. All curves are of one dataset, with at
+// least two seeds.
 func Partitions(curves []Curve, learning int, path string) error {
 	g, err := newGroup(curves)
 	if err != nil {
@@ -141,8 +144,8 @@ func Partitions(curves []Curve, learning int, path string) error {
 	return s.save(path)
 }
 
-// intervals returns the line of a partition in percent, and that of its difference to iid, empty for iid itself and where there
-// is no iid.
+// intervals returns the line of a partition in percent, and that of its difference to iid, empty for iid itself and
+// where there is no iid.
 func (g *group) intervals(partition, method string) (line, difference []place, err error) {
 	for _, round := range g.rounds {
 		here := key{partition, method, round}

@@ -10,8 +10,8 @@ import (
 	"strconv"
 )
 
-// Curve is one point of one run's curve: how good a method was after a round. Everything that is drawn over rounds is made of
-// these.
+// Curve is one point of one run's curve: how good a method was after a round. Everything that is drawn over rounds is
+// made of these.
 type Curve struct {
 	Dataset   string
 	Partition string // as task.Partition writes it: iid, dirichlet:0.3, pathological:2
@@ -28,7 +28,8 @@ func WriteCurves(w io.Writer, curves []Curve) error {
 	out := csv.NewWriter(w)
 	out.Write(curveHeader)
 	for _, c := range curves {
-		out.Write([]string{c.Dataset, c.Partition, c.Method, strconv.Itoa(c.Seed), strconv.Itoa(c.Round), strconv.FormatFloat(c.Accuracy, 'g', -1, 64)})
+		out.Write([]string{c.Dataset, c.Partition, c.Method, strconv.Itoa(c.Seed), strconv.Itoa(c.Round),
+			strconv.FormatFloat(c.Accuracy, 'g', -1, 64)})
 	}
 	out.Flush()
 	return out.Error()
@@ -66,7 +67,8 @@ func ReadCurves(r io.Reader) ([]Curve, error) {
 		case seed != nil:
 			errs = append(errs, fmt.Errorf("figure: curves, line %d: seed is %q, want a whole number", line, row[3]))
 		case round != nil || c.Round < 0:
-			errs = append(errs, fmt.Errorf("figure: curves, line %d: round is %q, want a whole number that is not negative", line, row[4]))
+			errs = append(errs, fmt.Errorf("figure: curves, line %d: round is %q, want a whole number that is not negative",
+				line, row[4]))
 		case accuracy != nil || !(c.Accuracy >= 0 && c.Accuracy <= 1):
 			errs = append(errs, fmt.Errorf("figure: curves, line %d: accuracy is %q, want a share in 0..1", line, row[5]))
 		}
@@ -86,8 +88,9 @@ type key struct {
 
 // group is a set of curves of one dataset, sorted into places.
 type group struct {
-	dataset             string
-	partitions, methods []string                // in their order in a figure; methods that the paper does not know as they came, before the others
+	dataset string
+	// in their order in a figure; methods that the paper does not know as they came, before the others
+	partitions, methods []string
 	rounds              []int                   // ascending
 	at                  map[key]map[int]float64 // accuracies by seed
 }
@@ -103,14 +106,16 @@ func newGroup(curves []Curve) (*group, error) {
 			return nil, fmt.Errorf("figure: curves of %q and %q, want one dataset", g.dataset, c.Dataset)
 		}
 		if !(c.Accuracy >= 0 && c.Accuracy <= 1) {
-			return nil, fmt.Errorf("figure: accuracy is %v (%s, %s, seed %d, round %d), want a share in 0..1", c.Accuracy, c.Partition, c.Method, c.Seed, c.Round)
+			return nil, fmt.Errorf("figure: accuracy is %v (%s, %s, seed %d, round %d), want a share in 0..1", c.Accuracy,
+				c.Partition, c.Method, c.Seed, c.Round)
 		}
 		k := key{c.Partition, c.Method, c.Round}
 		if g.at[k] == nil {
 			g.at[k] = make(map[int]float64)
 		}
 		if _, twice := g.at[k][c.Seed]; twice {
-			return nil, fmt.Errorf("figure: %s, %s, seed %d has two accuracies for round %d", c.Partition, c.Method, c.Seed, c.Round)
+			return nil, fmt.Errorf("figure: %s, %s, seed %d has two accuracies for round %d", c.Partition, c.Method, c.Seed,
+				c.Round)
 		}
 		g.at[k][c.Seed] = c.Accuracy
 		g.partitions = append(g.partitions, c.Partition)

@@ -72,13 +72,16 @@ func FuzzReadCurves(f *testing.F) {
 
 func TestOrderOfPanelsAndLines(t *testing.T) {
 	g, err := newGroup([]Curve{
-		{"d", "pathological:2", "SPADE-DFL", 1, 1, 0.5}, {"d", "dirichlet:0.1", "own", 1, 1, 0.5}, {"d", "iid", "1P-DSG", 1, 10, 0.5},
-		{"d", "dirichlet:0.6", "another", 1, 2, 0.5}, {"d", "weekday", "LT-ADMM-VR", 1, 1, 0.5}, {"d", "dirichlet:0.3,unbalanced", "DP-SGD", 1, 1, 0.5},
+		{"d", "pathological:2", "SPADE-DFL", 1, 1, 0.5}, {"d", "dirichlet:0.1", "own", 1, 1, 0.5},
+		{"d", "iid", "1P-DSG", 1, 10, 0.5},
+		{"d", "dirichlet:0.6", "another", 1, 2, 0.5}, {"d", "weekday", "LT-ADMM-VR", 1, 1, 0.5},
+		{"d", "dirichlet:0.3,unbalanced", "DP-SGD", 1, 1, 0.5},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(g.partitions, " "); got != "iid dirichlet:0.6 dirichlet:0.3,unbalanced dirichlet:0.1 pathological:2 weekday" {
+	if got := strings.Join(g.partitions, " "); got !=
+		"iid dirichlet:0.6 dirichlet:0.3,unbalanced dirichlet:0.1 pathological:2 weekday" {
 		t.Error(got)
 	}
 	if got := strings.Join(g.methods, " "); got != "own another LT-ADMM-VR DP-SGD 1P-DSG SPADE-DFL" {
@@ -87,7 +90,8 @@ func TestOrderOfPanelsAndLines(t *testing.T) {
 	if !slices.Equal(g.rounds, []int{1, 2, 10}) {
 		t.Error(g.rounds)
 	}
-	for name, want := range map[string]string{"iid": "IID", "dirichlet:0.6": "Dirichlet α = 0.6", "dirichlet:0.3,unbalanced": "Dirichlet α = 0.3, unbalanced", "pathological:2": "Pathological", "weekday": "weekday"} {
+	for name, want := range map[string]string{"iid": "IID", "dirichlet:0.6": "Dirichlet α = 0.6",
+		"dirichlet:0.3,unbalanced": "Dirichlet α = 0.3, unbalanced", "pathological:2": "Pathological", "weekday": "weekday"} {
 		if got := partitionTitle(name); got != want {
 			t.Errorf("%s is called %q, want %q", name, got, want)
 		}

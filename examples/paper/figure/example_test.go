@@ -20,8 +20,10 @@ func ExampleAccuracy() {
 	for seed := 1; seed <= 2; seed++ {
 		for round := 0; round <= 50; round += 10 {
 			curves = append(curves,
-				figure.Curve{Dataset: "MNIST", Partition: "iid", Method: "SPADE-DFL", Seed: seed, Round: round, Accuracy: 0.5 + 0.009*float64(round)},
-				figure.Curve{Dataset: "MNIST", Partition: "iid", Method: "1P-DSG", Seed: seed, Round: round, Accuracy: 0.5 + 0.003*float64(round)})
+				figure.Curve{Dataset: "MNIST", Partition: "iid", Method: "SPADE-DFL", Seed: seed, Round: round,
+					Accuracy: 0.5 + 0.009*float64(round)},
+				figure.Curve{Dataset: "MNIST", Partition: "iid", Method: "1P-DSG", Seed: seed, Round: round,
+					Accuracy: 0.5 + 0.003*float64(round)})
 		}
 	}
 	if err := figure.Accuracy(curves, filepath.Join(dir, "mnist")); err != nil {

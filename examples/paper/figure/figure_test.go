@@ -76,7 +76,8 @@ var drawings = []struct {
 	width float64 // inches
 }{
 	{"accuracy", func(path string) error { return Accuracy(made(four, paperMethods(), 4, 10), path) },
-		append([]string{"IID", "Dirichlet α = 0.6", "Dirichlet α = 0.3", "Pathological", "Round", "Test accuracy (%)"}, paperMethods()...), 7.16},
+		append([]string{"IID", "Dirichlet α = 0.6", "Dirichlet α = 0.3", "Pathological", "Round", "Test accuracy (%)"},
+			paperMethods()...), 7.16},
 	{"partitions", func(path string) error {
 		return Partitions(made(append([]string{"dirichlet:0.1"}, four...), []string{"Model held", "Average"}, 4, 10), 5, path)
 	}, []string{"IID", "Dirichlet α = 0.1", "Model held", "Average", "Difference to IID (points)"}, 7.16},
@@ -93,8 +94,8 @@ var drawings = []struct {
 		[]string{"τ = 1", "τ = T^(1/3)", "Local steps T", "Numbers sent, 2|E|dK", "10³", "0.01"}, 7.16},
 }
 
-// Every figure is one well-formed SVG file with the texts that belong to it and one PNG file of its width at 300 dots an inch; drawn
-// again they have the same bytes; and a path with an ending gives that file alone.
+// Every figure is one well-formed SVG file with the texts that belong to it and one PNG file of its width at 300 dots
+// an inch; drawn again they have the same bytes; and a path with an ending gives that file alone.
 func TestFigures(t *testing.T) {
 	for _, d := range drawings {
 		t.Run(d.name, func(t *testing.T) {
@@ -199,8 +200,9 @@ func TestOrderOfInput(t *testing.T) {
 	}
 }
 
-// What is drawn is the mean with one population standard deviation, or Student's interval, as computed by hand: accuracies 60, 70 and
-// 80 have mean 70, standard deviations sqrt(200/3) and 10, and an interval of 4.303*10/sqrt(3) to either side.
+// What is drawn is the mean with one population standard deviation, or Student's interval, as computed by hand:
+// accuracies 60, 70 and 80 have mean 70, standard deviations sqrt(200/3) and 10, and an interval of 4.303*10/sqrt(3) to
+// either side.
 func TestBands(t *testing.T) {
 	var curves []Curve
 	for i, a := range []float64{0.6, 0.7, 0.8} {
@@ -211,14 +213,16 @@ func TestBands(t *testing.T) {
 		t.Fatal(err)
 	}
 	line := g.spread("iid", "m")
-	if sd := math.Sqrt(200.0 / 3); len(line) != 1 || !near(line[0].y, 70) || !near(line[0].low, 70-sd) || !near(line[0].high, 70+sd) {
+	if sd := math.Sqrt(200.0 / 3); len(line) != 1 || !near(line[0].y, 70) || !near(line[0].low, 70-sd) ||
+		!near(line[0].high, 70+sd) {
 		t.Errorf("band %+v", line)
 	}
 	line, difference, err := g.intervals("dirichlet:0.1", "m")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if half := 4.3026527297494637 * 1 / math.Sqrt(3); !near(difference[0].y, -1) || !near(difference[0].low, -1-half) || !near(difference[0].high, -1+half) {
+	if half := 4.3026527297494637 * 1 / math.Sqrt(3); !near(difference[0].y, -1) || !near(difference[0].low, -1-half) ||
+		!near(difference[0].high, -1+half) {
 		t.Errorf("differences 0, -1, -2 have interval %+v", difference)
 	}
 	if half := 4.3026527297494637 * 9 / math.Sqrt(3); !near(line[0].y, 69) || !near(line[0].high-69, half) {
@@ -231,8 +235,8 @@ func TestBands(t *testing.T) {
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 
-// The paper's volcano has 6 methods, 4 partitions and 50 rounds: 1,200 comparisons, each by itself what the test says, all adjusted
-// together. The start is no comparison.
+// The paper's volcano has 6 methods, 4 partitions and 50 rounds: 1,200 comparisons, each by itself what the test says,
+// all adjusted together. The start is no comparison.
 func TestCompare(t *testing.T) {
 	curves := made(four, paperMethods(), 5, 50)
 	all, err := Compare(curves, "LT-ADMM-VR")
@@ -250,7 +254,8 @@ func TestCompare(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Seeds != 5 || c.P != want.P || !near(c.Difference, stat.Mean(x)-stat.Mean(y)) || c.Round == 0 || c.Method == "LT-ADMM-VR" {
+		if c.Seeds != 5 || c.P != want.P || !near(c.Difference, stat.Mean(x)-stat.Mean(y)) || c.Round == 0 ||
+			c.Method == "LT-ADMM-VR" {
 			t.Fatalf("%+v, want p = %v", c, want.P)
 		}
 		p = append(p, c.P)
@@ -262,7 +267,8 @@ func TestCompare(t *testing.T) {
 		}
 	}
 	// Pairs are seeds: one that only one of the two has is no pair.
-	few, err := Compare([]Curve{{"d", "iid", "m", 1, 1, 0.5}, {"d", "iid", "ref", 1, 1, 0.4}, {"d", "iid", "m", 2, 1, 0.9}, {"d", "iid", "ref", 3, 1, 0.1}}, "ref")
+	few, err := Compare([]Curve{{"d", "iid", "m", 1, 1, 0.5}, {"d", "iid", "ref", 1, 1, 0.4}, {"d", "iid", "m", 2, 1, 0.9},
+		{"d", "iid", "ref", 3, 1, 0.1}}, "ref")
 	if err != nil || len(few) != 1 || few[0].Seeds != 1 || !near(few[0].Difference, 10) {
 		t.Errorf("%+v, %v", few, err)
 	}
@@ -323,8 +329,9 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// Colors stay apart for readers with protanopia and deuteranopia, by the model of Vienot, Brettel and Mollon, "Digital video
-// colourmaps for checking the legibility of displays by dichromats", 1999. Where two come close, the lines' dashes differ.
+// Colors stay apart for readers with protanopia and deuteranopia, by the model of Vienot, Brettel and Mollon, "Digital
+// video colourmaps for checking the legibility of displays by dichromats", 1999. Where two come close, the lines'
+// dashes differ.
 func TestColorsForDichromats(t *testing.T) {
 	models := map[string][3][3]float64{
 		"protanopia":   {{0.11238, 0.88762, 0}, {0.11238, 0.88762, 0}, {0.00401, -0.00401, 1}},

@@ -16,9 +16,9 @@ type Share struct {
 	Share     float64 // in [0, 1]
 }
 
-// Shares draws how unevenly a class is spread: for each partition the clients' shares from the smallest to the largest, against the
-// part of the clients that has no more. A level line is a partition in which all clients are alike. class names the class, such
-// as "digit 7".
+// Shares draws how unevenly a class is spread: for each partition the clients' shares from the smallest to the largest,
+// against the part of the clients that has no more. A level line is a partition in which all clients are alike. class
+// names the class, such as "digit 7".
 func Shares(shares []Share, class, path string) error {
 	if len(shares) == 0 {
 		return errors.New("figure: no shares")

@@ -59,7 +59,8 @@ func (s *sheet) write(path string, canvas vg.CanvasWriterTo) error {
 		return fmt.Errorf("figure: %w", err)
 	}
 	// Where a reader of an SVG file has no Liberation Sans, Arial and Helvetica have letters of the same widths.
-	file := bytes.ReplaceAll(out.Bytes(), []byte("font-family:Liberation Sans;"), []byte("font-family:Liberation Sans, Arial, Helvetica, sans-serif;"))
+	file := bytes.ReplaceAll(out.Bytes(), []byte("font-family:Liberation Sans;"),
+		[]byte("font-family:Liberation Sans, Arial, Helvetica, sans-serif;"))
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return fmt.Errorf("figure: %w", err)
 	}
@@ -98,7 +99,8 @@ func (s *sheet) draw(c draw.Canvas) {
 	}
 }
 
-// The legend's measures: length of a sample of a line and of a point, space after it, space between entries, height of a row.
+// The legend's measures: length of a sample of a line and of a point, space after it, space between entries, height of
+// a row.
 const lineLength, pointLength, afterSample, betweenEntries, rowHeight = 18, 5, 3, 9, 11
 
 func (e entry) sample() vg.Length {
@@ -108,7 +110,8 @@ func (e entry) sample() vg.Length {
 	return pointLength
 }
 
-// drawLegend fills as many centered rows at the top as are needed, with about as many entries in each, and returns their height.
+// drawLegend fills as many centered rows at the top as are needed, with about as many entries in each, and returns
+// their height.
 func (s *sheet) drawLegend(c draw.Canvas) vg.Length {
 	if len(s.legend) == 0 {
 		return 0
@@ -135,7 +138,8 @@ func (s *sheet) drawLegend(c draw.Canvas) vg.Length {
 				c.StrokeLine2(e.look.line(), x, y, x+lineLength, y)
 			}
 			if e.point {
-				c.DrawGlyph(draw.GlyphStyle{Color: e.look.color, Radius: 2.2, Shape: e.look.glyph}, vg.Point{X: x + e.sample()/2, Y: y})
+				c.DrawGlyph(draw.GlyphStyle{Color: e.look.color, Radius: 2.2, Shape: e.look.glyph},
+					vg.Point{X: x + e.sample()/2, Y: y})
 			}
 			c.FillText(style, vg.Point{X: x + e.sample() + afterSample, Y: y}, e.text)
 			x += width(e) + betweenEntries

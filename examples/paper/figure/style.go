@@ -90,7 +90,8 @@ func methodLook(name string, place int) look {
 	if i := methodRank(name); i >= 0 {
 		return methods[i].look
 	}
-	return look{palette[(len(palette) - 1 - place%len(palette))], thin, [][]vg.Length{dotted, long, dashDot}[place%3], draw.RingGlyph{}}
+	return look{palette[(len(palette) - 1 - place%len(palette))], thin, [][]vg.Length{dotted, long, dashDot}[place%3],
+		draw.RingGlyph{}}
 }
 
 // partitionParts splits "dirichlet:0.3" into its kind and its number, 0 for none.
@@ -101,7 +102,8 @@ func partitionParts(name string) (kind string, number float64) {
 	return kind, number
 }
 
-// comparePartitions puts partitions in the order of the paper's panels: iid, Dirichlet from weak to strong skew, pathological.
+// comparePartitions puts partitions in the order of the paper's panels: iid, Dirichlet from weak to strong skew,
+// pathological.
 func comparePartitions(a, b string) int {
 	order := []string{"iid", "dirichlet", "pathological"}
 	kindA, numberA := partitionParts(a)

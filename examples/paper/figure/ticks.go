@@ -36,7 +36,8 @@ func (s steps) Ticks(low, high float64) []plot.Tick {
 	var ticks []plot.Tick
 	for i := math.Ceil(low/step - 1e-9); i*step <= high+step*1e-9; i++ {
 		v := float64(i*step) + 0 // not -0
-		ticks = append(ticks, plot.Tick{Value: v, Label: strings.Replace(strconv.FormatFloat(v, 'f', digits, 64), "-", "−", 1)})
+		ticks = append(ticks, plot.Tick{Value: v,
+			Label: strings.Replace(strconv.FormatFloat(v, 'f', digits, 64), "-", "−", 1)})
 	}
 	return ticks
 }
@@ -55,8 +56,8 @@ func (u unlabeled) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// decades marks the powers of ten of an axis of logarithms to base 10, and between them 2 to 9 times these without a number.
-// (gonum's own logarithmic axis misplaces the box of a label, and with it the edge of the panel.)
+// decades marks the powers of ten of an axis of logarithms to base 10, and between them 2 to 9 times these without a
+// number. (gonum's own logarithmic axis misplaces the box of a label, and with it the edge of the panel.)
 type decades struct{}
 
 func (decades) Ticks(low, high float64) []plot.Tick {
@@ -82,6 +83,7 @@ func (decades) Ticks(low, high float64) []plot.Tick {
 
 // superscript writes a positive whole number raised.
 func superscript(n int) string {
-	return strings.NewReplacer("0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹").
+	return strings.NewReplacer("0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸",
+		"9", "⁹").
 		Replace(strconv.Itoa(n))
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// Cost is one run of a budget of local steps: what it sent, and how near to a stationary point and to agreement it was on average.
+// Cost is one run of a budget of local steps: what it sent, and how near to a stationary point and to agreement it was
+// on average.
 type Cost struct {
 	Series       string  // such as "τ = 1"; a line of the figure
 	Steps        int     // T, local steps of a client
@@ -31,10 +32,10 @@ func (c Cost) Criterion() float64 { return c.Stationarity + c.Consensus }
 // Ratio returns S_K as a part of |grad F(x_0)|^2.
 func (c Cost) Ratio() float64 { return c.Criterion() / c.Start }
 
-// Tradeoff draws what communication buys: the criterion S_K against the budget T of local steps, and against the numbers sent, as the
-// mean over seeds with a band of one population standard deviation; and apart, its two parts: gradient (full points) and
-// disagreement (open ones). All are relative to the mean of |grad F(x_0)|^2. Up to six series in the order of their first row;
-// all numbers are positive.
+// Tradeoff draws what communication buys: the criterion S_K against the budget T of local steps, and against the
+// numbers sent, as the mean over seeds with a band of one population standard deviation; and apart, its two parts:
+// gradient (full points) and disagreement (open ones). All are relative to the mean of |grad F(x_0)|^2. Up to six
+// series in the order of their first row; all numbers are positive.
 func Tradeoff(costs []Cost, path string) error {
 	if len(costs) == 0 {
 		return errors.New("figure: no costs")
@@ -119,8 +120,8 @@ func newBudgets(costs []Cost) ([]budgets, error) {
 	return lines, nil
 }
 
-// places returns the mean of a value over each budget's runs and its population standard deviation to either side, relative to the
-// mean start, all as logarithms to base 10. The lower end stays above a tenth of the mean.
+// places returns the mean of a value over each budget's runs and its population standard deviation to either side,
+// relative to the mean start, all as logarithms to base 10. The lower end stays above a tenth of the mean.
 func (b budgets) places(value, x func(Cost) float64) []place {
 	var line []place
 	for _, runs := range b.runs {
@@ -130,7 +131,8 @@ func (b budgets) places(value, x func(Cost) float64) []place {
 		}
 		start := stat.Mean(starts)
 		mean, sd := stat.Mean(values)/start, stat.SD(values)/start
-		line = append(line, place{math.Log10(x(runs[0])), math.Log10(mean), math.Log10(max(mean-sd, mean/10)), math.Log10(mean + sd)})
+		line = append(line, place{math.Log10(x(runs[0])), math.Log10(mean), math.Log10(max(mean-sd, mean/10)),
+			math.Log10(mean + sd)})
 	}
 	return line
 }

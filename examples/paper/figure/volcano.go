@@ -24,9 +24,10 @@ type Comparison struct {
 	Adjusted          float64 // P adjusted for all comparisons by Benjamini and Hochberg
 }
 
-// Compare compares every method with a reference, after every round from 1 on and for every partition, over the seeds that both
-// have. P values are adjusted for the number of comparisons that come back: for the paper's figure these are 6 methods on 4
-// partitions over 50 rounds. All curves are of one dataset. The result is in the order of partition, method and round.
+// Compare compares every method with a reference, after every round from 1 on and for every partition, over the seeds
+// that both have. P values are adjusted for the number of comparisons that come back: for the paper's figure these are
+// 6 methods on 4 partitions over 50 rounds. All curves are of one dataset. The result is in the order of partition,
+// method and round.
 func Compare(curves []Curve, reference string) ([]Comparison, error) {
 	g, err := newGroup(curves)
 	if err != nil {
@@ -69,8 +70,8 @@ func Compare(curves []Curve, reference string) ([]Comparison, error) {
 	return all, nil
 }
 
-// Volcano draws comparisons with a reference: the mean difference in accuracy against -log10 of the adjusted p value, one color a
-// method, with lines at no difference and at an adjusted p of 0.05.
+// Volcano draws comparisons with a reference: the mean difference in accuracy against -log10 of the adjusted p value,
+// one color a method, with lines at no difference and at an adjusted p of 0.05.
 func Volcano(comparisons []Comparison, reference, path string) error {
 	if len(comparisons) == 0 {
 		return errors.New("figure: no comparisons")
@@ -79,7 +80,8 @@ func Volcano(comparisons []Comparison, reference, path string) error {
 	right, left, top := 1.0, -1.0, 2.0
 	for _, c := range comparisons {
 		if !(c.Adjusted > 0 && c.Adjusted <= 1) {
-			return fmt.Errorf("figure: adjusted p is %v (%s, %s, round %d), want above 0 and at most 1", c.Adjusted, c.Partition, c.Method, c.Round)
+			return fmt.Errorf("figure: adjusted p is %v (%s, %s, round %d), want above 0 and at most 1", c.Adjusted, c.Partition,
+				c.Method, c.Round)
 		}
 		at := plotter.XY{X: c.Difference, Y: -math.Log10(c.Adjusted) + 0} // + 0 makes -0 a 0
 		of[c.Method] = append(of[c.Method], at)

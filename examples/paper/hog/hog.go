@@ -20,11 +20,12 @@ func Dim(side int) int {
 	return blocks * blocks * Block * Block * Orientations
 }
 
-// Describe returns a data set whose rows are the descriptors of d's rows: square images of side x side pixels, row by row. side
-// is a multiple of Cell, at least Cell*Block.
+// Describe returns a data set whose rows are the descriptors of d's rows: square images of side x side pixels, row by
+// row. side is a multiple of Cell, at least Cell*Block.
 func Describe(d *task.Data, side int) (*task.Data, error) {
 	if side < Cell*Block || side%Cell != 0 || d.Dim != side*side {
-		return nil, fmt.Errorf("hog: rows of %d numbers as images of %d by %d pixels, want a side that is a multiple of %d, at least %d",
+		return nil, fmt.Errorf("hog: rows of %d numbers as images of %d by %d pixels, want a side that is a multiple of "+
+			"%d, at least %d",
 			d.Dim, side, side, Cell, Cell*Block)
 	}
 	out := &task.Data{
@@ -49,8 +50,8 @@ func newHistograms(side int) *histograms {
 	return &histograms{side: side, cells: cells, bins: make([]float64, cells*cells*Orientations)}
 }
 
-// fill computes the histograms of an image. A pixel votes with the length of its gradient, shared between the two nearest
-// orientations; pixels beyond the border repeat the border.
+// fill computes the histograms of an image. A pixel votes with the length of its gradient, shared between the two
+// nearest orientations; pixels beyond the border repeat the border.
 func (h *histograms) fill(pixels []float32) {
 	clear(h.bins)
 	at := func(r, c int) float64 {
@@ -76,8 +77,8 @@ func (h *histograms) fill(pixels []float32) {
 	}
 }
 
-// appendBlocks appends the descriptor: each block of cells divided by the sum of its entries and then square-rooted, which makes
-// its Euclidean length one.
+// appendBlocks appends the descriptor: each block of cells divided by the sum of its entries and then square-rooted,
+// which makes its Euclidean length one.
 func (h *histograms) appendBlocks(dst []float32) []float32 {
 	for r := range h.cells - Block + 1 {
 		for c := range h.cells - Block + 1 {

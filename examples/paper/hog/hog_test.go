@@ -20,7 +20,8 @@ func stripes(side int, x, y float64) []float32 {
 	return pixels
 }
 
-// TestOrientation: brightness that changes along x alone votes for the bins at both ends of the half turn, along y for the middle one.
+// TestOrientation: brightness that changes along x alone votes for the bins at both ends of the half turn, along y for
+// the middle one.
 func TestOrientation(t *testing.T) {
 	d := &task.Data{X: append(stripes(32, 1, 0), stripes(32, 0, 1)...), Y: []int{0, 1}, Dim: 32 * 32, Classes: 2}
 	out, err := hog.Describe(d, 32)
@@ -51,7 +52,8 @@ func TestBlocksHaveLengthOne(t *testing.T) {
 	for i, v := range image {
 		weak[i] = v / 8
 	}
-	d := &task.Data{X: append(append(image, weak...), make([]float32, 24*24)...), Y: []int{0, 1, 0}, Dim: 24 * 24, Classes: 2}
+	d := &task.Data{X: append(append(image, weak...), make([]float32, 24*24)...), Y: []int{0, 1, 0}, Dim: 24 * 24,
+		Classes: 2}
 	out, err := hog.Describe(d, 24)
 	if err != nil {
 		t.Fatal(err)

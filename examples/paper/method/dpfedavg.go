@@ -7,20 +7,21 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// DPFedAvg is DP-FedAvg, of McMahan, Ramage, Talwar and Zhang, "Learning differentially private recurrent language models", ICLR 2018,
-// Algorithm 1 with flat clipping. A server sends the model theta to all clients; each does
+// DPFedAvg is DP-FedAvg, of McMahan, Ramage, Talwar and Zhang, "Learning differentially private recurrent language
+// models", ICLR 2018, Algorithm 1 with flat clipping. A server sends the model theta to all clients; each does
 //
 //	phi <- theta;  tau times:  phi <- phi - eta g_i(phi);  phi <- theta + clip_R(phi - theta)
 //
-// and returns phi - theta; the server adds the mean of these to theta. g_i is the mean of two-point estimates over a mini-batch, as many
-// as the budget holds. All clients take part in every round with the same weight: the objective is the mean of the clients' own,
-// and there is no sampling of clients to be amplified by.
+// and returns phi - theta; the server adds the mean of these to theta. g_i is the mean of two-point estimates over a
+// mini-batch, as many as the budget holds. All clients take part in every round with the same weight: the objective is
+// the mean of the clients' own, and there is no sampling of clients to be amplified by.
 //
 // Where the noise is added decides whom a client has to trust:
 //
-//   - on the device, before the update leaves it: nobody, as with SPADE-DFL. K releases of sensitivity 2R for each client. This is
-//     the main form.
-//   - Central, the published form: once, on the mean, by a server trusted with every client's update. K releases of sensitivity 2R/N.
+//   - on the device, before the update leaves it: nobody, as with SPADE-DFL. K releases of sensitivity 2R for each
+//     client. This is the main form.
+//   - Central, the published form: once, on the mean, by a server trusted with every client's update. K releases of
+//     sensitivity 2R/N.
 type DPFedAvg struct {
 	Central bool // a trusted server adds the noise
 }

@@ -7,22 +7,24 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// DPSGD is DP-SGD, of Abadi et al., "Deep learning with differential privacy", CCS 2016, on the pooled data of all clients
+// DPSGD is DP-SGD, of Abadi et al., "Deep learning with differential privacy", CCS 2016, on the pooled data of all
+// clients
 //
 //	g_h = estimate of grad f_h(x), clipped to length R
 //	x  <- x - eta ( 1/b sum_{h in B} g_h + N(0, sigma^2 I) )
 //
 // one model, tau such steps a round, with as large a lot B as the budget allows. Each g_h is the mean of two-point
-// estimates along dirs directions: one alone is sqrt(d) times longer than the gradient, and the clip would leave little of it, so that
-// a smaller lot of better estimates may serve better. The lot holds the same share of each client's samples, drawn without
-// replacement (all of them and then some again, if the budget goes that far), so that a client's part in it is a constant: no
-// amplification by sampling is claimed, since what is replaced is a client, not a sample.
+// estimates along dirs directions: one alone is sqrt(d) times longer than the gradient, and the clip would leave little
+// of it, so that a smaller lot of better estimates may serve better. The lot holds the same share of each client's
+// samples, drawn without replacement (all of them and then some again, if the budget goes that far), so that a client's
+// part in it is a constant: no amplification by sampling is claimed, since what is replaced is a client, not a sample.
 //
-// The comparison's neighboring inputs differ in all samples of one client. Two readings of what that is with pooled data:
+// The comparison's neighboring inputs differ in all samples of one client. Two readings of what that is with pooled
+// data:
 //
-//   - A curator whom everybody trusts with the raw data, and N clients behind it: the samples b_i of a client in the lot move
-//     the mean by at most 2R b_i/b. That is the main form. No other method of the comparison but central DP-FedAvg
-//     asks for such trust, and its noise is N times smaller than what a client needs that trusts nobody.
+//   - A curator whom everybody trusts with the raw data, and N clients behind it: the samples b_i of a client in the
+//     lot move the mean by at most 2R b_i/b. That is the main form. No other method of the comparison but central
+//     DP-FedAvg asks for such trust, and its noise is N times smaller than what a client needs that trusts nobody.
 //   - OneClient, the paper's N = 1: the pool is the one client, and all of it is replaced: 2R.
 //
 // Nothing is counted as sent: what would be is the data themselves.
@@ -38,8 +40,8 @@ func (m DPSGD) Name() string {
 	return "DP-SGD"
 }
 
-// Space lists tau, the steps a round, the step size eta, the smoothing radius mu, the clip and dirs. A client that cannot pay for so
-// many directions takes what it can.
+// Space lists tau, the steps a round, the step size eta, the smoothing radius mu, the clip and dirs. A client that
+// cannot pay for so many directions takes what it can.
 func (DPSGD) Space(w *World) []Param {
 	return append(append([]Param{
 		w.steps(),

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// estimator asks the clients of a world for losses, one client at a time, and counts them. Directions are Rademacher vectors:
-// independent coordinates +1 or -1. A run has one estimator, whose buffers are allocated once.
+// estimator asks the clients of a world for losses, one client at a time, and counts them. Directions are Rademacher
+// vectors: independent coordinates +1 or -1. A run has one estimator, whose buffers are allocated once.
 type estimator struct {
 	ctx   context.Context
 	w     *World
@@ -55,7 +55,8 @@ func (e *estimator) batch(n, round, step int) (passes int, rest []int) {
 	if n%m == 0 {
 		return n / m, nil
 	}
-	s := rng.New(e.w.Seed, rng.Address{Purpose: rng.Batch, Client: uint32(e.client), Round: uint32(round), Step: uint32(step)})
+	s := rng.New(e.w.Seed, rng.Address{Purpose: rng.Batch, Client: uint32(e.client), Round: uint32(round),
+		Step: uint32(step)})
 	return n / m, e.deals[e.client].draw(&s, n%m)
 }
 
@@ -71,7 +72,8 @@ func (e *estimator) loss(x []float32, mu float32, sample int) (float64, error) {
 		return 0, fmt.Errorf("method: client %d, sample %d: %w", e.client, sample, err)
 	}
 	if !zoest.Usable(f) {
-		return 0, fmt.Errorf("method: client %d, sample %d: the loss is %v, want a number of size at most 1e30", e.client, sample, f)
+		return 0, fmt.Errorf("method: client %d, sample %d: the loss is %v, want a number of size at most 1e30", e.client,
+			sample, f)
 	}
 	return f, nil
 }
@@ -90,15 +92,15 @@ func (e *estimator) slope(x []float32, mu float32, sample int) (float64, error) 
 	return (up - down) / (2 * float64(mu)), nil
 }
 
-// gradient stores in g the mean of n two-point estimates at x, a fresh direction each, over a mini-batch that takes every
-// sample equally often, as far as that goes.
+// gradient stores in g the mean of n two-point estimates at x, a fresh direction each, over a mini-batch that takes
+// every sample equally often, as far as that goes.
 func (e *estimator) gradient(g, x []float32, mu float32, n, client, round, step int) error {
 	clear(g)
 	return e.add(g, x, mu, n, 1, n, release{}, client, round, step)
 }
 
-// add adds to g the estimates of n samples, a mini-batch as in gradient, each divided by whole. A sample's estimate is the mean of
-// two-point estimates along so many fresh directions, clipped as r says.
+// add adds to g the estimates of n samples, a mini-batch as in gradient, each divided by whole. A sample's estimate is
+// the mean of two-point estimates along so many fresh directions, clipped as r says.
 func (e *estimator) add(g, x []float32, mu float32, n, dirs, whole int, r release, client, round, step int) error {
 	if err := e.begin(rng.Step, client, round, step); err != nil {
 		return err

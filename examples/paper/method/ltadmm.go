@@ -5,8 +5,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// ltadmm is the network side of LT-ADMM, of Ren, Bastianello, Johansson and Parisini, "Communication-efficient stochastic distributed
-// learning", IEEE TAC 71(9), 2026 (arXiv 2501.13516), Algorithm 1. In round k client i does
+// ltadmm is the network side of LT-ADMM, of Ren, Bastianello, Johansson and Parisini, "Communication-efficient
+// stochastic distributed learning", IEEE TAC 71(9), 2026 (arXiv 2501.13516), Algorithm 1. In round k client i does
 //
 //	phi^0   = x_i,k
 //	phi^t+1 = phi^t - gamma g_i(phi^t) - beta (rho |N_i| x_i,k - sum_j z_ij,k),   t = 0, ..., tau-1
@@ -14,12 +14,12 @@ import (
 //	sends z_ij,k - 2 rho x_i,k+1 to each neighbor j, and
 //	z_ij,k+1 = (z_ij,k - (z_ji,k - 2 rho x_j,k+1)) / 2
 //
-// with the correction frozen over the round, as in the LT_ADMM class of decent-bench, the library that the authors' group publishes
-// (relaxation 1/2). Their z_ij starts at x_i,0, or at rho x_i,0, which is the same for rho = 1.
+// with the correction frozen over the round, as in the LT_ADMM class of decent-bench, the library that the authors'
+// group publishes (relaxation 1/2). Their z_ij starts at x_i,0, or at rho x_i,0, which is the same for rho = 1.
 //
-// Only the product of beta and rho matters: with z in units of rho, rho is gone from the last line and stands in the second as
-// beta*rho. So rho is 1 here, and the gain tau*beta*lambda_max(L) is searched, as a share of 8/3, above which disagreement grows:
-// every setting of beta and rho that is of use, and no other.
+// Only the product of beta and rho matters: with z in units of rho, rho is gone from the last line and stands in the
+// second as beta*rho. So rho is 1 here, and the gain tau*beta*lambda_max(L) is searched, as a share of 8/3, above which
+// disagreement grows: every setting of beta and rho that is of use, and no other.
 type ltadmm struct {
 	g       *graph.Graph
 	beta    float32

@@ -5,21 +5,22 @@ import (
 	"errors"
 )
 
-// LTADMMDP is LT-ADMM-DP, of Ren, Ma, Bastianello, Johansson, Parisini and Malikopoulos, "Communication-efficient distributed learning
-// with differential privacy", arXiv 2604.02558, 2026: LT-ADMM (see its equations at the type ltadmm) with
+// LTADMMDP is LT-ADMM-DP, of Ren, Ma, Bastianello, Johansson, Parisini and Malikopoulos, "Communication-efficient
+// distributed learning with differential privacy", arXiv 2604.02558, 2026: LT-ADMM (see its equations at the type
+// ltadmm) with
 //
 //	g_i(phi^t) = clip_C(stochastic gradient of f_i at phi^t) + N(0, sigma^2 I)
 //
-// in every local step, and one exchange a round: K*tau releases, as published. The stochastic gradient is the mean of two-point
-// estimates over a mini-batch, as many as the budget holds. tau, the step size gamma, the gain (beta and rho, see there) and the
-// clip C are what the authors set.
+// in every local step, and one exchange a round: K*tau releases, as published. The stochastic gradient is the mean of
+// two-point estimates over a mini-batch, as many as the budget holds. tau, the step size gamma, the gain (beta and rho,
+// see there) and the clip C are what the authors set.
 //
-// Only the abstract and summaries of the text were at hand. They measure privacy between mini-batches that differ in one sample, with
-// sensitivity 2C/|B|, which speaks for a clip of each sample's gradient. Here a client's whole data set is replaced; then the
-// sensitivity is 2C wherever the clip sits, and a clip of the mean leaves far more of the signal, since one sample's two-point
-// estimate is sqrt(d) times longer than what it estimates. So that is the form of the main column; PerSample is the other one,
-// with a searched number of directions for each sample's estimate, as in [DPSGD].
-// clip_C(v) = v min(1, C/|v|).
+// Only the abstract and summaries of the text were at hand. They measure privacy between mini-batches that differ in
+// one sample, with sensitivity 2C/|B|, which speaks for a clip of each sample's gradient. Here a client's whole data
+// set is replaced; then the sensitivity is 2C wherever the clip sits, and a clip of the mean leaves far more of the
+// signal, since one sample's two-point estimate is sqrt(d) times longer than what it estimates. So that is the form of
+// the main column; PerSample is the other one, with a searched number of directions for each sample's estimate, as in
+// [DPSGD]. clip_C(v) = v min(1, C/|v|).
 //
 // Without privacy neither clip nor noise is left, and it is LT-ADMM with plain stochastic gradients.
 type LTADMMDP struct {

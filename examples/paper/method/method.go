@@ -16,8 +16,8 @@ type World struct {
 	Rounds  int          // K, communication rounds
 	Seed    uint64       // of every draw that is not a world's own
 
-	// Queries bounds how many losses a client may ask for in a round, as a multiple of its samples; 0 means no bound. SPADE-DFL
-	// with tau local steps on all samples takes 1+tau.
+	// Queries bounds how many losses a client may ask for in a round, as a multiple of its samples; 0 means no bound.
+	// SPADE-DFL with tau local steps on all samples takes 1+tau.
 	Queries float64
 
 	// Privacy is what every client is promised for everything that it sends; nil: nothing, and no noise.
@@ -30,8 +30,8 @@ type Client struct {
 	Samples int // m_i
 }
 
-// Privacy is a guarantee: (Epsilon, Delta)-differential privacy by exact Gaussian accounting, where neighboring inputs differ in
-// the whole data set of one client (replaced by any other).
+// Privacy is a guarantee: (Epsilon, Delta)-differential privacy by exact Gaussian accounting, where neighboring inputs
+// differ in the whole data set of one client (replaced by any other).
 type Privacy struct {
 	Epsilon, Delta float64
 }
@@ -58,12 +58,12 @@ type Method interface {
 	// Name is how the paper calls it.
 	Name() string
 
-	// Space lists what is searched for in such a world. A method without privacy has no clip in it, and so on. Everything else
-	// is fixed by the world or by the method's description.
+	// Space lists what is searched for in such a world. A method without privacy has no clip in it, and so on. Everything
+	// else is fixed by the world or by the method's description.
 	Space(w *World) []Param
 
-	// Run goes through all rounds and calls each after every one, 1 to w.Rounds, with the models that the clients hold (one, for a
-	// method with a server or pooled data), valid during the call. It keeps within w.Queries and w.Privacy, or fails. The same
-	// world and setting give the same models, bit for bit.
+	// Run goes through all rounds and calls each after every one, 1 to w.Rounds, with the models that the clients hold
+	// (one, for a method with a server or pooled data), valid during the call. It keeps within w.Queries and w.Privacy, or
+	// fails. The same world and setting give the same models, bit for bit.
 	Run(ctx context.Context, w *World, s Setting, each func(round int, models [][]float32) error) (Spent, error)
 }

@@ -5,9 +5,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// mixing holds the Metropolis weights of a graph: w_ij = 1/(1 + max(deg i, deg j)) for neighbors, and w_ii what is missing to 1
-// (Xiao, Boyd and Kim, "Distributed average consensus with least-mean-square deviation", 2007). The matrix is symmetric and
-// doubly stochastic, and a node knows its row from its neighbors' degrees.
+// mixing holds the Metropolis weights of a graph: w_ij = 1/(1 + max(deg i, deg j)) for neighbors, and w_ii what is
+// missing to 1 (Xiao, Boyd and Kim, "Distributed average consensus with least-mean-square deviation", 2007). The matrix
+// is symmetric and doubly stochastic, and a node knows its row from its neighbors' degrees.
 type mixing struct {
 	g     *graph.Graph
 	self  []float32

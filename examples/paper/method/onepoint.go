@@ -7,38 +7,41 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// OnePointDSG is 1P-DSG, distributed stochastic gradient descent with one-point estimates, of Mhanna and Assaad, "Zero-order
-// one-point gradient estimate in consensus-based distributed stochastic optimization", TMLR 2024. With a doubly stochastic W,
-// in round k = 0, 1, ... client i does
+// OnePointDSG is 1P-DSG, distributed stochastic gradient descent with one-point estimates, of Mhanna and Assaad,
+// "Zero-order one-point gradient estimate in consensus-based distributed stochastic optimization", TMLR 2024. With a
+// doubly stochastic W, in round k = 0, 1, ... client i does
 //
 //	g_i,k   = Phi_i,k * f_i(x_i,k + gamma_k Phi_i,k; xi_i,k)      one noisy loss at one point, not divided by gamma_k
 //	x_i,k+1 = sum_j w_ij (x_j,k - alpha_k g_j,k)
 //	alpha_k = alpha (k+1)^-v1,  gamma_k = gamma (k+1)^-v2
 //
-// The publication's text was at hand only in its abstract and in what other papers say of it. Chosen here: the order of descent
-// and mixing of Pu and Nedic, "Distributed stochastic gradient tracking methods" (2021), on which both 1P methods build; Metropolis
-// weights; Phi with independent coordinates +1 or -1, which differs from the authors' +-1/sqrt(d) by a factor in alpha
-// and gamma alone. What they tune is searched: alpha, gamma and both exponents, from constant steps (0, 0) past (1/2, 1/6) and
-// (3/4, 1/4), the orders of the proven rates O(k^-1/3) for nonconvex and O(k^-1/2) for strongly convex objectives.
+// The publication's text was at hand only in its abstract and in what other papers say of it. Chosen here: the order of
+// descent and mixing of Pu and Nedic, "Distributed stochastic gradient tracking methods" (2021), on which both 1P
+// methods build; Metropolis weights; Phi with independent coordinates +1 or -1, which differs from the authors'
+// +-1/sqrt(d) by a factor in alpha and gamma alone. What they tune is searched: alpha, gamma and both exponents, from
+// constant steps (0, 0) past (1/2, 1/6) and (3/4, 1/4), the orders of the proven rates O(k^-1/3) for nonconvex and
+// O(k^-1/2) for strongly convex objectives.
 //
-// A round's budget buys many losses, where the publication takes one: g is the mean of that many one-point estimates at x_i,k, each
-// with a direction and a sample of its own. (One direction for several samples would cost as much and leave more variance.)
+// A round's budget buys many losses, where the publication takes one: g is the mean of that many one-point estimates at
+// x_i,k, each with a direction and a sample of its own. (One direction for several samples would cost as much and leave
+// more variance.)
 //
-// Privacy: g is clipped to R and noised before it enters anything. All that a client ever sends is a function of these releases and
-// of what its neighbors sent: K releases of sensitivity 2R.
+// Privacy: g is clipped to R and noised before it enters anything. All that a client ever sends is a function of these
+// releases and of what its neighbors sent: K releases of sensitivity 2R.
 type OnePointDSG struct{}
 
-// OnePointDSGT is 1P-DSGT, the same with gradient tracking, of Mhanna and Assaad, "Single point-based distributed zeroth-order
-// optimization with a non-convex stochastic objective function", ICML 2023:
+// OnePointDSGT is 1P-DSGT, the same with gradient tracking, of Mhanna and Assaad, "Single point-based distributed
+// zeroth-order optimization with a non-convex stochastic objective function", ICML 2023:
 //
 //	x_i,k+1 = sum_j w_ij (x_j,k - alpha_k y_j,k)
 //	y_i,k+1 = sum_j w_ij y_j,k + g_i,k+1 - g_i,k,    y_i,0 = g_i,0
 //
-// with g, alpha_k, gamma_k and the choices of [OnePointDSG]. Both x - alpha y and y are sent, in one message a round: a client forms
-// y_k, sends, and mixes what arrives to x_k+1 and to the first term of y_k+1.
+// with g, alpha_k, gamma_k and the choices of [OnePointDSG]. Both x - alpha y and y are sent, in one message a round: a
+// client forms y_k, sends, and mixes what arrives to x_k+1 and to the first term of y_k+1.
 //
-// Privacy: x and y are linear in the clients' estimates. With noise on each g before it enters y, both messages are functions of the
-// releases, and the differences g_k+1 - g_k reuse two of them without a new look at the data: K releases of sensitivity 2R.
+// Privacy: x and y are linear in the clients' estimates. With noise on each g before it enters y, both messages are
+// functions of the releases, and the differences g_k+1 - g_k reuse two of them without a new look at the data: K
+// releases of sensitivity 2R.
 type OnePointDSGT struct{}
 
 // Name returns "1P-DSG".
@@ -72,7 +75,8 @@ func (m OnePointDSGT) Run(ctx context.Context, w *World, s Setting, each func(in
 	return runOnePoint(ctx, w, s, m, true, each)
 }
 
-func runOnePoint(ctx context.Context, w *World, s Setting, m Method, track bool, each func(int, [][]float32) error) (Spent, error) {
+func runOnePoint(ctx context.Context, w *World, s Setting, m Method, track bool,
+	each func(int, [][]float32) error) (Spent, error) {
 	if err := errors.Join(w.check(true), s.check(m.Name(), m.Space(w))); err != nil {
 		return Spent{}, err
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The references below state each method's equations once more: in float64, with dense matrices and plain loops, and with nothing of
-// the package but the addresses of its draws.
+// The references below state each method's equations once more: in float64, with dense matrices and plain loops, and
+// with nothing of the package but the addresses of its draws.
 
 type vector []float64
 
@@ -33,8 +33,8 @@ func (v vector) clipped(r float64) vector {
 	return make(vector, len(v)).plus(min(1, r/math.Sqrt(n)), v)
 }
 
-// tinyWorld has five clients of different sizes on a graph that is neither regular nor complete, and bounded nonconvex losses
-// q/(1+q), q = |x-c|^2/2, with a center c for each sample.
+// tinyWorld has five clients of different sizes on a graph that is neither regular nor complete, and bounded nonconvex
+// losses q/(1+q), q = |x-c|^2/2, with a center c for each sample.
 type tinyWorld struct {
 	*World
 	centers [][]vector
@@ -56,13 +56,14 @@ func tiny(t *testing.T) tinyWorld {
 			}
 		}
 		w.centers = append(w.centers, centers)
-		w.Clients = append(w.Clients, Client{Samples: m, Oracle: zoest.OracleFunc(func(_ context.Context, x []float32, h int) (float64, error) {
-			p := make(vector, len(x))
-			for c := range x {
-				p[c] = float64(x[c])
-			}
-			return w.loss(i, h, p), nil
-		})})
+		w.Clients = append(w.Clients,
+			Client{Samples: m, Oracle: zoest.OracleFunc(func(_ context.Context, x []float32, h int) (float64, error) {
+				p := make(vector, len(x))
+				for c := range x {
+					p[c] = float64(x[c])
+				}
+				return w.loss(i, h, p), nil
+			})})
 	}
 	return w
 }
@@ -104,7 +105,8 @@ func (w tinyWorld) directions(p rng.Purpose, i, k, t int) func() vector {
 	}
 }
 
-// samples lists n samples of client i for a step: all in order as often as they fit, then the beginning of a fresh shuffle.
+// samples lists n samples of client i for a step: all in order as often as they fit, then the beginning of a fresh
+// shuffle.
 func (w tinyWorld) samples(n, i, k, t int) []int {
 	m := w.Clients[i].Samples
 	var list []int
@@ -436,14 +438,19 @@ func trials() []trial {
 	return []trial{
 		vr(0, 0), vr(0, 1), vr(1, 0), vr(1, 1),
 		{LTADMMDP{}, admm, func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceDP(t, w, s, false) }},
-		{LTADMMDP{PerSample: true}, perSample, func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceDP(t, w, s, w.Privacy != nil) }},
+		{LTADMMDP{PerSample: true}, perSample,
+			func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceDP(t, w, s, w.Privacy != nil) }},
 		{DPSGD{}, sgd, func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceSGD(t, w, s, false) }},
 		{DPSGD{}, wide, func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceSGD(t, w, s, false) }},
-		{DPSGD{OneClient: true}, sgd, func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceSGD(t, w, s, true) }},
+		{DPSGD{OneClient: true}, sgd,
+			func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceSGD(t, w, s, true) }},
 		{DPFedAvg{}, fed, func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceFedAvg(t, w, s, false) }},
-		{DPFedAvg{Central: true}, fed, func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceFedAvg(t, w, s, true) }},
-		{OnePointDSG{}, one, func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceOnePoint(t, w, s, false) }},
-		{OnePointDSGT{}, one, func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceOnePoint(t, w, s, true) }},
+		{DPFedAvg{Central: true}, fed,
+			func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceFedAvg(t, w, s, true) }},
+		{OnePointDSG{}, one,
+			func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceOnePoint(t, w, s, false) }},
+		{OnePointDSGT{}, one,
+			func(t *testing.T, w tinyWorld, s Setting) [][]vector { return referenceOnePoint(t, w, s, true) }},
 	}
 }
 
@@ -458,8 +465,9 @@ func (s Setting) forWorld(w *World) Setting {
 	return out
 }
 
-// Every method follows its equations, round by round. The tolerance is what float32 leaves after four rounds; the faults that the
-// references are there to find (a factor, a sign, a stale value, the wrong noise) are thousands of times larger.
+// Every method follows its equations, round by round. The tolerance is what float32 leaves after four rounds; the
+// faults that the references are there to find (a factor, a sign, a stale value, the wrong noise) are thousands of
+// times larger.
 func TestReference(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		for _, c := range trials() {

@@ -16,12 +16,13 @@ type release struct {
 	clip, sigma float64
 }
 
-// newRelease returns the mechanism that makes a number of releases within p, where replacing one client's data moves the mean of
-// what is released by at most twice radius. In the usual case, that of a clipped vector, radius is the clip itself. The account
-// is that of Gaussian differential privacy (Dong, Roth and Su 2022), as everywhere in SPADE-Edge.
+// newRelease returns the mechanism that makes a number of releases within p, where replacing one client's data moves
+// the mean of what is released by at most twice radius. In the usual case, that of a clipped vector, radius is the clip
+// itself. The account is that of Gaussian differential privacy (Dong, Roth and Su 2022), as everywhere in SPADE-Edge.
 //
-// Releases may be chosen in the light of earlier ones, and may depend on the client's own unreleased state and draws: given
-// those, each is a Gaussian whose center lies in a ball of that radius whatever the data, which is all that the account asks for.
+// Releases may be chosen in the light of earlier ones, and may depend on the client's own unreleased state and draws:
+// given those, each is a Gaussian whose center lies in a ball of that radius whatever the data, which is all that the
+// account asks for.
 func newRelease(p *Privacy, clip, radius float64, releases int) (release, error) {
 	if p == nil {
 		return release{}, nil

@@ -32,9 +32,10 @@ func worldOf(t testing.TB, d int, sizes []int, loss func(client, sample int, x [
 	}
 	w := &World{Graph: g, Dim: d, Rounds: 3, Seed: 4}
 	for i, m := range sizes {
-		w.Clients = append(w.Clients, Client{Samples: m, Oracle: zoest.OracleFunc(func(_ context.Context, x []float32, h int) (float64, error) {
-			return loss(i, h, x), nil
-		})})
+		w.Clients = append(w.Clients,
+			Client{Samples: m, Oracle: zoest.OracleFunc(func(_ context.Context, x []float32, h int) (float64, error) {
+				return loss(i, h, x), nil
+			})})
 	}
 	return w
 }
@@ -76,9 +77,9 @@ func run(t testing.TB, m Method, w *World, s Setting) ([][]float32, Spent) {
 	return last, spent
 }
 
-// In one dimension a Rademacher direction is +1 or -1, and a two-point estimate of a quadratic loss is its very gradient. So the
-// methods that are exact for true gradients have to be exact here: the decentralized ones and DP-FedAvg find the mean of the
-// clients' means, with all clients agreed, and DP-SGD the mean of all samples.
+// In one dimension a Rademacher direction is +1 or -1, and a two-point estimate of a quadratic loss is its very
+// gradient. So the methods that are exact for true gradients have to be exact here: the decentralized ones and
+// DP-FedAvg find the mean of the clients' means, with all clients agreed, and DP-SGD the mean of all samples.
 func TestQuadratic(t *testing.T) {
 	sizes := []int{4, 8, 4, 12}
 	center := func(i, h int) float64 { return float64(i*i) + float64(h%4) - 1.5 }
@@ -126,13 +127,14 @@ func TestQuadratic(t *testing.T) {
 			}
 		}
 		if math.IsNaN(c.want) && worst < 0.01 {
-			t.Errorf("%s %v: small batches without a memory end within %v of the optimum, too good to be true", c.m.Name(), c.s, worst)
+			t.Errorf("%s %v: small batches without a memory end within %v of the optimum, too good to be true", c.m.Name(), c.s,
+				worst)
 		}
 	}
 }
 
-// One-point estimates have a variance of the order of the loss's square, whatever the gradient. With the published orders of
-// the steps they come near the optimum of bounded losses all the same.
+// One-point estimates have a variance of the order of the loss's square, whatever the gradient. With the published
+// orders of the steps they come near the optimum of bounded losses all the same.
 func TestOnePointDescends(t *testing.T) {
 	center := func(i int) float64 { return float64(i) / 2 } // 0, 0.5, 1, 1.5
 	w := worldOf(t, 2, []int{50, 50, 50, 50}, func(i, _ int, x []float32) float64 {
@@ -155,8 +157,8 @@ func TestOnePointDescends(t *testing.T) {
 	}
 }
 
-// Where the losses do not depend on the model, two-point methods do not move; one-point estimates see the level of the loss, so
-// for them it is 0.
+// Where the losses do not depend on the model, two-point methods do not move; one-point estimates see the level of the
+// loss, so for them it is 0.
 func TestFlat(t *testing.T) {
 	for _, m := range everyMethod() {
 		level := 0.7
@@ -189,10 +191,12 @@ func TestCounts(t *testing.T) {
 		scalars int64
 	}{
 		{LTADMMDP{}, 3, Setting{"tau": 2}, func(m, _ int) int { return 2 * 2 * (3 * m / 4) }, 2 * edges * d * rounds},
-		{LTADMMDP{PerSample: true}, 2.5, Setting{"tau": 3}, func(m, _ int) int { return 2 * 3 * (m * 5 / 2 / 6) }, 2 * edges * d * rounds},
+		{LTADMMDP{PerSample: true}, 2.5, Setting{"tau": 3}, func(m, _ int) int { return 2 * 3 * (m * 5 / 2 / 6) },
+			2 * edges * d * rounds},
 		{LTADMMDP{}, 0, Setting{"tau": 3}, func(m, _ int) int { return 2 * 3 * m }, 2 * edges * d * rounds},
 		{LTADMMVR{}, 3, Setting{"tau": 2, "reset": 1}, func(m, _ int) int { return 2*m + 2*(m/2) }, 2 * edges * d * rounds},
-		{LTADMMVR{}, 3, Setting{"tau": 2, "reset": 1, "paired": 1}, func(m, _ int) int { return 2*m + 4*(m/4) }, 2 * edges * d * rounds},
+		{LTADMMVR{}, 3, Setting{"tau": 2, "reset": 1, "paired": 1}, func(m, _ int) int { return 2*m + 4*(m/4) },
+			2 * edges * d * rounds},
 		{LTADMMVR{}, 3, Setting{"tau": 2}, func(m, round int) int {
 			if round == 1 {
 				return 2*m + 2*(m/2)
@@ -205,14 +209,17 @@ func TestCounts(t *testing.T) {
 			}
 			return 2 * 4 * (2 * m / 8)
 		}, 2 * edges * d * rounds},
-		{LTADMMVR{}, 0, Setting{"tau": 3, "reset": 1, "paired": 1}, func(m, _ int) int { return 2*m + 2*4*m }, 2 * edges * d * rounds},
-		{LTADMMDP{PerSample: true}, 5, Setting{"tau": 2, "dirs": 3, "clip": 1}, func(m, _ int) int { return 2 * 2 * 3 * (5 * m / 4 / 3) }, 2 * edges * d * rounds},
+		{LTADMMVR{}, 0, Setting{"tau": 3, "reset": 1, "paired": 1}, func(m, _ int) int { return 2*m + 2*4*m },
+			2 * edges * d * rounds},
+		{LTADMMDP{PerSample: true}, 5, Setting{"tau": 2, "dirs": 3, "clip": 1},
+			func(m, _ int) int { return 2 * 2 * 3 * (5 * m / 4 / 3) }, 2 * edges * d * rounds},
 		{DPSGD{}, 3, Setting{"tau": 2}, func(m, _ int) int { return 2 * 2 * (3 * m / 4) }, 0},
 		{DPSGD{}, 3, Setting{"tau": 1}, func(m, _ int) int { return 2 * (3 * m / 2) }, 0},
 		{DPSGD{}, 3, Setting{"tau": 1, "dirs": 1, "clip": 1}, func(m, _ int) int { return 2 * (3 * m / 2) }, 0},
 		{DPSGD{}, 3, Setting{"tau": 1, "dirs": 4, "clip": 1}, func(m, _ int) int { return 2 * 4 * (3 * m / 2 / 4) }, 0},
 		{DPSGD{}, 0, Setting{"tau": 3, "dirs": 4, "clip": 1}, func(m, _ int) int { return 2 * 3 * 4 * m }, 0},
-		{DPSGD{OneClient: true}, 3, Setting{"tau": 5, "dirs": 64, "clip": 1}, func(m, _ int) int { return 2 * 5 * (3 * m / 10) }, 0},
+		{DPSGD{OneClient: true}, 3, Setting{"tau": 5, "dirs": 64, "clip": 1},
+			func(m, _ int) int { return 2 * 5 * (3 * m / 10) }, 0},
 		{DPFedAvg{}, 3, Setting{"tau": 2}, func(m, _ int) int { return 2 * 2 * (3 * m / 4) }, 2 * 4 * d * rounds},
 		{DPFedAvg{Central: true}, 9, Setting{"tau": 1}, func(m, _ int) int { return 2 * (9 * m / 2) }, 2 * 4 * d * rounds},
 		{OnePointDSG{}, 3, nil, func(m, _ int) int { return 3 * m }, 2 * edges * d * rounds},
@@ -286,8 +293,8 @@ func TestBudgetRefusal(t *testing.T) {
 	}
 }
 
-// On flat losses a private method releases nothing but noise: the first round's models give away its standard deviation. Each has
-// that of dpmech for its own number of releases and its own sensitivity.
+// On flat losses a private method releases nothing but noise: the first round's models give away its standard
+// deviation. Each has that of dpmech for its own number of releases and its own sensitivity.
 func TestNoise(t *testing.T) {
 	const d, n, rounds, clip = 20000, 4, 7, 0.3
 	p := &Privacy{Epsilon: 8, Delta: 1e-5}
@@ -308,7 +315,8 @@ func TestNoise(t *testing.T) {
 		{LTADMMVR{}, admm, 0.5 * 2 * sigma(clip, 4*rounds)}, // four steps: twice the noise of one
 		{LTADMMDP{}, admm, 0.5 * 2 * sigma(clip, 4*rounds)},
 		{LTADMMDP{PerSample: true}, admm, 0.5 * 2 * sigma(clip, 4*rounds)},
-		{DPSGD{}, Setting{"tau": 4, "dirs": 1, "eta": 0.5, "clip": clip}, 0.5 * 2 * sigma(clip*15/33, 4*rounds)}, // the largest client has 15 of the 33 samples of a lot
+		// the largest client has 15 of the 33 samples of a lot
+		{DPSGD{}, Setting{"tau": 4, "dirs": 1, "eta": 0.5, "clip": clip}, 0.5 * 2 * sigma(clip*15/33, 4*rounds)},
 		{DPSGD{OneClient: true}, Setting{"tau": 4, "dirs": 1, "eta": 0.5, "clip": clip}, 0.5 * 2 * sigma(clip, 4*rounds)},
 		{DPFedAvg{}, Setting{"tau": 4, "clip": clip}, sigma(clip, rounds) / 2}, // a mean of four
 		{DPFedAvg{Central: true}, Setting{"tau": 4, "clip": clip}, sigma(clip/n, rounds)},
@@ -320,8 +328,8 @@ func TestNoise(t *testing.T) {
 		stop := errors.New("enough")
 		_, err := c.m.Run(context.Background(), w, with(c.m, w, c.s), func(_ int, models [][]float32) error {
 			for i, x := range models {
-				// d draws: the estimate's standard deviation is 0.5 % of it, and 3 % would be six of these. A factor of two, the next release's
-				// or another method's noise are farther away than that.
+				// d draws: the estimate's standard deviation is 0.5 % of it, and 3 % would be six of these. A factor of two, the
+				// next release's or another method's noise are farther away than that.
 				if got := norm(x) / math.Sqrt(d); math.Abs(got/c.want-1) > 0.03 {
 					t.Errorf("%s: model %d has noise %.5f, want %.5f", c.m.Name(), i, got, c.want)
 				}
@@ -334,8 +342,8 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// No contribution of a client is longer than the clip, however steep its losses; a shorter one is left alone, and what is no vector
-// becomes zero.
+// No contribution of a client is longer than the clip, however steep its losses; a shorter one is left alone, and what
+// is no vector becomes zero.
 func TestClip(t *testing.T) {
 	s := rng.New(1, rng.Address{Purpose: rng.Generate})
 	for range 1000 {
@@ -395,8 +403,8 @@ func TestClip(t *testing.T) {
 	}
 }
 
-// The same world and setting give the same bits, on every processor; the transcripts are those of the machine that this was
-// written on.
+// The same world and setting give the same bits, on every processor; the transcripts are those of the machine that this
+// was written on.
 func TestTranscript(t *testing.T) {
 	want := map[string]string{
 		"LT-ADMM-VR false":                   "b75952445c7ec98e",
@@ -513,7 +521,8 @@ func TestFaults(t *testing.T) {
 			}
 		}
 		bad := &World{Clients: []Client{{}}, Dim: -1, X0: make([]float32, 2), Rounds: 1 << 21, Queries: math.NaN()}
-		expect(bad, good, "Clients[0].Oracle", "Clients[0].Samples", "Dim is -1", "X0 has 2", "Rounds is 2097152", "Queries is NaN")
+		expect(bad, good, "Clients[0].Oracle", "Clients[0].Samples", "Dim is -1", "X0 has 2", "Rounds is 2097152",
+			"Queries is NaN")
 		expect(&World{Dim: 1, Rounds: 1}, good, "Clients is empty")
 		private := *w
 		private.Privacy = &Privacy{Epsilon: -1, Delta: 1e-5}
@@ -529,7 +538,9 @@ func TestFaults(t *testing.T) {
 		}
 
 		for _, answer := range []error{nil, errors.New("out of paper")} {
-			w.Clients[1].Oracle = zoest.OracleFunc(func(context.Context, []float32, int) (float64, error) { return math.NaN(), answer })
+			w.Clients[1].Oracle = zoest.OracleFunc(func(context.Context, []float32, int) (float64, error) {
+				return math.NaN(), answer
+			})
 			w.Clients[0].Oracle = zoest.OracleFunc(func(context.Context, []float32, int) (float64, error) { return 1, nil })
 			if answer == nil {
 				expect(w, good, "client 1", "loss is NaN")

@@ -9,8 +9,8 @@ import (
 )
 
 // check compares a setting with the space that it should come from: every parameter has a number and nothing else is
-// set. The ends of a range are the search's business, except that a parameter searched in its logarithm is positive, every other
-// one at least 0, a whole one whole, and a choice between 0 and 1 nothing else.
+// set. The ends of a range are the search's business, except that a parameter searched in its logarithm is positive,
+// every other one at least 0, a whole one whole, and a choice between 0 and 1 nothing else.
 func (s Setting) check(method string, space []Param) error {
 	var errs []error
 	fault := func(format string, args ...any) {
@@ -23,7 +23,8 @@ func (s Setting) check(method string, space []Param) error {
 		switch {
 		case !ok:
 			fault("%s is not set, want %s", p.Name, p.wanted())
-		case !(v >= 0) || math.IsInf(v, 0) || p.Log && v == 0 || p.Whole && v != math.Floor(v) || p.choice() && v > 1 || p.Whole && v > maxWhole:
+		case !(v >= 0) || math.IsInf(v, 0) || p.Log && v == 0 || p.Whole && v != math.Floor(v) || p.choice() && v > 1 ||
+			p.Whole && v > maxWhole:
 			fault("%s is %v, want %s", p.Name, v, p.wanted())
 		}
 	}

@@ -14,17 +14,18 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Spade is SPADE-DFL, Algorithm 1 of the paper, through the SDK: the fleet that a user would write and the machines that a device
-// would run, in a simulated network. The zero value is the paper's form; each field is an option that the paper does not have.
+// Spade is SPADE-DFL, Algorithm 1 of the paper, through the SDK: the fleet that a user would write and the machines
+// that a device would run, in a simulated network. The zero value is the paper's form; each field is an option that the
+// paper does not have.
 //
-// Of its parameters mu is the smoothing radius, and gain is tau*beta*eta*mu as a share of the limit of stability, which fixes beta
-// (rho only scales z, and is 1). Without noise, rate is eta*mu, the step along the estimated gradient, in the first
-// round, and falls as (k+1)^-decay. With noise, two others fix both the clip R
-// and eta, and do not depend on each other so much: reach = K*R is how far all releases in a row can take a model, and slope is the length of the
+// Of its parameters mu is the smoothing radius, and gain is tau*beta*eta*mu as a share of the limit of stability, which
+// fixes beta (rho only scales z, and is 1). Without noise, rate is eta*mu, the step along the estimated gradient, in
+// the first round, and falls as (k+1)^-decay. With noise, two others fix both the clip R and eta, and do not depend on
+// each other so much: reach = K*R is how far all releases in a row can take a model, and slope is the length of the
 // estimated gradient from which on updates are clipped, R = tau*eta*mu*slope.
 //
-// With a bound on queries, tau is what the bound leaves for steps on all samples. Without one, tau and batch, the share of its
-// samples that a client asks for in a step, are searched as well.
+// With a bound on queries, tau is what the bound leaves for steps on all samples. Without one, tau and batch, the share
+// of its samples that a client asks for in a step, are searched as well.
 type Spade struct {
 	Centered bool // each loss less the last one of its sample
 	Averaged bool // the mean of a client's releases in place of the last one
@@ -71,7 +72,8 @@ func (m Spade) Space(w *World) []Param {
 }
 
 // Run implements [Method].
-func (m Spade) Run(ctx context.Context, w *World, s Setting, each func(round int, models [][]float32) error) (Spent, error) {
+func (m Spade) Run(ctx context.Context, w *World, s Setting,
+	each func(round int, models [][]float32) error) (Spent, error) {
 	return m.Trace(ctx, w, s, func(round int, last, averaged [][]float32) error {
 		if m.Averaged {
 			return each(round, averaged)
@@ -80,8 +82,10 @@ func (m Spade) Run(ctx context.Context, w *World, s Setting, each func(round int
 	})
 }
 
-// Trace is Run with both models of every client: its last release, and the mean of all its releases. m.Averaged plays no part.
-func (m Spade) Trace(ctx context.Context, w *World, s Setting, each func(round int, last, averaged [][]float32) error) (Spent, error) {
+// Trace is Run with both models of every client: its last release, and the mean of all its releases. m.Averaged plays
+// no part.
+func (m Spade) Trace(ctx context.Context, w *World, s Setting,
+	each func(round int, last, averaged [][]float32) error) (Spent, error) {
 	fleet, samples, err := m.fleet(w, s)
 	if err != nil {
 		return Spent{}, err

@@ -36,7 +36,8 @@ func clinics(t testing.TB) *World {
 	return w
 }
 
-var plainSetting, privateSetting = Setting{"mu": 0.5, "gain": 0.5, "rate": 1, "decay": 0.1}, Setting{"mu": 0.5, "gain": 0.5, "reach": 1, "slope": 0.1}
+var plainSetting, privateSetting = Setting{"mu": 0.5, "gain": 0.5, "rate": 1, "decay": 0.1},
+	Setting{"mu": 0.5, "gain": 0.5, "reach": 1, "slope": 0.1}
 
 // spade runs a form of SPADE-DFL and returns the models after every round.
 func spade(t *testing.T, m Spade, w *World, s Setting) ([][][]float32, Spent) {

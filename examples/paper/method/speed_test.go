@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// learning is a world of the comparison's size: n clients with m samples each of a linear problem with labels that are right nine
-// times out of ten, and what measures a model's accuracy.
+// learning is a world of the comparison's size: n clients with m samples each of a linear problem with labels that are
+// right nine times out of ten, and what measures a model's accuracy.
 func learning(t testing.TB, n, m, features, classes int) (*World, func(x []float32) float64) {
 	s := rng.New(7, rng.Address{Purpose: rng.Generate})
 	d := &task.Data{Dim: features, Classes: classes}
@@ -64,7 +64,8 @@ func learning(t testing.TB, n, m, features, classes int) (*World, func(x []float
 func good(m Method, w *World) Setting {
 	s := Setting{}
 	for _, p := range m.Space(w) {
-		s[p.Name] = map[string]float64{"tau": 2, "dirs": 8, "gamma": 2, "eta": 2, "gain": 0.4, "mu": 0.1, "clip": 0.3, "reset": 0, "paired": 0, "alpha": 20,
+		s[p.Name] = map[string]float64{"tau": 2, "dirs": 8, "gamma": 2, "eta": 2, "gain": 0.4, "mu": 0.1, "clip": 0.3,
+			"reset": 0, "paired": 0, "alpha": 20,
 			"alpha_decay": 0.25, "gamma_decay": 0.1}[p.Name]
 		if p.Name == "gamma" && s["alpha"] > 0 {
 			s["gamma"] = 0.5

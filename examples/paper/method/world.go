@@ -72,12 +72,13 @@ func (w *World) allowance(client int) int {
 
 // overBudget is the refusal of a round that takes more losses than a client may ask for.
 func (w *World) overBudget(client, losses int) error {
-	return fmt.Errorf("method: a round takes at least %d losses, and client %d with %d samples may ask for %d (Queries is %v)",
+	return fmt.Errorf("method: a round takes at least %d losses, and client %d with %d samples may ask for %d (Queries "+
+		"is %v)",
 		losses, client, w.Clients[client].Samples, w.allowance(client), w.Queries)
 }
 
-// pairs returns how many two-point estimates each client makes in each of its local steps: as many as the budget allows, or
-// one for every sample if there is no bound. It fails if a client cannot afford one.
+// pairs returns how many two-point estimates each client makes in each of its local steps: as many as the budget
+// allows, or one for every sample if there is no bound. It fails if a client cannot afford one.
 func (w *World) pairs(steps int) ([]int, error) {
 	n := make([]int, len(w.Clients))
 	for i, c := range w.Clients {
@@ -102,8 +103,8 @@ func (w *World) affordable(limit, price int) float64 {
 	return float64(max(limit, 1))
 }
 
-// samples returns how many samples' estimates of dirs directions each a client makes in a step that has so many two-point
-// estimates to give, and the number of directions, which is no more than that.
+// samples returns how many samples' estimates of dirs directions each a client makes in a step that has so many
+// two-point estimates to give, and the number of directions, which is no more than that.
 func (w *World) samples(pairs, dirs int) (n, each int) {
 	if w.Queries == 0 {
 		return pairs, dirs
@@ -112,7 +113,8 @@ func (w *World) samples(pairs, dirs int) (n, each int) {
 	return pairs / dirs, dirs
 }
 
-// dirs is the range in which the number of directions for one sample's estimate is searched. It matters only where that is clipped.
+// dirs is the range in which the number of directions for one sample's estimate is searched. It matters only where that
+// is clipped.
 func (w *World) dirs() []Param {
 	if w.Privacy == nil {
 		return nil

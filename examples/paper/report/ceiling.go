@@ -50,7 +50,8 @@ func readCeilings(dir string) (ceilings, error) {
 }
 
 // complete computes the ceilings that are missing and writes all of them.
-func (c ceilings) complete(ctx context.Context, lab *experiment.Lab, dir string, sets []string, seeds int, log io.Writer) error {
+func (c ceilings) complete(ctx context.Context, lab *experiment.Lab, dir string, sets []string, seeds int,
+	log io.Writer) error {
 	var text strings.Builder
 	w := csv.NewWriter(&text)
 	if err := w.Write(ceilingHeader); err != nil {

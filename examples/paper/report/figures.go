@@ -17,8 +17,8 @@ import (
 // Reference is the method that the others are compared with after every round.
 const Reference = "LT-ADMM-VR"
 
-// Figures draws what the results in a folder have curves for, and writes the numbers behind each as CSV beside it: accuracy over
-// rounds for each data set, and all methods against [Reference].
+// Figures draws what the results in a folder have curves for, and writes the numbers behind each as CSV beside it:
+// accuracy over rounds for each data set, and all methods against [Reference].
 func Figures(store *experiment.Store, dir string, sets []string, seeds int) error {
 	out := filepath.Join(dir, "figures")
 	if err := os.MkdirAll(out, 0o755); err != nil {
@@ -46,8 +46,8 @@ func Figures(store *experiment.Store, dir string, sets []string, seeds int) erro
 	return nil
 }
 
-// curvesOf returns the accuracy after every round of all runs of a table on a data set, without SPADE-DFL's options. The method that has all data
-// in one place is there for every partition.
+// curvesOf returns the accuracy after every round of all runs of a table on a data set, without SPADE-DFL's options.
+// The method that has all data in one place is there for every partition.
 func curvesOf(store *experiment.Store, table, set string, seeds int) ([]figure.Curve, error) {
 	results, err := store.Results(table, set)
 	if err != nil {
@@ -65,7 +65,8 @@ func curvesOf(store *experiment.Store, table, set string, seeds int) ([]figure.C
 		for _, p := range partitions {
 			for i, a := range r.Curve {
 				curves = append(curves, figure.Curve{
-					Dataset: data.Titles[set], Partition: p, Method: r.Method, Seed: int(r.Seed)*data.Folds + r.Fold, Round: i + 1, Accuracy: a / 100,
+					Dataset: data.Titles[set], Partition: p, Method: r.Method, Seed: int(r.Seed)*data.Folds + r.Fold, Round: i + 1,
+					Accuracy: a / 100,
 				})
 			}
 		}
@@ -104,7 +105,8 @@ func volcano(curves []figure.Curve, path string) error {
 	}
 	rows := [][]string{{"partition", "method", "round", "pairs", "difference", "p", "adjusted"}}
 	for _, c := range comparisons {
-		rows = append(rows, []string{c.Partition, c.Method, strconv.Itoa(c.Round), strconv.Itoa(c.Seeds), fmt.Sprintf("%.4f", c.Difference),
+		rows = append(rows, []string{c.Partition, c.Method, strconv.Itoa(c.Round), strconv.Itoa(c.Seeds),
+			fmt.Sprintf("%.4f", c.Difference),
 			fmt.Sprintf("%.4g", c.P), fmt.Sprintf("%.4g", c.Adjusted)})
 	}
 	if err := writeCSV(path+".csv", rows); err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/experiment"
 )
 
-// longer writes what holds SPADE-DFL back from the ceiling after 50 rounds: the disagreement of the clients, or too few rounds.
+// longer writes what holds SPADE-DFL back from the ceiling after 50 rounds: the disagreement of the clients, or too few
+// rounds.
 func (r *reporter) longer(out *strings.Builder) error {
 	out.WriteString("| data | SPADE-DFL | scored |")
 	for _, n := range experiment.LongerRounds {
@@ -39,7 +40,8 @@ func (r *reporter) longer(out *strings.Builder) error {
 				}
 			}
 			if some {
-				fmt.Fprintf(out, "| %s | %s | %s |%s %.2f / %.2f |\n", heading(set), row.form, row.scored, line, squared, logarithmic)
+				fmt.Fprintf(out, "| %s | %s | %s |%s %.2f / %.2f |\n", heading(set), row.form, row.scored, line, squared,
+					logarithmic)
 			}
 		}
 	}

@@ -13,7 +13,8 @@ import (
 
 const dataDir = "../../../../shared/data"
 
-// TestTable2SaysWhoIsAhead writes a table from made-up results in which a rival is ahead in one cell, and SPADE-DFL in another.
+// TestTable2SaysWhoIsAhead writes a table from made-up results in which a rival is ahead in one cell, and SPADE-DFL in
+// another.
 func TestTable2SaysWhoIsAhead(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dataDir, "fashion-0-1")); err != nil {
 		t.Skipf("no data sets in %s: %v", dataDir, err)
@@ -27,7 +28,8 @@ func TestTable2SaysWhoIsAhead(t *testing.T) {
 		for partition, rival := range map[string]float64{"iid": 96, "dirichlet:0.3": 94} {
 			for method, accuracy := range map[string]float64{experiment.PaperForm: 95, "LT-ADMM-DP": rival, "1P-DSG": 90} {
 				err := store.Add(experiment.Result{
-					Job:      experiment.Job{Table: experiment.EqualQueries, Dataset: "fashion", Partition: partition, Rounds: 50, Method: method, Seed: seed + 1},
+					Job: experiment.Job{Table: experiment.EqualQueries, Dataset: "fashion", Partition: partition, Rounds: 50,
+						Method: method, Seed: seed + 1},
 					Accuracy: accuracy + float64(seed)/8, Network: accuracy, Losses: 705 * 50 * 3,
 				})
 				if err != nil {
@@ -36,7 +38,8 @@ func TestTable2SaysWhoIsAhead(t *testing.T) {
 			}
 		}
 	}
-	if err := Write(context.Background(), experiment.NewLab(dataDir), store, dir, []string{"fashion"}, 6, io.Discard); err != nil {
+	if err := Write(context.Background(), experiment.NewLab(dataDir), store, dir, []string{"fashion"}, 6,
+		io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "table2.md"))

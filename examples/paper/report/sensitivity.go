@@ -30,7 +30,8 @@ func (r *reporter) table4(out *strings.Builder) error {
 		}
 		paper = append(paper, dpmech.FormatEpsilon(dpmech.Paper.Epsilon(rho, experiment.Delta), 2))
 	}
-	fmt.Fprintf(out, "ε is exact (Gaussian differential privacy). By the paper's formula ρ + 2√(ρ ln(1/δ)) the same noise is called ε = %s. The rows \"noise by the paper's formula\" "+
+	fmt.Fprintf(out, "ε is exact (Gaussian differential privacy). By the paper's formula ρ + 2√(ρ ln(1/δ)) the same "+
+		"noise is called ε = %s. The rows \"noise by the paper's formula\" "+
 		"have as much noise as that formula asks for at the ε of the column.\n\n", strings.Join(paper, ", "))
 	return r.sensitivity(out, heads, publishedTable4, func(j experiment.Job, i int) bool {
 		return j.Clients == 100 && j.Epsilon == experiment.Epsilons[i]
@@ -38,18 +39,23 @@ func (r *reporter) table4(out *strings.Builder) error {
 }
 
 // sensitivity writes a table of SPADE-DFL, private, by the test set and then as validation accuracy.
-func (r *reporter) sensitivity(out *strings.Builder, heads []string, published map[string][]float64, at func(j experiment.Job, i int) bool) error {
+func (r *reporter) sensitivity(out *strings.Builder, heads []string, published map[string][]float64,
+	at func(j experiment.Job, i int) bool) error {
 	if err := r.scores(out, experiment.Sensitivity, heads, published, at); err != nil {
 		return err
 	}
-	out.WriteString("\n## Validation accuracy\n\nThe paper calls what it reports validation accuracy. Here are the same runs on four fifths of the training set, scored on the last fifth (other seeds than the " +
-		"search's, but the samples are the same), up to 10 seeds. Validation sets are easier than the test set where that was made by other hands.\n\n")
+	out.WriteString("\n## Validation accuracy\n\nThe paper calls what it reports validation accuracy. Here are the same " +
+		"runs on four fifths of the training set, scored on the last fifth (other seeds than the " +
+		"search's, but the samples are the same), up to 10 seeds. Validation sets are easier than the test set where that " +
+		"was made by other hands.\n\n")
 	return r.scores(out, experiment.Validation, heads, published, at)
 }
 
 // scores writes one form of the table, with one block of rows a data set.
-func (r *reporter) scores(out *strings.Builder, table string, heads []string, published map[string][]float64, at func(j experiment.Job, i int) bool) error {
-	fmt.Fprintf(out, "| data | SPADE-DFL | %s |\n| --- | --- |%s\n", strings.Join(heads, " | "), strings.Repeat(" ---: |", len(heads)))
+func (r *reporter) scores(out *strings.Builder, table string, heads []string, published map[string][]float64,
+	at func(j experiment.Job, i int) bool) error {
+	fmt.Fprintf(out, "| data | SPADE-DFL | %s |\n| --- | --- |%s\n", strings.Join(heads, " | "),
+		strings.Repeat(" ---: |", len(heads)))
 	forms := []struct {
 		text               string
 		method, accounting string
@@ -79,7 +85,9 @@ func (r *reporter) scores(out *strings.Builder, table string, heads []string, pu
 		}
 		out.WriteString("\n")
 		for _, form := range forms {
-			if find(cells, func(j experiment.Job) bool { return j.Method == form.method && j.Accounting == form.accounting }) == nil {
+			if find(cells, func(j experiment.Job) bool {
+				return j.Method == form.method && j.Accounting == form.accounting
+			}) == nil {
 				continue
 			}
 			fmt.Fprintf(out, "| %s | %s |", heading(set), form.text)
@@ -95,9 +103,12 @@ func (r *reporter) scores(out *strings.Builder, table string, heads []string, pu
 			}
 			out.WriteString("\n")
 		}
-		if c := find(cells, func(j experiment.Job) bool { return j.Clients == 100 && table == experiment.Sensitivity }); c != nil {
+		if c := find(cells, func(j experiment.Job) bool {
+			return j.Clients == 100 && table == experiment.Sensitivity
+		}); c != nil {
 			squared, logarithmic := r.ceilings.of(set, c.runs)
-			fmt.Fprintf(out, "| %s | pooled ceiling | %.2f / %.2f |%s\n", heading(set), squared, logarithmic, strings.Repeat(" |", len(heads)-1))
+			fmt.Fprintf(out, "| %s | pooled ceiling | %.2f / %.2f |%s\n", heading(set), squared, logarithmic,
+				strings.Repeat(" |", len(heads)-1))
 		}
 		n, err := samples(r.lab, set)
 		if err != nil {

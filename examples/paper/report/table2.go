@@ -13,12 +13,18 @@ import (
 
 // table2 describes the forms in which Table II comes.
 var table2 = []struct{ table, title, text string }{
-	{experiment.EqualQueries, "A. Without noise, at equal queries", "Every method has the same number of losses a sample and round: 3, and 9 for Alzheimer's disease, " +
-		"which is what SPADE-DFL takes with the paper's τ = 2 and τ = 8 on all samples. Settings: one search of the same size for every method."},
-	{experiment.Private8, "B. Private, ε = 8, δ = 1e-5", "The same, and every client's whole data set is protected by noise: (8, 1e-5) by exact Gaussian accounting, for all methods alike. " +
-		"DP-SGD has a curator who is trusted with all raw data; nobody else trusts anybody."},
+	{experiment.EqualQueries, "A. Without noise, at equal queries",
+		"Every method has the same number of losses a sample and round: 3, and 9 for Alzheimer's disease, " +
+			"which is what SPADE-DFL takes with the paper's τ = 2 and τ = 8 on all samples. Settings: one search of the same " +
+			"size for every method."},
+	{experiment.Private8, "B. Private, ε = 8, δ = 1e-5",
+		"The same, and every client's whole data set is protected by noise: (8, 1e-5) by exact Gaussian accounting, for " +
+			"all methods alike. " +
+			"DP-SGD has a curator who is trusted with all raw data; nobody else trusts anybody."},
 	{experiment.Private32, "B. Private, ε = 32, δ = 1e-5", "The same with a four times larger ε."},
-	{experiment.FreeQueries, "C. Without noise, queries free (ours, not the paper's setting)", "Each method chooses its number of losses a sample and round, up to 10, and what it does with them. Still 50 rounds."},
+	{experiment.FreeQueries, "C. Without noise, queries free (ours, not the paper's setting)",
+		"Each method chooses its number of losses a sample and round, up to 10, and what it does with them. Still 50 " +
+			"rounds."},
 }
 
 // table2Rows writes one form of Table II.
@@ -27,7 +33,8 @@ func (r *reporter) table2(out *strings.Builder, table string) error {
 	for _, m := range method.Rivals() {
 		methods = append(methods, m.Name())
 	}
-	fmt.Fprintf(out, "| data | partition | %s | SPADE-DFL | Δ best rival (p) | average model | ceiling | paper's SPADE-DFL |\n", strings.Join(methods, " | "))
+	fmt.Fprintf(out, "| data | partition | %s | SPADE-DFL | Δ best rival (p) | average model | ceiling | paper's "+
+		"SPADE-DFL |\n", strings.Join(methods, " | "))
 	fmt.Fprintf(out, "| --- | --- |%s\n", strings.Repeat(" ---: |", len(methods)+5))
 	var behind, spent []string
 	for _, set := range r.sets {
@@ -91,11 +98,13 @@ func (r *reporter) table2(out *strings.Builder, table string) error {
 				diff := spade.mean(accuracy) - best
 				delta = fmt.Sprintf("%+.2f (%.1g)", diff, test.P)
 				if diff < 0 {
-					behind = append(behind, fmt.Sprintf("%s, %s: %+.2f to %s (p = %.1g, %d pairs)", heading(set), title(partition), diff, bestName, test.P, len(x)))
+					behind = append(behind, fmt.Sprintf("%s, %s: %+.2f to %s (p = %.1g, %d pairs)", heading(set), title(partition),
+						diff, bestName, test.P, len(x)))
 				}
 			}
 			squared, logarithmic := r.ceilings.of(set, spade.runs)
-			fmt.Fprintf(out, " %s | %s | %.2f | %.2f / %.2f | %.2f |\n", text, delta, spade.mean(network), squared, logarithmic, publishedTable2[set][i])
+			fmt.Fprintf(out, " %s | %s | %.2f | %.2f / %.2f | %.2f |\n", text, delta, spade.mean(network), squared, logarithmic,
+				publishedTable2[set][i])
 			for _, c := range cells {
 				if c.Partition == partition {
 					r.row(c, n)
@@ -124,10 +133,14 @@ func (r *reporter) table2(out *strings.Builder, table string) error {
 
 // options writes what the options beyond the paper make of the same comparison.
 func (r *reporter) options(out *strings.Builder, table string) error {
-	fmt.Fprint(out, "\nAnd past it: SPADE-DFL with the options that the paper does not have, beside the best rival. The first four columns are one run in the paper's form and with its setting; "+
-		"the last three have the centered estimator, and settings that were searched for each of them as for every method. Averaging and cooling down cost no query and no privacy, cooling down 20 rounds of "+
-		"messages. (Of Alzheimer's disease, the last three columns have one fold a seed, the others all five where all are done.)\n\n")
-	fmt.Fprint(out, "| data | partition | best rival | paper's form | averaged | cooled | both | centered | centered, cooled | all |\n| --- | --- |"+strings.Repeat(" ---: |", 8)+"\n")
+	fmt.Fprint(out, "\nAnd past it: SPADE-DFL with the options that the paper does not have, beside the best rival. The "+
+		"first four columns are one run in the paper's form and with its setting; "+
+		"the last three have the centered estimator, and settings that were searched for each of them as for every method. "+
+		"Averaging and cooling down cost no query and no privacy, cooling down 20 rounds of "+
+		"messages. (Of Alzheimer's disease, the last three columns have one fold a seed, the others all five where all are "+
+		"done.)\n\n")
+	fmt.Fprint(out, "| data | partition | best rival | paper's form | averaged | cooled | both | centered | centered, "+
+		"cooled | all |\n| --- | --- |"+strings.Repeat(" ---: |", 8)+"\n")
 	ahead, rows := 0, 0
 	for _, set := range r.sets {
 		cells, err := gather(r.store, table, set, r.seeds)
@@ -170,7 +183,8 @@ func optionRow(cells []*cell, head, partition string) (line string, ahead bool) 
 		v value
 	}{
 		{form, accuracy}, {form, averaged}, {form, cooled}, {form, cooledAveraged},
-		{get(experiment.Centered), accuracy}, {get(experiment.CenteredCooled), cooled}, {get(experiment.Together), cooledAveraged},
+		{get(experiment.Centered), accuracy}, {get(experiment.CenteredCooled), cooled},
+		{get(experiment.Together), cooledAveraged},
 	} {
 		means, columns = append(means, f.c.mean(f.v)), append(columns, f.c.text(f.v))
 	}

@@ -17,14 +17,16 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Run makes the runs of seeds 1 to seeds, at least 2, that out does not have yet, and writes into out, a folder of its own:
+// Run makes the runs of seeds 1 to seeds, at least 2, that out does not have yet, and writes into out, a folder of its
+// own:
 //
 //	runs.csv                      the accuracies of every run, one line for each way to score it
 //	README.md                     what came out
 //	accuracy.svg, accuracy.png    over rounds, see [figure.Partitions]
 //	shares.svg, shares.png        of digit 7 at the clients, for the partitions of seed 1
 //
-// data is the folder of the data sets. A run takes about three and a half seconds of one processor, thirty seeds nine minutes.
+// data is the folder of the data sets. A run takes about three and a half seconds of one processor, thirty seeds nine
+// minutes.
 func Run(ctx context.Context, data, out string, seeds int, log io.Writer) error {
 	if seeds < 2 {
 		return fmt.Errorf("ring: %d seeds, want at least 2: one has no spread", seeds)
@@ -58,14 +60,15 @@ func study(ctx context.Context, set *task.Set, out string, seeds int, log io.Wri
 	if err := table.Sort(); err != nil {
 		return err
 	}
-	err = sweep.Do(ctx, log, "ring", len(jobs), func(int) float64 { return 1 }, func(ctx context.Context, i int) (string, error) {
-		j := jobs[i]
-		curves, err := run(ctx, set, j.partition, uint64(j.seed), full)
-		if err != nil {
-			return "", err
-		}
-		return fmt.Sprintf("%s, seed %d", j.partition, j.seed), table.Add(rows(curves)...)
-	})
+	err = sweep.Do(ctx, log, "ring", len(jobs), func(int) float64 { return 1 },
+		func(ctx context.Context, i int) (string, error) {
+			j := jobs[i]
+			curves, err := run(ctx, set, j.partition, uint64(j.seed), full)
+			if err != nil {
+				return "", err
+			}
+			return fmt.Sprintf("%s, seed %d", j.partition, j.seed), table.Add(rows(curves)...)
+		})
 	if err != nil {
 		return err
 	}
@@ -89,8 +92,8 @@ func open(out string) (*sweep.Table, error) {
 	return sweep.Open(filepath.Join(out, "runs.csv"), 2, header...)
 }
 
-// rows returns a run's points as rows of the table: one a way to score, with the accuracies in their order. Seven digits tell all
-// numbers of right answers apart.
+// rows returns a run's points as rows of the table: one a way to score, with the accuracies in their order. Seven
+// digits tell all numbers of right answers apart.
 func rows(curves []figure.Curve) [][]string {
 	var out [][]string
 	for _, method := range []string{Held, Averaged, Network} {
@@ -121,7 +124,8 @@ func read(table *sweep.Table, seeds int) ([]figure.Curve, error) {
 						return nil, fmt.Errorf("ring: runs.csv, %s, seed %d: %w", p, seed, err)
 					}
 					next++
-					out = append(out, figure.Curve{Dataset: "MNIST", Partition: p, Method: row[2], Seed: seed, Round: round, Accuracy: a})
+					out = append(out, figure.Curve{Dataset: "MNIST", Partition: p, Method: row[2], Seed: seed, Round: round,
+						Accuracy: a})
 				}
 			}
 		}
@@ -148,15 +152,19 @@ func report(set *task.Set, curves []figure.Curve, seeds int, out string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# A ring of %d clients
 
-SPADE-DFL on the digits 6 and 7 (MNIST, 10 principal components), %d clients on a ring, %d rounds of learning with tau = %d,
-client-level (%v, %v)-differential privacy by exact Gaussian accounting, then %d rounds of pure consensus at no cost in privacy or
-queries. Paper's estimator. eta = %v, mu = %v, clip = %v: what the program picks from public numbers; nothing is tuned. Seeds 1 to %d.
+SPADE-DFL on the digits 6 and 7 (MNIST, 10 principal components), %d clients on a ring, %d rounds of learning with `+
+		`tau = %d,
+client-level (%v, %v)-differential privacy by exact Gaussian accounting, then %d rounds of pure consensus at no cost `+
+		`in privacy or
+queries. Paper's estimator. eta = %v, mu = %v, clip = %v: what the program picks from public numbers; nothing is `+
+		`tuned. Seeds 1 to %d.
 
 Test accuracy in percent, mean and two-sided 95 %% interval by Student's t:
 
 `, full.nodes, full.nodes, full.rounds, Tau, Epsilon, Delta, full.cooldown, eta, mu, clip, seeds)
 	rounds := []int{full.rounds, full.rounds + full.cooldown/4, full.rounds + full.cooldown}
-	fmt.Fprintf(&b, "| Partition | Model | Round %d | Round %d | Round %d |\n|---|---|---|---|---|\n", rounds[0], rounds[1], rounds[2])
+	fmt.Fprintf(&b, "| Partition | Model | Round %d | Round %d | Round %d |\n|---|---|---|---|---|\n", rounds[0],
+		rounds[1], rounds[2])
 	for _, p := range Partitions {
 		for _, method := range []string{Held, Averaged, Network} {
 			fmt.Fprintf(&b, "| %s | %s |", p, method)

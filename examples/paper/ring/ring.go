@@ -36,8 +36,8 @@ const (
 	Network  = "Average of all models" // of one model that no client holds
 )
 
-// Step size, smoothing radius and clip are those that the program picks for a private run from public numbers alone (dimension,
-// number of clients, samples and steps); nothing was tuned. Gain is its default too.
+// Step size, smoothing radius and clip are those that the program picks for a private run from public numbers alone
+// (dimension, number of clients, samples and steps); nothing was tuned. Gain is its default too.
 const (
 	eta, mu, clip, gain = 1.05, 0.474, 0.045, 0.75
 )
@@ -73,10 +73,12 @@ func shares(set *task.Set, partition string, nodes int, seed uint64) ([]figure.S
 	return out, nil
 }
 
-// scored reports whether clients are scored after a round: after all rounds of learning and every tenth of the cool-down.
+// scored reports whether clients are scored after a round: after all rounds of learning and every tenth of the
+// cool-down.
 func scored(round, rounds int) bool { return round <= rounds || (round-rounds)%10 == 0 }
 
-// size is what a test makes smaller. With stop, a run ends after that round, and is up to there what it would have been.
+// size is what a test makes smaller. With stop, a run ends after that round, and is up to there what it would have
+// been.
 type size struct{ nodes, rounds, cooldown, stop int }
 
 var full = size{nodes: Nodes, rounds: Rounds, cooldown: Cooldown}
@@ -107,8 +109,8 @@ func fleet(dim int, seed uint64, z size) (*sdk.Fleet, error) {
 	return f, nil
 }
 
-// run makes one run and returns its points: the three ways to score it, after every round that is scored. seed is that of partition,
-// directions, and the simulated noise.
+// run makes one run and returns its points: the three ways to score it, after every round that is scored. seed is that
+// of partition, directions, and the simulated noise.
 func run(ctx context.Context, set *task.Set, partition string, seed uint64, z size) ([]figure.Curve, error) {
 	parts, err := deal(set, partition, z.nodes, seed)
 	if err != nil {
@@ -156,7 +158,8 @@ func run(ctx context.Context, set *task.Set, partition string, seed uint64, z si
 				right += test.right(x)
 			}
 			a := float64(right) / float64(len(m.models)*set.Test.Len())
-			curves = append(curves, figure.Curve{Dataset: "MNIST", Partition: partition, Method: m.name, Seed: int(seed), Round: round, Accuracy: a})
+			curves = append(curves, figure.Curve{Dataset: "MNIST", Partition: partition, Method: m.name, Seed: int(seed),
+				Round: round, Accuracy: a})
 		}
 		if round == z.stop {
 			return errStop
@@ -169,8 +172,8 @@ func run(ctx context.Context, set *task.Set, partition string, seed uint64, z si
 	return curves, err
 }
 
-// scorer counts the right answers of a linear model with two classes, as task.Model.Accuracy does, but many times as fast: there are
-// hundreds of thousands of models to score. Only a score within rounding of 0 could differ.
+// scorer counts the right answers of a linear model with two classes, as task.Model.Accuracy does, but many times as
+// fast: there are hundreds of thousands of models to score. Only a score within rounding of 0 could differ.
 type scorer struct {
 	x []float32 // the samples, turned around if they are of class 0: the right answer to all is a positive score
 	d int

@@ -50,13 +50,14 @@ func TestPrivacy(t *testing.T) {
 	if ratio := f.Privacy.Sigma / f.Privacy.Clip; math.Abs(ratio-8.489) > 0.001 {
 		t.Errorf("sigma/R is %v, want 8.489", ratio)
 	}
-	if len(f.Members) != 1000 || len(f.Edges) != 1000 || f.Method.Rounds != 50 || f.Method.Tau != 8 || f.Privacy.NonPrivate {
+	if len(f.Members) != 1000 || len(f.Edges) != 1000 || f.Method.Rounds != 50 || f.Method.Tau != 8 ||
+		f.Privacy.NonPrivate {
 		t.Errorf("%d members, %d edges, %+v", len(f.Members), len(f.Edges), f.Method)
 	}
 }
 
-// The constants are what the program picks from public numbers: three digits of 1.5/sqrt(d), of 0.4*mu*sqrt(queries/steps), and of
-// 1.5*mu*sqrt(d)/K.
+// The constants are what the program picks from public numbers: three digits of 1.5/sqrt(d), of
+// 0.4*mu*sqrt(queries/steps), and of 1.5*mu*sqrt(d)/K.
 func TestConstants(t *testing.T) {
 	const d, samples = 10, 12183
 	for name, v := range map[string][2]float64{
@@ -91,8 +92,8 @@ func TestScorer(t *testing.T) {
 	}
 }
 
-// The partitions differ as they are meant to: none has a client without samples, each deals out all, and clients' shares of digit 7 lie the
-// farther apart the stronger the skew.
+// The partitions differ as they are meant to: none has a client without samples, each deals out all, and clients'
+// shares of digit 7 lie the farther apart the stronger the skew.
 func TestShares(t *testing.T) {
 	set := digits(t)
 	var before float64
@@ -167,7 +168,8 @@ func TestRunGoesOn(t *testing.T) {
 	}
 }
 
-// The committed results: the first rounds of one cell, run again, have the same digits; and the text has the table's figures.
+// The committed results: the first rounds of one cell, run again, have the same digits; and the text has the table's
+// figures.
 func TestCommittedResults(t *testing.T) {
 	set := digits(t)
 	dir := filepath.Join("..", "results", "ring")

@@ -7,10 +7,13 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The 15 comparisons of Benjamini and Hochberg's own section 4: four discoveries at a rate of 0.05, where Bonferroni finds three.
+// The 15 comparisons of Benjamini and Hochberg's own section 4: four discoveries at a rate of 0.05, where Bonferroni
+// finds three.
 func TestAdjustOnPublishedData(t *testing.T) {
-	p := []float64{0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1}
-	want := []float64{0.0015, 0.003, 0.0095, 0.035625, 0.0603, 0.0638571, 0.0638571, 0.0645, 0.0765, 0.486, 0.5811818, 0.714875, 0.7532308, 0.8132143, 1}
+	p := []float64{0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528,
+		0.7590, 1}
+	want := []float64{0.0015, 0.003, 0.0095, 0.035625, 0.0603, 0.0638571, 0.0638571, 0.0645, 0.0765, 0.486, 0.5811818,
+		0.714875, 0.7532308, 0.8132143, 1}
 	got, err := Adjust(p)
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +32,8 @@ func TestAdjustOnPublishedData(t *testing.T) {
 	}
 }
 
-// Against the definition: of those ordered, the largest i with p_(i) <= i*q/m, for any rate q, is the last that is called.
+// Against the definition: of those ordered, the largest i with p_(i) <= i*q/m, for any rate q, is the last that is
+// called.
 func TestAdjustAgainstStepUp(t *testing.T) {
 	s := rng.New(2, rng.Address{Purpose: rng.Generate})
 	for range 200 {

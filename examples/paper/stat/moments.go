@@ -16,14 +16,14 @@ func Mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// SD returns the population standard deviation of x, sqrt(mean (x - Mean)^2), and NaN of none: the spread of these values
-// themselves. The paper's tables and bands are of this kind.
+// SD returns the population standard deviation of x, sqrt(mean (x - Mean)^2), and NaN of none: the spread of these
+// values themselves. The paper's tables and bands are of this kind.
 func SD(x []float64) float64 {
 	return math.Sqrt(squares(x) / float64(len(x)))
 }
 
-// SampleSD returns the sample standard deviation of x, which divides by len(x)-1 and estimates the spread of what x was drawn
-// from. It is NaN for fewer than two values.
+// SampleSD returns the sample standard deviation of x, which divides by len(x)-1 and estimates the spread of what x was
+// drawn from. It is NaN for fewer than two values.
 func SampleSD(x []float64) float64 {
 	if len(x) < 2 {
 		return math.NaN()
@@ -47,8 +47,9 @@ type Interval struct {
 	Mean, Low, High float64
 }
 
-// TInterval returns the mean of x with its two-sided confidence interval by Student's t distribution with len(x)-1 degrees of
-// freedom. level lies between 0 and 1, such as 0.95. Fewer than two values are an error, as they say nothing of their spread.
+// TInterval returns the mean of x with its two-sided confidence interval by Student's t distribution with len(x)-1
+// degrees of freedom. level lies between 0 and 1, such as 0.95. Fewer than two values are an error, as they say nothing
+// of their spread.
 func TInterval(x []float64, level float64) (Interval, error) {
 	if !(level > 0 && level < 1) {
 		return Interval{}, fmt.Errorf("stat: level is %v, want more than 0 and less than 1", level)

@@ -19,7 +19,8 @@ func TestMoments(t *testing.T) {
 	if got, want := SampleSD(x), math.Sqrt(32.0/7); got != want {
 		t.Errorf("sample standard deviation %v, want %v", got, want)
 	}
-	for name, v := range map[string]float64{"mean of none": Mean(nil), "SD of none": SD(nil), "sample SD of one": SampleSD(x[:1])} {
+	for name, v := range map[string]float64{"mean of none": Mean(nil), "SD of none": SD(nil),
+		"sample SD of one": SampleSD(x[:1])} {
 		if !math.IsNaN(v) {
 			t.Errorf("%s is %v, want NaN", name, v)
 		}
@@ -36,8 +37,9 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// The quantiles of Student's t that every table has. Two values at distance 2s have mean 0 and sample standard deviation s*sqrt(2), so
-// the interval's half width is the quantile of one degree of freedom times s; the others follow in the same way.
+// The quantiles of Student's t that every table has. Two values at distance 2s have mean 0 and sample standard
+// deviation s*sqrt(2), so the interval's half width is the quantile of one degree of freedom times s; the others follow
+// in the same way.
 func TestTIntervalAgainstTables(t *testing.T) {
 	for _, c := range []struct {
 		n           int

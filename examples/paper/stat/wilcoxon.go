@@ -14,8 +14,9 @@ const (
 	// DropZeros leaves them out before anything is ranked, as Wilcoxon did: "Individual comparisons by ranking methods",
 	// Biometrics Bulletin 1, 1945.
 	DropZeros Zeros = iota
-	// PrattZeros ranks them with the others and leaves out their ranks: Pratt, "Remarks on zeros and ties in the Wilcoxon signed
-	// rank procedures", Journal of the American Statistical Association 54, 1959. More zeros then make the rest count for more.
+	// PrattZeros ranks them with the others and leaves out their ranks: Pratt, "Remarks on zeros and ties in the Wilcoxon
+	// signed rank procedures", Journal of the American Statistical Association 54, 1959. More zeros then make the rest
+	// count for more.
 	PrattZeros
 )
 
@@ -30,15 +31,15 @@ type Test struct {
 	Exact bool    // P comes from the distribution itself, not from its normal approximation
 }
 
-// Wilcoxon tests whether the differences x[i]-y[i] are symmetric around 0, by Wilcoxon's signed-rank test. The slices have the same
-// length and hold finite numbers.
+// Wilcoxon tests whether the differences x[i]-y[i] are symmetric around 0, by Wilcoxon's signed-rank test. The slices
+// have the same length and hold finite numbers.
 //
-// The test is exact if at most 50 pairs differ, none is equal and no two differences are of equal size. Otherwise W+ is taken as
-// normal with its own mean and variance, equal sizes (who share the mean of their ranks) allowed for, and moved by the
-// continuity correction of 1/2. If no pair differs, P is 1.
+// The test is exact if at most 50 pairs differ, none is equal and no two differences are of equal size. Otherwise W+ is
+// taken as normal with its own mean and variance, equal sizes (who share the mean of their ranks) allowed for, and
+// moved by the continuity correction of 1/2. If no pair differs, P is 1.
 //
-// Differences are first rounded to multiples of 2^-40 of the largest value given: 0.3-0.2 and 0.2-0.1 are of equal size here, though
-// they are not in float64.
+// Differences are first rounded to multiples of 2^-40 of the largest value given: 0.3-0.2 and 0.2-0.1 are of equal size
+// here, though they are not in float64.
 func Wilcoxon(x, y []float64, zeros Zeros) (Test, error) {
 	if len(x) != len(y) {
 		return Test{}, fmt.Errorf("stat: pairs of %d and %d values, want equal numbers", len(x), len(y))
@@ -100,8 +101,8 @@ func differences(x, y []float64) ([]float64, error) {
 	return diffs, nil
 }
 
-// rankSum returns the sum of the ranks of the positive ones of differences that are sorted by size and not 0, the first rank being
-// before+1, and the sum of t^3-t over every t of equal size.
+// rankSum returns the sum of the ranks of the positive ones of differences that are sorted by size and not 0, the first
+// rank being before+1, and the sum of t^3-t over every t of equal size.
 func rankSum(diffs []float64, before int) (plus, ties float64) {
 	for i := 0; i < len(diffs); {
 		j := i + 1
@@ -121,9 +122,9 @@ func rankSum(diffs []float64, before int) (plus, ties float64) {
 	return plus, ties
 }
 
-// exact returns the two-sided p value of W+ = w for n differences without zeros and ties: twice the smaller tail, at most 1. Each
-// of the 2^n ways to give signs to the ranks 1..n is equally likely; count[s] of them have sum s, numbers below 2^50 that
-// float64 holds exactly.
+// exact returns the two-sided p value of W+ = w for n differences without zeros and ties: twice the smaller tail, at
+// most 1. Each of the 2^n ways to give signs to the ranks 1..n is equally likely; count[s] of them have sum s, numbers
+// below 2^50 that float64 holds exactly.
 func exact(n, w int) float64 {
 	top := n * (n + 1) / 2
 	count := make([]float64, top+1)

@@ -38,7 +38,8 @@ func TestWilcoxonOnPublishedData(t *testing.T) {
 
 // The table of critical values: the largest W whose two-sided p is at most 0.05.
 func TestWilcoxonAgainstTables(t *testing.T) {
-	for n, critical := range map[int]int{6: 0, 7: 2, 8: 3, 9: 5, 10: 8, 12: 13, 15: 25, 20: 52, 25: 89, 30: 137, 40: 264, 50: 434} {
+	for n, critical := range map[int]int{6: 0, 7: 2, 8: 3, 9: 5, 10: 8, 12: 13, 15: 25, 20: 52, 25: 89, 30: 137, 40: 264,
+		50: 434} {
 		if p := exact(n, critical); p > 0.05 {
 			t.Errorf("n = %d: p = %v at the critical value %d", n, p, critical)
 		}
@@ -82,10 +83,11 @@ func sumOfRanks(set int) (sum int) {
 	return sum
 }
 
-// With ties and zeros the normal approximation has the mean and variance that W+ has over all signs of the differences: found by
-// giving all of them, and turned back into the p value that the function must have returned.
+// With ties and zeros the normal approximation has the mean and variance that W+ has over all signs of the differences:
+// found by giving all of them, and turned back into the p value that the function must have returned.
 func TestWilcoxonWithTiesAndZeros(t *testing.T) {
-	for _, size := range [][]float64{{1, 1, 2, 3, 3, 3, 4, 5}, {0, 0, 1, 2, 2, 3, 5}, {0, 1, 2, 3, 4, 5, 6}, {2, 2, 2, 2, 2}} {
+	for _, size := range [][]float64{{1, 1, 2, 3, 3, 3, 4, 5}, {0, 0, 1, 2, 2, 3, 5}, {0, 1, 2, 3, 4, 5, 6},
+		{2, 2, 2, 2, 2}} {
 		for _, zeros := range []Zeros{DropZeros, PrattZeros} {
 			var sums []float64
 			for signs := range 1 << len(size) {
@@ -202,7 +204,8 @@ func TestWilcoxonRefuses(t *testing.T) {
 		t.Errorf("unequal lengths: %v", err)
 	}
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		if _, err := Wilcoxon([]float64{1, bad}, []float64{0, 0}, DropZeros); err == nil || !strings.Contains(err.Error(), "pair 1") {
+		if _, err := Wilcoxon([]float64{1, bad}, []float64{0, 0}, DropZeros); err == nil ||
+			!strings.Contains(err.Error(), "pair 1") {
 			t.Errorf("%v: %v", bad, err)
 		}
 	}

@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// Do calls f for 0 to n-1, on as many goroutines as there are processors, and says on log every few seconds how far it is and how long
-// the rest will take. cost says how much work each call is, in any unit; f returns a note on what came of it. After an error
-// nothing new is begun, and Do returns the first.
-func Do(ctx context.Context, log io.Writer, what string, n int, cost func(i int) float64, f func(ctx context.Context, i int) (note string, err error)) error {
+// Do calls f for 0 to n-1, on as many goroutines as there are processors, and says on log every few seconds how far it
+// is and how long the rest will take. cost says how much work each call is, in any unit; f returns a note on what came
+// of it. After an error nothing new is begun, and Do returns the first.
+func Do(ctx context.Context, log io.Writer, what string, n int, cost func(i int) float64,
+	f func(ctx context.Context, i int) (note string, err error)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var all float64
@@ -45,7 +46,8 @@ func Do(ctx context.Context, log io.Writer, what string, n int, cost func(i int)
 				said = now
 				gone := now.Sub(start)
 				left := time.Duration(float64(gone) * (all - done) / done)
-				fmt.Fprintf(log, "%s: %d of %d, %s gone, about %s left: %s\n", what, count, n, gone.Round(time.Second), left.Round(time.Second), note)
+				fmt.Fprintf(log, "%s: %d of %d, %s gone, about %s left: %s\n", what, count, n, gone.Round(time.Second),
+					left.Round(time.Second), note)
 			}
 			mu.Unlock()
 		}

@@ -32,10 +32,11 @@ func Example() {
 			}
 		}
 		fmt.Println("missing:", missing)
-		err = sweep.Do(context.Background(), io.Discard, "squares", len(missing), func(int) float64 { return 1 }, func(_ context.Context, i int) (string, error) {
-			n := missing[i]
-			return "", table.Add([]string{strconv.Itoa(n), strconv.Itoa(n * n)})
-		})
+		err = sweep.Do(context.Background(), io.Discard, "squares", len(missing), func(int) float64 { return 1 },
+			func(_ context.Context, i int) (string, error) {
+				n := missing[i]
+				return "", table.Add([]string{strconv.Itoa(n), strconv.Itoa(n * n)})
+			})
 		if err != nil {
 			fmt.Println(err)
 			return

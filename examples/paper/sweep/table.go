@@ -14,8 +14,8 @@ import (
 	"sync"
 )
 
-// Table is a CSV file of results with a header line. Its first columns are the key of a run, and all rows with the same key are what came
-// of it. It is safe for use by several goroutines.
+// Table is a CSV file of results with a header line. Its first columns are the key of a run, and all rows with the same
+// key are what came of it. It is safe for use by several goroutines.
 type Table struct {
 	path   string
 	header []string
@@ -25,8 +25,8 @@ type Table struct {
 	runs map[string][][]string
 }
 
-// Open reads the table in a file, or begins one there, in a folder that is made if need be. header names the columns; the first
-// keys of them are the key. A last line that was cut off is dropped; a file with another header is refused.
+// Open reads the table in a file, or begins one there, in a folder that is made if need be. header names the columns;
+// the first keys of them are the key. A last line that was cut off is dropped; a file with another header is refused.
 func Open(path string, keys int, header ...string) (*Table, error) {
 	t := &Table{path: path, header: header, keys: keys, runs: make(map[string][][]string)}
 	text, err := os.ReadFile(path)
@@ -67,7 +67,8 @@ func Open(path string, keys int, header ...string) (*Table, error) {
 
 func key(parts []string) string { return strings.Join(parts, "\x00") }
 
-// Rows returns what came of a run, in the order in which it was added; none if it is not there. The rows are the table's.
+// Rows returns what came of a run, in the order in which it was added; none if it is not there. The rows are the
+// table's.
 func (t *Table) Rows(keys ...string) [][]string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,8 +108,8 @@ func (t *Table) Drop(keys ...string) {
 	delete(t.runs, key(keys))
 }
 
-// Sort writes the file anew with the runs in order of their keys, compared as whole numbers where both are, so that it does not tell
-// in which order they were done.
+// Sort writes the file anew with the runs in order of their keys, compared as whole numbers where both are, so that it
+// does not tell in which order they were done.
 func (t *Table) Sort() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -75,20 +75,23 @@ func TestCompare(t *testing.T) {
 func TestDo(t *testing.T) {
 	var log strings.Builder
 	done := make([]bool, 30)
-	err := Do(context.Background(), &log, "runs", 30, func(int) float64 { return 1 }, func(_ context.Context, i int) (string, error) {
-		done[i] = true
-		return "fine", nil
-	})
+	err := Do(context.Background(), &log, "runs", 30, func(int) float64 { return 1 },
+		func(_ context.Context, i int) (string, error) {
+			done[i] = true
+			return "fine", nil
+		})
 	if err != nil || slices.Contains(done, false) || !strings.Contains(log.String(), "30 of 30") {
 		t.Errorf("%v, %v, %q", err, done, log.String())
 	}
 	broken := errors.New("broken")
-	if err := Do(context.Background(), &log, "runs", 30, func(int) float64 { return 1 }, func(context.Context, int) (string, error) { return "", broken }); err != broken {
+	if err := Do(context.Background(), &log, "runs", 30, func(int) float64 { return 1 },
+		func(context.Context, int) (string, error) { return "", broken }); err != broken {
 		t.Errorf("%v, want the error of a run", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := Do(ctx, &log, "runs", 3, func(int) float64 { return 1 }, func(context.Context, int) (string, error) { t.Error("begun"); return "", nil }); err != context.Canceled {
+	if err := Do(ctx, &log, "runs", 3, func(int) float64 { return 1 },
+		func(context.Context, int) (string, error) { t.Error("begun"); return "", nil }); err != context.Canceled {
 		t.Errorf("%v, want that it is canceled", err)
 	}
 }

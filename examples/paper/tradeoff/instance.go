@@ -17,14 +17,15 @@ const (
 	Samples = 20 // m of each client
 )
 
-// startNorm is |x_0|; far enough from the minimum for something to be learned, near enough for a sigmoid to have a slope.
+// startNorm is |x_0|; far enough from the minimum for something to be learned, near enough for a sigmoid to have a
+// slope.
 const startNorm = 3
 
 // flip is the share of labels that are turned over.
 const flip = 0.1
 
-// Instance is one problem: F(x) = mean over clients i and samples h of f_ih(x) = (sigmoid(a_ih.x) - y_ih)^2, bounded, smooth and not
-// convex, with a common start.
+// Instance is one problem: F(x) = mean over clients i and samples h of f_ih(x) = (sigmoid(a_ih.x) - y_ih)^2, bounded,
+// smooth and not convex, with a common start.
 type Instance struct {
 	X0 []float32 // x_0, length Dim
 
@@ -32,10 +33,10 @@ type Instance struct {
 	y [Clients][Samples]float64      // 0 or 1
 }
 
-// NewInstance draws the problem of a seed, from the generator of package zoest/rng under the purpose Generate. A common direction c of
-// normal coordinates tells two classes apart; a client's own mean is c plus half as much of its own; a sample is that mean, or minus
-// the mean, by a fair coin, plus half as much of its own, brought to length 1. Its label is the coin, the other way round with
-// probability 0.1. x_0 is a random direction of length 3.
+// NewInstance draws the problem of a seed, from the generator of package zoest/rng under the purpose Generate. A common
+// direction c of normal coordinates tells two classes apart; a client's own mean is c plus half as much of its own; a
+// sample is that mean, or minus the mean, by a fair coin, plus half as much of its own, brought to length 1. Its label
+// is the coin, the other way round with probability 0.1. x_0 is a random direction of length 3.
 func NewInstance(seed uint64) *Instance {
 	p := new(Instance)
 	s := rng.New(seed, rng.Address{Purpose: rng.Generate, Round: 1})
@@ -133,8 +134,8 @@ func (p *Instance) start() float64 {
 	return p.Gradient(&g, &x)
 }
 
-// watch is one client's oracle. It also reads the client's iterates phi off its queries: nobody is told them, but a query point is
-// phi + mu*u with every coordinate of u either 1 or -1, as directions are Rademacher's.
+// watch is one client's oracle. It also reads the client's iterates phi off its queries: nobody is told them, but a
+// query point is phi + mu*u with every coordinate of u either 1 or -1, as directions are Rademacher's.
 type watch struct {
 	p      *Instance
 	client int
@@ -169,9 +170,9 @@ func (w *watch) Loss(_ context.Context, x []float32, h int) (float64, error) {
 // errFar says that a run's steps are too long for its iterates to be read.
 var errFar = errors.New("too far to be read off the queries")
 
-// read takes in query number n of a step. Where two of the step's directions differ in a coordinate, phi is halfway between the points.
-// Where all are the same, phi is mu to one side of them: the one where phi was a step before. That is right as long as phi moves by
-// less than mu in a step; more than half of that is an error.
+// read takes in query number n of a step. Where two of the step's directions differ in a coordinate, phi is halfway
+// between the points. Where all are the same, phi is mu to one side of them: the one where phi was a step before. That
+// is right as long as phi moves by less than mu in a step; more than half of that is an error.
 func (w *watch) read(step, n int, x []float32) error {
 	for c, v := range x {
 		v := float64(v)
@@ -194,7 +195,8 @@ func (w *watch) read(step, n int, x []float32) error {
 				phi += w.mu
 			}
 			if moved := math.Abs(phi - before); moved > w.mu/2 {
-				return fmt.Errorf("tradeoff: client %d moves by %v in step %d: with mu = %v that is %w", w.client, moved, step, w.mu, errFar)
+				return fmt.Errorf("tradeoff: client %d moves by %v in step %d: with mu = %v that is %w", w.client, moved, step,
+					w.mu, errFar)
 			}
 		}
 		w.phi[step][c] = phi

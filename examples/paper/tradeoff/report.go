@@ -29,8 +29,10 @@ func (j job) key() []string {
 
 // row returns a run as a row of runs.csv.
 func (j job) row(c figure.Cost) []string {
-	return append(j.key(), strconv.Itoa(j.Budget.Tau), format(j.Eta0), format(j.Mu0), format(j.Gain), strconv.Itoa(j.Batch),
-		strconv.FormatInt(c.Scalars, 10), strconv.FormatInt(j.Queries(j.Batch), 10), format(c.Stationarity), format(c.Consensus), format(c.Start))
+	return append(j.key(), strconv.Itoa(j.Budget.Tau), format(j.Eta0), format(j.Mu0), format(j.Gain),
+		strconv.Itoa(j.Batch),
+		strconv.FormatInt(c.Scalars, 10), strconv.FormatInt(j.Queries(j.Batch), 10), format(c.Stationarity),
+		format(c.Consensus), format(c.Start))
 }
 
 // cost reads a row of runs.csv; ok is whether it is of the same setting.
@@ -50,8 +52,8 @@ func open(out string) (*sweep.Table, error) {
 		"tau", "eta0", "mu0", "gain", "batch", "scalars", "queries", "stationarity", "consensus", "start")
 }
 
-// Run chooses the constants of each schedule, makes the runs of seeds 1 to seeds that out does not have yet, and writes into out, a
-// folder of its own:
+// Run chooses the constants of each schedule, makes the runs of seeds 1 to seeds that out does not have yet, and writes
+// into out, a folder of its own:
 //
 //	trials.csv                    every setting that was tried, on the instance of TuningSeed
 //	runs.csv                      every run: both parts of S_K, and |grad F(x_0)|^2
@@ -137,11 +139,16 @@ func markdown(costs []figure.Cost, settings []Setting, seeds int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Communication against optimization
 
-%d clients on a cycle, d = %d, %d samples each, T local steps a client, exchanges after every step or after every T^(1/3) of them. Paired
-seeds 1 to %d; each draws an instance, a start of norm %d, directions and batches. S is the paper's criterion S_K: gradient, the mean over
-local steps of |grad F|^2 at the mean iterate, plus disagreement, the mean over rounds of the mean squared distance from the mean
-model. Values are means over seeds, with the population standard deviation of S; the ratio is the mean of S over the mean of
-|grad F(x_0)|^2. The paper's S is that of other, unpublished instances: the two columns say nothing about each other's size.
+%d clients on a cycle, d = %d, %d samples each, T local steps a client, exchanges after every step or after every `+
+		`T^(1/3) of them. Paired
+seeds 1 to %d; each draws an instance, a start of norm %d, directions and batches. S is the paper's criterion S_K: `+
+		`gradient, the mean over
+local steps of |grad F|^2 at the mean iterate, plus disagreement, the mean over rounds of the mean squared distance `+
+		`from the mean
+model. Values are means over seeds, with the population standard deviation of S; the ratio is the mean of S over the `+
+		`mean of
+|grad F(x_0)|^2. The paper's S is that of other, unpublished instances: the two columns say nothing about each `+
+		`other's size.
 
 | series | T | tau | rounds | numbers sent | losses asked | gradient | disagreement | S | ± | S / start | paper's S |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
@@ -163,8 +170,10 @@ model. Values are means over seeds, with the population standard deviation of S;
 				paper = published[l.schedule]
 			}
 			mean := stat.Mean(s)
-			fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %.6f | %.6f | %.6f | %.6f | %.4f | %s |\n", l.name, budget.Steps, budget.Tau, budget.Steps/budget.Tau,
-				budget.Scalars(), budget.Queries(settings[i].Batch), stat.Mean(gradient), stat.Mean(disagreement), mean, stat.SD(s), mean/stat.Mean(start), paper)
+			fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %.6f | %.6f | %.6f | %.6f | %.4f | %s |\n", l.name, budget.Steps,
+				budget.Tau, budget.Steps/budget.Tau,
+				budget.Scalars(), budget.Queries(settings[i].Batch), stat.Mean(gradient), stat.Mean(disagreement), mean, stat.SD(s),
+				mean/stat.Mean(start), paper)
 			logT, logS = append(logT, math.Log(float64(budget.Steps))), append(logS, math.Log(mean))
 			falls = falls && (n == 0 || logS[n] < logS[n-1])
 		}
@@ -172,11 +181,14 @@ model. Values are means over seeds, with the population standard deviation of S;
 		if !falls {
 			fall = "DOES NOT FALL over all four budgets"
 		}
-		slopes += fmt.Sprintf("- %s: mean S %s; slope of log S over log T %.3f (the bound's is -0.333)\n", l.name, fall, slope(logT, logS))
+		slopes += fmt.Sprintf("- %s: mean S %s; slope of log S over log T %.3f (the bound's is -0.333)\n", l.name, fall,
+			slope(logT, logS))
 	}
 	b.WriteString("\n" + slopes + "\n## Constants\n\n")
-	fmt.Fprintf(&b, `eta = eta0 T^(-1/2), mu = mu0 T^(-1/6), beta = a0/(tau eta mu) with a0 = gain * 8/(3 rho lambda_N), rho = 1, b queries a local step. Chosen
-once for each series on the instance of seed %d, which is not reported, by the geometric mean of S over its start at T = 1000 and T = 10648:
+	fmt.Fprintf(&b, `eta = eta0 T^(-1/2), mu = mu0 T^(-1/6), beta = a0/(tau eta mu) with a0 = gain * 8/(3 rho `+
+		`lambda_N), rho = 1, b queries a local step. Chosen
+once for each series on the instance of seed %d, which is not reported, by the geometric mean of S over its start at `+
+		`T = 1000 and T = 10648:
 the same %d trials for every series, all in trials.csv.
 
 | series | eta0 | mu0 | gain | b |

@@ -12,7 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 )
 
-// Setting is what a run is made with, beside its budget: the constants of the paper's schedule, the same for all budgets.
+// Setting is what a run is made with, beside its budget: the constants of the paper's schedule, the same for all
+// budgets.
 type Setting struct {
 	Eta0     float64 // eta = Eta0 * T^(-1/2)
 	Mu0      float64 // mu = Mu0 * T^(-1/6)
@@ -63,7 +64,8 @@ func fleet(p *Instance, b Budget, s Setting, seed uint64) *sdk.Fleet {
 	return f
 }
 
-// sixthRoot returns t^(1/6), t >= 1, by square root and Newton's steps for the cube root: the same bits on every processor.
+// sixthRoot returns t^(1/6), t >= 1, by square root and Newton's steps for the cube root: the same bits on every
+// processor.
 func sixthRoot(t float64) float64 {
 	t = math.Sqrt(t)
 	r := t
@@ -73,9 +75,9 @@ func sixthRoot(t float64) float64 {
 	return r
 }
 
-// measure makes one run on the instance of a seed, which is also that of the run's directions and batches, and returns what it cost and
-// the two parts of the criterion S_K, eq. (main-rate) of the paper. Series is empty. The result is the same to the bit on
-// every processor.
+// measure makes one run on the instance of a seed, which is also that of the run's directions and batches, and returns
+// what it cost and the two parts of the criterion S_K, eq. (main-rate) of the paper. Series is empty. The result is the
+// same to the bit on every processor.
 func measure(ctx context.Context, b Budget, s Setting, seed uint64) (figure.Cost, error) {
 	if b.Tau < 1 || b.Steps < 1 || b.Steps%b.Tau != 0 {
 		return figure.Cost{}, fmt.Errorf("tradeoff: %d local steps in rounds of %d, want whole rounds", b.Steps, b.Tau)

@@ -42,8 +42,8 @@ func TestSixthRoot(t *testing.T) {
 	}
 }
 
-// A run against Algorithm 1 written down once more, with all iterates in the open: estimates from package zoest, and everything
-// else here in float64. Both parts of the criterion agree but for the machines' float32.
+// A run against Algorithm 1 written down once more, with all iterates in the open: estimates from package zoest, and
+// everything else here in float64. Both parts of the criterion agree but for the machines' float32.
 func TestMeasureAgainstReference(t *testing.T) {
 	for _, c := range []struct {
 		Budget
@@ -60,7 +60,8 @@ func TestMeasureAgainstReference(t *testing.T) {
 		}
 		gradient, disagreement, queries := reference(t, c.Budget, c.Setting, 7)
 		if math.Abs(got.Stationarity/gradient-1) > 1e-5 || math.Abs(got.Consensus/disagreement-1) > 1e-5 {
-			t.Errorf("%+v: gradient %v and disagreement %v, the reference has %v and %v", c, got.Stationarity, got.Consensus, gradient, disagreement)
+			t.Errorf("%+v: gradient %v and disagreement %v, the reference has %v and %v", c, got.Stationarity, got.Consensus,
+				gradient, disagreement)
 		}
 		if got.Scalars != c.Scalars() {
 			t.Errorf("%+v: %d numbers sent, want %d", c, got.Scalars, c.Scalars())
@@ -86,7 +87,8 @@ func reference(t *testing.T, b Budget, s Setting, seed uint64) (gradient, disagr
 	neighbors := func(i int) []int { return []int{(i + 1) % Clients, (i + Clients - 1) % Clients} }
 	for i := range est {
 		var err error
-		est[i], err = zoest.NewEstimator(zoest.Config{Dim: Dim, Samples: Samples, Batch: s.Batch, Centered: s.Centered, Seed: seed, Client: uint32(i)})
+		est[i], err = zoest.NewEstimator(zoest.Config{Dim: Dim, Samples: Samples, Batch: s.Batch, Centered: s.Centered,
+			Seed: seed, Client: uint32(i)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,8 +176,8 @@ func TestMeasureRefuses(t *testing.T) {
 	}
 }
 
-// The whole experiment with small budgets: a second time nothing is computed, what is cut off is made good, and all files have the
-// same bytes but for where they come from.
+// The whole experiment with small budgets: a second time nothing is computed, what is cut off is made good, and all
+// files have the same bytes but for where they come from.
 func TestRunGoesOn(t *testing.T) {
 	kept := all
 	defer func() { all = kept }()
@@ -217,7 +219,8 @@ func TestRunGoesOn(t *testing.T) {
 	cells := strings.Split(lines[1], ",")
 	cells[5] = "123"
 	lines[1] = strings.Join(cells, ",")
-	if err := os.WriteFile(filepath.Join(out, "runs.csv"), []byte(strings.Join(lines[:20], "")+lines[20][:30]), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(out, "runs.csv"), []byte(strings.Join(lines[:20], "")+lines[20][:30]),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 	if err := Run(context.Background(), out, 2, &log); err != nil {
@@ -284,7 +287,8 @@ func TestCommittedResults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, want := []string{format(c.Stationarity), format(c.Consensus), format(c.Start)}, row[11:14]; !slices.Equal(got, want) {
+			if got, want := []string{format(c.Stationarity), format(c.Consensus), format(c.Start)},
+				row[11:14]; !slices.Equal(got, want) {
 				t.Errorf("%s, T = 1000, seed 1: %v, committed are %v", name, got, want)
 			}
 		}
@@ -309,7 +313,8 @@ func TestCommittedResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"768800", "23832800", "0.010392", "0.000372", fmt.Sprintf("seeds 1 to %d;", len(seeds))} {
+	for _, want := range []string{"768800", "23832800", "0.010392", "0.000372",
+		fmt.Sprintf("seeds 1 to %d;", len(seeds))} {
 		if !strings.Contains(string(readme), want) {
 			t.Errorf("README.md does not say %q", want)
 		}

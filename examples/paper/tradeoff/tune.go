@@ -27,14 +27,16 @@ var all = []series{
 	{"τ = T^(1/3), centered queries", "T^(1/3)", "centered", Budgets[1]},
 }
 
-// TuningSeed is that of the one instance on which the constants were chosen. It is not among the seeds that are reported, 1 to 30.
+// TuningSeed is that of the one instance on which the constants were chosen. It is not among the seeds that are
+// reported, 1 to 30.
 const TuningSeed = 1000
 
-// tuned are the budgets that a trial is scored on, by their places in Budgets: the geometric mean of its two values of S_K/|grad F(x_0)|^2.
+// tuned are the budgets that a trial is scored on, by their places in Budgets: the geometric mean of its two values of
+// S_K/|grad F(x_0)|^2.
 var tuned = [2]int{0, 2}
 
-// The search, the same for all series: first every eta_0 with every mu_0 at a gain of 0.75 and batches of all samples, then, with the best
-// of these, every other gain and every other batch.
+// The search, the same for all series: first every eta_0 with every mu_0 at a gain of 0.75 and batches of all samples,
+// then, with the best of these, every other gain and every other batch.
 var (
 	eta0s   = []float64{0.25, 0.5, 1, 2, 4}
 	mu0s    = []float64{5, 10, 20, 40}
@@ -54,7 +56,8 @@ func (t trial) key() []string {
 
 // tune makes the trials that are not in the file yet, and returns each series' best setting.
 func tune(ctx context.Context, out string, log io.Writer) ([]Setting, error) {
-	table, err := sweep.Open(filepath.Join(out, "trials.csv"), 6, "estimator", "tau", "eta0", "mu0", "gain", "batch", "ratio_1000", "ratio_10648", "score")
+	table, err := sweep.Open(filepath.Join(out, "trials.csv"), 6, "estimator", "tau", "eta0", "mu0", "gain", "batch",
+		"ratio_1000", "ratio_10648", "score")
 	if err != nil {
 		return nil, err
 	}
