@@ -96,13 +96,20 @@ func (p *problem) runNodes(ctx context.Context, show *progress, stage *stage) (r
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	releases := p.transcript(show, stage)
+	releases := sim.NewTranscript(len(trs), func(round int, models [][]float32) { // once every node has made its release
+		xbar := mean(models)
+		accuracy, consensus := p.test.Accuracy(xbar), consensusError(xbar, models)
+		show.round(round, fmt.Sprintf("average model %.1f %%, consensus error %.2g", 100*accuracy, consensus))
+		stage.add(round, accuracy, consensus, xbar)
+	})
 	nodes := make([]*sdk.Node, len(trs))
 	for i, tr := range trs {
 		nodes[i], err = sdk.New(sdk.Config{
 			Fleet: p.fleet, Name: p.fleet.Members[i], Samples: p.samples[i], Oracle: p.oracles[i], Transport: tr,
 			Key: keys[i], Keys: file.SigningKeys, SeededTable: p.opt.table == "seeded", Average: p.opt.average,
-			Observer: stage.observer(i, sdk.Observer{Released: func(round int, x []float32) { releases.Add(round, i, slices.Clone(x)) }}),
+			Observer: stage.observer(i, sdk.Observer{
+				Released: func(round int, x []float32) { releases.Add(round, i, slices.Clone(x)) },
+			}),
 		})
 		if err != nil {
 			return nil, nil, nil, err
@@ -190,16 +197,6 @@ func (p *problem) listen() (trs []*ws.Transport, keys []ed25519.PrivateKey, file
 		}
 	}
 	return trs, keys, file, nil
-}
-
-// transcript takes in the releases of all nodes. It shows a round when every node has made its release.
-func (p *problem) transcript(show *progress, stage *stage) *sim.Transcript {
-	return sim.NewTranscript(len(p.fleet.Members), func(round int, models [][]float32) {
-		xbar := mean(models)
-		accuracy, consensus := p.test.Accuracy(xbar), consensusError(xbar, models)
-		show.round(round, fmt.Sprintf("average model %.1f %%, consensus error %.2g", 100*accuracy, consensus))
-		stage.add(round, accuracy, consensus, xbar)
-	})
 }
 
 // compare trains every node alone and one on all data, without noise, and returns the accuracy of each node alone.

@@ -329,14 +329,17 @@ func (r *inspection) frame(data []byte, dim int) bool {
 	case len(f.Grid) > 0:
 		r.row("grid", "%d whole numbers, %.2f bits each", len(f.Grid), 8*float64(len(data))/float64(len(f.Grid)))
 	case f.Kind == admm.Probe || f.Kind == admm.ProbeReply:
-		r.row("held", "the sender holds release %d of the receiver's; generation %d, incarnation %012x", f.Held, f.Generation, f.Incarnation)
+		r.row("held", "the sender holds release %d of the receiver's; generation %d, incarnation %012x",
+			f.Held, f.Generation, f.Incarnation)
 	case f.Kind == admm.StateRequest:
 		r.row("part", "the sender has lost its state, and asks for part %d of it; incarnation %012x", f.Part, f.Incarnation)
 	case f.Kind == admm.Conflict:
-		r.row("evidence", "two releases of round %d that the receiver's key has signed, of %d bytes each", f.Round, len(f.Signed.Proof))
+		r.row("evidence", "two releases of round %d that the receiver's key has signed, of %d bytes each",
+			f.Round, len(f.Signed.Proof))
 	}
 	if f.Kind == admm.StateResponse {
-		r.row("part", "part %d of the receiver's lost state; the sender has held release %d of the receiver's; generation %d, incarnation %012x",
+		r.row("part", "part %d of the receiver's lost state; the sender has held release %d of the receiver's; "+
+			"generation %d, incarnation %012x",
 			f.Part, f.Held, f.Generation, f.Incarnation)
 	}
 	return true

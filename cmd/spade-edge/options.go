@@ -50,7 +50,8 @@ type options struct {
 func newOptions(c *cmdline) options {
 	m, p, _ := sdk.Suggest(sdk.Known{Dim: 1, Samples: []int{1}}) // which does not fail
 	return options{
-		cmdline: c, rounds: m.Rounds, tau: m.Tau, rho: m.Rho, gain: m.Gain, epsilon: p.EpsilonLimit, delta: p.Delta, table: "dense",
+		cmdline: c, rounds: m.Rounds, tau: m.Tau, rho: m.Rho, gain: m.Gain, epsilon: p.EpsilonLimit, delta: p.Delta,
+		table: "dense",
 	}
 }
 

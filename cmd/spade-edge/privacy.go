@@ -150,14 +150,14 @@ func (o *privacyOptions) makeLedger() error {
 		limit = &dpmech.Limit{Epsilon: o.epsilon, Delta: o.delta, Accounting: o.accounting}
 	}
 	l, err := state.CreateLedger(o.newLedger, o.dataset, limit)
+	if err == nil {
+		err = l.Close()
+	}
 	if err != nil {
 		return err
 	}
-	life := l.Lifetime(o.delta)
-	if err := l.Close(); err != nil {
-		return err
-	}
-	return o.print(life, func(t table) { t.ledger(o.newLedger, life) })
+	o.ledger = o.newLedger
+	return o.showLedger()
 }
 
 func (o *privacyOptions) showLedger() error {

@@ -111,7 +111,8 @@ func (r *result) writePrivacy(t table) {
 		note = " (simulated: the noise came from the seed)"
 	}
 	pr := r.Privacy
-	t.row("privacy", "epsilon %s at delta %v for each client's whole data set%s", epsilonText(pr.EpsilonGDP), pr.Delta, note)
+	t.row("privacy", "epsilon %s at delta %v for each client's whole data set%s",
+		epsilonText(pr.EpsilonGDP), pr.Delta, note)
 	t.row("", "(the same spend as zCDP: rho %.4f, epsilon %s; by the paper's formula: epsilon %s; zero-out: epsilon %s)",
 		pr.Rho, epsilonText(pr.EpsilonZCDP), epsilonText(pr.EpsilonPaper), epsilonText(pr.EpsilonZeroOut))
 	t.row("", "noise %.4g on updates clipped to %.4g, in each of %d releases", pr.Sigma, pr.Clip, r.Rounds)

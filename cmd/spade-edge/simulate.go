@@ -30,7 +30,8 @@ func simulate(ctx context.Context, c *cmdline) error {
 		return err
 	}
 	return c.print(r, func(t table) {
-		t.row("accuracy", "%.2f %% on average over %d clients, %.2f %% at the lowest, %.2f %% for the network's average model",
+		t.row("accuracy", "%.2f %% on average over %d clients, %.2f %% at the lowest, "+
+			"%.2f %% for the network's average model",
 			r.AccuracyMean, r.Nodes, r.AccuracyMin, r.AccuracyNetworkMean)
 		if r.AccuracyAveraged != nil {
 			t.row("averaged", "%.2f %% with each client's running mean of its releases", *r.AccuracyAveraged)
