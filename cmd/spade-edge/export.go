@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -134,7 +135,15 @@ func (r *exported) encode(model []float32) ([]byte, error) {
 	case "npy":
 		b = npyHeader(len(model))
 	}
-	return binary.Append(b, binary.LittleEndian, model)
+	return appendFloats(b, model), nil
+}
+
+// appendFloats appends numbers as float32, little endian. encoding/binary would link reflection on top.
+func appendFloats(b []byte, x []float32) []byte {
+	for _, v := range x {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return b
 }
 
 // npyHeader begins a file of format 1.0 of the NumPy enhancement proposal 1 (numpy.lib.format): magic, version, length

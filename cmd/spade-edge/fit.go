@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -75,10 +74,7 @@ func fit(_ context.Context, c *cmdline) error {
 		files = append(files, written{*file, text})
 	}
 	if *x0 != "" {
-		b, err := binary.Append(nil, binary.LittleEndian, start)
-		if err != nil {
-			return err
-		}
+		b := appendFloats(nil, start)
 		files = append(files, written{*x0, b})
 		sum := sha256.Sum256(b)
 		r.X0SHA256 = hex.EncodeToString(sum[:])

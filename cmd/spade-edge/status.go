@@ -23,7 +23,11 @@ import (
 func showStatus(ctx context.Context, c *cmdline) error {
 	watch := c.Bool("watch", false, "show every second what the node is doing, until it ends")
 	c.jsonFlag(", at the end of -watch")
-	file, fleet, err := c.readNode()
+	path, err := c.parseFile()
+	if err != nil {
+		return err
+	}
+	file, fleet, err := readFiles(path)
 	if err != nil {
 		return err
 	}
@@ -265,15 +269,6 @@ func certified(b table, file *fleetfile.Node) {
 	} else {
 		b.row("certificate", "%s, of %d releases; its numbers are right", path, cert.Rounds)
 	}
-}
-
-// readNode parses the command line of a command that takes a node file, and reads it as readFiles does.
-func (c *cmdline) readNode() (*fleetfile.Node, *fleetfile.File, error) {
-	path, err := c.parseFile()
-	if err != nil {
-		return nil, nil, err
-	}
-	return readFiles(path)
 }
 
 // readFiles reads a node file and the fleet file that it names; the key is not needed to ask how a node is.

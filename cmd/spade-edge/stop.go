@@ -12,12 +12,16 @@ import (
 func stopNode(ctx context.Context, c *cmdline) error {
 	timeout := c.Duration("timeout", time.Minute, "how long to wait for the node's end")
 	c.jsonFlag("")
-	file, fleet, err := c.readNode()
+	path, err := c.parseFile()
 	if err != nil {
 		return err
 	}
 	if *timeout <= 0 {
 		return usageError{fmt.Errorf("-timeout is %v, want more than 0", *timeout)}
+	}
+	file, fleet, err := readFiles(path)
+	if err != nil {
+		return err
 	}
 	within, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
