@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,17 +20,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-var statusCommand = &command{
-	name:  "status",
-	short: "where a node stands, running or not",
-	run:   showStatus,
-}
-
-func showStatus(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
-	fs := cmd.flags()
-	watch := fs.Bool("watch", false, "show every second what the node is doing, until it ends")
-	asJSON := fs.Bool("json", false, "print one JSON object to standard output, at the end of -watch")
-	path, err := cmd.parseFile(fs, args, out)
+func showStatus(ctx context.Context, c *cmdline) error {
+	watch := c.Bool("watch", false, "show every second what the node is doing, until it ends")
+	c.jsonFlag(", at the end of -watch")
+	path, err := c.parseFile()
 	if err != nil {
 		return err
 	}
@@ -39,16 +33,12 @@ func showStatus(ctx context.Context, cmd *command, args []string, out, log io.Wr
 	}
 	st, err := statusOf(ctx, file, fleet)
 	if *watch && err == nil && st.Running {
-		st, err = watchNode(ctx, st, file, fleet, log)
+		st, err = watchNode(ctx, st, file, fleet, c.log)
 	}
 	if err != nil {
 		return err
 	}
-	if *asJSON {
-		return writeObject(out, st)
-	}
-	_, err = io.WriteString(out, statusText(st, file))
-	return err
+	return c.print(st, func(t table) { _, _ = io.WriteString(t, statusText(st, file)) })
 }
 
 // statusOf asks the node, or reads what it has left.
@@ -138,17 +128,15 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 // evidenceLeft takes into a status what evidence counts by the keys of the fleet file, as the node does when it starts.
 // The error says that there is some against the node itself, which does not go on.
 func evidenceLeft(st *monitor.Status, list []signed.Evidence, fleet *fleetfile.File) (own error) {
-	var good []signed.Evidence
+	list = slices.DeleteFunc(list, func(e signed.Evidence) bool {
+		return e.Verify(fleet.Fleet.Run, fleet.Fleet.Hash(), fleet.SigningKeys(e.Member)) != nil
+	})
 	for _, e := range list {
-		if e.Verify(fleet.Fleet.Run, fleet.Fleet.Hash(), fleet.SigningKeys(e.Member)) != nil {
-			continue
-		}
-		good = append(good, e)
 		if e.Member == st.Name {
 			own = fmt.Errorf("%v: %w", e, sdk.ErrClone)
 		}
 	}
-	st.Evidence = monitor.NewEvidence(good)
+	st.Evidence = monitor.NewEvidence(list)
 	return own
 }
 
@@ -169,7 +157,8 @@ func newest(dir state.Report) (round int, rho float64) {
 
 // statusText returns a status for people.
 func statusText(s *monitor.Status, file *fleetfile.Node) string {
-	var b table
+	var text strings.Builder
+	b := table{&text}
 	mark := ""
 	if s.NonPrivate {
 		mark = ", NOT PRIVATE"
@@ -198,8 +187,8 @@ func statusText(s *monitor.Status, file *fleetfile.Node) string {
 		}
 	}
 	if !s.Running {
-		certified(&b, file)
-		return b.b.String()
+		certified(b, file)
+		return text.String()
 	}
 	for i, n := range s.Neighbors {
 		head := ""
@@ -213,17 +202,19 @@ func statusText(s *monitor.Status, file *fleetfile.Node) string {
 			s.Compared)
 	}
 	b.row("cost", "%d losses, %s of messages sent", s.Queries, bytesText(s.FrameBytes))
-	covered := ""
-	if !s.NonPrivate {
-		covered = "; for this device only: the privacy guarantee does not cover it"
+	if l := s.Local; l != nil {
+		covered := ""
+		if !s.NonPrivate {
+			covered = "; for this device only: the privacy guarantee does not cover it"
+		}
+		if l.FailedQueries > 0 {
+			b.row("failed", "%d losses could not be had: look after the program or the data%s", l.FailedQueries, covered)
+		}
+		if l.Round > 0 {
+			b.row("own data", "accuracy %.2f %%, loss %.4g after round %d%s", 100*l.Accuracy, l.Loss, l.Round, covered)
+		}
 	}
-	if l := s.Local; l != nil && l.FailedQueries > 0 {
-		b.row("failed", "%d losses could not be had: look after the program or the data%s", l.FailedQueries, covered)
-	}
-	if l := s.Local; l != nil && l.Round > 0 {
-		b.row("own data", "accuracy %.2f %%, loss %.4g after round %d%s", 100*l.Accuracy, l.Loss, l.Round, covered)
-	}
-	return b.b.String()
+	return text.String()
 }
 
 // neighborText says how a neighbor is.
@@ -235,10 +226,11 @@ func neighborText(n *monitor.Neighbor) string {
 			parts = append(parts, "refused ("+l.Refusal+")")
 		case l.Connected:
 			parts = append(parts, "connected for "+duration(l.Seconds))
-		case l.Fault != "":
-			parts = append(parts, fmt.Sprintf("not connected for %s (%s)", duration(l.Seconds), l.Fault))
 		default:
 			parts = append(parts, "not connected for "+duration(l.Seconds))
+			if l.Fault != "" {
+				parts[0] += " (" + l.Fault + ")"
+			}
 		}
 	}
 	switch {
@@ -256,7 +248,7 @@ func neighborText(n *monitor.Neighbor) string {
 }
 
 // certified says what the certificate that a node has left is worth.
-func certified(b *table, file *fleetfile.Node) {
+func certified(b table, file *fleetfile.Node) {
 	path := file.Certificate()
 	_, cert, err := certificateIn(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -267,20 +259,20 @@ func certified(b *table, file *fleetfile.Node) {
 	}
 	if err != nil {
 		b.row("certificate", "%s is not good: %v", path, err)
-		return
+	} else {
+		b.row("certificate", "%s, of %d releases; its numbers are right", path, cert.Rounds)
 	}
-	b.row("certificate", "%s, of %d releases; its numbers are right", path, cert.Rounds)
 }
 
 // readFiles reads a node file and the fleet file that it names; the key is not needed to ask how a node is.
 func readFiles(path string) (*fleetfile.Node, *fleetfile.File, error) {
-	file, err := fleetfile.ReadNode(path)
+	node, err := fleetfile.ReadNode(path)
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
-	fleet, err := fleetfile.Read(file.Fleet)
+	fleet, err := fleetfile.Read(node.Fleet)
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
-	return file, fleet, nil
+	return node, fleet, nil
 }
