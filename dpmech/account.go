@@ -1,8 +1,10 @@
 package dpmech
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Accounting is a way to read the spend of a sequence of releases, a sum of [Gaussian.Rho], as epsilon at a given
@@ -11,8 +13,7 @@ type Accounting int
 
 const (
 	// GDP is the exact trade-off of the composed Gaussian mechanism with mu = sqrt(2 rho): Dong, Roth and Su, "Gaussian
-	// differential privacy" (JRSS-B 2022), Corollary 2.13. It holds because each release is a mixture of Gaussians
-	// whose centres lie in a ball.
+	// differential privacy" (JRSS-B 2022), Corollary 2.13.
 	GDP Accounting = iota
 	// ZCDP is the optimised conversion of zCDP: Canonne, Kamath and Steinke, "The discrete Gaussian for differential
 	// privacy" (NeurIPS 2020), Proposition 12.
@@ -21,18 +22,12 @@ const (
 	Paper
 )
 
-// accountings lists the values by number, in the order in which help texts name them.
-var accountings = []struct {
-	name    string
-	epsilon func(rho, delta float64) float64
-}{{"gdp", epsilonGDP}, {"zcdp", epsilonZCDP}, {"paper", epsilonPaper}}
+var accountingNames = []string{"gdp", "zcdp", "paper"}
 
 // ParseAccounting returns the accounting that String names.
 func ParseAccounting(name string) (Accounting, error) {
-	for i, known := range accountings {
-		if known.name == name {
-			return Accounting(i), nil
-		}
+	if i := slices.Index(accountingNames, name); i >= 0 {
+		return Accounting(i), nil
 	}
 	return 0, fmt.Errorf("dpmech: accounting %q, want gdp, zcdp or paper", name)
 }
@@ -42,7 +37,7 @@ func (a Accounting) String() string {
 	if !a.known() {
 		return fmt.Sprintf("Accounting(%d)", int(a))
 	}
-	return accountings[a].name
+	return accountingNames[a]
 }
 
 // MarshalText returns the name used in files.
@@ -51,23 +46,21 @@ func (a Accounting) MarshalText() ([]byte, error) {
 	return []byte(a.String()), err
 }
 
-// UnmarshalText sets a to the accounting of a name.
-func (a *Accounting) UnmarshalText(name []byte) error {
-	var err error
-	*a, err = ParseAccounting(string(name))
+// UnmarshalText sets a to the accounting of a name; no name means GDP.
+func (a *Accounting) UnmarshalText(name []byte) (err error) {
+	*a, err = ParseAccounting(cmp.Or(string(name), GDP.String()))
 	return err
 }
 
-func (a Accounting) known() bool { return a >= 0 && int(a) < len(accountings) }
+func (a Accounting) known() bool { return a >= 0 && int(a) < len(accountingNames) }
 
 const (
 	// leastDelta is the smallest normal float64: below, numbers lose digits.
 	leastDelta = 0x1p-1022
 	// leastRho is what a smaller spend counts as, other than zero: a larger spend is a safe answer.
 	leastRho = 0x1p-1000
-	// widening is applied to every epsilon and delta. It is a hundred times and more what rounding leaves undecided
-	// after the margins in the formulas, so that numbers which are equal on paper come out on the same side on every
-	// processor.
+	// widening is applied to every epsilon and delta. It exceeds what rounding leaves undecided a hundred times, so
+	// that numbers which are equal on paper come out on the same side on every processor.
 	widening = 1 + 0x1p-36
 )
 
@@ -76,11 +69,6 @@ const (
 // 1e-13*sqrt(rho) where that is more, which is where delta alone covers nearly everything. (That is for delta <= 1/2
 // and rho >= 1e-300; elsewhere it is an upper bound.) Its last digits depend on the processor's mathematical functions.
 // It is +Inf if an argument is out of range, so that a mistake never looks private.
-//
-// Noise whose law is only within total variation distance s of the ideal one, counted over all releases, makes an
-// (epsilon, delta)-private mechanism (epsilon, delta + (1 + e^epsilon)s)-private. It is charged by the caller: with
-// slack = (1 + e^limit)*s, Epsilon(rho, delta-slack) holds for that noise if it is at most limit. The rounding of the
-// difference is covered, and a slack that leaves nothing of delta gives +Inf.
 func (a Accounting) Epsilon(rho, delta float64) float64 {
 	if !a.known() || !(rho >= 0 && rho <= math.MaxFloat64) || !(delta >= leastDelta && delta < 1) {
 		return math.Inf(1)
@@ -88,7 +76,8 @@ func (a Accounting) Epsilon(rho, delta float64) float64 {
 	if rho == 0 {
 		return 0
 	}
-	return max(0, accountings[a].epsilon(max(rho, leastRho), delta)) * widening
+	epsilon := []func(rho, delta float64) float64{epsilonGDP, epsilonZCDP, epsilonPaper}[a]
+	return max(0, epsilon(max(rho, leastRho), delta)) * widening
 }
 
 // Delta returns the smallest delta at which a total spend rho (in zCDP, at least 0) is epsilon >= 0, rounded up: never
@@ -122,8 +111,7 @@ func (a Accounting) MaxRho(epsilon, delta float64) (float64, error) {
 	return rho, nil
 }
 
-// bisect narrows 0 < lo < hi, on a logarithmic scale, to neighbors or nearly so: below holds at lo and not at hi, if it
-// did so at the beginning.
+// bisect narrows 0 < lo < hi, with below true at lo and false at hi, on a logarithmic scale to neighbors or nearly so.
 func bisect(lo, hi float64, below func(float64) bool) (float64, float64) {
 	for range 200 {
 		mid := math.Sqrt(lo) * math.Sqrt(hi)

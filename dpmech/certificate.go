@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// What every certificate says about its guarantee.
+// certificateUnit is what every certificate protects.
 const certificateUnit = "one client's whole data set"
 
 // adjacencies says against which change of the data a version of the certificate guarantees.
@@ -47,8 +47,7 @@ const maxText = 2000
 // About is what a certificate says besides the count.
 type About struct {
 	RunID
-	// Simulated says that the noise came from a seed: such a run protects nobody, and its certificate says what a real
-	// one would have cost.
+	// Simulated says that the noise came from a seed, so that the run protects nobody: the costs are those of a real one.
 	Simulated bool   `json:"simulated"`
 	Sampler   string `json:"sampler"` // how the noise was drawn, and by which build
 	// Cooldown rounds touch no data, and an averaged model is made of releases: both cost nothing.
@@ -65,10 +64,9 @@ type Countersignature struct {
 }
 
 // Certificate says what a run of one client has leaked at most, and what all runs on its data set have. Anyone can
-// verify it: every number in it follows from the clip and noise of each release. Whether the releases are those of the
-// member is for the signatures to say, which this package carries and does not check. A new certificate has version 2.
-// Version 1 has none of the fields that JSON leaves out when they are zero, and there the ledger may have more of the
-// run than its releases.
+// verify it: every number in it follows from the clip and noise of each release. The package carries its signatures and
+// does not check them. A new certificate has version 2. Version 1 has none of the fields that JSON leaves out when they
+// are zero, and there the ledger may have more of the run than its releases.
 type Certificate struct {
 	Version   int    `json:"version"`
 	Unit      string `json:"unit"`      // what is protected
@@ -76,9 +74,8 @@ type Certificate struct {
 	About
 	Rounds int     `json:"rounds"` // number of releases
 	Spends []Spend `json:"releases"`
-	// ReservedUnmade is how many reservations the ledger has of this run beyond its releases: for the rounds that
-	// follow the last one, with the same clip and noise. No such release is known to have been made, and Cost counts
-	// them.
+	// ReservedUnmade is how many reservations the ledger has of this run beyond its releases, for the rounds that follow
+	// the last one, with the same clip and noise. Cost counts them, though no such release is known to have been made.
 	ReservedUnmade int     `json:"reserved_unmade,omitempty"`
 	Limit          *Limit  `json:"limit"` // what this run may spend; nil: not limited
 	Slack          float64 `json:"slack"` // distance of the drawn noise from the ideal, as far as delta is charged for it
@@ -91,9 +88,8 @@ type Certificate struct {
 	Signature     string             `json:"signature,omitempty"`     // Ed25519 by the member over SignedBytes
 }
 
-// NewCertificate certifies what a filter has counted at delta. life is what the data set's ledger has, nil without a
-// ledger: the releases have to be those that it has of the run, but for the last ones there, see
-// [Certificate].ReservedUnmade. The certificate has no signature and keeps life.
+// NewCertificate certifies what a filter has counted at delta, without a signature. life, which it keeps, is what the
+// data set's ledger has, nil without one: the same releases of the run, but for [Certificate].ReservedUnmade.
 func NewCertificate(about About, delta float64, f *Filter, life *Lifetime) (*Certificate, error) {
 	about.ConditionalOn = append([]string{}, about.ConditionalOn...)
 	const version = 2
@@ -178,15 +174,14 @@ func countRounds(spends []Spend) int {
 }
 
 // ParseCertificate reads a certificate from JSON, in any layout. A field that is unknown, missing or there twice is an
-// error. Verify says whether the certificate is right.
+// error. It does not verify.
 func ParseCertificate(data []byte) (*Certificate, error) {
 	c := new(Certificate)
-	if err := decodeJSON(data, c); err != nil {
-		return nil, within("certificate", err)
-	}
-	again, err := json.Marshal(c)
+	err := decodeJSON(data, c)
 	if err == nil {
-		err = errors.Join(sameNames(data, again), c.verifyFields())
+		var again []byte
+		again, err = json.Marshal(c)
+		err = errors.Join(err, sameNames(data, again), c.verifyFields())
 	}
 	if err != nil {
 		return nil, within("certificate", err)
@@ -199,20 +194,17 @@ func (c *Certificate) verifyFields() error {
 	if c.Version != 1 {
 		return nil
 	}
-	var errs []error
-	for _, f := range []struct {
-		name    string
-		present bool
-	}{
-		{"reserved_unmade", c.ReservedUnmade != 0}, {"epsilon_zero_out", c.EpsilonZeroOut != 0}, {"head", c.Head != ""},
-		{"countersigned", len(c.Countersigned) > 0}, {"signature", c.Signature != ""},
-		{"lifetime.epsilon_zero_out", c.Lifetime != nil && c.Lifetime.EpsilonZeroOut != 0},
-	} {
-		if f.present {
-			errs = append(errs, fmt.Errorf("dpmech: unknown field %s: version 1 does not have it", f.name))
-		}
+	var f faults
+	absent := func(absent bool, name string) {
+		f.want(absent, "unknown field %s: version 1 does not have it", name)
 	}
-	return errors.Join(errs...)
+	absent(c.ReservedUnmade == 0, "reserved_unmade")
+	absent(c.EpsilonZeroOut == 0, "epsilon_zero_out")
+	absent(c.Head == "", "head")
+	absent(len(c.Countersigned) == 0, "countersigned")
+	absent(c.Signature == "", "signature")
+	absent(c.Lifetime == nil || c.Lifetime.EpsilonZeroOut == 0, "lifetime.epsilon_zero_out")
+	return errors.Join(f...)
 }
 
 // signedTag begins what a member signs, so that no signature of another kind can stand for a certificate's.
@@ -223,110 +215,82 @@ const signedTag = "spade-edge certificate 2\n"
 func (c *Certificate) SignedBytes() ([]byte, error) {
 	unsigned := *c
 	unsigned.Signature = ""
-	text, err := unsigned.JSON()
-	if err != nil {
-		return nil, err
-	}
-	var buf bytes.Buffer
-	buf.WriteString(signedTag)
-	if err := json.Compact(&buf, text); err != nil {
-		return nil, within("certificate", err)
-	}
-	return buf.Bytes(), nil
+	text, err := unsigned.encode("")
+	return append([]byte(signedTag), bytes.TrimSuffix(text, []byte{'\n'})...), err
 }
 
 // JSON returns the certificate as indented JSON with a newline at its end, the same bytes for the same certificate.
-func (c *Certificate) JSON() ([]byte, error) {
+func (c *Certificate) JSON() ([]byte, error) { return c.encode("  ") }
+
+func (c *Certificate) encode(indent string) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(c); err != nil {
-		return nil, within("certificate", err)
-	}
-	return buf.Bytes(), nil
+	enc.SetIndent("", indent)
+	err := enc.Encode(c)
+	return buf.Bytes(), within("certificate", err)
 }
 
 // Verify computes everything again from the clip and noise of the releases and reports every field that disagrees. No
 // cost may be stated lower than it is; it may be stated up to 1e-6 of it too high. (An epsilon may be 1e-11 lower,
 // which [Accounting.Epsilon] adds for that: processors differ in the last digits of the functions it is computed with.)
 func (c *Certificate) Verify() error {
-	var errs []error
-	fault := func(where string, err error) {
-		if err != nil {
-			errs = append(errs, within("certificate: "+where, err))
-		}
+	adjacency, known := adjacencies[c.Version]
+	if !known {
+		return fmt.Errorf("dpmech: certificate: version: is %d, want 1 or 2", c.Version)
 	}
-	if _, known := adjacencies[c.Version]; !known {
-		return within("certificate: version", fmt.Errorf("is %d, want 1 or 2", c.Version))
-	}
-	if err := c.verifyFields(); err != nil {
-		errs = append(errs, within("certificate", err))
-	}
-	for _, f := range []struct{ name, have, want string }{
-		{"unit", c.Unit, certificateUnit}, {"adjacency", c.Adjacency, adjacencies[c.Version]},
-	} {
-		if f.have != f.want {
-			fault(f.name, fmt.Errorf("is %q, want %q", f.have, f.want))
-		}
-	}
-	fault("run", c.validate())
-	fault("sampler", validName("sampler", c.Sampler))
-	if c.Cooldown < 0 || c.Cooldown > maxRound {
-		fault("cooldown_rounds", fmt.Errorf("is %d, want 0..%d", c.Cooldown, maxRound))
-	}
-	if c.Slack != 0 {
-		fault("slack", fmt.Errorf("is %v, want 0: the noise of this build is exact", c.Slack))
-	}
+	f := faults{c.verifyFields()}
+	f.want(c.Unit == certificateUnit, "unit: is %q, want %q", c.Unit, certificateUnit)
+	f.want(c.Adjacency == adjacency, "adjacency: is %q, want %q", c.Adjacency, adjacency)
+	f.at("run", c.validate())
+	f.at("sampler", validName("sampler", c.Sampler))
+	f.want(c.Cooldown >= 0 && c.Cooldown <= maxRound, "cooldown_rounds: is %d, want 0..%d", c.Cooldown, maxRound)
+	f.want(c.Slack == 0, "slack: is %v, want 0: the noise of this build is exact", c.Slack)
 	for i, s := range c.ConditionalOn {
-		fault(fmt.Sprintf("conditional_on[%d]", i), validText("the text", s, maxText))
+		f.at(fmt.Sprintf("conditional_on[%d]", i), validText("the text", s, maxText))
 	}
 	for i, s := range c.NotCovered {
-		fault(fmt.Sprintf("not_covered[%d]", i), validText("the text", s, maxText))
+		f.at(fmt.Sprintf("not_covered[%d]", i), validText("the text", s, maxText))
 	}
 	wanted := notCovered[c.Version]
 	if c.Version > 1 && c.Signature == "" {
 		wanted = append(slices.Clone(wanted), NotSigned)
 	}
 	for _, s := range wanted {
-		if !slices.Contains(c.NotCovered, s) {
-			fault("not_covered", fmt.Errorf("lacks %q", s))
-		}
+		f.want(slices.Contains(c.NotCovered, s), "not_covered: lacks %q", s)
 	}
-	fault("delta", validateDelta(c.Delta))
+	f.at("delta", validateDelta(c.Delta))
 	if err := validateSpends(c.Spends); err != nil {
-		fault("this run", err)
+		f.at("this run", err)
 	} else {
-		if n := countRounds(c.Spends); c.Rounds != n {
-			fault("rounds", fmt.Errorf("is %d, and the releases are %d", c.Rounds, n))
-		}
-		fault("this run", c.Cost.verify(c.charged(), c.Version))
-		fault("this run", c.Cost.withinLimit(c.Limit))
+		n := countRounds(c.Spends)
+		f.want(c.Rounds == n, "rounds: is %d, and the releases are %d", c.Rounds, n)
+		f.at("this run", c.Cost.verify(c.charged(), c.Version))
+		f.at("this run", c.Cost.withinLimit(c.Limit))
 	}
-	switch {
-	case c.Lifetime != nil:
-		fault("lifetime", c.Lifetime.verify(c))
-	case c.ReservedUnmade != 0:
-		fault("reserved_unmade", fmt.Errorf("is %d, and there is no ledger that could have them", c.ReservedUnmade))
+	if c.Lifetime != nil {
+		f.at("lifetime", c.Lifetime.verify(c))
+	} else {
+		f.want(c.ReservedUnmade == 0, "reserved_unmade: is %d, and there is no ledger that could have them",
+			c.ReservedUnmade)
 	}
-	c.verifyForm(fault)
-	return errors.Join(errs...)
+	c.verifyForm(&f)
+	return within("certificate", errors.Join(f...))
 }
 
 // signatureSize is the length of a signature of Ed25519, in bytes.
 const signatureSize = 64
 
 // verifyForm reports signatures that have the wrong form.
-func (c *Certificate) verifyForm(fault func(where string, err error)) {
+func (c *Certificate) verifyForm(f *faults) {
 	if c.Head != "" {
-		fault("head", validHex("the release", c.Head, len(c.Head)/2))
+		f.at("head", validHex("the release", c.Head, len(c.Head)/2))
 	}
 	if c.Signature != "" {
-		fault("signature", validHex("the signature", c.Signature, signatureSize))
+		f.at("signature", validHex("the signature", c.Signature, signatureSize))
 	}
-	if c.Signature == "" && c.Head != "" || c.Head == "" && len(c.Countersigned) > 0 {
-		fault("signature", errors.New("it goes with head, and countersigned with both: one of them is missing"))
-	}
+	f.want((c.Signature != "" || c.Head == "") && (c.Head != "" || len(c.Countersigned) == 0),
+		"signature: it goes with head, and countersigned with both: one of them is missing")
 	before := ""
 	for i, by := range c.Countersigned {
 		err := errors.Join(validName("member", by.Member), validHex("signature", by.Signature, signatureSize))
@@ -334,7 +298,7 @@ func (c *Certificate) verifyForm(fault func(where string, err error)) {
 			err = fmt.Errorf("member is %q, want one that comes after %q: each once, in ascending order",
 				by.Member, before)
 		}
-		fault(fmt.Sprintf("countersigned[%d]", i), err)
+		f.at(fmt.Sprintf("countersigned[%d]", i), err)
 		before = by.Member
 	}
 }

@@ -11,9 +11,8 @@ type ball struct {
 	hi, lo uint64 // floor((R/gamma)^2), the most for the sum of squares
 }
 
-// newBall computes the ball without a rounding error: r and gamma are read as the binary fractions that they are. The
-// quotient r/gamma must be in [1, 2^60). Valid parameters and gridBits keep it in [2^16, 2^48] at any dimension that
-// fits into memory.
+// newBall computes the ball without a rounding error: r and gamma are read as the binary fractions that they are. Their
+// quotient must be in [1, 2^60); valid parameters and gridBits keep it in [2^16, 2^48].
 func newBall(r, gamma float64) ball {
 	// r/gamma = 2^shift * a/b with a, b in [2^52, 2^53).
 	fa, ea := math.Frexp(r)
@@ -53,8 +52,7 @@ func (b ball) holds(s []float32, scale float64) bool {
 	return over == 0 && (hi < b.hi || hi == b.hi && lo <= b.lo)
 }
 
-// onGrid returns x*scale, truncated toward zero: an integer of the fine grid. Same arguments, same integer: nothing in
-// it can be computed in two ways.
+// onGrid returns x*scale, truncated toward zero: an integer of the fine grid, always the same for the same arguments.
 func onGrid(x float32, scale float64) int64 { return int64(float64(float64(x) * scale)) }
 
 // clip returns the scale at which s, coordinate by coordinate through onGrid, is its own projection onto the ball of
@@ -66,8 +64,7 @@ func onGrid(x float32, scale float64) int64 { return int64(float64(float64(x) * 
 // others. It may overshoot, as |s| is a float. With u = 2^-53: squares of float32 are exact in float64 (no overflow, no
 // underflow), so the computed |s| is at least the true one times (1-u)^(d/2+1), and each of five more roundings on the
 // way to a coordinate gains at most a factor 1+u. The second scale is lower by the factor 1-(d+16)u, which outweighs
-// all of that, and truncation only shortens: it cannot overshoot. What it costs, 2^-33 of the length at d = 1e6, is
-// nothing next to the noise.
+// all of that, and truncation only shortens: it cannot overshoot.
 func clip(s []float32, r, gamma float64) (scale float64) {
 	var sum float64
 	for _, x := range s {

@@ -21,8 +21,7 @@ func (id RunID) validate() error {
 }
 
 // Composition counts the releases of all runs on one data set, and refuses a release that would exceed the limit over
-// the lifetime of the data. It does no I/O: package state keeps what it has counted in a file. It is not safe for
-// concurrent use.
+// the lifetime of the data. It is not safe for concurrent use.
 type Composition struct {
 	dataset, created string
 	limit            *Limit
@@ -49,9 +48,8 @@ func NewComposition(dataset, created string, limit *Limit) (*Composition, error)
 	return &Composition{dataset: dataset, created: created, limit: limit.clone(), byID: map[RunID]*runFilter{}}, nil
 }
 
-// Check decides whether the release of a round may be made. For each run the rules of [Filter.Reserve] hold. counted
-// means that the release is counted already and costs nothing more. An error around [ErrBudget] means that the lifetime
-// limit does not cover the release.
+// Check decides whether a round's release may be made, by the rules of [Filter.Reserve] for each run. counted says
+// that it is counted already and costs nothing more. The error wraps [ErrBudget] if the limit does not cover it.
 func (c *Composition) Check(id RunID, round int, g Gaussian) (counted bool, err error) {
 	r, counted, err := c.find(id, round, g)
 	if err != nil || counted {
@@ -98,14 +96,8 @@ func (c *Composition) CheckRun(id RunID, rounds int, g Gaussian) error {
 	if err := whole.validate(); err != nil {
 		return err
 	}
-	total := whole.Rho()
-	for _, r := range c.runs {
-		if r.RunID != id {
-			total = sumUp(total, r.Rho())
-		}
-	}
 	what := fmt.Sprintf("%d rounds of %s in the lifetime of %q", rounds, id.text(), c.dataset)
-	return c.limit.allows(c.rhoWith(RunID{}, 0), total, what)
+	return c.limit.allows(c.rhoWith(RunID{}, 0), c.rhoWith(id, whole.Rho()), what)
 }
 
 // Last returns the highest round of a run that is counted, 0 if there is none.
@@ -119,22 +111,17 @@ func (c *Composition) Last(id RunID) int {
 // rhoWith returns the cost of all runs, in zCDP and rounded up, with cost in place of that of the run id.
 func (c *Composition) rhoWith(id RunID, cost float64) float64 {
 	var sum float64
-	found := false
 	for _, r := range c.runs {
+		rho := r.Rho()
 		if r.RunID == id {
-			sum, found = sumUp(sum, cost), true
-		} else {
-			sum = sumUp(sum, r.Rho())
+			rho, cost = cost, 0
 		}
+		sum = sumUp(sum, rho)
 	}
-	if !found {
-		sum = sumUp(sum, cost)
-	}
-	return sum
+	return sumUp(sum, cost)
 }
 
-// Lifetime returns what all runs have spent together, with epsilons at delta. head is the ledger's state that it is the
-// sum of.
+// Lifetime returns what all runs have spent together, with epsilons at delta. head is the ledger's state at that time.
 func (c *Composition) Lifetime(head Head, delta float64) *Lifetime {
 	life := &Lifetime{
 		Dataset: c.dataset, Created: c.created, Ledger: head, Limit: c.limit.clone(),
@@ -146,8 +133,7 @@ func (c *Composition) Lifetime(head Head, delta float64) *Lifetime {
 	return life
 }
 
-// Head names a state of a ledger: which ledger, how many reservations, and the hash of the last line. A ledger that was
-// only ever added to still contains every head that it once had.
+// Head names a state of a ledger. A ledger that was only ever added to contains every head that it once had.
 type Head struct {
 	ID   string `json:"id"`   // random, 32 hexadecimal digits
 	Seq  int    `json:"seq"`  // number of reservations
@@ -156,11 +142,9 @@ type Head struct {
 
 // Validate reports every field of h that no ledger can have.
 func (h Head) Validate() error {
-	errs := []error{validHex("ledger id", h.ID, 16), validHex("ledger hash", h.Hash, sha256.Size)}
-	if h.Seq < 0 {
-		errs = append(errs, fmt.Errorf("dpmech: ledger seq is %d, want 0 or more", h.Seq))
-	}
-	return errors.Join(errs...)
+	f := faults{validHex("ledger id", h.ID, 16), validHex("ledger hash", h.Hash, sha256.Size)}
+	f.want(h.Seq >= 0, "ledger seq is %d, want 0 or more", h.Seq)
+	return errors.Join(f...)
 }
 
 // RunSpend is what one run has spent of a data set.
@@ -195,44 +179,33 @@ func (life *Lifetime) spends(id RunID) []Spend {
 
 // verify reports every field of a certificate's lifetime that disagrees with the rest.
 func (life *Lifetime) verify(c *Certificate) error {
-	errs := []error{
-		validName("data set", life.Dataset), validTime("created", life.Created), within("ledger", life.Ledger.Validate()),
-	}
+	f := faults{validName("data set", life.Dataset), validTime("created", life.Created)}
+	f.at("ledger", life.Ledger.Validate())
 	var rho float64
 	var rounds int64
 	seen := map[RunID]bool{}
 	for i, r := range life.Runs {
 		where := fmt.Sprintf("runs[%d]", i)
-		errs = append(errs, within(where, r.validate()))
-		if seen[r.RunID] {
-			errs = append(errs, within(where, fmt.Errorf("%s is there twice", r.text())))
-		}
+		f.at(where, r.validate())
+		f.want(!seen[r.RunID], "%s: %s is there twice", where, r.text())
 		seen[r.RunID] = true
 		if err := validateSpends(r.Spends); err != nil {
-			errs = append(errs, within(where, err))
+			f.at(where, err)
 			continue
 		}
 		sum := sumSpends(r.Spends)
-		if r.Rho != sum {
-			errs = append(errs, within(where, fmt.Errorf("rho is stated as %v, and is %v", r.Rho, sum)))
-		}
+		f.want(r.Rho == sum, "%s: rho is stated as %v, and is %v", where, r.Rho, sum)
 		if r.RunID == c.RunID {
-			errs = append(errs, within(where, c.verifyReserved(r.Spends, sum)))
+			f.at(where, c.verifyReserved(r.Spends, sum))
 		}
 		rho = sumUp(rho, sum)
 		rounds += int64(countRounds(r.Spends))
 	}
-	if !seen[c.RunID] && (c.Rounds > 0 || c.ReservedUnmade > 0) {
-		errs = append(errs, errors.New("dpmech: this run is not in the ledger"))
-	}
-	if life.Delta != c.Delta {
-		errs = append(errs, fmt.Errorf("dpmech: delta is %v, and %v for this run", life.Delta, c.Delta))
-	}
-	if err := errors.Join(errs...); err != nil {
+	f.want(seen[c.RunID] || c.Rounds <= 0 && c.ReservedUnmade <= 0, "this run is not in the ledger")
+	f.want(life.Delta == c.Delta, "delta is %v, and %v for this run", life.Delta, c.Delta)
+	if err := errors.Join(f...); err != nil {
 		return err
 	}
-	if int64(life.Ledger.Seq) != rounds {
-		errs = append(errs, fmt.Errorf("dpmech: ledger: seq is %d, and the releases are %d", life.Ledger.Seq, rounds))
-	}
-	return errors.Join(append(errs, life.Cost.verify(rho, c.Version), life.Cost.withinLimit(life.Limit))...)
+	f.want(int64(life.Ledger.Seq) == rounds, "ledger: seq is %d, and the releases are %d", life.Ledger.Seq, rounds)
+	return errors.Join(append(f, life.Cost.verify(rho, c.Version), life.Cost.withinLimit(life.Limit))...)
 }

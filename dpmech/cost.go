@@ -16,8 +16,8 @@ type Cost struct {
 	EpsilonZCDP  float64 `json:"epsilon_zcdp"`
 	EpsilonGDP   float64 `json:"epsilon_gdp"`
 	// EpsilonZeroOut is EpsilonGDP under the weaker zero-out adjacency: the data set is replaced by none, its updates
-	// by zero vectors. Two centres are then at most R apart, and not 2R, so mu is half as large. Some libraries report
-	// this one. JSON leaves it out where it is 0, and in version 1 of a certificate.
+	// by zero vectors. Two centres are then at most R apart, and not 2R, so mu is half as large. JSON leaves it out
+	// where it is 0, and in version 1 of a certificate.
 	EpsilonZeroOut float64 `json:"epsilon_zero_out,omitempty"`
 }
 
@@ -26,40 +26,38 @@ func CostOf(rho, delta float64) Cost {
 	return Cost{
 		Rho: rho, Mu: math.Sqrt(2 * rho), Delta: delta,
 		EpsilonPaper: Paper.Epsilon(rho, delta), EpsilonZCDP: ZCDP.Epsilon(rho, delta), EpsilonGDP: GDP.Epsilon(rho, delta),
-		EpsilonZeroOut: zeroOut(rho, delta),
+		EpsilonZeroOut: GDP.Epsilon(rho/4, delta), // half the mu is a quarter of the rho
 	}
 }
-
-// zeroOut returns the exact epsilon of half the mu, which is a quarter of the rho.
-func zeroOut(rho, delta float64) float64 { return GDP.Epsilon(rho/4, delta) }
 
 // verify compares a cost with what follows from a spend.
 func (c Cost) verify(rho float64, version int) error {
 	want := CostOf(rho, c.Delta)
-	var errs []error
-	check := func(name string, have, want, below float64) {
-		switch {
-		case have == 0 && name == "epsilon_zero_out" && want > below: // it is left out where it is 0
-			errs = append(errs, fmt.Errorf("dpmech: field %s is missing: it is %v", name, want))
-		case !(have >= want-below):
-			errs = append(errs, fmt.Errorf("dpmech: %s is stated as %v, and is %v", name, have, want))
-		case !(have <= want+float64(1e-6*want)+1e-12):
-			errs = append(errs, fmt.Errorf("dpmech: %s is stated as %v, and is only %v", name, have, want))
-		}
-	}
-	epsilon := func(name string, have, want float64) {
-		check(name, have, want, float64(1e-11*want)+1e-12) // an epsilon near 0 has fewer digits
-	}
 	if version == 1 {
 		want.EpsilonZeroOut = 0
 	}
-	check("rho", c.Rho, want.Rho, 0)
-	check("mu", c.Mu, want.Mu, 0)
-	epsilon("epsilon_paper", c.EpsilonPaper, want.EpsilonPaper)
-	epsilon("epsilon_zcdp", c.EpsilonZCDP, want.EpsilonZCDP)
-	epsilon("epsilon_gdp", c.EpsilonGDP, want.EpsilonGDP)
-	epsilon("epsilon_zero_out", c.EpsilonZeroOut, want.EpsilonZeroOut)
-	return errors.Join(errs...)
+	var wrong faults
+	for i, f := range []struct {
+		name       string
+		have, want float64
+	}{
+		{"rho", c.Rho, want.Rho}, {"mu", c.Mu, want.Mu},
+		{"epsilon_paper", c.EpsilonPaper, want.EpsilonPaper}, {"epsilon_zcdp", c.EpsilonZCDP, want.EpsilonZCDP},
+		{"epsilon_gdp", c.EpsilonGDP, want.EpsilonGDP}, {"epsilon_zero_out", c.EpsilonZeroOut, want.EpsilonZeroOut},
+	} {
+		least := f.want
+		if i > 1 { // an epsilon near 0 has fewer digits
+			least -= float64(1e-11*f.want) + 1e-12
+		}
+		if f.name == "epsilon_zero_out" && f.have == 0 && least > 0 { // it is left out where it is 0
+			wrong.want(false, "field %s is missing: it is %v", f.name, f.want)
+			continue
+		}
+		wrong.want(f.have >= least, "%s is stated as %v, and is %v", f.name, f.have, f.want)
+		wrong.want(!(f.have >= least) || f.have <= f.want+float64(1e-6*f.want)+1e-12,
+			"%s is stated as %v, and is only %v", f.name, f.have, f.want)
+	}
+	return errors.Join(wrong...)
 }
 
 // withinLimit reports that a cost exceeds a limit.
@@ -77,25 +75,14 @@ func (c Cost) withinLimit(l *Limit) error {
 	return nil
 }
 
-// FormatEpsilon writes an epsilon with a fixed number of decimals, rounded up: the text is never below epsilon, except
-// by at most 1e-9 of it, which is within the error of [Accounting.Epsilon] and keeps a budget of 8 from being written
-// as 8.0001. So a positive epsilon is never written as zero. A negative number of decimals counts as 0. Infinity is
-// "+Inf".
+// FormatEpsilon writes an epsilon with some number of decimals (at least 0), rounded up: the text is below epsilon by
+// at most 1e-9 of it, which keeps a budget of 8 from being written as 8.0001. Infinity is "+Inf".
 func FormatEpsilon(epsilon float64, decimals int) string {
-	s := strconv.FormatFloat(epsilon, 'f', max(decimals, 0), 64)
-	if back, err := strconv.ParseFloat(s, 64); err != nil || !(epsilon > 0) || !(back < epsilon*(1-1e-9)) {
+	decimals = max(decimals, 0)
+	s := strconv.FormatFloat(epsilon, 'f', decimals, 64)
+	back, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(epsilon > 0) || !(back < epsilon*(1-1e-9)) {
 		return s
 	}
-	digits := []byte(s)
-	for i := len(digits) - 1; i >= 0; i-- {
-		switch digits[i] {
-		case '.':
-		case '9':
-			digits[i] = '0'
-		default:
-			digits[i]++
-			return string(digits)
-		}
-	}
-	return "1" + string(digits)
+	return strconv.FormatFloat(back+math.Pow10(-decimals), 'f', decimals, 64)
 }

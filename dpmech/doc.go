@@ -8,16 +8,12 @@
 // and costs add up over rounds.
 //
 // Exactness. Floating-point numbers leak through their last bits (Mironov, "On significance of the least significant
-// bits for differential privacy", CCS 2012). A [Mechanism] therefore works in integers on a grid of step gamma =
-// sigma/2^M: it clips the update on the grid with an exact integer norm, and adds round(2^M*Z) with Z drawn exactly
-// from the standard normal law. Since a grid point q is an integer, q + round(Y) = round(q + Y): the result is a
-// function of the ideal Gaussian mechanism's output, and its guarantee holds for the bytes as they stand. PROOF.md has
-// the whole argument.
+// bits for differential privacy", CCS 2012). A [Mechanism] therefore clips and draws in integers, on a grid of step
+// sigma/2^M: the result is a function of the ideal Gaussian mechanism's output, as PROOF.md shows.
 //
 // Accounting. One spend, see [Gaussian.Rho], and three ways to state epsilon at a given delta, or delta at a given
-// epsilon: [Paper], [ZCDP] and [GDP]; all are upper bounds, rounded up, and GDP is the tightest. [SigmaFor] and
-// [MaxRounds] answer the inverse questions: how much noise, and how many releases, for a budget. Timing is outside the
-// guarantee; built with the tag isochronous, the sampler's own time says nothing about the noise, see [Sampler].
+// epsilon: [Paper], [ZCDP] and [GDP]. [SigmaFor] and [MaxRounds] answer how much noise a budget needs, and how many
+// releases it allows. Timing is outside the guarantee, see [Sampler].
 //
 // Budgets. A [Filter] counts the releases of one run and refuses the one that would exceed its limit, a [Composition]
 // those of all runs on one data set, and a [Certificate] states the result. [CheckResume] decides after a crash whether

@@ -20,17 +20,10 @@ type Limit struct {
 
 // Validate reports every field that is out of range.
 func (l Limit) Validate() error {
-	var errs []error
-	if !(l.Epsilon > 0 && l.Epsilon <= 1e6) {
-		errs = append(errs, fmt.Errorf("dpmech: epsilon is %v, want more than 0 and at most 1e6", l.Epsilon))
-	}
-	if err := validateDelta(l.Delta); err != nil {
-		errs = append(errs, err)
-	}
-	if _, err := l.Accounting.MarshalText(); err != nil {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	var f faults
+	f.want(l.Epsilon > 0 && l.Epsilon <= 1e6, "epsilon is %v, want more than 0 and at most 1e6", l.Epsilon)
+	_, err := l.Accounting.MarshalText()
+	return errors.Join(append(f, validateDelta(l.Delta), err)...)
 }
 
 func validateDelta(delta float64) error {
@@ -49,11 +42,10 @@ func (l *Limit) clone() *Limit {
 	return &own
 }
 
-// allows returns an error around ErrBudget if a total of after would exceed the limit; before is the spend so far. A
-// nil limit allows every total up to maxSpend.
+// allows returns an error around ErrBudget if a total of after exceeds the limit, or maxSpend; before is for the text.
 func (l *Limit) allows(before, after float64, what string) error {
-	if !(after <= maxSpend) {
-		return within(what, tooMuch(after))
+	if err := bounded(after); err != nil {
+		return within(what, err)
 	}
 	if l == nil || l.Accounting.Epsilon(after, l.Delta) <= l.Epsilon {
 		return nil
@@ -66,11 +58,9 @@ func (l *Limit) allows(before, after float64, what string) error {
 }
 
 // Filter counts the releases of one run and refuses the one that would exceed its limit. The clip and noise of a round
-// may depend on everything released before it: in zCDP a running sum that is compared with a limit before each release
-// is as good as one fixed in advance (Whitehouse, Ramdas, Rogers and Wu, "Fully-adaptive composition in differential
-// privacy", ICML 2023), and so it is in Gaussian differential privacy (Smith and Thakurta, "Fully adaptive composition
-// for Gaussian differential privacy", arXiv 2210.17520). It does no I/O: the node saves its state with its own, before
-// the release leaves. It is not safe for concurrent use.
+// may depend on everything released before it (Whitehouse, Ramdas, Rogers and Wu, "Fully-adaptive composition in
+// differential privacy", ICML 2023; Smith and Thakurta, arXiv 2210.17520). The node saves its state with its own,
+// before the release leaves. It is not safe for concurrent use.
 type Filter struct {
 	limit  *Limit
 	spends []Spend
@@ -88,16 +78,14 @@ func NewFilter(limit *Limit) (*Filter, error) {
 }
 
 // Reserve counts the release of a round, numbered from 1, before its noise is drawn. A round that is already counted
-// costs nothing more, but must have the same parameters; rounds may be skipped, and a skipped one is gone. An error
-// around [ErrBudget] means that the limit does not cover the release. On any error nothing is counted and nothing may
-// be released.
+// costs nothing more, but must have the same parameters; rounds may be skipped, and a skipped one is gone. The error
+// wraps [ErrBudget] if the limit does not cover the release. On any error nothing is counted or may be released.
 func (f *Filter) Reserve(round int, g Gaussian) error {
 	known, err := f.check(round, g)
-	if err != nil || known {
-		return err
+	if err == nil && !known {
+		f.add(round, g)
 	}
-	f.add(round, g)
-	return nil
+	return err
 }
 
 // Check returns the error that Reserve would return, and counts nothing.
@@ -192,14 +180,12 @@ func LoadFilter(state []byte) (*Filter, error) {
 	if err := decodeJSON(state, &s); err != nil {
 		return nil, within("filter state", err)
 	}
-	errs := []error{validateSpends(s.Spends)}
-	if s.Version != 1 {
-		errs = append(errs, fmt.Errorf("dpmech: version is %d, want 1", s.Version))
-	}
+	wrong := faults{validateSpends(s.Spends)}
+	wrong.want(s.Version == 1, "version is %d, want 1", s.Version)
 	if s.Limit != nil {
-		errs = append(errs, s.Limit.Validate())
+		wrong = append(wrong, s.Limit.Validate())
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(wrong...); err != nil {
 		return nil, within("filter state", err)
 	}
 	f := &Filter{limit: s.Limit, spends: s.Spends}

@@ -8,8 +8,7 @@ import (
 	"sort"
 )
 
-// maxRatio bounds sigma/R and R/sigma: far outside any useful privacy level, and small enough for every integer of a
-// release to fit 64 bits.
+// maxRatio bounds sigma/R and R/sigma, so that every integer of a release fits 64 bits.
 const maxRatio = 1 << 20
 
 // Gaussian is one release: an update clipped to the ball of radius Clip (R_k in the paper), plus Gaussian noise of
@@ -58,9 +57,8 @@ func times(n int, rho float64) float64 {
 }
 
 // SigmaFor returns the noise that lets an update clipped to radius clip be released rounds times within (epsilon,
-// delta), with epsilon read in the given accounting. It is rounded up to six digits: so the same question has the same
-// answer everywhere, though processors differ in the last digits of the functions that it is computed with. It fails if
-// an argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
+// delta), with epsilon read in the given accounting. It is rounded up to six digits, the same on every processor. It
+// fails if an argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
 func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) (float64, error) {
 	rho, err := acc.MaxRho(epsilon, delta)
 	if rounds < 1 {
@@ -78,18 +76,13 @@ func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) 
 }
 
 // MaxRounds returns how many releases with the parameters g fit into (epsilon, delta), with epsilon read in the given
-// accounting: the total of that many spends at most epsilon, and one more would exceed it. It is 0 if not even one
-// fits, and 2^31-1 if more than that do. It fails if an argument is out of range (see [Accounting.MaxRho] and
-// [Gaussian.Validate]).
+// accounting: 0 to 2^31-1. It fails if an argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
 func MaxRounds(g Gaussian, epsilon, delta float64, acc Accounting) (int, error) {
 	if err := errors.Join(Limit{Epsilon: epsilon, Delta: delta, Accounting: acc}.Validate(), g.Validate()); err != nil {
 		return 0, err
 	}
 	rho := g.Rho()
-	over := sort.Search(math.MaxInt32, func(more int) bool {
-		return acc.Epsilon(times(more+1, rho), delta) > epsilon
-	})
-	return over, nil
+	return sort.Search(math.MaxInt32, func(n int) bool { return acc.Epsilon(times(n+1, rho), delta) > epsilon }), nil
 }
 
 // roundUp returns the next number with six significant decimal digits that is not below x > 0.

@@ -11,12 +11,10 @@ const (
 
 var isoHeights = [isoCells + 1]uint64{
 	0x17377e20f2b5bcde, 0x1680a171e6e4a5b7, 0x147d1d27dfba20a5, 0x1186623753d9c84a, 0xe14e9194ebe9935,
-	0xaa12115cf4f58ec, 0x78991cf1e219360, 0x5055ed509d772df, 0x3245d40944258e2, 0x1d8dc81fdb78bd0,
-	0x105238b44cd710f, 0x877a1fc84fa9fe, 0x4206b7a577b08c, 0x1e3aa0bf1942cf, 0xd0057a709c8bb,
-	0x540c59a92b3a1, 0x1fe6af761ef1c, 0xb5febddd4abe, 0x3cf5f192aa05, 0x132ea0c764c1,
-	0x5ab943143a5, 0x19316c1e543, 0x6926eadb96, 0x19c4c3b0d8, 0x5eea95183,
-	0x1486efddb, 0x42b9aee8, 0xcbc18a6, 0x24880c8, 0x627245,
-	0xf9394, 0x250b3, 0x52c2, 0xadb, 0x156,
+	0xaa12115cf4f58ec, 0x78991cf1e219360, 0x5055ed509d772df, 0x3245d40944258e2, 0x1d8dc81fdb78bd0, 0x105238b44cd710f,
+	0x877a1fc84fa9fe, 0x4206b7a577b08c, 0x1e3aa0bf1942cf, 0xd0057a709c8bb, 0x540c59a92b3a1, 0x1fe6af761ef1c,
+	0xb5febddd4abe, 0x3cf5f192aa05, 0x132ea0c764c1, 0x5ab943143a5, 0x19316c1e543, 0x6926eadb96, 0x19c4c3b0d8,
+	0x5eea95183, 0x1486efddb, 0x42b9aee8, 0xcbc18a6, 0x24880c8, 0x627245, 0xf9394, 0x250b3, 0x52c2, 0xadb, 0x156,
 }
 
 // isoSteps[j] says with which number the weight of the cells up to j ends, and how much lower the next cell is.
@@ -29,10 +27,8 @@ var isoSteps = func() (steps [isoCells]struct{ last, fall uint64 }) {
 	return steps
 }()
 
-// isochronous draws round(2^shift * Z) for every element of dst, in a time that says nothing about the draws: the
-// number of points tried is independent of the point kept, and neither a branch nor an address depends on a point's
-// digits, except with a probability below 2^-52 a point, when it is in the tail or needs more than its 192 bits to be
-// decided. This takes a processor on which a 64-bit multiplication (on 32 bits, a 32-bit one) has constant time.
+// isochronous draws round(2^shift * Z) for every element of dst, in a time that says nothing about the draws, except
+// with a probability below 2^-52 a point: see part 2 of PROOF.md, section 7, also for what it takes of a processor.
 func (n *normal) isochronous(dst []int64, shift int) {
 	for i := range dst {
 		for {
@@ -41,20 +37,16 @@ func (n *normal) isochronous(dst []int64, shift int) {
 			x := cell<<(52-isoCellBits) | u>>(64-52+isoCellBits)
 			t := trial{peak: isoHeights[0], span: height + 1, k: cell, bits: isoCellBits, u: u, y: y}
 			accept, undecided := compare(t.height(), isoDensity(cell, height, u))
+			kept := accept == 1
 			if cell == isoCells {
-				var kept bool
-				if x, kept = n.tail(isoHeights[0], isoTail, isoCells, isoCellBits, u); !kept {
-					continue
-				}
+				x, kept = n.tail(isoHeights[0], isoTail, isoCells, isoCellBits, u)
 			} else if undecided == 1 {
-				if !t.exact(n.word) {
-					continue
-				}
-			} else if accept == 0 {
-				continue
+				kept = t.exact(n.word)
 			}
-			dst[i] = round(x, r&1, shift)
-			break
+			if kept {
+				dst[i] = round(x, r&1, shift)
+				break
+			}
 		}
 	}
 }
@@ -71,8 +63,7 @@ func isoCell(r uint64) (cell, height uint64) {
 	return cell, height
 }
 
-// isoDensity returns isoHeights[0]*exp(-x^2/2) at x = (cell+u)/4: at most 5 too high and 5 too low, whatever the digits
-// after u. In the tail its result means nothing, and is not used.
+// isoDensity returns isoHeights[0]*exp(-x^2/2) at x = (cell+u)/4, at most 5 too high or too low; nothing in the tail.
 func isoDensity(cell, height, u uint64) uint64 {
 	// x^2/2 = (j/4)^2/2 + 4z, z = U(2j+U)/128 < 0.53.
 	z, _ := bits.Mul64(u, cell<<58)

@@ -7,8 +7,7 @@ import (
 	"math"
 )
 
-// Mechanism makes a client's releases. It is not safe for concurrent use. PROOF.md, beside this file, has the argument
-// for what a release guarantees.
+// Mechanism makes a client's releases. It is not safe for concurrent use. PROOF.md shows what a release guarantees.
 type Mechanism struct {
 	normal normal
 	noise  []int64 // the noise of one release, on the fine grid; zero between releases
@@ -29,17 +28,15 @@ func NewMechanism(dim int, random io.Reader) (*Mechanism, error) {
 
 // Release replaces an update s by clip(s) + nu, steps 8 and 9 of Algorithm 1 of the paper: the data-dependent part of
 // the round's one release. s has the mechanism's length and the unit of g. An update that holds a NaN or an infinity
-// counts as the zero vector. The noise is drawn before the update is looked at, so that a failure says nothing about
-// it.
+// counts as the zero vector. The noise is drawn before the update is looked at: a failure says nothing about it.
 //
 // If Release fails, s is zero and must not be used: lengths differ, g is not valid, or the source of randomness failed.
 func (m *Mechanism) Release(s []float32, g Gaussian) error {
+	var gamma, scale float64
 	err := errors.Join(m.checkLength("update", len(s)), g.Validate())
-	if err != nil {
-		clear(s)
-		return err
+	if err == nil {
+		gamma, scale, err = m.prepare(s, g)
 	}
-	gamma, scale, err := m.prepare(s, g)
 	if err != nil {
 		clear(s)
 		return err
@@ -68,15 +65,14 @@ const maxSteps = 1 << 30
 // randomness failed.
 func (m *Mechanism) ReleaseOnGrid(dst []int32, s []float32, g Gaussian, step float64) error {
 	defer clear(s)
+	var gamma, scale float64
 	err := errors.Join(m.checkLength("update", len(s)), m.checkLength("destination", len(dst)), g.Validate())
 	if err == nil && !(step >= g.Sigma/(1<<12) && step <= g.Sigma) {
 		err = fmt.Errorf("dpmech: step is %v, want sigma/4096..sigma, sigma is %v", step, g.Sigma)
 	}
-	if err != nil {
-		clear(dst)
-		return err
+	if err == nil {
+		gamma, scale, err = m.prepare(s, g)
 	}
-	gamma, scale, err := m.prepare(s, g)
 	if err != nil {
 		clear(dst)
 		return err
@@ -98,8 +94,7 @@ func (m *Mechanism) checkLength(what string, n int) error {
 }
 
 // prepare draws the noise and clips: the release is then onGrid(s[i], scale) + noise[i], in units of gamma. The noise
-// is below 2^62 and the clip at most 2^48, so the sum fits. Noise would give the update away to who sees the release:
-// it is cleared when it has been used.
+// is below 2^62 and the clip at most 2^48, so the sum fits. The caller clears the noise: it would give the update away.
 func (m *Mechanism) prepare(s []float32, g Gaussian) (gamma, scale float64, err error) {
 	shift := gridBits(g, len(s))
 	if err := m.normal.fill(m.noise, shift); err != nil {

@@ -3,9 +3,7 @@ package dpmech
 import "math"
 
 // mills returns Mills' ratio M(x) = Q(x)/phi(x), where Q is the standard normal upper tail and phi its density, and
-// N(x) = 1 - x*M(x) = -M'(x), for -37 < x. Both are positive and fall with x. It is a form of the tail that neither
-// underflows nor needs a logarithm: a difference of tails is phi times a difference, or an integral of N, of ordinary
-// numbers.
+// N(x) = 1 - x*M(x) = -M'(x), for -37 < x. Both are positive and fall with x, and neither underflows.
 //
 // For x >= 0 their relative error is below 2^-48, with functions Exp and Erfc good to 2 units of the last place: see
 // the comments at each step. Below zero M's grows like (1 + x*x)*2^-50, by the error of x*x/2.

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 )
 
-// normal draws round(2^M * Z), Z standard normal, without approximation: PROOF.md has the argument. Two samplers
-// share what is here, cells.go (fast) and isochronous.go; the build tag isochronous has fill use the second.
+// normal draws round(2^M * Z), Z standard normal, without approximation, with the fast sampler of cells.go or, with the
+// build tag isochronous, that of isochronous.go.
 type normal struct {
 	random io.Reader
 	key    [32]byte
@@ -17,11 +17,8 @@ type normal struct {
 }
 
 // fill draws round(2^shift * Z), to nearest, for every element of dst; shift is in 0..50. It reads exactly 32 bytes of
-// n.random, the key of the ChaCha8 stream (C2SP chacha8rand, math/rand/v2) that all of this call's words come from. The
-// same 32 bytes give the same draws on every processor, and different ones under the other sampler. If the source
-// fails, dst is zero.
-//
-// No draw depends on another call's words, and neither key nor words are left in memory.
+// n.random, the key of the ChaCha8 stream (C2SP chacha8rand, math/rand/v2) that all of this call's words come from, and
+// leaves neither key nor words in memory. If the source fails, dst is zero.
 func (n *normal) fill(dst []int64, shift int) error {
 	if _, err := io.ReadFull(n.random, n.key[:]); err != nil {
 		clear(n.key[:])

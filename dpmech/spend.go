@@ -9,8 +9,7 @@ import (
 const (
 	// maxRound bounds the number of a round, so that it is an int on every processor.
 	maxRound = math.MaxInt32
-	// maxSpend bounds a total in zCDP: above, nothing is protected, and epsilon outgrows the numbers it is computed
-	// with.
+	// maxSpend bounds a total in zCDP: above, nothing is protected, and epsilon cannot be computed.
 	maxSpend = 1e6
 )
 
@@ -32,22 +31,23 @@ func (s Spend) gaussian() Gaussian { return Gaussian{Clip: s.Clip, Sigma: s.Sigm
 func (s Spend) last() int { return s.First + s.Rounds - 1 }
 
 func (s Spend) validate() error {
-	var errs []error
+	var f faults
 	if s.First < 1 || s.First > maxRound {
-		errs = append(errs, fmt.Errorf("dpmech: first round is %d, want 1..%d", s.First, maxRound))
-	} else if s.Rounds < 1 || s.Rounds > maxRound-s.First+1 {
-		const text = "dpmech: %d rounds from round %d on, want 1..%d"
-		errs = append(errs, fmt.Errorf(text, s.Rounds, s.First, maxRound-s.First+1))
+		f.want(false, "first round is %d, want 1..%d", s.First, maxRound)
+	} else if most := maxRound - s.First + 1; s.Rounds < 1 || s.Rounds > most {
+		f.want(false, "%d rounds from round %d on, want 1..%d", s.Rounds, s.First, most)
 	}
-	if err := s.gaussian().Validate(); err != nil {
-		errs = append(errs, err)
-	} else if rho := s.Rho(); len(errs) == 0 && !(rho <= maxSpend) {
-		errs = append(errs, tooMuch(rho))
+	if err := errors.Join(append(f, s.gaussian().Validate())...); err != nil {
+		return err
 	}
-	return errors.Join(errs...)
+	return bounded(s.Rho())
 }
 
-func tooMuch(rho float64) error {
+// bounded reports that a total exceeds maxSpend.
+func bounded(rho float64) error {
+	if rho <= maxSpend {
+		return nil
+	}
 	return fmt.Errorf("dpmech: releases cost rho %v in all, want at most %v: above, nothing is protected",
 		rho, float64(maxSpend))
 }
@@ -70,12 +70,10 @@ func validateSpends(list []Spend) error {
 			errs = append(errs, within(fmt.Sprintf("releases[%d]", i), err))
 		}
 	}
-	if len(errs) == 0 {
-		if rho := sumSpends(list); !(rho <= maxSpend) {
-			errs = append(errs, tooMuch(rho))
-		}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
 	}
-	return errors.Join(errs...)
+	return bounded(sumSpends(list))
 }
 
 // sumSpends returns the cost of valid spends, rounded up.

@@ -31,24 +31,21 @@ func decodeJSON(data []byte, v any) error {
 }
 
 // sameNames reports every field of the valid JSON value a that is there twice or not in the valid JSON value b, and
-// every field of b that a lacks. Package json itself accepts any letter case of a name, the last of several fields of
-// one name, and a missing field.
+// every field of b that a lacks. Package json itself accepts repeated and missing fields, and names in any letter case.
 func sameNames(a, b []byte) error {
 	have, want := fieldNames(a), fieldNames(b)
-	var errs []error
+	var f faults
 	for i, name := range have {
-		if i > 0 && name == have[i-1] {
-			errs = append(errs, fmt.Errorf("dpmech: field %s is there twice", name))
-		} else if _, ok := slices.BinarySearch(want, name); !ok {
-			errs = append(errs, fmt.Errorf("dpmech: unknown field %s", name))
-		}
+		_, known := slices.BinarySearch(want, name)
+		again := i > 0 && name == have[i-1]
+		f.want(!again, "field %s is there twice", name)
+		f.want(known || again, "unknown field %s", name)
 	}
 	for _, name := range want {
-		if _, ok := slices.BinarySearch(have, name); !ok {
-			errs = append(errs, fmt.Errorf("dpmech: field %s is missing", name))
-		}
+		_, there := slices.BinarySearch(have, name)
+		f.want(there, "field %s is missing", name)
 	}
-	return errors.Join(errs...)
+	return errors.Join(f...)
 }
 
 // fieldNames returns the sorted names of all fields of a valid JSON value, as often as they occur. Nested fields are
@@ -84,6 +81,19 @@ func fieldNames(data []byte) []string {
 	slices.Sort(names)
 	return names
 }
+
+// faults are what is wrong with a value.
+type faults []error
+
+// want adds a fault unless ok.
+func (f *faults) want(ok bool, format string, args ...any) {
+	if !ok {
+		*f = append(*f, fmt.Errorf("dpmech: "+format, args...))
+	}
+}
+
+// at adds the faults in err, if there are any, with their place.
+func (f *faults) at(where string, err error) { *f = append(*f, within(where, err)) }
 
 // within says of every fault in err where it is: "dpmech: where: fault".
 func within(where string, err error) error {

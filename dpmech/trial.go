@@ -19,8 +19,7 @@ func (t *trial) height() uint64 {
 	return t.base + h
 }
 
-// band is how far the two sides must be apart, as computed, for the comparison to be certain. Eight is more than needed
-// for either sampler: PROOF.md has the sum of the errors.
+// band is how far the two sides must be apart, as computed, for the comparison to be certain: see PROOF.md.
 const band = 8
 
 // compare sets accept to 1 if the left side is certainly below the right one, and undecided to 1 if the sides are

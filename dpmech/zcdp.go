@@ -7,10 +7,8 @@ import "math"
 //
 //	ln delta = x((1+x)rho - epsilon) - ln x + (1+x) ln(x/(1+x)).
 //
-// Every x gives a valid bound, so an imperfect optimum errs on the safe side, and hardly: the derivative vanishes
-// there. The functions below return the bound at a good x, plus what its roundings can be (2^-48 of each term).
-
-// x is looked for in this range. An optimum outside it would have delta, or epsilon, at the end of its own.
+// Every x gives a valid bound, so an imperfect optimum errs on the safe side. The functions below return the bound at a
+// good x, plus what its roundings can be (2^-48 of each term). x is looked for in this range.
 const leastOrder, mostOrder = 0x1p-600, 0x1p600
 
 // epsilonZCDP's optimal order solves rho*x*x + ln(1+x) = -ln delta.

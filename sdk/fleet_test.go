@@ -4,10 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -214,5 +217,19 @@ func TestHello(t *testing.T) {
 		if err := f.CheckHello("b")("a", hello); err == nil {
 			t.Errorf("%s was accepted", name)
 		}
+	}
+}
+
+// In the JSON of a fleet an empty setting means its default, as a missing one does; an unknown one is refused.
+func TestFleetJSONDefaults(t *testing.T) {
+	const text = `{"method": {"estimator": %[1]q, "directions": %[1]q}, "privacy": {"accounting": %[1]q}, "wire": {"payload": %[1]q}}`
+	var got sdk.Fleet
+	got.Method.Estimator, got.Method.Directions = sdk.EstimatorCentered, zoest.Sphere
+	got.Privacy.Accounting, got.Wire.Payload = dpmech.ZCDP, sdk.PayloadRelease
+	if err := json.Unmarshal(fmt.Appendf(nil, text, ""), &got); err != nil || !reflect.DeepEqual(got, sdk.Fleet{}) {
+		t.Errorf("read %+v, %v, want all defaults", got, err)
+	}
+	if err := json.Unmarshal(fmt.Appendf(nil, text, "other"), &got); err == nil {
+		t.Error("an unknown setting was read")
 	}
 }

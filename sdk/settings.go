@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -36,7 +37,7 @@ func (e Estimator) MarshalText() ([]byte, error) {
 	return name, e.UnmarshalText(name)
 }
 
-// UnmarshalText reads a name.
+// UnmarshalText reads a name; no name means EstimatorPaper.
 func (e *Estimator) UnmarshalText(name []byte) error {
 	return parseSetting((*int)(e), "estimator", estimators, string(name))
 }
@@ -63,7 +64,7 @@ func settingName(kind string, names []string, i int) string {
 }
 
 func parseSetting(to *int, kind string, names []string, name string) error {
-	i := slices.Index(names, name)
+	i := slices.Index(names, cmp.Or(name, names[0]))
 	if i < 0 {
 		return fmt.Errorf("sdk: %s %q, want %s or %s", kind, name, names[len(names)-2], names[len(names)-1])
 	}

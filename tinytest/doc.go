@@ -1,5 +1,5 @@
-// Package tinytest is the kit that SPADE-Edge tests itself with. An embedder can use it too, also outside go test,
-// since its functions return errors. The network in one process that most of it works on is package sim.
+// Package tinytest is the kit that SPADE-Edge tests itself with. An embedder can use it too, also outside go test:
+// its functions return errors.
 //
 // Networks. [Network] is one definition of a network, for a simulation and for nodes over any transports.
 //

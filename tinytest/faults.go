@@ -1,9 +1,14 @@
 package tinytest
 
 import (
+	"context"
+	"fmt"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -59,8 +64,8 @@ func Duplicate(seed uint64, p float64) sim.FaultSchedule {
 
 // GilbertElliott loses messages in bursts. Each edge, in each direction, is a channel that is good or bad; a message is
 // lost with probability inGood or inBad. From one message to the next a good channel becomes bad with probability
-// worsen, and a bad one good with probability improve. It starts in the stationary distribution, with the share
-// worsen/(worsen+improve) of bad channels. (Gilbert, "Capacity of a burst-noise channel", 1960; Elliott, 1963.)
+// worsen, and a bad one good with probability improve. It starts in the stationary distribution. (Gilbert, "Capacity of
+// a burst-noise channel", 1960; Elliott, 1963.)
 func GilbertElliott(seed uint64, worsen, improve, inGood, inBad float64) sim.FaultSchedule {
 	good, bad := either(seed, kindBurst, inGood, nil), either(seed, kindBurst, inBad, nil)
 	return func(from, to, seq int) []int {
@@ -108,16 +113,14 @@ func Chain(schedules ...sim.FaultSchedule) sim.FaultSchedule {
 }
 
 // Markov returns when clients sleep, for Sim.Asleep: each on its own falls asleep with probability fall from one tick
-// to the next, and wakes up with probability wake. It starts in the stationary distribution: the share fall/(fall+wake)
-// sleeps.
+// to the next, and wakes up with probability wake. It starts in the stationary distribution.
 func Markov(seed uint64, fall, wake float64) func(client, tick int) bool {
 	return func(client, tick int) bool { return markovState(seed, kindAsleep, client, 0, tick, fall, wake) }
 }
 
 // markovState returns the n-th state of a stationary Markov chain of two states that turns true with probability up and
 // false with probability down. Each step uses one random number of its own. Some numbers lead to the same state from
-// either state, so it is enough to look back to the last of those: some 1/(up+down) steps, or 1/(2-up-down) for a chain
-// that mostly turns.
+// either state, so it is enough to look back to the last of those.
 func markovState(seed uint64, kind uint32, a, b, n int, up, down float64) bool {
 	up, down = min(max(0, up), 1), min(max(0, down), 1)
 	low, high := min(up, 1-down), max(up, 1-down)
@@ -135,4 +138,87 @@ func markovState(seed uint64, kind uint32, a, b, n int, up, down float64) bool {
 	}
 	first := float64(draw(seed, kind, a, b, 0).Float64()*(up+down)) < up
 	return first != turns
+}
+
+// Faulty returns the transport of member number self of a network, with a fault schedule for what it sends. members are
+// the names of all, by number; tick is how long one tick of delay lasts. Late frames and second copies go to inner from
+// goroutines that Close ends. Close closes inner.
+func Faulty(
+	inner transport.Transport, faults sim.FaultSchedule, tick time.Duration, self int, members ...string,
+) transport.Transport {
+	f := &faulty{
+		Transport: inner, faults: faults, tick: tick, self: self, members: slices.Clone(members), sent: map[string]int{},
+	}
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	if n, ok := inner.(transport.Notifier); ok {
+		return struct {
+			*faulty
+			transport.Notifier
+		}{f, n}
+	}
+	return f
+}
+
+type faulty struct {
+	transport.Transport
+	faults  sim.FaultSchedule
+	tick    time.Duration
+	self    int
+	members []string
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+
+	mu     sync.Mutex // guards what follows
+	sent   map[string]int
+	closed bool
+	late   sync.WaitGroup
+}
+
+// Send leaves all errors to the inner transport.
+func (f *faulty) Send(ctx context.Context, to string, frame []byte) error {
+	j := slices.Index(f.members, to)
+	if j < 0 || j == f.self || len(frame) > f.MaxFrame() || ctx.Err() != nil {
+		return f.Transport.Send(ctx, to, frame)
+	}
+	f.mu.Lock()
+	if f.closed {
+		f.mu.Unlock()
+		return fmt.Errorf("tinytest: send to %q: %w", to, transport.ErrClosed)
+	}
+	seq := f.sent[to]
+	f.sent[to]++
+	now := false
+	for i, ticks := range f.faults(f.self, j, seq) {
+		if i == 0 && ticks <= 0 {
+			now = true
+		} else {
+			f.late.Go(func() { f.sendLate(to, frame, ticks) })
+		}
+	}
+	f.mu.Unlock()
+	if !now {
+		return nil
+	}
+	return f.Transport.Send(ctx, to, frame)
+}
+
+// sendLate waits and sends. Its error is ignored: a frame may be lost.
+func (f *faulty) sendLate(to string, frame []byte, ticks int) {
+	timer := time.NewTimer(time.Duration(max(0, ticks)) * f.tick)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		_ = f.Transport.Send(f.ctx, to, frame)
+	case <-f.ctx.Done():
+	}
+}
+
+func (f *faulty) Close() error {
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+	f.cancel()
+	err := f.Transport.Close()
+	f.late.Wait()
+	return err
 }

@@ -1,6 +1,7 @@
 package tinytest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,9 +62,8 @@ func (n *Network) Clients() ([]sim.Client, error) {
 	return clients, nil
 }
 
-// Run runs the network as nodes over the given transports, which the caller closes, and returns the transcript, as
-// [sim.Sim.Transcript] has it, and every node's model. It ends when every node has its last release, or with the first
-// error.
+// Run runs the network as nodes over the given transports, which the caller closes, until every node has its last
+// release or one has an error. It returns the transcript, as [sim.Sim.Transcript] has it, and every node's model.
 func (n *Network) Run(ctx context.Context, transports []transport.Transport) (string, [][]float32, error) {
 	if err := n.check(); err != nil {
 		return "", nil, err
@@ -101,28 +101,21 @@ func (n *Network) Run(ctx context.Context, transports []transport.Transport) (st
 func (n *Network) member(ctx context.Context, i int, tr transport.Transport, t *sim.Transcript) ([]float32, error) {
 	cfg := sdk.Config{
 		Fleet: n.Fleet, Name: n.Fleet.Members[i], Samples: n.Samples[i], Oracle: n.Oracles[i], Transport: tr,
-		ResendAfter: n.ResendAfter,
+		ResendAfter: cmp.Or(n.ResendAfter, 50*time.Millisecond),
 		Observer:    sdk.Observer{Released: func(round int, x []float32) { t.Add(round, i, slices.Clone(x)) }},
-	}
-	if cfg.ResendAfter == 0 {
-		cfg.ResendAfter = 50 * time.Millisecond
 	}
 	if n.Noise != nil && !n.Fleet.Privacy.NonPrivate {
 		cfg.Noise = n.Noise(i)
 	}
 	for {
-		node, err := n.process(ctx, i, cfg, t)
-		if err == nil {
-			return node.Model(), nil
-		}
-		if !errors.Is(err, ErrCrashed) {
-			return nil, err
+		if model, err := n.process(ctx, i, cfg, t); !errors.Is(err, ErrCrashed) {
+			return model, err
 		}
 	}
 }
 
 // process runs a member until its run ends or it crashes.
-func (n *Network) process(ctx context.Context, i int, cfg sdk.Config, t *sim.Transcript) (_ *sdk.Node, err error) {
+func (n *Network) process(ctx context.Context, i int, cfg sdk.Config, t *sim.Transcript) (_ []float32, err error) {
 	if n.Stores != nil && n.Stores[i] != nil {
 		if cfg.Store, err = n.Stores[i](); err != nil {
 			return nil, err
@@ -139,7 +132,7 @@ func (n *Network) process(ctx context.Context, i int, cfg sdk.Config, t *sim.Tra
 	if err = node.Run(ctx); errors.Is(err, errOver) {
 		err = nil
 	}
-	return node, err
+	return node.Model(), err
 }
 
 // errOver ends nodes that wait for a final message that may have got lost.

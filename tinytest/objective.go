@@ -4,25 +4,21 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
 // Objective is an oracle of which everything is known: a function of d parameters for each of m samples, with its
-// gradient, a bound on its second derivative, its bounds, and where its mean over the samples is least. All is computed
-// in float64, with every product rounded, and is the same to the bit on every processor. It never changes, and is safe
-// for concurrent use.
+// gradient, its bounds, and where its mean is least. It is the same to the bit on every processor, never changes, and
+// is safe for concurrent use.
 type Objective struct {
-	dim     int
-	rows    [][]float64 // by sample
-	scale   []float64   // by coordinate, or by sample
-	target  []float64   // by sample
-	least   []float64   // the minimizer of the mean
-	hessian float64
-	upper   float64
+	rows           [][]float64 // by sample
+	least          []float64   // the minimizer of the mean
+	hessian, upper float64
 	// at returns the loss of a sample, and adds its gradient to grad, if that is not nil.
-	at func(l *Objective, x []float32, sample int, grad []float64) float64
+	at func(x []float32, sample int, grad []float64) float64
 }
 
 // everybody is the number under which what all clients share is drawn.
@@ -40,7 +36,7 @@ func eighths(seed uint64, client, component uint32, n int) []float64 {
 
 // newObjective draws what all losses have: a common point and a row for each sample, with coordinates from -1 to 1.
 func newObjective(seed uint64, client, dim, samples int) *Objective {
-	l := &Objective{dim: max(0, dim), least: eighths(seed, everybody, 0, dim), upper: 1}
+	l := &Objective{least: eighths(seed, everybody, 0, dim), upper: 1}
 	for h := range max(0, samples) {
 		l.rows = append(l.rows, eighths(seed, uint32(client), uint32(h), dim))
 	}
@@ -49,26 +45,24 @@ func newObjective(seed uint64, client, dim, samples int) *Objective {
 
 // Quadratic returns client's loss 1/2 sum_i c_i (x_i - t_i)², with a target t for each sample, in [-1, 1]^d, and
 // curvatures c_i in [1/2, 3/2] that are the same for all clients of a seed. It has no upper bound. Its minimizer is the
-// mean of the targets, and that of a network of clients with the same number of samples is the mean of their
-// minimizers.
+// mean of the targets.
 func Quadratic(seed uint64, client, dim, samples int) *Objective {
 	l := newObjective(seed, client, dim, samples)
-	l.scale = l.least // in [-1, 1]
-	l.least = make([]float64, l.dim)
-	l.upper = math.Inf(1)
-	for i := range l.scale {
-		l.scale[i] = 1 + l.scale[i]/2
-		l.hessian = max(l.hessian, l.scale[i])
+	curvature := l.least // in [-1, 1]
+	l.least, l.upper = make([]float64, len(curvature)), math.Inf(1)
+	for i := range curvature {
+		curvature[i] = 1 + curvature[i]/2
+		l.hessian = max(l.hessian, curvature[i])
 		for _, t := range l.rows {
 			l.least[i] += t[i]
 		}
 		l.least[i] /= float64(len(l.rows))
 	}
-	l.at = func(l *Objective, x []float32, sample int, grad []float64) float64 {
+	l.at = func(x []float32, sample int, grad []float64) float64 {
 		sum := 0.0
 		for i, t := range l.rows[sample] {
 			off := float64(x[i]) - t
-			slope := float64(l.scale[i] * off)
+			slope := float64(curvature[i] * off)
 			sum += float64(slope * off)
 			if grad != nil {
 				grad[i] += slope
@@ -84,23 +78,24 @@ func Quadratic(seed uint64, client, dim, samples int) *Objective {
 // a seed; it is the only one if there are samples in every direction. The paper's loss is the same with y of 0 or 1.
 func SquaredProbability(seed uint64, client, dim, samples int) *Objective {
 	l := newObjective(seed, client, dim, samples)
+	var target []float64 // by sample
 	for _, a := range l.rows {
 		z, square := 0.0, 0.0
 		for i := range a {
 			z += float64(a[i] * l.least[i])
 			square += float64(a[i] * a[i])
 		}
-		l.target = append(l.target, sigmoid(z))
+		target = append(target, sigmoid(z))
 		// With s' <= 1/4 and |s''| <= 1/(6 sqrt 3) the second derivative in z is at most 2 s'² + 2 |s - y| |s''|.
 		l.hessian = max(l.hessian, float64((0.125+1/(3*math.Sqrt(3)))*square))
 	}
-	l.at = func(l *Objective, x []float32, sample int, grad []float64) float64 {
+	l.at = func(x []float32, sample int, grad []float64) float64 {
 		a, z := l.rows[sample], 0.0
 		for i := range a {
 			z += float64(a[i] * float64(x[i]))
 		}
 		p := sigmoid(z)
-		off := p - l.target[sample]
+		off := p - target[sample]
 		slope := 2 * float64(float64(off*p)*(1-p))
 		for i := range grad {
 			grad[i] += float64(slope * a[i])
@@ -110,7 +105,6 @@ func SquaredProbability(seed uint64, client, dim, samples int) *Objective {
 	return l
 }
 
-// sigmoid returns 1/(1+e^-z).
 func sigmoid(z float64) float64 { return 1 / (1 + vec.Exp(-z)) }
 
 // BoundedNonconvex returns client's loss q/(1+q) with q = c|x - x*|², and a c in [1/2, 3/2] for each sample. It lies in
@@ -118,12 +112,13 @@ func sigmoid(z float64) float64 { return 1 / (1 + vec.Exp(-z)) }
 // [-1, 1]^d that is the same for all clients of a seed.
 func BoundedNonconvex(seed uint64, client, dim, samples int) *Objective {
 	l := newObjective(seed, client, dim, samples)
-	for _, c := range eighths(seed, uint32(client), everybody, samples) {
-		l.scale = append(l.scale, 1+c/2)
+	steepness := eighths(seed, uint32(client), everybody, samples)
+	for i, c := range steepness {
+		steepness[i] = 1 + c/2
 		l.hessian = max(l.hessian, 2+c)
 	}
-	l.at = func(l *Objective, x []float32, sample int, grad []float64) float64 {
-		c, q := l.scale[sample], 0.0
+	l.at = func(x []float32, sample int, grad []float64) float64 {
+		c, q := steepness[sample], 0.0
 		for i, least := range l.least {
 			off := float64(x[i]) - least
 			q += float64(off * off)
@@ -140,27 +135,27 @@ func BoundedNonconvex(seed uint64, client, dim, samples int) *Objective {
 
 // Loss implements [zoest.Oracle]. It fails if x has not length d, or the sample is not one of 0..m-1.
 func (l *Objective) Loss(_ context.Context, x []float32, sample int) (float64, error) {
-	if len(x) != l.dim || sample < 0 || sample >= len(l.rows) {
+	if len(x) != len(l.least) || sample < 0 || sample >= len(l.rows) {
 		return 0, fmt.Errorf("tinytest: loss of sample %d at a point of %d coordinates, want 0..%d and %d",
-			sample, len(x), len(l.rows)-1, l.dim)
+			sample, len(x), len(l.rows)-1, len(l.least))
 	}
-	return l.at(l, x, sample, nil), nil
+	return l.at(x, sample, nil), nil
 }
 
 // Mean returns the mean loss of all samples at x, which has length d.
 func (l *Objective) Mean(x []float32) float64 {
 	sum := 0.0
 	for h := range l.rows {
-		sum += l.at(l, x, h, nil)
+		sum += l.at(x, h, nil)
 	}
 	return sum / float64(len(l.rows))
 }
 
 // Gradient returns the gradient of Mean at x, which has length d.
 func (l *Objective) Gradient(x []float32) []float64 {
-	grad := make([]float64, l.dim)
+	grad := make([]float64, len(l.least))
 	for h := range l.rows {
-		l.at(l, x, h, grad)
+		l.at(x, h, grad)
 	}
 	for i := range grad {
 		grad[i] /= float64(len(l.rows))
@@ -169,7 +164,7 @@ func (l *Objective) Gradient(x []float32) []float64 {
 }
 
 // Minimizer returns a copy of the point where Mean is least.
-func (l *Objective) Minimizer() []float64 { return append([]float64{}, l.least...) }
+func (l *Objective) Minimizer() []float64 { return slices.Clone(l.least) }
 
 // Hessian returns L, a bound on the size of every eigenvalue of the second derivative of every sample's loss, anywhere.
 func (l *Objective) Hessian() float64 { return l.hessian }

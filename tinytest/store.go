@@ -2,6 +2,7 @@ package tinytest
 
 import (
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -23,9 +24,6 @@ func MemStore() OpenStore {
 	return func() (state.Store, error) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		if d.open != nil {
-			d.open.end("the store has been opened by somebody else")
-		}
 		d.open = &memStore{disk: d}
 		return d.open, nil
 	}
@@ -44,54 +42,51 @@ type memStore struct {
 	err  error // what every call has to return
 }
 
-// end makes all further calls fail.
-func (s *memStore) end(reason string) {
-	if s.err == nil {
-		s.err = errors.New("tinytest: " + reason)
-	}
-}
-
-func (s *memStore) Load() ([]state.Record, error) {
+// do runs f unless the store has an error. An error of f is final.
+func (s *memStore) do(f func() error) error {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
-	if s.err != nil {
-		return nil, s.err
-	}
-	return copyOf(s.disk.records), nil
-}
-
-func (s *memStore) Save(r state.Record) error {
-	s.disk.mu.Lock()
-	defer s.disk.mu.Unlock()
-	if all := s.disk.records; r.Round < 0 || len(all) > 0 && r.Round != all[0].Round+1 {
-		s.end("a save of a round that does not follow the one before")
+	if s.err == nil && s.disk.open != s {
+		s.err = errors.New("tinytest: the store has been opened by somebody else")
 	}
 	if s.err == nil {
-		s.disk.records = lastTwo(copyOf([]state.Record{r}), s.disk.records)
+		s.err = f()
 	}
 	return s.err
 }
 
+func (s *memStore) Load() (all []state.Record, err error) {
+	err = s.do(func() error { all = copyOf(s.disk.records); return nil })
+	return all, err
+}
+
+func (s *memStore) Save(r state.Record) error {
+	return s.do(func() error {
+		if all := s.disk.records; r.Round < 0 || len(all) > 0 && r.Round != all[0].Round+1 {
+			return errors.New("tinytest: a save of a round that does not follow the one before")
+		}
+		s.disk.records = lastTwo(copyOf([]state.Record{r}), s.disk.records)
+		return nil
+	})
+}
+
 func (s *memStore) Close() error {
-	s.disk.mu.Lock()
-	defer s.disk.mu.Unlock()
-	s.end("the store is closed")
+	_ = s.do(func() error { return errors.New("tinytest: the store is closed") })
 	return nil
 }
 
 // copyOf returns states with copies of their bytes.
 func copyOf(states []state.Record) []state.Record {
-	var all []state.Record
-	for _, s := range states {
-		s.State = append([]byte{}, s.State...)
-		all = append(all, s)
+	all := slices.Clone(states)
+	for i := range all {
+		all[i].State = append([]byte{}, all[i].State...)
 	}
 	return all
 }
 
 // lastTwo returns the first two of two lists, both newest first.
 func lastTwo(newer, older []state.Record) []state.Record {
-	all := append(newer[:len(newer):len(newer)], older...)
+	all := slices.Concat(newer, older)
 	return all[:min(2, len(all))]
 }
 
@@ -125,8 +120,8 @@ func TornWrite(open OpenStore, nth int) OpenStore {
 		}
 		s.load = func() ([]state.Record, error) {
 			kept, err := s.Store.Load()
-			if torn && len(kept) > 1 {
-				kept = kept[:1]
+			if torn {
+				kept = kept[:min(1, len(kept))]
 			}
 			return kept, err
 		}

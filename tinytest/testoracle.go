@@ -30,23 +30,38 @@ func TestOracle(o zoest.Oracle, dim, samples int) error {
 			c.questions = append(c.questions, question{x: x, point: p, sample: h})
 		}
 	}
-	var errs []error
-	for _, rule := range []struct {
-		name  string
-		check func() error
-	}{
+	return tryRules("oracle", []rule{
 		{"every sample has a loss: a number of size at most 1e30", c.usable},
 		{"x belongs to the caller: it is not changed", c.unchanged},
 		{"x is valid during the call only: it is not kept", c.notKept},
 		{"a call returns when its context has ended", c.ended},
 		{"Losses answers every query as Loss does, however they are grouped", c.grouped},
-	} {
-		if err := rule.check(); err != nil {
-			errs = append(errs, fmt.Errorf("tinytest: oracle: rule %q: %w", rule.name, err))
+	})
+}
+
+// rule is a part of the contract of an interface.
+type rule struct {
+	name  string
+	check func() error
+}
+
+// tryRules returns an error with a line for each rule that is broken. It stops after one of type lostError.
+func tryRules(of string, rules []rule) error {
+	var errs []error
+	for _, r := range rules {
+		if err := r.check(); err != nil {
+			errs = append(errs, fmt.Errorf("tinytest: %s: rule %q: %w", of, r.name, err))
+			if errors.As(err, new(lostError)) {
+				errs = append(errs, fmt.Errorf("tinytest: %s: the rules that follow could not be tried", of))
+				break
+			}
 		}
 	}
 	return errors.Join(errs...)
 }
+
+// lostError leaves what is on trial in an unknown state.
+type lostError struct{ error }
 
 // oracleTrial is an oracle on trial.
 type oracleTrial struct {

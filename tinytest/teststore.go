@@ -2,6 +2,7 @@ package tinytest
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,29 +20,18 @@ func TestStore(open OpenStore, size int) error {
 	}
 	c := &storeTrial{open: open, size: size}
 	// The rules build on each other: what one leaves in the store the next one finds. The last one leaves it broken.
-	for _, rule := range []struct {
-		name  string
-		check func() error
-	}{
+	err := tryRules("store", []rule{
 		{"a fresh store has no states", c.fresh},
 		{"Load finds the last two saves, newest first, at once and after a restart", c.lastTwo},
 		{"states of any bytes and length, and notes of up to MaxNote bytes, come back as they were", c.contents},
 		{"what Load returns belongs to the caller, and what Save is given is not kept", c.ownership},
 		{"a further Close returns nil", c.closes},
 		{"an error of Save is final, and leaves what was saved before", c.final},
-	} {
-		if err := rule.check(); err != nil {
-			c.errs = append(c.errs, fmt.Errorf("tinytest: store: rule %q: %w", rule.name, err))
-			if c.lost {
-				c.errs = append(c.errs, errors.New("tinytest: store: the rules that follow could not be tried"))
-				break
-			}
-		}
-	}
+	})
 	if c.store != nil {
 		_ = c.store.Close()
 	}
-	return errors.Join(c.errs...)
+	return err
 }
 
 // storeTrial is a store on trial.
@@ -50,22 +40,18 @@ type storeTrial struct {
 	size  int
 	store state.Store
 	kept  []state.Record // what must be there, newest first
-	lost  bool           // what is there is not known
-	errs  []error
 }
 
 // restart closes the store and opens it again.
-func (c *storeTrial) restart() error {
+func (c *storeTrial) restart() (err error) {
 	if c.store != nil {
 		if err := c.store.Close(); err != nil {
-			c.lost = true
-			return fmt.Errorf("Close: %w", err)
+			return lostError{fmt.Errorf("Close: %w", err)}
 		}
 	}
-	var err error
 	if c.store, err = c.open(); err != nil {
-		c.store, c.lost = nil, true
-		return fmt.Errorf("the store does not open: %w", err)
+		c.store = nil
+		return lostError{fmt.Errorf("the store does not open: %w", err)}
 	}
 	return nil
 }
@@ -78,8 +64,8 @@ func (c *storeTrial) save(content []byte, note string) error {
 	}
 	given := state.Record{Round: round, State: bytes.Clone(content), Note: note}
 	if err := c.store.Save(given); err != nil {
-		c.lost = true
-		return fmt.Errorf("Save of round %d, %d bytes and a note of %d: %w", round, len(content), len(note), err)
+		const format = "Save of round %d, %d bytes and a note of %d: %w"
+		return lostError{fmt.Errorf(format, round, len(content), len(note), err)}
 	}
 	if !bytes.Equal(given.State, content) {
 		return fmt.Errorf("Save of round %d has changed the state it was given", round)
@@ -128,6 +114,14 @@ func (c *storeTrial) both() error {
 	return nil
 }
 
+// keeps saves, and finds the state at once and after a restart.
+func (c *storeTrial) keeps(content []byte, note string) error {
+	if err := c.save(content, note); err != nil {
+		return err
+	}
+	return c.both()
+}
+
 func (c *storeTrial) fresh() error {
 	if err := c.restart(); err != nil {
 		return err
@@ -137,10 +131,7 @@ func (c *storeTrial) fresh() error {
 
 func (c *storeTrial) lastTwo() error {
 	for i := range 5 {
-		if err := c.save(pattern(i, min(c.size, 20)), ""); err != nil {
-			return err
-		}
-		if err := c.both(); err != nil {
+		if err := c.keeps(pattern(i, min(c.size, 20)), ""); err != nil {
 			return err
 		}
 	}
@@ -172,10 +163,7 @@ func (c *storeTrial) contents() error {
 		{bytes.Repeat([]byte{0xff}, (c.size+1)/2), "[]"},
 		{pattern(2, 1), "null"},
 	} {
-		if err := c.save(s.state, s.note); err != nil {
-			return err
-		}
-		if err := c.both(); err != nil {
+		if err := c.keeps(s.state, s.note); err != nil {
 			return err
 		}
 	}
@@ -202,11 +190,8 @@ func (c *storeTrial) ownership() error {
 func (c *storeTrial) closes() error {
 	err := errors.Join(c.store.Close(), c.store.Close())
 	c.store = nil
-	if err := c.restart(); err != nil {
-		return err
-	}
-	if err != nil {
-		return err
+	if lost := c.restart(); lost != nil || err != nil {
+		return cmp.Or(lost, err)
 	}
 	return c.check()
 }

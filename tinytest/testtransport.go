@@ -17,40 +17,28 @@ import (
 )
 
 const (
-	// patience is how long a conformance check waits for something that has to happen. No other result depends on time.
-	patience = 30 * time.Second
-	// again is after how long a frame that has not arrived is sent again.
-	again = time.Second
-	// largestTried is the longest frame that is sent to see whether it arrives.
-	largestTried = 64 << 20
+	patience     = 30 * time.Second // for something that has to happen; no other result depends on time
+	again        = time.Second      // until a frame that has not arrived is sent again
+	largestTried = 64 << 20         // the longest frame that is sent to see whether it arrives
 )
 
 // TestTransport checks a transport against what [transport.Transport] promises, and returns one error with a line for
-// each rule that it breaks. open brings up a network of the given members, all neighbors of each other, and returns
-// their transports in the same order; each call makes a new network, which TestTransport closes. The transports may
-// lose, repeat and reorder frames: what does not arrive is sent again, for 30 seconds. The longest frame is tried
-// unless it is longer than 64 MiB.
+// each rule that it breaks. open makes a new network of the given members, all neighbors of each other, and returns
+// their transports in the same order; TestTransport closes them. They may lose, repeat and reorder frames: what does
+// not arrive is sent again, for 30 seconds. The longest frame is tried unless it is longer than 64 MiB.
 func TestTransport(open func(members []string) ([]transport.Transport, error)) error {
-	var errs []error
-	for _, rule := range []struct {
-		name  string
-		check func(*trial) error
-	}{
-		{"a frame arrives as it was sent, under the name of its sender", (*trial).arrives},
-		{"Send takes frames of up to MaxFrame bytes, and no longer ones", (*trial).longest},
-		{"Send fails when to is not a neighbor", (*trial).strangers},
-		{"Send and Recv fail when their context ends", (*trial).contexts},
-		{"a received frame belongs to the caller, and a sent one is not changed", (*trial).ownership},
-		{"waiting for one member never delays a Send to another", (*trial).slowReceiver},
-		{"the end of a peer is no error of Recv", (*trial).peerGone},
-		{"all methods may be called from several goroutines at once", (*trial).crowd},
-		{"after Close, Send and Recv return ErrClosed, those that wait too, and a further Close nil", (*trial).closes},
-	} {
-		if err := try(open, rule.check); err != nil {
-			errs = append(errs, fmt.Errorf("tinytest: transport: rule %q: %w", rule.name, err))
-		}
-	}
-	return errors.Join(errs...)
+	in := func(check func(*trial) error) func() error { return func() error { return try(open, check) } }
+	return tryRules("transport", []rule{
+		{"a frame arrives as it was sent, under the name of its sender", in((*trial).arrives)},
+		{"Send takes frames of up to MaxFrame bytes, and no longer ones", in((*trial).longest)},
+		{"Send fails when to is not a neighbor", in((*trial).strangers)},
+		{"Send and Recv fail when their context ends", in((*trial).contexts)},
+		{"a received frame belongs to the caller, and a sent one is not changed", in((*trial).ownership)},
+		{"waiting for one member never delays a Send to another", in((*trial).slowReceiver)},
+		{"the end of a peer is no error of Recv", in((*trial).peerGone)},
+		{"all methods may be called from several goroutines at once", in((*trial).crowd)},
+		{"after Close, Send and Recv return ErrClosed, those that wait too, and a further Close nil", in((*trial).closes)},
+	})
 }
 
 // trial is a network in which one rule is tried. A faulty transport may never return, whatever its context says, so
@@ -79,11 +67,8 @@ func try(open func([]string) ([]transport.Transport, error), check func(*trial) 
 			_ = node.Close()
 		}
 	}()
-	if err != nil {
-		return fmt.Errorf("the network does not open: %w", err)
-	}
-	if len(nodes) != len(tr.names) {
-		return fmt.Errorf("the network has %d transports, want %d", len(nodes), len(tr.names))
+	if err != nil || len(nodes) != len(tr.names) {
+		return fmt.Errorf("the network opens with %d transports, want %d: %w", len(nodes), len(tr.names), orNil(err))
 	}
 	tr.nodes = nodes
 	return check(tr)
@@ -96,7 +81,6 @@ func async[T any](f func() T) chan T {
 	return c
 }
 
-// errLate says that something has not happened in time.
 var errLate = fmt.Errorf("still waits after %v", patience)
 
 // await waits for a result.
@@ -162,48 +146,34 @@ func (tr *trial) flood(ctx context.Context) chan error {
 	})
 }
 
-// recv calls Recv.
 func (tr *trial) recv(ctx context.Context, at int) (a arrival) {
 	a.from, a.frame, a.err = tr.nodes[at].Recv(ctx)
 	return a
 }
 
-// pass sends a frame until it arrives, and returns it as it was received.
+// pass sends a frame until it arrives, and returns it as it was received. Earlier frames may come once more.
 func (tr *trial) pass(from, to int, frame []byte) ([]byte, error) {
 	for range int(patience / again) {
 		if err := tr.send(from, tr.names[to], frame); err != nil {
 			return nil, fmt.Errorf("a frame of %d bytes from %q to %q is not taken: %w",
 				len(frame), tr.names[from], tr.names[to], err)
 		}
-		if got, err := tr.take(to, frame); err != nil || got != nil {
-			return got, err
+		for {
+			if tr.pending[to] == nil {
+				tr.pending[to] = async(func() arrival { return tr.recv(context.Background(), to) })
+			}
+			a, late := await(tr.pending[to], again)
+			if late != nil {
+				break
+			}
+			delete(tr.pending, to)
+			if err := tr.known(to, a); err != nil || bytes.Equal(a.frame, frame) {
+				return a.frame, err
+			}
 		}
 	}
 	return nil, fmt.Errorf("a frame of %d bytes from %q has not arrived at %q after %v",
 		len(frame), tr.names[from], tr.names[to], patience)
-}
-
-// take receives until the frame is there, or for a while: then it returns nil. Earlier frames may come once more.
-func (tr *trial) take(at int, frame []byte) ([]byte, error) {
-	for {
-		if tr.pending[at] == nil {
-			tr.pending[at] = async(func() arrival { return tr.recv(context.Background(), at) })
-		}
-		a, late := await(tr.pending[at], again)
-		if late != nil {
-			return nil, nil
-		}
-		delete(tr.pending, at)
-		if err := tr.known(at, a); err != nil {
-			return nil, err
-		}
-		if bytes.Equal(a.frame, frame) {
-			if a.frame == nil {
-				a.frame = []byte{}
-			}
-			return a.frame, nil
-		}
-	}
 }
 
 // known checks that a received frame is one that the named member has sent.
@@ -270,12 +240,8 @@ func (tr *trial) longest() error {
 }
 
 func (tr *trial) strangers() error {
-	for _, to := range []string{"nobody", "", tr.names[0]} {
-		if err := tr.refuses(to, tr.frame(0, 8)); err != nil {
-			return err
-		}
-	}
-	return nil
+	refuses := func(to string) error { return tr.refuses(to, tr.frame(0, 8)) }
+	return cmp.Or(refuses("nobody"), refuses(""), refuses(tr.names[0]))
 }
 
 func (tr *trial) contexts() error {
@@ -363,29 +329,19 @@ func (tr *trial) crowd() error {
 			frames[pair] = append(frames[pair], tr.frame(pair[0], 200))
 		}
 	}
-	faults := make(chan error, 100)
-	fault := func(err error) {
-		select {
-		case faults <- err:
-		default:
-		}
-	}
+	ctx, stop := context.WithCancelCause(context.Background()) // at the first fault
+	defer stop(nil)
 	var senders, receivers sync.WaitGroup
-	done, stop := context.WithCancel(context.Background())
-	defer stop()
 	for i := range tr.names {
 		for range 2 {
 			receivers.Go(func() {
 				for {
-					a := tr.recv(done, i)
-					if done.Err() != nil {
+					a := tr.recv(ctx, i)
+					if ctx.Err() != nil {
 						return
 					}
 					if err := tr.known(i, a); err != nil {
-						fault(err)
-						if a.err != nil {
-							return // otherwise go on, for the senders
-						}
+						stop(err)
 					}
 				}
 			})
@@ -395,8 +351,8 @@ func (tr *trial) crowd() error {
 		from, to := pair[0], pair[1]
 		senders.Go(func() {
 			for _, frame := range list {
-				if err := tr.nodes[from].Send(done, tr.names[to], frame); err != nil {
-					fault(fmt.Errorf("a Send from %q to %q: %w", tr.names[from], tr.names[to], err))
+				if err := tr.nodes[from].Send(ctx, tr.names[to], frame); err != nil {
+					stop(fmt.Errorf("a Send from %q to %q: %w", tr.names[from], tr.names[to], err))
 					return
 				}
 				tr.nodes[from].MaxFrame()
@@ -404,15 +360,13 @@ func (tr *trial) crowd() error {
 		})
 	}
 	late := ended(&senders)
-	stop()
-	_ = ended(&receivers) // or they ignore their context, which breaks another rule
-	select {
-	case err := <-faults:
-		return err
-	default:
-	}
 	if late != nil {
-		return fmt.Errorf("a Send %w", late)
+		late = fmt.Errorf("a Send %w", late)
+	}
+	stop(late)
+	_ = ended(&receivers) // or they ignore their context, which breaks another rule
+	if err := context.Cause(ctx); err != context.Canceled {
+		return err
 	}
 	return nil
 }

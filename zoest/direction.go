@@ -36,15 +36,17 @@ func (d Distribution) MarshalText() ([]byte, error) {
 	return name, d.UnmarshalText(name)
 }
 
-// UnmarshalText sets d to the distribution of a name.
+// UnmarshalText sets d to the distribution of a name; no name means Rademacher.
 func (d *Distribution) UnmarshalText(name []byte) error {
-	for _, known := range []Distribution{Rademacher, Sphere} {
-		if string(name) == known.String() {
-			*d = known
-			return nil
-		}
+	switch string(name) {
+	case "", "rademacher":
+		*d = Rademacher
+	case "sphere":
+		*d = Sphere
+	default:
+		return fmt.Errorf("zoest: directions %q, want rademacher or sphere", name)
 	}
-	return fmt.Errorf("zoest: directions %q, want rademacher or sphere", name)
+	return nil
 }
 
 // direction holds one drawn vector u, as packed signs or as floats.

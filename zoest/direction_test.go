@@ -274,10 +274,14 @@ func TestDistributionText(t *testing.T) {
 			t.Errorf("%q is read as %v, %v", text, got, err)
 		}
 	}
+	unset := Sphere
+	if err := unset.UnmarshalText(nil); unset != Rademacher || err != nil {
+		t.Errorf("no name is read as %v, %v, want the default", unset, err)
+	}
 	if _, err := Distribution(7).MarshalText(); err == nil {
 		t.Error("a distribution without a name was written")
 	}
-	for _, name := range []string{"", "Sphere", "gauss", Distribution(7).String()} {
+	for _, name := range []string{"Sphere", "gauss", Distribution(7).String()} {
 		err := new(Distribution).UnmarshalText([]byte(name))
 		if want := fmt.Sprintf("zoest: directions %q, want rademacher or sphere", name); err == nil || err.Error() != want {
 			t.Errorf("%q gives the error %v, want %s", name, err, want)

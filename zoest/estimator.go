@@ -17,9 +17,8 @@ type Config struct {
 	Directions Distribution // of the query directions
 
 	// Centered subtracts from each loss the last one seen of the same component, 0 before the first. That number is known
-	// before the query and E u = 0, so the conditional mean of the estimate is the same; but nearly all of its variance,
-	// which comes from the constant part of the loss, is gone. The memory grows by one number a component. The second
-	// moment stays below 9 Q^2 for losses in [0, B], with M_2 = B^2, and below 36 Q^2 in general.
+	// before the query and E u = 0, so the conditional mean of the estimate is the same, but nearly all of its variance is
+	// gone. The second moment stays below 9 Q^2 for losses in [0, B], with M_2 = B^2, and below 36 Q^2 in general.
 	Centered bool
 	// Seeded keeps of each row of the table only what it takes to compute it again, 8 bytes in place of 4d: the same bits,
 	// for one more drawn direction a query.
@@ -61,13 +60,8 @@ func (c Config) Validate() error {
 // It holds m*d + 4d numbers, or 2m + 5d with a seeded table, m more if centered, and up to 2d for each further query of
 // the window. [NewEstimator] allocates them, and nothing is allocated afterwards. It is not safe for concurrent use.
 //
-// Answers are collected, up to eight, and then applied to table, v and abar piece by piece, so that a piece of v and
-// abar stays in the processor's nearest cache for all of them. Each number takes the answers in the order of the stage,
-// however many are collected.
-//
-// The table's mean is updated row by row. To keep rounding errors from growing without bound, it is summed again with
-// each Fill, and at the beginning of a step once max(8m, 16384) rows have been replaced since: in between its error is
-// at most that many half ulps.
+// The table's mean is updated row by row. To bound its rounding error, it is summed again with each Fill, and at the
+// beginning of a step once max(8m, 16384) rows have been replaced since.
 type Estimator struct {
 	cfg   Config
 	table table
@@ -100,13 +94,6 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	if cfg.Batch == 0 {
 		cfg.Batch = cfg.Samples
 	}
-	e := &Estimator{
-		cfg:   cfg,
-		batch: newBatch(cfg.Samples, cfg.Batch),
-		abar:  make([]float32, cfg.Dim),
-		v:     make([]float32, cfg.Dim),
-		renew: max(8*cfg.Samples, 1<<14),
-	}
 	window, collect, work := max(1, cfg.Window), 8, min(cfg.Dim, piece)
 	if cfg.Seeded {
 		work = cfg.Dim // a seeded row is computed as a whole
@@ -114,15 +101,17 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	if cfg.Directions == Sphere {
 		collect = 1 // d floats each, where signs take d bits
 	}
+	e := &Estimator{
+		cfg: cfg, batch: newBatch(cfg.Samples, cfg.Batch), renew: max(8*cfg.Samples, 1<<14),
+		abar: make([]float32, cfg.Dim), v: make([]float32, cfg.Dim), q: make([]float32, work),
+		open: make([]Query, 0, window), held: make([]answered, 0, max(window, collect)),
+	}
 	for range max(window, collect) {
 		e.dirs = append(e.dirs, newDirection(cfg.Directions, cfg.Dim))
 	}
 	for range window {
 		e.point = append(e.point, make([]float32, cfg.Dim))
 	}
-	e.q = make([]float32, work)
-	e.open = make([]Query, 0, window)
-	e.held = make([]answered, 0, len(e.dirs))
 	e.table = newTable(cfg, e.address)
 	if cfg.Centered {
 		e.last = make([]float32, cfg.Samples)
@@ -237,7 +226,8 @@ func (e *Estimator) Answer(losses ...float64) error {
 	return nil
 }
 
-// apply puts the collected answers into the table, abar and v.
+// apply puts the collected answers into the table, abar and v, piece by piece: a piece of v and abar stays in the
+// processor's nearest cache for all of them. Each number takes the answers in the order of the stage.
 func (e *Estimator) apply() {
 	byB, byM := 1/float32(e.cfg.Batch), 1/float32(e.cfg.Samples)
 	for from := 0; from < e.cfg.Dim; from += len(e.q) {
@@ -268,6 +258,111 @@ func (e *Estimator) apply() {
 func (e *Estimator) Estimate() []float32 { return e.v }
 
 // Baselines returns the last loss seen of each component, length m, or nil if the estimator is not centered. The
-// estimator owns the slice: copied between two rounds, and copied back into a new estimator, it carries the memory over
-// a restart.
+// estimator owns the slice. Copied between two rounds into a new estimator, it carries the memory over a restart.
 func (e *Estimator) Baselines() []float32 { return e.last }
+
+// table is the memory table: a row a_h = coefficient*direction for each of the m components. A dense table holds the
+// rows, a seeded one holds what it takes to compute them again. Both give the same bits.
+type table struct {
+	d    int
+	flat []float32 // dense: m rows of d numbers in one slice, allocated once
+
+	seeds   []seededRow // seeded
+	row     []float32   // room for one row
+	dir     direction   // and for its direction
+	address func(h int, stage uint32) rng.Stream
+}
+
+// seededRow names the direction of a row by the stage of the round that drew it.
+type seededRow struct {
+	stage       uint32 // 0: the table was filled; t+1: local step t
+	coefficient float32
+}
+
+func newTable(cfg Config, address func(h int, stage uint32) rng.Stream) table {
+	t := table{d: cfg.Dim, address: address}
+	if cfg.Seeded {
+		t.seeds, t.row = make([]seededRow, cfg.Samples), make([]float32, cfg.Dim)
+		t.dir = newDirection(cfg.Directions, cfg.Dim)
+	} else {
+		t.flat = make([]float32, cfg.Samples*cfg.Dim)
+	}
+	return t
+}
+
+// place returns room for a new row h, in a dense table the row itself. It is valid until the next call.
+func (t *table) place(h int) []float32 {
+	if t.seeds != nil {
+		return t.row
+	}
+	return t.flat[h*t.d : (h+1)*t.d : (h+1)*t.d]
+}
+
+// at returns row h: a view that is valid until the next call.
+func (t *table) at(h int) []float32 {
+	row := t.place(h)
+	if t.seeds != nil {
+		s := t.seeds[h]
+		t.dir.draw(t.address(h, s.stage))
+		t.dir.scale(row, 0, s.coefficient)
+	}
+	return row
+}
+
+// note records the direction and the coefficient of row h.
+func (t *table) note(h int, stage uint32, coefficient float32) {
+	if t.seeds != nil {
+		t.seeds[h] = seededRow{stage, coefficient}
+	}
+}
+
+// mean stores the mean of all rows, summed from first to last.
+func (t *table) mean(abar []float32, m int) {
+	clear(abar)
+	for h := range m {
+		vec.Axpy(abar, 1, t.at(h))
+	}
+	vec.Scale(abar, 1/float32(m))
+}
+
+// batch draws mini-batches: subsets of fixed size, uniform and without replacement.
+type batch struct {
+	items []int // a permutation of 0..m-1
+	swaps []int // how far the i-th step of the shuffle reached; as many as the batch has items
+}
+
+func newBatch(m, size int) batch {
+	b := batch{items: make([]int, m), swaps: make([]int, size)}
+	for i := range b.items {
+		b.items[i] = i
+	}
+	return b
+}
+
+// all returns 0..m-1. It undoes the previous shuffle, last swap first, so that a draw depends on its address alone, at
+// a cost of O(size). The slice is valid until the next draw.
+func (b *batch) all() []int {
+	for i := len(b.swaps) - 1; i >= 0; i-- {
+		b.swap(i)
+	}
+	clear(b.swaps)
+	return b.items
+}
+
+// draw returns the batch at the start of a stream, in the order drawn. A batch of everything is in ascending order and
+// draws nothing. The slice is valid until the next draw.
+func (b *batch) draw(s rng.Stream) []int {
+	if b.all(); len(b.swaps) == len(b.items) {
+		return b.items
+	}
+	for i := range b.swaps {
+		b.swaps[i] = s.IntN(len(b.items) - i)
+		b.swap(i)
+	}
+	return b.items[:len(b.swaps)]
+}
+
+func (b *batch) swap(i int) {
+	j := i + b.swaps[i]
+	b.items[i], b.items[j] = b.items[j], b.items[i]
+}

@@ -6,8 +6,7 @@ import (
 	"math"
 )
 
-// Oracle is the black box: it evaluates the loss of one sample at one point. SPADE-Edge never learns more about a
-// model.
+// Oracle is the black box: it evaluates the loss of one sample at one point.
 type Oracle interface {
 	// Loss returns f_h(x) for the sample h, 0 <= h < m, plus noise of mean zero (zeta in the paper) if the measurement is
 	// noisy: then a repeated call need not give the same value. x belongs to the caller and is valid during the call only.
@@ -38,8 +37,7 @@ type Query struct {
 	Sample int       // the component h, 0 <= h < m
 }
 
-// fault returns the error of a query without a usable answer. It names the sample and the first coordinates of the
-// point.
+// fault returns the error of a query without a usable answer.
 func (q Query) fault(err error) error {
 	point, dots := q.Point, ""
 	if len(point) > 6 {
@@ -59,11 +57,10 @@ func Usable(loss float64) bool { return math.Abs(loss) <= 1e30 }
 func Ask(ctx context.Context, o Oracle, queries []Query, losses []float64, retries int) error {
 	batch, many := o.(BatchOracle)
 	many = many && len(queries) > 1
-	var failed error // of the whole batch
+	var failed, first error // of the whole batch; of a query
 	if many {
 		failed = batch.Losses(ctx, queries, losses)
 	}
-	var first error
 	for i, q := range queries {
 		err, again := failed, 0
 		if !many {

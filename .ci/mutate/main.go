@@ -90,8 +90,8 @@ var mutations = []mutation{
 		oracle},
 	{"mean of the table never updated", "zoest/estimator.go",
 		"v, abar, q, byB, byM)", "v, append([]float32(nil), abar...), q, byB, byM)", oracle},
-	{"batch with replacement", "zoest/batch.go",
-		"	return b.items[:b.size]\n", `	out := make([]int, b.size)
+	{"batch with replacement", "zoest/estimator.go",
+		"	return b.items[:len(b.swaps)]\n", `	out := make([]int, len(b.swaps))
 	for i := range out {
 		out[i] = b.items[s.IntN(len(b.items))]
 	}
@@ -164,7 +164,7 @@ var mutations = []mutation{
 	{"a mark that is not written", "sdk/state/ledger.go",
 		"	if !l.log.mark(id, round) {\n", "	if l.log.mark(id, round); round > 0 {\n", ledger},
 	{"a line that counts as marked when the ledger is opened", "sdk/state/ledger.go",
-		"			log.settle(*m)\n", "			log.settle(highWater{Head: log.head(log.seq())})\n", ledger},
+		"			l.log.settle(*m)\n", "			l.log.settle(highWater{Head: l.log.head(l.log.seq())})\n", ledger},
 	{"claims without a signature", "sdk/claims.go",
 		"		if held == 0 {\n			return nil, nil", "		if held >= 0 {\n			return nil, nil", claims},
 	{"a claim about another release than the signed one", "sdk/claims.go",

@@ -139,7 +139,7 @@ func (tr *trial) newInsider(t *testing.T, name string, memory bool, change func(
 		}
 		return change(in, to, f)
 	}
-	own, err := loadOracle(t.Context(), node.Oracle, file)
+	own, err := node.Oracle.Open(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,23 +19,10 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-var checkCommand = &command{
-	name:  "check",
-	short: "whether a node is fit to run",
-	run:   checkNode,
-}
-
-// The levels of a finding.
-const (
-	levelOK   = "ok"
-	levelWarn = "warn"
-	levelFail = "fail"
-)
-
 // finding is a line of check.
 type finding struct {
 	Item    string `json:"item"`
-	Verdict string `json:"verdict"`
+	Verdict string `json:"verdict"` // ok, warn or fail
 	Text    string `json:"text"`
 }
 
@@ -49,12 +36,11 @@ type checkup struct {
 	timeout time.Duration
 }
 
-func checkNode(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
-	fs := cmd.flags()
-	offline := fs.Bool("offline", false, "leave the neighbors out")
-	timeout := fs.Duration("timeout", 30*time.Second, "how long the oracle, and each neighbor, has to answer")
-	asJSON := fs.Bool("json", false, "print one JSON object to standard output")
-	path, err := cmd.parseFile(fs, args, out)
+func checkNode(ctx context.Context, cmd *cmdline) error {
+	offline := cmd.Bool("offline", false, "leave the neighbors out")
+	timeout := cmd.Duration("timeout", 30*time.Second, "how long the oracle, and each neighbor, has to answer")
+	cmd.jsonFlag("")
+	path, err := cmd.parseFile()
 	if err != nil {
 		return err
 	}
@@ -66,25 +52,21 @@ func checkNode(ctx context.Context, cmd *command, args []string, out, log io.Wri
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if *asJSON {
-		if err := writeObject(out, c); err != nil {
-			return err
-		}
-	} else {
-		for _, f := range c.Items {
-			fmt.Fprintf(out, "%-5s %-22s %s\n", f.Verdict, f.Item, f.Text)
-		}
-	}
-	if c.OK {
-		return nil
-	}
 	var bad []string
+	err = cmd.print(c, func(t table) {
+		for _, f := range c.Items {
+			fmt.Fprintf(t, "%-5s %-22s %s\n", f.Verdict, f.Item, f.Text)
+		}
+	})
 	for _, f := range c.Items {
-		if f.Verdict == levelFail {
+		if f.Verdict == "fail" {
 			bad = append(bad, f.Item)
 		}
 	}
-	return exitError{fmt.Errorf("not fit to run: %s", strings.Join(bad, ", ")), c.Code}
+	if err == nil && !c.OK {
+		err = exitError{fmt.Errorf("not fit to run: %s", strings.Join(bad, ", ")), c.Code}
+	}
+	return err
 }
 
 func (c *checkup) add(item, level, format string, args ...any) {
@@ -92,15 +74,15 @@ func (c *checkup) add(item, level, format string, args ...any) {
 	c.Items = append(c.Items, finding{item, level, text})
 }
 
-func (c *checkup) ok(item, format string, args ...any)   { c.add(item, levelOK, format, args...) }
-func (c *checkup) warn(item, format string, args ...any) { c.add(item, levelWarn, format, args...) }
+func (c *checkup) ok(item, format string, args ...any)   { c.add(item, "ok", format, args...) }
+func (c *checkup) warn(item, format string, args ...any) { c.add(item, "warn", format, args...) }
 
 // fail adds a fault. The first one decides the exit code, which is that of run.
 func (c *checkup) fail(item string, code int, err error) {
 	if c.OK {
 		c.OK, c.Code = false, code
 	}
-	c.add(item, levelFail, "%v", cured(err))
+	c.add(item, "fail", "%v", cured(err))
 }
 
 // codeOf is what run would end with after an error.
@@ -108,13 +90,9 @@ func codeOf(err error) int { return exitCode(err, "", io.Discard) }
 
 // everything runs the checks in order, as far as the earlier ones allow.
 func (c *checkup) everything(ctx context.Context, path string, offline bool) {
-	node, err := fleetfile.ReadNode(path)
+	node, err := readOwn(path)
 	if err != nil {
 		c.fail("node file", exitUsage, err)
-		return
-	}
-	if node.NATS != nil {
-		c.fail("node file", exitUsage, errNATS)
 		return
 	}
 	c.ok("node file", "%q of %s", node.Name, node.Fleet)
@@ -122,9 +100,8 @@ func (c *checkup) everything(ctx context.Context, path string, offline bool) {
 	if err != nil {
 		c.fail("fleet file", exitUsage, err)
 	} else {
-		hash := file.Fleet.Hash()
-		c.ok("fleet file", "run %q, %d members, %d parameters, hash %x", file.Fleet.Run, len(file.Members), file.Fleet.Dim,
-			hash[:8])
+		f, hash := file.Fleet, file.Fleet.Hash()
+		c.ok("fleet file", "run %q, %d members, %d parameters, hash %x", f.Run, len(file.Members), f.Dim, hash[:8])
 	}
 	key, err := fleetfile.ReadKey(node.Key)
 	if err != nil {
@@ -205,11 +182,10 @@ func (c *checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 // load makes ready what the node learns from.
 func (c *checkup) load(ctx context.Context, node *fleetfile.Node, file *fleetfile.File) (*fleetfile.Source, error) {
 	if s := node.Oracle.Stream; s != nil && s.Command[0] == gap {
-		return nil, usageError{errors.New("the node file has a gap: put in what this node learns from, a stream, a oneshot " +
-			"or a builtin " +
-			"(go doc of sdk/fleetfile shows them)")}
+		return nil, usageError{errors.New("the node file has a gap: put in what this node learns from, " +
+			"a stream, a oneshot or a builtin (go doc of sdk/fleetfile shows them)")}
 	}
-	return loadOracle(ctx, node.Oracle, file)
+	return node.Oracle.Open(ctx, file)
 }
 
 // stateFolder looks at a state folder, which need not be there.
@@ -244,11 +220,11 @@ func (c *checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *sdk.PreflightRepo
 		c.fail(item, exitMismatch, fmt.Errorf("%s: %w: give this run a folder of its own", node.State, r.State))
 		return
 	case r.Kept == nil:
+		text := " is new" + running
 		if _, err := os.Stat(node.State); err != nil {
-			c.ok(item, "%s is made when the run begins", node.State)
-			return
+			text = " is made when the run begins"
 		}
-		c.ok(item, "%s is new%s", node.State, running)
+		c.ok(item, "%s", node.State+text)
 		return
 	case r.Kept.Round == last:
 		c.ok(item, "the run is done: run serves its last round to neighbors that still need it%s", running)
@@ -269,8 +245,8 @@ func (c *checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 	case r.Privacy != nil:
 		c.fail("privacy", codeOf(r.Privacy), r.Privacy)
 	default:
-		epsilon := epsilonText(pr.Accounting.Epsilon(f.Rho(), pr.Delta))
-		c.ok("privacy", "epsilon %s (%v) at delta %v over %d rounds", epsilon, pr.Accounting, pr.Delta, f.Method.Rounds)
+		c.ok("privacy", "epsilon %s (%v) at delta %v over %d rounds",
+			epsilonText(pr.Accounting.Epsilon(f.Rho(), pr.Delta)), pr.Accounting, pr.Delta, f.Method.Rounds)
 	}
 	if errLedger != nil {
 		c.fail("ledger", codeOf(errLedger), errLedger)
@@ -284,11 +260,11 @@ func (c *checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 // listen binds the port, unless the node itself has it.
 func (c *checkup) listen(node *fleetfile.Node, used bool) {
 	const item = "listen"
-	switch {
-	case node.Listen == "":
+	if node.Listen == "" {
 		c.ok(item, "not needed: no neighbor dials this node")
 		return
-	case used:
+	}
+	if used {
 		c.ok(item, "%s is the running node's", node.Listen)
 		return
 	}
@@ -298,9 +274,9 @@ func (c *checkup) listen(node *fleetfile.Node, used bool) {
 	}
 	if err != nil {
 		c.fail(item, exitFailed, err)
-		return
+	} else {
+		c.ok(item, "%s can be bound", node.Listen)
 	}
-	c.ok(item, "%s can be bound", node.Listen)
 }
 
 // disk compares what the node will need with what is free on the disk of its state.
@@ -312,10 +288,7 @@ func (c *checkup) disk(node *fleetfile.Node, need int64) {
 		}
 	}
 	dir, err := filepath.Abs(node.State)
-	for err == nil {
-		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
-			break
-		}
+	for _, missing := os.Stat(dir); err == nil && missing != nil && dir != filepath.Dir(dir); _, missing = os.Stat(dir) {
 		dir = filepath.Dir(dir)
 	}
 	free, err := freeSpace(dir)

@@ -9,16 +9,7 @@ import (
 	"strings"
 )
 
-var completionCommand = &command{
-	name:  "completion",
-	short: "completion of commands, flags and files for a shell",
-}
-
-func init() { // completion looks at all commands, and is one of them
-	completionCommand.run = completion
-}
-
-// shells are those that there is a script for. The text of completionPrefix and the name is the script but for
+// shells are those that there is a script for. The text completion/NAME is the script but for
 // {{names}} and {{commands}}, which write makes, and {{paths}}.
 var shells = []struct {
 	name  string
@@ -27,16 +18,16 @@ var shells = []struct {
 	{"bash", bashCommands}, {"zsh", zshCommands}, {"fish", fishCommands},
 }
 
-func completion(_ context.Context, cmd *command, args []string, out, _ io.Writer) error {
+func completion(_ context.Context, c *cmdline) error {
 	var names []string
 	for _, sh := range shells {
 		names = append(names, sh.name)
 	}
 	want := strings.Join(names, ", ")
-	if len(args) == 0 {
+	if len(c.args) == 0 {
 		return usageError{fmt.Errorf("no shell given, want %s", want)}
 	}
-	name, err := cmd.parseFile(cmd.flags(), args, out)
+	name, err := c.parseFile()
 	if err != nil {
 		return err
 	}
@@ -46,7 +37,7 @@ func completion(_ context.Context, cmd *command, args []string, out, _ io.Writer
 	}
 	first, rest := shells[i].write(completables(names))
 	script := strings.NewReplacer("{{names}}", first, "{{commands}}", rest, "{{paths}}", pathWords)
-	_, err = io.WriteString(out, script.Replace(text(completionPrefix+name)))
+	_, err = io.WriteString(c.out, script.Replace(text("completion/"+name)))
 	return err
 }
 
@@ -65,6 +56,9 @@ type flagWord struct {
 	file        bool     // the value is a file's name
 	words       []string // that the value can be; those that end with a colon go on
 }
+
+// free says that any value can follow.
+func (f flagWord) free() bool { return !f.alone && !f.file && f.words == nil }
 
 // flagWords are the values that can be listed. Flags with the same name mean the same in all commands.
 var flagWords = map[string][]string{
@@ -91,34 +85,31 @@ func completables(shells []string) []completable {
 		c := completable{name: cmd.name, short: cmd.short}
 		for _, f := range cmd.registered() {
 			kind, about := flag.UnquoteUsage(f)
-			alone := false
-			if b, ok := f.Value.(interface{ IsBoolFlag() bool }); ok {
-				alone = b.IsBoolFlag()
-			}
+			b, ok := f.Value.(interface{ IsBoolFlag() bool })
+			alone := ok && b.IsBoolFlag()
 			c.flags = append(c.flags, flagWord{f.Name, about, alone, kind == "file", flagWords[f.Name]})
 		}
-		usage, _, _ := strings.Cut(cmd.about(), "\n")
+		usage, _, _ := strings.Cut(about(cmd.name), "\n")
 		switch {
 		case strings.Contains(usage, " DIR"):
 			c.place = "folder"
 		case strings.Contains(usage, "NODEFILE") || strings.Contains(usage, " PATH"):
 			c.place = "file"
-		case cmd == completionCommand:
+		case cmd.name == "completion":
 			c.words = shells
 		}
 		all = append(all, c)
 		names = append(names, cmd.name)
 	}
-	topics, _ := topicNames()
-	return append(all, completable{name: "help", short: "what a command or a topic is about", words: append(topics,
-		names...)})
+	names = append(topicNames(), names...)
+	return append(all, completable{name: "help", short: "what a command or a topic is about", words: names})
 }
 
 // registered returns the flags of a command: those that it has made when it is asked for its help.
 func (cmd *command) registered() (all []*flag.Flag) {
-	asked := *cmd
-	asked.show = func(fs *flag.FlagSet) { fs.VisitAll(func(f *flag.Flag) { all = append(all, f) }) }
-	_ = cmd.run(context.Background(), &asked, []string{"-h"}, io.Discard, io.Discard) // it ends with the help
+	c := newCmdline(cmd.name, []string{"-h"}, io.Discard, io.Discard)
+	c.show = func(fs *flag.FlagSet) { fs.VisitAll(func(f *flag.Flag) { all = append(all, f) }) }
+	_ = cmd.run(context.Background(), c) // it ends with the help
 	return all
 }
 
@@ -161,8 +152,7 @@ func bashCommands(all []completable) (names, commands string) {
 			if files := c.flagList("|", func(f flagWord) bool { return f.file }); files != "" {
 				w.line("\t\t%s) flags= place=file values= ;;", files)
 			}
-			others := c.flagList("|", func(f flagWord) bool { return !f.alone && !f.file && f.words == nil })
-			if others != "" {
+			if others := c.flagList("|", flagWord.free); others != "" {
 				w.line("\t\t%s) return ;;", others)
 			}
 			w.line("\t\tesac")

@@ -6,40 +6,29 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/monitor"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-var demoCommand = &command{
-	name:  "demo",
-	short: "eight nodes with real websockets on this machine",
-	run:   demo,
-}
-
-func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
-	o := newOptions()
+func demo(ctx context.Context, c *cmdline) error {
+	o := newOptions(c)
 	o.data, o.nodes, o.graph, o.partition = "synthetic:clinical", 8, "ring", "dirichlet:0.1"
 	o.cooldown, o.epsilon = 30, 32
-	fs := cmd.flags()
-	o.register(fs)
-	addr := fs.String("http", "",
+	addr := c.String("http", "",
 		"serve a page that shows all nodes at this loopback `address`, and go on with that at the end until an interrupt")
-	if err := o.read(cmd, fs, args, out); err != nil {
-		return err
+	err := o.read(c)
+	if err == nil {
+		err = checkHTTP(*addr)
 	}
-	if *addr != "" {
-		if err := monitor.CheckAddress(*addr); err != nil {
-			return usageError{fmt.Errorf("-http: %w", err)}
-		}
+	if err != nil {
+		return err
 	}
 	if o.nodes > maxDemoNodes {
 		return usageError{fmt.Errorf("-nodes is %d, want at most %d nodes with sockets in one process; simulate takes more",
@@ -49,10 +38,10 @@ func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) 
 	if err != nil {
 		return err
 	}
-	show := newProgress(log, o.rounds, o.cooldown)
+	show := newProgress(c.log, o.rounds, o.cooldown)
 	show.say("nodes: %d, connections between them over TLS websockets on this machine: %d, parameters of the model: %d",
 		o.nodes, len(p.fleet.Edges), p.fleet.Dim)
-	p.writeChosen(log)
+	p.writeChosen(c.log)
 	if o.nonPrivate {
 		show.say("NOT PRIVATE: nothing is clipped and no noise is added")
 	}
@@ -77,18 +66,15 @@ func demo(ctx context.Context, cmd *command, args []string, out, log io.Writer) 
 	if err != nil {
 		return err
 	}
-	if o.json {
-		err = writeObject(out, r)
-	} else {
-		p.writeTable(out, r, solo, each)
-	}
+	err = c.print(r, func(t table) { p.writeTable(t, r, solo, each) })
 	if err != nil || stage == nil {
 		return err
 	}
-	if h, ok := out.(*held); ok { // not to be waited for
+	if h, ok := c.out.(*held); ok { // not to be waited for
 		err = h.Flush()
 	}
-	stage.stay(ctx)
+	show.say("the page stays until you interrupt (Ctrl-C)")
+	<-ctx.Done()
 	return err
 }
 
@@ -99,7 +85,7 @@ const maxDemoNodes = 100
 // releases.
 func (p *problem) runNodes(ctx context.Context, show *progress, stage *stage) (r *result, models, means [][]float32,
 	err error) {
-	trs, keys, err := p.listen()
+	trs, keys, file, err := p.listen()
 	defer func() {
 		var wg sync.WaitGroup // side by side: each gives its peers a moment to say goodbye
 		for _, tr := range trs {
@@ -110,17 +96,20 @@ func (p *problem) runNodes(ctx context.Context, show *progress, stage *stage) (r
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	releases := p.transcript(show, stage)
+	releases := sim.NewTranscript(len(trs), func(round int, models [][]float32) { // once every node has made its release
+		xbar := mean(models)
+		accuracy, consensus := p.test.Accuracy(xbar), consensusError(xbar, models)
+		show.round(round, fmt.Sprintf("average model %.1f %%, consensus error %.2g", 100*accuracy, consensus))
+		stage.add(round, accuracy, consensus, xbar)
+	})
 	nodes := make([]*sdk.Node, len(trs))
 	for i, tr := range trs {
 		nodes[i], err = sdk.New(sdk.Config{
 			Fleet: p.fleet, Name: p.fleet.Members[i], Samples: p.samples[i], Oracle: p.oracles[i], Transport: tr,
-			Key: keys[i], Keys: func(member string) []ed25519.PublicKey {
-				j := slices.Index(p.fleet.Members, member)
-				return []ed25519.PublicKey{keys[j].Public().(ed25519.PublicKey)}
-			},
-			SeededTable: p.opt.table == "seeded", Average: p.opt.average,
-			Observer: stage.observer(i, sdk.Observer{Released: func(round int, x []float32) { releases.Add(round, i, slices.Clone(x)) }}),
+			Key: keys[i], Keys: file.SigningKeys, SeededTable: p.opt.table == "seeded", Average: p.opt.average,
+			Observer: stage.observer(i, sdk.Observer{
+				Released: func(round int, x []float32) { releases.Add(round, i, slices.Clone(x)) },
+			}),
 		})
 		if err != nil {
 			return nil, nil, nil, err
@@ -183,47 +172,31 @@ func watch(ctx context.Context, trs []*ws.Transport, names []string, cancel cont
 
 // listen makes a key for every member and brings up its listener; then each learns where its neighbors are. On an error
 // the transports made so far are returned as well.
-func (p *problem) listen() (trs []*ws.Transport, keys []ed25519.PrivateKey, err error) {
-	members := p.fleet.Members
-	keys = make([]ed25519.PrivateKey, len(members))
-	pins := make([]ed25519.PublicKey, len(members))
-	for i := range keys {
-		if pins[i], keys[i], err = ed25519.GenerateKey(rand.Reader); err != nil {
-			return nil, nil, err
-		}
-	}
-	for i, name := range members {
-		cfg := ws.Config{
-			Name: name, Key: keys[i], Listen: "127.0.0.1:0", MaxFrame: wire.MaxFrame(p.fleet.Dim),
-			Hello: p.fleet.Hello(name), CheckHello: p.fleet.CheckHello(name),
-		}
-		for _, j := range p.graph.Neighbors(i) {
-			cfg.Peers = append(cfg.Peers, ws.Peer{Name: members[j], Keys: []ed25519.PublicKey{pins[j]}})
-		}
-		tr, err := ws.New(cfg)
+func (p *problem) listen() (trs []*ws.Transport, keys []ed25519.PrivateKey, file *fleetfile.File, err error) {
+	file = &fleetfile.File{Fleet: p.fleet}
+	for _, name := range p.fleet.Members {
+		public, key, err := ed25519.GenerateKey(rand.Reader)
 		if err != nil {
-			return trs, nil, err
+			return nil, nil, nil, err
+		}
+		keys = append(keys, key)
+		file.Members = append(file.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{public}})
+	}
+	for i, name := range p.fleet.Members {
+		tr, err := ws.New(linkConfig(&fleetfile.Node{Name: name, Listen: "127.0.0.1:0"}, file, keys[i]))
+		if err != nil {
+			return trs, nil, nil, err
 		}
 		trs = append(trs, tr)
 	}
 	for i, tr := range trs {
 		for _, j := range p.graph.Neighbors(i) {
-			if err := tr.SetAddresses(members[j], trs[j].Addr()); err != nil {
-				return trs, nil, err
+			if err := tr.SetAddresses(p.fleet.Members[j], trs[j].Addr()); err != nil {
+				return trs, nil, nil, err
 			}
 		}
 	}
-	return trs, keys, nil
-}
-
-// transcript takes in the releases of all nodes. It shows a round when every node has made its release.
-func (p *problem) transcript(show *progress, stage *stage) *sim.Transcript {
-	return sim.NewTranscript(len(p.fleet.Members), func(round int, models [][]float32) {
-		xbar := mean(models)
-		accuracy, consensus := p.test.Accuracy(xbar), consensusError(xbar, models)
-		show.round(round, fmt.Sprintf("average model %.1f %%, consensus error %.2g", 100*accuracy, consensus))
-		stage.add(round, accuracy, consensus, xbar)
-	})
+	return trs, keys, file, nil
 }
 
 // compare trains every node alone and one on all data, without noise, and returns the accuracy of each node alone.
@@ -235,37 +208,32 @@ func (p *problem) compare(ctx context.Context, r *result) ([]float64, error) {
 			return nil, err
 		}
 	}
-	each, err := p.accuracies(models)
-	if err != nil {
-		return nil, err
-	}
-	solo, _ := average(each)
 	pooled, err := p.alone(ctx, p.opt.modelSpec().New(p.train))
 	if err != nil {
 		return nil, err
 	}
-	best, err := percent(p.test.Accuracy(pooled))
-	r.AccuracyAlone, r.AccuracyPooled = &solo, &best
-	return each, err
+	each := p.accuracies(models...)
+	solo, _ := average(each)
+	r.AccuracyAlone, r.AccuracyPooled = &solo, &p.accuracies(pooled)[0]
+	return each, nil
 }
 
 // writeTable prints what a person wants to know after a demo.
-func (p *problem) writeTable(w io.Writer, r *result, solo, each []float64) {
-	fmt.Fprintf(w, "\n%-10s %8s %12s %14s %16s\n", "node", "samples", "class "+className(p.train, p.train.Classes-1),
+func (p *problem) writeTable(t table, r *result, solo, each []float64) {
+	fmt.Fprintf(t, "\n%-10s %8s %12s %14s %16s\n", "node", "samples", "class "+className(p.train, p.train.Classes-1),
 		"alone", "with the others")
 	for i, name := range p.fleet.Members {
-		fmt.Fprintf(w, "%-10s %8d %10.0f %% %12.1f %% %14.1f %%\n", name, p.samples[i], p.share(i), solo[i], each[i])
+		fmt.Fprintf(t, "%-10s %8d %10.0f %% %12.1f %% %14.1f %%\n", name, p.samples[i], p.share(i), solo[i], each[i])
 	}
-	fmt.Fprintf(w, "%-10s %8s %12s %12.1f %% %14.1f %%\n", "average", "", "", *r.AccuracyAlone, r.AccuracyMean)
-	fmt.Fprintf(w, "%-10s %8d %12s %14s %14.1f %%\n\n", "pooled", p.train.Len(), "", "", *r.AccuracyPooled)
-	fmt.Fprintf(w, "accuracy is on test data that no node has; \"alone\" and \"pooled\" (one node with "+
+	fmt.Fprintf(t, "%-10s %8s %12s %12.1f %% %14.1f %%\n", "average", "", "", *r.AccuracyAlone, r.AccuracyMean)
+	fmt.Fprintf(t, "%-10s %8d %12s %14s %14.1f %%\n\n", "pooled", p.train.Len(), "", "", *r.AccuracyPooled)
+	fmt.Fprintf(t, "accuracy is on test data that no node has; \"alone\" and \"pooled\" (one node with "+
 		"everybody's data) are trained without noise\n\n")
-	fmt.Fprintf(w, "consensus error %.3g, mean squared distance between a node's model and the average one\n",
-		r.ConsensusError)
-	fmt.Fprintf(w, "sent           %s in all: %d rounds over %d connections, both ways; no data, no gradients\n",
+	t.row("consensus error", "%.3g, mean squared distance between a node's model and the average one", r.ConsensusError)
+	t.row("sent", "%s in all: %d rounds over %d connections, both ways; no data, no gradients",
 		bytesText(r.BytesSent), r.Rounds+r.Cooldown, len(p.fleet.Edges))
-	fmt.Fprintf(w, "asked          %d losses of the black-box models, in %.1f s\n", r.Queries, r.Seconds)
-	r.writePrivacy(w)
+	t.row("asked", "%d losses of the black-box models, in %.1f s", r.Queries, r.Seconds)
+	r.writePrivacy(t)
 }
 
 // className returns what a class is called in the data.

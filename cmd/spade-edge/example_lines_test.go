@@ -46,11 +46,11 @@ func TestExampleLines(t *testing.T) {
 		return len(found)
 	}
 	for _, cmd := range commands {
-		if take(cmd.name, cmd.about()) == 0 {
+		if take(cmd.name, about(cmd.name)) == 0 {
 			t.Errorf("%s: its help has no example", cmd.name)
 		}
 	}
-	names, _ := topicNames()
+	names := topicNames()
 	for _, name := range names {
 		_, text, _ := call("help", name)
 		take(name, text)

@@ -1,13 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -17,12 +17,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
-
-var exportCommand = &command{
-	name:  "export",
-	short: "a node's model in a file, with checksum and certificate",
-	run:   exportModel,
-}
 
 // endingsOf are the endings of file names that say a format.
 var endingsOf = map[string]string{".npy": "npy", ".raw": "raw", ".bin": "raw", ".f32": "raw", ".json": "json"}
@@ -45,14 +39,13 @@ type exported struct {
 	NonPrivate  bool   `json:"non_private"`
 }
 
-func exportModel(_ context.Context, cmd *command, args []string, out, log io.Writer) error {
-	flags := cmd.flags()
-	to := flags.String("out", "", "the `file` to write")
-	format := flags.String("format", "", "npy, raw or json (default by the file's ending)")
-	averaged := flags.Bool("averaged", false, "the mean of the node's releases in place of the last one")
-	force := flags.Bool("force", false, "overwrite what is there")
-	asJSON := flags.Bool("json", false, "print one JSON object to standard output")
-	path, err := cmd.parseFile(flags, args, out)
+func exportModel(_ context.Context, c *cmdline) error {
+	to := c.String("out", "", "the `file` to write")
+	format := c.String("format", "", "npy, raw or json (default by the file's ending)")
+	averaged := c.Bool("averaged", false, "the mean of the node's releases in place of the last one")
+	force := c.Bool("force", false, "overwrite what is there")
+	c.jsonFlag("")
+	path, err := c.parseFile()
 	if err != nil {
 		return err
 	}
@@ -102,35 +95,27 @@ func exportModel(_ context.Context, cmd *command, args []string, out, log io.Wri
 	}
 	sum := sha256.Sum256(content)
 	r.SHA256 = hex.EncodeToString(sum[:])
-	files := []written{{*to, content}, {r.Sum, []byte(r.SHA256 + "  " + filepath.Base(*to) + "\n")}}
 	copied := *to + ".certificate.json"
 	cert, why := r.certificate(node.Certificate(), f)
 	if cert != nil {
 		r.Certificate = copied
 	}
-	files = append(files, written{copied, cert})
-	if err := writeAll(files, *force); err != nil {
+	line := []byte(r.SHA256 + "  " + filepath.Base(*to) + "\n")
+	if err := writeAll([]written{{*to, content}, {r.Sum, line}, {copied, cert}}, *force); err != nil {
 		return err
 	}
-	if *asJSON {
-		return writeObject(out, r)
-	}
-	what := "model"
-	if *averaged {
-		what = "averaged"
-	}
-	fmt.Fprintf(out, "%-14s %s: %d numbers, %s, sha256 %s\n", what, r.File, r.Dim, r.Format, r.SHA256)
-	fmt.Fprintf(out, "release        %d of %d of run %q by %q, model_sha256 %s\n", r.Round, r.Rounds, r.Run, r.Name,
-		r.Model)
-	if !r.Done {
-		fmt.Fprintf(out, "not finished   the run goes on: this is not the final model\n")
-	}
-	if r.Certificate != "" {
-		fmt.Fprintf(out, "certificate    %s\n", r.Certificate)
-	} else {
-		fmt.Fprintf(out, "certificate    none: %s\n", why)
-	}
-	return nil
+	return c.print(r, func(t table) {
+		what := "model"
+		if *averaged {
+			what = "averaged"
+		}
+		t.row(what, "%s: %d numbers, %s, sha256 %s", r.File, r.Dim, r.Format, r.SHA256)
+		t.row("release", "%d of %d of run %q by %q, model_sha256 %s", r.Round, r.Rounds, r.Run, r.Name, r.Model)
+		if !r.Done {
+			t.row("not finished", "the run goes on: this is not the final model")
+		}
+		t.row("certificate", "%s", cmp.Or(r.Certificate, "none: "+why))
+	})
 }
 
 // errOtherState says that a state folder is not the one that a node file means.
@@ -142,15 +127,10 @@ func (r *exported) encode(model []float32) ([]byte, error) {
 	switch r.Format {
 	case "json":
 		var text strings.Builder
-		err := writeObject(&text, struct {
-			Run      string    `json:"run"`
-			Name     string    `json:"name"`
-			Round    int       `json:"round"`
-			Done     bool      `json:"done"`
-			Averaged bool      `json:"averaged"`
-			Hash     string    `json:"model_sha256"`
-			Model    []float32 `json:"model"`
-		}{r.Run, r.Name, r.Round, r.Done, r.Averaged, r.Model, model})
+		err := writeObject(&text, fields{
+			{"run", r.Run}, {"name", r.Name}, {"round", r.Round}, {"done", r.Done}, {"averaged", r.Averaged},
+			{"model_sha256", r.Model}, {"model", model},
+		})
 		return []byte(text.String()), err
 	case "npy":
 		b = npyHeader(len(model))
@@ -158,7 +138,7 @@ func (r *exported) encode(model []float32) ([]byte, error) {
 	return appendFloats(b, model), nil
 }
 
-// appendFloats appends numbers as float32, little endian.
+// appendFloats appends numbers as float32, little endian. encoding/binary would link reflection on top.
 func appendFloats(b []byte, x []float32) []byte {
 	for _, v := range x {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
@@ -211,26 +191,27 @@ type written struct {
 // writeAll writes files for everybody to read: each under another name first, so that a full disk leaves none behind.
 // Unless force is set it overwrites nothing.
 func writeAll(files []written, force bool) (err error) {
-	var taken []error
+	var taken faults
 	for _, f := range files {
 		switch info, err := os.Lstat(f.path); {
 		case err != nil:
 		case info.IsDir():
-			taken = append(taken, fmt.Errorf("%s is a folder, want a name for a file", f.path))
+			taken.add("%s is a folder, want a name for a file", f.path)
 		case !force:
-			taken = append(taken, fmt.Errorf("%s is there already: -force overwrites it", f.path))
+			taken.add("%s is there already: -force overwrites it", f.path)
 		}
 	}
-	if taken != nil {
-		return usageError{errors.Join(taken...)}
+	if err := taken.usage(); err != nil {
+		return err
 	}
-	var made []string
+	const fresh = ".new"
 	defer func() {
-		for _, path := range made {
-			_ = os.Remove(path) // what is left of a try that failed
+		for _, f := range files {
+			if err != nil && f.content != nil {
+				_ = os.Remove(f.path + fresh) // what is left of a try that failed
+			}
 		}
 	}()
-	const fresh = ".new"
 	for _, f := range files {
 		if f.content == nil {
 			continue
@@ -239,18 +220,18 @@ func writeAll(files []written, force bool) (err error) {
 		if err != nil {
 			return err
 		}
-		made = append(made, f.path+fresh)
 		_, err = file.Write(f.content)
 		if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 			return err
 		}
 	}
 	for _, f := range files {
-		if f.content == nil {
-			if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-		} else if err := os.Rename(f.path+fresh, f.path); err != nil {
+		if f.content != nil {
+			err = os.Rename(f.path+fresh, f.path)
+		} else if err = os.Remove(f.path); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -6,18 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
-
-var fitCommand = &command{
-	name:  "fit",
-	short: "how members prepare their data, fitted on public data",
-	run:   fit,
-}
 
 // fitted is what fit prints about the files that it has written, and its JSON.
 type fitted struct {
@@ -32,22 +25,20 @@ type fitted struct {
 	NeedsX0  bool     `json:"needs_x0"` // the model must not start at zeros
 }
 
-func fit(_ context.Context, cmd *command, args []string, out, log io.Writer) error {
-	o := newOptions()
+func fit(_ context.Context, c *cmdline) error {
+	o := newOptions(c)
 	o.nodes = 1
-	fs := cmd.flags()
-	o.registerSource(fs)
-	o.registerModel(fs)
-	fs.Uint64Var(&o.seed, "seed", 1, "of the data split, generated data and the start of a perceptron")
-	fs.BoolVar(&o.json, "json", false, "print one JSON object to standard output")
-	fittedOn := fs.String("fitted-on", "", "`words` that say what the public data are, for the certificate of every "+
+	o.registerSource(c)
+	o.registerModel(c)
+	c.Uint64Var(&o.seed, "seed", 1, "of the data split, generated data and the start of a perceptron")
+	c.jsonFlag("")
+	fittedOn := c.String("fitted-on", "", "`words` that say what the public data are, for the certificate of every "+
 		"member")
-	file := fs.String("out", "", "write the task to this `file` (default standard output)")
-	x0 := fs.String("x0", "", "write the start of a perceptron to this `file`")
-	if err := cmd.parse(fs, args, out); err != nil {
+	file := c.String("out", "", "write the task to this `file` (default standard output)")
+	x0 := c.String("x0", "", "write the start of a perceptron to this `file`")
+	if err := c.parse(); err != nil {
 		return err
 	}
-	o.note(fs)
 	spec := o.spec()
 	var f faults
 	o.conflicts(&f)
@@ -91,7 +82,14 @@ func fit(_ context.Context, cmd *command, args []string, out, log io.Writer) err
 	if err := writeAll(files, false); err != nil {
 		return err
 	}
-	return r.write(out, log, text, o.json)
+	if *file == "" {
+		if _, err := c.out.Write(text); err != nil {
+			return err
+		}
+		r.write(table{c.log})
+		return nil
+	}
+	return c.print(r, r.write)
 }
 
 // fitRecipe fits preprocessing on public data, and returns it with its text, which belongs in the Task of an sdk.Fleet.
@@ -104,25 +102,14 @@ func fitRecipe(spec task.Spec, model task.ModelSpec, fittedOn string) (text []by
 	return text, recipe, err
 }
 
-// write prints the task if it is in no file, and otherwise what a fleet file needs beside it.
-func (r fitted) write(out, log io.Writer, text []byte, asJSON bool) error {
-	note := out
-	if r.Task == "" {
-		if _, err := out.Write(text); err != nil {
-			return err
-		}
-		note = log
-	} else if asJSON {
-		return writeObject(out, r)
-	}
-	fmt.Fprintf(note, "dim            %d, of %s with %d classes\n", r.Dim, task.ModelSpec{Name: r.Model,
-		Hidden: r.Hidden}, len(r.Classes))
-	fmt.Fprintf(note, "fitted on      %s\n", r.FittedOn)
+// write says what a fleet file needs beside the task.
+func (r fitted) write(t table) {
+	t.row("dim", "%d, of %s with %d classes", r.Dim, task.ModelSpec{Name: r.Model, Hidden: r.Hidden}, len(r.Classes))
+	t.row("fitted on", "%s", r.FittedOn)
 	switch {
 	case r.X0 != "":
-		fmt.Fprintf(note, "x0             {\"file\": %q, \"sha256\": %q}\n", r.X0, r.X0SHA256)
+		t.row("x0", "{\"file\": %q, \"sha256\": %q}", r.X0, r.X0SHA256)
 	case r.NeedsX0:
-		fmt.Fprintln(note, "x0             a start is needed that is not zero: -x0 writes one")
+		t.row("x0", "a start is needed that is not zero: -x0 writes one")
 	}
-	return nil
 }

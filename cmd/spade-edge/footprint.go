@@ -141,44 +141,29 @@ func newMemory(c admm.Config, checkpoint int64) memory {
 // checkpointSize returns the length of the encoded state. Everything in it but the vectors is measured on a model of
 // one number: with the vectors' own lengths it takes a few bytes more.
 func checkpointSize(c admm.Config) (int64, error) {
-	x, grid := []float32{0}, []int32(nil)
+	vectors, gridded := int64(0), c.GridStep > 0
+	floats := func(kept bool) []float32 {
+		if !kept {
+			return nil
+		}
+		vectors++
+		return []float32{0}
+	}
+	grid := func(kept bool) []int32 { return make([]int32, len(floats(kept))) }
 	snap := wire.Snapshot{Member: strings.Repeat("m", 8), Build: strings.Repeat("b", 24), Signed: blank[:]}
 	s := &snap.State
-	s.X = x
-	vectors := int64(1)
-	if c.GridStep > 0 {
-		grid = []int32{0}
-		s.Grid = grid
-		vectors++
-		if c.Releases {
-			s.Delta = grid
-			vectors++
-		}
-	}
-	if c.Average {
-		s.Mean = x
-		vectors++
-	}
+	s.X, s.Mean, s.Grid, s.Delta = floats(true), floats(c.Average), grid(gridded), grid(gridded && c.Releases)
 	for range c.Neighbors {
-		e := admm.EdgeState{Z: x}
-		vectors++
-		if c.Releases {
-			e.PeerZ = x
-			vectors++
-			if c.GridStep > 0 {
-				e.Base = grid
-				vectors++
-			}
-		}
-		s.Edges = append(s.Edges, e)
+		edge := admm.EdgeState{Z: floats(true), PeerZ: floats(c.Releases), Base: grid(gridded && c.Releases)}
+		s.Edges = append(s.Edges, edge)
 		snap.Peers = append(snap.Peers, wire.Peer{Name: snap.Member, Signed: slices.Concat(blank[:], blank[:])})
 	}
 	if !c.NonPrivate {
 		filter, err := dpmech.NewFilter(nil)
-		if err != nil {
-			return 0, err
+		if err == nil {
+			err = filter.Reserve(1, c.Privacy[0])
 		}
-		if err := filter.Reserve(1, c.Privacy[0]); err != nil {
+		if err != nil {
 			return 0, err
 		}
 		snap.Filter = filter.State()
@@ -267,18 +252,17 @@ func newCPUCost(c admm.Config) (cost cpuCost, err error) {
 		return asked, nil
 	}
 	estimator.Fill(0, x, 1)
-	if _, err := ask(); err != nil { // not counted: memory is touched for the first time
-		return cost, err
+	if _, err = ask(); err == nil { // not counted: memory is touched for the first time
+		cost.Query, err = measure(func() (int, error) {
+			estimator.Step(x)
+			return ask()
+		})
 	}
-	cost.Query, err = measure(func() (int, error) {
-		estimator.Step(x)
-		return ask()
-	})
 	if err == nil && len(c.Privacy) > 0 {
 		noise := rng.New(1, rng.Address{Purpose: rng.Noise})
-		var mech *dpmech.Mechanism
-		if mech, err = dpmech.NewMechanism(e.Dim, &noise); err != nil {
-			return cost, err
+		mech, e := dpmech.NewMechanism(e.Dim, &noise)
+		if e != nil {
+			return cost, e
 		}
 		cost.Release, err = measure(func() (int, error) {
 			clear(x)

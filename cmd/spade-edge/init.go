@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,12 +16,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
-
-var initCommand = &command{
-	name:  "init",
-	short: "the files of a fleet",
-	run:   initFleet,
-}
 
 // initOptions are the flags of the command init.
 type initOptions struct {
@@ -59,13 +52,16 @@ func (c *commandFlag) Set(s string) error {
 	return nil
 }
 
+// preparation are the flags that a task takes the place of.
+var preparation = []string{"label", "drop", "onehot", "labels", "pca", "standardize", "bias", "model", "hidden"}
+
 // gap stands in a node file for the program that nobody has named yet.
 const gap = "FILL-IN-THE-ORACLE"
 
-func initFleet(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
-	o := &initOptions{options: newOptions()}
+func initFleet(ctx context.Context, c *cmdline) error {
+	o := &initOptions{options: newOptions(c)}
 	o.data, o.graph, o.partition, o.limited = "synthetic:clinical", "ring", "iid", true
-	if err := o.read(cmd, args, out); err != nil {
+	if err := o.read(c); err != nil {
 		return err
 	}
 	p, err := prompt(ctx, o.build)
@@ -76,47 +72,41 @@ func initFleet(ctx context.Context, cmd *command, args []string, out, log io.Wri
 	if err != nil {
 		return err
 	}
-	r.settle(o, p)
-	r.Chosen = p.chosenValues()
-	if o.json {
-		return writeObject(out, r)
+	if !c.json {
+		p.writeChosen(c.log)
 	}
-	p.writeChosen(log)
-	r.write(out, o)
-	return nil
+	return c.print(r, func(t table) { r.write(t, o) })
 }
 
 // read parses a command line into o, and reads the members.
-func (o *initOptions) read(cmd *command, args []string, w io.Writer) (err error) {
-	fs := cmd.flags()
-	fs.IntVar(&o.n, "n", 0, "a trial of `N` nodes, node-0 and so on")
-	fs.StringVar(&o.nodeNames, "nodes", "", "a trial of nodes with these `names`, separated by commas")
-	fs.StringVar(&o.membersFile, "members", "", "the `file` with the lines that keygen has printed on each device")
-	fs.StringVar(&o.runID, "run", "", "`id` of the run, a new one for every new run (default the last part of DIR)")
-	fs.StringVar(&o.hosts, "hosts", "", "where each node is reached, host:port or wss://host:port/path, "+
+func (o *initOptions) read(c *cmdline) (err error) {
+	c.IntVar(&o.n, "n", 0, "a trial of `N` nodes, node-0 and so on")
+	c.StringVar(&o.nodeNames, "nodes", "", "a trial of nodes with these `names`, separated by commas")
+	c.StringVar(&o.membersFile, "members", "", "the `file` with the lines that keygen has printed on each device")
+	c.StringVar(&o.runID, "run", "", "`id` of the run, a new one for every new run (default the last part of DIR)")
+	c.StringVar(&o.hosts, "hosts", "", "where each node is reached, host:port or wss://host:port/path, "+
 		"separated by commas, in the order of the nodes")
-	fs.StringVar(&o.nats, "nats", "", "nodes meet at the broker tls://host:port, and "+
+	c.StringVar(&o.nats, "nats", "", "nodes meet at the broker tls://host:port, and "+
 		"need no addresses; run them with spade-edge-nats")
-	fs.IntVar(&o.port, "port", 7443, "trial: the first node's port on 127.0.0.1; the others follow")
-	fs.IntVar(&o.dim, "dim", 0, "length of the parameter vector, d, where it does not follow from the data")
-	fs.IntVar(&o.samples, "samples", 100, "about how many samples a node has, m, where they are not dealt out")
-	fs.Var(&o.stream, "stream", "the `program` of yours, with its arguments, that answers query after query")
-	fs.Var(&o.oneshot, "oneshot", "the `program` of yours, with its arguments, that is started for each "+
+	c.IntVar(&o.port, "port", 7443, "trial: the first node's port on 127.0.0.1; the others follow")
+	c.IntVar(&o.dim, "dim", 0, "length of the parameter vector, d, where it does not follow from the data")
+	c.IntVar(&o.samples, "samples", 100, "about how many samples a node has, m, where they are not dealt out")
+	c.Var(&o.stream, "stream", "the `program` of yours, with its arguments, that answers query after query")
+	c.Var(&o.oneshot, "oneshot", "the `program` of yours, with its arguments, that is started for each "+
 		"query; {sample} and {params} in them are filled in")
-	fs.IntVar(&o.workers, "workers", 1, "how many of the program run side by side")
-	fs.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each "+
+	c.IntVar(&o.workers, "workers", 1, "how many of the program run side by side")
+	c.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each "+
 		"takes its part (default true without -members)")
-	fs.StringVar(&o.dataset, "dataset", "", "what people call the data of the nodes' ledgers: "+
+	c.StringVar(&o.dataset, "dataset", "", "what people call the data of the nodes' ledgers: "+
 		"`text` before the node's name (default \"data of\")")
-	fs.StringVar(&o.taskFile, "task", "", "the `file` that fit has written: how "+
+	c.StringVar(&o.taskFile, "task", "", "the `file` that fit has written: how "+
 		"every node prepares its own -data, and the model")
-	o.registerData(fs)
-	o.registerModel(fs)
-	o.registerRun(fs)
-	if o.dir, err = cmd.parseFile(fs, args, w); err != nil {
+	o.registerData(c)
+	o.registerModel(c)
+	o.registerRun(c)
+	if o.dir, err = c.parseFile(); err != nil {
 		return err
 	}
-	o.note(fs)
 	if !o.given["deal"] {
 		o.deal = !o.given["members"] && !o.given["task"] && o.builtin()
 	}
@@ -124,14 +114,12 @@ func (o *initOptions) read(cmd *command, args []string, w io.Writer) (err error)
 		if o.recipe, err = fleetfile.ReadTask(o.taskFile); err == nil {
 			o.task, err = fleetfile.MarshalTask(o.recipe)
 		}
-		if err != nil {
-			return usageError{err}
-		}
 	}
-	if o.membersFile != "" {
-		if o.members, err = readMembers(o.membersFile); err != nil {
-			return usageError{err}
-		}
+	if err == nil && o.membersFile != "" {
+		o.members, err = readMembers(o.membersFile)
+	}
+	if err != nil {
+		return usageError{err}
 	}
 	return o.check()
 }
@@ -144,12 +132,10 @@ func (o *initOptions) builtin() bool {
 // check settles who takes part and where, and reports every fault that shows without data.
 func (o *initOptions) check() error {
 	var f faults
-	if n := count(o.given["n"], o.given["nodes"], o.given["members"]); n != 1 {
-		f.add("-n, -nodes and -members: give one, it says who takes part; not %d", n)
-	}
-	if n := count(o.given["data"], o.given["stream"], o.given["oneshot"]); n > 1 {
-		f.add("-data, -stream and -oneshot exclude each other: a node learns from one of them")
-	}
+	n := count(o.given["n"], o.given["nodes"], o.given["members"])
+	f.when(n != 1, "-n, -nodes and -members: give one, it says who takes part; not %d", n)
+	f.when(count(o.given["data"], o.given["stream"], o.given["oneshot"]) > 1,
+		"-data, -stream and -oneshot exclude each other: a node learns from one of them")
 	switch {
 	case o.given["members"]:
 		for _, m := range o.members {
@@ -171,7 +157,7 @@ func (o *initOptions) check() error {
 			f.add("name %q of node %d: want one that can be the name of a folder", name, i)
 		}
 	}
-	o.checkPlaces(f.add)
+	o.checkPlaces(&f)
 	if o.runID == "" {
 		if abs, err := filepath.Abs(o.dir); err == nil {
 			o.runID = filepath.Base(abs)
@@ -184,7 +170,7 @@ func (o *initOptions) check() error {
 			"-task goes with -data of each node's own: in a trial preprocessing is fitted on the data that are dealt out")
 		f.when(o.given["dim"] && o.dim != o.recipe.Dim(),
 			"-dim is %d, but %s makes it %d: leave it out", o.dim, o.taskFile, o.recipe.Dim())
-		for _, name := range []string{"label", "drop", "onehot", "labels", "pca", "standardize", "bias", "model", "hidden"} {
+		for _, name := range preparation {
 			f.when(o.given[name], "-%s does not go with -task, which says so already", name)
 		}
 		o.dim = o.recipe.Dim()
@@ -196,40 +182,29 @@ func (o *initOptions) check() error {
 	f.when(o.given["dim"] && (o.dim < 1 || o.dim > wire.MaxDim), "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
 	f.when(o.given["samples"] && o.deal, "-samples does not go with data that are dealt out, which are counted")
 	f.when(o.samples < 1, "-samples is %d, want at least 1", o.samples)
-	if len(o.oneshot) > 0 && o.samples >= 1 {
-		if err := (scorer.OneShotConfig{Program: scorer.Program{Command: o.oneshot},
-			Samples: o.samples}).Validate(); err != nil {
-			f.add("-oneshot: %w", err)
-		}
+	program := scorer.OneShotConfig{Program: scorer.Program{Command: o.oneshot}, Samples: o.samples}
+	if err := program.Validate(); err != nil && len(o.oneshot) > 0 && o.samples >= 1 {
+		f.add("-oneshot: %w", err)
 	}
 	f.when(o.workers < 1 || o.workers > 1024 || o.given["workers"] && !o.given["stream"] && !o.given["oneshot"],
 		"-workers is %d, want 1..1024, with -stream or -oneshot only", o.workers)
-	for _, c := range [][2]string{
-		{"stream", o.stream.String()}, {"oneshot", o.oneshot.String()}, {"nodes", o.nodeNames}, {"members", o.membersFile},
-		{"run", o.runID},
-	} {
-		f.when(o.given[c[0]] && strings.TrimSpace(c[1]) == "", "-%s is empty", c[0])
-	}
-	for _, name := range []string{"label", "drop", "onehot", "labels", "pca", "standardize", "bias", "test-fraction",
-		"partition", "model", "hidden"} {
+	f.empty(o.given, "stream", o.stream.String(), "oneshot", o.oneshot.String(), "nodes", o.nodeNames,
+		"members", o.membersFile, "run", o.runID)
+	for _, name := range append(preparation, "test-fraction", "partition") {
 		f.when(o.given[name] && !o.builtin(), "-%s goes with -data only", name)
 	}
 	f.when(o.nonPrivate && o.given["dataset"] || o.given["members"] && o.given["dataset"],
 		"-dataset names the data of ledgers, and none are made here")
-	if entries, err := os.ReadDir(o.dir); err == nil && len(entries) > 0 {
-		f.add("%s has something in it: nothing is ever overwritten", o.dir)
-	} else if err != nil && !errors.Is(err, os.ErrNotExist) {
-		f = append(f, err)
-	}
+	entries, err := os.ReadDir(o.dir)
+	f.when(len(entries) > 0, "%s has something in it: nothing is ever overwritten", o.dir)
+	f.when(err != nil && !errors.Is(err, os.ErrNotExist), "%w", err)
 	o.conflicts(&f)
 	return f.usage()
 }
 
 // checkPlaces gives every member its addresses.
-func (o *initOptions) checkPlaces(fault func(format string, args ...any)) {
-	if n := count(o.given["hosts"], o.given["port"], o.given["nats"]); n > 1 {
-		fault("-hosts, -port and -nats exclude each other")
-	}
+func (o *initOptions) checkPlaces(f *faults) {
+	f.when(count(o.given["hosts"], o.given["port"], o.given["nats"]) > 1, "-hosts, -port and -nats exclude each other")
 	if o.members == nil {
 		for _, name := range o.names {
 			o.members = append(o.members, fleetfile.Member{Name: name})
@@ -238,34 +213,30 @@ func (o *initOptions) checkPlaces(fault func(format string, args ...any)) {
 	switch hosts := list(o.hosts); {
 	case o.given["hosts"]:
 		if len(hosts) != len(o.names) {
-			fault("-hosts has %d places, want one for each of %d nodes", len(hosts), len(o.names))
+			f.add("-hosts has %d places, want one for each of %d nodes", len(hosts), len(o.names))
 			return
 		}
 		for i, host := range hosts {
-			if len(o.members[i].Addresses) > 0 {
-				fault("-hosts: %q has an address in %s already", o.names[i], o.membersFile)
+			f.when(o.members[i].Addresses != nil, "-hosts: %q has an address in %s already", o.names[i], o.membersFile)
+			var err error
+			if o.members[i].Addresses, err = memberAddresses("-hosts", []string{host}); err != nil {
+				f.add("%w", err)
 			}
-			as, err := memberAddresses("-hosts", []string{host})
-			if err != nil {
-				fault("%w", err)
-			}
-			o.members[i].Addresses = as
 		}
 	case o.given["nats"]:
 		if err := fleetfile.CheckBroker(o.nats); err != nil {
-			fault("-nats %w", err)
+			f.add("-nats %w", err)
 		}
 		for i := range o.members {
 			o.members[i].Addresses = nil // nobody is dialed
 		}
 	case o.given["members"]:
 		some := func(m fleetfile.Member) bool { return len(m.Addresses) > 0 }
-		if len(o.members) > 1 && !slices.ContainsFunc(o.members, some) {
-			fault("nobody in %s has an address: want lines of keygen -address, or -hosts, or -nats", o.membersFile)
-		}
+		f.when(len(o.members) > 1 && !slices.ContainsFunc(o.members, some),
+			"nobody in %s has an address: want lines of keygen -address, or -hosts, or -nats", o.membersFile)
 	default:
 		if last := o.port + len(o.names) - 1; o.port < 1 || last > 65535 {
-			fault("-port is %d, want ports of 1..65535 for %d nodes", o.port, len(o.names))
+			f.add("-port is %d, want ports of 1..65535 for %d nodes", o.port, len(o.names))
 			return
 		}
 		for i := range o.members {
@@ -282,6 +253,9 @@ func (o *initOptions) build() (*problem, error) {
 		if p, err = o.options.build(o.runID); err == nil && o.given["dim"] && o.dim != p.fleet.Dim {
 			err = usageError{fmt.Errorf("-dim is %d, but the data make it %d: leave it out", o.dim, p.fleet.Dim)}
 		}
+		if err == nil {
+			o.task, o.recipe, err = fitRecipe(o.spec(), o.modelSpec(), "the data of all nodes of this trial together")
+		}
 	} else {
 		p = &problem{opt: o.options, samples: slices.Repeat([]int{o.samples}, o.nodes)}
 		if p.graph, err = o.parseGraph(); err != nil {
@@ -289,25 +263,17 @@ func (o *initOptions) build() (*problem, error) {
 		}
 		if o.recipe != nil {
 			p.x0 = o.recipe.Start(o.seed)
-		} else if o.builtin() {
-			s := o.spec()
-			if err := s.Validate(); err != nil {
-				return nil, usageError{dataFlags(err)}
-			}
+		} else if s := o.spec(); o.builtin() && s.Validate() != nil {
+			return nil, usageError{dataFlags(s.Validate())}
 		}
-		p.choose(choice{"samples", o.samples})
+		p.choose("samples", o.samples)
 		err = p.makeFleet(o.runID, o.dim)
-	}
-	if err == nil && o.deal {
-		o.task, o.recipe, err = fitRecipe(o.spec(), o.modelSpec(), "the data of all nodes of this trial together")
 	}
 	if err != nil {
 		return nil, err
 	}
 	p.fleet.Task = o.task
-	p.choose([]choice{
-		{"run", o.runID}, {"graph", o.graph}, {"rounds", o.rounds}, {"tau", o.tau}, {"gain", o.gain}, {"seed", o.seed},
-	}...)
+	p.choose("run", o.runID, "graph", o.graph, "rounds", o.rounds, "tau", o.tau, "gain", o.gain, "seed", o.seed)
 	if err := p.fleet.Validate(); err != nil { // the task came last
 		return nil, usageError{err}
 	}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"os"
@@ -79,7 +77,11 @@ func (o *initOptions) make(p *problem) (r *initResult, err error) {
 		}
 	}
 	hash := p.fleet.Hash()
-	r.FleetHash = hex.EncodeToString(hash[:])
+	r.FleetHash, r.Chosen, r.Left = hex.EncodeToString(hash[:]), p.chosenValues(), 1
+	if m := p.fleet.Method; o.nodes > 1 { // what the cool-down leaves of the disagreement that noise makes
+		calm := p.graph.Settle(p.graph.Gain(m.Gain, m.Rho), m.Rho, m.Rounds, m.Cooldown, 0.05, m.Seed)
+		r.Left = calm.Left[min(m.Cooldown, len(calm.Left)-1)]
+	}
 	if pr := p.fleet.Privacy; !pr.NonPrivate {
 		eps := dpmech.GDP.Epsilon(p.fleet.Rho(), pr.Delta)
 		r.Epsilon, r.Delta = &eps, &pr.Delta
@@ -134,11 +136,8 @@ func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) erro
 		}
 		m.Keys = append(m.Keys, key)
 		if text.Ledger != "" {
-			about := "data of"
-			if o.dataset != "" {
-				about = o.dataset
-			}
-			l, err := state.CreateLedger(filepath.Join(dir, text.Ledger), about+" "+m.Name, nil)
+			about := cmp.Or(o.dataset, "data of") + " " + m.Name
+			l, err := state.CreateLedger(filepath.Join(dir, text.Ledger), about, nil)
 			if err == nil {
 				err = l.Close()
 			}
@@ -205,28 +204,17 @@ func listenAt(address string) string {
 	return net.JoinHostPort(host, cmp.Or(u.Port(), "443"))
 }
 
-// settle looks at what the cool-down leaves of the disagreement that noise makes.
-func (r *initResult) settle(o *initOptions, p *problem) {
-	if r.Left = 1; o.nodes > 1 {
-		m := p.fleet.Method
-		calm := p.graph.Settle(p.graph.Gain(m.Gain, m.Rho), m.Rho, m.Rounds, m.Cooldown, 0.05, m.Seed)
-		r.Left = calm.Left[min(m.Cooldown, len(calm.Left)-1)]
-	}
-}
-
 // write says what was made, and what comes next.
-func (r *initResult) write(w io.Writer, o *initOptions) {
-	fmt.Fprintf(w, "fleet          %s: run %q, %d nodes, %d parameters, hash %s\n", r.Fleet, r.Run, len(r.Nodes), r.Dim,
-		r.FleetHash[:16])
+func (r *initResult) write(t table, o *initOptions) {
+	t.row("fleet", "%s: run %q, %d nodes, %d parameters, hash %s", r.Fleet, r.Run, len(r.Nodes), r.Dim, r.FleetHash[:16])
 	for _, n := range r.Nodes {
-		fmt.Fprintf(w, "node           %s, at %s\n", n.File, cmp.Or(strings.Join(n.Addresses, ", "), o.nats))
+		t.row("node", "%s, at %s", n.File, cmp.Or(strings.Join(n.Addresses, ", "), o.nats))
 	}
-	fmt.Fprintf(w, "rounds         %d, and %d of cool-down, which leave %.2g of the nodes' disagreement\n", r.Rounds,
-		r.Cooldown, r.Left)
+	t.row("rounds", "%d, and %d of cool-down, which leave %.2g of the nodes' disagreement", r.Rounds, r.Cooldown, r.Left)
 	if r.NonPrivate {
-		fmt.Fprintf(w, "privacy        NOT PRIVATE: what a node sends may reveal its data\n")
+		t.row("privacy", "NOT PRIVATE: what a node sends may reveal its data")
 	} else {
-		fmt.Fprintf(w, "privacy        epsilon %s at delta %v for each node's whole data set, over the whole run\n",
+		t.row("privacy", "epsilon %s at delta %v for each node's whole data set, over the whole run",
 			epsilonText(*r.Epsilon), *r.Delta)
 	}
 	run, check := "spade-edge run", "; there: spade-edge check node.json"
@@ -235,8 +223,8 @@ func (r *initResult) write(w io.Writer, o *initOptions) {
 		run, check, first = "spade-edge-nats run", "; there: spade-edge-nats run node.json", ""
 	}
 	if o.given["members"] {
-		fmt.Fprintf(w, "next           bring fleet.json and each node's node.json beside its key%s\n", check)
+		t.row("next", "bring fleet.json and each node's node.json beside its key%s", check)
 		return
 	}
-	fmt.Fprintf(w, "next           for each node: %s%s %s\n", first, run, r.Nodes[0].File)
+	t.row("next", "for each node: %s%s %s", first, run, r.Nodes[0].File)
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -21,19 +22,13 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-var inspectCommand = &command{
-	name:  "inspect",
-	short: "what is in a file or folder of a fleet",
-	run:   inspectPath,
-}
-
 // inspection is what was found, and its JSON.
 type inspection struct {
 	Path string `json:"path"`
 	Kind string `json:"kind"` // what it was taken for
 	Any  any    `json:"content"`
 
-	text  table           // the same for people
+	text  strings.Builder // the same for people
 	fault error           // why it is not sound
 	fleet *fleetfile.File // has the keys for evidence; nil if it is not known
 }
@@ -58,12 +53,11 @@ func (f fields) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func inspectPath(_ context.Context, cmd *command, args []string, out, _ io.Writer) error {
-	flags := cmd.flags()
-	dim := flags.Int("dim", 0, "of a frame: how many numbers its vector has")
-	fleet := flags.String("fleet", "", "of evidence: the fleet file, by whose keys its signatures are checked")
-	asJSON := flags.Bool("json", false, "print one JSON object to standard output")
-	path, err := cmd.parseFile(flags, args, out)
+func inspectPath(_ context.Context, c *cmdline) error {
+	dim := c.Int("dim", 0, "of a frame: how many numbers its vector has")
+	fleet := c.String("fleet", "", "of evidence: the fleet file, by whose keys its signatures are checked")
+	c.jsonFlag("")
+	path, err := c.parseFile()
 	if err != nil {
 		return err
 	}
@@ -79,11 +73,7 @@ func inspectPath(_ context.Context, cmd *command, args []string, out, _ io.Write
 	if err := r.identify(path, *dim); err != nil {
 		return err
 	}
-	if *asJSON {
-		err = writeObject(out, r)
-	} else {
-		_, err = fmt.Fprintf(out, "%-14s %s\n%s", r.Kind, path, r.text.b.String())
-	}
+	err = c.print(r, func(t table) { fmt.Fprintf(t, "%-14s %s\n%s", r.Kind, path, &r.text) })
 	if err == nil && r.fault != nil {
 		return exitError{r.fault, exitFailed}
 	}
@@ -91,7 +81,7 @@ func inspectPath(_ context.Context, cmd *command, args []string, out, _ io.Write
 }
 
 // row adds a line for people.
-func (r *inspection) row(name, format string, args ...any) { r.text.row(name, format, args...) }
+func (r *inspection) row(name, format string, args ...any) { table{&r.text}.row(name, format, args...) }
 
 // identify finds out what there is at a path.
 func (r *inspection) identify(path string, dim int) error {
@@ -111,23 +101,16 @@ func (r *inspection) identify(path string, dim int) error {
 		return err
 	}
 	defer f.Close()
-	head := make([]byte, 4096)
-	n, err := io.ReadFull(f, head)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+	head, err := io.ReadAll(io.LimitReader(f, 4096))
+	switch {
+	case err != nil:
 		return err
-	}
-	head = head[:n]
-	if bytes.HasPrefix(head, []byte("SPADEslt")) {
+	case bytes.HasPrefix(head, []byte("SPADEslt")):
 		return r.slot(path)
-	}
-	if bytes.HasPrefix(head, []byte("-----BEGIN PRIVATE KEY-----")) {
+	case bytes.HasPrefix(head, []byte("-----BEGIN PRIVATE KEY-----")):
 		return r.key(path)
-	}
-	if trimmed := bytes.TrimSpace(head); len(trimmed) > 0 && trimmed[0] == '{' {
-		if _, err := f.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
-		return r.jsonFile(path, f)
+	case bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")):
+		return r.jsonFile(path, io.MultiReader(bytes.NewReader(head), f))
 	}
 	if info.Size() <= most {
 		if data, err := os.ReadFile(path); err == nil && r.frame(data, dim) {
@@ -135,43 +118,43 @@ func (r *inspection) identify(path string, dim int) error {
 		}
 	}
 	hint := ""
-	if n > 0 && head[0]>>5 == 5 && dim == 0 { // a map in CBOR
+	if len(head) > 0 && head[0]>>5 == 5 && dim == 0 { // a map in CBOR
 		hint = "; if it is a frame with a vector, -dim says how long that is"
 	}
 	return usageError{fmt.Errorf("%s is none of: state folder, slot, evidence, ledger, neighbors' ledgers, certificate, "+
 		"fleet file, node file, key file, frame, hello%s", path, hint)}
 }
 
-// jsonFile tells the files in JSON from each other by the fields of their first object.
+// jsonKinds tell the files in JSON from each other by fields of their first object.
+var jsonKinds = []struct {
+	kind, fields string
+	show         func(r *inspection, path string) error
+}{
+	{"ledger", "ledger dataset created", (*inspection).ledger},
+	{"ledgers of neighbors", "key ledger scope release", (*inspection).heads},
+	{"evidence", "member round first second", (*inspection).evidenceFile},
+	{"certificate", "unit adjacency", (*inspection).certificate},
+	{"node file", "oracle", (*inspection).nodeFile},
+	{"node file", "key state", (*inspection).nodeFile},
+	{"fleet file", "members", (*inspection).fleetFile},
+	{"fleet file", "graph method", (*inspection).fleetFile},
+	{"mark", "id seq hash", func(_ *inspection, path string) error {
+		return usageError{fmt.Errorf("%s is the mark of a ledger: inspect the ledger, %s", path,
+			strings.TrimSuffix(path, ".mark"))}
+	}},
+}
+
 func (r *inspection) jsonFile(path string, f io.Reader) error {
 	var fields map[string]json.RawMessage
 	if err := json.NewDecoder(f).Decode(&fields); err != nil {
 		return usageError{fmt.Errorf("%s looks like JSON and is not: %w", path, err)}
 	}
-	has := func(names ...string) bool {
-		for _, name := range names {
-			if _, ok := fields[name]; !ok {
-				return false
-			}
+	for _, k := range jsonKinds {
+		missing := func(name string) bool { return fields[name] == nil }
+		if !slices.ContainsFunc(strings.Fields(k.fields), missing) {
+			r.Kind = k.kind
+			return k.show(r, path)
 		}
-		return true
-	}
-	switch {
-	case has("ledger", "dataset", "created"):
-		return r.ledger(path)
-	case has("key", "ledger", "scope", "release"):
-		return r.heads(path)
-	case has("member", "round", "first", "second"):
-		return r.evidenceFile(path)
-	case has("unit", "adjacency"):
-		return r.certificate(path)
-	case has("oracle") || has("key", "state"):
-		return r.nodeFile(path)
-	case has("members") || has("graph", "method"):
-		return r.fleetFile(path)
-	case has("id", "seq", "hash"):
-		return usageError{fmt.Errorf("%s is the mark of a ledger: inspect the ledger, %s", path, strings.TrimSuffix(path,
-			".mark"))}
 	}
 	return usageError{fmt.Errorf("%s is a JSON object, but neither ledger, neighbors' ledgers, "+
 		"evidence, certificate, fleet file nor node file", path)}
@@ -191,7 +174,6 @@ func (r *inspection) key(path string) error {
 }
 
 func (r *inspection) nodeFile(path string) error {
-	r.Kind = "node file"
 	n, err := fleetfile.ReadNode(path)
 	if err != nil {
 		return usageError{err}
@@ -243,7 +225,6 @@ type spent struct {
 }
 
 func (r *inspection) fleetFile(path string) error {
-	r.Kind = "fleet file"
 	file, err := fleetfile.Read(path)
 	if err != nil {
 		return usageError{err}
@@ -336,17 +317,11 @@ func (r *inspection) frame(data []byte, dim int) bool {
 		return false
 	}
 	r.Kind = "frame"
-	r.Any = struct {
-		Kind        string `json:"frame"`
-		Round       int    `json:"round"`
-		Resent      bool   `json:"resent"`
-		Floats      int    `json:"floats"`
-		Grid        int    `json:"grid"`
-		Held        int    `json:"held"`
-		Generation  uint16 `json:"generation"`
-		Incarnation uint64 `json:"incarnation"`
-		Bytes       int    `json:"bytes"`
-	}{f.Kind.String(), f.Round, f.Resent, len(f.Vector), len(f.Grid), f.Held, f.Generation, f.Incarnation, len(data)}
+	r.Any = fields{
+		{"frame", f.Kind.String()}, {"round", f.Round}, {"resent", f.Resent}, {"floats", len(f.Vector)},
+		{"grid", len(f.Grid)}, {"held", f.Held}, {"generation", f.Generation}, {"incarnation", f.Incarnation},
+		{"bytes", len(data)},
+	}
 	r.row("frame", "%v of round %d, resent: %v, %d bytes", f.Kind, f.Round, f.Resent, len(data))
 	switch {
 	case len(f.Vector) > 0:
@@ -354,14 +329,17 @@ func (r *inspection) frame(data []byte, dim int) bool {
 	case len(f.Grid) > 0:
 		r.row("grid", "%d whole numbers, %.2f bits each", len(f.Grid), 8*float64(len(data))/float64(len(f.Grid)))
 	case f.Kind == admm.Probe || f.Kind == admm.ProbeReply:
-		r.row("held", "the sender holds release %d of the receiver's; generation %d, incarnation %012x", f.Held, f.Generation, f.Incarnation)
+		r.row("held", "the sender holds release %d of the receiver's; generation %d, incarnation %012x",
+			f.Held, f.Generation, f.Incarnation)
 	case f.Kind == admm.StateRequest:
 		r.row("part", "the sender has lost its state, and asks for part %d of it; incarnation %012x", f.Part, f.Incarnation)
 	case f.Kind == admm.Conflict:
-		r.row("evidence", "two releases of round %d that the receiver's key has signed, of %d bytes each", f.Round, len(f.Signed.Proof))
+		r.row("evidence", "two releases of round %d that the receiver's key has signed, of %d bytes each",
+			f.Round, len(f.Signed.Proof))
 	}
 	if f.Kind == admm.StateResponse {
-		r.row("part", "part %d of the receiver's lost state; the sender has held release %d of the receiver's; generation %d, incarnation %012x",
+		r.row("part", "part %d of the receiver's lost state; the sender has held release %d of the receiver's; "+
+			"generation %d, incarnation %012x",
 			f.Part, f.Held, f.Generation, f.Incarnation)
 	}
 	return true

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"strings"
@@ -17,27 +15,21 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-var keygenCommand = &command{
-	name:  "keygen",
-	short: "the key of a node",
-	run:   keygen,
-}
-
-func keygen(_ context.Context, cmd *command, args []string, out, log io.Writer) error {
-	fs := cmd.flags()
-	name := fs.String("name", "", "what the node is called in its fleet, 1 to 64 bytes")
-	file := fs.String("out", "node.key", "the new key `file`")
-	addresses := fs.String("address", "", "where neighbors reach the node: host:port or "+
+func keygen(_ context.Context, c *cmdline) error {
+	name := c.String("name", "", "what the node is called in its fleet, 1 to 64 bytes")
+	file := c.String("out", "node.key", "the new key `file`")
+	addresses := c.String("address", "", "where neighbors reach the node: host:port or "+
 		"wss://host:port/path, several separated by commas")
-	from := fs.String("from", "", "print the line of this key `file` and make none")
-	fs.Bool("json", true, "print one JSON object to standard output, as in any case")
-	if err := cmd.parse(fs, args, out); err != nil {
+	from := c.String("from", "", "print the line of this key `file` and make none")
+	c.json = true
+	c.jsonFlag(", as in any case")
+	if err := c.parse(); err != nil {
 		return err
 	}
 	if len(*name) < 1 || len(*name) > 64 || !utf8.ValidString(*name) {
 		return usageError{fmt.Errorf("-name %q has %d bytes, want 1..64 of UTF-8", *name, len(*name))}
 	}
-	if given := given(fs); given["from"] && given["out"] {
+	if c.given["from"] && c.given["out"] {
 		return usageError{errors.New("-from and -out exclude each other: no key is made from another")}
 	}
 	where, err := memberAddresses("-address", list(*addresses))
@@ -55,9 +47,9 @@ func keygen(_ context.Context, cmd *command, args []string, out, log io.Writer) 
 		if public, err = fleetfile.CreateKey(*file); err != nil {
 			return err
 		}
-		fmt.Fprintf(log, "the secret key is in %s; the line below goes into the fleet file\n", *file)
+		fmt.Fprintf(c.log, "the secret key is in %s; the line below goes into the fleet file\n", *file)
 	}
-	enc := json.NewEncoder(out)
+	enc := json.NewEncoder(c.out)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(memberLine{*name, []string{transport.FormatKey(public)}, where})
 }
@@ -76,29 +68,25 @@ func readMembers(path string) ([]fleetfile.Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	var errs []error
+	var errs faults
 	var members []fleetfile.Member
-	number := 0
-	for line := range strings.Lines(string(text)) {
-		number++
+	for i, line := range strings.Split(string(text), "\n") {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
 		}
 		if m, err := readMember(line); err != nil {
-			errs = append(errs, fmt.Errorf("%s:%d: %w", path, number, err))
+			errs.add("%s:%d: %w", path, i+1, err)
 		} else {
 			members = append(members, m)
 		}
 	}
-	if len(members)+len(errs) == 0 {
-		errs = append(errs, fmt.Errorf("%s has no members, want the lines that keygen prints", path))
-	}
+	errs.when(len(members)+len(errs) == 0, "%s has no members, want the lines that keygen prints", path)
 	return members, errors.Join(errs...)
 }
 
 func readMember(line string) (fleetfile.Member, error) {
 	var l memberLine
-	dec := json.NewDecoder(bytes.NewReader([]byte(line)))
+	dec := json.NewDecoder(strings.NewReader(line))
 	dec.DisallowUnknownFields()
 	err := dec.Decode(&l)
 	if err == nil && dec.More() {
@@ -108,10 +96,8 @@ func readMember(line string) (fleetfile.Member, error) {
 		return fleetfile.Member{}, fmt.Errorf("%.60q is not a line that keygen prints: %w", line, err)
 	}
 	m := fleetfile.Member{Name: l.Name}
-	var errs []error
-	if len(l.Keys) < 1 || len(l.Keys) > 2 {
-		errs = append(errs, fmt.Errorf("keys: %q has %d, want 1 or 2", l.Name, len(l.Keys)))
-	}
+	var errs faults
+	errs.when(len(l.Keys) < 1 || len(l.Keys) > 2, "keys: %q has %d, want 1 or 2", l.Name, len(l.Keys))
 	for _, text := range l.Keys {
 		key, err := transport.ParseKey(text)
 		errs = append(errs, err)
@@ -122,22 +108,21 @@ func readMember(line string) (fleetfile.Member, error) {
 }
 
 // memberAddresses makes "host:port" an address that can be dialed, and leaves one that is. where is for messages.
-func memberAddresses(where string, list []string) ([]string, error) {
-	var errs []error
-	var out []string
+func memberAddresses(where string, list []string) (out []string, err error) {
+	var f faults
 	for _, s := range list {
 		if !strings.Contains(s, "://") {
 			host, _, err := net.SplitHostPort(s)
 			if err != nil || host == "" {
-				errs = append(errs, fmt.Errorf("%s: %q, want host:port or wss://host:port/path", where, s))
+				f.add("%s: %q, want host:port or wss://host:port/path", where, s)
 				continue
 			}
 			s = "wss://" + s + "/"
 		}
 		if _, _, err := transport.ParseAddress(s); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", where, err))
+			f.add("%s: %w", where, err)
 		}
 		out = append(out, s)
 	}
-	return out, errors.Join(errs...)
+	return out, errors.Join(f...)
 }

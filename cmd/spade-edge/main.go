@@ -33,6 +33,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -52,36 +53,32 @@ const (
 	exitMismatch = 4
 )
 
-// endings are the errors with an exit code of their own.
+// endings are the errors with an exit code of their own, and those that something helps against: libraries know no
+// commands.
 var endings = []struct {
 	err  error
 	code int
+	cure string
 }{
-	{dpmech.ErrBudget, exitRefused},
-	{device.ErrMismatch, exitMismatch},
-	{errOtherState, exitMismatch},
-	{state.ErrRollback, exitMismatch},
-	{sdk.ErrClone, exitMismatch},
-	{sdk.ErrRecovery, exitMismatch},
+	{fleetfile.ErrMismatch, exitUsage, ""},
+	{dpmech.ErrBudget, exitRefused, ""},
+	{device.ErrMismatch, exitMismatch, ""},
+	{errOtherState, exitMismatch, ""},
+	{state.ErrRollback, exitMismatch, ""},
+	{sdk.ErrClone, exitMismatch, ""},
+	{sdk.ErrRecovery, exitMismatch, ""},
+	{fleetfile.ErrNoLedger, exitFailed, newLedger},
+	{state.ErrNoLedger, exitFailed, newLedger},
+	{fleetfile.ErrZeroStart, exitFailed, "; spade-edge fit -x0 FILE writes one"},
 }
 
-// cures say what helps against errors of libraries, which know no commands.
-var cures = []struct {
-	err  error
-	text string
-}{
-	{fleetfile.ErrNoLedger, newLedger},
-	{state.ErrNoLedger, newLedger},
-	{fleetfile.ErrZeroStart, "spade-edge fit -x0 FILE writes one"},
-}
-
-const newLedger = "create one with: spade-edge privacy -new-ledger FILE -dataset NAME"
+const newLedger = "; create one with: spade-edge privacy -new-ledger FILE -dataset NAME"
 
 // cured adds to an error what helps against it.
 func cured(err error) error {
-	for _, c := range cures {
-		if errors.Is(err, c.err) {
-			err = fmt.Errorf("%w; %s", err, c.text)
+	for _, e := range endings {
+		if e.cure != "" && errors.Is(err, e.err) {
+			err = fmt.Errorf("%w%s", err, e.cure)
 		}
 	}
 	return err
@@ -91,15 +88,30 @@ func cured(err error) error {
 type command struct {
 	name  string
 	short string // what it does, in one line
-	run   func(ctx context.Context, cmd *command, args []string, out, log io.Writer) error
-
-	show func(fs *flag.FlagSet) // if it is set, it is given the flags in place of the help
+	run   func(ctx context.Context, c *cmdline) error
 }
 
 // commands are in the order in which a user comes to need them.
-var commands = []*command{
-	demoCommand, simulateCommand, planCommand, fitCommand, keygenCommand, initCommand, privacyCommand, checkCommand,
-	runCommand, statusCommand, stopCommand, exportCommand, inspectCommand, completionCommand, versionCommand,
+var commands []*command
+
+func init() { // completion and help look at all commands
+	commands = []*command{
+		{"demo", "eight nodes with real websockets on this machine", demo},
+		{"simulate", "a network of any size in one process, on your data", simulate},
+		{"plan", "what a run will take: stability, rounds, queries, bytes, memory, epsilon", planRun},
+		{"fit", "how members prepare their data, fitted on public data", fit},
+		{"keygen", "the key of a node", keygen},
+		{"init", "the files of a fleet", initFleet},
+		{"privacy", "plan noise and rounds, verify a certificate, look after a ledger", privacyRun},
+		{"check", "whether a node is fit to run", checkNode},
+		{"run", "one node of a fleet, on a device", runNode},
+		{"status", "where a node stands, running or not", showStatus},
+		{"stop", "end a running node, to go on later", stopNode},
+		{"export", "a node's model in a file, with checksum and certificate", exportModel},
+		{"inspect", "what is in a file or folder of a fleet", inspectPath},
+		{"completion", "completion of commands, flags and files for a shell", completion},
+		{"version", "what this program was built from", version},
+	}
 }
 
 func main() {
@@ -116,35 +128,30 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 		help(log)
 		return exitUsage
 	}
-	result := held{to: out}
-	switch args[0] {
-	case "help", "-h", "-help", "--help":
-		var err error
+	name, result := args[0], held{to: out}
+	i := slices.IndexFunc(commands, func(cmd *command) bool { return cmd.name == name })
+	var err error
+	switch {
+	case slices.Contains([]string{"help", "-h", "-help", "--help"}, name):
+		name = "help"
 		if len(args) > 1 {
 			err = helpTopic(args[1], &result)
 		} else {
 			help(&result)
 		}
-		if err == nil {
-			err = result.Flush()
-		}
-		return exitCode(err, "help", log)
+	case i >= 0:
+		err = commands[i].run(ctx, newCmdline(name, args[1:], &result, log))
+	default:
+		fmt.Fprintf(log, "spade-edge: no command %q; there are %s\n", name, names())
+		return exitUsage
 	}
-	for _, cmd := range commands {
-		if cmd.name != args[0] {
-			continue
+	told := exitError{}
+	if err == nil || errors.Is(err, flag.ErrHelp) || errors.As(err, &told) {
+		if failed := result.Flush(); failed != nil || told.error == nil {
+			err = failed
 		}
-		err := cmd.run(ctx, cmd, args[1:], &result, log)
-		told := exitError{}
-		if err == nil || errors.Is(err, flag.ErrHelp) || errors.As(err, &told) {
-			if failed := result.Flush(); failed != nil || told.error == nil {
-				err = failed
-			}
-		}
-		return exitCode(err, cmd.name, log)
 	}
-	fmt.Fprintf(log, "spade-edge: no command %q; there are %s\n", args[0], names())
-	return exitUsage
+	return exitCode(err, name, log)
 }
 
 // held buffers what a command prints until it has succeeded, or until it knows that it will.
@@ -177,27 +184,30 @@ func (e exitError) Unwrap() error { return e.error }
 func exitCode(err error, name string, log io.Writer) int {
 	var wrong usageError
 	var told exitError
-	err = cured(err)
-	switch {
-	case err == nil:
+	if err == nil {
 		return exitDone
-	case errors.As(err, &told):
-		fmt.Fprintf(log, "spade-edge %s: %v\n", name, err)
-		return told.code
-	case errors.Is(err, context.Canceled):
-		fmt.Fprintf(log, "spade-edge %s: interrupted\n", name)
-		return exitFailed
-	case errors.As(err, &wrong):
-		fmt.Fprintf(log, "spade-edge %s: %v\n(spade-edge %s -h explains)\n", name, err, name)
-		return exitUsage
 	}
-	fmt.Fprintf(log, "spade-edge %s: %v\n", name, err)
-	for _, e := range endings {
-		if errors.Is(err, e.err) {
-			return e.code
+	err = cured(err)
+	code, hint := exitFailed, ""
+	switch {
+	case errors.As(err, &told):
+		code = told.code
+	case errors.Is(err, context.Canceled):
+		err = errors.New("interrupted")
+	case errors.As(err, &wrong):
+		code = exitUsage
+	default:
+		for _, e := range slices.Backward(endings) { // the first one counts
+			if errors.Is(err, e.err) {
+				code = e.code
+			}
 		}
 	}
-	return exitFailed
+	if code == exitUsage && told.error == nil {
+		hint = fmt.Sprintf("\n(spade-edge %s -h explains)", name)
+	}
+	fmt.Fprintf(log, "spade-edge %s: %v%s\n", name, err, hint)
+	return code
 }
 
 func names() string {
@@ -216,30 +226,28 @@ func help(w io.Writer) {
 	}
 	fmt.Fprint(w, "\nStart with \"spade-edge demo\". "+
 		"\"spade-edge COMMAND -h\" explains a command, \"spade-edge help TOPIC\" one of these:\n\n")
-	known, about := topicNames()
-	for i, name := range known {
-		fmt.Fprintf(w, "  %-16s %s\n", name, about[i])
+	for _, t := range topics() {
+		if !strings.Contains(t.name, "/") {
+			first, _, _ := strings.Cut(t.text, "\n")
+			fmt.Fprintf(w, "  %-16s %s\n", t.name, first)
+		}
 	}
 }
 
-var versionCommand = &command{
-	name:  "version",
-	short: "what this program was built from",
-	run: func(_ context.Context, cmd *command, args []string, out, _ io.Writer) error {
-		if err := cmd.parse(cmd.flags(), args, out); err != nil {
-			return err
-		}
-		version, revision := "(devel)", "unknown revision"
-		if info, ok := debug.ReadBuildInfo(); ok {
-			version = info.Main.Version
-			for _, s := range info.Settings {
-				if s.Key == "vcs.revision" {
-					revision = s.Value
-				}
+func version(_ context.Context, c *cmdline) error {
+	if err := c.parse(); err != nil {
+		return err
+	}
+	version, revision := "(devel)", "unknown revision"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = info.Main.Version
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				revision = s.Value
 			}
 		}
-		_, err := fmt.Fprintf(out, "spade-edge %s, %s, %s %s/%s\n", version, revision, runtime.Version(), runtime.GOOS,
-			runtime.GOARCH)
-		return err
-	},
+	}
+	_, err := fmt.Fprintf(c.out, "spade-edge %s, %s, %s %s/%s\n", version, revision, runtime.Version(), runtime.GOOS,
+		runtime.GOARCH)
+	return err
 }

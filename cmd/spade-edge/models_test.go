@@ -117,7 +117,7 @@ func TestRunByTask(t *testing.T) {
 // What a node fits on its own data, having asked for it by name, its certificate calls uncharged.
 func TestRunFitOwn(t *testing.T) {
 	b := &fleetfile.Builtin{FitOwn: true, Model: task.ModelSpec{Name: task.SoftmaxModel}, Spec: task.Spec{Source: "synthetic:clinical"}}
-	own, err := loadOracle(t.Context(), fleetfile.Oracle{Builtin: b}, &fleetfile.File{Fleet: &sdk.Fleet{Dim: 6}})
+	own, err := (fleetfile.Oracle{Builtin: b}).Open(t.Context(), &fleetfile.File{Fleet: &sdk.Fleet{Dim: 6}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestBuiltinMistakes(t *testing.T) {
 		"oracle.builtin.model is perceptron, but x0":                                                        {&fleetfile.File{Fleet: &sdk.Fleet{Dim: 22}}, &fleetfile.Builtin{FitOwn: true, Model: task.ModelSpec{Name: "perceptron", Hidden: 3}, Spec: clinic}},
 		"oracle.builtin has 22 parameters (perceptron of 3 hidden units: 2 classes, 6 columns), but dim of": {bare, &fleetfile.Builtin{FitOwn: true, Model: task.ModelSpec{Name: "perceptron", Hidden: 3}, Spec: clinic}},
 	} {
-		if _, err := loadOracle(t.Context(), fleetfile.Oracle{Builtin: c.b}, c.fleet); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (&fleetfile.Oracle{Builtin: c.b}).Open(t.Context(), c.fleet); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		} else if code := exitCode(err, "run", &bytes.Buffer{}); code != exitUsage {
 			t.Errorf("exit code %d for %v", code, err)

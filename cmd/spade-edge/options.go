@@ -2,9 +2,7 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -15,6 +13,7 @@ import (
 
 // options are the flags that the commands share: one vocabulary for all.
 type options struct {
+	*cmdline
 	// data
 	data, label, drop, onehot, labels string
 	pca                               int
@@ -45,17 +44,14 @@ type options struct {
 	// wire
 	payload         sdk.Payload
 	gridBits, lossy int
-	// output
-	json bool
-
-	given map[string]bool // the flags on the command line
 }
 
 // newOptions returns options with the suggested method as their defaults.
-func newOptions() options {
+func newOptions(c *cmdline) options {
 	m, p, _ := sdk.Suggest(sdk.Known{Dim: 1, Samples: []int{1}}) // which does not fail
 	return options{
-		rounds: m.Rounds, tau: m.Tau, rho: m.Rho, gain: m.Gain, epsilon: p.EpsilonLimit, delta: p.Delta, table: "dense",
+		cmdline: c, rounds: m.Rounds, tau: m.Tau, rho: m.Rho, gain: m.Gain, epsilon: p.EpsilonLimit, delta: p.Delta,
+		table: "dense",
 	}
 }
 
@@ -99,174 +95,116 @@ func (o *options) known(dim int, samples []int) sdk.Known {
 	return k
 }
 
-// flags returns a flag set that is silent on errors and prints the command's help on -h.
-func (cmd *command) flags() *flag.FlagSet {
-	fs := flag.NewFlagSet(cmd.name, flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	fs.Usage = func() {}
-	return fs
-}
-
-// parse reads a command line. Help goes to w; every mistake is a usageError.
-func (cmd *command) parse(fs *flag.FlagSet, args []string, w io.Writer) error {
-	err := fs.Parse(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp) && cmd.show != nil:
-		cmd.show(fs)
-		return err
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintln(w, cmd.about())
-		fs.SetOutput(w)
-		fs.PrintDefaults()
-		return err
-	case err != nil:
-		return usageError{err}
-	case fs.NArg() > 0:
-		return usageError{fmt.Errorf("unexpected argument %q: every setting is a flag", fs.Arg(0))}
-	}
-	return nil
-}
-
-// register adds the shared flags to a flag set. The values of o are the defaults; a zero of eta, mu, clip or sigma
-// is filled in later.
-func (o *options) register(fs *flag.FlagSet) {
-	o.registerData(fs)
-	o.registerModel(fs)
-	o.registerNodes(fs)
-	o.registerRun(fs)
-}
+// The values of o are the defaults of its flags; a zero of eta, mu, clip or sigma is filled in later.
 
 // registerData adds the flags that say what is learned from, and who has it.
-func (o *options) registerData(fs *flag.FlagSet) {
-	o.registerSource(fs)
-	fs.StringVar(&o.partition, "partition", o.partition,
+func (o *options) registerData(c *cmdline) {
+	o.registerSource(c)
+	c.StringVar(&o.partition, "partition", o.partition,
 		"who has which samples: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S")
 }
 
 // registerSource adds the flags that say what data there are and how they are prepared.
-func (o *options) registerSource(fs *flag.FlagSet) {
-	fs.StringVar(&o.data, "data", o.data, "the `source` of samples: idx:DIR, csv:FILE or synthetic:clinical")
-	fs.StringVar(&o.label, "label", o.label, "csv: the `column` that holds the class")
-	fs.StringVar(&o.drop, "drop", o.drop, "csv: `columns` to leave out, separated by commas")
-	fs.StringVar(&o.onehot, "onehot", o.onehot, "csv: `columns` of categories, each turned into one 0/1 column a value")
-	fs.StringVar(&o.labels, "labels", o.labels, "`classes` to keep, in this order, separated by commas (default all)")
-	fs.IntVar(&o.pca, "pca", o.pca, "project on this many principal components (0 = none)")
-	fs.BoolVar(&o.standardize, "standardize", o.standardize,
+func (o *options) registerSource(c *cmdline) {
+	c.StringVar(&o.data, "data", o.data, "the `source` of samples: idx:DIR, csv:FILE or synthetic:clinical")
+	c.StringVar(&o.label, "label", o.label, "csv: the `column` that holds the class")
+	c.StringVar(&o.drop, "drop", o.drop, "csv: `columns` to leave out, separated by commas")
+	c.StringVar(&o.onehot, "onehot", o.onehot, "csv: `columns` of categories, each turned into one 0/1 column a value")
+	c.StringVar(&o.labels, "labels", o.labels, "`classes` to keep, in this order, separated by commas (default all)")
+	c.IntVar(&o.pca, "pca", o.pca, "project on this many principal components (0 = none)")
+	c.BoolVar(&o.standardize, "standardize", o.standardize,
 		"bring each column to mean 0 and variance 1 (default true, but false for idx)")
-	fs.BoolVar(&o.bias, "bias", o.bias, "append a column of ones (default true, but false for idx)")
-	fs.Float64Var(&o.testFraction, "test-fraction", 0.2,
+	c.BoolVar(&o.bias, "bias", o.bias, "append a column of ones (default true, but false for idx)")
+	c.Float64Var(&o.testFraction, "test-fraction", 0.2,
 		"`share` of samples to test on, where the source has no test files")
 }
 
 // registerModel adds the flags that say which built-in model is trained.
-func (o *options) registerModel(fs *flag.FlagSet) {
-	fs.StringVar(&o.model, "model", task.SoftmaxModel, "softmax, a linear model, or perceptron, with one hidden layer")
-	fs.IntVar(&o.hidden, "hidden", 0, "hidden `units` of a perceptron (default 8)")
-}
-
-// registerNodes adds the flag for how many clients there are.
-func (o *options) registerNodes(fs *flag.FlagSet) {
-	fs.IntVar(&o.nodes, "nodes", o.nodes, "number of clients")
+func (o *options) registerModel(c *cmdline) {
+	c.StringVar(&o.model, "model", task.SoftmaxModel, "softmax, a linear model, or perceptron, with one hidden layer")
+	c.IntVar(&o.hidden, "hidden", 0, "hidden `units` of a perceptron (default 8)")
 }
 
 // registerRun adds the flags of graph, method, privacy and wire.
-func (o *options) registerRun(fs *flag.FlagSet) {
-	fs.StringVar(&o.graph, "graph", o.graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P or file:F")
+func (o *options) registerRun(c *cmdline) {
+	c.StringVar(&o.graph, "graph", o.graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P or file:F")
 
-	fs.IntVar(&o.rounds, "rounds", o.rounds, "rounds of learning, K")
-	fs.IntVar(&o.cooldown, "cooldown", o.cooldown, "rounds of pure consensus after them, "+
+	c.IntVar(&o.rounds, "rounds", o.rounds, "rounds of learning, K")
+	c.IntVar(&o.cooldown, "cooldown", o.cooldown, "rounds of pure consensus after them, "+
 		"free of privacy cost (with noise 30 unless given)")
-	fs.IntVar(&o.tau, "tau", o.tau, "local steps a round")
-	fs.IntVar(&o.batch, "batch", o.batch, "queries a local step; a client "+
+	c.IntVar(&o.tau, "tau", o.tau, "local steps a round")
+	c.IntVar(&o.batch, "batch", o.batch, "queries a local step; a client "+
 		"with fewer samples asks one for each (0 = all do)")
-	fs.Float64Var(&o.eta, "eta", 0, "step size (default chosen)")
-	fs.Float64Var(&o.mu, "mu", 0, "smoothing radius: how far from the model the loss is asked for (default chosen)")
-	fs.Float64Var(&o.rho, "rho", o.rho, "penalty parameter")
-	fs.Float64Var(&o.gain, "gain", o.gain, "how hard disagreement is corrected, as a "+
+	c.Float64Var(&o.eta, "eta", 0, "step size (default chosen)")
+	c.Float64Var(&o.mu, "mu", 0, "smoothing radius: how far from the model the loss is asked for (default chosen)")
+	c.Float64Var(&o.rho, "rho", o.rho, "penalty parameter")
+	c.Float64Var(&o.gain, "gain", o.gain, "how hard disagreement is corrected, as a "+
 		"`share` of the limit of stability: above 0, below 1")
-	fs.TextVar(&o.estimator, "estimator", sdk.EstimatorPaper,
+	c.TextVar(&o.estimator, "estimator", sdk.EstimatorPaper,
 		"paper, or centered: each loss less the last one of its sample, for far less variance")
-	fs.StringVar(&o.table, "table", o.table, "memory table: dense, or seeded (8 bytes a sample, same results)")
-	fs.TextVar(&o.directions, "directions", zoest.Rademacher,
+	c.StringVar(&o.table, "table", o.table, "memory table: dense, or seeded (8 bytes a sample, same results)")
+	c.TextVar(&o.directions, "directions", zoest.Rademacher,
 		"law of the query directions: rademacher or sphere")
-	fs.BoolVar(&o.average, "average", o.average, "also score each client's running mean of its released models")
-	fs.Uint64Var(&o.seed, "seed", 1, "of data split, partition, graph, directions "+
+	c.BoolVar(&o.average, "average", o.average, "also score each client's running mean of its released models")
+	c.Uint64Var(&o.seed, "seed", 1, "of data split, partition, graph, directions "+
 		"and batches; in a simulation also of the noise")
 
-	fs.BoolVar(&o.nonPrivate, "non-private", o.nonPrivate,
+	c.BoolVar(&o.nonPrivate, "non-private", o.nonPrivate,
 		"no clipping and no noise: what a node sends may reveal its data")
-	fs.Float64Var(&o.clip, "clip", 0, "radius to which each round's update is clipped (default chosen)")
-	fs.Float64Var(&o.sigma, "sigma", 0, "standard deviation of the release noise (instead of -epsilon)")
-	fs.Float64Var(&o.epsilon, "epsilon", o.epsilon, "privacy budget of each client for the whole run")
-	fs.Float64Var(&o.delta, "delta", o.delta, "at which epsilon is stated")
-	o.registerAccounting(fs)
+	c.Float64Var(&o.clip, "clip", 0, "radius to which each round's update is clipped (default chosen)")
+	c.Float64Var(&o.sigma, "sigma", 0, "standard deviation of the release noise (instead of -epsilon)")
+	c.Float64Var(&o.epsilon, "epsilon", o.epsilon, "privacy budget of each client for the whole run")
+	c.Float64Var(&o.delta, "delta", o.delta, "at which epsilon is stated")
+	o.registerAccounting(c)
 
-	fs.TextVar(&o.payload, "payload", sdk.PayloadAuto, "what crosses the wire: message (the paper's, one for each "+
+	c.TextVar(&o.payload, "payload", sdk.PayloadAuto, "what crosses the wire: message (the paper's, one for each "+
 		"neighbor) or release (one for all; same results) (default release, or message with -non-private)")
-	fs.IntVar(&o.gridBits, "grid-bits", 0, "put releases on a grid of noise/2^`W`, W of 2 to 8, so that they are short "+
+	c.IntVar(&o.gridBits, "grid-bits", 0, "put releases on a grid of noise/2^`W`, W of 2 to 8, so that they are short "+
 		"integers (default 4 with noise, unless -payload is given)")
-	fs.IntVar(&o.lossy, "lossy", 0, "go on without neighbors that have been silent for so many `ticks`: another "+
+	c.IntVar(&o.lossy, "lossy", 0, "go on without neighbors that have been silent for so many `ticks`: another "+
 		"algorithm, with -payload message and -non-private only (0 = wait)")
-
-	fs.BoolVar(&o.json, "json", false, "print one JSON object to standard output")
+	c.jsonFlag("")
 }
 
 // registerAccounting adds the flag for how an epsilon is read.
-func (o *options) registerAccounting(fs *flag.FlagSet) {
-	fs.TextVar(&o.accounting, "accounting", dpmech.GDP,
+func (o *options) registerAccounting(c *cmdline) {
+	c.TextVar(&o.accounting, "accounting", dpmech.GDP,
 		"what -epsilon means: gdp (exact), zcdp or paper")
 }
 
-// read parses a command line into o, which has registered its flags with fs.
-func (o *options) read(cmd *command, fs *flag.FlagSet, args []string, w io.Writer) error {
-	if err := cmd.parse(fs, args, w); err != nil {
+// read adds the shared flags, and reads a command line into o.
+func (o *options) read(c *cmdline) error {
+	o.registerData(c)
+	o.registerModel(c)
+	c.IntVar(&o.nodes, "nodes", o.nodes, "number of clients")
+	o.registerRun(c)
+	if err := c.parse(); err != nil {
 		return err
 	}
-	o.note(fs)
 	var f faults
 	o.conflicts(&f)
 	return f.usage()
 }
 
-// note keeps which flags were given, and gives a perceptron hidden units.
-func (o *options) note(fs *flag.FlagSet) {
-	if o.given = given(fs); o.hiddenLayer() && !o.given["hidden"] {
-		o.hidden = 8
-	}
-}
-
-// faults are what is wrong with a command line.
-type faults []error
-
-func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
-
-func (f *faults) when(wrong bool, format string, args ...any) {
-	if wrong {
-		f.add(format, args...)
-	}
-}
-
-// usage returns all faults as one usageError, or nil.
-func (f faults) usage() error {
-	if err := errors.Join(f...); err != nil {
-		return usageError{err}
-	}
-	return nil
-}
-
-// checkSizes reports named flags with a value outside 1e-9..1e9, and a delta outside (0, 1).
-func (o *options) checkSizes(f *faults, names ...string) {
-	for _, name := range names {
-		size := map[string]float64{
-			"eta": o.eta, "mu": o.mu, "clip": o.clip, "sigma": o.sigma, "epsilon": o.epsilon, "rho": o.rho,
-		}[name]
-		f.when(o.given[name] && !(size >= 1e-9 && size <= 1e9), "-%s is %v, want 1e-9..1e9", name, size)
+// checkSizes reports flags with a value outside 1e-9..1e9, and a delta outside (0, 1).
+func (o *options) checkSizes(f *faults) {
+	for _, c := range []struct {
+		name  string
+		value float64
+	}{{"eta", o.eta}, {"mu", o.mu}, {"clip", o.clip}, {"sigma", o.sigma}, {"epsilon", o.epsilon}, {"rho", o.rho}} {
+		f.when(o.given[c.name] && !(c.value >= 1e-9 && c.value <= 1e9), "-%s is %v, want 1e-9..1e9", c.name, c.value)
 	}
 	f.when(!(o.delta > 0 && o.delta < 1), "-delta is %v, want a number above 0 and below 1", o.delta)
 }
 
-// modelSpec returns the model that is asked for.
-func (o *options) modelSpec() task.ModelSpec { return task.ModelSpec{Name: o.model, Hidden: o.hidden} }
+// modelSpec returns the model that is asked for: a perceptron has eight hidden units unless the flag says otherwise.
+func (o *options) modelSpec() task.ModelSpec {
+	m := task.ModelSpec{Name: o.model, Hidden: o.hidden}
+	if o.hiddenLayer() && !o.given["hidden"] {
+		m.Hidden = 8
+	}
+	return m
+}
 
 // conflicts reports flags that exclude each other, and numbers that a zero default would hide.
 func (o *options) conflicts(f *faults) {
@@ -278,7 +216,7 @@ func (o *options) conflicts(f *faults) {
 			"would depend on how long local work takes, which the noise does not cover", o.lossy)
 	f.when(o.given["sigma"] && (o.given["epsilon"] || o.given["accounting"]),
 		"-sigma and -epsilon (or -accounting) exclude each other: one follows from the other")
-	o.checkSizes(f, "eta", "mu", "clip", "sigma", "epsilon", "rho")
+	o.checkSizes(f)
 	f.when(!(o.gain >= 1e-6 && o.gain < 1),
 		"-gain is %v, want a share of the limit of stability: 1e-6 or more, and below 1", o.gain)
 	f.when(o.given["test-fraction"] && !(o.testFraction > 0 && o.testFraction < 1),
@@ -290,8 +228,9 @@ func (o *options) conflicts(f *faults) {
 	for _, c := range []struct {
 		name       string
 		value, min int
-	}{{"nodes", o.nodes, 1}, {"rounds", o.rounds, 1}, {"cooldown", o.cooldown, 0}, {"tau", o.tau, 1}, {"batch", o.batch,
-		0}} {
+	}{
+		{"nodes", o.nodes, 1}, {"rounds", o.rounds, 1}, {"cooldown", o.cooldown, 0}, {"tau", o.tau, 1}, {"batch", o.batch, 0},
+	} {
 		f.when(c.value < c.min, "-%s is %d, want at least %d", c.name, c.value, c.min)
 	}
 }

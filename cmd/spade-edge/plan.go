@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 
@@ -14,12 +15,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-var planCommand = &command{
-	name:  "plan",
-	short: "what a run will take: stability, rounds, queries, bytes, memory, epsilon",
-	run:   planRun,
-}
-
 // planOptions are the flags of the command plan.
 type planOptions struct {
 	options
@@ -28,9 +23,9 @@ type planOptions struct {
 	beta, share, linkKbit float64
 }
 
-func planRun(_ context.Context, cmd *command, args []string, out, log io.Writer) error {
+func planRun(_ context.Context, c *cmdline) error {
 	o := new(planOptions)
-	if err := o.read(cmd, args, out); err != nil {
+	if err := o.read(c); err != nil {
 		return err
 	}
 	p, err := o.build()
@@ -41,38 +36,34 @@ func planRun(_ context.Context, cmd *command, args []string, out, log io.Writer)
 	if err != nil {
 		return err
 	}
-	if o.json {
-		return writeObject(out, r)
+	if !c.json {
+		p.writeChosen(c.log)
 	}
-	p.writeChosen(log)
-	r.write(out)
-	return nil
+	return c.print(r, r.write)
 }
 
 // read parses a command line into o.
-func (o *planOptions) read(cmd *command, args []string, w io.Writer) error {
-	o.options = newOptions()
+func (o *planOptions) read(c *cmdline) error {
+	o.options = newOptions(c)
 	o.nodes, o.graph = 50, "er:0.3" // as simulate has them
-	fs := cmd.flags()
-	o.registerNodes(fs)
-	o.registerRun(fs)
-	o.registerModel(fs)
-	fs.IntVar(&o.dim, "dim", 100, "length of the parameter vector, d (with -columns it follows from the model)")
-	fs.IntVar(&o.columns, "columns", 0, "`columns` of the data as a built-in model sees "+
+	c.IntVar(&o.nodes, "nodes", o.nodes, "number of clients")
+	o.registerRun(c)
+	o.registerModel(c)
+	c.IntVar(&o.dim, "dim", 100, "length of the parameter vector, d (with -columns it follows from the model)")
+	c.IntVar(&o.columns, "columns", 0, "`columns` of the data as a built-in model sees "+
 		"them, a column of ones included (instead of -dim)")
-	fs.IntVar(&o.classes, "classes", 2, "classes of the data, with -columns")
-	fs.IntVar(&o.samples, "samples", 100, "samples of each client, m")
-	fs.IntVar(&o.steps, "steps", 0, "local steps of a client in all rounds, `T` (instead of -rounds)")
-	fs.Int64Var(&o.queries, "queries", 0, "what a client may ask its oracle in all rounds (instead of -rounds)")
-	fs.Float64Var(&o.beta, "beta", 0, "weight of the penalty (instead of -gain)")
-	fs.Float64Var(&o.share, "share", 0.05, "how many rounds of cool-down bring disagreement to this "+
+	c.IntVar(&o.classes, "classes", 2, "classes of the data, with -columns")
+	c.IntVar(&o.samples, "samples", 100, "samples of each client, m")
+	c.IntVar(&o.steps, "steps", 0, "local steps of a client in all rounds, `T` (instead of -rounds)")
+	c.Int64Var(&o.queries, "queries", 0, "what a client may ask its oracle in all rounds (instead of -rounds)")
+	c.Float64Var(&o.beta, "beta", 0, "weight of the penalty (instead of -gain)")
+	c.Float64Var(&o.share, "share", 0.05, "how many rounds of cool-down bring disagreement to this "+
 		"`share` of what it was; sets -cooldown if given")
-	fs.Float64Var(&o.linkKbit, "link-kbit", 0, "speed of a node's link, 1000 "+
+	c.Float64Var(&o.linkKbit, "link-kbit", 0, "speed of a node's link, 1000 "+
 		"bits a second in each direction (0 = unknown)")
-	if err := cmd.parse(fs, args, w); err != nil {
+	if err := o.parse(); err != nil {
 		return err
 	}
-	o.note(fs)
 	return o.check()
 }
 
@@ -100,30 +91,28 @@ func (o *planOptions) check() error {
 		name       string
 		value, max int64
 	}{
-		{"dim", int64(o.dim), wire.MaxDim}, {"columns", int64(o.columns), 1 << 18}, {"classes", int64(max(o.classes, 2)),
-			1000},
-		{"samples", int64(o.samples), math.MaxInt32}, {"steps", int64(o.steps), math.MaxInt32}, {"queries", o.queries,
-			math.MaxInt64},
+		{"dim", int64(o.dim), wire.MaxDim}, {"columns", int64(o.columns), 1 << 18},
+		{"classes", int64(max(o.classes, 2)), 1000}, {"samples", int64(o.samples), math.MaxInt32},
+		{"steps", int64(o.steps), math.MaxInt32}, {"queries", o.queries, math.MaxInt64},
 	} {
 		f.when(o.given[c.name] && (c.value < 1 || c.value > c.max), "-%s is %d, want 1..%d", c.name, c.value, c.max)
 	}
-	if t := float64(o.rounds) * float64(o.tau); t > math.MaxInt32 && !o.given["steps"] && !o.given["queries"] {
-		f.add("-rounds %d and -tau %d are %.3g local steps, want at most %d", o.rounds, o.tau, t, math.MaxInt32)
+	t := float64(o.rounds) * float64(o.tau)
+	f.when(t > math.MaxInt32 && !o.given["steps"] && !o.given["queries"],
+		"-rounds %d and -tau %d are %.3g local steps, want at most %d", o.rounds, o.tau, t, math.MaxInt32)
+	positive := func(name string, value float64) {
+		f.when(o.given[name] && !(value > 0 && value <= math.MaxFloat32), "-%s is %v, want a positive number", name, value)
 	}
-	for _, c := range []struct {
-		name  string
-		value float64
-	}{{"beta", o.beta}, {"link-kbit", o.linkKbit}, {"gain", o.gain}} {
-		shared := c.name == "gain" && !(c.value >= 1) // and told by what all commands share
-		f.when(o.given[c.name] && !shared && !(c.value > 0 && c.value <= math.MaxFloat32),
-			"-%s is %v, want a positive number", c.name, c.value)
+	positive("beta", o.beta)
+	positive("link-kbit", o.linkKbit)
+	if o.gain >= 1 { // a smaller one is told by what all commands share
+		positive("gain", o.gain)
 	}
 	f.when(!(o.share >= 1e-6 && o.share < 1), "-share is %v, want 1e-6 or more, and below 1", o.share)
 	rest := o.options
-	rest.given = make(map[string]bool)
-	for name := range o.given {
-		// Together they are a budget.
-		rest.given[name] = !(o.given["sigma"] && o.given["epsilon"] && (name == "epsilon" || name == "accounting"))
+	if o.given["sigma"] && o.given["epsilon"] { // together they are a budget
+		rest.cmdline = &cmdline{given: maps.Clone(o.given)}
+		rest.given["epsilon"], rest.given["accounting"] = false, false
 	}
 	if rest.gain >= 1 { // is refused with figures, later
 		rest.gain = 0.5
@@ -156,14 +145,11 @@ func (o *planOptions) build() (*problem, error) {
 	}
 	suggested := p.chosen
 	p.chosen = nil
-	p.choose([]choice{
-		{"nodes", o.nodes}, {"graph", o.graph}, {"dim", o.dim}, {"samples", o.samples}, {"rounds", p.opt.rounds}, {"tau",
-			p.opt.tau},
-		{"batch", o.batch}, {"rho", o.rho}, {"estimator", o.estimator}, {"table", o.table}, {"directions", o.directions},
-		{"seed", o.seed}, {"share", o.share},
-	}...)
+	p.choose("nodes", o.nodes, "graph", o.graph, "dim", o.dim, "samples", o.samples, "rounds", p.opt.rounds,
+		"tau", p.opt.tau, "batch", o.batch, "rho", o.rho, "estimator", o.estimator, "table", o.table,
+		"directions", o.directions, "seed", o.seed, "share", o.share)
 	if !o.given["beta"] {
-		p.choose(choice{"gain", o.gain})
+		p.choose("gain", o.gain)
 	}
 	p.chosen = append(p.chosen, suggested...)
 	return p, p.setGain(o.gain, o.beta)
@@ -238,7 +224,7 @@ func (o *planOptions) plan(p *problem) (*report, error) {
 					o.share, len(calm.Left)-1)}
 			}
 			f.Method.Cooldown = calm.Needed
-			p.choose(choice{"cooldown", calm.Needed})
+			p.choose("cooldown", calm.Needed)
 		}
 		r.ShareLeft = calm.Left[min(f.Method.Cooldown, len(calm.Left)-1)]
 		deviation = calm.Step
@@ -254,9 +240,9 @@ func (o *planOptions) plan(p *problem) (*report, error) {
 		clip := f.Privacy.Clip / (f.Privacy.Sigma * math.Sqrt(float64(f.Dim)))
 		steps = math.Hypot(deviation, clip) * f.Privacy.Sigma / cfg.GridStep
 	}
-	p.choose(choice{"payload", r.Payload})
+	p.choose("payload", r.Payload)
 	if !o.given["payload"] && r.GridBits > 0 {
-		p.choose(choice{"grid-bits", r.GridBits})
+		p.choose("grid-bits", r.GridBits)
 	}
 	if r.Frames, err = newFrames(f, cfg, steps); err != nil {
 		return nil, err

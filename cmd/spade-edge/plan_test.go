@@ -361,7 +361,7 @@ func heap() float64 {
 func built(t *testing.T, args []string) *problem {
 	t.Helper()
 	o := new(planOptions)
-	if err := o.read(planCommand, args, io.Discard); err != nil {
+	if err := o.read(newCmdline("plan", args, io.Discard, io.Discard)); err != nil {
 		t.Fatal(err)
 	}
 	p, err := o.build()

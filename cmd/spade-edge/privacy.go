@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 
@@ -12,12 +11,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
-
-var privacyCommand = &command{
-	name:  "privacy",
-	short: "plan noise and rounds, verify a certificate, look after a ledger",
-	run:   privacyRun,
-}
 
 // privacyOptions are the flags of the command privacy.
 type privacyOptions struct {
@@ -29,7 +22,7 @@ type privacyOptions struct {
 var privacyModes = []struct {
 	flag  string // "" plans
 	other []string
-	run   func(o *privacyOptions, out io.Writer) error
+	run   func(o *privacyOptions) error
 }{
 	{"verify", []string{"fleet", "ledger", "json"}, (*privacyOptions).verifyCertificate},
 	{"new-ledger", []string{"dataset", "epsilon", "delta", "accounting", "json"}, (*privacyOptions).makeLedger},
@@ -37,26 +30,24 @@ var privacyModes = []struct {
 	{"", []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "json"}, (*privacyOptions).plan},
 }
 
-func privacyRun(_ context.Context, cmd *command, args []string, out, _ io.Writer) error {
-	o := new(privacyOptions)
-	fs := cmd.flags()
-	fs.IntVar(&o.rounds, "rounds", 0, "releases of each client, one a round of learning")
-	fs.Float64Var(&o.clip, "clip", 1, "radius to which each round's update is clipped")
-	fs.Float64Var(&o.sigma, "sigma", 0, "standard deviation of the release noise")
-	fs.Float64Var(&o.epsilon, "epsilon", 0, "privacy budget of each client")
-	fs.Float64Var(&o.delta, "delta", 1e-5, "at which epsilon is stated")
-	o.registerAccounting(fs)
-	fs.StringVar(&o.verify, "verify", "", "verify the certificate in this `file`")
-	fs.StringVar(&o.fleet, "fleet", "", "with -verify: the fleet `file` whose "+
+func privacyRun(_ context.Context, c *cmdline) error {
+	o := &privacyOptions{options: options{cmdline: c}}
+	c.IntVar(&o.rounds, "rounds", 0, "releases of each client, one a round of learning")
+	c.Float64Var(&o.clip, "clip", 1, "radius to which each round's update is clipped")
+	c.Float64Var(&o.sigma, "sigma", 0, "standard deviation of the release noise")
+	c.Float64Var(&o.epsilon, "epsilon", 0, "privacy budget of each client")
+	c.Float64Var(&o.delta, "delta", 1e-5, "at which epsilon is stated")
+	o.registerAccounting(c)
+	c.StringVar(&o.verify, "verify", "", "verify the certificate in this `file`")
+	c.StringVar(&o.fleet, "fleet", "", "with -verify: the fleet `file` whose "+
 		"run, settings and keys the certificate must have")
-	fs.StringVar(&o.ledger, "ledger", "", "show the ledger in this `file`")
-	fs.StringVar(&o.newLedger, "new-ledger", "", "make a ledger in this `file`")
-	fs.StringVar(&o.dataset, "dataset", "", "what people call the data set of the new ledger: a `name`")
-	fs.BoolVar(&o.json, "json", false, "print one JSON object to standard output")
-	if err := cmd.parse(fs, args, out); err != nil {
+	c.StringVar(&o.ledger, "ledger", "", "show the ledger in this `file`")
+	c.StringVar(&o.newLedger, "new-ledger", "", "make a ledger in this `file`")
+	c.StringVar(&o.dataset, "dataset", "", "what people call the data set of the new ledger: a `name`")
+	c.jsonFlag("")
+	if err := c.parse(); err != nil {
 		return err
 	}
-	o.note(fs)
 	for _, mode := range privacyModes {
 		if mode.flag != "" && !o.given[mode.flag] {
 			continue
@@ -64,7 +55,7 @@ func privacyRun(_ context.Context, cmd *command, args []string, out, _ io.Writer
 		if err := o.check(mode.flag, mode.other); err != nil {
 			return err
 		}
-		return mode.run(o, out)
+		return mode.run(o)
 	}
 	return nil
 }
@@ -84,12 +75,9 @@ func (o *privacyOptions) check(mode string, other []string) error {
 			f.add("-%s does not go with -%s", name, mode)
 		}
 	}
-	for _, c := range [][2]string{
-		{"verify", o.verify}, {"fleet", o.fleet}, {"ledger", o.ledger}, {"new-ledger", o.newLedger}, {"dataset", o.dataset},
-	} {
-		f.when(o.given[c[0]] && c[1] == "", "-%s is empty", c[0])
-	}
-	o.checkSizes(&f, "clip", "sigma", "epsilon")
+	f.empty(o.given, "verify", o.verify, "fleet", o.fleet, "ledger", o.ledger, "new-ledger", o.newLedger,
+		"dataset", o.dataset)
+	o.checkSizes(&f)
 	f.when(o.given["rounds"] && (o.rounds < 1 || o.rounds > math.MaxInt32),
 		"-rounds is %d, want 1..%d", o.rounds, math.MaxInt32)
 	f.when(o.given["accounting"] && !o.given["epsilon"] && slices.Contains(other, "accounting"),
@@ -126,7 +114,7 @@ type plan struct {
 // maxPlan bounds what a plan may spend, as package dpmech bounds what is counted.
 const maxPlan = 1e6
 
-func (o *privacyOptions) plan(out io.Writer) error {
+func (o *privacyOptions) plan() error {
 	known := sdk.Known{
 		Dim: 1, Samples: []int{1}, Method: sdk.Method{Rounds: o.rounds},
 		Privacy: sdk.Privacy{Clip: o.clip, Sigma: o.sigma, Delta: o.delta, Accounting: o.accounting, EpsilonLimit: o.epsilon},
@@ -147,71 +135,65 @@ func (o *privacyOptions) plan(out io.Writer) error {
 			"nothing is protected", o.rounds, o.clip, o.sigma, rho, maxPlan)}
 	}
 	r := plan{Rounds: o.rounds, Clip: o.clip, Sigma: o.sigma, Cost: dpmech.CostOf(rho, o.delta)}
-	if o.json {
-		return writeObject(out, r)
-	}
-	fmt.Fprintf(out, "rounds         %d, each with one release\n", r.Rounds)
-	fmt.Fprintf(out, "clip           %v\n", r.Clip)
-	fmt.Fprintf(out, "sigma          %v, in every number of a release\n", r.Sigma)
-	writeCost(out, r.Cost)
-	fmt.Fprintf(out, "protected      each client's whole data set, against everyone who sees what it sends\n")
-	return nil
+	return o.print(r, func(t table) {
+		t.row("rounds", "%d, each with one release", r.Rounds)
+		t.row("clip", "%v", r.Clip)
+		t.row("sigma", "%v, in every number of a release", r.Sigma)
+		writeCost(t, r.Cost)
+		t.row("protected", "each client's whole data set, against everyone who sees what it sends")
+	})
 }
 
-func (o *privacyOptions) makeLedger(out io.Writer) error {
+func (o *privacyOptions) makeLedger() error {
 	var limit *dpmech.Limit
 	if o.given["epsilon"] {
 		limit = &dpmech.Limit{Epsilon: o.epsilon, Delta: o.delta, Accounting: o.accounting}
 	}
 	l, err := state.CreateLedger(o.newLedger, o.dataset, limit)
+	if err == nil {
+		err = l.Close()
+	}
 	if err != nil {
 		return err
 	}
-	life := l.Lifetime(o.delta)
-	if err := l.Close(); err != nil {
-		return err
-	}
-	return o.writeLedger(out, o.newLedger, life)
+	o.ledger = o.newLedger
+	return o.showLedger()
 }
 
-func (o *privacyOptions) showLedger(out io.Writer) error {
+func (o *privacyOptions) showLedger() error {
 	l, err := state.ReadLedger(o.ledger)
 	if err != nil {
 		return err
 	}
-	return o.writeLedger(out, o.ledger, l.Lifetime(o.delta))
+	life := l.Lifetime(o.delta)
+	return o.print(life, func(t table) { t.ledger(o.ledger, life) })
 }
 
-// writeLedger says what all runs on a data set have spent.
-func (o *privacyOptions) writeLedger(out io.Writer, path string, life *dpmech.Lifetime) error {
-	if o.json {
-		return writeObject(out, life)
-	}
-	fmt.Fprintf(out, "ledger         %s, id %s, since %s\n", path, life.Ledger.ID, life.Created)
-	fmt.Fprintf(out, "data set       %s\n", life.Dataset)
+// ledger says what all runs on a data set have spent.
+func (t table) ledger(path string, life *dpmech.Lifetime) {
+	t.row("ledger", "%s, id %s, since %s", path, life.Ledger.ID, life.Created)
+	t.row("data set", "%s", life.Dataset)
 	if l := life.Limit; l != nil {
-		fmt.Fprintf(out, "limit          epsilon %v at delta %v (%v) for all runs together\n", l.Epsilon, l.Delta,
-			l.Accounting)
+		t.row("limit", "epsilon %v at delta %v (%v) for all runs together", l.Epsilon, l.Delta, l.Accounting)
 	} else {
-		fmt.Fprintf(out, "limit          none: spends are counted only\n")
+		t.row("limit", "none: spends are counted only")
 	}
-	fmt.Fprintf(out, "releases       %d, every line in order; runs: %d\n", life.Ledger.Seq, len(life.Runs))
+	t.row("releases", "%d, every line in order; runs: %d", life.Ledger.Seq, len(life.Runs))
 	if len(life.Runs) > 0 {
-		writeCost(out, life.Cost)
+		writeCost(t, life.Cost)
 		width := len("run")
 		for _, r := range life.Runs {
 			width = max(width, len(r.Run))
 		}
-		fmt.Fprintf(out, "\n%-*s  %-12s %-20s %9s %10s %10s\n", width, "run", "fleet", "member", "releases", "rho", "epsilon")
+		fmt.Fprintf(t, "\n%-*s  %-12s %-20s %9s %10s %10s\n", width, "run", "fleet", "member", "releases", "rho", "epsilon")
 		for _, r := range life.Runs {
 			n := 0
 			for _, s := range r.Spends {
 				n += s.Rounds
 			}
-			fmt.Fprintf(out, "%-*s  %-12s %-20s %9d %10.6g %10s\n", width, r.Run, r.Fleet[:12], r.Member, n, r.Rho,
-				epsilonText(dpmech.GDP.Epsilon(r.Rho, o.delta)))
+			fmt.Fprintf(t, "%-*s  %-12s %-20s %9d %10.6g %10s\n", width, r.Run, r.Fleet[:12], r.Member, n, r.Rho,
+				epsilonText(dpmech.GDP.Epsilon(r.Rho, life.Delta)))
 		}
 	}
-	fmt.Fprintf(out, "\nhead           %d %s\n", life.Ledger.Seq, life.Ledger.Hash)
-	return nil
+	fmt.Fprintf(t, "\nhead           %d %s\n", life.Ledger.Seq, life.Ledger.Hash)
 }

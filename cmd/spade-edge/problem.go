@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,20 +83,19 @@ func (o *options) build(name string) (*problem, error) {
 		p.samples = append(p.samples, len(idx))
 	}
 	s := set.Spec
-	p.choose(choice{"data", o.data}, choice{"labels", s.Labels}, choice{"standardize", *s.Standardize}, choice{"bias",
-		*s.Bias})
+	p.choose("data", o.data, "labels", s.Labels, "standardize", *s.Standardize, "bias", *s.Bias)
 	if s.TestFraction > 0 {
-		p.choose(choice{"test-fraction", s.TestFraction})
+		p.choose("test-fraction", s.TestFraction)
 	}
 	p.x0 = model.Start(p.train.Dim, p.train.Classes, o.seed)
 	return p, p.makeFleet(name, p.oracles[0].Dim())
 }
 
-// choose notes the choices whose flags are not given.
-func (p *problem) choose(choices ...choice) {
-	for _, c := range choices {
-		if !p.opt.given[c.name] || c.name == "labels" && p.opt.labels == "" {
-			p.chosen = append(p.chosen, c)
+// choose notes the values of those flags that are not given. choices are names, each with its value.
+func (p *problem) choose(choices ...any) {
+	for pair := range slices.Chunk(choices, 2) {
+		if name := pair[0].(string); !p.opt.given[name] || name == "labels" && p.opt.labels == "" {
+			p.chosen = append(p.chosen, choice{name, pair[1]})
 		}
 	}
 }
@@ -114,17 +112,15 @@ func (p *problem) chosenValues() map[string]any {
 // makeFleet fills in the method: what is not given is suggested. dim is the length of the parameter vector.
 func (p *problem) makeFleet(name string, dim int) error {
 	o := &p.opt
-	f := &sdk.Fleet{Run: name, Dim: dim, X0: p.x0}
-	f.Members = o.names
+	f := &sdk.Fleet{Run: name, Dim: dim, X0: p.x0, Members: o.names}
 	for i := len(f.Members); i < o.nodes; i++ {
 		f.Members = append(f.Members, "node-"+strconv.Itoa(i))
 	}
 	for _, e := range p.graph.Edges() {
 		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
 	}
-	known := o.known(dim, p.samples)
 	var err error
-	if f.Method, f.Privacy, err = sdk.Suggest(known); err != nil {
+	if f.Method, f.Privacy, err = sdk.Suggest(o.known(dim, p.samples)); err != nil {
 		return asUsage(err)
 	}
 	if !o.limited {
@@ -133,18 +129,18 @@ func (p *problem) makeFleet(name string, dim int) error {
 	f.Wire = sdk.Wire{Payload: o.payload, GridBits: o.gridBits, Lossy: o.lossy}
 	p.fleet = f
 	o.cooldown, o.rounds, o.tau = f.Method.Cooldown, f.Method.Rounds, f.Method.Tau
-	if known.Hidden {
-		p.choose(choice{"hidden", o.hidden})
+	if o.hiddenLayer() {
+		p.choose("hidden", o.modelSpec().Hidden)
 	}
 	if o.cooldown > 0 {
-		p.choose(choice{"cooldown", o.cooldown})
+		p.choose("cooldown", o.cooldown)
 	}
-	p.choose(choice{"mu", f.Method.Mu[0]}, choice{"eta", f.Method.Eta[0]})
+	p.choose("mu", f.Method.Mu[0], "eta", f.Method.Eta[0])
 	if !o.nonPrivate {
-		p.choose(choice{"clip", f.Privacy.Clip}, choice{"delta", f.Privacy.Delta})
-	}
-	if !o.nonPrivate && !o.given["sigma"] {
-		p.choose(choice{"epsilon", o.epsilon}, choice{"sigma", f.Privacy.Sigma})
+		p.choose("clip", f.Privacy.Clip, "delta", f.Privacy.Delta)
+		if !o.given["sigma"] {
+			p.choose("epsilon", o.epsilon, "sigma", f.Privacy.Sigma)
+		}
 	}
 	return asUsage(f.Validate())
 }
@@ -159,15 +155,14 @@ func asUsage(err error) error {
 	return usageError{errors.New(text.Replace(err.Error()))}
 }
 
-// clients returns what a simulation of the problem needs.
-func (p *problem) clients(cfgs []admm.Config) []sim.Client {
+// network returns a simulation of clients with these oracles.
+func (p *problem) network(cfgs []admm.Config, oracles ...*task.Model) (*sim.Sim, error) {
 	clients := make([]sim.Client, len(cfgs))
 	for i, c := range cfgs {
-		c.Estimator.Seeded = p.opt.table == "seeded"
-		c.Average = p.opt.average
-		clients[i] = sim.Client{Config: c, Oracle: p.oracles[i]}
+		c.Estimator.Seeded, c.Average = p.opt.table == "seeded", p.opt.average
+		clients[i] = sim.Client{Config: c, Oracle: oracles[i]}
 	}
-	return clients
+	return sim.New(clients)
 }
 
 // alone trains one client by itself, without noise and with the same method and number of rounds, and returns its
@@ -175,9 +170,8 @@ func (p *problem) clients(cfgs []admm.Config) []sim.Client {
 func (p *problem) alone(ctx context.Context, oracle *task.Model) ([]float32, error) {
 	single := *p.fleet
 	single.Members, single.Edges = single.Members[:1], nil
-	samples := []int{oracle.Len()}
 	known := sdk.Known{
-		Dim: single.Dim, Samples: samples, Hidden: p.opt.hiddenLayer(), Method: single.Method,
+		Dim: single.Dim, Samples: []int{oracle.Len()}, Hidden: p.opt.hiddenLayer(), Method: single.Method,
 		Privacy: sdk.Privacy{NonPrivate: true},
 	}
 	known.Method.Cooldown, known.Method.Eta = 0, nil
@@ -185,11 +179,11 @@ func (p *problem) alone(ctx context.Context, oracle *task.Model) ([]float32, err
 	if single.Method, single.Privacy, err = sdk.Suggest(known); err != nil {
 		return nil, err
 	}
-	cfgs, err := single.Machines(samples, nil)
+	cfgs, err := single.Machines(known.Samples, nil)
 	if err != nil {
 		return nil, err
 	}
-	network, err := sim.New([]sim.Client{{Config: cfgs[0], Oracle: oracle}})
+	network, err := p.network(cfgs, oracle)
 	if err != nil {
 		return nil, err
 	}
@@ -224,24 +218,13 @@ func consensusError(xbar []float32, models [][]float32) float64 {
 	return sum / float64(len(models))
 }
 
-// percent returns an accuracy in percent, or an error if it is not a number: JSON cannot express it.
-func percent(share float64) (float64, error) {
-	if math.IsNaN(share) {
-		return 0, errors.New("accuracy is not a number: model and test data do not fit")
-	}
-	return 100 * share, nil
-}
-
 // accuracies scores models on the test data, in percent.
-func (p *problem) accuracies(models [][]float32) ([]float64, error) {
+func (p *problem) accuracies(models ...[]float32) []float64 {
 	out := make([]float64, len(models))
 	for i, x := range models {
-		var err error
-		if out[i], err = percent(p.test.Accuracy(x)); err != nil {
-			return nil, err
-		}
+		out[i] = 100 * p.test.Accuracy(x)
 	}
-	return out, nil
+	return out
 }
 
 // average returns the mean of numbers and their minimum.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -52,24 +53,41 @@ func (p *progress) round(k int, note string) {
 	p.open = true
 }
 
-// say prints a line of its own.
+// say prints a line of its own; without a format it only leaves the moving line.
 func (p *progress) say(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.closeLine()
-	fmt.Fprintf(p.w, format+"\n", args...)
+	if p.open {
+		fmt.Fprintln(p.w)
+	}
+	if p.open = false; format != "" {
+		fmt.Fprintf(p.w, format+"\n", args...)
+	}
 }
 
 // end leaves the moving line.
-func (p *progress) end() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closeLine()
-}
+func (p *progress) end() { p.say("") }
 
-func (p *progress) closeLine() {
-	if p.open {
-		fmt.Fprintln(p.w)
-		p.open = false
+// prompt does work that knows no context, such as reading a data set, and waits for it no longer than ctx lasts. Work
+// that was given up ends with the process.
+func prompt[T any](ctx context.Context, work func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	var none T
+	if err := ctx.Err(); err != nil {
+		return none, err
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		value, err := work()
+		done <- outcome{value, err}
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-ctx.Done():
+		return none, ctx.Err()
 	}
 }

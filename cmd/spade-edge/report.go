@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
@@ -90,9 +89,7 @@ func (r *report) count() error {
 }
 
 // write prints the plan for people.
-func (r *report) write(w io.Writer) {
-	var t table
-	defer func() { _, _ = io.WriteString(w, t.b.String()) }() // w is held until the command ends
+func (r *report) write(t table) {
 	t.row("network", "%d nodes, %d edges, at most %d neighbors; Laplacian lambda_2 %.6g, lambda_N %.6g", r.Nodes, r.Edges,
 		r.DegreeMax, r.Lambda2, r.LambdaN)
 	schedule := ""
@@ -117,7 +114,17 @@ func (r *report) write(w io.Writer) {
 	t.row("queries", "%d of each client (%d samples, %d a local step), %d in all", r.QueriesClient, r.Samples, r.Batch,
 		r.Queries)
 	if r.Nodes > 1 {
-		r.writeTraffic(&t)
+		grid := ""
+		if r.GridBits > 0 {
+			grid = fmt.Sprintf(" on a grid of sigma/2^%d", r.GridBits)
+		}
+		t.row("frames", "%s%s: about %s to a neighbor and round, %s in cool-down", r.Payload, grid,
+			bytesText(r.Frames.Learning), bytesText(r.Frames.Cooldown))
+		t.row("sent", "%d numbers in all, about %s; by one node %s a round and %s in all", r.ScalarsSent,
+			bytesText(r.BytesSent), bytesText(r.BytesRound), bytesText(r.BytesNode))
+		if r.LinkDays != nil {
+			t.row("link", "%.3g days at %v kbit/s in each direction, for frames alone", *r.LinkDays, r.LinkKbit)
+		}
 	}
 	m := r.Memory
 	t.row("memory", "%s: table %s, estimator %s, machine %s, node %s, state %s", bytesText(m.Total), bytesText(m.Table),
@@ -135,19 +142,4 @@ func (r *report) write(w io.Writer) {
 	t.row("zero-out", "%s", zeroOutText(pr.Cost))
 	t.row("", "noise %.6g on updates clipped to %.6g, in each of %d releases: rho %.6g in zCDP", pr.Sigma, pr.Clip,
 		r.Rounds, pr.Rho)
-}
-
-// writeTraffic prints what a network of several clients sends.
-func (r *report) writeTraffic(t *table) {
-	grid := ""
-	if r.GridBits > 0 {
-		grid = fmt.Sprintf(" on a grid of sigma/2^%d", r.GridBits)
-	}
-	t.row("frames", "%s%s: about %s to a neighbor and round, %s in cool-down", r.Payload, grid,
-		bytesText(r.Frames.Learning), bytesText(r.Frames.Cooldown))
-	t.row("sent", "%d numbers in all, about %s; by one node %s a round and %s in all", r.ScalarsSent,
-		bytesText(r.BytesSent), bytesText(r.BytesRound), bytesText(r.BytesNode))
-	if r.LinkDays != nil {
-		t.row("link", "%.3g days at %v kbit/s in each direction, for frames alone", *r.LinkDays, r.LinkKbit)
-	}
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -70,22 +72,14 @@ func newPrivacy(rho float64, p sdk.Privacy, conditional []string) *privacy {
 
 // score fills in what the models at the end, and with -average the running means of all releases, are worth.
 func (r *result) score(p *problem, models, means [][]float32) ([]float64, error) {
-	each, err := p.accuracies(models)
-	if err != nil {
-		return nil, err
-	}
+	each, xbar := p.accuracies(models...), mean(models)
 	r.AccuracyMean, r.AccuracyMin = average(each)
-	xbar := mean(models)
-	if r.AccuracyNetworkMean, err = percent(p.test.Accuracy(xbar)); err != nil {
-		return nil, err
+	if r.AccuracyNetworkMean = 100 * p.test.Accuracy(xbar); math.IsNaN(r.AccuracyNetworkMean) {
+		return nil, errors.New("accuracy is not a number: model and test data do not fit")
 	}
 	r.ConsensusError = consensusError(xbar, models)
 	if p.opt.average {
-		each, err := p.accuracies(means)
-		if err != nil {
-			return nil, err
-		}
-		averaged, _ := average(each)
+		averaged, _ := average(p.accuracies(means...))
 		r.AccuracyAveraged = &averaged
 	}
 	return each, nil
@@ -107,9 +101,9 @@ func (p *problem) writeChosen(w io.Writer) {
 }
 
 // writePrivacy says in a few lines what leaked.
-func (r *result) writePrivacy(w io.Writer) {
+func (r *result) writePrivacy(t table) {
 	if r.Privacy == nil {
-		fmt.Fprintln(w, "privacy        NOT PRIVATE: what a node has sent may reveal its data")
+		t.row("privacy", "NOT PRIVATE: what a node has sent may reveal its data")
 		return
 	}
 	note := ""
@@ -117,13 +111,11 @@ func (r *result) writePrivacy(w io.Writer) {
 		note = " (simulated: the noise came from the seed)"
 	}
 	pr := r.Privacy
-	fmt.Fprintf(w, "privacy        epsilon %s at delta %v for each client's whole data set%s\n",
+	t.row("privacy", "epsilon %s at delta %v for each client's whole data set%s",
 		epsilonText(pr.EpsilonGDP), pr.Delta, note)
-	fmt.Fprintf(w, "               (the same spend as zCDP: rho %.4f, epsilon %s; by the "+
-		"paper's formula: epsilon %s; zero-out: epsilon %s)\n",
+	t.row("", "(the same spend as zCDP: rho %.4f, epsilon %s; by the paper's formula: epsilon %s; zero-out: epsilon %s)",
 		pr.Rho, epsilonText(pr.EpsilonZCDP), epsilonText(pr.EpsilonPaper), epsilonText(pr.EpsilonZeroOut))
-	fmt.Fprintf(w, "               noise %.4g on updates clipped to %.4g, in each of %d releases\n", pr.Sigma, pr.Clip,
-		r.Rounds)
-	fmt.Fprintf(w, "               given as public: %s\n", strings.Join(pr.ConditionalOn, "; "))
-	fmt.Fprintln(w, "               not covered: when a node sends")
+	t.row("", "noise %.4g on updates clipped to %.4g, in each of %d releases", pr.Sigma, pr.Clip, r.Rounds)
+	t.row("", "given as public: %s", strings.Join(pr.ConditionalOn, "; "))
+	t.row("", "not covered: when a node sends")
 }

@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
-	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
@@ -17,12 +15,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
-
-var runCommand = &command{
-	name:  "run",
-	short: "one node of a fleet, on a device",
-	run:   runNode,
-}
 
 // errNATS says that a node needs the program that has its transport.
 var errNATS = errors.New("transport is nats, which this build does not have; " +
@@ -34,26 +26,20 @@ var profiles http.Handler
 // testNoise, which only tests set, gives a private node another source of release noise, see [device.Device].
 var testNoise func(number int, round func() int) io.Reader
 
-func runNode(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
-	fs := cmd.flags()
-	addr := fs.String("http", "",
+func runNode(ctx context.Context, c *cmdline) error {
+	addr := c.String("http", "",
 		"serve a page, status and metrics at this loopback `address`, whatever the node file says; empty for none")
-	restore := fs.Bool("recover", false,
+	restore := c.Bool("recover", false,
 		"with an empty state folder: take the place of a lost device, with what its neighbors know of it")
-	asJSON := fs.Bool("json", false, "print one JSON object to standard output")
-	path, err := cmd.parseFile(fs, args, out)
+	c.jsonFlag("")
+	path, err := c.parseFile()
+	if err == nil {
+		err = checkHTTP(*addr)
+	}
 	if err != nil {
 		return err
 	}
-	if *addr != "" {
-		if err := monitor.CheckAddress(*addr); err != nil {
-			return usageError{fmt.Errorf("-http: %w", err)}
-		}
-	}
-	file, err := fleetfile.ReadNode(path)
-	if err == nil && file.NATS != nil {
-		err = errNATS
-	}
+	file, err := readOwn(path)
 	if err != nil {
 		return usageError{err}
 	}
@@ -61,11 +47,11 @@ func runNode(ctx context.Context, cmd *command, args []string, out, log io.Write
 	if err != nil {
 		return usageError{err}
 	}
-	if given(fs)["http"] {
+	if c.given["http"] {
 		d.HTTP = *addr
 	}
 	f := d.Fleet.Fleet
-	show := newProgress(log, f.Method.Rounds, f.Method.Cooldown)
+	show := newProgress(c.log, f.Method.Rounds, f.Method.Cooldown)
 	defer show.end()
 	d.Recover, d.Profiles, d.Noise = *restore, profiles, testNoise
 	d.Say = func(line string) { show.say("%s", line) }
@@ -76,9 +62,6 @@ func runNode(ctx context.Context, cmd *command, args []string, out, log io.Write
 		return ws.New(link)
 	}
 	o, err := d.Run(ctx)
-	if errors.Is(err, fleetfile.ErrMismatch) {
-		return usageError{err}
-	}
 	if err != nil {
 		return err
 	}
@@ -86,10 +69,26 @@ func runNode(ctx context.Context, cmd *command, args []string, out, log io.Write
 	if !r.NonPrivate {
 		r.Privacy = newPrivacy(o.Rho, f.Privacy, o.ConditionalOn)
 	}
-	if *asJSON {
-		return writeObject(out, r)
+	return c.print(r, func(t table) { r.write(t, min(r.Rounds, f.Method.Rounds)) })
+}
+
+// readOwn reads the file of a node that this program can run.
+func readOwn(path string) (*fleetfile.Node, error) {
+	node, err := fleetfile.ReadNode(path)
+	if err == nil && node.NATS != nil {
+		err = errNATS
 	}
-	r.write(out, min(r.Rounds, f.Method.Rounds))
+	return node, err
+}
+
+// checkHTTP checks the value of -http.
+func checkHTTP(addr string) error {
+	if addr == "" {
+		return nil
+	}
+	if err := monitor.CheckAddress(addr); err != nil {
+		return usageError{fmt.Errorf("-http: %w", err)}
+	}
 	return nil
 }
 
@@ -110,30 +109,6 @@ func spendNote(p sdk.Privacy, rho float64) string {
 	return fmt.Sprintf("epsilon %s at delta %v", epsilonText(p.Accounting.Epsilon(rho, p.Delta)), p.Delta)
 }
 
-// parseFile is parse for a command that takes one file, before or after its flags.
-func (cmd *command) parseFile(fs *flag.FlagSet, args []string, w io.Writer) (string, error) {
-	var file string
-	if err := fs.Parse(args); err == nil && fs.NArg() > 0 {
-		file, args = fs.Arg(0), fs.Args()[1:]
-	}
-	// The rest; or, if something was wrong, all of it once more for the message.
-	if err := cmd.parse(fs, args, w); err != nil {
-		return "", err
-	}
-	if file == "" {
-		usage := strings.TrimPrefix(strings.SplitN(cmd.about(), "\n", 2)[0], "usage: ")
-		return "", usageError{fmt.Errorf("no file given, want %s", usage)}
-	}
-	return file, nil
-}
-
-// given returns the names of the flags that were on the command line.
-func given(fs *flag.FlagSet) map[string]bool {
-	names := make(map[string]bool)
-	fs.Visit(func(f *flag.Flag) { names[f.Name] = true })
-	return names
-}
-
 // runResult is the outcome of a node's run, and its JSON.
 type runResult struct {
 	device.Outcome
@@ -141,22 +116,21 @@ type runResult struct {
 }
 
 // write prints the outcome for people. learning is how many of the releases cost something.
-func (r *runResult) write(w io.Writer, learning int) {
-	fmt.Fprintf(w, "model          sha256 %s after %d rounds of run %q\n", r.Model, r.Rounds, r.Run)
+func (r *runResult) write(t table, learning int) {
+	t.row("model", "sha256 %s after %d rounds of run %q", r.Model, r.Rounds, r.Run)
 	if r.Recovered > 0 {
-		fmt.Fprintf(w, "recovered      after release %d, from what the neighbors knew\n", r.Recovered)
+		t.row("recovered", "after release %d, from what the neighbors knew", r.Recovered)
 	}
-	fmt.Fprintf(w, "cost           %d losses, %s sent, %.1f s\n", r.Queries, bytesText(r.BytesSent), r.Seconds)
+	t.row("cost", "%d losses, %s sent, %.1f s", r.Queries, bytesText(r.BytesSent), r.Seconds)
 	u := r.Usage
-	fmt.Fprintf(w, "usage          %s written to disk, %s a round; %s sent a round; "+
-		"%.3g s of processor time, %.3g ms a round\n",
+	t.row("usage", "%s written to disk, %s a round; %s sent a round; %.3g s of processor time, %.3g ms a round",
 		bytesText(u.DiskBytes), bytesText(u.DiskRound), bytesText(u.SentRound), u.CPUSeconds, 1000*u.CPURound)
 	if r.Local != nil {
-		fmt.Fprintf(w, "accuracy       %.2f %% of %d test samples; for this device only: "+
-			"the privacy guarantee does not cover it\n", r.Local.Accuracy, r.Local.Samples)
+		t.row("accuracy", "%.2f %% of %d test samples; for this device only: the privacy guarantee does not cover it",
+			r.Local.Accuracy, r.Local.Samples)
 	}
-	(&result{Rounds: learning, Privacy: r.Privacy}).writePrivacy(w)
+	(&result{Rounds: learning, Privacy: r.Privacy}).writePrivacy(t)
 	if r.Certificate != "" {
-		fmt.Fprintf(w, "certificate    %s (spade-edge privacy -verify %s checks it)\n", r.Certificate, r.Certificate)
+		t.row("certificate", "%s (spade-edge privacy -verify %s checks it)", r.Certificate, r.Certificate)
 	}
 }

@@ -7,52 +7,40 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-var simulateCommand = &command{
-	name:  "simulate",
-	short: "a network of any size in one process, on your data",
-	run:   simulate,
-}
-
-func simulate(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
-	o := newOptions()
+func simulate(ctx context.Context, c *cmdline) error {
+	o := newOptions(c)
 	o.data, o.nodes, o.graph, o.partition = "synthetic:clinical", 50, "er:0.3", "iid"
-	fs := cmd.flags()
-	o.register(fs)
-	if err := o.read(cmd, fs, args, out); err != nil {
+	if err := o.read(c); err != nil {
 		return err
 	}
 	p, err := prompt(ctx, func() (*problem, error) { return o.build("simulate") })
 	if err != nil {
 		return err
 	}
-	p.writeChosen(log)
+	p.writeChosen(c.log)
 	if o.nonPrivate {
-		fmt.Fprintln(log, "NOT PRIVATE: nothing is clipped and no noise is added")
+		fmt.Fprintln(c.log, "NOT PRIVATE: nothing is clipped and no noise is added")
 	}
-	r, err := p.simulate(ctx, newProgress(log, o.rounds, p.opt.cooldown))
+	r, err := p.simulate(ctx, newProgress(c.log, o.rounds, p.opt.cooldown))
 	if err != nil {
 		return err
 	}
-	if o.json {
-		return writeObject(out, r)
-	}
-	fmt.Fprintf(out, "accuracy       %.2f %% on average over %d clients, %.2f %% at the "+
-		"lowest, %.2f %% for the network's average model\n",
-		r.AccuracyMean, r.Nodes, r.AccuracyMin, r.AccuracyNetworkMean)
-	if r.AccuracyAveraged != nil {
-		fmt.Fprintf(out, "averaged       %.2f %% with each client's running mean of its releases\n", *r.AccuracyAveraged)
-	}
-	fmt.Fprintf(out, "consensus error %.3g, mean squared distance from the average model\n", r.ConsensusError)
-	fmt.Fprintf(out, "cost           %d losses, %d numbers (%s) sent, %.1f s\n", r.Queries, r.ScalarsSent,
-		bytesText(r.BytesSent), r.Seconds)
-	r.writePrivacy(out)
-	fmt.Fprintf(out, "transcript     %s\n", r.Transcript)
-	return nil
+	return c.print(r, func(t table) {
+		t.row("accuracy", "%.2f %% on average over %d clients, %.2f %% at the lowest, "+
+			"%.2f %% for the network's average model",
+			r.AccuracyMean, r.Nodes, r.AccuracyMin, r.AccuracyNetworkMean)
+		if r.AccuracyAveraged != nil {
+			t.row("averaged", "%.2f %% with each client's running mean of its releases", *r.AccuracyAveraged)
+		}
+		t.row("consensus error", "%.3g, mean squared distance from the average model", r.ConsensusError)
+		t.row("cost", "%d losses, %d numbers (%s) sent, %.1f s", r.Queries, r.ScalarsSent, bytesText(r.BytesSent), r.Seconds)
+		r.writePrivacy(t)
+		t.row("transcript", "%s", r.Transcript)
+	})
 }
 
 // simulate runs the problem on one goroutine.
@@ -64,7 +52,7 @@ func (p *problem) simulate(ctx context.Context, show *progress) (*result, error)
 	if err != nil {
 		return nil, err
 	}
-	network, err := sim.New(p.clients(cfgs))
+	network, err := p.network(cfgs, p.oracles...)
 	if err != nil {
 		return nil, err
 	}

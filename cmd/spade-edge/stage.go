@@ -2,11 +2,10 @@ package main
 
 import (
 	"context"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
@@ -15,17 +14,14 @@ import (
 
 // stage shows the nodes of a demo on a page. A nil stage shows nothing.
 type stage struct {
-	problem    *problem
-	show       *progress
-	monitors   []*monitor.Monitor
-	group      *monitor.Group
-	accounting dpmech.Accounting
-	began      time.Time
-	leave      context.CancelFunc
-	work       sync.WaitGroup
-
-	mu  sync.Mutex // guards trs
-	trs []*ws.Transport
+	problem  *problem
+	show     *progress
+	monitors []*monitor.Monitor
+	group    *monitor.Group
+	began    time.Time
+	leave    context.CancelFunc
+	work     sync.WaitGroup
+	trs      atomic.Pointer[[]*ws.Transport]
 }
 
 // newStage serves the page at an address; there is none without one.
@@ -37,7 +33,7 @@ func (p *problem) newStage(addr string, show *progress) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{problem: p, show: show, accounting: p.fleet.Privacy.Accounting, began: time.Now()}
+	s := &stage{problem: p, show: show, began: time.Now()}
 	for i, name := range p.fleet.Members {
 		m, err := monitor.New(monitor.Config{Fleet: p.fleet, Name: name, Links: func() []monitor.Link { return s.links(i) }})
 		if err != nil {
@@ -56,12 +52,10 @@ func (p *problem) newStage(addr string, show *progress) (*stage, error) {
 
 // links says how a node's connections are.
 func (s *stage) links(i int) []monitor.Link {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.trs == nil {
-		return nil
+	if trs := s.trs.Load(); trs != nil {
+		return device.Links((*trs)[i].Peers(), s.began)
 	}
-	return device.Links(s.trs[i].Peers(), s.began)
+	return nil
 }
 
 // observer puts a node's monitor before an observer.
@@ -77,9 +71,7 @@ func (s *stage) begin(nodes []*sdk.Node, trs []*ws.Transport) {
 	if s == nil {
 		return
 	}
-	s.mu.Lock()
-	s.trs = slices.Clone(trs)
-	s.mu.Unlock()
+	s.trs.Store(&trs)
 	for i, n := range nodes {
 		s.monitors[i].Begin(n)
 	}
@@ -101,22 +93,13 @@ func (s *stage) add(round int, accuracy, consensus float64, model []float32) {
 	epsilon := monitor.Unknown()
 	if !f.Privacy.NonPrivate {
 		rho := f.Rho() * float64(min(round, f.Method.Rounds)) / float64(f.Method.Rounds)
-		epsilon = monitor.Value(s.accounting.Epsilon(rho, f.Privacy.Delta))
+		epsilon = monitor.Value(f.Privacy.Accounting.Epsilon(rho, f.Privacy.Delta))
 	}
 	s.group.Add(monitor.Point{
 		Round: round, Seconds: time.Since(s.began).Seconds(), Epsilon: epsilon,
 		ConsensusError: monitor.Value(consensus),
 		Loss:           monitor.Value(s.problem.test.MeanLoss(model)), Accuracy: monitor.Value(accuracy),
 	})
-}
-
-// stay goes on with the page until ctx ends.
-func (s *stage) stay(ctx context.Context) {
-	if s == nil {
-		return
-	}
-	s.show.say("the page stays until you interrupt (Ctrl-C)")
-	<-ctx.Done()
 }
 
 // close ends the page.

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -18,17 +20,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-var statusCommand = &command{
-	name:  "status",
-	short: "where a node stands, running or not",
-	run:   showStatus,
-}
-
-func showStatus(ctx context.Context, cmd *command, args []string, out, log io.Writer) error {
-	fs := cmd.flags()
-	watch := fs.Bool("watch", false, "show every second what the node is doing, until it ends")
-	asJSON := fs.Bool("json", false, "print one JSON object to standard output, at the end of -watch")
-	path, err := cmd.parseFile(fs, args, out)
+func showStatus(ctx context.Context, c *cmdline) error {
+	watch := c.Bool("watch", false, "show every second what the node is doing, until it ends")
+	c.jsonFlag(", at the end of -watch")
+	path, err := c.parseFile()
 	if err != nil {
 		return err
 	}
@@ -38,16 +33,12 @@ func showStatus(ctx context.Context, cmd *command, args []string, out, log io.Wr
 	}
 	st, err := statusOf(ctx, file, fleet)
 	if *watch && err == nil && st.Running {
-		st, err = watchNode(ctx, st, file, fleet, log)
+		st, err = watchNode(ctx, st, file, fleet, c.log)
 	}
 	if err != nil {
 		return err
 	}
-	if *asJSON {
-		return writeObject(out, st)
-	}
-	_, err = io.WriteString(out, statusText(st, file))
-	return err
+	return c.print(st, func(t table) { _, _ = io.WriteString(t, statusText(st, file)) })
 }
 
 // statusOf asks the node, or reads what it has left.
@@ -102,11 +93,7 @@ func watchNode(
 // read.
 func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
 	f := fleet.Fleet
-	st := &monitor.Status{
-		Version: 1, Run: f.Run, Name: file.Name, NonPrivate: f.Privacy.NonPrivate, Phase: monitor.Fresh, Waiting: []string{},
-		Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown,
-		ConsensusError: monitor.Unknown(), Neighbors: []monitor.Neighbor{},
-	}
+	st := monitor.NewStatus(f, file.Name)
 	rho := 0.0
 	switch dir, err := state.Inspect(file.State); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -122,42 +109,34 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		case st.Round > 0:
 			st.Phase = monitor.Stopped
 		}
-		if own := evidenceLeft(st, dir.Evidence, fleet); own != nil && dir.Refused == nil {
+		if own := evidenceLeft(&st, dir.Evidence, fleet); own != nil && dir.Refused == nil {
 			st.Phase, st.Fault = monitor.Damaged, own.Error()
 		}
 	}
 	if p := f.Privacy; !p.NonPrivate {
-		acc := p.Accounting
-		st.Privacy = &monitor.Privacy{
-			Rho: rho, Epsilon: monitor.Value(acc.Epsilon(rho, p.Delta)), Delta: p.Delta, Accounting: acc.String(),
-			Limit: monitor.Unknown(), Planned: monitor.Value(acc.Epsilon(f.Rho(), p.Delta)),
-		}
-		if p.EpsilonLimit > 0 {
-			st.Privacy.Limit = monitor.Value(p.EpsilonLimit)
-		}
+		var life *dpmech.Lifetime
 		if ledger, err := state.ReadLedger(file.Ledger); err == nil {
-			st.Privacy.Lifetime = monitor.NewLifetime(ledger.Lifetime(p.Delta), acc)
+			life = ledger.Lifetime(p.Delta)
 		} else if st.Fault == "" {
 			st.Fault = err.Error()
 		}
+		st.Privacy = monitor.NewPrivacy(f, rho, life)
 	}
-	return st, nil
+	return &st, nil
 }
 
 // evidenceLeft takes into a status what evidence counts by the keys of the fleet file, as the node does when it starts.
 // The error says that there is some against the node itself, which does not go on.
 func evidenceLeft(st *monitor.Status, list []signed.Evidence, fleet *fleetfile.File) (own error) {
-	var good []signed.Evidence
+	list = slices.DeleteFunc(list, func(e signed.Evidence) bool {
+		return e.Verify(fleet.Fleet.Run, fleet.Fleet.Hash(), fleet.SigningKeys(e.Member)) != nil
+	})
 	for _, e := range list {
-		if e.Verify(fleet.Fleet.Run, fleet.Fleet.Hash(), fleet.SigningKeys(e.Member)) != nil {
-			continue
-		}
-		good = append(good, e)
 		if e.Member == st.Name {
 			own = fmt.Errorf("%v: %w", e, sdk.ErrClone)
 		}
 	}
-	st.Evidence = monitor.NewEvidence(good)
+	st.Evidence = monitor.NewEvidence(list)
 	return own
 }
 
@@ -178,7 +157,8 @@ func newest(dir state.Report) (round int, rho float64) {
 
 // statusText returns a status for people.
 func statusText(s *monitor.Status, file *fleetfile.Node) string {
-	var b table
+	var text strings.Builder
+	b := table{&text}
 	mark := ""
 	if s.NonPrivate {
 		mark = ", NOT PRIVATE"
@@ -207,8 +187,8 @@ func statusText(s *monitor.Status, file *fleetfile.Node) string {
 		}
 	}
 	if !s.Running {
-		certified(&b, file)
-		return b.b.String()
+		certified(b, file)
+		return text.String()
 	}
 	for i, n := range s.Neighbors {
 		head := ""
@@ -222,17 +202,19 @@ func statusText(s *monitor.Status, file *fleetfile.Node) string {
 			s.Compared)
 	}
 	b.row("cost", "%d losses, %s of messages sent", s.Queries, bytesText(s.FrameBytes))
-	covered := ""
-	if !s.NonPrivate {
-		covered = "; for this device only: the privacy guarantee does not cover it"
+	if l := s.Local; l != nil {
+		covered := ""
+		if !s.NonPrivate {
+			covered = "; for this device only: the privacy guarantee does not cover it"
+		}
+		if l.FailedQueries > 0 {
+			b.row("failed", "%d losses could not be had: look after the program or the data%s", l.FailedQueries, covered)
+		}
+		if l.Round > 0 {
+			b.row("own data", "accuracy %.2f %%, loss %.4g after round %d%s", 100*l.Accuracy, l.Loss, l.Round, covered)
+		}
 	}
-	if l := s.Local; l != nil && l.FailedQueries > 0 {
-		b.row("failed", "%d losses could not be had: look after the program or the data%s", l.FailedQueries, covered)
-	}
-	if l := s.Local; l != nil && l.Round > 0 {
-		b.row("own data", "accuracy %.2f %%, loss %.4g after round %d%s", 100*l.Accuracy, l.Loss, l.Round, covered)
-	}
-	return b.b.String()
+	return text.String()
 }
 
 // neighborText says how a neighbor is.
@@ -244,10 +226,11 @@ func neighborText(n *monitor.Neighbor) string {
 			parts = append(parts, "refused ("+l.Refusal+")")
 		case l.Connected:
 			parts = append(parts, "connected for "+duration(l.Seconds))
-		case l.Fault != "":
-			parts = append(parts, fmt.Sprintf("not connected for %s (%s)", duration(l.Seconds), l.Fault))
 		default:
 			parts = append(parts, "not connected for "+duration(l.Seconds))
+			if l.Fault != "" {
+				parts[0] += " (" + l.Fault + ")"
+			}
 		}
 	}
 	switch {
@@ -265,7 +248,7 @@ func neighborText(n *monitor.Neighbor) string {
 }
 
 // certified says what the certificate that a node has left is worth.
-func certified(b *table, file *fleetfile.Node) {
+func certified(b table, file *fleetfile.Node) {
 	path := file.Certificate()
 	_, cert, err := certificateIn(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -276,20 +259,20 @@ func certified(b *table, file *fleetfile.Node) {
 	}
 	if err != nil {
 		b.row("certificate", "%s is not good: %v", path, err)
-		return
+	} else {
+		b.row("certificate", "%s, of %d releases; its numbers are right", path, cert.Rounds)
 	}
-	b.row("certificate", "%s, of %d releases; its numbers are right", path, cert.Rounds)
 }
 
 // readFiles reads a node file and the fleet file that it names; the key is not needed to ask how a node is.
 func readFiles(path string) (*fleetfile.Node, *fleetfile.File, error) {
-	file, err := fleetfile.ReadNode(path)
+	node, err := fleetfile.ReadNode(path)
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
-	fleet, err := fleetfile.Read(file.Fleet)
+	fleet, err := fleetfile.Read(node.Fleet)
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
-	return file, fleet, nil
+	return node, fleet, nil
 }

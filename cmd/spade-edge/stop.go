@@ -4,31 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/device"
 )
 
-var stopCommand = &command{
-	name:  "stop",
-	short: "end a running node, to go on later",
-	run:   stopNode,
-}
-
-// stopResult is the outcome of stop, and its JSON.
-type stopResult struct {
-	WasRunning bool `json:"was_running"`
-	Round      int  `json:"round"` // the last release made
-	Rounds     int  `json:"rounds"`
-	Cooldown   int  `json:"cooldown"`
-}
-
-func stopNode(ctx context.Context, cmd *command, args []string, out, _ io.Writer) error {
-	fs := cmd.flags()
-	timeout := fs.Duration("timeout", time.Minute, "how long to wait for the node's end")
-	asJSON := fs.Bool("json", false, "print one JSON object to standard output")
-	path, err := cmd.parseFile(fs, args, out)
+func stopNode(ctx context.Context, c *cmdline) error {
+	timeout := c.Duration("timeout", time.Minute, "how long to wait for the node's end")
+	c.jsonFlag("")
+	path, err := c.parseFile()
 	if err != nil {
 		return err
 	}
@@ -55,16 +39,14 @@ func stopNode(ctx context.Context, cmd *command, args []string, out, _ io.Writer
 	if err != nil {
 		return err
 	}
-	r := stopResult{WasRunning: running, Round: st.Round, Rounds: st.Rounds, Cooldown: st.Cooldown}
-	if *asJSON {
-		return writeObject(out, r)
+	r := fields{
+		{"was_running", running}, {"round", st.Round}, {"rounds", st.Rounds}, {"cooldown", st.Cooldown},
 	}
-	if !r.WasRunning {
-		fmt.Fprintf(out, "node %q of run %q does not run; it has made %d of %d releases\n",
-			st.Name, st.Run, st.Round, st.Rounds+st.Cooldown)
-		return nil
-	}
-	fmt.Fprintf(out, "node %q of run %q has stopped after round %d of %d\n",
-		st.Name, st.Run, st.Round, st.Rounds+st.Cooldown)
-	return nil
+	return c.print(r, func(t table) {
+		said := "node %q of run %q has stopped after round %d of %d\n"
+		if !running {
+			said = "node %q of run %q does not run; it has made %d of %d releases\n"
+		}
+		fmt.Fprintf(t, said, st.Name, st.Run, st.Round, st.Rounds+st.Cooldown)
+	})
 }

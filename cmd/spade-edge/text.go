@@ -14,10 +14,10 @@ import (
 func epsilonText(epsilon float64) string { return dpmech.FormatEpsilon(epsilon, 4) }
 
 // table is text for people: lines that begin with a word.
-type table struct{ b strings.Builder }
+type table struct{ io.Writer }
 
-func (t *table) row(name, format string, args ...any) {
-	fmt.Fprintf(&t.b, "%-14s %s\n", name, strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; "))
+func (t table) row(name, format string, args ...any) {
+	fmt.Fprintf(t, "%-14s %s\n", name, strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; "))
 }
 
 // costText says in every accounting what a spend is called.
@@ -34,10 +34,10 @@ func zeroOutText(c dpmech.Cost) string {
 }
 
 // writeCost says what a spend is called everywhere.
-func writeCost(w io.Writer, c dpmech.Cost) {
-	fmt.Fprintf(w, "epsilon        %s\n", costText(c)[len("epsilon "):])
-	fmt.Fprintf(w, "zero-out       %s\n", zeroOutText(c))
-	fmt.Fprintf(w, "spend          rho %.6g in zCDP, mu %.6g in GDP\n", c.Rho, c.Mu)
+func writeCost(t table, c dpmech.Cost) {
+	t.row("epsilon", "%s", costText(c)[len("epsilon "):])
+	t.row("zero-out", "%s", zeroOutText(c))
+	t.row("spend", "rho %.6g in zCDP, mu %.6g in GDP", c.Rho, c.Mu)
 }
 
 // bytesText writes a number of bytes as people read it.

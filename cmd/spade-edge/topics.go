@@ -5,6 +5,7 @@ import (
 	_ "embed" // the topics
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -20,23 +21,16 @@ var topicsZip string
 // topic is a help text. Its first line says what it is about.
 type topic struct{ name, text string }
 
-// These begin the names of texts that are no topics: the help of a command, and a shell's script.
-const (
-	usagePrefix      = "usage/"
-	completionPrefix = "completion/"
-)
-
 // about returns the text above the flags in a command's help, examples included.
-func (cmd *command) about() string { return text(usagePrefix + cmd.name) }
+func about(command string) string { return text("usage/" + command) }
 
 // text returns the text of a name, or nothing.
 func text(name string) string {
-	for _, t := range topics() {
-		if t.name == name {
-			return t.text
-		}
+	i := slices.IndexFunc(topics(), func(t topic) bool { return t.name == name })
+	if i < 0 {
+		return ""
 	}
-	return ""
+	return topics()[i].text
 }
 
 // topics returns all texts: the topics in the order of their names, then the help of commands, then the scripts.
@@ -55,32 +49,25 @@ var topics = sync.OnceValue(func() (all []topic) {
 	return all
 })
 
-// topicNames returns the topics in the order of their names, and what each is about.
-func topicNames() (names, about []string) {
+// topicNames returns the topics in the order of their names.
+func topicNames() (names []string) {
 	for _, t := range topics() {
-		if strings.Contains(t.name, "/") {
-			continue
+		if !strings.Contains(t.name, "/") {
+			names = append(names, t.name)
 		}
-		first, _, _ := strings.Cut(t.text, "\n")
-		names = append(names, t.name)
-		about = append(about, first)
 	}
-	return names, about
+	return names
 }
 
 // helpTopic prints a topic, or the help of a command.
-func helpTopic(name string, w io.Writer) error {
-	if t := text(name); t != "" && !strings.Contains(name, "/") {
-		_, err := io.WriteString(w, t)
-		return err
+func helpTopic(name string, w io.Writer) (err error) {
+	if slices.Contains(topicNames(), name) {
+		_, err = io.WriteString(w, text(name))
+	} else if t := about(name); t != "" {
+		_, err = fmt.Fprintf(w, "%s\n(spade-edge %s -h lists the flags)\n", t, name)
+	} else {
+		err = usageError{fmt.Errorf("no topic %q; there are %s, and the commands %s", name,
+			strings.Join(topicNames(), ", "), names())}
 	}
-	for _, cmd := range commands {
-		if cmd.name == name {
-			_, err := fmt.Fprintf(w, "%s\n(spade-edge %s -h lists the flags)\n", cmd.about(), name)
-			return err
-		}
-	}
-	known, _ := topicNames()
-	return usageError{fmt.Errorf("no topic %q; there are %s, and the commands %s", name, strings.Join(known, ", "),
-		names())}
+	return err
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -24,22 +23,22 @@ type verification struct {
 	Certificate      *dpmech.Certificate `json:"certificate"`
 }
 
-func (o *privacyOptions) verifyCertificate(out io.Writer) error {
-	_, c, err := certificateIn(o.verify)
+func (o *privacyOptions) verifyCertificate() error {
+	_, cert, err := certificateIn(o.verify)
 	if err != nil {
 		return err
 	}
 	v := verification{
 		Verified: true, LedgerChecked: o.given["ledger"], FleetChecked: o.given["fleet"],
-		Countersigned: []string{}, NotCountersigned: []string{}, Certificate: c,
+		Countersigned: []string{}, NotCountersigned: []string{}, Certificate: cert,
 	}
 	var ledger *state.Ledger
 	if v.LedgerChecked {
 		if ledger, err = state.ReadLedger(o.ledger); err == nil {
-			err = right(o.verify, ledger.Verify(c))
+			err = right(o.verify, ledger.Verify(cert))
 		}
 	} else {
-		err = right(o.verify, c.Verify())
+		err = right(o.verify, cert.Verify())
 	}
 	if err == nil && v.FleetChecked {
 		err = o.audit(&v, ledger)
@@ -47,11 +46,7 @@ func (o *privacyOptions) verifyCertificate(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.json {
-		return writeObject(out, v)
-	}
-	_, err = fmt.Fprintf(out, "%s\n%s", c.Text(), o.summary(&v, ledger))
-	return err
+	return o.print(v, func(t table) { fmt.Fprintf(t, "%s\n%s", cert.Text(), o.summary(&v, ledger)) })
 }
 
 // certificateIn reads a certificate, and its text, without judging it.
@@ -81,8 +76,8 @@ func (o *privacyOptions) audit(v *verification, ledger *state.Ledger) error {
 	if err != nil {
 		return usageError{err}
 	}
-	var a *audit.Report
-	if a, err = audit.Certificate(file.Fleet, v.Certificate, file.SigningKeys); err != nil {
+	a, err := audit.Certificate(file.Fleet, v.Certificate, file.SigningKeys)
+	if err != nil {
 		return right(o.verify, err)
 	}
 	if head := a.LedgerHead(); head != nil && ledger != nil {
@@ -90,8 +85,8 @@ func (o *privacyOptions) audit(v *verification, ledger *state.Ledger) error {
 			return right(o.verify, fmt.Errorf("head: it names a state of another ledger: %w", err))
 		}
 	}
-	v.Countersigned, v.NotCountersigned = append(v.Countersigned, a.Countersigned...), append(v.NotCountersigned,
-		a.NotCountersigned...)
+	v.Countersigned = append(v.Countersigned, a.Countersigned...)
+	v.NotCountersigned = append(v.NotCountersigned, a.NotCountersigned...)
 	return nil
 }
 
@@ -129,9 +124,5 @@ func (o *privacyOptions) summary(v *verification, ledger *state.Ledger) string {
 
 // quoted lists names.
 func quoted(names []string) string {
-	var all []string
-	for _, name := range names {
-		all = append(all, fmt.Sprintf("%q", name))
-	}
-	return strings.Join(all, ", ")
+	return strings.ReplaceAll(strings.Trim(fmt.Sprintf("%q", names), "[]"), `" "`, `", "`)
 }

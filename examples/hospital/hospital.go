@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"embed"
@@ -97,14 +98,13 @@ func connect(fleet *sdk.Fleet, all []*hospital) error {
 	return nil
 }
 
-func disconnect(all []*hospital) error {
-	var errs []error
+func disconnect(all []*hospital) (err error) {
 	for _, h := range all {
 		if h.link != nil {
-			errs = append(errs, h.link.Close())
+			err = errors.Join(err, h.link.Close())
 		}
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // errPower stops a node in the middle of the study.
@@ -148,10 +148,7 @@ func (h *hospital) run(ctx context.Context, fleet *sdk.Fleet, failing int) (err 
 		return err
 	}
 	if err := node.Run(ctx); err != nil {
-		if errors.Is(context.Cause(ctx), errPower) {
-			return errPower
-		}
-		return fmt.Errorf("%s: %w", h.name, err)
+		return fmt.Errorf("%s: %w", h.name, cmp.Or(context.Cause(ctx), err))
 	}
 	h.rule = node.Model()
 	certificate, err := node.Certificate()
@@ -183,21 +180,20 @@ func (h *hospital) accuracy(ctx context.Context, rule []float32) (_ float64, err
 	for i := range queries {
 		queries[i] = zoest.Query{Point: rule, Sample: i}
 	}
-	if err := unseen.Losses(ctx, queries, losses); err != nil {
-		return 0, err
-	}
+	err = unseen.Losses(ctx, queries, losses)
 	right := 0
 	for _, loss := range losses {
 		if loss < 0.25 {
 			right++
 		}
 	}
-	return float64(right) / float64(len(losses)), nil
+	return float64(right) / float64(len(losses)), err
 }
 
 // verify reads the certificate, computes every number in it again as anyone can, and compares it with the ledger, which
-// only the hospital can read.
-func (h *hospital) verify() (*dpmech.Certificate, error) {
+// only the hospital can read. The ledger outlives the study: verify fails unless it refuses a second one of the same
+// size.
+func (h *hospital) verify(fleet *sdk.Fleet) (*dpmech.Certificate, error) {
 	text, err := os.ReadFile(h.path("certificate.json"))
 	if err != nil {
 		return nil, err
@@ -210,17 +206,14 @@ func (h *hospital) verify() (*dpmech.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return certificate, errors.Join(ledger.Verify(certificate), ledger.Close())
-}
-
-// affords returns an error unless the hospital's ledger covers another study with the parameters of this one.
-func (h *hospital) affords(fleet *sdk.Fleet, run string) error {
-	ledger, err := state.ReadLedger(h.path("ledger.json"))
-	if err != nil {
-		return err
-	}
 	noise := dpmech.Gaussian{Clip: fleet.Privacy.Clip, Sigma: fleet.Privacy.Sigma}
-	return errors.Join(ledger.Covers(run, fleet.Hash(), h.name, fleet.Method.Rounds, noise), ledger.Close())
+	second := ledger.Covers("the same once more", fleet.Hash(), h.name, fleet.Method.Rounds, noise)
+	if errors.Is(second, dpmech.ErrBudget) {
+		second = nil
+	} else {
+		second = fmt.Errorf("%s: a second study: %v, want it to be refused", h.name, second)
+	}
+	return certificate, errors.Join(ledger.Verify(certificate), second, ledger.Close())
 }
 
 // trainAlone returns the rule that the hospital finds without the others. It sends nothing, so there is no noise.

@@ -79,7 +79,11 @@ func forge(t *testing.T, h *hospital) {
 	if err := os.WriteFile(path, forged, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.verify(); err == nil || !strings.Contains(err.Error(), "epsilon_gdp") {
+	fleet, err := study("city", "coast", "hills")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.verify(fleet); err == nil || !strings.Contains(err.Error(), "epsilon_gdp") {
 		t.Errorf("%v, want an error about epsilon_gdp", err)
 	}
 }

@@ -23,20 +23,17 @@ type Report struct {
 	NotCountersigned []string
 }
 
-// LedgerHead returns the state of the ledger that the member has signed with its last release; nil if it had none. A
-// ledger that is at hand contains it.
+// LedgerHead returns the state of the ledger that the member has signed with its last release; nil if it had none.
 func (r *Report) LedgerHead() *dpmech.Head {
-	l := r.Head.Ledger
-	if l == (signed.Head{}) {
+	if r.Head.Ledger == (signed.Head{}) {
 		return nil
 	}
-	head := l.Ledger()
+	head := r.Head.Ledger.Ledger()
 	return &head
 }
 
 // Certificate checks that a certificate is a member's own account of its run in a fleet. It trusts the fleet and the
-// keys, and nothing that the certificate says of itself. keys returns the keys of a member whose signatures count, of
-// which a fleet file knows; nil for none.
+// keys, and nothing that the certificate says of itself. keys returns the keys of a member whose signatures count.
 //
 // The certificate has to be right by itself, see [dpmech.Certificate.Verify], to be about this fleet, run and a member
 // of it, to have the clip, noise, delta, limit and cool-down that the fleet prescribes, and to be signed by the member.
@@ -60,24 +57,18 @@ func Certificate(f *sdk.Fleet, c *dpmech.Certificate, keys func(member string) [
 		x.differ("member", c.Member, f.Members)
 	}
 	if x.errs == nil {
-		if err := c.Verify(); err != nil {
-			x.errs = append(x.errs, err)
-		}
-		linked := map[string]bool{}
-		for _, e := range f.Edges {
-			linked[e[0]] = linked[e[0]] || e[1] == c.Member
-			linked[e[1]] = linked[e[1]] || e[0] == c.Member
-		}
+		x.errs = append(x.errs, c.Verify())
+		linked := func(a, b string) bool { return slices.Contains(f.Edges, [2]string{a, b}) }
 		for _, name := range f.Members {
-			if linked[name] {
+			if linked(name, c.Member) || linked(c.Member, name) {
 				x.neighbors = append(x.neighbors, name)
 			}
 		}
 		x.method()
 		x.signatures()
 	}
-	if x.errs != nil {
-		return nil, errors.Join(x.errs...)
+	if err := errors.Join(x.errs...); err != nil {
+		return nil, err
 	}
 	return &x.found, nil
 }
@@ -130,8 +121,8 @@ func (x *auditor) method() {
 		}
 	}
 	if n := c.Rounds + c.ReservedUnmade; n > f.Method.Rounds {
-		most := fmt.Sprintf("at most %d, the rounds of the method", f.Method.Rounds)
-		x.differ("rounds", fmt.Sprintf("%d with reserved_unmade", n), most)
+		x.differ("rounds", fmt.Sprintf("%d with reserved_unmade", n),
+			fmt.Sprintf("at most %d, the rounds of the method", f.Method.Rounds))
 	}
 	if f.Task != nil && len(c.ConditionalOn) == 0 {
 		x.differ("conditional_on", "empty", "at least how data were prepared: the fleet has a task that says so")
@@ -192,8 +183,7 @@ func (x *auditor) signatures() {
 	}
 	x.fault("head", head.Verify(scope, own))
 	if n := min(head.Round, x.fleet.Method.Rounds); n != c.Rounds {
-		found := fmt.Sprintf("release %d, after %d releases", head.Round, n)
-		x.differ("head", found, fmt.Sprintf("the last of %d", c.Rounds))
+		x.differ("head", fmt.Sprintf("release %d, after %d releases", head.Round, n), fmt.Sprintf("the last of %d", c.Rounds))
 	}
 	x.fault("head", x.ledger())
 	for i, by := range c.Countersigned {

@@ -16,14 +16,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
-// control is the socket in a node's state folder by which [AskStatus] and [AskStop] reach the node. The file system
-// decides who may use it: folder and socket are the owner's alone. It answers GET /status with the node's status, and
-// POST /stop with a response that ends when the process does.
-type control struct {
-	listener net.Listener
-	cancel   context.CancelFunc // ends every connection
-}
-
 // controlPath returns the path of the socket. The longest one has 108 bytes with the zero at its end on Linux and
 // Windows, and 104 elsewhere.
 func controlPath(state string) (string, error) {
@@ -35,23 +27,25 @@ func controlPath(state string) (string, error) {
 	return path, nil
 }
 
-// openControl listens in a node's state folder. The caller holds the lock of the store there: a socket that exists
-// already was left by a crash. A nil control, as on an error, can be closed like any other.
-func openControl(state string, mon *monitor.Monitor, stop func()) (*control, error) {
-	path, err := controlPath(state)
+// openControl listens on the socket in the node's state folder by which [AskStatus] and [AskStop] reach the node. The
+// file system decides who may use it: folder and socket are the owner's alone. It answers GET /status with the node's
+// status, and POST /stop with a response that ends when the process does: unlink removes the socket, so that nobody new
+// can connect, and d.hangUp ends the open connections. The caller holds the lock of the store: a socket that exists
+// already was left by a crash.
+func (d *Device) openControl(stop func()) (unlink func() error, err error) {
+	path, err := controlPath(d.File.State)
 	if err != nil {
 		return nil, err
 	}
-	switch info, err := os.Lstat(path); {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return nil, err
-	case info.Mode().IsRegular() || info.IsDir():
+	info, err := os.Lstat(path)
+	if err == nil && (info.Mode().IsRegular() || info.IsDir()) {
 		return nil, fmt.Errorf("%s exists and is no socket", path)
-	default:
-		if err := os.Remove(path); err != nil {
-			return nil, err
-		}
+	}
+	if err == nil {
+		err = os.Remove(path)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
 	l, err := net.Listen("unix", path)
 	if err != nil {
@@ -60,19 +54,14 @@ func openControl(state string, mon *monitor.Monitor, stop func()) (*control, err
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	go monitor.Serve(ctx, l, controlHandler(mon, stop))
-	return &control{listener: l, cancel: cancel}, nil
-}
-
-// controlHandler answers whoever has a right to the socket. Its requests end when the node is gone.
-func controlHandler(mon *monitor.Monitor, stop func()) http.Handler {
+	var ctx context.Context
+	ctx, d.hangUp = context.WithCancel(context.Background())
 	// A http.ServeMux would add 30 KB to the program.
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	go monitor.Serve(ctx, l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method + " " + r.URL.Path {
 		case "GET /status":
 			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(mon.Status()) // a caller that has gone needs no answer
+			_ = json.NewEncoder(w).Encode(d.monitor.Status()) // a caller that has gone needs no answer
 		case "POST /stop":
 			stop()
 			_ = http.NewResponseController(w).Flush()
@@ -80,21 +69,8 @@ func controlHandler(mon *monitor.Monitor, stop func()) http.Handler {
 		default:
 			http.Error(w, "there are GET /status and POST /stop", http.StatusNotFound)
 		}
-	})
-}
-
-// unlink removes the socket: nobody new can connect. Open connections stay.
-func (c *control) unlink() {
-	if c != nil {
-		_ = c.listener.Close()
-	}
-}
-
-// close ends the open connections.
-func (c *control) close() {
-	if c != nil {
-		c.cancel()
-	}
+	}))
+	return l.Close, nil
 }
 
 // ErrNotRunning is what [AskStatus] and [AskStop] return, wrapped, if no node answers.
@@ -131,16 +107,16 @@ func ask(ctx context.Context, state, method, path string) (*http.Response, error
 func AskStatus(ctx context.Context, state string) (*monitor.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
+	st := new(monitor.Status)
 	resp, err := ask(ctx, state, http.MethodGet, "/status")
+	if err == nil {
+		defer resp.Body.Close()
+		err = json.NewDecoder(io.LimitReader(resp.Body, 16<<20)).Decode(st)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("asking the node: %w", err)
 	}
-	defer resp.Body.Close()
-	var st monitor.Status
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 16<<20)).Decode(&st); err != nil {
-		return nil, fmt.Errorf("asking the node: %w", err)
-	}
-	return &st, nil
+	return st, nil
 }
 
 // AskStop asks the running node of a state folder to end, and returns when its process is gone.

@@ -77,8 +77,8 @@ type Device struct {
 	node      *sdk.Node
 	monitor   *monitor.Monitor
 	manager   *notifier
-	control   *control // nil if there is none
-	firstHere int      // the releases that earlier processes have made
+	hangUp    context.CancelFunc // ends the connections of the control socket
+	firstHere int                // the releases that earlier processes have made
 }
 
 // Load reads the fleet file and the key that a node file names.
@@ -87,7 +87,7 @@ func Load(file *fleetfile.Node) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{File: file, Fleet: fleet, Key: key, HTTP: file.HTTP, fleet: fleet.Fleet}
+	d := &Device{File: file, Fleet: fleet, Key: key, HTTP: file.HTTP, fleet: fleet.Fleet, hangUp: func() {}}
 	d.current.Store(fleet)
 	return d, nil
 }
@@ -99,11 +99,12 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 	d.manager = newNotifier()
-	defer func() { d.control.close() }() // last of all, so that AskStop returns when everything is over
+	defer func() { d.hangUp() }() // last of all, so that AskStop returns when everything is over
 	if d.source, err = d.File.Oracle.Open(ctx, d.Fleet); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.source.Close()) }()
+	closing := func(end func() error) { err = errors.Join(err, end()) }
+	defer closing(d.source.Close)
 	debug.FreeOSMemory() // a node runs for days and does not need what reading files took
 	began := time.Now()
 	logger := slog.New(slog.NewTextHandler(lines{d}, nil))
@@ -120,21 +121,34 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 		number := slices.Index(d.fleet.Members, d.File.Name)
 		cfg.Noise = d.Noise(number, func() int { return d.node.Status().Round })
 	}
-	release, err := d.openFiles(&cfg)
-	if err != nil {
+	if d.store, err = state.Open(d.File.State, d.fleet.StateSize(d.File.Name, cfg.Samples)); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, release()) }()
+	defer closing(d.store.Close)
+	for _, remark := range d.store.Remarks() {
+		d.say("state: %s", remark)
+	}
+	cfg.Store = d.store
+	if d.File.Ledger != "" {
+		if d.ledger, err = state.OpenLedger(d.File.Ledger); err != nil {
+			return nil, err
+		}
+		defer closing(d.ledger.Close)
+		if cfg.Heads, err = state.OpenHeads(d.File.Heads()); err != nil {
+			return nil, err
+		}
+		cfg.Ledger = d.ledger
+	}
 	if d.link, err = d.Open(logger); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.link.Close()) }()
+	defer closing(d.link.Close)
 	cfg.Transport = d.link
 	defer d.reloadOn(hangup)()
 	if err := d.run(ctx, cfg, began); err != nil {
 		return nil, err
 	}
-	return d.outcome(began)
+	return d.outcome(began), nil
 }
 
 // run makes the node and runs it, with everything open.
@@ -175,29 +189,6 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 		return errInterrupted
 	}
 	return err
-}
-
-// openFiles opens what outlives the process and puts it into the configuration. release closes all of it.
-func (d *Device) openFiles(cfg *sdk.Config) (release func() error, err error) {
-	if d.store, err = state.Open(d.File.State, d.fleet.StateSize(d.File.Name, cfg.Samples)); err != nil {
-		return nil, err
-	}
-	for _, remark := range d.store.Remarks() {
-		d.say("state: %s", remark)
-	}
-	cfg.Store = d.store
-	if d.File.Ledger == "" {
-		return d.store.Close, nil
-	}
-	if d.ledger, err = state.OpenLedger(d.File.Ledger); err != nil {
-		return nil, errors.Join(err, d.store.Close())
-	}
-	release = func() error { return errors.Join(d.ledger.Close(), d.store.Close()) }
-	if cfg.Heads, err = state.OpenHeads(d.File.Heads()); err != nil {
-		return nil, errors.Join(err, release())
-	}
-	cfg.Ledger = d.ledger
-	return release, nil
 }
 
 // certify writes a certificate of everything released so far. There is none without privacy or before the first
@@ -241,9 +232,9 @@ func (d *Device) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 
 // reloadOn reads the fleet file again with every hangup, until the function that it returns is called.
 func (d *Device) reloadOn(hangup <-chan os.Signal) (stop func()) {
-	end, over := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(over)
+	end := make(chan struct{})
+	var work sync.WaitGroup
+	work.Go(func() {
 		for {
 			select {
 			case <-end:
@@ -256,10 +247,10 @@ func (d *Device) reloadOn(hangup <-chan os.Signal) (stop func()) {
 			}
 			d.say("the fleet file is read again: keys and addresses are those of %s now", d.File.Fleet)
 		}
-	}()
+	})
 	return func() {
 		close(end)
-		<-over
+		work.Wait()
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -14,9 +13,7 @@ import (
 type notifier struct {
 	socket   string        // a path, or "@" and an abstract name; empty for none
 	watchdog time.Duration // within which a keepalive is expected; 0 for never
-
-	mu     sync.Mutex
-	status string // the last one told
+	status   string        // the last one told
 }
 
 // newNotifier reads the environment, and removes from it what child processes must not use.
@@ -46,10 +43,8 @@ func (n *notifier) send(assignments ...string) {
 	_ = conn.Close()
 }
 
-// setStatus sends the line that "systemctl status" shows, if it has changed.
+// setStatus sends the line that "systemctl status" shows, if it has changed. Only one goroutine calls it.
 func (n *notifier) setStatus(line string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	if line != n.status {
 		n.status = line
 		n.send("STATUS=" + line)

@@ -48,7 +48,7 @@ type Usage struct {
 }
 
 // outcome reports a run that is over.
-func (d *Device) outcome(began time.Time) (*Outcome, error) {
+func (d *Device) outcome(began time.Time) *Outcome {
 	model, st := d.node.Model(), d.node.Status()
 	o := &Outcome{
 		Run: d.fleet.Run, Name: d.File.Name, Rounds: st.Round, Done: st.Done, NonPrivate: d.fleet.Privacy.NonPrivate,
@@ -71,5 +71,5 @@ func (d *Device) outcome(began time.Time) (*Outcome, error) {
 			o.Local = &Local{Accuracy: 100 * accuracy, Samples: test.Len()}
 		}
 	}
-	return o, nil
+	return o
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -46,7 +47,7 @@ func Links(peers []transport.PeerStatus, began time.Time) []monitor.Link {
 }
 
 // serve starts what lets others see and stop the running node: the page, the control socket, the service manager. stop
-// ends the run. leave ends all of that except the socket's connections, see control.
+// ends the run. leave ends all of that except the socket's connections, see openControl.
 func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
@@ -59,7 +60,8 @@ func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 		d.say("page: http://%s/", l.Addr())
 		work.Go(func() { monitor.Serve(ctx, l, WithProfiles(d.monitor.Handler(), d.Profiles)) })
 	}
-	if d.control, err = openControl(d.File.State, d.monitor, func() { stop(errStopped) }); err != nil {
+	unlink, err := d.openControl(func() { stop(errStopped) })
+	if err != nil {
 		d.say("control: %v; the node goes on without, and can be stopped with a signal", err)
 	}
 	if d.manager.socket != "" {
@@ -67,7 +69,9 @@ func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 	}
 	return func() {
 		cancel()
-		d.control.unlink()
+		if unlink != nil {
+			_ = unlink()
+		}
 		work.Wait()
 	}, nil
 }
@@ -152,7 +156,7 @@ func Activity(s *monitor.Status) string {
 func quoted(names []string) string {
 	var all []string
 	for _, name := range names {
-		all = append(all, fmt.Sprintf("%q", name))
+		all = append(all, strconv.Quote(name))
 	}
 	return strings.Join(all, ", ")
 }

@@ -68,16 +68,15 @@
 //
 //	"oracle": {
 //	  "stream": ["./scorer", "-fast"], // the program and its arguments
-//	  "format": "json",                // or "cbor"
+//	  "format": "json",                // of a stream: or "cbor"
+//	  "start_seconds": 30,             // of a stream: how long until a process is ready
 //	  "workers": 2,                    // processes side by side; 1 if left out
-//	  "start_seconds": 30,             // how long until a process is ready
 //	  "timeout_seconds": 30,           // how long until an answer
 //	  "memory_mib": 512                // address space of each process; no limit if left out; Linux only
 //	}
 //	"oracle": {
 //	  "oneshot": ["./scorer", "{params}", "{sample}"], // without {params} the parameters come on standard input
-//	  "samples": 120,                                  // how many there are
-//	  "workers": 2, "timeout_seconds": 30, "memory_mib": 512
+//	  "samples": 120                                   // how many there are; workers and limits as above
 //	}
 //
 // Programs run in the node file's folder, so a path such as ./scorer starts there; a bare name is looked for in PATH.
@@ -85,7 +84,6 @@
 // Four settings more may be given: "table" ("dense" or "seeded"), "average" (true or false), "linger_seconds" and
 // "resend_seconds", see [Node].
 //
-// Both files are strict JSON. Unknown and repeated fields, wrong types and text behind the end are refused, and every
-// fault of a file is told at once, each with its place, what was found and what was wanted. Only the comments above are
-// not part of the format.
+// Both files are strict JSON, without comments. Unknown and repeated fields, wrong types and text behind the end are
+// refused. Every fault of a file is told at once, with its place, what was found and what was wanted.
 package fleetfile

@@ -1,6 +1,7 @@
 package fleetfile
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/binary"
@@ -10,9 +11,10 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
@@ -53,18 +55,86 @@ func read(path string, dialed bool) (*File, error) {
 // Parse is [Read] for the content of a fleet file. dir is the folder with its start vector.
 func Parse(data []byte, dir string) (*File, error) { return parse(data, "", folder(dir), false) }
 
-// loader returns the content of a file of exactly size bytes.
-type loader func(name string, size int64) ([]byte, error)
-
-// folder returns a loader of the files in a folder.
-func folder(dir string) loader {
-	return func(name string, size int64) ([]byte, error) {
-		data, err := readLimited(filepath.Join(dir, filepath.FromSlash(name)), size, "a start vector")
-		if err == nil && int64(len(data)) != size {
-			err = fmt.Errorf("fleetfile: %s has %d bytes, want %d", name, len(data), size)
-		}
-		return data, err
+func parse(data []byte, name string, load loader, dialed bool) (*File, error) {
+	// These valid values stay where the file has wrong ones, so that sdk.Fleet.Validate checks the rest and reports no
+	// consequence of a fault that is reported already.
+	fleet := &sdk.Fleet{
+		Run:     "x",
+		Method:  sdk.Method{Tau: 1, Rho: 1, Gain: 0.5, Eta: []float64{1}, Mu: []float64{1}},
+		Privacy: sdk.Privacy{Clip: 1, Sigma: 1, Delta: 1e-5},
 	}
+	c := newFleetCodec(&File{Fleet: fleet})
+	c.name, c.load = name, load
+	if err := c.read(data, c.schema); !c.begun {
+		return nil, err
+	}
+	fleet.Dim, fleet.Method.Rounds = max(1, fleet.Dim), max(1, fleet.Method.Rounds)
+	if c.whole {
+		c.addresses(dialed)
+	} else {
+		fleet.Members, fleet.Edges = []string{"x"}, nil
+	}
+	c.include("", fleet.Validate())
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	return c.file, nil
+}
+
+// Marshal returns the file's text, with one line for each member, edge and parameter, from which [Parse] makes an equal
+// File. Defaults are left out. It refuses what Parse would refuse. The start vector is not in the text; see
+// [File.Write].
+func (f *File) Marshal() ([]byte, error) {
+	if f.Fleet == nil {
+		return nil, errors.New("fleetfile: no fleet")
+	}
+	if len(f.Members) != len(f.Fleet.Members) {
+		return nil, fmt.Errorf("fleetfile: %d members have keys and addresses, want the %d of the fleet",
+			len(f.Members), len(f.Fleet.Members))
+	}
+	for i, m := range f.Members {
+		if m.Name != f.Fleet.Members[i] {
+			return nil, fmt.Errorf("fleetfile: member %d is %q, want %q as in the fleet", i, m.Name, f.Fleet.Members[i])
+		}
+	}
+	if moves(f.Fleet.X0) && f.X0File == "" {
+		return nil, errors.New("fleetfile: X0File is empty, want a name for the file of a start that is not zero")
+	}
+	c := newFleetCodec(f)
+	text, err := c.write(c.schema)
+	if err == nil {
+		_, err = parse(text, "", func(string, int64) ([]byte, error) { return f.start(), nil }, false)
+	}
+	if err == nil {
+		err = f.Fleet.Validate() // of what the text leaves out
+	}
+	if err != nil {
+		return nil, err
+	}
+	return text, nil
+}
+
+// Write writes the start vector, if there is one, and then the fleet file, readable for all. It replaces no file.
+func (f *File) Write(path string) error {
+	text, err := f.Marshal()
+	if err != nil {
+		return err
+	}
+	if f.X0File != "" {
+		if err := create(filepath.Join(filepath.Dir(path), filepath.FromSlash(f.X0File)), f.start(), 0o644); err != nil {
+			return err
+		}
+	}
+	return create(path, text, 0o644)
+}
+
+// start returns the bytes of the start vector.
+func (f *File) start() []byte {
+	var b []byte
+	for _, x := range f.Fleet.X0 {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return b
 }
 
 // ErrZeroStart is what [errors.Is] finds in an error that says: the model is a perceptron and x0 is zero.
@@ -73,225 +143,167 @@ var ErrZeroStart = errors.New("x0 is zeros, want a start that is not: the gradie
 // moves reports whether a start is not zero.
 func moves(x0 []float32) bool { return slices.ContainsFunc(x0, func(x float32) bool { return x != 0 }) }
 
-// fleetReader reads a fleet file. In place of a wrong value it puts a valid one into the fleet, so that
-// sdk.Fleet.Validate checks the rest and reports no consequence of a fault that is reported already.
-type fleetReader struct {
-	reader
+// fleetCodec is the codec of a fleet file.
+type fleetCodec struct {
+	codec
 	load   loader
 	file   *File
-	number map[string]int // of the members
+	number map[string]int    // of the members
+	owner  map[string]string // of a key: the place where it was seen first
+	begun  bool              // the version is one that can be read
+	whole  bool              // all members' names and all edges can be used
 }
 
-func parse(data []byte, name string, load loader, dialed bool) (*File, error) {
-	fleet := &sdk.Fleet{}
-	r := &fleetReader{reader: reader{name: name}, load: load, file: &File{Fleet: fleet}, number: map[string]int{}}
-	o := r.begin(data, "a fleet file, an object")
-	if o == nil {
-		return nil, r.err()
-	}
-	fleet.Run = o.need("run").name("x")
-	fleet.Dim = o.need("dim").integer(1, wire.MaxDim, 0)
-	r.start(o.need("x0"))
-	begun := len(r.errs)+r.more == 0
-	if fleet.Dim == 0 {
-		fleet.Dim = 1
-	}
-	graph := o.need("graph")
-	whole := r.members(o.need("members"))
-	whole = r.edges(graph, whole) && whole
-	r.method(o.need("method"))
-	r.privacy(o.need("privacy"))
-	r.wire(o.may("wire"))
-	r.task(o.may("task"), begun)
-	o.close()
-	switch {
-	case whole:
-		r.addresses(dialed)
-	default:
-		fleet.Members, fleet.Edges = []string{"x"}, nil
-	}
-	r.include("", fleet.Validate())
-	if err := r.err(); err != nil {
-		return nil, err
-	}
-	return r.file, nil
+func newFleetCodec(f *File) *fleetCodec {
+	return &fleetCodec{file: f, number: map[string]int{}, owner: map[string]string{}}
 }
 
-// version checks the file's version. It reports whether the rest can be read.
-func (o *object) version() bool {
-	v := o.need("version")
-	if string(v.raw) == strconv.Itoa(version) {
-		return true
-	}
-	v.wrong(fmt.Sprintf("%d, the version that this program reads", version))
-	return !v.present()
+func (c *fleetCodec) schema(v *value) {
+	v.object("a fleet file, an object", func(o *object) {
+		if c.begun = o.version(); !c.begun {
+			return
+		}
+		fleet := c.file.Fleet
+		o.need("run").name(&fleet.Run)
+		o.need("dim").integer(&fleet.Dim, 1, wire.MaxDim)
+		x0 := o.need("x0")
+		x0.inline = c.file.X0File == ""
+		x0.object(`{"zeros": true} or {"file": "...", "sha256": "..."}`, c.x0)
+		begun := c.faults() == 0
+		graph := o.need("graph")
+		graph.inline = true
+		edges := func(known bool) (whole bool) {
+			graph.object(`{"edges": [["a", "b"], ...]}`, func(o *object) { whole = c.edges(o.need("edges"), known) })
+			return whole
+		}
+		if c.writing {
+			edges(true)
+		}
+		c.whole = c.members(o.need("members"))
+		if !c.writing { // with the names of all members
+			c.whole = edges(c.whole) && c.whole
+		}
+		o.need("method").object("an object with rounds, tau, rho, gain, eta, mu and more", c.method)
+		o.need("privacy").object(`{"non_private": true}, or an object with clip, sigma and delta`, c.privacy)
+		c.wire(o.may("wire"))
+		c.task(o.may("task"), begun)
+	})
 }
 
-// name reads a name of 1 to 64 bytes, and returns otherwise if it is wrong.
-func (v value) name(otherwise string) string {
-	want := fmt.Sprintf("a name of 1..%d bytes", maxName)
-	if s, ok := v.text(want, func(s string) bool { return len(s) >= 1 && len(s) <= maxName }); ok {
-		return s
-	}
-	return otherwise
-}
-
-// start reads x_0 into the fleet.
-func (r *fleetReader) start(v value) {
-	o, ok := v.object(`{"zeros": true} or {"file": "...", "sha256": "..."}`)
-	if !ok {
-		return
-	}
-	defer o.close()
-	file, sum := o.may("file"), o.may("sha256")
-	if zeros := o.may("zeros"); zeros.present() {
-		if string(zeros.raw) != "true" {
+// x0 is the start. It needs the dimension.
+func (c *fleetCodec) x0(o *object) {
+	file, sum, zeros := o.may("file"), o.may("sha256"), o.may("zeros")
+	if zeros.present() || c.writing && c.file.X0File == "" {
+		if !put(zeros, true) && string(zeros.raw) != "true" {
 			zeros.wrong("true, or file and sha256 in its place")
 		}
-		for _, f := range []value{file, sum} {
-			if f.present() {
-				f.wrong("it left out: the start is zeros")
-			}
-		}
+		absent("the start is zeros", file, sum)
 		return
 	}
 	file.needed, sum.needed = true, true
-	name, okName := file.text("the name of a file in the folder of this one, or below", func(s string) bool {
+	dim, digits := c.file.Fleet.Dim, hexSum(c.file.start())
+	okFile := file.text(&c.file.X0File, "the name of a file in the folder of this one, or below", func(s string) bool {
 		return filepath.IsLocal(filepath.FromSlash(s))
 	})
-	want, okSum := sum.text("64 hexadecimal digits, the SHA-256 of the file", func(s string) bool {
+	okSum := sum.text(&digits, "64 hexadecimal digits, the SHA-256 of the file", func(s string) bool {
 		b, err := hex.DecodeString(s)
 		return err == nil && len(b) == sha256.Size
 	})
-	if !okName || !okSum || r.file.Fleet.Dim == 0 {
+	if c.writing || !okFile || !okSum || dim == 0 {
 		return
 	}
-	data, err := r.load(name, 4*int64(r.file.Fleet.Dim))
+	data, err := c.load(c.file.X0File, 4*int64(dim))
 	if err != nil {
-		r.fault("%s: want %d numbers of four bytes: %w", file.at(), r.file.Fleet.Dim, err)
+		c.fault("%s: want %d numbers of four bytes: %w", file.at(), dim, err)
 		return
 	}
-	bits, _ := hex.DecodeString(want)
-	if got := sha256.Sum256(data); string(got[:]) != string(bits) {
-		r.fault("%s is %s, but %q has %x", sum.at(), want, name, got)
+	if got := hexSum(data); !strings.EqualFold(got, digits) {
+		c.fault("%s is %s, but %q has %s", sum.at(), digits, c.file.X0File, got)
 		return
 	}
-	x0 := make([]float32, r.file.Fleet.Dim)
-	for i := range x0 {
-		x0[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+	for bits := range slices.Chunk(data, 4) {
+		c.file.Fleet.X0 = append(c.file.Fleet.X0, math.Float32frombits(binary.LittleEndian.Uint32(bits)))
 	}
-	r.file.X0File, r.file.Fleet.X0 = name, x0
 }
 
-// method reads the parameters of the method.
-func (r *fleetReader) method(v value) {
-	m := &r.file.Fleet.Method
-	*m = sdk.Method{Rounds: 1, Tau: 1, Rho: 1, Gain: 0.5, Eta: []float64{1}, Mu: []float64{1}}
-	o, ok := v.object("an object with rounds, tau, rho, gain, eta, mu and more")
-	if !ok {
-		return
-	}
-	defer o.close()
-	m.Rounds = o.need("rounds").integer(1, math.MaxInt32, 0)
-	m.Cooldown = o.may("cooldown").integer(0, math.MaxInt32, 0)
-	m.Tau = o.need("tau").integer(1, math.MaxInt32, 1)
-	m.Batch = o.may("batch").integer(0, math.MaxInt32, 0)
-	if x, ok := o.need("rho").number("a number of 1e-9..1e9", within(1e-9, 1e9)); ok {
-		m.Rho = x
-	}
-	gain := "a number above 0 and below 1, a share of the limit of stability"
-	if x, ok := o.need("gain").number(gain, share); ok {
-		m.Gain = x
-	}
-	m.Eta = o.need("eta").schedule(m.Rounds)
-	m.Mu = o.need("mu").schedule(m.Rounds)
-	o.may("estimator").setting(&m.Estimator, "paper", "centered")
-	o.may("directions").setting(&m.Directions, "rademacher", "sphere")
-	m.Seed = o.may("seed").seed()
-	m.Rounds = max(1, m.Rounds)
+func hexSum(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
+
+func (c *fleetCodec) method(o *object) {
+	m := &c.file.Fleet.Method
+	o.need("rounds").integer(&m.Rounds, 1, math.MaxInt32)
+	o.show("cooldown").integer(&m.Cooldown, 0, math.MaxInt32)
+	o.need("tau").integer(&m.Tau, 1, math.MaxInt32)
+	o.show("batch").integer(&m.Batch, 0, math.MaxInt32)
+	o.need("rho").number(&m.Rho, "a number of 1e-9..1e9", within(1e-9, 1e9))
+	o.need("gain").number(&m.Gain, "a number above 0 and below 1, a share of the limit of stability", share)
+	o.need("eta").schedule((*[]float64)(&m.Eta), m.Rounds)
+	o.need("mu").schedule((*[]float64)(&m.Mu), m.Rounds)
+	o.show("estimator").setting(&m.Estimator, "paper", "centered")
+	o.show("directions").setting(&m.Directions, "rademacher", "sphere")
+	o.show("seed").seed(&m.Seed)
 }
 
-// schedule reads a positive number, or a list of one for each round. rounds is 0 if it is not known.
-func (v value) schedule(rounds int) []float64 {
-	float32s := within(0x1p-126, math.MaxFloat32)
-	const want = "a positive number that float32 can hold"
-	if v.kind() != '[' {
-		x, ok := v.number(want+", or a list of one for each round", float32s)
-		if !ok {
-			x = 1
-		}
-		return []float64{x}
+func (c *fleetCodec) privacy(o *object) {
+	p, before := &c.file.Fleet.Privacy, c.faults()
+	o.may("non_private").boolean(&p.NonPrivate)
+	field := o.need
+	if c.faults() > before {
+		field = o.may
 	}
-	var list []float64
-	all, whole := v.elements("")
-	count := 0
-	for e := range all {
-		count++
-		x, ok := e.number(want, float32s)
-		whole = whole && ok
-		list = append(list, x)
-	}
-	if count != 1 && count != rounds && (rounds > 0 || count == 0) {
-		v.r.fault("%s has %d values, want one number, or one for each of %d rounds", v.at(), count, rounds)
-		whole = false
-	}
-	if !whole || rounds == 0 {
-		return []float64{1}
-	}
-	return list
-}
-
-// privacy reads the privacy parameters.
-func (r *fleetReader) privacy(v value) {
-	p := &r.file.Fleet.Privacy
-	*p = sdk.Privacy{Clip: 1, Sigma: 1, Delta: 1e-5}
-	o, ok := v.object(`{"non_private": true}, or an object with clip, sigma and delta`)
-	if !ok {
-		return
-	}
-	defer o.close()
-	non := o.may("non_private")
-	fields := []value{o.may("clip"), o.may("sigma"), o.may("delta"), o.may("epsilon_limit"), o.may("accounting")}
-	if non.boolean() {
-		*p = sdk.Privacy{NonPrivate: true}
-		for _, f := range fields {
-			if f.present() {
-				f.wrong("it left out: non_private is true")
-			}
+	if p.NonPrivate {
+		absent("non_private is true", o.may("clip"), o.may("sigma"), o.may("delta"), o.may("epsilon_limit"), o.may("accounting"))
+		if !c.writing {
+			*p = sdk.Privacy{NonPrivate: true}
 		}
 		return
 	}
-	for i := range fields[:3] {
-		fields[i].needed = string(non.raw) == "false" || !non.present()
+	okClip := field("clip").number(&p.Clip, "a number of 1e-30..1e30", within(1e-30, 1e30))
+	if okSigma := field("sigma").number(&p.Sigma, "a number above 0", positive); !okClip || !okSigma {
+		p.Clip, p.Sigma = 1, 1
 	}
-	clip, okClip := fields[0].number("a number of 1e-30..1e30", within(1e-30, 1e30))
-	sigma, okSigma := fields[1].number("a number above 0", positive)
-	if okClip && okSigma {
-		p.Clip, p.Sigma = clip, sigma
-	}
-	if x, ok := fields[2].number("a number above 0 and below 1", share); ok {
-		p.Delta = x
-	}
-	p.EpsilonLimit, _ = fields[3].number("0 (no limit), or a number of at most 1e6", within(0, 1e6))
-	fields[4].setting(&p.Accounting, "gdp", "zcdp", "paper")
+	field("delta").number(&p.Delta, "a number above 0 and below 1", share)
+	o.may("epsilon_limit").number(&p.EpsilonLimit, "0 (no limit), or a number of at most 1e6", within(0, 1e6))
+	o.show("accounting").setting(&p.Accounting, "gdp", "zcdp", "paper")
 }
 
-// wire reads the form of messages.
-func (r *fleetReader) wire(v value) {
-	o, ok := v.object("an object with payload, grid_bits or lossy")
-	if !ok {
+// wire is the form of messages, left out if all of it is left to be picked.
+func (c *fleetCodec) wire(v *value) {
+	before, w := c.faults(), c.file.Fleet.Wire
+	read := v.optional("an object with payload, grid_bits or lossy", w != sdk.Wire{}, func(o *object) {
+		payload, lossy, bits := o.may("payload"), o.may("lossy"), o.may("grid_bits")
+		payload.setting(&w.Payload, "message", "release")
+		if bits.integer(&w.GridBits, 0, 8); w.GridBits == 1 && !c.writing {
+			bits.wrong("2..8, or 0 for no grid")
+		}
+		lossy.integer(&w.Lossy, 0, math.MaxInt32)
+	})
+	if read && c.faults() == before {
+		c.file.Fleet.Wire = w
+	}
+}
+
+// task is the recipe. Its model has the fleet's dimension and a valid start, if those could be read.
+func (c *fleetCodec) task(v *value, begun bool) {
+	fleet, recipe := c.file.Fleet, new(task.Recipe)
+	if c.writing {
+		recipe, err := c.file.Task()
+		if c.include("", err); recipe != nil {
+			v.recipe(recipe)
+		}
 		return
 	}
-	defer o.close()
-	before := len(r.errs) + r.more
-	var w sdk.Wire
-	o.may("payload").setting(&w.Payload, "message", "release")
-	w.Lossy = o.may("lossy").integer(0, math.MaxInt32, 0)
-	bits := o.may("grid_bits")
-	if w.GridBits = bits.integer(0, 8, 0); w.GridBits == 1 {
-		bits.wrong("2..8, or 0 for no grid")
+	if !v.present() || !v.recipe(recipe) {
+		return
 	}
-	if len(r.errs)+r.more == before {
-		r.file.Fleet.Wire = w
+	text, err := MarshalTask(recipe)
+	c.include(v.at()+": ", err)
+	if fleet.Task = bytes.TrimSpace(text); err != nil || !begun {
+		return
+	}
+	if dim := recipe.Dim(); dim != fleet.Dim {
+		c.fault("%s is for a model of %d parameters, want the %d of dim", v.at(), dim, fleet.Dim)
+	}
+	if recipe.Model.Name == task.PerceptronModel && !moves(fleet.X0) {
+		c.fault("%w", ErrZeroStart)
 	}
 }

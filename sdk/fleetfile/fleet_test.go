@@ -138,6 +138,8 @@ func TestMarshalRefuses(t *testing.T) {
 		"members[2].addresses is empty":     func(f *File) { f.Members[2].Addresses = nil },
 		`x0.file is "../x0", want the name`: func(f *File) { f.X0File = "../x0" },
 		"method.eta has 0 values, want one": func(f *File) { f.Fleet.Method.Eta = nil },
+		`estimator "Estimator(7)", want`:    func(f *File) { f.Fleet.Method.Estimator = 7 },
+		"both non-private and {NonPrivate":  func(f *File) { f.Fleet.Privacy.NonPrivate, f.Fleet.Wire = true, sdk.Wire{} },
 	} {
 		f := sample()
 		change(f)

@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/transport"
 )
@@ -13,15 +14,13 @@ import (
 func (f *File) Peers(self string) []transport.Peer {
 	neighbors := map[string]bool{}
 	for _, e := range f.Fleet.Edges {
-		if e[0] == self {
-			neighbors[e[1]] = true
-		} else if e[1] == self {
-			neighbors[e[0]] = true
+		if slices.Contains(e[:], self) {
+			neighbors[e[0]], neighbors[e[1]] = true, true
 		}
 	}
 	var peers []transport.Peer
 	for _, m := range f.Members {
-		if neighbors[m.Name] {
+		if neighbors[m.Name] && m.Name != self {
 			peers = append(peers, transport.Peer{Name: m.Name, Keys: m.Keys, Addresses: m.Addresses})
 		}
 	}
@@ -33,7 +32,7 @@ func (f *File) Peers(self string) []transport.Peer {
 func (f *File) SigningKeys(member string) []ed25519.PublicKey {
 	for _, m := range f.Members {
 		if m.Name == member {
-			return append(append([]ed25519.PublicKey{}, m.Keys...), m.Retired...)
+			return slices.Concat(m.Keys, m.Retired)
 		}
 	}
 	return nil
@@ -44,22 +43,24 @@ func (f *File) SigningKeys(member string) []ed25519.PublicKey {
 func (n *Node) CheckIdentity(f *File, key ed25519.PrivateKey) error {
 	i := slices.IndexFunc(f.Members, func(m Member) bool { return m.Name == n.Name })
 	if i < 0 {
-		return fmt.Errorf("fleetfile: %q is not a member of the fleet, which has %s", n.Name, f.names())
+		const most = 10
+		names, more := f.Fleet.Members, ""
+		if len(names) > most {
+			names, more = names[:most], fmt.Sprintf(" and %d more", len(names)-most)
+		}
+		return fmt.Errorf("fleetfile: %q is not a member of the fleet, which has %q%s", n.Name, names, more)
 	}
 	if len(key) != ed25519.PrivateKeySize {
 		return fmt.Errorf("fleetfile: the key of %q has %d bytes, want %d", n.Name, len(key), ed25519.PrivateKeySize)
 	}
 	own := key.Public().(ed25519.PublicKey)
 	if !slices.ContainsFunc(f.Members[i].Keys, func(k ed25519.PublicKey) bool { return k.Equal(own) }) {
-		var pins string
-		for j, k := range f.Members[i].Keys {
-			if j > 0 {
-				pins += " or "
-			}
-			pins += transport.FormatKey(k)
+		var pins []string
+		for _, k := range f.Members[i].Keys {
+			pins = append(pins, transport.FormatKey(k))
 		}
 		return fmt.Errorf("fleetfile: the key of %q is %s, but the fleet file has %s for it",
-			n.Name, transport.FormatKey(own), pins)
+			n.Name, transport.FormatKey(own), strings.Join(pins, " or "))
 	}
 	if n.NATS != nil || n.Listen != "" {
 		return nil
@@ -70,14 +71,4 @@ func (n *Node) CheckIdentity(f *File, key ed25519.PrivateKey) error {
 		}
 	}
 	return nil
-}
-
-// names lists the first members for a message.
-func (f *File) names() string {
-	const most = 10
-	names := f.Fleet.Members
-	if len(names) <= most {
-		return fmt.Sprintf("%q", names)
-	}
-	return fmt.Sprintf("%q and %d more", names[:most], len(names)-most)
 }

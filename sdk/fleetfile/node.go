@@ -52,31 +52,37 @@ func ReadNode(path string) (*Node, error) {
 func ParseNode(data []byte, dir string) (*Node, error) { return parseNode(data, "", dir) }
 
 func parseNode(data []byte, name, dir string) (*Node, error) {
-	r := &reader{name: name}
-	o := r.begin(data, "a node file, an object")
-	if o == nil {
-		return nil, r.err()
-	}
-	n := &Node{
-		Name:        o.need("name").name(""),
-		Fleet:       o.need("fleet").file(dir),
-		Key:         o.need("key").file(dir),
-		Listen:      o.may("listen").hostPort("host:port", anything[string]),
-		State:       o.need("state").file(dir),
-		Ledger:      o.may("ledger").file(dir),
-		Oracle:      o.need("oracle").oracle(dir),
-		HTTP:        o.may("http").hostPort(loopback, isLoopback),
-		SeededTable: o.may("table").choice("dense", "seeded") == "seeded",
-		Average:     o.may("average").boolean(),
-		Linger:      o.may("linger_seconds").seconds(),
-		ResendAfter: o.may("resend_seconds").seconds(),
-		NATS:        o.may("transport").nats(dir),
-	}
-	if n.NATS != nil && n.Listen != "" {
-		r.fault("listen is %q, want it left out: nobody dials a node whose transport is nats", n.Listen)
-	}
-	o.close()
-	if err := r.err(); err != nil {
+	n := &Node{}
+	err := (&codec{name: name}).read(data, func(v *value) {
+		v.object("a node file, an object", func(o *object) {
+			if !o.version() {
+				return
+			}
+			o.need("name").name(&n.Name)
+			o.need("fleet").path(&n.Fleet, dir)
+			o.need("key").path(&n.Key, dir)
+			o.may("listen").hostPort(&n.Listen, "host:port", anything[string])
+			o.need("state").path(&n.State, dir)
+			o.may("ledger").path(&n.Ledger, dir)
+			o.need("oracle").oracle(&n.Oracle, dir)
+			o.may("http").hostPort(&n.HTTP, loopback, isLoopback)
+			table := ""
+			o.may("table").choice(&table, "dense", "seeded")
+			n.SeededTable = table == "seeded"
+			o.may("average").boolean(&n.Average)
+			o.may("linger_seconds").seconds(&n.Linger)
+			o.may("resend_seconds").seconds(&n.ResendAfter)
+			o.may("transport").object(`{"nats": "tls://host:port"}`, func(o *object) {
+				n.NATS = new(NATS)
+				o.may("credentials").path(&n.NATS.Credentials, dir)
+				o.need("nats").broker(&n.NATS.URL)
+			})
+			if n.NATS != nil && n.Listen != "" {
+				o.c.fault("listen is %q, want it left out: nobody dials a node whose transport is nats", n.Listen)
+			}
+		})
+	})
+	if err != nil {
 		return nil, err
 	}
 	return n, nil
@@ -121,21 +127,13 @@ func (n *Node) Heads() string {
 	return n.Ledger + ".neighbors"
 }
 
-// nats reads a transport; nil if it is not there.
-func (v value) nats(dir string) *NATS {
-	o, ok := v.object(`{"nats": "tls://host:port"}`)
-	if !ok {
-		return nil
-	}
-	defer o.close()
-	n := &NATS{Credentials: o.may("credentials").file(dir)}
-	address := o.need("nats")
-	if n.URL, ok = address.text("", anything[string]); ok {
-		if err := CheckBroker(n.URL); err != nil {
-			v.r.fault("%s %w", address.at(), err)
+// broker is the address of a broker.
+func (v *value) broker(to *string) {
+	if v.text(to, "", anything[string]) {
+		if err := CheckBroker(*to); err != nil {
+			v.c.fault("%s %w", v.at(), err)
 		}
 	}
-	return n
 }
 
 // CheckBroker returns what is wrong with the address of a broker. The error leaves out the address, which may contain a
@@ -152,10 +150,10 @@ func CheckBroker(address string) error {
 	return nil
 }
 
-// file reads the path of a file or folder that starts from dir; empty if it is not there.
-func (v value) file(dir string) string {
-	s, _ := v.text("a path", func(s string) bool { return s != "" && !strings.ContainsRune(s, 0) })
-	return resolve(dir, s)
+// path is the path of a file or folder that starts from dir.
+func (v *value) path(to *string, dir string) {
+	v.text(to, "a path", func(s string) bool { return s != "" && !strings.ContainsRune(s, 0) })
+	*to = resolve(dir, *to)
 }
 
 // resolve returns a path as the process can open it.
@@ -167,9 +165,9 @@ func resolve(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// hostPort reads a TCP address whose host is good; empty if it is not there.
-func (v value) hostPort(want string, good func(host string) bool) string {
-	s, _ := v.text(want, func(s string) bool {
+// hostPort is a TCP address whose host is good.
+func (v *value) hostPort(to *string, want string, good func(host string) bool) {
+	v.text(to, want, func(s string) bool {
 		host, port, err := net.SplitHostPort(s)
 		if err != nil || !good(host) {
 			return false
@@ -177,7 +175,6 @@ func (v value) hostPort(want string, good func(host string) bool) string {
 		_, err = strconv.ParseUint(port, 10, 16)
 		return err == nil
 	})
-	return s
 }
 
 // loopback says what address a page may have.
@@ -188,9 +185,10 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// seconds reads a duration; 0 if it is not there.
-func (v value) seconds() time.Duration {
+// seconds is a duration.
+func (v *value) seconds(to *time.Duration) {
 	const most = 7 * 24 * 60 * 60
-	s, _ := v.number(fmt.Sprintf("a number of seconds, 0.001..%d", most), within(0.001, most))
-	return time.Duration(s * float64(time.Second))
+	var s float64
+	v.number(&s, fmt.Sprintf("a number of seconds, 0.001..%d", most), within(0.001, most))
+	*to = time.Duration(s * float64(time.Second))
 }

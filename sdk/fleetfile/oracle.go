@@ -1,9 +1,7 @@
 package fleetfile
 
 import (
-	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
@@ -35,153 +33,119 @@ type Share struct {
 	Number    int // which one, 0 to Of-1
 }
 
-// oracle reads an oracle.
-func (v value) oracle(dir string) Oracle {
-	var out Oracle
+func (v *value) oracle(to *Oracle, dir string) {
 	const one = `one of {"builtin": {...}}, {"stream": [...]} and {"oneshot": [...]}`
-	o, ok := v.object(one)
-	if !ok {
-		return out
-	}
-	defer o.close()
-	builtin, stream, oneshot := o.may("builtin"), o.may("stream"), o.may("oneshot")
-	format, samples := o.may("format"), o.may("samples")
-	start := o.may("start_seconds")
-	limits := []value{o.may("workers"), o.may("timeout_seconds"), o.may("memory_mib")}
-	count := 0
-	for _, kind := range []value{builtin, stream, oneshot} {
-		if kind.present() {
-			count++
-		}
-	}
-	if count != 1 {
-		v.r.fault("%s has %d of builtin, stream and oneshot, want %s", v.at(), count, one)
-	}
-	unused := func(whose string, fields ...value) {
-		for _, f := range fields {
-			if f.present() && count == 1 {
-				f.wrong("it left out: only " + whose)
+	v.object(one, func(o *object) {
+		builtin, stream, oneshot := o.may("builtin"), o.may("stream"), o.may("oneshot")
+		format, samples, start := o.may("format"), o.may("samples"), o.may("start_seconds")
+		limits := []*value{o.may("workers"), o.may("timeout_seconds"), o.may("memory_mib")}
+		count := 0
+		for _, kind := range []*value{builtin, stream, oneshot} {
+			if kind.present() {
+				count++
 			}
 		}
-	}
-	if builtin.present() {
-		out.Builtin = builtin.builtin(dir)
-		unused("a program has that", limits...)
-	}
-	if stream.present() {
-		out.Stream = &scorer.StreamConfig{Program: stream.program(dir, limits)}
-		out.Stream.Format = scorer.Format(format.choice(string(scorer.JSON), string(scorer.CBOR)))
-		out.Stream.Start = start.seconds()
-	} else {
-		unused("a stream has that", format, start)
-	}
-	if oneshot.present() {
-		out.OneShot = &scorer.OneShotConfig{Program: oneshot.program(dir, limits)}
-		samples.needed = true
-		out.OneShot.Samples = samples.integer(1, math.MaxInt32, 1)
-		if len(out.OneShot.Command) > 0 {
-			v.r.include(oneshot.at()+": ", out.OneShot.Validate())
+		if count != 1 {
+			v.c.fault("%s has %d of builtin, stream and oneshot, want %s", v.at(), count, one)
 		}
-	} else {
-		unused("a oneshot has that; a stream's program says it itself, and a built-in model counts", samples)
-	}
-	return out
+		unused := func(whose string, fields ...*value) {
+			if count == 1 {
+				absent("only "+whose, fields...)
+			}
+		}
+		if builtin.present() {
+			to.Builtin = new(Builtin)
+			builtin.object(`{"data": "csv:FILE", ...}`, func(o *object) { to.Builtin.schema(o, dir) })
+			unused("a program has that", limits...)
+		}
+		if stream.present() {
+			to.Stream = &scorer.StreamConfig{}
+			stream.program(&to.Stream.Program, dir, limits)
+			format.choice((*string)(&to.Stream.Format), string(scorer.JSON), string(scorer.CBOR))
+			start.seconds(&to.Stream.Start)
+		} else {
+			unused("a stream has that", format, start)
+		}
+		if oneshot.present() {
+			to.OneShot = &scorer.OneShotConfig{Samples: 1}
+			oneshot.program(&to.OneShot.Program, dir, limits)
+			samples.needed = true
+			samples.integer(&to.OneShot.Samples, 1, math.MaxInt32)
+			if len(to.OneShot.Command) > 0 {
+				v.c.include(oneshot.at()+": ", to.OneShot.Validate())
+			}
+		} else {
+			unused("a oneshot has that; a stream's program says it itself, and a built-in model counts", samples)
+		}
+	})
 }
 
-// program reads a program, its arguments and its limits, which are workers, timeout_seconds and memory_mib.
-func (v value) program(dir string, limits []value) scorer.Program {
-	const maxWorkers, maxMiB = 1024, math.MaxInt32
-	list := v.texts("a string", func(s string) bool { return !strings.ContainsRune(s, 0) })
-	if v.kind() == '[' && (len(list) == 0 || list[0] == "") {
-		v.r.fault("%s names no program, want [\"./program\", \"argument\", ...]", v.at())
-		list = nil
+// program is a program, its arguments and its limits, which are workers, timeout_seconds and memory_mib.
+func (v *value) program(to *scorer.Program, dir string, limits []*value) {
+	to.Dir, to.Workers = dir, 1
+	v.texts(&to.Command, "a string", func(s string) bool { return !strings.ContainsRune(s, 0) })
+	if v.kind() == '[' && (len(to.Command) == 0 || to.Command[0] == "") {
+		v.c.fault("%s names no program, want [\"./program\", \"argument\", ...]", v.at())
+		to.Command = nil
 	}
-	return scorer.Program{
-		Command: list, Dir: dir,
-		Workers: limits[0].integer(1, maxWorkers, 1),
-		Timeout: limits[1].seconds(),
-		Memory:  int64(limits[2].integer(1, maxMiB, 0)) << 20,
-	}
+	var mib int
+	limits[0].integer(&to.Workers, 1, 1024)
+	limits[1].seconds(&to.Timeout)
+	limits[2].integer(&mib, 1, math.MaxInt32)
+	to.Memory = int64(mib) << 20
 }
 
-// builtin reads a built-in oracle.
-func (v value) builtin(dir string) *Builtin {
-	b := &Builtin{}
-	o, ok := v.object(`{"data": "csv:FILE", ...}`)
-	if !ok {
-		return b
-	}
-	defer o.close()
+func (b *Builtin) schema(o *object, dir string) {
 	s := &b.Spec
-	source, hasSource := o.need("data").text("idx:DIR, csv:FILE or synthetic:clinical", anything[string])
-	s.Source = source
-	if kind, path, ok := strings.Cut(source, ":"); ok && path != "" && (kind == "idx" || kind == "csv") {
+	hasSource := o.need("data").text(&s.Source, "idx:DIR, csv:FILE or synthetic:clinical", anything[string])
+	if kind, path, ok := strings.Cut(s.Source, ":"); ok && path != "" && (kind == "idx" || kind == "csv") {
 		s.Source = kind + ":" + resolve(dir, path)
 	}
-	s.TestFraction, _ = o.may("test_fraction").number("a number above 0 and below 1", share)
-	s.Seed = o.may("seed").seed()
-	b.Share = o.may("share").share()
-	b.FitOwn = o.may("fit").choice("own") == "own"
-	if !b.FitOwn {
+	o.may("test_fraction").number(&s.TestFraction, "a number above 0 and below 1", share)
+	o.may("seed").seed(&s.Seed)
+	o.may("share").object(`{"partition": "iid", "of": 8, "number": 0}`, func(o *object) {
+		b.Share = new(Share)
+		o.share(b.Share)
+	})
+	b.FitOwn = o.may("fit").choice(new(string), "own")
+	check := task.Spec.Validate
+	if b.FitOwn {
+		o.model(&b.Model)
+		o.may("label").text(&s.Label, "the name of a column", anything[string])
+		o.may("drop").texts(&s.Drop, "the name of a column", anything[string])
+		o.may("onehot").texts(&s.OneHot, "the name of a column", anything[string])
+		o.may("labels").texts(&s.Labels, "a class", anything[string])
+		o.may("pca").integer(&s.PCA, 0, math.MaxInt32)
+		o.may("standardize").maybe(&s.Standardize)
+		o.may("bias").maybe(&s.Bias)
+	} else {
+		check = func(s task.Spec) error { return task.CheckSource(s.Source) }
 		for _, key := range []string{"model", "hidden", "label", "drop", "onehot", "labels", "pca", "standardize", "bias"} {
-			if f := o.may(key); f.present() {
-				f.wrong(`it left out: the task in the fleet file says so for all nodes, unless there is "fit": "own"`)
-			}
+			absent(`the task in the fleet file says so for all nodes, unless there is "fit": "own"`, o.may(key))
 		}
-		if hasSource {
-			v.r.include(v.at()+": ", task.CheckSource(s.Source))
-		}
-		return b
 	}
-	b.Model = o.model()
-	s.Label, _ = o.may("label").text("the name of a column", anything[string])
-	s.Drop = o.may("drop").texts("the name of a column", anything[string])
-	s.OneHot = o.may("onehot").texts("the name of a column", anything[string])
-	s.Labels = o.may("labels").texts("a class", anything[string])
-	s.PCA = o.may("pca").integer(0, math.MaxInt32, 0)
-	s.Standardize = o.may("standardize").optional()
-	s.Bias = o.may("bias").optional()
 	if hasSource {
-		v.r.include(v.at()+": ", s.Validate())
+		o.c.include(o.at()+": ", check(*s))
 	}
-	return b
 }
 
-// optional reads true or false; nil if it is not there.
-func (v value) optional() *bool {
-	if !v.present() {
-		return nil
+// maybe is true or false, or nil if it is not there.
+func (v *value) maybe(to **bool) {
+	if v.present() {
+		*to = new(bool)
+		v.boolean(*to)
 	}
-	b := v.boolean()
-	return &b
 }
 
-// seed reads a seed; 0 if it is not there.
-func (v value) seed() uint64 {
-	n, err := strconv.ParseUint(string(v.raw), 10, 64)
-	if err != nil {
-		v.wrong(fmt.Sprintf("a whole number, 0..%d", uint64(math.MaxUint64)))
-	}
-	return n
-}
-
-// share reads a share; nil if it is not there.
-func (v value) share() *Share {
-	o, ok := v.object(`{"partition": "iid", "of": 8, "number": 0}`)
-	if !ok {
-		return nil
-	}
-	defer o.close()
-	s := &Share{}
-	partition := o.need("partition")
-	const kinds = "iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S"
-	if text, ok := partition.text(kinds, anything[string]); ok {
+func (o *object) share(s *Share) {
+	partition, text := o.need("partition"), ""
+	if partition.text(&text, "iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S", anything[string]) {
 		var err error
 		if s.Partition, err = task.ParsePartition(text); err != nil {
-			v.r.fault("%s: %w", partition.at(), err)
+			o.c.fault("%s: %w", partition.at(), err)
 		}
 	}
-	s.Of = o.need("of").integer(1, math.MaxInt32, math.MaxInt32)
-	s.Number = o.need("number").integer(0, s.Of-1, 0)
-	return s
+	s.Of = math.MaxInt32
+	o.need("of").integer(&s.Of, 1, math.MaxInt32)
+	o.need("number").integer(&s.Number, 0, s.Of-1)
 }

@@ -15,11 +15,9 @@ const (
 	maxEdges = 1 << 22
 )
 
-// maxFaults is how many faults of an edge list are reported before the rest is only counted.
-const maxFaults = 20
+const maxFaults = 20 // of an edge list that are reported; the rest is only counted
 
-// errDisconnected is the fault that another draw of a random graph may not have.
-var errDisconnected = errors.New("not connected")
+var errDisconnected = errors.New("not connected") // another draw of a random graph may be
 
 // Graph is a connected, undirected graph without self loops and repeated edges. It never changes and is safe for
 // concurrent use.
@@ -34,15 +32,12 @@ type Graph struct {
 // node outside 0..n-1, a self loop, an edge given twice (also as its reverse), n < 1 and a graph that is not
 // connected, and names the edges by their index. New keeps no reference to edges.
 func New(n int, edges [][2]int) (*Graph, error) {
-	g, err := build(n, edges, nameEdge)
+	g, err := build(n, edges, nil)
 	if err != nil {
 		return nil, fmt.Errorf("graph: %w", err)
 	}
 	return g, nil
 }
-
-// nameEdge names an edge by its index.
-func nameEdge(k int) string { return fmt.Sprintf("edge %d", k) }
 
 // N returns the number of nodes.
 func (g *Graph) N() int { return len(g.neighbors) }
@@ -54,8 +49,11 @@ func (g *Graph) Edges() [][2]int { return g.edges }
 // not be changed.
 func (g *Graph) Neighbors(i int) []int { return g.neighbors[i] }
 
-// build is New for edges that have names of their own, such as a line of a file; name is asked for by index.
+// build is New for edges that may have names of their own, such as a line of a file; name is asked for by index.
 func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
+	if name == nil {
+		name = func(k int) string { return fmt.Sprintf("edge %d", k) }
+	}
 	if err := checkSize(n, int64(len(edges))); err != nil {
 		return nil, err
 	}
@@ -106,7 +104,6 @@ func (e byEnds) Less(x, y int) bool {
 	return cmp.Or(cmp.Compare(a.i, b.i), cmp.Compare(a.j, b.j), cmp.Compare(a.k, b.k)) < 0
 }
 
-// checkSize refuses sizes outside the package's limits.
 func checkSize(n int, edges int64) error {
 	if n < 1 || n > maxNodes {
 		return fmt.Errorf("found %d nodes, wanted 1..%d", n, maxNodes)
@@ -117,7 +114,6 @@ func checkSize(n int, edges int64) error {
 	return nil
 }
 
-// link derives everything else from the sorted edges.
 func (g *Graph) link(n int) {
 	degree := make([]int, n)
 	for _, e := range g.edges {
@@ -135,8 +131,14 @@ func (g *Graph) link(n int) {
 		g.neighbors[e[0]] = append(g.neighbors[e[0]], e[1])
 		g.neighbors[e[1]] = append(g.neighbors[e[1]], e[0])
 	}
-	g.lambdaMax = sync.OnceValue(g.computeLambdaMax)
-	g.lambda2 = sync.OnceValue(g.computeLambda2)
+	g.lambdaMax = sync.OnceValue(func() float64 {
+		theta, residual := g.extreme(true, maxSteps)
+		return min(theta+residual, g.bound())
+	})
+	g.lambda2 = sync.OnceValue(func() float64 {
+		theta, _ := g.extreme(false, maxSteps)
+		return theta
+	})
 }
 
 // reach counts the nodes that node 0 has a path to, itself included, and returns the first one it has no path to.
@@ -155,7 +157,6 @@ func (g *Graph) reach() (count, missing int) {
 	return count, slices.Index(seen, false)
 }
 
-// faultList collects faults up to maxFaults and counts the rest.
 type faultList struct {
 	list []error
 	more int
@@ -171,7 +172,7 @@ func (f *faultList) addf(format string, args ...any) {
 
 func (f *faultList) err() error {
 	if f.more > 0 {
-		return errors.Join(append(slices.Clip(f.list), fmt.Errorf("and %d more faults", f.more))...)
+		f.list = append(f.list, fmt.Errorf("and %d more faults", f.more))
 	}
 	return errors.Join(f.list...)
 }

@@ -13,11 +13,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// legal lists what Parse takes, for its errors.
 const legal = "ring, complete, star, path, grid:RxC, er:P or file:F"
 
-// erDraws is how often an Erdos-Renyi graph is drawn before giving up on a connected one.
-const erDraws = 100
+const erDraws = 100 // of an Erdos-Renyi graph, until one is connected
 
 // Parse returns the graph on n nodes that spec describes:
 //
@@ -90,10 +88,9 @@ func parse(spec string, n int, seed uint64) (*Graph, error) {
 	default:
 		return nil, fmt.Errorf("found an unknown kind, wanted %s", legal)
 	}
-	return build(n, edges, nameEdge)
+	return build(n, edges, nil)
 }
 
-// pairs returns how many pairs n nodes have.
 func pairs(n int) int64 { return int64(n) * int64(n-1) / 2 }
 
 func grid(arg string, n int) (*Graph, error) {
@@ -116,7 +113,7 @@ func grid(arg string, n int) (*Graph, error) {
 			edges = append(edges, [2]int{i, i + cols})
 		}
 	}
-	return build(n, edges, nameEdge)
+	return build(n, edges, nil)
 }
 
 func erdosRenyi(arg string, n int, seed uint64) (*Graph, error) {
@@ -130,7 +127,7 @@ func erdosRenyi(arg string, n int, seed uint64) (*Graph, error) {
 	}
 	for round := range erDraws {
 		s := rng.New(seed, rng.Address{Purpose: rng.Graph, Round: uint32(round)})
-		if g, err := build(n, erEdges(&s, p, n), nameEdge); !errors.Is(err, errDisconnected) {
+		if g, err := build(n, erEdges(&s, p, n), nil); !errors.Is(err, errDisconnected) {
 			return g, err
 		}
 	}
@@ -165,7 +162,6 @@ func erEdges(s *rng.Stream, p float64, n int) [][2]int {
 	}
 }
 
-// readEdges reads an edge list; file is its name in errors.
 func readEdges(r io.Reader, file string, n int) (*Graph, error) {
 	var (
 		edges  [][2]int
@@ -184,13 +180,14 @@ func readEdges(r io.Reader, file string, n int) (*Graph, error) {
 		if len(edges) == maxEdges {
 			return nil, fmt.Errorf("%s:%d: found an edge too many, wanted at most %d", file, line, maxEdges)
 		}
-		e, ok := parseEdge(fields)
-		if !ok {
+		i, errI := strconv.Atoi(fields[0])
+		j, errJ := strconv.Atoi(fields[len(fields)-1])
+		if len(fields) != 2 || errI != nil || errJ != nil {
 			faults.addf("%s:%d: found %.40q, wanted two node numbers such as \"0 1\"",
 				file, line, strings.TrimSpace(text))
 			continue
 		}
-		edges, lines = append(edges, e), append(lines, line)
+		edges, lines = append(edges, [2]int{i, j}), append(lines, line)
 	}
 	if err := in.Err(); err != nil {
 		return nil, fmt.Errorf("%s:%d: %w", file, line+1, err)
@@ -199,13 +196,4 @@ func readEdges(r io.Reader, file string, n int) (*Graph, error) {
 		return nil, err
 	}
 	return build(n, edges, func(k int) string { return fmt.Sprintf("%s:%d", file, lines[k]) })
-}
-
-func parseEdge(fields []string) (e [2]int, ok bool) {
-	if len(fields) != 2 {
-		return e, false
-	}
-	i, errI := strconv.Atoi(fields[0])
-	j, errJ := strconv.Atoi(fields[1])
-	return [2]int{i, j}, errI == nil && errJ == nil
 }

@@ -12,63 +12,6 @@ func Tenfold(contraction float64) int {
 	return int(max(2, math.Ceil(math.Log(10)/-math.Log(contraction))))
 }
 
-// noisy is a network on noise alone: independent noise of variance 1 in every release drives the models apart, and the
-// method brings them together, x <- x - a*p + noise with p = rho*L*x + dual and dual <- dual + (rho/2)*L*x (eqs.
-// (p-lambda), (lambda-update) and (stacked-x-update) of the paper).
-type noisy struct {
-	g            *Graph
-	a, rho       float64
-	width        int // numbers of a model: two thousand in all, for an error of some percent
-	x, dual, lap []float64
-	s            rng.Stream
-}
-
-func newNoisy(g *Graph, a, rho float64, seed uint64) *noisy {
-	width := 1 + 2000/g.N()
-	n := g.N() * width
-	return &noisy{g: g, a: a, rho: rho, width: width, x: make([]float64, n), dual: make([]float64, n),
-		lap: make([]float64, n),
-		s:   rng.New(seed, rng.Address{Purpose: rng.Noise})}
-}
-
-// round makes a round, with noise or as in a cool-down, and returns the mean square of the models' steps.
-func (n *noisy) round(noise bool) float64 {
-	clear(n.lap)
-	for _, e := range n.g.Edges() {
-		i, j := e[0]*n.width, e[1]*n.width
-		for c := range n.width {
-			diff := n.x[i+c] - n.x[j+c]
-			n.lap[i+c] += diff
-			n.lap[j+c] -= diff
-		}
-	}
-	var sum float64
-	for i, l := range n.lap {
-		step := -float64(n.a * (float64(n.rho*l) + n.dual[i]))
-		if noise {
-			step += n.s.Normal()
-		}
-		n.x[i] += step
-		n.dual[i] += float64(n.rho / 2 * l)
-		sum += float64(step * step)
-	}
-	return sum / float64(len(n.x))
-}
-
-// disagreement returns the root mean square distance of the models from their mean.
-func (n *noisy) disagreement() float64 {
-	mean := make([]float64, n.width)
-	for i, v := range n.x {
-		mean[i%n.width] += v / float64(n.g.N())
-	}
-	var sum float64
-	for i, v := range n.x {
-		diff := v - mean[i%n.width]
-		sum += float64(diff * diff)
-	}
-	return math.Sqrt(sum / float64(n.g.N()))
-}
-
 // Settling is what noise does to a network, and what a cool-down makes of it.
 type Settling struct {
 	// Step is the standard deviation of a coordinate of the difference between two successive releases, in units of the
@@ -86,22 +29,61 @@ const settleWork = 3e7
 
 // Settle simulates the network on noise alone, with a = tau*beta*eta*mu: for some rounds of learning, at most as many
 // as are needed for nothing to change any more or as there is time for, and then for cooldown rounds or until
-// disagreement is below a share, whichever is longer.
+// disagreement is below a share, whichever is longer. Independent noise of variance 1 in every release drives the
+// models apart, and the method brings them together, x <- x - a*p + noise with p = rho*L*x + dual and
+// dual <- dual + (rho/2)*L*x (eqs. (p-lambda), (lambda-update) and (stacked-x-update) of the paper).
 func (g *Graph) Settle(a, rho float64, rounds, cooldown int, share float64, seed uint64) Settling {
-	n := newNoisy(g, a, rho, seed)
-	most := max(100, int(settleWork/float64(n.width*(g.N()+len(g.Edges())))))
+	width := 1 + 2000/g.N() // numbers of a model: two thousand in all, for an error of some percent
+	x := make([]float64, g.N()*width)
+	dual, lap := make([]float64, len(x)), make([]float64, len(x))
+	noise := rng.New(seed, rng.Address{Purpose: rng.Noise})
+	round := func(noisy bool) float64 { // returns the mean square of the models' steps
+		clear(lap)
+		for _, e := range g.edges {
+			i, j := e[0]*width, e[1]*width
+			for c := range width {
+				diff := x[i+c] - x[j+c]
+				lap[i+c] += diff
+				lap[j+c] -= diff
+			}
+		}
+		var sum float64
+		for i, l := range lap {
+			step := -float64(a * (float64(rho*l) + dual[i]))
+			if noisy {
+				step += noise.Normal()
+			}
+			x[i] += step
+			dual[i] += float64(rho / 2 * l)
+			sum += float64(step * step)
+		}
+		return sum / float64(len(x))
+	}
+	disagreement := func() float64 { // the root mean square distance of the models from their mean
+		mean := make([]float64, width)
+		for i, v := range x {
+			mean[i%width] += v / float64(g.N())
+		}
+		var sum float64
+		for i, v := range x {
+			diff := v - mean[i%width]
+			sum += float64(diff * diff)
+		}
+		return math.Sqrt(sum / float64(g.N()))
+	}
+	most := max(100, int(settleWork/float64(width*(g.N()+len(g.edges)))))
 	learning := min(rounds, most/2)
 	var logs, last float64
 	for range learning {
-		last = math.Log(n.round(true)) / 2
+		last = math.Log(round(true)) / 2
 		logs += last
 	}
 	logs += float64(last * float64(rounds-learning))
 	s := Settling{Step: math.Exp(logs / float64(rounds)), Left: []float64{1}, Needed: -1}
-	before, above := n.disagreement(), 0
+	before, above := disagreement(), 0
 	for c := 1; c <= most; c++ {
-		n.round(false)
-		s.Left = append(s.Left, n.disagreement()/before)
+		round(false)
+		s.Left = append(s.Left, disagreement()/before)
 		if !(s.Left[c] < share) {
 			above = c
 		}

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"math"
+	"slices"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
@@ -33,12 +34,11 @@ func (g *Graph) Gain(share, rho float64) float64 {
 	return share * StabilityLimit / (rho * g.LambdaMax())
 }
 
-// Contraction returns the spectral radius of the matrix M of [StabilityLimit], for a round gain a, a penalty parameter
-// rho and an eigenvalue lambda: by which factor the disagreement along that mode shrinks (below 1) or grows (above) in
-// a round, in the long run. With g = a*rho*lambda, M has trace 2-g and determinant 1-g/2, eq. (trace-det) of the paper:
-// its eigenvalues are a complex pair of size sqrt(1-g/2) for 0 < g < 2, both 0 at g = 2, and real otherwise.
-// Contraction is 1 at g = 0, falls up to g = 2 and rises from there, so that over all modes of a graph it is largest at
-// [Graph.Lambda2] or at [Graph.LambdaMax].
+// Contraction returns the spectral radius of the matrix M of [StabilityLimit] for an eigenvalue lambda: by which factor
+// the disagreement along that mode shrinks (below 1) or grows (above) in a round, in the long run. With
+// g = a*rho*lambda, M has trace 2-g and determinant 1-g/2, eq. (trace-det) of the paper: its eigenvalues are a complex
+// pair of size sqrt(1-g/2) for 0 < g < 2, and real otherwise. Contraction falls from 1 at g = 0 up to g = 2
+// and rises from there, so that over all modes of a graph it is largest at [Graph.Lambda2] or at [Graph.LambdaMax].
 func Contraction(a, rho, lambda float64) float64 {
 	t := 1 - a*rho*lambda/2 // the determinant, and half the trace
 	if t >= 0 && t <= 1 {
@@ -47,8 +47,7 @@ func Contraction(a, rho, lambda float64) float64 {
 	return math.Abs(t) + math.Sqrt(float64(t*t)-t)
 }
 
-// Contraction returns the largest contraction of all modes of the graph: by which factor disagreement shrinks in a round, in
-// the long run, or grows. It is 0 for a single node.
+// Contraction returns the largest contraction of all modes of the graph, 0 for a single node.
 func (g *Graph) Contraction(a, rho float64) float64 {
 	if g.N() == 1 {
 		return 0
@@ -56,34 +55,17 @@ func (g *Graph) Contraction(a, rho float64) float64 {
 	return max(Contraction(a, rho, g.Lambda2()), Contraction(a, rho, g.LambdaMax()))
 }
 
-// LambdaMax returns the largest eigenvalue of the Laplacian; 0 for a single node. As it decides on stability, an
-// error is on the safe side: up to rounding, the result is not below the eigenvalue. It is above by less than 1e-9
-// of it for N <= 301. For larger graphs the residual of an iteration is added, at most 1e-5 of the eigenvalue where
-// it converges within its fixed effort, as it does on all but crowded spectra of tens of thousands of nodes, and
-// there the result is still no more than the largest sum of degrees over an edge. It is computed once, on the first
-// call, which for a thousand nodes takes some tenths of a second.
+// LambdaMax returns the largest eigenvalue of the Laplacian; 0 for a single node. As it decides on stability, an error
+// is on the safe side: up to rounding, the result is not below the eigenvalue. It is above by less than 1e-9 of it for
+// N <= 301, and by at most 1e-5 on larger graphs, except for crowded spectra of tens of thousands of nodes; it is never
+// more than the largest sum of degrees over an edge. It is computed once, on the first call, which for a thousand nodes
+// takes some tenths of a second.
 func (g *Graph) LambdaMax() float64 { return g.lambdaMax() }
 
 // Lambda2 returns the smallest eigenvalue of the Laplacian above zero, the algebraic connectivity; 0 for a single node.
 // The error is below 1e-9 for N <= 301 and usually below 1e-6, relative, up to a thousand nodes; on larger graphs that
 // are hardly connected, such as long paths, the result is an upper estimate. It is computed once, on the first call.
 func (g *Graph) Lambda2() float64 { return g.lambda2() }
-
-func (g *Graph) computeLambdaMax() float64 {
-	if g.N() == 1 {
-		return 0
-	}
-	theta, residual := g.extreme(true, maxSteps)
-	return min(theta+residual, g.bound())
-}
-
-func (g *Graph) computeLambda2() float64 {
-	if g.N() == 1 {
-		return 0
-	}
-	theta, _ := g.extreme(false, maxSteps)
-	return theta
-}
 
 // bound returns an upper bound of the largest eigenvalue, at times the eigenvalue itself: the largest sum of degrees
 // over an edge (Anderson and Morley, "Eigenvalues of the Laplacian of a graph", 1985), or the number of nodes if
@@ -98,13 +80,16 @@ func (g *Graph) bound() float64 {
 
 // extreme returns the largest (top) or the smallest eigenvalue theta of the Laplacian on the vectors that sum to
 // zero, and the norm of L*y - theta*y for its approximate unit eigenvector y: some eigenvalue is that close to
-// theta, and by Rayleigh's principle theta itself is never beyond the extreme one. N must be at least 2.
+// theta, and by Rayleigh's principle theta itself is never beyond the extreme one. Both are 0 for a single node.
 //
 // The method is Lanczos's with full reorthogonalisation, restarted from y. With a random start it finds the extreme
 // eigenvalue with probability one; on up to most+1 nodes it runs to the end and is a full tridiagonalisation, on
 // more it takes at most that many steps before it restarts.
 func (g *Graph) extreme(top bool, most int) (theta, residual float64) {
 	n := g.N()
+	if n == 1 {
+		return 0, 0
+	}
 	bound := g.bound()
 	steps := min(n-1, most, max(maxBasis/n, 2))
 	s := rng.New(0, rng.Address{Purpose: rng.Spectrum})
@@ -138,12 +123,12 @@ func (g *Graph) extreme(top bool, most int) (theta, residual float64) {
 	return theta, residual
 }
 
-// lanczos turns the Laplacian into the tridiagonal matrix with diagonal a and off-diagonal b in an orthonormal basis
-// whose first vector is start, a unit vector that sums to zero. It stops early where the basis spans an invariant
-// space, and then the matrix's eigenvalues are eigenvalues of the Laplacian. len(b) is len(a)-1.
+// lanczos turns the Laplacian into the tridiagonal matrix with diagonal a and off-diagonal b, one shorter, in an
+// orthonormal basis whose first vector is start, a unit vector that sums to zero. It stops early where the basis spans
+// an invariant space, and then the matrix's eigenvalues are eigenvalues of the Laplacian.
 func (g *Graph) lanczos(start []float64, steps int) (basis [][]float64, a, b []float64) {
 	negligible := 1e-13 * g.bound()
-	v := append([]float64(nil), start...)
+	v := slices.Clone(start)
 	for {
 		basis = append(basis, v)
 		w := make([]float64, len(v))
@@ -212,4 +197,75 @@ func center(x []float64) {
 	for i := range x {
 		x[i] -= mean
 	}
+}
+
+// pivots returns the pivots of the factorisation of the symmetric tridiagonal matrix with diagonal a and off-diagonal b
+// less x on the diagonal. As many of them are negative as there are eigenvalues below x (Sturm; Golub and Van Loan,
+// "Matrix Computations", 8.4). Where one is zero, a number too small to matter is in its place.
+func pivots(a, b []float64, x float64) []float64 {
+	d := make([]float64, len(a))
+	for i, ai := range a {
+		d[i] = ai - x
+		if i > 0 {
+			d[i] -= float64(b[i-1]*b[i-1]) / d[i-1]
+		}
+		if d[i] == 0 {
+			d[i] = 1e-100
+		}
+	}
+	return d
+}
+
+// eigenvalue returns the eigenvalue with k smaller ones of the symmetric tridiagonal matrix with diagonal a and
+// off-diagonal b, by bisection to the last bit. All eigenvalues must lie in [0, bound] up to rounding.
+func eigenvalue(a, b []float64, k int, bound float64) float64 {
+	lo, hi := 0.0, bound*(1+1e-9)
+	for {
+		mid := (lo + hi) / 2
+		if mid <= lo || mid >= hi {
+			return lo
+		}
+		below := 0
+		for _, d := range pivots(a, b, mid) {
+			if d < 0 {
+				below++
+			}
+		}
+		if below > k {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+}
+
+// eigenvector returns an eigenvector, of no particular length, for an eigenvalue of the symmetric tridiagonal matrix
+// with diagonal a and off-diagonal b. The matrix less the eigenvalue is factored from both ends; where the two meet
+// with the smallest remainder the component is set to 1 and the others follow (Parlett and Dhillon, "Fernando's
+// solution to Wilkinson's problem", Linear Algebra Appl. 267, 1997).
+func eigenvector(a, b []float64, lambda float64) []float64 {
+	m := len(a)
+	down, up := pivots(a, b, lambda), pivots(reversed(a), reversed(b), lambda)
+	slices.Reverse(up)
+	meet, least := 0, math.Inf(1)
+	for i := range m {
+		if r := math.Abs(down[i] + up[i] - (a[i] - lambda)); r < least {
+			meet, least = i, r
+		}
+	}
+	s := make([]float64, m)
+	s[meet] = 1
+	for i := meet; i > 0; i-- {
+		s[i-1] = -s[i] * b[i-1] / down[i-1]
+	}
+	for i := meet; i < m-1; i++ {
+		s[i+1] = -s[i] * b[i] / up[i+1]
+	}
+	return s
+}
+
+func reversed(x []float64) []float64 {
+	x = slices.Clone(x)
+	slices.Reverse(x)
+	return x
 }

@@ -1,8 +1,6 @@
 package monitor
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"sync"
@@ -63,22 +61,8 @@ func (g *Group) reply() any {
 	}
 }
 
-func (g *Group) history() historyReply {
+func (g *Group) history() history {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.hist.snapshot()
-}
-
-func (g *Group) healthy() error { return g.all((*Monitor).healthy) }
-func (g *Group) ready() error   { return g.all((*Monitor).ready) }
-
-// all joins the errors of the nodes.
-func (g *Group) all(check func(*Monitor) error) error {
-	var errs []error
-	for _, m := range g.nodes {
-		if err := check(m); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", m.cfg.Name, err))
-		}
-	}
-	return errors.Join(errs...)
 }

@@ -2,26 +2,30 @@ package monitor
 
 import (
 	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	_ "embed" // the page
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // source is what a handler serves.
 type source interface {
-	statuses() []Status    // of every node
-	reply() any            // for /status
-	history() historyReply // for /history
-	healthy() error
-	ready() error
+	statuses() []Status // of every node
+	reply() any         // for /status
+	history() history   // for /history
 }
 
 var paths = []string{"/", "/status", "/history", "/metrics", "/healthz", "/readyz"}
 
-// handler serves a source.
 func handler(s source) http.Handler {
 	return Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !slices.Contains(paths, r.URL.Path) {
@@ -51,9 +55,9 @@ func handler(s source) http.Handler {
 			kind = "text/plain; version=0.0.4; charset=utf-8"
 			body = Metrics(s.statuses()...)
 		case "/healthz":
-			err = s.healthy()
+			err = join(s.statuses(), func(one Status) string { return one.Fault })
 		case "/readyz":
-			err = s.ready()
+			err = join(s.statuses(), func(one Status) string { return one.obstacle })
 		}
 		if err != nil {
 			kind, body, code = "text/plain; charset=utf-8", fmt.Appendln(nil, err), http.StatusServiceUnavailable
@@ -67,7 +71,22 @@ func handler(s source) http.Handler {
 	}))
 }
 
-// encode returns a value as indented JSON.
+// join returns what is wrong with each node; nil if nothing is.
+func join(all []Status, wrong func(Status) string) error {
+	var errs []error
+	for _, one := range all {
+		text := wrong(one)
+		switch {
+		case text == "":
+		case len(all) == 1:
+			errs = append(errs, errors.New(text))
+		default:
+			errs = append(errs, errors.New(one.Name+": "+text))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -75,3 +94,28 @@ func encode(v any) ([]byte, error) {
 	err := enc.Encode(v)
 	return b.Bytes(), err
 }
+
+// pageZip is page.html with page.css and page.js in it, compressed: "go test ./sdk/monitor -run Page -update" makes it,
+// and the same test without -update fails when it is out of date.
+//
+//go:embed page.gz
+var pageZip string
+
+// page returns one HTML file with everything in it, which must not be changed, and its policy. It is the same for every
+// run, since its script fetches all that is shown. The policy lets a browser run this script and use this style, named
+// by their hashes, ask this origin, and nothing else.
+var page = sync.OnceValues(func() (text []byte, policy string) {
+	zip, err := gzip.NewReader(strings.NewReader(pageZip))
+	if err != nil {
+		return nil, "" // the test has read it
+	}
+	text, _ = io.ReadAll(zip)
+	source := func(tag string) string {
+		_, rest, _ := bytes.Cut(text, []byte("<"+tag+">"))
+		inner, _, _ := bytes.Cut(rest, []byte("</"+tag+">"))
+		sum := sha256.Sum256(inner)
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return text, "default-src 'none'; script-src " + source("script") + "; style-src " + source("style") +
+		"; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+})

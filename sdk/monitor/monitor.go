@@ -34,14 +34,12 @@ type Config struct {
 
 // Monitor watches one node. Its methods may be called from any goroutine.
 type Monitor struct {
-	cfg        Config
-	accounting dpmech.Accounting
-	planned    float64 // epsilon of all rounds
-	now        func() time.Time
-	started    time.Time
-	pending    chan scored // the newest release that is not scored yet
-	quit       chan struct{}
-	wg         sync.WaitGroup
+	cfg     Config
+	now     func() time.Time
+	started time.Time
+	pending chan scored // the newest release that is not scored yet
+	quit    chan struct{}
+	wg      sync.WaitGroup
 
 	mu         sync.Mutex // guards the rest
 	node       *sdk.Node
@@ -54,11 +52,10 @@ type Monitor struct {
 	progressed time.Time // when the node was last seen to work, or to wait with good reason
 	hist       history
 	local      Local // of the newest release that has been scored
-	lifetime   *Lifetime
+	lifetime   *dpmech.Lifetime
 	ledgerAt   int // the round after which the ledger was asked, plus 1
 }
 
-// scored is a release to be scored.
 type scored struct {
 	round int
 	x     []float32
@@ -76,10 +73,6 @@ func New(cfg Config) (*Monitor, error) {
 	m.local = Local{Loss: Unknown(), Accuracy: Unknown()}
 	m.started = m.now()
 	m.since, m.progressed = m.started, m.started
-	if p := cfg.Fleet.Privacy; !p.NonPrivate {
-		m.accounting = p.Accounting
-		m.planned = m.accounting.Epsilon(cfg.Fleet.Rho(), p.Delta)
-	}
 	return m, nil
 }
 
@@ -133,6 +126,7 @@ func (m *Monitor) End(err error) {
 	if m.phase = Ended; err != nil {
 		m.phase = Failed
 	}
+	close(m.pending)
 	m.mu.Unlock()
 	close(m.quit)
 	m.wg.Wait()
@@ -143,13 +137,11 @@ func (m *Monitor) End(err error) {
 func (m *Monitor) sample() {
 	const often, seldom = time.Second / 2, 8 * time.Second
 	wait := often
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
 	for {
 		select {
 		case <-m.quit:
 			return
-		case <-timer.C:
+		case <-time.After(wait):
 		}
 		m.mu.Lock()
 		since := m.since
@@ -158,7 +150,6 @@ func (m *Monitor) sample() {
 			wait = often
 		}
 		m.mu.Unlock()
-		timer.Reset(wait)
 	}
 }
 
@@ -190,7 +181,6 @@ func (m *Monitor) refresh() {
 	m.last = st
 }
 
-// released records a release.
 func (m *Monitor) released(round int, x []float32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -212,45 +202,28 @@ func (m *Monitor) released(round int, x []float32) {
 	m.pending <- scored{round, slices.Clone(x)}
 }
 
-// epsilon returns what a spend amounts to; unknown if the run is not private.
 func (m *Monitor) epsilon(rho float64) Value {
 	p := m.cfg.Fleet.Privacy
 	if p.NonPrivate {
 		return Unknown()
 	}
-	return Value(m.accounting.Epsilon(rho, p.Delta))
+	return Value(p.Accounting.Epsilon(rho, p.Delta))
 }
 
-// score scores releases, always the newest, and rests nine times as long as it has worked.
+// score scores releases, always the newest and in any case the last, and rests nine times as long as it has worked.
 func (m *Monitor) score() {
-	for {
+	for s := range m.pending {
+		began := time.Now()
+		loss, accuracy := m.callScore(s.x)
+		m.mu.Lock()
+		m.local.Round, m.local.Loss, m.local.Accuracy = s.round, Value(loss), Value(accuracy)
+		m.hist.set(s.round, func(p *Point) { p.Loss, p.Accuracy = m.local.Loss, m.local.Accuracy })
+		m.mu.Unlock()
 		select {
-		case s := <-m.pending:
-			began := time.Now()
-			m.scoreOne(s)
-			select {
-			case <-time.After(9 * time.Since(began)):
-				continue
-			case <-m.quit:
-			}
+		case <-time.After(9 * time.Since(began)):
 		case <-m.quit:
 		}
-		select { // the last model is scored in any case
-		case s := <-m.pending:
-			m.scoreOne(s)
-		default:
-		}
-		return
 	}
-}
-
-// scoreOne scores one release.
-func (m *Monitor) scoreOne(s scored) {
-	loss, accuracy := m.callScore(s.x)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.local.Round, m.local.Loss, m.local.Accuracy = s.round, Value(loss), Value(accuracy)
-	m.hist.set(s.round, func(p *Point) { p.Loss, p.Accuracy = Value(loss), Value(accuracy) })
 }
 
 // callScore calls Score. If a panic ended the node, its neighbors would learn something about its data.
@@ -263,7 +236,6 @@ func (m *Monitor) callScore(x []float32) (loss, accuracy float64) {
 	return m.cfg.Score(x)
 }
 
-// askLinks returns the state of the connections, nil if it is not known.
 func (m *Monitor) askLinks() []Link {
 	if m.cfg.Links == nil {
 		return nil
@@ -281,15 +253,12 @@ func (m *Monitor) Status() Status {
 	}
 	m.refresh()
 	f, st, now := m.cfg.Fleet, m.last, m.now()
-	out := Status{
-		Version: 1, Run: f.Run, Name: m.cfg.Name, NonPrivate: f.Privacy.NonPrivate,
-		Running: !m.ended, Phase: m.phase, Seconds: now.Sub(m.since).Seconds(), Stalled: m.stalled(now).Seconds(),
-		Uptime: now.Sub(m.started).Seconds(), Waiting: append([]string{}, st.Waiting...),
-		Round: st.Round, Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown,
-		Queries: st.Queries, FrameBytes: st.BytesSent, RefusedFrames: st.Refused,
-		ConsensusError: Unknown(), Compared: st.Compared, Neighbors: []Neighbor{},
-		Evidence: NewEvidence(st.Evidence),
-	}
+	out := NewStatus(f, m.cfg.Name)
+	out.Running, out.Phase, out.Seconds = !m.ended, m.phase, now.Sub(m.since).Seconds()
+	out.Stalled, out.Uptime = m.stalled(now).Seconds(), now.Sub(m.started).Seconds()
+	out.Waiting = append(out.Waiting, st.Waiting...)
+	out.Round, out.Queries, out.FrameBytes, out.RefusedFrames = st.Round, st.Queries, st.BytesSent, st.Refused
+	out.Compared, out.Evidence = st.Compared, NewEvidence(st.Evidence)
 	if m.err != nil {
 		out.Fault = m.err.Error()
 	}
@@ -313,42 +282,25 @@ func (m *Monitor) Status() Status {
 		local.FailedQueries = st.FailedQueries
 		out.Local = &local
 	}
-	out.Ready = m.obstacle(out.Neighbors) == nil
+	out.obstacle = m.obstacle(out.Neighbors)
+	out.Ready = out.obstacle == ""
 	return out
 }
 
 // privacy returns what has been spent. m.mu is held.
 func (m *Monitor) privacy() *Privacy {
-	p := m.cfg.Fleet.Privacy
-	out := &Privacy{Delta: p.Delta, Accounting: m.accounting.String(), Limit: Unknown(), Planned: Value(m.planned)}
-	if p.EpsilonLimit > 0 {
-		out.Limit = Value(p.EpsilonLimit)
-	}
+	var rho float64
 	if m.node != nil {
-		out.Rho = m.node.Spend()
+		rho = m.node.Spend()
 	}
-	out.Epsilon = m.epsilon(out.Rho)
 	if l := m.cfg.Ledger; l != nil && m.ledgerAt != m.last.Round+1 {
 		m.ledgerAt = m.last.Round + 1
-		m.lifetime = NewLifetime(l.Lifetime(p.Delta), m.accounting)
+		m.lifetime = l.Lifetime(m.cfg.Fleet.Privacy.Delta)
 	}
-	if m.lifetime != nil {
-		life := *m.lifetime
-		out.Lifetime = &life
-	}
-	return out
+	return NewPrivacy(m.cfg.Fleet, rho, m.lifetime)
 }
 
-// NewLifetime returns the form that a ledger's lifetime has in a status, with epsilon by the given accounting.
-func NewLifetime(l *dpmech.Lifetime, a dpmech.Accounting) *Lifetime {
-	out := &Lifetime{Dataset: l.Dataset, Runs: len(l.Runs), Limit: Unknown(), Epsilon: Value(a.Epsilon(l.Rho, l.Delta))}
-	if l.Limit != nil {
-		out.Limit = Value(l.Limit.Epsilon)
-	}
-	return out
-}
-
-func (m *Monitor) history() historyReply {
+func (m *Monitor) history() history {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.refresh()
@@ -372,36 +324,21 @@ func (m *Monitor) stalled(now time.Time) time.Duration {
 	return now.Sub(m.progressed)
 }
 
-// healthy returns the error that the run has failed with; nil if it has not.
-func (m *Monitor) healthy() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.err
-}
-
-// ready returns what keeps the node from taking part: its run has not begun, or is over, or it has neighbors and is
-// known to be connected with none of them.
-func (m *Monitor) ready() error {
-	st := m.Status()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.obstacle(st.Neighbors)
-}
-
-// obstacle is ready for known neighbors. m.mu is held.
-func (m *Monitor) obstacle(neighbors []Neighbor) error {
+// obstacle returns what keeps the node from taking part, empty if nothing: its run has not begun, or is over, or it
+// has neighbors and is known to be connected with none of them. m.mu is held.
+func (m *Monitor) obstacle(neighbors []Neighbor) string {
 	connected := func(n Neighbor) bool { return n.Link != nil && n.Link.Connected }
 	switch {
 	case m.node == nil:
-		return errors.New("the run has not begun")
+		return "the run has not begun"
 	case m.err != nil:
-		return m.err
+		return m.err.Error()
 	case m.ended:
-		return errors.New("the run is over")
+		return "the run is over"
 	case len(neighbors) > 0 && m.cfg.Links != nil && !slices.ContainsFunc(neighbors, connected):
-		return errors.New("no neighbor is connected")
+		return "no neighbor is connected"
 	}
-	return nil
+	return ""
 }
 
 // Handler serves what the monitor knows, see the package comment. It is guarded, see [Guard].

@@ -156,7 +156,7 @@
   };
   const cAccuracy = chart("accuracy", "Accuracy", percent, { most: 1, tick: v => Math.round(1000 * v) / 10 + " %" });
   const cLoss = chart("loss", "Loss", v => figures(v, 3), { tick: v => figures(v, 3) });
-  const cConsensus = chart("consensus", "Consensus error", v => figures(v, 3), { log: true, tick: v => v >= .01 && v < 1e4 ? figures(v, 3) : "1e" + Math.round(Math.log10(v)) });
+  const cConsensus = chart("consensus_error", "Consensus error", v => figures(v, 3), { log: true, tick: v => v >= .01 && v < 1e4 ? figures(v, 3) : "1e" + Math.round(Math.log10(v)) });
   const cEpsilon = chart("epsilon", "Epsilon spent", epsilon, { zero: true, tick: v => figures(v, 3) });
   new ResizeObserver(() => all.forEach(draw)).observe(charts);
 

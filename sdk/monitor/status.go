@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
@@ -94,6 +96,16 @@ type Status struct {
 	// Evidence is what the node holds against members; the JSON leaves out an empty list. Evidence against a neighbor
 	// is no fault of the node.
 	Evidence []Evidence `json:"evidence,omitempty"`
+
+	obstacle string // why it is not ready, empty if it is
+}
+
+// NewStatus returns the status of a member of which nothing is known but its fleet.
+func NewStatus(f *sdk.Fleet, name string) Status {
+	return Status{
+		Version: 1, Run: f.Run, Name: name, NonPrivate: f.Privacy.NonPrivate, Phase: Fresh, Waiting: []string{},
+		Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown, ConsensusError: Unknown(), Neighbors: []Neighbor{},
+	}
 }
 
 // Evidence says that a member's key has signed two different releases of one round. The node keeps the releases, see
@@ -146,6 +158,24 @@ type Privacy struct {
 	Limit      Value     `json:"epsilon_limit"`   // what this run may spend; unknown if only its rounds limit it
 	Planned    Value     `json:"epsilon_planned"` // what all its rounds cost
 	Lifetime   *Lifetime `json:"lifetime"`        // null without a ledger
+}
+
+// NewPrivacy returns what a run of a private fleet has spent with rho. life is what the ledger has, or nil.
+func NewPrivacy(f *sdk.Fleet, rho float64, life *dpmech.Lifetime) *Privacy {
+	p, limit := f.Privacy, Unknown()
+	epsilon := func(rho float64) Value { return Value(p.Accounting.Epsilon(rho, p.Delta)) }
+	if p.EpsilonLimit > 0 {
+		limit = Value(p.EpsilonLimit)
+	}
+	out := &Privacy{Rho: rho, Epsilon: epsilon(rho), Delta: p.Delta, Accounting: p.Accounting.String(),
+		Limit: limit, Planned: epsilon(f.Rho())}
+	if life != nil {
+		out.Lifetime = &Lifetime{Dataset: life.Dataset, Runs: len(life.Runs), Epsilon: epsilon(life.Rho), Limit: Unknown()}
+		if life.Limit != nil {
+			out.Lifetime.Limit = Value(life.Limit.Epsilon)
+		}
+	}
+	return out
 }
 
 // Lifetime is what all runs on the data set have spent together.

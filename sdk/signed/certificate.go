@@ -25,8 +25,7 @@ func NewHead(h dpmech.Head) (Head, error) {
 	return s, nil
 }
 
-// Ledger returns the head as the ledger states it. A length that no ledger has on this machine becomes the longest,
-// which none has either.
+// Ledger returns the head as the ledger states it. A Seq that no ledger has becomes 2^31-1, which none has either.
 func (h Head) Ledger() dpmech.Head {
 	seq := int(min(h.Seq, math.MaxInt32))
 	return dpmech.Head{ID: hex.EncodeToString(h.ID[:]), Seq: seq, Hash: hex.EncodeToString(h.Hash[:])}
@@ -62,16 +61,10 @@ func SealCertificate(c *dpmech.Certificate, key ed25519.PrivateKey, head *Releas
 
 // VerifyCertificate reports whether one of keys has signed a certificate. The error wraps [ErrSignature].
 func VerifyCertificate(c *dpmech.Certificate, keys []ed25519.PublicKey) error {
-	signature, err := hex.DecodeString(c.Signature)
-	if err != nil {
-		return err
-	}
+	signature, errHex := hex.DecodeString(c.Signature)
 	message, err := c.SignedBytes()
-	if err != nil {
+	if err = errors.Join(errHex, err); err != nil {
 		return err
 	}
-	if !signedBy(keys, message, signature) {
-		return fmt.Errorf("signed: certificate: %w (of %d)", ErrSignature, len(keys))
-	}
-	return nil
+	return verify(keys, message, signature, "certificate")
 }

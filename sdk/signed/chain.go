@@ -7,31 +7,29 @@ type Chain []Release
 const maxChain = 4
 
 // Last returns the newest release, or nil.
-func (c Chain) Last() *Release {
-	if len(c) == 0 {
-		return nil
-	}
-	return &c[len(c)-1]
-}
+func (c Chain) Last() *Release { return c.newest(func(*Release) bool { return true }) }
 
-// Of returns the release of a round, or nil. The newest is looked at first: a device that took over has signed a round
-// again.
-func (c Chain) Of(round int) *Release {
+// newest returns the newest release that matches, or nil.
+func (c Chain) newest(matches func(r *Release) bool) *Release {
 	for i := len(c) - 1; i >= 0; i-- {
-		if c[i].Round == round {
+		if matches(&c[i]) {
 			return &c[i]
 		}
 	}
 	return nil
 }
 
+// Of returns the release of a round, or nil. The newest is looked at first: a device that took over has signed a round
+// again.
+func (c Chain) Of(round int) *Release {
+	return c.newest(func(r *Release) bool { return r.Round == round })
+}
+
 // Proving returns the release to show to whoever has made some up to round: the newest, or, if a device has taken over
 // that has not come as far as the one before, the newest that has.
 func (c Chain) Proving(round int) *Release {
-	for i := len(c) - 1; i >= 0; i-- {
-		if c[i].Round >= round {
-			return &c[i]
-		}
+	if r := c.newest(func(r *Release) bool { return r.Round >= round }); r != nil {
+		return r
 	}
 	return c.Last()
 }

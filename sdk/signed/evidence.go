@@ -30,8 +30,7 @@ func (e Evidence) String() string {
 		e.Member, e.Round)
 }
 
-// Verify checks both signatures under a member's keys and that they contradict each other. run and fleet are those of
-// [NewScope].
+// Verify checks, for a run and a fleet as in [NewScope], both signatures and that they contradict each other.
 func (e Evidence) Verify(run string, fleet [32]byte, keys []ed25519.PublicKey) error {
 	first, second, err := e.Releases()
 	if err != nil {

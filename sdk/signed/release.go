@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 )
 
 // Scope says whose releases a signature is about: a hash of the run, the fleet and the member. See [NewScope].
@@ -27,8 +26,7 @@ func NewScope(run string, fleet [32]byte, member string) Scope {
 	return Scope(h.Sum(nil))
 }
 
-// Head is a state of the lifetime ledger: which one, how many lines, and the hash of the last. It is zero without a
-// ledger.
+// Head is a [dpmech.Head] as releases carry it, zero without a ledger. See [NewHead].
 type Head struct {
 	ID   [16]byte
 	Seq  uint64
@@ -128,24 +126,20 @@ var ErrSignature = errors.New("the signature is by none of the member's keys")
 
 // Verify reports whether one of keys has signed the release in a scope. The error wraps [ErrSignature].
 func (r *Release) Verify(s Scope, keys []ed25519.PublicKey) error {
-	return verify(keys, r.message(s), r.Signature[:], "release", r.Round)
+	return verify(keys, r.message(s), r.Signature[:], "release %d", r.Round)
 }
 
-func verify(keys []ed25519.PublicKey, message, signature []byte, what string, round int) error {
-	if !signedBy(keys, message, signature) {
-		return fmt.Errorf("signed: %s %d: %w (of %d)", what, round, ErrSignature, len(keys))
+// verify reports whether one of keys has signed a message, which format and args name.
+func verify(keys []ed25519.PublicKey, message, signature []byte, format string, args ...any) error {
+	for _, key := range keys {
+		if len(key) == ed25519.PublicKeySize && ed25519.Verify(key, message, signature) {
+			return nil
+		}
 	}
-	return nil
+	return fmt.Errorf("signed: "+format+": %w (of %d)", append(args, ErrSignature, len(keys))...)
 }
 
-func signedBy(keys []ed25519.PublicKey, message, signature []byte) bool {
-	return slices.ContainsFunc(keys, func(key ed25519.PublicKey) bool {
-		return len(key) == ed25519.PublicKeySize && ed25519.Verify(key, message, signature)
-	})
-}
-
-// ID returns the hash that the next release names as Prev. It does not depend on the key, so that a chain goes on when
-// keys change.
+// ID returns the hash that the next release names as Prev. It does not depend on the key, which may change.
 func (r *Release) ID(s Scope) [32]byte { return sha256.Sum256(r.message(s)) }
 
 // Contradicts reports whether r and o, both verified in one scope, cannot both be right: two different releases of one
@@ -162,7 +156,7 @@ func (r *Release) Countersign(key ed25519.PrivateKey, s Scope) []byte {
 
 // VerifyHeld reports whether one of a neighbor's keys has made a countersignature. The error wraps [ErrSignature].
 func (r *Release) VerifyHeld(s Scope, keys []ed25519.PublicKey, signature []byte) error {
-	return verify(keys, r.held(s), signature, "countersignature of release", r.Round)
+	return verify(keys, r.held(s), signature, "countersignature of release %d", r.Round)
 }
 
 func (r *Release) held(s Scope) []byte {
@@ -184,8 +178,7 @@ func digestVector(x []float32) [32]byte {
 	return digest("vector\n", len(x), func(i int) uint32 { return math.Float32bits(x[i]) })
 }
 
-// digestGrid returns the digest of a release on a grid: SHA-256 over another tag and the changes as int32, little
-// endian.
+// digestGrid returns the digest of a release on a grid: SHA-256 over another tag and the changes as int32, likewise.
 func digestGrid(steps []int32) [32]byte {
 	return digest("grid\n", len(steps), func(i int) uint32 { return uint32(steps[i]) })
 }

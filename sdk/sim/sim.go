@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,8 +26,7 @@ type Client struct {
 
 // FaultSchedule returns the fate of message number seq, counted from 0, of those that client from sends to client to:
 // for each copy that arrives, its delay in ticks. {0} is a message on time, {0, 0} one that arrives twice, and an empty
-// list loses it. A FaultSchedule is a pure function, called in any order and from any goroutine. Its result must not be
-// changed.
+// list loses it. It is a pure function, called in any order and from any goroutine. Its result must not be changed.
 type FaultSchedule func(from, to, seq int) []int
 
 // Sim is a network of machines in virtual time, which passes in ticks. In a tick every client receives what has arrived
@@ -60,14 +60,11 @@ type Sim struct {
 }
 
 const (
-	// idleLimit is the number of ticks without a release after which a simulation gives up.
-	idleLimit = 10_000
-	// shuffle tells the random numbers of Seed apart from those of the fault schedules in package tinytest.
-	shuffle = 8
+	idleLimit = 10_000 // ticks without a release after which a simulation gives up
+	shuffle   = 8      // tells the draws of Seed apart from those of the fault schedules in package tinytest
 )
 
-// onTime is the fate of every message without faults.
-var onTime = []int{0}
+var onTime = []int{0} // every message without faults
 
 // member is a client at work. During a tick only its own goroutine uses it.
 type member struct {
@@ -91,13 +88,12 @@ func New(clients []Client) (*Sim, error) {
 	s := &Sim{last: clients[0].Config.Rounds + clients[0].Config.Cooldown, transit: map[int][]admm.Message{}}
 	s.transcript = NewTranscript(len(clients), func(round int, _ [][]float32) { s.over = round })
 	for i, c := range clients {
-		if int(c.Config.Estimator.Client) != i {
+		switch last := c.Config.Rounds + c.Config.Cooldown; {
+		case int(c.Config.Estimator.Client) != i:
 			return nil, fmt.Errorf("sim: client %d has number %d, want its place in the list", i, c.Config.Estimator.Client)
-		}
-		if last := c.Config.Rounds + c.Config.Cooldown; last != s.last {
+		case last != s.last:
 			return nil, fmt.Errorf("sim: client %d makes %d rounds, client 0 makes %d", i, last, s.last)
-		}
-		if c.Oracle == nil {
+		case c.Oracle == nil:
 			return nil, fmt.Errorf("sim: client %d has no oracle", i)
 		}
 		for _, j := range c.Config.Neighbors {
@@ -120,9 +116,8 @@ func New(clients []Client) (*Sim, error) {
 	return s, nil
 }
 
-// Run goes through all remaining rounds. each, if not nil, is called after every round, when all clients have made its
-// release; an error from each ends the run. The run also fails if no client makes a release for 10,000 ticks. It must
-// not be called again after an error.
+// Run goes through all remaining rounds. each, if not nil, is called after every round; its error ends the run. The run
+// also fails if no client makes a release for 10,000 ticks. It must not be called again after an error.
 func (s *Sim) Run(ctx context.Context, each func(round int) error) error {
 	for s.over < s.last {
 		before := s.over
@@ -297,14 +292,12 @@ func (s *Sim) send(c *member, msg admm.Message) {
 
 // standstill returns an error that names the client that is furthest behind and whom it waits for.
 func (s *Sim) standstill() error {
-	behind, least := 0, s.members[0].machine.Status()
-	for i, c := range s.members {
-		if st := c.machine.Status(); st.Round < least.Round {
-			behind, least = i, st
-		}
-	}
+	behind := slices.MinFunc(s.members, func(a, b *member) int {
+		return cmp.Compare(a.machine.Status().Round, b.machine.Status().Round)
+	})
+	st := behind.machine.Status()
 	return fmt.Errorf("sim: no release for %d ticks: client %d has made %d of %d and waits for %v",
-		idleLimit, behind, least.Round, s.last, least.Waiting)
+		idleLimit, slices.Index(s.members, behind), st.Round, s.last, st.Waiting)
 }
 
 // Round returns how many rounds are complete: all clients have made their release.
@@ -317,19 +310,14 @@ func (s *Sim) Ticks() int { return s.tick }
 func (s *Sim) Transcript() string { return s.transcript.Sum() }
 
 // Models returns a copy of every client's released model.
-func (s *Sim) Models() [][]float32 {
-	x := make([][]float32, len(s.members))
-	for i, c := range s.members {
-		x[i] = c.machine.Model()
-	}
-	return x
-}
+func (s *Sim) Models() [][]float32 { return s.vectors((*admm.Machine).Model) }
 
 // Averages returns a copy of every client's mean of all its releases; nil for one without Config.Average.
-func (s *Sim) Averages() [][]float32 {
-	x := make([][]float32, len(s.members))
-	for i, c := range s.members {
-		x[i] = c.machine.Averaged()
+func (s *Sim) Averages() [][]float32 { return s.vectors((*admm.Machine).Averaged) }
+
+func (s *Sim) vectors(of func(*admm.Machine) []float32) (x [][]float32) {
+	for _, c := range s.members {
+		x = append(x, of(c.machine))
 	}
 	return x
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -77,7 +78,8 @@ func (s step) on(files map[string][]byte) {
 	}
 }
 
-func (d *simDisk) open(name string, _, create bool) (file, error) {
+func (d *simDisk) open(name string, flag int) (file, error) {
+	create := flag&os.O_CREATE != 0
 	if _, ok := d.files[name]; !ok {
 		if !create {
 			return nil, fs.ErrNotExist
@@ -554,8 +556,8 @@ type badDisk struct {
 	bad string
 }
 
-func (d badDisk) open(name string, write, create bool) (file, error) {
-	f, err := d.disk.open(name, write, create)
+func (d badDisk) open(name string, flag int) (file, error) {
+	f, err := d.disk.open(name, flag)
 	if name == d.bad && err == nil {
 		f = badFile{f}
 	}

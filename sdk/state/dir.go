@@ -20,13 +20,10 @@ import (
 //	lock             held while the store is open, against a second process
 //
 // and evidence.jsonl once there is evidence. The slots get their full size when the store is made, so that a full disk
-// is found then and a save writes in place. (A file system that copies on write, such as btrfs or ZFS, allocates new
-// blocks all the same and can run full later. That ends the process as any failed write does, and costs only a
-// restart.)
+// is found then and a save writes in place (except on a file system that copies on write, such as btrfs or ZFS).
 //
-// The promises hold as far as the disk keeps its own. Some flash reports a sync as done and loses the data with the
-// power: a store that went back to an earlier save as a whole looks sound from inside. The node finds out from its
-// neighbors, who tell it on start the highest round that they hold of it.
+// Some flash reports a sync as done and loses the data with the power: a store that went back to an earlier save as a
+// whole looks sound from inside. The node finds out from its neighbors, who tell it what they hold of it.
 type Dir struct {
 	dir     string
 	limit   int // of a state, in bytes
@@ -50,10 +47,8 @@ func slotName(i int) string { return fmt.Sprintf("slot-%d", i) }
 // Open opens the store in a directory, and makes it, directory included, if there is none. size is the length in bytes
 // of the longest state that will be saved; slots that are too small for it grow.
 //
-// What a crash leaves behind is repaired and listed by [Dir.Remarks]. Anything else is refused, with an error that
-// names the files and says what to do: a store in use by another process, two damaged slots, slots that are missing,
-// from another build or not of successive rounds, a missing log, and, with [ErrRollback], a state older than the log. A
-// directory that is refused is left as it was found.
+// What a crash leaves is repaired and listed by [Dir.Remarks]. Anything else is refused and left as it was found;
+// the error names the files and says what to do. It wraps [ErrRollback] if the state is older than the log.
 func Open(dir string, size int) (*Dir, error) {
 	if size < 0 || size > math.MaxInt-slotOverhead {
 		return nil, fmt.Errorf("state: the size of a state is %d bytes, want 0 to %d", size, math.MaxInt-slotOverhead)
@@ -96,24 +91,21 @@ func openOn(on disk, dir string, size int) (*Dir, error) {
 
 // prepare makes the files what Save expects. Slots come first, since a log shows that a store is complete.
 func (d *Dir) prepare(s *scan) error {
+	var err error
 	for i := range d.slots {
-		f, err := d.disk.open(slotName(i), true, true)
+		if d.slots[i], err = d.disk.open(slotName(i), os.O_RDWR|os.O_CREATE); err != nil {
+			return err
+		}
+		err = allocate(d.slots[i], int64(d.limit)+slotOverhead)
+		if err == nil && d.newest < 0 && s.slots[i].torn() {
+			// The next first save may go to the other slot and be torn as well: two damaged slots would be refused.
+			err = writeSync(d.slots[i], make([]byte, slotHeader), 0)
+		}
 		if err != nil {
 			return err
 		}
-		d.slots[i] = f
-		if err := allocate(f, int64(d.limit)+slotOverhead); err != nil {
-			return err
-		}
-		if d.newest < 0 && s.slots[i].torn() {
-			// The next first save may go to the other slot and be torn as well: two damaged slots would be refused.
-			if err := writeSync(f, make([]byte, slotHeader), 0); err != nil {
-				return err
-			}
-		}
 	}
-	var err error
-	if d.log, err = d.disk.open(logName, true, true); err != nil {
+	if d.log, err = d.disk.open(logName, os.O_RDWR|os.O_CREATE); err != nil {
 		return err
 	}
 	if err := d.disk.sync(); err != nil {
@@ -149,14 +141,13 @@ func allocate(f file, size int64) error {
 		return err
 	}
 	zeros := make([]byte, 1<<18)
-	for at := old; at < size; {
-		n := min(size-at, int64(len(zeros)))
-		if _, err := f.WriteAt(zeros[:n], at); err != nil {
-			return errors.Join(err, f.truncate(old))
-		}
-		at += n
+	for at := old; at < size && err == nil; at += int64(len(zeros)) {
+		_, err = f.WriteAt(zeros[:min(size-at, int64(len(zeros)))], at)
 	}
-	if err := f.sync(); err != nil {
+	if err == nil {
+		err = f.sync()
+	}
+	if err != nil {
 		return errors.Join(err, f.truncate(old))
 	}
 	return nil
@@ -165,8 +156,7 @@ func allocate(f file, size int64) error {
 // String returns the directory, for messages about what was found there.
 func (d *Dir) String() string { return d.dir }
 
-// Remarks returns what [Open] found that was unexpected and did no harm, such as a slot torn by a crash: one sentence
-// each, for the node's log.
+// Remarks returns what [Open] found that was unexpected and did no harm, one sentence each, for the node's log.
 func (d *Dir) Remarks() []string { return d.remarks }
 
 // Load implements [Store]. Each state is read into a buffer of its own.
@@ -198,8 +188,7 @@ func (d *Dir) Load() ([]Record, error) {
 }
 
 // Save implements [Store]. It writes the slot of the round, even or odd, syncs it, and then adds a line to the log. The
-// log is not synced every round: a power cut can take its last lines, and the next Open restores those that the slots
-// still know.
+// log is not synced every round: the next Open restores the lines that a power cut took and the slots still know.
 func (d *Dir) Save(r Record) error {
 	if d.err != nil {
 		return d.err
@@ -252,8 +241,8 @@ func (d *Dir) save(r Record) error {
 	return nil
 }
 
-// Written returns how many bytes Save has handed to the files, slots and log, since the store was opened: the state and
-// about half a kilobyte a round. Journal and whole pages of the file system come on top. Any goroutine may call it.
+// Written returns how many bytes Save has handed to the files since the store was opened: the state and about half a
+// kilobyte a round. Any goroutine may call it.
 func (d *Dir) Written() int64 { return d.written.Load() }
 
 // append adds the line of a save to the log.
@@ -286,20 +275,17 @@ func (d *Dir) Close() error {
 // closeFiles closes all files, the lock last.
 func (d *Dir) closeFiles() error {
 	var errs []error
-	for _, f := range []file{d.slots[0], d.slots[1], d.log} {
+	for _, f := range []io.Closer{d.slots[0], d.slots[1], d.log, d.lock} {
 		if f != nil {
 			errs = append(errs, f.Close())
 		}
-	}
-	if d.lock != nil {
-		errs = append(errs, d.lock.Close())
 	}
 	d.slots, d.log, d.lock = [2]file{}, nil, nil
 	return errors.Join(errs...)
 }
 
 // InUse reports whether a process has the store in a directory open. It makes no file, and holds the store's lock for a
-// moment if nobody has it: a store that is opened in this very moment may be refused.
+// moment if nobody has it, in which nobody else can open it.
 func InUse(dir string) (bool, error) {
 	name := filepath.Join(dir, lockName)
 	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {

@@ -9,6 +9,5 @@
 // Every file here is written in one of three ways. A slot is overwritten in place and carries a SHA-256. A log is only
 // added to. All others are replaced: the new content is written beside the file, synced, and renamed over it. A write
 // or sync that failed is never repeated, since the system may report success for data that the disk has lost: the [Dir]
-// or [Ledger] refuses everything until it is opened again. A lock that ends with its process keeps a second process
-// out.
+// or [Ledger] refuses everything until it is opened again.
 package state

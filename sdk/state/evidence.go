@@ -14,8 +14,7 @@ import (
 // maxEvidence bounds the file of evidence, in bytes: one line for each member is enough.
 const maxEvidence = 1 << 20
 
-// EvidencePath returns where the [Dir] in a directory keeps its evidence, a JSON object a line. There is no such file
-// until there is some.
+// EvidencePath returns where the [Dir] in a directory keeps its evidence, once there is some: a JSON object a line.
 func EvidencePath(dir string) string { return filepath.Join(dir, "evidence.jsonl") }
 
 // Evidence returns what [Dir.AddEvidence] has kept.
@@ -38,8 +37,7 @@ func (d *Dir) AddEvidence(e signed.Evidence) error {
 	return advise(replaceFile(path, append(append(old, line...), '\n')))
 }
 
-// ReadEvidence reads a file of evidence. No file is no evidence. A damaged line is an error. It does not check the
-// signatures, see [signed.Evidence.Verify].
+// ReadEvidence reads a file of evidence. No file is no evidence, a damaged line an error. Signatures are not checked.
 func ReadEvidence(path string) ([]signed.Evidence, error) {
 	var list []signed.Evidence
 	err := eachLine(path, func(line []byte) error {

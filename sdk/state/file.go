@@ -15,9 +15,8 @@ import (
 
 // disk is what a Dir needs of a directory; tests inject their own faults behind it.
 type disk interface {
-	// open opens a file, for reading alone or for writing too. If there is none, it makes one if create is set, and the
-	// error is fs.ErrNotExist if not.
-	open(name string, write, create bool) (file, error)
+	// open opens a file, with the flags of os.OpenFile. The error is fs.ErrNotExist if there is none, without O_CREATE.
+	open(name string, flag int) (file, error)
 	// sync makes the creation of files durable.
 	sync() error
 }
@@ -36,14 +35,7 @@ type file interface {
 // osDisk is a directory of the operating system.
 type osDisk string
 
-func (d osDisk) open(name string, write, create bool) (file, error) {
-	flag := os.O_RDONLY
-	if write {
-		flag = os.O_RDWR
-	}
-	if create {
-		flag |= os.O_CREATE
-	}
+func (d osDisk) open(name string, flag int) (file, error) {
 	f, err := os.OpenFile(filepath.Join(string(d), name), flag, 0o600)
 	if err != nil {
 		return nil, err
@@ -111,18 +103,17 @@ func replaceFile(path string, content []byte) error {
 	if _, err = f.Write(content); err == nil {
 		err = syncFile(f)
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(temp, path)
 	}
-	if err := os.Rename(temp, path); err != nil {
+	if err != nil {
 		return err
 	}
 	return syncDir(filepath.Dir(path))
 }
 
-// WriteCertificate writes a certificate to a file, durably. A file with the same last release and more
-// countersignatures stays: a node that serves a finished run again may not meet all its neighbors, which do not sign
-// twice.
+// WriteCertificate writes a certificate to a file, durably. A file with the same release and more countersignatures
+// stays: a node that serves a finished run again may not meet all its neighbors, which do not sign twice.
 func WriteCertificate(path string, c *dpmech.Certificate) error {
 	if text, err := os.ReadFile(path); err == nil && c.Head != "" {
 		old, err := dpmech.ParseCertificate(text)
@@ -163,12 +154,12 @@ func eachLine(path string, parse func(line []byte) error) error {
 	if err != nil {
 		return advise(err)
 	}
-	for n := 1; len(data) > 0; n++ {
-		line, rest, _ := bytes.Cut(data, []byte{'\n'})
-		if err := parse(line); err != nil {
+	n := 0
+	for line := range bytes.Lines(data) {
+		n++
+		if err := parse(bytes.TrimSuffix(line, []byte{'\n'})); err != nil {
 			return fmt.Errorf("state: %s, line %d: %w", path, n, err)
 		}
-		data = rest
 	}
 	return nil
 }

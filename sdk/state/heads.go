@@ -49,8 +49,7 @@ const (
 	headsOfKey = 8 // ledgers of one key that are remembered
 )
 
-// OpenHeads reads a file of heads. A file that does not exist is empty, and the first change makes it. A damaged file
-// is an error: without it a ledger that was set back may stay undetected.
+// OpenHeads reads a file of heads. A file that does not exist is empty, and a damaged file an error.
 func OpenHeads(path string) (*Heads, error) {
 	h := &Heads{path: path}
 	err := eachLine(path, func(line []byte) error {
@@ -102,8 +101,7 @@ func (h *Heads) Known() []KnownLedger {
 	defer h.mu.Unlock()
 	var all []KnownLedger
 	for _, e := range h.entries {
-		key := ed25519.PublicKey(e.Key)
-		all = append(all, KnownLedger{Key: key, Ledger: hex.EncodeToString(e.Ledger), Lines: e.release.Ledger.Seq})
+		all = append(all, KnownLedger{ed25519.PublicKey(e.Key), hex.EncodeToString(e.Ledger), e.release.Ledger.Seq})
 	}
 	return all
 }
@@ -125,8 +123,7 @@ func (h *Heads) Find(keys []ed25519.PublicKey, ledger []byte) (scope signed.Scop
 	return scope, r, ok
 }
 
-// Learn takes in a release that one of keys has signed, unless a later state of the same ledger is known. [Heads.Save]
-// makes it durable.
+// Learn takes in a release that one of keys has signed, unless a later state of its ledger is known. See [Heads.Save].
 func (h *Heads) Learn(keys []ed25519.PublicKey, scope signed.Scope, r signed.Release) {
 	if h == nil || r.Ledger == (signed.Head{}) {
 		return

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
@@ -46,13 +47,10 @@ func Inspect(dir string) (Report, error) {
 		r.Refused = err
 	}
 	for i, sl := range s.slots {
-		r.Slots[i].File = s.path(i)
-		if sl.fault != nil {
-			r.Slots[i].Fault = sl.fault.Error()
-			continue
-		}
-		r.Slots[i] = SlotReport{
-			File: s.path(i), Round: sl.Round, Bytes: sl.length, Digest: hex.EncodeToString(sl.digest[:]), Note: sl.Note,
+		r.Slots[i] = SlotReport{File: s.path(i), Fault: fmt.Sprint(sl.fault)}
+		if sl.fault == nil {
+			digest := hex.EncodeToString(sl.digest[:])
+			r.Slots[i] = SlotReport{File: s.path(i), Round: sl.Round, Bytes: sl.length, Digest: digest, Note: sl.Note}
 		}
 	}
 	return r, nil
@@ -83,15 +81,8 @@ func (s *scan) logPath() string   { return filepath.Join(s.dir, logName) }
 
 // whole returns the whole slots, the older first.
 func (s *scan) whole() []scannedSlot {
-	var w []scannedSlot
-	for _, sl := range s.slots {
-		if sl.fault == nil {
-			w = append(w, sl)
-		}
-	}
-	if len(w) == 2 && w[0].Round > w[1].Round {
-		w[0], w[1] = w[1], w[0]
-	}
+	w := slices.DeleteFunc(slices.Clone(s.slots[:]), func(sl scannedSlot) bool { return sl.fault != nil })
+	slices.SortFunc(w, func(a, b scannedSlot) int { return a.Round - b.Round })
 	return w
 }
 
@@ -100,22 +91,22 @@ func (s *scan) whole() []scannedSlot {
 func scanDir(on disk, dir string, settle bool) (*scan, error) {
 	s := &scan{dir: dir}
 	for i := range s.slots {
+		sl := &s.slots[i]
 		err := withFile(on, slotName(i), settle, func(f file, size int64) error {
-			s.slots[i].slot, s.slots[i].fault = readSlot(f, size, false)
+			sl.slot, sl.fault = readSlot(f, size, false)
 			return nil
 		})
 		if errors.Is(err, errMissing) {
-			s.slots[i].fault = errMissing
+			sl.fault = errMissing
 		} else if err != nil {
 			return nil, err
 		}
 	}
-	err := withFile(on, logName, settle, func(f file, size int64) error {
-		var err error
+	err := withFile(on, logName, settle, func(f file, size int64) (err error) {
 		if s.log, err = readLog(f, size); err != nil {
-			return fmt.Errorf("state: %s %w", s.logPath(), err)
+			err = fmt.Errorf("state: %s %w", s.logPath(), err)
 		}
-		return nil
+		return err
 	})
 	if s.noLog = errors.Is(err, errMissing); s.noLog {
 		err = nil
@@ -124,10 +115,13 @@ func scanDir(on disk, dir string, settle bool) (*scan, error) {
 	return s, err
 }
 
-// withFile opens a file, syncs it if settle is set, and closes it after use. The error is errMissing if there is no
-// such file.
+// withFile opens a file, syncs it if settle is set, and closes it after use. Without such a file it returns errMissing.
 func withFile(on disk, name string, settle bool, use func(f file, size int64) error) error {
-	f, err := on.open(name, settle, false)
+	flag := os.O_RDONLY
+	if settle {
+		flag = os.O_RDWR
+	}
+	f, err := on.open(name, flag)
 	if errors.Is(err, fs.ErrNotExist) {
 		return errMissing
 	}
@@ -151,9 +145,8 @@ type contents struct {
 	remarks []string
 }
 
-// validate decides whether what was found is what saves, and crashes in them, leave behind. The rules rest on two
-// orders that every save keeps: the log exists before the first slot is written, and a slot is durable before its line
-// is in the log.
+// validate decides whether what was found is what saves, and crashes in them, leave behind. It relies on two facts: the
+// log exists before the first slot is written, and a slot is durable before its line is in the log.
 func (s *scan) validate() (contents, error) {
 	c := contents{newest: -1}
 	remark := func(format string, args ...any) { c.remarks = append(c.remarks, fmt.Sprintf(format, args...)) }

@@ -19,16 +19,14 @@ import (
 )
 
 // Ledger is the lifetime account of one data set on a device: a file outside any run's state, in which every release of
-// every run is written before it is made. A new run does not start from zero, and runs made to find good settings
-// count.
+// every run, whatever it is for, is written before it is made.
 //
 // The file is one JSON object a line: first what the ledger is, then one reservation after the other, each with the
 // SHA-256 of the line before it, so that no line can be changed, moved or removed undetected. A small file beside it,
 // the high-water mark (its name with ".mark" appended), says which of the releases may have been sent, see
 // [Ledger.Mark], and holds the [dpmech.Head] of the newest line at that time: a ledger that was cut off, or put back
 // from an old copy, does not contain it and is refused. A crash can only leave a reservation too many. If ledger and
-// mark are put back together, only a later head that was kept elsewhere shows it: the node's state has one too, see
-// [Ledger.Contains].
+// mark are put back together, only a later head shows it, such as that in the node's state: see [Ledger.Contains].
 //
 // One process at a time holds a ledger open, and may use it from many goroutines. After a write or sync that failed
 // every further reservation and mark fails: what the disk holds then is known only after opening it again.
@@ -64,30 +62,26 @@ func CreateLedger(path, dataset string, limit *dpmech.Limit) (*Ledger, error) {
 			"bring back the newest copy of the ledger; %s", path, markPath(path), neverAfresh), err)
 	}
 	id := make([]byte, 16)
-	if _, err := rand.Read(id); err != nil {
-		return nil, fmt.Errorf("state: id of ledger %s: %w", path, err)
-	}
+	_, _ = rand.Read(id) // never fails
 	h.ID = hex.EncodeToString(id)
+	l := &Ledger{path: path, writeMark: replaceFile, log: new(ledgerLog)}
 	line, err := json.Marshal(h)
-	log := new(ledgerLog)
 	if err == nil {
-		err = log.start(line)
+		err = l.log.start(line)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("state: ledger %s: %w", path, err)
+		return nil, l.fault(err)
 	}
-	f, err := lockFile(path, os.O_CREATE|os.O_EXCL)
-	if err != nil {
+	if l.file, err = lockFile(path, os.O_CREATE|os.O_EXCL); err != nil {
 		return nil, fmt.Errorf("state: new ledger: %w", err)
 	}
-	l := &Ledger{path: path, writeMark: replaceFile, file: f, log: log}
 	if err = l.write(append(line, '\n'), 0); err == nil {
 		if err = syncDir(filepath.Dir(path)); err == nil {
 			err = l.acknowledge()
 		}
 	}
 	if err != nil { // nobody has seen it yet
-		err = errors.Join(fmt.Errorf("state: new ledger: %w", err), f.Close(), os.Remove(path))
+		err = errors.Join(fmt.Errorf("state: new ledger: %w", err), l.file.Close(), os.Remove(path))
 		if mark := os.Remove(markPath(path)); !errors.Is(mark, fs.ErrNotExist) {
 			err = errors.Join(err, mark)
 		}
@@ -120,8 +114,7 @@ func ReadLedger(path string) (*Ledger, error) {
 		return nil, missing(path, err)
 	}
 	l := &Ledger{path: path}
-	l.log, _, err = l.read(bytes.NewReader(text), m, markErr)
-	if err != nil {
+	if _, err = l.read(bytes.NewReader(text), m, markErr); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -142,45 +135,38 @@ func missing(path string, err error) error {
 	return fmt.Errorf("state: ledger: %w; %s: %w", err, neverAfresh, ErrNoLedger)
 }
 
-// read checks a ledger's file against its mark.
-func (l *Ledger) read(file io.Reader, m *highWater, markErr error) (log *ledgerLog, torn int, err error) {
+// read takes in a ledger's file and checks it against its mark.
+func (l *Ledger) read(file io.Reader, m *highWater, markErr error) (torn int, err error) {
 	if markErr != nil {
-		return nil, 0, markErr
+		return 0, markErr
 	}
 	var head *dpmech.Head
 	if m != nil {
 		head = &m.Head
 	}
-	log, torn, err = readLedgerLog(file, head)
+	l.log, torn, err = readLedgerLog(file, head)
 	switch {
 	case err != nil:
 	case m != nil:
-		if err = log.contains(*head); err == nil {
-			log.settle(*m)
+		if err = l.log.contains(*head); err == nil {
+			l.log.settle(*m)
 		}
-	case log.seq() > 0:
-		line, _ := json.Marshal(log.head(log.seq()))
+	case l.log.seq() > 0:
+		line, _ := json.Marshal(l.log.head(l.log.seq()))
 		err = fmt.Errorf("its mark %s is missing, and without it nobody can tell whether this is the newest copy: bring it "+
 			"back; if you are certain that no later reservation was ever made, write it anew as the one line %s",
 			markPath(l.path), line)
 	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("state: ledger %s: %w", l.path, err)
-	}
-	return log, torn, nil
+	return torn, l.fault(err)
 }
 
 // recover reads the file, and makes durable what it finds there.
 func (l *Ledger) recover() error {
 	m, err := readMark(l.path)
 	size, sizeErr := l.file.size()
-	var torn int
-	l.log, torn, err = l.read(io.NewSectionReader(l.file, 0, size), m, errors.Join(err, sizeErr))
-	if err != nil {
+	torn, err := l.read(io.NewSectionReader(l.file, 0, size), m, errors.Join(err, sizeErr))
+	if err != nil || torn == 0 && m != nil && m.Seq == l.log.seq() {
 		return err
-	}
-	if torn == 0 && m != nil && m.Seq == l.log.seq() {
-		return nil
 	}
 	if torn > 0 {
 		err = l.file.truncate(l.log.size())
@@ -234,8 +220,7 @@ func (l *Ledger) fault(err error) error {
 }
 
 // Covers reports whether a whole run of so many rounds, all with the same parameters, fits the ledger's limit beside
-// all other runs: an error around [dpmech.ErrBudget] if not. It reserves nothing. A run that would be refused in the
-// middle leaves its neighbors waiting.
+// all other runs: an error around [dpmech.ErrBudget] if not. It reserves nothing.
 func (l *Ledger) Covers(run string, fleet [32]byte, member string, rounds int, g dpmech.Gaussian) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -269,10 +254,9 @@ func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g
 	return l.fault(l.log.enter(id, round, g, line[:len(line)-1]))
 }
 
-// Mark raises the high-water mark of a run: its releases up to a round may be seen from now on. The mark is on disk
-// when Mark returns. A node calls it when the state of that round is durable, and before the first byte of the release
-// leaves. After any error nothing may be sent. It is an error if the round is later than the last one reserved. A Mark
-// that says nothing new writes nothing.
+// Mark raises the high-water mark of a run: its releases up to a round, which is reserved, may be seen from now on. The
+// mark is on disk when Mark returns. A node calls it when the state of that round is durable, and before the first byte
+// of the release leaves. After any error nothing may be sent. A Mark that says nothing new writes nothing.
 func (l *Ledger) Mark(run string, fleet [32]byte, member string, round int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -309,8 +293,7 @@ func (l *Ledger) Last(run string, fleet [32]byte, member string) int {
 	return l.log.spent.Last(runID(run, fleet, member))
 }
 
-// Marked returns the highest round marked for a run of one member, 0 if there is none: its release, and those before
-// it, may have been seen. See [dpmech.CheckResume].
+// Marked returns the highest round marked for a run of one member, 0 if there is none. See [dpmech.CheckResume].
 func (l *Ledger) Marked(run string, fleet [32]byte, member string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -320,8 +303,7 @@ func (l *Ledger) Marked(run string, fleet [32]byte, member string) int {
 	return 0
 }
 
-// Written returns how many bytes the ledger has handed to its two files since it was opened: about half a kilobyte for
-// each release. What the file system makes of them comes on top.
+// Written returns how many bytes the ledger has handed to its two files since it was opened: about 500 for a release.
 func (l *Ledger) Written() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -335,8 +317,7 @@ func (l *Ledger) Head() dpmech.Head {
 	return l.log.head(l.log.seq())
 }
 
-// Contains reports what keeps the ledger from being the continuation of an earlier state: it is another one, it was
-// rolled back, or it was changed.
+// Contains reports what keeps the ledger from being the continuation of an earlier state.
 func (l *Ledger) Contains(h dpmech.Head) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -364,9 +345,9 @@ func (l *Ledger) Verify(c *dpmech.Certificate) error {
 	if lost := l.log.contains(life.Ledger); lost != nil {
 		return errors.Join(err, fmt.Errorf("state: certificate: lifetime: ledger %s: %w", l.path, lost))
 	}
-	spent, errSpent := l.log.at(life.Ledger.Seq)
-	if errSpent != nil {
-		return errors.Join(err, l.fault(errSpent))
+	spent, lost := l.log.at(life.Ledger.Seq)
+	if lost != nil {
+		return errors.Join(err, l.fault(lost))
 	}
 	then := spent.Lifetime(life.Ledger, c.Delta)
 	if !reflect.DeepEqual(life.Runs, then.Runs) || life.Dataset != then.Dataset || life.Created != then.Created {
@@ -385,10 +366,9 @@ func (l *Ledger) Verify(c *dpmech.Certificate) error {
 func (l *Ledger) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.file == nil {
+	f := l.file
+	if l.file = nil; f == nil {
 		return nil
 	}
-	err := l.file.Close()
-	l.file = nil
-	return err
+	return f.Close()
 }

@@ -10,9 +10,8 @@ import (
 	"runtime"
 )
 
-// lockFile takes a lock by making its file, on systems without a lock that ends with its process: after a crash
-// somebody has to delete it. The error is errLocked if the file exists. A file that holds data cannot be locked in this
-// way.
+// lockFile takes a lock by making its file, which somebody has to delete after a crash. The error is errLocked if the
+// file exists. A file that holds data cannot be locked in this way.
 func lockFile(path string, create int) (file, error) {
 	if create != os.O_CREATE {
 		err := fmt.Errorf("no lock on files is known on %s", runtime.GOOS)

@@ -43,9 +43,8 @@ func readLog(r io.ReaderAt, size int64) (releaseLog, error) {
 	if err := readAt(r, text, 0); err != nil {
 		return l, err
 	}
-	for len(text) > 0 {
-		line, rest, whole := bytes.Cut(text, []byte{'\n'})
-		text = rest
+	for line := range bytes.Lines(text) {
+		line, whole := bytes.CutSuffix(line, []byte{'\n'})
 		round, known := roundOf(line)
 		if known {
 			l.newest = max(l.newest, round)

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"math"
 )
@@ -18,11 +17,10 @@ import (
 // in little-endian order, the digest over everything before it; what follows is room for longer states. Later versions
 // keep the header and the place of the digest, so that a slot of another build is not taken for a damaged one.
 //
-// A new state overwrites the older one in place. No pass that first marks the slot as invalid is needed, and no barrier
-// between body and digest: after a crash the file is some mix of old and new bytes, in whatever order the disk took
-// them, and a mix that is neither the old slot nor the new one does not match its SHA-256. So one sync after the last
-// write is enough. Whether the old slot or the new one is found does not matter, since nothing was sent before that
-// sync, and the other file, which holds the newest state, was not touched.
+// A new state overwrites the older one in place. One sync after the last write is enough: after a crash the file is a
+// mix of old and new bytes, and a mix that is neither the old slot nor the new one does not match its SHA-256. Whether
+// the old slot or the new one is found does not matter, since nothing was sent before that sync, and the other file,
+// which holds the newest state, was not touched.
 const (
 	slotMagic    = "SPADEslt"
 	slotVersion  = 1
@@ -41,16 +39,6 @@ type slot struct {
 // errEmpty says that nothing has been saved in a slot yet.
 var errEmpty = errors.New("holds nothing yet")
 
-// slotHead returns the first bytes of the slot that holds s.
-func slotHead(s Record) []byte {
-	b := make([]byte, 0, slotHeader)
-	b = append(b, slotMagic...)
-	b = binary.LittleEndian.AppendUint32(b, slotVersion)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(s.Note)))
-	b = binary.LittleEndian.AppendUint64(b, uint64(s.Round))
-	return binary.LittleEndian.AppendUint64(b, uint64(len(s.State)))
-}
-
 // writeSlot writes s to w from its start, digest last, without a copy of the state, and returns the digest.
 func writeSlot(w io.WriterAt, s Record) (digest [sha256.Size]byte, err error) {
 	sum := sha256.New()
@@ -62,7 +50,11 @@ func writeSlot(w io.WriterAt, s Record) (digest [sha256.Size]byte, err error) {
 		sum.Write(b)
 		off += int64(len(b))
 	}
-	put(slotHead(s))
+	head := append(make([]byte, 0, slotHeader), slotMagic...)
+	head = binary.LittleEndian.AppendUint32(head, slotVersion)
+	head = binary.LittleEndian.AppendUint32(head, uint32(len(s.Note)))
+	head = binary.LittleEndian.AppendUint64(head, uint64(s.Round))
+	put(binary.LittleEndian.AppendUint64(head, uint64(len(s.State))))
 	put(s.State)
 	put([]byte(s.Note))
 	sum.Sum(digest[:0])
@@ -98,28 +90,26 @@ func readSlot(r io.ReaderAt, size int64, keep bool) (slot, error) {
 	}
 	s.Round, s.length = int(round), int64(length)
 
-	sum := sha256.New()
+	sum, body, text := sha256.New(), io.NewSectionReader(r, slotHeader, size), make([]byte, note)
 	sum.Write(head)
+	hashed := io.TeeReader(body, sum)
 	var err error
 	if keep {
 		s.State = make([]byte, length)
-		err = readAt(r, s.State, slotHeader)
-		sum.Write(s.State)
+		_, err = io.ReadFull(hashed, s.State)
 	} else {
-		err = hashAt(sum, r, slotHeader, s.length)
+		_, err = io.CopyN(io.Discard, hashed, s.length)
+	}
+	if err == nil {
+		_, err = io.ReadFull(hashed, text)
+	}
+	if err == nil {
+		_, err = io.ReadFull(body, s.digest[:])
 	}
 	if err != nil {
-		return s, err
+		return s, fmt.Errorf("cannot be read: %w", err)
 	}
-	text := make([]byte, note)
-	if err := readAt(r, text, slotHeader+s.length); err != nil {
-		return s, err
-	}
-	sum.Write(text)
 	s.Note = string(text)
-	if err := readAt(r, s.digest[:], slotHeader+s.length+int64(note)); err != nil {
-		return s, err
-	}
 	if !bytes.Equal(sum.Sum(nil), s.digest[:]) {
 		return s, fmt.Errorf("does not match its SHA-256 (it announces round %d)", round)
 	}
@@ -129,18 +119,6 @@ func readSlot(r io.ReaderAt, size int64, keep bool) (slot, error) {
 // readAt fills b from off. The end of the file is an error like any other.
 func readAt(r io.ReaderAt, b []byte, off int64) error {
 	if n, err := r.ReadAt(b, off); n < len(b) {
-		return fmt.Errorf("cannot be read: %w", err)
-	}
-	return nil
-}
-
-// hashAt adds n bytes from off to sum.
-func hashAt(sum hash.Hash, r io.ReaderAt, off, n int64) error {
-	got, err := io.Copy(sum, io.NewSectionReader(r, off, n))
-	if err == nil && got < n {
-		err = io.ErrUnexpectedEOF
-	}
-	if err != nil {
 		return fmt.Errorf("cannot be read: %w", err)
 	}
 	return nil

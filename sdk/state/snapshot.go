@@ -39,9 +39,8 @@ func ReadSnapshot(path string) (*Snapshot, error) {
 		}
 		return decodeSnapshot(s, path)
 	}
-	// A running node overwrites one slot while the other is whole. Between two reads it may have come to the other
-	// slot, and what the first read found be older than the last two releases. So one slot alone counts only if the
-	// other stays as it is; the slots of a node with shorter rounds than the reads are read again, for a while.
+	// A running node overwrites one slot while the other is whole, and may come to the other between two reads. So one
+	// slot alone counts only if the other stays as it is; otherwise they are read again, for a while.
 	const tries, patience = 5, 2 * time.Second
 	var newest *slot
 	var faults error

@@ -6,8 +6,7 @@ import "errors"
 // marks the release in the ledger second, and sends it third. So after a crash it sends the same bits again instead of
 // drawing other noise.
 //
-// Two states are kept because a neighbor can be one round behind and need the earlier release once more. A neighbor's
-// message of round k+1 shows that it has received round k, so no two neighbors are further apart.
+// Two states are kept because a neighbor can be one round behind, and never more, and need the earlier release again.
 //
 // A store belongs to one node, and its methods to one goroutine at a time. [Dir] keeps it in files.
 type Store interface {

@@ -6,12 +6,13 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// clinicalPatients is the size of synthetic:clinical.
-const clinicalPatients = 4000
+const (
+	clinicalPatients = 4000 // of synthetic:clinical
+	clinicalSlope    = 2    // the log odds that one unit of risk adds
+)
 
-// clinicalColumns are the columns of generated patients: mean, standard deviation and range as in a cardiology
-// outpatient clinic, the precision of the record, how far the column follows the severity of disease, and its weight in
-// the risk of an event, both for the column in standard deviations.
+// clinicalColumns are mean, standard deviation and range as in a cardiology outpatient clinic, the precision of the
+// record, and how far the column, in standard deviations, follows the severity of disease and adds to the risk.
 var clinicalColumns = [...]struct {
 	name                 string
 	mean, std, low, high float64
@@ -29,10 +30,9 @@ var clinicalColumns = [...]struct {
 // mass index in kg/m², fasting glucose and HDL cholesterol in mmol/l, and whether a cardiovascular event followed
 // (class 0 no, 1 yes), as it does for about half of them.
 //
-// A latent severity of disease moves all five columns together a little; the risk of an event is logistic in a sum to
-// which the columns contribute evenly, HDL against the others. So one column alone says little (two thirds right), all
-// five together put the best linear rule near 90 %, and what is left is chance. Patient i depends on seed and i alone.
-// The numbers resemble a clinic's and describe nobody.
+// A severity of disease moves all columns together a little. The risk of an event is logistic in their sum, HDL against
+// the others: one column alone is right for two thirds, the best linear rule for near 90 %. Patient i depends on seed
+// and i alone, and describes nobody.
 func Clinical(n int, seed uint64) *Data {
 	d := &Data{Dim: len(clinicalColumns), Classes: 2, ClassNames: []string{"no", "yes"}}
 	for _, c := range clinicalColumns {
@@ -46,8 +46,7 @@ func Clinical(n int, seed uint64) *Data {
 			own := math.Sqrt(1 - float64(c.severity*c.severity))
 			z := float64(c.severity*severity) + float64(own*s.Normal())
 			x := c.mean + float64(c.std*z)
-			x = math.Floor(x/c.step+0.5) * c.step
-			x = max(c.low, min(x, c.high))
+			x = max(c.low, min(math.Floor(x/c.step+0.5)*c.step, c.high))
 			d.X = append(d.X, float32(x))
 			risk += float64(c.risk * ((x - c.mean) / c.std))
 		}
@@ -59,6 +58,3 @@ func Clinical(n int, seed uint64) *Data {
 	}
 	return d
 }
-
-// clinicalSlope is the log odds that one unit of risk adds.
-const clinicalSlope = 2

@@ -2,12 +2,12 @@ package task
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,18 +16,17 @@ import (
 // maxFaults is how many faulty cells of a file are described before the rest is only counted.
 const maxFaults = 10
 
-// column is one column of a CSV file that is read.
+// column is one column of a CSV file that is read. Its Categories are in the order of their numbers.
 type column struct {
-	name   string
+	Column
 	at     int            // its place in the file
-	number map[string]int // of categories: the number of each; nil for a column of numbers
-	values []string       // the categories in the order of their numbers
-	fixed  bool           // there are no others
+	number map[string]int // of each category; nil for a column of numbers
+	fixed  bool           // there are no other categories
 }
 
 // categories makes a column one of categories: only the given ones, or, if there are none, all that occur.
 func (c *column) categories(only []string) *column {
-	c.number, c.values, c.fixed = numbered(only), slices.Clone(only), len(only) > 0
+	c.number, c.Categories, c.fixed = numbered(only), slices.Clone(only), len(only) > 0
 	return c
 }
 
@@ -42,12 +41,11 @@ func (c *column) parse(cell string) (_ float32, fault string) {
 	}
 	n, ok := c.number[cell]
 	if !ok && c.fixed {
-		return 0, "is none of its categories, which are " + quoted(c.values)
+		return 0, "is none of its categories, which are " + quoted(c.Categories)
 	} else if !ok {
-		n = len(c.values)
-		cell = strings.Clone(cell) // it is a part of its line
-		c.number[cell] = n
-		c.values = append(c.values, cell)
+		n = len(c.Categories)
+		c.Categories = append(c.Categories, strings.Clone(cell)) // a cell is a part of its line
+		c.number[c.Categories[n]] = n
 	}
 	return float32(n), ""
 }
@@ -56,23 +54,17 @@ func (c *column) parse(cell string) (_ float32, fault string) {
 type header struct {
 	file   string
 	names  []string
-	places map[string]int
 	faults []error
 	lacks  bool // one of the faults is that a column is missing
 }
 
 // newHeader reads the names of columns. A column without a name is called "column 3" after its place.
 func newHeader(file string, record []string) *header {
-	h := &header{file: file, places: make(map[string]int, len(record))}
+	h := &header{file: file}
 	for i, name := range record {
-		name = strings.Clone(strings.TrimSpace(name))
-		if name == "" {
-			name = "column " + strconv.Itoa(i+1)
-		}
-		if first, ok := h.places[name]; ok {
+		name = cmp.Or(strings.Clone(strings.TrimSpace(name)), "column "+strconv.Itoa(i+1))
+		if first := slices.Index(h.names, name); first >= 0 {
 			h.faults = append(h.faults, fmt.Errorf("task: %s: columns %d and %d are both called %q", file, first+1, i+1, name))
-		} else {
-			h.places[name] = i
 		}
 		h.names = append(h.names, name)
 	}
@@ -81,22 +73,14 @@ func newHeader(file string, record []string) *header {
 
 // column returns the column of a name. If there is none, missing is the fault.
 func (h *header) column(name string, missing error) *column {
-	at, ok := h.places[name]
-	if !ok {
+	at := slices.Index(h.names, name)
+	if at < 0 {
 		h.faults, h.lacks = append(h.faults, missing), true
 	}
-	return &column{name: name, at: at}
+	return &column{Column: Column{Name: name}, at: at}
 }
 
-func (h *header) err() error {
-	if h.lacks {
-		h.faults = append(h.faults, fmt.Errorf("task: the columns of %s are %s", h.file, quoted(h.names)))
-	}
-	return errors.Join(h.faults...)
-}
-
-// layout picks the columns of a CSV file: those of features, in their order, and that of the label. Faults go to the
-// header.
+// layout picks the columns of features, in their order, and that of the label. Faults go to the header.
 type layout func(h *header) (features []*column, label *column)
 
 // columns is the layout of a Spec: all columns but Label and Drop are features.
@@ -108,7 +92,7 @@ func (s Spec) columns(h *header) (features []*column, label *column) {
 		}
 	}
 	for i, name := range h.names {
-		if c := (&column{name: name, at: i}); slices.Contains(s.OneHot, name) {
+		if c := (&column{Column: Column{Name: name}, at: i}); slices.Contains(s.OneHot, name) {
 			features = append(features, c.categories(nil))
 		} else if found[name] == nil {
 			features = append(features, c)
@@ -120,20 +104,9 @@ func (s Spec) columns(h *header) (features []*column, label *column) {
 	return features, found[s.Label].categories(nil)
 }
 
-func loadCSV(path string, l layout) (*table, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("task: %w", err)
-	}
-	defer f.Close()
-	return readCSV(f, path, l)
-}
-
-// readCSV reads a CSV file with a header line. Spaces around a cell are not part of it.
-//
-// The layout's label column becomes the labels, a column of categories becomes one column of zeros and ones for each of
-// them (an empty cell is a category too), and every other cell must be a number that a float32 can hold. Values that
-// differ in writing, as 1 and 1.0, are distinct.
+// readCSV reads a CSV file with a header line. Spaces around a cell are not part of it. A column of categories becomes
+// one column of zeros and ones for each (an empty cell is a category, 1 and 1.0 are two); every other cell must be a
+// number that a float32 can hold.
 func readCSV(r io.Reader, name string, l layout) (*table, error) {
 	br := bufio.NewReader(r)
 	if start, _ := br.Peek(3); string(start) == "\ufeff" {
@@ -151,10 +124,12 @@ func readCSV(r io.Reader, name string, l layout) (*table, error) {
 	}
 	h := newHeader(name, record)
 	features, label := l(h)
-	if err := h.err(); err != nil {
-		return nil, err
+	if h.lacks {
+		h.faults = append(h.faults, fmt.Errorf("task: the columns of %s are %s", name, quoted(h.names)))
 	}
-
+	if h.faults != nil {
+		return nil, errors.Join(h.faults...)
+	}
 	columns := append(slices.Clone(features), label)
 	var cells []float32 // of the columns, row by row
 	var faults []error
@@ -167,11 +142,10 @@ func readCSV(r io.Reader, name string, l layout) (*table, error) {
 	}
 	for {
 		record, err := cr.Read()
-		if err == io.EOF {
-			break
-		}
 		if err != nil {
-			faults = append(faults, fmt.Errorf("task: %s: %w", name, err))
+			if err != io.EOF {
+				faults = append(faults, fmt.Errorf("task: %s: %w", name, err))
+			}
 			break
 		}
 		if len(record) != len(h.names) {
@@ -182,25 +156,25 @@ func readCSV(r io.Reader, name string, l layout) (*table, error) {
 			cell := strings.TrimSpace(record[c.at])
 			v, wrong := c.parse(cell)
 			if c == label && cell == "" {
-				fault(c.at, "column %q: empty label", c.name)
+				fault(c.at, "column %q: empty label", c.Name)
 			} else if wrong != "" {
-				fault(c.at, "column %q: %q %s", c.name, cell, wrong)
+				fault(c.at, "column %q: %q %s", c.Name, cell, wrong)
 			}
 			cells = append(cells, v)
-			if len(c.values) > maxValues {
+			if len(c.Categories) > maxValues {
 				const format = "task: %s: column %q has more than %d distinct values, too many for classes or one-hot"
-				return nil, errors.Join(append(faults, fmt.Errorf(format, name, c.name, maxValues))...)
+				return nil, errors.Join(append(faults, fmt.Errorf(format, name, c.Name, maxValues))...)
 			}
 		}
 	}
 	if count > maxFaults {
 		faults = append(faults, fmt.Errorf("task: %s: %d more faults", name, count-maxFaults))
 	}
+	if faults == nil && len(cells) == 0 {
+		faults = append(faults, fmt.Errorf("task: %s: no rows below the header", name))
+	}
 	if faults != nil {
 		return nil, errors.Join(faults...)
-	}
-	if len(cells) == 0 {
-		return nil, fmt.Errorf("task: %s: no rows below the header", name)
 	}
 	return csvTable(name, features, label, cells), nil
 }
@@ -210,25 +184,23 @@ func csvTable(name string, features []*column, label *column, cells []float32) *
 	t := &table{name: name}
 	width := len(features) + 1
 	for i := width - 1; i < len(cells); i += width {
-		t.labels = append(t.labels, label.values[int(cells[i])])
+		t.labels = append(t.labels, label.Categories[int(cells[i])])
 	}
 	place := make([][]int, len(features)) // of a column of numbers, or of each category, by its number
 	for k, c := range features {
-		if c.number == nil {
-			place[k] = []int{len(t.features)}
-			t.features = append(t.features, c.name)
-			t.columns = append(t.columns, Column{Name: c.name})
-			continue
-		}
-		sorted := slices.Clone(c.values)
+		sorted := slices.Clone(c.Categories)
 		if !c.fixed {
 			sortValues(sorted)
 		}
-		t.columns = append(t.columns, Column{Name: c.name, Categories: sorted})
-		place[k] = make([]int, len(sorted))
+		t.columns = append(t.columns, Column{Name: c.Name, Categories: sorted})
+		place[k] = make([]int, max(1, len(sorted)))
 		for _, v := range sorted {
 			place[k][c.number[v]] = len(t.features)
-			t.features = append(t.features, c.name+"="+v)
+			t.features = append(t.features, c.Name+"="+v)
+		}
+		if c.number == nil {
+			place[k][0] = len(t.features)
+			t.features = append(t.features, c.Name)
 		}
 	}
 	t.dim = len(t.features)

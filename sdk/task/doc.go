@@ -1,6 +1,5 @@
 // Package task turns files into learning tasks: it reads a data set, prepares it, divides it among clients, and scores
-// a linear classifier or a perceptron on it. The program, its demo and the experiments share it. The core of the SDK
-// does not import it, and an embedder with a model of their own does not need it.
+// a linear classifier or a perceptron on it. An embedder with a model of their own does not need it.
 //
 // [Load] prepares a data set as a [Spec] says. In order:
 //

@@ -18,11 +18,10 @@ const (
 // topEigen returns unit eigenvectors of the n largest eigenvalues of a symmetric positive semidefinite matrix, and the
 // eigenvalues, largest first. mul multiplies each of its vectors, of length dim, by the matrix.
 //
-// It is the restarted block Krylov iteration (Musco and Musco, "Randomized block Krylov methods", 2015): from a block
-// of vectors V an orthonormal basis of V, AV, A²V, ... is built, the matrix is diagonalised inside that space (Rayleigh
-// and Ritz), and the best of its vectors are the next V. It ends when every |Av - λv| is within eigenTol of the largest
-// eigenvalue; a spectrum without gaps may end it after eigenRounds instead, with vectors that mix neighbours of nearly
-// the same eigenvalue. The start is fixed, so the result depends on the matrix alone.
+// It is the restarted block Krylov iteration (Musco and Musco, "Randomized block Krylov methods", 2015): an orthonormal
+// basis of V, AV, A²V, ... is built, the matrix is diagonalised inside that space (Rayleigh and Ritz), and the best of
+// its vectors are the next V. It ends when every |Av - λv| is within eigenTol of the largest eigenvalue, or after
+// eigenRounds, with vectors that mix neighbours of nearly the same eigenvalue. The start is fixed.
 func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float64, values []float64) {
 	block := min(n+eigenSpare, dim)
 	start := make([][]float64, block)
@@ -63,9 +62,7 @@ func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float6
 		top := combine(images, mix[:n])
 		worst := 0.0
 		for l, image := range top {
-			for j := range image {
-				image[j] -= float64(eigenvalues[l] * start[l][j])
-			}
+			addMultiple(image, -eigenvalues[l], start[l])
 			worst = max(worst, norm(image))
 		}
 		if worst <= float64(eigenTol*eigenvalues[0]) || round == eigenRounds {
@@ -74,29 +71,23 @@ func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float6
 	}
 }
 
-// extend appends to an orthonormal basis what the vectors add to it: each less its projection on what is there, scaled
-// to unit length. Projecting twice makes it orthogonal to rounding; a vector of which next to nothing is left is passed
-// over.
+// extend appends to an orthonormal basis what the vectors add to it, scaled to unit length. Projecting twice makes it
+// orthogonal to rounding.
 func extend(basis, vectors [][]float64) [][]float64 {
 	for _, v := range vectors {
 		v = slices.Clone(v)
 		before := norm(v)
 		for range 2 {
 			for _, b := range basis {
-				c := dot(v, b)
-				for j := range v {
-					v[j] -= float64(c * b[j])
-				}
+				addMultiple(v, -dot(v, b), b)
 			}
 		}
-		after := norm(v)
-		if !(after > float64(1e-10*before)) {
-			continue
+		if after := norm(v); after > float64(1e-10*before) {
+			for j := range v {
+				v[j] /= after
+			}
+			basis = append(basis, v)
 		}
-		for j := range v {
-			v[j] /= after
-		}
-		basis = append(basis, v)
 	}
 	return basis
 }
@@ -107,9 +98,7 @@ func combine(vectors, mix [][]float64) [][]float64 {
 	for l, m := range mix {
 		out[l] = make([]float64, len(vectors[0]))
 		for i, v := range vectors {
-			for j, x := range v {
-				out[l][j] += float64(m[i] * x)
-			}
+			addMultiple(out[l], m[i], v)
 		}
 	}
 	return out
@@ -188,4 +177,12 @@ func dot(x, y []float64) float64 {
 		sum += float64(xi * y[i])
 	}
 	return sum
+}
+
+// addMultiple adds a*x to y.
+func addMultiple(y []float64, a float64, x []float64) {
+	y = y[:len(x)]
+	for i, xi := range x {
+		y[i] += float64(a * xi)
+	}
 }

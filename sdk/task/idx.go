@@ -26,20 +26,16 @@ func loadIDX(dir string) (train, test *table, err error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, nil, fmt.Errorf("task: %w", err)
 	}
-	if train, err = loadIDXPair(dir, "train-", ""); err != nil {
-		return nil, nil, err
+	if train, err = loadIDXPair(dir, "train-", ""); err == nil && train == nil {
+		err = fmt.Errorf("task: %s: no train-images-idx3-ubyte or images-idx3-ubyte there, plain or with .gz", dir)
 	}
-	if train == nil {
-		return nil, nil, fmt.Errorf("task: %s: no train-images-idx3-ubyte or images-idx3-ubyte there, plain or with .gz", dir)
-	}
-	if test, err = loadIDXPair(dir, "t10k-", "test-"); err != nil {
-		return nil, nil, err
+	if err == nil {
+		test, err = loadIDXPair(dir, "t10k-", "test-")
 	}
 	if test != nil && test.dim != train.dim {
-		return nil, nil, fmt.Errorf("task: %s holds images of %d pixels, %s of %d",
-			test.name, test.dim, train.name, train.dim)
+		err = fmt.Errorf("task: %s holds images of %d pixels, %s of %d", test.name, test.dim, train.name, train.dim)
 	}
-	return train, test, nil
+	return train, test, err
 }
 
 // findIDX returns the path of a file that may have .gz behind its name, the plain one first, or "" if it is not there.
@@ -98,13 +94,12 @@ func loadIDXFile(dir, name string, magic uint32) (elements []byte, shape []int, 
 	}
 	defer file.Close()
 	if elements, shape, err = readIDX(file, magic); err != nil {
-		return nil, nil, "", fmt.Errorf("task: %s: %w", path, err)
+		err = fmt.Errorf("task: %s: %w", path, err)
 	}
-	return elements, shape, path, nil
+	return elements, shape, path, err
 }
 
-// readIDX reads one IDX file, plain or gzipped as its first bytes say. What the header claims is checked against the
-// elements that are really there, and decides no allocation.
+// readIDX reads one IDX file, plain or gzipped as its first bytes say. What the header claims decides no allocation.
 func readIDX(r io.Reader, magic uint32) (elements []byte, shape []int, err error) {
 	br := bufio.NewReader(r)
 	r = br

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -17,8 +18,7 @@ const (
 	MaxHidden = 256 // the largest number of hidden units of a perceptron
 )
 
-// leak is the slope of a hidden unit below zero.
-const leak = 0.125
+const leak = 0.125 // the slope of a hidden unit below zero
 
 // ModelSpec names a built-in model. For a sample a whose class has the indicator vector y, the losses are in [0, 1]:
 //
@@ -30,10 +30,9 @@ const leak = 0.125
 // class 1 against class 0: with p the sigmoid of their product with the input, the same loss reads (p - y)² for y = 0
 // or 1.
 //
-// A perceptron separates classes that no linear rule separates. Its hidden units have a constant of their own if the
-// data have a column of ones ([Data.WithBias]). The leaky rectifier (Maas, Hannun and Ng, "Rectifier nonlinearities
-// improve neural network acoustic models", 2013) has the same bits on every processor. With single-point queries it
-// learned XOR where tanh, z/sqrt(1+z²) and softsign were far from it.
+// Hidden units have a constant of their own if the data have a column of ones ([Data.WithBias]). The leaky rectifier
+// (Maas, Hannun and Ng, "Rectifier nonlinearities improve neural network acoustic models", 2013) has the same bits on
+// every processor, and with single-point queries it learned XOR where smooth units did not.
 type ModelSpec struct {
 	Name   string // "softmax" or "perceptron"
 	Hidden int    // hidden units: 1 to [MaxHidden] for a perceptron, 0 for softmax
@@ -73,11 +72,10 @@ func (m ModelSpec) head(columns, classes int) linear {
 	return linear{classes: classes, dim: columns}
 }
 
-// Start returns the common start of a run, a function of the model's sizes and the seed. For softmax it is nil, which
-// stands for zeros. A perceptron must not start at zeros, where no single weight changes the loss. Its weights are
-// normal, and so large that on columns with a mean square of 1 a unit's input has variance 1 and a class's about 2:
-// output weights have twice the variance of He et al., "Delving deep into rectifiers", 2015, since single-point queries
-// learned faster from there. Constants are 0. Start returns nil for a spec that is not valid.
+// Start returns the common start of a run, a function of the model's sizes and the seed. It is nil, for zeros, unless
+// the spec is a valid perceptron: at zeros no single weight of one changes the loss. Its weights are normal, so large
+// that on columns with a mean square of 1 a unit's input has variance 1 and a class's about 2 (twice that of He et al.,
+// "Delving deep into rectifiers", 2015: single-point queries learned faster from there). Constants are 0.
 func (m ModelSpec) Start(columns, classes int, seed uint64) []float32 {
 	if m.Name != PerceptronModel || m.Validate() != nil {
 		return nil
@@ -96,8 +94,7 @@ func (m ModelSpec) Start(columns, classes int, seed uint64) []float32 {
 	return x
 }
 
-// Model is a built-in model over a data set: one client's oracle over that client's samples. It is safe for concurrent
-// use.
+// Model is a built-in model over one client's samples: its oracle. It is safe for concurrent use.
 type Model struct {
 	spec ModelSpec
 	data *Data
@@ -105,14 +102,10 @@ type Model struct {
 	err  error // of a model that has no loss
 }
 
-// New returns the model over a data set, which it keeps and which must not change. A spec that is not valid, and a data
-// set that is empty, has fewer than two classes or does not fit its own sizes, are reported by Loss.
+// New returns the model over a data set, which it keeps and which must not change. Loss reports a spec or a data set
+// that is not valid.
 func (m ModelSpec) New(d *Data) *Model {
-	err := d.check()
-	if err == nil {
-		err = m.Validate()
-	}
-	if err != nil {
+	if err := cmp.Or(d.check(), m.Validate()); err != nil {
 		return &Model{data: &Data{}, err: err}
 	}
 	return &Model{spec: m, data: d, head: m.head(d.Dim, d.Classes)}
@@ -124,8 +117,7 @@ func NewSoftmax(d *Data) *Model { return ModelSpec{Name: SoftmaxModel}.New(d) }
 // Dim returns the number of parameters.
 func (m *Model) Dim() int { return m.inner() + m.head.parameters() }
 
-// inner returns the number of parameters of the hidden units.
-func (m *Model) inner() int { return m.spec.Hidden * m.data.Dim }
+func (m *Model) inner() int { return m.spec.Hidden * m.data.Dim } // parameters of the hidden units
 
 // Len returns the number of samples.
 func (m *Model) Len() int { return m.data.Len() }
@@ -144,30 +136,28 @@ func (m *Model) Loss(_ context.Context, x []float32, sample int) (float64, error
 }
 
 // MeanLoss returns the mean of the loss over all samples, and NaN where Loss would fail.
-func (m *Model) MeanLoss(x []float32) float64 {
+func (m *Model) MeanLoss(x []float32) float64 { return m.mean(x, m.loss) }
+
+// Accuracy returns the share of samples, in [0, 1], whose most probable class is their own. Of equally probable classes
+// the first counts, and a NaN is never right. It returns NaN where Loss would fail.
+func (m *Model) Accuracy(x []float32) float64 {
+	return m.mean(x, func(x []float32, sample int) float64 {
+		if m.predict(x, sample) == m.data.Y[sample] {
+			return 1
+		}
+		return 0
+	})
+}
+
+func (m *Model) mean(x []float32, f func(x []float32, sample int) float64) float64 {
 	if m.check(x) != nil {
 		return math.NaN()
 	}
 	sum := 0.0
 	for i := range m.data.Y {
-		sum += m.loss(x, i)
+		sum += f(x, i)
 	}
 	return sum / float64(m.Len())
-}
-
-// Accuracy returns the share of samples, in [0, 1], whose most probable class is their own. Of equally probable classes
-// the first counts, and a NaN is never right. It returns NaN where Loss would fail.
-func (m *Model) Accuracy(x []float32) float64 {
-	if m.check(x) != nil {
-		return math.NaN()
-	}
-	right := 0
-	for i, class := range m.data.Y {
-		if m.predict(x, i) == class {
-			right++
-		}
-	}
-	return float64(right) / float64(m.Len())
 }
 
 func (m *Model) check(x []float32) error {
@@ -208,4 +198,89 @@ func (m *Model) activate(u *units, x []float32, sample int) []float32 {
 	}
 	u[m.spec.Hidden] = 1
 	return u[:m.spec.Hidden+1]
+}
+
+// linear is the classifier at the end of every built-in model: one row of dim weights for each class, or, for two
+// classes, the weights of class 1 against class 0 alone.
+type linear struct{ classes, dim int }
+
+// parameters returns the number of weights.
+func (l linear) parameters() int {
+	if l.classes == 2 {
+		return l.dim
+	}
+	return l.classes * l.dim
+}
+
+// loss returns the squared probability loss of weights w at a sample a of a class, in [0, 1].
+func (l linear) loss(w, a []float32, class int) float64 {
+	if l.classes == 2 {
+		z := vec.Dot(w, a)
+		if class == 1 {
+			z = -z
+		}
+		wrong := sigmoid(z) // the probability of the other class
+		return float64(wrong * wrong)
+	}
+	// With e_k = exp(z_k - m), m the largest logit so far, the loss is
+	// 1/2 ((sum_others e)² + sum_others e²) / (e_class + sum_others e)²: no difference of nearly equal numbers.
+	m := l.logit(w, a, class)
+	own, others, squares := 1.0, 0.0, 0.0
+	for k := range l.classes {
+		if k == class {
+			continue
+		}
+		z := l.logit(w, a, k)
+		if z > m {
+			r := vec.Exp(m - z)
+			own, others, squares = float64(own*r), float64(others*r), float64(squares*float64(r*r))
+			m = z
+		}
+		e := vec.Exp(z - m)
+		others += e
+		squares += float64(e * e)
+	}
+	total := own + others
+	wrong := others / total
+	return min(1, 0.5*(float64(wrong*wrong)+squares/float64(total*total)))
+}
+
+// logit returns the product of a sample with the weights of a class, kept finite so that two overflows compare as
+// equal.
+func (l linear) logit(w, a []float32, class int) float64 {
+	const large = math.MaxFloat32
+	return min(max(vec.Dot(w[class*len(a):(class+1)*len(a)], a), -large), large)
+}
+
+// predict returns the most probable class of a sample, or -1 if a logit is NaN.
+func (l linear) predict(w, a []float32) int {
+	if l.classes == 2 {
+		switch z := vec.Dot(w, a); {
+		case z > 0:
+			return 1
+		case z <= 0:
+			return 0
+		}
+		return -1
+	}
+	best, at := math.Inf(-1), -1
+	for k := range l.classes {
+		z := l.logit(w, a, k)
+		if math.IsNaN(z) {
+			return -1
+		}
+		if z > best {
+			best, at = z, k
+		}
+	}
+	return at
+}
+
+// sigmoid returns 1/(1 + e^-z) without loss of digits on either side.
+func sigmoid(z float64) float64 {
+	if z >= 0 {
+		return 1 / (1 + vec.Exp(-z))
+	}
+	e := vec.Exp(z)
+	return e / (1 + e)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -16,9 +17,9 @@ import (
 //
 //	iid                     at random; sizes differ by at most one
 //	dirichlet:A             sizes differ by at most one, but each client has label shares of its own, drawn from a
-//	                        symmetric Dirichlet distribution with concentration A (after Hsu, Qi and Brown, "Measuring
-//	                        the effects of non-identical data distribution", 2019) and then refitted so that every
-//	                        sample is used; the smaller A, the stronger the skew
+//	                        symmetric Dirichlet distribution with concentration A, small for a strong skew, and
+//	                        refitted so that every sample is used (after Hsu, Qi and Brown, "Measuring the effects of
+//	                        non-identical data distribution", 2019)
 //	dirichlet:A,unbalanced  each class is divided by a Dirichlet draw over the clients; sizes follow (Yurochkin et
 //	                        al., "Bayesian nonparametric federated learning of neural networks", 2019)
 //	pathological:S          samples sorted by label, cut into equal shards, S random shards to each client (McMahan et
@@ -42,8 +43,7 @@ const (
 	maxShards = 1000000
 )
 
-// ParsePartition reads a partition: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S, with A between 0.001
-// and 1e6 and S a whole number between 1 and 1e6.
+// ParsePartition reads a partition, with A between 0.001 and 1e6 and S a whole number between 1 and 1e6.
 func ParsePartition(text string) (Partition, error) {
 	fault := func(format string, args ...any) (Partition, error) {
 		return Partition{}, fieldError("partition", format, args...)
@@ -100,9 +100,9 @@ func partitionStream(seed uint64, step, client, component int) rng.Stream {
 	})
 }
 
-// Assign divides the samples of a data set, whose classes y lie in [0, classes), among clients. It returns for each
-// client the indices of its samples in increasing order. Each sample goes to exactly one client and no client stays
-// empty. More clients (or shards) than samples are an error.
+// Assign divides samples, with classes y in [0, classes), among clients, and returns the increasing indices of each
+// one's samples. Each sample goes to one client and no client stays empty. More clients (or shards) than samples are an
+// error.
 func (p Partition) Assign(y []int, classes, clients int, seed uint64) ([][]int, error) {
 	var fault error
 	if clients < 1 {
@@ -125,13 +125,7 @@ func (p Partition) Assign(y []int, classes, clients int, seed uint64) ([][]int, 
 	case pathological:
 		parts = p.pathological(y, classes, clients, seed)
 	default:
-		all := make([]int, len(y))
-		for i := range all {
-			all[i] = i
-		}
-		s := partitionStream(seed, dealStream, 0, 0)
-		shuffle(&s, all)
-		parts = cut(all, clients)
+		parts = cut(shuffledClasses(make([]int, len(y)), 1, seed)[0], clients)
 	}
 	for _, part := range parts {
 		slices.Sort(part)
@@ -184,10 +178,9 @@ func (p Partition) unbalanced(y []int, classes, clients int, seed uint64) [][]in
 				largest = j
 			}
 		}
-		from := parts[largest]
-		k := repair.IntN(len(from))
-		parts[i] = []int{from[k]}
-		parts[largest] = slices.Delete(from, k, k+1)
+		k := repair.IntN(len(parts[largest]))
+		parts[i] = []int{parts[largest][k]}
+		parts[largest] = slices.Delete(parts[largest], k, k+1)
 	}
 	return parts
 }
@@ -204,10 +197,9 @@ func (p Partition) pathological(y []int, classes, clients int, seed uint64) [][]
 	return parts
 }
 
-// Split divides samples into a training and a test part, class by class. Of each class, the share fraction rounded to
-// the nearest whole number goes to the test part, but one sample always stays for training. y holds classes in [0,
-// classes), fraction lies between 0 and 1. The seed decides which samples go where; both parts list indices in
-// increasing order. It fails if an argument is out of range or the test part would be empty.
+// Split divides samples, with classes y in [0, classes), into a training and a test part, class by class, as increasing
+// indices. The share fraction of each class, in (0, 1) and rounded to a whole number, goes to the test part, but one
+// sample always stays for training. It fails if the test part would be empty.
 func Split(y []int, classes int, fraction float64, seed uint64) (train, test []int, err error) {
 	var fault error
 	if !(fraction > 0 && fraction < 1) {
@@ -219,8 +211,7 @@ func Split(y []int, classes int, fraction float64, seed uint64) (train, test []i
 	for c, members := range byClass(y, classes) {
 		s := rng.New(seed, rng.Address{Purpose: rng.Split, Component: uint32(c)})
 		shuffle(&s, members)
-		n := int(math.Floor(float64(fraction*float64(len(members))) + 0.5))
-		n = max(min(n, len(members)-1), 0)
+		n := max(0, min(int(math.Floor(float64(fraction*float64(len(members)))+0.5)), len(members)-1))
 		test = append(test, members[:n]...)
 		train = append(train, members[n:]...)
 	}
@@ -267,8 +258,8 @@ func cut(v []int, pieces int) [][]int {
 	return out
 }
 
-// dirichletShares draws n shares that sum to 1 from the symmetric Dirichlet distribution: Gamma draws, normalised. A
-// Gamma draw of shape alpha is one of shape 1+alpha times U^(1/alpha); in logarithms it cannot underflow.
+// dirichletShares draws n shares that sum to 1 from the symmetric Dirichlet distribution: Gamma draws, normalised. One
+// of shape alpha is one of shape 1+alpha times U^(1/alpha); in logarithms it cannot underflow.
 func dirichletShares(s *rng.Stream, alpha float64, n int) []float64 {
 	shares := make([]float64, n)
 	largest := math.Inf(-1)
@@ -285,4 +276,88 @@ func dirichletShares(s *rng.Stream, alpha float64, n int) []float64 {
 		shares[k] /= sum
 	}
 	return shares
+}
+
+// fitMargins scales rows and columns of a table in turn until its row sums are sizes and its column sums are totals
+// (iterative proportional fitting; Deming and Stephan 1940). The sums of sizes and totals are equal. It overwrites the
+// table. Row sums are met up to rounding; column sums too unless the fit is cut off.
+func fitMargins(table [][]float64, sizes, totals []int) [][]float64 {
+	const floor, rounds, enough = 1e-9, 2000, 1e-9 // the floor, since a zero could never grow
+	for _, row := range table {
+		for c := range row {
+			row[c] = max(row[c], floor)
+		}
+	}
+	sums := make([]float64, len(totals))
+	for range rounds {
+		clear(sums)
+		for i, row := range table {
+			sum := 0.0
+			for _, x := range row {
+				sum += x
+			}
+			for c := range row {
+				row[c] = float64(row[c] * (float64(sizes[i]) / sum))
+				sums[c] += row[c]
+			}
+		}
+		off := 0.0
+		for c, sum := range sums {
+			off = max(off, math.Abs(sum-float64(totals[c])))
+		}
+		if off <= enough {
+			break
+		}
+		for _, row := range table {
+			for c := range row {
+				if sums[c] > 0 { // 0 once it is fitted to a class without samples
+					row[c] = float64(row[c] * (float64(totals[c]) / sums[c]))
+				}
+			}
+		}
+	}
+	return table
+}
+
+// wholeTable rounds a table to whole numbers with exactly the given row and column sums. Each entry is first rounded
+// down; what rows and columns then lack goes to the entries that lost most, where both still lack something.
+func wholeTable(table [][]float64, sizes, totals []int) [][]int {
+	rowLeft, columnLeft := slices.Clone(sizes), slices.Clone(totals)
+	whole := make([][]int, len(table))
+	type entry struct {
+		i, c int
+		lost float64
+	}
+	var entries []entry
+	for i, row := range table {
+		whole[i] = make([]int, len(row))
+		for c, x := range row {
+			n := min(int(x), rowLeft[i], columnLeft[c])
+			whole[i][c] = n
+			rowLeft[i] -= n
+			columnLeft[c] -= n
+			entries = append(entries, entry{i, c, x - float64(n)})
+		}
+	}
+	sort.SliceStable(entries, func(a, b int) bool { return entries[a].lost > entries[b].lost })
+	for _, most := range []int{1, math.MaxInt} { // one each if that is enough, as it nearly always is
+		for _, e := range entries {
+			n := min(most, rowLeft[e.i], columnLeft[e.c])
+			whole[e.i][e.c] += n
+			rowLeft[e.i] -= n
+			columnLeft[e.c] -= n
+		}
+	}
+	return whole
+}
+
+// wholeShares rounds shares of total to whole numbers that sum to it, by largest remainder.
+func wholeShares(shares []float64, total int) []int {
+	row := make([]float64, len(shares))
+	ones := make([]int, len(shares)) // columns that take anything
+	for k, s := range shares {
+		row[k] = float64(s * float64(total))
+		ones[k] = total
+	}
+	return wholeTable([][]float64{row}, []int{total}, ones)[0]
 }

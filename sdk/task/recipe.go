@@ -10,15 +10,13 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of a recipe.
 const (
 	maxFittedOn   = 200     // bytes of FittedOn
 	maxParameters = 1 << 28 // of the model, as many as a fleet can have
 )
 
-// Recipe is preprocessing that has been fitted once, on public data, and then applies to any data set of the same form:
-// it turns a device's own file into the columns that a fleet's model needs. [Fit] makes one. It is public: package
-// fleetfile keeps it in a fleet file, so that all members have the same.
+// Recipe is preprocessing that [Fit] has fitted once, on public data. It turns a device's own file of the same form
+// into the columns that a fleet's model needs. It is public: all members have it in their fleet file.
 type Recipe struct {
 	FittedOn string // the data that it was fitted on, in words for a certificate: 1 to 200 bytes, printable
 
@@ -39,15 +37,13 @@ type Recipe struct {
 // Column is a column of a data file that is learned from.
 type Column struct {
 	Name string
-	// Categories turns the column into one column of zeros and ones for each of these values, in this order; nil takes
-	// its cells as numbers. Another value is an error: zeros throughout would be an input that the model has never
-	// seen.
+	// Categories turns the column into one column of zeros and ones for each of these values, in this order; another
+	// value is an error. Nil takes its cells as numbers.
 	Categories []string
 }
 
 // Fit loads a public data set as [Load] does and returns what was fitted, for a model and with a text that names the
-// data. As in Load the test split is not used for it, so that a simulation on the same Spec shows how good the recipe
-// is.
+// data. The test split is not used for it.
 func Fit(s Spec, m ModelSpec, fittedOn string) (*Recipe, error) {
 	if err := errors.Join(s.Validate(), m.Validate(), CheckFittedOn(fittedOn)); err != nil {
 		return nil, err
@@ -58,6 +54,9 @@ func Fit(s Spec, m ModelSpec, fittedOn string) (*Recipe, error) {
 	}
 	r := set.recipe
 	r.FittedOn, r.Model = fittedOn, m
+	if r.PCA != nil {
+		r.PCA.Variances = nil
+	}
 	return &r, r.Validate()
 }
 
@@ -90,10 +89,9 @@ func (r *Recipe) Start(seed uint64) []float32 {
 	return r.Model.Start(r.width(), len(r.Classes), seed)
 }
 
-// Apply loads a device's own data, from a source as [Spec] has it and of the recipe's kind, and prepares them. Only the
-// choice of test samples depends on them: testFraction and seed are those of Spec. A device need not have samples of
-// all classes. On the data that the recipe was fitted on the result has the bits of [Load]'s. Errors name the file, and
-// line and column where there are any. All faults of a header are reported together, and up to ten of the cells.
+// Apply loads a device's own data, from a source of the recipe's kind, and prepares them; source, testFraction and seed
+// are those of [Spec]. A device need not have samples of all classes. On the data that the recipe was fitted on the
+// result has the bits of [Load]'s. Errors name the file, line and column: all faults of a header, or ten of the cells.
 func (r *Recipe) Apply(source string, testFraction float64, seed uint64) (*Set, error) {
 	if err := errors.Join(r.Validate(), CheckSource(source), checkFraction(testFraction)); err != nil {
 		return nil, err
@@ -115,37 +113,31 @@ func (r *Recipe) Apply(source string, testFraction float64, seed uint64) (*Set, 
 		}
 	}
 	train, test, err := readSource(source, seed, r.layout)
-	if err == nil {
-		err = r.checkTable(train)
-	}
-	if err == nil && test != nil {
-		err = r.checkTable(test)
-	}
 	if err != nil {
 		return nil, err
 	}
 	set := &Set{Spec: s.filled(test != nil), recipe: *r}
-	if err := set.split(train, test); err != nil {
-		return nil, err
+	err = errors.Join(r.checkTable(train), r.checkTable(test))
+	if err == nil {
+		err = set.split(train, test)
 	}
-	if set.Train.Len() == 0 {
-		return nil, fmt.Errorf("task: %s has no sample with a label from %s", train.name, quoted(r.Classes))
+	if err == nil && set.Train.Len() == 0 {
+		err = fmt.Errorf("task: %s has no sample with a label from %s", train.name, quoted(r.Classes))
 	}
-	if r.Standardize != nil {
-		err = set.apply(r.Standardize, nil)
-	}
-	if r.PCA != nil && err == nil {
-		err = set.apply(r.PCA, nil)
+	if err == nil {
+		err = set.transform()
 	}
 	if err != nil {
 		return nil, err
 	}
-	set.addBias()
 	return set, nil
 }
 
-// checkTable reports data that do not fit and have no header that could show it.
+// checkTable reports data that do not fit and have no header that could show it. t may be nil.
 func (r *Recipe) checkTable(t *table) error {
+	if t == nil {
+		return nil
+	}
 	if r.Pixels > 0 && t.dim != r.Pixels {
 		return fmt.Errorf("task: %s holds images of %d pixels, want %d as in the recipe", t.name, t.dim, r.Pixels)
 	}

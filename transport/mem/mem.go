@@ -1,6 +1,7 @@
 package mem
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -52,25 +53,22 @@ func (n *Net) Node(name string) (transport.Transport, error) {
 	e := &node{
 		net:      n,
 		name:     name,
-		maxFrame: n.MaxFrame,
+		maxFrame: cmp.Or(n.MaxFrame, endpoint.DefaultMaxFrame),
 		inbox:    endpoint.NewInbox(),
 		room:     make(map[string]chan struct{}),
-		closed:   make(chan struct{}),
 	}
-	if e.maxFrame == 0 {
-		e.maxFrame = endpoint.DefaultMaxFrame
-	}
+	e.ctx, e.close = context.WithCancel(context.Background())
 	n.nodes[name] = e
 	return e, nil
 }
 
-// node is one member's end.
 type node struct {
 	net      *Net
 	name     string
 	maxFrame int
 	inbox    *endpoint.Inbox // at most window frames of each sender
-	closed   chan struct{}
+	ctx      context.Context // ends with Close
+	close    context.CancelFunc
 
 	mu   sync.Mutex
 	room map[string]chan struct{} // per sender, one token for each of its frames in inbox
@@ -88,17 +86,8 @@ func (e *node) roomFor(sender string) chan struct{} {
 	return c
 }
 
-func (e *node) isClosed() bool {
-	select {
-	case <-e.closed:
-		return true
-	default:
-		return false
-	}
-}
-
 func (e *node) Send(ctx context.Context, to string, frame []byte) error {
-	if e.isClosed() {
+	if e.ctx.Err() != nil {
 		return fmt.Errorf("mem: send from %q: %w", e.name, transport.ErrClosed)
 	}
 	if err := ctx.Err(); err != nil {
@@ -121,15 +110,15 @@ func (e *node) Send(ctx context.Context, to string, frame []byte) error {
 		dst.inbox.Put(e.name, slices.Clone(frame))
 	case <-ctx.Done():
 		return fmt.Errorf("mem: send to %q: %w", to, ctx.Err())
-	case <-e.closed:
+	case <-e.ctx.Done():
 		return fmt.Errorf("mem: send from %q: %w", e.name, transport.ErrClosed)
-	case <-dst.closed:
+	case <-dst.ctx.Done():
 	}
 	return nil
 }
 
 func (e *node) Recv(ctx context.Context) (string, []byte, error) {
-	it, err := e.inbox.Take(ctx, e.closed)
+	it, err := e.inbox.Take(ctx, e.ctx.Done())
 	if err != nil {
 		return "", nil, fmt.Errorf("mem: receive at %q: %w", e.name, err)
 	}
@@ -142,10 +131,9 @@ func (e *node) MaxFrame() int { return e.maxFrame }
 func (e *node) Close() error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
-	if e.isClosed() {
-		return nil
+	if e.ctx.Err() == nil {
+		e.close()
+		e.net.nodes[e.name] = nil
 	}
-	close(e.closed)
-	e.net.nodes[e.name] = nil
 	return nil
 }

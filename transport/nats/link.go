@@ -254,10 +254,8 @@ func (l *link) request(ctx, period context.Context) (context.Context, context.Ca
 
 // pause waits before another attempt, but not longer than until the connection changes.
 func (l *link) pause(ctx context.Context, attempts int) {
-	timer := time.NewTimer(backoff(l.timing, attempts))
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(backoff(l.timing, attempts)):
 	case <-l.period().Done():
 	case <-ctx.Done():
 	}

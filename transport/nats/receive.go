@@ -76,7 +76,7 @@ func (t *Transport) receive(r *reader) error {
 		return err
 	}
 	messages, err := consumer.Messages(jetstream.PullMaxMessages(8),
-		jetstream.PullExpiry(4*t.timing.heartbeat), jetstream.PullHeartbeat(t.timing.heartbeat))
+		jetstream.PullExpiry(4*t.cfg.timing.heartbeat), jetstream.PullHeartbeat(t.cfg.timing.heartbeat))
 	if err != nil {
 		return fmt.Errorf("nats: reading: %w", err)
 	}
@@ -122,23 +122,15 @@ func (t *Transport) consume(period context.Context, stream jetstream.Stream, nex
 	return consumer, nil
 }
 
-// sender returns the peer whose subject it is, nil if there is none.
-func (t *Transport) sender(subject string) *peer {
-	parts := strings.Split(subject, ".")
-	if len(parts) != 5 {
-		return nil
-	}
-	return t.byTag[parts[2]]
-}
-
 // take checks a message and delivers its frame once that is complete. live says that the message was stored after this
 // node had started.
 func (t *Transport) take(subject string, data []byte, live bool) {
-	p := t.sender(subject)
-	if p == nil {
-		t.log.Debug("message of an unknown sender", "subject", subject)
+	parts := strings.Split(subject, ".")
+	if len(parts) != 5 || t.byTag[parts[2]] == nil {
+		t.cfg.Logger.Debug("message of an unknown sender", "subject", subject)
 		return
 	}
+	p := t.byTag[parts[2]]
 	p.mu.Lock()
 	p.status.Received += int64(len(data))
 	pins := p.pins
@@ -158,14 +150,14 @@ func (t *Transport) take(subject string, data []byte, live bool) {
 	if p.window.seen(v.process, v.number) {
 		return
 	}
-	most := t.maxFrame
+	most := t.cfg.MaxFrame
 	if v.kind == kindHello {
 		most = endpoint.MaxHello
 	}
 	switch {
 	case v.length > most:
 		err = fmt.Errorf("a frame of %d bytes, want at most %d", v.length, most)
-	case v.kind == kindFrame && v.fleet != t.fleet:
+	case v.kind == kindFrame && v.fleet != t.cfg.Fleet:
 		err = errFleet
 	}
 	if err != nil {

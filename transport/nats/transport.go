@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdh"
 	"crypto/ed25519"
@@ -24,16 +25,10 @@ import (
 
 // Transport is a node's end of its edges. It implements [transport.Transport].
 type Transport struct {
-	name     string
-	key      ed25519.PrivateKey
-	exchange *ecdh.PrivateKey // the same key on the other form of the curve
-	run      string
-	fleet    [32]byte
-	process  uint64 // a number drawn at start
-	maxFrame int
+	cfg      Config           // with its defaults
+	exchange *ecdh.PrivateKey // cfg.Key on the other form of the curve
+	process  uint64           // a number drawn at start
 	hellos   endpoint.Hellos
-	log      *slog.Logger
-	timing   timing
 
 	peers    map[string]*peer
 	byTag    map[string]*peer // by the tag in a subject
@@ -90,39 +85,30 @@ func New(cfg Config) (*Transport, error) {
 	if _, err := rand.Read(process[:]); err != nil { // never, see crypto/rand
 		return nil, fmt.Errorf("nats: %w", err)
 	}
+	cfg.Key = slices.Clone(cfg.Key)
+	cfg.MaxFrame = cmp.Or(cfg.MaxFrame, endpoint.DefaultMaxFrame)
+	cfg.timing = cmp.Or(cfg.timing, defaultTiming)
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
 	t := &Transport{
-		name:     cfg.Name,
-		key:      slices.Clone(cfg.Key),
+		cfg:      cfg,
 		exchange: exchange,
-		run:      cfg.Run,
-		fleet:    cfg.Fleet,
 		process:  binary.BigEndian.Uint64(process[:]),
-		maxFrame: cfg.MaxFrame,
 		hellos:   endpoint.Hellos{Make: cfg.Hello, Accept: cfg.CheckHello},
-		log:      cfg.Logger,
-		timing:   cfg.timing,
 		peers:    make(map[string]*peer),
 		byTag:    make(map[string]*peer),
 		inbox:    endpoint.NewInbox(),
 		opened:   make(chan string, 4*len(cfg.Peers)),
 	}
-	if t.maxFrame == 0 {
-		t.maxFrame = endpoint.DefaultMaxFrame
-	}
-	if t.timing == (timing{}) {
-		t.timing = defaultTiming
-	}
-	if t.log == nil {
-		t.log = slog.New(slog.DiscardHandler)
-	}
 	for _, c := range cfg.Peers {
 		p := &peer{
 			name:   c.Name,
-			out:    newEdge(t.run, t.name, c.Name),
-			in:     newEdge(t.run, c.Name, t.name),
+			out:    newEdge(t.cfg.Run, t.cfg.Name, c.Name),
+			in:     newEdge(t.cfg.Run, c.Name, t.cfg.Name),
 			turn:   make(chan struct{}, 1),
 			hello:  make(chan struct{}, 1),
-			ring:   ring{timing: &t.timing},
+			ring:   ring{timing: &t.cfg.timing},
 			status: transport.PeerStatus{Name: c.Name},
 		}
 		p.setKeys(c.Keys)
@@ -131,20 +117,15 @@ func New(cfg Config) (*Transport, error) {
 	}
 	slices.SortFunc(t.sorted, func(a, b *peer) int { return strings.Compare(a.name, b.name) })
 	t.ctx, t.cancel = context.WithCancel(context.Background())
-	runTag := hexTag(tag(16, t.run))
-	t.link.timing, t.link.log, t.link.lost = &t.timing, t.log, t.resendAll
-	t.link.frames = func(piece int) int64 { return int64(max(1, (t.maxFrame+piece-1)/piece)) }
+	runTag := hexTag(tag(16, t.cfg.Run))
+	t.link.timing, t.link.log, t.link.lost = &t.cfg.timing, t.cfg.Logger, t.resendAll
+	t.link.frames = func(piece int) int64 { return int64(max(1, (t.cfg.MaxFrame+piece-1)/piece)) }
 	t.link.want = jetstream.StreamConfig{
-		Name: Stream(t.run), Subjects: []string{"spade." + runTag + ".*.*.*"}, Storage: jetstream.FileStorage,
-		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, MaxAge: cfg.MaxAge, MaxBytes: cfg.MaxBytes,
+		Name: Stream(t.cfg.Run), Subjects: []string{"spade." + runTag + ".*.*.*"}, Storage: jetstream.FileStorage,
+		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
+		MaxAge: cmp.Or(cfg.MaxAge, defaultMaxAge), MaxBytes: cmp.Or(cfg.MaxBytes, -1),
 	}
-	if cfg.MaxAge == 0 {
-		t.link.want.MaxAge = defaultMaxAge
-	}
-	if cfg.MaxBytes == 0 {
-		t.link.want.MaxBytes = -1
-	}
-	if err := t.link.connect(&cfg, hexTag(tag(8, t.run, t.name))); err != nil {
+	if err := t.link.connect(&cfg, hexTag(tag(8, t.cfg.Run, t.cfg.Name))); err != nil {
 		t.cancel()
 		return nil, err
 	}
@@ -185,7 +166,7 @@ func (p *peer) setKeys(keys []ed25519.PublicKey) {
 func (t *Transport) Opened() <-chan string { return t.opened }
 
 // MaxFrame implements [transport.Transport].
-func (t *Transport) MaxFrame() int { return t.maxFrame }
+func (t *Transport) MaxFrame() int { return t.cfg.MaxFrame }
 
 // Send implements [transport.Transport]. It waits until the broker has confirmed that it stores the frame, for a
 // connection as well. A frame that the broker has is not given to it again for a while, which gets longer, up to a
@@ -196,9 +177,9 @@ func (t *Transport) Send(ctx context.Context, to string, frame []byte) error {
 	case t.ctx.Err() != nil:
 		return fmt.Errorf("nats: send to %q: %w", to, transport.ErrClosed)
 	case p == nil:
-		return fmt.Errorf("nats: send to %q: not a neighbor of %q", to, t.name)
-	case len(frame) > t.maxFrame:
-		return fmt.Errorf("nats: send to %q: frame of %d bytes, want at most %d", to, len(frame), t.maxFrame)
+		return fmt.Errorf("nats: send to %q: not a neighbor of %q", to, t.cfg.Name)
+	case len(frame) > t.cfg.MaxFrame:
+		return fmt.Errorf("nats: send to %q: frame of %d bytes, want at most %d", to, len(frame), t.cfg.MaxFrame)
 	}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -260,7 +241,7 @@ func (t *Transport) post(ctx context.Context, p *peer, kind byte, place string, 
 	size := t.link.pieceSize()
 	p.number++
 	h := header{
-		kind: kind, fleet: t.fleet, process: t.process, number: p.number,
+		kind: kind, fleet: t.cfg.Fleet, process: t.process, number: p.number,
 		total: max(1, (len(frame)+size-1)/size), length: len(frame),
 	}
 	if h.total > 1<<16-1 {
@@ -273,7 +254,7 @@ func (t *Transport) post(ctx context.Context, p *peer, kind byte, place string, 
 	where := subject(&p.out, place)
 	for h.index = range h.total {
 		from, to := h.piece()
-		b, err := seal(&p.out, h, t.key, seals, frame[from:to])
+		b, err := seal(&p.out, h, t.cfg.Key, seals, frame[from:to])
 		if err != nil {
 			return err
 		}
@@ -300,7 +281,7 @@ func (t *Transport) sendHellos(p *peer) {
 			err = t.inTurn(t.ctx, p, func() error { return t.post(t.ctx, p, kindHello, "hello", hello) })
 		}
 		if err != nil && t.ctx.Err() == nil {
-			t.log.Warn("hello not sent", "peer", p.name, "reason", err)
+			t.cfg.Logger.Warn("hello not sent", "peer", p.name, "reason", err)
 		}
 	}
 }
@@ -331,8 +312,8 @@ func (t *Transport) Recv(ctx context.Context) (from string, frame []byte, err er
 // still hands out. The slices are copied.
 func (t *Transport) Update(peers []Peer) error {
 	faults := endpoint.Faults{Prefix: "nats: update: "}
-	faults.CheckPeers(t.name, t.key.Public().(ed25519.PublicKey), peers, checkKey)
-	faults.CheckSame(t.name, slices.Sorted(maps.Keys(t.peers)), peers)
+	faults.CheckPeers(t.cfg.Name, t.cfg.Key.Public().(ed25519.PublicKey), peers, checkKey)
+	faults.CheckSame(t.cfg.Name, slices.Sorted(maps.Keys(t.peers)), peers)
 	if err := faults.Err(); err != nil {
 		return err
 	}
@@ -356,4 +337,33 @@ func (t *Transport) Close() error {
 		t.link.conn.Close()
 	})
 	return nil
+}
+
+// Peers returns the state of every peer, sorted by name.
+func (t *Transport) Peers() []transport.PeerStatus {
+	connected, since, where, err := t.link.state()
+	var all []transport.PeerStatus
+	for _, p := range t.sorted {
+		p.mu.Lock()
+		s := p.status
+		p.mu.Unlock()
+		s.Connected, s.Since, s.Where = connected, since, where
+		if err != nil {
+			s.Err = err
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// refuse notes that a message in a peer's name was refused. The log has the first hundred as warnings, and then one
+// each time that their number has doubled: a broker must not be able to fill the disk.
+func (t *Transport) refuse(p *peer, err error) {
+	p.mu.Lock()
+	p.status.Refusals++
+	n := p.status.Refusals
+	p.status.Err = err
+	p.mu.Unlock()
+	level := endpoint.Level(n > 100 && n&(n-1) != 0)
+	t.cfg.Logger.Log(context.Background(), level, "message refused", "from", p.name, "reason", err, "refused", n)
 }

@@ -53,7 +53,6 @@ type Config struct {
 // dials. They may be given later, with [Transport.SetAddresses], and are not used if the peer dials.
 type Peer = transport.Peer
 
-// timing collects every duration of the protocol.
 type timing struct {
 	handshake  time.Duration // from TCP connect to hello accepted, both ways
 	keepalive  time.Duration // between two of them
@@ -74,7 +73,6 @@ var defaultTiming = timing{
 	refusals:   10 * time.Second,
 }
 
-// validate reports every fault of a configuration at once.
 func (c *Config) validate() error {
 	faults := endpoint.Faults{Prefix: "ws: config: "}
 	own := faults.CheckNode(c.Name, c.Key, c.MaxFrame)
@@ -92,14 +90,18 @@ func (c *Config) validate() error {
 	return faults.Err()
 }
 
-// checkPeers reports every fault of the peers of a node. own is the node's public key, nil if it is not known.
+// checkPeers reports the faults of peers. own is the node's public key, nil if it is not known.
 func checkPeers(faults *endpoint.Faults, name string, own ed25519.PublicKey, peers []Peer) {
 	faults.CheckPeers(name, own, peers, transport.CheckKey)
 	for _, p := range peers {
-		for _, a := range p.Addresses {
-			if _, err := parseAddress(a); err != nil {
-				faults.Add("peer %q: %w", p.Name, err)
-			}
+		checkAddresses(faults, p)
+	}
+}
+
+func checkAddresses(faults *endpoint.Faults, p Peer) {
+	for _, a := range p.Addresses {
+		if _, _, err := transport.ParseAddress(a); err != nil {
+			faults.Add("peer %q: %w", p.Name, err)
 		}
 	}
 }

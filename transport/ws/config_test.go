@@ -101,7 +101,7 @@ func TestSetAddressesErrors(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "ws://plain/") || !strings.Contains(err.Error(), "wss://x:0/") {
 		t.Errorf("bad addresses: %v", err)
 	}
-	if n := len(a.peers["b"].where()); n != 0 {
+	if n := len(a.peers["b"].config.Load().Addresses); n != 0 {
 		t.Errorf("%d addresses after an error, want none", n)
 	}
 }

@@ -3,6 +3,7 @@ package ws
 //lint:file-ignore SA1019 the program is bound to this path; its successor has the same API under another
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"encoding/binary"
@@ -10,13 +11,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"nhooyr.io/websocket"
 
+	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
@@ -40,14 +42,13 @@ const (
 	maxReason = 123
 )
 
-// putHeader writes a message's first bytes.
 func putHeader(k kind, number int) [headerLen]byte {
 	h := [headerLen]byte{byte(k)}
 	binary.BigEndian.PutUint32(h[1:], uint32(number))
 	return h
 }
 
-// parseHeader reads a message's first bytes and checks the number against what its kind allows.
+// parseHeader checks the number against what its kind allows.
 func parseHeader(h [headerLen]byte, maxFrame int) (k kind, number int, err error) {
 	k = kind(h[0])
 	n := binary.BigEndian.Uint32(h[1:])
@@ -97,7 +98,6 @@ func newConn(ws *websocket.Conn, l link, maxFrame int) (*conn, error) {
 	return c, nil
 }
 
-// clientConn asks for a websocket over an authenticated connection.
 func clientConn(l link, url string, maxFrame int) (*conn, error) {
 	ws, _, err := websocket.Dial(context.Background(), url, &websocket.DialOptions{
 		HTTPClient:      &http.Client{Transport: upgrade{l.secure}},
@@ -110,7 +110,6 @@ func clientConn(l link, url string, maxFrame int) (*conn, error) {
 	return newConn(ws, l, maxFrame)
 }
 
-// serverConn answers a request for a websocket.
 func serverConn(l link, w *reply, r *http.Request, maxFrame int) (*conn, error) {
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols:    []string{subprotocol},
@@ -125,36 +124,29 @@ func serverConn(l link, w *reply, r *http.Request, maxFrame int) (*conn, error) 
 // packets holds short messages while they are written.
 var packets = sync.Pool{New: func() any { return new([chunk]byte) }}
 
-// write sends one message. After an error the connection is of no more use.
-func (c *conn) write(k kind, number int, body []byte) error {
-	c.secure.hold()
-	err := c.put(k, number, body)
-	if failed := c.secure.release(); err == nil {
-		err = failed
-	}
-	return err
+type message struct {
+	kind   kind
+	number int
+	body   []byte
 }
 
-// writeFrame sends a frame, and with it how many more there is room for, unless that is 0.
-func (c *conn) writeFrame(grant int, frame []byte) error {
-	c.secure.hold() // until write releases
-	if grant > 0 {
-		if err := c.put(kindCredit, grant, nil); err != nil {
-			c.secure.release()
-			return err
-		}
+// write sends messages together. After an error the connection is of no more use.
+func (c *conn) write(messages ...message) (err error) {
+	c.secure.hold()
+	for i := 0; i < len(messages) && err == nil; i++ {
+		err = c.put(messages[i])
 	}
-	return c.write(kindFrame, len(frame), frame)
+	return cmp.Or(err, c.secure.release())
 }
 
 // put makes a message of websocket frames: one if it is short, else pieces of at most a chunk.
-func (c *conn) put(k kind, number int, body []byte) error {
-	h := putHeader(k, number)
-	if headerLen+len(body) <= chunk {
+func (c *conn) put(m message) error {
+	h := putHeader(m.kind, m.number)
+	if headerLen+len(m.body) <= chunk {
 		buf := packets.Get().(*[chunk]byte)
 		defer packets.Put(buf)
 		n := copy(buf[:], h[:])
-		n += copy(buf[n:], body)
+		n += copy(buf[n:], m.body)
 		return c.ws.Write(context.Background(), websocket.MessageBinary, buf[:n])
 	}
 	w, err := c.ws.Writer(context.Background(), websocket.MessageBinary)
@@ -164,12 +156,10 @@ func (c *conn) put(k kind, number int, body []byte) error {
 	if _, err := w.Write(h[:]); err != nil {
 		return err
 	}
-	for len(body) > 0 {
-		n := min(chunk, len(body))
-		if _, err := w.Write(body[:n]); err != nil {
+	for piece := range slices.Chunk(m.body, chunk) {
+		if _, err := w.Write(piece); err != nil {
 			return err
 		}
-		body = body[n:]
 	}
 	return w.Close()
 }
@@ -232,32 +222,20 @@ func (c *conn) readError(err error) error {
 	return err
 }
 
-// stop ends the connection because of err. If that is a refusal the other end is told, which takes as long as linger if
-// it does not listen.
+// stop ends the connection because of err. The other end is told of a refusal and of [transport.ErrClosed], which takes
+// as long as linger if it does not listen. If it answers, everything written before has arrived there.
 func (c *conn) stop(err error, linger time.Duration) {
+	defer c.tcp.Close()
+	status, reason := websocket.StatusGoingAway, "going away"
 	if r := (refusal{}); errors.As(err, &r) {
-		c.end(websocket.StatusPolicyViolation, r.Error(), linger)
+		status, reason = websocket.StatusPolicyViolation, r.Error()
+	} else if !errors.Is(err, transport.ErrClosed) {
+		return
 	}
-	c.tcp.Close()
-}
-
-// finish ends the connection because we close. If the other end answers before linger is over, everything written
-// before has arrived there.
-func (c *conn) finish(linger time.Duration) {
-	c.end(websocket.StatusGoingAway, "going away", linger)
-	c.tcp.Close()
-}
-
-func (c *conn) end(status websocket.StatusCode, reason string, linger time.Duration) {
 	if len(reason) > maxReason {
-		cut := maxReason - len("…")
-		for cut > 0 && !utf8.RuneStart(reason[cut]) {
-			cut--
-		}
-		reason = reason[:cut] + "…"
+		reason = strings.ToValidUTF8(reason[:maxReason-len("…")], "") + "…"
 	}
-	timer := time.AfterFunc(linger, func() { c.tcp.Close() })
-	defer timer.Stop()
+	defer time.AfterFunc(linger, func() { c.tcp.Close() }).Stop()
 	c.ws.Close(status, reason)
 }
 

@@ -73,7 +73,7 @@ func TestCutsAnywhere(t *testing.T) {
 	for _, way := range []struct{ from, to node }{{a, b}, {b, a}} {
 		wg.Go(func() {
 			for i := uint64(0); ; i++ {
-				if way.from.Send(ctx, way.to.name, numbered(i)) != nil {
+				if way.from.Send(ctx, way.to.cfg.Name, numbered(i)) != nil {
 					return
 				}
 			}
@@ -87,7 +87,7 @@ func TestCutsAnywhere(t *testing.T) {
 				_, frame, err := way.to.Recv(ctx)
 				if err != nil {
 					if sure < 5 {
-						t.Errorf("to %s: %v", way.to.name, err)
+						t.Errorf("to %s: %v", way.to.cfg.Name, err)
 						both.Done()
 					}
 					break
@@ -95,16 +95,16 @@ func TestCutsAnywhere(t *testing.T) {
 				i := binary.BigEndian.Uint64(frame)
 				switch {
 				case !bytes.Equal(frame, numbered(i)):
-					t.Errorf("to %s: frame %d is not what was sent", way.to.name, i)
+					t.Errorf("to %s: frame %d is not what was sent", way.to.cfg.Name, i)
 				case received == 0 && i == 0:
 				case i > last:
 					times = 1
 				case i < last:
-					t.Errorf("to %s: frame %d after %d", way.to.name, i, last)
+					t.Errorf("to %s: frame %d after %d", way.to.cfg.Name, i, last)
 				default:
 					twice++
 					if times++; times > 2 {
-						t.Errorf("to %s: frame %d for the time %d", way.to.name, i, times)
+						t.Errorf("to %s: frame %d for the time %d", way.to.cfg.Name, i, times)
 					}
 				}
 				last = i
@@ -116,7 +116,7 @@ func TestCutsAnywhere(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("to %s: %d frames of %d, %d of them twice", way.to.name, received-twice, last+1, twice)
+			t.Logf("to %s: %d frames of %d, %d of them twice", way.to.cfg.Name, received-twice, last+1, twice)
 		})
 	}
 	both.Wait()

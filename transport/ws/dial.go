@@ -11,49 +11,47 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
 // keepDialing holds a connection to p until the transport is closed. The time between two rounds through the addresses
-// doubles; a connection that outlasts it resets it, one that breaks before does not.
+// doubles until a connection outlasts it.
 func (t *Transport) keepDialing(p *peer) {
-	wait := t.timing.backoffMin
+	wait := t.cfg.timing.backoffMin
 	for {
-		for _, a := range p.where() {
-			lasted, err := t.dial(p, a)
+		for _, address := range p.config.Load().Addresses {
+			lasted, err := t.dial(p, address)
 			if t.ctx.Err() != nil {
 				return
 			}
 			if lasted == 0 {
-				t.failed(p, a.url, err)
+				t.failed(p, address, err)
 				continue
 			}
 			if lasted > wait {
-				wait = t.timing.backoffMin
+				wait = t.cfg.timing.backoffMin
 			}
 			break
 		}
-		timer := time.NewTimer(endpoint.Jitter(wait))
 		select {
-		case <-timer.C:
-			wait = min(2*wait, t.timing.backoffMax)
+		case <-time.After(endpoint.Jitter(wait)):
+			wait = min(2*wait, t.cfg.timing.backoffMax)
 		case <-p.redial:
-			wait = t.timing.backoffMin
+			wait = t.cfg.timing.backoffMin
 		case <-t.ctx.Done():
-			timer.Stop()
 			return
 		}
-		timer.Stop()
 	}
 }
 
-// dial makes one connection and serves it to its end.
-func (t *Transport) dial(p *peer, a address) (lasted time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(t.ctx, t.timing.handshake)
+func (t *Transport) dial(p *peer, address string) (lasted time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(t.ctx, t.cfg.timing.handshake)
 	defer cancel()
-	l, err := t.connect(ctx, p, a)
+	l, err := t.connect(ctx, p, address)
 	if err != nil {
 		return 0, err
 	}
@@ -62,26 +60,32 @@ func (t *Transport) dial(p *peer, a address) (lasted time.Duration, err error) {
 	l.tcp.SetDeadline(deadline)
 	stop := context.AfterFunc(t.ctx, func() { l.tcp.Close() })
 	defer stop()
-	c, err := clientConn(l, a.url, t.maxFrame)
+	c, err := clientConn(l, address, t.cfg.MaxFrame)
 	if err != nil {
 		if u := (*url.Error)(nil); errors.As(err, &u) {
 			err = u.Err // without the library's description of its own steps
 		}
 		return 0, t.explainRefusal(err)
 	}
-	c.dialed = a.url
-	return t.serve(p, c, a.url, func() { stop() })
+	c.dialed = address
+	return t.serve(p, c, address, func() { stop() })
 }
 
 // connect makes a connection with a peer over which both ends have proved their keys. It ends with ctx.
-func (t *Transport) connect(ctx context.Context, p *peer, a address) (link, error) {
-	raw, err := t.dialTCP(ctx, "tcp", a.hostPort)
+func (t *Transport) connect(ctx context.Context, p *peer, address string) (link, error) {
+	host, hostPort, err := transport.ParseAddress(address)
+	if err != nil {
+		return link{}, err
+	}
+	raw, err := t.cfg.dial(ctx, "tcp", hostPort)
 	if err != nil {
 		return link{}, err
 	}
 	tcp, out := newTCP(raw)
 	tcp.countFor(&p.traffic)
-	secure := tls.Client(out, t.clientTLS(p, a.host))
+	cfg := t.tls(func(cs tls.ConnectionState) error { return t.verifyPeer(p, cs) })
+	cfg.ServerName = host // a pass-through proxy routes by it
+	secure := tls.Client(out, cfg)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		raw.Close()
 		return link{}, t.explainRefusal(err)
@@ -89,7 +93,6 @@ func (t *Transport) connect(ctx context.Context, p *peer, a address) (link, erro
 	return newLink(secure, tcp, out), nil
 }
 
-// newLink takes over a connection after its handshake.
 func newLink(secure *tls.Conn, tcp *tcpConn, out *coalescer) link {
 	key, _ := presentedKey(secure.ConnectionState()) // the handshake has checked it
 	return link{&coalescer{Conn: secure, below: out, blocks: records}, tcp, key}
@@ -98,21 +101,31 @@ func newLink(secure *tls.Conn, tcp *tcpConn, out *coalescer) link {
 // upgrade sends one request over a connection that is there already and hands the connection over with the answer.
 type upgrade struct{ conn net.Conn }
 
-// maxAnswer limits the header of the answer.
-const maxAnswer = 16 << 10
+// maxHTTP limits what is read of a request or an answer.
+const maxHTTP = 16<<10 + endpoint.MaxHello
+
+// ask sends a request and reads the answer's header, which must have the status that is wanted.
+func ask(conn io.ReadWriter, r *http.Request, status int) (*http.Response, *bufio.Reader, error) {
+	if err := r.Write(conn); err != nil {
+		return nil, nil, err
+	}
+	br := bufio.NewReader(io.LimitReader(conn, maxHTTP))
+	resp, err := http.ReadResponse(br, r)
+	if err != nil || resp.StatusCode == status {
+		return resp, br, err
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
+	text := strings.ToValidUTF8(strings.TrimSpace(string(body)), "?")
+	if resp.StatusCode == http.StatusConflict {
+		return nil, nil, fmt.Errorf("the other end: %w: %s", errHello, strings.TrimPrefix(text, errHello.Error()+": "))
+	}
+	return nil, nil, fmt.Errorf("the other end answers %s: %q", resp.Status, text)
+}
 
 func (u upgrade) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := r.Write(u.conn); err != nil {
-		return nil, err
-	}
-	br := bufio.NewReader(io.LimitReader(u.conn, maxAnswer))
-	resp, err := http.ReadResponse(br, r)
+	resp, br, err := ask(u.conn, r, http.StatusSwitchingProtocols)
 	if err != nil {
 		return nil, err
-	}
-	if resp.StatusCode != http.StatusSwitchingProtocols {
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
-		return nil, fmt.Errorf("the other end answers %s: %q", resp.Status, bytes.TrimSpace(text))
 	}
 	early, _ := br.Peek(br.Buffered())
 	resp.Body = struct {

@@ -237,7 +237,7 @@ func dialRaw(t *testing.T, to node, keyName string) (*raw, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := clientConn(l, to.Addr(), to.maxFrame)
+	c, err := clientConn(l, to.Addr(), to.cfg.MaxFrame)
 	if err != nil {
 		return nil, err
 	}
@@ -261,7 +261,7 @@ func settledRaw(t *testing.T, to node, keyName string) *raw {
 
 func (r *raw) put(t *testing.T, k kind, number int, body []byte) {
 	t.Helper()
-	if err := r.write(k, number, body); err != nil {
+	if err := r.write(message{k, number, body}); err != nil {
 		t.Fatal(err)
 	}
 }

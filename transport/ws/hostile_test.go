@@ -104,7 +104,7 @@ func (n node) play(peer string, text []byte) error {
 	p := n.peers[peer]
 	tcp, out := newTCP(&script{text: text})
 	tcp.countFor(&p.traffic)
-	c, err := n.answer(p, link{out, tcp, p.keys[0]})
+	c, err := n.answer(p, link{out, tcp, p.config.Load().Keys[0]})
 	if err != nil {
 		return err
 	}
@@ -219,17 +219,17 @@ func exchangeFrames(t *testing.T, a, b node) (stop func()) {
 		for {
 			binary.BigEndian.PutUint64(frame, uint64(rounds))
 			for _, way := range [][2]node{{a, b}, {b, a}} {
-				if err := way[0].Send(t.Context(), way[1].name, frame); err != nil {
+				if err := way[0].Send(t.Context(), way[1].cfg.Name, frame); err != nil {
 					t.Error(err)
 					return
 				}
 				from, got, err := way[1].Recv(t.Context())
-				for err == nil && from != way[0].name {
+				for err == nil && from != way[0].cfg.Name {
 					from, got, err = way[1].Recv(t.Context())
 				}
-				if err != nil || from != way[0].name || !bytes.Equal(got, frame) {
+				if err != nil || from != way[0].cfg.Name || !bytes.Equal(got, frame) {
 					t.Errorf("received %d bytes from %q, error %v, want the %d that %q has sent", len(got), from, err,
-						len(frame), way[0].name)
+						len(frame), way[0].cfg.Name)
 					return
 				}
 			}
@@ -302,7 +302,7 @@ func TestMalformedMessages(t *testing.T) {
 	stop()
 	t.Logf("%d connections, memory at most %d bytes more than before", connections, most)
 	// The frames that may wait for Recv, one being read, and those in the pool.
-	if want := int64((window + 1 + len(c.peers)) * c.maxFrame); most > want {
+	if want := int64((window + 1 + len(c.peers)) * c.cfg.MaxFrame); most > want {
 		t.Errorf("memory has grown by %d bytes, want at most %d", most, want)
 	}
 }

@@ -41,7 +41,7 @@ func pairOver(t *testing.T, pa, pb net.Conn) (a, b node, ca, cb *conn) {
 		cb, err = b.answer(b.peers["a"], link(pb, "a"))
 		done <- err
 	}()
-	ca, err := clientConn(link(pa, "b"), "wss://b/", a.maxFrame)
+	ca, err := clientConn(link(pa, "b"), "wss://b/", a.cfg.MaxFrame)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,16 +12,13 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
 // handshakeLimit is how many incoming connections may be on their way to being authenticated at a time.
 const handshakeLimit = 64
 
-// handshakeLimiter holds the connections whose other end has not proved a key, or has not sent a fitting hello yet.
-// When there are too many the oldest is closed: a peer needs a moment to get through, a stranger stays as long as it
-// can.
+// handshakeLimiter holds the connections that have no fitting hello yet. When there are too many the oldest is closed:
+// a peer needs a moment to get through, a stranger stays as long as it can.
 type handshakeLimiter struct {
 	mu      sync.Mutex
 	pending []net.Conn // by time of arrival, at most handshakeLimit
@@ -48,7 +45,6 @@ func (d *handshakeLimiter) leave(c net.Conn) {
 	<-d.slots
 }
 
-// acceptAll accepts connections until the listener is closed.
 func (t *Transport) acceptAll() {
 	for {
 		select {
@@ -67,16 +63,15 @@ func (t *Transport) acceptAll() {
 			return
 		}
 		// Most likely out of file descriptors, which passes.
-		t.log.Warn("cannot accept", "err", err)
+		t.cfg.Logger.Warn("cannot accept", "err", err)
 		select {
-		case <-time.After(t.timing.backoffMin):
+		case <-time.After(t.cfg.timing.backoffMin):
 		case <-t.ctx.Done():
 			return
 		}
 	}
 }
 
-// receive authenticates a caller and serves the connection to its end.
 func (t *Transport) receive(raw net.Conn) {
 	leave := sync.OnceFunc(func() { t.handshakes.leave(raw) })
 	defer leave()
@@ -85,18 +80,17 @@ func (t *Transport) receive(raw net.Conn) {
 	defer stop()
 	tcp, out := newTCP(raw)
 	tcp.unknown = true
-	tcp.SetDeadline(time.Now().Add(t.timing.handshake))
+	tcp.SetDeadline(time.Now().Add(t.cfg.timing.handshake))
 
 	from := raw.RemoteAddr().String()
-	secure := tls.Server(out, t.serverTLS())
+	var p *peer
+	secure := tls.Server(out, t.tls(func(cs tls.ConnectionState) (err error) {
+		p, err = t.caller(cs)
+		return err
+	}))
 	if err := secure.HandshakeContext(t.ctx); err != nil {
 		t.refused(from, t.explainRefusal(err))
 		drain(raw)
-		return
-	}
-	p, err := t.caller(secure.ConnectionState())
-	if err != nil {
-		t.refused(from, err)
 		return
 	}
 	tcp.countFor(&p.traffic)
@@ -104,7 +98,7 @@ func (t *Transport) receive(raw net.Conn) {
 	if err != nil {
 		secure.Close()
 		if errors.Is(err, errProbed) {
-			t.log.Debug("a peer has asked whether it could connect", "peer", p.name, "at", from)
+			t.cfg.Logger.Debug("a peer has asked whether it could connect", "peer", p.name, "at", from)
 		} else {
 			t.failed(p, from, err)
 		}
@@ -119,8 +113,7 @@ func (t *Transport) receive(raw net.Conn) {
 	}
 }
 
-// drain lets the caller read why it was refused: if the connection were closed with something unread, a reset could
-// overtake the alert.
+// drain lets the caller read why it was refused: a reset, if something is unread, could overtake the alert.
 func drain(raw net.Conn) {
 	raw.SetDeadline(time.Now().Add(time.Second))
 	if w, ok := raw.(interface{ CloseWrite() error }); ok {
@@ -129,11 +122,11 @@ func drain(raw net.Conn) {
 	}
 }
 
-// answer reads the one HTTP request of a connection and turns the connection into a websocket. An HTTP server would set
-// deadlines of its own and keep connections that are no websockets.
+// answer reads the one HTTP request of a connection and makes it a websocket. An HTTP server would set deadlines of its
+// own and keep connections that are no websockets.
 func (t *Transport) answer(p *peer, l link) (*conn, error) {
 	// The websocket keeps both buffers. Small ones do: what is longer than a buffer bypasses it.
-	br := bufio.NewReaderSize(io.LimitReader(l.secure, maxAnswer+endpoint.MaxHello), 1<<10)
+	br := bufio.NewReaderSize(io.LimitReader(l.secure, maxHTTP), 1<<10)
 	r, err := http.ReadRequest(br)
 	if err != nil {
 		return nil, t.explainRefusal(err)
@@ -146,10 +139,10 @@ func (t *Transport) answer(p *peer, l link) (*conn, error) {
 		t.answerProbe(p, w, r)
 		err = errProbed
 	case p.dial:
-		err = fmt.Errorf("%q must not dial %q: the lower name dials", p.name, t.name)
+		err = fmt.Errorf("%q must not dial %q: the lower name dials", p.name, t.cfg.Name)
 		http.Error(w, err.Error(), http.StatusForbidden)
 	default:
-		c, err = serverConn(l, w, r, t.maxFrame)
+		c, err = serverConn(l, w, r, t.cfg.MaxFrame)
 	}
 	if err != nil {
 		w.rw.Flush()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
@@ -36,9 +37,9 @@ func FuzzParseAddress(f *testing.F) {
 	f.Add("wss://[::1]:443")
 	f.Add("ws://host")
 	f.Fuzz(func(t *testing.T, text string) {
-		a, err := parseAddress(text)
-		if err == nil && (!strings.HasPrefix(strings.ToLower(text), "wss:") || a.host == "" || a.hostPort == "") {
-			t.Errorf("%q is taken for %+v", text, a)
+		host, hostPort, err := transport.ParseAddress(text)
+		if err == nil && (!strings.HasPrefix(strings.ToLower(text), "wss:") || host == "" || hostPort == "") {
+			t.Errorf("%q is taken for %+v", text, hostPort)
 		}
 	})
 }

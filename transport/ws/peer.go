@@ -1,10 +1,15 @@
 package ws
 
 import (
+	"context"
 	"crypto/ed25519"
 	"errors"
+	"fmt"
+	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
@@ -12,59 +17,41 @@ import (
 
 // peer is what the transport knows of a neighbor, connected or not.
 type peer struct {
-	name string
-	dial bool // this end dials
+	name    string
+	dial    bool                 // this end dials
+	config  atomic.Pointer[Peer] // keys and addresses; replaced, never changed
+	out     chan []byte          // from Send to the session that has credit
+	redial  chan struct{}        // a token ends the wait before the next attempt to dial
+	traffic traffic              // of all connections
 
-	out     chan []byte   // from Send to the session that has credit
-	redial  chan struct{} // a token ends the wait before the next attempt to dial
-	traffic traffic       // of all connections
-
-	mu        sync.Mutex
-	keys      []ed25519.PublicKey // the slice is never changed, nor is the next
-	addresses []address
-	session   *session // the one that may read and write frames, or nil
-	queued    int      // frames received that Recv has not handed out
-	status    transport.PeerStatus
-	reported  map[string]bool // failures already logged as warnings
+	mu       sync.Mutex
+	session  *session // the one that may read and write frames, or nil
+	queued   int      // frames received that Recv has not handed out
+	status   transport.PeerStatus
+	reported map[string]bool // failures already logged as warnings
 
 	// The rest belongs to the current session's writer.
 	frame  []byte // the one being sent
 	resend bool   // the last connection broke while it was being sent
 }
 
-// set replaces keys and addresses, which are known to be good. It reports whether they have changed, and returns the
-// session that is up.
-func (p *peer) set(c transport.Peer) (changed bool, s *session) {
-	keys := make([]ed25519.PublicKey, len(c.Keys))
+// configure replaces keys and addresses, which are valid. It returns whether they have changed, and the session.
+func (p *peer) configure(c Peer) (changed bool, s *session) {
+	c.Keys, c.Addresses = slices.Clone(c.Keys), slices.Clone(c.Addresses)
 	for i, k := range c.Keys {
-		keys[i] = slices.Clone(k)
+		c.Keys[i] = slices.Clone(k)
 	}
-	addresses, _ := parseAddresses(c.Addresses)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	changed = !slices.EqualFunc(p.keys, keys, sameKey) || !slices.Equal(p.addresses, addresses)
-	p.keys, p.addresses = keys, addresses
-	return changed, p.session
+	old := p.config.Swap(&c)
+	same := old != nil && slices.Equal(old.Addresses, c.Addresses) &&
+		slices.EqualFunc(old.Keys, c.Keys, func(a, b ed25519.PublicKey) bool { return a.Equal(b) })
+	return !same, p.session
 }
 
-// where returns the addresses to dial. The slice is never changed.
-func (p *peer) where() []address {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.addresses
-}
-
-// pins returns the keys that the peer may present. The slice is never changed.
-func (p *peer) pins() []ed25519.PublicKey {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.keys
-}
-
-func sameKey(a, b ed25519.PublicKey) bool { return a.Equal(b) }
-
-func hasKey(keys []ed25519.PublicKey, key ed25519.PublicKey) bool {
-	return slices.ContainsFunc(keys, func(k ed25519.PublicKey) bool { return k.Equal(key) })
+// pins reports whether the peer may present a key.
+func (p *peer) pins(key ed25519.PublicKey) bool {
+	return slices.ContainsFunc(p.config.Load().Keys, func(k ed25519.PublicKey) bool { return k.Equal(key) })
 }
 
 // enqueue reserves room for a frame and reports whether there is any.
@@ -78,46 +65,97 @@ func (p *peer) enqueue() bool {
 	return true
 }
 
-// dequeue gives back the room of a frame that was not received.
-func (p *peer) dequeue() {
+// dequeue gives back the room of a frame; the peer may send another if Recv has handed it out.
+func (p *peer) dequeue(handedOut bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.queued--
+	if s := p.session; handedOut && s != nil && s.grant.Add(1) >= grantAt {
+		endpoint.Offer(s.wake, struct{}{})
+	}
 }
 
-// received notes that Recv has handed out a frame, and lets the peer send another.
-func (p *peer) received() {
+// Peers returns the state of every peer, sorted by name.
+func (t *Transport) Peers() []transport.PeerStatus {
+	var all []transport.PeerStatus
+	for _, p := range t.sorted {
+		p.mu.Lock()
+		s := p.status
+		p.mu.Unlock()
+		s.Sent, s.Received = p.traffic.sent.Load(), p.traffic.received.Load()
+		all = append(all, s)
+	}
+	return all
+}
+
+// state describes a peer for an error message.
+func (p *peer) state() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.queued--
-	if s := p.session; s != nil {
-		if s.grant++; s.grant >= grantAt {
-			endpoint.Offer(s.wake, struct{}{})
-		}
+	switch {
+	case p.status.Connected:
+		return "connected"
+	case p.status.Err != nil:
+		return "not connected (" + p.status.Err.Error() + ")"
+	case p.dial && len(p.config.Load().Addresses) == 0:
+		return "not connected (no address to dial)"
 	}
+	return "not connected"
 }
 
-// address is a place to dial.
-type address struct {
-	url      string // as given
-	host     string // for the server name in the TLS hello, which a pass-through proxy routes by
-	hostPort string
+// connected notes that frames can flow.
+func (t *Transport) connected(p *peer, where string) {
+	p.mu.Lock()
+	p.status.Connected, p.status.Since, p.status.Where, p.status.Refused = true, time.Now(), where, nil
+	p.reported = nil
+	p.mu.Unlock()
+	t.cfg.Logger.Info("connected", "peer", p.name, "at", where)
+	endpoint.Offer(t.opened, p.name)
 }
 
-// parseAddress reads a wss URL.
-func parseAddress(s string) (address, error) {
-	host, hostPort, err := transport.ParseAddress(s)
-	return address{url: s, host: host, hostPort: hostPort}, err
+// disconnected notes the end of a connection on which frames could flow.
+func (t *Transport) disconnected(p *peer, err error) {
+	p.mu.Lock()
+	p.status.Connected, p.status.Since, p.status.Where, p.status.Err = false, time.Now(), "", err
+	p.mu.Unlock()
+	t.cfg.Logger.Info("disconnected", "peer", p.name, "reason", err)
 }
 
-// parseAddresses reads a list and reports every fault at once.
-func parseAddresses(list []string) ([]address, error) {
-	var errs []error
-	as := make([]address, 0, len(list))
-	for _, s := range list {
-		a, err := parseAddress(s)
-		errs = append(errs, err)
-		as = append(as, a)
+// failed notes an attempt to connect that has failed. The same reason is a warning once, until a connection succeeds.
+func (t *Transport) failed(p *peer, where string, err error) {
+	if t.ctx.Err() != nil {
+		return
 	}
-	return as, errors.Join(errs...)
+	text := err.Error()
+	if op := (*net.OpError)(nil); errors.As(err, &op) {
+		text = op.Err.Error() // without the port numbers, which always differ
+	}
+	p.mu.Lock()
+	p.status.Err = fmt.Errorf("%s: %w", where, err)
+	if errors.Is(err, errHello) {
+		p.status.Refused = p.status.Err
+	}
+	repeated := p.reported[text]
+	if p.reported == nil || len(p.reported) > 16 {
+		p.reported = make(map[string]bool)
+	}
+	p.reported[text] = true
+	p.mu.Unlock()
+	level := endpoint.Level(repeated)
+	t.cfg.Logger.Log(context.Background(), level, "no connection", "peer", p.name, "at", where, "reason", err)
+}
+
+// refused notes that an unknown caller was turned away. Such callers must not fill the log.
+func (t *Transport) refused(from string, err error) {
+	if t.ctx.Err() != nil {
+		return
+	}
+	now := time.Now()
+	t.mu.Lock()
+	repeated := now.Sub(t.warned) < t.cfg.timing.refusals
+	if !repeated {
+		t.warned = now
+	}
+	t.mu.Unlock()
+	t.cfg.Logger.Log(context.Background(), endpoint.Level(repeated), "caller refused", "at", from, "reason", err)
 }

@@ -1,7 +1,6 @@
 package ws
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -10,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -49,13 +47,13 @@ func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 	for i, p := range t.sorted {
 		answers[i] = Answer{Name: p.name, Err: errors.New("it has no address")}
 		wg.Go(func() {
-			for _, a := range p.where() {
+			for _, address := range p.config.Load().Addresses {
 				start := time.Now()
-				err := t.probe(ctx, p, a)
+				err := t.probe(ctx, p, address)
 				if answers[i].Refused && err != nil {
 					continue // the first refusal tells more than an absent peer
 				}
-				answers[i] = Answer{Name: p.name, Where: a.url, Took: time.Since(start), Err: err,
+				answers[i] = Answer{Name: p.name, Where: address, Took: time.Since(start), Err: err,
 					Refused: errors.As(err, new(pinError)) || errors.Is(err, errHello) ||
 						errors.As(err, new(tls.RecordHeaderError))}
 				if err == nil {
@@ -68,17 +66,16 @@ func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 	return answers, nil
 }
 
-// probe asks the peer at one address.
-func (t *Transport) probe(ctx context.Context, p *peer, a address) error {
-	ctx, cancel := context.WithTimeout(ctx, t.timing.handshake)
+func (t *Transport) probe(ctx context.Context, p *peer, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, t.cfg.timing.handshake)
 	defer cancel()
-	l, err := t.connect(ctx, p, a)
+	l, err := t.connect(ctx, p, address)
 	if err != nil {
 		return err
 	}
 	defer l.tcp.Close()
 	defer context.AfterFunc(ctx, func() { l.tcp.Close() })()
-	err = t.exchange(l.secure, p, a)
+	err = t.exchange(l.secure, p, address)
 	if ctx.Err() != nil && !errors.Is(err, errHello) && !errors.As(err, new(pinError)) {
 		return fmt.Errorf("no answer: %w", ctx.Err())
 	}
@@ -86,20 +83,17 @@ func (t *Transport) probe(ctx context.Context, p *peer, a address) error {
 }
 
 // exchange swaps hellos over an authenticated connection.
-func (t *Transport) exchange(secure net.Conn, p *peer, a address) error {
+func (t *Transport) exchange(secure net.Conn, p *peer, address string) error {
 	hello, err := t.hellos.For(p.name)
 	if err != nil {
 		return err
 	}
-	r, err := http.NewRequest(http.MethodPost, a.url, bytes.NewReader(hello))
+	r, err := http.NewRequest(http.MethodPost, address, bytes.NewReader(hello))
 	if err != nil {
 		return err
 	}
 	r.Close = true
-	if err := r.Write(secure); err != nil {
-		return t.explainRefusal(err)
-	}
-	resp, err := http.ReadResponse(bufio.NewReader(io.LimitReader(secure, maxAnswer+endpoint.MaxHello)), r)
+	resp, _, err := ask(secure, r, http.StatusOK)
 	if err != nil {
 		return t.explainRefusal(err)
 	}
@@ -108,13 +102,7 @@ func (t *Transport) exchange(secure net.Conn, p *peer, a address) error {
 	if err != nil {
 		return err
 	}
-	text := strings.ToValidUTF8(strings.TrimSpace(string(body[:min(len(body), 1<<10)])), "?")
-	switch {
-	case resp.StatusCode == http.StatusConflict:
-		return fmt.Errorf("the other end: %w: %s", errHello, strings.TrimPrefix(text, errHello.Error()+": "))
-	case resp.StatusCode != http.StatusOK:
-		return fmt.Errorf("the other end answers %s: %q", resp.Status, text)
-	case len(body) > endpoint.MaxHello:
+	if len(body) > endpoint.MaxHello {
 		return fmt.Errorf("a hello of more than %d bytes", endpoint.MaxHello)
 	}
 	if err := t.hellos.Check(p.name, body); err != nil {

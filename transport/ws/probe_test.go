@@ -59,7 +59,7 @@ func TestProbe(t *testing.T) {
 	for _, n := range []node{a, c} {
 		if s := n.Peers()[0]; s.Connected || s.Err != nil || s.Refused != nil || !s.Since.IsZero() ||
 			n.log.count("peer=b") != 0 {
-			t.Errorf("%s remembers a probe: %+v\n%s", n.name, s, n.log.text.String())
+			t.Errorf("%s remembers a probe: %+v\n%s", n.cfg.Name, s, n.log.text.String())
 		}
 	}
 }

@@ -66,10 +66,10 @@ func proxy(t *testing.T, open func(in net.Conn) (near, far net.Conn, err error))
 func exchange(t *testing.T, a, b node) {
 	t.Helper()
 	big := bytes.Repeat([]byte("frame"), 50_000)
-	a.send(t, b.name, big)
-	b.expect(t, a.name, big)
-	b.send(t, a.name, big)
-	a.expect(t, b.name, big)
+	a.send(t, b.cfg.Name, big)
+	b.expect(t, a.cfg.Name, big)
+	b.send(t, a.cfg.Name, big)
+	a.expect(t, b.cfg.Name, big)
 }
 
 func TestThroughTCPProxy(t *testing.T) {

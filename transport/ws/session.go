@@ -3,93 +3,61 @@ package ws
 import (
 	"errors"
 	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-var errReplaced = errors.New("replaced by a newer connection of the same peer")
+var (
+	// errHello marks that a hello was refused. The other end recognizes it by its text.
+	errHello = errors.New("hello refused")
 
-// grantAt is from how many frames on the peer is told at once that there is room for them. Fewer are announced with the
-// next frame or keepalive.
+	errReplaced = errors.New("replaced by a newer connection of the same peer")
+	errUnpinned = errors.New("the key of this connection is no longer pinned")
+	errMoved    = errors.New("the peer is elsewhere now")
+)
+
+// grantAt frames of room are announced to the peer at once, fewer with the next frame or keepalive.
 const grantAt = window / 2
 
-// A session is one connection with a peer, from the hello on. Frames flow by credit: an end sends no more than the
-// other end has room for. So the reader never waits for Recv, notices at once when the connection ends, and always sees
-// the peer's keepalives.
+// A session is one connection with a peer. Frames flow by credit, so the reader never waits for Recv, notices at once
+// when the connection ends, and always sees the peer's keepalives.
 type session struct {
-	t    *Transport
-	p    *peer
-	c    *conn
-	wake chan struct{} // a token tells the writer that grant or credit has changed
-	over chan struct{} // closed when the session no longer touches the peer
-
-	// Guarded by peer.mu.
-	grant  int   // frames we can take beyond those already allowed
-	credit int   // frames the peer lets us send
-	cause  error // why it ends
-}
-
-// begin makes c the connection of p and ends an older one first. Pins may have changed since the handshake, which is
-// the error: from here on [Transport.Update] finds the session.
-func (t *Transport) begin(p *peer, c *conn) (*session, error) {
-	s := &session{t: t, p: p, c: c, wake: make(chan struct{}, 1), over: make(chan struct{})}
-	for {
-		p.mu.Lock()
-		if !hasKey(p.keys, c.key) {
-			p.mu.Unlock()
-			return nil, refusal{errUnpinned}
-		}
-		old := p.session
-		if old == nil {
-			p.session = s
-			s.grant = window - p.queued
-			p.mu.Unlock()
-			return s, nil
-		}
-		p.mu.Unlock()
-		old.end(errReplaced)
-		<-old.over
-	}
-}
-
-// detach lets the next session of the peer begin.
-func (s *session) detach() {
-	s.c.abort()
-	s.p.mu.Lock()
-	s.p.session = nil
-	s.p.mu.Unlock()
-	close(s.over)
+	t      *Transport
+	p      *peer
+	c      *conn
+	grant  atomic.Int64  // frames we can take beyond those already allowed
+	credit atomic.Int64  // frames the peer lets us send
+	wake   chan struct{} // a token tells the writer that grant or credit has changed
+	over   chan struct{} // closed when the session no longer touches the peer
+	cause  error         // why it ends; guarded by peer.mu
 }
 
 // serve runs an authenticated connection from the hello to its end. It returns for how long frames could flow, 0 if not
 // at all, and why that is over. settled is called when they can.
 func (t *Transport) serve(p *peer, c *conn, where string, settled func()) (lasted time.Duration, err error) {
-	defer c.abort()
-	// The dialing end writes first: if both did, each could wait for ever for the other to read.
-	if p.dial {
-		err = t.sendHello(p, c)
-	}
-	if err == nil {
-		err = t.receiveHello(p, c)
-	}
-	var s *session
-	if err == nil {
-		s, err = t.begin(p, c)
-	}
-	if err != nil {
-		c.stop(err, t.timing.linger)
-		return 0, err
-	}
+	s := &session{t: t, p: p, c: c, wake: make(chan struct{}, 1), over: make(chan struct{})}
 	defer s.detach()
-	if err := s.settle(); err != nil {
-		s.noteCause(err)
-		c.stop(err, t.timing.linger)
-		return 0, s.reason()
+	// The ends take turns: if both wrote, each could wait for ever for the other to read. The first credit says that the
+	// hello was accepted.
+	opening := []func() error{s.receiveHello, s.begin, s.sendHello, s.firstCredit, s.sendCredit}
+	if p.dial {
+		opening = []func() error{s.sendHello, s.receiveHello, s.begin, s.sendCredit, s.firstCredit}
+	}
+	for _, step := range opening {
+		if err := step(); err != nil {
+			s.noteCause(err)
+			c.stop(err, t.cfg.timing.linger)
+			return 0, s.reason()
+		}
 	}
 	settled()
-	c.tcp.keepAlive(t.timing.idle)
+	c.tcp.keepAlive(t.cfg.timing.idle)
 	t.connected(p, where)
 	start := time.Now()
 	s.run()
@@ -97,60 +65,82 @@ func (t *Transport) serve(p *peer, c *conn, where string, settled func()) (laste
 	return max(time.Since(start), 1), s.reason()
 }
 
-// settle finishes the exchange of hellos. The first credit says that the hello was accepted. From the hello of the
-// dialing end to the credit of the other the ends take turns.
-func (s *session) settle() error {
-	if s.p.dial {
-		if err := s.writeCredit(0); err != nil {
-			return err
-		}
-		return s.firstCredit()
-	}
-	if err := s.t.sendHello(s.p, s.c); err != nil {
-		return err
-	}
-	if err := s.firstCredit(); err != nil {
-		return err
-	}
-	return s.writeCredit(0)
-}
-
-func (s *session) firstCredit() error {
-	k, n, r, err := s.c.next()
+func (s *session) sendHello() error {
+	hello, err := s.t.hellos.For(s.p.name)
 	if err != nil {
 		return err
 	}
-	if k != kindCredit {
-		return refusal{fmt.Errorf("a message of kind %q after the hello, want %q", k, kindCredit)}
-	}
-	s.addCredit(n)
-	return s.c.readBody(r, nil)
+	return s.c.write(message{kindHello, len(hello), hello})
 }
 
-func (t *Transport) sendHello(p *peer, c *conn) error {
-	hello, err := t.hellos.For(p.name)
+func (s *session) receiveHello() error {
+	n, r, err := s.expect("the first message", kindHello)
 	if err != nil {
 		return err
-	}
-	return c.write(kindHello, len(hello), hello)
-}
-
-func (t *Transport) receiveHello(p *peer, c *conn) error {
-	k, n, r, err := c.next()
-	if err != nil {
-		return err
-	}
-	if k != kindHello {
-		return refusal{fmt.Errorf("the first message is of kind %q, want %q", k, kindHello)}
 	}
 	hello := make([]byte, n)
-	if err := c.readBody(r, hello); err != nil {
+	if err := s.c.readBody(r, hello); err != nil {
 		return err
 	}
-	if err := t.hellos.Check(p.name, hello); err != nil {
+	if err := s.t.hellos.Check(s.p.name, hello); err != nil {
 		return refusal{fmt.Errorf("%w: %w", errHello, err)}
 	}
 	return nil
+}
+
+// begin makes this the session of its peer and ends an older one first. Pins may have changed since the handshake,
+// which is the error: from here on [Transport.Update] finds the session.
+func (s *session) begin() error {
+	for {
+		s.p.mu.Lock()
+		old, pinned := s.p.session, s.p.pins(s.c.key)
+		if pinned && old == nil {
+			s.p.session = s
+			s.grant.Store(int64(window - s.p.queued))
+		}
+		s.p.mu.Unlock()
+		if !pinned {
+			return refusal{errUnpinned}
+		}
+		if old == nil {
+			return nil
+		}
+		old.end(errReplaced)
+		<-old.over
+	}
+}
+
+// detach ends the connection and lets the next session of the peer begin.
+func (s *session) detach() {
+	s.c.abort()
+	s.p.mu.Lock()
+	if s.p.session == s {
+		s.p.session = nil
+	}
+	s.p.mu.Unlock()
+	close(s.over)
+}
+
+func (s *session) firstCredit() error {
+	n, r, err := s.expect("the message after the hello", kindCredit)
+	if err != nil {
+		return err
+	}
+	return s.takeCredit(n, r)
+}
+
+// expect reads the header of a message of the opening.
+func (s *session) expect(which string, want kind) (number int, body io.Reader, err error) {
+	k, number, body, err := s.c.next()
+	if err == nil && k != want {
+		err = refusal{fmt.Errorf("%s is of kind %q, want %q", which, k, want)}
+	}
+	return number, body, err
+}
+
+// sendCredit tells the peer how many more frames there is room for; 0 is a keepalive.
+func (s *session) sendCredit() error {
+	return s.c.write(message{kindCredit, int(s.grant.Swap(0)), nil})
 }
 
 // run moves frames both ways until the connection ends.
@@ -161,7 +151,7 @@ func (s *session) run() {
 		err := s.read()
 		s.noteCause(err)
 		close(readOver)
-		s.c.stop(err, s.t.timing.linger) // and with it a write that may be waiting
+		s.c.stop(err, s.t.cfg.timing.linger) // and with it a write that may be waiting
 	}()
 	err := s.write(readOver)
 	if err != nil {
@@ -170,134 +160,109 @@ func (s *session) run() {
 	select {
 	case <-readOver:
 	default:
-		if errors.Is(err, transport.ErrClosed) {
-			s.c.finish(s.t.timing.linger)
-		}
-		s.c.tcp.Close()
+		s.c.stop(err, s.t.cfg.timing.linger)
 	}
 	<-stopped
 }
 
-// read receives messages.
 func (s *session) read() error {
 	for {
 		k, n, r, err := s.c.next()
+		switch {
+		case err != nil:
+		case k == kindCredit:
+			err = s.takeCredit(n, r)
+		case k == kindFrame:
+			err = s.takeFrame(n, r)
+		default:
+			err = refusal{errors.New("a second hello")}
+		}
 		if err != nil {
 			return err
-		}
-		switch k {
-		case kindCredit:
-			if err := s.c.readBody(r, nil); err != nil {
-				return err
-			}
-			s.addCredit(n)
-		case kindFrame:
-			if !s.p.enqueue() {
-				return refusal{fmt.Errorf("a frame beyond the %d there is room for", window)}
-			}
-			frame := s.t.pool.take(n)
-			if err := s.c.readBody(r, frame); err != nil {
-				s.t.pool.put(frame)
-				s.p.dequeue()
-				return err
-			}
-			s.t.inbox.Put(s.p.name, frame)
-		default:
-			return refusal{errors.New("a second hello")}
 		}
 	}
 }
 
-// write sends frames, grants and keepalives until the connection fails, readOver is closed or the transport is. The
-// error is nil if the reader knows what happened.
-func (s *session) write(readOver <-chan struct{}) error {
-	keepalive := time.NewTicker(s.t.timing.keepalive)
+func (s *session) takeCredit(n int, r io.Reader) error {
+	if err := s.c.readBody(r, nil); err != nil {
+		return err
+	}
+	s.credit.Add(int64(n))
+	endpoint.Offer(s.wake, struct{}{})
+	return nil
+}
+
+func (s *session) takeFrame(n int, r io.Reader) error {
+	if !s.p.enqueue() {
+		return refusal{fmt.Errorf("a frame beyond the %d there is room for", window)}
+	}
+	frame := s.t.pool.take(n)
+	if err := s.c.readBody(r, frame); err != nil {
+		s.t.pool.put(frame)
+		s.p.dequeue(false)
+		return err
+	}
+	s.t.inbox.Put(s.p.name, frame)
+	return nil
+}
+
+// write sends frames, grants and keepalives to the end of the connection. The error is nil if the reader knows it.
+func (s *session) write(readOver <-chan struct{}) (err error) {
+	keepalive := time.NewTicker(s.t.cfg.timing.keepalive)
 	defer keepalive.Stop()
-	for {
+	for err == nil {
 		var out <-chan []byte
-		if s.hasCredit() {
+		if s.credit.Load() > 0 {
 			if s.p.resend {
-				s.t.log.Debug("sending a frame again", "peer", s.p.name, "bytes", len(s.p.frame))
+				s.t.cfg.Logger.Debug("sending a frame again", "peer", s.p.name, "bytes", len(s.p.frame))
 				s.p.resend = false
-				if err := s.writeFrame(); err != nil {
-					s.t.log.Warn("frame lost", "peer", s.p.name, "bytes", len(s.p.frame))
-					return err
+				if err = s.writeFrame(); err != nil {
+					s.t.cfg.Logger.Warn("frame lost", "peer", s.p.name, "bytes", len(s.p.frame))
 				}
 				continue
 			}
 			out = s.p.out
 		}
-		var err error
 		select {
 		case s.p.frame = <-out:
 			err = s.writeFrame()
 			s.p.resend = err != nil
 		case <-s.wake:
-			err = s.writeCredit(grantAt)
+			if s.grant.Load() >= grantAt {
+				err = s.sendCredit()
+			}
 		case <-keepalive.C:
-			err = s.writeCredit(0)
+			err = s.sendCredit()
 		case <-readOver:
 			return nil
 		case <-s.t.ctx.Done():
 			err = transport.ErrClosed
 		}
-		if err != nil {
-			return err
-		}
 	}
+	return err
 }
 
+// writeFrame sends the current frame, and with it how many more there is room for, unless that is 0.
 func (s *session) writeFrame() error {
-	s.p.mu.Lock()
-	s.credit--
-	s.p.mu.Unlock()
-	err := s.c.writeFrame(s.takeGrant(), s.p.frame)
+	s.credit.Add(-1)
+	messages := []message{{kindCredit, int(s.grant.Swap(0)), nil}, {kindFrame, len(s.p.frame), s.p.frame}}
+	if messages[0].number == 0 {
+		messages = messages[1:]
+	}
+	err := s.c.write(messages...)
 	if err == nil {
 		s.p.frame = nil
 	}
 	return err
 }
 
-// writeCredit tells the peer how many more frames there is room for, if it is at least least.
-func (s *session) writeCredit(least int) error {
-	s.p.mu.Lock()
-	enough := s.grant >= least
-	s.p.mu.Unlock()
-	if !enough {
-		return nil
-	}
-	return s.c.write(kindCredit, s.takeGrant(), nil)
-}
-
-// takeGrant returns the room that the peer has not been told of.
-func (s *session) takeGrant() (n int) {
-	s.p.mu.Lock()
-	defer s.p.mu.Unlock()
-	n, s.grant = s.grant, 0
-	return n
-}
-
-func (s *session) hasCredit() bool {
-	s.p.mu.Lock()
-	defer s.p.mu.Unlock()
-	return s.credit > 0
-}
-
-func (s *session) addCredit(n int) {
-	s.p.mu.Lock()
-	s.credit = min(s.credit+n, endpoint.LargestMaxFrame)
-	s.p.mu.Unlock()
-	endpoint.Offer(s.wake, struct{}{})
-}
-
-// end ends the session for a reason.
 func (s *session) end(cause error) {
 	s.noteCause(cause)
 	s.c.tcp.Close()
 }
 
-// noteCause notes why the session ends, if it is err. A decision of one of the ends explains more than the broken pipe
-// that follows from it; apart from that the first reason counts.
+// noteCause notes why the session ends: the first reason, but a decision of one of the ends explains more than the
+// broken pipe that follows from it.
 func (s *session) noteCause(err error) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
@@ -311,9 +276,45 @@ func deliberate(err error) bool {
 		errors.As(err, new(closedError)) || errors.As(err, new(refusal))
 }
 
-// reason returns the cause noted.
 func (s *session) reason() error {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
 	return s.cause
+}
+
+// bufferPool keeps frames that the application is done with; later ones of about the same length are read into them.
+type bufferPool struct {
+	mu     sync.Mutex
+	frames [][]byte // oldest first, at most limit
+	limit  int
+}
+
+const smallFrame = 1 << 10 // bytes, up to which a frame is not worth keeping
+
+// take returns a slice of n bytes with arbitrary content.
+func (s *bufferPool) take(n int) []byte {
+	if n > smallFrame {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for i, f := range slices.Backward(s.frames) {
+			if n <= cap(f) && cap(f)/2 <= n {
+				s.frames = slices.Delete(s.frames, i, i+1)
+				return f[:n]
+			}
+		}
+	}
+	return make([]byte, n)
+}
+
+// put keeps a frame. If there are too many the oldest is dropped.
+func (s *bufferPool) put(f []byte) {
+	if cap(f) <= smallFrame || s.limit == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.frames) == s.limit {
+		s.frames = slices.Delete(s.frames, 0, 1)
+	}
+	s.frames = append(s.frames, f)
 }

@@ -12,43 +12,31 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// serverTLS admits callers that prove to hold a key that is pinned for some peer.
-func (t *Transport) serverTLS() *tls.Config {
+// tls returns the configuration of an end that admits whom verify admits. Keys are pinned: chains, names and dates are
+// not checked, and sessions are not resumed.
+func (t *Transport) tls(verify func(tls.ConnectionState) error) *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
 		Certificates:           []tls.Certificate{t.cert},
 		ClientAuth:             tls.RequireAnyClientCert,
 		SessionTicketsDisabled: true,
+		InsecureSkipVerify:     true,
+		VerifyConnection:       verify,
 
 		DynamicRecordSizingDisabled: true, // a message is of use only when all of it has arrived
-		VerifyConnection: func(cs tls.ConnectionState) error {
-			_, err := t.caller(cs)
-			return err
-		},
 	}
 }
 
-// clientTLS admits one peer. It offers no session to resume: it has no session cache.
-func (t *Transport) clientTLS(p *peer, serverName string) *tls.Config {
-	return &tls.Config{
-		MinVersion:   tls.VersionTLS13,
-		Certificates: []tls.Certificate{t.cert},
-		ServerName:   serverName,
-
-		DynamicRecordSizingDisabled: true,
-		InsecureSkipVerify:          true, // of chains, names and dates: VerifyConnection checks the key
-		VerifyConnection: func(cs tls.ConnectionState) error {
-			pins := p.pins()
-			key, err := presentedKey(cs)
-			if err == nil {
-				if hasKey(pins, key) {
-					return nil
-				}
-				err = errors.New("presents the key " + t.describeKey(key))
-			}
-			return pinError{fmt.Errorf("peer %q %w; pinned for it: %s; %s", p.name, err, formatKeys(pins), proxyHint)}
-		},
+// verifyPeer admits one peer, which this end has dialed.
+func (t *Transport) verifyPeer(p *peer, cs tls.ConnectionState) error {
+	key, err := presentedKey(cs)
+	if err == nil {
+		if p.pins(key) {
+			return nil
+		}
+		err = errors.New("presents the key " + t.describeKey(key))
 	}
+	return pinError{fmt.Errorf("peer %q %w; pinned for it: %s; %s", p.name, err, p.formatKeys(), proxyHint)}
 }
 
 // pinError says that one of the ends does not have the key that the other has pinned for it.
@@ -63,14 +51,14 @@ const proxyHint = "either a pin is out of date, or the address leads elsewhere, 
 func (t *Transport) caller(cs tls.ConnectionState) (*peer, error) {
 	key, err := presentedKey(cs)
 	if err == nil {
-		if p := (*t.byKey.Load())[string(key)]; p != nil {
+		if p := t.owner(key); p != nil {
 			return p, nil
 		}
 		err = fmt.Errorf("presents the key %s, pinned for no peer", t.describeKey(key))
 	}
 	var pins []string
 	for _, p := range t.sorted {
-		pins = append(pins, fmt.Sprintf("%s for %q", formatKeys(p.pins()), p.name))
+		pins = append(pins, fmt.Sprintf("%s for %q", p.formatKeys(), p.name))
 	}
 	return nil, fmt.Errorf("the caller %w; pinned are: %s; %s", err, strings.Join(pins, ", "), proxyHint)
 }
@@ -87,28 +75,37 @@ func presentedKey(cs tls.ConnectionState) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// describeKey writes a key and, if it is known, whose it is.
 func (t *Transport) describeKey(key ed25519.PublicKey) string {
 	text := transport.FormatKey(key)
 	if key.Equal(t.public) {
 		return text + " (our own)"
 	}
-	if p := (*t.byKey.Load())[string(key)]; p != nil {
+	if p := t.owner(key); p != nil {
 		return fmt.Sprintf("%s (of %q)", text, p.name)
 	}
 	return text
 }
 
-func formatKeys(keys []ed25519.PublicKey) string {
+// owner returns the peer that a key is pinned for; nil if there is none.
+func (t *Transport) owner(key ed25519.PublicKey) *peer {
+	for _, p := range t.sorted {
+		if p.pins(key) {
+			return p
+		}
+	}
+	return nil
+}
+
+func (p *peer) formatKeys() string {
 	var text []string
-	for _, k := range keys {
+	for _, k := range p.config.Load().Keys {
 		text = append(text, transport.FormatKey(k))
 	}
 	return strings.Join(text, " or ")
 }
 
-// explainRefusal says what a failed handshake means. A TLS alert from the other end is about a pin: there is no other
-// certificate trouble. A caller without a certificate, which TLS itself turns away, may be a proxy.
+// explainRefusal says what a failed handshake means. An alert from the other end is about a pin: there is no other
+// certificate trouble. A caller without a certificate may be a proxy.
 func (t *Transport) explainRefusal(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "remote error" {
@@ -121,10 +118,9 @@ func (t *Transport) explainRefusal(err error) error {
 	return err
 }
 
-// The parts of a self-signed Ed25519 certificate (RFC 5280 in DER, with the algorithm identifiers of RFC 8410) around
-// the key and the signature: version 3, serial number 1, no names, no extensions, from 1970 to 9999-12-31 23:59:59,
-// which section 4.1.2.5 defines as no expiry. Only this one shape is needed, and a general encoder takes 130 KB of
-// every program.
+// The parts of a self-signed Ed25519 certificate (RFC 5280 in DER, algorithm identifiers of RFC 8410) around key and
+// signature: version 3, serial number 1, no names, no extensions, no expiry (section 4.1.2.5). A general encoder would
+// take 130 KB of every program.
 const (
 	ed25519ID = "\x30\x05\x06\x03\x2b\x65\x70"
 

@@ -1,10 +1,10 @@
 package ws
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/transport"
@@ -26,19 +25,14 @@ import (
 // than a TLS record has come; a test holds this to 48 and 96 KiB. While a message is written up to 150 KiB more are in
 // use, from pools that all connections share. TLS and websockets add 0.2 % to a frame of 40 KB.
 type Transport struct {
-	name     string
-	public   ed25519.PublicKey
-	cert     tls.Certificate
-	maxFrame int
-	hellos   endpoint.Hellos
-	log      *slog.Logger
-	timing   timing
-	dialTCP  func(ctx context.Context, network, address string) (net.Conn, error)
+	cfg    Config // with its defaults
+	public ed25519.PublicKey
+	cert   tls.Certificate
+	hellos endpoint.Hellos
 
 	peers    map[string]*peer
-	byKey    atomic.Pointer[map[string]*peer] // by the bytes of a public key; the map is never changed
-	sorted   []*peer                          // by name
-	updating sync.Mutex                       // held by Update
+	sorted   []*peer    // by name
+	updating sync.Mutex // held by Update and SetAddresses
 
 	inbox      *endpoint.Inbox // at most window frames of each peer
 	pool       bufferPool
@@ -58,12 +52,6 @@ var (
 	_ transport.Transport = (*Transport)(nil)
 	_ transport.Notifier  = (*Transport)(nil)
 	_ transport.Recycler  = (*Transport)(nil)
-)
-
-// What ends a connection to a peer that has other keys or addresses now.
-var (
-	errUnpinned = errors.New("the key of this connection is no longer pinned")
-	errMoved    = errors.New("the peer is elsewhere now")
 )
 
 // New checks the whole configuration, reporting all faults at once, listens, and starts to connect. The slices in cfg
@@ -95,59 +83,39 @@ func build(cfg Config) (*Transport, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	cfg.MaxFrame = cmp.Or(cfg.MaxFrame, endpoint.DefaultMaxFrame)
+	cfg.timing = cmp.Or(cfg.timing, defaultTiming)
+	if cfg.dial == nil {
+		cfg.dial = new(net.Dialer).DialContext
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
 	t := &Transport{
-		name:       cfg.Name,
+		cfg:        cfg,
 		public:     cfg.Key.Public().(ed25519.PublicKey),
 		cert:       selfSigned(cfg.Key),
-		maxFrame:   cfg.MaxFrame,
 		hellos:     endpoint.Hellos{Make: cfg.Hello, Accept: cfg.CheckHello},
-		log:        cfg.Logger,
-		timing:     cfg.timing,
-		dialTCP:    cfg.dial,
 		peers:      make(map[string]*peer),
 		inbox:      endpoint.NewInbox(),
 		pool:       bufferPool{limit: len(cfg.Peers)},
 		handshakes: handshakeLimiter{slots: make(chan struct{}, 2*handshakeLimit)},
 		opened:     make(chan string, 4*len(cfg.Peers)),
 	}
-	if t.maxFrame == 0 {
-		t.maxFrame = endpoint.DefaultMaxFrame
-	}
-	if t.timing == (timing{}) {
-		t.timing = defaultTiming
-	}
-	if t.dialTCP == nil {
-		t.dialTCP = new(net.Dialer).DialContext
-	}
-	if t.log == nil {
-		t.log = slog.New(slog.DiscardHandler)
-	}
 	for _, c := range cfg.Peers {
 		p := &peer{
 			name:   c.Name,
-			dial:   t.name < c.Name,
+			dial:   t.cfg.Name < c.Name,
 			out:    make(chan []byte),
 			redial: make(chan struct{}, 1),
 			status: transport.PeerStatus{Name: c.Name},
 		}
-		p.set(c)
+		p.configure(c)
 		t.peers[c.Name] = p
 		t.sorted = append(t.sorted, p)
 	}
 	slices.SortFunc(t.sorted, func(a, b *peer) int { return strings.Compare(a.name, b.name) })
-	t.indexKeys()
 	return t, nil
-}
-
-// indexKeys has callers found by the keys that are pinned now.
-func (t *Transport) indexKeys() {
-	byKey := make(map[string]*peer)
-	for _, p := range t.sorted {
-		for _, k := range p.pins() {
-			byKey[string(k)] = p
-		}
-	}
-	t.byKey.Store(&byKey)
 }
 
 // Addr returns the address that is listened on as peers on this machine could dial it, "wss://host:port/"; it is empty
@@ -169,13 +137,16 @@ func (t *Transport) SetAddresses(peer string, addresses ...string) error {
 	if p == nil {
 		return fmt.Errorf("ws: set addresses: no peer %q", peer)
 	}
-	as, err := parseAddresses(addresses)
-	if err != nil {
-		return fmt.Errorf("ws: set addresses of peer %q: %w", peer, err)
+	t.updating.Lock()
+	defer t.updating.Unlock()
+	c := *p.config.Load()
+	c.Addresses = addresses
+	faults := endpoint.Faults{Prefix: "ws: set addresses: "}
+	checkAddresses(&faults, c)
+	if err := faults.Err(); err != nil {
+		return err
 	}
-	p.mu.Lock()
-	p.addresses = as
-	p.mu.Unlock()
+	p.configure(c)
 	endpoint.Offer(p.redial, struct{}{})
 	return nil
 }
@@ -191,8 +162,8 @@ func (t *Transport) SetAddresses(peer string, addresses ...string) error {
 // once. The slices are copied.
 func (t *Transport) Update(peers []Peer) error {
 	faults := endpoint.Faults{Prefix: "ws: update: "}
-	checkPeers(&faults, t.name, t.public, peers)
-	faults.CheckSame(t.name, slices.Sorted(maps.Keys(t.peers)), peers)
+	checkPeers(&faults, t.cfg.Name, t.public, peers)
+	faults.CheckSame(t.cfg.Name, slices.Sorted(maps.Keys(t.peers)), peers)
 	if err := faults.Err(); err != nil {
 		return err
 	}
@@ -200,21 +171,18 @@ func (t *Transport) Update(peers []Peer) error {
 	defer t.updating.Unlock()
 	for _, c := range peers {
 		p := t.peers[c.Name]
-		changed, s := p.set(c)
-		if s != nil {
-			dialed := func(a address) bool { return a.url == s.c.dialed }
-			switch {
-			case !hasKey(p.pins(), s.c.key):
-				s.end(errUnpinned)
-			case s.c.dialed != "" && !slices.ContainsFunc(p.where(), dialed):
-				s.end(errMoved)
-			}
+		changed, s := p.configure(c)
+		switch {
+		case s == nil:
+		case !p.pins(s.c.key):
+			s.end(errUnpinned)
+		case s.c.dialed != "" && !slices.Contains(c.Addresses, s.c.dialed):
+			s.end(errMoved)
 		}
 		if changed {
 			endpoint.Offer(p.redial, struct{}{})
 		}
 	}
-	t.indexKeys() // begin checks the key again of a caller who was found before
 	return nil
 }
 
@@ -226,9 +194,9 @@ func (t *Transport) Send(ctx context.Context, to string, frame []byte) error {
 	case t.ctx.Err() != nil:
 		return fmt.Errorf("ws: send to %q: %w", to, transport.ErrClosed)
 	case p == nil:
-		return fmt.Errorf("ws: send to %q: not a neighbor of %q", to, t.name)
-	case len(frame) > t.maxFrame:
-		return fmt.Errorf("ws: send to %q: frame of %d bytes, want at most %d", to, len(frame), t.maxFrame)
+		return fmt.Errorf("ws: send to %q: not a neighbor of %q", to, t.cfg.Name)
+	case len(frame) > t.cfg.MaxFrame:
+		return fmt.Errorf("ws: send to %q: frame of %d bytes, want at most %d", to, len(frame), t.cfg.MaxFrame)
 	case ctx.Err() != nil:
 		return fmt.Errorf("ws: send to %q, %s: %w", to, p.state(), ctx.Err())
 	}
@@ -248,20 +216,20 @@ func (t *Transport) Recv(ctx context.Context) (from string, frame []byte, err er
 	if err != nil {
 		return "", nil, fmt.Errorf("ws: receive: %w", err)
 	}
-	t.peers[it.From].received()
+	t.peers[it.From].dequeue(true)
 	return it.From, it.Frame, nil
 }
 
 // Recycle implements [transport.Recycler]. As many frames are kept for use as there are peers, the newest. Frames of at
 // most 1 KiB are not kept.
 func (t *Transport) Recycle(frame []byte) {
-	if cap(frame) <= t.maxFrame {
+	if cap(frame) <= t.cfg.MaxFrame {
 		t.pool.put(frame)
 	}
 }
 
 // MaxFrame implements [transport.Transport].
-func (t *Transport) MaxFrame() int { return t.maxFrame }
+func (t *Transport) MaxFrame() int { return t.cfg.MaxFrame }
 
 // Close implements [transport.Transport]. Connections are given two seconds to deliver what has been sent.
 func (t *Transport) Close() error {
@@ -270,7 +238,7 @@ func (t *Transport) Close() error {
 		t.listener.Close()
 	}
 	// A session that is in the middle of a frame ends in order only after it.
-	timer := time.AfterFunc(t.timing.linger, func() {
+	timer := time.AfterFunc(t.cfg.timing.linger, func() {
 		for _, p := range t.sorted {
 			p.mu.Lock()
 			if p.session != nil {

@@ -28,11 +28,8 @@ const (
 
 // Address names one stream of draws. Fields that a purpose has no use for stay zero.
 type Address struct {
-	Purpose   Purpose
-	Client    uint32
-	Round     uint32
-	Step      uint32
-	Component uint32
+	Purpose                        Purpose
+	Client, Round, Step, Component uint32
 }
 
 // Stream is the sequence of draws at one address. It is a small value without references; copying it copies its
@@ -52,10 +49,7 @@ func New(seed uint64, a Address) Stream {
 	// One block under the seed's own key turns (purpose, client) into the key of a family of streams; the other
 	// coordinates and the block number are that family's counter.
 	k := philox([4]uint32{uint32(a.Purpose), a.Client, 0x53504144, 0}, [2]uint32{uint32(seed), uint32(seed >> 32)})
-	return Stream{
-		key: [2]uint32{k[0], k[1]},
-		ctr: [4]uint32{0, a.Component, a.Step, a.Round},
-	}
+	return Stream{key: [2]uint32(k[:2]), ctr: [4]uint32{0, a.Component, a.Step, a.Round}}
 }
 
 // Uint32 returns 32 uniform bits.
@@ -92,8 +86,8 @@ func (s *Stream) Fill(dst []uint64) {
 	}
 }
 
-// Read fills p with uniform bytes, the words in little-endian order; it never fails. It makes a Stream an [io.Reader].
-// A last piece of a word uses the whole word, so that the bytes depend on the lengths of the calls.
+// Read fills p with uniform bytes, the words in little-endian order; it never fails. A last piece of a word uses the
+// whole word, so that the bytes depend on the lengths of the calls.
 func (s *Stream) Read(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {
@@ -107,13 +101,12 @@ func (s *Stream) Read(p []byte) (int, error) {
 // IntN returns a uniform integer in [0, n), without bias (Lemire, "Fast random integer generation in an interval",
 // 2019). n must be in [1, 2^32).
 func (s *Stream) IntN(n int) int {
-	hi, lo := bits.Mul32(s.Uint32(), uint32(n))
-	if lo < uint32(n) {
-		for threshold := -uint32(n) % uint32(n); lo < threshold; {
-			hi, lo = bits.Mul32(s.Uint32(), uint32(n))
+	for {
+		hi, lo := bits.Mul32(s.Uint32(), uint32(n))
+		if lo >= uint32(n) || lo >= -uint32(n)%uint32(n) {
+			return int(hi)
 		}
 	}
-	return int(hi)
 }
 
 // Float64 returns a uniform number in [0, 1) with 53 random bits.
@@ -167,4 +160,40 @@ func (s *Stream) Shuffle(n int, swap func(i, j int)) {
 	for i := n - 1; i > 0; i-- {
 		swap(i, s.IntN(i+1))
 	}
+}
+
+// Philox4x32-10 constants: two multipliers and the Weyl sequence of the key schedule.
+const (
+	philoxM0 = 0xD2511F53
+	philoxM1 = 0xCD9E8D57
+	philoxW0 = 0x9E3779B9
+	philoxW1 = 0xBB67AE85
+)
+
+// philox returns the block that Philox4x32-10 assigns to a counter under a key.
+func philox(ctr [4]uint32, key [2]uint32) [4]uint32 {
+	for range 10 {
+		hi0, lo0 := bits.Mul32(philoxM0, ctr[0])
+		hi1, lo1 := bits.Mul32(philoxM1, ctr[2])
+		ctr = [4]uint32{hi1 ^ ctr[1] ^ key[0], lo1, hi0 ^ ctr[3] ^ key[1], lo0}
+		key[0] += philoxW0
+		key[1] += philoxW1
+	}
+	return ctr
+}
+
+// philox2 is philox on two counters at once: the processor works on one while the other waits for its products.
+func philox2(a, b [4]uint32, key [2]uint32) ([4]uint32, [4]uint32) {
+	a0, a1, a2, a3 := a[0], a[1], a[2], a[3]
+	b0, b1, b2, b3 := b[0], b[1], b[2], b[3]
+	k0, k1 := key[0], key[1]
+	for range 10 {
+		pa, qa := uint64(philoxM0)*uint64(a0), uint64(philoxM1)*uint64(a2)
+		pb, qb := uint64(philoxM0)*uint64(b0), uint64(philoxM1)*uint64(b2)
+		a0, a1, a2, a3 = uint32(qa>>32)^a1^k0, uint32(qa), uint32(pa>>32)^a3^k1, uint32(pa)
+		b0, b1, b2, b3 = uint32(qb>>32)^b1^k0, uint32(qb), uint32(pb>>32)^b3^k1, uint32(pb)
+		k0 += philoxW0
+		k1 += philoxW1
+	}
+	return [4]uint32{a0, a1, a2, a3}, [4]uint32{b0, b1, b2, b3}
 }

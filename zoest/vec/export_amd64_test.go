@@ -4,6 +4,25 @@ package vec
 
 var isaName = [...]string{isaGo: "Go", isaAVX2: "AVX2", isaAVX512: "AVX512"}
 
+// The variants, which the kernels jump to.
+
+func dotAVX2(x, y []float32) float64
+func dotAVX512(x, y []float32) float64
+func axpyAVX2(y []float32, a float32, x []float32)
+func axpyAVX512(y []float32, a float32, x []float32)
+func scaleAVX2(y []float32, a float32)
+func scaleAVX512(y []float32, a float32)
+func stepAVX2(phi []float32, eta float32, v []float32, c float32, p []float32)
+func stepAVX512(phi []float32, eta float32, v []float32, c float32, p []float32)
+func replaceAVX2(a, v, abar, q []float32, byB, byM float32)
+func replaceAVX512(a, v, abar, q []float32, byB, byM float32)
+func signAxpyAVX2(y []float32, a float32, signs []uint64)
+func signAxpyAVX512(y []float32, a float32, signs []uint64)
+func signPerturbAVX2(y, x []float32, mu float32, signs []uint64)
+func signPerturbAVX512(y, x []float32, mu float32, signs []uint64)
+func signScaleAVX2(y []float32, a float32, signs []uint64)
+func signScaleAVX512(y []float32, a float32, signs []uint64)
+
 // Variants are those that this processor can run.
 func Variants() []Kernels {
 	return []Kernels{

@@ -6,8 +6,8 @@ package vec
 func Variants() []Kernels {
 	return []Kernels{
 		Reference,
-		{"NEON", dotNEON, axpyNEON, scaleNEON, stepNEON, replaceNEON, signAxpyNEON,
-			signPerturbNEON, signScaleNEON},
+		{"NEON", dot, axpy, scale, step, replace, signAxpy,
+			signPerturb, signScale},
 	}
 }
 

@@ -2,9 +2,8 @@ package vec
 
 import "math"
 
-// The kernels in Go. They are the definition: every assembly variant gives the same bits, and a processor without one
-// runs these. A product that feeds a sum is converted to float32 (or float64) first, which forbids the compiler to fuse
-// the two.
+// The kernels in Go. They are the definition: every assembly variant gives the same bits. A product that feeds a sum is
+// converted first, which forbids the compiler to fuse the two.
 
 // The order of a reduction; see the package comment.
 const (
@@ -83,17 +82,7 @@ func replaceGo(a, v, abar, q []float32, byB, byM float32) {
 // flip returns the number with the bits b, its sign flipped if the lowest bit of w is set.
 func flip(b uint32, w uint64) float32 { return math.Float32frombits(b ^ uint32(w)<<31) }
 
-func signAxpyGo(y []float32, a float32, signs []uint64) {
-	ab := math.Float32bits(a)
-	for len(y) > 0 {
-		w, n := signs[0], min(64, len(y))
-		for i := range y[:n] {
-			y[i] += flip(ab, w)
-			w >>= 1
-		}
-		y, signs = y[n:], signs[1:]
-	}
-}
+func signAxpyGo(y []float32, a float32, signs []uint64) { signPerturbGo(y, y, a, signs) }
 
 func signPerturbGo(y, x []float32, mu float32, signs []uint64) {
 	x = x[:len(y)]

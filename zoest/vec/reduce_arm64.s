@@ -166,8 +166,8 @@ done:
 #define DOTMUL(i) \
 	FMULV(20+i, 16+i, 16+i)
 
-// func dotNEON(x, y []float32) float64
-TEXT ·dotNEON(SB), NOSPLIT, $0-56
+// func dot(x, y []float32) float64
+TEXT ·dot(SB), NOSPLIT, $0-56
 	MOVD  x_base+0(FP), R0
 	MOVD  x_len+8(FP), R4
 	MOVD  y_base+24(FP), R1

@@ -80,8 +80,8 @@ GLOBL bits<>(SB), RODATA|NOPTR, $64
 	OP(ADDSIGNED)          \
 	ST(R0, V0, V1, V2, V3)
 
-// func signAxpyNEON(y []float32, a float32, signs []uint64)
-TEXT ·signAxpyNEON(SB), NOSPLIT, $0-56
+// func signAxpy(y []float32, a float32, signs []uint64)
+TEXT ·signAxpy(SB), NOSPLIT, $0-56
 	MOVD  y_base+0(FP), R0
 	MOVD  y_len+8(FP), R4
 	MOVWU a+24(FP), R5
@@ -94,8 +94,8 @@ TEXT ·signAxpyNEON(SB), NOSPLIT, $0-56
 	OP(ADDSIGNED)           \
 	ST(R0, V0, V1, V2, V3)
 
-// func signPerturbNEON(y, x []float32, mu float32, signs []uint64)
-TEXT ·signPerturbNEON(SB), NOSPLIT, $0-80
+// func signPerturb(y, x []float32, mu float32, signs []uint64)
+TEXT ·signPerturb(SB), NOSPLIT, $0-80
 	MOVD  y_base+0(FP), R0
 	MOVD  y_len+8(FP), R4
 	MOVD  x_base+24(FP), R1
@@ -107,8 +107,8 @@ TEXT ·signPerturbNEON(SB), NOSPLIT, $0-80
 #define SIGNSCALE(LD, LDP, ST, OP) \
 	ST(R0, V4, V5, V6, V7)
 
-// func signScaleNEON(y []float32, a float32, signs []uint64)
-TEXT ·signScaleNEON(SB), NOSPLIT, $0-56
+// func signScale(y []float32, a float32, signs []uint64)
+TEXT ·signScale(SB), NOSPLIT, $0-56
 	MOVD  y_base+0(FP), R0
 	MOVD  y_len+8(FP), R4
 	MOVWU a+24(FP), R5

@@ -160,18 +160,22 @@ func TestExportedRunTheChosenVariant(t *testing.T) {
 		for _, n := range []int{1, 2, 3, 5, 8, 10, 16, 40, 64, 128, 4096, 5000} {
 			v := [][]float32{nowhere[float32](n), make([]float32, n), make([]float32, n), make([]float32, n)}
 			signs := nowhere[uint64](vec.SignWords(n))
-			for _, k := range kernels {
-				want := strings.ToLower(k.name[:1]) + k.name[1:] + variant.Name
-				if ran := whoFaults(func() { k.run(&vec.Exported, v, 1, 1, signs) }); !slices.Contains(ran, want) {
-					t.Errorf("length %d: %s ran %q, want %s", n, k.name, ran, want)
+			check := func(called, kernel string, f func()) {
+				want := kernel + variant.Name
+				ran := whoFaults(f)
+				if variant.Name == "NEON" { // the kernel itself, which is assembly
+					want, ran = kernel, ran[:min(1, len(ran))]
+				}
+				if !slices.Contains(ran, want) {
+					t.Errorf("length %d: %s ran %q, want %s", n, called, ran, want)
 				}
 			}
-			if ran, want := whoFaults(func() { vec.Dot(v[0], v[1]) }), "dot"+variant.Name; !slices.Contains(ran, want) {
-				t.Errorf("length %d: Dot ran %q, want %s", n, ran, want)
+			for _, k := range kernels {
+				kernel := strings.ToLower(k.name[:1]) + k.name[1:]
+				check(k.name, kernel, func() { k.run(&vec.Exported, v, 1, 1, signs) })
 			}
-			if ran, want := whoFaults(func() { vec.SumSquares(v[0]) }), "dot"+variant.Name; !slices.Contains(ran, want) {
-				t.Errorf("length %d: SumSquares ran %q, want %s", n, ran, want)
-			}
+			check("Dot", "dot", func() { vec.Dot(v[0], v[1]) })
+			check("SumSquares", "dot", func() { vec.SumSquares(v[0]) })
 		}
 	}
 }

@@ -1,8 +1,12 @@
 package vec
 
-// Each function checks its arguments once: it cuts the other slices to the length of the first (with a capacity, so
-// that what lies behind a slice's length does not count), and checks for overlaps where it writes. Then it calls one of
-// several variants: the Go of generic.go, or assembly, which trusts the slices it gets.
+import (
+	"unsafe"
+)
+
+// Each function cuts the other slices to the length of the first (with a capacity, so that what lies behind a slice's
+// length does not count) and checks for overlaps where it writes. Then it calls the Go of generic.go, or assembly,
+// which trusts the slices it gets.
 
 // Dot returns the sum of x[i]*y[i], each product rounded to float32, in the order the package comment gives.
 func Dot(x, y []float32) float64 { return dot(x, y[:len(x):len(y)]) }
@@ -63,4 +67,27 @@ func SignPerturb(y, x []float32, mu float32, signs []uint64) {
 // SignScale stores a multiple of a sign vector: y[i] = a*s[i].
 func SignScale(y []float32, a float32, signs []uint64) {
 	signScale(y, a, signs[:SignWords(len(y)):len(signs)])
+}
+
+// inPlace panics if a destination and a source of the same length overlap without being the same slice: a kernel that
+// takes several elements at a time would read what it has just written, or not, depending on the processor.
+func inPlace(dst, src []float32) {
+	if unsafe.SliceData(dst) != unsafe.SliceData(src) && overlap(dst, src) {
+		panic("vec: destination and source overlap at an offset")
+	}
+}
+
+// disjoint panics if any two of four slices of the same length share an element.
+func disjoint(a, b, c, d []float32) {
+	if overlap(a, b) || overlap(a, c) || overlap(a, d) || overlap(b, c) || overlap(b, d) || overlap(c, d) {
+		panic("vec: slices overlap that must not")
+	}
+}
+
+// overlap reports whether two slices of the same length share memory. Distances are modulo the size of the address
+// space.
+func overlap(a, b []float32) bool {
+	dist := uintptr(unsafe.Pointer(unsafe.SliceData(b))) - uintptr(unsafe.Pointer(unsafe.SliceData(a)))
+	size := uintptr(len(a)) * 4
+	return dist < size || -dist < size
 }

@@ -44,8 +44,8 @@ done:                          \
 	FMULV(30, 4+i, 4+i) \
 	FADDV(4+i, i, i)
 
-// func axpyNEON(y []float32, a float32, x []float32)
-TEXT ·axpyNEON(SB), NOSPLIT, $0-56
+// func axpy(y []float32, a float32, x []float32)
+TEXT ·axpy(SB), NOSPLIT, $0-56
 	MOVD  y_base+0(FP), R0
 	MOVD  y_len+8(FP), R4
 	MOVWU a+24(FP), R5
@@ -61,8 +61,8 @@ TEXT ·axpyNEON(SB), NOSPLIT, $0-56
 #define SCALEOP(i) \
 	FMULV(30, i, i)
 
-// func scaleNEON(y []float32, a float32)
-TEXT ·scaleNEON(SB), NOSPLIT, $0-28
+// func scale(y []float32, a float32)
+TEXT ·scale(SB), NOSPLIT, $0-28
 	MOVD  y_base+0(FP), R0
 	MOVD  y_len+8(FP), R4
 	MOVWU a+24(FP), R5
@@ -82,8 +82,8 @@ TEXT ·scaleNEON(SB), NOSPLIT, $0-28
 	FMULV(30, 4+i, 4+i)  \
 	FSUBV(4+i, i, i)
 
-// func stepNEON(phi []float32, eta float32, v []float32, c float32, p []float32)
-TEXT ·stepNEON(SB), NOSPLIT, $0-88
+// func step(phi []float32, eta float32, v []float32, c float32, p []float32)
+TEXT ·step(SB), NOSPLIT, $0-88
 	MOVD  phi_base+0(FP), R0
 	MOVD  phi_len+8(FP), R4
 	MOVWU eta+24(FP), R5
@@ -112,8 +112,8 @@ TEXT ·stepNEON(SB), NOSPLIT, $0-88
 	FADDV(16+i, 4+i, 4+i) \
 	FADDV(i, 8+i, 8+i)
 
-// func replaceNEON(a, v, abar, q []float32, byB, byM float32)
-TEXT ·replaceNEON(SB), NOSPLIT, $0-104
+// func replace(a, v, abar, q []float32, byB, byM float32)
+TEXT ·replace(SB), NOSPLIT, $0-104
 	MOVD  a_base+0(FP), R0
 	MOVD  a_len+8(FP), R4
 	MOVD  v_base+24(FP), R1

@@ -6,6 +6,62 @@ import (
 	"math"
 )
 
+// Standardizer brings columns to mean 0 and variance 1.
+type Standardizer struct {
+	Mean []float64
+	Std  []float64 // population standard deviation; 0 for a column that is constant
+}
+
+// FitStandardizer measures the columns of a training set.
+func FitStandardizer(train *Data) (*Standardizer, error) {
+	if err := train.check(); err != nil {
+		return nil, err
+	}
+	mean, std := columnMeans(train), make([]float64, train.Dim)
+	varies := make([]bool, train.Dim)
+	for i := range train.Y {
+		for j, x := range train.Row(i) {
+			diff := float64(x) - mean[j]
+			std[j] += float64(diff * diff)
+			varies[j] = varies[j] || x != train.X[j]
+		}
+	}
+	for j, square := range std {
+		std[j] = 0
+		if varies[j] { // a constant column may have a tiny square left from the rounding of its mean
+			std[j] = math.Sqrt(square / float64(train.Len()))
+		}
+	}
+	return &Standardizer{Mean: mean, Std: std}, nil
+}
+
+// Apply returns a standardised copy: (x - Mean)/Std in each column, and 0 throughout a column whose Std is 0.
+func (s *Standardizer) Apply(d *Data) (*Data, error) {
+	if err := errors.Join(d.checkColumns(len(s.Mean)), d.checkColumns(len(s.Std))); err != nil {
+		return nil, err
+	}
+	return d.mapped(d.Dim, func(to, from []float32) {
+		for j, x := range from {
+			if s.Std[j] > 0 {
+				to[j] = float32((float64(x) - s.Mean[j]) / s.Std[j])
+			}
+		}
+	}), nil
+}
+
+func columnMeans(d *Data) []float64 {
+	mean := make([]float64, d.Dim)
+	for i := range d.Y {
+		for j, x := range d.Row(i) {
+			mean[j] += float64(x)
+		}
+	}
+	for j := range mean {
+		mean[j] /= float64(d.Len())
+	}
+	return mean
+}
+
 // PCA projects a data set on the directions in which a training set varies most (Pearson 1901; Hotelling 1933).
 type PCA struct {
 	Mean       []float64   // of the training columns
@@ -16,10 +72,8 @@ type PCA struct {
 
 // FitPCA finds the first n components of a training set. n must be between 1 and the number of columns.
 //
-// Scale is chosen so that the projected training rows have a mean squared norm of n: variance 1 on average, while the
-// components keep their relative size, which is what tells signal from noise. It fails if the training set does not
-// vary. If it varies in fewer than n directions, the remaining components are arbitrary and its projection on them is 0
-// up to rounding.
+// Scale gives the projected training rows a mean squared norm of n, and keeps the relative size of the components. It
+// fails if the training set does not vary. Components beyond the directions in which it does are arbitrary.
 func FitPCA(train *Data, n int) (*PCA, error) {
 	if err := train.check(); err != nil {
 		return nil, err
@@ -48,18 +102,14 @@ func (p *PCA) Apply(d *Data) (*Data, error) {
 	if err := d.checkColumns(len(p.Mean)); err != nil {
 		return nil, err
 	}
-	out := *d
-	out.Dim = len(p.Components)
-	out.X = make([]float32, d.Len()*out.Dim)
-	out.Features = nil
 	pr := newProjector(p.Mean, p.Components)
-	for i := range d.Y {
-		row := out.Row(i)
-		for k, z := range pr.project(d.Row(i)) {
-			row[k] = float32(p.Scale * z)
+	out := d.mapped(len(p.Components), func(to, from []float32) {
+		for k, z := range pr.project(from) {
+			to[k] = float32(p.Scale * z)
 		}
-	}
-	return &out, nil
+	})
+	out.Features = nil
+	return out, nil
 }
 
 // orient turns a vector so that its entry of largest magnitude, the first of several, is positive.
@@ -78,25 +128,21 @@ func orient(v []float64) {
 }
 
 // covarianceProduct returns the products of the covariance matrix of a data set, whose column means are given, with
-// vectors. It never forms the matrix: a pixel that is zero costs nothing, and no memory grows with the square of the
-// columns.
+// vectors. It never forms the matrix, and a pixel that is zero costs nothing.
 func covarianceProduct(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 	n, k := d.Dim, len(vectors)
 	p := newProjector(mean, vectors)
 	out := make([]float64, n*k) // like p.rows
 	sum := make([]float64, k)   // of the projections; zero but for rounding
 	for i := range d.Y {
-		z := p.project(d.Row(i))
-		for h, j := range p.at {
-			x := p.value[h]
-			o := out[j*k:][:len(z)]
-			for l, zl := range z {
-				o[l] += float64(x * zl)
+		row := d.Row(i)
+		z := p.project(row)
+		for j, x := range row {
+			if x != 0 {
+				addMultiple(out[j*k:][:k], float64(x), z)
 			}
 		}
-		for l, zl := range z {
-			sum[l] += zl
-		}
+		addMultiple(sum, 1, z)
 	}
 	products := make([][]float64, k)
 	for l := range products {
@@ -110,22 +156,14 @@ func covarianceProduct(d *Data, mean []float64, vectors [][]float64) [][]float64
 
 // projector computes scalar products of rows, less their mean, with a few vectors.
 type projector struct {
-	k      int
-	rows   []float64 // the vectors' entries, k for each column of the data
+	rows   []float64 // the vectors' entries, one of each vector for each column of the data
 	offset []float64 // scalar products of the mean
-
-	// Of the last row: its entries that are not zero, where they are, and its scalar products.
-	value []float64
-	at    []int
-	z     []float64
+	z      []float64 // scalar products of the last row
 }
 
 func newProjector(mean []float64, vectors [][]float64) *projector {
 	k := len(vectors)
-	p := &projector{
-		k: k, rows: make([]float64, len(mean)*k), offset: make([]float64, k),
-		value: make([]float64, 0, len(mean)), at: make([]int, 0, len(mean)), z: make([]float64, k),
-	}
+	p := &projector{rows: make([]float64, len(mean)*k), offset: make([]float64, k), z: make([]float64, k)}
 	for l, v := range vectors {
 		p.offset[l] = dot(mean, v)
 		for j, x := range v {
@@ -137,19 +175,13 @@ func newProjector(mean []float64, vectors [][]float64) *projector {
 
 // project returns the scalar products of row - mean. The slice is good until the next call.
 func (p *projector) project(row []float32) []float64 {
-	p.value, p.at = p.value[:0], p.at[:0]
+	k := len(p.z)
 	for l, o := range p.offset {
 		p.z[l] = -o
 	}
-	for j, x32 := range row {
-		if x32 == 0 {
-			continue
-		}
-		x := float64(x32)
-		p.value, p.at = append(p.value, x), append(p.at, j)
-		v := p.rows[j*p.k:][:len(p.z)]
-		for l := range p.z {
-			p.z[l] += float64(x * v[l])
+	for j, x := range row {
+		if x != 0 {
+			addMultiple(p.z, float64(x), p.rows[j*k:][:k])
 		}
 	}
 	return p.z

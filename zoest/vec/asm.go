@@ -1,0 +1,30 @@
+//go:build !purego && (amd64 || arm64)
+
+package vec
+
+// The kernels in assembly. The arguments have been checked: see vec.go. On amd64 each jumps to the variant that isa
+// names; every arm64 processor has NEON.
+
+//go:noescape
+func dot(x, y []float32) float64
+
+//go:noescape
+func axpy(y []float32, a float32, x []float32)
+
+//go:noescape
+func scale(y []float32, a float32)
+
+//go:noescape
+func step(phi []float32, eta float32, v []float32, c float32, p []float32)
+
+//go:noescape
+func replace(a, v, abar, q []float32, byB, byM float32)
+
+//go:noescape
+func signAxpy(y []float32, a float32, signs []uint64)
+
+//go:noescape
+func signPerturb(y, x []float32, mu float32, signs []uint64)
+
+//go:noescape
+func signScale(y []float32, a float32, signs []uint64)
