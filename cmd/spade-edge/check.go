@@ -183,7 +183,7 @@ func (c *checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 func (c *checkup) load(ctx context.Context, node *fleetfile.Node, file *fleetfile.File) (*fleetfile.Source, error) {
 	if s := node.Oracle.Stream; s != nil && s.Command[0] == gap {
 		return nil, usageError{errors.New("the node file has a gap: put in what this node learns from, " +
-			"a stream, a oneshot or a builtin (go doc of sdk/fleetfile shows them)")}
+			"a stream, a oneshot or a builtin (sdk/fleetfile/FORMAT.md shows them)")}
 	}
 	return node.Oracle.Open(ctx, file)
 }

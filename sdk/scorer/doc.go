@@ -26,17 +26,7 @@
 //	answer    1 id;  2 loss, or 3 the reason why there is none, text
 //
 // A query always has the same layout, so that a program without a CBOR library finds everything in its place:
-//
-//	offset  0  a3            map of three pairs
-//	        1  01 1b         key 1, an integer of eight bytes:
-//	        3                id, the highest byte first
-//	       11  02 1b         key 2, an integer of eight bytes:
-//	       13                sample, the highest byte first
-//	       21  03 d8 55 5a   key 3, tag 85, a byte string whose length has four bytes:
-//	       25                4*dim, the highest byte first
-//	       29                the parameters, four bytes each, the lowest byte first
-//
-// and an answer may copy bytes 1 to 10 of it: a2, those ten, 02 fb, and the loss as a float64, the highest byte first.
+// examples/scorer/README.md has every byte.
 //
 // A program of a one-shot oracle gets the sample's number in an argument, the parameters as little-endian float32 in a
 // file or on its standard input, prints the loss as a decimal number, and ends with status 0.
