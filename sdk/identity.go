@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"unicode/utf8"
 
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -37,7 +38,8 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 	for i, e := range edges {
 		edges[i] = [2]string{min(e[0], e[1]), max(e[0], e[1])}
 	}
-	slices.SortFunc(edges, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
+	// Package sort is in every program; slices.SortFunc would add 5 KB for this type.
+	sort.SliceStable(edges, func(i, j int) bool { return slices.Compare(edges[i][:], edges[j][:]) < 0 })
 	privacy := sorted(f.Privacy)
 	if f.Privacy.NonPrivate {
 		privacy["accounting"] = json.RawMessage(`""`) // as the form has always been

@@ -82,7 +82,9 @@ func (s *scan) logPath() string   { return filepath.Join(s.dir, logName) }
 // whole returns the whole slots, the older first.
 func (s *scan) whole() []scannedSlot {
 	w := slices.DeleteFunc(slices.Clone(s.slots[:]), func(sl scannedSlot) bool { return sl.fault != nil })
-	slices.SortFunc(w, func(a, b scannedSlot) int { return a.Round - b.Round })
+	if len(w) == 2 && w[0].Round > w[1].Round {
+		w[0], w[1] = w[1], w[0]
+	}
 	return w
 }
 

@@ -10,7 +10,7 @@ import (
 	"maps"
 	"net"
 	"slices"
-	"strings"
+	"sort"
 	"sync"
 	"time"
 
@@ -114,7 +114,7 @@ func build(cfg Config) (*Transport, error) {
 		t.peers[c.Name] = p
 		t.sorted = append(t.sorted, p)
 	}
-	slices.SortFunc(t.sorted, func(a, b *peer) int { return strings.Compare(a.name, b.name) })
+	sort.SliceStable(t.sorted, func(i, j int) bool { return t.sorted[i].name < t.sorted[j].name })
 	return t, nil
 }
 
