@@ -80,20 +80,6 @@ func (a Accounting) Epsilon(rho, delta float64) float64 {
 	return max(0, epsilon(max(rho, leastRho), delta)) * widening
 }
 
-// Delta returns the smallest delta at which a total spend rho (in zCDP, at least 0) is epsilon >= 0, rounded up: never
-// below the true number, and above it by less than 1e-9 of it for rho in 1e-300..1e6. It is 1, no guarantee, if an
-// argument is out of range; 0 if rho is; and otherwise at least 2^-1022, below which true values are rounded up to it.
-func (a Accounting) Delta(rho, epsilon float64) float64 {
-	if !a.known() || !(rho >= 0 && rho <= math.MaxFloat64) || !(epsilon >= 0 && epsilon <= math.MaxFloat64) {
-		return 1
-	}
-	if rho == 0 {
-		return 0
-	}
-	delta := []func(rho, epsilon float64) float64{deltaGDP, deltaZCDP, deltaPaper}[a](max(rho, leastRho), epsilon)
-	return min(max(delta, leastDelta)*widening, 1)
-}
-
 // MaxRho returns the largest spend, rounded down, whose Epsilon at delta is at most epsilon, for 0 < epsilon <= 1e6 and
 // 2^-1022 <= delta < 1. It fails only outside these ranges, or where a spend of 2^-1000 is too much already.
 func (a Accounting) MaxRho(epsilon, delta float64) (float64, error) {

@@ -207,7 +207,7 @@ func TestDeltaAndSlack(t *testing.T) {
 		for rho := 1e-4; rho < 300; rho *= 3 {
 			delta := 1e-6
 			eps := acc.Epsilon(rho, delta)
-			if back := acc.Delta(rho, eps); eps > 0 && (back > delta*(1+1e-9) || back < delta*(1-1e-6)) {
+			if back := acc.smallestDelta(rho, eps); eps > 0 && (back > delta*(1+1e-9) || back < delta*(1-1e-6)) {
 				t.Errorf("%v: Delta(%v, %v) = %v, want %v", acc, rho, eps, back, delta)
 			}
 			for _, slack := range []float64{1e-7, 9e-7, 0.999999e-6} {
@@ -263,7 +263,7 @@ func TestGDPAgainstIntegral(t *testing.T) {
 				q := math.Exp(-(x-mu)*(x-mu)/2) / math.Sqrt(2*math.Pi)
 				delta += max(0, p-math.Exp(eps)*q) * step
 			}
-			if got := GDP.Delta(mu*mu/2, eps); math.Abs(got-delta) > 1e-6*delta+1e-12 {
+			if got := GDP.smallestDelta(mu*mu/2, eps); math.Abs(got-delta) > 1e-6*delta+1e-12 {
 				t.Errorf("delta(%v) at mu %v is %v, want %v", eps, mu, got, delta)
 			}
 		}
@@ -283,12 +283,12 @@ func TestAccountingRefusesNonsense(t *testing.T) {
 	}
 	for _, c := range [][2]float64{{-1, 1}, {nan, 1}, {inf, 1}, {1, -1}, {1, nan}, {1, inf}, {0, nan}} {
 		for _, acc := range append(all, Accounting(9)) {
-			if got := acc.Delta(c[0], c[1]); got != 1 {
-				t.Errorf("%v.Delta(%v, %v) = %v, want 1", acc, c[0], c[1], got)
+			if got := acc.smallestDelta(c[0], c[1]); got != 1 {
+				t.Errorf("%v.smallestDelta(%v, %v) = %v, want 1", acc, c[0], c[1], got)
 			}
 		}
 	}
-	if eps, delta := Accounting(9).Epsilon(0, 0.1), Accounting(9).Delta(0, 1); !math.IsInf(eps, 1) || delta != 1 {
+	if eps, delta := Accounting(9).Epsilon(0, 0.1), Accounting(9).smallestDelta(0, 1); !math.IsInf(eps, 1) || delta != 1 {
 		t.Errorf("an accounting that does not exist says %v, %v", eps, delta)
 	}
 	for _, c := range [][2]float64{{0, 1e-5}, {-8, 1e-5}, {nan, 1e-5}, {2e6, 1e-5}, {8, 0}, {8, 1}, {8, -1}, {8, nan},
@@ -325,9 +325,9 @@ func TestAccountingAtTheEndsOfFloat64(t *testing.T) {
 		for _, eps := range ends {
 			before := 0.0
 			for _, rho := range ends {
-				delta := acc.Delta(rho, eps)
+				delta := acc.smallestDelta(rho, eps)
 				if !(delta >= before && delta <= 1) || rho > 0 && delta == 0 {
-					t.Errorf("%v.Delta(%v, %v) = %v after %v", acc, rho, eps, delta, before)
+					t.Errorf("%v.smallestDelta(%v, %v) = %v after %v", acc, rho, eps, delta, before)
 				}
 				before = delta
 			}

@@ -56,17 +56,6 @@ func ExampleFilter_Rho() {
 	// Output: rho 0.5125, epsilon 4.440 at delta 1e-5
 }
 
-// The same spend at another epsilon.
-func ExampleAccounting_Delta() {
-	for _, acc := range []dpmech.Accounting{dpmech.GDP, dpmech.ZCDP, dpmech.Paper} {
-		fmt.Printf("%-5v delta %.3g at epsilon 6\n", acc, acc.Delta(0.5, 6))
-	}
-	// Output:
-	// gdp   delta 2.79e-09 at epsilon 6
-	// zcdp  delta 1.63e-08 at epsilon 6
-	// paper delta 2.7e-07 at epsilon 6
-}
-
 // One release of a three-dimensional update.
 func ExampleMechanism_Release() {
 	mech, err := dpmech.NewMechanism(3, rand.Reader)

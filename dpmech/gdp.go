@@ -53,17 +53,3 @@ func epsilonGDP(rho, delta float64) float64 {
 	t += logMargin(t) / fall
 	return rho + float64(mu*t)
 }
-
-// deltaGDP is the right side itself.
-func deltaGDP(rho, epsilon float64) float64 {
-	mu := math.Sqrt2 * math.Sqrt(rho)
-	t := (epsilon - rho) / mu
-	switch {
-	case t < -20:
-		return 1
-	case t > 40:
-		return 0
-	}
-	log, _ := logDelta(t, mu, 1)
-	return math.Exp(log + logMargin(t))
-}

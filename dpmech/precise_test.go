@@ -23,7 +23,7 @@ func checkEpsilon(t *testing.T, r *reference, a Accounting, rho, delta, slack fl
 
 func checkDelta(t *testing.T, r *reference, a Accounting, rho, eps float64) {
 	t.Helper()
-	delta := a.Delta(rho, eps)
+	delta := a.smallestDelta(rho, eps)
 	want := r.delta(a, rho, eps)
 	if want.Cmp(r.num(leastDelta)) < 0 {
 		if delta > leastDelta*(1+1e-9) || delta < leastDelta {

@@ -7,8 +7,8 @@ import "math"
 //
 //	ln delta = x((1+x)rho - epsilon) - ln x + (1+x) ln(x/(1+x)).
 //
-// Every x gives a valid bound, so an imperfect optimum errs on the safe side. The functions below return the bound at a
-// good x, plus what its roundings can be (2^-48 of each term). x is looked for in this range.
+// Every x gives a valid bound, so an imperfect optimum errs on the safe side. epsilonZCDP returns the bound at a good
+// x, plus what its roundings can be (2^-48 of each term). x is looked for in this range.
 const leastOrder, mostOrder = 0x1p-600, 0x1p600
 
 // epsilonZCDP's optimal order solves rho*x*x + ln(1+x) = -ln delta.
@@ -24,39 +24,8 @@ func epsilonZCDP(rho, delta float64) float64 {
 	return rho + first - second - third + margin
 }
 
-// deltaZCDP's optimal order solves rho*(1+2x) - ln(1+1/x) = epsilon.
-func deltaZCDP(rho, epsilon float64) float64 {
-	x, _ := bisect(leastOrder, mostOrder, func(x float64) bool {
-		return rho-epsilon+float64(2*rho*x)-math.Log1p(1/x) <= 0
-	})
-	first := float64(x * (rho - epsilon + float64(rho*x)))
-	second := float64(x * math.Log1p(1/x))
-	third := math.Log1p(x)
-	log := first - second - third
-	if !(log > leastLog) {
-		return 0
-	}
-	margin := 0x1p-48 * (float64(x*math.Abs(rho-epsilon)) + float64(rho*x*x) + second + third)
-	return math.Exp(log + margin)
-}
-
-// leastLog is below the logarithm of the smallest normal float64.
-const leastLog = -710.0
-
 // epsilonPaper is Proposition 1.3 of Bun and Steinke, "Concentrated differential privacy: simplifications, extensions,
 // and lower bounds" (TCC 2016).
 func epsilonPaper(rho, delta float64) float64 {
 	return rho + 2*math.Sqrt(rho*-math.Log(delta))
-}
-
-// deltaPaper solves epsilonPaper for delta: exp(-(epsilon-rho)^2/(4 rho)).
-func deltaPaper(rho, epsilon float64) float64 {
-	if epsilon <= rho {
-		return 1
-	}
-	root := (epsilon - rho) / (2 * math.Sqrt(rho))
-	if root > 30 {
-		return 0
-	}
-	return math.Exp(-float64(root*root) * (1 - 0x1p-48))
 }

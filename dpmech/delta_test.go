@@ -1,0 +1,62 @@
+package dpmech
+
+import "math"
+
+// smallestDelta returns the smallest delta at which a total spend rho (in zCDP, at least 0) is epsilon >= 0, rounded up: never
+// below the true number, and above it by less than 1e-9 of it for rho in 1e-300..1e6. It is 1, no guarantee, if an
+// argument is out of range; 0 if rho is; and otherwise at least 2^-1022, below which true values are rounded up to it.
+func (a Accounting) smallestDelta(rho, epsilon float64) float64 {
+	if !a.known() || !(rho >= 0 && rho <= math.MaxFloat64) || !(epsilon >= 0 && epsilon <= math.MaxFloat64) {
+		return 1
+	}
+	if rho == 0 {
+		return 0
+	}
+	delta := []func(rho, epsilon float64) float64{deltaGDP, deltaZCDP, deltaPaper}[a](max(rho, leastRho), epsilon)
+	return min(max(delta, leastDelta)*widening, 1)
+}
+
+// deltaGDP is the right side itself.
+func deltaGDP(rho, epsilon float64) float64 {
+	mu := math.Sqrt2 * math.Sqrt(rho)
+	t := (epsilon - rho) / mu
+	switch {
+	case t < -20:
+		return 1
+	case t > 40:
+		return 0
+	}
+	log, _ := logDelta(t, mu, 1)
+	return math.Exp(log + logMargin(t))
+}
+
+// deltaZCDP's optimal order solves rho*(1+2x) - ln(1+1/x) = epsilon.
+func deltaZCDP(rho, epsilon float64) float64 {
+	x, _ := bisect(leastOrder, mostOrder, func(x float64) bool {
+		return rho-epsilon+float64(2*rho*x)-math.Log1p(1/x) <= 0
+	})
+	first := float64(x * (rho - epsilon + float64(rho*x)))
+	second := float64(x * math.Log1p(1/x))
+	third := math.Log1p(x)
+	log := first - second - third
+	if !(log > leastLog) {
+		return 0
+	}
+	margin := 0x1p-48 * (float64(x*math.Abs(rho-epsilon)) + float64(rho*x*x) + second + third)
+	return math.Exp(log + margin)
+}
+
+// leastLog is below the logarithm of the smallest normal float64.
+const leastLog = -710.0
+
+// deltaPaper solves epsilonPaper for delta: exp(-(epsilon-rho)^2/(4 rho)).
+func deltaPaper(rho, epsilon float64) float64 {
+	if epsilon <= rho {
+		return 1
+	}
+	root := (epsilon - rho) / (2 * math.Sqrt(rho))
+	if root > 30 {
+		return 0
+	}
+	return math.Exp(-float64(root*root) * (1 - 0x1p-48))
+}
