@@ -24,15 +24,7 @@ const (
 
 var accountingNames = []string{"gdp", "zcdp", "paper"}
 
-// ParseAccounting returns the accounting that String names.
-func ParseAccounting(name string) (Accounting, error) {
-	if i := slices.Index(accountingNames, name); i >= 0 {
-		return Accounting(i), nil
-	}
-	return 0, fmt.Errorf("dpmech: accounting %q, want gdp, zcdp or paper", name)
-}
-
-// String returns the name used in files.
+// String returns the name in files.
 func (a Accounting) String() string {
 	if !a.known() {
 		return fmt.Sprintf("Accounting(%d)", int(a))
@@ -40,16 +32,20 @@ func (a Accounting) String() string {
 	return accountingNames[a]
 }
 
-// MarshalText returns the name used in files.
+// MarshalText returns the name, and an error if a is unknown.
 func (a Accounting) MarshalText() ([]byte, error) {
-	_, err := ParseAccounting(a.String())
-	return []byte(a.String()), err
+	name := []byte(a.String())
+	return name, a.UnmarshalText(name)
 }
 
 // UnmarshalText sets a to the accounting of a name; no name means GDP.
-func (a *Accounting) UnmarshalText(name []byte) (err error) {
-	*a, err = ParseAccounting(cmp.Or(string(name), GDP.String()))
-	return err
+func (a *Accounting) UnmarshalText(name []byte) error {
+	i := slices.Index(accountingNames, cmp.Or(string(name), accountingNames[GDP]))
+	if i < 0 {
+		return fmt.Errorf("dpmech: accounting %q, want gdp, zcdp or paper", name)
+	}
+	*a = Accounting(i)
+	return nil
 }
 
 func (a Accounting) known() bool { return a >= 0 && int(a) < len(accountingNames) }
@@ -93,12 +89,11 @@ func (a Accounting) MaxRho(epsilon, delta float64) (float64, error) {
 		return 0, fmt.Errorf("dpmech: epsilon %v at delta %v is too small to be reached with %v accounting",
 			epsilon, delta, a)
 	}
-	rho, _ := bisect(leastRho, 2e6, fits)
-	return rho, nil
+	return bisect(leastRho, 2e6, fits), nil
 }
 
-// bisect narrows 0 < lo < hi, with below true at lo and false at hi, on a logarithmic scale to neighbors or nearly so.
-func bisect(lo, hi float64, below func(float64) bool) (float64, float64) {
+// bisect returns, nearly, the largest number of 0 < lo < hi at which below is true, as it is at lo and not at hi.
+func bisect(lo, hi float64, below func(float64) bool) float64 {
 	for range 200 {
 		mid := math.Sqrt(lo) * math.Sqrt(hi)
 		if mid <= lo || mid >= hi {
@@ -110,5 +105,5 @@ func bisect(lo, hi float64, below func(float64) bool) (float64, float64) {
 			hi = mid
 		}
 	}
-	return lo, hi
+	return lo
 }

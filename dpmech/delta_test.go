@@ -32,7 +32,7 @@ func deltaGDP(rho, epsilon float64) float64 {
 
 // deltaZCDP's optimal order solves rho*(1+2x) - ln(1+1/x) = epsilon.
 func deltaZCDP(rho, epsilon float64) float64 {
-	x, _ := bisect(leastOrder, mostOrder, func(x float64) bool {
+	x := bisect(leastOrder, mostOrder, func(x float64) bool {
 		return rho-epsilon+float64(2*rho*x)-math.Log1p(1/x) <= 0
 	})
 	first := float64(x * (rho - epsilon + float64(rho*x)))

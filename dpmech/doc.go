@@ -11,9 +11,9 @@
 // bits for differential privacy", CCS 2012). A [Mechanism] therefore clips and draws in integers, on a grid of step
 // sigma/2^M: the result is a function of the ideal Gaussian mechanism's output, as PROOF.md shows.
 //
-// Accounting. One spend, see [Gaussian.Rho], and three ways to state epsilon at a given delta, or delta at a given
-// epsilon: [Paper], [ZCDP] and [GDP]. [SigmaFor] and [MaxRounds] answer how much noise a budget needs, and how many
-// releases it allows. Timing is outside the guarantee, see [Sampler].
+// Accounting. One spend, see [Gaussian.Rho], and three ways to state epsilon at a given delta: [Paper], [ZCDP] and
+// [GDP]. [SigmaFor] and [MaxRounds] answer how much noise a budget needs, and how many releases it allows. Timing is
+// outside the guarantee, see [Sampler].
 //
 // Budgets. A [Filter] counts the releases of one run and refuses the one that would exceed its limit, a [Composition]
 // those of all runs on one data set, and a [Certificate] states the result. [CheckResume] decides after a crash whether

@@ -14,7 +14,7 @@ const leastOrder, mostOrder = 0x1p-600, 0x1p600
 // epsilonZCDP's optimal order solves rho*x*x + ln(1+x) = -ln delta.
 func epsilonZCDP(rho, delta float64) float64 {
 	want := -math.Log(delta)
-	x, _ := bisect(leastOrder, mostOrder, func(x float64) bool {
+	x := bisect(leastOrder, mostOrder, func(x float64) bool {
 		return float64(rho*x*x)+math.Log1p(x) <= want
 	})
 	first := float64(x * rho)

@@ -114,7 +114,7 @@ func TestPrivacyPlanAgreesWithFilter(t *testing.T) {
 			if _, err := fmt.Sscan(args[3], &limit.Epsilon); err != nil {
 				t.Fatal(err)
 			}
-			limit.Accounting, _ = dpmech.ParseAccounting(acc)
+			_ = limit.Accounting.UnmarshalText([]byte(acc))
 			f, err := dpmech.NewFilter(&limit)
 			if err != nil {
 				t.Fatal(err)

@@ -28,8 +28,8 @@ type Job struct {
 	Rounds    int     `json:"rounds"`  // at most; 50 throughout
 	Queries   float64 `json:"queries"` // losses a sample and round, at most
 	Epsilon   float64 `json:"epsilon"` // 0: no noise
-	// Accounting says how Epsilon is read, as dpmech.ParseAccounting reads it; empty means exactly (gdp). More noise makes
-	// up for a looser reading.
+	// Accounting says how Epsilon is read, by its name in dpmech; empty means exactly (gdp). More noise makes up
+	// for a looser reading.
 	Accounting string `json:"accounting,omitempty"`
 	Method     string `json:"method"`
 	Seed       uint64 `json:"seed"`
@@ -127,8 +127,8 @@ func (j Job) exact() (float64, error) {
 	if j.Accounting == "" {
 		return j.Epsilon, nil
 	}
-	acc, err := dpmech.ParseAccounting(j.Accounting)
-	if err != nil {
+	var acc dpmech.Accounting
+	if err := acc.UnmarshalText([]byte(j.Accounting)); err != nil {
 		return 0, err
 	}
 	rho, err := acc.MaxRho(j.Epsilon, Delta)
