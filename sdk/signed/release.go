@@ -164,23 +164,13 @@ func (r *Release) held(s Scope) []byte {
 	return append([]byte(heldTag), id[:]...)
 }
 
-// Digest returns the digest of a release: of its change on the grid, or of its numbers if it has none.
+// Digest returns the digest of a release: SHA-256 over a tag and, little endian, its change on the grid as int32, or
+// its numbers as float32 if it has none. Where each neighbor gets a message of its own, x is the released model.
 func Digest(x []float32, change []int32) [32]byte {
 	if len(change) > 0 {
-		return digestGrid(change)
+		return digest("grid\n", len(change), func(i int) uint32 { return uint32(change[i]) })
 	}
-	return digestVector(x)
-}
-
-// digestVector returns the digest of a release whose numbers travel as they are: SHA-256 over a tag and the numbers as
-// float32, little endian. Where each neighbor gets a message of its own, it is the digest of the released model.
-func digestVector(x []float32) [32]byte {
 	return digest("vector\n", len(x), func(i int) uint32 { return math.Float32bits(x[i]) })
-}
-
-// digestGrid returns the digest of a release on a grid: SHA-256 over another tag and the changes as int32, likewise.
-func digestGrid(steps []int32) [32]byte {
-	return digest("grid\n", len(steps), func(i int) uint32 { return uint32(steps[i]) })
 }
 
 func digest(tag string, n int, at func(i int) uint32) [32]byte {
