@@ -65,7 +65,10 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 			o.need("state").path(&n.State, dir)
 			o.may("ledger").path(&n.Ledger, dir)
 			o.need("oracle").oracle(&n.Oracle, dir)
-			o.may("http").hostPort(&n.HTTP, loopback, isLoopback)
+			const loopback = "host:port on loopback, such as 127.0.0.1:0: whoever reaches it need not say who they are"
+			o.may("http").hostPort(&n.HTTP, loopback, func(host string) bool {
+				return host == "localhost" || net.ParseIP(host).IsLoopback()
+			})
 			table := ""
 			o.may("table").choice(&table, "dense", "seeded")
 			n.SeededTable = table == "seeded"
@@ -75,7 +78,12 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 			o.may("transport").object(`{"nats": "tls://host:port"}`, func(o *object) {
 				n.NATS = new(NATS)
 				o.may("credentials").path(&n.NATS.Credentials, dir)
-				o.need("nats").broker(&n.NATS.URL)
+				broker := o.need("nats")
+				if broker.text(&n.NATS.URL, "", anything[string]) {
+					if err := CheckBroker(n.NATS.URL); err != nil {
+						o.c.fault("%s %w", broker.at(), err)
+					}
+				}
 			})
 			if n.NATS != nil && n.Listen != "" {
 				o.c.fault("listen is %q, want it left out: nobody dials a node whose transport is nats", n.Listen)
@@ -127,15 +135,6 @@ func (n *Node) Heads() string {
 	return n.Ledger + ".neighbors"
 }
 
-// broker is the address of a broker.
-func (v *value) broker(to *string) {
-	if v.text(to, "", anything[string]) {
-		if err := CheckBroker(*to); err != nil {
-			v.c.fault("%s %w", v.at(), err)
-		}
-	}
-}
-
 // CheckBroker returns what is wrong with the address of a broker. The error leaves out the address, which may contain a
 // password.
 func CheckBroker(address string) error {
@@ -175,14 +174,6 @@ func (v *value) hostPort(to *string, want string, good func(host string) bool) {
 		_, err = strconv.ParseUint(port, 10, 16)
 		return err == nil
 	})
-}
-
-// loopback says what address a page may have.
-const loopback = "host:port on loopback, such as 127.0.0.1:0: whoever reaches it need not say who they are"
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // seconds is a duration.

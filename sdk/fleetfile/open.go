@@ -80,21 +80,19 @@ func external(program sdk.Oracle, samples, workers int, end func() error) *Sourc
 // openWithin is open for as long as ctx lasts. Loading a data set cannot be canceled: an abandoned one ends with the
 // process.
 func (b *Builtin) openWithin(ctx context.Context, fleet *File) (*Source, error) {
-	type result struct {
-		source *Source
-		err    error
-	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	done := make(chan result, 1)
+	var source *Source
+	var err error
+	done := make(chan struct{})
 	go func() {
-		source, err := b.open(fleet)
-		done <- result{source, err}
+		defer close(done)
+		source, err = b.open(fleet)
 	}()
 	select {
-	case r := <-done:
-		return r.source, r.err
+	case <-done:
+		return source, err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
