@@ -100,7 +100,7 @@ func (c *claims) resume(snap *wire.Snapshot) error {
 		}
 		r = stored
 	}
-	if r.Verify(c.scope, publics(c.key)) != nil {
+	if r.Verify(c.scope, []ed25519.PublicKey{c.key.Public().(ed25519.PublicKey)}) != nil {
 		r.Sign(c.key, c.scope)
 	}
 	c.own = c.own.Add(r)
@@ -270,9 +270,4 @@ func (c *claims) Proof(m *admm.Message, held int) (*signed.Release, error) {
 		return nil, fmt.Errorf("sdk: the sender says that it holds release %d of this node: %w", held, err)
 	}
 	return r, nil
-}
-
-// publics returns the public half of a key, as a list of one.
-func publics(key ed25519.PrivateKey) []ed25519.PublicKey {
-	return []ed25519.PublicKey{key.Public().(ed25519.PublicKey)}
 }

@@ -68,23 +68,9 @@ type Observer struct {
 	Waiting func(round int, neighbors []string)
 }
 
-// complete is validate for a configuration that is about to be used: nothing required may be missing.
-func (c Config) complete() (*plan, error) {
-	p, err := c.validate()
-	if c.Samples < 1 {
-		err = errors.Join(err, fmt.Errorf("sdk: Samples is %d, want at least 1", c.Samples))
-	}
-	if c.Oracle == nil {
-		err = errors.Join(err, errors.New("sdk: Oracle is nil"))
-	}
-	if c.Transport == nil {
-		err = errors.Join(err, errors.New("sdk: Transport is nil"))
-	}
-	return p, err
-}
-
-// validate reports every fault of what is set at once, and returns the fleet's plan.
-func (c Config) validate() (p *plan, err error) {
+// validate reports every fault of what is set at once, and returns the fleet's plan. With complete, nothing required
+// may be missing.
+func (c Config) validate(complete bool) (p *plan, err error) {
 	var errs []error
 	refuse := func(is bool, format string, args ...any) {
 		if is {
@@ -129,5 +115,8 @@ func (c Config) validate() (p *plan, err error) {
 	refuse(c.Window < 0, "Window is %d, want 0 or more", c.Window)
 	refuse(c.ResendAfter < 0 || c.Linger < 0, "ResendAfter is %v and Linger %v, want neither negative", c.ResendAfter,
 		c.Linger)
+	refuse(complete && c.Samples < 1, "Samples is %d, want at least 1", c.Samples)
+	refuse(complete && c.Oracle == nil, "Oracle is nil")
+	refuse(complete && c.Transport == nil, "Transport is nil")
 	return p, errors.Join(errs...)
 }

@@ -113,15 +113,6 @@ func (n *Node) disclose() {
 	}
 }
 
-// checkSnapshot refuses a snapshot that is not of this run, member and program.
-func (n *Node) checkSnapshot(snap *wire.Snapshot, round int) error {
-	err := checkOwn(n.hash, n.cfg.Name, snap.Fleet, snap.Member, snap.Build)
-	if snap.State.Round != round {
-		err = errors.Join(err, fmt.Errorf("it is of release %d, want %d", snap.State.Round, round))
-	}
-	return err
-}
-
 // checkOwn refuses a state of another fleet, member or program than want and name.
 func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic string) error {
 	var errs []error
@@ -172,9 +163,15 @@ func (n *Node) enterReleased() error {
 // device before this one has made of the two releases after those that came back is no obstacle: they are made without
 // data.
 func (n *Node) checkLast(round int) error {
-	return checkLast(n.cfg.Store != nil, round, n.blank(), n.reserved, n.marked)
+	blank := 0
+	if n.generation > 0 {
+		blank = n.recovered + 2
+	}
+	return checkLast(n.cfg.Store != nil, round, blank, n.reserved, n.marked)
 }
 
+// checkLast is [Node.checkLast] for what was read elsewhere. blank is the last release that a device makes without data,
+// since the one that it replaces may have made it; 0 if it replaces none.
 func checkLast(stored bool, round, blank, reserved, marked int) error {
 	const advice = "restore the state, recover it from the neighbors, or start the fleet anew under another run id"
 	if !stored && marked > 0 {
@@ -186,15 +183,6 @@ func checkLast(stored bool, round, blank, reserved, marked int) error {
 			reserved, round, state.ErrRollback, advice, err)
 	}
 	return nil
-}
-
-// blank returns the last of the releases that this device makes without data, since the one that it replaces may have
-// made them; 0 if it replaces none.
-func (n *Node) blank() int {
-	if n.generation == 0 {
-		return 0
-	}
-	return n.recovered + 2
 }
 
 // inLedger returns the last rounds of this run that the ledger has, reserved and marked; 0 without a ledger.
@@ -247,8 +235,12 @@ func (n *Node) save(s *admm.State) error {
 		snap.Peers = append(snap.Peers, wire.Peer{Name: n.cfg.Fleet.Members[e.Peer]})
 	}
 	n.claims.record(&snap)
+	log := struct { // of releases
+		Model string  `json:"model_sha256"`
+		Rho   float64 `json:"rho,omitempty"` // spent so far in this run, in zCDP
+	}{Model: ModelHash(s.X)}
 	if n.filter != nil {
-		snap.Filter = n.filter.State()
+		snap.Filter, log.Rho = n.filter.State(), n.filter.Rho()
 	}
 	if n.cfg.Ledger != nil {
 		head, err := json.Marshal(n.cfg.Ledger.Head())
@@ -261,7 +253,7 @@ func (n *Node) save(s *admm.State) error {
 	if n.encoded, err = wire.AppendSnapshot(n.encoded[:0], &snap); err != nil {
 		return err
 	}
-	note, err := json.Marshal(n.note(*s))
+	note, err := json.Marshal(log)
 	if err != nil {
 		return err
 	}
@@ -269,20 +261,6 @@ func (n *Node) save(s *admm.State) error {
 		return fmt.Errorf("sdk: release %d is not sent, for its state could not be stored: %w", s.Round, err)
 	}
 	return nil
-}
-
-// note is what the log of releases says of one.
-type note struct {
-	Model string  `json:"model_sha256"`  // of the release, as float32 little-endian
-	Rho   float64 `json:"rho,omitempty"` // spent so far in this run, in zCDP
-}
-
-func (n *Node) note(s admm.State) note {
-	out := note{Model: ModelHash(s.X)}
-	if n.filter != nil {
-		out.Rho = n.filter.Rho()
-	}
-	return out
 }
 
 // reserve charges a release to the run and to the lifetime of the data, before its noise is drawn. A refusal counts

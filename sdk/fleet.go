@@ -77,15 +77,13 @@ type Wire struct {
 	Lossy int `json:"lossy"`
 }
 
-// wire returns what members send each other, with everything picked.
-func (f *Fleet) wire() Wire { return f.Wire.pick(!f.Privacy.NonPrivate) }
-
 // gaussian returns clip and noise of every release of a private run.
 func (p Privacy) gaussian() dpmech.Gaussian { return dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma} }
 
-// pick fills in what is left to be picked.
-func (w Wire) pick(private bool) Wire {
-	if w.Payload == PayloadAuto && private && w.Lossy == 0 {
+// wire returns what members send each other, with everything picked.
+func (f *Fleet) wire() Wire {
+	w := f.Wire
+	if w.Payload == PayloadAuto && !f.Privacy.NonPrivate && w.Lossy == 0 {
 		w.Payload, w.GridBits = PayloadRelease, cmp.Or(w.GridBits, 4)
 	}
 	w.Payload = cmp.Or(w.Payload, PayloadMessage)

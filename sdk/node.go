@@ -73,7 +73,7 @@ type Neighbor struct {
 
 // New returns a node at its start, or at the state that cfg.Store keeps.
 func New(cfg Config) (*Node, error) {
-	p, err := cfg.complete()
+	p, err := cfg.validate(true)
 	if err != nil {
 		return nil, err
 	}

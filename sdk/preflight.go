@@ -28,7 +28,7 @@ type PreflightReport struct {
 // running. Only Fleet and Name are required. In place of the Store read returns what it keeps, or an fs.ErrNotExist.
 func Preflight(ctx context.Context, cfg Config, read func() (*state.Snapshot, error)) *PreflightReport {
 	r := new(PreflightReport)
-	if _, r.Config = cfg.validate(); cfg.Fleet == nil {
+	if _, r.Config = cfg.validate(false); cfg.Fleet == nil {
 		return r
 	}
 	f, hash := cfg.Fleet, cfg.Fleet.Hash()

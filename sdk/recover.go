@@ -185,7 +185,10 @@ func (n *Node) load() ([]wire.Snapshot, error) {
 		snap := &list[i]
 		err := wire.DecodeSnapshot(s.State, snap)
 		if err == nil {
-			err = n.checkSnapshot(snap, s.Round)
+			err = checkOwn(n.hash, n.cfg.Name, snap.Fleet, snap.Member, snap.Build)
+		}
+		if err == nil && snap.State.Round != s.Round {
+			err = fmt.Errorf("it is of release %d, want %d", snap.State.Round, s.Round)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("sdk: stored state of release %d: %w", s.Round, err)

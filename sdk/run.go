@@ -275,8 +275,9 @@ func (r *run) perform(duties admm.Ready) error {
 func (r *run) send(msgs []admm.Message) error {
 	var frame []byte
 	for i := range msgs {
-		m := &msgs[i]
-		if i == 0 || m.Kind != admm.Release || !sameFrame(m, &msgs[i-1]) {
+		m, before := &msgs[i], &msgs[max(0, i-1)]
+		if same := m.Kind == before.Kind && m.Round == before.Round && m.Resent == before.Resent; i == 0 || !same ||
+			m.Kind != admm.Release {
 			r.claims.attach(m, r.cfg.Ledger)
 			var err error
 			if frame, err = r.codec.Append(nil, m); err != nil {
@@ -286,11 +287,6 @@ func (r *run) send(msgs []admm.Message) error {
 		r.hand(m.To, frame)
 	}
 	return nil
-}
-
-// sameFrame reports whether two messages that carry releases are the same but for their receivers.
-func sameFrame(a, b *admm.Message) bool {
-	return a.Kind == b.Kind && a.Round == b.Round && a.Resent == b.Resent
 }
 
 // post encodes a message to a neighbor, and sends it.
