@@ -1,6 +1,7 @@
 package fleetfile
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -61,10 +62,7 @@ func create(path string, data []byte, mode os.FileMode) error {
 	if err == nil {
 		err = file.Sync()
 	}
-	if closing := file.Close(); err == nil {
-		err = closing
-	}
-	if err != nil {
+	if err = errors.Join(err, file.Close()); err != nil {
 		_ = os.Remove(path) // ours, and of no use
 		return fmt.Errorf("fleetfile: %w", err)
 	}
