@@ -170,8 +170,8 @@ func (n *Node) checkLast(round int) error {
 	return checkLast(n.cfg.Store != nil, round, blank, n.reserved, n.marked)
 }
 
-// checkLast is [Node.checkLast] for what was read elsewhere. blank is the last release that a device makes without data,
-// since the one that it replaces may have made it; 0 if it replaces none.
+// checkLast is [Node.checkLast] for what was read elsewhere. blank is the last release that a device makes without
+// data, since the one that it replaces may have made it; 0 if it replaces none.
 func checkLast(stored bool, round, blank, reserved, marked int) error {
 	const advice = "restore the state, recover it from the neighbors, or start the fleet anew under another run id"
 	if !stored && marked > 0 {

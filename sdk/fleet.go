@@ -234,34 +234,20 @@ func (f *Fleet) beta(g *graph.Graph) float64 {
 
 // machine returns the machine's configuration for one member.
 func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Config {
-	m := f.Method
+	m, w := f.Method, f.wire()
 	cfg := admm.Config{
 		Estimator: zoest.Config{
-			Dim:        f.Dim,
-			Samples:    samples,
-			Batch:      m.Batch,
-			Directions: m.Directions,
-			Centered:   m.Estimator == EstimatorCentered,
-			Seed:       m.Seed,
-			Client:     uint32(client),
+			Dim: f.Dim, Samples: samples, Batch: m.Batch, Directions: m.Directions,
+			Centered: m.Estimator == EstimatorCentered, Seed: m.Seed, Client: uint32(client),
 		},
-		Neighbors:  slices.Clone(p.graph.Neighbors(client)),
-		X0:         f.X0,
-		Rounds:     m.Rounds,
-		Cooldown:   m.Cooldown,
-		Tau:        m.Tau,
-		Rho:        m.Rho,
-		Beta:       p.beta,
-		Eta:        m.Eta,
-		Mu:         m.Mu,
-		NonPrivate: f.Privacy.NonPrivate,
-		Noise:      noise,
+		Neighbors: slices.Clone(p.graph.Neighbors(client)), X0: f.X0,
+		Rounds: m.Rounds, Cooldown: m.Cooldown, Tau: m.Tau, Rho: m.Rho, Beta: p.beta, Eta: m.Eta, Mu: m.Mu,
+		NonPrivate: f.Privacy.NonPrivate, Noise: noise,
+		Releases: w.Payload == PayloadRelease, Lossy: w.Lossy,
 	}
 	if cfg.Estimator.Batch > samples {
 		cfg.Estimator.Batch = 0
 	}
-	w := f.wire()
-	cfg.Releases, cfg.Lossy = w.Payload == PayloadRelease, w.Lossy
 	if !f.Privacy.NonPrivate {
 		cfg.Privacy = []dpmech.Gaussian{f.Privacy.gaussian()}
 		if w.GridBits > 0 {

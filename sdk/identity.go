@@ -40,13 +40,17 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 	}
 	// Package sort is in every program; slices.SortFunc would add 5 KB for this type.
 	sort.SliceStable(edges, func(i, j int) bool { return slices.Compare(edges[i][:], edges[j][:]) < 0 })
+	start := "zeros" // stands for x_0
+	if slices.ContainsFunc(f.X0, func(x float32) bool { return x != 0 }) {
+		start = ModelHash(f.X0)
+	}
 	privacy := sorted(f.Privacy)
 	if f.Privacy.NonPrivate {
 		privacy["accounting"] = json.RawMessage(`""`) // as the form has always been
 	}
 	form := make(map[string]json.RawMessage)
 	for key, value := range map[string]any{
-		"run": f.Run, "dim": f.Dim, "x0": f.start(), "members": f.Members, "edges": edges,
+		"run": f.Run, "dim": f.Dim, "x0": start, "members": f.Members, "edges": edges,
 		"method": sorted(f.Method), "privacy": privacy, "wire": sorted(f.wire()),
 	} {
 		form[key], _ = json.Marshal(value)
@@ -87,14 +91,6 @@ func sorted(v any) map[string]json.RawMessage {
 	plain, _ := json.Marshal(v)
 	_ = json.Unmarshal(plain, &form)
 	return form
-}
-
-// start stands for x_0: "zeros", or the SHA-256 of its float32, little endian.
-func (f *Fleet) start() string {
-	if !slices.ContainsFunc(f.X0, func(x float32) bool { return x != 0 }) {
-		return "zeros"
-	}
-	return ModelHash(f.X0)
 }
 
 // ModelHash returns the SHA-256 of x as float32, little endian, in hex.

@@ -31,7 +31,13 @@ func (r *run) check(m *admm.Message) error {
 	case admm.Probe:
 		err = r.checkProbe(peer, m)
 	case admm.ProbeReply:
-		err = r.checkReply(peer, m)
+		// An answer to an incarnation before is not checked: the machine passes it over.
+		if m.Generation != r.generation || m.Incarnation != r.claims.incarnation {
+			break
+		}
+		if err = r.checkHeld(peer, m); err == nil && len(m.Signed.Other) > 0 {
+			err = r.checkEarlier(peer.name, m.Signed.Other)
+		}
 	case admm.Done:
 		err = r.checkDone(peer, m)
 	case admm.Conflict:
@@ -62,17 +68,6 @@ func (r *run) checkProbe(peer *peerClaims, m *admm.Message) error {
 		}
 	}
 	return r.checkHeld(peer, m)
-}
-
-// checkReply checks what the sender says that it holds of this node's releases.
-func (r *run) checkReply(peer *peerClaims, m *admm.Message) error {
-	if m.Generation != r.generation || m.Incarnation != r.claims.incarnation {
-		return nil // the answer to an incarnation before, which the machine passes over
-	}
-	if err := r.checkHeld(peer, m); err != nil || len(m.Signed.Other) == 0 {
-		return err
-	}
-	return r.checkEarlier(peer.name, m.Signed.Other)
 }
 
 // checkHeld checks the proof of the release of this node that the sender says it holds.

@@ -213,7 +213,10 @@ func (r *run) loop() error {
 				}
 				moved = false
 				tick.Reset(wait)
-				if r.lingered() {
+				if r.final.IsZero() && r.machine.Status().Complete {
+					r.final = time.Now()
+				}
+				if !r.final.IsZero() && time.Since(r.final) >= r.cfg.Linger { // as long as neighbors may expect to be served
 					r.log.Warn("leaving without a last word of every neighbor", "after", r.cfg.Linger)
 					return nil
 				}
@@ -444,15 +447,4 @@ func (r *run) reportWaiting() {
 	if r.cfg.Observer.Waiting != nil {
 		r.cfg.Observer.Waiting(st.Round, st.Waiting)
 	}
-}
-
-// lingered reports whether the run has been over for as long as neighbors may expect to be served.
-func (r *run) lingered() bool {
-	if !r.machine.Status().Complete {
-		return false
-	}
-	if r.final.IsZero() {
-		r.final = time.Now()
-	}
-	return time.Since(r.final) >= r.cfg.Linger
 }

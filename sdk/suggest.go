@@ -114,9 +114,14 @@ func (k Known) length(m *Method, p Privacy) error {
 		m.Rounds = int(rounds)
 	case m.Rounds == 0 && p.Sigma > 0 && p.Clip > 0 && p.EpsilonLimit > 0:
 		var err error
-		m.Rounds, err = roundsFor(dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma}, p.EpsilonLimit, p.Delta, p.Accounting)
-		if err != nil {
+		g := p.gaussian()
+		if m.Rounds, err = dpmech.MaxRounds(g, p.EpsilonLimit, p.Delta, p.Accounting); err != nil {
 			return err
+		}
+		if m.Rounds == 0 {
+			one := dpmech.FormatEpsilon(p.Accounting.Epsilon(g.Rho(), p.Delta), 4)
+			return fmt.Errorf("sdk: not even one release: %w: it costs rho %.6g (epsilon %s), and the limit is epsilon %v (%v) "+
+				"at delta %v", dpmech.ErrBudget, g.Rho(), one, p.EpsilonLimit, p.Accounting, p.Delta)
 		}
 	}
 	def(&m.Rounds, 50)
@@ -125,17 +130,6 @@ func (k Known) length(m *Method, p Privacy) error {
 		return fmt.Errorf("sdk: suggest: Rounds is %d and Tau %d, want at least 1 each", m.Rounds, m.Tau)
 	}
 	return nil
-}
-
-// roundsFor returns how many releases fit a budget, and refuses one that covers none.
-func roundsFor(g dpmech.Gaussian, epsilon, delta float64, acc dpmech.Accounting) (int, error) {
-	n, err := dpmech.MaxRounds(g, epsilon, delta, acc)
-	if err == nil && n == 0 {
-		one := dpmech.FormatEpsilon(acc.Epsilon(g.Rho(), delta), 4)
-		err = fmt.Errorf("sdk: not even one release: %w: it costs rho %.6g (epsilon %s), and the limit is epsilon %v (%v) "+
-			"at delta %v", dpmech.ErrBudget, g.Rho(), one, epsilon, acc, delta)
-	}
-	return n, err
 }
 
 // batchOf returns how many queries a member with so many samples makes in a local step.
