@@ -139,6 +139,8 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 		} else {
 			help(&result)
 		}
+	case name == "__complete": // for the scripts of the command completion
+		complete(args[1:], &result)
 	case i >= 0:
 		err = commands[i].run(ctx, newCmdline(name, args[1:], &result, log))
 	default:
