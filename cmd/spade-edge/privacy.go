@@ -149,15 +149,19 @@ func (o *privacyOptions) makeLedger() error {
 	if o.given["epsilon"] {
 		limit = &dpmech.Limit{Epsilon: o.epsilon, Delta: o.delta, Accounting: o.accounting}
 	}
-	l, err := state.CreateLedger(o.newLedger, o.dataset, limit)
-	if err == nil {
-		err = l.Close()
-	}
-	if err != nil {
+	if err := createLedger(o.newLedger, o.dataset, limit); err != nil {
 		return err
 	}
 	o.ledger = o.newLedger
 	return o.showLedger()
+}
+
+func createLedger(path, dataset string, limit *dpmech.Limit) error {
+	l, err := state.CreateLedger(path, dataset, limit)
+	if err != nil {
+		return err
+	}
+	return l.Close()
 }
 
 func (o *privacyOptions) showLedger() error {
