@@ -34,6 +34,7 @@ type checkup struct {
 	Items []finding `json:"items"`
 
 	timeout time.Duration
+	bad     []string // the items that fail
 }
 
 func checkNode(ctx context.Context, cmd *cmdline) error {
@@ -52,19 +53,13 @@ func checkNode(ctx context.Context, cmd *cmdline) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var bad []string
 	err = cmd.print(c, func(t table) {
 		for _, f := range c.Items {
 			fmt.Fprintf(t, "%-5s %-22s %s\n", f.Verdict, f.Item, f.Text)
 		}
 	})
-	for _, f := range c.Items {
-		if f.Verdict == "fail" {
-			bad = append(bad, f.Item)
-		}
-	}
 	if err == nil && !c.OK {
-		err = exitError{fmt.Errorf("not fit to run: %s", strings.Join(bad, ", ")), c.Code}
+		err = exitError{fmt.Errorf("not fit to run: %s", strings.Join(c.bad, ", ")), c.Code}
 	}
 	return err
 }
@@ -82,6 +77,7 @@ func (c *checkup) fail(item string, code int, err error) {
 	if c.OK {
 		c.OK, c.Code = false, code
 	}
+	c.bad = append(c.bad, item)
 	c.add(item, "fail", "%v", cured(err))
 }
 
@@ -203,7 +199,6 @@ func stateFolder(path string) (used bool, remarks []string, err error) {
 	return used, report.Remarks, err
 }
 
-// state says what the node goes on from.
 func (c *checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *sdk.PreflightReport, used bool, remarks []string,
 	err error) {
 	const item = "state"
@@ -302,7 +297,6 @@ func (c *checkup) disk(node *fleetfile.Node, need int64) {
 	}
 }
 
-// neighbors asks every neighbor.
 func (c *checkup) neighbors(ctx context.Context, link ws.Config) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

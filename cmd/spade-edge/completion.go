@@ -58,12 +58,12 @@ func complete(args []string, w io.Writer) {
 	var flags []*flag.Flag
 	var words []string
 	place := ""
-	if i := slices.IndexFunc(commands, func(cmd *command) bool { return cmd.name == args[0] }); i >= 0 {
+	if i := slices.Index(names(), args[0]); i >= 0 {
 		flags = commands[i].registered()
 	}
 	switch usage, _, _ := strings.Cut(about(args[0]), "\n"); {
 	case args[0] == "help":
-		words = append(topicNames(), strings.Split(names(), ", ")...)
+		words = append(topicNames(), names()...)
 	case args[0] == "completion":
 		words = shells
 	case strings.Contains(usage, " DIR"):

@@ -133,7 +133,6 @@ func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) erro
 	return errors.Join(writeObject(f, text), f.Sync(), f.Close())
 }
 
-// oracle returns what a node learns from.
 func (o *initOptions) oracle(number int) map[string]any {
 	switch {
 	case o.given["stream"]:
@@ -184,7 +183,6 @@ func listenAt(address string) string {
 	return net.JoinHostPort(host, cmp.Or(u.Port(), "443"))
 }
 
-// write says what was made, and what comes next.
 func (r *initResult) write(t table, o *initOptions) {
 	t.row("fleet", "%s: run %q, %d nodes, %d parameters, hash %s", r.Fleet, r.Run, len(r.Nodes), r.Dim, r.FleetHash[:16])
 	for _, n := range r.Nodes {

@@ -159,7 +159,6 @@ func (r *inspection) evidenceFile(path string) error {
 	return nil
 }
 
-// heads shows what a node remembers of its neighbors' ledgers.
 func (r *inspection) heads(path string) error {
 	h, err := state.OpenHeads(path)
 	if err != nil {

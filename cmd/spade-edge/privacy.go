@@ -173,7 +173,6 @@ func (o *privacyOptions) showLedger() error {
 	return o.print(life, func(t table) { t.ledger(o.ledger, life) })
 }
 
-// ledger says what all runs on a data set have spent.
 func (t table) ledger(path string, life *dpmech.Lifetime) {
 	t.row("ledger", "%s, id %s, since %s", path, life.Ledger.ID, life.Created)
 	t.row("data set", "%s", life.Dataset)

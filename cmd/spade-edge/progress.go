@@ -65,7 +65,6 @@ func (p *progress) say(format string, args ...any) {
 	}
 }
 
-// end leaves the moving line.
 func (p *progress) end() { p.say("") }
 
 // prompt does work that knows no context, such as reading a data set, and waits for it no longer than ctx lasts. Work
