@@ -133,7 +133,11 @@ func (c *checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	defer cancel()
 	cfg := sdk.Config{Fleet: f, Name: node.Name}
 	began := time.Now()
-	own, errOracle := c.load(within, node, file)
+	var own *fleetfile.Source
+	errOracle := errGap
+	if s := node.Oracle.Stream; s == nil || s.Command[0] != gap {
+		own, errOracle = node.Oracle.Open(within, file)
+	}
 	loaded := time.Since(began)
 	if own != nil {
 		cfg.Oracle, cfg.Samples = own.Oracle, own.Samples
@@ -173,15 +177,6 @@ func (c *checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	if r.Disk > 0 {
 		c.disk(node, r.Disk)
 	}
-}
-
-// load makes ready what the node learns from.
-func (c *checkup) load(ctx context.Context, node *fleetfile.Node, file *fleetfile.File) (*fleetfile.Source, error) {
-	if s := node.Oracle.Stream; s != nil && s.Command[0] == gap {
-		return nil, usageError{errors.New("the node file has a gap: put in what this node learns from, " +
-			"a stream, a oneshot or a builtin (sdk/fleetfile/FORMAT.md shows them)")}
-	}
-	return node.Oracle.Open(ctx, file)
 }
 
 // stateFolder looks at a state folder, which need not be there.

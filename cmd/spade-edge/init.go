@@ -58,6 +58,9 @@ var preparation = []string{"label", "drop", "onehot", "labels", "pca", "standard
 // gap stands in a node file for the program that nobody has named yet.
 const gap = "FILL-IN-THE-ORACLE"
 
+var errGap error = usageError{errors.New("the node file has a gap: put in what this node learns from, " +
+	"a stream, a oneshot or a builtin (sdk/fleetfile/FORMAT.md shows them)")}
+
 func initFleet(ctx context.Context, c *cmdline) error {
 	o := &initOptions{options: newOptions(c)}
 	o.data, o.graph, o.partition, o.limited = "synthetic:clinical", "ring", "iid", true
