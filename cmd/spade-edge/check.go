@@ -34,6 +34,7 @@ type checkup struct {
 	Items []finding `json:"items"`
 
 	timeout time.Duration
+	bad     []string // the items that fail
 }
 
 func checkNode(ctx context.Context, cmd *cmdline) error {
@@ -52,19 +53,13 @@ func checkNode(ctx context.Context, cmd *cmdline) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var bad []string
 	err = cmd.print(c, func(t table) {
 		for _, f := range c.Items {
 			fmt.Fprintf(t, "%-5s %-22s %s\n", f.Verdict, f.Item, f.Text)
 		}
 	})
-	for _, f := range c.Items {
-		if f.Verdict == "fail" {
-			bad = append(bad, f.Item)
-		}
-	}
 	if err == nil && !c.OK {
-		err = exitError{fmt.Errorf("not fit to run: %s", strings.Join(bad, ", ")), c.Code}
+		err = exitError{fmt.Errorf("not fit to run: %s", strings.Join(c.bad, ", ")), c.Code}
 	}
 	return err
 }
@@ -82,6 +77,7 @@ func (c *checkup) fail(item string, code int, err error) {
 	if c.OK {
 		c.OK, c.Code = false, code
 	}
+	c.bad = append(c.bad, item)
 	c.add(item, "fail", "%v", cured(err))
 }
 
@@ -137,7 +133,11 @@ func (c *checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	defer cancel()
 	cfg := sdk.Config{Fleet: f, Name: node.Name}
 	began := time.Now()
-	own, errOracle := c.load(within, node, file)
+	var own *fleetfile.Source
+	errOracle := errGap
+	if s := node.Oracle.Stream; s == nil || s.Command[0] != gap {
+		own, errOracle = node.Oracle.Open(within, file)
+	}
 	loaded := time.Since(began)
 	if own != nil {
 		cfg.Oracle, cfg.Samples = own.Oracle, own.Samples
@@ -179,15 +179,6 @@ func (c *checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	}
 }
 
-// load makes ready what the node learns from.
-func (c *checkup) load(ctx context.Context, node *fleetfile.Node, file *fleetfile.File) (*fleetfile.Source, error) {
-	if s := node.Oracle.Stream; s != nil && s.Command[0] == gap {
-		return nil, usageError{errors.New("the node file has a gap: put in what this node learns from, " +
-			"a stream, a oneshot or a builtin (sdk/fleetfile/FORMAT.md shows them)")}
-	}
-	return node.Oracle.Open(ctx, file)
-}
-
 // stateFolder looks at a state folder, which need not be there.
 func stateFolder(path string) (used bool, remarks []string, err error) {
 	if used, err = state.InUse(path); err != nil {
@@ -203,7 +194,6 @@ func stateFolder(path string) (used bool, remarks []string, err error) {
 	return used, report.Remarks, err
 }
 
-// state says what the node goes on from.
 func (c *checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *sdk.PreflightReport, used bool, remarks []string,
 	err error) {
 	const item = "state"
@@ -302,7 +292,6 @@ func (c *checkup) disk(node *fleetfile.Node, need int64) {
 	}
 }
 
-// neighbors asks every neighbor.
 func (c *checkup) neighbors(ctx context.Context, link ws.Config) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

@@ -73,12 +73,19 @@ func TestCompletion(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	program, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(program, filepath.Join(dir, "spade-edge"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, sh := range shells {
-		code, script, log := call("completion", sh.name)
+		code, script, log := call("completion", sh)
 		if code != exitDone || log != "" {
-			t.Fatalf("%s: exit code %d: %s", sh.name, code, log)
+			t.Fatalf("%s: exit code %d: %s", sh, code, log)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "script."+sh.name), []byte(script), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "script."+sh), []byte(script), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,8 +95,8 @@ func TestCompletion(t *testing.T) {
 		"fish": {"fish", "--no-config", "-c", `source ./script.fish; complete -C "$LINE"`},
 	}
 	for _, sh := range shells {
-		t.Run(sh.name, func(t *testing.T) {
-			if _, err := exec.LookPath(sh.name); err != nil {
+		t.Run(sh, func(t *testing.T) {
+			if _, err := exec.LookPath(sh); err != nil {
 				t.Skip(err)
 			}
 			t.Parallel()
@@ -114,14 +121,15 @@ func TestCompletion(t *testing.T) {
 				{"spade-edge plan -nodes 5 -par", ""},
 				{"spade-edge plan -nodes ", ""},
 			} {
-				tab := tabs[sh.name]
+				tab := tabs[sh]
 				cmd := exec.Command(tab[0], tab[1:]...)
-				cmd.Dir, cmd.Env = dir, append(os.Environ(), "LINE="+c.line, "HOME="+dir, "TERM=dumb")
+				cmd.Dir, cmd.Env = dir, append(os.Environ(), "LINE="+c.line, "HOME="+dir, "TERM=dumb",
+					asProgram+"=1", "PATH="+dir+":"+os.Getenv("PATH"))
 				text, err := cmd.CombinedOutput()
 				if err != nil {
 					t.Fatalf("%q: %v\n%s", c.line, err, text)
 				}
-				if got := hits(sh.name, string(text)); got != c.want {
+				if got := hits(sh, string(text)); got != c.want {
 					t.Errorf("%q: %q, want %q\n%s", c.line, got, c.want, text)
 				}
 			}

@@ -121,7 +121,6 @@ func exportModel(_ context.Context, c *cmdline) error {
 // errOtherState says that a state folder is not the one that a node file means.
 var errOtherState = errors.New("the state is another node's or another run's")
 
-// encode returns the file's content.
 func (r *exported) encode(model []float32) ([]byte, error) {
 	var b []byte
 	switch r.Format {

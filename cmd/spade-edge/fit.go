@@ -102,7 +102,6 @@ func fitRecipe(spec task.Spec, model task.ModelSpec, fittedOn string) (text []by
 	return text, recipe, err
 }
 
-// write says what a fleet file needs beside the task.
 func (r fitted) write(t table) {
 	t.row("dim", "%d, of %s with %d classes", r.Dim, task.ModelSpec{Name: r.Model, Hidden: r.Hidden}, len(r.Classes))
 	t.row("fitted on", "%s", r.FittedOn)

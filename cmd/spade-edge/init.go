@@ -58,6 +58,9 @@ var preparation = []string{"label", "drop", "onehot", "labels", "pca", "standard
 // gap stands in a node file for the program that nobody has named yet.
 const gap = "FILL-IN-THE-ORACLE"
 
+var errGap error = usageError{errors.New("the node file has a gap: put in what this node learns from, " +
+	"a stream, a oneshot or a builtin (sdk/fleetfile/FORMAT.md shows them)")}
+
 func initFleet(ctx context.Context, c *cmdline) error {
 	o := &initOptions{options: newOptions(c)}
 	o.data, o.graph, o.partition, o.limited = "synthetic:clinical", "ring", "iid", true
@@ -78,7 +81,6 @@ func initFleet(ctx context.Context, c *cmdline) error {
 	return c.print(r, func(t table) { r.write(t, o) })
 }
 
-// read parses a command line into o, and reads the members.
 func (o *initOptions) read(c *cmdline) (err error) {
 	c.IntVar(&o.n, "n", 0, "a trial of `N` nodes, node-0 and so on")
 	c.StringVar(&o.nodeNames, "nodes", "", "a trial of nodes with these `names`, separated by commas")
@@ -202,7 +204,6 @@ func (o *initOptions) check() error {
 	return f.usage()
 }
 
-// checkPlaces gives every member its addresses.
 func (o *initOptions) checkPlaces(f *faults) {
 	f.when(count(o.given["hosts"], o.given["port"], o.given["nats"]) > 1, "-hosts, -port and -nats exclude each other")
 	if o.members == nil {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // initResult is what was made, and its JSON.
@@ -93,58 +92,39 @@ func (o *initOptions) make(p *problem) (r *initResult, err error) {
 	return r, os.Rename(stage, dir)
 }
 
-// nodeText is a node file. Its oracle is one of the forms that fleetfile describes.
-type nodeText struct {
-	Version int    `json:"version"`
-	Name    string `json:"name"`
-	Fleet   string `json:"fleet"`
-	Key     string `json:"key"`
-	Listen  string `json:"listen,omitempty"`
-	// Transport is {"nats": broker}, in the place of Listen.
-	Transport map[string]string `json:"transport,omitempty"`
-	State     string            `json:"state"`
-	Ledger    string            `json:"ledger,omitempty"`
-	Oracle    any               `json:"oracle"`
-	Table     string            `json:"table,omitempty"`
-	Average   bool              `json:"average,omitempty"`
-}
-
 // makeNode makes a node's folder. In a trial it makes the node's key as well, and adds it to the member.
 func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	text := nodeText{Version: 1, Name: m.Name, Fleet: "fleet.json", Key: "node.key", State: "state",
-		Oracle: o.oracle(number), Average: o.average}
-	if o.given["table"] {
-		text.Table = o.table
-	}
-	switch {
-	case o.given["nats"]:
-		text.Transport = map[string]string{"nats": o.nats}
-	case len(m.Addresses) > 0:
-		text.Listen = listenAt(m.Addresses[0])
-	}
-	if !o.nonPrivate {
-		text.Ledger = "ledger.json"
-	}
+	fleet := "fleet.json"
 	if !o.given["members"] {
-		text.Fleet = "../fleet.json"
-		key, err := fleetfile.CreateKey(filepath.Join(dir, text.Key))
+		fleet = "../fleet.json"
+		key, err := fleetfile.CreateKey(filepath.Join(dir, "node.key"))
+		if err == nil && !o.nonPrivate {
+			err = createLedger(filepath.Join(dir, "ledger.json"), cmp.Or(o.dataset, "data of")+" "+m.Name, nil)
+		}
 		if err != nil {
 			return err
 		}
 		m.Keys = append(m.Keys, key)
-		if text.Ledger != "" {
-			about := cmp.Or(o.dataset, "data of") + " " + m.Name
-			l, err := state.CreateLedger(filepath.Join(dir, text.Ledger), about, nil)
-			if err == nil {
-				err = l.Close()
-			}
-			if err != nil {
-				return err
-			}
-		}
+	}
+	text := fields{{"version", 1}, {"name", m.Name}, {"fleet", fleet}, {"key", "node.key"}}
+	if o.given["nats"] {
+		text = append(text, field{"transport", fields{{"nats", o.nats}}})
+	} else if len(m.Addresses) > 0 {
+		text = append(text, field{"listen", listenAt(m.Addresses[0])})
+	}
+	text = append(text, field{"state", "state"})
+	if !o.nonPrivate {
+		text = append(text, field{"ledger", "ledger.json"})
+	}
+	text = append(text, field{"oracle", o.oracle(number)})
+	if o.given["table"] {
+		text = append(text, field{"table", o.table})
+	}
+	if o.average {
+		text = append(text, field{"average", true})
 	}
 	f, err := os.OpenFile(filepath.Join(dir, "node.json"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -153,7 +133,6 @@ func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) erro
 	return errors.Join(writeObject(f, text), f.Sync(), f.Close())
 }
 
-// oracle returns what a node learns from.
 func (o *initOptions) oracle(number int) map[string]any {
 	switch {
 	case o.given["stream"]:
@@ -204,7 +183,6 @@ func listenAt(address string) string {
 	return net.JoinHostPort(host, cmp.Or(u.Port(), "443"))
 }
 
-// write says what was made, and what comes next.
 func (r *initResult) write(t table, o *initOptions) {
 	t.row("fleet", "%s: run %q, %d nodes, %d parameters, hash %s", r.Fleet, r.Run, len(r.Nodes), r.Dim, r.FleetHash[:16])
 	for _, n := range r.Nodes {

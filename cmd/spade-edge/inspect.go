@@ -80,10 +80,8 @@ func inspectPath(_ context.Context, c *cmdline) error {
 	return err
 }
 
-// row adds a line for people.
 func (r *inspection) row(name, format string, args ...any) { table{&r.text}.row(name, format, args...) }
 
-// identify finds out what there is at a path.
 func (r *inspection) identify(path string, dim int) error {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -27,11 +27,7 @@ func (r *inspection) stateFolder(path string) error {
 	}
 	used, _ := state.InUse(path) // if it cannot be told, it is not said
 	type slot struct {
-		File   string `json:"file"`
-		Fault  string `json:"fault,omitempty"` // why there is no whole state in it
-		Round  int    `json:"round"`
-		Bytes  int64  `json:"bytes"`
-		Digest string `json:"digest,omitempty"`
+		state.SlotReport
 		Member string `json:"member,omitempty"`
 		Fleet  string `json:"fleet_hash,omitempty"`
 		Model  string `json:"model_sha256,omitempty"`
@@ -48,7 +44,7 @@ func (r *inspection) stateFolder(path string) error {
 	}{InUse: used, Opens: report.Refused == nil, Remarks: append([]string{}, report.Remarks...)}
 	member := ""
 	for _, s := range report.Slots {
-		one := slot{File: s.File, Fault: s.Fault, Round: s.Round, Bytes: s.Bytes, Digest: s.Digest}
+		one := slot{SlotReport: s}
 		switch kept, err := state.ReadSnapshot(s.File); {
 		case s.Fault != "":
 			r.row(filepath.Base(s.File), "%s", s.Fault)
@@ -163,7 +159,6 @@ func (r *inspection) evidenceFile(path string) error {
 	return nil
 }
 
-// heads shows what a node remembers of its neighbors' ledgers.
 func (r *inspection) heads(path string) error {
 	h, err := state.OpenHeads(path)
 	if err != nil {

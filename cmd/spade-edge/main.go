@@ -1,25 +1,10 @@
 // Command spade-edge trains one shared model on many devices: no server, no gradients, no raw data leaving a device,
 // and an account of what leaked.
 //
-//	spade-edge demo        eight nodes with real websockets on this machine
-//	spade-edge simulate    a network of any size in one process, on your data
-//	spade-edge plan        what a run will take: stability, rounds, queries, bytes, memory, epsilon
-//	spade-edge fit         how members prepare their data, fitted on public data
-//	spade-edge keygen      the key of a node
-//	spade-edge init        the files of a fleet
-//	spade-edge privacy     plan noise and rounds, verify a certificate, look after a ledger
-//	spade-edge check       whether a node is fit to run
-//	spade-edge run         one node of a fleet, on a device
-//	spade-edge status      where a node stands, running or not
-//	spade-edge stop        end a running node, to go on later
-//	spade-edge export      a node's model in a file, with checksum and certificate
-//	spade-edge inspect     what is in a file or folder of a fleet
-//	spade-edge completion  completion of commands, flags and files for a shell
-//	spade-edge version     what this program was built from
-//
-// Each command explains itself with -h, and "spade-edge help TOPIC" what takes longer. With -json, one JSON object goes
-// to standard output and everything else to standard error. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused
-// because a privacy budget is spent, 4 another fleet or state than the neighbors have.
+// "spade-edge help" lists the commands. Each explains itself with -h, and "spade-edge help TOPIC" what takes longer.
+// With -json, one JSON object goes to standard output and everything else to standard error. Exit codes: 0 done,
+// 1 failed, 2 wrong usage, 3 refused because a privacy budget is spent, 4 another fleet or state than the neighbors
+// have.
 package main
 
 import (
@@ -129,7 +114,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 		return exitUsage
 	}
 	name, result := args[0], held{to: out}
-	i := slices.IndexFunc(commands, func(cmd *command) bool { return cmd.name == name })
+	i := slices.Index(names(), name)
 	var err error
 	switch {
 	case slices.Contains([]string{"help", "-h", "-help", "--help"}, name):
@@ -139,10 +124,12 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 		} else {
 			help(&result)
 		}
+	case name == "__complete": // for the scripts of the command completion
+		complete(args[1:], &result)
 	case i >= 0:
 		err = commands[i].run(ctx, newCmdline(name, args[1:], &result, log))
 	default:
-		fmt.Fprintf(log, "spade-edge: no command %q; there are %s\n", name, names())
+		fmt.Fprintf(log, "spade-edge: no command %q; there are %s\n", name, strings.Join(names(), ", "))
 		return exitUsage
 	}
 	told := exitError{}
@@ -160,7 +147,6 @@ type held struct {
 	to io.Writer
 }
 
-// Flush prints what is held.
 func (h *held) Flush() error {
 	_, err := h.WriteTo(h.to)
 	return err
@@ -210,12 +196,11 @@ func exitCode(err error, name string, log io.Writer) int {
 	return code
 }
 
-func names() string {
-	var all []string
+func names() (all []string) {
 	for _, cmd := range commands {
 		all = append(all, cmd.name)
 	}
-	return strings.Join(all, ", ")
+	return all
 }
 
 func help(w io.Writer) {

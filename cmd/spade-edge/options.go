@@ -55,7 +55,6 @@ func newOptions(c *cmdline) options {
 	}
 }
 
-// hiddenLayer reports whether the model has a hidden layer.
 func (o *options) hiddenLayer() bool { return o.model == task.PerceptronModel }
 
 // known returns what the method is suggested from, for a parameter vector of length dim and so many samples of each
@@ -119,13 +118,11 @@ func (o *options) registerSource(c *cmdline) {
 		"`share` of samples to test on, where the source has no test files")
 }
 
-// registerModel adds the flags that say which built-in model is trained.
 func (o *options) registerModel(c *cmdline) {
 	c.StringVar(&o.model, "model", task.SoftmaxModel, "softmax, a linear model, or perceptron, with one hidden layer")
 	c.IntVar(&o.hidden, "hidden", 0, "hidden `units` of a perceptron (default 8)")
 }
 
-// registerRun adds the flags of graph, method, privacy and wire.
 func (o *options) registerRun(c *cmdline) {
 	c.StringVar(&o.graph, "graph", o.graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P or file:F")
 
@@ -166,7 +163,6 @@ func (o *options) registerRun(c *cmdline) {
 	c.jsonFlag("")
 }
 
-// registerAccounting adds the flag for how an epsilon is read.
 func (o *options) registerAccounting(c *cmdline) {
 	c.TextVar(&o.accounting, "accounting", dpmech.GDP,
 		"what -epsilon means: gdp (exact), zcdp or paper")

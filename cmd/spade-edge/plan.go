@@ -42,7 +42,6 @@ func planRun(_ context.Context, c *cmdline) error {
 	return c.print(r, r.write)
 }
 
-// read parses a command line into o.
 func (o *planOptions) read(c *cmdline) error {
 	o.options = newOptions(c)
 	o.nodes, o.graph = 50, "er:0.3" // as simulate has them
@@ -184,7 +183,6 @@ func (p *problem) setGain(share, beta float64) error {
 		grows, a/step, share, a*f.Method.Rho*g.LambdaMax(), stable, 0.75*stable)}
 }
 
-// plan works out all figures.
 func (o *planOptions) plan(p *problem) (*report, error) {
 	f, g := p.fleet, p.graph
 	cfg, err := p.busiest()

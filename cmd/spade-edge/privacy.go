@@ -149,15 +149,19 @@ func (o *privacyOptions) makeLedger() error {
 	if o.given["epsilon"] {
 		limit = &dpmech.Limit{Epsilon: o.epsilon, Delta: o.delta, Accounting: o.accounting}
 	}
-	l, err := state.CreateLedger(o.newLedger, o.dataset, limit)
-	if err == nil {
-		err = l.Close()
-	}
-	if err != nil {
+	if err := createLedger(o.newLedger, o.dataset, limit); err != nil {
 		return err
 	}
 	o.ledger = o.newLedger
 	return o.showLedger()
+}
+
+func createLedger(path, dataset string, limit *dpmech.Limit) error {
+	l, err := state.CreateLedger(path, dataset, limit)
+	if err != nil {
+		return err
+	}
+	return l.Close()
 }
 
 func (o *privacyOptions) showLedger() error {
@@ -169,7 +173,6 @@ func (o *privacyOptions) showLedger() error {
 	return o.print(life, func(t table) { t.ledger(o.ledger, life) })
 }
 
-// ledger says what all runs on a data set have spent.
 func (t table) ledger(path string, life *dpmech.Lifetime) {
 	t.row("ledger", "%s, id %s, since %s", path, life.Ledger.ID, life.Created)
 	t.row("data set", "%s", life.Dataset)

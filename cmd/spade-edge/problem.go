@@ -38,7 +38,6 @@ type choice struct {
 	value any
 }
 
-// parseGraph returns the graph that the command line describes.
 func (o *options) parseGraph() (*graph.Graph, error) {
 	g, err := graph.Parse(o.graph, o.nodes, o.seed)
 	if err != nil {
@@ -100,7 +99,6 @@ func (p *problem) choose(choices ...any) {
 	}
 }
 
-// chosenValues returns what was picked, by flag.
 func (p *problem) chosenValues() map[string]any {
 	values := make(map[string]any)
 	for _, c := range p.chosen {

@@ -65,28 +65,24 @@ func (p *progress) say(format string, args ...any) {
 	}
 }
 
-// end leaves the moving line.
 func (p *progress) end() { p.say("") }
 
 // prompt does work that knows no context, such as reading a data set, and waits for it no longer than ctx lasts. Work
 // that was given up ends with the process.
 func prompt[T any](ctx context.Context, work func() (T, error)) (T, error) {
-	type outcome struct {
-		value T
-		err   error
-	}
-	var none T
-	if err := ctx.Err(); err != nil {
+	var value, none T
+	err := ctx.Err()
+	if err != nil {
 		return none, err
 	}
-	done := make(chan outcome, 1)
+	done := make(chan struct{})
 	go func() {
-		value, err := work()
-		done <- outcome{value, err}
+		value, err = work()
+		close(done)
 	}()
 	select {
-	case o := <-done:
-		return o.value, o.err
+	case <-done:
+		return value, err
 	case <-ctx.Done():
 		return none, ctx.Err()
 	}

@@ -88,7 +88,6 @@ func (r *report) count() error {
 	return nil
 }
 
-// write prints the plan for people.
 func (r *report) write(t table) {
 	t.row("network", "%d nodes, %d edges, at most %d neighbors; Laplacian lambda_2 %.6g, lambda_N %.6g", r.Nodes, r.Edges,
 		r.DegreeMax, r.Lambda2, r.LambdaN)

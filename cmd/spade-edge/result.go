@@ -50,7 +50,6 @@ type privacy struct {
 	ConditionalOn []string `json:"conditional_on"`
 }
 
-// newResult fills in what is known before the run.
 func (p *problem) newResult(simulated bool) *result {
 	o, f := &p.opt, p.fleet
 	r := &result{
@@ -100,7 +99,6 @@ func (p *problem) writeChosen(w io.Writer) {
 	fmt.Fprintf(w, "chosen for you: %s\n", strings.Join(all, " "))
 }
 
-// writePrivacy says in a few lines what leaked.
 func (r *result) writePrivacy(t table) {
 	if r.Privacy == nil {
 		t.row("privacy", "NOT PRIVATE: what a node has sent may reveal its data")

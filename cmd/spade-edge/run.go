@@ -81,7 +81,6 @@ func readOwn(path string) (*fleetfile.Node, error) {
 	return node, err
 }
 
-// checkHTTP checks the value of -http.
 func checkHTTP(addr string) error {
 	if addr == "" {
 		return nil
@@ -92,7 +91,6 @@ func checkHTTP(addr string) error {
 	return nil
 }
 
-// linkConfig returns the configuration of a node's transport.
 func linkConfig(node *fleetfile.Node, fleet *fleetfile.File, key []byte) ws.Config {
 	f := fleet.Fleet
 	return ws.Config{
@@ -101,7 +99,6 @@ func linkConfig(node *fleetfile.Node, fleet *fleetfile.File, key []byte) ws.Conf
 	}
 }
 
-// spendNote says what all releases so far have cost.
 func spendNote(p sdk.Privacy, rho float64) string {
 	if p.NonPrivate {
 		return "NOT PRIVATE"

@@ -66,7 +66,6 @@ func (s *stage) observer(i int, next sdk.Observer) sdk.Observer {
 	return s.monitors[i].Observer(next)
 }
 
-// begin watches the nodes.
 func (s *stage) begin(nodes []*sdk.Node, trs []*ws.Transport) {
 	if s == nil {
 		return
@@ -77,7 +76,6 @@ func (s *stage) begin(nodes []*sdk.Node, trs []*ws.Transport) {
 	}
 }
 
-// end says that a node's run is over.
 func (s *stage) end(i int, err error) {
 	if s != nil {
 		s.monitors[i].End(err)
@@ -102,7 +100,6 @@ func (s *stage) add(round int, accuracy, consensus float64, model []float32) {
 	})
 }
 
-// close ends the page.
 func (s *stage) close() {
 	if s != nil {
 		s.leave()

@@ -100,7 +100,13 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 	case err != nil:
 		return nil, err
 	default:
-		st.Round, rho = newest(dir)
+		for _, slot := range dir.Slots {
+			if slot.Fault == "" && slot.Round >= st.Round {
+				var note struct{ Rho float64 }
+				_ = json.Unmarshal([]byte(slot.Note), &note) // checked with the rest of the slot, by its SHA-256
+				st.Round, rho = slot.Round, note.Rho
+			}
+		}
 		switch {
 		case dir.Refused != nil:
 			st.Phase, st.Fault = monitor.Damaged, dir.Refused.Error()
@@ -140,22 +146,6 @@ func evidenceLeft(st *monitor.Status, list []signed.Evidence, fleet *fleetfile.F
 	return own
 }
 
-// newest returns the round of the newest whole state, 0 if there is none, and what had been spent by then, in zCDP.
-func newest(dir state.Report) (round int, rho float64) {
-	for _, slot := range dir.Slots {
-		if slot.Fault != "" || slot.Round < round {
-			continue
-		}
-		var note struct {
-			Rho float64 `json:"rho"`
-		}
-		_ = json.Unmarshal([]byte(slot.Note), &note) // checked with the rest of the slot, by its SHA-256
-		round, rho = slot.Round, note.Rho
-	}
-	return round, rho
-}
-
-// statusText returns a status for people.
 func statusText(s *monitor.Status, file *fleetfile.Node) string {
 	var text strings.Builder
 	b := table{&text}
@@ -217,7 +207,6 @@ func statusText(s *monitor.Status, file *fleetfile.Node) string {
 	return text.String()
 }
 
-// neighborText says how a neighbor is.
 func neighborText(n *monitor.Neighbor) string {
 	var parts []string
 	if l := n.Link; l != nil {

@@ -40,7 +40,6 @@ func writeCost(t table, c dpmech.Cost) {
 	t.row("spend", "rho %.6g in zCDP, mu %.6g in GDP", c.Rho, c.Mu)
 }
 
-// bytesText writes a number of bytes as people read it.
 func bytesText(n int64) string {
 	switch {
 	case n >= 10<<20:
@@ -68,7 +67,6 @@ func rough(seconds float64) time.Duration {
 	return d.Round(unit)
 }
 
-// duration writes seconds as people read them.
 func duration(seconds float64) string {
 	return time.Duration(seconds * float64(time.Second)).Truncate(time.Second).String()
 }

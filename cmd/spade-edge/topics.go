@@ -24,7 +24,6 @@ type topic struct{ name, text string }
 // about returns the text above the flags in a command's help, examples included.
 func about(command string) string { return text("usage/" + command) }
 
-// text returns the text of a name, or nothing.
 func text(name string) string {
 	i := slices.IndexFunc(topics(), func(t topic) bool { return t.name == name })
 	if i < 0 {
@@ -59,7 +58,6 @@ func topicNames() (names []string) {
 	return names
 }
 
-// helpTopic prints a topic, or the help of a command.
 func helpTopic(name string, w io.Writer) (err error) {
 	if slices.Contains(topicNames(), name) {
 		_, err = io.WriteString(w, text(name))
@@ -67,7 +65,7 @@ func helpTopic(name string, w io.Writer) (err error) {
 		_, err = fmt.Fprintf(w, "%s\n(spade-edge %s -h lists the flags)\n", t, name)
 	} else {
 		err = usageError{fmt.Errorf("no topic %q; there are %s, and the commands %s", name,
-			strings.Join(topicNames(), ", "), names())}
+			strings.Join(topicNames(), ", "), strings.Join(names(), ", "))}
 	}
 	return err
 }

@@ -24,7 +24,7 @@ func TestTopicsAreThoseOfTheFolder(t *testing.T) {
 		all.WriteString("usage/" + cmd.name + "\n" + readFile(t, filepath.Join("usage", cmd.name+".txt")) + "\x00")
 	}
 	for _, sh := range shells {
-		all.WriteString("completion/" + sh.name + "\n" + readFile(t, filepath.Join("completion", sh.name+".txt")) + "\x00")
+		all.WriteString("completion/" + sh + "\n" + readFile(t, filepath.Join("completion", sh+".txt")) + "\x00")
 	}
 	if os.Getenv("UPDATE") != "" {
 		var zip bytes.Buffer
@@ -47,8 +47,8 @@ func TestTopicsAreThoseOfTheFolder(t *testing.T) {
 		t.Errorf("%d files of %d commands, %v", len(used), len(commands), err)
 	}
 	for _, sh := range shells {
-		if file := filepath.Join("completion", sh.name+".txt"); text("completion/"+sh.name) != readFile(t, file) {
-			t.Errorf("the script for %s is not %s: run this test with UPDATE=1", sh.name, file)
+		if file := filepath.Join("completion", sh+".txt"); text("completion/"+sh) != readFile(t, file) {
+			t.Errorf("the script for %s is not %s: run this test with UPDATE=1", sh, file)
 		}
 	}
 	names := topicNames()

@@ -90,7 +90,6 @@ func (o *privacyOptions) audit(v *verification, ledger *state.Ledger) error {
 	return nil
 }
 
-// summary says in a few lines what was shown, and what was not.
 func (o *privacyOptions) summary(v *verification, ledger *state.Ledger) string {
 	c, holders, others := v.Certificate, "nobody: that no release is left out, only the member itself says",
 		quoted(v.NotCountersigned)
@@ -122,7 +121,6 @@ func (o *privacyOptions) summary(v *verification, ledger *state.Ledger) string {
 	return text
 }
 
-// quoted lists names.
 func quoted(names []string) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprintf("%q", names), "[]"), `" "`, `", "`)
 }

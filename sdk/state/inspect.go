@@ -23,12 +23,12 @@ type Report struct {
 
 // SlotReport is what one slot holds.
 type SlotReport struct {
-	File   string // its path
-	Fault  string // why there is no whole state in it; empty if there is one, and only then the rest counts
-	Round  int
-	Bytes  int64  // length of the state
-	Digest string // SHA-256 over the slot, in hexadecimal digits, as in the log
-	Note   string // of the save
+	File   string `json:"file"`            // its path
+	Fault  string `json:"fault,omitempty"` // why there is no whole state in it; if it is empty, the rest counts
+	Round  int    `json:"round"`
+	Bytes  int64  `json:"bytes"`            // length of the state
+	Digest string `json:"digest,omitempty"` // SHA-256 over the slot, in hexadecimal digits, as in the log
+	Note   string `json:"-"`                // of the save
 }
 
 // Inspect reads the store in a directory without its lock and without changing anything. While a node runs, it may read
