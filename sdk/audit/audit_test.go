@@ -254,9 +254,11 @@ func recost(c *dpmech.Certificate) {
 func TestRefusesForgeries(t *testing.T) {
 	w := newAudited(t, nil)
 	scope := signed.NewScope(w.fleet.Run, w.fleet.Hash(), "b")
-	both := func(c *dpmech.Certificate, s dpmech.Spend) { // in the certificate and in what it says of the ledger
-		c.Spends[0], c.Lifetime.Runs[1].Spends[0] = s, s
-		recost(c)
+	both := func(s dpmech.Spend) func(*dpmech.Certificate) { // in the certificate and in what it says of the ledger
+		return func(c *dpmech.Certificate) {
+			c.Spends[0], c.Lifetime.Runs[1].Spends[0] = s, s
+			recost(c)
+		}
 	}
 	put := func(c *dpmech.Certificate, head signed.Release) { c.Head = hex.EncodeToString(head.Append(nil)) }
 	other := *w.last()
@@ -268,35 +270,20 @@ func TestRefusesForgeries(t *testing.T) {
 	}{
 		"fewer releases": {func(c *dpmech.Certificate) { c.Spends[0].Rounds = 1; recost(c) },
 			"the ledger has 5 releases of this run, and the certificate 1 and 0 reserved_unmade"},
-		"fewer, in the ledger too": {func(c *dpmech.Certificate) {
-			both(c,
-				dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 8})
-		}, "head: is release 7, after 5 releases, want the last of 1"},
-		"a shorter ledger": {func(c *dpmech.Certificate) {
-			both(c,
-				dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 8})
-		}, "head: it names ledger {"},
-		"one of more noise": {func(c *dpmech.Certificate) {
-			both(c,
-				dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 800})
-		},
+		"fewer, in the ledger too": {both(dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 8}),
+			"head: is release 7, after 5 releases, want the last of 1"},
+		"a shorter ledger": {both(dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 8}),
+			"head: it names ledger {"},
+		"one of more noise": {both(dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 800}),
 			"releases[0]: is clip 1 and sigma 800 from round 1 on, want clip 1 and sigma 8 from round 1 on"},
-		"more noise": {func(c *dpmech.Certificate) {
-			both(c,
-				dpmech.Spend{First: 1, Rounds: 5, Clip: 1, Sigma: 800})
-		}, "lifetime.runs[1].releases[0]: is clip 1 and sigma 800"},
-		"another clip": {func(c *dpmech.Certificate) {
-			both(c,
-				dpmech.Spend{First: 1, Rounds: 5, Clip: 0.5, Sigma: 8})
-		}, "releases[0]: is clip 0.5"},
-		"a round left out": {func(c *dpmech.Certificate) {
-			both(c,
-				dpmech.Spend{First: 2, Rounds: 5, Clip: 1, Sigma: 8})
-		}, "releases[0]: is clip 1 and sigma 8 from round 2 on, want"},
-		"too many": {func(c *dpmech.Certificate) {
-			both(c,
-				dpmech.Spend{First: 1, Rounds: 6, Clip: 1, Sigma: 8})
-		}, "rounds: is 6 with reserved_unmade, want at most 5"},
+		"more noise": {both(dpmech.Spend{First: 1, Rounds: 5, Clip: 1, Sigma: 800}),
+			"lifetime.runs[1].releases[0]: is clip 1 and sigma 800"},
+		"another clip": {both(dpmech.Spend{First: 1, Rounds: 5, Clip: 0.5, Sigma: 8}),
+			"releases[0]: is clip 0.5"},
+		"a round left out": {both(dpmech.Spend{First: 2, Rounds: 5, Clip: 1, Sigma: 8}),
+			"releases[0]: is clip 1 and sigma 8 from round 2 on, want"},
+		"too many": {both(dpmech.Spend{First: 1, Rounds: 6, Clip: 1, Sigma: 8}),
+			"rounds: is 6 with reserved_unmade, want at most 5"},
 		"unmade":      {func(c *dpmech.Certificate) { c.ReservedUnmade = 3 }, "and 3 reserved_unmade"},
 		"another run": {func(c *dpmech.Certificate) { c.Run = "earlier" }, "run: is earlier, want ward-study"},
 		"another run's name": {func(c *dpmech.Certificate) { c.Run, c.Lifetime.Runs[1].Run = "x", "x" },

@@ -3,64 +3,17 @@ package device
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
+	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
-
-// manager is the socket of a service manager.
-type manager struct{ *net.UnixConn }
-
-func newManager(t *testing.T, address string) manager {
-	t.Helper()
-	if runtime.GOOS == "windows" {
-		t.Skip("there is no unixgram")
-	}
-	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	return manager{c}
-}
-
-// next returns the next message, or "" if none comes in time.
-func (m manager) next(t *testing.T, within time.Duration) string {
-	t.Helper()
-	if err := m.SetReadDeadline(time.Now().Add(within)); err != nil {
-		t.Fatal(err)
-	}
-	b := make([]byte, 4096)
-	n, err := m.Read(b)
-	if err != nil {
-		return ""
-	}
-	return string(b[:n])
-}
-
-// await reads until a message has a word in it, and returns all before.
-func (m manager) await(t *testing.T, word string) []string {
-	t.Helper()
-	var before []string
-	for {
-		msg := m.next(t, time.Minute)
-		if msg == "" {
-			t.Fatalf("no %q after %q", word, before)
-		}
-		if strings.Contains(msg, word) {
-			return before
-		}
-		before = append(before, msg)
-	}
-}
 
 // The socket may be an abstract one; without one, or for another process, nothing is told, and nothing is passed on to
 // others.
@@ -69,7 +22,7 @@ func TestNotifier(t *testing.T) {
 		t.Skip("there is no unixgram")
 	}
 	if runtime.GOOS == "linux" {
-		m := newManager(t, fmt.Sprintf("@spade-edge-%d", os.Getpid()))
+		m := tinytest.NewServiceManager(t, fmt.Sprintf("@spade-edge-%d", os.Getpid()))
 		t.Setenv("NOTIFY_SOCKET", m.LocalAddr().String())
 		t.Setenv("WATCHDOG_USEC", "3000000")
 		t.Setenv("WATCHDOG_PID", fmt.Sprint(os.Getpid()))
@@ -83,7 +36,7 @@ func TestNotifier(t *testing.T) {
 		n.setStatus("one")
 		n.setStatus("two")
 		for _, want := range []string{"READY=1\nSTATUS=x", "STATUS=one", "STATUS=two"} {
-			if got := m.next(t, time.Minute); got != want {
+			if got := m.Next(t, time.Minute); got != want {
 				t.Errorf("%q, want %q", got, want)
 			}
 		}
@@ -109,7 +62,10 @@ func TestNotifier(t *testing.T) {
 
 // A node whose oracle hangs sends no keepalive; one that waits for a neighbor does.
 func TestWatchdog(t *testing.T) {
-	m := newManager(t, filepath.Join(t.TempDir(), "notify"))
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no unixgram")
+	}
+	m := tinytest.NewServiceManager(t, filepath.Join(t.TempDir(), "notify"))
 	const every = 100 * time.Millisecond
 	fleet := &sdk.Fleet{
 		Run: "watchdog", Dim: 1, Members: []string{"a", "b"}, Edges: [][2]string{{"a", "b"}},
@@ -151,11 +107,11 @@ func TestWatchdog(t *testing.T) {
 		defer close(reported)
 		d.report(ctx)
 	}()
-	for m.next(t, 10*every) != "" { // until it is silent, as it must become
+	for m.Next(t, 10*every) != "" { // until it is silent, as it must become
 	}
 	close(answer)
 	for range 20 {
-		m.await(t, "WATCHDOG=1")
+		m.Await(t, "WATCHDOG=1")
 	}
 	if st := mon.Status(); st.Phase != monitor.Waiting {
 		t.Errorf("phase %s", st.Phase)

@@ -190,8 +190,12 @@ func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
 	if resent {
 		w.True(keyResent)
 	}
-	c.appendVector(&w, m.Vector)
-	c.appendGrid(&w, m.Grid)
+	if len(m.Vector) > 0 && !appendPacked(&w, keyPlanes, m.Vector, c.enc.planes) {
+		w.Floats(keyVector, "vector", m.Vector)
+	}
+	if len(m.Grid) > 0 && !appendPacked(&w, keyPacked, m.Grid, c.enc.grid) {
+		w.Ints(keyGrid, m.Grid)
+	}
 	if has&(1<<keyHeld) != 0 {
 		w.Uint(keyHeld, uint64(m.Held))
 	}
@@ -287,36 +291,19 @@ func (c *Codec) checkPayload(m *admm.Message) error {
 	return nil
 }
 
-// appendVector writes a vector, if there is one, in the shorter of the two forms.
-func (c *Codec) appendVector(w *cbor.Writer, v []float32) {
-	if len(v) == 0 {
-		return
-	}
+// appendPacked writes numbers as pack compresses them. It writes nothing and reports false if that is not shorter than
+// their plain form.
+func appendPacked[T any](w *cbor.Writer, key byte, v []T, pack func([]byte, []T, int) ([]byte, bool)) bool {
 	before, plain := w.B, 4*len(v)
-	start := w.OpenBytes(keyPlanes, plain)
-	if b, ok := c.enc.planes(w.B, v, plain); ok {
-		w.B = b
-		w.CloseBytes(start, plain)
-		return
+	start := w.OpenBytes(key, plain)
+	b, ok := pack(w.B, v, plain)
+	if !ok {
+		w.B = before
+		return false
 	}
-	w.B = before
-	w.Floats(keyVector, "vector", v)
-}
-
-// appendGrid writes a grid, if there is one, in the shorter of the two forms.
-func (c *Codec) appendGrid(w *cbor.Writer, g []int32) {
-	if len(g) == 0 {
-		return
-	}
-	before, plain := w.B, 4*len(g)
-	start := w.OpenBytes(keyPacked, plain)
-	if b, ok := c.enc.grid(w.B, g, plain); ok {
-		w.B = b
-		w.CloseBytes(start, plain)
-		return
-	}
-	w.B = before
-	w.Ints(keyGrid, g)
+	w.B = b
+	w.CloseBytes(start, plain)
+	return true
 }
 
 // frameFields is a frame's map before its values are looked at.
