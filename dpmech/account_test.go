@@ -99,7 +99,7 @@ func TestSigmaIsNeverTooSmall(t *testing.T) {
 	}
 	// A case in which the formula alone, rounded, falls short.
 	sigma, err := SigmaFor(0.045, 80, 4.470000000000001, 1e-5, Paper)
-	if g := (Gaussian{0.045, sigma}); err != nil || Paper.Epsilon(80*g.Rho(), 1e-5) > 4.470000000000001 {
+	if g := (Gaussian{Clip: 0.045, Sigma: sigma}); err != nil || Paper.Epsilon(80*g.Rho(), 1e-5) > 4.470000000000001 {
 		t.Errorf("sigma %v (%v)", sigma, err)
 	}
 }
@@ -146,20 +146,21 @@ func TestRho(t *testing.T) {
 	if back := sumRho(gs...); back != total {
 		t.Errorf("in reverse they cost %v, want %v", back, total)
 	}
-	if one := (Gaussian{1, 8}).Rho(); one != 0.03125 || sumRho() != 0 {
+	if one := (Gaussian{Clip: 1, Sigma: 8}).Rho(); one != 0.03125 || sumRho() != 0 {
 		t.Errorf("clip 1, sigma 8 costs %v, want 0.03125; nothing costs %v", one, sumRho())
 	}
 	for n := 1; n <= len(gs); n++ {
 		for i := range n {
-			gs[i] = Gaussian{0.3, 2.9}
+			gs[i] = Gaussian{Clip: 0.3, Sigma: 2.9}
 		}
 		if sum, product := sumRho(gs[:n]...), times(n, gs[0].Rho()); sum != product {
 			t.Errorf("%d equal releases cost %v, and as a product %v", n, sum, product)
 		}
 	}
-	for _, g := range []Gaussian{{}, {1, 0}, {0, 1}, {1, math.NaN()}, {math.Inf(1), 1}, {-1, 1}, {1, 1e-9}} {
-		if !math.IsInf(g.Rho(), 1) || !math.IsInf(sumRho(Gaussian{1, 1}, g), 1) {
-			t.Errorf("%+v costs %v, with another %v, want +Inf", g, g.Rho(), sumRho(Gaussian{1, 1}, g))
+	for _, g := range []Gaussian{{}, {Clip: 1}, {Sigma: 1}, {Clip: 1, Sigma: math.NaN()}, {Clip: math.Inf(1), Sigma: 1}, {Clip: -1, Sigma: 1},
+		{Clip: 1, Sigma: 1e-9}} {
+		if !math.IsInf(g.Rho(), 1) || !math.IsInf(sumRho(Gaussian{Clip: 1, Sigma: 1}, g), 1) {
+			t.Errorf("%+v costs %v, with another %v, want +Inf", g, g.Rho(), sumRho(Gaussian{Clip: 1, Sigma: 1}, g))
 		}
 	}
 }
@@ -187,13 +188,13 @@ func TestMaxRounds(t *testing.T) {
 			}
 		}
 	}
-	if n, err := MaxRounds(Gaussian{1, 1}, 1, 1e-5, GDP); n != 0 || err != nil {
+	if n, err := MaxRounds(Gaussian{Clip: 1, Sigma: 1}, 1, 1e-5, GDP); n != 0 || err != nil {
 		t.Errorf("%d rounds (%v) where not one fits", n, err)
 	}
-	if n, err := MaxRounds(Gaussian{1, 1e6}, 1e6, 1e-5, GDP); n != math.MaxInt32 || err != nil {
+	if n, err := MaxRounds(Gaussian{Clip: 1, Sigma: 1e6}, 1e6, 1e-5, GDP); n != math.MaxInt32 || err != nil {
 		t.Errorf("%d rounds (%v), want the largest number", n, err)
 	}
-	_, err := MaxRounds(Gaussian{1, 0}, -1, 2, Accounting(9))
+	_, err := MaxRounds(Gaussian{Clip: 1, Sigma: 0}, -1, 2, Accounting(9))
 	for _, want := range []string{"sigma is 0", "epsilon is -1", "delta is 2", "Accounting(9)"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %q does not say %q", err, want)

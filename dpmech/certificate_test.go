@@ -28,7 +28,7 @@ func certify(t testing.TB) (*Certificate, *testLedger) {
 	for round := 1; round <= 9; round++ {
 		g := noisy
 		if round > 5 {
-			g = Gaussian{0.5, 3}
+			g = Gaussian{Clip: 0.5, Sigma: 3}
 		}
 		if err := l.Reserve("final", fleetA, "a", round, g); err != nil {
 			t.Fatal(err)

@@ -320,7 +320,7 @@ func BenchmarkClip(b *testing.B) {
 		b.Run(fmt.Sprintf("length%v", size), func(b *testing.B) {
 			update := make([]float32, 1_000_000)
 			hostile(update, 0, size, stream(38))
-			gamma := math.Ldexp(8, -gridBits(Gaussian{1, 8}, len(update)))
+			gamma := math.Ldexp(8, -gridBits(Gaussian{Clip: 1, Sigma: 8}, len(update)))
 			b.SetBytes(int64(4 * len(update)))
 			for b.Loop() {
 				clip(update, 1, gamma)

@@ -11,7 +11,7 @@ import (
 var (
 	fleetA = [32]byte{1}
 	fleetB = [32]byte{2}
-	noisy  = Gaussian{1, 8}
+	noisy  = Gaussian{Clip: 1, Sigma: 8}
 )
 
 // testLedger is a composition with the head that a ledger would state.
@@ -60,11 +60,11 @@ func TestCompositionSumsRuns(t *testing.T) {
 	reserve(t, l, "tuning", 1, 3)
 	reserve(t, l, "final", 1, 2)
 	reserve(t, l, "tuning", 2, 4) // two of them are there already
-	if err := l.Reserve("tuning", fleetB, "a", 1, Gaussian{1, 4}); err != nil {
+	if err := l.Reserve("tuning", fleetB, "a", 1, Gaussian{Clip: 1, Sigma: 4}); err != nil {
 		t.Fatal(err)
 	}
 	lifetime := l.lifetime(1e-5)
-	if want := 6*noisy.Rho() + (Gaussian{1, 4}).Rho(); lifetime.Rho != want || l.seq != 7 || len(lifetime.Runs) != 3 ||
+	if want := 6*noisy.Rho() + (Gaussian{Clip: 1, Sigma: 4}).Rho(); lifetime.Rho != want || l.seq != 7 || len(lifetime.Runs) != 3 ||
 		lifetime.Cost != CostOf(want, 1e-5) {
 		t.Errorf("lifetime %+v, want rho %v over 7 releases in 3 runs", lifetime, want)
 	}
@@ -87,7 +87,7 @@ func TestCompositionLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := Gaussian{1, sigma}
+	g := Gaussian{Clip: 1, Sigma: sigma}
 	l := newLedger(t, &Limit{8, 1e-5, GDP})
 	for i := range 49 {
 		if err := l.Reserve(fmt.Sprint("run ", i%7), fleetA, "a", 1+i/7, g); err != nil {

@@ -10,7 +10,7 @@ import (
 
 // The zero-out epsilon is that of half the sensitivity: of the same releases with the clip halved.
 func TestCostZeroOut(t *testing.T) {
-	for _, g := range []Gaussian{{1, 8}, {1, 1}, {0.3, 40}} {
+	for _, g := range []Gaussian{{Clip: 1, Sigma: 8}, {Clip: 1, Sigma: 1}, {Clip: 0.3, Sigma: 40}} {
 		whole, half := Spend{1, 50, g.Clip, g.Sigma}, Spend{1, 50, g.Clip / 2, g.Sigma}
 		c := CostOf(whole.Rho(), 1e-5)
 		if want := CostOf(half.Rho(), 1e-5).EpsilonGDP; math.Abs(c.EpsilonZeroOut/want-1) > 1e-9 {

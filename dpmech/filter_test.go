@@ -35,7 +35,7 @@ func TestFilterSumsUpward(t *testing.T) {
 	for range 50 {
 		f := mustFilter(t, nil)
 		var all []Gaussian
-		g := Gaussian{1, 8}
+		g := Gaussian{Clip: 1, Sigma: 8}
 		for round := 1; round <= 60; round++ {
 			if s.IntN(3) == 0 {
 				g = Gaussian{Clip: math.Exp(3 * s.Normal()), Sigma: 0}
@@ -56,7 +56,7 @@ func TestFilterSumsUpward(t *testing.T) {
 	}
 	f := mustFilter(t, nil)
 	for round := 1; round <= 50; round++ {
-		if err := f.Reserve(round, Gaussian{1, 8}); err != nil {
+		if err := f.Reserve(round, Gaussian{Clip: 1, Sigma: 8}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -97,7 +97,7 @@ func TestFilterRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := Gaussian{0.5, sigma}
+		g := Gaussian{Clip: 0.5, Sigma: sigma}
 		f := mustFilter(t, &Limit{8, 1e-5, acc})
 		for round := 1; round <= 50; round++ {
 			if err := f.Reserve(round, g); err != nil {
@@ -121,7 +121,7 @@ func TestFilterRefuses(t *testing.T) {
 			t.Errorf("%v: the refusal changed the filter", acc)
 		}
 		// What is left is enough for much noise.
-		if err := f.Reserve(51, Gaussian{0.5, 1e5 * 0.5}); err != nil {
+		if err := f.Reserve(51, Gaussian{Clip: 0.5, Sigma: 1e5 * 0.5}); err != nil {
 			t.Errorf("%v: a release that costs next to nothing: %v", acc, err)
 		}
 	}
@@ -138,7 +138,7 @@ func TestFilterIsTight(t *testing.T) {
 			t.Fatal(err)
 		}
 		for round, refused := 1, 0; refused < 10; round++ {
-			g := Gaussian{1, math.Sqrt(2/(most-f.Rho())) * math.Exp(s.Normal()+0.5)}
+			g := Gaussian{Clip: 1, Sigma: math.Sqrt(2/(most-f.Rho())) * math.Exp(s.Normal()+0.5)}
 			if g.Validate() != nil {
 				break
 			}
@@ -157,7 +157,7 @@ func TestFilterIsTight(t *testing.T) {
 
 // A round counts once; another release of the same round is never let through as a repetition.
 func TestFilterRounds(t *testing.T) {
-	a, b := Gaussian{1, 8}, Gaussian{1, 9}
+	a, b := Gaussian{Clip: 1, Sigma: 8}, Gaussian{Clip: 1, Sigma: 9}
 	f := mustFilter(t, nil)
 	for _, c := range []struct {
 		round int
@@ -191,10 +191,11 @@ func TestFilterRounds(t *testing.T) {
 func TestFilterRefusesNonsense(t *testing.T) {
 	for _, limit := range []*Limit{nil, {1e6, 1e-5, GDP}} {
 		f := mustFilter(t, limit)
-		for _, g := range []Gaussian{
+		for _, v := range [][2]float64{
 			{}, {1, 0}, {0, 1}, {-1, 8}, {1, -8}, {math.NaN(), 8}, {1, math.NaN()}, {math.Inf(1), 8}, {1, math.Inf(1)},
 			{5e-324, 5e-324}, {1e-310, 1e-309}, {1, 5e-324}, {1, 1e300}, {1e300, 1e300}, {1, 1e-3}, // the last costs 2e6
 		} {
+			g := Gaussian{Clip: v[0], Sigma: v[1]}
 			if err := f.Reserve(1, g); err == nil {
 				t.Errorf("%+v was let through", g)
 			}
@@ -203,17 +204,17 @@ func TestFilterRefusesNonsense(t *testing.T) {
 			t.Errorf("spent %v up to round %d", f.Rho(), f.Last())
 		}
 		if over := int64(maxRound) + 1; int64(int(over)) == over { // an int here, but not on every processor
-			if err := f.Reserve(int(over), Gaussian{1, 8}); err == nil {
+			if err := f.Reserve(int(over), Gaussian{Clip: 1, Sigma: 8}); err == nil {
 				t.Errorf("round %d was let through", over)
 			}
 		}
 	}
 	// A sum that outgrows every meaning.
 	f := mustFilter(t, nil)
-	if err := errors.Join(f.Reserve(1, Gaussian{1, 0.0015}), f.Reserve(3, Gaussian{1, 8})); err != nil {
+	if err := errors.Join(f.Reserve(1, Gaussian{Clip: 1, Sigma: 0.0015}), f.Reserve(3, Gaussian{Clip: 1, Sigma: 8})); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Reserve(4, Gaussian{1, 0.0015}); err == nil || f.Last() != 3 {
+	if err := f.Reserve(4, Gaussian{Clip: 1, Sigma: 0.0015}); err == nil || f.Last() != 3 {
 		t.Errorf("a total above 1e6: %v", err)
 	}
 	for _, l := range []Limit{{}, {8, 0, GDP}, {0, 1e-5, GDP}, {math.NaN(), 1e-5, GDP}, {8, 1, GDP},
@@ -231,7 +232,7 @@ func TestFilterState(t *testing.T) {
 	f := mustFilter(t, limit)
 	limit.Epsilon = 1e5 // the caller's own
 	for round := 1; round < 40; round += 1 + s.IntN(2) {
-		if err := f.Reserve(round, Gaussian{1, 10 + float64(s.IntN(2))/3}); err != nil {
+		if err := f.Reserve(round, Gaussian{Clip: 1, Sigma: 10 + float64(s.IntN(2))/3}); err != nil {
 			t.Fatal(err)
 		}
 		back, err := LoadFilter(f.State())
@@ -297,7 +298,7 @@ func FuzzLoadFilter(f *testing.F) {
 		}
 		before := filter.Rho()
 		next := filter.Last() + 1
-		if err := filter.Reserve(next, Gaussian{1, 8}); err == nil && !(filter.Rho() >= before && filter.Last() == next) {
+		if err := filter.Reserve(next, Gaussian{Clip: 1, Sigma: 8}); err == nil && !(filter.Rho() >= before && filter.Last() == next) {
 			t.Fatalf("%s: rho %v after %v", state, filter.Rho(), before)
 		}
 	})

@@ -13,9 +13,13 @@ const maxRatio = 1 << 20
 
 // Gaussian is one release: an update clipped to the ball of radius Clip (R_k in the paper), plus Gaussian noise of
 // standard deviation Sigma (sigma_dp,k) in every coordinate. The two belong together: neither says anything alone.
+//
+// In the paper's form, Shared is zero and Sigma is all the noise there is. Otherwise the release also carries the noise
+// of its [Pair]s, which protects it from everybody who does not know their keys.
 type Gaussian struct {
-	Clip  float64 // R > 0, in units of the parameter vector
-	Sigma float64 // standard deviation > 0, in the same units
+	Clip   float64 // R > 0, in units of the parameter vector
+	Sigma  float64 // standard deviation > 0 of the client's own noise, in the same units
+	Shared Shared
 }
 
 // Validate reports what keeps g from being a private release.
@@ -30,16 +34,31 @@ func (g Gaussian) Validate() error {
 	if len(errs) == 0 && (g.Sigma > maxRatio*g.Clip || g.Clip > maxRatio*g.Sigma) {
 		errs = append(errs, fmt.Errorf("dpmech: sigma/clip is %v, want 2^-20..2^20", g.Sigma/g.Clip))
 	}
+	if len(errs) == 0 && g.Shared != (Shared{}) {
+		return g.Shared.validate(g)
+	}
 	return errors.Join(errs...)
 }
 
-// Rho returns the release's cost in zCDP, 2R^2/sigma^2: replacing the data set moves the clipped update by at most 2R.
-// It is the exact number rounded up to a float64, the same on every processor, and +Inf if g is not valid.
+// Rho returns the release's cost in zCDP against the adversary that the fleet names: 2R^2/sigma^2, since replacing the
+// data set moves the clipped update by at most 2R, with Shared.Effective in place of sigma if noise is shared. It is the
+// exact number rounded up to a float64, the same on every processor, and +Inf if g is not valid.
 func (g Gaussian) Rho() float64 {
+	if g.Shared.Effective > 0 {
+		return g.rho(g.Shared.Effective)
+	}
+	return g.rho(g.Sigma)
+}
+
+// RhoAll returns the cost against all other members together, who know all the noise that they share with the client:
+// 2R^2/sigma^2 with its own sigma, rounded as Rho is.
+func (g Gaussian) RhoAll() float64 { return g.rho(g.Sigma) }
+
+func (g Gaussian) rho(faced float64) float64 {
 	if g.Validate() != nil {
 		return math.Inf(1)
 	}
-	clip, sigma := new(big.Float).SetPrec(106).SetFloat64(g.Clip), new(big.Float).SetPrec(106).SetFloat64(g.Sigma)
+	clip, sigma := new(big.Float).SetPrec(106).SetFloat64(g.Clip), new(big.Float).SetPrec(106).SetFloat64(faced)
 	clip.Mul(clip, clip).SetMantExp(clip, 1)
 	sigma.Mul(sigma, sigma)
 	rho := new(big.Float).SetPrec(53).SetMode(big.ToPositiveInf)

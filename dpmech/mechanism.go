@@ -11,6 +11,8 @@ import (
 type Mechanism struct {
 	normal normal
 	noise  []int64 // the noise of one release, on the fine grid; zero between releases
+	pair   normal  // draws what is shared
+	shared []int64 // one vector of it; zero between releases
 }
 
 // NewMechanism returns the mechanism for vectors of length dim >= 1. random gives uniform, independent bytes: on a
@@ -23,19 +25,25 @@ func NewMechanism(dim int, random io.Reader) (*Mechanism, error) {
 	if random == nil {
 		return nil, errors.New("dpmech: no source of random bytes")
 	}
-	return &Mechanism{normal: normal{random: random}, noise: make([]int64, dim)}, nil
+	return &Mechanism{
+		normal: normal{random: random}, pair: normal{steady: true},
+		noise: make([]int64, dim),
+	}, nil
 }
 
 // Release replaces an update s by clip(s) + nu, steps 8 and 9 of Algorithm 1 of the paper: the data-dependent part of
 // the round's one release. s has the mechanism's length and the unit of g. An update that holds a NaN or an infinity
 // counts as the zero vector. The noise is drawn before the update is looked at: a failure says nothing about it.
 //
+// pairs is the noise that the client shares with its neighbors, one entry for each; only if g.Shared is set. Summed over
+// all members of a network, what they share cancels exactly, on the fine grid that precedes the rounding of a result.
+//
 // If Release fails, s is zero and must not be used: lengths differ, g is not valid, or the source of randomness failed.
-func (m *Mechanism) Release(s []float32, g Gaussian) error {
+func (m *Mechanism) Release(s []float32, g Gaussian, pairs ...Pair) error {
 	var gamma, scale float64
 	err := errors.Join(m.checkLength("update", len(s)), g.Validate())
 	if err == nil {
-		gamma, scale, err = m.prepare(s, g)
+		gamma, scale, err = m.prepare(s, g, pairs)
 	}
 	if err != nil {
 		clear(s)
@@ -63,7 +71,7 @@ const maxSteps = 1 << 30
 // dst and s have the mechanism's length. s is zero afterwards: the update does not outlive its release. If
 // ReleaseOnGrid fails, dst is zero too and must not be used: lengths differ, g or step is not valid, or the source of
 // randomness failed.
-func (m *Mechanism) ReleaseOnGrid(dst []int32, s []float32, g Gaussian, step float64) error {
+func (m *Mechanism) ReleaseOnGrid(dst []int32, s []float32, g Gaussian, step float64, pairs ...Pair) error {
 	defer clear(s)
 	var gamma, scale float64
 	err := errors.Join(m.checkLength("update", len(s)), m.checkLength("destination", len(dst)), g.Validate())
@@ -71,7 +79,7 @@ func (m *Mechanism) ReleaseOnGrid(dst []int32, s []float32, g Gaussian, step flo
 		err = fmt.Errorf("dpmech: step is %v, want sigma/4096..sigma, sigma is %v", step, g.Sigma)
 	}
 	if err == nil {
-		gamma, scale, err = m.prepare(s, g)
+		gamma, scale, err = m.prepare(s, g, pairs)
 	}
 	if err != nil {
 		clear(dst)
@@ -94,10 +102,15 @@ func (m *Mechanism) checkLength(what string, n int) error {
 }
 
 // prepare draws the noise and clips: the release is then onGrid(s[i], scale) + noise[i], in units of gamma. The noise
-// is below 2^62 and the clip at most 2^48, so the sum fits. The caller clears the noise: it would give the update away.
-func (m *Mechanism) prepare(s []float32, g Gaussian) (gamma, scale float64, err error) {
+// is below 2^62 and the clip at most 2^48, so the sum fits; what is shared stays below 2^60, but for a probability of
+// 2^-2900. The caller clears the noise: it would give the update away.
+func (m *Mechanism) prepare(s []float32, g Gaussian, pairs []Pair) (gamma, scale float64, err error) {
 	shift := gridBits(g, len(s))
-	if err := m.normal.fill(m.noise, shift); err != nil {
+	err = m.normal.fill(m.noise, shift)
+	if err == nil && len(pairs) > 0 {
+		err = m.share(g, shift, pairs)
+	}
+	if err != nil {
 		clear(m.noise)
 		return 0, 0, err
 	}

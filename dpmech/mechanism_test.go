@@ -37,11 +37,11 @@ func TestReleaseAgainstReference(t *testing.T) {
 		g       Gaussian
 		stretch float64 // size of the update, in units of the clip
 	}{
-		{1, Gaussian{1, 8}, 0.5},
-		{10, Gaussian{1, 8}, 3},
-		{40, Gaussian{0.01, 0.3}, 100},
-		{1000, Gaussian{25, 0.5}, 0.99},
-		{1000, Gaussian{25, 0.5}, 0},
+		{1, Gaussian{Clip: 1, Sigma: 8}, 0.5},
+		{10, Gaussian{Clip: 1, Sigma: 8}, 3},
+		{40, Gaussian{Clip: 0.01, Sigma: 0.3}, 100},
+		{1000, Gaussian{Clip: 25, Sigma: 0.5}, 0.99},
+		{1000, Gaussian{Clip: 25, Sigma: 0.5}, 0},
 	} {
 		update := make([]float32, c.dim)
 		for i := range update {
@@ -84,13 +84,13 @@ func TestReleaseOnGridAgreesWithRelease(t *testing.T) {
 		g    Gaussian
 		step float64 // in units of sigma
 	}{
-		{1000, Gaussian{1, 8}, 1. / 16},
-		{1000, Gaussian{1, 8}, 1. / 4096},
-		{1000, Gaussian{1e-3, 0.01}, 1},
-		{1000, Gaussian{25, 0.5}, 0.1234567},
-		{1000, Gaussian{1, 0.7}, 0.7071067811865476},
-		{4, Gaussian{1, 1 << 20}, 1. / 256},
-		{1000, Gaussian{1, 1 << 20}, 1. / 3}, // M is above 40: sums have more than 53 bits
+		{1000, Gaussian{Clip: 1, Sigma: 8}, 1. / 16},
+		{1000, Gaussian{Clip: 1, Sigma: 8}, 1. / 4096},
+		{1000, Gaussian{Clip: 1e-3, Sigma: 0.01}, 1},
+		{1000, Gaussian{Clip: 25, Sigma: 0.5}, 0.1234567},
+		{1000, Gaussian{Clip: 1, Sigma: 0.7}, 0.7071067811865476},
+		{4, Gaussian{Clip: 1, Sigma: 1 << 20}, 1. / 256},
+		{1000, Gaussian{Clip: 1, Sigma: 1 << 20}, 1. / 3}, // M is above 40: sums have more than 53 bits
 	} {
 		step := c.step * c.g.Sigma
 		float := make([]float32, c.dim)
@@ -178,7 +178,7 @@ func TestReleaseOnGridIsBounded(t *testing.T) {
 		t.Errorf("released %d, %v; want the ends of the range", got, err)
 	}
 	// And the numbers before that are far from the ends of int64, even at the end of all parameters.
-	for _, g := range []Gaussian{{1 << 20, 1}, {1, 1 << 20}} {
+	for _, g := range []Gaussian{{Clip: 1 << 20, Sigma: 1}, {Clip: 1, Sigma: 1 << 20}} {
 		for _, dim := range []float64{1, 1e6, 1 << 30} {
 			shift := gridBits(g, int(dim))
 			if clip := math.Ldexp(g.Clip/g.Sigma, shift); clip < 1<<16 || clip > 1<<48 {
@@ -216,17 +216,18 @@ func TestReleaseRefuses(t *testing.T) {
 		dst, s    int
 		gridAlone bool // Release has no such argument
 	}
-	ok := Gaussian{1, 1}
+	ok := Gaussian{Clip: 1, Sigma: 1}
 	calls := []call{
 		{ok, 0, 2, 2, true}, {ok, -0.5, 2, 2, true}, {ok, math.NaN(), 2, 2, true}, {ok, math.Inf(1), 2, 2, true},
 		{ok, 1.001, 2, 2, true}, {ok, 1. / 4097, 2, 2, true}, {ok, 0.5, 3, 2, true}, {ok, 0.5, 0, 2, true},
 		{ok, 0.5, 2, 3, false},
 	}
-	for _, g := range []Gaussian{
+	for _, v := range [][2]float64{
 		{0, 1}, {-1, 1}, {1, 0}, {1, -1}, {math.NaN(), 1}, {1, math.NaN()}, {math.Inf(1), 1}, {1, math.Inf(1)}, {1, 1e9},
 		{1e9, 1},
 		{5e-324, 5e-324},
 	} {
+		g := Gaussian{Clip: v[0], Sigma: v[1]}
 		calls = append(calls, call{g, g.Sigma / 16, 2, 2, false})
 	}
 	for _, c := range calls {
@@ -257,11 +258,11 @@ func zeros[T int32 | int64 | float32](s []T) bool {
 func TestNothingIsLeftBehind(t *testing.T) {
 	m := newMechanism(t, 50, 5)
 	s := make([]float32, 50)
-	if err := m.Release(s, Gaussian{1, 8}); err != nil || zeros(s) || !zeros(m.noise) {
+	if err := m.Release(s, Gaussian{Clip: 1, Sigma: 8}); err != nil || zeros(s) || !zeros(m.noise) {
 		t.Errorf("after a release (%v): %v, noise %v", err, s, m.noise)
 	}
 	dst := make([]int32, 50)
-	if err := m.ReleaseOnGrid(dst, s, Gaussian{1, 8}, 0.5); err != nil || zeros(dst) || !zeros(s) || !zeros(m.noise) {
+	if err := m.ReleaseOnGrid(dst, s, Gaussian{Clip: 1, Sigma: 8}, 0.5); err != nil || zeros(dst) || !zeros(s) || !zeros(m.noise) {
 		t.Errorf("after a release on the grid (%v): %v of %v, noise %v", err, dst, s, m.noise)
 	}
 }
@@ -278,13 +279,13 @@ func TestSourceFailure(t *testing.T) {
 		}
 		s := make([]float32, 5000)
 		s[0] = 1
-		if err := m.Release(s, Gaussian{1, 1}); !errors.Is(err, broken) || !zeros(s) || !zeros(m.noise) {
+		if err := m.Release(s, Gaussian{Clip: 1, Sigma: 1}); !errors.Is(err, broken) || !zeros(s) || !zeros(m.noise) {
 			t.Errorf("after %d good bytes: %v, first coordinate %v; want %v and zeros", good, err, s[0], broken)
 		}
 		m, _ = NewMechanism(5000, source())
 		dst := make([]int32, 5000)
 		s[0], dst[0] = 1, 1
-		if err := m.ReleaseOnGrid(dst, s, Gaussian{1, 1}, 0.5); !errors.Is(err, broken) || !zeros(dst) || !zeros(s) ||
+		if err := m.ReleaseOnGrid(dst, s, Gaussian{Clip: 1, Sigma: 1}, 0.5); !errors.Is(err, broken) || !zeros(dst) || !zeros(s) ||
 			!zeros(m.noise) {
 			t.Errorf("on the grid, after %d good bytes: %v, first coordinate %v; want %v and zeros", good, err, dst[0], broken)
 		}
@@ -310,10 +311,10 @@ func (f *failing) Read(p []byte) (int, error) {
 func TestReleaseDoesNotAllocate(t *testing.T) {
 	m := newMechanism(t, 1000, 5)
 	s, dst := make([]float32, 1000), make([]int32, 1000)
-	if n := testing.AllocsPerRun(20, func() { _ = m.Release(s, Gaussian{1, 8}) }); n != 0 {
+	if n := testing.AllocsPerRun(20, func() { _ = m.Release(s, Gaussian{Clip: 1, Sigma: 8}) }); n != 0 {
 		t.Errorf("%v allocations a release, want 0", n)
 	}
-	if n := testing.AllocsPerRun(20, func() { _ = m.ReleaseOnGrid(dst, s, Gaussian{1, 8}, 0.3) }); n != 0 {
+	if n := testing.AllocsPerRun(20, func() { _ = m.ReleaseOnGrid(dst, s, Gaussian{Clip: 1, Sigma: 8}, 0.3) }); n != 0 {
 		t.Errorf("%v allocations a release on the grid, want 0", n)
 	}
 }
@@ -322,7 +323,7 @@ func BenchmarkRelease(b *testing.B) {
 	m, _ := NewMechanism(1000, rand.Reader)
 	s := make([]float32, 1000)
 	for b.Loop() {
-		_ = m.Release(s, Gaussian{1, 8})
+		_ = m.Release(s, Gaussian{Clip: 1, Sigma: 8})
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/coordinate")
 }

@@ -10,6 +10,7 @@ import (
 // build tag isochronous, that of isochronous.go.
 type normal struct {
 	random io.Reader
+	steady bool // draws with the isochronous sampler in every build
 	key    [32]byte
 	chacha rand.ChaCha8
 	buf    [64]uint64 // of chacha's words, the last left ones are still to be used
@@ -17,17 +18,23 @@ type normal struct {
 }
 
 // fill draws round(2^shift * Z), to nearest, for every element of dst; shift is in 0..50. It reads exactly 32 bytes of
-// n.random, the key of the ChaCha8 stream (C2SP chacha8rand, math/rand/v2) that all of this call's words come from, and
-// leaves neither key nor words in memory. If the source fails, dst is zero.
+// n.random, the key of the ChaCha8 stream (C2SP chacha8rand, math/rand/v2) that all of this call's words come from. If
+// the source fails, dst is zero.
 func (n *normal) fill(dst []int64, shift int) error {
 	if _, err := io.ReadFull(n.random, n.key[:]); err != nil {
 		clear(n.key[:])
 		clear(dst)
 		return fmt.Errorf("dpmech: source of random bytes: %w", err)
 	}
+	n.expand(dst, shift)
+	return nil
+}
+
+// expand draws what fill draws, with the words that n.key makes, and leaves neither in memory.
+func (n *normal) expand(dst []int64, shift int) {
 	n.chacha.Seed(n.key)
 	n.left = 0
-	if Sampler == "isochronous" {
+	if n.steady || Sampler == "isochronous" {
 		n.isochronous(dst, shift)
 	} else {
 		n.cells(dst, shift)
@@ -36,7 +43,6 @@ func (n *normal) fill(dst []int64, shift int) error {
 	n.chacha.Seed(n.key)
 	clear(n.buf[:])
 	n.left = 0
-	return nil
 }
 
 // word returns the next 64 bits of the stream.

@@ -1,0 +1,95 @@
+package dpmech
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Shared is what a release has besides the client's own noise: of each neighbor a vector w of Gaussian noise that only
+// the two of them know. One adds it to its release and the other subtracts it, so that it is gone from their sum
+// (Allouah et al., "The privacy power of correlated noise in decentralized learning", arXiv 2405.01031).
+type Shared struct {
+	// Sigma is the standard deviation of each vector in every coordinate: the client's own sigma times a power of two. So
+	// it is an integer on the same grid, and the sum of all releases holds nothing of it.
+	Sigma float64
+	// Effective is the standard deviation of the noise that is left to somebody who sees all releases of all members and
+	// knows all that Colluders of them know: sigma times the root of the graph's least conductance, rounded down.
+	Effective float64
+	Colluders int // c, 0 or more
+}
+
+// Bounds of the ratio of the shared sigma to a client's own, as powers of two.
+const (
+	leastShared = -4
+	mostShared  = 10
+)
+
+// exponent returns n with s.Sigma = sigma*2^n.
+func (s Shared) exponent(sigma float64) (n int, ok bool) {
+	fraction, n := math.Frexp(s.Sigma / sigma)
+	return n - 1, fraction == 0.5 && math.Ldexp(sigma, n-1) == s.Sigma
+}
+
+func (s Shared) validate(g Gaussian) error {
+	var errs []error
+	if n, ok := s.exponent(g.Sigma); !ok || n < leastShared || n > mostShared {
+		errs = append(errs, fmt.Errorf("dpmech: shared sigma is %v, want sigma (%v) times a power of two, 2^%d..2^%d",
+			s.Sigma, g.Sigma, leastShared, mostShared))
+	}
+	if !(s.Effective >= g.Sigma && s.Effective <= maxRatio*g.Clip) {
+		errs = append(errs, fmt.Errorf("dpmech: effective sigma is %v, want sigma (%v) or more, and at most 2^20 clips",
+			s.Effective, g.Sigma))
+	}
+	if s.Colluders < 0 {
+		errs = append(errs, fmt.Errorf("dpmech: %d colluders, want 0 or more", s.Colluders))
+	}
+	return errors.Join(errs...)
+}
+
+// Alone returns the noise of a release that shares none with anybody, in a run whose releases do: as much as the
+// adversary whom the run names faces otherwise, or more. It is the first of sigma*2^n that is not below
+// Shared.Effective, for the release lies on the same grids.
+func (g Gaussian) Alone() Gaussian {
+	alone := Gaussian{Clip: g.Clip, Sigma: g.Sigma}
+	for alone.Sigma < g.Shared.Effective {
+		alone.Sigma *= 2
+	}
+	return alone
+}
+
+// Pair is the noise that a client shares with one neighbor in one round.
+type Pair struct {
+	// Key is known to the two ends alone, and is that of one round of one run: a key that is used twice gives the
+	// difference of two updates away.
+	Key      [32]byte
+	Subtract bool // one end adds the vector, the other one subtracts it
+}
+
+// share adds the vectors of pairs to the noise of a release. Both ends draw the same one, whatever sampler their
+// programs draw their own noise with, and in a time that says nothing about it.
+func (m *Mechanism) share(g Gaussian, shift int, pairs []Pair) error {
+	n, _ := g.Shared.exponent(g.Sigma)
+	switch {
+	case g.Shared == Shared{}:
+		return fmt.Errorf("dpmech: %d neighbors share noise, and the release has no shared sigma", len(pairs))
+	case shift+n < 0 || shift+n > 50 || math.Ldexp(float64(len(pairs)), shift+n) > 1<<54:
+		return fmt.Errorf("dpmech: shared sigma is 2^%d steps of the grid, for %d neighbors, want at most 2^50 and 2^54 "+
+			"for all of them together", shift+n, len(pairs))
+	}
+	if m.shared == nil {
+		m.shared = make([]int64, len(m.noise))
+	}
+	defer clear(m.shared)
+	for _, p := range pairs {
+		m.pair.key = p.Key
+		m.pair.expand(m.shared, shift+n)
+		for i, w := range m.shared {
+			if p.Subtract {
+				w = -w
+			}
+			m.noise[i] += w
+		}
+	}
+	return nil
+}
