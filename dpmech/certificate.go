@@ -71,6 +71,8 @@ type Certificate struct {
 	Version   int    `json:"version"`
 	Unit      string `json:"unit"`      // what is protected
 	Adjacency string `json:"adjacency"` // against which change of it
+	// Adversary says against whom, where releases share noise: see [Shared.Adversary]. Cost.AgainstAll is for the rest.
+	Adversary string `json:"adversary,omitempty"`
 	About
 	Rounds int     `json:"rounds"` // number of releases
 	Spends []Spend `json:"releases"`
@@ -98,7 +100,7 @@ func NewCertificate(about About, delta float64, f *Filter, life *Lifetime) (*Cer
 		Spends: append([]Spend{}, f.spends...), Limit: f.Limit(), Lifetime: life,
 		NotCovered: append(slices.Clone(notCovered[version]), NotSigned),
 	}
-	c.Rounds = countRounds(c.Spends)
+	c.Rounds, c.Adversary = countRounds(c.Spends), adversary(c.Spends)
 	if life != nil {
 		c.ReservedUnmade, _ = unmadeOf(c.Spends, life.spends(c.RunID)) // Verify says what is wrong
 	}
@@ -109,24 +111,39 @@ func NewCertificate(about About, delta float64, f *Filter, life *Lifetime) (*Cer
 	return c, nil
 }
 
+// adversary names the weakest of those whom all releases protect against, empty if none of them shares noise.
+func adversary(spends []Spend) string {
+	var least *Shared
+	for i := range spends {
+		if s := &spends[i].Shared; *s != (Shared{}) && (least == nil || s.Colluders < least.Colluders) {
+			least = s
+		}
+	}
+	if least == nil {
+		return ""
+	}
+	return least.Adversary()
+}
+
 // charged returns what this run costs: the larger of its releases and of what the ledger has of it.
-func (c *Certificate) charged() float64 {
-	rho := sumSpends(c.Spends)
+func (c *Certificate) charged() Total {
+	made := sumSpends(c.Spends)
 	if c.Version == 1 || c.Lifetime == nil {
-		return rho
+		return made
 	}
 	reserved := c.Lifetime.spends(c.RunID)
 	if validateSpends(reserved) != nil {
-		return rho // Verify reports it
+		return made // Verify reports it
 	}
-	return max(rho, sumSpends(reserved))
+	sum := sumSpends(reserved)
+	return Total{max(made.Rho, sum.Rho), max(made.All, sum.All)}
 }
 
 // verifyReserved compares the releases with what the lifetime has reserved for the run, which costs sum.
-func (c *Certificate) verifyReserved(reserved []Spend, sum float64) error {
+func (c *Certificate) verifyReserved(reserved []Spend, sum Total) error {
 	if c.Version == 1 {
-		if own := sumSpends(c.Spends); sum < own { // NaN if they are not valid
-			return fmt.Errorf("this run has rho %v in the ledger, and %v by its own count", sum, own)
+		if own := sumSpends(c.Spends); sum.Rho < own.Rho { // NaN if they are not valid
+			return fmt.Errorf("this run has rho %v in the ledger, and %v by its own count", sum.Rho, own.Rho)
 		}
 		return nil
 	}
@@ -147,15 +164,15 @@ func unmadeOf(made, reserved []Spend) (unmade int, err error) {
 		case i == 0 && len(made) == 0:
 			unmade = r.Rounds
 		case i >= len(made):
-			return 0, fmt.Errorf("the ledger has releases from round %d on, with another clip or sigma or behind a gap, "+
+			return 0, fmt.Errorf("the ledger has releases from round %d on, with other parameters or behind a gap, "+
 				"and the certificate none", r.First)
 		default:
 			m := made[i]
 			unmade = r.Rounds - m.Rounds
 			if r.gaussian() != m.gaussian() || r.First != m.First || unmade < 0 || unmade > 0 && i < len(made)-1 {
-				const text = "%d rounds from %d on with clip %v and sigma %v"
+				const text = "%d rounds from %d on with %v"
 				return 0, fmt.Errorf("releases[%d]: found "+text+", want "+text+" as in the ledger",
-					i, m.Rounds, m.First, m.Clip, m.Sigma, r.Rounds, r.First, r.Clip, r.Sigma)
+					i, m.Rounds, m.First, m.gaussian(), r.Rounds, r.First, r.gaussian())
 			}
 		}
 	}
@@ -242,6 +259,8 @@ func (c *Certificate) Verify() error {
 	f := faults{c.verifyFields()}
 	f.want(c.Unit == certificateUnit, "unit: is %q, want %q", c.Unit, certificateUnit)
 	f.want(c.Adjacency == adjacency, "adjacency: is %q, want %q", c.Adjacency, adjacency)
+	want := adversary(c.Spends)
+	f.want(c.Adversary == want, "adversary: is %q, want %q", c.Adversary, want)
 	f.at("run", c.validate())
 	f.at("sampler", validName("sampler", c.Sampler))
 	f.want(c.Cooldown >= 0 && c.Cooldown <= maxRound, "cooldown_rounds: is %d, want 0..%d", c.Cooldown, maxRound)

@@ -22,9 +22,9 @@ func aboutRun(run string) About {
 // certify runs rounds of two kinds on a ledger that has seen another run before, and certifies them.
 func certify(t testing.TB) (*Certificate, *testLedger) {
 	t.Helper()
-	l := newLedger(t, &Limit{40, 1e-6, ZCDP})
+	l := newLedger(t, &Limit{Epsilon: 40, Delta: 1e-6, Accounting: ZCDP})
 	reserve(t, l, "tuning", 1, 4)
-	f := mustFilter(t, &Limit{12, 1e-5, GDP})
+	f := mustFilter(t, &Limit{Epsilon: 12, Delta: 1e-5, Accounting: GDP})
 	for round := 1; round <= 9; round++ {
 		g := noisy
 		if round > 5 {

@@ -62,13 +62,13 @@ func recost(t testing.TB, c *Certificate) {
 	if c.Lifetime == nil {
 		return
 	}
-	var rho float64
+	var total Total
 	for i := range c.Lifetime.Runs {
 		r := &c.Lifetime.Runs[i]
-		r.Rho = sumSpends(r.Spends)
-		rho = sumUp(rho, r.Rho)
+		sum := sumSpends(r.Spends)
+		r.Rho, total = sum.Rho, total.plus(sum)
 	}
-	c.Lifetime.Cost = CostOf(rho, c.Delta)
+	c.Lifetime.Cost = CostOf(total, c.Delta)
 }
 
 // whole certifies a run of ten releases of one kind, the last of them made after a number of reservations that led to
@@ -109,15 +109,21 @@ func TestCertificateReleasesEqualLedger(t *testing.T) {
 		"another clip":       {func(c *Certificate) { c.Spends[0].Clip = 0.5 }, "clip 0.5"},
 		"no release":         {func(c *Certificate) { c.Spends = []Spend{} }, "and the certificate 0 and 0 reserved_unmade"},
 		"more than reserved": {func(c *Certificate) { c.Spends[0].Rounds = 11 }, "found 11 rounds from 1 on"},
-		"the first left out": {func(c *Certificate) { c.Spends[0] = Spend{2, 9, 1, 8} }, "found 9 rounds from 2 on"},
-		"a gap": {func(c *Certificate) { c.Spends = []Spend{{1, 4, 1, 8}, {6, 5, 1, 8}} },
+		"the first left out": {func(c *Certificate) { c.Spends[0] = Spend{First: 2, Rounds: 9, Clip: 1, Sigma: 8} }, "found 9 rounds from 2 on"},
+		"a gap": {func(c *Certificate) {
+			c.Spends = []Spend{{First: 1, Rounds: 4, Clip: 1, Sigma: 8}, {First: 6, Rounds: 5, Clip: 1, Sigma: 8}}
+		},
 			"found 4 rounds from 1 on"},
-		"one more, elsewhere": {func(c *Certificate) { c.Spends = append(c.Spends, Spend{12, 1, 1, 8}) },
+		"one more, elsewhere": {func(c *Certificate) { c.Spends = append(c.Spends, Spend{First: 12, Rounds: 1, Clip: 1, Sigma: 8}) },
 			"the ledger has no release from round 12 on"},
-		"a gap in the ledger": {func(c *Certificate) { c.Lifetime.Runs[1].Spends = []Spend{{1, 10, 1, 8}, {12, 1, 1, 8}} },
+		"a gap in the ledger": {func(c *Certificate) {
+			c.Lifetime.Runs[1].Spends = []Spend{{First: 1, Rounds: 10, Clip: 1, Sigma: 8}, {First: 12, Rounds: 1, Clip: 1, Sigma: 8}}
+		},
 			"behind a gap"},
-		"other noise behind": {func(c *Certificate) { c.Lifetime.Runs[1].Spends = []Spend{{1, 10, 1, 8}, {11, 1, 1, 80}} },
-			"with another clip or sigma"},
+		"other noise behind": {func(c *Certificate) {
+			c.Lifetime.Runs[1].Spends = []Spend{{First: 1, Rounds: 10, Clip: 1, Sigma: 8}, {First: 11, Rounds: 1, Clip: 1, Sigma: 80}}
+		},
+			"with other parameters"},
 	} {
 		c := clone(t, good)
 		x.change(c)

@@ -56,7 +56,7 @@ func (c *Composition) Check(id RunID, round int, g Gaussian) (counted bool, err 
 		return counted, err
 	}
 	what := fmt.Sprintf("round %d of %s in the lifetime of %q", round, id.text(), c.dataset)
-	return false, c.limit.allows(c.rhoWith(RunID{}, 0), c.rhoWith(id, r.rhoWith(round, g)), what)
+	return false, c.limit.allows(c.totalWith(RunID{}, Total{}), c.totalWith(id, r.totalWith(round, g)), what)
 }
 
 // Add counts a release whether or not the limit covers it, since it may have been made. It fails if the release is
@@ -92,12 +92,12 @@ func (c *Composition) find(id RunID, round int, g Gaussian) (r *runFilter, count
 // CheckRun reports whether a whole run of so many rounds with the same parameters fits the limit beside all other runs:
 // an error around [ErrBudget] if not.
 func (c *Composition) CheckRun(id RunID, rounds int, g Gaussian) error {
-	whole := Spend{First: 1, Rounds: rounds, Clip: g.Clip, Sigma: g.Sigma}
+	whole := spendOf(1, rounds, g)
 	if err := whole.validate(); err != nil {
 		return err
 	}
 	what := fmt.Sprintf("%d rounds of %s in the lifetime of %q", rounds, id.text(), c.dataset)
-	return c.limit.allows(c.rhoWith(RunID{}, 0), c.rhoWith(id, whole.Rho()), what)
+	return c.limit.allows(c.totalWith(RunID{}, Total{}), c.totalWith(id, whole.Total()), what)
 }
 
 // Last returns the highest round of a run that is counted, 0 if there is none.
@@ -108,27 +108,26 @@ func (c *Composition) Last(id RunID) int {
 	return 0
 }
 
-// rhoWith returns the cost of all runs, in zCDP and rounded up, with cost in place of that of the run id.
-func (c *Composition) rhoWith(id RunID, cost float64) float64 {
-	var sum float64
+// totalWith returns the cost of all runs, with cost in place of that of the run id.
+func (c *Composition) totalWith(id RunID, cost Total) (sum Total) {
 	for _, r := range c.runs {
-		rho := r.Rho()
+		own := r.Total()
 		if r.RunID == id {
-			rho, cost = cost, 0
+			own, cost = cost, Total{}
 		}
-		sum = sumUp(sum, rho)
+		sum = sum.plus(own)
 	}
-	return sumUp(sum, cost)
+	return sum.plus(cost)
 }
 
 // Lifetime returns what all runs have spent together, with epsilons at delta. head is the ledger's state at that time.
 func (c *Composition) Lifetime(head Head, delta float64) *Lifetime {
 	life := &Lifetime{
 		Dataset: c.dataset, Created: c.created, Ledger: head, Limit: c.limit.clone(),
-		Runs: []RunSpend{}, Cost: CostOf(c.rhoWith(RunID{}, 0), delta),
+		Runs: []RunSpend{}, Cost: CostOf(c.totalWith(RunID{}, Total{}), delta),
 	}
 	for _, r := range c.runs {
-		life.Runs = append(life.Runs, RunSpend{RunID: r.RunID, Rho: r.Rho(), Spends: r.Spends()})
+		life.Runs = append(life.Runs, RunSpend{RunID: r.RunID, Rho: r.Total().Rho, Spends: r.Spends()})
 	}
 	return life
 }
@@ -150,7 +149,7 @@ func (h Head) Validate() error {
 // RunSpend is what one run has spent of a data set.
 type RunSpend struct {
 	RunID
-	Rho    float64 `json:"rho"` // zCDP, rounded up
+	Rho    float64 `json:"rho"` // zCDP, rounded up: see [Total]
 	Spends []Spend `json:"releases"`
 }
 
@@ -181,7 +180,7 @@ func (life *Lifetime) spends(id RunID) []Spend {
 func (life *Lifetime) verify(c *Certificate) error {
 	f := faults{validName("data set", life.Dataset), validTime("created", life.Created)}
 	f.at("ledger", life.Ledger.Validate())
-	var rho float64
+	var all Total
 	var rounds int64
 	seen := map[RunID]bool{}
 	for i, r := range life.Runs {
@@ -194,11 +193,11 @@ func (life *Lifetime) verify(c *Certificate) error {
 			continue
 		}
 		sum := sumSpends(r.Spends)
-		f.want(r.Rho == sum, "%s: rho is stated as %v, and is %v", where, r.Rho, sum)
+		f.want(r.Rho == sum.Rho, "%s: rho is stated as %v, and is %v", where, r.Rho, sum.Rho)
 		if r.RunID == c.RunID {
 			f.at(where, c.verifyReserved(r.Spends, sum))
 		}
-		rho = sumUp(rho, sum)
+		all = all.plus(sum)
 		rounds += int64(countRounds(r.Spends))
 	}
 	f.want(seen[c.RunID] || c.Rounds <= 0 && c.ReservedUnmade <= 0, "this run is not in the ledger")
@@ -207,5 +206,5 @@ func (life *Lifetime) verify(c *Certificate) error {
 		return err
 	}
 	f.want(int64(life.Ledger.Seq) == rounds, "ledger: seq is %d, and the releases are %d", life.Ledger.Seq, rounds)
-	return errors.Join(append(f, life.Cost.verify(rho, c.Version), life.Cost.withinLimit(life.Limit))...)
+	return errors.Join(append(f, life.Cost.verify(all, c.Version), life.Cost.withinLimit(life.Limit))...)
 }

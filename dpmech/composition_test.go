@@ -65,12 +65,12 @@ func TestCompositionSumsRuns(t *testing.T) {
 	}
 	lifetime := l.lifetime(1e-5)
 	if want := 6*noisy.Rho() + (Gaussian{Clip: 1, Sigma: 4}).Rho(); lifetime.Rho != want || l.seq != 7 || len(lifetime.Runs) != 3 ||
-		lifetime.Cost != CostOf(want, 1e-5) {
+		lifetime.Cost != CostOf(Total{want, want}, 1e-5) {
 		t.Errorf("lifetime %+v, want rho %v over 7 releases in 3 runs", lifetime, want)
 	}
 	id := lifetime.Runs[0].RunID
 	if id.Run != "tuning" || lifetime.Rounds(id) != 4 || l.Last(id) != 4 ||
-		fmt.Sprint(lifetime.Runs[0].Spends) != "[{1 4 1 8}]" {
+		fmt.Sprint(lifetime.Runs[0].Spends) != fmt.Sprint([]Spend{{First: 1, Rounds: 4, Clip: 1, Sigma: 8}}) {
 		t.Errorf("first run %+v", lifetime.Runs[0])
 	}
 	if err := l.Add(id, 4, noisy); err == nil || !strings.Contains(err.Error(), "is counted already") {
@@ -88,7 +88,7 @@ func TestCompositionLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := Gaussian{Clip: 1, Sigma: sigma}
-	l := newLedger(t, &Limit{8, 1e-5, GDP})
+	l := newLedger(t, &Limit{Epsilon: 8, Delta: 1e-5, Accounting: GDP})
 	for i := range 49 {
 		if err := l.Reserve(fmt.Sprint("run ", i%7), fleetA, "a", 1+i/7, g); err != nil {
 			t.Fatal(err)
@@ -121,7 +121,9 @@ func TestNewCompositionRefuses(t *testing.T) {
 		"data set has 0 bytes":   func() (*Composition, error) { return NewComposition("", created, nil) },
 		"printable":              func() (*Composition, error) { return NewComposition("a\x00b", created, nil) },
 		`created is "yesterday"`: func() (*Composition, error) { return NewComposition("a", "yesterday", nil) },
-		"delta is 2":             func() (*Composition, error) { return NewComposition("a", created, &Limit{8, 2, GDP}) },
+		"delta is 2": func() (*Composition, error) {
+			return NewComposition("a", created, &Limit{Epsilon: 8, Delta: 2, Accounting: GDP})
+		},
 	} {
 		if _, err := make(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

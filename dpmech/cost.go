@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Cost states a spend in every currency.
+// Cost states a spend in every currency, against the adversary that the run names: see [Total].
 type Cost struct {
 	Rho          float64 `json:"rho"`   // zCDP
 	Mu           float64 `json:"mu"`    // GDP, sqrt(2 rho)
@@ -19,10 +19,22 @@ type Cost struct {
 	// by zero vectors. Two centres are then at most R apart, and not 2R, so mu is half as large. JSON leaves it out
 	// where it is 0, and in version 1 of a certificate.
 	EpsilonZeroOut float64 `json:"epsilon_zero_out,omitempty"`
+	// AgainstAll is the spend against all other members together, who know all the noise that is shared; nil where none
+	// is, and the two are the same.
+	AgainstAll *Cost `json:"against_all,omitempty"`
 }
 
-// CostOf states a spend rho in zCDP, with epsilons at delta as [Accounting.Epsilon] returns them.
-func CostOf(rho, delta float64) Cost {
+// CostOf states a spend, with epsilons at delta as [Accounting.Epsilon] returns them.
+func CostOf(t Total, delta float64) Cost {
+	c := costOf(t.Rho, delta)
+	if t.All != t.Rho {
+		all := costOf(t.All, delta)
+		c.AgainstAll = &all
+	}
+	return c
+}
+
+func costOf(rho, delta float64) Cost {
 	return Cost{
 		Rho: rho, Mu: math.Sqrt(2 * rho), Delta: delta,
 		EpsilonPaper: Paper.Epsilon(rho, delta), EpsilonZCDP: ZCDP.Epsilon(rho, delta), EpsilonGDP: GDP.Epsilon(rho, delta),
@@ -31,12 +43,20 @@ func CostOf(rho, delta float64) Cost {
 }
 
 // verify compares a cost with what follows from a spend.
-func (c Cost) verify(rho float64, version int) error {
-	want := CostOf(rho, c.Delta)
+func (c Cost) verify(t Total, version int) error {
+	want := costOf(t.Rho, c.Delta)
 	if version == 1 {
 		want.EpsilonZeroOut = 0
 	}
 	var wrong faults
+	switch shared := t.All != t.Rho; {
+	case shared && c.AgainstAll == nil:
+		wrong.want(false, "field against_all is missing: noise is shared, and against all others rho is %v", t.All)
+	case c.AgainstAll != nil:
+		wrong.want(shared, "unknown field against_all: no noise is shared")
+		wrong.want(c.AgainstAll.Delta == c.Delta, "against_all: delta is %v, and %v before", c.AgainstAll.Delta, c.Delta)
+		wrong.at("against_all", c.AgainstAll.verify(Total{t.All, t.All}, version))
+	}
 	for i, f := range []struct {
 		name       string
 		have, want float64
@@ -71,6 +91,10 @@ func (c Cost) withinLimit(l *Limit) error {
 	if eps := l.Accounting.Epsilon(c.Rho, l.Delta); eps > l.Epsilon*(1+1e-11) {
 		return fmt.Errorf("dpmech: limit: %v epsilon is %v at delta %v, and the limit %v",
 			l.Accounting, eps, l.Delta, l.Epsilon)
+	}
+	if c.AgainstAll != nil && l.EpsilonAll > 0 {
+		all := Limit{Epsilon: l.EpsilonAll, Delta: l.Delta, Accounting: l.Accounting}
+		return within("against_all", c.AgainstAll.withinLimit(&all))
 	}
 	return nil
 }

@@ -11,9 +11,9 @@ import (
 // The zero-out epsilon is that of half the sensitivity: of the same releases with the clip halved.
 func TestCostZeroOut(t *testing.T) {
 	for _, g := range []Gaussian{{Clip: 1, Sigma: 8}, {Clip: 1, Sigma: 1}, {Clip: 0.3, Sigma: 40}} {
-		whole, half := Spend{1, 50, g.Clip, g.Sigma}, Spend{1, 50, g.Clip / 2, g.Sigma}
-		c := CostOf(whole.Rho(), 1e-5)
-		if want := CostOf(half.Rho(), 1e-5).EpsilonGDP; math.Abs(c.EpsilonZeroOut/want-1) > 1e-9 {
+		whole, half := Spend{First: 1, Rounds: 50, Clip: g.Clip, Sigma: g.Sigma}, Spend{First: 1, Rounds: 50, Clip: g.Clip / 2, Sigma: g.Sigma}
+		c := CostOf(whole.Total(), 1e-5)
+		if want := CostOf(half.Total(), 1e-5).EpsilonGDP; math.Abs(c.EpsilonZeroOut/want-1) > 1e-9 {
 			t.Errorf("%v: zero-out epsilon is %v, want %v", g, c.EpsilonZeroOut, want)
 		}
 		if !(c.EpsilonZeroOut < c.EpsilonGDP) {

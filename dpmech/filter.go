@@ -11,17 +11,23 @@ import (
 // ErrBudget is wrapped by the error of a release that is refused because the budget does not cover it.
 var ErrBudget = errors.New("refused, the privacy budget does not cover it")
 
-// Limit is a privacy budget: epsilon at delta, as Accounting reads the spend.
+// Limit is a privacy budget: epsilon at delta, as Accounting reads the spend. It holds against the adversary that a
+// fleet names, see [Total].
 type Limit struct {
 	Epsilon    float64    `json:"epsilon"` // more than 0, at most 1e6
 	Delta      float64    `json:"delta"`   // between 0 and 1
 	Accounting Accounting `json:"accounting"`
+	// EpsilonAll is the most that may be spent against all other members together, where noise is shared; 0: no limit of
+	// its own.
+	EpsilonAll float64 `json:"epsilon_all,omitempty"`
 }
 
 // Validate reports every field that is out of range.
 func (l Limit) Validate() error {
 	var f faults
 	f.want(l.Epsilon > 0 && l.Epsilon <= 1e6, "epsilon is %v, want more than 0 and at most 1e6", l.Epsilon)
+	f.want(l.EpsilonAll == 0 || l.EpsilonAll >= l.Epsilon && l.EpsilonAll <= 1e6,
+		"epsilon against all is %v, want 0 (no limit) or epsilon (%v) to 1e6", l.EpsilonAll, l.Epsilon)
 	_, err := l.Accounting.MarshalText()
 	return errors.Join(append(f, validateDelta(l.Delta), err)...)
 }
@@ -43,18 +49,30 @@ func (l *Limit) clone() *Limit {
 }
 
 // allows returns an error around ErrBudget if a total of after exceeds the limit, or maxSpend; before is for the text.
-func (l *Limit) allows(before, after float64, what string) error {
-	if err := bounded(after); err != nil {
+func (l *Limit) allows(before, after Total, what string) error {
+	if err := bounded(after.All); err != nil {
 		return within(what, err)
 	}
-	if l == nil || l.Accounting.Epsilon(after, l.Delta) <= l.Epsilon {
+	if l == nil {
 		return nil
 	}
-	most, _ := l.Accounting.MaxRho(l.Epsilon, l.Delta)
+	err := l.covers(l.Epsilon, before.Rho, after.Rho, what)
+	if err == nil && l.EpsilonAll > 0 {
+		err = l.covers(l.EpsilonAll, before.All, after.All, what+", against all other members together")
+	}
+	return err
+}
+
+// covers is allows for one of the two costs and its limit.
+func (l *Limit) covers(limit, before, after float64, what string) error {
+	if l.Accounting.Epsilon(after, l.Delta) <= limit {
+		return nil
+	}
+	most, _ := l.Accounting.MaxRho(limit, l.Delta)
 	epsilon := func(rho float64) string { return FormatEpsilon(l.Accounting.Epsilon(rho, l.Delta), 4) }
 	return fmt.Errorf("dpmech: %s: %w: spent so far is rho %.6g (epsilon %s), with this it would be rho "+
 		"%.6g (epsilon %s), and the limit is rho %.6g (epsilon %v, %v, at delta %v)",
-		what, ErrBudget, before, epsilon(before), after, epsilon(after), most, l.Epsilon, l.Accounting, l.Delta)
+		what, ErrBudget, before, epsilon(before), after, epsilon(after), most, limit, l.Accounting, l.Delta)
 }
 
 // Filter counts the releases of one run and refuses the one that would exceed its limit. The clip and noise of a round
@@ -64,7 +82,7 @@ func (l *Limit) allows(before, after float64, what string) error {
 type Filter struct {
 	limit  *Limit
 	spends []Spend
-	closed float64 // cost of all spends but the last
+	closed Total // cost of all spends but the last
 }
 
 // NewFilter returns a filter that has counted nothing. A nil limit counts without refusing.
@@ -108,19 +126,19 @@ func (f *Filter) check(round int, g Gaussian) (known bool, err error) {
 		case round < s.First:
 			return false, fmt.Errorf("dpmech: round %d was skipped and cannot be reserved after round %d", round, f.Last())
 		case s.gaussian() != g:
-			return false, fmt.Errorf("dpmech: round %d is reserved with clip %v and sigma %v, and cannot be reserved again "+
-				"with clip %v and sigma %v", round, s.Clip, s.Sigma, g.Clip, g.Sigma)
+			return false, fmt.Errorf("dpmech: round %d is reserved with %v, and cannot be reserved again with %v",
+				round, s.gaussian(), g)
 		}
 		return true, nil
 	}
-	return false, f.limit.allows(f.Rho(), f.rhoWith(round, g), fmt.Sprintf("round %d", round))
+	return false, f.limit.allows(f.Total(), f.totalWith(round, g), fmt.Sprintf("round %d", round))
 }
 
-// rhoWith returns what Rho is once a release is added.
-func (f *Filter) rhoWith(round int, g Gaussian) float64 {
+// totalWith returns what Total is once a release is added.
+func (f *Filter) totalWith(round int, g Gaussian) Total {
 	with := Filter{spends: slices.Clone(f.spends), closed: f.closed}
 	with.add(round, g)
-	return with.Rho()
+	return with.Total()
 }
 
 // add counts a release: in the last spend if it continues that, or in one of its own.
@@ -131,16 +149,19 @@ func (f *Filter) add(round int, g Gaussian) {
 			return
 		}
 	}
-	f.closed = f.Rho()
-	f.spends = append(f.spends, Spend{First: round, Rounds: 1, Clip: g.Clip, Sigma: g.Sigma})
+	f.closed = f.Total()
+	f.spends = append(f.spends, spendOf(round, 1, g))
 }
 
-// Rho returns the cost of everything counted, in zCDP, rounded up.
-func (f *Filter) Rho() float64 {
+// Rho returns the cost of everything counted, in zCDP, rounded up, against the adversary that the fleet names.
+func (f *Filter) Rho() float64 { return f.Total().Rho }
+
+// Total returns the cost of everything counted.
+func (f *Filter) Total() Total {
 	if len(f.spends) == 0 {
-		return 0
+		return Total{}
 	}
-	return sumUp(f.closed, f.spends[len(f.spends)-1].Rho())
+	return f.closed.plus(f.spends[len(f.spends)-1].Total())
 }
 
 // Last returns the highest round counted, 0 if there is none.

@@ -98,7 +98,7 @@ func TestFilterRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		g := Gaussian{Clip: 0.5, Sigma: sigma}
-		f := mustFilter(t, &Limit{8, 1e-5, acc})
+		f := mustFilter(t, &Limit{Epsilon: 8, Delta: 1e-5, Accounting: acc})
 		for round := 1; round <= 50; round++ {
 			if err := f.Reserve(round, g); err != nil {
 				t.Fatalf("%v: %v", acc, err)
@@ -131,7 +131,7 @@ func TestFilterRefuses(t *testing.T) {
 func TestFilterIsTight(t *testing.T) {
 	s := stream(33)
 	for range 40 {
-		limit := Limit{math.Exp(s.Normal() + 1), 1e-6, Accounting(s.IntN(3))}
+		limit := Limit{Epsilon: math.Exp(s.Normal() + 1), Delta: 1e-6, Accounting: Accounting(s.IntN(3))}
 		f := mustFilter(t, &limit)
 		most, err := limit.Accounting.MaxRho(limit.Epsilon, limit.Delta)
 		if err != nil {
@@ -142,7 +142,7 @@ func TestFilterIsTight(t *testing.T) {
 			if g.Validate() != nil {
 				break
 			}
-			cost := Spend{round, 1, g.Clip, g.Sigma}.Rho()
+			cost := Spend{First: round, Rounds: 1, Clip: g.Clip, Sigma: g.Sigma}.Total().Rho
 			switch err := f.Reserve(round, g); {
 			case err == nil && limit.Accounting.Epsilon(f.Rho(), limit.Delta) > limit.Epsilon:
 				t.Fatalf("%+v: spent %v", limit, f.Rho())
@@ -181,7 +181,7 @@ func TestFilterRounds(t *testing.T) {
 			t.Errorf("round %d: refused, and cost something", c.round)
 		}
 	}
-	want := []Spend{{1, 2, 1, 8}, {3, 1, 1, 9}, {7, 2, 1, 9}, {9, 1, 1, 8}}
+	want := []Spend{{First: 1, Rounds: 2, Clip: 1, Sigma: 8}, {First: 3, Rounds: 1, Clip: 1, Sigma: 9}, {First: 7, Rounds: 2, Clip: 1, Sigma: 9}, {First: 9, Rounds: 1, Clip: 1, Sigma: 8}}
 	if got := f.Spends(); fmt.Sprint(got) != fmt.Sprint(want) || f.Last() != 9 {
 		t.Errorf("spends %v up to round %d, want %v", got, f.Last(), want)
 	}
@@ -189,7 +189,7 @@ func TestFilterRounds(t *testing.T) {
 
 // Numbers that mean nothing are errors, with a limit and without; nothing is counted.
 func TestFilterRefusesNonsense(t *testing.T) {
-	for _, limit := range []*Limit{nil, {1e6, 1e-5, GDP}} {
+	for _, limit := range []*Limit{nil, {Epsilon: 1e6, Delta: 1e-5, Accounting: GDP}} {
 		f := mustFilter(t, limit)
 		for _, v := range [][2]float64{
 			{}, {1, 0}, {0, 1}, {-1, 8}, {1, -8}, {math.NaN(), 8}, {1, math.NaN()}, {math.Inf(1), 8}, {1, math.Inf(1)},
@@ -217,8 +217,8 @@ func TestFilterRefusesNonsense(t *testing.T) {
 	if err := f.Reserve(4, Gaussian{Clip: 1, Sigma: 0.0015}); err == nil || f.Last() != 3 {
 		t.Errorf("a total above 1e6: %v", err)
 	}
-	for _, l := range []Limit{{}, {8, 0, GDP}, {0, 1e-5, GDP}, {math.NaN(), 1e-5, GDP}, {8, 1, GDP},
-		{8, 1e-5, Accounting(9)}} {
+	for _, l := range []Limit{{}, {Epsilon: 8, Delta: 0, Accounting: GDP}, {Epsilon: 0, Delta: 1e-5, Accounting: GDP}, {Epsilon: math.NaN(), Delta: 1e-5, Accounting: GDP}, {Epsilon: 8, Delta: 1, Accounting: GDP},
+		{Epsilon: 8, Delta: 1e-5, Accounting: Accounting(9)}} {
 		if _, err := NewFilter(&l); err == nil {
 			t.Errorf("limit %+v was taken", l)
 		}
@@ -228,7 +228,7 @@ func TestFilterRefusesNonsense(t *testing.T) {
 // A saved filter goes on as the one it was saved from.
 func TestFilterState(t *testing.T) {
 	s := stream(34)
-	limit := &Limit{20, 1e-6, ZCDP}
+	limit := &Limit{Epsilon: 20, Delta: 1e-6, Accounting: ZCDP}
 	f := mustFilter(t, limit)
 	limit.Epsilon = 1e5 // the caller's own
 	for round := 1; round < 40; round += 1 + s.IntN(2) {
@@ -239,7 +239,7 @@ func TestFilterState(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if back.Rho() != f.Rho() || back.Last() != f.Last() || *back.Limit() != (Limit{20, 1e-6, ZCDP}) ||
+		if back.Rho() != f.Rho() || back.Last() != f.Last() || *back.Limit() != (Limit{Epsilon: 20, Delta: 1e-6, Accounting: ZCDP}) ||
 			!bytes.Equal(back.State(), f.State()) {
 			t.Fatalf("saved %s\nloaded %s", f.State(), back.State())
 		}

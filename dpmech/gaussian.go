@@ -22,6 +22,16 @@ type Gaussian struct {
 	Shared Shared
 }
 
+// String returns the parameters as they are told in errors.
+func (g Gaussian) String() string {
+	text := fmt.Sprintf("clip %v and sigma %v", g.Clip, g.Sigma)
+	if g.Shared != (Shared{}) {
+		text += fmt.Sprintf(", shared sigma %v, effective sigma %v and %d colluders",
+			g.Shared.Sigma, g.Shared.Effective, g.Shared.Colluders)
+	}
+	return text
+}
+
 // Validate reports what keeps g from being a private release.
 func (g Gaussian) Validate() error {
 	var errs []error
@@ -77,7 +87,8 @@ func times(n int, rho float64) float64 {
 
 // SigmaFor returns the noise that lets an update clipped to radius clip be released rounds times within (epsilon,
 // delta), with epsilon read in the given accounting. It is rounded up to six digits, the same on every processor. It
-// fails if an argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
+// fails if an argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]). Where noise is shared, this is
+// what Shared.Effective has to be.
 func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) (float64, error) {
 	rho, err := acc.MaxRho(epsilon, delta)
 	if rounds < 1 {

@@ -12,11 +12,24 @@ import (
 type Shared struct {
 	// Sigma is the standard deviation of each vector in every coordinate: the client's own sigma times a power of two. So
 	// it is an integer on the same grid, and the sum of all releases holds nothing of it.
-	Sigma float64
+	Sigma float64 `json:"sigma"`
 	// Effective is the standard deviation of the noise that is left to somebody who sees all releases of all members and
 	// knows all that Colluders of them know: sigma times the root of the graph's least conductance, rounded down.
-	Effective float64
-	Colluders int // c, 0 or more
+	Effective float64 `json:"effective_sigma"`
+	Colluders int     `json:"colluders"` // c, 0 or more
+}
+
+// Adversary names against whom a release protects at its [Gaussian.Rho]; without shared noise that is everybody.
+func (s Shared) Adversary() string {
+	switch {
+	case s == Shared{}:
+		return "everybody else together"
+	case s.Colluders == 0:
+		return "whoever sees all releases and is no member"
+	case s.Colluders == 1:
+		return "whoever sees all releases, together with any one member"
+	}
+	return fmt.Sprintf("whoever sees all releases, together with any %d members", s.Colluders)
 }
 
 // Bounds of the ratio of the shared sigma to a client's own, as powers of two.

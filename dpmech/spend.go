@@ -19,13 +19,18 @@ type Spend struct {
 	Rounds int     `json:"rounds"` // how many, at least 1
 	Clip   float64 `json:"clip"`   // R, see [Gaussian]
 	Sigma  float64 `json:"sigma"`
+	Shared Shared  `json:"shared,omitzero"`
 }
 
-// Rho returns what the releases cost in zCDP, Rounds*2R^2/sigma^2, rounded up: it is never below the true number, and
-// the same on every processor. It is +Inf if clip and sigma are not valid.
-func (s Spend) Rho() float64 { return times(s.Rounds, s.gaussian().Rho()) }
+// Total returns what the releases cost in zCDP, Rounds*2R^2/sigma^2, rounded up: it is never below the true number, and
+// the same on every processor. It is +Inf if the parameters are not valid.
+func (s Spend) Total() Total { return s.gaussian().Total(s.Rounds) }
 
-func (s Spend) gaussian() Gaussian { return Gaussian{Clip: s.Clip, Sigma: s.Sigma} }
+func (s Spend) gaussian() Gaussian { return Gaussian{Clip: s.Clip, Sigma: s.Sigma, Shared: s.Shared} }
+
+func spendOf(first, rounds int, g Gaussian) Spend {
+	return Spend{First: first, Rounds: rounds, Clip: g.Clip, Sigma: g.Sigma, Shared: g.Shared}
+}
 
 // last returns the round of the last release.
 func (s Spend) last() int { return s.First + s.Rounds - 1 }
@@ -40,7 +45,7 @@ func (s Spend) validate() error {
 	if err := errors.Join(append(f, s.gaussian().Validate())...); err != nil {
 		return err
 	}
-	return bounded(s.Rho())
+	return bounded(s.Total().All)
 }
 
 // bounded reports that a total exceeds maxSpend.
@@ -63,7 +68,7 @@ func validateSpends(list []Spend) error {
 			case s.First <= before.last():
 				err = fmt.Errorf("dpmech: first round is %d, want one after %d", s.First, before.last())
 			case s.First == before.last()+1 && s.gaussian() == before.gaussian():
-				err = errors.New("dpmech: the clip and sigma of the rounds just before, want one entry for all")
+				err = errors.New("dpmech: the parameters of the rounds just before, want one entry for all")
 			}
 		}
 		if err != nil {
@@ -73,16 +78,15 @@ func validateSpends(list []Spend) error {
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	return bounded(sumSpends(list))
+	return bounded(sumSpends(list).All)
 }
 
 // sumSpends returns the cost of valid spends, rounded up.
-func sumSpends(list []Spend) float64 {
-	var rho float64
+func sumSpends(list []Spend) (sum Total) {
 	for _, s := range list {
-		rho = sumUp(rho, s.Rho())
+		sum = sum.plus(s.Total())
 	}
-	return rho
+	return sum
 }
 
 // sumUp returns a+b rounded up to the next float64; an exact result stays as it is. Neither operand is negative, and

@@ -132,7 +132,7 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 						hash := f.Hash()
 						if cert.Rounds != 8 || cert.Fleet != hex.EncodeToString(hash[:]) || cert.Member != f.Members[i] ||
 							!cert.Simulated ||
-							cert.Lifetime == nil || cert.Lifetime.Rho != cert.Rho || cert.Rho != n.Spend() ||
+							cert.Lifetime == nil || cert.Lifetime.Rho != cert.Rho || cert.Rho != n.Spend().Rho ||
 							cert.ConditionalOn[0] != "nothing at all" {
 							t.Errorf("certificate %+v", cert)
 						}
@@ -232,8 +232,8 @@ func TestStoresAreChecked(t *testing.T) {
 	defer stop()
 	go func() { _ = a.Run(ctx) }()
 	err = fresh.Run(ctx)
-	if !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), `"a" holds release`) || fresh.Spend() == 0 {
-		t.Errorf("a node without its past: %v, spend %v", err, fresh.Spend())
+	if !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), `"a" holds release`) || fresh.Spend().Rho == 0 {
+		t.Errorf("a node without its past: %v, spend %v", err, fresh.Spend().Rho)
 	}
 	if again := fresh.Run(ctx); !errors.Is(again, state.ErrRollback) {
 		t.Errorf("and once more: %v", again)

@@ -45,7 +45,7 @@ func ExampleNode() {
 	}
 	st := node.Status()
 	fmt.Printf("%d releases after %d losses, epsilon %.2f at delta %v\n",
-		st.Round, st.Queries, dpmech.GDP.Epsilon(node.Spend(), delta), delta)
+		st.Round, st.Queries, dpmech.GDP.Epsilon(node.Spend().Rho, delta), delta)
 	// Output: 20 releases after 3000 losses, epsilon 8.00 at delta 1e-05
 }
 

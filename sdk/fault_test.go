@@ -117,8 +117,8 @@ func TestReleasedIsKnown(t *testing.T) {
 			seen++
 			want := f.Rho() * float64(min(round, 8)) / 8
 			if st := node.Status(); st.Round != round || !slices.Equal(node.Model(), x) ||
-				math.Abs(node.Spend()/want-1) > 1e-12 {
-				t.Errorf("release %d: status %+v, spend %v, want %v", round, st, node.Spend(), want)
+				math.Abs(node.Spend().Rho/want-1) > 1e-12 {
+				t.Errorf("release %d: status %+v, spend %v, want %v", round, st, node.Spend().Rho, want)
 			}
 		}
 	})[0]

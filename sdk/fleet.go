@@ -100,14 +100,18 @@ func validName(s string) bool {
 		func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// Rho returns the zCDP cost of all rounds: infinite if the run is not private.
-func (f *Fleet) Rho() float64 {
+// Total returns the cost of the releases of so many rounds, of at most Method.Rounds: infinite if the run is not
+// private.
+func (f *Fleet) Total(rounds int) dpmech.Total {
 	if f.Privacy.NonPrivate {
-		return math.Inf(1)
+		return dpmech.Total{Rho: math.Inf(1), All: math.Inf(1)}
 	}
-	g := f.Privacy.gaussian()
-	return float64(f.Method.Rounds) * g.Rho()
+	return f.Privacy.gaussian().Total(min(rounds, f.Method.Rounds))
 }
+
+// Rho returns the zCDP cost of all rounds, against the adversary that the fleet names: infinite if the run is not
+// private.
+func (f *Fleet) Rho() float64 { return f.Total(f.Method.Rounds).Rho }
 
 // Graph returns who talks to whom. It fails if the fleet is not valid.
 func (f *Fleet) Graph() (*graph.Graph, error) {

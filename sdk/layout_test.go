@@ -37,7 +37,7 @@ var mayImport = map[string][]string{
 	"sdk/audit":     {"sdk", "sdk/signed", "dpmech"},
 	"sdk/monitor":   {"sdk", "sdk/signed", "sdk/state", "dpmech"},
 	"sdk/fleetfile": {"sdk", "sdk/scorer", "sdk/state", "sdk/wire", "sdk/task", "transport"},
-	"sdk/device":    {"sdk", "sdk/fleetfile", "sdk/monitor", "sdk/state", "transport"},
+	"sdk/device":    {"dpmech", "sdk", "sdk/fleetfile", "sdk/monitor", "sdk/state", "transport"},
 	"sdk/sim":       {"sdk/admm", "zoest", "zoest/rng"},
 	"tinytest": {"sdk", "sdk/state", "sdk/admm", "sdk/sim", "zoest", "zoest/vec", "zoest/rng",
 		"transport"},

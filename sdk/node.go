@@ -150,16 +150,16 @@ func (n *Node) Averaged() []float32 {
 
 // Spend returns what the releases of this run have cost so far, in zCDP, of which [dpmech.Accounting] makes epsilon:
 // infinite if the fleet is not private.
-func (n *Node) Spend() float64 {
+func (n *Node) Spend() dpmech.Total {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
 	case n.filter != nil:
-		return n.filter.Rho()
+		return n.filter.Total()
 	case n.status.Round > 0:
-		return math.Inf(1)
+		return dpmech.Total{Rho: math.Inf(1), All: math.Inf(1)}
 	}
-	return 0
+	return dpmech.Total{}
 }
 
 // newIncarnation returns a random number of 48 bits that tells this process from others of its name.

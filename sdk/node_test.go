@@ -177,8 +177,8 @@ func TestNodesMatchSimulation(t *testing.T) {
 				if want := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}; !slices.Equal(releases[i], want) {
 					t.Errorf("node %d: observer saw releases %v", i, releases[i])
 				}
-				if want := f.Rho(); n.Spend() != want {
-					t.Errorf("node %d: spend is %v, want %v", i, n.Spend(), want)
+				if want := f.Rho(); n.Spend().Rho != want {
+					t.Errorf("node %d: spend is %v, want %v", i, n.Spend().Rho, want)
 				}
 			}
 		})
@@ -219,8 +219,8 @@ func TestConfigFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x := n.Model(); len(x) != 6 || n.Spend() != 0 {
-		t.Errorf("before the run: model %v, spend %v", x, n.Spend())
+	if x := n.Model(); len(x) != 6 || n.Spend().Rho != 0 {
+		t.Errorf("before the run: model %v, spend %v", x, n.Spend().Rho)
 	}
 }
 

@@ -226,8 +226,8 @@ func TestRecoveryFromLiars(t *testing.T) {
 						!strings.Contains(text, c.keys[0]) {
 						t.Errorf("%v, want it to wait and say %s; it said:\n%s", err, c.keys[0], text)
 					}
-					if charged != 0 || len(saved) != 0 || n.Spend() != 0 {
-						t.Errorf("charged %d, %d states, spent %v", charged, len(saved), n.Spend())
+					if charged != 0 || len(saved) != 0 || n.Spend().Rho != 0 {
+						t.Errorf("charged %d, %d states, spent %v", charged, len(saved), n.Spend().Rho)
 					}
 					return
 				}
@@ -243,8 +243,8 @@ func TestRecoveryFromLiars(t *testing.T) {
 						t.Errorf("%v, want it to say %s", err, want)
 					}
 				}
-				if !errors.Is(err, sdk.ErrRecovery) || charged != 0 || len(saved) != 0 || n.Spend() != 0 {
-					t.Errorf("%v, charged %d, %d states, spent %v", err, charged, len(saved), n.Spend())
+				if !errors.Is(err, sdk.ErrRecovery) || charged != 0 || len(saved) != 0 || n.Spend().Rho != 0 {
+					t.Errorf("%v, charged %d, %d states, spent %v", err, charged, len(saved), n.Spend().Rho)
 				}
 			})
 		}

@@ -406,9 +406,9 @@ func (w *wreck) play() (out outcome) {
 	}
 	if !w.fleet.Privacy.NonPrivate {
 		g := dpmech.Gaussian{Clip: w.fleet.Privacy.Clip, Sigma: w.fleet.Privacy.Sigma}
-		if least := float64(min(out.recovered, w.fleet.Method.Rounds)) * g.Rho(); spare.node.Spend() < least {
+		if least := float64(min(out.recovered, w.fleet.Method.Rounds)) * g.Rho(); spare.node.Spend().Rho < least {
 			t.Errorf("seed %d: recovered after release %d, and has spent %v, want %v or more", w.seed, out.recovered,
-				spare.node.Spend(), least)
+				spare.node.Spend().Rho, least)
 		}
 	}
 	if w.chance.IntN(2) == 0 && old.node.Status().Round < w.last() && out.recovered > 0 {
@@ -598,10 +598,10 @@ func (w *wreck) checkCertificate(out outcome) {
 	defer l.Close()
 	lifetime := l.Lifetime(1e-5)
 	if got := l.Last(w.fleet.Run, w.fleet.Hash(), w.fleet.Members[w.lost]); got != w.fleet.Method.Rounds ||
-		spare.node.Spend() != w.fleet.Rho() || lifetime.Rho != w.fleet.Rho() {
+		spare.node.Spend().Rho != w.fleet.Rho() || lifetime.Rho != w.fleet.Rho() {
 		w.t.Errorf("seed %d: the ledger ends with round %d and rho %v, the run has spent %v, want %v", w.seed, got,
 			lifetime.Rho,
-			spare.node.Spend(), w.fleet.Rho())
+			spare.node.Spend().Rho, w.fleet.Rho())
 	}
 }
 

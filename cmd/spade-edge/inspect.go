@@ -274,12 +274,11 @@ func (r *inspection) fleetFile(path string) error {
 	} else {
 		pr := f.Privacy
 		r.row("privacy", "noise %.6g on updates clipped to %.6g", pr.Sigma, pr.Clip)
-		each := f.Rho() / float64(f.Method.Rounds)
 		for _, k := range []int{1, f.Method.Rounds / 4, f.Method.Rounds / 2, f.Method.Rounds} {
 			if n := len(all); k < 1 || n > 0 && all[n-1].Rounds >= k {
 				continue
 			}
-			s := spent{k, dpmech.CostOf(float64(k)*each, pr.Delta)}
+			s := spent{k, dpmech.CostOf(f.Total(k), pr.Delta)}
 			all = append(all, s)
 			r.row("", "after round %d %s; zero-out %s", k, costText(s.Cost), epsilonText(s.EpsilonZeroOut))
 		}

@@ -259,7 +259,7 @@ func (o *planOptions) plan(p *problem) (*report, error) {
 	}
 	r.Chosen = p.chosenValues()
 	if !o.nonPrivate {
-		r.Privacy = newPrivacy(f.Rho(), f.Privacy, []string{"every parameter of this plan"})
+		r.Privacy = newPrivacy(f.Total(f.Method.Rounds), f.Privacy, []string{"every parameter of this plan"})
 	}
 	return r, nil
 }

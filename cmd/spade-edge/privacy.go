@@ -129,12 +129,12 @@ func (o *privacyOptions) plan() error {
 	} else if err != nil {
 		return usageError{err}
 	}
-	rho := dpmech.Spend{First: 1, Rounds: o.rounds, Clip: o.clip, Sigma: o.sigma}.Rho()
-	if !(rho <= maxPlan) {
+	spent := dpmech.Gaussian{Clip: o.clip, Sigma: o.sigma}.Total(o.rounds)
+	if !(spent.All <= maxPlan) {
 		return usageError{fmt.Errorf("%d releases with -clip %v and -sigma %v cost rho %.6g, want at most %.0e: above, "+
-			"nothing is protected", o.rounds, o.clip, o.sigma, rho, maxPlan)}
+			"nothing is protected", o.rounds, o.clip, o.sigma, spent.All, maxPlan)}
 	}
-	r := plan{Rounds: o.rounds, Clip: o.clip, Sigma: o.sigma, Cost: dpmech.CostOf(rho, o.delta)}
+	r := plan{Rounds: o.rounds, Clip: o.clip, Sigma: o.sigma, Cost: dpmech.CostOf(spent, o.delta)}
 	return o.print(r, func(t table) {
 		t.row("rounds", "%d, each with one release", r.Rounds)
 		t.row("clip", "%v", r.Clip)

@@ -59,14 +59,14 @@ func (p *problem) newResult(simulated bool) *result {
 		Chosen:      p.chosenValues(),
 	}
 	if !o.nonPrivate {
-		r.Privacy = newPrivacy(f.Rho(), f.Privacy, p.fitted)
+		r.Privacy = newPrivacy(f.Total(f.Method.Rounds), f.Privacy, p.fitted)
 	}
 	return r
 }
 
-// newPrivacy says what a spend of rho amounts to.
-func newPrivacy(rho float64, p sdk.Privacy, conditional []string) *privacy {
-	return &privacy{Cost: dpmech.CostOf(rho, p.Delta), Sigma: p.Sigma, Clip: p.Clip, ConditionalOn: conditional}
+// newPrivacy says what a spend amounts to.
+func newPrivacy(spent dpmech.Total, p sdk.Privacy, conditional []string) *privacy {
+	return &privacy{Cost: dpmech.CostOf(spent, p.Delta), Sigma: p.Sigma, Clip: p.Clip, ConditionalOn: conditional}
 }
 
 // score fills in what the models at the end, and with -average the running means of all releases, are worth.

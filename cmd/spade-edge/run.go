@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -55,7 +56,7 @@ func runNode(ctx context.Context, c *cmdline) error {
 	defer show.end()
 	d.Recover, d.Profiles, d.Noise = *restore, profiles, testNoise
 	d.Say = func(line string) { show.say("%s", line) }
-	d.Released = func(round int, rho float64) { show.round(round, spendNote(f.Privacy, rho)) }
+	d.Released = func(round int, spent dpmech.Total) { show.round(round, spendNote(f.Privacy, spent)) }
 	d.Open = func(log *slog.Logger) (device.Link, error) {
 		link := linkConfig(d.File, d.Fleet, d.Key)
 		link.Logger = log
@@ -67,7 +68,7 @@ func runNode(ctx context.Context, c *cmdline) error {
 	}
 	r := &runResult{Outcome: *o}
 	if !r.NonPrivate {
-		r.Privacy = newPrivacy(o.Rho, f.Privacy, o.ConditionalOn)
+		r.Privacy = newPrivacy(o.Spent, f.Privacy, o.ConditionalOn)
 	}
 	return c.print(r, func(t table) { r.write(t, min(r.Rounds, f.Method.Rounds)) })
 }
@@ -99,11 +100,16 @@ func linkConfig(node *fleetfile.Node, fleet *fleetfile.File, key []byte) ws.Conf
 	}
 }
 
-func spendNote(p sdk.Privacy, rho float64) string {
+func spendNote(p sdk.Privacy, spent dpmech.Total) string {
 	if p.NonPrivate {
 		return "NOT PRIVATE"
 	}
-	return fmt.Sprintf("epsilon %s at delta %v", epsilonText(p.Accounting.Epsilon(rho, p.Delta)), p.Delta)
+	text := fmt.Sprintf("epsilon %s at delta %v", epsilonText(p.Accounting.Epsilon(spent.Rho, p.Delta)), p.Delta)
+	if spent.All != spent.Rho {
+		text += fmt.Sprintf(" (against all other members together %s)",
+			epsilonText(p.Accounting.Epsilon(spent.All, p.Delta)))
+	}
+	return text
 }
 
 // runResult is the outcome of a node's run, and its JSON.

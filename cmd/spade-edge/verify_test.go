@@ -225,7 +225,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	one := func(sigma float64) func(c *dpmech.Certificate) {
 		return func(c *dpmech.Certificate) {
 			c.Spends, c.Rounds = []dpmech.Spend{{First: 1, Rounds: 1, Clip: 1, Sigma: sigma}}, 1
-			c.Cost = dpmech.CostOf(c.Spends[0].Rho(), c.Delta)
+			c.Cost = dpmech.CostOf(c.Spends[0].Total(), c.Delta)
 		}
 	}
 	// Fifty releases rewritten to one, at a hundred times the noise: by itself, with the ledger, with the fleet.

@@ -227,7 +227,7 @@ func TestCertificate(t *testing.T) {
 func recost(c *dpmech.Certificate) {
 	sum := func(list []dpmech.Spend) (rho float64, rounds int) {
 		for _, s := range list {
-			rho, rounds = rho+s.Rho(), rounds+s.Rounds
+			rho, rounds = rho+s.Total().Rho, rounds+s.Rounds
 		}
 		return rho, rounds
 	}
@@ -245,9 +245,9 @@ func recost(c *dpmech.Certificate) {
 				rho = max(rho, r.Rho)
 			}
 		}
-		life.Cost = dpmech.CostOf(all, c.Delta)
+		life.Cost = dpmech.CostOf(dpmech.Total{Rho: all, All: all}, c.Delta)
 	}
-	c.Cost = dpmech.CostOf(rho, c.Delta)
+	c.Cost = dpmech.CostOf(dpmech.Total{Rho: rho, All: rho}, c.Delta)
 }
 
 // Whatever a member puts its own signature under, the fleet, its last release and its neighbors do not agree to.

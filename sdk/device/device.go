@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
@@ -58,7 +59,7 @@ type Device struct {
 	// Say, if not nil, is given lines for people, and Released every release, with what all releases so far have cost in
 	// zCDP. Neither is told anything of the node's own data. Both are called from several goroutines.
 	Say      func(line string)
-	Released func(round int, rho float64)
+	Released func(round int, spent dpmech.Total)
 
 	HTTP     string       // where the page is served, on loopback; empty for nowhere. Load takes it from the node file
 	Profiles http.Handler // what the page's server has under /debug/pprof/; may be nil
@@ -204,7 +205,7 @@ func (d *Device) certify() error {
 	return state.WriteCertificate(d.File.Certificate(), cert)
 }
 
-func (d *Device) certified() bool { return !d.fleet.Privacy.NonPrivate && d.node.Spend() > 0 }
+func (d *Device) certified() bool { return !d.fleet.Privacy.NonPrivate && d.node.Spend().Rho > 0 }
 
 // watch ends the run when every neighbor has another fleet: nothing can go on then, and most likely this node's file is
 // wrong.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
@@ -25,8 +26,8 @@ type Outcome struct {
 	// Recovered is the release after which this device took over from a lost one; 0 if it did not.
 	Recovered int `json:"recovered_after,omitempty"`
 
-	Rho           float64  `json:"-"` // the run's spend in zCDP
-	ConditionalOn []string `json:"-"` // see [sdk.Config]
+	Spent         dpmech.Total `json:"-"` // what the run's releases have cost
+	ConditionalOn []string     `json:"-"` // see [sdk.Config]
 }
 
 // Local is what the privacy guarantee does not cover: it comes from this node's data directly.
@@ -53,7 +54,7 @@ func (d *Device) outcome(began time.Time) *Outcome {
 	o := &Outcome{
 		Run: d.fleet.Run, Name: d.File.Name, Rounds: st.Round, Done: st.Done, NonPrivate: d.fleet.Privacy.NonPrivate,
 		Queries: st.Queries, BytesSent: st.BytesSent, Seconds: time.Since(began).Seconds(), Model: sdk.ModelHash(model),
-		Recovered: st.Recovered, Rho: d.node.Spend(), ConditionalOn: d.source.ConditionalOn,
+		Recovered: st.Recovered, Spent: d.node.Spend(), ConditionalOn: d.source.ConditionalOn,
 		Usage: Usage{DiskBytes: d.store.Written(), CPUSeconds: cpuSeconds()},
 	}
 	if d.certified() {

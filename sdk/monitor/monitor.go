@@ -189,7 +189,7 @@ func (m *Monitor) released(round int, x []float32) {
 	}
 	m.hist.add(Point{
 		Round: round, Seconds: m.now().Sub(m.started).Seconds(),
-		Epsilon: m.epsilon(m.node.Spend()), ConsensusError: Unknown(), Loss: Unknown(), Accuracy: Unknown(),
+		Epsilon: m.epsilon(m.node.Spend().Rho), ConsensusError: Unknown(), Loss: Unknown(), Accuracy: Unknown(),
 	})
 	m.refresh()
 	if m.cfg.Score == nil {
@@ -291,7 +291,7 @@ func (m *Monitor) Status() Status {
 func (m *Monitor) privacy() *Privacy {
 	var rho float64
 	if m.node != nil {
-		rho = m.node.Spend()
+		rho = m.node.Spend().Rho
 	}
 	if l := m.cfg.Ledger; l != nil && m.ledgerAt != m.last.Round+1 {
 		m.ledgerAt = m.last.Round + 1

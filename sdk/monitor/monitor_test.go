@@ -129,7 +129,7 @@ func TestRun(t *testing.T) {
 	}
 	p := st.Privacy
 	if p == nil || p.Epsilon != p.Planned || !(p.Epsilon > 1) || p.Limit != 8 || p.Accounting != "gdp" ||
-		p.Delta != 1e-5 || p.Rho != w.nodes[0].Spend() || p.Lifetime != nil {
+		p.Delta != 1e-5 || p.Rho != w.nodes[0].Spend().Rho || p.Lifetime != nil {
 		t.Errorf("privacy %+v", p)
 	}
 	if l := st.Local; l == nil || l.Covered || l.Round != 8 || l.Loss != 0.5 || l.Accuracy != 0.75 {

@@ -131,12 +131,12 @@ func TestRewrittenCertificate(t *testing.T) {
 	if err := errors.Join(err, filter.Reserve(1, gauss(1, 800))); err != nil {
 		t.Fatal(err)
 	}
-	own := filter.Rho()
+	own := filter.Total()
 	c := cloneCertificate(t, good)
 	c.Spends, c.Rounds, c.Cost = few, 1, dpmech.CostOf(own, c.Delta)
-	c.Lifetime.Runs[1].Spends, c.Lifetime.Runs[1].Rho, c.Lifetime.Ledger.Seq = few, own, 4
-	total := c.Lifetime.Runs[0].Rho + own
-	c.Lifetime.Cost = dpmech.CostOf(total*(1+1e-15), c.Delta)
+	c.Lifetime.Runs[1].Spends, c.Lifetime.Runs[1].Rho, c.Lifetime.Ledger.Seq = few, own.Rho, 4
+	total := (c.Lifetime.Runs[0].Rho + own.Rho) * (1 + 1e-15)
+	c.Lifetime.Cost = dpmech.CostOf(dpmech.Total{Rho: total, All: total}, c.Delta)
 	if err := c.Verify(); err != nil {
 		t.Error(err)
 	}

@@ -114,13 +114,13 @@ func TestLedgerSumsRuns(t *testing.T) {
 		if want := 7*noisy.Rho() + gauss(1, 4).Rho(); life.Rho != want || life.Ledger.Seq != 8 || len(life.Runs) != 4 {
 			t.Errorf("lifetime %+v, want rho %v over 8 reservations in 4 runs", life, want)
 		}
-		if want := dpmech.CostOf(life.Rho, 1e-5); life.Cost != want || life.Dataset != "patients <2025>" ||
+		if want := dpmech.CostOf(dpmech.Total{Rho: life.Rho, All: life.Rho}, 1e-5); life.Cost != want || life.Dataset != "patients <2025>" ||
 			life.Ledger != l.Head() {
 			t.Errorf("lifetime %+v, want %+v", life, want)
 		}
 		first := life.Runs[0]
 		if first.Run != "tuning" || first.Member != "a" || first.Rho != 4*noisy.Rho() ||
-			fmt.Sprint(first.Spends) != "[{1 4 1 8}]" {
+			fmt.Sprint(first.Spends) != fmt.Sprint([]dpmech.Spend{{First: 1, Rounds: 4, Clip: 1, Sigma: 8}}) {
 			t.Errorf("first run %+v", first)
 		}
 		if l.Last("tuning", fleetA, "a") != 4 || l.Last("final", fleetA, "b") != 7 || l.Last("final", fleetB, "b") != 0 {

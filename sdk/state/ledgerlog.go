@@ -38,9 +38,10 @@ type reservation struct {
 	Seq  int    `json:"seq"`  // 1, 2, 3...
 	Prev string `json:"prev"` // SHA-256 of the line before, without its newline
 	dpmech.RunID
-	Round int     `json:"round"`
-	Clip  float64 `json:"clip"`
-	Sigma float64 `json:"sigma"`
+	Round  int           `json:"round"`
+	Clip   float64       `json:"clip"`
+	Sigma  float64       `json:"sigma"`
+	Shared dpmech.Shared `json:"shared,omitzero"`
 }
 
 // ledgerLog is the content of a ledger: lines that are only added, each naming the hash of the one before.
@@ -101,7 +102,7 @@ func (l *ledgerLog) contains(h dpmech.Head) error {
 // line returns the reservation number seq as a line, newline included.
 func (l *ledgerLog) line(seq int, id dpmech.RunID, round int, g dpmech.Gaussian) ([]byte, error) {
 	line, err := json.Marshal(reservation{
-		Seq: seq, Prev: l.head(seq - 1).Hash, RunID: id, Round: round, Clip: g.Clip, Sigma: g.Sigma,
+		Seq: seq, Prev: l.head(seq - 1).Hash, RunID: id, Round: round, Clip: g.Clip, Sigma: g.Sigma, Shared: g.Shared,
 	})
 	return append(line, '\n'), err
 }
@@ -133,7 +134,7 @@ func (l *ledgerLog) add(line []byte) error {
 	if prev := l.head(l.seq()).Hash; res.Prev != prev {
 		return fmt.Errorf("prev is %s, want %s: the line before was changed", res.Prev, prev)
 	}
-	return l.enter(res.RunID, res.Round, dpmech.Gaussian{Clip: res.Clip, Sigma: res.Sigma}, line)
+	return l.enter(res.RunID, res.Round, dpmech.Gaussian{Clip: res.Clip, Sigma: res.Sigma, Shared: res.Shared}, line)
 }
 
 // enter counts the release of a line.

@@ -174,7 +174,7 @@ func load(path string, log io.Writer) (*device.Device, error) {
 		defer mu.Unlock()
 		fmt.Fprintln(log, line)
 	}
-	d.Released = func(round int, _ float64) {
+	d.Released = func(round int, _ dpmech.Total) {
 		d.Say(fmt.Sprintf("round %d of %d", round, f.Method.Rounds+f.Method.Cooldown))
 	}
 	d.Open = func(logger *slog.Logger) (device.Link, error) {

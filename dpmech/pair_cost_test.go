@@ -1,0 +1,110 @@
+package dpmech
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// shared is a release that costs an eighth against those whom a fleet names of what it costs against all.
+var shared = Gaussian{Clip: 1, Sigma: 8, Shared: Shared{Sigma: 32, Effective: 16, Colluders: 1}}
+
+// A limit holds against the named adversary, and a second one against all others together.
+func TestFilterHasTwoLimits(t *testing.T) {
+	total := shared.Total(10)
+	both := Limit{
+		Epsilon: GDP.Epsilon(total.Rho, 1e-5), Delta: 1e-5, Accounting: GDP, EpsilonAll: GDP.Epsilon(total.All, 1e-5),
+	}
+	first, second := both, both
+	first.EpsilonAll, second.Epsilon = 0, both.EpsilonAll/2
+	for name, l := range map[string]Limit{"both": both, "the first": first, "the second": second} {
+		f := mustFilter(t, &l)
+		for round := 1; round <= 10; round++ {
+			if err := f.Reserve(round, shared); err != nil {
+				t.Fatalf("%s: round %d: %v", name, round, err)
+			}
+		}
+		err := f.Reserve(11, shared)
+		if all := strings.Contains(err.Error(), "all other members together"); !errors.Is(err, ErrBudget) ||
+			all != (name == "the second") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if f.Total() != total {
+			t.Errorf("%s: spent %v, want %v", name, f.Total(), total)
+		}
+		back, err := LoadFilter(f.State())
+		if err != nil || back.Total() != total || *back.Limit() != l {
+			t.Errorf("%s: loaded %v with limit %v, %v", name, back.Total(), back.Limit(), err)
+		}
+	}
+}
+
+// Another adversary is another release: a round that is reserved for one cannot be made for the other.
+func TestFilterTellsAdversariesApart(t *testing.T) {
+	f := mustFilter(t, nil)
+	if err := f.Reserve(1, shared); err != nil {
+		t.Fatal(err)
+	}
+	other := shared
+	other.Shared.Colluders = 2
+	err := f.Reserve(1, other)
+	if err == nil || !strings.Contains(err.Error(), "shared sigma 32, effective sigma 16 and 1 colluders") {
+		t.Errorf("reserved again with two colluders: %v", err)
+	}
+}
+
+// A certificate of shared noise names its adversary and states both costs, and no word of that can be changed.
+func TestCertificateOfSharedNoise(t *testing.T) {
+	f := mustFilter(t, nil)
+	for round := 1; round <= 5; round++ {
+		if err := f.Reserve(round, shared); err != nil {
+			t.Fatal(err)
+		}
+	}
+	about := About{RunID: RunID{Run: "r", Fleet: strings.Repeat("01", 32), Member: "a"}, Sampler: "cells"}
+	good, err := NewCertificate(about, 1e-5, f, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if good.AgainstAll == nil || good.AgainstAll.Rho != 4*good.Rho || !strings.Contains(good.Adversary, "any one member") {
+		t.Errorf("certificate %+v", good)
+	}
+	text, err := good.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for from, to := range map[string]string{
+		"any one member":                "any 2 members",
+		`"effective_sigma": 16`:         `"effective_sigma": 17`,
+		`"colluders": 1`:                `"colluders": 2`,
+		`"against_all"`:                 `"against_each"`,
+		`"rho": 0.15625`:                `"rho": 0.1`,
+		`"adversary": "whoever sees`:    `"adversary": "who sees`,
+		`"sigma": 32`:                   `"sigma": 33`,
+		`"releases": [`:                 `"releases": [ {"first":9,"rounds":1,"clip":1,"sigma":8},`,
+		`"epsilon_zero_out"`:            `"epsilon_zero"`,
+		`"mu": 0.5590169943749475`:      `"mu": 0.5`,
+		`"slack": 0`:                    `"slack": 1`,
+		`"delta": 0.00001`:              `"delta": 0.000001`,
+		`"shared": {`:                   `"shared": {"spare": 1,`,
+		`"effective_sigma": 16,`:        ``,
+		`"limit": null`:                 `"limit": {"epsilon":0.1,"delta":1e-5,"accounting":"gdp"}`,
+		`"unit": "one client's whole d`: `"unit": "one sample of d`,
+	} {
+		if strings.Count(string(text), from) == 0 {
+			t.Fatalf("%q is not in %s", from, text)
+		}
+		bad := strings.Replace(string(text), from, to, 1)
+		c, err := ParseCertificate([]byte(bad))
+		if err == nil {
+			err = c.Verify()
+		}
+		if err == nil {
+			t.Errorf("%q for %q was taken", to, from)
+		}
+	}
+	c, err := ParseCertificate(text)
+	if err := errors.Join(err, c.Verify()); err != nil {
+		t.Error(err)
+	}
+}
