@@ -41,6 +41,11 @@ type Sim struct {
 	// OnRelease, if not nil, sees a client's machine right after each of its releases. It is called from the goroutines of
 	// a tick.
 	OnRelease func(client int, m *admm.Machine)
+	// Meter, if not nil, makes a function that weighs messages when they are sent, lost ones included, such as by the bytes
+	// of their frames: one for each goroutine of a tick, whose calls it is for. [Sim.Weight] returns the sum. A release
+	// that goes to all neighbors is weighed once and counts for each. The vectors are valid during the call, and an error
+	// ends the run.
+	Meter func() func(*admm.Message) (int, error)
 
 	// Faults, if not nil, decides what happens to each message. Lost messages are sent again and change no bit of the
 	// result. With Config.Lossy, rounds close without late messages, and clients may drift apart.
@@ -51,12 +56,16 @@ type Sim struct {
 	Seed uint64
 
 	members    []*member
-	transit    map[int][]admm.Message // sent messages by the tick of their arrival
+	workers    []*worker
+	direct     bool                   // in this tick every client takes what all neighbors have posted in the last one
+	transit    map[int][]admm.Message // other sent messages, by the tick of their arrival
 	tick       int                    // in progress
 	idle       int                    // ticks since the last release
 	last       int
 	over       int // complete rounds
 	transcript *Transcript
+	hashed     [][]float32 // models of the last complete round, which may still be hashed
+	spare      [][]float32 // room for models
 }
 
 const (
@@ -71,12 +80,23 @@ type member struct {
 	machine   *admm.Machine
 	oracle    zoest.Oracle
 	neighbors []int
-	sent      []int          // messages sent so far, by neighbor
+	place     []int32        // where this client stands among the neighbors of each neighbor
+	sent      []int          // with Faults: messages sent so far, by neighbor
 	in, out   []admm.Message // of this tick; out holds copies
 	asleep    bool
 	released  int       // round of the release made in this tick, or 0
-	model     []float32 // of that release
+	model     []float32 // of that release; before it, room for it
+	fresh     int       // that round, if all that is sent are its messages, one a neighbor, and out does not hold them
+	posted    int       // fresh in the tick before
 	err       error
+}
+
+// worker is what one goroutine of a tick needs for all its clients.
+type worker struct {
+	losses []float64      // room for the answers to one window of queries
+	room   []admm.Message // lent to the machine at work
+	weigh  func(*admm.Message) (int, error)
+	weight int64
 }
 
 // New returns a simulation at the start of round 0. It refuses a network whose clients do not agree on the number of
@@ -86,7 +106,9 @@ func New(clients []Client) (*Sim, error) {
 		return nil, errors.New("sim: no clients")
 	}
 	s := &Sim{last: clients[0].Config.Rounds + clients[0].Config.Cooldown, transit: map[int][]admm.Message{}}
-	s.transcript = NewTranscript(len(clients), func(round int, _ [][]float32) { s.over = round })
+	s.transcript = NewTranscript(len(clients), func(round int, models [][]float32) {
+		s.over, s.spare, s.hashed = round, append(s.spare, s.hashed...), models
+	})
 	for i, c := range clients {
 		switch last := c.Config.Rounds + c.Config.Cooldown; {
 		case int(c.Config.Estimator.Client) != i:
@@ -96,21 +118,23 @@ func New(clients []Client) (*Sim, error) {
 		case c.Oracle == nil:
 			return nil, fmt.Errorf("sim: client %d has no oracle", i)
 		}
+		place := make([]int32, 0, len(c.Config.Neighbors))
 		for _, j := range c.Config.Neighbors {
 			if j < 0 || j >= len(clients) {
 				return nil, fmt.Errorf("sim: client %d has neighbor %d, want 0..%d", i, j, len(clients)-1)
 			}
-			if _, mutual := slices.BinarySearch(clients[j].Config.Neighbors, i); !mutual {
+			at, mutual := slices.BinarySearch(clients[j].Config.Neighbors, i)
+			if !mutual {
 				return nil, fmt.Errorf("sim: client %d has neighbor %d, but not the other way round", i, j)
 			}
+			place = append(place, int32(at))
 		}
 		m, err := admm.New(c.Config)
 		if err != nil {
 			return nil, fmt.Errorf("sim: client %d: %w", i, err)
 		}
 		s.members = append(s.members, &member{
-			machine: m, oracle: c.Oracle,
-			neighbors: slices.Clone(c.Config.Neighbors), sent: make([]int, len(c.Config.Neighbors)),
+			machine: m, oracle: c.Oracle, neighbors: slices.Clone(c.Config.Neighbors), place: place,
 		})
 	}
 	return s, nil
@@ -141,12 +165,16 @@ func (s *Sim) step(ctx context.Context) error {
 	s.arrive()
 	for i, c := range s.members {
 		c.asleep = s.Asleep != nil && s.Asleep(i, s.tick)
+		if n := len(s.spare); c.model == nil && n > 0 {
+			c.model, s.spare = s.spare[n-1][:0], s.spare[:n-1]
+		}
 	}
 	s.work(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	s.idle++
+	s.direct = true
 	for i, c := range s.members {
 		if c.err != nil {
 			return c.err
@@ -154,17 +182,33 @@ func (s *Sim) step(ctx context.Context) error {
 		if c.released > 0 {
 			s.idle = 0
 			s.transcript.Add(c.released, i, c.model)
+			c.model = nil
 		}
+		s.direct = s.direct && c.fresh > 0
 	}
 	for _, c := range s.members {
+		c.posted = c.fresh
+		for i := range c.neighbors {
+			switch {
+			case s.direct && s.OnSend == nil || c.fresh == 0:
+			case s.direct:
+				s.OnSend(c.machine.Posted(i, c.fresh))
+			default:
+				c.keep(c.machine.Posted(i, c.fresh))
+			}
+		}
 		for _, msg := range c.out {
 			s.send(c, msg)
 		}
-		c.out = c.out[:0]
+		clear(c.out)
+		c.out, c.fresh = c.out[:0], 0
 	}
 	s.tick++
 	return nil
 }
+
+// plain reports whether a message always arrives one tick later, and in the order in which it was sent.
+func (s *Sim) plain() bool { return s.Faults == nil && s.Asleep == nil && s.Seed == 0 }
 
 // arrive hands out the messages that are due in this tick.
 func (s *Sim) arrive() {
@@ -183,10 +227,9 @@ func (s *Sim) arrive() {
 // work takes every client that is awake through the tick, on as many goroutines as there are processors.
 func (s *Sim) work(ctx context.Context) {
 	workers := min(runtime.GOMAXPROCS(0), len(s.members))
-	portion := max(1, len(s.members)/(8*workers)) // few enough to be shared evenly, many enough to be cheap
+	portion := max(1, len(s.members)/(32*workers)) // few enough to be shared evenly, many enough to be cheap
 	var next atomic.Int64
-	worker := func() {
-		var losses []float64 // room for the answers to one window of queries
+	work := func(w *worker) {
 		for ctx.Err() == nil {
 			to := int(next.Add(int64(portion)))
 			from := to - portion
@@ -198,25 +241,44 @@ func (s *Sim) work(ctx context.Context) {
 				if c.asleep {
 					continue
 				}
-				if c.err = c.live(ctx, &losses); c.released > 0 && s.OnRelease != nil {
+				if c.err = s.live(ctx, c, w); c.released > 0 && s.OnRelease != nil {
 					s.OnRelease(from+i, c.machine)
 				}
 			}
 		}
 	}
+	for len(s.workers) < workers {
+		w := new(worker)
+		if s.Meter != nil {
+			w.weigh = s.Meter()
+		}
+		s.workers = append(s.workers, w)
+	}
 	if workers == 1 {
-		worker()
+		work(s.workers[0])
 		return
 	}
 	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(worker)
+	for _, w := range s.workers[:workers] {
+		wg.Go(func() { work(w) })
 	}
 	wg.Wait()
 }
 
 // live takes a client through one tick.
-func (c *member) live(ctx context.Context, losses *[]float64) error {
+func (s *Sim) live(ctx context.Context, c *member, w *worker) error {
+	w.room = c.machine.Lend(w.room)
+	defer func() { w.room = c.machine.Lend(nil) }()
+	if s.direct {
+		// The neighbors are at work at the same time. What they have posted stays as it is in this tick: a client makes at
+		// most one release in it, and that takes the place of an earlier one.
+		for i, j := range c.neighbors {
+			from := s.members[j]
+			if err := c.machine.Receive(from.machine.Posted(int(c.place[i]), from.posted)); err != nil {
+				return err
+			}
+		}
+	}
 	for _, msg := range c.in {
 		if err := c.machine.Receive(msg); err != nil {
 			return err
@@ -224,36 +286,32 @@ func (c *member) live(ctx context.Context, losses *[]float64) error {
 	}
 	clear(c.in)
 	c.in = c.in[:0]
-	if err := c.drive(ctx, losses); err != nil || c.released > 0 {
+	if err := s.drive(ctx, c, w); err != nil || c.released > 0 {
 		return err
 	}
 	c.machine.Tick()
-	return c.drive(ctx, losses)
+	return s.drive(ctx, c, w)
 }
 
 // drive does a machine's duties until it has made a release or can only wait.
-func (c *member) drive(ctx context.Context, losses *[]float64) error {
+func (s *Sim) drive(ctx context.Context, c *member, w *worker) error {
 	for {
 		r, err := c.machine.Ready()
+		if err == nil {
+			err = w.measure(r.Send)
+		}
 		if err != nil {
 			return err
 		}
-		var vector, copied []float32 // of the message before; often the same for all neighbors
-		for _, msg := range r.Send {
-			if msg.Kind == admm.Done {
-				continue // nobody leaves a simulation
+		if r.Released > 0 && s.plain() && len(c.out) == 0 && c.posts(r.Send, r.Released) {
+			c.fresh = r.Released
+		} else {
+			for _, msg := range r.Send {
+				c.keep(msg)
 			}
-			if len(msg.Vector) > 0 {
-				if len(vector) == 0 || &vector[0] != &msg.Vector[0] {
-					vector, copied = msg.Vector, slices.Clone(msg.Vector)
-				}
-				msg.Vector = copied
-			}
-			msg.Grid = slices.Clone(msg.Grid)
-			c.out = append(c.out, msg)
 		}
 		if r.Released > 0 {
-			c.released, c.model = r.Released, c.machine.Model()
+			c.released, c.model = r.Released, c.machine.AppendModel(c.model)
 			return nil
 		}
 		if r.Reserve > 0 {
@@ -262,15 +320,61 @@ func (c *member) drive(ctx context.Context, losses *[]float64) error {
 		if len(r.Queries) == 0 {
 			return nil
 		}
-		*losses = slices.Grow((*losses)[:0], len(r.Queries))[:len(r.Queries)]
-		err = zoest.Ask(ctx, c.oracle, r.Queries, *losses, 0)
+		w.losses = slices.Grow(w.losses[:0], len(r.Queries))[:len(r.Queries)]
+		err = zoest.Ask(ctx, c.oracle, r.Queries, w.losses, 0)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if refused := c.machine.Answer(*losses...); refused != nil {
+		if refused := c.machine.Answer(w.losses...); refused != nil {
 			return errors.Join(refused, err)
 		}
 	}
+}
+
+// posts reports whether messages are those that carry a release, one to each neighbor in their order.
+func (c *member) posts(send []admm.Message, round int) bool {
+	if len(send) != len(c.neighbors) {
+		return false
+	}
+	for i, j := range c.neighbors {
+		m := &send[i]
+		if m.To != j || m.Round != round || m.Resent || m.Kind != admm.Release && m.Kind != admm.EdgeMessage {
+			return false
+		}
+	}
+	return true
+}
+
+// keep adds a copy of a message to those that are sent in this tick.
+func (c *member) keep(msg admm.Message) {
+	if msg.Kind == admm.Done {
+		return // nobody leaves a simulation
+	}
+	msg.Vector, msg.Grid = slices.Clone(msg.Vector), slices.Clone(msg.Grid)
+	c.out = append(c.out, msg)
+}
+
+// measure weighs messages.
+func (w *worker) measure(send []admm.Message) error {
+	if w.weigh == nil {
+		return nil
+	}
+	var n int
+	for i := range send {
+		m, before := &send[i], &send[max(0, i-1)]
+		same := i > 0 && m.Kind == admm.Release && before.Kind == m.Kind && before.Round == m.Round && before.Resent == m.Resent
+		if m.Kind == admm.Done {
+			continue
+		}
+		if !same {
+			var err error
+			if n, err = w.weigh(m); err != nil {
+				return err
+			}
+		}
+		w.weight += int64(n)
+	}
+	return nil
 }
 
 // send puts a message on its way.
@@ -280,6 +384,9 @@ func (s *Sim) send(c *member, msg admm.Message) {
 	}
 	delays := onTime
 	if s.Faults != nil {
+		if c.sent == nil {
+			c.sent = make([]int, len(c.neighbors))
+		}
 		j, _ := slices.BinarySearch(c.neighbors, msg.To)
 		delays = s.Faults(msg.From, msg.To, c.sent[j])
 		c.sent[j]++
@@ -308,6 +415,14 @@ func (s *Sim) Ticks() int { return s.tick }
 
 // Transcript returns the hash, in hex, of all complete rounds, see [Transcript].
 func (s *Sim) Transcript() string { return s.transcript.Sum() }
+
+// Weight returns how much all messages weigh that were sent so far, by Meter.
+func (s *Sim) Weight() (sum int64) {
+	for _, w := range s.workers {
+		sum += w.weight
+	}
+	return sum
+}
 
 // Models returns a copy of every client's released model.
 func (s *Sim) Models() [][]float32 { return s.vectors((*admm.Machine).Model) }
