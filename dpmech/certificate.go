@@ -50,7 +50,9 @@ type About struct {
 	// Simulated says that the noise came from a seed, so that the run protects nobody: the costs are those of a real one.
 	Simulated bool   `json:"simulated"`
 	Sampler   string `json:"sampler"` // how the noise was drawn, and by which build
-	// Cooldown rounds touch no data, and an averaged model is made of releases: both cost nothing.
+	// Mixing rounds after each release and Cooldown rounds touch no data, and an averaged model is made of releases: all
+	// cost nothing.
+	Mixing   int  `json:"mixing_rounds,omitempty"`
 	Cooldown int  `json:"cooldown_rounds"`
 	Averaged bool `json:"averaged_model"`
 	// ConditionalOn names what was taken as public, though data may have shaped it: preprocessing, partition, settings.
@@ -264,6 +266,7 @@ func (c *Certificate) Verify() error {
 	f.at("run", c.validate())
 	f.at("sampler", validName("sampler", c.Sampler))
 	f.want(c.Cooldown >= 0 && c.Cooldown <= maxRound, "cooldown_rounds: is %d, want 0..%d", c.Cooldown, maxRound)
+	f.want(c.Mixing >= 0 && c.Mixing <= maxRound, "mixing_rounds: is %d, want 0..%d", c.Mixing, maxRound)
 	f.want(c.Slack == 0, "slack: is %v, want 0: the noise of this build is exact", c.Slack)
 	for i, s := range c.ConditionalOn {
 		f.at(fmt.Sprintf("conditional_on[%d]", i), validText("the text", s, maxText))

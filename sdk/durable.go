@@ -163,14 +163,14 @@ func (n *Node) enterReleased() error {
 // device before this one has made of the two releases after those that came back is no obstacle: they are made without
 // data.
 func (n *Node) checkLast(round int) error {
-	blank := 0
+	m, blank := n.cfg.Fleet.Method, 0
 	if n.generation > 0 {
 		blank = n.recovered + 2
 	}
-	return checkLast(n.cfg.Store != nil, round, blank, n.reserved, n.marked)
+	return checkLast(n.cfg.Store != nil, m.Data(round), m.Data(blank), n.reserved, n.marked)
 }
 
-// checkLast is [Node.checkLast] for what was read elsewhere. blank is the last release that a device makes without
+// checkLast is [Node.checkLast] for what was read elsewhere. All numbers count releases that touch data. blank is the last release that a device makes without
 // data, since the one that it replaces may have made it; 0 if it replaces none.
 func checkLast(stored bool, round, blank, reserved, marked int) error {
 	const advice = "restore the state, recover it from the neighbors, or start the fleet anew under another run id"
@@ -195,8 +195,9 @@ func (n *Node) inLedger() (reserved, marked int) {
 }
 
 // mark tells the ledger that a release is about to be sent, and those before it.
-func (n *Node) mark(round int) error {
-	if round = min(round, n.cfg.Fleet.Method.Rounds); n.cfg.Ledger == nil || round < 1 {
+func (n *Node) mark(release int) error {
+	round := n.cfg.Fleet.Method.Data(release)
+	if n.cfg.Ledger == nil || round < 1 {
 		return nil
 	}
 	if err := n.cfg.Ledger.Mark(n.cfg.Fleet.Run, n.hash, n.cfg.Name, round); err != nil {
@@ -306,7 +307,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	about := dpmech.About{
 		RunID:     dpmech.RunID{Run: n.cfg.Fleet.Run, Fleet: hex.EncodeToString(n.hash[:]), Member: n.cfg.Name},
 		Simulated: n.cfg.Noise != nil, Sampler: dpmech.Sampler,
-		Cooldown: n.cfg.Fleet.Method.Cooldown, Averaged: n.cfg.Average, ConditionalOn: conditions,
+		Mixing: n.cfg.Fleet.Method.Mixing, Cooldown: n.cfg.Fleet.Method.Cooldown, Averaged: n.cfg.Average, ConditionalOn: conditions,
 	}
 	var lifetime *dpmech.Lifetime
 	if n.cfg.Ledger != nil {
@@ -345,7 +346,8 @@ func (n *Node) chargeLost(e *admm.RollbackError) error {
 	if n.filter == nil || !n.claims.signing() { // what nobody has signed costs nothing
 		return err
 	}
-	for round := e.Round + 1; round <= min(e.Held, n.cfg.Fleet.Method.Rounds); round++ {
+	m := n.cfg.Fleet.Method
+	for round := m.Data(e.Round) + 1; round <= m.Data(e.Held); round++ {
 		if charged := n.reserve(round); charged != nil {
 			return errors.Join(err, charged)
 		}

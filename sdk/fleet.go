@@ -40,10 +40,11 @@ const maxTask = 8 << 20
 
 // Method holds the parameters of SPADE-DFL. [Suggest] fills in what is open.
 type Method struct {
-	Rounds   int `json:"rounds"`   // K, rounds of learning, at least 1
-	Cooldown int `json:"cooldown"` // C, rounds of pure consensus at the end, free of privacy cost
-	Tau      int `json:"tau"`      // local steps a round, at least 1
-	Batch    int `json:"batch"`    // queries a local step; 0, or more than a client has samples, means one of each
+	Rounds   int `json:"rounds"`           // K, rounds of learning, at least 1
+	Mixing   int `json:"mixing,omitempty"` // rounds of pure consensus after each of them, free of privacy cost
+	Cooldown int `json:"cooldown"`         // C, further ones at the end
+	Tau      int `json:"tau"`              // local steps a round, at least 1
+	Batch    int `json:"batch"`            // queries a local step; 0, or more than a client has samples, means one of each
 
 	Rho  float64       `json:"rho"`  // penalty parameter, > 0
 	Gain float64       `json:"gain"` // tau*beta*eta*mu as a share of the limit of stability, in (0, 1); fixes beta
@@ -53,6 +54,19 @@ type Method struct {
 	Estimator  Estimator          `json:"estimator"`
 	Directions zoest.Distribution `json:"directions"` // law of the query directions
 	Seed       uint64             `json:"seed"`       // of directions and batches
+}
+
+// Last returns the number of a member's last release, K*(1+Mixing) + C.
+func (m Method) Last() int { return m.releases().Last() }
+
+// Data returns how many of a member's first so many releases touch data: only these have a cost.
+func (m Method) Data(releases int) int { return m.releases().Data(releases) }
+
+// Learning returns the number of the last release before the cool-down, K*(1+Mixing).
+func (m Method) Learning() int { return m.releases().Learning() }
+
+func (m Method) releases() admm.Config {
+	return admm.Config{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
 }
 
 // Privacy says what protects the members' data: noise or nothing.
@@ -245,7 +259,7 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 			Centered: m.Estimator == EstimatorCentered, Seed: m.Seed, Client: uint32(client),
 		},
 		Neighbors: slices.Clone(p.graph.Neighbors(client)), X0: f.X0,
-		Rounds: m.Rounds, Cooldown: m.Cooldown, Tau: m.Tau, Rho: m.Rho, Beta: p.beta, Eta: m.Eta, Mu: m.Mu,
+		Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown, Tau: m.Tau, Rho: m.Rho, Beta: p.beta, Eta: m.Eta, Mu: m.Mu,
 		NonPrivate: f.Privacy.NonPrivate, Noise: noise,
 		Releases: w.Payload == PayloadRelease, Lossy: w.Lossy,
 	}

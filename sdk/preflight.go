@@ -54,7 +54,7 @@ func Preflight(ctx context.Context, cfg Config, read func() (*state.Snapshot, er
 	}
 	if cfg.Samples > 0 || f.Method.Estimator != EstimatorCentered {
 		const line = 512 // of the log and of the ledger, generously
-		r.Disk = state.DirSize(f.StateSize(cfg.Name, cfg.Samples)) + line*int64(f.Method.Rounds+f.Method.Cooldown)
+		r.Disk = state.DirSize(f.StateSize(cfg.Name, cfg.Samples)) + line*int64(f.Method.Last())
 		if cfg.Ledger != nil {
 			r.Disk += line * int64(f.Method.Rounds)
 		}

@@ -96,7 +96,7 @@ func (r *run) takeOver() error {
 		return fmt.Errorf("sdk: %w: %w", ErrRecovery, err)
 	}
 	if n.filter != nil {
-		for round := 1; round <= min(result.Held, cfg.Rounds); round++ {
+		for round := 1; round <= cfg.Data(result.Held); round++ {
 			if err := n.reserve(round); err != nil {
 				return err
 			}

@@ -73,7 +73,7 @@ func (n *Network) Run(ctx context.Context, transports []transport.Transport) (st
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	last := n.Fleet.Method.Rounds + n.Fleet.Method.Cooldown
+	last := n.Fleet.Method.Last()
 	transcript := sim.NewTranscript(len(n.Samples), func(round int, _ [][]float32) {
 		if round == last {
 			cancel(errOver)

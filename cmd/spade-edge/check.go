@@ -197,7 +197,7 @@ func stateFolder(path string) (used bool, remarks []string, err error) {
 func (c *checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *sdk.PreflightReport, used bool, remarks []string,
 	err error) {
 	const item = "state"
-	last := f.Method.Rounds + f.Method.Cooldown
+	last := f.Method.Last()
 	running := ""
 	if used {
 		running = "; the node is running"

@@ -83,7 +83,7 @@ func exportModel(_ context.Context, c *cmdline) error {
 				`"average": true in its node file makes it`)}
 		}
 	}
-	last := f.Method.Rounds + f.Method.Cooldown
+	last := f.Method.Last()
 	r := &exported{
 		Run: f.Run, Name: node.Name, Round: kept.Round, Rounds: last, Done: kept.Round == last, Averaged: *averaged,
 		Dim:    len(model),
@@ -174,7 +174,7 @@ func (r *exported) certificate(path string, f *sdk.Fleet) (text []byte, why stri
 		return nil, strings.ReplaceAll(err.Error(), "\n", "; ")
 	case c.Run != f.Run || c.Fleet != hex.EncodeToString(hash[:]) || c.Member != r.Name:
 		return nil, path + " is of another run"
-	case c.Rounds < min(r.Round, f.Method.Rounds):
+	case c.Rounds < f.Method.Data(r.Round):
 		return nil, fmt.Sprintf("%s counts %d releases, fewer than are in the model; the node writes it anew when it ends",
 			path, c.Rounds)
 	}

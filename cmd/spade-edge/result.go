@@ -55,7 +55,7 @@ func (p *problem) newResult(simulated bool) *result {
 	r := &result{
 		Nodes: o.nodes, Rounds: o.rounds, Cooldown: o.cooldown, Dim: f.Dim, Tau: o.tau, Seed: o.seed,
 		Simulated: simulated, NonPrivate: o.nonPrivate,
-		ScalarsSent: 2 * int64(len(f.Edges)) * int64(f.Dim) * int64(o.rounds+o.cooldown),
+		ScalarsSent: 2 * int64(len(f.Edges)) * int64(f.Dim) * int64(f.Method.Last()),
 		Chosen:      p.chosenValues(),
 	}
 	if !o.nonPrivate {

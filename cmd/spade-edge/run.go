@@ -52,7 +52,7 @@ func runNode(ctx context.Context, c *cmdline) error {
 		d.HTTP = *addr
 	}
 	f := d.Fleet.Fleet
-	show := newProgress(c.log, f.Method.Rounds, f.Method.Cooldown)
+	show := newProgress(c.log, f.Method.Learning(), f.Method.Cooldown)
 	defer show.end()
 	d.Recover, d.Profiles, d.Noise = *restore, profiles, testNoise
 	d.Say = func(line string) { show.say("%s", line) }
@@ -70,7 +70,7 @@ func runNode(ctx context.Context, c *cmdline) error {
 	if !r.NonPrivate {
 		r.Privacy = newPrivacy(o.Spent, f.Privacy, o.ConditionalOn)
 	}
-	return c.print(r, func(t table) { r.write(t, min(r.Rounds, f.Method.Rounds)) })
+	return c.print(r, func(t table) { r.write(t, f.Method.Data(r.Rounds)) })
 }
 
 // readOwn reads the file of a node that this program can run.

@@ -74,7 +74,7 @@ func (p *problem) simulate(ctx context.Context, show *progress) (*result, error)
 	r := p.newResult(true)
 	network.Meter = p.frameMeter
 	// A simulation can do without the last words, which are all of one length.
-	done, err := p.frameMeter()(&admm.Message{Kind: admm.Done, Round: p.fleet.Method.Rounds + p.fleet.Method.Cooldown})
+	done, err := p.frameMeter()(&admm.Message{Kind: admm.Done, Round: p.fleet.Method.Last()})
 	if err != nil {
 		return nil, err
 	}

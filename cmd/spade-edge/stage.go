@@ -90,7 +90,7 @@ func (s *stage) add(round int, accuracy, consensus float64, model []float32) {
 	f := s.problem.fleet
 	epsilon := monitor.Unknown()
 	if !f.Privacy.NonPrivate {
-		epsilon = monitor.Value(f.Privacy.Accounting.Epsilon(f.Total(round).Rho, f.Privacy.Delta))
+		epsilon = monitor.Value(f.Privacy.Accounting.Epsilon(f.Total(f.Method.Data(round)).Rho, f.Privacy.Delta))
 	}
 	s.group.Add(monitor.Point{
 		Round: round, Seconds: time.Since(s.began).Seconds(), Epsilon: epsilon,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -17,7 +18,8 @@ type Config struct {
 	X0        []float32    // x_0, common to all clients, length d; nil means zeros. It is copied.
 
 	Rounds   int // K, at least 1
-	Cooldown int // C, rounds of pure consensus after the last release; 0 or more
+	Mixing   int // rounds of pure consensus after each of the K; 0 or more
+	Cooldown int // C, further ones after the last; 0 or more
 	Tau      int // tau_i, local steps a round, at least 1
 
 	Rho float64 // penalty parameter, > 0
@@ -30,6 +32,9 @@ type Config struct {
 	NonPrivate bool
 	Privacy    []dpmech.Gaussian // (R_k, sigma_k): one for all rounds, or one for each of them
 	Noise      io.Reader         // uniform random bytes of the release noise; nil exactly if NonPrivate
+	// PairKey returns the key of the noise that this client shares with a neighbor in a release, which only the two of them
+	// know; see [dpmech.Pair]. The one with the lower number adds the noise. It is nil exactly if Privacy shares none.
+	PairKey func(peer, release int) [32]byte
 
 	// Releases makes messages carry the released state itself in place of m_ij of eq. (9). Each end then stores both z_ij
 	// and z_ji and takes the steps of both, so that the models are the same to the bit, for one vector that all neighbors
@@ -66,6 +71,15 @@ type Config struct {
 	// something about the data. It is a public constant.
 	FallbackLoss float64
 }
+
+// Learning returns how many releases there are up to the last one with data and the mixing rounds after it, K*(1+Mixing).
+func (c Config) Learning() int { return c.Rounds * (1 + c.Mixing) }
+
+// Last returns the number of the last release, K*(1+Mixing) + C.
+func (c Config) Last() int { return c.Learning() + c.Cooldown }
+
+// Data returns how many of the first so many releases touch data. In a private run only these have noise and a cost.
+func (c Config) Data(releases int) int { return min(c.Rounds, (releases+c.Mixing)/(1+c.Mixing)) }
 
 // Schedule is a parameter over the rounds: one value for all of them, or one for each.
 type Schedule []float64
@@ -114,8 +128,9 @@ func (c Config) Validate() error {
 	refuse(!(c.Rho >= 1e-9 && c.Rho <= 1e9), "Rho is %v, want 1e-9..1e9", c.Rho)
 	refuse(c.Rounds < 1, "Rounds is %d, want at least 1", c.Rounds)
 	refuse(c.Cooldown < 0, "Cooldown is %d, want 0 or more", c.Cooldown)
-	refuse(c.Cooldown >= 0 && c.Rounds > math.MaxInt32-c.Cooldown, "Rounds %d and Cooldown %d, want at most %d together",
-		c.Rounds, c.Cooldown, math.MaxInt32)
+	refuse(c.Mixing < 0 || c.Mixing > maxMixing, "Mixing is %d, want 0..%d", c.Mixing, maxMixing)
+	refuse(c.Cooldown >= 0 && int64(c.Rounds)*int64(1+c.Mixing) > math.MaxInt32-int64(c.Cooldown),
+		"Rounds %d, with Mixing %d, and Cooldown %d make more than %d releases", c.Rounds, c.Mixing, c.Cooldown, math.MaxInt32)
 	refuse(c.Tau < 1 || c.Tau > math.MaxInt32, "Tau is %d, want 1..%d", c.Tau, math.MaxInt32)
 	errs = append(errs, positive("Beta", c.Beta), c.Eta.validate("Eta", c.Rounds), c.Mu.validate("Mu", c.Rounds))
 
@@ -124,11 +139,15 @@ func (c Config) Validate() error {
 		"Privacy has %d entries, want 1 or one for each of %d rounds (or NonPrivate)", len(c.Privacy), c.Rounds)
 	refuse(!c.NonPrivate && c.Noise == nil, "Noise is nil, want a source of random bytes (or NonPrivate)")
 	refuse(c.GridStep != 0 && c.NonPrivate, "GridStep is %v in a run without noise", c.GridStep)
+	shared := slices.ContainsFunc(c.Privacy, func(g dpmech.Gaussian) bool { return g.Shared != dpmech.Shared{} })
+	refuse(shared != (c.PairKey != nil), "PairKey is set: %v, want it exactly if noise is shared, which is %v", c.PairKey != nil,
+		shared)
 	for k, g := range c.Privacy {
 		err := g.Validate()
 		refuse(!c.NonPrivate && err != nil, "Privacy of round %d: %w", k, err)
-		refuse(c.GridStep != 0 && !(c.GridStep >= g.Sigma/(1<<12) && c.GridStep <= g.Sigma),
-			"GridStep is %v, want sigma/2^12..sigma, and sigma of round %d is %v", c.GridStep, k, g.Sigma)
+		refuse(c.GridStep != 0 && !(c.GridStep >= g.Alone().Sigma/(1<<12) && c.GridStep <= g.Sigma),
+			"GridStep is %v, want sigma/2^12..sigma, and sigma of round %d is %v, and %v without shared noise",
+			c.GridStep, k, g.Sigma, g.Alone().Sigma)
 	}
 	refuse(c.Lossy < 0 || c.Lossy > math.MaxInt32, "Lossy is %d, want 0..%d", c.Lossy, math.MaxInt32)
 	refuse(c.Lossy > 0 && c.Releases,
@@ -140,8 +159,11 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// onGrid reports whether the release of a round lies on the grid.
-func (m *Machine) onGrid(round int) bool { return m.cfg.GridStep != 0 && round <= m.cfg.Rounds }
+// maxMixing keeps the number of releases an int on every processor.
+const maxMixing = 1 << 16
+
+// onGrid reports whether a release lies on the grid.
+func (m *Machine) onGrid(release int) bool { return m.cfg.GridStep != 0 && release <= m.cfg.Learning() }
 
 // limit bounds the size of every coordinate that a client takes in or sends: no run that learns gets anywhere near it,
 // and what is computed from one stays finite.

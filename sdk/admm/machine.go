@@ -27,21 +27,22 @@ type Machine struct {
 	base  []int32    // j's release that the next change on the grid starts from; with Releases on a grid only
 	in    [2]Payload // releases received; nil before the first
 
-	round  int        // k: releases made, and the round in progress
-	x      []float32  // x_i,k: the last release
-	grid   []int32    // x_i,k in steps of the grid
-	out    [2]Payload // what is sent of the last two releases, by round mod 2: with Releases one for all, else one an edge
-	mean   []float32  // of all releases; nil unless Average
-	phi    []float32  // the local iterate phi^t; centre is another name of it
-	s      []float32  // sum of the estimates so far, then the update s_i,k
-	p      []float32  // the frozen penalty p_i,k
-	centre []float32  // the public part of the release; it takes phi's place when the local work is over
-	local  bool       // a round's local work is going on
-	stage  int        // of the local work: 0 fills the table, t is the t-th local step
-	due    bool       // the local work is over and the release is to be made
-	begun  bool       // a release has been made since the start
-	aimed  bool       // the centre is there and in range, and the driver has been told to reserve a private release
-	waited int        // ticks since the last release, or since the local work began
+	round  int           // k: releases made, and the round in progress
+	x      []float32     // x_i,k: the last release
+	grid   []int32       // x_i,k in steps of the grid
+	out    [2]Payload    // what is sent of the last two releases, by round mod 2: with Releases one for all, else one an edge
+	mean   []float32     // of all releases; nil unless Average
+	phi    []float32     // the local iterate phi^t; centre is another name of it
+	pairs  []dpmech.Pair // scratch of a release
+	s      []float32     // sum of the estimates so far, then the update s_i,k
+	p      []float32     // the frozen penalty p_i,k
+	centre []float32     // the public part of the release; it takes phi's place when the local work is over
+	local  bool          // a round's local work is going on
+	stage  int           // of the local work: 0 fills the table, t is the t-th local step
+	due    bool          // the local work is over and the release is to be made
+	begun  bool          // a release has been made since the start
+	aimed  bool          // the centre is there and in range, and the driver has been told to reserve a private release
+	waited int           // ticks since the last release, or since the local work began
 
 	recovered int // the release after which this device took over from a lost one, 0 if none was lost
 
@@ -60,7 +61,7 @@ type Machine struct {
 
 // Ready is what a driver has to do, in the order of the fields.
 type Ready struct {
-	// Reserve is the number of a private release that is about to be made, or 0. Its cost has to be charged, durably,
+	// Reserve is the number of a private release, of the K ones that touch data, that is about to be made, or 0. Its cost has to be charged, durably,
 	// before Ready is called again: the noise is drawn then. A driver that may not afford it never calls the machine
 	// again. All that is public has been checked: from here to Released only the source of noise can fail.
 	Reserve int
@@ -165,7 +166,7 @@ func (m *Machine) Ready() (Ready, error) {
 	m.send = m.send[:0]
 	if m.reserve {
 		m.reserve = false
-		r.Reserve = m.round + 1
+		r.Reserve = m.k() + 1
 		return r, nil
 	}
 	if m.released {
@@ -327,4 +328,4 @@ func (m *Machine) all(fulfilled func(*edge) bool) bool {
 }
 
 // private reports whether the release in progress gets noise, and costs something.
-func (m *Machine) private() bool { return m.round < m.cfg.Rounds && !m.cfg.NonPrivate }
+func (m *Machine) private() bool { return m.touchesData() && !m.cfg.NonPrivate }

@@ -11,19 +11,25 @@ import (
 
 // The steps of a round, in the order of Algorithm 1.
 
-// startRound freezes the penalty and begins the local work; a cool-down round has none.
+// startRound freezes the penalty and begins the local work; mixing and cool-down rounds have none.
 func (m *Machine) startRound() {
 	m.penalty()
 	clear(m.s)
 	m.waited = 0
-	if m.round >= m.cfg.Rounds || m.blank() {
+	if !m.touchesData() || m.blank() {
 		m.due = true
 		return
 	}
 	copy(m.phi, m.x)
 	m.local, m.stage = true, 0
-	m.est.Fill(m.round, m.x, m.cfg.Mu.At(m.round))
+	m.est.Fill(m.k(), m.x, m.cfg.Mu.At(m.k()))
 }
+
+// k returns the number, counted from 0, of the round of Algorithm 1 in progress, or of the last one.
+func (m *Machine) k() int { return max(1, m.cfg.Data(m.round+1)) - 1 }
+
+// touchesData reports whether the release in progress is one of the K of Algorithm 1.
+func (m *Machine) touchesData() bool { return m.cfg.Data(m.round+1) > m.cfg.Data(m.round) }
 
 // blank reports whether the round in progress touches no data, though it gets its noise and is paid for: a lost device
 // may have made this release. It was at most two rounds ahead of its neighbors' knowledge, for it needs their releases
@@ -45,12 +51,12 @@ func (m *Machine) penalty() {
 func (m *Machine) nextStage() {
 	if m.stage > 0 {
 		v := m.est.Estimate()
-		eta, mu := m.cfg.Eta.At(m.round), m.cfg.Mu.At(m.round)
+		eta, mu := m.cfg.Eta.At(m.k()), m.cfg.Mu.At(m.k())
 		vec.Step(m.phi, float32(eta), v, float32(mu*m.cfg.Beta), m.p) // eq. (7), local-update
 		vec.Axpy(m.s, 1, v)
 	}
 	if m.stage == m.cfg.Tau {
-		vec.Scale(m.s, float32(-m.cfg.Eta.At(m.round))) // s = -eta * sum_t v_t
+		vec.Scale(m.s, float32(-m.cfg.Eta.At(m.k()))) // s = -eta * sum_t v_t
 		m.local, m.due = false, true
 		return
 	}
@@ -62,7 +68,7 @@ func (m *Machine) nextStage() {
 // diverges ends here, before a private release is reserved and its noise drawn.
 func (m *Machine) aim() {
 	m.aimed = true
-	gain := float64(m.cfg.Tau) * m.cfg.Eta.At(m.round) * m.cfg.Mu.At(m.round) * m.cfg.Beta
+	gain := float64(m.cfg.Tau) * m.cfg.Eta.At(m.k()) * m.cfg.Mu.At(m.k()) * m.cfg.Beta
 	copy(m.centre, m.x)
 	vec.Axpy(m.centre, -float32(gain), m.p)
 	err := m.inRange(m.centre, m.onGrid(m.round+1))
@@ -160,7 +166,9 @@ func (m *Machine) release() error {
 	k := m.round
 	if m.onGrid(k + 1) {
 		steps := resized(&m.out[(k+1)%2].Grid, len(m.x))
-		if err := m.mech.ReleaseOnGrid(steps, m.s, m.privacy(), m.cfg.GridStep); err != nil {
+		if !m.private() {
+			clear(steps)
+		} else if err := m.mech.ReleaseOnGrid(steps, m.s, m.privacy(), m.cfg.GridStep, m.sharedNoise()...); err != nil {
 			return err
 		}
 		last := m.lastStep()
@@ -172,7 +180,7 @@ func (m *Machine) release() error {
 		return nil
 	}
 	if m.private() {
-		if err := m.mech.Release(m.s, m.privacy()); err != nil {
+		if err := m.mech.Release(m.s, m.privacy(), m.sharedNoise()...); err != nil {
 			return err
 		}
 	}
@@ -188,8 +196,28 @@ func (m *Machine) release() error {
 	return m.edgesInRange(m.x)
 }
 
-// privacy returns clip and noise of the round.
-func (m *Machine) privacy() dpmech.Gaussian { return m.cfg.Privacy[min(m.round, len(m.cfg.Privacy)-1)] }
+// privacy returns clip and noise of the round. A device that has replaced another shares no noise in the releases that
+// the lost one may have made: two releases of one round with the same shared noise would differ by own noise alone.
+func (m *Machine) privacy() dpmech.Gaussian {
+	g := m.cfg.Privacy[min(m.k(), len(m.cfg.Privacy)-1)]
+	if m.blank() {
+		return g.Alone()
+	}
+	return g
+}
+
+// sharedNoise returns the noise that the release in progress shares with the neighbors.
+func (m *Machine) sharedNoise() []dpmech.Pair {
+	m.pairs = m.pairs[:0]
+	if m.cfg.PairKey == nil || m.blank() {
+		return nil
+	}
+	for i := range m.edges {
+		peer := m.edges[i].peer
+		m.pairs = append(m.pairs, dpmech.Pair{Key: m.cfg.PairKey(peer, m.round+1), Subtract: m.client() > peer})
+	}
+	return m.pairs
+}
 
 // gridLimit bounds coordinates on the grid, so that no change between two of them overflows.
 const gridLimit = 1 << 30
@@ -318,8 +346,8 @@ func (m *Machine) sayDone() {
 	}
 }
 
-// last returns the number of the last release, K + C.
-func (m *Machine) last() int { return m.cfg.Rounds + m.cfg.Cooldown }
+// last returns the number of the last release.
+func (m *Machine) last() int { return m.cfg.Last() }
 
 // client returns the client's own number.
 func (m *Machine) client() int { return int(m.cfg.Estimator.Client) }

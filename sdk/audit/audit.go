@@ -105,6 +105,7 @@ func (x *auditor) method() {
 		{"fleet", c.Fleet, hex.EncodeToString(hash[:])},
 		{"run", c.Run, f.Run},
 		{"cooldown_rounds", c.Cooldown, f.Method.Cooldown},
+		{"mixing_rounds", c.Mixing, f.Method.Mixing},
 		{"delta", c.Delta, f.Privacy.Delta},
 		{"limit", limitText(c.Limit), limitText(f.Privacy.Limit())},
 	} {
@@ -182,7 +183,7 @@ func (x *auditor) signatures() {
 		return
 	}
 	x.fault("head", head.Verify(scope, own))
-	if n := min(head.Round, x.fleet.Method.Rounds); n != c.Rounds {
+	if n := x.fleet.Method.Data(head.Round); n != c.Rounds {
 		x.differ("head", fmt.Sprintf("release %d, after %d releases", head.Round, n), fmt.Sprintf("the last of %d", c.Rounds))
 	}
 	x.fault("head", x.ledger())

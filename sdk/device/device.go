@@ -323,7 +323,7 @@ func (d *Device) waiting(round int, neighbors []string) {
 		return
 	}
 	m := d.fleet.Method
-	d.say("after round %d of %d: waiting for %s", round, m.Rounds+m.Cooldown, strings.Join(missing, ", "))
+	d.say("after round %d of %d: waiting for %s", round, m.Last(), strings.Join(missing, ", "))
 }
 
 // neighbors lists the neighbors' names.

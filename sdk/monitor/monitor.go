@@ -169,7 +169,7 @@ func (m *Monitor) refresh() {
 		phase = Serving
 	case len(st.Waiting) > 0:
 		phase = Waiting
-	case st.Round >= m.cfg.Fleet.Method.Rounds:
+	case st.Round >= m.cfg.Fleet.Method.Learning():
 		phase = Cooling
 	}
 	if phase != m.phase || st.Round != m.last.Round {

@@ -77,7 +77,7 @@ type Status struct {
 	Fault   string   `json:"fault,omitempty"` // why the run has failed, or the state is damaged
 
 	Round    int `json:"round"`    // releases made, cool-down included
-	Rounds   int `json:"rounds"`   // K, of learning
+	Rounds   int `json:"rounds"`   // of learning, mixing included
 	Cooldown int `json:"cooldown"` // C, further ones
 
 	Queries       int64 `json:"queries"`          // losses asked for
@@ -104,7 +104,7 @@ type Status struct {
 func NewStatus(f *sdk.Fleet, name string) Status {
 	return Status{
 		Version: 1, Run: f.Run, Name: name, NonPrivate: f.Privacy.NonPrivate, Phase: Fresh, Waiting: []string{},
-		Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown, ConsensusError: Unknown(), Neighbors: []Neighbor{},
+		Rounds: f.Method.Learning(), Cooldown: f.Method.Cooldown, ConsensusError: Unknown(), Neighbors: []Neighbor{},
 	}
 }
 

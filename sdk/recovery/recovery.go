@@ -190,7 +190,7 @@ func (r *Recovery) replyTo(p *peer, probe *admm.Message) error {
 
 // hear takes in an answer.
 func (r *Recovery) hear(p *peer, m *admm.Message) error {
-	last := r.cfg.Machine.Rounds + r.cfg.Machine.Cooldown
+	last := r.cfg.Machine.Last()
 	if m.Round > last || m.Held > last {
 		return fmt.Errorf("recovery: an answer speaks of releases %d and %d, want 0 to %d", m.Round, m.Held, last)
 	}

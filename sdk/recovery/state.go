@@ -154,7 +154,7 @@ func (r *Recovery) gone(round int) error {
 	case round < r.newest:
 		return fmt.Errorf("%s release %d of %q, and no neighbor has release %d, without which some cannot go on: it never "+
 			"arrived anywhere, or whoever had it was started again; %s", r.holders(), r.newest, r.cfg.Name, round, anew)
-	case round == r.cfg.Machine.Rounds+r.cfg.Machine.Cooldown:
+	case round == r.cfg.Machine.Last():
 		return fmt.Errorf("%w: release %d of %q was the last one, for %s it, and no neighbor can give it back any more, "+
 			"having been started again since: the run is over, and a neighbor's final model is as good as the one that is lost",
 			errGone, round, r.cfg.Name, r.holders())

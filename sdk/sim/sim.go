@@ -105,12 +105,12 @@ func New(clients []Client) (*Sim, error) {
 	if len(clients) == 0 {
 		return nil, errors.New("sim: no clients")
 	}
-	s := &Sim{last: clients[0].Config.Rounds + clients[0].Config.Cooldown, transit: map[int][]admm.Message{}}
+	s := &Sim{last: clients[0].Config.Last(), transit: map[int][]admm.Message{}}
 	s.transcript = NewTranscript(len(clients), func(round int, models [][]float32) {
 		s.over, s.spare, s.hashed = round, append(s.spare, s.hashed...), models
 	})
 	for i, c := range clients {
-		switch last := c.Config.Rounds + c.Config.Cooldown; {
+		switch last := c.Config.Last(); {
 		case int(c.Config.Estimator.Client) != i:
 			return nil, fmt.Errorf("sim: client %d has number %d, want its place in the list", i, c.Config.Estimator.Client)
 		case last != s.last:

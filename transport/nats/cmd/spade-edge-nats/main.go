@@ -175,7 +175,7 @@ func load(path string, log io.Writer) (*device.Device, error) {
 		fmt.Fprintln(log, line)
 	}
 	d.Released = func(round int, _ dpmech.Total) {
-		d.Say(fmt.Sprintf("round %d of %d", round, f.Method.Rounds+f.Method.Cooldown))
+		d.Say(fmt.Sprintf("round %d of %d", round, f.Method.Last()))
 	}
 	d.Open = func(logger *slog.Logger) (device.Link, error) {
 		logger.Info("meeting", "broker", broker.URL, "stream", nats.Stream(f.Run),
