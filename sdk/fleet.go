@@ -17,6 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -78,6 +79,15 @@ type Privacy struct {
 
 	EpsilonLimit float64           `json:"epsilon_limit"` // at Delta, of the run; a release beyond it is refused; 0: none
 	Accounting   dpmech.Accounting `json:"accounting"`
+
+	// PairSigma, if not 0, makes the two ends of every edge share noise of this standard deviation, which cancels in the
+	// mean of all members: Sigma times a power of two. EffectiveSigma is what is left of all noise to whoever sees all
+	// releases and knows what any Colluders members know; see [dpmech.Shared]. EpsilonLimit then holds against these, and
+	// LimitAll, if not 0, against all other members together.
+	PairSigma      float64 `json:"pair_sigma,omitempty"`
+	EffectiveSigma float64 `json:"effective_sigma,omitempty"`
+	Colluders      int     `json:"colluders,omitempty"`
+	LimitAll       float64 `json:"epsilon_limit_all,omitempty"`
 }
 
 // Wire says what members send each other. The zero value is the release on a grid of 4 bits in a private run, and the
@@ -92,7 +102,13 @@ type Wire struct {
 }
 
 // gaussian returns clip and noise of every release of a private run.
-func (p Privacy) gaussian() dpmech.Gaussian { return dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma} }
+func (p Privacy) gaussian() dpmech.Gaussian {
+	g := dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma}
+	if p.PairSigma != 0 || p.EffectiveSigma != 0 || p.Colluders != 0 {
+		g.Shared = dpmech.Shared{Sigma: p.PairSigma, Effective: p.EffectiveSigma, Colluders: p.Colluders}
+	}
+	return g
+}
 
 // wire returns what members send each other, with everything picked.
 func (f *Fleet) wire() Wire {
@@ -207,10 +223,28 @@ func (f *Fleet) plan() (*plan, error) {
 	if !pr.NonPrivate {
 		noise = bytes.NewReader(nil)
 	}
-	if err := f.machine(p, 0, max(1, m.Batch), noise).Validate(); err != nil {
+	cfg := f.machine(p, 0, max(1, m.Batch), noise)
+	if pr.PairSigma != 0 {
+		if err := f.checkShared(p.graph); err != nil {
+			return nil, err
+		}
+		cfg.PairKey = func(int, int) (key [32]byte) { return key }
+	}
+	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("sdk: fleet: %w", err)
 	}
 	return p, nil
+}
+
+// checkShared refuses an effective sigma that the graph does not give.
+func (f *Fleet) checkShared(g *graph.Graph) error {
+	p := f.Privacy
+	most := p.Sigma * math.Sqrt(g.Conductance(p.PairSigma/p.Sigma, p.Colluders))
+	if !(p.EffectiveSigma <= most) {
+		return fmt.Errorf("sdk: fleet: effective sigma is %v, want at most %v: so much noise is left to %v", p.EffectiveSigma,
+			most, p.gaussian().Shared.Adversary())
+	}
+	return nil
 }
 
 // affordable refuses a run whose rounds cost more than may be spent, before the first release.
@@ -289,12 +323,18 @@ func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]adm
 		return nil, errors.New("sdk: a private fleet needs a source of noise for every member")
 	}
 	cfgs := make([]admm.Config, len(samples))
+	hash := f.Hash()
 	for i := range cfgs {
 		var random io.Reader
 		if !f.Privacy.NonPrivate {
 			random = noise(i)
 		}
 		cfgs[i] = f.machine(p, i, samples[i], random)
+		if f.Privacy.PairSigma > 0 {
+			cfgs[i].PairKey = func(peer, release int) [32]byte {
+				return pair.Simulated(f.Method.Seed, i, peer).Key(hash, release)
+			}
+		}
 	}
 	return cfgs, nil
 }

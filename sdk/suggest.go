@@ -3,11 +3,13 @@ package sdk
 import (
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
 // Known is what [Suggest] starts from: public numbers, and the settings that are fixed; those at zero are open.
@@ -22,6 +24,10 @@ type Known struct {
 
 	Method  Method  // a negative Cooldown is none
 	Privacy Privacy // EpsilonLimit is the budget from which Sigma follows
+
+	// Graph, if set, makes neighbors share noise that cancels. Sigma, PairSigma and EffectiveSigma follow from the budget,
+	// which then holds against outsiders and any Privacy.Colluders members.
+	Graph *graph.Graph
 }
 
 // Scheduled reports whether [Suggest] chooses the non-private schedule.
@@ -86,7 +92,38 @@ func Suggest(k Known) (Method, Privacy, error) {
 	def(&p.EpsilonLimit, 8)
 	var err error
 	p.Sigma, err = dpmech.SigmaFor(p.Clip, m.Rounds, p.EpsilonLimit, p.Delta, p.Accounting)
+	if err == nil && k.Graph != nil {
+		p.share(k.Graph)
+	}
 	return m, p, err
+}
+
+// share splits the noise that the budget asks for, p.Sigma, into the members' own and what they share.
+func (p *Privacy) share(g *graph.Graph) {
+	need := p.Sigma
+	p.PairSigma = 0
+	for n := 0; n <= 10; n++ {
+		ratio := math.Ldexp(1, n)
+		root := math.Sqrt(g.Conductance(ratio, p.Colluders))
+		sigma := round6up(need / root)
+		if n > 0 && ratio*sigma > SHARE*need {
+			return
+		}
+		p.Sigma, p.PairSigma, p.EffectiveSigma = sigma, ratio*sigma, sigma*root*(1-1e-12)
+	}
+}
+
+var SHARE = 1.0
+
+func init() {
+	if s := os.Getenv("SPADE_SHARE"); s != "" {
+		SHARE, _ = strconv.ParseFloat(s, 64)
+	}
+}
+
+func round6up(x float64) float64 {
+	y, _ := strconv.ParseFloat(strconv.FormatFloat(x*(1+5e-6), 'g', 6, 64), 64)
+	return y
 }
 
 // length sets the number of rounds and tau.

@@ -28,6 +28,7 @@ type options struct {
 	graph string
 	// method
 	rounds, cooldown, tau, batch int
+	mixing                       int
 	eta, mu, rho, gain           float64
 	estimator                    sdk.Estimator
 	directions                   zoest.Distribution
@@ -41,6 +42,8 @@ type options struct {
 	clip, sigma, epsilon, delta float64
 	limited                     bool // what the noise is made for bounds what may be spent
 	accounting                  dpmech.Accounting
+	colluders                   int
+	pairSigma, limitAll         float64
 	// wire
 	payload         sdk.Payload
 	gridBits, lossy int
@@ -63,7 +66,7 @@ func (o *options) known(dim int, samples []int) sdk.Known {
 	k := sdk.Known{
 		Dim: dim, Samples: samples, Hidden: o.hiddenLayer(), Steps: o.steps, Queries: o.queries,
 		Method: sdk.Method{
-			Rounds: o.rounds, Cooldown: o.cooldown, Tau: o.tau, Batch: o.batch, Rho: o.rho, Gain: o.gain,
+			Rounds: o.rounds, Mixing: o.mixing, Cooldown: o.cooldown, Tau: o.tau, Batch: o.batch, Rho: o.rho, Gain: o.gain,
 			Estimator: o.estimator, Directions: o.directions, Seed: o.seed,
 		},
 		Privacy: sdk.Privacy{NonPrivate: true},
@@ -84,7 +87,7 @@ func (o *options) known(dim int, samples []int) sdk.Known {
 		return k
 	}
 	k.Privacy = sdk.Privacy{Clip: o.clip, Sigma: o.sigma, Delta: o.delta, Accounting: o.accounting,
-		EpsilonLimit: o.epsilon}
+		EpsilonLimit: o.epsilon, Colluders: o.colluders}
 	switch {
 	case o.given["sigma"] && o.given["epsilon"]:
 		k.Method.Rounds = 0 // follows from the two
@@ -129,6 +132,7 @@ func (o *options) registerRun(c *cmdline) {
 	c.IntVar(&o.rounds, "rounds", o.rounds, "rounds of learning, K")
 	c.IntVar(&o.cooldown, "cooldown", o.cooldown, "rounds of pure consensus after them, "+
 		"free of privacy cost (with noise 30 unless given)")
+	c.IntVar(&o.mixing, "mixing", 0, "rounds of pure consensus after each round of learning")
 	c.IntVar(&o.tau, "tau", o.tau, "local steps a round")
 	c.IntVar(&o.batch, "batch", o.batch, "queries a local step; a client "+
 		"with fewer samples asks one for each (0 = all do)")
@@ -152,6 +156,8 @@ func (o *options) registerRun(c *cmdline) {
 	c.Float64Var(&o.sigma, "sigma", 0, "standard deviation of the release noise (instead of -epsilon)")
 	c.Float64Var(&o.epsilon, "epsilon", o.epsilon, "privacy budget of each client for the whole run")
 	c.Float64Var(&o.delta, "delta", o.delta, "at which epsilon is stated")
+	c.IntVar(&o.colluders, "colluders", 0, "share noise with neighbors that cancels in the mean; -epsilon then holds "+
+		"against outsiders and any so many members together")
 	o.registerAccounting(c)
 
 	c.TextVar(&o.payload, "payload", sdk.PayloadAuto, "what crosses the wire: message (the paper's, one for each "+

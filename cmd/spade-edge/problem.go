@@ -118,7 +118,11 @@ func (p *problem) makeFleet(name string, dim int) error {
 		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
 	}
 	var err error
-	if f.Method, f.Privacy, err = sdk.Suggest(o.known(dim, p.samples)); err != nil {
+	known := o.known(dim, p.samples)
+	if o.given["colluders"] {
+		known.Graph = p.graph
+	}
+	if f.Method, f.Privacy, err = sdk.Suggest(known); err != nil {
 		return asUsage(err)
 	}
 	if !o.limited {
