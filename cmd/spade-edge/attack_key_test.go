@@ -130,7 +130,10 @@ func TestAttackKeyReplaced(t *testing.T) {
 	t.Parallel()
 	k := newKeyed(t)
 	for _, p := range []*process{k.a, k.c} { // they have taken in all that b has sent
-		p.log.awaitAfter(t, "msg=disconnected peer=b", "waiting for", `"b" (not connected`)
+		p.log.await(t, "disconnected", "peer=b")
+		for text := ""; text != p.log.String(); time.Sleep(300 * time.Millisecond) {
+			text = p.log.String()
+		}
 	}
 	k.edit(t, "fleet.json", fmt.Sprintf("[%q]", k.old), fmt.Sprintf("[%q]", k.next))
 	k.hangup(t)

@@ -281,17 +281,10 @@ func (c *console) String() string {
 // await waits until a line holds all of the words.
 func (c *console) await(t *testing.T, words ...string) {
 	t.Helper()
-	c.awaitAfter(t, "", words...)
-}
-
-// awaitAfter is await for the lines behind the first that holds mark.
-func (c *console) awaitAfter(t *testing.T, mark string, words ...string) {
-	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
-		_, text, _ := strings.Cut(c.text.String(), mark)
-		for line := range strings.Lines(text) {
+		for line := range strings.Lines(c.text.String()) {
 			found := strings.HasSuffix(line, "\n")
 			for _, w := range words {
 				found = found && strings.Contains(line, w)
