@@ -249,7 +249,8 @@ func TestInitTask(t *testing.T) {
 		t.Fatal(log)
 	}
 	var made initResult
-	into(t, &made, exitDone, "init", filepath.Join(dir, "own"), "-n", "2", "-task", recipe, "-data", "synthetic:clinical", "-non-private", "-rounds", "3")
+	into(t, &made, exitDone, "init", filepath.Join(dir, "own"), "-n", "2", "-hosts", ownPort()+","+ownPort(), "-task", recipe, "-data", "synthetic:clinical",
+		"-non-private", "-rounds", "3")
 	f, err := fleetfile.Read(made.Fleet)
 	if err != nil {
 		t.Fatal(err)
