@@ -31,14 +31,17 @@ import (
 // One process at a time holds a ledger open, and may use it from many goroutines. After a write or sync that failed
 // every further reservation and mark fails: what the disk holds then is known only after opening it again.
 type Ledger struct {
-	path      string
-	writeMark func(path string, content []byte) error // replaced by tests
+	path string
 
-	mu      sync.Mutex
-	file    file // nil if the ledger is closed, or was opened for reading
-	log     *ledgerLog
-	broken  error // the write or sync that failed
-	written int64 // bytes, for Written
+	mu       sync.Mutex
+	file     file  // nil if the ledger is closed, or was opened for reading
+	room     int64 // how long the file is: lines, and then zeros for more of them
+	log      *ledgerLog
+	marks    file  // of the high-water mark
+	place    int   // where the newest mark is, 0 or 1
+	markRoom int64 // length of a place; 0 if the file is of the older form, or not there
+	broken   error // the write or sync that failed
+	written  int64 // bytes, for Written
 }
 
 // neverAfresh ends the errors about a ledger that does not exist.
@@ -64,7 +67,7 @@ func CreateLedger(path, dataset string, limit *dpmech.Limit) (*Ledger, error) {
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // never fails
 	h.ID = hex.EncodeToString(id)
-	l := &Ledger{path: path, writeMark: replaceFile, log: new(ledgerLog)}
+	l := &Ledger{path: path, log: new(ledgerLog)}
 	line, err := json.Marshal(h)
 	if err == nil {
 		err = l.log.start(line)
@@ -81,7 +84,7 @@ func CreateLedger(path, dataset string, limit *dpmech.Limit) (*Ledger, error) {
 		}
 	}
 	if err != nil { // nobody has seen it yet
-		err = errors.Join(fmt.Errorf("state: new ledger: %w", err), l.file.Close(), os.Remove(path))
+		err = errors.Join(fmt.Errorf("state: new ledger: %w", err), l.closeFiles(), os.Remove(path))
 		if mark := os.Remove(markPath(path)); !errors.Is(mark, fs.ErrNotExist) {
 			err = errors.Join(err, mark)
 		}
@@ -98,9 +101,15 @@ func OpenLedger(path string) (*Ledger, error) {
 	if err != nil {
 		return nil, missing(path, err)
 	}
-	l := &Ledger{path: path, writeMark: replaceFile, file: f}
-	if err := l.recover(); err != nil {
-		return nil, errors.Join(err, f.Close())
+	l := &Ledger{path: path, file: f}
+	if l.marks, err = openMark(path); err == nil {
+		err = l.recover()
+	}
+	if err == nil && l.marks != nil { // the process before may have been killed after it had renamed the mark
+		err = l.fault(syncDir(filepath.Dir(path)))
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.closeFiles())
 	}
 	return l, nil
 }
@@ -114,7 +123,7 @@ func ReadLedger(path string) (*Ledger, error) {
 		return nil, missing(path, err)
 	}
 	l := &Ledger{path: path}
-	if _, err = l.read(bytes.NewReader(text), m, markErr); err != nil {
+	if _, err = l.read(bytes.NewReader(bytes.TrimRight(text, "\x00")), m, markErr); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -160,16 +169,20 @@ func (l *Ledger) read(file io.Reader, m *highWater, markErr error) (torn int, er
 	return torn, l.fault(err)
 }
 
-// recover reads the file, and makes durable what it finds there.
+// recover reads both files, and makes durable what it finds there.
 func (l *Ledger) recover() error {
-	m, err := readMark(l.path)
-	size, sizeErr := l.file.size()
-	torn, err := l.read(io.NewSectionReader(l.file, 0, size), m, errors.Join(err, sizeErr))
+	m, err := l.loadMark()
+	end, errEnd := l.contentEnd()
+	torn, err := l.read(io.NewSectionReader(l.file, 0, end), m, errors.Join(err, errEnd))
+	if err == nil && m != nil {
+		err = l.fault(l.keepMark(m))
+	}
 	if err != nil || torn == 0 && m != nil && m.Seq == l.log.seq() {
 		return err
 	}
 	if torn > 0 {
-		err = l.file.truncate(l.log.size())
+		l.room = l.log.size()
+		err = l.file.truncate(l.room)
 	}
 	// Behind the mark may be lines whose sync failed: they can be read, and yet be on no disk, and another sync is of
 	// no use unless they are written again. Their releases were never sent, and the mark stays where it is.
@@ -190,20 +203,39 @@ func (l *Ledger) recover() error {
 	return l.fault(err)
 }
 
+// contentEnd returns where the ledger's lines end, one that is torn among them: the zeros behind are room for more.
+func (l *Ledger) contentEnd() (int64, error) {
+	var err error
+	if l.room, err = l.file.size(); err != nil {
+		return 0, err
+	}
+	end, b := l.room, make([]byte, block)
+	for end > 0 && err == nil {
+		b = b[:min(end, block)]
+		if err = readAt(l.file, b, end-int64(len(b))); len(bytes.Trim(b, "\x00")) > 0 {
+			return end - int64(len(b)-len(bytes.TrimRight(b, "\x00"))), err
+		}
+		end -= int64(len(b))
+	}
+	return end, err
+}
+
 // write makes lines durable at an offset.
 func (l *Ledger) write(lines []byte, at int64) error {
 	l.written += int64(len(lines))
 	return writeSync(l.file, lines, at)
 }
 
-// acknowledge writes the mark of the present state.
-func (l *Ledger) acknowledge() error {
-	line, err := json.Marshal(highWater{Head: l.log.head(l.log.seq()), Unsent: l.log.unsent})
-	if err != nil {
-		return err
+// append makes a line durable behind the last one. A file that has no room for it grows to the end of a block: the
+// lines to come are written over the zeros there, so that their sync need not write a new length.
+func (l *Ledger) append(line []byte) error {
+	l.written += int64(len(line)) // without the zeros: a disk writes whole blocks in any case
+	at := l.log.size()
+	if end := at + int64(len(line)); end > l.room {
+		l.room = blocks(end)
+		line = append(line, make([]byte, l.room-end)...)
 	}
-	l.written += int64(len(line)) + 1
-	return l.writeMark(markPath(l.path), append(line, '\n'))
+	return writeSync(l.file, line, at)
 }
 
 // runID names a run by the SHA-256 of its fleet.
@@ -248,7 +280,7 @@ func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g
 	if err != nil {
 		return l.fault(err)
 	}
-	if l.broken = l.write(line, l.log.size()); l.broken != nil {
+	if l.broken = l.append(line); l.broken != nil {
 		return l.fault(l.broken)
 	}
 	return l.fault(l.log.enter(id, round, g, line[:len(line)-1]))
@@ -362,13 +394,25 @@ func (l *Ledger) Verify(c *dpmech.Certificate) error {
 	return err
 }
 
-// Close closes the ledger. Everything reserved is on disk already.
+// Close closes the ledger. Everything reserved is on disk already. What is cut off are the zeros behind the lines.
 func (l *Ledger) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f := l.file
-	if l.file = nil; f == nil {
-		return nil
+	var err error
+	if l.file != nil && l.broken == nil && l.room > l.log.size() {
+		err = l.file.truncate(l.log.size())
 	}
-	return f.Close()
+	return errors.Join(err, l.closeFiles())
+}
+
+// closeFiles closes both files, the one that is locked last.
+func (l *Ledger) closeFiles() error {
+	var errs []error
+	for _, f := range []file{l.marks, l.file} {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	l.file, l.marks = nil, nil
+	return errors.Join(errs...)
 }

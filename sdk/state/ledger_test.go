@@ -313,16 +313,18 @@ func TestLedgerRollback(t *testing.T) {
 	} else {
 		closeLedger(t, l)
 	}
+	older := strings.TrimSpace(line) + "\n" // as older programs write it
 	unsent := func(list string) string {
-		return strings.Replace(strings.TrimSpace(string(newestMark)), "}", `,"unsent":`+list+"}", 1)
+		return strings.Replace(strings.TrimSpace(older), "}", `,"unsent":`+list+"}", 1)
 	}
 	for _, b := range []string{unsent("[]"), unsent("null"), unsent("[0]"), unsent("[10]"), unsent("[4,4]"),
 		unsent("[5,4]"), unsent("[4, 5]"), unsent(`["4"]`)} {
 		put(mark, []byte(b))
 		refused(t, path, "mark", "damaged")
 	}
-	for _, b := range []string{"", "{}", "null", strings.ToUpper(string(newestMark)),
-		strings.Replace(string(newestMark), "seq", "Seq", 1), string(newestMark) + "x"} {
+	for _, b := range []string{"", "{}", "null", strings.ToUpper(older), strings.Replace(older, "seq", "Seq", 1), older + "x",
+		strings.ToUpper(string(newestMark)), strings.ReplaceAll(string(newestMark), "seq", "Seq"), string(newestMark) + "x",
+		string(newestMark[:block]), string(make([]byte, 2*block)), older + string(make([]byte, 2*block-len(older)))} {
 		put(mark, []byte(b))
 		refused(t, path, "mark", "damaged")
 	}
@@ -511,7 +513,7 @@ func FuzzReadLedger(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, file, markFile []byte) {
 		var mark *dpmech.Head
-		m, err := parseMark(markFile)
+		m, _, err := parseMark(markFile)
 		if err == nil {
 			mark = &m.Head
 		}

@@ -220,7 +220,10 @@ func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		disk := &faulty{file: file, keep: -1, syncErr: fault}
-		l := &Ledger{path: path, writeMark: replaceFile, file: disk}
+		l := &Ledger{path: path, file: disk}
+		if l.marks, err = openMark(path); err != nil {
+			t.Fatal(err)
+		}
 		if err := l.recover(); !errors.Is(err, fault) {
 			t.Errorf("%v, want %v", err, fault)
 		}
@@ -240,14 +243,15 @@ func TestLedgerMarkFails(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 2)
 	markUpTo(t, l, "run", 1)
-	l.writeMark = func(string, []byte) error { return errFault }
+	disk := &faulty{file: l.marks, keep: 10}
+	l.marks = disk
 	if err := l.Mark("run", fleetA, "a", 1); err != nil {
 		t.Errorf("a mark that says nothing new: %v", err)
 	}
 	if err := l.Mark("run", fleetA, "a", 2); !errors.Is(err, errFault) {
 		t.Errorf("%v, want the fault", err)
 	}
-	l.writeMark = replaceFile
+	disk.keep = -1
 	if err := errors.Join(l.Mark("run", fleetA, "a", 2), l.Reserve("run", fleetA, "a", 3, noisy)); err == nil ||
 		strings.Count(err.Error(), "no more reservations") != 2 {
 		t.Errorf("afterwards: %v", err)
