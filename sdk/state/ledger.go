@@ -192,7 +192,7 @@ func (l *Ledger) recover() error {
 	}
 	lines := make([]byte, l.log.size()-from)
 	if err == nil {
-		_, err = l.file.ReadAt(lines, from)
+		err = readAt(l.file, lines, from)
 	}
 	if err == nil {
 		err = l.write(lines, from)
