@@ -22,11 +22,12 @@ import (
 // every run, whatever it is for, is written before it is made.
 //
 // The file is one JSON object a line: first what the ledger is, then one reservation after the other, each with the
-// SHA-256 of the line before it, so that no line can be changed, moved or removed undetected. A small file beside it,
-// the high-water mark (its name with ".mark" appended), says which of the releases may have been sent, see
-// [Ledger.Mark], and holds the [dpmech.Head] of the newest line at that time: a ledger that was cut off, or put back
-// from an old copy, does not contain it and is refused. A crash can only leave a reservation too many. If ledger and
-// mark are put back together, only a later head shows it, such as that in the node's state: see [Ledger.Contains].
+// SHA-256 of the line before it, so that no line can be changed, moved or removed undetected. Until it is closed, zeros
+// follow, room for the lines to come. A small file beside it, the high-water mark (its name with ".mark" appended),
+// says which of the releases may have been sent, see [Ledger.Mark], and holds the [dpmech.Head] of the newest line at
+// that time: a ledger that was cut off, or put back from an old copy, does not contain it and is refused. A crash can
+// only leave a reservation too many. If ledger and mark are put back together, only a later head shows it, such as that
+// in the node's state: see [Ledger.Contains].
 //
 // One process at a time holds a ledger open, and may use it from many goroutines. After a write or sync that failed
 // every further reservation and mark fails: what the disk holds then is known only after opening it again.
@@ -84,7 +85,7 @@ func CreateLedger(path, dataset string, limit *dpmech.Limit) (*Ledger, error) {
 		}
 	}
 	if err != nil { // nobody has seen it yet
-		err = errors.Join(fmt.Errorf("state: new ledger: %w", err), l.closeFiles(), os.Remove(path))
+		err = errors.Join(fmt.Errorf("state: new ledger: %w%s", err, remedy(err)), l.closeFiles(), os.Remove(path))
 		if mark := os.Remove(markPath(path)); !errors.Is(mark, fs.ErrNotExist) {
 			err = errors.Join(err, mark)
 		}
@@ -248,7 +249,7 @@ func (l *Ledger) fault(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("state: ledger %s: %w", l.path, err)
+	return fmt.Errorf("state: ledger %s: %w%s", l.path, err, remedy(err))
 }
 
 // Covers reports whether a whole run of so many rounds, all with the same parameters, fits the ledger's limit beside
@@ -335,7 +336,7 @@ func (l *Ledger) Marked(run string, fleet [32]byte, member string) int {
 	return 0
 }
 
-// Written returns how many bytes the ledger has handed to its two files since it was opened: about 500 for a release.
+// Written returns how many bytes the ledger has handed to its two files since it was opened: about 550 for a release.
 func (l *Ledger) Written() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

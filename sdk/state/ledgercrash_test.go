@@ -118,6 +118,35 @@ func resumes(t *testing.T, files map[string][]byte, seen int) facts {
 	return f
 }
 
+// A round syncs line, state and mark, each once and in this order. It makes no file, and no longer one but a ledger
+// whose block is full.
+func TestLedgerSyncsOfRound(t *testing.T) {
+	const rounds = 60
+	h := runNode(t, ledgerFiles(t, 0), rounds)
+	grown, files := 0, h.after(h.acked[1])
+	for k := 2; k <= rounds; k++ {
+		var synced []string
+		for _, s := range h.steps[h.acked[k-1]:h.acked[k]] {
+			before := len(files[s.name])
+			s.on(files)
+			switch longer := len(files[s.name]) > before; {
+			case s.kind == "sync":
+				synced = append(synced, s.name)
+			case s.kind != "write" || longer && s.name != simLedger && s.name != logName:
+				t.Errorf("round %d: %s of %q at %d", k, s.kind, s.name, s.off)
+			case longer && s.name == simLedger:
+				grown++
+			}
+		}
+		if want := []string{simLedger, slotName(k & 1), simMark}; !slices.Equal(synced, want) {
+			t.Errorf("round %d syncs %q, want %q", k, synced, want)
+		}
+	}
+	if lines := len(bytes.TrimRight(files[simLedger], "\x00")); grown > lines/block {
+		t.Errorf("a ledger of %d bytes has grown %d times", lines, grown)
+	}
+}
+
 // cuts is how often the power goes at each step, 20 times, or so often that it goes SPADE_CRASHES times in all.
 func cuts(t *testing.T, steps int) int {
 	n := 20
