@@ -15,7 +15,7 @@
 //	mark of k, over that of k-2        k may be sent                       torn: mark k-1 counts, k is marked at the start
 //
 // In a round without data there is only the slot, and one sync. No file is made, renamed or made longer: only the
-// ledger grows by a block, with every dozenth line or so, and the log, which is not synced.
+// ledger grows by a block, with one line of about fifteen, and the log, which is not synced.
 //
 // No two of the three can share a sync, for the writes before a sync become durable in any order. A state without its
 // line would name a line that the ledger does not have. A mark without its state, or a state that is older than its
