@@ -76,6 +76,17 @@ func writeSync(f file, b []byte, at int64) error {
 	return f.sync()
 }
 
+// closeAll closes those files that are open, in order.
+func closeAll(files ...io.Closer) error {
+	var errs []error
+	for _, f := range files {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // makeDir makes a directory and those above it, each durable in its parent.
 func makeDir(dir string) error {
 	if _, err := os.Stat(dir); err == nil {
@@ -107,7 +118,7 @@ func replaceFile(path string, content []byte) error {
 		err = os.Rename(temp, path)
 	}
 	if err != nil {
-		return err
+		return errors.Join(err, os.Remove(temp))
 	}
 	return syncDir(filepath.Dir(path))
 }

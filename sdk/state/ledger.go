@@ -408,12 +408,7 @@ func (l *Ledger) Close() error {
 
 // closeFiles closes both files, the one that is locked last.
 func (l *Ledger) closeFiles() error {
-	var errs []error
-	for _, f := range []file{l.marks, l.file} {
-		if f != nil {
-			errs = append(errs, f.Close())
-		}
-	}
+	err := closeAll(l.marks, l.file)
 	l.file, l.marks = nil, nil
-	return errors.Join(errs...)
+	return err
 }

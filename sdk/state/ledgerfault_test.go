@@ -1,6 +1,7 @@
 package state
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -163,6 +164,15 @@ func TestLedgerFileErrors(t *testing.T) {
 		t.Log("as the superuser, or on Windows, no permission is refused")
 	} else {
 		l, path := newLedger(t, nil)
+		older, err := json.Marshal(l.Head())
+		if err == nil { // a mark as older programs write it is replaced by the next one
+			err = os.WriteFile(markPath(path), older, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		closeLedger(t, l)
+		l = reopen(t, path)
 		reserve(t, l, "run", 1, 1)
 		dir := filepath.Dir(path)
 		if err := os.Chmod(dir, 0o500); err != nil { // the mark cannot be written

@@ -180,17 +180,13 @@ func (l *Ledger) acknowledge() error {
 
 // newMark makes the file of the mark anew, with a mark in the first of two places that have room for it.
 func (l *Ledger) newMark(record []byte) error {
-	if l.marks != nil { // some systems replace no file that is open
-		if err := l.marks.Close(); err != nil {
-			return err
-		}
-		l.marks = nil
+	err := closeAll(l.marks) // some systems replace no file that is open
+	l.marks, l.place, l.markRoom = nil, 0, blocks(int64(len(record)))
+	if err == nil {
+		err = replaceFile(markPath(l.path), append(record, make([]byte, 2*l.markRoom-int64(len(record)))...))
 	}
-	room := blocks(int64(len(record)))
-	err := replaceFile(markPath(l.path), append(record, make([]byte, 2*room-int64(len(record)))...))
 	if err == nil {
 		l.marks, err = openMark(l.path)
 	}
-	l.place, l.markRoom = 0, room
 	return err
 }
