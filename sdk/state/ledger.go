@@ -103,13 +103,12 @@ func OpenLedger(path string) (*Ledger, error) {
 		return nil, missing(path, err)
 	}
 	l := &Ledger{path: path, file: f}
-	if l.marks, err = openMark(path); err == nil {
-		err = l.recover()
+	m, err := readMark(path)
+	if err == nil && m != nil {
+		// The process before may have been killed after it had renamed the mark.
+		err = l.fault(errors.Join(l.openMark(), syncDir(filepath.Dir(path))))
 	}
-	if err == nil && l.marks != nil { // the process before may have been killed after it had renamed the mark
-		err = l.fault(syncDir(filepath.Dir(path)))
-	}
-	if err != nil {
+	if err = l.recover(m, err); err != nil {
 		return nil, errors.Join(err, l.closeFiles())
 	}
 	return l, nil
@@ -124,7 +123,8 @@ func ReadLedger(path string) (*Ledger, error) {
 		return nil, missing(path, err)
 	}
 	l := &Ledger{path: path}
-	if _, err = l.read(bytes.NewReader(bytes.TrimRight(text, "\x00")), m, markErr); err != nil {
+	lines, err := linesIn(bytes.NewReader(text), int64(len(text)))
+	if _, err = l.read(lines, m, errors.Join(markErr, err)); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -170,11 +170,12 @@ func (l *Ledger) read(file io.Reader, m *highWater, markErr error) (torn int, er
 	return torn, l.fault(err)
 }
 
-// recover reads both files, and makes durable what it finds there.
-func (l *Ledger) recover() error {
-	m, err := l.loadMark()
-	end, errEnd := l.contentEnd()
-	torn, err := l.read(io.NewSectionReader(l.file, 0, end), m, errors.Join(err, errEnd))
+// recover reads the file, whose mark is m, nil if it has none, and makes durable what it finds in both.
+func (l *Ledger) recover(m *highWater, err error) error {
+	size, errSize := l.file.size()
+	lines, errLines := linesIn(l.file, size)
+	torn, err := l.read(lines, m, errors.Join(err, errSize, errLines))
+	l.room = size
 	if err == nil && m != nil {
 		err = l.fault(l.keepMark(m))
 	}
@@ -191,12 +192,12 @@ func (l *Ledger) recover() error {
 	if m != nil {
 		from = l.log.lines[m.Seq].end
 	}
-	lines := make([]byte, l.log.size()-from)
+	again := make([]byte, l.log.size()-from)
 	if err == nil {
-		err = readAt(l.file, lines, from)
+		err = readAt(l.file, again, from)
 	}
 	if err == nil {
-		err = l.write(lines, from)
+		err = l.write(again, from)
 	}
 	if err == nil && m == nil { // it was being made when the crash came
 		err = l.acknowledge()
@@ -204,21 +205,12 @@ func (l *Ledger) recover() error {
 	return l.fault(err)
 }
 
-// contentEnd returns where the ledger's lines end, one that is torn among them: the zeros behind are room for more.
-func (l *Ledger) contentEnd() (int64, error) {
-	var err error
-	if l.room, err = l.file.size(); err != nil {
-		return 0, err
-	}
-	end, b := l.room, make([]byte, block)
-	for end > 0 && err == nil {
-		b = b[:min(end, block)]
-		if err = readAt(l.file, b, end-int64(len(b))); len(bytes.Trim(b, "\x00")) > 0 {
-			return end - int64(len(b)-len(bytes.TrimRight(b, "\x00"))), err
-		}
-		end -= int64(len(b))
-	}
-	return end, err
+// linesIn returns the lines in a ledger's file, without the zeros behind them: the rest of a block, and of one that was
+// to be added.
+func linesIn(f io.ReaderAt, size int64) (io.Reader, error) {
+	tail := make([]byte, min(size, 2*block))
+	err := readAt(f, tail, size-int64(len(tail)))
+	return io.NewSectionReader(f, 0, size-int64(len(tail)-len(bytes.TrimRight(tail, "\x00")))), err
 }
 
 // write makes lines durable at an offset.

@@ -513,7 +513,7 @@ func FuzzReadLedger(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, file, markFile []byte) {
 		var mark *dpmech.Head
-		m, _, err := parseMark(markFile)
+		m, err := parseMark(markFile)
 		if err == nil {
 			mark = &m.Head
 		}

@@ -29,7 +29,8 @@ type simNode struct {
 func openNode(d *simDisk) (n simNode, err error) {
 	n.ledger = &Ledger{path: simLedger, file: simFile{d, simLedger}, marks: simFile{d, simMark}}
 	if n.dir, err = openOn(d, "sim", testLimit); err == nil {
-		err = n.ledger.recover()
+		m, errMark := parseMark(d.files[simMark])
+		err = n.ledger.recover(m, errMark)
 	}
 	return n, err
 }
@@ -275,12 +276,12 @@ func TestLedgerMarkRots(t *testing.T) {
 		changed := maps.Clone(files)
 		changed[simMark] = bytes.Clone(files[simMark])
 		changed[simMark][at] ^= 1
-		m, _, err := parseMark(changed[simMark])
+		m, err := parseMark(changed[simMark])
 		if err != nil || m.Seq < 4 || len(m.Unsent) != 2 {
 			t.Fatalf("byte %d: %+v, %v", at, m, err)
 		}
 		changed[simMark][(at+block)%(2*block)] ^= 1
-		_, _, err = parseMark(changed[simMark])
+		_, err = parseMark(changed[simMark])
 		if at := at % block; at <= slices.Min(ends) && err == nil || at > slices.Max(ends) && err != nil {
 			t.Fatalf("byte %d of both: %v", at, err)
 		}

@@ -231,10 +231,11 @@ func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 		}
 		disk := &faulty{file: file, keep: -1, syncErr: fault}
 		l := &Ledger{path: path, file: disk}
-		if l.marks, err = openMark(path); err != nil {
+		m, err := readMark(path)
+		if err := errors.Join(err, l.openMark()); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.recover(); !errors.Is(err, fault) {
+		if err := l.recover(m, nil); !errors.Is(err, fault) {
 			t.Errorf("%v, want %v", err, fault)
 		}
 		if line := l.log.size() - l.log.lines[2].end; disk.attempts != 1 || disk.written != line {

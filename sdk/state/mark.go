@@ -33,22 +33,13 @@ func blocks(n int64) int64 { return (n + block - 1) / block * block }
 type highWater struct {
 	dpmech.Head
 	Unsent []int `json:"unsent,omitempty"` // ascending
+
+	place int   // where it was found, 0 or 1
+	room  int64 // length of a place; 0 if the file is of the older form
 }
 
 // markPath returns where the high-water mark of a ledger is.
 func markPath(ledger string) string { return ledger + ".mark" }
-
-// openMark opens the file of a ledger's mark. It is nil if there is none.
-func openMark(ledger string) (file, error) {
-	f, err := os.OpenFile(markPath(ledger), os.O_RDWR, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("state: mark of a ledger: %w", err)
-	}
-	return osFile{f}, nil
-}
 
 // readMark returns the high-water mark of the ledger at a path, nil if it has none. The ledger may be in use: what is
 // read while two marks are written is read again.
@@ -61,55 +52,50 @@ func readMark(ledger string) (*highWater, error) {
 		if err != nil {
 			return nil, fmt.Errorf("state: mark of a ledger: %w", err)
 		}
-		m, _, err := parseMark(data)
-		if err == nil || try == 3 {
-			return m, damagedMark(ledger, err)
+		m, err := parseMark(data)
+		if err == nil {
+			return m, nil
+		}
+		if try == 3 {
+			return nil, fmt.Errorf("state: %s, the mark of a ledger, is damaged: %w; bring it back from a copy",
+				markPath(ledger), err)
 		}
 	}
 }
 
-func damagedMark(ledger string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("state: %s, the mark of a ledger, is damaged: %w; bring it back from a copy", markPath(ledger), err)
-}
-
-// parseMark returns the newest mark in a file and its place, 0 or 1; -1 if the file is of the older form.
-func parseMark(data []byte) (m *highWater, place int, err error) {
+// parseMark returns the newest mark in a file.
+func parseMark(data []byte) (*highWater, error) {
 	if len(data) == 0 || len(data)%(2*block) != 0 {
-		m, err = parseHighWater(bytes.TrimSpace(data))
-		return m, -1, err
+		return parseHighWater(bytes.TrimSpace(data))
 	}
+	var newest *highWater
 	var faults [2]error
-	for i := range 2 {
-		var found *highWater
-		found, faults[i] = parseRecord(data[i*len(data)/2 : (i+1)*len(data)/2])
-		// Between two marks lines are added, or releases made that were not sent before.
-		if found != nil && (m == nil || found.Seq > m.Seq || found.Seq == m.Seq && len(found.Unsent) < len(m.Unsent)) {
-			m, place = found, i
+	for i := range faults {
+		room := len(data) / 2
+		line, _, _ := bytes.Cut(data[i*room:(i+1)*room], []byte{'\n'})
+		text, sum, _ := bytes.Cut(line, []byte{' '})
+		if want := sha256.Sum256(text); string(sum) != hex.EncodeToString(want[:]) {
+			faults[i] = errors.New("it does not match its SHA-256")
+			continue
+		}
+		m, err := parseHighWater(text)
+		// From one mark to the next there are more lines, or fewer whose releases were never sent.
+		if faults[i] = err; err == nil &&
+			(newest == nil || m.Seq > newest.Seq || m.Seq == newest.Seq && len(m.Unsent) < len(newest.Unsent)) {
+			newest = m
+			newest.place, newest.room = i, int64(room)
 		}
 	}
-	if m == nil {
-		return nil, 0, errors.Join(faults[:]...)
+	if newest == nil {
+		return nil, errors.Join(faults[:]...)
 	}
-	return m, place, nil
+	return newest, nil
 }
 
 // record returns the mark as it is written in a place.
 func (m *highWater) record() ([]byte, error) {
 	text, err := json.Marshal(m)
 	return fmt.Appendf(text, " %x\n", sha256.Sum256(text)), err
-}
-
-// parseRecord reads the mark in a place.
-func parseRecord(place []byte) (*highWater, error) {
-	line, _, _ := bytes.Cut(place, []byte{'\n'})
-	text, sum, _ := bytes.Cut(line, []byte{' '})
-	if want := sha256.Sum256(text); string(sum) != hex.EncodeToString(want[:]) {
-		return nil, errors.New("it does not match its SHA-256")
-	}
-	return parseHighWater(text)
 }
 
 // parseHighWater reads the JSON of a mark.
@@ -129,39 +115,17 @@ func parseHighWater(text []byte) (*highWater, error) {
 	return &m, nil
 }
 
-// loadMark returns the high-water mark in the open file, nil if there is none.
-func (l *Ledger) loadMark() (m *highWater, err error) {
-	if l.marks == nil {
-		return nil, nil
-	}
-	size, err := l.marks.size()
-	data := make([]byte, size)
-	if err == nil {
-		err = readAt(l.marks, data, 0)
-	}
-	if err == nil {
-		m, l.place, err = parseMark(data)
-	}
-	if err != nil {
-		return nil, damagedMark(l.path, err)
-	}
-	if l.markRoom = size / 2; l.place < 0 {
-		l.markRoom = 0
-	}
-	return m, nil
-}
-
-// keepMark makes the mark that was loaded durable. The process before may have been killed before its sync, or the sync
-// may have failed: then another one is of no use unless the mark is written again.
+// keepMark takes over the mark that was found, and makes it durable. The process before may have been killed before its
+// sync, or the sync may have failed: then another one is of no use unless the mark is written again.
 func (l *Ledger) keepMark(m *highWater) error {
-	if l.place < 0 {
-		return l.marks.sync()
+	if l.place, l.markRoom = m.place, m.room; m.room == 0 {
+		return nil // a file that is replaced is synced before it can be found
 	}
 	record, err := m.record()
 	if err != nil {
 		return err
 	}
-	return writeSync(l.marks, record, int64(l.place)*l.markRoom)
+	return writeSync(l.marks, record, int64(m.place)*m.room)
 }
 
 // acknowledge writes the mark of the present state.
@@ -186,7 +150,13 @@ func (l *Ledger) newMark(record []byte) error {
 		err = replaceFile(markPath(l.path), append(record, make([]byte, 2*l.markRoom-int64(len(record)))...))
 	}
 	if err == nil {
-		l.marks, err = openMark(l.path)
+		err = l.openMark()
 	}
+	return err
+}
+
+// openMark opens the file of the mark.
+func (l *Ledger) openMark() (err error) {
+	l.marks, err = osDisk("").open(markPath(l.path), os.O_RDWR)
 	return err
 }
