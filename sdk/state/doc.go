@@ -12,7 +12,7 @@
 //	line of round k, over zeros        k is paid for and may be drawn      torn: it is cut off, k was never drawn
 //	slot of k, over that of k-2        the bytes of k can be sent again    torn: slot k-1 counts, k is drawn anew
 //	line of releases.log               none: slots restore it              lines are missing
-//	mark of k, over that of k-2        k may be sent                       torn: k-1 is marked, and k when it starts again
+//	mark of k, over that of k-2        k may be sent                       torn: k-1 counts, k is marked at the start
 //
 // In a round without data there is only the slot, and one sync. No file is made, renamed or made longer: only the
 // ledger grows by a block, with one line of about fifteen, and the log, which is not synced.
