@@ -323,9 +323,9 @@ func TestLedgerRollback(t *testing.T) {
 		refused(t, path, "mark", "damaged")
 	}
 	both := string(newestMark)
-	for _, b := range []string{"", "{}", "null", strings.ToUpper(older), strings.Replace(older, "seq", "Seq", 1), older + "x",
-		strings.ToUpper(both), strings.ReplaceAll(both, "seq", "Seq"), both + "x", both[:block], string(make([]byte, 2*block)),
-		older + string(make([]byte, 2*block-len(older)))} {
+	for _, b := range []string{"", "{}", "null", strings.ToUpper(older), strings.Replace(older, "seq", "Seq", 1),
+		older + "x", strings.ToUpper(both), strings.ReplaceAll(both, "seq", "Seq"), both + "x", both[:block],
+		string(make([]byte, 2*block)), older + string(make([]byte, 2*block-len(older)))} {
 		put(mark, []byte(b))
 		refused(t, path, "mark", "damaged")
 	}
