@@ -1,0 +1,135 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// row is a line of the page: a figure of ours, mostly beside that of something else, and what it has to reach.
+type row struct {
+	what, other string // what is measured; the other side, empty if there is none
+	unit        string
+	goal        goal
+	measure     func() (ours, theirs float64, err error)
+}
+
+// goal bounds the ratio of ours to theirs; without another side, our figure.
+type goal struct{ least, most float64 }
+
+func atMost(x float64) goal { return goal{0, x} }
+
+var none goal // for information
+
+func (g goal) String() string {
+	switch {
+	case g == none:
+		return ""
+	case g.least > 0:
+		return fmt.Sprintf("%v to %v", g.least, g.most)
+	}
+	return fmt.Sprintf("≤ %v", g.most)
+}
+
+// skipped is the error of a row that cannot be measured here.
+type skipped string
+
+func (s skipped) Error() string { return "skipped: " + string(s) }
+
+// page prints everything.
+func page(data, only string, suite bool) error {
+	b, err := newBench(data)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	start, before := time.Now(), load()
+	fmt.Print("# Ratios\n\n`bash .ci/bench/run` has printed this page. README.md says what is measured and how.\n\n")
+	describe(b)
+	fmt.Print("\n| what | ours | other | | ours/other | goal | |\n|---|--:|--:|---|--:|---|---|\n")
+	met, missed := 0, 0
+	for _, r := range b.rows(suite) {
+		if !strings.Contains(r.what, only) {
+			continue
+		}
+		fmt.Fprintf(os.Stderr, "bench: %s: %s\n", time.Since(start).Round(time.Second), r.what)
+		ours, theirs, err := r.measure()
+		var skip skipped
+		switch {
+		case errors.As(err, &skip):
+			fmt.Printf("| %s | | | %s | | %s | %s |\n", r.what, r.other, r.goal, skip)
+			continue
+		case err != nil:
+			return fmt.Errorf("%s: %w", r.what, err)
+		}
+		x, ratio, other := ours, "", ""
+		if theirs > 0 {
+			x = ours / theirs
+			ratio, other = fmt.Sprintf("%.2f", x), figure(theirs, r.unit)
+			if r.goal.least > 0 {
+				ratio = fmt.Sprintf("%.4f", x)
+			}
+		}
+		verdict := ""
+		switch {
+		case r.goal == none:
+		case x >= r.goal.least && x <= r.goal.most:
+			verdict, met = "ok", met+1
+		default:
+			verdict, missed = "**missed**", missed+1
+		}
+		fmt.Printf("| %s | %s | %s | %s | %s | %s | %s |\n", r.what, figure(ours, r.unit), other, r.other, ratio, r.goal, verdict)
+	}
+	fmt.Printf("\n%d goals met, %d missed.\n\n", met, missed)
+	if only == "" || strings.Contains("growth", only) {
+		if err := b.growth(start); err != nil {
+			return err
+		}
+	}
+	if only == "" || strings.Contains("kernels", only) {
+		kernelPage(start)
+	}
+	fmt.Printf("Load of the last minute: %s at the beginning, %s at the end, %s later.\n", before, load(),
+		time.Since(start).Round(time.Second))
+	return nil
+}
+
+// figure prints three digits of a number. Seconds get the prefix that suits them.
+func figure(x float64, unit string) string {
+	if unit == "s" {
+		for _, u := range []string{"s", "ms", "us", "ns"} {
+			if unit = u; x >= 1 || u == "ns" {
+				break
+			}
+			x *= 1000
+		}
+	}
+	if x >= 1000 {
+		return fmt.Sprintf("%.0f %s", x, unit)
+	}
+	return strings.TrimSpace(fmt.Sprintf("%.3g %s", x, unit))
+}
+
+// inTurns runs both sides k times by turns and returns the best of each.
+func inTurns(k int, ours, theirs func() (float64, error)) (a, b float64, err error) {
+	for i := range k {
+		x, err := ours()
+		if err != nil {
+			return 0, 0, err
+		}
+		y, err := theirs()
+		if err != nil {
+			return 0, 0, err
+		}
+		if i == 0 {
+			a, b = x, y
+		}
+		a, b = min(a, x), min(b, y)
+	}
+	return a, b, nil
+}
+
+// nothing is the other side of a figure that stands alone.
+func nothing() (float64, error) { return 0, nil }
