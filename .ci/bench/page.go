@@ -49,7 +49,7 @@ func page(data, only string, suite bool) error {
 	fmt.Print("# Ratios\n\n`bash .ci/bench/run` has printed this page. README.md says what is measured and how.\n\n")
 	describe(b)
 	fmt.Print("\n| what | ours | other | | ours/other | goal | |\n|---|--:|--:|---|--:|---|---|\n")
-	met, missed := 0, 0
+	met, missed, failed := 0, 0, 0
 	for _, r := range b.rows(suite) {
 		if !strings.Contains(r.what, only) {
 			continue
@@ -62,7 +62,10 @@ func page(data, only string, suite bool) error {
 			fmt.Printf("| %s | | | %s | | %s | %s |\n", r.what, r.other, r.goal, skip)
 			continue
 		case err != nil:
-			return fmt.Errorf("%s: %w", r.what, err)
+			failed++
+			fmt.Fprintf(os.Stderr, "bench: %s: %v\n", r.what, err)
+			fmt.Printf("| %s | | | %s | | %s | **failed** |\n", r.what, r.other, r.goal)
+			continue
 		}
 		x, ratio, other := ours, "", ""
 		if theirs > 0 {
@@ -93,6 +96,9 @@ func page(data, only string, suite bool) error {
 	}
 	fmt.Printf("Load of the last minute: %s at the beginning, %s at the end, %s later.\n", before, load(),
 		time.Since(start).Round(time.Second))
+	if failed > 0 {
+		return fmt.Errorf("%d rows failed", failed)
+	}
 	return nil
 }
 
@@ -112,9 +118,13 @@ func figure(x float64, unit string) string {
 	return strings.TrimSpace(fmt.Sprintf("%.3g %s", x, unit))
 }
 
-// inTurns runs both sides k times by turns and returns the best of each.
+// patience is how long the two sides of a row take turns at most.
+const patience = 12 * time.Second
+
+// inTurns runs both sides by turns, k times or until patience ends, and returns the best of each.
 func inTurns(k int, ours, theirs func() (float64, error)) (a, b float64, err error) {
-	for i := range k {
+	start := time.Now()
+	for i := 0; i == 0 || i < k && time.Since(start) < patience; i++ {
 		x, err := ours()
 		if err != nil {
 			return 0, 0, err
