@@ -26,17 +26,17 @@ type scale struct {
 
 var grown = []series{
 	{"N, a ring, 2 samples each, d = 10", []float64{100, 1000, 5000, 10_000, 20_000, 50_000}, func(x float64) scale {
-		return scale{nodes: int(x), samples: 2 * int(x), pixels: 10, rounds: max(4, int(2e5/x)), graph: "ring"}
+		return scale{nodes: int(x), samples: 2 * int(x), pixels: 10, rounds: max(4, int(5e4/x)), graph: "ring"}
 	}},
-	{"edges, er:P with P of 0.01 to 0.3, N = 1,000, d = 10", []float64{0.01, 0.03, 0.1, 0.2, 0.3}, func(x float64) scale {
-		return scale{nodes: 1000, samples: 2000, pixels: 10, rounds: max(3, int(0.5/x)), graph: fmt.Sprintf("er:%v", x),
-			edges: x * 1000 * 999 / 2}
+	{"edges, er:P, N = 1,000, d = 10", []float64{0.01, 0.03, 0.1, 0.2, 0.3}, func(x float64) scale {
+		return scale{nodes: 1000, samples: 2000, pixels: 10, rounds: max(3, int(0.3/x)),
+			graph: fmt.Sprintf("er:%v", x), edges: x * 1000 * 999 / 2}
 	}},
 	{"d, N = 2, 4 samples each", []float64{10, 100, 1000, 10_000, 30_000, 100_000}, func(x float64) scale {
-		return scale{nodes: 2, samples: 8, pixels: int(x), rounds: max(10, int(3e6/x)), graph: "path"}
+		return scale{nodes: 2, samples: 8, pixels: int(x), rounds: max(10, int(1e6/x)), graph: "path"}
 	}},
 	{"m, N = 2, d = 10", []float64{100, 1000, 10_000, 30_000, 100_000}, func(x float64) scale {
-		return scale{nodes: 2, samples: 2 * int(x), pixels: 10, rounds: max(4, int(1e6/x)), graph: "path"}
+		return scale{nodes: 2, samples: 2 * int(x), pixels: 10, rounds: max(4, int(3e5/x)), graph: "path"}
 	}},
 }
 
@@ -45,8 +45,8 @@ const growthLimit = 1.05 // of an exponent
 // growth prints the time of a round and the peak of memory of growing simulations, and the exponents of the upper part
 // of each: the slope of least squares through the logarithms.
 func (b *bench) growth(start time.Time) error {
-	fmt.Print("## Growth\n\nOne local step a round, not private. The time is that of a round, the best of three runs; memory is the " +
-		"peak of the whole process.\nExponents are of the last three sizes.\n")
+	fmt.Print("## Growth\n\nOne local step a round, not private. The time is that of a round, the best of three runs; memory is\n" +
+		"the peak of the whole process. Exponents are of the last three sizes.\n")
 	for _, s := range grown {
 		fmt.Fprintf(os.Stderr, "bench: %s: growth in %s\n", time.Since(start).Round(time.Second), s.what)
 		fmt.Printf("\n| %s | a round | MB |\n|--:|--:|--:|\n", s.what)
@@ -78,7 +78,8 @@ func (b *bench) growth(start time.Time) error {
 func (b *bench) grow(s scale) (seconds, mb float64, err error) {
 	dir := filepath.Join(b.dir, "grown")
 	defer os.RemoveAll(dir)
-	if err := errors.Join(writeImages(dir, "train", s.samples, s.pixels), writeImages(dir, "t10k", 10, s.pixels)); err != nil {
+	err = errors.Join(writeImages(dir, "train", s.samples, s.pixels), writeImages(dir, "t10k", 10, s.pixels))
+	if err != nil {
 		return 0, 0, err
 	}
 	args := strings.Fields(fmt.Sprintf("simulate -data idx:%s -nodes %d -graph %s -rounds %d -tau 1 -eta 0.01 -mu 0.01 "+

@@ -94,7 +94,8 @@ func kernelPage(start time.Time) {
 		for i, ns := range table(op, sizes, 15, time.Millisecond) {
 			for j, c := range op.who {
 				if library := c.name == "gonum" || c.name == "vek32"; library && ns[j] < ns[0]/1.1 {
-					behind = append(behind, fmt.Sprintf("%s at n = %d: %s takes %.2f of our time", op.name, sizes[i], c.name, ns[j]/ns[0]))
+					behind = append(behind,
+						fmt.Sprintf("%s at n = %d: %s takes %.2f of our time", op.name, sizes[i], c.name, ns[j]/ns[0]))
 				}
 			}
 		}

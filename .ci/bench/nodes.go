@@ -21,14 +21,26 @@ type fleet struct {
 	short, long int    // rounds
 }
 
-// round returns the seconds that a round takes with a program.
-func (f fleet) round(b *bench, program string) (float64, error) {
-	short, err := f.once(b, f.short, func(node string) *exec.Cmd { return exec.Command(program, "run", node) })
-	if err != nil {
-		return 0, err
+// rounds measures a round of a fleet with a program beside one of another fleet or program.
+func (b *bench) rounds(f fleet, program string, other fleet, with string) (ours, theirs float64, err error) {
+	if program == "" || with == "" {
+		return 0, 0, skipped("no release for this system")
 	}
-	long, err := f.once(b, f.long, func(node string) *exec.Cmd { return exec.Command(program, "run", node) })
-	return max(0, long-short) / float64(f.long-f.short), err
+	run := func(f fleet, rounds int, program string) func() (float64, error) {
+		return func() (float64, error) {
+			return f.once(b, rounds, func(node string) *exec.Cmd { return exec.Command(program, "run", node) })
+		}
+	}
+	short, otherShort, err := inTurns(3, run(f, f.short, program), run(other, other.short, with))
+	if err != nil {
+		return 0, 0, err
+	}
+	long, otherLong, err := inTurns(4, run(f, f.long, program), run(other, other.long, with))
+	ours, theirs = (long-short)/float64(f.long-f.short), (otherLong-otherShort)/float64(other.long-other.short)
+	if err == nil && (ours <= 0 || theirs <= 0) {
+		err = errors.New("long runs took less time than short ones: the machine is too busy")
+	}
+	return ours, theirs, err
 }
 
 // syncs returns how many calls of a round wait for the disk, as strace counts them at one node.
@@ -42,7 +54,7 @@ func (f fleet) syncs(b *bench) (float64, error) {
 			if !strings.Contains(node, "node-0") {
 				return exec.Command(b.program, "run", node)
 			}
-			return exec.Command("strace", "-f", "-e", "trace=fsync,fdatasync,sync_file_range", "-o", out, b.program, "run", node)
+			return exec.Command("strace", "-f", "-e", "trace=fsync,fdatasync", "-o", out, b.program, "run", node)
 		})
 		text, errRead := os.ReadFile(out)
 		for line := range strings.Lines(string(text)) {
@@ -123,24 +135,16 @@ func setFormat(path, format string) error {
 func (b *bench) nodeRows() []row {
 	open := fleet{nodes: 2, init: "-tau|1|-batch|1|-non-private", short: 100, long: 900}
 	private := fleet{nodes: 2, init: "-tau|1|-batch|1|-epsilon|1000000", short: 50, long: 450}
-	by := func(f fleet, program string) func() (float64, error) {
-		return func() (float64, error) {
-			if program == "" {
-				return 0, skipped("no release for this system")
-			}
-			return f.round(b, program)
-		}
-	}
 	return []row{
 		{"two nodes over ws: a private round", "not private", "s", none, func() (float64, float64, error) {
-			return inTurns(3, by(private, b.program), by(open, b.program))
+			return b.rounds(private, b.program, open, b.program)
 		}},
 		{"two nodes over ws: syncs of a private round", "", "", atMost(3), func() (float64, float64, error) {
 			n, err := private.syncs(b)
 			return n, 0, err
 		}},
 		{"two nodes over ws: a round, released", "default build", "s", atMost(1.1), func() (float64, float64, error) {
-			return inTurns(4, by(open, b.released), by(open, b.program))
+			return b.rounds(open, b.released, open, b.program)
 		}},
 	}
 }
@@ -160,46 +164,39 @@ func (b *bench) scorerRows() []row {
 		}
 		return writeTable(table, samples, d)
 	})
-	query := func(lang, format string, released bool) func() (float64, error) {
-		return func() (float64, error) {
+	scored := func(lang, format string) fleet {
+		command, rounds := worker, 220
+		if lang == "Python" {
+			command, rounds = "python3 "+filepath.Join(scripts, "score.py"), 55
+		}
+		return fleet{nodes: 1, format: format, short: rounds / 11, long: rounds,
+			init: fmt.Sprintf("-tau|4|-non-private|-dim|%d|-samples|%d|-stream|%s %s %s", d, samples, command, format, table)}
+	}
+	query := func(lang, format, program, other, with string) func() (float64, float64, error) {
+		return func() (float64, float64, error) {
 			if err := prepare(); err != nil {
-				return 0, err
-			}
-			name := b.program
-			if released {
-				name = b.released
+				return 0, 0, err
 			}
 			_, err := exec.LookPath("python3")
 			switch {
-			case name == "":
-				return 0, skipped("no release for this system")
 			case lang == "C" && worker == "":
-				return 0, skipped("no C compiler")
+				return 0, 0, skipped("no C compiler")
 			case lang == "Python" && err != nil:
-				return 0, skipped("no Python")
+				return 0, 0, skipped("no Python")
 			}
-			command, rounds := worker, 200
-			if lang == "Python" {
-				command, rounds = "python3 "+filepath.Join(scripts, "score.py"), 20
-			}
-			f := fleet{nodes: 1, format: format, short: rounds / 10, long: rounds,
-				init: fmt.Sprintf("-tau|4|-non-private|-dim|%d|-samples|%d|-stream|%s %s %s", d, samples, command, format, table)}
-			x, err := f.round(b, name)
-			return x / perRound, err
+			x, y, err := b.rounds(scored(lang, format), program, scored(lang, other), with)
+			return x / perRound, y / perRound, err
 		}
-	}
-	pair := func(k int, ours, theirs func() (float64, error)) func() (float64, float64, error) {
-		return func() (float64, float64, error) { return inTurns(k, ours, theirs) }
 	}
 	return []row{
 		{"scorer in C, CBOR, d = 1,000: a query, released", "default build", "s", atMost(1.1),
-			pair(4, query("C", "cbor", true), query("C", "cbor", false))},
+			query("C", "cbor", b.released, "cbor", b.program)},
 		{"scorer in Python, CBOR, d = 1,000: a query, released", "default build", "s", atMost(1.1),
-			pair(3, query("Python", "cbor", true), query("Python", "cbor", false))},
+			query("Python", "cbor", b.released, "cbor", b.program)},
 		{"scorer in Python, JSON, d = 1,000: a query, released", "default build", "s", atMost(1.1),
-			pair(3, query("Python", "json", true), query("Python", "json", false))},
+			query("Python", "json", b.released, "json", b.program)},
 		{"scorer in Python, d = 1,000: a query, JSON", "CBOR", "s", none,
-			pair(3, query("Python", "json", false), query("Python", "cbor", false))},
+			query("Python", "json", b.program, "cbor", b.program)},
 	}
 }
 

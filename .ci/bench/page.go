@@ -16,21 +16,28 @@ type row struct {
 	measure     func() (ours, theirs float64, err error)
 }
 
-// goal bounds the ratio of ours to theirs; without another side, our figure.
-type goal struct{ least, most float64 }
+// goal bounds the ratio of ours to theirs, or our figure if it is absolute or there is no other side.
+type goal struct {
+	least, most float64
+	absolute    bool
+}
 
-func atMost(x float64) goal { return goal{0, x} }
+func atMost(x float64) goal { return goal{most: x} }
 
 var none goal // for information
 
-func (g goal) String() string {
-	switch {
+// goalText says what the row has to reach.
+func (r row) goalText() string {
+	switch g := r.goal; {
 	case g == none:
 		return ""
 	case g.least > 0:
 		return fmt.Sprintf("%v to %v", g.least, g.most)
+	case g.absolute || r.other == "":
+		return "≤ " + figure(g.most, r.unit)
+	default:
+		return fmt.Sprintf("≤ %v", g.most)
 	}
-	return fmt.Sprintf("≤ %v", g.most)
 }
 
 // skipped is the error of a row that cannot be measured here.
@@ -59,20 +66,19 @@ func page(data, only string, suite bool) error {
 		var skip skipped
 		switch {
 		case errors.As(err, &skip):
-			fmt.Printf("| %s | | | %s | | %s | %s |\n", r.what, r.other, r.goal, skip)
+			fmt.Printf("| %s | | | %s | | %s | %s |\n", r.what, r.other, r.goalText(), skip)
 			continue
 		case err != nil:
 			failed++
 			fmt.Fprintf(os.Stderr, "bench: %s: %v\n", r.what, err)
-			fmt.Printf("| %s | | | %s | | %s | **failed** |\n", r.what, r.other, r.goal)
+			fmt.Printf("| %s | | | %s | | %s | **failed** |\n", r.what, r.other, r.goalText())
 			continue
 		}
 		x, ratio, other := ours, "", ""
 		if theirs > 0 {
-			x = ours / theirs
-			ratio, other = fmt.Sprintf("%.2f", x), figure(theirs, r.unit)
-			if r.goal.least > 0 {
-				ratio = fmt.Sprintf("%.4f", x)
+			ratio, other = fmt.Sprintf("%.3g", ours/theirs), figure(theirs, r.unit)
+			if !r.goal.absolute {
+				x = ours / theirs
 			}
 		}
 		verdict := ""
@@ -83,7 +89,8 @@ func page(data, only string, suite bool) error {
 		default:
 			verdict, missed = "**missed**", missed+1
 		}
-		fmt.Printf("| %s | %s | %s | %s | %s | %s | %s |\n", r.what, figure(ours, r.unit), other, r.other, ratio, r.goal, verdict)
+		fmt.Printf("| %s | %s | %s | %s | %s | %s | %s |\n", r.what, figure(ours, r.unit), other, r.other, ratio, r.goalText(),
+			verdict)
 	}
 	fmt.Printf("\n%d goals met, %d missed.\n\n", met, missed)
 	if only == "" || strings.Contains("growth", only) {

@@ -127,8 +127,8 @@ const share = 0.75 // of the limit of stability
 // spade does the job with our program.
 func (b *bench) spade(j job, cores int, of func(said) (float64, error)) func() (float64, error) {
 	return func() (float64, error) {
-		s, err := b.ours(b.program, cores, fmt.Sprintf("simulate -data idx:%s -pca %d -nodes %d -graph ring -rounds %d -tau %d "+
-			"-eta %v -mu %v -gain %v -non-private -json", b.data, j.components, j.nodes, j.rounds, j.tau, j.eta, j.mu, share))
+		s, err := b.ours(b.program, cores, fmt.Sprintf("simulate -data idx:%s -pca %d -nodes %d -graph ring -rounds %d "+
+			"-tau %d -eta %v -mu %v -gain %v -non-private -json", b.data, j.components, j.nodes, j.rounds, j.tau, j.eta, j.mu, share))
 		if err != nil {
 			return 0, err
 		}
@@ -143,9 +143,10 @@ func (b *bench) numpy(j job, threads int, of func(said) (float64, error)) func()
 			return 0, skipped("no numpy")
 		}
 		n := strconv.Itoa(threads)
-		args := fmt.Sprintf("numpy/mnist.py %s %d %d %d %d %v %v %v", b.data, j.components, j.nodes, j.rounds, j.tau, j.eta, j.mu,
-			share)
-		s, err := b.run(".", []string{"OPENBLAS_NUM_THREADS=" + n, "OMP_NUM_THREADS=" + n}, b.python, strings.Fields(args)...)
+		args := fmt.Sprintf("-B numpy/mnist.py %s %d %d %d %d %v %v %v", b.data, j.components, j.nodes, j.rounds, j.tau, j.eta,
+			j.mu, share)
+		env := []string{"OPENBLAS_NUM_THREADS=" + n, "OMP_NUM_THREADS=" + n}
+		s, err := b.run(".", env, b.python, strings.Fields(args)...)
 		if err != nil {
 			return 0, err
 		}
@@ -165,7 +166,14 @@ func checked(s said, of func(said) (float64, error)) (float64, error) {
 	return of(s)
 }
 
-// against measures a job of ours on some processors beside numpy's on as many threads.
-func (b *bench) against(k int, j job, cores int, of func(said) (float64, error)) func() (float64, float64, error) {
-	return func() (float64, float64, error) { return inTurns(k, b.spade(j, cores, of), b.numpy(j, cores, of)) }
+// against measures a job of ours on some processors beside numpy with as many threads, or with one if that is faster.
+func (b *bench) against(j job, cores int, of func(said) (float64, error)) func() (float64, float64, error) {
+	return func() (ours, theirs float64, err error) {
+		ours, theirs, err = inTurns(3, b.spade(j, cores, of), b.numpy(j, cores, of))
+		if err == nil && cores > 1 {
+			again, single, errSingle := inTurns(3, b.spade(j, cores, of), b.numpy(j, 1, of))
+			ours, theirs, err = min(ours, again), min(theirs, single), errSingle
+		}
+		return ours, theirs, err
+	}
 }

@@ -113,7 +113,8 @@ func tlsPair(size int) (trip func() error, end func(), err error) {
 		return nil, nil, err
 	}
 	own := tls.Certificate{Certificate: [][]byte{der}, PrivateKey: secret}
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS13})
+	server := &tls.Config{Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS13}
+	l, err := tls.Listen("tcp", "127.0.0.1:0", server)
 	if err != nil {
 		return nil, nil, err
 	}
