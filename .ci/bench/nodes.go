@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -78,8 +79,12 @@ func (f fleet) once(b *bench, rounds int, command func(node string) *exec.Cmd) (
 	if err := os.RemoveAll(dir); err != nil {
 		return 0, err
 	}
-	args := append([]string{"init", dir, "-n", strconv.Itoa(f.nodes), "-rounds", strconv.Itoa(rounds), "-cooldown", "0"},
-		strings.Split(f.init, "|")...)
+	port, err := freePort()
+	if err != nil {
+		return 0, err
+	}
+	args := append([]string{"init", dir, "-n", strconv.Itoa(f.nodes), "-port", port, "-rounds", strconv.Itoa(rounds),
+		"-cooldown", "0"}, strings.Split(f.init, "|")...)
 	if _, err := b.run(b.dir, nil, b.program, args...); err != nil {
 		return 0, err
 	}
@@ -108,6 +113,17 @@ func (f fleet) once(b *bench, rounds int, command func(node string) *exec.Cmd) (
 		most = max(most, w)
 	}
 	return most, errors.Join(errs...)
+}
+
+// freePort returns a port of loopback that nobody listens on; the ones behind it are free as a rule.
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, err
 }
 
 // setFormat says in a node file how messages of its scorer look.
