@@ -33,10 +33,10 @@ var grown = []series{
 			graph: fmt.Sprintf("er:%v", x), edges: x * 1000 * 999 / 2}
 	}},
 	{"d, N = 2, 4 samples each", []float64{10, 100, 1000, 10_000, 30_000, 100_000}, func(x float64) scale {
-		return scale{nodes: 2, samples: 8, pixels: int(x), rounds: max(10, int(1e6/x)), graph: "path"}
+		return scale{nodes: 2, samples: 8, pixels: int(x), rounds: max(10, int(1e5/x)), graph: "path"}
 	}},
 	{"m, N = 2, d = 10", []float64{100, 1000, 10_000, 30_000, 100_000}, func(x float64) scale {
-		return scale{nodes: 2, samples: 2 * int(x), pixels: 10, rounds: max(4, int(3e5/x)), graph: "path"}
+		return scale{nodes: 2, samples: 2 * int(x), pixels: 10, rounds: max(4, int(1e5/x)), graph: "path"}
 	}},
 }
 
@@ -46,7 +46,7 @@ const growthLimit = 1.05 // of an exponent
 // of each: the slope of least squares through the logarithms.
 func (b *bench) growth(start time.Time) error {
 	fmt.Print("## Growth\n\nOne local step a round, not private. The time is that of a round, the best of up to three runs; memory is\n" +
-		"the peak of the whole process. Exponents are of the last three sizes.\n")
+		"the peak of the whole process (small ones inherit that of this command). Exponents are of the last three sizes.\n")
 	for _, s := range grown {
 		fmt.Fprintf(os.Stderr, "bench: %s: growth in %s\n", time.Since(start).Round(time.Second), s.what)
 		fmt.Printf("\n| %s | a round | MB |\n|--:|--:|--:|\n", s.what)

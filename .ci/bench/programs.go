@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -37,6 +39,13 @@ func newBench(data string) (b *bench, err error) {
 		if err != nil {
 			b.close()
 		}
+	}()
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-interrupted
+		b.close()
+		os.Exit(1)
 	}()
 	b.program = filepath.Join(b.dir, "spade-edge")
 	if _, err := b.run(root, nil, "go", "build", "-o", b.program, "./cmd/spade-edge"); err != nil {
