@@ -45,8 +45,8 @@ const growthLimit = 1.05 // of an exponent
 // growth prints the time of a round and the peak of memory of growing simulations, and the exponents of the upper part
 // of each: the slope of least squares through the logarithms.
 func (b *bench) growth(start time.Time) error {
-	fmt.Print("## Growth\n\nOne local step a round, not private. The time is that of a round, the best of up to three runs; memory is\n" +
-		"the peak of the whole process (small ones inherit that of this command). Exponents are of the last three sizes.\n")
+	fmt.Print("## Growth\n\nOne local step a round, not private. The time is that of a round, the best of up to three runs;\n" +
+		"memory is the peak of the whole process (small ones inherit that of this command). Exponents are of the last three sizes.\n")
 	for _, s := range grown {
 		fmt.Fprintf(os.Stderr, "bench: %s: growth in %s\n", time.Since(start).Round(time.Second), s.what)
 		fmt.Printf("\n| %s | a round | MB |\n|--:|--:|--:|\n", s.what)

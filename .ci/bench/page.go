@@ -92,8 +92,8 @@ func page(data, only string, suite bool) error {
 		default:
 			verdict, missed = "**missed**", missed+1
 		}
-		fmt.Printf("| %s | %s | %s | %s | %s | %s | %s |\n", r.what, figure(ours, r.unit), other, r.other, ratio, r.goalText(),
-			verdict)
+		fmt.Printf("| %s | %s | %s | %s | %s | %s | %s |\n", r.what, figure(ours, r.unit), other, r.other, ratio,
+			r.goalText(), verdict)
 	}
 	fmt.Printf("\n%d goals met, %d missed.\n\n", met, missed)
 	if only == "" || strings.Contains("growth", only) {

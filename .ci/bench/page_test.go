@@ -22,8 +22,8 @@ func TestFigure(t *testing.T) {
 	for _, c := range []struct {
 		x          float64
 		unit, want string
-	}{{2.5, "s", "2.5 s"}, {0.0123, "s", "12.3 ms"}, {4.56e-5, "s", "45.6 us"}, {2e-10, "s", "0.2 ns"}, {15000, "MB", "15000 MB"},
-		{4, "", "4"}, {3.947e-7, "", "3.95e-07"}} {
+	}{{2.5, "s", "2.5 s"}, {0.0123, "s", "12.3 ms"}, {4.56e-5, "s", "45.6 us"}, {2e-10, "s", "0.2 ns"},
+		{15000, "MB", "15000 MB"}, {4, "", "4"}, {3.947e-7, "", "3.95e-07"}} {
 		if got := figure(c.x, c.unit); got != c.want {
 			t.Errorf("figure(%v, %q) is %q, want %q", c.x, c.unit, got, c.want)
 		}

@@ -137,7 +137,8 @@ const share = 0.75 // of the limit of stability
 func (b *bench) spade(j job, cores int, of func(said) (float64, error)) func() (float64, error) {
 	return func() (float64, error) {
 		s, err := b.ours(b.program, cores, fmt.Sprintf("simulate -data idx:%s -pca %d -nodes %d -graph ring -rounds %d "+
-			"-tau %d -eta %v -mu %v -gain %v -non-private -json", b.data, j.components, j.nodes, j.rounds, j.tau, j.eta, j.mu, share))
+			"-tau %d -eta %v -mu %v -gain %v -non-private -json",
+			b.data, j.components, j.nodes, j.rounds, j.tau, j.eta, j.mu, share))
 		if err != nil {
 			return 0, err
 		}
@@ -152,8 +153,8 @@ func (b *bench) numpy(j job, threads int, of func(said) (float64, error)) func()
 			return 0, skipped("no numpy")
 		}
 		n := strconv.Itoa(threads)
-		args := fmt.Sprintf("-B numpy/mnist.py %s %d %d %d %d %v %v %v", b.data, j.components, j.nodes, j.rounds, j.tau, j.eta,
-			j.mu, share)
+		args := fmt.Sprintf("-B numpy/mnist.py %s %d %d %d %d %v %v %v",
+			b.data, j.components, j.nodes, j.rounds, j.tau, j.eta, j.mu, share)
 		env := []string{"OPENBLAS_NUM_THREADS=" + n, "OMP_NUM_THREADS=" + n}
 		s, err := b.run(".", env, b.python, strings.Fields(args)...)
 		if err != nil {
