@@ -5,7 +5,7 @@ import "slices"
 // Limits of the elimination.
 const (
 	fewLinks  = 48    // a node with more is not eliminated: the links that replace it would be too many
-	solveWork = 1e9   // numbers that the solutions for one eigenvalue may read, about a second
+	solveWork = 4e8   // numbers that the solutions for one eigenvalue may read, a second or so
 	accuracy  = 1e-11 // of a solution, as a share of its right side
 )
 
@@ -107,6 +107,18 @@ func (g *Graph) eliminate() *factor {
 		}
 	}
 	return f
+}
+
+// second returns the second eigenvalue, or slightly less: the inverse of the inverse's largest one. It is 0 if that takes
+// too much work.
+func (f *factor) second() float64 {
+	n := float64(len(f.rows))
+	inverse := operator{n: len(f.rows), times: f.solve, bound: n * n / 4}
+	mu, residual := inverse.extreme(true, inverseSteps, below/10)
+	if f.work < 0 {
+		return 0
+	}
+	return (1 - below) / (mu + residual)
 }
 
 // solve stores in x the solution of L*x = y that sums to zero, for a y that does.

@@ -14,6 +14,7 @@ const (
 	maxBasis  = 1 << 22 // numbers in the basis: 32 MiB
 	maxRounds = 12      // of steps
 	tolerance = 1e-5    // residual, as a share of the eigenvalue, that ends the iteration
+	near      = 1e-2    // residual at which more of them are worth their time
 	settled   = 1e-12   // the residual below which more steps of a run without a basis are of no use
 	// inverseSteps is maxSteps for the inverse, whose largest eigenvalues are far apart.
 	inverseSteps = 16
@@ -114,6 +115,10 @@ func (g *Graph) run(top bool, enough float64) (theta, residual float64) {
 	l := g.laplacian()
 	o := operator{g.N(), l.fold, g.bound()}
 	most := max(maxSteps, int(runWork)/(len(l.near)+8*o.n))
+	last := most // step, if the end is near then
+	if !top {    // there is another way
+		most, last = max(maxSteps, most/2), 2*most
+	}
 	var (
 		a, b, s []float64 // the matrix, and its eigenvector
 		kept    [][]float64
@@ -124,27 +129,24 @@ func (g *Graph) run(top bool, enough float64) (theta, residual float64) {
 			kept = append(kept, slices.Clone(v))
 		}
 		a = append(a, alpha)
-		last := len(a) - 1
-		over := beta <= 1e-13*o.bound || len(a) == most
-		if over || len(a) == next {
+		m, over := len(a), beta <= 1e-13*o.bound
+		if over || m == next {
 			next += next / 4
 			which := 0
 			if top {
-				which = last
+				which = m - 1
 			}
 			theta = eigenvalue(a, b, which, o.bound)
 			s = eigenvector(a, b, theta)
-			share := beta * math.Abs(s[last]) / norm(s) / theta
-			over = over || share <= settled || share <= enough && len(a) >= maxSteps
+			share := beta * math.Abs(s[m-1]) / norm(s) / theta
+			over = over || share <= settled || share <= enough && m >= maxSteps || m >= most && share > near || m >= last
 		}
 		b = append(b, beta)
 		return !over
 	})
 	y := make([]float64, o.n)
 	for k, v := range kept {
-		if k < len(s) {
-			axpy(y, s[k], v)
-		}
+		axpy(y, s[k], v)
 	}
 	if k := 0; len(kept) < len(s) { // the others once more
 		o.chain(func(v []float64, _, _ float64) bool {

@@ -62,8 +62,7 @@ func (g *Graph) LambdaMax() float64 { return g.lambdaMax() }
 // residual is taken off. It would be misled by a graph whose slowest mode is all but missing in that start.
 func (g *Graph) Lambda2() float64 { return g.lambda2() }
 
-// below is how far the result of [Graph.Lambda2] is kept below what was found, as a share: more than an iteration that has
-// ended may be off.
+// below is how far [Graph.Lambda2] stays below what an iteration found, as a share: ten times its last residual or more.
 const below = 1e-6
 
 func (g *Graph) largest() float64 {
@@ -89,22 +88,19 @@ func (g *Graph) second() float64 {
 		return theta
 	}
 	theta, residual := g.run(false, below/10)
-	if residual <= theta*below/10 {
-		return theta * (1 - below)
+	likely := theta - max(below*theta, 10*residual)
+	if residual <= below/10*theta {
+		return likely
 	}
-	return g.inverse(theta - residual)
-}
-
-// inverse returns the second eigenvalue by way of the inverse of the Laplacian, or, if that takes too much work, the
-// larger one of least and a bound that holds for all graphs.
-func (g *Graph) inverse(least float64) float64 {
-	n := float64(g.N())
 	f := g.eliminate()
-	mu, residual := operator{n: g.N(), times: f.solve, bound: n * n / 4}.extreme(true, inverseSteps, below/10)
-	if f.work < 0 {
-		return max(least, 4/(n*n)) // at least 4/(N*diameter): Mohar, "The Laplacian spectrum of graphs", 1991
+	if len(f.core) > 0 && residual <= 1e-3*theta { // good enough, where the inverse would cost more
+		return likely
 	}
-	return (1 - below) / (mu + residual)
+	if lambda := f.second(); lambda > 0 {
+		return lambda
+	}
+	n := float64(g.N())
+	return max(likely, 4/(n*n)) // at least 4/(N*diameter): Mohar, "The Laplacian spectrum of graphs", 1991
 }
 
 // bound returns an upper bound of the largest eigenvalue, at times the eigenvalue itself: the largest sum of degrees
