@@ -39,74 +39,82 @@ func (g *Graph) eliminate() *factor {
 		}
 		f.rows[i] = flat[from:len(flat):len(flat)]
 	}
-	var (
-		gone  = make([]bool, n)
-		slot  = make([]int32, n) // where a row being merged holds its link to a node, plus one; or 0
-		stale = make([]int, n)   // at most so many links of a row are to nodes that are gone, or repeated
-		queue [fewLinks + 1][]int32
-	)
-	merge := func(i int32) {
-		row := f.rows[i][:0]
-		for _, l := range f.rows[i] {
-			if k := slot[l.to]; k > 0 {
-				row[k-1].weight += l.weight
-			} else if !gone[l.to] {
-				row = append(row, l)
-				slot[l.to] = int32(len(row))
-			}
-		}
-		for _, l := range row {
-			slot[l.to] = 0
-		}
-		f.rows[i], stale[i] = row, 0
-	}
-	enqueue := func(i int32) {
-		if d := len(f.rows[i]); d <= fewLinks {
-			queue[d] = append(queue[d], i)
-		}
+	e := &elimination{
+		factor: f, gone: make([]bool, n), slot: make([]int32, n), stale: make([]int, n),
+		queue: make([][]int32, fewLinks+1),
 	}
 	for i := range n {
-		enqueue(int32(i))
+		e.merge(int32(i))
 	}
 	for d := 0; d <= fewLinks; {
-		last := len(queue[d]) - 1
+		last := len(e.queue[d]) - 1
 		if last < 0 {
 			d++
 			continue
 		}
-		i := queue[d][last]
-		queue[d] = queue[d][:last]
-		if gone[i] || len(f.rows[i]) != d { // an entry that a later one replaces
+		i := e.queue[d][last]
+		e.queue[d] = e.queue[d][:last]
+		if e.gone[i] || len(f.rows[i]) != d { // an entry that a later one replaces
 			continue
 		}
-		gone[i] = true
+		e.gone[i] = true
 		f.order = append(f.order, i)
 		row := f.rows[i]
 		for _, l := range row {
 			f.pivot[i] += l.weight
 		}
-		for x, l := range row {
-			j := l.to
-			for y, other := range row {
-				if x != y {
-					f.rows[j] = append(f.rows[j], link{other.to, l.weight * other.weight / f.pivot[i]})
+		for _, l := range row {
+			near := f.rows[l.to]
+			for _, other := range row {
+				if other.to != l.to {
+					near = append(near, link{other.to, l.weight * other.weight / f.pivot[i]})
 				}
 			}
+			f.rows[l.to] = near
 			// A long row waits until half of it may be stale, so that a node with many neighbors is not read for each.
-			if stale[j] += len(row); len(f.rows[j]) <= 4*fewLinks || 2*stale[j] >= len(f.rows[j]) {
-				merge(j)
-				enqueue(j)
-				d = min(d, len(f.rows[j]))
+			if e.stale[l.to] += len(row); len(near) <= 4*fewLinks || 2*e.stale[l.to] >= len(near) {
+				d = min(d, e.merge(l.to))
 			}
 		}
 	}
 	for i := range int32(n) {
-		if !gone[i] {
-			merge(i)
+		if !e.gone[i] {
+			e.merge(i)
 			f.core = append(f.core, i)
 		}
 	}
 	return f
+}
+
+// elimination is a factorisation on its way.
+type elimination struct {
+	*factor
+	gone  []bool
+	slot  []int32   // where a row being merged holds its link to a node, plus one; or 0
+	stale []int     // at most so many links of a row are to nodes that are gone, or repeated
+	queue [][]int32 // nodes by number of links, up to fewLinks; the last entry of a node counts
+}
+
+// merge makes one of links that lead to the same node, drops those to nodes that are gone, queues node i and returns how
+// many links it has.
+func (e *elimination) merge(i int32) int {
+	row := e.rows[i][:0]
+	for _, l := range e.rows[i] {
+		if k := e.slot[l.to]; k > 0 {
+			row[k-1].weight += l.weight
+		} else if !e.gone[l.to] {
+			row = append(row, l)
+			e.slot[l.to] = int32(len(row))
+		}
+	}
+	for _, l := range row {
+		e.slot[l.to] = 0
+	}
+	e.rows[i], e.stale[i] = row, 0
+	if d := len(row); d <= fewLinks {
+		e.queue[d] = append(e.queue[d], i)
+	}
+	return len(row)
 }
 
 // second returns the second eigenvalue, or slightly less: the inverse of the inverse's largest one. It is 0 if that takes

@@ -21,17 +21,20 @@ func (g *Graph) known() (top, second float64, ok bool) {
 		return float64(n), float64(n), true
 	case edges == n-1 && most == n-1:
 		return float64(n), 1, true
-	case edges == n-1 && most == 2:
-		return 4 - wave(n), wave(n), true
-	case most == 2: // the eigenvalues are those of 4*sin(pi*k/n)^2
-		if second = wave(n) * (4 - wave(n)); n%2 == 0 {
-			return 4, second, true
+	case most == 2:
+		w := wave(n)
+		switch {
+		case edges == n-1:
+			return 4 - w, w, true
+		case n%2 == 0: // the eigenvalues of a ring are 4*sin(pi*k/n)^2
+			return 4, float64(w * (4 - w)), true
 		}
-		return 4 - wave(n), second, true
+		return 4 - w, float64(w * (4 - w)), true
 	}
 	columns := g.neighbors[0][len(g.neighbors[0])-1] // next to node 0 are nodes 1 and columns
 	if rows := n / columns; rows > 1 && columns > 1 && slices.Equal(g.edges, gridEdges(rows, columns)) {
-		return 8 - wave(rows) - wave(columns), wave(max(rows, columns)), true
+		down, across := wave(rows), wave(columns)
+		return 8 - down - across, min(down, across), true
 	}
 	return 0, 0, false
 }
