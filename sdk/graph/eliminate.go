@@ -15,10 +15,10 @@ type link struct {
 	weight float64
 }
 
-// factor is a factorisation of the Laplacian: nodes eliminated one by one, those with the fewest neighbors first, and the
-// core that is left. A node that goes leaves links between all of its neighbors, as resistors do when a star becomes a
-// mesh, so that what is left is the Laplacian of a graph with weights. Nothing is ever subtracted, and so solutions are
-// exact to the last digits however small the eigenvalues are.
+// factor is a factorisation of the Laplacian: nodes eliminated one by one, those with the fewest neighbors first, and
+// the core that is left. A node that goes leaves links between all of its neighbors, as resistors do when a star
+// becomes a mesh, so that what is left is the Laplacian of a graph with weights. Nothing is ever subtracted, and so
+// solutions are exact to the last digits however small the eigenvalues are.
 type factor struct {
 	order []int32   // of elimination
 	pivot []float64 // of a node that is eliminated: the sum of its weights
@@ -95,8 +95,8 @@ type elimination struct {
 	queue [][]int32 // nodes by number of links, up to fewLinks; the last entry of a node counts
 }
 
-// merge makes one of links that lead to the same node, drops those to nodes that are gone, queues node i and returns how
-// many links it has.
+// merge makes one of links that lead to the same node, drops those to nodes that are gone, queues node i and returns
+// how many links it has.
 func (e *elimination) merge(i int32) int {
 	row := e.rows[i][:0]
 	for _, l := range e.rows[i] {
@@ -117,8 +117,8 @@ func (e *elimination) merge(i int32) int {
 	return len(row)
 }
 
-// second returns the second eigenvalue, or slightly less: the inverse of the inverse's largest one. It is 0 if that takes
-// too much work.
+// second returns the second eigenvalue, or slightly less: the inverse of the inverse's largest one. It is 0 if that
+// takes too much work.
 func (f *factor) second() float64 {
 	n := float64(len(f.rows))
 	inverse := operator{n: len(f.rows), times: f.solve, bound: n * n / 4}

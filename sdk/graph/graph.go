@@ -107,8 +107,8 @@ func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 
 func ends(e [2]int) (i, j int) { return min(e[0], e[1]), max(e[0], e[1]) }
 
-// sorted returns the list in ascending order of keys in 0..n-1, and keeps the order of those with the same key. It counts
-// how many have each key, which takes time in proportion to the list and n.
+// sorted returns the list in ascending order of keys in 0..n-1, and keeps the order of those with the same key. It
+// counts how many have each key, which takes time in proportion to the list and n.
 func sorted(list []int32, n int, key func(k int32) int) []int32 {
 	place := make([]int32, n+1) // of the next with a key
 	for _, k := range list {

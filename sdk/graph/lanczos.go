@@ -108,8 +108,8 @@ func (o operator) lanczos(start []float64, steps int) (basis [][]float64, a, b [
 }
 
 // run is extreme for large graphs: Lanczos's method without reorthogonalisation, in time proportional to the graph a
-// step and without restarts. Rounding then brings back only what has been found already, as copies (Paige, "Accuracy and
-// effectiveness of the Lanczos algorithm", Linear Algebra Appl. 34, 1980), so it ends when the eigenvalue wanted is
+// step and without restarts. Rounding then brings back only what has been found already, as copies (Paige, "Accuracy
+// and effectiveness of the Lanczos algorithm", Linear Algebra Appl. 34, 1980), so it ends when the eigenvalue wanted is
 // there: at a residual of a share enough of it, after some steps at least, or settled, or when it has cost too much.
 func (g *Graph) run(top bool, enough float64) (theta, residual float64) {
 	l := g.laplacian()

@@ -43,9 +43,9 @@ func (g *Graph) Contraction(a, rho float64) float64 {
 
 // LambdaMax returns the largest eigenvalue of the Laplacian; 0 for a single node. As it decides on stability, an error
 // is on the safe side: up to rounding, the result is not below the eigenvalue. It is above by less than 1e-9 of it for
-// N <= 301. On larger graphs it is exact for the five kinds that [Graph.Lambda2] names, and otherwise above by at most 1e-5,
-// or some times that where eigenvalues are crowded and time is up; it is never more than the largest sum of degrees over
-// an edge. It is computed once, on the first call.
+// N <= 301. On larger graphs it is exact for the five kinds that [Graph.Lambda2] names, and otherwise above by at most
+// 1e-5, or some times that where eigenvalues are crowded and time is up; it is never more than the largest sum of
+// degrees over an edge. It is computed once, on the first call.
 //
 // Up to N = 301 the bits are the same in every version, and those of [Graph.Gain] with them: a run that one version
 // began, another continues. On larger graphs the last digits may change.
@@ -57,12 +57,13 @@ func (g *Graph) LambdaMax() float64 { return g.lambdaMax() }
 //
 // Rings, paths, stars and complete graphs in any numbering, and grids numbered by rows, have closed forms. Other graphs
 // of up to 301 nodes have an iteration that runs to its end, with an error below 1e-9 of it unless it is tiny. On the
-// rest the result is below by a millionth, or by as much as the iteration ended early on crowded eigenvalues. That it is
-// not above is then no theorem, but very likely: the iteration has a random start, the same one always, and its last
+// rest the result is below by a millionth, or by as much as the iteration ended early on crowded eigenvalues. That it
+// is not above is then no theorem, but very likely: the iteration has a random start, the same one always, and its last
 // residual is taken off. It would be misled by a graph whose slowest mode is all but missing in that start.
 func (g *Graph) Lambda2() float64 { return g.lambda2() }
 
-// below is how far [Graph.Lambda2] stays below what an iteration found, as a share: ten times its last residual or more.
+// below is how far [Graph.Lambda2] stays below what an iteration found, as a share: ten times its last residual or
+// more.
 const below = 1e-6
 
 func (g *Graph) largest() float64 {
@@ -77,8 +78,8 @@ func (g *Graph) largest() float64 {
 	return min(theta+residual, g.bound())
 }
 
-// second returns the second eigenvalue. The iteration on the Laplacian itself is quick where agreement is; the others are
-// left to the inverse.
+// second returns the second eigenvalue. The iteration on the Laplacian itself is quick where agreement is; the others
+// are left to the inverse.
 func (g *Graph) second() float64 {
 	if _, second, ok := g.known(); ok {
 		return second
