@@ -51,9 +51,11 @@ type base64Lines struct{ jsonLines }
 func (base64Lines) appendQuery(dst []byte, id uint64, sample int, x []float32) []byte {
 	var piece [768]byte // a multiple of 3: only the last has padding
 	dst = append(appendStart(slices.Grow(dst, 64+6*len(x)), id, sample), '"')
-	for part := range slices.Chunk(x, len(piece)/4) {
-		b, _ := cbor.AppendFloats(piece[:0], part) // queries are finite
+	for len(x) > 0 {
+		n := min(len(x), len(piece)/4)
+		b, _ := cbor.AppendFloats(piece[:0], x[:n]) // queries are finite
 		dst = base64.StdEncoding.AppendEncode(dst, b)
+		x = x[n:]
 	}
 	return append(dst, "\"}\n"...)
 }

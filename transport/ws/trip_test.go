@@ -42,6 +42,7 @@ func BenchmarkTrip(b *testing.B) {
 				b.ReportMetric(float64(cpu[1])/float64(cpu[0]), "of-tls-by-cpu")
 			}
 			b.ReportMetric(float64(clock[0].Nanoseconds())/1e3/float64(b.N*turn), "us/trip")
+			b.ReportMetric(float64(cpu[0].Nanoseconds())/1e3/float64(b.N*turn), "cpu-us/trip")
 		})
 	}
 }
