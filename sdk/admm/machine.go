@@ -221,7 +221,7 @@ func (m *Machine) Posted(i, round int) Message {
 	if !m.cfg.Releases {
 		out = Payload{Vector: part(out.Vector, i, len(m.x))}
 	}
-	return Message{Kind: m.payloadKind(), From: m.client(), To: m.edges[i].peer, Round: round, Vector: out.Vector,
+	return Message{Kind: m.payloadKind(), From: m.client(), To: m.cfg.Neighbors[i], Round: round, Vector: out.Vector,
 		Grid: out.Grid}
 }
 
