@@ -34,7 +34,11 @@ type FaultSchedule func(from, to, seq int) []int
 // so that without faults the clients go through the rounds in step, one round a tick.
 //
 // The clients of a tick are spread over GOMAXPROCS goroutines. The results do not depend on their number: OnSend,
-// Faults and the transcript see clients in the order of their numbers. A Sim itself is not safe for concurrent use.
+// Faults and the transcript see clients in the order of their numbers. A Sim itself is not safe for concurrent use. Its
+// fields are set before Run.
+//
+// Without Faults, Asleep and Seed a release's messages are read where their sender holds them, one tick later, and what
+// a tick allocates does not depend on the number of clients and messages.
 type Sim struct {
 	// OnSend, if not nil, sees every message when it is sent, lost ones included. The vectors are valid during the call.
 	OnSend func(admm.Message)
