@@ -134,10 +134,17 @@ func New(cfg Config) (*Machine, error) {
 	for i, j := range cfg.Neighbors {
 		m.edges[i] = edge{peer: j, index: i}
 	}
-	m.z = slices.Repeat(m.x, len(m.edges)) // z_ij,0 = rho*x_0
+	m.z = make([]float32, len(m.edges)*d)
+	if cfg.Releases {
+		m.base = make([]int32, len(m.edges)*len(m.grid))
+	}
+	for i := range m.edges {
+		copy(m.z[i*d:], m.x) // z_ij,0 = rho*x_0
+		copy(part(m.base, i, d), m.grid)
+	}
 	vec.Scale(m.z, float32(cfg.Rho))
 	if cfg.Releases {
-		m.peerZ, m.base = slices.Clone(m.z), slices.Repeat(m.grid, len(m.edges))
+		m.peerZ = slices.Clone(m.z)
 	}
 	m.start()
 	return m, nil
@@ -228,6 +235,8 @@ func (m *Machine) Posted(i, round int) Message {
 // Lend gives the machine room for the messages to send and returns what it used before, so that one goroutine needs it
 // only once for all its machines. Messages that wait to be sent move along. The room is the machine's until the next
 // Lend.
+//
+//go:noinline
 func (m *Machine) Lend(room []Message) []Message {
 	before := m.send
 	m.send = append(room[:0], before...)

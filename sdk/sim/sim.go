@@ -193,16 +193,17 @@ func (s *Sim) step(ctx context.Context) error {
 	for _, c := range s.members {
 		c.posted = c.fresh
 		for i := range c.neighbors {
-			switch {
-			case s.direct && s.OnSend == nil || c.fresh == 0:
-			case s.direct:
-				s.OnSend(c.machine.Posted(i, c.fresh))
-			default:
-				c.keep(c.machine.Posted(i, c.fresh))
+			if c.fresh == 0 || s.direct && s.OnSend == nil {
+				break
+			}
+			if msg := c.machine.Posted(i, c.fresh); s.direct {
+				s.OnSend(msg)
+			} else {
+				c.keep(msg)
 			}
 		}
-		for _, msg := range c.out {
-			s.send(c, msg)
+		for i := range c.out {
+			s.send(c, c.out[i])
 		}
 		clear(c.out)
 		c.out, c.fresh = c.out[:0], 0
@@ -245,7 +246,9 @@ func (s *Sim) work(ctx context.Context) {
 				if c.asleep {
 					continue
 				}
-				if c.err = s.live(ctx, c, w); c.released > 0 && s.OnRelease != nil {
+				w.room = c.machine.Lend(w.room)
+				c.err = s.live(ctx, c, w)
+				if w.room = c.machine.Lend(nil); c.released > 0 && s.OnRelease != nil {
 					s.OnRelease(from+i, c.machine)
 				}
 			}
@@ -271,8 +274,6 @@ func (s *Sim) work(ctx context.Context) {
 
 // live takes a client through one tick.
 func (s *Sim) live(ctx context.Context, c *member, w *worker) error {
-	w.room = c.machine.Lend(w.room)
-	defer func() { w.room = c.machine.Lend(nil) }()
 	if s.direct {
 		// The neighbors are at work at the same time. What they have posted stays as it is in this tick: a client makes at
 		// most one release in it, and that takes the place of an earlier one.
@@ -283,8 +284,8 @@ func (s *Sim) live(ctx context.Context, c *member, w *worker) error {
 			}
 		}
 	}
-	for _, msg := range c.in {
-		if err := c.machine.Receive(msg); err != nil {
+	for i := range c.in {
+		if err := c.machine.Receive(c.in[i]); err != nil {
 			return err
 		}
 	}
@@ -310,8 +311,8 @@ func (s *Sim) drive(ctx context.Context, c *member, w *worker) error {
 		if r.Released > 0 && s.plain() && len(c.out) == 0 && c.posts(r.Send, r.Released) {
 			c.fresh = r.Released
 		} else {
-			for _, msg := range r.Send {
-				c.keep(msg)
+			for i := range r.Send {
+				c.keep(r.Send[i])
 			}
 		}
 		if r.Released > 0 {
@@ -350,6 +351,8 @@ func (c *member) posts(send []admm.Message, round int) bool {
 }
 
 // keep adds a copy of a message to those that are sent in this tick.
+//
+//go:noinline
 func (c *member) keep(msg admm.Message) {
 	if msg.Kind == admm.Done {
 		return // nobody leaves a simulation
