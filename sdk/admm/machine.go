@@ -13,8 +13,8 @@ import (
 // Machine is one client. It is not safe for concurrent use.
 //
 // It holds the numbers of its estimator (see [zoest.Estimator]), 4d of its own, 5d for each neighbor (4d with Releases
-// and 2d more once, and on a grid d more each), and d 64-bit integers if the run is private. It allocates them once, those
-// of all neighbors together.
+// and 2d more once, and on a grid d more each), and d 64-bit integers if the run is private. It allocates them once,
+// those of all neighbors together.
 type Machine struct {
 	cfg   Config
 	est   *zoest.Estimator

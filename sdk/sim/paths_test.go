@@ -116,8 +116,8 @@ func TestBothWaysOfMessages(t *testing.T) {
 				sent = slices.Sorted(slices.Values(sent))
 			}
 			if got.transcript != want.transcript || got.weight != want.weight || !slices.Equal(got.sent, sent) {
-				t.Errorf("%s, %s: transcript %.8s, weight %d, %d messages, want %.8s, %d and the same %d", name, way, got.transcript,
-					got.weight, len(got.sent), want.transcript, want.weight, len(want.sent))
+				t.Errorf("%s, %s: transcript %.8s, weight %d, %d messages, want %.8s, %d and the same %d", name, way,
+					got.transcript, got.weight, len(got.sent), want.transcript, want.weight, len(want.sent))
 			}
 		}
 	}

@@ -45,7 +45,8 @@ func gridByTrial(p *packer, dst []byte, g []int32, limit int) ([]byte, bool) {
 	return appendRice(append(dst, gridRice+byte(k)), g, k), true
 }
 
-// Short blocks, which huff0 never sees, have the form that it would give them. From huffLeast bytes on it can be shorter.
+// Short blocks, which huff0 never sees, have the form that it would give them. From huffLeast bytes on it can be
+// shorter.
 func TestShortBlocks(t *testing.T) {
 	var p packer
 	same := func(block []byte, limit int) {
