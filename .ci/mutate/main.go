@@ -65,7 +65,7 @@ var mutations = []mutation{
 	{"rho missing in the message", "sdk/admm/round.go",
 		"-float32(2*m.cfg.Rho)", "-float32(2)", method},
 	{"rho missing in the first z", "sdk/admm/machine.go",
-		"vec.Scale(e.z, float32(cfg.Rho))", "vec.Scale(e.z, 1)", method},
+		"vec.Scale(m.z, float32(cfg.Rho))", "vec.Scale(m.z, 1)", method},
 	{"sign of the step", "sdk/admm/round.go",
 		"float32(-m.cfg.Eta.At(m.round))", "float32(m.cfg.Eta.At(m.round))", method},
 	{"fresh noise when a release is sent again", "sdk/admm/message.go",

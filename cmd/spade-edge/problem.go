@@ -193,12 +193,14 @@ func (p *problem) alone(ctx context.Context, oracle *task.Model) ([]float32, err
 
 // mean returns the average of models, summed in float64 in their order.
 func mean(models [][]float32) []float32 {
-	out := make([]float32, len(models[0]))
-	for j := range out {
-		var sum float64
-		for _, x := range models {
-			sum += float64(x[j])
+	sums := make([]float64, len(models[0]))
+	for _, x := range models {
+		for j, v := range x {
+			sums[j] += float64(v)
 		}
+	}
+	out := make([]float32, len(sums))
+	for j, sum := range sums {
 		out[j] = float32(sum / float64(len(models)))
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -43,7 +44,21 @@ func simulate(ctx context.Context, c *cmdline) error {
 	})
 }
 
-// simulate runs the problem on one goroutine.
+// frameMeter returns a function that tells the length in bytes of a message's frame, for one goroutine.
+func (p *problem) frameMeter() func(*admm.Message) (int, error) {
+	codec, err := wire.NewCodec(p.fleet.Dim)
+	var frame []byte
+	return func(msg *admm.Message) (int, error) {
+		if err != nil {
+			return 0, err
+		}
+		sent := signedBlank(*msg)
+		frame, err = codec.Append(frame[:0], &sent)
+		return len(frame), err
+	}
+}
+
+// simulate runs the problem on as many goroutines as there are processors.
 func (p *problem) simulate(ctx context.Context, show *progress) (*result, error) {
 	cfgs, err := p.fleet.Machines(p.samples, func(i int) io.Reader {
 		s := rng.New(p.opt.seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
@@ -57,31 +72,26 @@ func (p *problem) simulate(ctx context.Context, show *progress) (*result, error)
 		return nil, err
 	}
 	r := p.newResult(true)
-	codec, err := wire.NewCodec(p.fleet.Dim)
+	network.Meter = p.frameMeter
+	// A simulation can do without the last words, which are all of one length.
+	done, err := p.frameMeter()(&admm.Message{Kind: admm.Done, Round: p.fleet.Method.Rounds + p.fleet.Method.Cooldown})
 	if err != nil {
 		return nil, err
 	}
-	var frame []byte
-	var encoding error
-	network.OnSend = func(msg admm.Message) {
-		var err error
-		sent := signedBlank(msg)
-		if frame, err = codec.Append(frame[:0], &sent); err != nil {
-			encoding = err
-		}
-		r.BytesSent += int64(len(frame))
-	}
-	network.OnSend(admm.Message{Kind: admm.Done, Round: p.fleet.Method.Rounds + p.fleet.Method.Cooldown})
-	r.BytesSent *= 2 * int64(len(p.fleet.Edges)) // the last words, all of one length, which a simulation can do without
 	start := time.Now()
 	defer show.end()
+	var shown sync.WaitGroup // a round is scored while the next one runs
 	err = network.Run(ctx, func(k int) error {
-		show.round(k, fmt.Sprintf("average model %.2f %%", 100*p.test.Accuracy(mean(network.Models()))))
-		return encoding
+		models := network.Models()
+		shown.Wait()
+		shown.Go(func() { show.round(k, fmt.Sprintf("average model %.2f %%", 100*p.test.Accuracy(mean(models)))) })
+		return nil
 	})
+	shown.Wait()
 	if err != nil {
 		return nil, err
 	}
+	r.BytesSent = 2*int64(len(p.fleet.Edges))*int64(done) + network.Weight()
 	r.Seconds = time.Since(start).Seconds()
 	r.Queries, _ = network.Queries()
 	r.Transcript = network.Transcript()

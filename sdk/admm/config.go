@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -109,7 +108,7 @@ func (c Config) Validate() error {
 		refuse(i > 0 && c.Neighbors[i-1] >= j, "neighbors %v are not in ascending order without repeats", c.Neighbors)
 	}
 	refuse(c.X0 != nil && len(c.X0) != c.Estimator.Dim, "X0 has length %d, want %d", len(c.X0), c.Estimator.Dim)
-	if i := slices.IndexFunc(c.X0, outOfRange); i >= 0 {
+	if i := beyond(c.X0, limit); i >= 0 {
 		refuse(true, "X0[%d] is %v, want a number of size at most %v", i, c.X0[i], limit)
 	}
 	refuse(!(c.Rho >= 1e-9 && c.Rho <= 1e9), "Rho is %v, want 1e-9..1e9", c.Rho)
@@ -148,5 +147,12 @@ func (m *Machine) onGrid(round int) bool { return m.cfg.GridStep != 0 && round <
 // and what is computed from one stays finite.
 const limit = 1e30
 
-// outOfRange reports a NaN, an infinity, and what is larger than limit.
-func outOfRange(x float32) bool { return !(x >= -limit && x <= limit) }
+// beyond returns the index of the first NaN and of what is larger than most, or -1.
+func beyond(v []float32, most float32) int {
+	for i, x := range v {
+		if !(x >= -most && x <= most) {
+			return i
+		}
+	}
+	return -1
+}

@@ -57,22 +57,22 @@ func (w *world) aim(m *Machine, p *packet) Payload {
 		z := rho*float64(len(m.edges))*x - (x-sign*size)/gain
 		for k := range m.edges {
 			if k != i {
-				z -= float64(m.edges[k].z[c])
+				z -= float64(m.zOf(k)[c])
 			}
 		}
-		mji := float64(e.z[c]) - 2*z
+		mji := float64(m.zOf(e.index)[c]) - 2*z
 		if kind == 3 {
 			mji = sign * limit
 		}
 		value := mji
 		if m.cfg.Releases {
-			value = (float64(e.peerZ[c]) - mji) / (2 * rho)
+			value = (float64(m.peerZ[e.index*len(m.x)+c]) - mji) / (2 * rho)
 		}
 		if p.nv > 0 {
 			made.Vector[c] = float32(max(-limit, min(limit, value)))
 			continue
 		}
-		made.Grid[c] = int32(max(math.MinInt32, min(math.MaxInt32, math.RoundToEven(value/step)-float64(e.base[c]))))
+		made.Grid[c] = int32(max(math.MinInt32, min(math.MaxInt32, math.RoundToEven(value/step)-float64(m.base[e.index*len(m.x)+c]))))
 	}
 	return made
 }

@@ -303,8 +303,7 @@ func (n *node) goOn() {
 	}
 	for i := range m.edges {
 		if e := &m.edges[i]; !e.holds(m.round) && e.holds(m.round-1) {
-			e.in[m.round%2].set(e.in[(m.round-1)%2])
-			e.have[m.round%2] = m.round
+			m.hold(e, m.round%2, m.round, m.held(e, (m.round-1)%2))
 		}
 	}
 }

@@ -89,7 +89,7 @@ func TestReceiveRules(t *testing.T) {
 		}
 	}
 	m := net.machines[2]
-	mine := func(round int) []float32 { return net.machines[3].edges[0].out[round%2].Vector }
+	mine := func(round int) []float32 { return net.machines[3].Posted(0, round).Vector }
 	good := []float32{1, 2, 3, 4, 5}
 	for _, c := range []struct {
 		name string
@@ -322,7 +322,7 @@ func TestRoundDoesNotAllocate(t *testing.T) {
 			}
 		}
 		for i, m := range net.machines {
-			msg := Message{Kind: EdgeMessage, From: i, To: 1 - i, Round: m.round, Vector: m.edges[0].out[m.round%2].Vector}
+			msg := Message{Kind: EdgeMessage, From: i, To: 1 - i, Round: m.round, Vector: m.Posted(0, m.round).Vector}
 			if err := net.machines[1-i].Receive(msg); err != nil {
 				t.Fatal(err)
 			}
@@ -344,7 +344,7 @@ func TestLateRepeat(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	older := Message{Kind: EdgeMessage, From: 1, To: 0, Round: 2, Vector: net.machines[1].edges[0].out[0].Vector}
+	older := Message{Kind: EdgeMessage, From: 1, To: 0, Round: 2, Vector: net.machines[1].Posted(0, 2).Vector}
 	if err := net.machines[0].Receive(older); err != nil {
 		t.Fatal(err)
 	}

@@ -230,8 +230,8 @@ func TestAnswersAreNotAnswered(t *testing.T) {
 		t.Errorf("release 4 was sent since the last tick, and again: %+v", sent)
 	}
 	// Nor are messages that are marked as answers, of any round.
-	for round, out := range net.machines[3].edges[0].out {
-		msg := Message{Kind: EdgeMessage, From: 3, To: 2, Round: 4 - round, Vector: out.Vector, Resent: true}
+	for round := range 2 {
+		msg := Message{Kind: EdgeMessage, From: 3, To: 2, Round: 4 - round, Vector: net.machines[3].Posted(0, round).Vector, Resent: true}
 		if err := net.machines[2].Receive(msg); err != nil {
 			t.Fatal(err)
 		}
@@ -319,7 +319,7 @@ func TestDamagedState(t *testing.T) {
 	if _, err := m.Ready(); err != nil {
 		t.Fatal(err)
 	}
-	straggler := Message{Kind: EdgeMessage, From: 3, To: 2, Round: 3, Vector: net.machines[3].edges[0].out[1].Vector}
+	straggler := Message{Kind: EdgeMessage, From: 3, To: 2, Round: 3, Vector: net.machines[3].Posted(0, 3).Vector}
 	if err := m.Receive(straggler); err != nil {
 		t.Errorf("a straggler: %v", err)
 	}

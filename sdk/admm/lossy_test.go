@@ -71,7 +71,7 @@ func TestLossyKeepsZOfASilentEdge(t *testing.T) {
 			}
 			deliver(sent)
 		}
-		z0 := slices.Clone(net.machines[2].edges[2].z)
+		z0 := slices.Clone(net.machines[2].zOf(2))
 		for ; round < 9; round++ {
 			sent = sent[:0]
 			for i := range refs {
@@ -106,7 +106,7 @@ func TestLossyKeepsZOfASilentEdge(t *testing.T) {
 			}
 			deliver(sent)
 		}
-		if z := net.machines[2].edges[2].z; !slices.Equal(z, z0) {
+		if z := net.machines[2].zOf(2); !slices.Equal(z, z0) {
 			t.Errorf("probe %v: z of the silent edge is %v, want %v", probe, z, z0)
 		}
 	}
@@ -165,13 +165,13 @@ func TestLossyNeighborAhead(t *testing.T) {
 		t.Error("a message of a round after the last was accepted")
 	}
 	for m.round < 9 {
-		z, round := slices.Clone(e.z), m.round
+		z, round := slices.Clone(m.zOf(2)), m.round
 		net.closeRound(t, 2)
 		if round == 1 || round == 7 {
 			halve(z, vector(round))
 		}
-		if !slices.Equal(e.z, z) {
-			t.Fatalf("z of round %d is %v, want %v", round, e.z, z)
+		if !slices.Equal(m.zOf(2), z) {
+			t.Fatalf("z of round %d is %v, want %v", round, m.zOf(2), z)
 		}
 	}
 }

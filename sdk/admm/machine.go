@@ -13,17 +13,24 @@ import (
 // Machine is one client. It is not safe for concurrent use.
 //
 // It holds the numbers of its estimator (see [zoest.Estimator]), 4d of its own, 5d for each neighbor (4d with Releases
-// and 2d more once, and on a grid d more each), and d 64-bit integers if the run is private. It allocates them once.
+// and 2d more once, and on a grid d more each), and d 64-bit integers if the run is private. It allocates them once,
+// those of all neighbors together.
 type Machine struct {
 	cfg   Config
 	est   *zoest.Estimator
 	mech  *dpmech.Mechanism // nil if NonPrivate
 	edges []edge            // in the order of cfg.Neighbors
 
+	// The numbers of the edges, d of each after the other, see part.
+	z     []float32  // z_ij
+	peerZ []float32  // z_ji; with Releases only
+	base  []int32    // j's release that the next change on the grid starts from; with Releases on a grid only
+	in    [2]Payload // releases received; nil before the first
+
 	round  int        // k: releases made, and the round in progress
 	x      []float32  // x_i,k: the last release
 	grid   []int32    // x_i,k in steps of the grid
-	out    [2]Payload // with Releases: what is sent of the last two releases, by round mod 2
+	out    [2]Payload // what is sent of the last two releases, by round mod 2: with Releases one for all, else one an edge
 	mean   []float32  // of all releases; nil unless Average
 	phi    []float32  // the local iterate phi^t; centre is another name of it
 	s      []float32  // sum of the estimates so far, then the update s_i,k
@@ -123,13 +130,21 @@ func New(cfg Config) (*Machine, error) {
 	if cfg.Average {
 		m.mean = make([]float32, d)
 	}
-	for _, j := range cfg.Neighbors {
-		e := edge{peer: j, z: slices.Clone(m.x)} // z_ij,0 = rho*x_0
-		vec.Scale(e.z, float32(cfg.Rho))
-		if cfg.Releases {
-			e.peerZ, e.base = slices.Clone(e.z), slices.Clone(m.grid)
-		}
-		m.edges = append(m.edges, e)
+	m.edges = make([]edge, len(cfg.Neighbors))
+	for i, j := range cfg.Neighbors {
+		m.edges[i] = edge{peer: j, index: i}
+	}
+	m.z = make([]float32, len(m.edges)*d)
+	if cfg.Releases {
+		m.base = make([]int32, len(m.edges)*len(m.grid))
+	}
+	for i := range m.edges {
+		copy(m.z[i*d:], m.x) // z_ij,0 = rho*x_0
+		copy(part(m.base, i, d), m.grid)
+	}
+	vec.Scale(m.z, float32(cfg.Rho))
+	if cfg.Releases {
+		m.peerZ = slices.Clone(m.z)
 	}
 	m.start()
 	return m, nil
@@ -168,7 +183,7 @@ func (m *Machine) Ready() (Ready, error) {
 	if m.local {
 		r.Queries = m.est.Next()
 	}
-	r.Finished = m.saidDone && !slices.ContainsFunc(m.edges, func(e edge) bool { return !e.done })
+	r.Finished = m.saidDone && m.all(func(e *edge) bool { return e.done })
 	return r, nil
 }
 
@@ -202,6 +217,32 @@ func (m *Machine) Answer(losses ...float64) error {
 // Model returns a copy of the released model x_i: what the client has told its neighbors, noise included.
 func (m *Machine) Model() []float32 { return slices.Clone(m.x) }
 
+// AppendModel appends the released model to dst and returns the extended slice.
+func (m *Machine) AppendModel(dst []float32) []float32 { return append(dst, m.x...) }
+
+// Posted returns the message that carries one of the last two releases to the i-th of Config.Neighbors. Its slices are
+// the machine's. They stay as they are until the second release after that one begins, and until then Posted may be
+// called while the machine is at work elsewhere.
+func (m *Machine) Posted(i, round int) Message {
+	out := m.out[round%2]
+	if !m.cfg.Releases {
+		out = Payload{Vector: part(out.Vector, i, len(m.x))}
+	}
+	return Message{Kind: m.payloadKind(), From: m.client(), To: m.cfg.Neighbors[i], Round: round, Vector: out.Vector,
+		Grid: out.Grid}
+}
+
+// Lend gives the machine room for the messages to send and returns what it used before, so that one goroutine needs it
+// only once for all its machines. Messages that wait to be sent move along. The room is the machine's until the next
+// Lend.
+//
+//go:noinline
+func (m *Machine) Lend(room []Message) []Message {
+	before := m.send
+	m.send = append(room[:0], before...)
+	return before[:0]
+}
+
 // Averaged returns a copy of the mean of all releases so far, or nil unless Config.Average.
 func (m *Machine) Averaged() []float32 { return slices.Clone(m.mean) }
 
@@ -229,7 +270,7 @@ func (m *Machine) Heard(peer int) int {
 // release is not here. Its slices are the machine's, and valid until its next call.
 func (m *Machine) Received(peer, round int) Payload {
 	if e := m.edge(peer); e != nil && round > 0 && e.at(round) >= 0 {
-		return e.in[e.at(round)]
+		return m.held(e, e.at(round))
 	}
 	return Payload{}
 }
@@ -252,7 +293,7 @@ func (m *Machine) advance() error {
 			}
 			m.nextStage()
 		case m.due:
-			if !m.begun && m.mustWait(func(e edge) bool { return e.probed }) {
+			if !m.begun && m.mustWait(func(e *edge) bool { return e.probed }) {
 				return nil
 			}
 			if !m.aimed {
@@ -261,7 +302,7 @@ func (m *Machine) advance() error {
 				continue
 			}
 			m.commit()
-		case m.mustWait(func(e edge) bool { return e.holds(m.round) || e.late }):
+		case m.mustWait(func(e *edge) bool { return e.holds(m.round) || e.late }):
 			return nil
 		case m.round == m.last():
 			m.compare()
@@ -280,11 +321,18 @@ func (m *Machine) advance() error {
 
 // mustWait reports whether the client has to wait: for a neighbor that does not fulfil a condition, unless a lossy run
 // has waited long enough.
-func (m *Machine) mustWait(fulfilled func(edge) bool) bool {
-	if m.cfg.Lossy > 0 && m.waited >= m.cfg.Lossy {
-		return false
+func (m *Machine) mustWait(fulfilled func(*edge) bool) bool {
+	return (m.cfg.Lossy == 0 || m.waited < m.cfg.Lossy) && !m.all(fulfilled)
+}
+
+// all reports whether all neighbors fulfil a condition.
+func (m *Machine) all(fulfilled func(*edge) bool) bool {
+	for i := range m.edges {
+		if !fulfilled(&m.edges[i]) {
+			return false
+		}
 	}
-	return slices.ContainsFunc(m.edges, func(e edge) bool { return !fulfilled(e) })
+	return true
 }
 
 // private reports whether the release in progress gets noise, and costs something.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 )
 
 // Kind says what a [Message] is about. The numbers are those on the wire.
@@ -109,19 +110,16 @@ func (p *Payload) set(q Payload) {
 // that was set back to an older state.
 var errConflict = errors.New("contradicts an earlier message")
 
-// edge is one neighbor j as seen from client i.
+// edge is one neighbor j as seen from client i. Its numbers are in the machine's vectors, see part. A network may have
+// millions of edges: this struct is of 64 bytes.
 type edge struct {
 	peer  int
-	z     []float32  // z_ij
-	peerZ []float32  // z_ji; with Releases only
-	base  []int32    // j's release that the next change on the grid starts from
-	out   [2]Payload // what is sent of the last two releases, by round mod 2; with Releases all edges share it
-	lost  int        // the release of which out is gone with a damaged state, or 0
-	in    [2]Payload // releases received
-	have  [2]int     // their rounds; 0 for none
-	heard int        // the highest release of j that was ever held
-	late  bool       // lossy: a round has gone on without j, which has not caught up since
-	done  bool       // j has said that it needs nothing more
+	index int    // among the edges
+	lost  int    // the release of which out is gone with a damaged state, or 0
+	have  [2]int // the rounds of the releases received; 0 for none
+	heard int    // the highest release of j that was ever held
+	late  bool   // lossy: a round has gone on without j, which has not caught up since
+	done  bool   // j has said that it needs nothing more
 
 	probed     bool   // j has said which release of this client it holds
 	generation uint16 // the latest generation of j that has been heard of
@@ -138,10 +136,43 @@ func (e *edge) holds(round int) bool { return round == 0 || e.at(round) >= 0 }
 
 // edge returns the edge to a neighbor, or nil.
 func (m *Machine) edge(peer int) *edge {
-	if i := slices.IndexFunc(m.edges, func(e edge) bool { return e.peer == peer }); i >= 0 {
+	i := sort.Search(len(m.edges), func(i int) bool { return m.edges[i].peer >= peer })
+	if i < len(m.edges) && m.edges[i].peer == peer {
 		return &m.edges[i]
 	}
 	return nil
+}
+
+// part returns the i-th d numbers of a vector that has as many of every edge, or nothing if it is empty.
+func part[T any](v []T, i, d int) []T {
+	if len(v) == 0 {
+		return nil
+	}
+	return v[i*d : (i+1)*d : (i+1)*d]
+}
+
+// held returns what is received of an edge, at one of the two places.
+func (m *Machine) held(e *edge, at int) Payload {
+	d, in := len(m.x), m.in[at]
+	if m.cfg.Releases && m.onGrid(e.have[at]) {
+		return Payload{Grid: part(in.Grid, e.index, d)}
+	}
+	return Payload{Vector: part(in.Vector, e.index, d)}
+}
+
+// hold takes in the neighbor's release of a round.
+func (m *Machine) hold(e *edge, at, round int, p Payload) {
+	in, n := &m.in[at], len(m.edges)*len(m.x)
+	if len(p.Grid) > 0 && in.Grid == nil {
+		in.Grid = make([]int32, n)
+	}
+	if len(p.Vector) > 0 && in.Vector == nil {
+		in.Vector = make([]float32, n)
+	}
+	e.have[at] = round
+	to := m.held(e, at)
+	copy(to.Vector, p.Vector)
+	copy(to.Grid, p.Grid)
 }
 
 // Receive takes a neighbor's message. Messages may come twice, late, and one round early (any number of rounds early in
@@ -158,7 +189,7 @@ func (m *Machine) Receive(msg Message) error {
 	case Done:
 		return m.receiveDone(e, msg)
 	case m.payloadKind():
-		return m.receiveRelease(e, msg)
+		return m.receiveRelease(e, &msg)
 	}
 	return fmt.Errorf("admm: message of kind %v from %d, want a %v", msg.Kind, msg.From, m.payloadKind())
 }
@@ -187,7 +218,7 @@ func (m *Machine) receiveDone(e *edge, msg Message) error {
 }
 
 // receiveRelease takes the message of a round.
-func (m *Machine) receiveRelease(e *edge, msg Message) error {
+func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	newest := min(m.round+1, m.last())
 	if m.cfg.Lossy > 0 {
 		newest = m.last()
@@ -207,7 +238,7 @@ func (m *Machine) receiveRelease(e *edge, msg Message) error {
 		return nil
 	}
 	if at := e.at(msg.Round); at >= 0 {
-		if !e.in[at].Equal(msg.Payload()) {
+		if !m.held(e, at).Equal(msg.Payload()) {
 			return fmt.Errorf("admm: message of round %d from %d %w", msg.Round, msg.From, errConflict)
 		}
 		// j has started again after its last word, and has lost mine of this round.
@@ -226,14 +257,14 @@ func (m *Machine) receiveRelease(e *edge, msg Message) error {
 			at = slices.Index(e.have[:], ahead)
 		}
 	}
-	e.in[at].set(msg.Payload())
-	e.have[at], e.late = msg.Round, false
+	m.hold(e, at, msg.Round, msg.Payload())
+	e.late = false
 	e.heard = max(e.heard, msg.Round)
 	return nil
 }
 
 // checkPayload refuses what a release cannot look like.
-func (m *Machine) checkPayload(msg Message) error {
+func (m *Machine) checkPayload(msg *Message) error {
 	vector, grid := m.cfg.Estimator.Dim, 0
 	if m.cfg.Releases && m.onGrid(msg.Round) {
 		vector, grid = grid, vector
@@ -242,7 +273,7 @@ func (m *Machine) checkPayload(msg Message) error {
 		return fmt.Errorf("admm: message of round %d from %d has %d numbers and %d grid steps, want %d and %d",
 			msg.Round, msg.From, len(msg.Vector), len(msg.Grid), vector, grid)
 	}
-	if j := slices.IndexFunc(msg.Vector, outOfRange); j >= 0 {
+	if j := beyond(msg.Vector, limit); j >= 0 {
 		return fmt.Errorf("admm: coordinate %d of the message from %d is %v, want a number of size at most %v",
 			j, msg.From, msg.Vector[j], limit)
 	}
@@ -303,9 +334,8 @@ func (m *Machine) post(e *edge, round int, resent bool) {
 	if m.suppressed(e) {
 		return
 	}
-	out := e.out[round%2]
-	msg := Message{Kind: m.payloadKind(), From: m.client(), To: e.peer, Round: round, Resent: resent,
-		Vector: out.Vector, Grid: out.Grid}
+	msg := m.Posted(e.index, round)
+	msg.Resent = resent
 	m.send = append(m.send, msg)
 }
 

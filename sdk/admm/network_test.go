@@ -171,3 +171,6 @@ func carries(msg Message) bool { return msg.Kind == EdgeMessage || msg.Kind == R
 
 // isProbe reports whether a message is of the handshake.
 func isProbe(msg Message) bool { return msg.Kind == Probe || msg.Kind == ProbeReply }
+
+// zOf returns z of the i-th edge.
+func (m *Machine) zOf(i int) []float32 { return part(m.z, i, len(m.x)) }

@@ -53,7 +53,7 @@ func TestReleasesGiveTheBitsOfMessages(t *testing.T) {
 				t.Errorf("%s: running mean of client %d is %v and %v", c.name, i, got, m.Averaged())
 			}
 			for j, e := range m.edges {
-				if f := releases.machines[i].edges[j]; !slices.Equal(e.z, f.z) {
+				if !slices.Equal(m.zOf(j), releases.machines[i].zOf(j)) {
 					t.Errorf("%s: z of edge %d-%d differs", c.name, i, e.peer)
 				}
 			}

@@ -37,7 +37,7 @@ func (m *Machine) penalty() {
 	copy(m.p, m.x)
 	vec.Scale(m.p, float32(m.cfg.Rho*float64(len(m.edges))))
 	for i := range m.edges {
-		vec.Axpy(m.p, -1, m.edges[i].z)
+		vec.Axpy(m.p, -1, part(m.z, i, len(m.p)))
 	}
 }
 
@@ -84,13 +84,16 @@ const advice = "the run diverges, try a smaller step or gain"
 
 // inRange returns an error if x cannot be a model, or has no place on the grid.
 func (m *Machine) inRange(x []float32, onGrid bool) error {
+	if !onGrid {
+		if i := beyond(x, limit); i >= 0 {
+			return fmt.Errorf("coordinate %d of the model has become too large (%v): %s", i, x[i], advice)
+		}
+		return nil
+	}
 	for i, x := range x {
-		switch {
-		case onGrid && !(math.Abs(m.quantize(x)) <= m.lastStep()):
+		if !(math.Abs(m.quantize(x)) <= m.lastStep()) {
 			return fmt.Errorf("coordinate %d of the model has become too large (%v, on a grid of %v): %s", i, x, m.cfg.GridStep,
 				advice)
-		case !onGrid && outOfRange(x):
-			return fmt.Errorf("coordinate %d of the model has become too large (%v): %s", i, x, advice)
 		}
 	}
 	return nil
@@ -98,21 +101,21 @@ func (m *Machine) inRange(x []float32, onGrid bool) error {
 
 // edgesInRange returns an error if a z is not finite, or if a message that carries the model x would be too large.
 func (m *Machine) edgesInRange(x []float32) error {
-	infinite := func(x float32) bool { return !(x >= -math.MaxFloat32 && x <= math.MaxFloat32) }
+	for _, z := range [][]float32{m.z, m.peerZ} {
+		if i := beyond(z, math.MaxFloat32); i >= 0 {
+			return fmt.Errorf("coordinate %d of z with %d has become too large (%v): %s", i%len(x), m.edges[i/len(x)].peer, z[i],
+				advice)
+		}
+	}
+	if m.cfg.Releases {
+		return nil
+	}
 	scale := -float32(2 * m.cfg.Rho)
 	for i := range m.edges {
-		e := &m.edges[i]
-		for _, z := range [][]float32{e.z, e.peerZ} {
-			if i := slices.IndexFunc(z, infinite); i >= 0 {
-				return fmt.Errorf("coordinate %d of z with %d has become too large (%v): %s", i, e.peer, z[i], advice)
-			}
-		}
-		if m.cfg.Releases {
-			continue
-		}
-		for i, z := range e.z {
-			if msg := z + float32(scale*x[i]); outOfRange(msg) {
-				return fmt.Errorf("coordinate %d of the message to %d has become too large (%v): %s", i, e.peer, msg, advice)
+		for c, z := range part(m.z, i, len(x)) {
+			if msg := z + float32(scale*x[c]); !(msg >= -limit && msg <= limit) {
+				return fmt.Errorf("coordinate %d of the message to %d has become too large (%v): %s", c, m.edges[i].peer, msg,
+					advice)
 			}
 		}
 	}
@@ -222,15 +225,12 @@ func (m *Machine) writeMessages() {
 		} else {
 			m.out[at].set(Payload{Vector: m.x})
 		}
-		for i := range m.edges {
-			m.edges[i].out[at] = m.out[at]
-		}
 		return
 	}
+	all := resized(&m.out[at].Vector, len(m.z))
 	for i := range m.edges {
-		e := &m.edges[i]
-		out := resized(&e.out[at].Vector, len(m.x))
-		m.message(out, e.z, m.x)
+		out := part(all, i, len(m.x))
+		m.message(out, part(m.z, i, len(m.x)), m.x)
 		clamp(out)
 	}
 }
@@ -256,22 +256,24 @@ func (m *Machine) updateZ() {
 			e.late = true
 			continue
 		}
+		in, z := m.held(e, at), part(m.z, i, len(m.x))
 		if !m.cfg.Releases {
-			halve(e.z, e.in[at].Vector)
+			halve(z, in.Vector)
 			continue
 		}
-		xj := e.in[at].Vector
+		xj, peerZ := in.Vector, part(m.peerZ, i, len(m.x))
 		if m.onGrid(m.round) {
 			xj = fromGrid
-			for c, change := range e.in[at].Grid {
-				e.base[c] += change
-				xj[c] = m.dequantize(e.base[c])
+			base := part(m.base, i, len(m.x))
+			for c, change := range in.Grid {
+				base[c] += change
+				xj[c] = m.dequantize(base[c])
 			}
 		}
-		m.message(mji, e.peerZ, xj)
-		m.message(mij, e.z, m.x)
-		halve(e.z, mji)
-		halve(e.peerZ, mij)
+		m.message(mji, peerZ, xj)
+		m.message(mij, z, m.x)
+		halve(z, mji)
+		halve(peerZ, mij)
 	}
 }
 
@@ -287,9 +289,10 @@ func (m *Machine) compare() {
 	}
 	for i := range m.edges {
 		e := &m.edges[i]
-		in := e.in[e.at(m.round)] // a run with releases waits for all of them; one of the two forms is empty
+		in := m.held(e, e.at(m.round)) // a run with releases waits for all of them; one of the two forms is empty
+		base := part(m.base, i, len(m.x))
 		for c, change := range in.Grid {
-			add(m.dequantize(e.base[c]+change), m.x[c])
+			add(m.dequantize(base[c]+change), m.x[c])
 		}
 		for c, xj := range in.Vector {
 			add(xj, m.x[c])

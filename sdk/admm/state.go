@@ -3,7 +3,6 @@ package admm
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -46,8 +45,8 @@ func (m *Machine) State() State {
 	}
 	for i := range m.edges {
 		e := &m.edges[i]
-		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Generation: e.generation, Z: e.z, PeerZ: e.peerZ,
-			Base: e.base})
+		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Generation: e.generation,
+			Z: part(m.z, i, len(m.x)), PeerZ: part(m.peerZ, i, len(m.x)), Base: part(m.base, i, len(m.x))})
 	}
 	return s
 }
@@ -95,9 +94,9 @@ func (m *Machine) load(s State) {
 	for i, from := range s.Edges {
 		e := &m.edges[i]
 		e.heard, e.generation = from.Heard, from.Generation
-		copy(e.z, from.Z)
-		copy(e.peerZ, from.PeerZ)
-		copy(e.base, from.Base)
+		copy(part(m.z, i, len(m.x)), from.Z)
+		copy(part(m.peerZ, i, len(m.x)), from.PeerZ)
+		copy(part(m.base, i, len(m.x)), from.Base)
 	}
 	m.round-- // writeMessages is a part of the round that ends with the release
 	if m.cfg.Releases && m.onGrid(s.Round) {
@@ -149,7 +148,7 @@ func (m *Machine) check(s State) error {
 		args := []any{b.n, b.low, b.high}
 		errs = append(errs, fmt.Errorf("admm: stored state: "+b.format, args[:strings.Count(b.format, "%d")]...))
 	}
-	if slices.ContainsFunc(s.X, outOfRange) {
+	if beyond(s.X, limit) >= 0 {
 		errs = append(errs, fmt.Errorf("admm: stored state: the model has a coordinate that is no number of size at most %v",
 			limit))
 	}

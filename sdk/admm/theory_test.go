@@ -47,7 +47,7 @@ func TestEdgeIdentityAndZeroSumPenalty(t *testing.T) {
 					for i := range m.x {
 						scale = max(scale, m.cfg.Rho*math.Abs(float64(m.x[i])))
 						for _, e := range m.edges {
-							scale = max(scale, math.Abs(float64(e.z[i])), math.Abs(float64(e.in[m.round%2].Vector[i])))
+							scale = max(scale, math.Abs(float64(m.zOf(e.index)[i])), math.Abs(float64(m.held(&e, m.round%2).Vector[i])))
 						}
 					}
 				}
@@ -56,7 +56,7 @@ func TestEdgeIdentityAndZeroSumPenalty(t *testing.T) {
 						back := net.machines[e.peer].edgeTo(i)
 						for c := range m.x {
 							want := m.cfg.Rho * (float64(m.x[c]) + float64(net.machines[e.peer].x[c]))
-							err := math.Abs(float64(e.z[c])+float64(back.z[c])-want) / (eps * scale)
+							err := math.Abs(float64(m.zOf(e.index)[c])+float64(net.machines[e.peer].zOf(back.index)[c])-want) / (eps * scale)
 							if worst = max(worst, err); err > 4 {
 								t.Fatalf("round %d, edge %d-%d: identity is off by %.1f ulp", m.round, i, e.peer, err)
 							}

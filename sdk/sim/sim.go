@@ -1,18 +1,13 @@
 package sim
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/zoest"
-	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
 // Client is one member of a simulated network. Its number, Config.Estimator.Client, must be its place in the list.
@@ -34,13 +29,21 @@ type FaultSchedule func(from, to, seq int) []int
 // so that without faults the clients go through the rounds in step, one round a tick.
 //
 // The clients of a tick are spread over GOMAXPROCS goroutines. The results do not depend on their number: OnSend,
-// Faults and the transcript see clients in the order of their numbers. A Sim itself is not safe for concurrent use.
+// Faults and the transcript see clients in the order of their numbers. A Sim itself is not safe for concurrent use. Its
+// fields are set before Run.
+//
+// Without Faults, Asleep and Seed a release's messages are read where their sender holds them, one tick later, and what
+// a tick allocates does not depend on the number of clients and messages.
 type Sim struct {
 	// OnSend, if not nil, sees every message when it is sent, lost ones included. The vectors are valid during the call.
 	OnSend func(admm.Message)
 	// OnRelease, if not nil, sees a client's machine right after each of its releases. It is called from the goroutines of
 	// a tick.
 	OnRelease func(client int, m *admm.Machine)
+	// Meter, if not nil, makes a function that weighs messages when they are sent, lost ones included, such as by the
+	// bytes of their frames. Each goroutine of a tick has its own. [Sim.Weight] returns the sum. A release that goes to
+	// all neighbors is weighed once and counts for each. The vectors are valid during the call, and an error ends the run.
+	Meter func() func(*admm.Message) (int, error)
 
 	// Faults, if not nil, decides what happens to each message. Lost messages are sent again and change no bit of the
 	// result. With Config.Lossy, rounds close without late messages, and clients may drift apart.
@@ -51,12 +54,16 @@ type Sim struct {
 	Seed uint64
 
 	members    []*member
-	transit    map[int][]admm.Message // sent messages by the tick of their arrival
+	workers    []*worker
+	direct     bool                   // in this tick every client takes what all neighbors have posted in the last one
+	transit    map[int][]admm.Message // other sent messages, by the tick of their arrival
 	tick       int                    // in progress
 	idle       int                    // ticks since the last release
 	last       int
 	over       int // complete rounds
 	transcript *Transcript
+	hashed     [][]float32 // models of the last complete round, which may still be hashed
+	spare      [][]float32 // room for models
 }
 
 const (
@@ -66,19 +73,6 @@ const (
 
 var onTime = []int{0} // every message without faults
 
-// member is a client at work. During a tick only its own goroutine uses it.
-type member struct {
-	machine   *admm.Machine
-	oracle    zoest.Oracle
-	neighbors []int
-	sent      []int          // messages sent so far, by neighbor
-	in, out   []admm.Message // of this tick; out holds copies
-	asleep    bool
-	released  int       // round of the release made in this tick, or 0
-	model     []float32 // of that release
-	err       error
-}
-
 // New returns a simulation at the start of round 0. It refuses a network whose clients do not agree on the number of
 // rounds or on who is whose neighbor.
 func New(clients []Client) (*Sim, error) {
@@ -86,7 +80,9 @@ func New(clients []Client) (*Sim, error) {
 		return nil, errors.New("sim: no clients")
 	}
 	s := &Sim{last: clients[0].Config.Rounds + clients[0].Config.Cooldown, transit: map[int][]admm.Message{}}
-	s.transcript = NewTranscript(len(clients), func(round int, _ [][]float32) { s.over = round })
+	s.transcript = NewTranscript(len(clients), func(round int, models [][]float32) {
+		s.over, s.spare, s.hashed = round, append(s.spare, s.hashed...), models
+	})
 	for i, c := range clients {
 		switch last := c.Config.Rounds + c.Config.Cooldown; {
 		case int(c.Config.Estimator.Client) != i:
@@ -96,21 +92,23 @@ func New(clients []Client) (*Sim, error) {
 		case c.Oracle == nil:
 			return nil, fmt.Errorf("sim: client %d has no oracle", i)
 		}
+		place := make([]int32, 0, len(c.Config.Neighbors))
 		for _, j := range c.Config.Neighbors {
 			if j < 0 || j >= len(clients) {
 				return nil, fmt.Errorf("sim: client %d has neighbor %d, want 0..%d", i, j, len(clients)-1)
 			}
-			if _, mutual := slices.BinarySearch(clients[j].Config.Neighbors, i); !mutual {
+			at, mutual := slices.BinarySearch(clients[j].Config.Neighbors, i)
+			if !mutual {
 				return nil, fmt.Errorf("sim: client %d has neighbor %d, but not the other way round", i, j)
 			}
+			place = append(place, int32(at))
 		}
 		m, err := admm.New(c.Config)
 		if err != nil {
 			return nil, fmt.Errorf("sim: client %d: %w", i, err)
 		}
 		s.members = append(s.members, &member{
-			machine: m, oracle: c.Oracle,
-			neighbors: slices.Clone(c.Config.Neighbors), sent: make([]int, len(c.Config.Neighbors)),
+			machine: m, oracle: c.Oracle, neighbors: slices.Clone(c.Config.Neighbors), place: place,
 		})
 	}
 	return s, nil
@@ -133,173 +131,6 @@ func (s *Sim) Run(ctx context.Context, each func(round int) error) error {
 	return nil
 }
 
-// step lets one tick pass.
-func (s *Sim) step(ctx context.Context) error {
-	if s.idle == idleLimit {
-		return s.standstill()
-	}
-	s.arrive()
-	for i, c := range s.members {
-		c.asleep = s.Asleep != nil && s.Asleep(i, s.tick)
-	}
-	s.work(ctx)
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s.idle++
-	for i, c := range s.members {
-		if c.err != nil {
-			return c.err
-		}
-		if c.released > 0 {
-			s.idle = 0
-			s.transcript.Add(c.released, i, c.model)
-		}
-	}
-	for _, c := range s.members {
-		for _, msg := range c.out {
-			s.send(c, msg)
-		}
-		c.out = c.out[:0]
-	}
-	s.tick++
-	return nil
-}
-
-// arrive hands out the messages that are due in this tick.
-func (s *Sim) arrive() {
-	due := s.transit[s.tick]
-	delete(s.transit, s.tick)
-	if s.Seed != 0 {
-		order := rng.New(s.Seed, rng.Address{Purpose: rng.Fault, Component: shuffle, Round: uint32(s.tick)})
-		order.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] })
-	}
-	for _, msg := range due {
-		to := s.members[msg.To]
-		to.in = append(to.in, msg)
-	}
-}
-
-// work takes every client that is awake through the tick, on as many goroutines as there are processors.
-func (s *Sim) work(ctx context.Context) {
-	workers := min(runtime.GOMAXPROCS(0), len(s.members))
-	portion := max(1, len(s.members)/(8*workers)) // few enough to be shared evenly, many enough to be cheap
-	var next atomic.Int64
-	worker := func() {
-		var losses []float64 // room for the answers to one window of queries
-		for ctx.Err() == nil {
-			to := int(next.Add(int64(portion)))
-			from := to - portion
-			if from >= len(s.members) {
-				return
-			}
-			for i, c := range s.members[from:min(to, len(s.members))] {
-				c.released = 0
-				if c.asleep {
-					continue
-				}
-				if c.err = c.live(ctx, &losses); c.released > 0 && s.OnRelease != nil {
-					s.OnRelease(from+i, c.machine)
-				}
-			}
-		}
-	}
-	if workers == 1 {
-		worker()
-		return
-	}
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(worker)
-	}
-	wg.Wait()
-}
-
-// live takes a client through one tick.
-func (c *member) live(ctx context.Context, losses *[]float64) error {
-	for _, msg := range c.in {
-		if err := c.machine.Receive(msg); err != nil {
-			return err
-		}
-	}
-	clear(c.in)
-	c.in = c.in[:0]
-	if err := c.drive(ctx, losses); err != nil || c.released > 0 {
-		return err
-	}
-	c.machine.Tick()
-	return c.drive(ctx, losses)
-}
-
-// drive does a machine's duties until it has made a release or can only wait.
-func (c *member) drive(ctx context.Context, losses *[]float64) error {
-	for {
-		r, err := c.machine.Ready()
-		if err != nil {
-			return err
-		}
-		var vector, copied []float32 // of the message before; often the same for all neighbors
-		for _, msg := range r.Send {
-			if msg.Kind == admm.Done {
-				continue // nobody leaves a simulation
-			}
-			if len(msg.Vector) > 0 {
-				if len(vector) == 0 || &vector[0] != &msg.Vector[0] {
-					vector, copied = msg.Vector, slices.Clone(msg.Vector)
-				}
-				msg.Vector = copied
-			}
-			msg.Grid = slices.Clone(msg.Grid)
-			c.out = append(c.out, msg)
-		}
-		if r.Released > 0 {
-			c.released, c.model = r.Released, c.machine.Model()
-			return nil
-		}
-		if r.Reserve > 0 {
-			continue // a simulation has no ledger
-		}
-		if len(r.Queries) == 0 {
-			return nil
-		}
-		*losses = slices.Grow((*losses)[:0], len(r.Queries))[:len(r.Queries)]
-		err = zoest.Ask(ctx, c.oracle, r.Queries, *losses, 0)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if refused := c.machine.Answer(*losses...); refused != nil {
-			return errors.Join(refused, err)
-		}
-	}
-}
-
-// send puts a message on its way.
-func (s *Sim) send(c *member, msg admm.Message) {
-	if s.OnSend != nil {
-		s.OnSend(msg)
-	}
-	delays := onTime
-	if s.Faults != nil {
-		j, _ := slices.BinarySearch(c.neighbors, msg.To)
-		delays = s.Faults(msg.From, msg.To, c.sent[j])
-		c.sent[j]++
-	}
-	for _, ticks := range delays {
-		at := s.tick + 1 + max(0, ticks)
-		s.transit[at] = append(s.transit[at], msg)
-	}
-}
-
-// standstill returns an error that names the client that is furthest behind and whom it waits for.
-func (s *Sim) standstill() error {
-	behind := slices.MinFunc(s.members, func(a, b *member) int {
-		return cmp.Compare(a.machine.Status().Round, b.machine.Status().Round)
-	})
-	st := behind.machine.Status()
-	return fmt.Errorf("sim: no release for %d ticks: client %d has made %d of %d and waits for %v",
-		idleLimit, slices.Index(s.members, behind), st.Round, s.last, st.Waiting)
-}
-
 // Round returns how many rounds are complete: all clients have made their release.
 func (s *Sim) Round() int { return s.over }
 
@@ -308,6 +139,14 @@ func (s *Sim) Ticks() int { return s.tick }
 
 // Transcript returns the hash, in hex, of all complete rounds, see [Transcript].
 func (s *Sim) Transcript() string { return s.transcript.Sum() }
+
+// Weight returns how much all messages weigh that were sent so far, by Meter.
+func (s *Sim) Weight() (sum int64) {
+	for _, w := range s.workers {
+		sum += w.weight
+	}
+	return sum
+}
 
 // Models returns a copy of every client's released model.
 func (s *Sim) Models() [][]float32 { return s.vectors((*admm.Machine).Model) }

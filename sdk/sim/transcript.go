@@ -15,10 +15,12 @@ type Transcript struct {
 	clients  int
 	complete func(round int, models [][]float32)
 
-	mu   sync.Mutex // guards what follows
-	over int
-	open []round // the rounds after over
-	hash hash.Hash
+	mu      sync.Mutex // guards what follows
+	over    int
+	open    []round // the rounds after over
+	writing sync.WaitGroup
+	hash    hash.Hash // of writing until that is over, as buf is
+	buf     []byte
 }
 
 // round holds the known releases of a round that is not complete.
@@ -28,7 +30,8 @@ type round struct {
 }
 
 // NewTranscript returns the transcript of a network before its first release. complete, if not nil, is called with
-// every complete round, in order, while no other release can be added.
+// every complete round, in order, while no other release can be added. The models are hashed while the run goes on:
+// they must not change before the next call of complete, or of Sum.
 func NewTranscript(clients int, complete func(round int, models [][]float32)) *Transcript {
 	return &Transcript{clients: clients, complete: complete, hash: sha256.New()}
 }
@@ -54,23 +57,25 @@ func (t *Transcript) Add(number, client int, x []float32) {
 		t.open[0] = round{}
 		t.open = t.open[1:]
 		t.over++
-		t.write(models)
+		over := t.over
+		t.writing.Wait()
+		t.writing.Go(func() { t.write(over, models) })
 		if t.complete != nil {
 			t.complete(t.over, models)
 		}
 	}
 }
 
-// write hashes the models of round t.over.
-func (t *Transcript) write(models [][]float32) {
-	var buf []byte
+// write hashes the models of a round.
+func (t *Transcript) write(number int, models [][]float32) {
 	for i, x := range models {
-		buf = binary.LittleEndian.AppendUint64(buf[:0], uint64(t.over))
+		buf := binary.LittleEndian.AppendUint64(t.buf[:0], uint64(number))
 		buf = binary.LittleEndian.AppendUint64(buf, uint64(i))
 		for _, v := range x {
 			buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(v))
 		}
 		t.hash.Write(buf)
+		t.buf = buf
 	}
 }
 
@@ -78,5 +83,6 @@ func (t *Transcript) write(models [][]float32) {
 func (t *Transcript) Sum() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.writing.Wait()
 	return hex.EncodeToString(t.hash.Sum(nil))
 }
