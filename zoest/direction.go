@@ -88,6 +88,27 @@ func (u *direction) perturb(y, x []float32, mu float32) {
 	vec.Axpy(y, mu, u.point)
 }
 
+// add adds a*u to y, for len(y) coordinates beginning with the one at from, a multiple of 64.
+func (u *direction) add(y []float32, from int, a float32) {
+	if u.point == nil {
+		vec.SignAxpy(y, a, u.signs[from/64:])
+		return
+	}
+	vec.Axpy(y, a, u.point[from:])
+}
+
+// replace is [vec.Replace] with the row a*u, for the coordinates beginning with the one at from, a multiple of 64. q is
+// room for as many.
+func (u *direction) replace(row, v, abar, q []float32, from int, a, byB, byM float32) {
+	if u.point == nil {
+		vec.SignReplace(row, v, abar, a, u.signs[from/64:], byB, byM)
+		return
+	}
+	q = q[:len(row)]
+	u.scale(q, from, a)
+	vec.Replace(row, v, abar, q, byB, byM)
+}
+
 // scale sets y = a*u for len(y) coordinates of u beginning with the one at from, a multiple of 64.
 func (u *direction) scale(y []float32, from int, a float32) {
 	if u.point == nil {

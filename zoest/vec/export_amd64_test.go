@@ -24,15 +24,17 @@ func signPerturbAVX2(y, x []float32, mu float32, signs []uint64)
 func signPerturbAVX512(y, x []float32, mu float32, signs []uint64)
 func signScaleAVX2(y []float32, a float32, signs []uint64)
 func signScaleAVX512(y []float32, a float32, signs []uint64)
+func signReplaceAVX2(a, v, abar []float32, c float32, signs []uint64, byB, byM float32)
+func signReplaceAVX512(a, v, abar []float32, c float32, signs []uint64, byB, byM float32)
 
 // Variants are those that this processor can run.
 func Variants() []Kernels {
 	return []Kernels{
 		Reference,
 		{"AVX2", dotAVX2, axpyAVX2, scaleAVX2, stepAVX2, replaceAVX2, signAxpyAVX2,
-			signPerturbAVX2, signScaleAVX2},
+			signPerturbAVX2, signScaleAVX2, signReplaceAVX2},
 		{"AVX512", dotAVX512, axpyAVX512, scaleAVX512, stepAVX512, replaceAVX512, signAxpyAVX512,
-			signPerturbAVX512, signScaleAVX512},
+			signPerturbAVX512, signScaleAVX512, signReplaceAVX512},
 	}[:cpu.Best()+1]
 }
 
