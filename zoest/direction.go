@@ -80,12 +80,12 @@ func (u *direction) draw(s rng.Stream) {
 
 // perturb sets y = x + mu*u.
 func (u *direction) perturb(y, x []float32, mu float32) {
-	if u.point == nil {
-		vec.SignPerturb(y, x, mu, u.signs)
+	if u.point != nil {
+		copy(y, x)
+		u.add(y, 0, mu)
 		return
 	}
-	copy(y, x)
-	vec.Axpy(y, mu, u.point)
+	vec.SignPerturb(y, x, mu, u.signs)
 }
 
 // add adds a*u to y, for len(y) coordinates beginning with the one at from, a multiple of 64.
@@ -95,18 +95,6 @@ func (u *direction) add(y []float32, from int, a float32) {
 		return
 	}
 	vec.Axpy(y, a, u.point[from:])
-}
-
-// replace is [vec.Replace] with the row a*u, for the coordinates beginning with the one at from, a multiple of 64. q is
-// room for as many.
-func (u *direction) replace(row, v, abar, q []float32, from int, a, byB, byM float32) {
-	if u.point == nil {
-		vec.SignReplace(row, v, abar, a, u.signs[from/64:], byB, byM)
-		return
-	}
-	q = q[:len(row)]
-	u.scale(q, from, a)
-	vec.Replace(row, v, abar, q, byB, byM)
 }
 
 // scale sets y = a*u for len(y) coordinates of u beginning with the one at from, a multiple of 64.

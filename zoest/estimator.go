@@ -178,7 +178,8 @@ func (e *Estimator) Fill(round int, x []float32, mu float64) {
 // one query, b in all. The stage before must be complete: the answers of a half-done step are in the table already. phi
 // has length d and is read until the stage is complete; then [Estimator.Estimate] holds v.
 func (e *Estimator) Step(phi []float32) {
-	e.begin(phi, false, e.batch.draw(e.batches.At(e.round, e.step, 0)))
+	s := e.batches.At(e.round, e.step, 0)
+	e.begin(phi, false, e.batch.draw(&s))
 	if e.stale >= e.renew {
 		e.table.mean(e.abar, e.cfg.Samples)
 		e.stale = 0
@@ -267,13 +268,17 @@ func (e *Estimator) apply() {
 		abar, v := e.abar[from:to], e.v[from:to]
 		for i, a := range e.held {
 			u := &e.dirs[i]
-			if !e.filling {
-				u.replace(e.table.at(a.h)[from:to], v, abar, e.q, from, a.coefficient, byB, byM)
-				continue
-			}
-			u.add(abar, from, a.coefficient)
-			if e.table.seeds == nil {
-				u.scale(e.table.place(a.h)[from:to], from, a.coefficient)
+			switch {
+			case e.filling:
+				u.add(abar, from, a.coefficient)
+				if e.table.seeds == nil {
+					u.scale(e.table.at(a.h)[from:to], from, a.coefficient)
+				}
+			case u.point == nil:
+				vec.SignReplace(e.table.at(a.h)[from:to], v, abar, a.coefficient, u.signs[from/64:], byB, byM)
+			default:
+				u.scale(e.q[:to-from], from, a.coefficient)
+				vec.Replace(e.table.at(a.h)[from:to], v, abar, e.q, byB, byM)
 			}
 		}
 	}
@@ -325,23 +330,20 @@ func newTable(cfg Config, address func(h int, stage uint32) rng.Stream) table {
 	return t
 }
 
-// place returns room for a new row h, in a dense table the row itself. It is valid until the next call.
-func (t *table) place(h int) []float32 {
+// at returns row h, in a seeded table a copy that is valid until the next call.
+func (t *table) at(h int) []float32 {
 	if t.seeds != nil {
-		return t.row
+		return t.again(h)
 	}
-	return t.flat[h*t.d : (h+1)*t.d : (h+1)*t.d]
+	return t.flat[h*t.d : (h+1)*t.d]
 }
 
-// at returns row h: a view that is valid until the next call.
-func (t *table) at(h int) []float32 {
-	row := t.place(h)
-	if t.seeds != nil {
-		s := t.seeds[h]
-		t.dir.draw(t.address(h, s.stage))
-		t.dir.scale(row, 0, s.coefficient)
-	}
-	return row
+// again computes a row of a seeded table.
+func (t *table) again(h int) []float32 {
+	s := t.seeds[h]
+	t.dir.draw(t.address(h, s.stage))
+	t.dir.scale(t.row, 0, s.coefficient)
+	return t.row
 }
 
 // mean stores the mean of all rows, summed from first to last.
@@ -379,7 +381,7 @@ func (b *batch) all() []int {
 
 // draw returns the batch at the start of a stream, in the order drawn. A batch of everything is in ascending order and
 // draws nothing. The slice is valid until the next draw.
-func (b *batch) draw(s rng.Stream) []int {
+func (b *batch) draw(s *rng.Stream) []int {
 	if b.all(); len(b.swaps) == len(b.items) {
 		return b.items
 	}

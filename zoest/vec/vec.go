@@ -42,10 +42,9 @@ func Step(phi []float32, eta float32, v []float32, c float32, p []float32) {
 // The four slices must not overlap; it panics if they do.
 func Replace(a, v, abar, q []float32, byB, byM float32) {
 	v, abar, q = v[:len(a):len(v)], abar[:len(a):len(abar)], q[:len(a):len(q)]
-	if overlap(a, q) || overlap(v, q) || overlap(abar, q) {
+	if overlap(a, v) || overlap(a, abar) || overlap(v, abar) || overlap(a, q) || overlap(v, q) || overlap(abar, q) {
 		panic(overlaps)
 	}
-	disjoint(a, v, abar)
 	replace(a, v, abar, q, byB, byM)
 }
 
@@ -76,7 +75,9 @@ func SignScale(y []float32, a float32, signs []uint64) {
 // do.
 func SignReplace(a, v, abar []float32, c float32, signs []uint64, byB, byM float32) {
 	v, abar = v[:len(a):len(v)], abar[:len(a):len(abar)]
-	disjoint(a, v, abar)
+	if overlap(a, v) || overlap(a, abar) || overlap(v, abar) {
+		panic(overlaps)
+	}
 	signReplace(a, v, abar, c, signs[:SignWords(len(a)):len(signs)], byB, byM)
 }
 
@@ -89,13 +90,6 @@ func inPlace(dst, src []float32) {
 }
 
 const overlaps = "vec: slices overlap that must not"
-
-// disjoint panics if any two of three slices of the same length share an element.
-func disjoint(a, b, c []float32) {
-	if overlap(a, b) || overlap(a, c) || overlap(b, c) {
-		panic(overlaps)
-	}
-}
 
 // overlap reports whether two slices of the same length share memory. Distances are modulo the size of the address
 // space.
