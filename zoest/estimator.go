@@ -213,17 +213,17 @@ func (e *Estimator) Next() []Query {
 func (e *Estimator) draw() {
 	todo := e.todo[e.count:min(e.count+len(e.dirs), len(e.todo))]
 	e.drawn = len(todo)
-	words := len(e.signs) / len(e.dirs) * len(todo)
-	switch {
-	case e.signs == nil:
+	if e.signs == nil {
 		for i, h := range todo {
 			e.dirs[i].draw(e.address(h, e.stage()))
 		}
-	case e.filling:
-		e.fills.Fill(e.signs[:words], e.round, 0, todo)
-	default:
-		e.steps.Fill(e.signs[:words], e.round, e.step, todo)
+		return
 	}
+	family := e.steps
+	if e.filling {
+		family = e.fills
+	}
+	family.Fill(e.signs[:len(e.signs)/len(e.dirs)*len(todo)], e.round, e.step, todo)
 }
 
 // Answer takes the losses of all the queries that [Estimator.Next] returned, in their order. If one of them is not

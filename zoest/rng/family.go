@@ -18,8 +18,7 @@ func (f Family) At(round, step, component uint32) Stream {
 }
 
 // Fill cuts dst into a row for each component and fills it with the first words, as Uint64 gives them, of the
-// component's stream. Every row has len(dst)/len(components) words, which must be a whole number; rows of an even
-// number are fastest.
+// component's stream. Every row has len(dst)/len(components) words, which must be a whole number and even.
 func (f Family) Fill(dst []uint64, round, step uint32, components []int) {
 	if len(dst) == 2*len(components) {
 		rows(dst, components, 0, step, round, f.key[0], f.key[1])
@@ -27,12 +26,7 @@ func (f Family) Fill(dst []uint64, round, step uint32, components []int) {
 	}
 	for i, c := range components {
 		n := len(dst) / (len(components) - i)
-		if n%2 == 0 {
-			run(dst[:n], 0, uint32(c), step, round, f.key[0], f.key[1])
-		} else {
-			s := f.At(round, step, uint32(c))
-			s.Fill(dst[:n])
-		}
+		run(dst[:n], 0, uint32(c), step, round, f.key[0], f.key[1])
 		dst = dst[n:]
 	}
 }

@@ -55,7 +55,6 @@ func runGo(dst []uint64, c0, c1, c2, c3, k0, k1 uint32) {
 // has two words a component.
 func rowsGo(dst []uint64, components []int, c0, c2, c3, k0, k1 uint32) {
 	for i, c := range components {
-		w0, w1, w2, w3 := philox(c0, uint32(c), c2, c3, k0, k1)
-		dst[2*i], dst[2*i+1] = pair(w0, w1), pair(w2, w3)
+		runGo(dst[2*i:2*i+2], c0, uint32(c), c2, c3, k0, k1)
 	}
 }
