@@ -2,8 +2,8 @@
 
 #include "textflag.h"
 
-// func ID(leaf, sub uint32) (a, b, c, d uint32)
-TEXT ·ID(SB), NOSPLIT, $0-24
+// func cpuid(leaf, sub uint32) (a, b, c, d uint32)
+TEXT ·cpuid(SB), NOSPLIT, $0-24
 	MOVL leaf+0(FP), AX
 	MOVL sub+4(FP), CX
 	CPUID
@@ -13,8 +13,8 @@ TEXT ·ID(SB), NOSPLIT, $0-24
 	MOVL DX, d+20(FP)
 	RET
 
-// func XGetBV(index uint32) uint32
-TEXT ·XGetBV(SB), NOSPLIT, $0-12
+// func xgetbv(index uint32) uint32
+TEXT ·xgetbv(SB), NOSPLIT, $0-12
 	MOVL index+0(FP), CX
 	XGETBV
 	MOVL AX, ret+8(FP)
