@@ -15,8 +15,9 @@ const module = "github.com/spade-dfl/spade-edge"
 // mayImport is the house's one direction: what each package may import of this module. Outside the standard library, a
 // package may import what mayUse lists.
 var mayImport = map[string][]string{
-	"zoest/vec":                   {},
-	"zoest/rng":                   {"zoest/vec"},
+	"zoest/internal/cpu":          {},
+	"zoest/vec":                   {"zoest/internal/cpu"},
+	"zoest/rng":                   {"zoest/internal/cpu", "zoest/vec"},
 	"zoest":                       {"zoest/vec", "zoest/rng"},
 	"dpmech":                      {},
 	"transport":                   {},

@@ -10,8 +10,8 @@
 //   - Nothing calls math.Exp, math.Log or a fused operation. [Exp] and [Log] are built from +, -, * and / alone.
 //
 // The kernels exist in Go, which is their definition, and in assembly: for amd64 with AVX-512F or AVX2, chosen when the
-// program starts, and for arm64 with NEON. Every variant gives the same bits, except that a NaN may be another NaN. The
-// build tag purego leaves the assembly out.
+// program starts (always AVX2 for [Axpy] and [Dot] of 2^23 elements and more), and for arm64 with NEON. Every variant
+// gives the same bits, except that a NaN may be another NaN. The build tag purego leaves the assembly out.
 //
 // The destination comes first. A source that is longer than the destination is used up to the destination's length. A
 // shorter one is a bug in the caller and panics like any index out of range, before anything is written. Except where a
