@@ -52,10 +52,7 @@ func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float6
 		small := make([][]float64, len(basis))
 		for i, b := range basis {
 			small[i] = make([]float64, len(basis))
-			for j := range i + 1 {
-				small[i][j] = dot(b, images[j])
-				small[j][i] = small[i][j]
-			}
+			dots(small[i], b, images[:i+1])
 		}
 		eigenvalues, mix := jacobi(small)
 		start = combine(basis, mix[:min(block, len(mix))])
@@ -74,13 +71,22 @@ func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float6
 // extend appends to an orthonormal basis what the vectors add to it, scaled to unit length. Projecting twice makes it
 // orthogonal to rounding.
 func extend(basis, vectors [][]float64) [][]float64 {
-	for _, v := range vectors {
-		v = slices.Clone(v)
-		before := norm(v)
-		for range 2 {
-			for _, b := range basis {
-				addMultiple(v, -dot(v, b), b)
-			}
+	rest := make([][]float64, len(vectors))
+	for l, v := range vectors {
+		rest[l] = slices.Clone(v)
+	}
+	along := make([]float64, len(vectors))
+	for _, b := range basis {
+		dots(along, b, rest)
+		for l, v := range rest {
+			addMultiple(v, -along[l], b)
+		}
+	}
+	old := len(basis)
+	for l, v := range rest {
+		before := norm(vectors[l])
+		for _, b := range slices.Concat(basis[old:], basis) {
+			addMultiple(v, -dot(v, b), b)
 		}
 		if after := norm(v); after > float64(1e-10*before) {
 			for j := range v {
@@ -104,8 +110,9 @@ func combine(vectors, mix [][]float64) [][]float64 {
 	return out
 }
 
-// jacobi diagonalises a symmetric matrix, which it overwrites, by cyclic rotations (Jacobi 1846; Golub and Van Loan,
-// "Matrix Computations", chapter 8). It returns the eigenvalues, largest first, and the eigenvectors as rows.
+// jacobi diagonalises a symmetric matrix, of which it overwrites the lower triangle and uses no more, by cyclic
+// rotations (Jacobi 1846; Golub and Van Loan, "Matrix Computations", chapter 8). It returns the eigenvalues, largest
+// first, and the eigenvectors as rows.
 func jacobi(a [][]float64) (values []float64, vectors [][]float64) {
 	n := len(a)
 	v := make([][]float64, n)
@@ -113,7 +120,7 @@ func jacobi(a [][]float64) (values []float64, vectors [][]float64) {
 	for i := range v {
 		v[i] = make([]float64, n)
 		v[i][i] = 1
-		for _, x := range a[i] {
+		for _, x := range a[i][:i+1] {
 			size = max(size, math.Abs(x))
 		}
 	}
@@ -121,27 +128,29 @@ func jacobi(a [][]float64) (values []float64, vectors [][]float64) {
 		rotated = false
 		for p := range n {
 			for q := p + 1; q < n; q++ {
-				if math.Abs(a[p][q]) <= float64(1e-17*size) {
+				pp, qp, qq := a[p][p], a[q][p], a[q][q]
+				if math.Abs(qp) <= float64(1e-17*size) {
 					continue
 				}
 				rotated = true
-				theta := (a[q][q] - a[p][p]) / float64(2*a[p][q])
+				theta := (qq - pp) / float64(2*qp)
 				t := 1 / (math.Abs(theta) + math.Sqrt(float64(theta*theta)+1))
 				if theta < 0 {
 					t = -t
 				}
 				c := 1 / math.Sqrt(float64(t*t)+1)
 				s := float64(t * c)
-				// Rows p and q, then columns p and q, of which the symmetry gives all but the four crossings.
-				rotate(a[p], a[q], c, s)
-				for i, row := range a {
-					if i == p || i == q {
-						row[p], row[q] = float64(c*row[p])-float64(s*row[q]), float64(s*row[p])+float64(c*row[q])
-					} else {
-						row[p], row[q] = a[p][i], a[q][i]
-					}
+				// Rows p and q, then columns p and q; the symmetry makes one turn of two entries that are not crossings.
+				rotate(a[p][:p], a[q][:p], c, s)
+				for i := p + 1; i < q; i++ {
+					rotate(a[i][p:p+1], a[q][i:i+1], c, s)
 				}
-				a[p][q], a[q][p] = 0, 0
+				for _, row := range a[q+1:] {
+					rotate(row[p:p+1], row[q:q+1], c, s)
+				}
+				a[p][p] = float64(c*(float64(c*pp)-float64(s*qp))) - float64(s*(float64(c*qp)-float64(s*qq)))
+				a[q][q] = float64(s*(float64(s*pp)+float64(c*qp))) + float64(c*(float64(s*qp)+float64(c*qq)))
+				a[q][p] = 0
 				rotate(v[p], v[q], c, s)
 			}
 		}
@@ -169,6 +178,24 @@ func rotate(x, y []float64, c, s float64) {
 }
 
 func norm(x []float64) float64 { return math.Sqrt(dot(x, x)) }
+
+// dots stores the scalar products of x with several vectors, each with the order of dot, four side by side.
+func dots(products, x []float64, vectors [][]float64) {
+	for ; len(vectors) >= 4; products, vectors = products[4:], vectors[4:] {
+		a, b, c, d := vectors[0][:len(x)], vectors[1][:len(x)], vectors[2][:len(x)], vectors[3][:len(x)]
+		var sa, sb, sc, sd float64
+		for i, xi := range x {
+			sa += float64(xi * a[i])
+			sb += float64(xi * b[i])
+			sc += float64(xi * c[i])
+			sd += float64(xi * d[i])
+		}
+		products[0], products[1], products[2], products[3] = sa, sb, sc, sd
+	}
+	for l, v := range vectors {
+		products[l] = dot(x, v)
+	}
+}
 
 func dot(x, y []float64) float64 {
 	y = y[:len(x)]
