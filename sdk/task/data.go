@@ -109,7 +109,7 @@ type table struct {
 	dim      int
 	features []string
 	columns  []Column                   // where the features come from; nil for pixels
-	fill     func(row []float32, i int) // stores row i in a row of zeros
+	fill     func(row []float32, i int) // stores row i in a row of zeros; safe for concurrent use
 }
 
 // data returns the rows whose label is one of the classes.
@@ -124,9 +124,11 @@ func (t *table) data(classes []string) *Data {
 		}
 	}
 	d.X = make([]float32, len(rows)*t.dim)
-	for k, i := range rows {
-		t.fill(d.Row(k), i)
-	}
+	share(len(rows), func(from, to int) {
+		for k := from; k < to; k++ {
+			t.fill(d.Row(k), rows[k])
+		}
+	})
 	return d
 }
 
