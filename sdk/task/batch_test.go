@@ -16,7 +16,8 @@ var _ zoest.BatchOracle = (*Model)(nil)
 func TestLosses(t *testing.T) {
 	ctx := context.Background()
 	for i, c := range []struct{ dim, classes, hidden int }{
-		{1, 2, 0}, {10, 2, 0}, {65, 2, 0}, {784, 2, 0}, {9, 3, 0}, {64, 10, 0}, {5, 2, 3}, {33, 2, 16}, {12, 4, 7}, {3, 2, MaxHidden},
+		{1, 2, 0}, {10, 2, 0}, {65, 2, 0}, {784, 2, 0}, {9, 3, 0}, {64, 10, 0},
+		{5, 2, 3}, {33, 2, 16}, {12, 4, 7}, {3, 2, MaxHidden},
 	} {
 		data := random(40, c.dim, c.classes, uint64(i))
 		for _, d := range []*Data{data, data.WithBias()} {
@@ -64,7 +65,8 @@ func TestLossesThatCannotBe(t *testing.T) {
 	for _, m := range []*Model{NewSoftmax(d), ModelSpec{PerceptronModel, 2}.New(d)} {
 		x := parameters(m.Dim(), 1, 1)
 		want, _ := m.Loss(ctx, x, 4)
-		queries, losses := []zoest.Query{{x, -1}, {x, 4}, {x[1:], 0}, {x, 5}, {nil, 0}}, make([]float64, 5)
+		queries := []zoest.Query{{Point: x, Sample: -1}, {Point: x, Sample: 4}, {Point: x[1:]}, {Point: x, Sample: 5}, {}}
+		losses := make([]float64, len(queries))
 		if err := m.Losses(ctx, queries, losses); err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +77,7 @@ func TestLossesThatCannotBe(t *testing.T) {
 		}
 	}
 	m, losses := ModelSpec{Name: "other"}.New(d), []float64{0}
-	if err := m.Losses(ctx, []zoest.Query{{nil, 0}}, losses); err == nil || !math.IsNaN(losses[0]) {
+	if err := m.Losses(ctx, []zoest.Query{{}}, losses); err == nil || !math.IsNaN(losses[0]) {
 		t.Errorf("a model without a loss: %v, %v", losses, err)
 	}
 }

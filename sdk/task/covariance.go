@@ -5,18 +5,20 @@ import (
 	"slices"
 	"sort"
 	"sync"
+
+	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
 const (
-	lanes = 6  // sums that every processor has registers for, beside their factors
-	tile  = 64 // rows that stay in the nearest cache from one group of vectors to the next
+	lanes = vec.GatherLanes
+	tile  = 2048 // rows that stay in a near cache while all columns, or groups of vectors, have their turn
 )
 
-// block is a number of each of six vectors.
-type block [lanes]float64
+// block is a number of each vector of a group.
+type block = [lanes]float64
 
-// blocks turns vectors into groups of six: entry j of a group has entry j of its vectors. The last group may lack some,
-// which read as zeros.
+// blocks turns vectors into groups: entry j of a group has entry j of its vectors. The last group may lack some, which
+// read as zeros.
 func blocks(vectors [][]float64) [][]block {
 	groups := make([][]block, (len(vectors)+lanes-1)/lanes)
 	for l, v := range vectors {
@@ -31,42 +33,21 @@ func blocks(vectors [][]float64) [][]block {
 }
 
 // sparse is the numbers of a row or column that are not zero.
-type sparse []number
-
-type number struct {
-	at uint32
-	x  float32
-}
+type sparse []vec.Entry
 
 // appendRow appends the numbers of a row that are not zero.
 func (s sparse) appendRow(row []float32) sparse {
 	for j, x := range row {
 		if x != 0 {
-			s = append(s, number{uint32(j), x})
+			s = append(s, vec.Entry{At: uint32(j), X: x})
 		}
 	}
 	return s
 }
 
-// between returns the numbers in [from, to).
-func (s sparse) between(from, to int) sparse {
-	place := func(at int) int { return sort.Search(len(s), func(k int) bool { return int(s[k].at) >= at }) }
-	return s[place(from):place(to)]
-}
-
-// times adds to z the products of s with six vectors, one number of s after the other.
-func (s sparse) times(vectors []block, z block) block {
-	z0, z1, z2, z3, z4, z5 := z[0], z[1], z[2], z[3], z[4], z[5]
-	for _, n := range s {
-		x, v := float64(n.x), &vectors[n.at]
-		z0 += float64(x * v[0])
-		z1 += float64(x * v[1])
-		z2 += float64(x * v[2])
-		z3 += float64(x * v[3])
-		z4 += float64(x * v[4])
-		z5 += float64(x * v[5])
-	}
-	return block{z0, z1, z2, z3, z4, z5}
+// before returns the numbers whose place is below one.
+func (s sparse) before(place int) sparse {
+	return s[:sort.Search(len(s), func(k int) bool { return int(s[k].At) >= place })]
 }
 
 // projector computes scalar products of rows, less their mean, with a few vectors.
@@ -90,6 +71,7 @@ func newProjector(mean []float64, vectors [][]float64) projector {
 type covariance struct {
 	mean          []float64
 	rows, columns []sparse
+	z             [][]block // room for the rows' products with groups of vectors
 }
 
 func newCovariance(d *Data, mean []float64) *covariance {
@@ -104,16 +86,16 @@ func newCovariance(d *Data, mean []float64) *covariance {
 	share(d.Dim, func(from, to int) {
 		count := make([]int, to-from)
 		for _, row := range c.rows {
-			for _, n := range row.between(from, to) {
-				count[int(n.at)-from]++
+			for _, n := range row.before(to)[len(row.before(from)):] {
+				count[int(n.At)-from]++
 			}
 		}
 		for j, n := range count {
 			c.columns[from+j] = make(sparse, 0, n)
 		}
 		for i, row := range c.rows {
-			for _, n := range row.between(from, to) {
-				c.columns[n.at] = append(c.columns[n.at], number{uint32(i), n.x})
+			for _, n := range row.before(to)[len(row.before(from)):] {
+				c.columns[n.At] = append(c.columns[n.At], vec.Entry{At: uint32(i), X: n.X})
 			}
 		}
 	})
@@ -127,15 +109,16 @@ func (c *covariance) product(vectors [][]float64) [][]float64 {
 	for l := range products {
 		products[l] = make([]float64, len(c.mean))
 	}
-	z := make([][]block, len(p.vectors))
-	for g := range z {
-		z[g] = make([]block, len(c.rows))
+	for len(c.z) < len(p.vectors) {
+		c.z = append(c.z, make([]block, len(c.rows)))
 	}
+	z := c.z[:len(p.vectors)]
 	share(len(c.rows), func(from, to int) {
 		for ; from < to; from += tile {
 			for g, vectors := range p.vectors {
 				for i := from; i < min(from+tile, to); i++ {
-					z[g][i] = c.rows[i].times(vectors, p.start[g])
+					z[g][i] = p.start[g]
+					vec.Gather(&z[g][i], c.rows[i], vectors)
 				}
 			}
 		}
@@ -149,12 +132,21 @@ func (c *covariance) product(vectors [][]float64) [][]float64 {
 		}
 	}
 	share(len(c.mean), func(from, to int) {
-		for j := from; j < to; j++ {
-			for g := range z {
-				out := c.columns[j].times(z[g], block{})
-				for l, product := range products[g*lanes : min((g+1)*lanes, len(products))] {
-					product[j] = (out[l] - float64(c.mean[j]*sum[g][l])) / float64(len(c.rows))
+		rest, out := slices.Clone(c.columns[from:to]), make([]block, (to-from)*len(z))
+		for end := 0; end < len(c.rows); {
+			end += tile
+			for j, column := range rest {
+				near := column.before(end)
+				rest[j] = column[len(near):]
+				for g := range z {
+					vec.Gather(&out[j*len(z)+g], near, z[g])
 				}
+			}
+		}
+		for l, product := range products {
+			for j := from; j < to; j++ {
+				x := out[(j-from)*len(z)+l/lanes][l%lanes]
+				product[j] = (x - float64(c.mean[j]*sum[l/lanes][l%lanes])) / float64(len(c.rows))
 			}
 		}
 	})

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
 // Standardizer brings columns to mean 0 and variance 1.
@@ -73,7 +75,8 @@ type PCA struct {
 // FitPCA finds the first n components of a training set. n must be between 1 and the number of columns.
 //
 // Scale gives the projected training rows a mean squared norm of n, and keeps the relative size of the components. It
-// fails if the training set does not vary. Components beyond the directions in which it does are arbitrary.
+// fails if the training set does not vary. Components beyond the directions in which it does are arbitrary. The work
+// takes 16 bytes for each number of the training set that is not zero.
 func FitPCA(train *Data, n int) (*PCA, error) {
 	if err := train.check(); err != nil {
 		return nil, err
@@ -108,7 +111,8 @@ func (p *PCA) Apply(d *Data) (*Data, error) {
 		for i := from; i < to; i++ {
 			row = row[:0].appendRow(d.Row(i))
 			for g, vectors := range pr.vectors {
-				z := row.times(vectors, pr.start[g])
+				z := pr.start[g]
+				vec.Gather(&z, row, vectors)
 				for k := range out.Row(i)[g*lanes : min((g+1)*lanes, out.Dim)] {
 					out.Row(i)[g*lanes+k] = float32(p.Scale * z[k])
 				}
