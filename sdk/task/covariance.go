@@ -2,7 +2,6 @@ package task
 
 import (
 	"runtime"
-	"slices"
 	"sort"
 	"sync"
 
@@ -11,7 +10,7 @@ import (
 
 const (
 	lanes = vec.GatherLanes
-	tile  = 2048 // rows that stay in a near cache while all columns, or groups of vectors, have their turn
+	tile  = 2048 // rows whose products stay in a near cache while all columns have their turn
 )
 
 // block is a number of each vector of a group.
@@ -45,11 +44,6 @@ func (s sparse) appendRow(row []float32) sparse {
 	return s
 }
 
-// before returns the numbers whose place is below one.
-func (s sparse) before(place int) sparse {
-	return s[:sort.Search(len(s), func(k int) bool { return int(s[k].At) >= place })]
-}
-
 // projector computes scalar products of rows, less their mean, with a few vectors.
 type projector struct {
 	vectors [][]block
@@ -80,22 +74,24 @@ func newCovariance(d *Data, mean []float64) *covariance {
 		var row sparse
 		for i := from; i < to; i++ {
 			row = row[:0].appendRow(d.Row(i))
-			c.rows[i] = slices.Clone(row)
+			c.rows[i] = append(sparse(nil), row...)
 		}
 	})
 	share(d.Dim, func(from, to int) {
-		count := make([]int, to-from)
+		count := make([]int, d.Dim)
 		for _, row := range c.rows {
-			for _, n := range row.before(to)[len(row.before(from)):] {
-				count[int(n.At)-from]++
+			for _, n := range row {
+				count[n.At]++
 			}
 		}
-		for j, n := range count {
-			c.columns[from+j] = make(sparse, 0, n)
+		for j := from; j < to; j++ {
+			c.columns[j] = make(sparse, 0, count[j])
 		}
 		for i, row := range c.rows {
-			for _, n := range row.before(to)[len(row.before(from)):] {
-				c.columns[n.At] = append(c.columns[n.At], vec.Entry{At: uint32(i), X: n.X})
+			for _, n := range row {
+				if j := int(n.At); from <= j && j < to {
+					c.columns[j] = append(c.columns[j], vec.Entry{At: uint32(i), X: n.X})
+				}
 			}
 		}
 	})
@@ -104,8 +100,7 @@ func newCovariance(d *Data, mean []float64) *covariance {
 
 // product returns the products of the matrix with vectors.
 func (c *covariance) product(vectors [][]float64) [][]float64 {
-	p := newProjector(c.mean, vectors)
-	products := make([][]float64, len(vectors))
+	p, products := newProjector(c.mean, vectors), make([][]float64, len(vectors))
 	for l := range products {
 		products[l] = make([]float64, len(c.mean))
 	}
@@ -114,12 +109,10 @@ func (c *covariance) product(vectors [][]float64) [][]float64 {
 	}
 	z := c.z[:len(p.vectors)]
 	share(len(c.rows), func(from, to int) {
-		for ; from < to; from += tile {
+		for i := from; i < to; i++ {
 			for g, vectors := range p.vectors {
-				for i := from; i < min(from+tile, to); i++ {
-					z[g][i] = p.start[g]
-					vec.Gather(&z[g][i], c.rows[i], vectors)
-				}
+				z[g][i] = p.start[g]
+				vec.Gather(&z[g][i], c.rows[i], vectors)
 			}
 		}
 	})
@@ -132,11 +125,11 @@ func (c *covariance) product(vectors [][]float64) [][]float64 {
 		}
 	}
 	share(len(c.mean), func(from, to int) {
-		rest, out := slices.Clone(c.columns[from:to]), make([]block, (to-from)*len(z))
+		rest, out := append([]sparse(nil), c.columns[from:to]...), make([]block, (to-from)*len(z))
 		for end := 0; end < len(c.rows); {
 			end += tile
 			for j, column := range rest {
-				near := column.before(end)
+				near := column[:sort.Search(len(column), func(k int) bool { return int(column[k].At) >= end })]
 				rest[j] = column[len(near):]
 				for g := range z {
 					vec.Gather(&out[j*len(z)+g], near, z[g])

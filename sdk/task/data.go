@@ -51,11 +51,9 @@ func (d *Data) WithBias() *Data {
 // mapped returns a copy with rows of dim numbers: f stores what it makes of a row in a row of zeros.
 func (d *Data) mapped(dim int, f func(to, from []float32)) *Data {
 	out := d.blank(dim)
-	share(d.Len(), func(from, to int) {
-		for i := from; i < to; i++ {
-			f(out.Row(i), d.Row(i))
-		}
-	})
+	for i := range d.Y {
+		f(out.Row(i), d.Row(i))
+	}
 	return out
 }
 

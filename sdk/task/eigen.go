@@ -52,7 +52,9 @@ func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float6
 		small := make([][]float64, len(basis))
 		for i, b := range basis {
 			small[i] = make([]float64, len(basis))
-			dots(small[i], b, images[:i+1])
+			for j := range i + 1 { // of a symmetric matrix
+				small[i][j] = dot(b, images[j])
+			}
 		}
 		eigenvalues, mix := jacobi(small)
 		start = combine(basis, mix[:min(block, len(mix))])
@@ -71,22 +73,13 @@ func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float6
 // extend appends to an orthonormal basis what the vectors add to it, scaled to unit length. Projecting twice makes it
 // orthogonal to rounding.
 func extend(basis, vectors [][]float64) [][]float64 {
-	rest := make([][]float64, len(vectors))
-	for l, v := range vectors {
-		rest[l] = slices.Clone(v)
-	}
-	along := make([]float64, len(vectors))
-	for _, b := range basis {
-		dots(along, b, rest)
-		for l, v := range rest {
-			addMultiple(v, -along[l], b)
-		}
-	}
-	old := len(basis)
-	for l, v := range rest {
-		before := norm(vectors[l])
-		for _, b := range slices.Concat(basis[old:], basis) {
-			addMultiple(v, -dot(v, b), b)
+	for _, v := range vectors {
+		v = slices.Clone(v)
+		before := norm(v)
+		for range 2 {
+			for _, b := range basis {
+				addMultiple(v, -dot(v, b), b)
+			}
 		}
 		if after := norm(v); after > float64(1e-10*before) {
 			for j := range v {
@@ -142,11 +135,11 @@ func jacobi(a [][]float64) (values []float64, vectors [][]float64) {
 				s := float64(t * c)
 				// Rows p and q, then columns p and q; the symmetry makes one turn of two entries that are not crossings.
 				rotate(a[p][:p], a[q][:p], c, s)
-				for i := p + 1; i < q; i++ {
-					rotate(a[i][p:p+1], a[q][i:i+1], c, s)
-				}
-				for _, row := range a[q+1:] {
-					rotate(row[p:p+1], row[q:q+1], c, s)
+				for i := p + 1; i < n; i++ {
+					x, y := &a[i][p], &a[max(i, q)][min(i, q)]
+					if i != q {
+						*x, *y = float64(c**x)-float64(s**y), float64(s**x)+float64(c**y)
+					}
 				}
 				a[p][p] = float64(c*(float64(c*pp)-float64(s*qp))) - float64(s*(float64(c*qp)-float64(s*qq)))
 				a[q][q] = float64(s*(float64(s*pp)+float64(c*qp))) + float64(c*(float64(s*qp)+float64(c*qq)))
@@ -178,24 +171,6 @@ func rotate(x, y []float64, c, s float64) {
 }
 
 func norm(x []float64) float64 { return math.Sqrt(dot(x, x)) }
-
-// dots stores the scalar products of x with several vectors, each with the order of dot, four side by side.
-func dots(products, x []float64, vectors [][]float64) {
-	for ; len(vectors) >= 4; products, vectors = products[4:], vectors[4:] {
-		a, b, c, d := vectors[0][:len(x)], vectors[1][:len(x)], vectors[2][:len(x)], vectors[3][:len(x)]
-		var sa, sb, sc, sd float64
-		for i, xi := range x {
-			sa += float64(xi * a[i])
-			sb += float64(xi * b[i])
-			sc += float64(xi * c[i])
-			sd += float64(xi * d[i])
-		}
-		products[0], products[1], products[2], products[3] = sa, sb, sc, sd
-	}
-	for l, v := range vectors {
-		products[l] = dot(x, v)
-	}
-}
 
 func dot(x, y []float64) float64 {
 	y = y[:len(x)]

@@ -139,18 +139,18 @@ func (m *Model) Loss(_ context.Context, x []float32, sample int) (float64, error
 // Losses stores the losses of queries, with the bits of Loss, in less time; see [zoest.BatchOracle]. A query for which
 // Loss would fail gets NaN.
 func (m *Model) Losses(_ context.Context, queries []zoest.Query, losses []float64) error {
-	two := m.head.classes == 2
+	logistic := m.head.classes == 2 && m.spec.Hidden == 0
 	for i, q := range queries {
 		switch {
 		case m.check(q.Point) != nil || q.Sample < 0 || q.Sample >= m.Len():
 			losses[i] = math.NaN()
-		case two && m.spec.Hidden == 0:
+		case logistic:
 			losses[i] = m.head.wrong(q.Point, m.data.Row(q.Sample), m.data.Y[q.Sample])
 		default:
 			losses[i] = m.loss(q.Point, q.Sample)
 		}
 	}
-	if two && m.spec.Hidden == 0 { // none of these waits for another
+	if logistic { // none of these waits for another
 		for i, z := range losses {
 			losses[i] = sigmoidSquare(z)
 		}
