@@ -34,9 +34,11 @@ func TestGather(t *testing.T) {
 					want[l] += float64(float64(e.X) * x)
 				}
 			}
+			inGo := z[1]
+			vec.GatherGo(&inGo, entries, rows)
 			vec.Gather(&z[1], entries, rows)
 			for l, x := range z[1] {
-				if !same64(x, want[l]) {
+				if !same64(x, want[l]) || !same64(inGo[l], want[l]) {
 					t.Fatalf("%s, %d entries: sum %d is %v, want %v", variant.Name, n, l, x, want[l])
 				}
 			}
