@@ -83,6 +83,7 @@ func TestRunWithScorer(t *testing.T) {
 
 // A hangup while a node is not up yet, here because its program takes its time, is answered when it is.
 func TestHangupWhileStarting(t *testing.T) {
+	t.Parallel()
 	tr := newTrial(t, "ab", nil)
 	started := filepath.Join(t.TempDir(), "started")
 	p := start(t, "run", tr.talker(t, ": >'"+started+"'; sleep 0.3; "+hello6+"cat >&2", ""))
