@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"sdk/signed":                  {"dpmech"},
 	"sdk/state":                   {"sdk/signed", "sdk/wire", "dpmech"},
 	"sdk/graph":                   {"zoest/vec", "zoest/rng"},
-	"sdk/task":                    {"zoest/vec", "zoest/rng"},
+	"sdk/task":                    {"zoest", "zoest/vec", "zoest/rng"},
 	"sdk/scorer":                  {"zoest", "sdk/wire/cbor"},
 	"sdk": {"sdk/admm", "sdk/wire", "sdk/signed", "sdk/state", "sdk/recovery", "sdk/graph",
 		"zoest", "dpmech", "transport"},
