@@ -22,7 +22,7 @@ const (
 	maxRatio      = 1 << 12
 	maxExactNodes = 1024 // the inverse matrix of so many has 8 MiB
 	maxExactGone  = 2
-	exactWork     = 1.5e9
+	exactWork     = 1e6 // for each node, twice
 	treeWork      = 5e8
 	maxKept       = 64 // results
 )

@@ -11,6 +11,8 @@ const (
 	tie        = 1e-10 // a choice that may be so much worse is not looked at
 )
 
+const maxColumns = 16 // of a combination
+
 // network is the search for the largest resistance R = 1/conductance from a node i to ground without a set C of nodes.
 // M is the matrix I + w*L of all nodes, a its inverse; M' is that of the nodes that are left, a' its inverse, and so
 // R = a'(i,i).
@@ -24,18 +26,18 @@ const (
 // so rho is zero but for neighbors of C.
 type network struct {
 	*Graph
-	w     float64
-	gone  int         // nodes in C
-	a     [][]float64 // approximately
-	error float64     // of a: no number of M*a - I is larger
-	near  [][]float64 // near[i][v]: root of the sum of squares of the flows between v and its neighbors but i, from i
-	work  float64     // left
+	w             float64
+	gone          int         // nodes in C
+	a             [][]float64 // approximately
+	error         float64     // of a: no number of M*a - I is larger
+	near          [][]float64 // near[i][v]: root of the sum of squares of the flows between v and its neighbors but i, from i
+	scans, solves float64     // work left: for bounds, and for exact resistances
 
 	worst Conductance // so far; Least is still the resistance
 
 	// Memory.
-	c                    [maxExactGone + 1]int     // of the potentials: i, then C
-	factor               [maxExactGone + 1]float64 // of them, in the last combination
+	from                 []int     // columns of the last combination
+	factors              []float64 // of them
 	out, seen            []bool
 	edges                [][2]int32  // of M'
 	at                   []int       // neighbors of C that are left, and i
@@ -46,8 +48,8 @@ type network struct {
 // search returns the least conductance without any gone nodes.
 func (g *Graph) search(w float64, gone int) Conductance {
 	n := g.N()
-	s := &network{Graph: g, w: w, gone: gone, work: exactWork, out: make([]bool, n), seen: make([]bool, n)}
-	s.m = square(gone+1, n)
+	s := &network{Graph: g, w: w, gone: gone, scans: float64(exactWork * n), solves: float64(exactWork * n), out: make([]bool, n), seen: make([]bool, n)}
+	s.m = square(maxColumns, n)
 	vectors := square(5, n)
 	s.p, s.r, s.d, s.q, s.diagonal = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
 	s.invert()
@@ -66,7 +68,7 @@ func (g *Graph) search(w float64, gone int) Conductance {
 			}
 		}
 		todo[i] = 0
-		s.from(i, t)
+		s.node(i, t)
 	}
 	c := s.worst
 	c.Without = slices.Clone(c.Without)
@@ -160,13 +162,14 @@ func (s *network) flows() {
 }
 
 // choice is a C of up to two nodes, and a bound of R without them.
+
 type choice struct {
 	c     [maxExactGone]int // n stands for no node
 	bound float64
 }
 
-// from looks for the worst C for node i.
-func (s *network) from(i int, t *tree) {
+// node looks for the worst C for node i.
+func (s *network) node(i int, t *tree) {
 	most := choice{}
 	s.above(i, func(x choice) {
 		if x.bound > most.bound {
@@ -176,7 +179,7 @@ func (s *network) from(i int, t *tree) {
 	if most.bound == 0 {
 		return
 	}
-	if s.work < 0 {
+	if s.scans < 0 {
 		s.take(i, choice{most.c, min(most.bound, 1/t.bound(i, s.gone))}, false)
 		return
 	}
@@ -260,7 +263,7 @@ func (s *network) above(i int, do func(choice)) {
 			try(v, n)
 			continue
 		}
-		s.work -= float64(len(s.Neighbors(i)))
+		s.scans -= float64(len(s.Neighbors(i)))
 		for _, u := range s.Neighbors(i) {
 			if u < v || (u != v && flow[v] == 0) {
 				try(v, u)
@@ -269,7 +272,7 @@ func (s *network) above(i int, do func(choice)) {
 		if flow[v] != 0 || !s.matters(energy(0, alone[v]+mostAlone, near[v]+mostNear)) {
 			continue
 		}
-		s.work -= float64(v)
+		s.scans -= float64(v)
 		for u := range v {
 			if flow[u] == 0 && u != i {
 				try(v, u)
@@ -280,7 +283,7 @@ func (s *network) above(i int, do func(choice)) {
 
 // better returns the choice with the least bound of this and that of a combination of the potentials a_i and a_v, v in C.
 func (s *network) better(i int, x choice) choice {
-	if s.work < 0 {
+	if s.scans < 0 {
 		return x
 	}
 	if bound, _ := s.combine(i, s.set(x)); bound < x.bound {
@@ -294,7 +297,7 @@ func (s *network) settle(i int, x choice) {
 	if !s.matters(x.bound) {
 		return
 	}
-	if s.work < 0 {
+	if s.solves < 0 {
 		s.take(i, x, false)
 		return
 	}
@@ -305,41 +308,53 @@ func (s *network) settle(i int, x choice) {
 	s.take(i, choice{x.c, bound}, exact)
 }
 
-// combine bounds the resistance of node i without the nodes of gone by the combination of a_i and a_v, v in gone, with the
-// least square of rho on the neighbors of gone and i. It leaves its potentials in s.p, and reports whether the bound is
-// exact.
+// combine bounds the resistance of node i without the nodes of gone by a combination of columns of a with the least square
+// of rho: those of i and gone, or, if they are few, those of i and the neighbors of gone, and then rho is zero. It
+// remembers the combination, and reports whether the bound is exact.
 func (s *network) combine(i int, gone []int) (bound float64, exact bool) {
-	k := len(gone) + 1
-	from := append(append(s.c[:0], i), gone...)
 	s.at = append(s.at[:0], i)
+	s.seen[i] = true
 	for _, v := range gone {
 		s.out[v] = true
 	}
-	s.seen[i] = true
 	for _, v := range gone {
-		s.work -= float64(k * len(s.Neighbors(v)))
 		for _, u := range s.Neighbors(v) {
-			if s.out[u] {
-				continue
-			}
-			if !s.seen[u] {
+			if !s.seen[u] && !s.out[u] {
 				s.seen[u] = true
 				s.at = append(s.at, u)
 			}
-			for l, c := range from {
-				s.m[l][u] -= float64(s.w * (s.a[c][u] - s.a[c][v]))
-			}
 		}
 	}
-	s.m[0][i]++
+	if len(s.at) <= maxColumns {
+		s.from = append(s.from[:0], s.at...)
+	} else {
+		s.from = append(append(s.from[:0], i), gone...)
+	}
+	k := len(s.from)
+	s.scans -= float64(len(s.at) * k * (k + 3))
+	for l, c := range s.from { // M' at these nodes, from M without its links to gone
+		for _, v := range gone {
+			for _, u := range s.Neighbors(v) {
+				if !s.out[u] {
+					s.m[l][u] -= float64(s.w * (s.a[c][u] - s.a[c][v]))
+				}
+			}
+		}
+		if !s.out[c] {
+			s.m[l][c]++
+		}
+	}
 	// Normal equations; the right side, e_i, is in the last column.
-	var g [maxExactGone + 1][maxExactGone + 2]float64
+	var g [maxColumns][maxColumns + 1]float64
 	for l := range k {
-		for h := range k {
+		for h := range l + 1 {
 			for _, u := range s.at {
 				g[l][h] += float64(s.m[l][u] * s.m[h][u])
 			}
+			g[h][l] = g[l][h]
 		}
+	}
+	for l := range k {
 		g[l][k] = s.m[l][i]
 	}
 	for l := range k {
@@ -353,20 +368,22 @@ func (s *network) combine(i int, gone []int) (bound float64, exact bool) {
 			}
 		}
 	}
-	var factor [maxExactGone + 1]float64
 	var scale float64 // the potentials' sum, if rounding is left aside, is not larger
+	s.factors = s.factors[:0]
 	for l := range k {
+		factor := 0.0
 		if g[l][l] > 0 {
-			factor[l] = g[l][k] / g[l][l]
+			factor = g[l][k] / g[l][l]
 		}
-		scale += math.Abs(factor[l])
+		s.factors = append(s.factors, factor)
+		scale += math.Abs(factor)
 	}
 	var energy, size, rhos, square float64
 	for _, u := range s.at {
 		var p, rho float64
-		for l, c := range from {
-			p += float64(factor[l] * s.a[c][u])
-			rho += float64(factor[l] * s.m[l][u])
+		for l, c := range s.from {
+			p += float64(s.factors[l] * s.a[c][u])
+			rho += float64(s.factors[l] * s.m[l][u])
 		}
 		if u == i {
 			energy += p
@@ -377,9 +394,7 @@ func (s *network) combine(i int, gone []int) (bound float64, exact bool) {
 		size += math.Abs(float64(rho * (p - rho)))
 		rhos += math.Abs(rho)
 		square += float64(rho * rho)
-	}
-	for _, u := range s.at {
-		for l := range from {
+		for l := range k {
 			s.m[l][u] = 0
 		}
 		s.seen[u] = false
@@ -387,10 +402,9 @@ func (s *network) combine(i int, gone []int) (bound float64, exact bool) {
 	for _, v := range gone {
 		s.out[v] = false
 	}
-	// The potentials' own error adds up to e to every number of rho.
+	// The columns' own errors add up to e to every number of rho.
 	e := float64(scale * s.error * 2)
 	slack := float64(e*(float64(2*scale)+float64(2*rhos)+float64(e*float64(s.N())))) + float64(1e-12*size)
-	s.factor = factor
 	return energy + slack, square+slack <= negligible*energy
 }
 
@@ -403,9 +417,9 @@ func (s *network) solve(i int, gone []int) (bound float64, exact bool) {
 	}
 	n := s.N()
 	for u := range n {
-		s.p[u] = float64(s.factor[0] * s.a[i][u])
-		for l, v := range gone {
-			s.p[u] += float64(s.factor[l+1] * s.a[v][u])
+		s.p[u] = 0
+		for l, c := range s.from {
+			s.p[u] += float64(s.factors[l] * s.a[c][u])
 		}
 		s.diagonal[u] = 1
 	}
@@ -432,7 +446,7 @@ func (s *network) solve(i int, gone []int) (bound float64, exact bool) {
 		size += float64(s.r[u] * s.d[u])
 	}
 	for range 4*n + 50 {
-		s.work -= float64(len(s.edges) + 8*n)
+		s.solves -= float64(len(s.edges) + 8*n)
 		if square := dot(s.r, s.r); square <= negligible*s.p[i] || size == 0 {
 			exact = true
 			break
