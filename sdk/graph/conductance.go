@@ -90,7 +90,7 @@ func (g *Graph) Conductance(ratio float64, colluders int) (Conductance, error) {
 		}
 		c.Least *= 1 - 1e-12
 	case n <= maxExactNodes && colluders <= maxExactGone:
-		c = g.search(w, colluders)
+		c = newNetwork(g, w, colluders).search()
 	default:
 		c.Least = math.Inf(1)
 		t := newTree(g, w)

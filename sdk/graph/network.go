@@ -45,21 +45,25 @@ type network struct {
 	p, r, d, q, diagonal []float64
 }
 
-// search returns the least conductance without any gone nodes.
-func (g *Graph) search(w float64, gone int) Conductance {
+func newNetwork(g *Graph, w float64, gone int) *network {
 	n := g.N()
-	s := &network{Graph: g, w: w, gone: gone, scans: float64(exactWork * n), solves: float64(exactWork * n), out: make([]bool, n), seen: make([]bool, n)}
-	s.m = square(maxColumns, n)
+	s := &network{Graph: g, w: w, gone: gone, scans: float64(exactWork * n), solves: float64(exactWork * n),
+		out: make([]bool, n), seen: make([]bool, n), m: square(maxColumns, n)}
 	vectors := square(5, n)
 	s.p, s.r, s.d, s.q, s.diagonal = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
 	s.invert()
 	s.flows()
-	s.worst.Exact = true
+	return s
+}
+
+// search returns the least conductance, rounded down.
+func (s *network) search() Conductance {
+	n := s.N()
 	todo := make([]float64, n)
 	for i := range n {
 		todo[i] = s.a[i][i]
 	}
-	t := newTree(g, w)
+	t := newTree(s.Graph, s.w)
 	for range n { // those that look worst first
 		i := 0
 		for j := range n {
@@ -74,7 +78,7 @@ func (g *Graph) search(w float64, gone int) Conductance {
 	c.Without = slices.Clone(c.Without)
 	// The flow from node u to ground, one less the sum of d flows, is off by less than 4*(d+2) units in the last place, and
 	// all these flows together are 1. Resistances are 1/n at least.
-	unit := 0x1p-53 * float64(8*n*(n+2)+len(g.Edges()))
+	unit := 0x1p-53 * float64(8*n*(n+2)+len(s.Edges()))
 	c.Least = 1 / (c.Least * (1 + tie) * (1 + 1e-12 + unit))
 	return c
 }
@@ -234,7 +238,7 @@ func (s *network) above(i int, do func(choice)) {
 	var mostAlone, mostNear float64 // of nodes that are no neighbors of i
 	for v := range n {
 		near[v] *= 1 + 1e-12
-		alone[v] = (float64(a[v]*a[v]) + float64(near[v]*near[v]+float64(flow[v]*flow[v]))/s.w) * (1 + 1e-12)
+		alone[v] = (float64(a[v]*a[v]) + (float64(near[v]*near[v])+float64(flow[v]*flow[v]))/s.w) * (1 + 1e-12)
 		if flow[v] == 0 && v != i {
 			mostAlone, mostNear = max(mostAlone, alone[v]), max(mostNear, near[v])
 		}
@@ -303,7 +307,9 @@ func (s *network) settle(i int, x choice) {
 	}
 	bound, exact := s.combine(i, s.set(x))
 	if !exact {
-		bound, exact = s.solve(i, s.set(x))
+		if bound, exact = s.solve(i, s.set(x)); !exact {
+			bound = x.bound
+		}
 	}
 	s.take(i, choice{x.c, bound}, exact)
 }
