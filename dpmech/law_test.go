@@ -41,24 +41,35 @@ type draws struct {
 	last                  [256]float64
 }
 
+func newDraws(shift int) *draws {
+	d := &draws{shift: shift, fine: min(shift, 10)}
+	d.bins = make([]float64, 16<<d.fine)
+	return d
+}
+
+// add counts the numbers of a block.
+func (d *draws) add(block []int64) {
+	d.n += float64(len(block))
+	for _, x := range block {
+		switch {
+		case x > 0:
+			d.positive++
+		case x < 0:
+			d.negative++
+		}
+		d.last[x&255]++
+		d.bins[min(max(0, x>>(d.shift-d.fine)+8<<d.fine), int64(len(d.bins)-1))]++
+	}
+}
+
 // count draws n numbers with fill, block by block.
 func count(n, shift int, fill func(block []int64)) *draws {
-	d := &draws{n: float64(n), shift: shift, fine: min(shift, 10)}
-	d.bins = make([]float64, 16<<d.fine)
+	d := newDraws(shift)
 	block := make([]int64, 50000)
 	for ; n > 0; n -= len(block) {
 		block = block[:min(n, len(block))]
 		fill(block)
-		for _, x := range block {
-			switch {
-			case x > 0:
-				d.positive++
-			case x < 0:
-				d.negative++
-			}
-			d.last[x&255]++
-			d.bins[min(max(0, x>>(d.shift-d.fine)+8<<d.fine), int64(len(d.bins)-1))]++
-		}
+		d.add(block)
 	}
 	return d
 }
@@ -192,8 +203,8 @@ func TestNormalLawPower(t *testing.T) {
 	plain, signs := sizes()
 	n := keyed(t, 99)
 	coin := rand.New(rand.NewPCG(5, 5))
-	// What spoils a draw of M = 50 on its way to a coarser grid.
-	for _, c := range []struct {
+	// What spoils a draw of M = 50 on its way to a coarser grid. All spoil the same draws.
+	faults := []struct {
 		name     string
 		shift, n int
 		spoil    func(x int64) int64
@@ -216,17 +227,28 @@ func TestNormalLawPower(t *testing.T) {
 		}},
 		{"nothing beyond 4", 28, plain, func(x int64) int64 { return min(max(x, -4<<50), 4<<50) >> 22 }},
 		{"the last digit is zero", 28, plain, func(x int64) int64 { return (x + 1<<22) >> 23 << 1 }},
-	} {
-		d := count(c.n, c.shift, func(block []int64) {
-			n.cells(block, 50)
-			for i, x := range block {
-				block[i] = c.spoil(x)
+	}
+	spoilt := make([]*draws, len(faults))
+	for i, c := range faults {
+		spoilt[i] = newDraws(c.shift)
+	}
+	exact, block := make([]int64, 50000), make([]int64, 50000)
+	for drawn := 0; drawn < max(plain, signs); drawn += len(exact) {
+		n.cells(exact, 50)
+		for i, c := range faults {
+			if drawn < c.n {
+				for k, x := range exact {
+					block[k] = c.spoil(x)
+				}
+				spoilt[i].add(block)
 			}
-		})
-		faults := d.faults()
-		t.Logf("%s, M = %d: %q", c.name, c.shift, faults)
-		if exact := c.name == "nothing"; exact != (len(faults) == 0) {
-			t.Errorf("%s, M = %d: %d tests failed, %q", c.name, c.shift, len(faults), faults)
+		}
+	}
+	for i, c := range faults {
+		failed := spoilt[i].faults()
+		t.Logf("%s, M = %d: %q", c.name, c.shift, failed)
+		if sound := c.name == "nothing"; sound != (len(failed) == 0) {
+			t.Errorf("%s, M = %d: %d tests failed, %q", c.name, c.shift, len(failed), failed)
 		}
 	}
 }

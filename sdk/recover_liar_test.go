@@ -328,6 +328,7 @@ func TestRecoveryWaits(t *testing.T) {
 		left, _, stop := triangle(t, 2, true, func(*admm.Message) {})
 		stop() // b and c are away
 		cfg := left(tinytest.MemStore(), ledger)
+		cfg.ResendAfter = 100 * time.Millisecond
 		var told [][]string
 		cfg.Observer.Waiting = func(round int, neighbors []string) {
 			if round == 0 {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -63,6 +64,7 @@ func cloneOnce(t *testing.T, edges string, chance *rng.Stream) (two, proved bool
 	})
 	var others []*process
 	for _, m := range tr.file.Members[1:] {
+		tr.edit(t, m.Name+".json", "dirichlet:0.3", "iid", fmt.Sprintf(`"of": %d`, len(tr.file.Members)), `"of": 400`) // theirs are short
 		others = append(others, start(t, "run", tr.path(m.Name+".json"), "-json"))
 	}
 	a := start(t, "run", tr.path("a.json"), "-json")
@@ -72,7 +74,7 @@ func cloneOnce(t *testing.T, edges string, chance *rng.Stream) (two, proved bool
 	other := tr.path("clone")
 	takeOver(t, tr.dir, other, append(keepsAll("a"), "a.json", "a.key", "fleet.json", "x0.bin")...)
 	text := readFile(t, filepath.Join(other, "a.json"))
-	writeFile(t, other, "a.json", strings.Replace(text, tr.place(0), ownPort(t), 1)) // nobody dials it
+	writeFile(t, other, "a.json", strings.Replace(text, tr.place(0), ownPort(), 1)) // nobody dials it
 	copies := []*process{start(t, "run", tr.path("a.json"), "-json")}
 	time.Sleep(time.Duration(chance.Float64() * float64(300*time.Millisecond)))
 	copies = append(copies, start(t, "run", filepath.Join(other, "a.json"), "-json"))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -34,6 +35,7 @@ func (k *keyed) hangup(t *testing.T, more ...*process) {
 			if p.ended() {
 				t.Fatalf("ended:\n%s", p.log)
 			}
+			time.Sleep(time.Millisecond)
 		}
 	}
 }
@@ -127,6 +129,12 @@ func TestAttackKeyExchanged(t *testing.T) {
 func TestAttackKeyReplaced(t *testing.T) {
 	t.Parallel()
 	k := newKeyed(t)
+	for _, p := range []*process{k.a, k.c} { // they have taken in all that b has sent
+		p.log.await(t, "disconnected", "peer=b")
+		for text := ""; text != p.log.String(); time.Sleep(300 * time.Millisecond) {
+			text = p.log.String()
+		}
+	}
 	k.edit(t, "fleet.json", fmt.Sprintf("[%q]", k.old), fmt.Sprintf("[%q]", k.next))
 	k.hangup(t)
 	k.edit(t, "b.json", "b.key", "next.key")

@@ -6,15 +6,12 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
-	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,41 +40,13 @@ func times(t *testing.T, variable string, few int) int {
 	return n
 }
 
-// nextPort is the last one that ownPort has given away.
-var nextPort atomic.Int32
-
-// ownPort returns a free loopback address that no other test of this process is given, outside the range of outgoing connections.
-func ownPort(t *testing.T) string {
-	t.Helper()
-	nextPort.CompareAndSwap(0, int32(25500+os.Getpid()%4000))
-	for {
-		port := nextPort.Add(1)
-		if port > 32500 {
-			t.Fatal("no free ports")
-		}
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			continue
-		}
-		defer l.Close()
-		return l.Addr().String()
-	}
-}
-
-// newAttacked is a private trial whose ports are its own, so that others can run beside it.
+// newAttacked is a private trial.
 func newAttacked(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 	t.Helper()
-	tr := newTrial(t, edges, func(f *sdk.Fleet) {
+	return newTrial(t, edges, func(f *sdk.Fleet) {
 		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5}
 		change(f)
 	})
-	for i, m := range tr.file.Members {
-		old, port := tr.place(i), ownPort(t)
-		tr.edit(t, "fleet.json", old, port)
-		tr.edit(t, m.Name+".json", old, port)
-		tr.file.Members[i].Addresses[0] = "wss://" + port + "/"
-	}
-	return tr
 }
 
 // insider is a member with its own key, in the process of the test. It is a node as any other, but that everything it sends goes through

@@ -87,6 +87,7 @@ func TestCheckFindsFaults(t *testing.T) {
 // The neighbors are at work: check finds those that are up, and the one with another fleet, and disturbs none; it may also be run
 // beside the node itself. The models are those of the quiet run.
 func TestCheckBesideRunningNodes(t *testing.T) {
+	t.Parallel()
 	tr := newTrial(t, "ab bc", nil)
 	models, _ := tr.simulate(t)
 	tr.other(t)

@@ -63,6 +63,7 @@ print -r -- "setup is"" done"
 
 // The scripts work in the shells that they are for.
 func TestCompletion(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"node.json", "patients.csv", "members.txt", "a file.json", "nodes/x", "setup.zsh"} {
 		path := filepath.Join(dir, name)

@@ -111,7 +111,7 @@ func (d *desk) makeData(t *testing.T) {
 func (d *desk) makeFleet(t *testing.T, fleet string) {
 	t.Helper()
 	var made initResult
-	into(t, &made, exitDone, "init", fleet, "-nodes", "a,b", "-hosts", strings.Join(steadyPorts(t, 2), ","), "-average", "-rounds", "4", "-cooldown", "2", "-tau", "1")
+	into(t, &made, exitDone, "init", fleet, "-nodes", "a,b", "-hosts", ownPort()+","+ownPort(), "-average", "-rounds", "4", "-cooldown", "2", "-tau", "1")
 	for _, n := range made.Nodes {
 		text := strings.Replace(readFile(t, n.File), "../fleet.json", "fleet.json", 1)
 		text = strings.Replace(text, `"state":`, `"linger_seconds": 0.2, "resend_seconds": 0.05, "state":`, 1)

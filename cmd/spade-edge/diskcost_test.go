@@ -12,6 +12,7 @@ import (
 // What a node has written to its disk is what the formula says, to 2 %, and its figures of a round belong to those of
 // the run.
 func TestWear(t *testing.T) {
+	t.Parallel()
 	tr := newPair(t)
 	a, _ := tr.both(t)
 	c := tr.clients(t, "dirichlet:0.3", func(int) io.Reader { return bytes.NewReader(nil) })[0].Config

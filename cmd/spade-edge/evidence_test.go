@@ -83,6 +83,7 @@ const (
 // Evidence against a neighbor is shown by status, of a node at work and of one that is not, by the page, the metrics and inspect.
 // Evidence whose signatures are not the member's counts nowhere, and the node that holds evidence against a neighbor is well.
 func TestEvidenceIsShown(t *testing.T) {
+	t.Parallel()
 	noWindows(t)
 	tr := newTrial(t, "ab", nil)
 	tr.give(t, "a", tr.double(t, "b", "b", 3)+tr.double(t, "b", "a", 4))
@@ -163,6 +164,7 @@ func TestEvidenceAgainstOneself(t *testing.T) {
 
 // What a run leaves beside the ledger is a table of the neighbors' ledgers; a line that was changed is found.
 func TestInspectNeighborsLedgers(t *testing.T) {
+	t.Parallel()
 	noWindows(t)
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5} })
 	a, b := start(t, "run", tr.path("a.json")), start(t, "run", tr.path("b.json"))

@@ -28,6 +28,7 @@ var made = regexp.MustCompile(`(?:-out|-x0|-new-ledger|spade-edge init) (\S+)`)
 
 // Every line in the help of a command or a topic that is a command can be run as it stands, where the files that it names are there.
 func TestExampleLines(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	lines := map[string][]string{} // by command; those that need the ports of live nodes together
 	seen := map[string]bool{}

@@ -30,6 +30,7 @@ func TestNPYHeader(t *testing.T) {
 
 // Export in every form, of a run that is not done as well, and every way in which it must not be.
 func TestExport(t *testing.T) {
+	t.Parallel()
 	tr := newTrial(t, "a ", func(f *sdk.Fleet) { f.Members, f.Edges = []string{"a"}, nil })
 	node := tr.path("a.json")
 	if code, out, log := call("export", node, "-out", tr.path("x.npy")); code != exitFailed || out != "" || !strings.Contains(log, "no model yet") {

@@ -199,7 +199,7 @@ func newDiskCost(f *sdk.Fleet, c admm.Config, size int64) diskCost {
 		sigma, _ := json.Marshal(f.Privacy.Sigma)
 		line := len(`{"seq":12,"prev":"","run":"","fleet":"","member":"","round":12,"clip":,"sigma":}`) + 1 + 2*hash
 		line += len(f.Run) + len(self) + len(clip) + len(sigma)
-		d.Ledger = int64(line + len(`{"id":"","seq":12,"hash":""}`) + 1 + hash + hash/2)
+		d.Ledger = int64(line + len(`{"id":"","seq":12,"hash":""}`) + 1 + hash + hash/2 + 1 + hash)
 	}
 	d.Log = note + int64(len(`{"round":12,"digest":"","note":}`)+1+hash)
 	const header = 64 // of a slot, with its digest

@@ -11,6 +11,7 @@ import (
 
 // What inspect says of everything that a fleet leaves behind.
 func TestInspect(t *testing.T) {
+	t.Parallel()
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5, EpsilonLimit: 8} })
 	var wg sync.WaitGroup
 	for _, name := range []string{"a.json", "b.json"} {

@@ -13,9 +13,9 @@ import (
 
 // killed runs fleets of clinics, one after the other, and kills their processes at random moments of up to pause apart:
 // at most 100 times a fleet, and want times in all. That is fewer in short mode and under the race detector, or what
-// SPADE_KILLS says. prepare may alter a fleet before it starts, and check judges it when all of its nodes have ended as
+// SPADE_KILLS says. env goes into the environment of the processes. prepare may alter a fleet before it starts, and check judges it when all of its nodes have ended as
 // they should.
-func killed(t *testing.T, want int, pause time.Duration, prepare func(tr *trial), check func(w *supervisor)) {
+func killed(t *testing.T, want int, pause time.Duration, env []string, prepare func(tr *trial), check func(w *supervisor)) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("a process that is killed keeps its port and its lock for a while")
@@ -36,7 +36,7 @@ func killed(t *testing.T, want int, pause time.Duration, prepare func(tr *trial)
 	for ; kills < want; runs++ {
 		tr := newClinics(t, 10, 4)
 		prepare(tr)
-		w := newSupervisor(t, tr)
+		w := newSupervisor(t, tr, env...)
 		w.run(t, &chance, min(100, want-kills), pause)
 		check(w)
 		kills, first, last = kills+w.kills, first+w.first, last+w.last
@@ -57,15 +57,15 @@ func killed(t *testing.T, want int, pause time.Duration, prepare func(tr *trial)
 // Eight processes are killed at random moments, in their first round and after their last as well, 200 times (and with
 // SPADE_KILLS=10000 by hand): every release and the final models are those of the quiet run, to the bit.
 func TestKilledNodes(t *testing.T) {
-	t.Setenv(seededNoise, "1")
-	killed(t, 200, 100*time.Millisecond, func(*trial) {}, func(w *supervisor) { w.checkModels(t) })
+	t.Parallel()
+	killed(t, 200, 100*time.Millisecond, []string{seededNoise + "=1"}, func(*trial) {}, func(w *supervisor) { w.checkModels(t) })
 }
 
 // The same over a bad network: connections are delayed, throttled to 64 kbit/s, and cut inside messages.
 func TestKilledNodesBadNetwork(t *testing.T) {
-	t.Setenv(seededNoise, "1")
+	t.Parallel()
 	var proxies []*proxy
-	killed(t, 30, time.Second/2, func(tr *trial) {
+	killed(t, 30, time.Second/2, []string{seededNoise + "=1"}, func(tr *trial) {
 		for _, m := range tr.file.Members {
 			listen := strings.TrimSuffix(strings.TrimPrefix(m.Addresses[0], "wss://"), "/")
 			p := newProxy(t, listen, len(proxies))
@@ -88,5 +88,6 @@ func TestKilledNodesBadNetwork(t *testing.T) {
 // With the system's own noise, under which a release that is made twice is two different ones: the log of every node
 // has each round once, and nobody has ever been sent two of a round.
 func TestKilledNodesReleaseOnce(t *testing.T) {
-	killed(t, 40, 100*time.Millisecond, func(*trial) {}, func(w *supervisor) { w.checkReleases(t, nil) })
+	t.Parallel()
+	killed(t, 40, 100*time.Millisecond, nil, func(*trial) {}, func(w *supervisor) { w.checkReleases(t, nil) })
 }

@@ -56,9 +56,10 @@ func tree(t *testing.T, dir string) string {
 
 // From nothing to models that are taken home: a fleet is made, checked, run, exported and looked at.
 func TestLifeOfAFleet(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "ward")
 	var made initResult
-	into(t, &made, exitDone, "init", dir, "-nodes", "west,north,east", "-hosts", strings.Join(steadyPorts(t, 3), ","), "-rounds", "6", "-cooldown", "4", "-average", "-table", "seeded",
+	into(t, &made, exitDone, "init", dir, "-nodes", "west,north,east", "-hosts", strings.Join([]string{ownPort(), ownPort(), ownPort()}, ","), "-rounds", "6", "-cooldown", "4", "-average", "-table", "seeded",
 		"-partition", "dirichlet:0.5", "-seed", "3")
 	if made.Run != "ward" || made.Dim != 6 || len(made.Nodes) != 3 || made.NonPrivate || math.Abs(*made.Epsilon-8) > 1e-3 || *made.Epsilon > 8 {
 		t.Errorf("made %+v", made)
@@ -171,8 +172,9 @@ func runFleet(t *testing.T, made initResult) []runResult {
 
 // The real way: every device makes its key and prints a line; the fleet file is made of the lines, and of no secret.
 func TestInitMembers(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
-	ports := steadyPorts(t, 3)
+	ports := []string{ownPort(), ownPort(), ownPort()}
 	lines := "# the wards\n\n"
 	for i, name := range []string{"a", "b", "c"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
@@ -247,7 +249,8 @@ func TestInitTask(t *testing.T) {
 		t.Fatal(log)
 	}
 	var made initResult
-	into(t, &made, exitDone, "init", filepath.Join(dir, "own"), "-n", "2", "-task", recipe, "-data", "synthetic:clinical", "-non-private", "-rounds", "3")
+	into(t, &made, exitDone, "init", filepath.Join(dir, "own"), "-n", "2", "-hosts", ownPort()+","+ownPort(), "-task", recipe, "-data", "synthetic:clinical",
+		"-non-private", "-rounds", "3")
 	f, err := fleetfile.Read(made.Fleet)
 	if err != nil {
 		t.Fatal(err)
@@ -285,6 +288,7 @@ func writeFile(t *testing.T, dir, name, text string) string {
 // A node hears the hangup: a neighbor's new key and place are taken over, what else has changed is not, and the run ends with the
 // models of the quiet one.
 func TestHangup(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("no such signal")
 	}
@@ -317,7 +321,7 @@ func TestHangup(t *testing.T) {
 	if err := json.Unmarshal([]byte(line), &m); err != nil {
 		t.Fatal(err)
 	}
-	moved := steadyPorts(t, 1)[0]
+	moved := ownPort()
 	was := strings.TrimSuffix(strings.TrimPrefix(tr.file.Members[2].Addresses[0], "wss://"), "/")
 	at := strings.Index(whole, `{"name": "c"`)
 	end := at + strings.Index(whole[at:], "\n")

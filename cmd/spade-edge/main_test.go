@@ -55,6 +55,7 @@ func said(args ...string) (code int, text string) {
 
 // Counts are exact, and the same flags give the same transcript; another seed, or noise, gives another.
 func TestSimulateCounts(t *testing.T) {
+	t.Parallel()
 	r := outcome(t, with(small, "-batch", "8", "-tau", "3", "-non-private")...)
 	const edges, d, k, c, m = 7, 6, 10, 3, 3200 // 3200 training samples; 5 columns and a bias
 	if want := int64(2 * edges * d * (k + c)); r.ScalarsSent != want {
@@ -94,6 +95,7 @@ func TestSimulateCounts(t *testing.T) {
 
 // A seeded table takes less memory and gives the same bits, for both estimators and both laws of directions.
 func TestSeededTable(t *testing.T) {
+	t.Parallel()
 	for _, estimator := range []string{"paper", "centered"} {
 		for _, directions := range []string{"rademacher", "sphere"} {
 			args := with(small, "-batch", "8", "-estimator", estimator, "-directions", directions)
@@ -106,6 +108,7 @@ func TestSeededTable(t *testing.T) {
 
 // The demo's nodes, with sockets and TLS between them, release bit for bit what the simulation releases.
 func TestDemoMatchesSimulation(t *testing.T) {
+	t.Parallel()
 	flags := []string{"-nodes", "5", "-graph", "ring", "-rounds", "12", "-cooldown", "4", "-partition", "dirichlet:0.3", "-seed", "3", "-non-private"}
 	sim := outcome(t, append([]string{"simulate"}, flags...)...)
 	demo := outcome(t, append([]string{"demo"}, flags...)...)
@@ -123,6 +126,7 @@ func TestDemoMatchesSimulation(t *testing.T) {
 // The demo as a newcomer runs it: private, and better than training alone. The noise is fresh each time, and the margin with it:
 // over 100 runs it was 22 points on average with a standard deviation of 3, and once in a while 5. Four are averaged.
 func TestDemoDefault(t *testing.T) {
+	t.Parallel()
 	code, out, log := call("demo")
 	if code != exitDone {
 		t.Fatal(log)
@@ -163,6 +167,7 @@ func TestDemoDefault(t *testing.T) {
 }
 
 func TestDemoNonPrivate(t *testing.T) {
+	t.Parallel()
 	code, out, log := call("demo", "-non-private", "-rounds", "20", "-cooldown", "5")
 	if code != exitDone || !strings.Contains(out, "NOT PRIVATE") || !strings.Contains(log, "NOT PRIVATE") {
 		t.Errorf("exit code %d\n%s\n%s", code, out, log)
@@ -244,6 +249,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on 
 
 // A result that cannot be written is a failure, whatever the command.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{{"demo"}, with(small), with(small, "-json"), {"version"}, {"help"}, {"demo", "-h"}} {
 		var log bytes.Buffer
 		if code := run(context.Background(), args, full{}, &log); code != exitFailed || !strings.Contains(log.String(), "no space left") {

@@ -20,6 +20,7 @@ import (
 // What no linear model tells apart, by the signs of two columns, the perceptron learns, in the same network and with the same
 // number of queries: 93 to 97 % against chance, over seeds 1 to 3, when this was written.
 func TestPerceptronLearnsXOR(t *testing.T) {
+	t.Parallel()
 	arithmetic(t)
 	s := rng.New(1, rng.Address{Purpose: rng.Fault})
 	text := "a,b,odd\n"
@@ -130,6 +131,7 @@ func TestRunFitOwn(t *testing.T) {
 
 // Two nodes that prepare their data in different ways refuse each other, and say that it is the task in which they differ.
 func TestRunOtherTask(t *testing.T) {
+	t.Parallel()
 	text, recipe := public(t, task.ModelSpec{Name: task.SoftmaxModel}, 77)
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) {
 		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5}

@@ -43,6 +43,7 @@ func planned(t *testing.T, args ...string) report {
 // What is planned is what a simulation with the same flags then does: the parameters chosen are the same, the counts are exact, and
 // the bytes are right within 5 %.
 func TestPlanIsWhatHappens(t *testing.T) {
+	t.Parallel()
 	arithmetic(t)
 	for _, args := range [][]string{
 		{"-non-private"},
@@ -80,6 +81,7 @@ func TestPlanIsWhatHappens(t *testing.T) {
 // The same at a size at which frames are compressed by the block. In cool-down, models are sums of points of the grid at first, and
 // come out shorter than any numbers that noise has made: the plan is above by up to a tenth there.
 func TestPlanBytesOfLongVectors(t *testing.T) {
+	t.Parallel()
 	arithmetic(t)
 	for _, spec := range []string{"ring", "complete", "star"} {
 		flags := []string{"-nodes", "8", "-graph", spec, "-dim", "5000", "-samples", "1", "-rounds", "12", "-epsilon", "8", "-cooldown", "12"}
@@ -94,6 +96,7 @@ func TestPlanBytesOfLongVectors(t *testing.T) {
 // The paper's schedule, with its own figures: budgets, local steps, and numbers sent with and without them on the cycle of 20
 // clients with d = 20.
 func TestPlanPaperSchedule(t *testing.T) {
+	t.Parallel()
 	arithmetic(t)
 	for steps, tau := range map[int]int{1000: 10, 3375: 15, 10648: 22, 29791: 31} {
 		args := []string{"-nodes", "20", "-graph", "ring", "-dim", "20", "-samples", "20", "-non-private", "-steps", strconv.Itoa(steps)}
@@ -120,6 +123,7 @@ func TestPlanPaperSchedule(t *testing.T) {
 
 // Spectrum and stability against closed forms, and beta against what the fleet's machines really have.
 func TestPlanStability(t *testing.T) {
+	t.Parallel()
 	for spec, want := range map[string][2]float64{
 		"complete": {12, 12}, "star": {1, 12}, "ring": {2 - math.Sqrt(3), 4}, "grid:3x4": {2 - math.Sqrt2, 5 + math.Sqrt2},
 	} {
@@ -147,6 +151,7 @@ func TestPlanStability(t *testing.T) {
 // An unstable network is refused. The refusal names what the parameters amount to, and the beta that it calls stable is: just below
 // it there is a plan, just above there is none.
 func TestPlanRefusesUnstable(t *testing.T) {
+	t.Parallel()
 	args := []string{"plan", "-nodes", "12", "-graph", "ring", "-eta", "0.5", "-mu", "0.25", "-tau", "4"} // tau*eta*mu = 1/2, lambda_N = 4
 	code, out, log := call(append(args, "-beta", "2")...)
 	for _, want := range []string{"unstable", "beta 2 is a gain of 1.5", "lambda_N is 4,", "it grows by 2.41", "beta below 1.33333", "beta 1)"} {
@@ -171,6 +176,7 @@ func TestPlanRefusesUnstable(t *testing.T) {
 
 // Budgets: of queries, and of privacy. What is planned fits, and one round more would not.
 func TestPlanBudgets(t *testing.T) {
+	t.Parallel()
 	for _, tau := range []string{"", "5"} {
 		args := []string{"-queries", "50000", "-samples", "70", "-batch", "4"}
 		if tau != "" {
@@ -213,6 +219,7 @@ func (s covariance) round(g, noise float64) covariance {
 // What noise does to a network and what a cool-down leaves of it, against the sum over all modes of graphs whose eigenvalues are
 // known. The slowest mode of ten nodes has 200 numbers, and is known to 5 %.
 func TestSettleAgainstModes(t *testing.T) {
+	t.Parallel()
 	arithmetic(t)
 	eigenvalues := map[string][]float64{
 		"complete": {10, 10, 10, 10, 10, 10, 10, 10, 10}, "star": {1, 1, 1, 1, 1, 1, 1, 1, 10},
@@ -277,6 +284,7 @@ func TestSettleAgainstModes(t *testing.T) {
 
 // What is left after the cool-down of a real run, models and all.
 func TestPlanCooldown(t *testing.T) {
+	t.Parallel()
 	args := []string{"-nodes", "30", "-graph", "er:0.3", "-rounds", "30", "-seed", "2"}
 	p := planned(t, append(args, "-share", "0.1", "-dim", "6", "-samples", "106")...)
 	if p.CooldownNeeded == nil || p.Cooldown != *p.CooldownNeeded || p.ShareLeft >= 0.1 || p.Chosen["cooldown"] != float64(p.Cooldown) {
@@ -470,6 +478,7 @@ func TestPlanLink(t *testing.T) {
 
 // Everything that was not given is listed, in the JSON and in the text.
 func TestPlanSaysWhatItChose(t *testing.T) {
+	t.Parallel()
 	arithmetic(t)
 	p := planned(t)
 	for _, name := range []string{"nodes", "graph", "dim", "samples", "rounds", "tau", "batch", "rho", "gain", "estimator", "table", "directions",

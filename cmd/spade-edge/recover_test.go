@@ -22,6 +22,7 @@ import (
 // key of its own that the fleet file has as the second, a new state folder and a new ledger, takes its place. Every
 // third time the lost one is started again later. Three times, or as often as SPADE_RECOVERIES says.
 func TestRecoveredNodes(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("a process that is killed keeps its port and its lock for a while")
 	}

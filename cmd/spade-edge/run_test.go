@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -12,8 +13,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -31,7 +34,28 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main()
 	}
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given { // most tests wait for processes
+		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0)))
+	}
 	os.Exit(m.Run())
+}
+
+// nextPort counts the ports that ownPort has tried.
+var nextPort atomic.Int32
+
+// ownPort returns a free loopback address that no other test of this process is given, outside the range from which systems take the
+// ports of outgoing connections: while a process that listens on it is dead, nobody else gets it.
+func ownPort() string {
+	for {
+		port := 18000 + (31*os.Getpid()+int(nextPort.Add(1)))%14500
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			l.Close()
+			return l.Addr().String()
+		}
+	}
 }
 
 // trial is a fleet of nodes on this machine: their files in a folder, and what they compute.
@@ -41,7 +65,7 @@ type trial struct {
 }
 
 // newTrial writes the files of a fleet whose members are named in edges such as "ab": each member has its part of the
-// generated patients, a key, and a port that was free a moment ago. change may alter the fleet.
+// generated patients, a key, and a port of its own. change may alter the fleet.
 func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 	t.Helper()
 	fleet := &sdk.Fleet{
@@ -65,22 +89,14 @@ func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 		change(fleet)
 	}
 	tr := &trial{dir: t.TempDir(), file: &fleetfile.File{Fleet: fleet, X0File: "x0.bin"}}
-	var ports []string
-	for range fleet.Members {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close() // not before all are chosen
-		ports = append(ports, l.Addr().String())
-	}
 	for i, name := range fleet.Members {
+		port := ownPort()
 		public, err := fleetfile.CreateKey(tr.path(name + ".key"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		tr.file.Members = append(tr.file.Members, fleetfile.Member{
-			Name: name, Keys: []ed25519.PublicKey{public}, Addresses: []string{"wss://" + ports[i] + "/"},
+			Name: name, Keys: []ed25519.PublicKey{public}, Addresses: []string{"wss://" + port + "/"},
 		})
 		ledger := ""
 		if !fleet.Privacy.NonPrivate {
@@ -95,7 +111,7 @@ func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 		}
 		tr.write(t, name+".json", fmt.Sprintf(`{"version": 1, "name": %q, "fleet": "fleet.json", "key": "%s.key", "listen": %q, "state": "%s.state",
 			%s"resend_seconds": 0.05, "oracle": {"builtin": {"fit": "own", "model": "softmax", "data": "synthetic:clinical", "seed": 5,
-			"share": {"partition": "dirichlet:0.3", "of": %d, "number": %d}}}}`, name, name, ports[i], name, ledger, len(fleet.Members), i))
+			"share": {"partition": "dirichlet:0.3", "of": %d, "number": %d}}}}`, name, name, port, name, ledger, len(fleet.Members), i))
 	}
 	if err := tr.file.Write(tr.path("fleet.json")); err != nil {
 		t.Fatal(err)
@@ -208,19 +224,24 @@ func (p *process) wait(t *testing.T, code int) {
 }
 
 // outcome waits for the process and reads its one JSON object.
-func (p *process) outcome(t *testing.T) runResult {
+func (p *process) outcome(t *testing.T) (r runResult) {
+	t.Helper()
+	p.read(t, &r)
+	return r
+}
+
+// read waits for the process and reads its one JSON object into v.
+func (p *process) read(t *testing.T, v any) {
 	t.Helper()
 	p.wait(t, exitDone)
 	dec := json.NewDecoder(&p.out)
 	dec.DisallowUnknownFields()
-	var r runResult
-	if err := dec.Decode(&r); err != nil {
+	if err := dec.Decode(v); err != nil {
 		t.Fatal(err)
 	}
 	if dec.More() {
 		t.Fatal("more than one JSON object")
 	}
-	return r
 }
 
 // console keeps what a process says, and lets a test wait for a word of it.
@@ -282,6 +303,7 @@ func (c *console) await(t *testing.T, words ...string) {
 // Four processes with TLS between them, each with nothing but its files, end with the models of the simulation, to the
 // bit.
 func TestRunProcesses(t *testing.T) {
+	t.Parallel()
 	tr := newTrial(t, "ab cb cd da bd", nil)
 	models, queries := tr.simulate(t)
 	var nodes []*process
@@ -320,6 +342,7 @@ func TestRunProcesses(t *testing.T) {
 // A neighbor that is not there is named and waited for; a node that is stopped meanwhile says that it can be run again;
 // and when all are there it is as if nothing had been.
 func TestRunWaits(t *testing.T) {
+	t.Parallel()
 	tr := newTrial(t, "ab bc", nil)
 	models, _ := tr.simulate(t)
 	lone := start(t, "run", "-json", tr.path("b.json"))
@@ -366,6 +389,7 @@ func (tr *trial) other(t *testing.T) {
 
 // Two nodes with different fleet files tell each other so, and both end with the code for it.
 func TestRunMismatch(t *testing.T) {
+	t.Parallel()
 	tr := newTrial(t, "ab", nil)
 	tr.other(t)
 	tr.of(t, "b", "other.json")
@@ -382,6 +406,7 @@ func TestRunMismatch(t *testing.T) {
 
 // One node with another file than its neighbors ends; they wait, say why, and go on when it comes back with theirs.
 func TestRunOddOneOut(t *testing.T) {
+	t.Parallel()
 	tr := newTrial(t, "ab bc", nil)
 	models, _ := tr.simulate(t)
 	tr.other(t)
@@ -401,6 +426,7 @@ func TestRunOddOneOut(t *testing.T) {
 // A private run, in one process this time: what it has cost is in the outcome, and no status line calls it anything
 // else.
 func TestRunPrivate(t *testing.T) {
+	t.Parallel()
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) {
 		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5, EpsilonLimit: 8}
 		f.Wire = sdk.Wire{Payload: sdk.PayloadMessage}

@@ -51,6 +51,7 @@ func noWindows(t *testing.T) {
 // A node that never ran, waits, is stopped, waits again, dies, and comes to its end: what status, stop and the page say
 // each time.
 func TestStatusAndStop(t *testing.T) {
+	t.Parallel()
 	noWindows(t)
 	tr := newTrial(t, "ab bc", func(f *sdk.Fleet) {
 		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5,
@@ -179,6 +180,7 @@ func get(t *testing.T, url string) (code int, text string) {
 // A node that is stopped in the middle, by stop and then by SIGTERM, with a page that scores every round, ends with the
 // bits of a run that nobody touched or looked at. A watcher follows it to its end.
 func TestStopInTheMiddle(t *testing.T) {
+	t.Parallel()
 	noWindows(t)
 	tr := newTrial(t, "ab bc", func(f *sdk.Fleet) { f.Method.Rounds, f.Method.Eta = 150, []float64{0.5} })
 	models, _ := tr.simulate(t)

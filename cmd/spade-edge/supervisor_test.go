@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -50,13 +49,8 @@ func newClinics(t *testing.T, rounds, cooldown int) *trial {
 		f.Method.Rounds, f.Method.Cooldown, f.Method.Eta = rounds, cooldown, []float64{1}
 		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 0.5, Delta: 1e-5}
 	})
-	for i, port := range steadyPorts(t, len(tr.file.Members)) {
-		m := &tr.file.Members[i]
-		old := strings.TrimSuffix(strings.TrimPrefix(m.Addresses[0], "wss://"), "/")
-		tr.edit(t, "fleet.json", old, port)
-		tr.edit(t, m.Name+".json", old, port, "dirichlet:0.3", "dirichlet:0.1", `"resend_seconds": 0.05`,
-			`"resend_seconds": 0.1, "linger_seconds": 2`)
-		m.Addresses[0] = "wss://" + port + "/"
+	for _, m := range tr.file.Members {
+		tr.edit(t, m.Name+".json", "dirichlet:0.3", "dirichlet:0.1", `"resend_seconds": 0.05`, `"resend_seconds": 0.1, "linger_seconds": 2`)
 	}
 	return tr
 }
@@ -74,25 +68,6 @@ func (tr *trial) edit(t *testing.T, name string, oldNew ...string) {
 		}
 	}
 	tr.write(t, name, strings.NewReplacer(oldNew...).Replace(string(text)))
-}
-
-// steadyPorts returns free loopback addresses outside the range from which systems take the ports of outgoing
-// connections: while a process that listens on one is dead, nobody else gets it.
-func steadyPorts(t *testing.T, n int) []string {
-	t.Helper()
-	var ports []string
-	for port := 18000 + os.Getpid()%7000; len(ports) < n; port++ {
-		if port > 32000 {
-			t.Fatal("no free ports")
-		}
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			continue
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().String())
-	}
-	return ports
 }
 
 // quiet simulates the trial's fleet, with the noise of seededNoise, and returns the hash of each member's model after
@@ -126,6 +101,7 @@ func (tr *trial) quiet(t *testing.T) [][]string {
 // supervisor runs the processes of a trial and starts a dead one again.
 type supervisor struct {
 	*trial
+	env    []string // of the nodes, beside that of the test
 	nodes  []*process
 	models []string // of those that have ended as they should, else empty
 	kills  int
@@ -134,9 +110,9 @@ type supervisor struct {
 	moved  time.Time
 }
 
-func newSupervisor(t *testing.T, tr *trial) *supervisor {
+func newSupervisor(t *testing.T, tr *trial, env ...string) *supervisor {
 	t.Helper()
-	w := &supervisor{trial: tr, models: make([]string, len(tr.file.Members)), moved: time.Now()}
+	w := &supervisor{trial: tr, env: env, models: make([]string, len(tr.file.Members)), moved: time.Now()}
 	for i := range tr.file.Members {
 		w.nodes = append(w.nodes, w.start(t, i))
 	}
@@ -145,7 +121,7 @@ func newSupervisor(t *testing.T, tr *trial) *supervisor {
 
 func (w *supervisor) start(t *testing.T, i int) *process {
 	t.Helper()
-	return start(t, "run", w.path(w.file.Members[i].Name+".json"), "-json")
+	return starting(t, w.env, "run", w.path(w.file.Members[i].Name+".json"), "-json")
 }
 
 // ended reports whether a process is over.

@@ -71,6 +71,7 @@ var entryLine = regexp.MustCompile(`^  (\S.*)  \[(\d|-)\]\n$`)
 // Every entry of the topic is what the program says when it is provoked, with the exit code that the entry has; and every
 // provocation has its entry.
 func TestTroubleshooting(t *testing.T) {
+	t.Parallel()
 	_, topic, _ := call("help", "troubleshooting")
 	entries := map[string]int{}
 	title := ""

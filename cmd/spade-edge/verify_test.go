@@ -213,6 +213,7 @@ func TestVerifyWithFleet(t *testing.T) {
 
 // What a member forges is refused by name.
 func TestVerifyRefusesForgeries(t *testing.T) {
+	t.Parallel()
 	n := newNotary(t)
 	fleet, ledger := n.path("fleet.json"), n.path("ledger.json")
 	refused := func(name, cert string, want string, args ...string) {

@@ -274,14 +274,9 @@ func (d *Dir) Close() error {
 
 // closeFiles closes all files, the lock last.
 func (d *Dir) closeFiles() error {
-	var errs []error
-	for _, f := range []io.Closer{d.slots[0], d.slots[1], d.log, d.lock} {
-		if f != nil {
-			errs = append(errs, f.Close())
-		}
-	}
+	err := closeAll(d.slots[0], d.slots[1], d.log, d.lock)
 	d.slots, d.log, d.lock = [2]file{}, nil, nil
-	return errors.Join(errs...)
+	return err
 }
 
 // InUse reports whether a process has the store in a directory open. It makes no file, and holds the store's lock for a

@@ -76,6 +76,17 @@ func writeSync(f file, b []byte, at int64) error {
 	return f.sync()
 }
 
+// closeAll closes those files that are open, in order.
+func closeAll(files ...io.Closer) error {
+	var errs []error
+	for _, f := range files {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // makeDir makes a directory and those above it, each durable in its parent.
 func makeDir(dir string) error {
 	if _, err := os.Stat(dir); err == nil {
@@ -107,7 +118,7 @@ func replaceFile(path string, content []byte) error {
 		err = os.Rename(temp, path)
 	}
 	if err != nil {
-		return err
+		return errors.Join(err, os.Remove(temp))
 	}
 	return syncDir(filepath.Dir(path))
 }
@@ -130,19 +141,24 @@ func WriteCertificate(path string, c *dpmech.Certificate) error {
 
 // advise adds to an error of the operating system, which names the file, what to do about it.
 func advise(err error) error {
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case isFull(err):
-		return fmt.Errorf("state: %w; free some room there, or put the state directory on another disk", err)
-	case isReadOnly(err):
-		return fmt.Errorf("state: %w; mount the file system for writing (one that turned read-only by itself is "+
-			"failing), or put the state directory on another disk", err)
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("state: %w; run as the user who owns the state directory, or give this user the right to "+
-			"write in it", err)
 	}
-	return fmt.Errorf("state: %w", err)
+	return fmt.Errorf("state: %w%s", err, remedy(err))
+}
+
+// remedy returns what to do about an error of the operating system.
+func remedy(err error) string {
+	switch {
+	case isFull(err):
+		return "; free some room there, or put the files on another disk"
+	case isReadOnly(err):
+		return "; mount the file system for writing (one that turned read-only by itself is failing), or put the files " +
+			"on another disk"
+	case errors.Is(err, fs.ErrPermission):
+		return "; run as the user who owns the files, or give this user the right to write there"
+	}
+	return ""
 }
 
 // eachLine calls a function with each line of a file, until it fails. A file that does not exist has no lines.

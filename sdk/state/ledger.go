@@ -22,23 +22,27 @@ import (
 // every run, whatever it is for, is written before it is made.
 //
 // The file is one JSON object a line: first what the ledger is, then one reservation after the other, each with the
-// SHA-256 of the line before it, so that no line can be changed, moved or removed undetected. A small file beside it,
-// the high-water mark (its name with ".mark" appended), says which of the releases may have been sent, see
-// [Ledger.Mark], and holds the [dpmech.Head] of the newest line at that time: a ledger that was cut off, or put back
-// from an old copy, does not contain it and is refused. A crash can only leave a reservation too many. If ledger and
-// mark are put back together, only a later head shows it, such as that in the node's state: see [Ledger.Contains].
+// SHA-256 of the line before it, so that no line can be changed, moved or removed undetected. Until it is closed, zeros
+// follow, room for the lines to come. A small file beside it, the high-water mark (its name with ".mark" appended),
+// says which of the releases may have been sent, see [Ledger.Mark], and holds the [dpmech.Head] of the newest line at
+// that time: a ledger that was cut off, or put back from an old copy, does not contain it and is refused. A crash can
+// only leave a reservation too many. If ledger and mark are put back together, only a later head shows it, such as that
+// in the node's state: see [Ledger.Contains].
 //
 // One process at a time holds a ledger open, and may use it from many goroutines. After a write or sync that failed
 // every further reservation and mark fails: what the disk holds then is known only after opening it again.
 type Ledger struct {
-	path      string
-	writeMark func(path string, content []byte) error // replaced by tests
+	path string
 
-	mu      sync.Mutex
-	file    file // nil if the ledger is closed, or was opened for reading
-	log     *ledgerLog
-	broken  error // the write or sync that failed
-	written int64 // bytes, for Written
+	mu       sync.Mutex
+	file     file  // nil if the ledger is closed, or was opened for reading
+	room     int64 // how long the file is: lines, and then zeros for more of them
+	log      *ledgerLog
+	marks    file  // of the high-water mark
+	place    int   // where the newest mark is, 0 or 1
+	markRoom int64 // length of a place; 0 if the file is of the older form, or not there
+	broken   error // the write or sync that failed
+	written  int64 // bytes, for Written
 }
 
 // neverAfresh ends the errors about a ledger that does not exist.
@@ -64,7 +68,7 @@ func CreateLedger(path, dataset string, limit *dpmech.Limit) (*Ledger, error) {
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // never fails
 	h.ID = hex.EncodeToString(id)
-	l := &Ledger{path: path, writeMark: replaceFile, log: new(ledgerLog)}
+	l := &Ledger{path: path, log: new(ledgerLog)}
 	line, err := json.Marshal(h)
 	if err == nil {
 		err = l.log.start(line)
@@ -81,7 +85,7 @@ func CreateLedger(path, dataset string, limit *dpmech.Limit) (*Ledger, error) {
 		}
 	}
 	if err != nil { // nobody has seen it yet
-		err = errors.Join(fmt.Errorf("state: new ledger: %w", err), l.file.Close(), os.Remove(path))
+		err = errors.Join(fmt.Errorf("state: new ledger: %w%s", err, remedy(err)), l.closeFiles(), os.Remove(path))
 		if mark := os.Remove(markPath(path)); !errors.Is(mark, fs.ErrNotExist) {
 			err = errors.Join(err, mark)
 		}
@@ -98,9 +102,14 @@ func OpenLedger(path string) (*Ledger, error) {
 	if err != nil {
 		return nil, missing(path, err)
 	}
-	l := &Ledger{path: path, writeMark: replaceFile, file: f}
-	if err := l.recover(); err != nil {
-		return nil, errors.Join(err, f.Close())
+	l := &Ledger{path: path, file: f}
+	m, err := readMark(path)
+	if err == nil && m != nil {
+		// The process before may have been killed after it had renamed the mark.
+		err = l.fault(errors.Join(l.openMark(), syncDir(filepath.Dir(path))))
+	}
+	if err = l.recover(m, err); err != nil {
+		return nil, errors.Join(err, l.closeFiles())
 	}
 	return l, nil
 }
@@ -114,7 +123,8 @@ func ReadLedger(path string) (*Ledger, error) {
 		return nil, missing(path, err)
 	}
 	l := &Ledger{path: path}
-	if _, err = l.read(bytes.NewReader(text), m, markErr); err != nil {
+	lines, err := linesIn(bytes.NewReader(text), int64(len(text)))
+	if _, err = l.read(lines, m, errors.Join(markErr, err)); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -160,16 +170,21 @@ func (l *Ledger) read(file io.Reader, m *highWater, markErr error) (torn int, er
 	return torn, l.fault(err)
 }
 
-// recover reads the file, and makes durable what it finds there.
-func (l *Ledger) recover() error {
-	m, err := readMark(l.path)
-	size, sizeErr := l.file.size()
-	torn, err := l.read(io.NewSectionReader(l.file, 0, size), m, errors.Join(err, sizeErr))
+// recover reads the file, whose mark is m, nil if it has none, and makes durable what it finds in both.
+func (l *Ledger) recover(m *highWater, err error) error {
+	size, errSize := l.file.size()
+	lines, errLines := linesIn(l.file, size)
+	torn, err := l.read(lines, m, errors.Join(err, errSize, errLines))
+	l.room = size
+	if err == nil && m != nil {
+		err = l.fault(l.keepMark(m))
+	}
 	if err != nil || torn == 0 && m != nil && m.Seq == l.log.seq() {
 		return err
 	}
 	if torn > 0 {
-		err = l.file.truncate(l.log.size())
+		l.room = l.log.size()
+		err = l.file.truncate(l.room)
 	}
 	// Behind the mark may be lines whose sync failed: they can be read, and yet be on no disk, and another sync is of
 	// no use unless they are written again. Their releases were never sent, and the mark stays where it is.
@@ -177,17 +192,25 @@ func (l *Ledger) recover() error {
 	if m != nil {
 		from = l.log.lines[m.Seq].end
 	}
-	lines := make([]byte, l.log.size()-from)
+	again := make([]byte, l.log.size()-from)
 	if err == nil {
-		_, err = l.file.ReadAt(lines, from)
+		err = readAt(l.file, again, from)
 	}
 	if err == nil {
-		err = l.write(lines, from)
+		err = l.write(again, from)
 	}
 	if err == nil && m == nil { // it was being made when the crash came
 		err = l.acknowledge()
 	}
 	return l.fault(err)
+}
+
+// linesIn returns the lines in a ledger's file, without the zeros behind them: the rest of a block, and of one that was
+// to be added.
+func linesIn(f io.ReaderAt, size int64) (io.Reader, error) {
+	tail := make([]byte, min(size, 2*block))
+	err := readAt(f, tail, size-int64(len(tail)))
+	return io.NewSectionReader(f, 0, size-int64(len(tail)-len(bytes.TrimRight(tail, "\x00")))), err
 }
 
 // write makes lines durable at an offset.
@@ -196,14 +219,16 @@ func (l *Ledger) write(lines []byte, at int64) error {
 	return writeSync(l.file, lines, at)
 }
 
-// acknowledge writes the mark of the present state.
-func (l *Ledger) acknowledge() error {
-	line, err := json.Marshal(highWater{Head: l.log.head(l.log.seq()), Unsent: l.log.unsent})
-	if err != nil {
-		return err
+// append makes a line durable behind the last one. A file that has no room for it grows to the end of a block: the
+// lines to come are written over the zeros there, so that their sync need not write a new length.
+func (l *Ledger) append(line []byte) error {
+	l.written += int64(len(line)) // without the zeros: a disk writes whole blocks in any case
+	at := l.log.size()
+	if end := at + int64(len(line)); end > l.room {
+		l.room = blocks(end)
+		line = append(line, make([]byte, l.room-end)...)
 	}
-	l.written += int64(len(line)) + 1
-	return l.writeMark(markPath(l.path), append(line, '\n'))
+	return writeSync(l.file, line, at)
 }
 
 // runID names a run by the SHA-256 of its fleet.
@@ -216,7 +241,7 @@ func (l *Ledger) fault(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("state: ledger %s: %w", l.path, err)
+	return fmt.Errorf("state: ledger %s: %w%s", l.path, err, remedy(err))
 }
 
 // Covers reports whether a whole run of so many rounds, all with the same parameters, fits the ledger's limit beside
@@ -248,7 +273,7 @@ func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g
 	if err != nil {
 		return l.fault(err)
 	}
-	if l.broken = l.write(line, l.log.size()); l.broken != nil {
+	if l.broken = l.append(line); l.broken != nil {
 		return l.fault(l.broken)
 	}
 	return l.fault(l.log.enter(id, round, g, line[:len(line)-1]))
@@ -303,7 +328,7 @@ func (l *Ledger) Marked(run string, fleet [32]byte, member string) int {
 	return 0
 }
 
-// Written returns how many bytes the ledger has handed to its two files since it was opened: about 500 for a release.
+// Written returns how many bytes the ledger has handed to its two files since it was opened: about 550 for a release.
 func (l *Ledger) Written() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -362,13 +387,20 @@ func (l *Ledger) Verify(c *dpmech.Certificate) error {
 	return err
 }
 
-// Close closes the ledger. Everything reserved is on disk already.
+// Close closes the ledger. Everything reserved is on disk already. What is cut off are the zeros behind the lines.
 func (l *Ledger) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f := l.file
-	if l.file = nil; f == nil {
-		return nil
+	var err error
+	if l.file != nil && l.broken == nil && l.room > l.log.size() {
+		err = l.file.truncate(l.log.size())
 	}
-	return f.Close()
+	return errors.Join(err, l.closeFiles())
+}
+
+// closeFiles closes both files, the one that is locked last.
+func (l *Ledger) closeFiles() error {
+	err := closeAll(l.marks, l.file)
+	l.file, l.marks = nil, nil
+	return err
 }

@@ -313,16 +313,19 @@ func TestLedgerRollback(t *testing.T) {
 	} else {
 		closeLedger(t, l)
 	}
+	older := strings.TrimSpace(line) + "\n" // as older programs write it
 	unsent := func(list string) string {
-		return strings.Replace(strings.TrimSpace(string(newestMark)), "}", `,"unsent":`+list+"}", 1)
+		return strings.Replace(strings.TrimSpace(older), "}", `,"unsent":`+list+"}", 1)
 	}
 	for _, b := range []string{unsent("[]"), unsent("null"), unsent("[0]"), unsent("[10]"), unsent("[4,4]"),
 		unsent("[5,4]"), unsent("[4, 5]"), unsent(`["4"]`)} {
 		put(mark, []byte(b))
 		refused(t, path, "mark", "damaged")
 	}
-	for _, b := range []string{"", "{}", "null", strings.ToUpper(string(newestMark)),
-		strings.Replace(string(newestMark), "seq", "Seq", 1), string(newestMark) + "x"} {
+	both := string(newestMark)
+	for _, b := range []string{"", "{}", "null", strings.ToUpper(older), strings.Replace(older, "seq", "Seq", 1),
+		older + "x", strings.ToUpper(both), strings.ReplaceAll(both, "seq", "Seq"), both + "x", both[:block],
+		string(make([]byte, 2*block)), older + string(make([]byte, 2*block-len(older)))} {
 		put(mark, []byte(b))
 		refused(t, path, "mark", "damaged")
 	}

@@ -1,0 +1,369 @@
+package state
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// Names of a ledger's files on a simulated disk.
+const (
+	simLedger = "ledger"
+	simMark   = "ledger.mark"
+)
+
+// simNode is a node's store and ledger on one simulated disk.
+type simNode struct {
+	dir    *Dir
+	ledger *Ledger
+}
+
+// openNode opens both as a process does at its start.
+func openNode(d *simDisk) (n simNode, err error) {
+	n.ledger = &Ledger{path: simLedger, file: simFile{d, simLedger}, marks: simFile{d, simMark}}
+	if n.dir, err = openOn(d, "sim", testLimit); err == nil {
+		m, errMark := parseMark(d.files[simMark])
+		err = n.ledger.recover(m, errMark)
+	}
+	return n, err
+}
+
+// facts are the last rounds saved, reserved and marked.
+type facts struct{ saved, reserved, marked int }
+
+func (n simNode) facts() facts {
+	return facts{max(n.dir.newest, 0), n.ledger.Last("run", fleetA, "a"), n.ledger.Marked("run", fleetA, "a")}
+}
+
+// round makes a release in the order of a node, and calls sent when it may be seen.
+func (n simNode) round(t *testing.T, k int, sent func()) {
+	t.Helper()
+	reserve(t, n.ledger, "run", k, k)
+	if err := n.dir.Save(savedRound(k, 20)); err != nil {
+		t.Fatal(err)
+	}
+	markUpTo(t, n.ledger, "run", k)
+	sent()
+}
+
+// ledgerFiles returns the files of a ledger in which another run has reserved so many rounds and marked none, as they
+// are while it is open.
+func ledgerFiles(t *testing.T, other int) map[string][]byte {
+	t.Helper()
+	l, path := newLedger(t, nil)
+	reserve(t, l, "other", 1, other)
+	files := map[string][]byte{}
+	for sim, name := range map[string]string{simLedger: path, simMark: markPath(path)} {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[sim] = b
+	}
+	return files
+}
+
+// runNode makes releases up to round last on files, and returns what the disk was asked to do, and after how many steps
+// each release could be seen.
+func runNode(t *testing.T, files map[string][]byte, last int) history {
+	t.Helper()
+	d := newSimDisk(files)
+	n, err := openNode(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := history{start: files, acked: make([]int, last+1)}
+	first := n.facts().saved
+	if first > 0 {
+		markUpTo(t, n.ledger, "run", first)
+	}
+	for k := first + 1; k <= last; k++ {
+		n.round(t, k, func() { h.acked[k] = len(d.steps) })
+	}
+	h.steps = d.steps
+	return h
+}
+
+// resumes opens what a crash left and checks that the node goes on: everything that was seen is saved, reserved and
+// marked, and two more rounds can be made. It returns what was found.
+func resumes(t *testing.T, files map[string][]byte, seen int) facts {
+	t.Helper()
+	d := newSimDisk(files)
+	n, err := openNode(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := n.facts()
+	if err := dpmech.CheckResume(f.saved, f.reserved, f.marked); err != nil || min(f.saved, f.reserved, f.marked) < seen {
+		t.Fatalf("release %d was seen, and %+v came back: %v", seen, f, err)
+	}
+	if f.saved > 0 {
+		markUpTo(t, n.ledger, "run", f.saved)
+	}
+	for k := f.saved + 1; k <= f.saved+2; k++ {
+		n.round(t, k, func() {})
+	}
+	if n, err = openNode(newSimDisk(d.files)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := n.facts(), (facts{f.saved + 2, f.saved + 2, f.saved + 2}); got != want {
+		t.Fatalf("two rounds after %+v: %+v", f, got)
+	}
+	return f
+}
+
+// A round syncs line, state and mark, each once and in this order. It makes no file, and no longer one but a ledger
+// whose block is full.
+func TestLedgerSyncsOfRound(t *testing.T) {
+	const rounds = 60
+	h := runNode(t, ledgerFiles(t, 0), rounds)
+	grown, files := 0, h.after(h.acked[1])
+	for k := 2; k <= rounds; k++ {
+		var synced []string
+		for _, s := range h.steps[h.acked[k-1]:h.acked[k]] {
+			before := len(files[s.name])
+			s.on(files)
+			switch longer := len(files[s.name]) > before; {
+			case s.kind == "sync":
+				synced = append(synced, s.name)
+			case s.kind != "write" || longer && s.name != simLedger && s.name != logName:
+				t.Errorf("round %d: %s of %q at %d", k, s.kind, s.name, s.off)
+			case longer && s.name == simLedger:
+				grown++
+			}
+		}
+		if want := []string{simLedger, slotName(k & 1), simMark}; !slices.Equal(synced, want) {
+			t.Errorf("round %d syncs %q, want %q", k, synced, want)
+		}
+	}
+	if lines := len(bytes.TrimRight(files[simLedger], "\x00")); grown > lines/block {
+		t.Errorf("a ledger of %d bytes has grown %d times", lines, grown)
+	}
+}
+
+// cuts is how often the power goes at each step, 20 times, or so often that it goes SPADE_CRASHES times in all.
+func cuts(t *testing.T, steps int) int {
+	n := 20
+	if s := os.Getenv("SPADE_CRASHES"); s != "" {
+		all, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n = max(1, all/steps)
+	}
+	return n
+}
+
+// The power goes at every step of a node's rounds, with ledger lines across the ends of blocks. Writes that were not
+// synced are there, not there, or in pieces. The node goes on, with every release that may have been seen.
+func TestLedgerPowerCut(t *testing.T) {
+	coin := rng.New(5, rng.Address{Purpose: rng.Fault})
+	found := map[facts]int{}
+	for _, other := range []int{0, 9, 10, 11} {
+		h := runNode(t, ledgerFiles(t, other), 4)
+		for n := range len(h.steps) + 1 {
+			seen := h.promised(n)
+			for range cuts(t, 4*len(h.steps)) {
+				f := resumes(t, h.powerCut(n, &coin), seen)
+				found[facts{f.saved - seen, f.reserved - seen, f.marked - seen}]++
+			}
+		}
+	}
+	// A line alone, with its state, and with its mark, behind what was seen: no other way is a round left unfinished.
+	for _, f := range []facts{{0, 0, 0}, {0, 1, 0}, {1, 1, 0}, {1, 1, 1}} {
+		if found[f] == 0 {
+			t.Errorf("never found: %+v", f)
+		}
+		delete(found, f)
+	}
+	if len(found) > 0 {
+		t.Errorf("found besides: %v", found)
+	}
+}
+
+// The power goes again while what the first time left is mended. What a process has found as marked, and so may send,
+// is marked after that as well.
+func TestLedgerPowerCutTwice(t *testing.T) {
+	coin := rng.New(6, rng.Address{Purpose: rng.Fault})
+	h := runNode(t, ledgerFiles(t, 10), 3)
+	for n := range len(h.steps) + 1 {
+		for range 3 {
+			files := h.powerCut(n, &coin)
+			f := resumes(t, files, h.promised(n))
+			again := runNode(t, files, 0)
+			for m := range len(again.steps) + 1 {
+				seen := h.promised(n)
+				if m == len(again.steps) {
+					seen = f.saved // it is marked, if it was not, and sent again
+				}
+				resumes(t, again.powerCut(m, &coin), seen)
+			}
+		}
+	}
+}
+
+// A process that is killed between write and sync leaves a mark that the next one can read and that is not on the disk.
+func TestLedgerMarkFoundIsDurable(t *testing.T) {
+	coin := rng.New(7, rng.Address{Purpose: rng.Fault})
+	h := runNode(t, ledgerFiles(t, 0), 3)
+	for n := range h.steps {
+		d := newSimDisk(h.start)
+		for _, s := range h.steps[:n] {
+			d.apply(s)
+		}
+		node, err := openNode(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			resumes(t, history{start: h.start, steps: d.steps}.powerCut(len(d.steps), &coin), node.facts().marked)
+		}
+	}
+}
+
+// One of state, lines and mark is set back to anything it once was, after the power went: the node refuses, or its next
+// round is one that nobody has seen.
+func TestLedgerOneFileSetBack(t *testing.T) {
+	coin := rng.New(8, rng.Address{Purpose: rng.Fault})
+	h := runNode(t, ledgerFiles(t, 10), 4)
+	refused, went := 0, 0
+	for n := range len(h.steps) + 1 {
+		for back := range n {
+			then := h.after(back)
+			for _, names := range [][]string{{"slot-0", "slot-1", logName}, {simLedger}, {simMark}} {
+				files := h.powerCut(n, &coin)
+				for _, name := range names {
+					if files[name] = then[name]; files[name] == nil {
+						delete(files, name)
+					}
+				}
+				node, err := openNode(newSimDisk(files))
+				if err == nil {
+					f := node.facts()
+					err = dpmech.CheckResume(f.saved, f.reserved, f.marked)
+					if err == nil && f.saved < h.promised(n) {
+						t.Fatalf("release %d was seen, and with %q of step %d the node would draw %d anew", h.promised(n), names,
+							back, f.saved+1)
+					}
+				}
+				if err != nil {
+					refused++
+				} else {
+					went++
+				}
+			}
+		}
+	}
+	if refused == 0 || went == 0 {
+		t.Errorf("%d times refused, %d times not", refused, went)
+	}
+}
+
+// Every byte of a mark's file, changed: the newest mark is found, or the one before it. With the same byte of both
+// places changed it is damaged, unless the byte means nothing.
+func TestLedgerMarkRots(t *testing.T) {
+	h := runNode(t, ledgerFiles(t, 2), 3)
+	files := h.after(len(h.steps))
+	ends := []int{bytes.IndexByte(files[simMark], '\n'), bytes.IndexByte(files[simMark][block:], '\n')}
+	for at := range 2 * block {
+		changed := maps.Clone(files)
+		changed[simMark] = bytes.Clone(files[simMark])
+		changed[simMark][at] ^= 1
+		m, err := parseMark(changed[simMark])
+		if err != nil || m.Seq < 4 || len(m.Unsent) != 2 {
+			t.Fatalf("byte %d: %+v, %v", at, m, err)
+		}
+		changed[simMark][(at+block)%(2*block)] ^= 1
+		_, err = parseMark(changed[simMark])
+		if at := at % block; at <= slices.Min(ends) && err == nil || at > slices.Max(ends) && err != nil {
+			t.Fatalf("byte %d of both: %v", at, err)
+		}
+	}
+}
+
+// A list of unsent releases that has no room in its place makes the file anew; one that is short again stays there.
+func TestLedgerMarkGrows(t *testing.T) {
+	l, path := newLedger(t, nil)
+	const many = 1500
+	for k := 1; k <= many; k++ { // none of them sent; without a sync for each
+		line, err := l.log.line(k, zeroRun, k, noisy)
+		if err == nil {
+			err = l.log.enter(zeroRun, k, noisy, line[:len(line)-1])
+		}
+		if err == nil {
+			_, err = l.file.WriteAt(line, l.log.lines[k-1].end)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for k := 1; k <= 3; k++ {
+		reserve(t, l, "sent", k, k)
+		markUpTo(t, l, "sent", k)
+		m, err := readMark(path)
+		if err != nil || m.Seq != many+k || len(m.Unsent) != many {
+			t.Fatalf("mark %d: %+v, %v", k, m, err)
+		}
+		if st, err := os.Stat(markPath(path)); err != nil || st.Size() != 4*block {
+			t.Fatalf("the file has %d bytes (%v)", st.Size(), err)
+		}
+	}
+	closeLedger(t, l)
+	l = reopen(t, path)
+	if got := l.Marked("sent", fleetA, "a"); got != 3 {
+		t.Errorf("marked up to %d", got)
+	}
+	if err := l.Mark("run", [32]byte{}, "a", many); err != nil {
+		t.Fatal(err)
+	}
+	if got := marks(t, path); got != strconv.Itoa(many+3)+" []" {
+		t.Errorf("the mark says %s", got)
+	}
+}
+
+// What an older program left, the ledger with a torn line and the mark as one JSON object, is continued.
+func TestLedgerOfOlderProgram(t *testing.T) {
+	l, path := newLedger(t, nil)
+	reserve(t, l, "run", 1, 3)
+	older, err := json.Marshal(highWater{Head: l.log.head(3), Unsent: []int{3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeLedger(t, l)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append(whole, `{"seq":4,"pr`...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(markPath(path), append(older, '\n'), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for k := 4; k <= 6; k++ {
+		l = reopen(t, path)
+		want := k - 1
+		if k == 4 {
+			want = 2
+		}
+		if last, marked := l.Last("run", fleetA, "a"), l.Marked("run", fleetA, "a"); last != k-1 || marked != want {
+			t.Fatalf("before round %d: release %d of %d is marked", k, marked, last)
+		}
+		reserve(t, l, "run", k, k)
+		markUpTo(t, l, "run", k)
+		closeLedger(t, l)
+	}
+	if st, err := os.Stat(path); err != nil || st.Size() != l.log.size() {
+		t.Errorf("closed, the ledger has %d bytes, want its lines, %d (%v)", st.Size(), l.log.size(), err)
+	}
+	if got := marks(t, path); got != "6 []" {
+		t.Errorf("the mark says %s", got)
+	}
+}

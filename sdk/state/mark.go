@@ -1,0 +1,162 @@
+package state
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+)
+
+// block is what files grow by, so that a later write changes no length and goes in place, and what no two marks share,
+// so that a write that is cut short damages one of them.
+const block = 4096
+
+// blocks returns n rounded up to whole blocks.
+func blocks(n int64) int64 { return (n + block - 1) / block * block }
+
+// highWater is a ledger's high-water mark: the newest line when it was written, and which of the lines up to there have
+// a release that was never sent, because a crash came between line and mark. All others up to there may have been sent,
+// and none behind.
+//
+// The file of the mark has two places of the same length, in whole blocks. A mark goes where the newest one is not, as
+// JSON, a space, the SHA-256 of the JSON in hexadecimal digits and a newline; the rest of the place means nothing. One
+// sync is enough: a mark that is torn does not match its SHA-256, and the one before it was not touched. That it counts
+// again is right, since nothing was sent before that sync.
+//
+// Older programs replaced a file of the JSON alone. It is read, and makes way for two places with the next mark.
+type highWater struct {
+	dpmech.Head
+	Unsent []int `json:"unsent,omitempty"` // ascending
+
+	place int   // where it was found, 0 or 1
+	room  int64 // length of a place; 0 if the file is of the older form
+}
+
+// markPath returns where the high-water mark of a ledger is.
+func markPath(ledger string) string { return ledger + ".mark" }
+
+// readMark returns the high-water mark of the ledger at a path, nil if it has none. The ledger may be in use: what is
+// read while two marks are written is read again.
+func readMark(ledger string) (*highWater, error) {
+	for try := 1; ; try++ {
+		data, err := os.ReadFile(markPath(ledger))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("state: mark of a ledger: %w", err)
+		}
+		m, err := parseMark(data)
+		if err == nil {
+			return m, nil
+		}
+		if try == 3 {
+			return nil, fmt.Errorf("state: %s, the mark of a ledger, is damaged: %w; bring it back from a copy",
+				markPath(ledger), err)
+		}
+	}
+}
+
+// parseMark returns the newest mark in a file.
+func parseMark(data []byte) (*highWater, error) {
+	if len(data) == 0 || len(data)%(2*block) != 0 {
+		return parseHighWater(bytes.TrimSpace(data))
+	}
+	var newest *highWater
+	var faults [2]error
+	for i := range faults {
+		room := len(data) / 2
+		line, _, _ := bytes.Cut(data[i*room:(i+1)*room], []byte{'\n'})
+		text, sum, _ := bytes.Cut(line, []byte{' '})
+		if want := sha256.Sum256(text); string(sum) != hex.EncodeToString(want[:]) {
+			faults[i] = errors.New("it does not match its SHA-256")
+			continue
+		}
+		m, err := parseHighWater(text)
+		// From one mark to the next there are more lines, or fewer whose releases were never sent.
+		if faults[i] = err; err == nil &&
+			(newest == nil || m.Seq > newest.Seq || m.Seq == newest.Seq && len(m.Unsent) < len(newest.Unsent)) {
+			newest = m
+			newest.place, newest.room = i, int64(room)
+		}
+	}
+	if newest == nil {
+		return nil, errors.Join(faults[:]...)
+	}
+	return newest, nil
+}
+
+// record returns the mark as it is written in a place.
+func (m *highWater) record() ([]byte, error) {
+	text, err := json.Marshal(m)
+	return fmt.Appendf(text, " %x\n", sha256.Sum256(text)), err
+}
+
+// parseHighWater reads the JSON of a mark.
+func parseHighWater(text []byte) (*highWater, error) {
+	var m highWater
+	if err := exactJSON(text, &m); err != nil {
+		return nil, err
+	}
+	for i, seq := range m.Unsent {
+		if seq < 1 || seq > m.Seq || i > 0 && seq <= m.Unsent[i-1] {
+			return nil, fmt.Errorf("unsent has %d in place %d, want numbers of 1..%d in ascending order", seq, i, m.Seq)
+		}
+	}
+	if err := m.Validate(); err != nil {
+		return nil, err
+	}
+	return &m, nil
+}
+
+// keepMark takes over the mark that was found, and makes it durable. The process before may have been killed before its
+// sync, or the sync may have failed: then another one is of no use unless the mark is written again.
+func (l *Ledger) keepMark(m *highWater) error {
+	if l.place, l.markRoom = m.place, m.room; m.room == 0 {
+		return nil // a file that is replaced is synced before it can be found
+	}
+	record, err := m.record()
+	if err != nil {
+		return err
+	}
+	return writeSync(l.marks, record, int64(m.place)*m.room)
+}
+
+// acknowledge writes the mark of the present state.
+func (l *Ledger) acknowledge() error {
+	record, err := (&highWater{Head: l.log.head(l.log.seq()), Unsent: l.log.unsent}).record()
+	if err != nil {
+		return err
+	}
+	l.written += int64(len(record))
+	if int64(len(record)) > l.markRoom {
+		return l.newMark(record)
+	}
+	l.place = 1 - l.place
+	return writeSync(l.marks, record, int64(l.place)*l.markRoom)
+}
+
+// newMark makes the file of the mark anew, with a mark in the first of two places that have room for it.
+func (l *Ledger) newMark(record []byte) error {
+	err := closeAll(l.marks) // some systems replace no file that is open
+	l.marks, l.place, l.markRoom = nil, 0, blocks(int64(len(record)))
+	if err == nil {
+		err = replaceFile(markPath(l.path), append(record, make([]byte, 2*l.markRoom-int64(len(record)))...))
+	}
+	if err == nil {
+		err = l.openMark()
+	}
+	return err
+}
+
+// openMark opens the file of the mark.
+func (l *Ledger) openMark() (err error) {
+	l.marks, err = osDisk("").open(markPath(l.path), os.O_RDWR)
+	return err
+}
