@@ -74,8 +74,8 @@ func (s *network) search() Conductance {
 	}
 	c := s.worst
 	c.Without = slices.Clone(c.Without)
-	// The flow from node u to ground, one less the sum of d flows, is off by less than 4*(d+2) units in the last place, and
-	// all these flows together are 1. Resistances are 1/n at least.
+	// The flow from node u to ground, one less the sum of d flows, is off by less than 4*(d+2) units in the last place,
+	// and all these flows together are 1. Resistances are 1/n at least.
 	unit := 0x1p-53 * float64(8*n*(n+2)+len(s.Edges()))
 	c.Least = 1 / (c.Least * (1 + tie) * (1 + 1e-12 + unit))
 	return c
@@ -152,8 +152,8 @@ func (s *network) set(x choice) []int { return x.c[:s.gone] }
 
 // above calls do with every choice for node i that a rough bound does not rule out. The bound is that of the potentials
 // z*a_i, where z makes the current at i right. For a node v of C, Kirchhoff's law gives the sum of w*(a_u-a_v)*a_u over
-// its neighbors u as a_v^2 + (sum of flows^2)/w. Flows to neighbors that C's nodes share add up to no more than Cauchy and
-// Schwarz allow, and an edge inside of C only lowers the energy.
+// its neighbors u as a_v^2 + (sum of flows^2)/w. Flows to neighbors that C's nodes share add up to no more than Cauchy
+// and Schwarz allow, and an edge inside of C only lowers the energy.
 func (s *network) above(i int, do func(choice)) {
 	n, a := s.N(), s.a[i]
 	flow, alone, near := make([]float64, n+1), make([]float64, n+1), append(slices.Clone(s.near[i]), 0)
@@ -210,7 +210,7 @@ func (s *network) above(i int, do func(choice)) {
 	}
 }
 
-// better returns the choice with the least bound of this and that of a combination of the potentials a_i and a_v, v in C.
+// better returns the choice with the lesser bound, of its own and that of a combination of potentials.
 func (s *network) better(i int, x choice) choice {
 	if s.scans < 0 {
 		return x
