@@ -34,7 +34,7 @@ var kept = struct {
 }{results: map[[sha256.Size]byte]Conductance{}}
 
 // Conductance returns the least conductance from any node to ground when so many colluders are taken away. Every node
-// is wired to ground with a conductance of 1, and every edge has ratio^2, with ratio in (0, 4096]. In terms of noise: if
+// is wired to ground with a conductance of 1, and every edge has ratio^2, with ratio in (0, 4096]. As noise: if
 // a node adds noise of variance 1 of its own, and for each neighbor noise of variance ratio^2 that it subtracts, then
 // this is the variance of what hides it from somebody who sees all that is sent and knows all that colluders know. A
 // result is kept, and so is cheap to ask for again. It has the same bits on every processor.

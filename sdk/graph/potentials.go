@@ -78,7 +78,7 @@ func (s *network) flows() {
 }
 
 // combine bounds the resistance of node i without the nodes of gone by a combination of columns of a with the least
-// square of rho: those of i and gone, or, if they are few, those of i and the neighbors of gone, and then rho is zero. It
+// square of rho: those of i and gone, or, if they are few, those of i and the neighbors of gone, and then rho is 0. It
 // remembers the combination, and reports whether the bound is exact.
 func (s *network) combine(i int, gone []int) (bound float64, exact bool) {
 	s.at = append(s.at[:0], i)
