@@ -241,10 +241,17 @@ func (f *Fleet) plan() (*plan, error) {
 // checkShared refuses an effective sigma that the graph does not give.
 func (f *Fleet) checkShared(g *graph.Graph) error {
 	p := f.Privacy
-	most := p.Sigma * math.Sqrt(g.Conductance(p.PairSigma/p.Sigma, p.Colluders))
-	if !(p.EffectiveSigma <= most) {
-		return fmt.Errorf("sdk: fleet: effective sigma is %v, want at most %v: so much noise is left to %v", p.EffectiveSigma,
-			most, p.gaussian().Shared.Adversary())
+	c, err := g.Conductance(p.PairSigma/p.Sigma, p.Colluders)
+	if err != nil {
+		return fmt.Errorf("sdk: fleet: %w", err)
+	}
+	if most := p.Sigma * math.Sqrt(c.Least); !(p.EffectiveSigma <= most) {
+		var colluders []string
+		for _, v := range c.Without {
+			colluders = append(colluders, f.Members[v])
+		}
+		return fmt.Errorf("sdk: fleet: effective sigma is %v, want at most %v: so much noise is left to %v; worst: %q if %q "+
+			"collude (exact: %t)", p.EffectiveSigma, most, p.gaussian().Shared.Adversary(), f.Members[c.Node], colluders, c.Exact)
 	}
 	return nil
 }
