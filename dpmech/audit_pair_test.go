@@ -10,7 +10,7 @@ import (
 
 // The audit of a network whose neighbors share noise, against the theorem of part 3 of PROOF.md.
 
-// rest is the graph of the honest members: that of n members without the one at gone (-1: without nobody).
+// rest is the graph of the honest members: that of n members without the one at gone (all of them if it is -1).
 type rest struct {
 	n     int
 	edges [][2]int
@@ -35,23 +35,30 @@ func (g rest) direction(i int, ratio float64) []float64 {
 			m[v][u] -= w
 		}
 	}
-	for k := range m { // Gauss and Jordan; the matrix is positive definite, so no pivot is small
+	a := solve(m)
+	if g.gone >= 0 {
+		a[g.gone] = 0
+	}
+	return a
+}
+
+// solve returns the solution of a positive definite system that has its right side in the last column.
+func solve(m [][]float64) []float64 {
+	n := len(m)
+	for k := range m {
 		for v := range m {
 			if v == k {
 				continue
 			}
 			f := m[v][k] / m[k][k]
-			for c := k; c <= g.n; c++ {
+			for c := k; c <= n; c++ {
 				m[v][c] -= f * m[k][c]
 			}
 		}
 	}
-	a := make([]float64, g.n)
+	a := make([]float64, n)
 	for v := range a {
-		a[v] = m[v][g.n] / m[v][v]
-	}
-	if g.gone >= 0 {
-		a[g.gone] = 0
+		a[v] = m[v][n] / m[v][v]
 	}
 	return a
 }
@@ -71,7 +78,7 @@ func weakest(n int, edges [][2]int, ratio float64, colluders int) (g rest, clien
 	return g, client, least
 }
 
-// The dense algebra against what can be found by hand: two resistors in series and a sum over the eigenvalues of a ring.
+// The dense algebra against what can be found by hand: resistors in series, and the eigenvalues of a ring.
 func TestWeakest(t *testing.T) {
 	// An edge: 1 to ground here, and in parallel r^2 and 1 to ground in series.
 	if _, _, k := weakest(2, [][2]int{{0, 1}}, 2, 0); math.Abs(k-(1+4./5)) > 1e-12 {
@@ -237,9 +244,9 @@ func (w *watched) refute(t *testing.T, mu float64, count int, f flaw, seed uint6
 // measured one is 0.0095: it is seen to be within 3 % below the claim, 8 standard errors, with 4 of them for caution.
 //
 // Power. Noise that is 5 % too small gives mu = 2.632, 14 standard errors above the claim. For the others a quarter of
-// the samples is enough, as mu is off by a quarter and more; and half of them for a forgotten colluder, who matters least
-// in the complete graph: 4.4 %, which is 8 standard errors there. Two ends that both add leave more noise and not less, which
-// part 3 of PROOF.md shows; what finds them is that the noise does not cancel in the projection.
+// the samples is enough, as mu is off by a quarter and more. A forgotten colluder gets half of them, for in the complete
+// graph that is only 4.4 %, 8 standard errors. Two ends that both add leave more noise and not less, which part 3 of
+// PROOF.md shows; what finds them is that the noise does not cancel in the projection.
 func TestAuditOfSharedNoise(t *testing.T) {
 	for i, c := range []struct {
 		name   string

@@ -29,8 +29,8 @@ func (a asked) sharing(change func(i int, c *Config)) func(i int, c *Config) {
 
 // What neighbors share is gone from the sum of all releases: in every round it is the sum of a network without shared
 // noise, up to the rounding of centre and release to the grid, half a step each for each of them. (Nobody learns here:
-// the next queries would be asked elsewhere.) Each end asks for one key of each neighbor for each release with noise, and
-// keeps none.
+// the next queries would be asked elsewhere.) Each end asks for one key of each neighbor for each release with noise,
+// and keeps none.
 func TestSharedNoiseLeavesTheSum(t *testing.T) {
 	for _, mixing := range []int{0, 2} {
 		run := func(change func(i int, c *Config)) (sums [][]float64, apart float64) {
