@@ -244,9 +244,9 @@ func (w *watched) refute(t *testing.T, mu float64, count int, f flaw, seed uint6
 // measured one is 0.0095: it is seen to be within 3 % below the claim, 8 standard errors, with 4 of them for caution.
 //
 // Power. Noise that is 5 % too small gives mu = 2.632, 14 standard errors above the claim. For the others a quarter of
-// the samples is enough, as mu is off by a quarter and more. A forgotten colluder gets half of them, for in the complete
-// graph that is only 4.4 %, 8 standard errors. Two ends that both add leave more noise and not less, which part 3 of
-// PROOF.md shows; what finds them is that the noise does not cancel in the projection.
+// the samples is enough, as mu is off by a quarter and more. A forgotten colluder gets half of them, for in the
+// complete graph that is only 4.4 %, 8 standard errors. Two ends that both add leave more noise and not less, which
+// part 3 of PROOF.md shows; what finds them is that the noise does not cancel in the projection.
 func TestAuditOfSharedNoise(t *testing.T) {
 	for i, c := range []struct {
 		name   string

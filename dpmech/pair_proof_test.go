@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// What section 5 of part 3 of PROOF.md says of rounded shared noise: with a Gaussian of deviation t added, it is as good
-// as noise that was never rounded, but for a uniform number. The bound is seen where s and t are small; in a release
-// they are 2^24 and 2^10 at least.
+// What section 5 of part 3 of PROOF.md says of rounded shared noise: with a Gaussian of deviation t added, it is as
+// good as noise that was never rounded, but for a uniform number. The bound is seen where s and t are small; in a
+// release they are 2^24 and 2^10 at least.
 func TestRoundingVanishes(t *testing.T) {
 	for _, c := range []struct{ s, t float64 }{{0.5, 0.2}, {1, 0.3}, {1, 0.5}, {3, 0.4}, {3, 0.7}} {
 		cell := func(x float64) float64 { // the probability of the cell around x

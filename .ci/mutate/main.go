@@ -214,6 +214,8 @@ var mutations = []mutation{
 		"			clear(m.pairs)\n			return g.Alone(), nil", "			continue", sums},
 	{"shared: keys that stay in memory on the grid", "sdk/admm/round.go",
 		"noise, m.cfg.GridStep, pairs...)\n			clear(pairs)\n", "noise, m.cfg.GridStep, pairs...)\n", sums},
+	{"shared: keys that stay in memory off the grid", "sdk/admm/round.go",
+		"m.mech.Release(m.s, noise, pairs...)\n		clear(pairs)\n", "m.mech.Release(m.s, noise, pairs...)\n", sums},
 	{"shared: one key for all releases", "sdk/pair/secret.go",
 		"	mac.Write(number[:])\n", "", keys},
 	{"shared: one key for all fleets", "sdk/pair/secret.go",
