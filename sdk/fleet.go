@@ -101,13 +101,14 @@ type Wire struct {
 	Lossy int `json:"lossy"`
 }
 
+// Shared returns the noise that neighbors share, and names against whom a run protects; zero if they share none.
+func (p Privacy) Shared() dpmech.Shared {
+	return dpmech.Shared{Sigma: p.PairSigma, Effective: p.EffectiveSigma, Colluders: p.Colluders}
+}
+
 // gaussian returns clip and noise of every release of a private run.
 func (p Privacy) gaussian() dpmech.Gaussian {
-	g := dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma}
-	if p.PairSigma != 0 || p.EffectiveSigma != 0 || p.Colluders != 0 {
-		g.Shared = dpmech.Shared{Sigma: p.PairSigma, Effective: p.EffectiveSigma, Colluders: p.Colluders}
-	}
-	return g
+	return dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Shared: p.Shared()}
 }
 
 // wire returns what members send each other, with everything picked.
@@ -196,6 +197,12 @@ func (f *Fleet) plan() (*plan, error) {
 	refuse(!pr.NonPrivate && !(pr.Delta > 0 && pr.Delta < 1), "delta is %v, want more than 0 and less than 1", pr.Delta)
 	refuse(!(pr.EpsilonLimit >= 0 && pr.EpsilonLimit <= 1e6), "epsilon limit is %v, want 0 (none) or at most 1e6",
 		pr.EpsilonLimit)
+	refuse(pr.LimitAll != 0 && !(pr.EpsilonLimit > 0 && pr.LimitAll >= pr.EpsilonLimit && pr.LimitAll <= 1e6),
+		"epsilon limit against all is %v, want 0 (none), or the epsilon limit (which is %v, and needed with it) to 1e6",
+		pr.LimitAll, pr.EpsilonLimit)
+	refuse(pr.PairSigma == 0 && (pr.EffectiveSigma != 0 || pr.Colluders != 0 || pr.LimitAll != 0),
+		"pair sigma is 0: effective sigma (%v), colluders (%d) and an epsilon limit against all (%v) are for noise that "+
+			"neighbors share", pr.EffectiveSigma, pr.Colluders, pr.LimitAll)
 	for _, setting := range []encoding.TextMarshaler{m.Estimator, m.Directions, pr.Accounting, w.Payload} {
 		_, err := setting.MarshalText()
 		refuse(err != nil, "%w", err)
@@ -239,10 +246,15 @@ func (f *Fleet) plan() (*plan, error) {
 // checkShared refuses an effective sigma that the graph does not give.
 func (f *Fleet) checkShared(g *graph.Graph) error {
 	p := f.Privacy
+	least := p.gaussian()
+	least.Shared.Effective = least.Sigma
+	if least.Validate() != nil { // the machine's rules say what is wrong
+		return nil
+	}
 	most := p.Sigma * math.Sqrt(g.Conductance(p.PairSigma/p.Sigma, p.Colluders))
-	if !(p.EffectiveSigma <= most) {
-		return fmt.Errorf("sdk: fleet: effective sigma is %v, want at most %v: so much noise is left to %v", p.EffectiveSigma,
-			most, p.gaussian().Shared.Adversary())
+	if !(p.EffectiveSigma >= p.Sigma && p.EffectiveSigma <= most) {
+		return fmt.Errorf("sdk: fleet: effective sigma is %v, want sigma (%v) or more, and at most %v: so much noise is left to %v",
+			p.EffectiveSigma, p.Sigma, most, p.Shared().Adversary())
 	}
 	return nil
 }
@@ -256,6 +268,11 @@ func (f *Fleet) affordable() error {
 	if most, err := dpmech.MaxRounds(g, l.Epsilon, l.Delta, l.Accounting); err != nil || most < f.Method.Rounds {
 		return errors.Join(err, fmt.Errorf("sdk: fleet: %d rounds: %w: epsilon limit %v (%v at delta %v) covers %d",
 			f.Method.Rounds, dpmech.ErrBudget, l.Epsilon, l.Accounting, l.Delta, most))
+	}
+	if all := l.Accounting.Epsilon(f.Total(f.Method.Rounds).All, l.Delta); l.EpsilonAll > 0 && all > l.EpsilonAll {
+		return fmt.Errorf("sdk: fleet: %d rounds: %w: against all other members together they cost epsilon %s (%v at delta %v), "+
+			"and the limit is %v", f.Method.Rounds, dpmech.ErrBudget, dpmech.FormatEpsilon(all, 4), l.Accounting, l.Delta,
+			l.EpsilonAll)
 	}
 	return nil
 }
