@@ -38,7 +38,7 @@ func demo(ctx context.Context, c *cmdline) error {
 	if err != nil {
 		return err
 	}
-	show := newProgress(c.log, o.rounds, o.cooldown)
+	show := newProgress(c.log, p.fleet.Method)
 	show.say("nodes: %d, connections between them over TLS websockets on this machine: %d, parameters of the model: %d",
 		o.nodes, len(p.fleet.Edges), p.fleet.Dim)
 	p.writeChosen(c.log)

@@ -111,7 +111,7 @@ func (o *planOptions) check() error {
 	rest := o.options
 	if o.given["sigma"] && o.given["epsilon"] { // together they are a budget
 		rest.cmdline = &cmdline{given: maps.Clone(o.given)}
-		rest.given["epsilon"], rest.given["accounting"] = false, false
+		rest.given["epsilon"], rest.given["accounting"], rest.given["limit-all"] = false, false, false
 	}
 	if rest.gain >= 1 { // is refused with figures, later
 		rest.gain = 0.5

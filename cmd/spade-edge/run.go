@@ -52,7 +52,7 @@ func runNode(ctx context.Context, c *cmdline) error {
 		d.HTTP = *addr
 	}
 	f := d.Fleet.Fleet
-	show := newProgress(c.log, f.Method.Learning(), f.Method.Cooldown)
+	show := newProgress(c.log, f.Method)
 	defer show.end()
 	d.Recover, d.Profiles, d.Noise = *restore, profiles, testNoise
 	d.Say = func(line string) { show.say("%s", line) }
