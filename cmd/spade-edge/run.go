@@ -106,8 +106,7 @@ func spendNote(p sdk.Privacy, spent dpmech.Total) string {
 	}
 	text := fmt.Sprintf("epsilon %s at delta %v", epsilonText(p.Accounting.Epsilon(spent.Rho, p.Delta)), p.Delta)
 	if spent.All != spent.Rho {
-		text += fmt.Sprintf(" (against all other members together %s)",
-			epsilonText(p.Accounting.Epsilon(spent.All, p.Delta)))
+		text += fmt.Sprintf(" (%s %s)", againstAll, epsilonText(p.Accounting.Epsilon(spent.All, p.Delta)))
 	}
 	return text
 }

@@ -178,9 +178,9 @@ type Privacy struct {
 	Planned    Value     `json:"epsilon_planned"` // what all its rounds cost
 	Lifetime   *Lifetime `json:"lifetime"`        // null without a ledger
 
-	// Adversary is against whom all that holds, and AgainstAll the same against all other members together. The JSON
-	// leaves both out where no noise is shared: then everybody else together is meant.
-	Adversary  string   `json:"adversary,omitempty"`
+	// Adversary is against whom all that holds. AgainstAll is the same against all other members together; the JSON leaves
+	// it out where no noise is shared and the two are one.
+	Adversary  string   `json:"adversary"`
 	AgainstAll *Against `json:"against_all,omitempty"`
 }
 
@@ -205,9 +205,8 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, life *dpmech.Lifetime) *Privac
 	}
 	planned := f.Total(f.Method.Rounds)
 	out := &Privacy{Rho: spent.Rho, Epsilon: epsilon(spent.Rho), Delta: p.Delta, Accounting: p.Accounting.String(),
-		Limit: limit(p.EpsilonLimit), Planned: epsilon(planned.Rho)}
-	if s := p.Shared(); s != (dpmech.Shared{}) {
-		out.Adversary = s.Adversary()
+		Limit: limit(p.EpsilonLimit), Planned: epsilon(planned.Rho), Adversary: p.Shared().Adversary()}
+	if planned.All != planned.Rho {
 		out.AgainstAll = &Against{Rho: spent.All, Epsilon: epsilon(spent.All), Limit: limit(p.LimitAll),
 			Planned: epsilon(planned.All), Lifetime: Unknown()}
 	}
