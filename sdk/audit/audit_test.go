@@ -233,7 +233,7 @@ func TestCertificate(t *testing.T) {
 func TestCertificateOfSharedNoise(t *testing.T) {
 	share := func(f *sdk.Fleet) {
 		f.Edges = append(f.Edges, [2]string{"d", "a"})
-		f.Privacy.Sigma, f.Privacy.PairSigma, f.Privacy.EffectiveSigma, f.Privacy.Colluders = 4, 8, 6, 1
+		f.Privacy.Sigma, f.Privacy.PairSigma, f.Privacy.EffectiveSigma, f.Privacy.Colluders = 4, 8, 5.5, 1
 		f.Privacy.LimitAll = 40
 	}
 	w := newAudited(t, share, 2, 3)
@@ -246,9 +246,9 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 		t.Errorf("certificate %+v", good)
 	}
 	for want, change := range map[string]func(p *sdk.Privacy){
-		"releases[0].shared.sigma: is 8, want 16":          func(p *sdk.Privacy) { p.PairSigma = 16 },
-		"releases[0].shared.effective_sigma: is 6, want 5": func(p *sdk.Privacy) { p.EffectiveSigma = 5 },
-		"releases[2].shared.colluders: is 1, want 0":       func(p *sdk.Privacy) { p.Colluders = 0 },
+		"releases[0].shared.sigma: is 8, want 16":            func(p *sdk.Privacy) { p.PairSigma = 16 },
+		"releases[0].shared.effective_sigma: is 5.5, want 5": func(p *sdk.Privacy) { p.EffectiveSigma = 5 },
+		"releases[2].shared.colluders: is 1, want 0":         func(p *sdk.Privacy) { p.Colluders = 0 },
 		"lifetime.runs[1].releases[0].shared.sigma: is 8, want 0": func(p *sdk.Privacy) {
 			p.PairSigma, p.EffectiveSigma, p.Colluders, p.LimitAll = 0, 0, 0, 0
 		},
