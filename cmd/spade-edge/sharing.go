@@ -6,6 +6,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
 // sharingConflicts reports what is wrong with the flags of noise that neighbors share.
@@ -55,6 +56,16 @@ func (p *problem) shareNoise(known *sdk.Known, members []string) error {
 	}
 	known.Graph = p.graph
 	return nil
+}
+
+// course returns what the network goes through.
+func (p *problem) course() graph.Course {
+	m, pr := p.fleet.Method, p.fleet.Privacy
+	c := graph.Course{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
+	if pr.PairSigma > 0 {
+		c.Shared = pr.PairSigma / pr.Sigma
+	}
+	return c
 }
 
 // coversAll refuses a run that costs more than -limit-all against all other members together.
