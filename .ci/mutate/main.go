@@ -86,10 +86,10 @@ var mutations = []mutation{
 	{"division by mu", "zoest/estimator.go",
 		"e.open[i].Sample, float32(loss)\n", "e.open[i].Sample, float32(loss)/e.mu\n", oracle},
 	{"table never refreshed", "zoest/estimator.go",
-		"vec.Replace(e.table.at(a.h)[from:to], v,", "vec.Replace(append([]float32(nil), e.table.at(a.h)[from:to]...), v,",
-		oracle},
+		"vec.SignReplace(e.table.at(a.h)[from:to], v,",
+		"vec.SignReplace(append([]float32(nil), e.table.at(a.h)[from:to]...), v,", oracle},
 	{"mean of the table never updated", "zoest/estimator.go",
-		"v, abar, q, byB, byM)", "v, append([]float32(nil), abar...), q, byB, byM)", oracle},
+		"v, abar, a.coefficient,", "v, append([]float32(nil), abar...), a.coefficient,", oracle},
 	{"batch with replacement", "zoest/estimator.go",
 		"	return b.items[:len(b.swaps)]\n", `	out := make([]int, len(b.swaps))
 	for i := range out {

@@ -440,7 +440,7 @@ func TestNodeFaults(t *testing.T) {
 		one(oracle, `{"stream": ["a"], "workers": 0}`, "oracle.workers is 0, want a whole number, 1..1024"),
 		one(oracle, `{"stream": ["a"], "format": "xml", "start_seconds": 0, "timeout_seconds": "1", "memory_mib": 0}`,
 			`oracle.timeout_seconds is "1", want a number of seconds`).
-			and("oracle.memory_mib is 0, want a whole number, 1..2147483647").and(`oracle.format is "xml", want json or cbor`).
+			and("oracle.memory_mib is 0, want a whole number, 1..2147483647").and(`oracle.format is "xml", want json, base64 or cbor`).
 			and("oracle.start_seconds is 0, want a number of seconds, 0.001..604800"),
 		one(oracle, `{"stream": ["a"], "samples": 7}`, "oracle.samples is 7, want it left out: only a oneshot has that"),
 		one(oracle, `{"oneshot": ["a", "{sample}"], "samples": 7, "format": "json", "start_seconds": 1}`,
