@@ -267,10 +267,22 @@ func (f *Fleet) checkShared(g *graph.Graph) error {
 	if least.Validate() != nil { // the machine's rules say what is wrong
 		return nil
 	}
-	most := p.Sigma * math.Sqrt(g.Conductance(p.PairSigma/p.Sigma, p.Colluders))
-	if !(p.EffectiveSigma >= p.Sigma && p.EffectiveSigma <= most) {
-		return fmt.Errorf("sdk: fleet: effective sigma is %v, want sigma (%v) or more, and at most %v: so much noise is left to %v",
-			p.EffectiveSigma, p.Sigma, most, p.Shared().Adversary())
+	c, err := g.Conductance(p.PairSigma/p.Sigma, p.Colluders)
+	if err != nil {
+		return fmt.Errorf("sdk: fleet: %w", err)
+	}
+	if most := p.Sigma * math.Sqrt(c.Least); !(p.EffectiveSigma >= p.Sigma && p.EffectiveSigma <= most) {
+		var colluders []string
+		for _, v := range c.Without {
+			colluders = append(colluders, f.Members[v])
+		}
+		found := "at most"
+		if !c.Exact {
+			found = "at most (a bound that is proved, for the exact figure takes too long)"
+		}
+		return fmt.Errorf("sdk: fleet: effective sigma is %v, want sigma (%v) or more, and %s %v: so much noise is left to %v; "+
+			"the worst is %q if %q collude", p.EffectiveSigma, p.Sigma, found, most, p.Shared().Adversary(), f.Members[c.Node],
+			colluders)
 	}
 	return nil
 }

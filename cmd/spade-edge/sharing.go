@@ -52,7 +52,11 @@ func (p *problem) shareNoise(known *sdk.Known, members []string) error {
 	}
 	if o.given["pair-sigma"] { // by hand: what is left of it follows from the graph
 		pr := &known.Privacy
-		pr.EffectiveSigma = pr.Sigma * math.Sqrt(p.graph.Conductance(pr.PairSigma/pr.Sigma, pr.Colluders)) * (1 - 1e-12)
+		c, err := p.graph.Conductance(pr.PairSigma/pr.Sigma, pr.Colluders)
+		if err != nil {
+			return usageError{err}
+		}
+		pr.EffectiveSigma = max(pr.Sigma, pr.Sigma*math.Sqrt(c.Least)*(1-1e-12))
 	}
 	known.Graph = p.graph
 	return nil
