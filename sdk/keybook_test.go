@@ -10,6 +10,10 @@ type keyBook struct {
 	twice []string            // who has used one twice
 }
 
+func newKeyBook() *keyBook {
+	return &keyBook{of: map[keyUse]keyUser{}, last: map[keyUse][32]byte{}}
+}
+
 // keyUse is a key, on the one end of an edge; or a release there.
 type keyUse struct {
 	member, neighbor string

@@ -152,7 +152,7 @@ func newWreck(t *testing.T, seed uint64, shared bool) *wreck {
 		f.Privacy = sharedRing().Privacy
 		f.Privacy.Colluders = 0
 		f.Method.Mixing = c.IntN(3)
-		w.shared = &keyBook{of: map[keyUse]keyUser{}, last: map[keyUse][32]byte{}}
+		w.shared = newKeyBook()
 	}
 	w.fleet, w.net, w.lost = f, mem.New(f.Members...), c.IntN(n)
 	w.rough = c.IntN(3) > 0
