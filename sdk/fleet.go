@@ -251,7 +251,7 @@ func (f *Fleet) plan() (*plan, error) {
 		if err := f.checkShared(p.graph); err != nil {
 			return nil, err
 		}
-		cfg.PairKey = func(int, int) (key [32]byte) { return key }
+		cfg.PairKey = func(int, int) (key [32]byte, ok bool) { return key, true }
 	}
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("sdk: fleet: %w", err)
@@ -378,8 +378,8 @@ func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]adm
 		}
 		cfgs[i] = f.machine(p, i, samples[i], random)
 		if f.Privacy.PairSigma > 0 {
-			cfgs[i].PairKey = func(peer, release int) [32]byte {
-				return pair.Simulated(f.Method.Seed, i, peer).Key(hash, release)
+			cfgs[i].PairKey = func(peer, release int) (key [32]byte, ok bool) {
+				return pair.Simulated(f.Method.Seed, i, peer).Key(hash, release), true
 			}
 		}
 	}

@@ -131,6 +131,10 @@ var jsonKinds = []struct {
 	{"ledger", "ledger dataset created", (*inspection).ledger},
 	{"ledgers of neighbors", "key ledger scope release", (*inspection).heads},
 	{"evidence", "member round first second", (*inspection).evidenceFile},
+	{"secrets of a run", "own offered sha256", func(r *inspection, _ string) error {
+		r.row("secrets", "%s", secretText)
+		return nil
+	}},
 	{"certificate", "unit adjacency", (*inspection).certificate},
 	{"node file", "oracle", (*inspection).nodeFile},
 	{"node file", "key state", (*inspection).nodeFile},

@@ -84,7 +84,7 @@ func (r *Recovery) behind() bool {
 }
 
 func (r *Recovery) onGrid(round int) bool {
-	return r.cfg.Machine.GridStep != 0 && round <= r.cfg.Machine.Rounds
+	return r.cfg.Machine.GridStep != 0 && round <= r.cfg.Machine.Learning()
 }
 
 // release returns a release of the lost device as it was sent, and signed.
