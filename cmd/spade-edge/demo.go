@@ -231,8 +231,8 @@ func (p *problem) writeTable(t table, r *result, solo, each []float64) {
 	fmt.Fprintf(t, "accuracy is on test data that no node has; \"alone\" and \"pooled\" (one node with "+
 		"everybody's data) are trained without noise\n\n")
 	t.row("consensus error", "%.3g, mean squared distance between a node's model and the average one", r.ConsensusError)
-	t.row("sent", "%s in all: %d rounds over %d connections, both ways; no data, no gradients",
-		bytesText(r.BytesSent), p.fleet.Method.Last(), len(p.fleet.Edges))
+	t.row("sent", "%s in all: %d %ss over %d connections, both ways; no data, no gradients",
+		bytesText(r.BytesSent), p.fleet.Method.Last(), releaseWord(p.fleet.Method), len(p.fleet.Edges))
 	t.row("asked", "%d losses of the black-box models, in %.1f s", r.Queries, r.Seconds)
 	r.writePrivacy(t)
 }

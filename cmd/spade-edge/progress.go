@@ -40,12 +40,9 @@ func isTerminal(w io.Writer) bool {
 func (p *progress) round(k int, note string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	what, last, width := "round", p.method.Last(), 12
-	if p.method.Mixing > 0 { // then a round of learning has several releases
-		what, width = "release", len(p.method.Phase(p.method.Learning()))
-	}
+	last, width := p.method.Last(), max(12, len(p.method.Phase(p.method.Learning())))
 	line := fmt.Sprintf("%s %*d of %d  %-*s  %s  %.1f s",
-		what, len(fmt.Sprint(last)), k, last, width, p.method.Phase(k), note, time.Since(p.started).Seconds())
+		releaseWord(p.method), len(fmt.Sprint(last)), k, last, width, p.method.Phase(k), note, time.Since(p.started).Seconds())
 	if !p.moving {
 		fmt.Fprintln(p.w, line)
 		return

@@ -19,12 +19,12 @@ func (o *options) sharingConflicts(f *faults) {
 	f.when(o.given["colluders"] && o.given["sigma"] != o.given["pair-sigma"],
 		"-sigma and -pair-sigma go together where noise is shared (-colluders): give both, or -epsilon, from which both follow")
 	g := dpmech.Gaussian{Clip: o.sigma, Sigma: o.sigma, Shared: dpmech.Shared{Sigma: o.pairSigma, Effective: o.sigma}}
-	if err := g.Validate(); o.given["sigma"] && o.given["pair-sigma"] && err != nil {
+	if err := g.Validate(); o.sigma > 0 && o.pairSigma > 0 && err != nil {
 		f.add("-pair-sigma: %w", err)
 	}
 	f.when(o.given["limit-all"] && o.given["sigma"] && !o.given["epsilon"],
 		"-limit-all without -epsilon: with -sigma the run has no limit that it could be part of")
-	f.when(o.given["limit-all"] && o.limitAll < o.epsilon,
+	f.when(o.given["colluders"] && o.limitAll > 0 && o.limitAll < o.epsilon,
 		"-limit-all is %v, want at least -epsilon (%v): all other members together know more than any few of them", o.limitAll,
 		o.epsilon)
 }

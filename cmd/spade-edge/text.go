@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
 )
 
 // epsilonText writes an epsilon for people: with four decimals, and never below what it is.
@@ -50,6 +51,14 @@ func writeCost(t table, c dpmech.Cost, adversary string) {
 		t.row("against", "all other members together, who know the noise that they share with this one")
 		one(*c.AgainstAll)
 	}
+}
+
+// releaseWord is how a release is called: with rounds of mixing, a round of learning has several.
+func releaseWord(m sdk.Method) string {
+	if m.Mixing > 0 {
+		return "release"
+	}
+	return "round"
 }
 
 // mixingText says how many rounds of mixing follow each round of learning, if any do.
