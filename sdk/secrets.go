@@ -144,7 +144,9 @@ func (r *run) offered(m *admm.Message) (*signed.Offer, error) {
 		return nil, nil
 	case !probe && (m.Generation != r.generation || m.Incarnation != r.claims.incarnation): // it was not checked
 		return nil, nil
-	case len(m.Signed.Offer) == 0 && m.Round == r.cfg.Fleet.Method.Last(): // its run is over
+	case len(m.Signed.Offer) == 0 && (!probe || m.Round == r.cfg.Fleet.Method.Last()):
+		// A device that recovers a lost one answers before it has a key, and has to: it may wait for this node's next
+		// release. One whose run is over has none any more.
 		return nil, nil
 	}
 	peer := r.claims.peers[m.From]
