@@ -156,12 +156,6 @@ func TestNodesAgreeOnSecrets(t *testing.T) {
 	}
 }
 
-// use is one key that noise was made of.
-type use struct {
-	release int
-	key     [32]byte
-}
-
 // All nodes stop again and again and are made anew, at every release, and exchange the keys that they sign with: what
 // noise they share is that of the quiet run, and no key of it is used for two releases.
 func TestSharedNoiseSurvivesRestarts(t *testing.T) {
