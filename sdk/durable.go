@@ -246,10 +246,15 @@ func (n *Node) save(s *admm.State) error {
 	n.claims.record(&snap)
 	log := struct { // of releases
 		Model string  `json:"model_sha256"`
-		Rho   float64 `json:"rho,omitempty"` // spent so far in this run, in zCDP
+		Rho   float64 `json:"rho,omitempty"`     // spent so far in this run, in zCDP
+		All   float64 `json:"rho_all,omitempty"` // against all other members together, if that is not the same
 	}{Model: ModelHash(s.X)}
 	if n.filter != nil {
-		snap.Filter, log.Rho = n.filter.State(), n.filter.Rho()
+		spent := n.filter.Total()
+		snap.Filter, log.Rho = n.filter.State(), spent.Rho
+		if spent.All != spent.Rho {
+			log.All = spent.All
+		}
 	}
 	if n.cfg.Ledger != nil {
 		head, err := json.Marshal(n.cfg.Ledger.Head())

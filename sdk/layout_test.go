@@ -15,8 +15,9 @@ const module = "github.com/spade-dfl/spade-edge"
 // mayImport is the house's one direction: what each package may import of this module. Outside the standard library, a
 // package may import what mayUse lists.
 var mayImport = map[string][]string{
-	"zoest/vec":                   {},
-	"zoest/rng":                   {"zoest/vec"},
+	"zoest/internal/cpu":          {},
+	"zoest/vec":                   {"zoest/internal/cpu"},
+	"zoest/rng":                   {"zoest/internal/cpu", "zoest/vec"},
 	"zoest":                       {"zoest/vec", "zoest/rng"},
 	"dpmech":                      {},
 	"transport":                   {},
@@ -31,7 +32,7 @@ var mayImport = map[string][]string{
 	"sdk/pair":                    {"sdk/signed"},
 	"sdk/state":                   {"sdk/signed", "sdk/pair", "sdk/wire", "dpmech"},
 	"sdk/graph":                   {"zoest/vec", "zoest/rng"},
-	"sdk/task":                    {"zoest/vec", "zoest/rng"},
+	"sdk/task":                    {"zoest", "zoest/vec", "zoest/rng"},
 	"sdk/scorer":                  {"zoest", "sdk/wire/cbor"},
 	"sdk": {"sdk/admm", "sdk/wire", "sdk/signed", "sdk/pair", "sdk/state", "sdk/recovery", "sdk/graph",
 		"zoest", "dpmech", "transport"},

@@ -93,24 +93,29 @@ func Suggest(k Known) (Method, Privacy, error) {
 	var err error
 	p.Sigma, err = dpmech.SigmaFor(p.Clip, m.Rounds, p.EpsilonLimit, p.Delta, p.Accounting)
 	if err == nil && k.Graph != nil {
-		p.share(k.Graph)
+		err = p.share(k.Graph)
 	}
 	return m, p, err
 }
 
 // share splits the noise that the budget asks for, p.Sigma, into the members' own and what they share.
-func (p *Privacy) share(g *graph.Graph) {
+func (p *Privacy) share(g *graph.Graph) error {
 	need := p.Sigma
 	p.PairSigma = 0
 	for n := 0; n <= 10; n++ {
 		ratio := math.Ldexp(1, n)
-		root := math.Sqrt(g.Conductance(ratio, p.Colluders))
+		c, err := g.Conductance(ratio, p.Colluders)
+		if err != nil {
+			return fmt.Errorf("sdk: suggest: %w", err)
+		}
+		root := math.Sqrt(c.Least)
 		sigma := round6up(need / root)
 		if n > 0 && ratio*sigma > SHARE*need {
-			return
+			return nil
 		}
 		p.Sigma, p.PairSigma, p.EffectiveSigma = sigma, ratio*sigma, sigma*root*(1-1e-12)
 	}
+	return nil
 }
 
 var SHARE = 1.0

@@ -8,8 +8,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-func batchAt(step int) rng.Stream {
-	return rng.New(3, rng.Address{Purpose: rng.Batch, Step: uint32(step)})
+func batchAt(step int) *rng.Stream {
+	s := rng.New(3, rng.Address{Purpose: rng.Batch, Step: uint32(step)})
+	return &s
 }
 
 func TestBatchIsASubset(t *testing.T) {

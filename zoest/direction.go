@@ -80,12 +80,21 @@ func (u *direction) draw(s rng.Stream) {
 
 // perturb sets y = x + mu*u.
 func (u *direction) perturb(y, x []float32, mu float32) {
-	if u.point == nil {
-		vec.SignPerturb(y, x, mu, u.signs)
+	if u.point != nil {
+		copy(y, x)
+		u.add(y, 0, mu)
 		return
 	}
-	copy(y, x)
-	vec.Axpy(y, mu, u.point)
+	vec.SignPerturb(y, x, mu, u.signs)
+}
+
+// add adds a*u to y, for len(y) coordinates beginning with the one at from, a multiple of 64.
+func (u *direction) add(y []float32, from int, a float32) {
+	if u.point == nil {
+		vec.SignAxpy(y, a, u.signs[from/64:])
+		return
+	}
+	vec.Axpy(y, a, u.point[from:])
 }
 
 // scale sets y = a*u for len(y) coordinates of u beginning with the one at from, a multiple of 64.

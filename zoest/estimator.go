@@ -69,11 +69,16 @@ type Estimator struct {
 	batch batch
 	open  []Query     // queries without an answer
 	held  []answered  // answers that are not in the table yet
-	dirs  []direction // of held, then of open
+	dirs  []direction // of held, then of open, then of the components that come next: drawn of them in all
+	signs []uint64    // the signs of dirs, one after the other; nil on the sphere
+	drawn int
 	point [][]float32 // of open
 	abar  []float32   // mean of the table's rows
 	v     []float32   // the estimate
-	q     []float32   // a piece of the fresh row
+	q     []float32   // a piece of the fresh row, on the sphere
+	piece int         // how many coordinates are worked on at a time
+
+	fills, steps, batches rng.Family
 
 	round   uint32
 	step    uint32
@@ -94,20 +99,33 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	if cfg.Batch == 0 {
 		cfg.Batch = cfg.Samples
 	}
-	window, collect, work := max(1, cfg.Window), 8, min(cfg.Dim, piece)
+	window, work := max(1, cfg.Window), min(cfg.Dim, piece)
 	if cfg.Seeded {
 		work = cfg.Dim // a seeded row is computed as a whole
 	}
-	if cfg.Directions == Sphere {
-		collect = 1 // d floats each, where signs take d bits
-	}
+	collect := max(window, 8)
 	e := &Estimator{
 		cfg: cfg, batch: newBatch(cfg.Samples, cfg.Batch), renew: max(8*cfg.Samples, 1<<14),
-		abar: make([]float32, cfg.Dim), v: make([]float32, cfg.Dim), q: make([]float32, work),
-		open: make([]Query, 0, window), held: make([]answered, 0, max(window, collect)),
+		abar: make([]float32, cfg.Dim), v: make([]float32, cfg.Dim), piece: work,
+		fills:   rng.NewFamily(cfg.Seed, rng.Table, cfg.Client),
+		steps:   rng.NewFamily(cfg.Seed, rng.Step, cfg.Client),
+		batches: rng.NewFamily(cfg.Seed, rng.Batch, cfg.Client),
 	}
-	for range max(window, collect) {
-		e.dirs = append(e.dirs, newDirection(cfg.Directions, cfg.Dim))
+	if cfg.Directions == Sphere {
+		e.q, collect = make([]float32, work), window // d floats each, where signs take d bits
+	}
+	e.open, e.held = make([]Query, 0, window), make([]answered, 0, collect)
+	e.dirs = make([]direction, collect)
+	if cfg.Directions == Sphere {
+		for i := range e.dirs {
+			e.dirs[i] = newDirection(Sphere, cfg.Dim)
+		}
+	} else {
+		words := (vec.SignWords(cfg.Dim) + 1) &^ 1 // whole blocks of the generator
+		e.signs = make([]uint64, collect*words)
+		for i := range e.dirs {
+			e.dirs[i].signs = e.signs[i*words:][:vec.SignWords(cfg.Dim):words]
+		}
 	}
 	for range window {
 		e.point = append(e.point, make([]float32, cfg.Dim))
@@ -132,11 +150,10 @@ type answered struct {
 // address returns the draws of a component's direction in a stage of the present round: 0 fills the table, t+1 is local
 // step t.
 func (e *Estimator) address(h int, stage uint32) rng.Stream {
-	a := rng.Address{Purpose: rng.Table, Client: e.cfg.Client, Round: e.round, Component: uint32(h)}
-	if stage > 0 {
-		a.Purpose, a.Step = rng.Step, stage-1
+	if stage == 0 {
+		return e.fills.At(e.round, 0, uint32(h))
 	}
-	return rng.New(e.cfg.Seed, a)
+	return e.steps.At(e.round, stage-1, uint32(h))
 }
 
 // stage returns the number of the stage in progress, as address counts.
@@ -161,8 +178,8 @@ func (e *Estimator) Fill(round int, x []float32, mu float64) {
 // one query, b in all. The stage before must be complete: the answers of a half-done step are in the table already. phi
 // has length d and is read until the stage is complete; then [Estimator.Estimate] holds v.
 func (e *Estimator) Step(phi []float32) {
-	s := rng.New(e.cfg.Seed, rng.Address{Purpose: rng.Batch, Client: e.cfg.Client, Round: e.round, Step: e.step})
-	e.begin(phi, false, e.batch.draw(s))
+	s := e.batches.At(e.round, e.step, 0)
+	e.begin(phi, false, e.batch.draw(&s))
 	if e.stale >= e.renew {
 		e.table.mean(e.abar, e.cfg.Samples)
 		e.stale = 0
@@ -172,25 +189,41 @@ func (e *Estimator) Step(phi []float32) {
 
 func (e *Estimator) begin(at []float32, filling bool, todo []int) {
 	e.at, e.filling, e.todo = at[:e.cfg.Dim:len(at)], filling, todo
-	e.count, e.open, e.held = 0, e.open[:0], e.held[:0]
+	e.count, e.drawn, e.open, e.held = 0, 0, e.open[:0], e.held[:0]
 }
 
 // Next returns the queries to be answered next, at most Window of them, and none when the stage is complete. Until they
 // are answered it returns the same ones again. The estimator owns the slice.
 func (e *Estimator) Next() []Query {
-	if e.at == nil || len(e.open) > 0 {
+	if len(e.open) > 0 || e.count == len(e.todo) {
 		return e.open
 	}
-	if len(e.held) == len(e.dirs) {
+	if len(e.held) == e.drawn {
 		e.apply()
+		e.draw()
 	}
-	for i := range min(len(e.point), len(e.dirs)-len(e.held), len(e.todo)-e.count) {
-		h, u := e.todo[e.count+i], &e.dirs[len(e.held)+i]
-		u.draw(e.address(h, e.stage()))
-		u.perturb(e.point[i], e.at, e.mu)
-		e.open = append(e.open, Query{Point: e.point[i], Sample: h})
+	for i := range min(len(e.point), e.drawn-len(e.held)) {
+		e.dirs[len(e.held)+i].perturb(e.point[i], e.at, e.mu)
+		e.open = append(e.open, Query{Point: e.point[i], Sample: e.todo[e.count+i]})
 	}
 	return e.open
+}
+
+// draw draws the directions of the components that come next, as many as there is room for.
+func (e *Estimator) draw() {
+	todo := e.todo[e.count:min(e.count+len(e.dirs), len(e.todo))]
+	e.drawn = len(todo)
+	if e.signs == nil {
+		for i, h := range todo {
+			e.dirs[i].draw(e.address(h, e.stage()))
+		}
+		return
+	}
+	family := e.steps
+	if e.filling {
+		family = e.fills
+	}
+	family.Fill(e.signs[:len(e.signs)/len(e.dirs)*len(todo)], e.round, e.step, todo)
 }
 
 // Answer takes the losses of all the queries that [Estimator.Next] returned, in their order. If one of them is not
@@ -230,22 +263,29 @@ func (e *Estimator) Answer(losses ...float64) error {
 // processor's nearest cache for all of them. Each number takes the answers in the order of the stage.
 func (e *Estimator) apply() {
 	byB, byM := 1/float32(e.cfg.Batch), 1/float32(e.cfg.Samples)
-	for from := 0; from < e.cfg.Dim; from += len(e.q) {
-		to := min(from+len(e.q), e.cfg.Dim)
-		abar, v, q := e.abar[from:to], e.v[from:to], e.q[:to-from]
+	for from := 0; from < e.cfg.Dim; from += e.piece {
+		to := min(from+e.piece, e.cfg.Dim)
+		abar, v := e.abar[from:to], e.v[from:to]
 		for i, a := range e.held {
-			if e.filling {
-				row := e.table.place(a.h)[from:to]
-				e.dirs[i].scale(row, from, a.coefficient)
-				vec.Axpy(abar, 1, row)
-			} else {
-				e.dirs[i].scale(q, from, a.coefficient)
-				vec.Replace(e.table.at(a.h)[from:to], v, abar, q, byB, byM)
+			u := &e.dirs[i]
+			switch {
+			case e.filling:
+				u.add(abar, from, a.coefficient)
+				if e.table.seeds == nil {
+					u.scale(e.table.at(a.h)[from:to], from, a.coefficient)
+				}
+			case u.point == nil:
+				vec.SignReplace(e.table.at(a.h)[from:to], v, abar, a.coefficient, u.signs[from/64:], byB, byM)
+			default:
+				u.scale(e.q[:to-from], from, a.coefficient)
+				vec.Replace(e.table.at(a.h)[from:to], v, abar, e.q, byB, byM)
 			}
 		}
 	}
-	for _, a := range e.held {
-		e.table.note(a.h, e.stage(), a.coefficient)
+	if e.table.seeds != nil {
+		for _, a := range e.held {
+			e.table.seeds[a.h] = seededRow{e.stage(), a.coefficient}
+		}
 	}
 	if !e.filling {
 		e.stale += len(e.held)
@@ -290,30 +330,20 @@ func newTable(cfg Config, address func(h int, stage uint32) rng.Stream) table {
 	return t
 }
 
-// place returns room for a new row h, in a dense table the row itself. It is valid until the next call.
-func (t *table) place(h int) []float32 {
-	if t.seeds != nil {
-		return t.row
-	}
-	return t.flat[h*t.d : (h+1)*t.d : (h+1)*t.d]
-}
-
-// at returns row h: a view that is valid until the next call.
+// at returns row h, in a seeded table a copy that is valid until the next call.
 func (t *table) at(h int) []float32 {
-	row := t.place(h)
 	if t.seeds != nil {
-		s := t.seeds[h]
-		t.dir.draw(t.address(h, s.stage))
-		t.dir.scale(row, 0, s.coefficient)
+		return t.again(h)
 	}
-	return row
+	return t.flat[h*t.d : (h+1)*t.d]
 }
 
-// note records the direction and the coefficient of row h.
-func (t *table) note(h int, stage uint32, coefficient float32) {
-	if t.seeds != nil {
-		t.seeds[h] = seededRow{stage, coefficient}
-	}
+// again computes a row of a seeded table.
+func (t *table) again(h int) []float32 {
+	s := t.seeds[h]
+	t.dir.draw(t.address(h, s.stage))
+	t.dir.scale(t.row, 0, s.coefficient)
+	return t.row
 }
 
 // mean stores the mean of all rows, summed from first to last.
@@ -351,7 +381,7 @@ func (b *batch) all() []int {
 
 // draw returns the batch at the start of a stream, in the order drawn. A batch of everything is in ascending order and
 // draws nothing. The slice is valid until the next draw.
-func (b *batch) draw(s rng.Stream) []int {
+func (b *batch) draw(s *rng.Stream) []int {
 	if b.all(); len(b.swaps) == len(b.items) {
 		return b.items
 	}

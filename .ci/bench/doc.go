@@ -1,7 +1,7 @@
-// Bench times the kernels of zoest/vec against what else a Go program could call, and against the machine's memory, in
-// one process and in turns, and prints a table of nanoseconds and ratios. See README.md.
+// Bench measures how fast the project is, in ratios to something else that does the same job on the same machine at the
+// same time. See README.md.
 //
-//	go run .                        the whole table, about a minute
-//	go run . -op axpy,dot -n 10,40  a part of it
-//	go test -bench .                the same loops under the testing package
+//	bash run                        the page of all ratios, in some minutes: results.md is its output
+//	go run . -op axpy,dot -n 10,40  kernels alone, or a part of them
+//	go test -bench .                the kernels under the testing package
 package main

@@ -13,6 +13,7 @@ require (
 	github.com/viterin/partial v1.1.0 // indirect
 	golang.org/x/exp v0.0.0-20230817173708-d852ddb80c63 // indirect
 	golang.org/x/sys v0.11.0 // indirect
+	nhooyr.io/websocket v1.8.17 // indirect
 )
 
 replace github.com/spade-dfl/spade-edge => ../..

@@ -38,7 +38,7 @@ func demo(ctx context.Context, c *cmdline) error {
 	if err != nil {
 		return err
 	}
-	show := newProgress(c.log, o.rounds, o.cooldown)
+	show := newProgress(c.log, p.fleet.Method)
 	show.say("nodes: %d, connections between them over TLS websockets on this machine: %d, parameters of the model: %d",
 		o.nodes, len(p.fleet.Edges), p.fleet.Dim)
 	p.writeChosen(c.log)
@@ -106,7 +106,8 @@ func (p *problem) runNodes(ctx context.Context, show *progress, stage *stage) (r
 	for i, tr := range trs {
 		nodes[i], err = sdk.New(sdk.Config{
 			Fleet: p.fleet, Name: p.fleet.Members[i], Samples: p.samples[i], Oracle: p.oracles[i], Transport: tr,
-			Key: keys[i], Keys: file.SigningKeys, SeededTable: p.opt.table == "seeded", Average: p.opt.average,
+			Window: sdk.Window(p.fleet.Dim),
+			Key:    keys[i], Keys: file.SigningKeys, SeededTable: p.opt.table == "seeded", Average: p.opt.average,
 			Observer: stage.observer(i, sdk.Observer{
 				Released: func(round int, x []float32) { releases.Add(round, i, slices.Clone(x)) },
 			}),
@@ -230,8 +231,8 @@ func (p *problem) writeTable(t table, r *result, solo, each []float64) {
 	fmt.Fprintf(t, "accuracy is on test data that no node has; \"alone\" and \"pooled\" (one node with "+
 		"everybody's data) are trained without noise\n\n")
 	t.row("consensus error", "%.3g, mean squared distance between a node's model and the average one", r.ConsensusError)
-	t.row("sent", "%s in all: %d rounds over %d connections, both ways; no data, no gradients",
-		bytesText(r.BytesSent), r.Rounds+r.Cooldown, len(p.fleet.Edges))
+	t.row("sent", "%s in all: %d %ss over %d connections, both ways; no data, no gradients",
+		bytesText(r.BytesSent), p.fleet.Method.Last(), releaseWord(p.fleet.Method), len(p.fleet.Edges))
 	t.row("asked", "%d losses of the black-box models, in %.1f s", r.Queries, r.Seconds)
 	r.writePrivacy(t)
 }

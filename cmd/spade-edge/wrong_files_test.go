@@ -48,7 +48,7 @@ func TestWrongNodeFile(t *testing.T) {
 	oracle("oracle.stream names no program", `{"stream": []}`)
 	oracle("oracle.stream[1] is 3, want a string", `{"stream": ["a", 3]}`)
 	oracle("oracle.workers is 0, want a whole number, 1..1024", `{"stream": ["a"], "workers": 0}`)
-	oracle(`oracle.format is "xml", want json or cbor`, `{"stream": ["a"], "format": "xml"}`)
+	oracle(`oracle.format is "xml", want json, base64 or cbor`, `{"stream": ["a"], "format": "xml"}`)
 	oracle("oracle.samples is 5, want it left out", `{"stream": ["a"], "samples": 5}`)
 	oracle("oracle.samples is missing", `{"oneshot": ["a", "{sample}"]}`)
 	oracle("oracle.start_seconds is 1, want it left out", `{"oneshot": ["a", "{sample}"], "samples": 5, "start_seconds": 1}`)

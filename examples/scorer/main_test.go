@@ -32,9 +32,11 @@ var members = []string{"a", "b", "c"}
 var ways = []struct{ name, needs, oracle string }{
 	{"python json", "python3", `{"stream": ["python3", "HERE/score.py", "json", "part.csv"], "workers": 2}`},
 	{"python cbor", "python3", `{"stream": ["python3", "HERE/score.py", "cbor", "part.csv"], "format": "cbor"}`},
+	{"python base64", "python3", `{"stream": ["python3", "HERE/score.py", "base64", "part.csv"], "format": "base64"}`},
 	{"python once", "python3",
 		`{"oneshot": ["python3", "HERE/score.py", "once", "part.csv", "{sample}", "{params}"], "samples": 12, "workers": 2}`},
 	{"c cbor", "cc", `{"stream": ["../score", "cbor", "part.csv"], "format": "cbor", "workers": 2}`},
+	{"c base64", "cc", `{"stream": ["../score", "base64", "part.csv"], "format": "base64", "workers": 2}`},
 	{"c once", "cc", `{"oneshot": ["../score", "once", "part.csv", "{sample}"], "samples": 12}`},
 	{"shell json", "sh", `{"stream": ["sh", "HERE/score.sh", "json", "part.csv"], "workers": 2}`},
 	{"shell once", "sh",

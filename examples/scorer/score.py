@@ -2,12 +2,14 @@
 """The loss of a logistic model on the rows of a CSV file, for SPADE-Edge. Python 3 and nothing else.
 
   score.py json DATA                  a stream, messages are lines of JSON
+  score.py base64 DATA                the same, with the bytes of the parameters in base64
   score.py cbor DATA                  a stream, messages are CBOR behind their length
   score.py once DATA SAMPLE [PARAMS]  one loss; the parameters are in the file PARAMS or on standard input
 
 The last column of DATA is the class, 0 or 1. With p the probability that the model gives to it, the loss is (1 - p)^2.
 """
 import array
+import base64
 import json
 import math
 import struct
@@ -42,12 +44,12 @@ def floats(data):
     return x
 
 
-def serve_json(rows):
+def serve_json(rows, parameters):
     hello = {"hello": 1, "dim": len(rows[0]) - 1, "samples": len(rows)}
     print(json.dumps(hello), flush=True)
     for line in sys.stdin:
         query = json.loads(line)
-        answer = {"id": query["id"], "loss": loss(rows[query["sample"]], query["x"])}
+        answer = {"id": query["id"], "loss": loss(rows[query["sample"]], parameters(query["x"]))}
         print(json.dumps(answer), flush=True)
 
 
@@ -69,7 +71,9 @@ def serve_cbor(rows):
 def main():
     how, rows = sys.argv[1], load(sys.argv[2])
     if how == "json":
-        serve_json(rows)
+        serve_json(rows, lambda x: array.array("f", x))  # to float32, which is what the digits stand for
+    elif how == "base64":
+        serve_json(rows, lambda x: floats(base64.b64decode(x)))
     elif how == "cbor":
         serve_cbor(rows)
     elif how == "once":

@@ -11,10 +11,21 @@ data=$2
 # hand out a line before they have read a block of many.
 loss() {
 	awk -F, -v sample="$1" -v params="$2" '
+		# single rounds to float32, to even where it has to choose: that is what the digits stand for.
+		function single(x,   scale, whole, rest) {
+			if (x < 0) return -single(-x)
+			scale = 1
+			while (x / scale >= 16777216) scale = scale * 2
+			while (x > 0 && x / scale < 8388608 && scale > 2 ^ -149) scale = scale / 2
+			whole = int(x / scale)
+			rest = x / scale - whole
+			if (rest > 0.5 || rest == 0.5 && whole % 2 == 1) whole++
+			return whole * scale
+		}
 		NR == sample + 2 { # behind the names of the columns
 			split(params, x)
 			z = 0
-			for (k = 1; k < NF; k++) z = z + x[k] * $k
+			for (k = 1; k < NF; k++) z = z + single(x[k] + 0) * $k
 			if ($NF == 1) z = -z
 			# The probability of the other class, 1/(1 + exp(-z)); exp never sees a number above 0.
 			if (z >= 0) wrong = 1 / (1 + exp(-z))

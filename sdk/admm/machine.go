@@ -13,8 +13,8 @@ import (
 // Machine is one client. It is not safe for concurrent use.
 //
 // It holds the numbers of its estimator (see [zoest.Estimator]), 4d of its own, 5d for each neighbor (4d with Releases
-// and 2d more once, and on a grid d more each), and d 64-bit integers if the run is private. It allocates them once, those
-// of all neighbors together.
+// and 2d more once, and on a grid d more each), and d 64-bit integers if the run is private. It allocates them once,
+// those of all neighbors together.
 type Machine struct {
 	cfg   Config
 	est   *zoest.Estimator
@@ -135,10 +135,17 @@ func New(cfg Config) (*Machine, error) {
 	for i, j := range cfg.Neighbors {
 		m.edges[i] = edge{peer: j, index: i}
 	}
-	m.z = slices.Repeat(m.x, len(m.edges)) // z_ij,0 = rho*x_0
+	m.z = make([]float32, len(m.edges)*d)
+	if cfg.Releases {
+		m.base = make([]int32, len(m.edges)*len(m.grid))
+	}
+	for i := range m.edges {
+		copy(m.z[i*d:], m.x) // z_ij,0 = rho*x_0
+		copy(part(m.base, i, d), m.grid)
+	}
 	vec.Scale(m.z, float32(cfg.Rho))
 	if cfg.Releases {
-		m.peerZ, m.base = slices.Clone(m.z), slices.Repeat(m.grid, len(m.edges))
+		m.peerZ = slices.Clone(m.z)
 	}
 	m.start()
 	return m, nil
@@ -222,13 +229,15 @@ func (m *Machine) Posted(i, round int) Message {
 	if !m.cfg.Releases {
 		out = Payload{Vector: part(out.Vector, i, len(m.x))}
 	}
-	return Message{Kind: m.payloadKind(), From: m.client(), To: m.edges[i].peer, Round: round, Vector: out.Vector,
+	return Message{Kind: m.payloadKind(), From: m.client(), To: m.cfg.Neighbors[i], Round: round, Vector: out.Vector,
 		Grid: out.Grid}
 }
 
 // Lend gives the machine room for the messages to send and returns what it used before, so that one goroutine needs it
 // only once for all its machines. Messages that wait to be sent move along. The room is the machine's until the next
 // Lend.
+//
+//go:noinline
 func (m *Machine) Lend(room []Message) []Message {
 	before := m.send
 	m.send = append(room[:0], before...)

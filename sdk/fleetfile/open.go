@@ -16,7 +16,7 @@ type Source struct {
 	Oracle  sdk.Oracle
 	Samples int
 	// Window is how many queries to ask at once, so that each process of a program has one to work on and another
-	// waiting; 0 leaves that to the SDK.
+	// waiting, and a built-in model a few in a row; 0 leaves that to the SDK.
 	Window int
 
 	// Test is the model on samples that were held back; nil if the losses come from a program.
@@ -150,7 +150,7 @@ func (b *Builtin) open(fleet *File) (*Source, error) {
 		return nil, mismatchf("oracle.builtin.model is perceptron, but %w", ErrZeroStart)
 	}
 	return &Source{
-		Oracle: oracle, Samples: oracle.Len(), Test: model.New(set.Test), ConditionalOn: given,
-		Close: func() error { return nil },
+		Oracle: oracle, Samples: oracle.Len(), Window: sdk.Window(oracle.Dim()), Test: model.New(set.Test),
+		ConditionalOn: given, Close: func() error { return nil },
 	}, nil
 }

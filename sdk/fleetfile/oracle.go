@@ -61,7 +61,8 @@ func (v *value) oracle(to *Oracle, dir string) {
 		if stream.present() {
 			to.Stream = &scorer.StreamConfig{}
 			stream.program(&to.Stream.Program, dir, limits)
-			format.choice((*string)(&to.Stream.Format), string(scorer.JSON), string(scorer.CBOR))
+			format.choice((*string)(&to.Stream.Format), string(scorer.JSON), string(scorer.Base64),
+				string(scorer.CBOR))
 			start.seconds(&to.Stream.Start)
 		} else {
 			unused("a stream has that", format, start)

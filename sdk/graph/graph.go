@@ -1,12 +1,11 @@
 package graph
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"sync"
+	"weak"
 )
 
 // Limits that keep a mistyped size from filling the memory of a small device.
@@ -26,6 +25,13 @@ type Graph struct {
 	neighbors [][]int
 
 	lambdaMax, lambda2 func() float64 // computed on first use
+}
+
+// recent is the graph made last, for as long as somebody has it. A fleet's graph is made anew from the list of edges
+// whenever the fleet is checked; all of them share one, and so its spectrum.
+var recent struct {
+	sync.Mutex
+	graph weak.Pointer[Graph]
 }
 
 // New returns the graph with nodes 0..n-1 and the given edges, each a pair of nodes in either order. It refuses a
@@ -57,51 +63,67 @@ func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 	if err := checkSize(n, int64(len(edges))); err != nil {
 		return nil, err
 	}
-	sorted := make(byEnds, 0, len(edges))
+	order := make([]int32, 0, len(edges)) // of the edges that may stay, by their ends and then their index
 	var faults faultList
 	for k, e := range edges {
-		i, j := min(e[0], e[1]), max(e[0], e[1])
+		i, j := ends(e)
 		switch {
 		case i < 0 || j >= n:
 			faults.addf("%s: found (%d, %d), wanted nodes in 0..%d", name(k), e[0], e[1], n-1)
 		case i == j:
 			faults.addf("%s: found (%d, %d), a self loop; wanted two different nodes", name(k), e[0], e[1])
 		default:
-			sorted = append(sorted, indexed{i, j, k})
+			order = append(order, int32(k))
 		}
 	}
-	sort.Sort(sorted)
-	g := &Graph{edges: make([][2]int, 0, len(sorted))}
-	for x, e := range sorted {
-		if x > 0 && e.i == sorted[x-1].i && e.j == sorted[x-1].j {
+	order = sorted(order, n, func(k int32) int { return max(edges[k][0], edges[k][1]) })
+	order = sorted(order, n, func(k int32) int { return min(edges[k][0], edges[k][1]) })
+	g := &Graph{edges: make([][2]int, 0, len(order))}
+	for x, k := range order {
+		i, j := ends(edges[k])
+		if last := len(g.edges) - 1; last >= 0 && g.edges[last] == [2]int{i, j} {
 			faults.addf("%s: found (%d, %d) again, it is %s already; wanted each edge once",
-				name(e.k), edges[e.k][0], edges[e.k][1], name(sorted[x-1].k))
+				name(int(k)), edges[k][0], edges[k][1], name(int(order[x-1])))
 			continue
 		}
-		g.edges = append(g.edges, [2]int{e.i, e.j})
+		g.edges = append(g.edges, [2]int{i, j})
 	}
 	if err := faults.err(); err != nil {
 		return nil, err
+	}
+	recent.Lock()
+	defer recent.Unlock()
+	if same := recent.graph.Value(); same != nil && same.N() == n && slices.Equal(same.edges, g.edges) {
+		return same, nil
 	}
 	g.link(n)
 	if reached, first := g.reach(); reached < n {
 		return nil, fmt.Errorf("%w: no path leads from node 0 to node %d (%d of %d nodes are within reach of node 0)",
 			errDisconnected, first, reached, n)
 	}
+	recent.graph = weak.Make(g)
 	return g, nil
 }
 
-// indexed is edge k, between i < j.
-type indexed struct{ i, j, k int }
+func ends(e [2]int) (i, j int) { return min(e[0], e[1]), max(e[0], e[1]) }
 
-// byEnds sorts edges. The code of [sort.Sort] is in every program; [slices.SortFunc] for this type would add 10 KB.
-type byEnds []indexed
-
-func (e byEnds) Len() int      { return len(e) }
-func (e byEnds) Swap(x, y int) { e[x], e[y] = e[y], e[x] }
-func (e byEnds) Less(x, y int) bool {
-	a, b := e[x], e[y]
-	return cmp.Or(cmp.Compare(a.i, b.i), cmp.Compare(a.j, b.j), cmp.Compare(a.k, b.k)) < 0
+// sorted returns the list in ascending order of keys in 0..n-1, and keeps the order of those with the same key. It
+// counts how many have each key, which takes time in proportion to the list and n.
+func sorted(list []int32, n int, key func(k int32) int) []int32 {
+	place := make([]int32, n+1) // of the next with a key
+	for _, k := range list {
+		place[key(k)+1]++
+	}
+	for i := range n {
+		place[i+1] += place[i]
+	}
+	out := make([]int32, len(list))
+	for _, k := range list {
+		i := key(k)
+		out[place[i]] = k
+		place[i]++
+	}
+	return out
 }
 
 func checkSize(n int, edges int64) error {
@@ -131,14 +153,7 @@ func (g *Graph) link(n int) {
 		g.neighbors[e[0]] = append(g.neighbors[e[0]], e[1])
 		g.neighbors[e[1]] = append(g.neighbors[e[1]], e[0])
 	}
-	g.lambdaMax = sync.OnceValue(func() float64 {
-		theta, residual := g.extreme(true, maxSteps)
-		return min(theta+residual, g.bound())
-	})
-	g.lambda2 = sync.OnceValue(func() float64 {
-		theta, _ := g.extreme(false, maxSteps)
-		return theta
-	})
+	g.lambdaMax, g.lambda2 = sync.OnceValue(g.largest), sync.OnceValue(g.second)
 }
 
 // reach counts the nodes that node 0 has a path to, itself included, and returns the first one it has no path to.

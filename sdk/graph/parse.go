@@ -104,7 +104,13 @@ func grid(arg string, n int) (*Graph, error) {
 		return nil, fmt.Errorf("found %d rows of %d for %d nodes, wanted rows times columns to be the number of nodes",
 			rows, cols, n)
 	}
+	return build(n, gridEdges(rows, cols), nil)
+}
+
+// gridEdges returns the edges of a grid in ascending order.
+func gridEdges(rows, cols int) [][2]int {
 	var edges [][2]int
+	n := rows * cols
 	for i := range n {
 		if i%cols+1 < cols {
 			edges = append(edges, [2]int{i, i + 1})
@@ -113,7 +119,7 @@ func grid(arg string, n int) (*Graph, error) {
 			edges = append(edges, [2]int{i, i + cols})
 		}
 	}
-	return build(n, edges, nil)
+	return edges
 }
 
 func erdosRenyi(arg string, n int, seed uint64) (*Graph, error) {

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"math"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -91,21 +92,44 @@ func TestDocumentedFrames(t *testing.T) {
 	}
 }
 
-// A reader of JSON that knows float64 only has the same numbers.
+// A reader of JSON that knows float64 only has the numbers that round to the very float32, in their shortest form.
 func TestJSONQuery(t *testing.T) {
 	x := []float32{0.1, -2.5e-7, math.MaxFloat32, math.SmallestNonzeroFloat32, 0, 1}
-	line := jsonLines{}.appendQuery(nil, 7, 12, x)
-	if !bytes.HasPrefix(line, []byte(`{"id":7,"sample":12,"x":[0.10000000149011612,`)) || !bytes.HasSuffix(line, []byte(",0,1]}\n")) {
-		t.Errorf("%s", line)
+	const want = `{"id":7,"sample":12,"x":[0.1,-2.5e-07,3.4028235e+38,1e-45,0,1]}` + "\n"
+	if line := string(jsonLines{}.appendQuery(nil, 7, 12, x)); line != want {
+		t.Errorf("%s, want %s", line, want)
+	}
+	x = append(x, math.Float32frombits(twice), -math.Float32frombits(twice))
+	random := rand.New(rand.NewPCG(1, 2))
+	for len(x) < 100_000 {
+		if v := math.Float32frombits(random.Uint32()); float32(math.Abs(float64(v))) <= math.MaxFloat32 {
+			x = append(x, v)
+		}
 	}
 	var m struct{ X []float64 }
-	if err := json.Unmarshal(line, &m); err != nil {
+	if err := json.Unmarshal(jsonLines{}.appendQuery(nil, 7, 12, x), &m); err != nil {
 		t.Fatal(err)
 	}
 	for i, v := range m.X {
-		if v != float64(x[i]) {
+		if math.Float32bits(float32(v)) != math.Float32bits(x[i]) {
 			t.Errorf("parameter %d reads %v, want %v", i, v, x[i])
 		}
+	}
+}
+
+// In base64 a query has the bytes that it has in CBOR, whatever their number.
+func TestBase64Query(t *testing.T) {
+	const want = `{"id":1,"sample":7,"x":"AAAAPwAAgL4="}` + "\n"
+	if line := string(base64Lines{}.appendQuery(nil, 1, 7, []float32{0.5, -0.25})); line != want {
+		t.Errorf("%s, want %s", line, want)
+	}
+	var x []float32
+	for n := range 600 {
+		var m struct{ X []byte }
+		if err := json.Unmarshal(base64Lines{}.appendQuery(nil, 1, 7, x), &m); err != nil || !bytes.Equal(m.X, floatBytes(x)) {
+			t.Fatalf("%d parameters: %x, error %v, want %x", n, m.X, err, floatBytes(x))
+		}
+		x = append(x, float32(n)/7)
 	}
 }
 

@@ -53,8 +53,9 @@ type Format string
 
 // The formats of a stream.
 const (
-	JSON Format = "json" // a line of JSON each
-	CBOR Format = "cbor" // a length of four bytes and a map of CBOR each
+	JSON   Format = "json"   // a line of JSON each
+	Base64 Format = "base64" // a line of JSON each, parameters as the base64 of their bytes
+	CBOR   Format = "cbor"   // a length of four bytes and a map of CBOR each
 )
 
 // StreamConfig says how a program is run as a [Stream].
@@ -81,8 +82,8 @@ const (
 // Validate reports every fault of the configuration at once.
 func (c StreamConfig) Validate() error {
 	errs := c.faults()
-	if c.Format != "" && c.Format != JSON && c.Format != CBOR {
-		errs = append(errs, fmt.Errorf("scorer: Format is %q, want %q or %q", c.Format, JSON, CBOR))
+	if c.Format != "" && codecs[c.Format] == nil {
+		errs = append(errs, fmt.Errorf("scorer: Format is %q, want %q, %q or %q", c.Format, JSON, Base64, CBOR))
 	}
 	return errors.Join(append(errs, notNegative("Start", c.Start))...)
 }

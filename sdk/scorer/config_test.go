@@ -18,7 +18,7 @@ func TestValidate(t *testing.T) {
 		"scorer: Timeout is -1ns, want 0 (the default) or more",
 		"scorer: Backoff is -1ns, want 0 (the default) or more",
 	}
-	stream := append(common, `scorer: Format is "xml", want "json" or "cbor"`,
+	stream := append(common, `scorer: Format is "xml", want "json", "base64" or "cbor"`,
 		"scorer: Start is -1ns, want 0 (the default) or more")
 	if err := (scorer.StreamConfig{Program: bad, Format: "xml", Start: -1}).Validate(); err == nil ||
 		err.Error() != strings.Join(stream, "\n") {

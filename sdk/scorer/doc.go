@@ -15,8 +15,11 @@
 //	program:  {"id":1,"error":"why there is none"}            instead, if there is none
 //
 // The 1 behind hello is the version of the protocol; dim is the number of parameters, samples that of the losses, which
-// are numbered from 0. Parameters are float32, and written so that a reader who takes them for float64 has the very
-// same number.
+// are numbered from 0. Parameters are float32, with the fewest digits that tell one from another: a reader who takes
+// them for float64 and rounds these to float32 has the very same numbers, without rounding nearly the same. With the
+// format [Base64] there is nothing to print and parse, and x is a string:
+//
+//	node:     {"id":1,"sample":7,"x":"AAAAPwAAgL4AAAAA"}      base64 of little-endian float32 (RFC 4648, section 4)
 //
 // With the format [CBOR] each message is a frame: its length as four bytes, the lowest first, and then so many bytes,
 // which are one map of CBOR (RFC 8949) with these keys:

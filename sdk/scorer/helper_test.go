@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"flag"
@@ -82,7 +83,7 @@ func lossOf(x []float32, sample int) float64 {
 	return sum
 }
 
-// question and reply are the messages of a stream, both formats in one.
+// question and reply are the messages of a stream, all formats in one.
 type question struct {
 	ID     uint64    `json:"id"`
 	Sample int       `json:"sample"`
@@ -97,7 +98,7 @@ type program struct {
 }
 
 func (p *program) send(v any) {
-	if p.format == "json" {
+	if p.format != "cbor" {
 		line, _ := json.Marshal(v)
 		p.raw(string(line) + "\n")
 		return
@@ -124,9 +125,9 @@ func (p *program) flush() {
 }
 
 func (p *program) receive() (q question, ok bool) {
-	if p.format == "json" {
+	if p.format != "cbor" {
 		line, err := p.in.ReadBytes('\n')
-		return q, err == nil && decode(line, &q) == nil
+		return q, err == nil && decode(line, p.format, &q) == nil
 	}
 	head := make([]byte, 4)
 	if _, err := io.ReadFull(p.in, head); err != nil {
@@ -151,13 +152,13 @@ func (p *program) receive() (q question, ok bool) {
 	return q, true
 }
 
-// decode reads parameters as any reader of JSON would, as float64, and insists that nothing is lost on the way to
-// float32.
-func decode(line []byte, q *question) error {
+// decode reads parameters as any reader of JSON would, as float64, and insists that they have the digits of a float32,
+// or as base64.
+func decode(line []byte, format string, q *question) error {
 	var wide struct {
-		ID     uint64    `json:"id"`
-		Sample int       `json:"sample"`
-		X      []float64 `json:"x"`
+		ID     uint64          `json:"id"`
+		Sample int             `json:"sample"`
+		X      json.RawMessage `json:"x"`
 	}
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
@@ -165,11 +166,23 @@ func decode(line []byte, q *question) error {
 		panic(err)
 	}
 	q.ID, q.Sample = wide.ID, wide.Sample
-	for _, v := range wide.X {
-		if float64(float32(v)) != v {
-			panic(fmt.Sprintf("%v is no float32", v))
+	var numbers []float64
+	var packed []byte
+	to := any(&numbers)
+	if format == "base64" {
+		to = &packed
+	}
+	if err := json.Unmarshal(wide.X, to); err != nil {
+		panic(err)
+	}
+	for _, v := range numbers {
+		if same, _ := strconv.ParseFloat(fmt.Sprint(float32(v)), 64); same != v {
+			panic(fmt.Sprintf("%v has not the digits of a float32", v))
 		}
 		q.X = append(q.X, float32(v))
+	}
+	for ; len(packed) > 0; packed = packed[4:] {
+		q.X = append(q.X, math.Float32frombits(binary.LittleEndian.Uint32(packed)))
 	}
 	return nil
 }
@@ -261,20 +274,28 @@ func scoring(args []string) {
 // fast answers queries with the sum of the parameters, and takes no longer than need be.
 func (p *program) fast(d int) {
 	x := make([]float32, d)
-	frame := make([]byte, 4+29+4*d)
+	frame := make([]byte, 4+29+4*d+2) // base64 is decoded in groups of three bytes
 	for {
 		var b []byte
 		var sum float64
-		if p.format == "json" {
+		if p.format != "cbor" {
 			line, err := p.in.ReadSlice('\n')
 			if err != nil {
 				return
 			}
 			id, rest, _ := bytes.Cut(line[len(`{"id":`):], []byte(","))
+			packed, isPacked := bytes.CutSuffix(rest[bytes.IndexByte(rest, 'x')+3:], []byte("\"}\n"))
+			if isPacked {
+				n, err := base64.StdEncoding.Decode(frame[33:], packed[1:])
+				if err != nil || n != 4*d {
+					panic(err)
+				}
+				sum = total(frame[33:], x)
+			}
 			rest = rest[bytes.IndexByte(rest, '[')+1:]
-			for range x {
+			for i := 0; i < len(x) && !isPacked; i++ {
 				end := bytes.IndexAny(rest[:min(len(rest), 32)], ",]")
-				v, err := strconv.ParseFloat(string(rest[:end]), 64)
+				v, err := strconv.ParseFloat(string(rest[:end]), 32)
 				if err != nil {
 					panic(err)
 				}
@@ -284,12 +305,10 @@ func (p *program) fast(d int) {
 			b = append(append(p.out.AvailableBuffer(), `{"id":`...), id...)
 			b = append(strconv.AppendFloat(append(b, `,"loss":`...), sum, 'g', -1, 64), "}\n"...)
 		} else {
-			if _, err := io.ReadFull(p.in, frame); err != nil {
+			if _, err := io.ReadFull(p.in, frame[:33+4*d]); err != nil {
 				return
 			}
-			for i := range x {
-				sum += float64(math.Float32frombits(binary.LittleEndian.Uint32(frame[33+4*i:])))
-			}
+			sum = total(frame[33:], x)
 			b = append(p.out.AvailableBuffer(), 21, 0, 0, 0, 0xa2)
 			b = append(append(b, frame[5:15]...), 2, 0xfb)
 			b = binary.BigEndian.AppendUint64(b, math.Float64bits(sum))
@@ -299,6 +318,14 @@ func (p *program) fast(d int) {
 			p.flush()
 		}
 	}
+}
+
+// total returns the sum of the numbers in b, as many as x has.
+func total(b []byte, x []float32) (sum float64) {
+	for i := range x {
+		sum += float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
+	}
+	return sum
 }
 
 func hang() {

@@ -3,32 +3,61 @@ package scorer
 import (
 	"bufio"
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk/wire/cbor"
 )
 
 // jsonLines is the codec of [JSON].
 type jsonLines struct{}
 
-// appendQuery writes a parameter with the digits of a float64, so that whoever reads it as one has the same number;
-// those of a float32 would be fewer.
+// twice is the only float32, with its negative, whose fewest digits give another one to a reader who rounds them to a
+// float64 first and that to a float32. All of them were tried.
+const twice = 0x15ae43fd
+
+// appendQuery writes each parameter with the fewest digits that give the same float32.
 func (jsonLines) appendQuery(dst []byte, id uint64, sample int, x []float32) []byte {
-	dst = append(dst, `{"id":`...)
-	dst = strconv.AppendUint(dst, id, 10)
-	dst = append(dst, `,"sample":`...)
-	dst = strconv.AppendInt(dst, int64(sample), 10)
-	dst = append(dst, `,"x":[`...)
+	dst = append(appendStart(slices.Grow(dst, 64+12*len(x)), id, sample), '[')
 	for i, v := range x {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = strconv.AppendFloat(dst, float64(v), 'g', -1, 64)
+		bits := 32
+		if math.Float32bits(v)&math.MaxInt32 == twice {
+			bits = 64
+		}
+		dst = strconv.AppendFloat(dst, float64(v), 'g', -1, bits)
 	}
 	return append(dst, "]}\n"...)
+}
+
+// appendStart begins a query, as far as its parameters.
+func appendStart(dst []byte, id uint64, sample int) []byte {
+	dst = strconv.AppendUint(append(dst, `{"id":`...), id, 10)
+	dst = strconv.AppendInt(append(dst, `,"sample":`...), int64(sample), 10)
+	return append(dst, `,"x":`...)
+}
+
+// base64Lines is the codec of [Base64]: but for the parameters of a query, that of JSON.
+type base64Lines struct{ jsonLines }
+
+func (base64Lines) appendQuery(dst []byte, id uint64, sample int, x []float32) []byte {
+	var piece [768]byte // a multiple of 3: only the last has padding
+	dst = append(appendStart(slices.Grow(dst, 64+6*len(x)), id, sample), '"')
+	for len(x) > 0 {
+		n := min(len(x), len(piece)/4)
+		b, _ := cbor.AppendFloats(piece[:0], x[:n]) // queries are finite
+		dst = base64.StdEncoding.AppendEncode(dst, b)
+		x = x[n:]
+	}
+	return append(dst, "\"}\n"...)
 }
 
 func (jsonLines) next(r *bufio.Reader) ([]byte, int, error) {

@@ -23,6 +23,8 @@ type codec interface {
 	answer(message []byte) (answer, error)
 }
 
+var codecs = map[Format]codec{JSON: jsonLines{}, Base64: base64Lines{}, CBOR: cborFrames{}}
+
 // hello is the first message of a process.
 type hello struct {
 	version, dim, samples uint64

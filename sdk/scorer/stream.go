@@ -52,11 +52,8 @@ func OpenStream(ctx context.Context, cfg StreamConfig) (*Stream, error) {
 	}
 	cfg.Start = cmp.Or(cfg.Start, 30*time.Second)
 	s := &Stream{
-		cfg: cfg, name: name, codec: jsonLines{}, spawn: newSpawner(),
+		cfg: cfg, name: name, codec: codecs[cmp.Or(cfg.Format, JSON)], spawn: newSpawner(),
 		closing: make(chan struct{}), opened: make(chan error, cfg.Workers),
-	}
-	if cfg.Format == CBOR {
-		s.codec = cborFrames{}
 	}
 	for i := range cfg.Workers {
 		w := &worker{s: s, number: i + 1}

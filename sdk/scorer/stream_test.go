@@ -66,7 +66,7 @@ func works(t *testing.T, o zoest.Oracle) {
 
 func TestStreamIsAnOracle(t *testing.T) {
 	t.Parallel()
-	for _, format := range []scorer.Format{scorer.JSON, scorer.CBOR} {
+	for _, format := range []scorer.Format{scorer.JSON, scorer.Base64, scorer.CBOR} {
 		for _, workers := range []int{1, 3} {
 			cfg := config(t, format, "well")
 			cfg.Workers = workers
@@ -224,7 +224,7 @@ func TestBadStart(t *testing.T) {
 		"dim 0":                 "a hello with dim 0, want 1..",
 		"samples 0":             "a hello with samples 0, want 1..",
 	} {
-		for _, format := range []scorer.Format{scorer.JSON, scorer.CBOR} {
+		for _, format := range []scorer.Format{scorer.JSON, scorer.Base64, scorer.CBOR} {
 			want := want
 			if format == scorer.CBOR {
 				switch how {

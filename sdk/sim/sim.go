@@ -1,18 +1,13 @@
 package sim
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/zoest"
-	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
 // Client is one member of a simulated network. Its number, Config.Estimator.Client, must be its place in the list.
@@ -34,17 +29,20 @@ type FaultSchedule func(from, to, seq int) []int
 // so that without faults the clients go through the rounds in step, one round a tick.
 //
 // The clients of a tick are spread over GOMAXPROCS goroutines. The results do not depend on their number: OnSend,
-// Faults and the transcript see clients in the order of their numbers. A Sim itself is not safe for concurrent use.
+// Faults and the transcript see clients in the order of their numbers. A Sim itself is not safe for concurrent use. Its
+// fields are set before Run.
+//
+// Without Faults, Asleep and Seed a release's messages are read where their sender holds them, one tick later, and what
+// a tick allocates does not depend on the number of clients and messages.
 type Sim struct {
 	// OnSend, if not nil, sees every message when it is sent, lost ones included. The vectors are valid during the call.
 	OnSend func(admm.Message)
 	// OnRelease, if not nil, sees a client's machine right after each of its releases. It is called from the goroutines of
 	// a tick.
 	OnRelease func(client int, m *admm.Machine)
-	// Meter, if not nil, makes a function that weighs messages when they are sent, lost ones included, such as by the bytes
-	// of their frames: one for each goroutine of a tick, whose calls it is for. [Sim.Weight] returns the sum. A release
-	// that goes to all neighbors is weighed once and counts for each. The vectors are valid during the call, and an error
-	// ends the run.
+	// Meter, if not nil, makes a function that weighs messages when they are sent, lost ones included, such as by the
+	// bytes of their frames. Each goroutine of a tick has its own. [Sim.Weight] returns the sum. A release that goes to
+	// all neighbors is weighed once and counts for each. The vectors are valid during the call, and an error ends the run.
 	Meter func() func(*admm.Message) (int, error)
 
 	// Faults, if not nil, decides what happens to each message. Lost messages are sent again and change no bit of the
@@ -74,30 +72,6 @@ const (
 )
 
 var onTime = []int{0} // every message without faults
-
-// member is a client at work. During a tick only its own goroutine uses it.
-type member struct {
-	machine   *admm.Machine
-	oracle    zoest.Oracle
-	neighbors []int
-	place     []int32        // where this client stands among the neighbors of each neighbor
-	sent      []int          // with Faults: messages sent so far, by neighbor
-	in, out   []admm.Message // of this tick; out holds copies
-	asleep    bool
-	released  int       // round of the release made in this tick, or 0
-	model     []float32 // of that release; before it, room for it
-	fresh     int       // that round, if all that is sent are its messages, one a neighbor, and out does not hold them
-	posted    int       // fresh in the tick before
-	err       error
-}
-
-// worker is what one goroutine of a tick needs for all its clients.
-type worker struct {
-	losses []float64      // room for the answers to one window of queries
-	room   []admm.Message // lent to the machine at work
-	weigh  func(*admm.Message) (int, error)
-	weight int64
-}
 
 // New returns a simulation at the start of round 0. It refuses a network whose clients do not agree on the number of
 // rounds or on who is whose neighbor.
@@ -155,256 +129,6 @@ func (s *Sim) Run(ctx context.Context, each func(round int) error) error {
 		}
 	}
 	return nil
-}
-
-// step lets one tick pass.
-func (s *Sim) step(ctx context.Context) error {
-	if s.idle == idleLimit {
-		return s.standstill()
-	}
-	s.arrive()
-	for i, c := range s.members {
-		c.asleep = s.Asleep != nil && s.Asleep(i, s.tick)
-		if n := len(s.spare); c.model == nil && n > 0 {
-			c.model, s.spare = s.spare[n-1][:0], s.spare[:n-1]
-		}
-	}
-	s.work(ctx)
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s.idle++
-	s.direct = true
-	for i, c := range s.members {
-		if c.err != nil {
-			return c.err
-		}
-		if c.released > 0 {
-			s.idle = 0
-			s.transcript.Add(c.released, i, c.model)
-			c.model = nil
-		}
-		s.direct = s.direct && c.fresh > 0
-	}
-	for _, c := range s.members {
-		c.posted = c.fresh
-		for i := range c.neighbors {
-			switch {
-			case s.direct && s.OnSend == nil || c.fresh == 0:
-			case s.direct:
-				s.OnSend(c.machine.Posted(i, c.fresh))
-			default:
-				c.keep(c.machine.Posted(i, c.fresh))
-			}
-		}
-		for _, msg := range c.out {
-			s.send(c, msg)
-		}
-		clear(c.out)
-		c.out, c.fresh = c.out[:0], 0
-	}
-	s.tick++
-	return nil
-}
-
-// plain reports whether a message always arrives one tick later, and in the order in which it was sent.
-func (s *Sim) plain() bool { return s.Faults == nil && s.Asleep == nil && s.Seed == 0 }
-
-// arrive hands out the messages that are due in this tick.
-func (s *Sim) arrive() {
-	due := s.transit[s.tick]
-	delete(s.transit, s.tick)
-	if s.Seed != 0 {
-		order := rng.New(s.Seed, rng.Address{Purpose: rng.Fault, Component: shuffle, Round: uint32(s.tick)})
-		order.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] })
-	}
-	for _, msg := range due {
-		to := s.members[msg.To]
-		to.in = append(to.in, msg)
-	}
-}
-
-// work takes every client that is awake through the tick, on as many goroutines as there are processors.
-func (s *Sim) work(ctx context.Context) {
-	workers := min(runtime.GOMAXPROCS(0), len(s.members))
-	portion := max(1, len(s.members)/(32*workers)) // few enough to be shared evenly, many enough to be cheap
-	var next atomic.Int64
-	work := func(w *worker) {
-		for ctx.Err() == nil {
-			to := int(next.Add(int64(portion)))
-			from := to - portion
-			if from >= len(s.members) {
-				return
-			}
-			for i, c := range s.members[from:min(to, len(s.members))] {
-				c.released = 0
-				if c.asleep {
-					continue
-				}
-				if c.err = s.live(ctx, c, w); c.released > 0 && s.OnRelease != nil {
-					s.OnRelease(from+i, c.machine)
-				}
-			}
-		}
-	}
-	for len(s.workers) < workers {
-		w := new(worker)
-		if s.Meter != nil {
-			w.weigh = s.Meter()
-		}
-		s.workers = append(s.workers, w)
-	}
-	if workers == 1 {
-		work(s.workers[0])
-		return
-	}
-	var wg sync.WaitGroup
-	for _, w := range s.workers[:workers] {
-		wg.Go(func() { work(w) })
-	}
-	wg.Wait()
-}
-
-// live takes a client through one tick.
-func (s *Sim) live(ctx context.Context, c *member, w *worker) error {
-	w.room = c.machine.Lend(w.room)
-	defer func() { w.room = c.machine.Lend(nil) }()
-	if s.direct {
-		// The neighbors are at work at the same time. What they have posted stays as it is in this tick: a client makes at
-		// most one release in it, and that takes the place of an earlier one.
-		for i, j := range c.neighbors {
-			from := s.members[j]
-			if err := c.machine.Receive(from.machine.Posted(int(c.place[i]), from.posted)); err != nil {
-				return err
-			}
-		}
-	}
-	for _, msg := range c.in {
-		if err := c.machine.Receive(msg); err != nil {
-			return err
-		}
-	}
-	clear(c.in)
-	c.in = c.in[:0]
-	if err := s.drive(ctx, c, w); err != nil || c.released > 0 {
-		return err
-	}
-	c.machine.Tick()
-	return s.drive(ctx, c, w)
-}
-
-// drive does a machine's duties until it has made a release or can only wait.
-func (s *Sim) drive(ctx context.Context, c *member, w *worker) error {
-	for {
-		r, err := c.machine.Ready()
-		if err == nil {
-			err = w.measure(r.Send)
-		}
-		if err != nil {
-			return err
-		}
-		if r.Released > 0 && s.plain() && len(c.out) == 0 && c.posts(r.Send, r.Released) {
-			c.fresh = r.Released
-		} else {
-			for _, msg := range r.Send {
-				c.keep(msg)
-			}
-		}
-		if r.Released > 0 {
-			c.released, c.model = r.Released, c.machine.AppendModel(c.model)
-			return nil
-		}
-		if r.Reserve > 0 {
-			continue // a simulation has no ledger
-		}
-		if len(r.Queries) == 0 {
-			return nil
-		}
-		w.losses = slices.Grow(w.losses[:0], len(r.Queries))[:len(r.Queries)]
-		err = zoest.Ask(ctx, c.oracle, r.Queries, w.losses, 0)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if refused := c.machine.Answer(w.losses...); refused != nil {
-			return errors.Join(refused, err)
-		}
-	}
-}
-
-// posts reports whether messages are those that carry a release, one to each neighbor in their order.
-func (c *member) posts(send []admm.Message, round int) bool {
-	if len(send) != len(c.neighbors) {
-		return false
-	}
-	for i, j := range c.neighbors {
-		m := &send[i]
-		if m.To != j || m.Round != round || m.Resent || m.Kind != admm.Release && m.Kind != admm.EdgeMessage {
-			return false
-		}
-	}
-	return true
-}
-
-// keep adds a copy of a message to those that are sent in this tick.
-func (c *member) keep(msg admm.Message) {
-	if msg.Kind == admm.Done {
-		return // nobody leaves a simulation
-	}
-	msg.Vector, msg.Grid = slices.Clone(msg.Vector), slices.Clone(msg.Grid)
-	c.out = append(c.out, msg)
-}
-
-// measure weighs messages.
-func (w *worker) measure(send []admm.Message) error {
-	if w.weigh == nil {
-		return nil
-	}
-	var n int
-	for i := range send {
-		m, before := &send[i], &send[max(0, i-1)]
-		same := i > 0 && m.Kind == admm.Release && before.Kind == m.Kind && before.Round == m.Round && before.Resent == m.Resent
-		if m.Kind == admm.Done {
-			continue
-		}
-		if !same {
-			var err error
-			if n, err = w.weigh(m); err != nil {
-				return err
-			}
-		}
-		w.weight += int64(n)
-	}
-	return nil
-}
-
-// send puts a message on its way.
-func (s *Sim) send(c *member, msg admm.Message) {
-	if s.OnSend != nil {
-		s.OnSend(msg)
-	}
-	delays := onTime
-	if s.Faults != nil {
-		if c.sent == nil {
-			c.sent = make([]int, len(c.neighbors))
-		}
-		j, _ := slices.BinarySearch(c.neighbors, msg.To)
-		delays = s.Faults(msg.From, msg.To, c.sent[j])
-		c.sent[j]++
-	}
-	for _, ticks := range delays {
-		at := s.tick + 1 + max(0, ticks)
-		s.transit[at] = append(s.transit[at], msg)
-	}
-}
-
-// standstill returns an error that names the client that is furthest behind and whom it waits for.
-func (s *Sim) standstill() error {
-	behind := slices.MinFunc(s.members, func(a, b *member) int {
-		return cmp.Compare(a.machine.Status().Round, b.machine.Status().Round)
-	})
-	st := behind.machine.Status()
-	return fmt.Errorf("sim: no release for %d ticks: client %d has made %d of %d and waits for %v",
-		idleLimit, slices.Index(s.members, behind), st.Round, s.last, st.Waiting)
 }
 
 // Round returns how many rounds are complete: all clients have made their release.

@@ -30,8 +30,8 @@ type round struct {
 }
 
 // NewTranscript returns the transcript of a network before its first release. complete, if not nil, is called with
-// every complete round, in order, while no other release can be added. The models are hashed while the run goes on: they
-// must not change before the next call of complete, or of Sum.
+// every complete round, in order, while no other release can be added. The models are hashed while the run goes on:
+// they must not change before the next call of complete, or of Sum.
 func NewTranscript(clients int, complete func(round int, models [][]float32)) *Transcript {
 	return &Transcript{clients: clients, complete: complete, hash: sha256.New()}
 }

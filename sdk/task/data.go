@@ -50,11 +50,17 @@ func (d *Data) WithBias() *Data {
 
 // mapped returns a copy with rows of dim numbers: f stores what it makes of a row in a row of zeros.
 func (d *Data) mapped(dim int, f func(to, from []float32)) *Data {
-	out := *d
-	out.Dim, out.X = dim, make([]float32, d.Len()*dim)
+	out := d.blank(dim)
 	for i := range d.Y {
 		f(out.Row(i), d.Row(i))
 	}
+	return out
+}
+
+// blank returns a copy with rows of dim zeros.
+func (d *Data) blank(dim int) *Data {
+	out := *d
+	out.Dim, out.X = dim, make([]float32, d.Len()*dim)
 	return &out
 }
 
@@ -101,7 +107,7 @@ type table struct {
 	dim      int
 	features []string
 	columns  []Column                   // where the features come from; nil for pixels
-	fill     func(row []float32, i int) // stores row i in a row of zeros
+	fill     func(row []float32, i int) // stores row i in a row of zeros; safe for concurrent use
 }
 
 // data returns the rows whose label is one of the classes.
@@ -116,9 +122,11 @@ func (t *table) data(classes []string) *Data {
 		}
 	}
 	d.X = make([]float32, len(rows)*t.dim)
-	for k, i := range rows {
-		t.fill(d.Row(k), i)
-	}
+	share(len(rows), func(from, to int) {
+		for k := from; k < to; k++ {
+			t.fill(d.Row(k), rows[k])
+		}
+	})
 	return d
 }
 

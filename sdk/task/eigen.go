@@ -52,9 +52,8 @@ func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float6
 		small := make([][]float64, len(basis))
 		for i, b := range basis {
 			small[i] = make([]float64, len(basis))
-			for j := range i + 1 {
+			for j := range i + 1 { // of a symmetric matrix
 				small[i][j] = dot(b, images[j])
-				small[j][i] = small[i][j]
 			}
 		}
 		eigenvalues, mix := jacobi(small)
@@ -104,8 +103,9 @@ func combine(vectors, mix [][]float64) [][]float64 {
 	return out
 }
 
-// jacobi diagonalises a symmetric matrix, which it overwrites, by cyclic rotations (Jacobi 1846; Golub and Van Loan,
-// "Matrix Computations", chapter 8). It returns the eigenvalues, largest first, and the eigenvectors as rows.
+// jacobi diagonalises a symmetric matrix, of which it overwrites the lower triangle and uses no more, by cyclic
+// rotations (Jacobi 1846; Golub and Van Loan, "Matrix Computations", chapter 8). It returns the eigenvalues, largest
+// first, and the eigenvectors as rows.
 func jacobi(a [][]float64) (values []float64, vectors [][]float64) {
 	n := len(a)
 	v := make([][]float64, n)
@@ -113,7 +113,7 @@ func jacobi(a [][]float64) (values []float64, vectors [][]float64) {
 	for i := range v {
 		v[i] = make([]float64, n)
 		v[i][i] = 1
-		for _, x := range a[i] {
+		for _, x := range a[i][:i+1] {
 			size = max(size, math.Abs(x))
 		}
 	}
@@ -121,27 +121,29 @@ func jacobi(a [][]float64) (values []float64, vectors [][]float64) {
 		rotated = false
 		for p := range n {
 			for q := p + 1; q < n; q++ {
-				if math.Abs(a[p][q]) <= float64(1e-17*size) {
+				pp, qp, qq := a[p][p], a[q][p], a[q][q]
+				if math.Abs(qp) <= float64(1e-17*size) {
 					continue
 				}
 				rotated = true
-				theta := (a[q][q] - a[p][p]) / float64(2*a[p][q])
+				theta := (qq - pp) / float64(2*qp)
 				t := 1 / (math.Abs(theta) + math.Sqrt(float64(theta*theta)+1))
 				if theta < 0 {
 					t = -t
 				}
 				c := 1 / math.Sqrt(float64(t*t)+1)
 				s := float64(t * c)
-				// Rows p and q, then columns p and q, of which the symmetry gives all but the four crossings.
-				rotate(a[p], a[q], c, s)
-				for i, row := range a {
-					if i == p || i == q {
-						row[p], row[q] = float64(c*row[p])-float64(s*row[q]), float64(s*row[p])+float64(c*row[q])
-					} else {
-						row[p], row[q] = a[p][i], a[q][i]
+				// Rows p and q, then columns p and q; the symmetry makes one turn of two entries that are not crossings.
+				rotate(a[p][:p], a[q][:p], c, s)
+				for i := p + 1; i < n; i++ {
+					x, y := &a[i][p], &a[max(i, q)][min(i, q)]
+					if i != q {
+						*x, *y = float64(c**x)-float64(s**y), float64(s**x)+float64(c**y)
 					}
 				}
-				a[p][q], a[q][p] = 0, 0
+				a[p][p] = float64(c*(float64(c*pp)-float64(s*qp))) - float64(s*(float64(c*qp)-float64(s*qq)))
+				a[q][q] = float64(s*(float64(s*pp)+float64(c*qp))) + float64(c*(float64(s*qp)+float64(c*qq)))
+				a[q][p] = 0
 				rotate(v[p], v[q], c, s)
 			}
 		}

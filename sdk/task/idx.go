@@ -75,9 +75,13 @@ func loadIDXPair(dir, prefix, other string) (*table, error) {
 	for _, c := range classes {
 		t.labels = append(t.labels, strconv.Itoa(int(c)))
 	}
+	var grey [256]float32
+	for p := range grey {
+		grey[p] = float32(p) / 255
+	}
 	t.fill = func(row []float32, i int) {
 		for j, p := range pixels[i*t.dim : (i+1)*t.dim] {
-			row[j] = float32(p) / 255
+			row[j] = grey[p]
 		}
 	}
 	return t, nil

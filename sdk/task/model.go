@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
@@ -135,6 +136,28 @@ func (m *Model) Loss(_ context.Context, x []float32, sample int) (float64, error
 	return m.loss(x, sample), nil
 }
 
+// Losses stores the losses of queries, with the bits of Loss, in less time; see [zoest.BatchOracle]. A query for which
+// Loss would fail gets NaN.
+func (m *Model) Losses(_ context.Context, queries []zoest.Query, losses []float64) error {
+	logistic := m.head.classes == 2 && m.spec.Hidden == 0
+	for i, q := range queries {
+		switch {
+		case m.check(q.Point) != nil || q.Sample < 0 || q.Sample >= m.Len():
+			losses[i] = math.NaN()
+		case logistic:
+			losses[i] = m.head.wrong(q.Point, m.data.Row(q.Sample), m.data.Y[q.Sample])
+		default:
+			losses[i] = m.loss(q.Point, q.Sample)
+		}
+	}
+	if logistic { // none of these waits for another
+		for i, z := range losses {
+			losses[i] = sigmoidSquare(z)
+		}
+	}
+	return m.err
+}
+
 // MeanLoss returns the mean of the loss over all samples, and NaN where Loss would fail.
 func (m *Model) MeanLoss(x []float32) float64 { return m.mean(x, m.loss) }
 
@@ -215,12 +238,7 @@ func (l linear) parameters() int {
 // loss returns the squared probability loss of weights w at a sample a of a class, in [0, 1].
 func (l linear) loss(w, a []float32, class int) float64 {
 	if l.classes == 2 {
-		z := vec.Dot(w, a)
-		if class == 1 {
-			z = -z
-		}
-		wrong := sigmoid(z) // the probability of the other class
-		return float64(wrong * wrong)
+		return sigmoidSquare(l.wrong(w, a, class))
 	}
 	// With e_k = exp(z_k - m), m the largest logit so far, the loss is
 	// 1/2 ((sum_others e)² + sum_others e²) / (e_class + sum_others e)²: no difference of nearly equal numbers.
@@ -243,6 +261,15 @@ func (l linear) loss(w, a []float32, class int) float64 {
 	total := own + others
 	wrong := others / total
 	return min(1, 0.5*(float64(wrong*wrong)+squares/float64(total*total)))
+}
+
+// wrong returns, for one of two classes, the product of a sample with the weights of the other against it.
+func (l linear) wrong(w, a []float32, class int) float64 {
+	z := vec.Dot(w, a)
+	if class == 1 {
+		return -z
+	}
+	return z
 }
 
 // logit returns the product of a sample with the weights of a class, kept finite so that two overflows compare as
@@ -274,6 +301,12 @@ func (l linear) predict(w, a []float32) int {
 		}
 	}
 	return at
+}
+
+// sigmoidSquare is the loss of two classes: the square of the probability of the wrong one.
+func sigmoidSquare(z float64) float64 {
+	wrong := sigmoid(z)
+	return float64(wrong * wrong)
 }
 
 // sigmoid returns 1/(1 + e^-z) without loss of digits on either side.

@@ -168,21 +168,55 @@ func (p Partition) unbalanced(y []int, classes, clients int, seed uint64) [][]in
 		}
 	}
 	repair := partitionStream(seed, repairStream, 0, 0)
+	order := newBySize(parts)
 	for i := range parts {
 		if len(parts[i]) > 0 {
 			continue
 		}
-		largest := 0
-		for j, part := range parts {
-			if len(part) > len(parts[largest]) {
-				largest = j
-			}
-		}
+		largest := order.clients[0]
 		k := repair.IntN(len(parts[largest]))
 		parts[i] = []int{parts[largest][k]}
 		parts[largest] = slices.Delete(parts[largest], k, k+1)
+		order.sink(0)
 	}
 	return parts
+}
+
+// bySize is a heap of the clients that have samples: who has most comes first, the first of several.
+type bySize struct {
+	parts   [][]int
+	clients []int
+}
+
+func newBySize(parts [][]int) bySize {
+	h := bySize{parts: parts}
+	for i, part := range parts {
+		if len(part) > 0 {
+			h.clients = append(h.clients, i)
+		}
+	}
+	for at := len(h.clients)/2 - 1; at >= 0; at-- {
+		h.sink(at)
+	}
+	return h
+}
+
+// sink moves a client whose part may have become too small for its place down to where it belongs.
+func (h bySize) sink(at int) {
+	for {
+		first := at
+		for child := 2*at + 1; child <= 2*at+2 && child < len(h.clients); child++ {
+			a, b := h.clients[child], h.clients[first]
+			if more := len(h.parts[a]) - len(h.parts[b]); more > 0 || more == 0 && a < b {
+				first = child
+			}
+		}
+		if first == at {
+			return
+		}
+		h.clients[at], h.clients[first] = h.clients[first], h.clients[at]
+		at = first
+	}
 }
 
 // pathological cuts the samples, sorted by label, into shards and assigns those.
@@ -324,11 +358,7 @@ func fitMargins(table [][]float64, sizes, totals []int) [][]float64 {
 func wholeTable(table [][]float64, sizes, totals []int) [][]int {
 	rowLeft, columnLeft := slices.Clone(sizes), slices.Clone(totals)
 	whole := make([][]int, len(table))
-	type entry struct {
-		i, c int
-		lost float64
-	}
-	var entries []entry
+	var entries roundings
 	for i, row := range table {
 		whole[i] = make([]int, len(row))
 		for c, x := range row {
@@ -336,10 +366,10 @@ func wholeTable(table [][]float64, sizes, totals []int) [][]int {
 			whole[i][c] = n
 			rowLeft[i] -= n
 			columnLeft[c] -= n
-			entries = append(entries, entry{i, c, x - float64(n)})
+			entries = append(entries, rounding{i, c, x - float64(n)})
 		}
 	}
-	sort.SliceStable(entries, func(a, b int) bool { return entries[a].lost > entries[b].lost })
+	sort.Sort(entries)
 	for _, most := range []int{1, math.MaxInt} { // one each if that is enough, as it nearly always is
 		for _, e := range entries {
 			n := min(most, rowLeft[e.i], columnLeft[e.c])
@@ -349,6 +379,21 @@ func wholeTable(table [][]float64, sizes, totals []int) [][]int {
 		}
 	}
 	return whole
+}
+
+// rounding is what an entry of a table lost; roundings sorts those that lost most first, in the order of the table.
+type rounding struct {
+	i, c int
+	lost float64
+}
+
+type roundings []rounding
+
+func (r roundings) Len() int      { return len(r) }
+func (r roundings) Swap(a, b int) { r[a], r[b] = r[b], r[a] }
+func (r roundings) Less(a, b int) bool {
+	x, y := &r[a], &r[b]
+	return x.lost > y.lost || x.lost == y.lost && (x.i < y.i || x.i == y.i && x.c < y.c)
 }
 
 // wholeShares rounds shares of total to whole numbers that sum to it, by largest remainder.

@@ -20,6 +20,10 @@ const (
 	blockHuff0  = 2
 )
 
+// huffLeast is the length of the shortest block that can be shorter as blockHuff0: huff0 adds a table of two bytes or
+// more and three lengths of two to four streams of a byte or more, and the block its form and two bytes.
+const huffLeast = 15
+
 // packer holds the encoder's work space. The zero value is ready.
 type packer struct {
 	huff huff0.Scratch
@@ -29,9 +33,15 @@ type packer struct {
 // block appends a block of 1..blockSize bytes in the shortest of its forms, or reports false if dst would then have
 // limit bytes or more.
 func (p *packer) block(dst, block []byte, limit int) ([]byte, bool) {
-	// A table of one frame is never used in the next: frames may get lost.
-	p.huff.Reuse = huff0.ReusePolicyNone
-	out, _, err := huff0.Compress4X(block, &p.huff)
+	var out []byte
+	err := huff0.ErrIncompressible
+	if len(block) >= huffLeast {
+		// A table of one frame is never used in the next: frames may get lost.
+		p.huff.Reuse = huff0.ReusePolicyNone
+		out, _, err = huff0.Compress4X(block, &p.huff)
+	} else if len(block) > 1 && repeats(block) {
+		err = huff0.ErrUseRLE
+	}
 	switch {
 	case errors.Is(err, huff0.ErrUseRLE):
 		if len(dst)+2 >= limit {
@@ -50,6 +60,16 @@ func (p *packer) block(dst, block []byte, limit int) ([]byte, bool) {
 		return nil, false
 	}
 	return append(append(dst, blockRaw), block...), true
+}
+
+// repeats reports whether all bytes of a block are the same.
+func repeats(block []byte) bool {
+	for _, b := range block {
+		if b != block[0] {
+			return false
+		}
+	}
+	return true
 }
 
 // unpacker holds the decoder's work space. The zero value is ready.

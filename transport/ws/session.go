@@ -22,8 +22,12 @@ var (
 	errMoved    = errors.New("the peer is elsewhere now")
 )
 
-// grantAt frames of room are announced to the peer at once, fewer with the next frame or keepalive.
-const grantAt = window / 2
+// grantWith frames of room are announced to the peer with the next frame, grantAt at once, fewer with a keepalive. A
+// message of its own costs the ends as much as a small frame.
+const (
+	grantWith = window / 2
+	grantAt   = window - 1
+)
 
 // A session is one connection with a peer. Frames flow by credit, so the reader never waits for Recv, notices at once
 // when the connection ends, and always sees the peer's keepalives.
@@ -242,12 +246,14 @@ func (s *session) write(readOver <-chan struct{}) (err error) {
 	return err
 }
 
-// writeFrame sends the current frame, and with it how many more there is room for, unless that is 0.
+// writeFrame sends the current frame, and with it how many more there is room for, if that is grantWith or more.
 func (s *session) writeFrame() error {
 	s.credit.Add(-1)
-	messages := []message{{kindCredit, int(s.grant.Swap(0)), nil}, {kindFrame, len(s.p.frame), s.p.frame}}
-	if messages[0].number == 0 {
+	messages := []message{{kindCredit, 0, nil}, {kindFrame, len(s.p.frame), s.p.frame}}
+	if s.grant.Load() < grantWith {
 		messages = messages[1:]
+	} else {
+		messages[0].number = int(s.grant.Swap(0))
 	}
 	err := s.c.write(messages...)
 	if err == nil {

@@ -46,16 +46,13 @@ type Stream struct {
 
 // New returns the stream at an address under a seed.
 func New(seed uint64, a Address) Stream {
-	// One block under the seed's own key turns (purpose, client) into the key of a family of streams; the other
-	// coordinates and the block number are that family's counter.
-	k := philox([4]uint32{uint32(a.Purpose), a.Client, 0x53504144, 0}, [2]uint32{uint32(seed), uint32(seed >> 32)})
-	return Stream{key: [2]uint32(k[:2]), ctr: [4]uint32{0, a.Component, a.Step, a.Round}}
+	return NewFamily(seed, a.Purpose, a.Client).At(a.Round, a.Step, a.Component)
 }
 
 // Uint32 returns 32 uniform bits.
 func (s *Stream) Uint32() uint32 {
 	if s.n == 0 {
-		s.buf = philox(s.ctr, s.key)
+		s.buf[0], s.buf[1], s.buf[2], s.buf[3] = philox(s.ctr[0], s.ctr[1], s.ctr[2], s.ctr[3], s.key[0], s.key[1])
 		s.ctr[0]++
 		s.n = len(s.buf)
 	}
@@ -72,14 +69,11 @@ func (s *Stream) Uint64() uint64 {
 
 // Fill fills dst with the words that Uint64 would return.
 func (s *Stream) Fill(dst []uint64) {
-	for len(dst) >= 4 && s.n == 0 {
-		a, b := s.ctr, s.ctr
-		b[0]++
-		s.ctr[0] += 2
-		a, b = philox2(a, b, s.key)
-		dst[0], dst[1] = uint64(a[0])|uint64(a[1])<<32, uint64(a[2])|uint64(a[3])<<32
-		dst[2], dst[3] = uint64(b[0])|uint64(b[1])<<32, uint64(b[2])|uint64(b[3])<<32
-		dst = dst[4:]
+	if s.n == 0 {
+		n := len(dst) &^ 1
+		run(dst[:n], s.ctr[0], s.ctr[1], s.ctr[2], s.ctr[3], s.key[0], s.key[1])
+		s.ctr[0] += uint32(n / 2)
+		dst = dst[n:]
 	}
 	for i := range dst {
 		dst[i] = s.Uint64()
@@ -160,40 +154,4 @@ func (s *Stream) Shuffle(n int, swap func(i, j int)) {
 	for i := n - 1; i > 0; i-- {
 		swap(i, s.IntN(i+1))
 	}
-}
-
-// Philox4x32-10 constants: two multipliers and the Weyl sequence of the key schedule.
-const (
-	philoxM0 = 0xD2511F53
-	philoxM1 = 0xCD9E8D57
-	philoxW0 = 0x9E3779B9
-	philoxW1 = 0xBB67AE85
-)
-
-// philox returns the block that Philox4x32-10 assigns to a counter under a key.
-func philox(ctr [4]uint32, key [2]uint32) [4]uint32 {
-	for range 10 {
-		hi0, lo0 := bits.Mul32(philoxM0, ctr[0])
-		hi1, lo1 := bits.Mul32(philoxM1, ctr[2])
-		ctr = [4]uint32{hi1 ^ ctr[1] ^ key[0], lo1, hi0 ^ ctr[3] ^ key[1], lo0}
-		key[0] += philoxW0
-		key[1] += philoxW1
-	}
-	return ctr
-}
-
-// philox2 is philox on two counters at once: the processor works on one while the other waits for its products.
-func philox2(a, b [4]uint32, key [2]uint32) ([4]uint32, [4]uint32) {
-	a0, a1, a2, a3 := a[0], a[1], a[2], a[3]
-	b0, b1, b2, b3 := b[0], b[1], b[2], b[3]
-	k0, k1 := key[0], key[1]
-	for range 10 {
-		pa, qa := uint64(philoxM0)*uint64(a0), uint64(philoxM1)*uint64(a2)
-		pb, qb := uint64(philoxM0)*uint64(b0), uint64(philoxM1)*uint64(b2)
-		a0, a1, a2, a3 = uint32(qa>>32)^a1^k0, uint32(qa), uint32(pa>>32)^a3^k1, uint32(pa)
-		b0, b1, b2, b3 = uint32(qb>>32)^b1^k0, uint32(qb), uint32(pb>>32)^b3^k1, uint32(pb)
-		k0 += philoxW0
-		k1 += philoxW1
-	}
-	return [4]uint32{a0, a1, a2, a3}, [4]uint32{b0, b1, b2, b3}
 }

@@ -32,10 +32,10 @@ func words(s Stream, n int) []uint32 {
 func TestStreamIsPhiloxInCounterMode(t *testing.T) {
 	const seed = 0x1122334455667788
 	a := Address{Purpose: Step, Client: 7, Round: 11, Step: 13, Component: 17}
-	k := philox([4]uint32{uint32(Step), 7, 0x53504144, 0}, [2]uint32{0x55667788, 0x11223344})
+	k := block([4]uint32{uint32(Step), 7, 0x53504144, 0}, [2]uint32{0x55667788, 0x11223344})
 	var want []uint32
-	for block := range uint32(100) {
-		b := philox([4]uint32{block, 17, 13, 11}, [2]uint32{k[0], k[1]})
+	for i := range uint32(100) {
+		b := block([4]uint32{i, 17, 13, 11}, [2]uint32{k[0], k[1]})
 		want = append(want, b[:]...)
 	}
 	if got := words(New(seed, a), 400); !slices.Equal(got, want) {

@@ -28,3 +28,6 @@ func signPerturb(y, x []float32, mu float32, signs []uint64)
 
 //go:noescape
 func signScale(y []float32, a float32, signs []uint64)
+
+//go:noescape
+func signReplace(a, v, abar []float32, c float32, signs []uint64, byB, byM float32)

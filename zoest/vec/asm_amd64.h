@@ -11,6 +11,16 @@ avx2:                 \
 go:                   \
 	JMP  GO(SB)
 
+// LONG jumps to AVX2, if there is any, with vectors of 2^23 elements or more, which no cache holds: AVX-512 gains nothing there,
+// and some processors are slower with it.
+#define LONG(len, AVX2) \
+	CMPQ len, $0x800000 \
+	JLT  short          \
+	CMPB ·isa(SB), $0   \
+	JEQ  short          \
+	JMP  AVX2(SB)       \
+short:
+
 // ADVANCE moves 1, 2, 3 or 4 pointers on.
 #define ADVANCE1(bytes) \
 	ADDQ $bytes, DI

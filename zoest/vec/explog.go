@@ -27,10 +27,18 @@ func Exp(x float64) float64 {
 	}
 	k := math.Floor(float64(x*(1/math.Ln2)) + 0.5)
 	r := (x - float64(k*ln2Hi)) - float64(k*ln2Lo)
-	p := expCoeff[len(expCoeff)-1]
-	for i := len(expCoeff) - 2; i >= 0; i-- {
-		p = float64(p*r) + expCoeff[i]
-	}
+	p := expCoeff[11]
+	p = float64(p*r) + expCoeff[10]
+	p = float64(p*r) + expCoeff[9]
+	p = float64(p*r) + expCoeff[8]
+	p = float64(p*r) + expCoeff[7]
+	p = float64(p*r) + expCoeff[6]
+	p = float64(p*r) + expCoeff[5]
+	p = float64(p*r) + expCoeff[4]
+	p = float64(p*r) + expCoeff[3]
+	p = float64(p*r) + expCoeff[2]
+	p = float64(p*r) + expCoeff[1]
+	p = float64(p*r) + expCoeff[0]
 	p = 1 + (r + float64(float64(r*r)*p))
 	// 2^k in two factors: k = 1024 has no float64 of its own.
 	half := int(k) / 2

@@ -12,12 +12,14 @@ type Kernels struct {
 	SignAxpy    func(y []float32, a float32, signs []uint64)
 	SignPerturb func(y, x []float32, mu float32, signs []uint64)
 	SignScale   func(y []float32, a float32, signs []uint64)
+	SignReplace func(a, v, abar []float32, c float32, signs []uint64, byB, byM float32)
 }
 
-var Exported = Kernels{"exported", Dot, Axpy, Scale, Step, Replace, SignAxpy, SignPerturb, SignScale}
+var Exported = Kernels{"exported", Dot, Axpy, Scale, Step, Replace, SignAxpy, SignPerturb, SignScale, SignReplace}
 
 // Reference is the definition, in every build.
-var Reference = Kernels{"Go", dotGo, axpyGo, scaleGo, stepGo, replaceGo, signAxpyGo, signPerturbGo, signScaleGo}
+var Reference = Kernels{"Go", dotGo, axpyGo, scaleGo, stepGo, replaceGo, signAxpyGo, signPerturbGo, signScaleGo,
+	signReplaceGo}
 
 // SumSquares is what the exported function makes of a variant's Dot.
 func (k *Kernels) SumSquares(x []float32) float64 { return k.Dot(x, x) }

@@ -108,3 +108,15 @@ func signScaleGo(y []float32, a float32, signs []uint64) {
 		y, signs = y[n:], signs[1:]
 	}
 }
+
+func signReplaceGo(a, v, abar []float32, c float32, signs []uint64, byB, byM float32) {
+	v, abar = v[:len(a)], abar[:len(a)]
+	cb := math.Float32bits(c)
+	for i := range a {
+		q := flip(cb, signs[i/64]>>(i%64))
+		diff := q - a[i]
+		v[i] += float32(diff * byB)
+		abar[i] += float32(diff * byM)
+		a[i] = q
+	}
+}

@@ -65,6 +65,17 @@ var kernels = []kernel{
 		run: func(f *vec.Kernels, v [][]float32, a, _ float32, s []uint64) { f.SignScale(v[0], a, s) },
 		one: func(x []float32, a, _, sign float32) { x[0] = mul(a, sign) },
 	},
+	{
+		name: "SignReplace", vecs: 3, outs: 3, signs: true,
+		run: func(f *vec.Kernels, v [][]float32, a, b float32, s []uint64) {
+			f.SignReplace(v[0], v[1], v[2], a, s, b, -0.375)
+		},
+		one: func(x []float32, a, b, sign float32) {
+			q := mul(a, sign)
+			diff := add(q, -x[0])
+			x[0], x[1], x[2] = q, add(x[1], mul(diff, b)), add(x[2], mul(diff, -0.375))
+		},
+	},
 }
 
 // fills are the kinds of numbers the kernels are tried on.
@@ -256,7 +267,7 @@ func TestKernelsSourceLength(t *testing.T) {
 			}
 		}
 		if k.signs {
-			v := [][]float32{make([]float32, n), make([]float32, n)}
+			v := [][]float32{make([]float32, n), make([]float32, n), make([]float32, n)}
 			if panics(func() { k.run(&vec.Exported, v, 1, 1, make([]uint64, 5)) }) {
 				t.Errorf("%s: more sign words than needed: panicked", k.name)
 			}

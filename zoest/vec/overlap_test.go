@@ -24,6 +24,13 @@ func TestOverlap(t *testing.T) {
 			vec.Replace(args[0], args[1], args[2], args[3], 0.5, 0.5)
 		}
 	}
+	for i, pair := range [][2]int{{0, 1}, {0, 2}, {1, 2}} {
+		kernels["RepSign "+string(rune('a'+i))] = func(y, x []float32) {
+			args := [3][]float32{other(), other(), other()}
+			args[pair[0]], args[pair[1]] = y, x
+			vec.SignReplace(args[0], args[1], args[2], 2, signs, 0.5, 0.5)
+		}
+	}
 	memory := make([]float32, 3*n+1)
 	for name, k := range kernels {
 		for _, c := range []struct {

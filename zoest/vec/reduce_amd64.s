@@ -338,6 +338,7 @@ short:                                                         \
 
 // func dot(x, y []float32) float64
 TEXT ·dot(SB), NOSPLIT, $0-56
+	LONG(x_len+8(FP), ·dotAVX2)
 	DISPATCH(·dotAVX512, ·dotAVX2, ·dotGo)
 
 // func dotAVX512(x, y []float32) float64

@@ -5,9 +5,9 @@
 
 // The sign kernels.
 //
-// The skeletons below turn bits into registers that hold a*s, and a kernel is a macro K(off, S, T) that uses one: S has the
-// signed scalars for the elements at byte offset off from the pointers, T is free. KS(MOV) is the same for the two elements
-// (VMOVSD) or the one (VMOVSS) at the pointers, with S in X2 and X3 free. R8 points at the bits that come next. What is left
+// The skeletons below turn bits into registers that hold a*s, and a kernel is a macro K(off, S, T, U) that uses one: S has the
+// signed scalars for the elements at byte offset off from the pointers, and keeps them; T and U are free. KS(MOV) is the same for
+// the two elements (VMOVSD) or the one (VMOVSS) at the pointers, with S in X2, and X1, X3 and X15 free. R8 points at the bits that come next. What is left
 // after the last 16 (or 8) elements is done in steps of 8, 4, 2 and 1 with one register of signs that is moved down by as
 // many; the words of a sign vector are whole, so its bits may be read beyond the last element.
 
@@ -18,7 +18,7 @@
 	VPXORD     Z0, Z1, Z1        \
 	SUBQ       $64, CX           \
 	JLT        tail              \
-loop:                            \
+loop:                         \
 	KMOVW      (R8), K1          \
 	KMOVW      2(R8), K2         \
 	KMOVW      4(R8), K3         \
@@ -27,41 +27,41 @@ loop:                            \
 	VBLENDMPS  Z1, Z0, K2, Z4    \
 	VBLENDMPS  Z1, Z0, K3, Z6    \
 	VBLENDMPS  Z1, Z0, K4, Z8    \
-	K(0, Z2, Z3)                 \
-	K(64, Z4, Z5)                \
-	K(128, Z6, Z7)               \
-	K(192, Z8, Z9)               \
+	K(0, Z2, Z3, Z15)            \
+	K(64, Z4, Z5, Z15)           \
+	K(128, Z6, Z7, Z15)          \
+	K(192, Z8, Z9, Z15)          \
 	ADDQ       $8, R8            \
 	ADV(256)                     \
 	SUBQ       $64, CX           \
 	JGE        loop              \
-tail:                            \
+tail:                         \
 	TESTL      $32, CX           \
 	JEQ        tail16            \
 	KMOVW      (R8), K1          \
 	KMOVW      2(R8), K2         \
 	VBLENDMPS  Z1, Z0, K1, Z2    \
 	VBLENDMPS  Z1, Z0, K2, Z4    \
-	K(0, Z2, Z3)                 \
-	K(64, Z4, Z5)                \
+	K(0, Z2, Z3, Z15)            \
+	K(64, Z4, Z5, Z15)           \
 	ADDQ       $4, R8            \
 	ADV(128)                     \
-tail16:                          \
+tail16:                       \
 	TESTL      $16, CX           \
 	JEQ        tail8             \
 	KMOVW      (R8), K1          \
 	VBLENDMPS  Z1, Z0, K1, Z2    \
-	K(0, Z2, Z3)                 \
+	K(0, Z2, Z3, Z15)            \
 	ADDQ       $2, R8            \
 	ADV(64)                      \
-tail8:                           \
+tail8:                        \
 	TESTL      $15, CX           \
 	JEQ        done              \
 	KMOVW      (R8), K1          \
 	VBLENDMPS  Z1, Z0, K1, Z2    \
 	TESTL      $8, CX            \
 	JEQ        tail4             \
-	K(0, Y2, Y3)                 \
+	K(0, Y2, Y3, Y15)            \
 	VEXTRACTF64X4 $1, Z2, Y2     \
 	ADV(32)                      \
 	FINISH(K, KS, ADV)
@@ -77,7 +77,7 @@ tail8:                           \
 	VMOVDQU      shifts<>+32(SB), Y11 \
 	VMOVDQU      shifts<>+64(SB), Y12 \
 	VMOVDQU      shifts<>+96(SB), Y13 \
-loop:                                 \
+loop:                              \
 	VPBROADCASTD (R8), Y1             \
 	VPSLLVD      Y10, Y1, Y2          \
 	VPSLLVD      Y11, Y1, Y4          \
@@ -91,26 +91,26 @@ loop:                                 \
 	VPXOR        Y0, Y4, Y4           \
 	VPXOR        Y0, Y6, Y6           \
 	VPXOR        Y0, Y8, Y8           \
-	K(0, Y2, Y3)                      \
-	K(32, Y4, Y5)                     \
-	K(64, Y6, Y7)                     \
-	K(96, Y8, Y9)                     \
+	K(0, Y2, Y3, Y15)                 \
+	K(32, Y4, Y5, Y15)                \
+	K(64, Y6, Y7, Y15)                \
+	K(96, Y8, Y9, Y15)                \
 	ADDQ         $4, R8               \
 	ADV(128)                          \
 	SUBQ         $32, CX              \
 	JGE          loop                 \
-tail:                                 \
+tail:                              \
 	ANDL         $31, CX              \
 	JEQ          done                 \
 	VPBROADCASTD (R8), Y1             \
-tail8:                                \
+tail8:                             \
 	VPSLLVD      Y10, Y1, Y2          \
 	VPSRLD       $8, Y1, Y1           \
 	VPAND        Y14, Y2, Y2          \
 	VPXOR        Y0, Y2, Y2           \
 	CMPL         CX, $8               \
 	JLT          tail4                \
-	K(0, Y2, Y3)                      \
+	K(0, Y2, Y3, Y15)                 \
 	ADV(32)                           \
 	SUBL         $8, CX               \
 	JNE          tail8                \
@@ -119,23 +119,23 @@ tail8:                                \
 
 // FINISH treats the last CX mod 8 elements, whose signed scalars are in Y2, and returns.
 #define FINISH(K, KS, ADV) \
-tail4:                      \
+tail4:                   \
 	TESTL        $4, CX     \
 	JEQ          tail2      \
-	K(0, X2, X3)            \
+	K(0, X2, X3, X15)       \
 	VEXTRACTF128 $1, Y2, X2 \
 	ADV(16)                 \
-tail2:                      \
+tail2:                   \
 	TESTL        $2, CX     \
 	JEQ          tail1      \
 	KS(VMOVSD)              \
 	VMOVHLPS     X2, X2, X2 \
 	ADV(8)                  \
-tail1:                      \
+tail1:                   \
 	TESTL        $1, CX     \
 	JEQ          done       \
 	KS(VMOVSS)              \
-done:                       \
+done:                    \
 	VZEROUPPER              \
 	RET
 
@@ -158,7 +158,7 @@ DATA shifts<>+120(SB)/8, $0x0000000000000001
 GLOBL shifts<>(SB), RODATA|NOPTR, $128
 
 // y[i] += a*s[i]: y in DI.
-#define SIGNAXPY(off, S, T) \
+#define SIGNAXPY(off, S, T, U) \
 	VADDPS  off(DI), S, T \
 	VMOVUPS T, off(DI)
 
@@ -188,7 +188,7 @@ TEXT ·signAxpyAVX2(SB), NOSPLIT, $0-56
 	SIGNS256(SIGNAXPY, SIGNAXPYS, ADVANCE1)
 
 // y[i] = x[i] + mu*s[i]: y in DI, x in SI.
-#define SIGNPERTURB(off, S, T) \
+#define SIGNPERTURB(off, S, T, U) \
 	VADDPS  off(SI), S, T \
 	VMOVUPS T, off(DI)
 
@@ -220,7 +220,7 @@ TEXT ·signPerturbAVX2(SB), NOSPLIT, $0-80
 	SIGNS256(SIGNPERTURB, SIGNPERTURBS, ADVANCE2)
 
 // y[i] = a*s[i]: y in DI.
-#define SIGNSCALE(off, S, T) \
+#define SIGNSCALE(off, S, T, U) \
 	VMOVUPS S, off(DI)
 
 #define SIGNSCALES(MOV) \
@@ -245,3 +245,58 @@ TEXT ·signScaleAVX2(SB), NOSPLIT, $0-56
 	VBROADCASTSS a+24(FP), Y0
 	MOVQ         signs_base+32(FP), R8
 	SIGNS256(SIGNSCALE, SIGNSCALES, ADVANCE1)
+
+// q = c*s[i], diff = q - a[i], v[i] += diff*byB, abar[i] += diff*byM, a[i] = q: a in DI, v in SI, abar in DX, byB and
+// byM at R9.
+#define SIGNREPLACE(off, S, T, U) \
+	VSUBPS       off(DI), S, T \
+	VMOVUPS      S, off(DI)    \
+	VBROADCASTSS (R9), U       \
+	VMULPS       T, U, U       \
+	VADDPS       off(SI), U, U \
+	VMOVUPS      U, off(SI)    \
+	VBROADCASTSS 4(R9), U      \
+	VMULPS       T, U, U       \
+	VADDPS       off(DX), U, U \
+	VMOVUPS      U, off(DX)
+
+#define SIGNREPLACES(MOV) \
+	MOV          (DI), X3     \
+	VSUBPS       X3, X2, X3   \
+	MOV          X2, (DI)     \
+	VBROADCASTSS (R9), X15    \
+	VMULPS       X3, X15, X15 \
+	MOV          (SI), X1     \
+	VADDPS       X1, X15, X1  \
+	MOV          X1, (SI)     \
+	VBROADCASTSS 4(R9), X15   \
+	VMULPS       X3, X15, X15 \
+	MOV          (DX), X1     \
+	VADDPS       X1, X15, X1  \
+	MOV          X1, (DX)
+
+// func signReplace(a, v, abar []float32, c float32, signs []uint64, byB, byM float32)
+TEXT ·signReplace(SB), NOSPLIT, $0-112
+	DISPATCH(·signReplaceAVX512, ·signReplaceAVX2, ·signReplaceGo)
+
+// func signReplaceAVX512(a, v, abar []float32, c float32, signs []uint64, byB, byM float32)
+TEXT ·signReplaceAVX512(SB), NOSPLIT, $0-112
+	MOVQ         a_base+0(FP), DI
+	MOVQ         a_len+8(FP), CX
+	MOVQ         v_base+24(FP), SI
+	MOVQ         abar_base+48(FP), DX
+	VBROADCASTSS c+72(FP), Z0
+	MOVQ         signs_base+80(FP), R8
+	LEAQ         byB+104(FP), R9
+	SIGNS512(SIGNREPLACE, SIGNREPLACES, ADVANCE3)
+
+// func signReplaceAVX2(a, v, abar []float32, c float32, signs []uint64, byB, byM float32)
+TEXT ·signReplaceAVX2(SB), NOSPLIT, $0-112
+	MOVQ         a_base+0(FP), DI
+	MOVQ         a_len+8(FP), CX
+	MOVQ         v_base+24(FP), SI
+	MOVQ         abar_base+48(FP), DX
+	VBROADCASTSS c+72(FP), Y0
+	MOVQ         signs_base+80(FP), R8
+	LEAQ         byB+104(FP), R9
+	SIGNS256(SIGNREPLACE, SIGNREPLACES, ADVANCE3)

@@ -114,3 +114,34 @@ TEXT ·signScale(SB), NOSPLIT, $0-56
 	MOVWU a+24(FP), R5
 	MOVD  signs_base+32(FP), R8
 	SIGNS(SIGNSCALE)
+
+// q = c*s[i], diff = q - a[i], v[i] += diff*byB, abar[i] += diff*byM, a[i] = q: a at R0, v at R1, abar at R2, byB in V28, byM in
+// V29.
+#define SIGNREPLACE(LD, LDP, ST, OP) \
+	LD(R0, V0, V1, V2, V3)     \
+	LD(R1, V8, V9, V10, V11)   \
+	LD(R2, V12, V13, V14, V15) \
+	OP(SIGNREPLACEOP)          \
+	ST(R0, V4, V5, V6, V7)     \
+	ST(R1, V8, V9, V10, V11)   \
+	ST(R2, V12, V13, V14, V15)
+#define SIGNREPLACEOP(i) \
+	FSUBV(i, 4+i, i)      \
+	FMULV(28, i, 24+i)    \
+	FMULV(29, i, i)       \
+	FADDV(24+i, 8+i, 8+i) \
+	FADDV(i, 12+i, 12+i)
+
+// func signReplace(a, v, abar []float32, c float32, signs []uint64, byB, byM float32)
+TEXT ·signReplace(SB), NOSPLIT, $0-112
+	MOVD  a_base+0(FP), R0
+	MOVD  a_len+8(FP), R4
+	MOVD  v_base+24(FP), R1
+	MOVD  abar_base+48(FP), R2
+	MOVWU byB+104(FP), R5
+	VDUP  R5, V28.S4
+	MOVWU byM+108(FP), R5
+	VDUP  R5, V29.S4
+	MOVWU c+72(FP), R5
+	MOVD  signs_base+80(FP), R8
+	SIGNS(SIGNREPLACE)

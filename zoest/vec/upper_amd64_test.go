@@ -5,13 +5,14 @@ package vec_test
 import (
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/zoest/internal/cpu"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
 // Every path of a kernel leaves the upper halves of the vector registers clean. One that does not makes the scalar
 // float code of the whole process several times slower.
 func TestUpperHalvesAreClean(t *testing.T) {
-	if _, ok := vec.DirtyUpper(); !ok {
+	if _, ok := cpu.DirtyUpper(); !ok {
 		t.Skip("the processor does not tell")
 	}
 	v := make([][]float32, 4)
@@ -30,16 +31,16 @@ func TestUpperHalvesAreClean(t *testing.T) {
 			args := [][]float32{v[0][:n], v[1][:n], v[2][:n], v[3][:n]}
 			for _, k := range kernels {
 				k.run(&variant, args, 1e-3, 1e-3, signs)
-				if dirty, _ := vec.DirtyUpper(); dirty {
+				if dirty, _ := cpu.DirtyUpper(); dirty {
 					t.Fatalf("%s %s, length %d: upper halves in use", variant.Name, k.name, n)
 				}
 			}
 			variant.Dot(args[0], args[1])
-			if dirty, _ := vec.DirtyUpper(); dirty {
+			if dirty, _ := cpu.DirtyUpper(); dirty {
 				t.Fatalf("%s Dot, length %d: upper halves in use", variant.Name, n)
 			}
 			variant.SumSquares(args[0])
-			if dirty, _ := vec.DirtyUpper(); dirty {
+			if dirty, _ := cpu.DirtyUpper(); dirty {
 				t.Fatalf("%s SumSquares, length %d: upper halves in use", variant.Name, n)
 			}
 		}

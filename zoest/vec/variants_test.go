@@ -177,6 +177,20 @@ func TestExportedRunTheChosenVariant(t *testing.T) {
 			check("Dot", "dot", func() { vec.Dot(v[0], v[1]) })
 			check("SumSquares", "dot", func() { vec.SumSquares(v[0]) })
 		}
+		for _, n := range []int{1<<23 - 1, 1 << 23} {
+			want := variant.Name
+			if n == 1<<23 && want == "AVX512" {
+				want = "AVX2"
+			}
+			x := nowhere[float32](n)
+			for kernel, f := range map[string]func(){
+				"axpy": func() { vec.Axpy(x, 1, x) }, "dot": func() { vec.Dot(x, x) },
+			} {
+				if ran := whoFaults(f); want != "NEON" && !slices.Contains(ran, kernel+want) {
+					t.Errorf("length %d: ran %q, want %s", n, ran, kernel+want)
+				}
+			}
+		}
 	}
 }
 

@@ -42,7 +42,9 @@ func Step(phi []float32, eta float32, v []float32, c float32, p []float32) {
 // The four slices must not overlap; it panics if they do.
 func Replace(a, v, abar, q []float32, byB, byM float32) {
 	v, abar, q = v[:len(a):len(v)], abar[:len(a):len(abar)], q[:len(a):len(q)]
-	disjoint(a, v, abar, q)
+	if overlap(a, v) || overlap(a, abar) || overlap(v, abar) || overlap(a, q) || overlap(v, q) || overlap(abar, q) {
+		panic(overlaps)
+	}
 	replace(a, v, abar, q, byB, byM)
 }
 
@@ -69,6 +71,16 @@ func SignScale(y []float32, a float32, signs []uint64) {
 	signScale(y, a, signs[:SignWords(len(y)):len(signs)])
 }
 
+// SignReplace is [Replace] with the row q[i] = c*s[i]. The three slices of numbers must not overlap; it panics if they
+// do.
+func SignReplace(a, v, abar []float32, c float32, signs []uint64, byB, byM float32) {
+	v, abar = v[:len(a):len(v)], abar[:len(a):len(abar)]
+	if overlap(a, v) || overlap(a, abar) || overlap(v, abar) {
+		panic(overlaps)
+	}
+	signReplace(a, v, abar, c, signs[:SignWords(len(a)):len(signs)], byB, byM)
+}
+
 // inPlace panics if a destination and a source of the same length overlap without being the same slice: a kernel that
 // takes several elements at a time would read what it has just written, or not, depending on the processor.
 func inPlace(dst, src []float32) {
@@ -77,12 +89,7 @@ func inPlace(dst, src []float32) {
 	}
 }
 
-// disjoint panics if any two of four slices of the same length share an element.
-func disjoint(a, b, c, d []float32) {
-	if overlap(a, b) || overlap(a, c) || overlap(a, d) || overlap(b, c) || overlap(b, d) || overlap(c, d) {
-		panic("vec: slices overlap that must not")
-	}
-}
+const overlaps = "vec: slices overlap that must not"
 
 // overlap reports whether two slices of the same length share memory. Distances are modulo the size of the address
 // space.

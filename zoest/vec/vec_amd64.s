@@ -97,6 +97,7 @@ done:                        \
 
 // func axpy(y []float32, a float32, x []float32)
 TEXT ·axpy(SB), NOSPLIT, $0-56
+	LONG(y_len+8(FP), ·axpyAVX2)
 	DISPATCH(·axpyAVX512, ·axpyAVX2, ·axpyGo)
 
 // func axpyAVX512(y []float32, a float32, x []float32)

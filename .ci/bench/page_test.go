@@ -1,0 +1,55 @@
+package main
+
+import (
+	"math"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+func TestExponent(t *testing.T) {
+	x := []float64{10, 30, 200, 1000}
+	y := make([]float64, len(x))
+	for i := range x {
+		y[i] = 3 * math.Pow(x[i], 1.25)
+	}
+	if p := exponent(x, y); math.Abs(p-1.25) > 1e-12 {
+		t.Errorf("exponent %v, want 1.25", p)
+	}
+}
+
+func TestFigure(t *testing.T) {
+	for _, c := range []struct {
+		x          float64
+		unit, want string
+	}{{2.5, "s", "2.5 s"}, {0.0123, "s", "12.3 ms"}, {4.56e-5, "s", "45.6 us"}, {2e-10, "s", "0.2 ns"},
+		{15000, "MB", "15000 MB"}, {4, "", "4"}, {3.947e-7, "", "3.95e-07"}} {
+		if got := figure(c.x, c.unit); got != c.want {
+			t.Errorf("figure(%v, %q) is %q, want %q", c.x, c.unit, got, c.want)
+		}
+	}
+}
+
+// What takes the place of digits can be learned like them.
+func TestImages(t *testing.T) {
+	dir := t.TempDir()
+	if err := writeImages(dir, "train", 200, 50); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeImages(dir, "t10k", 100, 50); err != nil {
+		t.Fatal(err)
+	}
+	set, err := task.Load(task.Spec{Source: "idx:" + dir, PCA: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, x := task.NewSoftmax(set.Test), make([]float32, 5)
+	for i, y := range set.Train.Y { // the difference of the classes' means
+		for j, v := range set.Train.Row(i) {
+			x[j] += v * float32(2*y-1)
+		}
+	}
+	if set.Train.Len() != 200 || !(m.Accuracy(x) > 0.9) {
+		t.Errorf("%d samples and an accuracy of %v, want 200 and more than 0.9", set.Train.Len(), m.Accuracy(x))
+	}
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const root = "../.."
+
+// bench is what the rows work with.
+type bench struct {
+	dir       string // temporary
+	program   string // built by default
+	released  string // built as a release is; empty where there is no release
+	python    string // one that has numpy, or empty
+	numpyName string
+	data      string // folder of images
+	dataName  string
+}
+
+// newBench builds the program both ways and looks for what the other sides need.
+func newBench(data string) (b *bench, err error) {
+	b = &bench{data: data, numpyName: "is not here", dataName: "MNIST, digits 6 and 7"}
+	if b.dir, err = os.MkdirTemp("", "spade-bench"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			b.close()
+		}
+	}()
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-interrupted
+		b.close()
+		os.Exit(1)
+	}()
+	b.program = filepath.Join(b.dir, "spade-edge")
+	if _, err := b.run(root, nil, "go", "build", "-o", b.program, "./cmd/spade-edge"); err != nil {
+		return nil, err
+	}
+	target := runtime.GOOS + "/" + runtime.GOARCH
+	if _, err := b.run(root, nil, "go", "run", "./.ci/footprint", "-release", b.dir, "-targets", target); err == nil {
+		if found, _ := filepath.Glob(filepath.Join(b.dir, "spade-edge-*")); len(found) == 1 {
+			b.released = found[0]
+		}
+	}
+	for _, python := range []string{"python3", "/usr/bin/python3"} {
+		ask := "import numpy; print(numpy.__version__)\n" +
+			"print(' '.join(w for l in open('/proc/self/maps') for w in l.split() if 'blas' in w.lower()))"
+		out, err := exec.Command(python, "-c", ask).Output()
+		version, blas, _ := strings.Cut(string(out), "\n")
+		if err == nil {
+			b.python, b.numpyName = python, version
+			if !strings.Contains(strings.ToLower(blas), "openblas") {
+				b.numpyName += ", without OpenBLAS"
+			} else {
+				b.numpyName += " with OpenBLAS"
+			}
+			break
+		}
+	}
+	if _, missing := os.Stat(data); missing != nil {
+		b.data, b.dataName = filepath.Join(b.dir, "images"), "made-up images of the sizes of MNIST, digits 6 and 7"
+		err = errors.Join(writeImages(b.data, "train", 12183, 784), writeImages(b.data, "t10k", 1986, 784))
+	} else {
+		b.data, err = filepath.Abs(data)
+	}
+	return b, err
+}
+
+func (b *bench) close() { os.RemoveAll(b.dir) }
+
+// said is what a program that has ended leaves behind.
+type said struct {
+	JSON map[string]any // its output, if that is one JSON object
+	Wall float64        // seconds
+	MB   float64        // its peak of resident memory, where that is known
+}
+
+// run runs a program in a folder, with more environment.
+func (b *bench) run(dir string, env []string, name string, args ...string) (said, error) {
+	cmd := exec.Command(name, args...)
+	var out, errs bytes.Buffer
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, append(os.Environ(), env...), &out, &errs
+	start := time.Now()
+	if err := cmd.Run(); err != nil {
+		text := errs.String()
+		return said{}, fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, text[max(0, len(text)-500):])
+	}
+	s := said{Wall: time.Since(start).Seconds(), MB: peak(cmd.ProcessState)}
+	if json.Unmarshal(out.Bytes(), &s.JSON) != nil {
+		s.JSON = nil
+	}
+	return s, nil
+}
+
+// number returns a number of the JSON object.
+func (s said) number(key string) (float64, error) {
+	x, ok := s.JSON[key].(float64)
+	if !ok {
+		return 0, fmt.Errorf("no number %q in what was said", key)
+	}
+	return x, nil
+}
+
+func (s said) seconds() (float64, error) { return s.number("seconds") }
+func (s said) wall() (float64, error)    { return s.Wall, nil }
+func (s said) peak() (float64, error)    { return s.MB, nil }
+
+// ours runs a command of the program on some processors.
+func (b *bench) ours(program string, cores int, args string) (said, error) {
+	return b.run(b.dir, []string{"GOMAXPROCS=" + strconv.Itoa(cores)}, program, strings.Fields(args)...)
+}
+
+// job is a simulation that our program and the one in numpy both do: the digits on a ring.
+type job struct {
+	nodes, components, rounds, tau int
+	eta, mu                        float64
+}
+
+const share = 0.75 // of the limit of stability
+
+// spade does the job with our program.
+func (b *bench) spade(j job, cores int, of func(said) (float64, error)) func() (float64, error) {
+	return func() (float64, error) {
+		s, err := b.ours(b.program, cores, fmt.Sprintf("simulate -data idx:%s -pca %d -nodes %d -graph ring -rounds %d "+
+			"-tau %d -eta %v -mu %v -gain %v -non-private -json",
+			b.data, j.components, j.nodes, j.rounds, j.tau, j.eta, j.mu, share))
+		if err != nil {
+			return 0, err
+		}
+		return checked(s, of)
+	}
+}
+
+// numpy does it with numpy.
+func (b *bench) numpy(j job, threads int, of func(said) (float64, error)) func() (float64, error) {
+	return func() (float64, error) {
+		if b.python == "" {
+			return 0, skipped("no numpy")
+		}
+		n := strconv.Itoa(threads)
+		args := fmt.Sprintf("-B numpy/mnist.py %s %d %d %d %d %v %v %v",
+			b.data, j.components, j.nodes, j.rounds, j.tau, j.eta, j.mu, share)
+		env := []string{"OPENBLAS_NUM_THREADS=" + n, "OMP_NUM_THREADS=" + n}
+		s, err := b.run(".", env, b.python, strings.Fields(args)...)
+		if err != nil {
+			return 0, err
+		}
+		return checked(s, of)
+	}
+}
+
+// checked returns a figure of a simulation that has learned what there is to learn: who does less has not done the job.
+func checked(s said, of func(said) (float64, error)) (float64, error) {
+	accuracy, err := s.number("accuracy_mean")
+	if err == nil && accuracy < 90 {
+		err = fmt.Errorf("an accuracy of %.1f %%, want 90 or more", accuracy)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return of(s)
+}
+
+// against measures a job of ours on some processors beside numpy with as many threads, or with one if that is faster.
+func (b *bench) against(j job, cores int, of func(said) (float64, error)) func() (float64, float64, error) {
+	return func() (ours, theirs float64, err error) {
+		ours, theirs, err = inTurns(3, b.spade(j, cores, of), b.numpy(j, cores, of))
+		if err == nil && cores > 1 {
+			again, single, errSingle := inTurns(3, b.spade(j, cores, of), b.numpy(j, 1, of))
+			ours, theirs, err = min(ours, again), min(theirs, single), errSingle
+		}
+		return ours, theirs, err
+	}
+}

@@ -1,0 +1,15 @@
+package main
+
+// queryTimes returns the seconds of a query in a local step: of the machine, and of the loop in C with the same draws
+// and updates, 0 without a C compiler. 64 samples, batches of 8, all of a batch asked at once.
+func queryTimes(d int) (machine, loop float64, err error) {
+	const m, b = 64, 8
+	steps := max(1, 2_000_000/(d+100))
+	return inTurns(15, func() (float64, error) {
+		_, ns, err := machineQueries(d, m, b, steps, b)
+		return ns / 1e9, err
+	}, func() (float64, error) {
+		_, ns := loopQueries(d, m, b, steps)
+		return ns / 1e9, nil
+	})
+}

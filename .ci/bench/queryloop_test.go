@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+)
+
+// The loop in C makes the machine's draws and updates: the model has the same bits, also after the mean of the table
+// has been summed again and for a batch of everything.
+func TestLoopsAgree(t *testing.T) {
+	bits := func(x []float32) (b []uint32) {
+		for _, x := range x {
+			b = append(b, math.Float32bits(x))
+		}
+		return b
+	}
+	for _, c := range []struct{ d, m, b, steps int }{
+		{1, 3, 1, 20}, {10, 64, 8, 40}, {10, 64, 8, 2500}, {33, 7, 7, 30}, {64, 5, 2, 30}, {129, 9, 4, 30}, {1000, 20, 8, 20},
+		{5000, 11, 3, 10},
+	} {
+		model, _, err := machineQueries(c.d, c.m, c.b, c.steps, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loop, _ := loopQueries(c.d, c.m, c.b, c.steps)
+		if loop == nil {
+			t.Skip("no C compiler")
+		}
+		if !slices.Equal(bits(model), bits(loop)) {
+			t.Errorf("%+v: the machine's model is %v, the loop's %v", c, model[:1], loop[:1])
+		}
+	}
+}
+
+// BenchmarkQuery times a query of a local step, and how many times as long as the loop in C it takes.
+func BenchmarkQuery(b *testing.B) {
+	for _, d := range []int{10, 100, 1000, 10_000} {
+		b.Run(fmt.Sprintf("d=%d", d), func(b *testing.B) {
+			steps := max(1, 2_000_000/(d+100))
+			var machine, loop []float64
+			for b.Loop() {
+				_, ns, err := machineQueries(d, 64, 8, steps, 8)
+				if err != nil {
+					b.Fatal(err)
+				}
+				machine = append(machine, ns)
+				_, ns = loopQueries(d, 64, 8, steps)
+				loop = append(loop, ns)
+			}
+			m, l := slices.Min(machine), slices.Min(loop)
+			b.ReportMetric(m, "ns/query")
+			b.ReportMetric(l, "ns/loop")
+			b.ReportMetric(m/l, "loops")
+		})
+	}
+}

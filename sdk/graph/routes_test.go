@@ -1,0 +1,403 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// sketch is a graph in the making.
+type sketch struct{ edges [][2]int }
+
+func (s *sketch) path(nodes ...int) {
+	for k := 1; k < len(nodes); k++ {
+		s.edges = append(s.edges, [2]int{nodes[k-1], nodes[k]})
+	}
+}
+
+func (s *sketch) clique(from, to int) {
+	for i := from; i < to; i++ {
+		for j := from; j < i; j++ {
+			s.edges = append(s.edges, [2]int{j, i})
+		}
+	}
+}
+
+func (s *sketch) graph(t *testing.T, n int) *Graph {
+	t.Helper()
+	g, err := New(n, s.edges)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// span returns from, from+1, ..., to-1.
+func span(from, to int) (nodes []int) {
+	for i := from; i < to; i++ {
+		nodes = append(nodes, i)
+	}
+	return nodes
+}
+
+// renumbered returns the graph with its nodes in a random order.
+func renumbered(t *testing.T, g *Graph, seed uint64) *Graph {
+	t.Helper()
+	s := rng.New(seed, rng.Address{Purpose: rng.Graph})
+	name := span(0, g.N())
+	s.Shuffle(len(name), func(i, j int) { name[i], name[j] = name[j], name[i] })
+	var out sketch
+	for _, e := range g.Edges() {
+		out.path(name[e[1]], name[e[0]])
+	}
+	return out.graph(t, g.N())
+}
+
+// The closed forms against the iteration that runs to its end, and graphs that are almost one of the kinds.
+func TestKnownSpectra(t *testing.T) {
+	for _, spec := range []string{"ring", "path", "star", "complete", "grid:2x2", "grid:2x9", "grid:9x2", "grid:5x7", "grid:4x4"} {
+		sizes := []int{2, 3, 4, 5, 6, 7, 20, 31}
+		var rows, columns int
+		if k, _ := fmt.Sscanf(spec, "grid:%dx%d", &rows, &columns); k == 2 {
+			sizes = []int{rows * columns}
+		}
+		for _, n := range sizes {
+			g := mustParse(t, spec, n, 0)
+			if rows == 0 {
+				g = renumbered(t, g, uint64(n))
+			}
+			top, second, ok := g.known()
+			wantTop, _ := g.extreme(true, maxSteps)
+			wantSecond, _ := g.extreme(false, maxSteps)
+			if !ok || math.Abs(top/wantTop-1) > 1e-14 || math.Abs(second/wantSecond-1) > 1e-13 {
+				t.Errorf("%s on %d nodes: %.17g and %.17g, %v, want %.17g and %.17g", spec, n, top, second, ok, wantTop, wantSecond)
+			}
+		}
+	}
+	for _, n := range []int{500, 501} {
+		for _, spec := range []string{"ring", "path", "star", "complete"} {
+			g := mustParse(t, spec, n, 0)
+			if again := renumbered(t, g, 7); again.LambdaMax() != g.LambdaMax() || again.Lambda2() != g.Lambda2() {
+				t.Errorf("%s on %d nodes: the numbering matters", spec, n)
+			}
+		}
+	}
+	for name, edges := range map[string][][2]int{
+		"a ring with a tail":      {{0, 1}, {1, 2}, {2, 3}, {3, 0}, {0, 4}},
+		"a star with an edge":     {{0, 1}, {0, 2}, {0, 3}, {0, 4}, {1, 2}},
+		"complete less an edge":   {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}},
+		"a fork":                  {{0, 1}, {1, 2}, {2, 3}, {2, 4}},
+		"a grid less an edge":     {{0, 1}, {1, 2}, {3, 4}, {4, 5}, {0, 3}, {1, 4}},
+		"a grid with another one": {{0, 1}, {1, 2}, {3, 4}, {4, 5}, {0, 3}, {1, 4}, {1, 5}},
+		"a grid, another way":     {{0, 2}, {1, 2}, {3, 4}, {4, 5}, {0, 3}, {1, 4}, {2, 5}},
+	} {
+		n := 0
+		for _, e := range edges {
+			n = max(n, e[0]+1, e[1]+1)
+		}
+		if g := (&sketch{edges}).graph(t, n); true {
+			if top, second, ok := g.known(); ok {
+				t.Errorf("%s is taken for one of the kinds, with %v and %v", name, top, second)
+			}
+		}
+	}
+}
+
+// hostile returns graphs of about n nodes that are hard for one route or another: eigenvalues small, crowded, far apart,
+// or of vectors that live in a corner.
+func hostile(t *testing.T, n int) map[string]*Graph {
+	s := rng.New(5, rng.Address{Purpose: rng.Graph})
+	all := map[string]*Graph{}
+	add := func(name string, n int, draw func(b *sketch)) {
+		var b sketch
+		draw(&b)
+		all[name] = b.graph(t, n)
+	}
+	third := n / 3
+	add("ring with a chord", n, func(b *sketch) {
+		b.path(append(span(0, n), 0)...)
+		b.path(0, third)
+	})
+	add("barbell", 3*third, func(b *sketch) {
+		b.clique(0, third)
+		b.clique(2*third, 3*third)
+		b.path(span(third-1, 2*third+1)...)
+	})
+	add("lollipop", n, func(b *sketch) {
+		b.clique(0, third)
+		b.path(span(third-1, n)...)
+	})
+	add("chain of cliques", 8*(n/8), func(b *sketch) {
+		for c := range n / 8 {
+			b.clique(8*c, 8*c+8)
+			if c > 0 {
+				b.path(8*c-1, 8*c)
+			}
+		}
+	})
+	add("tree", n, func(b *sketch) {
+		for j := 1; j < n; j++ {
+			b.path(s.IntN(j), j)
+		}
+	})
+	add("thin tree", n, func(b *sketch) {
+		for j := 1; j < n; j++ {
+			b.path(j-1-s.IntN(min(j, 3)), j)
+		}
+	})
+	add("spider", 1+10*(n/10), func(b *sketch) { // ten equal legs: one eigenvalue nine times
+		for k := range 10 {
+			b.path(append([]int{0}, span(1+k*(n/10), 1+(k+1)*(n/10))...)...)
+		}
+	})
+	add("broom", n, func(b *sketch) {
+		b.path(span(0, third)...)
+		for j := third; j < n; j++ {
+			b.path(third-1, j)
+		}
+	})
+	add("wheel", n, func(b *sketch) {
+		b.path(append(span(1, n), 1)...)
+		for j := 1; j < n; j++ {
+			b.path(0, j)
+		}
+	})
+	add("ladder", 2*(n/2), func(b *sketch) {
+		b.path(span(0, n/2)...)
+		b.path(span(n/2, 2*(n/2))...)
+		for j := range n / 2 {
+			b.path(j, j+n/2)
+		}
+	})
+	add("cubic", 2*(n/2), func(b *sketch) { // a ring and a random matching, as far as it joins strangers
+		half := span(0, 2*(n/2))
+		b.path(append(half, 0)...)
+		s.Shuffle(len(half), func(i, j int) { half[i], half[j] = half[j], half[i] })
+		for k := 0; k < len(half); k += 2 {
+			if d := (half[k] - half[k+1] + len(half)) % len(half); d != 1 && d != len(half)-1 {
+				b.path(half[k], half[k+1])
+			}
+		}
+	})
+	add("grid less an edge", third*3, func(b *sketch) { b.edges = gridEdges(third, 3)[1:] })
+	all["er"] = mustParse(t, fmt.Sprintf("er:%v", 8/float64(n)), n, 2)
+	return all
+}
+
+// Every route to the two numbers, against one that runs to its end: the largest is never too low, the second never too
+// high, and both are close.
+func TestSpectrumRoutes(t *testing.T) {
+	for _, n := range []int{48, 150, 330} {
+		for name, g := range hostile(t, n) {
+			t.Run(fmt.Sprintf("%s/%d", name, n), func(t *testing.T) {
+				top, _ := g.extreme(true, n)
+				second, _ := g.extreme(false, n)
+				if n == 48 { // and against what shares nothing with either
+					values := jacobi(g)
+					top, second = values[g.N()-1], values[1]
+				}
+				rounding := 1e-13 * top // of those two
+				if theta, residual := g.run(true, tolerance); theta > top+rounding || theta+residual < top-rounding ||
+					theta+residual > top*(1+2*tolerance) {
+					t.Errorf("largest: %.17g and %.3g, want %.17g", theta, residual, top)
+				}
+				theta, residual := g.run(false, below/10)
+				if theta < second-rounding || residual <= theta*below/10 && theta*(1-below) > second+rounding {
+					t.Errorf("second: %.17g and %.3g, want %.17g", theta, residual, second)
+				}
+				if got := g.eliminate().second(); got > second+rounding || got < second*(1-1e-4)-rounding {
+					t.Errorf("second by the inverse: %.17g, want %.17g", got, second)
+				}
+				if got := g.Lambda2(); got > second+rounding || got < second*(1-1e-4)-rounding {
+					t.Errorf("Lambda2: %.17g, want %.17g", got, second)
+				}
+			})
+		}
+	}
+}
+
+// Large graphs, on either side of the second eigenvalue.
+func TestSpectrumLarge(t *testing.T) {
+	for name, g := range hostile(t, 1500) {
+		got := g.Lambda2()
+		if len(g.Edges()) == g.N()-1 {
+			if at, above := belowInTree(g, got), belowInTree(g, got*(1+1e-4)); at != 1 || above < 2 {
+				t.Errorf("%s: %d eigenvalues below %v, and %d up to 1e-4 above; want 1, and 2 or more", name, at, got, above)
+			}
+		}
+		if want := wave(g.N() / 2); name == "ladder" && (got > want || got < want*(1-1e-5)) {
+			t.Errorf("ladder: %v, want %v", got, want)
+		}
+		// Rayleigh's principle, for the vector that the inverse makes of a random one.
+		f, x, y := g.eliminate(), start(g.N()), make([]float64, g.N())
+		for range 20 {
+			f.solve(y, x)
+			scale(y, 1/norm(y))
+			x, y = y, x
+		}
+		most := 0.0
+		for _, e := range g.Edges() {
+			most += (x[e[0]] - x[e[1]]) * (x[e[0]] - x[e[1]])
+		}
+		if got > most*(1+1e-11) || got < most*0.9 {
+			t.Errorf("%s: %v, and a vector has %v", name, got, most)
+		}
+		if theta, _ := g.run(true, tolerance); g.LambdaMax() < theta*(1-1e-13) || g.LambdaMax() > theta*(1+1e-4) {
+			t.Errorf("%s: LambdaMax is %v and not just above %v", name, g.LambdaMax(), theta)
+		}
+	}
+}
+
+// belowInTree counts the eigenvalues below x of a tree: the pivots below zero when leaves are taken off until none is left
+// (Jacobs and Trevisan, "Locating the eigenvalues of trees", Linear Algebra Appl. 434, 2011).
+func belowInTree(g *Graph, x float64) (count int) {
+	parent, order := make([]int, g.N()), []int{0}
+	for k := 0; k < len(order); k++ {
+		for _, j := range g.Neighbors(order[k]) {
+			if i := order[k]; j != parent[i] || i == 0 {
+				parent[j] = i
+				order = append(order, j)
+			}
+		}
+	}
+	pivot := make([]float64, g.N())
+	for k := len(order) - 1; k >= 0; k-- {
+		i := order[k]
+		pivot[i] += float64(len(g.Neighbors(i))) - x
+		if pivot[i] < 0 {
+			count++
+		}
+		if k > 0 {
+			pivot[parent[i]] -= 1 / pivot[i]
+		}
+	}
+	return count
+}
+
+// Families with spectra of their own, renumbered so that none is recognised.
+func TestSpectrumFamilies(t *testing.T) {
+	wave := func(k, n int) float64 { return 4 * math.Pow(math.Sin(math.Pi*float64(k)/float64(n)), 2) } // of a ring
+	check := func(name string, n int, top, second float64, draw func(b *sketch)) {
+		t.Helper()
+		var b sketch
+		draw(&b)
+		g := renumbered(t, b.graph(t, n), 3)
+		if got := g.LambdaMax(); got < top*(1-1e-13) || got > top*(1+2*tolerance) {
+			t.Errorf("%s: LambdaMax is %.12g, want %.12g", name, got, top)
+		}
+		if got := g.Lambda2(); got > second*(1+1e-13) || got < second*(1-1e-5) {
+			t.Errorf("%s: Lambda2 is %.12g, want %.12g", name, got, second)
+		}
+	}
+	check("hypercube", 1<<11, 22, 2, func(b *sketch) {
+		for i := range 1 << 11 {
+			for k := range 11 {
+				if j := i ^ 1<<k; j > i {
+					b.path(i, j)
+				}
+			}
+		}
+	})
+	const n, band = 1500, 4
+	var top, second float64
+	for k := 1; k < n; k++ {
+		var sum float64
+		for d := 1; d <= band; d++ {
+			sum += wave(k*d, n)
+		}
+		top = max(top, sum)
+		if k == 1 {
+			second = sum
+		}
+	}
+	check("circulant", n, top, second, func(b *sketch) {
+		for i := range n {
+			for d := 1; d <= band; d++ {
+				b.path(i, (i+d)%n)
+			}
+		}
+	})
+	check("torus", 40*50, 8, wave(1, 50), func(b *sketch) {
+		for i := range 40 {
+			for j := range 50 {
+				b.path(50*i+j, 50*i+(j+1)%50)
+				b.path(50*i+j, 50*((i+1)%40)+j)
+			}
+		}
+	})
+	check("cylinder", 4*600, 4+4-wave(1, 8), wave(1, 600), func(b *sketch) {
+		for i := range 4 {
+			b.path(append(span(600*i, 600*(i+1)), 600*i)...)
+			if i > 0 {
+				for j := range 600 {
+					b.path(600*(i-1)+j, 600*i+j)
+				}
+			}
+		}
+	})
+	check("grid out of order", 30*70, 8-wave(1, 60)-wave(1, 140), wave(1, 140), func(b *sketch) { b.edges = gridEdges(30, 70) })
+	check("complete bipartite", 500, 500, 200, func(b *sketch) {
+		for i := range 200 {
+			for j := range 300 {
+				b.path(i, 200+j)
+			}
+		}
+	})
+}
+
+// A core that elimination leaves is solved for by iteration; without work left for that, what comes out holds for any
+// graph.
+func TestInverseWithCore(t *testing.T) {
+	var b sketch
+	const half, tail = 70, 300
+	for i := range half {
+		for j := range half {
+			b.path(i, half+j)
+		}
+	}
+	b.path(append([]int{0}, span(2*half, 2*half+tail)...)...)
+	g := b.graph(t, 2*half+tail)
+	f := g.eliminate()
+	if len(f.core) < half || len(f.order) < tail {
+		t.Fatalf("a core of %d and %d nodes eliminated", len(f.core), len(f.order))
+	}
+	y, x, back := start(g.N()), make([]float64, g.N()), make([]float64, g.N())
+	f.solve(x, y)
+	g.laplacian().times(back, x)
+	axpy(back, -1, y)
+	if norm(back) > 1e-9 {
+		t.Errorf("the solution is off by %v", norm(back))
+	}
+	second, _ := g.extreme(false, g.N())
+	if got := g.eliminate().second(); got > second || got < second*(1-1e-5) {
+		t.Errorf("%v by the inverse, want %v", got, second)
+	}
+	f.work = 0
+	if f.solve(x, y); f.work >= 0 {
+		t.Error("a solution without work")
+	}
+}
+
+// The graph of a fleet is made again and again, and has its spectrum computed once.
+func TestGraphsAreShared(t *testing.T) {
+	edges := [][2]int{{0, 1}, {1, 2}, {2, 3}}
+	first := (&sketch{edges}).graph(t, 4)
+	if again := (&sketch{[][2]int{{2, 3}, {1, 0}, {1, 2}}}).graph(t, 4); again != first {
+		t.Error("the same edges in another order make another graph")
+	}
+	if other := (&sketch{append(edges, [2]int{3, 4})}).graph(t, 5); other == first || other.N() != 5 {
+		t.Error("another graph is the same")
+	}
+	var wg sync.WaitGroup
+	for k := range 8 {
+		wg.Go(func() {
+			if g := mustParse(t, "ring", 300+k%2, 0); g.LambdaMax() < 3.99 || g.N() != 300+k%2 {
+				t.Errorf("a ring of %d with %v", g.N(), g.LambdaMax())
+			}
+		})
+	}
+	wg.Wait()
+}

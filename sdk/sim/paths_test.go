@@ -1,0 +1,167 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// everybody returns n clients, each a neighbor of all others; change may alter each configuration.
+func everybody(n int, change func(c *admm.Config)) []sim.Client {
+	var clients []sim.Client
+	for i := range n {
+		cfg := admm.Config{
+			Estimator: zoest.Config{Dim: 3, Samples: 4, Seed: 3, Client: uint32(i)},
+			Rounds:    12, Tau: 2,
+			Rho: 1, Beta: 0.2, Eta: admm.Schedule{0.1}, Mu: admm.Schedule{0.3},
+			NonPrivate: true,
+		}
+		for j := range n {
+			if j != i {
+				cfg.Neighbors = append(cfg.Neighbors, j)
+			}
+		}
+		if change != nil {
+			change(&cfg)
+		}
+		clients = append(clients, sim.Client{Config: cfg, Oracle: zoest.OracleFunc(
+			func(_ context.Context, x []float32, s int) (float64, error) {
+				a := float64(x[0]) - float64(i+s)
+				return a * a / (1 + a*a), nil
+			})})
+	}
+	return clients
+}
+
+// private makes a configuration one with noise, its releases on a grid.
+func private(c *admm.Config) {
+	noise := rng.New(4, rng.Address{Purpose: rng.Noise, Client: c.Estimator.Client})
+	c.NonPrivate, c.Privacy, c.Noise = false, []dpmech.Gaussian{{Clip: 0.1, Sigma: 0.05}}, &noise
+	c.Releases, c.GridStep = true, 0.01
+}
+
+// kinds are runs whose messages differ.
+var kinds = map[string]func(c *admm.Config){
+	"messages":          nil,
+	"releases":          func(c *admm.Config) { c.Releases = true },
+	"grid and cooldown": func(c *admm.Config) { private(c); c.Cooldown = 3 },
+	"noisy messages":    func(c *admm.Config) { private(c); c.Releases, c.GridStep = false, 0 },
+	"lossy":             func(c *admm.Config) { c.Lossy = 2 },
+	"probes":            func(c *admm.Config) { c.Probe = true },
+}
+
+// scale weighs a message by its numbers, differently by kind.
+func scale() func(m *admm.Message) (int, error) {
+	return func(m *admm.Message) (int, error) {
+		return 1000*int(m.Kind) + 10*len(m.Vector) + len(m.Grid), nil
+	}
+}
+
+// Messages that go from machine to machine are those that go through the list of what is under way: same transcript,
+// same messages in the same order, same weight, on one core and on more.
+func TestBothWaysOfMessages(t *testing.T) {
+	for name, change := range kinds {
+		type result struct {
+			transcript string
+			weight     int64
+			sent       []string
+		}
+		run := func(set func(*sim.Sim)) (r result) {
+			network, err := sim.New(everybody(7, change))
+			if err != nil {
+				t.Fatal(err)
+			}
+			weight := int64(0)
+			network.Meter = scale
+			network.OnSend = func(m admm.Message) {
+				r.sent = append(r.sent, fmt.Sprintf("%+v", m))
+				n, _ := scale()(&m)
+				weight += int64(n)
+			}
+			set(network)
+			if err := network.Run(t.Context(), nil); err != nil {
+				t.Fatal(name, err)
+			}
+			if r.transcript, r.weight = network.Transcript(), network.Weight(); r.weight != weight {
+				t.Errorf("%s: weight %d, want the %d of what OnSend saw", name, r.weight, weight)
+			}
+			return r
+		}
+		want := run(func(*sim.Sim) {})
+		if len(want.sent) < 7*6*12 {
+			t.Errorf("%s: %d messages", name, len(want.sent))
+		}
+		for way, set := range map[string]func(*sim.Sim){
+			"faults": func(s *sim.Sim) { s.Faults = func(int, int, int) []int { return []int{0} } },
+			"asleep": func(s *sim.Sim) { s.Asleep = func(int, int) bool { return false } },
+			"seed":   func(s *sim.Sim) { s.Seed = 5 },
+			"cores":  func(*sim.Sim) { runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 3) },
+		} {
+			cores := runtime.GOMAXPROCS(0)
+			got := run(set)
+			runtime.GOMAXPROCS(cores)
+			sent := want.sent
+			if way == "seed" { // answers to probes go out in another order
+				slices.Sort(got.sent)
+				sent = slices.Sorted(slices.Values(sent))
+			}
+			if got.transcript != want.transcript || got.weight != want.weight || !slices.Equal(got.sent, sent) {
+				t.Errorf("%s, %s: transcript %.8s, weight %d, %d messages, want %.8s, %d and the same %d", name, way,
+					got.transcript, got.weight, len(got.sent), want.transcript, want.weight, len(want.sent))
+			}
+		}
+	}
+}
+
+// A meter's error ends the run.
+func TestMeterFails(t *testing.T) {
+	broken := errors.New("broken")
+	network, err := sim.New(everybody(3, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	network.Meter = func() func(*admm.Message) (int, error) {
+		return func(*admm.Message) (int, error) { return 0, broken }
+	}
+	if err := network.Run(t.Context(), nil); !errors.Is(err, broken) {
+		t.Errorf("error %v, want %v", err, broken)
+	}
+}
+
+// Once warm, a tick allocates nothing for a message, nor for a client.
+func TestWarmTickAllocates(t *testing.T) {
+	for name, change := range kinds {
+		const n = 40
+		network, err := sim.New(everybody(n, change))
+		if err != nil {
+			t.Fatal(err)
+		}
+		network.Meter = scale
+		var before, after runtime.MemStats
+		least := uint64(math.MaxUint64)
+		err = network.Run(t.Context(), func(round int) error {
+			runtime.ReadMemStats(&after)
+			if round > 4 && round < 12 {
+				least = min(least, after.Mallocs-before.Mallocs)
+			}
+			before = after
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if t.Logf("%s: %d allocations in a tick", name, least); least > n/2 {
+			t.Errorf("%s: %d allocations in a tick of %d clients and %d messages", name, least, n, n*(n-1))
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package ws
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"testing"
+	"time"
+)
+
+// BenchmarkTrip sends a frame of d float32 to a peer and waits for it to come back, with this package and with bare TLS
+// 1.3 by turns, so that whatever else the machine does hits both alike. It says how long a round trip takes with this
+// package, and how fast that is in parts of TLS's speed, by the clock and, where it is known, by the processor time.
+//
+//	go test -run xxx -bench Trip -benchtime 1s -count 5 ./transport/ws
+func BenchmarkTrip(b *testing.B) {
+	for _, d := range []int{10, 1_000, 100_000} {
+		b.Run(fmt.Sprintf("d=%d", d), func(b *testing.B) {
+			ways := []func(){wsTrip(b, 4*d), tlsTrip(b, 4*d)}
+			var clock, cpu [2]time.Duration
+			turn := max(1, 100_000/d/50) // round trips, so that reading the clock does not count
+			for b.Loop() {
+				for i, trip := range ways {
+					began, spent := time.Now(), time.Duration(0)
+					if cpuTime != nil {
+						spent = cpuTime()
+					}
+					for range turn {
+						trip()
+					}
+					clock[i] += time.Since(began)
+					if cpuTime != nil {
+						cpu[i] += cpuTime() - spent
+					}
+				}
+			}
+			b.ReportMetric(float64(clock[1])/float64(clock[0]), "of-tls")
+			if cpuTime != nil {
+				b.ReportMetric(float64(cpu[1])/float64(cpu[0]), "of-tls-by-cpu")
+			}
+			b.ReportMetric(float64(clock[0].Nanoseconds())/1e3/float64(b.N*turn), "us/trip")
+			b.ReportMetric(float64(cpu[0].Nanoseconds())/1e3/float64(b.N*turn), "cpu-us/trip")
+		})
+	}
+}
+
+// wsTrip returns a round trip of size bytes between two nodes of this package.
+func wsTrip(b *testing.B, size int) func() {
+	node := func(name, peer string) *Transport {
+		t, err := New(Config{Name: name, Key: keyOf(name), Listen: "127.0.0.1:0", MaxFrame: size,
+			Peers: []Peer{peerOf(peer)}, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { t.Close() })
+		return t
+	}
+	near, far := node("a", "b"), node("b", "a")
+	if err := near.SetAddresses("b", far.Addr()); err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	b.Cleanup(cancel)
+	go func() {
+		for {
+			_, frame, err := far.Recv(ctx)
+			if err != nil || far.Send(ctx, "a", frame) != nil {
+				return
+			}
+			// A frame that is sent belongs to the transport until the next is taken, which the near end waits for.
+		}
+	}()
+	out := make([]byte, size)
+	trip := func() {
+		if err := near.Send(ctx, "b", out); err != nil {
+			b.Fatal(err)
+		}
+		_, frame, err := near.Recv(ctx)
+		if err != nil {
+			b.Fatal(err)
+		}
+		near.Recycle(frame)
+	}
+	trip() // once there is a connection
+	return trip
+}
+
+// tlsTrip is wsTrip over a bare connection.
+func tlsTrip(b *testing.B, size int) func() {
+	near, far := tcpPair(b)
+	near = tls.Client(near, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13,
+		DynamicRecordSizingDisabled: true})
+	far = tls.Server(far, &tls.Config{Certificates: []tls.Certificate{selfSigned(keyOf("a"))},
+		MinVersion: tls.VersionTLS13, DynamicRecordSizingDisabled: true})
+	echo := func(c net.Conn, buf []byte) error {
+		if _, err := io.ReadFull(c, buf); err != nil {
+			return err
+		}
+		_, err := c.Write(buf)
+		return err
+	}
+	go func() {
+		buf := make([]byte, size)
+		for echo(far, buf) == nil {
+		}
+	}()
+	out, in := make([]byte, size), make([]byte, size)
+	trip := func() {
+		if _, err := near.Write(out); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := io.ReadFull(near, in); err != nil {
+			b.Fatal(err)
+		}
+	}
+	trip() // and with it the handshake
+	return trip
+}

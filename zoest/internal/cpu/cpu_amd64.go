@@ -1,0 +1,52 @@
+//go:build !purego
+
+package cpu
+
+// Best asks the processor what it can do and the operating system which registers it saves. Processors without AVX2,
+// some ten years old and more, run the Go.
+func Best() uint8 {
+	const (
+		osxsave = 1 << 27 // leaf 1, ECX
+		avx     = 1 << 28
+		avx2    = 1 << 5 // leaf 7, EBX
+		avx512f = 1 << 16
+
+		xcrAVX    = 1<<1 | 1<<2   // XCR0: XMM, YMM
+		xcrAVX512 = xcrAVX | 7<<5 // and masks, upper halves of Z0-Z15, Z16-Z31
+	)
+	if leaves, _, _, _ := cpuid(0, 0); leaves < 7 {
+		return Go
+	}
+	_, _, c1, _ := cpuid(1, 0)
+	if c1&osxsave == 0 || c1&avx == 0 {
+		return Go
+	}
+	_, b7, _, _ := cpuid(7, 0)
+	xcr0 := xgetbv(0)
+	switch {
+	case b7&avx2 == 0 || xcr0&xcrAVX != xcrAVX:
+		return Go
+	case b7&avx512f == 0 || xcr0&xcrAVX512 != xcrAVX512:
+		return AVX2
+	}
+	return AVX512
+}
+
+// DirtyUpper reports whether the upper halves of a vector register are in use, which makes the scalar code that follows
+// slow. It returns ok = false if the processor does not tell.
+func DirtyUpper() (dirty, ok bool) {
+	if leaves, _, _, _ := cpuid(0, 0); leaves < 13 || Best() == Go {
+		return false, false
+	}
+	if a, _, _, _ := cpuid(13, 1); a&(1<<2) == 0 {
+		return false, false
+	}
+	return xgetbv(1)&(1<<2|1<<6) != 0, true
+}
+
+// cpuid returns the registers of the instruction CPUID.
+func cpuid(leaf, sub uint32) (a, b, c, d uint32)
+
+// xgetbv returns the lower half of an extended control register: 0 has the register states that the operating system
+// saves, 1 those of them that are in use.
+func xgetbv(index uint32) uint32

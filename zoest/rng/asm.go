@@ -1,0 +1,51 @@
+//go:build !purego && (amd64 || arm64)
+
+package rng
+
+const (
+	group = 8 // blocks that the assembly computes at a time; it stores whole groups only
+	few   = 2 // so many blocks cost less in Go than a group does
+)
+
+// run is runGo, by assembly where that is faster.
+func run(dst []uint64, c0, c1, c2, c3, k0, k1 uint32) {
+	if n := len(dst) / (2 * group); n > 0 && vector {
+		runAsm(&dst[0], n, c0, c1, c2, c3, k0, k1)
+		dst, c0 = dst[2*group*n:], c0+uint32(group*n)
+	}
+	if len(dst) <= 2*few || !vector {
+		runGo(dst, c0, c1, c2, c3, k0, k1)
+		return
+	}
+	var last [2 * group]uint64
+	runAsm(&last[0], 1, c0, c1, c2, c3, k0, k1)
+	copy(dst, last[:])
+}
+
+// rows is rowsGo, by assembly where that is faster.
+func rows(dst []uint64, components []int, c0, c2, c3, k0, k1 uint32) {
+	dst = dst[:2*len(components)]
+	if n := len(components) / group; n > 0 && vector {
+		rowsAsm(&dst[0], &components[0], n, c0, c2, c3, k0, k1)
+		dst, components = dst[2*group*n:], components[group*n:]
+	}
+	if len(components) <= few || !vector {
+		rowsGo(dst, components, c0, c2, c3, k0, k1)
+		return
+	}
+	var last [2 * group]uint64
+	var padded [group]int
+	copy(padded[:], components)
+	rowsAsm(&last[0], &padded[0], 1, c0, c2, c3, k0, k1)
+	copy(dst, last[:])
+}
+
+// runAsm is runGo for n groups.
+//
+//go:noescape
+func runAsm(dst *uint64, n int, c0, c1, c2, c3, k0, k1 uint32)
+
+// rowsAsm is rowsGo for n groups.
+//
+//go:noescape
+func rowsAsm(dst *uint64, components *int, n int, c0, c2, c3, k0, k1 uint32)

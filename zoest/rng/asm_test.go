@@ -1,0 +1,116 @@
+//go:build !purego && (amd64 || arm64)
+
+package rng
+
+import (
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+)
+
+// The assembly stores the words of the definition and nothing beyond them, for every number of groups, around the wrap
+// of the counter's first word and with all bits in use.
+func TestPhiloxAsm(t *testing.T) {
+	if !vector {
+		t.Skip("this processor runs the Go")
+	}
+	s := at(40)
+	for n := 1; n <= 9; n++ {
+		for range 40 {
+			c0, c1, c2, c3, k0, k1 := s.Uint32(), s.Uint32(), s.Uint32(), s.Uint32(), s.Uint32(), s.Uint32()
+			if s.IntN(2) == 0 {
+				c0 = -uint32(s.IntN(8*n + 1)) // wraps in the first lanes, in the last, in between
+			}
+			components := make([]int, 8*n)
+			for i := range components {
+				components[i] = int(int32(s.Uint32())) // negative ones are the upper half of the components
+			}
+			want, got := make([]uint64, 16*n+2), make([]uint64, 16*n+2)
+			runGo(want[1:16*n+1], c0, c1, c2, c3, k0, k1)
+			runAsm(&got[1], n, c0, c1, c2, c3, k0, k1)
+			if !slices.Equal(got, want) {
+				t.Fatalf("%d groups from %08x: %x, want %x", n, c0, got, want)
+			}
+			rowsGo(want[1:], components, c0, c2, c3, k0, k1)
+			rowsAsm(&got[1], &components[0], n, c0, c2, c3, k0, k1)
+			if !slices.Equal(got, want) {
+				t.Fatalf("%d groups of components %x: %x, want %x", n, components, got, want)
+			}
+		}
+	}
+}
+
+// What is chosen for a number of blocks gives the words of the definition and stores no others, with and without
+// assembly.
+func TestPhiloxEveryPath(t *testing.T) {
+	defer func(v bool) { vector = v }(vector)
+	for _, path := range []bool{vector, false} {
+		vector = path
+		for blocks := range 60 {
+			for _, c0 := range []uint32{0, -uint32(blocks / 2), 1<<32 - 1} {
+				want, got := make([]uint64, 2*blocks+1), make([]uint64, 2*blocks+1)
+				runGo(want[:2*blocks], c0, 1, 2, 3, 4, 5)
+				run(got[:2*blocks], c0, 1, 2, 3, 4, 5)
+				if !slices.Equal(got, want) {
+					t.Fatalf("assembly %v, %d blocks from %08x: %x, want %x", path, blocks, c0, got, want)
+				}
+				components := make([]int, blocks)
+				for i := range components {
+					components[i] = 7*i + 3
+				}
+				rowsGo(want, components, c0, 2, 3, 4, 5)
+				rows(got, components, c0, 2, 3, 4, 5)
+				if !slices.Equal(got, want) {
+					t.Fatalf("assembly %v, %d components: %x, want %x", path, blocks, got, want)
+				}
+			}
+		}
+	}
+}
+
+// Streams and families run the assembly where it is to be had, and the Go where it is not: memory that is not there
+// shows who writes it.
+func TestPhiloxRunsWhatItSays(t *testing.T) {
+	defer func(v bool) { vector = v }(vector)
+	nowhere := *(*[]uint64)(unsafe.Pointer(&struct {
+		data     unsafe.Pointer
+		len, cap int
+	}{nil, 32, 32}))
+	for _, path := range []bool{vector, false} {
+		vector = path
+		for name, f := range map[string]func(){
+			"run":  func() { at(41).Fill(nowhere) },
+			"rows": func() { NewFamily(1, Step, 2).Fill(nowhere, 1, 2, make([]int, 16)) },
+		} {
+			want := name + map[bool]string{true: "Asm", false: "Go"}[path]
+			if ran := whoFaults(f); !slices.Contains(ran, want) {
+				t.Errorf("assembly %v: ran %q, want %s", path, ran, want)
+			}
+		}
+	}
+}
+
+// whoFaults runs f, which is to write where no memory is, and returns the functions of this package that were running
+// then.
+func whoFaults(f func()) (names []string) {
+	defer func() {
+		if recover() == nil {
+			return
+		}
+		pcs := make([]uintptr, 50)
+		frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs)])
+		for {
+			frame, more := frames.Next()
+			if name, ok := strings.CutPrefix(frame.Function, "github.com/spade-dfl/spade-edge/zoest/rng."); ok {
+				names = append(names, name)
+			}
+			if !more {
+				return
+			}
+		}
+	}()
+	f()
+	return nil
+}

@@ -1,0 +1,26 @@
+//go:build !purego
+
+package rng
+
+import (
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/zoest/internal/cpu"
+)
+
+// The assembly leaves the upper halves of the vector registers clean.
+func TestUpperHalvesAreClean(t *testing.T) {
+	if _, ok := cpu.DirtyUpper(); !ok || !vector {
+		t.Skip("the processor does not tell")
+	}
+	var dst [2 * group]uint64
+	var components [group]int
+	runAsm(&dst[0], 1, 1, 2, 3, 4, 5, 6)
+	if dirty, _ := cpu.DirtyUpper(); dirty {
+		t.Error("runAsm: upper halves in use")
+	}
+	rowsAsm(&dst[0], &components[0], 1, 1, 2, 3, 4, 5)
+	if dirty, _ := cpu.DirtyUpper(); dirty {
+		t.Error("rowsAsm: upper halves in use")
+	}
+}

@@ -1,0 +1,4 @@
+package vec
+
+// GatherGo is the definition, in every build.
+var GatherGo = gatherGo
