@@ -90,7 +90,7 @@ func (tr *trial) readSecrets() {
 	}
 	for _, m := range tr.file.Members {
 		text, err := os.ReadFile(state.SecretsPath(tr.path(m.Name + ".state")))
-		if k, errKept := pair.ParseKept(text); err == nil && errKept == nil {
+		if k, errKept := pair.ParseKept(text); err == nil && errKept == nil && k.Private != nil {
 			if tr.secrets == nil {
 				tr.secrets = map[string]*ecdh.PrivateKey{}
 			}
