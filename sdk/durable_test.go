@@ -85,6 +85,7 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 		"grid":     func(f *sdk.Fleet) {},
 		"messages": func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadMessage },
 		"centered": func(f *sdk.Fleet) { f.Method.Estimator = sdk.EstimatorCentered },
+		"shared":   func(f *sdk.Fleet) { *f = *sharedRing() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := privateRing()
@@ -103,7 +104,7 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 				for i, tr := range trs {
 					n, release, err := kept(t, dir, sdk.Config{
 						Key: memberKey(f.Members[i]), Keys: memberKeys,
-						Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: tr,
+						Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: tr, Secret: simulatedSecret(f, i),
 						ResendAfter: 5 * time.Millisecond, Linger: 300 * time.Millisecond, ConditionalOn: []string{"nothing at all"},
 						Observer: sdk.Observer{Released: func(int, []float32) {
 							if i == incarnation%len(trs) {

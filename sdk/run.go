@@ -266,6 +266,9 @@ func (r *run) perform(duties admm.Ready) error {
 		if err := r.record(); err != nil {
 			return err
 		}
+		if err := r.retireSecrets(duties.Released); err != nil {
+			return err
+		}
 		if !r.remembered && duties.Released > 1 { // every neighbor has released something by now
 			r.remembered = true
 			r.rememberHeads()

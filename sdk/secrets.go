@@ -61,7 +61,7 @@ func (n *Node) loadSecrets(release int) error {
 		if k != nil && k.Fleet == n.hash && k.Member == n.cfg.Name && k.Generation == n.generation {
 			s.kept = k
 			n.sealOffer()
-			return nil
+			return n.retireSecrets(release)
 		}
 	}
 	switch release {
@@ -83,7 +83,8 @@ func (n *Node) newSecrets(from int) error {
 	if err != nil {
 		return err
 	}
-	n.secrets.kept = &pair.Kept{Fleet: n.hash, Member: n.cfg.Name, Generation: n.generation, From: from, Private: private}
+	n.secrets.kept = &pair.Kept{Fleet: n.hash, Member: n.cfg.Name, Generation: n.generation, From: from,
+		Public: [32]byte(private.PublicKey().Bytes()), Private: private}
 	n.secrets.changed = true
 	n.sealOffer()
 	return n.keepSecrets()
@@ -109,6 +110,17 @@ func (n *Node) keepSecrets() error {
 	}
 	s.changed = false
 	return nil
+}
+
+// retireSecrets forgets the private key once the last release that it makes noise for is stored and marked. Neighbors
+// that are behind are still told the public one.
+func (n *Node) retireSecrets(release int) error {
+	s, m := n.secrets, n.cfg.Fleet.Method
+	if s == nil || s.kept == nil || s.kept.Private == nil || m.Data(release) < m.Rounds {
+		return nil
+	}
+	s.kept.Private, s.changed = nil, true
+	return n.keepSecrets()
 }
 
 // dropSecrets forgets the secrets of a run that is over for this node and its neighbors.
@@ -138,7 +150,7 @@ func (n *Node) attach(m *admm.Message) {
 func (r *run) offered(m *admm.Message) (*signed.Offer, error) {
 	probe := m.Kind == admm.Probe
 	switch {
-	case r.secrets == nil || r.secrets.kept == nil || !probe && m.Kind != admm.ProbeReply:
+	case r.secrets == nil || r.secrets.kept == nil || r.secrets.kept.Private == nil || !probe && m.Kind != admm.ProbeReply:
 		return nil, nil
 	case probe && m.Generation < r.machine.Generation(m.From): // a device that another has replaced is told so
 		return nil, nil

@@ -39,6 +39,9 @@ var (
 	claims  = suite{"./sdk", "LiesCostNothing|RecoveryFromLiars|DoubleLeaves"}
 	order   = suite{"./sdk", "DeletedStates|CrashBetween|ReservationWithout|LostReleases|ReplacedDevice|NoSecondLook|" +
 		"ChargesFirst"}
+	agree   = suite{"./sdk/pair", "BothEnds|LowOrder|OfferThatCounts|Kept"}
+	sharing = suite{"./sdk", "AgreeOnSecrets|AgreementSurvives|SharedNoise|FalseOffers|Equivocation"}
+	missing = suite{"./sdk/admm", "MissingKey"}
 	network = suite{"./sdk/graph", "Contraction|StabilityLimit|Spectrum"}
 	pairs   = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries"}
 	sums    = suite{"./sdk/admm", "SharedNoise|SharesNothing|MissingKey"}
@@ -257,6 +260,25 @@ var mutations = []mutation{
 		"s.Effective >= g.Sigma &&", "s.Effective > 0 &&", pairs},
 	{"shared: a ratio that is no power of two", "dpmech/pair.go",
 		"fraction == 0.5 && math.Ldexp(sigma, n-1) == s.Sigma", "fraction >= 0.5", pairs},
+	{"a secret that is the same in every run", "sdk/pair/agree.go",
+		"hkdf.Key(sha256.New, shared, fleet[:],", "hkdf.Key(sha256.New, shared, nil,", agree},
+	{"a secret that is the same for other names", "sdk/pair/agree.go",
+		"append(append(info, e.name...), e.public...)", "append(info, e.public...)", agree},
+	{"a key that makes the noise of all releases", "sdk/pair/secret.go",
+		"uint64(release))", "0)", sharing},
+	{"an offer that counts before its time", "sdk/pair/kept.go",
+		"k.From <= release && o.From <= release", "k.From <= release", agree},
+	{"a key pair that is told and not kept", "sdk/secrets.go",
+		"	n.sealOffer()\n	return n.keepSecrets()\n", "	n.sealOffer()\n	return nil\n", sharing},
+	{"secrets that outlive their run", "sdk/run.go",
+		"			r.dropSecrets()\n", "", sharing},
+	{"an offer that nobody has signed", "sdk/secrets.go",
+		"if err := o.Verify(peer.scope, r.claims.keys(peer.name)); err != nil {",
+		"if err := o.Verify(peer.scope, r.claims.keys(peer.name)); err != nil && peer == nil {", sharing},
+	{"a second key of one device", "sdk/secrets.go",
+		"if m.Round > 0 || r.machine.Heard(m.From) > 0 {", "if m.Round > 0 {", sharing},
+	{"shared noise without the key of one neighbor", "sdk/admm/round.go",
+		"			return g.Alone(), nil\n		}\n		m.pairs = append", "			continue\n		}\n		m.pairs = append", missing},
 
 	{"limit of stability", "sdk/graph/spectrum.go",
 		"StabilityLimit = 8.0 / 3", "StabilityLimit = 4.0", network},

@@ -22,20 +22,21 @@ type Kept struct {
 	Member     string
 	Generation uint16 // of the device, see [signed.Offer]
 	From       int    // the first release that uses Private
-	Private    *ecdh.PrivateKey
+	Public     [32]byte
+	Private    *ecdh.PrivateKey          // nil once the device has made the last release that uses it
 	Peers      map[string][]signed.Offer // by the neighbors' names, in ascending order of From; no signatures
 }
 
 // Offer returns what the device offers its neighbors, without a signature.
 func (k *Kept) Offer() signed.Offer {
-	return signed.Offer{Generation: k.Generation, From: k.From, Public: [32]byte(k.Private.PublicKey().Bytes())}
+	return signed.Offer{Generation: k.Generation, From: k.From, Public: k.Public}
 }
 
 // Secret returns the secret with a neighbor that makes the noise of a release. There is none before the first release
 // of either key pair.
 func (k *Kept) Secret(neighbor string, release int) (s Secret, ok bool) {
 	for _, o := range slices.Backward(k.Peers[neighbor]) {
-		if k.From <= release && o.From <= release {
+		if k.Private != nil && k.From <= release && o.From <= release {
 			s, err := Agree(k.Private, k.Member, o.Public, neighbor, k.Fleet)
 			return s, err == nil
 		}
@@ -62,7 +63,8 @@ const maxOffers = 2
 type keptFields struct {
 	Fleet   string      `json:"fleet"`
 	Member  string      `json:"member"`
-	Own     keptOffer   `json:"own"` // with the private key
+	Own     keptOffer   `json:"own"`
+	Private string      `json:"private,omitempty"`
 	Offered []keptOffer `json:"offered"`
 	Sum     string      `json:"sha256"` // of the form with an empty sum
 }
@@ -71,13 +73,16 @@ type keptOffer struct {
 	By         string `json:"by,omitempty"`
 	Generation uint16 `json:"generation"`
 	From       int    `json:"from"`
-	Key        string `json:"key"`
+	Key        string `json:"key"` // the public one
 }
 
 // Encode returns the one JSON form of what is kept, one line.
 func (k *Kept) Encode() ([]byte, error) {
 	f := keptFields{Fleet: hex.EncodeToString(k.Fleet[:]), Member: k.Member,
-		Own: keptOffer{Generation: k.Generation, From: k.From, Key: hex.EncodeToString(k.Private.Bytes())}}
+		Own: keptOffer{Generation: k.Generation, From: k.From, Key: hex.EncodeToString(k.Public[:])}}
+	if k.Private != nil {
+		f.Private = hex.EncodeToString(k.Private.Bytes())
+	}
 	for _, name := range slices.Sorted(maps.Keys(k.Peers)) {
 		for _, o := range k.Peers[name] {
 			f.Offered = append(f.Offered, keptOffer{name, o.Generation, o.From, hex.EncodeToString(o.Public[:])})
@@ -100,11 +105,13 @@ func ParseKept(b []byte) (*Kept, error) {
 		return nil, fmt.Errorf("pair: %w", err)
 	}
 	k := &Kept{Member: f.Member, Generation: f.Own.Generation, From: f.Own.From}
-	private, err := hex.DecodeString(f.Own.Key)
-	if err == nil {
-		k.Private, err = ecdh.X25519().NewPrivateKey(private)
+	err := errors.Join(key32(&k.Fleet, f.Fleet), key32(&k.Public, f.Own.Key), checkFrom(k.From))
+	if f.Private != "" {
+		var private [32]byte
+		err = errors.Join(err, key32(&private, f.Private))
+		k.Private, _ = ecdh.X25519().NewPrivateKey(private[:]) // of its length every one is
+		clear(private[:])
 	}
-	err = errors.Join(err, key32(&k.Fleet, f.Fleet), checkFrom(k.From))
 	for _, o := range f.Offered {
 		offer := signed.Offer{Generation: o.Generation, From: o.From}
 		err = errors.Join(err, key32(&offer.Public, o.Key), checkFrom(o.From))

@@ -130,7 +130,7 @@ func TestOfferThatCounts(t *testing.T) {
 
 // sample is what a device keeps.
 func sample(t testing.TB) *Kept {
-	k := &Kept{Fleet: [32]byte{1}, Member: "a \"quoted\" name", Generation: 2, From: 9, Private: private(t, 1)}
+	k := &Kept{Fleet: [32]byte{1}, Member: "a \"quoted\" name", Generation: 2, From: 9, Public: [32]byte{2}, Private: private(t, 1)}
 	k.Add("c", signed.Offer{From: 1, Public: [32]byte{3}})
 	k.Add("b", signed.Offer{From: 1, Public: [32]byte{4}})
 	k.Add("b", signed.Offer{Generation: 1, From: 7, Public: [32]byte{5}})
@@ -139,7 +139,7 @@ func sample(t testing.TB) *Kept {
 
 // What is kept comes back, and nothing else than what was written is read.
 func TestKept(t *testing.T) {
-	for _, k := range []*Kept{sample(t), {Member: "a", From: 1, Private: private(t, 9)}} {
+	for _, k := range []*Kept{sample(t), {Member: "a", From: 1, Private: private(t, 9)}, {Member: "a", From: 1}} {
 		text, err := k.Encode()
 		if err != nil {
 			t.Fatal(err)
@@ -149,7 +149,7 @@ func TestKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		again, err := got.Encode()
-		if err != nil || !bytes.Equal(again, text) || got.Member != k.Member || !got.Private.Equal(k.Private) ||
+		if err != nil || !bytes.Equal(again, text) || got.Member != k.Member || (got.Private == nil) != (k.Private == nil) || k.Private != nil && !got.Private.Equal(k.Private) ||
 			got.Offer() != k.Offer() || len(got.Peers) != len(k.Peers) {
 			t.Errorf("%s comes back as %s, %v", text, again, err)
 		}

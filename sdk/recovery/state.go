@@ -111,6 +111,9 @@ func (r *Recovery) assemble(round int) (admm.Payload, error) {
 	if err != nil {
 		return found, err
 	}
+	if !told(found) {
+		found = r.forgotten[round]
+	}
 	if told(found) && (len(found.Grid) > 0) != r.onGrid(round) {
 		return found, fmt.Errorf("release %d of %q is told with the wrong kind of numbers", round, r.cfg.Name)
 	}
