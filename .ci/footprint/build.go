@@ -24,9 +24,9 @@ const tags = "nethttpomithttp2"
 // without inlining, which saves a tenth of the program: 900 KB of 8.8 MB for linux/arm/6. The kernels and estimators,
 // what encodes, compresses, encrypts or hashes is compiled as always, and so are scorers and websockets: users wait for
 // them. Of the runtime it saves 74 KB, for 1.02 to 1.04 times the processor time of a simulation; 30 KB of that are its
-// atomic operations on 32-bit ARM, where the compiler has no instructions for most of them. Of the machine, the mechanism and the built-in models it saves 45 KB; a simulation takes 1.02 to 1.06 times as long for it,
-// most of it in sdk/admm, and a loss of 22 ns takes 30. Encoding/binary is called for every number that is read or
-// written.
+// atomic operations on 32-bit ARM, where the compiler has no instructions for most of them. Of the machine, the
+// mechanism and the built-in models it saves 45 KB; a simulation takes 1.02 to 1.06 times as long for it, most of it in
+// sdk/admm, and a loss of 22 ns takes 30. Encoding/binary is called for every number that is read or written.
 var calm = []string{
 	module + "/cmd/...", module + "/dpmech", module + "/sdk", module + "/sdk/admm", module + "/sdk/audit",
 	module + "/sdk/device",
