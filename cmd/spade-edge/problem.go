@@ -137,6 +137,9 @@ func (p *problem) makeFleet(name string, dim int) error {
 	if o.cooldown > 0 {
 		p.choose("cooldown", o.cooldown)
 	}
+	if f.Privacy.PairSigma > 0 {
+		p.choose("tau", f.Method.Tau, "mixing", f.Method.Mixing)
+	}
 	p.choose("mu", f.Method.Mu[0], "eta", f.Method.Eta[0])
 	if !o.nonPrivate {
 		p.choose("clip", f.Privacy.Clip, "delta", f.Privacy.Delta)
