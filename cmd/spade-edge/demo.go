@@ -45,6 +45,7 @@ func demo(ctx context.Context, c *cmdline) error {
 	if o.nonPrivate {
 		show.say("NOT PRIVATE: nothing is clipped and no noise is added")
 	}
+	p.writeForecast(c.log)
 	stage, err := p.newStage(*addr, show)
 	if err != nil {
 		return err
@@ -227,9 +228,11 @@ func (p *problem) writeTable(t table, r *result, solo, each []float64) {
 		fmt.Fprintf(t, "%-10s %8d %10.0f %% %12.1f %% %14.1f %%\n", name, p.samples[i], p.share(i), solo[i], each[i])
 	}
 	fmt.Fprintf(t, "%-10s %8s %12s %12.1f %% %14.1f %%\n", "average", "", "", *r.AccuracyAlone, r.AccuracyMean)
-	fmt.Fprintf(t, "%-10s %8d %12s %14s %14.1f %%\n\n", "pooled", p.train.Len(), "", "", *r.AccuracyPooled)
+	fmt.Fprintf(t, "%-10s %8d %12s %14s %14.1f %%\n", "pooled", p.train.Len(), "", "", *r.AccuracyPooled)
+	fmt.Fprintf(t, "%-10s %8s %12s %14s %14.1f %%\n\n", "majority", "", "", "", r.AccuracyMajority)
 	fmt.Fprintf(t, "accuracy is on test data that no node has; \"alone\" and \"pooled\" (one node with "+
-		"everybody's data) are trained without noise\n\n")
+		"everybody's data) are trained without noise; "+
+		"\"majority\" always says the most frequent class\n\n")
 	t.row("consensus error", "%.3g, mean squared distance between a node's model and the average one", r.ConsensusError)
 	t.row("sent", "%s in all: %d rounds over %d connections, both ways; no data, no gradients",
 		bytesText(r.BytesSent), r.Rounds+r.Cooldown, len(p.fleet.Edges))

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
@@ -29,6 +30,9 @@ type initResult struct {
 	Left       float64        `json:"share_left"` // of disagreement, after the cool-down
 	Nodes      []initNode     `json:"nodes"`
 	Chosen     map[string]any `json:"chosen"`
+	Forecast   *sdk.Forecast  `json:"forecast"` // null without noise
+
+	forecast string // in words
 }
 
 type initNode struct {
@@ -84,6 +88,8 @@ func (o *initOptions) make(p *problem) (r *initResult, err error) {
 	if pr := p.fleet.Privacy; !pr.NonPrivate {
 		eps := dpmech.GDP.Epsilon(p.fleet.Rho(), pr.Delta)
 		r.Epsilon, r.Delta = &eps, &pr.Delta
+		r.Forecast = p.forecast()
+		r.forecast = forecastText(p.fleet, r.Forecast)
 	}
 	if err := os.Chmod(stage, 0o755); err != nil {
 		return nil, err
@@ -194,6 +200,7 @@ func (r *initResult) write(t table, o *initOptions) {
 	} else {
 		t.row("privacy", "epsilon %s at delta %v for each node's whole data set, over the whole run",
 			epsilonText(*r.Epsilon), *r.Delta)
+		t.row("forecast", "%s", r.forecast)
 	}
 	run, check := "spade-edge run", "; there: spade-edge check node.json"
 	first := "spade-edge check " + r.Nodes[0].File + ", then "

@@ -27,9 +27,12 @@ type problem struct {
 	oracles []*task.Model // one a client
 	samples []int         // m_i
 	labels  [][]int       // the classes of each client's samples
-	chosen  []choice
-	x0      []float32 // the common start; nil for zeros
-	fitted  []string  // what the privacy guarantee is conditional on
+
+	majority float64 // share of the most frequent class of the test data
+
+	chosen []choice
+	x0     []float32 // the common start; nil for zeros
+	fitted []string  // what the privacy guarantee is conditional on
 }
 
 // choice is a parameter that was picked for the user.
@@ -66,6 +69,11 @@ func (o *options) build(name string) (*problem, error) {
 	}
 	model := o.modelSpec()
 	p.train, p.test, p.fitted = set.Train, model.New(set.Test), set.Fitted
+	of := make([]float64, set.Test.Classes)
+	for _, y := range set.Test.Y {
+		of[y] += 1 / float64(len(set.Test.Y))
+	}
+	p.majority = slices.Max(of)
 	parts, err := partition.Assign(set.Train.Y, set.Train.Classes, o.nodes, o.seed)
 	if err != nil {
 		return nil, usageError{err}

@@ -58,6 +58,9 @@ type report struct {
 	Chosen     map[string]any `json:"chosen"`
 	NonPrivate bool           `json:"non_private"`
 	Privacy    *privacy       `json:"privacy"`
+	Forecast   *sdk.Forecast  `json:"forecast"` // null without noise
+
+	forecast string // in words
 }
 
 // count fills in the figures that are products of others.
@@ -141,4 +144,5 @@ func (r *report) write(t table) {
 	t.row("zero-out", "%s", zeroOutText(pr.Cost))
 	t.row("", "noise %.6g on updates clipped to %.6g, in each of %d releases: rho %.6g in zCDP", pr.Sigma, pr.Clip,
 		r.Rounds, pr.Rho)
+	t.row("forecast", "%s", r.forecast)
 }
