@@ -23,6 +23,11 @@ func (w Worth) String() string { return settingName("Worth", worths, int(w)) }
 // MarshalText returns the name.
 func (w Worth) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
 
+// UnmarshalText reads a name.
+func (w *Worth) UnmarshalText(name []byte) error {
+	return parseSetting((*int)(w), "worth", worths, string(name))
+}
+
 // Forecast says what a private run will be worth, from public numbers alone. Package folder .ci/validate has the runs on
 // which it was fitted and tested.
 type Forecast struct {

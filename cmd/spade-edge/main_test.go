@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -17,8 +18,16 @@ import (
 // call runs the program and returns its exit code and what it printed.
 func call(args ...string) (code int, out, log string) {
 	var o, l bytes.Buffer
-	code = run(context.Background(), args, &o, &l)
+	code = run(context.Background(), toy(args), &o, &l)
 	return code, o.String(), l.String()
+}
+
+// toy makes a command line that runs a node begin whatever the forecast says: the fleets of tests are small and short.
+func toy(args []string) []string {
+	if len(args) < 2 || args[0] != "run" {
+		return args
+	}
+	return slices.Insert(slices.Clone(args), 1, "-anyway")
 }
 
 // outcome runs a command with -json and returns the result; it fails the test on any other exit code than 0.
