@@ -19,8 +19,7 @@ import (
 
 func demo(ctx context.Context, c *cmdline) error {
 	o := newOptions(c)
-	o.data, o.nodes, o.graph, o.partition = "synthetic:clinical", 8, "ring", "dirichlet:0.1"
-	o.cooldown, o.epsilon = 30, 32
+	o.data, o.nodes, o.graph, o.partition = "synthetic:clinical", 8, "complete", "dirichlet:0.1"
 	addr := c.String("http", "",
 		"serve a page that shows all nodes at this loopback `address`, and go on with that at the end until an interrupt")
 	err := o.read(c)
@@ -34,6 +33,11 @@ func demo(ctx context.Context, c *cmdline) error {
 		return usageError{fmt.Errorf("-nodes is %d, want at most %d nodes with sockets in one process; simulate takes more",
 			o.nodes, maxDemoNodes)}
 	}
+	by := o.given
+	shares := o.nodes > 2 && !o.nonPrivate && !by["colluders"] && !by["sigma"] && !by["graph"]
+	if shares {
+		o.colluders, by["colluders"] = 1, true
+	}
 	p, err := prompt(ctx, func() (*problem, error) { return o.build("demo") })
 	if err != nil {
 		return err
@@ -41,6 +45,11 @@ func demo(ctx context.Context, c *cmdline) error {
 	show := newProgress(c.log, o.rounds, o.cooldown)
 	show.say("nodes: %d, connections between them over TLS websockets on this machine: %d, parameters of the model: %d",
 		o.nodes, len(p.fleet.Edges), p.fleet.Dim)
+	if shares {
+		show.say("-colluders 1: each two nodes share noise that cancels in the mean of all; epsilon holds against whoever sees " +
+			"everything that is sent, together with any one node; all others together learn more (with -graph " +
+			"given, none is shared)")
+	}
 	p.writeChosen(c.log)
 	if o.nonPrivate {
 		show.say("NOT PRIVATE: nothing is clipped and no noise is added")
