@@ -38,6 +38,14 @@ var notCovered = map[int][]string{
 	},
 }
 
+// notCoveredShared lists what no certificate of releases that share noise covers besides.
+var notCoveredShared = []string{
+	"who learns the secret of an edge between two members that are not in the adversary's hands: it is made with X25519 and " +
+		"HKDF-SHA-256, and its noise with HMAC-SHA-256 and ChaCha8, which are taken to be secure",
+	"an adversary who knows what more members know than it is said to, beyond the cost against all other members together",
+	"two releases of one round that share noise, as of a state that was set back: they differ by each member's own noise alone",
+}
+
 // NotSigned is what the not_covered of a certificate without a signature says besides.
 const NotSigned = "who wrote this certificate: it is not signed with a key, so nobody can prove what it claims"
 
@@ -100,9 +108,12 @@ func NewCertificate(about About, delta float64, f *Filter, life *Lifetime) (*Cer
 	c := &Certificate{
 		Version: version, Unit: certificateUnit, Adjacency: adjacencies[version], About: about,
 		Spends: append([]Spend{}, f.spends...), Limit: f.Limit(), Lifetime: life,
-		NotCovered: append(slices.Clone(notCovered[version]), NotSigned),
+		NotCovered: slices.Clone(notCovered[version]),
 	}
-	c.Rounds, c.Adversary = countRounds(c.Spends), adversary(c.Spends)
+	if c.Rounds, c.Adversary = countRounds(c.Spends), adversary(c.Spends); c.Adversary != "" {
+		c.NotCovered = append(c.NotCovered, notCoveredShared...)
+	}
+	c.NotCovered = append(c.NotCovered, NotSigned)
 	if life != nil {
 		c.ReservedUnmade, _ = unmadeOf(c.Spends, life.spends(c.RunID)) // Verify says what is wrong
 	}
@@ -277,6 +288,9 @@ func (c *Certificate) Verify() error {
 	wanted := notCovered[c.Version]
 	if c.Version > 1 && c.Signature == "" {
 		wanted = append(slices.Clone(wanted), NotSigned)
+	}
+	if want != "" {
+		wanted = append(slices.Clone(wanted), notCoveredShared...)
 	}
 	for _, s := range wanted {
 		f.want(slices.Contains(c.NotCovered, s), "not_covered: lacks %q", s)

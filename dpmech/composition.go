@@ -1,6 +1,7 @@
 package dpmech
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -153,6 +154,9 @@ type RunSpend struct {
 	Spends []Spend `json:"releases"`
 }
 
+// Total returns what the releases cost.
+func (r RunSpend) Total() Total { return sumSpends(r.Spends) }
+
 // Lifetime is what all runs on one data set have spent together.
 type Lifetime struct {
 	Dataset string     `json:"dataset"`
@@ -161,6 +165,16 @@ type Lifetime struct {
 	Limit   *Limit     `json:"limit"`   // what all runs together may spend; nil: not limited
 	Runs    []RunSpend `json:"runs"`
 	Cost
+}
+
+// Adversary names the weakest of those whom the releases of all runs protect against, as they cost; see
+// [Shared.Adversary].
+func (life *Lifetime) Adversary() string {
+	var all []Spend
+	for _, r := range life.Runs {
+		all = append(all, r.Spends...)
+	}
+	return cmp.Or(adversary(all), Shared{}.Adversary())
 }
 
 // Rounds returns how many releases are counted of a run.

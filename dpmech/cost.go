@@ -34,6 +34,14 @@ func CostOf(t Total, delta float64) Cost {
 	return c
 }
 
+// Total returns the spend that c states.
+func (c Cost) Total() Total {
+	if c.AgainstAll == nil {
+		return Total{c.Rho, c.Rho}
+	}
+	return Total{c.Rho, c.AgainstAll.Rho}
+}
+
 func costOf(rho, delta float64) Cost {
 	return Cost{
 		Rho: rho, Mu: math.Sqrt(2 * rho), Delta: delta,

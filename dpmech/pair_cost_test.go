@@ -90,6 +90,7 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 		`"effective_sigma": 16,`:        ``,
 		`"limit": null`:                 `"limit": {"epsilon":0.1,"delta":1e-5,"accounting":"gdp"}`,
 		`"unit": "one client's whole d`: `"unit": "one sample of d`,
+		`X25519`:                        `X448`,
 	} {
 		if strings.Count(string(text), from) == 0 {
 			t.Fatalf("%q is not in %s", from, text)
@@ -101,6 +102,15 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 		}
 		if err == nil {
 			t.Errorf("%q for %q was taken", to, from)
+		}
+	}
+	page := strings.Join(strings.Fields(good.Text()), " ")
+	for _, want := range []string{
+		"Whoever sees all releases, together with any one member, can raise the odds", "against all other members together, who know",
+		"as good as 16 against whoever", "HMAC-SHA-256 and ChaCha8",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q in\n%s", want, good.Text())
 		}
 	}
 	c, err := ParseCertificate(text)

@@ -21,10 +21,15 @@ func (c *Certificate) Text() string {
 	p.item("fleet file", "%s (SHA-256)", c.Fleet)
 	p.WriteByte('\n')
 	p.item("protected", "%s: the guarantee compares the run with one in which %s", c.Unit, c.Adjacency)
-	p.item("guarantee", "epsilon %s at delta %v. Whoever sees everything that this member sent can raise the "+
+	whoever := "Whoever sees everything that this member sent"
+	if c.Adversary != "" {
+		whoever = strings.ToUpper(c.Adversary[:1]) + c.Adversary[1:] + ","
+	}
+	p.item("guarantee", "epsilon %s at delta %v. %s can raise the "+
 		"odds of any guess about its data by a factor of at most e^epsilon, except with a probability of about delta",
-		FormatEpsilon(c.EpsilonGDP, decimals), c.Delta)
+		FormatEpsilon(c.EpsilonGDP, decimals), c.Delta, whoever)
 	p.cost(c.Cost, c.Version)
+	p.all(c.Cost, c.Version)
 	if c.Slack != 0 {
 		p.item("slack", "%v, the distance of the noise from the ideal", c.Slack)
 	}
@@ -46,6 +51,7 @@ func (c *Certificate) Text() string {
 		p.item("lifetime", "data set %q, all runs since %s together (%d): epsilon %s at delta %v",
 			life.Dataset, life.Created, len(life.Runs), FormatEpsilon(life.EpsilonGDP, decimals), life.Delta)
 		p.cost(life.Cost, c.Version)
+		p.all(life.Cost, c.Version)
 		p.limit("limit of all", life.Limit)
 		for _, r := range life.Runs {
 			p.item("", "- run %s, member %s: %d releases, rho %.6g", r.Run, r.Member, countRounds(r.Spends), r.Rho)
@@ -80,6 +86,9 @@ func (c *Certificate) signedText() string {
 
 func (c *Certificate) freeText() string {
 	var free []string
+	if c.Mixing > 0 {
+		free = append(free, fmt.Sprintf("%d rounds of mixing after each release, in which nobody looks at data", c.Mixing))
+	}
 	if c.Cooldown > 0 {
 		free = append(free, fmt.Sprintf("%d rounds of cool-down, in which nobody looks at data", c.Cooldown))
 	}
@@ -127,13 +136,26 @@ func (p *page) cost(c Cost, version int) {
 		c.Mu, c.Rho, FormatEpsilon(c.EpsilonZCDP, decimals), FormatEpsilon(c.EpsilonPaper, decimals), zeroOut)
 }
 
+// all writes the cost against all other members together, where that is another one.
+func (p *page) all(c Cost, version int) {
+	if all := c.AgainstAll; all != nil {
+		p.item("against all", "epsilon %s at delta %v against all other members together, who know the noise that they share "+
+			"with this one", FormatEpsilon(all.EpsilonGDP, decimals), all.Delta)
+		p.cost(*all, version)
+	}
+}
+
 func (p *page) limit(name string, l *Limit) {
 	if l == nil {
 		p.item(name, "none")
 		return
 	}
-	p.item(name, "epsilon %v at delta %v, in %v accounting; a release beyond it is refused",
-		l.Epsilon, l.Delta, l.Accounting)
+	all := ""
+	if l.EpsilonAll > 0 {
+		all = fmt.Sprintf(", and %v against all other members together", l.EpsilonAll)
+	}
+	p.item(name, "epsilon %v at delta %v%s, in %v accounting; a release beyond it is refused",
+		l.Epsilon, l.Delta, all, l.Accounting)
 }
 
 // list writes values, one a line.
@@ -161,6 +183,11 @@ func (p *page) spends(list []Spend) {
 		if s.Rounds > 1 {
 			rounds = fmt.Sprintf("rounds %d to %d", s.First, s.last())
 		}
-		p.item("", "%s: R %v, sigma %v", rounds, s.Clip, s.Sigma)
+		shared := ""
+		if s.Shared != (Shared{}) {
+			shared = fmt.Sprintf(", and %v shared with each neighbor: as good as %v against %s", s.Shared.Sigma, s.Shared.Effective,
+				s.Shared.Adversary())
+		}
+		p.item("", "%s: R %v, sigma %v%s", rounds, s.Clip, s.Sigma, shared)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -55,6 +56,9 @@ type Config struct {
 	// Noise is the source of the release noise; nil means crypto/rand. Anything else is for simulations and tests: a run
 	// whose noise can be predicted protects nobody.
 	Noise io.Reader
+	// Secret returns what the node shares with a neighbor, in place of what the two would agree on; nil but for simulations
+	// and tests, as Noise.
+	Secret func(neighbor string) pair.Secret
 
 	ResendAfter time.Duration // of standstill before messages are sent again, at first; 0 means 2 s
 	Linger      time.Duration // how long a finished node waits for neighbors that may need its last message; 0 means 30 s
@@ -103,6 +107,11 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 		refuse(c.Recover && p != nil && member && len(p.graph.Neighbors(p.number[c.Name])) == 0,
 			"Recover is set, and %q has no neighbors: nobody else knows its state", c.Name)
 		refuse(f.Privacy.NonPrivate && c.Noise != nil, "Noise is set in a fleet that is not private")
+		shared := f.Privacy.PairSigma > 0
+		refuse(!shared && c.Secret != nil, "Secret is set in a fleet whose members share no noise")
+		_, keeps := c.Store.(secretKeeper)
+		refuse(shared && c.Secret == nil && c.Store != nil && !keeps, "Store keeps no secrets, and the members share noise: "+
+			"want one that does, such as a state.Dir")
 		refuse(f.Privacy.NonPrivate && c.Ledger != nil,
 			"Ledger is set in a fleet that is not private: what it spends has no bound that could be written down")
 	}

@@ -60,8 +60,13 @@ func (n *Node) resume(mcfg admm.Config) error {
 		if n.cfg.Recover {
 			// Whatever the ledger has of this run, neighbors have seen no more than that, or will say so.
 			n.toRecover = &mcfg
-		} else if err := n.checkLast(0); err != nil {
-			return err
+		} else {
+			if err := n.checkLast(0); err != nil {
+				return err
+			}
+			if err := n.loadSecrets(0); err != nil {
+				return err
+			}
 		}
 		n.machine, err = admm.New(mcfg) // with Recover it stands at the start until the state has come back
 		return err
@@ -70,6 +75,9 @@ func (n *Node) resume(mcfg admm.Config) error {
 	n.generation, n.recovered = newest.Generation, newest.State.Recovered
 	mcfg.Generation = newest.Generation
 	if err := n.checkLast(round); err != nil {
+		return err
+	}
+	if err := n.loadSecrets(round); err != nil {
 		return err
 	}
 	if n.filter != nil {
@@ -238,10 +246,15 @@ func (n *Node) save(s *admm.State) error {
 	n.claims.record(&snap)
 	log := struct { // of releases
 		Model string  `json:"model_sha256"`
-		Rho   float64 `json:"rho,omitempty"` // spent so far in this run, in zCDP
+		Rho   float64 `json:"rho,omitempty"`     // spent so far in this run, in zCDP
+		All   float64 `json:"rho_all,omitempty"` // against all other members together, if that is not the same
 	}{Model: ModelHash(s.X)}
 	if n.filter != nil {
-		snap.Filter, log.Rho = n.filter.State(), n.filter.Rho()
+		spent := n.filter.Total()
+		snap.Filter, log.Rho = n.filter.State(), spent.Rho
+		if spent.All != spent.Rho {
+			log.All = spent.All
+		}
 	}
 	if n.cfg.Ledger != nil {
 		head, err := json.Marshal(n.cfg.Ledger.Head())
@@ -306,7 +319,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	}
 	about := dpmech.About{
 		RunID:     dpmech.RunID{Run: n.cfg.Fleet.Run, Fleet: hex.EncodeToString(n.hash[:]), Member: n.cfg.Name},
-		Simulated: n.cfg.Noise != nil, Sampler: dpmech.Sampler,
+		Simulated: n.cfg.Noise != nil || n.cfg.Secret != nil, Sampler: dpmech.Sampler,
 		Mixing: n.cfg.Fleet.Method.Mixing, Cooldown: n.cfg.Fleet.Method.Cooldown, Averaged: n.cfg.Average, ConditionalOn: conditions,
 	}
 	var lifetime *dpmech.Lifetime

@@ -22,12 +22,13 @@ type resumed struct {
 	client int
 	node   *sdk.Node
 	random io.Reader
+	made   func(releases int) int // how many of them have noise
 }
 
 func (r *resumed) Read(p []byte) (int, error) {
 	if r.random == nil {
 		r.random = noise(r.client)
-		if _, err := io.CopyN(io.Discard, r.random, int64(32*r.node.Status().Round)); err != nil {
+		if _, err := io.CopyN(io.Discard, r.random, int64(32*r.made(r.node.Status().Round))); err != nil {
 			return 0, err
 		}
 	}
@@ -46,7 +47,7 @@ func kept(t *testing.T, dir string, cfg sdk.Config) (n *sdk.Node, release func()
 		t.Fatal(err)
 	}
 	cfg.Store, cfg.Ledger = store, ledger
-	random := &resumed{client: slices.Index(cfg.Fleet.Members, cfg.Name)}
+	random := &resumed{client: slices.Index(cfg.Fleet.Members, cfg.Name), made: cfg.Fleet.Method.Data}
 	cfg.Noise = random
 	release = func() {
 		if err := errors.Join(store.Close(), ledger.Close()); err != nil {
@@ -84,6 +85,7 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 		"grid":     func(f *sdk.Fleet) {},
 		"messages": func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadMessage },
 		"centered": func(f *sdk.Fleet) { f.Method.Estimator = sdk.EstimatorCentered },
+		"shared":   func(f *sdk.Fleet) { *f = *sharedRing() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := privateRing()
@@ -102,10 +104,10 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 				for i, tr := range trs {
 					n, release, err := kept(t, dir, sdk.Config{
 						Key: memberKey(f.Members[i]), Keys: memberKeys,
-						Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: tr,
+						Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: tr, Secret: simulatedSecret(f, i),
 						ResendAfter: 5 * time.Millisecond, Linger: 300 * time.Millisecond, ConditionalOn: []string{"nothing at all"},
-						Observer: sdk.Observer{Released: func(round int, _ []float32) {
-							if round == incarnation*2/3 && i == incarnation%len(trs) {
+						Observer: sdk.Observer{Released: func(int, []float32) {
+							if i == incarnation%len(trs) {
 								stop() // before it is sent
 							}
 						}},

@@ -43,6 +43,18 @@ func (l *lossy) Send(ctx context.Context, to string, frame []byte) error {
 // A transport may drop frames: what is lost is sent again, and the bits are the same.
 func TestLostFrames(t *testing.T) {
 	f := privateRing()
+	lostFrames(t, f, func() [][]float32 { return simulated(t, f) })
+}
+
+// The same where neighbors agree on secrets over such a transport.
+func TestLostFramesOfAnAgreement(t *testing.T) {
+	f, book := sharedRing(), newKeyBook()
+	sdk.OnKey(book.note)
+	defer sdk.OnKey(nil)
+	lostFrames(t, f, func() [][]float32 { return book.models(t, f) })
+}
+
+func lostFrames(t *testing.T, f *sdk.Fleet, want func() [][]float32) {
 	trs := inMemory(t, f)
 	for i := range trs {
 		trs[i] = &lossy{Transport: trs[i], chance: rng.New(uint64(i), rng.Address{Purpose: rng.Fault})}
@@ -51,7 +63,7 @@ func TestLostFrames(t *testing.T) {
 		c.ResendAfter, c.Linger = 2*time.Millisecond, 500*time.Millisecond
 	})
 	mustRun(t, all)
-	sameModels(t, all, simulated(t, f))
+	sameModels(t, all, want())
 	var lost int
 	for _, tr := range trs {
 		lost += tr.(*lossy).lost

@@ -66,6 +66,20 @@ func (m Method) Data(releases int) int { return m.releases().Data(releases) }
 // Learning returns the number of the last release before the cool-down, K*(1+Mixing).
 func (m Method) Learning() int { return m.releases().Learning() }
 
+// Phase says what a member's release is: "learning" or "cooling down", and with rounds of mixing which of them.
+func (m Method) Phase(release int) string {
+	switch data := m.Data(release); {
+	case release > m.Learning():
+		return "cooling down"
+	case m.Mixing == 0:
+		return "learning"
+	case data > m.Data(release-1):
+		return fmt.Sprintf("learning round %d of %d", data, m.Rounds)
+	default:
+		return fmt.Sprintf("learning round %d of %d (mixing %d of %d)", data, m.Rounds, (release-1)%(1+m.Mixing), m.Mixing)
+	}
+}
+
 func (m Method) releases() admm.Config {
 	return admm.Config{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
 }
@@ -101,13 +115,14 @@ type Wire struct {
 	Lossy int `json:"lossy"`
 }
 
+// Shared returns the noise that neighbors share, and names against whom a run protects; zero if they share none.
+func (p Privacy) Shared() dpmech.Shared {
+	return dpmech.Shared{Sigma: p.PairSigma, Effective: p.EffectiveSigma, Colluders: p.Colluders}
+}
+
 // gaussian returns clip and noise of every release of a private run.
 func (p Privacy) gaussian() dpmech.Gaussian {
-	g := dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma}
-	if p.PairSigma != 0 || p.EffectiveSigma != 0 || p.Colluders != 0 {
-		g.Shared = dpmech.Shared{Sigma: p.PairSigma, Effective: p.EffectiveSigma, Colluders: p.Colluders}
-	}
-	return g
+	return dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Shared: p.Shared()}
 }
 
 // wire returns what members send each other, with everything picked.
@@ -198,6 +213,12 @@ func (f *Fleet) plan() (*plan, error) {
 	refuse(!pr.NonPrivate && !(pr.Delta > 0 && pr.Delta < 1), "delta is %v, want more than 0 and less than 1", pr.Delta)
 	refuse(!(pr.EpsilonLimit >= 0 && pr.EpsilonLimit <= 1e6), "epsilon limit is %v, want 0 (none) or at most 1e6",
 		pr.EpsilonLimit)
+	refuse(pr.LimitAll != 0 && !(pr.EpsilonLimit > 0 && pr.LimitAll >= pr.EpsilonLimit && pr.LimitAll <= 1e6),
+		"epsilon limit against all is %v, want 0 (none), or the epsilon limit (which is %v, and needed with it) to 1e6",
+		pr.LimitAll, pr.EpsilonLimit)
+	refuse(pr.PairSigma == 0 && (pr.EffectiveSigma != 0 || pr.Colluders != 0 || pr.LimitAll != 0),
+		"pair sigma is 0: effective sigma (%v), colluders (%d) and an epsilon limit against all (%v) are for noise that "+
+			"neighbors share", pr.EffectiveSigma, pr.Colluders, pr.LimitAll)
 	for _, setting := range []encoding.TextMarshaler{m.Estimator, m.Directions, pr.Accounting, w.Payload} {
 		_, err := setting.MarshalText()
 		refuse(err != nil, "%w", err)
@@ -230,7 +251,7 @@ func (f *Fleet) plan() (*plan, error) {
 		if err := f.checkShared(p.graph); err != nil {
 			return nil, err
 		}
-		cfg.PairKey = func(int, int) (key [32]byte) { return key }
+		cfg.PairKey = func(int, int) (key [32]byte, ok bool) { return key, true }
 	}
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("sdk: fleet: %w", err)
@@ -241,10 +262,27 @@ func (f *Fleet) plan() (*plan, error) {
 // checkShared refuses an effective sigma that the graph does not give.
 func (f *Fleet) checkShared(g *graph.Graph) error {
 	p := f.Privacy
-	most := p.Sigma * math.Sqrt(g.Conductance(p.PairSigma/p.Sigma, p.Colluders))
-	if !(p.EffectiveSigma <= most) {
-		return fmt.Errorf("sdk: fleet: effective sigma is %v, want at most %v: so much noise is left to %v", p.EffectiveSigma,
-			most, p.gaussian().Shared.Adversary())
+	least := p.gaussian()
+	least.Shared.Effective = least.Sigma
+	if least.Validate() != nil { // the machine's rules say what is wrong
+		return nil
+	}
+	c, err := g.Conductance(p.PairSigma/p.Sigma, p.Colluders)
+	if err != nil {
+		return fmt.Errorf("sdk: fleet: %w", err)
+	}
+	if most := p.Sigma * math.Sqrt(c.Least); !(p.EffectiveSigma >= p.Sigma && p.EffectiveSigma <= most) {
+		var colluders []string
+		for _, v := range c.Without {
+			colluders = append(colluders, f.Members[v])
+		}
+		found := "at most"
+		if !c.Exact {
+			found = "at most (a bound that is proved, for the exact figure takes too long)"
+		}
+		return fmt.Errorf("sdk: fleet: effective sigma is %v, want sigma (%v) or more, and %s %v: so much noise is left to %v; "+
+			"the worst is %q if %q collude", p.EffectiveSigma, p.Sigma, found, most, p.Shared().Adversary(), f.Members[c.Node],
+			colluders)
 	}
 	return nil
 }
@@ -258,6 +296,11 @@ func (f *Fleet) affordable() error {
 	if most, err := dpmech.MaxRounds(g, l.Epsilon, l.Delta, l.Accounting); err != nil || most < f.Method.Rounds {
 		return errors.Join(err, fmt.Errorf("sdk: fleet: %d rounds: %w: epsilon limit %v (%v at delta %v) covers %d",
 			f.Method.Rounds, dpmech.ErrBudget, l.Epsilon, l.Accounting, l.Delta, most))
+	}
+	if all := l.Accounting.Epsilon(f.Total(f.Method.Rounds).All, l.Delta); l.EpsilonAll > 0 && all > l.EpsilonAll {
+		return fmt.Errorf("sdk: fleet: %d rounds: %w: against all other members together they cost epsilon %s (%v at delta %v), "+
+			"and the limit is %v", f.Method.Rounds, dpmech.ErrBudget, dpmech.FormatEpsilon(all, 4), l.Accounting, l.Delta,
+			l.EpsilonAll)
 	}
 	return nil
 }
@@ -335,8 +378,8 @@ func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]adm
 		}
 		cfgs[i] = f.machine(p, i, samples[i], random)
 		if f.Privacy.PairSigma > 0 {
-			cfgs[i].PairKey = func(peer, release int) [32]byte {
-				return pair.Simulated(f.Method.Seed, i, peer).Key(hash, release)
+			cfgs[i].PairKey = func(peer, release int) (key [32]byte, ok bool) {
+				return pair.Simulated(f.Method.Seed, i, peer).Key(hash, release), true
 			}
 		}
 	}

@@ -37,6 +37,7 @@ type Node struct {
 	number    map[string]int // of every member
 	neighbors []int
 	claims    *claims
+	secrets   *secrets // nil unless the members share noise and agree on it themselves
 	log       *slog.Logger
 
 	running sync.Mutex // held by Run, and guards failed
@@ -100,6 +101,13 @@ func New(cfg Config) (*Node, error) {
 	mcfg.Incarnation = newIncarnation()
 	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), number: p.number, neighbors: mcfg.Neighbors, log: cfg.Logger}
 	n.claims = newClaims(&cfg, n.hash, mcfg.Incarnation, mcfg.Neighbors)
+	if cfg.Fleet.Privacy.PairSigma > 0 {
+		mcfg.PairKey = n.pairKey
+		if cfg.Secret == nil {
+			keeper, _ := cfg.Store.(secretKeeper)
+			n.secrets = &secrets{keeper: keeper}
+		}
+	}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}

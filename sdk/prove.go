@@ -258,7 +258,7 @@ func (r *run) correct(to int, peer *peerClaims) {
 	peer.corrected = true
 	probe := admm.Message{Kind: admm.Probe, To: to, Round: r.machine.Status().Round, Held: newest.Round,
 		Generation: r.generation, Incarnation: r.claims.incarnation}
-	r.claims.attach(&probe, r.cfg.Ledger)
+	r.attach(&probe)
 	_ = r.post(to, &probe) // it has no vector, and its numbers are within their limits
 }
 

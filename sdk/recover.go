@@ -81,7 +81,7 @@ func (r *run) takeOver() error {
 	}
 	// Two releases may have been sent and not received, which are made anew without data, and one more reserved and not
 	// sent.
-	if err := dpmech.CheckResume(newest+2, n.reserved, n.marked); err != nil {
+	if err := dpmech.CheckResume(cfg.Data(newest+2), n.reserved, n.marked); err != nil {
 		return fmt.Errorf("sdk: %w: the ledger has release %d of this run, and neighbors know of no more than %d: they were "+
 			"set back, or are wrong (%w)", ErrRecovery, n.reserved, result.Held, err)
 	}
@@ -105,11 +105,14 @@ func (r *run) takeOver() error {
 		if err := n.mark(result.Held); err != nil { // it has been seen, whatever becomes of this device
 			return err
 		}
-		n.marked = max(n.marked, result.Held)
+		n.marked = max(n.marked, cfg.Data(result.Held))
 	}
 	n.machine, n.generation, n.recovered, n.toRecover = m, result.Generation, newest, nil
 	if result.Signed != nil {
 		n.claims.own = signed.Chain{*result.Signed} // the new device signs it again, as the first link of its own chain
+	}
+	if err := n.newSecrets(newest + 3); err != nil {
+		return n.fatal(err)
 	}
 	if newest > 0 {
 		if err := n.record(); err != nil {

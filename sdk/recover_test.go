@@ -17,7 +17,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
@@ -42,7 +41,8 @@ type wreck struct {
 	hosts  []*host
 	lost   int // whose device is lost
 	rough  bool
-	served int // who had come to an end and was started again
+	shared *keyBook // nil: nothing is shared
+	served int      // who had come to an end and was started again
 
 	mu    sync.Mutex
 	seen  map[releaseKey][]receipt // releases that have arrived
@@ -121,7 +121,7 @@ func (c *lookout) Recv(ctx context.Context) (string, []byte, error) {
 }
 
 // newWreck draws a fleet.
-func newWreck(t *testing.T, seed uint64) *wreck {
+func newWreck(t *testing.T, seed uint64, shared bool) *wreck {
 	w := &wreck{t: t, seed: seed, chance: rng.New(seed, rng.Address{Purpose: rng.Fault}), seen: map[releaseKey][]receipt{}}
 	c := &w.chance
 	n := 2 + c.IntN(4)
@@ -147,6 +147,12 @@ func newWreck(t *testing.T, seed uint64) *wreck {
 		f.Privacy, f.Wire.Payload = privateRing().Privacy, sdk.PayloadRelease
 	default:
 		f.Privacy = privateRing().Privacy
+	}
+	if shared {
+		f.Privacy = sharedRing().Privacy
+		f.Privacy.Colluders = 0
+		f.Method.Mixing = c.IntN(3)
+		w.shared = newKeyBook()
 	}
 	w.fleet, w.net, w.lost = f, mem.New(f.Members...), c.IntN(n)
 	w.rough = c.IntN(3) > 0
@@ -298,7 +304,7 @@ func (w *wreck) neighbors() []int {
 	return all
 }
 
-func (w *wreck) last() int { return w.fleet.Method.Rounds + w.fleet.Method.Cooldown }
+func (w *wreck) last() int { return w.fleet.Method.Last() }
 
 // remembered returns the last release of the lost device that somebody has received who has not been killed since.
 func (w *wreck) remembered() int {
@@ -405,8 +411,7 @@ func (w *wreck) play() (out outcome) {
 		t.Errorf("seed %d: recovered after release %d of %d", w.seed, out.recovered, old.node.Status().Round)
 	}
 	if !w.fleet.Privacy.NonPrivate {
-		g := dpmech.Gaussian{Clip: w.fleet.Privacy.Clip, Sigma: w.fleet.Privacy.Sigma}
-		if least := float64(min(out.recovered, w.fleet.Method.Rounds)) * g.Rho(); spare.node.Spend().Rho < least {
+		if least := w.fleet.Total(w.fleet.Method.Data(out.recovered)).Rho; spare.node.Spend().Rho < least {
 			t.Errorf("seed %d: recovered after release %d, and has spent %v, want %v or more", w.seed, out.recovered,
 				spare.node.Spend().Rho, least)
 		}
@@ -431,12 +436,13 @@ func (w *wreck) play() (out outcome) {
 	}
 	w.checkEdges()
 	w.checkReleases(&out)
-	if made := old.node.Status().Round; spare.looked != 0 && spare.looked <= min(made, w.fleet.Method.Rounds) &&
+	if made := old.node.Status().Round; spare.looked != 0 && spare.looked <= min(made, w.fleet.Method.Learning()) &&
 		!w.fleet.Privacy.NonPrivate {
 		t.Errorf("seed %d: the lost device had made release %d, and its successor looked at the data in round %d", w.seed,
 			made, spare.looked)
 	}
 	w.checkCertificate(out)
+	w.checkKeys(out)
 	return out
 }
 
@@ -609,7 +615,14 @@ func (w *wreck) checkCertificate(out outcome) {
 // been sent two releases of one round, what neighbors hold is charged, both ends of every edge have the same bits, and
 // the lost device is stopped when it comes back. 60 times, or as often as SPADE_RECOVERIES says; SPADE_RECOVERY_SEED
 // plays one alone.
-func TestRecoveries(t *testing.T) {
+func TestRecoveries(t *testing.T) { testRecoveries(t, false) }
+
+// The same where neighbors share noise, with mixing rounds: no key makes the noise of two releases, or of two devices;
+// the two releases that the lost device may have made share nothing, and after them both ends of every edge agree
+// again.
+func TestRecoveriesWithSharedNoise(t *testing.T) { testRecoveries(t, true) }
+
+func testRecoveries(t *testing.T, shared bool) {
 	count, first := 60, 0
 	if testing.Short() {
 		count = 20
@@ -631,7 +644,11 @@ func TestRecoveries(t *testing.T) {
 	var fresh, gone, back, forgotten, killed, finished int
 	for seed := first; seed < first+count; seed++ {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWreck(t, uint64(seed))
+			w := newWreck(t, uint64(seed), shared)
+			if shared {
+				sdk.OnKey(w.shared.note)
+				defer sdk.OnKey(nil)
+			}
 			defer func() {
 				if t.Failed() {
 					t.Logf("%+v\n%s", w.fleet, strings.Join(w.story, "\n"))

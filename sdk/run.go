@@ -171,6 +171,7 @@ func (r *run) loop() error {
 		}
 		switch {
 		case duties.Finished:
+			r.dropSecrets()
 			return nil
 		case duties.Reserve > 0:
 			continue
@@ -254,12 +255,18 @@ func (r *run) patience(wait time.Duration) time.Duration {
 // keeps the one that has been made and tells of it, and sends.
 func (r *run) perform(duties admm.Ready) error {
 	if duties.Reserve > 0 {
+		if err := r.keepSecrets(); err != nil {
+			return err
+		}
 		if err := r.reserve(duties.Reserve); err != nil {
 			return err
 		}
 	}
 	if duties.Released > 0 {
 		if err := r.record(); err != nil {
+			return err
+		}
+		if err := r.retireSecrets(duties.Released); err != nil {
 			return err
 		}
 		if !r.remembered && duties.Released > 1 { // every neighbor has released something by now
@@ -281,7 +288,7 @@ func (r *run) send(msgs []admm.Message) error {
 		m, before := &msgs[i], &msgs[max(0, i-1)]
 		if same := m.Kind == before.Kind && m.Round == before.Round && m.Resent == before.Resent; i == 0 || !same ||
 			m.Kind != admm.Release {
-			r.claims.attach(m, r.cfg.Ledger)
+			r.attach(m)
 			var err error
 			if frame, err = r.codec.Append(nil, m); err != nil {
 				return err
@@ -380,7 +387,14 @@ func (r *run) deliver(in received) error {
 	if err := r.check(m); err != nil || m.Kind == admm.Conflict {
 		return err
 	}
-	return r.machine.Receive(*m)
+	offer, err := r.offered(m)
+	if err == nil {
+		err = r.machine.Receive(*m)
+	}
+	if err == nil {
+		r.learn(in.from, offer)
+	}
+	return err
 }
 
 // answer asks the oracle and tells the machine.

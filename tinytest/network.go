@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -106,6 +107,11 @@ func (n *Network) member(ctx context.Context, i int, tr transport.Transport, t *
 	}
 	if n.Noise != nil && !n.Fleet.Privacy.NonPrivate {
 		cfg.Noise = n.Noise(i)
+	}
+	if n.Fleet.Privacy.PairSigma > 0 {
+		cfg.Secret = func(neighbor string) pair.Secret {
+			return pair.Simulated(n.Fleet.Method.Seed, i, slices.Index(n.Fleet.Members, neighbor))
+		}
 	}
 	for {
 		if model, err := n.process(ctx, i, cfg, t); !errors.Is(err, ErrCrashed) {

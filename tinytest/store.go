@@ -1,10 +1,12 @@
 package tinytest
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"sync"
 
+	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -34,6 +36,7 @@ type memDisk struct {
 	mu      sync.Mutex // guards its stores too
 	open    *memStore
 	records []state.Record // newest first, at most two
+	secrets []byte         // as they are encoded; nil for none
 }
 
 // memStore is the store of one process.
@@ -67,6 +70,27 @@ func (s *memStore) Save(r state.Record) error {
 		}
 		s.disk.records = lastTwo(copyOf([]state.Record{r}), s.disk.records)
 		return nil
+	})
+}
+
+// Secrets returns what KeepSecrets has kept, as [state.Dir] does.
+func (s *memStore) Secrets() (k *pair.Kept, err error) {
+	err = s.do(func() (err error) {
+		if s.disk.secrets != nil {
+			k, err = pair.ParseKept(s.disk.secrets)
+		}
+		return err
+	})
+	return k, err
+}
+
+func (s *memStore) KeepSecrets(k *pair.Kept) error {
+	return s.do(func() (err error) {
+		s.disk.secrets = nil
+		if k != nil {
+			s.disk.secrets, err = k.Encode()
+		}
+		return err
 	})
 }
 
@@ -166,8 +190,60 @@ type wrapped struct {
 	state.Store
 	save func(state.Record) error
 	load func() ([]state.Record, error)
+	keep func(*pair.Kept) error // nil: that of the store
 	err  error
 }
+
+// secretStore is a store that keeps secrets, as [state.Dir] does.
+type secretStore interface {
+	state.Store
+	Secrets() (*pair.Kept, error)
+	KeepSecrets(k *pair.Kept) error
+}
+
+// CrashAtSecrets lets the process crash at the nth time that it keeps or removes secrets: before it is done, or right
+// after. The store has to keep secrets.
+func CrashAtSecrets(open OpenStore, nth int, before bool) OpenStore {
+	kept := 0
+	return wrap(open, func(s *wrapped) {
+		s.keep = func(k *pair.Kept) error {
+			kept++
+			if kept == nth && before {
+				return ErrCrashed
+			}
+			err := s.Store.(secretStore).KeepSecrets(k)
+			if kept == nth && err == nil {
+				err = ErrCrashed
+			}
+			return err
+		}
+	})
+}
+
+// Secrets and KeepSecrets are those of the store behind. An error of KeepSecrets is final.
+func (s *wrapped) Secrets() (*pair.Kept, error) {
+	inner, ok := s.Store.(secretStore)
+	if !ok || s.err != nil {
+		return nil, cmp.Or(s.err, errNoSecrets)
+	}
+	return inner.Secrets()
+}
+
+func (s *wrapped) KeepSecrets(k *pair.Kept) error {
+	inner, ok := s.Store.(secretStore)
+	switch {
+	case s.err != nil:
+	case !ok:
+		s.err = errNoSecrets
+	case s.keep != nil:
+		s.err = s.keep(k)
+	default:
+		s.err = inner.KeepSecrets(k)
+	}
+	return s.err
+}
+
+var errNoSecrets = errors.New("tinytest: the store keeps no secrets")
 
 func (s *wrapped) Save(r state.Record) error {
 	if s.err == nil {

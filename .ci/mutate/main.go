@@ -39,6 +39,9 @@ var (
 	claims  = suite{"./sdk", "LiesCostNothing|RecoveryFromLiars|DoubleLeaves"}
 	order   = suite{"./sdk", "DeletedStates|CrashBetween|ReservationWithout|LostReleases|ReplacedDevice|NoSecondLook|" +
 		"ChargesFirst"}
+	agree   = suite{"./sdk/pair", "BothEnds|LowOrder|OfferThatCounts|Kept"}
+	sharing = suite{"./sdk", "AgreeOnSecrets|AgreementSurvives|SharedNoise|FalseOffers|Equivocation"}
+	missing = suite{"./sdk/admm", "MissingKey"}
 	network = suite{"./sdk/graph", "Contraction|StabilityLimit|Spectrum"}
 )
 
@@ -54,7 +57,7 @@ var mutations = []mutation{
 	{"sign of the penalty in the release", "sdk/admm/round.go",
 		"vec.Axpy(m.centre, -float32(gain), m.p)", "vec.Axpy(m.centre, float32(gain), m.p)", method},
 	{"tau missing in the penalty of the release", "sdk/admm/round.go",
-		"gain := float64(m.cfg.Tau) * m.cfg.Eta.At(m.round)", "gain := m.cfg.Eta.At(m.round)", method},
+		"gain := float64(m.cfg.Tau) * m.cfg.Eta.At(m.k())", "gain := m.cfg.Eta.At(m.k())", method},
 	{"a neighbor missing in the penalty", "sdk/admm/round.go",
 		"	for i := range m.edges {\n		vec.Axpy(m.p, -1",
 		"	for i := range m.edges[min(1, len(m.edges)):] {\n		vec.Axpy(m.p, -1", method},
@@ -67,7 +70,7 @@ var mutations = []mutation{
 	{"rho missing in the first z", "sdk/admm/machine.go",
 		"vec.Scale(m.z, float32(cfg.Rho))", "vec.Scale(m.z, 1)", method},
 	{"sign of the step", "sdk/admm/round.go",
-		"float32(-m.cfg.Eta.At(m.round))", "float32(m.cfg.Eta.At(m.round))", method},
+		"float32(-m.cfg.Eta.At(m.k()))", "float32(m.cfg.Eta.At(m.k()))", method},
 	{"fresh noise when a release is sent again", "sdk/admm/message.go",
 		"	m.send = append(m.send, msg)\n}", `	if resent && m.mech != nil {
 		fresh := make([]float32, len(m.x))
@@ -122,7 +125,15 @@ var mutations = []mutation{
 	{"other noise in the certificate than in the ledger", "dpmech/certificate.go",
 		"if r.gaussian() != m.gaussian() ||", "if r.Clip != m.Clip ||", proofs},
 	{"reservations without a release cost nothing", "dpmech/certificate.go",
-		"return max(rho, sumSpends(reserved))", "return rho", proofs},
+		"return Total{max(made.Rho, sum.Rho), max(made.All, sum.All)}", "return made", proofs},
+	{"another adversary in the certificate than in the fleet", "sdk/audit/audit.go",
+		`{"colluders", s.Shared.Colluders, want.Shared.Colluders},`, "", audits},
+	{"other shared noise in the certificate than in the fleet", "sdk/audit/audit.go",
+		`{"sigma", s.Shared.Sigma, want.Shared.Sigma},`, "", audits},
+	{"a gap between releases not seen", "sdk/audit/audit.go",
+		"s.Sigma != want.Sigma || s.First != next", "s.Sigma != want.Sigma", audits},
+	{"assumptions of shared noise not demanded", "dpmech/certificate.go",
+		"wanted = append(slices.Clone(wanted), notCoveredShared...)", "_ = notCoveredShared", proofs},
 	{"epsilon rounded to nearest", "dpmech/cost.go",
 		"!(back < epsilon*(1-1e-9))", "!(back < 0)", proofs},
 	{"signature of a certificate not checked", "sdk/audit/audit.go",
@@ -192,6 +203,26 @@ var mutations = []mutation{
 		"dpmech.CheckResume(max(round, blank),", "dpmech.CheckResume(round,", order},
 	{"a recovered release that is not marked", "sdk/recover.go",
 		"n.mark(result.Held)", "n.mark(0)", order},
+
+	{"a secret that is the same in every run", "sdk/pair/agree.go",
+		"hkdf.Key(sha256.New, shared, fleet[:],", "hkdf.Key(sha256.New, shared, nil,", agree},
+	{"a secret that is the same for other names", "sdk/pair/agree.go",
+		"append(append(info, e.name...), e.public...)", "append(info, e.public...)", agree},
+	{"a key that makes the noise of all releases", "sdk/pair/secret.go",
+		"uint64(release))", "0)", sharing},
+	{"an offer that counts before its time", "sdk/pair/kept.go",
+		"k.From <= release && o.From <= release", "k.From <= release", agree},
+	{"a key pair that is told and not kept", "sdk/secrets.go",
+		"	n.sealOffer()\n	return n.keepSecrets()\n", "	n.sealOffer()\n	return nil\n", sharing},
+	{"secrets that outlive their run", "sdk/run.go",
+		"			r.dropSecrets()\n", "", sharing},
+	{"an offer that nobody has signed", "sdk/secrets.go",
+		"if err := o.Verify(peer.scope, r.claims.keys(peer.name)); err != nil {",
+		"if err := o.Verify(peer.scope, r.claims.keys(peer.name)); err != nil && peer == nil {", sharing},
+	{"a second key of one device", "sdk/secrets.go",
+		"if m.Round > 0 || r.machine.Heard(m.From) > 0 {", "if m.Round > 0 {", sharing},
+	{"shared noise without the key of one neighbor", "sdk/admm/round.go",
+		"			return g.Alone(), nil\n		}\n		m.pairs = append", "			continue\n		}\n		m.pairs = append", missing},
 
 	{"limit of stability", "sdk/graph/spectrum.go",
 		"StabilityLimit = 8.0 / 3", "StabilityLimit = 4.0", network},

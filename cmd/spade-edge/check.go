@@ -235,16 +235,26 @@ func (c *checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 	case r.Privacy != nil:
 		c.fail("privacy", codeOf(r.Privacy), r.Privacy)
 	default:
-		c.ok("privacy", "epsilon %s (%v) at delta %v over %d rounds",
-			epsilonText(pr.Accounting.Epsilon(f.Rho(), pr.Delta)), pr.Accounting, pr.Delta, f.Method.Rounds)
+		planned := f.Total(f.Method.Rounds)
+		epsilon := func(rho float64) string { return epsilonText(pr.Accounting.Epsilon(rho, pr.Delta)) }
+		all := ""
+		if planned.All != planned.Rho {
+			all = fmt.Sprintf("; epsilon %s %s", epsilon(planned.All), againstAll)
+		}
+		c.ok("privacy", "epsilon %s (%v) at delta %v over %d rounds, against %s%s", epsilon(planned.Rho), pr.Accounting, pr.Delta,
+			f.Method.Rounds, pr.Shared().Adversary(), all)
 		c.forecast(f, r.Forecast)
 	}
 	if errLedger != nil {
 		c.fail("ledger", codeOf(errLedger), errLedger)
 	} else if ledger != nil {
 		life := ledger.Lifetime(pr.Delta)
-		c.ok("ledger", "%q has spent epsilon %s in %d releases of all runs, and the rest of this run is covered",
-			life.Dataset, epsilonText(life.EpsilonGDP), life.Ledger.Seq)
+		all := ""
+		if life.AgainstAll != nil {
+			all = fmt.Sprintf(" (%s %s)", againstAll, epsilonText(life.AgainstAll.EpsilonGDP))
+		}
+		c.ok("ledger", "%q has spent epsilon %s%s in %d releases of all runs, and the rest of this run is covered",
+			life.Dataset, epsilonText(life.EpsilonGDP), all, life.Ledger.Seq)
 	}
 }
 

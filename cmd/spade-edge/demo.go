@@ -42,7 +42,7 @@ func demo(ctx context.Context, c *cmdline) error {
 	if err != nil {
 		return err
 	}
-	show := newProgress(c.log, o.rounds, o.cooldown)
+	show := newProgress(c.log, p.fleet.Method)
 	show.say("nodes: %d, connections between them over TLS websockets on this machine: %d, parameters of the model: %d",
 		o.nodes, len(p.fleet.Edges), p.fleet.Dim)
 	if shares {
@@ -243,8 +243,8 @@ func (p *problem) writeTable(t table, r *result, solo, each []float64) {
 		"everybody's data) are trained without noise; "+
 		"\"majority\" always says the most frequent class\n\n")
 	t.row("consensus error", "%.3g, mean squared distance between a node's model and the average one", r.ConsensusError)
-	t.row("sent", "%s in all: %d rounds over %d connections, both ways; no data, no gradients",
-		bytesText(r.BytesSent), r.Rounds+r.Cooldown, len(p.fleet.Edges))
+	t.row("sent", "%s in all: %d %ss over %d connections, both ways; no data, no gradients",
+		bytesText(r.BytesSent), p.fleet.Method.Last(), releaseWord(p.fleet.Method), len(p.fleet.Edges))
 	t.row("asked", "%d losses of the black-box models, in %.1f s", r.Queries, r.Seconds)
 	r.writePrivacy(t)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -21,9 +22,10 @@ import (
 
 // frames are the lengths in bytes of what a node sends to one neighbor.
 type frames struct {
-	Learning int64 `json:"learning"` // a round of learning
-	Cooldown int64 `json:"cooldown"` // a round of cool-down
-	Done     int64 `json:"done"`     // the last word
+	Learning int64 `json:"learning"`         // a round of learning
+	Mixing   int64 `json:"mixing,omitempty"` // a round of mixing, on average
+	Cooldown int64 `json:"cooldown"`         // a round of cool-down
+	Done     int64 `json:"done"`             // the last word
 }
 
 // sampled is how many coordinates of a frame are really encoded; a longer one is taken to be proportional.
@@ -42,9 +44,9 @@ func signedBlank(msg admm.Message) admm.Message {
 
 var blank [signed.Size]byte
 
-// newFrames encodes frames like those of the run: normal numbers, which is what noise makes of a model. steps is the
-// standard deviation of what a release on the grid carries, in steps of the grid.
-func newFrames(f *sdk.Fleet, cfg admm.Config, steps float64) (frames, error) {
+// newFrames encodes frames like those of the run: normal numbers, which is what noise makes of a model. calm has the
+// standard deviations of what releases on the grid carry, in units of the noise.
+func newFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Settling) (frames, error) {
 	d := min(f.Dim, sampled)
 	codec, err := wire.NewCodec(d)
 	if err != nil {
@@ -77,12 +79,31 @@ func newFrames(f *sdk.Fleet, cfg admm.Config, steps float64) (frames, error) {
 	plain := admm.Message{Kind: kind, Round: f.Method.Rounds, Vector: numbers}
 	out := frames{Cooldown: whole(plain), Done: length(admm.Message{Kind: admm.Done, Round: f.Method.Rounds})}
 	out.Learning = out.Cooldown
-	if cfg.Releases && cfg.GridStep > 0 {
-		grid := make([]int32, d)
+	if len(calm.Mix) > 0 {
+		out.Mixing = out.Cooldown
+	}
+	if !cfg.Releases || cfg.GridStep == 0 {
+		return out, err
+	}
+	grid := make([]int32, d)
+	gridded := func(deviation float64) int64 {
+		steps := deviation * f.Privacy.Sigma / cfg.GridStep
 		for i := range grid {
 			grid[i] = int32(math.RoundToEven(s.Normal() * steps))
 		}
-		out.Learning = whole(admm.Message{Kind: kind, Round: f.Method.Rounds, Grid: grid})
+		return whole(admm.Message{Kind: kind, Round: f.Method.Rounds, Grid: grid})
+	}
+	out.Learning = gridded(calm.Step)
+	const distinct = 32 // so many rounds of mixing are encoded; those after them are like the last one
+	var sum, last int64
+	for j, deviation := range calm.Mix {
+		if j < distinct {
+			last = gridded(deviation)
+		}
+		sum += last
+	}
+	if n := int64(len(calm.Mix)); n > 0 {
+		out.Mixing = sum / n
 	}
 	return out, err
 }
@@ -127,6 +148,9 @@ func newMemory(c admm.Config, checkpoint int64) memory {
 		}
 	}
 	if !c.NonPrivate {
+		vectors += 2
+	}
+	if c.PairKey != nil {
 		vectors += 2
 	}
 	if c.Average {
@@ -199,13 +223,18 @@ func newDiskCost(f *sdk.Fleet, c admm.Config, size int64) diskCost {
 		sigma, _ := json.Marshal(f.Privacy.Sigma)
 		line := len(`{"seq":12,"prev":"","run":"","fleet":"","member":"","round":12,"clip":,"sigma":}`) + 1 + 2*hash
 		line += len(f.Run) + len(self) + len(clip) + len(sigma)
+		if f.Privacy.PairSigma > 0 {
+			shared, _ := json.Marshal(f.Privacy.Shared())
+			line += len(`,"shared":`) + len(shared)
+			note += int64(len(`,"rho_all":0.1234567890123456`))
+		}
 		d.Ledger = int64(line + len(`{"id":"","seq":12,"hash":""}`) + 1 + hash + hash/2 + 1 + hash)
 	}
 	d.Log = note + int64(len(`{"round":12,"digest":"","note":}`)+1+hash)
 	const header = 64 // of a slot, with its digest
 	calm := size + header + note + d.Log
 	d.Round = calm + d.Ledger
-	d.Written = int64(f.Method.Rounds)*d.Round + int64(f.Method.Cooldown)*calm
+	d.Written = int64(f.Method.Rounds)*d.Round + int64(f.Method.Last()-f.Method.Rounds)*calm
 	return d
 }
 
@@ -264,9 +293,13 @@ func newCPUCost(c admm.Config) (cost cpuCost, err error) {
 		if e != nil {
 			return cost, e
 		}
+		var pairs []dpmech.Pair
+		if c.PairKey != nil {
+			pairs = make([]dpmech.Pair, len(c.Neighbors))
+		}
 		cost.Release, err = measure(func() (int, error) {
 			clear(x)
-			return 1, mech.Release(x, c.Privacy[0])
+			return 1, mech.Release(x, c.Privacy[0], pairs...)
 		})
 	}
 	cost.Round = queries*cost.Query + cost.Release

@@ -24,10 +24,13 @@ type initResult struct {
 	Dim        int            `json:"dim"`
 	Rounds     int            `json:"rounds"`
 	Cooldown   int            `json:"cooldown"`
+	Mixing     int            `json:"mixing,omitempty"`
 	NonPrivate bool           `json:"non_private"`
 	Epsilon    *float64       `json:"epsilon"` // of the whole run, null if it is not private
 	Delta      *float64       `json:"delta"`
-	Left       float64        `json:"share_left"` // of disagreement, after the cool-down
+	Adversary  string         `json:"adversary,omitempty"`           // against whom epsilon holds, in a private run
+	EpsilonAll *float64       `json:"epsilon_against_all,omitempty"` // against all other members, where noise is shared
+	Left       float64        `json:"share_left"`                    // of disagreement, after the cool-down
 	Nodes      []initNode     `json:"nodes"`
 	Chosen     map[string]any `json:"chosen"`
 	Forecast   *sdk.Forecast  `json:"forecast"` // null without noise
@@ -58,7 +61,8 @@ func (o *initOptions) make(p *problem) (r *initResult, err error) {
 	}
 	r = &initResult{
 		Dir: o.dir, Fleet: filepath.Join(o.dir, "fleet.json"), Run: p.fleet.Run, Dim: p.fleet.Dim,
-		Rounds: p.fleet.Method.Rounds, Cooldown: p.fleet.Method.Cooldown, NonPrivate: o.nonPrivate,
+		Rounds: p.fleet.Method.Rounds, Cooldown: p.fleet.Method.Cooldown, Mixing: p.fleet.Method.Mixing,
+		NonPrivate: o.nonPrivate,
 	}
 	for i, m := range o.members {
 		if err := o.makeNode(filepath.Join(stage, m.Name), i, &m); err != nil {
@@ -82,12 +86,16 @@ func (o *initOptions) make(p *problem) (r *initResult, err error) {
 	hash := p.fleet.Hash()
 	r.FleetHash, r.Chosen, r.Left = hex.EncodeToString(hash[:]), p.chosenValues(), 1
 	if m := p.fleet.Method; o.nodes > 1 { // what the cool-down leaves of the disagreement that noise makes
-		calm := p.graph.Settle(p.graph.Gain(m.Gain, m.Rho), m.Rho, m.Rounds, m.Cooldown, 0.05, m.Seed)
+		calm := p.graph.Settle(p.graph.Gain(m.Gain, m.Rho), m.Rho, p.course(), 0.05, m.Seed)
 		r.Left = calm.Left[min(m.Cooldown, len(calm.Left)-1)]
 	}
 	if pr := p.fleet.Privacy; !pr.NonPrivate {
-		eps := dpmech.GDP.Epsilon(p.fleet.Rho(), pr.Delta)
-		r.Epsilon, r.Delta = &eps, &pr.Delta
+		spent := p.fleet.Total(p.fleet.Method.Rounds)
+		eps, all := dpmech.GDP.Epsilon(spent.Rho, pr.Delta), dpmech.GDP.Epsilon(spent.All, pr.Delta)
+		r.Epsilon, r.Delta, r.Adversary = &eps, &pr.Delta, pr.Shared().Adversary()
+		if spent.All != spent.Rho {
+			r.EpsilonAll = &all
+		}
 		r.Forecast = p.forecast()
 		r.forecast = forecastText(p.fleet, r.Forecast)
 	}
@@ -194,12 +202,16 @@ func (r *initResult) write(t table, o *initOptions) {
 	for _, n := range r.Nodes {
 		t.row("node", "%s, at %s", n.File, cmp.Or(strings.Join(n.Addresses, ", "), o.nats))
 	}
-	t.row("rounds", "%d, and %d of cool-down, which leave %.2g of the nodes' disagreement", r.Rounds, r.Cooldown, r.Left)
+	t.row("rounds", "%d%s, and %d of cool-down, which leave %.2g of the nodes' disagreement", r.Rounds, mixingText(r.Mixing),
+		r.Cooldown, r.Left)
 	if r.NonPrivate {
 		t.row("privacy", "NOT PRIVATE: what a node sends may reveal its data")
 	} else {
-		t.row("privacy", "epsilon %s at delta %v for each node's whole data set, over the whole run",
-			epsilonText(*r.Epsilon), *r.Delta)
+		t.row("privacy", "epsilon %s at delta %v for each node's whole data set, over the whole run, against %s",
+			epsilonText(*r.Epsilon), *r.Delta, r.Adversary)
+		if r.EpsilonAll != nil {
+			t.row("", "epsilon %s %s", epsilonText(*r.EpsilonAll), againstAll)
+		}
 		t.row("forecast", "%s", r.forecast)
 	}
 	run, check := "spade-edge run", "; there: spade-edge check node.json"

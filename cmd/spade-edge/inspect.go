@@ -131,6 +131,10 @@ var jsonKinds = []struct {
 	{"ledger", "ledger dataset created", (*inspection).ledger},
 	{"ledgers of neighbors", "key ledger scope release", (*inspection).heads},
 	{"evidence", "member round first second", (*inspection).evidenceFile},
+	{"secrets of a run", "own offered sha256", func(r *inspection, _ string) error {
+		r.row("secrets", "%s", secretText)
+		return nil
+	}},
 	{"certificate", "unit adjacency", (*inspection).certificate},
 	{"node file", "oracle", (*inspection).nodeFile},
 	{"node file", "key state", (*inspection).nodeFile},
@@ -244,8 +248,8 @@ func (r *inspection) fleetFile(path string) error {
 	hash := f.Hash()
 	var members []member
 	all := []spent{}
-	r.row("run", "%q, %d parameters, %d rounds of %d local steps and %d of cool-down", f.Run, f.Dim, f.Method.Rounds,
-		f.Method.Tau, f.Method.Cooldown)
+	r.row("run", "%q, %d parameters, %d rounds of %d local steps%s and %d of cool-down", f.Run, f.Dim, f.Method.Rounds,
+		f.Method.Tau, mixingText(f.Method.Mixing), f.Method.Cooldown)
 	r.row("hash", "%x", hash)
 	for i, m := range file.Members {
 		one := member{Name: m.Name, Addresses: append([]string{}, m.Addresses...)}
@@ -274,6 +278,11 @@ func (r *inspection) fleetFile(path string) error {
 	} else {
 		pr := f.Privacy
 		r.row("privacy", "noise %.6g on updates clipped to %.6g", pr.Sigma, pr.Clip)
+		r.row("against", "%s", pr.Shared().Adversary())
+		if pr.PairSigma > 0 {
+			r.row("", "noise of %.6g that each two neighbors share on top; all of it is as good as %.6g against these", pr.PairSigma,
+				pr.EffectiveSigma)
+		}
 		for _, k := range []int{1, f.Method.Rounds / 4, f.Method.Rounds / 2, f.Method.Rounds} {
 			if n := len(all); k < 1 || n > 0 && all[n-1].Rounds >= k {
 				continue
@@ -281,6 +290,9 @@ func (r *inspection) fleetFile(path string) error {
 			s := spent{k, dpmech.CostOf(f.Total(k), pr.Delta)}
 			all = append(all, s)
 			r.row("", "after round %d %s; zero-out %s", k, costText(s.Cost), epsilonText(s.EpsilonZeroOut))
+			if s.AgainstAll != nil {
+				r.row("", "%s %s", againstAll, costText(*s.AgainstAll))
+			}
 		}
 	}
 	m := f.Method
@@ -288,6 +300,15 @@ func (r *inspection) fleetFile(path string) error {
 		{"run", f.Run}, {"hash", hex.EncodeToString(hash[:])}, {"dim", f.Dim}, {"rounds", m.Rounds}, {"cooldown", m.Cooldown},
 		{"members", members}, {"edges", len(f.Edges)}, {"lambda_2", g.Lambda2()}, {"lambda_n", g.LambdaMax()},
 		{"gain", m.Gain}, {"round_gain", a}, {"spectral_radius", rate}, {"non_private", f.Privacy.NonPrivate}, {"spent", all},
+	}
+	if m.Mixing > 0 {
+		r.Any = append(r.Any.(fields), field{"mixing", m.Mixing})
+	}
+	if pr := f.Privacy; !pr.NonPrivate {
+		r.Any = append(r.Any.(fields), field{"adversary", pr.Shared().Adversary()})
+		if pr.PairSigma > 0 {
+			r.Any = append(r.Any.(fields), field{"shared", pr.Shared()})
+		}
 	}
 	return nil
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
+// secretText stands for what is kept of the noise that neighbors share.
+const secretText = "not shown: of the noise that the run's members share; they are removed when it is over"
+
 func (r *inspection) stateFolder(path string) error {
 	r.Kind = "state folder"
 	if _, err := os.Stat(filepath.Join(path, "releases.log")); err != nil {
@@ -41,7 +44,8 @@ func (r *inspection) stateFolder(path string) error {
 		Log     []json.RawMessage `json:"log"`
 
 		Evidence []evidenceReport `json:"evidence,omitempty"`
-	}{InUse: used, Opens: report.Refused == nil, Remarks: append([]string{}, report.Remarks...)}
+		Secrets  bool             `json:"secrets,omitempty"`
+	}{Secrets: report.Secrets, InUse: used, Opens: report.Refused == nil, Remarks: append([]string{}, report.Remarks...)}
 	member := ""
 	for _, s := range report.Slots {
 		one := slot{SlotReport: s}
@@ -68,6 +72,9 @@ func (r *inspection) stateFolder(path string) error {
 		if i >= len(report.Log)-5 {
 			r.row("", "%s", line)
 		}
+	}
+	if report.Secrets {
+		r.row("secrets", "%s", secretText)
 	}
 	for _, remark := range report.Remarks {
 		r.row("remark", "%s", remark)

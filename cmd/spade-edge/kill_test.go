@@ -2,20 +2,23 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
 // killed runs fleets of clinics, one after the other, and kills their processes at random moments of up to pause apart:
 // at most 100 times a fleet, and want times in all. That is fewer in short mode and under the race detector, or what
-// SPADE_KILLS says. env goes into the environment of the processes. prepare may alter a fleet before it starts, and check judges it when all of its nodes have ended as
-// they should.
-func killed(t *testing.T, want int, pause time.Duration, env []string, prepare func(tr *trial), check func(w *supervisor)) {
+// SPADE_KILLS says. env goes into the environment of the processes. prepare may alter a fleet's files before it starts,
+// and change the fleet itself; check judges it when all of its nodes have ended as they should.
+func killed(t *testing.T, want int, pause time.Duration, env []string, prepare func(tr *trial), check func(w *supervisor),
+	change ...func(f *sdk.Fleet)) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("a process that is killed keeps its port and its lock for a while")
@@ -34,7 +37,7 @@ func killed(t *testing.T, want int, pause time.Duration, env []string, prepare f
 	began := time.Now()
 	var kills, first, last, runs int
 	for ; kills < want; runs++ {
-		tr := newClinics(t, 10, 4)
+		tr := newClinics(t, 10, 4, change...)
 		prepare(tr)
 		w := newSupervisor(t, tr, env...)
 		w.run(t, &chance, min(100, want-kills), pause)
@@ -59,6 +62,24 @@ func killed(t *testing.T, want int, pause time.Duration, env []string, prepare f
 func TestKilledNodes(t *testing.T) {
 	t.Parallel()
 	killed(t, 200, 100*time.Millisecond, []string{seededNoise + "=1"}, func(*trial) {}, func(w *supervisor) { w.checkModels(t) })
+}
+
+// The same where neighbors share noise, from secrets on which the processes have agreed; in the end no private
+// key is left on a disk.
+func TestKilledNodesSharedNoise(t *testing.T) {
+	t.Parallel()
+	killed(t, 100, 100*time.Millisecond, []string{seededNoise + "=1"}, func(*trial) {}, func(w *supervisor) {
+		w.checkModels(t)
+		left, err := filepath.Glob(w.path("*.state/secrets*")) // a node that was killed at its end may keep what it offers
+		for _, path := range left {
+			if text, err := os.ReadFile(path); err != nil || strings.Contains(string(text), "private") {
+				t.Errorf("%s is left with its private key, %v", path, err)
+			}
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}, sharing)
 }
 
 // The same over a bad network: connections are delayed, throttled to 64 kbit/s, and cut inside messages.

@@ -42,8 +42,9 @@ type options struct {
 	clip, sigma, epsilon, delta float64
 	limited                     bool // what the noise is made for bounds what may be spent
 	accounting                  dpmech.Accounting
-	colluders                   int
-	pairSigma, limitAll         float64
+	// noise that neighbors share: if colluders is given
+	colluders           int
+	pairSigma, limitAll float64
 	// wire
 	payload         sdk.Payload
 	gridBits, lossy int
@@ -90,7 +91,7 @@ func (o *options) known(dim int, samples []int) sdk.Known {
 		return k
 	}
 	k.Privacy = sdk.Privacy{Clip: o.clip, Sigma: o.sigma, Delta: o.delta, Accounting: o.accounting,
-		EpsilonLimit: o.epsilon, Colluders: o.colluders}
+		EpsilonLimit: o.epsilon, Colluders: o.colluders, PairSigma: o.pairSigma, LimitAll: o.limitAll}
 	switch {
 	case o.given["sigma"] && o.given["epsilon"]:
 		k.Method.Rounds = 0 // follows from the two
@@ -135,7 +136,8 @@ func (o *options) registerRun(c *cmdline) {
 	c.IntVar(&o.rounds, "rounds", o.rounds, "rounds of learning, K")
 	c.IntVar(&o.cooldown, "cooldown", o.cooldown, "rounds of pure consensus after them, "+
 		"free of privacy cost (with noise 30 unless given)")
-	c.IntVar(&o.mixing, "mixing", 0, "rounds of pure consensus after each round of learning")
+	c.IntVar(&o.mixing, "mixing", 0, "rounds of pure consensus after each round of learning, "+
+		"free of privacy cost, in which shared noise cancels")
 	c.IntVar(&o.tau, "tau", o.tau, "local steps a round")
 	c.IntVar(&o.batch, "batch", o.batch, "queries a local step; a client "+
 		"with fewer samples asks one for each (0 = all do)")
@@ -159,8 +161,12 @@ func (o *options) registerRun(c *cmdline) {
 	c.Float64Var(&o.sigma, "sigma", 0, "standard deviation of the release noise (instead of -epsilon)")
 	c.Float64Var(&o.epsilon, "epsilon", o.epsilon, "privacy budget of each client for the whole run")
 	c.Float64Var(&o.delta, "delta", o.delta, "at which epsilon is stated")
-	c.IntVar(&o.colluders, "colluders", 0, "share noise with neighbors that cancels in the mean; -epsilon then holds "+
-		"against outsiders and any so many members together")
+	c.IntVar(&o.colluders, "colluders", 0, "share noise with neighbors that cancels in the mean: -epsilon then holds "+
+		"against whoever sees all releases, together with any `c` members (default no noise is shared)")
+	c.Float64Var(&o.pairSigma, "pair-sigma", 0, "standard deviation of what two neighbors share, with -sigma and "+
+		"-colluders: -sigma times a power of two (default chosen)")
+	c.Float64Var(&o.limitAll, "limit-all", 0, "with -colluders: the most that epsilon may be against all other members "+
+		"together (default no limit)")
 	o.registerAccounting(c)
 
 	c.TextVar(&o.payload, "payload", sdk.PayloadAuto, "what crosses the wire: message (the paper's, one for each "+
@@ -196,7 +202,10 @@ func (o *options) checkSizes(f *faults) {
 	for _, c := range []struct {
 		name  string
 		value float64
-	}{{"eta", o.eta}, {"mu", o.mu}, {"clip", o.clip}, {"sigma", o.sigma}, {"epsilon", o.epsilon}, {"rho", o.rho}} {
+	}{
+		{"eta", o.eta}, {"mu", o.mu}, {"clip", o.clip}, {"sigma", o.sigma}, {"epsilon", o.epsilon}, {"rho", o.rho},
+		{"pair-sigma", o.pairSigma}, {"limit-all", o.limitAll},
+	} {
 		f.when(o.given[c.name] && !(c.value >= 1e-9 && c.value <= 1e9), "-%s is %v, want 1e-9..1e9", c.name, c.value)
 	}
 	f.when(!(o.delta > 0 && o.delta < 1), "-delta is %v, want a number above 0 and below 1", o.delta)
@@ -213,8 +222,11 @@ func (o *options) modelSpec() task.ModelSpec {
 
 // conflicts reports flags that exclude each other, and numbers that a zero default would hide.
 func (o *options) conflicts(f *faults) {
-	for _, name := range []string{"clip", "sigma", "epsilon", "delta", "accounting"} {
+	for _, name := range []string{"clip", "sigma", "epsilon", "delta", "accounting", "colluders", "pair-sigma", "limit-all"} {
 		f.when(o.nonPrivate && o.given[name], "-non-private and -%s exclude each other", name)
+	}
+	if !o.nonPrivate {
+		o.sharingConflicts(f)
 	}
 	f.when(o.lossy > 0 && !o.nonPrivate,
 		"-lossy %d in a private run (-epsilon, -sigma, -clip), want -non-private with it: what a round waits for "+
@@ -235,6 +247,7 @@ func (o *options) conflicts(f *faults) {
 		value, min int
 	}{
 		{"nodes", o.nodes, 1}, {"rounds", o.rounds, 1}, {"cooldown", o.cooldown, 0}, {"tau", o.tau, 1}, {"batch", o.batch, 0},
+		{"mixing", o.mixing, 0}, {"colluders", o.colluders, 0},
 	} {
 		f.when(c.value < c.min, "-%s is %d, want at least %d", c.name, c.value, c.min)
 	}

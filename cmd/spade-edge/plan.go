@@ -111,7 +111,7 @@ func (o *planOptions) check() error {
 	rest := o.options
 	if o.given["sigma"] && o.given["epsilon"] { // together they are a budget
 		rest.cmdline = &cmdline{given: maps.Clone(o.given)}
-		rest.given["epsilon"], rest.given["accounting"] = false, false
+		rest.given["epsilon"], rest.given["accounting"], rest.given["limit-all"] = false, false, false
 	}
 	if rest.gain >= 1 { // is refused with figures, later
 		rest.gain = 0.5
@@ -204,14 +204,14 @@ func (o *planOptions) plan(p *problem) (*report, error) {
 	if o.known(o.dim, p.samples).Scheduled() {
 		r.Schedule = "paper"
 	}
-	deviation := 1.0 // of what a release tells, in units of the noise
+	calm := graph.Settling{Step: 1, Mix: make([]float64, m.Mixing)} // of a node without neighbors
 	if o.nodes == 1 {
 		r.Gain = 0
 	} else {
 		r.RoundGain = g.Gain(m.Gain, m.Rho)
 		r.SpectralRadius = g.Contraction(r.RoundGain, m.Rho)
 		r.Tenfold = graph.Tenfold(r.SpectralRadius)
-		calm := g.Settle(r.RoundGain, m.Rho, m.Rounds, m.Cooldown, o.share, o.seed)
+		calm = g.Settle(r.RoundGain, m.Rho, p.course(), o.share, o.seed)
 		if calm.Needed >= 0 {
 			r.CooldownNeeded = &calm.Needed
 		}
@@ -225,24 +225,22 @@ func (o *planOptions) plan(p *problem) (*report, error) {
 			p.choose("cooldown", calm.Needed)
 		}
 		r.ShareLeft = calm.Left[min(f.Method.Cooldown, len(calm.Left)-1)]
-		deviation = calm.Step
 	}
-	r.Cooldown = f.Method.Cooldown
+	r.Cooldown, r.Mixing = f.Method.Cooldown, f.Method.Mixing
 	if cfg.Releases {
 		r.Payload = sdk.PayloadRelease
 	}
-	steps := 0.0
 	if cfg.GridStep > 0 {
 		r.GridBits = int(math.Round(math.Log2(f.Privacy.Sigma / cfg.GridStep)))
 		// The clipped update comes on top, spread over all coordinates.
 		clip := f.Privacy.Clip / (f.Privacy.Sigma * math.Sqrt(float64(f.Dim)))
-		steps = math.Hypot(deviation, clip) * f.Privacy.Sigma / cfg.GridStep
+		calm.Step = math.Hypot(calm.Step, clip)
 	}
 	p.choose("payload", r.Payload)
 	if !o.given["payload"] && r.GridBits > 0 {
 		p.choose("grid-bits", r.GridBits)
 	}
-	if r.Frames, err = newFrames(f, cfg, steps); err != nil {
+	if r.Frames, err = newFrames(f, cfg, calm); err != nil {
 		return nil, err
 	}
 	if err := r.count(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"math"
+	"reflect"
 	"runtime"
 	"strconv"
 	"strings"
@@ -53,6 +54,10 @@ func TestPlanIsWhatHappens(t *testing.T) {
 		{"-batch", "7", "-tau", "3", "-grid-bits", "8", "-cooldown", "0"},
 		{"-sigma", "3", "-gain", "0.4", "-rho", "2", "-eta", "0.25"},
 		{"-accounting", "paper", "-epsilon", "4", "-delta", "1e-6", "-estimator", "centered", "-table", "seeded"},
+		{"-mixing", "3"},
+		{"-colluders", "1", "-mixing", "2", "-limit-all", "1000"},
+		{"-colluders", "0", "-sigma", "1", "-pair-sigma", "4"},
+		{"-non-private", "-mixing", "2"},
 	} {
 		// The clinical data have 3200 samples to train on, with 5 columns and a bias.
 		flags := append([]string{"-nodes", "16", "-graph", "er:0.3", "-rounds", "20", "-seed", "4"}, args...)
@@ -69,6 +74,9 @@ func TestPlanIsWhatHappens(t *testing.T) {
 		if (p.Privacy == nil) != (r.Privacy == nil) {
 			t.Fatalf("%v: privacy %v planned, %v simulated", args, p.Privacy, r.Privacy)
 		}
+		if p.Mixing != r.Mixing || p.Privacy != nil && !reflect.DeepEqual(p.Privacy.Cost, r.Privacy.Cost) {
+			t.Errorf("%v: mixing %d and cost %+v planned, %d and %+v simulated", args, p.Mixing, p.Privacy, r.Mixing, r.Privacy)
+		}
 		if p.Privacy != nil && (p.Privacy.Rho != r.Privacy.Rho || p.Privacy.EpsilonPaper != r.Privacy.EpsilonPaper || p.Privacy.Sigma != r.Privacy.Sigma) {
 			t.Errorf("%v: privacy %+v planned, %+v simulated", args, p.Privacy, r.Privacy)
 		}
@@ -83,8 +91,16 @@ func TestPlanIsWhatHappens(t *testing.T) {
 func TestPlanBytesOfLongVectors(t *testing.T) {
 	t.Parallel()
 	arithmetic(t)
-	for _, spec := range []string{"ring", "complete", "star"} {
-		flags := []string{"-nodes", "8", "-graph", spec, "-dim", "5000", "-samples", "1", "-rounds", "12", "-epsilon", "8", "-cooldown", "12"}
+	for _, c := range [][]string{
+		{"ring"}, {"complete"}, {"star"}, {"ring", "-mixing", "3"}, {"complete", "-mixing", "7"},
+		{"ring", "-colluders", "1"}, {"er:0.5", "-colluders", "1", "-mixing", "5"},
+		{"ring", "-colluders", "1", "-sigma", "0.3", "-pair-sigma", "1.2", "-cooldown", "0"},
+	} {
+		spec := strings.Join(c, " ")
+		flags := append([]string{"-nodes", "8", "-dim", "5000", "-samples", "1", "-rounds", "12", "-cooldown", "12", "-graph"}, c...)
+		if len(c) < 6 {
+			flags = append(flags, "-epsilon", "8")
+		}
 		p, b := planned(t, flags...), built(t, flags)
 		sent := b.traffic(t)
 		if off := float64(p.BytesSent)/float64(sent) - 1; off < -0.03 || off > 0.1 {
@@ -260,7 +276,7 @@ func TestSettleAgainstModes(t *testing.T) {
 					logs += math.Log(step/10) / 2
 				}
 			}
-			got := g.Settle(a, rho, rounds, cooldown, share, 1)
+			got := g.Settle(a, rho, graph.Course{Rounds: rounds, Cooldown: cooldown}, share, 1)
 			if want := math.Exp(logs / rounds); math.Abs(got.Step/want-1) > 0.02 {
 				t.Errorf("%s at %v: a step of %.4f, want %.4f", spec, gain, got.Step, want)
 			}
@@ -279,6 +295,61 @@ func TestSettleAgainstModes(t *testing.T) {
 				t.Errorf("%s at %v: %d rounds needed, want %d", spec, gain, got.Needed, above+1)
 			}
 		}
+	}
+}
+
+// The same with rounds of mixing and noise that neighbors share, whose part in a mode grows with its eigenvalue.
+func TestSettleWithMixing(t *testing.T) {
+	t.Parallel()
+	arithmetic(t)
+	const nodes, rho, rounds, mixing, cooldown, shared = 10, 2.0, 60, 4, 30, 2.0
+	g, err := graph.Parse("ring", nodes, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := g.Gain(0.75, rho)
+	modes := make([]covariance, nodes-1)
+	var logs [1 + mixing]float64
+	var last float64
+	var left []float64
+	for release := range rounds*(1+mixing) + cooldown + 1 {
+		learning, noise := release < rounds*(1+mixing), 0.0
+		if learning && release%(1+mixing) == 0 {
+			noise = 1
+		}
+		step, sum := noise, 0.0 // the mean of all has the noise alone
+		for i, s := range modes {
+			lambda := 2 - 2*math.Cos(2*math.Pi*float64(i+1)/nodes)
+			g := a * rho * lambda
+			own := noise * (1 + shared*shared*lambda)
+			step += g*g*s.xx + 2*g*s.xy + s.yy + own
+			modes[i] = s.round(g, own)
+			sum += s.xx
+		}
+		switch {
+		case learning:
+			logs[release%(1+mixing)] += math.Log(step/nodes) / 2
+		default:
+			left = append(left, math.Sqrt(sum))
+		}
+		if release == (rounds-1)*(1+mixing)+1 {
+			last = math.Sqrt(sum) // after the last noise
+		}
+	}
+	got := g.Settle(a, rho, graph.Course{Rounds: rounds, Mixing: mixing, Cooldown: cooldown, Shared: shared}, 0.05, 1)
+	for j, step := range append([]float64{got.Step}, got.Mix...) {
+		if want := math.Exp(logs[j] / rounds); math.Abs(step/want-1) > 0.05 {
+			t.Errorf("release %d of a round: a step of %.4f, want %.4f", j+1, step, want)
+		}
+	}
+	for c := range left {
+		if want := left[c] / last; math.Abs(got.Left[c]-want) > 0.12*want+1e-9 {
+			t.Errorf("%.4f left after %d rounds, want %.4f", got.Left[c], c, want)
+			break
+		}
+	}
+	if len(got.Mix) != mixing || got.Needed < 0 || got.Left[got.Needed] >= 0.05 {
+		t.Errorf("%+v", got)
 	}
 }
 

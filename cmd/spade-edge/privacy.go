@@ -25,7 +25,7 @@ var privacyModes = []struct {
 	run   func(o *privacyOptions) error
 }{
 	{"verify", []string{"fleet", "ledger", "json"}, (*privacyOptions).verifyCertificate},
-	{"new-ledger", []string{"dataset", "epsilon", "delta", "accounting", "json"}, (*privacyOptions).makeLedger},
+	{"new-ledger", []string{"dataset", "epsilon", "delta", "accounting", "limit-all", "json"}, (*privacyOptions).makeLedger},
 	{"ledger", []string{"delta", "json"}, (*privacyOptions).showLedger},
 	{"", []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "json"}, (*privacyOptions).plan},
 }
@@ -38,6 +38,8 @@ func privacyRun(_ context.Context, c *cmdline) error {
 	c.Float64Var(&o.epsilon, "epsilon", 0, "privacy budget of each client")
 	c.Float64Var(&o.delta, "delta", 1e-5, "at which epsilon is stated")
 	o.registerAccounting(c)
+	c.Float64Var(&o.limitAll, "limit-all", 0, "with -new-ledger: the most that all runs may spend against all other members "+
+		"together (default no limit)")
 	c.StringVar(&o.verify, "verify", "", "verify the certificate in this `file`")
 	c.StringVar(&o.fleet, "fleet", "", "with -verify: the fleet `file` whose "+
 		"run, settings and keys the certificate must have")
@@ -64,7 +66,7 @@ func privacyRun(_ context.Context, c *cmdline) error {
 func (o *privacyOptions) check(mode string, other []string) error {
 	var f faults
 	for _, name := range []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "verify", "fleet",
-		"ledger", "new-ledger", "dataset"} {
+		"ledger", "new-ledger", "dataset", "limit-all"} {
 		switch {
 		case !o.given[name] || name == mode || slices.Contains(other, name):
 		case mode == "" && name == "fleet":
@@ -84,6 +86,8 @@ func (o *privacyOptions) check(mode string, other []string) error {
 		"-accounting says what -epsilon means, which is not given")
 	if mode == "new-ledger" {
 		f.when(!o.given["dataset"], "-dataset is missing: how people call what the ledger is for")
+		f.when(o.given["limit-all"] && !(o.given["epsilon"] && o.limitAll >= o.epsilon),
+			"-limit-all is %v, want at least -epsilon (%v), which must be given with it", o.limitAll, o.epsilon)
 		f.when(o.given["delta"] && !o.given["epsilon"], "-delta without -epsilon: a ledger without a limit keeps no delta")
 	}
 	if n := count(o.given["rounds"], o.given["sigma"], o.given["epsilon"]); mode == "" && n != 2 && !o.given["dataset"] &&
@@ -139,7 +143,7 @@ func (o *privacyOptions) plan() error {
 		t.row("rounds", "%d, each with one release", r.Rounds)
 		t.row("clip", "%v", r.Clip)
 		t.row("sigma", "%v, in every number of a release", r.Sigma)
-		writeCost(t, r.Cost)
+		writeCost(t, r.Cost, dpmech.Shared{}.Adversary())
 		t.row("protected", "each client's whole data set, against everyone who sees what it sends")
 	})
 }
@@ -147,7 +151,7 @@ func (o *privacyOptions) plan() error {
 func (o *privacyOptions) makeLedger() error {
 	var limit *dpmech.Limit
 	if o.given["epsilon"] {
-		limit = &dpmech.Limit{Epsilon: o.epsilon, Delta: o.delta, Accounting: o.accounting}
+		limit = &dpmech.Limit{Epsilon: o.epsilon, Delta: o.delta, Accounting: o.accounting, EpsilonAll: o.limitAll}
 	}
 	if err := createLedger(o.newLedger, o.dataset, limit); err != nil {
 		return err
@@ -178,24 +182,34 @@ func (t table) ledger(path string, life *dpmech.Lifetime) {
 	t.row("data set", "%s", life.Dataset)
 	if l := life.Limit; l != nil {
 		t.row("limit", "epsilon %v at delta %v (%v) for all runs together", l.Epsilon, l.Delta, l.Accounting)
+		if l.EpsilonAll > 0 {
+			t.row("", "epsilon %v %s", l.EpsilonAll, againstAll)
+		}
 	} else {
 		t.row("limit", "none: spends are counted only")
 	}
 	t.row("releases", "%d, every line in order; runs: %d", life.Ledger.Seq, len(life.Runs))
 	if len(life.Runs) > 0 {
-		writeCost(t, life.Cost)
+		writeCost(t, life.Cost, life.Adversary())
 		width := len("run")
 		for _, r := range life.Runs {
 			width = max(width, len(r.Run))
 		}
-		fmt.Fprintf(t, "\n%-*s  %-12s %-20s %9s %10s %10s\n", width, "run", "fleet", "member", "releases", "rho", "epsilon")
+		all := ""
+		if life.AgainstAll != nil {
+			all = "  against all"
+		}
+		fmt.Fprintf(t, "\n%-*s  %-12s %-20s %9s %10s %10s%s\n", width, "run", "fleet", "member", "releases", "rho", "epsilon", all)
 		for _, r := range life.Runs {
 			n := 0
 			for _, s := range r.Spends {
 				n += s.Rounds
 			}
-			fmt.Fprintf(t, "%-*s  %-12s %-20s %9d %10.6g %10s\n", width, r.Run, r.Fleet[:12], r.Member, n, r.Rho,
-				epsilonText(dpmech.GDP.Epsilon(r.Rho, life.Delta)))
+			if life.AgainstAll != nil {
+				all = fmt.Sprintf(" %12s", epsilonText(dpmech.GDP.Epsilon(r.Total().All, life.Delta)))
+			}
+			fmt.Fprintf(t, "%-*s  %-12s %-20s %9d %10.6g %10s%s\n", width, r.Run, r.Fleet[:12], r.Member, n, r.Rho,
+				epsilonText(dpmech.GDP.Epsilon(r.Rho, life.Delta)), all)
 		}
 	}
 	fmt.Fprintf(t, "\nhead           %d %s\n", life.Ledger.Seq, life.Ledger.Hash)

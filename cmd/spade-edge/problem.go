@@ -125,16 +125,19 @@ func (p *problem) makeFleet(name string, dim int) error {
 	for _, e := range p.graph.Edges() {
 		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
 	}
-	var err error
 	known := o.known(dim, p.samples)
-	if o.given["colluders"] {
-		known.Graph = p.graph
+	err := p.shareNoise(&known, f.Members)
+	if err != nil {
+		return err
 	}
 	if f.Method, f.Privacy, err = sdk.Suggest(known); err != nil {
 		return asUsage(err)
 	}
+	if err := p.coversAll(f); err != nil {
+		return err
+	}
 	if !o.limited {
-		f.Privacy.EpsilonLimit = 0
+		f.Privacy.EpsilonLimit, f.Privacy.LimitAll = 0, 0
 	}
 	f.Wire = sdk.Wire{Payload: o.payload, GridBits: o.gridBits, Lossy: o.lossy}
 	p.fleet = f
@@ -153,6 +156,9 @@ func (p *problem) makeFleet(name string, dim int) error {
 		p.choose("clip", f.Privacy.Clip, "delta", f.Privacy.Delta)
 		if !o.given["sigma"] {
 			p.choose("epsilon", o.epsilon, "sigma", f.Privacy.Sigma)
+		}
+		if o.given["colluders"] {
+			p.choose("pair-sigma", f.Privacy.PairSigma)
 		}
 	}
 	return asUsage(f.Validate())

@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
 )
 
 // progress shows how far a run is: a line that moves on a terminal, a line a round elsewhere. It may be used from
@@ -15,14 +17,13 @@ type progress struct {
 	mu      sync.Mutex
 	w       io.Writer
 	moving  bool // on a terminal
-	rounds  int  // of learning
-	last    int  // rounds and cool-down
+	method  sdk.Method
 	started time.Time
 	open    bool // the cursor stands behind a moving line
 }
 
-func newProgress(w io.Writer, rounds, cooldown int) *progress {
-	return &progress{w: w, moving: isTerminal(w), rounds: rounds, last: rounds + cooldown, started: time.Now()}
+func newProgress(w io.Writer, m sdk.Method) *progress {
+	return &progress{w: w, moving: isTerminal(w), method: m, started: time.Now()}
 }
 
 // isTerminal reports whether w is a character device, such as a terminal.
@@ -35,16 +36,13 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// round says that a round is over, and what is known of the model.
+// round says that a release is made, and what is known of the model.
 func (p *progress) round(k int, note string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	phase := "learning"
-	if k > p.rounds {
-		phase = "cooling down"
-	}
-	line := fmt.Sprintf("round %*d of %d  %-12s  %s  %.1f s",
-		len(fmt.Sprint(p.last)), k, p.last, phase, note, time.Since(p.started).Seconds())
+	last, width := p.method.Last(), max(12, len(p.method.Phase(p.method.Learning())))
+	line := fmt.Sprintf("%s %*d of %d  %-*s  %s  %.1f s",
+		releaseWord(p.method), len(fmt.Sprint(last)), k, last, width, p.method.Phase(k), note, time.Since(p.started).Seconds())
 	if !p.moving {
 		fmt.Fprintln(p.w, line)
 		return

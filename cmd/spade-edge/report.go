@@ -19,6 +19,7 @@ type report struct {
 
 	Rounds   int     `json:"rounds"`
 	Cooldown int     `json:"cooldown"`
+	Mixing   int     `json:"mixing,omitempty"` // rounds of it after each round of learning
 	Tau      int     `json:"tau"`
 	Steps    int64   `json:"steps"` // T = K*tau
 	Schedule string  `json:"schedule"`
@@ -40,7 +41,7 @@ type report struct {
 
 	Queries       int64 `json:"queries"`        // of all clients
 	QueriesClient int64 `json:"queries_client"` // K*(m + tau*b)
-	ScalarsSent   int64 `json:"scalars_sent"`   // 2|E|d(K+C)
+	ScalarsSent   int64 `json:"scalars_sent"`   // 2|E|d times the number of releases
 
 	Payload    sdk.Payload `json:"payload"`
 	GridBits   int         `json:"grid_bits"`
@@ -66,7 +67,9 @@ type report struct {
 // count fills in the figures that are products of others.
 func (r *report) count() error {
 	k, c, edges, deg := float64(r.Rounds), float64(r.Cooldown), float64(r.Edges), float64(r.DegreeMax)
-	bytes := k*float64(r.Frames.Learning) + c*float64(r.Frames.Cooldown) + float64(r.Frames.Done) // over one edge, one way
+	mixing := k * float64(r.Mixing)
+	bytes := k*float64(r.Frames.Learning) + mixing*float64(r.Frames.Mixing) + c*float64(r.Frames.Cooldown) +
+		float64(r.Frames.Done) // over one edge, one way
 	for _, t := range []struct {
 		what  string
 		into  *int64
@@ -74,7 +77,7 @@ func (r *report) count() error {
 	}{
 		{"queries of a client", &r.QueriesClient, k * (float64(r.Samples) + float64(r.Tau)*float64(r.Batch))},
 		{"queries", &r.Queries, float64(r.Nodes) * k * (float64(r.Samples) + float64(r.Tau)*float64(r.Batch))},
-		{"numbers sent", &r.ScalarsSent, 2 * edges * float64(r.Dim) * (k + c)},
+		{"numbers sent", &r.ScalarsSent, 2 * edges * float64(r.Dim) * (k + mixing + c)},
 		{"bytes a round", &r.BytesRound, deg * float64(r.Frames.Learning)},
 		{"bytes sent by a node", &r.BytesNode, deg * bytes},
 		{"bytes sent", &r.BytesSent, 2 * edges * bytes},
@@ -98,8 +101,8 @@ func (r *report) write(t table) {
 	if r.Schedule == "paper" {
 		schedule = ", the paper's non-private schedule"
 	}
-	t.row("schedule", "%d rounds of %d local steps (%d steps%s), and %d of cool-down", r.Rounds, r.Tau, r.Steps, schedule,
-		r.Cooldown)
+	t.row("schedule", "%d rounds of %d local steps (%d steps%s)%s, and %d of cool-down", r.Rounds, r.Tau, r.Steps, schedule,
+		mixingText(r.Mixing), r.Cooldown)
 	t.row("method", "eta %.6g, mu %.6g, rho %.6g, beta %.6g", r.Eta, r.Mu, r.Rho, r.Beta)
 	if r.Nodes > 1 {
 		t.row("stability", "stable, at %.4g of the limit: tau*beta*eta*mu is %.6g, and times rho*lambda_N %.6g, below 8/3",
@@ -120,8 +123,12 @@ func (r *report) write(t table) {
 		if r.GridBits > 0 {
 			grid = fmt.Sprintf(" on a grid of sigma/2^%d", r.GridBits)
 		}
-		t.row("frames", "%s%s: about %s to a neighbor and round, %s in cool-down", r.Payload, grid,
-			bytesText(r.Frames.Learning), bytesText(r.Frames.Cooldown))
+		mixing := ""
+		if r.Mixing > 0 {
+			mixing = fmt.Sprintf(" of learning, %s of mixing", bytesText(r.Frames.Mixing))
+		}
+		t.row("frames", "%s%s: about %s to a neighbor and round%s, %s in cool-down", r.Payload, grid,
+			bytesText(r.Frames.Learning), mixing, bytesText(r.Frames.Cooldown))
 		t.row("sent", "%d numbers in all, about %s; by one node %s a round and %s in all", r.ScalarsSent,
 			bytesText(r.BytesSent), bytesText(r.BytesRound), bytesText(r.BytesNode))
 		if r.LinkDays != nil {
@@ -142,7 +149,15 @@ func (r *report) write(t table) {
 	pr := r.Privacy
 	t.row("privacy", "%s", costText(pr.Cost))
 	t.row("zero-out", "%s", zeroOutText(pr.Cost))
-	t.row("", "noise %.6g on updates clipped to %.6g, in each of %d releases: rho %.6g in zCDP", pr.Sigma, pr.Clip,
-		r.Rounds, pr.Rho)
-	t.row("forecast", "%s", r.forecast)
+	t.row("against", "%s", pr.Adversary)
+	defer func() { t.row("forecast", "%s", r.forecast) }()
+	if pr.PairSigma == 0 {
+		t.row("", "noise %.6g on updates clipped to %.6g, in each of %d releases: rho %.6g in zCDP", pr.Sigma, pr.Clip,
+			r.Rounds, pr.Rho)
+		return
+	}
+	if pr.AgainstAll != nil {
+		t.row("", "%s: %s", againstAll, costText(*pr.AgainstAll))
+	}
+	t.row("", "%s: rho %.6g in zCDP", pr.noiseText(r.Rounds), pr.Rho)
 }

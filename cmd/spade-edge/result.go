@@ -16,6 +16,7 @@ type result struct {
 	Nodes      int    `json:"nodes"`
 	Rounds     int    `json:"rounds"`
 	Cooldown   int    `json:"cooldown"`
+	Mixing     int    `json:"mixing,omitempty"` // rounds of it after each round of learning
 	Dim        int    `json:"dim"`
 	Tau        int    `json:"tau"`
 	Seed       uint64 `json:"seed"`
@@ -34,7 +35,7 @@ type result struct {
 
 	ConsensusError float64 `json:"consensus_error"` // (1/N) sum |x_i - xbar|^2
 	Queries        int64   `json:"queries"`
-	ScalarsSent    int64   `json:"scalars_sent"` // 2|E|d(K+C)
+	ScalarsSent    int64   `json:"scalars_sent"` // 2|E|d times the number of releases
 	BytesSent      int64   `json:"bytes_sent"`   // of encoded frames
 	Seconds        float64 `json:"seconds"`
 	Transcript     string  `json:"transcript"` // SHA-256 over every release
@@ -43,18 +44,23 @@ type result struct {
 	Privacy *privacy       `json:"privacy"`
 }
 
-// privacy is what the run has cost each client.
+// privacy is what the run has cost each client: against Adversary, and, where noise is shared, against all other members.
 type privacy struct {
 	dpmech.Cost
-	Sigma         float64  `json:"sigma"`
-	Clip          float64  `json:"clip"`
-	ConditionalOn []string `json:"conditional_on"`
+	Adversary string  `json:"adversary"`
+	Sigma     float64 `json:"sigma"`
+	// of the noise that neighbors share; see [sdk.Privacy]
+	PairSigma      float64  `json:"pair_sigma,omitempty"`
+	EffectiveSigma float64  `json:"effective_sigma,omitempty"`
+	Colluders      int      `json:"colluders,omitempty"`
+	Clip           float64  `json:"clip"`
+	ConditionalOn  []string `json:"conditional_on"`
 }
 
 func (p *problem) newResult(simulated bool) *result {
 	o, f := &p.opt, p.fleet
 	r := &result{
-		Nodes: o.nodes, Rounds: o.rounds, Cooldown: o.cooldown, Dim: f.Dim, Tau: o.tau, Seed: o.seed,
+		Nodes: o.nodes, Rounds: o.rounds, Cooldown: o.cooldown, Mixing: o.mixing, Dim: f.Dim, Tau: o.tau, Seed: o.seed,
 		Simulated: simulated, NonPrivate: o.nonPrivate,
 		ScalarsSent: 2 * int64(len(f.Edges)) * int64(f.Dim) * int64(f.Method.Last()),
 		Chosen:      p.chosenValues(),
@@ -67,7 +73,19 @@ func (p *problem) newResult(simulated bool) *result {
 
 // newPrivacy says what a spend amounts to.
 func newPrivacy(spent dpmech.Total, p sdk.Privacy, conditional []string) *privacy {
-	return &privacy{Cost: dpmech.CostOf(spent, p.Delta), Sigma: p.Sigma, Clip: p.Clip, ConditionalOn: conditional}
+	return &privacy{Cost: dpmech.CostOf(spent, p.Delta), Adversary: p.Shared().Adversary(), Sigma: p.Sigma,
+		PairSigma: p.PairSigma, EffectiveSigma: p.EffectiveSigma, Colluders: p.Colluders, Clip: p.Clip,
+		ConditionalOn: conditional}
+}
+
+// noiseText says how much noise protects each release.
+func (p *privacy) noiseText(releases int) string {
+	if p.PairSigma == 0 {
+		return fmt.Sprintf("noise %.4g on updates clipped to %.4g, in each of %d releases", p.Sigma, p.Clip, releases)
+	}
+	return fmt.Sprintf("noise %.4g of its own and %.4g shared with each neighbor, on updates clipped to %.4g, in each of %d "+
+		"releases: as good as %.4g against the former, and %.4[1]g against the latter", p.Sigma, p.PairSigma, p.Clip, releases,
+		p.EffectiveSigma)
 }
 
 // score fills in what the models at the end, and with -average the running means of all releases, are worth.
@@ -111,11 +129,17 @@ func (r *result) writePrivacy(t table) {
 		note = " (simulated: the noise came from the seed)"
 	}
 	pr := r.Privacy
-	t.row("privacy", "epsilon %s at delta %v for each client's whole data set%s",
-		epsilonText(pr.EpsilonGDP), pr.Delta, note)
-	t.row("", "(the same spend as zCDP: rho %.4f, epsilon %s; by the paper's formula: epsilon %s; zero-out: epsilon %s)",
-		pr.Rho, epsilonText(pr.EpsilonZCDP), epsilonText(pr.EpsilonPaper), epsilonText(pr.EpsilonZeroOut))
-	t.row("", "noise %.4g on updates clipped to %.4g, in each of %d releases", pr.Sigma, pr.Clip, r.Rounds)
+	stated := func(name string, c *dpmech.Cost, against string) {
+		t.row(name, "epsilon %s at delta %v for each client's whole data set%s, %s",
+			epsilonText(c.EpsilonGDP), c.Delta, note, against)
+		t.row("", "(the same spend as zCDP: rho %.4f, epsilon %s; by the paper's formula: epsilon %s; zero-out: epsilon %s)",
+			c.Rho, epsilonText(c.EpsilonZCDP), epsilonText(c.EpsilonPaper), epsilonText(c.EpsilonZeroOut))
+	}
+	stated("privacy", &pr.Cost, "against "+pr.Adversary)
+	if pr.AgainstAll != nil {
+		stated("", pr.AgainstAll, againstAll)
+	}
+	t.row("", "%s", pr.noiseText(r.Rounds))
 	t.row("", "given as public: %s", strings.Join(pr.ConditionalOn, "; "))
 	t.row("", "not covered: when a node sends")
 }

@@ -53,7 +53,7 @@ func runNode(ctx context.Context, c *cmdline) error {
 		d.HTTP = *addr
 	}
 	f := d.Fleet.Fleet
-	show := newProgress(c.log, f.Method.Learning(), f.Method.Cooldown)
+	show := newProgress(c.log, f.Method)
 	defer show.end()
 	d.Recover, d.Anyway, d.Profiles, d.Noise = *restore, *anyway, profiles, testNoise
 	d.Say = func(line string) { show.say("%s", line) }
@@ -71,7 +71,7 @@ func runNode(ctx context.Context, c *cmdline) error {
 	if !r.NonPrivate {
 		r.Privacy = newPrivacy(o.Spent, f.Privacy, o.ConditionalOn)
 	}
-	return c.print(r, func(t table) { r.write(t, f.Method.Data(r.Rounds)) })
+	return c.print(r, func(t table) { r.write(t, f.Method) })
 }
 
 // readOwn reads the file of a node that this program can run.
@@ -107,8 +107,7 @@ func spendNote(p sdk.Privacy, spent dpmech.Total) string {
 	}
 	text := fmt.Sprintf("epsilon %s at delta %v", epsilonText(p.Accounting.Epsilon(spent.Rho, p.Delta)), p.Delta)
 	if spent.All != spent.Rho {
-		text += fmt.Sprintf(" (against all other members together %s)",
-			epsilonText(p.Accounting.Epsilon(spent.All, p.Delta)))
+		text += fmt.Sprintf(" (%s %s)", againstAll, epsilonText(p.Accounting.Epsilon(spent.All, p.Delta)))
 	}
 	return text
 }
@@ -119,21 +118,22 @@ type runResult struct {
 	Privacy *privacy `json:"privacy"`
 }
 
-// write prints the outcome for people. learning is how many of the releases cost something.
-func (r *runResult) write(t table, learning int) {
-	t.row("model", "sha256 %s after %d rounds of run %q", r.Model, r.Rounds, r.Run)
+// write prints the outcome for people.
+func (r *runResult) write(t table, m sdk.Method) {
+	one := releaseWord(m)
+	t.row("model", "sha256 %s after %d %ss of run %q", r.Model, r.Rounds, one, r.Run)
 	if r.Recovered > 0 {
 		t.row("recovered", "after release %d, from what the neighbors knew", r.Recovered)
 	}
 	t.row("cost", "%d losses, %s sent, %.1f s", r.Queries, bytesText(r.BytesSent), r.Seconds)
 	u := r.Usage
-	t.row("usage", "%s written to disk, %s a round; %s sent a round; %.3g s of processor time, %.3g ms a round",
-		bytesText(u.DiskBytes), bytesText(u.DiskRound), bytesText(u.SentRound), u.CPUSeconds, 1000*u.CPURound)
+	t.row("usage", "%s written to disk, %s a %s; %s sent a %[3]s; %.3[5]g s of processor time, %.3[6]g ms a %[3]s",
+		bytesText(u.DiskBytes), bytesText(u.DiskRound), one, bytesText(u.SentRound), u.CPUSeconds, 1000*u.CPURound)
 	if r.Local != nil {
 		t.row("accuracy", "%.2f %% of %d test samples; for this device only: the privacy guarantee does not cover it",
 			r.Local.Accuracy, r.Local.Samples)
 	}
-	(&result{Rounds: learning, Privacy: r.Privacy}).writePrivacy(t)
+	(&result{Rounds: m.Data(r.Rounds), Privacy: r.Privacy}).writePrivacy(t)
 	if r.Certificate != "" {
 		t.row("certificate", "%s (spade-edge privacy -verify %s checks it)", r.Certificate, r.Certificate)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/ecdh"
 	"crypto/ed25519"
 	"encoding/json"
 	"flag"
@@ -62,6 +63,8 @@ func ownPort() string {
 type trial struct {
 	dir  string
 	file *fleetfile.File
+
+	secrets map[string]*ecdh.PrivateKey // that the members have made, as far as they have been seen
 }
 
 // newTrial writes the files of a fleet whose members are named in edges such as "ab": each member has its part of the
@@ -150,6 +153,9 @@ func (tr *trial) clients(t *testing.T, partition string, noise func(client int) 
 	cfgs, err := tr.file.Fleet.Machines(samples, noise)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if tr.secrets != nil {
+		tr.share(t, cfgs)
 	}
 	var clients []sim.Client
 	for i, c := range cfgs {

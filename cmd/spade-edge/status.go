@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -94,7 +95,7 @@ func watchNode(
 func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
 	f := fleet.Fleet
 	st := monitor.NewStatus(f, file.Name)
-	rho := 0.0
+	var spent dpmech.Total
 	switch dir, err := state.Inspect(file.State); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -102,9 +103,12 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 	default:
 		for _, slot := range dir.Slots {
 			if slot.Fault == "" && slot.Round >= st.Round {
-				var note struct{ Rho float64 }
+				var note struct {
+					Rho float64
+					All float64 `json:"rho_all"`
+				}
 				_ = json.Unmarshal([]byte(slot.Note), &note) // checked with the rest of the slot, by its SHA-256
-				st.Round, rho = slot.Round, note.Rho
+				st.Round, spent = slot.Round, dpmech.Total{Rho: note.Rho, All: cmp.Or(note.All, note.Rho)}
 			}
 		}
 		switch {
@@ -126,7 +130,7 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		} else if st.Fault == "" {
 			st.Fault = err.Error()
 		}
-		st.Privacy = monitor.NewPrivacy(f, rho, life)
+		st.Privacy = monitor.NewPrivacy(f, spent, life)
 	}
 	return &st, nil
 }
@@ -165,15 +169,35 @@ func statusText(s *monitor.Status, file *fleetfile.Node) string {
 	for _, e := range s.Evidence {
 		b.row("evidence", "%v", e)
 	}
-	b.row("round", "%d of %d (%d of learning, %d of cool-down)", s.Round, s.Rounds+s.Cooldown, s.Rounds, s.Cooldown)
+	if s.Mixing == 0 {
+		b.row("round", "%d of %d (%d of learning, %d of cool-down)", s.Round, s.Rounds+s.Cooldown, s.Rounds, s.Cooldown)
+	} else {
+		b.row("release", "%s; %d of cool-down at the end", strings.TrimPrefix(s.Progress(), "release "), s.Cooldown)
+	}
 	if p := s.Privacy; p != nil {
 		limit := epsilonText(float64(p.Planned)) + " planned"
 		if p.Limit.Known() {
 			limit = fmt.Sprintf("%v allowed", p.Limit)
 		}
-		b.row("privacy", "epsilon %s of %s, at delta %v (%s)", epsilonText(float64(p.Epsilon)), limit, p.Delta, p.Accounting)
+		against := ""
+		if p.AgainstAll != nil {
+			against = ", against " + p.Adversary
+		}
+		b.row("privacy", "epsilon %s of %s, at delta %v (%s)%s", epsilonText(float64(p.Epsilon)), limit, p.Delta, p.Accounting,
+			against)
+		if a := p.AgainstAll; a != nil {
+			limit = epsilonText(float64(a.Planned)) + " planned"
+			if a.Limit.Known() {
+				limit = fmt.Sprintf("%v allowed", a.Limit)
+			}
+			b.row("", "epsilon %s of %s, against all other members together", epsilonText(float64(a.Epsilon)), limit)
+		}
 		if l := p.Lifetime; l != nil {
-			b.row("lifetime", "epsilon %s of the data set %q, over %d runs", epsilonText(float64(l.Epsilon)), l.Dataset, l.Runs)
+			b.row("lifetime", "epsilon %s of the data set %q, over %d runs%s", epsilonText(float64(l.Epsilon)), l.Dataset, l.Runs,
+				against)
+			if a := p.AgainstAll; a != nil {
+				b.row("", "epsilon %s against all other members together", epsilonText(float64(a.Lifetime)))
+			}
 		}
 	}
 	if !s.Running {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/ecdh"
 	"encoding/json"
 	"io"
 	"net"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -43,11 +46,14 @@ func (n *roundNoise) Read(b []byte) (int, error) {
 }
 
 // newClinics is a trial like the demo: eight members on a ring, private, each with its own mix of patients.
-func newClinics(t *testing.T, rounds, cooldown int) *trial {
+func newClinics(t *testing.T, rounds, cooldown int, change ...func(f *sdk.Fleet)) *trial {
 	t.Helper()
 	tr := newTrial(t, "ab bc cd de ef fg gh ha", func(f *sdk.Fleet) {
 		f.Method.Rounds, f.Method.Cooldown, f.Method.Eta = rounds, cooldown, []float64{1}
 		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 0.5, Delta: 1e-5}
+		for _, c := range change {
+			c(f)
+		}
 	})
 	for _, m := range tr.file.Members {
 		tr.edit(t, m.Name+".json", "dirichlet:0.3", "dirichlet:0.1", `"resend_seconds": 0.05`, `"resend_seconds": 0.1, "linger_seconds": 2`)
@@ -68,6 +74,48 @@ func (tr *trial) edit(t *testing.T, name string, oldNew ...string) {
 		}
 	}
 	tr.write(t, name, strings.NewReplacer(oldNew...).Replace(string(text)))
+}
+
+// sharing makes a fleet one whose neighbors share noise.
+func sharing(f *sdk.Fleet) {
+	p := &f.Privacy
+	p.PairSigma, p.EffectiveSigma, p.Colluders = 4*p.Sigma, 1.1*p.Sigma, 1
+	f.Method.Mixing = 1
+}
+
+// readSecrets notes the key pairs that the members' devices keep while their run goes on.
+func (tr *trial) readSecrets() {
+	if tr.file.Fleet.Privacy.PairSigma == 0 {
+		return
+	}
+	for _, m := range tr.file.Members {
+		text, err := os.ReadFile(state.SecretsPath(tr.path(m.Name + ".state")))
+		if k, errKept := pair.ParseKept(text); err == nil && errKept == nil && k.Private != nil {
+			if tr.secrets == nil {
+				tr.secrets = map[string]*ecdh.PrivateKey{}
+			}
+			tr.secrets[m.Name] = k.Private
+		}
+	}
+}
+
+// share gives the machines of a simulation the secrets that the members have agreed on.
+func (tr *trial) share(t *testing.T, cfgs []admm.Config) {
+	t.Helper()
+	f := tr.file.Fleet
+	for i := range cfgs {
+		cfgs[i].PairKey = func(peer, release int) ([32]byte, bool) {
+			own, theirs := tr.secrets[f.Members[i]], tr.secrets[f.Members[peer]]
+			if own == nil || theirs == nil {
+				t.Fatalf("the secrets of %s and %s have not been seen", f.Members[i], f.Members[peer])
+			}
+			s, err := pair.Agree(own, f.Members[i], [32]byte(theirs.PublicKey().Bytes()), f.Members[peer], f.Hash())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s.Key(f.Hash(), release), true
+		}
+	}
 }
 
 // quiet simulates the trial's fleet, with the noise of seededNoise, and returns the hash of each member's model after
@@ -165,7 +213,7 @@ func (w *supervisor) strike(t *testing.T, i int) {
 }
 
 // rounds returns how many releases a member makes.
-func (w *supervisor) rounds() int { return w.file.Fleet.Method.Rounds + w.file.Fleet.Method.Cooldown }
+func (w *supervisor) rounds() int { return w.file.Fleet.Method.Last() }
 
 // lingers returns a node that has made its last release and has not ended, or -1.
 func (w *supervisor) lingers(t *testing.T) int {
@@ -208,6 +256,7 @@ func (w *supervisor) checkLog(t *testing.T, i int) {
 // need what they know.
 func (w *supervisor) look(t *testing.T) {
 	t.Helper()
+	w.readSecrets()
 	over := 0
 	for i, p := range w.nodes {
 		if p.ended() {
@@ -314,8 +363,8 @@ func (tr *trial) checkReleases(t *testing.T, want [][]string) {
 	method := tr.file.Fleet.Method
 	for i, m := range tr.file.Members {
 		all := tr.released(t, i)
-		if len(all) != method.Rounds+method.Cooldown {
-			t.Fatalf("%s: %d releases in its log, want %d", m.Name, len(all), method.Rounds+method.Cooldown)
+		if len(all) != method.Last() {
+			t.Fatalf("%s: %d releases in its log, want %d", m.Name, len(all), method.Last())
 		}
 		for k, l := range all {
 			if l.Round != k+1 || len(l.Digest) != 64 {
@@ -329,8 +378,11 @@ func (tr *trial) checkReleases(t *testing.T, want [][]string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := dpmech.Gaussian{Clip: tr.file.Fleet.Privacy.Clip, Sigma: tr.file.Fleet.Privacy.Sigma}
-		spends := []dpmech.Spend{{First: 1, Rounds: method.Rounds, Clip: g.Clip, Sigma: g.Sigma}}
+		p := tr.file.Fleet.Privacy
+		spends := []dpmech.Spend{{First: 1, Rounds: method.Rounds, Clip: p.Clip, Sigma: p.Sigma}}
+		if p.PairSigma > 0 {
+			spends[0].Shared = dpmech.Shared{Sigma: p.PairSigma, Effective: p.EffectiveSigma, Colluders: p.Colluders}
+		}
 		if runs := ledger.Lifetime(1e-5).Runs; len(runs) != 1 || !slices.Equal(runs[0].Spends, spends) {
 			t.Errorf("%s: its ledger has %+v, want %+v", m.Name, runs, spends)
 		}

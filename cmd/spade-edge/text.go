@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
 )
 
 // epsilonText writes an epsilon for people: with four decimals, and never below what it is.
@@ -33,11 +34,39 @@ func zeroOutText(c dpmech.Cost) string {
 		epsilonText(c.EpsilonZeroOut))
 }
 
-// writeCost says what a spend is called everywhere.
-func writeCost(t table, c dpmech.Cost) {
-	t.row("epsilon", "%s", costText(c)[len("epsilon "):])
-	t.row("zero-out", "%s", zeroOutText(c))
-	t.row("spend", "rho %.6g in zCDP, mu %.6g in GDP", c.Rho, c.Mu)
+// againstAll is how the second of the two adversaries is called everywhere.
+const againstAll = "against all other members together"
+
+// writeCost says what a spend is called everywhere. adversary is whom it is against; another part says the same against
+// all other members, if noise is shared.
+func writeCost(t table, c dpmech.Cost, adversary string) {
+	one := func(c dpmech.Cost) {
+		t.row("epsilon", "%s", costText(c)[len("epsilon "):])
+		t.row("zero-out", "%s", zeroOutText(c))
+		t.row("spend", "rho %.6g in zCDP, mu %.6g in GDP", c.Rho, c.Mu)
+	}
+	t.row("against", "%s", adversary)
+	one(c)
+	if c.AgainstAll != nil {
+		t.row("against", "all other members together, who know the noise that they share with this one")
+		one(*c.AgainstAll)
+	}
+}
+
+// releaseWord is how a release is called: with rounds of mixing, a round of learning has several.
+func releaseWord(m sdk.Method) string {
+	if m.Mixing > 0 {
+		return "release"
+	}
+	return "round"
+}
+
+// mixingText says how many rounds of mixing follow each round of learning, if any do.
+func mixingText(mixing int) string {
+	if mixing == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d of mixing after each", mixing)
 }
 
 func bytesText(n int64) string {

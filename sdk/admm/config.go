@@ -33,8 +33,10 @@ type Config struct {
 	Privacy    []dpmech.Gaussian // (R_k, sigma_k): one for all rounds, or one for each of them
 	Noise      io.Reader         // uniform random bytes of the release noise; nil exactly if NonPrivate
 	// PairKey returns the key of the noise that this client shares with a neighbor in a release, which only the two of them
-	// know; see [dpmech.Pair]. The one with the lower number adds the noise. It is nil exactly if Privacy shares none.
-	PairKey func(peer, release int) [32]byte
+	// know; see [dpmech.Pair]. The one with the lower number adds the noise. If a key of one neighbor is missing, the
+	// release shares noise with none, and has more of its own: [dpmech.Gaussian.Alone]. It is nil exactly if Privacy shares
+	// none.
+	PairKey func(peer, release int) (key [32]byte, ok bool)
 
 	// Releases makes messages carry the released state itself in place of m_ij of eq. (9). Each end then stores both z_ij
 	// and z_ji and takes the steps of both, so that the models are the same to the bit, for one vector that all neighbors

@@ -82,6 +82,7 @@ type Signed struct {
 	Other       []byte // of a ProbeReply one of an earlier run, with its scope before it; of a Conflict the second one
 	Ledger      []byte // of a Probe: the id of the sender's lifetime ledger
 	Countersign []byte // of a Done: what the sender has signed of the receiver's last release
+	Offer       []byte // of a Probe and a ProbeReply: the sender's signed offer, in a run whose members share noise
 }
 
 // Payload returns what the message says of a release. It shares the message's slices.

@@ -168,8 +168,13 @@ func (m *Machine) release() error {
 		steps := resized(&m.out[(k+1)%2].Grid, len(m.x))
 		if !m.private() {
 			clear(steps)
-		} else if err := m.mech.ReleaseOnGrid(steps, m.s, m.privacy(), m.cfg.GridStep, m.sharedNoise()...); err != nil {
-			return err
+		} else {
+			noise, pairs := m.noise()
+			err := m.mech.ReleaseOnGrid(steps, m.s, noise, m.cfg.GridStep, pairs...)
+			clear(pairs)
+			if err != nil {
+				return err
+			}
 		}
 		last := m.lastStep()
 		for i, n := range steps {
@@ -180,7 +185,10 @@ func (m *Machine) release() error {
 		return nil
 	}
 	if m.private() {
-		if err := m.mech.Release(m.s, m.privacy(), m.sharedNoise()...); err != nil {
+		noise, pairs := m.noise()
+		err := m.mech.Release(m.s, noise, pairs...)
+		clear(pairs)
+		if err != nil {
 			return err
 		}
 	}
@@ -196,27 +204,28 @@ func (m *Machine) release() error {
 	return m.edgesInRange(m.x)
 }
 
-// privacy returns clip and noise of the round. A device that has replaced another shares no noise in the releases that
-// the lost one may have made: two releases of one round with the same shared noise would differ by own noise alone.
-func (m *Machine) privacy() dpmech.Gaussian {
-	g := m.cfg.Privacy[min(m.k(), len(m.cfg.Privacy)-1)]
+// noise returns clip and noise of the release in progress, and the keys of what it shares with the neighbors, which the
+// caller clears. A device that has replaced another shares none in the releases that the lost one may have made: two
+// releases of one round with the same shared noise would differ by own noise alone.
+func (m *Machine) noise() (g dpmech.Gaussian, pairs []dpmech.Pair) {
+	g = m.cfg.Privacy[min(m.k(), len(m.cfg.Privacy)-1)]
+	if m.cfg.PairKey == nil {
+		return g, nil
+	}
 	if m.blank() {
-		return g.Alone()
+		return g.Alone(), nil
 	}
-	return g
-}
-
-// sharedNoise returns the noise that the release in progress shares with the neighbors.
-func (m *Machine) sharedNoise() []dpmech.Pair {
 	m.pairs = m.pairs[:0]
-	if m.cfg.PairKey == nil || m.blank() {
-		return nil
-	}
 	for i := range m.edges {
 		peer := m.edges[i].peer
-		m.pairs = append(m.pairs, dpmech.Pair{Key: m.cfg.PairKey(peer, m.round+1), Subtract: m.client() > peer})
+		key, ok := m.cfg.PairKey(peer, m.round+1)
+		if !ok {
+			clear(m.pairs)
+			return g.Alone(), nil
+		}
+		m.pairs = append(m.pairs, dpmech.Pair{Key: key, Subtract: m.client() > peer})
 	}
-	return m.pairs
+	return g, m.pairs
 }
 
 // gridLimit bounds coordinates on the grid, so that no change between two of them overflows.

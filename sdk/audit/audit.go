@@ -36,7 +36,8 @@ func (r *Report) LedgerHead() *dpmech.Head {
 // keys, and nothing that the certificate says of itself. keys returns the keys of a member whose signatures count.
 //
 // The certificate has to be right by itself, see [dpmech.Certificate.Verify], to be about this fleet, run and a member
-// of it, to have the clip, noise, delta, limit and cool-down that the fleet prescribes, and to be signed by the member.
+// of it, to have the clip, noise, delta, limit, mixing and cool-down that the fleet prescribes, and to be signed by the
+// member. What is left of shared noise is computed again from the fleet's graph, see [sdk.Fleet.Validate].
 // Its head has to be signed by the member as well, and to be the last of those that are counted; only neighbors can say
 // whether it was the last that the member made. Every countersignature has to be of that head and by a neighbor. The
 // error names each field that is wrong.
@@ -130,16 +131,34 @@ func (x *auditor) method() {
 	}
 }
 
-// releases compares releases with those of the fleet. A round that is left out begins another entry.
+// releases compares releases with those of the fleet. A round that is left out begins another entry. Where noise is
+// shared, so do releases that share none, such as the first two of a device that has replaced another: they have more of
+// their own.
 func (x *auditor) releases(field string, list []dpmech.Spend) {
+	p, next := x.fleet.Privacy, 1
 	for i, s := range list {
-		want := s
-		want.First, want.Clip, want.Sigma = 1, x.fleet.Privacy.Clip, x.fleet.Privacy.Sigma
-		if s != want {
-			const text = "clip %v and sigma %v from round %d on"
-			found, wanted := fmt.Sprintf(text, s.Clip, s.Sigma, s.First), fmt.Sprintf(text, want.Clip, want.Sigma, want.First)
-			x.differ(fmt.Sprintf("%s[%d]", field, i), found, wanted)
+		where := fmt.Sprintf("%s[%d]", field, i)
+		want := dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Shared: p.Shared()}
+		if alone := want.Alone(); s.Shared == alone.Shared && s.Sigma == alone.Sigma {
+			want = alone
 		}
+		if s.Clip != want.Clip || s.Sigma != want.Sigma || s.First != next {
+			const text = "clip %v and sigma %v from round %d on"
+			x.differ(where, fmt.Sprintf(text, s.Clip, s.Sigma, s.First), fmt.Sprintf(text, want.Clip, want.Sigma, next))
+		}
+		for _, f := range []struct {
+			name        string
+			found, want any
+		}{
+			{"sigma", s.Shared.Sigma, want.Shared.Sigma},
+			{"effective_sigma", s.Shared.Effective, want.Shared.Effective},
+			{"colluders", s.Shared.Colluders, want.Shared.Colluders},
+		} {
+			if f.found != f.want {
+				x.differ(where+".shared."+f.name, f.found, f.want)
+			}
+		}
+		next = s.First + s.Rounds
 	}
 }
 
@@ -148,7 +167,11 @@ func limitText(l *dpmech.Limit) string {
 	if l == nil {
 		return "null"
 	}
-	return fmt.Sprintf("epsilon %v at delta %v (%v)", l.Epsilon, l.Delta, l.Accounting)
+	text := fmt.Sprintf("epsilon %v at delta %v (%v)", l.Epsilon, l.Delta, l.Accounting)
+	if l.EpsilonAll > 0 {
+		text += fmt.Sprintf(", and %v against all other members together", l.EpsilonAll)
+	}
+	return text
 }
 
 // signatures checks who has signed what.

@@ -22,6 +22,7 @@ type audited struct {
 	fleet  *sdk.Fleet
 	ledger *state.Ledger
 	heads  []signed.Release // of b, release by release
+	blank  []int            // the rounds whose releases share no noise, though the others do
 }
 
 const auditedRounds = 5
@@ -41,7 +42,7 @@ func pins(member string) []ed25519.PublicKey {
 }
 
 // newAudited goes through the releases of b without a machine: what is signed does not depend on what was learned.
-func newAudited(t testing.TB, change func(f *sdk.Fleet)) *audited {
+func newAudited(t testing.TB, change func(f *sdk.Fleet), blank ...int) *audited {
 	t.Helper()
 	f := &sdk.Fleet{
 		Run: "ward-study", Dim: 3, Members: []string{"a", "b", "c", "d"},
@@ -62,7 +63,7 @@ func newAudited(t testing.TB, change func(f *sdk.Fleet)) *audited {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	w := &audited{fleet: f, ledger: l}
+	w := &audited{fleet: f, ledger: l, blank: blank}
 	w.reserve(t, "earlier", 1, 3)
 	for round := 1; round <= f.Method.Rounds+f.Method.Cooldown; round++ {
 		w.release(t, round)
@@ -70,14 +71,18 @@ func newAudited(t testing.TB, change func(f *sdk.Fleet)) *audited {
 	return w
 }
 
-func (w *audited) gaussian() dpmech.Gaussian {
-	return dpmech.Gaussian{Clip: w.fleet.Privacy.Clip, Sigma: w.fleet.Privacy.Sigma}
+func (w *audited) gaussian(round int) dpmech.Gaussian {
+	g := dpmech.Gaussian{Clip: w.fleet.Privacy.Clip, Sigma: w.fleet.Privacy.Sigma, Shared: w.fleet.Privacy.Shared()}
+	if slices.Contains(w.blank, round) {
+		return g.Alone()
+	}
+	return g
 }
 
 func (w *audited) reserve(t testing.TB, run string, from, to int) {
 	t.Helper()
 	for round := from; round <= to; round++ {
-		if err := w.ledger.Reserve(run, w.fleet.Hash(), "b", round, w.gaussian()); err != nil {
+		if err := w.ledger.Reserve(run, w.fleet.Hash(), "b", round, w.gaussian(round)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -125,7 +130,7 @@ func (w *audited) unsealed(t testing.TB, made int) *dpmech.Certificate {
 		t.Fatal(err)
 	}
 	for round := 1; round <= made; round++ {
-		if err := filter.Reserve(round, w.gaussian()); err != nil {
+		if err := filter.Reserve(round, w.gaussian(round)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -220,6 +225,51 @@ func TestCertificate(t *testing.T) {
 	if a, err := Certificate(w.fleet, reread(t, none), pins); err != nil || a.Head != (signed.Release{}) ||
 		len(a.NotCountersigned) != 2 {
 		t.Errorf("no release: %+v, %v", a, err)
+	}
+}
+
+// A certificate of shared noise has the parameters of the fleet, and what they are worth follows from its graph. The
+// first releases of a device that has replaced another share none.
+func TestCertificateOfSharedNoise(t *testing.T) {
+	share := func(f *sdk.Fleet) {
+		f.Edges = append(f.Edges, [2]string{"d", "a"})
+		f.Privacy.Sigma, f.Privacy.PairSigma, f.Privacy.EffectiveSigma, f.Privacy.Colluders = 4, 8, 5.5, 1
+		f.Privacy.LimitAll = 40
+	}
+	w := newAudited(t, share, 2, 3)
+	good := reread(t, w.sealed(t, "a"))
+	if _, err := Certificate(w.fleet, good, pins); err != nil {
+		t.Fatal(err)
+	}
+	if len(good.Spends) != 3 || good.Spends[1].Sigma != 8 || good.AgainstAll == nil || good.Lifetime.AgainstAll == nil ||
+		good.Lifetime.Adversary() != good.Adversary {
+		t.Errorf("certificate %+v", good)
+	}
+	for want, change := range map[string]func(p *sdk.Privacy){
+		"releases[0].shared.sigma: is 8, want 16":            func(p *sdk.Privacy) { p.PairSigma = 16 },
+		"releases[0].shared.effective_sigma: is 5.5, want 5": func(p *sdk.Privacy) { p.EffectiveSigma = 5 },
+		"releases[2].shared.colluders: is 1, want 0":         func(p *sdk.Privacy) { p.Colluders = 0 },
+		"lifetime.runs[1].releases[0].shared.sigma: is 8, want 0": func(p *sdk.Privacy) {
+			p.PairSigma, p.EffectiveSigma, p.Colluders, p.LimitAll = 0, 0, 0, 0
+		},
+		"releases[1]: is clip 1 and sigma 8 from round 2 on, want clip 1 and sigma 4": func(p *sdk.Privacy) {
+			p.EffectiveSigma = 4
+		},
+		"(zcdp), and 40 against all other members together, want epsilon 12": func(p *sdk.Privacy) { p.LimitAll = 41 },
+		"effective sigma is 7, want sigma (4) or more, and at most":          func(p *sdk.Privacy) { p.EffectiveSigma = 7 },
+	} {
+		other := *w.fleet
+		change(&other.Privacy)
+		if _, err := Certificate(&other, good, pins); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	// A release that is left out is not hidden behind one that shares no noise.
+	gap := reread(t, good)
+	gap.Spends = slices.Delete(gap.Spends, 1, 2)
+	if _, err := Certificate(w.fleet, gap, pins); err == nil || !strings.Contains(err.Error(), "from round 4 on, want clip 1 and "+
+		"sigma 4 from round 2 on") {
+		t.Errorf("a gap: %v", err)
 	}
 }
 

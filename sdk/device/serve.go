@@ -2,7 +2,6 @@ package device
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -113,7 +112,7 @@ func (d *Device) report(ctx context.Context) {
 
 // Summary says in one line where a node stands.
 func Summary(s *monitor.Status) string {
-	return fmt.Sprintf("round %d of %d, %s", s.Round, s.Rounds+s.Cooldown, Activity(s))
+	return s.Progress() + ", " + Activity(s)
 }
 
 // Activity says what a node is doing.
@@ -128,6 +127,9 @@ func Activity(s *monitor.Status) string {
 	case monitor.Querying:
 		if s.Stalled > 10 {
 			return "asking the oracle, which has not answered for a while"
+		}
+		if s.Round%(1+s.Mixing) > 0 {
+			return "mixing"
 		}
 		return "learning"
 	case monitor.Waiting:

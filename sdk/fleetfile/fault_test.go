@@ -165,7 +165,7 @@ func TestFleetFaults(t *testing.T) {
 		one(`"tau": 2`, `"tau": 0`, "method.tau is 0, want a whole number, 1..2147483647"),
 		one(`"tau": 2`, `"tau": 2, "tau": 2`, "method.tau is there twice"),
 		one(`"tau": 2`, `"Tau": 2`,
-			"method.tau is missing").and(`method."Tau" is unknown, want only rounds, cooldown, tau, batch,`),
+			"method.tau is missing").and(`method."Tau" is unknown, want only rounds, cooldown, mixing, tau, batch,`),
 		one(`"tau": 2`, `"tau": 1e1`, "method.tau is 1e1, want a whole number"),
 		one(`"batch": 8`, `"batch": null`, "method.batch is null, want a whole number, 0.."),
 		one(`"rho": 1.5`, `"rho": 0`, "method.rho is 0, want a number of 1e-9..1e9"),
@@ -215,6 +215,51 @@ func TestFleetFaults(t *testing.T) {
 				}
 				return sample().start(), nil
 			}, false)
+			return err
+		})
+	}
+}
+
+// Faults of noise that neighbors share and of mixing rounds, likewise.
+func TestSharingFaults(t *testing.T) {
+	text, err := sharing().Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := "\"pair_sigma\": 1.5,\n    "
+	for _, c := range []change{
+		one(`"mixing": 3`, `"mixing": -1`, "method.mixing is -1, want a whole number, 0..65536"),
+		one(`"mixing": 3`, `"mixing": 65537`, "method.mixing is 65537, want a whole number, 0..65536"),
+		one(`"mixing": 3`, `"mixing": 1.5`, "method.mixing is 1.5, want a whole number"),
+		one(`"rounds": 4`, `"rounds": 1000000000`, "method.eta has 4 values").and("make more than 2147483647 releases"),
+		one(`"pair_sigma": 1.5`, `"pair_sigma": -1`, "privacy.pair_sigma is -1, want sigma times a power of two, 2^-4..2^10"),
+		one(`"pair_sigma": 1.5`, `"pair_sigma": 1.6`,
+			"shared sigma is 1.6, want sigma (0.75) times a power of two, 2^-4..2^10"),
+		one(`"pair_sigma": 1.5`, `"pair_sigma": 1536`,
+			"shared sigma is 1536, want sigma (0.75) times a power of two, 2^-4..2^10"),
+		one(shared, "", "privacy.effective_sigma is 1, want it left out: there is no pair_sigma").
+			and("privacy.colluders is 1, want it left out").and("privacy.epsilon_limit_all is 40, want it left out"),
+		one("    \"effective_sigma\": 1,\n", "", "effective sigma is 0, want sigma (0.75) or more, and at most 1.006"),
+		one(`"effective_sigma": 1`, `"effective_sigma": 1.01`, "effective sigma is 1.01, want sigma (0.75) or more, and at "+
+			"most 1.006"),
+		one(`"effective_sigma": 1`, `"effective_sigma": 0.7`, "effective sigma is 0.7, want sigma (0.75) or more"),
+		one(`"effective_sigma": 1`, `"effective_sigma": "1"`, `privacy.effective_sigma is "1", want a number above 0`),
+		one(`"colluders": 1`, `"colluders": 2`, "left to whoever sees all releases, together with any 2 members"),
+		one(`"colluders": 1`, `"colluders": -1`, "privacy.colluders is -1, want a whole number, 0..2147483647"),
+		one(`"epsilon_limit_all": 40`, `"epsilon_limit_all": 1e7`, "privacy.epsilon_limit_all is 1e7, want 0 (no limit), or"),
+		one(`"epsilon_limit_all": 40`, `"epsilon_limit_all": 7`,
+			"epsilon limit against all is 7, want 0 (none), or the epsilon limit (which is 8, and needed with it) to 1e6"),
+		one("    \"epsilon_limit\": 8,\n", "", "epsilon limit against all is 40, want 0 (none), or the epsilon limit (which is 0"),
+		one(`"clip": 0.1`, `"clip": 0.1, "non_private": true`, "privacy.clip is").and("privacy.sigma is").
+			and("privacy.delta is").and("privacy.epsilon_limit is").and("privacy.accounting is").
+			and("privacy.pair_sigma is 1.5, want it left out: non_private is true").and("privacy.effective_sigma is 1, want it").
+			and("privacy.colluders is 1, want it").and("privacy.epsilon_limit_all is 40, want it").and("grid bits are 5"),
+		one(`"grid_bits": 5`, `"lossy": 3`, `payload "release" together with lossy`).and("lossy is 3 in a fleet with privacy"),
+		one(`"sigma": 0.75`, `"sigma": 0`, "privacy.sigma is 0, want a number above 0"), // no consequence is told
+		one(`["a", "c"]`, `["a", "z"]`, `graph.edges[2]`),
+	} {
+		c.check(t, string(text), func(s string) error {
+			_, err := parse([]byte(s), "", load, false)
 			return err
 		})
 	}
@@ -548,6 +593,17 @@ func TestRangesAgree(t *testing.T) {
 		"clip":          func(f *File) { f.Fleet.Privacy.Clip, f.Fleet.Privacy.Sigma = 1e-30, 1e-30 },
 		"epsilon limit": func(f *File) { f.Fleet.Privacy.EpsilonLimit = 1e6 },
 		"grid":          func(f *File) { f.Fleet.Wire.GridBits = 2 },
+		"mixing":        func(f *File) { f.Fleet.Method.Mixing = maxMixing },
+		"most shared": func(f *File) {
+			f.Fleet.Privacy.PairSigma, f.Fleet.Privacy.EffectiveSigma = 1024*f.Fleet.Privacy.Sigma, f.Fleet.Privacy.Sigma
+		},
+		"least shared": func(f *File) {
+			f.Fleet.Privacy.PairSigma, f.Fleet.Privacy.EffectiveSigma = f.Fleet.Privacy.Sigma/16, f.Fleet.Privacy.Sigma
+		},
+		"limit against all": func(f *File) {
+			f.Fleet.Privacy.PairSigma, f.Fleet.Privacy.EffectiveSigma = f.Fleet.Privacy.Sigma, f.Fleet.Privacy.Sigma
+			f.Fleet.Privacy.LimitAll = 1e6
+		},
 		"lossy": func(f *File) {
 			f.Fleet.Privacy, f.Fleet.Wire = sdk.Privacy{NonPrivate: true},
 				sdk.Wire{Payload: sdk.PayloadMessage, Lossy: math.MaxInt32}

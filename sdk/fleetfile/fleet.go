@@ -18,6 +18,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
+// maxMixing is the most that a method can have.
+const maxMixing = 1 << 16
+
 // version is the version of both formats.
 const version = 1
 
@@ -73,6 +76,7 @@ func parse(data []byte, name string, load loader, dialed bool) (*File, error) {
 		c.addresses(dialed)
 	} else {
 		fleet.Members, fleet.Edges = []string{"x"}, nil
+		unshare(&fleet.Privacy)
 	}
 	c.include("", fleet.Validate())
 	if err := c.err(); err != nil {
@@ -232,6 +236,7 @@ func (c *fleetCodec) method(o *object) {
 	m := &c.file.Fleet.Method
 	o.need("rounds").integer(&m.Rounds, 1, math.MaxInt32)
 	o.show("cooldown").integer(&m.Cooldown, 0, math.MaxInt32)
+	o.may("mixing").integer(&m.Mixing, 0, maxMixing)
 	o.need("tau").integer(&m.Tau, 1, math.MaxInt32)
 	o.show("batch").integer(&m.Batch, 0, math.MaxInt32)
 	o.need("rho").number(&m.Rho, "a number of 1e-9..1e9", within(1e-9, 1e9))
@@ -251,7 +256,10 @@ func (c *fleetCodec) privacy(o *object) {
 		field = o.may
 	}
 	if p.NonPrivate {
-		absent("non_private is true", o.may("clip"), o.may("sigma"), o.may("delta"), o.may("epsilon_limit"), o.may("accounting"))
+		for _, name := range []string{"clip", "sigma", "delta", "epsilon_limit", "accounting", "pair_sigma", "effective_sigma",
+			"colluders", "epsilon_limit_all"} {
+			absent("non_private is true", o.may(name))
+		}
 		if !c.writing {
 			*p = sdk.Privacy{NonPrivate: true}
 		}
@@ -264,7 +272,23 @@ func (c *fleetCodec) privacy(o *object) {
 	field("delta").number(&p.Delta, "a number above 0 and below 1", share)
 	o.may("epsilon_limit").number(&p.EpsilonLimit, "0 (no limit), or a number of at most 1e6", within(0, 1e6))
 	o.show("accounting").setting(&p.Accounting, "gdp", "zcdp", "paper")
+	shared, effective, colluders, all := o.may("pair_sigma"), o.may("effective_sigma"), o.may("colluders"),
+		o.may("epsilon_limit_all")
+	if !c.writing && !shared.present() {
+		absent("there is no pair_sigma, so no noise is shared", effective, colluders, all)
+		return
+	}
+	shared.number(&p.PairSigma, "sigma times a power of two, 2^-4..2^10", positive)
+	effective.number(&p.EffectiveSigma, "a number above 0", positive)
+	colluders.integer(&p.Colluders, 0, math.MaxInt32)
+	all.number(&p.LimitAll, "0 (no limit), or a number of at most 1e6", within(0, 1e6))
+	if c.faults() > before {
+		unshare(p)
+	}
 }
+
+// unshare leaves out what can only be judged together with the rest.
+func unshare(p *sdk.Privacy) { p.PairSigma, p.EffectiveSigma, p.Colluders, p.LimitAll = 0, 0, 0, 0 }
 
 // wire is the form of messages, left out if all of it is left to be picked.
 func (c *fleetCodec) wire(v *value) {

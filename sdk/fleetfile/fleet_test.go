@@ -55,6 +55,18 @@ func sample() *File {
 	}
 }
 
+// sharing is sample on a triangle, with noise that neighbors share and mixing rounds. To an adversary who knows what one
+// member knows an edge is left: 0.75*sqrt(1+4/5) = 1.006, of which 1 is claimed.
+func sharing() *File {
+	f := sample()
+	f.Fleet.Edges = append(f.Fleet.Edges, [2]string{"a", "c"})
+	f.Fleet.Method.Mixing = 3
+	f.Fleet.Privacy = sdk.Privacy{
+		Clip: 0.1, Sigma: 0.75, Delta: 1e-5, EpsilonLimit: 8, PairSigma: 1.5, EffectiveSigma: 1, Colluders: 1, LimitAll: 40,
+	}
+	return f
+}
+
 // plain is the smallest fleet there is.
 func plain() *File {
 	return &File{
@@ -109,9 +121,35 @@ func TestGoldenFleet(t *testing.T) {
 	}
 }
 
+// The same for a fleet whose members share noise.
+func TestGoldenSharing(t *testing.T) {
+	path := filepath.Join("testdata", "golden", "sharing.json")
+	got, err := sharing().Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("text is\n%s\nwant\n%s\n%v", got, want, err)
+	}
+	f, err := Read(path)
+	if err != nil || !reflect.DeepEqual(f, sharing()) {
+		t.Fatalf("read %+v, %v, want %+v", f, err, sharing())
+	}
+	const hash = "d872fc43b2c950150e3f63afdccf320dbb4d493b4c71aa72a993e624b99f31c1"
+	if h := f.Fleet.Hash(); hex.EncodeToString(h[:]) != hash {
+		t.Errorf("hash %x, want %s", h, hash)
+	}
+}
+
 // What is written is read back the same, and writing it again gives the same text.
 func TestRoundTrip(t *testing.T) {
-	for name, f := range map[string]*File{"everything": sample(), "nothing": plain()} {
+	for name, f := range map[string]*File{"everything": sample(), "sharing": sharing(), "nothing": plain()} {
 		text, err := f.Marshal()
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -264,6 +302,19 @@ func TestHash(t *testing.T) {
 		change(m)
 		if hashOf(t, m, x0) != want {
 			t.Errorf("%s: another hash", name)
+		}
+	}
+	for name, change := range map[string]func(f *File){
+		"mixing":    func(f *File) { f.Fleet.Method.Mixing = 0 },
+		"shared":    func(f *File) { f.Fleet.Privacy.PairSigma = 3 },
+		"effective": func(f *File) { f.Fleet.Privacy.EffectiveSigma = 0.9 },
+		"colluders": func(f *File) { f.Fleet.Privacy.Colluders = 0 },
+		"limit":     func(f *File) { f.Fleet.Privacy.LimitAll = 41 },
+	} {
+		f := sharing()
+		change(f)
+		if f.Fleet.Hash() == sharing().Fleet.Hash() {
+			t.Errorf("%s of shared noise is not in the hash", name)
 		}
 	}
 	moved := sample()

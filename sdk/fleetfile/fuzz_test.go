@@ -12,7 +12,7 @@ import (
 // Whatever the bytes are, reading them ends in an error or in a fleet that is valid, has a text of its own, and is the
 // same when that is read. There is one start vector, that of the sample.
 func FuzzFleet(f *testing.F) {
-	for _, file := range []*File{sample(), rotated(), plain(), withTask()} {
+	for _, file := range []*File{sample(), sharing(), rotated(), plain(), withTask()} {
 		text, err := file.Marshal()
 		if err != nil {
 			f.Fatal(err)

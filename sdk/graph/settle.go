@@ -12,12 +12,23 @@ func Tenfold(contraction float64) int {
 	return int(max(2, math.Ceil(math.Log(10)/-math.Log(contraction))))
 }
 
+// Course is what a network goes through: rounds of learning, each with noise and with rounds of mixing after it, and
+// rounds of cool-down.
+type Course struct {
+	Rounds   int // of learning
+	Mixing   int // after each of them
+	Cooldown int
+	Shared   float64 // standard deviation of the noise that two neighbors share, in units of a node's own
+}
+
 // Settling is what noise does to a network, and what a cool-down makes of it.
 type Settling struct {
 	// Step is the standard deviation of a coordinate of the difference between two successive releases, in units of the
 	// noise's. It is the geometric mean over the rounds, as the length of a code goes with the logarithm.
 	Step float64
-	// Left[c] is the share of disagreement that is left after c rounds of cool-down.
+	// Mix[j] is the same for the j-th release without noise after one with noise.
+	Mix []float64
+	// Left[c] is the share of the last noise's disagreement that is left after the mixing and c rounds of cool-down.
 	Left []float64
 	// Needed is the number of rounds after which the share stays below the one asked for; -1 if it is more than were
 	// tried.
@@ -28,17 +39,19 @@ type Settling struct {
 const settleWork = 3e7
 
 // Settle simulates the network on noise alone, with a = tau*beta*eta*mu: for some rounds of learning, at most as many
-// as are needed for nothing to change any more or as there is time for, and then for cooldown rounds or until
-// disagreement is below a share, whichever is longer. Independent noise of variance 1 in every release drives the
-// models apart, and the method brings them together, x <- x - a*p + noise with p = rho*L*x + dual and
-// dual <- dual + (rho/2)*L*x (eqs. (p-lambda), (lambda-update) and (stacked-x-update) of the paper).
-func (g *Graph) Settle(a, rho float64, rounds, cooldown int, share float64, seed uint64) Settling {
+// as are needed for nothing to change any more or as there is time for, and then for the course's rounds of cool-down or
+// until disagreement is below a share, whichever is longer. Noise of variance 1 in every release of learning, and what
+// neighbors share on top, drives the models apart, and the method brings them together, x <- x - a*p + noise with
+// p = rho*L*x + dual and dual <- dual + (rho/2)*L*x (eqs. (p-lambda), (lambda-update) and (stacked-x-update) of the
+// paper).
+func (g *Graph) Settle(a, rho float64, course Course, share float64, seed uint64) Settling {
 	width := 1 + 2000/g.N() // numbers of a model: two thousand in all, for an error of some percent
 	x := make([]float64, g.N()*width)
-	dual, lap := make([]float64, len(x)), make([]float64, len(x))
+	dual, lap, shared := make([]float64, len(x)), make([]float64, len(x)), make([]float64, len(x))
 	noise := rng.New(seed, rng.Address{Purpose: rng.Noise})
 	round := func(noisy bool) float64 { // returns the mean square of the models' steps
 		clear(lap)
+		clear(shared)
 		for _, e := range g.edges {
 			i, j := e[0]*width, e[1]*width
 			for c := range width {
@@ -46,12 +59,17 @@ func (g *Graph) Settle(a, rho float64, rounds, cooldown int, share float64, seed
 				lap[i+c] += diff
 				lap[j+c] -= diff
 			}
+			for c := 0; noisy && course.Shared > 0 && c < width; c++ {
+				w := course.Shared * noise.Normal()
+				shared[i+c] += w
+				shared[j+c] -= w
+			}
 		}
 		var sum float64
 		for i, l := range lap {
 			step := -float64(a * (float64(rho*l) + dual[i]))
 			if noisy {
-				step += noise.Normal()
+				step += noise.Normal() + shared[i]
 			}
 			x[i] += step
 			dual[i] += float64(rho / 2 * l)
@@ -72,17 +90,28 @@ func (g *Graph) Settle(a, rho float64, rounds, cooldown int, share float64, seed
 		return math.Sqrt(sum / float64(g.N()))
 	}
 	most := max(100, int(settleWork/float64(width*(g.N()+len(g.edges)))))
-	learning := min(rounds, most/2)
-	var logs, last float64
-	for range learning {
-		last = math.Log(round(true)) / 2
-		logs += last
+	learning := min(course.Rounds, max(1, most/2/(1+course.Mixing)))
+	var before float64
+	logs, last := make([]float64, 1+course.Mixing), make([]float64, 1+course.Mixing)
+	for k := range learning {
+		for j := range logs {
+			last[j] = math.Log(max(round(j == 0), 1e-300)) / 2
+			logs[j] += last[j]
+			if j == 0 && k == learning-1 {
+				before = disagreement()
+			}
+		}
 	}
-	logs += float64(last * float64(rounds-learning))
-	s := Settling{Step: math.Exp(logs / float64(rounds)), Left: []float64{1}, Needed: -1}
-	before, above := disagreement(), 0
-	for c := 1; c <= most; c++ {
-		round(false)
+	for j := range logs {
+		logs[j] += float64(last[j] * float64(course.Rounds-learning))
+		logs[j] = math.Exp(logs[j] / float64(course.Rounds))
+	}
+	s := Settling{Step: logs[0], Mix: logs[1:], Needed: -1}
+	above := -1
+	for c := 0; c <= most; c++ {
+		if c > 0 {
+			round(false)
+		}
 		s.Left = append(s.Left, disagreement()/before)
 		if !(s.Left[c] < share) {
 			above = c
@@ -90,7 +119,7 @@ func (g *Graph) Settle(a, rho float64, rounds, cooldown int, share float64, seed
 		// Modes swing as they shrink: what has stayed below for as long again, stays.
 		if c >= 2*above+8 {
 			s.Needed = above + 1
-			if c >= cooldown {
+			if c >= course.Cooldown {
 				break
 			}
 		}

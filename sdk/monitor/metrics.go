@@ -21,6 +21,9 @@ func (s *Status) samples(gauge, counter sampler) {
 	gauge("uptime_seconds", "Since the process began to watch the node.", Value(s.Uptime))
 	gauge("round", "Releases made so far, cool-down rounds included.", Value(s.Round))
 	gauge("rounds", "Releases of the whole run, cool-down rounds included.", Value(s.Rounds+s.Cooldown))
+	if s.Mixing > 0 {
+		gauge("mixing", "Rounds of pure consensus after each round of learning.", Value(s.Mixing))
+	}
 	counter("queries_total", "Losses asked for, over all lives of the node in this run.", Value(s.Queries))
 	counter("frame_sent_bytes_total", "Encoded frames handed to the transport.", Value(s.FrameBytes))
 	counter("refused_frames_total", "Frames from neighbors that could not be right.", Value(s.RefusedFrames))
@@ -54,6 +57,15 @@ func (s *Status) samples(gauge, counter sampler) {
 		gauge("zcdp_rho", "Spent in this run, as zero-concentrated differential privacy.", Value(p.Rho))
 		if l := p.Lifetime; l != nil {
 			gauge("lifetime_epsilon", "Spent by all runs on the data set, as its ledger has it.", l.Epsilon)
+		}
+		if a := p.AgainstAll; a != nil {
+			const against = ", against all other members together, who know the noise that they share with this node."
+			gauge("epsilon_against_all", "Spent in this run, at delta"+against, a.Epsilon)
+			gauge("epsilon_against_all_limit", "What this run may spend"+against, a.Limit)
+			gauge("epsilon_against_all_planned", "What all rounds of this run cost together"+against, a.Planned)
+			gauge("zcdp_rho_against_all", "Spent in this run, as zero-concentrated differential privacy"+against, Value(a.Rho))
+			gauge("lifetime_epsilon_against_all", "Spent by all runs on the data set"+against, a.Lifetime)
+			gauge("adversary_info", "Always 1; against whom the other figures of privacy hold.", 1, "adversary", p.Adversary)
 		}
 	}
 	if l := s.Local; l != nil && s.NonPrivate { // never in a private run

@@ -289,15 +289,15 @@ func (m *Monitor) Status() Status {
 
 // privacy returns what has been spent. m.mu is held.
 func (m *Monitor) privacy() *Privacy {
-	var rho float64
+	var spent dpmech.Total
 	if m.node != nil {
-		rho = m.node.Spend().Rho
+		spent = m.node.Spend()
 	}
 	if l := m.cfg.Ledger; l != nil && m.ledgerAt != m.last.Round+1 {
 		m.ledgerAt = m.last.Round + 1
 		m.lifetime = l.Lifetime(m.cfg.Fleet.Privacy.Delta)
 	}
-	return NewPrivacy(m.cfg.Fleet, rho, m.lifetime)
+	return NewPrivacy(m.cfg.Fleet, spent, m.lifetime)
 }
 
 func (m *Monitor) history() history {

@@ -33,12 +33,21 @@
   const plural = (n, one) => n + " " + one + (n === 1 ? "" : "s");
 
   const phaseName = { starting: "starting", querying: "learning", waiting: "waiting", cooling: "cooling down", serving: "done, serving neighbors", ended: "done", failed: "failed" };
+  // With rounds of mixing, a round of learning has several releases: the one in progress mixes, or where the last one stands.
+  const mixes = s => s.mixing > 0 && s.round % (1 + s.mixing) > 0;
+  const progress = (s, made) => {
+    const total = s.rounds + s.cooldown;
+    if (!s.mixing) return "Round " + made + " of " + total;
+    const turn = 1 + s.mixing, at = (made - 1) % turn;
+    return "Release " + made + " of " + total + (made < 1 ? "" : made > s.rounds ? ", cooling down" :
+      ", learning round " + Math.ceil(made / turn) + " of " + s.rounds / turn + (at ? " (mixing " + at + " of " + s.mixing + ")" : ""));
+  };
   // Waiting for a moment is what every round ends with.
   const phaseOf = s => s.phase !== "waiting" || s.phase_seconds >= 2 ? s.phase : s.round < s.rounds ? "querying" : "cooling";
   const doing = s => {
     switch (phaseOf(s)) {
     case "starting": return "Starting";
-    case "querying": return s.stalled_seconds > 10 ? "Asking the oracle, which has not answered for a while" : "Learning: asking the oracle for losses";
+    case "querying": return s.stalled_seconds > 10 ? "Asking the oracle, which has not answered for a while" : mixes(s) ? "Mixing: models come together, nothing is spent" : "Learning: asking the oracle for losses";
     case "waiting": return "Waiting for " + list(s.waiting_for);
     case "cooling": return "Cooling down: models come together, nothing is spent";
     case "serving": return "Done: the model is final; neighbors may still need its last word";
@@ -233,7 +242,9 @@
   const privacyTile = p => {
     if (!p) return tilePrivacy("no bound", "NOT PRIVATE: nothing limits what leaks");
     const most = known(p.epsilon_limit) ? p.epsilon_limit : p.epsilon_planned;
-    tilePrivacy("ε " + epsilon(p.epsilon), "of " + (known(p.epsilon_limit) ? most + " allowed" : epsilon(most) + " planned") + ", δ " + figures(p.delta, 2) +
+    const of = (q, most) => "of " + (known(q.epsilon_limit) ? most + " allowed" : epsilon(most) + " planned"), all = p.against_all;
+    tilePrivacy("ε " + epsilon(p.epsilon), of(p, most) + ", δ " + figures(p.delta, 2) +
+      (all ? "; against all other members together " + epsilon(all.epsilon) + " " + of(all, known(all.epsilon_limit) ? all.epsilon_limit : all.epsilon_planned) : "") +
       (p.lifetime ? "; data's lifetime " + epsilon(p.lifetime.epsilon) : ""), p.epsilon / most);
   };
 
@@ -263,8 +274,8 @@
     byId("cooled").style.width = 100 * Math.max(0, least - head.rounds) / total + "%";
     byId("mark").style.left = "calc(" + 100 * head.rounds / total + "% - 1px)";
     byId("mark").hidden = head.cooldown === 0;
-    say(byId("round"), "Round " + least + " of " + total);
-    say(byId("split"), head.rounds + " learning, " + head.cooldown + " cooling down");
+    say(byId("round"), progress(head, least));
+    say(byId("split"), head.rounds + (head.mixing ? " learning and mixing, " : " learning, ") + head.cooldown + " cooling down");
 
     const links = nodes.flatMap(n => n.neighbors).map(n => n.link).filter(l => l);
     const sum = f => links.reduce((a, l) => a + f(l), 0);
@@ -304,7 +315,8 @@
     cEpsilon.limit = p && known(p.epsilon_limit) ? p.epsilon_limit : 0;
     say(cEpsilon.note, !p ? "NOT PRIVATE: nothing bounds what leaks" : (cEpsilon.limit ? "Dashed: the budget of " + p.epsilon_limit : "All rounds will cost " + epsilon(p.epsilon_planned)) + ", at δ " + figures(p.delta, 2) + " (" + p.accounting + ")");
     cEpsilon.why = p ? "" : "no epsilon: NOT PRIVATE";
-    say(byId("fine"), s.non_private ? "NOT PRIVATE: what the nodes of this run send may reveal their data." : "Epsilon covers everything this run sends. It does not cover when something is sent" + (group ? "." : ", nor what this page shows of the device's own data."));
+    say(byId("fine"), s.non_private ? "NOT PRIVATE: what the nodes of this run send may reveal their data." : "Epsilon covers everything this run sends" + (p.against_all ?
+      ", against " + p.adversary + ". Against all other members together it is " + epsilon(p.against_all.epsilon) : "") + ". It does not cover when something is sent" + (group ? "." : ", nor what this page shows of the device's own data."));
     return { learning: head.rounds, cooldown: head.cooldown, total };
   };
 

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -79,6 +80,8 @@ type Status struct {
 	Round    int `json:"round"`    // releases made, cool-down included
 	Rounds   int `json:"rounds"`   // of learning, mixing included
 	Cooldown int `json:"cooldown"` // C, further ones
+	// Mixing is how many rounds of pure consensus follow each round of learning; the JSON leaves out 0.
+	Mixing int `json:"mixing,omitempty"`
 
 	Queries       int64 `json:"queries"`          // losses asked for
 	FrameBytes    int64 `json:"frame_bytes_sent"` // of encoded frames handed to the transport, since the process began
@@ -104,8 +107,23 @@ type Status struct {
 func NewStatus(f *sdk.Fleet, name string) Status {
 	return Status{
 		Version: 1, Run: f.Run, Name: name, NonPrivate: f.Privacy.NonPrivate, Phase: Fresh, Waiting: []string{},
-		Rounds: f.Method.Learning(), Cooldown: f.Method.Cooldown, ConsensusError: Unknown(), Neighbors: []Neighbor{},
+		Rounds: f.Method.Learning(), Cooldown: f.Method.Cooldown, Mixing: f.Method.Mixing, ConsensusError: Unknown(),
+		Neighbors: []Neighbor{},
 	}
+}
+
+// Progress says how many of the run's releases are made: "round 3 of 80", or, with rounds of mixing, "release 12 of 280,
+// learning round 3 of 50 (mixing 1 of 4)".
+func (s *Status) Progress() string {
+	if s.Mixing == 0 {
+		return fmt.Sprintf("round %d of %d", s.Round, s.Rounds+s.Cooldown)
+	}
+	text := fmt.Sprintf("release %d of %d", s.Round, s.Rounds+s.Cooldown)
+	if s.Round > 0 {
+		m := sdk.Method{Rounds: s.Rounds / (1 + s.Mixing), Mixing: s.Mixing, Cooldown: s.Cooldown}
+		text += ", " + m.Phase(s.Round)
+	}
+	return text
 }
 
 // Evidence says that a member's key has signed two different releases of one round. The node keeps the releases, see
@@ -149,7 +167,8 @@ type Link struct {
 	Refusal   string  `json:"refusal,omitempty"` // why one end refuses the other, until one is changed
 }
 
-// Privacy is what a run has spent, and may spend.
+// Privacy is what a run has spent, and may spend: against the adversary that the fleet names, and, where neighbors share
+// noise, against all other members together.
 type Privacy struct {
 	Rho        float64   `json:"rho"`     // zCDP
 	Epsilon    Value     `json:"epsilon"` // of the releases made, at Delta, as Accounting reads it
@@ -158,21 +177,46 @@ type Privacy struct {
 	Limit      Value     `json:"epsilon_limit"`   // what this run may spend; unknown if only its rounds limit it
 	Planned    Value     `json:"epsilon_planned"` // what all its rounds cost
 	Lifetime   *Lifetime `json:"lifetime"`        // null without a ledger
+
+	// Adversary is against whom all that holds. AgainstAll is the same against all other members together; the JSON leaves
+	// it out where no noise is shared and the two are one.
+	Adversary  string   `json:"adversary"`
+	AgainstAll *Against `json:"against_all,omitempty"`
 }
 
-// NewPrivacy returns what a run of a private fleet has spent with rho. life is what the ledger has, or nil.
-func NewPrivacy(f *sdk.Fleet, rho float64, life *dpmech.Lifetime) *Privacy {
-	p, limit := f.Privacy, Unknown()
+// Against is what a run has spent, and may spend, against all other members together; see [Privacy].
+type Against struct {
+	Rho      float64 `json:"rho"`
+	Epsilon  Value   `json:"epsilon"`
+	Limit    Value   `json:"epsilon_limit"`
+	Planned  Value   `json:"epsilon_planned"`
+	Lifetime Value   `json:"epsilon_lifetime"` // of all runs on the data set; unknown without a ledger
+}
+
+// NewPrivacy returns what a run of a private fleet has spent. life is what the ledger has, or nil.
+func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, life *dpmech.Lifetime) *Privacy {
+	p := f.Privacy
 	epsilon := func(rho float64) Value { return Value(p.Accounting.Epsilon(rho, p.Delta)) }
-	if p.EpsilonLimit > 0 {
-		limit = Value(p.EpsilonLimit)
+	limit := func(epsilon float64) Value {
+		if epsilon > 0 {
+			return Value(epsilon)
+		}
+		return Unknown()
 	}
-	out := &Privacy{Rho: rho, Epsilon: epsilon(rho), Delta: p.Delta, Accounting: p.Accounting.String(),
-		Limit: limit, Planned: epsilon(f.Rho())}
+	planned := f.Total(f.Method.Rounds)
+	out := &Privacy{Rho: spent.Rho, Epsilon: epsilon(spent.Rho), Delta: p.Delta, Accounting: p.Accounting.String(),
+		Limit: limit(p.EpsilonLimit), Planned: epsilon(planned.Rho), Adversary: p.Shared().Adversary()}
+	if planned.All != planned.Rho {
+		out.AgainstAll = &Against{Rho: spent.All, Epsilon: epsilon(spent.All), Limit: limit(p.LimitAll),
+			Planned: epsilon(planned.All), Lifetime: Unknown()}
+	}
 	if life != nil {
 		out.Lifetime = &Lifetime{Dataset: life.Dataset, Runs: len(life.Runs), Epsilon: epsilon(life.Rho), Limit: Unknown()}
 		if life.Limit != nil {
 			out.Lifetime.Limit = Value(life.Limit.Epsilon)
+		}
+		if out.AgainstAll != nil {
+			out.AgainstAll.Lifetime = epsilon(life.Total().All)
 		}
 	}
 	return out

@@ -50,6 +50,8 @@ type Recovery struct {
 	conflict error // two signed releases contradict each other
 
 	proofs map[int]signed.Release // by round: what the lost device has signed, of its latest generation
+	// by round: the lost device's release that a neighbor has told, and has forgotten since, for it was started again
+	forgotten map[int]admm.Payload
 }
 
 // peer is a neighbor, and what it has told.
@@ -81,7 +83,7 @@ func told(p admm.Payload) bool { return len(p.Vector)+len(p.Grid) > 0 }
 
 // New returns a recovery at its start.
 func New(cfg Config) *Recovery {
-	r := &Recovery{cfg: cfg, proofs: map[int]signed.Release{}}
+	r := &Recovery{cfg: cfg, proofs: map[int]signed.Release{}, forgotten: map[int]admm.Payload{}}
 	for i, j := range cfg.Machine.Neighbors {
 		r.peers = append(r.peers, &peer{number: j, name: cfg.Names[i],
 			answers: map[question]admm.Payload{}, asked: map[question]bool{}})
@@ -92,6 +94,7 @@ func New(cfg Config) *Recovery {
 // doubt forgets all answers.
 func (r *Recovery) doubt() {
 	r.doubted, r.agreed = true, false
+	clear(r.forgotten)
 	for _, p := range r.peers {
 		p.heard = false
 		clear(p.answers)
@@ -162,6 +165,9 @@ func (r *Recovery) Receive(m *admm.Message) error {
 	if p == nil {
 		return errors.New("recovery: the sender is no neighbor")
 	}
+	if m.Kind == admm.Probe {
+		r.startedAgain(p)
+	}
 	switch {
 	case m.Kind == admm.StateResponse && m.Incarnation == r.cfg.Incarnation:
 		return r.hear(p, m)
@@ -169,6 +175,17 @@ func (r *Recovery) Receive(m *admm.Message) error {
 		return r.replyTo(p, m)
 	}
 	return nil
+}
+
+// startedAgain notes that a neighbor may not hold any more what it has told of the lost device's releases.
+func (r *Recovery) startedAgain(p *peer) {
+	for q, found := range p.answers {
+		if q.part == admm.SentRelease && told(found) {
+			r.forgotten[q.round] = found
+			delete(p.answers, q)
+			delete(p.asked, q)
+		}
+	}
 }
 
 // replyTo answers a neighbor that was started again, and goes on when this node has said which release of its it holds.

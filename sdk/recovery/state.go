@@ -84,7 +84,7 @@ func (r *Recovery) behind() bool {
 }
 
 func (r *Recovery) onGrid(round int) bool {
-	return r.cfg.Machine.GridStep != 0 && round <= r.cfg.Machine.Rounds
+	return r.cfg.Machine.GridStep != 0 && round <= r.cfg.Machine.Learning()
 }
 
 // release returns a release of the lost device as it was sent, and signed.
@@ -110,6 +110,9 @@ func (r *Recovery) assemble(round int) (admm.Payload, error) {
 	found, err := r.agree(question{admm.SentRelease, round}, fmt.Sprintf("release %d of %q", round, r.cfg.Name))
 	if err != nil {
 		return found, err
+	}
+	if !told(found) {
+		found = r.forgotten[round]
 	}
 	if told(found) && (len(found.Grid) > 0) != r.onGrid(round) {
 		return found, fmt.Errorf("release %d of %q is told with the wrong kind of numbers", round, r.cfg.Name)

@@ -19,7 +19,7 @@ import (
 //	releases.log     a line of JSON for every save, only ever added to, for people and for [Inspect]
 //	lock             held while the store is open, against a second process
 //
-// and evidence.jsonl once there is evidence. The slots get their full size when the store is made, so that a full disk
+// evidence.jsonl once there is evidence, and secrets.json while a run goes on whose members share noise. The slots get their full size when the store is made, so that a full disk
 // is found then and a save writes in place (except on a file system that copies on write, such as btrfs or ZFS).
 //
 // Some flash reports a sync as done and loses the data with the power: a store that went back to an earlier save as a

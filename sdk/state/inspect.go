@@ -17,6 +17,7 @@ type Report struct {
 	Slots    [2]SlotReport     // slot-0 and slot-1
 	Log      []string          // the lines of releases.log as they are, each a JSON object unless it is damaged
 	Evidence []signed.Evidence // the lines of evidence.jsonl, not verified
+	Secrets  bool              // secrets.json is there
 	Remarks  []string          // what [Open] would repair or only mention
 	Refused  error             // why a node would refuse to start on the directory; nil if it would not
 }
@@ -44,6 +45,10 @@ func Inspect(dir string) (Report, error) {
 	found, err := s.validate()
 	r := Report{Log: s.log.lines, Remarks: found.remarks, Refused: err}
 	if r.Evidence, err = ReadEvidence(EvidencePath(dir)); r.Refused == nil {
+		r.Refused = err
+	}
+	secrets, err := readSecrets(SecretsPath(dir))
+	if r.Secrets = secrets != nil || err != nil; r.Refused == nil {
 		r.Refused = err
 	}
 	for i, sl := range s.slots {

@@ -26,17 +26,17 @@ const maxRound = math.MaxInt32
 // MaxDim is the highest dimension of a [Codec]; its frames are of 1 GiB.
 const MaxDim = 1 << 28
 
-// maxField bounds, in bytes, each field of [admm.Signed], and maxSigned those of one frame together.
+// maxField bounds, in bytes, each field of [admm.Signed], and maxSigned those of one frame together but for the offer.
 const (
 	maxField  = 256
 	maxSigned = 448
 )
 
 // frameRoom is what a frame takes beside the numbers of its vector or grid.
-const frameRoom = 64 + maxSigned
+const frameRoom = 74 + maxSigned + signed.OfferSize
 
 // MaxFrame returns an upper bound, in bytes, of every frame of dimension dim and of every [Hello]: four bytes a
-// coordinate and 512 for all else. Plain vectors come close to it, and compressed ones are used only where they are
+// coordinate and 624 for all else. Plain vectors come close to it, and compressed ones are used only where they are
 // shorter. It makes sense for dim in 1..MaxDim.
 func MaxFrame(dim int) int { return frameRoom + 4*dim }
 
@@ -58,6 +58,7 @@ const (
 	keyOther
 	keyLedger
 	keyCountersign
+	keyOffer
 	keyEnd
 )
 
@@ -65,7 +66,7 @@ const (
 var frameNames = []string{keyVersion: "version", keyKind: "kind", keyRound: "round", keyResent: "resent",
 	keyVector: "vector", keyPlanes: "planes", keyGrid: "grid", keyPacked: "packed", keyHeld: "held",
 	keyDevice: "incarnation", keyPart: "part", keyOwn: "own", keyProof: "proof", keyOther: "other",
-	keyLedger: "ledger", keyCountersign: "countersign"}
+	keyLedger: "ledger", keyCountersign: "countersign", keyOffer: "offer"}
 
 // keys is a set of keys.
 type keys uint32
@@ -75,6 +76,7 @@ const (
 	gridKeys    keys = 1<<keyGrid | 1<<keyPacked
 	payloadKeys      = vectorKeys | gridKeys
 	headKeys    keys = 1<<keyVersion | 1<<keyKind | 1<<keyRound
+	probeKeys   keys = 1<<keyOwn | 1<<keyProof | 1<<keyOther | 1<<keyLedger | 1<<keyOffer
 )
 
 // rules says, by kind, which keys a frame has to have, and which it may have as well.
@@ -82,11 +84,11 @@ var rules = [...]struct{ must, may keys }{
 	admm.EdgeMessage:   {0, vectorKeys | 1<<keyResent | 1<<keyOwn},
 	admm.Done:          {0, 1<<keyResent | 1<<keyProof | 1<<keyCountersign},
 	admm.Release:       {0, payloadKeys | 1<<keyResent | 1<<keyOwn},
-	admm.Probe:         {1<<keyHeld | 1<<keyDevice, 1<<keyOwn | 1<<keyProof | 1<<keyOther | 1<<keyLedger},
+	admm.Probe:         {1<<keyHeld | 1<<keyDevice, probeKeys},
 	admm.StateRequest:  {1<<keyDevice | 1<<keyPart, 1 << keyResent},
 	admm.StateResponse: {1<<keyHeld | 1<<keyDevice | 1<<keyPart, 1<<keyResent | 1<<keyOwn | 1<<keyProof},
 	admm.Conflict:      {1<<keyProof | 1<<keyOther, 1 << keyResent},
-	admm.ProbeReply:    {1<<keyHeld | 1<<keyDevice, 1<<keyOwn | 1<<keyProof | 1<<keyOther | 1<<keyLedger},
+	admm.ProbeReply:    {1<<keyHeld | 1<<keyDevice, probeKeys},
 }
 
 // rule returns the keys that a message has to have, and those that it may have.
@@ -129,8 +131,8 @@ func checkKeys(m *admm.Message, has keys, found func(key int) string) error {
 }
 
 // signedFields are the fields of [admm.Signed] in the order of their keys.
-func signedFields(s *admm.Signed) [5]*[]byte {
-	return [5]*[]byte{&s.Own, &s.Proof, &s.Other, &s.Ledger, &s.Countersign}
+func signedFields(s *admm.Signed) [6]*[]byte {
+	return [6]*[]byte{&s.Own, &s.Proof, &s.Other, &s.Ledger, &s.Countersign, &s.Offer}
 }
 
 // checkSigned reports what of the signed fields is too long.
@@ -141,6 +143,12 @@ func checkSigned(s *admm.Signed) error {
 			return fmt.Errorf("%s: found %d bytes, wanted at most %d", frameNames[keyOwn+i], len(*b), maxField)
 		}
 		total += len(*b)
+	}
+	if n := len(s.Offer); n > 0 {
+		if n != signed.OfferSize {
+			return fmt.Errorf("offer: found %d bytes, wanted %d", n, signed.OfferSize)
+		}
+		total -= n
 	}
 	if total > maxSigned {
 		return fmt.Errorf("own, proof, other, ledger and countersign: found %d bytes, wanted at most %d together", total,
@@ -325,6 +333,7 @@ type frameFields struct {
 	Other       cbor.Item `cbor:"14,keyasint"`
 	Ledger      cbor.Item `cbor:"15,keyasint"`
 	Countersign cbor.Item `cbor:"16,keyasint"`
+	Offer       cbor.Item `cbor:"17,keyasint"`
 }
 
 // byKey returns the fields by their keys.
@@ -332,7 +341,7 @@ func (f *frameFields) byKey() [keyEnd]cbor.Item {
 	return [...]cbor.Item{keyVersion: f.Version, keyKind: f.Kind, keyRound: f.Round, keyResent: f.Resent,
 		keyVector: f.Vector, keyPlanes: f.Planes, keyGrid: f.Grid, keyPacked: f.Packed, keyHeld: f.Held, keyDevice: f.Device,
 		keyPart: f.Part, keyOwn: f.Own, keyProof: f.Proof, keyOther: f.Other, keyLedger: f.Ledger,
-		keyCountersign: f.Countersign}
+		keyCountersign: f.Countersign, keyOffer: f.Offer}
 }
 
 // Decode reads one frame into m, whose From and To it sets to 0. It uses the storage of m's slices if there is room,
@@ -377,7 +386,7 @@ func (c *Codec) decode(frame []byte, m *admm.Message) error {
 	*m = admm.Message{Kind: admm.Kind(kind), Round: int(round), Resent: resent != nil, Vector: m.Vector[:0],
 		Grid: m.Grid[:0],
 		Signed: admm.Signed{Own: s.Own[:0], Proof: s.Proof[:0], Other: s.Other[:0], Ledger: s.Ledger[:0],
-			Countersign: s.Countersign[:0]}}
+			Countersign: s.Countersign[:0], Offer: s.Offer[:0]}}
 	if m.Kind == admm.Probe && m.Resent {
 		m.Kind, m.Resent = admm.ProbeReply, false
 	}

@@ -164,8 +164,9 @@ func reference(t *testing.T, f *admm.Message) []byte {
 		Other       []byte `cbor:"14,keyasint,omitempty"`
 		Ledger      []byte `cbor:"15,keyasint,omitempty"`
 		Countersign []byte `cbor:"16,keyasint,omitempty"`
+		Offer       []byte `cbor:"17,keyasint,omitempty"`
 	}{1, int(kind), f.Round, resent, vector, grid, held, incarnation, part, f.Signed.Own, f.Signed.Proof, f.Signed.Other,
-		f.Signed.Ledger, f.Signed.Countersign})
+		f.Signed.Ledger, f.Signed.Countersign, f.Signed.Offer})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -537,6 +538,8 @@ func TestSignedFieldsRoundTrip(t *testing.T) {
 		{Kind: admm.Probe, Round: 3, Held: 2, Incarnation: 9,
 			Signed: admm.Signed{Own: b(196, 2), Proof: b(196, 3), Ledger: b(16, 4)}},
 		{Kind: admm.ProbeReply, Round: 3, Held: 2, Incarnation: 9, Signed: admm.Signed{Proof: b(192, 3), Other: b(256, 4)}},
+		{Kind: admm.ProbeReply, Round: maxRound, Held: maxRound, Generation: 1<<16 - 1, Incarnation: 1<<48 - 1,
+			Signed: admm.Signed{Proof: b(192, 3), Other: b(256, 4), Offer: b(102, 5)}},
 		{Kind: admm.Done, Round: 4, Signed: admm.Signed{Proof: b(24, 5), Countersign: b(64, 6)}},
 		{Kind: admm.StateResponse, Round: 4, Held: 1, Incarnation: 1, Part: admm.SentRelease, Vector: []float32{1, 2, 3},
 			Signed: admm.Signed{Proof: b(196, 7)}},

@@ -73,6 +73,8 @@ func TestGoldenFrames(t *testing.T) {
 			keyPacked},
 		{"hail", 10, admm.Message{Kind: admm.Probe, Round: 17, Held: 16, Generation: 0xfedc, Incarnation: 0xba9876543210}, 0},
 		{"hail-resent", 10, admm.Message{Kind: admm.ProbeReply, Round: 0, Held: 300, Incarnation: 1}, 0},
+		{"hail-offer", 10, admm.Message{Kind: admm.ProbeReply, Round: 17, Held: 16, Incarnation: 1,
+			Signed: admm.Signed{Proof: []byte{1, 2}, Offer: bytes.Repeat([]byte{3}, 102)}}, 0},
 		{"ask", 10, admm.Message{Kind: admm.StateRequest, Round: 17, Incarnation: 0xfedcba987654, Part: admm.SentRelease}, 0},
 		{"tell-standing", 10, admm.Message{Kind: admm.StateResponse, Round: 17, Held: 16, Generation: 0x1,
 			Incarnation: 0xfedcba987654}, 0},

@@ -93,7 +93,9 @@ var malformedFrames = []struct {
 	{"bignum", pairs(1, raw{0xc2, 0x41, 0x01}, 2, 2, 3, 0), "bignum"},
 	{"duplicate key", pairs(1, 1, 2, 2, 3, 0, 2, 2), "kind: found key 2 twice, wanted it once"},
 	{"duplicate vector", pairs(1, 1, 2, 1, 3, 0, 5, vector(1, 2), 5, vector(1, 2)), "vector: found key 5 twice"},
-	{"key 17", pairs(1, 1, 2, 2, 3, 0, 17, 1), "found an unknown key, 17, as number 4 of the map, wanted keys 1..16"},
+	{"key 18", pairs(1, 1, 2, 2, 3, 0, 18, 1), "found an unknown key, 18, as number 4 of the map, wanted keys 1..17"},
+	{"offer of a done", pairs(1, 1, 2, 2, 3, 0, 17, make([]byte, 102)), "offer: found a byte string of length 102, wanted none with kind done"},
+	{"short offer", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 17, make([]byte, 101)), "offer: found 101 bytes, wanted 102"},
 	{"own a number", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 12, 1), "own: found 1, wanted a byte string"},
 	{"own empty", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 12, []byte{}), "own: found 0 bytes, wanted 1..256"},
 	{"own of a done", pairs(1, 1, 2, 2, 3, 0, 12, []byte{1}),
@@ -235,8 +237,8 @@ var malformedFrames = []struct {
 		"held: found a value with the overlong or broken head 0x1801"},
 	{"held with release", pairs(1, 1, 2, 3, 3, 0, 9, 1, 7, grid(1, 2)), "held: found 1, wanted none with kind release"},
 	{"held with done", pairs(1, 1, 2, 2, 3, 0, 9, 0), "held: found 0, wanted none with kind done"},
-	{"too long", append(pairs(1, 1, 2, 2, 3, 0), make([]byte, 600)...),
-		"found 607 bytes, wanted at most 520 for dimension 2"},
+	{"too long", append(pairs(1, 1, 2, 2, 3, 0), make([]byte, 700)...),
+		"found 707 bytes, wanted at most 632 for dimension 2"},
 	{"a hello", mustHello(), "kind: found a text string of length 1"},
 }
 

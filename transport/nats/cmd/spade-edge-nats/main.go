@@ -20,6 +20,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport/nats"
@@ -176,8 +177,10 @@ func load(path string, log io.Writer) (*device.Device, error) {
 		defer mu.Unlock()
 		fmt.Fprintln(log, line)
 	}
+	progress := monitor.NewStatus(f, file.Name)
 	d.Released = func(round int, _ dpmech.Total) {
-		d.Say(fmt.Sprintf("round %d of %d", round, f.Method.Last()))
+		progress.Round = round
+		d.Say(progress.Progress())
 	}
 	d.Open = func(logger *slog.Logger) (device.Link, error) {
 		logger.Info("meeting", "broker", broker.URL, "stream", nats.Stream(f.Run),

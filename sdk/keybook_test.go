@@ -1,0 +1,66 @@
+package sdk_test
+
+import "sync"
+
+// keyBook is what noise was made of, on all devices of a fleet.
+type keyBook struct {
+	mu    sync.Mutex
+	of    map[keyUse]keyUser  // who has used a key
+	last  map[keyUse][32]byte // the key that one end of an edge has used last for a release
+	twice []string            // who has used one twice
+}
+
+func newKeyBook() *keyBook {
+	return &keyBook{of: map[keyUse]keyUser{}, last: map[keyUse][32]byte{}}
+}
+
+// keyUse is a key, on the one end of an edge; or a release there.
+type keyUse struct {
+	member, neighbor string
+	key              [32]byte
+	release          int
+}
+
+// keyUser is a device in a release. It may draw a release anew that it had not stored when it was stopped.
+type keyUser struct {
+	release    int
+	generation uint16
+}
+
+func (b *keyBook) note(member, neighbor string, generation uint16, _ uint64, release int, key [32]byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at, user := keyUse{member: member, neighbor: neighbor, key: key}, keyUser{release, generation}
+	if before, ok := b.of[at]; ok && before != user {
+		b.twice = append(b.twice, member)
+	}
+	b.of[at] = user
+	b.last[keyUse{member: member, neighbor: neighbor, release: release}] = key
+}
+
+// checkKeys makes sure that no key was used twice, and that the two ends of every edge agree wherever they share
+// noise.
+func (w *wreck) checkKeys(out outcome) {
+	if w.shared == nil {
+		return
+	}
+	if len(w.shared.twice) > 0 {
+		w.t.Errorf("seed %d: %q have used a key twice", w.seed, w.shared.twice)
+	}
+	m := w.fleet.Method
+	for release := 1; release <= m.Learning(); release++ {
+		if m.Data(release) == m.Data(release-1) {
+			continue
+		}
+		for _, e := range w.fleet.Edges {
+			a, ok := w.shared.last[keyUse{member: e[0], neighbor: e[1], release: release}]
+			b, both := w.shared.last[keyUse{member: e[1], neighbor: e[0], release: release}]
+			// The successor shares nothing in the two after its recovery, nor does a neighbor that never heard of the lost
+			// device's key.
+			if early := release <= out.recovered+2; !early && (!ok || !both) || ok && both && a != b {
+				w.t.Errorf("seed %d: release %d, edge %q: %v %x and %v %x, after recovery from release %d", w.seed, release, e,
+					ok, a[:4], both, b[:4], out.recovered)
+			}
+		}
+	}
+}

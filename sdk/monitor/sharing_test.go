@@ -1,0 +1,71 @@
+package monitor
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+)
+
+// What a fleet costs whose members share noise is told against both adversaries; of another fleet nothing is told twice.
+func TestPrivacyAgainstAll(t *testing.T) {
+	f := &sdk.Fleet{
+		Method: sdk.Method{Rounds: 10, Mixing: 3, Cooldown: 5},
+		Privacy: sdk.Privacy{Clip: 1, Sigma: 8, PairSigma: 16, EffectiveSigma: 12, Colluders: 1, Delta: 1e-5, EpsilonLimit: 6,
+			LimitAll: 9},
+	}
+	st := NewStatus(f, "a")
+	st.Privacy = NewPrivacy(f, f.Total(4), &dpmech.Lifetime{Cost: dpmech.CostOf(f.Total(7), 1e-5)})
+	p, a := st.Privacy, st.Privacy.AgainstAll
+	if a == nil || !(a.Epsilon > p.Epsilon) || !(a.Planned > p.Planned) || a.Rho != 4*2/64.0 || a.Limit != 9 ||
+		!(a.Lifetime > a.Epsilon) || p.Adversary != f.Privacy.Shared().Adversary() {
+		t.Fatalf("%+v, %+v", p, a)
+	}
+	text := string(Metrics(st))
+	for _, want := range []string{
+		"spade_edge_epsilon_against_all{", "spade_edge_epsilon_against_all_limit{", "spade_edge_epsilon_against_all_planned{",
+		"spade_edge_zcdp_rho_against_all{", "spade_edge_lifetime_epsilon_against_all{", "spade_edge_mixing{",
+		`adversary="whoever sees all releases, together with any one member"} 1`,
+	} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	var back Status
+	object, err := json.Marshal(st)
+	if err == nil {
+		err = json.Unmarshal(object, &back)
+	}
+	if err != nil || back.Mixing != 3 || back.Privacy.AgainstAll.Planned != a.Planned {
+		t.Errorf("%s: %v", object, err)
+	}
+	f.Privacy = sdk.Privacy{Clip: 1, Sigma: 8, Delta: 1e-5}
+	f.Method.Mixing = 0
+	st = NewStatus(f, "a")
+	st.Privacy = NewPrivacy(f, f.Total(4), nil)
+	object, err = json.Marshal(st)
+	if text := string(Metrics(st)) + string(object); err != nil || strings.Contains(text, "against_all") ||
+		strings.Contains(text, "mixing") || st.Privacy.Adversary != "everybody else together" {
+		t.Errorf("without shared noise: %s", text)
+	}
+}
+
+// Where a run is, in releases and in rounds of learning.
+func TestProgress(t *testing.T) {
+	mixed := Status{Rounds: 200, Mixing: 3, Cooldown: 30}
+	for round, want := range map[int]string{
+		0: "release 0 of 230", 1: "release 1 of 230, learning round 1 of 50",
+		2: "release 2 of 230, learning round 1 of 50 (mixing 1 of 3)", 4: "release 4 of 230, learning round 1 of 50 (mixing 3 of 3)",
+		5: "release 5 of 230, learning round 2 of 50", 200: "release 200 of 230, learning round 50 of 50 (mixing 3 of 3)",
+		201: "release 201 of 230, cooling down", 230: "release 230 of 230, cooling down",
+	} {
+		if mixed.Round = round; mixed.Progress() != want {
+			t.Errorf("%q, want %q", mixed.Progress(), want)
+		}
+	}
+	if plain := (&Status{Round: 3, Rounds: 50, Cooldown: 30}); plain.Progress() != "round 3 of 80" {
+		t.Errorf("%q", plain.Progress())
+	}
+}

@@ -1,0 +1,206 @@
+package sdk_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+// offering returns an offer of a member, signed with somebody's key in a run.
+func offering(f *sdk.Fleet, run, by string, change func(o *signed.Offer)) []byte {
+	private, err := pair.NewPrivate()
+	if err != nil {
+		panic(err)
+	}
+	o := signed.Offer{From: 1, Public: [32]byte(private.PublicKey().Bytes())}
+	change(&o)
+	o.Sign(memberKey(by), signed.NewScope(run, f.Hash(), "b"))
+	return o.Append(nil)
+}
+
+// A neighbor offers keys that cannot count, beside its own or in place of it. Each is refused in words that say what is
+// wrong, none takes the place of the right one, and with that the run is what it would have been.
+func TestFalseOffersAreRefused(t *testing.T) {
+	nothing := func(*signed.Offer) {}
+	for _, c := range []struct {
+		name  string
+		offer func(f *sdk.Fleet) []byte
+		want  string
+	}{
+		{"none", func(*sdk.Fleet) []byte { return nil }, `\"b\" offers no key for it`},
+		{"by another", func(f *sdk.Fleet) []byte { return offering(f, f.Run, "a", nothing) },
+			"offer of generation 0: the signature is by none of the member's keys"},
+		{"of another run", func(f *sdk.Fleet) []byte { return offering(f, "before", "b", nothing) },
+			"offer of generation 0: the signature is by none of the member's keys"},
+		{"another key", func(f *sdk.Fleet) []byte { return offering(f, f.Run, "b", nothing) },
+			`generation 0 of \"b\" offers another key than before`},
+		{"of another generation",
+			func(f *sdk.Fleet) []byte { return offering(f, f.Run, "b", func(o *signed.Offer) { o.Generation = 1 }) },
+			"the sender is generation 0, and offers a key of generation 1"},
+		{"for later", func(f *sdk.Fleet) []byte { return offering(f, f.Run, "b", func(o *signed.Offer) { o.From = 2 }) },
+			"offers a key from release 2 on, want 1 of generation 0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := sharedRing()
+			f.Members, f.Edges = f.Members[:2], f.Edges[:1]
+			f.Privacy.Colluders = 0
+			book, log := newKeyBook(), new(journal)
+			sdk.OnKey(book.note)
+			defer sdk.OnKey(nil)
+			trs := inMemory(t, f)
+			codec, err := wire.NewCodec(f.Dim)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var own []byte
+			trs[1] = &liar{Transport: trs[1], codec: codec, lie: func(m *admm.Message) []admm.Message {
+				switch {
+				case m.Kind == admm.Probe || m.Kind == admm.ProbeReply:
+					own = slices.Clone(m.Signed.Own)
+				case m.Kind == admm.Release && m.Round == 3 && !m.Resent:
+					return []admm.Message{{Kind: admm.Probe, Round: 0, Incarnation: 1,
+						Signed: admm.Signed{Own: own, Offer: c.offer(f)}}}
+				}
+				return nil
+			}}
+			all := nodes(t, f, trs, func(i int, c *sdk.Config) {
+				if i == 0 {
+					c.Logger = slog.New(slog.NewTextHandler(log, nil))
+				}
+			})
+			mustRun(t, all)
+			if !strings.Contains(log.String(), c.want) {
+				t.Errorf("the log does not say %q:\n%s", c.want, log)
+			}
+			sameModels(t, all, book.models(t, f))
+		})
+	}
+}
+
+// A key of low order is refused at once: the neighbor gets no answer, and there is no release with a secret that
+// everybody knows.
+func TestLowOrderOfferIsRefused(t *testing.T) {
+	f := sharedRing()
+	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
+	f.Privacy.Colluders = 0
+	log := new(journal)
+	trs := inMemory(t, f)
+	codec, err := wire.NewCodec(f.Dim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trs[1] = &liar{Transport: trs[1], codec: codec, lie: func(m *admm.Message) []admm.Message {
+		if len(m.Signed.Offer) > 0 {
+			m.Signed.Offer = offering(f, f.Run, "b", func(o *signed.Offer) { o.Public = [32]byte{1} })
+		}
+		return nil
+	}}
+	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
+		if i == 0 {
+			c.Logger = slog.New(slog.NewTextHandler(log, nil))
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	runAll(ctx, all)
+	if st := all[0].Status(); st.Round != 0 || !strings.Contains(log.String(), `the public key of \"b\" gives no secret`) {
+		t.Errorf("%+v\n%s", st, log)
+	}
+}
+
+// A member that says another key to each of its neighbors spoils the noise of its own edges
+// and nothing else: all come to their end, and the others' edges agree.
+func TestEquivocationEndsNobody(t *testing.T) {
+	f := sharedRing()
+	book := newKeyBook()
+	sdk.OnKey(book.note)
+	defer sdk.OnKey(nil)
+	trs, said := inMemory(t, f), map[string][]byte{}
+	for _, to := range f.Members {
+		said[to] = offering(f, f.Run, "b", func(*signed.Offer) {})
+	}
+	trs[1] = &twoFaced{Transport: trs[1], dim: f.Dim, lie: func(to string, m *admm.Message) {
+		if len(m.Signed.Offer) > 0 {
+			m.Signed.Offer = said[to]
+		}
+	}}
+	mustRun(t, nodes(t, f, trs, nil))
+	for release := 1; release <= f.Method.Learning(); release += 1 + f.Method.Mixing {
+		for _, e := range f.Edges {
+			a := book.last[keyUse{member: e[0], neighbor: e[1], release: release}]
+			b := book.last[keyUse{member: e[1], neighbor: e[0], release: release}]
+			if liar := slices.Contains(e[:], "b"); (a == b) == liar || a == [32]byte{} {
+				t.Errorf("release %d, edge %q: %x and %x", release, e, a[:4], b[:4])
+			}
+		}
+	}
+}
+
+// twoFaced is a transport that changes what goes to each neighbor.
+type twoFaced struct {
+	transport.Transport
+	dim int
+	lie func(to string, m *admm.Message)
+}
+
+func (v *twoFaced) Send(ctx context.Context, to string, frame []byte) error {
+	codec, err := wire.NewCodec(v.dim)
+	if err != nil {
+		return err
+	}
+	var m admm.Message
+	if err := codec.Decode(frame, &m); err != nil {
+		return err
+	}
+	v.lie(to, &m)
+	if frame, err = codec.Append(nil, &m); err != nil {
+		return err
+	}
+	return v.Transport.Send(ctx, to, frame)
+}
+
+// Nothing of a secret gets into the logs of a whole run, and a store that keeps no secrets is refused before it.
+func TestSecretsStaySecret(t *testing.T) {
+	f := sharedRing()
+	book, log := newKeyBook(), new(journal)
+	sdk.OnKey(book.note)
+	defer sdk.OnKey(nil)
+	mustRun(t, nodes(t, f, inMemory(t, f), func(_ int, c *sdk.Config) {
+		c.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}))
+	for key := range book.of {
+		if text := log.String(); strings.Contains(text, string(key.key[:8])) || strings.Contains(text, fmt.Sprintf("%x", key.key[:4])) {
+			t.Errorf("a key is in the log:\n%s", text)
+		}
+	}
+	store, err := tinytest.MemStore()()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := sdk.Config{Fleet: f, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, f)[0],
+		Store: plainStore{store}}
+	sign(&cfg)
+	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "Store keeps no secrets") {
+		t.Error(err)
+	}
+	cfg.Store, cfg.Fleet, cfg.Secret = nil, privateRing(), simulatedSecret(f, 0) // of the other fleet
+	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "Secret is set in a fleet whose members share") {
+		t.Error(err)
+	}
+}
+
+// plainStore keeps states alone.
+type plainStore struct{ state.Store }

@@ -1,0 +1,211 @@
+package sdk
+
+import (
+	"fmt"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+)
+
+// secretKeeper is a [state.Store] that keeps the secrets of a run as well, as [state.Dir] does. A run whose members
+// share noise needs one: after a restart a device has to draw what its neighbors draw.
+type secretKeeper interface {
+	Secrets() (*pair.Kept, error)   // nil if there are none
+	KeepSecrets(k *pair.Kept) error // durably; nil removes them
+}
+
+// secrets is what a node agrees on with its neighbors. It belongs to the goroutine of Run.
+type secrets struct {
+	keeper  secretKeeper // nil: nothing outlives the process
+	kept    *pair.Kept   // nil before a recovery, and once the run is over
+	offer   []byte       // what neighbors are told; there exactly if kept is
+	changed bool         // since it was last kept
+}
+
+// keyUsed is told of every key that noise is made of, in tests.
+var keyUsed func(n *Node, neighbor string, release int, key [32]byte)
+
+// pairKey is [admm.Config].PairKey.
+func (n *Node) pairKey(peer, release int) (key [32]byte, ok bool) {
+	neighbor := n.cfg.Fleet.Members[peer]
+	var s pair.Secret
+	if n.secrets == nil {
+		s, ok = n.cfg.Secret(neighbor), true
+	} else if n.secrets.kept != nil {
+		s, ok = n.secrets.kept.Secret(neighbor, release)
+	}
+	if !ok {
+		n.log.Warn("no secret with a neighbor counts for this release: it shares noise with nobody", "release", release,
+			"neighbor", neighbor)
+		return key, false
+	}
+	key = s.Key(n.hash, release)
+	if keyUsed != nil {
+		keyUsed(n, neighbor, release, key)
+	}
+	return key, true
+}
+
+// loadSecrets takes over what was kept with the state of a release, or, before the first one, makes a new key pair.
+func (n *Node) loadSecrets(release int) error {
+	s := n.secrets
+	if s == nil {
+		return nil
+	}
+	if s.keeper != nil {
+		k, err := s.keeper.Secrets()
+		if err != nil {
+			return err
+		}
+		if k != nil && k.Fleet == n.hash && k.Member == n.cfg.Name && k.Generation == n.generation {
+			s.kept = k
+			n.sealOffer()
+			return n.retireSecrets(release)
+		}
+	}
+	switch release {
+	case 0:
+		return n.newSecrets(1)
+	case n.cfg.Fleet.Method.Last(): // they were removed when every neighbor was done
+		return nil
+	}
+	return fmt.Errorf("sdk: stored state of release %d: the secrets of its run are not beside it, and no neighbor takes new "+
+		"ones of this device: bring them back, or recover the device from the neighbors in an empty folder", release)
+}
+
+// newSecrets makes a key pair for the releases from one on, and keeps it: no neighbor has heard of it before.
+func (n *Node) newSecrets(from int) error {
+	if n.secrets == nil {
+		return nil
+	}
+	private, err := pair.NewPrivate()
+	if err != nil {
+		return err
+	}
+	n.secrets.kept = &pair.Kept{Fleet: n.hash, Member: n.cfg.Name, Generation: n.generation, From: from,
+		Public: [32]byte(private.PublicKey().Bytes()), Private: private}
+	n.secrets.changed = true
+	n.sealOffer()
+	return n.keepSecrets()
+}
+
+// sealOffer signs what neighbors are told, with the key that the member has now.
+func (n *Node) sealOffer() {
+	o := n.secrets.kept.Offer()
+	if n.claims.signing() {
+		o.Sign(n.claims.key, n.claims.scope)
+	}
+	n.secrets.offer = o.Append(nil)
+}
+
+// keepSecrets makes durable what neighbors have offered, before a release rests on it.
+func (n *Node) keepSecrets() error {
+	s := n.secrets
+	if s == nil || !s.changed || s.keeper == nil {
+		return nil
+	}
+	if err := s.keeper.KeepSecrets(s.kept); err != nil {
+		return fmt.Errorf("sdk: the secrets of the run cannot be stored: %w", err)
+	}
+	s.changed = false
+	return nil
+}
+
+// retireSecrets forgets the private key once the last release that it makes noise for is stored and marked. Neighbors
+// that are behind are still told the public one.
+func (n *Node) retireSecrets(release int) error {
+	s, m := n.secrets, n.cfg.Fleet.Method
+	if s == nil || s.kept == nil || s.kept.Private == nil || m.Data(release) < m.Rounds {
+		return nil
+	}
+	s.kept.Private, s.changed = nil, true
+	return n.keepSecrets()
+}
+
+// dropSecrets forgets the secrets of a run that is over for this node and its neighbors.
+func (n *Node) dropSecrets() {
+	s := n.secrets
+	if s == nil || s.kept == nil {
+		return
+	}
+	*s = secrets{keeper: s.keeper}
+	if s.keeper == nil {
+		return
+	}
+	if err := s.keeper.KeepSecrets(nil); err != nil {
+		n.log.Error("the secrets of the run are not needed any more, and cannot be removed", "err", err)
+	}
+}
+
+// attach adds to a message what proves it, and what the node offers.
+func (n *Node) attach(m *admm.Message) {
+	n.claims.attach(m, n.cfg.Ledger)
+	if n.secrets != nil && (m.Kind == admm.Probe || m.Kind == admm.ProbeReply) {
+		m.Signed.Offer = n.secrets.offer
+	}
+}
+
+// offered checks what a neighbor offers. It returns nil if a message offers nothing that is new and counts.
+func (r *run) offered(m *admm.Message) (*signed.Offer, error) {
+	probe := m.Kind == admm.Probe
+	switch {
+	case r.secrets == nil || r.secrets.kept == nil || r.secrets.kept.Private == nil || !probe && m.Kind != admm.ProbeReply:
+		return nil, nil
+	case probe && m.Generation < r.machine.Generation(m.From): // a device that another has replaced is told so
+		return nil, nil
+	case !probe && (m.Generation != r.generation || m.Incarnation != r.claims.incarnation): // it was not checked
+		return nil, nil
+	case len(m.Signed.Offer) == 0 && (!probe || m.Round == r.cfg.Fleet.Method.Last()):
+		// A device that recovers a lost one answers before it has a key, and has to: it may wait for this node's next
+		// release. One whose run is over has none any more.
+		return nil, nil
+	}
+	peer := r.claims.peers[m.From]
+	if peer == nil {
+		return nil, nil
+	}
+	o, err := signed.ParseOffer(m.Signed.Offer)
+	if err != nil {
+		return nil, fmt.Errorf("sdk: the members share noise, and %q offers no key for it: %w", peer.name, err)
+	}
+	if r.claims.signing() {
+		if err := o.Verify(peer.scope, r.claims.keys(peer.name)); err != nil {
+			return nil, err
+		}
+	}
+	known := r.secrets.kept.Peers[peer.name]
+	if n := len(known); n > 0 && o.Generation < known[n-1].Generation {
+		return nil, nil
+	}
+	if probe && o.Generation != m.Generation {
+		return nil, fmt.Errorf("sdk: the sender is generation %d, and offers a key of generation %d", m.Generation,
+			o.Generation)
+	}
+	// A device that took over after some release begins three later.
+	if least, most := 3, m.Round+3; o.Generation == 0 && o.From != 1 || o.Generation > 0 && (o.From < least || o.From > most) {
+		return nil, fmt.Errorf("sdk: generation %d of %q offers a key from release %d on, want 1 of generation 0, and %d to %d "+
+			"of another", o.Generation, peer.name, o.From, least, most)
+	}
+	for i := range known {
+		if old := &known[i]; old.Generation == o.Generation {
+			if old.Same(&o) {
+				return nil, nil
+			}
+			if m.Round > 0 || r.machine.Heard(m.From) > 0 {
+				return nil, fmt.Errorf("sdk: generation %d of %q offers another key than before: it has a double, or has lost its "+
+					"secrets", o.Generation, peer.name)
+			}
+		}
+	}
+	_, err = pair.Agree(r.secrets.kept.Private, r.cfg.Name, o.Public, peer.name, r.hash)
+	return &o, err
+}
+
+// learn takes in what a neighbor offers.
+func (r *run) learn(neighbor string, o *signed.Offer) {
+	if o != nil {
+		r.secrets.kept.Add(neighbor, *o)
+		r.secrets.changed = true
+	}
+}

@@ -1,0 +1,55 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spade-dfl/spade-edge/sdk/pair"
+)
+
+// SecretsPath returns where the [Dir] in a directory keeps the secrets of a run whose members share noise: nobody else
+// may read that file, and it is gone once the run is over.
+func SecretsPath(dir string) string { return filepath.Join(dir, "secrets.json") }
+
+// Secrets returns what [Dir.KeepSecrets] has kept, or nil.
+func (d *Dir) Secrets() (*pair.Kept, error) { return readSecrets(SecretsPath(d.dir)) }
+
+// KeepSecrets keeps the secrets of a run, durably, in place of those that were kept before; nil removes them, with what
+// a crash has left of an earlier KeepSecrets.
+func (d *Dir) KeepSecrets(k *pair.Kept) error {
+	path := SecretsPath(d.dir)
+	if k != nil {
+		text, err := k.Encode()
+		if err == nil {
+			err = advise(replaceFile(path, text))
+		}
+		return err
+	}
+	var errs []error
+	for _, name := range []string{path, path + ".tmp"} {
+		if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return advise(errors.Join(append(errs, syncDir(d.dir))...))
+}
+
+// readSecrets reads a file of secrets; it returns nil if there is none.
+func readSecrets(path string) (*pair.Kept, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, advise(err)
+	}
+	k, err := pair.ParseKept(text)
+	if err != nil {
+		return nil, fmt.Errorf("state: %s: %w; if nothing was released yet, remove it; else bring it back, or empty the "+
+			"folder and recover the device from its neighbors", path, err)
+	}
+	return k, nil
+}

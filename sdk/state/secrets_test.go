@@ -1,0 +1,81 @@
+package state
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk/pair"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+)
+
+// Secrets are kept for their owner alone and come back; a damaged file is refused, in words that say what to do and
+// not what is in it, by Inspect as well; and in the end nothing is left, of a write that was cut short neither.
+func TestSecretsAreKeptAndRemoved(t *testing.T) {
+	dir := t.TempDir()
+	d, err := Open(dir, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if k, err := d.Secrets(); k != nil || err != nil {
+		t.Fatal(k, err)
+	}
+	if err := d.KeepSecrets(nil); err != nil {
+		t.Errorf("removing nothing: %v", err)
+	}
+	private, err := pair.NewPrivate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &pair.Kept{Member: "a", From: 1, Private: private}
+	for range 2 { // the second in place of the first
+		k.Add("b", signed.Offer{From: len(k.Peers) + 1, Generation: uint16(len(k.Peers)), Public: [32]byte{1}})
+		if err := d.KeepSecrets(k); err != nil {
+			t.Fatal(err)
+		}
+		got, err := d.Secrets()
+		if err != nil || !got.Private.Equal(private) || len(got.Peers["b"]) != len(k.Peers["b"]) {
+			t.Fatalf("%v, %v", got, err)
+		}
+	}
+	path := SecretsPath(dir)
+	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if r, err := Inspect(dir); err != nil || r.Refused != nil || !r.Secrets {
+		t.Errorf("%+v, %v", r, err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, damaged := range [][]byte{nil, text[:len(text)/2], bytes.Replace(text, []byte(`"from":1`), []byte(`"from":2`), 1)} {
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := d.Secrets()
+		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "recover the device") ||
+			strings.Contains(err.Error(), string(text[200:220])) {
+			t.Errorf("%s: %v", damaged, err)
+		}
+		if r, err := Inspect(dir); err != nil || r.Refused == nil || !r.Secrets {
+			t.Errorf("%s: %+v, %v", damaged, r, err)
+		}
+	}
+	if err := os.WriteFile(path+".tmp", text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.KeepSecrets(nil); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "secrets*")); err != nil || len(left) > 0 {
+		t.Errorf("%q are left, %v", left, err)
+	}
+	if r, err := Inspect(dir); err != nil || r.Refused != nil || r.Secrets {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
