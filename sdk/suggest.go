@@ -104,7 +104,7 @@ func (k Known) protect(m *Method, p *Privacy, far float64) (err error) {
 		// The model goes no further than noise lets it: with unit features, what noise has added to it moves a score by
 		// far/signal in the end. A linear model is as good near its start as far from it.
 		unit := Privacy{Clip: 1, Delta: p.Delta, EpsilonLimit: p.EpsilonLimit, Accounting: p.Accounting, Colluders: p.Colluders}
-		if err = unit.spend(m, k.Graph); err != nil {
+		if err = unit.spend(m.Rounds, k.Graph); err != nil {
 			return err
 		}
 		signal := math.Sqrt(rounds*float64(k.Graph.N())/float64(k.Dim)) / unit.Sigma
@@ -112,7 +112,7 @@ func (k Known) protect(m *Method, p *Privacy, far float64) (err error) {
 	}
 	def(&p.Clip, round3(far/rounds))
 	if p.Sigma == 0 {
-		err = p.spend(m, k.Graph)
+		err = p.spend(m.Rounds, k.Graph)
 	}
 	if err == nil && k.Graph != nil {
 		m.settle(*p, k.Graph)
@@ -121,8 +121,8 @@ func (k Known) protect(m *Method, p *Privacy, far float64) (err error) {
 }
 
 // spend sets the noise of a run, which its neighbors share if there is a graph, to what the budget asks for.
-func (p *Privacy) spend(m *Method, g *graph.Graph) (err error) {
-	p.Sigma, err = dpmech.SigmaFor(p.Clip, m.Rounds, p.EpsilonLimit, p.Delta, p.Accounting)
+func (p *Privacy) spend(rounds int, g *graph.Graph) (err error) {
+	p.Sigma, err = dpmech.SigmaFor(p.Clip, rounds, p.EpsilonLimit, p.Delta, p.Accounting)
 	if err == nil && g != nil {
 		p.share(g)
 	}
