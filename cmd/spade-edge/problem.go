@@ -95,13 +95,18 @@ func (o *options) build(name string) (*problem, error) {
 		p.choose("test-fraction", s.TestFraction)
 	}
 	p.x0 = model.Start(p.train.Dim, p.train.Classes, o.seed)
-	return p, p.makeFleet(name, p.oracles[0].Dim())
+	if err = p.makeFleet(name, p.oracles[0].Dim()); err == nil && o.given["colluders"] {
+		p.choose("tau", p.opt.tau)
+	}
+	return p, err
 }
 
-// choose notes the values of those flags that are not given. choices are names, each with its value.
+// choose notes the values of those flags that are not given, once. choices are names, each with its value.
 func (p *problem) choose(choices ...any) {
 	for pair := range slices.Chunk(choices, 2) {
-		if name := pair[0].(string); !p.opt.given[name] || name == "labels" && p.opt.labels == "" {
+		name := pair[0].(string)
+		told := slices.ContainsFunc(p.chosen, func(c choice) bool { return c.name == name })
+		if !told && (!p.opt.given[name] || name == "labels" && p.opt.labels == "") {
 			p.chosen = append(p.chosen, choice{name, pair[1]})
 		}
 	}
@@ -149,7 +154,7 @@ func (p *problem) makeFleet(name string, dim int) error {
 		p.choose("cooldown", o.cooldown)
 	}
 	if f.Privacy.PairSigma > 0 {
-		p.choose("tau", f.Method.Tau, "mixing", f.Method.Mixing)
+		p.choose("mixing", f.Method.Mixing)
 	}
 	p.choose("mu", f.Method.Mu[0], "eta", f.Method.Eta[0])
 	if !o.nonPrivate {
