@@ -146,7 +146,7 @@ func (p *problem) makeFleet(name string, dim int) error {
 	}
 	f.Wire = sdk.Wire{Payload: o.payload, GridBits: o.gridBits, Lossy: o.lossy}
 	p.fleet = f
-	o.cooldown, o.rounds, o.tau = f.Method.Cooldown, f.Method.Rounds, f.Method.Tau
+	o.mixing, o.cooldown, o.rounds, o.tau = f.Method.Mixing, f.Method.Cooldown, f.Method.Rounds, f.Method.Tau
 	if o.hiddenLayer() {
 		p.choose("hidden", o.modelSpec().Hidden)
 	}
