@@ -40,10 +40,11 @@ var notCovered = map[int][]string{
 
 // notCoveredShared lists what no certificate of releases that share noise covers besides.
 var notCoveredShared = []string{
-	"who learns the secret of an edge between two members that are not in the adversary's hands: it is made with X25519 and " +
-		"HKDF-SHA-256, and its noise with HMAC-SHA-256 and ChaCha8, which are taken to be secure",
+	"who learns the secret of an edge between two members that are not in the adversary's hands: it is made with X25519 " +
+		"and HKDF-SHA-256, and its noise with HMAC-SHA-256 and ChaCha8, which are taken to be secure",
 	"an adversary who knows what more members know than it is said to, beyond the cost against all other members together",
-	"two releases of one round that share noise, as of a state that was set back: they differ by each member's own noise alone",
+	"two releases of one round that share noise, as of a state that was set back: they differ by each member's own noise " +
+		"alone",
 }
 
 // NotSigned is what the not_covered of a certificate without a signature says besides.

@@ -118,3 +118,31 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A certificate of releases that protect against different adversaries names the weakest of them, and a limit against
+// all others together holds for what it states.
+func TestCertificateOfTwoSharedNoises(t *testing.T) {
+	more, fewer := shared, shared
+	more.Shared.Colluders, fewer.Shared.Colluders = 2, 0
+	about := About{RunID: RunID{Run: "r", Fleet: strings.Repeat("01", 32), Member: "a"}, Sampler: "cells"}
+	for _, order := range [][]Gaussian{{more, fewer, shared}, {fewer, shared, more}, {shared, more, fewer}} {
+		f := mustFilter(t, nil)
+		for k, g := range order {
+			if err := f.Reserve(k+1, g); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c, err := NewCertificate(about, 1e-5, f, nil)
+		if err != nil || c.Adversary != fewer.Shared.Adversary() {
+			t.Fatalf("certificate %+v, %v", c, err)
+		}
+		l := Limit{Epsilon: c.EpsilonGDP, Delta: 1e-5, Accounting: GDP, EpsilonAll: c.AgainstAll.EpsilonGDP}
+		if c.Limit = &l; c.Verify() != nil {
+			t.Errorf("within both limits: %v", c.Verify())
+		}
+		l.EpsilonAll *= 0.99
+		if err := c.Verify(); err == nil || !strings.Contains(err.Error(), "against_all") {
+			t.Errorf("beyond the limit against all others: %v", err)
+		}
+	}
+}

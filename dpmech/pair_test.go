@@ -119,8 +119,8 @@ func TestSharedNoiseIsTheSameInEveryBuild(t *testing.T) {
 	if want := []int64{-6082876, 4436288, 704382}; !slices.Equal(m.noise, want) {
 		t.Errorf("drew %v, want %v", m.noise, want)
 	}
-	if !zeros(m.shared) {
-		t.Error("the vector is still in memory")
+	if !zeros(m.shared) || m.pair.key != [32]byte{} || m.pair.left != 0 {
+		t.Error("the vector or its key is still in memory")
 	}
 }
 

@@ -139,8 +139,8 @@ func (p *page) cost(c Cost, version int) {
 // all writes the cost against all other members together, where that is another one.
 func (p *page) all(c Cost, version int) {
 	if all := c.AgainstAll; all != nil {
-		p.item("against all", "epsilon %s at delta %v against all other members together, who know the noise that they share "+
-			"with this one", FormatEpsilon(all.EpsilonGDP, decimals), all.Delta)
+		p.item("against all", "epsilon %s at delta %v against all other members together, who know the noise that they "+
+			"share with this one", FormatEpsilon(all.EpsilonGDP, decimals), all.Delta)
 		p.cost(*all, version)
 	}
 }
@@ -185,8 +185,8 @@ func (p *page) spends(list []Spend) {
 		}
 		shared := ""
 		if s.Shared != (Shared{}) {
-			shared = fmt.Sprintf(", and %v shared with each neighbor: as good as %v against %s", s.Shared.Sigma, s.Shared.Effective,
-				s.Shared.Adversary())
+			shared = fmt.Sprintf(", and %v shared with each neighbor: as good as %v against %s", s.Shared.Sigma,
+				s.Shared.Effective, s.Shared.Adversary())
 		}
 		p.item("", "%s: R %v, sigma %v%s", rounds, s.Clip, s.Sigma, shared)
 	}

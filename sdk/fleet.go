@@ -280,8 +280,8 @@ func (f *Fleet) checkShared(g *graph.Graph) error {
 		if !c.Exact {
 			found = "at most (a bound that is proved, for the exact figure takes too long)"
 		}
-		return fmt.Errorf("sdk: fleet: effective sigma is %v, want sigma (%v) or more, and %s %v: so much noise is left to %v; "+
-			"the worst is %q if %q collude", p.EffectiveSigma, p.Sigma, found, most, p.Shared().Adversary(), f.Members[c.Node],
+		return fmt.Errorf("sdk: fleet: effective sigma is %v, want sigma (%v) or more, and %s %v: so much noise is left to "+
+			"%v; the worst is %q if %q collude", p.EffectiveSigma, p.Sigma, found, most, p.Shared().Adversary(), f.Members[c.Node],
 			colluders)
 	}
 	return nil
@@ -298,8 +298,8 @@ func (f *Fleet) affordable() error {
 			f.Method.Rounds, dpmech.ErrBudget, l.Epsilon, l.Accounting, l.Delta, most))
 	}
 	if all := l.Accounting.Epsilon(f.Total(f.Method.Rounds).All, l.Delta); l.EpsilonAll > 0 && all > l.EpsilonAll {
-		return fmt.Errorf("sdk: fleet: %d rounds: %w: against all other members together they cost epsilon %s (%v at delta %v), "+
-			"and the limit is %v", f.Method.Rounds, dpmech.ErrBudget, dpmech.FormatEpsilon(all, 4), l.Accounting, l.Delta,
+		return fmt.Errorf("sdk: fleet: %d rounds: %w: against all other members together they cost epsilon %s (%v at delta "+
+			"%v), and the limit is %v", f.Method.Rounds, dpmech.ErrBudget, dpmech.FormatEpsilon(all, 4), l.Accounting, l.Delta,
 			l.EpsilonAll)
 	}
 	return nil

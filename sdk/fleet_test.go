@@ -23,7 +23,7 @@ func TestFleetFaults(t *testing.T) {
 		`name "b\n" of member 1`:                           func(f *sdk.Fleet) { f.Members[1] = "b\n" },
 		`run "\x1b[2J" has 4 bytes`:                        func(f *sdk.Fleet) { f.Run = "\x1b[2J" },
 		"dim is 268435457":                                 func(f *sdk.Fleet) { f.Dim = 1<<28 + 1 },
-		"Rounds 8, with Mixing 0, and Cooldown 2147483640": func(f *sdk.Fleet) { f.Method.Cooldown = math.MaxInt32 - 7 },
+		"Rounds 8 and Cooldown 2147483640": func(f *sdk.Fleet) { f.Method.Cooldown = math.MaxInt32 - 7 },
 		"no members":                                       func(f *sdk.Fleet) { f.Members, f.Edges = nil, nil },
 		`members 0 and 2 are both called "a"`:              func(f *sdk.Fleet) { f.Members[2] = "a" },
 		`name "" of member 1`:                              func(f *sdk.Fleet) { f.Members[1] = "" },

@@ -241,8 +241,8 @@ func (c *checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 		if planned.All != planned.Rho {
 			all = fmt.Sprintf("; epsilon %s %s", epsilon(planned.All), againstAll)
 		}
-		c.ok("privacy", "epsilon %s (%v) at delta %v over %d rounds, against %s%s", epsilon(planned.Rho), pr.Accounting, pr.Delta,
-			f.Method.Rounds, pr.Shared().Adversary(), all)
+		c.ok("privacy", "epsilon %s (%v) at delta %v over %d rounds, against %s%s", epsilon(planned.Rho), pr.Accounting,
+			pr.Delta, f.Method.Rounds, pr.Shared().Adversary(), all)
 		c.forecast(f, r.Forecast)
 	}
 	if errLedger != nil {

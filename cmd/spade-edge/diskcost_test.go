@@ -52,3 +52,26 @@ func TestWearWithoutLedger(t *testing.T) {
 		t.Errorf("%d bytes written, by the formula %+v", a.DiskBytes, want)
 	}
 }
+
+// With rounds of mixing and shared noise the formula holds too, but for the secrets, which are kept beside it.
+func TestWearOfSharing(t *testing.T) {
+	t.Parallel()
+	tr := newTrial(t, "ab bc ca", func(f *sdk.Fleet) {
+		f.Method.Rounds, f.Method.Mixing, f.Method.Cooldown, f.Method.Eta = 20, 2, 5, []float64{0.5}
+		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 0.5, PairSigma: 1, EffectiveSigma: 0.6, Colluders: 1, Delta: 1e-5}
+	})
+	c := tr.clients(t, "dirichlet:0.3", func(int) io.Reader { return bytes.NewReader(nil) })[0].Config
+	size, err := checkpointSize(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := newDiskCost(tr.file.Fleet, c, size)
+	var nodes []*process
+	for _, m := range tr.file.Members {
+		nodes = append(nodes, start(t, "run", tr.path(m.Name+".json"), "-json"))
+	}
+	a := nodes[0].outcome(t)
+	if off := float64(a.DiskBytes)/float64(want.Written) - 1; math.Abs(off) > 0.02 {
+		t.Errorf("%d bytes written, %d by the formula: %+v", a.DiskBytes, want.Written, want)
+	}
+}

@@ -202,8 +202,8 @@ func (r *initResult) write(t table, o *initOptions) {
 	for _, n := range r.Nodes {
 		t.row("node", "%s, at %s", n.File, cmp.Or(strings.Join(n.Addresses, ", "), o.nats))
 	}
-	t.row("rounds", "%d%s, and %d of cool-down, which leave %.2g of the nodes' disagreement", r.Rounds, mixingText(r.Mixing),
-		r.Cooldown, r.Left)
+	t.row("rounds", "%d%s, and %d of cool-down, which leave %.2g of the nodes' disagreement", r.Rounds,
+		mixingText(r.Mixing), r.Cooldown, r.Left)
 	if r.NonPrivate {
 		t.row("privacy", "NOT PRIVATE: what a node sends may reveal its data")
 	} else {

@@ -280,8 +280,8 @@ func (r *inspection) fleetFile(path string) error {
 		r.row("privacy", "noise %.6g on updates clipped to %.6g", pr.Sigma, pr.Clip)
 		r.row("against", "%s", pr.Shared().Adversary())
 		if pr.PairSigma > 0 {
-			r.row("", "noise of %.6g that each two neighbors share on top; all of it is as good as %.6g against these", pr.PairSigma,
-				pr.EffectiveSigma)
+			r.row("", "noise of %.6g that each two neighbors share on top; all of it is as good as %.6g against these",
+				pr.PairSigma, pr.EffectiveSigma)
 		}
 		for _, k := range []int{1, f.Method.Rounds / 4, f.Method.Rounds / 2, f.Method.Rounds} {
 			if n := len(all); k < 1 || n > 0 && all[n-1].Rounds >= k {

@@ -222,7 +222,9 @@ func (o *options) modelSpec() task.ModelSpec {
 
 // conflicts reports flags that exclude each other, and numbers that a zero default would hide.
 func (o *options) conflicts(f *faults) {
-	for _, name := range []string{"clip", "sigma", "epsilon", "delta", "accounting", "colluders", "pair-sigma", "limit-all"} {
+	for _, name := range []string{
+		"clip", "sigma", "epsilon", "delta", "accounting", "colluders", "pair-sigma", "limit-all",
+	} {
 		f.when(o.nonPrivate && o.given[name], "-non-private and -%s exclude each other", name)
 	}
 	if !o.nonPrivate {

@@ -25,7 +25,8 @@ var privacyModes = []struct {
 	run   func(o *privacyOptions) error
 }{
 	{"verify", []string{"fleet", "ledger", "json"}, (*privacyOptions).verifyCertificate},
-	{"new-ledger", []string{"dataset", "epsilon", "delta", "accounting", "limit-all", "json"}, (*privacyOptions).makeLedger},
+	{"new-ledger", []string{"dataset", "epsilon", "delta", "accounting", "limit-all", "json"},
+		(*privacyOptions).makeLedger},
 	{"ledger", []string{"delta", "json"}, (*privacyOptions).showLedger},
 	{"", []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "json"}, (*privacyOptions).plan},
 }
@@ -38,8 +39,8 @@ func privacyRun(_ context.Context, c *cmdline) error {
 	c.Float64Var(&o.epsilon, "epsilon", 0, "privacy budget of each client")
 	c.Float64Var(&o.delta, "delta", 1e-5, "at which epsilon is stated")
 	o.registerAccounting(c)
-	c.Float64Var(&o.limitAll, "limit-all", 0, "with -new-ledger: the most that all runs may spend against all other members "+
-		"together (default no limit)")
+	c.Float64Var(&o.limitAll, "limit-all", 0, "with -new-ledger: the most that all runs may spend against all other "+
+		"members together (default no limit)")
 	c.StringVar(&o.verify, "verify", "", "verify the certificate in this `file`")
 	c.StringVar(&o.fleet, "fleet", "", "with -verify: the fleet `file` whose "+
 		"run, settings and keys the certificate must have")
@@ -199,7 +200,8 @@ func (t table) ledger(path string, life *dpmech.Lifetime) {
 		if life.AgainstAll != nil {
 			all = "  against all"
 		}
-		fmt.Fprintf(t, "\n%-*s  %-12s %-20s %9s %10s %10s%s\n", width, "run", "fleet", "member", "releases", "rho", "epsilon", all)
+		fmt.Fprintf(t, "\n%-*s  %-12s %-20s %9s %10s %10s%s\n", width, "run", "fleet", "member", "releases", "rho", "epsilon",
+			all)
 		for _, r := range life.Runs {
 			n := 0
 			for _, s := range r.Spends {

@@ -42,7 +42,8 @@ func (p *progress) round(k int, note string) {
 	defer p.mu.Unlock()
 	last, width := p.method.Last(), max(12, len(p.method.Phase(p.method.Learning())))
 	line := fmt.Sprintf("%s %*d of %d  %-*s  %s  %.1f s",
-		releaseWord(p.method), len(fmt.Sprint(last)), k, last, width, p.method.Phase(k), note, time.Since(p.started).Seconds())
+		releaseWord(p.method), len(fmt.Sprint(last)), k, last, width, p.method.Phase(k), note,
+		time.Since(p.started).Seconds())
 	if !p.moving {
 		fmt.Fprintln(p.w, line)
 		return

@@ -101,8 +101,8 @@ func (r *report) write(t table) {
 	if r.Schedule == "paper" {
 		schedule = ", the paper's non-private schedule"
 	}
-	t.row("schedule", "%d rounds of %d local steps (%d steps%s)%s, and %d of cool-down", r.Rounds, r.Tau, r.Steps, schedule,
-		mixingText(r.Mixing), r.Cooldown)
+	t.row("schedule", "%d rounds of %d local steps (%d steps%s)%s, and %d of cool-down", r.Rounds, r.Tau, r.Steps,
+		schedule, mixingText(r.Mixing), r.Cooldown)
 	t.row("method", "eta %.6g, mu %.6g, rho %.6g, beta %.6g", r.Eta, r.Mu, r.Rho, r.Beta)
 	if r.Nodes > 1 {
 		t.row("stability", "stable, at %.4g of the limit: tau*beta*eta*mu is %.6g, and times rho*lambda_N %.6g, below 8/3",

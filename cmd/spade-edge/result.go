@@ -44,7 +44,8 @@ type result struct {
 	Privacy *privacy       `json:"privacy"`
 }
 
-// privacy is what the run has cost each client: against Adversary, and, where noise is shared, against all other members.
+// privacy is what the run has cost each client: against Adversary, and, where noise is shared, against all other
+// members.
 type privacy struct {
 	dpmech.Cost
 	Adversary string  `json:"adversary"`
@@ -83,9 +84,9 @@ func (p *privacy) noiseText(releases int) string {
 	if p.PairSigma == 0 {
 		return fmt.Sprintf("noise %.4g on updates clipped to %.4g, in each of %d releases", p.Sigma, p.Clip, releases)
 	}
-	return fmt.Sprintf("noise %.4g of its own and %.4g shared with each neighbor, on updates clipped to %.4g, in each of %d "+
-		"releases: as good as %.4g against the former, and %.4[1]g against the latter", p.Sigma, p.PairSigma, p.Clip, releases,
-		p.EffectiveSigma)
+	return fmt.Sprintf("noise %.4g of its own and %.4g shared with each neighbor, on updates clipped to %.4g, in each of "+
+		"%d releases: as good as %.4g against the former, and %.4[1]g against the latter", p.Sigma, p.PairSigma, p.Clip,
+		releases, p.EffectiveSigma)
 }
 
 // score fills in what the models at the end, and with -average the running means of all releases, are worth.

@@ -13,11 +13,12 @@ import (
 func (o *options) sharingConflicts(f *faults) {
 	for _, name := range []string{"pair-sigma", "limit-all"} {
 		f.when(o.given[name] && !o.given["colluders"],
-			"-%s without -colluders, want both: only -colluders makes neighbors share noise, and says against whom -epsilon holds",
-			name)
+			"-%s without -colluders, want both: only -colluders makes neighbors share noise, and says against whom -epsilon "+
+				"holds", name)
 	}
 	f.when(o.given["colluders"] && o.given["sigma"] != o.given["pair-sigma"],
-		"-sigma and -pair-sigma go together where noise is shared (-colluders): give both, or -epsilon, from which both follow")
+		"-sigma and -pair-sigma go together where noise is shared (-colluders): give both, or -epsilon, from which "+
+			"both follow")
 	g := dpmech.Gaussian{Clip: o.sigma, Sigma: o.sigma, Shared: dpmech.Shared{Sigma: o.pairSigma, Effective: o.sigma}}
 	if err := g.Validate(); o.sigma > 0 && o.pairSigma > 0 && err != nil {
 		f.add("-pair-sigma: %w", err)
@@ -25,12 +26,12 @@ func (o *options) sharingConflicts(f *faults) {
 	f.when(o.given["limit-all"] && o.given["sigma"] && !o.given["epsilon"],
 		"-limit-all without -epsilon: with -sigma the run has no limit that it could be part of")
 	f.when(o.given["colluders"] && o.limitAll > 0 && o.limitAll < o.epsilon,
-		"-limit-all is %v, want at least -epsilon (%v): all other members together know more than any few of them", o.limitAll,
-		o.epsilon)
+		"-limit-all is %v, want at least -epsilon (%v): all other members together know more than any few of them",
+		o.limitAll, o.epsilon)
 }
 
-// shareNoise makes neighbors share noise if that is asked for. It refuses a graph in which all neighbors of somebody may be
-// among the colluders: of the noise that this member shares nothing would be left.
+// shareNoise makes neighbors share noise if that is asked for. It refuses a graph in which all neighbors of somebody may
+// be among the colluders: of the noise that this member shares nothing would be left.
 func (p *problem) shareNoise(known *sdk.Known, members []string) error {
 	o := &p.opt
 	if !o.given["colluders"] {
@@ -47,8 +48,8 @@ func (p *problem) shareNoise(known *sdk.Known, members []string) error {
 		if n > 1 {
 			would += fmt.Sprintf(", or -colluders %d or fewer", n-1)
 		}
-		return usageError{fmt.Errorf("-colluders %d: all neighbors of %q (%d) may be among them, and nothing would be left of the "+
-			"noise that it shares; what would do: %s", o.colluders, members[lonely], n, would)}
+		return usageError{fmt.Errorf("-colluders %d: all neighbors of %q (%d) may be among them, and nothing would be left of "+
+			"the noise that it shares; what would do: %s", o.colluders, members[lonely], n, would)}
 	}
 	if o.given["pair-sigma"] { // by hand: what is left of it follows from the graph
 		pr := &known.Privacy
@@ -79,8 +80,8 @@ func (p *problem) coversAll(f *sdk.Fleet) error {
 		return nil
 	}
 	if all := pr.Accounting.Epsilon(f.Total(f.Method.Rounds).All, pr.Delta); all > limit {
-		return fmt.Errorf("-limit-all %v: %w: against all other members together the %d rounds cost epsilon %s (%v) at delta %v; "+
-			"a smaller -epsilon or a larger -limit-all would do", limit, dpmech.ErrBudget, f.Method.Rounds, epsilonText(all),
+		return fmt.Errorf("-limit-all %v: %w: against all other members together the %d rounds cost epsilon %s (%v) at "+
+			"delta %v; a smaller -epsilon or a larger -limit-all would do", limit, dpmech.ErrBudget, f.Method.Rounds, epsilonText(all),
 			pr.Accounting, pr.Delta)
 	}
 	return nil

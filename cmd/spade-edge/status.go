@@ -183,8 +183,8 @@ func statusText(s *monitor.Status, file *fleetfile.Node) string {
 		if p.AgainstAll != nil {
 			against = ", against " + p.Adversary
 		}
-		b.row("privacy", "epsilon %s of %s, at delta %v (%s)%s", epsilonText(float64(p.Epsilon)), limit, p.Delta, p.Accounting,
-			against)
+		b.row("privacy", "epsilon %s of %s, at delta %v (%s)%s", epsilonText(float64(p.Epsilon)), limit, p.Delta,
+			p.Accounting, against)
 		if a := p.AgainstAll; a != nil {
 			limit = epsilonText(float64(a.Planned)) + " planned"
 			if a.Limit.Known() {
@@ -193,8 +193,8 @@ func statusText(s *monitor.Status, file *fleetfile.Node) string {
 			b.row("", "epsilon %s of %s, against all other members together", epsilonText(float64(a.Epsilon)), limit)
 		}
 		if l := p.Lifetime; l != nil {
-			b.row("lifetime", "epsilon %s of the data set %q, over %d runs%s", epsilonText(float64(l.Epsilon)), l.Dataset, l.Runs,
-				against)
+			b.row("lifetime", "epsilon %s of the data set %q, over %d runs%s", epsilonText(float64(l.Epsilon)), l.Dataset,
+				l.Runs, against)
 			if a := p.AgainstAll; a != nil {
 				b.row("", "epsilon %s against all other members together", epsilonText(float64(a.Lifetime)))
 			}

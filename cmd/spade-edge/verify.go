@@ -105,8 +105,8 @@ func (o *privacyOptions) summary(v *verification, ledger *state.Ledger) string {
 			"every figure follows from the clip and noise of the releases\ncountersigned by %s\n", o.fleet, c.Member, holders)
 	}
 	if v.FleetChecked && c.AgainstAll != nil {
-		text += fmt.Sprintf("of the noise that is shared %s leaves, by its graph, at least what the file says: epsilon %s against "+
-			"%s, and %s %s\n", o.fleet, epsilonText(c.EpsilonGDP), c.Adversary, epsilonText(c.AgainstAll.EpsilonGDP), againstAll)
+		text += fmt.Sprintf("of the noise that is shared %s leaves, by its graph, at least what the file says: epsilon %s "+
+			"against %s, and %s %s\n", o.fleet, epsilonText(c.EpsilonGDP), c.Adversary, epsilonText(c.AgainstAll.EpsilonGDP), againstAll)
 	}
 	if others != "" {
 		text += "not countersigned by " + others + "\n"

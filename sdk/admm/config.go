@@ -132,7 +132,7 @@ func (c Config) Validate() error {
 	refuse(c.Cooldown < 0, "Cooldown is %d, want 0 or more", c.Cooldown)
 	refuse(c.Mixing < 0 || c.Mixing > maxMixing, "Mixing is %d, want 0..%d", c.Mixing, maxMixing)
 	refuse(c.Cooldown >= 0 && int64(c.Rounds)*int64(1+c.Mixing) > math.MaxInt32-int64(c.Cooldown),
-		"Rounds %d, with Mixing %d, and Cooldown %d make more than %d releases", c.Rounds, c.Mixing, c.Cooldown, math.MaxInt32)
+		"Rounds %d and Cooldown %d, want at most %d releases with Mixing %d", c.Rounds, c.Cooldown, math.MaxInt32, c.Mixing)
 	refuse(c.Tau < 1 || c.Tau > math.MaxInt32, "Tau is %d, want 1..%d", c.Tau, math.MaxInt32)
 	errs = append(errs, positive("Beta", c.Beta), c.Eta.validate("Eta", c.Rounds), c.Mu.validate("Mu", c.Rounds))
 

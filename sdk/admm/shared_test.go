@@ -1,64 +1,172 @@
 package admm
 
 import (
+	"math"
 	"slices"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/zoest"
-	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// firstRelease returns a client's first release, on the grid and off it, and checks that no key is left in memory.
-func firstRelease(t *testing.T, step float64, g dpmech.Gaussian, key func(peer, release int) ([32]byte, bool)) []float32 {
-	t.Helper()
-	noise := rng.New(3, rng.Address{Purpose: rng.Noise})
-	m, err := New(Config{
-		Estimator: zoest.Config{Dim: 5, Samples: 1, Batch: 1, Client: 1}, Neighbors: []int{0, 2}, Rounds: 1, Tau: 1,
-		Rho: 1, Beta: 1, Eta: Schedule{0.5}, Mu: Schedule{0.5},
-		Privacy: []dpmech.Gaussian{g}, Noise: &noise, Releases: true, GridStep: step, PairKey: key,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for m.round == 0 {
-		r, err := m.Ready()
-		if err == nil && len(r.Queries) > 0 {
-			err = m.Answer(make([]float64, len(r.Queries))...)
+// shared is the noise of a fleet whose neighbors share some; a release alone has 4 times the own noise.
+var shared = dpmech.Gaussian{Clip: 0.3, Sigma: 0.2,
+	Shared: dpmech.Shared{Sigma: 0.8, Effective: 0.5, Colluders: 1}}
+
+// asked is which keys of its noise each client has asked for.
+type asked map[[3]int]int // client, neighbor and release
+
+// sharing makes a private fleet whose neighbors share noise, with keys that anybody can compute.
+func (a asked) sharing(change func(i int, c *Config)) func(i int, c *Config) {
+	return func(i int, c *Config) {
+		change(i, c)
+		c.Privacy = []dpmech.Gaussian{shared}
+		c.PairKey = func(peer, release int) ([32]byte, bool) {
+			a[[3]int{i, peer, release}]++
+			return [32]byte{byte(min(i, peer)), byte(max(i, peer)), byte(release)}, true
 		}
-		if err != nil {
+	}
+}
+
+// What neighbors share is gone from the sum of all releases: in every round it is the sum of a network without shared
+// noise, up to the rounding of centre and release to the grid, half a step each for each of them. (Nobody learns here:
+// the next queries would be asked elsewhere.) Each end asks for one key of each neighbor for each release with noise.
+func TestSharedNoiseLeavesTheSum(t *testing.T) {
+	for _, mixing := range []int{0, 2} {
+		run := func(change func(i int, c *Config)) (sums [][]float64, apart float64) {
+			net := newNetwork(t, configs(4, kite, func(i int, c *Config) {
+				change(i, c)
+				c.Mixing = mixing
+			}))
+			net.loss = func(int, []float32, int) float64 { return 1 }
+			for range net.machines[0].cfg.Learning() {
+				if err := net.round(); err != nil {
+					t.Fatal(err)
+				}
+				sum := make([]float64, 5)
+				for _, m := range net.machines {
+					for c, n := range m.grid {
+						sum[c] += float64(n)
+						apart = max(apart, math.Abs(float64(n)-float64(net.machines[0].grid[c])))
+					}
+				}
+				sums = append(sums, sum)
+			}
+			return sums, apart
+		}
+		plain := func(i int, c *Config) { replaceable(i, c); c.Probe = false }
+		keys := asked{}
+		want, near := run(plain)
+		got, far := run(keys.sharing(plain))
+		for k := range want {
+			for c := range want[k] {
+				if off := math.Abs(got[k][c] - want[k][c]); off > 2*4*float64(k+1) {
+					t.Errorf("mixing %d, release %d, coordinate %d: the sum is off by %v steps", mixing, k+1, c, off)
+				}
+			}
+		}
+		if far < 2*near {
+			t.Errorf("mixing %d: releases are up to %v steps apart, and %v without shared noise", mixing, far, near)
+		}
+		for _, e := range kite {
+			for release := 1; release <= 9*(1+mixing); release++ {
+				here, there := keys[[3]int{e[0], e[1], release}], keys[[3]int{e[1], e[0], release}]
+				if noisy := b2i(release%(1+mixing) == 1%(1+mixing)); here != noisy || there != noisy {
+					t.Errorf("mixing %d: the ends of %v ask for %d and %d keys of release %d, want %d", mixing, e, here, there,
+						release, noisy)
+				}
+			}
+		}
+	}
+}
+
+// A key is forgotten with its release, on the grid and off it.
+func TestKeysOfSharedNoiseAreForgotten(t *testing.T) {
+	for _, step := range []float64{0, 0.2 / 16} {
+		keys := asked{}
+		net := newNetwork(t, configs(4, kite, func(i int, c *Config) {
+			keys.sharing(replaceable)(i, c)
+			c.Probe, c.GridStep = false, step
+		}))
+		net.released = func(client, round int) {
+			m := net.machines[client]
+			if len(m.pairs) != len(m.edges) {
+				t.Errorf("client %d has used %d keys in release %d, want %d", client, len(m.pairs), round, len(m.edges))
+			}
+			for _, p := range m.pairs {
+				if p != (dpmech.Pair{}) {
+					t.Errorf("client %d has a key in memory after release %d", client, round)
+				}
+			}
+		}
+		if err := net.round(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, p := range m.pairs[:cap(m.pairs)] {
-		if p.Key != [32]byte{} {
-			t.Error("a key is still in memory")
-		}
-	}
-	return m.Model()
 }
 
-// If the key of one neighbor is missing, a release shares noise with none, and has as much of its own as one that
-// shares none in such a run.
-func TestMissingKey(t *testing.T) {
-	g := dpmech.Gaussian{Clip: 1, Sigma: 0.5, Shared: dpmech.Shared{Sigma: 2, Effective: 0.9}}
-	for _, step := range []float64{0, 0.25} {
-		keys := func(missing int) func(peer, release int) ([32]byte, bool) {
-			return func(peer, release int) ([32]byte, bool) {
-				if release != 1 {
-					t.Errorf("asked for release %d", release)
-				}
-				return [32]byte{byte(1 + peer)}, peer != missing
+// A device that replaces another shares no noise in the two releases that the lost one may have made: they have the
+// noise of a release alone, around a public centre. After that it does.
+func TestSuccessorSharesNothingAtFirst(t *testing.T) {
+	keys := asked{}
+	net, kept := afterRounds(t, 4, keys.sharing(replaceable))
+	cfg := configs(4, kite, keys.sharing(replaceable))[2]
+	cfg.Generation, cfg.Incarnation = 1, 77
+	s := kept[2][0].copied()
+	s.Recovered, s.Mean, s.Queries = s.Round, slices.Clone(s.X), 0
+	m := reborn(t, cfg, s)
+	net.machines[2] = m
+	net.released = func(client, round int) {
+		if client != 2 || round > 6 {
+			return
+		}
+		mech, err := dpmech.NewMechanism(5, &byRound{client: 2, machine: &Machine{round: round - 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps := make([]int32, 5)
+		if err := mech.ReleaseOnGrid(steps, make([]float32, 5), shared.Alone(), cfg.GridStep); err != nil {
+			t.Fatal(err)
+		}
+		for i, n := range steps {
+			if want := int32(m.quantize(m.centre[i])) + n; m.grid[i] != want {
+				t.Errorf("release %d: coordinate %d is %d, want %d", round, i, m.grid[i], want)
 			}
 		}
-		alone := firstRelease(t, step, g.Alone(), nil)
-		for _, missing := range []int{0, 2} {
-			if got := firstRelease(t, step, g, keys(missing)); !slices.Equal(got, alone) {
-				t.Errorf("step %v: %v without the key of %d, want %v", step, got, missing, alone)
+	}
+	clear(keys)
+	if err := net.run(); err != nil {
+		t.Fatal(err)
+	}
+	for release := 5; release <= 9; release++ {
+		for _, j := range cfg.Neighbors {
+			if n := keys[[3]int{2, j, release}]; n != b2i(release > 6) {
+				t.Errorf("%d keys shared with %d are asked for in release %d", n, j, release)
 			}
 		}
-		if got := firstRelease(t, step, g, keys(-1)); slices.Equal(got, alone) {
-			t.Errorf("step %v: %v with all keys", step, got)
+	}
+}
+
+// If a neighbor's key is missing, the whole release is made alone, with the larger noise and nobody's key.
+func TestMissingKeyMakesAReleaseAlone(t *testing.T) {
+	for _, missing := range []int{0, 3} {
+		cfg := configs(4, kite, asked{}.sharing(replaceable))[2]
+		whole := cfg.PairKey
+		cfg.PairKey = func(peer, release int) (key [32]byte, ok bool) {
+			key, _ = whole(peer, release)
+			return key, peer != missing
+		}
+		m, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, pairs := m.noise()
+		if g != shared.Alone() || len(pairs) > 0 {
+			t.Errorf("without the key of %d: %v and %d keys", missing, g, len(pairs))
+		}
+		for _, p := range m.pairs {
+			if p != (dpmech.Pair{}) {
+				t.Errorf("without the key of %d: a key is in memory", missing)
+			}
 		}
 	}
 }

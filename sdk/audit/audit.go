@@ -132,8 +132,8 @@ func (x *auditor) method() {
 }
 
 // releases compares releases with those of the fleet. A round that is left out begins another entry. Where noise is
-// shared, so do releases that share none, such as the first two of a device that has replaced another: they have more of
-// their own.
+// shared, so do releases that share none, such as the first two of a device that has replaced another: they have more
+// of their own.
 func (x *auditor) releases(field string, list []dpmech.Spend) {
 	p, next := x.fleet.Privacy, 1
 	for i, s := range list {

@@ -231,7 +231,7 @@ func TestSharingFaults(t *testing.T) {
 		one(`"mixing": 3`, `"mixing": -1`, "method.mixing is -1, want a whole number, 0..65536"),
 		one(`"mixing": 3`, `"mixing": 65537`, "method.mixing is 65537, want a whole number, 0..65536"),
 		one(`"mixing": 3`, `"mixing": 1.5`, "method.mixing is 1.5, want a whole number"),
-		one(`"rounds": 4`, `"rounds": 1000000000`, "method.eta has 4 values").and("make more than 2147483647 releases"),
+		one(`"rounds": 4`, `"rounds": 1000000000`, "method.eta has 4 values").and("want at most 2147483647 releases with Mixing 3"),
 		one(`"pair_sigma": 1.5`, `"pair_sigma": -1`, "privacy.pair_sigma is -1, want sigma times a power of two, 2^-4..2^10"),
 		one(`"pair_sigma": 1.5`, `"pair_sigma": 1.6`,
 			"shared sigma is 1.6, want sigma (0.75) times a power of two, 2^-4..2^10"),

@@ -256,8 +256,8 @@ func (c *fleetCodec) privacy(o *object) {
 		field = o.may
 	}
 	if p.NonPrivate {
-		for _, name := range []string{"clip", "sigma", "delta", "epsilon_limit", "accounting", "pair_sigma", "effective_sigma",
-			"colluders", "epsilon_limit_all"} {
+		for _, name := range []string{"clip", "sigma", "delta", "epsilon_limit", "accounting", "pair_sigma",
+			"effective_sigma", "colluders", "epsilon_limit_all"} {
 			absent("non_private is true", o.may(name))
 		}
 		if !c.writing {

@@ -112,8 +112,8 @@ func NewStatus(f *sdk.Fleet, name string) Status {
 	}
 }
 
-// Progress says how many of the run's releases are made: "round 3 of 80", or, with rounds of mixing, "release 12 of 280,
-// learning round 3 of 50 (mixing 1 of 4)".
+// Progress says how many of the run's releases are made: "round 3 of 80", or, with rounds of mixing, "release 12 of
+// 280, learning round 3 of 50 (mixing 1 of 4)".
 func (s *Status) Progress() string {
 	if s.Mixing == 0 {
 		return fmt.Sprintf("round %d of %d", s.Round, s.Rounds+s.Cooldown)
@@ -167,8 +167,8 @@ type Link struct {
 	Refusal   string  `json:"refusal,omitempty"` // why one end refuses the other, until one is changed
 }
 
-// Privacy is what a run has spent, and may spend: against the adversary that the fleet names, and, where neighbors share
-// noise, against all other members together.
+// Privacy is what a run has spent, and may spend: against the adversary that the fleet names, and, where neighbors
+// share noise, against all other members together.
 type Privacy struct {
 	Rho        float64   `json:"rho"`     // zCDP
 	Epsilon    Value     `json:"epsilon"` // of the releases made, at Delta, as Accounting reads it

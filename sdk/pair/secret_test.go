@@ -1,0 +1,35 @@
+package pair_test
+
+import (
+	"encoding/hex"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk/pair"
+)
+
+// A key is that of one secret, one fleet and one release.
+func TestKeysDiffer(t *testing.T) {
+	seen := map[[32]byte][3]int{}
+	for secret := range 3 {
+		for fleet := range 3 {
+			for _, release := range []int{1, 2, 255, 256, 1 << 24, 1<<31 - 1} {
+				key := pair.Simulated(1, 4, secret).Key([32]byte{byte(fleet)}, release)
+				if before, is := seen[key]; is {
+					t.Errorf("%v and %v have the same key", before, [3]int{secret, fleet, release})
+				}
+				seen[key] = [3]int{secret, fleet, release}
+			}
+		}
+	}
+	if pair.Simulated(1, 4, 2) != pair.Simulated(1, 2, 4) || pair.Simulated(1, 4, 2) == pair.Simulated(2, 4, 2) {
+		t.Error("a simulated secret is that of an edge and a seed")
+	}
+}
+
+// Both ends, of whatever version, draw from the same keys. The value is that of Python's hmac.
+func TestKeyStays(t *testing.T) {
+	key := pair.Secret{1, 2, 3}.Key([32]byte{4, 5}, 6)
+	if got := hex.EncodeToString(key[:]); got != "107e5e76b0b79f0f0c3f2f1396095583e6a968b674e687934ca92c758ce123ea" {
+		t.Errorf("the key is %s", got)
+	}
+}
