@@ -19,6 +19,7 @@ type PreflightReport struct {
 	Ledger  error // it was set back, knows of releases that the state has lost, or does not cover the rest of the run
 	Oracle  error // the query failed, did not end in time, or gave a loss that cannot be used
 
+	Forecast *Forecast       // what the run will be worth; nil if it is not private, or the settings are wrong
 	Kept     *state.Snapshot // what the node would go on from; nil if there is nothing
 	Answered time.Duration   // how long the query took
 	Disk     int64           // bytes that states, log and ledger take at most; 0 if Samples is needed and missing
@@ -33,6 +34,9 @@ func Preflight(ctx context.Context, cfg Config, read func() (*state.Snapshot, er
 	}
 	f, hash := cfg.Fleet, cfg.Fleet.Hash()
 	r.Privacy = f.affordable()
+	if r.Config == nil && !f.Privacy.NonPrivate {
+		r.Forecast, r.Config = f.Forecast(cfg.Samples)
+	}
 	kept, err := read()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -3,7 +3,6 @@ package sdk
 import (
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 
@@ -22,11 +21,11 @@ type Known struct {
 	Steps   int   // T, the local steps of a member in the whole run
 	Queries int64 // what a member may ask its oracle
 
-	Method  Method  // a negative Cooldown is none
+	Method  Method  // a negative Cooldown or Mixing is none
 	Privacy Privacy // EpsilonLimit is the budget from which Sigma follows
 
 	// Graph, if set, makes neighbors share noise that cancels. Sigma, PairSigma and EffectiveSigma follow from the budget,
-	// which then holds against outsiders and any Privacy.Colluders members.
+	// which then holds against outsiders and any Privacy.Colluders members. If Sigma is fixed, so are the other two.
 	Graph *graph.Graph
 }
 
@@ -38,6 +37,9 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 // and the queries of a step, to three digits; of a schedule for T steps tau is T^(1/3), mu falls with T^(-1/6) and eta
 // with T^(-1/2). Sigma: the least noise within EpsilonLimit, or within 8. The error wraps [dpmech.ErrBudget] if the
 // budget covers no release.
+//
+// With Graph, Tau spends about 4096 queries a round, as queries leave nothing, Mixing and Cooldown follow from how fast
+// disagreement shrinks on the graph, and Clip from signal against noise. sdk/DEFAULTS.md says what was tried.
 func Suggest(k Known) (Method, Privacy, error) {
 	m, p := k.Method, k.Privacy
 	if k.Dim < 1 || len(k.Samples) == 0 || slices.Min(k.Samples) < 1 {
@@ -50,9 +52,10 @@ func Suggest(k Known) (Method, Privacy, error) {
 	def(&m.Gain, 0.75)
 	if !p.NonPrivate {
 		def(&p.Delta, 1e-5)
+	}
+	if !p.NonPrivate && k.Graph == nil {
 		def(&m.Cooldown, 30)
 	}
-	m.Cooldown = max(0, m.Cooldown)
 	scheduled := k.Scheduled()
 	if err := k.length(&m, p); err != nil {
 		return m, p, err
@@ -82,26 +85,55 @@ func Suggest(k Known) (Method, Privacy, error) {
 		noise := share * (mu * fall)
 		m.Eta = admm.Schedule{round3(noise * math.Sqrt(float64(queries)/float64(steps)))}
 	}
-	if p.NonPrivate {
-		return m, p, nil
-	}
-	def(&p.Clip, round3(further*mu*root/float64(m.Rounds)))
-	if p.Sigma > 0 {
-		return m, p, nil
-	}
-	def(&p.EpsilonLimit, 8)
 	var err error
-	p.Sigma, err = dpmech.SigmaFor(p.Clip, m.Rounds, p.EpsilonLimit, p.Delta, p.Accounting)
-	if err == nil && k.Graph != nil {
-		err = p.share(k.Graph)
+	if !p.NonPrivate {
+		err = k.protect(&m, &p, further*mu*root)
 	}
+	m.Mixing, m.Cooldown = max(0, m.Mixing), max(0, m.Cooldown)
 	return m, p, err
 }
 
-// share splits the noise that the budget asks for, p.Sigma, into the members' own and what they share.
+// protect sets clip and noise, and the rounds in which shared noise cancels. far is how far all clipped updates in a row
+// should reach.
+func (k Known) protect(m *Method, p *Privacy, far float64) (err error) {
+	rounds := float64(m.Rounds)
+	if p.Sigma == 0 {
+		def(&p.EpsilonLimit, 8)
+	}
+	if p.Clip == 0 && p.Sigma == 0 && k.Graph != nil && !k.Hidden {
+		// The model goes no further than noise lets it: with unit features, what noise has added to it moves a score by
+		// far/signal in the end. A linear model is as good near its start as far from it.
+		unit := Privacy{Clip: 1, Delta: p.Delta, EpsilonLimit: p.EpsilonLimit, Accounting: p.Accounting, Colluders: p.Colluders}
+		if err = unit.spend(m.Rounds, k.Graph); err != nil {
+			return err
+		}
+		signal := math.Sqrt(rounds*float64(k.Graph.N())/float64(k.Dim)) / unit.Sigma
+		far = min(2*far, signal/2)
+	}
+	def(&p.Clip, round3(far/rounds))
+	if p.Sigma == 0 {
+		err = p.spend(m.Rounds, k.Graph)
+	}
+	if err == nil && k.Graph != nil {
+		m.settle(*p, k.Graph)
+	}
+	return err
+}
+
+// spend sets the noise of a run, which its neighbors share if there is a graph, to what the budget asks for.
+func (p *Privacy) spend(rounds int, g *graph.Graph) (err error) {
+	p.Sigma, err = dpmech.SigmaFor(p.Clip, rounds, p.EpsilonLimit, p.Delta, p.Accounting)
+	if err == nil && g != nil {
+		err = p.share(g)
+	}
+	return err
+}
+
+// share splits the noise that the budget asks for, p.Sigma, into the members' own and what they share with each
+// neighbor, a power of two of it. A doubling of what is shared must save a tenth of the own noise, and what is shared
+// stays within twice p.Sigma: it disturbs the queries until it is gone.
 func (p *Privacy) share(g *graph.Graph) error {
 	need := p.Sigma
-	p.PairSigma = 0
 	for n := 0; n <= 10; n++ {
 		ratio := math.Ldexp(1, n)
 		c, err := g.Conductance(ratio, p.Colluders)
@@ -109,8 +141,8 @@ func (p *Privacy) share(g *graph.Graph) error {
 			return fmt.Errorf("sdk: suggest: %w", err)
 		}
 		root := math.Sqrt(c.Least)
-		sigma := round6up(need / root)
-		if n > 0 && ratio*sigma > SHARE*need {
+		sigma := roundUp(need / root)
+		if n > 0 && (ratio*sigma > 2*need || sigma > 0.9*p.Sigma) {
 			return nil
 		}
 		p.Sigma, p.PairSigma, p.EffectiveSigma = sigma, ratio*sigma, sigma*root*(1-1e-12)
@@ -118,16 +150,21 @@ func (p *Privacy) share(g *graph.Graph) error {
 	return nil
 }
 
-var SHARE = 1.0
-
-func init() {
-	if s := os.Getenv("SPADE_SHARE"); s != "" {
-		SHARE, _ = strconv.ParseFloat(s, 64)
+// settle gives a run whose members share noise rounds in which that cancels: after each release as many as disagreement
+// takes to fall to a tenth, at most nine, and at the end until a tenth of the mean's noise is left.
+func (m *Method) settle(p Privacy, g *graph.Graph) {
+	if g.N() == 1 {
+		return
 	}
+	tenfold := graph.Tenfold(g.Contraction(g.Gain(m.Gain, m.Rho), m.Rho))
+	def(&m.Mixing, min(tenfold, 9))
+	apart := 10 * math.Sqrt(2*float64(len(g.Edges()))) * p.PairSigma / p.Sigma // of a release, against the mean's noise
+	def(&m.Cooldown, max(30, int(math.Ceil(float64(tenfold)*math.Log10(max(1, apart))))))
 }
 
-func round6up(x float64) float64 {
-	y, _ := strconv.ParseFloat(strconv.FormatFloat(x*(1+5e-6), 'g', 6, 64), 64)
+// roundUp rounds a positive number up to about six significant digits.
+func roundUp(x float64) float64 {
+	y, _ := strconv.ParseFloat(strconv.FormatFloat(x*(1+5e-6), 'g', 6, 64), 64) // a number's own text is always a number
 	return y
 }
 
@@ -167,6 +204,9 @@ func (k Known) length(m *Method, p Privacy) error {
 		}
 	}
 	def(&m.Rounds, 50)
+	if k.Graph != nil { // queries leave nothing, so that a run whose noise is small asks many
+		def(&m.Tau, int(min(max(4096/batch, 2), 64)))
+	}
 	def(&m.Tau, 2)
 	if m.Rounds < 1 || m.Tau < 1 {
 		return fmt.Errorf("sdk: suggest: Rounds is %d and Tau %d, want at least 1 each", m.Rounds, m.Tau)

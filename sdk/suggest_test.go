@@ -9,6 +9,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
 // What is suggested is what the program has always chosen: the numbers are those that "spade-edge plan" printed before
@@ -52,6 +53,63 @@ func TestSuggest(t *testing.T) {
 		}
 		f := sdk.Fleet{Run: "suggested", Dim: c.known.Dim, Members: []string{"a", "b"}, Edges: [][2]string{{"a", "b"}},
 			Method: m, Privacy: p}
+		if err := f.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// With a graph, settings follow from public numbers alone: what is drawn against noise decides how far a run goes.
+func TestSuggestShared(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind                  string
+		nodes, dim, samples   int
+		epsilon               float64
+		hidden                bool
+		method                sdk.Method
+		tau, mixing, cooldown int
+		clip                  float64
+	}{
+		"many": {kind: "complete", nodes: 20, dim: 22, samples: 400,
+			epsilon: 8, tau: 10, mixing: 2, cooldown: 30, clip: 0.0312},
+		"few": {kind: "complete", nodes: 8, dim: 80, samples: 30,
+			epsilon: 8, tau: 64, mixing: 2, cooldown: 30, clip: 0.00634},
+		"little": {kind: "complete", nodes: 8, dim: 80, samples: 30,
+			epsilon: 1, tau: 64, mixing: 2, cooldown: 30, clip: 0.00102},
+		"ring": {kind: "ring", nodes: 16, dim: 22, samples: 5000,
+			epsilon: 8, tau: 2, mixing: 9, cooldown: 281, clip: 0.0151},
+		"hidden": {kind: "complete", nodes: 8, dim: 80, samples: 30,
+			epsilon: 1, hidden: true, tau: 64, mixing: 2, cooldown: 30, clip: 0.0449},
+		"fixed, none": {kind: "complete", nodes: 8, dim: 80, samples: 30,
+			epsilon: 8, method: sdk.Method{Tau: 3, Mixing: -1, Cooldown: -1}, tau: 3, clip: 0.00634},
+	} {
+		g, err := graph.Parse(c.kind, c.nodes, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, p, err := sdk.Suggest(sdk.Known{Dim: c.dim, Samples: slices.Repeat([]int{c.samples}, c.nodes), Hidden: c.hidden,
+			Method: c.method, Privacy: sdk.Privacy{EpsilonLimit: c.epsilon, Colluders: 1}, Graph: g})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if m.Tau != c.tau || m.Mixing != c.mixing || m.Cooldown != c.cooldown || p.Clip != c.clip {
+			t.Errorf("%s: tau %d, mixing %d, cooldown %d, clip %v; want %d, %d, %d, %v", name, m.Tau, m.Mixing, m.Cooldown, p.Clip,
+				c.tau, c.mixing, c.cooldown, c.clip)
+		}
+		need, err := dpmech.SigmaFor(p.Clip, m.Rounds, c.epsilon, p.Delta, p.Accounting)
+		if err != nil || p.EffectiveSigma < need || p.EffectiveSigma > need*(1+2e-5) || p.Sigma > 0.7*need ||
+			p.PairSigma > 2*need {
+			t.Errorf("%s: noise %v, shared %v and effective %v where %v is needed, %v", name, p.Sigma, p.PairSigma,
+				p.EffectiveSigma, need, err)
+		}
+		f := sdk.Fleet{Run: "suggested", Dim: c.dim, Method: m, Privacy: p}
+		for i := range c.nodes {
+			f.Members = append(f.Members, string(rune('a'+i)))
+		}
+		for _, e := range g.Edges() {
+			f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
+		}
 		if err := f.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

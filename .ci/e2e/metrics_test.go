@@ -78,7 +78,7 @@ func TestMetricsOfNode(t *testing.T) {
 	dir := newFleet(t)
 	var nodes []*process
 	for _, name := range []string{"ward-1", "ward-2", "ward-3"} {
-		nodes = append(nodes, start(t, "run", filepath.Join(dir, name+".json")))
+		nodes = append(nodes, start(t, "run", "-anyway", filepath.Join(dir, name+".json")))
 	}
 	origin := nodes[0].address(t)
 	scrape := func() map[string]float64 {

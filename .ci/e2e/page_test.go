@@ -152,12 +152,12 @@ func TestNodePage(t *testing.T) {
 	b := newBrowser(t)
 	dir := newFleet(t)
 	node := func(name string) string { return filepath.Join(dir, name+".json") }
-	first, second := start(t, "run", node("ward-1")), start(t, "run", node("ward-2"))
+	first, second := start(t, "run", "-anyway", node("ward-1")), start(t, "run", "-anyway", node("ward-2"))
 	origin := first.address(t)
 	b.run("loading", chromedp.EmulateViewport(1200, 900), chromedp.Navigate(origin))
 	b.await(`document.getElementById("name").textContent === "ward-1"`)
 	b.await(`document.getElementById("peers").textContent.includes("not connected")`) // ward-3 is not there yet
-	third := start(t, "run", node("ward-3"), "-http", "")
+	third := start(t, "run", "-anyway", node("ward-3"), "-http", "")
 
 	b.await(roundNumber + " > 3")
 	before := eval[int](b, roundNumber)
@@ -240,7 +240,7 @@ func TestNodePage(t *testing.T) {
 	b.look("node-gone", 1200, 900, "light")
 
 	// And it comes back by itself, at the same address.
-	again := start(t, "run", node("ward-1"), "-http", strings.TrimSuffix(strings.TrimPrefix(origin, "http://"), "/"))
+	again := start(t, "run", "-anyway", node("ward-1"), "-http", strings.TrimSuffix(strings.TrimPrefix(origin, "http://"), "/"))
 	if again.address(t) != origin {
 		t.Error("another address")
 	}

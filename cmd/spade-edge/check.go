@@ -243,6 +243,7 @@ func (c *checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 		}
 		c.ok("privacy", "epsilon %s (%v) at delta %v over %d rounds, against %s%s", epsilon(planned.Rho), pr.Accounting,
 			pr.Delta, f.Method.Rounds, pr.Shared().Adversary(), all)
+		c.forecast(f, r.Forecast)
 	}
 	if errLedger != nil {
 		c.fail("ledger", codeOf(errLedger), errLedger)
@@ -254,6 +255,20 @@ func (c *checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 		}
 		c.ok("ledger", "%q has spent epsilon %s%s in %d releases of all runs, and the rest of this run is covered",
 			life.Dataset, epsilonText(life.EpsilonGDP), all, life.Ledger.Seq)
+	}
+}
+
+// forecast says what the run will be worth, and whether it is begun only if asked for by name.
+func (c *checkup) forecast(f *sdk.Fleet, r *sdk.Forecast) {
+	const item = "forecast"
+	switch {
+	case r == nil:
+	case r.Worth == sdk.Good:
+		c.ok(item, "%s", forecastText(f, r))
+	case f.Hopeless() != nil:
+		c.warn(item, "%s; run refuses it without -anyway", forecastText(f, r))
+	default:
+		c.warn(item, "%s", forecastText(f, r))
 	}
 }
 

@@ -19,8 +19,7 @@ import (
 
 func demo(ctx context.Context, c *cmdline) error {
 	o := newOptions(c)
-	o.data, o.nodes, o.graph, o.partition = "synthetic:clinical", 8, "ring", "dirichlet:0.1"
-	o.cooldown, o.epsilon = 30, 32
+	o.data, o.nodes, o.graph, o.partition = "synthetic:clinical", 8, "complete", "dirichlet:0.1"
 	addr := c.String("http", "",
 		"serve a page that shows all nodes at this loopback `address`, and go on with that at the end until an interrupt")
 	err := o.read(c)
@@ -34,6 +33,11 @@ func demo(ctx context.Context, c *cmdline) error {
 		return usageError{fmt.Errorf("-nodes is %d, want at most %d nodes with sockets in one process; simulate takes more",
 			o.nodes, maxDemoNodes)}
 	}
+	by := o.given
+	shares := o.nodes > 2 && !o.nonPrivate && !by["colluders"] && !by["sigma"] && !by["graph"]
+	if shares {
+		o.colluders, by["colluders"] = 1, true
+	}
 	p, err := prompt(ctx, func() (*problem, error) { return o.build("demo") })
 	if err != nil {
 		return err
@@ -41,10 +45,16 @@ func demo(ctx context.Context, c *cmdline) error {
 	show := newProgress(c.log, p.fleet.Method)
 	show.say("nodes: %d, connections between them over TLS websockets on this machine: %d, parameters of the model: %d",
 		o.nodes, len(p.fleet.Edges), p.fleet.Dim)
+	if shares {
+		show.say("-colluders 1: each two nodes share noise that cancels in the mean of all; epsilon holds against whoever sees " +
+			"everything that is sent, together with any one node; all others together learn more (with -graph " +
+			"given, none is shared)")
+	}
 	p.writeChosen(c.log)
 	if o.nonPrivate {
 		show.say("NOT PRIVATE: nothing is clipped and no noise is added")
 	}
+	p.writeForecast(c.log)
 	stage, err := p.newStage(*addr, show)
 	if err != nil {
 		return err
@@ -227,9 +237,11 @@ func (p *problem) writeTable(t table, r *result, solo, each []float64) {
 		fmt.Fprintf(t, "%-10s %8d %10.0f %% %12.1f %% %14.1f %%\n", name, p.samples[i], p.share(i), solo[i], each[i])
 	}
 	fmt.Fprintf(t, "%-10s %8s %12s %12.1f %% %14.1f %%\n", "average", "", "", *r.AccuracyAlone, r.AccuracyMean)
-	fmt.Fprintf(t, "%-10s %8d %12s %14s %14.1f %%\n\n", "pooled", p.train.Len(), "", "", *r.AccuracyPooled)
+	fmt.Fprintf(t, "%-10s %8d %12s %14s %14.1f %%\n", "pooled", p.train.Len(), "", "", *r.AccuracyPooled)
+	fmt.Fprintf(t, "%-10s %8s %12s %14s %14.1f %%\n\n", "majority", "", "", "", r.AccuracyMajority)
 	fmt.Fprintf(t, "accuracy is on test data that no node has; \"alone\" and \"pooled\" (one node with "+
-		"everybody's data) are trained without noise\n\n")
+		"everybody's data) are trained without noise; "+
+		"\"majority\" always says the most frequent class\n\n")
 	t.row("consensus error", "%.3g, mean squared distance between a node's model and the average one", r.ConsensusError)
 	t.row("sent", "%s in all: %d %ss over %d connections, both ways; no data, no gradients",
 		bytesText(r.BytesSent), p.fleet.Method.Last(), releaseWord(p.fleet.Method), len(p.fleet.Edges))

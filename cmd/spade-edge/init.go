@@ -274,7 +274,7 @@ func (o *initOptions) build() (*problem, error) {
 		return nil, err
 	}
 	p.fleet.Task = o.task
-	p.choose("run", o.runID, "graph", o.graph, "rounds", o.rounds, "tau", o.tau, "gain", o.gain, "seed", o.seed)
+	p.choose("run", o.runID, "graph", o.graph, "rounds", o.rounds, "tau", p.opt.tau, "gain", o.gain, "seed", o.seed)
 	if err := p.fleet.Validate(); err != nil { // the task came last
 		return nil, usageError{err}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
@@ -32,6 +33,9 @@ type initResult struct {
 	Left       float64        `json:"share_left"`                    // of disagreement, after the cool-down
 	Nodes      []initNode     `json:"nodes"`
 	Chosen     map[string]any `json:"chosen"`
+	Forecast   *sdk.Forecast  `json:"forecast"` // null without noise
+
+	forecast string // in words
 }
 
 type initNode struct {
@@ -92,6 +96,8 @@ func (o *initOptions) make(p *problem) (r *initResult, err error) {
 		if spent.All != spent.Rho {
 			r.EpsilonAll = &all
 		}
+		r.Forecast = p.forecast()
+		r.forecast = forecastText(p.fleet, r.Forecast)
 	}
 	if err := os.Chmod(stage, 0o755); err != nil {
 		return nil, err
@@ -206,6 +212,7 @@ func (r *initResult) write(t table, o *initOptions) {
 		if r.EpsilonAll != nil {
 			t.row("", "epsilon %s %s", epsilonText(*r.EpsilonAll), againstAll)
 		}
+		t.row("forecast", "%s", r.forecast)
 	}
 	run, check := "spade-edge run", "; there: spade-edge check node.json"
 	first := "spade-edge check " + r.Nodes[0].File + ", then "

@@ -62,6 +62,7 @@ var endings = []struct {
 }{
 	{fleetfile.ErrMismatch, exitUsage, ""},
 	{dpmech.ErrBudget, exitRefused, ""},
+	{sdk.ErrHopeless, exitRefused, "; run -anyway begins it all the same"},
 	{device.ErrMismatch, exitMismatch, ""},
 	{errOtherState, exitMismatch, ""},
 	{state.ErrRollback, exitMismatch, ""},

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -17,8 +18,16 @@ import (
 // call runs the program and returns its exit code and what it printed.
 func call(args ...string) (code int, out, log string) {
 	var o, l bytes.Buffer
-	code = run(context.Background(), args, &o, &l)
+	code = run(context.Background(), toy(args), &o, &l)
 	return code, o.String(), l.String()
+}
+
+// toy makes a command line that runs a node begin whatever the forecast says: the fleets of tests are small and short.
+func toy(args []string) []string {
+	if len(args) < 2 || args[0] != "run" {
+		return args
+	}
+	return slices.Insert(slices.Clone(args), 1, "-anyway")
 }
 
 // outcome runs a command with -json and returns the result; it fails the test on any other exit code than 0.
@@ -124,19 +133,19 @@ func TestDemoMatchesSimulation(t *testing.T) {
 }
 
 // The demo as a newcomer runs it: private, and better than training alone. The noise is fresh each time, and the margin with it:
-// over 100 runs it was 22 points on average with a standard deviation of 3, and once in a while 5. Four are averaged.
+// four are averaged.
 func TestDemoDefault(t *testing.T) {
 	t.Parallel()
 	code, out, log := call("demo")
 	if code != exitDone {
 		t.Fatal(log)
 	}
-	for _, want := range []string{"node-7", "average", "pooled", "epsilon 32.0000 at delta 1e-05", "consensus error", "KiB in all"} {
+	for _, want := range []string{"node-7", "average", "pooled", "majority", "epsilon 8.0000 at delta 1e-05", "together with any one member", "consensus error", "KiB in all"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
-	for _, want := range []string{"round  1 of 80  learning", "round 80 of 80  cooling down", "over TLS websockets on this machine: 8"} {
+	for _, want := range []string{"-colluders 1: ", "forecast: good", "over TLS websockets on this machine: 28"} {
 		if !strings.Contains(log, want) {
 			t.Errorf("no %q in\n%s", want, log)
 		}
@@ -154,7 +163,7 @@ func TestDemoDefault(t *testing.T) {
 		if *r.AccuracyPooled < 85 {
 			t.Errorf("pooled %.1f %%", *r.AccuracyPooled)
 		}
-		if p := r.Privacy; p == nil || math.Abs(p.EpsilonGDP-32) > 1e-3 || p.EpsilonGDP > 32 || len(p.ConditionalOn) == 0 {
+		if p := r.Privacy; p == nil || math.Abs(p.EpsilonGDP-8) > 1e-3 || p.EpsilonGDP > 8 || len(p.ConditionalOn) == 0 {
 			t.Errorf("privacy %+v", r.Privacy)
 		}
 	}

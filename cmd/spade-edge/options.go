@@ -81,8 +81,11 @@ func (o *options) known(dim int, samples []int) sdk.Known {
 	if o.given["eta"] {
 		k.Method.Eta = []float64{o.eta}
 	}
-	if o.steps+int(min(o.queries, 1)) > 0 && !o.given["tau"] {
+	if (o.steps+int(min(o.queries, 1)) > 0 || o.given["colluders"]) && !o.given["tau"] {
 		k.Method.Tau = 0
+	}
+	if o.given["mixing"] && o.mixing == 0 {
+		k.Method.Mixing = -1
 	}
 	if o.nonPrivate {
 		return k

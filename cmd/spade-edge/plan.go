@@ -258,6 +258,8 @@ func (o *planOptions) plan(p *problem) (*report, error) {
 	r.Chosen = p.chosenValues()
 	if !o.nonPrivate {
 		r.Privacy = newPrivacy(f.Total(f.Method.Rounds), f.Privacy, []string{"every parameter of this plan"})
+		r.Forecast = p.forecast()
+		r.forecast = forecastText(f, r.Forecast)
 	}
 	return r, nil
 }

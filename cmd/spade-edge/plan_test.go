@@ -94,7 +94,7 @@ func TestPlanBytesOfLongVectors(t *testing.T) {
 	for _, c := range [][]string{
 		{"ring"}, {"complete"}, {"star"}, {"ring", "-mixing", "3"}, {"complete", "-mixing", "7"},
 		{"ring", "-colluders", "1"}, {"er:0.5", "-colluders", "1", "-mixing", "5"},
-		{"ring", "-colluders", "1", "-sigma", "0.3", "-pair-sigma", "1.2", "-cooldown", "0"},
+		{"ring", "-colluders", "1", "-sigma", "0.3", "-pair-sigma", "1.2", "-cooldown", "0", "-mixing", "0"},
 	} {
 		spec := strings.Join(c, " ")
 		flags := append([]string{"-nodes", "8", "-dim", "5000", "-samples", "1", "-rounds", "12", "-cooldown", "12", "-graph"}, c...)

@@ -27,9 +27,12 @@ type problem struct {
 	oracles []*task.Model // one a client
 	samples []int         // m_i
 	labels  [][]int       // the classes of each client's samples
-	chosen  []choice
-	x0      []float32 // the common start; nil for zeros
-	fitted  []string  // what the privacy guarantee is conditional on
+
+	majority float64 // share of the most frequent class of the test data
+
+	chosen []choice
+	x0     []float32 // the common start; nil for zeros
+	fitted []string  // what the privacy guarantee is conditional on
 }
 
 // choice is a parameter that was picked for the user.
@@ -66,6 +69,11 @@ func (o *options) build(name string) (*problem, error) {
 	}
 	model := o.modelSpec()
 	p.train, p.test, p.fitted = set.Train, model.New(set.Test), set.Fitted
+	of := make([]float64, set.Test.Classes)
+	for _, y := range set.Test.Y {
+		of[y] += 1 / float64(len(set.Test.Y))
+	}
+	p.majority = slices.Max(of)
 	parts, err := partition.Assign(set.Train.Y, set.Train.Classes, o.nodes, o.seed)
 	if err != nil {
 		return nil, usageError{err}
@@ -87,13 +95,18 @@ func (o *options) build(name string) (*problem, error) {
 		p.choose("test-fraction", s.TestFraction)
 	}
 	p.x0 = model.Start(p.train.Dim, p.train.Classes, o.seed)
-	return p, p.makeFleet(name, p.oracles[0].Dim())
+	if err = p.makeFleet(name, p.oracles[0].Dim()); err == nil && o.given["colluders"] {
+		p.choose("tau", p.opt.tau)
+	}
+	return p, err
 }
 
-// choose notes the values of those flags that are not given. choices are names, each with its value.
+// choose notes the values of those flags that are not given, once. choices are names, each with its value.
 func (p *problem) choose(choices ...any) {
 	for pair := range slices.Chunk(choices, 2) {
-		if name := pair[0].(string); !p.opt.given[name] || name == "labels" && p.opt.labels == "" {
+		name := pair[0].(string)
+		told := slices.ContainsFunc(p.chosen, func(c choice) bool { return c.name == name })
+		if !told && (!p.opt.given[name] || name == "labels" && p.opt.labels == "") {
 			p.chosen = append(p.chosen, choice{name, pair[1]})
 		}
 	}
@@ -133,12 +146,15 @@ func (p *problem) makeFleet(name string, dim int) error {
 	}
 	f.Wire = sdk.Wire{Payload: o.payload, GridBits: o.gridBits, Lossy: o.lossy}
 	p.fleet = f
-	o.cooldown, o.rounds, o.tau = f.Method.Cooldown, f.Method.Rounds, f.Method.Tau
+	o.mixing, o.cooldown, o.rounds, o.tau = f.Method.Mixing, f.Method.Cooldown, f.Method.Rounds, f.Method.Tau
 	if o.hiddenLayer() {
 		p.choose("hidden", o.modelSpec().Hidden)
 	}
 	if o.cooldown > 0 {
 		p.choose("cooldown", o.cooldown)
+	}
+	if f.Privacy.PairSigma > 0 {
+		p.choose("mixing", f.Method.Mixing)
 	}
 	p.choose("mu", f.Method.Mu[0], "eta", f.Method.Eta[0])
 	if !o.nonPrivate {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -26,9 +27,11 @@ func TestReadmeFleet(t *testing.T) {
 	if len(blocks) != 1 || strings.Count(blocks[0], "\n") > 6 {
 		t.Fatalf("%q", blocks)
 	}
-	for _, address := range []string{"127.0.0.1:7443", "127.0.0.1:7444", "127.0.0.1:7445", "127.0.0.1:8080", "127.0.0.1:8081", "127.0.0.1:8082"} {
-		if taken(address) {
-			t.Skipf("%s is taken, and stands in the README", address)
+	for i := range 6 {
+		for _, address := range []string{fmt.Sprintf("127.0.0.1:%d", 7443+i), fmt.Sprintf("127.0.0.1:%d", 8080+i)} {
+			if taken(address) {
+				t.Skipf("%s is taken, and stands in the README", address)
+			}
 		}
 	}
 	d := newDesk(t)
@@ -37,11 +40,11 @@ func TestReadmeFleet(t *testing.T) {
 	for _, want := range []string{
 		"next           for each node: spade-edge check trial/node-0/node.json", // init
 		"has spent epsilon 0.0000 in 0 releases",                                // check
-		"page: http://127.0.0.1:8080/", "page: http://127.0.0.1:8082/",          // run
-		"release        80 of 80 of run \"trial\" by \"node-0\"", // export
+		"page: http://127.0.0.1:8080/", "page: http://127.0.0.1:8085/",          // run
+		"release        180 of 180 of run \"trial\" by \"node-0\"", // export
 		"model.npy: OK",                 // sha256sum
 		"verified: signed with the key", // privacy
-		"countersigned by \"node-1\", \"node-2\"",
+		"countersigned by \"node-1\", \"node-2\", ",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

@@ -59,6 +59,9 @@ type report struct {
 	Chosen     map[string]any `json:"chosen"`
 	NonPrivate bool           `json:"non_private"`
 	Privacy    *privacy       `json:"privacy"`
+	Forecast   *sdk.Forecast  `json:"forecast"` // null without noise
+
+	forecast string // in words
 }
 
 // count fills in the figures that are products of others.
@@ -147,6 +150,7 @@ func (r *report) write(t table) {
 	t.row("privacy", "%s", costText(pr.Cost))
 	t.row("zero-out", "%s", zeroOutText(pr.Cost))
 	t.row("against", "%s", pr.Adversary)
+	defer func() { t.row("forecast", "%s", r.forecast) }()
 	if pr.PairSigma == 0 {
 		t.row("", "noise %.6g on updates clipped to %.6g, in each of %d releases: rho %.6g in zCDP", pr.Sigma, pr.Clip,
 			r.Rounds, pr.Rho)

@@ -31,6 +31,7 @@ type result struct {
 	AccuracyAveraged *float64 `json:"accuracy_averaged,omitempty"`
 	AccuracyAlone    *float64 `json:"accuracy_alone,omitempty"`  // over clients, each trained by itself
 	AccuracyPooled   *float64 `json:"accuracy_pooled,omitempty"` // of one client with everybody's data
+	AccuracyMajority float64  `json:"accuracy_majority"`         // of always saying the most frequent class
 
 	ConsensusError float64 `json:"consensus_error"` // (1/N) sum |x_i - xbar|^2
 	Queries        int64   `json:"queries"`
@@ -95,6 +96,7 @@ func (r *result) score(p *problem, models, means [][]float32) ([]float64, error)
 	if r.AccuracyNetworkMean = 100 * p.test.Accuracy(xbar); math.IsNaN(r.AccuracyNetworkMean) {
 		return nil, errors.New("accuracy is not a number: model and test data do not fit")
 	}
+	r.AccuracyMajority = 100 * p.majority
 	r.ConsensusError = consensusError(xbar, models)
 	if p.opt.average {
 		averaged, _ := average(p.accuracies(means...))

@@ -32,6 +32,7 @@ func runNode(ctx context.Context, c *cmdline) error {
 		"serve a page, status and metrics at this loopback `address`, whatever the node file says; empty for none")
 	restore := c.Bool("recover", false,
 		"with an empty state folder: take the place of a lost device, with what its neighbors know of it")
+	anyway := c.Bool("anyway", false, "begin even if the forecast is that the run will be little better than guessing")
 	c.jsonFlag("")
 	path, err := c.parseFile()
 	if err == nil {
@@ -54,7 +55,7 @@ func runNode(ctx context.Context, c *cmdline) error {
 	f := d.Fleet.Fleet
 	show := newProgress(c.log, f.Method)
 	defer show.end()
-	d.Recover, d.Profiles, d.Noise = *restore, profiles, testNoise
+	d.Recover, d.Anyway, d.Profiles, d.Noise = *restore, *anyway, profiles, testNoise
 	d.Say = func(line string) { show.say("%s", line) }
 	d.Released = func(round int, spent dpmech.Total) { show.round(round, spendNote(f.Privacy, spent)) }
 	d.Open = func(log *slog.Logger) (device.Link, error) {

@@ -202,7 +202,7 @@ func starting(t *testing.T, env []string, args ...string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{cmd: exec.Command(self, args...), log: newConsole(), over: make(chan struct{})}
+	p := &process{cmd: exec.Command(self, toy(args)...), log: newConsole(), over: make(chan struct{})}
 	p.cmd.Env = append(append(os.Environ(), asProgram+"=1"), env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, p.log
 	if err := p.cmd.Start(); err != nil {

@@ -72,7 +72,7 @@ func TestWrongSharing(t *testing.T) {
 // adversary.
 func TestSimulateSharing(t *testing.T) {
 	t.Parallel()
-	args := strings.Fields("simulate -nodes 8 -graph complete -rounds 6 -cooldown 3")
+	args := strings.Fields("simulate -nodes 8 -graph complete -rounds 6 -cooldown 3 -tau 2")
 	plain := outcome(t, args...)
 	if p := plain.Privacy; p.AgainstAll != nil || p.PairSigma != 0 || p.Adversary != "everybody else together" || plain.Mixing != 0 {
 		t.Errorf("without the flag: %+v", p)
@@ -97,7 +97,7 @@ func TestSimulateSharing(t *testing.T) {
 		}
 	}
 	// By hand: the same split gives the same noise.
-	hand := outcome(t, with(args[:9:9], "-colluders", "1", "-mixing", "2", "-sigma", jsonNumber(p.Sigma), "-pair-sigma", jsonNumber(p.PairSigma),
+	hand := outcome(t, with(args[:11:11], "-colluders", "1", "-mixing", "2", "-sigma", jsonNumber(p.Sigma), "-pair-sigma", jsonNumber(p.PairSigma),
 		"-clip", jsonNumber(p.Clip))...)
 	if hand.Privacy.EffectiveSigma != p.EffectiveSigma || hand.Transcript == "" || hand.Privacy.Rho != p.Rho {
 		t.Errorf("by hand %+v, want %+v", hand.Privacy, p)

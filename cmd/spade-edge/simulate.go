@@ -26,6 +26,7 @@ func simulate(ctx context.Context, c *cmdline) error {
 	if o.nonPrivate {
 		fmt.Fprintln(c.log, "NOT PRIVATE: nothing is clipped and no noise is added")
 	}
+	p.writeForecast(c.log)
 	r, err := p.simulate(ctx, newProgress(c.log, p.fleet.Method))
 	if err != nil {
 		return err

@@ -3,9 +3,11 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -90,6 +92,15 @@ var privacyTroubles = map[string]provocation{
 	"epsilon limit ... covers ...": func(t *testing.T, b *bench) (int, string) {
 		file := b.private.variant(t, "fleet.json", `"delta": 0.00001`, `"delta": 0.00001, "epsilon_limit": 0.5`)
 		return said("run", b.private.variant(t, "a.json", "fleet.json", file[len(b.private.dir)+1:]))
+	},
+	"... a privacy budget would be spent for little better than guessing: ...": func(t *testing.T, _ *bench) (int, string) {
+		dir := filepath.Join(t.TempDir(), "few")
+		if code, text := said("init", dir, "-n", "1", "-epsilon", "0.5"); code != exitDone {
+			t.Fatal(text)
+		}
+		var out bytes.Buffer
+		code := run(t.Context(), []string{"run", filepath.Join(dir, "node-0", "node.json")}, &out, &out) // without -anyway
+		return code, out.String()
 	},
 	"not even one release: refused, the privacy budget does not cover it: ...": func(*testing.T, *bench) (int, string) {
 		return said("privacy", "-sigma", "0.1", "-epsilon", "1")

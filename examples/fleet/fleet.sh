@@ -89,7 +89,7 @@ cat "$work/ward-1/check"
 
 step 'run: four nodes, then the fifth'
 run() { # NAME
-	"$edge" run "$work/$1/node.json" -json >"$work/$1/outcome.json" 2>>"$work/$1/log" &
+	"$edge" run -anyway "$work/$1/node.json" -json >"$work/$1/outcome.json" 2>>"$work/$1/log" &
 	pids+=($!)
 	eval "pid_${1//-/_}=$!"
 }

@@ -94,7 +94,7 @@ fail() {
 	exit 1
 }
 run() { # HOST FLEET NUMBER
-	ip netns exec "$1" "$edge" run "$work/$2/ward-$3/node.json" -json >"$work/$2/ward-$3/outcome.json" 2>>"$work/$2/ward-$3/log" &
+	ip netns exec "$1" "$edge" run -anyway "$work/$2/ward-$3/node.json" -json >"$work/$2/ward-$3/outcome.json" 2>>"$work/$2/ward-$3/log" &
 	pids[$2-$3]=$!
 }
 lines() { cat "$work/$1/ward-$2/state/releases.log" 2>/dev/null | wc -l; } # FLEET NUMBER: releases made

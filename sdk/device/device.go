@@ -63,6 +63,7 @@ type Device struct {
 
 	HTTP     string       // where the page is served, on loopback; empty for nowhere. Load takes it from the node file
 	Profiles http.Handler // what the page's server has under /debug/pprof/; may be nil
+	Anyway   bool         // begin a run even if [sdk.Fleet.Hopeless] says that it is
 	Recover  bool         // without a state, take the place of a lost device, see [sdk.Config]
 
 	// Noise, if not nil, gives a private node another source of release noise than the operating system, for tests only.
@@ -162,6 +163,9 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 		return err
 	}
 	d.firstHere = d.node.Status().Round
+	if err := d.fleet.Hopeless(); err != nil && d.firstHere == 0 && !d.Recover && !d.Anyway {
+		return err
+	}
 	d.say("node %q of run %q: %d samples, %d parameters, neighbors %s",
 		d.File.Name, d.fleet.Run, cfg.Samples, d.fleet.Dim, d.neighbors())
 	inner, cancel := context.WithCancelCause(ctx)

@@ -87,7 +87,7 @@ type node struct {
 
 func (f *fleet) start(t *testing.T, name string, env ...string) *node {
 	t.Helper()
-	n := &node{cmd: exec.Command(os.Args[0], "run", f.path(name+".json"), "-json"), over: make(chan struct{})}
+	n := &node{cmd: exec.Command(os.Args[0], "run", "-anyway", f.path(name+".json"), "-json"), over: make(chan struct{})}
 	n.cmd.Env, n.cmd.Stdout, n.cmd.Stderr = append(append(os.Environ(), asProgram+"=1"), env...), &n.out, &n.log
 	if err := n.cmd.Start(); err != nil {
 		t.Fatal(err)

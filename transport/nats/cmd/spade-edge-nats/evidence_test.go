@@ -69,7 +69,7 @@ func TestEvidence(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), 60*time.Second)
 	var log logged
 	var work sync.WaitGroup
-	work.Go(func() { run(ctx, []string{"run", filepath.Join(f.dir, "a.json")}, io.Discard, &log) })
+	work.Go(func() { run(ctx, []string{"run", "-anyway", filepath.Join(f.dir, "a.json")}, io.Discard, &log) })
 	defer work.Wait()
 	defer stop()
 	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+/`)
@@ -92,7 +92,7 @@ func TestEvidence(t *testing.T) {
 		}
 	}
 	var said logged
-	code := run(ctx, []string{"run", filepath.Join(f.dir, "b.json")}, io.Discard, &said)
+	code := run(ctx, []string{"run", "-anyway", filepath.Join(f.dir, "b.json")}, io.Discard, &said)
 	if code != exitMismatch || !strings.Contains(said.String(), sdk.ErrClone.Error()) ||
 		!strings.Contains(said.String(), `"a" shows two releases of round 2`) {
 		t.Errorf("b: exit code %d\n%s", code, &said)

@@ -35,15 +35,15 @@ const (
 	exitMismatch = 4 // another fleet, or the node must not go on: it was set back, has a double or was replaced
 )
 
-const about = `usage: spade-edge-nats run NODEFILE [-json]
+const about = `usage: spade-edge-nats run NODEFILE [-anyway] [-json]
 
 Runs the node that a node file describes, whose transport is a NATS broker with JetStream. The node takes part in all
 rounds, and ends when the model is final and its neighbors have what they need. It waits for missing neighbors as long
 as it takes. An interrupt or SIGTERM ends the process between two steps, and SIGHUP makes it read the keys in the fleet
-file again. Messages are sealed and signed from member to member; the broker can delay them, and no more.
+file again. A run that the forecast calls little better than guessing is begun with -anyway only. Messages are sealed and signed from member to member; the broker can delay them, and no more.
 
-Exit codes: 0 the run is done; 1 failed or interrupted; 2 a file is wrong; 3 a privacy budget is spent; 4 the node must
-not go on: every neighbor means another fleet, its state or ledger was set back, or it has a double or was replaced.
+Exit codes: 0 the run is done; 1 failed or interrupted; 2 a file is wrong; 3 a privacy budget is spent, or would be
+for nothing; 4 the node must not go on: every neighbor means another fleet, its state or ledger was set back, or it has a double or was replaced.
 
   spade-edge-nats run node.json
   spade-edge-nats run node.json -json >outcome.json
@@ -78,7 +78,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 	case errors.As(err, &wrong):
 		fmt.Fprintln(log, "(spade-edge-nats run -h explains)")
 		return exitUsage
-	case errors.Is(err, dpmech.ErrBudget):
+	case errors.Is(err, dpmech.ErrBudget), errors.Is(err, sdk.ErrHopeless):
 		return exitRefused
 	case errors.Is(err, device.ErrMismatch), errors.Is(err, state.ErrRollback), errors.Is(err, sdk.ErrClone):
 		return exitMismatch
@@ -97,6 +97,7 @@ func command(ctx context.Context, args []string, out, log io.Writer) error {
 	fs := flag.NewFlagSet("run", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	asJSON := fs.Bool("json", false, "")
+	anyway := fs.Bool("anyway", false, "")
 	var path string
 	for rest := args[1:]; ; rest = fs.Args()[1:] { // the file may stand before or after the flags
 		if err := fs.Parse(rest); errors.Is(err, flag.ErrHelp) {
@@ -120,6 +121,7 @@ func command(ctx context.Context, args []string, out, log io.Writer) error {
 	if err != nil {
 		return usageError{err}
 	}
+	d.Anyway = *anyway
 	o, err := d.Run(ctx)
 	if errors.Is(err, fleetfile.ErrMismatch) {
 		return usageError{err}

@@ -151,7 +151,7 @@ func TestProcesses(t *testing.T) {
 		wg.Go(func() {
 			for life := 0; ; life++ {
 				var out, log bytes.Buffer
-				c := exec.CommandContext(ctx, os.Args[0], "run", filepath.Join(f.dir, name+".json"), "-json")
+				c := exec.CommandContext(ctx, os.Args[0], "run", "-anyway", filepath.Join(f.dir, name+".json"), "-json")
 				c.Env, c.Stdout, c.Stderr = append(os.Environ(), asProgram+"=1"), &out, &log
 				if life == 0 { // each dies at its first word once, however quick the machine is
 					c.Stderr = onFirstWrite{&log, sync.OnceFunc(func() { _ = c.Process.Kill() })}
@@ -215,7 +215,7 @@ func TestInit(t *testing.T) {
 	for i := range 3 {
 		all.Go(func() {
 			var out, log bytes.Buffer
-			code := run(t.Context(), []string{"run", filepath.Join(dir, fmt.Sprint("node-", i), "node.json"), "-json"}, &out,
+			code := run(t.Context(), []string{"run", "-anyway", filepath.Join(dir, fmt.Sprint("node-", i), "node.json"), "-json"}, &out,
 				&log)
 			var got device.Outcome
 			if err := json.Unmarshal(out.Bytes(), &got); code != exitDone || err != nil || got.Rounds != 5 || !got.Done ||
@@ -247,7 +247,7 @@ func TestUsage(t *testing.T) {
 		{"no file given", []string{"run", "-json"}},
 		{"not defined: -fast", []string{"run", "a", "-fast"}},
 		{`unexpected argument "b"`, []string{"run", "a", "-json", "b"}},
-		{"a node file: ", []string{"run", filepath.Join(f.dir, "none")}},
+		{"a node file: ", []string{"run", "-anyway", filepath.Join(f.dir, "none")}},
 		{"listen is", []string{"run", node("1", `"transport"`, `"listen": ":0", "transport"`), "-json"}},
 		{"transport is missing, want", []string{"run", node("2",
 			regexp.MustCompile(`"transport": \{[^}]*\}, `).FindString(string(text)), "")}},

@@ -1,0 +1,118 @@
+package sdk
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Worth is what a private run may be expected to bring, next to the same run without noise.
+type Worth int
+
+const (
+	Hopeless Worth = iota // little better than guessing
+	Weak                  // something, and often much less than without noise
+	Good                  // most of what the run would bring without noise
+)
+
+var worths = []string{"hopeless", "weak", "good"}
+
+// String returns hopeless, weak or good.
+func (w Worth) String() string { return settingName("Worth", worths, int(w)) }
+
+// MarshalText returns the name.
+func (w Worth) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
+
+// UnmarshalText reads a name.
+func (w *Worth) UnmarshalText(name []byte) error {
+	return parseSetting((*int)(w), "worth", worths, string(name))
+}
+
+// Forecast says what a private run will be worth, from public numbers alone. Package folder .ci/validate has the runs on
+// which it was fitted and tested.
+type Forecast struct {
+	Signal float64 `json:"signal"` // of what is learned against the noise of the members' mean
+	Worth  Worth   `json:"worth"`
+
+	// What would make it Good: so many members or so large an epsilon, if all else stayed, or noise that neighbors share so
+	// that it cancels in the mean, with any one member among the curious and the settings that [Suggest] has for that. All
+	// are zero if the run is good, and Share is false where neighbors share noise already.
+	Members int     `json:"members_for_good,omitempty"`
+	Epsilon float64 `json:"epsilon_for_good,omitempty"`
+	Share   bool    `json:"sharing_for_good,omitempty"`
+}
+
+const (
+	hopelessBelow = 0.3
+	goodFrom      = 1.0
+	// reach bounds how far it helps a model to go: with unit features, scores further out are certain enough.
+	reach = 2.25
+	// aim is how many queries a parameter and round a member must make for its update to be signal in equal parts.
+	aim = 10.0
+)
+
+// Forecast returns what a run of members with so many samples each will be worth; 0 samples means more than enough of
+// them. It fails if the fleet is not valid or not private.
+func (f *Fleet) Forecast(samples int) (*Forecast, error) {
+	p, err := f.plan()
+	if err != nil {
+		return nil, err
+	}
+	if f.Privacy.NonPrivate {
+		return nil, fmt.Errorf("sdk: forecast: a run without noise has none")
+	}
+	signal := f.signal(samples)
+	r := &Forecast{Signal: signal, Worth: Weak}
+	switch {
+	case signal >= goodFrom:
+		r.Worth = Good
+		return r, nil
+	case signal < hopelessBelow:
+		r.Worth = Hopeless
+	}
+	lacks := goodFrom / signal
+	if n := math.Ceil(float64(len(f.Members)) * lacks * lacks); n < 1e6 {
+		r.Members = int(n)
+	}
+	pr, rho := f.Privacy, f.Rho()
+	if more := rho * lacks * lacks; more < 1e6 {
+		r.Epsilon = math.Ceil(pr.Accounting.Epsilon(more, pr.Delta))
+	}
+	if pr.PairSigma == 0 && len(f.Members) > 2 {
+		k := Known{Dim: f.Dim, Samples: []int{max(1, samples)}, Graph: p.graph}
+		k.Method.Rounds, k.Method.Batch = f.Method.Rounds, f.Method.Batch
+		k.Privacy = Privacy{EpsilonLimit: pr.Accounting.Epsilon(rho, pr.Delta), Delta: pr.Delta, Accounting: pr.Accounting,
+			Colluders: 1}
+		other := *f
+		other.Method, other.Privacy, err = Suggest(k)
+		r.Share = err == nil && other.signal(samples) >= goodFrom
+	}
+	return r, nil
+}
+
+// ErrHopeless says that a privacy budget would be spent for little better than guessing.
+var ErrHopeless = errors.New("a privacy budget would be spent for little better than guessing")
+
+// Hopeless returns an error that wraps [ErrHopeless] for a run that is [Hopeless] however many samples its members have,
+// so that all of them agree, and nil for any other.
+func (f *Fleet) Hopeless() error {
+	r, err := f.Forecast(0)
+	if err != nil || r.Worth > Hopeless {
+		return nil
+	}
+	return fmt.Errorf("run %q: %w: what %d members learn is %.2g of the noise in their mean, want %v or more", f.Run,
+		ErrHopeless, len(f.Members), r.Signal, hopelessBelow)
+}
+
+// signal returns how far all clipped updates in a row take the mean of all members, against what their own noise adds to
+// it. Shared noise cancels.
+func (f *Fleet) signal(samples int) float64 {
+	m, d := f.Method, float64(f.Dim)
+	far := min(f.Privacy.Clip*float64(m.Rounds), reach)
+	noise := f.Privacy.Sigma * math.Sqrt(float64(m.Rounds)*d/float64(len(f.Members)))
+	if samples > 0 {
+		asked := float64(m.Tau) * float64(batchOf(m, samples))
+		noise *= math.Sqrt(1 + aim*d/asked)
+	}
+	return far / noise
+}
