@@ -71,6 +71,11 @@ func SignScale(y []float32, a float32, signs []uint64) {
 	signScale(y, a, signs[:SignWords(len(y)):len(signs)])
 }
 
+// SignDot returns the sum of x[i]*s[i] in the order of [Dot].
+func SignDot(x []float32, signs []uint64) float64 {
+	return signDot(x, signs[:SignWords(len(x)):len(signs)])
+}
+
 // SignReplace is [Replace] with the row q[i] = c*s[i]. The three slices of numbers must not overlap; it panics if they
 // do.
 func SignReplace(a, v, abar []float32, c float32, signs []uint64, byB, byM float32) {
