@@ -215,8 +215,8 @@ func (e *Estimator) Step(phi []float32) {
 	}
 	copy(e.v, e.abar)
 	if e.cfg.Kind == Tracking {
-		e.model.stage()
-		vec.Scale(e.v, e.mu)
+		e.model.begin()
+		vec.Scale(e.v, float32(e.model.trust*float64(e.mu)))
 	}
 }
 
@@ -286,7 +286,7 @@ func (e *Estimator) Answer(losses ...float64) error {
 		case Centered:
 			e.last[a.h], a.coefficient = a.coefficient, a.coefficient-e.last[a.h]
 		case Tracking:
-			a.coefficient, a.slope = e.model.take(a.h, e.table.at(a.h), &e.dirs[len(e.held)], e.at, e.mu, a.coefficient)
+			a.coefficient, a.slope = e.model.take(a.h, e.table.at(a.h), &e.dirs[len(e.held)], e.mu, a.coefficient)
 		}
 		e.held = append(e.held, a)
 	}
@@ -298,8 +298,11 @@ func (e *Estimator) Answer(losses ...float64) error {
 	e.apply()
 	if e.filling {
 		vec.Scale(e.abar, 1/float32(e.cfg.Samples))
-	} else {
-		e.step++
+		return nil
+	}
+	e.step++
+	if e.cfg.Kind == Tracking {
+		e.model.end()
 	}
 	return nil
 }

@@ -44,11 +44,12 @@ func (w *walsh) signs(dst []uint64, round, stage uint32) {
 }
 
 // row returns the number of the stage's i-th direction: a Feistel network over halves of i's bits, which takes each
-// number below 2n to another one.
+// number below 2n to another one, in each 2n directions by another permutation.
 func (w *walsh) row(i int) uint32 {
+	turn := uint32(i>>w.bits) * 0xc2b2ae35
 	x, low, high := uint32(i)&(1<<w.bits-1), w.bits/2, w.bits-w.bits/2
 	for _, key := range w.keys {
-		f := (x&(1<<low-1) ^ key) * 0x9e3779b1
+		f := (x&(1<<low-1) ^ key + turn) * 0x9e3779b1
 		f = (f ^ f>>15) * 0x85ebca6b
 		x ^= f >> 8 << low & (1<<w.bits - 1)
 		x = x>>low | x<<high&(1<<w.bits-1)
