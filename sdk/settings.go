@@ -68,8 +68,9 @@ func settingName(kind string, names []string, i int) string {
 func parseSetting(to *int, kind string, names []string, name string) error {
 	i := slices.Index(names, cmp.Or(name, names[0]))
 	if i < 0 {
-		want := strings.Join(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == "" }), ", ")
-		return fmt.Errorf("sdk: %s %q, want one of %s", kind, name, want)
+		last := len(names) - 1
+		first := strings.TrimPrefix(strings.Join(names[:last], ", "), ", ") // no name is a name
+		return fmt.Errorf("sdk: %s %q, want %s or %s", kind, name, first, names[last])
 	}
 	*to = i
 	return nil

@@ -105,7 +105,7 @@ func relativeError(p logit, d, steps int, mu float64, start func(seed uint64) eq
 //	go test -run EqualQueries -v ./zoest
 func TestErrorAtEqualQueries(t *testing.T) {
 	const mu, queries = 0.3, 4
-	rounds := []int{1, 40}
+	rounds, kinds := []int{1, 40}, []string{"paper", "centered", "tracking"}
 	for _, d := range []int{10, 39, 1000} {
 		for _, m := range []int{17, 55, 160} {
 			if d == 1000 && testing.Short() {
@@ -164,7 +164,7 @@ func TestErrorAtEqualQueries(t *testing.T) {
 					if Kind(kind) == Tracking && errs[1] >= two[1] {
 						t.Errorf("d = %d, m = %d: tracking with %v directions is not ahead of two-point", d, m, dist)
 					}
-					t.Logf("d = %4d, m = %3d: %-8v %-10v %8.3f %8.3f", d, m, Kind(kind), dist, errs[0], errs[1])
+					t.Logf("d = %4d, m = %3d: %-8v %-10v %8.3f %8.3f", d, m, kinds[kind], dist, errs[0], errs[1])
 				}
 			}
 		}

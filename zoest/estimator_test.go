@@ -235,7 +235,7 @@ func TestRoundAllocatesNothing(t *testing.T) {
 				round++
 			})
 			if got != 0 || err != nil {
-				t.Errorf("%v, %v, batch %d: %v allocations a round, error %v", kind, dist, b, got, err)
+				t.Errorf("kind %v, %v, batch %d: %v allocations a round, error %v", kind, dist, b, got, err)
 			}
 		}
 	}

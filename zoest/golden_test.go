@@ -56,7 +56,7 @@ func TestGoldenTranscript(t *testing.T) {
 			}
 		}
 		if got := hex.EncodeToString(hash.Sum(nil)); got != c.want {
-			t.Errorf("%v, %v: hash %s, want %s", c.kind, c.dist, got, c.want)
+			t.Errorf("kind %v, %v: hash %s, want %s", c.kind, c.dist, got, c.want)
 		}
 	}
 }

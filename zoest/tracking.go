@@ -1,7 +1,5 @@
 package zoest
 
-import "fmt"
-
 // Kind says what an [Estimator] remembers of a component. For each kind the estimate has the same conditional mean.
 type Kind int
 
@@ -144,16 +142,3 @@ func (m *model) take(h int, row []float32, u *direction, mu, loss float32) (resi
 }
 
 func abs(x float32) float32 { return max(x, -x) }
-
-// String returns the name used in files: paper, centered or tracking.
-func (k Kind) String() string {
-	switch k {
-	case Paper:
-		return "paper"
-	case Centered:
-		return "centered"
-	case Tracking:
-		return "tracking"
-	}
-	return fmt.Sprintf("Kind(%d)", int(k))
-}

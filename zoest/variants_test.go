@@ -71,7 +71,7 @@ func TestSeededMatchesDense(t *testing.T) {
 			want := estimates(t, cfg, wild)
 			cfg.Seeded = true
 			if err := sameBits(estimates(t, cfg, wild), want); err != nil {
-				t.Errorf("%v: %v", cfg.Kind, err)
+				t.Errorf("kind %v: %v", cfg.Kind, err)
 			}
 			if e := newTest(t, cfg); e.table.flat != nil {
 				t.Error("the seeded table has rows")
