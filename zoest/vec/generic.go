@@ -121,30 +121,11 @@ func signReplaceGo(a, v, abar []float32, c float32, signs []uint64, byB, byM flo
 	}
 }
 
-func signDotGo(x []float32, signs []uint64) float64 {
-	var sum float64
-	for {
-		n := min(block, len(x))
-		sum += float64(signDotBlock(x[:n], signs))
-		if x = x[n:]; len(x) == 0 {
-			return sum
-		}
-		signs = signs[block/64:]
-	}
-}
-
-// signDotBlock reduces at most one block: a word of signs is one element of each lane.
-func signDotBlock(x []float32, signs []uint64) float32 {
-	var acc [lanes]float32
-	for i, w := range signs[:SignWords(len(x))] {
-		for l, xl := range x[i*lanes : min((i+1)*lanes, len(x))] {
+// signSumGo adds to each lane its elements of whole words of signs.
+func signSumGo(acc *[lanes]float32, x []float32, signs []uint64) {
+	for i, w := range signs {
+		for l, xl := range x[i*lanes : (i+1)*lanes] {
 			acc[l] += flip(math.Float32bits(xl), w>>l)
 		}
 	}
-	for half := lanes / 2; half > 0; half /= 2 {
-		for l := range half {
-			acc[l] += acc[l+half]
-		}
-	}
-	return acc[0]
 }
