@@ -59,8 +59,8 @@ func (c Config) Validate() error {
 // steps, each begun by [Estimator.Step]. Both are stages: the driver takes queries from [Estimator.Next] and gives
 // their losses to [Estimator.Answer] until Next returns none.
 //
-// It holds m*d + 4d numbers, or 2m + 5d with a seeded table, m more if centered, and up to 2d for each further query of
-// the window. [NewEstimator] allocates them, and nothing is allocated afterwards. It is not safe for concurrent use.
+// It holds m*d + 4d numbers, or 2m + 5d with a seeded table, m more if centered or tracking, and up to 2d for each
+// further query of the window. [NewEstimator] allocates them, and nothing is allocated afterwards. It is not safe for concurrent use.
 //
 // The table's mean is updated row by row. To bound its rounding error, it is summed again with each Fill, and at the
 // beginning of a step once max(8m, 16384) rows have been replaced since.
