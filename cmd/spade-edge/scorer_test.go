@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -56,7 +57,11 @@ func TestRunWithScorer(t *testing.T) {
 		clients = append(clients, sim.Client{Config: c, Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, h int) (float64, error) {
 			sum := 0.0
 			for _, v := range x {
-				off := float64(v) - float64(h)/8
+				read, err := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'g', -1, 32), 64) // as awk does
+				if err != nil {
+					return 0, err
+				}
+				off := read - float64(h)/8
 				sum += float64(off * off)
 			}
 			return sum, nil

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/spade-dfl/spade-edge/sdk/wire/cbor"
 )
@@ -50,16 +49,8 @@ func (cborFrames) next(r *bufio.Reader) ([]byte, int, error) {
 	return frame[4:], len(frame), nil
 }
 
-// cborFields are the fields of a hello or an answer, which both have the keys 1 to 3, and room for a loss.
-type cborFields struct {
-	First  cbor.Item `cbor:"1,keyasint"`
-	Second cbor.Item `cbor:"2,keyasint"`
-	Third  cbor.Item `cbor:"3,keyasint"`
-	loss   float64
-}
-
-// spareFields saves an allocation for each answer.
-var spareFields = sync.Pool{New: func() any { return new(cborFields) }}
+// cborFields are the fields of a hello or an answer, which both have the keys 1 to 3.
+type cborFields [4]cbor.Item
 
 var (
 	helloNames  = []string{1: "version", 2: "dim", 3: "samples"}
@@ -68,11 +59,11 @@ var (
 
 func (cborFrames) hello(frame []byte) (h hello, err error) {
 	var f cborFields
-	if err = cbor.Unmarshal(frame, &f, helloNames); err == nil {
+	if err = cbor.Unmarshal(frame, f[:], helloNames); err == nil {
 		var errs [3]error
-		h.version, errs[0] = f.First.AnyUint(helloNames[1])
-		h.dim, errs[1] = f.Second.AnyUint(helloNames[2])
-		h.samples, errs[2] = f.Third.AnyUint(helloNames[3])
+		h.version, errs[0] = f[1].AnyUint(helloNames[1])
+		h.dim, errs[1] = f[2].AnyUint(helloNames[2])
+		h.samples, errs[2] = f[3].AnyUint(helloNames[3])
 		err = cmp.Or(errs[:]...)
 	}
 	if err != nil {
@@ -89,10 +80,8 @@ func (cborFrames) answer(frame []byte) (a answer, err error) {
 		a.usable()
 		return a, nil
 	}
-	f := spareFields.Get().(*cborFields)
-	defer spareFields.Put(f)
-	*f = cborFields{}
-	if err = cbor.Unmarshal(frame, f, answerNames); err == nil {
+	var f cborFields
+	if err = cbor.Unmarshal(frame, f[:], answerNames); err == nil {
 		err = f.answer(&a)
 	}
 	if err != nil {
@@ -104,20 +93,20 @@ func (cborFrames) answer(frame []byte) (a answer, err error) {
 }
 
 func (f *cborFields) answer(a *answer) (err error) {
-	if err := complete(f.First != nil, f.Second != nil, f.Third != nil); err != nil {
+	if err := complete(f[1] != nil, f[2] != nil, f[3] != nil); err != nil {
 		return err
 	}
-	if a.id, err = f.First.AnyUint(answerNames[1]); err != nil {
+	if a.id, err = f[1].AnyUint(answerNames[1]); err != nil {
 		return err
 	}
-	if f.Second != nil {
-		err = f.Second.AnyNumber(answerNames[2], &f.loss)
-		if a.loss = f.loss; math.IsNaN(a.loss) && f.Second.String() == "null" {
+	if f[2] != nil {
+		a.loss, err = f[2].AnyNumber(answerNames[2])
+		if math.IsNaN(a.loss) && f[2].String() == "null" {
 			a.why = noLoss("null")
 		}
 		return err
 	}
-	text, err := f.Third.AnyText(answerNames[3])
+	text, err := f[3].AnyText(answerNames[3])
 	a.why = fmt.Errorf("has no loss: %q", text)
 	return err
 }

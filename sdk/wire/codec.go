@@ -153,10 +153,9 @@ func checkSigned(s *admm.Signed) error {
 // the order of 200 KB. One goroutine may Append while another Decodes, but neither method is for two goroutines at
 // once.
 type Codec struct {
-	dim    int
-	enc    packer
-	dec    unpacker
-	fields frameFields // of the frame that is being decoded
+	dim int
+	enc packer
+	dec unpacker
 }
 
 // NewCodec returns a codec for vectors of dim coordinates, dim in 1..MaxDim.
@@ -306,41 +305,11 @@ func appendPacked[T any](w *cbor.Writer, key byte, v []T, pack func([]byte, []T,
 	return true
 }
 
-// frameFields is a frame's map before its values are looked at.
-type frameFields struct {
-	Version cbor.Item `cbor:"1,keyasint"`
-	Kind    cbor.Item `cbor:"2,keyasint"`
-	Round   cbor.Item `cbor:"3,keyasint"`
-	Resent  cbor.Item `cbor:"4,keyasint"`
-	Vector  cbor.Item `cbor:"5,keyasint"`
-	Planes  cbor.Item `cbor:"6,keyasint"`
-	Grid    cbor.Item `cbor:"7,keyasint"`
-	Packed  cbor.Item `cbor:"8,keyasint"`
-	Held    cbor.Item `cbor:"9,keyasint"`
-	Device  cbor.Item `cbor:"10,keyasint"`
-	Part    cbor.Item `cbor:"11,keyasint"`
-
-	Own         cbor.Item `cbor:"12,keyasint"`
-	Proof       cbor.Item `cbor:"13,keyasint"`
-	Other       cbor.Item `cbor:"14,keyasint"`
-	Ledger      cbor.Item `cbor:"15,keyasint"`
-	Countersign cbor.Item `cbor:"16,keyasint"`
-}
-
-// byKey returns the fields by their keys.
-func (f *frameFields) byKey() [keyEnd]cbor.Item {
-	return [...]cbor.Item{keyVersion: f.Version, keyKind: f.Kind, keyRound: f.Round, keyResent: f.Resent,
-		keyVector: f.Vector, keyPlanes: f.Planes, keyGrid: f.Grid, keyPacked: f.Packed, keyHeld: f.Held, keyDevice: f.Device,
-		keyPart: f.Part, keyOwn: f.Own, keyProof: f.Proof, keyOther: f.Other, keyLedger: f.Ledger,
-		keyCountersign: f.Countersign}
-}
-
 // Decode reads one frame into m, whose From and To it sets to 0. It uses the storage of m's slices if there is room,
 // and leaves empty what the frame does not have. It keeps nothing of frame. The error says which field is wrong, what
 // was found and what was wanted; m then holds nothing of use.
 func (c *Codec) Decode(frame []byte, m *admm.Message) error {
 	err := c.decode(frame, m)
-	c.fields = frameFields{}
 	if err != nil {
 		return fmt.Errorf("wire: frame: %w", err)
 	}
@@ -351,10 +320,10 @@ func (c *Codec) decode(frame []byte, m *admm.Message) error {
 	if most := MaxFrame(c.dim); len(frame) > most {
 		return fmt.Errorf("found %d bytes, wanted at most %d for dimension %d", len(frame), most, c.dim)
 	}
-	if err := cbor.Unmarshal(frame, &c.fields, frameNames); err != nil {
+	var fields [keyEnd]cbor.Item
+	if err := cbor.Unmarshal(frame, fields[:], frameNames); err != nil {
 		return err
 	}
-	fields := c.fields.byKey()
 	if _, err := fields[keyVersion].Uint("version", frameVersion, frameVersion); err != nil {
 		return err
 	}

@@ -43,17 +43,6 @@ type Section struct {
 	Sum  [4]byte // the first bytes of the SHA-256 of the part's canonical form
 }
 
-// helloFields is a hello's map before its values are looked at.
-type helloFields struct {
-	Codec cbor.Item `cbor:"1,keyasint"`
-	Run   cbor.Item `cbor:"2,keyasint"`
-	Fleet cbor.Item `cbor:"3,keyasint"`
-	From  cbor.Item `cbor:"4,keyasint"`
-	To    cbor.Item `cbor:"5,keyasint"`
-
-	Sections cbor.Item `cbor:"6,keyasint"`
-}
-
 // helloNames are the names of the keys in errors.
 var helloNames = []string{1: "codec", 2: "run", 3: "fleet", 4: "from", 5: "to", 6: "sections"}
 
@@ -110,22 +99,22 @@ func DecodeHello(b []byte) (Hello, error) {
 	if len(b) > maxHello {
 		return Hello{}, fmt.Errorf("wire: hello: found %d bytes, wanted at most %d", len(b), maxHello)
 	}
-	var m helloFields
-	if err := cbor.Unmarshal(b, &m, helloNames); err != nil {
+	var m [7]cbor.Item
+	if err := cbor.Unmarshal(b, m[:], helloNames); err != nil {
 		return Hello{}, fmt.Errorf("wire: hello: %w", err)
 	}
 	var h Hello
-	codec, errCodec := m.Codec.Uint("codec", 1, math.MaxUint32)
-	fleet, errFleet := m.Fleet.Bytes("fleet")
+	codec, errCodec := m[1].Uint("codec", 1, math.MaxUint32)
+	fleet, errFleet := m[3].Bytes("fleet")
 	if errFleet == nil && len(fleet) != len(h.Fleet) {
 		errFleet = fmt.Errorf("fleet: found %d bytes, wanted %d", len(fleet), len(h.Fleet))
 	}
-	sections, errSections := readSections(m.Sections)
+	sections, errSections := readSections(m[6])
 	var errRun, errFrom, errTo error
-	h.Run, errRun = m.Run.Text("run")
-	h.From, errFrom = m.From.Text("from")
-	h.To, errTo = m.To.Text("to")
-	errExact := cbor.Exact(b, m.Codec, m.Run, m.Fleet, m.From, m.To, m.Sections)
+	h.Run, errRun = m[2].Text("run")
+	h.From, errFrom = m[4].Text("from")
+	h.To, errTo = m[5].Text("to")
+	errExact := cbor.Exact(b, m[:]...)
 	if err := cmp.Or(errCodec, errRun, errFleet, errFrom, errTo, errSections, errExact); err != nil {
 		return Hello{}, fmt.Errorf("wire: hello: %w", err)
 	}

@@ -13,8 +13,6 @@ const (
 	tagFloat32LE = 85
 )
 
-var nan = math.NaN()
-
 // AppendFloats appends the bytes of v, the lowest of each number first. It reports whether all of v is finite.
 func AppendFloats(dst []byte, v []float32) (out []byte, finite bool) {
 	at := len(dst)

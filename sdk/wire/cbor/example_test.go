@@ -13,22 +13,18 @@ func Example() {
 	w.Uint(1, 7)
 	w.Floats(2, "x", []float32{1, -2})
 
-	var fields struct {
-		ID cbor.Item `cbor:"1,keyasint"`
-		X  cbor.Item `cbor:"2,keyasint"`
-	}
-	names := []string{1: "id", 2: "x"}
-	if err := cbor.Unmarshal(w.B, &fields, names); err != nil {
+	const id, x = 1, 2
+	names := []string{id: "id", x: "x"}
+	var fields [3]cbor.Item
+	if err := cbor.Unmarshal(w.B, fields[:], names); err != nil {
 		fmt.Println(err)
 		return
 	}
-	id, err := fields.ID.Uint("id", 0, 100)
-	fmt.Println(id, err)
-	x, err := fields.X.Floats("x", nil, 2)
-	fmt.Println(x, err)
-	_, err = fields.X.Uint("x", 0, 100)
+	fmt.Println(fields[id].Uint("id", 0, 100))
+	fmt.Println(fields[x].Floats("x", nil, 2))
+	_, err := fields[x].Uint("x", 0, 100)
 	fmt.Println(err)
-	fmt.Println(cbor.Unmarshal(append(w.B, 0), &fields, names))
+	fmt.Println(cbor.Unmarshal(append(w.B, 0), fields[:], names))
 	// Output:
 	// 7 <nil>
 	// [1 -2] <nil>

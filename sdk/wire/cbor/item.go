@@ -3,21 +3,20 @@ package cbor
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/fxamacker/cbor/v2"
 )
 
-// decMode is how every map is read. Nesting, array and map limits are the smallest the library takes.
-var decMode = func() cbor.DecMode {
+// strict is what a map must keep to before it is split. Nesting, array and map limits are the smallest the library
+// takes.
+var strict = func() cbor.DecMode {
 	m, err := cbor.DecOptions{
-		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
-		IndefLength:       cbor.IndefLengthForbidden,
-		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
-		BignumTag:         cbor.BignumTagForbidden,
-		FieldNameMatching: cbor.FieldNameMatchingCaseSensitive,
-		MaxNestedLevels:   4,
-		MaxArrayElements:  16,
-		MaxMapPairs:       16,
+		IndefLength:      cbor.IndefLengthForbidden,
+		BignumTag:        cbor.BignumTagForbidden,
+		MaxNestedLevels:  4,
+		MaxArrayElements: 16,
+		MaxMapPairs:      16,
 	}.DecMode()
 	if err != nil {
 		panic(err) // constant options, so every test would fail here
@@ -25,62 +24,68 @@ var decMode = func() cbor.DecMode {
 	return m
 }()
 
+// tagSelf says of an item that it is CBOR, and changes nothing about it (RFC 8949 section 3.4.6).
+const tagSelf = 55799
+
 // Item is the encoded value of one field. It aliases the input; nil means that the field was absent.
 type Item []byte
 
-// UnmarshalCBOR keeps the value, uncopied, for one of the other methods to read.
-func (it *Item) UnmarshalCBOR(data []byte) error {
-	*it = data
-	return nil
-}
-
-// Unmarshal reads the map in data into fields, a pointer to a struct of items with tags such as `cbor:"1,keyasint"`. It
-// refuses what is not one well-formed map, and keys that are unknown or there twice. names[k] is the name of key k in
+// Unmarshal splits the map in data: fields[k], which must be nil, becomes the value of key k, from 1 on. It refuses
+// what is not one well-formed map, and keys that have no field or are there twice. names[k] is the name of key k in
 // errors.
-func Unmarshal(data []byte, fields any, names []string) error {
+func Unmarshal(data []byte, fields []Item, names []string) error {
 	if len(data) == 0 {
 		return errors.New("found nothing, wanted a map")
 	}
 	if data[0]>>5 != majorMap {
 		return fmt.Errorf("found %s, wanted a map", describe(data))
 	}
-	if err := decMode.Unmarshal(data, fields); err != nil {
-		return explain(err, data, names)
+	if err := strict.Wellformed(data); err != nil {
+		return fmt.Errorf("not one well-formed item: %w", err)
+	}
+	_, pairs, rest, _ := anyHead(data)
+	for i := range pairs {
+		key := rest
+		major, k, _, _ := anyHead(key)
+		value := skip(key)
+		rest = skip(value)
+		if major != majorUint || k == 0 || k >= uint64(len(fields)) {
+			return fmt.Errorf("found an unknown key, %s, as number %d of the map, wanted keys 1..%d",
+				describe(key[:len(key)-len(value)]), i+1, len(fields)-1)
+		}
+		if fields[k] != nil {
+			return fmt.Errorf("%s: found key %d twice, wanted it once", names[k], k)
+		}
+		it := value[:len(value)-len(rest)]
+		for {
+			major, tag, content, _ := anyHead(it)
+			if major != majorTag || tag != tagSelf {
+				break
+			}
+			it = content
+		}
+		fields[k] = it
 	}
 	return nil
 }
 
-// explain adds the names of fields to an error of the library.
-func explain(err error, data []byte, names []string) error {
-	if dup := (*cbor.DupMapKeyError)(nil); errors.As(err, &dup) {
-		if k, ok := dup.Key.(int64); ok && k > 0 && k < int64(len(names)) {
-			return fmt.Errorf("%s: found key %d twice, wanted it once", names[k], k)
+// skip returns what follows the first item of b, which is well-formed and has no indefinite lengths.
+func skip(b []byte) []byte {
+	for items := uint64(1); items > 0; items-- {
+		major, arg, rest, _ := anyHead(b)
+		switch major {
+		case majorBytes, majorText:
+			rest = rest[arg:]
+		case majorArray:
+			items += arg
+		case majorMap:
+			items += 2 * arg
+		case majorTag:
+			items++
 		}
-		return fmt.Errorf("found key %v twice, wanted it once", dup.Key)
+		b = rest
 	}
-	if unknown := (*cbor.UnknownFieldError)(nil); errors.As(err, &unknown) {
-		return fmt.Errorf("found an unknown key, %s, as number %d of the map, wanted keys 1..%d",
-			describe(mapKey(data, unknown.Index)), unknown.Index+1, len(names)-1)
-	}
-	if key := (*cbor.UnmarshalTypeError)(nil); errors.As(err, &key) { // of a key: items take any value
-		return fmt.Errorf("found an unknown key, a %s, wanted keys 1..%d", key.CBORType, len(names)-1)
-	}
-	return fmt.Errorf("not one well-formed item: %w", err)
-}
-
-// mapKey returns the key of the pair at index of a well-formed map, or nil if there is none.
-func mapKey(data []byte, index int) Item {
-	_, _, rest, ok := head(data)
-	var key Item
-	for k := 0; ok && k <= 2*index; k++ {
-		var err error
-		rest, err = decMode.UnmarshalFirst(rest, &key)
-		ok = err == nil
-	}
-	if !ok {
-		return nil
-	}
-	return key
+	return b
 }
 
 // Exact reports bytes of a map that are not accounted for by the heads of the map and its keys, all below 24, and by
@@ -190,15 +195,42 @@ func (it Item) AnyText(name string) ([]byte, error) {
 	return rest, nil
 }
 
-// AnyNumber reads an integer of either sign or a floating-point number in any form into v, and null as NaN.
-func (it Item) AnyNumber(name string, v *float64) error {
-	if len(it) == 1 && it[0] == itemNull {
-		*v = nan
-		return nil
+// AnyNumber reads an integer of either sign or a floating-point number in any form, and null as NaN.
+func (it Item) AnyNumber(name string) (float64, error) {
+	major, arg, rest, ok := anyHead(it)
+	switch {
+	case !ok || len(rest) != 0:
+	case major == majorUint:
+		return float64(arg), nil
+	case major == majorNegint && arg <= math.MaxInt64:
+		return float64(-1 - int64(arg)), nil
+	case it[0] == itemNull:
+		return math.NaN(), nil
+	case it[0] == itemHalf:
+		return half(uint16(arg)), nil
+	case it[0] == itemSingle:
+		return float64(math.Float32frombits(uint32(arg))), nil
+	case it[0] == itemDouble:
+		return math.Float64frombits(arg), nil
 	}
-	if len(it) == 0 || it[0]>>5 == majorTag || it[0]>>5 == majorOther && it[0] < itemHalf || decMode.Unmarshal(it,
-		v) != nil {
-		return fmt.Errorf("%s: found %s, wanted a number", name, describe(it))
+	return 0, fmt.Errorf("%s: found %s, wanted a number", name, describe(it))
+}
+
+// half returns the number that IEEE 754 calls binary16.
+func half(bits uint16) float64 {
+	exp, v := int(bits>>10&31), float64(bits&1023)
+	switch {
+	case exp == 31 && v == 0:
+		v = math.Inf(1)
+	case exp == 31:
+		return math.NaN()
+	case exp > 0:
+		v = math.Ldexp(v+1024, exp-25)
+	default:
+		v = math.Ldexp(v, -24)
 	}
-	return nil
+	if bits>>15 != 0 {
+		return -v
+	}
+	return v
 }
