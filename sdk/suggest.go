@@ -131,10 +131,10 @@ func (k Known) length(m *Method, p Privacy) error {
 		}
 	}
 	def(&m.Rounds, 50)
-	def(&m.Tau, 2)
-	if k.Method.Tau == 0 && m.Estimator == EstimatorTracking && k.Queries == 0 && k.Steps == 0 {
-		m.Tau = 3 // as many queries
+	if m.Estimator == EstimatorTracking {
+		def(&m.Tau, 3) // as many queries as with the others' 2
 	}
+	def(&m.Tau, 2)
 	if m.Rounds < 1 || m.Tau < 1 {
 		return fmt.Errorf("sdk: suggest: Rounds is %d and Tau %d, want at least 1 each", m.Rounds, m.Tau)
 	}
