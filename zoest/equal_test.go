@@ -55,7 +55,7 @@ type equal func(round int, path [][]float32) [][]float32
 // descent, the same for all.
 func relativeError(p logit, d, steps int, mu float64, start func(seed uint64) equal, rounds []int) []float64 {
 	const rate, queries = 0.5, 4
-	paths := min(20, 8000/d)
+	paths := min(12, 8000/d)
 	out := make([]float64, len(rounds))
 	for seed := range uint64(paths) {
 		estimate, x := start(seed), make([]float32, d)
