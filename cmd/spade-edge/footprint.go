@@ -113,6 +113,12 @@ func newMemory(c admm.Config, checkpoint int64) memory {
 		mem.Table = 8 * m
 		mem.Estimator += 2*4*d + d/8 // a row made whole, twice, and its direction
 	}
+	if c.Estimator.Directions == zoest.Walsh {
+		mem.Estimator += d / 8 // the stage's signs
+		if c.Estimator.Seeded {
+			mem.Table += 4 * m
+		}
+	}
 	switch c.Estimator.Kind {
 	case zoest.Centered:
 		mem.Estimator += 4 * m
