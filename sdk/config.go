@@ -113,8 +113,8 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 			"again", EstimatorTracking)
 		limit, size := cmp.Or(c.MemoryLimit, 64<<20), 4*int64(c.Samples)*int64(f.Dim+1)
 		refuse(tracking && c.Store != nil && size > limit, "the memory of estimator %q takes %d bytes of every stored state "+
-			"with %d samples in dimension %d, want at most %d: raise MemoryLimit, take fewer samples or estimator %q", EstimatorTracking,
-			size, c.Samples, f.Dim, limit, EstimatorCentered)
+			"with %d samples in dimension %d, want at most %d: raise MemoryLimit, take fewer samples or estimator %q",
+			EstimatorTracking, size, c.Samples, f.Dim, limit, EstimatorCentered)
 		refuse(f.Privacy.NonPrivate && c.Noise != nil, "Noise is set in a fleet that is not private")
 		refuse(f.Privacy.NonPrivate && c.Ledger != nil,
 			"Ledger is set in a fleet that is not private: what it spends has no bound that could be written down")

@@ -99,8 +99,8 @@ func relativeError(p logit, d, steps int, mu float64, start func(seed uint64) eq
 }
 
 // What four queries a sample and round are worth: the relative squared error of v, summed over the round's steps, of
-// each kind and law, and of symmetric two-point estimates (f(x + mu*u) - f(x - mu*u))/2*u, which are not single-point. By the 40th
-// round tracking is ahead of them.
+// each kind and law, and of symmetric two-point estimates (f(x + mu*u) - f(x - mu*u))/2*u, which are not
+// single-point. By the 40th round tracking is ahead of them.
 //
 //	go test -run EqualQueries -v ./zoest
 func TestErrorAtEqualQueries(t *testing.T) {

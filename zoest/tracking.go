@@ -27,8 +27,8 @@ func (c Config) Memory() int {
 }
 
 // model is the memory of the tracking kind: of each component h a level c_h and a slope g_h, a row of the table, such
-// that f_h is about c_h + <g_h, .> around the present point. With G_h = mu*g_h, the level cut to the range of the losses
-// of earlier stages (and 0), b, and a trust t in [0, 1], a query at phi + mu*u has
+// that f_h is about c_h + <g_h, .> around the present point. With G_h = mu*g_h, the level cut to the range of the
+// losses of earlier stages (and 0), b, and a trust t in [0, 1], a query at phi + mu*u has
 //
 //	residuals  r   = f_h(phi + mu*u) - b - t*<G_h, u>, and e with 1 in place of t
 //	fresh row  q_h = t*G_h + r*u
@@ -42,11 +42,12 @@ func (c Config) Memory() int {
 // All but u is known before the query, E u = 0 and E uu' = I: q_h has the mean of eq. (3), and v that of Lemma 1 (ii).
 // Where f_h is linear and phi rests, r falls to 0, and with it the variance of v.
 //
-// Lemma 1 (iii) holds too. Let B^2 bound E(f_h - b)^2: the squared length of the range does. As |u|^2 = d, the root
-// mean square g of |G_h| obeys g'^2 <= (1 - kappa(2-kappa)/d) g^2 + 2 kappa(1-kappa)/d B g + kappa^2/d B^2, for kappa of
-// 0 to 1, and so stays at B or below; then that of r is at most 2B, and E|v|^2 <= (B + 2 sqrt(d) B)^2 <= 9 Q^2 with Q^2 =
-// d B^2. For losses in [0, B] this is the paper's bound with M_2 = B^2, and so the theorem holds as it is; for losses in
-// [-B, B] it is 36 Q^2. A smoothing radius that rises between rounds raises G_h with it, and the bound for a while.
+// Lemma 1 (iii) holds too, over all draws. Let B^2 bound E(f_h - b)^2: the squared length of the range does. As |u|^2
+// = d, the root mean square g of |G_h| obeys g'^2 <= (1 - kappa(2-kappa)/d) g^2 + 2 kappa(1-kappa)/d B g + kappa^2/d
+// B^2, for kappa of 0 to 1, and so stays at B or below; then that of r is at most 2B, and E|v|^2 <= (B + 2 sqrt(d)
+// B)^2 <= 9 Q^2 with Q^2 = d B^2. For losses in [0, B] this is the paper's bound with M_2 = B^2, and so the theorem
+// holds as it is; for losses in [-B, B] it is 36 Q^2. A smoothing radius that rises between rounds raises G_h with it,
+// and the bound for a while.
 type model struct {
 	memory []float32 // all that follows
 	slopes []float32 // g, m rows of d

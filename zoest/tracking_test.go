@@ -200,7 +200,8 @@ func TestTrackingSecondMoment(t *testing.T) {
 	}
 }
 
-// Losses that are linear are learned where the point rests: after some visits of each axis nothing of the noise is left.
+// Losses that are linear are learned where the point rests: after some visits of each axis nothing is left of the
+// noise.
 func TestTrackingLearnsWhatIsLinear(t *testing.T) {
 	const d, m, mu = 10, 12, 0.25
 	for _, dist := range []Distribution{Rademacher, Sphere, Walsh} {

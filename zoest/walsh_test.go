@@ -82,7 +82,8 @@ func TestWalshOrder(t *testing.T) {
 		want := (n - m) / (n - 1) / m
 		se := math.Sqrt((seFirst - first*first) / rounds)
 		if math.Abs(first-want) > 6*se+0.02*want {
-			t.Errorf("d = %d, m = %d: the mean direction has a mean square of %.5f, want %.5f +- %.5f", c.d, c.m, first, want, se)
+			t.Errorf("d = %d, m = %d: the mean direction has a mean square of %.5f, want %.5f +- %.5f", c.d, c.m, first, want,
+				se)
 		}
 		se = math.Sqrt((seSecond - second*second) / rounds)
 		if math.Abs(second-want) > 6*se+0.02*want {
