@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -45,7 +46,12 @@ type Config struct {
 
 	ConditionalOn []string // for [Node.Certificate]: what was taken as public though data may have shaped it
 
-	SeededTable bool // keeps 8 bytes a sample in place of 4*Dim, for one more drawn direction a query; the same bits
+	// SeededTable keeps 8 bytes a sample in place of 4*Dim, for one more drawn direction a query; the same bits. Not with
+	// EstimatorTracking.
+	SeededTable bool
+	// MemoryLimit bounds the bytes of EstimatorTracking's memory, 4*Samples*(Dim+1), which is written with every state; 0
+	// means 64 MiB. Without a Store there is no limit.
+	MemoryLimit int64
 	Window      int  // queries asked at once, 8*Dim bytes each; 0 means 1, or 16 of a batch oracle
 	Retries     int  // how often a failed query is asked again, unchanged; 0 means 2, negative never
 	Average     bool // keeps the mean of all releases as well, for [Node.Averaged]
@@ -106,6 +112,13 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 			"Recover is set, and Store is nil: what comes back has to be stored before it is used")
 		refuse(c.Recover && p != nil && member && len(p.graph.Neighbors(p.number[c.Name])) == 0,
 			"Recover is set, and %q has no neighbors: nobody else knows its state", c.Name)
+		tracking := f.Method.Estimator == EstimatorTracking
+		refuse(tracking && c.SeededTable, "SeededTable is set, and the fleet's estimator is %q: its rows cannot be computed "+
+			"again", EstimatorTracking)
+		limit, size := cmp.Or(c.MemoryLimit, 64<<20), 4*int64(c.Samples)*int64(f.Dim+1)
+		refuse(tracking && c.Store != nil && size > limit, "the memory of estimator %q takes %d bytes of every stored state "+
+			"with %d samples in dimension %d, want at most %d: raise MemoryLimit, take fewer samples or estimator %q",
+			EstimatorTracking, size, c.Samples, f.Dim, limit, EstimatorCentered)
 		refuse(f.Privacy.NonPrivate && c.Noise != nil, "Noise is set in a fleet that is not private")
 		shared := f.Privacy.PairSigma > 0
 		refuse(!shared && c.Secret != nil, "Secret is set in a fleet whose members share no noise")

@@ -29,10 +29,8 @@ func (f *Fleet) StateSize(member string, samples int) int {
 	if !known {
 		return 0
 	}
-	if f.Method.Estimator != EstimatorCentered {
-		samples = 0
-	}
-	return wire.MaxSnapshot(f.Dim, len(p.graph.Neighbors(i)), samples)
+	memory := f.machine(p, i, samples, nil).Estimator.Memory()
+	return wire.MaxSnapshot(f.Dim, len(p.graph.Neighbors(i)), memory)
 }
 
 // Limit returns what a member may spend in one run; nil is no limit.

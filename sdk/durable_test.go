@@ -15,6 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // resumed is the noise of a member, from the release on that its node makes next: each takes 32 bytes.
@@ -86,6 +87,9 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 		"messages": func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadMessage },
 		"centered": func(f *sdk.Fleet) { f.Method.Estimator = sdk.EstimatorCentered },
 		"shared":   func(f *sdk.Fleet) { *f = *sharedRing() },
+		"tracking": func(f *sdk.Fleet) {
+			f.Method.Estimator, f.Method.Directions = sdk.EstimatorTracking, zoest.Walsh
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := privateRing()

@@ -41,9 +41,9 @@ func TestFleetFaults(t *testing.T) {
 		"gain is NaN, want":                    func(f *sdk.Fleet) { f.Method.Gain = math.NaN() },
 		"Eta has 0 values":                     func(f *sdk.Fleet) { f.Method.Eta = nil },
 		"Mu of round 0 is 0":                   func(f *sdk.Fleet) { f.Method.Mu = []float64{0} },
-		`directions "Distribution(7)", want rademacher or sphere`: func(f *sdk.Fleet) { f.Method.Directions = 7 },
-		`estimator "Estimator(7)", want paper or centered`:        func(f *sdk.Fleet) { f.Method.Estimator = 7 },
-		`payload "Payload(-1)", want message or release`:          func(f *sdk.Fleet) { f.Wire.Payload = -1 },
+		`directions "Distribution(7)", want rademacher, walsh or sphere`: func(f *sdk.Fleet) { f.Method.Directions = 7 },
+		`estimator "Estimator(7)", want paper, centered or tracking`:     func(f *sdk.Fleet) { f.Method.Estimator = 7 },
+		`payload "Payload(-1)", want message or release`:                 func(f *sdk.Fleet) { f.Wire.Payload = -1 },
 		`accounting "Accounting(7)", want gdp, zcdp or paper`: func(f *sdk.Fleet) {
 			f.Privacy = sdk.Privacy{Clip: 1, Sigma: 1, Delta: 1e-5, Accounting: 7}
 		},

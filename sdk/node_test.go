@@ -13,6 +13,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -207,7 +208,13 @@ func TestConfigFaults(t *testing.T) {
 		"Samples is 0":             func(c *sdk.Config) { c.Samples = 0 },
 		"neither negative":         func(c *sdk.Config) { c.Linger = -1 },
 		"Noise is set in a fleet":  func(c *sdk.Config) { c.Noise = noise(0) },
-		"want at least 4000":       func(c *sdk.Config) { c.Fleet = ring(); c.Fleet.Dim = 10_000_000 },
+		"SeededTable is set, and the fleet's estimator is \"tracking\"": func(c *sdk.Config) {
+			c.Fleet, c.SeededTable = tracking(), true
+		},
+		"takes 700 bytes of every stored state with 25 samples in dimension 6, want at most 699": func(c *sdk.Config) {
+			c.Fleet, c.Samples, c.MemoryLimit, c.Store = tracking(), 25, 699, new(state.Dir)
+		},
+		"want at least 4000": func(c *sdk.Config) { c.Fleet = ring(); c.Fleet.Dim = 10_000_000 },
 	} {
 		c := good
 		change(&c)
@@ -222,6 +229,13 @@ func TestConfigFaults(t *testing.T) {
 	if x := n.Model(); len(x) != 6 || n.Spend().Rho != 0 {
 		t.Errorf("before the run: model %v, spend %v", x, n.Spend().Rho)
 	}
+}
+
+// tracking returns a ring with the tracking estimator.
+func tracking() *sdk.Fleet {
+	f := ring()
+	f.Method.Estimator = sdk.EstimatorTracking
+	return f
 }
 
 // Two Runs of one node at a time would be two clients with one name.

@@ -56,7 +56,7 @@ func Preflight(ctx context.Context, cfg Config, read func() (*state.Snapshot, er
 		r.Oracle = tryOracle(ctx, cfg.Oracle, f)
 		r.Answered = time.Since(began)
 	}
-	if cfg.Samples > 0 || f.Method.Estimator != EstimatorCentered {
+	if cfg.Samples > 0 || f.Method.Estimator == EstimatorPaper {
 		const line = 512 // of the log and of the ledger, generously
 		r.Disk = state.DirSize(f.StateSize(cfg.Name, cfg.Samples)) + line*int64(f.Method.Last())
 		if cfg.Ledger != nil {

@@ -138,7 +138,7 @@ func newWreck(t *testing.T, seed uint64, shared bool) *wreck {
 	}
 	f.Method.Rounds, f.Method.Cooldown = 2+c.IntN(4), c.IntN(3)
 	if c.IntN(2) == 0 {
-		f.Method.Estimator = sdk.EstimatorCentered
+		f.Method.Estimator = sdk.EstimatorCentered + sdk.Estimator(f.Method.Rounds%2)
 	}
 	switch c.IntN(4) {
 	case 0:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Estimator is the kind of estimate that a client makes of its gradient.
@@ -12,6 +13,7 @@ type Estimator int
 const (
 	EstimatorPaper    Estimator = iota // the estimator of the paper
 	EstimatorCentered                  // subtracts from each loss the last one of its sample: far less variance
+	EstimatorTracking                  // keeps a linear model of each loss over rounds, and asks nothing to fill a table
 )
 
 // Payload is what crosses the wire. The models are the same to the bit.
@@ -24,11 +26,11 @@ const (
 )
 
 var (
-	estimators = []string{"paper", "centered"}
+	estimators = []string{"paper", "centered", "tracking"}
 	payloads   = []string{"", "message", "release"}
 )
 
-// String returns the name in files: paper or centered.
+// String returns the name in files: paper, centered or tracking.
 func (e Estimator) String() string { return settingName("Estimator", estimators, int(e)) }
 
 // MarshalText returns the name, and an error if e is unknown.
@@ -66,7 +68,9 @@ func settingName(kind string, names []string, i int) string {
 func parseSetting(to *int, kind string, names []string, name string) error {
 	i := slices.Index(names, cmp.Or(name, names[0]))
 	if i < 0 {
-		return fmt.Errorf("sdk: %s %q, want %s or %s", kind, name, names[len(names)-2], names[len(names)-1])
+		last := len(names) - 1
+		first := strings.TrimPrefix(strings.Join(names[:last], ", "), ", ") // no name is a name
+		return fmt.Errorf("sdk: %s %q, want %s or %s", kind, name, first, names[last])
 	}
 	*to = i
 	return nil

@@ -33,7 +33,7 @@ type Known struct {
 func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Method.Tau == 0 }
 
 // Suggest fills in the settings that are open. Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are
-// fixed. Cooldown: 30 with noise, 0 without. Tau: 2. Rho: 1. Gain: 0.75. Delta: 1e-5. Mu, Eta and Clip follow from Dim
+// fixed. Cooldown: 30 with noise, 0 without. Tau: 2, or 3 with tracking. Rho: 1. Gain: 0.75. Delta: 1e-5. Mu, Eta and Clip follow from Dim
 // and the queries of a step, to three digits; of a schedule for T steps tau is T^(1/3), mu falls with T^(-1/6) and eta
 // with T^(-1/2). Sigma: the least noise within EpsilonLimit, or within 8. The error wraps [dpmech.ErrBudget] if the
 // budget covers no release.
@@ -75,6 +75,9 @@ func Suggest(k Known) (Method, Privacy, error) {
 	reach, share, further := 1.5, 0.4, 1.5
 	if k.Hidden { // its parameters share what moves a score, it has a way to go from its start, and noise hurts it more
 		reach, share, further = 3, 1.5, 0.75
+	}
+	if m.Estimator == EstimatorTracking && p.NonPrivate { // whose estimates have less noise: best of 1, 2, 4 and 8
+		share *= 4
 	}
 	root := math.Sqrt(float64(k.Dim))
 	if len(m.Mu) == 0 {
@@ -171,8 +174,11 @@ func roundUp(x float64) float64 {
 // length sets the number of rounds and tau.
 func (k Known) length(m *Method, p Privacy) error {
 	samples := slices.Max(k.Samples)
-	batch := int64(batchOf(*m, samples))
-	pays := func(tau int64) int64 { return k.Queries / (int64(samples) + tau*batch) } // rounds
+	batch, table := int64(batchOf(*m, samples)), int64(samples)
+	if m.Estimator == EstimatorTracking { // which asks nothing to fill it
+		table = 0
+	}
+	pays := func(tau int64) int64 { return k.Queries / (table + tau*batch) } // rounds
 	switch {
 	case k.Steps > 0:
 		def(&m.Tau, max(1, int(math.Round(math.Cbrt(float64(k.Steps))))))
@@ -188,7 +194,7 @@ func (k Known) length(m *Method, p Privacy) error {
 		rounds := pays(int64(m.Tau))
 		if rounds < 1 || rounds > math.MaxInt32/int64(m.Tau) {
 			return fmt.Errorf("sdk: suggest: Queries is %d, which is %d rounds of %d; want at least one, and at most %d local "+
-				"steps", k.Queries, rounds, int64(samples)+int64(m.Tau)*batch, math.MaxInt32)
+				"steps", k.Queries, rounds, table+int64(m.Tau)*batch, math.MaxInt32)
 		}
 		m.Rounds = int(rounds)
 	case m.Rounds == 0 && p.Sigma > 0 && p.Clip > 0 && p.EpsilonLimit > 0:
@@ -206,6 +212,9 @@ func (k Known) length(m *Method, p Privacy) error {
 	def(&m.Rounds, 50)
 	if k.Graph != nil { // queries leave nothing, so that a run whose noise is small asks many
 		def(&m.Tau, int(min(max(4096/batch, 2), 64)))
+	}
+	if m.Estimator == EstimatorTracking {
+		def(&m.Tau, 3) // as many queries as with the others' 2
 	}
 	def(&m.Tau, 2)
 	if m.Rounds < 1 || m.Tau < 1 {

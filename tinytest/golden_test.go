@@ -32,7 +32,7 @@ func TestGoldenNetwork(t *testing.T) {
 	}{
 		"paper": {},
 		"centered-sphere-seeded": {change: func(i int, c *admm.Config) {
-			c.Estimator.Centered, c.Estimator.Directions, c.Estimator.Seeded = true, zoest.Sphere, true
+			c.Estimator.Kind, c.Estimator.Directions, c.Estimator.Seeded = zoest.Centered, zoest.Sphere, true
 			c.Average = true
 		}},
 		"sphere-batch-releases": {change: func(i int, c *admm.Config) {
@@ -42,19 +42,19 @@ func TestGoldenNetwork(t *testing.T) {
 		"private-releases": {change: func(i int, c *admm.Config) { private(i, c); c.Releases = true }},
 		"private-grid": {change: func(i int, c *admm.Config) {
 			private(i, c)
-			c.Estimator.Centered, c.Average, c.Releases, c.GridStep = true, true, true, 0.05/16
+			c.Estimator.Kind, c.Average, c.Releases, c.GridStep = zoest.Centered, true, true, 0.05/16
 			c.X0 = make([]float32, 70)
 			for k := range c.X0 {
 				c.X0[k] = float32(k%9-4) / 8
 			}
 		}},
 		"schedules": {change: func(i int, c *admm.Config) {
-			c.Tau, c.Estimator.Centered, c.Estimator.Window = 1+i%3, i%2 == 0, i
+			c.Tau, c.Estimator.Kind, c.Estimator.Window = 1+i%3, zoest.Kind(1-i%2), i
 			c.Eta = admm.Schedule{0.3, 0.25, 0.2, 0.15, 0.1, 0.05}
 			c.Mu = admm.Schedule{0.3, 0.3, 0.2, 0.2, 0.1, 0.1}
 		}},
 		"lossy": {
-			func(i int, c *admm.Config) { c.Lossy, c.Estimator.Centered = 2, true },
+			func(i int, c *admm.Config) { c.Lossy, c.Estimator.Kind = 2, zoest.Centered },
 			func(s *sim.Sim) { s.Seed, s.Faults, s.Asleep = 1, awful(1), tinytest.Markov(1, 0.1, 0.3) },
 		},
 	} {

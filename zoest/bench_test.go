@@ -1,7 +1,6 @@
 package zoest
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -15,16 +14,28 @@ import (
 //	go test -run xxx -bench LocalStep ./zoest
 func BenchmarkLocalStep(b *testing.B) {
 	const d, m, batch = 10_000, 1_000, 8
-	for _, seeded := range []bool{false, true} {
-		b.Run(fmt.Sprintf("seeded=%v", seeded), func(b *testing.B) {
-			e := newTest(b, Config{Dim: d, Samples: m, Batch: batch, Seed: 1, Seeded: seeded})
+	for _, c := range []struct {
+		name   string
+		kind   Kind
+		law    Distribution
+		seeded bool
+	}{
+		{"seeded=false", Paper, Rademacher, false}, {"seeded=true", Paper, Rademacher, true},
+		{"tracking", Tracking, Rademacher, false}, {"tracking-walsh", Tracking, Walsh, false},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			e := newTest(b, Config{Dim: d, Samples: m, Batch: batch, Seed: 1, Seeded: c.seeded, Kind: c.kind, Directions: c.law})
 			x := make([]float32, d)
 			one := func(Query) float64 { return 1 }
 			e.Fill(0, x, 0.1)
 			drive(b, e, one)
 			// Vectors moved: for each query x and the point (2), the fresh row written and read (2), the table's row read and
 			// written (2), v and abar read and written (4); for the step abar and v (2). A copy moves two.
+			// The tracking kind reads the table's row once more, and has no fresh one.
 			rows, vectors := batch, (batch*8+2)/2
+			if c.kind == Tracking {
+				vectors = (batch*7 + 2) / 2
+			}
 			flat, from, to := make([]float32, m*d), make([]float32, d), make([]float32, d)
 			s := rng.New(1, rng.Address{Purpose: rng.Generate})
 			var step, plain time.Duration

@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Distribution is the distribution of the query directions u. Both satisfy Assumption 3 of the paper with c_u = 1 and
+// Distribution is the distribution of the query directions u. All satisfy Assumption 3 of the paper with c_u = 1 and
 // R_u = sqrt(d): E u = 0, E uu' = I and |u| = sqrt(d).
 type Distribution int
 
@@ -17,15 +17,21 @@ const (
 	Rademacher Distribution = iota
 	// Sphere directions are uniform on the sphere of radius sqrt(d).
 	Sphere
+	// Walsh directions are Rademacher directions that belong together: a stage has one random vector of signs, and its
+	// directions are this vector times rows of a Hadamard matrix, in random order, each row once with either sign before
+	// one comes again. So a stage covers all axes alike, and what its losses have in common cancels. Dim is at most 2^30.
+	Walsh
 )
 
-// String returns the name used in files: rademacher or sphere.
+// String returns the name used in files: rademacher, sphere or walsh.
 func (d Distribution) String() string {
 	switch d {
 	case Rademacher:
 		return "rademacher"
 	case Sphere:
 		return "sphere"
+	case Walsh:
+		return "walsh"
 	}
 	return fmt.Sprintf("Distribution(%d)", int(d))
 }
@@ -43,8 +49,10 @@ func (d *Distribution) UnmarshalText(name []byte) error {
 		*d = Rademacher
 	case "sphere":
 		*d = Sphere
+	case "walsh":
+		*d = Walsh
 	default:
-		return fmt.Errorf("zoest: directions %q, want rademacher or sphere", name)
+		return fmt.Errorf("zoest: directions %q, want rademacher, walsh or sphere", name)
 	}
 	return nil
 }
@@ -95,6 +103,14 @@ func (u *direction) add(y []float32, from int, a float32) {
 		return
 	}
 	vec.Axpy(y, a, u.point[from:])
+}
+
+// dot returns the product of u with x.
+func (u *direction) dot(x []float32) float64 {
+	if u.point == nil {
+		return vec.SignDot(x, u.signs)
+	}
+	return vec.Dot(x, u.point)
 }
 
 // scale sets y = a*u for len(y) coordinates of u beginning with the one at from, a multiple of 64.

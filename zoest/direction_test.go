@@ -267,7 +267,7 @@ func TestDirectionArithmetic(t *testing.T) {
 }
 
 func TestDistributionText(t *testing.T) {
-	for _, d := range []Distribution{Rademacher, Sphere} {
+	for _, d := range []Distribution{Rademacher, Sphere, Walsh} {
 		var got Distribution
 		text, err := d.MarshalText()
 		if err := errors.Join(err, got.UnmarshalText(text)); got != d || err != nil {
@@ -283,7 +283,7 @@ func TestDistributionText(t *testing.T) {
 	}
 	for _, name := range []string{"Sphere", "gauss", Distribution(7).String()} {
 		err := new(Distribution).UnmarshalText([]byte(name))
-		if want := fmt.Sprintf("zoest: directions %q, want rademacher or sphere", name); err == nil || err.Error() != want {
+		if want := fmt.Sprintf("zoest: directions %q, want rademacher, walsh or sphere", name); err == nil || err.Error() != want {
 			t.Errorf("%q gives the error %v, want %s", name, err, want)
 		}
 	}

@@ -15,13 +15,11 @@ type Config struct {
 	Samples    int          // m, how many samples the oracle has; at least 1
 	Batch      int          // b, queries a local step, 1..m; 0 means m
 	Directions Distribution // of the query directions
+	Kind       Kind         // what is remembered of a component
 
-	// Centered subtracts from each loss the last one seen of the same component, 0 before the first. That number is known
-	// before the query and E u = 0, so the conditional mean of the estimate is the same, but nearly all of its variance is
-	// gone. The second moment stays below 9 Q^2 for losses in [0, B], with M_2 = B^2, and below 36 Q^2 in general.
-	Centered bool
-	// Seeded keeps of each row of the table only what it takes to compute it again, 8 bytes in place of 4d: the same bits,
-	// for one more drawn direction a query.
+	// Seeded keeps of each row of the table only what it takes to compute it again, 8 bytes (12 with Walsh directions) in
+	// place of 4d: the same bits, for one more drawn direction a query. Not with Tracking, whose rows are sums over all
+	// that was ever asked.
 	Seeded bool
 
 	// Window is how many queries of a stage may be open at once, 0 for one: each costs 2d numbers. It changes no result.
@@ -47,7 +45,11 @@ func (c Config) Validate() error {
 	want(c.Batch >= 0 && (c.Samples < 1 || c.Batch <= c.Samples),
 		"Batch is %d, want 0 (all) or 1..%d, the number of samples", c.Batch, c.Samples)
 	want(c.Window >= 0, "Window is %d, want 0 (one) or more", c.Window)
-	want(c.Directions == Rademacher || c.Directions == Sphere, "Directions is %v, want Rademacher or Sphere", c.Directions)
+	want(c.Directions >= Rademacher && c.Directions <= Walsh, "Directions is %v, want Rademacher, Sphere or Walsh",
+		c.Directions)
+	want(c.Directions != Walsh || c.Dim <= 1<<30, "Walsh directions of %d numbers, want at most 2^30", c.Dim)
+	want(c.Kind >= Paper && c.Kind <= Tracking, "Kind is %d, want Paper, Centered or Tracking", c.Kind)
+	want(c.Kind != Tracking || !c.Seeded, "Tracking with a seeded table: its rows cannot be computed again")
 	want(c.Dim < 1 || c.Samples < 1 || c.Seeded || int64(c.Samples) <= maxTable/int64(max(c.Dim, 1)),
 		"a table of %d samples by %d numbers does not fit into memory (a seeded one does)", c.Samples, c.Dim)
 	return errors.Join(errs...)
@@ -57,14 +59,17 @@ func (c Config) Validate() error {
 // steps, each begun by [Estimator.Step]. Both are stages: the driver takes queries from [Estimator.Next] and gives
 // their losses to [Estimator.Answer] until Next returns none.
 //
-// It holds m*d + 4d numbers, or 2m + 5d with a seeded table, m more if centered, and up to 2d for each further query of
-// the window. [NewEstimator] allocates them, and nothing is allocated afterwards. It is not safe for concurrent use.
+// It holds m*d + 4d numbers, or 2m + 5d with a seeded table, m more if centered or tracking, and up to 2d for each
+// further query of the window. [NewEstimator] allocates them, and nothing is allocated afterwards. It is not safe for
+// concurrent use.
 //
 // The table's mean is updated row by row. To bound its rounding error, it is summed again with each Fill, and at the
 // beginning of a step once max(8m, 16384) rows have been replaced since.
 type Estimator struct {
 	cfg   Config
 	table table
+	model model     // tracking: of each component's loss
+	walsh *walsh    // Walsh directions only
 	last  []float32 // centered: the last loss of each component
 	batch batch
 	open  []Query     // queries without an answer
@@ -130,9 +135,16 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	for range window {
 		e.point = append(e.point, make([]float32, cfg.Dim))
 	}
-	e.table = newTable(cfg, e.address)
-	if cfg.Centered {
+	if cfg.Directions == Walsh {
+		e.walsh = newWalsh(cfg)
+	}
+	e.table = newTable(cfg, e.redraw)
+	switch cfg.Kind {
+	case Centered:
 		e.last = make([]float32, cfg.Samples)
+	case Tracking:
+		e.model = newModel(cfg)
+		e.table.flat = e.model.slopes
 	}
 	return e, nil
 }
@@ -145,6 +157,7 @@ const piece = 2048
 type answered struct {
 	h           int
 	coefficient float32
+	slope       float32 // tracking: slope*u is added to the model
 }
 
 // address returns the draws of a component's direction in a stage of the present round: 0 fills the table, t+1 is local
@@ -154,6 +167,16 @@ func (e *Estimator) address(h int, stage uint32) rng.Stream {
 		return e.fills.At(e.round, 0, uint32(h))
 	}
 	return e.steps.At(e.round, stage-1, uint32(h))
+}
+
+// redraw draws the direction of a row of a seeded table again.
+func (e *Estimator) redraw(u *direction, h int, s seededRow) {
+	if e.walsh == nil {
+		u.draw(e.address(h, s.stage))
+		return
+	}
+	e.walsh.signs(u.signs, e.round, s.stage)
+	hadamard(u.signs, u.signs, e.table.rows[h], e.walsh.bits)
 }
 
 // stage returns the number of the stage in progress, as address counts.
@@ -167,11 +190,18 @@ func (e *Estimator) stage() uint32 {
 // Fill begins round number round at the released model x with smoothing radius mu: every row of the table gets a new
 // query, eq. (4) (memory-initialization), m in all. A stage in progress is abandoned. x has length d and is read until
 // the stage is complete.
+//
+// Of the tracking kind the memory lasts, and nothing is asked: the stage is complete at once.
 func (e *Estimator) Fill(round int, x []float32, mu float64) {
-	e.round, e.step, e.mu = uint32(round), 0, float32(mu)
+	e.round, e.step, e.mu, e.stale = uint32(round), 0, float32(mu), 0
+	if e.cfg.Kind == Tracking {
+		e.begin(x, true, nil)
+		e.model.round()
+		e.table.mean(e.abar, e.cfg.Samples)
+		return
+	}
 	e.begin(x, true, e.batch.all())
 	clear(e.abar)
-	e.stale = 0
 }
 
 // Step begins the next local step of the round at the point phi: it draws a mini-batch, and each of its components gets
@@ -185,11 +215,18 @@ func (e *Estimator) Step(phi []float32) {
 		e.stale = 0
 	}
 	copy(e.v, e.abar)
+	if e.cfg.Kind == Tracking {
+		e.model.begin()
+		vec.Scale(e.v, float32(e.model.trust*float64(e.mu)))
+	}
 }
 
 func (e *Estimator) begin(at []float32, filling bool, todo []int) {
 	e.at, e.filling, e.todo = at[:e.cfg.Dim:len(at)], filling, todo
 	e.count, e.drawn, e.open, e.held = 0, 0, e.open[:0], e.held[:0]
+	if e.walsh != nil {
+		e.walsh.begin(e.round, e.stage())
+	}
 }
 
 // Next returns the queries to be answered next, at most Window of them, and none when the stage is complete. Until they
@@ -213,7 +250,13 @@ func (e *Estimator) Next() []Query {
 func (e *Estimator) draw() {
 	todo := e.todo[e.count:min(e.count+len(e.dirs), len(e.todo))]
 	e.drawn = len(todo)
-	if e.signs == nil {
+	switch {
+	case e.walsh != nil:
+		for i := range todo {
+			hadamard(e.dirs[i].signs, e.walsh.common, e.walsh.row(e.count+i), e.walsh.bits)
+		}
+		return
+	case e.signs == nil:
 		for i, h := range todo {
 			e.dirs[i].draw(e.address(h, e.stage()))
 		}
@@ -239,11 +282,14 @@ func (e *Estimator) Answer(losses ...float64) error {
 	}
 	for i, loss := range losses {
 		// eq. (3) (q-generic): q = u * f_h(x + mu*u) / c_u, with c_u = 1.
-		h, coefficient := e.open[i].Sample, float32(loss)
-		if e.cfg.Centered {
-			e.last[h], coefficient = coefficient, coefficient-e.last[h]
+		a := answered{h: e.open[i].Sample, coefficient: float32(loss)}
+		switch e.cfg.Kind {
+		case Centered:
+			e.last[a.h], a.coefficient = a.coefficient, a.coefficient-e.last[a.h]
+		case Tracking:
+			a.coefficient, a.slope = e.model.take(a.h, e.table.at(a.h), &e.dirs[len(e.held)], e.mu, a.coefficient)
 		}
-		e.held = append(e.held, answered{h, coefficient})
+		e.held = append(e.held, a)
 	}
 	e.open = e.open[:0]
 	e.count += len(losses)
@@ -253,8 +299,11 @@ func (e *Estimator) Answer(losses ...float64) error {
 	e.apply()
 	if e.filling {
 		vec.Scale(e.abar, 1/float32(e.cfg.Samples))
-	} else {
-		e.step++
+		return nil
+	}
+	e.step++
+	if e.cfg.Kind == Tracking {
+		e.model.end()
 	}
 	return nil
 }
@@ -269,6 +318,10 @@ func (e *Estimator) apply() {
 		for i, a := range e.held {
 			u := &e.dirs[i]
 			switch {
+			case e.cfg.Kind == Tracking:
+				u.add(v, from, a.coefficient*byB)
+				u.add(abar, from, a.slope*byM)
+				u.add(e.table.at(a.h)[from:to], from, a.slope)
 			case e.filling:
 				u.add(abar, from, a.coefficient)
 				if e.table.seeds == nil {
@@ -283,8 +336,11 @@ func (e *Estimator) apply() {
 		}
 	}
 	if e.table.seeds != nil {
-		for _, a := range e.held {
+		for i, a := range e.held {
 			e.table.seeds[a.h] = seededRow{e.stage(), a.coefficient}
+			if e.walsh != nil {
+				e.table.rows[a.h] = e.walsh.row(e.count - len(e.held) + i)
+			}
 		}
 	}
 	if !e.filling {
@@ -297,62 +353,14 @@ func (e *Estimator) apply() {
 // complete step. The estimator owns the slice, which is valid until the next step begins.
 func (e *Estimator) Estimate() []float32 { return e.v }
 
-// Baselines returns the last loss seen of each component, length m, or nil if the estimator is not centered. The
+// Memory returns what lasts over rounds, [Config.Memory] numbers: nothing of the paper's kind; of the centered one the
+// last loss seen of each component; of the tracking one the model of each. They are finite after every stage. The
 // estimator owns the slice. Copied between two rounds into a new estimator, it carries the memory over a restart.
-func (e *Estimator) Baselines() []float32 { return e.last }
-
-// table is the memory table: a row a_h = coefficient*direction for each of the m components. A dense table holds the
-// rows, a seeded one holds what it takes to compute them again. Both give the same bits.
-type table struct {
-	d    int
-	flat []float32 // dense: m rows of d numbers in one slice, allocated once
-
-	seeds   []seededRow // seeded
-	row     []float32   // room for one row
-	dir     direction   // and for its direction
-	address func(h int, stage uint32) rng.Stream
-}
-
-// seededRow names the direction of a row by the stage of the round that drew it.
-type seededRow struct {
-	stage       uint32 // 0: the table was filled; t+1: local step t
-	coefficient float32
-}
-
-func newTable(cfg Config, address func(h int, stage uint32) rng.Stream) table {
-	t := table{d: cfg.Dim, address: address}
-	if cfg.Seeded {
-		t.seeds, t.row = make([]seededRow, cfg.Samples), make([]float32, cfg.Dim)
-		t.dir = newDirection(cfg.Directions, cfg.Dim)
-	} else {
-		t.flat = make([]float32, cfg.Samples*cfg.Dim)
+func (e *Estimator) Memory() []float32 {
+	if e.cfg.Kind == Tracking {
+		return e.model.memory
 	}
-	return t
-}
-
-// at returns row h, in a seeded table a copy that is valid until the next call.
-func (t *table) at(h int) []float32 {
-	if t.seeds != nil {
-		return t.again(h)
-	}
-	return t.flat[h*t.d : (h+1)*t.d]
-}
-
-// again computes a row of a seeded table.
-func (t *table) again(h int) []float32 {
-	s := t.seeds[h]
-	t.dir.draw(t.address(h, s.stage))
-	t.dir.scale(t.row, 0, s.coefficient)
-	return t.row
-}
-
-// mean stores the mean of all rows, summed from first to last.
-func (t *table) mean(abar []float32, m int) {
-	clear(abar)
-	for h := range m {
-		vec.Axpy(abar, 1, t.at(h))
-	}
-	vec.Scale(abar, 1/float32(m))
+	return e.last
 }
 
 // batch draws mini-batches: subsets of fixed size, uniform and without replacement.

@@ -158,7 +158,7 @@ func shadow(t *testing.T, cfg Config, planted fault) error {
 }
 
 func TestEstimatorAgainstReference(t *testing.T) {
-	for _, dist := range []Distribution{Rademacher, Sphere} {
+	for _, dist := range []Distribution{Rademacher, Sphere, Walsh} {
 		for _, size := range []struct{ d, m, b int }{
 			{1, 1, 1}, {5, 7, 1}, {5, 7, 3}, {5, 7, 7}, {5, 7, 0}, {64, 3, 2}, {65, 12, 5}, {200, 2, 1},
 		} {
@@ -208,9 +208,10 @@ func TestClientsDrawApart(t *testing.T) {
 
 // Once allocated, an estimator allocates nothing: a full round with its table and steps, batches and directions.
 func TestRoundAllocatesNothing(t *testing.T) {
-	for _, dist := range []Distribution{Rademacher, Sphere} {
+	for n := range 9 {
+		dist, kind := Distribution(n%3), Kind(n/3)
 		for _, b := range []int{1, 3, 10} {
-			e := newTest(t, Config{Dim: 100, Samples: 10, Batch: b, Directions: dist})
+			e := newTest(t, Config{Dim: 100, Samples: 10, Batch: b, Directions: dist, Kind: kind})
 			x := make([]float32, 100)
 			round := 0
 			var err error
@@ -234,7 +235,7 @@ func TestRoundAllocatesNothing(t *testing.T) {
 				round++
 			})
 			if got != 0 || err != nil {
-				t.Errorf("%v, batch %d: %v allocations a round, error %v", dist, b, got, err)
+				t.Errorf("kind %v, %v, batch %d: %v allocations a round, error %v", kind, dist, b, got, err)
 			}
 		}
 	}

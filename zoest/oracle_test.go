@@ -11,7 +11,7 @@ import (
 // Whatever the window, the estimates are the same to the bit: answers are taken in the order of the stage.
 func TestWindowChangesNothing(t *testing.T) {
 	all(t, func(t *testing.T, cfg Config) {
-		cfg.Centered = true
+		cfg.Kind = Centered
 		want := estimates(t, cfg, wild)
 		for _, cfg.Window = range []int{1, 2, 5, 7, 100} {
 			e := newTest(t, cfg)

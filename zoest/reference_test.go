@@ -24,6 +24,7 @@ type reference struct {
 	fault fault
 
 	round, t int
+	place    int // of the next direction in its stage
 	mu       float64
 	a        [][]float64 // the memory table
 	abar     []float64
@@ -63,6 +64,36 @@ func (r *reference) direction(p rng.Purpose, h int) []float64 {
 	return u
 }
 
+// walsh is the k-th direction of the stage in progress: the stage's signs times a row of the Hadamard matrix of twice
+// the order, cut to the columns of its second half. Which row is the code's own affair, see TestWalshOrder.
+func (r *reference) walsh(p rng.Purpose, k int) []float64 {
+	stage := uint32(0)
+	if p == rng.Step {
+		stage = uint32(r.t + 1)
+	}
+	w := newWalsh(r.cfg)
+	w.begin(uint32(r.round), stage)
+	row, n := w.row(k), uint32(1)<<(w.bits-1)
+	s := rng.New(r.cfg.Seed, rng.Address{Purpose: rng.Walsh, Client: r.cfg.Client, Round: uint32(r.round),
+		Step: stage})
+	u := make([]float64, r.cfg.Dim)
+	var word uint64
+	for i := range u {
+		if i%64 == 0 {
+			word = s.Uint64()
+		}
+		u[i] = 1
+		parity := word >> (i % 64)
+		for both := row & (n | uint32(i)); both > 0; both >>= 1 {
+			parity ^= uint64(both)
+		}
+		if parity&1 == 1 {
+			u[i] = -1
+		}
+	}
+	return u
+}
+
 // batch is the first b of a Fisher-Yates shuffle of 0..m-1.
 func (r *reference) batch() []int {
 	m, b := r.cfg.Samples, r.cfg.Batch
@@ -86,6 +117,10 @@ func (r *reference) batch() []int {
 // query is eq. (q-generic) with c_u = 1.
 func (r *reference) query(p rng.Purpose, x []float64, h int, f ask) []float64 {
 	u := r.direction(p, h)
+	if r.cfg.Directions == Walsh {
+		u = r.walsh(p, r.place)
+		r.place++
+	}
 	point := make([]float64, len(u))
 	for i := range u {
 		point[i] = x[i] + r.mu*u[i]
@@ -99,7 +134,7 @@ func (r *reference) query(p rng.Purpose, x []float64, h int, f ask) []float64 {
 
 // fill is eq. (memory-initialization).
 func (r *reference) fill(round int, x []float64, mu float64, f ask) {
-	r.round, r.t, r.mu = round, 0, mu
+	r.round, r.t, r.mu, r.place = round, 0, mu, 0
 	r.a = make([][]float64, r.cfg.Samples)
 	for h := range r.a {
 		r.a[h] = r.query(rng.Table, x, h, f)
@@ -110,6 +145,7 @@ func (r *reference) fill(round int, x []float64, mu float64, f ask) {
 // step is eq. (memory-estimator), and the replacement of the sampled rows after it.
 func (r *reference) step(phi []float64, f ask) []float64 {
 	v := make([]float64, r.cfg.Dim)
+	r.place = 0
 	chosen := r.batch()
 	fresh := make([][]float64, len(chosen))
 	for k, h := range chosen {

@@ -41,7 +41,7 @@ func estimates(t *testing.T, cfg Config, loss func(Query) float64) (vs [][]float
 
 // all runs f for every law, batch and size of interest.
 func all(t *testing.T, f func(t *testing.T, cfg Config)) {
-	for _, dist := range []Distribution{Rademacher, Sphere} {
+	for _, dist := range []Distribution{Rademacher, Sphere, Walsh} {
 		for _, b := range []int{1, 3, 7} {
 			for _, d := range []int{1, 10, 64, 200} {
 				t.Run(fmt.Sprintf("%v b=%d d=%d", dist, b, d), func(t *testing.T) {
@@ -66,12 +66,12 @@ func sameBits(a, b [][]float32) error {
 // A seeded table gives the bits of a dense one: every estimate, and every row at the end. It holds no rows.
 func TestSeededMatchesDense(t *testing.T) {
 	all(t, func(t *testing.T, cfg Config) {
-		for _, cfg.Centered = range []bool{false, true} {
+		for _, cfg.Kind = range []Kind{Paper, Centered} {
 			cfg.Seeded = false
 			want := estimates(t, cfg, wild)
 			cfg.Seeded = true
 			if err := sameBits(estimates(t, cfg, wild), want); err != nil {
-				t.Errorf("centered %v: %v", cfg.Centered, err)
+				t.Errorf("kind %v: %v", cfg.Kind, err)
 			}
 			if e := newTest(t, cfg); e.table.flat != nil {
 				t.Error("the seeded table has rows")
@@ -92,7 +92,7 @@ func TestCenteredMatchesShiftedLoss(t *testing.T) {
 			return float64(shifted)
 		})
 		paper := estimates(t, cfg, wild)
-		cfg.Centered = true
+		cfg.Kind = Centered
 		got := estimates(t, cfg, wild)
 		if err := sameBits(got, want); err != nil {
 			t.Error(err)
@@ -112,7 +112,7 @@ func TestCenteredLemma(t *testing.T) {
 	}
 	for _, b := range []int{1, 3, 4} {
 		cfg := p.config(Rademacher, b)
-		cfg.Centered = true
+		cfg.Kind = Centered
 		e := newTest(t, cfg)
 		ask := func(q Query) float64 { return at(p, q.Point, q.Sample) }
 		first, last := measure(func(round int) (v0, v3 []float64) {
@@ -136,7 +136,7 @@ func TestCenteredLemma(t *testing.T) {
 			}
 		}
 	}
-	e := newTest(t, Config{Dim: 5, Samples: 4, Batch: 2, Seed: 9, Centered: true})
+	e := newTest(t, Config{Dim: 5, Samples: 4, Batch: 2, Seed: 9, Kind: Centered})
 	x := make([]float32, 5)
 	for round := range 3 {
 		e.Fill(round, x, mu)
@@ -195,7 +195,7 @@ func TestSeededFootprint(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	e := newTest(t, Config{Dim: 1_000_000, Samples: 10_000, Batch: 8, Seed: 1, Seeded: true, Centered: true})
+	e := newTest(t, Config{Dim: 1_000_000, Samples: 10_000, Batch: 8, Seed: 1, Seeded: true, Kind: Centered})
 	e.Fill(0, make([]float32, 1_000_000), 0.1)
 	for range 20 {
 		if q, open := next(e); !open || e.Answer(float64(q.Sample)) != nil {
@@ -228,7 +228,7 @@ func BenchmarkVariance(b *testing.B) {
 		var variance [2]float64
 		for i, centered := range []bool{false, true} {
 			b.Run(fmt.Sprintf("b=%d/centered=%v", size, centered), func(b *testing.B) {
-				e := newTest(b, Config{Dim: d, Samples: m, Batch: size, Seed: 11, Centered: centered})
+				e := newTest(b, Config{Dim: d, Samples: m, Batch: size, Seed: 11, Kind: Kind(i)})
 				sum, squares, rounds := make([]float64, d), 0.0, 0.0
 				for b.Loop() {
 					e.Fill(int(rounds), x, mu)

@@ -29,7 +29,7 @@ var (
 	method = suite{"./sdk/admm",
 		"Reference|EdgeIdentity|PenaltyRecursions|StabilityLimit|DecayRate|EnergyRecursion|SingleClient|RateOfLocalSteps"}
 	crashes = suite{"./sdk/admm", "Crashes|Restore|Probe|LateRepeat|LossyDelivery"}
-	oracle  = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Centered|Seeded|StagesAskOnce"}
+	oracle  = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Centered|Tracking|Walsh|Seeded|StagesAskOnce"}
 	privacy = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|EpsilonReference"}
 	proofs  = suite{"./dpmech", "Certificate|FormatEpsilon|SignedBytes"}
 	audits  = suite{"./sdk/audit", "."}
@@ -90,7 +90,7 @@ var mutations = []mutation{
 }`, crashes},
 
 	{"division by mu", "zoest/estimator.go",
-		"e.open[i].Sample, float32(loss)\n", "e.open[i].Sample, float32(loss)/e.mu\n", oracle},
+		"coefficient: float32(loss)}", "coefficient: float32(loss) / e.mu}", oracle},
 	{"table never refreshed", "zoest/estimator.go",
 		"vec.SignReplace(e.table.at(a.h)[from:to], v,",
 		"vec.SignReplace(append([]float32(nil), e.table.at(a.h)[from:to]...), v,", oracle},
@@ -104,8 +104,14 @@ var mutations = []mutation{
 	return out
 `, oracle},
 	{"baseline from the same query", "zoest/estimator.go",
-		"e.last[h], coefficient = coefficient, coefficient-e.last[h]", "e.last[h] = coefficient\n			coefficient -= e.last[h]",
-		oracle},
+		"e.last[a.h], a.coefficient = a.coefficient, a.coefficient-e.last[a.h]",
+		"e.last[a.h] = a.coefficient\n			a.coefficient -= e.last[a.h]", oracle},
+	{"trust from the stage's own losses", "zoest/tracking.go",
+		"m.trust*along)", "min(1, max(0, m.both/m.self))*along)", oracle},
+	{"slope of the table forgotten in the estimate", "zoest/estimator.go",
+		"float32(e.model.trust*float64(e.mu))", "0", oracle},
+	{"rows of a Hadamard matrix without their signs", "zoest/walsh.go",
+		"first := -uint64(sign)", "first := uint64(0)", oracle},
 
 	{"noise before the clip", "dpmech/mechanism.go",
 		"	return gamma, clip(s, g.Clip, gamma), nil", `	for i, n := range m.noise {

@@ -34,8 +34,8 @@ func completion(_ context.Context, c *cmdline) error {
 var flagWords = map[string][]string{
 	"accounting": {"gdp", "zcdp", "paper"},
 	"data":       {"csv:", "idx:", "synthetic:clinical"},
-	"directions": {"rademacher", "sphere"},
-	"estimator":  {"paper", "centered"},
+	"directions": {"rademacher", "walsh", "sphere"},
+	"estimator":  {"paper", "centered", "tracking"},
 	"format":     {"npy", "raw", "json"},
 	"graph":      {"ring", "complete", "star", "path", "grid:", "er:", "file:"},
 	"model":      {"softmax", "perceptron"},

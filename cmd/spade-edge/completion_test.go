@@ -115,7 +115,7 @@ func TestCompletion(t *testing.T) {
 				{"spade-edge check node.json -off", "-offline"},
 				{"spade-edge init no", "nodes"},
 				{"spade-edge init plant -members mem", "members.txt"},
-				{"spade-edge simulate -estimator ", "centered paper"},
+				{"spade-edge simulate -estimator ", "centered paper tracking"},
 				{"spade-edge simulate -graph=st", "star"},
 				{"spade-edge simulate -data syn", "synthetic:clinical"},
 				{"spade-edge simulate -data csv:pat", "patients.csv"},

@@ -134,8 +134,17 @@ func newMemory(c admm.Config, checkpoint int64) memory {
 		mem.Table = 8 * m
 		mem.Estimator += 2*4*d + d/8 // a row made whole, twice, and its direction
 	}
-	if c.Estimator.Centered {
+	if c.Estimator.Directions == zoest.Walsh {
+		mem.Estimator += d / 8 // the stage's signs
+		if c.Estimator.Seeded {
+			mem.Table += 4 * m
+		}
+	}
+	switch c.Estimator.Kind {
+	case zoest.Centered:
 		mem.Estimator += 4 * m
+	case zoest.Tracking:
+		mem.Estimator += 4 * (m + 3)
 	}
 	vectors := 4 + 5*degree // of the machine
 	if c.Releases {
@@ -194,9 +203,7 @@ func checkpointSize(c admm.Config) (int64, error) {
 	}
 	b, err := wire.AppendSnapshot(nil, &snap)
 	n := int64(len(b)) + vectors*4*int64(c.Estimator.Dim-1)
-	if c.Estimator.Centered {
-		n += 4 * int64(c.Estimator.Samples)
-	}
+	n += 4 * int64(c.Estimator.Memory())
 	return n, err
 }
 

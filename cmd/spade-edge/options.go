@@ -147,10 +147,11 @@ func (o *options) registerRun(c *cmdline) {
 	c.Float64Var(&o.gain, "gain", o.gain, "how hard disagreement is corrected, as a "+
 		"`share` of the limit of stability: above 0, below 1")
 	c.TextVar(&o.estimator, "estimator", sdk.EstimatorPaper,
-		"paper, or centered: each loss less the last one of its sample, for far less variance")
+		"paper; centered: each loss less the last one of its sample, for far less variance; or tracking: less a linear model "+
+			"of it, which lasts over rounds and takes no queries to set up")
 	c.StringVar(&o.table, "table", o.table, "memory table: dense, or seeded (8 bytes a sample, same results)")
 	c.TextVar(&o.directions, "directions", zoest.Rademacher,
-		"law of the query directions: rademacher or sphere")
+		"law of the query directions: rademacher, walsh (which together cover all axes) or sphere")
 	c.BoolVar(&o.average, "average", o.average, "also score each client's running mean of its released models")
 	c.Uint64Var(&o.seed, "seed", 1, "of data split, partition, graph, directions "+
 		"and batches; in a simulation also of the noise")

@@ -83,7 +83,7 @@ func TestWrongFleetFile(t *testing.T) {
 	fleet("method.rounds is 6.5, want a whole number", `"rounds": 6`, `"rounds": 6.5`)
 	fleet("method.gain is 1, want a number above 0 and below 1", `"gain": 0.75`, `"gain": 1`)
 	fleet("method.rho is 0, want a number", `"rho": 1`, `"rho": 0`)
-	fleet(`method.estimator is "best", want paper or centered`, `"centered"`, `"best"`)
+	fleet(`method.estimator is "best", want paper, centered or tracking`, `"centered"`, `"best"`)
 	fleet("method.eta has 6 values, want one number, or one for each of 7 rounds", `"rounds": 6`, `"rounds": 7`)
 	fleet("method.batch is -1, want a whole number", `"batch": 8`, `"batch": -1`)
 	fleet("privacy.clip is 0, want a number", `"clip": 0.2`, `"clip": 0`)

@@ -42,7 +42,7 @@ func TestWrongSimulation(t *testing.T) {
 		{2, "-cooldown is -1", []string{"simulate", "-cooldown", "-1"}},
 		{2, "-batch is -1", []string{"simulate", "-batch", "-1"}},
 		{2, "-test-fraction is 0", []string{"simulate", "-test-fraction", "0"}},
-		{2, `estimator "best", want paper or centered`, []string{"simulate", "-estimator", "best"}},
+		{2, `estimator "best", want paper, centered or tracking`, []string{"simulate", "-estimator", "best"}},
 		{2, `-table "round", want dense or seeded`, []string{"simulate", "-table", "round"}},
 		{2, `directions "cube"`, []string{"simulate", "-directions", "cube"}},
 		{2, "-non-private and -epsilon exclude", []string{"simulate", "-non-private", "-epsilon", "8"}},

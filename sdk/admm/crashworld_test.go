@@ -2,6 +2,7 @@ package admm
 
 import (
 	"fmt"
+	"github.com/spade-dfl/spade-edge/zoest"
 	"slices"
 	"testing"
 
@@ -157,7 +158,13 @@ func newWorld(seed uint64, p plant) *world {
 		cfg.Estimator.Dim, cfg.Estimator.Samples = d, 1+c.IntN(2)
 		cfg.Estimator.Batch = 1 + c.IntN(cfg.Estimator.Samples)
 		cfg.Estimator.Window = c.IntN(3)
-		cfg.Estimator.Centered, cfg.Estimator.Seeded = centered, seeded
+		cfg.Estimator.Seeded, cfg.Estimator.Directions = seeded, zoest.Distribution(seed%2*2)
+		switch {
+		case centered && !seeded && seed%4 < 2:
+			cfg.Estimator.Kind = zoest.Tracking
+		case centered:
+			cfg.Estimator.Kind = zoest.Centered
+		}
 		cfg.Rounds, cfg.Cooldown, cfg.Tau = rounds, cooldown, 1
 		cfg.NonPrivate, cfg.Privacy = false, []dpmech.Gaussian{{Clip: 0.3, Sigma: 0.2}}
 		cfg.Probe, cfg.Average = true, average

@@ -158,8 +158,8 @@ func (m *Machine) commit() {
 // or noise, and it can choose the centre. So a private release fails only if its noise cannot be had, with the update
 // not yet looked at. Its sum with the centre is clamped, and so are the messages: functions of the release, like
 // rounding. Then x and messages are numbers of size at most limit, the mean lies between two such numbers but for its
-// rounding, z and peerZ were found finite by aim and have not changed since, and baselines are losses, of size at most
-// 1e30: the state can be encoded whatever was drawn. After that only the driver's disk can fail, and it does not look
+// rounding, z and peerZ were found finite by aim and have not changed since, and the estimator's memory is finite after
+// every stage: the state can be encoded whatever was drawn. After that only the driver's disk can fail, and it does not look
 // at what it stores. A run that is not private shows everything, and ends with an error when its update takes it out of
 // range.
 func (m *Machine) release() error {

@@ -15,7 +15,7 @@ type State struct {
 	// by how many steps it has moved, as it is sent; nil without Config.GridStep and after a cool-down round
 	Delta []int32
 	Mean  []float32 // nil without Config.Average
-	Last  []float32 // the estimator's baselines, one a sample; nil unless it is centered
+	Last  []float32 // what the estimator remembers, see [zoest.Estimator.Memory]; nil for the paper's
 	Edges []EdgeState
 	// Counters for Status.
 	Queries, Failed int64
@@ -38,7 +38,7 @@ type EdgeState struct {
 // State returns the state behind the release that Ready has just reported. It must be called at that point and nowhere
 // else. Its slices are the machine's, and valid until the machine's next call.
 func (m *Machine) State() State {
-	s := State{Round: m.round, X: m.x, Grid: m.grid, Mean: m.mean, Last: m.est.Baselines(), Queries: m.queries,
+	s := State{Round: m.round, X: m.x, Grid: m.grid, Mean: m.mean, Last: m.est.Memory(), Queries: m.queries,
 		Failed: m.failed, Recovered: m.recovered}
 	if m.onGrid(m.round) && m.cfg.Releases {
 		s.Delta = m.out[m.round%2].Grid
@@ -89,7 +89,7 @@ func (m *Machine) load(s State) {
 	copy(m.x, s.X)
 	copy(m.grid, s.Grid)
 	copy(m.mean, s.Mean)
-	copy(m.est.Baselines(), s.Last)
+	copy(m.est.Memory(), s.Last)
 	m.queries, m.failed, m.recovered = s.Queries, s.Failed, s.Recovered
 	for i, from := range s.Edges {
 		e := &m.edges[i]
@@ -132,7 +132,7 @@ func (m *Machine) check(s State) error {
 	length("the model on the grid", len(s.Grid), only(grid))
 	length("its change", len(s.Delta), only(grid && m.cfg.Releases && m.onGrid(s.Round)))
 	length("the running mean", len(s.Mean), only(m.cfg.Average))
-	length("the list of baselines", len(s.Last), len(m.est.Baselines()))
+	length("the memory", len(s.Last), len(m.est.Memory()))
 	for i, e := range s.Edges[:min(len(s.Edges), len(m.edges))] {
 		list = append(list, bounds{fmt.Sprintf("neighbor %d is %%d, want %%d", i), e.Peer, m.edges[i].peer, m.edges[i].peer},
 			bounds{fmt.Sprintf("neighbor %d has made release %%d, want %%d to %%d", e.Peer), e.Heard, 0, m.last()})

@@ -1,6 +1,7 @@
 package admm
 
 import (
+	"github.com/spade-dfl/spade-edge/zoest"
 	"slices"
 	"strings"
 	"testing"
@@ -63,7 +64,12 @@ func TestRestoreAfterEveryRelease(t *testing.T) {
 		change func(i int, c *Config)
 	}{
 		{"non-private", func(_ int, c *Config) {}},
-		{"centered", func(_ int, c *Config) { c.Estimator.Centered = true }},
+		{"centered", func(_ int, c *Config) { c.Estimator.Kind = zoest.Centered }},
+		{"tracking", func(_ int, c *Config) { c.Estimator.Kind = zoest.Tracking }},
+		{"tracking, private", func(i int, c *Config) {
+			private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
+			c.Estimator.Kind, c.Estimator.Directions = zoest.Tracking, zoest.Walsh
+		}},
 		{"seeded, sphere", func(_ int, c *Config) { c.Estimator.Seeded, c.Estimator.Directions = true, 1 }},
 		{"private", private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})},
 		{"grid, messages", onAGrid(false)},
@@ -165,8 +171,8 @@ func TestRestoreRefuses(t *testing.T) {
 		{"no grid", func(s *State, _ *Config) { s.Grid = nil }, "the model on the grid has 0 numbers, want 5"},
 		{"no change", func(s *State, _ *Config) { s.Delta = nil }, "its change has 0 numbers, want 5"},
 		{"a mean", func(s *State, _ *Config) { s.Mean = s.X }, "the running mean has 5 numbers, want 0"},
-		{"centered", func(_ *State, c *Config) { c.Estimator.Centered = true },
-			"the list of baselines has 0 numbers, want 6"},
+		{"centered", func(_ *State, c *Config) { c.Estimator.Kind = zoest.Centered },
+			"the memory has 0 numbers, want 6"},
 		{"edges", func(s *State, _ *Config) { s.Edges = s.Edges[1:] }, "it has 2 neighbors, want 3"},
 		{"other edges", func(s *State, _ *Config) { s.Edges = slices.Clone(s.Edges); s.Edges[0].Peer = 7 },
 			"neighbor 0 is 7, want 0"},

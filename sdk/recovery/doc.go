@@ -36,7 +36,8 @@
 // nobody has that any more, and no neighbor's own release rests on it, the new device goes on from r-1; r is charged
 // all the same. The recovery is refused if a neighbor has used r and nobody can tell it any more, which happens off the
 // grid, and if r-1 is still needed and no neighbor ever received it. The running mean begins anew with r, and the
-// baselines of the centered estimator with 0: the models are others than those of a run without a loss, and as good.
+// memory of the centered or the tracking estimator with 0: the models are others than those of a run without a loss, and
+// as good.
 //
 // # The lost device must not come back
 //

@@ -246,8 +246,8 @@ func (r *Recovery) result() (*Result, error) {
 func (r *Recovery) state() (*admm.State, error) {
 	k := r.newest
 	s := &admm.State{Round: k, Recovered: k}
-	if r.cfg.Machine.Estimator.Centered {
-		s.Last = make([]float32, r.cfg.Machine.Estimator.Samples)
+	if n := r.cfg.Machine.Estimator.Memory(); n > 0 {
+		s.Last = make([]float32, n) // it went with the lost device
 	}
 	release, err := r.release(k)
 	if err != nil {

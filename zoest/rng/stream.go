@@ -24,6 +24,7 @@ const (
 	Spectrum                     // the start vector of an eigenvalue iteration
 	Fault                        // simulated faults
 	Start                        // the start of a model that must not start at zero
+	Walsh                        // what the Walsh directions of a stage have in common: signs and order
 )
 
 // Address names one stream of draws. Fields that a purpose has no use for stay zero.

@@ -31,3 +31,6 @@ func signScale(y []float32, a float32, signs []uint64)
 
 //go:noescape
 func signReplace(a, v, abar []float32, c float32, signs []uint64, byB, byM float32)
+
+//go:noescape
+func signSum(acc *[lanes]float32, x []float32, signs []uint64)

@@ -120,3 +120,12 @@ func signReplaceGo(a, v, abar []float32, c float32, signs []uint64, byB, byM flo
 		a[i] = q
 	}
 }
+
+// signSumGo adds to each lane its elements of whole words of signs.
+func signSumGo(acc *[lanes]float32, x []float32, signs []uint64) {
+	for i, w := range signs {
+		for l, xl := range x[i*lanes : (i+1)*lanes] {
+			acc[l] += flip(math.Float32bits(xl), w>>l)
+		}
+	}
+}

@@ -300,3 +300,102 @@ TEXT ·signReplaceAVX2(SB), NOSPLIT, $0-112
 	MOVQ         signs_base+80(FP), R8
 	LEAQ         byB+104(FP), R9
 	SIGNS256(SIGNREPLACE, SIGNREPLACES, ADVANCE3)
+
+// acc[l] += x[i]*s[i] for the elements i of whole words, i mod 64 being l: acc in DI, x in SI, signs at R8. All lanes lie in
+// registers, Z0 to Z3 or Y0 to Y7.
+
+// func signSum(acc *[64]float32, x []float32, signs []uint64)
+TEXT ·signSum(SB), NOSPLIT, $0-56
+	DISPATCH(·signSumAVX512, ·signSumAVX2, ·signSumGo)
+
+#define SIGNSUM512(off, bits, ACC) \
+	KMOVW   bits(R8), K1       \
+	VMOVUPS off(SI), Z4        \
+	VPXORD  Z5, Z4, K1, Z4     \
+	VADDPS  Z4, ACC, ACC
+
+// func signSumAVX512(acc *[64]float32, x []float32, signs []uint64)
+TEXT ·signSumAVX512(SB), NOSPLIT, $0-56
+	MOVQ       acc+0(FP), DI
+	MOVQ       x_base+8(FP), SI
+	MOVQ       signs_base+32(FP), R8
+	MOVQ       signs_len+40(FP), CX
+	VPTERNLOGD $0xff, Z5, Z5, Z5
+	VPSLLD     $31, Z5, Z5
+	VMOVUPS    (DI), Z0
+	VMOVUPS    64(DI), Z1
+	VMOVUPS    128(DI), Z2
+	VMOVUPS    192(DI), Z3
+	TESTQ      CX, CX
+	JEQ        done
+loop:
+	SIGNSUM512(0, 0, Z0)
+	SIGNSUM512(64, 2, Z1)
+	SIGNSUM512(128, 4, Z2)
+	SIGNSUM512(192, 6, Z3)
+	ADDQ       $8, R8
+	ADDQ       $256, SI
+	DECQ       CX
+	JNE        loop
+done:
+	VMOVUPS    Z0, (DI)
+	VMOVUPS    Z1, 64(DI)
+	VMOVUPS    Z2, 128(DI)
+	VMOVUPS    Z3, 192(DI)
+	VZEROUPPER
+	RET
+
+#define SIGNSUM256(off, SHIFTS, ACC) \
+	VPSLLVD SHIFTS, Y8, Y9     \
+	VPAND   Y14, Y9, Y9        \
+	VXORPS  off(SI), Y9, Y9    \
+	VADDPS  Y9, ACC, ACC
+
+// func signSumAVX2(acc *[64]float32, x []float32, signs []uint64)
+TEXT ·signSumAVX2(SB), NOSPLIT, $0-56
+	MOVQ         acc+0(FP), DI
+	MOVQ         x_base+8(FP), SI
+	MOVQ         signs_base+32(FP), R8
+	MOVQ         signs_len+40(FP), CX
+	VMOVDQU      shifts<>+0(SB), Y10
+	VMOVDQU      shifts<>+32(SB), Y11
+	VMOVDQU      shifts<>+64(SB), Y12
+	VMOVDQU      shifts<>+96(SB), Y13
+	VPCMPEQD     Y14, Y14, Y14
+	VPSLLD       $31, Y14, Y14
+	VMOVUPS      (DI), Y0
+	VMOVUPS      32(DI), Y1
+	VMOVUPS      64(DI), Y2
+	VMOVUPS      96(DI), Y3
+	VMOVUPS      128(DI), Y4
+	VMOVUPS      160(DI), Y5
+	VMOVUPS      192(DI), Y6
+	VMOVUPS      224(DI), Y7
+	TESTQ        CX, CX
+	JEQ          done
+loop:
+	VPBROADCASTD (R8), Y8
+	SIGNSUM256(0, Y10, Y0)
+	SIGNSUM256(32, Y11, Y1)
+	SIGNSUM256(64, Y12, Y2)
+	SIGNSUM256(96, Y13, Y3)
+	VPBROADCASTD 4(R8), Y8
+	SIGNSUM256(128, Y10, Y4)
+	SIGNSUM256(160, Y11, Y5)
+	SIGNSUM256(192, Y12, Y6)
+	SIGNSUM256(224, Y13, Y7)
+	ADDQ         $8, R8
+	ADDQ         $256, SI
+	DECQ         CX
+	JNE          loop
+done:
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y1, 32(DI)
+	VMOVUPS      Y2, 64(DI)
+	VMOVUPS      Y3, 96(DI)
+	VMOVUPS      Y4, 128(DI)
+	VMOVUPS      Y5, 160(DI)
+	VMOVUPS      Y6, 192(DI)
+	VMOVUPS      Y7, 224(DI)
+	VZEROUPPER
+	RET

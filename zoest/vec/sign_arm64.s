@@ -145,3 +145,66 @@ TEXT ·signReplace(SB), NOSPLIT, $0-112
 	MOVWU c+72(FP), R5
 	MOVD  signs_base+80(FP), R8
 	SIGNS(SIGNREPLACE)
+
+// FLIPADD adds the elements of X, number x, to the lanes with the number acc, each with the sign of its bit T.
+#define FLIPADD(T, X, x, acc) \
+	VCMTST T.S4, V16.S4, V17.S4      \
+	VAND  V30.B16, V17.B16, V17.B16  \
+	VEOR  V17.B16, X.B16, X.B16      \
+	FADDV(x, acc, acc)
+
+// acc[l] += x[i]*s[i] for the elements i of whole words, i mod 64 being l: acc in V0 to V15 and at R0, x at R1.
+
+// func signSum(acc *[64]float32, x []float32, signs []uint64)
+TEXT ·signSum(SB), NOSPLIT, $0-56
+	MOVD  acc+0(FP), R0
+	MOVD  x_base+8(FP), R1
+	MOVD  signs_base+32(FP), R8
+	MOVD  signs_len+40(FP), R4
+	CBZ   R4, none
+	MOVW  $0x80000000, R6
+	VDUP  R6, V30.S4
+	MOVD  $bits<>(SB), R6
+	VLD1  (R6), [V20.S4, V21.S4, V22.S4, V23.S4]
+	MOVD  R0, R7
+	VLD1.P 64(R7), [V0.S4, V1.S4, V2.S4, V3.S4]
+	VLD1.P 64(R7), [V4.S4, V5.S4, V6.S4, V7.S4]
+	VLD1.P 64(R7), [V8.S4, V9.S4, V10.S4, V11.S4]
+	VLD1  (R7), [V12.S4, V13.S4, V14.S4, V15.S4]
+loop:
+	MOVHU.P 2(R8), R5
+	VDUP  R5, V16.S4
+	VLD1.P 64(R1), [V24.S4, V25.S4, V26.S4, V27.S4]
+	FLIPADD(V20, V24, 24, 0)
+	FLIPADD(V21, V25, 25, 1)
+	FLIPADD(V22, V26, 26, 2)
+	FLIPADD(V23, V27, 27, 3)
+	MOVHU.P 2(R8), R5
+	VDUP  R5, V16.S4
+	VLD1.P 64(R1), [V24.S4, V25.S4, V26.S4, V27.S4]
+	FLIPADD(V20, V24, 24, 4)
+	FLIPADD(V21, V25, 25, 5)
+	FLIPADD(V22, V26, 26, 6)
+	FLIPADD(V23, V27, 27, 7)
+	MOVHU.P 2(R8), R5
+	VDUP  R5, V16.S4
+	VLD1.P 64(R1), [V24.S4, V25.S4, V26.S4, V27.S4]
+	FLIPADD(V20, V24, 24, 8)
+	FLIPADD(V21, V25, 25, 9)
+	FLIPADD(V22, V26, 26, 10)
+	FLIPADD(V23, V27, 27, 11)
+	MOVHU.P 2(R8), R5
+	VDUP  R5, V16.S4
+	VLD1.P 64(R1), [V24.S4, V25.S4, V26.S4, V27.S4]
+	FLIPADD(V20, V24, 24, 12)
+	FLIPADD(V21, V25, 25, 13)
+	FLIPADD(V22, V26, 26, 14)
+	FLIPADD(V23, V27, 27, 15)
+	SUBS  $1, R4
+	BNE   loop
+	VST1.P [V0.S4, V1.S4, V2.S4, V3.S4], 64(R0)
+	VST1.P [V4.S4, V5.S4, V6.S4, V7.S4], 64(R0)
+	VST1.P [V8.S4, V9.S4, V10.S4, V11.S4], 64(R0)
+	VST1  [V12.S4, V13.S4, V14.S4, V15.S4], (R0)
+none:
+	RET

@@ -212,18 +212,24 @@ func mean(models [][]float32) []float32 {
 
 // Methods lists all contenders, SPADE-DFL in the paper's form last but for its own variants.
 func Methods() []method.Method {
-	return slices.Concat(rivals(), []method.Method{paperForm, centered, centeredCooled, together})
+	return slices.Concat(rivals(), []method.Method{paperForm, centered, centeredCooled, together, centeredWalsh, tracking,
+		trackingWalsh})
 }
 
-// SPADE-DFL in the paper's form, with the centered estimator, with that and a cool-down, and with all options.
+// SPADE-DFL in the paper's form, with the centered estimator, with that and a cool-down, and with all options; then
+// cooled with Walsh directions, with the tracking estimator, and with both.
 var (
 	paperForm      = method.Spade{}
 	centered       = method.Spade{Centered: true}
 	centeredCooled = method.Spade{Centered: true, Cooldown: Cooldown}
 	together       = method.Spade{Centered: true, Averaged: true, Cooldown: Cooldown}
+	centeredWalsh  = method.Spade{Centered: true, Walsh: true, Cooldown: Cooldown}
+	tracking       = method.Spade{Tracking: true, Cooldown: Cooldown}
+	trackingWalsh  = method.Spade{Tracking: true, Walsh: true, Cooldown: Cooldown}
 
 	PaperForm, Centered, CenteredCooled, Together = paperForm.Name(), centered.Name(), centeredCooled.Name(),
 		together.Name()
+	CenteredWalsh, Tracking, TrackingWalsh = centeredWalsh.Name(), tracking.Name(), trackingWalsh.Name()
 )
 
 func methodOf(name string) (method.Method, error) {

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/examples/paper/data"
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
@@ -103,8 +104,11 @@ func cells(table, dataset string) []Job {
 		}
 	default:
 		for i, partition := range Partitions {
-			for _, m := range slices.Concat([]method.Method{paperForm}, rivals(),
-				[]method.Method{together, centered, centeredCooled}) {
+			contenders := slices.Concat([]method.Method{paperForm}, rivals(), []method.Method{together, centered, centeredCooled})
+			if table == EqualQueries {
+				contenders = append(contenders, centeredWalsh, tracking, trackingWalsh)
+			}
+			for _, m := range contenders {
 				j.Method, j.Partition = m.Name(), partition
 				if m.Name() == Pooled && i > 0 {
 					continue
@@ -161,7 +165,7 @@ func Plan(tables, sets []string, seeds int) []Job {
 	if slices.Contains(tables, EqualQueries) && slices.Contains(sets, "alzheimers") {
 		for more := 1; more < data.Folds; more++ {
 			for _, j := range cells(EqualQueries, "alzheimers") {
-				if m := j.Method; m != Together && m != Centered && m != CenteredCooled {
+				if m := j.Method; m == PaperForm || !strings.HasPrefix(m, PaperForm) {
 					add(j, 1, seeds, func(seed int) int { return (seed + more) % data.Folds })
 				}
 			}

@@ -127,7 +127,7 @@ func (l *Lab) search(ctx context.Context, j Job, record *trialLog) (Choice, erro
 		switch j.Method {
 		case Together:
 			score = r.CooledAveraged
-		case CenteredCooled:
+		case CenteredCooled, CenteredWalsh, Tracking, TrackingWalsh:
 			score = r.Cooled
 		}
 		if err != nil { // a setting with which the model runs away

@@ -11,6 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -28,6 +29,8 @@ import (
 // of its samples that a client asks for in a step, are searched as well.
 type Spade struct {
 	Centered bool // each loss less the last one of its sample
+	Tracking bool // a linear model of each loss, which lasts over rounds: no table to fill, one more local step
+	Walsh    bool // directions that cover all axes together
 	Averaged bool // the mean of a client's releases in place of the last one
 	Cooldown int  // rounds of pure consensus after the last release; Run then goes on to round w.Rounds+Cooldown
 }
@@ -41,7 +44,7 @@ func (m Spade) Name() string {
 	for _, option := range []struct {
 		on   bool
 		name string
-	}{{m.Centered, "centered"}, {m.Averaged, "averaged"}, {m.Cooldown > 0, "cooled"}} {
+	}{{m.Centered, "centered"}, {m.Tracking, "tracking"}, {m.Walsh, "walsh"}, {m.Averaged, "averaged"}, {m.Cooldown > 0, "cooled"}} {
 		if option.on {
 			name += "+" + option.name
 		}
@@ -123,7 +126,10 @@ func (m Spade) Trace(ctx context.Context, w *World, s Setting,
 func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 	tau := int(s["tau"])
 	if w.Queries > 0 {
-		if tau = int(w.Queries) - 1; tau < 1 {
+		if tau = int(w.Queries); !m.Tracking {
+			tau-- // to fill the table
+		}
+		if tau < 1 {
 			return nil, nil, fmt.Errorf("method: SPADE-DFL with %v losses a sample and round, want at least 2", w.Queries)
 		}
 	}
@@ -142,6 +148,12 @@ func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 	}
 	if m.Centered {
 		f.Method.Estimator = sdk.EstimatorCentered
+	}
+	if m.Tracking {
+		f.Method.Estimator = sdk.EstimatorTracking
+	}
+	if m.Walsh {
+		f.Method.Directions = zoest.Walsh
 	}
 	if w.Privacy == nil {
 		f.Method.Eta = make(admm.Schedule, w.Rounds)

@@ -135,12 +135,18 @@ func (r *reporter) table2(out *strings.Builder, table string) error {
 func (r *reporter) options(out *strings.Builder, table string) error {
 	fmt.Fprint(out, "\nAnd past it: SPADE-DFL with the options that the paper does not have, beside the best rival. The "+
 		"first four columns are one run in the paper's form and with its setting; "+
-		"the last three have the centered estimator, and settings that were searched for each of them as for every method. "+
+		"the others have the centered or the tracking estimator, and settings that were searched for each of them as for every method. "+
 		"Averaging and cooling down cost no query and no privacy, cooling down 20 rounds of "+
-		"messages. (Of Alzheimer's disease, the last three columns have one fold a seed, the others all five where all are "+
-		"done.)\n\n")
+		"messages. (Of Alzheimer's disease, the columns after the first five have one fold a seed, the others all five where all "+
+		"are done.)\n\n")
+	var more []string // methods that were run for equal queries only
+	heads := ""
+	if table == experiment.EqualQueries {
+		more = []string{experiment.CenteredWalsh, experiment.Tracking, experiment.TrackingWalsh}
+		heads = " centered, Walsh, cooled | tracking, cooled | tracking, Walsh, cooled |"
+	}
 	fmt.Fprint(out, "| data | partition | best rival | paper's form | averaged | cooled | both | centered | centered, "+
-		"cooled | all |\n| --- | --- |"+strings.Repeat(" ---: |", 8)+"\n")
+		"cooled | all |"+heads+"\n| --- | --- |"+strings.Repeat(" ---: |", 8+len(more))+"\n")
 	ahead, rows := 0, 0
 	for _, set := range r.sets {
 		cells, err := gather(r.store, table, set, r.seeds)
@@ -148,7 +154,7 @@ func (r *reporter) options(out *strings.Builder, table string) error {
 			return err
 		}
 		for _, partition := range experiment.Partitions {
-			line, first := optionRow(cells, heading(set)+" | "+title(partition), partition)
+			line, first := optionRow(cells, heading(set)+" | "+title(partition), partition, more)
 			out.WriteString(line)
 			if line != "" {
 				rows++
@@ -163,14 +169,14 @@ func (r *reporter) options(out *strings.Builder, table string) error {
 }
 
 // optionRow is a line of that table, and whether SPADE-DFL is ahead in it in any form; empty without runs.
-func optionRow(cells []*cell, head, partition string) (line string, ahead bool) {
+func optionRow(cells []*cell, head, partition string, more []string) (line string, ahead bool) {
 	get := func(method string) *cell {
 		return find(cells, func(j experiment.Job) bool {
 			return j.Method == method && (j.Partition == partition || method == experiment.Pooled)
 		})
 	}
-	form := get(experiment.PaperForm)
-	if form == nil {
+	paper := get(experiment.PaperForm)
+	if paper == nil {
 		return "", false
 	}
 	rival := math.Inf(-1)
@@ -178,14 +184,19 @@ func optionRow(cells []*cell, head, partition string) (line string, ahead bool) 
 		rival = max(rival, get(m.Name()).mean(accuracy))
 	}
 	means, columns := []float64{rival}, []string{fmt.Sprintf("%.2f", rival)}
-	for _, f := range []struct {
+	type form struct {
 		c *cell
 		v value
-	}{
-		{form, accuracy}, {form, averaged}, {form, cooled}, {form, cooledAveraged},
+	}
+	forms := []form{
+		{paper, accuracy}, {paper, averaged}, {paper, cooled}, {paper, cooledAveraged},
 		{get(experiment.Centered), accuracy}, {get(experiment.CenteredCooled), cooled},
 		{get(experiment.Together), cooledAveraged},
-	} {
+	}
+	for _, m := range more {
+		forms = append(forms, form{get(m), cooled})
+	}
+	for _, f := range forms {
 		means, columns = append(means, f.c.mean(f.v)), append(columns, f.c.text(f.v))
 	}
 	best := slices.Index(means, slices.Max(means))

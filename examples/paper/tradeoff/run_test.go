@@ -85,9 +85,13 @@ func reference(t *testing.T, b Budget, s Setting, seed uint64) (gradient, disagr
 	var x [Clients][]float64
 	z := map[[2]int][]float64{}
 	neighbors := func(i int) []int { return []int{(i + 1) % Clients, (i + Clients - 1) % Clients} }
+	kind := zoest.Paper
+	if s.Centered {
+		kind = zoest.Centered
+	}
 	for i := range est {
 		var err error
-		est[i], err = zoest.NewEstimator(zoest.Config{Dim: Dim, Samples: Samples, Batch: s.Batch, Centered: s.Centered,
+		est[i], err = zoest.NewEstimator(zoest.Config{Dim: Dim, Samples: Samples, Batch: s.Batch, Kind: kind,
 			Seed: seed, Client: uint32(i)})
 		if err != nil {
 			t.Fatal(err)

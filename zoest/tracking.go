@@ -1,0 +1,145 @@
+package zoest
+
+// Kind says what an [Estimator] remembers of a component. For each kind the estimate has the same conditional mean.
+type Kind int
+
+const (
+	// Paper is the estimator of the paper: the latest row of each component, filled anew in each round.
+	Paper Kind = iota
+	// Centered subtracts from each loss the last one seen of the same component, 0 before the first. That number is known
+	// before the query and E u = 0, so the conditional mean of the estimate is the same, but nearly all of its variance is
+	// gone. The second moment stays below 9 Q^2 for losses in [0, B], with M_2 = B^2, and below 36 Q^2 for losses in
+	// [-B, B].
+	Centered
+	// Tracking keeps a linear model of each component's loss, over rounds, and asks nothing to fill a table. See model.
+	Tracking
+)
+
+// Memory returns how many numbers last over rounds, see [Estimator.Memory].
+func (c Config) Memory() int {
+	switch c.Kind {
+	case Centered:
+		return c.Samples
+	case Tracking:
+		return c.Samples*(c.Dim+1) + tails
+	}
+	return 0
+}
+
+// model is the memory of the tracking kind: of each component h a level c_h and a slope g_h, a row of the table, such
+// that f_h is about c_h + <g_h, .> around the present point. With G_h = mu*g_h, the level cut to the range of the
+// losses of earlier stages (and 0), b, and a trust t in [0, 1], a query at phi + mu*u has
+//
+//	residuals  r   = f_h(phi + mu*u) - b - t*<G_h, u>, and e with 1 in place of t
+//	fresh row  q_h = t*G_h + r*u
+//	estimate   v   = t * mean of all G + mean over the batch of r*u, eq. (5) with a_h = t*G_h
+//	update     G_h = G_h + kappa*e*u/d, c_h = b + omega*e
+//
+// The first query of a component sets its level to the loss and leaves its slope at 0. The trust is the coefficient of
+// the regression of f - b on <G, u> over earlier stages: slopes that are no good, since the loss bends or has changed
+// faster than d queries can tell, do no harm.
+//
+// All but u is known before the query, E u = 0 and E uu' = I: q_h has the mean of eq. (3), and v that of Lemma 1 (ii).
+// Where f_h is linear and phi rests, r falls to 0, and with it the variance of v.
+//
+// Lemma 1 (iii) holds too, over all draws. Let B^2 bound E(f_h - b)^2: the squared length of the range does. As |u|^2
+// = d, the root mean square g of |G_h| obeys g'^2 <= (1 - kappa(2-kappa)/d) g^2 + 2 kappa(1-kappa)/d B g + kappa^2/d
+// B^2, for kappa of 0 to 1, and so stays at B or below; then that of r is at most 2B, and E|v|^2 <= (B + 2 sqrt(d)
+// B)^2 <= 9 Q^2 with Q^2 = d B^2. For losses in [0, B] this is the paper's bound with M_2 = B^2, and so the theorem
+// holds as it is; for losses in [-B, B] it is 36 Q^2. A smoothing radius that rises between rounds raises G_h with it,
+// and the bound for a while.
+type model struct {
+	memory []float32 // all that follows
+	slopes []float32 // g, m rows of d
+	levels []float32 // c
+	tail   []float32 // what the components have in common, see below
+
+	// of the stage
+	low, high  float64 // the range when it began
+	trust      float64
+	both, self float64 // sums of (f-b)*<G,u> and of <G,u>^2
+
+	d, keep float64 // keep is the share of the earlier sums that a stage leaves
+}
+
+// The places in model.tail. No coordinate of a slope and no level is larger than what grown adds up: the sum of all
+// changes. It stays below mostGrown, so that the memory is finite whatever the losses are, and can be stored.
+const (
+	lowest = iota // the range of the losses and 0
+	highest
+	grown
+	sumBoth // the sums behind the trust
+	sumSelf
+	tails
+
+	mostGrown = 1e30
+)
+
+// The shares of a residual that slope and level take, and of the sums behind the trust that a visit of all components
+// replaces.
+const kappa, omega, renewed = 0.25, 0.25, 0.25
+
+func newModel(cfg Config) model {
+	rows := cfg.Samples * cfg.Dim
+	m := model{memory: make([]float32, cfg.Memory()), d: float64(cfg.Dim)}
+	m.slopes, m.levels = m.memory[:rows:rows], m.memory[rows:rows+cfg.Samples]
+	m.tail = m.memory[len(m.memory)-tails:]
+	m.keep = 1 - float64(renewed*float64(cfg.Batch)/float64(cfg.Samples))
+	return m
+}
+
+// round begins a round: what has grown too far starts again at nothing.
+func (m *model) round() {
+	if m.tail[grown] >= mostGrown {
+		clear(m.memory)
+	}
+}
+
+// begin begins a stage. Range and trust hold to its end: with losses of the stage in them they would depend on its
+// directions.
+func (m *model) begin() {
+	m.low, m.high = float64(m.tail[lowest]), float64(m.tail[highest])
+	m.trust, m.both, m.self = 0, 0, 0
+	if self := float64(m.tail[sumSelf]); self > 0 {
+		m.trust = max(0, min(1, float64(m.tail[sumBoth])/self))
+	}
+}
+
+// end ends a stage.
+func (m *model) end() {
+	both := float64(m.keep*float64(m.tail[sumBoth])) + m.both
+	self := float64(m.keep*float64(m.tail[sumSelf])) + m.self
+	if self > mostGrown { // only the ratio counts
+		both, self = both/self, 1
+	}
+	if both = max(-mostGrown, min(mostGrown, both)); both != both || self != self {
+		both, self = 0, 0
+	}
+	m.tail[sumBoth], m.tail[sumSelf] = float32(both), float32(self)
+}
+
+// take takes the loss of component h at phi + mu*u, moves its level, and returns the residual and by how many u its
+// slope, which is the row, is to move.
+func (m *model) take(h int, row []float32, u *direction, mu, loss float32) (residual, slope float32) {
+	m.tail[lowest], m.tail[highest] = min(m.tail[lowest], loss), max(m.tail[highest], loss)
+	off := float64(loss) - max(m.low, min(m.high, float64(m.levels[h])))
+	along := float64(mu) * u.dot(row)
+	m.both += float64(off * along)
+	m.self += float64(along * along)
+	level := loss
+	if m.levels[h] != 0 { // or it is the first time
+		e := off - along
+		slope = float32(kappa * e / (m.d * float64(mu)))
+		level = loss - float32(off-float64(omega*e))
+	}
+	residual = float32(off - float64(m.trust*along))
+	most := m.tail[grown] + max(abs(slope), abs(level-m.levels[h]))
+	if !(most < mostGrown) { // or not a number
+		m.tail[grown] = mostGrown
+		return residual, 0
+	}
+	m.tail[grown], m.levels[h] = most, level
+	return residual, slope
+}
+
+func abs(x float32) float32 { return max(x, -x) }

@@ -1,0 +1,306 @@
+package zoest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// tracked is the tracking estimator in float64, as its equations are.
+type tracked struct {
+	reference
+	level, asked         []float64
+	low, high            float64
+	sumBoth, sumSelf     float64
+	kappa, omega, renews float64
+}
+
+func newTracked(cfg Config) *tracked {
+	r := &tracked{reference: reference{cfg: cfg}, kappa: 0.25, omega: 0.25, renews: 0.25}
+	r.level, r.asked = make([]float64, cfg.Samples), make([]float64, cfg.Samples)
+	for range cfg.Samples {
+		r.a = append(r.a, make([]float64, cfg.Dim))
+	}
+	return r
+}
+
+// begin begins a round: G is an estimate of mu times the gradient, with the round's mu.
+func (r *tracked) begin(round int, mu float64) {
+	for h := range r.a {
+		for i := range r.a[h] {
+			if r.mu > 0 {
+				r.a[h][i] *= mu / r.mu
+			}
+		}
+	}
+	r.round, r.t, r.mu = round, 0, mu
+}
+
+func (r *tracked) step(phi []float64, f ask) []float64 {
+	d, chosen, v := len(phi), r.batch(), mean(r.a)
+	low, high, trust, both, self := r.low, r.high, 0.0, 0.0, 0.0
+	if r.sumSelf > 1e-12 { // or it is what rounding leaves
+		trust = max(0, min(1, r.sumBoth/r.sumSelf))
+	}
+	for i := range v {
+		v[i] *= trust
+	}
+	for k, h := range chosen {
+		u := r.direction(rng.Step, h)
+		if r.cfg.Directions == Walsh {
+			u = r.walsh(rng.Step, k)
+		}
+		point, g, along := make([]float64, d), r.a[h], 0.0
+		for i := range u {
+			point[i] = phi[i] + r.mu*u[i]
+			along += g[i] * u[i]
+		}
+		loss, b := f(point, h), max(low, min(high, r.level[h]))
+		r.low, r.high = min(r.low, loss), max(r.high, loss)
+		both += (loss - b) * along
+		self += along * along
+		residual, kappa := loss-b-along, r.kappa
+		if r.level[h] = b + r.omega*residual; r.asked[h] == 0 {
+			r.level[h], kappa = loss, 0
+		}
+		r.asked[h]++
+		fresh := make([]float64, d)
+		for i := range u {
+			v[i] += (loss - b - trust*along) * u[i] / float64(len(chosen))
+			fresh[i] = g[i] + kappa*residual*u[i]/float64(d)
+		}
+		r.a[h] = fresh
+	}
+	keep := 1 - r.renews*float64(len(chosen))/float64(len(r.a))
+	r.sumBoth, r.sumSelf = keep*r.sumBoth+both, keep*r.sumSelf+self
+	r.t++
+	return v
+}
+
+// tracking runs f for the tracking kind with every law, batch and size of interest.
+func tracking(t *testing.T, f func(t *testing.T, cfg Config)) {
+	for _, dist := range []Distribution{Rademacher, Sphere, Walsh} {
+		for _, b := range []int{1, 3, 7} {
+			for _, d := range []int{1, 10, 64, 200} {
+				t.Run(fmt.Sprintf("%v b=%d d=%d", dist, b, d), func(t *testing.T) {
+					f(t, Config{Dim: d, Samples: 7, Batch: b, Directions: dist, Seed: 8, Client: 3, Kind: Tracking})
+				})
+			}
+		}
+	}
+}
+
+// Five rounds with falling and rising radius and wild moves, with losses of any sign: the estimates are the reference's
+// to a few parts in 10^5 of the largest number in the sum.
+func TestTrackingAgainstReference(t *testing.T) {
+	tracking(t, func(t *testing.T, cfg Config) {
+		e, ref := newTest(t, cfg), newTracked(cfg)
+		s := rng.New(uint64(cfg.Dim), rng.Address{Purpose: rng.Generate})
+		for round, mu := range []float64{0.5, 0.5, 0.25, 0.125, 1} {
+			phi := make([]float32, cfg.Dim)
+			ref.begin(round, mu)
+			e.Fill(round, phi, mu)
+			if len(e.Next()) > 0 {
+				t.Fatal("the tracking kind asks to fill its table")
+			}
+			for step := range 6 {
+				phi = slices.Clone(phi)
+				for i := range phi {
+					phi[i] += float32(0.3 * s.Normal())
+				}
+				losses, order := map[int]float64{}, []int{}
+				want := ref.step(wide(phi), func(_ []float64, h int) float64 {
+					losses[h] = 3*s.Float64() - 1
+					order = append(order, h)
+					return losses[h]
+				})
+				e.Step(phi)
+				drive(t, e, func(q Query) float64 {
+					if q.Sample != order[0] {
+						t.Fatalf("asked for sample %d, want %d", q.Sample, order[0])
+					}
+					order = order[1:]
+					return losses[q.Sample]
+				})
+				for i, v := range e.Estimate() {
+					if !(math.Abs(float64(v)-want[i]) < 1e-4*math.Sqrt(float64(cfg.Dim))) {
+						t.Fatalf("round %d, step %d: v[%d] is %v, want %v", round, step, i, v, want[i])
+					}
+				}
+			}
+		}
+	})
+}
+
+// Lemma 1 for the tracking kind, on losses in [0, 1]: the exact conditional mean, E|v|^2 <= 9 Q^2 = 9d, and E|G_h|^2 <=
+// 1, which the proof rests on. The memory is carried from round to round, back and forth between points far apart.
+func TestTrackingLemma(t *testing.T) {
+	p, mu, n := logistic, 0.5, 30000
+	if testing.Short() {
+		n = 5000
+	}
+	ask := func(q Query) float64 { return at(p, q.Point, q.Sample) }
+	for _, dist := range []Distribution{Rademacher, Walsh} {
+		for _, b := range []int{1, 3, 4} {
+			cfg := p.config(dist, b)
+			cfg.Kind = Tracking
+			e, rows := newTest(t, cfg), 0.0
+			first, last := measure(func(round int) (v0, v3 []float64) {
+				e.Fill(round, p.x, mu)
+				for s, phi := range p.phi {
+					e.Step(phi)
+					drive(t, e, ask)
+					if s == 0 {
+						v0 = wide(e.Estimate())
+					}
+				}
+				rows += mu * mu * vec.SumSquares(e.model.slopes) / float64(n*cfg.Samples)
+				return v0, wide(e.Estimate())
+			}, len(p.x), n)
+			for step, m := range map[int]moments{0: first, 3: last} {
+				if err := meanFault(m, p.smoothed(p.phi[step], mu)); err != nil {
+					t.Errorf("%v, batch %d, step %d: %v", dist, b, step, err)
+				}
+				if m.square > 9*3 {
+					t.Errorf("%v, batch %d, step %d: E|v|^2 is %.3f, above 9 Q^2 = 27", dist, b, step, m.square)
+				}
+			}
+			if rows > 1 {
+				t.Errorf("%v, batch %d: E|G|^2 is %.3f, above 1", dist, b, rows)
+			}
+		}
+	}
+}
+
+// The bounds hold where losses are as bad as they can be: 0 or 1 by chance, whatever is asked.
+func TestTrackingSecondMoment(t *testing.T) {
+	const d, m, mu = 5, 6, 0.3
+	for _, dist := range []Distribution{Rademacher, Sphere, Walsh} {
+		for _, b := range []int{1, 6} {
+			e := newTest(t, Config{Dim: d, Samples: m, Batch: b, Directions: dist, Seed: 12, Kind: Tracking})
+			s := rng.New(1, rng.Address{Purpose: rng.Generate})
+			x := make([]float32, d)
+			var square, rows float64
+			const rounds = 20000
+			for round := range rounds {
+				e.Fill(round, x, mu)
+				e.Step(x)
+				drive(t, e, func(Query) float64 { return float64(s.IntN(2)) })
+				square += vec.SumSquares(e.Estimate()) / rounds
+				rows += mu * mu * vec.SumSquares(e.model.slopes) / (rounds * m)
+			}
+			if square > 9*d || rows > 1 {
+				t.Errorf("%v, batch %d: E|v|^2 is %.3f and E|G|^2 %.3f, want at most %d and 1", dist, b, square, rows, 9*d)
+			}
+		}
+	}
+}
+
+// Losses that are linear are learned where the point rests: after some visits of each axis nothing is left of the
+// noise.
+func TestTrackingLearnsWhatIsLinear(t *testing.T) {
+	const d, m, mu = 10, 12, 0.25
+	for _, dist := range []Distribution{Rademacher, Sphere, Walsh} {
+		for _, b := range []int{5, m} {
+			e := newTest(t, Config{Dim: d, Samples: m, Batch: b, Directions: dist, Seed: 13, Kind: Tracking})
+			linear := func(q Query) float64 {
+				z := float64(q.Sample) + 1
+				for i, x := range q.Point {
+					z += float64(x) * float64((q.Sample*7+i*3)%5-1)
+				}
+				return z
+			}
+			x := make([]float32, d)
+			for round := range 600 {
+				e.Fill(round, x, mu)
+				for range 3 {
+					e.Step(x)
+					drive(t, e, linear)
+				}
+			}
+			for i, v := range e.Estimate() {
+				want := 0.0
+				for h := range m {
+					want += mu * float64((h*7+i*3)%5-1) / m
+				}
+				if math.Abs(float64(v)-want) > 1e-4 {
+					t.Errorf("%v, batch %d: v[%d] is %v, want %v", dist, b, i, v, want)
+				}
+			}
+		}
+	}
+}
+
+// The memory is all that lasts: copied into a new estimator after any round, it gives the same bits, whatever the
+// window.
+func TestTrackingGoesOnFromItsMemory(t *testing.T) {
+	tracking(t, func(t *testing.T, cfg Config) {
+		run := func(window int, restart bool) (vs [][]float32) {
+			cfg.Window = window
+			e, phi := newTest(t, cfg), make([]float32, cfg.Dim)
+			for round := range 4 {
+				e.Fill(round, phi, 0.3/float64(1+round))
+				for range 3 {
+					e.Step(phi)
+					for open := e.Next(); len(open) > 0; open = e.Next() {
+						var losses []float64
+						for _, q := range open {
+							losses = append(losses, wild(q))
+						}
+						if err := e.Answer(losses...); err != nil {
+							t.Fatal(err)
+						}
+					}
+					vs = append(vs, slices.Clone(e.Estimate()))
+					vec.Axpy(phi, -0.1, e.Estimate())
+				}
+				if restart {
+					before := e
+					e = newTest(t, cfg)
+					if n := copy(e.Memory(), before.Memory()); n != cfg.Memory() {
+						t.Fatalf("the memory has %d numbers, want %d", n, cfg.Memory())
+					}
+				}
+			}
+			return vs
+		}
+		want := run(0, false)
+		for _, window := range []int{0, 3, 9} {
+			if err := sameBits(run(window, true), want); err != nil {
+				t.Errorf("window %d: %v", window, err)
+			}
+		}
+	})
+}
+
+// Whatever the losses are, the memory can be stored: its numbers are finite after every stage. What has grown too far
+// starts again with the next round.
+func TestTrackingMemoryIsFinite(t *testing.T) {
+	for _, mu := range []float64{0x1p-126, 0.1, 1e30} {
+		e := newTest(t, Config{Dim: 3, Samples: 2, Batch: 1, Seed: 14, Kind: Tracking})
+		s := rng.New(3, rng.Address{Purpose: rng.Generate})
+		x := []float32{1e30, -1e30, 0}
+		for round := range 50 {
+			e.Fill(round, x, mu)
+			for range 3 {
+				e.Step(x)
+				drive(t, e, func(Query) float64 { return 1e30 * (2*s.Float64() - 1) })
+				for i, n := range e.Memory() {
+					if !(math.Abs(float64(n)) <= mostGrown*1.001) {
+						t.Fatalf("mu = %v, round %d: number %d of the memory is %v", mu, round, i, n)
+					}
+				}
+			}
+			x[2] = float32(s.Normal())
+		}
+		e.model.tail[grown] = mostGrown
+		e.Fill(50, x, 0.1)
+		if slices.ContainsFunc(e.Memory(), func(n float32) bool { return n != 0 }) {
+			t.Errorf("mu = %v: what has grown too far does not start again", mu)
+		}
+	}
+}

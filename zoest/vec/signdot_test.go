@@ -1,0 +1,42 @@
+package vec_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// SignDot is Dot with the signs as numbers, to the bit, in every variant: around the ends of words, blocks and vectors,
+// with bits set beyond the last element, and with numbers of all sizes, so that any other order would round otherwise.
+func TestSignDot(t *testing.T) {
+	chosen := vec.Chosen()
+	defer vec.Choose(chosen)
+	r := rand.New(rand.NewPCG(14, 15))
+	for _, n := range []int{0, 1, 2, 63, 64, 65, 127, 128, 1000, 4095, 4096, 4097, 4160, 8192, 10000} {
+		x, s, signs := make([]float32, n+1)[1:], make([]float32, n), make([]uint64, vec.SignWords(n))
+		for i := range signs {
+			signs[i] = r.Uint64()
+		}
+		for i := range x {
+			x[i] = float32(math.Ldexp(r.NormFloat64(), r.IntN(20)))
+			s[i] = 1 - 2*float32(signs[i/64]>>(i%64)&1)
+		}
+		want := vec.Reference.Dot(x, s)
+		for _, k := range vec.Variants() {
+			if !vec.Choose(k.Name) {
+				continue
+			}
+			got, want64 := [64]float32{7}, [64]float32{7}
+			k.SignSum(&got, x, signs[:n/64])
+			vec.Reference.SignSum(&want64, x, signs[:n/64])
+			if got != want64 {
+				t.Errorf("%s, n = %d: lanes %v, want %v", k.Name, n, got, want64)
+			}
+			if got := vec.SignDot(x, signs); math.Float64bits(got) != math.Float64bits(want) {
+				t.Errorf("%s, n = %d: %v, want %v", k.Name, n, got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package zoest
+
+import (
+	"math/bits"
+
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// walsh makes the Walsh directions of a stage. With n the lowest power of two from d on, they are the stage's signs
+// times rows of the Hadamard matrix of order n (Sylvester's: the sign of element j of row r is the parity of r&j),
+// cut to d columns. A row and its sign are one number below 2n, whose highest bit is the sign.
+//
+// As the stage's signs are uniform, each direction by itself is too, whatever the row. The order of the rows decides
+// only which ones a stage leaves out; it is a keyed permutation of the numbers, so that it takes no memory.
+type walsh struct {
+	family rng.Family
+	bits   int       // of a number: 2n is 1<<bits
+	common []uint64  // the stage's signs
+	keys   [6]uint32 // of the order
+}
+
+func newWalsh(cfg Config) *walsh {
+	return &walsh{
+		family: rng.NewFamily(cfg.Seed, rng.Walsh, cfg.Client),
+		bits:   bits.Len(uint(cfg.Dim-1)) + 1,
+		common: make([]uint64, vec.SignWords(cfg.Dim)),
+	}
+}
+
+// begin draws what the directions of a stage have in common.
+func (w *walsh) begin(round, stage uint32) {
+	w.signs(w.common, round, stage)
+	s := w.family.At(round, stage, 1)
+	for i := range w.keys {
+		w.keys[i] = s.Uint32()
+	}
+}
+
+// signs draws the signs of a stage.
+func (w *walsh) signs(dst []uint64, round, stage uint32) {
+	s := w.family.At(round, stage, 0)
+	s.Fill(dst)
+}
+
+// row returns the number of the stage's i-th direction: a Feistel network over halves of i's bits, which takes each
+// number below 2n to another one, in each 2n directions by another permutation.
+func (w *walsh) row(i int) uint32 {
+	turn := uint32(i>>w.bits) * 0xc2b2ae35
+	x, low, high := uint32(i)&(1<<w.bits-1), w.bits/2, w.bits-w.bits/2
+	for _, key := range w.keys {
+		f := (x&(1<<low-1) ^ key + turn) * 0x9e3779b1
+		f = (f ^ f>>15) * 0x85ebca6b
+		x ^= f >> 8 << low & (1<<w.bits - 1)
+		x = x>>low | x<<high&(1<<w.bits-1)
+		low, high = high, low
+	}
+	return x
+}
+
+// periods are the signs of 64 elements in the rows 1, 2, 4 to 32.
+var periods = [6]uint64{0xaaaaaaaaaaaaaaaa, 0xcccccccccccccccc, 0xf0f0f0f0f0f0f0f0, 0xff00ff00ff00ff00,
+	0xffff0000ffff0000, 0xffffffff00000000}
+
+// hadamard multiplies signs by the row of a number of so many bits.
+func hadamard(dst, signs []uint64, row uint32, width int) {
+	sign := row >> (width - 1)
+	row &^= sign << (width - 1)
+	first := -uint64(sign)
+	for i, period := range periods {
+		first ^= period & -uint64(row>>i&1)
+	}
+	row >>= len(periods)
+	for i, s := range signs[:len(dst)] {
+		dst[i] = s ^ first ^ -uint64(bits.OnesCount32(row&uint32(i))&1)
+	}
+}

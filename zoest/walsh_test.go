@@ -1,0 +1,99 @@
+package zoest
+
+import (
+	"math"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// stage returns the first n directions of a stage as numbers.
+func walshStage(w *walsh, d, n int, round uint32) [][]float64 {
+	w.begin(round, 3)
+	us := make([][]float64, n)
+	signs, y := make([]uint64, vec.SignWords(d)), make([]float32, d)
+	for k := range us {
+		hadamard(signs, w.common, w.row(k), w.bits)
+		vec.SignScale(y, 1, signs)
+		us[k] = wide(y)
+	}
+	return us
+}
+
+// In 2n directions each row comes once with either sign: their sum is 0, and that of uu' is 2n times the identity.
+func TestWalshCoversAllAxes(t *testing.T) {
+	for _, d := range []int{1, 2, 3, 10, 39, 64, 65, 130} {
+		w := newWalsh(Config{Dim: d, Seed: 5})
+		n := 1 << w.bits
+		if n < 2*d || n >= 4*d && d > 1 {
+			t.Errorf("d = %d: %d directions, want the lowest power of two from %d on", d, n, 2*d)
+		}
+		for round := range uint32(3) {
+			sum, squares := make([]float64, d), make([]float64, d*d)
+			for _, u := range walshStage(w, d, n, round) {
+				for i := range u {
+					sum[i] += u[i]
+					for j := range u {
+						squares[i*d+j] += u[i] * u[j]
+					}
+				}
+			}
+			for i, x := range squares {
+				want := 0.0
+				if i%(d+1) == 0 {
+					want = float64(n)
+				}
+				if x != want || sum[i%d] != 0 {
+					t.Fatalf("d = %d, round %d: sum %v, and %v for coordinates %d and %d", d, round, sum[i%d], x, i/d, i%d)
+				}
+			}
+		}
+	}
+}
+
+// A part of a stage is as good as a draw without replacement: the mean of m of N directions has the mean square
+// d/m*(N-m)/(N-1), and that of m matrices uu' off the diagonal 1/m*(n-m)/(n-1) or a little more for pairs of opposites,
+// 1/m*(N-m)/(N-1)*(1+1/N) or so. And each direction by itself is fair: coordinates and their products have mean 0.
+func TestWalshOrder(t *testing.T) {
+	const rounds = 4000
+	for _, c := range []struct{ d, m int }{{3, 3}, {10, 5}, {10, 17}, {39, 17}, {39, 55}, {100, 55}} {
+		w := newWalsh(Config{Dim: c.d, Seed: 6})
+		all := 1 << w.bits
+		var first, second, seFirst, seSecond float64
+		fair, product := make([]float64, c.d), make([]float64, c.d)
+		for round := range uint32(rounds) {
+			us := walshStage(w, c.d, c.m, round)
+			one, two := 0.0, 0.0
+			for i := range c.d {
+				sum, both, next := 0.0, 0.0, (i+1)%c.d
+				for _, u := range us {
+					sum += u[i] / float64(c.m)
+					both += u[i] * u[next] / float64(c.m)
+				}
+				one += sum * sum / float64(c.d)
+				two += both * both / float64(c.d)
+				fair[i] += us[0][i]
+				product[i] += us[0][i] * us[0][next]
+			}
+			first, seFirst = first+one/rounds, seFirst+one*one/rounds
+			second, seSecond = second+two/rounds, seSecond+two*two/rounds
+		}
+		m, n := float64(c.m), float64(all)
+		want := (n - m) / (n - 1) / m
+		se := math.Sqrt((seFirst - first*first) / rounds)
+		if math.Abs(first-want) > 6*se+0.02*want {
+			t.Errorf("d = %d, m = %d: the mean direction has a mean square of %.5f, want %.5f +- %.5f", c.d, c.m, first, want,
+				se)
+		}
+		se = math.Sqrt((seSecond - second*second) / rounds)
+		if math.Abs(second-want) > 6*se+0.02*want {
+			t.Errorf("d = %d, m = %d: uu' is off the identity by %.5f, want %.5f +- %.5f", c.d, c.m, second, want, se)
+		}
+		for i := range fair {
+			if limit := 5 * math.Sqrt(rounds); math.Abs(fair[i]) > limit || math.Abs(product[i]) > limit {
+				t.Errorf("d = %d: coordinate %d has the sum %v, its product with the next one %v, want at most %v", c.d, i,
+					fair[i], product[i], limit)
+			}
+		}
+	}
+}
