@@ -42,6 +42,7 @@ var (
 	agree   = suite{"./sdk/pair", "BothEnds|LowOrder|OfferThatCounts|Kept"}
 	sharing = suite{"./sdk", "AgreeOnSecrets|AgreementSurvives|SharedNoise|FalseOffers|Equivocation"}
 	missing = suite{"./sdk/admm", "MissingKey"}
+	survive = suite{"./sdk", "AgreementSurvives"}
 	network = suite{"./sdk/graph", "Contraction|StabilityLimit|Spectrum"}
 	pairs   = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries"}
 	sums    = suite{"./sdk/admm", "SharedNoise|SharesNothing|MissingKey"}
@@ -275,7 +276,7 @@ var mutations = []mutation{
 	{"an offer that counts before its time", "sdk/pair/kept.go",
 		"k.From <= release && o.From <= release", "k.From <= release", agree},
 	{"a key pair that is told and not kept", "sdk/secrets.go",
-		"	n.sealOffer()\n	return n.keepSecrets()\n", "	n.sealOffer()\n	return nil\n", sharing},
+		"	n.sealOffer()\n	return n.keepSecrets()\n", "	n.sealOffer()\n	return nil\n", survive},
 	{"secrets that outlive their run", "sdk/run.go",
 		"			r.dropSecrets()\n", "", sharing},
 	{"an offer that nobody has signed", "sdk/secrets.go",
