@@ -256,7 +256,7 @@ func TestDemoPage(t *testing.T) {
 	b.run("loading", chromedp.EmulateViewport(1200, 900), chromedp.Navigate(origin))
 	b.await(`document.getElementById("badge").textContent === "NOT PRIVATE"`)
 	b.await(`document.querySelectorAll("#graph circle").length === 8 && ` +
-		`document.querySelectorAll("#graph line.up").length === 8`)
+		`document.querySelectorAll("#graph line.up").length === 28`)
 	b.await(roundNumber + " > 5")
 	b.look("demo-light", 1200, 900, "light")
 	b.look("demo-phone", 360, 740, "dark")
