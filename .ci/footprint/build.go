@@ -23,10 +23,9 @@ const tags = "nethttpomithttp2"
 // around the method, and the elliptic curves that TLS comes with and a fleet does not use. A release compiles them
 // without inlining, which saves a tenth of the program: 900 KB of 8.8 MB for linux/arm/6. The kernels and estimators,
 // what encodes, compresses, encrypts or hashes is compiled as always, and so are scorers and websockets: users wait for
-// them. Of the runtime it saves 74 KB, for 1.02 to 1.04 times the processor time of a simulation; 30 KB of that are its
-// atomic operations on 32-bit ARM, where the compiler has no instructions for most of them. Of the machine, the
-// mechanism and the built-in models it saves 45 KB; a simulation takes 1.02 to 1.06 times as long for it, most of it in
-// sdk/admm, and a loss of 22 ns takes 30. Encoding/binary is called for every number that is read or written.
+// them. Of the machine, the mechanism and the built-in models it saves 45 KB; a simulation takes 1.02 to 1.06 times as
+// long for it, most of it in sdk/admm, and a loss of 22 ns takes 30. Encoding/binary is called for every number that is
+// read or written. See calmFlags for the runtime.
 var calm = []string{
 	module + "/cmd/...", module + "/dpmech", module + "/sdk", module + "/sdk/admm", module + "/sdk/audit",
 	module + "/sdk/device",
@@ -48,7 +47,7 @@ var calm = []string{
 	"math/big", "mime/...", "net/...", "os/...", "path/...", "reflect", "sort", "strconv", "strings", "syscall",
 	"text/...", "time", "unicode/...",
 	"bytes", "crypto/internal/fips140/hkdf", "crypto/internal/fips140/hmac", "internal/chacha8rand",
-	"internal/runtime/atomic", "sync", "runtime", "internal/runtime/maps", module + "/sdk/pair",
+	"sync", module + "/sdk/pair",
 	"unique", "vendor/golang.org/x/net/...", "vendor/golang.org/x/text/...",
 	"container/list", "crypto/dsa", "crypto/hkdf", "crypto/rand", "crypto/internal/entropy/v1.0.0",
 	"crypto/internal/fips140/check",
@@ -59,17 +58,25 @@ var calm = []string{
 	"internal/syscall/unix", "math/rand",
 }
 
-// calmFlags are what the packages of calm are compiled with: no inlining, one way to run deferred calls, and slices of a
-// length that is not known in advance on the heap. The last two are switches for the compiler's own developers, which
-// change no meaning; they save 33 KB.
-const calmFlags = "-l -d=noopendefer=1,variablemakethreshold=0"
+// calmFlags are what the packages of calm are compiled with, for a target: no inlining. On 32-bit ARM, where room is
+// scarcest, the runtime is among them, deferred calls run in one way, and slices of a length that is not known in
+// advance lie on the heap. The last two are switches for the compiler's own developers, which change no meaning. All
+// three together save about 110 KB, and took a round of two nodes on amd64 from 1.11 to 1.26 times the default build's.
+func calmFlags(t target) (packages []string, flags string) {
+	if t.arch == "arm" {
+		return append([]string{"runtime", "internal/runtime/atomic", "internal/runtime/maps"}, calm...),
+			"-l -d=noopendefer=1,variablemakethreshold=0"
+	}
+	return calm, "-l"
+}
 
 // build compiles one package of the module in dir, as a release does; stripped says whether the symbols are left out.
 // cache is the build cache; empty means the user's.
 func build(dir, pkg string, t target, out, cache string, stripped bool) error {
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-tags", tags}
-	for _, p := range calm {
-		args = append(args, "-gcflags="+p+"="+calmFlags)
+	packages, flags := calmFlags(t)
+	for _, p := range packages {
+		args = append(args, "-gcflags="+p+"="+flags)
 	}
 	ldflags := "-buildid="
 	if stripped {
