@@ -61,7 +61,7 @@ var calm = []string{
 // calmFlags are what the packages of calm are compiled with, for a target: no inlining. On 32-bit ARM, where room is
 // scarcest, the runtime is among them, deferred calls run in one way, and slices of a length that is not known in
 // advance lie on the heap. The last two are switches for the compiler's own developers, which change no meaning. All
-// three together save about 110 KB, and took a round of two nodes on amd64 from 1.11 to 1.26 times the default build's.
+// three together save about 110 KB there.
 func calmFlags(t target) (packages []string, flags string) {
 	if t.arch == "arm" {
 		return append([]string{"runtime", "internal/runtime/atomic", "internal/runtime/maps"}, calm...),
