@@ -96,12 +96,15 @@ var ErrHopeless = errors.New("a privacy budget would be spent for little better 
 // Hopeless returns an error that wraps [ErrHopeless] for a run that is [Hopeless] however many samples its members have,
 // so that all of them agree, and nil for any other.
 func (f *Fleet) Hopeless() error {
-	r, err := f.Forecast(0)
-	if err != nil || r.Worth > Hopeless {
+	if f.Privacy.NonPrivate || f.Validate() != nil {
+		return nil
+	}
+	signal := f.signal(0)
+	if signal >= hopelessBelow {
 		return nil
 	}
 	return fmt.Errorf("run %q: %w: what %d members learn is %.2g of the noise in their mean, want %v or more", f.Run,
-		ErrHopeless, len(f.Members), r.Signal, hopelessBelow)
+		ErrHopeless, len(f.Members), signal, hopelessBelow)
 }
 
 // signal returns how far all clipped updates in a row take the mean of all members, against what their own noise adds to

@@ -163,8 +163,10 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 		return err
 	}
 	d.firstHere = d.node.Status().Round
-	if err := d.fleet.Hopeless(); err != nil && d.firstHere == 0 && !d.Recover && !d.Anyway {
-		return err
+	if d.firstHere == 0 && !d.Recover && !d.Anyway {
+		if err := d.fleet.Hopeless(); err != nil {
+			return err
+		}
 	}
 	d.say("node %q of run %q: %d samples, %d parameters, neighbors %s",
 		d.File.Name, d.fleet.Run, cfg.Samples, d.fleet.Dim, d.neighbors())
