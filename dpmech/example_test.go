@@ -38,7 +38,7 @@ func ExampleMaxRounds() {
 
 // Ten cautious rounds, then ten with a smaller clip and less noise: costs add up, whatever the parameters of each
 // round.
-func ExampleFilter_Rho() {
+func ExampleFilter_Total() {
 	filter, err := dpmech.NewFilter(nil)
 	for round := 1; round <= 20 && err == nil; round++ {
 		g := dpmech.Gaussian{Clip: 1, Sigma: 10}
@@ -51,7 +51,7 @@ func ExampleFilter_Rho() {
 		fmt.Println(err)
 		return
 	}
-	rho := filter.Rho()
+	rho := filter.Total().Rho
 	fmt.Printf("rho %.4f, epsilon %.3f at delta 1e-5\n", rho, dpmech.GDP.Epsilon(rho, 1e-5))
 	// Output: rho 0.5125, epsilon 4.440 at delta 1e-5
 }
@@ -110,7 +110,7 @@ func ExampleFilter() {
 			fmt.Printf("round %d: %v\n", round, errors.Is(err, dpmech.ErrBudget))
 			break
 		}
-		fmt.Printf("round %d: rho %v\n", round, filter.Rho())
+		fmt.Printf("round %d: rho %v\n", round, filter.Total().Rho)
 	}
 	fmt.Printf("%s\n", filter.State())
 	// Output:

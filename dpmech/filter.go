@@ -153,10 +153,7 @@ func (f *Filter) add(round int, g Gaussian) {
 	f.spends = append(f.spends, spendOf(round, 1, g))
 }
 
-// Rho returns the cost of everything counted, in zCDP, rounded up, against the adversary that the fleet names.
-func (f *Filter) Rho() float64 { return f.Total().Rho }
-
-// Total returns the cost of everything counted.
+// Total returns the cost of everything counted, in zCDP, rounded up.
 func (f *Filter) Total() Total {
 	if len(f.spends) == 0 {
 		return Total{}

@@ -47,11 +47,11 @@ func TestFilterSumsUpward(t *testing.T) {
 			all = append(all, g)
 		}
 		exact := exactRho(all)
-		if new(big.Rat).SetFloat64(f.Rho()).Cmp(exact) < 0 {
-			t.Errorf("sum %v is below the exact one", f.Rho())
+		if new(big.Rat).SetFloat64(f.Total().Rho).Cmp(exact) < 0 {
+			t.Errorf("sum %v is below the exact one", f.Total().Rho)
 		}
-		if want, _ := exact.Float64(); f.Rho() > want*(1+1e-13) {
-			t.Errorf("sum %v, want %v", f.Rho(), want)
+		if want, _ := exact.Float64(); f.Total().Rho > want*(1+1e-13) {
+			t.Errorf("sum %v, want %v", f.Total().Rho, want)
 		}
 	}
 	f := mustFilter(t, nil)
@@ -60,8 +60,8 @@ func TestFilterSumsUpward(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if f.Rho() != 1.5625 || len(f.Spends()) != 1 {
-		t.Errorf("50 releases of 1/32 cost %v in %d entries, want 1.5625 in 1", f.Rho(), len(f.Spends()))
+	if f.Total().Rho != 1.5625 || len(f.Spends()) != 1 {
+		t.Errorf("50 releases of 1/32 cost %v in %d entries, want 1.5625 in 1", f.Total().Rho, len(f.Spends()))
 	}
 }
 
@@ -111,7 +111,7 @@ func TestFilterRefuses(t *testing.T) {
 				t.Fatalf("%v: round 51: %v, want a refusal", acc, err)
 			}
 		}
-		for _, want := range []string{"round 51", fmt.Sprintf("rho %.6g", f.Rho()), "limit", "epsilon 8,", acc.String(),
+		for _, want := range []string{"round 51", fmt.Sprintf("rho %.6g", f.Total().Rho), "limit", "epsilon 8,", acc.String(),
 			"1e-05"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("no %q in %q", want, err)
@@ -138,16 +138,16 @@ func TestFilterIsTight(t *testing.T) {
 			t.Fatal(err)
 		}
 		for round, refused := 1, 0; refused < 10; round++ {
-			g := Gaussian{Clip: 1, Sigma: math.Sqrt(2/(most-f.Rho())) * math.Exp(s.Normal()+0.5)}
+			g := Gaussian{Clip: 1, Sigma: math.Sqrt(2/(most-f.Total().Rho)) * math.Exp(s.Normal()+0.5)}
 			if g.Validate() != nil {
 				break
 			}
 			cost := Spend{First: round, Rounds: 1, Clip: g.Clip, Sigma: g.Sigma}.Total().Rho
 			switch err := f.Reserve(round, g); {
-			case err == nil && limit.Accounting.Epsilon(f.Rho(), limit.Delta) > limit.Epsilon:
-				t.Fatalf("%+v: spent %v", limit, f.Rho())
-			case err != nil && f.Rho()+cost < most*(1-1e-9):
-				t.Fatalf("%+v: %v after %v refused, %v would fit", limit, cost, f.Rho(), most)
+			case err == nil && limit.Accounting.Epsilon(f.Total().Rho, limit.Delta) > limit.Epsilon:
+				t.Fatalf("%+v: spent %v", limit, f.Total().Rho)
+			case err != nil && f.Total().Rho+cost < most*(1-1e-9):
+				t.Fatalf("%+v: %v after %v refused, %v would fit", limit, cost, f.Total().Rho, most)
 			case err != nil:
 				refused++
 			}
@@ -172,12 +172,12 @@ func TestFilterRounds(t *testing.T) {
 		{3, b, ""}, {7, b, ""}, {9, a, ""},
 		{0, a, "round is 0"}, {-1, a, "round is -1"},
 	} {
-		before := f.Rho()
+		before := f.Total().Rho
 		err := f.Reserve(c.round, c.g)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("round %d with %v: %v, want %q", c.round, c.g, err, c.want)
 		}
-		if err != nil && f.Rho() != before {
+		if err != nil && f.Total().Rho != before {
 			t.Errorf("round %d: refused, and cost something", c.round)
 		}
 	}
@@ -200,8 +200,8 @@ func TestFilterRefusesNonsense(t *testing.T) {
 				t.Errorf("%+v was let through", g)
 			}
 		}
-		if f.Rho() != 0 || f.Last() != 0 {
-			t.Errorf("spent %v up to round %d", f.Rho(), f.Last())
+		if f.Total().Rho != 0 || f.Last() != 0 {
+			t.Errorf("spent %v up to round %d", f.Total().Rho, f.Last())
 		}
 		if over := int64(maxRound) + 1; int64(int(over)) == over { // an int here, but not on every processor
 			if err := f.Reserve(int(over), Gaussian{Clip: 1, Sigma: 8}); err == nil {
@@ -239,7 +239,7 @@ func TestFilterState(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if back.Rho() != f.Rho() || back.Last() != f.Last() || *back.Limit() != (Limit{Epsilon: 20, Delta: 1e-6, Accounting: ZCDP}) ||
+		if back.Total().Rho != f.Total().Rho || back.Last() != f.Last() || *back.Limit() != (Limit{Epsilon: 20, Delta: 1e-6, Accounting: ZCDP}) ||
 			!bytes.Equal(back.State(), f.State()) {
 			t.Fatalf("saved %s\nloaded %s", f.State(), back.State())
 		}
@@ -296,10 +296,10 @@ func FuzzLoadFilter(f *testing.F) {
 		if again := filter.State(); !bytes.Equal(again, state) {
 			t.Fatalf("%s became %s", state, again)
 		}
-		before := filter.Rho()
+		before := filter.Total().Rho
 		next := filter.Last() + 1
-		if err := filter.Reserve(next, Gaussian{Clip: 1, Sigma: 8}); err == nil && !(filter.Rho() >= before && filter.Last() == next) {
-			t.Fatalf("%s: rho %v after %v", state, filter.Rho(), before)
+		if err := filter.Reserve(next, Gaussian{Clip: 1, Sigma: 8}); err == nil && !(filter.Total().Rho >= before && filter.Last() == next) {
+			t.Fatalf("%s: rho %v after %v", state, filter.Total().Rho, before)
 		}
 	})
 }

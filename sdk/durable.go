@@ -176,8 +176,8 @@ func (n *Node) checkLast(round int) error {
 	return checkLast(n.cfg.Store != nil, m.Data(round), m.Data(blank), n.reserved, n.marked)
 }
 
-// checkLast is [Node.checkLast] for what was read elsewhere. All numbers count releases that touch data. blank is the last release that a device makes without
-// data, since the one that it replaces may have made it; 0 if it replaces none.
+// checkLast is [Node.checkLast] for what was read elsewhere. All numbers count releases that touch data. blank is the
+// last release that a device makes without data, since the one that it replaces may have made it; 0 if it replaces none.
 func checkLast(stored bool, round, blank, reserved, marked int) error {
 	const advice = "restore the state, recover it from the neighbors, or start the fleet anew under another run id"
 	if !stored && marked > 0 {
@@ -318,7 +318,8 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	about := dpmech.About{
 		RunID:     dpmech.RunID{Run: n.cfg.Fleet.Run, Fleet: hex.EncodeToString(n.hash[:]), Member: n.cfg.Name},
 		Simulated: n.cfg.Noise != nil || n.cfg.Secret != nil, Sampler: dpmech.Sampler,
-		Mixing: n.cfg.Fleet.Method.Mixing, Cooldown: n.cfg.Fleet.Method.Cooldown, Averaged: n.cfg.Average, ConditionalOn: conditions,
+		Mixing: n.cfg.Fleet.Method.Mixing, Cooldown: n.cfg.Fleet.Method.Cooldown, Averaged: n.cfg.Average,
+		ConditionalOn: conditions,
 	}
 	var lifetime *dpmech.Lifetime
 	if n.cfg.Ledger != nil {

@@ -125,8 +125,8 @@ func TestPrivacyPlanAgreesWithFilter(t *testing.T) {
 					t.Fatalf("%v, %s: %v", args, acc, err)
 				}
 			}
-			if f.Rho() != p.Rho {
-				t.Errorf("%v, %s: planned rho %v, spent %v", args, acc, p.Rho, f.Rho())
+			if f.Total().Rho != p.Rho {
+				t.Errorf("%v, %s: planned rho %v, spent %v", args, acc, p.Rho, f.Total().Rho)
 			}
 			if args[0] == "-sigma" && f.Check(p.Rounds+1, g) == nil {
 				t.Errorf("%v, %s: %d rounds, and one more fits", args, acc, p.Rounds)

@@ -81,8 +81,8 @@ func (p *problem) coversAll(f *sdk.Fleet) error {
 	}
 	if all := pr.Accounting.Epsilon(f.Total(f.Method.Rounds).All, pr.Delta); all > limit {
 		return fmt.Errorf("-limit-all %v: %w: against all other members together the %d rounds cost epsilon %s (%v) at "+
-			"delta %v; a smaller -epsilon or a larger -limit-all would do", limit, dpmech.ErrBudget, f.Method.Rounds, epsilonText(all),
-			pr.Accounting, pr.Delta)
+			"delta %v; a smaller -epsilon or a larger -limit-all would do", limit, dpmech.ErrBudget, f.Method.Rounds,
+			epsilonText(all), pr.Accounting, pr.Delta)
 	}
 	return nil
 }

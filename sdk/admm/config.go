@@ -74,7 +74,8 @@ type Config struct {
 	FallbackLoss float64
 }
 
-// Learning returns how many releases there are up to the last one with data and the mixing rounds after it, K*(1+Mixing).
+// Learning returns how many releases there are up to the last one with data and the mixing rounds after it:
+// K*(1+Mixing).
 func (c Config) Learning() int { return c.Rounds * (1 + c.Mixing) }
 
 // Last returns the number of the last release, K*(1+Mixing) + C.

@@ -61,9 +61,9 @@ type Machine struct {
 
 // Ready is what a driver has to do, in the order of the fields.
 type Ready struct {
-	// Reserve is the number of a private release, of the K ones that touch data, that is about to be made, or 0. Its cost has to be charged, durably,
-	// before Ready is called again: the noise is drawn then. A driver that may not afford it never calls the machine
-	// again. All that is public has been checked: from here to Released only the source of noise can fail.
+	// Reserve is the number of a private release, of the K ones that touch data, that is about to be made, or 0. Its cost
+	// has to be charged, durably, before Ready is called again: the noise is drawn then. A driver that may not afford it
+	// never calls the machine again. All that is public has been checked: from here to Released only the source of noise can fail.
 	Reserve int
 	// Released is the number of a release that has just been made (Model returns it), or 0. A driver that wants to survive
 	// a crash stores State, durably, and then marks the release as one that may be seen, before it sends or shows anything
