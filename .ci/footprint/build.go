@@ -16,8 +16,15 @@ const (
 	program = "./cmd/spade-edge"
 )
 
-// tags are those of a release. A websocket begins with a request of HTTP/1.1: HTTP/2 is never spoken.
-const tags = "nethttpomithttp2"
+// tags are those of a release. A websocket begins with a request of HTTP/1.1: HTTP/2 is never spoken. Processors of small
+// boards get a program without the commands of a fleet's operator, who has another computer: table operator in the
+// program. That saves 240 KB.
+func (t target) tags() string {
+	if t.arch == "arm" || strings.HasPrefix(t.arch, "mips") {
+		return "nethttpomithttp2,board"
+	}
+	return "nethttpomithttp2"
+}
 
 // calm lists packages that a round spends no time in: files, flags and messages, the set-up of connections, the glue
 // around the method, and the elliptic curves that TLS comes with and a fleet does not use. A release compiles them
@@ -73,7 +80,7 @@ func calmFlags(t target) (packages []string, flags string) {
 // build compiles one package of the module in dir, as a release does; stripped says whether the symbols are left out.
 // cache is the build cache; empty means the user's.
 func build(dir, pkg string, t target, out, cache string, stripped bool) error {
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-tags", tags}
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-tags", t.tags()}
 	packages, flags := calmFlags(t)
 	for _, p := range packages {
 		args = append(args, "-gcflags="+p+"="+flags)

@@ -92,17 +92,17 @@ type command struct {
 	run   func(ctx context.Context, c *cmdline) error
 }
 
-// commands are in the order in which a user comes to need them.
+// commands are in the order in which a user comes to need them. Those of the table operator are for large computers.
 var commands []*command
 
 func init() { // completion and help look at all commands
 	commands = []*command{
-		{"demo", "eight nodes with real websockets on this machine", demo},
-		{"simulate", "a network of any size in one process, on your data", simulate},
-		{"plan", "what a run will take: stability, rounds, queries, bytes, memory, epsilon", planRun},
-		{"fit", "how members prepare their data, fitted on public data", fit},
+		{"demo", "eight nodes with real websockets on this machine", operator["demo"]},
+		{"simulate", "a network of any size in one process, on your data", operator["simulate"]},
+		{"plan", "what a run will take: stability, rounds, queries, bytes, memory, epsilon", operator["plan"]},
+		{"fit", "how members prepare their data, fitted on public data", operator["fit"]},
 		{"keygen", "the key of a node", keygen},
-		{"init", "the files of a fleet", initFleet},
+		{"init", "the files of a fleet", operator["init"]},
 		{"privacy", "plan noise and rounds, verify a certificate, look after a ledger", privacyRun},
 		{"check", "whether a node is fit to run", checkNode},
 		{"run", "one node of a fleet, on a device", runNode},
