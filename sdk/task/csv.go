@@ -19,9 +19,12 @@ const maxFaults = 10
 // column is one column of a CSV file that is read. Its Categories are in the order of their numbers.
 type column struct {
 	Column
-	at     int            // its place in the file
-	number map[string]int // of each category; nil for a column of numbers
-	fixed  bool           // there are no other categories
+	at      int            // its place in the file
+	number  map[string]int // of each category; nil for a column of numbers
+	fixed   bool           // there are no other categories
+	ignored bool           // every cell is the first category, whatever it holds
+
+	unknown func(column, cell string) // is told of a cell that is no category, which becomes -1; nil if that is a fault
 }
 
 // categories makes a column one of categories: only the given ones, or, if there are none, all that occur.
@@ -32,6 +35,9 @@ func (c *column) categories(only []string) *column {
 
 // parse returns the number in a cell, or the number of its category, and what is wrong with the cell.
 func (c *column) parse(cell string) (_ float32, fault string) {
+	if c.ignored {
+		return 0, ""
+	}
 	if c.number == nil {
 		f, err := strconv.ParseFloat(cell, 32)
 		if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
@@ -40,7 +46,10 @@ func (c *column) parse(cell string) (_ float32, fault string) {
 		return float32(f), ""
 	}
 	n, ok := c.number[cell]
-	if !ok && c.fixed {
+	if !ok && c.unknown != nil {
+		c.unknown(c.Name, strings.Clone(cell))
+		return -1, ""
+	} else if !ok && c.fixed {
 		return 0, "is none of its categories, which are " + quoted(c.Categories)
 	} else if !ok {
 		n = len(c.Categories)
@@ -155,7 +164,7 @@ func readCSV(r io.Reader, name string, l layout) (*table, error) {
 		for _, c := range columns {
 			cell := strings.TrimSpace(record[c.at])
 			v, wrong := c.parse(cell)
-			if c == label && cell == "" {
+			if c == label && cell == "" && !c.ignored {
 				fault(c.at, "column %q: empty label", c.Name)
 			} else if wrong != "" {
 				fault(c.at, "column %q: %q %s", c.Name, cell, wrong)
@@ -208,7 +217,7 @@ func csvTable(name string, features []*column, label *column, cells []float32) *
 		for k, v := range cells[i*width : (i+1)*width-1] {
 			if features[k].number == nil {
 				row[place[k][0]] = v
-			} else {
+			} else if v >= 0 {
 				row[place[k][int(v)]] = 1
 			}
 		}
