@@ -13,11 +13,14 @@ var nan = float32(math.NaN()) // a missing number
 
 func isNaN(x float32) bool { return x != x }
 
-// blank reports whether a cell says that there is no value: it is empty, or has a usual marker in either case.
-func blank(cell string) bool {
+// blank reports whether a cell says that there is no value: it is empty, or has a usual marker in large or small letters.
+// What may well be a category counts in columns of numbers only.
+func blank(cell string, number bool) bool {
 	switch strings.ToLower(cell) {
-	case "", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", ".":
+	case "", "na", "n/a", "#n/a", "nan", "null", "?":
 		return true
+	case "none", "-", ".":
+		return number
 	}
 	return false
 }
@@ -81,14 +84,16 @@ func (n *numbers) fault(file string) error {
 	return nil
 }
 
+const timeFault = "is a date or a time, want a number: leave the column out, or write a number of days or years"
+
 // wrongNumber says why a cell is no number.
 func wrongNumber(cell string) string {
 	switch {
 	case isTime(cell):
-		return "is a date or a time, want a number: leave the column out, or write a number of days or years"
+		return timeFault
 	case grouped(cell):
 		return "has thousands separators, want digits alone and one decimal point or comma"
-	case blank(cell):
+	case blank(cell, true):
 		return "is no finite number but says that there is none: fill the cell, or set a rule for missing ones"
 	}
 	return "is no finite number"

@@ -23,6 +23,10 @@ type column struct {
 	folded map[string]int // likewise, of those that are also found in other letters: by their small ones
 	fixed  bool           // there are no other categories
 
+	ignored bool                      // every cell is the first category, whatever it holds
+	unknown func(column, cell string) // is told of a cell that is no category, which becomes -1; nil if that is a fault
+
+	timed         bool // a date or time in it has been told of: all others are like it
 	unnamed       bool // nothing stands above it or to the right of it: it is one only if it has a number
 	filled, blank int  // its first line with a number, and without one; 0 for none
 }
@@ -60,6 +64,9 @@ func (c *column) category(cell string) (_ int, fault string) {
 	switch {
 	case ok:
 		return n, ""
+	case c.unknown != nil:
+		c.unknown(c.Name, strings.Clone(cell))
+		return -1, ""
 	case c.fixed:
 		return 0, "is none of its categories, which are " + quoted(c.Categories)
 	case !utf8.ValidString(cell):
@@ -83,6 +90,7 @@ type header struct {
 	named  int  // columns up to the last one with a name
 
 	rule     string    // for missing cells, "" for none; see [Missing]
+	numbers  numbers   // what their decimals are
 	features []*column // as the layout picks them, which may set the rule
 	label    *column
 }
@@ -149,7 +157,6 @@ func (s Spec) columns(h *header) (features []*column, label *column) {
 type reading struct {
 	*header
 	*csv.Reader
-	numbers
 	cells []float32 // of features and label, row by row
 	width int       // of the present row
 	found []error
@@ -236,35 +243,44 @@ func (r *reading) row(record []string) error {
 	return nil
 }
 
-// cell returns the number in a cell, or that of its category; NaN if it is missing and may be.
+// cell returns what a column reads from a cell of the present row.
 func (r *reading) cell(c *column, cell string) (v float32, err error) {
-	var wrong string
-	_, known := c.number[cell]
-	switch line := r.line(c.at); {
-	case c.unnamed && cell == "":
-		c.blank = cmp.Or(c.blank, line)
-		return nan, nil
-	case r.rule != "" && blank(cell) && !(known && (c.fixed || c == r.label)):
-		return nan, nil
-	case c == r.label && cell == "":
-		r.fault(c.at, "column %q: empty label", c.Name)
-		return nan, nil
-	case c.number != nil:
-		var n int
-		n, wrong = c.category(cell)
-		v = float32(n)
-	default:
-		c.filled = cmp.Or(c.filled, line)
-		v, wrong = r.numbers.parse(cell, line, c.Name)
-	}
-	if wrong != "" {
+	v, wrong := c.read(r.header, cell, r.line(c.at))
+	if wrong == emptyLabel {
+		r.fault(c.at, "column %q: %s", c.Name, wrong)
+	} else if wrong != "" && (wrong != timeFault || !c.timed) {
 		r.fault(c.at, "column %q: %q %s", c.Name, cell, wrong)
+		c.timed = wrong == timeFault
 	}
 	if len(c.Categories) > maxValues {
 		const format = "task: %s: column %q has more than %d distinct values, too many for classes or one-hot"
 		err = fmt.Errorf(format, r.file, c.Name, maxValues)
 	}
 	return v, err
+}
+
+const emptyLabel = "empty label"
+
+// read returns the number in a cell of a line, or that of its category, and what is wrong with the cell. It is NaN if
+// the cell is missing and may be.
+func (c *column) read(h *header, cell string, line int) (v float32, wrong string) {
+	_, known := c.number[cell]
+	switch {
+	case c.ignored:
+		return 0, ""
+	case c.unnamed && cell == "":
+		c.blank = cmp.Or(c.blank, line)
+		return nan, ""
+	case h.rule != "" && blank(cell, c.number == nil) && !(known && c.folded != nil):
+		return nan, ""
+	case c == h.label && cell == "":
+		return 0, emptyLabel
+	case c.number != nil:
+		n, wrong := c.category(cell)
+		return float32(n), wrong
+	}
+	c.filled = cmp.Or(c.filled, line)
+	return h.numbers.parse(cell, line, c.Name)
 }
 
 // end returns all faults of a file that has been read.
@@ -329,9 +345,9 @@ func csvTable(name string, features []*column, label *column, cells []float32) *
 			}
 			if features[k].number == nil {
 				row[place[k][0]] = v
-			} else if !isNaN(v) {
+			} else if v >= 0 {
 				row[place[k][int(v)]] = 1
-			} else {
+			} else if isNaN(v) {
 				for _, j := range place[k] {
 					row[j] = v
 				}

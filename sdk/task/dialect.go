@@ -49,7 +49,7 @@ func newReader(r io.Reader, separator rune) *csv.Reader {
 	cr := csv.NewReader(r)
 	cr.Comma = separator
 	cr.ReuseRecord = true
-	cr.FieldsPerRecord = -1                // counted by who reads, where the message can say more
+	cr.FieldsPerRecord = -1                 // counted by who reads, where the message can say more
 	cr.TrimLeadingSpace = separator != '\t' // it would take tabs for space
 	return cr
 }

@@ -105,7 +105,7 @@ const mostNumbers = 20
 
 // checkClasses refuses classes that nobody has chosen and that look like measurements.
 func (s Spec) checkClasses(names []string) error {
-	if s.kind() == "csv" && len(s.Labels) == 0 && len(names) > mostNumbers && asNumbers(names) != nil {
+	if s.Label != "" && len(s.Labels) == 0 && len(names) > mostNumbers && asNumbers(names) != nil {
 		return fieldError("label", "%q has %d values, all of them numbers, too many for classes: name it as target in place "+
 			"of label to predict the number, or list in labels which values are classes", s.Label, len(names))
 	}

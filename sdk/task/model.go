@@ -52,7 +52,7 @@ type ModelSpec struct {
 func (m ModelSpec) Validate() error {
 	switch {
 	case m.Name != SoftmaxModel && m.Name != LinearModel && m.Name != PerceptronModel:
-		return fmt.Errorf("task: model %q, want %s, %s or %s", m.Name, SoftmaxModel, LinearModel, PerceptronModel)
+		return fmt.Errorf("task: model %q, want %s or %s, or %s for a target", m.Name, SoftmaxModel, PerceptronModel, LinearModel)
 	case m.Name != PerceptronModel && m.Hidden != 0:
 		return fmt.Errorf("task: %s with %d hidden units, want none: it is a linear model", m.Name, m.Hidden)
 	case m.Name == PerceptronModel && (m.Hidden < 1 || m.Hidden > MaxHidden):
@@ -120,7 +120,7 @@ type Model struct {
 	data *Data
 	head linear
 	goal []float64 // the targets, in [0, 1]; nil for classes
-	err  error // of a model that has no loss
+	err  error     // of a model that has no loss
 }
 
 // New returns the model over a data set, which it keeps and which must not change. Loss reports a spec or a data set
