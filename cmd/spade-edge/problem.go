@@ -90,7 +90,13 @@ func (o *options) build(name string) (*problem, error) {
 		p.samples = append(p.samples, len(idx))
 	}
 	s := set.Spec
-	p.choose("data", o.data, "labels", s.Labels, "standardize", *s.Standardize, "bias", *s.Bias)
+	p.choose("data", o.data)
+	if s.Target == "" {
+		p.choose("labels", s.Labels)
+	} else {
+		p.choose("model", model.Name)
+	}
+	p.choose("standardize", *s.Standardize, "bias", *s.Bias)
 	if s.TestFraction > 0 {
 		p.choose("test-fraction", s.TestFraction)
 	}
