@@ -141,7 +141,12 @@ func (p *problem) makeFleet(name string, dim int) error {
 	if err != nil {
 		return err
 	}
-	if f.Method, f.Privacy, err = sdk.Suggest(known); err != nil {
+	f.Method, f.Privacy, err = sdk.Suggest(known)
+	if err == nil && o.predictsNumber() && !o.given["mu"] {
+		known.Method.Mu = []float64{f.Method.Mu[0] / 2}
+		f.Method, f.Privacy, err = sdk.Suggest(known)
+	}
+	if err != nil {
 		return asUsage(err)
 	}
 	if err := p.coversAll(f); err != nil {

@@ -260,8 +260,12 @@ func (r *reading) cell(c *column, cell string) (v float32, err error) {
 		c.timed = wrong == timeFault
 	}
 	if len(c.Categories) > maxValues {
-		const format = "task: %s: column %q has more than %d distinct values, too many for classes or one-hot"
-		err = fmt.Errorf(format, r.file, c.Name, maxValues)
+		hint := ""
+		if c == r.label {
+			hint = "; where it is a number, " + asTarget
+		}
+		const format = "task: %s: column %q has more than %d distinct values, too many for classes or one-hot%s"
+		err = fmt.Errorf(format, r.file, c.Name, maxValues, hint)
 	}
 	return v, err
 }
