@@ -1,6 +1,6 @@
 // Package task turns files into learning tasks: it reads a data set, prepares it, divides it among clients, and scores
-// a linear model or a perceptron on it, for classes or for a number. An embedder with a model of their own does not need
-// it.
+// a linear model or a perceptron on it, for classes or for a number. An embedder with a model of their own does not
+// need it.
 //
 // [Load] prepares a data set as a [Spec] says. In order:
 //
