@@ -48,14 +48,12 @@ func simulate(ctx context.Context, c *cmdline) error {
 // frameMeter returns a function that tells the length in bytes of a message's frame, for one goroutine.
 func (p *problem) frameMeter() func(*admm.Message) (int, error) {
 	codec, err := wire.NewCodec(p.fleet.Dim)
-	var frame []byte
 	return func(msg *admm.Message) (int, error) {
 		if err != nil {
 			return 0, err
 		}
 		sent := signedBlank(*msg)
-		frame, err = codec.Append(frame[:0], &sent)
-		return len(frame), err
+		return codec.Size(&sent)
 	}
 }
 
