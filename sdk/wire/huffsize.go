@@ -20,11 +20,11 @@ type huffSizer struct {
 	fse    fseSizer
 }
 
-// leaf is a symbol that comes count times.
-type leaf struct {
-	count  uint32
-	symbol uint8
-}
+// leaf is a symbol, and 256 times as much as its count.
+type leaf uint32
+
+func (l leaf) symbol() uint8 { return uint8(l) }
+func (l leaf) count() uint32 { return uint32(l >> 8) }
 
 // size returns the length of what huff0.Compress4X makes of a block of huffLeast bytes or more, or its error. It may
 // also report huff0.ErrIncompressible of a block that gets shorter by two bytes or less, which a block has no use for.
@@ -84,21 +84,23 @@ func (h *huffSizer) sorted() (leaves []leaf, last, most int) {
 	n := 0
 	for s := 255; s >= 0; s-- {
 		c := h.count[s]
-		list[n&255] = leaf{c, uint8(s)}
+		list[n&255] = leaf(c<<8 | uint32(s))
 		n += int(-c >> 31) // 1 unless c is 0: a branch would be guessed wrong too often
-		most = max(most, int(c))
 	}
-	last = int(list[0].symbol)
+	last = int(list[0].symbol())
+	for _, l := range list[:n] {
+		most = max(most, int(l.count()))
+	}
 	for shift := 0; most>>shift > 0; shift += 4 {
 		var at [17]int
 		for _, l := range list[:n] {
-			at[l.count>>shift&15+1]++
+			at[l.count()>>shift&15+1]++
 		}
 		for i := range 15 {
 			at[i+1] += at[i]
 		}
 		for _, l := range list[:n] {
-			digit := l.count >> shift & 15
+			digit := l.count() >> shift & 15
 			other[at[digit]&255] = l
 			at[digit]++
 		}
@@ -112,7 +114,7 @@ func (h *huffSizer) code(leaves []leaf) (total int) {
 	const mark = 1 << 30 // is of no node
 	n := len(leaves)
 	for i, l := range leaves {
-		h.nodes[i] = l.count
+		h.nodes[i] = l.count()
 	}
 	h.nodes[n], h.nodes[n+1] = 2*mark, mark
 	leaf, inner, root := 0, n+1, 2*n-1
@@ -201,7 +203,7 @@ func (h *huffSizer) weigh(leaves []leaf, last, deepest int) {
 	clear(h.hist[:])
 	for i, l := range leaves {
 		w := uint8(deepest) + 1 - h.depth[i]
-		h.weight[l.symbol] = w
+		h.weight[l.symbol()] = w
 		h.hist[w&15]++
 	}
 	h.hist[h.weight[last]&15]--

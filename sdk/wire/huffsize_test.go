@@ -50,11 +50,11 @@ func TestHuffSize(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("HUFFSIZE")); err == nil {
 		runs = n
 	}
-	s := rng.New(1, rng.Address{Purpose: rng.Generate, Client: 4})
 	var h huffSizer
 	var p packer
 	var coded, left int
 	for i := range runs {
+		s := rng.New(1, rng.Address{Purpose: rng.Generate, Client: 4, Component: uint32(i)})
 		block := blockOf(&s)
 		size, err := h.size(block)
 		out, want := p.compress(block)
