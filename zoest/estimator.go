@@ -77,10 +77,10 @@ type Estimator struct {
 	dirs  []direction // of held, then of open, then of the components that come next: drawn of them in all
 	signs []uint64    // the signs of dirs, one after the other; nil on the sphere
 	drawn int
-	abar  []float32   // mean of the table's rows
-	v     []float32   // the estimate
-	q     []float32   // a piece of the fresh row, on the sphere
-	piece int         // how many coordinates are worked on at a time
+	abar  []float32 // mean of the table's rows
+	v     []float32 // the estimate
+	q     []float32 // a piece of the fresh row, on the sphere
+	piece int       // how many coordinates are worked on at a time
 
 	fills, steps, batches rng.Family
 

@@ -140,9 +140,10 @@ func (m *Model) Loss(_ context.Context, x []float32, sample int) (float64, error
 // Loss would fail gets NaN.
 func (m *Model) Losses(_ context.Context, queries []zoest.Query, losses []float64) error {
 	logistic := m.head.classes == 2 && m.spec.Hidden == 0
-	for i, q := range queries {
-		switch {
-		case m.check(q.Point) != nil || q.Sample < 0 || q.Sample >= m.Len():
+	dim := m.Dim()
+	for i := range queries {
+		switch q := &queries[i]; {
+		case m.err != nil || len(q.Point) != dim || q.Sample < 0 || q.Sample >= m.Len():
 			losses[i] = math.NaN()
 		case logistic:
 			losses[i] = m.head.wrong(q.Point, m.data.Row(q.Sample), m.data.Y[q.Sample])

@@ -141,8 +141,7 @@ func (h *huffSizer) code(leaves []leaf) (total int) {
 	return total
 }
 
-// flatten brings the depths of n leaves down to most, in the order and with the choices of huff0. It returns the bits of
-// the whole block.
+// flatten brings the depths of n leaves down to most as huff0 does. It returns the bits of the whole block.
 func (h *huffSizer) flatten(n, most int) (total int) {
 	count, depth := h.nodes[:n], h.depth[:n]
 	debt, up, i := 0, int(depth[0])-most, 0 // debt is in leaves of depth most

@@ -1,19 +1,17 @@
 package wire
 
 import (
-	"errors"
 	"math"
 	"os"
 	"strconv"
 	"testing"
 
-	"github.com/klauspost/compress/huff0"
-
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// blockOf returns a block from a stream of draws: of one of many lengths, with symbols of one of many laws.
-func blockOf(s *rng.Stream) []byte {
+// someBlock returns the i-th block of many: of one of many lengths, with symbols of one of many laws.
+func someBlock(i int) []byte {
+	s := rng.New(1, rng.Address{Purpose: rng.Generate, Client: 4, Component: uint32(i)})
 	n := huffLeast + s.IntN(1<<(1+s.IntN(11)))
 	if s.IntN(200) == 0 {
 		n = blockSize - s.IntN(100)
@@ -43,40 +41,36 @@ func blockOf(s *rng.Stream) []byte {
 	return block
 }
 
-// TestHuffSize compares lengths with those of the library's blocks. A longer run: HUFFSIZE=10000000 go test -timeout 0
-// -run HuffSize ./sdk/wire
+// TestHuffSize compares the lengths of blocks with those that huff0 makes. A longer run: HUFFSIZE=10000000 go test
+// -timeout 0 -run HuffSize ./sdk/wire
 func TestHuffSize(t *testing.T) {
 	runs := 6_000
 	if n, err := strconv.Atoi(os.Getenv("HUFFSIZE")); err == nil {
 		runs = n
 	}
-	var h huffSizer
-	var p packer
-	var coded, left int
-	for i := range runs {
-		s := rng.New(1, rng.Address{Purpose: rng.Generate, Client: 4, Component: uint32(i)})
-		block := blockOf(&s)
-		size, err := h.size(block)
-		out, want := p.compress(block)
-		worth := want == nil && 2+len(out) < len(block)
-		switch {
-		case size < 0:
-			left++
-		case err == nil && worth:
-			coded++
-			if size != len(out) {
-				t.Fatalf("block %d, %d bytes %x: %d bytes, huff0 makes %d", i, len(block), block[:min(len(block), 100)], size, len(out))
-			}
-		case err == nil && !worth && 2+size >= len(block):
-		case errors.Is(err, huff0.ErrIncompressible) && !worth && !errors.Is(want, huff0.ErrUseRLE):
-		case errors.Is(err, huff0.ErrUseRLE) && errors.Is(want, huff0.ErrUseRLE):
-		default:
-			t.Fatalf("block %d, %d bytes %x: %d, %v; huff0 %d, %v", i, len(block), block[:min(len(block), 100)], size, err,
-				len(out), want)
+	sized, full := packer{sizer: new(huffSizer)}, packer{}
+	var forms [3]int
+	same := func(i int) {
+		t.Helper()
+		block := someBlock(i)
+		want, _ := full.block(nil, block, math.MaxInt)
+		if got, _ := sized.block(nil, block, math.MaxInt); len(got) != len(want) || got[0] != want[0] {
+			t.Fatalf("block %d of %d bytes: form %d and %d bytes, huff0's has form %d and %d bytes", i, len(block), got[0],
+				len(got), want[0], len(want))
 		}
+		forms[want[0]]++
 	}
-	t.Logf("%d blocks, %d coded, %d left to huff0", runs, coded, left)
-	if coded < runs/4 || left > runs/50 {
-		t.Errorf("of %d blocks %d are coded and %d left to huff0", runs, coded, left)
+	for i := range runs {
+		same(i)
+	}
+	t.Logf("blocks by form: %v", forms)
+	if forms[blockRaw] < runs/4 || forms[blockRepeat] == 0 || forms[blockHuff0] < runs/4 {
+		t.Errorf("of %d blocks %v are raw, repeated and coded: not enough of each", runs, forms)
+	}
+	for _, i := range []int{45936, 129652, 242679} {
+		if n, err := sized.sizer.size(someBlock(i)); n != -1 || err != nil {
+			t.Errorf("block %d: %d, %v, want it left to huff0", i, n, err)
+		}
+		same(i)
 	}
 }
