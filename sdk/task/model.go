@@ -152,9 +152,7 @@ func (m *Model) Losses(_ context.Context, queries []zoest.Query, losses []float6
 		}
 	}
 	if logistic { // none of these waits for another
-		for i, z := range losses {
-			losses[i] = sigmoidSquare(z)
-		}
+		sigmoidSquares(losses)
 	}
 	return m.err
 }
@@ -310,11 +308,30 @@ func sigmoidSquare(z float64) float64 {
 	return float64(wrong * wrong)
 }
 
-// sigmoid returns 1/(1 + e^-z) without loss of digits on either side.
-func sigmoid(z float64) float64 {
-	if z >= 0 {
-		return 1 / (1 + vec.Exp(-z))
+// sigmoidSquares replaces each z by its sigmoidSquare.
+func sigmoidSquares(z []float64) {
+	for len(z) > 0 {
+		var room [16]float64
+		e := room[:min(len(z), len(room))]
+		for i := range e {
+			e[i] = -math.Abs(z[i])
+		}
+		vec.Exps(e)
+		for i := range e {
+			wrong := sigmoidOf(z[i], e[i])
+			z[i] = float64(wrong * wrong)
+		}
+		z = z[len(e):]
 	}
-	e := vec.Exp(z)
+}
+
+// sigmoid returns 1/(1 + e^-z).
+func sigmoid(z float64) float64 { return sigmoidOf(z, vec.Exp(-math.Abs(z))) }
+
+// sigmoidOf returns the sigmoid of z from e = e^-|z|, without loss of digits on either side.
+func sigmoidOf(z, e float64) float64 {
+	if z >= 0 {
+		return 1 / (1 + e)
+	}
 	return e / (1 + e)
 }
