@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // CONST puts one number into all lanes.
-#define CONST(i, Y) VBROADCASTSD ·expConst+i*8(SB), Y
+#define CONST(i, Y) VBROADCASTSD i*8(DX), Y
 
 // TERM is a step of the polynomial in Y2: times r in Y3, plus the coefficient. A product is rounded by its own instruction.
 #define TERM(i) \
@@ -17,17 +17,13 @@
 	VPADDQ    Y14, Y, Y  \
 	VPSLLQ    $52, Y, Y
 
-// func expQuads(x []float64) int
+// func expsAVX2(x []float64, constants *[8]float64)
 //
 // The steps are those of Exp. What is out of range goes through them and is replaced at the end.
-TEXT ·expQuads(SB), NOSPLIT, $0-32
-	XORQ AX, AX
-	CMPB ·isa(SB), $1
-	JLT  done
+TEXT ·expsAVX2(SB), NOSPLIT, $0-32
 	MOVQ x_base+0(FP), DI
 	MOVQ x_len+8(FP), AX
-	ANDQ $~3, AX
-	JEQ  done
+	MOVQ constants+24(FP), DX
 	LEAQ (DI)(AX*8), SI
 	CONST(0, Y8)
 	CONST(1, Y9)
@@ -86,7 +82,4 @@ loop:
 	CMPQ         DI, SI
 	JNE          loop
 	VZEROUPPER
-
-done:
-	MOVQ AX, ret+24(FP)
 	RET
