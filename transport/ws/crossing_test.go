@@ -139,10 +139,10 @@ func TestCrossing(t *testing.T) {
 			}
 		}
 		if ends[0] != nil && ends[1] != nil {
-			if ends[0].Peers()[0].Dialed == ends[1].Peers()[0].Dialed {
+			if ends[0].Peers()[0].How == ends[1].Peers()[0].How {
 				t.Errorf("crossing %d: both ends have dialed, or none", i)
 			}
-			if !ends[0].Peers()[0].Dialed {
+			if ends[0].Peers()[0].How == "accepted" {
 				crossed++
 			}
 		}

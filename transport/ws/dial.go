@@ -109,20 +109,13 @@ func (t *Transport) connect(ctx context.Context, p *peer, address string) (link,
 	if err != nil {
 		return link{}, err
 	}
-	through, err := t.dialer.For(hostPort)
-	if err != nil {
-		return link{}, err
-	}
 	raw, err := t.dialer.DialContext(ctx, "tcp", hostPort)
 	if err != nil {
 		return link{}, err
 	}
 	tcp, out := newTCP(raw)
 	tcp.countFor(&p.traffic)
-	via := ""
-	if through != nil {
-		via = proxy.Name(through)
-	}
+	via := t.via(address)
 	cfg := t.tls(func(cs tls.ConnectionState) error { return t.verifyPeer(p, via, cs) })
 	cfg.ServerName = host // a pass-through proxy routes by it
 	secure := tls.Client(out, cfg)
@@ -133,6 +126,19 @@ func (t *Transport) connect(ctx context.Context, p *peer, address string) (link,
 	l := newLink(secure, tcp, out)
 	l.via = via
 	return l, nil
+}
+
+// via returns the proxy through which an address is dialed; empty if there is none.
+func (t *Transport) via(address string) string {
+	_, hostPort, err := transport.ParseAddress(address)
+	if err != nil {
+		return ""
+	}
+	u, err := t.dialer.For(hostPort)
+	if err != nil || u == nil {
+		return ""
+	}
+	return proxy.Name(u)
 }
 
 func newLink(secure *tls.Conn, tcp *tcpConn, out *coalescer) link {

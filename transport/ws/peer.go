@@ -112,16 +112,16 @@ func (p *peer) state() string {
 
 // connected notes that frames can flow.
 func (t *Transport) connected(p *peer, c *conn, where string) {
+	how := "accepted"
+	if c.dialed != "" {
+		how = "dialed"
+	}
 	p.mu.Lock()
 	p.status.Connected, p.status.Since, p.status.Where, p.status.Refused = true, time.Now(), where, nil
-	p.status.Dialed, p.status.Proxy = c.dialed != "", c.via
+	p.status.How, p.status.Proxy = how, c.via
 	p.reported = nil
 	p.mu.Unlock()
-	way := "accepted"
-	if c.dialed != "" {
-		way = "dialed"
-	}
-	t.cfg.Logger.Info("connected", "peer", p.name, way, where)
+	t.cfg.Logger.Info("connected", "peer", p.name, how, where)
 	endpoint.Offer(t.opened, p.name)
 }
 
@@ -129,7 +129,7 @@ func (t *Transport) connected(p *peer, c *conn, where string) {
 func (t *Transport) disconnected(p *peer, err error) {
 	p.mu.Lock()
 	p.status.Connected, p.status.Since, p.status.Where, p.status.Err = false, time.Now(), "", err
-	p.status.Dialed, p.status.Proxy = false, ""
+	p.status.How, p.status.Proxy = "", ""
 	p.status.Lost++
 	p.status.LostBy = err
 	p.mu.Unlock()
