@@ -76,6 +76,13 @@ func endOf(name, listen, peer, peerAt string, change func(*Config)) (*Transport,
 	return New(cfg)
 }
 
+// couple names two members. Somebody else may get a port that is free for a moment, so each couple has keys of its own, in
+// all processes.
+func couple(i int) []string {
+	id := fmt.Sprint(os.Getpid(), "-", i)
+	return []string{"a" + id, "b" + id}
+}
+
 // stream sends numbered frames to a peer and checks that its own come, each once and in order.
 func stream(ctx context.Context, tr *Transport, to string, frames int) error {
 	sent := make(chan error, 1)
@@ -112,14 +119,20 @@ func TestCrossing(t *testing.T) {
 		var wg sync.WaitGroup
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		begin := make(chan struct{})
-		for j, name := range []string{"a", "b"} {
+		names := couple(i)
+		var logs [2]*logbook
+		for j, name := range names {
+			logs[j] = newLogbook()
 			delay := time.Duration(rand.N(300)) * time.Microsecond
 			wg.Go(func() {
 				<-begin
 				time.Sleep(delay)
-				ends[j], errs[j] = endOf(name, at[j], string("ba"[j]), at[1-j], func(c *Config) { c.timing = fast })
+				ends[j], errs[j] = endOf(name, at[j], names[1-j], at[1-j], func(c *Config) {
+					c.timing = fast
+					c.Logger = slog.New(slog.NewTextHandler(logs[j], &slog.HandlerOptions{Level: slog.LevelDebug}))
+				})
 				if errs[j] == nil {
-					errs[j] = stream(ctx, ends[j], string("ba"[j]), 20)
+					errs[j] = stream(ctx, ends[j], names[1-j], 20)
 				}
 			})
 		}
@@ -154,6 +167,7 @@ func TestCrossing(t *testing.T) {
 		}
 		closing.Wait()
 		if t.Failed() {
+			t.Logf("%s%s", &logs[0].text, &logs[1].text)
 			break
 		}
 	}
@@ -170,8 +184,7 @@ func TestLateStart(t *testing.T) {
 	slots := make(chan struct{}, 24)
 	for i := range many(t, "SPADE_LATE", 24) {
 		gap := rand.N(longest)
-		// Others may get a port in the meantime: names and keys of their own keep pairs apart.
-		names, has := []string{fmt.Sprint("a", i), fmt.Sprint("b", i)}, i/2%3 // both have an address, only the first, only the second
+		names, has := couple(i), i/2%3 // both have an address, only the first, only the second
 		if i%2 == 1 {
 			slices.Reverse(names)
 		}
@@ -234,9 +247,10 @@ func TestLateStart(t *testing.T) {
 func TestRestartIsMet(t *testing.T) {
 	at := [2]string{listenAt(t), listenAt(t)}
 	var ends [2]*Transport
+	names := couple(0)
 	open := func(j int) {
 		var err error
-		if ends[j], err = endOf(string("ab"[j]), at[j], string("ba"[j]), at[1-j],
+		if ends[j], err = endOf(names[j], at[j], names[1-j], at[1-j],
 			func(c *Config) { c.timing = fast }); err != nil {
 			t.Skip(err) // somebody else has taken the port
 		}
@@ -248,7 +262,7 @@ func TestRestartIsMet(t *testing.T) {
 		var both sync.WaitGroup
 		for j := range ends {
 			both.Go(func() {
-				if err := stream(patient(t), ends[j], string("ba"[j]), 5); err != nil {
+				if err := stream(patient(t), ends[j], names[1-j], 5); err != nil {
 					t.Error(err)
 				}
 			})
