@@ -231,5 +231,5 @@ func refusedByProxy(t *testing.T, b *bench, status string) (int, string) {
 	if code != exitDone {
 		t.Errorf("exit code %d, want %d: the neighbor may be reached later", code, exitDone)
 	}
-	return code, text
+	return goesOn, text
 }
