@@ -10,6 +10,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,6 +41,7 @@ type checkup struct {
 
 func checkNode(ctx context.Context, cmd *cmdline) error {
 	offline := cmd.Bool("offline", false, "leave the neighbors out")
+	edges := cmd.Bool("edges", false, "only try every address of every neighbor")
 	timeout := cmd.Duration("timeout", 30*time.Second, "how long the oracle, and each neighbor, has to answer")
 	cmd.jsonFlag("")
 	path, err := cmd.parseFile()
@@ -49,7 +52,10 @@ func checkNode(ctx context.Context, cmd *cmdline) error {
 		return usageError{fmt.Errorf("-timeout is %v, want more than 0", *timeout)}
 	}
 	c := &checkup{Node: path, OK: true, timeout: *timeout}
-	c.everything(ctx, path, *offline)
+	if *edges && *offline {
+		return usageError{errors.New("-edges and -offline exclude each other")}
+	}
+	c.everything(ctx, path, *offline, *edges)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -85,7 +91,7 @@ func (c *checkup) fail(item string, code int, err error) {
 func codeOf(err error) int { return exitCode(err, "", io.Discard) }
 
 // everything runs the checks in order, as far as the earlier ones allow.
-func (c *checkup) everything(ctx context.Context, path string, offline bool) {
+func (c *checkup) everything(ctx context.Context, path string, offline, edges bool) {
 	node, err := readOwn(path)
 	if err != nil {
 		c.fail("node file", exitUsage, err)
@@ -115,13 +121,26 @@ func (c *checkup) everything(ctx context.Context, path string, offline bool) {
 	if _, _, together := node.Load(); err == nil && together != nil {
 		c.fail("ledger", exitUsage, together) // there must be one, or must not: all else is known to be right
 	}
-	c.parts(ctx, node, file)
-	switch {
-	case err != nil:
+	link := linkConfig(node, file, key)
+	var errProxy error
+	if link.Proxy, errProxy = node.OpenProxy(); errProxy != nil {
+		c.fail("proxy", exitUsage, errProxy)
+	}
+	c.ways(node, file)
+	switch known := err == nil && errProxy == nil; {
+	case edges:
+		if known {
+			c.tryEdges(ctx, link)
+		}
+		return
 	case offline:
+		c.parts(ctx, node, file)
 		c.warn("neighbors", "left out: -offline")
 	default:
-		c.neighbors(ctx, linkConfig(node, file, key))
+		c.parts(ctx, node, file)
+		if known {
+			c.neighbors(ctx, link)
+		}
 	}
 	c.ok("clock", "not needed: keys do not expire")
 }
@@ -276,7 +295,7 @@ func (c *checkup) forecast(f *sdk.Fleet, r *sdk.Forecast) {
 func (c *checkup) listen(node *fleetfile.Node, used bool) {
 	const item = "listen"
 	if node.Listen == "" {
-		c.ok(item, "not needed: no neighbor dials this node")
+		c.ok(item, "not needed: this node dials")
 		return
 	}
 	if used {
@@ -329,7 +348,7 @@ func (c *checkup) neighbors(ctx context.Context, link ws.Config) {
 		item := fmt.Sprintf("neighbor %q", a.Name)
 		switch {
 		case a.Err == nil:
-			c.ok(item, "has the same fleet, at %s, in %v", a.Where, a.Took.Round(100*time.Microsecond))
+			c.ok(item, "has the same fleet, at %s%s, in %v", a.Where, through(a.Proxy), a.Took.Round(100*time.Microsecond))
 		case a.Refused:
 			c.fail(item, exitMismatch, fmt.Errorf("%s: %w", a.Where, a.Err))
 		case a.Where == "":
@@ -340,5 +359,59 @@ func (c *checkup) neighbors(ctx context.Context, link ws.Config) {
 	}
 	if len(answers) == 0 {
 		c.ok("neighbors", "none")
+	}
+}
+
+func through(proxy string) string {
+	if proxy == "" {
+		return ""
+	}
+	return " through " + proxy
+}
+
+// ways says of every neighbor who dials whom.
+func (c *checkup) ways(node *fleetfile.Node, file *fleetfile.File) {
+	var both, out, in []string
+	own := slices.ContainsFunc(file.Members, func(m fleetfile.Member) bool {
+		return m.Name == node.Name && len(m.Addresses) > 0
+	})
+	for _, p := range file.Peers(node.Name) {
+		list := &both
+		switch {
+		case !own || node.Listen == "":
+			list = &out
+		case len(p.Addresses) == 0:
+			list = &in
+		}
+		*list = append(*list, strconv.Quote(p.Name))
+	}
+	var text []string
+	for _, part := range []struct {
+		how   string
+		names []string
+	}{{"either end dials", both}, {"this node dials", out}, {"dialed by", in}} {
+		if len(part.names) > 0 {
+			text = append(text, part.how+" "+strings.Join(part.names, ", "))
+		}
+	}
+	if text != nil {
+		c.ok("edges", "%s", strings.Join(text, "; "))
+	}
+}
+
+// tryEdges tries every address of every neighbor, the first ones of all side by side, then the second ones.
+func (c *checkup) tryEdges(ctx context.Context, link ws.Config) {
+	all := link.Peers
+	for i, more := 0, true; more; i++ {
+		link.Peers, more = nil, false
+		for _, p := range all {
+			if i > 0 && i >= len(p.Addresses) {
+				continue
+			}
+			more = more || i+1 < len(p.Addresses)
+			p.Addresses = p.Addresses[min(i, len(p.Addresses)):min(i+1, len(p.Addresses))]
+			link.Peers = append(link.Peers, p)
+		}
+		c.neighbors(ctx, link)
 	}
 }

@@ -60,6 +60,7 @@ func runNode(ctx context.Context, c *cmdline) error {
 	d.Released = func(round int, spent dpmech.Total) { show.round(round, spendNote(f.Privacy, spent)) }
 	d.Open = func(log *slog.Logger) (device.Link, error) {
 		link := linkConfig(d.File, d.Fleet, d.Key)
+		link.Proxy = d.Proxy
 		link.Logger = log
 		return ws.New(link)
 	}

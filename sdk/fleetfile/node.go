@@ -18,12 +18,13 @@ type Node struct {
 	Name   string // the member that this node is
 	Fleet  string // path of the fleet file
 	Key    string // path of the secret key
-	Listen string // host:port; empty if nobody dials this node
+	Listen string // host:port; empty if this node only dials out
 	State  string // path of the folder of the node's state
 	Ledger string // path of the lifetime ledger of its data set; empty in a run that is not private
 	Oracle Oracle
 	HTTP   string // host:port on loopback; empty for none
 	NATS   *NATS  // the broker in place of connections with the neighbors; nil for websockets
+	Proxy  *Proxy // through which the node dials; nil for that of the environment
 
 	SeededTable bool          // "table": "seeded", see [sdk.Config]
 	Average     bool          // keep the running mean of the released models
@@ -85,6 +86,7 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 					}
 				}
 			})
+			o.proxy(n, dir)
 			if n.NATS != nil && n.Listen != "" {
 				o.c.fault("listen is %q, want it left out: nobody dials a node whose transport is nats", n.Listen)
 			}

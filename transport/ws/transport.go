@@ -16,6 +16,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
+	"github.com/spade-dfl/spade-edge/transport/internal/proxy"
 )
 
 // Transport is a node's end of its connections. It implements [transport.Transport].
@@ -38,6 +39,7 @@ type Transport struct {
 	pool       bufferPool
 	opened     chan string
 	listener   net.Listener // nil if no peer dials this end
+	dialer     *proxy.Dialer
 	handshakes handshakeLimiter
 
 	ctx    context.Context // ends with Close
@@ -71,9 +73,7 @@ func New(cfg Config) (*Transport, error) {
 		t.wg.Go(t.acceptAll)
 	}
 	for _, p := range t.sorted {
-		if p.dial {
-			t.wg.Go(func() { t.keepDialing(p) })
-		}
+		t.wg.Go(func() { t.keepDialing(p) })
 	}
 	return t, nil
 }
@@ -85,9 +85,6 @@ func build(cfg Config) (*Transport, error) {
 	}
 	cfg.MaxFrame = cmp.Or(cfg.MaxFrame, endpoint.DefaultMaxFrame)
 	cfg.timing = cmp.Or(cfg.timing, defaultTiming)
-	if cfg.dial == nil {
-		cfg.dial = new(net.Dialer).DialContext
-	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -101,13 +98,14 @@ func build(cfg Config) (*Transport, error) {
 		pool:       bufferPool{limit: len(cfg.Peers)},
 		handshakes: handshakeLimiter{slots: make(chan struct{}, 2*handshakeLimit)},
 		opened:     make(chan string, 4*len(cfg.Peers)),
+		dialer:     proxy.New(cfg.Proxy, cfg.dial),
 	}
 	for _, c := range cfg.Peers {
 		p := &peer{
 			name:   c.Name,
-			dial:   t.cfg.Name < c.Name,
 			out:    make(chan []byte),
 			redial: make(chan struct{}, 1),
+			turn:   make(chan struct{}, 1),
 			status: transport.PeerStatus{Name: c.Name},
 		}
 		p.configure(c)
@@ -157,9 +155,9 @@ func (t *Transport) SetAddresses(peer string, addresses ...string) error {
 //
 // From then on no frame is read from, or written to, a connection whose key is not among those given: one that is up is
 // closed at once, one that is being made is refused. Frames that had arrived whole are still handed out by Recv. A
-// connection that this end has dialed is closed as well if its address is not among those given: nobody may be left
-// there who could say that the peer has moved. All others stay up; where there is none, the new addresses are tried at
-// once. The slices are copied.
+// connection that this end has dialed is closed as well if its address is not among those given, and one that it has
+// accepted if an address of the peer has been replaced: nobody may be left there who could say that the peer has moved.
+// All others stay up; where there is none, the new addresses are tried at once. The slices are copied.
 func (t *Transport) Update(peers []Peer) error {
 	faults := endpoint.Faults{Prefix: "ws: update: "}
 	checkPeers(&faults, t.cfg.Name, t.public, peers)
@@ -171,12 +169,14 @@ func (t *Transport) Update(peers []Peer) error {
 	defer t.updating.Unlock()
 	for _, c := range peers {
 		p := t.peers[c.Name]
+		gone := func(a string) bool { return !slices.Contains(c.Addresses, a) }
+		moved := len(c.Addresses) > 0 && slices.ContainsFunc(p.config.Load().Addresses, gone)
 		changed, s := p.configure(c)
 		switch {
 		case s == nil:
 		case !p.pins(s.c.key):
 			s.end(errUnpinned)
-		case s.c.dialed != "" && !slices.Contains(c.Addresses, s.c.dialed):
+		case s.c.dialed != "" && gone(s.c.dialed), s.c.dialed == "" && moved:
 			s.end(errMoved)
 		}
 		if changed {
