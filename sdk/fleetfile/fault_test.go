@@ -229,6 +229,8 @@ func TestSharingFaults(t *testing.T) {
 	shared := "\"pair_sigma\": 1.5,\n    "
 	for _, c := range []change{
 		one(`"mixing": 3`, `"mixing": -1`, "method.mixing is -1, want a whole number, 0..65536"),
+		one(`"mixing": 3`, `"decay": 1.5`, "method.decay is 1.5, want a number, 0..1"),
+		one(`"mixing": 3`, `"decay": -0.1`, "method.decay is -0.1, want a number, 0..1"),
 		one(`"mixing": 3`, `"mixing": 65537`, "method.mixing is 65537, want a whole number, 0..65536"),
 		one(`"mixing": 3`, `"mixing": 1.5`, "method.mixing is 1.5, want a whole number"),
 		one(`"rounds": 4`, `"rounds": 1000000000`, "method.eta has 4 values").and("want at most 2147483647 releases with Mixing 3"),
@@ -594,6 +596,8 @@ func TestRangesAgree(t *testing.T) {
 		"epsilon limit": func(f *File) { f.Fleet.Privacy.EpsilonLimit = 1e6 },
 		"grid":          func(f *File) { f.Fleet.Wire.GridBits = 2 },
 		"mixing":        func(f *File) { f.Fleet.Method.Mixing = maxMixing },
+		"least decay":   func(f *File) { f.Fleet.Method.Decay = 5e-324 },
+		"most decay":    func(f *File) { f.Fleet.Method.Decay = 1 },
 		"most shared": func(f *File) {
 			f.Fleet.Privacy.PairSigma, f.Fleet.Privacy.EffectiveSigma = 1024*f.Fleet.Privacy.Sigma, f.Fleet.Privacy.Sigma
 		},
