@@ -165,7 +165,8 @@ func Plan(tables, sets []string, seeds int) []Job {
 	if slices.Contains(tables, EqualQueries) && slices.Contains(sets, "alzheimers") {
 		for more := 1; more < data.Folds; more++ {
 			for _, j := range cells(EqualQueries, "alzheimers") {
-				if m := j.Method; m == PaperForm || !strings.HasPrefix(m, PaperForm) {
+				m := j.Method
+				if m == PaperForm || m == Tracking || m == TrackingWalsh || !strings.HasPrefix(m, PaperForm) {
 					add(j, 1, seeds, func(seed int) int { return (seed + more) % data.Folds })
 				}
 			}

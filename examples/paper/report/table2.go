@@ -137,8 +137,8 @@ func (r *reporter) options(out *strings.Builder, table string) error {
 		"first four columns are one run in the paper's form and with its setting; "+
 		"the others have the centered or the tracking estimator, and settings that were searched for each of them as for every method. "+
 		"Averaging and cooling down cost no query and no privacy, cooling down 20 rounds of "+
-		"messages. (Of Alzheimer's disease, the columns after the first five have one fold a seed, the others all five where all "+
-		"are done.)\n\n")
+		"messages. (Of Alzheimer's disease, those with centered losses have one fold a seed, the others all five "+
+		"where all are done.)\n\n")
 	var more []string // methods that were run for equal queries only
 	heads := ""
 	if table == experiment.EqualQueries {
