@@ -199,7 +199,7 @@ func (o *planOptions) plan(p *problem) (*report, error) {
 		Rounds: m.Rounds, Tau: m.Tau, Steps: int64(m.Rounds) * int64(m.Tau), Schedule: "constant",
 		Eta: m.Eta[0], Mu: m.Mu[0], Rho: m.Rho, Decay: m.Decay, Beta: cfg.Beta, Share: o.share, ShareLeft: 1,
 		Lambda2: g.Lambda2(), LambdaN: g.LambdaMax(), Gain: m.LastGain(),
-		Payload: sdk.PayloadMessage, LinkKbit: o.linkKbit, NonPrivate: o.nonPrivate,
+		filling: filling(cfg.Estimator), Payload: sdk.PayloadMessage, LinkKbit: o.linkKbit, NonPrivate: o.nonPrivate,
 	}
 	if o.known(o.dim, p.samples).Scheduled() {
 		r.Schedule = "paper"

@@ -515,9 +515,13 @@ func TestPlanWork(t *testing.T) {
 	}{
 		{[]string{"-nodes", "3", "-dim", "50", "-samples", "40", "-tau", "3"}, 40 + 3*40, true},
 		{[]string{"-nodes", "1", "-dim", "7", "-samples", "1000", "-batch", "8", "-tau", "5", "-non-private"}, 1000 + 5*8, false},
+		{[]string{"-nodes", "2", "-dim", "70", "-samples", "30", "-batch", "8", "-tau", "5", "-estimator", "tracking", "-non-private"}, 5 * 8, false},
 		{[]string{"-nodes", "2", "-dim", "5000000", "-samples", "100000", "-table", "seeded", "-estimator", "centered", "-tau", "1", "-non-private"}, 2e5, false},
 	} {
 		w := planned(t, c.args...).CPU
+		if p := planned(t, c.args...); float64(p.QueriesClient) != c.queries*float64(p.Rounds) {
+			t.Errorf("%v: %d queries of a client in %d rounds, want %v each", c.args, p.QueriesClient, p.Rounds, c.queries)
+		}
 		if w.Query <= 0 || (w.Release > 0) != c.private || math.Abs(w.Round-c.queries*w.Query-w.Release) > 1e-9*w.Round {
 			t.Errorf("%v: %+v, want %v queries", c.args, w, c.queries)
 		}
