@@ -52,10 +52,10 @@ type options struct {
 
 // newOptions returns options with the suggested method as their defaults.
 func newOptions(c *cmdline) options {
-	m, p, _ := sdk.Suggest(sdk.Known{Dim: 1, Samples: []int{1}}) // which does not fail
+	m, p, _ := sdk.Suggest(sdk.Known{Dim: 1, Samples: []int{1}, Open: true}) // which does not fail
 	return options{
 		cmdline: c, rounds: m.Rounds, tau: m.Tau, rho: m.Rho, gain: m.Gain, epsilon: p.EpsilonLimit, delta: p.Delta,
-		table: "dense",
+		estimator: m.Estimator, directions: m.Directions, table: "dense",
 	}
 }
 
@@ -72,6 +72,15 @@ func (o *options) known(dim int, samples []int) sdk.Known {
 		},
 		Privacy: sdk.Privacy{NonPrivate: true},
 	}
+	switch {
+	case !o.given["estimator"] && o.table == "dense":
+		k.Open = true
+	case !o.given["estimator"]:
+		k.Method.Estimator = sdk.EstimatorPaper
+	}
+	if !o.given["directions"] && k.Method.Estimator != sdk.EstimatorTracking {
+		k.Method.Directions = zoest.Rademacher
+	}
 	if o.given["cooldown"] && o.cooldown == 0 {
 		k.Method.Cooldown = -1
 	}
@@ -81,7 +90,7 @@ func (o *options) known(dim int, samples []int) sdk.Known {
 	if o.given["eta"] {
 		k.Method.Eta = []float64{o.eta}
 	}
-	if (o.steps+int(min(o.queries, 1)) > 0 || o.given["colluders"]) && !o.given["tau"] {
+	if !o.given["tau"] {
 		k.Method.Tau = 0
 	}
 	if o.given["mixing"] && o.mixing == 0 {
@@ -138,7 +147,7 @@ func (o *options) registerRun(c *cmdline) {
 		"free of privacy cost (with noise 30 unless given)")
 	c.IntVar(&o.mixing, "mixing", 0, "rounds of pure consensus after each round of learning, "+
 		"free of privacy cost, in which shared noise cancels")
-	c.IntVar(&o.tau, "tau", o.tau, "local steps a round")
+	c.IntVar(&o.tau, "tau", o.tau, "local steps a round (2 unless given with another -estimator)")
 	c.IntVar(&o.batch, "batch", o.batch, "queries a local step; a client "+
 		"with fewer samples asks one for each (0 = all do)")
 	c.Float64Var(&o.eta, "eta", 0, "step size (default chosen)")
@@ -147,12 +156,13 @@ func (o *options) registerRun(c *cmdline) {
 	c.Float64Var(&o.rho, "rho", o.rho, "penalty parameter")
 	c.Float64Var(&o.gain, "gain", o.gain, "how hard disagreement is corrected, as a "+
 		"`share` of the limit of stability: above 0, below 1")
-	c.TextVar(&o.estimator, "estimator", sdk.EstimatorPaper,
-		"paper; centered: each loss less the last one of its sample, for far less variance; or tracking: less a linear model "+
-			"of it, which lasts over rounds and takes no queries to set up")
+	c.TextVar(&o.estimator, "estimator", o.estimator,
+		"paper (one query in so many fills a table); centered: each loss less the last one of its sample; or tracking: less a "+
+			"linear model of it, which lasts over rounds, in the state, up to 64 MiB unless given")
 	c.StringVar(&o.table, "table", o.table, "memory table: dense, or seeded (8 bytes a sample, same results)")
-	c.TextVar(&o.directions, "directions", zoest.Rademacher,
-		"law of the query directions: rademacher, walsh (which together cover all axes) or sphere")
+	c.TextVar(&o.directions, "directions", o.directions,
+		"law of the query directions: rademacher (unless given with another -estimator), walsh (which together cover all axes) "+
+			"or sphere")
 	c.BoolVar(&o.average, "average", o.average, "also score each client's running mean of its released models")
 	c.Uint64Var(&o.seed, "seed", 1, "of data split, partition, graph, directions "+
 		"and batches; in a simulation also of the noise")

@@ -145,8 +145,8 @@ func (o *planOptions) build() (*problem, error) {
 	suggested := p.chosen
 	p.chosen = nil
 	p.choose("nodes", o.nodes, "graph", o.graph, "dim", o.dim, "samples", o.samples, "rounds", p.opt.rounds,
-		"tau", p.opt.tau, "batch", o.batch, "rho", o.rho, "estimator", o.estimator, "table", o.table,
-		"directions", o.directions, "seed", o.seed, "share", o.share)
+		"tau", p.opt.tau, "batch", o.batch, "rho", o.rho, "estimator", p.opt.estimator, "table", o.table,
+		"directions", p.opt.directions, "seed", o.seed, "share", o.share)
 	if !o.given["beta"] {
 		p.choose("gain", o.gain)
 	}

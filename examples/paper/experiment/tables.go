@@ -127,6 +127,9 @@ func cells(table, dataset string) []Job {
 // of the first.
 const Pooled = "DP-SGD"
 
+// Served lists the methods that have all data in one place, or a server.
+var Served = []string{Pooled, "DP-FedAvg"}
+
 // block is how many seeds are computed for all tables before any table's next ones are begun.
 const block = 5
 
