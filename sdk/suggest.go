@@ -86,8 +86,8 @@ func Suggest(k Known) (Method, Privacy, error) {
 	if k.Hidden { // its parameters share what moves a score, it has a way to go from its start, and noise hurts it more
 		reach, share, further = 3, 1.5, 0.75
 	}
-	if m.Estimator == EstimatorTracking && p.NonPrivate { // whose estimates have less noise: best of 1, 2, 4 and 8
-		share *= 4
+	if m.Estimator == EstimatorTracking && p.NonPrivate && !k.Hidden { // less noise: best of 1, 2, 4 and 8
+		share *= 4 // with a hidden layer best of a half, 1, 2 and 4 is 1, see DEFAULTS.md
 	}
 	root := math.Sqrt(float64(k.Dim))
 	if len(m.Mu) == 0 {
