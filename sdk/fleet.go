@@ -51,6 +51,8 @@ type Method struct {
 	Gain float64       `json:"gain"` // tau*beta*eta*mu as a share of the limit of stability, in (0, 1); fixes beta
 	Eta  admm.Schedule `json:"eta"`  // step size, > 0: one for all rounds or one for each
 	Mu   admm.Schedule `json:"mu"`   // smoothing radius, likewise
+	// Decay, 0 to 1, makes the step size fall: that of round k, counted from 0, is multiplied by (k+1)^-Decay.
+	Decay float64 `json:"decay,omitempty"`
 
 	Estimator  Estimator          `json:"estimator"`
 	Directions zoest.Distribution `json:"directions"` // law of the query directions
@@ -78,6 +80,11 @@ func (m Method) Phase(release int) string {
 	default:
 		return fmt.Sprintf("learning round %d of %d (mixing %d of %d)", data, m.Rounds, (release-1)%(1+m.Mixing), m.Mixing)
 	}
+}
+
+// LastGain returns what is left of Gain in the last round, which the cool-down has too: all of it but for Decay.
+func (m Method) LastGain() float64 {
+	return m.Gain * admm.Config{Eta: admm.Schedule{1}, Decay: m.Decay}.Step(m.Rounds-1)
 }
 
 func (m Method) releases() admm.Config {
@@ -317,9 +324,10 @@ type plan struct {
 func (f *Fleet) beta(g *graph.Graph) float64 {
 	m := f.Method
 	var step float64
+	steps := admm.Config{Eta: m.Eta, Decay: m.Decay}
 	for k := range max(len(m.Eta), len(m.Mu)) {
 		if len(m.Eta) > 0 && len(m.Mu) > 0 {
-			step = max(step, m.Eta.At(k)*m.Mu.At(k))
+			step = max(step, steps.Step(k)*m.Mu.At(k))
 		}
 	}
 	gain := g.Gain(m.Gain, m.Rho)
@@ -340,6 +348,7 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 		},
 		Neighbors: slices.Clone(p.graph.Neighbors(client)), X0: f.X0,
 		Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown, Tau: m.Tau, Rho: m.Rho, Beta: p.beta, Eta: m.Eta, Mu: m.Mu,
+		Decay:      m.Decay,
 		NonPrivate: f.Privacy.NonPrivate, Noise: noise,
 		Releases: w.Payload == PayloadRelease, Lossy: w.Lossy,
 	}

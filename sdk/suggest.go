@@ -9,6 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // Known is what [Suggest] starts from: public numbers, and the settings that are fixed; those at zero are open.
@@ -22,6 +23,7 @@ type Known struct {
 	Queries int64 // what a member may ask its oracle
 
 	Method  Method  // a negative Cooldown or Mixing is none
+	Open    bool    // Method.Estimator and Directions are open as well
 	Privacy Privacy // EpsilonLimit is the budget from which Sigma follows
 
 	// Graph, if set, makes neighbors share noise that cancels. Sigma, PairSigma and EffectiveSigma follow from the budget,
@@ -33,7 +35,8 @@ type Known struct {
 func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Method.Tau == 0 }
 
 // Suggest fills in the settings that are open. Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are
-// fixed. Cooldown: 30 with noise, 0 without. Tau: 2, or 3 with tracking. Rho: 1. Gain: 0.75. Delta: 1e-5. Mu, Eta and Clip follow from Dim
+// fixed. Estimator, if Open: tracking with Walsh directions, or the paper's if its memory would be larger than
+// DefaultMemoryLimit. Cooldown: 30 with noise, 0 without. Tau: 2, or 3 with tracking. Rho: 1. Gain: 0.75. Delta: 1e-5. Mu, Eta and Clip follow from Dim
 // and the queries of a step, to three digits; of a schedule for T steps tau is T^(1/3), mu falls with T^(-1/6) and eta
 // with T^(-1/2). Sigma: the least noise within EpsilonLimit, or within 8. The error wraps [dpmech.ErrBudget] if the
 // budget covers no release.
@@ -45,6 +48,13 @@ func Suggest(k Known) (Method, Privacy, error) {
 	if k.Dim < 1 || len(k.Samples) == 0 || slices.Min(k.Samples) < 1 {
 		return m, p, fmt.Errorf("sdk: suggest: Dim is %d and Samples %v, want a dimension and samples of every member",
 			k.Dim, k.Samples)
+	}
+	if k.Open {
+		m.Estimator, m.Directions = EstimatorPaper, zoest.Rademacher
+		if memory := int64(slices.Max(k.Samples)) * int64(k.Dim+1); memory <= DefaultMemoryLimit/4 {
+			m.Estimator, m.Directions = EstimatorTracking, zoest.Walsh
+		}
+		k.Method = m
 	}
 	def(&m.Rho, 1)
 	// The fastest mode of disagreement vanishes after two rounds (its matrix M_lambda has two eigenvalues 0), and all
@@ -76,8 +86,8 @@ func Suggest(k Known) (Method, Privacy, error) {
 	if k.Hidden { // its parameters share what moves a score, it has a way to go from its start, and noise hurts it more
 		reach, share, further = 3, 1.5, 0.75
 	}
-	if m.Estimator == EstimatorTracking && p.NonPrivate { // whose estimates have less noise: best of 1, 2, 4 and 8
-		share *= 4
+	if m.Estimator == EstimatorTracking && p.NonPrivate && !k.Hidden { // less noise: best of 1, 2, 4 and 8
+		share *= 4 // with a hidden layer best of a half, 1, 2 and 4 is 1, see DEFAULTS.md
 	}
 	root := math.Sqrt(float64(k.Dim))
 	if len(m.Mu) == 0 {
@@ -159,7 +169,7 @@ func (m *Method) settle(p Privacy, g *graph.Graph) {
 	if g.N() == 1 {
 		return
 	}
-	tenfold := graph.Tenfold(g.Contraction(g.Gain(m.Gain, m.Rho), m.Rho))
+	tenfold := graph.Tenfold(g.Contraction(g.Gain(m.LastGain(), m.Rho), m.Rho))
 	def(&m.Mixing, min(tenfold, 9))
 	apart := 10 * math.Sqrt(2*float64(len(g.Edges()))) * p.PairSigma / p.Sigma // of a release, against the mean's noise
 	def(&m.Cooldown, max(30, int(math.Ceil(float64(tenfold)*math.Log10(max(1, apart))))))

@@ -10,6 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // What is suggested is what the program has always chosen: the numbers are those that "spade-edge plan" printed before
@@ -112,6 +113,31 @@ func TestSuggestShared(t *testing.T) {
 		}
 		if err := f.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What is chosen where the estimator is open too.
+func TestSuggestOpen(t *testing.T) {
+	np := sdk.Privacy{NonPrivate: true}
+	for name, c := range map[string]struct {
+		known      sdk.Known
+		estimator  sdk.Estimator
+		directions zoest.Distribution
+		tau        int
+	}{
+		"open":    {sdk.Known{Dim: 6, Samples: []int{64, 3}, Open: true, Privacy: np}, sdk.EstimatorTracking, zoest.Walsh, 3},
+		"private": {sdk.Known{Dim: 6, Samples: []int{64}, Open: true}, sdk.EstimatorTracking, zoest.Walsh, 3},
+		"tau":     {sdk.Known{Dim: 6, Samples: []int{64}, Open: true, Method: sdk.Method{Tau: 7}}, sdk.EstimatorTracking, zoest.Walsh, 7},
+		"largest": {sdk.Known{Dim: 1<<14 - 1, Samples: []int{3, 1 << 10}, Open: true}, sdk.EstimatorTracking, zoest.Walsh, 3},
+		"beyond":  {sdk.Known{Dim: 1 << 14, Samples: []int{3, 1 << 10}, Open: true}, sdk.EstimatorPaper, zoest.Rademacher, 2},
+		"closed": {sdk.Known{Dim: 6, Samples: []int{64}, Method: sdk.Method{Directions: zoest.Sphere}}, sdk.EstimatorPaper,
+			zoest.Sphere, 2},
+	} {
+		m, _, err := sdk.Suggest(c.known)
+		if err != nil || m.Estimator != c.estimator || m.Directions != c.directions || m.Tau != c.tau {
+			t.Errorf("%s: %v with %v directions and tau %d, %v; want %v, %v, %d", name, m.Estimator, m.Directions, m.Tau, err,
+				c.estimator, c.directions, c.tau)
 		}
 	}
 }

@@ -61,7 +61,7 @@ var mutations = []mutation{
 	{"sign of the penalty in the release", "sdk/admm/round.go",
 		"vec.Axpy(m.centre, -float32(gain), m.p)", "vec.Axpy(m.centre, float32(gain), m.p)", method},
 	{"tau missing in the penalty of the release", "sdk/admm/round.go",
-		"gain := float64(m.cfg.Tau) * m.cfg.Eta.At(m.k())", "gain := m.cfg.Eta.At(m.k())", method},
+		"gain := float64(m.cfg.Tau) * m.cfg.Step(m.k())", "gain := m.cfg.Eta.At(m.k())", method},
 	{"a neighbor missing in the penalty", "sdk/admm/round.go",
 		"	for i := range m.edges {\n		vec.Axpy(m.p, -1",
 		"	for i := range m.edges[min(1, len(m.edges)):] {\n		vec.Axpy(m.p, -1", method},
@@ -74,7 +74,7 @@ var mutations = []mutation{
 	{"rho missing in the first z", "sdk/admm/machine.go",
 		"vec.Scale(m.z, float32(cfg.Rho))", "vec.Scale(m.z, 1)", method},
 	{"sign of the step", "sdk/admm/round.go",
-		"float32(-m.cfg.Eta.At(m.k()))", "float32(m.cfg.Eta.At(m.k()))", method},
+		"float32(-m.cfg.Step(m.k()))", "float32(m.cfg.Eta.At(m.k()))", method},
 	{"fresh noise when a release is sent again", "sdk/admm/message.go",
 		"	m.send = append(m.send, msg)\n}", `	if resent && m.mech != nil {
 		fresh := make([]float32, len(m.x))

@@ -150,7 +150,8 @@ func (c *checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	f := file.Fleet
 	within, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	cfg := sdk.Config{Fleet: f, Name: node.Name}
+	cfg := sdk.Config{Fleet: f, Name: node.Name, SeededTable: node.SeededTable, MemoryLimit: node.MemoryLimit,
+		ForgetMemory: node.Forget}
 	began := time.Now()
 	var own *fleetfile.Source
 	errOracle := errGap
@@ -181,6 +182,11 @@ func (c *checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 			r.Oracle = err
 		}
 	}
+	if r.Config != nil {
+		c.fail("settings", exitUsage, r.Config)
+	} else if cfg.Samples > 0 && f.Method.Estimator == sdk.EstimatorTracking {
+		c.memory(node, f, cfg.Samples)
+	}
 	c.state(node, f, r, used, remarks, errState)
 	c.privacy(f, cfg.Ledger, cmp.Or(errLedger, r.Ledger), r)
 	c.listen(node, used)
@@ -196,6 +202,16 @@ func (c *checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	if r.Disk > 0 {
 		c.disk(node, r.Disk)
 	}
+}
+
+// memory says what is stored of the tracking estimator's memory.
+func (c *checkup) memory(node *fleetfile.Node, f *sdk.Fleet, samples int) {
+	if node.Forget {
+		c.warn("memory", "forgotten: a node that is started again goes on with other models than one that never stopped")
+		return
+	}
+	size := int64(f.StateSize(node.Name, samples) - f.StateSize(node.Name, 0))
+	c.ok("memory", "%s of every state, written in each of %d rounds", bytesText(size), f.Method.Last())
 }
 
 // stateFolder looks at a state folder, which need not be there.

@@ -11,6 +11,37 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
+// What check says of the tracking estimator's memory: a limit, what is stored, and that nothing is.
+func TestCheckMemory(t *testing.T) {
+	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Method.Estimator = sdk.EstimatorTracking })
+	for _, c := range []struct {
+		field string
+		code  int
+		item  string
+		want  string
+	}{
+		{``, exitDone, "memory", "of every state, written in each of"},
+		{`"memory_limit": 10,`, exitUsage, "settings", "want at most 10: raise MemoryLimit, set ForgetMemory"},
+		{`"memory_limit": 10, "memory": "forgotten",`, exitDone, "memory", "forgotten: a node that is started again"},
+	} {
+		tr.edit(t, "a.json", `"version"`, c.field+`"version"`)
+		var got checkup
+		into(t, &got, c.code, "check", tr.path("a.json"), "-offline")
+		if !strings.Contains(got.text(c.item), c.want) {
+			t.Errorf("%s: %+v, want %s with %q", c.field, got, c.item, c.want)
+		}
+		if c.field != "" {
+			tr.edit(t, "a.json", c.field, "")
+		}
+	}
+	for args, want := range map[string]string{"-samples 5": "is the estimator's memory", "-samples 5000": "64.0 MiB which a node takes"} {
+		line := "plan -nodes 2 -dim 10000 -non-private -estimator tracking " + args
+		if code, out, log := call(strings.Fields(line)...); code != exitDone || !strings.Contains(out, want) {
+			t.Errorf("%s: exit code %d\n%s%s", line, code, out, log)
+		}
+	}
+}
+
 // What check finds wrong, item by item, and with which code it ends.
 func TestCheckFindsFaults(t *testing.T) {
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) {
@@ -48,6 +79,7 @@ func TestCheckFindsFaults(t *testing.T) {
 		"another model":    {`"seed": 5`, `"seed": 5, "bias": false`, exitUsage, "oracle", "5 parameters"},
 		"no state folder":  {"a.state", "a.key/x", exitFailed, "state", "a.key"},
 		"not a state":      {"a.state", ".", exitDone, "state", "is new"},
+		"no such memory":   {`"version"`, `"memory": "forgotten", "version"`, exitUsage, "settings", "ForgetMemory is set"},
 		"unknown settings": {`"version"`, `"color": 1, "version"`, exitUsage, "node file", "color is unknown"},
 	} {
 		path := tr.path("node.json")

@@ -144,7 +144,7 @@ func newMemory(c admm.Config, checkpoint int64) memory {
 	case zoest.Centered:
 		mem.Estimator += 4 * m
 	case zoest.Tracking:
-		mem.Estimator += 4 * (m + 3)
+		mem.Estimator += 4*int64(c.Estimator.Memory()) - 4*m*d // the rows are the table's
 	}
 	vectors := 4 + 5*degree // of the machine
 	if c.Releases {
@@ -213,9 +213,10 @@ type diskCost struct {
 	Slots int64 `json:"slots"` // set aside: two slots, each for the longest state
 	// written in a round of learning: state, a line of the log, one of the ledger, and its mark
 	Round   int64 `json:"round"`
-	Log     int64 `json:"log"`     // of these, the line of the log, which grows by it
-	Ledger  int64 `json:"ledger"`  // and the line of the ledger, likewise, with its mark; 0 in a run that is not private
-	Written int64 `json:"written"` // in the whole run: what wears flash out
+	Log     int64 `json:"log"`              // of these, the line of the log, which grows by it
+	Ledger  int64 `json:"ledger"`           // and the line of the ledger, likewise, with its mark; 0 in a run that is not private
+	Memory  int64 `json:"memory,omitempty"` // of each state, what the tracking estimator remembers
+	Written int64 `json:"written"`          // in the whole run: what wears flash out
 }
 
 // newDiskCost counts what a node with a store and, in a private run, a ledger writes for a state of so many bytes.
@@ -224,6 +225,9 @@ func newDiskCost(f *sdk.Fleet, c admm.Config, size int64) diskCost {
 	self := f.Members[c.Estimator.Client]
 	note := int64(len(`{"model_sha256":""}`) + hash)
 	d := diskCost{Slots: state.DirSize(f.StateSize(self, c.Estimator.Samples))}
+	if c.Estimator.Kind == zoest.Tracking {
+		d.Memory = 4 * int64(c.Estimator.Memory())
+	}
 	if !c.NonPrivate {
 		note += int64(len(`,"rho":0.1234567890123456`))
 		clip, _ := json.Marshal(f.Privacy.Clip)
@@ -250,14 +254,22 @@ func newDiskCost(f *sdk.Fleet, c admm.Config, size int64) diskCost {
 type cpuCost struct {
 	Query   float64 `json:"query"`   // drawing a direction, and working the answer into the estimate
 	Release float64 `json:"release"` // clip and noise; 0 without privacy
-	Round   float64 `json:"round"`   // m + tau*b queries and a release
+	Round   float64 `json:"round"`   // m + tau*b queries (with tracking tau*b) and a release
+}
+
+// filling returns how many queries fill the table of a round.
+func filling(e zoest.Config) int64 {
+	if e.Kind == zoest.Tracking {
+		return 0
+	}
+	return int64(e.Samples)
 }
 
 // newCPUCost measures. What is longer than the sample that is measured is taken to cost in proportion.
 func newCPUCost(c admm.Config) (cost cpuCost, err error) {
 	const mostDim, mostRows, sample = 1 << 16, 64, 20 * time.Millisecond
 	e := c.Estimator
-	queries := float64(e.Samples) + float64(c.Tau)*float64(cmp.Or(e.Batch, e.Samples))
+	queries := float64(filling(e) + int64(c.Tau)*int64(cmp.Or(e.Batch, e.Samples)))
 	scale := float64(e.Dim)
 	e.Dim, e.Samples = min(e.Dim, mostDim), min(e.Samples, mostRows)
 	e.Batch = min(e.Batch, e.Samples)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -80,6 +81,15 @@ func TestKilledNodesSharedNoise(t *testing.T) {
 			t.Error(err)
 		}
 	}, sharing)
+}
+
+// The same with the tracking estimator, whose memory lasts over rounds: it comes back with the state.
+func TestKilledNodesTracking(t *testing.T) {
+	t.Parallel()
+	killed(t, 40, 100*time.Millisecond, []string{seededNoise + "=1"}, func(*trial) {}, func(w *supervisor) { w.checkModels(t) },
+		func(f *sdk.Fleet) {
+			f.Method.Estimator, f.Method.Directions, f.Method.Decay = sdk.EstimatorTracking, zoest.Walsh, 0.2
+		})
 }
 
 // The same over a bad network: connections are delayed, throttled to 64 kbit/s, and cut inside messages.

@@ -65,7 +65,7 @@ func said(args ...string) (code int, text string) {
 // Counts are exact, and the same flags give the same transcript; another seed, or noise, gives another.
 func TestSimulateCounts(t *testing.T) {
 	t.Parallel()
-	r := outcome(t, with(small, "-batch", "8", "-tau", "3", "-non-private")...)
+	r := outcome(t, with(small, "-batch", "8", "-tau", "3", "-non-private", "-estimator", "paper")...)
 	const edges, d, k, c, m = 7, 6, 10, 3, 3200 // 3200 training samples; 5 columns and a bias
 	if want := int64(2 * edges * d * (k + c)); r.ScalarsSent != want {
 		t.Errorf("scalars_sent %d, want %d", r.ScalarsSent, want)
@@ -85,6 +85,7 @@ func TestSimulateCounts(t *testing.T) {
 		"another seed":     {"-batch", "8", "-tau", "3", "-non-private", "-seed", "2"},
 		"centered":         {"-batch", "8", "-tau", "3", "-non-private", "-estimator", "centered"},
 		"sphere":           {"-batch", "8", "-tau", "3", "-non-private", "-directions", "sphere"},
+		"tracking":         {"-batch", "8", "-tau", "3", "-non-private"},
 		"noise":            {"-batch", "8", "-tau", "3"},
 		"another batch":    {"-batch", "7", "-tau", "3", "-non-private"},
 		"another gain":     {"-batch", "8", "-tau", "3", "-non-private", "-gain", "0.3"},

@@ -31,7 +31,7 @@ type options struct {
 	// method
 	rounds, cooldown, tau, batch int
 	mixing                       int
-	eta, mu, rho, gain           float64
+	eta, decay, mu, rho, gain    float64
 	estimator                    sdk.Estimator
 	directions                   zoest.Distribution
 	table                        string
@@ -54,10 +54,10 @@ type options struct {
 
 // newOptions returns options with the suggested method as their defaults.
 func newOptions(c *cmdline) options {
-	m, p, _ := sdk.Suggest(sdk.Known{Dim: 1, Samples: []int{1}}) // which does not fail
+	m, p, _ := sdk.Suggest(sdk.Known{Dim: 1, Samples: []int{1}, Open: true}) // which does not fail
 	return options{
 		cmdline: c, rounds: m.Rounds, tau: m.Tau, rho: m.Rho, gain: m.Gain, epsilon: p.EpsilonLimit, delta: p.Delta,
-		table: "dense",
+		estimator: m.Estimator, directions: m.Directions, table: "dense",
 	}
 }
 
@@ -74,9 +74,18 @@ func (o *options) known(dim int, samples []int) sdk.Known {
 		Dim: dim, Samples: samples, Hidden: o.hiddenLayer(), Steps: o.steps, Queries: o.queries,
 		Method: sdk.Method{
 			Rounds: o.rounds, Mixing: o.mixing, Cooldown: o.cooldown, Tau: o.tau, Batch: o.batch, Rho: o.rho, Gain: o.gain,
-			Estimator: o.estimator, Directions: o.directions, Seed: o.seed,
+			Decay: o.decay, Estimator: o.estimator, Directions: o.directions, Seed: o.seed,
 		},
 		Privacy: sdk.Privacy{NonPrivate: true},
+	}
+	switch {
+	case !o.given["estimator"] && o.table == "dense":
+		k.Open = true
+	case !o.given["estimator"]:
+		k.Method.Estimator = sdk.EstimatorPaper
+	}
+	if !o.given["directions"] && k.Method.Estimator != sdk.EstimatorTracking {
+		k.Method.Directions = zoest.Rademacher
 	}
 	if o.given["cooldown"] && o.cooldown == 0 {
 		k.Method.Cooldown = -1
@@ -87,7 +96,7 @@ func (o *options) known(dim int, samples []int) sdk.Known {
 	if o.given["eta"] {
 		k.Method.Eta = []float64{o.eta}
 	}
-	if (o.steps+int(min(o.queries, 1)) > 0 || o.given["colluders"]) && !o.given["tau"] {
+	if !o.given["tau"] {
 		k.Method.Tau = 0
 	}
 	if o.given["mixing"] && o.mixing == 0 {
@@ -148,20 +157,22 @@ func (o *options) registerRun(c *cmdline) {
 		"free of privacy cost (with noise 30 unless given)")
 	c.IntVar(&o.mixing, "mixing", 0, "rounds of pure consensus after each round of learning, "+
 		"free of privacy cost, in which shared noise cancels")
-	c.IntVar(&o.tau, "tau", o.tau, "local steps a round")
+	c.IntVar(&o.tau, "tau", o.tau, "local steps a round (2 unless given with another -estimator)")
 	c.IntVar(&o.batch, "batch", o.batch, "queries a local step; a client "+
 		"with fewer samples asks one for each (0 = all do)")
 	c.Float64Var(&o.eta, "eta", 0, "step size (default chosen)")
+	c.Float64Var(&o.decay, "decay", 0, "how steps fall: that of round k, counted from 0, is eta*(k+1)^-`D`, D of 0 to 1")
 	c.Float64Var(&o.mu, "mu", 0, "smoothing radius: how far from the model the loss is asked for (default chosen)")
 	c.Float64Var(&o.rho, "rho", o.rho, "penalty parameter")
 	c.Float64Var(&o.gain, "gain", o.gain, "how hard disagreement is corrected, as a "+
 		"`share` of the limit of stability: above 0, below 1")
-	c.TextVar(&o.estimator, "estimator", sdk.EstimatorPaper,
-		"paper; centered: each loss less the last one of its sample, for far less variance; or tracking: less a linear model "+
-			"of it, which lasts over rounds and takes no queries to set up")
+	c.TextVar(&o.estimator, "estimator", o.estimator,
+		"paper (one query in so many fills a table); centered: each loss less the last one of its sample; or tracking: less a "+
+			"linear model of it, which lasts over rounds, in the state, up to 64 MiB unless given")
 	c.StringVar(&o.table, "table", o.table, "memory table: dense, or seeded (8 bytes a sample, same results)")
-	c.TextVar(&o.directions, "directions", zoest.Rademacher,
-		"law of the query directions: rademacher, walsh (which together cover all axes) or sphere")
+	c.TextVar(&o.directions, "directions", o.directions,
+		"law of the query directions: rademacher (unless given with another -estimator), walsh (which together cover all axes) "+
+			"or sphere")
 	c.BoolVar(&o.average, "average", o.average, "also score each client's running mean of its released models")
 	c.Uint64Var(&o.seed, "seed", 1, "of data split, partition, graph, directions "+
 		"and batches; in a simulation also of the noise")
@@ -252,6 +263,7 @@ func (o *options) conflicts(f *faults) {
 	o.checkSizes(f)
 	f.when(!(o.gain >= 1e-6 && o.gain < 1),
 		"-gain is %v, want a share of the limit of stability: 1e-6 or more, and below 1", o.gain)
+	f.when(!(o.decay >= 0 && o.decay <= 1), "-decay is %v, want 0..1", o.decay)
 	f.when(o.given["test-fraction"] && !(o.testFraction > 0 && o.testFraction < 1),
 		"-test-fraction is %v, want a number above 0 and below 1", o.testFraction)
 	if err := o.modelSpec().Validate(); err != nil {

@@ -193,13 +193,16 @@ func TestPlanRefusesUnstable(t *testing.T) {
 // Budgets: of queries, and of privacy. What is planned fits, and one round more would not.
 func TestPlanBudgets(t *testing.T) {
 	t.Parallel()
-	for _, tau := range []string{"", "5"} {
-		args := []string{"-queries", "50000", "-samples", "70", "-batch", "4"}
+	for _, tau := range []string{"", "5", "5 -estimator paper"} {
+		args, table := []string{"-queries", "50000", "-samples", "70", "-batch", "4"}, 0
 		if tau != "" {
-			args = append(args, "-tau", tau)
+			args = append(args, strings.Fields("-tau "+tau)...)
+		}
+		if strings.Contains(tau, "paper") {
+			table = 70
 		}
 		p := planned(t, args...)
-		if p.QueriesClient > 50000 || p.QueriesClient+int64(70+p.Tau*4) <= 50000 || p.QueriesClient != int64(p.Rounds*(70+4*p.Tau)) {
+		if p.QueriesClient > 50000 || p.QueriesClient+int64(table+p.Tau*4) <= 50000 || p.QueriesClient != int64(p.Rounds*(table+4*p.Tau)) {
 			t.Errorf("tau %q: %d queries in %d rounds of %d steps", tau, p.QueriesClient, p.Rounds, p.Tau)
 		}
 		if off := float64(p.Tau*p.Tau) / float64(p.Rounds); tau == "" && (off < 1 || off > 1.2) {
@@ -513,11 +516,16 @@ func TestPlanWork(t *testing.T) {
 		queries float64
 		private bool
 	}{
-		{[]string{"-nodes", "3", "-dim", "50", "-samples", "40", "-tau", "3"}, 40 + 3*40, true},
-		{[]string{"-nodes", "1", "-dim", "7", "-samples", "1000", "-batch", "8", "-tau", "5", "-non-private"}, 1000 + 5*8, false},
+		{[]string{"-nodes", "3", "-dim", "50", "-samples", "40", "-tau", "3", "-estimator", "paper"}, 40 + 3*40, true},
+		{[]string{"-nodes", "1", "-dim", "7", "-samples", "1000", "-batch", "8", "-tau", "5", "-table", "seeded", "-non-private"}, 1000 + 5*8, false},
+		{[]string{"-nodes", "3", "-dim", "50", "-samples", "40"}, 3 * 40, true},
+		{[]string{"-nodes", "2", "-dim", "70", "-samples", "30", "-batch", "8", "-tau", "5", "-estimator", "tracking", "-non-private"}, 5 * 8, false},
 		{[]string{"-nodes", "2", "-dim", "5000000", "-samples", "100000", "-table", "seeded", "-estimator", "centered", "-tau", "1", "-non-private"}, 2e5, false},
 	} {
 		w := planned(t, c.args...).CPU
+		if p := planned(t, c.args...); float64(p.QueriesClient) != c.queries*float64(p.Rounds) {
+			t.Errorf("%v: %d queries of a client in %d rounds, want %v each", c.args, p.QueriesClient, p.Rounds, c.queries)
+		}
 		if w.Query <= 0 || (w.Release > 0) != c.private || math.Abs(w.Round-c.queries*w.Query-w.Release) > 1e-9*w.Round {
 			t.Errorf("%v: %+v, want %v queries", c.args, w, c.queries)
 		}

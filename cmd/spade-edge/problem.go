@@ -101,8 +101,8 @@ func (o *options) build(name string) (*problem, error) {
 		p.choose("test-fraction", s.TestFraction)
 	}
 	p.x0 = model.Start(p.train.Dim, p.train.Classes, o.seed)
-	if err = p.makeFleet(name, p.oracles[0].Dim()); err == nil && o.given["colluders"] {
-		p.choose("tau", p.opt.tau)
+	if err = p.makeFleet(name, p.oracles[0].Dim()); err == nil {
+		p.choose("estimator", p.opt.estimator, "directions", p.opt.directions, "tau", p.opt.tau)
 	}
 	return p, err
 }
@@ -149,6 +149,9 @@ func (p *problem) makeFleet(name string, dim int) error {
 	if err != nil {
 		return asUsage(err)
 	}
+	if o.given["directions"] {
+		f.Method.Directions = o.directions
+	}
 	if err := p.coversAll(f); err != nil {
 		return err
 	}
@@ -158,6 +161,7 @@ func (p *problem) makeFleet(name string, dim int) error {
 	f.Wire = sdk.Wire{Payload: o.payload, GridBits: o.gridBits, Lossy: o.lossy}
 	p.fleet = f
 	o.mixing, o.cooldown, o.rounds, o.tau = f.Method.Mixing, f.Method.Cooldown, f.Method.Rounds, f.Method.Tau
+	o.estimator, o.directions = f.Method.Estimator, f.Method.Directions
 	if o.hiddenLayer() {
 		p.choose("hidden", o.modelSpec().Hidden)
 	}

@@ -26,6 +26,7 @@ type report struct {
 	Eta      float64 `json:"eta"`
 	Mu       float64 `json:"mu"`
 	Rho      float64 `json:"rho"`
+	Decay    float64 `json:"decay,omitempty"` // then round_gain and disagreement are those of the last round
 	Beta     float64 `json:"beta"`
 
 	Lambda2        float64 `json:"lambda_2"`
@@ -40,8 +41,9 @@ type report struct {
 	ShareLeft      float64 `json:"share_left"` // after the plan's own rounds of cool-down
 
 	Queries       int64 `json:"queries"`        // of all clients
-	QueriesClient int64 `json:"queries_client"` // K*(m + tau*b)
-	ScalarsSent   int64 `json:"scalars_sent"`   // 2|E|d times the number of releases
+	QueriesClient int64 `json:"queries_client"` // K*(m + tau*b), with tracking K*tau*b
+	filling       int64
+	ScalarsSent   int64 `json:"scalars_sent"` // 2|E|d times the number of releases
 
 	Payload    sdk.Payload `json:"payload"`
 	GridBits   int         `json:"grid_bits"`
@@ -66,6 +68,7 @@ type report struct {
 
 // count fills in the figures that are products of others.
 func (r *report) count() error {
+	asked := float64(r.filling + int64(r.Tau)*int64(r.Batch)) // in a round
 	k, c, edges, deg := float64(r.Rounds), float64(r.Cooldown), float64(r.Edges), float64(r.DegreeMax)
 	mixing := k * float64(r.Mixing)
 	bytes := k*float64(r.Frames.Learning) + mixing*float64(r.Frames.Mixing) + c*float64(r.Frames.Cooldown) +
@@ -75,8 +78,8 @@ func (r *report) count() error {
 		into  *int64
 		value float64
 	}{
-		{"queries of a client", &r.QueriesClient, k * (float64(r.Samples) + float64(r.Tau)*float64(r.Batch))},
-		{"queries", &r.Queries, float64(r.Nodes) * k * (float64(r.Samples) + float64(r.Tau)*float64(r.Batch))},
+		{"queries of a client", &r.QueriesClient, k * asked},
+		{"queries", &r.Queries, float64(r.Nodes) * k * asked},
 		{"numbers sent", &r.ScalarsSent, 2 * edges * float64(r.Dim) * (k + mixing + c)},
 		{"bytes a round", &r.BytesRound, deg * float64(r.Frames.Learning)},
 		{"bytes sent by a node", &r.BytesNode, deg * bytes},
@@ -94,6 +97,14 @@ func (r *report) count() error {
 	return nil
 }
 
+// fallText says how steps fall.
+func fallText(decay float64) string {
+	if decay == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (falling as k^-%.4g; gain and disagreement are those of the last round)", decay)
+}
+
 func (r *report) write(t table) {
 	t.row("network", "%d nodes, %d edges, at most %d neighbors; Laplacian lambda_2 %.6g, lambda_N %.6g", r.Nodes, r.Edges,
 		r.DegreeMax, r.Lambda2, r.LambdaN)
@@ -103,7 +114,7 @@ func (r *report) write(t table) {
 	}
 	t.row("schedule", "%d rounds of %d local steps (%d steps%s)%s, and %d of cool-down", r.Rounds, r.Tau, r.Steps,
 		schedule, mixingText(r.Mixing), r.Cooldown)
-	t.row("method", "eta %.6g, mu %.6g, rho %.6g, beta %.6g", r.Eta, r.Mu, r.Rho, r.Beta)
+	t.row("method", "eta %.6g%s, mu %.6g, rho %.6g, beta %.6g", r.Eta, fallText(r.Decay), r.Mu, r.Rho, r.Beta)
 	if r.Nodes > 1 {
 		t.row("stability", "stable, at %.4g of the limit: tau*beta*eta*mu is %.6g, and times rho*lambda_N %.6g, below 8/3",
 			r.Gain, r.RoundGain, r.Gain*graph.StabilityLimit)
@@ -140,6 +151,14 @@ func (r *report) write(t table) {
 		bytesText(m.Estimator), bytesText(m.Machine), bytesText(m.Node), bytesText(m.Checkpoint))
 	t.row("disk", "%s set aside; %s written a round, %s in all", bytesText(r.Disk.Slots), bytesText(r.Disk.Round),
 		bytesText(r.Disk.Written))
+	if r.Disk.Memory > 0 {
+		t.row("", "%s of each state is the estimator's memory, which wears flash: \"memory\": \"forgotten\" in a node file "+
+			"stores none", bytesText(r.Disk.Memory))
+	}
+	if r.Disk.Memory > sdk.DefaultMemoryLimit {
+		t.row("", "that is more than the %s which a node takes unless its file has a larger \"memory_limit\"",
+			bytesText(sdk.DefaultMemoryLimit))
+	}
 	t.row("processor", "about %v a round on this machine, %v for each query; the oracle's own time comes on top",
 		rough(r.CPU.Round), rough(r.CPU.Query))
 	if r.Privacy == nil {

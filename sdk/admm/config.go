@@ -9,6 +9,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
 // Config is what one client's machine has to know. All of it but Noise is public.
@@ -27,6 +28,8 @@ type Config struct {
 	Beta float64
 	Eta  Schedule // step size eta_k, > 0
 	Mu   Schedule // smoothing radius mu_k, > 0
+	// Decay, 0 to 1, makes eta_k fall: it is multiplied by (k+1)^-Decay, with k counted from 0.
+	Decay float64
 
 	// NonPrivate is the only way to a run without noise: then Privacy must be empty and nothing is clipped.
 	NonPrivate bool
@@ -90,6 +93,16 @@ type Schedule []float64
 // At returns the value of round k; rounds past the end have the last one.
 func (s Schedule) At(k int) float64 { return s[min(k, len(s)-1)] }
 
+// Step returns eta_k, the same bits on every processor.
+func (c Config) Step(k int) float64 {
+	eta := c.Eta.At(k)
+	if c.Decay == 0 {
+		return eta
+	}
+	exponent := float64(-c.Decay * vec.Log(float64(k+1)))
+	return float64(eta * vec.Exp(exponent))
+}
+
 // validate checks that there is one value or one a round, each positive and finite.
 func (s Schedule) validate(name string, rounds int) error {
 	if len(s) != 1 && len(s) != rounds {
@@ -136,6 +149,10 @@ func (c Config) Validate() error {
 		"Rounds %d and Cooldown %d, want at most %d releases with Mixing %d", c.Rounds, c.Cooldown, math.MaxInt32, c.Mixing)
 	refuse(c.Tau < 1 || c.Tau > math.MaxInt32, "Tau is %d, want 1..%d", c.Tau, math.MaxInt32)
 	errs = append(errs, positive("Beta", c.Beta), c.Eta.validate("Eta", c.Rounds), c.Mu.validate("Mu", c.Rounds))
+	refuse(!(c.Decay >= 0 && c.Decay <= 1), "Decay is %v, want 0..1", c.Decay)
+	if c.Decay > 0 && c.Decay <= 1 && c.Rounds > 0 && len(c.Eta) > 0 {
+		errs = append(errs, positive("Eta of the last round, with Decay,", c.Step(c.Rounds-1)))
+	}
 
 	refuse(c.NonPrivate && (len(c.Privacy) > 0 || c.Noise != nil), "NonPrivate together with Privacy or Noise: choose one")
 	refuse(!c.NonPrivate && len(c.Privacy) != 1 && len(c.Privacy) != c.Rounds,

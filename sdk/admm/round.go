@@ -51,12 +51,12 @@ func (m *Machine) penalty() {
 func (m *Machine) nextStage() {
 	if m.stage > 0 {
 		v := m.est.Estimate()
-		eta, mu := m.cfg.Eta.At(m.k()), m.cfg.Mu.At(m.k())
+		eta, mu := m.cfg.Step(m.k()), m.cfg.Mu.At(m.k())
 		vec.Step(m.phi, float32(eta), v, float32(mu*m.cfg.Beta), m.p) // eq. (7), local-update
 		vec.Axpy(m.s, 1, v)
 	}
 	if m.stage == m.cfg.Tau {
-		vec.Scale(m.s, float32(-m.cfg.Eta.At(m.k()))) // s = -eta * sum_t v_t
+		vec.Scale(m.s, float32(-m.cfg.Step(m.k()))) // s = -eta * sum_t v_t
 		m.local, m.due = false, true
 		return
 	}
@@ -68,7 +68,7 @@ func (m *Machine) nextStage() {
 // diverges ends here, before a private release is reserved and its noise drawn.
 func (m *Machine) aim() {
 	m.aimed = true
-	gain := float64(m.cfg.Tau) * m.cfg.Eta.At(m.k()) * m.cfg.Mu.At(m.k()) * m.cfg.Beta
+	gain := float64(m.cfg.Tau) * m.cfg.Step(m.k()) * m.cfg.Mu.At(m.k()) * m.cfg.Beta
 	copy(m.centre, m.x)
 	vec.Axpy(m.centre, -float32(gain), m.p)
 	err := m.inRange(m.centre, m.onGrid(m.round+1))

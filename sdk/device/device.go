@@ -121,7 +121,8 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	}
 	cfg := sdk.Config{
 		Fleet: d.fleet, Name: d.File.Name, Samples: d.source.Samples, Oracle: d.source.Oracle, Window: d.source.Window,
-		SeededTable: d.File.SeededTable, Average: d.File.Average, ConditionalOn: d.source.ConditionalOn,
+		SeededTable: d.File.SeededTable, MemoryLimit: d.File.MemoryLimit, ForgetMemory: d.File.Forget,
+		Average: d.File.Average, ConditionalOn: d.source.ConditionalOn,
 		Linger: d.File.Linger, ResendAfter: d.File.ResendAfter, Logger: logger, Recover: d.Recover, Key: d.Key,
 		Keys: func(member string) []ed25519.PublicKey { return d.current.Load().SigningKeys(member) },
 	}
@@ -129,7 +130,11 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 		number := slices.Index(d.fleet.Members, d.File.Name)
 		cfg.Noise = d.Noise(number, func() int { return d.node.Status().Round })
 	}
-	if d.store, err = state.Open(d.File.State, d.fleet.StateSize(d.File.Name, cfg.Samples)); err != nil {
+	remembered := cfg.Samples
+	if cfg.ForgetMemory {
+		remembered = 0
+	}
+	if d.store, err = state.Open(d.File.State, d.fleet.StateSize(d.File.Name, remembered)); err != nil {
 		return nil, err
 	}
 	defer closing(d.store.Close)

@@ -230,6 +230,8 @@ func TestSharingFaults(t *testing.T) {
 	shared := "\"pair_sigma\": 1.5,\n    "
 	for _, c := range []change{
 		one(`"mixing": 3`, `"mixing": -1`, "method.mixing is -1, want a whole number, 0..65536"),
+		one(`"mixing": 3`, `"decay": 1.5`, "method.decay is 1.5, want a number, 0..1"),
+		one(`"mixing": 3`, `"decay": -0.1`, "method.decay is -0.1, want a number, 0..1"),
 		one(`"mixing": 3`, `"mixing": 65537`, "method.mixing is 65537, want a whole number, 0..65536"),
 		one(`"mixing": 3`, `"mixing": 1.5`, "method.mixing is 1.5, want a whole number"),
 		one(`"rounds": 4`, `"rounds": 1000000000`, "method.eta has 4 values").and("want at most 2147483647 releases with Mixing 3"),
@@ -329,6 +331,8 @@ const nodeText = `{
     "share": {"partition": "dirichlet:0.1", "of": 8, "number": 3}}},
   "http": "127.0.0.1:0",
   "table": "seeded",
+  "memory_limit": 700,
+  "memory": "forgotten",
   "average": true,
   "linger_seconds": 1.5,
   "resend_seconds": 2
@@ -345,7 +349,7 @@ func TestNode(t *testing.T) {
 	}
 	if n.Name != "a" || n.Fleet != filepath.Join("dir", "fleet.json") || n.Key != key || n.Listen != "0.0.0.0:7443" ||
 		n.State != filepath.Join("dir", "state") || n.Ledger != "ledger.json" || n.HTTP != "127.0.0.1:0" ||
-		!n.SeededTable || !n.Average || n.Linger != 1500*time.Millisecond || n.ResendAfter != 2*time.Second {
+		!n.SeededTable || n.MemoryLimit != 700 || !n.Forget || !n.Average || n.Linger != 1500*time.Millisecond || n.ResendAfter != 2*time.Second {
 		t.Errorf("node %+v", n)
 	}
 	b := n.Oracle.Builtin
@@ -429,6 +433,8 @@ func TestNodeFaults(t *testing.T) {
 		one(`"http": "127.0.0.1:0"`, `"http": "10.0.0.1:80"`, "want host:port on loopback"),
 		one(`"table": "seeded"`, `"table": "round"`, `table is "round", want dense or seeded`),
 		one(`"average": true`, `"average": "yes"`, `average is "yes", want true or false`),
+		one(`"memory_limit": 700`, `"memory_limit": 0`, "memory_limit is 0, want a whole number, 1.."),
+		one(`"memory": "forgotten"`, `"memory": "lost"`, `memory is "lost", want kept or forgotten`),
 		one(`"linger_seconds": 1.5`, `"linger_seconds": 0`, "linger_seconds is 0, want a number of seconds, 0.001..604800"),
 		one(`"resend_seconds": 2`, `"resend_seconds": "2s"`, `resend_seconds is "2s", want a number of seconds`),
 		// the oracle
@@ -601,6 +607,8 @@ func TestRangesAgree(t *testing.T) {
 		"epsilon limit": func(f *File) { f.Fleet.Privacy.EpsilonLimit = 1e6 },
 		"grid":          func(f *File) { f.Fleet.Wire.GridBits = 2 },
 		"mixing":        func(f *File) { f.Fleet.Method.Mixing = maxMixing },
+		"least decay":   func(f *File) { f.Fleet.Method.Decay = 5e-324 },
+		"most decay":    func(f *File) { f.Fleet.Method.Decay = 1 },
 		"most shared": func(f *File) {
 			f.Fleet.Privacy.PairSigma, f.Fleet.Privacy.EffectiveSigma = 1024*f.Fleet.Privacy.Sigma, f.Fleet.Privacy.Sigma
 		},

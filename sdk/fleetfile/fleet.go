@@ -243,6 +243,7 @@ func (c *fleetCodec) method(o *object) {
 	o.need("gain").number(&m.Gain, "a number above 0 and below 1, a share of the limit of stability", share)
 	o.need("eta").schedule((*[]float64)(&m.Eta), m.Rounds)
 	o.need("mu").schedule((*[]float64)(&m.Mu), m.Rounds)
+	o.may("decay").number(&m.Decay, "a number, 0..1", within(0, 1))
 	o.show("estimator").setting(&m.Estimator, "paper", "centered", "tracking")
 	o.show("directions").setting(&m.Directions, "rademacher", "walsh", "sphere")
 	o.show("seed").seed(&m.Seed)

@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -27,6 +28,8 @@ type Node struct {
 	Proxy  *Proxy // through which the node dials; nil for that of the environment
 
 	SeededTable bool          // "table": "seeded", see [sdk.Config]
+	MemoryLimit int64         // "memory_limit", in bytes, see [sdk.Config]; 0 if it is not given
+	Forget      bool          // "memory": "forgotten", see ForgetMemory of [sdk.Config]
 	Average     bool          // keep the running mean of the released models
 	Linger      time.Duration // "linger_seconds", see [sdk.Config]; 0 if it is not given
 	ResendAfter time.Duration // "resend_seconds", see [sdk.Config]; 0 if it is not given
@@ -73,6 +76,11 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 			table := ""
 			o.may("table").choice(&table, "dense", "seeded")
 			n.SeededTable = table == "seeded"
+			limit, memory := 0, ""
+			o.may("memory_limit").integer(&limit, 1, math.MaxInt)
+			n.MemoryLimit = int64(limit)
+			o.may("memory").choice(&memory, "kept", "forgotten")
+			n.Forget = memory == "forgotten"
 			o.may("average").boolean(&n.Average)
 			o.may("linger_seconds").seconds(&n.Linger)
 			o.may("resend_seconds").seconds(&n.ResendAfter)

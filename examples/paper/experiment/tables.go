@@ -127,6 +127,9 @@ func cells(table, dataset string) []Job {
 // of the first.
 const Pooled = "DP-SGD"
 
+// Served lists the methods that have all data in one place, or a server.
+var Served = []string{Pooled, "DP-FedAvg"}
+
 // block is how many seeds are computed for all tables before any table's next ones are begun.
 const block = 5
 
@@ -165,7 +168,8 @@ func Plan(tables, sets []string, seeds int) []Job {
 	if slices.Contains(tables, EqualQueries) && slices.Contains(sets, "alzheimers") {
 		for more := 1; more < data.Folds; more++ {
 			for _, j := range cells(EqualQueries, "alzheimers") {
-				if m := j.Method; m == PaperForm || !strings.HasPrefix(m, PaperForm) {
+				m := j.Method
+				if m == PaperForm || m == Tracking || m == TrackingWalsh || !strings.HasPrefix(m, PaperForm) {
 					add(j, 1, seeds, func(seed int) int { return (seed + more) % data.Folds })
 				}
 			}

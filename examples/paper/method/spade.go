@@ -156,10 +156,7 @@ func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 		f.Method.Directions = zoest.Walsh
 	}
 	if w.Privacy == nil {
-		f.Method.Eta = make(admm.Schedule, w.Rounds)
-		for k := range f.Method.Eta {
-			f.Method.Eta[k] = s["rate"] / s["mu"] * math.Pow(float64(k+1), -s["decay"])
-		}
+		f.Method.Eta, f.Method.Decay = admm.Schedule{s["rate"] / s["mu"]}, s["decay"]
 		f.Privacy.NonPrivate = true
 		return f, samples, nil
 	}

@@ -104,11 +104,14 @@ func find(cells []*cell, ok func(j experiment.Job) bool) *cell {
 }
 
 // paired returns a number of the runs of both cells that have the same seed and fold.
-func paired(a, b *cell, f value) (x, y []float64) {
+func paired(a, b *cell, f value) (x, y []float64) { return pairedBy(a, b, f, f) }
+
+// pairedBy is paired with a number of its own for each cell.
+func pairedBy(a, b *cell, f, g value) (x, y []float64) {
 	for _, r := range a.runs {
 		for _, q := range b.runs {
 			if r.Seed == q.Seed && r.Fold == q.Fold {
-				x, y = append(x, f(r)), append(y, f(q))
+				x, y = append(x, f(r)), append(y, g(q))
 			}
 		}
 	}

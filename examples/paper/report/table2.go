@@ -137,8 +137,8 @@ func (r *reporter) options(out *strings.Builder, table string) error {
 		"first four columns are one run in the paper's form and with its setting; "+
 		"the others have the centered or the tracking estimator, and settings that were searched for each of them as for every method. "+
 		"Averaging and cooling down cost no query and no privacy, cooling down 20 rounds of "+
-		"messages. (Of Alzheimer's disease, the columns after the first five have one fold a seed, the others all five where all "+
-		"are done.)\n\n")
+		"messages. (Of Alzheimer's disease, those with centered losses have one fold a seed, the others all five "+
+		"where all are done.)\n\n")
 	var more []string // methods that were run for equal queries only
 	heads := ""
 	if table == experiment.EqualQueries {
@@ -165,6 +165,75 @@ func (r *reporter) options(out *strings.Builder, table string) error {
 		}
 	}
 	fmt.Fprintf(out, "\nWith its best option SPADE-DFL is ahead of all rivals in %d of %d rows.\n", ahead, rows)
+	if table == experiment.EqualQueries {
+		return r.serverless(out)
+	}
+	return nil
+}
+
+// serverless compares the tracking estimator with the rivals that have no server.
+func (r *reporter) serverless(out *strings.Builder) error {
+	fmt.Fprint(out, "\nThe tracking estimator beside the best rival without a server, and the best with one (DP-SGD, DP-FedAvg). "+
+		"Δ is to the best without, over the same seeds and folds.\n\n"+
+		"| data | partition | best without a server | tracking, cooled | Δ (p) | tracking, Walsh, cooled | Δ (p) | best with a "+
+		"server | ceiling |\n| --- | --- |"+strings.Repeat(" ---: |", 7)+"\n")
+	forms := []string{experiment.Tracking, experiment.TrackingWalsh}
+	names := []string{"tracking", "with Walsh directions"}
+	ahead, near, worst, rows := make([]int, 2), make([]int, 2), make([]float64, 2), 0
+	for _, set := range r.sets {
+		cells, err := gather(r.store, experiment.EqualQueries, set, r.seeds)
+		if err != nil {
+			return err
+		}
+		for _, partition := range experiment.Partitions {
+			get := func(method string) *cell {
+				return find(cells, func(j experiment.Job) bool {
+					return j.Method == method && (j.Partition == partition || method == experiment.Pooled)
+				})
+			}
+			if get(forms[0]) == nil || get(forms[1]) == nil {
+				continue
+			}
+			var rival, served *cell
+			for _, m := range method.Rivals() {
+				best := &rival
+				if slices.Contains(experiment.Served, m.Name()) {
+					best = &served
+				}
+				if c := get(m.Name()); c != nil && c.mean(accuracy) > (*best).mean(accuracy) {
+					*best = c
+				}
+			}
+			if rival == nil || served == nil {
+				continue
+			}
+			rows++
+			ceiling, _ := r.ceilings.of(set, rival.runs)
+			fmt.Fprintf(out, "| %s | %s | %s: %.2f |", heading(set), title(partition), rival.Method, rival.mean(accuracy))
+			for i, form := range forms {
+				x, y := pairedBy(get(form), rival, cooled, accuracy)
+				test, err := stat.Wilcoxon(x, y, stat.PrattZeros)
+				if err != nil {
+					return err
+				}
+				diff := stat.Mean(x) - stat.Mean(y)
+				fmt.Fprintf(out, " %s | %+.2f (%.1g) |", get(form).text(cooled), diff, test.P)
+				worst[i] = min(worst[i], diff)
+				if diff > 0 {
+					ahead[i]++
+				}
+				if get(form).mean(cooled) > ceiling-1 {
+					near[i]++
+				}
+			}
+			fmt.Fprintf(out, " %s: %.2f | %.2f |\n", served.Method, served.mean(accuracy), ceiling)
+		}
+	}
+	out.WriteString("\n")
+	for i := range forms {
+		fmt.Fprintf(out, "- %s: ahead of all methods without a server in %d of %d rows, at most %.2f behind, and less than a point "+
+			"below the ceiling in %d.\n", names[i], ahead[i], rows, -worst[i], near[i])
+	}
 	return nil
 }
 
