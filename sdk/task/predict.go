@@ -135,11 +135,14 @@ func (p *Predictor) PredictRow(cells map[string]string) (*Prediction, error) {
 	var faults []error
 	for _, c := range features {
 		cell := strings.TrimSpace(cells[c.Name])
-		v, wrong := c.parse(cell)
+		v, wrong := c.read(h, cell, 1)
 		if wrong != "" {
 			faults = append(faults, fmt.Errorf("task: column %q: %q %s", c.Name, cell, wrong))
 		}
 		row = append(row, v)
+	}
+	if err := h.numbers.fault(h.file); err != nil {
+		faults = append(faults, err)
 	}
 	if faults != nil {
 		return nil, errors.Join(faults...)
