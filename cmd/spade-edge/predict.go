@@ -28,7 +28,8 @@ type applied struct {
 	Data       string `json:"data"`
 	// Unknown are the values that were taken for none of a column's categories.
 	Unknown []string `json:"unknown_categories,omitempty"`
-	Classes []string `json:"classes"`
+	Classes []string `json:"classes,omitempty"`
+	Target  string   `json:"target,omitempty"` // the column whose number is predicted, in place of classes
 
 	file      *fleetfile.Model
 	predictor *task.Predictor
@@ -44,8 +45,9 @@ type predictions struct {
 
 type predicted struct {
 	Row          int       `json:"row"` // from 1, in the order of the data
-	Class        string    `json:"class"`
-	Probability  []float64 `json:"probability"` // of each class
+	Class        string    `json:"class,omitempty"`
+	Probability  []float64 `json:"probability,omitempty"` // of each class
+	Number       *float64  `json:"number,omitempty"`      // of the target
 	Contribution []float64 `json:"contribution,omitempty"`
 }
 
@@ -78,6 +80,9 @@ func apply(c *cmdline, f func(a *applied) error) (*applied, error) {
 	m := a.file
 	a.Model, a.Run, a.Name, a.NonPrivate = sdk.ModelHash(m.Weights), m.Run, m.Member, m.NonPrivate
 	a.Round, a.Done, a.Classes = m.Round, m.Round == m.Rounds, m.Task.Classes
+	if m.Task.Target != nil {
+		a.Target = m.Task.Label
+	}
 	found := map[string]bool{}
 	if *unknown {
 		a.predictor.Unknown = func(column, value string) { found[fmt.Sprintf("%s=%s", column, value)] = true }
@@ -110,13 +115,22 @@ func predict(_ context.Context, c *cmdline) error {
 		r.Columns = append(r.Columns, column.Name)
 	}
 	for i, s := range said {
-		r.Rows = append(r.Rows, predicted{i + 1, r.Classes[s.Class], s.Probability, s.Contribution})
+		row := predicted{Row: i + 1, Probability: s.Probability, Contribution: s.Contribution}
+		if r.Target != "" {
+			row.Number = &said[i].Number
+		} else {
+			row.Class = r.Classes[s.Class]
+		}
+		r.Rows = append(r.Rows, row)
 	}
 	if c.json {
 		return writeObject(c.out, r)
 	}
 	w := csv.NewWriter(c.out)
 	head := []string{"row", "class"}
+	if r.Target != "" {
+		head[1] = r.Target
+	}
 	for _, name := range r.Classes {
 		head = append(head, "p_"+name)
 	}
@@ -125,9 +139,14 @@ func predict(_ context.Context, c *cmdline) error {
 	}
 	_ = w.Write(head) // an error stays until the end
 	for _, row := range r.Rows {
-		cells := []string{strconv.Itoa(row.Row), row.Class}
+		cells := []string{strconv.Itoa(row.Row)}
+		if r.Target == "" {
+			cells = append(cells, row.Class)
+		} else {
+			cells = append(cells, digits(*row.Number))
+		}
 		for _, v := range slices.Concat(row.Probability, row.Contribution) {
-			cells = append(cells, strconv.FormatFloat(v, 'g', -1, 64))
+			cells = append(cells, digits(v))
 		}
 		_ = w.Write(cells)
 	}
@@ -135,17 +154,21 @@ func predict(_ context.Context, c *cmdline) error {
 	return w.Error()
 }
 
+// digits is a number with the fewest digits that tell it from others.
+func digits(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
 // evaluation is what a model is worth on some data, and its JSON.
 type evaluation struct {
 	*applied
-	*task.ClassMetrics
+	Classification *task.ClassMetrics  `json:"classification,omitempty"`
+	Regression     *task.NumberMetrics `json:"regression,omitempty"`
 }
 
 func evaluate(_ context.Context, c *cmdline) error {
 	var r evaluation
 	var err error
 	r.applied, err = apply(c, func(a *applied) (err error) {
-		r.ClassMetrics, err = a.predictor.Evaluate(a.Data, os.Stdin, a.seed)
+		r.Classification, r.Regression, err = a.predictor.Evaluate(a.Data, os.Stdin, a.seed)
 		return err
 	})
 	if err != nil {
@@ -153,7 +176,15 @@ func evaluate(_ context.Context, c *cmdline) error {
 	}
 	return c.print(r, func(t table) {
 		t.row("model", "release %d of %d of run %q by %q, model_sha256 %s", r.Round, r.file.Rounds, r.Run, r.Name, r.Model)
-		t.classMetrics(r.ClassMetrics, r.Classes)
+		if m := r.Regression; m != nil {
+			t.row("samples", "%d, of %q", m.Samples, r.Target)
+			t.row("RMSE", "%s; always saying the mean: %.4g", number(&m.RMSE), m.MeanRMSE)
+			t.row("MAE", "%s; always saying the mean: %.4g", number(&m.MAE), m.MeanMAE)
+			t.row("R2", "%s; always saying the mean: 0", number(m.R2))
+			t.row("intervals", "95 %%, by the ends of brackets")
+			return
+		}
+		t.classMetrics(r.Classification, r.Classes)
 	})
 }
 
