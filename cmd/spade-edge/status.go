@@ -224,8 +224,16 @@ func statusText(s *monitor.Status, file *fleetfile.Node) string {
 		if l.FailedQueries > 0 {
 			b.row("failed", "%d losses could not be had: look after the program or the data%s", l.FailedQueries, covered)
 		}
-		if l.Round > 0 {
-			b.row("own data", "accuracy %.2f %%, loss %.4g after round %d%s", 100*l.Accuracy, l.Loss, l.Round, covered)
+		majority := ""
+		if l.Majority.Known() {
+			majority = fmt.Sprintf(" (%.2f %% by always saying the most frequent class)", 100*l.Majority)
+		}
+		switch {
+		case l.Round == 0:
+		case l.OfQueries:
+			b.row("own data", "mean loss %.4g of the program's answers for round %d%s", l.Loss, l.Round, covered)
+		default:
+			b.row("own data", "accuracy %.2f %%%s, loss %.4g after round %d%s", 100*l.Accuracy, majority, l.Loss, l.Round, covered)
 		}
 	}
 	return text.String()

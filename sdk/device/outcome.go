@@ -33,6 +33,7 @@ type Outcome struct {
 // Local is what the privacy guarantee does not cover: it comes from this node's data directly.
 type Local struct {
 	Accuracy float64 `json:"accuracy"` // in percent, on test samples
+	Majority float64 `json:"majority"` // likewise, of always saying the most frequent class
 	Samples  int     `json:"test_samples"`
 	Covered  bool    `json:"covered_by_privacy"` // false
 }
@@ -69,7 +70,7 @@ func (d *Device) outcome(began time.Time) *Outcome {
 	}
 	if test := d.source.Test; test != nil {
 		if accuracy := test.Accuracy(model); !math.IsNaN(accuracy) {
-			o.Local = &Local{Accuracy: 100 * accuracy, Samples: test.Len()}
+			o.Local = &Local{Accuracy: 100 * accuracy, Majority: 100 * test.Majority(), Samples: test.Len()}
 		}
 	}
 	return o
