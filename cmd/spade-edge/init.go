@@ -53,7 +53,9 @@ func (c *commandFlag) Set(s string) error {
 }
 
 // preparation are the flags that a task takes the place of.
-var preparation = []string{"label", "drop", "onehot", "labels", "pca", "standardize", "bias", "model", "hidden"}
+var preparation = []string{
+	"label", "target", "drop", "onehot", "missing", "labels", "pca", "standardize", "bias", "model", "hidden",
+}
 
 // gap stands in a node file for the program that nobody has named yet.
 const gap = "FILL-IN-THE-ORACLE"

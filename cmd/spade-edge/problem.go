@@ -244,13 +244,24 @@ func consensusError(xbar []float32, models [][]float32) float64 {
 	return sum / float64(len(models))
 }
 
-// accuracies scores models on the test data, in percent.
-func (p *problem) accuracies(models ...[]float32) []float64 {
+// scores judges models on the test data: accuracy in percent, or the RMSE where a number is predicted.
+func (p *problem) scores(models ...[]float32) []float64 {
 	out := make([]float64, len(models))
 	for i, x := range models {
 		out[i] = 100 * p.test.Accuracy(x)
+		if p.train.Target != nil {
+			out[i] = p.errors(x).RMSE.Value
+		}
 	}
 	return out
+}
+
+// worth says in a few words what a model is worth on the test data.
+func (p *problem) worth(x []float32, digits int) string {
+	if p.train.Target == nil {
+		return fmt.Sprintf("%.*f %%", digits, 100*p.test.Accuracy(x))
+	}
+	return fmt.Sprintf("RMSE %.4g", p.errors(x).RMSE.Value)
 }
 
 // average returns the mean of numbers and their minimum.

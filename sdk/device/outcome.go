@@ -6,6 +6,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 // Outcome is the result of a node's run, and its JSON.
@@ -20,6 +21,8 @@ type Outcome struct {
 	Seconds    float64 `json:"seconds"`
 	Model      string  `json:"model_sha256"` // of the model as float32, little endian
 	Local      *Local  `json:"local_display"`
+	// LocalErrors takes the place of Local where a number is predicted.
+	LocalErrors *LocalErrors `json:"local_errors,omitempty"`
 	Usage
 	// Certificate is the file that says what the run, and all runs on the same data, have leaked; empty without privacy.
 	Certificate string `json:"certificate,omitempty"`
@@ -28,6 +31,12 @@ type Outcome struct {
 
 	Spent         dpmech.Total `json:"-"` // what the run's releases have cost
 	ConditionalOn []string     `json:"-"` // see [sdk.Config]
+}
+
+// LocalErrors is Local where a number is predicted.
+type LocalErrors struct {
+	*task.NumberMetrics
+	Covered bool `json:"covered_by_privacy"` // false
 }
 
 // Local is what the privacy guarantee does not cover: it comes from this node's data directly.
@@ -71,6 +80,8 @@ func (d *Device) outcome(began time.Time) *Outcome {
 	if test := d.source.Test; test != nil {
 		if accuracy := test.Accuracy(model); !math.IsNaN(accuracy) {
 			o.Local = &Local{Accuracy: 100 * accuracy, Majority: 100 * test.Majority(), Samples: test.Len()}
+		} else if m, err := test.Errors(model); err == nil {
+			o.LocalErrors = &LocalErrors{NumberMetrics: m}
 		}
 	}
 	return o

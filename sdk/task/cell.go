@@ -84,7 +84,11 @@ func (n *numbers) fault(file string) error {
 	return nil
 }
 
-const timeFault = "is a date or a time, want a number: leave the column out, or write a number of days or years"
+const (
+	noNumber   = "is no finite number"
+	blankFault = noNumber + "; a rule for missing ones would do (missing: mean, median, indicator or drop)"
+	timeFault  = "is a date or a time, want a number: leave the column out, or write a number of days or years"
+)
 
 // wrongNumber says why a cell is no number.
 func wrongNumber(cell string) string {
@@ -94,9 +98,9 @@ func wrongNumber(cell string) string {
 	case grouped(cell):
 		return "has thousands separators, want digits alone and one decimal point or comma"
 	case blank(cell, true):
-		return "is no finite number but says that there is none: fill the cell, or set a rule for missing ones"
+		return blankFault
 	}
-	return "is no finite number"
+	return noNumber
 }
 
 // grouped reports whether a cell looks like 1,234 or 1.234.567,5 or 1 234: digits in groups of three.

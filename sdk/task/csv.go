@@ -161,6 +161,8 @@ type reading struct {
 	width int       // of the present row
 	found []error
 	count int // of faults
+
+	hinted bool // one of them says what to do with missing cells
 }
 
 // readCSV reads a CSV file with a header line. Spaces around a cell are not part of it. A column of categories becomes
@@ -246,6 +248,10 @@ func (r *reading) row(record []string) error {
 // cell returns what a column reads from a cell of the present row.
 func (r *reading) cell(c *column, cell string) (v float32, err error) {
 	v, wrong := c.read(r.header, cell, r.line(c.at))
+	if wrong == blankFault && r.hinted {
+		wrong = noNumber
+	}
+	r.hinted = r.hinted || wrong == blankFault
 	if wrong == emptyLabel {
 		r.fault(c.at, "column %q: %s", c.Name, wrong)
 	} else if wrong != "" && (wrong != timeFault || !c.timed) {

@@ -169,7 +169,8 @@ func (s Spec) filled(ownTest bool) Spec {
 type Set struct {
 	Train, Test *Data
 
-	// Spec is the Spec of the call with every default filled in: Labels, Standardize and Bias are never nil, and
+	// Spec is the Spec of the call with every default filled in: Standardize and Bias are never nil, nor Labels if there
+	// are classes, and
 	// TestFraction is 0 if the source has a test set of its own.
 	Spec Spec
 

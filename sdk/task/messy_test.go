@@ -57,7 +57,7 @@ func TestMessyFiles(t *testing.T) {
 		"decimals, for one shows it":  {"a;y\n1,234;no\n0,5;yes\n", Spec{}, "1.234 no, 0.5 yes"},
 		"decimals, for a zero leads":  {"a;y\n0,234;no\n1,234;yes\n", Spec{}, "0.234 no, 1.234 yes"},
 		"points and commas":           {"a;b;y\n1,5;2;no\n2,5;1.234;yes\n", Spec{}, `line 3: column "b": "1.234" beside "1,5" in line 2, column "a": want decimal points in the whole file`},
-		"markers, no rule":            {"a,y\n1,no\nNA,yes\n", Spec{}, `line 3: column "a": "NA" is no finite number but says that there is none`},
+		"markers, no rule":            {"a,y\n1,no\nNA,yes\n", Spec{}, `line 3: column "a": "NA" is no finite number; a rule for missing ones would do`},
 		"markers, all of them":        {"a,y\n1,no\n,no\nNA,no\nn/a,no\n#N/A,no\nNaN,no\nNULL,no\nNone,no\n?,no\n-,no\n.,no\n", Spec{Missing: "median"}, "1 no" + strings.Repeat(", ? no", 10)},
 		"markers, rows left out":      {"a,b,y\n1,2.5,no\n?,3,yes\n-3,40,yes\n5,6,\n", Spec{Missing: "drop"}, want},
 		"no label, with a rule":       {"a,y\n1,no\n2,\n3,NA\n4,yes\n", Spec{Missing: "mean"}, "1 no, 4 yes"},

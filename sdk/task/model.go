@@ -61,8 +61,8 @@ func (m ModelSpec) Validate() error {
 	return nil
 }
 
-// fits reports a model that is not for data with a target, or without.
-func (m ModelSpec) fits(target bool) error {
+// Fits reports a model that is not for data with a target, or without.
+func (m ModelSpec) Fits(target bool) error {
 	if target && m.Name == SoftmaxModel {
 		return fmt.Errorf("task: model softmax is for classes, want %s or %s for a target", LinearModel, PerceptronModel)
 	} else if !target && m.Name == LinearModel {
@@ -128,7 +128,7 @@ type Model struct {
 func (m ModelSpec) New(d *Data) *Model {
 	if err := cmp.Or(d.check(), m.Validate()); err != nil {
 		return &Model{data: &Data{}, err: err}
-	} else if err := m.fits(d.Target != nil); err != nil {
+	} else if err := m.Fits(d.Target != nil); err != nil {
 		return &Model{data: &Data{}, err: err}
 	}
 	return &Model{spec: m, data: d, head: m.head(d.Dim, d.Classes), goal: d.Range.scaled(d.Target)}

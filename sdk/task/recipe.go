@@ -248,7 +248,7 @@ func (r *Recipe) Validate() error {
 			*r.Target)
 		want(len(r.Classes) == 0 && !r.Subset, "classes has %d labels, want none beside target", len(r.Classes))
 	}
-	if err := r.Model.fits(r.Target != nil); err != nil && r.Model.Validate() == nil {
+	if err := r.Model.Fits(r.Target != nil); err != nil && r.Model.Validate() == nil {
 		faults = append(faults, err)
 	}
 	if r.Missing != nil {
