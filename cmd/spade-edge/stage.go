@@ -43,9 +43,11 @@ func (p *problem) newStage(addr string, show *progress) (*stage, error) {
 		}
 		s.monitors = append(s.monitors, m)
 	}
-	s.group = monitor.NewGroup(p.fleet, fmt.Sprintf(
-		"test data that no node has, with the average model; always saying the most frequent class is right of %.1f %%",
-		100*p.majority), s.monitors...)
+	scored := "test data that no node has, with the average model"
+	if p.train.Target == nil {
+		scored += fmt.Sprintf("; always saying the most frequent class is right of %.1f %%", 100*p.majority)
+	}
+	s.group = monitor.NewGroup(p.fleet, scored, s.monitors...)
 	ctx, cancel := context.WithCancel(context.Background())
 	s.leave = cancel
 	s.work.Go(func() { monitor.Serve(ctx, l, device.WithProfiles(s.group.Handler(), profiles)) })
