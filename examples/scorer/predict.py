@@ -26,11 +26,6 @@ def cells(v, of):
     return [float(v == c) for c in of] or [float(v)]
 
 
-def dot(w):
-    """The products of all rows with those of w: each rounded to float32, as in training, and summed in float64."""
-    return np.stack([(x * row).sum(axis=1, dtype="f8") for row in w], axis=1)
-
-
 with open(sys.argv[2], encoding="utf-8-sig", newline="") as file:
     parts = [[cells(row[c["name"]].strip(), c.get("categories", [])) for c in task["columns"]]
              for row in csv.DictReader(file, skipinitialspace=True)]
@@ -44,13 +39,13 @@ if s := task.get("standardize"):
     x = np.where(std > 0, (x - np.array(s["mean"])) / np.where(std > 0, std, 1), 0).astype("f4")
 if c := task.get("pca"):
     x = (c["scale"] * ((x - np.array(c["mean"])) @ np.array(c["components"]).T)).astype("f4")
-one, w = np.ones((len(x), 1), "f4"), np.array(model["model"], "f4")
+one, w = np.ones((len(x), 1), "f4"), np.array(model["model"], "f4").astype("f8")
 if task.get("bias"):
     x = np.hstack([x, one])
 if h := task.get("hidden"):
-    u, w = dot(w[:h * x.shape[1]].reshape(h, -1)), w[h * x.shape[1]:]
-    x = np.hstack([np.where(u < 0, u / 8, u).astype("f4"), one])
-z = dot(w.reshape(-1, x.shape[1]))
+    u, w = x @ w[:h * x.shape[1]].reshape(h, -1).T, w[h * x.shape[1]:]
+    x = np.hstack([np.where(u < 0, u / 8, u), one])
+z = x @ w.reshape(-1, x.shape[1]).T
 if z.shape[1] == 1:
     z = np.hstack([0 * z, z])
 p = np.exp(z - z.max(axis=1, keepdims=True))

@@ -11,14 +11,15 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Predictor applies a trained model to data that its recipe describes. It is safe for concurrent use.
+// Predictor applies a trained model to data that its recipe describes. It computes in float64 what training computes in
+// float32, so that others can get the same numbers. It is safe for concurrent use.
 type Predictor struct {
 	// Unknown, if not nil, is told of each value of a column of categories that is none of them; the sample then belongs
 	// to none. If it is nil such a value is an error.
 	Unknown func(column, value string)
 
 	recipe *Recipe
-	x      []float32
+	x      []float64
 	head   linear
 	back   [][]float64 // the weights of each unit, or of each output, on the columns before PCA
 	origin []float64   // of these columns, the values at which they contribute nothing
@@ -38,7 +39,7 @@ type Prediction struct {
 	Contribution []float64
 }
 
-// Predictor returns what applies a model, of Recipe.Dim parameters, which it keeps and which must not change.
+// Predictor returns what applies a model of Recipe.Dim parameters. It keeps the recipe, which must not change.
 func (r *Recipe) Predictor(model []float32) (*Predictor, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
@@ -52,7 +53,10 @@ func (r *Recipe) Predictor(model []float32) (*Predictor, error) {
 		}
 	}
 	width := r.width()
-	p := &Predictor{recipe: r, x: model, head: r.Model.head(width, r.classes()), origin: make([]float64, r.full())}
+	p := &Predictor{recipe: r, head: r.Model.head(width, r.classes()), origin: make([]float64, r.full())}
+	for _, x := range model {
+		p.x = append(p.x, float64(x))
+	}
 	if r.PCA != nil && r.Standardize == nil {
 		p.origin = r.PCA.Mean
 	}
@@ -68,14 +72,14 @@ func (r *Recipe) Predictor(model []float32) (*Predictor, error) {
 		}
 	}
 	for f := range p.firsts() {
-		row, back := model[f*width:(f+1)*width], make([]float64, r.full())
+		row, back := p.x[f*width:(f+1)*width], make([]float64, r.full())
 		for j := range back {
 			if r.PCA == nil {
-				back[j] = float64(row[j])
+				back[j] = row[j]
 				continue
 			}
 			for l, c := range r.PCA.Components {
-				back[j] += float64(float64(row[l]) * float64(r.PCA.Scale*c[j]))
+				back[j] += float64(row[l] * float64(r.PCA.Scale*c[j]))
 			}
 		}
 		p.back = append(p.back, back)
@@ -256,9 +260,13 @@ func (p *Predictor) predict(t *table) (said []Prediction, d *Data, err error) {
 
 // sample predicts from the columns of the model, and tells contributions from those before PCA.
 func (p *Predictor) sample(to *Prediction, a, raw []float32) {
+	wide := make([]float64, len(a))
+	for j, v := range a {
+		wide[j] = float64(v)
+	}
 	first := make([]float64, p.firsts())
 	for f := range first {
-		first[f] = vec.Dot(p.x[f*len(a):(f+1)*len(a)], a)
+		first[f] = dot(p.x[f*len(a):(f+1)*len(a)], wide)
 	}
 	z := p.outputs(first)
 	if p.recipe.Target != nil {
@@ -289,18 +297,16 @@ func (p *Predictor) outputs(first []float64) []float64 {
 	hidden := p.recipe.Model.Hidden
 	z := first
 	if hidden > 0 {
-		var u units
+		u := append(slices.Clone(first), 1)
 		for h, v := range first {
 			if v < 0 {
-				v *= leak
+				u[h] = float64(v * leak)
 			}
-			u[h] = float32(v)
 		}
-		u[hidden] = 1
 		w := p.x[hidden*p.recipe.width():]
 		z = make([]float64, len(w)/(hidden+1))
 		for k := range z {
-			z[k] = vec.Dot(w[k*(hidden+1):(k+1)*(hidden+1)], u[:hidden+1])
+			z[k] = dot(w[k*(hidden+1):(k+1)*(hidden+1)], u)
 		}
 	}
 	return z
