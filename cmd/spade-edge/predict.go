@@ -17,8 +17,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// applied is a model file at work, and the beginning of its JSON.
-type applied struct {
+// Applied is a model file at work, and the beginning of its JSON.
+type Applied struct {
 	Model      string `json:"model_sha256"`
 	Run        string `json:"run"`
 	Name       string `json:"name"`
@@ -38,7 +38,7 @@ type applied struct {
 
 // predictions are what predict prints as JSON.
 type predictions struct {
-	*applied
+	*Applied
 	Columns []string    `json:"columns,omitempty"` // those that contributions are of
 	Rows    []predicted `json:"rows"`
 }
@@ -53,8 +53,8 @@ type predicted struct {
 
 // apply reads the command line that predict and evaluate share, and the model file. f uses the model, and what it
 // returns is an error of the data.
-func apply(c *cmdline, f func(a *applied) error) (*applied, error) {
-	a := &applied{}
+func apply(c *cmdline, f func(a *Applied) error) (*Applied, error) {
+	a := &Applied{}
 	c.StringVar(&a.Data, "data", "", "the `source`: csv:FILE, csv:- for standard input, idx:DIR or synthetic:clinical")
 	c.Uint64Var(&a.seed, "seed", 1000, "the seed of generated patients")
 	unknown := c.Bool("unknown", false, "take a category that the model does not know for none of them, and say so; "+
@@ -88,7 +88,7 @@ func apply(c *cmdline, f func(a *applied) error) (*applied, error) {
 		a.predictor.Unknown = func(column, value string) { found[fmt.Sprintf("%s=%s", column, value)] = true }
 	}
 	if err := f(a); err != nil {
-		return nil, err
+		return nil, dataFlags(err)
 	}
 	a.Unknown = slices.Sorted(maps.Keys(found))
 	for _, v := range a.Unknown {
@@ -104,7 +104,7 @@ func predict(_ context.Context, c *cmdline) error {
 	r := predictions{Rows: []predicted{}}
 	var said []task.Prediction
 	var err error
-	r.applied, err = apply(c, func(a *applied) (err error) {
+	r.Applied, err = apply(c, func(a *Applied) (err error) {
 		said, err = a.predictor.Predict(a.Data, os.Stdin, a.seed)
 		return err
 	})
@@ -159,7 +159,7 @@ func digits(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // evaluation is what a model is worth on some data, and its JSON.
 type evaluation struct {
-	*applied
+	*Applied
 	Classification *task.ClassMetrics  `json:"classification,omitempty"`
 	Regression     *task.NumberMetrics `json:"regression,omitempty"`
 }
@@ -167,7 +167,7 @@ type evaluation struct {
 func evaluate(_ context.Context, c *cmdline) error {
 	var r evaluation
 	var err error
-	r.applied, err = apply(c, func(a *applied) (err error) {
+	r.Applied, err = apply(c, func(a *Applied) (err error) {
 		r.Classification, r.Regression, err = a.predictor.Evaluate(a.Data, os.Stdin, a.seed)
 		return err
 	})
