@@ -22,6 +22,7 @@ type options struct {
 	testFraction                      float64
 	partition                         string
 	model                             string
+	number                            bool // the task of a file has a target
 	hidden                            int
 	// network
 	nodes int
@@ -61,6 +62,12 @@ func newOptions(c *cmdline) options {
 }
 
 func (o *options) hiddenLayer() bool { return o.model == task.PerceptronModel }
+
+// predictsNumber says whether the model is for a target. The radius is then half of what classes take: a wider one lets
+// predictions run to the ends of the range, which costs no accuracy where there are classes, but is an error here.
+func (o *options) predictsNumber() bool {
+	return o.target != "" || o.model == task.LinearModel || o.number
+}
 
 // known returns what the method is suggested from, for a parameter vector of length dim and so many samples of each
 // client.

@@ -90,7 +90,13 @@ func (o *options) build(name string) (*problem, error) {
 		p.samples = append(p.samples, len(idx))
 	}
 	s := set.Spec
-	p.choose("data", o.data, "labels", s.Labels, "standardize", *s.Standardize, "bias", *s.Bias)
+	p.choose("data", o.data)
+	if s.Target == "" {
+		p.choose("labels", s.Labels)
+	} else {
+		p.choose("model", model.Name)
+	}
+	p.choose("standardize", *s.Standardize, "bias", *s.Bias)
 	if s.TestFraction > 0 {
 		p.choose("test-fraction", s.TestFraction)
 	}
@@ -135,7 +141,12 @@ func (p *problem) makeFleet(name string, dim int) error {
 	if err != nil {
 		return err
 	}
-	if f.Method, f.Privacy, err = sdk.Suggest(known); err != nil {
+	f.Method, f.Privacy, err = sdk.Suggest(known)
+	if err == nil && o.predictsNumber() && !o.given["mu"] {
+		known.Method.Mu = []float64{f.Method.Mu[0] / 2}
+		f.Method, f.Privacy, err = sdk.Suggest(known)
+	}
+	if err != nil {
 		return asUsage(err)
 	}
 	if err := p.coversAll(f); err != nil {

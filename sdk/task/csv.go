@@ -157,10 +157,11 @@ func (s Spec) columns(h *header) (features []*column, label *column) {
 type reading struct {
 	*header
 	*csv.Reader
-	cells []float32 // of features and label, row by row
-	width int       // of the present row
-	found []error
-	count int // of faults
+	columns []*column // features and label
+	cells   []float32 // of the columns, row by row
+	width   int       // of the present row
+	found   []error
+	count   int // of faults
 
 	hinted bool // one of them says what to do with missing cells
 }
@@ -180,7 +181,7 @@ func readCSV(r io.Reader, name string, l layout) (*table, error) {
 	if h.faults != nil {
 		return nil, errors.Join(h.faults...)
 	}
-	rd := &reading{header: h, Reader: cr}
+	rd := &reading{header: h, Reader: cr, columns: append(slices.Clone(h.features), h.label)}
 	for {
 		record, err := cr.Read()
 		if err != nil {
@@ -227,7 +228,7 @@ func (r *reading) row(record []string) error {
 		return nil
 	}
 	before, whole := len(r.cells), true
-	for _, c := range append(r.features[:len(r.features):len(r.features)], r.label) {
+	for _, c := range r.columns {
 		cell := ""
 		if c.at < len(record) {
 			cell = strings.TrimSpace(record[c.at])
@@ -259,8 +260,12 @@ func (r *reading) cell(c *column, cell string) (v float32, err error) {
 		c.timed = wrong == timeFault
 	}
 	if len(c.Categories) > maxValues {
-		const format = "task: %s: column %q has more than %d distinct values, too many for classes or one-hot"
-		err = fmt.Errorf(format, r.file, c.Name, maxValues)
+		hint := ""
+		if c == r.label {
+			hint = "; where it is a number, " + asTarget
+		}
+		const format = "task: %s: column %q has more than %d distinct values, too many for classes or one-hot%s"
+		err = fmt.Errorf(format, r.file, c.Name, maxValues, hint)
 	}
 	return v, err
 }

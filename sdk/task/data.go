@@ -187,28 +187,19 @@ func classNames(wanted []string, train, test *table) ([]string, error) {
 // sortValues sorts distinct values by size if all of them are finite numbers, and as strings otherwise. What package
 // sort needs is in every program; [slices.SortFunc] would come again for this type, with 10 KB.
 func sortValues(values []string) {
-	number := asNumbers(values)
-	if number == nil {
-		slices.Sort(values)
-		return
+	number := make(map[string]float64, len(values))
+	for _, v := range values {
+		f, err := strconv.ParseFloat(v, 64)
+		if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+			slices.Sort(values)
+			return
+		}
+		number[v] = f
 	}
 	sort.SliceStable(values, func(i, j int) bool {
 		a, b := values[i], values[j]
 		return number[a] < number[b] || number[a] == number[b] && a < b
 	})
-}
-
-// asNumbers returns the number that each value is, or nil if one is no finite number.
-func asNumbers(values []string) map[string]float64 {
-	number := make(map[string]float64, len(values))
-	for _, v := range values {
-		f, err := strconv.ParseFloat(v, 64)
-		if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
-			return nil
-		}
-		number[v] = f
-	}
-	return number
 }
 
 // quoted lists values for an error message, at most 50 of them.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -100,17 +101,25 @@ func (s Spec) Validate() error {
 	return errors.Join(faults...)
 }
 
-// mostNumbers is the most values that classes of a CSV file may have if all of them are numbers.
+// mostNumbers is how many classes of a CSV file may be numbers if nobody has chosen them.
 const mostNumbers = 20
 
 // checkClasses refuses classes that nobody has chosen and that look like measurements.
 func (s Spec) checkClasses(names []string) error {
-	if s.Label != "" && len(s.Labels) == 0 && len(names) > mostNumbers && asNumbers(names) != nil {
-		return fieldError("label", "%q has %d values, all of them numbers, too many for classes: name it as target in place "+
-			"of label to predict the number, or list in labels which values are classes", s.Label, len(names))
+	numbers := 0
+	for _, v := range names {
+		if _, err := strconv.ParseFloat(strings.Replace(v, ",", ".", 1), 64); err == nil {
+			numbers++
+		}
 	}
-	return nil
+	if s.Label == "" || len(s.Labels) > 0 || numbers <= mostNumbers {
+		return nil
+	}
+	return fieldError("label", "%q has %d values that are numbers, too many for classes: "+asTarget+", or list in labels "+
+		"which values are classes", s.Label, numbers)
 }
+
+const asTarget = "name it as target in place of label to predict the number"
 
 // csvFields returns the fields that name columns of a CSV file.
 func (s Spec) csvFields() []csvField {

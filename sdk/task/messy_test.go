@@ -70,7 +70,7 @@ func TestMessyFiles(t *testing.T) {
 		"a time of day":               {"a,day,y\n1,07:30,no\n", Spec{}, `column "day": "07:30" is a date or a time`},
 		"blood pressure is no date":   {"a,bp,y\n1,120/80,no\n", Spec{}, `column "bp": "120/80" is no finite number`},
 		"spaces":                      {" a , b,y \n 1 ,\t2.5, no \n-3 ,40 ,yes\n", Spec{}, want},
-		"too many numbers as classes": {"a,y\n" + numbered21, Spec{}, `label "y" has 21 values, all of them numbers, too many for classes: name it as target`},
+		"too many numbers as classes": {"a,y\n" + numbered21, Spec{}, `label "y" has 21 values that are numbers, too many for classes: name it as target`},
 		"nothing is whole":            {"a,y\n,no\n1,\n", Spec{Missing: "drop"}, "no rows below the header with what is needed"},
 	} {
 		t.Run(name, func(t *testing.T) {
