@@ -177,7 +177,7 @@ func (o *initOptions) check() error {
 		for _, name := range preparation {
 			f.when(o.given[name], "-%s does not go with -task, which says so already", name)
 		}
-		o.dim, o.number = o.recipe.Dim(), o.recipe.Target != nil
+		o.dim, o.number = o.recipe.Dim(), o.recipe.Model.Name == task.LinearModel
 	}
 	f.when(o.recipe == nil && (own || !o.builtin()) && !o.given["dim"],
 		"-dim is missing: the length of the parameter vector does not follow from data that are not here")

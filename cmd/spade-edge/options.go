@@ -22,7 +22,7 @@ type options struct {
 	testFraction                      float64
 	partition                         string
 	model                             string
-	number                            bool // the task of a file has a target
+	number                            bool // the task of a file has a linear model
 	hidden                            int
 	// network
 	nodes int
@@ -63,11 +63,9 @@ func newOptions(c *cmdline) options {
 
 func (o *options) hiddenLayer() bool { return o.model == task.PerceptronModel }
 
-// predictsNumber says whether the model is for a target. The radius is then half of what classes take: a wider one lets
-// predictions run to the ends of the range, which costs no accuracy where there are classes, but is an error here.
-func (o *options) predictsNumber() bool {
-	return o.target != "" || o.model == task.LinearModel || o.number
-}
+// linear says whether the model is the linear one for a target. The radius is then half of what classes take: a wider one
+// lets predictions run to the ends of the range, which costs no accuracy where there are classes, but is an error here.
+func (o *options) linear() bool { return o.number || o.modelSpec().Name == task.LinearModel }
 
 // known returns what the method is suggested from, for a parameter vector of length dim and so many samples of each
 // client.

@@ -142,7 +142,7 @@ func (p *problem) makeFleet(name string, dim int) error {
 		return err
 	}
 	f.Method, f.Privacy, err = sdk.Suggest(known)
-	if err == nil && o.predictsNumber() && !o.given["mu"] {
+	if err == nil && o.linear() && !o.given["mu"] {
 		known.Method.Mu = []float64{f.Method.Mu[0] / 2}
 		f.Method, f.Privacy, err = sdk.Suggest(known)
 	}

@@ -89,7 +89,7 @@ func TestRegressionFleet(t *testing.T) {
 				t.Errorf("exit code %d, %v\n%s", code, err, log)
 				return
 			}
-			if e := r.LocalErrors; r.Local != nil || e == nil || e.Samples != 240 || !(e.RMSE.Value < e.MeanRMSE) || e.Covered {
+			if e := r.LocalErrors; r.Local != nil || e == nil || e.Samples != 240 || !(e.RMSE < e.MeanRMSE) || e.Covered {
 				t.Errorf("local %+v, errors %+v", r.Local, e)
 			}
 		})

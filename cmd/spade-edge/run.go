@@ -135,7 +135,7 @@ func (r *runResult) write(t table, m sdk.Method) {
 	}
 	if e := r.LocalErrors; e != nil {
 		t.row("errors", "RMSE %.4g, MAE %.4g of %d test samples (always saying their mean: %.4g, %.4g); for this device only: "+
-			"the privacy guarantee does not cover it", e.RMSE.Value, e.MAE.Value, e.Samples, e.MeanRMSE, e.MeanMAE)
+			"the privacy guarantee does not cover it", e.RMSE, e.MAE, e.Samples, e.MeanRMSE, e.MeanMAE)
 	}
 	(&result{Rounds: m.Data(r.Rounds), Privacy: r.Privacy}).writePrivacy(t)
 	if r.Certificate != "" {

@@ -123,8 +123,9 @@ func (b *Builtin) schema(o *object, dir string) {
 		o.may("missing").text(&s.Missing, "mean, median, indicator or drop", anything[string])
 	} else {
 		check = func(s task.Spec) error { return task.CheckSource(s.Source) }
-		for _, key := range []string{"model", "hidden", "label", "drop", "onehot", "labels", "pca", "standardize", "bias", "target",
-			"missing"} {
+		for _, key := range []string{
+			"model", "hidden", "label", "drop", "onehot", "labels", "pca", "standardize", "bias", "target", "missing",
+		} {
 			absent(`the task in the fleet file says so for all nodes, unless there is "fit": "own"`, o.may(key))
 		}
 	}

@@ -13,8 +13,8 @@ var nan = float32(math.NaN()) // a missing number
 
 func isNaN(x float32) bool { return x != x }
 
-// blank reports whether a cell says that there is no value: it is empty, or has a usual marker in large or small letters.
-// What may well be a category counts in columns of numbers only.
+// blank reports whether a cell says that there is no value: it is empty, or has a usual marker in large or small
+// letters. What may well be a category counts in columns of numbers only.
 func blank(cell string, number bool) bool {
 	switch strings.ToLower(cell) {
 	case "", "na", "n/a", "#n/a", "nan", "null", "?":

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Data is a labelled data set: Len samples of Dim numbers, each of one of Classes classes. One with targets has a number
-// for each sample, and two classes, "low" and "high", which tell on what side of the middle of the range it is.
+// Data is a labelled data set: Len samples of Dim numbers, each of one of Classes classes. One with targets has a
+// number for each sample, and two classes, "low" and "high", which tell on what side of the middle of the range it is.
 type Data struct {
 	X       []float32 // the samples one after the other, Len x Dim
 	Y       []int     // the class of each sample, in [0, Classes)

@@ -15,8 +15,8 @@ const (
 	dropRows   = "drop"
 )
 
-// Missing says what becomes of cells of a CSV file that are missing: empty, or NA, N/A, #N/A, NaN, null or ?, in large or
-// small letters; in columns of numbers also none, a dash or a point.
+// Missing says what becomes of cells of a CSV file that are missing: empty, or NA, N/A, #N/A, NaN, null or ?, in large
+// or small letters; in columns of numbers also none, a dash or a point.
 type Missing struct {
 	// Rule is "mean" or "median", which fill them; "indicator", which fills them with the mean and adds columns of zeros
 	// and ones that tell where; or "drop", which leaves out rows with any. With each, rows without a label are left out.

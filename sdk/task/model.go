@@ -52,7 +52,8 @@ type ModelSpec struct {
 func (m ModelSpec) Validate() error {
 	switch {
 	case m.Name != SoftmaxModel && m.Name != LinearModel && m.Name != PerceptronModel:
-		return fmt.Errorf("task: model %q, want %s or %s, or %s for a target", m.Name, SoftmaxModel, PerceptronModel, LinearModel)
+		const format = "task: model %q, want %s or %s, or %s for a target"
+		return fmt.Errorf(format, m.Name, SoftmaxModel, PerceptronModel, LinearModel)
 	case m.Name != PerceptronModel && m.Hidden != 0:
 		return fmt.Errorf("task: %s with %d hidden units, want none: it is a linear model", m.Name, m.Hidden)
 	case m.Name == PerceptronModel && (m.Hidden < 1 || m.Hidden > MaxHidden):

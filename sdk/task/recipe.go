@@ -244,8 +244,8 @@ func (r *Recipe) Validate() error {
 			"columns[%d].categories has %d values, want 1 to %d, each once", i, len(c.Categories), maxValues)
 	}
 	if r.Target != nil {
-		want(r.Target.check() == nil && isCSV, "target is %v, want two finite numbers, the lower one first, and the source csv",
-			*r.Target)
+		want(r.Target.check() == nil && isCSV,
+			"target is %v, want two finite numbers, the lower one first, and the source csv", *r.Target)
 		want(len(r.Classes) == 0 && !r.Subset, "classes has %d labels, want none beside target", len(r.Classes))
 	}
 	if err := r.Model.Fits(r.Target != nil); err != nil && r.Model.Validate() == nil {

@@ -9,8 +9,8 @@ import (
 // sides are the classes of data with a target: below the middle of its range, and from there on.
 var sides = []string{"low", "high"}
 
-// Range is where a target is expected: Low counts as 0 and High as 1, and what is beyond as the nearer of the two. It is
-// public.
+// Range is where a target is expected: Low counts as 0 and High as 1, and what is beyond as the nearer of the two. It
+// is public.
 type Range struct{ Low, High float64 }
 
 // rangeOf returns the range of some targets, see Spec.Target.
