@@ -127,8 +127,8 @@ func (r *inspection) identify(path string, dim int) error {
 	if len(head) > 0 && head[0]>>5 == 5 && dim == 0 { // a map in CBOR
 		hint = "; if it is a frame with a vector, -dim says how long that is"
 	}
-	return usageError{fmt.Errorf("%s is none of: state folder, node's folder, slot, model file, .npy file, evidence, ledger, neighbors' ledgers, certificate, "+
-		"fleet file, node file, key file, frame, hello%s", path, hint)}
+	return usageError{fmt.Errorf("%s is none of: state folder, node's folder, slot, model file, .npy file, evidence, "+
+		"ledger, neighbors' ledgers, certificate, fleet file, node file, key file, frame, hello%s", path, hint)}
 }
 
 // jsonKinds tell the files in JSON from each other by fields of their first object.
