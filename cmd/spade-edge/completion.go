@@ -68,7 +68,7 @@ func complete(args []string, w io.Writer) {
 		words = shells
 	case strings.Contains(usage, " DIR"):
 		place = "/folder"
-	case strings.Contains(usage, "NODEFILE") || strings.Contains(usage, " PATH"):
+	case strings.Contains(usage, "NODEFILE") || strings.Contains(usage, " MODEL ") || strings.Contains(usage, " PATH"):
 		place = "/file"
 	}
 	before, name, value := "", args[len(args)-2], args[len(args)-1]

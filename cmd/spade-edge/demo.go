@@ -260,6 +260,9 @@ func (p *problem) writeTable(t table, r *result, solo, each []float64) {
 	fmt.Fprintf(t, "%s is on test data that no node has; \"alone\" and \"pooled\" (one node with "+
 		"everybody's data) are trained without noise; "+
 		"%q always says %s\n\n", what, always, saying)
+	if r.Accuracies != nil {
+		r.writeClasses(t)
+	}
 	t.row("consensus error", "%.3g, mean squared distance between a node's model and the average one", r.ConsensusError)
 	t.row("sent", "%s in all: %d %ss over %d connections, both ways; no data, no gradients",
 		bytesText(r.BytesSent), p.fleet.Method.Last(), releaseWord(p.fleet.Method), len(p.fleet.Edges))

@@ -104,6 +104,18 @@ func (d *desk) makeData(t *testing.T) {
 		t.Fatal(log)
 	}
 	d.write(t, "task.json", text)
+	recipe, err := fleetfile.ParseTask([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := (&fleetfile.Model{Run: "cohort", Member: "a", Round: 1, Rounds: 1, Task: recipe, Weights: make([]float32, recipe.Dim())}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.write(t, "model.json", string(model))
+	for _, name := range []string{"new.csv", "test.csv", "patient.csv"} {
+		d.write(t, name, csv.String())
+	}
 	d.write(t, "frame.bin", encoded(t, 10, floatFrame(make([]float32, 10))))
 }
 

@@ -15,7 +15,9 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 // endingsOf are the endings of file names that say a format.
@@ -37,11 +39,15 @@ type exported struct {
 	Sum         string `json:"sha256_file"`
 	Certificate string `json:"certificate,omitempty"` // the copy; empty if there is none that covers the model
 	NonPrivate  bool   `json:"non_private"`
+	// Predicts says whether it is a model file with the preprocessing, from which predict and evaluate work.
+	Predicts bool `json:"predicts"`
 }
 
 func exportModel(_ context.Context, c *cmdline) error {
 	to := c.String("out", "", "the `file` to write")
 	format := c.String("format", "", "npy, raw or json (default by the file's ending)")
+	ownFit := c.Bool("own-fit", false, "with json: add what a node with \"fit\": \"own\" fits on its own data (means, "+
+		"deviations, categories); the privacy guarantee does not cover it")
 	averaged := c.Bool("averaged", false, "the mean of the node's releases in place of the last one")
 	force := c.Bool("force", false, "overwrite what is there")
 	c.jsonFlag("")
@@ -59,6 +65,9 @@ func exportModel(_ context.Context, c *cmdline) error {
 	}
 	if *format != "npy" && *format != "raw" && *format != "json" {
 		return usageError{fmt.Errorf("-format %q, want npy, raw or json", *format)}
+	}
+	if *ownFit && *format != "json" {
+		return usageError{fmt.Errorf("-own-fit goes with -format json, not with %s, which has numbers alone", *format)}
 	}
 	node, file, err := readFiles(path)
 	if err != nil {
@@ -89,17 +98,24 @@ func exportModel(_ context.Context, c *cmdline) error {
 		Dim:    len(model),
 		Format: *format, File: *to, Model: sdk.ModelHash(model), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
 	}
-	content, err := r.encode(model)
-	if err != nil {
-		return err
-	}
-	sum := sha256.Sum256(content)
-	r.SHA256 = hex.EncodeToString(sum[:])
 	copied := *to + ".certificate.json"
 	cert, why := r.certificate(node.Certificate(), f)
 	if cert != nil {
 		r.Certificate = copied
 	}
+	whole := &fleetfile.Model{
+		Run: f.Run, Fleet: f.Hash(), Member: node.Name, Round: kept.Round, Rounds: last, Averaged: *averaged,
+		NonPrivate: f.Privacy.NonPrivate, Certificate: cert, Weights: model,
+	}
+	if err = recipeOf(whole, node, file, *ownFit); err != nil {
+		return err
+	}
+	content, err := r.encode(whole)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(content)
+	r.SHA256 = hex.EncodeToString(sum[:])
 	line := []byte(r.SHA256 + "  " + filepath.Base(*to) + "\n")
 	if err := writeAll([]written{{*to, content}, {r.Sum, line}, {copied, cert}}, *force); err != nil {
 		return err
@@ -114,6 +130,16 @@ func exportModel(_ context.Context, c *cmdline) error {
 		if !r.Done {
 			t.row("not finished", "the run goes on: this is not the final model")
 		}
+		switch {
+		case r.Predicts:
+			t.row("predict", "spade-edge predict %s -data %s:...", r.File, whole.Task.Source)
+		case r.Format != "json":
+			t.row("predict", "not from this file, which has numbers alone; -format json has all that it takes")
+		case whole.NoTask == fleetfile.OwnFit:
+			t.row("predict", "not from this file: the node has fitted the preprocessing on its own data; -own-fit adds that")
+		default:
+			t.row("predict", "not from this file: the losses come from a program, which knows what the numbers mean")
+		}
 		t.row("certificate", "%s", cmp.Or(r.Certificate, "none: "+why))
 	})
 }
@@ -121,20 +147,35 @@ func exportModel(_ context.Context, c *cmdline) error {
 // errOtherState says that a state folder is not the one that a node file means.
 var errOtherState = errors.New("the state is another node's or another run's")
 
-func (r *exported) encode(model []float32) ([]byte, error) {
+// recipeOf completes a model file with the preprocessing, or with why it has none.
+func recipeOf(m *fleetfile.Model, node *fleetfile.Node, file *fleetfile.File, ownFit bool) (err error) {
+	b := node.Oracle.Builtin
+	switch {
+	case b == nil:
+		m.NoTask = fleetfile.Program
+	case !b.FitOwn:
+		m.Task, err = file.Task()
+	case ownFit:
+		m.Task, err = task.Fit(b.Spec, b.Model, "the own data of a member")
+	default:
+		m.NoTask = fleetfile.OwnFit
+	}
+	if ownFit && (b == nil || !b.FitOwn) {
+		return usageError{errors.New(`-own-fit: the node file has no "fit": "own"`)}
+	}
+	return err
+}
+
+func (r *exported) encode(m *fleetfile.Model) ([]byte, error) {
 	var b []byte
 	switch r.Format {
 	case "json":
-		var text strings.Builder
-		err := writeObject(&text, fields{
-			{"run", r.Run}, {"name", r.Name}, {"round", r.Round}, {"done", r.Done}, {"averaged", r.Averaged},
-			{"model_sha256", r.Model}, {"model", model},
-		})
-		return []byte(text.String()), err
+		r.Predicts = m.Task != nil
+		return m.Marshal()
 	case "npy":
-		b = npyHeader(len(model))
+		b = npyHeader(len(m.Weights))
 	}
-	return appendFloats(b, model), nil
+	return appendFloats(b, m.Weights), nil
 }
 
 // appendFloats appends numbers as float32, little endian. encoding/binary would link reflection on top.

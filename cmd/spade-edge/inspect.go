@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -88,6 +89,10 @@ func (r *inspection) identify(path string, dim int) error {
 		return err
 	}
 	if info.IsDir() {
+		if node := filepath.Join(path, "node.json"); isFile(node) { // as init makes it
+			r.Kind = "node file"
+			return r.nodeFile(node)
+		}
 		return r.stateFolder(path)
 	}
 	const most = 64 << 20 // of a fleet or node file less is read, of a frame no more
@@ -110,6 +115,9 @@ func (r *inspection) identify(path string, dim int) error {
 	case bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")):
 		return r.jsonFile(path, io.MultiReader(bytes.NewReader(head), f))
 	}
+	if found, err := r.npy(path, head, info.Size()); found {
+		return err
+	}
 	if info.Size() <= most {
 		if data, err := os.ReadFile(path); err == nil && r.frame(data, dim) {
 			return nil
@@ -119,8 +127,8 @@ func (r *inspection) identify(path string, dim int) error {
 	if len(head) > 0 && head[0]>>5 == 5 && dim == 0 { // a map in CBOR
 		hint = "; if it is a frame with a vector, -dim says how long that is"
 	}
-	return usageError{fmt.Errorf("%s is none of: state folder, slot, evidence, ledger, neighbors' ledgers, certificate, "+
-		"fleet file, node file, key file, frame, hello%s", path, hint)}
+	return usageError{fmt.Errorf("%s is none of: state folder, node's folder, slot, model file, .npy file, evidence, "+
+		"ledger, neighbors' ledgers, certificate, fleet file, node file, key file, frame, hello%s", path, hint)}
 }
 
 // jsonKinds tell the files in JSON from each other by fields of their first object.
@@ -128,6 +136,7 @@ var jsonKinds = []struct {
 	kind, fields string
 	show         func(r *inspection, path string) error
 }{
+	{"model file", "model model_sha256 fleet", (*inspection).modelFile},
 	{"ledger", "ledger dataset created", (*inspection).ledger},
 	{"ledgers of neighbors", "key ledger scope release", (*inspection).heads},
 	{"evidence", "member round first second", (*inspection).evidenceFile},
@@ -158,8 +167,13 @@ func (r *inspection) jsonFile(path string, f io.Reader) error {
 			return k.show(r, path)
 		}
 	}
-	return usageError{fmt.Errorf("%s is a JSON object, but neither ledger, neighbors' ledgers, "+
+	return usageError{fmt.Errorf("%s is a JSON object, but neither ledger, model file, neighbors' ledgers, "+
 		"evidence, certificate, fleet file nor node file", path)}
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 func (r *inspection) key(path string) error {

@@ -21,7 +21,7 @@ func (r *inspection) stateFolder(path string) error {
 	if _, err := os.Stat(filepath.Join(path, "releases.log")); err != nil {
 		if _, err := os.Stat(filepath.Join(path, "slot-0")); err != nil {
 			return usageError{fmt.Errorf("%s is a folder, but not one of a node's state: "+
-				"it has neither releases.log nor slot-0", path)}
+				"it has neither releases.log nor slot-0, and no node.json", path)}
 		}
 	}
 	report, err := state.Inspect(path)

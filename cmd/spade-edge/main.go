@@ -13,6 +13,8 @@
 //	spade-edge status      where a node stands, running or not
 //	spade-edge stop        end a running node, to go on later
 //	spade-edge export      a node's model in a file, with checksum and certificate
+//	spade-edge predict     what an exported model says of new samples, and why
+//	spade-edge evaluate    what an exported model is worth on labelled samples
 //	spade-edge inspect     what is in a file or folder of a fleet
 //	spade-edge completion  completion of commands, flags and files for a shell
 //	spade-edge version     what this program was built from
@@ -109,6 +111,8 @@ func init() { // completion and help look at all commands
 		{"status", "where a node stands, running or not", showStatus},
 		{"stop", "end a running node, to go on later", stopNode},
 		{"export", "a node's model in a file, with checksum and certificate", exportModel},
+		{"predict", "what an exported model says of new samples, and why", predict},
+		{"evaluate", "what an exported model is worth on labelled samples", evaluate},
 		{"inspect", "what is in a file or folder of a fleet", inspectPath},
 		{"completion", "completion of commands, flags and files for a shell", completion},
 		{"version", "what this program was built from", version},

@@ -48,6 +48,9 @@ type Accuracies struct {
 	AccuracyAlone    *float64 `json:"accuracy_alone,omitempty"`  // over clients, each trained by itself
 	AccuracyPooled   *float64 `json:"accuracy_pooled,omitempty"` // of one client with everybody's data
 	AccuracyMajority float64  `json:"accuracy_majority"`         // of always saying the most frequent class
+
+	TwoClasses *twoClasses `json:"two_classes,omitempty"`
+	MacroF1    *float64    `json:"macro_f1_mean,omitempty"` // over clients; in [0, 1]
 }
 
 // privacy is what the run has cost each client: against Adversary, and, where noise is shared, against all other
@@ -108,6 +111,7 @@ func (r *result) score(p *problem, models, means [][]float32) ([]float64, error)
 	if r.AccuracyNetworkMean = 100 * p.test.Accuracy(xbar); math.IsNaN(r.AccuracyNetworkMean) {
 		return nil, errors.New("accuracy is not a number: model and test data do not fit")
 	}
+	r.judge(p, models)
 	if p.opt.average {
 		averaged, _ := average(p.scores(means...))
 		r.AccuracyAveraged = &averaged

@@ -131,8 +131,8 @@ func (r *runResult) write(t table, m sdk.Method) {
 	t.row("usage", "%s written to disk, %s a %s; %s sent a %[3]s; %.3[5]g s of processor time, %.3[6]g ms a %[3]s",
 		bytesText(u.DiskBytes), bytesText(u.DiskRound), one, bytesText(u.SentRound), u.CPUSeconds, 1000*u.CPURound)
 	if r.Local != nil {
-		t.row("accuracy", "%.2f %% of %d test samples; for this device only: the privacy guarantee does not cover it",
-			r.Local.Accuracy, r.Local.Samples)
+		t.row("accuracy", "%.2f %% of %d test samples, %.2f %% by always saying the most frequent class; "+
+			"for this device only: the privacy guarantee does not cover it", r.Local.Accuracy, r.Local.Samples, r.Local.Majority)
 	}
 	if e := r.LocalErrors; e != nil {
 		t.row("errors", "RMSE %.4g, MAE %.4g of %d test samples (always saying their mean: %.4g, %.4g); for this device only: "+

@@ -47,8 +47,9 @@ func simulate(ctx context.Context, c *cmdline) error {
 // writeAccuracy prints what the models at the end are worth.
 func (r *result) writeAccuracy(t table) {
 	t.row("accuracy", "%.2f %% on average over %d clients, %.2f %% at the lowest, "+
-		"%.2f %% for the network's average model",
-		r.AccuracyMean, r.Nodes, r.AccuracyMin, r.AccuracyNetworkMean)
+		"%.2f %% for the network's average model, %.2f %% by always saying the most frequent class",
+		r.AccuracyMean, r.Nodes, r.AccuracyMin, r.AccuracyNetworkMean, r.AccuracyMajority)
+	r.writeClasses(t)
 	if r.AccuracyAveraged != nil {
 		t.row("averaged", "%.2f %% with each client's running mean of its releases", *r.AccuracyAveraged)
 	}

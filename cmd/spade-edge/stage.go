@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,7 +43,11 @@ func (p *problem) newStage(addr string, show *progress) (*stage, error) {
 		}
 		s.monitors = append(s.monitors, m)
 	}
-	s.group = monitor.NewGroup(p.fleet, "test data that no node has, with the average model", s.monitors...)
+	scored := "test data that no node has, with the average model"
+	if p.train.Target == nil {
+		scored += fmt.Sprintf("; always saying the most frequent class is right of %.1f %%", 100*p.majority)
+	}
+	s.group = monitor.NewGroup(p.fleet, scored, s.monitors...)
 	ctx, cancel := context.WithCancel(context.Background())
 	s.leave = cancel
 	s.work.Go(func() { monitor.Serve(ctx, l, device.WithProfiles(s.group.Handler(), profiles)) })

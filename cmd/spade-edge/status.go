@@ -224,11 +224,18 @@ func statusText(s *monitor.Status, file *fleetfile.Node) string {
 		if l.FailedQueries > 0 {
 			b.row("failed", "%d losses could not be had: look after the program or the data%s", l.FailedQueries, covered)
 		}
-		if l.Round > 0 {
-			accuracy := ""
-			if l.Accuracy.Known() {
-				accuracy = fmt.Sprintf("accuracy %.2f %%, ", 100*l.Accuracy)
-			}
+		accuracy := ""
+		if l.Accuracy.Known() {
+			accuracy = fmt.Sprintf("accuracy %.2f %%, ", 100*l.Accuracy)
+		}
+		if l.Majority.Known() {
+			accuracy += fmt.Sprintf("%.2f %% by always saying the most frequent class, ", 100*l.Majority)
+		}
+		switch {
+		case l.Round == 0:
+		case l.OfQueries:
+			b.row("own data", "mean loss %.4g of the program's answers for round %d%s", l.Loss, l.Round, covered)
+		default:
 			b.row("own data", "%sloss %.4g after round %d%s", accuracy, l.Loss, l.Round, covered)
 		}
 	}

@@ -46,6 +46,7 @@ type LocalErrors struct {
 // Local is what the privacy guarantee does not cover: it comes from this node's data directly.
 type Local struct {
 	Accuracy float64 `json:"accuracy"` // in percent, on test samples
+	Majority float64 `json:"majority"` // likewise, of always saying the most frequent class
 	Samples  int     `json:"test_samples"`
 	Covered  bool    `json:"covered_by_privacy"` // false
 }
@@ -82,7 +83,7 @@ func (d *Device) outcome(began time.Time) *Outcome {
 	}
 	if test := d.source.Test; test != nil {
 		if accuracy := test.Accuracy(model); !math.IsNaN(accuracy) {
-			o.Local = &Local{Accuracy: 100 * accuracy, Samples: test.Len()}
+			o.Local = &Local{Accuracy: 100 * accuracy, Majority: 100 * test.Majority(), Samples: test.Len()}
 		} else if m, err := test.Errors(model); err == nil {
 			o.LocalErrors = &LocalErrors{
 				RMSE: m.RMSE.Value, MAE: m.MAE.Value, MeanRMSE: m.MeanRMSE, MeanMAE: m.MeanMAE, Samples: m.Samples,

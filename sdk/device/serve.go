@@ -19,7 +19,11 @@ func (d *Device) newMonitor(began time.Time) (*monitor.Monitor, error) {
 		Links: func() []monitor.Link { return Links(d.link.Peers(), began) },
 	}
 	if test := d.source.Test; d.HTTP != "" && test != nil {
+		cfg.Majority = test.Majority()
 		cfg.Score = func(x []float32) (loss, accuracy float64) { return test.MeanLoss(x), test.Accuracy(x) }
+	}
+	if d.HTTP != "" {
+		cfg.Asked = d.source.Asked
 	}
 	return monitor.New(cfg)
 }

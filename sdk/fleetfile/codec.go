@@ -2,6 +2,7 @@ package fleetfile
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,9 +25,10 @@ const (
 // after a fault and leaves memory as it was, which is why that holds valid values at the start. Writing checks nothing:
 // what was written is read again.
 type codec struct {
-	name string // of the file, or empty
-	errs []error
-	more int // faults beyond maxFaults
+	name  string // of the file, or empty
+	limit int    // bytes of the file, or 0 for maxFile
+	errs  []error
+	more  int // faults beyond maxFaults
 
 	writing bool
 	out     bytes.Buffer
@@ -74,8 +76,8 @@ func (c *codec) include(prefix string, err error) {
 // read checks that data is one JSON value and nothing else, and gives it to schema.
 func (c *codec) read(data []byte, schema func(v *value)) error {
 	v := &value{c: c, needed: true}
-	if len(data) > maxFile {
-		c.fault("the file has %d bytes, want at most %d", len(data), maxFile)
+	if limit := cmp.Or(c.limit, maxFile); len(data) > limit {
+		c.fault("the file has %d bytes, want at most %d", len(data), limit)
 	} else if !utf8.Valid(data) {
 		c.fault("the file is not valid UTF-8")
 	} else if err := json.Unmarshal(data, &v.raw); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
 	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // Source is what a node learns from, ready for queries. Its fields are those of [sdk.Config] and more.
@@ -21,6 +22,9 @@ type Source struct {
 
 	// Test is the model on samples that were held back; nil if the losses come from a program.
 	Test *task.Model
+	// Asked returns the mean loss of the queries since it was last called, NaN if there were none; nil if Test has more to
+	// say. It comes from the data directly.
+	Asked func() float64
 
 	ConditionalOn []string     // what a privacy guarantee is conditional on
 	Close         func() error // lets go of the oracle, and ends its processes; never nil
@@ -64,9 +68,10 @@ func (o Oracle) Open(ctx context.Context, fleet *File) (*Source, error) {
 }
 
 // external is a source whose losses come from a program.
-func external(program sdk.Oracle, samples, workers int, end func() error) *Source {
+func external(program zoest.BatchOracle, samples, workers int, end func() error) *Source {
+	meter := &scorer.Meter{BatchOracle: program}
 	s := &Source{
-		Oracle: program, Samples: samples, Close: end,
+		Oracle: meter, Asked: meter.Mean, Samples: samples, Close: end,
 		ConditionalOn: []string{
 			"the losses come from an external program; what else that does with the data is outside the guarantee",
 		},

@@ -72,6 +72,7 @@ func (s *Status) samples(gauge, counter sampler) {
 	if l := s.Local; l != nil && s.NonPrivate { // never in a private run
 		gauge("loss", "On the device's own data; never in a private run.", l.Loss)
 		gauge("accuracy_ratio", "On the device's own data; never in a private run.", l.Accuracy)
+		gauge("majority_ratio", "Accuracy of always saying the most frequent class; never in a private run.", l.Majority)
 		counter("failed_queries_total", "Losses that could not be had; never in a private run.", Value(l.FailedQueries))
 	}
 }

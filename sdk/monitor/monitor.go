@@ -25,6 +25,14 @@ type Config struct {
 	// known.
 	Score func(x []float32) (loss, accuracy float64)
 
+	// Majority is the accuracy of always saying the most frequent class of the samples that Score scores, in [0, 1]; 0 if it
+	// is not known.
+	Majority float64
+
+	// Asked, if not nil, stands in for Score where only losses are known: it returns the mean loss of the queries since it
+	// was last called, NaN if there were none. It is called at each release, and takes as long whatever the losses are.
+	Asked func() float64
+
 	// Links, if not nil, returns the state of the connections. It is called from several goroutines, often.
 	Links func() []Link
 
@@ -70,7 +78,10 @@ func New(cfg Config) (*Monitor, error) {
 		return nil, errors.New("monitor: Name is not one of the fleet's members")
 	}
 	m := &Monitor{cfg: cfg, now: time.Now, pending: make(chan scored, 1), quit: make(chan struct{}), phase: Starting}
-	m.local = Local{Loss: Unknown(), Accuracy: Unknown()}
+	m.local = Local{Loss: Unknown(), Accuracy: Unknown(), Majority: Unknown(), OfQueries: cfg.Asked != nil}
+	if cfg.Majority > 0 {
+		m.local.Majority = Value(cfg.Majority)
+	}
 	m.started = m.now()
 	m.since, m.progressed = m.started, m.started
 	return m, nil
@@ -187,9 +198,15 @@ func (m *Monitor) released(round int, x []float32) {
 	if m.node == nil || m.ended {
 		return
 	}
+	asked := Unknown()
+	if m.cfg.Asked != nil {
+		if asked = Value(m.cfg.Asked()); asked.Known() {
+			m.local.Round, m.local.Loss = round, asked
+		}
+	}
 	m.hist.add(Point{
 		Round: round, Seconds: m.now().Sub(m.started).Seconds(),
-		Epsilon: m.epsilon(m.node.Spend().Rho), ConsensusError: Unknown(), Loss: Unknown(), Accuracy: Unknown(),
+		Epsilon: m.epsilon(m.node.Spend().Rho), ConsensusError: Unknown(), Loss: asked, Accuracy: Unknown(),
 	})
 	m.refresh()
 	if m.cfg.Score == nil {
@@ -277,7 +294,7 @@ func (m *Monitor) Status() Status {
 	if !f.Privacy.NonPrivate {
 		out.Privacy = m.privacy()
 	}
-	if m.cfg.Score != nil || f.Privacy.NonPrivate || st.FailedQueries > 0 {
+	if m.cfg.Score != nil || m.cfg.Asked != nil || f.Privacy.NonPrivate || st.FailedQueries > 0 {
 		local := m.local
 		local.FailedQueries = st.FailedQueries
 		out.Local = &local

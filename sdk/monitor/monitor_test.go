@@ -220,6 +220,34 @@ func TestWaitingIsNoStall(t *testing.T) {
 	}
 }
 
+// Of a program, the mean of its losses is shown round by round, for this device alone: metrics do not have it.
+func TestQueriedLossesStayHere(t *testing.T) {
+	calls := 0.0
+	w := newWorld(t, pair(nil), func(c *Config) {
+		c.Asked = func() float64 {
+			if calls++; calls > 6 { // nothing is asked in cool-down
+				return math.NaN()
+			}
+			return 1 / calls
+		}
+	}, nil)
+	if err := w.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	st := w.mon.Status()
+	if l := st.Local; l == nil || !l.OfQueries || l.Covered || l.Round != 6 || l.Loss != Value(1./6) || l.Accuracy.Known() {
+		t.Errorf("local %+v", l)
+	}
+	for i, p := range w.mon.history().Points {
+		if p.Loss.Known() != (i < 6) || i < 6 && p.Loss != Value(1/float64(i+1)) {
+			t.Errorf("point %+v", p)
+		}
+	}
+	if text := string(Metrics(st)); len(text) == 0 || strings.Contains(text, "loss{") {
+		t.Errorf("metrics tell:\n%s", text)
+	}
+}
+
 // Losses that could not be had are counted for this device alone: its status on loopback marks them, and metrics do not
 // have them.
 func TestFailedQueriesStayHere(t *testing.T) {

@@ -306,10 +306,13 @@
     }
 
     const own = group ? "On " + s.scored_on : s.non_private ? "On this device's own data" : "On this device's own data: not covered by the privacy guarantee, for this device only";
+    const local = s.local, asked = local && local.of_queries;
     for (const c of [cAccuracy, cLoss]) {
-      say(c.note, own);
+      say(c.note, (asked && c === cLoss ? "Mean of what the program has answered for each round. " : "") + own +
+        (c === cAccuracy && local && known(local.majority) ? ". Always saying the most frequent class: " + percent(local.majority) : ""));
       c.note.classList.toggle("warn", !group && !s.non_private);
-      c.why = group || s.local && s.local.round ? "" : "not known: nobody here can tell right from wrong yet";
+      c.why = group ? "" : asked && c === cAccuracy ? "not known: the losses come from a program, which alone can tell right from wrong" :
+        local && local.round ? "" : asked ? "after the first round" : "not known: nobody here can tell right from wrong yet";
     }
     say(cConsensus.note, group ? "Mean squared distance from the average model, logarithmic" : "Mean squared distance from the neighbors' models, logarithmic");
     cConsensus.why = group || s.round < 2 || s.consensus_error_round ? "" : "not known: the fleet sends messages, which do not show a neighbor's model";

@@ -242,5 +242,7 @@ type Local struct {
 	Round         int   `json:"round"`              // of the release that Loss and Accuracy are of; 0 for none yet
 	Loss          Value `json:"loss"`
 	Accuracy      Value `json:"accuracy"`       // share in [0, 1]
+	Majority      Value `json:"majority"`       // the accuracy of always saying the most frequent class
+	OfQueries     bool  `json:"of_queries"`     // Loss is the mean of what a program has answered up to the release
 	FailedQueries int64 `json:"failed_queries"` // losses not obtained; a private run uses a public constant instead
 }

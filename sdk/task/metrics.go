@@ -25,7 +25,7 @@ type ClassMetrics struct {
 	Accuracy  Estimate       `json:"accuracy"`
 	Majority  float64        `json:"majority"`  // the accuracy of always saying the most frequent class of these samples
 	Confusion [][]int        `json:"confusion"` // samples by their class, then by the one that is said of them
-	Classes   []ClassMetric  `json:"classes"`
+	PerClass  []ClassMetric  `json:"per_class"`
 	MacroF1   Estimate       `json:"macro_f1"` // the mean of F1 over classes that have one, with the delta method
 	Binary    *BinaryMetrics `json:"binary,omitempty"`
 }
@@ -103,14 +103,14 @@ func JudgeClasses(classes int, is, said []int, probability []float64) (*ClassMet
 			f1 := 2 * float64(hits) / float64(all)
 			c.F1 = &f1
 		}
-		m.Classes = append(m.Classes, c)
+		m.PerClass = append(m.PerClass, c)
 	}
 	m.Accuracy, m.Majority = *share95(right, n), float64(slices.Max(rows))/float64(n)
 	m.macro(rows, columns)
 	if probability != nil {
 		m.Binary = &BinaryMetrics{
-			Sensitivity: m.Classes[1].Recall, Specificity: m.Classes[0].Recall,
-			PPV: m.Classes[1].Precision, NPV: m.Classes[0].Precision,
+			Sensitivity: m.PerClass[1].Recall, Specificity: m.PerClass[0].Recall,
+			PPV: m.PerClass[1].Precision, NPV: m.PerClass[0].Precision,
 		}
 		return m, m.Binary.judge(is, probability)
 	}
@@ -122,7 +122,7 @@ func JudgeClasses(classes int, is, said []int, probability []float64) (*ClassMet
 func (m *ClassMetrics) macro(rows, columns []int) {
 	n, used := float64(m.Samples), 0.0
 	f1, size := make([]float64, len(rows)), make([]float64, len(rows))
-	for k, c := range m.Classes {
+	for k, c := range m.PerClass {
 		size[k] = float64(max(1, rows[k]+columns[k])) / n
 		if c.F1 != nil {
 			f1[k] = *c.F1

@@ -59,12 +59,12 @@ func TestClassMetricsAreTheirDefinitions(t *testing.T) {
 				hits := count(func(i int) bool { return d.is[i] == k && d.said[i] == k })
 				majority = max(majority, own/all)
 				recall, precision := ratio(hits, own), ratio(hits, called)
-				same(t, fmt.Sprint("recall of ", k), m.Classes[k].Recall, recall)
-				same(t, fmt.Sprint("precision of ", k), m.Classes[k].Precision, precision)
+				same(t, fmt.Sprint("recall of ", k), m.PerClass[k].Recall, recall)
+				same(t, fmt.Sprint("precision of ", k), m.PerClass[k].Precision, precision)
 				f1 := 2 / (1/recall + 1/precision)
 				switch {
 				case own == 0 && called == 0:
-					if m.Classes[k].F1 != nil {
+					if m.PerClass[k].F1 != nil {
 						t.Errorf("class %d has an F1 of nothing", k)
 					}
 					continue
@@ -73,7 +73,7 @@ func TestClassMetricsAreTheirDefinitions(t *testing.T) {
 				}
 				f1s += f1
 				used++
-				near(t, fmt.Sprint("F1 of ", k), *m.Classes[k].F1, f1)
+				near(t, fmt.Sprint("F1 of ", k), *m.PerClass[k].F1, f1)
 				for j := range d.classes {
 					want := count(func(i int) bool { return d.is[i] == k && d.said[i] == j })
 					near(t, fmt.Sprint("confusion ", k, j), float64(m.Confusion[k][j]), want)
@@ -104,8 +104,8 @@ func TestClassMetricsAreTheirDefinitions(t *testing.T) {
 			b := m.Binary
 			same(t, "AUC", b.AUC, wins/pairs)
 			same(t, "Brier", &b.Brier, brier/all)
-			if b.Sensitivity != m.Classes[1].Recall || b.Specificity != m.Classes[0].Recall ||
-				b.PPV != m.Classes[1].Precision || b.NPV != m.Classes[0].Precision {
+			if b.Sensitivity != m.PerClass[1].Recall || b.Specificity != m.PerClass[0].Recall ||
+				b.PPV != m.PerClass[1].Precision || b.NPV != m.PerClass[0].Precision {
 				t.Error("shares of two classes are not those by class")
 			}
 			for k, tenth := range b.Calibration {

@@ -5,37 +5,41 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Predictor applies a trained model to data that its recipe describes. It is safe for concurrent use.
+// Predictor applies a trained model to data that its recipe describes. It computes in float64 what training computes in
+// float32, so that others can get the same numbers. It is safe for concurrent use.
 type Predictor struct {
 	// Unknown, if not nil, is told of each value of a column of categories that is none of them; the sample then belongs
 	// to none. If it is nil such a value is an error.
 	Unknown func(column, value string)
 
 	recipe *Recipe
-	x      []float32
+	x      []float64
 	head   linear
 	back   [][]float64 // the weights of each unit, or of each output, on the columns before PCA
 	origin []float64   // of these columns, the values at which they contribute nothing
+	of     []int       // of each of these columns, the one of Recipe.Columns that it comes from
 }
 
 // Prediction is what a model says of one sample.
 type Prediction struct {
 	Class       int       // the most probable one, in Recipe.Classes; the first of equally probable ones
-	Probability []float64 // of each class
+	Probability []float64 // of each class; nil if the recipe has a target
+	Number      float64   // what is predicted of the target, in its unit; 0 without one
 	// Contribution is, for each of Recipe.Columns, how much the score would be lower if the column had its mean in the
 	// data that the recipe was fitted on. Without standardisation and PCA it is zero in place of the mean. The score is
-	// the log odds of class 1 for two classes, and else the logit of Class less the mean of all logits. For softmax this
-	// is the weight times the standardised value, summed over the columns that a column of categories becomes.
-	// It is nil for images.
+	// Number, or for two classes the log odds of class 1, and else the logit of Class less the mean of all logits. For
+	// softmax this is the weight times the standardised value, summed over the columns that a column of categories
+	// becomes, and the one that tells where it is missing. It is nil for images.
 	Contribution []float64
 }
 
-// Predictor returns what applies a model, of Recipe.Dim parameters, which it keeps and which must not change.
+// Predictor returns what applies a model of Recipe.Dim parameters. It keeps the recipe, which must not change.
 func (r *Recipe) Predictor(model []float32) (*Predictor, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
@@ -49,22 +53,33 @@ func (r *Recipe) Predictor(model []float32) (*Predictor, error) {
 		}
 	}
 	width := r.width()
-	p := &Predictor{recipe: r, x: model, head: r.Model.head(width, len(r.Classes)), origin: make([]float64, r.raw())}
+	p := &Predictor{recipe: r, head: r.Model.head(width, r.classes()), origin: make([]float64, r.full())}
+	for _, x := range model {
+		p.x = append(p.x, float64(x))
+	}
 	if r.PCA != nil && r.Standardize == nil {
 		p.origin = r.PCA.Mean
 	}
 	if r.Columns == nil {
 		return p, nil
 	}
+	for k, c := range r.Columns {
+		p.of = append(p.of, slices.Repeat([]int{k}, max(1, len(c.Categories)))...)
+	}
+	if r.Missing != nil {
+		for _, name := range r.Missing.Columns {
+			p.of = append(p.of, slices.IndexFunc(r.Columns, func(c Column) bool { return c.Name == name }))
+		}
+	}
 	for f := range p.firsts() {
-		row, back := model[f*width:(f+1)*width], make([]float64, r.raw())
+		row, back := p.x[f*width:(f+1)*width], make([]float64, r.full())
 		for j := range back {
 			if r.PCA == nil {
-				back[j] = float64(row[j])
+				back[j] = row[j]
 				continue
 			}
 			for l, c := range r.PCA.Components {
-				back[j] += float64(float64(row[l]) * float64(r.PCA.Scale*c[j]))
+				back[j] += float64(row[l] * float64(r.PCA.Scale*c[j]))
 			}
 		}
 		p.back = append(p.back, back)
@@ -81,8 +96,9 @@ func (p *Predictor) firsts() int {
 }
 
 // Predict says something of each sample of a source of the recipe's kind, as [Spec] has it; "csv:-" reads from stdin. Of
-// a CSV file it reads the recipe's columns alone: the label may be missing. Of images with a test set it takes that. seed
-// is for generated patients. Errors are those of [Recipe.Apply].
+// a CSV file it reads the recipe's columns alone: the label may be missing, and so may cells, if the recipe says what
+// stands for them. Of images with a test set it takes that. seed is for generated patients. Errors are those of
+// [Recipe.Apply].
 func (p *Predictor) Predict(source string, stdin io.Reader, seed uint64) ([]Prediction, error) {
 	t, err := p.read(source, stdin, seed, false)
 	if err != nil {
@@ -92,32 +108,40 @@ func (p *Predictor) Predict(source string, stdin io.Reader, seed uint64) ([]Pred
 	return said, err
 }
 
-// Evaluate judges the model by the labels of a source that Predict could read. Samples with other labels than the
-// recipe's are left out if it says so, and else an error.
-func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (*ClassMetrics, error) {
+// Evaluate judges the model by the labels, or by the targets, of a source that Predict could read; the other result is
+// nil. Samples with other labels than the recipe's are left out if it says so, and else an error.
+func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (*ClassMetrics, *NumberMetrics, error) {
 	t, err := p.read(source, stdin, seed, true)
 	if err == nil {
 		err = p.recipe.checkTable(t)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	all, is, err := p.predict(t)
+	all, d, err := p.predict(t)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("task: %s has no sample with a label from %s", t.name, quoted(p.recipe.Classes))
+		return nil, nil, fmt.Errorf("task: %s has no sample with a label from %s", t.name, quoted(p.recipe.Classes))
 	}
 	said := make([]int, len(all))
-	var ones []float64
+	var ones, numbers, is []float64
 	for i, one := range all {
 		said[i] = one.Class
-		if p.head.classes == 2 {
+		switch {
+		case d.Target != nil:
+			numbers, is = append(numbers, one.Number), append(is, float64(d.Target[i]))
+		case d.Classes == 2:
 			ones = append(ones, one.Probability[1])
 		}
 	}
-	return JudgeClasses(p.head.classes, is, said, ones)
+	if d.Target != nil {
+		m, err := JudgeNumbers(is, numbers)
+		return nil, m, err
+	}
+	m, err := JudgeClasses(d.Classes, d.Y, said, ones)
+	return m, nil, err
 }
 
 // PredictRow is Predict for one sample: its cells, by the names of columns. Columns that the recipe does not have are
@@ -182,7 +206,10 @@ func (p *Predictor) layout(h *header, labels bool) (features []*column, label *c
 	}
 	features, label = r.layout(h)
 	if !labels {
-		label.Categories, label.ignored = r.Classes[:1], true
+		label.ignored = true // with classes, it is the first one
+		if h.rule == dropRows {
+			h.rule = "" // none is left out without a word
+		}
 	}
 	for _, c := range features {
 		c.unknown = p.Unknown
@@ -190,25 +217,31 @@ func (p *Predictor) layout(h *header, labels bool) (features []*column, label *c
 	return features, label
 }
 
-// predict prepares the rows of a table and applies the model to each.
-func (p *Predictor) predict(t *table) (said []Prediction, is []int, err error) {
+// predict prepares the rows of a table and applies the model to each. It returns the data as the model has them.
+func (p *Predictor) predict(t *table) (said []Prediction, d *Data, err error) {
 	r := p.recipe
-	raw := t.data(r.Classes)
-	if s := r.Standardize; s != nil {
-		if raw, err = s.Apply(raw); err != nil {
-			return nil, nil, err
+	names := r.Classes
+	if r.Target != nil {
+		names, t.scale = sides, r.Target
+	}
+	raw := t.data(names)
+	apply := func(ok bool, f interface{ Apply(*Data) (*Data, error) }) {
+		if ok && err == nil {
+			d, err = f.Apply(d)
 		}
 	}
-	d := raw
-	if r.PCA != nil {
-		if d, err = r.PCA.Apply(raw); err != nil {
-			return nil, nil, err
-		}
-	}
-	if r.Bias {
+	d = raw
+	apply(r.Missing != nil && r.Missing.Fill != nil, filling{r.Missing, r.Columns})
+	apply(r.Standardize != nil, r.Standardize)
+	raw = d
+	apply(r.PCA != nil, r.PCA)
+	if err == nil && r.Bias {
 		d = d.WithBias()
 	}
-	if err := d.checkColumns(r.width()); err != nil {
+	if err == nil {
+		err = d.checkColumns(r.width())
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	said = make([]Prediction, d.Len())
@@ -218,22 +251,27 @@ func (p *Predictor) predict(t *table) (said []Prediction, is []int, err error) {
 		}
 	})
 	for i := range said {
-		if math.IsNaN(said[i].Probability[0]) {
+		if math.IsNaN(said[i].Number) || r.Target == nil && math.IsNaN(said[i].Probability[0]) {
 			return nil, nil, fmt.Errorf("task: %s: sample %d has numbers too large for the model", t.name, i+1)
 		}
 	}
-	return said, d.Y, nil
+	return said, d, nil
 }
 
 // sample predicts from the columns of the model, and tells contributions from those before PCA.
 func (p *Predictor) sample(to *Prediction, a, raw []float32) {
+	wide := make([]float64, len(a))
+	for j, v := range a {
+		wide[j] = float64(v)
+	}
 	first := make([]float64, p.firsts())
 	for f := range first {
-		first[f] = vec.Dot(p.x[f*len(a):(f+1)*len(a)], a)
+		first[f] = dot(p.x[f*len(a):(f+1)*len(a)], wide)
 	}
 	z := p.outputs(first)
-	to.Probability = probabilities(z)
-	if len(z) == 1 && z[0] > 0 {
+	if p.recipe.Target != nil {
+		to.Number = p.score(z, 0)
+	} else if to.Probability = probabilities(z); len(z) == 1 && z[0] > 0 {
 		to.Class = 1
 	}
 	for k, v := range z {
@@ -243,14 +281,12 @@ func (p *Predictor) sample(to *Prediction, a, raw []float32) {
 	}
 	score := p.score(z, to.Class)
 	moved := make([]float64, len(first))
-	at := 0
-	for _, c := range p.recipe.Columns {
+	for k := range p.recipe.Columns {
 		copy(moved, first)
-		for range max(1, len(c.Categories)) {
-			for f, back := range p.back {
-				moved[f] -= float64(back[at] * (float64(raw[at]) - p.origin[at]))
+		for at, of := range p.of {
+			for f := 0; of == k && f < len(first); f++ {
+				moved[f] -= float64(p.back[f][at] * (float64(raw[at]) - p.origin[at]))
 			}
-			at++
 		}
 		to.Contribution = append(to.Contribution, score-p.score(p.outputs(moved), to.Class))
 	}
@@ -261,18 +297,16 @@ func (p *Predictor) outputs(first []float64) []float64 {
 	hidden := p.recipe.Model.Hidden
 	z := first
 	if hidden > 0 {
-		var u units
+		u := append(slices.Clone(first), 1)
 		for h, v := range first {
 			if v < 0 {
-				v *= leak
+				u[h] = float64(v * leak)
 			}
-			u[h] = float32(v)
 		}
-		u[hidden] = 1
 		w := p.x[hidden*p.recipe.width():]
 		z = make([]float64, len(w)/(hidden+1))
 		for k := range z {
-			z[k] = vec.Dot(w[k*(hidden+1):(k+1)*(hidden+1)], u[:hidden+1])
+			z[k] = dot(w[k*(hidden+1):(k+1)*(hidden+1)], u)
 		}
 	}
 	return z
@@ -280,7 +314,9 @@ func (p *Predictor) outputs(first []float64) []float64 {
 
 // score is what contributions are parts of.
 func (p *Predictor) score(z []float64, class int) float64 {
-	if len(z) == 1 {
+	if t := p.recipe.Target; t != nil {
+		return t.at(sigmoid(z[0]))
+	} else if len(z) == 1 {
 		return z[0]
 	}
 	sum := 0.0

@@ -1,0 +1,149 @@
+package fleetfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// models are one of each kind, with numbers whose digits matter.
+func models() []*Model {
+	weights := []float32{1.0 / 3, float32(math.Copysign(0, -1)), math.SmallestNonzeroFloat32}
+	return []*Model{
+		{Run: "<heart> & \"soul\"", Fleet: [32]byte{1, 0xab}, Member: "süd", Round: 3, Rounds: 3, Task: recipes()[0],
+			Certificate: json.RawMessage(`{"unit":"<all>"}`), Weights: weights},
+		{Run: "r", Member: "a", Round: 1, Rounds: 9, Averaged: true, NonPrivate: true, NoTask: Program,
+			Weights: []float32{math.MaxFloat32}},
+		{Run: "r", Member: "a", Round: 2, Rounds: 9, NoTask: OwnFit, Weights: weights},
+	}
+}
+
+func TestModelRoundTrip(t *testing.T) {
+	for _, m := range models() {
+		text, err := m.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "m.json")
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		back, err := ReadModel(path)
+		if err != nil || !reflect.DeepEqual(back, m) || !math.Signbit(float64(back.Weights[min(1, len(m.Weights)-1)])) && len(m.Weights) > 1 {
+			t.Errorf("%+v was read back as %+v, %v\n%s", m, back, err, text)
+		}
+		switch p, err := back.Predictor(); {
+		case m.Task == nil && (!errors.Is(err, ErrNoTask) || !strings.Contains(err.Error(), `"r"`)):
+			t.Errorf("a predictor without a task: %v, %v", p, err)
+		case m.Task != nil && err != nil:
+			t.Error(err)
+		}
+	}
+}
+
+// Each fault is found, with the others.
+func TestModelFaults(t *testing.T) {
+	text, err := models()[0].Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit := func(pairs ...string) string {
+		s := string(text)
+		for i := 0; i < len(pairs); i += 2 {
+			if strings.Count(s, pairs[i]) != 1 {
+				t.Fatalf("%q is not there once in\n%s", pairs[i], s)
+			}
+			s = strings.Replace(s, pairs[i], pairs[i+1], 1)
+		}
+		return s
+	}
+	for input, want := range map[string][]string{
+		"":     {"unexpected end"},
+		"[]":   {"the file is an array, want a model file"},
+		"{}":   {"version is missing"},
+		bare(): {"no_task is missing, want own fit or program", "model has 0 numbers, want at least one"},
+		edit(`"round": 3`, `"round": 4`, `"averaged": false`, `"averaged": 0`, `"done": true`, `"done": true, "extra": 1`): {
+			"rounds is 3, want at least 4", "averaged is 0, want true or false", "extra is unknown"},
+		edit(`"done": true`, `"done": false`):                       {"done is false, want true if round is rounds"},
+		edit("[0.33333334", "[1e39"):                                {"model[0] is 1e39, want a number that float32 can hold"},
+		edit("[0.33333334", `["0.33333334"`):                        {`model[0] is "0.33333334"`},
+		edit("[0.33333334", "[0.5"):                                 {"model_sha256 is", "that of the numbers in model"},
+		edit("[0.33333334, ", "["):                                  {"model has 2 numbers, want the 3 of the task"},
+		edit("01ab", "01AB"):                                        {"fleet is", "lower case"},
+		edit("01ab", "1ab"):                                         {"fleet is"},
+		edit(`"certificate": {"unit":"<all>"}`, `"certificate": 7`): {"certificate is 7, want a certificate"},
+		edit(`"task": {`, `"no_task": "program", "task": {`):        {"no_task is \"program\", want it left out: there is a task"},
+		edit(`"source": "csv"`, `"source": "sql"`):                  {"task.source is \"sql\""},
+		edit(`"version": 1`, `"version": 2`):                        {"version is 2, want 1"},
+	} {
+		_, err := ParseModel([]byte(input))
+		for _, w := range want {
+			if err == nil || !strings.Contains(err.Error(), w) {
+				t.Errorf("%.200s\n%v, want %q", input, err, w)
+			}
+		}
+	}
+	for _, m := range []*Model{
+		{Run: "r", Member: "a", Round: 1, Rounds: 1, NoTask: Program},
+		{Run: "r", Member: "a", Round: 1, Rounds: 1, Weights: []float32{1}},
+		{Run: "r", Member: "a", Round: 1, Rounds: 1, NoTask: Program, Weights: []float32{float32(math.NaN())}},
+		{Run: "r", Member: "a", Rounds: 1, NoTask: Program, Weights: []float32{1}},
+	} {
+		if text, err := m.Marshal(); err == nil {
+			t.Errorf("written: %s", text)
+		}
+	}
+	big := filepath.Join(t.TempDir(), "big.json")
+	if err := os.WriteFile(big, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(big, maxModel+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadModel(big); err == nil || !strings.Contains(err.Error(), "want a model file of at most") {
+		t.Errorf("a file that is too large: %v", err)
+	}
+}
+
+func bare() string {
+	return `{"version": 1, "run": "r", "fleet": "` + strings.Repeat("0", 64) + `", "name": "a", "round": 1, "rounds": 2,
+		"done": false, "averaged": false, "non_private": true, "model_sha256": "", "model": []}`
+}
+
+// Whatever the bytes are, reading them ends in an error or in a model that has a text of its own, and is the same when
+// that is read.
+func FuzzModel(f *testing.F) {
+	for _, m := range models() {
+		text, err := m.Marshal()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := ParseModel(data)
+		if err != nil {
+			return
+		}
+		text, err := m.Marshal()
+		if err != nil {
+			t.Fatalf("no text for %+v: %v", m, err)
+		}
+		back, err := ParseModel(text)
+		if err != nil || !reflect.DeepEqual(back, m) {
+			t.Fatalf("%+v was read back as %+v, %v\n%s", m, back, err, text)
+		}
+		if again, err := back.Marshal(); err != nil || !bytes.Equal(again, text) {
+			t.Fatalf("text\n%s\nthen\n%s\n%v", text, again, err)
+		}
+		if _, err := m.Predictor(); (err == nil) != (m.Task != nil) {
+			t.Fatalf("a predictor of %+v: %v", m, err)
+		}
+	})
+}

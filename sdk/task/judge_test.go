@@ -1,0 +1,39 @@
+package task
+
+import (
+	"math"
+	"testing"
+)
+
+// What is judged of a model is what its accuracy and its losses say, for each kind.
+func TestJudge(t *testing.T) {
+	for _, spec := range []ModelSpec{{SoftmaxModel, 0}, {PerceptronModel, 4}} {
+		for classes := 2; classes <= 4; classes++ {
+			d := random(60, 5, classes, 8)
+			m := spec.New(d)
+			x := parameters(m.Dim(), 1, 4)
+			got, err := m.Judge(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			near(t, "accuracy", got.Accuracy.Value, m.Accuracy(x))
+			near(t, "majority", got.Majority, m.Majority())
+			if (got.Binary != nil) != (classes == 2) {
+				t.Errorf("%d classes: %+v", classes, got.Binary)
+			}
+			if got.Binary != nil { // the loss of two classes is that of the probability
+				near(t, "Brier", got.Binary.Brier.Value, m.MeanLoss(x))
+			}
+			x[0] = float32(math.NaN())
+			if got, err := m.Judge(x); classes == 2 && err == nil || err == nil && got.Accuracy.Value != m.Accuracy(x) {
+				t.Errorf("with a NaN: %+v, %v", got, err)
+			}
+			if _, err := m.Judge(x[1:]); err == nil {
+				t.Error("a parameter is missing, and no error")
+			}
+		}
+	}
+	if share := (ModelSpec{}).New(nil).Majority(); share != 0 {
+		t.Errorf("the majority of nothing is %v", share)
+	}
+}
