@@ -304,6 +304,9 @@ func (r *inspection) fleetFile(path string) error {
 	if m.Mixing > 0 {
 		r.Any = append(r.Any.(fields), field{"mixing", m.Mixing})
 	}
+	if m.Robust > 0 {
+		r.Any = append(r.Any.(fields), field{"robust", m.Robust})
+	}
 	if pr := f.Privacy; !pr.NonPrivate {
 		r.Any = append(r.Any.(fields), field{"adversary", pr.Shared().Adversary()})
 		if pr.PairSigma > 0 {

@@ -29,7 +29,7 @@ type options struct {
 	// method
 	rounds, cooldown, tau, batch int
 	mixing                       int
-	eta, mu, rho, gain           float64
+	eta, mu, rho, gain, robust   float64
 	estimator                    sdk.Estimator
 	directions                   zoest.Distribution
 	table                        string
@@ -69,6 +69,7 @@ func (o *options) known(dim int, samples []int) sdk.Known {
 		Method: sdk.Method{
 			Rounds: o.rounds, Mixing: o.mixing, Cooldown: o.cooldown, Tau: o.tau, Batch: o.batch, Rho: o.rho, Gain: o.gain,
 			Estimator: o.estimator, Directions: o.directions, Seed: o.seed,
+			Robust: o.robust,
 		},
 		Privacy: sdk.Privacy{NonPrivate: true},
 	}
@@ -146,6 +147,8 @@ func (o *options) registerRun(c *cmdline) {
 	c.Float64Var(&o.rho, "rho", o.rho, "penalty parameter")
 	c.Float64Var(&o.gain, "gain", o.gain, "how hard disagreement is corrected, as a "+
 		"`share` of the limit of stability: above 0, below 1")
+	c.Float64Var(&o.robust, "robust", 0, "bound what a neighbor can do: it moves a member, over the whole run, no farther "+
+		"from the median of its neighbors than so many `times` the median of their distances, such as 2 (0 = no bound)")
 	c.TextVar(&o.estimator, "estimator", sdk.EstimatorPaper,
 		"paper; centered: each loss less the last one of its sample, for far less variance; or tracking: less a linear model "+
 			"of it, which lasts over rounds and takes no queries to set up")
@@ -244,6 +247,7 @@ func (o *options) conflicts(f *faults) {
 	if err := o.modelSpec().Validate(); err != nil {
 		f.add("-model %s, -hidden %d: %w", o.model, o.hidden, err)
 	}
+	f.when(o.robust != 0 && !(o.robust >= 1 && o.robust <= 1e6), "-robust is %v, want 0, or 1..1e6", o.robust)
 	f.when(o.table != "dense" && o.table != "seeded", "-table %q, want dense or seeded", o.table)
 	for _, c := range []struct {
 		name       string
