@@ -10,8 +10,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 )
 
-// An Attack returns the model that a bad member claims to have released, in place of the one of its machine. It may
-// keep nothing of what it is given, and gives the same answer to the same view.
+// An Attack returns the model that a bad member claims to have released, in place of the one of its machine. It keeps and
+// changes nothing of what it is given, and gives the same answer to the same view. A member with false data needs none:
+// give it another oracle.
 type Attack func(v View) []float32
 
 // View is what the bad members know, and that is everything.
@@ -95,8 +96,8 @@ func Equivocate(even, odd Attack) Attack {
 	}
 }
 
-// Adversary makes some members of a simulation send what an attack says. Their machines go on with what they are sent.
-type Adversary struct {
+// adversary is the bad members of a simulation.
+type adversary struct {
 	attack  Attack
 	clients []sim.Client
 	bad     map[int]bool
@@ -114,9 +115,10 @@ type falsehood struct {
 	told [2]admm.Message
 }
 
-// Corrupt sets OnRelease and Forge of a simulation of these clients, which must not use them otherwise.
+// Corrupt makes some members of a simulation send what an attack says, in place of their releases. Their machines go on
+// with what they are sent. It sets OnRelease and Forge of the simulation, which is one of these clients.
 func Corrupt(network *sim.Sim, clients []sim.Client, attack Attack, bad ...int) error {
-	a := &Adversary{attack: attack, clients: clients, bad: map[int]bool{}, models: map[int][]float32{},
+	a := &adversary{attack: attack, clients: clients, bad: map[int]bool{}, models: map[int][]float32{},
 		links: map[[2]int]*falsehood{}}
 	for _, b := range bad {
 		if b < 0 || b >= len(clients) {
@@ -134,7 +136,7 @@ func Corrupt(network *sim.Sim, clients []sim.Client, attack Attack, bad ...int) 
 }
 
 // link returns what a member has told a neighbor.
-func (a *Adversary) link(from, to int) *falsehood {
+func (a *adversary) link(from, to int) *falsehood {
 	l := a.links[[2]int{from, to}]
 	if l == nil {
 		cfg := a.clients[from].Config
@@ -151,7 +153,7 @@ func (a *Adversary) link(from, to int) *falsehood {
 	return l
 }
 
-func (a *Adversary) forge(msg admm.Message) admm.Message {
+func (a *adversary) forge(msg admm.Message) admm.Message {
 	if !a.bad[msg.From] {
 		if a.bad[msg.To] && msg.Kind == admm.EdgeMessage {
 			a.link(msg.To, msg.From).in[msg.Round%2] = msg.Vector
