@@ -36,9 +36,25 @@ var attacks = map[string]func(away []float32) tinytest.Attack{
 	},
 }
 
+// away points away from the model of a run without noise; see attacks.
+func (p *problem) away(ctx context.Context) ([]float32, error) {
+	x, err := p.alone(ctx, p.opt.modelSpec().New(p.train))
+	square, length := 0.0, 0.7
+	for _, v := range x {
+		square += float64(v) * float64(v)
+	}
+	if sigma := p.fleet.Privacy.Sigma; sigma > 0 {
+		length = 1.9 * sigma
+	}
+	for i := range x {
+		x[i] *= float32(-length / math.Sqrt(square))
+	}
+	return x, err
+}
+
 // attacked simulates the problem with so many bad members, the last ones, and returns the mean accuracy of the others
 // in percent, and how often they have clipped a neighbor.
-func (p *problem) attacked(ctx context.Context, attack string, bad int) (accuracy float64, clipped int, err error) {
+func (p *problem) attacked(ctx context.Context, attack string, bad int, away []float32) (accuracy float64, clipped int, err error) {
 	cfgs, err := p.fleet.Machines(p.samples, func(i int) io.Reader {
 		s := rng.New(p.opt.seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
 		return &s
@@ -64,20 +80,6 @@ func (p *problem) attacked(ctx context.Context, attack string, bad int) (accurac
 		return 0, 0, err
 	}
 	if make := attacks[attack]; make != nil {
-		away, err := p.alone(ctx, p.opt.modelSpec().New(p.train))
-		if err != nil {
-			return 0, 0, err
-		}
-		square, length := 0.0, 0.7
-		for _, x := range away {
-			square += float64(x) * float64(x)
-		}
-		if sigma := p.fleet.Privacy.Sigma; sigma > 0 {
-			length = 1.9 * sigma
-		}
-		for i := range away {
-			away[i] *= float32(-length / math.Sqrt(square))
-		}
 		if err := tinytest.Corrupt(network, clients, make(away), list...); err != nil {
 			return 0, 0, err
 		}
@@ -111,6 +113,7 @@ func TestAttackedFleet(t *testing.T) {
 	flags := strings.Fields(env("SPADE_ROBUST", "-nodes 5 -non-private -rounds 40"))
 	seeds, _ := strconv.Atoi(env("SEEDS", "1"))
 	bad, _ := strconv.Atoi(env("BAD", "1"))
+	aways := map[int][]float32{}
 	for _, attack := range strings.Split(env("ATTACKS", "none,origin,drag,equivocation,tow,sign flip,little,products,label flip"), ",") {
 		line := ""
 		for _, factor := range strings.Fields(env("FACTORS", "0 2")) {
@@ -132,7 +135,12 @@ func TestAttackedFleet(t *testing.T) {
 				if attack == "none" {
 					members = 0
 				}
-				accuracy, clipped, err := p.attacked(t.Context(), attack, members)
+				if aways[seed] == nil {
+					if aways[seed], err = p.away(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				accuracy, clipped, err := p.attacked(t.Context(), attack, members, aways[seed])
 				if err != nil {
 					t.Logf("%s, -robust %s: %v", attack, factor, err)
 				}

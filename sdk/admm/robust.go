@@ -118,15 +118,15 @@ func (m *Machine) pull(z []float32, c int) float32 { return z[c] - float32(float
 // bound adds this round's share to what each neighbor has done. If one has done too much, it computes the penalty anew.
 func (m *Machine) bound() {
 	r, d := m.robust, len(m.x)
-	gain := float32(m.gain())
-	next := func(i, c int) float32 {
-		return r.moved[i*d+c] + float32(gain*m.pull(part(m.z, i, d), c))
+	gain := m.gain()
+	next := func(i, c int) float64 { // what i has moved in all, if it is not cut back
+		return float64(r.moved[i*d+c]) + float64(gain*float64(m.pull(part(m.z, i, d), c)))
 	}
 	clear(r.distance)
 	own := 0.0 // squared distance of the client itself
 	for c := range d {
 		for i := range m.edges {
-			r.sorted[i] = float64(next(i, c))
+			r.sorted[i] = next(i, c)
 		}
 		r.sorted[len(m.edges)] = 0
 		slices.Sort(r.sorted)
@@ -134,7 +134,7 @@ func (m *Machine) bound() {
 		centre := (r.sorted[(n-1)/2] + r.sorted[n/2]) / 2
 		r.centre[c] = float32(centre)
 		for i := range m.edges {
-			off := float64(next(i, c)) - centre
+			off := next(i, c) - centre
 			r.distance[i] += float64(off * off)
 		}
 		own += float64(centre * centre)
@@ -159,7 +159,7 @@ func (m *Machine) bound() {
 	if !clipped {
 		for i := range m.edges {
 			for c := range d {
-				r.moved[i*d+c] = next(i, c)
+				r.moved[i*d+c] = float32(next(i, c))
 			}
 		}
 		return
@@ -174,10 +174,10 @@ func (m *Machine) bound() {
 				m.p[c] -= m.pull(z, c)
 			} else {
 				centre := float64(r.centre[c])
-				to = float32(centre + float64(scale*(float64(to)-centre)))
-				m.p[c] -= float32((float64(to) - float64(before)) / float64(gain))
+				to = centre + float64(scale*(to-centre))
+				m.p[c] -= float32((to - float64(before)) / gain)
 			}
-			moved[c] = to
+			moved[c] = float32(to)
 		}
 	}
 }
