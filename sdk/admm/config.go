@@ -71,8 +71,8 @@ type Config struct {
 
 	// Robust, if not 0, is 1 or more: a neighbor moves this client, over the whole run so far, no farther from the median
 	// of all neighbors than so many times the median of their distances from it. Where nobody goes that far, it changes
-	// no bit. With b of n neighbors that do what they like it bounds what they do if 2b < n+1; one neighbor alone is not
-	// bounded. See ROBUST.md of this package.
+	// no bit. With b of n neighbors that do what they like, 2b < n+1, it bounds what they do by what the honest ones do, and
+	// not by a public number; one neighbor alone is not bounded. See sdk/ROBUST.md.
 	Robust float64
 	// Members, if not 0, is N. With Robust it tells which releases no member's noise explains; see [Outside].
 	Members int
