@@ -93,7 +93,7 @@ func (p *problem) attacked(ctx context.Context, attack string, bad int, away []f
 			clipped += in.Clipped
 		}
 	}
-	accuracy, _ = average(p.accuracies(network.Models()[:honest]...))
+	accuracy, _ = average(p.scores(network.Models()[:honest]...))
 	return accuracy, clipped, nil
 }
 
