@@ -57,6 +57,10 @@ type Method struct {
 	Estimator  Estimator          `json:"estimator"`
 	Directions zoest.Distribution `json:"directions"` // law of the query directions
 	Seed       uint64             `json:"seed"`       // of directions and batches
+
+	// Robust, if not 0, is 1 or more, and bounds what a neighbor can do to a member: see [admm.Config]. Where all follow
+	// the method and nobody goes that far, it changes no bit.
+	Robust float64 `json:"robust,omitempty"`
 }
 
 // Last returns the number of a member's last release, K*(1+Mixing) + C.
@@ -351,6 +355,7 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 		Decay:      m.Decay,
 		NonPrivate: f.Privacy.NonPrivate, Noise: noise,
 		Releases: w.Payload == PayloadRelease, Lossy: w.Lossy,
+		Robust: m.Robust, Members: len(f.Members),
 	}
 	if cfg.Estimator.Batch > samples {
 		cfg.Estimator.Batch = 0

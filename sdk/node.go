@@ -70,6 +70,9 @@ type Status struct {
 type Neighbor struct {
 	Name  string
 	Round int // its last release that has arrived here, at most one more than this node's own; 0 for none
+	// Influence is how far it has moved this node's model, and how often it would have moved it too far; zero without
+	// Method.Robust. Its Peer is the neighbor's place in Fleet.Members.
+	Influence admm.Influence
 }
 
 // New returns a node at its start, or at the state that cfg.Store keeps.
@@ -189,8 +192,9 @@ func (n *Node) publish() {
 	n.status.Recovered = n.recovered
 	n.status.ConsensusError, n.status.Compared = st.ConsensusError, st.Compared
 	n.status.Neighbors = n.status.Neighbors[:0]
-	for _, j := range n.neighbors {
-		n.status.Neighbors = append(n.status.Neighbors, Neighbor{n.cfg.Fleet.Members[j], n.machine.Heard(j)})
+	for i, j := range n.neighbors {
+		n.status.Neighbors = append(n.status.Neighbors,
+			Neighbor{n.cfg.Fleet.Members[j], n.machine.Heard(j), n.machine.Influence(i)})
 	}
 	n.status.Waiting = n.status.Waiting[:0]
 	for _, j := range st.Waiting {

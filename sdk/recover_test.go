@@ -154,6 +154,7 @@ func newWreck(t *testing.T, seed uint64, shared bool) *wreck {
 		f.Method.Mixing = c.IntN(3)
 		w.shared = newKeyBook()
 	}
+	f.Method.Robust = float64(seed % 2)
 	w.fleet, w.net, w.lost = f, mem.New(f.Members...), c.IntN(n)
 	w.rough = c.IntN(3) > 0
 	if w.rough {

@@ -8,6 +8,9 @@
 // The same schedules serve a simulation (Sim.Faults) and a transport ([Faulty]). [Markov] lets clients fall asleep.
 // [CrashAt], [TornWrite] and [LyingSync] wrap what opens a store ([OpenStore]).
 //
+// Adversaries. [Corrupt] makes members of a simulation send what an [Attack] says: [Drag], [Tow], [SignFlip],
+// [Equivocate], [LittleIsEnough], [InnerProduct], or one of your own.
+//
 // Conformance. [TestTransport], [TestStore] and [TestOracle] check an implementation against what the interface's
 // comments promise, and return one error that explains each broken rule.
 //

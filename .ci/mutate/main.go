@@ -47,6 +47,7 @@ var (
 	pairs   = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries"}
 	sums    = suite{"./sdk/admm", "SharedNoise|SharesNothing|MissingKey"}
 	keys    = suite{"./sdk/pair", "Key"}
+	robust  = suite{"./sdk/admm", "Robust|RestoreAfter"}
 )
 
 // mutation is one planted error: old, which occurs once in the file, becomes new.
@@ -73,6 +74,17 @@ var mutations = []mutation{
 		"-float32(2*m.cfg.Rho)", "-float32(2)", method},
 	{"rho missing in the first z", "sdk/admm/machine.go",
 		"vec.Scale(m.z, float32(cfg.Rho))", "vec.Scale(m.z, 1)", method},
+	{"robust: the mean in place of the median", "sdk/admm/robust.go",
+		"centre := (r.sorted[(n-1)/2] + r.sorted[n/2]) / 2",
+		"centre := 0.0\n		for _, x := range r.sorted {\n			centre += x / float64(n)\n		}", robust},
+	{"robust: each round has a bound of its own", "sdk/admm/robust.go",
+		"				m.p[c] -= float32((to - float64(before)) / gain)",
+		"				_, m.p[c] = before, m.p[c]-float32(to/gain)", robust},
+	{"robust: what was moved forgotten in a crash", "sdk/admm/state.go",
+		"			copy(moved, from.Moved)\n", "", robust},
+	{"robust: the penalty not cut back", "sdk/admm/robust.go",
+		"			if r.distance[i] <= radius {\n				m.p[c] -=",
+		"			if true {\n				m.p[c] -=", robust},
 	{"sign of the step", "sdk/admm/round.go",
 		"float32(-m.cfg.Step(m.k()))", "float32(m.cfg.Eta.At(m.k()))", method},
 	{"fresh noise when a release is sent again", "sdk/admm/message.go",

@@ -162,6 +162,9 @@ func newMemory(c admm.Config, checkpoint int64) memory {
 	if c.PairKey != nil {
 		vectors += 2
 	}
+	if c.Robust > 0 {
+		vectors += 1 + degree
+	}
 	if c.Average {
 		vectors++
 		mem.Node += 4 * d
@@ -187,7 +190,8 @@ func checkpointSize(c admm.Config) (int64, error) {
 	s := &snap.State
 	s.X, s.Mean, s.Grid, s.Delta = floats(true), floats(c.Average), grid(gridded), grid(gridded && c.Releases)
 	for range c.Neighbors {
-		edge := admm.EdgeState{Z: floats(true), PeerZ: floats(c.Releases), Base: grid(gridded && c.Releases)}
+		edge := admm.EdgeState{Z: floats(true), PeerZ: floats(c.Releases), Base: grid(gridded && c.Releases),
+			Moved: floats(c.Robust > 0)}
 		s.Edges = append(s.Edges, edge)
 		snap.Peers = append(snap.Peers, wire.Peer{Name: snap.Member, Signed: slices.Concat(blank[:], blank[:])})
 	}

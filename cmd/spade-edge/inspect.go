@@ -321,6 +321,9 @@ func (r *inspection) fleetFile(path string) error {
 	if m.Decay > 0 {
 		r.Any = append(r.Any.(fields), field{"decay", m.Decay})
 	}
+	if m.Robust > 0 {
+		r.Any = append(r.Any.(fields), field{"robust", m.Robust})
+	}
 	if pr := f.Privacy; !pr.NonPrivate {
 		r.Any = append(r.Any.(fields), field{"adversary", pr.Shared().Adversary()})
 		if pr.PairSigma > 0 {

@@ -32,6 +32,7 @@ type options struct {
 	rounds, cooldown, tau, batch int
 	mixing                       int
 	eta, decay, mu, rho, gain    float64
+	robust                       float64
 	estimator                    sdk.Estimator
 	directions                   zoest.Distribution
 	table                        string
@@ -75,6 +76,7 @@ func (o *options) known(dim int, samples []int) sdk.Known {
 		Method: sdk.Method{
 			Rounds: o.rounds, Mixing: o.mixing, Cooldown: o.cooldown, Tau: o.tau, Batch: o.batch, Rho: o.rho, Gain: o.gain,
 			Decay: o.decay, Estimator: o.estimator, Directions: o.directions, Seed: o.seed,
+			Robust: o.robust,
 		},
 		Privacy: sdk.Privacy{NonPrivate: true},
 	}
@@ -166,6 +168,8 @@ func (o *options) registerRun(c *cmdline) {
 	c.Float64Var(&o.rho, "rho", o.rho, "penalty parameter")
 	c.Float64Var(&o.gain, "gain", o.gain, "how hard disagreement is corrected, as a "+
 		"`share` of the limit of stability: above 0, below 1")
+	c.Float64Var(&o.robust, "robust", 0, "bound what a neighbor can do: it moves a member, over the whole run, no farther "+
+		"from the median of its neighbors than so many `times` the median of their distances, such as 2 (0 = no bound)")
 	c.TextVar(&o.estimator, "estimator", o.estimator,
 		"paper (one query in so many fills a table); centered: each loss less the last one of its sample; or tracking: less a "+
 			"linear model of it, which lasts over rounds, in the state, up to 64 MiB unless given")
@@ -271,6 +275,7 @@ func (o *options) conflicts(f *faults) {
 	} else if err := o.modelSpec().Fits(o.target != ""); err != nil && o.Lookup("target") != nil && o.data != "" {
 		f.add("-model %s, -target %q: %w", o.model, o.target, err)
 	}
+	f.when(o.robust != 0 && !(o.robust >= 1 && o.robust <= 1e6), "-robust is %v, want 0, or 1..1e6", o.robust)
 	f.when(o.table != "dense" && o.table != "seeded", "-table %q, want dense or seeded", o.table)
 	for _, c := range []struct {
 		name       string

@@ -23,6 +23,8 @@ func TestWrongSharing(t *testing.T) {
 		{2, `-colluders 0: all neighbors of "node-0" (0)`, strings.Fields("-colluders 0 -nodes 1")},
 		{2, "-colluders is -1, want at least 0", strings.Fields("-colluders -1")},
 		{2, "-mixing is -1, want at least 0", strings.Fields("-mixing -1")},
+		{2, "-robust is 0.5, want 0, or 1..1e6", strings.Fields("-robust 0.5")},
+		{2, "-robust is NaN, want 0, or 1..1e6", strings.Fields("-robust NaN")},
 		{2, "Mixing is 65537, want 0..65536", strings.Fields("-mixing 65537")},
 		{2, "-pair-sigma without -colluders", strings.Fields("-pair-sigma 1 -sigma 1")},
 		{2, "-limit-all without -colluders", strings.Fields("-limit-all 9")},

@@ -72,6 +72,14 @@ type Config struct {
 	// post-processing, with much less noise than the last release.
 	Average bool
 
+	// Robust, if not 0, is 1 or more: a neighbor moves this client, over the whole run so far, no farther from the median
+	// of all neighbors than so many times the median of their distances from it. Where nobody goes that far, it changes
+	// no bit. With b of n neighbors that do what they like, 2b < n+1, it bounds what they do by what the honest ones do, and
+	// not by a public number; one neighbor alone is not bounded. See sdk/ROBUST.md.
+	Robust float64
+	// Members, if not 0, is N. With Robust it tells which releases no member's noise explains; see [Outside].
+	Members int
+
 	// FallbackLoss replaces, in a private run, a loss that could not be had: falling silent would tell the neighbors
 	// something about the data. It is a public constant.
 	FallbackLoss float64
@@ -174,10 +182,15 @@ func (c Config) Validate() error {
 		"Lossy together with Releases: choose one, for a change on the grid needs the release before")
 	refuse(c.Lossy > 0 && !c.NonPrivate, "Lossy is %d in a private run, want 0 (or NonPrivate): what a round waits for "+
 		"would depend on how long local work takes, and a release would not wait for every neighbor's word", c.Lossy)
+	refuse(c.Robust != 0 && !(c.Robust >= 1 && c.Robust <= maxRobust), "Robust is %v, want 0, or 1..%v", c.Robust,
+		float64(maxRobust))
 	refuse(c.Incarnation >= 1<<48, "Incarnation is %#x, want less than 2^48", c.Incarnation)
 	refuse(!zoest.Usable(c.FallbackLoss), "FallbackLoss is %v, want a finite number", c.FallbackLoss)
 	return errors.Join(errs...)
 }
+
+// maxRobust is far beyond what bounds anything.
+const maxRobust = 1e6
 
 // maxMixing keeps the number of releases an int on every processor.
 const maxMixing = 1 << 16

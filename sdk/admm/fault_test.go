@@ -302,9 +302,15 @@ func TestConfigValidate(t *testing.T) {
 
 // Once warm, a whole round of a private machine, messages included, allocates nothing.
 func TestRoundDoesNotAllocate(t *testing.T) {
+	for _, robust := range []float64{0, 1} {
+		testRoundAllocates(t, robust)
+	}
+}
+
+func testRoundAllocates(t *testing.T, robust float64) {
 	net := newNetwork(t, configs(2, [][2]int{{0, 1}}, func(i int, c *Config) {
 		private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
-		c.Rounds = 100
+		c.Rounds, c.Robust = 100, robust
 	}))
 	round := func() {
 		for i, m := range net.machines {
@@ -334,7 +340,7 @@ func TestRoundDoesNotAllocate(t *testing.T) {
 	round()
 	round()
 	if n := testing.AllocsPerRun(20, round); n != 0 {
-		t.Errorf("%v allocations a round, want 0", n)
+		t.Errorf("%v allocations a round with Robust %v, want 0", n, robust)
 	}
 }
 

@@ -13,13 +13,14 @@ import (
 // Machine is one client. It is not safe for concurrent use.
 //
 // It holds the numbers of its estimator (see [zoest.Estimator]), 4d of its own, 5d for each neighbor (4d with Releases
-// and 2d more once, and on a grid d more each), and d 64-bit integers if the run is private. It allocates them once,
+// and 2d more once, on a grid d more each, and with Robust d more each and once), and d 64-bit integers if the run is private. It allocates them once,
 // those of all neighbors together.
 type Machine struct {
-	cfg   Config
-	est   *zoest.Estimator
-	mech  *dpmech.Mechanism // nil if NonPrivate
-	edges []edge            // in the order of cfg.Neighbors
+	cfg    Config
+	est    *zoest.Estimator
+	mech   *dpmech.Mechanism // nil if NonPrivate
+	edges  []edge            // in the order of cfg.Neighbors
+	robust *robust           // nil unless Config.Robust
 
 	// The numbers of the edges, d of each after the other, see part.
 	z     []float32  // z_ij
@@ -146,6 +147,9 @@ func New(cfg Config) (*Machine, error) {
 	vec.Scale(m.z, float32(cfg.Rho))
 	if cfg.Releases {
 		m.peerZ = slices.Clone(m.z)
+	}
+	if cfg.Robust > 0 {
+		m.robust = newRobust(cfg)
 	}
 	m.start()
 	return m, nil

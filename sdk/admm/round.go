@@ -45,6 +45,9 @@ func (m *Machine) penalty() {
 	for i := range m.edges {
 		vec.Axpy(m.p, -1, part(m.z, i, len(m.p)))
 	}
+	if m.robust != nil {
+		m.bound()
+	}
 }
 
 // nextStage is called when the estimator has all answers of a stage: a full table, or an estimate for a local step.
@@ -68,7 +71,7 @@ func (m *Machine) nextStage() {
 // diverges ends here, before a private release is reserved and its noise drawn.
 func (m *Machine) aim() {
 	m.aimed = true
-	gain := float64(m.cfg.Tau) * m.cfg.Step(m.k()) * m.cfg.Mu.At(m.k()) * m.cfg.Beta
+	gain := m.gain()
 	copy(m.centre, m.x)
 	vec.Axpy(m.centre, -float32(gain), m.p)
 	err := m.inRange(m.centre, m.onGrid(m.round+1))
@@ -307,10 +310,17 @@ func (m *Machine) updateZ() {
 				xj[c] = m.dequantize(base[c])
 			}
 		}
+		if m.robust != nil {
+			m.look(i, xj)
+		}
 		m.message(mji, peerZ, xj)
 		m.message(mij, z, m.x)
 		halve(z, mji)
 		halve(peerZ, mij)
+		if m.robust != nil { // one who jumps ever farther does not end this client
+			clamp(z)
+			clamp(peerZ)
+		}
 	}
 }
 

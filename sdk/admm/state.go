@@ -33,6 +33,8 @@ type EdgeState struct {
 	// the neighbor's release that its next change on the grid starts from; nil without Releases on a grid
 	Base       []int32
 	Generation uint16 // the latest generation of the neighbor that was heard of
+	// how far the neighbor has moved the client in all; nil without Config.Robust, and after a recovery, which counts anew
+	Moved []float32
 }
 
 // State returns the state behind the release that Ready has just reported. It must be called at that point and nowhere
@@ -47,6 +49,9 @@ func (m *Machine) State() State {
 		e := &m.edges[i]
 		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Generation: e.generation,
 			Z: part(m.z, i, len(m.x)), PeerZ: part(m.peerZ, i, len(m.x)), Base: part(m.base, i, len(m.x))})
+		if m.robust != nil {
+			s.Edges[i].Moved = part(m.robust.moved, i, len(m.x))
+		}
 	}
 	return s
 }
@@ -97,6 +102,11 @@ func (m *Machine) load(s State) {
 		copy(part(m.z, i, len(m.x)), from.Z)
 		copy(part(m.peerZ, i, len(m.x)), from.PeerZ)
 		copy(part(m.base, i, len(m.x)), from.Base)
+		if m.robust != nil {
+			moved := part(m.robust.moved, i, len(m.x))
+			clear(moved)
+			copy(moved, from.Moved)
+		}
 	}
 	m.round-- // writeMessages is a part of the round that ends with the release
 	if m.cfg.Releases && m.onGrid(s.Round) {
@@ -139,6 +149,9 @@ func (m *Machine) check(s State) error {
 		length("z", len(e.Z), d)
 		length("the neighbor's z", len(e.PeerZ), only(m.cfg.Releases))
 		length("the neighbor's place on the grid", len(e.Base), only(m.cfg.Releases && grid))
+		if len(e.Moved) > 0 || m.robust != nil && s.Recovered == 0 {
+			length("what the neighbor has moved", len(e.Moved), only(m.robust != nil))
+		}
 	}
 	var errs []error
 	for _, b := range list {

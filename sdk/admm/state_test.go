@@ -17,6 +17,7 @@ func (s State) copied() State {
 	s.Edges = slices.Clone(s.Edges)
 	for i, e := range s.Edges {
 		s.Edges[i].Z, s.Edges[i].PeerZ, s.Edges[i].Base = slices.Clone(e.Z), slices.Clone(e.PeerZ), slices.Clone(e.Base)
+		s.Edges[i].Moved = slices.Clone(e.Moved)
 	}
 	return s
 }
@@ -74,6 +75,8 @@ func TestRestoreAfterEveryRelease(t *testing.T) {
 		{"private", private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})},
 		{"grid, messages", onAGrid(false)},
 		{"grid, releases", onAGrid(true)},
+		{"robust", func(_ int, c *Config) { c.Robust = 1 }},
+		{"robust, grid, releases", func(i int, c *Config) { onAGrid(true)(i, c); c.Robust = 1 }},
 	} {
 		cfgs := configs(4, kite, func(i int, cfg *Config) {
 			c.change(i, cfg)

@@ -234,6 +234,8 @@ func TestSharingFaults(t *testing.T) {
 		one(`"mixing": 3`, `"decay": -0.1`, "method.decay is -0.1, want a number, 0..1"),
 		one(`"mixing": 3`, `"mixing": 65537`, "method.mixing is 65537, want a whole number, 0..65536"),
 		one(`"mixing": 3`, `"mixing": 1.5`, "method.mixing is 1.5, want a whole number"),
+		one(`"mixing": 3`, `"robust": 0.5`, "method.robust is 0.5, want 0 or a number of 1..1e6"),
+		one(`"mixing": 3`, `"robust": 1e7`, "method.robust is 1e7, want 0 or a number of 1..1e6"),
 		one(`"rounds": 4`, `"rounds": 1000000000`, "method.eta has 4 values").and("want at most 2147483647 releases with Mixing 3"),
 		one(`"pair_sigma": 1.5`, `"pair_sigma": -1`, "privacy.pair_sigma is -1, want sigma times a power of two, 2^-4..2^10"),
 		one(`"pair_sigma": 1.5`, `"pair_sigma": 1.6`,
@@ -609,6 +611,8 @@ func TestRangesAgree(t *testing.T) {
 		"mixing":        func(f *File) { f.Fleet.Method.Mixing = maxMixing },
 		"least decay":   func(f *File) { f.Fleet.Method.Decay = 5e-324 },
 		"most decay":    func(f *File) { f.Fleet.Method.Decay = 1 },
+		"least robust":  func(f *File) { f.Fleet.Method.Robust = 1 },
+		"most robust":   func(f *File) { f.Fleet.Method.Robust = 1e6 },
 		"most shared": func(f *File) {
 			f.Fleet.Privacy.PairSigma, f.Fleet.Privacy.EffectiveSigma = 1024*f.Fleet.Privacy.Sigma, f.Fleet.Privacy.Sigma
 		},

@@ -247,6 +247,7 @@ func (c *fleetCodec) method(o *object) {
 	o.show("estimator").setting(&m.Estimator, "paper", "centered", "tracking")
 	o.show("directions").setting(&m.Directions, "rademacher", "walsh", "sphere")
 	o.show("seed").seed(&m.Seed)
+	o.may("robust").number(&m.Robust, "0 or a number of 1..1e6", func(x float64) bool { return x == 0 || x >= 1 && x <= 1e6 })
 }
 
 func (c *fleetCodec) privacy(o *object) {

@@ -48,6 +48,10 @@ type Sim struct {
 	// Faults, if not nil, decides what happens to each message. Lost messages are sent again and change no bit of the
 	// result. With Config.Lossy, rounds close without late messages, and clients may drift apart.
 	Faults FaultSchedule
+	// Forge, if not nil, sees every message that carries a release when it is sent, in the order of clients and of their
+	// neighbors, and returns what is sent in its place: that of a member that does not follow the method. All clients of
+	// the tick have made their releases by then, and OnRelease has seen them. The message's vectors are a copy.
+	Forge func(admm.Message) admm.Message
 	// Asleep, if not nil, says of each client whether it does nothing in a tick, counted from 0. Its messages wait for it.
 	Asleep func(client, tick int) bool
 	// Seed, if not 0, shuffles what arrives in one tick; otherwise messages arrive in the order in which they were sent.
@@ -169,4 +173,13 @@ func (s *Sim) Queries() (asked, failed int64) {
 		failed += st.Failed
 	}
 	return asked, failed
+}
+
+// Influences returns what a client knows of each of its neighbors.
+func (s *Sim) Influences(client int) (all []admm.Influence) {
+	c := s.members[client]
+	for i := range c.neighbors {
+		all = append(all, c.machine.Influence(i))
+	}
+	return all
 }

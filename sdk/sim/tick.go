@@ -91,7 +91,9 @@ func (s *Sim) step(ctx context.Context) error {
 }
 
 // plain reports whether a message always arrives one tick later, and in the order in which it was sent.
-func (s *Sim) plain() bool { return s.Faults == nil && s.Asleep == nil && s.Seed == 0 }
+func (s *Sim) plain() bool {
+	return s.Faults == nil && s.Asleep == nil && s.Seed == 0 && s.Forge == nil
+}
 
 // arrive hands out the messages that are due in this tick.
 func (s *Sim) arrive() {
@@ -264,6 +266,9 @@ func (w *worker) measure(send []admm.Message) error {
 
 // send puts a message on its way.
 func (s *Sim) send(c *member, msg admm.Message) {
+	if s.Forge != nil && (msg.Kind == admm.Release || msg.Kind == admm.EdgeMessage) {
+		msg = s.Forge(msg)
+	}
 	if s.OnSend != nil {
 		s.OnSend(msg)
 	}

@@ -75,6 +75,7 @@ const (
 	edgeBase
 	edgeGeneration
 	edgeSigned
+	edgeMoved
 )
 
 // Bounds of the bytes of a snapshot that are not numbers of a vector.
@@ -82,7 +83,7 @@ const (
 	arrayBytes  = 1 + 2 + 5                                                    // key and heads of a typed array
 	nameBytes   = 1 + 2 + maxName                                              // key, head and text
 	signedBytes = 1 + 3 + maxField                                             // key, head and what was signed
-	edgeBytes   = 1 + nameBytes + 2*10 + 3*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
+	edgeBytes   = 1 + nameBytes + 2*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
 	fixedBytes  = 1 + 2 + (1 + 2 + 32) + 2*nameBytes +                         // map, version, fleet, member and build
 		5*arrayBytes + (1 + 5) + 5*10 + // vectors, head of the edges, numbers
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
@@ -93,7 +94,7 @@ const (
 // comes out as the highest int.
 func MaxSnapshot(dim, edges, samples int) int {
 	vectors := 4*uint64(dim) + uint64(samples) // numbers
-	most := fixedBytes + 4*vectors + uint64(edges)*(edgeBytes+12*uint64(dim))
+	most := fixedBytes + 4*vectors + uint64(edges)*(edgeBytes+16*uint64(dim))
 	return int(min(most, math.MaxInt))
 }
 
@@ -131,6 +132,7 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 			w.Uint64(edgeGeneration, uint64(e.Generation))
 		}
 		w.Bytes(edgeSigned, p.Signed)
+		w.Floats(edgeMoved, "moved", e.Moved)
 		if w.Err != nil {
 			before = errors.Join(before, fmt.Errorf("edge %d: %w", i, w.Err))
 		}
@@ -213,6 +215,7 @@ func checkEdge(e *admm.EdgeState, p *Peer, dim int) error {
 		{"length of z", int64(len(e.Z)), int64(dim), int64(dim)},
 		{"length of signed", int64(len(p.Signed)), 0, 2 * maxField},
 		absentOr("length of peer z", len(e.PeerZ), dim), absentOr("length of peer grid", len(e.Base), dim),
+		absentOr("length of moved", len(e.Moved), dim),
 	}))
 }
 
@@ -222,7 +225,7 @@ func (s *Snapshot) bound() int {
 	n := len(st.X) + len(st.Grid) + len(st.Delta) + len(st.Mean) + len(st.Last)
 	for i := range st.Edges {
 		e := &st.Edges[i]
-		n += len(e.Z) + len(e.PeerZ) + len(e.Base)
+		n += len(e.Z) + len(e.PeerZ) + len(e.Base) + len(e.Moved)
 	}
 	return fixedBytes - maxFilter + len(s.Filter) + len(st.Edges)*edgeBytes + 4*n
 }
@@ -236,7 +239,7 @@ func (s *Snapshot) pairs() int {
 
 // edgePairs returns how many fields an edge has.
 func edgePairs(e *admm.EdgeState, p *Peer) int {
-	return 3 + filled(len(e.PeerZ), len(e.Base), int(e.Generation), len(p.Signed))
+	return 3 + filled(len(e.PeerZ), len(e.Base), int(e.Generation), len(p.Signed), len(e.Moved))
 }
 
 // filled counts the numbers above 0.
@@ -309,7 +312,7 @@ func readSnapshot(r *cbor.Reader, s *Snapshot) {
 // readEdge reads one element of the edges.
 func readEdge(r *cbor.Reader, e *admm.EdgeState, p *Peer, dim int) {
 	e.Peer = 0
-	pairs := r.Map("map", edgeSigned)
+	pairs := r.Map("map", edgeMoved)
 	r.Text(&p.Name, r.Must(edgePeer, "peer"), "peer", maxName)
 	e.Heard = int(r.Uint64(edgeHeard, "heard", maxRound))
 	e.Z = r.Floats(e.Z, r.Must(edgeZ, "z"), "z", dim, dim)
@@ -317,6 +320,7 @@ func readEdge(r *cbor.Reader, e *admm.EdgeState, p *Peer, dim int) {
 	e.Base = r.Ints(e.Base, r.At(edgeBase), "peer grid", dim)
 	e.Generation = uint16(r.OptionalUint64(edgeGeneration, "generation", math.MaxUint16))
 	p.Signed = r.OptionalBytes(p.Signed, edgeSigned, "signed", 2*maxField)
+	e.Moved = r.Floats(e.Moved, r.At(edgeMoved), "moved", dim, dim)
 	count(r, pairs, edgePairs(e, p))
 }
 

@@ -60,6 +60,7 @@ func largeSnapshot(dim, edges, samples int) *Snapshot {
 		c.Peers[i].Name = fmt.Sprintf("client-%d", i)
 		c.State.Edges[i] = admm.EdgeState{
 			Z: normals(dim, 4), PeerZ: normals(dim, 5), Base: anyInts(dim, 6), Heard: 7, Generation: uint16(1 + i),
+			Moved: normals(dim, 7),
 		}
 	}
 	return c
@@ -214,6 +215,8 @@ func TestAppendSnapshotRefuses(t *testing.T) {
 		{"Inf in last", func(c *Snapshot) { c.State.Last[3] = inf }, "last: found +Inf at coordinate 3"},
 		{"no peer", func(c *Snapshot) { c.Peers[1].Name = "" }, "edge 1: peer: found an empty string"},
 		{"no z", func(c *Snapshot) { c.State.Edges[0].Z = nil }, "edge 0: length of z: found 0, wanted 3..3"},
+		{"long moved", func(c *Snapshot) { c.State.Edges[0].Moved = make([]float32, 4) },
+			"edge 0: length of moved: found 4, wanted 3..3"},
 		{"long peer z", func(c *Snapshot) { c.State.Edges[0].PeerZ = make([]float32, 4) },
 			"edge 0: length of peer z: found 4, wanted 3..3"},
 		{"short peer grid", func(c *Snapshot) { c.State.Edges[0].Base = make([]int32, 1) },
@@ -370,7 +373,7 @@ var malformedSnapshots = []struct {
 	{"edge heard too high", edge(1, "p", 2, number8(1<<31), 3, vector(1, 2)), "edge 0: heard: found 2147483648"},
 	{"edge generation 0", edge(1, "p", 2, number8(0), 3, vector(1, 2), 6, number8(0)),
 		"edge 0: generation: found 0, wanted 1..65535 or no such field"},
-	{"edge with key 8", edge(1, "p", 2, number8(0), 3, vector(1, 2), 8, 0),
+	{"edge with key 9", edge(1, "p", 2, number8(0), 3, vector(1, 2), 9, 0),
 		"edge 0: map: found 4 pairs in its head, wanted the 3 that follow"},
 	{"edge signed a number", edge(1, "p", 2, number8(0), 3, vector(1, 2), 7, 0),
 		"edge 0: signed: found 0, wanted a byte string of 512 or less"},

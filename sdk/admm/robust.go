@@ -1,0 +1,183 @@
+package admm
+
+import (
+	"math"
+	"slices"
+)
+
+// Influence is how far a neighbor has moved this client, and what was refused of that, since the machine was made.
+type Influence struct {
+	Peer    int
+	Clipped int // rounds in which the neighbor would have moved this client farther than Config.Robust allows
+	Last    int // the last of them, as the release that it is about; 0 for none
+
+	// In the last round: how far the neighbor would have moved this client in all, from the median of the neighbors, and
+	// how far it may. Both are lengths in the space of models.
+	Distance, Bound float64
+
+	Outside Outside // the first release that no member's noise explains
+}
+
+// Outside tells of a release that is farther from the start than clip and noise take a member. Where all members follow
+// the method and none is clipped, that has a probability below 1e-9 in a run. Round is 0 if there was none. It is found
+// where messages carry releases, in a private run with one step size and one smoothing radius.
+type Outside struct {
+	Round           int
+	Distance, Bound float64
+}
+
+// Influence returns what is known of the i-th of Config.Neighbors. It is the zero value but for Peer unless
+// Config.Robust is set. No bit of the run depends on it.
+func (m *Machine) Influence(i int) Influence {
+	in := Influence{Peer: m.cfg.Neighbors[i]}
+	if m.robust == nil {
+		return in
+	}
+	in = m.robust.seen[i]
+	in.Peer = m.cfg.Neighbors[i]
+	return in
+}
+
+// robust is what Config.Robust needs.
+//
+// Eq. (8) moves the client by gain*(z_ij - rho*x_i) for each neighbor j. The sum of that over the rounds so far, moved,
+// is all that j has ever done to this client: x_i is its start, its own clipped updates and noise, and the moved of all
+// neighbors. Between members that follow the method it is a difference of two sums of updates and noise, shared out by
+// the graph, and grows like the square root of the rounds. Who drags for ever makes it grow like the rounds, with
+// releases none of which looks strange. So it is moved that is bounded, and not a message.
+//
+// It may be no farther than radius from centre: the median, in each coordinate, of what all neighbors and the client
+// itself (0) have done. The radius is Config.Robust times the median of the distances from there. What is beyond is cut
+// back to that ball, in the penalty only. The z of both ends stay as eq. (10) has them, whatever is cut: z_ij + z_ji =
+// rho*(x_i + x_j) holds, the neighbor need not know, and a lost device finds where it stood.
+//
+// All of it is a function of what was received and released before: it costs no privacy, see dpmech/PROOF.md, step 5.
+type robust struct {
+	moved    []float32 // d numbers of each edge after the other, see part
+	centre   []float32
+	distance []float64 // of each edge, in the round in progress
+	sorted   []float64 // scratch
+	seen     []Influence
+}
+
+func newRobust(cfg Config) *robust {
+	n, d := len(cfg.Neighbors), cfg.Estimator.Dim
+	return &robust{moved: make([]float32, n*d), centre: make([]float32, d), distance: make([]float64, n),
+		sorted: make([]float64, n+1), seen: make([]Influence, n)}
+}
+
+// farthest returns how far from the start a release may lie, or infinity if nothing is known.
+//
+// Clip and noise of a release move a member by at most w = R + s*(sqrt(d)+12), s^2 = sigma^2 + (N-1)*sigma_pair^2, but
+// for a probability of exp(-72) (the norm of a Gaussian vector is concentrated). The mean of all moves by no more; the
+// disagreement of all N, in each mode of the graph, answers a push with at most twice its size (TestAnswerToAPush), so
+// it is at most 2*sqrt(N) times the sum of the w. Rounding to the grid adds a step a coordinate and release.
+func (m *Machine) farthest(release int) float64 {
+	c := m.cfg
+	if c.Members == 0 || c.NonPrivate || len(c.Eta) > 1 || len(c.Mu) > 1 {
+		return math.Inf(1)
+	}
+	root := math.Sqrt(float64(len(m.x)))
+	sum := float64(float64(release)*c.GridStep) * root
+	for k := range c.Data(release) {
+		g := c.Privacy[min(k, len(c.Privacy)-1)].Alone()
+		pair := c.Privacy[min(k, len(c.Privacy)-1)].Shared.Sigma
+		s := math.Sqrt(float64(g.Sigma*g.Sigma) + float64(float64(c.Members-1)*float64(pair*pair)))
+		sum += g.Clip + float64(s*(root+12))
+	}
+	return float64(1+float64(2*math.Sqrt(float64(c.Members)))) * sum
+}
+
+// look compares a neighbor's release with the start.
+func (m *Machine) look(i int, xj []float32) {
+	seen := &m.robust.seen[i]
+	if seen.Outside.Round > 0 {
+		return
+	}
+	sum := 0.0
+	for c, x := range xj {
+		off := float64(x)
+		if m.cfg.X0 != nil {
+			off -= float64(m.cfg.X0[c])
+		}
+		sum += float64(off * off)
+	}
+	if distance, most := math.Sqrt(sum), m.farthest(m.round); distance > most {
+		seen.Outside = Outside{m.round, distance, most}
+	}
+}
+
+// gain returns tau*eta*mu*beta of the round in progress: how far its release goes down the penalty.
+func (m *Machine) gain() float64 {
+	return float64(m.cfg.Tau) * m.cfg.Step(m.k()) * m.cfg.Mu.At(m.k()) * m.cfg.Beta
+}
+
+// pull returns z_ij - rho*x_i in one coordinate.
+func (m *Machine) pull(z []float32, c int) float32 { return z[c] - float32(float32(m.cfg.Rho)*m.x[c]) }
+
+// bound adds this round's share to what each neighbor has done. If one has done too much, it computes the penalty anew.
+func (m *Machine) bound() {
+	r, d := m.robust, len(m.x)
+	gain := m.gain()
+	next := func(i, c int) float64 { // what i has moved in all, if it is not cut back
+		return float64(r.moved[i*d+c]) + float64(gain*float64(m.pull(part(m.z, i, d), c)))
+	}
+	clear(r.distance)
+	own := 0.0 // squared distance of the client itself
+	for c := range d {
+		for i := range m.edges {
+			r.sorted[i] = next(i, c)
+		}
+		r.sorted[len(m.edges)] = 0
+		slices.Sort(r.sorted)
+		n := len(r.sorted)
+		centre := (r.sorted[(n-1)/2] + r.sorted[n/2]) / 2
+		r.centre[c] = float32(centre)
+		for i := range m.edges {
+			off := next(i, c) - centre
+			r.distance[i] += float64(off * off)
+		}
+		own += float64(centre * centre)
+	}
+	for i, square := range r.distance {
+		r.distance[i] = math.Sqrt(square)
+	}
+	copy(r.sorted, r.distance)
+	r.sorted[len(m.edges)] = math.Sqrt(own)
+	slices.Sort(r.sorted)
+	radius := m.cfg.Robust * r.sorted[(len(r.sorted)-1)/2]
+	clipped := false
+	for i, distance := range r.distance {
+		seen := &r.seen[i]
+		seen.Distance, seen.Bound = distance, radius
+		if distance > radius {
+			clipped = true
+			seen.Clipped++
+			seen.Last = m.round + 1
+		}
+	}
+	if !clipped {
+		for i := range m.edges {
+			for c := range d {
+				r.moved[i*d+c] = float32(next(i, c))
+			}
+		}
+		return
+	}
+	clear(m.p)
+	for i := range m.edges {
+		z, moved := part(m.z, i, d), part(r.moved, i, d)
+		scale := radius / r.distance[i]
+		for c, before := range moved {
+			to := next(i, c)
+			if r.distance[i] <= radius {
+				m.p[c] -= m.pull(z, c)
+			} else {
+				centre := float64(r.centre[c])
+				to = centre + float64(scale*(to-centre))
+				m.p[c] -= float32((to - float64(before)) / gain)
+			}
+			moved[c] = float32(to)
+		}
+	}
+}

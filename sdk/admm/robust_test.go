@@ -1,0 +1,189 @@
+package admm
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// everyEdge returns the edges of a complete graph.
+func everyEdge(n int) (edges [][2]int) {
+	for i := range n {
+		for j := range i {
+			edges = append(edges, [2]int{j, i})
+		}
+	}
+	return edges
+}
+
+// Where nobody is clipped the bits are those of a run without the bound, whatever crosses the edges.
+func TestRobustLeavesTheBits(t *testing.T) {
+	for name, change := range map[string]func(i int, c *Config){
+		"non-private":    func(int, *Config) {},
+		"releases":       func(_ int, c *Config) { c.Releases = true },
+		"lossy":          func(_ int, c *Config) { c.Lossy = 3 },
+		"private":        private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2}),
+		"grid, releases": onAGrid(true),
+	} {
+		run := func(factor float64) *network {
+			net := newNetwork(t, configs(4, kite, func(i int, c *Config) { change(i, c); c.Robust = factor }))
+			if err := net.run(); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			return net
+		}
+		plain, bounded := run(0), run(maxRobust)
+		for i, m := range bounded.machines {
+			if !slices.Equal(m.Model(), plain.machines[i].Model()) {
+				t.Errorf("%s: client %d has another model", name, i)
+			}
+			for e := range m.edges {
+				if in := m.Influence(e); in.Clipped != 0 || in.Outside.Round != 0 || len(m.edges) > 1 && !(in.Bound > in.Distance) {
+					t.Errorf("%s: client %d says %+v of an honest neighbor", name, i, in)
+				}
+			}
+		}
+	}
+}
+
+// What the bound promises, in every round, with a member of five that sends anything: a model is its start, its own
+// moves, and what each neighbor has moved; and each of these lies in the ball around a point between the honest ones.
+func TestRobustBounds(t *testing.T) {
+	const bad, factor = 4, 1.5
+	for name, releases := range map[string]bool{"messages": false, "releases": true} {
+		net := newNetwork(t, configs(5, everyEdge(5), func(_ int, c *Config) { c.Robust, c.Releases = factor, releases }))
+		chance, clipped := rng.New(1, rng.Address{Purpose: rng.Fault}), 0
+		moves := make([][]float64, 5) // a client's own, in all
+		for i := range moves {
+			moves[i] = make([]float64, 5)
+		}
+		for !net.allFinished() {
+			for i, m := range net.machines {
+				before := m.round
+				sent, err := net.drive(i)
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				for _, msg := range sent {
+					if msg.From == bad && len(msg.Vector) > 0 {
+						size := math.Ldexp(1, chance.IntN(100))
+						for c := range msg.Vector {
+							msg.Vector[c] = float32(size * chance.Normal())
+						}
+					}
+					net.sent = append(net.sent, msg)
+				}
+				if m.round == before || i == bad {
+					continue
+				}
+				for c := range m.s { // nobody clips or adds noise: s is the client's own move
+					if m.cfg.Data(m.round) > m.cfg.Data(before) {
+						moves[i][c] += float64(m.s[c])
+					}
+					x, least, most := moves[i][c], 0.0, 0.0
+					for e := range m.edges {
+						moved := float64(m.robust.moved[e*5+c])
+						x += moved
+						if m.edges[e].peer != bad {
+							least, most = min(least, moved), max(most, moved)
+						}
+					}
+					if off := math.Abs(x - float64(m.x[c])); off > 1e-4*(1+math.Abs(x)) {
+						t.Fatalf("%s: client %d, round %d: x[%d] is %v, want %v", name, i, m.round, c, m.x[c], x)
+					}
+					if centre := float64(m.robust.centre[c]); centre < least-1e-4 || centre > most+1e-4 {
+						t.Fatalf("%s: client %d, round %d: centre %v, want %v..%v", name, i, m.round, centre, least, most)
+					}
+				}
+				for e := range m.edges {
+					sum := 0.0
+					for c, moved := range part(m.robust.moved, e, 5) {
+						off := float64(moved - m.robust.centre[c])
+						sum += off * off
+					}
+					if in := m.Influence(e); math.Sqrt(sum) > in.Bound*(1+1e-5)+1e-6 {
+						t.Fatalf("%s: client %d, round %d: %d is %v from the centre, want at most %v", name, i, m.round, in.Peer,
+							math.Sqrt(sum), in.Bound)
+					} else if in.Peer == bad {
+						clipped = in.Clipped
+					}
+				}
+			}
+			for _, msg := range net.sent {
+				if err := net.machines[msg.To].Receive(msg); err != nil {
+					t.Fatal(err)
+				}
+			}
+			net.sent = net.sent[:0]
+		}
+		if clipped < 5 {
+			t.Errorf("%s: clipped %d times, want nearly every round", name, clipped)
+		}
+	}
+}
+
+// One jump of 2^28 steps of the grid ends nobody, moves nobody far, and is reported: by whom, when, how far, and what
+// would have been possible.
+func TestRobustJump(t *testing.T) {
+	const bad, at = 2, 3
+	net := newNetwork(t, configs(5, everyEdge(5), func(i int, c *Config) {
+		onAGrid(true)(i, c)
+		c.Robust, c.Members = 2, 5
+	}))
+	for !net.allFinished() {
+		for i := range net.machines {
+			sent, err := net.drive(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, msg := range sent {
+				if msg.From == bad && msg.Round == at && len(msg.Grid) > 0 {
+					msg.Grid[1] += 1 << 28
+				}
+				net.sent = append(net.sent, msg)
+			}
+		}
+		for _, msg := range net.sent {
+			if err := net.machines[msg.To].Receive(msg); err != nil {
+				t.Fatal(err)
+			}
+		}
+		net.sent = net.sent[:0]
+	}
+	for i, m := range net.machines {
+		for e := range m.edges {
+			in := m.Influence(e)
+			if i != bad && in.Peer == bad {
+				if in.Outside.Round != at || in.Outside.Distance < 1e5 || in.Outside.Bound > 1e3 || in.Clipped == 0 {
+					t.Errorf("client %d says %+v of the one who jumped", i, in)
+				}
+			} else if i != bad && in.Outside.Round != 0 {
+				t.Errorf("client %d says %+v of an honest one", i, in)
+			}
+		}
+		for _, x := range m.x {
+			if i != bad && !(math.Abs(float64(x)) < 20) {
+				t.Errorf("client %d ends at %v", i, m.x)
+			}
+		}
+	}
+}
+
+// farthest rests on this: in each mode of the graph, x(k+1) = x(k) - g*(x(k) + X(k-1)/2) with X the sum of the x, one
+// push of size 1 is answered with at most 2, for every gain g at which the network is stable.
+func TestAnswerToAPush(t *testing.T) {
+	worst := 0.0
+	for step := 1; step < 2666; step++ {
+		g := float64(step) / 1000
+		for x, sum, k := 1.0, 0.0, 0; k < 2000; k++ {
+			worst = max(worst, math.Abs(x))
+			x, sum = x-g*(x+sum/2), sum+x
+		}
+	}
+	if !(worst > 1.4 && worst < 2) {
+		t.Errorf("at most %v, want less than 2", worst)
+	}
+}
