@@ -1,0 +1,96 @@
+package program
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk/device"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/transport/ws"
+)
+
+// Program is what sets one program apart from another: its name, and over what its nodes meet.
+type Program struct {
+	Name string
+
+	// Accept returns why this program cannot run the node of a file, nil if it can. Nothing is connected.
+	Accept func(node *fleetfile.Node) error
+
+	// Open opens the transport of a node that was accepted. fleet and key are those that the node's file names.
+	Open func(node *fleetfile.Node, fleet *fleetfile.File, key ed25519.PrivateKey, log *slog.Logger) (device.Link, error)
+
+	// Ask tells how everybody that the node will talk to answers until ctx ends. It must not disturb a node at work.
+	Ask func(ctx context.Context, node *fleetfile.Node, fleet *fleetfile.File, key ed25519.PrivateKey) []Answer
+
+	// Noise, if not nil, is another source of release noise, for tests only, see [device.Device].
+	Noise func(number int, round func() int) io.Reader
+}
+
+// Answer is what somebody said who was asked.
+type Answer struct {
+	Who  string // what the line of the command check begins with
+	Text string // what was found out, if Err is nil
+	Err  error
+	Code int // the exit code with which the node would end because of Err; 0 if it waits until it is otherwise
+}
+
+// Websockets is spade-edge, whose nodes connect to each other.
+var Websockets = &Program{
+	Name: "spade-edge",
+	Accept: func(node *fleetfile.Node) error {
+		if node.NATS != nil {
+			return errNATS
+		}
+		return nil
+	},
+	Open: func(
+		node *fleetfile.Node, fleet *fleetfile.File, key ed25519.PrivateKey, log *slog.Logger,
+	) (device.Link, error) {
+		link := linkConfig(node, fleet, key)
+		link.Logger = log
+		return ws.New(link)
+	},
+	Ask: askNeighbors,
+}
+
+// askNeighbors connects to every neighbor that has an address.
+func askNeighbors(
+	ctx context.Context, node *fleetfile.Node, fleet *fleetfile.File, key ed25519.PrivateKey,
+) (all []Answer) {
+	answers, err := ws.Probe(ctx, linkConfig(node, fleet, key))
+	if err != nil {
+		return []Answer{{Who: "neighbors", Err: err, Code: exitUsage}}
+	}
+	for _, a := range answers {
+		to := Answer{Who: fmt.Sprintf("neighbor %q", a.Name)}
+		switch {
+		case a.Err == nil:
+			to.Text = fmt.Sprintf("has the same fleet, at %s, in %v", a.Where, a.Took.Round(100*time.Microsecond))
+		case a.Refused:
+			to.Err, to.Code = fmt.Errorf("%s: %w", a.Where, a.Err), exitMismatch
+		case a.Where == "":
+			to.Err = errors.New("cannot be asked: it has no address, and dials this node by itself")
+		default:
+			to.Err = fmt.Errorf("not reachable (yet): %s: %w", a.Where, a.Err)
+		}
+		all = append(all, to)
+	}
+	return all
+}
+
+// Main runs the command of the process, and ends it.
+func (p *Program) Main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second interrupt ends the process
+	code := p.Run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
