@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -52,6 +53,7 @@ type Device struct {
 	File  *fleetfile.Node
 	Fleet *fleetfile.File // with the keys and addresses that it had at the start
 	Key   ed25519.PrivateKey
+	Proxy *url.URL // through which neighbors or broker are dialed, with credentials; nil for that of the environment
 
 	// Open opens the transport, which Run closes.
 	Open func(log *slog.Logger) (Link, error)
@@ -83,13 +85,17 @@ type Device struct {
 	firstHere int                // the releases that earlier processes have made
 }
 
-// Load reads the fleet file and the key that a node file names.
+// Load reads the fleet file, the key and the proxy's credentials that a node file names.
 func Load(file *fleetfile.Node) (*Device, error) {
 	fleet, key, err := file.Load()
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{File: file, Fleet: fleet, Key: key, HTTP: file.HTTP, fleet: fleet.Fleet, hangUp: func() {}}
+	proxy, err := file.OpenProxy()
+	if err != nil {
+		return nil, err
+	}
+	d := &Device{File: file, Fleet: fleet, Key: key, Proxy: proxy, HTTP: file.HTTP, fleet: fleet.Fleet, hangUp: func() {}}
 	d.current.Store(fleet)
 	return d, nil
 }

@@ -71,5 +71,5 @@ func ExampleParseNode() {
 	// fleetfile: state is missing, want a path
 	// fleetfile: oracle.builtin.pca is -1, want a whole number, 0..2147483647
 	// fleetfile: http is "0.0.0.0:80", want host:port on loopback, such as 127.0.0.1:0: whoever reaches it need not say who they are
-	// fleetfile: color is unknown, want only version, name, fleet, key, listen, state, ledger, oracle, http, table, average, linger_seconds, resend_seconds, transport
+	// fleetfile: color is unknown, want only version, name, fleet, key, listen, state, ledger, oracle, http, table, average, linger_seconds, resend_seconds, transport, proxy, proxy_credentials
 }

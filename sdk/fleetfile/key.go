@@ -58,13 +58,8 @@ func ReadKey(path string) (ed25519.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("fleetfile: a key file: %w", err)
-	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		return nil, fmt.Errorf("fleetfile: key file %s has mode %04o, want 0600: others can reach the secret key; "+
-			"chmod 600 %s, or make another key if somebody may have seen it", path, mode, path)
+	if err := checkOwners(path, "key file", "the secret key", "make another key"); err != nil {
+		return nil, err
 	}
 	block, rest := pem.Decode(data)
 	if block == nil || block.Type != pemType || len(bytes.TrimSpace(rest)) > 0 {
@@ -76,4 +71,17 @@ func ReadKey(path string) (ed25519.PrivateKey, error) {
 		return nil, fmt.Errorf("fleetfile: key file %s does not hold an Ed25519 key in PKCS #8 (RFC 8410)", path)
 	}
 	return private, nil
+}
+
+// checkOwners refuses a file that anybody but its owner may read or write, on systems with file modes.
+func checkOwners(path, kind, secret, remedy string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("fleetfile: a %s: %w", kind, err)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
+		return fmt.Errorf("fleetfile: %s %s has mode %04o, want 0600: others can reach %s; "+
+			"chmod 600 %s, or %s if somebody may have seen it", kind, path, mode, secret, path, remedy)
+	}
+	return nil
 }

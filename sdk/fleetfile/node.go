@@ -24,6 +24,7 @@ type Node struct {
 	Oracle Oracle
 	HTTP   string // host:port on loopback; empty for none
 	NATS   *NATS  // the broker in place of connections with the neighbors; nil for websockets
+	Proxy  *Proxy // through which the node dials; nil for that of the environment
 
 	SeededTable bool          // "table": "seeded", see [sdk.Config]
 	Average     bool          // keep the running mean of the released models
@@ -85,6 +86,7 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 					}
 				}
 			})
+			o.proxy(n, dir)
 			if n.NATS != nil && n.Listen != "" {
 				o.c.fault("listen is %q, want it left out: nobody dials a node whose transport is nats", n.Listen)
 			}

@@ -1,0 +1,76 @@
+package fleetfile
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+// Proxy is the proxy through which a node dials its neighbors or its broker.
+type Proxy struct {
+	URL         string // "http://host:port", "https://host:port" or "socks5://host:port"
+	Credentials string // path of the file with "user:password"; empty if the proxy asks for none
+}
+
+// proxy reads the fields of a node's proxy.
+func (o *object) proxy(n *Node, dir string) {
+	address, credentials := o.may("proxy"), o.may("proxy_credentials")
+	if !address.present() {
+		absent("there is no proxy", credentials)
+		return
+	}
+	n.Proxy = new(Proxy)
+	credentials.path(&n.Proxy.Credentials, dir)
+	if address.text(&n.Proxy.URL, "http://host:port", func(s string) bool { return s != "" }) {
+		if _, err := parseProxy(n.Proxy.URL); err != nil {
+			o.c.fault("%s %w", address.at(), err)
+		}
+	}
+}
+
+// parseProxy reads a URL without credentials. The error leaves the URL out, which may contain a password.
+func parseProxy(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return nil, errors.New("is not a URL, want http://host:port")
+	case u.User != nil:
+		return nil, errors.New("has a user in it, want that in the file that proxy_credentials names")
+	}
+	if err := transport.CheckProxy(u); err != nil {
+		return nil, fmt.Errorf("is not the URL of a proxy: %w", err)
+	}
+	return u, nil
+}
+
+// OpenProxy returns the URL of the node's proxy with its credentials, which nothing may print; nil if the node file
+// names no proxy. On systems with file modes it refuses credentials that anybody but their owner may read or write.
+func (n *Node) OpenProxy() (*url.URL, error) {
+	if n.Proxy == nil {
+		return nil, nil
+	}
+	u, err := parseProxy(n.Proxy.URL)
+	if err != nil {
+		return nil, fmt.Errorf("fleetfile: proxy %w", err)
+	}
+	path := n.Proxy.Credentials
+	if path == "" {
+		return u, nil
+	}
+	data, err := readLimited(path, maxKeyFile, "credentials of a proxy")
+	if err != nil {
+		return nil, err
+	}
+	if err := checkOwners(path, "credentials of a proxy", "the password", "change it"); err != nil {
+		return nil, err
+	}
+	user, password, found := strings.Cut(strings.TrimRight(string(data), "\r\n"), ":")
+	if !found || user == "" || strings.ContainsFunc(user+password, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return nil, fmt.Errorf("fleetfile: credentials of a proxy %s: want one line user:password", path)
+	}
+	u.User = url.UserPassword(user, password)
+	return u, nil
+}

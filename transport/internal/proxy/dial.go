@@ -1,0 +1,178 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+)
+
+const (
+	// patience is how long a proxy has to connect and answer.
+	patience = 10 * time.Second
+	// maxAnswer limits the header of an answer, and maxShown what of it is quoted, in bytes.
+	maxAnswer, maxShown = 16 << 10, 80
+)
+
+// Dialer makes connections, through a proxy where there is one. Its methods may be called from several goroutines.
+type Dialer struct {
+	// Proxy is the proxy, which must pass [transport.CheckProxy]; nil leaves that to the environment, see
+	// [Dialer.For].
+	Proxy *url.URL
+
+	Getenv   func(name string) string // such as os.Getenv
+	Direct   func(ctx context.Context, network, addr string) (net.Conn, error)
+	Patience time.Duration // how long a proxy has to connect and answer
+}
+
+// New returns a dialer for a proxy, or nil for that of the environment. Direct makes the connections themselves; nil
+// stands for a net.Dialer.
+func New(proxy *url.URL, direct func(ctx context.Context, network, addr string) (net.Conn, error)) *Dialer {
+	if direct == nil {
+		direct = new(net.Dialer).DialContext
+	}
+	return &Dialer{Proxy: proxy, Getenv: os.Getenv, Direct: direct, Patience: patience}
+}
+
+// DialContext connects to "host:port". An error names the proxy if it is the cause, and never contains credentials. Ctx
+// bounds the making of the connection, not what comes after.
+func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	u, err := d.For(addr)
+	if err != nil {
+		return nil, err
+	}
+	if u == nil {
+		return d.Direct(ctx, network, addr)
+	}
+	conn, err := d.through(ctx, u, network, addr)
+	if err != nil {
+		return nil, fmt.Errorf("proxy %s %w", Name(u), err)
+	}
+	return conn, nil
+}
+
+// Name returns a proxy's URL without credentials.
+func Name(u *url.URL) string { return u.Scheme + "://" + u.Host }
+
+func (d *Dialer) through(ctx context.Context, u *url.URL, network, addr string) (net.Conn, error) {
+	limited, cancel := context.WithTimeout(ctx, d.Patience)
+	defer cancel()
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443", "socks5": "1080"}[u.Scheme])
+	conn, err := d.Direct(limited, network, net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		return nil, fmt.Errorf("cannot be reached: %w", err)
+	}
+	stop := context.AfterFunc(limited, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	tunnel, err := ask(limited, conn, u, addr)
+	if stop() && err == nil {
+		return tunnel, nil
+	}
+	conn.Close()
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("has not answered: %w", ctx.Err())
+	case limited.Err() != nil:
+		return nil, fmt.Errorf("has not answered for %v", d.Patience)
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, errors.New("closes the connection before it has answered")
+	}
+	return nil, err
+}
+
+// ask makes the connection with a proxy one with addr.
+func ask(ctx context.Context, conn net.Conn, u *url.URL, addr string) (net.Conn, error) {
+	switch u.Scheme {
+	case "socks5":
+		return conn, socks(conn, u.User, addr)
+	case "https":
+		secure := tls.Client(conn, &tls.Config{ServerName: u.Hostname()})
+		if err := secure.HandshakeContext(ctx); err != nil {
+			return nil, fmt.Errorf("cannot be trusted: %w", err)
+		}
+		conn = secure
+	}
+	return conn, connect(conn, u.User, addr)
+}
+
+// connect asks an HTTP proxy.
+func connect(conn net.Conn, user *url.Userinfo, addr string) error {
+	r := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: addr}, Host: addr, Header: http.Header{}}
+	var secrets []string
+	if user != nil {
+		password, _ := user.Password()
+		token := base64.StdEncoding.EncodeToString([]byte(user.Username() + ":" + password))
+		r.Header.Set("Proxy-Authorization", "Basic "+token)
+		secrets = []string{token, password}
+	}
+	if err := r.Write(conn); err != nil {
+		return err
+	}
+	head, err := header(conn)
+	if err != nil {
+		return err
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(head)), r)
+	if err != nil {
+		return fmt.Errorf("is no HTTP proxy: it answers %s", shown(string(head), secrets))
+	}
+	why := ""
+	switch resp.StatusCode {
+	case http.StatusOK:
+		return nil
+	case http.StatusProxyAuthRequired:
+		why = "it wants a user and a password, and there are none"
+		if user != nil {
+			why = "it does not accept the user and the password, or wants them in another way than Basic"
+		}
+	case http.StatusForbidden, http.StatusMethodNotAllowed:
+		why = "it does not allow that, and has to be told to"
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		why = "it cannot connect either"
+	default:
+		why = "want 200"
+	}
+	return fmt.Errorf("answers %s to CONNECT %s: %s", shown(resp.Status, secrets), addr, why)
+}
+
+// header reads to the empty line, and nothing of what comes after: that is the other end's. An answer that does not
+// begin as HTTP is returned after its first bytes, since no empty line may ever come.
+func header(conn net.Conn) ([]byte, error) {
+	const begin = "HTTP/"
+	var head []byte
+	for b := make([]byte, 1); len(head) < maxAnswer; {
+		if _, err := conn.Read(b); err != nil {
+			return nil, err
+		}
+		head = append(head, b[0])
+		if n := min(len(head), len(begin)); string(head[:n]) != begin[:n] {
+			more := make([]byte, maxShown)
+			n, _ := conn.Read(more)
+			return append(head, more[:n]...), nil
+		}
+		if bytes.HasSuffix(head, []byte("\n\r\n")) || bytes.HasSuffix(head, []byte("\n\n")) {
+			return head, nil
+		}
+	}
+	return nil, fmt.Errorf("answers with a header of more than %d bytes", maxAnswer)
+}
+
+// shown quotes what a proxy says, cut to a length and without secrets.
+func shown(text string, secrets []string) string {
+	for _, s := range secrets {
+		if s != "" {
+			text = strings.ReplaceAll(text, s, "...")
+		}
+	}
+	return fmt.Sprintf("%.*q", maxShown, text)
+}

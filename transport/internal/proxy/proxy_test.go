@@ -1,0 +1,307 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// serve accepts connections until the test ends, and leaves each to handle.
+func serve(t *testing.T, handle func(c net.Conn)) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(func() {
+		cancel()
+		l.Close()
+		wg.Wait()
+	})
+	wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() {
+				defer c.Close()
+				defer context.AfterFunc(ctx, func() { c.Close() })()
+				handle(c)
+			})
+		}
+	})
+	return l.Addr().String()
+}
+
+// dialer returns one for a proxy, without an environment.
+func dialer(t *testing.T, proxy string) *Dialer {
+	t.Helper()
+	u, err := url.Parse(proxy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := New(u, nil)
+	d.Getenv = func(string) string { return "" }
+	return d
+}
+
+// greeter says something before it hears anything, as a NATS server does.
+func greeter(c net.Conn) {
+	io.WriteString(c, "INFO first")
+	io.Copy(c, c)
+}
+
+// pass joins a client with addr, after what answer says, which may be more than the answer.
+func pass(c net.Conn, r io.Reader, addr, answer string) {
+	far, err := net.Dial("tcp", addr)
+	if err != nil {
+		return
+	}
+	defer far.Close()
+	io.WriteString(c, answer)
+	go func() {
+		io.Copy(far, r)
+		far.(*net.TCPConn).CloseWrite()
+	}()
+	io.Copy(c, far)
+}
+
+func check(t *testing.T, conn net.Conn) {
+	t.Helper()
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(10 * time.Second))
+	io.WriteString(conn, "ping")
+	got := make([]byte, len("INFO firstping"))
+	if _, err := io.ReadFull(conn, got); err != nil || string(got) != "INFO firstping" {
+		t.Fatalf("got %q, %v", got, err)
+	}
+}
+
+func TestConnect(t *testing.T) {
+	target := serve(t, greeter)
+	var auth, asked string
+	proxy := serve(t, func(c net.Conn) {
+		br := bufio.NewReader(c)
+		r, err := http.ReadRequest(br)
+		if err != nil {
+			return
+		}
+		auth, asked = r.Header.Get("Proxy-Authorization"), r.Method+" "+r.Host
+		pass(c, br, target, "HTTP/1.1 200 Connection established\r\nVia: 1.1 x\r\n\r\n")
+	})
+	conn, err := dialer(t, "http://user:pass%3Aword@"+proxy).DialContext(t.Context(), "tcp", "b.example:7443")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, conn)
+	if want := "CONNECT b.example:7443"; asked != want {
+		t.Errorf("asked %q, want %q", asked, want)
+	}
+	if want := "Basic dXNlcjpwYXNzOndvcmQ="; auth != want {
+		t.Errorf("credentials %q, want %q", auth, want)
+	}
+}
+
+func TestConnectOverTLS(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"proxy"}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, cert, cert, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+	proxy := serve(t, func(c net.Conn) { tls.Server(c, cfg).Handshake() })
+	_, err = dialer(t, "https://"+proxy).DialContext(t.Context(), "tcp", "b:1")
+	if err == nil || !strings.Contains(err.Error(), "cannot be trusted") {
+		t.Errorf("an unknown certificate of the proxy: %v", err)
+	}
+}
+
+// TestRefusals has one clear error for each thing that a proxy can do wrong, without credentials and control
+// characters.
+func TestRefusals(t *testing.T) {
+	say := func(text string) func(net.Conn) {
+		return func(c net.Conn) {
+			if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+				io.WriteString(c, text)
+			}
+		}
+	}
+	wait := func(c net.Conn) { io.Copy(io.Discard, c) }
+	for name, test := range map[string]struct {
+		scheme string
+		handle func(net.Conn)
+		want   string
+	}{
+		"407":          {"http://", say("HTTP/1.1 407 Who\r\n\r\n"), `answers "407 Who" to CONNECT b:1: it wants a user and a p`},
+		"407 user":     {"http://u:secret@", say("HTTP/1.1 407 Who\r\n\r\n"), "does not accept the user and the password"},
+		"403":          {"http://", say("HTTP/1.0 403 Filtered\n\n"), `answers "403 Filtered" to CONNECT b:1: it does not allow`},
+		"502":          {"http://", say("HTTP/1.1 502 Bad Gateway\r\n\r\n"), "it cannot connect either"},
+		"302":          {"http://", say("HTTP/1.1 302 Found\r\nLocation: http://login/\r\n\r\n"), "want 200"},
+		"garbage":      {"http://", say("SSH-2.0-\x1b[31mOpen\x00"), `is no HTTP proxy: it answers "SSH-2.0-\x1b[31mOpen\x00"`},
+		"bad status":   {"http://", say("HTTP/1.1 abc\r\n\r\n"), "is no HTTP proxy"},
+		"echo":         {"http://u:secret@", say("HTTP/1.1 403 dTpzZWNyZXQ= secret\r\n\r\n"), `"403 ... ..."`},
+		"too long":     {"http://", say("HTTP/1.1 200 OK\r\n" + strings.Repeat("a: b\r\n", 5000)), "header of more than 16384"},
+		"nothing":      {"http://", wait, "has not answered for 50ms"},
+		"half":         {"http://", say("HTTP/1.1 200 OK\r\nA: "), "closes the connection before it has answered"},
+		"closes":       {"http://", func(net.Conn) {}, ""}, // closed or reset, as it comes
+		"socks, http":  {"socks5://", func(c net.Conn) { io.WriteString(c, "HTTP/1.1 400 x") }, `is no SOCKS5 proxy: it answers "HT"`},
+		"socks, user":  {"socks5://", func(c net.Conn) { c.Write([]byte{5, 255}); wait(c) }, "wants a user and a password"},
+		"socks, quiet": {"socks5://", wait, "has not answered for 50ms"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := dialer(t, test.scheme+serve(t, test.handle))
+			if strings.Contains(test.want, "50ms") {
+				d.Patience = 50 * time.Millisecond
+			}
+			conn, err := d.DialContext(t.Context(), "tcp", "b:1")
+			if err == nil {
+				conn.Close()
+				t.Fatal("no error")
+			}
+			text := err.Error()
+			if !strings.HasPrefix(text, "proxy "+test.scheme[:4]) || !strings.Contains(text, test.want) ||
+				strings.ContainsFunc(text, func(r rune) bool { return r < ' ' }) || len(text) > 250 {
+				t.Errorf("error %q, want %q", text, test.want)
+			}
+			if strings.Contains(text, "secret") || strings.Contains(text, "dTpz") {
+				t.Errorf("credentials in %q", text)
+			}
+		})
+	}
+}
+
+// TestEnds leaves no connection behind when its caller gives up, and names a proxy that is not there.
+func TestEnds(t *testing.T) {
+	gone := make(chan error, 1)
+	d := dialer(t, "http://"+serve(t, func(c net.Conn) {
+		_, err := io.Copy(io.Discard, c)
+		gone <- err
+	}))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := d.DialContext(ctx, "tcp", "b:1"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want the context's", err)
+	}
+	<-gone
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	_, err = dialer(t, "http://u:secret@"+l.Addr().String()).DialContext(t.Context(), "tcp", "b:1")
+	if err == nil || !strings.Contains(err.Error(), "cannot be reached") || strings.Contains(err.Error(), "secret") {
+		t.Errorf("no proxy there: %v", err)
+	}
+}
+
+func TestSocks(t *testing.T) {
+	target := serve(t, greeter)
+	for _, addr := range []string{"b.example:7443", "192.0.2.1:1", "[2001:db8::1]:65535"} {
+		for _, user := range []string{"", "user:pass@"} {
+			var got []byte
+			proxy := serve(t, func(c net.Conn) {
+				b := make([]byte, 600)
+				read := func(n int) {
+					io.ReadFull(c, b[:n])
+					got = append(got, b[:n]...)
+				}
+				read(3)
+				c.Write([]byte{5, got[2]})
+				if user != "" {
+					read(2 + 4 + 1 + 4)
+					c.Write([]byte{1, 0})
+				}
+				read(4)
+				switch b[3] {
+				case 1:
+					read(4 + 2)
+				case 4:
+					read(16 + 2)
+				case 3:
+					read(1)
+					read(int(b[0]) + 2)
+				}
+				pass(c, c, target, "\x05\x00\x00\x03\x01x\x00\x01")
+			})
+			conn, err := dialer(t, "socks5://"+user+proxy).DialContext(t.Context(), "tcp", addr)
+			if err != nil {
+				t.Fatal(addr, user, err)
+			}
+			check(t, conn)
+			if user != "" && !strings.Contains(string(got), "\x04user\x04pass") {
+				t.Errorf("%s: no credentials in %q", addr, got)
+			}
+			if strings.HasPrefix(addr, "b.") && !strings.Contains(string(got), "\x03\x09b.example\x1d\x13") {
+				t.Errorf("no name in %q", got)
+			}
+		}
+	}
+}
+
+func TestFor(t *testing.T) {
+	for _, test := range []struct{ env, except, addr, want string }{
+		{"", "", "b:1", ""},
+		{"http://p:3128", "", "b:1", "http://p:3128"},
+		{"p:3128", "", "b:1", "http://p:3128"},
+		{"http://u:w@p:3128", "", "b:1", "http://p:3128"},
+		{"http://p:3128", "", "localhost:1", ""},
+		{"http://p:3128", "", "[::1]:1", ""},
+		{"http://p:3128", "", "127.9.9.9:1", ""},
+		{"http://p:3128", "*", "b:1", ""},
+		{"http://p:3128", "a, B.Example", "b.example:1", ""},
+		{"http://p:3128", "b.example", "x.b.example:1", ""},
+		{"http://p:3128", "b.example", "xb.example:1", "http://p:3128"},
+		{"http://p:3128", ".b.example", "b.example:1", "http://p:3128"},
+		{"http://p:3128", "*.b.example", "x.b.example:1", ""},
+		{"http://p:3128", "b.example:2", "b.example:1", "http://p:3128"},
+		{"http://p:3128", "b.example:1", "b.example:1", ""},
+		{"http://p:3128", "10.0.0.0/8", "10.1.2.3:1", ""},
+		{"http://p:3128", "10.0.0.0/8", "11.1.2.3:1", "http://p:3128"},
+		{"http://p:3128", "2001:db8::/32,::7", "[2001:db8::1]:1", ""},
+		{"http://p:3128", "[::7]:5", "[::7]:5", ""},
+		{"http://p:3128", "10.1.2.3", "10.1.2.3:1", ""},
+		{"http://p:3128", ",.,3", "10.1.2.3:1", "http://p:3128"},
+	} {
+		d := New(nil, nil)
+		d.Getenv = func(name string) string {
+			return map[string]string{"https_proxy": test.env, "NO_PROXY": test.except}[name]
+		}
+		u, err := d.For(test.addr)
+		got := ""
+		if u != nil {
+			got = Name(u)
+		}
+		if err != nil || got != test.want {
+			t.Errorf("HTTPS_PROXY=%s NO_PROXY=%s: %s goes through %q (%v), want %q",
+				test.env, test.except, test.addr, got, err, test.want)
+		}
+	}
+	for _, bad := range []string{"ftp://u:secret@p", "http://u:secret@%%", "http://", "http://u:secret@p/path"} {
+		d := New(nil, nil)
+		d.Getenv = func(string) string { return bad }
+		if u, err := d.For("b:1"); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("HTTPS_PROXY=%s: %v, %v", bad, u, err)
+		}
+	}
+}
