@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
@@ -121,9 +122,7 @@ func (c *checkup) everything(ctx context.Context, path string, offline bool) {
 	case offline:
 		c.warn("neighbors", "left out: -offline")
 	default:
-		within, cancel := context.WithTimeout(ctx, c.timeout)
-		defer cancel()
-		c.neighbors(c.program.Ask(within, node, file, key))
+		c.neighbors(ctx, &device.Device{File: node, Fleet: file, Key: key})
 	}
 	c.ok("clock", "not needed: keys do not expire")
 }
@@ -319,7 +318,15 @@ func (c *checkup) disk(node *fleetfile.Node, need int64) {
 	}
 }
 
-func (c *checkup) neighbors(answers []Answer) {
+func (c *checkup) neighbors(ctx context.Context, d *device.Device) {
+	var err error
+	if d.Proxy, err = d.File.OpenProxy(); err != nil {
+		c.fail("proxy", exitUsage, err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	answers := c.program.Ask(ctx, d)
 	for _, a := range answers {
 		switch {
 		case a.Err == nil:

@@ -2,7 +2,6 @@ package program
 
 import (
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
@@ -24,11 +23,12 @@ type Program struct {
 	// Accept returns why this program cannot run the node of a file, nil if it can. Nothing is connected.
 	Accept func(node *fleetfile.Node) error
 
-	// Open opens the transport of a node that was accepted. fleet and key are those that the node's file names.
-	Open func(node *fleetfile.Node, fleet *fleetfile.File, key ed25519.PrivateKey, log *slog.Logger) (device.Link, error)
+	// Open opens the transport of a node that was accepted. It uses the device's files, key and proxy.
+	Open func(d *device.Device, log *slog.Logger) (device.Link, error)
 
-	// Ask tells how everybody that the node will talk to answers until ctx ends. It must not disturb a node at work.
-	Ask func(ctx context.Context, node *fleetfile.Node, fleet *fleetfile.File, key ed25519.PrivateKey) []Answer
+	// Ask tells how everybody that the node will talk to answers until ctx ends, for a device with files, key and proxy
+	// alone. It must not disturb a node at work.
+	Ask func(ctx context.Context, d *device.Device) []Answer
 
 	// Noise, if not nil, is another source of release noise, for tests only, see [device.Device].
 	Noise func(number int, round func() int) io.Reader
@@ -51,10 +51,8 @@ var Websockets = &Program{
 		}
 		return nil
 	},
-	Open: func(
-		node *fleetfile.Node, fleet *fleetfile.File, key ed25519.PrivateKey, log *slog.Logger,
-	) (device.Link, error) {
-		link := linkConfig(node, fleet, key)
+	Open: func(d *device.Device, log *slog.Logger) (device.Link, error) {
+		link := linkConfig(d.File, d.Fleet, d.Key)
 		link.Logger = log
 		return ws.New(link)
 	},
@@ -62,10 +60,8 @@ var Websockets = &Program{
 }
 
 // askNeighbors connects to every neighbor that has an address.
-func askNeighbors(
-	ctx context.Context, node *fleetfile.Node, fleet *fleetfile.File, key ed25519.PrivateKey,
-) (all []Answer) {
-	answers, err := ws.Probe(ctx, linkConfig(node, fleet, key))
+func askNeighbors(ctx context.Context, d *device.Device) (all []Answer) {
+	answers, err := ws.Probe(ctx, linkConfig(d.File, d.Fleet, d.Key))
 	if err != nil {
 		return []Answer{{Who: "neighbors", Err: err, Code: exitUsage}}
 	}

@@ -61,7 +61,7 @@ func runNode(ctx context.Context, c *cmdline) error {
 	}
 	d.Say = func(line string) { show.say("%s", line) }
 	d.Released = func(round int, spent dpmech.Total) { show.round(round, spendNote(f.Privacy, spent)) }
-	d.Open = func(log *slog.Logger) (device.Link, error) { return c.program.Open(d.File, d.Fleet, d.Key, log) }
+	d.Open = func(log *slog.Logger) (device.Link, error) { return c.program.Open(d, log) }
 	o, err := d.Run(ctx)
 	if err != nil {
 		return err

@@ -128,5 +128,7 @@ func scale(t testing.TB, variable string, few int) int {
 	return n
 }
 
-// dialer has a client dial in a way of the test.
-func dialer(d client.CustomDialer) []client.Option { return []client.Option{client.SetCustomDialer(d)} }
+// dialing has a client dial in a way of the test.
+func dialing(d client.CustomDialer) []client.Option {
+	return []client.Option{client.SetCustomDialer(d)}
+}

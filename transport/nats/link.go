@@ -23,6 +23,7 @@ type link struct {
 	js     jetstream.JetStream
 	want   jetstream.StreamConfig // except for the limits of a subject, which depend on the server
 	frames func(piece int) int64  // how many messages a subject has to hold
+	dialer *dialer
 	timing *timing
 	log    *slog.Logger
 	lost   func() // called when the stream is another one than before
@@ -43,13 +44,7 @@ type link struct {
 // connect starts to connect. A server that cannot be reached is no error.
 func (l *link) connect(cfg *Config, name string) error {
 	l.now, l.over = context.WithCancel(context.Background())
-	options := append([]client.Option{
-		client.Name(name),
-		client.Timeout(l.timing.connect),
-		client.PingInterval(l.timing.ping),
-		client.MaxPingsOutstanding(2),
-	}, cfg.Options...)
-	options = append(options,
+	options := append(l.options(cfg, name),
 		client.RetryOnFailedConnect(true),
 		client.MaxReconnects(-1),
 		client.IgnoreAuthErrorAbort(),
@@ -59,7 +54,7 @@ func (l *link) connect(cfg *Config, name string) error {
 		client.ConnectHandler(l.connected),
 		client.ReconnectHandler(l.connected),
 		client.DisconnectErrHandler(func(_ *client.Conn, err error) { l.disconnected(err) }),
-		client.ReconnectErrHandler(func(_ *client.Conn, err error) { l.failed(err) }),
+		client.ReconnectErrHandler(func(_ *client.Conn, err error) { l.failed(l.dialer.explain(err)) }),
 		client.ErrorHandler(func(_ *client.Conn, _ *client.Subscription, err error) { l.failed(err) }),
 	)
 	for _, s := range cfg.URLs {
@@ -74,6 +69,19 @@ func (l *link) connect(cfg *Config, name string) error {
 	}
 	l.js, err = jetstream.New(l.conn)
 	return err
+}
+
+// options are those of every connection with the broker.
+func (l *link) options(cfg *Config, name string) []client.Option {
+	return append([]client.Option{
+		client.Name(name),
+		client.Timeout(l.timing.connect),
+		client.PingInterval(l.timing.ping),
+		client.MaxPingsOutstanding(2),
+		client.SetCustomDialer(l.dialer),
+		client.SkipHostLookup(), // whoever dials looks names up: this host, or a proxy
+		client.ProxyPath(cfg.path()),
+	}, cfg.Options...)
 }
 
 // backoff returns how long to wait before another attempt: waits double.
@@ -92,7 +100,7 @@ func (l *link) connected(c *client.Conn) {
 		where = u.String()
 	}
 	l.change(true, where, nil)
-	l.log.Info("connected to the broker", "at", where)
+	l.log.Info("connected to the broker", "at", where+behind(l.dialer.proxyName()))
 }
 
 func (l *link) disconnected(err error) {

@@ -132,7 +132,7 @@ func (f *fate) live(ctx context.Context, b *broker, n *tinytest.Network, i int, 
 func (f *fate) once(ctx context.Context, b *broker, n *tinytest.Network, i int, store tinytest.OpenStore,
 	noise io.Reader) (_ []float32, err error) {
 	cfg := b.memberConfig(n.Fleet, n.Fleet.Members[i])
-	cfg.Options = append(cfg.Options, dialer(&f.cutter)...)
+	cfg.Options = append(cfg.Options, dialing(&f.cutter)...)
 	tr, err := New(cfg)
 	if err != nil {
 		return nil, err

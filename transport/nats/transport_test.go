@@ -276,7 +276,7 @@ func TestCutOff(t *testing.T) {
 	b := newBroker(t)
 	var net cutter
 	cfg := b.config("run", "a", "c")
-	cfg.Options = dialer(&net)
+	cfg.Options = dialing(&net)
 	a, c := open(t, cfg), open(t, b.config("run", "c", "a"))
 	send(t, a, "c", []byte("one"))
 	receive(t, c, "a", []byte("one"))
