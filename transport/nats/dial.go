@@ -59,25 +59,30 @@ func (d *dialer) Dial(network, addr string) (net.Conn, error) {
 // proxyName is the proxy of the last attempt, empty if there was none.
 func (d *dialer) proxyName() string { return d.via.Load().(string) }
 
-// explain adds to a fault of the connection what it may come from.
+// explain adds to a fault of an attempt what it may come from, and the proxy if there is one.
 func (d *dialer) explain(err error) error {
-	via := d.proxyName()
+	via, hint := d.proxyName(), ""
+	if strings.HasPrefix(err.Error(), "proxy ") {
+		return err // its own fault, and it is named
+	}
 	var untrusted *tls.CertificateVerificationError
 	var noTLS tls.RecordHeaderError
-	var timeout net.Error
-	switch named := via != "" && !strings.HasPrefix(err.Error(), "proxy "); {
-	case errors.As(err, &untrusted) && named:
-		return fmt.Errorf("%w; the proxy %s may open TLS: it has to pass it on to the broker as it is", err, via)
+	var late net.Error
+	switch {
+	case errors.As(err, &untrusted) && via != "":
+		hint = "; the proxy " + via + " may open TLS, and has to pass it on as it is"
+		via = ""
 	case errors.As(err, &noTLS):
-		return fmt.Errorf("%w: what answers speaks no TLS%s", err, behind(via))
+		hint = ": what answers speaks no TLS"
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("%w: the connection ended before the broker had let this node in%s", err, behind(via))
-	case errors.Is(err, client.ErrTimeout) || errors.As(err, &timeout) && timeout.Timeout() && named:
-		return fmt.Errorf("%w: the broker has not answered%s", err, behind(via))
+		hint = ": the connection ended before the broker had let this node in"
+	case errors.Is(err, client.ErrTimeout) || errors.As(err, &late) && late.Timeout():
+		hint = ": the broker has not answered"
 	}
-	return err
+	return fmt.Errorf("%w%s%s", err, hint, behind(via))
 }
 
+// behind says which proxy comes first, if there is one.
 func behind(via string) string {
 	if via == "" {
 		return ""

@@ -244,6 +244,7 @@ type cutter struct {
 	mu    sync.Mutex
 	cut   bool
 	conns []net.Conn
+	dial  func(network, address string) (net.Conn, error) // net.Dial if it is nil
 }
 
 func (c *cutter) Dial(network, address string) (net.Conn, error) {
@@ -252,7 +253,11 @@ func (c *cutter) Dial(network, address string) (net.Conn, error) {
 	if c.cut {
 		return nil, errors.New("cut off")
 	}
-	conn, err := net.Dial(network, address)
+	dial := c.dial
+	if dial == nil {
+		dial = net.Dial
+	}
+	conn, err := dial(network, address)
 	if err == nil {
 		c.conns = append(c.conns, conn)
 	}
