@@ -66,6 +66,10 @@ type PeerStatus struct {
 	Since     time.Time // of the last change of Connected; zero if there never was a connection
 	Where     string    // the other end's address, or the broker's, if connected
 	Heard     time.Time // when the last authentic message of the peer came through a broker; zero if none, or no broker
+	How       string    // how it was made, if connected: "dialed" by this end, or "accepted"; empty with a broker
+	Proxy     string    // through which this end has dialed; empty if there is none
+	Lost      int       // how many connections have ended
+	LostBy    error     // why the last of them has; nil if none
 	Err       error     // the last fault of the connection or of what it carried, kept while connected; nil if none
 
 	// Refused says that one of the ends has refused the other's hello or fleet, and why; nil if they have agreed since.

@@ -10,6 +10,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,6 +42,7 @@ type checkup struct {
 
 func checkNode(ctx context.Context, cmd *cmdline) error {
 	offline := cmd.Bool("offline", false, "leave the neighbors out")
+	edges := cmd.Bool("edges", false, "only try every address of every neighbor")
 	timeout := cmd.Duration("timeout", 30*time.Second, "how long the oracle, and each neighbor, has to answer")
 	cmd.jsonFlag("")
 	path, err := cmd.parseFile()
@@ -50,7 +53,10 @@ func checkNode(ctx context.Context, cmd *cmdline) error {
 		return usageError{fmt.Errorf("-timeout is %v, want more than 0", *timeout)}
 	}
 	c := &checkup{Node: path, OK: true, timeout: *timeout, program: cmd.program}
-	c.everything(ctx, path, *offline)
+	if *edges && *offline {
+		return usageError{errors.New("-edges and -offline exclude each other")}
+	}
+	c.everything(ctx, path, *offline, *edges)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -86,7 +92,7 @@ func (c *checkup) fail(item string, code int, err error) {
 func codeOf(err error) int { return exitCode(err, "", io.Discard) }
 
 // everything runs the checks in order, as far as the earlier ones allow.
-func (c *checkup) everything(ctx context.Context, path string, offline bool) {
+func (c *checkup) everything(ctx context.Context, path string, offline, edges bool) {
 	node, err := c.program.readOwn(path)
 	if err != nil {
 		c.fail("node file", exitUsage, err)
@@ -116,13 +122,28 @@ func (c *checkup) everything(ctx context.Context, path string, offline bool) {
 	if _, _, together := node.Load(); err == nil && together != nil {
 		c.fail("ledger", exitUsage, together) // there must be one, or must not: all else is known to be right
 	}
-	c.parts(ctx, node, file)
-	switch {
-	case err != nil:
+	d := &device.Device{File: node, Fleet: file, Key: key}
+	var errProxy error
+	if d.Proxy, errProxy = node.OpenProxy(); errProxy != nil {
+		c.fail("proxy", exitUsage, errProxy)
+	}
+	if node.NATS == nil {
+		c.ways(node, file)
+	}
+	switch known := err == nil && errProxy == nil; {
+	case edges:
+		if known {
+			c.neighbors(ctx, d, true)
+		}
+		return
 	case offline:
+		c.parts(ctx, node, file)
 		c.warn("neighbors", "left out: -offline")
 	default:
-		c.neighbors(ctx, &device.Device{File: node, Fleet: file, Key: key})
+		c.parts(ctx, node, file)
+		if known {
+			c.neighbors(ctx, d, false)
+		}
 	}
 	c.ok("clock", "not needed: keys do not expire")
 }
@@ -277,7 +298,7 @@ func (c *checkup) forecast(f *sdk.Fleet, r *sdk.Forecast) {
 func (c *checkup) listen(node *fleetfile.Node, used bool) {
 	const item = "listen"
 	if node.Listen == "" {
-		c.ok(item, "not needed: no neighbor dials this node")
+		c.ok(item, "not needed: this node dials")
 		return
 	}
 	if used {
@@ -318,15 +339,9 @@ func (c *checkup) disk(node *fleetfile.Node, need int64) {
 	}
 }
 
-func (c *checkup) neighbors(ctx context.Context, d *device.Device) {
-	var err error
-	if d.Proxy, err = d.File.OpenProxy(); err != nil {
-		c.fail("proxy", exitUsage, err)
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	answers := c.program.Ask(ctx, d)
+// neighbors asks whoever the node will talk to; with every, at every address.
+func (c *checkup) neighbors(ctx context.Context, d *device.Device, every bool) {
+	answers := c.program.Ask(ctx, d, c.timeout, every)
 	for _, a := range answers {
 		switch {
 		case a.Err == nil:
@@ -339,5 +354,35 @@ func (c *checkup) neighbors(ctx context.Context, d *device.Device) {
 	}
 	if len(answers) == 0 {
 		c.ok("neighbors", "none")
+	}
+}
+
+// ways says of every neighbor who dials whom.
+func (c *checkup) ways(node *fleetfile.Node, file *fleetfile.File) {
+	var both, out, in []string
+	own := slices.ContainsFunc(file.Members, func(m fleetfile.Member) bool {
+		return m.Name == node.Name && len(m.Addresses) > 0
+	})
+	for _, p := range file.Peers(node.Name) {
+		list := &both
+		switch {
+		case !own || node.Listen == "":
+			list = &out
+		case len(p.Addresses) == 0:
+			list = &in
+		}
+		*list = append(*list, strconv.Quote(p.Name))
+	}
+	var text []string
+	for _, part := range []struct {
+		how   string
+		names []string
+	}{{"either end dials", both}, {"this node dials", out}, {"dialed by", in}} {
+		if len(part.names) > 0 {
+			text = append(text, part.how+" "+strings.Join(part.names, ", "))
+		}
+	}
+	if text != nil {
+		c.ok("edges", "%s", strings.Join(text, "; "))
 	}
 }

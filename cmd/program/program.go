@@ -26,9 +26,9 @@ type Program struct {
 	// Open opens the transport of a node that was accepted. It uses the device's files, key and proxy.
 	Open func(d *device.Device, log *slog.Logger) (device.Link, error)
 
-	// Ask tells how everybody that the node will talk to answers until ctx ends, for a device with files, key and proxy
-	// alone. It must not disturb a node at work.
-	Ask func(ctx context.Context, d *device.Device) []Answer
+	// Ask tells how everybody that the node will talk to answers within patience: at one address, or with every at each
+	// one. Of the device there are files, key and proxy alone. A node at work must not be disturbed.
+	Ask func(ctx context.Context, d *device.Device, patience time.Duration, every bool) []Answer
 
 	// Noise, if not nil, is another source of release noise, for tests only, see [device.Device].
 	Noise func(number int, round func() int) io.Reader
@@ -53,15 +53,41 @@ var Websockets = &Program{
 	},
 	Open: func(d *device.Device, log *slog.Logger) (device.Link, error) {
 		link := linkConfig(d.File, d.Fleet, d.Key)
-		link.Logger = log
+		link.Proxy, link.Logger = d.Proxy, log
 		return ws.New(link)
 	},
 	Ask: askNeighbors,
 }
 
-// askNeighbors connects to every neighbor that has an address.
-func askNeighbors(ctx context.Context, d *device.Device) (all []Answer) {
-	answers, err := ws.Probe(ctx, linkConfig(d.File, d.Fleet, d.Key))
+// askNeighbors connects to every neighbor that has an address; with every, to the first addresses of all side by side,
+// then to the second ones.
+func askNeighbors(ctx context.Context, d *device.Device, patience time.Duration, every bool) (all []Answer) {
+	link := linkConfig(d.File, d.Fleet, d.Key)
+	link.Proxy = d.Proxy
+	if !every {
+		return probe(ctx, link, patience)
+	}
+	peers := link.Peers
+	for i, more := 0, true; more; i++ {
+		link.Peers, more = nil, false
+		for _, p := range peers {
+			if i > 0 && i >= len(p.Addresses) {
+				continue
+			}
+			more = more || i+1 < len(p.Addresses)
+			p.Addresses = p.Addresses[min(i, len(p.Addresses)):min(i+1, len(p.Addresses))]
+			link.Peers = append(link.Peers, p)
+		}
+		all = append(all, probe(ctx, link, patience)...)
+	}
+	return all
+}
+
+// probe asks every peer once.
+func probe(ctx context.Context, link ws.Config, patience time.Duration) (all []Answer) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	answers, err := ws.Probe(ctx, link)
 	if err != nil {
 		return []Answer{{Who: "neighbors", Err: err, Code: exitUsage}}
 	}
@@ -69,7 +95,8 @@ func askNeighbors(ctx context.Context, d *device.Device) (all []Answer) {
 		to := Answer{Who: fmt.Sprintf("neighbor %q", a.Name)}
 		switch {
 		case a.Err == nil:
-			to.Text = fmt.Sprintf("has the same fleet, at %s, in %v", a.Where, a.Took.Round(100*time.Microsecond))
+			to.Text = fmt.Sprintf("has the same fleet, at %s%s, in %v", a.Where, through(a.Proxy),
+				a.Took.Round(100*time.Microsecond))
 		case a.Refused:
 			to.Err, to.Code = fmt.Errorf("%s: %w", a.Where, a.Err), exitMismatch
 		case a.Where == "":
@@ -80,6 +107,13 @@ func askNeighbors(ctx context.Context, d *device.Device) (all []Answer) {
 		all = append(all, to)
 	}
 	return all
+}
+
+func through(proxy string) string {
+	if proxy == "" {
+		return ""
+	}
+	return " through " + proxy
 }
 
 // Main runs the command of the process, and ends it.

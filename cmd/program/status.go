@@ -238,12 +238,15 @@ func neighborText(n *monitor.Neighbor) string {
 		case l.Refusal != "":
 			parts = append(parts, "refused ("+l.Refusal+")")
 		case l.Connected:
-			parts = append(parts, "connected for "+duration(l.Seconds))
+			parts = append(parts, "connected for "+duration(l.Seconds)+howText(l))
 		default:
 			parts = append(parts, "not connected for "+duration(l.Seconds))
 			if l.Fault != "" {
 				parts[0] += " (" + l.Fault + ")"
 			}
+		}
+		if l.Lost > 0 {
+			parts = append(parts, fmt.Sprintf("lost %s (%s)", timesText(l.Lost), l.LostBy))
 		}
 	}
 	switch {
@@ -258,6 +261,26 @@ func neighborText(n *monitor.Neighbor) string {
 		parts = append(parts, bytesText(l.Sent)+" sent, "+bytesText(l.Received)+" received")
 	}
 	return strings.Join(parts, ", ")
+}
+
+// howText says how a connection was made.
+func howText(l *monitor.Link) string {
+	text := ""
+	if l.How != "" {
+		text = " (" + l.How + " " + l.Address
+		if l.Proxy != "" {
+			text += " through " + l.Proxy
+		}
+		text += ")"
+	}
+	return text
+}
+
+func timesText(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // certified says what the certificate that a node has left is worth.

@@ -28,7 +28,8 @@ func (d *Device) newMonitor(began time.Time) (*monitor.Monitor, error) {
 func Links(peers []transport.PeerStatus, began time.Time) []monitor.Link {
 	var all []monitor.Link
 	for _, peer := range peers {
-		l := monitor.Link{Name: peer.Name, Connected: peer.Connected, Sent: peer.Sent, Received: peer.Received}
+		l := monitor.Link{Name: peer.Name, Connected: peer.Connected, Sent: peer.Sent, Received: peer.Received,
+			How: peer.How, Address: peer.Where, Proxy: peer.Proxy, Lost: peer.Lost}
 		since := peer.Since
 		if since.IsZero() {
 			since = began
@@ -36,6 +37,9 @@ func Links(peers []transport.PeerStatus, began time.Time) []monitor.Link {
 		l.Seconds = time.Since(since).Seconds()
 		if peer.Err != nil && !peer.Connected {
 			l.Fault = peer.Err.Error()
+		}
+		if peer.LostBy != nil {
+			l.LostBy = peer.LostBy.Error()
 		}
 		if peer.Refused != nil {
 			l.Refusal = peer.Refused.Error()

@@ -156,8 +156,9 @@ func TestFleetFaults(t *testing.T) {
 			`members[2].addresses[0]: address "ws://c.example/": want wss://host:port/path`),
 		one(`"wss://c.example/"`, `"wss://c.example:70000/"`, "port is 70000, want 1 to 65535"),
 		one(`"wss://c.example/"`, `8`,
-			"members[2].addresses[0] is 8, want of the form wss://").and("members[2].addresses is empty"),
-		one(`, "addresses": ["wss://c.example/"]`, ``, `members[2].addresses is empty, want an address: "b" dials "c"`),
+			"members[2].addresses[0] is 8, want of the form wss://"),
+		one(`, "addresses": ["wss://b.example:7443/spade", "wss://[::1]:7443"]`, ``,
+			`members[1].addresses is empty, and so is members[0].addresses, want an address of one of them: "a" and "b" are`),
 		// method
 		one(`"rounds": 4`, `"rounds": 0`, "method.rounds is 0, want a whole number, 1..2147483647"),
 		one(`"rounds": 4`, `"rounds": 5`, "method.eta has 4 values, want one number, or one for each of 5 rounds"),

@@ -166,18 +166,18 @@ func TestRoundTrip(t *testing.T) {
 
 func TestMarshalRefuses(t *testing.T) {
 	for want, change := range map[string]func(f *File){
-		"no fleet":                          func(f *File) { f.Fleet = nil },
-		"2 members have keys and addresses": func(f *File) { f.Members = f.Members[:2] },
-		`member 0 is "z", want "a"`:         func(f *File) { f.Members[0].Name = "z" },
-		"X0File is empty":                   func(f *File) { f.X0File = "" },
-		"unsupported value: NaN":            func(f *File) { f.Fleet.Method.Gain = math.NaN() },
-		"method.tau is 0, want":             func(f *File) { f.Fleet.Method.Tau = 0 },
-		"members[2].keys has 0 keys":        func(f *File) { f.Members[2].Keys = nil },
-		"members[2].addresses is empty":     func(f *File) { f.Members[2].Addresses = nil },
-		`x0.file is "../x0", want the name`: func(f *File) { f.X0File = "../x0" },
-		"method.eta has 0 values, want one": func(f *File) { f.Fleet.Method.Eta = nil },
-		`estimator "Estimator(7)", want`:    func(f *File) { f.Fleet.Method.Estimator = 7 },
-		"both non-private and {NonPrivate":  func(f *File) { f.Fleet.Privacy.NonPrivate, f.Fleet.Wire = true, sdk.Wire{} },
+		"no fleet":                              func(f *File) { f.Fleet = nil },
+		"2 members have keys and addresses":     func(f *File) { f.Members = f.Members[:2] },
+		`member 0 is "z", want "a"`:             func(f *File) { f.Members[0].Name = "z" },
+		"X0File is empty":                       func(f *File) { f.X0File = "" },
+		"unsupported value: NaN":                func(f *File) { f.Fleet.Method.Gain = math.NaN() },
+		"method.tau is 0, want":                 func(f *File) { f.Fleet.Method.Tau = 0 },
+		"members[2].keys has 0 keys":            func(f *File) { f.Members[2].Keys = nil },
+		"members[1].addresses is empty, and so": func(f *File) { f.Members[1].Addresses = nil },
+		`x0.file is "../x0", want the name`:     func(f *File) { f.X0File = "../x0" },
+		"method.eta has 0 values, want one":     func(f *File) { f.Fleet.Method.Eta = nil },
+		`estimator "Estimator(7)", want`:        func(f *File) { f.Fleet.Method.Estimator = 7 },
+		"both non-private and {NonPrivate":      func(f *File) { f.Fleet.Privacy.NonPrivate, f.Fleet.Wire = true, sdk.Wire{} },
 	} {
 		f := sample()
 		change(f)
@@ -427,5 +427,51 @@ func TestPeersAndIdentity(t *testing.T) {
 	}
 	if err := identity(f, "a", keyOf("a"), ""); err != nil {
 		t.Errorf("a node that only dials: %v", err)
+	}
+}
+
+// A member without an address dials out, whatever its name, and only who has to be dialed has to listen.
+func TestWhoListens(t *testing.T) {
+	for _, test := range []struct {
+		self         string
+		bHas, cHas   bool
+		listens      bool
+		fleet, found string
+	}{
+		{"b", true, true, true, "", ""},
+		{"b", true, false, true, "", ""}, // c dials out only
+		{"c", true, false, false, "", ""},
+		{"a", true, false, false, "", ""},
+		{"b", true, true, false, "", `listen is missing, want host:port: "a" has no address, so it dials "b"`},
+		{"c", true, true, false, "", `listen is missing, want host:port: "b" dials "c", which has an address`},
+		{"b", false, true, true, `"a" and "b" are neighbors, and neither can be dialed`, ""},
+		{"c", false, false, true, "", ""}, // at a broker
+	} {
+		f := sample()
+		if !test.bHas {
+			f.Members[1].Addresses = nil
+		}
+		if !test.cHas {
+			f.Members[2].Addresses = nil
+		}
+		says := func(err error, want string) bool {
+			return err == nil && want == "" || err != nil && want != "" && strings.Contains(err.Error(), want)
+		}
+		if _, err := f.Marshal(); !says(err, test.fleet) {
+			t.Errorf("%+v: fleet: %v", test, err)
+		}
+		if test.fleet != "" {
+			continue
+		}
+		n := &Node{Name: test.self}
+		if test.listens {
+			n.Listen = ":0"
+		}
+		if !test.cHas && !test.bHas {
+			n.NATS, n.Listen = &NATS{}, ""
+		}
+		if err := n.CheckIdentity(f, keyOf(test.self)); !says(err, test.found) {
+			t.Errorf("%+v: node: %v", test, err)
+		}
 	}
 }

@@ -39,7 +39,7 @@ func (f *File) SigningKeys(member string) []ed25519.PublicKey {
 }
 
 // CheckIdentity returns what keeps the node from being the member of the fleet that its file names: there is no such
-// member, key is not one of the member's, or neighbors dial the node and it does not listen.
+// member, key is not one of the member's, or neighbors have to dial the node and it does not listen.
 func (n *Node) CheckIdentity(f *File, key ed25519.PrivateKey) error {
 	i := slices.IndexFunc(f.Members, func(m Member) bool { return m.Name == n.Name })
 	if i < 0 {
@@ -66,8 +66,13 @@ func (n *Node) CheckIdentity(f *File, key ed25519.PrivateKey) error {
 		return nil
 	}
 	for _, p := range f.Peers(n.Name) {
-		if p.Name < n.Name {
-			return fmt.Errorf("fleetfile: listen is missing, want host:port: %q dials %q (the lower name dials)", p.Name, n.Name)
+		const missing = "fleetfile: listen is missing, want host:port: "
+		switch {
+		case len(p.Addresses) == 0:
+			return fmt.Errorf(missing+"%q has no address, so it dials %q", p.Name, n.Name)
+		case p.Name < n.Name && len(f.Members[i].Addresses) > 0: // with a higher name this was never asked for
+			return fmt.Errorf(missing+"%q dials %q, which has an address in the fleet file; without one it only dials out",
+				p.Name, n.Name)
 		}
 	}
 	return nil

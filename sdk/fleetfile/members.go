@@ -109,19 +109,18 @@ func (c *fleetCodec) edges(v *value, known bool) bool {
 	return whole
 }
 
-// addresses checks that every member that is dialed has an address. In a fleet that meets at a broker, no member is
-// dialed and none needs an address.
+// addresses checks that of every two neighbors one has an address, where the other can dial it. In a fleet that meets at
+// a broker, nobody dials and nobody needs an address.
 func (c *fleetCodec) addresses(dialed bool) {
 	if some := func(m Member) bool { return len(m.Addresses) > 0 }; !dialed && !slices.ContainsFunc(c.file.Members, some) {
 		return
 	}
-	told := map[int]bool{}
 	for _, e := range c.file.Fleet.Edges {
-		dialer, dialed := min(e[0], e[1]), max(e[0], e[1])
-		if i := c.number[dialed]; len(c.file.Members[i].Addresses) == 0 && !told[i] {
-			told[i] = true
-			c.fault("members[%d].addresses is empty, want an address: %q dials %q "+
-				"(of two neighbors the one whose name sorts lower dials)", i, dialer, dialed)
+		i, j := c.number[min(e[0], e[1])], c.number[max(e[0], e[1])]
+		if len(c.file.Members[i].Addresses)+len(c.file.Members[j].Addresses) == 0 {
+			c.fault("members[%d].addresses is empty, and so is members[%d].addresses, want an address of one of them: "+
+				"%q and %q are neighbors, and neither can be dialed (a fleet without any address meets at a broker)",
+				j, i, c.file.Members[i].Name, c.file.Members[j].Name)
 		}
 	}
 }

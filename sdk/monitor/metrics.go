@@ -43,6 +43,7 @@ func (s *Status) samples(gauge, counter sampler) {
 				truth(l.Connected), "neighbor", n.Name)
 			gauge("neighbor_refused", "1 if one end refuses the other, as with different fleet files, else 0.",
 				truth(l.Refusal != ""), "neighbor", n.Name)
+			counter("neighbor_lost_total", "Connections with the neighbor that have ended.", Value(l.Lost), "neighbor", n.Name)
 			counter("neighbor_sent_bytes_total", "Handed to TCP for the neighbor, TLS included.",
 				Value(l.Sent), "neighbor", n.Name)
 			counter("neighbor_received_bytes_total", "Read from TCP from the neighbor, TLS included.",

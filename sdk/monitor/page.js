@@ -199,12 +199,14 @@
     });
   };
   const lag = n => n.behind > 0 ? plural(n.behind, "round") + " behind" : n.behind < 0 ? "1 round ahead" : "in step";
+  const how = l => (l.how ? ", " + l.how + " " + (l.address || "") : l.address ? ", at " + l.address : "") + (l.proxy ? " through " + l.proxy : "");
+  const losses = l => l.lost ? ", lost " + (l.lost > 1 ? l.lost + " times" : "once") + (l.lost_by ? ": " + l.lost_by : "") : "";
   const linkState = n => {
     const l = n.link;
     if (!l) return { class: "state " + (n.missing ? "held" : "up"), text: n.missing ? "waited for" : "in touch", more: "" };
     if (l.refusal) return { class: "state down", text: "refused", more: l.refusal };
-    if (!l.connected) return { class: "state down", text: "not connected", more: "for " + span(l.seconds) + (l.fault ? ": " + l.fault : "") };
-    return { class: "state " + (n.missing ? "held" : "up"), text: n.missing ? "connected, waited for" : "connected", more: "for " + span(l.seconds) };
+    if (!l.connected) return { class: "state down", text: "not connected", more: "for " + span(l.seconds) + (l.fault ? ": " + l.fault : "") + losses(l) };
+    return { class: "state " + (n.missing ? "held" : "up"), text: n.missing ? "connected, waited for" : "connected", more: "for " + span(l.seconds) + how(l) + losses(l) };
   };
 
   // The graph of a group.

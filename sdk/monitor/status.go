@@ -165,6 +165,11 @@ type Link struct {
 	Received  int64   `json:"bytes_received"`    // likewise
 	Fault     string  `json:"fault,omitempty"`   // why the last connection ended or could not be made
 	Refusal   string  `json:"refusal,omitempty"` // why one end refuses the other, until one is changed
+	How       string  `json:"how,omitempty"`     // if connected: "dialed" by this node, or "accepted"; unknown with a broker
+	Address   string  `json:"address,omitempty"` // of the other end, or of the broker, if connected
+	Proxy     string  `json:"proxy,omitempty"`   // through which this node has dialed
+	Lost      int     `json:"lost"`              // connections that have ended since the start
+	LostBy    string  `json:"lost_by,omitempty"` // why the last of them has
 }
 
 // Privacy is what a run has spent, and may spend: against the adversary that the fleet names, and, where neighbors

@@ -200,8 +200,8 @@ func (t *Transport) Send(ctx context.Context, to string, frame []byte) error {
 			err = transport.ErrClosed
 		case ctx.Err() != nil:
 			err = ctx.Err()
-			if up, _, _, cause := t.link.state(); !up && cause != nil {
-				err = fmt.Errorf("%w (%w)", err, cause)
+			if l := t.link.state(); !l.up && l.err != nil {
+				err = fmt.Errorf("%w (%w)", err, l.err)
 			}
 		}
 		return fmt.Errorf("nats: send to %q: %w", to, err)
@@ -351,15 +351,15 @@ func (t *Transport) Close() error {
 
 // Peers returns the state of every peer, sorted by name.
 func (t *Transport) Peers() []transport.PeerStatus {
-	connected, since, where, err := t.link.state()
+	l := t.link.state()
 	var all []transport.PeerStatus
 	for _, p := range t.sorted {
 		p.mu.Lock()
 		s := p.status
 		p.mu.Unlock()
-		s.Connected, s.Since, s.Where = connected, since, where
-		if err != nil {
-			s.Err = err
+		s.Connected, s.Since, s.Where, s.Proxy, s.Lost, s.LostBy = l.up, l.since, l.where, l.proxy, l.ended, l.lostBy
+		if l.err != nil {
+			s.Err = l.err
 		}
 		all = append(all, s)
 	}

@@ -130,7 +130,14 @@ func TestProxy(t *testing.T) {
 	a, c := open(t, b.config("run", "a", "c")), open(t, b.config("run", "c", "a"))
 	send(t, a, "c", []byte("one"))
 	receive(t, c, "a", []byte("one"))
-	if s := a.Peers()[0]; !s.Connected || !strings.HasPrefix(s.Where, "wss://"+nowhere) {
+	through := b.tunnel.url("").String()
+	if s := a.Peers()[0]; !s.Connected || s.Where != b.url() || s.Proxy != through || s.Lost != 0 || s.LostBy != nil {
+		t.Errorf("state %+v", s)
+	}
+	b.tunnel.hangUp()
+	eventually(t, "the loss is noticed", func() bool { return a.Peers()[0].Lost == 1 })
+	eventually(t, "the node is connected again", func() bool { return a.Peers()[0].Connected })
+	if s := a.Peers()[0]; s.Lost != 1 || s.LostBy == nil || s.Proxy != through {
 		t.Errorf("state %+v", s)
 	}
 	b.tunnel.mu.Lock()

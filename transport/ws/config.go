@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"log/slog"
 	"net"
+	"net/url"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/transport"
@@ -16,15 +17,20 @@ const window = endpoint.Window
 
 // Config describes a node and its neighbors.
 type Config struct {
-	// Name is the member's own name. Of two members the one whose name sorts lower (byte by byte) dials.
+	// Name is the member's own name.
 	Name string
 
 	// Key is the member's own secret key. Peers know it by its public half.
 	Key ed25519.PrivateKey
 
 	// Listen is the TCP address to listen on, "host:port"; port 0 lets the system choose (see [Transport.Addr]). It
-	// may be empty only if no peer's name sorts lower than Name.
+	// may be empty: this end then dials every peer.
 	Listen string
+
+	// Proxy is the proxy through which peers are dialed, "http://host:port", https or socks5, with user and password if
+	// it wants them. Nil leaves that to HTTPS_PROXY. What NO_PROXY lists is dialed directly in any case. TLS is with the
+	// peer, not with the proxy, which has to pass it on.
+	Proxy *url.URL
 
 	// Peers are the neighbors, in any order. There need not be any.
 	Peers []Peer
@@ -49,8 +55,9 @@ type Config struct {
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Peer is a neighbor. Its addresses, "wss://host:port/path" with port 443 by default, are tried in order when this end
-// dials. They may be given later, with [Transport.SetAddresses], and are not used if the peer dials.
+// Peer is a neighbor. Its addresses, "wss://host:port/path" with port 443 by default, are tried in order while there is
+// no connection; names are looked up each time. They may be given later, with [Transport.SetAddresses]. A peer without
+// any has to dial by itself.
 type Peer = transport.Peer
 
 type timing struct {
@@ -59,7 +66,9 @@ type timing struct {
 	idle       time.Duration // without a byte read or written before a connection is given up
 	linger     time.Duration // for an orderly end
 	backoffMin time.Duration // before the first new attempt to dial
-	backoffMax time.Duration
+	eagerMax   time.Duration // the longest wait in the first eager of an outage, unless something answers
+	eager      time.Duration
+	backoffMax time.Duration // the longest wait later
 	refusals   time.Duration // between warnings about unknown callers
 }
 
@@ -69,6 +78,8 @@ var defaultTiming = timing{
 	idle:       90 * time.Second,
 	linger:     2 * time.Second,
 	backoffMin: 250 * time.Millisecond,
+	eagerMax:   time.Second,
+	eager:      10 * time.Minute,
 	backoffMax: 30 * time.Second,
 	refusals:   10 * time.Second,
 }
@@ -81,9 +92,9 @@ func (c *Config) validate() error {
 			faults.Add("Listen is %q, want host:port: %w", c.Listen, err)
 		}
 	}
-	for _, p := range c.Peers {
-		if p.Name != "" && p.Name < c.Name && c.Listen == "" {
-			faults.Add("peer %q dials %q (the lower name dials), but Listen is empty", p.Name, c.Name)
+	if c.Proxy != nil {
+		if err := transport.CheckProxy(c.Proxy); err != nil {
+			faults.Add("Proxy: %w", err)
 		}
 	}
 	checkPeers(&faults, c.Name, own, c.Peers)

@@ -3,6 +3,7 @@ package ws
 import (
 	"bytes"
 	"crypto/ed25519"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ func TestConfigFaultsAreReportedTogether(t *testing.T) {
 		Name:     "m",
 		Key:      broken,
 		MaxFrame: -1,
+		Proxy:    &url.URL{Scheme: "wss", Host: "proxy:1"},
 		Peers: []Peer{
 			{Name: "", Keys: []ed25519.PublicKey{publicOf("1")}},
 			{Name: "m", Keys: []ed25519.PublicKey{publicOf("2")}},
@@ -42,7 +44,7 @@ func TestConfigFaultsAreReportedTogether(t *testing.T) {
 		`peer "y" has 0 keys, want 1 or 2`,
 		`peer "z": key 0: it has 2 bytes, want 32`,
 		`peer "z": key 1: it is a point of small order`,
-		`peer "c" dials "m" (the lower name dials), but Listen is empty`,
+		`Proxy: want http://host:port, https://host:port or socks5://host:port`,
 		`address "ws://host:1/": want wss://host:port/path, there is no mode without TLS`,
 		`address "wss://": want wss://host:port/path`,
 		`address "wss://host:70000": port is 70000, want 1 to 65535`,

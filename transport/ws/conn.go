@@ -88,6 +88,7 @@ type link struct {
 	secure *coalescer // writes to TLS
 	tcp    *tcpConn
 	key    ed25519.PublicKey // that the other end has shown
+	via    string            // the proxy through which this end has dialed; empty if there is none
 }
 
 func newConn(ws *websocket.Conn, l link, maxFrame int) (*conn, error) {
@@ -111,7 +112,11 @@ func clientConn(l link, url string, maxFrame int) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newConn(ws, l, maxFrame)
+	c, err := newConn(ws, l, maxFrame)
+	if err == nil {
+		c.dialed = url
+	}
+	return c, err
 }
 
 func serverConn(l link, w *reply, r *http.Request, maxFrame int) (*conn, error) {
@@ -210,9 +215,10 @@ type closedError struct{ reason string }
 
 func (e closedError) Error() string { return "the other end closed: " + e.reason }
 
-// Is finds errHello in what the other end said: only the text of an error is sent.
+// Is finds errHello and errCrossed in what the other end said: only the text of an error is sent.
 func (e closedError) Is(target error) bool {
-	return target == errHello && strings.HasPrefix(e.reason, errHello.Error()+": ")
+	return target == errHello && strings.HasPrefix(e.reason, errHello.Error()+": ") ||
+		target == errCrossed && e.reason == errCrossed.Error()
 }
 
 // refusal is an error that the other end has caused and that is reported to it.

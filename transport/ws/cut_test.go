@@ -51,7 +51,7 @@ func TestCutsAnywhere(t *testing.T) {
 	var done atomic.Int64
 	var mu sync.Mutex
 	draw := rand.New(rand.NewPCG(3, 4))
-	at := proxy(t, func(in net.Conn) (near, far net.Conn, err error) {
+	at := forward(t, func(in net.Conn) (near, far net.Conn, err error) {
 		mu.Lock()
 		n := draw.Int64N(1 << (8 + draw.IntN(14))) // from a few bytes to 2 MiB
 		mu.Unlock()

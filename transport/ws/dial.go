@@ -16,13 +16,29 @@ import (
 
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
+	"github.com/spade-dfl/spade-edge/transport/internal/proxy"
 )
 
-// keepDialing holds a connection to p until the transport is closed. The time between two rounds through the addresses
-// doubles until a connection outlasts it.
+// keepDialing dials p while there is no connection with it, until the transport is closed. The time between two rounds
+// through the addresses doubles until a connection outlasts it. A peer that starts late should be met soon and a refused
+// connection costs next to nothing, so waits stay short at first; they do not if something answers and refuses, since a
+// proxy may lock an account after some failed attempts.
 func (t *Transport) keepDialing(p *peer) {
-	wait := t.cfg.timing.backoffMin
+	wait, lost := t.cfg.timing.backoffMin, time.Now()
+	reset := func() { wait, lost = t.cfg.timing.backoffMin, time.Now() }
 	for {
+		if s := p.current(); s != nil {
+			start := time.Now()
+			select {
+			case <-s.over:
+			case <-t.ctx.Done():
+				return
+			}
+			if time.Since(start) > wait {
+				reset()
+			}
+		}
+		most := t.cfg.timing.backoffMax
 		for _, address := range p.config.Load().Addresses {
 			lasted, err := t.dial(p, address)
 			if t.ctx.Err() != nil {
@@ -30,22 +46,39 @@ func (t *Transport) keepDialing(p *peer) {
 			}
 			if lasted == 0 {
 				t.failed(p, address, err)
+				if !answered(err) && time.Since(lost) < t.cfg.timing.eager {
+					most = min(most, t.cfg.timing.eagerMax)
+				}
 				continue
 			}
 			if lasted > wait {
-				wait = t.cfg.timing.backoffMin
+				reset()
 			}
 			break
 		}
+		if p.current() != nil {
+			continue
+		}
+		wait = min(wait, most)
+		var soon <-chan time.Time // never, without an address
+		if len(p.config.Load().Addresses) > 0 {
+			soon = time.After(endpoint.Jitter(wait))
+		}
 		select {
-		case <-time.After(endpoint.Jitter(wait)):
-			wait = min(2*wait, t.cfg.timing.backoffMax)
+		case <-soon:
+			wait *= 2
 		case <-p.redial:
-			wait = t.cfg.timing.backoffMin
+			reset()
 		case <-t.ctx.Done():
 			return
 		}
 	}
+}
+
+// answered reports whether an attempt failed because something on the way, or the peer, refused it.
+func answered(err error) bool {
+	return errors.As(err, new(pinError)) || errors.Is(err, errHello) || errors.Is(err, errStatus) ||
+		errors.Is(err, proxy.ErrRefused)
 }
 
 func (t *Transport) dial(p *peer, address string) (lasted time.Duration, err error) {
@@ -67,7 +100,6 @@ func (t *Transport) dial(p *peer, address string) (lasted time.Duration, err err
 		}
 		return 0, t.explainRefusal(err)
 	}
-	c.dialed = address
 	return t.serve(p, c, address, func() { stop() })
 }
 
@@ -77,25 +109,41 @@ func (t *Transport) connect(ctx context.Context, p *peer, address string) (link,
 	if err != nil {
 		return link{}, err
 	}
-	raw, err := t.cfg.dial(ctx, "tcp", hostPort)
+	raw, err := t.dialer.DialContext(ctx, "tcp", hostPort)
 	if err != nil {
 		return link{}, err
 	}
 	tcp, out := newTCP(raw)
 	tcp.countFor(&p.traffic)
-	cfg := t.tls(func(cs tls.ConnectionState) error { return t.verifyPeer(p, cs) })
+	via := t.via(address)
+	cfg := t.tls(func(cs tls.ConnectionState) error { return t.verifyPeer(p, via, cs) })
 	cfg.ServerName = host // a pass-through proxy routes by it
 	secure := tls.Client(out, cfg)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		raw.Close()
 		return link{}, t.explainRefusal(err)
 	}
-	return newLink(secure, tcp, out), nil
+	l := newLink(secure, tcp, out)
+	l.via = via
+	return l, nil
+}
+
+// via returns the proxy through which an address is dialed; empty if there is none.
+func (t *Transport) via(address string) string {
+	_, hostPort, err := transport.ParseAddress(address)
+	if err != nil {
+		return ""
+	}
+	u, err := t.dialer.For(hostPort)
+	if err != nil || u == nil {
+		return ""
+	}
+	return proxy.Name(u)
 }
 
 func newLink(secure *tls.Conn, tcp *tcpConn, out *coalescer) link {
 	key, _ := presentedKey(secure.ConnectionState()) // the handshake has checked it
-	return link{&coalescer{Conn: secure, below: out, blocks: records}, tcp, key}
+	return link{secure: &coalescer{Conn: secure, below: out, blocks: records}, tcp: tcp, key: key}
 }
 
 // upgrade sends one request over a connection that is there already and hands the connection over with the answer.
@@ -103,6 +151,9 @@ type upgrade struct{ conn net.Conn }
 
 // maxHTTP limits what is read of a request or an answer.
 const maxHTTP = 16<<10 + endpoint.MaxHello
+
+// errStatus begins the error about an answer with another status.
+var errStatus = errors.New("the other end answers")
 
 // ask sends a request and reads the answer's header, which must have the status that is wanted.
 func ask(conn io.ReadWriter, r *http.Request, status int) (*http.Response, *bufio.Reader, error) {
@@ -119,7 +170,7 @@ func ask(conn io.ReadWriter, r *http.Request, status int) (*http.Response, *bufi
 	if resp.StatusCode == http.StatusConflict {
 		return nil, nil, fmt.Errorf("the other end: %w: %s", errHello, strings.TrimPrefix(text, errHello.Error()+": "))
 	}
-	return nil, nil, fmt.Errorf("the other end answers %s: %q", resp.Status, text)
+	return nil, nil, fmt.Errorf("%w %s: %q", errStatus, resp.Status, text)
 }
 
 func (u upgrade) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -104,7 +104,7 @@ func (n node) play(peer string, text []byte) error {
 	p := n.peers[peer]
 	tcp, out := newTCP(&script{text: text})
 	tcp.countFor(&p.traffic)
-	c, err := n.answer(p, link{out, tcp, p.config.Load().Keys[0]})
+	c, err := n.answer(p, link{secure: out, tcp: tcp, key: p.config.Load().Keys[0]})
 	if err != nil {
 		return err
 	}

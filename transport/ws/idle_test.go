@@ -33,7 +33,7 @@ func pairOver(t *testing.T, pa, pb net.Conn) (a, b node, ca, cb *conn) {
 
 	link := func(c net.Conn, peer string) link { // without TLS
 		tcp, out := newTCP(c)
-		return link{out, tcp, publicOf(peer)}
+		return link{secure: out, tcp: tcp, key: publicOf(peer)}
 	}
 	done := make(chan error, 1)
 	go func() {

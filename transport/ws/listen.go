@@ -138,9 +138,6 @@ func (t *Transport) answer(p *peer, l link) (*conn, error) {
 	case r.Method == http.MethodPost:
 		t.answerProbe(p, w, r)
 		err = errProbed
-	case p.dial:
-		err = fmt.Errorf("%q must not dial %q: the lower name dials", p.name, t.cfg.Name)
-		http.Error(w, err.Error(), http.StatusForbidden)
 	default:
 		c, err = serverConn(l, w, r, t.cfg.MaxFrame)
 	}

@@ -18,10 +18,10 @@ import (
 // peer is what the transport knows of a neighbor, connected or not.
 type peer struct {
 	name    string
-	dial    bool                 // this end dials
 	config  atomic.Pointer[Peer] // keys and addresses; replaced, never changed
 	out     chan []byte          // from Send to the session that has credit
 	redial  chan struct{}        // a token ends the wait before the next attempt to dial
+	turn    chan struct{}        // has a token while a connection is about to begin, see session.opening
 	traffic traffic              // of all connections
 
 	mu       sync.Mutex
@@ -52,6 +52,13 @@ func (p *peer) configure(c Peer) (changed bool, s *session) {
 // pins reports whether the peer may present a key.
 func (p *peer) pins(key ed25519.PublicKey) bool {
 	return slices.ContainsFunc(p.config.Load().Keys, func(k ed25519.PublicKey) bool { return k.Equal(key) })
+}
+
+// current returns the session, nil if there is none.
+func (p *peer) current() *session {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.session
 }
 
 // enqueue reserves room for a frame and reports whether there is any.
@@ -97,19 +104,24 @@ func (p *peer) state() string {
 		return "connected"
 	case p.status.Err != nil:
 		return "not connected (" + p.status.Err.Error() + ")"
-	case p.dial && len(p.config.Load().Addresses) == 0:
-		return "not connected (no address to dial)"
+	case len(p.config.Load().Addresses) == 0:
+		return "not connected (it has no address, and has not dialed)"
 	}
 	return "not connected"
 }
 
 // connected notes that frames can flow.
-func (t *Transport) connected(p *peer, where string) {
+func (t *Transport) connected(p *peer, c *conn, where string) {
+	how := "accepted"
+	if c.dialed != "" {
+		how = "dialed"
+	}
 	p.mu.Lock()
 	p.status.Connected, p.status.Since, p.status.Where, p.status.Refused = true, time.Now(), where, nil
+	p.status.How, p.status.Proxy = how, c.via
 	p.reported = nil
 	p.mu.Unlock()
-	t.cfg.Logger.Info("connected", "peer", p.name, "at", where)
+	t.cfg.Logger.Info("connected", "peer", p.name, how, where)
 	endpoint.Offer(t.opened, p.name)
 }
 
@@ -117,11 +129,15 @@ func (t *Transport) connected(p *peer, where string) {
 func (t *Transport) disconnected(p *peer, err error) {
 	p.mu.Lock()
 	p.status.Connected, p.status.Since, p.status.Where, p.status.Err = false, time.Now(), "", err
+	p.status.How, p.status.Proxy = "", ""
+	p.status.Lost++
+	p.status.LostBy = err
 	p.mu.Unlock()
 	t.cfg.Logger.Info("disconnected", "peer", p.name, "reason", err)
 }
 
-// failed notes an attempt to connect that has failed. The same reason is a warning once, until a connection succeeds.
+// failed notes an attempt to connect that has failed, unless there is another connection now. The same reason is a
+// warning once, until a connection succeeds.
 func (t *Transport) failed(p *peer, where string, err error) {
 	if t.ctx.Err() != nil {
 		return
@@ -131,6 +147,11 @@ func (t *Transport) failed(p *peer, where string, err error) {
 		text = op.Err.Error() // without the port numbers, which always differ
 	}
 	p.mu.Lock()
+	if p.session != nil || errors.Is(err, errCrossed) {
+		p.mu.Unlock()
+		t.cfg.Logger.Debug("a second connection given up", "peer", p.name, "at", where, "reason", err)
+		return
+	}
 	p.status.Err = fmt.Errorf("%s: %w", where, err)
 	if errors.Is(err, errHello) {
 		p.status.Refused = p.status.Err

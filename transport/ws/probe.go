@@ -20,6 +20,7 @@ type Answer struct {
 	Name  string
 	Where string        // the address asked; empty if the peer has none
 	Took  time.Duration // from dialing to the answer
+	Proxy string        // through which it was asked; empty if there is none
 
 	// Err says why no connection with the peer could be made now; nil if one could: each end has proved a key that the
 	// other has pinned, and neither refuses the other's hello.
@@ -31,8 +32,7 @@ type Answer struct {
 
 // Probe asks every peer, once and in parallel, whether a connection with it could be made, and returns the answers
 // sorted by name. It has no effect on the peer: a connection that the peer has with this node, even one of another
-// process, stays up, and its own state does not change. A peer is asked if it has an address, also one that would dial
-// by itself. A peer that does not answer within 15 s, or until ctx ends, counts as absent. Nothing is listened on; the
+// process, stays up, and its own state does not change. A peer is asked if it has an address. A peer that does not answer within 15 s, or until ctx ends, counts as absent. Nothing is listened on; the
 // error concerns cfg alone.
 //
 // A probe is an HTTP request over the connection on which a websocket would be asked for: POST with the hello as its
@@ -53,7 +53,7 @@ func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 				if answers[i].Refused && err != nil {
 					continue // the first refusal tells more than an absent peer
 				}
-				answers[i] = Answer{Name: p.name, Where: address, Took: time.Since(start), Err: err,
+				answers[i] = Answer{Name: p.name, Where: address, Took: time.Since(start), Err: err, Proxy: t.via(address),
 					Refused: errors.As(err, new(pinError)) || errors.Is(err, errHello) ||
 						errors.As(err, new(tls.RecordHeaderError))}
 				if err == nil {

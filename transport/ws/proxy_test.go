@@ -19,9 +19,9 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// proxy accepts connections on a port of its own and joins each to where open leads. Open may read from the connection
+// forward accepts connections on a port of its own and joins each to where open leads. Open may read from the connection
 // and returns what to use in its place.
-func proxy(t *testing.T, open func(in net.Conn) (near, far net.Conn, err error)) (hostPort string) {
+func forward(t *testing.T, open func(in net.Conn) (near, far net.Conn, err error)) (hostPort string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -74,7 +74,7 @@ func exchange(t *testing.T, a, b node) {
 
 func TestThroughTCPProxy(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
-	at := proxy(t, func(in net.Conn) (near, far net.Conn, err error) {
+	at := forward(t, func(in net.Conn) (near, far net.Conn, err error) {
 		far, err = net.Dial("tcp", b.listener.Addr().String())
 		return in, far, err
 	})
@@ -120,7 +120,7 @@ func TestThroughServerNameProxy(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	c := start(t, "c", nil, peerOf("a"))
 	behind := map[string]node{"north.example": b, "south.example": c}
-	at := proxy(t, func(in net.Conn) (near, far net.Conn, err error) {
+	at := forward(t, func(in net.Conn) (near, far net.Conn, err error) {
 		name, near := serverName(in)
 		n, ok := behind[name]
 		if !ok {
@@ -172,7 +172,7 @@ func TestProxyThatEndsTLS(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := start(t, "b", nil, peerOf("a"))
-			at := proxy(t, func(in net.Conn) (near, far net.Conn, err error) {
+			at := forward(t, func(in net.Conn) (near, far net.Conn, err error) {
 				out, err := net.Dial("tcp", b.listener.Addr().String())
 				if err != nil {
 					return nil, nil, err

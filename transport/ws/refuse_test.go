@@ -183,16 +183,6 @@ func TestOtherSubprotocol(t *testing.T) {
 	b.log.await(t, "no connection", "peer=a", "websocket subprotocol")
 }
 
-func TestHigherNameMustNotDial(t *testing.T) {
-	a := start(t, "a", nil, peerOf("b"))
-	_, err := dialRaw(t, a, "b")
-	want := `"b" must not dial "a": the lower name dials`
-	if err == nil || !strings.Contains(err.Error(), "403") || !strings.Contains(err.Error(), "the lower name dials") {
-		t.Errorf("the caller sees %v, want %q", err, want)
-	}
-	a.log.await(t, "WARN", "no connection", "peer=b", "the lower name dials")
-}
-
 func TestHelloIsExchanged(t *testing.T) {
 	told := make(chan string, 2)
 	change := func(name string) func(*Config) {

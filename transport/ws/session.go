@@ -20,6 +20,9 @@ var (
 	errReplaced = errors.New("replaced by a newer connection of the same peer")
 	errUnpinned = errors.New("the key of this connection is no longer pinned")
 	errMoved    = errors.New("the peer is elsewhere now")
+
+	// errCrossed marks the loser of two connections that were made at a time. Like errHello it is sent as text.
+	errCrossed = errors.New("another connection of the two is there")
 )
 
 // grantWith frames of room are announced to the peer with the next frame, grantAt at once, fewer with a keepalive. A
@@ -39,6 +42,7 @@ type session struct {
 	credit atomic.Int64  // frames the peer lets us send
 	wake   chan struct{} // a token tells the writer that grant or credit has changed
 	over   chan struct{} // closed when the session no longer touches the peer
+	turns  bool          // it has the turn to begin, see opening
 	cause  error         // why it ends; guarded by peer.mu
 }
 
@@ -47,22 +51,18 @@ type session struct {
 func (t *Transport) serve(p *peer, c *conn, where string, settled func()) (lasted time.Duration, err error) {
 	s := &session{t: t, p: p, c: c, wake: make(chan struct{}, 1), over: make(chan struct{})}
 	defer s.detach()
-	// The ends take turns: if both wrote, each could wait for ever for the other to read. The first credit says that the
-	// hello was accepted.
-	opening := []func() error{s.receiveHello, s.begin, s.sendHello, s.firstCredit, s.sendCredit}
-	if p.dial {
-		opening = []func() error{s.sendHello, s.receiveHello, s.begin, s.sendCredit, s.firstCredit}
-	}
-	for _, step := range opening {
+	defer s.yield()
+	for _, step := range s.opening() {
 		if err := step(); err != nil {
 			s.noteCause(err)
 			c.stop(err, t.cfg.timing.linger)
 			return 0, s.reason()
 		}
 	}
+	s.yield()
 	settled()
 	c.tcp.keepAlive(t.cfg.timing.idle)
-	t.connected(p, where)
+	t.connected(p, c, where)
 	start := time.Now()
 	s.run()
 	t.disconnected(p, s.reason())
@@ -89,11 +89,72 @@ func (s *session) receiveHello() error {
 	if err := s.t.hellos.Check(s.p.name, hello); err != nil {
 		return refusal{fmt.Errorf("%w: %w", errHello, err)}
 	}
+	if !s.p.pins(s.c.key) {
+		return refusal{errUnpinned}
+	}
 	return nil
 }
 
-// begin makes this the session of its peer and ends an older one first. Pins may have changed since the handshake,
-// which is the error: from here on [Transport.Update] finds the session.
+// opening returns the steps of an opening in order. The ends take turns: if both wrote, each could wait for ever for the
+// other to read. The first credit says that the hello was accepted.
+//
+// Both ends may dial, and so two connections can be opened at a time. The end with the lower name alone decides which
+// one is used, and the other end follows: for it, a connection begins when the decision has come, as a credit. The lower
+// end begins one at a time. One that it has dialed it gives up if another has begun meanwhile. For one that the higher
+// end has dialed it sends its hello only when no other is half begun, and the higher end then says whether it still has
+// none: of two ends that have lost their old connection in different moments, the later one finds out here. So no
+// connection on which frames flow is ever replaced unless one of its ends has lost it.
+func (s *session) opening() []func() error {
+	lower, dialed := s.t.cfg.Name < s.p.name, s.c.dialed != ""
+	switch {
+	case lower && dialed:
+		return []func() error{s.sendHello, s.receiveHello, s.turn, s.confirm, s.begin, s.sendCredit, s.firstCredit}
+	case lower:
+		return []func() error{s.receiveHello, s.turn, s.sendHello, s.firstCredit, s.begin, s.sendCredit}
+	case dialed:
+		return []func() error{s.sendHello, s.receiveHello, s.confirm, s.sendNothing, s.firstCredit, s.begin, s.sendCredit}
+	}
+	return []func() error{s.receiveHello, s.sendHello, s.firstCredit, s.begin, s.sendCredit}
+}
+
+// turn waits until no other connection of the peer is between the steps after this one.
+func (s *session) turn() error {
+	late := time.NewTimer(s.t.cfg.timing.handshake)
+	defer late.Stop()
+	select {
+	case s.p.turn <- struct{}{}:
+		s.turns = true
+		return nil
+	case <-late.C:
+		return errors.New("another connection of the peer is being opened, and does not get on")
+	case <-s.t.ctx.Done():
+		return transport.ErrClosed
+	}
+}
+
+// yield ends the turn, if it is this session's.
+func (s *session) yield() {
+	if s.turns {
+		s.turns = false
+		<-s.p.turn
+	}
+}
+
+// confirm gives the connection up if there is a session already.
+func (s *session) confirm() error {
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	if s.p.session != nil {
+		return refusal{errCrossed}
+	}
+	return nil
+}
+
+// sendNothing says no more than that the peer's hello was accepted.
+func (s *session) sendNothing() error { return s.c.write(message{kindCredit, 0, nil}) }
+
+// begin makes this the session of its peer and ends an older one first. Pins may have changed since the hello, which is
+// the error: from here on [Transport.Update] finds the session.
 func (s *session) begin() error {
 	for {
 		s.p.mu.Lock()

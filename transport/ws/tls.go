@@ -27,8 +27,8 @@ func (t *Transport) tls(verify func(tls.ConnectionState) error) *tls.Config {
 	}
 }
 
-// verifyPeer admits one peer, which this end has dialed.
-func (t *Transport) verifyPeer(p *peer, cs tls.ConnectionState) error {
+// verifyPeer admits one peer, which this end has dialed, through a proxy if there is one.
+func (t *Transport) verifyPeer(p *peer, via string, cs tls.ConnectionState) error {
 	key, err := presentedKey(cs)
 	if err == nil {
 		if p.pins(key) {
@@ -36,13 +36,20 @@ func (t *Transport) verifyPeer(p *peer, cs tls.ConnectionState) error {
 		}
 		err = errors.New("presents the key " + t.describeKey(key))
 	}
-	return pinError{fmt.Errorf("peer %q %w; pinned for it: %s; %s", p.name, err, p.formatKeys(), proxyHint)}
+	hint := proxyHint
+	if via != "" {
+		hint = "most likely the proxy " + via + " opens TLS (it must pass TLS through: whoever runs it can except the " +
+			"address), or else a pin is out of date, or the address leads elsewhere"
+	}
+	return pinError{fmt.Errorf("peer %q %w; pinned for it: %s; %s; %s", p.name, err, p.formatKeys(), hint, brokerHint)}
 }
 
 // pinError says that one of the ends does not have the key that the other has pinned for it.
 type pinError struct{ error }
 
 func (e pinError) Unwrap() error { return e.error }
+
+const brokerHint = "where TLS has to end on the way, members meet at a broker, see the topic networks"
 
 const proxyHint = "either a pin is out of date, or the address leads elsewhere, " +
 	"or a proxy on the way ends TLS (it must pass TLS through)"

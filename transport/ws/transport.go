@@ -16,6 +16,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
+	"github.com/spade-dfl/spade-edge/transport/internal/proxy"
 )
 
 // Transport is a node's end of its connections. It implements [transport.Transport].
@@ -38,6 +39,7 @@ type Transport struct {
 	pool       bufferPool
 	opened     chan string
 	listener   net.Listener // nil if no peer dials this end
+	dialer     *proxy.Dialer
 	handshakes handshakeLimiter
 
 	ctx    context.Context // ends with Close
@@ -71,9 +73,7 @@ func New(cfg Config) (*Transport, error) {
 		t.wg.Go(t.acceptAll)
 	}
 	for _, p := range t.sorted {
-		if p.dial {
-			t.wg.Go(func() { t.keepDialing(p) })
-		}
+		t.wg.Go(func() { t.keepDialing(p) })
 	}
 	return t, nil
 }
@@ -85,9 +85,6 @@ func build(cfg Config) (*Transport, error) {
 	}
 	cfg.MaxFrame = cmp.Or(cfg.MaxFrame, endpoint.DefaultMaxFrame)
 	cfg.timing = cmp.Or(cfg.timing, defaultTiming)
-	if cfg.dial == nil {
-		cfg.dial = new(net.Dialer).DialContext
-	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -101,13 +98,14 @@ func build(cfg Config) (*Transport, error) {
 		pool:       bufferPool{limit: len(cfg.Peers)},
 		handshakes: handshakeLimiter{slots: make(chan struct{}, 2*handshakeLimit)},
 		opened:     make(chan string, 4*len(cfg.Peers)),
+		dialer:     proxy.New(cfg.Proxy, cfg.dial),
 	}
 	for _, c := range cfg.Peers {
 		p := &peer{
 			name:   c.Name,
-			dial:   t.cfg.Name < c.Name,
 			out:    make(chan []byte),
 			redial: make(chan struct{}, 1),
+			turn:   make(chan struct{}, 1),
 			status: transport.PeerStatus{Name: c.Name},
 		}
 		p.configure(c)

@@ -25,6 +25,15 @@ const (
 	maxAnswer, maxShown = 16 << 10, 80
 )
 
+// ErrRefused is what [errors.Is] finds in an error of a proxy that has answered, and does not want to connect. One that
+// has tried and could not is none.
+var ErrRefused = errors.New("refused by the proxy")
+
+// refused is an ErrRefused with a text of its own.
+type refused struct{ error }
+
+func (r refused) Is(target error) bool { return target == ErrRefused }
+
 // Dialer makes connections, through a proxy where there is one. Its methods may be called from several goroutines.
 type Dialer struct {
 	// Proxy is the proxy, which must pass [transport.CheckProxy]; nil leaves that to the environment, see
@@ -124,9 +133,9 @@ func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(head)), r)
 	if err != nil {
-		return fmt.Errorf("is no HTTP proxy: it answers %s", shown(string(head), secrets))
+		return refused{fmt.Errorf("is no HTTP proxy: it answers %s", shown(string(head), secrets))}
 	}
-	why := ""
+	why, absent := "", false
 	switch resp.StatusCode {
 	case http.StatusOK:
 		return nil
@@ -138,11 +147,15 @@ func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 	case http.StatusForbidden, http.StatusMethodNotAllowed:
 		why = "it does not allow that, and has to be told to"
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		why = "it cannot connect either"
+		why, absent = "it cannot connect either", true
 	default:
 		why = "want 200"
 	}
-	return fmt.Errorf("answers %s to CONNECT %s: %s", shown(resp.Status, secrets), addr, why)
+	err = fmt.Errorf("answers %s to CONNECT %s: %s", shown(resp.Status, secrets), addr, why)
+	if absent {
+		return err
+	}
+	return refused{err}
 }
 
 // header reads to the empty line, and nothing of what comes after: that is the other end's. An answer that does not

@@ -36,7 +36,7 @@ func socks(conn net.Conn, user *url.Userinfo, addr string) error {
 	case b[0] != 5:
 		return fmt.Errorf("is no SOCKS5 proxy: it answers %q", b[:2])
 	case b[1] != method && user == nil:
-		return errors.New("wants a user and a password, and there are none")
+		return refused{errors.New("wants a user and a password, and there are none")}
 	case b[1] != method:
 		return errors.New("does not take a user and a password")
 	}
@@ -52,7 +52,7 @@ func socks(conn net.Conn, user *url.Userinfo, addr string) error {
 			return err
 		}
 		if b[1] != 0 {
-			return errors.New("does not accept the user and the password")
+			return refused{errors.New("does not accept the user and the password")}
 		}
 	}
 	request := []byte{5, 1, 0}

@@ -55,7 +55,9 @@ func config(d *device.Device) (nats.Config, error) {
 }
 
 // ask says how the broker answers, and whom of the neighbors it knows.
-func ask(ctx context.Context, d *device.Device) (all []program.Answer) {
+func ask(ctx context.Context, d *device.Device, patience time.Duration, _ bool) (all []program.Answer) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	cfg, err := config(d)
 	var a *nats.Answer
 	if err == nil {

@@ -1,0 +1,339 @@
+package ws
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// many returns how often a test repeats something: as the environment variable says, or else a few times.
+func many(t *testing.T, variable string, few int) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return few
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", variable, err)
+	}
+	return n
+}
+
+// descriptors returns how many files the process has open; 0 where that cannot be told.
+func descriptors() int {
+	all, _ := os.ReadDir("/proc/self/fd")
+	return len(all)
+}
+
+// steady waits until there are at most so many goroutines and descriptors, and a few of the runtime's.
+func steady(t *testing.T, goroutines, files int) {
+	t.Helper()
+	for range 400 {
+		if runtime.NumGoroutine() <= goroutines+2 && descriptors() <= files+2 {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Errorf("%d goroutines and %d descriptors are left of %d and %d",
+		runtime.NumGoroutine(), descriptors(), goroutines, files)
+}
+
+// listenAt returns an address at which nobody listens, but soon somebody will.
+func listenAt(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// endOf makes a node outside of the lists of a test.
+func endOf(name, listen, peer, peerAt string, change func(*Config)) (*Transport, error) {
+	p := peerOf(peer)
+	if peerAt != "" {
+		p.Addresses = []string{"wss://" + peerAt + "/"}
+	}
+	cfg := Config{Name: name, Key: keyOf(name), Listen: listen, Peers: []Peer{p}, Logger: slog.New(slog.DiscardHandler)}
+	if change != nil {
+		change(&cfg)
+	}
+	return New(cfg)
+}
+
+// stream sends numbered frames to a peer and checks that its own come, each once and in order.
+func stream(ctx context.Context, tr *Transport, to string, frames int) error {
+	sent := make(chan error, 1)
+	go func() {
+		for i := range uint32(frames) {
+			if err := tr.Send(ctx, to, binary.BigEndian.AppendUint32(nil, i)); err != nil {
+				sent <- err
+				return
+			}
+		}
+		sent <- nil
+	}()
+	for i := range uint32(frames) {
+		_, b, err := tr.Recv(ctx)
+		if err != nil {
+			return err
+		}
+		if got := binary.BigEndian.Uint32(b); got != i {
+			return fmt.Errorf("%s: frame %d has come, want %d", tr.cfg.Name, got, i)
+		}
+	}
+	return <-sent
+}
+
+// TestCrossing starts two nodes that dial each other at once: one connection is left, no frame of it is lost or comes
+// twice, and it is never replaced. By hand: SPADE_CROSSINGS=100000 go test ./transport/ws -run TestCrossing -timeout 0
+func TestCrossing(t *testing.T) {
+	goroutines, files := runtime.NumGoroutine(), descriptors()
+	crossed := 0
+	for i := range many(t, "SPADE_CROSSINGS", 150) {
+		at := [2]string{listenAt(t), listenAt(t)}
+		var ends [2]*Transport
+		var errs [2]error
+		var wg sync.WaitGroup
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		begin := make(chan struct{})
+		for j, name := range []string{"a", "b"} {
+			delay := time.Duration(rand.N(300)) * time.Microsecond
+			wg.Go(func() {
+				<-begin
+				time.Sleep(delay)
+				ends[j], errs[j] = endOf(name, at[j], string("ba"[j]), at[1-j], func(c *Config) { c.timing = fast })
+				if errs[j] == nil {
+					errs[j] = stream(ctx, ends[j], string("ba"[j]), 20)
+				}
+			})
+		}
+		close(begin)
+		wg.Wait()
+		cancel()
+		for j, end := range ends {
+			if errs[j] != nil && strings.Contains(errs[j].Error(), "address already in use") {
+				continue // somebody else has taken the port
+			}
+			if errs[j] != nil {
+				t.Errorf("crossing %d: %v", i, errs[j])
+				continue
+			}
+			if st := end.Peers()[0]; !st.Connected || st.Lost != 0 {
+				t.Errorf("crossing %d: %s has %+v, want one connection and none lost", i, end.cfg.Name, st)
+			}
+		}
+		if ends[0] != nil && ends[1] != nil {
+			if ends[0].Peers()[0].How == ends[1].Peers()[0].How {
+				t.Errorf("crossing %d: both ends have dialed, or none", i)
+			}
+			if ends[0].Peers()[0].How == "accepted" {
+				crossed++
+			}
+		}
+		var closing sync.WaitGroup
+		for _, end := range ends {
+			if end != nil {
+				closing.Go(func() { end.Close() })
+			}
+		}
+		closing.Wait()
+		if t.Failed() {
+			break
+		}
+	}
+	t.Logf("the higher end's connection was used %d times", crossed)
+	steady(t, goroutines, files)
+}
+
+// TestLateStart starts one node some time after the other, with an address at both ends or at one. By hand, with up to
+// 30 s between them: SPADE_LATE=200 SPADE_LATE_MS=30000 go test ./transport/ws -run TestLateStart -timeout 0
+func TestLateStart(t *testing.T) {
+	goroutines, files := runtime.NumGoroutine(), descriptors()
+	longest := time.Duration(many(t, "SPADE_LATE_MS", 1500)) * time.Millisecond
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, 24)
+	for i := range many(t, "SPADE_LATE", 24) {
+		gap := rand.N(longest)
+		// Others may get a port in the meantime: names and keys of their own keep pairs apart.
+		names, has := []string{fmt.Sprint("a", i), fmt.Sprint("b", i)}, i/2%3 // both have an address, only the first, only the second
+		if i%2 == 1 {
+			slices.Reverse(names)
+		}
+		at := [2]string{listenAt(t), listenAt(t)}
+		dials := at
+		switch has {
+		case 1:
+			dials[1] = ""
+		case 2:
+			dials[0] = ""
+		}
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			var ends [2]*Transport
+			var err error
+			for j, name := range names {
+				if j == 1 {
+					time.Sleep(gap)
+				}
+				if ends[j], err = endOf(name, at[j], names[1-j], dials[1-j], nil); err != nil {
+					t.Logf("left out: %v", err)
+					return
+				}
+				defer ends[j].Close()
+			}
+			listens := time.Now()
+			for !ends[0].Peers()[0].Connected || !ends[1].Peers()[0].Connected {
+				if time.Since(listens) > patience {
+					t.Errorf("%v: not connected after %v", names, patience)
+					return
+				}
+				time.Sleep(time.Millisecond)
+			}
+			// The bound is for a machine with nothing else to do.
+			if took := time.Since(listens); took > 1500*time.Millisecond && os.Getenv("SPADE_LATE") != "" {
+				t.Errorf("%v, address of %d, %v apart: connected after %v", names, has, gap, took)
+			}
+			var both sync.WaitGroup
+			for j, end := range ends {
+				both.Go(func() {
+					if err := stream(t.Context(), end, names[1-j], 20); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			both.Wait()
+			for _, end := range ends {
+				if st := end.Peers()[0]; !st.Connected || st.Lost != 0 {
+					t.Errorf("%v: %+v, want one connection and none lost", names, st)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	steady(t, goroutines, files)
+}
+
+// TestRestartIsMet restarts either end again and again while the other still has the old connection.
+func TestRestartIsMet(t *testing.T) {
+	at := [2]string{listenAt(t), listenAt(t)}
+	var ends [2]*Transport
+	open := func(j int) {
+		var err error
+		if ends[j], err = endOf(string("ab"[j]), at[j], string("ba"[j]), at[1-j],
+			func(c *Config) { c.timing = fast }); err != nil {
+			t.Skip(err) // somebody else has taken the port
+		}
+	}
+	open(0)
+	open(1)
+	defer func() { ends[0].Close(); ends[1].Close() }()
+	for i := range 20 {
+		var both sync.WaitGroup
+		for j := range ends {
+			both.Go(func() {
+				if err := stream(patient(t), ends[j], string("ba"[j]), 5); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		both.Wait()
+		if t.Failed() {
+			return
+		}
+		ends[i%2].Close()
+		open(i % 2)
+	}
+}
+
+// TestRestartReplacesDeadConnection has the other end keep a connection that nobody will ever close, as after a power
+// cut: the new one replaces it at once, whoever dials.
+func TestRestartReplacesDeadConnection(t *testing.T) {
+	for _, names := range [][2]string{{"a", "b"}, {"b", "a"}} {
+		stays := start(t, names[0], nil, peerOf(names[1]))
+		release := make(chan struct{})
+		at := forward(t, func(in net.Conn) (near, far net.Conn, err error) {
+			far, err = net.Dial("tcp", stays.listener.Addr().String())
+			return deaf{in, release}, far, err
+		})
+		t.Cleanup(func() { close(release) })
+		first, err := endOf(names[1], "127.0.0.1:0", names[0], at, func(c *Config) { c.timing = fast })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := first.Send(patient(t), names[0], []byte("one")); err != nil {
+			t.Fatal(err)
+		}
+		stays.expect(t, names[1], []byte("one"))
+		first.Close()
+		second := start(t, names[1], nil, peerOf(names[0]))
+		second.reach(t, names[0], stays.Addr())
+		exchange(t, second, stays)
+	}
+}
+
+// deaf is a connection whose end is told late.
+type deaf struct {
+	net.Conn
+	release chan struct{}
+}
+
+func (d deaf) Read(p []byte) (int, error) {
+	n, err := d.Conn.Read(p)
+	if err != nil {
+		<-d.release
+	}
+	return n, err
+}
+
+// TestOlderEnds meets the nodes of earlier versions, of which the one with the lower name dials and begins with the
+// first hello, and the other one refuses to be dialed by it.
+func TestOlderEnds(t *testing.T) {
+	t.Run("dials", func(t *testing.T) {
+		b := start(t, "b", nil, peerOf("a"))
+		settledRaw(t, b, "a").put(t, kindFrame, 3, []byte("old"))
+		b.expect(t, "a", []byte("old"))
+	})
+	t.Run("refuses", func(t *testing.T) {
+		b := start(t, "b", nil, peerOf("a"))
+		cfg := b.tls(func(tls.ConnectionState) error { return nil })
+		cfg.Certificates = []tls.Certificate{selfSigned(keyOf("a"))}
+		l, err := tls.Listen("tcp", "127.0.0.1:0", cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				c.Read(make([]byte, 4096))
+				io.WriteString(c, "HTTP/1.1 403 Forbidden\r\nConnection: close\r\n\r\n\"b\" must not dial \"a\": the lower name dials\n")
+				c.Close()
+			}
+		}()
+		b.reach(t, "a", "wss://"+l.Addr().String()+"/")
+		b.log.await(t, "the lower name dials")
+		a := start(t, "a", nil, peerOf("b"))
+		a.reach(t, "b", b.Addr())
+		exchange(t, a, b)
+	})
+}
