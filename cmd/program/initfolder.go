@@ -217,7 +217,7 @@ func (r *initResult) write(t table, o *initOptions) {
 	run, check := "spade-edge run", "; there: spade-edge check node.json"
 	first := "spade-edge check " + r.Nodes[0].File + ", then "
 	if o.given["nats"] {
-		run, check, first = "spade-edge-nats run", "; there: spade-edge-nats run node.json", ""
+		run, check, first = "spade-edge-nats run", "; there: spade-edge-nats check node.json", ""
 	}
 	if o.given["members"] {
 		t.row("next", "bring fleet.json and each node's node.json beside its key%s", check)

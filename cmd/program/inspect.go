@@ -190,12 +190,19 @@ func (r *inspection) nodeFile(path string) error {
 		oracle = fmt.Sprintf("%d running side by side: %s", n.Oracle.Stream.Workers, strings.Join(n.Oracle.Stream.Command,
 			" "))
 	}
+	var broker, proxy string // addresses, which have no credentials in a node file
+	if n.NATS != nil {
+		broker = n.NATS.URL
+	}
+	if n.Proxy != nil {
+		proxy = n.Proxy.URL
+	}
 	list, err := state.ReadEvidence(state.EvidencePath(n.State))
 	content := fields{{"name", n.Name}}
 	r.row("name", "%s", n.Name)
 	for _, f := range []struct{ name, value string }{
 		{"fleet", n.Fleet}, {"key", n.Key}, {"listen", n.Listen}, {"state", n.State}, {"ledger", n.Ledger}, {"http", n.HTTP},
-		{"oracle", oracle},
+		{"oracle", oracle}, {"broker", broker}, {"proxy", proxy},
 	} {
 		if f.value != "" {
 			r.row(f.name, "%s", f.value)

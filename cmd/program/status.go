@@ -266,8 +266,8 @@ func neighborText(n *monitor.Neighbor) string {
 // howText says how a connection was made.
 func howText(l *monitor.Link) string {
 	text := ""
-	if l.How != "" {
-		text = " (" + l.How + " " + l.Address
+	if how := cmp.Or(l.How, "at"); l.Address != "" {
+		text = " (" + how + " " + l.Address
 		if l.Proxy != "" {
 			text += " through " + l.Proxy
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -46,7 +47,9 @@ func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 	err = t.ask(ctx, a)
 	if a.Took = time.Since(began); err != nil {
 		a.Err = t.link.dialer.explain(err)
+		var told *net.OpError // as when TLS wants a certificate
 		a.Refused = errors.Is(err, client.ErrAuthorization) || errors.Is(err, client.ErrTLS) ||
+			errors.As(err, &told) && told.Op == "remote error" ||
 			errors.Is(err, client.ErrSecureConnWanted) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) ||
 			errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)
 	}

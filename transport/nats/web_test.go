@@ -3,17 +3,23 @@ package nats
 import (
 	"bufio"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/base64"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	client "github.com/nats-io/nats.go"
 )
 
 const (
@@ -51,9 +57,11 @@ func newTunnel(t testing.TB) *tunnel {
 	return p
 }
 
-// url is where the proxy is; who may be empty.
-func (p *tunnel) url(who string) *url.URL {
-	u := &url.URL{Scheme: "http", Host: p.Addr().String()}
+// url is where the proxy is. who is "user:password", or empty.
+func (p *tunnel) url(who string) *url.URL { return proxyURL(p.Addr().String(), who) }
+
+func proxyURL(address, who string) *url.URL {
+	u := &url.URL{Scheme: "http", Host: address}
 	if name, password, ok := strings.Cut(who, ":"); ok {
 		u.User = url.UserPassword(name, password)
 	}
@@ -246,4 +254,97 @@ func TestBrokenProxy(t *testing.T) {
 			}
 		})
 	}
+}
+
+// HTTPS_PROXY is for wss alone, and NO_PROXY excepts from any proxy.
+func TestProxyOfTheEnvironment(t *testing.T) {
+	p := newTunnel(t)
+	for _, test := range []struct{ url, except, want string }{
+		{"wss://" + nowhere, "", p.url("").String()},
+		{"wss://" + nowhere, nowhere, ""},
+		{"tls://" + nowhere, "", ""},
+	} {
+		t.Setenv("HTTPS_PROXY", p.url("joe:"+secret).String())
+		t.Setenv("NO_PROXY", test.except)
+		cfg := Config{Name: "a", Key: member("a"), Run: "run", URLs: []string{test.url}, timing: quick}
+		a, err := Probe(t.Context(), cfg)
+		if err != nil || a.Err == nil || a.Proxy != test.want || strings.Contains(a.Err.Error(), secret) {
+			t.Errorf("%+v: %+v, %v", test, a, err)
+		}
+	}
+}
+
+// A proxy before the broker ends TLS and has it under a path: frames are sealed above that.
+func TestPath(t *testing.T) {
+	b := &broker{t: t, options: server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
+		Websocket: server.WebsocketOpts{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoTLS: true},
+	}}
+	b.start()
+	defer b.stop()
+	inner, err := url.Parse(b.server.WebsocketURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner.Scheme = "http"
+	route := http.NewServeMux()
+	route.Handle("/brokers/one", http.StripPrefix("/brokers/one", httputil.NewSingleHostReverseProxy(inner)))
+	front := httptest.NewTLSServer(route)
+	defer front.Close()
+	where := "wss" + strings.TrimPrefix(front.URL, "https") + "/brokers/one/"
+	pool := x509.NewCertPool()
+	pool.AddCert(front.Certificate())
+	member := func(name, other string) Config {
+		cfg := b.config("run", name, other)
+		cfg.URLs = []string{where}
+		cfg.Options = []client.Option{client.Secure(&tls.Config{RootCAs: pool})}
+		return cfg
+	}
+	a, c := open(t, member("a", "c")), open(t, member("c", "a"))
+	send(t, a, "c", []byte("one"))
+	receive(t, c, "a", []byte("one"))
+	for _, urls := range [][]string{{"tls://a/path"}, {"wss://a/x", "wss://b/y"}, {"wss://a", "tls://b"}, {"http://a"}, {"wss://"}} {
+		cfg := b.config("run", "a", "c")
+		cfg.URLs = urls
+		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), "URLs[") {
+			t.Errorf("%q: %v", urls, err)
+		}
+	}
+}
+
+// A probe says what a broker has of the peers, and changes nothing.
+func TestProbe(t *testing.T) {
+	b := newBroker(t)
+	n := ring8("run", false, 2)
+	cfg := b.memberConfig(n.Fleet, "a")
+	ask := func() *Answer {
+		t.Helper()
+		a, err := Probe(t.Context(), cfg)
+		if err != nil || a.Err != nil {
+			t.Fatal(a, err)
+		}
+		return a
+	}
+	if a := ask(); a.Stream || len(a.Peers) != 3 || !a.Peers[0].Here.IsZero() || a.Where != b.url() {
+		t.Errorf("nobody was here: %+v", a)
+	}
+	friend := open(t, b.memberConfig(n.Fleet, "b"))
+	other := ring8("run", false, 3)
+	open(t, b.memberConfig(other.Fleet, "h"))
+	eventually(t, "both are there", func() bool {
+		p := ask().Peers
+		return !p[0].Here.IsZero() && !p[2].Here.IsZero()
+	})
+	p := ask().Peers
+	if p[0].Name != "b" || p[0].Refused != nil || p[1].Name != "e" || !p[1].Here.IsZero() || p[2].Refused == nil {
+		t.Errorf("peers %+v", p)
+	}
+	if s := friend.Peers()[0]; s.Received > 0 {
+		t.Errorf("a probe was heard: %+v", s)
+	}
+	b.stop()
+	if a, err := Probe(t.Context(), cfg); err != nil || a.Err == nil || a.Refused {
+		t.Errorf("no broker: %+v, %v", a, err)
+	}
+	b.start()
 }

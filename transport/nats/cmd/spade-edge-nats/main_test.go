@@ -55,10 +55,13 @@ type fleet struct {
 }
 
 // newBroker starts a server, and returns where it is.
-func newBroker(t *testing.T) (url string) {
+func newBroker(t *testing.T) (url string) { return brokerWith(t, server.Options{}) }
+
+// brokerWith starts a server with more options.
+func brokerWith(t *testing.T, o server.Options) (url string) {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true,
-		StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
+	o.Host, o.Port, o.JetStream, o.StoreDir, o.NoLog, o.NoSigs = "127.0.0.1", server.RANDOM_PORT, true, t.TempDir(), true, true
+	s, err := server.NewServer(&o)
 	if err != nil {
 		t.Fatal(err)
 	}
