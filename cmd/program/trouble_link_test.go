@@ -4,7 +4,10 @@ package program
 
 import (
 	"context"
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"syscall"
@@ -53,17 +56,33 @@ var linkTroubles = map[string]provocation{
 	"the key of ... is ..., but the fleet file has ... for it": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "a.json", "a.key", "b.key"))
 	},
-	"listen is missing, want host:port: ... dials ... (the lower name dials)": func(t *testing.T, b *bench) (int, string) {
+	"listen is missing, want host:port: ... dials ..., which has an address in the fleet file; ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "b.json", `"listen": "`+b.plain.place(1)+`", `, ""))
 	},
-	"members[...].addresses is empty, want an address: ... dials ...": func(t *testing.T, b *bench) (int, string) {
+	"members[...].addresses is empty, and so is members[...].addresses, want an address of one of them: ...": func(t *testing.T, b *bench) (int, string) {
 		lines := ""
-		for name, address := range map[string]string{"a": "a.example:7443", "b": ""} {
-			_, line, _ := call("keygen", "-name", name, "-address", address, "-from", b.plain.path(name+".key"))
+		for _, m := range [][3]string{{"a", "", "a.key"}, {"b", "", "b.key"}, {"c", "c.example:7443", "c.key"}} {
+			how := "-from"
+			if m[0] == "c" {
+				how = "-out"
+			}
+			_, line, _ := call("keygen", "-name", m[0], "-address", m[1], how, b.plain.path(m[2]))
 			lines += line
 		}
 		b.plain.write(t, "nowhere.txt", lines)
-		return said("init", b.plain.path("new"), "-members", b.plain.path("nowhere.txt"), "-dim", "3")
+		return said("init", b.plain.path("new"), "-members", b.plain.path("nowhere.txt"), "-graph", "complete", "-dim", "3")
+	},
+	`proxy http://... answers "407 ..." to CONNECT ...: it wants a user and a password, and there are none`: func(t *testing.T, b *bench) (int, string) {
+		return refusedByProxy(t, b, "407 Who are you")
+	},
+	`proxy http://... answers "403 ..." to CONNECT ...: it does not allow that, and has to be told to`: func(t *testing.T, b *bench) (int, string) {
+		return refusedByProxy(t, b, "403 Filtered")
+	},
+	"credentials of a proxy ... has mode ..., want 0600: others can reach the password; ...": func(t *testing.T, b *bench) (int, string) {
+		if err := os.WriteFile(b.plain.path("proxy.txt"), []byte("me:secret"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return said("run", b.plain.variant(t, "a.json", `"name"`, `"proxy": "http://p:1", "proxy_credentials": "proxy.txt", "name"`))
 	},
 	"want wss://host:port/path, there is no mode without TLS": func(t *testing.T, b *bench) (int, string) {
 		return said("inspect", b.plain.variant(t, "fleet.json", "wss://", "ws://"))
@@ -194,4 +213,23 @@ var stateTroubles = map[string]provocation{
 		code := run(context.Background(), []string{"version"}, full{}, &log)
 		return code, log.String()
 	},
+}
+
+// refusedByProxy tries the edges of a node behind a proxy that answers with a status.
+func refusedByProxy(t *testing.T, b *bench, status string) (int, string) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		io.WriteString(conn, "HTTP/1.1 "+status+"\r\n\r\n")
+		conn.Close()
+	}))
+	defer proxy.Close()
+	code, text := said("check", "-edges", b.plain.variant(t, "a.json", `"name"`, `"proxy": "`+proxy.URL+`", "name"`))
+	if code != exitDone {
+		t.Errorf("exit code %d, want %d: the neighbor may be reached later", code, exitDone)
+	}
+	return goesOn, text
 }

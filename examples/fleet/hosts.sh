@@ -2,17 +2,18 @@
 # Five hosts on one machine: each a network namespace with an address of its own and a cable to a switch. Two fleets run on them, first one
 # that is not private, then one that is. On the way a cable is pulled and put back, a node is killed and started again, and a host moves
 # to another address. Then the first fleet's models have to be those of a quiet run, bit for bit, and the second one's certificates
-# have to be right.
+# have to be right. Before that the first fleet runs once more in the networks of hospitals: one site lets nobody in, and one reaches the
+# world through a proxy alone (where nftables and tinyproxy are; otherwise it says what is left out).
 #
 # It needs Linux, Go, bash, iproute2 and util-linux, and root or the right to make user namespaces; where something is missing it says
-# so and ends with status 0. It takes less than 90 seconds and touches no interface of the machine: all of it happens in namespaces that
+# so and ends with status 0. It takes less than two minutes and touches no interface of the machine: all of it happens in namespaces that
 # end with the processes in them, however they end. Run it from anywhere: bash examples/fleet/hosts.sh
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 hosts='1 2 3 4 5'
 fleets='open private'
-limit=80 # seconds for the nodes
+limit=110 # seconds for the nodes
 
 step() { printf '\n== %s\n' "$*"; }
 skip() {
@@ -194,6 +195,91 @@ for i in $hosts; do
 done
 finish quiet
 echo "five models, $SECONDS s after the beginning"
+
+step 'the open fleet once more: a site with a firewall, and one behind a proxy'
+# ward-3 lets nobody in, and ward-5 has no way out but a proxy that asks for a password. Neither has an address, so both dial, whatever
+# their names are: ward-5 its neighbors ward-4 and ward-1, ward-3 its neighbors ward-2 and ward-4.
+cp -r "$work/open" "$work/sites"
+sed '/"ward-[35]"/s#, "addresses": \["wss://[^]]*\]##' "$work/open/study/fleet.json" >"$work/sites/study/fleet.json"
+[ "$(grep -c '"addresses"' "$work/sites/study/fleet.json")" = 3 ] || fail 'ward-3 or ward-5 still has an address'
+proxy=10.78.0.1:8888
+for i in $hosts; do
+	cp "$work/sites/study/fleet.json" "$work/sites/ward-$i/"
+	case $i in 3 | 5) sed -i '/"listen"/d' "$work/sites/ward-$i/node.json" ;; esac
+done
+build
+if said=$(ip netns exec ward-3 nft -f - 2>&1 <<-'END'
+	table inet wall {
+		chain incoming {
+			type filter hook input priority 0; policy drop;
+			ct state established,related accept
+			iif lo accept
+			meta l4proto icmpv6 accept
+		}
+	}
+END
+); then
+	echo 'ward-3 drops whatever comes in'
+else
+	echo "ward-3 has no firewall, for there is no nftables here: $said"
+fi
+if command -v tinyproxy >/dev/null; then
+	ip link add inner up type bridge
+	host proxy 10.77.0.200
+	ip link add to-proxy-2 type veth peer name eth1 netns proxy
+	ip link set to-proxy-2 master inner up
+	ip -n proxy addr add 10.78.0.1/24 dev eth1
+	ip -n proxy link set eth1 up
+	ip link set to-ward-5 master inner
+	ip -n ward-5 addr del 10.77.0.5/24 dev eth0
+	ip -n ward-5 addr add 10.78.0.5/24 dev eth0
+	printf '%s\n' 'Port 8888' 'Listen 10.78.0.1' 'Timeout 600' 'Allow 10.78.0.0/24' 'ConnectPort 7443' 'BasicAuth ward let-me-out' \
+		"LogFile \"$work/proxy.log\"" >"$work/proxy.conf"
+	ip netns exec proxy tinyproxy -d -c "$work/proxy.conf" &
+	sed -i '1s#{#{\n  "proxy": "http://'"$proxy"'", "proxy_credentials": "proxy.txt",#' "$work/sites/ward-5/node.json"
+	(umask 077 && echo ward:mistyped >"$work/sites/ward-5/proxy.txt")
+	for ((n = 0; ; n++)); do
+		ip netns exec ward-5 "$edge" check -edges "$work/sites/ward-5/node.json" >"$work/edges" 2>&1 || true
+		! grep -m 1 'does not accept the user and the password' "$work/edges" || break
+		[ "$n" -lt 50 ] || fail "the proxy does not ask for a password: $(cat "$work/edges")"
+		sleep 0.1
+	done
+	echo ward:let-me-out >"$work/sites/ward-5/proxy.txt"
+else
+	echo 'ward-5 is not behind a proxy, for there is no tinyproxy here (Debian: apt-get install tinyproxy)'
+	proxy=
+fi
+began=$SECONDS
+for i in 5 3 4 2 1; do
+	run "ward-$i" sites "$i"
+	sleep 0.2
+done
+reaches sites 3 40
+for i in 3 5; do ip netns exec "ward-$i" "$edge" status "$work/sites/ward-$i/node.json" | grep 'neighbor'; done >"$work/status"
+[ "$(grep -c '(dialed wss://10.77.0' "$work/status")" = 4 ] || fail "ward-3 and ward-5 have not dialed: $(cat "$work/status")"
+[ -z "$proxy" ] || [ "$(grep -c "through http://$proxy" "$work/status")" = 2 ] || fail "ward-5 goes another way: $(cat "$work/status")"
+cut -c1-140 "$work/status"
+ip -n ward-1 addr del 10.77.0.1/24 dev eth0
+ip -n ward-1 addr add 10.77.0.11/24 dev eth0
+halted sites 'ward-1 has another address'
+for i in $hosts; do
+	sed 's#10\.77\.0\.1:#10.77.0.11:#' "$work/sites/study/fleet.json" >"$work/sites/ward-$i/fleet.json.new"
+	mv "$work/sites/ward-$i/fleet.json.new" "$work/sites/ward-$i/fleet.json"
+done
+for i in 2 5; do kill -HUP "${pids[sites-$i]}"; done
+finish sites
+echo "all have ended, after $rounds releases each and $((SECONDS - began)) s"
+for i in $hosts; do
+	cmp "$work/quiet/ward-$i.npy" "$work/sites/ward-$i.npy" || fail "ward-$i has another model than in the quiet run"
+done
+echo 'the models are those of the quiet run, five of five, bit for bit'
+for name in ward-1 ward-2 ward-3 ward-4 ward-5 ${proxy:+proxy}; do
+	ip link del "to-$name"
+	ip netns pids "$name" | xargs -r kill
+	ip netns del "$name"
+done
+[ -z "$proxy" ] || ip link del inner
+ip link del switch
 
 for fleet in $fleets; do
 	step "the $fleet fleet on five hosts"

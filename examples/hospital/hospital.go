@@ -70,7 +70,7 @@ func open(name, dir, python string) (*hospital, error) {
 }
 
 // connect opens the connections of all hospitals. They exchange their public keys once, over a channel that people
-// trust. Of two members the one whose name sorts lower dials: city calls the others, and needs no open port.
+// trust. Whoever has an address is dialed: city calls the others, and needs no open port.
 func connect(fleet *sdk.Fleet, all []*hospital) error {
 	for i, h := range all {
 		cfg := ws.Config{Name: h.name, Key: h.key, Hello: fleet.Hello(h.name), CheckHello: fleet.CheckHello(h.name)}

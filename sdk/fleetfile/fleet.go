@@ -39,7 +39,7 @@ type Member struct {
 	Name      string
 	Keys      []ed25519.PublicKey // the current one and, while it is being replaced, the next
 	Retired   []ed25519.PublicKey // keys that may not connect any more, at most 8: what they have signed counts
-	Addresses []string            // "wss://host:port/path", tried in order; none for a member that nobody dials
+	Addresses []string            // "wss://host:port/path", tried in order; none for a member that only dials out
 }
 
 // Read reads a fleet file of at most 16 MiB, and the start vector beside it if there is one. It reports every fault at

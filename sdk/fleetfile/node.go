@@ -17,7 +17,7 @@ type Node struct {
 	Name   string // the member that this node is
 	Fleet  string // path of the fleet file
 	Key    string // path of the secret key
-	Listen string // host:port; empty if nobody dials this node
+	Listen string // host:port; empty if this node only dials out
 	State  string // path of the folder of the node's state
 	Ledger string // path of the lifetime ledger of its data set; empty in a run that is not private
 	Oracle Oracle

@@ -14,13 +14,15 @@
 // before it has shown a pinned key: strangers cost 8 MiB at most. Who holds a pinned key can speak in that member's
 // name alone and make a node hold four frames of the greatest length, and delays no frame of another member.
 //
-// Proxies between two members must pass TLS through, by port or by server name. One that ends TLS presents a key of its
-// own, which both ends report.
+// Proxies between two members must pass TLS through, by port, by server name, or because they were asked to
+// ([Config.Proxy]). One that ends TLS presents a key of its own, which both ends report.
 //
 // # Connections
 //
-// Of two neighbors the one whose name sorts lower dials. It keeps trying, with waits that double up to half a minute. A
-// new connection of a peer replaces an older one. First both ends exchange a hello, whose content is the application's
+// Whoever has a peer's address dials, and keeps trying while there is no connection: every second in the first ten
+// minutes, unless something answers and refuses, and then with waits up to half a minute. If both ends dial at once, the
+// one whose name sorts lower decides which connection is used, see session.opening; that needs no clock. A new
+// connection replaces an older one that its peer has lost. First both ends exchange a hello, whose content is the application's
 // ([Config.Hello]); both report a refused one. Then each end tells the other how many frames it has room for and sends
 // no more than it was told. So the connection is always being read, a peer that computes for minutes stays connected,
 // and one that has died is noticed within a minute and a half. A line may be as slow as it wants as long as something

@@ -155,9 +155,9 @@ func (t *Transport) SetAddresses(peer string, addresses ...string) error {
 //
 // From then on no frame is read from, or written to, a connection whose key is not among those given: one that is up is
 // closed at once, one that is being made is refused. Frames that had arrived whole are still handed out by Recv. A
-// connection that this end has dialed is closed as well if its address is not among those given: nobody may be left
-// there who could say that the peer has moved. All others stay up; where there is none, the new addresses are tried at
-// once. The slices are copied.
+// connection that this end has dialed is closed as well if its address is not among those given, and one that it has
+// accepted if an address of the peer has been replaced: nobody may be left there who could say that the peer has moved.
+// All others stay up; where there is none, the new addresses are tried at once. The slices are copied.
 func (t *Transport) Update(peers []Peer) error {
 	faults := endpoint.Faults{Prefix: "ws: update: "}
 	checkPeers(&faults, t.cfg.Name, t.public, peers)
@@ -169,12 +169,14 @@ func (t *Transport) Update(peers []Peer) error {
 	defer t.updating.Unlock()
 	for _, c := range peers {
 		p := t.peers[c.Name]
+		gone := func(a string) bool { return !slices.Contains(c.Addresses, a) }
+		moved := len(c.Addresses) > 0 && slices.ContainsFunc(p.config.Load().Addresses, gone)
 		changed, s := p.configure(c)
 		switch {
 		case s == nil:
 		case !p.pins(s.c.key):
 			s.end(errUnpinned)
-		case s.c.dialed != "" && !slices.Contains(c.Addresses, s.c.dialed):
+		case s.c.dialed != "" && gone(s.c.dialed), s.c.dialed == "" && moved:
 			s.end(errMoved)
 		}
 		if changed {

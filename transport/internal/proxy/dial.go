@@ -139,7 +139,7 @@ func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 	switch resp.StatusCode {
 	case http.StatusOK:
 		return nil
-	case http.StatusProxyAuthRequired:
+	case http.StatusProxyAuthRequired, http.StatusUnauthorized: // tinyproxy says the latter
 		why = "it wants a user and a password, and there are none"
 		if user != nil {
 			why = "it does not accept the user and the password, or wants them in another way than Basic"

@@ -155,6 +155,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		"407":          {"http://", say("HTTP/1.1 407 Who\r\n\r\n"), `answers "407 Who" to CONNECT b:1: it wants a user and a p`},
 		"407 user":     {"http://u:secret@", say("HTTP/1.1 407 Who\r\n\r\n"), "does not accept the user and the password"},
+		"401 user":     {"http://u:secret@", say("HTTP/1.1 401 No\r\n\r\n"), "does not accept the user and the password"},
 		"403":          {"http://", say("HTTP/1.0 403 Filtered\n\n"), `answers "403 Filtered" to CONNECT b:1: it does not allow`},
 		"502":          {"http://", say("HTTP/1.1 502 Bad Gateway\r\n\r\n"), "it cannot connect either"},
 		"302":          {"http://", say("HTTP/1.1 302 Found\r\nLocation: http://login/\r\n\r\n"), "want 200"},

@@ -1,0 +1,128 @@
+package ws
+
+import (
+	"bufio"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// connectProxy is an HTTP proxy. Each connection it hands to does, and once that is nil it does what it should.
+func connectProxy(t *testing.T, does *atomic.Pointer[func(in net.Conn) error]) *url.URL {
+	t.Helper()
+	at := forward(t, func(in net.Conn) (near, far net.Conn, err error) {
+		r, err := http.ReadRequest(bufio.NewReader(in))
+		if err != nil {
+			return nil, nil, err
+		}
+		if f := does.Load(); f != nil {
+			return nil, nil, (*f)(in)
+		}
+		if far, err = net.Dial("tcp", r.Host); err == nil {
+			_, err = io.WriteString(in, "HTTP/1.1 200 Connection established\r\n\r\n")
+		}
+		return in, far, err
+	})
+	return &url.URL{Scheme: "http", Host: at, User: url.UserPassword("ward", "secret")}
+}
+
+// Whatever a proxy does, there is one clear error, which is a warning once, and the node goes on trying: it is connected as
+// soon as the proxy has come to its senses.
+func TestProxyThatRefuses(t *testing.T) {
+	says := func(text string) func(net.Conn) error {
+		return func(in net.Conn) error {
+			_, err := io.WriteString(in, text)
+			return errors.Join(err, errors.New("refused"))
+		}
+	}
+	cert := selfSigned(keyOf("proxy"))
+	for name, test := range map[string]struct {
+		does func(in net.Conn) error
+		want string
+	}{
+		"407":     {says("HTTP/1.1 407 Who are you\r\n\r\n"), "it does not accept the user and the password"},
+		"403":     {says("HTTP/1.1 403 Forbidden\r\n\r\n"), "it does not allow that, and has to be told to"},
+		"502":     {says("HTTP/1.1 502 Bad Gateway\r\n\r\n"), "it cannot connect either"},
+		"garbage": {says("220 mail ESMTP\r\n"), "is no HTTP proxy: it answers"},
+		"nothing": {func(in net.Conn) error { time.Sleep(30 * time.Millisecond); return errors.New("") }, "closes the connection before it has answered"},
+		"middle":  {says("HTTP/1.1 200 O"), "closes the connection before it has answered"},
+		"after":   {says("HTTP/1.1 200 OK\r\n\r\n"), "EOF"},
+		"own key": {func(in net.Conn) error {
+			if _, err := io.WriteString(in, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
+				return err
+			}
+			secure := tls.Server(in, &tls.Config{Certificates: []tls.Certificate{cert}})
+			return errors.Join(secure.Handshake(), errors.New("over"))
+		}, "opens TLS (it must pass TLS through"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var does atomic.Pointer[func(in net.Conn) error]
+			does.Store(&test.does)
+			b := start(t, "b", nil, peerOf("a"))
+			through := connectProxy(t, &does)
+			a := start(t, "a", func(c *Config) { c.Proxy, c.Listen = through, "" }, peerOf("b"))
+			a.reach(t, "b", b.Addr())
+			a.log.await(t, "no connection", "level=WARN", test.want)
+			if err := a.Peers()[0].Err; err == nil || strings.Contains(err.Error(), "secret") {
+				t.Errorf("the status says %v", err)
+			}
+			does.Store(nil)
+			exchange(t, a, b)
+			if n := a.log.count("level=WARN"); n > 2 { // closing may be seen as a reset, too
+				t.Errorf("%d warnings, want one", n)
+			}
+			if s := a.Peers()[0]; s.How != "dialed" || s.Proxy != "http://"+through.Host || s.Where != b.Addr() || s.Lost != 0 {
+				t.Errorf("status %+v, want dialed through the proxy", s)
+			}
+			if s := b.Peers()[0]; s.How != "accepted" || s.Proxy != "" {
+				t.Errorf("status of the other end %+v, want accepted", s)
+			}
+		})
+	}
+}
+
+// A site behind a proxy that nobody can dial, with the higher name, and its neighbor that cannot dial it.
+func TestHigherNameDialsThroughProxy(t *testing.T) {
+	var does atomic.Pointer[func(in net.Conn) error]
+	a := start(t, "a", nil, peerOf("b"))
+	b := start(t, "b", func(c *Config) { c.Proxy, c.Listen = connectProxy(t, &does), "" }, peerOf("a"))
+	b.reach(t, "a", a.Addr())
+	exchange(t, a, b)
+	a.peers["b"].current().end(errors.New("cut"))
+	exchange(t, a, b)
+	if s := a.Peers()[0]; s.Lost != 1 || s.LostBy == nil || s.How != "accepted" {
+		t.Errorf("status %+v, want one connection lost", s)
+	}
+}
+
+// IPv6, and a name with addresses of both kinds of which one does not answer.
+func TestDualStack(t *testing.T) {
+	l, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Skipf("no IPv6 here: %v", err)
+	}
+	l.Close()
+	b := start(t, "b", func(c *Config) { c.Listen = "[::1]:0" }, peerOf("a"))
+	a := start(t, "a", nil, peerOf("b"))
+	a.reach(t, "b", b.Addr())
+	exchange(t, a, b)
+
+	t.Run("name of both", func(t *testing.T) {
+		ips, err := net.LookupIP("localhost")
+		if err != nil || len(ips) < 2 {
+			t.Skipf("localhost is %v, want two addresses (%v)", ips, err)
+		}
+		d := start(t, "d", func(c *Config) { c.Listen = "[::1]:0" }, peerOf("c"))
+		c := start(t, "c", nil, peerOf("d"))
+		_, port, _ := net.SplitHostPort(d.listener.Addr().String())
+		c.reach(t, "d", "wss://localhost:"+port+"/")
+		exchange(t, c, d)
+	})
+}
