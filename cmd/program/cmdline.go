@@ -24,7 +24,8 @@ type cmdline struct {
 
 // newCmdline returns a call whose flags are silent on errors.
 func newCmdline(p *Program, name string, args []string, out, log io.Writer) *cmdline {
-	c := &cmdline{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), program: p, name: name, args: args, out: out, log: log}
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	c := &cmdline{FlagSet: fs, program: p, name: name, args: args, out: out, log: log}
 	c.SetOutput(io.Discard)
 	c.Usage = func() {}
 	return c

@@ -238,7 +238,7 @@ func version(_ context.Context, c *cmdline) error {
 			}
 		}
 	}
-	_, err := fmt.Fprintf(c.out, "%s %s, %s, %s %s/%s\n", c.program.Name, version, revision, runtime.Version(), runtime.GOOS,
-		runtime.GOARCH)
+	_, err := fmt.Fprintf(c.out, "%s %s, %s, %s %s/%s\n", c.program.Name, version, revision, runtime.Version(),
+		runtime.GOOS, runtime.GOARCH)
 	return err
 }
