@@ -13,7 +13,7 @@ type normal struct {
 	steady bool // draws with the isochronous sampler in every build
 	key    [32]byte
 	chacha rand.ChaCha8
-	buf    [64]uint64 // of chacha's words, the last left ones are still to be used
+	buf    [32]uint64 // of chacha's words, the last left ones are still to be used; a key comes with 32 of them
 	left   int
 }
 
@@ -40,9 +40,8 @@ func (n *normal) expand(dst []int64, shift int) {
 		n.cells(dst, shift)
 	}
 	clear(n.key[:])
-	n.chacha.Seed(n.key)
 	clear(n.buf[:])
-	n.left = 0
+	n.chacha, n.left = rand.ChaCha8{}, 0
 }
 
 // word returns the next 64 bits of the stream.

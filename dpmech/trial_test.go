@@ -22,12 +22,18 @@ func bigFraction(digits ...uint64) *big.Float {
 	return x
 }
 
-// bigExp is exp(-v) in 640 bits: the reciprocal of the exponential series, whose terms are all positive.
+// bigExp is exp(-v) with an error of some 600 bits below it: the reciprocal of the exponential series of v/2^32, whose
+// terms are all positive, squared 32 times.
 func bigExp(v *big.Float) *big.Float {
+	const halved = 32
+	w := new(big.Float).SetMantExp(v, -halved)
 	sum, term := bigInt(0), bigInt(1)
 	for k := uint64(1); term.Sign() != 0 && sum.MantExp(nil)-term.MantExp(nil) < bigBits; k++ {
 		sum.Add(sum, term)
-		term.Mul(term, v).Quo(term, bigInt(k))
+		term.Mul(term, w).Quo(term, bigInt(k))
+	}
+	for range halved {
+		sum.Mul(sum, sum)
 	}
 	return sum.Quo(bigInt(1), sum)
 }

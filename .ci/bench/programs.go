@@ -22,7 +22,7 @@ const root = "../.."
 type bench struct {
 	dir       string // temporary
 	program   string // built by default
-	released  string // built as a release is; empty where there is no release
+	released  string // built as a release for this system is; empty where there is none
 	python    string // one that has numpy, or empty
 	numpyName string
 	data      string // folder of images
@@ -114,6 +114,24 @@ func (s said) number(key string) (float64, error) {
 		return 0, fmt.Errorf("no number %q in what was said", key)
 	}
 	return x, nil
+}
+
+// weights are the lengths of the released program and of one that a user strips, in MB.
+func (b *bench) weights() (ours, theirs float64, err error) {
+	if b.released == "" {
+		return 0, 0, skipped("no release for this system")
+	}
+	stripped := filepath.Join(b.dir, "stripped")
+	_, err = b.run(root, []string{"CGO_ENABLED=0"}, "go", "build", "-ldflags", "-s -w", "-o", stripped, "./cmd/spade-edge")
+	if err != nil {
+		return 0, 0, err
+	}
+	a, errA := os.Stat(b.released)
+	c, errC := os.Stat(stripped)
+	if err := errors.Join(errA, errC); err != nil {
+		return 0, 0, err
+	}
+	return float64(a.Size()) / 1e6, float64(c.Size()) / 1e6, nil
 }
 
 func (s said) seconds() (float64, error) { return s.number("seconds") }

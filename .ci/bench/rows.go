@@ -55,6 +55,8 @@ func (b *bench) rows(suite bool) []row {
 			func() (float64, float64, error) { return queryTimes(q.d) }})
 	}
 	rows = append(rows, b.nodeRows()...)
+	rows = append(rows, row{"program, released", "go build -ldflags '-s -w'", "MB", goal{least: 0.95, most: 1.05},
+		b.weights})
 	rows = append(rows, b.scorerRows()...)
 	for _, d := range []int{10, 1000, 100_000} {
 		rows = append(rows, row{fmt.Sprintf("ws, a round trip over loopback, d = %d", d), "bare TLS", "s", none,

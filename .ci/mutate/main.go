@@ -250,7 +250,7 @@ var mutations = []mutation{
 	{"shared: a vector that stays in memory", "dpmech/pair.go",
 		"	defer clear(m.shared)\n", "", pairs},
 	{"shared: the key of a vector that stays in memory", "dpmech/normal.go",
-		"	clear(n.key[:])\n	n.chacha.Seed(n.key)\n	clear", "	n.chacha.Seed(n.key)\n	clear", pairs},
+		"	clear(n.key[:])\n	clear(n.buf", "	clear(n.buf", pairs},
 	{"shared: a release alone with less than the effective noise", "dpmech/pair.go",
 		"for alone.Sigma < g.Shared.Effective {", "for 2*alone.Sigma < g.Shared.Effective {", pairs},
 	{"shared: the named adversary's cost by the own noise", "dpmech/gaussian.go",

@@ -108,9 +108,9 @@ func (p *problem) runNodes(ctx context.Context, show *progress, stage *stage) (r
 	}
 	releases := sim.NewTranscript(len(trs), func(round int, models [][]float32) { // once every node has made its release
 		xbar := mean(models)
-		accuracy, consensus := p.test.Accuracy(xbar), consensusError(xbar, models)
-		show.round(round, fmt.Sprintf("average model %.1f %%, consensus error %.2g", 100*accuracy, consensus))
-		stage.add(round, accuracy, consensus, xbar)
+		consensus := consensusError(xbar, models)
+		show.round(round, fmt.Sprintf("average model %s, consensus error %.2g", p.worth(xbar, 1), consensus))
+		stage.add(round, p.test.Accuracy(xbar), consensus, xbar)
 	})
 	nodes := make([]*sdk.Node, len(trs))
 	for i, tr := range trs {
@@ -210,7 +210,7 @@ func (p *problem) listen() (trs []*ws.Transport, keys []ed25519.PrivateKey, file
 	return trs, keys, file, nil
 }
 
-// compare trains every node alone and one on all data, without noise, and returns the accuracy of each node alone.
+// compare trains every node alone and one on all data, without noise, and returns the score of each node alone.
 func (p *problem) compare(ctx context.Context, r *result) ([]float64, error) {
 	models := make([][]float32, len(p.oracles))
 	for i, oracle := range p.oracles {
@@ -223,9 +223,13 @@ func (p *problem) compare(ctx context.Context, r *result) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	each := p.accuracies(models...)
+	each := p.scores(models...)
 	solo, _ := average(each)
-	r.AccuracyAlone, r.AccuracyPooled = &solo, &p.accuracies(pooled)[0]
+	if r.Regression != nil {
+		r.Regression.RMSEAlone, r.Regression.RMSEPooled = &solo, &p.scores(pooled)[0]
+	} else {
+		r.AccuracyAlone, r.AccuracyPooled = &solo, &p.scores(pooled)[0]
+	}
 	return each, nil
 }
 
@@ -233,15 +237,29 @@ func (p *problem) compare(ctx context.Context, r *result) ([]float64, error) {
 func (p *problem) writeTable(t table, r *result, solo, each []float64) {
 	fmt.Fprintf(t, "\n%-10s %8s %12s %14s %16s\n", "node", "samples", "class "+className(p.train, p.train.Classes-1),
 		"alone", "with the others")
-	for i, name := range p.fleet.Members {
-		fmt.Fprintf(t, "%-10s %8d %10.0f %% %12.1f %% %14.1f %%\n", name, p.samples[i], p.share(i), solo[i], each[i])
+	cell, what, always := "%.1f %%", "accuracy", "majority"
+	mean, pooled, trivial := 0.0, 0.0, 0.0
+	if g := r.Regression; g != nil {
+		cell, what, always = "%.4g", "RMSE", "mean"
+		mean, pooled, trivial = g.RMSEMean, *g.RMSEPooled, g.MeanRMSE
+	} else {
+		mean, pooled, trivial = r.AccuracyMean, *r.AccuracyPooled, r.AccuracyMajority
 	}
-	fmt.Fprintf(t, "%-10s %8s %12s %12.1f %% %14.1f %%\n", "average", "", "", *r.AccuracyAlone, r.AccuracyMean)
-	fmt.Fprintf(t, "%-10s %8d %12s %14s %14.1f %%\n", "pooled", p.train.Len(), "", "", *r.AccuracyPooled)
-	fmt.Fprintf(t, "%-10s %8s %12s %14s %14.1f %%\n\n", "majority", "", "", "", r.AccuracyMajority)
-	fmt.Fprintf(t, "accuracy is on test data that no node has; \"alone\" and \"pooled\" (one node with "+
+	say := func(x float64) string { return fmt.Sprintf(cell, x) }
+	for i, name := range p.fleet.Members {
+		fmt.Fprintf(t, "%-10s %8d %10.0f %% %14s %16s\n", name, p.samples[i], p.share(i), say(solo[i]), say(each[i]))
+	}
+	alone, _ := average(solo)
+	fmt.Fprintf(t, "%-10s %8s %12s %14s %16s\n", "average", "", "", say(alone), say(mean))
+	fmt.Fprintf(t, "%-10s %8d %12s %14s %16s\n", "pooled", p.train.Len(), "", "", say(pooled))
+	fmt.Fprintf(t, "%-10s %8s %12s %14s %16s\n\n", always, "", "", "", say(trivial))
+	saying := "the most frequent class"
+	if r.Regression != nil {
+		saying = "the mean of the test data"
+	}
+	fmt.Fprintf(t, "%s is on test data that no node has; \"alone\" and \"pooled\" (one node with "+
 		"everybody's data) are trained without noise; "+
-		"\"majority\" always says the most frequent class\n\n")
+		"%q always says %s\n\n", what, always, saying)
 	t.row("consensus error", "%.3g, mean squared distance between a node's model and the average one", r.ConsensusError)
 	t.row("sent", "%s in all: %d %ss over %d connections, both ways; no data, no gradients",
 		bytesText(r.BytesSent), p.fleet.Method.Last(), releaseWord(p.fleet.Method), len(p.fleet.Edges))

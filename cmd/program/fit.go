@@ -17,8 +17,8 @@ type fitted struct {
 	Task     string   `json:"task"` // the file
 	Model    string   `json:"model"`
 	Hidden   int      `json:"hidden,omitempty"`
-	Dim      int      `json:"dim"` // parameters, "dim" of the fleet file
-	Classes  []string `json:"classes"`
+	Dim      int      `json:"dim"`     // parameters, "dim" of the fleet file
+	Classes  []string `json:"classes"` // none for a target
 	FittedOn string   `json:"fitted_on"`
 	X0       string   `json:"x0,omitempty"` // the file
 	X0SHA256 string   `json:"x0_sha256,omitempty"`
@@ -103,7 +103,11 @@ func fitRecipe(spec task.Spec, model task.ModelSpec, fittedOn string) (text []by
 }
 
 func (r fitted) write(t table) {
-	t.row("dim", "%d, of %s with %d classes", r.Dim, task.ModelSpec{Name: r.Model, Hidden: r.Hidden}, len(r.Classes))
+	of := fmt.Sprintf("%d classes", len(r.Classes))
+	if r.Classes == nil {
+		of = "a target"
+	}
+	t.row("dim", "%d, of %s with %s", r.Dim, task.ModelSpec{Name: r.Model, Hidden: r.Hidden}, of)
 	t.row("fitted on", "%s", r.FittedOn)
 	switch {
 	case r.X0 != "":

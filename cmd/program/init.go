@@ -53,7 +53,9 @@ func (c *commandFlag) Set(s string) error {
 }
 
 // preparation are the flags that a task takes the place of.
-var preparation = []string{"label", "drop", "onehot", "labels", "pca", "standardize", "bias", "model", "hidden"}
+var preparation = []string{
+	"label", "target", "drop", "onehot", "missing", "labels", "pca", "standardize", "bias", "model", "hidden",
+}
 
 // gap stands in a node file for the program that nobody has named yet.
 const gap = "FILL-IN-THE-ORACLE"
@@ -175,7 +177,7 @@ func (o *initOptions) check() error {
 		for _, name := range preparation {
 			f.when(o.given[name], "-%s does not go with -task, which says so already", name)
 		}
-		o.dim = o.recipe.Dim()
+		o.dim, o.number = o.recipe.Dim(), o.recipe.Model.Name == task.LinearModel
 	}
 	f.when(o.recipe == nil && (own || !o.builtin()) && !o.given["dim"],
 		"-dim is missing: the length of the parameter vector does not follow from data that are not here")

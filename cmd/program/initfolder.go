@@ -167,10 +167,10 @@ func (o *initOptions) oracle(number int) map[string]any {
 		b["test_fraction"] = s.TestFraction
 	}
 	if o.recipe == nil {
-		b["fit"], b["model"] = "own", o.model
+		b["fit"], b["model"] = "own", o.modelSpec().Name
 		for name, value := range map[string]any{
 			"label": s.Label, "drop": s.Drop, "onehot": s.OneHot, "labels": s.Labels, "pca": s.PCA,
-			"standardize": s.Standardize, "bias": s.Bias,
+			"standardize": s.Standardize, "bias": s.Bias, "target": s.Target, "missing": s.Missing,
 		} {
 			if o.given[name] {
 				b[name] = value

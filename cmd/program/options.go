@@ -15,12 +15,14 @@ import (
 type options struct {
 	*cmdline
 	// data
-	data, label, drop, onehot, labels string
+	data, label, target, drop, onehot string
+	missing, labels                   string
 	pca                               int
 	standardize, bias                 bool
 	testFraction                      float64
 	partition                         string
 	model                             string
+	number                            bool // the task of a file has a linear model
 	hidden                            int
 	// network
 	nodes int
@@ -60,6 +62,10 @@ func newOptions(c *cmdline) options {
 }
 
 func (o *options) hiddenLayer() bool { return o.model == task.PerceptronModel }
+
+// linear says whether the model is the linear one for a target. The radius is then half of what classes take: a wider one
+// lets predictions run to the ends of the range, which costs no accuracy where there are classes, but is an error here.
+func (o *options) linear() bool { return o.number || o.modelSpec().Name == task.LinearModel }
 
 // known returns what the method is suggested from, for a parameter vector of length dim and so many samples of each
 // client.
@@ -114,8 +120,11 @@ func (o *options) registerData(c *cmdline) {
 func (o *options) registerSource(c *cmdline) {
 	c.StringVar(&o.data, "data", o.data, "the `source` of samples: idx:DIR, csv:FILE or synthetic:clinical")
 	c.StringVar(&o.label, "label", o.label, "csv: the `column` that holds the class")
+	c.StringVar(&o.target, "target", o.target, "csv: the `column` that holds a number to predict, in place of -label")
 	c.StringVar(&o.drop, "drop", o.drop, "csv: `columns` to leave out, separated by commas")
 	c.StringVar(&o.onehot, "onehot", o.onehot, "csv: `columns` of categories, each turned into one 0/1 column a value")
+	c.StringVar(&o.missing, "missing", o.missing, "csv: what becomes of missing cells: mean, median, indicator (the mean, "+
+		"and a column that tells where) or drop (the row) (default they are errors)")
 	c.StringVar(&o.labels, "labels", o.labels, "`classes` to keep, in this order, separated by commas (default all)")
 	c.IntVar(&o.pca, "pca", o.pca, "project on this many principal components (0 = none)")
 	c.BoolVar(&o.standardize, "standardize", o.standardize,
@@ -126,7 +135,8 @@ func (o *options) registerSource(c *cmdline) {
 }
 
 func (o *options) registerModel(c *cmdline) {
-	c.StringVar(&o.model, "model", task.SoftmaxModel, "softmax, a linear model, or perceptron, with one hidden layer")
+	c.StringVar(&o.model, "model", task.SoftmaxModel, "softmax, a linear model, or perceptron, with one hidden "+
+		"layer; with -target linear or perceptron (default then linear)")
 	c.IntVar(&o.hidden, "hidden", 0, "hidden `units` of a perceptron (default 8)")
 }
 
@@ -218,6 +228,9 @@ func (o *options) modelSpec() task.ModelSpec {
 	if o.hiddenLayer() && !o.given["hidden"] {
 		m.Hidden = 8
 	}
+	if o.target != "" && !o.given["model"] {
+		m.Name = task.LinearModel
+	}
 	return m
 }
 
@@ -243,6 +256,8 @@ func (o *options) conflicts(f *faults) {
 		"-test-fraction is %v, want a number above 0 and below 1", o.testFraction)
 	if err := o.modelSpec().Validate(); err != nil {
 		f.add("-model %s, -hidden %d: %w", o.model, o.hidden, err)
+	} else if err := o.modelSpec().Fits(o.target != ""); err != nil && o.Lookup("target") != nil && o.data != "" {
+		f.add("-model %s, -target %q: %w", o.model, o.target, err)
 	}
 	f.when(o.table != "dense" && o.table != "seeded", "-table %q, want dense or seeded", o.table)
 	for _, c := range []struct {
@@ -259,7 +274,7 @@ func (o *options) conflicts(f *faults) {
 // spec returns what the data flags ask for.
 func (o *options) spec() task.Spec {
 	s := task.Spec{
-		Source: o.data, Label: o.label, Drop: list(o.drop), OneHot: list(o.onehot), Labels: list(o.labels),
+		Source: o.data, Label: o.label, Target: o.target, Missing: o.missing, Drop: list(o.drop), OneHot: list(o.onehot), Labels: list(o.labels),
 		PCA: o.pca, TestFraction: o.testFraction, Seed: o.seed,
 	}
 	if o.given["standardize"] {

@@ -12,6 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
@@ -84,6 +85,7 @@ func (o *planOptions) check() error {
 		"-dim and -columns exclude each other: with the model, one follows from the other")
 	f.when(o.given["classes"] && !o.given["columns"],
 		"-columns is missing: only with it -classes says how many parameters there are")
+	f.when(o.model == task.LinearModel && o.given["classes"], "-classes does not go with -model linear, which predicts a number")
 	f.when(o.classes < 2, "-classes is %d, want 2..1000", o.classes)
 	f.when(o.given["beta"] && o.given["gain"], "-beta and -gain exclude each other: one follows from the other")
 	for _, c := range []struct {

@@ -90,7 +90,13 @@ func (o *options) build(name string) (*problem, error) {
 		p.samples = append(p.samples, len(idx))
 	}
 	s := set.Spec
-	p.choose("data", o.data, "labels", s.Labels, "standardize", *s.Standardize, "bias", *s.Bias)
+	p.choose("data", o.data)
+	if s.Target == "" {
+		p.choose("labels", s.Labels)
+	} else {
+		p.choose("model", model.Name)
+	}
+	p.choose("standardize", *s.Standardize, "bias", *s.Bias)
 	if s.TestFraction > 0 {
 		p.choose("test-fraction", s.TestFraction)
 	}
@@ -135,7 +141,12 @@ func (p *problem) makeFleet(name string, dim int) error {
 	if err != nil {
 		return err
 	}
-	if f.Method, f.Privacy, err = sdk.Suggest(known); err != nil {
+	f.Method, f.Privacy, err = sdk.Suggest(known)
+	if err == nil && o.linear() && !o.given["mu"] {
+		known.Method.Mu = []float64{f.Method.Mu[0] / 2}
+		f.Method, f.Privacy, err = sdk.Suggest(known)
+	}
+	if err != nil {
 		return asUsage(err)
 	}
 	if err := p.coversAll(f); err != nil {
@@ -244,13 +255,24 @@ func consensusError(xbar []float32, models [][]float32) float64 {
 	return sum / float64(len(models))
 }
 
-// accuracies scores models on the test data, in percent.
-func (p *problem) accuracies(models ...[]float32) []float64 {
+// scores judges models on the test data: accuracy in percent, or the RMSE where a number is predicted.
+func (p *problem) scores(models ...[]float32) []float64 {
 	out := make([]float64, len(models))
 	for i, x := range models {
 		out[i] = 100 * p.test.Accuracy(x)
+		if p.train.Target != nil {
+			out[i] = p.errors(x).RMSE.Value
+		}
 	}
 	return out
+}
+
+// worth says in a few words what a model is worth on the test data.
+func (p *problem) worth(x []float32, digits int) string {
+	if p.train.Target == nil {
+		return fmt.Sprintf("%.*f %%", digits, 100*p.test.Accuracy(x))
+	}
+	return fmt.Sprintf("RMSE %.4g", p.errors(x).RMSE.Value)
 }
 
 // average returns the mean of numbers and their minimum.

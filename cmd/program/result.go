@@ -23,15 +23,8 @@ type result struct {
 	Simulated  bool   `json:"simulated"`
 	NonPrivate bool   `json:"non_private"`
 
-	// over clients, each with the model it holds at the end
-	AccuracyMean        float64 `json:"accuracy_mean"`
-	AccuracyMin         float64 `json:"accuracy_min"`          // of these, the lowest
-	AccuracyNetworkMean float64 `json:"accuracy_network_mean"` // of the average model, which no client holds
-	// over clients, each with the running mean of its releases
-	AccuracyAveraged *float64 `json:"accuracy_averaged,omitempty"`
-	AccuracyAlone    *float64 `json:"accuracy_alone,omitempty"`  // over clients, each trained by itself
-	AccuracyPooled   *float64 `json:"accuracy_pooled,omitempty"` // of one client with everybody's data
-	AccuracyMajority float64  `json:"accuracy_majority"`         // of always saying the most frequent class
+	*Accuracies
+	Regression *regression `json:"regression,omitempty"` // in place of accuracies where a number is predicted
 
 	ConsensusError float64 `json:"consensus_error"` // (1/N) sum |x_i - xbar|^2
 	Queries        int64   `json:"queries"`
@@ -42,6 +35,19 @@ type result struct {
 
 	Chosen  map[string]any `json:"chosen"`
 	Privacy *privacy       `json:"privacy"`
+}
+
+// Accuracies are those of a result, in its JSON.
+type Accuracies struct {
+	// over clients, each with the model it holds at the end
+	AccuracyMean        float64 `json:"accuracy_mean"`
+	AccuracyMin         float64 `json:"accuracy_min"`          // of these, the lowest
+	AccuracyNetworkMean float64 `json:"accuracy_network_mean"` // of the average model, which no client holds
+	// over clients, each with the running mean of its releases
+	AccuracyAveraged *float64 `json:"accuracy_averaged,omitempty"`
+	AccuracyAlone    *float64 `json:"accuracy_alone,omitempty"`  // over clients, each trained by itself
+	AccuracyPooled   *float64 `json:"accuracy_pooled,omitempty"` // of one client with everybody's data
+	AccuracyMajority float64  `json:"accuracy_majority"`         // of always saying the most frequent class
 }
 
 // privacy is what the run has cost each client: against Adversary, and, where noise is shared, against all other
@@ -91,15 +97,19 @@ func (p *privacy) noiseText(releases int) string {
 
 // score fills in what the models at the end, and with -average the running means of all releases, are worth.
 func (r *result) score(p *problem, models, means [][]float32) ([]float64, error) {
-	each, xbar := p.accuracies(models...), mean(models)
+	xbar := mean(models)
+	r.ConsensusError = consensusError(xbar, models)
+	if p.train.Target != nil {
+		return r.scoreNumbers(p, xbar, models, means)
+	}
+	each := p.scores(models...)
+	r.Accuracies = &Accuracies{AccuracyMajority: 100 * p.majority}
 	r.AccuracyMean, r.AccuracyMin = average(each)
 	if r.AccuracyNetworkMean = 100 * p.test.Accuracy(xbar); math.IsNaN(r.AccuracyNetworkMean) {
 		return nil, errors.New("accuracy is not a number: model and test data do not fit")
 	}
-	r.AccuracyMajority = 100 * p.majority
-	r.ConsensusError = consensusError(xbar, models)
 	if p.opt.average {
-		averaged, _ := average(p.accuracies(means...))
+		averaged, _ := average(p.scores(means...))
 		r.AccuracyAveraged = &averaged
 	}
 	return each, nil

@@ -132,6 +132,10 @@ func (r *runResult) write(t table, m sdk.Method) {
 		t.row("accuracy", "%.2f %% of %d test samples; for this device only: the privacy guarantee does not cover it",
 			r.Local.Accuracy, r.Local.Samples)
 	}
+	if e := r.LocalErrors; e != nil {
+		t.row("errors", "RMSE %.4g, MAE %.4g of %d test samples (always saying their mean: %.4g, %.4g); for this device only: "+
+			"the privacy guarantee does not cover it", e.RMSE, e.MAE, e.Samples, e.MeanRMSE, e.MeanMAE)
+	}
 	(&result{Rounds: m.Data(r.Rounds), Privacy: r.Privacy}).writePrivacy(t)
 	if r.Certificate != "" {
 		t.row("certificate", "%s (spade-edge privacy -verify %s checks it)", r.Certificate, r.Certificate)

@@ -32,17 +32,26 @@ func simulate(ctx context.Context, c *cmdline) error {
 		return err
 	}
 	return c.print(r, func(t table) {
-		t.row("accuracy", "%.2f %% on average over %d clients, %.2f %% at the lowest, "+
-			"%.2f %% for the network's average model",
-			r.AccuracyMean, r.Nodes, r.AccuracyMin, r.AccuracyNetworkMean)
-		if r.AccuracyAveraged != nil {
-			t.row("averaged", "%.2f %% with each client's running mean of its releases", *r.AccuracyAveraged)
+		if r.Regression != nil {
+			r.Regression.write(t, r.Nodes)
+		} else {
+			r.writeAccuracy(t)
 		}
 		t.row("consensus error", "%.3g, mean squared distance from the average model", r.ConsensusError)
 		t.row("cost", "%d losses, %d numbers (%s) sent, %.1f s", r.Queries, r.ScalarsSent, bytesText(r.BytesSent), r.Seconds)
 		r.writePrivacy(t)
 		t.row("transcript", "%s", r.Transcript)
 	})
+}
+
+// writeAccuracy prints what the models at the end are worth.
+func (r *result) writeAccuracy(t table) {
+	t.row("accuracy", "%.2f %% on average over %d clients, %.2f %% at the lowest, "+
+		"%.2f %% for the network's average model",
+		r.AccuracyMean, r.Nodes, r.AccuracyMin, r.AccuracyNetworkMean)
+	if r.AccuracyAveraged != nil {
+		t.row("averaged", "%.2f %% with each client's running mean of its releases", *r.AccuracyAveraged)
+	}
 }
 
 // frameMeter returns a function that tells the length in bytes of a message's frame, for one goroutine.
@@ -85,7 +94,7 @@ func (p *problem) simulate(ctx context.Context, show *progress) (*result, error)
 	err = network.Run(ctx, func(k int) error {
 		models := network.Models()
 		shown.Wait()
-		shown.Go(func() { show.round(k, fmt.Sprintf("average model %.2f %%", 100*p.test.Accuracy(mean(models)))) })
+		shown.Go(func() { show.round(k, "average model "+p.worth(mean(models), 2)) })
 		return nil
 	})
 	shown.Wait()

@@ -225,7 +225,11 @@ func statusText(s *monitor.Status, file *fleetfile.Node) string {
 			b.row("failed", "%d losses could not be had: look after the program or the data%s", l.FailedQueries, covered)
 		}
 		if l.Round > 0 {
-			b.row("own data", "accuracy %.2f %%, loss %.4g after round %d%s", 100*l.Accuracy, l.Loss, l.Round, covered)
+			accuracy := ""
+			if l.Accuracy.Known() {
+				accuracy = fmt.Sprintf("accuracy %.2f %%, ", 100*l.Accuracy)
+			}
+			b.row("own data", "%sloss %.4g after round %d%s", accuracy, l.Loss, l.Round, covered)
 		}
 	}
 	return text.String()

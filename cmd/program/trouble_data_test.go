@@ -5,6 +5,7 @@ package program
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -163,6 +164,10 @@ var dataTroubles = map[string]provocation{
 		b.plain.write(t, "b.csv", "x,y,label\n1,2,a\n3,?,b\n")
 		return said("simulate", "-data", "csv:"+b.plain.path("b.csv"), "-label", "label")
 	},
+	"-label ... has ... values that are numbers, too many for classes": func(t *testing.T, b *bench) (int, string) {
+		b.plain.write(t, "n.csv", "x,label\n"+numbered(21))
+		return said("simulate", "-data", "csv:"+b.plain.path("n.csv"), "-label", "label")
+	},
 	"no train-images-idx3-ubyte or images-idx3-ubyte there, plain or with .gz": func(t *testing.T, b *bench) (int, string) {
 		return said("simulate", "-data", "idx:"+b.plain.dir)
 	},
@@ -239,4 +244,13 @@ var pageTroubles = map[string]provocation{
 		defer func() { _ = a.cmd.Process.Signal(os.Signal(syscall.SIGCONT)) }()
 		return said("stop", tr.path("a.json"), "-timeout", "200ms")
 	},
+}
+
+// numbered returns rows with so many labels that are numbers.
+func numbered(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "1,%d.5\n", i)
+	}
+	return b.String()
 }

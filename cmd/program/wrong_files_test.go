@@ -57,7 +57,7 @@ func TestWrongNodeFile(t *testing.T) {
 	oracle("oracle.builtin.data is missing", `{"builtin": {}}`)
 	oracle(`oracle.builtin: task: data "csv:" names nothing`, `{"builtin": {"data": "csv:"}}`)
 	oracle(`oracle.builtin.label is "y", want it left out`, `{"builtin": {"data": "csv:x", "label": "y"}}`)
-	oracle(`oracle.builtin.model is "tree", want softmax or perceptron`, `{"builtin": {"fit": "own", "data": "csv:x", "label": "y", "model": "tree"}}`)
+	oracle(`oracle.builtin.model is "tree", want softmax, perceptron or linear`, `{"builtin": {"fit": "own", "data": "csv:x", "label": "y", "model": "tree"}}`)
 	oracle("oracle.builtin.hidden is 0, want", `{"builtin": {"fit": "own", "data": "csv:x", "label": "y", "model": "perceptron", "hidden": 0}}`)
 	oracle("oracle.builtin.test_fraction is 1, want", `{"builtin": {"data": "csv:x", "test_fraction": 1}}`)
 	oracle("oracle.builtin.share.number is 2, want a whole number, 0..1", `{"builtin": {"data": "csv:x", "share": {"partition": "iid", "of": 2, "number": 2}}}`)
@@ -152,7 +152,7 @@ func TestWrongOtherFiles(t *testing.T) {
 		{exitUsage, "neither releases.log nor slot-0", []string{"inspect", "folder"}},
 		task("fitted_on is missing", `"fitted_on": "x",`, ""),
 		task(`source is "web", want csv, idx or synthetic`, `"source": "synthetic"`, `"source": "web"`),
-		task(`model is "tree", want softmax or perceptron`, `"softmax"`, `"tree"`),
+		task(`model is "tree", want softmax, perceptron or linear`, `"softmax"`, `"tree"`),
 		task("color is unknown", `"source"`, `"color": 1, "source"`),
 		task("line 3, column", `"fitted_on": "x",`, `"fitted_on": "x"`),
 		{exitFailed, "is empty, want a header line", data("empty.csv", "")},

@@ -20,6 +20,8 @@ type Outcome struct {
 	Seconds    float64 `json:"seconds"`
 	Model      string  `json:"model_sha256"` // of the model as float32, little endian
 	Local      *Local  `json:"local_display"`
+	// LocalErrors takes the place of Local where a number is predicted.
+	LocalErrors *LocalErrors `json:"local_errors,omitempty"`
 	Usage
 	// Certificate is the file that says what the run, and all runs on the same data, have leaked; empty without privacy.
 	Certificate string `json:"certificate,omitempty"`
@@ -28,6 +30,17 @@ type Outcome struct {
 
 	Spent         dpmech.Total `json:"-"` // what the run's releases have cost
 	ConditionalOn []string     `json:"-"` // see [sdk.Config]
+}
+
+// LocalErrors is Local where a number is predicted: root mean square and mean absolute error in its unit, and those of
+// always saying the mean of the test samples.
+type LocalErrors struct {
+	RMSE     float64 `json:"rmse"`
+	MAE      float64 `json:"mae"`
+	MeanRMSE float64 `json:"rmse_of_mean"`
+	MeanMAE  float64 `json:"mae_of_mean"`
+	Samples  int     `json:"test_samples"`
+	Covered  bool    `json:"covered_by_privacy"` // false
 }
 
 // Local is what the privacy guarantee does not cover: it comes from this node's data directly.
@@ -70,6 +83,10 @@ func (d *Device) outcome(began time.Time) *Outcome {
 	if test := d.source.Test; test != nil {
 		if accuracy := test.Accuracy(model); !math.IsNaN(accuracy) {
 			o.Local = &Local{Accuracy: 100 * accuracy, Samples: test.Len()}
+		} else if m, err := test.Errors(model); err == nil {
+			o.LocalErrors = &LocalErrors{
+				RMSE: m.RMSE.Value, MAE: m.MAE.Value, MeanRMSE: m.MeanRMSE, MeanMAE: m.MeanMAE, Samples: m.Samples,
+			}
 		}
 	}
 	return o

@@ -469,7 +469,7 @@ func TestNodeFaults(t *testing.T) {
 			"start_seconds, workers, timeout_seconds, memory_mib"),
 		one(oracle, `{"builtin": {}}`, "oracle.builtin.data is missing, want idx:DIR"),
 		one(oracle, `{"builtin": {"fit": "own"}}`,
-			"oracle.builtin.data is missing, want idx:DIR").and("oracle.builtin.model is missing, want softmax or perceptron"),
+			"oracle.builtin.data is missing, want idx:DIR").and("oracle.builtin.model is missing, want softmax, perceptron or linear"),
 		one(oracle, `{"builtin": {"data": "csv:x"}, "stream": ["a"]}`, "oracle has 2 of builtin"),
 		one(oracle, `{"builtin": {"data": "x"}}`, `oracle.builtin: task: data "x", want idx:DIR, csv:FILE or`),
 		one(oracle, `{"builtin": {"data": "csv:x", "model": "softmax", "bias": true, "color": "red"}}`,
@@ -482,7 +482,7 @@ func TestNodeFaults(t *testing.T) {
 			`oracle.builtin.fit is "all", want own`).and("model is").and("label is").and("drop is").and("onehot " +
 			"is").and("labels is").
 			and("pca is").and("standardize is").and("bias is"),
-		one(`"model": "softmax"`, `"model": "cnn"`, `oracle.builtin.model is "cnn", want softmax or perceptron`),
+		one(`"model": "softmax"`, `"model": "cnn"`, `oracle.builtin.model is "cnn", want softmax, perceptron or linear`),
 		one(`"model": "softmax"`, `"model": "softmax", "hidden": 3`,
 			`oracle.builtin.hidden is 3, want it left out: softmax has no hidden units`),
 		one(`"model": "softmax"`, `"model": "perceptron"`, `oracle.builtin.hidden is missing, want a whole number, 1..256`),

@@ -119,6 +119,8 @@ func (b *Builtin) open(fleet *File) (*Source, error) {
 	case recipe != nil && !strings.HasPrefix(b.Spec.Source, recipe.Source+":"):
 		return nil, mismatchf("oracle.builtin.data is %q, want data from %s, as the task in the fleet file has it",
 			b.Spec.Source, recipe.Source)
+	case b.FitOwn && model.Fits(b.Spec.Target != "") != nil:
+		return nil, mismatchf("oracle.builtin: %w", model.Fits(b.Spec.Target != ""))
 	case recipe != nil:
 		model = recipe.Model
 		given = append(given, "preprocessing given in the fleet file, fitted on "+recipe.FittedOn)

@@ -119,9 +119,13 @@ func (b *Builtin) schema(o *object, dir string) {
 		o.may("pca").integer(&s.PCA, 0, math.MaxInt32)
 		o.may("standardize").maybe(&s.Standardize)
 		o.may("bias").maybe(&s.Bias)
+		o.may("target").text(&s.Target, "the name of a column", anything[string])
+		o.may("missing").text(&s.Missing, "mean, median, indicator or drop", anything[string])
 	} else {
 		check = func(s task.Spec) error { return task.CheckSource(s.Source) }
-		for _, key := range []string{"model", "hidden", "label", "drop", "onehot", "labels", "pca", "standardize", "bias"} {
+		for _, key := range []string{
+			"model", "hidden", "label", "drop", "onehot", "labels", "pca", "standardize", "bias", "target", "missing",
+		} {
 			absent(`the task in the fleet file says so for all nodes, unless there is "fit": "own"`, o.may(key))
 		}
 	}

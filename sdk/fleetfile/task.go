@@ -73,9 +73,25 @@ func (v *value) recipe(r *task.Recipe) bool {
 		})
 		o.may("pixels").integer(&r.Pixels, 1, math.MaxInt32)
 		o.may("label").text(&r.Label, "the name of a column", trimmed)
-		o.need("classes").texts(&r.Classes, "a label, without spaces around it", trimmed)
+		classes, target := o.may("classes"), o.may("target")
+		classes.needed = r.Target == nil && !target.present()
+		classes.texts(&r.Classes, "a label, without spaces around it", trimmed)
 		o.may("subset").boolean(&r.Subset)
+		limits, missing := cmp.Or(r.Target, &task.Range{}), cmp.Or(r.Missing, &task.Missing{})
 		standardize, pca := cmp.Or(r.Standardize, &task.Standardizer{}), cmp.Or(r.PCA, &task.PCA{})
+		if target.optional(`{"low": 0, "high": 1}`, r.Target != nil, func(o *object) {
+			o.need("low").number(&limits.Low, "a number", anything[float64])
+			o.need("high").number(&limits.High, "a number", anything[float64])
+		}) {
+			r.Target = limits
+		}
+		if o.may("missing").optional(`{"rule": "mean", "fill": [...]}`, r.Missing != nil, func(o *object) {
+			o.need("rule").choice(&missing.Rule, "mean", "median", "indicator", "drop")
+			o.may("fill").numbers(&missing.Fill)
+			o.may("columns").texts(&missing.Columns, "the name of a column", trimmed)
+		}) {
+			r.Missing = missing
+		}
 		if o.may("standardize").optional(`{"mean": [...], "std": [...]}`, r.Standardize != nil, func(o *object) {
 			o.need("mean").numbers(&standardize.Mean)
 			o.need("std").numbers(&standardize.Std)
@@ -106,13 +122,13 @@ func (v *value) recipe(r *task.Recipe) bool {
 
 // model is the fields that name a built-in model.
 func (o *object) model(m *task.ModelSpec) {
-	o.need("model").choice(&m.Name, task.SoftmaxModel, task.PerceptronModel)
+	o.need("model").choice(&m.Name, task.SoftmaxModel, task.PerceptronModel, task.LinearModel)
 	hidden := o.may("hidden")
 	switch m.Name {
 	case task.PerceptronModel:
 		hidden.needed = true
 		hidden.integer(&m.Hidden, 1, task.MaxHidden)
-	case task.SoftmaxModel:
-		absent("softmax has no hidden units", hidden)
+	case task.SoftmaxModel, task.LinearModel:
+		absent(m.Name+" has no hidden units", hidden)
 	}
 }

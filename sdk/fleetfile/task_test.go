@@ -34,6 +34,16 @@ func recipes() []*task.Recipe {
 		},
 		{FittedOn: "digits", Source: "idx", Pixels: 3, Classes: []string{"6", "7"}, Subset: true,
 			Model: task.ModelSpec{Name: "softmax"}},
+		{
+			FittedOn: "patients", Source: "csv", Columns: []task.Column{{Name: "age"}, {Name: "ward", Categories: []string{"n", "s"}}},
+			Label: "pressure", Target: &task.Range{Low: -0.1, High: 1e3 / 7}, Bias: true,
+			Missing: &task.Missing{Rule: "indicator", Fill: []float64{1.0 / 3, 0.5, 0.5}, Columns: []string{"ward"}},
+			Model:   task.ModelSpec{Name: "linear"},
+		},
+		{
+			FittedOn: "patients", Source: "csv", Columns: []task.Column{{Name: "age"}}, Label: "ill", Classes: []string{"no", "yes"},
+			Missing: &task.Missing{Rule: "drop"}, Model: task.ModelSpec{Name: "softmax"},
+		},
 	}
 }
 
@@ -132,7 +142,7 @@ func TestTaskFaults(t *testing.T) {
 		one("", "[]", "the file is an array, want a recipe"),
 		one("", "{", "unexpected end"),
 		one("", "{}", "fitted_on is missing").and("source is missing").and("classes is missing").and("model is missing, " +
-			"want softmax or perceptron"),
+			"want softmax, perceptron or linear"),
 		one(`"fitted_on": "the public cohort <2019> & more"`, `"fitted_on": ""`,
 			`task: fitted_on is "", want 1 to 200 bytes`),
 		one(`the public cohort <2019> & more`, `a\u0007`, `fitted_on is "a\a", want`),
@@ -174,6 +184,25 @@ func TestTaskFaults(t *testing.T) {
 		one(`"bias": true`, `"bias": "yes"`, `bias is "yes", want true or false`),
 		one(`"model": "perceptron"`, `"model": "softmax"`, `hidden is 5, want it left out: softmax has no hidden units`),
 		one(`"hidden": 5`, `"hidden": 0`, `hidden is 0, want a whole number, 1..256`),
+	} {
+		c.check(t, string(text), func(s string) error { _, err := ParseTask([]byte(s)); return err })
+	}
+
+	if text, err = MarshalTask(recipes()[3]); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []change{
+		one(`"low": -0.1`, `"low": 1e9`, "target is {1e+09 142.85714285714286}, want two finite numbers"),
+		one(`"low": -0.1`, `"low": "x"`, `target.low is "x", want a number`),
+		one(`"target"`, `"classes": ["a", "b"], "target"`, "classes has 2 labels, want none beside target"),
+		one(`"linear"`, `"softmax"`, "model softmax is for classes, want linear or perceptron for a target"),
+		one(`"linear"`, `"linear", "hidden": 2`, "hidden is 2, want it left out: linear has no hidden units"),
+		one(`"indicator"`, `"guess"`, `missing.rule is "guess", want mean, median, indicator or drop`),
+		one(`"indicator"`, `"mean"`, `missing.columns[0] is "ward", want names of columns in their order, with indicator only`),
+		one(`"indicator"`, `"drop"`, `missing.fill has 3 numbers, want 0`).and("missing.columns[0]"),
+		one(`["ward"]`, `["ward", "age"]`, `missing.columns[1] is "age", want names of columns in their order`),
+		one(`0.5, 0.5]`, `0.5]`, "missing.fill has 2 numbers, want 3"),
+		one(`0.5, 0.5]`, `0.5, 1e39]`, "missing.fill has a number that is not finite"),
 	} {
 		c.check(t, string(text), func(s string) error { _, err := ParseTask([]byte(s)); return err })
 	}

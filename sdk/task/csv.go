@@ -1,16 +1,15 @@
 package task
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxFaults is how many faulty cells of a file are described before the rest is only counted.
@@ -21,33 +20,65 @@ type column struct {
 	Column
 	at     int            // its place in the file
 	number map[string]int // of each category; nil for a column of numbers
+	folded map[string]int // likewise, of those that are also found in other letters: by their small ones
 	fixed  bool           // there are no other categories
+
+	ignored bool                      // every cell is the first category, whatever it holds
+	unknown func(column, cell string) // is told of a cell that is no category, which becomes -1; nil if that is a fault
+
+	timed         bool // a date or time in it has been told of: all others are like it
+	unnamed       bool // nothing stands above it or to the right of it: it is one only if it has a number
+	filled, blank int  // its first line with a number, and without one; 0 for none
 }
 
-// categories makes a column one of categories: only the given ones, or, if there are none, all that occur.
-func (c *column) categories(only []string) *column {
-	c.number, c.Categories, c.fixed = numbered(only), slices.Clone(only), len(only) > 0
+// categories makes a column one of categories, all that occur.
+func (c *column) categories() *column {
+	c.number, c.Categories = map[string]int{}, nil
 	return c
 }
 
-// parse returns the number in a cell, or the number of its category, and what is wrong with the cell.
-func (c *column) parse(cell string) (_ float32, fault string) {
-	if c.number == nil {
-		f, err := strconv.ParseFloat(cell, 32)
-		if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
-			return 0, "is no finite number"
+// labels makes a column one of categories of which some are known. Cells that differ from one of them, or from each
+// other, in capital letters alone are the same.
+func (c *column) labels(known []string) *column {
+	c.number, c.folded, c.Categories = numbered(known), map[string]int{}, slices.Clone(known)
+	for i, v := range known {
+		if _, ok := c.folded[strings.ToLower(v)]; !ok {
+			c.folded[strings.ToLower(v)] = i
 		}
-		return float32(f), ""
 	}
+	return c
+}
+
+// only makes a column one of the given categories and no others.
+func (c *column) only(categories []string) *column {
+	c.fixed = true
+	return c.labels(categories)
+}
+
+// category returns the number of the category in a cell, and what is wrong with the cell.
+func (c *column) category(cell string) (_ int, fault string) {
 	n, ok := c.number[cell]
-	if !ok && c.fixed {
-		return 0, "is none of its categories, which are " + quoted(c.Categories)
-	} else if !ok {
-		n = len(c.Categories)
-		c.Categories = append(c.Categories, strings.Clone(cell)) // a cell is a part of its line
-		c.number[c.Categories[n]] = n
+	if !ok && c.folded != nil {
+		n, ok = c.folded[strings.ToLower(cell)]
 	}
-	return float32(n), ""
+	switch {
+	case ok:
+		return n, ""
+	case c.unknown != nil:
+		c.unknown(c.Name, strings.Clone(cell))
+		return -1, ""
+	case c.fixed:
+		return 0, "is none of its categories, which are " + quoted(c.Categories)
+	case !utf8.ValidString(cell):
+		return 0, "is not in UTF-8: save the file as CSV (UTF-8)"
+	}
+	n = len(c.Categories)
+	c.Categories = append(c.Categories, strings.Clone(cell)) // a cell is a part of its line
+	c.number[c.Categories[n]] = n
+	if c.folded != nil {
+		c.folded[strings.ToLower(cell)] = n
+	}
+	return n, ""
 }
 
 // header is the first line of a CSV file, with what is wrong with it.
@@ -56,13 +87,26 @@ type header struct {
 	names  []string
 	faults []error
 	lacks  bool // one of the faults is that a column is missing
+	named  int  // columns up to the last one with a name
+
+	rule     string    // for missing cells, "" for none; see [Missing]
+	numbers  numbers   // what their decimals are
+	features []*column // as the layout picks them, which may set the rule
+	label    *column
 }
 
 // newHeader reads the names of columns. A column without a name is called "column 3" after its place.
 func newHeader(file string, record []string) *header {
 	h := &header{file: file}
 	for i, name := range record {
-		name = cmp.Or(strings.Clone(strings.TrimSpace(name)), "column "+strconv.Itoa(i+1))
+		if name = strings.Clone(strings.TrimSpace(name)); name != "" {
+			h.named = i + 1
+		}
+		if !utf8.ValidString(name) {
+			h.faults = append(h.faults, fmt.Errorf("task: %s: the name of column %d, %q, is not in UTF-8: save the file as "+
+				"CSV (UTF-8)", file, i+1, name))
+		}
+		name = cmp.Or(name, "column "+strconv.Itoa(i+1))
 		if first := slices.Index(h.names, name); first >= 0 {
 			h.faults = append(h.faults, fmt.Errorf("task: %s: columns %d and %d are both called %q", file, first+1, i+1, name))
 		}
@@ -85,6 +129,7 @@ type layout func(h *header) (features []*column, label *column)
 
 // columns is the layout of a Spec: all columns but Label and Drop are features.
 func (s Spec) columns(h *header) (features []*column, label *column) {
+	h.rule = s.Missing
 	found := make(map[string]*column)
 	for _, f := range s.csvFields() {
 		for _, v := range f.columns {
@@ -92,8 +137,9 @@ func (s Spec) columns(h *header) (features []*column, label *column) {
 		}
 	}
 	for i, name := range h.names {
-		if c := (&column{Column: Column{Name: name}, at: i}); slices.Contains(s.OneHot, name) {
-			features = append(features, c.categories(nil))
+		c := &column{Column: Column{Name: name}, at: i, unnamed: i >= h.named}
+		if slices.Contains(s.OneHot, name) {
+			features = append(features, c.categories())
 		} else if found[name] == nil {
 			features = append(features, c)
 		}
@@ -101,82 +147,174 @@ func (s Spec) columns(h *header) (features []*column, label *column) {
 	if len(features) == 0 {
 		h.faults = append(h.faults, fmt.Errorf("task: %s: no column left beside label and dropped ones", h.file))
 	}
-	return features, found[s.Label].categories(nil)
+	if s.Target != "" {
+		return features, found[s.Target]
+	}
+	return features, found[s.Label].labels(s.Labels)
+}
+
+// reading is the state of reading a CSV file.
+type reading struct {
+	*header
+	*csv.Reader
+	columns []*column // features and label
+	cells   []float32 // of the columns, row by row
+	width   int       // of the present row
+	found   []error
+	count   int // of faults
+
+	hinted bool // one of them says what to do with missing cells
 }
 
 // readCSV reads a CSV file with a header line. Spaces around a cell are not part of it. A column of categories becomes
 // one column of zeros and ones for each (an empty cell is a category, 1 and 1.0 are two); every other cell must be a
-// number that a float32 can hold.
+// number that a float32 can hold. What separates cells, and decimals, is found out. Rows without anything in them are
+// passed over, and so are empty cells and columns behind the last one with a name.
 func readCSV(r io.Reader, name string, l layout) (*table, error) {
-	br := bufio.NewReader(r)
-	if start, _ := br.Peek(3); string(start) == "\ufeff" {
-		br.Discard(3) // the byte order mark that some programs put in front of UTF-8
+	cr, h, err := openCSV(r, name, l)
+	if err != nil {
+		return nil, err
 	}
-	cr := csv.NewReader(br)
-	cr.ReuseRecord = true
-	cr.FieldsPerRecord = -1 // counted below, where the message can say more
-	cr.TrimLeadingSpace = true
-	record, err := cr.Read()
-	if err == io.EOF {
-		return nil, fmt.Errorf("task: %s is empty, want a header line", name)
-	} else if err != nil {
-		return nil, fmt.Errorf("task: %s: %w", name, err)
-	}
-	h := newHeader(name, record)
-	features, label := l(h)
 	if h.lacks {
 		h.faults = append(h.faults, fmt.Errorf("task: the columns of %s are %s", name, quoted(h.names)))
 	}
 	if h.faults != nil {
 		return nil, errors.Join(h.faults...)
 	}
-	columns := append(slices.Clone(features), label)
-	var cells []float32 // of the columns, row by row
-	var faults []error
-	count := 0
-	fault := func(cell int, format string, args ...any) {
-		if count++; count <= maxFaults {
-			line, _ := cr.FieldPos(cell)
-			faults = append(faults, fmt.Errorf("task: %s: line %d: %s", name, line, fmt.Sprintf(format, args...)))
-		}
-	}
+	rd := &reading{header: h, Reader: cr, columns: append(slices.Clone(h.features), h.label)}
 	for {
 		record, err := cr.Read()
 		if err != nil {
 			if err != io.EOF {
-				faults = append(faults, fmt.Errorf("task: %s: %w", name, err))
+				rd.found = append(rd.found, fmt.Errorf("task: %s: %w", name, err))
 			}
 			break
 		}
-		if len(record) != len(h.names) {
-			fault(0, "%d cells, want %d as in the header", len(record), len(h.names))
-			continue
-		}
-		for _, c := range columns {
-			cell := strings.TrimSpace(record[c.at])
-			v, wrong := c.parse(cell)
-			if c == label && cell == "" {
-				fault(c.at, "column %q: empty label", c.Name)
-			} else if wrong != "" {
-				fault(c.at, "column %q: %q %s", c.Name, cell, wrong)
-			}
-			cells = append(cells, v)
-			if len(c.Categories) > maxValues {
-				const format = "task: %s: column %q has more than %d distinct values, too many for classes or one-hot"
-				return nil, errors.Join(append(faults, fmt.Errorf(format, name, c.Name, maxValues))...)
-			}
+		if err := rd.row(record); err != nil {
+			return nil, errors.Join(append(rd.found, err)...)
 		}
 	}
-	if count > maxFaults {
-		faults = append(faults, fmt.Errorf("task: %s: %d more faults", name, count-maxFaults))
+	if err := rd.end(); err != nil {
+		return nil, err
 	}
-	if faults == nil && len(cells) == 0 {
-		faults = append(faults, fmt.Errorf("task: %s: no rows below the header", name))
+	return csvTable(name, h.features, h.label, rd.cells), nil
+}
+
+// fault notes a fault of a cell of the present row.
+func (r *reading) fault(cell int, format string, args ...any) {
+	if r.count++; r.count <= maxFaults {
+		r.found = append(r.found, fmt.Errorf("task: %s: line %d: %s", r.file, r.line(cell), fmt.Sprintf(format, args...)))
 	}
-	if faults != nil {
-		return nil, errors.Join(faults...)
+}
+
+// line returns where a cell of the present row is, or would be.
+func (r *reading) line(cell int) int {
+	line, _ := r.FieldPos(min(cell, r.width-1))
+	return line
+}
+
+// row reads a row. The error is for what makes it pointless to go on.
+func (r *reading) row(record []string) error {
+	last := len(record)
+	r.width = last
+	for last > 0 && strings.TrimSpace(record[last-1]) == "" {
+		last--
 	}
-	return csvTable(name, features, label, cells), nil
+	if last == 0 {
+		return nil
+	}
+	if len(record) < r.named || last > len(r.names) {
+		r.fault(0, "%d cells, want %d as in the header", len(record), len(r.names))
+		return nil
+	}
+	before, whole := len(r.cells), true
+	for _, c := range r.columns {
+		cell := ""
+		if c.at < len(record) {
+			cell = strings.TrimSpace(record[c.at])
+		}
+		v, err := r.cell(c, cell)
+		if err != nil {
+			return err
+		}
+		whole = whole && !(isNaN(v) && (c == r.label || r.rule == dropRows && !c.unnamed))
+		r.cells = append(r.cells, v)
+	}
+	if !whole {
+		r.cells = r.cells[:before]
+	}
+	return nil
+}
+
+// cell returns what a column reads from a cell of the present row.
+func (r *reading) cell(c *column, cell string) (v float32, err error) {
+	v, wrong := c.read(r.header, cell, r.line(c.at))
+	if wrong == blankFault && r.hinted {
+		wrong = noNumber
+	}
+	r.hinted = r.hinted || wrong == blankFault
+	if wrong == emptyLabel {
+		r.fault(c.at, "column %q: %s", c.Name, wrong)
+	} else if wrong != "" && (wrong != timeFault || !c.timed) {
+		r.fault(c.at, "column %q: %q %s", c.Name, cell, wrong)
+		c.timed = wrong == timeFault
+	}
+	if len(c.Categories) > maxValues {
+		hint := ""
+		if c == r.label {
+			hint = "; where it is a number, " + asTarget
+		}
+		const format = "task: %s: column %q has more than %d distinct values, too many for classes or one-hot%s"
+		err = fmt.Errorf(format, r.file, c.Name, maxValues, hint)
+	}
+	return v, err
+}
+
+const emptyLabel = "empty label"
+
+// read returns the number in a cell of a line, or that of its category, and what is wrong with the cell. It is NaN if
+// the cell is missing and may be.
+func (c *column) read(h *header, cell string, line int) (v float32, wrong string) {
+	_, known := c.number[cell]
+	switch {
+	case c.ignored:
+		return 0, ""
+	case c.unnamed && cell == "":
+		c.blank = cmp.Or(c.blank, line)
+		return nan, ""
+	case h.rule != "" && blank(cell, c.number == nil) && !(known && c.folded != nil):
+		return nan, ""
+	case c == h.label && cell == "":
+		return 0, emptyLabel
+	case c.number != nil:
+		n, wrong := c.category(cell)
+		return float32(n), wrong
+	}
+	c.filled = cmp.Or(c.filled, line)
+	return h.numbers.parse(cell, line, c.Name)
+}
+
+// end returns all faults of a file that has been read.
+func (r *reading) end() error {
+	if r.count > maxFaults {
+		r.found = append(r.found, fmt.Errorf("task: %s: %d more faults", r.file, r.count-maxFaults))
+	}
+	if err := r.numbers.fault(r.file); err != nil {
+		r.found = append(r.found, err)
+	}
+	for _, c := range r.features {
+		if c.filled > 0 && c.blank > 0 && (r.rule == "" || r.rule == dropRows) {
+			r.found = append(r.found, fmt.Errorf("task: %s: line %d: column %q, which has no name, is empty here but not in "+
+				"line %d", r.file, c.blank, c.Name, c.filled))
+		}
+	}
+	if r.found == nil && len(r.cells) == 0 && r.rule == "" {
+		r.found = append(r.found, fmt.Errorf("task: %s: no rows below the header", r.file))
+	} else if r.found == nil && len(r.cells) == 0 {
+		r.found = append(r.found, fmt.Errorf("task: %s: no rows below the header with what is needed: a label, or with the "+
+			"rule drop all of it", r.file))
+	}
+	return errors.Join(r.found...)
 }
 
 // csvTable makes one column of each category, in the order that is fixed, or sorted.
@@ -184,10 +322,17 @@ func csvTable(name string, features []*column, label *column, cells []float32) *
 	t := &table{name: name}
 	width := len(features) + 1
 	for i := width - 1; i < len(cells); i += width {
-		t.labels = append(t.labels, label.Categories[int(cells[i])])
+		if label.number == nil {
+			t.targets = append(t.targets, cells[i])
+		} else {
+			t.labels = append(t.labels, label.Categories[int(cells[i])])
+		}
 	}
 	place := make([][]int, len(features)) // of a column of numbers, or of each category, by its number
 	for k, c := range features {
+		if c.number == nil && c.unnamed && c.filled == 0 {
+			continue
+		}
 		sorted := slices.Clone(c.Categories)
 		if !c.fixed {
 			sortValues(sorted)
@@ -206,10 +351,17 @@ func csvTable(name string, features []*column, label *column, cells []float32) *
 	t.dim = len(t.features)
 	t.fill = func(row []float32, i int) {
 		for k, v := range cells[i*width : (i+1)*width-1] {
+			if place[k] == nil {
+				continue // a column without a name and without anything in it
+			}
 			if features[k].number == nil {
 				row[place[k][0]] = v
-			} else {
+			} else if v >= 0 {
 				row[place[k][int(v)]] = 1
+			} else if isNaN(v) {
+				for _, j := range place[k] {
+					row[j] = v
+				}
 			}
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Data is a labelled data set: Len samples of Dim numbers, each of one of Classes classes.
+// Data is a labelled data set: Len samples of Dim numbers, each of one of Classes classes. One with targets has a
+// number for each sample, and two classes, "low" and "high", which tell on what side of the middle of the range it is.
 type Data struct {
 	X       []float32 // the samples one after the other, Len x Dim
 	Y       []int     // the class of each sample, in [0, Classes)
@@ -19,6 +20,9 @@ type Data struct {
 
 	Features   []string // the name of each column, or nil where columns have none
 	ClassNames []string // the label that each class stands for in the source, or nil
+
+	Target []float32 // what is to be predicted of each sample, in the unit of the source; nil for its class
+	Range  *Range    // of the targets
 }
 
 // Len returns the number of samples.
@@ -32,9 +36,15 @@ func (d *Data) Select(idx []int) *Data {
 	s := *d
 	s.X = make([]float32, 0, len(idx)*d.Dim)
 	s.Y = make([]int, 0, len(idx))
+	if s.Target != nil {
+		s.Target = make([]float32, 0, len(idx))
+	}
 	for _, i := range idx {
 		s.X = append(s.X, d.Row(i)...)
 		s.Y = append(s.Y, d.Y[i])
+		if d.Target != nil {
+			s.Target = append(s.Target, d.Target[i])
+		}
 	}
 	return &s
 }
@@ -80,6 +90,10 @@ func (d *Data) checkColumns(want int) error {
 	if d.Dim < 1 || len(d.X)/d.Dim != d.Len() || len(d.X)%d.Dim != 0 {
 		return fmt.Errorf("task: data set with %d numbers in X, want %d samples x %d columns", len(d.X), d.Len(), d.Dim)
 	}
+	if (d.Target != nil || d.Range != nil) && (d.Range == nil || d.Range.check() != nil || len(d.Target) != d.Len()) {
+		return fmt.Errorf("task: data set with %d targets, want one for each of %d samples and their range",
+			len(d.Target), d.Len())
+	}
 	return checkLabels(d.Y, d.Classes)
 }
 
@@ -104,6 +118,8 @@ const maxValues = 1000
 type table struct {
 	name     string // the file or folder, for errors
 	labels   []string
+	targets  []float32 // in place of labels
+	scale    *Range    // of the targets
 	dim      int
 	features []string
 	columns  []Column                   // where the features come from; nil for pixels
@@ -121,6 +137,11 @@ func (t *table) data(classes []string) *Data {
 			d.Y = append(d.Y, c)
 		}
 	}
+	for i, y := range t.targets {
+		rows = append(rows, i)
+		d.Y = append(d.Y, t.scale.side(y))
+	}
+	d.Target, d.Range = t.targets, t.scale
 	d.X = make([]float32, len(rows)*t.dim)
 	share(len(rows), func(from, to int) {
 		for k := from; k < to; k++ {

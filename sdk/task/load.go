@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -26,8 +27,16 @@ type Spec struct {
 	Drop   []string
 	OneHot []string
 
+	// Target is the column that holds the number to predict, in place of Label. Its range is taken from all rows: the
+	// mean with two standard deviations to each side, within the least and the largest. What is beyond counts as its end.
+	Target string
+
+	// Missing is what becomes of missing cells, the Rule of [Missing]; where it is empty they are errors.
+	Missing string
+
 	// Labels selects classes and gives their order: samples with other labels are left out. None takes all, sorted by
-	// number if all are numbers.
+	// number if all are numbers. Labels that differ in capital letters alone are the same, unless both are in the list;
+	// without a list the first one in the file gives the name.
 	Labels []string
 
 	// PCA is the number of principal components to project on, 0 for none.
@@ -47,7 +56,7 @@ type Spec struct {
 
 // FieldError is a fault of a field of a [Spec], or of the text of a [Partition].
 type FieldError struct {
-	Field string // data, label, drop, onehot, labels, pca, test_fraction or partition
+	Field string // data, label, target, drop, onehot, missing, labels, pca, test_fraction or partition
 	Fault string // what was found and what was wanted; it follows the name of the field
 }
 
@@ -60,14 +69,20 @@ func fieldError(field, format string, args ...any) error {
 
 // Validate reports every fault that can be found without opening a file. Load does so as well.
 func (s Spec) Validate() error {
-	faults := []error{CheckSource(s.Source), checkFraction(s.TestFraction)}
+	faults := []error{CheckSource(s.Source), checkFraction(s.TestFraction), checkRule(s.Missing)}
 	want := func(ok bool, field, format string, args ...any) {
 		if !ok {
 			faults = append(faults, fieldError(field, format, args...))
 		}
 	}
 	isCSV := s.kind() == "csv"
-	want(!isCSV || s.Label != "", "label", "is missing, want the name of the column that holds the class in %s", s.Source)
+	want(!isCSV || s.Label != "" || s.Target != "", "label",
+		"is missing, want the name of the column that holds the class in %s", s.Source)
+	want(s.Label == "" || s.Target == "", "target", "%q and label %q, want one: a number to predict, or a class", s.Target,
+		s.Label)
+	want(isCSV || s.Target == "" && s.Missing == "", "target", "%q, missing %q: only for data csv:FILE, not for %q",
+		s.Target, s.Missing, s.Source)
+	want(s.Target == "" || len(s.Labels) == 0, "labels", "%q, want none: target %q is a number", s.Labels, s.Target)
 	want(isCSV || s.Label == "" && len(s.Drop) == 0 && len(s.OneHot) == 0, "label",
 		"%q, drop %q, onehot %q: only for data csv:FILE, not for %q", s.Label, s.Drop, s.OneHot, s.Source)
 	used := map[string]string{}
@@ -86,9 +101,33 @@ func (s Spec) Validate() error {
 	return errors.Join(faults...)
 }
 
+// mostNumbers is how many classes of a CSV file may be numbers if nobody has chosen them.
+const mostNumbers = 20
+
+// checkClasses refuses classes that nobody has chosen and that look like measurements.
+func (s Spec) checkClasses(names []string) error {
+	numbers := 0
+	for _, v := range names {
+		if _, err := strconv.ParseFloat(strings.Replace(v, ",", ".", 1), 64); err == nil {
+			numbers++
+		}
+	}
+	if s.Label == "" || len(s.Labels) > 0 || numbers <= mostNumbers {
+		return nil
+	}
+	return fieldError("label", "%q has %d values that are numbers, too many for classes: "+asTarget+", or list in labels "+
+		"which values are classes", s.Label, numbers)
+}
+
+const asTarget = "name it as target in place of label to predict the number"
+
 // csvFields returns the fields that name columns of a CSV file.
 func (s Spec) csvFields() []csvField {
-	return []csvField{{"label", []string{s.Label}}, {"drop", s.Drop}, {"onehot", s.OneHot}}
+	fields := []csvField{{"label", []string{s.Label}}, {"drop", s.Drop}, {"onehot", s.OneHot}}
+	if s.Target != "" {
+		fields[0] = csvField{"target", []string{s.Target}}
+	}
+	return fields
 }
 
 type csvField struct {
@@ -139,7 +178,8 @@ func (s Spec) filled(ownTest bool) Spec {
 type Set struct {
 	Train, Test *Data
 
-	// Spec is the Spec of the call with every default filled in: Labels, Standardize and Bias are never nil, and
+	// Spec is the Spec of the call with every default filled in: Standardize and Bias are never nil, nor Labels if there
+	// are classes, and
 	// TestFraction is 0 if the source has a test set of its own.
 	Spec Spec
 
@@ -159,19 +199,27 @@ func Load(s Spec) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := classNames(s.Labels, train, test)
-	if err != nil {
-		return nil, err
-	}
 	set := &Set{Spec: s.filled(test != nil)}
-	set.Spec.Labels = names
-	if len(s.Labels) == 0 {
+	names := sides
+	if s.Target != "" {
+		if train.scale, err = rangeOf(train.targets); err != nil {
+			return nil, fieldError("target", "%q: %v", s.Target, err)
+		}
+		set.fitted("range of the target %q taken from all rows", s.Target)
+	} else if names, err = classNames(s.Labels, train, test); err != nil {
+		return nil, err
+	} else if err = s.checkClasses(names); err != nil {
+		return nil, err
+	} else if set.Spec.Labels = names; len(s.Labels) == 0 {
 		set.fitted("classes taken from the labels of all rows")
+	}
+	if s.Missing == dropRows {
+		set.fitted("rows with missing cells left out")
 	}
 	for _, c := range s.OneHot {
 		set.fitted("categories of column %q taken from all rows", c)
 	}
-	if err := set.split(train, test); err != nil {
+	if err := set.split(train, test, names); err != nil {
 		return nil, err
 	}
 	for c, members := range byClass(set.Train.Y, len(names)) {
@@ -183,7 +231,8 @@ func Load(s Spec) (*Set, error) {
 		return nil, fmt.Errorf("task: %s has no test sample with a label from %s", s.Source, quoted(names))
 	}
 	set.recipe = Recipe{
-		Source: s.kind(), Columns: train.columns, Label: s.Label, Classes: names, Subset: len(s.Labels) > 0,
+		Source: s.kind(), Columns: train.columns, Label: cmp.Or(s.Target, s.Label), Classes: set.Spec.Labels,
+		Target: train.scale, Subset: len(s.Labels) > 0,
 	}
 	if train.columns == nil {
 		set.recipe.Pixels = train.dim
@@ -220,14 +269,14 @@ func readSource(source string, seed uint64, l layout) (train, test *table, err e
 }
 
 // split takes the samples of the classes, and sets some aside for tests if there is no test table.
-func (set *Set) split(train, test *table) error {
+func (set *Set) split(train, test *table, names []string) error {
 	s := &set.Spec
-	set.Train = train.data(s.Labels)
+	set.Train = train.data(names)
 	if test != nil {
-		set.Test = test.data(s.Labels)
+		set.Test = test.data(names)
 		return nil
 	}
-	learn, hold, err := Split(set.Train.Y, len(s.Labels), s.TestFraction, s.Seed)
+	learn, hold, err := Split(set.Train.Y, len(names), s.TestFraction, s.Seed)
 	if err != nil {
 		return err
 	}
@@ -239,6 +288,16 @@ func (set *Set) split(train, test *table) error {
 // transform brings both parts to the columns of the model. What the recipe lacks is fitted on the training part.
 func (set *Set) transform() (err error) {
 	s, r := &set.Spec, &set.recipe
+	if s.Missing != "" && r.Missing == nil {
+		if r.Missing, err = fitMissing(s.Missing, set.Train, r.Columns); s.Missing != dropRows {
+			set.fitted("what stands for missing cells (%s) fitted on the training split", s.Missing)
+		}
+	}
+	if s.Missing != "" && s.Missing != dropRows {
+		if err = set.apply(filling{r.Missing, r.Columns}, err); err != nil {
+			return err
+		}
+	}
 	if *s.Standardize {
 		if r.Standardize == nil {
 			r.Standardize, err = FitStandardizer(set.Train)

@@ -13,8 +13,9 @@ import (
 
 // The built-in models, see [ModelSpec].
 const (
-	SoftmaxModel    = "softmax"
-	PerceptronModel = "perceptron"
+	SoftmaxModel    = "softmax"    // for classes
+	LinearModel     = "linear"     // for a target
+	PerceptronModel = "perceptron" // for either
 
 	MaxHidden = 256 // the largest number of hidden units of a perceptron
 )
@@ -26,6 +27,14 @@ const leak = 0.125 // the slope of a hidden unit below zero
 //	softmax     f(x) = 1/2 |softmax(W a) - y|², the squared probability loss of the paper, section III-B
 //	perceptron  f(x) = 1/2 |softmax(V (act(W a), 1)) - y|², act(z) = z above zero, z/8 below
 //
+// For a sample with a target t, which the public range of the data brings to [0, 1] (what is beyond counts as its end),
+// they are the squared errors of a prediction that cannot leave the range. With s the sigmoid:
+//
+//	linear      f(x) = (s(w a) - t)²
+//	perceptron  f(x) = (s(v (act(W a), 1)) - t)²
+//
+// So a target of two values is learned as two classes are, and the slope of the loss is nowhere steeper.
+//
 // The parameter vector x is W by rows, then V by rows. W has Data.Dim weights for each class or hidden unit, V has for
 // each class a weight for each unit and a constant. For two classes, the last matrix has one row only, the weights of
 // class 1 against class 0: with p the sigmoid of their product with the input, the same loss reads (p - y)² for y = 0
@@ -35,19 +44,30 @@ const leak = 0.125 // the slope of a hidden unit below zero
 // (Maas, Hannun and Ng, "Rectifier nonlinearities improve neural network acoustic models", 2013) has the same bits on
 // every processor, and with single-point queries it learned XOR where smooth units did not.
 type ModelSpec struct {
-	Name   string // "softmax" or "perceptron"
-	Hidden int    // hidden units: 1 to [MaxHidden] for a perceptron, 0 for softmax
+	Name   string // "softmax", "linear" or "perceptron"
+	Hidden int    // hidden units: 1 to [MaxHidden] for a perceptron, 0 for the others
 }
 
 // Validate reports an unknown name, and a number of hidden units that does not go with the name.
 func (m ModelSpec) Validate() error {
 	switch {
-	case m.Name != SoftmaxModel && m.Name != PerceptronModel:
-		return fmt.Errorf("task: model %q, want %s or %s", m.Name, SoftmaxModel, PerceptronModel)
-	case m.Name == SoftmaxModel && m.Hidden != 0:
-		return fmt.Errorf("task: softmax with %d hidden units, want none: it is a linear model", m.Hidden)
+	case m.Name != SoftmaxModel && m.Name != LinearModel && m.Name != PerceptronModel:
+		const format = "task: model %q, want %s or %s, or %s for a target"
+		return fmt.Errorf(format, m.Name, SoftmaxModel, PerceptronModel, LinearModel)
+	case m.Name != PerceptronModel && m.Hidden != 0:
+		return fmt.Errorf("task: %s with %d hidden units, want none: it is a linear model", m.Name, m.Hidden)
 	case m.Name == PerceptronModel && (m.Hidden < 1 || m.Hidden > MaxHidden):
 		return fmt.Errorf("task: perceptron of %d hidden units, want 1 to %d", m.Hidden, MaxHidden)
+	}
+	return nil
+}
+
+// Fits reports a model that is not for data with a target, or without.
+func (m ModelSpec) Fits(target bool) error {
+	if target && m.Name == SoftmaxModel {
+		return fmt.Errorf("task: model softmax is for classes, want %s or %s for a target", LinearModel, PerceptronModel)
+	} else if !target && m.Name == LinearModel {
+		return fmt.Errorf("task: model linear is for a target, want %s or %s for classes", SoftmaxModel, PerceptronModel)
 	}
 	return nil
 }
@@ -100,7 +120,8 @@ type Model struct {
 	spec ModelSpec
 	data *Data
 	head linear
-	err  error // of a model that has no loss
+	goal []float64 // the targets, in [0, 1]; nil for classes
+	err  error     // of a model that has no loss
 }
 
 // New returns the model over a data set, which it keeps and which must not change. Loss reports a spec or a data set
@@ -108,8 +129,10 @@ type Model struct {
 func (m ModelSpec) New(d *Data) *Model {
 	if err := cmp.Or(d.check(), m.Validate()); err != nil {
 		return &Model{data: &Data{}, err: err}
+	} else if err := m.Fits(d.Target != nil); err != nil {
+		return &Model{data: &Data{}, err: err}
 	}
-	return &Model{spec: m, data: d, head: m.head(d.Dim, d.Classes)}
+	return &Model{spec: m, data: d, head: m.head(d.Dim, d.Classes), goal: d.Range.scaled(d.Target)}
 }
 
 // NewSoftmax returns the softmax model over a data set, see [ModelSpec.New].
@@ -139,20 +162,26 @@ func (m *Model) Loss(_ context.Context, x []float32, sample int) (float64, error
 // Losses stores the losses of queries, with the bits of Loss, in less time; see [zoest.BatchOracle]. A query for which
 // Loss would fail gets NaN.
 func (m *Model) Losses(_ context.Context, queries []zoest.Query, losses []float64) error {
-	logistic := m.head.classes == 2 && m.spec.Hidden == 0
+	linear := m.head.classes == 2 && m.spec.Hidden == 0
 	for i, q := range queries {
 		switch {
 		case m.check(q.Point) != nil || q.Sample < 0 || q.Sample >= m.Len():
 			losses[i] = math.NaN()
-		case logistic:
+		case linear && m.goal != nil:
+			losses[i] = m.score(q.Point, q.Sample)
+		case linear:
 			losses[i] = m.head.wrong(q.Point, m.data.Row(q.Sample), m.data.Y[q.Sample])
 		default:
 			losses[i] = m.loss(q.Point, q.Sample)
 		}
 	}
-	if logistic { // none of these waits for another
+	if linear { // none of these waits for another
 		for i, z := range losses {
-			losses[i] = sigmoidSquare(z)
+			if m.goal == nil {
+				losses[i] = sigmoidSquare(z)
+			} else if !math.IsNaN(z) { // which a query without a loss has
+				losses[i] = offSquare(z, m.goal[queries[i].Sample])
+			}
 		}
 	}
 	return m.err
@@ -162,8 +191,11 @@ func (m *Model) Losses(_ context.Context, queries []zoest.Query, losses []float6
 func (m *Model) MeanLoss(x []float32) float64 { return m.mean(x, m.loss) }
 
 // Accuracy returns the share of samples, in [0, 1], whose most probable class is their own. Of equally probable classes
-// the first counts, and a NaN is never right. It returns NaN where Loss would fail.
+// the first counts, and a NaN is never right. It returns NaN where Loss would fail, and for a target.
 func (m *Model) Accuracy(x []float32) float64 {
+	if m.goal != nil {
+		return math.NaN()
+	}
 	return m.mean(x, func(x []float32, sample int) float64 {
 		if m.predict(x, sample) == m.data.Y[sample] {
 			return 1
@@ -191,11 +223,23 @@ func (m *Model) check(x []float32) error {
 }
 
 func (m *Model) loss(x []float32, sample int) float64 {
+	if m.goal != nil {
+		return offSquare(m.score(x, sample), m.goal[sample])
+	}
 	if m.spec.Hidden == 0 {
 		return m.head.loss(x, m.data.Row(sample), m.data.Y[sample])
 	}
 	var u units
 	return m.head.loss(x[m.inner():], m.activate(&u, x, sample), m.data.Y[sample])
+}
+
+// score returns the number that a model with a target says of a sample, before the sigmoid.
+func (m *Model) score(x []float32, sample int) float64 {
+	if m.spec.Hidden == 0 {
+		return vec.Dot(x, m.data.Row(sample))
+	}
+	var u units
+	return vec.Dot(x[m.inner():], m.activate(&u, x, sample))
 }
 
 func (m *Model) predict(x []float32, sample int) int {

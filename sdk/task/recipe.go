@@ -24,10 +24,12 @@ type Recipe struct {
 	Columns []Column // CSV and generated data: the columns to take, in this order; others are left out
 	Pixels  int      // IDX: of each image
 
-	Label   string   // CSV: the column that holds the class; else empty
-	Classes []string // the labels that are classes 0, 1, ...
+	Label   string   // CSV: the column that holds the class or the target; else empty
+	Classes []string // the labels that are classes 0, 1, ..., found in large and small letters; none with a Target
 	Subset  bool     // samples with other labels are left out; if false they are an error
+	Target  *Range   // of the numbers to predict; nil where there are classes
 
+	Missing     *Missing      // nil makes missing cells an error
 	Standardize *Standardizer // nil for none
 	PCA         *PCA          // nil for none; Variances are not used
 	Bias        bool          // a column of ones at the end
@@ -69,9 +71,25 @@ func (r *Recipe) raw() int {
 	return n
 }
 
+// full returns how many columns the data have once missing cells are filled.
+func (r *Recipe) full() int {
+	if r.Missing != nil {
+		return r.raw() + len(r.Missing.Columns)
+	}
+	return r.raw()
+}
+
+// classes returns how many classes the data have: those of a target are its two sides.
+func (r *Recipe) classes() int {
+	if r.Target != nil {
+		return len(sides)
+	}
+	return len(r.Classes)
+}
+
 // width returns how many columns the model gets.
 func (r *Recipe) width() int {
-	n := r.raw()
+	n := r.full()
 	if r.PCA != nil {
 		n = len(r.PCA.Components)
 	}
@@ -82,11 +100,11 @@ func (r *Recipe) width() int {
 }
 
 // Dim returns the number of the model's parameters.
-func (r *Recipe) Dim() int { return r.Model.Dim(r.width(), len(r.Classes)) }
+func (r *Recipe) Dim() int { return r.Model.Dim(r.width(), r.classes()) }
 
 // Start returns the common start of a run with the recipe's model, see [ModelSpec.Start].
 func (r *Recipe) Start(seed uint64) []float32 {
-	return r.Model.Start(r.width(), len(r.Classes), seed)
+	return r.Model.Start(r.width(), r.classes(), seed)
 }
 
 // Apply loads a device's own data, from a source of the recipe's kind, and prepares them; source, testFraction and seed
@@ -112,14 +130,22 @@ func (r *Recipe) Apply(source string, testFraction float64, seed uint64) (*Set, 
 			s.OneHot = append(s.OneHot, c.Name)
 		}
 	}
+	names := r.Classes
+	if r.Target != nil {
+		names, s.Label, s.Target = sides, "", r.Label
+	}
+	if r.Missing != nil {
+		s.Missing = r.Missing.Rule
+	}
 	train, test, err := readSource(source, seed, r.layout)
 	if err != nil {
 		return nil, err
 	}
+	train.scale = r.Target
 	set := &Set{Spec: s.filled(test != nil), recipe: *r}
 	err = errors.Join(r.checkTable(train), r.checkTable(test))
 	if err == nil {
-		err = set.split(train, test)
+		err = set.split(train, test, names)
 	}
 	if err == nil && set.Train.Len() == 0 {
 		err = fmt.Errorf("task: %s has no sample with a label from %s", train.name, quoted(r.Classes))
@@ -163,14 +189,20 @@ func (r *Recipe) layout(h *header) (features []*column, label *column) {
 		if c.Categories == nil {
 			features = append(features, find(c.Name, "a number"))
 		} else {
-			features = append(features, find(c.Name, "a category").categories(c.Categories))
+			features = append(features, find(c.Name, "a category").only(c.Categories))
 		}
+	}
+	if r.Missing != nil {
+		h.rule = r.Missing.Rule
+	}
+	if r.Target != nil {
+		return features, find(r.Label, "the target")
 	}
 	label = find(r.Label, "the label")
 	if r.Subset {
-		return features, label.categories(nil)
+		return features, label.labels(r.Classes)
 	}
-	return features, label.categories(r.Classes)
+	return features, label.only(r.Classes)
 }
 
 // CheckFittedOn reports what is wrong with a text for Recipe.FittedOn.
@@ -211,9 +243,20 @@ func (r *Recipe) Validate() error {
 		want(c.Categories == nil || distinct(c.Categories, 1),
 			"columns[%d].categories has %d values, want 1 to %d, each once", i, len(c.Categories), maxValues)
 	}
-	want(distinct(r.Classes, 2) && !slices.Contains(r.Classes, ""),
+	if r.Target != nil {
+		want(r.Target.check() == nil && isCSV,
+			"target is %v, want two finite numbers, the lower one first, and the source csv", *r.Target)
+		want(len(r.Classes) == 0 && !r.Subset, "classes has %d labels, want none beside target", len(r.Classes))
+	}
+	if err := r.Model.Fits(r.Target != nil); err != nil && r.Model.Validate() == nil {
+		faults = append(faults, err)
+	}
+	if r.Missing != nil {
+		faults = append(faults, r.Missing.validate(r))
+	}
+	want(r.Target != nil || distinct(r.Classes, 2) && !slices.Contains(r.Classes, ""),
 		"classes has %d labels, want 2 to %d, none of them empty and each once", len(r.Classes), maxValues)
-	raw := r.raw()
+	raw := r.full()
 	if s := r.Standardize; s != nil {
 		want(len(s.Mean) == raw && len(s.Std) == raw,
 			"standardize has %d means and %d deviations, want one for each of %d columns", len(s.Mean), len(s.Std), raw)
@@ -233,7 +276,7 @@ func (r *Recipe) Validate() error {
 		want(ok, "pca has a number that is not finite")
 		want(p.Scale > 0 && finite([]float64{p.Scale}), "pca.scale is %v, want a positive number", p.Scale)
 	}
-	n := int64(r.width()) * int64(max(len(r.Classes), r.Model.Hidden))
+	n := int64(r.width()) * int64(max(r.classes(), r.Model.Hidden))
 	want(n <= maxParameters || r.Model.Validate() != nil,
 		"the model has about %d parameters, want at most %d", n, maxParameters)
 	return errors.Join(faults...)

@@ -1,0 +1,87 @@
+package task
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strings"
+)
+
+const (
+	separators  = ",;\t|"  // what may stand between two cells, the likeliest first
+	headerBytes = 64 << 10 // of the file's start, which the separator is found in
+)
+
+// openCSV finds the separator of a file and reads its header: the first separator with which the header has all columns
+// that the layout asks for, and otherwise the one that makes most columns of it. The reader stands below the header.
+func openCSV(r io.Reader, name string, l layout) (*csv.Reader, *header, error) {
+	br := bufio.NewReaderSize(r, headerBytes)
+	start, _ := br.Peek(headerBytes)
+	if what := foreign(start); what != "" {
+		return nil, nil, fmt.Errorf("task: %s %s", name, what)
+	}
+	if bytes.HasPrefix(start, []byte("\ufeff")) {
+		br.Discard(3) // the byte order mark that some programs put in front of UTF-8
+		start = start[3:]
+	}
+	comma, most := ',', 0
+	for _, sep := range separators {
+		h, err := readHeader(newReader(bytes.NewReader(start), sep), name, l)
+		if err != nil {
+			continue
+		}
+		if h.faults == nil {
+			comma = sep
+			break
+		}
+		if len(h.names) > most {
+			comma, most = sep, len(h.names)
+		}
+	}
+	cr := newReader(br, comma)
+	h, err := readHeader(cr, name, l)
+	return cr, h, err
+}
+
+func newReader(r io.Reader, separator rune) *csv.Reader {
+	cr := csv.NewReader(r)
+	cr.Comma = separator
+	cr.ReuseRecord = true
+	cr.FieldsPerRecord = -1                 // counted by who reads, where the message can say more
+	cr.TrimLeadingSpace = separator != '\t' // it would take tabs for space
+	return cr
+}
+
+// readHeader reads the header line, and a line before it that names the separator ("sep=;", as Excel has it).
+func readHeader(cr *csv.Reader, name string, l layout) (*header, error) {
+	record, err := cr.Read()
+	if err == nil && len(record) <= 2 && strings.HasPrefix(strings.ToLower(record[0]), "sep=") {
+		record, err = cr.Read()
+	}
+	if err == io.EOF {
+		return nil, fmt.Errorf("task: %s is empty, want a header line", name)
+	} else if err != nil {
+		return nil, fmt.Errorf("task: %s: %w", name, err)
+	}
+	h := newHeader(name, record)
+	h.features, h.label = l(h)
+	return h, nil
+}
+
+// foreign returns what is wrong with a file that is no CSV file in UTF-8, as far as its start shows.
+func foreign(start []byte) string {
+	has := func(prefix string) bool { return bytes.HasPrefix(start, []byte(prefix)) }
+	switch {
+	case has("PK\x03\x04") || has("\xd0\xcf\x11\xe0"):
+		return "is a spreadsheet or an archive, want a text file: save it as CSV (UTF-8)"
+	case has("\x1f\x8b"):
+		return "is compressed, want a text file: unpack it with gunzip"
+	case has("\xff\xfe") || has("\xfe\xff") || bytes.IndexByte(start, 0) >= 0:
+		return "is text in UTF-16 or no text at all, want UTF-8: save it as CSV (UTF-8)"
+	case bytes.IndexByte(start, '\r') >= 0 && bytes.IndexByte(start, '\n') < 0:
+		return "ends its lines with CR alone, want LF or CR LF: save it again as CSV (UTF-8)"
+	}
+	return ""
+}

@@ -1,0 +1,124 @@
+package task
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Files as people have them: each gives the numbers that it should, or one error that says where and what. The columns
+// are a, b and, of categories, ward; the label is y.
+func TestMessyFiles(t *testing.T) {
+	const (
+		clean = "a,b,y\n1,2.5,no\n-3,40,yes\n"
+		want  = "1 2.5 no, -3 40 yes"
+	)
+	utf16 := func(s string) string {
+		b := []byte{0xff, 0xfe}
+		for _, c := range []byte(s) {
+			b = append(b, c, 0)
+		}
+		return string(b)
+	}
+	for name, c := range map[string]struct {
+		content string
+		spec    Spec
+		want    string // rows, or the error
+	}{
+		"clean":                       {clean, Spec{}, want},
+		"semicolons, decimal commas":  {"a;b;y\n1;2,5;no\n-3,0;40;yes\n", Spec{}, want},
+		"tabs":                        {"a\tb\ty\n1\t2.5\tno\n-3\t40\tyes\n", Spec{}, want},
+		"tabs, an empty cell":         {"a\tb\ty\n1\t2.5\tno\n\t40\tyes\n", Spec{Missing: "mean"}, "1 2.5 no, ? 40 yes"},
+		"bars":                        {"a|b|y\n1|2.5|no\n-3|40|yes\n", Spec{}, want},
+		"Excel's first line":          {"sep=;\r\na;b;y\r\n1;2,5;no\r\n-3;40;yes\r\n", Spec{}, want},
+		"byte order mark, CR LF":      {"\ufeff" + strings.ReplaceAll(clean, "\n", "\r\n"), Spec{}, want},
+		"byte order mark, a quote":    {"\ufeff\"a\";\"b\";\"y\"\n\"1\";\"2,5\";\"no\"\n\"-3\";\"40\";\"yes\"\n", Spec{}, want},
+		"UTF-16":                      {utf16(clean), Spec{}, "p.csv is text in UTF-16 or no text at all, want UTF-8"},
+		"Latin-1 header":              {"gr\xf6\xdfe,b,y\n1,2,no\n", Spec{}, `the name of column 1, "gr\xf6\xdfe", is not in UTF-8`},
+		"Latin-1 label":               {"a,y\n1,no\n2,j\xe4\n", Spec{}, `line 3: column "y": "j\xe4" is not in UTF-8`},
+		"a workbook":                  {"PK\x03\x04rest", Spec{}, "is a spreadsheet or an archive"},
+		"old Mac":                     {"a,y\r1,no\r", Spec{}, "ends its lines with CR alone"},
+		"quoted line ends":            {"a,note,y\n1,\"two\nlines\",no\n-3,\"\"\"so, so\"\"\",yes\n", Spec{Drop: []string{"note"}}, "1 no, -3 yes"},
+		"line numbers behind them":    {"a,note,y\n1,\"two\nlines\",no\nx,,yes\n", Spec{Drop: []string{"note"}}, `line 4: column "a": "x" is no finite number`},
+		"labels as they were typed":   {"a,y\n1, No\n2,no \n3,NO\n4,Yes\n", Spec{}, "1 No, 2 No, 3 No, 4 Yes"},
+		"labels that are chosen":      {"a,y\n1,NO\n2,yes\n", Spec{Labels: []string{"no", "Yes"}}, "1 no, 2 Yes"},
+		"labels that differ in case":  {"a,y\n1,A\n2,a\n", Spec{Labels: []string{"a", "A"}}, "1 A, 2 a"},
+		"empty lines at the end":      {clean + "\n,,\n , ,\n\n", Spec{}, want},
+		"empty columns at the end":    {"a,b,y,,\n1,2.5,no,,\n-3,40,yes\n", Spec{}, want},
+		"a cell below no name":        {"a,b,y,\n1,2.5,no,\n-3,40,yes,7\n", Spec{}, `line 2: column "column 4", which has no name, is empty here but not in line 3`},
+		"cells behind the last name":  {"a,b,y\n1,2.5,no,,\n-3,40,yes,\n", Spec{}, want},
+		"one name twice":              {"a,b,a,y\n", Spec{}, `columns 1 and 3 are both called "a"`},
+		"ragged":                      {"a,b,y\n1,2.5,no\n3,yes\n", Spec{}, "line 3: 2 cells, want 3 as in the header"},
+		"ragged, too long":            {"a,b,y\n1,2,5,no\n", Spec{}, "line 2: 4 cells, want 3 as in the header"},
+		"thousands":                   {"a,y\n\"1,234,567\",no\n", Spec{}, `line 2: column "a": "1,234,567" has thousands separators`},
+		"thousands, the German way":   {"a;y\n1.234.567,8;no\n", Spec{}, `line 2: column "a": "1.234.567,8" has thousands separators`},
+		"thousands, with spaces":      {"a,y\n1\u00a0234,no\n", Spec{}, `has thousands separators`},
+		"thousands or decimals":       {"a;y\n950;no\n1,234;yes\n", Spec{}, `line 3: column "a": "1,234" may be 1234 or 1.234, and no other number of the file shows which`},
+		"decimals, for one shows it":  {"a;y\n1,234;no\n0,5;yes\n", Spec{}, "1.234 no, 0.5 yes"},
+		"decimals, for a zero leads":  {"a;y\n0,234;no\n1,234;yes\n", Spec{}, "0.234 no, 1.234 yes"},
+		"points and commas":           {"a;b;y\n1,5;2;no\n2,5;1.234;yes\n", Spec{}, `line 3: column "b": "1.234" beside "1,5" in line 2, column "a": want decimal points in the whole file`},
+		"markers, no rule":            {"a,y\n1,no\nNA,yes\n", Spec{}, `line 3: column "a": "NA" is no finite number; a rule for missing ones would do`},
+		"markers, all of them":        {"a,y\n1,no\n,no\nNA,no\nn/a,no\n#N/A,no\nNaN,no\nNULL,no\nNone,no\n?,no\n-,no\n.,no\n", Spec{Missing: "median"}, "1 no" + strings.Repeat(", ? no", 10)},
+		"markers, rows left out":      {"a,b,y\n1,2.5,no\n?,3,yes\n-3,40,yes\n5,6,\n", Spec{Missing: "drop"}, want},
+		"no label, with a rule":       {"a,y\n1,no\n2,\n3,NA\n4,yes\n", Spec{Missing: "mean"}, "1 no, 4 yes"},
+		"no label":                    {"a,y\n1,no\n2,\n", Spec{}, `line 3: column "y": empty label`},
+		"a missing category":          {"a,ward,y\n1,x,no\n2,NA,no\n3,none,yes\n", Spec{OneHot: []string{"ward"}, Missing: "mean"}, "1 0 1 no, 2 ? ? no, 3 1 0 yes"},
+		"a date":                      {"a,day,y\n1,2021-03-04,no\n2,2021-03-05,no\n", Spec{}, `line 2: column "day": "2021-03-04" is a date or a time, want a number`},
+		"a German date":               {"a;day;y\n1;4.3.2021;no\n", Spec{}, `column "day": "4.3.2021" is a date`},
+		"an American date and time":   {"a,day,y\n1,3/4/21 12:30,no\n", Spec{}, `column "day": "3/4/21 12:30" is a date`},
+		"a time stamp":                {"a,day,y\n1,2021-03-04T12:30:00Z,no\n", Spec{}, `column "day": "2021-03-04T12:30:00Z" is a date`},
+		"a time of day":               {"a,day,y\n1,07:30,no\n", Spec{}, `column "day": "07:30" is a date or a time`},
+		"blood pressure is no date":   {"a,bp,y\n1,120/80,no\n", Spec{}, `column "bp": "120/80" is no finite number`},
+		"spaces":                      {" a , b,y \n 1 ,\t2.5, no \n-3 ,40 ,yes\n", Spec{}, want},
+		"too many numbers as classes": {"a,y\n" + numbered21, Spec{}, `label "y" has 21 values that are numbers, too many for classes: name it as target`},
+		"nothing is whole":            {"a,y\n,no\n1,\n", Spec{Missing: "drop"}, "no rows below the header with what is needed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.spec.Label = "y"
+			got, err := rows(c.content, c.spec)
+			if err != nil {
+				if got = err.Error(); !strings.Contains(got, c.want) || strings.Contains(got, "\n") {
+					t.Errorf("error %s, want one with %s", got, c.want)
+				}
+			} else if got != c.want {
+				t.Errorf("read %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// numbered21 is rows with 21 values.
+var numbered21 = func() string {
+	var b strings.Builder
+	for i := range 21 {
+		fmt.Fprintf(&b, "1,%d.5\n", i)
+	}
+	return b.String()
+}()
+
+// rows reads a file as Load does, and returns what its rows hold, with ? for a missing number.
+func rows(content string, s Spec) (string, error) {
+	t, err := readCSV(strings.NewReader(content), "p.csv", s.columns)
+	if err != nil {
+		return "", err
+	}
+	names, err := classNames(s.Labels, t, nil)
+	if err == nil {
+		err = s.checkClasses(names)
+	}
+	if err != nil && !strings.Contains(err.Error(), "every row has the label") {
+		return "", err
+	}
+	if err != nil {
+		names = t.labels[:1]
+	}
+	d, out := t.data(names), []string(nil)
+	for i, y := range d.Y {
+		var cells []string
+		for _, x := range d.Row(i) {
+			cells = append(cells, strings.Replace(fmt.Sprint(x), "NaN", "?", 1))
+		}
+		out = append(out, strings.Join(append(cells, names[y]), " "))
+	}
+	return strings.Join(out, ", "), nil
+}

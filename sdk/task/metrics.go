@@ -1,0 +1,296 @@
+package task
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// quantile bounds the middle 95 % of a standard normal variable.
+const quantile = 1.959963984540054
+
+// Estimate is a figure with a 95 % interval, Low to High. Samples are taken as independent. Shares have the interval of
+// Wilson (1927); what others have is said where they are made.
+type Estimate struct {
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}
+
+// ClassMetrics is what said classes are worth. Shares are in [0, 1], and nil if they are shares of nothing.
+type ClassMetrics struct {
+	Samples   int            `json:"samples"`
+	Accuracy  Estimate       `json:"accuracy"`
+	Majority  float64        `json:"majority"`  // the accuracy of always saying the most frequent class of these samples
+	Confusion [][]int        `json:"confusion"` // samples by their class, then by the one that is said of them
+	Classes   []ClassMetric  `json:"classes"`
+	MacroF1   Estimate       `json:"macro_f1"` // the mean of F1 over classes that have one, with the delta method
+	Binary    *BinaryMetrics `json:"binary,omitempty"`
+}
+
+// ClassMetric is what is said of one class.
+type ClassMetric struct {
+	Recall    *Estimate `json:"recall"`    // of the class's samples, those of which it is said
+	Precision *Estimate `json:"precision"` // of those of which it is said, the class's samples
+	F1        *float64  `json:"f1"`        // the harmonic mean of both; nil if the class neither is nor is said
+}
+
+// BinaryMetrics is what probabilities of class 1, against class 0, are worth.
+type BinaryMetrics struct {
+	Sensitivity *Estimate `json:"sensitivity"` // the recall of class 1
+	Specificity *Estimate `json:"specificity"` // the recall of class 0
+	PPV         *Estimate `json:"ppv"`         // the precision of class 1
+	NPV         *Estimate `json:"npv"`         // the precision of class 0
+	// AUC is the share of pairs of a sample of either class of which that of class 1 is more probable; equal ones count
+	// half. Its interval is that of DeLong et al. (1988) on the scale of the logit, and where nothing varies, Wilson's
+	// with as many trials as the rarer class has samples.
+	AUC         *Estimate `json:"auc"`
+	Brier       Estimate  `json:"brier"` // the mean of (p - y)², with the interval of a mean on the scale of the logarithm
+	Calibration []Tenth   `json:"calibration"`
+}
+
+// Tenth is the samples to which class 1 is given a probability in [k/10, (k+1)/10); 1 is in the last one.
+type Tenth struct {
+	Samples int       `json:"samples"`
+	Said    float64   `json:"said"`     // the mean probability of class 1; 0 without samples
+	Found   *Estimate `json:"observed"` // the share of class 1
+}
+
+// NumberMetrics is what predicted numbers are worth, beside always saying the mean of the numbers themselves, whose R2
+// is 0. Intervals are those of means, or of their ratio, on the scale of the logarithm.
+type NumberMetrics struct {
+	Samples  int       `json:"samples"`
+	RMSE     Estimate  `json:"rmse"`
+	MAE      Estimate  `json:"mae"`
+	R2       *Estimate `json:"r2"` // nil if all numbers are the same
+	MeanRMSE float64   `json:"mean_rmse"`
+	MeanMAE  float64   `json:"mean_mae"`
+}
+
+// JudgeClasses compares the classes that are said with those that are, of 2 or more. Said is -1 where nothing is. For
+// two classes, probability has that of class 1 for each sample, or is nil if there are none.
+func JudgeClasses(classes int, is, said []int, probability []float64) (*ClassMetrics, error) {
+	n := len(is)
+	if n == 0 || len(said) != n || probability != nil && (len(probability) != n || classes != 2) {
+		return nil, fmt.Errorf("task: %d classes said of %d samples, with %d probabilities of class 1 of %d", len(said), n,
+			len(probability), classes)
+	}
+	if err := checkLabels(is, classes); err != nil {
+		return nil, err
+	}
+	m := &ClassMetrics{Samples: n, Confusion: make([][]int, classes)}
+	for k := range m.Confusion {
+		m.Confusion[k] = make([]int, classes)
+	}
+	rows, columns := make([]int, classes), make([]int, classes)
+	right := 0
+	for i, k := range is {
+		rows[k]++
+		if s := said[i]; s >= 0 && s < classes {
+			m.Confusion[k][s]++
+			columns[s]++
+		} else if s != -1 {
+			return nil, fmt.Errorf("task: class %d said of sample %d, want -1 to %d", s, i, classes-1)
+		}
+	}
+	for k := range classes {
+		hits := m.Confusion[k][k]
+		right += hits
+		c := ClassMetric{Recall: share95(hits, rows[k]), Precision: share95(hits, columns[k])}
+		if all := rows[k] + columns[k]; all > 0 {
+			f1 := 2 * float64(hits) / float64(all)
+			c.F1 = &f1
+		}
+		m.Classes = append(m.Classes, c)
+	}
+	m.Accuracy, m.Majority = *share95(right, n), float64(slices.Max(rows))/float64(n)
+	m.macro(rows, columns)
+	if probability != nil {
+		m.Binary = &BinaryMetrics{
+			Sensitivity: m.Classes[1].Recall, Specificity: m.Classes[0].Recall,
+			PPV: m.Classes[1].Precision, NPV: m.Classes[0].Precision,
+		}
+		return m, m.Binary.judge(is, probability)
+	}
+	return m, nil
+}
+
+// macro fills in the mean of F1. Counts of the confusion matrix are multinomial; the slope of the mean at each of them
+// gives the variance (Takahashi et al., "Confidence interval for micro-averaged F1 and macro-averaged F1 scores", 2022).
+func (m *ClassMetrics) macro(rows, columns []int) {
+	n, used := float64(m.Samples), 0.0
+	f1, size := make([]float64, len(rows)), make([]float64, len(rows))
+	for k, c := range m.Classes {
+		size[k] = float64(max(1, rows[k]+columns[k])) / n
+		if c.F1 != nil {
+			f1[k] = *c.F1
+			m.MacroF1.Value += f1[k]
+			used++
+		}
+	}
+	sum, squares := 0.0, 0.0
+	add := func(count int, slope float64) {
+		slope /= used
+		sum += float64(float64(count) * slope)
+		squares += float64(float64(count) * float64(slope*slope))
+	}
+	for i, row := range m.Confusion {
+		missing := rows[i] // samples of which nothing is said
+		for j, count := range row {
+			slope := -f1[i]/size[i] - f1[j]/size[j]
+			if i == j {
+				slope += 2 / size[i]
+			}
+			add(count, slope)
+			missing -= count
+		}
+		add(missing, -f1[i]/size[i])
+	}
+	mean := sum / n
+	half := float64(quantile * math.Sqrt(max(0, squares/n-float64(mean*mean))/n))
+	v := m.MacroF1.Value / used
+	m.MacroF1 = Estimate{v, max(0, v-half), min(1, v+half)}
+}
+
+func (b *BinaryMetrics) judge(is []int, probability []float64) error {
+	var tenths [10]struct {
+		samples, ones int
+		sum           float64
+	}
+	var scores [2][]float64
+	squares := make([]float64, len(is))
+	for i, p := range probability {
+		if !(p >= 0 && p <= 1) {
+			return fmt.Errorf("task: sample %d has the probability %v, want 0 to 1", i, p)
+		}
+		t := &tenths[min(9, int(p*10))]
+		t.samples++
+		t.ones += is[i]
+		t.sum += p
+		scores[is[i]] = append(scores[is[i]], p)
+		d := p - float64(is[i])
+		squares[i] = float64(d * d)
+	}
+	for _, t := range tenths {
+		b.Calibration = append(b.Calibration, Tenth{t.samples, t.sum / float64(max(1, t.samples)), share95(t.ones, t.samples)})
+	}
+	b.AUC, b.Brier = auc(scores[0], scores[1]), mean95(squares)
+	return nil
+}
+
+// auc sorts the scores of both classes and returns the area under the curve; nil if a class is empty.
+func auc(zeros, ones []float64) *Estimate {
+	if len(zeros) == 0 || len(ones) == 0 {
+		return nil
+	}
+	slices.Sort(zeros)
+	slices.Sort(ones)
+	wins, v1 := placements(ones, zeros)
+	_, v0 := placements(zeros, ones)
+	n0, n1 := float64(len(zeros)), float64(len(ones))
+	a := float64(wins) / (2 * n0 * n1)
+	rarer := min(len(zeros), len(ones))
+	se := math.Sqrt(v1/n1 + v0/n0)
+	if rarer < 2 || se == 0 || a == 0 || a == 1 {
+		e := wilson(a, float64(rarer))
+		return &e
+	}
+	odds := vec.Exp(quantile * se / (a * (1 - a)))
+	return &Estimate{a, a / (a + float64((1-a)*odds)), a / (a + (1-a)/odds)}
+}
+
+// placements compares each of the sorted scores a with each of b. It returns twice the number of pairs in which a's is
+// larger, equal ones counting half, and the variance over a of the share of such pairs, 0 for one score.
+func placements(a, b []float64) (wins uint64, variance float64) {
+	count := make([]float64, len(a))
+	below, upTo := 0, 0
+	for i, x := range a {
+		for below < len(b) && b[below] < x {
+			below++
+		}
+		for upTo < len(b) && b[upTo] <= x {
+			upTo++
+		}
+		wins += uint64(below + upTo)
+		count[i] = float64(below+upTo) / float64(2*len(b))
+	}
+	_, sd := moments(count)
+	return wins, float64(sd * sd)
+}
+
+// JudgeNumbers compares the numbers that are said with those that are. All must be finite.
+func JudgeNumbers(is, said []float64) (*NumberMetrics, error) {
+	n := len(is)
+	if n == 0 || len(said) != n || !finite(is) || !finite(said) {
+		return nil, fmt.Errorf("task: %d numbers said of %d samples, want as many, at least one, and all finite", len(said), n)
+	}
+	center, _ := moments(is)
+	size, square, own, ownSize := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	for i, y := range is {
+		e, d := said[i]-y, y-center
+		size[i], square[i], own[i], ownSize[i] = math.Abs(e), float64(e*e), float64(d*d), math.Abs(d)
+	}
+	mse, mean := mean95(square), mean95(own)
+	m := &NumberMetrics{
+		Samples: n, MAE: mean95(size), MeanMAE: mean95(ownSize).Value, MeanRMSE: math.Sqrt(mean.Value),
+		RMSE: Estimate{math.Sqrt(mse.Value), math.Sqrt(mse.Low), math.Sqrt(mse.High)},
+	}
+	if mean.Value > 0 {
+		ratio := mse.Value / mean.Value
+		for i := range square { // the slope of the ratio at each sample
+			square[i] = (square[i] - float64(ratio*own[i])) / mean.Value
+		}
+		_, sd := moments(square)
+		left := around(ratio, sd/math.Sqrt(float64(n)))
+		m.R2 = &Estimate{1 - left.Value, 1 - left.High, 1 - left.Low}
+	}
+	return m, nil
+}
+
+// moments returns the mean and the standard deviation of a sample, which is 0 for one number.
+func moments(x []float64) (mean, sd float64) {
+	for _, v := range x {
+		mean += v
+	}
+	mean /= float64(len(x))
+	for _, v := range x {
+		d := v - mean
+		sd += float64(d * d)
+	}
+	return mean, math.Sqrt(sd / float64(max(1, len(x)-1)))
+}
+
+// mean95 is the mean of numbers that are not negative.
+func mean95(x []float64) Estimate {
+	mean, sd := moments(x)
+	return around(mean, sd/math.Sqrt(float64(len(x))))
+}
+
+// around is an interval of a positive figure on the scale of the logarithm, with the standard error of the figure.
+func around(v, se float64) Estimate {
+	if v <= 0 {
+		return Estimate{}
+	}
+	f := vec.Exp(quantile * se / v)
+	return Estimate{v, v / f, float64(v * f)}
+}
+
+// share95 is a share of trials; nil if there are none.
+func share95(hits, trials int) *Estimate {
+	if trials == 0 {
+		return nil
+	}
+	e := wilson(float64(hits)/float64(trials), float64(trials))
+	return &e
+}
+
+// wilson returns the score interval of a share of n trials.
+func wilson(share, n float64) Estimate {
+	const q2 = quantile * quantile
+	center := share + q2/(2*n)
+	half := float64(quantile * math.Sqrt(float64(share*(1-share))/n+q2/(4*n*n)))
+	// Rounding must not leave the share outside.
+	return Estimate{share, min(share, max(0, (center-half)/(1+q2/n))), max(share, min(1, (center+half)/(1+q2/n)))}
+}

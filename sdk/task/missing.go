@@ -1,0 +1,154 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// The rules of [Missing].
+const (
+	fillMean   = "mean"
+	fillMedian = "median"
+	indicate   = "indicator"
+	dropRows   = "drop"
+)
+
+// Missing says what becomes of cells of a CSV file that are missing: empty, or NA, N/A, #N/A, NaN, null or ?, in large
+// or small letters; in columns of numbers also none, a dash or a point.
+type Missing struct {
+	// Rule is "mean" or "median", which fill them; "indicator", which fills them with the mean and adds columns of zeros
+	// and ones that tell where; or "drop", which leaves out rows with any. With each, rows without a label are left out.
+	Rule string
+
+	// Fill is what stands for a missing number in each column, and for the zeros and ones of a missing category. It is
+	// nil with "drop".
+	Fill []float64
+
+	// Columns are those of the file that are told of, with "indicator": those with a missing cell where it was fitted.
+	Columns []string
+}
+
+func checkRule(rule string) error {
+	if !slices.Contains([]string{"", fillMean, fillMedian, indicate, dropRows}, rule) {
+		return fieldError("missing", "%q, want mean, median, indicator or drop", rule)
+	}
+	return nil
+}
+
+// fitMissing measures the columns of a training set, in which NaN is a missing number.
+func fitMissing(rule string, train *Data, columns []Column) (*Missing, error) {
+	m := &Missing{Rule: rule}
+	if rule == dropRows {
+		return m, nil
+	}
+	m.Fill = make([]float64, train.Dim)
+	for j := range m.Fill {
+		var present []float64
+		for i := range train.Y {
+			if x := train.X[i*train.Dim+j]; !isNaN(x) {
+				present = append(present, float64(x))
+			}
+		}
+		n := len(present)
+		if n == 0 {
+			return nil, fmt.Errorf("task: column %q is empty in all training rows: leave it out", train.Features[j])
+		}
+		if rule == fillMedian {
+			slices.Sort(present)
+			m.Fill[j] = present[(n-1)/2]/2 + present[n/2]/2
+			continue
+		}
+		for _, x := range present {
+			m.Fill[j] += x
+		}
+		m.Fill[j] /= float64(n)
+	}
+	if rule != indicate {
+		return m, nil
+	}
+	for k, j := range firstOf(columns) {
+		for i := range train.Y {
+			if isNaN(train.X[i*train.Dim+j]) {
+				m.Columns = append(m.Columns, columns[k].Name)
+				break
+			}
+		}
+	}
+	return m, nil
+}
+
+// firstOf returns, for each column of a file, the place of its number or of its first category.
+func firstOf(columns []Column) []int {
+	var first []int
+	n := 0
+	for _, c := range columns {
+		first = append(first, n)
+		n += max(1, len(c.Categories))
+	}
+	return first
+}
+
+// filling applies what was fitted to data from these columns.
+type filling struct {
+	*Missing
+	columns []Column
+}
+
+// Apply returns a copy without missing numbers.
+func (f filling) Apply(d *Data) (*Data, error) {
+	if err := d.checkColumns(len(f.Fill)); err != nil {
+		return nil, err
+	}
+	var marks []int
+	for k, j := range firstOf(f.columns) {
+		if slices.Contains(f.Columns, f.columns[k].Name) {
+			marks = append(marks, j)
+		}
+	}
+	out := d.mapped(d.Dim+len(marks), func(to, from []float32) {
+		for j, x := range from {
+			if isNaN(x) {
+				x = float32(f.Fill[j])
+			}
+			to[j] = x
+		}
+		for k, j := range marks {
+			if isNaN(from[j]) {
+				to[len(from)+k] = 1
+			}
+		}
+	})
+	out.Features = slices.Clip(d.Features)
+	for _, name := range f.Columns {
+		out.Features = append(out.Features, name+" missing")
+	}
+	return out, nil
+}
+
+// validate reports every fault of what a recipe says about missing cells.
+func (m *Missing) validate(r *Recipe) error {
+	faults := []error{checkRule(m.Rule)}
+	want := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf("task: recipe: missing."+format, args...))
+		}
+	}
+	want(m.Rule != "" && r.Source == "csv", "rule is %q, want one only where the source is csv", m.Rule)
+	raw := r.raw()
+	if m.Rule == dropRows {
+		raw = 0
+	}
+	want(len(m.Fill) == raw, "fill has %d numbers, want %d, one for each column", len(m.Fill), raw)
+	large := func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat32) }
+	want(!slices.ContainsFunc(m.Fill, large), "fill has a number that is not finite")
+	at := -1
+	for i, name := range m.Columns {
+		next := slices.IndexFunc(r.Columns, func(c Column) bool { return c.Name == name })
+		want(next > at && m.Rule == indicate, "columns[%d] is %q, want names of columns in their order, with indicator only",
+			i, name)
+		at = next
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,165 @@
+package task
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// gaps has missing numbers and categories. Those of a and b are in rows that TestMissing holds back.
+const gaps = "a,ward,b,y\n1,x,10,no\n,z,20,yes\n3,,30,no\n4,x,40,yes\n5,x,?,no\n9,z,60,yes\n2,z,70,no\n4,x,80,yes\n"
+
+func TestMissing(t *testing.T) {
+	source := "csv:" + filepath.Join(folder(t, map[string][]byte{"p.csv": []byte(gaps)}), "p.csv")
+	no := false
+	for rule, want := range map[string]struct {
+		features string
+		rows     int
+	}{
+		"mean":      {"a ward=x ward=z b bias", 8},
+		"median":    {"a ward=x ward=z b bias", 8},
+		"indicator": {"a ward=x ward=z b ward missing bias", 8},
+		"drop":      {"a ward=x ward=z b bias", 5},
+	} {
+		s := Spec{Source: source, Label: "y", OneHot: []string{"ward"}, Missing: rule, Standardize: &no, Seed: 1, TestFraction: 0.25}
+		set, err := Load(s)
+		if err != nil {
+			t.Fatal(rule, err)
+		}
+		r, err := Fit(s, ModelSpec{Name: SoftmaxModel}, "itself")
+		if err != nil {
+			t.Fatal(rule, err)
+		}
+		got := strings.Join(set.Train.Features, " ")
+		if n := set.Train.Len() + set.Test.Len(); n != want.rows || got != want.features || r.Missing.Rule != rule {
+			t.Errorf("%s: %d rows of %s, want %d of %s", rule, n, got, want.rows, want.features)
+		}
+		// What is filled in is a statistic of the training rows, computed once more from the rows themselves.
+		if fill := plainFill(t, s, rule); fmt.Sprint(fill) != fmt.Sprint(r.Missing.Fill) {
+			t.Errorf("%s: filled with %v, want %v", rule, r.Missing.Fill, fill)
+		}
+		for _, d := range []*Data{set.Train, set.Test} {
+			if slices.ContainsFunc(d.X, isNaN) {
+				t.Errorf("%s: a number is still missing", rule)
+			}
+		}
+		again, err := r.Apply(source, 0.25, 1)
+		if err != nil || digest(again.Train.X...) != digest(set.Train.X...) || digest(again.Test.X...) != digest(set.Test.X...) {
+			t.Errorf("%s: applied, other bits than loaded (%v)", rule, err)
+		}
+		if told := strings.Contains(strings.Join(set.Fitted, "; "), "missing cells"); !told {
+			t.Errorf("%s: fitted %q", rule, set.Fitted)
+		}
+		if strings.Contains(strings.Join(again.Fitted, "; "), "missing") {
+			t.Errorf("%s: a recipe was applied, and yet %q", rule, again.Fitted)
+		}
+	}
+	for want, s := range map[string]Spec{
+		`missing "guess", want mean, median, indicator or drop`: {Source: source, Label: "y", Missing: "guess"},
+		`missing "mean": only for data csv:FILE`:                {Source: "synthetic:clinical", Missing: "mean"},
+		`column "b" is empty in all training rows`: {Missing: "mean", Label: "y", Source: "csv:" + filepath.Join(folder(t,
+			map[string][]byte{"p.csv": []byte("a,b,y\n1,,no\n2,,yes\n3,,no\n4,,yes\n")}), "p.csv"), TestFraction: 0.5},
+	} {
+		if _, err := Load(s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %s", err, want)
+		}
+	}
+}
+
+// plainFill computes what stands for missing cells from the rows that Load trains on.
+func plainFill(t *testing.T, s Spec, rule string) []float64 {
+	t.Helper()
+	if rule == dropRows {
+		return nil
+	}
+	train, _, err := readSource(s.Source, s.Seed, s.columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := train.data([]string{"no", "yes"})
+	learn, _, err := Split(d.Y, 2, s.TestFraction, s.Seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fill []float64
+	for j := range d.Dim {
+		var present []float64
+		sum := 0.0
+		for _, i := range learn {
+			if x := d.Row(i)[j]; x == x {
+				present = append(present, float64(x))
+				sum += float64(x)
+			}
+		}
+		slices.Sort(present)
+		n := len(present)
+		if rule == fillMedian {
+			fill = append(fill, (present[(n-1)/2]+present[n/2])/2)
+		} else {
+			fill = append(fill, sum/float64(n))
+		}
+	}
+	return fill
+}
+
+// A member's file may lack cells where the public data had none; its rows without a label are left out.
+func TestMissingAtAMember(t *testing.T) {
+	r := handmade()
+	r.Missing = &Missing{Rule: indicate, Fill: []float64{7, 0.25, 0.75, -1}, Columns: []string{"ward"}}
+	r.Standardize = nil
+	if err := r.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	dir := folder(t, map[string][]byte{"own.csv": []byte(
+		"a;ward;class;b\n1,5;Z;NO;2\n-;;yes;NA\n3;x;;4\n5,25;x;Yes;6\n7;z;no;8\n1;x;yes;2\n3;z;no;1\n")})
+	set, err := r.Apply("csv:"+filepath.Join(dir, "own.csv"), 0.34, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	for _, d := range []*Data{set.Train, set.Test} {
+		for i := range d.Y {
+			rows = append(rows, fmt.Sprint(d.Row(i), d.ClassNames[d.Y[i]]))
+		}
+	}
+	slices.Sort(rows)
+	want := []string{
+		"[1 1 0 3 0 1]no", "[2 0 1 1 0 1]yes", "[2 1 0 1.5 0 1]no", "[6 0 1 5.25 0 1]yes",
+		"[7 0.25 0.75 -1 1 1]yes", "[8 1 0 7 0 1]no",
+	}
+	if !slices.Equal(rows, want) || r.Dim() != 3*6+4 {
+		t.Errorf("%d parameters, rows %q, want %q", r.Dim(), rows, want)
+	}
+}
+
+// The four hospitals, with their missing cells, under a recipe that was fitted on one of them.
+func TestMissingInHospitals(t *testing.T) {
+	dir := realData(t, "heart-four-hospitals")
+	for rule, kept := range map[string][]int{
+		"mean": {303, 294, 123, 200}, "indicator": {303, 294, 123, 200}, "drop": {297, 1, 0, 1},
+	} {
+		s := Spec{Source: "csv:" + filepath.Join(dir, "cleveland.csv"), Label: "num", OneHot: []string{"cp", "restecg", "slope", "thal"},
+			Missing: rule}
+		r, err := Fit(s, ModelSpec{Name: SoftmaxModel}, "Cleveland")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, name := range []string{"cleveland", "hungarian", "switzerland", "va"} {
+			set, err := r.Apply("csv:"+filepath.Join(dir, name+".csv"), 0, 1)
+			if kept[i] <= 1 {
+				if err == nil {
+					t.Errorf("%s, %s: learned from %d rows", rule, name, set.Train.Len())
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatalf("%s, %s: %v", rule, name, err)
+			}
+			if n := set.Train.Len() + set.Test.Len(); n != kept[i] || slices.ContainsFunc(set.Train.X, isNaN) {
+				t.Errorf("%s, %s: %d rows, want %d", rule, name, n, kept[i])
+			}
+		}
+	}
+}

@@ -1,0 +1,279 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// ward is a CSV file with a column of numbers, one of categories and three classes.
+func ward(rows int) string {
+	var b strings.Builder
+	b.WriteString("id,a,ward,class,b\n")
+	for i := range rows {
+		fmt.Fprintf(&b, "p%d,%d,%c,%s,%v\n", i, i%7, 'x'+i%3, []string{"no", "yes", "maybe"}[i*i%3], float64(i%5)/4)
+	}
+	return b.String()
+}
+
+// predictors are models with made up weights: every way through the preprocessing, both kinds, two classes and three.
+func predictors(t *testing.T) (source string, all map[string]*Predictor) {
+	t.Helper()
+	file := filepath.Join(folder(t, map[string][]byte{"p.csv": []byte(ward(60))}), "p.csv")
+	no := false
+	all = map[string]*Predictor{}
+	for kind, model := range map[string]ModelSpec{"softmax": {SoftmaxModel, 0}, "perceptron": {PerceptronModel, 3}} {
+		for name, s := range map[string]Spec{
+			"three":                    {},
+			"two":                      {Labels: []string{"yes", "no"}},
+			"two, PCA":                 {Labels: []string{"yes", "no"}, PCA: 3},
+			"PCA, not standardised":    {PCA: 2, Standardize: &no},
+			"as it is":                 {Standardize: &no, Bias: &no},
+			"three, PCA, not constant": {PCA: 4, Bias: &no},
+		} {
+			s.Source, s.Label, s.Drop, s.OneHot = "csv:"+file, "class", []string{"id"}, []string{"ward"}
+			r, err := Fit(s, model, "itself")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if all[kind+", "+name], err = r.Predictor(parameters(r.Dim(), 1, 3)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return "csv:" + file, all
+}
+
+// What is predicted is what the losses and the accuracy of training are made of.
+func TestPredictorIsTheModel(t *testing.T) {
+	source, all := predictors(t)
+	for name, p := range all {
+		t.Run(name, func(t *testing.T) {
+			set, err := p.recipe.Apply(source, 0.5, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			table, err := p.read(source, nil, 0, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said, is, err := p.predict(table)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// All samples, by the way that devices read them: without a test split.
+			d := table.data(p.recipe.Classes)
+			set.Train, set.Test = d, d
+			if err := set.transform(); err != nil {
+				t.Fatal(err)
+			}
+			m := p.recipe.Model.New(set.Train)
+			right := 0
+			for i, one := range said {
+				loss, err := m.Loss(context.Background(), p.x, i)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, sum := 0.0, 0.0
+				for k, q := range one.Probability {
+					if k == is[i] {
+						q = 1 - q
+					}
+					want += q * q / 2
+					sum += one.Probability[k]
+				}
+				near(t, "loss", loss, want)
+				near(t, "sum of probabilities", sum, 1)
+				if one.Class != m.predict(p.x, i) {
+					t.Errorf("sample %d: class %d, want %d", i, one.Class, m.predict(p.x, i))
+				}
+				if one.Class == is[i] {
+					right++
+				}
+			}
+			judged, err := p.Evaluate(source, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			near(t, "accuracy", judged.Accuracy.Value, m.Accuracy(p.x))
+			near(t, "accuracy by hand", judged.Accuracy.Value, float64(right)/float64(len(said)))
+		})
+	}
+}
+
+// A contribution is what the score loses when a column goes to its mean before PCA.
+func TestContributions(t *testing.T) {
+	source, all := predictors(t)
+	for name, p := range all {
+		t.Run(name, func(t *testing.T) {
+			said, err := p.Predict(source, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			table, err := p.read(source, nil, 0, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := p.recipe
+			raw := table.data(r.Classes)
+			if r.Standardize != nil {
+				if raw, err = r.Standardize.Apply(raw); err != nil {
+					t.Fatal(err)
+				}
+			}
+			// logits follows the definitions, in float64 throughout.
+			logits := func(row []float64) []float64 {
+				if r.PCA != nil {
+					var projected []float64
+					for _, c := range r.PCA.Components {
+						z := 0.0
+						for j, x := range row {
+							z += r.PCA.Scale * c[j] * (x - r.PCA.Mean[j])
+						}
+						projected = append(projected, z)
+					}
+					row = projected
+				}
+				if r.Bias {
+					row = append(slices.Clone(row), 1)
+				}
+				times := func(w []float32, row []float64) (out []float64) {
+					for ; len(w) > 0; w = w[len(row):] {
+						z := 0.0
+						for j, x := range row {
+							z += float64(w[j]) * x
+						}
+						out = append(out, z)
+					}
+					return out
+				}
+				h := r.Model.Hidden * len(row)
+				if h == 0 {
+					return times(p.x, row)
+				}
+				units := times(p.x[:h], row)
+				for i, u := range units {
+					units[i] = max(u, u/8)
+				}
+				return times(p.x[h:], append(units, 1))
+			}
+			score := func(row []float64, class int) float64 {
+				z := logits(row)
+				if len(z) == 1 {
+					return z[0]
+				}
+				sum := 0.0
+				for _, v := range z {
+					sum += v
+				}
+				return z[class] - sum/float64(len(z))
+			}
+			for i, one := range said {
+				row := make([]float64, raw.Dim)
+				for j, x := range raw.Row(i) {
+					row[j] = float64(x)
+				}
+				at := 0
+				for c, column := range r.Columns {
+					moved := slices.Clone(row)
+					for range max(1, len(column.Categories)) {
+						moved[at] = p.origin[at]
+						at++
+					}
+					want := score(row, one.Class) - score(moved, one.Class)
+					if math.Abs(one.Contribution[c]-want) > 1e-5 {
+						t.Fatalf("sample %d: column %q contributes %v, want %v", i, column.Name, one.Contribution[c], want)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestPredictRow(t *testing.T) {
+	source, all := predictors(t)
+	p := all["perceptron, three, PCA, not constant"]
+	said, err := p.Predict(source, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := map[string]string{"id": "p8", "a": " 1", "ward": "z ", "b": "0.75"}
+	one, err := p.PredictRow(row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(one.Probability, said[8].Probability) || !slices.Equal(one.Contribution, said[8].Contribution) {
+		t.Errorf("a row by itself: %v, want %v", *one, said[8])
+	}
+	row["ward"], row["a"] = "q", "much"
+	_, err = p.PredictRow(row)
+	for _, want := range []string{`column "ward": "q" is none of its categories, which are "x", "y", "z"`, `"much"`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %s", err, want)
+		}
+	}
+	row["a"] = "1"
+	var told []string
+	p.Unknown = func(column, value string) { told = append(told, column+"="+value) }
+	none, err := p.PredictRow(row)
+	if err != nil || !slices.Equal(told, []string{"ward=q"}) || slices.Equal(none.Probability, one.Probability) {
+		t.Errorf("an unknown ward: %v, %v, told of %v", none, err, told)
+	}
+	if _, err = p.PredictRow(map[string]string{}); err == nil || strings.Count(err.Error(), "has no column") != 3 {
+		t.Errorf("nothing: %v, want three columns named", err)
+	}
+}
+
+func TestPredictFaults(t *testing.T) {
+	_, all := predictors(t)
+	p := all["softmax, three"]
+	for input, want := range map[string]string{
+		"a,b\n1,2\n":               `no column "ward"`,
+		"a,b,ward\n1,2,w\n":        `line 2: column "ward": "w" is none of its categories`,
+		"a,b,ward\n":               "no rows",
+		"a,b,ward\n3e38,-3e38,x\n": "",
+	} {
+		_, err := p.Predict("csv:-", strings.NewReader(input), 0)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, want %q", input, err, want)
+		}
+	}
+	// The label is not asked for, whatever it holds, unless the model is judged.
+	if _, err := p.Predict("csv:-", strings.NewReader("class,a,b,ward\n,1,2,x\n?,1,2,y\n"), 0); err != nil {
+		t.Error(err)
+	}
+	for input, want := range map[string]string{
+		"a,b,ward\n1,2,x\n":         `no column "class", which the recipe wants as the label`,
+		"a,b,ward,class\n1,2,x,?\n": `"?" is none of its categories`,
+		"a,b,ward,class\n1,2,x,\n":  "empty label",
+	} {
+		if _, err := p.Evaluate("csv:-", strings.NewReader(input), 0); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", input, err, want)
+		}
+	}
+	two := all["softmax, two"]
+	_, err := two.Evaluate("csv:-", strings.NewReader("a,b,ward,class\n1,2,x,maybe\n"), 0)
+	if err == nil || !strings.Contains(err.Error(), "no sample with a label from") {
+		t.Errorf("no sample of a class: %v", err)
+	}
+	if _, err := p.Predict("idx:x", nil, 0); err == nil || !strings.Contains(err.Error(), "want data from csv") {
+		t.Errorf("images for a model of columns: %v", err)
+	}
+	for _, model := range [][]float32{nil, {1}, append(make([]float32, len(p.x)-1), float32(math.NaN()))} {
+		if _, err := p.recipe.Predictor(model); err == nil {
+			t.Errorf("a model of %d numbers is taken", len(model))
+		}
+	}
+	// Hidden units have the range of float32.
+	deep := all["perceptron, as it is"]
+	large := "a,b,ward\n3e38,-3e38,x\n"
+	deep.x = slices.Repeat([]float32{1e38, -1e38}, len(deep.x))[:len(deep.x)]
+	if _, err := deep.Predict("csv:-", strings.NewReader(large), 0); err == nil ||
+		!strings.Contains(err.Error(), "sample 1 has numbers too large") {
+		t.Errorf("an overflow: %v", err)
+	}
+}

@@ -1,0 +1,91 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// sides are the classes of data with a target: below the middle of its range, and from there on.
+var sides = []string{"low", "high"}
+
+// Range is where a target is expected: Low counts as 0 and High as 1, and what is beyond as the nearer of the two. It
+// is public.
+type Range struct{ Low, High float64 }
+
+// rangeOf returns the range of some targets, see Spec.Target.
+func rangeOf(targets []float32) (*Range, error) {
+	n := float64(len(targets))
+	mean, square := 0.0, 0.0
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, y := range targets {
+		mean += float64(y)
+		low, high = min(low, float64(y)), max(high, float64(y))
+	}
+	mean /= n
+	for _, y := range targets {
+		diff := float64(y) - mean
+		square += float64(diff * diff)
+	}
+	two := float64(2 * math.Sqrt(square/n))
+	r := &Range{Low: max(low, mean-two), High: min(high, mean+two)}
+	if low == high || r.check() != nil {
+		return nil, errors.New("its rows all have the same number, or nearly so: there is nothing to predict")
+	}
+	return r, nil
+}
+
+func (r *Range) check() error {
+	width := r.High - r.Low
+	if !(width > 0) || math.IsInf(width, 0) {
+		return fmt.Errorf("task: range %v to %v, want two finite numbers, the lower one first", r.Low, r.High)
+	}
+	return nil
+}
+
+// side returns the class of a target.
+func (r *Range) side(y float32) int {
+	if r.scale(y) < 0.5 {
+		return 0
+	}
+	return 1
+}
+
+// scale brings a target to [0, 1].
+func (r *Range) scale(y float32) float64 {
+	return min(max((float64(y)-r.Low)/(r.High-r.Low), 0), 1)
+}
+
+// at returns the number at a share of the range.
+func (r *Range) at(share float64) float64 { return r.Low + float64((r.High-r.Low)*share) }
+
+// scaled is scale for all targets; nil for none.
+func (r *Range) scaled(targets []float32) []float64 {
+	var out []float64
+	for _, y := range targets {
+		out = append(out, r.scale(y))
+	}
+	return out
+}
+
+// offSquare is the loss of a prediction sigmoid(z) of a target in [0, 1].
+func offSquare(z, goal float64) float64 {
+	off := sigmoid(z) - goal
+	return float64(off * off)
+}
+
+// Errors compares predictions with the targets of all samples, in their unit. It fails where Loss would fail, without a
+// target, and if a prediction is NaN.
+func (m *Model) Errors(x []float32) (*NumberMetrics, error) {
+	if err := m.check(x); err != nil {
+		return nil, err
+	}
+	if m.goal == nil {
+		return nil, errors.New("task: errors of a model for classes, want one with a target")
+	}
+	is, said := make([]float64, m.Len()), make([]float64, m.Len())
+	for i, y := range m.data.Target {
+		is[i], said[i] = float64(y), m.data.Range.at(sigmoid(m.score(x, i)))
+	}
+	return JudgeNumbers(is, said)
+}

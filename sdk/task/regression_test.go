@@ -1,0 +1,244 @@
+package task
+
+import (
+	"context"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+// targets returns random data with a target that is linear in the columns, and beyond its range now and then.
+func targets(n, dim int, seed uint64) *Data {
+	d, s := random(n, dim, 2, seed), testStream(seed)
+	d.Range = &Range{Low: -2, High: 6}
+	for i := range d.Y {
+		y := 2 + float64(5*s.Normal())
+		for _, x := range d.Row(i) {
+			y += float64(x)
+		}
+		d.Target = append(d.Target, float32(y))
+		d.Y[i] = d.Range.side(float32(y))
+	}
+	return d
+}
+
+// referenceTarget is (s(z) - t)² as written, z the product of weights with the row or with the outputs of hidden units.
+func referenceTarget(d *Data, hidden int, x []float32, sample int) float64 {
+	row := d.Row(sample)
+	if hidden > 0 {
+		var out []float32
+		for h := range hidden {
+			z := 0.0
+			for j, a := range row {
+				z += float64(x[h*d.Dim+j]) * float64(a)
+			}
+			out = append(out, float32(max(z, z/8)))
+		}
+		row, x = append(out, 1), x[hidden*d.Dim:]
+	}
+	z := 0.0
+	for j, a := range row {
+		z += float64(x[j]) * float64(a)
+	}
+	t := (float64(d.Target[sample]) - d.Range.Low) / (d.Range.High - d.Range.Low)
+	return math.Pow(1/(1+math.Exp(-z))-max(0, min(t, 1)), 2)
+}
+
+func targetModels(d *Data) []*Model {
+	return []*Model{ModelSpec{Name: LinearModel}.New(d), ModelSpec{PerceptronModel, 1}.New(d), ModelSpec{PerceptronModel, 7}.New(d)}
+}
+
+func TestTargetLoss(t *testing.T) {
+	ctx := t.Context()
+	for _, m := range targetModels(targets(60, 9, 4)) {
+		d, hidden := m.data, m.spec.Hidden
+		if want := map[int]int{0: 9, 1: 11, 7: 71}[hidden]; m.Dim() != want || m.spec.Dim(9, 2) != want || m.Len() != 60 {
+			t.Errorf("%v: %d parameters, want %d; %d samples", m.spec, m.Dim(), want, m.Len())
+		}
+		for _, scale := range []float64{0, 0.01, 0.3, 3, 1e6} {
+			x, s := parameters(m.Dim(), scale, 8), testStream(3)
+			var queries []zoest.Query
+			var want []float64
+			for i := range d.Y {
+				got, err := m.Loss(ctx, x, i)
+				if err != nil || !(got >= 0 && got <= 1) {
+					t.Fatalf("%v, scale %v: loss %v, %v", m.spec, scale, got, err)
+				}
+				if ref := referenceTarget(d, hidden, x, i); scale < 1e3 && math.Abs(got-ref) > 2e-4 {
+					t.Errorf("%v, scale %v: loss %v, want %v", m.spec, scale, got, ref)
+				}
+				queries, want = append(queries, zoest.Query{Point: x, Sample: i}, zoest.Query{Point: x, Sample: -1 - s.IntN(9)}),
+					append(want, got, math.NaN())
+			}
+			got := make([]float64, len(queries))
+			if err := m.Losses(ctx, queries, got); err != nil || !slices.EqualFunc(got, want, func(a, b float64) bool {
+				return a == b || math.IsNaN(a) && math.IsNaN(b)
+			}) {
+				t.Errorf("%v, scale %v: other losses in a batch (%v)", m.spec, scale, err)
+			}
+			if n := testing.AllocsPerRun(10, func() { m.Losses(ctx, queries, got) }); n != 0 {
+				t.Errorf("%v: %v allocations a batch, want none", m.spec, n)
+			}
+		}
+		if err := tinytest.TestOracle(m, m.Dim(), m.Len()); err != nil {
+			t.Errorf("%v: %v", m.spec, err)
+		}
+		if !math.IsNaN(m.Accuracy(make([]float32, m.Dim()))) {
+			t.Errorf("%v has an accuracy", m.spec)
+		}
+	}
+}
+
+// A target at the ends of its range is a class, and the loss that of two classes.
+func TestTargetOfTwoValues(t *testing.T) {
+	d := random(40, 5, 2, 1)
+	two := *d
+	two.Range = &Range{Low: -3, High: 5}
+	for _, y := range d.Y {
+		two.Target = append(two.Target, float32(8*y-3))
+	}
+	x := parameters(5, 0.5, 2)
+	for i := range d.Y {
+		a, _ := NewSoftmax(d).Loss(t.Context(), x, i)
+		b, err := ModelSpec{Name: LinearModel}.New(&two).Loss(t.Context(), x, i)
+		if math.Abs(a-b) > 1e-12 || err != nil {
+			t.Errorf("sample %d: %v as a class, %v as a target, %v", i, a, b, err)
+		}
+	}
+}
+
+// The losses have the same bits on every processor, from generated data to the last sum, and never change.
+func TestTargetGolden(t *testing.T) {
+	d := targets(200, 33, 11)
+	for i, want := range []uint64{0x43250e26b3fddea2, 0x7a1c242832de518f, 0x22cbda12fc77edd3} {
+		m := targetModels(d)[i]
+		var losses []float64
+		for k := range 20 {
+			x := parameters(m.Dim(), math.Pow(10, float64(k%5-3)), uint64(k))
+			for s := range d.Y {
+				loss, err := m.Loss(t.Context(), x, s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				losses = append(losses, loss)
+			}
+			e, err := m.Errors(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			losses = append(losses, e.RMSE.Value, e.MAE.Value, m.MeanLoss(x))
+		}
+		if got := digest(losses...); got != want {
+			t.Errorf("%v: digest %#x, want %#x as on every processor", m.spec, got, want)
+		}
+	}
+}
+
+func TestTargetFaults(t *testing.T) {
+	d, nan := targets(9, 2, 1), math.NaN()
+	classes := random(9, 2, 2, 1)
+	for want, m := range map[string]*Model{
+		"model softmax is for classes":        ModelSpec{Name: SoftmaxModel}.New(d),
+		"model linear is for a target":        ModelSpec{Name: LinearModel}.New(classes),
+		"linear with 3 hidden units":          ModelSpec{LinearModel, 3}.New(d),
+		"data set with 9 targets":             ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = nil })),
+		"data set with 8 targets":             ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Target = d.Target[1:] })),
+		"data set with 0 targets":             ModelSpec{Name: SoftmaxModel}.New(with(d, func(d *Data) { d.Target = nil })),
+		"want one for each of 9 samples":      ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = &Range{1, 1} })),
+		"9 targets, want one for each of 9 s": ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = &Range{nan, 1} })),
+	} {
+		if _, err := m.Loss(context.Background(), make([]float32, 2), 0); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %s", err, want)
+		}
+		if _, err := m.Errors(make([]float32, 2)); err == nil {
+			t.Errorf("errors of a model that has none: %s", want)
+		}
+	}
+	if _, err := NewSoftmax(classes).Errors(make([]float32, 2)); err == nil || !strings.Contains(err.Error(), "for classes") {
+		t.Errorf("errors of classes: %v", err)
+	}
+}
+
+func with(d *Data, change func(*Data)) *Data {
+	c := *d
+	change(&c)
+	return &c
+}
+
+func TestRangeOf(t *testing.T) {
+	for _, c := range []struct {
+		targets   []float32
+		low, high float64 // 0 and 0 for an error
+	}{
+		{[]float32{0, 10}, 0, 10},                                    // two deviations would be beyond
+		{[]float32{1, 1, 1, 1, 1, 1, 1, 1, 1, 1001}, 1, 101 + 2*300}, // one value alone does not stretch it
+		{[]float32{7, 7, 7}, 0, 0},
+		{[]float32{-math.MaxFloat32, math.MaxFloat32}, -math.MaxFloat32, math.MaxFloat32},
+	} {
+		r, err := rangeOf(c.targets)
+		if c.low == c.high {
+			if err == nil {
+				t.Errorf("%v have the range %v", c.targets, r)
+			}
+		} else if err != nil || math.Abs(r.Low/c.low-1) > 1e-9 && r.Low != c.low || math.Abs(r.High/c.high-1) > 1e-9 {
+			t.Errorf("%v have the range %+v, %v; want %v to %v", c.targets, r, err, c.low, c.high)
+		}
+	}
+}
+
+// A target is read, scaled and split; the recipe gives the same again, at a member with other columns and decimals.
+func TestTargetRecipe(t *testing.T) {
+	source := func(name string) string {
+		return "csv:" + filepath.Join(realData(t, "heart-four-hospitals"), name+".csv")
+	}
+	s := Spec{Source: source("cleveland"), Target: "thalach", Missing: fillMedian, Drop: []string{"num"}, Seed: 2}
+	set, err := Load(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Fit(s, ModelSpec{PerceptronModel, 2}, "Cleveland")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := r.Apply(s.Source, 0, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, d := range []*Data{set.Train, set.Test} {
+		got := []*Data{again.Train, again.Test}[k]
+		if digest(got.X...) != digest(d.X...) || digest(got.Target...) != digest(d.Target...) || *got.Range != *d.Range ||
+			!slices.Equal(got.Y, d.Y) {
+			t.Errorf("part %d differs", k)
+		}
+		for i, y := range d.Target {
+			if high := 2*float64(y) >= d.Range.Low+d.Range.High; high != (d.Y[i] == 1) || y < 60 || y > 220 {
+				t.Errorf("a heart rate of %v is on side %d of %v", y, d.Y[i], *d.Range)
+			}
+		}
+	}
+	if r.Dim() != 2*13+3 || r.Classes != nil || again.Train.Dim != 13 || set.Train.Len()+set.Test.Len() != 303 {
+		t.Errorf("%d parameters, classes %q, %d rows", r.Dim(), r.Classes, set.Train.Len()+set.Test.Len())
+	}
+	// At another hospital a patient without a heart rate cannot be learned from.
+	if other, err := r.Apply(source("va"), 0, 2); err != nil || other.Train.Len()+other.Test.Len() != 147 {
+		t.Errorf("va: %+v, %v", other, err)
+	}
+	for want, s := range map[string]Spec{
+		`target "thalach" and label "num", want one`:     {Source: s.Source, Target: "thalach", Label: "num"},
+		`labels ["a" "b"], want none: target`:            {Source: s.Source, Target: "thalach", Labels: []string{"a", "b"}},
+		`target "age", missing "": only for`:             {Source: "synthetic:clinical", Target: "age"},
+		`target "rate": `:                                {Source: s.Source, Target: "rate"},
+		`label "thalach" has 91 values that are numbers`: {Source: s.Source, Label: "thalach", Missing: fillMean},
+		`column "chol": empty label`: {Source: source("va"), Target: "chol", Drop: []string{"ca", "thal", "slope", "trestbps",
+			"fbs", "thalach", "exang", "oldpeak"}},
+	} {
+		if _, err := Load(s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %s", err, want)
+		}
+	}
+}
