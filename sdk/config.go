@@ -70,9 +70,9 @@ type Config struct {
 	Linger      time.Duration // how long a finished node waits for neighbors that may need its last message; 0 means 30 s
 }
 
-// Window returns a Config.Window for an oracle that answers at once, such as a model of this process: 8 queries, or as
+// Window returns a Config.Window for an oracle that answers at once, such as a model of this process: 16 queries, or as
 // many as have room in 64 KiB, at least one.
-func Window(dim int) int { return max(1, min(8, 1<<13/max(1, dim))) }
+func Window(dim int) int { return max(1, min(16, 1<<13/max(1, dim))) }
 
 // Observer is told what happens. Run waits for its functions; nil is allowed.
 type Observer struct {

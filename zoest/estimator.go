@@ -72,16 +72,15 @@ type Estimator struct {
 	walsh *walsh    // Walsh directions only
 	last  []float32 // centered: the last loss of each component
 	batch batch
-	open  []Query     // queries without an answer
+	open  []Query     // queries without an answer, in room whose points are there for good
 	held  []answered  // answers that are not in the table yet
 	dirs  []direction // of held, then of open, then of the components that come next: drawn of them in all
 	signs []uint64    // the signs of dirs, one after the other; nil on the sphere
 	drawn int
-	point [][]float32 // of open
-	abar  []float32   // mean of the table's rows
-	v     []float32   // the estimate
-	q     []float32   // a piece of the fresh row, on the sphere
-	piece int         // how many coordinates are worked on at a time
+	abar  []float32 // mean of the table's rows
+	v     []float32 // the estimate
+	q     []float32 // a piece of the fresh row, on the sphere
+	piece int       // how many coordinates are worked on at a time
 
 	fills, steps, batches rng.Family
 
@@ -104,11 +103,11 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	if cfg.Batch == 0 {
 		cfg.Batch = cfg.Samples
 	}
-	window, work := max(1, cfg.Window), min(cfg.Dim, piece)
+	window, work := min(max(1, cfg.Window), cfg.Samples), min(cfg.Dim, piece)
 	if cfg.Seeded {
 		work = cfg.Dim // a seeded row is computed as a whole
 	}
-	collect := max(window, 8)
+	collect := min(max(window, 8), cfg.Samples)
 	e := &Estimator{
 		cfg: cfg, batch: newBatch(cfg.Samples, cfg.Batch), renew: max(8*cfg.Samples, 1<<14),
 		abar: make([]float32, cfg.Dim), v: make([]float32, cfg.Dim), piece: work,
@@ -132,8 +131,9 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 			e.dirs[i].signs = e.signs[i*words:][:vec.SignWords(cfg.Dim):words]
 		}
 	}
-	for range window {
-		e.point = append(e.point, make([]float32, cfg.Dim))
+	points := make([]float32, window*cfg.Dim)
+	for i := range window {
+		e.open[:window][i].Point = points[i*cfg.Dim:][:cfg.Dim:cfg.Dim]
 	}
 	if cfg.Directions == Walsh {
 		e.walsh = newWalsh(cfg)
@@ -239,9 +239,11 @@ func (e *Estimator) Next() []Query {
 		e.apply()
 		e.draw()
 	}
-	for i := range min(len(e.point), e.drawn-len(e.held)) {
-		e.dirs[len(e.held)+i].perturb(e.point[i], e.at, e.mu)
-		e.open = append(e.open, Query{Point: e.point[i], Sample: e.todo[e.count+i]})
+	dirs := e.dirs[len(e.held):e.drawn]
+	e.open = e.open[:min(cap(e.open), len(dirs))]
+	for i := range e.open {
+		dirs[i].perturb(e.open[i].Point, e.at, e.mu)
+		e.open[i].Sample = e.todo[e.count+i]
 	}
 	return e.open
 }
@@ -380,6 +382,9 @@ func newBatch(m, size int) batch {
 // all returns 0..m-1. It undoes the previous shuffle, last swap first, so that a draw depends on its address alone, at
 // a cost of O(size). The slice is valid until the next draw.
 func (b *batch) all() []int {
+	if len(b.swaps) == len(b.items) {
+		return b.items // draw has never moved them
+	}
 	for i := len(b.swaps) - 1; i >= 0; i-- {
 		b.swap(i)
 	}

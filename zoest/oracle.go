@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Oracle is the black box: it evaluates the loss of one sample at one point.
@@ -50,6 +51,9 @@ func (q Query) fault(err error) error {
 // of up to a hundred million rows stay finite in float32.
 func Usable(loss float64) bool { return math.Abs(loss) <= 1e30 }
 
+// unanswered reports whether a loss cannot be the answer to a query.
+func unanswered(loss float64) bool { return !Usable(loss) }
+
 // Ask puts queries to an oracle, all at once if it is a [BatchOracle], and stores the losses, which has the same
 // length. A query that fails or whose loss is not [Usable] is repeated by itself, unchanged, up to retries times. A
 // query that still has no answer gets NaN in losses, and the error of the first such query is returned. If ctx ends,
@@ -60,6 +64,9 @@ func Ask(ctx context.Context, o Oracle, queries []Query, losses []float64, retri
 	var failed, first error // of the whole batch; of a query
 	if many {
 		failed = batch.Losses(ctx, queries, losses)
+		if failed == nil && !slices.ContainsFunc(losses, unanswered) {
+			return ctx.Err()
+		}
 	}
 	for i, q := range queries {
 		err, again := failed, 0

@@ -80,7 +80,7 @@ func loss(q Query) float64 { return float64(q.Point[q.Sample]) + float64(q.Sampl
 func state(e *Estimator) string {
 	s := fmt.Sprint(e.round, e.step, e.mu, e.filling, e.count, len(e.open), e.todo, e.table.flat, e.abar, e.v)
 	if len(e.open) > 0 {
-		s += fmt.Sprint(e.point[0], e.dirs[len(e.held)])
+		s += fmt.Sprint(e.open[0].Point, e.dirs[len(e.held)])
 	}
 	return s
 }

@@ -83,7 +83,7 @@ func TestLifeOfAFleet(t *testing.T) {
 	var before checkup
 	into(t, &before, exitDone, "check", made.Nodes[0].File, "-timeout", "20s")
 	want := map[string]string{"node file": "ok", "fleet file": "ok", "key": "ok", "state": "ok", "privacy": "ok", "ledger": "ok", "listen": "ok", "oracle": "ok",
-		"forecast": "warn", "disk": "ok", `neighbor "east"`: "warn", `neighbor "north"`: "warn", "clock": "ok"}
+		"forecast": "warn", "disk": "ok", "edges": "ok", `neighbor "east"`: "warn", `neighbor "north"`: "warn", "clock": "ok"}
 	before.expect(t, want)
 
 	results := runFleet(t, made)

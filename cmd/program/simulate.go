@@ -57,14 +57,12 @@ func (r *result) writeAccuracy(t table) {
 // frameMeter returns a function that tells the length in bytes of a message's frame, for one goroutine.
 func (p *problem) frameMeter() func(*admm.Message) (int, error) {
 	codec, err := wire.NewCodec(p.fleet.Dim)
-	var frame []byte
 	return func(msg *admm.Message) (int, error) {
 		if err != nil {
 			return 0, err
 		}
 		sent := signedBlank(*msg)
-		frame, err = codec.Append(frame[:0], &sent)
-		return len(frame), err
+		return codec.Size(&sent)
 	}
 }
 

@@ -255,7 +255,7 @@ for i in 5 3 4 2 1; do
 	sleep 0.2
 done
 reaches sites 3 40
-for i in 3 5; do ip netns exec "ward-$i" "$edge" status "$work/sites/ward-$i/node.json" | grep 'neighbor'; done >"$work/status"
+for i in 3 5; do ip netns exec "ward-$i" "$edge" status "$work/sites/ward-$i/node.json" | grep '"ward-[1-5]": '; done >"$work/status"
 [ "$(grep -c '(dialed wss://10.77.0' "$work/status")" = 4 ] || fail "ward-3 and ward-5 have not dialed: $(cat "$work/status")"
 [ -z "$proxy" ] || [ "$(grep -c "through http://$proxy" "$work/status")" = 2 ] || fail "ward-5 goes another way: $(cat "$work/status")"
 cut -c1-140 "$work/status"

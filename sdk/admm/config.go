@@ -174,8 +174,9 @@ const limit = 1e30
 
 // beyond returns the index of the first NaN and of what is larger than most, or -1.
 func beyond(v []float32, most float32) int {
-	for i, x := range v {
-		if !(x >= -most && x <= most) {
+	top := math.Float32bits(most)
+	for i, x := range v { // one comparison: those of absolute values as numbers and as bits agree, and NaN has higher ones
+		if math.Float32bits(x)&^(1<<31) > top {
 			return i
 		}
 	}

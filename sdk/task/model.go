@@ -163,9 +163,10 @@ func (m *Model) Loss(_ context.Context, x []float32, sample int) (float64, error
 // Loss would fail gets NaN.
 func (m *Model) Losses(_ context.Context, queries []zoest.Query, losses []float64) error {
 	linear := m.head.classes == 2 && m.spec.Hidden == 0
-	for i, q := range queries {
-		switch {
-		case m.check(q.Point) != nil || q.Sample < 0 || q.Sample >= m.Len():
+	dim := m.Dim()
+	for i := range queries {
+		switch q := &queries[i]; {
+		case m.err != nil || len(q.Point) != dim || q.Sample < 0 || q.Sample >= m.Len():
 			losses[i] = math.NaN()
 		case linear && m.goal != nil:
 			losses[i] = m.score(q.Point, q.Sample)
@@ -175,14 +176,15 @@ func (m *Model) Losses(_ context.Context, queries []zoest.Query, losses []float6
 			losses[i] = m.loss(q.Point, q.Sample)
 		}
 	}
-	if linear { // none of these waits for another
+	switch { // none of these waits for another
+	case linear && m.goal != nil:
 		for i, z := range losses {
-			if m.goal == nil {
-				losses[i] = sigmoidSquare(z)
-			} else if !math.IsNaN(z) { // which a query without a loss has
+			if !math.IsNaN(z) { // which a query without a loss has
 				losses[i] = offSquare(z, m.goal[queries[i].Sample])
 			}
 		}
+	case linear:
+		sigmoidSquares(losses)
 	}
 	return m.err
 }
@@ -353,11 +355,30 @@ func sigmoidSquare(z float64) float64 {
 	return float64(wrong * wrong)
 }
 
-// sigmoid returns 1/(1 + e^-z) without loss of digits on either side.
-func sigmoid(z float64) float64 {
-	if z >= 0 {
-		return 1 / (1 + vec.Exp(-z))
+// sigmoidSquares replaces each z by its sigmoidSquare.
+func sigmoidSquares(z []float64) {
+	for len(z) > 0 {
+		var room [16]float64
+		e := room[:min(len(z), len(room))]
+		for i := range e {
+			e[i] = -math.Abs(z[i])
+		}
+		vec.Exps(e)
+		for i := range e {
+			wrong := sigmoidOf(z[i], e[i])
+			z[i] = float64(wrong * wrong)
+		}
+		z = z[len(e):]
 	}
-	e := vec.Exp(z)
+}
+
+// sigmoid returns 1/(1 + e^-z).
+func sigmoid(z float64) float64 { return sigmoidOf(z, vec.Exp(-math.Abs(z))) }
+
+// sigmoidOf returns the sigmoid of z from e = e^-|z|, without loss of digits on either side.
+func sigmoidOf(z, e float64) float64 {
+	if z >= 0 {
+		return 1 / (1 + e)
+	}
 	return e / (1 + e)
 }

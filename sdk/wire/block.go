@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/klauspost/compress/huff0"
 
@@ -28,6 +29,22 @@ const huffLeast = 15
 type packer struct {
 	huff huff0.Scratch
 	work []byte
+
+	sizer *huffSizer // if not nil, only lengths are wanted: bytes that huff0 makes are left out
+}
+
+// compress returns huff0's form of a block, in the packer's work space, or its error.
+func (p *packer) compress(block []byte) ([]byte, error) {
+	if p.sizer != nil {
+		if n, err := p.sizer.size(block); err != nil || n >= 0 {
+			p.huff.Out = slices.Grow(p.huff.Out[:0], n)
+			return p.huff.Out[:n], err
+		}
+	}
+	// A table of one frame is never used in the next: frames may get lost.
+	p.huff.Reuse = huff0.ReusePolicyNone
+	out, _, err := huff0.Compress4X(block, &p.huff)
+	return out, err
 }
 
 // block appends a block of 1..blockSize bytes in the shortest of its forms, or reports false if dst would then have
@@ -36,9 +53,7 @@ func (p *packer) block(dst, block []byte, limit int) ([]byte, bool) {
 	var out []byte
 	err := huff0.ErrIncompressible
 	if len(block) >= huffLeast {
-		// A table of one frame is never used in the next: frames may get lost.
-		p.huff.Reuse = huff0.ReusePolicyNone
-		out, _, err = huff0.Compress4X(block, &p.huff)
+		out, err = p.compress(block)
 	} else if len(block) > 1 && repeats(block) {
 		err = huff0.ErrUseRLE
 	}

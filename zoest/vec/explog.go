@@ -45,6 +45,13 @@ func Exp(x float64) float64 {
 	return p * pow2(half) * pow2(int(k)-half)
 }
 
+// Exps sets each x[i] to Exp(x[i]).
+func Exps(x []float64) {
+	for i := expQuads(x); i < len(x); i++ {
+		x[i] = Exp(x[i])
+	}
+}
+
 // pow2 returns 2**k for k in [-1022, 1023].
 func pow2(k int) float64 { return math.Float64frombits(uint64(k+1023) << 52) }
 

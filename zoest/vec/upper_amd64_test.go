@@ -23,6 +23,10 @@ func TestUpperHalvesAreClean(t *testing.T) {
 		}
 	}
 	signs := make([]uint64, vec.SignWords(5000))
+	vec.Exps(make([]float64, 9))
+	if dirty, _ := cpu.DirtyUpper(); dirty {
+		t.Fatal("Exps: upper halves in use")
+	}
 	for _, variant := range vec.Variants()[1:] {
 		for n := range 5000 {
 			if n > 300 && n < 4000 || n > 4200 {
