@@ -47,7 +47,7 @@ var buys = map[string]string{
 	"github.com/fxamacker/cbor/v2":         "frames and checkpoints, one definite-length item each",
 	"github.com/klauspost/compress":        "releases on the grid, at the entropy of their noise",
 	"nhooyr.io/websocket":                  "frames through proxies that know HTTP",
-	module + "/cmd/spade-edge":             "the program: its commands, their help and checks",
+	module + "/cmd":                        "the program: its commands, their help and checks",
 	module + "/dpmech":                     "exact noise, accounting, ledger, certificate",
 	module + "/sdk":                        "the node, and its state on disk",
 	module + "/sdk/admm":                   "the method",

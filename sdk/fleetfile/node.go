@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"net/url"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -33,13 +32,6 @@ type Node struct {
 	Average     bool          // keep the running mean of the released models
 	Linger      time.Duration // "linger_seconds", see [sdk.Config]; 0 if it is not given
 	ResendAfter time.Duration // "resend_seconds", see [sdk.Config]; 0 if it is not given
-}
-
-// NATS is the broker through which a node reaches its neighbors, see package transport/nats, a module with a program of
-// its own. Nothing here connects to it.
-type NATS struct {
-	URL         string // "tls://host:port" or "nats://host:port"
-	Credentials string // path of the file by which the broker knows the node; empty if it asks for none
 }
 
 // ReadNode reads a node file of at most 16 MiB, and reports every fault of it at once. It opens none of the files that
@@ -84,16 +76,7 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 			o.may("average").boolean(&n.Average)
 			o.may("linger_seconds").seconds(&n.Linger)
 			o.may("resend_seconds").seconds(&n.ResendAfter)
-			o.may("transport").object(`{"nats": "tls://host:port"}`, func(o *object) {
-				n.NATS = new(NATS)
-				o.may("credentials").path(&n.NATS.Credentials, dir)
-				broker := o.need("nats")
-				if broker.text(&n.NATS.URL, "", anything[string]) {
-					if err := CheckBroker(n.NATS.URL); err != nil {
-						o.c.fault("%s %w", broker.at(), err)
-					}
-				}
-			})
+			o.may("transport").object(`{"nats": "tls://host:port"}`, func(o *object) { n.NATS = o.broker(dir) })
 			o.proxy(n, dir)
 			if n.NATS != nil && n.Listen != "" {
 				o.c.fault("listen is %q, want it left out: nobody dials a node whose transport is nats", n.Listen)
@@ -143,20 +126,6 @@ func (n *Node) Heads() string {
 		return ""
 	}
 	return n.Ledger + ".neighbors"
-}
-
-// CheckBroker returns what is wrong with the address of a broker. The error leaves out the address, which may contain a
-// password.
-func CheckBroker(address string) error {
-	u, err := url.Parse(address)
-	switch {
-	case err != nil || u.Scheme != "tls" && u.Scheme != "nats" || u.Hostname() == "" ||
-		u.RawQuery+u.Fragment != "" || strings.Trim(u.Path, "/") != "":
-		return errors.New("is not of the form tls://host:port or nats://host:port")
-	case u.User != nil:
-		return errors.New("has a user in it, want that in the file that credentials names")
-	}
-	return nil
 }
 
 // path is the path of a file or folder that starts from dir.

@@ -48,9 +48,15 @@ type Config struct {
 	// Fleet is a hash of what all members have to agree on. A frame from a peer that has another is refused.
 	Fleet [32]byte
 
-	// URLs are servers of one broker, "tls://host:port" or "nats://host:port", with user and password if it wants them;
-	// the port defaults to 4222. No other server is connected to, even if these name some.
+	// URLs are servers of one broker, "tls://host:port" or "wss://host:port/path" for its websocket listener, or the same
+	// without TLS, "nats://" and "ws://", with user and password if it wants them. The port defaults to 4222, and to 443
+	// and 80 for websockets. All are websockets, with one path, or none is. No other server is connected to, even if these
+	// name some.
 	URLs []string
+
+	// Proxy is through what the servers are dialed, see [transport.CheckProxy]; nil stands for HTTPS_PROXY of the
+	// environment if the URLs begin with wss, and else for none. What NO_PROXY lists is dialed directly.
+	Proxy *url.URL
 
 	// Options are further options for the broker's client, such as client.UserCredentials or client.RootCAs. They must
 	// not change what happens when a connection ends.
@@ -112,11 +118,18 @@ func (c *Config) validate() error {
 		faults.Add("Run is empty")
 	}
 	if len(c.URLs) == 0 {
-		faults.Add("URLs is empty, want tls://host:port or nats://host:port")
+		faults.Add("URLs is empty, want " + forms)
 	}
 	for i, s := range c.URLs {
 		if err := CheckURL(s); err != nil {
 			faults.Add("URLs[%d]: %w", i, err)
+		} else if _, web, path := split(s); i > 0 && (web != c.web() || path != c.path()) {
+			faults.Add("URLs[%d]: %q and %q, want websockets with one path or none", i, redacted(c.URLs[0]), redacted(s))
+		}
+	}
+	if c.Proxy != nil {
+		if err := transport.CheckProxy(c.Proxy); err != nil {
+			faults.Add("Proxy: %w", err)
 		}
 	}
 	if c.MaxAge < 0 || c.MaxAge > 0 && c.MaxAge < time.Second {
@@ -135,36 +148,49 @@ func checkKey(key ed25519.PublicKey) error {
 	return err
 }
 
+// forms are those of a URL.
+const forms = "tls://host:port or wss://host:port/path, or without TLS nats:// or ws://"
+
 // CheckURL returns what is wrong with a URL that is meant for [Config.URLs], nil if nothing. The error contains no
 // password.
 func CheckURL(s string) error {
 	u, err := url.Parse(s)
 	if err != nil {
 		// The error of Parse quotes all of it.
-		return errors.New("nats: not a URL, want tls://host:port or nats://host:port")
+		return errors.New("nats: not a URL, want " + forms)
 	}
-	if u.Scheme != "tls" && u.Scheme != "nats" || u.Hostname() == "" || u.Fragment != "" || u.RawQuery != "" ||
-		strings.Trim(u.Path, "/") != "" {
-		return fmt.Errorf("nats: URL %q, want tls://host:port or nats://host:port", u.Redacted())
+	_, web, path := split(s)
+	known := web || u.Scheme == "tls" || u.Scheme == "nats"
+	if !known || u.Hostname() == "" || u.Opaque+u.Fragment+u.RawQuery != "" || path != "" && !web {
+		return fmt.Errorf("nats: URL %q, want %s", u.Redacted(), forms)
 	}
 	return nil
 }
 
+// split returns of a good URL its parts, whether it is a websocket's, and its path without slashes around it.
+func split(s string) (u *url.URL, web bool, path string) {
+	u, err := url.Parse(s)
+	if err != nil {
+		return new(url.URL), false, ""
+	}
+	return u, u.Scheme == "wss" || u.Scheme == "ws", strings.Trim(u.EscapedPath(), "/")
+}
+
+// web reports whether the servers are reached by websockets.
+func (c *Config) web() bool { _, web, _ := split(c.URLs[0]); return web }
+
+// path is where a proxy before the broker has it.
+func (c *Config) path() string { _, _, path := split(c.URLs[0]); return path }
+
+// secure reports whether all that is sent goes over TLS.
+func secure(s string) bool { u, _, _ := split(s); return u.Scheme == "tls" || u.Scheme == "wss" }
+
 // exposed reports whether a URL leads to another machine without TLS.
 func exposed(s string) bool {
-	u, err := url.Parse(s)
-	if err != nil || u.Scheme != "nats" {
-		return false
-	}
+	u, _, _ := split(s)
 	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())
+	return !secure(s) && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())
 }
 
 // redacted returns a URL without its password.
-func redacted(s string) string {
-	u, err := url.Parse(s)
-	if err != nil {
-		return ""
-	}
-	return u.Redacted()
-}
+func redacted(s string) string { u, _, _ := split(s); return u.Redacted() }

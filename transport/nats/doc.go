@@ -37,6 +37,7 @@
 // guarantee covers it.
 //
 // The broker needs JetStream, max_payload of at least 8 KiB, and room for four frames of every directed edge. README.md
-// has the permissions of a member. With nats:// rather than tls:// subjects, times and credentials are readable on the
-// way.
+// has the permissions of a member. With nats:// rather than tls://, and ws:// rather than wss://, subjects, times and
+// credentials are readable on the way. A proxy for outgoing connections passes TLS on to the broker. Whoever ends TLS
+// before the broker, as an HTTP server does that has it under a path, can do what a broker can.
 package nats

@@ -63,5 +63,5 @@ func ExampleCheckURL() {
 	fmt.Println(nats.CheckURL("https://joe:secret@broker.example"))
 	// Output:
 	// <nil>
-	// nats: URL "https://joe:xxxxx@broker.example", want tls://host:port or nats://host:port
+	// nats: URL "https://joe:xxxxx@broker.example", want tls://host:port or wss://host:port/path, or without TLS nats:// or ws://
 }

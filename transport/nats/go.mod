@@ -21,6 +21,7 @@ require (
 	golang.org/x/crypto v0.52.0 // indirect
 	golang.org/x/sys v0.45.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
+	nhooyr.io/websocket v1.8.17 // indirect
 )
 
 replace github.com/spade-dfl/spade-edge => ../..

@@ -35,6 +35,7 @@ type broker struct {
 	options server.Options
 	server  *server.Server
 	estate  *estate
+	tunnel  *tunnel // the way to its websockets, if it is set
 }
 
 // newBroker starts a server with JetStream on disk.
@@ -83,6 +84,9 @@ func (b *broker) stop() {
 }
 
 func (b *broker) url() string {
+	if b.tunnel != nil {
+		return fmt.Sprintf("wss://%s:%d", nowhere, b.options.Port+1)
+	}
 	if b.estate != nil {
 		return fmt.Sprintf("tls://127.0.0.1:%d", b.options.Port)
 	}
@@ -99,6 +103,9 @@ func (b *broker) config(run, name string, peers ...string) Config {
 	}
 	if b.estate != nil {
 		cfg.Options = b.estate.options()
+	}
+	if b.tunnel != nil {
+		cfg.Proxy = b.tunnel.url("joe:" + secret)
 	}
 	return cfg
 }
@@ -128,5 +135,7 @@ func scale(t testing.TB, variable string, few int) int {
 	return n
 }
 
-// dialer has a client dial in a way of the test.
-func dialer(d client.CustomDialer) []client.Option { return []client.Option{client.SetCustomDialer(d)} }
+// dialing has a client dial in a way of the test.
+func dialing(d client.CustomDialer) []client.Option {
+	return []client.Option{client.SetCustomDialer(d)}
+}

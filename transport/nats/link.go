@@ -23,15 +23,13 @@ type link struct {
 	js     jetstream.JetStream
 	want   jetstream.StreamConfig // except for the limits of a subject, which depend on the server
 	frames func(piece int) int64  // how many messages a subject has to hold
+	dialer *dialer
 	timing *timing
 	log    *slog.Logger
 	lost   func() // called when the stream is another one than before
 
-	mu      sync.Mutex // of what follows
-	up      bool
-	since   time.Time
-	where   string
-	err     error
+	mu sync.Mutex // of what follows
+	linkState
 	now     context.Context // ends at the next change of up
 	over    context.CancelFunc
 	stream  jetstream.Stream
@@ -40,16 +38,21 @@ type link struct {
 	making sync.Mutex // held while the stream is looked for
 }
 
+// linkState is how a connection is.
+type linkState struct {
+	up     bool
+	since  time.Time // of the last change of up
+	where  string    // the server, without credentials, if up
+	proxy  string    // through which it was dialed, if up; empty for none
+	ended  int       // how many connections have
+	lostBy error     // why the last of them has
+	err    error     // the last fault
+}
+
 // connect starts to connect. A server that cannot be reached is no error.
 func (l *link) connect(cfg *Config, name string) error {
 	l.now, l.over = context.WithCancel(context.Background())
-	options := append([]client.Option{
-		client.Name(name),
-		client.Timeout(l.timing.connect),
-		client.PingInterval(l.timing.ping),
-		client.MaxPingsOutstanding(2),
-	}, cfg.Options...)
-	options = append(options,
+	options := append(l.options(cfg, name),
 		client.RetryOnFailedConnect(true),
 		client.MaxReconnects(-1),
 		client.IgnoreAuthErrorAbort(),
@@ -59,7 +62,7 @@ func (l *link) connect(cfg *Config, name string) error {
 		client.ConnectHandler(l.connected),
 		client.ReconnectHandler(l.connected),
 		client.DisconnectErrHandler(func(_ *client.Conn, err error) { l.disconnected(err) }),
-		client.ReconnectErrHandler(func(_ *client.Conn, err error) { l.failed(err) }),
+		client.ReconnectErrHandler(func(_ *client.Conn, err error) { l.failed(l.dialer.explain(err)) }),
 		client.ErrorHandler(func(_ *client.Conn, _ *client.Subscription, err error) { l.failed(err) }),
 	)
 	for _, s := range cfg.URLs {
@@ -74,6 +77,19 @@ func (l *link) connect(cfg *Config, name string) error {
 	}
 	l.js, err = jetstream.New(l.conn)
 	return err
+}
+
+// options are those of every connection with the broker.
+func (l *link) options(cfg *Config, name string) []client.Option {
+	return append([]client.Option{
+		client.Name(name),
+		client.Timeout(l.timing.connect),
+		client.PingInterval(l.timing.ping),
+		client.MaxPingsOutstanding(2),
+		client.SetCustomDialer(l.dialer),
+		client.SkipHostLookup(), // whoever dials looks names up: this host, or a proxy
+		client.ProxyPath(cfg.path()),
+	}, cfg.Options...)
 }
 
 // backoff returns how long to wait before another attempt: waits double.
@@ -91,15 +107,15 @@ func (l *link) connected(c *client.Conn) {
 		u.User = nil
 		where = u.String()
 	}
-	l.change(true, where, nil)
-	l.log.Info("connected to the broker", "at", where)
+	l.change(linkState{up: true, where: where, proxy: l.dialer.proxyName()})
+	l.log.Info("connected to the broker", "at", where+behind(l.dialer.proxyName()))
 }
 
 func (l *link) disconnected(err error) {
 	if err == nil {
 		err = errors.New("the broker has ended the connection")
 	}
-	l.change(false, "", fmt.Errorf("nats: no connection with the broker: %w", err))
+	l.change(linkState{lostBy: err, err: fmt.Errorf("nats: no connection with the broker: %w", err)})
 	l.log.Info("disconnected from the broker", "reason", err)
 }
 
@@ -113,10 +129,17 @@ func (l *link) failed(err error) {
 	l.log.Log(context.Background(), endpoint.Level(same), "broker", "reason", err)
 }
 
-func (l *link) change(up bool, where string, err error) {
+// change takes a new state, to which it adds the time and what has ended before.
+func (l *link) change(to linkState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.up, l.where, l.since, l.err = up, where, time.Now(), err
+	to.since, to.ended = time.Now(), l.ended
+	if l.up && !to.up {
+		to.ended++
+	} else {
+		to.lostBy = l.lostBy
+	}
+	l.linkState = to
 	l.stream = nil // it is looked for anew on every connection
 	l.over()
 	l.now, l.over = context.WithCancel(context.Background())
@@ -136,10 +159,10 @@ func (l *link) worked() {
 	l.err = nil
 }
 
-func (l *link) state() (up bool, since time.Time, where string, err error) {
+func (l *link) state() linkState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.up, l.since, l.where, l.err
+	return l.linkState
 }
 
 // ready waits for a connection, and returns the stream.

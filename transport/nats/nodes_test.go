@@ -132,7 +132,8 @@ func (f *fate) live(ctx context.Context, b *broker, n *tinytest.Network, i int, 
 func (f *fate) once(ctx context.Context, b *broker, n *tinytest.Network, i int, store tinytest.OpenStore,
 	noise io.Reader) (_ []float32, err error) {
 	cfg := b.memberConfig(n.Fleet, n.Fleet.Members[i])
-	cfg.Options = append(cfg.Options, dialer(&f.cutter)...)
+	f.cutter.dial = newDialer(ctx, &cfg).Dial
+	cfg.Options = append(cfg.Options, dialing(&f.cutter)...)
 	tr, err := New(cfg)
 	if err != nil {
 		return nil, err
@@ -212,6 +213,9 @@ func faults(t *testing.T, want int, open func(t *testing.T) *broker) {
 					restarts++
 				case 2, 3:
 					f.set(true)
+					if b.tunnel != nil {
+						b.tunnel.hangUp()
+					}
 					time.Sleep(time.Duration(chance.IntN(300)) * time.Millisecond)
 					f.set(false)
 					cuts++

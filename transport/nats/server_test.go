@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 // account knows a user. Its files, and those that a member has of it, are in dir.
 type estate struct {
 	dir  string
-	port int
+	port int // the websockets' is the next one
 	proc *exec.Cmd
 }
 
@@ -58,8 +58,13 @@ func newEstate(t *testing.T) *broker {
 		}
 	}
 	for port := 27000 + os.Getpid()%4000; ; port++ { // outside the range that systems take ports of outgoing connections from
-		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
-			l.Close()
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			continue
+		}
+		next, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port+1)))
+		if l.Close(); err == nil {
+			next.Close()
 			e.port = port
 			break
 		}
@@ -70,8 +75,8 @@ func newEstate(t *testing.T) *broker {
 	}
 	about := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "broker"},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{nowhere},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true,
 		BasicConstraintsValid: true,
 	}
 	cert, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
@@ -163,9 +168,10 @@ func serve(dir string, port int) {
 		must(accounts.Store(claims.Subject, string(text)))
 		last = claims.Subject
 	}
+	secure := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}
 	s, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: path("store"), NoLog: true, NoSigs: true,
-		TLS: true, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13},
+		TLS: true, TLSConfig: secure, Websocket: server.WebsocketOpts{Host: "127.0.0.1", Port: port + 1, TLSConfig: secure},
 		TrustedOperators: []*jwt.OperatorClaims{operator}, AccountResolver: accounts, SystemAccount: last,
 	})
 	must(err)

@@ -74,6 +74,26 @@ type peer struct {
 // New checks the whole configuration, reporting all faults at once, and starts to connect; the broker need not be there
 // yet. The slices in cfg are copied.
 func New(cfg Config) (*Transport, error) {
+	t, err := build(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.link.connect(&t.cfg, hexTag(tag(8, t.cfg.Run, t.cfg.Name))); err != nil {
+		t.cancel()
+		return nil, err
+	}
+	if len(t.sorted) > 0 {
+		t.wg.Go(t.receiveAll)
+	}
+	for _, p := range t.sorted {
+		t.wg.Go(func() { t.sendHellos(p) })
+		endpoint.Offer(p.hello, struct{}{})
+	}
+	return t, nil
+}
+
+// build makes a transport that is not at work yet.
+func build(cfg Config) (*Transport, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
@@ -119,22 +139,12 @@ func New(cfg Config) (*Transport, error) {
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	runTag := hexTag(tag(16, t.cfg.Run))
 	t.link.timing, t.link.log, t.link.lost = &t.cfg.timing, t.cfg.Logger, t.resendAll
+	t.link.dialer = newDialer(t.ctx, &t.cfg)
 	t.link.frames = func(piece int) int64 { return int64(max(1, (t.cfg.MaxFrame+piece-1)/piece)) }
 	t.link.want = jetstream.StreamConfig{
 		Name: Stream(t.cfg.Run), Subjects: []string{"spade." + runTag + ".*.*.*"}, Storage: jetstream.FileStorage,
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
 		MaxAge: cmp.Or(cfg.MaxAge, defaultMaxAge), MaxBytes: cmp.Or(cfg.MaxBytes, -1),
-	}
-	if err := t.link.connect(&cfg, hexTag(tag(8, t.cfg.Run, t.cfg.Name))); err != nil {
-		t.cancel()
-		return nil, err
-	}
-	if len(t.sorted) > 0 {
-		t.wg.Go(t.receiveAll)
-	}
-	for _, p := range t.sorted {
-		t.wg.Go(func() { t.sendHellos(p) })
-		endpoint.Offer(p.hello, struct{}{})
 	}
 	return t, nil
 }
@@ -190,8 +200,8 @@ func (t *Transport) Send(ctx context.Context, to string, frame []byte) error {
 			err = transport.ErrClosed
 		case ctx.Err() != nil:
 			err = ctx.Err()
-			if up, _, _, cause := t.link.state(); !up && cause != nil {
-				err = fmt.Errorf("%w (%w)", err, cause)
+			if l := t.link.state(); !l.up && l.err != nil {
+				err = fmt.Errorf("%w (%w)", err, l.err)
 			}
 		}
 		return fmt.Errorf("nats: send to %q: %w", to, err)
@@ -341,15 +351,15 @@ func (t *Transport) Close() error {
 
 // Peers returns the state of every peer, sorted by name.
 func (t *Transport) Peers() []transport.PeerStatus {
-	connected, since, where, err := t.link.state()
+	l := t.link.state()
 	var all []transport.PeerStatus
 	for _, p := range t.sorted {
 		p.mu.Lock()
 		s := p.status
 		p.mu.Unlock()
-		s.Connected, s.Since, s.Where = connected, since, where
-		if err != nil {
-			s.Err = err
+		s.Connected, s.Since, s.Where, s.Proxy, s.Lost, s.LostBy = l.up, l.since, l.where, l.proxy, l.ended, l.lostBy
+		if l.err != nil {
+			s.Err = l.err
 		}
 		all = append(all, s)
 	}

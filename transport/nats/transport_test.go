@@ -244,6 +244,7 @@ type cutter struct {
 	mu    sync.Mutex
 	cut   bool
 	conns []net.Conn
+	dial  func(network, address string) (net.Conn, error) // net.Dial if it is nil
 }
 
 func (c *cutter) Dial(network, address string) (net.Conn, error) {
@@ -252,7 +253,11 @@ func (c *cutter) Dial(network, address string) (net.Conn, error) {
 	if c.cut {
 		return nil, errors.New("cut off")
 	}
-	conn, err := net.Dial(network, address)
+	dial := c.dial
+	if dial == nil {
+		dial = net.Dial
+	}
+	conn, err := dial(network, address)
 	if err == nil {
 		c.conns = append(c.conns, conn)
 	}
@@ -276,7 +281,7 @@ func TestCutOff(t *testing.T) {
 	b := newBroker(t)
 	var net cutter
 	cfg := b.config("run", "a", "c")
-	cfg.Options = dialer(&net)
+	cfg.Options = dialing(&net)
 	a, c := open(t, cfg), open(t, b.config("run", "c", "a"))
 	send(t, a, "c", []byte("one"))
 	receive(t, c, "a", []byte("one"))

@@ -25,7 +25,7 @@ const seededNoise = "SPADE_EDGE_NATS_TEST_SEEDED_NOISE"
 
 func init() {
 	if os.Getenv(seededNoise) != "" {
-		testNoise = func(number int, round func() int) io.Reader {
+		overNATS.Noise = func(number int, round func() int) io.Reader {
 			return &roundNoise{number, round}
 		}
 	}

@@ -1,0 +1,160 @@
+//go:build unix
+
+package program
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+)
+
+// pusher is a member without data: its releases go where place says for the round, in all coordinates. It answers its neighbor as a node does.
+type pusher struct {
+	*insider
+	place func(round int) int32
+	chain []signed.Release // by round, the start first
+}
+
+// frame returns the pusher's release of a round.
+func (p *pusher) frame(round int) *admm.Message {
+	m := p.file.Fleet.Method
+	f := &admm.Message{Kind: admm.Release, Round: round}
+	if round <= m.Rounds {
+		by := p.place(round)
+		if round > 1 {
+			by -= p.place(round - 1)
+		}
+		f.Grid = slices.Repeat([]int32{by}, p.file.Fleet.Dim)
+	} else {
+		f.Vector = make([]float32, p.file.Fleet.Dim)
+	}
+	for len(p.chain) <= round {
+		next := signed.Release{Round: len(p.chain)}
+		if next.Round > 1 {
+			next.Prev = p.chain[next.Round-1].ID(p.scope(p.name))
+		}
+		if next.Round == round {
+			if next.Digest = signed.Digest(nil, f.Grid); round > m.Rounds {
+				next.Digest = signed.Digest(f.Vector, nil)
+			}
+		}
+		next.Sign(p.key, p.scope(p.name))
+		p.chain = append(p.chain, next)
+	}
+	f.Signed.Own = p.chain[round].Append(nil)
+	return f
+}
+
+// speak answers a until the transport is closed.
+func (p *pusher) speak(ctx context.Context) {
+	send := func(f *admm.Message) {
+		if codec, err := wire.NewCodec(p.file.Fleet.Dim); err == nil {
+			if b, err := codec.Append(nil, f); err == nil {
+				_ = p.tr.Send(ctx, "a", b) // what gets lost is asked for again
+			}
+		}
+	}
+	last := p.file.Fleet.Method.Rounds + p.file.Fleet.Method.Cooldown
+	for {
+		_, frame, err := p.Recv(ctx)
+		if err != nil {
+			return
+		}
+		var f admm.Message
+		if codec, err := wire.NewCodec(p.file.Fleet.Dim); err != nil || codec.Decode(frame, &f) != nil {
+			continue
+		}
+		switch {
+		case f.Kind == admm.Probe:
+			answer := &admm.Message{Kind: admm.ProbeReply, Generation: f.Generation, Incarnation: f.Incarnation, Round: len(p.chain) - 1}
+			if r := p.last["a"]; r.Round > 0 {
+				answer.Held, answer.Signed.Proof = r.Round, r.Append(nil)
+			}
+			send(answer)
+		case f.Kind != admm.Release:
+			continue
+		}
+		for round := max(1, f.Round); round <= min(f.Round+1, last); round++ {
+			send(p.frame(round))
+		}
+	}
+}
+
+// A neighbor pushes the public centre of a node's releases to the edge of the grid and beyond. If the node ends, then before it reserves a release,
+// and whoever starts it again sees nothing more of it and pays nothing: 3 times, or as often as SPADE_LOOKS says.
+func TestAttackEdgeOfTheGrid(t *testing.T) {
+	t.Parallel()
+	var ended atomic.Int32
+	t.Run("all", func(t *testing.T) {
+		for name, place := range map[string]func(round int) int32{
+			"straight out":       func(round int) int32 { return 1<<29 - 1 + int32(round)<<20 },
+			"out and around":     func(round int) int32 { return int32(round) << 29 },
+			"to and fro":         func(round int) int32 { return (1<<30 - 1) * int32(1-round%2*2) },
+			"to and fro, less":   func(round int) int32 { return (1<<29 + 1<<26) * int32(1-round%2*2) },
+			"to and fro, little": func(round int) int32 { return 1 << 24 * int32(1-round%2*2) },
+			"to the last steps":  func(round int) int32 { return 1<<30 - 1<<8 - int32(round) },
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				if pushOut(t, place) {
+					ended.Add(1)
+				}
+			})
+		}
+	})
+	if ended.Load() == 0 {
+		t.Error("no node has ended at the edge")
+	}
+}
+
+// pushOut reports whether the node has ended.
+func pushOut(t *testing.T, place func(round int) int32) bool {
+	t.Helper()
+	tr := newAttacked(t, "ab", func(f *sdk.Fleet) {
+		f.Method.Rounds, f.Method.Cooldown, f.Method.Eta = 30, 2, []float64{1}
+		f.Method.Gain = 0.99
+		f.Wire.GridBits, f.Wire.Payload = 8, sdk.PayloadRelease
+	})
+	in, _ := tr.newMouth(t, "b")
+	p := &pusher{insider: in, place: place, chain: make([]signed.Release, 1)}
+	go p.speak(t.Context())
+	const words = "of the model has become too large"
+	a := start(t, "run", tr.path("a.json"), "-json")
+	for deadline := time.Now().Add(20 * time.Second); !a.ended() && in.sawOnce(t, "a") < 32; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the node stands still:\n%s", a.log)
+		}
+	}
+	if !a.ended() {
+		a.kill()
+		if n := tr.spent(t, "a"); n != 30 {
+			t.Errorf("%d releases in the ledger", n)
+		}
+		return false
+	}
+	a.refused(t, exitFailed, words)
+	seen, spent := in.sawOnce(t, "a"), tr.spent(t, "a")
+	if made := len(tr.released(t, 0)); made != spent || seen > made || seen < made-1 {
+		t.Errorf("%d releases made, %d in the ledger, and %d seen", made, spent, seen)
+	}
+	for range times(t, "SPADE_LOOKS", 3) {
+		start(t, "run", tr.path("a.json"), "-json").refused(t, exitFailed, words)
+	}
+	made := tr.released(t, 0)
+	if n := tr.spent(t, "a"); n != spent || len(made) != spent || in.sawOnce(t, "a") > len(made) {
+		t.Errorf("%d releases in the ledger after %d, and %d were made", n, spent, len(made))
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	t.Logf("ended after %d releases; seen are those of %v", spent, fmt.Sprint(slices.Sorted(maps.Keys(in.seen["a"]))))
+	return true
+}

@@ -1,0 +1,117 @@
+//go:build unix
+
+package program
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+// A device is taken for lost, and was only silent: when it wakes up beside the one that has taken its place, it is told so, and ends before it
+// makes a release that its successor makes of the data as well.
+func TestAttackWakesUp(t *testing.T) {
+	t.Parallel()
+	tr := newAttacked(t, "ab bc ca", func(f *sdk.Fleet) {
+		f.Method.Rounds, f.Method.Cooldown, f.Method.Eta = 12, 2, []float64{0.01}
+		f.Method.Tau, f.Method.Batch = 500, 400
+	})
+	b, c := start(t, "run", tr.path("b.json"), "-json"), start(t, "run", tr.path("c.json"), "-json")
+	lost := start(t, "run", tr.path("a.json"), "-json")
+	lost.log.await(t, "round  2 of 14")
+	if err := lost.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	tr.spare(t, "spare")
+	spare := start(t, "run", filepath.Join(tr.path("spare"), "a.json"), "-json", "-recover")
+	spare.log.await(t, "recovered what the lost device has released")
+	if err := lost.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); !lost.ended(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the lost device goes on:\n%s\n%s\n%s", lost.log, spare.log, b.log)
+		}
+	}
+	lost.refused(t, exitMismatch, "and this is generation 0", "another device has taken its place")
+	r := spare.outcome(t)
+	if made := len(tr.released(t, 0)); !r.Done || made > r.Recovered+2 {
+		t.Errorf("%d releases of the lost device, and the other one went on from %d", made, r.Recovered)
+	}
+	b.outcome(t)
+	c.outcome(t)
+}
+
+// spare makes a folder for a device that is to take the place of a, with a ledger of its own.
+func (tr *trial) spare(t *testing.T, folder string) {
+	t.Helper()
+	takeOver(t, tr.dir, tr.path(folder), "a.json", "a.key", "fleet.json", "x0.bin")
+	writeFile(t, tr.path(folder), "a.json", strings.Replace(readFile(t, tr.path("a.json")), tr.place(0), ownPort(), 1)) // nobody dials it
+	l, err := state.CreateLedger(filepath.Join(tr.path(folder), "a.ledger"), "patients of a, on the spare device", nil)
+	if err == nil {
+		err = l.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waitsForOlder matches what a node says of a neighbor that has used a release which this node has not made.
+var waitsForOlder = regexp.MustCompile(`frame refused.* message of round \d+ from \d+, want 1 to \d+ \(this client is in round`)
+
+// Two devices take the place of a lost one at once, each with a ledger of its own: neighbors have evidence and both end,
+// or one of them is late and the other one in its place. If a neighbor has used a release of the one that had to end, the
+// other one waits for what that neighbor no longer has.
+func TestAttackTwoSpares(t *testing.T) {
+	t.Parallel()
+	tr := newAttacked(t, "ab bc ca", func(f *sdk.Fleet) {
+		f.Method.Rounds, f.Method.Cooldown, f.Method.Eta = 12, 2, []float64{0.01}
+		f.Method.Tau, f.Method.Batch = 500, 400
+	})
+	b, c := start(t, "run", tr.path("b.json"), "-json"), start(t, "run", tr.path("c.json"), "-json")
+	lost := start(t, "run", tr.path("a.json"), "-json")
+	lost.log.await(t, "round  2 of 14")
+	lost.kill()
+	var spares []*process
+	for _, folder := range []string{"one", "two"} {
+		tr.spare(t, folder)
+		spares = append(spares, start(t, "run", filepath.Join(tr.path(folder), "a.json"), "-json", "-recover"))
+	}
+	patience := time.Now().Add(time.Minute)
+	for !spares[0].ended() || !spares[1].ended() {
+		if soon := time.Now().Add(20 * time.Second); (spares[0].ended() || spares[1].ended()) && patience.After(soon) {
+			patience = soon
+		}
+		if time.Now().After(patience) {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	refused := 0 // the one that is late finds the other in its place, or takes the place of the other, which is told so
+	for _, p := range spares {
+		if !p.ended() {
+			p.kill()
+			if !waitsForOlder.MatchString(p.log.String()) {
+				t.Errorf("it goes on:\n%s\n%s", p.log, b.log)
+			}
+			continue
+		}
+		log, code := p.log.String(), p.cmd.ProcessState.ExitCode()
+		if code == exitMismatch && (strings.Contains(log, sdk.ErrClone.Error()) || strings.Contains(log, state.ErrRollback.Error())) {
+			refused++
+		} else if code != exitDone {
+			t.Errorf("exit code %d:\n%s", code, log)
+		}
+	}
+	if refused == 0 {
+		t.Errorf("both come to the end:\n%s\n%s", spares[0].log, spares[1].log)
+	}
+	b.kill()
+	c.kill()
+}

@@ -1,0 +1,160 @@
+package program
+
+import (
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+// What check says of the tracking estimator's memory: a limit, what is stored, and that nothing is.
+func TestCheckMemory(t *testing.T) {
+	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Method.Estimator = sdk.EstimatorTracking })
+	for _, c := range []struct {
+		field string
+		code  int
+		item  string
+		want  string
+	}{
+		{``, exitDone, "memory", "of every state, written in each of"},
+		{`"memory_limit": 10,`, exitUsage, "settings", "want at most 10: raise MemoryLimit, set ForgetMemory"},
+		{`"memory_limit": 10, "memory": "forgotten",`, exitDone, "memory", "forgotten: a node that is started again"},
+	} {
+		tr.edit(t, "a.json", `"version"`, c.field+`"version"`)
+		var got checkup
+		into(t, &got, c.code, "check", tr.path("a.json"), "-offline")
+		if !strings.Contains(got.text(c.item), c.want) {
+			t.Errorf("%s: %+v, want %s with %q", c.field, got, c.item, c.want)
+		}
+		if c.field != "" {
+			tr.edit(t, "a.json", c.field, "")
+		}
+	}
+	for args, want := range map[string]string{"-samples 5": "is the estimator's memory", "-samples 5000": "64.0 MiB which a node takes"} {
+		line := "plan -nodes 2 -dim 10000 -non-private -estimator tracking " + args
+		if code, out, log := call(strings.Fields(line)...); code != exitDone || !strings.Contains(out, want) {
+			t.Errorf("%s: exit code %d\n%s%s", line, code, out, log)
+		}
+	}
+}
+
+// What check finds wrong, item by item, and with which code it ends.
+func TestCheckFindsFaults(t *testing.T) {
+	tr := newTrial(t, "ab", func(f *sdk.Fleet) {
+		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5}
+	})
+	whole, err := os.ReadFile(tr.path("a.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listen := strings.TrimSuffix(strings.TrimPrefix(tr.file.Members[0].Addresses[0], "wss://"), "/")
+	small, err := state.CreateLedger(tr.path("small.ledger"), "d", &dpmech.Limit{Epsilon: 0.1, Delta: 1e-5, Accounting: dpmech.GDP})
+	if err == nil {
+		err = small.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		old, new string
+		code     int
+		item     string
+		want     string
+	}{
+		"nothing":          {"", "", exitDone, "oracle", "a finite loss"},
+		"no state":         {`"a.state"`, `""`, exitUsage, "node file", "state is"},
+		"no fleet file":    {"fleet.json", "none.json", exitUsage, "fleet file", "none.json"},
+		"no key":           {"a.key", "none.key", exitUsage, "key", "none.key"},
+		"another's key":    {"a.key", "b.key", exitUsage, "key", "but the fleet file has"},
+		"not a member":     {`"name": "a"`, `"name": "z"`, exitUsage, "key", `"z" is not a member`},
+		"no ledger":        {`"ledger": "a.ledger", `, "", exitUsage, "ledger", "ledger is missing"},
+		"no ledger there":  {"a.ledger", "none.ledger", exitFailed, "ledger", "privacy -new-ledger"},
+		"a spent ledger":   {"a.ledger", "small.ledger", exitRefused, "ledger", "budget"},
+		"no such port":     {listen, "192.0.2.1:1", exitFailed, "listen", "192.0.2.1:1"},
+		"no data":          {"synthetic:clinical\"", "csv:none.csv\", \"label\": \"y\"", exitFailed, "oracle", "none.csv"},
+		"another model":    {`"seed": 5`, `"seed": 5, "bias": false`, exitUsage, "oracle", "5 parameters"},
+		"no state folder":  {"a.state", "a.key/x", exitFailed, "state", "a.key"},
+		"not a state":      {"a.state", ".", exitDone, "state", "is new"},
+		"no such memory":   {`"version"`, `"memory": "forgotten", "version"`, exitUsage, "settings", "ForgetMemory is set"},
+		"unknown settings": {`"version"`, `"color": 1, "version"`, exitUsage, "node file", "color is unknown"},
+	} {
+		path := tr.path("node.json")
+		if !strings.Contains(string(whole), c.old) {
+			t.Fatalf("%s: no %q in the node file", name, c.old)
+		}
+		tr.write(t, "node.json", strings.Replace(string(whole), c.old, c.new, 1))
+		var got checkup
+		into(t, &got, c.code, "check", path, "-offline")
+		if !strings.Contains(got.text(c.item), c.want) || got.OK != (c.code == exitDone) || got.Code != c.code {
+			t.Errorf("%s: %+v, want %s with %q", name, got, c.item, c.want)
+		}
+		code, out, log := call("check", path, "-offline")
+		if code != c.code || !strings.Contains(out, c.want) || c.code != exitDone && !strings.Contains(log, "not fit to run: ") {
+			t.Errorf("%s: exit code %d\n%s%s", name, code, out, log)
+		}
+		if _, err := os.Stat(tr.path("a.state")); err == nil {
+			t.Fatalf("%s: check has made the state folder", name)
+		}
+	}
+	if runtime.GOOS != "windows" {
+		if err := os.Chmod(tr.path("a.key"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var got checkup
+		if into(t, &got, exitUsage, "check", tr.path("a.json")); !strings.Contains(got.text("key"), "0600") {
+			t.Errorf("key: %s", got.text("key"))
+		}
+	}
+	for _, args := range [][]string{{"check"}, {"check", "a", "b"}, {"check", "a", "-timeout", "0s"}, {"check", "a", "-fast"}} {
+		if code, out, log := call(args...); code != exitUsage || out != "" || log == "" {
+			t.Errorf("%v: exit code %d: %s%s", args, code, out, log)
+		}
+	}
+}
+
+// The neighbors are at work: check finds those that are up, and the one with another fleet, and disturbs none; it may also be run
+// beside the node itself. The models are those of the quiet run.
+func TestCheckBesideRunningNodes(t *testing.T) {
+	t.Parallel()
+	tr := newTrial(t, "ab bc", nil)
+	models, _ := tr.simulate(t)
+	tr.other(t)
+	b := start(t, "run", "-json", tr.path("b.json"))
+	b.log.await(t, "waiting for", `"a"`, `"c"`)
+	var c checkup
+	into(t, &c, exitDone, "check", tr.path("a.json"))
+	if got := c.text(`neighbor "b"`); !strings.HasPrefix(got, "has the same fleet") {
+		t.Errorf("b: %s", got)
+	}
+	tr.of(t, "c", "other.json")
+	c = checkup{}
+	into(t, &c, exitMismatch, "check", tr.path("c.json"))
+	if got := c.text(`neighbor "b"`); !strings.Contains(got, "hello refused") || !strings.Contains(got, "method differs") {
+		t.Errorf("b: %s", got)
+	}
+	tr.of(t, "c", "fleet.json")
+	c = checkup{}
+	into(t, &c, exitDone, "check", tr.path("b.json")) // b is running
+	if !strings.Contains(c.text("state"), "the node is running") || !strings.Contains(c.text("listen"), "running node's") ||
+		!strings.HasPrefix(c.text(`neighbor "a"`), "not reachable (yet)") {
+		t.Errorf("b: %+v", c)
+	}
+	a := start(t, "run", "-json", tr.path("a.json"))
+	b.log.await(t, "connected", "peer=a")
+	c = checkup{}
+	into(t, &c, exitDone, "check", tr.path("a.json"))
+	into(t, &c, exitDone, "check", tr.path("b.json"))
+	last := start(t, "run", "-json", tr.path("c.json"))
+	for i, p := range []*process{a, b, last} {
+		if r := p.outcome(t); r.Model != models[i] {
+			t.Errorf("model of %s is %s, the simulation's is %s", r.Name, r.Model, models[i])
+		}
+		if log := p.log.String(); strings.Count(log, "msg=connected") != []int{1, 2, 1}[i] {
+			t.Errorf("connections were made more than once:\n%s", log)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package program
+
+// twoClasses is what models are worth on test data of two classes, over clients, each with the model that it holds at
+// the end, and its JSON. Shares are in percent.
+type twoClasses struct {
+	Positive    string   `json:"positive_class"` // the second one
+	AUC         *float64 `json:"auc_mean"`
+	Sensitivity *float64 `json:"sensitivity_mean"`
+	Specificity *float64 `json:"specificity_mean"`
+}
+
+// judge fills in what an accuracy does not tell. What is known of no model stays nil.
+func (a *Accuracies) judge(p *problem, models [][]float32) {
+	var f1, auc, sensitivity, specificity []float64
+	for _, x := range models {
+		m, err := p.test.Judge(x)
+		if err != nil {
+			return // a parameter is NaN, and so the accuracy is 0
+		}
+		f1 = append(f1, m.MacroF1.Value)
+		if b := m.Binary; b != nil && b.AUC != nil { // both classes are there
+			auc = append(auc, b.AUC.Value)
+			sensitivity = append(sensitivity, 100*b.Sensitivity.Value)
+			specificity = append(specificity, 100*b.Specificity.Value)
+		}
+	}
+	mean := func(of []float64) *float64 {
+		if len(of) == 0 {
+			return nil
+		}
+		m, _ := average(of)
+		return &m
+	}
+	a.MacroF1 = mean(f1)
+	if p.train.Classes == 2 {
+		a.TwoClasses = &twoClasses{className(p.train, 1), mean(auc), mean(sensitivity), mean(specificity)}
+	}
+}
+
+// writeClasses prints what an accuracy does not tell.
+func (a *Accuracies) writeClasses(t table) {
+	if two := a.TwoClasses; two != nil && two.AUC != nil {
+		t.row("two classes", "AUC %.3f, sensitivity %.2f %%, specificity %.2f %% on average; %q is the positive one", *two.AUC,
+			*two.Sensitivity, *two.Specificity, two.Positive)
+	} else if a.MacroF1 != nil {
+		t.row("macro F1", "%.3f on average: the mean over classes of the harmonic mean of recall and precision", *a.MacroF1)
+	}
+}

@@ -1,0 +1,110 @@
+package program
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// cmdline is one use of a command: its flags, and where its output goes.
+type cmdline struct {
+	*flag.FlagSet
+	program  *Program
+	name     string // of the command
+	args     []string
+	out, log io.Writer
+	json     bool            // -json
+	given    map[string]bool // the flags on the command line, once it is parsed
+
+	show func(fs *flag.FlagSet) // if it is set, it is given the flags in place of the help
+}
+
+// newCmdline returns a call whose flags are silent on errors.
+func newCmdline(p *Program, name string, args []string, out, log io.Writer) *cmdline {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	c := &cmdline{FlagSet: fs, program: p, name: name, args: args, out: out, log: log}
+	c.SetOutput(io.Discard)
+	c.Usage = func() {}
+	return c
+}
+
+// jsonFlag adds the flag -json. more is what it says besides.
+func (c *cmdline) jsonFlag(more string) {
+	c.BoolVar(&c.json, "json", c.json, "print one JSON object to standard output"+more)
+}
+
+// parse reads a command line. It prints the help on -h; every mistake is a usageError.
+func (c *cmdline) parse() error {
+	err := c.Parse(c.args)
+	switch {
+	case errors.Is(err, flag.ErrHelp) && c.show != nil:
+		c.show(c.FlagSet)
+		return err
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintln(c.out, c.program.about(c.name))
+		c.SetOutput(c.out)
+		c.PrintDefaults()
+		return err
+	case err != nil:
+		return usageError{err}
+	case c.NArg() > 0:
+		return usageError{fmt.Errorf("unexpected argument %q: every setting is a flag", c.Arg(0))}
+	}
+	c.given = make(map[string]bool)
+	c.Visit(func(f *flag.Flag) { c.given[f.Name] = true })
+	return nil
+}
+
+// parseFile is parse for a command that takes one file, before or after its flags.
+func (c *cmdline) parseFile() (file string, err error) {
+	if err := c.Parse(c.args); err == nil && c.NArg() > 0 {
+		file, c.args = c.Arg(0), c.Args()[1:]
+	}
+	// The rest; or, if something was wrong, all of it once more for the message.
+	if err := c.parse(); err != nil {
+		return "", err
+	}
+	if file == "" {
+		usage, _, _ := strings.Cut(strings.TrimPrefix(c.program.about(c.name), "usage: "), "\n")
+		return "", usageError{fmt.Errorf("no file given, want %s", usage)}
+	}
+	return file, nil
+}
+
+// print prints a result: as JSON if that is asked for, and else for people.
+func (c *cmdline) print(result any, text func(t table)) error {
+	if c.json {
+		return writeObject(c.out, result)
+	}
+	text(table{c.out})
+	return nil
+}
+
+// faults are what is wrong with a command line.
+type faults []error
+
+func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
+
+func (f *faults) when(wrong bool, format string, args ...any) {
+	if wrong {
+		f.add(format, args...)
+	}
+}
+
+// usage returns all faults as one usageError, or nil.
+func (f faults) usage() error {
+	if err := errors.Join(f...); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+// empty reports given flags with an empty value. named are names, each with its value.
+func (f *faults) empty(given map[string]bool, named ...string) {
+	for pair := range slices.Chunk(named, 2) {
+		f.when(given[pair[0]] && strings.TrimSpace(pair[1]) == "", "-%s is empty", pair[0])
+	}
+}

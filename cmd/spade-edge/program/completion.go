@@ -1,0 +1,113 @@
+package program
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// shells are those that there is a script for: the text completion/NAME. The scripts ask the program itself what can
+// follow, see [complete].
+var shells = []string{"bash", "zsh", "fish"}
+
+func completion(_ context.Context, c *cmdline) error {
+	want := strings.Join(shells, ", ")
+	if len(c.args) == 0 {
+		return usageError{fmt.Errorf("no shell given, want %s", want)}
+	}
+	name, err := c.parseFile()
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(shells, name) {
+		return usageError{fmt.Errorf("no script for the shell %q, want %s", name, want)}
+	}
+	_, err = io.WriteString(c.out, c.program.named(text("completion/"+name)))
+	return err
+}
+
+// flagWords are the values that can be listed; behind those that end with a colon more follows. Flags with the same
+// name mean the same in all commands.
+var flagWords = map[string][]string{
+	"accounting": {"gdp", "zcdp", "paper"},
+	"data":       {"csv:", "idx:", "synthetic:clinical"},
+	"directions": {"rademacher", "walsh", "sphere"},
+	"estimator":  {"paper", "centered", "tracking"},
+	"format":     {"npy", "raw", "json"},
+	"graph":      {"ring", "complete", "star", "path", "grid:", "er:", "file:"},
+	"model":      {"softmax", "perceptron"},
+	"partition":  {"iid", "dirichlet:", "pathological:"},
+	"payload":    {"message", "release"},
+	"table":      {"dense", "seeded"},
+}
+
+// complete prints what the last argument can be. A line is a word and, behind a tab, what it is about. The word /file
+// or /folder stands for all such paths; behind the tab is what comes before the path in the argument.
+func complete(args []string, w io.Writer) {
+	line := func(word, about string) { fmt.Fprintf(w, "%s\t%s\n", word, about) }
+	if len(args) < 2 {
+		for _, cmd := range commands {
+			line(cmd.name, cmd.short)
+		}
+		line("help", "what a command or a topic is about")
+		return
+	}
+	var flags []*flag.Flag
+	var words []string
+	place := ""
+	if i := slices.Index(names(), args[0]); i >= 0 {
+		flags = commands[i].registered()
+	}
+	switch usage, _, _ := strings.Cut(about(args[0]), "\n"); {
+	case args[0] == "help":
+		words = append(topicNames(), names()...)
+	case args[0] == "completion":
+		words = shells
+	case strings.Contains(usage, " DIR"):
+		place = "/folder"
+	case strings.Contains(usage, "NODEFILE") || strings.Contains(usage, " MODEL ") || strings.Contains(usage, " PATH"):
+		place = "/file"
+	}
+	before, name, value := "", args[len(args)-2], args[len(args)-1]
+	if strings.HasPrefix(value, "-") {
+		var valued bool
+		if name, value, valued = strings.Cut(value, "="); !valued {
+			for _, f := range flags {
+				_, about := flag.UnquoteUsage(f)
+				line("-"+f.Name, about)
+			}
+			return
+		}
+		before, place, words = name+"=", "", nil
+	}
+	for _, f := range flags {
+		kind, _ := flag.UnquoteUsage(f)
+		if kind == "" || name != "-"+f.Name && name != "--"+f.Name { // a flag without a kind takes no value
+			continue
+		}
+		place, words = "", flagWords[f.Name]
+		source, _, more := strings.Cut(value, ":")
+		if more && words != nil && slices.Contains([]string{"csv", "idx", "file"}, source) {
+			before, place, words = before+source+":", "/file", nil
+		} else if kind == "file" {
+			place = "/file"
+		}
+	}
+	if place != "" {
+		line(place, before)
+	}
+	for _, word := range words {
+		line(before+word, "")
+	}
+}
+
+// registered returns the flags of a command: those that it has made when it is asked for its help.
+func (cmd *command) registered() (all []*flag.Flag) {
+	c := newCmdline(Websockets, cmd.name, []string{"-h"}, io.Discard, io.Discard)
+	c.show = func(fs *flag.FlagSet) { fs.VisitAll(func(f *flag.Flag) { all = append(all, f) }) }
+	_ = cmd.run(context.Background(), c) // it ends with the help
+	return all
+}

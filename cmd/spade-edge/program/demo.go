@@ -1,0 +1,290 @@
+package program
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/transport/ws"
+)
+
+func demo(ctx context.Context, c *cmdline) error {
+	o := newOptions(c)
+	o.data, o.nodes, o.graph, o.partition = "synthetic:clinical", 8, "complete", "dirichlet:0.1"
+	addr := c.String("http", "",
+		"serve a page that shows all nodes at this loopback `address`, and go on with that at the end until an interrupt")
+	err := o.read(c)
+	if err == nil {
+		err = checkHTTP(*addr)
+	}
+	if err != nil {
+		return err
+	}
+	if o.nodes > maxDemoNodes {
+		return usageError{fmt.Errorf("-nodes is %d, want at most %d nodes with sockets in one process; simulate takes more",
+			o.nodes, maxDemoNodes)}
+	}
+	by := o.given
+	shares := o.nodes > 2 && !o.nonPrivate && !by["colluders"] && !by["sigma"] && !by["graph"]
+	if shares {
+		o.colluders, by["colluders"] = 1, true
+	}
+	p, err := prompt(ctx, func() (*problem, error) { return o.build("demo") })
+	if err != nil {
+		return err
+	}
+	show := newProgress(c.log, p.fleet.Method)
+	show.say("nodes: %d, connections between them over TLS websockets on this machine: %d, parameters of the model: %d",
+		o.nodes, len(p.fleet.Edges), p.fleet.Dim)
+	if shares {
+		show.say("-colluders 1: each two nodes share noise that cancels in the mean of all; epsilon holds against whoever sees " +
+			"everything that is sent, together with any one node; all others together learn more (with -graph " +
+			"given, none is shared)")
+	}
+	p.writeChosen(c.log)
+	if o.nonPrivate {
+		show.say("NOT PRIVATE: nothing is clipped and no noise is added")
+	}
+	p.writeForecast(c.log)
+	stage, err := p.newStage(*addr, show)
+	if err != nil {
+		return err
+	}
+	defer stage.close()
+	start := time.Now()
+	r, models, means, err := p.runNodes(ctx, show, stage)
+	show.end()
+	if err != nil {
+		return err
+	}
+	r.Seconds = time.Since(start).Seconds()
+	each, err := r.score(p, models, means)
+	if err != nil {
+		return err
+	}
+	show.say("training each node alone, and one with everybody's data, for comparison")
+	solo, err := p.compare(ctx, r)
+	if err != nil {
+		return err
+	}
+	err = c.print(r, func(t table) { p.writeTable(t, r, solo, each) })
+	if err != nil || stage == nil {
+		return err
+	}
+	if h, ok := c.out.(*held); ok { // not to be waited for
+		err = h.Flush()
+	}
+	show.say("the page stays until you interrupt (Ctrl-C)")
+	<-ctx.Done()
+	return err
+}
+
+// maxDemoNodes bounds the listeners, connections and goroutines of one process.
+const maxDemoNodes = 100
+
+// runNodes trains over websockets and returns the outcome, every node's model and, with -average, the mean of its
+// releases.
+func (p *problem) runNodes(ctx context.Context, show *progress, stage *stage) (r *result, models, means [][]float32,
+	err error) {
+	trs, keys, file, err := p.listen()
+	defer func() {
+		var wg sync.WaitGroup // side by side: each gives its peers a moment to say goodbye
+		for _, tr := range trs {
+			wg.Go(func() { _ = tr.Close() })
+		}
+		wg.Wait()
+	}()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	releases := sim.NewTranscript(len(trs), func(round int, models [][]float32) { // once every node has made its release
+		xbar := mean(models)
+		consensus := consensusError(xbar, models)
+		show.round(round, fmt.Sprintf("average model %s, consensus error %.2g", p.worth(xbar, 1), consensus))
+		stage.add(round, p.test.Accuracy(xbar), consensus, xbar)
+	})
+	nodes := make([]*sdk.Node, len(trs))
+	for i, tr := range trs {
+		nodes[i], err = sdk.New(sdk.Config{
+			Fleet: p.fleet, Name: p.fleet.Members[i], Samples: p.samples[i], Oracle: p.oracles[i], Transport: tr,
+			Window: sdk.Window(p.fleet.Dim),
+			Key:    keys[i], Keys: file.SigningKeys, SeededTable: p.opt.table == "seeded", Average: p.opt.average,
+			Observer: stage.observer(i, sdk.Observer{
+				Released: func(round int, x []float32) { releases.Add(round, i, slices.Clone(x)) },
+			}),
+		})
+		if err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	stage.begin(nodes, trs)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go watch(ctx, trs, p.fleet.Members, cancel)
+	errs := make([]error, len(nodes))
+	var wg sync.WaitGroup
+	for i, n := range nodes {
+		wg.Go(func() {
+			errs[i] = n.Run(ctx)
+			stage.end(i, errs[i])
+			if errs[i] != nil {
+				cancel(errs[i]) // without one node the others would wait for ever
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, nil, nil, context.Cause(ctx)
+	}
+	r = p.newResult(false)
+	models, means = make([][]float32, len(nodes)), make([][]float32, len(nodes))
+	for i, n := range nodes {
+		models[i], means[i] = n.Model(), n.Averaged()
+		st := n.Status()
+		r.Queries += st.Queries
+		r.BytesSent += st.BytesSent
+	}
+	r.Transcript = releases.Sum()
+	return r, models, means, nil
+}
+
+// watch ends a demo in which two nodes cannot get in touch for ten seconds: on one machine that does not heal.
+func watch(ctx context.Context, trs []*ws.Transport, names []string, cancel context.CancelCauseFunc) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	silent := map[[2]string]int{} // seconds, by pair
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for i, tr := range trs {
+			for _, peer := range tr.Peers() {
+				pair := [2]string{names[i], peer.Name}
+				if peer.Connected || peer.Err == nil {
+					silent[pair] = 0
+				} else if silent[pair]++; silent[pair] >= 10 {
+					cancel(fmt.Errorf("%s cannot reach %s: %w", names[i], peer.Name, peer.Err))
+				}
+			}
+		}
+	}
+}
+
+// listen makes a key for every member and brings up its listener; then each learns where its neighbors are. On an error
+// the transports made so far are returned as well.
+func (p *problem) listen() (trs []*ws.Transport, keys []ed25519.PrivateKey, file *fleetfile.File, err error) {
+	file = &fleetfile.File{Fleet: p.fleet}
+	for _, name := range p.fleet.Members {
+		public, key, err := ed25519.GenerateKey(rand.Reader)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		keys = append(keys, key)
+		file.Members = append(file.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{public}})
+	}
+	for i, name := range p.fleet.Members {
+		tr, err := ws.New(linkConfig(&fleetfile.Node{Name: name, Listen: "127.0.0.1:0"}, file, keys[i]))
+		if err != nil {
+			return trs, nil, nil, err
+		}
+		trs = append(trs, tr)
+	}
+	for i, tr := range trs {
+		for _, j := range p.graph.Neighbors(i) {
+			if err := tr.SetAddresses(p.fleet.Members[j], trs[j].Addr()); err != nil {
+				return trs, nil, nil, err
+			}
+		}
+	}
+	return trs, keys, file, nil
+}
+
+// compare trains every node alone and one on all data, without noise, and returns the score of each node alone.
+func (p *problem) compare(ctx context.Context, r *result) ([]float64, error) {
+	models := make([][]float32, len(p.oracles))
+	for i, oracle := range p.oracles {
+		var err error
+		if models[i], err = p.alone(ctx, oracle); err != nil {
+			return nil, err
+		}
+	}
+	pooled, err := p.alone(ctx, p.opt.modelSpec().New(p.train))
+	if err != nil {
+		return nil, err
+	}
+	each := p.scores(models...)
+	solo, _ := average(each)
+	if r.Regression != nil {
+		r.Regression.RMSEAlone, r.Regression.RMSEPooled = &solo, &p.scores(pooled)[0]
+	} else {
+		r.AccuracyAlone, r.AccuracyPooled = &solo, &p.scores(pooled)[0]
+	}
+	return each, nil
+}
+
+// writeTable prints what a person wants to know after a demo.
+func (p *problem) writeTable(t table, r *result, solo, each []float64) {
+	fmt.Fprintf(t, "\n%-10s %8s %12s %14s %16s\n", "node", "samples", "class "+className(p.train, p.train.Classes-1),
+		"alone", "with the others")
+	cell, what, always := "%.1f %%", "accuracy", "majority"
+	mean, pooled, trivial := 0.0, 0.0, 0.0
+	if g := r.Regression; g != nil {
+		cell, what, always = "%.4g", "RMSE", "mean"
+		mean, pooled, trivial = g.RMSEMean, *g.RMSEPooled, g.MeanRMSE
+	} else {
+		mean, pooled, trivial = r.AccuracyMean, *r.AccuracyPooled, r.AccuracyMajority
+	}
+	say := func(x float64) string { return fmt.Sprintf(cell, x) }
+	for i, name := range p.fleet.Members {
+		fmt.Fprintf(t, "%-10s %8d %10.0f %% %14s %16s\n", name, p.samples[i], p.share(i), say(solo[i]), say(each[i]))
+	}
+	alone, _ := average(solo)
+	fmt.Fprintf(t, "%-10s %8s %12s %14s %16s\n", "average", "", "", say(alone), say(mean))
+	fmt.Fprintf(t, "%-10s %8d %12s %14s %16s\n", "pooled", p.train.Len(), "", "", say(pooled))
+	fmt.Fprintf(t, "%-10s %8s %12s %14s %16s\n\n", always, "", "", "", say(trivial))
+	saying := "the most frequent class"
+	if r.Regression != nil {
+		saying = "the mean of the test data"
+	}
+	fmt.Fprintf(t, "%s is on test data that no node has; \"alone\" and \"pooled\" (one node with "+
+		"everybody's data) are trained without noise; "+
+		"%q always says %s\n\n", what, always, saying)
+	if r.Accuracies != nil {
+		r.writeClasses(t)
+	}
+	t.row("consensus error", "%.3g, mean squared distance between a node's model and the average one", r.ConsensusError)
+	t.row("sent", "%s in all: %d %ss over %d connections, both ways; no data, no gradients",
+		bytesText(r.BytesSent), p.fleet.Method.Last(), releaseWord(p.fleet.Method), len(p.fleet.Edges))
+	t.row("asked", "%d losses of the black-box models, in %.1f s", r.Queries, r.Seconds)
+	r.writePrivacy(t)
+}
+
+// className returns what a class is called in the data.
+func className(d *task.Data, c int) string {
+	if c < len(d.ClassNames) {
+		return d.ClassNames[c]
+	}
+	return fmt.Sprint(c)
+}
+
+// share returns how many of a client's samples are of the last class, in percent.
+func (p *problem) share(client int) float64 {
+	count := 0
+	for _, y := range p.labels[client] {
+		if y == p.train.Classes-1 {
+			count++
+		}
+	}
+	return 100 * float64(count) / float64(len(p.labels[client]))
+}

@@ -1,0 +1,223 @@
+//go:build unix
+
+package program
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+)
+
+// desk is where a reader of the documentation sits: a folder with all files that examples name, and a neighbor in another one.
+type desk struct {
+	bin   string // a folder with the program in it
+	files string // what every example finds: data, the files of a node that has run, and what it left
+	fresh string // of these, the files of the node and its neighbor before their run
+}
+
+// newDesk makes the files. The node of node.json is "a", its one neighbor is "b", and their run is private.
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	dir := t.TempDir()
+	d := &desk{bin: filepath.Join(dir, "bin"), files: filepath.Join(dir, "files"), fresh: filepath.Join(dir, "fresh")}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{d.bin, d.files} {
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(self, filepath.Join(d.bin, "spade-edge")); err != nil {
+		t.Fatal(err)
+	}
+	d.makeData(t)
+	d.makeFleet(t, filepath.Join(dir, "fleet"))
+	return d
+}
+
+func (d *desk) write(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join(d.files, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// makeData writes data sets, the lines of three members, and a task.
+func (d *desk) makeData(t *testing.T) {
+	t.Helper()
+	var csv strings.Builder
+	csv.WriteString("id,ward,age,pressure,diagnosis\n")
+	for i := range 400 {
+		age, pressure := 20+i*37%60, 100+i*53%70
+		outcome := "no"
+		if age+pressure > 180 {
+			outcome = "yes"
+		}
+		fmt.Fprintf(&csv, "%d,%s,%d,%d,%s\n", i, []string{"east", "west", "north"}[i%3], age, pressure, outcome)
+	}
+	for _, name := range []string{"patients.csv", "public.csv", "mine.csv"} {
+		d.write(t, name, csv.String())
+	}
+	const n, side = 400, 6
+	pixels, labels := make([]byte, n*side*side), make([]byte, n)
+	for i := range labels {
+		labels[i] = byte(5 + i%4)
+		for j := range side * side {
+			pixels[i*side*side+j] = byte(i*i*31 + j*j*(7+i%4))
+		}
+	}
+	head := func(magic byte, dims ...uint32) string {
+		b := []byte{0, 0, 8, magic}
+		for _, v := range dims {
+			b = binary.BigEndian.AppendUint32(b, v)
+		}
+		return string(b)
+	}
+	d.write(t, "mnist/images-idx3-ubyte", head(3, n, side, side)+string(pixels))
+	d.write(t, "mnist/labels-idx1-ubyte", head(1, n)+string(labels))
+	members := ""
+	for i := range 3 {
+		name := fmt.Sprintf("ward-%d", i+1)
+		code, line, log := call("keygen", "-name", name, "-out", filepath.Join(t.TempDir(), "key"), "-address", name+".example:7443")
+		if code != exitDone {
+			t.Fatal(log)
+		}
+		members += line
+	}
+	d.write(t, "members.txt", members)
+	code, text, log := call("fit", "-data", "csv:"+filepath.Join(d.files, "public.csv"), "-label", "diagnosis", "-drop", "id", "-onehot", "ward", "-fitted-on", "a cohort")
+	if code != exitDone {
+		t.Fatal(log)
+	}
+	d.write(t, "task.json", text)
+	recipe, err := fleetfile.ParseTask([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := (&fleetfile.Model{Run: "cohort", Member: "a", Round: 1, Rounds: 1, Task: recipe, Weights: make([]float32, recipe.Dim())}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.write(t, "model.json", string(model))
+	for _, name := range []string{"new.csv", "test.csv", "patient.csv"} {
+		d.write(t, name, csv.String())
+	}
+	d.write(t, "frame.bin", encoded(t, 10, floatFrame(make([]float32, 10))))
+}
+
+// makeFleet makes a fleet of two, keeps it as it is, runs it, and puts what the run of "a" has left among the files.
+func (d *desk) makeFleet(t *testing.T, fleet string) {
+	t.Helper()
+	var made initResult
+	into(t, &made, exitDone, "init", fleet, "-nodes", "a,b", "-hosts", ownPort()+","+ownPort(), "-average", "-rounds", "4", "-cooldown", "2", "-tau", "1")
+	for _, n := range made.Nodes {
+		text := strings.Replace(readFile(t, n.File), "../fleet.json", "fleet.json", 1)
+		text = strings.Replace(text, `"state":`, `"linger_seconds": 0.2, "resend_seconds": 0.05, "state":`, 1)
+		for path, text := range map[string]string{n.File: text, filepath.Join(filepath.Dir(n.File), "fleet.json"): readFile(t, made.Fleet)} {
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	copyAll(t, fleet, d.fresh)
+	runFleet(t, made)
+	copyAll(t, filepath.Join(fleet, "a"), d.files)
+	copyAll(t, filepath.Join(fleet, "a", "state", "certificate.json"), filepath.Join(d.files, "certificate.json"))
+	signFile(t, filepath.Join(d.files, "certificate.json"), filepath.Join(d.files, "fleet.json"), filepath.Join(d.files, "node.key"))
+	file, err := fleetfile.Read(filepath.Join(d.files, "fleet.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := fleetfile.ReadKey(filepath.Join(fleet, "b", "node.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.write(t, "state/evidence.jsonl", doubleOf(t, file.Fleet, "b", key, 2))
+	for _, end := range []string{"", ".mark"} {
+		copyAll(t, filepath.Join(d.files, "ledger.json"+end), filepath.Join(d.files, "patients.ledger"+end))
+	}
+}
+
+// copyAll copies a file, or all files of a folder, but not what is left of a socket. Files keep their modes.
+func copyAll(t *testing.T, from, to string) {
+	t.Helper()
+	err := filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(from, path)
+		target := filepath.Join(to, rel)
+		switch {
+		case e.IsDir():
+			return os.MkdirAll(target, 0o700)
+		case !e.Type().IsRegular():
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, text, info.Mode().Perm())
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sit returns a folder of one's own with all files; with begin set the node's run has not begun.
+func (d *desk) sit(t *testing.T, begin bool) string {
+	t.Helper()
+	dir := t.TempDir()
+	copyAll(t, d.files, dir)
+	if begin {
+		for _, old := range []string{"state", "ledger.json.neighbors"} { // what it remembers of a neighbor that begins afresh
+			if err := os.RemoveAll(filepath.Join(dir, old)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		copyAll(t, filepath.Join(d.fresh, "a"), dir)
+	}
+	return dir
+}
+
+// neighbor starts the neighbor, afresh.
+func (d *desk) neighbor(t *testing.T) *process {
+	t.Helper()
+	dir := t.TempDir()
+	copyAll(t, filepath.Join(d.fresh, "b"), dir)
+	return start(t, "run", filepath.Join(dir, "node.json"))
+}
+
+// shell runs lines of a shell in a folder where the program is found, and returns the exit code and what was printed.
+func (d *desk) shell(t *testing.T, dir, lines string) (code int, text string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-c", lines)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), asProgram+"=1", "PATH="+d.bin+":"+os.Getenv("PATH"), "HOME="+dir)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), string(out)
+}

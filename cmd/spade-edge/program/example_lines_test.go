@@ -1,0 +1,137 @@
+//go:build unix
+
+package program
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// exampleLines returns the lines of a text that are commands of the program: indented, with nothing before them.
+func exampleLines(text string) (all []string) {
+	for line := range strings.Lines(text) {
+		if command := strings.TrimSpace(line); strings.HasPrefix(line, "  ") && strings.HasPrefix(command, "spade-edge ") {
+			all = append(all, command)
+		}
+	}
+	return all
+}
+
+// made finds what an example makes, which therefore must not be there.
+var made = regexp.MustCompile(`(?:-out|-x0|-new-ledger|spade-edge init) (\S+)`)
+
+// Every line in the help of a command or a topic that is a command can be run as it stands, where the files that it names are there.
+func TestExampleLines(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	lines := map[string][]string{} // by command; those that need the ports of live nodes together
+	seen := map[string]bool{}
+	take := func(where, text string) int {
+		found := exampleLines(text)
+		for _, line := range found {
+			if !seen[line] {
+				name := strings.Fields(line)[1]
+				if slices.Contains([]string{"check", "run", "status", "stop"}, name) {
+					name = "live"
+				}
+				lines[name] = append(lines[name], line)
+			}
+			seen[line] = true
+		}
+		return len(found)
+	}
+	for _, cmd := range commands {
+		if take(cmd.name, about(cmd.name)) == 0 {
+			t.Errorf("%s: its help has no example", cmd.name)
+		}
+	}
+	names := topicNames()
+	for _, name := range names {
+		_, text, _ := call("help", name)
+		take(name, text)
+	}
+	if len(seen) < 40 {
+		t.Errorf("%d examples", len(seen))
+	}
+	for name, lines := range lines {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, line := range lines {
+				d.example(t, strings.Fields(line)[1], line)
+			}
+		})
+	}
+}
+
+// example runs one line. Nodes that run find their neighbor, and those that are asked something are running and wait for it; what
+// goes on until somebody ends it is ended.
+func (d *desk) example(t *testing.T, name, line string) {
+	t.Helper()
+	if strings.Contains(line, "spade-edge run ") {
+		name = "run"
+	}
+	dir := d.sit(t, name == "run" || name == "status" || name == "stop")
+	for _, found := range made.FindAllStringSubmatch(line, -1) {
+		for _, path := range []string{found[1], found[1] + ".mark"} {
+			if err := os.RemoveAll(filepath.Join(dir, path)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var other *process
+	switch name {
+	case "run":
+		if strings.Contains(line, ":8080") && taken("127.0.0.1:8080") {
+			t.Logf("left out, as the port is taken: %s", line)
+			return
+		}
+		other = d.neighbor(t)
+	case "status", "stop":
+		other = start(t, "run", filepath.Join(dir, "node.json"))
+		other.log.await(t, "waiting for")
+	}
+	switch {
+	case strings.Contains(line, "demo -http"):
+		p := start(t, strings.Fields(strings.TrimPrefix(line[:strings.Index(line, "#")], "spade-edge "))...)
+		p.log.await(t, "the page stays until you interrupt")
+		if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		p.wait(t, exitDone)
+	case strings.Contains(line, "-watch"):
+		p := start(t, "status", filepath.Join(dir, "node.json"), "-watch")
+		p.log.await(t, "round 0 of 6")
+		if code, text := d.shell(t, dir, "spade-edge stop node.json"); code != exitDone {
+			t.Errorf("exit code %d: %s", code, text)
+		}
+		p.wait(t, exitDone)
+	default:
+		if code, text := d.shell(t, dir, line); code != exitDone {
+			t.Errorf("%s\nexit code %d: %s", line, code, text)
+		}
+	}
+	switch {
+	case name == "run":
+		other.wait(t, exitDone)
+	case name == "stop" || strings.Contains(line, "-watch"):
+		other.wait(t, exitFailed)
+	case other != nil:
+		_ = other.cmd.Process.Kill()
+		<-other.over
+	}
+}
+
+func taken(address string) bool {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return true
+	}
+	l.Close()
+	return false
+}

@@ -1,0 +1,279 @@
+package program
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// endingsOf are the endings of file names that say a format.
+var endingsOf = map[string]string{".npy": "npy", ".raw": "raw", ".bin": "raw", ".f32": "raw", ".json": "json"}
+
+// exported is what was written, and its JSON.
+type exported struct {
+	Run         string `json:"run"`
+	Name        string `json:"name"`
+	Round       int    `json:"round"`
+	Rounds      int    `json:"rounds"` // of the whole run, cool-down included
+	Done        bool   `json:"done"`
+	Averaged    bool   `json:"averaged"`
+	Dim         int    `json:"dim"`
+	Format      string `json:"format"`
+	File        string `json:"file"`
+	SHA256      string `json:"sha256"`       // of the file
+	Model       string `json:"model_sha256"` // of the numbers as float32, little endian, as run prints it
+	Sum         string `json:"sha256_file"`
+	Certificate string `json:"certificate,omitempty"` // the copy; empty if there is none that covers the model
+	NonPrivate  bool   `json:"non_private"`
+	// Predicts says whether it is a model file with the preprocessing, from which predict and evaluate work.
+	Predicts bool `json:"predicts"`
+}
+
+func exportModel(_ context.Context, c *cmdline) error {
+	to := c.String("out", "", "the `file` to write")
+	format := c.String("format", "", "npy, raw or json (default by the file's ending)")
+	ownFit := c.Bool("own-fit", false, "with json: add what a node with \"fit\": \"own\" fits on its own data (means, "+
+		"deviations, categories); the privacy guarantee does not cover it")
+	averaged := c.Bool("averaged", false, "the mean of the node's releases in place of the last one")
+	force := c.Bool("force", false, "overwrite what is there")
+	c.jsonFlag("")
+	path, err := c.parseFile()
+	if err != nil {
+		return err
+	}
+	if *to == "" {
+		return usageError{errors.New("-out is missing: the file to write")}
+	}
+	if *format == "" {
+		if *format = endingsOf[strings.ToLower(filepath.Ext(*to))]; *format == "" {
+			return usageError{fmt.Errorf("-format is missing, and the ending of -out %q says none: want npy, raw or json", *to)}
+		}
+	}
+	if *format != "npy" && *format != "raw" && *format != "json" {
+		return usageError{fmt.Errorf("-format %q, want npy, raw or json", *format)}
+	}
+	if *ownFit && *format != "json" {
+		return usageError{fmt.Errorf("-own-fit goes with -format json, not with %s, which has numbers alone", *format)}
+	}
+	node, file, err := readFiles(path)
+	if err != nil {
+		return err
+	}
+	kept, err := state.ReadSnapshot(node.State)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("no model yet: the node has made no release: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	f := file.Fleet
+	if hash := f.Hash(); kept.Fleet != hash || kept.Member != node.Name {
+		return fmt.Errorf("%w: %s holds a model of %q in the fleet with hash %x, and the node file means %q in %x",
+			errOtherState, node.State, kept.Member, kept.Fleet[:8], node.Name, hash[:8])
+	}
+	model := kept.Model
+	if *averaged {
+		if model = kept.Averaged; model == nil {
+			return usageError{errors.New("-averaged: this node does not keep the mean of its releases; " +
+				`"average": true in its node file makes it`)}
+		}
+	}
+	last := f.Method.Last()
+	r := &exported{
+		Run: f.Run, Name: node.Name, Round: kept.Round, Rounds: last, Done: kept.Round == last, Averaged: *averaged,
+		Dim:    len(model),
+		Format: *format, File: *to, Model: sdk.ModelHash(model), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
+	}
+	copied := *to + ".certificate.json"
+	cert, why := r.certificate(node.Certificate(), f)
+	if cert != nil {
+		r.Certificate = copied
+	}
+	whole := &fleetfile.Model{
+		Run: f.Run, Fleet: f.Hash(), Member: node.Name, Round: kept.Round, Rounds: last, Averaged: *averaged,
+		NonPrivate: f.Privacy.NonPrivate, Certificate: cert, Weights: model,
+	}
+	if err = recipeOf(whole, node, file, *ownFit); err != nil {
+		return err
+	}
+	content, err := r.encode(whole)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(content)
+	r.SHA256 = hex.EncodeToString(sum[:])
+	line := []byte(r.SHA256 + "  " + filepath.Base(*to) + "\n")
+	if err := writeAll([]written{{*to, content}, {r.Sum, line}, {copied, cert}}, *force); err != nil {
+		return err
+	}
+	return c.print(r, func(t table) {
+		what := "model"
+		if *averaged {
+			what = "averaged"
+		}
+		t.row(what, "%s: %d numbers, %s, sha256 %s", r.File, r.Dim, r.Format, r.SHA256)
+		t.row("release", "%d of %d of run %q by %q, model_sha256 %s", r.Round, r.Rounds, r.Run, r.Name, r.Model)
+		if !r.Done {
+			t.row("not finished", "the run goes on: this is not the final model")
+		}
+		switch {
+		case r.Predicts:
+			t.row("predict", "spade-edge predict %s -data %s:...", r.File, whole.Task.Source)
+		case r.Format != "json":
+			t.row("predict", "not from this file, which has numbers alone; -format json has all that it takes")
+		case whole.NoTask == fleetfile.OwnFit:
+			t.row("predict", "not from this file: the node has fitted the preprocessing on its own data; -own-fit adds that")
+		default:
+			t.row("predict", "not from this file: the losses come from a program, which knows what the numbers mean")
+		}
+		t.row("certificate", "%s", cmp.Or(r.Certificate, "none: "+why))
+	})
+}
+
+// errOtherState says that a state folder is not the one that a node file means.
+var errOtherState = errors.New("the state is another node's or another run's")
+
+// recipeOf completes a model file with the preprocessing, or with why it has none.
+func recipeOf(m *fleetfile.Model, node *fleetfile.Node, file *fleetfile.File, ownFit bool) (err error) {
+	b := node.Oracle.Builtin
+	switch {
+	case b == nil:
+		m.NoTask = fleetfile.Program
+	case !b.FitOwn:
+		m.Task, err = file.Task()
+	case ownFit:
+		m.Task, err = task.Fit(b.Spec, b.Model, "the own data of a member")
+	default:
+		m.NoTask = fleetfile.OwnFit
+	}
+	if ownFit && (b == nil || !b.FitOwn) {
+		return usageError{errors.New(`-own-fit: the node file has no "fit": "own"`)}
+	}
+	return err
+}
+
+func (r *exported) encode(m *fleetfile.Model) ([]byte, error) {
+	var b []byte
+	switch r.Format {
+	case "json":
+		r.Predicts = m.Task != nil
+		return m.Marshal()
+	case "npy":
+		b = npyHeader(len(m.Weights))
+	}
+	return appendFloats(b, m.Weights), nil
+}
+
+// appendFloats appends numbers as float32, little endian. encoding/binary would link reflection on top.
+func appendFloats(b []byte, x []float32) []byte {
+	for _, v := range x {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return b
+}
+
+// npyHeader begins a file of format 1.0 of the NumPy enhancement proposal 1 (numpy.lib.format): magic, version, length
+// of the header, and the header, padded so that the numbers begin at a multiple of 64.
+func npyHeader(n int) []byte {
+	header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }", n)
+	const before = 6 + 2 + 2
+	header += strings.Repeat(" ", 63-(before+len(header))%64) + "\n"
+	b := append([]byte("\x93NUMPY"), 1, 0)
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(header)))
+	return append(b, header...)
+}
+
+// certificate returns the node's certificate if it is right and covers the model, and else why not.
+func (r *exported) certificate(path string, f *sdk.Fleet) (text []byte, why string) {
+	if f.Privacy.NonPrivate {
+		return nil, "NOT PRIVATE, what the node has sent may reveal its data"
+	}
+	text, c, err := certificateIn(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "the node writes one when it ends"
+	}
+	if err == nil {
+		err = c.Verify()
+	}
+	hash := f.Hash()
+	switch {
+	case err != nil:
+		return nil, strings.ReplaceAll(err.Error(), "\n", "; ")
+	case c.Run != f.Run || c.Fleet != hex.EncodeToString(hash[:]) || c.Member != r.Name:
+		return nil, path + " is of another run"
+	case c.Rounds < f.Method.Data(r.Round):
+		return nil, fmt.Sprintf("%s counts %d releases, fewer than are in the model; the node writes it anew when it ends",
+			path, c.Rounds)
+	}
+	return text, ""
+}
+
+// written is a file to be written; with no content it must not be there.
+type written struct {
+	path    string
+	content []byte
+}
+
+// writeAll writes files for everybody to read: each under another name first, so that a full disk leaves none behind.
+// Unless force is set it overwrites nothing.
+func writeAll(files []written, force bool) (err error) {
+	var taken faults
+	for _, f := range files {
+		switch info, err := os.Lstat(f.path); {
+		case err != nil:
+		case info.IsDir():
+			taken.add("%s is a folder, want a name for a file", f.path)
+		case !force:
+			taken.add("%s is there already: -force overwrites it", f.path)
+		}
+	}
+	if err := taken.usage(); err != nil {
+		return err
+	}
+	const fresh = ".new"
+	defer func() {
+		for _, f := range files {
+			if err != nil && f.content != nil {
+				_ = os.Remove(f.path + fresh) // what is left of a try that failed
+			}
+		}
+	}()
+	for _, f := range files {
+		if f.content == nil {
+			continue
+		}
+		file, err := os.OpenFile(f.path+fresh, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+		if err != nil {
+			return err
+		}
+		_, err = file.Write(f.content)
+		if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+			return err
+		}
+	}
+	for _, f := range files {
+		if f.content != nil {
+			err = os.Rename(f.path+fresh, f.path)
+		} else if err = os.Remove(f.path); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

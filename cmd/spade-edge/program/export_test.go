@@ -1,0 +1,160 @@
+package program
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+)
+
+// The header of a model of any length ends where the numbers begin, at a multiple of 64.
+func TestNPYHeader(t *testing.T) {
+	for _, n := range []int{1, 9, 10, 999, 123456, 1 << 28} {
+		if b := npyHeader(n); len(b)%64 != 0 || b[len(b)-1] != '\n' || int(binary.LittleEndian.Uint16(b[8:]))+10 != len(b) {
+			t.Errorf("%d numbers: %q", n, b)
+		}
+	}
+	if got, want := string(npyHeader(6)), "\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (6,), }"; !strings.HasPrefix(got, want) || len(got) != 128 {
+		t.Errorf("header %q", got)
+	}
+}
+
+// Export in every form, of a run that is not done as well, and every way in which it must not be.
+func TestExport(t *testing.T) {
+	t.Parallel()
+	tr := newTrial(t, "a ", func(f *sdk.Fleet) { f.Members, f.Edges = []string{"a"}, nil })
+	node := tr.path("a.json")
+	if code, out, log := call("export", node, "-out", tr.path("x.npy")); code != exitFailed || out != "" || !strings.Contains(log, "no model yet") {
+		t.Errorf("before the first release: exit code %d: %s%s", code, out, log)
+	}
+	tr.edit(t, "a.json", `"version": 1`, `"version": 1, "average": true`)
+	var r runResult
+	into(t, &r, exitDone, "run", node)
+	for name, want := range map[string]string{"m.npy": "npy", "m.raw": "raw", "m.BIN": "raw", "m.f32": "raw", "m.json": "json"} {
+		var e exported
+		into(t, &e, exitDone, "export", node, "-out", tr.path(name))
+		if e.Format != want || e.Model != r.Model || !e.Done || e.Certificate != "" || !e.NonPrivate {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+	raw, err := os.ReadFile(tr.path("m.raw"))
+	if sum := sha256.Sum256(raw); err != nil || hex.EncodeToString(sum[:]) != r.Model {
+		t.Errorf("the raw file is not what model_sha256 names: %v", err)
+	}
+	var text struct {
+		Model []float32 `json:"model"`
+	}
+	if b, err := os.ReadFile(tr.path("m.json")); err != nil || json.Unmarshal(b, &text) != nil || sdk.ModelHash(text.Model) != r.Model {
+		t.Errorf("the JSON file holds %v, error %v", text, err)
+	}
+	var mean exported
+	into(t, &mean, exitDone, "export", node, "-averaged", "-out", tr.path("mean"), "-format", "npy")
+	if mean.Model == r.Model || !mean.Averaged || sdk.ModelHash(readNPY(t, tr.path("mean"))) != mean.Model {
+		t.Errorf("averaged: %+v", mean)
+	}
+	var again exported
+	into(t, &again, exitDone, "export", node, "-force", "-out", tr.path("mean"), "-format", "npy")
+	if again.Model != r.Model || sdk.ModelHash(readNPY(t, tr.path("mean"))) != r.Model {
+		t.Errorf("-force: %+v", again)
+	}
+
+	other := newTrial(t, "ab", nil)
+	tr.write(t, "stranger.json", strings.Replace(readFile(t, other.path("a.json")), `"a.state"`, strconv.Quote(filepath.ToSlash(tr.path("a.state"))), 1))
+	tr.edit(t, "stranger.json", `"fleet.json"`, strconv.Quote(filepath.ToSlash(other.path("fleet.json"))))
+	before := tree(t, tr.dir)
+	for _, c := range []struct {
+		code int
+		want string
+		args []string
+	}{
+		{exitUsage, "no file given", []string{"-out", "x.npy"}},
+		{exitUsage, "-out is missing", []string{node}},
+		{exitUsage, `-format "hdf5", want npy, raw or json`, []string{node, "-out", tr.path("x"), "-format", "hdf5"}},
+		{exitUsage, "the ending of -out", []string{node, "-out", tr.path("x.h5")}},
+		{exitUsage, "m.npy is there already: -force", []string{node, "-out", tr.path("m.npy")}},
+		{exitUsage, "none.json", []string{tr.path("none.json"), "-out", tr.path("x.npy")}},
+		{exitFailed, "no such file", []string{node, "-out", tr.path("none/x.npy")}},
+		{exitMismatch, "another node's or another run's", []string{tr.path("stranger.json"), "-out", tr.path("x.npy")}},
+	} {
+		code, out, log := call(append([]string{"export"}, c.args...)...)
+		if code != c.code || !strings.Contains(log, c.want) || out != "" {
+			t.Errorf("%q: exit code %d, want %d with %q\n%s%s", c.args, code, c.code, c.want, out, log)
+		}
+		if after := tree(t, tr.dir); after != before {
+			t.Errorf("%q: left behind %s", c.args, after)
+		}
+	}
+	tr.edit(t, "fleet.json", `"cooldown": 3`, `"cooldown": 4`)
+	if code, _, log := call("export", node, "-out", tr.path("x.npy")); code != exitMismatch {
+		t.Errorf("another fleet file: exit code %d: %s", code, log)
+	}
+}
+
+// A node's certificate goes along only if it is the model's.
+func TestExportCertificate(t *testing.T) {
+	tr := newTrial(t, "a ", func(f *sdk.Fleet) {
+		f.Members, f.Edges = []string{"a"}, nil
+		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5}
+	})
+	node, cert := tr.path("a.json"), tr.path("a.state/certificate.json")
+	var r runResult
+	into(t, &r, exitDone, "run", node)
+	text := readFile(t, cert)
+	for name, c := range map[string]struct {
+		text, want string // no want: it is copied
+	}{
+		"as it is":          {text, ""},
+		"of another node":   {strings.ReplaceAll(text, `"member": "a"`, `"member": "b"`), "of another run"},
+		"with a lower cost": {strings.Replace(text, `"rho": 0.`, `"rho": 0.0`, 1), "rho is stated as"},
+		"not JSON":          {"hello", "invalid character"},
+		"gone":              {"", "the node writes one when it ends"},
+	} {
+		if err := os.WriteFile(cert, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if c.text == "" {
+			if err := os.Remove(cert); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out := tr.path("m.npy")
+		code, said, log := call("export", node, "-out", out, "-force")
+		copied, err := os.ReadFile(out + ".certificate.json")
+		if code != exitDone || !strings.Contains(said, c.want) || (err == nil) != (c.want == "") || err == nil && string(copied) != text {
+			t.Errorf("%s: exit code %d, copy %v\n%s%s", name, code, err, said, log)
+		}
+	}
+}
+
+// readNPY reads a file of format 1.0 with one dimension of '<f4', as strictly as numpy does.
+func readNPY(t *testing.T, path string) []float32 {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b) < 10 || string(b[:8]) != "\x93NUMPY\x01\x00" {
+		t.Fatalf("magic %q", b[:min(10, len(b))])
+	}
+	end := 10 + int(binary.LittleEndian.Uint16(b[8:]))
+	header := string(b[10:end])
+	var n int
+	if _, err := fmt.Sscanf(header, "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }", &n); err != nil || end%64 != 0 || header[len(header)-1] != '\n' ||
+		strings.TrimLeft(header[strings.Index(header, "}")+1:], " ") != "\n" || len(b) != end+4*n {
+		t.Fatalf("header %q, %d bytes for %d numbers: %v", header, len(b)-end, n, err)
+	}
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[end+4*i:]))
+	}
+	return x
+}

@@ -1,0 +1,118 @@
+package program
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// fitted is what fit prints about the files that it has written, and its JSON.
+type fitted struct {
+	Task     string   `json:"task"` // the file
+	Model    string   `json:"model"`
+	Hidden   int      `json:"hidden,omitempty"`
+	Dim      int      `json:"dim"`     // parameters, "dim" of the fleet file
+	Classes  []string `json:"classes"` // none for a target
+	FittedOn string   `json:"fitted_on"`
+	X0       string   `json:"x0,omitempty"` // the file
+	X0SHA256 string   `json:"x0_sha256,omitempty"`
+	NeedsX0  bool     `json:"needs_x0"` // the model must not start at zeros
+}
+
+func fit(_ context.Context, c *cmdline) error {
+	o := newOptions(c)
+	o.nodes = 1
+	o.registerSource(c)
+	o.registerModel(c)
+	c.Uint64Var(&o.seed, "seed", 1, "of the data split, generated data and the start of a perceptron")
+	c.jsonFlag("")
+	fittedOn := c.String("fitted-on", "", "`words` that say what the public data are, for the certificate of every "+
+		"member")
+	file := c.String("out", "", "write the task to this `file` (default standard output)")
+	x0 := c.String("x0", "", "write the start of a perceptron to this `file`")
+	if err := c.parse(); err != nil {
+		return err
+	}
+	spec := o.spec()
+	var f faults
+	o.conflicts(&f)
+	f = append(f, dataFlags(spec.Validate()))
+	if *fittedOn == "" {
+		f.add("-fitted-on is missing: say in a few words what the public data are")
+	} else if err := task.CheckFittedOn(*fittedOn); err != nil {
+		f.add("-fitted-on: %w", err)
+	}
+	f.when(*x0 != "" && !o.hiddenLayer(), "-x0 %s: only for -model perceptron; softmax starts at zeros", *x0)
+	if err := f.usage(); err != nil {
+		return err
+	}
+	if *x0 != "" && *x0 == *file {
+		return usageError{fmt.Errorf("-out and -x0 are both %q, want two files", *file)}
+	}
+	for _, path := range []string{*file, *x0} {
+		if _, err := os.Lstat(path); path != "" && !errors.Is(err, os.ErrNotExist) {
+			return errors.Join(fmt.Errorf("%s is there already, want a name for a new file", path), err)
+		}
+	}
+	text, recipe, err := fitRecipe(spec, o.modelSpec(), *fittedOn)
+	if err != nil {
+		return err
+	}
+	start := recipe.Start(o.seed)
+	r := fitted{
+		Task: *file, Model: recipe.Model.Name, Hidden: recipe.Model.Hidden, Dim: recipe.Dim(), Classes: recipe.Classes,
+		FittedOn: recipe.FittedOn, X0: *x0, NeedsX0: start != nil,
+	}
+	var files []written
+	if *file != "" {
+		files = append(files, written{*file, text})
+	}
+	if *x0 != "" {
+		b := appendFloats(nil, start)
+		files = append(files, written{*x0, b})
+		sum := sha256.Sum256(b)
+		r.X0SHA256 = hex.EncodeToString(sum[:])
+	}
+	if err := writeAll(files, false); err != nil {
+		return err
+	}
+	if *file == "" {
+		if _, err := c.out.Write(text); err != nil {
+			return err
+		}
+		r.write(table{c.log})
+		return nil
+	}
+	return c.print(r, r.write)
+}
+
+// fitRecipe fits preprocessing on public data, and returns it with its text, which belongs in the Task of an sdk.Fleet.
+// Of the fleet, recipe.Dim() is the dimension and recipe.Start(seed) the start.
+func fitRecipe(spec task.Spec, model task.ModelSpec, fittedOn string) (text []byte, recipe *task.Recipe, err error) {
+	if recipe, err = task.Fit(spec, model, fittedOn); err != nil {
+		return nil, nil, dataFlags(err)
+	}
+	text, err = fleetfile.MarshalTask(recipe)
+	return text, recipe, err
+}
+
+func (r fitted) write(t table) {
+	of := fmt.Sprintf("%d classes", len(r.Classes))
+	if r.Classes == nil {
+		of = "a target"
+	}
+	t.row("dim", "%d, of %s with %s", r.Dim, task.ModelSpec{Name: r.Model, Hidden: r.Hidden}, of)
+	t.row("fitted on", "%s", r.FittedOn)
+	switch {
+	case r.X0 != "":
+		t.row("x0", "{\"file\": %q, \"sha256\": %q}", r.X0, r.X0SHA256)
+	case r.NeedsX0:
+		t.row("x0", "a start is needed that is not zero: -x0 writes one")
+	}
+}

@@ -1,0 +1,391 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+// inspection is what was found, and its JSON.
+type inspection struct {
+	Path string `json:"path"`
+	Kind string `json:"kind"` // what it was taken for
+	Any  any    `json:"content"`
+
+	text  strings.Builder // the same for people
+	fault error           // why it is not sound
+	fleet *fleetfile.File // has the keys for evidence; nil if it is not known
+}
+
+// fields are a JSON object in this order.
+type fields []field
+
+type field struct {
+	key   string
+	value any
+}
+
+func (f fields) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	for i, one := range f {
+		b.WriteByte("{,"[min(i, 1)])
+		if err := errors.Join(writeObject(&b, one.key), b.WriteByte(':'), writeObject(&b, one.value)); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+func inspectPath(_ context.Context, c *cmdline) error {
+	dim := c.Int("dim", 0, "of a frame: how many numbers its vector has")
+	fleet := c.String("fleet", "", "of evidence: the fleet file, by whose keys its signatures are checked")
+	c.jsonFlag("")
+	path, err := c.parseFile()
+	if err != nil {
+		return err
+	}
+	if *dim < 0 || *dim > wire.MaxDim {
+		return usageError{fmt.Errorf("-dim is %d, want 1..%d", *dim, wire.MaxDim)}
+	}
+	r := &inspection{Path: path}
+	if *fleet != "" {
+		if r.fleet, err = fleetfile.Read(*fleet); err != nil {
+			return usageError{err}
+		}
+	}
+	if err := r.identify(path, *dim); err != nil {
+		return err
+	}
+	err = c.print(r, func(t table) { fmt.Fprintf(t, "%-14s %s\n%s", r.Kind, path, &r.text) })
+	if err == nil && r.fault != nil {
+		return exitError{r.fault, exitFailed}
+	}
+	return err
+}
+
+func (r *inspection) row(name, format string, args ...any) { table{&r.text}.row(name, format, args...) }
+
+func (r *inspection) identify(path string, dim int) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		if node := filepath.Join(path, "node.json"); isFile(node) { // as init makes it
+			r.Kind = "node file"
+			return r.nodeFile(node)
+		}
+		return r.stateFolder(path)
+	}
+	const most = 64 << 20 // of a fleet or node file less is read, of a frame no more
+	if !info.Mode().IsRegular() {
+		return usageError{fmt.Errorf("%s is neither a file nor a folder", path)}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	head, err := io.ReadAll(io.LimitReader(f, 4096))
+	switch {
+	case err != nil:
+		return err
+	case bytes.HasPrefix(head, []byte("SPADEslt")):
+		return r.slot(path)
+	case bytes.HasPrefix(head, []byte("-----BEGIN PRIVATE KEY-----")):
+		return r.key(path)
+	case bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")):
+		return r.jsonFile(path, io.MultiReader(bytes.NewReader(head), f))
+	}
+	if found, err := r.npy(path, head, info.Size()); found {
+		return err
+	}
+	if info.Size() <= most {
+		if data, err := os.ReadFile(path); err == nil && r.frame(data, dim) {
+			return nil
+		}
+	}
+	hint := ""
+	if len(head) > 0 && head[0]>>5 == 5 && dim == 0 { // a map in CBOR
+		hint = "; if it is a frame with a vector, -dim says how long that is"
+	}
+	return usageError{fmt.Errorf("%s is none of: state folder, node's folder, slot, model file, .npy file, evidence, "+
+		"ledger, neighbors' ledgers, certificate, fleet file, node file, key file, frame, hello%s", path, hint)}
+}
+
+// jsonKinds tell the files in JSON from each other by fields of their first object.
+var jsonKinds = []struct {
+	kind, fields string
+	show         func(r *inspection, path string) error
+}{
+	{"model file", "model model_sha256 fleet", (*inspection).modelFile},
+	{"ledger", "ledger dataset created", (*inspection).ledger},
+	{"ledgers of neighbors", "key ledger scope release", (*inspection).heads},
+	{"evidence", "member round first second", (*inspection).evidenceFile},
+	{"secrets of a run", "own offered sha256", func(r *inspection, _ string) error {
+		r.row("secrets", "%s", secretText)
+		return nil
+	}},
+	{"certificate", "unit adjacency", (*inspection).certificate},
+	{"node file", "oracle", (*inspection).nodeFile},
+	{"node file", "key state", (*inspection).nodeFile},
+	{"fleet file", "members", (*inspection).fleetFile},
+	{"fleet file", "graph method", (*inspection).fleetFile},
+	{"mark", "id seq hash", func(_ *inspection, path string) error {
+		return usageError{fmt.Errorf("%s is the mark of a ledger: inspect the ledger, %s", path,
+			strings.TrimSuffix(path, ".mark"))}
+	}},
+}
+
+func (r *inspection) jsonFile(path string, f io.Reader) error {
+	var fields map[string]json.RawMessage
+	if err := json.NewDecoder(f).Decode(&fields); err != nil {
+		return usageError{fmt.Errorf("%s looks like JSON and is not: %w", path, err)}
+	}
+	for _, k := range jsonKinds {
+		missing := func(name string) bool { return fields[name] == nil }
+		if !slices.ContainsFunc(strings.Fields(k.fields), missing) {
+			r.Kind = k.kind
+			return k.show(r, path)
+		}
+	}
+	return usageError{fmt.Errorf("%s is a JSON object, but neither ledger, model file, neighbors' ledgers, "+
+		"evidence, certificate, fleet file nor node file", path)}
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+func (r *inspection) key(path string) error {
+	r.Kind = "key file"
+	key, err := fleetfile.ReadKey(path)
+	if err != nil {
+		return err
+	}
+	public := transport.FormatKey(key.Public().(ed25519.PublicKey))
+	r.Any = fields{{"public", public}}
+	r.row("public", "%s", public)
+	r.row("secret", "not shown; it must not leave this device")
+	return nil
+}
+
+func (r *inspection) nodeFile(path string) error {
+	n, err := fleetfile.ReadNode(path)
+	if err != nil {
+		return usageError{err}
+	}
+	var oracle string
+	switch {
+	case n.Oracle.Builtin != nil:
+		oracle = "a built-in model on " + n.Oracle.Builtin.Spec.Source
+	case n.Oracle.OneShot != nil:
+		oracle = "started for each loss: " + strings.Join(n.Oracle.OneShot.Command, " ")
+	case n.Oracle.Stream != nil:
+		oracle = fmt.Sprintf("%d running side by side: %s", n.Oracle.Stream.Workers, strings.Join(n.Oracle.Stream.Command,
+			" "))
+	}
+	var broker, proxy string // addresses, which have no credentials in a node file
+	if n.NATS != nil {
+		broker = n.NATS.URL
+	}
+	if n.Proxy != nil {
+		proxy = n.Proxy.URL
+	}
+	list, err := state.ReadEvidence(state.EvidencePath(n.State))
+	content := fields{{"name", n.Name}}
+	r.row("name", "%s", n.Name)
+	for _, f := range []struct{ name, value string }{
+		{"fleet", n.Fleet}, {"key", n.Key}, {"listen", n.Listen}, {"state", n.State}, {"ledger", n.Ledger}, {"http", n.HTTP},
+		{"oracle", oracle}, {"broker", broker}, {"proxy", proxy},
+	} {
+		if f.value != "" {
+			r.row(f.name, "%s", f.value)
+			content = append(content, field{f.name, f.value})
+		}
+	}
+	if err != nil {
+		r.row("evidence", "%v", err)
+		r.fault = err
+	}
+	if len(list) > 0 && r.fleet == nil {
+		r.fleet, _ = fleetfile.Read(n.Fleet) // without it the signatures are not checked, which is said
+	}
+	all, own := r.evidence(list, n.Name)
+	if own != nil {
+		r.fault = own
+	}
+	if len(all) > 0 {
+		content = append(content, field{"evidence", all})
+	}
+	r.Any = content
+	return nil
+}
+
+// spent is what a run has cost after some rounds.
+type spent struct {
+	Rounds int `json:"rounds"`
+	dpmech.Cost
+}
+
+func (r *inspection) fleetFile(path string) error {
+	file, err := fleetfile.Read(path)
+	if err != nil {
+		return usageError{err}
+	}
+	f := file.Fleet
+	g, err := f.Graph()
+	if err != nil {
+		return usageError{err}
+	}
+	a := g.Gain(f.Method.LastGain(), f.Method.Rho)
+	rate := g.Contraction(a, f.Method.Rho)
+	type member struct {
+		Name      string   `json:"name"`
+		Keys      []string `json:"keys"`
+		Retired   []string `json:"retired,omitempty"`
+		Addresses []string `json:"addresses"`
+		Neighbors []string `json:"neighbors"`
+	}
+	hash := f.Hash()
+	var members []member
+	all := []spent{}
+	r.row("run", "%q, %d parameters, %d rounds of %d local steps%s and %d of cool-down", f.Run, f.Dim, f.Method.Rounds,
+		f.Method.Tau, mixingText(f.Method.Mixing), f.Method.Cooldown)
+	r.row("hash", "%x", hash)
+	for i, m := range file.Members {
+		one := member{Name: m.Name, Addresses: append([]string{}, m.Addresses...)}
+		for _, k := range m.Keys {
+			one.Keys = append(one.Keys, transport.FormatKey(k))
+		}
+		retired := ""
+		for _, k := range m.Retired {
+			one.Retired = append(one.Retired, transport.FormatKey(k))
+			retired = ", retired " + strings.Join(one.Retired, " and ")
+		}
+		for _, j := range g.Neighbors(i) {
+			one.Neighbors = append(one.Neighbors, f.Members[j])
+		}
+		members = append(members, one)
+		r.row("member", "%q at %s, neighbors %q, key %s%s", m.Name, strings.Join(m.Addresses, " "), one.Neighbors,
+			strings.Join(one.Keys, " or "), retired)
+	}
+	if g.N() > 1 {
+		r.row("graph", "%d edges, Laplacian lambda_2 %.6g, lambda_N %.6g", len(f.Edges), g.Lambda2(), g.LambdaMax())
+		r.row("stability", "%.4g of the limit 8/3: tau*beta*eta*mu is %.6g%s", f.Method.LastGain(), a, fallText(f.Method.Decay))
+		r.row("disagreement", "shrinks by %.6g a round in the slowest mode, tenfold in %d", rate, graph.Tenfold(rate))
+	}
+	if f.Privacy.NonPrivate {
+		r.row("privacy", "NOT PRIVATE: what a member sends may reveal its data")
+	} else {
+		pr := f.Privacy
+		r.row("privacy", "noise %.6g on updates clipped to %.6g", pr.Sigma, pr.Clip)
+		r.row("against", "%s", pr.Shared().Adversary())
+		if pr.PairSigma > 0 {
+			r.row("", "noise of %.6g that each two neighbors share on top; all of it is as good as %.6g against these",
+				pr.PairSigma, pr.EffectiveSigma)
+		}
+		for _, k := range []int{1, f.Method.Rounds / 4, f.Method.Rounds / 2, f.Method.Rounds} {
+			if n := len(all); k < 1 || n > 0 && all[n-1].Rounds >= k {
+				continue
+			}
+			s := spent{k, dpmech.CostOf(f.Total(k), pr.Delta)}
+			all = append(all, s)
+			r.row("", "after round %d %s; zero-out %s", k, costText(s.Cost), epsilonText(s.EpsilonZeroOut))
+			if s.AgainstAll != nil {
+				r.row("", "%s %s", againstAll, costText(*s.AgainstAll))
+			}
+		}
+	}
+	m := f.Method
+	r.Any = fields{
+		{"run", f.Run}, {"hash", hex.EncodeToString(hash[:])}, {"dim", f.Dim}, {"rounds", m.Rounds}, {"cooldown", m.Cooldown},
+		{"members", members}, {"edges", len(f.Edges)}, {"lambda_2", g.Lambda2()}, {"lambda_n", g.LambdaMax()},
+		{"gain", m.Gain}, {"round_gain", a}, {"spectral_radius", rate}, {"non_private", f.Privacy.NonPrivate}, {"spent", all},
+	}
+	if m.Mixing > 0 {
+		r.Any = append(r.Any.(fields), field{"mixing", m.Mixing})
+	}
+	if m.Decay > 0 {
+		r.Any = append(r.Any.(fields), field{"decay", m.Decay})
+	}
+	if m.Robust > 0 {
+		r.Any = append(r.Any.(fields), field{"robust", m.Robust})
+	}
+	if pr := f.Privacy; !pr.NonPrivate {
+		r.Any = append(r.Any.(fields), field{"adversary", pr.Shared().Adversary()})
+		if pr.PairSigma > 0 {
+			r.Any = append(r.Any.(fields), field{"shared", pr.Shared()})
+		}
+	}
+	return nil
+}
+
+// frame says whether the data are what crosses the wire, and what that says.
+func (r *inspection) frame(data []byte, dim int) bool {
+	if h, err := wire.DecodeHello(data); err == nil {
+		r.Kind = "hello"
+		r.Any = fields{
+			{"run", h.Run}, {"fleet_hash", hex.EncodeToString(h.Fleet[:])}, {"from", h.From}, {"to", h.To},
+			{"codec", h.Codec}, {"bytes", len(data)},
+		}
+		r.row("from", "%q to %q, run %q", h.From, h.To, h.Run)
+		r.row("fleet", "hash %x", h.Fleet)
+		r.row("size", "%d bytes, codec %d, %d sections", len(data), h.Codec, len(h.Sections))
+		return true
+	}
+	codec, err := wire.NewCodec(max(1, dim))
+	if err != nil {
+		return false
+	}
+	var f admm.Message
+	if codec.Decode(data, &f) != nil {
+		return false
+	}
+	r.Kind = "frame"
+	r.Any = fields{
+		{"frame", f.Kind.String()}, {"round", f.Round}, {"resent", f.Resent}, {"floats", len(f.Vector)},
+		{"grid", len(f.Grid)}, {"held", f.Held}, {"generation", f.Generation}, {"incarnation", f.Incarnation},
+		{"bytes", len(data)},
+	}
+	r.row("frame", "%v of round %d, resent: %v, %d bytes", f.Kind, f.Round, f.Resent, len(data))
+	switch {
+	case len(f.Vector) > 0:
+		r.row("vector", "%d numbers as float32, %.2f bits each", len(f.Vector), 8*float64(len(data))/float64(len(f.Vector)))
+	case len(f.Grid) > 0:
+		r.row("grid", "%d whole numbers, %.2f bits each", len(f.Grid), 8*float64(len(data))/float64(len(f.Grid)))
+	case f.Kind == admm.Probe || f.Kind == admm.ProbeReply:
+		r.row("held", "the sender holds release %d of the receiver's; generation %d, incarnation %012x",
+			f.Held, f.Generation, f.Incarnation)
+	case f.Kind == admm.StateRequest:
+		r.row("part", "the sender has lost its state, and asks for part %d of it; incarnation %012x", f.Part, f.Incarnation)
+	case f.Kind == admm.Conflict:
+		r.row("evidence", "two releases of round %d that the receiver's key has signed, of %d bytes each",
+			f.Round, len(f.Signed.Proof))
+	}
+	if f.Kind == admm.StateResponse {
+		r.row("part", "part %d of the receiver's lost state; the sender has held release %d of the receiver's; "+
+			"generation %d, incarnation %012x",
+			f.Part, f.Held, f.Generation, f.Incarnation)
+	}
+	return true
+}

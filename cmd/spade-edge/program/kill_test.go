@@ -1,0 +1,124 @@
+package program
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// killed runs fleets of clinics, one after the other, and kills their processes at random moments of up to pause apart:
+// at most 100 times a fleet, and want times in all. That is fewer in short mode and under the race detector, or what
+// SPADE_KILLS says. env goes into the environment of the processes. prepare may alter a fleet's files before it starts,
+// and change the fleet itself; check judges it when all of its nodes have ended as they should.
+func killed(t *testing.T, want int, pause time.Duration, env []string, prepare func(tr *trial), check func(w *supervisor),
+	change ...func(f *sdk.Fleet)) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("a process that is killed keeps its port and its lock for a while")
+	}
+	if testing.Short() || raceDetector {
+		want = min(want, 20)
+	}
+	if s := os.Getenv("SPADE_KILLS"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = n
+	}
+	chance := rng.New(1, rng.Address{Purpose: rng.Fault})
+	began := time.Now()
+	var kills, first, last, runs int
+	for ; kills < want; runs++ {
+		tr := newClinics(t, 10, 4, change...)
+		prepare(tr)
+		w := newSupervisor(t, tr, env...)
+		w.run(t, &chance, min(100, want-kills), pause)
+		check(w)
+		kills, first, last = kills+w.kills, first+w.first, last+w.last
+		if t.Failed() || kills%1000 < w.kills {
+			t.Logf("%d kills in %d runs after %v", kills, runs+1, time.Since(began))
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	t.Logf("%d kills in %d runs, %d of them before a node's first release and %d after its last, in %v", kills, runs,
+		first, last, time.Since(began))
+	if want >= 200 && (first == 0 || last == 0) {
+		t.Error("the first round and the last have not been hit")
+	}
+}
+
+// Eight processes are killed at random moments, in their first round and after their last as well, 200 times (and with
+// SPADE_KILLS=10000 by hand): every release and the final models are those of the quiet run, to the bit.
+func TestKilledNodes(t *testing.T) {
+	t.Parallel()
+	killed(t, 200, 100*time.Millisecond, []string{seededNoise + "=1"}, func(*trial) {}, func(w *supervisor) { w.checkModels(t) })
+}
+
+// The same where neighbors share noise, from secrets on which the processes have agreed; in the end no private
+// key is left on a disk.
+func TestKilledNodesSharedNoise(t *testing.T) {
+	t.Parallel()
+	killed(t, 100, 100*time.Millisecond, []string{seededNoise + "=1"}, func(*trial) {}, func(w *supervisor) {
+		w.checkModels(t)
+		left, err := filepath.Glob(w.path("*.state/secrets*")) // a node that was killed at its end may keep what it offers
+		for _, path := range left {
+			if text, err := os.ReadFile(path); err != nil || strings.Contains(string(text), "private") {
+				t.Errorf("%s is left with its private key, %v", path, err)
+			}
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}, sharing)
+}
+
+// The same with the tracking estimator, whose memory lasts over rounds: it comes back with the state.
+func TestKilledNodesTracking(t *testing.T) {
+	t.Parallel()
+	killed(t, 40, 100*time.Millisecond, []string{seededNoise + "=1"}, func(*trial) {}, func(w *supervisor) { w.checkModels(t) },
+		func(f *sdk.Fleet) {
+			f.Method.Estimator, f.Method.Directions, f.Method.Decay = sdk.EstimatorTracking, zoest.Walsh, 0.2
+		})
+}
+
+// The same over a bad network: connections are delayed, throttled to 64 kbit/s, and cut inside messages.
+func TestKilledNodesBadNetwork(t *testing.T) {
+	t.Parallel()
+	var proxies []*proxy
+	killed(t, 30, time.Second/2, []string{seededNoise + "=1"}, func(tr *trial) {
+		for _, m := range tr.file.Members {
+			listen := strings.TrimSuffix(strings.TrimPrefix(m.Addresses[0], "wss://"), "/")
+			p := newProxy(t, listen, len(proxies))
+			tr.edit(t, "fleet.json", listen, p.addr)
+			proxies = append(proxies, p)
+		}
+	}, func(w *supervisor) { w.checkModels(t) })
+	var all, cut, slow int
+	for _, p := range proxies {
+		p.mu.Lock()
+		all, cut, slow = all+p.all, cut+p.cut, slow+p.slow
+		p.mu.Unlock()
+	}
+	t.Logf("%d connections, of which %d were to be cut and %d were slow", all, cut, slow)
+	if cut == 0 || slow == 0 {
+		t.Error("the network was a good one")
+	}
+}
+
+// With the system's own noise, under which a release that is made twice is two different ones: the log of every node
+// has each round once, and nobody has ever been sent two of a round.
+func TestKilledNodesReleaseOnce(t *testing.T) {
+	t.Parallel()
+	killed(t, 40, 100*time.Millisecond, nil, func(*trial) {}, func(w *supervisor) { w.checkReleases(t, nil) })
+}

@@ -1,0 +1,386 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+// into runs a command with -json and reads its one object; it fails the test on another exit code.
+func into(t *testing.T, result any, code int, args ...string) {
+	t.Helper()
+	got, out, log := call(append(args, "-json")...)
+	if got != code {
+		t.Fatalf("%v: exit code %d, want %d:\n%s%s", args, got, code, out, log)
+	}
+	dec := json.NewDecoder(strings.NewReader(out))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(result); err != nil || dec.More() {
+		t.Fatalf("%v: %v in\n%s", args, err, out)
+	}
+}
+
+// tree lists what is in a folder.
+func tree(t *testing.T, dir string) string {
+	t.Helper()
+	var all []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if rel, _ := filepath.Rel(dir, path); rel != "." {
+			all = append(all, rel)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(all, " ")
+}
+
+// From nothing to models that are taken home: a fleet is made, checked, run, exported and looked at.
+func TestLifeOfAFleet(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "ward")
+	var made initResult
+	into(t, &made, exitDone, "init", dir, "-nodes", "west,north,east", "-hosts", strings.Join([]string{ownPort(), ownPort(), ownPort()}, ","), "-rounds", "6", "-cooldown", "4", "-average", "-table", "seeded",
+		"-partition", "dirichlet:0.5", "-seed", "3")
+	if made.Run != "ward" || made.Dim != 6 || len(made.Nodes) != 3 || made.NonPrivate || math.Abs(*made.Epsilon-8) > 1e-3 || *made.Epsilon > 8 {
+		t.Errorf("made %+v", made)
+	}
+	for _, name := range []string{"run", "graph", "data", "eta", "mu", "clip", "sigma", "epsilon", "tau", "gain", "labels"} {
+		if _, ok := made.Chosen[name]; !ok {
+			t.Errorf("-%s was chosen, and nobody is told", name)
+		}
+	}
+	if _, ok := made.Chosen["rounds"]; ok {
+		t.Error("-rounds was given, and counts as chosen")
+	}
+	file, err := fleetfile.Read(made.Fleet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := file.Fleet.Privacy; p.EpsilonLimit != 8 || len(file.Fleet.Edges) != 3 || fmt.Sprintf("%x", file.Fleet.Hash()) != made.FleetHash {
+		t.Errorf("fleet %+v", file.Fleet)
+	}
+
+	var before checkup
+	into(t, &before, exitDone, "check", made.Nodes[0].File, "-timeout", "20s")
+	want := map[string]string{"node file": "ok", "fleet file": "ok", "key": "ok", "state": "ok", "privacy": "ok", "ledger": "ok", "listen": "ok", "oracle": "ok",
+		"forecast": "warn", "disk": "ok", "edges": "ok", `neighbor "east"`: "warn", `neighbor "north"`: "warn", "clock": "ok"}
+	before.expect(t, want)
+
+	results := runFleet(t, made)
+	for i, n := range made.Nodes {
+		var after checkup
+		into(t, &after, exitDone, "check", n.File, "-offline")
+		if got := after.text("state"); !strings.Contains(got, "the run is done") {
+			t.Errorf("state: %s", got)
+		}
+		out := filepath.Join(t.TempDir(), "model.npy")
+		var e exported
+		into(t, &e, exitDone, "export", n.File, "-out", out)
+		if e.Model != results[i].Model || !e.Done || e.Round != 10 || e.Rounds != 10 || e.Dim != 6 || e.Averaged || e.Certificate == "" || e.Format != "npy" {
+			t.Errorf("exported %+v, want model_sha256 %s", e, results[i].Model)
+		}
+		x := readNPY(t, out)
+		if sdk.ModelHash(x) != results[i].Model {
+			t.Errorf("the file holds %v", x)
+		}
+		content, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, err := os.ReadFile(out + ".sha256")
+		if sum := sha256.Sum256(content); err != nil || string(line) != hex.EncodeToString(sum[:])+"  model.npy\n" || e.SHA256 != hex.EncodeToString(sum[:]) {
+			t.Errorf("sum %q, error %v", line, err)
+		}
+		if code, _, log := call("privacy", "-verify", e.Certificate, "-ledger", filepath.Join(filepath.Dir(n.File), "ledger.json")); code != exitDone {
+			t.Errorf("certificate: %s", log)
+		}
+	}
+}
+
+// expect compares a checkup's verdicts.
+func (c *checkup) expect(t *testing.T, want map[string]string) {
+	t.Helper()
+	got := map[string]string{}
+	for _, f := range c.Items {
+		if strings.ContainsAny(f.Text, "\n") || f.Text == "" {
+			t.Errorf("%s: %q is not one line", f.Item, f.Text)
+		}
+		got[f.Item] = f.Verdict
+	}
+	for item, verdict := range want {
+		if got[item] != verdict {
+			t.Errorf("%s: %q, want %q: %s", item, got[item], verdict, c.text(item))
+		}
+	}
+	for item := range got {
+		if _, ok := want[item]; !ok {
+			t.Errorf("%s: not expected: %s", item, c.text(item))
+		}
+	}
+}
+
+func (c *checkup) text(item string) string {
+	for _, f := range c.Items {
+		if f.Item == item {
+			return f.Text
+		}
+	}
+	return "no such item"
+}
+
+// runFleet runs all nodes in this process.
+func runFleet(t *testing.T, made initResult) []runResult {
+	t.Helper()
+	results := make([]runResult, len(made.Nodes))
+	codes, logs := make([]int, len(made.Nodes)), make([]string, len(made.Nodes))
+	var wg sync.WaitGroup
+	for i, n := range made.Nodes {
+		wg.Go(func() {
+			var out string
+			codes[i], out, logs[i] = call("run", n.File, "-json")
+			_ = json.Unmarshal([]byte(out), &results[i]) // an empty result is told below
+		})
+	}
+	wg.Wait()
+	for i := range codes {
+		if codes[i] != exitDone || !results[i].Done {
+			t.Fatalf("exit code %d:\n%s", codes[i], logs[i])
+		}
+	}
+	return results
+}
+
+// The real way: every device makes its key and prints a line; the fleet file is made of the lines, and of no secret.
+func TestInitMembers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ports := []string{ownPort(), ownPort(), ownPort()}
+	lines := "# the wards\n\n"
+	for i, name := range []string{"a", "b", "c"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		code, line, log := call("keygen", "-name", name, "-out", filepath.Join(dir, name, "node.key"), "-address", ports[i])
+		if code != exitDone || !strings.Contains(line, `"addresses":["wss://`+ports[i]+`/"]`) {
+			t.Fatalf("exit code %d, line %q: %s", code, line, log)
+		}
+		lines += line
+	}
+	members := filepath.Join(dir, "members.txt")
+	if err := os.WriteFile(members, []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var made initResult
+	into(t, &made, exitDone, "init", filepath.Join(dir, "plant"), "-members", members, "-deal", "-data", "synthetic:clinical", "-graph", "path", "-rounds", "3", "-cooldown", "1")
+	if got, want := tree(t, filepath.Join(dir, "plant")), "a a/node.json b b/node.json c c/node.json fleet.json"; got != filepath.FromSlash(want) {
+		t.Errorf("made %s, want %s", got, want)
+	}
+	for i, n := range made.Nodes { // to the devices
+		there := filepath.Join(dir, n.Name)
+		for from, to := range map[string]string{made.Fleet: "fleet.json", n.File: "node.json"} {
+			text, err := os.ReadFile(from)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(there, to), text, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		var c checkup
+		into(t, &c, exitFailed, "check", filepath.Join(there, "node.json"), "-offline") // whether the data are new is for a person to say
+		if !strings.Contains(c.text("ledger"), "privacy -new-ledger") || c.text("key") == "no such item" {
+			t.Errorf("%+v", c)
+		}
+		l, err := state.CreateLedger(filepath.Join(there, "ledger.json"), "ward "+n.Name, nil)
+		if err == nil {
+			err = l.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		made.Nodes[i].File = filepath.Join(there, "node.json")
+	}
+	runFleet(t, made)
+
+	// A device's own data and program: nothing is loaded, and the gap that is left is named.
+	into(t, &made, exitDone, "init", filepath.Join(dir, "own"), "-members", members, "-data", "csv:not-here.csv", "-label", "y", "-dim", "20", "-non-private")
+	node, err := fleetfile.ReadNode(made.Nodes[0].File)
+	if err != nil || node.Oracle.Builtin == nil || node.Oracle.Builtin.Share != nil || node.Oracle.Builtin.Spec.Source != "csv:"+filepath.Join(dir, "own", "a", "not-here.csv") || node.Ledger != "" {
+		t.Errorf("node %+v, error %v", node, err)
+	}
+	into(t, &made, exitDone, "init", filepath.Join(dir, "stream"), "-nodes", "a,b", "-stream", "./scorer -fast", "-workers", "2", "-dim", "20")
+	node, err = fleetfile.ReadNode(made.Nodes[0].File)
+	if err != nil || node.Oracle.Stream == nil || strings.Join(node.Oracle.Stream.Command, "|") != "./scorer|-fast" || node.Oracle.Stream.Workers != 2 {
+		t.Errorf("node %+v, error %v", node, err)
+	}
+	into(t, &made, exitDone, "init", filepath.Join(dir, "gap"), "-n", "1", "-dim", "20")
+	var c checkup
+	into(t, &c, exitUsage, "check", made.Nodes[0].File)
+	if !strings.Contains(c.text("oracle"), "the node file has a gap") {
+		t.Errorf("oracle: %s", c.text("oracle"))
+	}
+}
+
+// A task that was fitted on public data is every node's, and its model's start with it.
+func TestInitTask(t *testing.T) {
+	dir := t.TempDir()
+	recipe := filepath.Join(dir, "task.json")
+	if code, _, log := call("fit", "-data", "synthetic:clinical", "-model", "perceptron", "-fitted-on", "generated patients", "-out", recipe); code != exitDone {
+		t.Fatal(log)
+	}
+	var made initResult
+	into(t, &made, exitDone, "init", filepath.Join(dir, "own"), "-n", "2", "-hosts", ownPort()+","+ownPort(), "-task", recipe, "-data", "synthetic:clinical",
+		"-non-private", "-rounds", "3")
+	f, err := fleetfile.Read(made.Fleet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := f.Task()
+	if err != nil || task == nil || task.FittedOn != "generated patients" || f.Fleet.Dim != task.Dim() || !slices.Equal(f.Fleet.X0, task.Start(1)) {
+		t.Errorf("task %+v, error %v", task, err)
+	}
+	var c checkup
+	into(t, &c, exitDone, "check", made.Nodes[0].File, "-offline")
+	if !strings.Contains(c.text("oracle"), "a finite loss") {
+		t.Errorf("oracle: %s", c.text("oracle"))
+	}
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// writeFile writes a file into a folder, and returns its path.
+func writeFile(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A node hears the hangup: a neighbor's new key and place are taken over, what else has changed is not, and the run ends with the
+// models of the quiet one.
+func TestHangup(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("no such signal")
+	}
+	tr := newTrial(t, "ab bc", nil)
+	models, _ := tr.simulate(t)
+	a, b := start(t, "run", "-json", tr.path("a.json")), start(t, "run", "-json", tr.path("b.json"))
+	b.log.await(t, "waiting for", `"c"`)
+	a.log.await(t, "connected", "peer=b")
+	hangup := func() {
+		t.Helper()
+		if err := b.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole := readFile(t, tr.path("fleet.json"))
+	tr.write(t, "fleet.json", strings.Replace(whole, `"tau": 2`, `"tau": 3`, 1))
+	hangup()
+	b.log.await(t, "the fleet file is not taken over", "only keys and addresses may change", "method differs")
+	tr.write(t, "fleet.json", "{")
+	hangup()
+	b.log.await(t, "the fleet file is not taken over", "line 1")
+
+	// c has lost its key, and lives elsewhere now. b alone has it as a neighbor.
+	tr.remove(t, "c.key")
+	code, line, log := call("keygen", "-name", "c", "-out", tr.path("c.key"))
+	if code != exitDone {
+		t.Fatal(log)
+	}
+	var m memberLine
+	if err := json.Unmarshal([]byte(line), &m); err != nil {
+		t.Fatal(err)
+	}
+	moved := ownPort()
+	was := strings.TrimSuffix(strings.TrimPrefix(tr.file.Members[2].Addresses[0], "wss://"), "/")
+	at := strings.Index(whole, `{"name": "c"`)
+	end := at + strings.Index(whole[at:], "\n")
+	tr.write(t, "fleet.json", whole[:at]+fmt.Sprintf(`{"name": "c", "keys": [%q], "addresses": ["wss://%s/"]}`, m.Keys[0], moved)+whole[end:])
+	tr.edit(t, "c.json", was, moved)
+	c := start(t, "run", "-json", tr.path("c.json"))
+	hangup()
+	b.log.await(t, "the fleet file is read again")
+	for i, p := range []*process{a, b, c} {
+		if r := p.outcome(t); r.Model != models[i] {
+			t.Errorf("model of %s is %s, the simulation's is %s", r.Name, r.Model, models[i])
+		}
+	}
+}
+
+// An interrupt is heard while data load: whoever waits for them goes at once.
+func TestInterruptWhileLoading(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	loading, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	go func() {
+		<-loading
+		cancel()
+	}()
+	_, err := prompt(ctx, func() (int, error) {
+		close(loading)
+		<-release
+		return 1, nil
+	})
+	if exitCode(err, "demo", io.Discard) != exitFailed || err == nil {
+		t.Errorf("error %v", err)
+	}
+	if v, err := prompt(t.Context(), func() (int, error) { return 1, nil }); v != 1 || err != nil {
+		t.Errorf("%d, %v", v, err)
+	}
+	ended, stop := context.WithCancel(t.Context())
+	stop()
+	for _, args := range [][]string{{"demo"}, {"simulate"}, {"init", filepath.Join(t.TempDir(), "x"), "-n", "2"}} {
+		var out, log bytes.Buffer
+		if code := run(ended, args, &out, &log); code != exitFailed || out.Len() > 0 || !strings.Contains(log.String(), "interrupted") {
+			t.Errorf("%v: exit code %d: %s", args, code, &log)
+		}
+	}
+}
+
+// A program of init is split at spaces, but for what stands in double quotes.
+func TestCommandFlag(t *testing.T) {
+	for text, want := range map[string][]string{
+		"": nil, "  ": nil, "./scorer": {"./scorer"}, " run  -fast ": {"run", "-fast"},
+		`"/opt/my scorer/run" -label "a ""b"" c" d`: {"/opt/my scorer/run", "-label", `a "b" c`, "d"},
+	} {
+		var c commandFlag
+		if err := c.Set(text); err != nil || !slices.Equal(c, want) {
+			t.Errorf("%q is %q, %v, want %q", text, c, err, want)
+		}
+	}
+	for _, text := range []string{`a "b`, `a"b c"`, "a\nb"} {
+		if err := new(commandFlag).Set(text); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}

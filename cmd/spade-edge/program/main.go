@@ -1,0 +1,248 @@
+// Package program is the program spade-edge over any transport: it trains one shared model on many devices, with no
+// server, no gradients, no raw data leaving a device, and an account of what leaked. A main package says with [Main]
+// over what its nodes meet, as spade-edge does over websockets and spade-edge-nats at a broker; all else is the same.
+//
+//	spade-edge demo        eight nodes with real websockets on this machine
+//	spade-edge simulate    a network of any size in one process, on your data
+//	spade-edge plan        what a run will take: stability, rounds, queries, bytes, memory, epsilon
+//	spade-edge fit         how members prepare their data, fitted on public data
+//	spade-edge keygen      the key of a node
+//	spade-edge init        the files of a fleet
+//	spade-edge privacy     plan noise and rounds, verify a certificate, look after a ledger
+//	spade-edge check       whether a node is fit to run
+//	spade-edge run         one node of a fleet, on a device
+//	spade-edge status      where a node stands, running or not
+//	spade-edge stop        end a running node, to go on later
+//	spade-edge export      a node's model in a file, with checksum and certificate
+//	spade-edge predict     what an exported model says of new samples, and why
+//	spade-edge evaluate    what an exported model is worth on labelled samples
+//	spade-edge inspect     what is in a file or folder of a fleet
+//	spade-edge completion  completion of commands, flags and files for a shell
+//	spade-edge version     what this program was built from
+//
+// Each command explains itself with -h, and "spade-edge help TOPIC" what takes longer. With -json, one JSON object goes
+// to standard output and everything else to standard error. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused
+// because a privacy budget is spent, 4 another fleet or state than the neighbors have.
+package program
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/device"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+// Exit codes.
+const (
+	exitDone     = 0
+	exitFailed   = 1
+	exitUsage    = 2
+	exitRefused  = 3
+	exitMismatch = 4
+)
+
+// endings are the errors with an exit code of their own, and those that something helps against: libraries know no
+// commands.
+var endings = []struct {
+	err  error
+	code int
+	cure string
+}{
+	{fleetfile.ErrMismatch, exitUsage, ""},
+	{dpmech.ErrBudget, exitRefused, ""},
+	{sdk.ErrHopeless, exitRefused, "; run -anyway begins it all the same"},
+	{device.ErrMismatch, exitMismatch, ""},
+	{errOtherState, exitMismatch, ""},
+	{state.ErrRollback, exitMismatch, ""},
+	{sdk.ErrClone, exitMismatch, ""},
+	{sdk.ErrRecovery, exitMismatch, ""},
+	{fleetfile.ErrNoLedger, exitFailed, newLedger},
+	{state.ErrNoLedger, exitFailed, newLedger},
+	{fleetfile.ErrZeroStart, exitFailed, "; spade-edge fit -x0 FILE writes one"},
+}
+
+const newLedger = "; create one with: spade-edge privacy -new-ledger FILE -dataset NAME"
+
+// cured adds to an error what helps against it.
+func cured(err error) error {
+	for _, e := range endings {
+		if e.cure != "" && errors.Is(err, e.err) {
+			err = fmt.Errorf("%w%s", err, e.cure)
+		}
+	}
+	return err
+}
+
+// command is one word of the program.
+type command struct {
+	name  string
+	short string // what it does, in one line
+	run   func(ctx context.Context, c *cmdline) error
+}
+
+// commands are in the order in which a user comes to need them. Those of the table operator are for large computers.
+var commands []*command
+
+func init() { // completion and help look at all commands
+	commands = []*command{
+		{"demo", "eight nodes with real websockets on this machine", operator["demo"]},
+		{"simulate", "a network of any size in one process, on your data", operator["simulate"]},
+		{"plan", "what a run will take: stability, rounds, queries, bytes, memory, epsilon", operator["plan"]},
+		{"fit", "how members prepare their data, fitted on public data", operator["fit"]},
+		{"keygen", "the key of a node", keygen},
+		{"init", "the files of a fleet", operator["init"]},
+		{"privacy", "plan noise and rounds, verify a certificate, look after a ledger", privacyRun},
+		{"check", "whether a node is fit to run", checkNode},
+		{"run", "one node of a fleet, on a device", runNode},
+		{"status", "where a node stands, running or not", showStatus},
+		{"stop", "end a running node, to go on later", stopNode},
+		{"export", "a node's model in a file, with checksum and certificate", exportModel},
+		{"predict", "what an exported model says of new samples, and why", predict},
+		{"evaluate", "what an exported model is worth on labelled samples", evaluate},
+		{"inspect", "what is in a file or folder of a fleet", inspectPath},
+		{"completion", "completion of commands, flags and files for a shell", completion},
+		{"version", "what this program was built from", version},
+	}
+}
+
+// Run runs a command, and returns the exit code. The result of a command is printed once, when it has succeeded.
+func (p *Program) Run(ctx context.Context, args []string, out, log io.Writer) int {
+	if len(args) == 0 {
+		p.help(log)
+		return exitUsage
+	}
+	name, result := args[0], held{to: out}
+	i := slices.Index(names(), name)
+	var err error
+	switch {
+	case slices.Contains([]string{"help", "-h", "-help", "--help"}, name):
+		name = "help"
+		if len(args) > 1 {
+			err = p.helpTopic(args[1], &result)
+		} else {
+			p.help(&result)
+		}
+	case name == "__complete": // for the scripts of the command completion
+		complete(args[1:], &result)
+	case i >= 0:
+		err = commands[i].run(ctx, newCmdline(p, name, args[1:], &result, log))
+	default:
+		fmt.Fprintf(log, "%s: no command %q; there are %s\n", p.Name, name, strings.Join(names(), ", "))
+		return exitUsage
+	}
+	told := exitError{}
+	if err == nil || errors.Is(err, flag.ErrHelp) || errors.As(err, &told) {
+		if failed := result.Flush(); failed != nil || told.error == nil {
+			err = failed
+		}
+	}
+	return exitCode(err, p.Name+" "+name, log)
+}
+
+// held buffers what a command prints until it has succeeded, or until it knows that it will.
+type held struct {
+	bytes.Buffer
+	to io.Writer
+}
+
+func (h *held) Flush() error {
+	_, err := h.WriteTo(h.to)
+	return err
+}
+
+// usageError is a mistake in how the program was called.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// exitError is the exit code of a command that has done its work, and found something wrong: its result is printed all
+// the same.
+type exitError struct {
+	error
+	code int
+}
+
+func (e exitError) Unwrap() error { return e.error }
+
+// exitCode reports an error and says what the process should end with.
+func exitCode(err error, call string, log io.Writer) int {
+	var wrong usageError
+	var told exitError
+	if err == nil {
+		return exitDone
+	}
+	err = cured(err)
+	code, hint := exitFailed, ""
+	switch {
+	case errors.As(err, &told):
+		code = told.code
+	case errors.Is(err, context.Canceled):
+		err = errors.New("interrupted")
+	case errors.As(err, &wrong):
+		code = exitUsage
+	default:
+		for _, e := range slices.Backward(endings) { // the first one counts
+			if errors.Is(err, e.err) {
+				code = e.code
+			}
+		}
+	}
+	if code == exitUsage && told.error == nil {
+		hint = fmt.Sprintf("\n(%s -h explains)", call)
+	}
+	fmt.Fprintf(log, "%s: %v%s\n", call, err, hint)
+	return code
+}
+
+func names() (all []string) {
+	for _, cmd := range commands {
+		all = append(all, cmd.name)
+	}
+	return all
+}
+
+func (p *Program) help(w io.Writer) {
+	fmt.Fprintf(w, "%s trains one shared model on many devices, "+
+		"without a server, gradients, or data leaving a device.\n\n", p.Name)
+	for _, cmd := range commands {
+		fmt.Fprintf(w, "  %s %-10s %s\n", p.Name, cmd.name, cmd.short)
+	}
+	fmt.Fprintf(w, "\nStart with \"%s demo\". "+
+		"\"%[1]s COMMAND -h\" explains a command, \"%[1]s help TOPIC\" one of these:\n\n", p.Name)
+	for _, t := range topics() {
+		if !strings.Contains(t.name, "/") {
+			first, _, _ := strings.Cut(t.text, "\n")
+			fmt.Fprintf(w, "  %-16s %s\n", t.name, first)
+		}
+	}
+}
+
+func version(_ context.Context, c *cmdline) error {
+	if err := c.parse(); err != nil {
+		return err
+	}
+	version, revision := "(devel)", "unknown revision"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = info.Main.Version
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				revision = s.Value
+			}
+		}
+	}
+	_, err := fmt.Fprintf(c.out, "%s %s, %s, %s %s/%s\n", c.program.Name, version, revision, runtime.Version(),
+		runtime.GOOS, runtime.GOARCH)
+	return err
+}

@@ -1,0 +1,342 @@
+package program
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// run is a call of the program spade-edge.
+func run(ctx context.Context, args []string, out, log io.Writer) int {
+	return Websockets.Run(ctx, args, out, log)
+}
+
+// call runs the program and returns its exit code and what it printed.
+func call(args ...string) (code int, out, log string) {
+	var o, l bytes.Buffer
+	code = run(context.Background(), toy(args), &o, &l)
+	return code, o.String(), l.String()
+}
+
+// toy makes a command line that runs a node begin whatever the forecast says: the fleets of tests are small and short.
+func toy(args []string) []string {
+	if len(args) < 2 || args[0] != "run" {
+		return args
+	}
+	return slices.Insert(slices.Clone(args), 1, "-anyway")
+}
+
+// outcome runs a command with -json and returns the result; it fails the test on any other exit code than 0.
+func outcome(t *testing.T, args ...string) result {
+	t.Helper()
+	code, out, log := call(append(args, "-json")...)
+	if code != exitDone {
+		t.Fatalf("exit code %d: %s", code, log)
+	}
+	dec := json.NewDecoder(strings.NewReader(out))
+	dec.DisallowUnknownFields()
+	var r result
+	if err := dec.Decode(&r); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	if dec.More() {
+		t.Fatalf("more than one JSON object in %s", out)
+	}
+	return r
+}
+
+// small is a simulation that takes a fraction of a second.
+var small = []string{"simulate", "-nodes", "6", "-rounds", "10", "-cooldown", "3", "-graph", "grid:2x3", "-partition", "dirichlet:0.5"}
+
+func with(args []string, more ...string) []string {
+	return append(append([]string(nil), args...), more...)
+}
+
+// said runs the program, and returns its exit code and all that it prints.
+func said(args ...string) (code int, text string) {
+	code, out, log := call(args...)
+	return code, out + log
+}
+
+// Counts are exact, and the same flags give the same transcript; another seed, or noise, gives another.
+func TestSimulateCounts(t *testing.T) {
+	t.Parallel()
+	r := outcome(t, with(small, "-batch", "8", "-tau", "3", "-non-private", "-estimator", "paper")...)
+	const edges, d, k, c, m = 7, 6, 10, 3, 3200 // 3200 training samples; 5 columns and a bias
+	if want := int64(2 * edges * d * (k + c)); r.ScalarsSent != want {
+		t.Errorf("scalars_sent %d, want %d", r.ScalarsSent, want)
+	}
+	if want := int64(k * (m + 6*3*8)); r.Queries != want {
+		t.Errorf("queries %d, want sum K*(m_i + tau*b_i) = %d", r.Queries, want)
+	}
+	if r.Nodes != 6 || r.Rounds != k || r.Cooldown != c || r.Dim != d || r.Tau != 3 || r.Seed != 1 || !r.Simulated || !r.NonPrivate || r.Privacy != nil {
+		t.Errorf("result %+v", r)
+	}
+	// A signed release of 196 bytes goes with every message, and a last word of as much and 64 more over every edge, both ways.
+	if signs := int64(2 * edges * (196*(k+c+1) + 64)); r.BytesSent < 4*r.ScalarsSent+signs || r.BytesSent > 12*r.ScalarsSent+signs {
+		t.Errorf("%d bytes for %d numbers of four and %d of signatures", r.BytesSent, r.ScalarsSent, signs)
+	}
+	seen := map[string]string{r.Transcript: "the first run"}
+	for name, args := range map[string][]string{
+		"another seed":     {"-batch", "8", "-tau", "3", "-non-private", "-seed", "2"},
+		"centered":         {"-batch", "8", "-tau", "3", "-non-private", "-estimator", "centered"},
+		"sphere":           {"-batch", "8", "-tau", "3", "-non-private", "-directions", "sphere"},
+		"tracking":         {"-batch", "8", "-tau", "3", "-non-private"},
+		"noise":            {"-batch", "8", "-tau", "3"},
+		"another batch":    {"-batch", "7", "-tau", "3", "-non-private"},
+		"another gain":     {"-batch", "8", "-tau", "3", "-non-private", "-gain", "0.3"},
+		"another mu":       {"-batch", "8", "-tau", "3", "-non-private", "-mu", "0.5"},
+		"another topology": {"-batch", "8", "-tau", "3", "-non-private", "-graph", "ring"},
+	} {
+		first, again := outcome(t, with(small, args...)...), outcome(t, with(small, args...)...)
+		if first.Transcript != again.Transcript {
+			t.Errorf("%s: two runs of one seed differ", name)
+		}
+		if other, taken := seen[first.Transcript]; taken {
+			t.Errorf("%s has the transcript of %s", name, other)
+		}
+		seen[first.Transcript] = name
+	}
+}
+
+// A seeded table takes less memory and gives the same bits, for both estimators and both laws of directions.
+func TestSeededTable(t *testing.T) {
+	t.Parallel()
+	for _, estimator := range []string{"paper", "centered"} {
+		for _, directions := range []string{"rademacher", "sphere"} {
+			args := with(small, "-batch", "8", "-estimator", estimator, "-directions", directions)
+			if dense, seeded := outcome(t, args...), outcome(t, with(args, "-table", "seeded")...); dense.Transcript != seeded.Transcript {
+				t.Errorf("%s, %s: transcripts %s (dense) and %s (seeded)", estimator, directions, dense.Transcript, seeded.Transcript)
+			}
+		}
+	}
+}
+
+// The demo's nodes, with sockets and TLS between them, release bit for bit what the simulation releases.
+func TestDemoMatchesSimulation(t *testing.T) {
+	t.Parallel()
+	flags := []string{"-nodes", "5", "-graph", "ring", "-rounds", "12", "-cooldown", "4", "-partition", "dirichlet:0.3", "-seed", "3", "-non-private"}
+	sim := outcome(t, append([]string{"simulate"}, flags...)...)
+	demo := outcome(t, append([]string{"demo"}, flags...)...)
+	if demo.Transcript != sim.Transcript {
+		t.Errorf("transcripts differ: websockets %s, simulation %s", demo.Transcript, sim.Transcript)
+	}
+	if demo.Simulated || !sim.Simulated {
+		t.Errorf("simulated: demo %v, simulate %v", demo.Simulated, sim.Simulated)
+	}
+	if demo.Queries != sim.Queries || demo.ScalarsSent != sim.ScalarsSent || demo.BytesSent < sim.BytesSent {
+		t.Errorf("demo %+v, simulation %+v", demo, sim)
+	}
+}
+
+// The demo as a newcomer runs it: private, and better than training alone. The noise is fresh each time, and the margin with it:
+// four are averaged.
+func TestDemoDefault(t *testing.T) {
+	t.Parallel()
+	code, out, log := call("demo")
+	if code != exitDone {
+		t.Fatal(log)
+	}
+	for _, want := range []string{"node-7", "average", "pooled", "majority", "epsilon 8.0000 at delta 1e-05", "together with any one member", "consensus error", "KiB in all"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	for _, want := range []string{"-colluders 1: ", "forecast: good", "over TLS websockets on this machine: 28"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("no %q in\n%s", want, log)
+		}
+	}
+	transcripts := map[string]bool{}
+	var margin float64
+	runs := 4
+	if raceDetector {
+		runs = 2
+	}
+	for range runs {
+		r := outcome(t, "demo")
+		transcripts[r.Transcript] = true
+		margin += r.AccuracyMean - *r.AccuracyAlone
+		if *r.AccuracyPooled < 85 {
+			t.Errorf("pooled %.1f %%", *r.AccuracyPooled)
+		}
+		if p := r.Privacy; p == nil || math.Abs(p.EpsilonGDP-8) > 1e-3 || p.EpsilonGDP > 8 || len(p.ConditionalOn) == 0 {
+			t.Errorf("privacy %+v", r.Privacy)
+		}
+	}
+	if margin <= 0 {
+		t.Errorf("with the others %.1f points better than alone", margin/float64(runs))
+	}
+	if len(transcripts) != runs {
+		t.Error("private runs made the same releases: the noise repeats")
+	}
+}
+
+func TestDemoNonPrivate(t *testing.T) {
+	t.Parallel()
+	code, out, log := call("demo", "-non-private", "-rounds", "20", "-cooldown", "5")
+	if code != exitDone || !strings.Contains(out, "NOT PRIVATE") || !strings.Contains(log, "NOT PRIVATE") {
+		t.Errorf("exit code %d\n%s\n%s", code, out, log)
+	}
+}
+
+// Cool-down and average: both bring a single client's model closer to the network's, at no privacy cost.
+func TestCooldownAndAverage(t *testing.T) {
+	base := []string{"simulate", "-nodes", "20", "-graph", "er:0.3", "-rounds", "30", "-average"}
+	short, long := outcome(t, with(base, "-cooldown", "0")...), outcome(t, base...)
+	if short.Cooldown != 0 || long.Cooldown != 30 || long.Chosen["cooldown"] != 30.0 {
+		t.Errorf("cool-down of %d and %d rounds, chosen %v; want 0, and 30 picked by the program", short.Cooldown, long.Cooldown, long.Chosen)
+	}
+	if long.ConsensusError > short.ConsensusError/20 {
+		t.Errorf("consensus error %v after the cool-down, %v without", long.ConsensusError, short.ConsensusError)
+	}
+	if long.Privacy.Rho != short.Privacy.Rho || long.Queries != short.Queries {
+		t.Errorf("the cool-down cost something: %+v against %+v", long, short)
+	}
+	if short.AccuracyAveraged == nil || *short.AccuracyAveraged < short.AccuracyMean {
+		t.Errorf("averaged %v, last %v", short.AccuracyAveraged, short.AccuracyMean)
+	}
+}
+
+// One client is a network too.
+func TestSingleClient(t *testing.T) {
+	r := outcome(t, "simulate", "-nodes", "1", "-rounds", "20", "-non-private", "-cooldown", "2")
+	if r.AccuracyMean < 85 || r.ScalarsSent != 0 || r.BytesSent != 0 || r.ConsensusError != 0 {
+		t.Errorf("result %+v", r)
+	}
+}
+
+// Privacy flags: -sigma and -epsilon are two ends of one calculation, and the accountings disagree as they should.
+func TestPrivacyFlags(t *testing.T) {
+	gdp := outcome(t, with(small, "-epsilon", "4", "-clip", "0.5")...)
+	if math.Abs(gdp.Privacy.EpsilonGDP-4) > 1e-4 || gdp.Privacy.Clip != 0.5 {
+		t.Errorf("%+v, want epsilon 4", gdp.Privacy)
+	}
+	if mu := math.Sqrt(2 * gdp.Privacy.Rho); gdp.Privacy.Mu != mu || gdp.Privacy.Delta != 1e-5 {
+		t.Errorf("mu %v, want %v", gdp.Privacy.Mu, mu)
+	}
+	back := outcome(t, with(small, "-sigma", jsonNumber(gdp.Privacy.Sigma), "-clip", "0.5")...)
+	if back.Privacy.EpsilonGDP != gdp.Privacy.EpsilonGDP || back.Transcript != gdp.Transcript {
+		t.Errorf("sigma back gives %+v, want %+v", back.Privacy, gdp.Privacy)
+	}
+	paper := outcome(t, with(small, "-epsilon", "4", "-clip", "0.5", "-accounting", "paper")...)
+	if math.Abs(paper.Privacy.EpsilonPaper-4) > 1e-4 || paper.Privacy.Sigma <= gdp.Privacy.Sigma {
+		t.Errorf("%+v, want epsilon_paper 4 at more noise than %v", paper.Privacy, gdp.Privacy.Sigma)
+	}
+}
+
+func jsonNumber(x float64) string {
+	b, _ := json.Marshal(x)
+	return string(b)
+}
+
+// writeIDX writes a gzipped IDX file with the given number of items, which may be less than it claims.
+func writeIDX(t *testing.T, path string, magic []byte, items uint32, dims []uint32, body []byte) {
+	t.Helper()
+	var buf bytes.Buffer
+	z := gzip.NewWriter(&buf)
+	_, _ = z.Write(magic)
+	for _, n := range append([]uint32{items}, dims...) {
+		_ = binary.Write(z, binary.BigEndian, n)
+	}
+	_, _ = z.Write(body)
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, buf.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// full is a disk without space.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// A result that cannot be written is a failure, whatever the command.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"demo"}, with(small), with(small, "-json"), {"version"}, {"help"}, {"demo", "-h"}} {
+		var log bytes.Buffer
+		if code := run(context.Background(), args, full{}, &log); code != exitFailed || !strings.Contains(log.String(), "no space left") {
+			t.Errorf("%v: exit code %d, %q", args, code, log.String())
+		}
+	}
+}
+
+// Every command explains itself, with an example, and help ends well.
+func TestHelp(t *testing.T) {
+	for _, cmd := range commands {
+		code, out, log := call(cmd.name, "-h")
+		if code != exitDone || !strings.Contains(out, "spade-edge "+cmd.name) || log != "" {
+			t.Errorf("%s -h: exit code %d\n%s%s", cmd.name, code, out, log)
+		}
+	}
+	for _, word := range []string{"help", "-h", "--help"} {
+		if code, out, _ := call(word); code != exitDone || !strings.Contains(out, "spade-edge demo") {
+			t.Errorf("%s: exit code %d\n%s", word, code, out)
+		}
+	}
+	if code, out, _ := call("version"); code != exitDone || !strings.Contains(out, "spade-edge ") {
+		t.Errorf("version: exit code %d, %q", code, out)
+	}
+}
+
+// The package comment lists the commands as help does, in the same order and words.
+func TestPackageComment(t *testing.T) {
+	_, text, _ := call("help")
+	source := readFile(t, "main.go")
+	last := -1
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "  spade-edge ") {
+			continue
+		}
+		name, short, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "  spade-edge ")), " ")
+		want := fmt.Sprintf("//\tspade-edge %-11s %s\n", name, strings.TrimSpace(short))
+		at := strings.Index(source, want)
+		if at <= last {
+			t.Errorf("no line %q in the package comment, or not in this order", want)
+		}
+		last = at
+	}
+	if last < 0 {
+		t.Errorf("help lists no commands:\n%s", text)
+	}
+}
+
+// An interrupt ends a run at once, with a word and exit code 1.
+func TestInterrupt(t *testing.T) {
+	for _, name := range []string{"simulate", "demo"} {
+		ctx, cancel := context.WithCancel(context.Background())
+		log := &stopper{after: "round", stop: cancel}
+		var out bytes.Buffer
+		code := run(ctx, []string{name, "-rounds", "100000", "-nodes", "3", "-json"}, &out, log)
+		if code != exitFailed || out.Len() > 0 || !strings.Contains(log.String(), "interrupted") {
+			t.Errorf("%s: exit code %d, output %q", name, code, out.String())
+		}
+	}
+}
+
+// stopper calls stop once a word has been written to it.
+type stopper struct {
+	bytes.Buffer
+	after string
+	stop  func()
+}
+
+func (s *stopper) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(s.after)) {
+		s.stop()
+	}
+	return s.Buffer.Write(p)
+}

@@ -1,0 +1,18 @@
+//go:build board
+
+package program
+
+import (
+	"context"
+	"errors"
+)
+
+// operator are the commands of whoever plans and sets up fleets: on a board they say where they are.
+var operator = map[string]func(context.Context, *cmdline) error{
+	"demo": elsewhere, "simulate": elsewhere, "plan": elsewhere, "fit": elsewhere, "init": elsewhere,
+}
+
+func elsewhere(context.Context, *cmdline) error {
+	return usageError{errors.New("this program was built small, for a device: give the command to spade-edge on " +
+		"another computer, such as that of the fleet's operator")}
+}

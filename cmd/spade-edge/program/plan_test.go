@@ -1,0 +1,624 @@
+package program
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/json"
+	"io"
+	"math"
+	"reflect"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/transport/mem"
+	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// planned runs the command with -json and decodes what it prints, which has to be one JSON object and no more.
+func planned(t *testing.T, args ...string) report {
+	t.Helper()
+	code, out, log := call(append(append([]string{"plan"}, args...), "-json")...)
+	if code != exitDone || log != "" {
+		t.Fatalf("%v: exit code %d: %s", args, code, log)
+	}
+	dec := json.NewDecoder(strings.NewReader(out))
+	dec.DisallowUnknownFields()
+	var r report
+	if err := dec.Decode(&r); err != nil || dec.More() {
+		t.Fatalf("%v: %v in %s", args, err, out)
+	}
+	return r
+}
+
+// What is planned is what a simulation with the same flags then does: the parameters chosen are the same, the counts are exact, and
+// the bytes are right within 5 %.
+func TestPlanIsWhatHappens(t *testing.T) {
+	t.Parallel()
+	arithmetic(t)
+	for _, args := range [][]string{
+		{"-non-private"},
+		{"-non-private", "-payload", "release", "-cooldown", "2"},
+		{},
+		{"-payload", "message", "-clip", "0.2"},
+		{"-batch", "7", "-tau", "3", "-grid-bits", "8", "-cooldown", "0"},
+		{"-sigma", "3", "-gain", "0.4", "-rho", "2", "-eta", "0.25"},
+		{"-accounting", "paper", "-epsilon", "4", "-delta", "1e-6", "-estimator", "centered", "-table", "seeded"},
+		{"-mixing", "3"},
+		{"-colluders", "1", "-mixing", "2", "-limit-all", "1000"},
+		{"-colluders", "0", "-sigma", "1", "-pair-sigma", "4"},
+		{"-non-private", "-mixing", "2"},
+	} {
+		// The clinical data have 3200 samples to train on, with 5 columns and a bias.
+		flags := append([]string{"-nodes", "16", "-graph", "er:0.3", "-rounds", "20", "-seed", "4"}, args...)
+		p := planned(t, append(flags, "-dim", "6", "-samples", "200")...)
+		r := outcome(t, append([]string{"simulate"}, flags...)...)
+		if p.Queries != r.Queries || p.QueriesClient*16 != r.Queries || p.ScalarsSent != r.ScalarsSent || p.Cooldown != r.Cooldown || p.Tau != r.Tau {
+			t.Errorf("%v: planned %+v, and simulated %+v", args, p, r)
+		}
+		for _, name := range []string{"eta", "mu", "clip", "sigma", "epsilon", "delta", "cooldown"} {
+			if p.Chosen[name] != r.Chosen[name] {
+				t.Errorf("%v: -%s is %v in the plan, and %v in the simulation", args, name, p.Chosen[name], r.Chosen[name])
+			}
+		}
+		if (p.Privacy == nil) != (r.Privacy == nil) {
+			t.Fatalf("%v: privacy %v planned, %v simulated", args, p.Privacy, r.Privacy)
+		}
+		if p.Mixing != r.Mixing || p.Privacy != nil && !reflect.DeepEqual(p.Privacy.Cost, r.Privacy.Cost) {
+			t.Errorf("%v: mixing %d and cost %+v planned, %d and %+v simulated", args, p.Mixing, p.Privacy, r.Mixing, r.Privacy)
+		}
+		if p.Privacy != nil && (p.Privacy.Rho != r.Privacy.Rho || p.Privacy.EpsilonPaper != r.Privacy.EpsilonPaper || p.Privacy.Sigma != r.Privacy.Sigma) {
+			t.Errorf("%v: privacy %+v planned, %+v simulated", args, p.Privacy, r.Privacy)
+		}
+		if off := float64(p.BytesSent)/float64(r.BytesSent) - 1; math.Abs(off) > 0.05 {
+			t.Errorf("%v: %d bytes planned, %d sent", args, p.BytesSent, r.BytesSent)
+		}
+	}
+}
+
+// The same at a size at which frames are compressed by the block. In cool-down, models are sums of points of the grid at first, and
+// come out shorter than any numbers that noise has made: the plan is above by up to a tenth there.
+func TestPlanBytesOfLongVectors(t *testing.T) {
+	t.Parallel()
+	arithmetic(t)
+	for _, c := range [][]string{
+		{"ring"}, {"complete"}, {"star"}, {"ring", "-mixing", "3"}, {"complete", "-mixing", "7"},
+		{"ring", "-colluders", "1"}, {"er:0.5", "-colluders", "1", "-mixing", "5"},
+		{"ring", "-colluders", "1", "-sigma", "0.3", "-pair-sigma", "1.2", "-cooldown", "0", "-mixing", "0"},
+	} {
+		spec := strings.Join(c, " ")
+		flags := append([]string{"-nodes", "8", "-dim", "5000", "-samples", "1", "-rounds", "12", "-cooldown", "12", "-graph"}, c...)
+		if len(c) < 6 {
+			flags = append(flags, "-epsilon", "8")
+		}
+		p, b := planned(t, flags...), built(t, flags)
+		sent := b.traffic(t)
+		if off := float64(p.BytesSent)/float64(sent) - 1; off < -0.03 || off > 0.1 {
+			t.Errorf("%s: %d bytes planned, %d sent", spec, p.BytesSent, sent)
+		}
+	}
+}
+
+// The paper's schedule, with its own figures: budgets, local steps, and numbers sent with and without them on the cycle of 20
+// clients with d = 20.
+func TestPlanPaperSchedule(t *testing.T) {
+	t.Parallel()
+	arithmetic(t)
+	for steps, tau := range map[int]int{1000: 10, 3375: 15, 10648: 22, 29791: 31} {
+		args := []string{"-nodes", "20", "-graph", "ring", "-dim", "20", "-samples", "20", "-non-private", "-steps", strconv.Itoa(steps)}
+		p, alone := planned(t, args...), planned(t, append(args, "-tau", "1")...)
+		if p.Tau != tau || p.Rounds != steps/tau || p.Steps != int64(steps) || p.Schedule != "paper" || alone.Rounds != steps || alone.Schedule != "constant" {
+			t.Errorf("T = %d: %d rounds of %d (%s), and %d with tau = 1 (%s)", steps, p.Rounds, p.Tau, p.Schedule, alone.Rounds, alone.Schedule)
+		}
+		if p.ScalarsSent != int64(2*20*20*steps/tau) || alone.ScalarsSent != int64(2*20*20*steps) {
+			t.Errorf("T = %d: %d and %d numbers sent", steps, p.ScalarsSent, alone.ScalarsSent)
+		}
+		if steps == 29791 && (p.ScalarsSent != 768_800 || alone.ScalarsSent != 23_832_800) {
+			t.Errorf("%d and %d numbers, the paper counts 768,800 and 23,832,800: 96.8 %% less", p.ScalarsSent, alone.ScalarsSent)
+		}
+		if gain := float64(p.Tau) * p.Beta * p.Eta * p.Mu; math.Abs(gain-p.RoundGain) > 1e-9*gain {
+			t.Errorf("T = %d: tau*beta*eta*mu is %v, and the round gain %v", steps, gain, p.RoundGain)
+		}
+	}
+	// mu falls as T^(-1/6), eta as T^(-1/2): by 2 and by 8 from 1000 to 64000.
+	few, many := planned(t, "-steps", "1000"), planned(t, "-steps", "64000")
+	if math.Abs(few.Mu/many.Mu-2) > 0.02 || math.Abs(few.Eta/many.Eta-8) > 0.08 {
+		t.Errorf("mu %v and %v, eta %v and %v", few.Mu, many.Mu, few.Eta, many.Eta)
+	}
+}
+
+// Spectrum and stability against closed forms, and beta against what the fleet's machines really have.
+func TestPlanStability(t *testing.T) {
+	t.Parallel()
+	for spec, want := range map[string][2]float64{
+		"complete": {12, 12}, "star": {1, 12}, "ring": {2 - math.Sqrt(3), 4}, "grid:3x4": {2 - math.Sqrt2, 5 + math.Sqrt2},
+	} {
+		p := planned(t, "-nodes", "12", "-graph", spec, "-gain", "0.6", "-rho", "3")
+		if math.Abs(p.Lambda2-want[0]) > 1e-6 || math.Abs(p.LambdaN-want[1]) > 1e-6 {
+			t.Errorf("%s: lambda_2 %v and lambda_N %v, want %v", spec, p.Lambda2, p.LambdaN, want)
+		}
+		// At 0.6 of 8/3 all modes have complex eigenvalues, and the slowest is the first.
+		if slow := math.Sqrt(1 - 0.8*want[0]/want[1]); math.Abs(p.SpectralRadius-slow) > 1e-6 || p.Tenfold != int(math.Ceil(math.Log(10)/-math.Log(slow))) {
+			t.Errorf("%s: spectral radius %v, tenfold in %d, want %v", spec, p.SpectralRadius, p.Tenfold, slow)
+		}
+		if math.Abs(p.RoundGain*3*p.LambdaN-0.6*8/3) > 1e-6 || p.Gain != 0.6 {
+			t.Errorf("%s: round gain %v at lambda_N %v", spec, p.RoundGain, p.LambdaN)
+		}
+		// -beta asks the same question from the other end.
+		if back := planned(t, "-nodes", "12", "-graph", spec, "-beta", jsonNumber(p.Beta), "-rho", "3"); math.Abs(back.Gain-0.6) > 1e-9 || back.SpectralRadius != p.SpectralRadius && math.Abs(back.SpectralRadius-p.SpectralRadius) > 1e-9 {
+			t.Errorf("%s: beta %v is a gain of %v", spec, p.Beta, back.Gain)
+		}
+	}
+	if p := planned(t, "-nodes", "1"); p.ScalarsSent != 0 || p.BytesSent != 0 || p.RoundGain != 0 || p.CooldownNeeded != nil || p.Queries != 50*(100+2*100) {
+		t.Errorf("a single client: %+v", p)
+	}
+}
+
+// An unstable network is refused. The refusal names what the parameters amount to, and the beta that it calls stable is: just below
+// it there is a plan, just above there is none.
+func TestPlanRefusesUnstable(t *testing.T) {
+	t.Parallel()
+	args := []string{"plan", "-nodes", "12", "-graph", "ring", "-eta", "0.5", "-mu", "0.25", "-tau", "4"} // tau*eta*mu = 1/2, lambda_N = 4
+	code, out, log := call(append(args, "-beta", "2")...)
+	for _, want := range []string{"unstable", "beta 2 is a gain of 1.5", "lambda_N is 4,", "it grows by 2.41", "beta below 1.33333", "beta 1)"} {
+		if code != exitUsage || out != "" || !strings.Contains(log, want) {
+			t.Errorf("exit code %d, no %q in %q", code, want, log)
+		}
+	}
+	code, _, log = call(append(args, "-gain", "1.5")...)
+	if code != exitUsage || !strings.Contains(log, "beta 2 is a gain of 1.5") {
+		t.Errorf("exit code %d, %q", code, log)
+	}
+	if code, _, log := call(append(args, "-beta", "1.3333")...); code != exitDone {
+		t.Errorf("just below the limit: %s", log)
+	}
+	if code, _, log := call(append(args, "-beta", "1.3334")...); code != exitUsage || !strings.Contains(log, "it grows") {
+		t.Errorf("just above the limit: exit code %d, %s", code, log)
+	}
+	if code, _, log := call(append(args, "-gain", "1")...); code != exitUsage || !strings.Contains(log, "gain of 1:") {
+		t.Errorf("at the limit: exit code %d, %s", code, log)
+	}
+}
+
+// Budgets: of queries, and of privacy. What is planned fits, and one round more would not.
+func TestPlanBudgets(t *testing.T) {
+	t.Parallel()
+	for _, tau := range []string{"", "5", "5 -estimator paper"} {
+		args, table := []string{"-queries", "50000", "-samples", "70", "-batch", "4"}, 0
+		if tau != "" {
+			args = append(args, strings.Fields("-tau "+tau)...)
+		}
+		if strings.Contains(tau, "paper") {
+			table = 70
+		}
+		p := planned(t, args...)
+		if p.QueriesClient > 50000 || p.QueriesClient+int64(table+p.Tau*4) <= 50000 || p.QueriesClient != int64(p.Rounds*(table+4*p.Tau)) {
+			t.Errorf("tau %q: %d queries in %d rounds of %d steps", tau, p.QueriesClient, p.Rounds, p.Tau)
+		}
+		if off := float64(p.Tau*p.Tau) / float64(p.Rounds); tau == "" && (off < 1 || off > 1.2) {
+			t.Errorf("tau %d with %d rounds, want about the square", p.Tau, p.Rounds)
+		}
+	}
+	for acc, eps := range map[string]func(p *privacy) float64{
+		"gdp":   func(p *privacy) float64 { return p.EpsilonGDP },
+		"zcdp":  func(p *privacy) float64 { return p.EpsilonZCDP },
+		"paper": func(p *privacy) float64 { return p.EpsilonPaper },
+	} {
+		p := planned(t, "-clip", "0.5", "-sigma", "4", "-epsilon", "8", "-accounting", acc)
+		more := planned(t, "-clip", "0.5", "-sigma", "4", "-rounds", strconv.Itoa(p.Rounds+1))
+		if eps(p.Privacy) > 8 || eps(more.Privacy) <= 8 {
+			t.Errorf("%s: %d rounds cost %v, one more %v", acc, p.Rounds, eps(p.Privacy), eps(more.Privacy))
+		}
+	}
+}
+
+// covariance is that of one mode of the Laplacian under the noise, in units of the noise's variance, of the state (x, a*dual):
+// eq. (modal-dynamics) of the paper, without chance. With g = a*rho*lambda the matrix is [[1-g, -1], [g/2, 1]].
+type covariance struct{ xx, xy, yy float64 }
+
+func (s covariance) round(g, noise float64) covariance {
+	a, b, c, d := 1-g, -1.0, g/2, 1.0
+	return covariance{
+		a*a*s.xx + 2*a*b*s.xy + b*b*s.yy + noise,
+		a*c*s.xx + (a*d+b*c)*s.xy + b*d*s.yy,
+		c*c*s.xx + 2*c*d*s.xy + d*d*s.yy,
+	}
+}
+
+// What noise does to a network and what a cool-down leaves of it, against the sum over all modes of graphs whose eigenvalues are
+// known. The slowest mode of ten nodes has 200 numbers, and is known to 5 %.
+func TestSettleAgainstModes(t *testing.T) {
+	t.Parallel()
+	arithmetic(t)
+	eigenvalues := map[string][]float64{
+		"complete": {10, 10, 10, 10, 10, 10, 10, 10, 10}, "star": {1, 1, 1, 1, 1, 1, 1, 1, 10},
+	}
+	for k := 1; k < 10; k++ {
+		eigenvalues["ring"] = append(eigenvalues["ring"], 2-2*math.Cos(2*math.Pi*float64(k)/10))
+		eigenvalues["path"] = append(eigenvalues["path"], 2-2*math.Cos(math.Pi*float64(k)/10))
+	}
+	for spec, lambdas := range eigenvalues {
+		g, err := graph.Parse(spec, 10, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, gain := range []float64{0.3, 0.75, 0.9} {
+			const rho, rounds, cooldown, share = 2, 60, 900, 0.1
+			a := g.Gain(gain, rho)
+			modes := make([]covariance, len(lambdas))
+			var logs float64
+			var left []float64
+			for k := range rounds + cooldown + 1 {
+				if k >= rounds {
+					var sum float64
+					for _, s := range modes {
+						sum += s.xx
+					}
+					left = append(left, math.Sqrt(sum))
+				}
+				step, noise := 1.0, 0.0 // the mean of all has the noise alone
+				if k < rounds {
+					noise = 1
+				}
+				for i, s := range modes {
+					g := a * rho * lambdas[i]
+					step += g*g*s.xx + 2*g*s.xy + s.yy + 1
+					modes[i] = s.round(g, noise)
+				}
+				if k < rounds {
+					logs += math.Log(step/10) / 2
+				}
+			}
+			got := g.Settle(a, rho, graph.Course{Rounds: rounds, Cooldown: cooldown}, share, 1)
+			if want := math.Exp(logs / rounds); math.Abs(got.Step/want-1) > 0.02 {
+				t.Errorf("%s at %v: a step of %.4f, want %.4f", spec, gain, got.Step, want)
+			}
+			above := 0
+			for c := range left {
+				want := left[c] / left[0]
+				if math.Abs(got.Left[c]-want) > 0.1*want+1e-9 {
+					t.Errorf("%s at %v: %.4f left after %d rounds, want %.4f", spec, gain, got.Left[c], c, want)
+					break
+				}
+				if want >= share {
+					above = c
+				}
+			}
+			if off := got.Needed - (above + 1); above > cooldown/2 || max(off, -off) > 1+above/10 {
+				t.Errorf("%s at %v: %d rounds needed, want %d", spec, gain, got.Needed, above+1)
+			}
+		}
+	}
+}
+
+// The same with rounds of mixing and noise that neighbors share, whose part in a mode grows with its eigenvalue.
+func TestSettleWithMixing(t *testing.T) {
+	t.Parallel()
+	arithmetic(t)
+	const nodes, rho, rounds, mixing, cooldown, shared = 10, 2.0, 60, 4, 30, 2.0
+	g, err := graph.Parse("ring", nodes, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := g.Gain(0.75, rho)
+	modes := make([]covariance, nodes-1)
+	var logs [1 + mixing]float64
+	var last float64
+	var left []float64
+	for release := range rounds*(1+mixing) + cooldown + 1 {
+		learning, noise := release < rounds*(1+mixing), 0.0
+		if learning && release%(1+mixing) == 0 {
+			noise = 1
+		}
+		step, sum := noise, 0.0 // the mean of all has the noise alone
+		for i, s := range modes {
+			lambda := 2 - 2*math.Cos(2*math.Pi*float64(i+1)/nodes)
+			g := a * rho * lambda
+			own := noise * (1 + shared*shared*lambda)
+			step += g*g*s.xx + 2*g*s.xy + s.yy + own
+			modes[i] = s.round(g, own)
+			sum += s.xx
+		}
+		switch {
+		case learning:
+			logs[release%(1+mixing)] += math.Log(step/nodes) / 2
+		default:
+			left = append(left, math.Sqrt(sum))
+		}
+		if release == (rounds-1)*(1+mixing)+1 {
+			last = math.Sqrt(sum) // after the last noise
+		}
+	}
+	got := g.Settle(a, rho, graph.Course{Rounds: rounds, Mixing: mixing, Cooldown: cooldown, Shared: shared}, 0.05, 1)
+	for j, step := range append([]float64{got.Step}, got.Mix...) {
+		if want := math.Exp(logs[j] / rounds); math.Abs(step/want-1) > 0.05 {
+			t.Errorf("release %d of a round: a step of %.4f, want %.4f", j+1, step, want)
+		}
+	}
+	for c := range left {
+		if want := left[c] / last; math.Abs(got.Left[c]-want) > 0.12*want+1e-9 {
+			t.Errorf("%.4f left after %d rounds, want %.4f", got.Left[c], c, want)
+			break
+		}
+	}
+	if len(got.Mix) != mixing || got.Needed < 0 || got.Left[got.Needed] >= 0.05 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What is left after the cool-down of a real run, models and all.
+func TestPlanCooldown(t *testing.T) {
+	t.Parallel()
+	args := []string{"-nodes", "30", "-graph", "er:0.3", "-rounds", "30", "-seed", "2"}
+	p := planned(t, append(args, "-share", "0.1", "-dim", "6", "-samples", "106")...)
+	if p.CooldownNeeded == nil || p.Cooldown != *p.CooldownNeeded || p.ShareLeft >= 0.1 || p.Chosen["cooldown"] != float64(p.Cooldown) {
+		t.Fatalf("%+v", p)
+	}
+	if shorter := planned(t, append(args, "-cooldown", strconv.Itoa(p.Cooldown-1))...); shorter.ShareLeft < 0.1 {
+		t.Errorf("one round less leaves %v", shorter.ShareLeft)
+	}
+	run := func(cooldown int) float64 {
+		return math.Sqrt(outcome(t, append([]string{"simulate", "-cooldown", strconv.Itoa(cooldown)}, args...)...).ConsensusError)
+	}
+	before, after := run(0), run(p.Cooldown)
+	if left := after / before; left > 0.12 {
+		t.Errorf("%d rounds of cool-down leave %.3f of the disagreement, want about %.3f or less", p.Cooldown, left, p.ShareLeft)
+	}
+}
+
+// Memory: what is counted is what is allocated, within 5 %, for each of the things that take room.
+func TestPlanMemory(t *testing.T) {
+	arithmetic(t)
+	if strconv.IntSize == 32 {
+		t.Skip("integers of a batch are counted with 64 bits")
+	}
+	for _, args := range []string{"", "-non-private", "-payload message", "-table seeded", "-directions sphere -estimator centered -average", "-table seeded -samples 30000 -batch 8"} {
+		flags := append([]string{"-nodes", "5", "-graph", "star", "-rounds", "3", "-dim", "50000", "-samples", "20"}, strings.Fields(args)...)
+		p := planned(t, flags...)
+		cfg, err := built(t, flags).busiest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := rng.New(1, rng.Address{Purpose: rng.Noise})
+		if !cfg.NonPrivate {
+			cfg.Noise = &s
+		}
+		before := heap()
+		m, err := admm.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := 1; k <= 2; { // after two releases everything is there
+			r, err := m.Ready()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range r.Queries {
+				if err := m.Answer(0.5); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if r.Released > 0 {
+				kind, vector, grid := admm.EdgeMessage, make([]float32, 50000), []int32(nil)
+				if cfg.Releases {
+					kind = admm.Release
+				}
+				if cfg.Releases && cfg.GridStep > 0 {
+					vector, grid = nil, make([]int32, 50000)
+				}
+				for _, j := range cfg.Neighbors {
+					if err := m.Receive(admm.Message{Kind: kind, From: j, Round: r.Released, Vector: vector, Grid: grid}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				k++
+			}
+		}
+		got, want := heap()-before, float64(p.Memory.Total-p.Memory.Node-p.Memory.Checkpoint)
+		runtime.KeepAlive(m)
+		if math.Abs(got/want-1) > 0.05 {
+			t.Errorf("%q: %.0f bytes are allocated, %.0f planned: %+v", args, got, want, p.Memory)
+		}
+	}
+}
+
+func heap() float64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+// built returns the problem behind a plan.
+func built(t *testing.T, args []string) *problem {
+	t.Helper()
+	o := new(planOptions)
+	if err := o.read(newCmdline(Websockets, "plan", args, io.Discard, io.Discard)); err != nil {
+		t.Fatal(err)
+	}
+	p, err := o.build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// keeper is a store that only remembers how long what it was given is.
+type keeper struct{ longest int }
+
+func (k *keeper) Load() ([]state.Record, error) { return nil, nil }
+func (k *keeper) Save(s state.Record) error     { k.longest = max(k.longest, len(s.State)); return nil }
+func (k *keeper) Close() error                  { return nil }
+
+func testKey(member string) ed25519.PrivateKey {
+	seed := sha256.Sum256([]byte(member))
+	return ed25519.NewKeyFromSeed(seed[:])
+}
+
+// The state on disk: a real node keeps as many bytes as are planned, but for what names and counts take.
+func TestPlanState(t *testing.T) {
+	for _, args := range []string{"", "-non-private", "-payload message", "-non-private -payload release -estimator centered"} {
+		flags := append([]string{"-nodes", "3", "-graph", "path", "-rounds", "4", "-cooldown", "0", "-dim", "3000", "-samples", "50", "-batch", "1", "-tau", "1"}, strings.Fields(args)...)
+		p, b := planned(t, flags...), built(t, flags)
+		net := mem.New(b.fleet.Members...)
+		var all sync.WaitGroup
+		kept := make([]keeper, 3)
+		for i, name := range b.fleet.Members {
+			link, err := net.Node(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer link.Close()
+			node, err := sdk.New(sdk.Config{
+				Fleet: b.fleet, Name: name, Samples: 50, Store: &kept[i], Transport: link, Key: testKey(name),
+				Keys: func(member string) []ed25519.PublicKey {
+					return []ed25519.PublicKey{testKey(member).Public().(ed25519.PublicKey)}
+				},
+				Oracle: zoest.OracleFunc(func(context.Context, []float32, int) (float64, error) { return 0.5, nil }),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.Go(func() {
+				if err := node.Run(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		longest := max(kept[0].longest, kept[1].longest, kept[2].longest)
+		if off := int64(longest) - p.Memory.Checkpoint; off < -100 || off > 100 {
+			t.Errorf("%q: %d bytes are kept, %d planned", args, longest, p.Memory.Checkpoint)
+		}
+		if room := int64(b.fleet.StateSize(b.fleet.Members[1], 50)); p.Disk.Slots < 2*room || p.Disk.Slots > 2*room+10000 {
+			t.Errorf("%q: %d bytes set aside, two states take %d", args, p.Disk.Slots, 2*room)
+		}
+		if p.Disk.Written != 4*p.Disk.Round {
+			t.Errorf("%q: %+v", args, p.Disk)
+		}
+	}
+}
+
+// The processor: what is measured is put together as the method asks for it, and long vectors are taken in proportion.
+func TestPlanWork(t *testing.T) {
+	for _, c := range []struct {
+		args    []string
+		queries float64
+		private bool
+	}{
+		{[]string{"-nodes", "3", "-dim", "50", "-samples", "40", "-tau", "3", "-estimator", "paper"}, 40 + 3*40, true},
+		{[]string{"-nodes", "1", "-dim", "7", "-samples", "1000", "-batch", "8", "-tau", "5", "-table", "seeded", "-non-private"}, 1000 + 5*8, false},
+		{[]string{"-nodes", "3", "-dim", "50", "-samples", "40"}, 3 * 40, true},
+		{[]string{"-nodes", "2", "-dim", "70", "-samples", "30", "-batch", "8", "-tau", "5", "-estimator", "tracking", "-non-private"}, 5 * 8, false},
+		{[]string{"-nodes", "2", "-dim", "5000000", "-samples", "100000", "-table", "seeded", "-estimator", "centered", "-tau", "1", "-non-private"}, 2e5, false},
+	} {
+		w := planned(t, c.args...).CPU
+		if p := planned(t, c.args...); float64(p.QueriesClient) != c.queries*float64(p.Rounds) {
+			t.Errorf("%v: %d queries of a client in %d rounds, want %v each", c.args, p.QueriesClient, p.Rounds, c.queries)
+		}
+		if w.Query <= 0 || (w.Release > 0) != c.private || math.Abs(w.Round-c.queries*w.Query-w.Release) > 1e-9*w.Round {
+			t.Errorf("%v: %+v, want %v queries", c.args, w, c.queries)
+		}
+	}
+	for seconds, want := range map[float64]string{0: "0s", 1.23456e-6: "1.23µs", 0.0123456: "12.3ms", 5021.4: "1h23m40s", 1e300: "1280555h33m20s"} {
+		if got := rough(seconds).String(); got != want {
+			t.Errorf("%v s is %s, want %s", seconds, got, want)
+		}
+	}
+}
+
+// The link: bytes of the busiest node, by hand.
+func TestPlanLink(t *testing.T) {
+	p := planned(t, "-nodes", "6", "-graph", "star", "-dim", "1000000", "-non-private", "-rounds", "10", "-link-kbit", "64", "-table", "seeded")
+	if days := float64(p.BytesNode) * 8 / 64e3 / 86400; p.LinkDays == nil || math.Abs(*p.LinkDays-days) > 1e-9 {
+		t.Errorf("%v days for %d bytes", p.LinkDays, p.BytesNode)
+	}
+	if p.DegreeMax != 5 || p.BytesRound != 5*p.Frames.Learning || p.BytesNode != 10*p.BytesRound+5*p.Frames.Done {
+		t.Errorf("%+v", p)
+	}
+	// Incompressible mantissas: between three quarters and all of four bytes a number.
+	if share := float64(p.Frames.Learning) / 4e6; share < 0.75 || share > 1.001 {
+		t.Errorf("a frame of %d bytes for a million numbers", p.Frames.Learning)
+	}
+	if p := planned(t); p.LinkDays != nil {
+		t.Error("days on a link of unknown speed")
+	}
+}
+
+// Everything that was not given is listed, in the JSON and in the text.
+func TestPlanSaysWhatItChose(t *testing.T) {
+	t.Parallel()
+	arithmetic(t)
+	p := planned(t)
+	for _, name := range []string{"nodes", "graph", "dim", "samples", "rounds", "tau", "batch", "rho", "gain", "estimator", "table", "directions",
+		"seed", "share", "cooldown", "mu", "eta", "clip", "sigma", "epsilon", "delta", "payload", "grid-bits"} {
+		if _, listed := p.Chosen[name]; !listed {
+			t.Errorf("-%s is not listed", name)
+		}
+	}
+	p = planned(t, "-nodes", "9", "-graph", "star", "-dim", "3", "-gain", "0.5", "-sigma", "2", "-payload", "message")
+	for _, name := range []string{"nodes", "graph", "dim", "gain", "sigma", "epsilon", "payload", "grid-bits"} {
+		if v, listed := p.Chosen[name]; listed {
+			t.Errorf("-%s %v is listed as chosen, and was given or is not there", name, v)
+		}
+	}
+	if p := planned(t, "-nodes", "300", "-graph", "path", "-gain", "0.0001"); p.CooldownNeeded != nil || p.ShareLeft < 0.5 {
+		t.Errorf("a network that hardly agrees: %+v", p)
+	}
+	code, out, log := call("plan", "-link-kbit", "100")
+	for _, want := range []string{"network", "schedule", "stability", "disagreement", "cool-down", "queries", "frames", "sent", "link", "memory", "disk", "privacy"} {
+		if code != exitDone || !strings.Contains("\n"+out, "\n"+want) {
+			t.Errorf("no row %q in\n%s", want, out)
+		}
+	}
+	if !strings.HasPrefix(log, "chosen for you: -nodes 50 -graph er:0.3") {
+		t.Errorf("log %q", log)
+	}
+}
+
+// traffic is what the network of a plan sends, in bytes, when every loss is one half.
+func (p *problem) traffic(t *testing.T) (sent int64) {
+	t.Helper()
+	cfgs, err := p.fleet.Machines(p.samples, func(i int) io.Reader {
+		s := rng.New(p.opt.seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
+		return &s
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := zoest.OracleFunc(func(context.Context, []float32, int) (float64, error) { return 0.5, nil })
+	var clients []sim.Client
+	for _, c := range cfgs {
+		clients = append(clients, sim.Client{Config: c, Oracle: half})
+	}
+	network, err := sim.New(clients)
+	if err != nil {
+		t.Fatal(err)
+	}
+	codec, err := wire.NewCodec(p.fleet.Dim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	network.OnSend = func(msg admm.Message) {
+		frame := signedBlank(msg)
+		b, err := codec.Append(nil, &frame)
+		if err != nil {
+			t.Error(err)
+		}
+		sent += int64(len(b))
+	}
+	if err := network.Run(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	return sent
+}

@@ -1,0 +1,219 @@
+package program
+
+import (
+	"encoding/csv"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// A node runs, its model is exported, and the file says of patients what the run's end says of them.
+func TestPredictAndEvaluate(t *testing.T) {
+	t.Parallel()
+	text, recipe := public(t, task.ModelSpec{Name: task.PerceptronModel, Hidden: 3}, 77)
+	tr := newTrial(t, "a ", func(f *sdk.Fleet) {
+		f.Members, f.Edges = []string{"a"}, nil
+		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5}
+		f.Dim, f.X0, f.Task = recipe.Dim(), recipe.Start(3), text
+	})
+	tr.byTask(t)
+	node, model := tr.path("a.json"), tr.path("model.json")
+	var r runResult
+	into(t, &r, exitDone, "run", node)
+	if r.Local == nil || r.Local.Majority < 50 || r.Local.Majority > 60 {
+		t.Errorf("local %+v", r.Local)
+	}
+	var e exported
+	into(t, &e, exitDone, "export", node, "-out", model)
+	if !e.Predicts || e.Model != r.Model || e.Certificate == "" {
+		t.Errorf("exported %+v", e)
+	}
+
+	var said predictions
+	into(t, &said, exitDone, "predict", model, "-data", "synthetic:clinical", "-seed", "9")
+	if said.Model != r.Model || len(said.Rows) != 4000 || len(said.Columns) != 5 || len(said.Rows[7].Contribution) != 5 || !said.Done {
+		t.Errorf("%d rows, columns %q", len(said.Rows), said.Columns)
+	}
+	code, out, log := call("predict", "-data", "synthetic:clinical", model, "-seed", "9")
+	lines, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+	if code != exitDone || log != "" || err != nil || len(lines) != 4001 || strings.Join(lines[0][:5], ",") != "row,class,p_no,p_yes,by_age_years" {
+		t.Fatalf("exit code %d, %d lines, %v\n%.300s%s", code, len(lines), err, out, log)
+	}
+	for i, row := range said.Rows {
+		line := lines[i+1]
+		p, _ := strconv.ParseFloat(line[3], 64)
+		if line[0] != strconv.Itoa(i+1) || row.Row != i+1 || line[1] != row.Class || p != row.Probability[1] || (row.Class == "yes") != (p > 0.5) {
+			t.Fatalf("line %q, row %+v", line, row)
+		}
+	}
+	var judged evaluation
+	into(t, &judged, exitDone, "evaluate", model, "-data", "synthetic:clinical", "-seed", "9")
+	m := judged.Classification
+	right := 0
+	patients := task.Clinical(4000, 9)
+	for i, row := range said.Rows {
+		if row.Class == patients.ClassNames[patients.Y[i]] {
+			right++
+		}
+	}
+	if m == nil || m.Samples != 4000 || m.Accuracy.Value != float64(right)/4000 || m.Binary == nil || m.Binary.AUC == nil || judged.Regression != nil {
+		t.Errorf("metrics %+v, %d are right", m, right)
+	}
+	code, out, log = call("evaluate", model, "-data", "synthetic:clinical", "-seed", "9")
+	want := fmt.Sprintf("%.2f %% [", 100*m.Accuracy.Value)
+	for _, part := range []string{want, "most frequent class: ", "sensitivity    ", "AUC            ", "is \\ said", "0.9 to 1.0", "of 4000 samples"} {
+		if !strings.Contains(out, part) {
+			t.Errorf("exit code %d, no %q in\n%s%s", code, part, out, log)
+		}
+	}
+	for path, kind := range map[string]string{model: "model file", e.File: "model file", tr.path("m.npy"): "npy file"} {
+		if kind == "npy file" {
+			into(t, &e, exitDone, "export", node, "-out", path)
+		}
+		code, out, log := call("inspect", path)
+		if code != exitDone || !strings.HasPrefix(out, kind) || !strings.Contains(out, r.Model) {
+			t.Errorf("inspect: exit code %d\n%s%s", code, out, log)
+		}
+	}
+	broken := tr.put(t, "broken.json", strings.Replace(readFile(t, model), `"rho": 0.`, `"rho": 0.0`, 1))
+	if code, out, log := call("inspect", broken); code == exitDone && strings.Contains(readFile(t, model), `"rho": 0.`) {
+		t.Errorf("a certificate of too little: exit code %d\n%s%s", code, out, log)
+	}
+}
+
+// A CSV file with everything that can be wrong with one, and models that cannot be applied.
+func TestPredictFaults(t *testing.T) {
+	t.Parallel()
+	dir := newTrial(t, "a ", func(f *sdk.Fleet) { f.Members, f.Edges = []string{"a"}, nil })
+	data := "age,ward,outcome\n"
+	number := "age,ward,days\n"
+	for i := range 60 {
+		data += fmt.Sprintf("%d,%c,%s\n", 30+i, 'x'+i%3, []string{"no", "yes"}[i*i/7%2])
+		number += fmt.Sprintf("%d,%c,%v\n", 30+i, 'x'+i%3, 3*i)
+	}
+	file := func(name string, s task.Spec, m task.ModelSpec, text string) string {
+		s.Source, s.OneHot = "csv:"+dir.put(t, name+".csv", text), []string{"ward"}
+		r, err := task.Fit(s, m, "patients of nobody")
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := make([]float32, r.Dim())
+		for j := range x {
+			x[j] = float32(j) / 8
+		}
+		b, err := (&fleetfile.Model{Run: "r", Member: "a", Round: 3, Rounds: 5, Task: r, Weights: x}).Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dir.put(t, name+".json", string(b))
+	}
+	classes := file("classes", task.Spec{Label: "outcome"}, task.ModelSpec{Name: task.SoftmaxModel}, data)
+	numbers := file("numbers", task.Spec{Target: "days"}, task.ModelSpec{Name: task.LinearModel}, number)
+	csvOf := func(name, text string) string { return "csv:" + dir.put(t, name, text) }
+	good := csvOf("good.csv", "ward;age;weight\nx;61;1\nz;70;2\n")
+	stranger := csvOf("stranger.csv", "ward,age,outcome\nq,61,no\nx,62,yes\n")
+
+	code, out, log := call("predict", classes, "-data", good)
+	if code != exitDone || strings.Count(out, "\n") != 3 || !strings.Contains(log, "release 3 of 5: its run was not finished") {
+		t.Errorf("exit code %d\n%s%s", code, out, log)
+	}
+	code, out, log = call("predict", classes, "-data", stranger, "-unknown")
+	if code != exitDone || strings.Count(out, "\n") != 3 || !strings.Contains(log, `"ward=q"`) {
+		t.Errorf("exit code %d\n%s%s", code, out, log)
+	}
+	var judged evaluation
+	into(t, &judged, exitDone, "evaluate", classes, "-data", stranger, "-unknown")
+	if judged.Classification.Samples != 2 || len(judged.Unknown) != 1 {
+		t.Errorf("%+v", judged)
+	}
+	var said predictions
+	into(t, &said, exitDone, "predict", numbers, "-data", good)
+	if said.Target != "days" || len(said.Rows) != 2 || said.Rows[0].Number == nil || math.IsNaN(*said.Rows[1].Number) || said.Rows[0].Class != "" {
+		t.Errorf("%+v", said)
+	}
+	judged = evaluation{}
+	into(t, &judged, exitDone, "evaluate", numbers, "-data", "csv:"+dir.path("numbers.csv"))
+	code, out, log = call("evaluate", numbers, "-data", "csv:"+dir.path("numbers.csv"))
+	if judged.Regression == nil || judged.Regression.Samples != 60 || judged.Classification != nil ||
+		code != exitDone || !strings.Contains(out, "RMSE") || !strings.Contains(out, "always saying the mean: ") {
+		t.Errorf("exit code %d, %+v\n%s%s", code, judged.Regression, out, log)
+	}
+
+	program := fleetfile.Model{Run: "pumps", Member: "a", Round: 1, Rounds: 1, NoTask: fleetfile.Program, Weights: []float32{1}}
+	b, err := program.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := dir.put(t, "program.json", string(b))
+	for _, c := range []struct {
+		code int
+		want string
+		args []string
+	}{
+		{exitUsage, "no file given", []string{"-data", good}},
+		{exitUsage, "-data is missing", []string{classes}},
+		{exitUsage, "has numbers alone", []string{dir.path("x.npy"), "-data", good}},
+		{exitUsage, "no such file", []string{dir.path("none.json"), "-data", good}},
+		{exitUsage, "run is missing", []string{dir.put(t, "odd.json", `{"version": 1}`), "-data", good}},
+		{exitFailed, `run "pumps" came from a program`, []string{foreign, "-data", good}},
+		{exitFailed, `-data "idx:x", want data from csv`, []string{classes, "-data", "idx:x"}},
+		{exitFailed, `has no column "ward"`, []string{classes, "-data", csvOf("less.csv", "age\n1\n")}},
+		{exitFailed, `"q" is none of its categories, which are "x", "y", "z"`, []string{classes, "-data", stranger}},
+		{exitFailed, "no such file", []string{classes, "-data", "csv:" + dir.path("none.csv")}},
+	} {
+		for _, command := range []string{"predict", "evaluate"} {
+			code, out, log := call(append([]string{command}, c.args...)...)
+			if code != c.code || !strings.Contains(log, c.want) || out != "" {
+				t.Errorf("%s %q: exit code %d, want %d with %q\n%s%s", command, c.args, code, c.code, c.want, out, log)
+			}
+		}
+	}
+	if code, out, log := call("evaluate", classes, "-data", good); code != exitFailed || !strings.Contains(log, `no column "outcome"`) {
+		t.Errorf("without labels: exit code %d\n%s%s", code, out, log)
+	}
+}
+
+// What a node has fitted on its own data is in the model file only if that is asked for, and then it predicts.
+func TestExportOwnFit(t *testing.T) {
+	t.Parallel()
+	tr := newTrial(t, "a ", func(f *sdk.Fleet) { f.Members, f.Edges = []string{"a"}, nil })
+	node := tr.path("a.json")
+	var r runResult
+	into(t, &r, exitDone, "run", node)
+	var e exported
+	into(t, &e, exitDone, "export", node, "-out", tr.path("bare.json"))
+	if text := readFile(t, tr.path("bare.json")); e.Predicts || !strings.Contains(text, `"no_task": "own fit"`) || strings.Contains(text, "mean") {
+		t.Errorf("%+v\n%s", e, text)
+	}
+	if code, _, log := call("predict", tr.path("bare.json"), "-data", "synthetic:clinical"); code != exitFailed || !strings.Contains(log, `"fit": "own"`) {
+		t.Errorf("exit code %d: %s", code, log)
+	}
+	into(t, &e, exitDone, "export", node, "-out", tr.path("full.json"), "-own-fit")
+	var judged evaluation
+	into(t, &judged, exitDone, "evaluate", tr.path("full.json"), "-data", "synthetic:clinical")
+	if !e.Predicts || !judged.NonPrivate || judged.Classification.Samples != 4000 {
+		t.Errorf("%+v, %+v", e, judged)
+	}
+	for _, args := range [][]string{{"-out", tr.path("x.npy"), "-own-fit"}, {"-out", tr.path("x.raw"), "-own-fit"}} {
+		if code, _, log := call(append([]string{"export", node}, args...)...); code != exitUsage || !strings.Contains(log, "-own-fit") {
+			t.Errorf("%q: exit code %d: %s", args, code, log)
+		}
+	}
+	if _, err := os.Stat(tr.path("x.npy")); err == nil {
+		t.Error("a file was written")
+	}
+}
+
+// put is write, and returns the path.
+func (tr *trial) put(t *testing.T, name, text string) string {
+	t.Helper()
+	tr.write(t, name, text)
+	return tr.path(name)
+}

@@ -1,0 +1,218 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+// privacyOptions are the flags of the command privacy.
+type privacyOptions struct {
+	options
+	verify, fleet, ledger, newLedger, dataset string
+}
+
+// privacyModes lists what the command does, each with the flag that asks for it and the flags that go with it.
+var privacyModes = []struct {
+	flag  string // "" plans
+	other []string
+	run   func(o *privacyOptions) error
+}{
+	{"verify", []string{"fleet", "ledger", "json"}, (*privacyOptions).verifyCertificate},
+	{"new-ledger", []string{"dataset", "epsilon", "delta", "accounting", "limit-all", "json"},
+		(*privacyOptions).makeLedger},
+	{"ledger", []string{"delta", "json"}, (*privacyOptions).showLedger},
+	{"", []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "json"}, (*privacyOptions).plan},
+}
+
+func privacyRun(_ context.Context, c *cmdline) error {
+	o := &privacyOptions{options: options{cmdline: c}}
+	c.IntVar(&o.rounds, "rounds", 0, "releases of each client, one a round of learning")
+	c.Float64Var(&o.clip, "clip", 1, "radius to which each round's update is clipped")
+	c.Float64Var(&o.sigma, "sigma", 0, "standard deviation of the release noise")
+	c.Float64Var(&o.epsilon, "epsilon", 0, "privacy budget of each client")
+	c.Float64Var(&o.delta, "delta", 1e-5, "at which epsilon is stated")
+	o.registerAccounting(c)
+	c.Float64Var(&o.limitAll, "limit-all", 0, "with -new-ledger: the most that all runs may spend against all other "+
+		"members together (default no limit)")
+	c.StringVar(&o.verify, "verify", "", "verify the certificate in this `file`")
+	c.StringVar(&o.fleet, "fleet", "", "with -verify: the fleet `file` whose "+
+		"run, settings and keys the certificate must have")
+	c.StringVar(&o.ledger, "ledger", "", "show the ledger in this `file`")
+	c.StringVar(&o.newLedger, "new-ledger", "", "make a ledger in this `file`")
+	c.StringVar(&o.dataset, "dataset", "", "what people call the data set of the new ledger: a `name`")
+	c.jsonFlag("")
+	if err := c.parse(); err != nil {
+		return err
+	}
+	for _, mode := range privacyModes {
+		if mode.flag != "" && !o.given[mode.flag] {
+			continue
+		}
+		if err := o.check(mode.flag, mode.other); err != nil {
+			return err
+		}
+		return mode.run(o)
+	}
+	return nil
+}
+
+// check reports flags that do not go with what was asked for, and values out of range.
+func (o *privacyOptions) check(mode string, other []string) error {
+	var f faults
+	for _, name := range []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "verify", "fleet",
+		"ledger", "new-ledger", "dataset", "limit-all"} {
+		switch {
+		case !o.given[name] || name == mode || slices.Contains(other, name):
+		case mode == "" && name == "fleet":
+			f.add("-fleet goes with -verify only")
+		case mode == "":
+			f.add("-%s goes with -new-ledger only", name) // -dataset: every other one is a mode
+		default:
+			f.add("-%s does not go with -%s", name, mode)
+		}
+	}
+	f.empty(o.given, "verify", o.verify, "fleet", o.fleet, "ledger", o.ledger, "new-ledger", o.newLedger,
+		"dataset", o.dataset)
+	o.checkSizes(&f)
+	f.when(o.given["rounds"] && (o.rounds < 1 || o.rounds > math.MaxInt32),
+		"-rounds is %d, want 1..%d", o.rounds, math.MaxInt32)
+	f.when(o.given["accounting"] && !o.given["epsilon"] && slices.Contains(other, "accounting"),
+		"-accounting says what -epsilon means, which is not given")
+	if mode == "new-ledger" {
+		f.when(!o.given["dataset"], "-dataset is missing: how people call what the ledger is for")
+		f.when(o.given["limit-all"] && !(o.given["epsilon"] && o.limitAll >= o.epsilon),
+			"-limit-all is %v, want at least -epsilon (%v), which must be given with it", o.limitAll, o.epsilon)
+		f.when(o.given["delta"] && !o.given["epsilon"], "-delta without -epsilon: a ledger without a limit keeps no delta")
+	}
+	if n := count(o.given["rounds"], o.given["sigma"], o.given["epsilon"]); mode == "" && n != 2 && !o.given["dataset"] &&
+		!o.given["fleet"] {
+		f.add("-rounds, -sigma and -epsilon: give two and the third follows, not %d", n)
+	}
+	return f.usage()
+}
+
+func count(all ...bool) int {
+	n := 0
+	for _, b := range all {
+		if b {
+			n++
+		}
+	}
+	return n
+}
+
+// plan is the answer to a planning question.
+type plan struct {
+	Rounds int     `json:"rounds"`
+	Clip   float64 `json:"clip"`
+	Sigma  float64 `json:"sigma"`
+	dpmech.Cost
+}
+
+// maxPlan bounds what a plan may spend, as package dpmech bounds what is counted.
+const maxPlan = 1e6
+
+func (o *privacyOptions) plan() error {
+	known := sdk.Known{
+		Dim: 1, Samples: []int{1}, Method: sdk.Method{Rounds: o.rounds},
+		Privacy: sdk.Privacy{Clip: o.clip, Sigma: o.sigma, Delta: o.delta, Accounting: o.accounting, EpsilonLimit: o.epsilon},
+	}
+	m, p, err := sdk.Suggest(known)
+	if err == nil {
+		err = dpmech.Gaussian{Clip: o.clip, Sigma: p.Sigma}.Validate()
+	}
+	o.rounds, o.sigma = m.Rounds, p.Sigma
+	if errors.Is(err, dpmech.ErrBudget) {
+		return err
+	} else if err != nil {
+		return usageError{err}
+	}
+	spent := dpmech.Gaussian{Clip: o.clip, Sigma: o.sigma}.Total(o.rounds)
+	if !(spent.All <= maxPlan) {
+		return usageError{fmt.Errorf("%d releases with -clip %v and -sigma %v cost rho %.6g, want at most %.0e: above, "+
+			"nothing is protected", o.rounds, o.clip, o.sigma, spent.All, maxPlan)}
+	}
+	r := plan{Rounds: o.rounds, Clip: o.clip, Sigma: o.sigma, Cost: dpmech.CostOf(spent, o.delta)}
+	return o.print(r, func(t table) {
+		t.row("rounds", "%d, each with one release", r.Rounds)
+		t.row("clip", "%v", r.Clip)
+		t.row("sigma", "%v, in every number of a release", r.Sigma)
+		writeCost(t, r.Cost, dpmech.Shared{}.Adversary())
+		t.row("protected", "each client's whole data set, against everyone who sees what it sends")
+	})
+}
+
+func (o *privacyOptions) makeLedger() error {
+	var limit *dpmech.Limit
+	if o.given["epsilon"] {
+		limit = &dpmech.Limit{Epsilon: o.epsilon, Delta: o.delta, Accounting: o.accounting, EpsilonAll: o.limitAll}
+	}
+	if err := createLedger(o.newLedger, o.dataset, limit); err != nil {
+		return err
+	}
+	o.ledger = o.newLedger
+	return o.showLedger()
+}
+
+func createLedger(path, dataset string, limit *dpmech.Limit) error {
+	l, err := state.CreateLedger(path, dataset, limit)
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
+
+func (o *privacyOptions) showLedger() error {
+	l, err := state.ReadLedger(o.ledger)
+	if err != nil {
+		return err
+	}
+	life := l.Lifetime(o.delta)
+	return o.print(life, func(t table) { t.ledger(o.ledger, life) })
+}
+
+func (t table) ledger(path string, life *dpmech.Lifetime) {
+	t.row("ledger", "%s, id %s, since %s", path, life.Ledger.ID, life.Created)
+	t.row("data set", "%s", life.Dataset)
+	if l := life.Limit; l != nil {
+		t.row("limit", "epsilon %v at delta %v (%v) for all runs together", l.Epsilon, l.Delta, l.Accounting)
+		if l.EpsilonAll > 0 {
+			t.row("", "epsilon %v %s", l.EpsilonAll, againstAll)
+		}
+	} else {
+		t.row("limit", "none: spends are counted only")
+	}
+	t.row("releases", "%d, every line in order; runs: %d", life.Ledger.Seq, len(life.Runs))
+	if len(life.Runs) > 0 {
+		writeCost(t, life.Cost, life.Adversary())
+		width := len("run")
+		for _, r := range life.Runs {
+			width = max(width, len(r.Run))
+		}
+		all := ""
+		if life.AgainstAll != nil {
+			all = "  against all"
+		}
+		fmt.Fprintf(t, "\n%-*s  %-12s %-20s %9s %10s %10s%s\n", width, "run", "fleet", "member", "releases", "rho", "epsilon",
+			all)
+		for _, r := range life.Runs {
+			n := 0
+			for _, s := range r.Spends {
+				n += s.Rounds
+			}
+			if life.AgainstAll != nil {
+				all = fmt.Sprintf(" %12s", epsilonText(dpmech.GDP.Epsilon(r.Total().All, life.Delta)))
+			}
+			fmt.Fprintf(t, "%-*s  %-12s %-20s %9d %10.6g %10s%s\n", width, r.Run, r.Fleet[:12], r.Member, n, r.Rho,
+				epsilonText(dpmech.GDP.Epsilon(r.Rho, life.Delta)), all)
+		}
+	}
+	fmt.Fprintf(t, "\nhead           %d %s\n", life.Ledger.Seq, life.Ledger.Hash)
+}

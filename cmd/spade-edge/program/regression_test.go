@@ -1,0 +1,119 @@
+package program
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// measured writes a file of 1200 rows as Excel has it in Germany, with cells missing, whose column y is 20 + 3a - 2b and
+// noise of deviation 1, and returns its name as data.
+func measured(t *testing.T) string {
+	t.Helper()
+	s := rng.New(1, rng.Address{Purpose: rng.Fault})
+	text := "\ufeffsep=;\r\na;b;note;y;\r\n"
+	for i := range 1200 {
+		a, b := s.Normal(), s.Normal()
+		line := fmt.Sprintf("%.3f;%.3f;-;%.2f;\r\n", a, b, 20+3*a-2*b+s.Normal())
+		if i%50 == 7 {
+			line = "NA" + line[strings.Index(line, ";"):]
+		}
+		text += strings.ReplaceAll(line, ".", ",")
+	}
+	path := filepath.Join(t.TempDir(), "messwerte.csv")
+	if err := os.WriteFile(path, []byte(text+";;;;\r\n\r\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "csv:" + path
+}
+
+// A number is predicted: both models come near the noise, from a messy file, and no accuracy is told.
+func TestRegression(t *testing.T) {
+	arithmetic(t)
+	flags := []string{"-data", measured(t), "-target", "y", "-drop", "note", "-missing", "mean", "-nodes", "4", "-graph", "ring",
+		"-partition", "dirichlet:0.3", "-rounds", "60", "-non-private"}
+	for _, c := range []struct {
+		model string
+		dim   int
+		most  float64 // RMSE; the noise alone has 1, and the range cuts off a little
+	}{{"linear", 3, 1.3}, {"perceptron", 8*3 + 9, 1.5}} {
+		sim := outcome(t, append([]string{"simulate", "-model", c.model, "-average"}, flags...)...)
+		g := sim.Regression
+		if g == nil || sim.Accuracies != nil {
+			t.Fatalf("%s: result %+v", c.model, sim)
+		}
+		t.Logf("%s: %+v", c.model, *g)
+		if sim.Dim != c.dim || g.RMSEMean > c.most || g.RMSEMax < g.RMSEMean || g.R2Mean < 0.85 || g.MeanRMSE < 3 || g.MAEMean > g.RMSEMean ||
+			g.RMSEAveraged == nil || g.RMSENetworkMean > c.most {
+			t.Errorf("%s: %d parameters, %+v", c.model, sim.Dim, *g)
+		}
+	}
+	demo, sim := outcome(t, append([]string{"demo"}, flags...)...), outcome(t, append([]string{"simulate"}, flags...)...)
+	if g := demo.Regression; demo.Transcript != sim.Transcript || g == nil || *g.RMSEPooled > 1.3 || *g.RMSEAlone < *g.RMSEPooled {
+		t.Errorf("demo %+v, simulation %+v", demo, sim)
+	}
+	code, out, log := call(append([]string{"demo"}, flags...)...)
+	if code != exitDone || !strings.Contains(out, "RMSE is on test data") || !strings.Contains(out, "\nmean ") ||
+		strings.Contains(out, "accuracy") || !strings.Contains(log, "-model linear -standardize true") {
+		t.Errorf("exit code %d\n%s\n%s", code, log, out)
+	}
+	if code, out, _ = call(append([]string{"simulate"}, flags...)...); code != exitDone || !strings.Contains(out, "always saying the mean: RMSE") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+}
+
+// A fleet predicts a number: what it is and what becomes of missing cells travel in the fleet file.
+func TestRegressionFleet(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "fleet")
+	code, _, log := call("init", dir, "-nodes", "a,b", "-data", measured(t), "-target", "y", "-drop", "note", "-missing", "indicator",
+		"-rounds", "5", "-non-private", "-hosts", ownPort()+","+ownPort())
+	if code != exitDone {
+		t.Fatalf("init: exit code %d\n%s", code, log)
+	}
+	var all sync.WaitGroup
+	for _, name := range []string{"a", "b"} {
+		node := filepath.Join(dir, name, "node.json")
+		if code, out, log := call("check", node); code != exitDone {
+			t.Errorf("check: exit code %d\n%s%s", code, log, out)
+		}
+		all.Go(func() {
+			code, out, log := call("run", node, "-json")
+			var r runResult
+			if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitDone {
+				t.Errorf("exit code %d, %v\n%s", code, err, log)
+				return
+			}
+			if e := r.LocalErrors; r.Local != nil || e == nil || e.Samples != 240 || !(e.RMSE < e.MeanRMSE) || e.Covered {
+				t.Errorf("local %+v, errors %+v", r.Local, e)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// What does not go together is told before anything is read, and what to do instead.
+func TestRegressionFaults(t *testing.T) {
+	data := measured(t)
+	for want, args := range map[string][]string{
+		`-model softmax, -target "y": task: model softmax is for classes`:     {"simulate", "-data", data, "-target", "y", "-model", "softmax"},
+		`-model linear, -target "": task: model linear is for a target`:       {"simulate", "-data", data, "-label", "y", "-model", "linear"},
+		`-target "y" and label "a", want one`:                                 {"fit", "-data", data, "-target", "y", "-label", "a", "-fitted-on", "x"},
+		`-missing "guess", want mean, median, indicator or drop`:              {"simulate", "-data", data, "-label", "y", "-missing", "guess"},
+		`values that are numbers, too many for classes: name it as target in`: {"simulate", "-data", data, "-label", "y", "-drop", "note", "-missing", "drop"},
+		`column "a": "NA" is no finite number; a rule for missing ones`:       {"simulate", "-data", data, "-target", "y", "-drop", "note"},
+		`-classes does not go with -model linear`:                             {"plan", "-model", "linear", "-columns", "3", "-classes", "3"},
+	} {
+		if code, out, log := call(args...); code == exitDone || !strings.Contains(log, want) {
+			t.Errorf("%q: exit code %d\n%s%s\nwant %s", args, code, log, out, want)
+		}
+	}
+	if code, out, log := call("plan", "-model", "linear", "-columns", "30"); code != exitDone {
+		t.Errorf("plan: exit code %d\n%s%s", code, log, out)
+	}
+}

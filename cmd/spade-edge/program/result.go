@@ -1,0 +1,160 @@
+package program
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+)
+
+// result is the outcome of a run, and its JSON. Accuracies are in percent, on the test data.
+type result struct {
+	Nodes      int    `json:"nodes"`
+	Rounds     int    `json:"rounds"`
+	Cooldown   int    `json:"cooldown"`
+	Mixing     int    `json:"mixing,omitempty"` // rounds of it after each round of learning
+	Dim        int    `json:"dim"`
+	Tau        int    `json:"tau"`
+	Seed       uint64 `json:"seed"`
+	Simulated  bool   `json:"simulated"`
+	NonPrivate bool   `json:"non_private"`
+
+	*Accuracies
+	Regression *regression `json:"regression,omitempty"` // in place of accuracies where a number is predicted
+
+	ConsensusError float64 `json:"consensus_error"` // (1/N) sum |x_i - xbar|^2
+	Queries        int64   `json:"queries"`
+	ScalarsSent    int64   `json:"scalars_sent"` // 2|E|d times the number of releases
+	BytesSent      int64   `json:"bytes_sent"`   // of encoded frames
+	Seconds        float64 `json:"seconds"`
+	Transcript     string  `json:"transcript"` // SHA-256 over every release
+
+	Chosen  map[string]any `json:"chosen"`
+	Privacy *privacy       `json:"privacy"`
+}
+
+// Accuracies are those of a result, in its JSON.
+type Accuracies struct {
+	// over clients, each with the model it holds at the end
+	AccuracyMean        float64 `json:"accuracy_mean"`
+	AccuracyMin         float64 `json:"accuracy_min"`          // of these, the lowest
+	AccuracyNetworkMean float64 `json:"accuracy_network_mean"` // of the average model, which no client holds
+	// over clients, each with the running mean of its releases
+	AccuracyAveraged *float64 `json:"accuracy_averaged,omitempty"`
+	AccuracyAlone    *float64 `json:"accuracy_alone,omitempty"`  // over clients, each trained by itself
+	AccuracyPooled   *float64 `json:"accuracy_pooled,omitempty"` // of one client with everybody's data
+	AccuracyMajority float64  `json:"accuracy_majority"`         // of always saying the most frequent class
+
+	TwoClasses *twoClasses `json:"two_classes,omitempty"`
+	MacroF1    *float64    `json:"macro_f1_mean,omitempty"` // over clients; in [0, 1]
+}
+
+// privacy is what the run has cost each client: against Adversary, and, where noise is shared, against all other
+// members.
+type privacy struct {
+	dpmech.Cost
+	Adversary string  `json:"adversary"`
+	Sigma     float64 `json:"sigma"`
+	// of the noise that neighbors share; see [sdk.Privacy]
+	PairSigma      float64  `json:"pair_sigma,omitempty"`
+	EffectiveSigma float64  `json:"effective_sigma,omitempty"`
+	Colluders      int      `json:"colluders,omitempty"`
+	Clip           float64  `json:"clip"`
+	ConditionalOn  []string `json:"conditional_on"`
+}
+
+func (p *problem) newResult(simulated bool) *result {
+	o, f := &p.opt, p.fleet
+	r := &result{
+		Nodes: o.nodes, Rounds: o.rounds, Cooldown: o.cooldown, Mixing: o.mixing, Dim: f.Dim, Tau: o.tau, Seed: o.seed,
+		Simulated: simulated, NonPrivate: o.nonPrivate,
+		ScalarsSent: 2 * int64(len(f.Edges)) * int64(f.Dim) * int64(f.Method.Last()),
+		Chosen:      p.chosenValues(),
+	}
+	if !o.nonPrivate {
+		r.Privacy = newPrivacy(f.Total(f.Method.Rounds), f.Privacy, p.fitted)
+	}
+	return r
+}
+
+// newPrivacy says what a spend amounts to.
+func newPrivacy(spent dpmech.Total, p sdk.Privacy, conditional []string) *privacy {
+	return &privacy{Cost: dpmech.CostOf(spent, p.Delta), Adversary: p.Shared().Adversary(), Sigma: p.Sigma,
+		PairSigma: p.PairSigma, EffectiveSigma: p.EffectiveSigma, Colluders: p.Colluders, Clip: p.Clip,
+		ConditionalOn: conditional}
+}
+
+// noiseText says how much noise protects each release.
+func (p *privacy) noiseText(releases int) string {
+	if p.PairSigma == 0 {
+		return fmt.Sprintf("noise %.4g on updates clipped to %.4g, in each of %d releases", p.Sigma, p.Clip, releases)
+	}
+	return fmt.Sprintf("noise %.4g of its own and %.4g shared with each neighbor, on updates clipped to %.4g, in each of "+
+		"%d releases: as good as %.4g against the former, and %.4[1]g against the latter", p.Sigma, p.PairSigma, p.Clip,
+		releases, p.EffectiveSigma)
+}
+
+// score fills in what the models at the end, and with -average the running means of all releases, are worth.
+func (r *result) score(p *problem, models, means [][]float32) ([]float64, error) {
+	xbar := mean(models)
+	r.ConsensusError = consensusError(xbar, models)
+	if p.train.Target != nil {
+		return r.scoreNumbers(p, xbar, models, means)
+	}
+	each := p.scores(models...)
+	r.Accuracies = &Accuracies{AccuracyMajority: 100 * p.majority}
+	r.AccuracyMean, r.AccuracyMin = average(each)
+	if r.AccuracyNetworkMean = 100 * p.test.Accuracy(xbar); math.IsNaN(r.AccuracyNetworkMean) {
+		return nil, errors.New("accuracy is not a number: model and test data do not fit")
+	}
+	r.judge(p, models)
+	if p.opt.average {
+		averaged, _ := average(p.scores(means...))
+		r.AccuracyAveraged = &averaged
+	}
+	return each, nil
+}
+
+// writeChosen says which parameters were picked for the user.
+func (p *problem) writeChosen(w io.Writer) {
+	if len(p.chosen) == 0 {
+		return
+	}
+	var all []string
+	for _, c := range p.chosen {
+		if labels, ok := c.value.([]string); ok {
+			c.value = strings.Join(labels, ",")
+		}
+		all = append(all, fmt.Sprintf("-%s %v", c.name, c.value))
+	}
+	fmt.Fprintf(w, "chosen for you: %s\n", strings.Join(all, " "))
+}
+
+func (r *result) writePrivacy(t table) {
+	if r.Privacy == nil {
+		t.row("privacy", "NOT PRIVATE: what a node has sent may reveal its data")
+		return
+	}
+	note := ""
+	if r.Simulated {
+		note = " (simulated: the noise came from the seed)"
+	}
+	pr := r.Privacy
+	stated := func(name string, c *dpmech.Cost, against string) {
+		t.row(name, "epsilon %s at delta %v for each client's whole data set%s, %s",
+			epsilonText(c.EpsilonGDP), c.Delta, note, against)
+		t.row("", "(the same spend as zCDP: rho %.4f, epsilon %s; by the paper's formula: epsilon %s; zero-out: epsilon %s)",
+			c.Rho, epsilonText(c.EpsilonZCDP), epsilonText(c.EpsilonPaper), epsilonText(c.EpsilonZeroOut))
+	}
+	stated("privacy", &pr.Cost, "against "+pr.Adversary)
+	if pr.AgainstAll != nil {
+		stated("", pr.AgainstAll, againstAll)
+	}
+	t.row("", "%s", pr.noiseText(r.Rounds))
+	t.row("", "given as public: %s", strings.Join(pr.ConditionalOn, "; "))
+	t.row("", "not covered: when a node sends")
+}

@@ -1,0 +1,160 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// attacks are what bad members do. away points from x_0 away from the model of a run without noise, as long as 1.9
+// standard deviations of the noise; without noise as long as 0.7.
+var attacks = map[string]func(away []float32) tinytest.Attack{
+	"none":       nil,
+	"origin":     func(away []float32) tinytest.Attack { return tinytest.Drag(make([]float32, len(away))) },
+	"drag":       tinytest.Drag,
+	"tow":        tinytest.Tow,
+	"sign flip":  func([]float32) tinytest.Attack { return tinytest.SignFlip() },
+	"little":     func([]float32) tinytest.Attack { return tinytest.LittleIsEnough(1.5) },
+	"products":   func([]float32) tinytest.Attack { return tinytest.InnerProduct(0.5) },
+	"label flip": nil,
+	"equivocation": func(away []float32) tinytest.Attack {
+		towards := make([]float32, len(away))
+		for i, x := range away {
+			towards[i] = -x
+		}
+		return tinytest.Equivocate(tinytest.Drag(away), tinytest.Drag(towards))
+	},
+}
+
+// away points away from the model of a run without noise; see attacks.
+func (p *problem) away(ctx context.Context) ([]float32, error) {
+	x, err := p.alone(ctx, p.opt.modelSpec().New(p.train))
+	square, length := 0.0, 0.7
+	for _, v := range x {
+		square += float64(v) * float64(v)
+	}
+	if sigma := p.fleet.Privacy.Sigma; sigma > 0 {
+		length = 1.9 * sigma
+	}
+	for i := range x {
+		x[i] *= float32(-length / math.Sqrt(square))
+	}
+	return x, err
+}
+
+// attacked simulates the problem with so many bad members, the last ones, and returns the mean accuracy of the others
+// in percent, and how often they have clipped a neighbor.
+func (p *problem) attacked(ctx context.Context, attack string, bad int, away []float32) (accuracy float64, clipped int, err error) {
+	cfgs, err := p.fleet.Machines(p.samples, func(i int) io.Reader {
+		s := rng.New(p.opt.seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
+		return &s
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	var clients []sim.Client
+	var list []int
+	for i, c := range cfgs {
+		if i >= len(cfgs)-bad {
+			list = append(list, i)
+			for s, y := range p.labels[i] {
+				if attack == "label flip" {
+					p.labels[i][s] = p.train.Classes - 1 - y
+				}
+			}
+		}
+		clients = append(clients, sim.Client{Config: c, Oracle: p.oracles[i]})
+	}
+	network, err := sim.New(clients)
+	if err != nil {
+		return 0, 0, err
+	}
+	if make := attacks[attack]; make != nil {
+		if err := tinytest.Corrupt(network, clients, make(away), list...); err != nil {
+			return 0, 0, err
+		}
+	}
+	if err := network.Run(ctx, nil); err != nil {
+		return 0, 0, err
+	}
+	honest := len(cfgs) - bad
+	for i := range honest {
+		for _, in := range network.Influences(i) {
+			clipped += in.Clipped
+		}
+	}
+	accuracy, _ = average(p.scores(network.Models()[:honest]...))
+	return accuracy, clipped, nil
+}
+
+// What bad members cost the others, with and without -robust. By itself it takes one run of each attack without noise;
+// sdk/ROBUST.md was made with
+//
+//	SPADE_ROBUST="-nodes 5" SEEDS=16 BAD=1 FACTORS="0 2" go test ./cmd/spade-edge -run TestAttackedFleet -v
+//
+// and other flags of simulate in SPADE_ROBUST: accuracies are means over the seeds, with the lowest in brackets.
+func TestAttackedFleet(t *testing.T) {
+	env := func(name, otherwise string) string {
+		if v, ok := os.LookupEnv(name); ok {
+			return v
+		}
+		return otherwise
+	}
+	flags := strings.Fields(env("SPADE_ROBUST", "-nodes 5 -non-private -rounds 40"))
+	seeds, _ := strconv.Atoi(env("SEEDS", "1"))
+	bad, _ := strconv.Atoi(env("BAD", "1"))
+	aways := map[int][]float32{}
+	for _, attack := range strings.Split(env("ATTACKS", "none,origin,drag,equivocation,tow,sign flip,little,products,label flip"), ",") {
+		line := ""
+		for _, factor := range strings.Fields(env("FACTORS", "0 2")) {
+			var got []float64
+			clips := 0
+			for seed := range seeds {
+				c := newCmdline(Websockets, "simulate", slices.Concat(flags, []string{"-seed", fmt.Sprint(seed + 1), "-robust", factor}), io.Discard,
+					io.Discard)
+				o := newOptions(c)
+				o.data, o.graph, o.partition = "synthetic:clinical", "complete", "iid"
+				if err := o.read(c); err != nil {
+					t.Fatal(err)
+				}
+				p, err := o.build("simulate")
+				if err != nil {
+					t.Fatal(err)
+				}
+				members := bad
+				if attack == "none" {
+					members = 0
+				}
+				if aways[seed] == nil {
+					if aways[seed], err = p.away(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				accuracy, clipped, err := p.attacked(t.Context(), attack, members, aways[seed])
+				if err != nil {
+					t.Logf("%s, -robust %s: %v", attack, factor, err)
+				}
+				got, clips = append(got, accuracy), clips+clipped
+			}
+			mean, lowest := average(got)
+			line += fmt.Sprintf(" | %.1f (%.1f)", mean, lowest)
+			if os.Getenv("SPADE_ROBUST") == "" && factor != "0" && mean < 86 {
+				t.Errorf("%s: %.1f %% with -robust %s, want 86 or more", attack, mean, factor)
+			}
+			if factor == "0" && clips > 0 || attack == "origin" && factor != "0" && clips == 0 {
+				t.Errorf("%s, -robust %s: %d clipped", attack, factor, clips)
+			}
+		}
+		t.Logf("| %s%s |", attack, line)
+	}
+}

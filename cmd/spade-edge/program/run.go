@@ -1,0 +1,143 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/device"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/transport/ws"
+)
+
+// errNATS says that a node needs the program that has its transport.
+var errNATS = errors.New("transport is nats, which this build does not have; " +
+	"take spade-edge-nats: go build ./cmd/spade-edge-nats in transport/nats")
+
+// profiles, which the build tag pprof sets, serves profiles of the process under /debug/pprof/.
+var profiles http.Handler
+
+// testNoise, which only tests set, gives a private node another source of release noise, see [device.Device].
+var testNoise func(number int, round func() int) io.Reader
+
+func runNode(ctx context.Context, c *cmdline) error {
+	addr := c.String("http", "",
+		"serve a page, status and metrics at this loopback `address`, whatever the node file says; empty for none")
+	restore := c.Bool("recover", false,
+		"with an empty state folder: take the place of a lost device, with what its neighbors know of it")
+	anyway := c.Bool("anyway", false, "begin even if the forecast is that the run will be little better than guessing")
+	c.jsonFlag("")
+	path, err := c.parseFile()
+	if err == nil {
+		err = checkHTTP(*addr)
+	}
+	if err != nil {
+		return err
+	}
+	file, err := c.program.readOwn(path)
+	if err != nil {
+		return usageError{err}
+	}
+	d, err := device.Load(file)
+	if err != nil {
+		return usageError{err}
+	}
+	if c.given["http"] {
+		d.HTTP = *addr
+	}
+	f := d.Fleet.Fleet
+	show := newProgress(c.log, f.Method)
+	defer show.end()
+	d.Recover, d.Anyway, d.Profiles, d.Noise = *restore, *anyway, profiles, testNoise
+	if c.program.Noise != nil {
+		d.Noise = c.program.Noise
+	}
+	d.Say = func(line string) { show.say("%s", line) }
+	d.Released = func(round int, spent dpmech.Total) { show.round(round, spendNote(f.Privacy, spent)) }
+	d.Open = func(log *slog.Logger) (device.Link, error) { return c.program.Open(d, log) }
+	o, err := d.Run(ctx)
+	if err != nil {
+		return err
+	}
+	r := &runResult{Outcome: *o}
+	if !r.NonPrivate {
+		r.Privacy = newPrivacy(o.Spent, f.Privacy, o.ConditionalOn)
+	}
+	return c.print(r, func(t table) { r.write(t, f.Method) })
+}
+
+// readOwn reads the file of a node that this program can run.
+func (p *Program) readOwn(path string) (*fleetfile.Node, error) {
+	node, err := fleetfile.ReadNode(path)
+	if err == nil {
+		err = p.Accept(node)
+	}
+	return node, err
+}
+
+func checkHTTP(addr string) error {
+	if addr == "" {
+		return nil
+	}
+	if err := monitor.CheckAddress(addr); err != nil {
+		return usageError{fmt.Errorf("-http: %w", err)}
+	}
+	return nil
+}
+
+func linkConfig(node *fleetfile.Node, fleet *fleetfile.File, key []byte) ws.Config {
+	f := fleet.Fleet
+	return ws.Config{
+		Name: node.Name, Key: key, Listen: node.Listen, Peers: fleet.Peers(node.Name), MaxFrame: wire.MaxFrame(f.Dim),
+		Hello: f.Hello(node.Name), CheckHello: f.CheckHello(node.Name),
+	}
+}
+
+func spendNote(p sdk.Privacy, spent dpmech.Total) string {
+	if p.NonPrivate {
+		return "NOT PRIVATE"
+	}
+	text := fmt.Sprintf("epsilon %s at delta %v", epsilonText(p.Accounting.Epsilon(spent.Rho, p.Delta)), p.Delta)
+	if spent.All != spent.Rho {
+		text += fmt.Sprintf(" (%s %s)", againstAll, epsilonText(p.Accounting.Epsilon(spent.All, p.Delta)))
+	}
+	return text
+}
+
+// runResult is the outcome of a node's run, and its JSON.
+type runResult struct {
+	device.Outcome
+	Privacy *privacy `json:"privacy"`
+}
+
+// write prints the outcome for people.
+func (r *runResult) write(t table, m sdk.Method) {
+	one := releaseWord(m)
+	t.row("model", "sha256 %s after %d %ss of run %q", r.Model, r.Rounds, one, r.Run)
+	if r.Recovered > 0 {
+		t.row("recovered", "after release %d, from what the neighbors knew", r.Recovered)
+	}
+	t.row("cost", "%d losses, %s sent, %.1f s", r.Queries, bytesText(r.BytesSent), r.Seconds)
+	u := r.Usage
+	t.row("usage", "%s written to disk, %s a %s; %s sent a %[3]s; %.3[5]g s of processor time, %.3[6]g ms a %[3]s",
+		bytesText(u.DiskBytes), bytesText(u.DiskRound), one, bytesText(u.SentRound), u.CPUSeconds, 1000*u.CPURound)
+	if r.Local != nil {
+		t.row("accuracy", "%.2f %% of %d test samples, %.2f %% by always saying the most frequent class; "+
+			"for this device only: the privacy guarantee does not cover it", r.Local.Accuracy, r.Local.Samples, r.Local.Majority)
+	}
+	if e := r.LocalErrors; e != nil {
+		t.row("errors", "RMSE %.4g, MAE %.4g of %d test samples (always saying their mean: %.4g, %.4g); for this device only: "+
+			"the privacy guarantee does not cover it", e.RMSE, e.MAE, e.Samples, e.MeanRMSE, e.MeanMAE)
+	}
+	(&result{Rounds: m.Data(r.Rounds), Privacy: r.Privacy}).writePrivacy(t)
+	if r.Certificate != "" {
+		t.row("certificate", "%s (spade-edge privacy -verify %s checks it)", r.Certificate, r.Certificate)
+	}
+}

@@ -1,0 +1,191 @@
+package program
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
+)
+
+// What the flags of noise that neighbors share, and of mixing, cannot mean.
+func TestWrongSharing(t *testing.T) {
+	dir := t.TempDir()
+	ledger := filepath.Join(dir, "ledger.json")
+	all := []mistake{
+		{2, `-colluders 2: all neighbors of "node-0" (2) may be among them`, strings.Fields("-colluders 2 -graph ring")},
+		{2, "what would do: more neighbors (-graph), or -colluders 1 or fewer", strings.Fields("-colluders 2 -graph ring")},
+		{2, `-colluders 1: all neighbors of "node-1" (1)`, strings.Fields("-colluders 1 -graph star")},
+		{2, `-colluders 0: all neighbors of "node-0" (0)`, strings.Fields("-colluders 0 -nodes 1")},
+		{2, "-colluders is -1, want at least 0", strings.Fields("-colluders -1")},
+		{2, "-mixing is -1, want at least 0", strings.Fields("-mixing -1")},
+		{2, "-robust is 0.5, want 0, or 1..1e6", strings.Fields("-robust 0.5")},
+		{2, "-robust is NaN, want 0, or 1..1e6", strings.Fields("-robust NaN")},
+		{2, "Mixing is 65537, want 0..65536", strings.Fields("-mixing 65537")},
+		{2, "-pair-sigma without -colluders", strings.Fields("-pair-sigma 1 -sigma 1")},
+		{2, "-limit-all without -colluders", strings.Fields("-limit-all 9")},
+		{2, "-sigma and -pair-sigma go together", strings.Fields("-colluders 1 -sigma 1")},
+		{2, "-sigma and -pair-sigma go together", strings.Fields("-colluders 1 -pair-sigma 1")},
+		{2, "-pair-sigma: dpmech: shared sigma is 3, want sigma (1) times a power of two, 2^-4..2^10",
+			strings.Fields("-colluders 1 -pair-sigma 3 -sigma 1")},
+		{2, "-pair-sigma is 0, want 1e-9..1e9", strings.Fields("-colluders 1 -pair-sigma 0 -sigma 1")},
+		{2, "-limit-all is 7, want at least -epsilon (8)", strings.Fields("-colluders 1 -limit-all 7")},
+		{2, "-limit-all is -1, want 1e-9..1e9", strings.Fields("-colluders 1 -limit-all -1")},
+		{2, "-limit-all without -epsilon", strings.Fields("-colluders 1 -limit-all 9 -sigma 1 -pair-sigma 1")},
+		{2, "-non-private and -colluders exclude", strings.Fields("-colluders 1 -non-private")},
+		{2, "-non-private and -pair-sigma exclude", strings.Fields("-pair-sigma 1 -non-private")},
+		{2, "-non-private and -limit-all exclude", strings.Fields("-limit-all 9 -non-private")},
+		{2, "-lossy 2 in a private run", strings.Fields("-colluders 1 -lossy 2 -payload message")},
+		{3, "-limit-all 8.5: refused, the privacy budget does not cover it: against all other members together",
+			strings.Fields("-colluders 1 -graph complete -limit-all 8.5")},
+	}
+	var here []mistake
+	for _, c := range all {
+		for _, command := range []string{"simulate", "plan", "demo", "init"} {
+			if command == "demo" && strings.Contains(c.want, "-limit-all") { // it has another epsilon
+				continue
+			}
+			args := []string{command}
+			if command == "init" {
+				args = append(args, filepath.Join(dir, "made"))
+				if strings.Contains(strings.Join(c.args, " "), "-nodes") {
+					c.args = []string{"-colluders", "0", "-n", "1"}
+				} else {
+					args = append(args, "-n", "8")
+				}
+			} else if !strings.Contains(strings.Join(c.args, " "), "-nodes") {
+				args = append(args, "-nodes", "8")
+			}
+			here = append(here, mistake{c.code, c.want, append(args, c.args...)})
+		}
+	}
+	wrongUse(t, dir, append(here,
+		mistake{2, "-limit-all does not go with -ledger", []string{"privacy", "-ledger", ledger, "-limit-all", "9"}},
+		mistake{2, "-limit-all is 9, want at least -epsilon (0)", []string{"privacy", "-new-ledger", ledger, "-dataset", "x", "-limit-all", "9"}},
+		mistake{2, "-limit-all is 9, want at least -epsilon (10)", []string{"privacy", "-new-ledger", ledger, "-dataset", "x", "-limit-all", "9", "-epsilon", "10"}},
+	))
+}
+
+// Shared noise is asked for by name: without -colluders a run is what it always was. With it, both epsilons are said, each with its
+// adversary.
+func TestSimulateSharing(t *testing.T) {
+	t.Parallel()
+	args := strings.Fields("simulate -nodes 8 -graph complete -rounds 6 -cooldown 3 -tau 2")
+	plain := outcome(t, args...)
+	if p := plain.Privacy; p.AgainstAll != nil || p.PairSigma != 0 || p.Adversary != "everybody else together" || plain.Mixing != 0 {
+		t.Errorf("without the flag: %+v", p)
+	}
+	args = with(args, "-colluders", "1", "-mixing", "2", "-limit-all", "1000")
+	r := outcome(t, args...)
+	p := r.Privacy
+	if p.AgainstAll == nil || p.EpsilonGDP > 8 || p.AgainstAll.EpsilonGDP <= 8 || p.Colluders != 1 || p.Sigma >= plain.Privacy.Sigma ||
+		p.EffectiveSigma <= p.Sigma || p.Adversary != (dpmech.Shared{Sigma: 1, Colluders: 1}).Adversary() || r.Mixing != 2 {
+		t.Errorf("%+v", p)
+	}
+	if r.ScalarsSent != plain.ScalarsSent/9*(6*3+3) || r.Queries != plain.Queries {
+		t.Errorf("%d numbers and %d losses, %d and %d without mixing", r.ScalarsSent, r.Queries, plain.ScalarsSent, plain.Queries)
+	}
+	code, out, log := call(args...)
+	for _, want := range []string{
+		", against whoever sees all releases, together with any one member\n", ", against all other members together\n", " shared with each neighbor, ",
+		"release  6 of 21  learning round 2 of 6 (mixing 2 of 2)  ", "release 19 of 21  cooling down  ",
+	} {
+		if code != exitDone || !strings.Contains(strings.ReplaceAll(out+log, " (simulated: the noise came from the seed)", ""), want) {
+			t.Errorf("exit code %d, no %q in\n%s%s", code, want, log, out)
+		}
+	}
+	// By hand: the same split gives the same noise.
+	hand := outcome(t, with(args[:11:11], "-colluders", "1", "-mixing", "2", "-sigma", jsonNumber(p.Sigma), "-pair-sigma", jsonNumber(p.PairSigma),
+		"-clip", jsonNumber(p.Clip))...)
+	if hand.Privacy.EffectiveSigma != p.EffectiveSigma || hand.Transcript == "" || hand.Privacy.Rho != p.Rho {
+		t.Errorf("by hand %+v, want %+v", hand.Privacy, p)
+	}
+}
+
+// A fleet that init makes with shared noise and mixing, from nothing to the certificate: every command says what it costs against
+// both adversaries, and the files agree.
+func TestSharingFleet(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "ward")
+	code, out, log := call("init", dir, "-nodes", "a,b,c", "-graph", "complete", "-hosts", ownPort()+","+ownPort()+","+ownPort(), "-colluders", "1",
+		"-mixing", "2", "-rounds", "4", "-cooldown", "3", "-limit-all", "60", "-json")
+	var made initResult
+	if err := json.Unmarshal([]byte(out), &made); code != exitDone || err != nil || made.Mixing != 2 || made.EpsilonAll == nil ||
+		*made.EpsilonAll <= *made.Epsilon || !strings.Contains(made.Adversary, "any one member") {
+		t.Fatalf("exit code %d, %v: %s%s", code, err, out, log)
+	}
+	file, err := fleetfile.Read(made.Fleet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := file.Fleet.Privacy; p.Colluders != 1 || p.LimitAll != 60 || p.PairSigma == 0 || file.Fleet.Method.Mixing != 2 {
+		t.Errorf("%+v", p)
+	}
+	says := func(words []string, args ...string) {
+		t.Helper()
+		code, text := said(args...)
+		text += strings.Join(strings.Fields(text), " ") // of wrapped lines
+		for _, want := range words {
+			if code != exitDone || !strings.Contains(text, want) {
+				t.Errorf("%q: exit code %d, no %q in\n%s", args, code, want, text)
+			}
+		}
+	}
+	both := []string{"whoever sees all releases, together with any one member", "against all other members together"}
+	node, ledger := filepath.Join(dir, "a", "node.json"), filepath.Join(dir, "a", "ledger.json")
+	says(both, "check", node, "-offline")
+	says(append(both, "2 of mixing after each"), "inspect", made.Fleet)
+	var nodes []*process
+	for _, name := range []string{"a", "b", "c"} {
+		nodes = append(nodes, start(t, "run", filepath.Join(dir, name, "node.json"), "-json"))
+	}
+	var a runResult
+	for i, p := range nodes {
+		if r := p.outcome(t); i == 0 {
+			a = r
+		}
+	}
+	if a.Rounds != 15 || a.Privacy.AgainstAll == nil || a.Privacy.EpsilonGDP != *made.Epsilon || a.Privacy.AgainstAll.EpsilonGDP != *made.EpsilonAll {
+		t.Errorf("%+v, %+v", a, a.Privacy)
+	}
+	if text := nodes[0].log.String(); !strings.Contains(text, "release  5 of 15  learning round 2 of 4 (mixing 1 of 2)  epsilon ") ||
+		!strings.Contains(text, "(against all other members together ") {
+		t.Errorf("progress:\n%s", text)
+	}
+	says(append(both, "release        15 of 15, cooling down; 3 of cool-down at the end", " of 60 allowed, against all"), "status", node)
+	var st monitor.Status
+	_, out, _ = call("status", node, "-json")
+	if err := json.Unmarshal([]byte(out), &st); err != nil || st.Mixing != 2 || st.Rounds != 12 || st.Privacy.AgainstAll == nil ||
+		float64(st.Privacy.AgainstAll.Rho) != a.Privacy.AgainstAll.Rho || float64(st.Privacy.AgainstAll.Epsilon) != *made.EpsilonAll ||
+		st.Privacy.AgainstAll.Lifetime != st.Privacy.AgainstAll.Epsilon || st.Privacy.AgainstAll.Limit != 60 {
+		t.Errorf("%v: %s", err, out)
+	}
+	says([]string{"whoever sees all releases, together with any one member", "all other members together, who know", "  against all\n"},
+		"privacy", "-ledger", ledger)
+	says(append(both, "rounds of mixing after each release", "X25519", "of the noise that is shared "), "privacy", "-verify", a.Certificate,
+		"-fleet", made.Fleet, "-ledger", ledger)
+	says(both, "inspect", a.Certificate)
+	// A fleet file that claims more than the graph gives, and a certificate of another split of the noise.
+	text := readFile(t, made.Fleet)
+	for from, to := range map[string]string{`"colluders": 1`: `"colluders": 2`, `"effective_sigma": `: `"effective_sigma": 1`} {
+		bad := filepath.Join(dir, "bad.json")
+		if err := os.WriteFile(bad, []byte(strings.Replace(text, from, to, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if code, text := said("inspect", bad); code != exitUsage || !strings.Contains(text, "effective sigma is") || !strings.Contains(text, "the worst is") {
+			t.Errorf("%s: exit code %d, %s", to, code, text)
+		}
+	}
+	weaker := filepath.Join(dir, "weaker.json")
+	if err := os.WriteFile(weaker, []byte(strings.Replace(text, `"colluders": 1`, `"colluders": 0`, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := said("privacy", "-verify", a.Certificate, "-fleet", weaker); code == exitDone ||
+		!strings.Contains(text, "releases[0].shared.colluders: is 1, want 0") {
+		t.Errorf("exit code %d, %s", code, text)
+	}
+}

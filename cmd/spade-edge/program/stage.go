@@ -1,0 +1,112 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/device"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
+	"github.com/spade-dfl/spade-edge/transport/ws"
+)
+
+// stage shows the nodes of a demo on a page. A nil stage shows nothing.
+type stage struct {
+	problem  *problem
+	show     *progress
+	monitors []*monitor.Monitor
+	group    *monitor.Group
+	began    time.Time
+	leave    context.CancelFunc
+	work     sync.WaitGroup
+	trs      atomic.Pointer[[]*ws.Transport]
+}
+
+// newStage serves the page at an address; there is none without one.
+func (p *problem) newStage(addr string, show *progress) (*stage, error) {
+	if addr == "" {
+		return nil, nil
+	}
+	l, err := monitor.Listen(addr)
+	if err != nil {
+		return nil, err
+	}
+	s := &stage{problem: p, show: show, began: time.Now()}
+	for i, name := range p.fleet.Members {
+		m, err := monitor.New(monitor.Config{Fleet: p.fleet, Name: name, Links: func() []monitor.Link { return s.links(i) }})
+		if err != nil {
+			_ = l.Close()
+			return nil, err
+		}
+		s.monitors = append(s.monitors, m)
+	}
+	scored := "test data that no node has, with the average model"
+	if p.train.Target == nil {
+		scored += fmt.Sprintf("; always saying the most frequent class is right of %.1f %%", 100*p.majority)
+	}
+	s.group = monitor.NewGroup(p.fleet, scored, s.monitors...)
+	ctx, cancel := context.WithCancel(context.Background())
+	s.leave = cancel
+	s.work.Go(func() { monitor.Serve(ctx, l, device.WithProfiles(s.group.Handler(), profiles)) })
+	show.say("page: http://%s/", l.Addr())
+	return s, nil
+}
+
+// links says how a node's connections are.
+func (s *stage) links(i int) []monitor.Link {
+	if trs := s.trs.Load(); trs != nil {
+		return device.Links((*trs)[i].Peers(), s.began)
+	}
+	return nil
+}
+
+// observer puts a node's monitor before an observer.
+func (s *stage) observer(i int, next sdk.Observer) sdk.Observer {
+	if s == nil {
+		return next
+	}
+	return s.monitors[i].Observer(next)
+}
+
+func (s *stage) begin(nodes []*sdk.Node, trs []*ws.Transport) {
+	if s == nil {
+		return
+	}
+	s.trs.Store(&trs)
+	for i, n := range nodes {
+		s.monitors[i].Begin(n)
+	}
+}
+
+func (s *stage) end(i int, err error) {
+	if s != nil {
+		s.monitors[i].End(err)
+	}
+}
+
+// add takes in what is known of all nodes after a round: of the average model, and how far they are from it.
+func (s *stage) add(round int, accuracy, consensus float64, model []float32) {
+	if s == nil {
+		return
+	}
+	f := s.problem.fleet
+	epsilon := monitor.Unknown()
+	if !f.Privacy.NonPrivate {
+		epsilon = monitor.Value(f.Privacy.Accounting.Epsilon(f.Total(f.Method.Data(round)).Rho, f.Privacy.Delta))
+	}
+	s.group.Add(monitor.Point{
+		Round: round, Seconds: time.Since(s.began).Seconds(), Epsilon: epsilon,
+		ConsensusError: monitor.Value(consensus),
+		Loss:           monitor.Value(s.problem.test.MeanLoss(model)), Accuracy: monitor.Value(accuracy),
+	})
+}
+
+func (s *stage) close() {
+	if s != nil {
+		s.leave()
+		s.work.Wait()
+	}
+}

@@ -1,0 +1,325 @@
+package program
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/device"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+func showStatus(ctx context.Context, c *cmdline) error {
+	watch := c.Bool("watch", false, "show every second what the node is doing, until it ends")
+	c.jsonFlag(", at the end of -watch")
+	path, err := c.parseFile()
+	if err != nil {
+		return err
+	}
+	file, fleet, err := readFiles(path)
+	if err != nil {
+		return err
+	}
+	st, err := statusOf(ctx, file, fleet)
+	if *watch && err == nil && st.Running {
+		st, err = watchNode(ctx, st, file, fleet, c.log)
+	}
+	if err != nil {
+		return err
+	}
+	return c.print(st, func(t table) { _, _ = io.WriteString(t, statusText(st, file)) })
+}
+
+// statusOf asks the node, or reads what it has left.
+func statusOf(ctx context.Context, file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
+	st, err := device.AskStatus(ctx, file.State)
+	if errors.Is(err, device.ErrNotRunning) {
+		return left(file, fleet)
+	}
+	return st, err
+}
+
+// watchNode shows a running node until it is gone or ctx ends, and returns how it stood then.
+func watchNode(
+	ctx context.Context, st *monitor.Status, file *fleetfile.Node, fleet *fleetfile.File, log io.Writer,
+) (*monitor.Status, error) {
+	moving, said := isTerminal(log), ""
+	height := 0
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		if moving {
+			page := statusText(st, file)
+			if height > 0 {
+				fmt.Fprintf(log, "\x1b[%dA", height)
+			}
+			fmt.Fprint(log, "\x1b[J", page)
+			height = strings.Count(page, "\n")
+		} else if line := device.Summary(st); line != said {
+			said = line
+			fmt.Fprintln(log, line)
+		}
+		if !st.Running {
+			return st, nil
+		}
+		select {
+		case <-ctx.Done():
+			return st, nil
+		case <-tick.C:
+		}
+		next, err := statusOf(ctx, file, fleet)
+		if ctx.Err() != nil {
+			return st, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		st = next
+	}
+}
+
+// left says how a node that does not run stands, from what it has left on disk. An error means that this could not be
+// read.
+func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
+	f := fleet.Fleet
+	st := monitor.NewStatus(f, file.Name)
+	var spent dpmech.Total
+	switch dir, err := state.Inspect(file.State); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, err
+	default:
+		for _, slot := range dir.Slots {
+			if slot.Fault == "" && slot.Round >= st.Round {
+				var note struct {
+					Rho float64
+					All float64 `json:"rho_all"`
+				}
+				_ = json.Unmarshal([]byte(slot.Note), &note) // checked with the rest of the slot, by its SHA-256
+				st.Round, spent = slot.Round, dpmech.Total{Rho: note.Rho, All: cmp.Or(note.All, note.Rho)}
+			}
+		}
+		switch {
+		case dir.Refused != nil:
+			st.Phase, st.Fault = monitor.Damaged, dir.Refused.Error()
+		case st.Round >= st.Rounds+st.Cooldown:
+			st.Phase = monitor.Finished
+		case st.Round > 0:
+			st.Phase = monitor.Stopped
+		}
+		if own := evidenceLeft(&st, dir.Evidence, fleet); own != nil && dir.Refused == nil {
+			st.Phase, st.Fault = monitor.Damaged, own.Error()
+		}
+	}
+	if p := f.Privacy; !p.NonPrivate {
+		var life *dpmech.Lifetime
+		if ledger, err := state.ReadLedger(file.Ledger); err == nil {
+			life = ledger.Lifetime(p.Delta)
+		} else if st.Fault == "" {
+			st.Fault = err.Error()
+		}
+		st.Privacy = monitor.NewPrivacy(f, spent, life)
+	}
+	return &st, nil
+}
+
+// evidenceLeft takes into a status what evidence counts by the keys of the fleet file, as the node does when it starts.
+// The error says that there is some against the node itself, which does not go on.
+func evidenceLeft(st *monitor.Status, list []signed.Evidence, fleet *fleetfile.File) (own error) {
+	list = slices.DeleteFunc(list, func(e signed.Evidence) bool {
+		return e.Verify(fleet.Fleet.Run, fleet.Fleet.Hash(), fleet.SigningKeys(e.Member)) != nil
+	})
+	for _, e := range list {
+		if e.Member == st.Name {
+			own = fmt.Errorf("%v: %w", e, sdk.ErrClone)
+		}
+	}
+	st.Evidence = monitor.NewEvidence(list)
+	return own
+}
+
+func statusText(s *monitor.Status, file *fleetfile.Node) string {
+	var text strings.Builder
+	b := table{&text}
+	mark := ""
+	if s.NonPrivate {
+		mark = ", NOT PRIVATE"
+	}
+	b.row("node", "%q of run %q%s", s.Name, s.Run, mark)
+	since := ""
+	if s.Running && s.Seconds >= 2 {
+		since = " for " + duration(s.Seconds)
+	}
+	b.row("state", "%s%s", device.Activity(s), since)
+	if s.Fault != "" && s.Phase != monitor.Failed {
+		b.row("fault", "%s", s.Fault)
+	}
+	for _, e := range s.Evidence {
+		b.row("evidence", "%v", e)
+	}
+	if s.Mixing == 0 {
+		b.row("round", "%d of %d (%d of learning, %d of cool-down)", s.Round, s.Rounds+s.Cooldown, s.Rounds, s.Cooldown)
+	} else {
+		b.row("release", "%s; %d of cool-down at the end", strings.TrimPrefix(s.Progress(), "release "), s.Cooldown)
+	}
+	if p := s.Privacy; p != nil {
+		limit := epsilonText(float64(p.Planned)) + " planned"
+		if p.Limit.Known() {
+			limit = fmt.Sprintf("%v allowed", p.Limit)
+		}
+		against := ""
+		if p.AgainstAll != nil {
+			against = ", against " + p.Adversary
+		}
+		b.row("privacy", "epsilon %s of %s, at delta %v (%s)%s", epsilonText(float64(p.Epsilon)), limit, p.Delta,
+			p.Accounting, against)
+		if a := p.AgainstAll; a != nil {
+			limit = epsilonText(float64(a.Planned)) + " planned"
+			if a.Limit.Known() {
+				limit = fmt.Sprintf("%v allowed", a.Limit)
+			}
+			b.row("", "epsilon %s of %s, against all other members together", epsilonText(float64(a.Epsilon)), limit)
+		}
+		if l := p.Lifetime; l != nil {
+			b.row("lifetime", "epsilon %s of the data set %q, over %d runs%s", epsilonText(float64(l.Epsilon)), l.Dataset,
+				l.Runs, against)
+			if a := p.AgainstAll; a != nil {
+				b.row("", "epsilon %s against all other members together", epsilonText(float64(a.Lifetime)))
+			}
+		}
+	}
+	if !s.Running {
+		certified(b, file)
+		return text.String()
+	}
+	for i, n := range s.Neighbors {
+		head := ""
+		if i == 0 {
+			head = "neighbors"
+		}
+		b.row(head, "%q: %s", n.Name, neighborText(&n))
+	}
+	if s.ConsensusError.Known() {
+		b.row("consensus error", "%.3g, mean squared distance from the neighbors' releases of round %d", s.ConsensusError,
+			s.Compared)
+	}
+	b.row("cost", "%d losses, %s of messages sent", s.Queries, bytesText(s.FrameBytes))
+	if l := s.Local; l != nil {
+		covered := ""
+		if !s.NonPrivate {
+			covered = "; for this device only: the privacy guarantee does not cover it"
+		}
+		if l.FailedQueries > 0 {
+			b.row("failed", "%d losses could not be had: look after the program or the data%s", l.FailedQueries, covered)
+		}
+		accuracy := ""
+		if l.Accuracy.Known() {
+			accuracy = fmt.Sprintf("accuracy %.2f %%, ", 100*l.Accuracy)
+		}
+		if l.Majority.Known() {
+			accuracy += fmt.Sprintf("%.2f %% by always saying the most frequent class, ", 100*l.Majority)
+		}
+		switch {
+		case l.Round == 0:
+		case l.OfQueries:
+			b.row("own data", "mean loss %.4g of the program's answers for round %d%s", l.Loss, l.Round, covered)
+		default:
+			b.row("own data", "%sloss %.4g after round %d%s", accuracy, l.Loss, l.Round, covered)
+		}
+	}
+	return text.String()
+}
+
+func neighborText(n *monitor.Neighbor) string {
+	var parts []string
+	if l := n.Link; l != nil {
+		switch {
+		case l.Refusal != "":
+			parts = append(parts, "refused ("+l.Refusal+")")
+		case l.Connected:
+			parts = append(parts, "connected for "+duration(l.Seconds)+howText(l))
+		default:
+			parts = append(parts, "not connected for "+duration(l.Seconds))
+			if l.Fault != "" {
+				parts[0] += " (" + l.Fault + ")"
+			}
+		}
+		if l.Lost > 0 {
+			parts = append(parts, fmt.Sprintf("lost %s (%s)", timesText(l.Lost), l.LostBy))
+		}
+	}
+	switch {
+	case n.Behind > 0:
+		parts = append(parts, fmt.Sprintf("%d behind, in round %d", n.Behind, n.Round))
+	case n.Behind < 0:
+		parts = append(parts, fmt.Sprintf("one ahead, in round %d", n.Round))
+	default:
+		parts = append(parts, "in step")
+	}
+	if l := n.Link; l != nil {
+		parts = append(parts, bytesText(l.Sent)+" sent, "+bytesText(l.Received)+" received")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// howText says how a connection was made.
+func howText(l *monitor.Link) string {
+	text := ""
+	if how := cmp.Or(l.How, "at"); l.Address != "" {
+		text = " (" + how + " " + l.Address
+		if l.Proxy != "" {
+			text += " through " + l.Proxy
+		}
+		text += ")"
+	}
+	return text
+}
+
+func timesText(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// certified says what the certificate that a node has left is worth.
+func certified(b table, file *fleetfile.Node) {
+	path := file.Certificate()
+	_, cert, err := certificateIn(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		err = cert.Verify()
+	}
+	if err != nil {
+		b.row("certificate", "%s is not good: %v", path, err)
+	} else {
+		b.row("certificate", "%s, of %d releases; its numbers are right", path, cert.Rounds)
+	}
+}
+
+// readFiles reads a node file and the fleet file that it names; the key is not needed to ask how a node is.
+func readFiles(path string) (*fleetfile.Node, *fleetfile.File, error) {
+	node, err := fleetfile.ReadNode(path)
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	fleet, err := fleetfile.Read(node.Fleet)
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	return node, fleet, nil
+}

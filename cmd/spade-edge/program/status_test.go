@@ -1,0 +1,299 @@
+package program
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
+)
+
+// statusJSON asks for a member's status, which must be possible.
+func (tr *trial) statusJSON(t *testing.T, member string) monitor.Status {
+	t.Helper()
+	code, out, log := call("status", "-json", tr.path(member+".json"))
+	if code != exitDone {
+		t.Fatalf("exit code %d: %s", code, log)
+	}
+	dec := json.NewDecoder(strings.NewReader(out))
+	dec.DisallowUnknownFields()
+	var st monitor.Status
+	if err := dec.Decode(&st); err != nil || dec.More() {
+		t.Fatalf("%v in %s", err, out)
+	}
+	return st
+}
+
+// tells checks what status says to people.
+func (tr *trial) tells(t *testing.T, member string, words ...string) {
+	t.Helper()
+	code, out, log := call("status", tr.path(member+".json"))
+	for _, w := range words {
+		if code != exitDone || !strings.Contains(out, w) {
+			t.Errorf("exit code %d, no %q in\n%s%s", code, w, out, log)
+		}
+	}
+}
+
+func noWindows(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("sockets and signals of this kind are not there")
+	}
+}
+
+// A node that never ran, waits, is stopped, waits again, dies, and comes to its end: what status, stop and the page say
+// each time.
+func TestStatusAndStop(t *testing.T) {
+	t.Parallel()
+	noWindows(t)
+	tr := newTrial(t, "ab bc", func(f *sdk.Fleet) {
+		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5,
+			EpsilonLimit: 8}
+	})
+	b := tr.path("b.json")
+
+	st := tr.statusJSON(t, "b")
+	if st.Running || st.Phase != monitor.Fresh || st.Round != 0 || st.Rounds != 6 || st.Cooldown != 3 ||
+		st.Privacy == nil || st.Privacy.Epsilon != 0 || st.Privacy.Lifetime == nil {
+		t.Errorf("never ran: %+v", st)
+	}
+	tr.tells(t, "b", "not running; nothing was ever released", "round          0 of 9", "epsilon 0.0000 of 8 allowed")
+	if _, err := os.Stat(tr.path("b.state")); err == nil {
+		t.Error("status has made the state folder")
+	}
+	code, out, _ := call("stop", b)
+	if code != exitDone || out != "node \"b\" of run \"trial\" does not run; it has made 0 of 9 releases\n" {
+		t.Errorf("stop: exit code %d, %q", code, out)
+	}
+
+	lone := start(t, "run", b, "-http", "127.0.0.1:0")
+	lone.log.await(t, "after round 0 of 9: waiting for")
+	st = tr.statusJSON(t, "b")
+	if !st.Running || st.Ready || st.Phase != monitor.Waiting || len(st.Waiting) != 2 || len(st.Neighbors) != 2 ||
+		st.Neighbors[0].Link == nil || st.Neighbors[0].Link.Connected || st.NonPrivate {
+		t.Errorf("waiting: %+v", st)
+	}
+	tr.tells(t, "b", `"a": not connected for`, "refused",
+		`lifetime       epsilon 0.0000 of the data set "patients of b", over 0 runs`)
+	info, err := os.Stat(tr.path("b.state/control"))
+	if err != nil || info.Mode().Perm() != 0o600 || info.Mode().Type() != os.ModeSocket {
+		t.Errorf("socket: %v, %v", info, err)
+	}
+	if info, err := os.Stat(tr.path("b.state")); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("state folder: %v, %v", info, err)
+	}
+	page := lone.pageAddress(t)
+	if code, text := get(t, page+"status"); code != 200 || !strings.Contains(text, `"phase": "waiting"`) ||
+		!strings.Contains(text, `"covered_by_privacy": false`) {
+		t.Errorf("code %d: %s", code, text)
+	}
+	if code, text := get(t, page+"readyz"); code != 503 || text != "no neighbor is connected\n" {
+		t.Errorf("code %d: %s", code, text)
+	}
+	if code, text := get(t, page+"healthz"); code != 200 {
+		t.Errorf("code %d: %s", code, text)
+	}
+
+	code, out, log := call("stop", "-json", b)
+	if code != exitDone ||
+		out != "{\n  \"was_running\": true,\n  \"round\": 0,\n  \"rounds\": 6,\n  \"cooldown\": 3\n}\n" {
+		t.Errorf("stop: exit code %d, %s%s", code, out, log)
+	}
+	lone.wait(t, exitFailed)
+	if !strings.HasSuffix(lone.log.String(), "spade-edge run: stopped, as asked; run again to go on\n") ||
+		lone.out.Len() > 0 {
+		t.Errorf("output %q and\n%s", &lone.out, lone.log)
+	}
+	if _, err := os.Lstat(tr.path("b.state/control")); err == nil {
+		t.Error("the socket is still there")
+	}
+
+	// A crash leaves the socket behind.
+	lone = start(t, "run", b)
+	lone.log.await(t, "after round 0 of 9: waiting for")
+	_ = lone.cmd.Process.Kill()
+	<-lone.over
+	if _, err := os.Lstat(tr.path("b.state/control")); err != nil {
+		t.Errorf("the test is void: %v", err)
+	}
+	if st := tr.statusJSON(t, "b"); st.Running || st.Phase != monitor.Fresh {
+		t.Errorf("after a crash: %+v", st)
+	}
+
+	nodes := []*process{start(t, "run", tr.path("a.json")), start(t, "run", b), start(t, "run", tr.path("c.json"))}
+	for _, n := range nodes {
+		n.wait(t, exitDone)
+	}
+	st = tr.statusJSON(t, "b")
+	if st.Running || st.Phase != monitor.Finished || st.Round != 9 || st.Privacy.Epsilon != st.Privacy.Planned ||
+		st.Privacy.Lifetime.Runs != 1 || st.Fault != "" {
+		t.Errorf("done: %+v", st)
+	}
+	tr.tells(t, "b", "not running; its run is done", "round          9 of 9", "of 6 releases; its numbers are right")
+
+	// A certificate that was changed, and then a state that is no longer whole.
+	cert, err := os.ReadFile(tr.path("b.state/certificate.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.write(t, "b.state/certificate.json", strings.Replace(string(cert), `"epsilon_gdp": `, `"epsilon_gdp": 0`, 1))
+	tr.tells(t, "b", "certificate.json is not good")
+	tr.write(t, "b.state/slot-0", "torn")
+	tr.write(t, "b.state/slot-1", "torn")
+	st = tr.statusJSON(t, "b")
+	if st.Phase != monitor.Damaged || !strings.Contains(st.Fault, "no state is left to continue from") {
+		t.Errorf("damaged: %+v", st)
+	}
+	tr.tells(t, "b", "not running; its state is damaged", "fault          state: ")
+}
+
+// pageAddress returns where a node has said that its page is.
+func (p *process) pageAddress(t *testing.T) string {
+	t.Helper()
+	p.log.await(t, "page: http://")
+	_, rest, _ := strings.Cut(p.log.String(), "page: ")
+	address, _, _ := strings.Cut(rest, "\n")
+	return address
+}
+
+func get(t *testing.T, url string) (code int, text string) {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(b)
+}
+
+// A node that is stopped in the middle, by stop and then by SIGTERM, with a page that scores every round, ends with the
+// bits of a run that nobody touched or looked at. A watcher follows it to its end.
+func TestStopInTheMiddle(t *testing.T) {
+	t.Parallel()
+	noWindows(t)
+	tr := newTrial(t, "ab bc", func(f *sdk.Fleet) { f.Method.Rounds, f.Method.Eta = 150, []float64{0.5} })
+	models, _ := tr.simulate(t)
+	run := func(member string) *process {
+		return start(t, "run", "-json", "-http", "127.0.0.1:0", tr.path(member+".json"))
+	}
+	a, b, c := run("a"), run("b"), run("c")
+	c.log.await(t, "round   1 of 153")
+	watcher := start(t, "status", "-watch", tr.path("c.json"))
+	b.log.await(t, "round   5 of 153")
+	code, out, log := call("stop", tr.path("b.json"))
+	if code != exitDone || !strings.Contains(out, `node "b" of run "trial" has stopped after round`) {
+		t.Fatalf("exit code %d: %s%s", code, out, log)
+	}
+	b.wait(t, exitFailed)
+	stopped := tr.statusJSON(t, "b")
+	if stopped.Running || stopped.Phase != monitor.Stopped || stopped.Round < 5 || stopped.Fault != "" {
+		t.Errorf("stopped: %+v", stopped)
+	}
+	tr.tells(t, "b", "NOT PRIVATE", "not running; it would go on from here")
+	b = run("b")
+	b.log.await(t, "connected")
+	if err := b.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	b.wait(t, exitFailed)
+	if again := tr.statusJSON(t, "b"); again.Round < stopped.Round || again.Fault != "" {
+		t.Errorf("after an interrupt: %+v", again)
+	}
+	b = run("b")
+	for i, p := range []*process{a, b, c} {
+		if r := p.outcome(t); r.Model != models[i] {
+			t.Errorf("model of %s is %s, the simulation's is %s", r.Name, r.Model, models[i])
+		}
+	}
+	watcher.wait(t, exitDone)
+	if text := watcher.out.String(); !strings.Contains(text, "node           \"c\"") {
+		t.Errorf("the watcher's last word is\n%s", text)
+	}
+	watcher.log.await(t, "of 153, ")
+}
+
+// Where no socket can be had the node runs all the same, and says so; status then says what it cannot tell.
+func TestNoControl(t *testing.T) {
+	noWindows(t)
+	tr := newTrial(t, "ab", nil)
+	long := strings.Repeat("long", 30)
+	tr.edit(t, "a.json", "a.state", long+"/state")
+	if err := os.MkdirAll(tr.path("b.state/control"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	a, b := start(t, "run", tr.path("a.json")), start(t, "run", tr.path("b.json"))
+	a.wait(t, exitDone)
+	b.wait(t, exitDone)
+	a.log.await(t, "control: the path of a socket can have", "the node goes on without")
+	b.log.await(t, "control: ", "is no socket", "the node goes on without")
+	code, out, log := call("status", tr.path("a.json"))
+	if code != exitFailed || out != "" || !strings.Contains(log, "whether the node runs cannot be told") {
+		t.Errorf("exit code %d: %s%s", code, out, log)
+	}
+	tr.tells(t, "b", "its run is done")
+}
+
+// Every metric there is, and every field of a status, is in the topic that explains them.
+func TestTopicIsComplete(t *testing.T) {
+	code, topic, _ := call("help", "page")
+	if code != exitDone {
+		t.Fatalf("exit code %d", code)
+	}
+	link := &monitor.Link{Fault: "f", Refusal: "r"}
+	st := monitor.Status{
+		NonPrivate: true, Fault: "f", Neighbors: []monitor.Neighbor{{Name: "b", Link: link}}, Local: &monitor.Local{},
+		Privacy: &monitor.Privacy{Lifetime: &monitor.Lifetime{}, AgainstAll: &monitor.Against{}}, Mixing: 1,
+	}
+	names := 0
+	for line := range strings.Lines(string(monitor.Metrics(st))) {
+		if rest, ok := strings.CutPrefix(line, "# TYPE spade_edge_"); ok {
+			names++
+			if name, _, _ := strings.Cut(rest, " "); !strings.Contains(topic, name) {
+				t.Errorf("no metric %s in the topic", name)
+			}
+		}
+	}
+	if names < 25 {
+		t.Errorf("%d metrics", names)
+	}
+	text, err := json.Marshal(st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range strings.Split(string(text), `"`) {
+		if strings.Trim(part, "abcdefghijklmnopqrstuvwxyz_") == "" && len(part) > 1 && part != "null" &&
+			!strings.Contains(topic, part) {
+			t.Errorf("no field %s in the topic", part)
+		}
+	}
+}
+
+// What comes from the device's own data says so, and an epsilon is not shown as less than it is.
+func TestStatusOfOwnData(t *testing.T) {
+	st := monitor.Status{
+		Name: "a", Run: "trial", Running: true, Phase: monitor.Querying, ConsensusError: monitor.Unknown(), Local: &monitor.Local{FailedQueries: 3},
+		Privacy: &monitor.Privacy{Epsilon: 0.00001, Limit: monitor.Unknown(), Planned: 1.00001, Delta: 1e-5,
+			Accounting: "gdp", Lifetime: &monitor.Lifetime{Epsilon: 2.00009}},
+	}
+	text := statusText(&st, &fleetfile.Node{})
+	for _, want := range []string{
+		"epsilon 0.0001 of 1.0001 planned", "epsilon 2.0001 of the data set",
+		"failed         3 losses could not be had: look after the program or the data; for this device only: the privacy " +
+			"guarantee does not cover it",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}

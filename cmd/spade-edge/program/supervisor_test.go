@@ -1,0 +1,508 @@
+package program
+
+import (
+	"crypto/ecdh"
+	"encoding/json"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// seededNoise, set in the environment of the test binary, makes a node's release noise a function of member and round,
+// so that a run with crashes can be compared with one without. Nothing of the kind is in the program itself.
+const seededNoise = "SPADE_EDGE_TEST_SEEDED_NOISE"
+
+func init() {
+	if os.Getenv(seededNoise) == "" {
+		return
+	}
+	testNoise = func(number int, round func() int) io.Reader { return &roundNoise{number, round} }
+}
+
+// roundNoise is a source that begins anew with every read, and depends on the member and on how many releases it has
+// made: a release reads its source once.
+type roundNoise struct {
+	client int
+	round  func() int
+}
+
+func (n *roundNoise) Read(b []byte) (int, error) {
+	s := rng.New(11, rng.Address{Purpose: rng.Noise, Client: uint32(n.client), Round: uint32(n.round())})
+	return s.Read(b)
+}
+
+// newClinics is a trial like the demo: eight members on a ring, private, each with its own mix of patients.
+func newClinics(t *testing.T, rounds, cooldown int, change ...func(f *sdk.Fleet)) *trial {
+	t.Helper()
+	tr := newTrial(t, "ab bc cd de ef fg gh ha", func(f *sdk.Fleet) {
+		f.Method.Rounds, f.Method.Cooldown, f.Method.Eta = rounds, cooldown, []float64{1}
+		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 0.5, Delta: 1e-5}
+		for _, c := range change {
+			c(f)
+		}
+	})
+	for _, m := range tr.file.Members {
+		tr.edit(t, m.Name+".json", "dirichlet:0.3", "dirichlet:0.1", `"resend_seconds": 0.05`, `"resend_seconds": 0.1, "linger_seconds": 2`)
+	}
+	return tr
+}
+
+// edit replaces parts of a file of the trial.
+func (tr *trial) edit(t *testing.T, name string, oldNew ...string) {
+	t.Helper()
+	text, err := os.ReadFile(tr.path(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(oldNew); i += 2 {
+		if !strings.Contains(string(text), oldNew[i]) {
+			t.Fatalf("no %q in %s", oldNew[i], name)
+		}
+	}
+	tr.write(t, name, strings.NewReplacer(oldNew...).Replace(string(text)))
+}
+
+// sharing makes a fleet one whose neighbors share noise.
+func sharing(f *sdk.Fleet) {
+	p := &f.Privacy
+	p.PairSigma, p.EffectiveSigma, p.Colluders = 4*p.Sigma, 1.1*p.Sigma, 1
+	f.Method.Mixing = 1
+}
+
+// readSecrets notes the key pairs that the members' devices keep while their run goes on.
+func (tr *trial) readSecrets() {
+	if tr.file.Fleet.Privacy.PairSigma == 0 {
+		return
+	}
+	for _, m := range tr.file.Members {
+		text, err := os.ReadFile(state.SecretsPath(tr.path(m.Name + ".state")))
+		if k, errKept := pair.ParseKept(text); err == nil && errKept == nil && k.Private != nil {
+			if tr.secrets == nil {
+				tr.secrets = map[string]*ecdh.PrivateKey{}
+			}
+			tr.secrets[m.Name] = k.Private
+		}
+	}
+}
+
+// share gives the machines of a simulation the secrets that the members have agreed on.
+func (tr *trial) share(t *testing.T, cfgs []admm.Config) {
+	t.Helper()
+	f := tr.file.Fleet
+	for i := range cfgs {
+		cfgs[i].PairKey = func(peer, release int) ([32]byte, bool) {
+			own, theirs := tr.secrets[f.Members[i]], tr.secrets[f.Members[peer]]
+			if own == nil || theirs == nil {
+				t.Fatalf("the secrets of %s and %s have not been seen", f.Members[i], f.Members[peer])
+			}
+			s, err := pair.Agree(own, f.Members[i], [32]byte(theirs.PublicKey().Bytes()), f.Members[peer], f.Hash())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s.Key(f.Hash(), release), true
+		}
+	}
+}
+
+// quiet simulates the trial's fleet, with the noise of seededNoise, and returns the hash of each member's model after
+// each of its releases, the first at index 1.
+func (tr *trial) quiet(t *testing.T) [][]string {
+	t.Helper()
+	var network *sim.Sim
+	clients := tr.clients(t, "dirichlet:0.1", func(i int) io.Reader {
+		return &roundNoise{i, func() int { return network.Round() }}
+	})
+	var err error
+	if network, err = sim.New(clients); err != nil {
+		t.Fatal(err)
+	}
+	models := make([][]string, len(clients))
+	for i := range models {
+		models[i] = []string{""}
+	}
+	err = network.Run(t.Context(), func(int) error {
+		for i, x := range network.Models() {
+			models[i] = append(models[i], sdk.ModelHash(x))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return models
+}
+
+// supervisor runs the processes of a trial and starts a dead one again.
+type supervisor struct {
+	*trial
+	env    []string // of the nodes, beside that of the test
+	nodes  []*process
+	models []string // of those that have ended as they should, else empty
+	kills  int
+	first  int // of the kills, how many hit a node before its first release
+	last   int // and how many after its last
+	moved  time.Time
+}
+
+func newSupervisor(t *testing.T, tr *trial, env ...string) *supervisor {
+	t.Helper()
+	w := &supervisor{trial: tr, env: env, models: make([]string, len(tr.file.Members)), moved: time.Now()}
+	for i := range tr.file.Members {
+		w.nodes = append(w.nodes, w.start(t, i))
+	}
+	return w
+}
+
+func (w *supervisor) start(t *testing.T, i int) *process {
+	t.Helper()
+	return starting(t, w.env, "run", w.path(w.file.Members[i].Name+".json"), "-json")
+}
+
+// ended reports whether a process is over.
+func (p *process) ended() bool {
+	select {
+	case <-p.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// done reports whether every node has come to its end.
+func (w *supervisor) done() bool { return !slices.Contains(w.models, "") }
+
+// strike kills a node and starts it again, or starts it again if it had ended by itself: then it serves its last state.
+func (w *supervisor) strike(t *testing.T, i int) {
+	t.Helper()
+	p := w.nodes[i]
+	if p.ended() {
+		w.note(t, i)
+	} else {
+		if err := p.cmd.Process.Kill(); err != nil {
+			t.Logf("killing %d: %v", i, err) // it ended in this moment
+		}
+		<-p.over
+		if p.cmd.ProcessState.Exited() {
+			w.note(t, i)
+		} else {
+			w.checkLog(t, i)
+			w.kills++
+			switch releases := w.released(t, i); len(releases) {
+			case 0:
+				w.first++
+			case w.rounds():
+				w.last++
+			}
+		}
+	}
+	w.nodes[i] = w.start(t, i)
+}
+
+// rounds returns how many releases a member makes.
+func (w *supervisor) rounds() int { return w.file.Fleet.Method.Last() }
+
+// lingers returns a node that has made its last release and has not ended, or -1.
+func (w *supervisor) lingers(t *testing.T) int {
+	t.Helper()
+	for i, p := range w.nodes {
+		if !p.ended() && len(w.released(t, i)) == w.rounds() {
+			return i
+		}
+	}
+	return -1
+}
+
+// note takes in the outcome of a node that has ended by itself, which has to be a good one.
+func (w *supervisor) note(t *testing.T, i int) {
+	t.Helper()
+	if w.nodes[i].out.Len() == 0 && w.nodes[i].cmd.ProcessState.Success() {
+		return // noted before
+	}
+	r := w.nodes[i].outcome(t)
+	w.checkLog(t, i)
+	if !r.Done || r.Rounds != w.rounds() || w.models[i] != "" && w.models[i] != r.Model {
+		t.Fatalf("outcome %+v, and before its model was %s", r, w.models[i])
+	}
+	if w.models[i] == "" {
+		w.moved = time.Now()
+	}
+	w.models[i] = r.Model
+}
+
+// checkLog makes sure that nobody has sent a node anything that could not be right, such as another release of the same
+// round.
+func (w *supervisor) checkLog(t *testing.T, i int) {
+	t.Helper()
+	if log := w.nodes[i].log.String(); strings.Contains(log, "frame refused") || strings.Contains(log, "contradicts") {
+		t.Fatalf("a frame was refused:\n%s", log)
+	}
+}
+
+// look notes who has ended. If only some have, and then nothing moves, those are started again: a neighbor may still
+// need what they know.
+func (w *supervisor) look(t *testing.T) {
+	t.Helper()
+	w.readSecrets()
+	over := 0
+	for i, p := range w.nodes {
+		if p.ended() {
+			w.note(t, i)
+			over++
+		}
+	}
+	switch idle := time.Since(w.moved); {
+	case w.done():
+	case idle > 2*time.Minute:
+		for i, p := range w.nodes {
+			t.Logf("%s:\n%s", w.file.Members[i].Name, p.log)
+		}
+		t.Fatal("the run stands still")
+	case idle > 5*time.Second && over > 0:
+		for i, p := range w.nodes {
+			if p.ended() {
+				w.nodes[i] = w.start(t, i)
+			}
+		}
+	}
+}
+
+// run kills so many times, at random moments of up to pause each and random nodes, and then waits for the end. The last
+// kill is kept for a node that has made its last release and lingers: on a fast machine all the others may be over long
+// before that.
+func (w *supervisor) run(t *testing.T, chance *rng.Stream, kills int, pause time.Duration) {
+	t.Helper()
+	for !w.done() {
+		if w.kills < kills-1 {
+			time.Sleep(time.Duration(chance.Float64() * float64(pause))) // every moment is as good
+			w.strike(t, chance.IntN(len(w.nodes)))
+			w.moved = time.Now()
+		} else {
+			time.Sleep(10 * time.Millisecond)
+			if i := w.lingers(t); i >= 0 && w.kills < kills {
+				w.strike(t, i)
+				w.moved = time.Now()
+			}
+		}
+		w.look(t)
+	}
+	for _, p := range w.nodes {
+		_ = p.cmd.Process.Kill() // started again to serve, and nobody is left
+		<-p.over
+	}
+}
+
+// checkModels compares the final models, and all releases on the way, with the quiet run.
+func (w *supervisor) checkModels(t *testing.T) {
+	t.Helper()
+	want := w.quiet(t)
+	for i, m := range want {
+		if last := m[len(m)-1]; w.models[i] != last {
+			t.Errorf("model of %s is %s, the simulation's is %s", w.file.Members[i].Name, w.models[i], last)
+		}
+	}
+	w.checkReleases(t, want)
+}
+
+// logged is a line of a log of releases.
+type logged struct {
+	Round  int    `json:"round"`
+	Digest string `json:"digest"`
+	Note   struct {
+		Model string `json:"model_sha256"`
+	} `json:"note"`
+}
+
+// released returns what a member's log of releases says; a last line that was torn is left out.
+func (tr *trial) released(t *testing.T, i int) []logged {
+	t.Helper()
+	return tr.releasedIn(t, tr.file.Members[i].Name+".state")
+}
+
+// releasedIn is released for a state folder of the trial.
+func (tr *trial) releasedIn(t *testing.T, folder string) []logged {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(tr.path(folder), "releases.log"))
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []logged
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasSuffix(line, "\n") {
+			break
+		}
+		var l logged
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatalf("%v in %q", err, line)
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// checkReleases makes sure that every member has made every release once, that want, if it is not nil, has their
+// models, and that its ledger counts each of the private ones once.
+func (tr *trial) checkReleases(t *testing.T, want [][]string) {
+	t.Helper()
+	method := tr.file.Fleet.Method
+	for i, m := range tr.file.Members {
+		all := tr.released(t, i)
+		if len(all) != method.Last() {
+			t.Fatalf("%s: %d releases in its log, want %d", m.Name, len(all), method.Last())
+		}
+		for k, l := range all {
+			if l.Round != k+1 || len(l.Digest) != 64 {
+				t.Fatalf("%s: release %d in its log is %+v", m.Name, k+1, l)
+			}
+			if want != nil && l.Note.Model != want[i][k+1] {
+				t.Fatalf("%s: the model of release %d is %s, the simulation's is %s", m.Name, k+1, l.Note.Model, want[i][k+1])
+			}
+		}
+		ledger, err := state.ReadLedger(tr.path(m.Name + ".ledger"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := tr.file.Fleet.Privacy
+		spends := []dpmech.Spend{{First: 1, Rounds: method.Rounds, Clip: p.Clip, Sigma: p.Sigma}}
+		if p.PairSigma > 0 {
+			spends[0].Shared = dpmech.Shared{Sigma: p.PairSigma, Effective: p.EffectiveSigma, Colluders: p.Colluders}
+		}
+		if runs := ledger.Lifetime(1e-5).Runs; len(runs) != 1 || !slices.Equal(runs[0].Spends, spends) {
+			t.Errorf("%s: its ledger has %+v, want %+v", m.Name, runs, spends)
+		}
+		if err := ledger.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// proxy is a TCP relay in front of a listener, and a bad network: each connection may be cut after some bytes, delayed,
+// and throttled to 64 kbit/s.
+type proxy struct {
+	addr, target string
+
+	mu     sync.Mutex
+	chance rng.Stream
+	conns  map[net.Conn]bool
+	all    int
+	cut    int // connections to be closed after some bytes
+	row    int // and of them, how many in a row
+	slow   int
+}
+
+func newProxy(t *testing.T, target string, number int) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{
+		addr: l.Addr().String(), target: target, conns: map[net.Conn]bool{},
+		chance: rng.New(17, rng.Address{Purpose: rng.Fault, Client: uint32(number)}),
+	}
+	var wg sync.WaitGroup
+	t.Cleanup(func() {
+		l.Close()
+		p.closeAll()
+		wg.Wait()
+	})
+	wg.Go(func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() { p.relay(in, &wg) })
+		}
+	})
+	return p
+}
+
+// closeAll ends every connection.
+func (p *proxy) closeAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		c.Close()
+	}
+}
+
+// relay serves one connection with the fate that it draws.
+func (p *proxy) relay(in net.Conn, wg *sync.WaitGroup) {
+	out, err := net.Dial("tcp", p.target)
+	if err != nil {
+		in.Close()
+		return
+	}
+	p.mu.Lock()
+	p.all++
+	p.conns[in], p.conns[out] = true, true
+	limits := [2]int{-1, -1}                         // bytes each way before the cut
+	if p.row++; p.row > 3 || p.chance.IntN(3) == 0 { // a dialler waits twice as long after each
+		p.row = 0
+	} else {
+		p.cut++
+		limits[p.chance.IntN(2)] = p.chance.IntN(6000)
+	}
+	delay := time.Duration(p.chance.IntN(10)) * time.Millisecond
+	rate := 0 // bytes a second
+	if p.chance.IntN(4) == 0 {
+		p.slow++
+		rate = 64000 / 8
+	}
+	reset := p.chance.IntN(2) == 0
+	p.mu.Unlock()
+	end := func() {
+		if reset { // what is still under way is lost with the connection
+			in.(*net.TCPConn).SetLinger(0)
+			out.(*net.TCPConn).SetLinger(0)
+		}
+		in.Close()
+		out.Close()
+		p.mu.Lock()
+		delete(p.conns, in)
+		delete(p.conns, out)
+		p.mu.Unlock()
+	}
+	wg.Go(func() { pump(out, in, limits[0], delay, rate); end() })
+	pump(in, out, limits[1], delay, rate)
+	end()
+}
+
+// pump copies until the limit, if it is not negative, or the end.
+func pump(dst, src net.Conn, limit int, delay time.Duration, rate int) {
+	buf := make([]byte, 1400)
+	for {
+		n, err := src.Read(buf)
+		if err != nil {
+			return
+		}
+		time.Sleep(delay)
+		if rate > 0 {
+			time.Sleep(time.Duration(n) * time.Second / time.Duration(rate))
+		}
+		if limit >= 0 {
+			n = min(n, limit)
+			limit -= n
+		}
+		if _, err := dst.Write(buf[:n]); err != nil || limit == 0 {
+			return
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package program
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+)
+
+// epsilonText writes an epsilon for people: with four decimals, and never below what it is.
+func epsilonText(epsilon float64) string { return dpmech.FormatEpsilon(epsilon, 4) }
+
+// table is text for people: lines that begin with a word.
+type table struct{ io.Writer }
+
+func (t table) row(name, format string, args ...any) {
+	fmt.Fprintf(t, "%-14s %s\n", name, strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; "))
+}
+
+// costText says in every accounting what a spend is called.
+func costText(c dpmech.Cost) string {
+	return fmt.Sprintf("epsilon %s at delta %v, exact (gdp); as zCDP %s; by the paper's formula %s",
+		epsilonText(c.EpsilonGDP), c.Delta, epsilonText(c.EpsilonZCDP), epsilonText(c.EpsilonPaper))
+}
+
+// zeroOutText says what other libraries call the same spend.
+func zeroOutText(c dpmech.Cost) string {
+	return fmt.Sprintf("epsilon %s if the data set is replaced by none and not by any other: "+
+		"the weaker statement that other libraries make",
+		epsilonText(c.EpsilonZeroOut))
+}
+
+// againstAll is how the second of the two adversaries is called everywhere.
+const againstAll = "against all other members together"
+
+// writeCost says what a spend is called everywhere. adversary is whom it is against; another part says the same against
+// all other members, if noise is shared.
+func writeCost(t table, c dpmech.Cost, adversary string) {
+	one := func(c dpmech.Cost) {
+		t.row("epsilon", "%s", costText(c)[len("epsilon "):])
+		t.row("zero-out", "%s", zeroOutText(c))
+		t.row("spend", "rho %.6g in zCDP, mu %.6g in GDP", c.Rho, c.Mu)
+	}
+	t.row("against", "%s", adversary)
+	one(c)
+	if c.AgainstAll != nil {
+		t.row("against", "all other members together, who know the noise that they share with this one")
+		one(*c.AgainstAll)
+	}
+}
+
+// releaseWord is how a release is called: with rounds of mixing, a round of learning has several.
+func releaseWord(m sdk.Method) string {
+	if m.Mixing > 0 {
+		return "release"
+	}
+	return "round"
+}
+
+// mixingText says how many rounds of mixing follow each round of learning, if any do.
+func mixingText(mixing int) string {
+	if mixing == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d of mixing after each", mixing)
+}
+
+func bytesText(n int64) string {
+	switch {
+	case n >= 10<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	case n >= 10<<10:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// writeObject prints a value as one JSON object.
+func writeObject(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// rough is a number of seconds as a duration with three digits.
+func rough(seconds float64) time.Duration {
+	d, unit := time.Duration(min(seconds*1e9, 1<<62)), time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit)
+}
+
+func duration(seconds float64) string {
+	return time.Duration(seconds * float64(time.Second)).Truncate(time.Second).String()
+}

@@ -1,0 +1,203 @@
+//go:build unix
+
+package program
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+)
+
+// goesOn stands for an exit code where a node says something and goes on.
+const goesOn = -1
+
+// bench is where errors are provoked: a fleet of two that is not private, one that is, and one of a single private member.
+type bench struct {
+	plain, private, lone *trial
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	guarded := func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5} }
+	alone := func(f *sdk.Fleet) { f.Members, f.Edges = []string{"a"}, nil }
+	return &bench{newTrial(t, "ab", nil), newTrial(t, "ab", guarded), newTrial(t, "a ", func(f *sdk.Fleet) { guarded(f); alone(f) })}
+}
+
+// variant writes a file with parts of another one replaced, and returns its path.
+func (tr *trial) variant(t *testing.T, name string, oldNew ...string) string {
+	t.Helper()
+	text := readFile(t, tr.path(name))
+	for i := 0; i < len(oldNew); i += 2 {
+		if !strings.Contains(text, oldNew[i]) {
+			t.Fatalf("no %q in %s", oldNew[i], name)
+		}
+		text = strings.Replace(text, oldNew[i], oldNew[i+1], 1)
+	}
+	f, err := os.CreateTemp(tr.dir, "variant-*.json")
+	if err == nil {
+		_, err = f.WriteString(text)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	return f.Name()
+}
+
+// oracle writes a's node file with another oracle.
+func (tr *trial) oracle(t *testing.T, oracle string) string {
+	t.Helper()
+	text := readFile(t, tr.path("a.json"))
+	return tr.variant(t, "a.json", text[strings.Index(text, `{"builtin"`):len(text)-1], oracle)
+}
+
+// place returns where a member listens.
+func (tr *trial) place(i int) string {
+	return strings.TrimSuffix(strings.TrimPrefix(tr.file.Members[i].Addresses[0], "wss://"), "/")
+}
+
+// provocation makes the program say something, and returns that with the exit code.
+type provocation func(t *testing.T, b *bench) (code int, text string)
+
+var entryLine = regexp.MustCompile(`^  (\S.*)  \[(\d|-)\]\n$`)
+
+// Every entry of the topic is what the program says when it is provoked, with the exit code that the entry has; and every
+// provocation has its entry.
+func TestTroubleshooting(t *testing.T) {
+	t.Parallel()
+	_, topic, _ := call("help", "troubleshooting")
+	entries := map[string]int{}
+	title := ""
+	for line := range strings.Lines(topic) {
+		m := entryLine.FindStringSubmatch(line)
+		switch {
+		case m != nil:
+			if _, twice := entries[m[1]]; twice {
+				t.Errorf("%q is there twice", m[1])
+			}
+			code, err := strconv.Atoi(m[2])
+			if err != nil {
+				code = goesOn
+			}
+			entries[m[1]] = code
+			title = m[1]
+		case strings.HasPrefix(line, "  ") && line[2] != ' ':
+			t.Errorf("%q stands where an entry should, and has no exit code", line)
+		case strings.HasPrefix(line, "      "):
+			title = ""
+		case strings.TrimSpace(line) == "" && title != "":
+			t.Errorf("%q has no cause and cure", title)
+		}
+	}
+	all := map[string]provocation{}
+	for _, group := range []map[string]provocation{fileTroubles, linkTroubles, claimTroubles, stateTroubles, privacyTroubles, scorerTroubles, dataTroubles, pageTroubles} {
+		for title, p := range group {
+			if all[title] != nil {
+				t.Errorf("two provocations of %q", title)
+			}
+			all[title] = p
+		}
+	}
+	b := newBench(t)
+	for _, title := range slices.Sorted(maps.Keys(all)) {
+		want, ok := entries[title]
+		if !ok {
+			t.Errorf("%q is provoked, and the topic does not have it", title)
+		}
+		delete(entries, title)
+		t.Run(title, func(t *testing.T) {
+			code, text := all[title](t, b)
+			if ok && code != want || !says(text, title) {
+				t.Errorf("exit code %d, want %d with %s\n%s", code, want, title, text)
+			}
+		})
+	}
+	for title := range entries {
+		t.Errorf("nobody provokes %q", title)
+	}
+}
+
+// says reports whether a line of a text has all parts of a message, which is one with three dots where it varies, in order.
+func says(text, message string) bool {
+	var parts []string
+	for _, part := range strings.Split(message, "...") {
+		parts = append(parts, regexp.QuoteMeta(strings.TrimSpace(part)))
+	}
+	return regexp.MustCompile("(?m)" + strings.Join(parts, ".*")).MatchString(text)
+}
+
+var fileTroubles = map[string]provocation{
+	"no command ...; there are ...": func(*testing.T, *bench) (int, string) { return said("rnu") },
+	"flag provided but not defined: -...": func(t *testing.T, b *bench) (int, string) {
+		return said("run", b.plain.path("a.json"), "-fast")
+	},
+	"unexpected argument ...: every setting is a flag": func(*testing.T, *bench) (int, string) { return said("demo", "fast") },
+	"no file given, want ...":                          func(*testing.T, *bench) (int, string) { return said("run", "-json") },
+	"a node file: ... no such file or directory": func(t *testing.T, b *bench) (int, string) {
+		return said("run", b.plain.path("none.json"))
+	},
+	"a fleet file: ... no such file or directory": func(t *testing.T, b *bench) (int, string) {
+		return said("run", b.plain.variant(t, "a.json", "fleet.json", "none.json"))
+	},
+	"...: line ..., column ...: ...": func(t *testing.T, b *bench) (int, string) {
+		return said("run", b.plain.variant(t, "a.json", `"version": 1,`, `"version": 1`))
+	},
+	"version is ..., want 1, the version that this program reads": func(t *testing.T, b *bench) (int, string) {
+		return said("run", b.plain.variant(t, "a.json", `"version": 1`, `"version": 2`))
+	},
+	"... is unknown, want only ...": func(t *testing.T, b *bench) (int, string) {
+		return said("run", b.plain.variant(t, "a.json", `"version": 1`, `"version": 1, "color": "red"`))
+	},
+	"... is missing, want ...": func(t *testing.T, b *bench) (int, string) {
+		return said("run", b.plain.variant(t, "a.json", `"state": "a.state",`, ``))
+	},
+	"... is ..., want a whole number, ...": func(t *testing.T, b *bench) (int, string) {
+		return said("inspect", b.plain.variant(t, "fleet.json", `"tau": 2`, `"tau": 0`))
+	},
+	"... is not a member of the fleet, which has ...": func(t *testing.T, b *bench) (int, string) {
+		return said("run", b.plain.variant(t, "a.json", `"name": "a"`, `"name": "z"`))
+	},
+	"the node file has a gap: put in what this node learns from, ...": func(t *testing.T, b *bench) (int, string) {
+		dir := filepath.Join(t.TempDir(), "gap")
+		if code, text := said("init", dir, "-n", "1", "-dim", "3", "-non-private"); code != exitDone {
+			return code, text
+		}
+		return said("check", filepath.Join(dir, "node-0", "node.json"))
+	},
+	"... has something in it: nothing is ever overwritten": func(t *testing.T, b *bench) (int, string) {
+		return said("init", b.plain.dir, "-n", "2")
+	},
+	"... is not a line that keygen prints: ...": func(t *testing.T, b *bench) (int, string) {
+		b.plain.write(t, "members.txt", "ward-1 10.0.0.1:7443\n")
+		return said("init", b.plain.path("new"), "-members", b.plain.path("members.txt"), "-dim", "3")
+	},
+	"... is there already: -force overwrites it": func(t *testing.T, b *bench) (int, string) {
+		b.done(t)
+		return said("export", b.lone.path("a.json"), "-out", b.lone.path("a.json"), "-format", "raw")
+	},
+	"... is there already, want a name for a new file": func(t *testing.T, b *bench) (int, string) {
+		return said("fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-out", b.plain.path("a.json"))
+	},
+	"-graph ...: not connected: no path leads from ... to ...": func(t *testing.T, b *bench) (int, string) {
+		b.plain.write(t, "apart.txt", "0 1\n2 3\n")
+		return said("plan", "-nodes", "4", "-graph", "file:"+b.plain.path("apart.txt"))
+	},
+}
+
+// done takes the single member to its end, once.
+func (b *bench) done(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat(b.lone.path("a.state/certificate.json")); err == nil {
+		return
+	}
+	if code, text := said("run", b.lone.path("a.json")); code != exitDone {
+		t.Fatalf("exit code %d: %s", code, text)
+	}
+}

@@ -1,0 +1,191 @@
+//go:build unix
+
+package program
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+)
+
+// A node file with one fault, or several: a line each, which names the file and the field.
+func TestWrongNodeFile(t *testing.T) {
+	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5} })
+	var all []mistake
+	node := func(want string, oldNew ...string) {
+		path := tr.variant(t, "a.json", oldNew...)
+		for _, command := range []string{"run", "status"} {
+			all = append(all, mistake{exitUsage, want, []string{command, path}})
+		}
+	}
+	field := func(want, field string) { node(want, `"version": 1`, `"version": 1, `+field) }
+	oracle := func(want, text string) {
+		path := tr.oracle(t, text)
+		all = append(all, mistake{exitUsage, want, []string{"run", path}})
+	}
+	node(`version is 2, want 1`, `"version": 1`, `"version": 2`)
+	node(`version is "1", want 1`, `"version": 1`, `"version": "1"`)
+	node("line 1, column 15: invalid character", `"version": 1,`, `"version": 1`)
+	node("version is there twice", `"version": 1`, `"version": 1, "version": 1`)
+	node("color is unknown, want only version, name", `"version": 1`, `"version": 1, "color": 3`)
+	node(`name is 7, want a name of 1..64 bytes`, `"name": "a"`, `"name": 7`)
+	node(`key is "", want a path`, `"a.key"`, `""`)
+	node("key is missing, want a path", `"key": "a.key",`, "")
+	node(`listen is "7443", want host:port`, tr.place(0), "7443")
+	node(`listen is "h:99999", want host:port`, tr.place(0), "h:99999")
+	node("state is missing\nledger is 3, want a path", `"state": "a.state",`, "", `"a.ledger"`, "3")
+	node("resend_seconds is 0, want a number of seconds", `"resend_seconds": 0.05`, `"resend_seconds": 0`)
+	field("linger_seconds is -1, want a number of seconds", `"linger_seconds": -1`)
+	field(`http is "0.0.0.0:80", want host:port on loopback`, `"http": "0.0.0.0:80"`)
+	field(`table is "round", want dense or seeded`, `"table": "round"`)
+	field("average is 1, want true or false", `"average": 1`)
+	node("name is\nlinger_seconds is\ncolor is unknown", `"name": "a"`, `"name": ""`, `"version": 1`, `"version": 1, "linger_seconds": 0, "color": 1`)
+	oracle("oracle is 3, want one of", "3")
+	oracle("oracle has 0 of builtin, stream and oneshot", "{}")
+	oracle("oracle has 2 of builtin, stream and oneshot", `{"stream": ["a"], "oneshot": ["b", "{sample}"], "samples": 1}`)
+	oracle("oracle.stream names no program", `{"stream": []}`)
+	oracle("oracle.stream[1] is 3, want a string", `{"stream": ["a", 3]}`)
+	oracle("oracle.workers is 0, want a whole number, 1..1024", `{"stream": ["a"], "workers": 0}`)
+	oracle(`oracle.format is "xml", want json, base64 or cbor`, `{"stream": ["a"], "format": "xml"}`)
+	oracle("oracle.samples is 5, want it left out", `{"stream": ["a"], "samples": 5}`)
+	oracle("oracle.samples is missing", `{"oneshot": ["a", "{sample}"]}`)
+	oracle("oracle.start_seconds is 1, want it left out", `{"oneshot": ["a", "{sample}"], "samples": 5, "start_seconds": 1}`)
+	oracle("oracle.timeout_seconds is 0, want a number of seconds", `{"stream": ["a"], "timeout_seconds": 0}`)
+	oracle("oracle.memory_mib is -1, want a whole number", `{"stream": ["a"], "memory_mib": -1}`)
+	oracle("oracle.builtin.data is missing", `{"builtin": {}}`)
+	oracle(`oracle.builtin: task: data "csv:" names nothing`, `{"builtin": {"data": "csv:"}}`)
+	oracle(`oracle.builtin.label is "y", want it left out`, `{"builtin": {"data": "csv:x", "label": "y"}}`)
+	oracle(`oracle.builtin.model is "tree", want softmax, perceptron or linear`, `{"builtin": {"fit": "own", "data": "csv:x", "label": "y", "model": "tree"}}`)
+	oracle("oracle.builtin.hidden is 0, want", `{"builtin": {"fit": "own", "data": "csv:x", "label": "y", "model": "perceptron", "hidden": 0}}`)
+	oracle("oracle.builtin.test_fraction is 1, want", `{"builtin": {"data": "csv:x", "test_fraction": 1}}`)
+	oracle("oracle.builtin.share.number is 2, want a whole number, 0..1", `{"builtin": {"data": "csv:x", "share": {"partition": "iid", "of": 2, "number": 2}}}`)
+	oracle(`oracle.builtin.share.partition: task: partition "fair"`, `{"builtin": {"data": "csv:x", "share": {"partition": "fair", "of": 2, "number": 1}}}`)
+	wrongUse(t, tr.dir, all)
+}
+
+// The same of a fleet file, met by inspect and, through a node file, by run.
+func TestWrongFleetFile(t *testing.T) {
+	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5} })
+	var all []mistake
+	fleet := func(want string, oldNew ...string) {
+		path := tr.variant(t, "fleet.json", oldNew...)
+		all = append(all, mistake{exitUsage, want, []string{"inspect", path}})
+		all = append(all, mistake{exitUsage, want, []string{"run", tr.variant(t, "a.json", "fleet.json", path[len(tr.dir)+1:])}})
+	}
+	fleet("version is 3, want 1", `"version": 1`, `"version": 3`)
+	fleet(`run is "", want a name of 1..64 bytes`, `"trial"`, `""`)
+	fleet("dim is 0, want a whole number", `"dim": 6`, `"dim": 0`)
+	fleet("x0.file: want 7 numbers of four bytes", `"dim": 6`, `"dim": 7`)
+	fleet(`x0.file is "../x0.bin", want the name of a file in the folder of this one`, `"x0.bin"`, `"../x0.bin"`)
+	fleet("method.tau is -2, want a whole number", `"tau": 2`, `"tau": -2`)
+	fleet("method.rounds is 6.5, want a whole number", `"rounds": 6`, `"rounds": 6.5`)
+	fleet("method.gain is 1, want a number above 0 and below 1", `"gain": 0.75`, `"gain": 1`)
+	fleet("method.rho is 0, want a number", `"rho": 1`, `"rho": 0`)
+	fleet(`method.estimator is "best", want paper, centered or tracking`, `"centered"`, `"best"`)
+	fleet("method.eta has 6 values, want one number, or one for each of 7 rounds", `"rounds": 6`, `"rounds": 7`)
+	fleet("method.batch is -1, want a whole number", `"batch": 8`, `"batch": -1`)
+	fleet("privacy.clip is 0, want a number", `"clip": 0.2`, `"clip": 0`)
+	fleet("privacy.delta is 1, want a number above 0 and below 1", `"delta": 0.00001`, `"delta": 1`)
+	fleet("privacy.sigma is missing", `"sigma": 1,`, "")
+	fleet("privacy.epsilon_limit is -1, want", `"sigma": 1,`, `"sigma": 1, "epsilon_limit": -1,`)
+	fleet(`privacy.accounting is "moments", want gdp, zcdp or paper`, `"accounting": "gdp"`, `"accounting": "moments"`)
+	fleet(`members[1].name is "a", want another name than members[0] has`, `"name": "b"`, `"name": "a"`)
+	fleet("members[0].keys[0]: transport: public key", `"ed25519:`, `"rsa:`)
+	fleet("members[0].addresses[0]: address", "wss://", "https://")
+	fleet(`graph.edges[0] joins "a" with itself`, `["a", "b"]`, `["a", "a"]`)
+	fleet(`graph.edges[0][1] is "z", want the name of a member`, `["a", "b"]`, `["a", "z"]`)
+	fleet("method.tau is 0\nmethod.rho is\nprivacy.clip is", `"tau": 2`, `"tau": 0`, `"rho": 1`, `"rho": -1`, `"clip": 0.2`, `"clip": "x"`)
+	wrongUse(t, tr.dir, all)
+}
+
+// Ledgers, certificates, tasks, data, and files that are to be written.
+func TestWrongOtherFiles(t *testing.T) {
+	b := newBench(t)
+	b.done(t)
+	tr, node := b.lone, b.lone.path("a.json")
+	cert, book := "a.state/certificate.json", "a.ledger"
+	put := func(name, text string) string {
+		tr.write(t, name, text)
+		return name
+	}
+	ledger := func(name string, oldNew ...string) string {
+		put(name+".mark", readFile(t, tr.path(book+".mark")))
+		return put(name, strings.NewReplacer(oldNew...).Replace(readFile(t, tr.path(book))))
+	}
+	certificate := func(oldNew ...string) string {
+		return tr.variant(t, cert, oldNew...)
+	}
+	if code, _, log := call("fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-out", tr.path("task.json")); code != exitDone {
+		t.Fatal(log)
+	}
+	task := func(want string, oldNew ...string) mistake {
+		return mistake{exitUsage, want, []string{"init", "new", "-n", "2", "-task", tr.variant(t, "task.json", oldNew...), "-data", "synthetic:clinical"}}
+	}
+	data := func(name, text string) []string {
+		return []string{"simulate", "-data", "csv:" + put(name, text), "-label", "label"}
+	}
+	privacy := func(args ...string) []string { return append([]string{"privacy"}, args...) }
+	for _, name := range []string{"folder", "m.npy.sha256"} {
+		if err := os.Mkdir(tr.path(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("nowhere", tr.path("dangling")); err != nil {
+		t.Fatal(err)
+	}
+	wrongUse(t, tr.dir, []mistake{
+		{exitFailed, "line 1", privacy("-ledger", ledger("version.ledger", `"version":1`, `"version":2`))},
+		{exitFailed, "the line before was changed", privacy("-ledger", ledger("round.ledger", `"round":2`, `"round":9`))},
+		{exitFailed, "line 1", privacy("-ledger", put("text.ledger", "hello\n"))},
+		{exitFailed, "folder", privacy("-ledger", "folder")},
+		{exitFailed, "a ledger is never overwritten", privacy("-new-ledger", book, "-dataset", "x")},
+		{exitFailed, "never overwritten", privacy("-new-ledger", "folder", "-dataset", "x")},
+		{exitFailed, "no such file", privacy("-new-ledger", "none/x", "-dataset", "x")},
+		{exitFailed, "is a directory", privacy("-verify", "folder")},
+		{exitFailed, "unknown field", privacy("-verify", certificate(`"unit"`, `"units"`))},
+		{exitFailed, "is not right:\nversion: is 9, want 1 or 2", privacy("-verify", certificate(`"version": 2`, `"version": 9`))},
+		{exitUsage, "the file is an array, want a fleet file, an object", privacy("-verify", cert, "-fleet", put("no.fleet", "[]"))},
+		{exitUsage, "no such file", privacy("-verify", cert, "-fleet", "none.json")},
+		{exitUsage, "none of: state folder", []string{"inspect", put("noise.bin", "\x01\x02")}},
+		{exitUsage, "neither releases.log nor slot-0", []string{"inspect", "folder"}},
+		task("fitted_on is missing", `"fitted_on": "x",`, ""),
+		task(`source is "web", want csv, idx or synthetic`, `"source": "synthetic"`, `"source": "web"`),
+		task(`model is "tree", want softmax, perceptron or linear`, `"softmax"`, `"tree"`),
+		task("color is unknown", `"source"`, `"color": 1, "source"`),
+		task("line 3, column", `"fitted_on": "x",`, `"fitted_on": "x"`),
+		{exitFailed, "is empty, want a header line", data("empty.csv", "")},
+		{exitFailed, "no rows below the header", data("header.csv", "x,label\n")},
+		{exitFailed, "columns 1 and 2 are both called", data("twice.csv", "x,x,label\n1,2,a\n3,4,b\n")},
+		{exitFailed, "line 3", data("ragged.csv", "x,label\n1,a\n2\n")},
+		{exitFailed, "", data("one.csv", "x,label\n"+strings.Repeat("1,a\n", 20))},
+		{exitFailed, `-label "label": wrong.csv has no such column` + "\nthe columns of wrong.csv are", data("wrong.csv", "x,y\n1,2\n")},
+		{exitFailed, "is a directory", []string{"simulate", "-data", "csv:folder", "-label", "x"}},
+		{exitUsage, "a.ledger is there already: -force", []string{"export", node, "-out", book, "-format", "raw"}},
+		{exitUsage, "folder is a folder, want a name for a file", []string{"export", node, "-out", "folder", "-format", "raw"}},
+		{exitUsage, "folder is a folder, want a name for a file", []string{"export", node, "-out", "folder", "-format", "raw", "-force"}},
+		{exitUsage, "m.npy.sha256 is a folder, want a name for a file", []string{"export", node, "-out", "m.npy", "-force"}},
+		{exitFailed, "no such file", []string{"export", node, "-out", "none/x.npy"}},
+		{exitUsage, "the ending of -out", []string{"export", node, "-out", "model.txt"}},
+		{exitUsage, "-averaged: this node does not keep the mean", []string{"export", node, "-out", "mean.npy", "-averaged"}},
+		{exitFailed, "is there already", []string{"fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-out", "task.json"}},
+		{exitFailed, "is there already", []string{"fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-out", "dangling"}},
+		{exitFailed, "no such file", []string{"fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-out", "none/task.json"}},
+		{exitFailed, "no such file", []string{"fit", "-data", "synthetic:clinical", "-model", "perceptron", "-fitted-on", "x", "-out", "other.json", "-x0", "none/x0"}},
+		{exitFailed, "a.key", []string{"keygen", "-name", "a", "-out", "a.key"}},
+		{exitFailed, "no such file", []string{"keygen", "-name", "a", "-out", "none/a.key"}},
+		{exitUsage, `-address: "ward-3", want host:port`, []string{"keygen", "-name", "a", "-address", "ward-3"}},
+		{exitUsage, "-address: address", []string{"keygen", "-name", "a", "-address", "http://h:1/"}},
+		{exitUsage, "port is 70000", []string{"keygen", "-name", "a", "-address", "h:70000"}},
+		{exitUsage, "no shell given, want bash, zsh, fish", []string{"completion"}},
+		{exitUsage, `no script for the shell "csh", want bash, zsh, fish`, []string{"completion", "csh"}},
+		{exitUsage, `unexpected argument "zsh"`, []string{"completion", "bash", "zsh"}},
+		{exitUsage, `unexpected argument "x"`, []string{"version", "x"}},
+		{exitUsage, `no topic "fleet"; there are`, []string{"help", "fleet"}},
+		{exitUsage, "no file given, want spade-edge check NODEFILE", []string{"check"}},
+		{exitUsage, `unexpected argument "b"`, []string{"check", "a", "b"}},
+		{exitUsage, "-timeout is 0s, want more than 0", []string{"check", "a", "-timeout", "0s"}},
+		{exitUsage, "not defined: -fast", []string{"check", "a", "-fast"}},
+	})
+}

@@ -1,6 +1,0 @@
-//go:build race
-
-package main
-
-// raceDetector makes everything ten times slower and more: statistics are left out under it.
-const raceDetector = true

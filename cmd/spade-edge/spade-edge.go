@@ -1,0 +1,7 @@
+// Command spade-edge trains one shared model on many devices, which connect to each other over websockets. "spade-edge
+// help" lists its commands; package program has them.
+package main
+
+import "github.com/spade-dfl/spade-edge/cmd/spade-edge/program"
+
+func main() { program.Websockets.Main() }

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	client "github.com/nats-io/nats.go"
+
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+)
+
+// credentials returns what the client needs to be known to a broker. All files are read now, for their faults, and again
+// for each connection, so that they can be replaced while a node runs.
+func credentials(n *fleetfile.NATS) (options []client.Option, err error) {
+	var errs []error
+	add := func(field, path, kind string, option func() (client.Option, error)) {
+		if path == "" {
+			return
+		}
+		_, err := fleetfile.ReadSecret(path, kind)
+		if err == nil {
+			var o client.Option
+			o, err = option()
+			options = append(options, o)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("transport.%s: %w", field, err))
+		}
+	}
+	add("credentials", n.Credentials, "credentials of a broker", func() (client.Option, error) {
+		return client.UserCredentials(n.Credentials), nil
+	})
+	add("nkey_file", n.NKey, "nkey of a broker", func() (client.Option, error) {
+		return client.NkeyOptionFromSeed(n.NKey)
+	})
+	add("user_file", n.User, "user of a broker", func() (client.Option, error) {
+		_, _, err := readUser(n.User)
+		return client.UserInfoHandler(func() (string, string) {
+			user, password, _ := readUser(n.User) // the broker refuses none
+			return user, password
+		}), err
+	})
+	add("token_file", n.Token, "token of a broker", func() (client.Option, error) {
+		_, err := readToken(n.Token)
+		return client.TokenHandler(func() string {
+			token, _ := readToken(n.Token) // likewise
+			return token
+		}), err
+	})
+	add("certificate_key_file", n.CertificateKey, "key of a certificate", func() (client.Option, error) {
+		return client.ClientCert(n.Certificate, n.CertificateKey), load(client.ClientCert(n.Certificate, n.CertificateKey))
+	})
+	if n.CA != "" {
+		options = append(options, client.RootCAs(n.CA))
+		if err := load(client.RootCAs(n.CA)); err != nil {
+			errs = append(errs, fmt.Errorf("transport.ca_file: %w", err))
+		}
+	}
+	return options, errors.Join(errs...)
+}
+
+// load returns the error of the files of an option.
+func load(option client.Option) error {
+	var o client.Options
+	if err := option(&o); err != nil {
+		return err
+	}
+	if o.TLSCertCB != nil {
+		_, err := o.TLSCertCB()
+		return err
+	}
+	_, err := o.RootCAsCB()
+	return err
+}
+
+func readUser(path string) (user, password string, err error) {
+	text, err := fleetfile.ReadSecret(path, "user of a broker")
+	if err != nil {
+		return "", "", err
+	}
+	user, password, found := strings.Cut(text, ":")
+	if !found || user == "" || strings.ContainsAny(text, "\r\n") {
+		return "", "", fmt.Errorf("user of a broker %s: want one line user:password", path)
+	}
+	return user, password, nil
+}
+
+func readToken(path string) (string, error) {
+	token, err := fleetfile.ReadSecret(path, "token of a broker")
+	if err == nil && (token == "" || strings.ContainsAny(token, "\r\n")) {
+		err = fmt.Errorf("token of a broker %s: want one line", path)
+	}
+	return token, err
+}

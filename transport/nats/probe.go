@@ -1,0 +1,119 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	client "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Answer is what a broker has said, see [Probe].
+type Answer struct {
+	Where  string // the server that was connected to
+	Proxy  string // through which proxy, without credentials; empty for none
+	Took   time.Duration
+	Stream bool // the run has a stream: some member has been here
+	Peers  []PeerAnswer
+
+	// Err is why the broker could not be asked. Refused says that waiting does not help: it has answered, and does not let
+	// this node in, or is not whom the URL names.
+	Err     error
+	Refused bool
+}
+
+// PeerAnswer is what a broker has of a peer.
+type PeerAnswer struct {
+	Name    string
+	Here    time.Time // when the last process of the peer began; zero if none has
+	Refused error     // why the peer and this node do not belong together; nil if they do
+}
+
+// Probe asks the broker once, on a connection of its own, and changes nothing there: a node at work is not disturbed.
+// The error concerns cfg alone. What takes longer than 15 s, or than until ctx ends, counts as absent.
+func Probe(ctx context.Context, cfg Config) (*Answer, error) {
+	cfg.Hello = nil
+	t, err := build(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer t.cancel()
+	defer context.AfterFunc(ctx, t.cancel)()
+	began, a := time.Now(), &Answer{}
+	err = t.ask(ctx, a)
+	if a.Took = time.Since(began); err != nil {
+		a.Err = t.link.dialer.explain(err)
+		var told *net.OpError // as when TLS wants a certificate
+		a.Refused = errors.Is(err, client.ErrAuthorization) || errors.Is(err, client.ErrTLS) ||
+			errors.As(err, &told) && told.Op == "remote error" ||
+			errors.Is(err, client.ErrSecureConnWanted) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) ||
+			errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)
+	}
+	a.Proxy = t.link.dialer.proxyName()
+	return a, nil
+}
+
+// ask connects and reads.
+func (t *Transport) ask(ctx context.Context, a *Answer) error {
+	l := &t.link
+	conn, err := client.Connect(strings.Join(t.cfg.URLs, ","), append(l.options(&t.cfg, "check"), client.NoReconnect())...)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	a.Where = redacted(conn.ConnectedUrl())
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.timing.answer)
+	defer cancel()
+	stream, err := js.Stream(ctx, l.want.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		stream, err = nil, nil
+	}
+	if err != nil {
+		return fmt.Errorf("stream %s: %w", l.want.Name, err)
+	}
+	a.Stream = stream != nil
+	for _, p := range t.sorted {
+		answer := PeerAnswer{Name: p.name}
+		if stream != nil {
+			if answer.Here, err = t.readHello(ctx, stream, p); err != nil {
+				return fmt.Errorf("hello of %q: %w", p.name, err)
+			}
+			answer.Refused = p.status.Refused
+		}
+		a.Peers = append(a.Peers, answer)
+	}
+	return nil
+}
+
+// readHello takes the last hello of a peer, and returns when it was stored.
+func (t *Transport) readHello(ctx context.Context, stream jetstream.Stream, p *peer) (at time.Time, err error) {
+	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+		DeliverPolicy: jetstream.DeliverAllPolicy, AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1,
+		InactiveThreshold: time.Minute, FilterSubjects: []string{subject(&p.in, "hello")},
+	})
+	if err != nil {
+		return at, err
+	}
+	for range consumer.CachedInfo().NumPending {
+		m, err := consumer.Next(jetstream.FetchContext(ctx))
+		if err != nil {
+			return at, err
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return at, err
+		}
+		if t.take(m.Subject(), m.Data(), true); !p.status.Heard.IsZero() { // it is authentic
+			at = meta.Timestamp
+		}
+	}
+	return at, nil
+}

@@ -1,0 +1,350 @@
+package nats
+
+import (
+	"bufio"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	client "github.com/nats-io/nats.go"
+)
+
+const (
+	nowhere = "broker.invalid" // a name that only the proxy of a test can look up
+	secret  = "s3cr3t"         // a password
+)
+
+// tunnel is an HTTP proxy that knows CONNECT alone, and how to find nowhere.
+type tunnel struct {
+	net.Listener
+	mu    sync.Mutex // of what follows
+	fault func(c net.Conn, head *http.Request) bool
+	asked []string
+	conns map[net.Conn]bool
+}
+
+func newTunnel(t testing.TB) *tunnel {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &tunnel{Listener: l, conns: make(map[net.Conn]bool)}
+	var work sync.WaitGroup
+	work.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			work.Go(func() { p.serve(c) })
+		}
+	})
+	t.Cleanup(func() { l.Close(); p.hangUp(); work.Wait() })
+	return p
+}
+
+// url is where the proxy is. who is "user:password", or empty.
+func (p *tunnel) url(who string) *url.URL { return proxyURL(p.Addr().String(), who) }
+
+func proxyURL(address, who string) *url.URL {
+	u := &url.URL{Scheme: "http", Host: address}
+	if name, password, ok := strings.Cut(who, ":"); ok {
+		u.User = url.UserPassword(name, password)
+	}
+	return u
+}
+
+// hold keeps a connection as long as it is open, to hang it up.
+func (p *tunnel) hold(c net.Conn, open bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.conns[c] = open; !open {
+		delete(p.conns, c)
+	}
+}
+
+// hangUp ends all connections in the middle.
+func (p *tunnel) hangUp() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		c.Close()
+	}
+}
+
+// breaks has the proxy do something else than to answer; nil mends it.
+func (p *tunnel) breaks(fault func(c net.Conn, head *http.Request) bool) {
+	p.mu.Lock()
+	p.fault = fault
+	p.mu.Unlock()
+	p.hangUp()
+}
+
+func (p *tunnel) serve(c net.Conn) {
+	p.hold(c, true)
+	defer p.hold(c, false)
+	defer c.Close()
+	r := bufio.NewReader(c)
+	head, err := http.ReadRequest(r)
+	if err != nil || head.Method != http.MethodConnect {
+		return
+	}
+	p.mu.Lock()
+	p.asked = append(p.asked, head.Host)
+	fault := p.fault
+	p.mu.Unlock()
+	if fault != nil && fault(c, head) {
+		return
+	}
+	far, err := net.Dial("tcp", strings.Replace(head.Host, nowhere, "127.0.0.1", 1))
+	if err != nil {
+		io.WriteString(c, "HTTP/1.1 502 Bad Gateway\r\n\r\n")
+		return
+	}
+	p.hold(far, true)
+	defer p.hold(far, false)
+	defer far.Close()
+	io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n")
+	go func() { _, _ = io.Copy(far, r); far.Close() }()
+	_, _ = io.Copy(c, far)
+}
+
+// newFar is an estate whose websockets are reached through a proxy.
+func newFar(t *testing.T) *broker {
+	t.Helper()
+	b := newEstate(t)
+	b.tunnel = newTunnel(t)
+	return b
+}
+
+// Behind a proxy, over websockets, TLS and credentials: a frame comes through, the proxy is asked for the broker by its
+// name, and the transport says through whom it is connected.
+func TestProxy(t *testing.T) {
+	b := newFar(t)
+	a, c := open(t, b.config("run", "a", "c")), open(t, b.config("run", "c", "a"))
+	send(t, a, "c", []byte("one"))
+	receive(t, c, "a", []byte("one"))
+	through := b.tunnel.url("").String()
+	if s := a.Peers()[0]; !s.Connected || s.Where != b.url() || s.Proxy != through || s.Lost != 0 || s.LostBy != nil {
+		t.Errorf("state %+v", s)
+	}
+	b.tunnel.hangUp()
+	eventually(t, "the loss is noticed", func() bool { return a.Peers()[0].Lost == 1 })
+	eventually(t, "the node is connected again", func() bool { return a.Peers()[0].Connected })
+	if s := a.Peers()[0]; s.Lost != 1 || s.LostBy == nil || s.Proxy != through {
+		t.Errorf("state %+v", s)
+	}
+	b.tunnel.mu.Lock()
+	defer b.tunnel.mu.Unlock()
+	for _, host := range b.tunnel.asked {
+		if want := nowhere + ":" + strconv.Itoa(b.options.Port+1); host != want {
+			t.Errorf("the proxy is asked for %q, want %q", host, want)
+		}
+	}
+}
+
+// The crash suite over websockets, through a proxy that hangs up now and then: the bits of the quiet run.
+func TestKillsBehindProxy(t *testing.T) {
+	faults(t, scale(t, "SPADE_KILLS", 12), newFar)
+}
+
+// Whatever a proxy does wrong, the node says it in one clear error, without credentials, and goes on trying until the
+// proxy is mended.
+func TestBrokenProxy(t *testing.T) {
+	b := newFar(t)
+	p := b.tunnel
+	say := func(text string) func(net.Conn, *http.Request) bool {
+		return func(c net.Conn, _ *http.Request) bool { io.WriteString(c, text); return true }
+	}
+	const established = "HTTP/1.1 200 OK\r\n\r\n"
+	pair, err := tls.LoadX509KeyPair(b.estate.path("cert.pem"), b.estate.path("key.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := newEstate(t) // another authority
+	own.stop()
+	other, err := tls.LoadX509KeyPair(own.estate.path("cert.pem"), own.estate.path("key.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	secured := func(pair tls.Certificate, then func(*tls.Conn)) func(net.Conn, *http.Request) bool {
+		return func(c net.Conn, _ *http.Request) bool {
+			io.WriteString(c, established)
+			s := tls.Server(c, &tls.Config{Certificates: []tls.Certificate{pair}})
+			if s.Handshake() == nil {
+				then(s)
+			}
+			return true
+		}
+	}
+	silent := func(text string) func(net.Conn, *http.Request) bool {
+		return func(c net.Conn, _ *http.Request) bool {
+			io.WriteString(c, text)
+			_, _ = io.Copy(io.Discard, c)
+			return true
+		}
+	}
+	named := "proxy http://" + p.Addr().String()
+	for _, test := range []struct {
+		name  string
+		fault func(net.Conn, *http.Request) bool
+		want  []string
+	}{
+		{"407", say("HTTP/1.1 407 Who are you\r\n\r\n"), []string{named, "407 Who are you", "does not accept the user"}},
+		{"403", say("HTTP/1.1 403 No\r\n\r\n"), []string{named, "403 No", "it does not allow that"}},
+		{"garbage", say("220 mail.example ready\r\n"), []string{named, "is no HTTP proxy"}},
+		{"echo", func(c net.Conn, head *http.Request) bool {
+			io.WriteString(c, "HTTP/1.1 403 "+head.Header.Get("Proxy-Authorization")+" "+secret+"\r\n\r\n")
+			return true
+		}, []string{named, "403"}},
+		{"closes", func(net.Conn, *http.Request) bool { return true }, []string{named, "closes the connection"}},
+		{"nothing", silent(""), []string{named, "has not answered"}},
+		{"nothing after 200", silent(established), []string{"has not answered", "behind the " + named}},
+		{"closes after 200", say(established), []string{"the connection ended before", "behind the " + named}},
+		{"garbage after 200", say(established + "220 mail.example ready\r\n"), []string{"speaks no TLS, behind the " + named}},
+		{"opens TLS", secured(other, func(*tls.Conn) {}), []string{"certificate", "the " + named + " may open TLS"}},
+		{"closes after TLS", secured(pair, func(*tls.Conn) {}), []string{"ended before", "behind the " + named}},
+		{"speaks HTTP", secured(pair, func(s *tls.Conn) {
+			if _, err := http.ReadRequest(bufio.NewReader(s)); err == nil {
+				io.WriteString(s, "HTTP/1.1 404 Not Found\r\n\r\n")
+			}
+		}), []string{"invalid websocket connection, behind the " + named}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p.breaks(test.fault)
+			var log buffer
+			cfg := b.config("run", "a", "c")
+			cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			if strings.HasPrefix(test.name, "nothing") {
+				cfg.timing.connect = time.Second / 2
+			}
+			tr := open(t, cfg)
+			eventually(t, "the fault is told", func() bool {
+				err := tr.Peers()[0].Err
+				for _, want := range test.want {
+					if err == nil || !strings.Contains(err.Error(), want) {
+						return false
+					}
+				}
+				return true
+			})
+			if a, err := Probe(t.Context(), cfg); err != nil || a.Err == nil || !strings.Contains(a.Err.Error(), test.want[0]) {
+				t.Errorf("a probe says %+v, %v", a, err)
+			}
+			p.breaks(nil)
+			eventually(t, "the node is connected", func() bool { return tr.Peers()[0].Connected })
+			for _, word := range []string{secret, base64.StdEncoding.EncodeToString([]byte("joe:" + secret))} {
+				if strings.Contains(log.String(), word) {
+					t.Errorf("%s in the log:\n%s", word, &log)
+				}
+			}
+		})
+	}
+}
+
+// HTTPS_PROXY is for wss alone, and NO_PROXY excepts from any proxy.
+func TestProxyOfTheEnvironment(t *testing.T) {
+	p := newTunnel(t)
+	for _, test := range []struct{ url, except, want string }{
+		{"wss://" + nowhere, "", p.url("").String()},
+		{"wss://" + nowhere, nowhere, ""},
+		{"tls://" + nowhere, "", ""},
+	} {
+		t.Setenv("HTTPS_PROXY", p.url("joe:"+secret).String())
+		t.Setenv("NO_PROXY", test.except)
+		cfg := Config{Name: "a", Key: member("a"), Run: "run", URLs: []string{test.url}, timing: quick}
+		a, err := Probe(t.Context(), cfg)
+		if err != nil || a.Err == nil || a.Proxy != test.want || strings.Contains(a.Err.Error(), secret) {
+			t.Errorf("%+v: %+v, %v", test, a, err)
+		}
+	}
+}
+
+// A proxy before the broker ends TLS and has it under a path: frames are sealed above that.
+func TestPath(t *testing.T) {
+	b := &broker{t: t, options: server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
+		Websocket: server.WebsocketOpts{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoTLS: true},
+	}}
+	b.start()
+	defer b.stop()
+	inner, err := url.Parse(b.server.WebsocketURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner.Scheme = "http"
+	route := http.NewServeMux()
+	route.Handle("/brokers/one", http.StripPrefix("/brokers/one", httputil.NewSingleHostReverseProxy(inner)))
+	front := httptest.NewTLSServer(route)
+	defer front.Close()
+	where := "wss" + strings.TrimPrefix(front.URL, "https") + "/brokers/one/"
+	pool := x509.NewCertPool()
+	pool.AddCert(front.Certificate())
+	member := func(name, other string) Config {
+		cfg := b.config("run", name, other)
+		cfg.URLs = []string{where}
+		cfg.Options = []client.Option{client.Secure(&tls.Config{RootCAs: pool})}
+		return cfg
+	}
+	a, c := open(t, member("a", "c")), open(t, member("c", "a"))
+	send(t, a, "c", []byte("one"))
+	receive(t, c, "a", []byte("one"))
+	for _, urls := range [][]string{{"tls://a/path"}, {"wss://a/x", "wss://b/y"}, {"wss://a", "tls://b"}, {"http://a"}, {"wss://"}} {
+		cfg := b.config("run", "a", "c")
+		cfg.URLs = urls
+		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), "URLs[") {
+			t.Errorf("%q: %v", urls, err)
+		}
+	}
+}
+
+// A probe says what a broker has of the peers, and changes nothing.
+func TestProbe(t *testing.T) {
+	b := newBroker(t)
+	n := ring8("run", false, 2)
+	cfg := b.memberConfig(n.Fleet, "a")
+	ask := func() *Answer {
+		t.Helper()
+		a, err := Probe(t.Context(), cfg)
+		if err != nil || a.Err != nil {
+			t.Fatal(a, err)
+		}
+		return a
+	}
+	if a := ask(); a.Stream || len(a.Peers) != 3 || !a.Peers[0].Here.IsZero() || a.Where != b.url() {
+		t.Errorf("nobody was here: %+v", a)
+	}
+	friend := open(t, b.memberConfig(n.Fleet, "b"))
+	other := ring8("run", false, 3)
+	open(t, b.memberConfig(other.Fleet, "h"))
+	eventually(t, "both are there", func() bool {
+		p := ask().Peers
+		return !p[0].Here.IsZero() && !p[2].Here.IsZero()
+	})
+	p := ask().Peers
+	if p[0].Name != "b" || p[0].Refused != nil || p[1].Name != "e" || !p[1].Here.IsZero() || p[2].Refused == nil {
+		t.Errorf("peers %+v", p)
+	}
+	if s := friend.Peers()[0]; s.Received > 0 {
+		t.Errorf("a probe was heard: %+v", s)
+	}
+	b.stop()
+	if a, err := Probe(t.Context(), cfg); err != nil || a.Err == nil || a.Refused {
+		t.Errorf("no broker: %+v, %v", a, err)
+	}
+	b.start()
+}
