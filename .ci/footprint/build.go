@@ -21,11 +21,11 @@ func (t target) board() bool {
 	return t.arch == "arm" || strings.HasPrefix(t.arch, "mips") || t == target{"linux", "arm64", ""}
 }
 
-// tags are those of a release. A websocket begins with a request of HTTP/1.1: HTTP/2 is never spoken. Boards of 32 bits
-// get a program without the commands of a fleet's operator, who has another computer: table operator in the program.
-// That saves 240 KB.
+// tags are those of a release. A websocket begins with a request of HTTP/1.1: HTTP/2 is never spoken. Boards get a
+// program without the commands of a fleet's operator, who has another computer: table operator in the program. A board
+// that is one has "go build ./cmd/spade-edge".
 func (t target) tags() string {
-	if t.board() && t.arch != "arm64" {
+	if t.board() {
 		return "nethttpomithttp2,board"
 	}
 	return "nethttpomithttp2"
@@ -76,7 +76,7 @@ var onTheWay = []string{
 	module + "/sdk/state", module + "/transport", module + "/transport/internal/...",
 }
 
-// alsoOnTheWay are packages that there is room for where the program has no commands of an operator.
+// alsoOnTheWay are packages that there is room for on 64 bits, and on mips, which has no limit.
 var alsoOnTheWay = []string{"context", "errors", "internal/godebug", "math/rand", "net", "sync", "time"}
 
 // gcflags are what the packages are compiled with, for a target; where two say something of a package, the later holds.
@@ -85,7 +85,7 @@ var alsoOnTheWay = []string{"context", "errors", "internal/godebug", "math/rand"
 // scarcest, the runtime is not inlined either: 86 KB.
 //
 // What boards pay, measured by compiling the same for amd64: the processor time of a round of two nodes over ws is 1.08
-// times a plain build's with both lists inlined, as for mips, and was 1.16 with neither (best of 7, by turns).
+// times a plain build's with both lists inlined, as on 64 bits, and was 1.16 with neither (best of 7, by turns).
 func (t target) gcflags() (flags []string) {
 	if !t.board() {
 		return nil
@@ -101,7 +101,7 @@ func (t target) gcflags() (flags []string) {
 	}
 	add(how, calm...)
 	add("", onTheWay...)
-	if t.arch != "arm64" {
+	if t.arch != "arm" {
 		add("", alsoOnTheWay...)
 	}
 	if t.arch == "arm" {

@@ -110,8 +110,8 @@ func init() { // completion and help look at all commands
 		{"stop", "end a running node, to go on later", stopNode},
 		{"export", "a node's model in a file, with checksum and certificate", exportModel},
 		{"predict", "what an exported model says of new samples, and why", predict},
-		{"evaluate", "what an exported model is worth on labelled samples", evaluate},
-		{"inspect", "what is in a file or folder of a fleet", inspectPath},
+		{"evaluate", "what an exported model is worth on labelled samples", operator["evaluate"]},
+		{"inspect", "what is in a file or folder of a fleet", operator["inspect"]},
 		{"completion", "completion of commands, flags and files for a shell", completion},
 		{"version", "what this program was built from", version},
 	}

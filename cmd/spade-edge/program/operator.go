@@ -8,4 +8,5 @@ import "context"
 // little room, is without them.
 var operator = map[string]func(context.Context, *cmdline) error{
 	"demo": demo, "simulate": simulate, "plan": planRun, "fit": fit, "init": initFleet,
+	"inspect": inspectPath, "evaluate": evaluate,
 }
