@@ -33,6 +33,7 @@ const (
 	alone  = "alone"
 	abroad = "of another" // the mean of what the three others' own models are worth here
 	pooled = "pooled"
+	single = "SPADE-DFL alone"            // each hospital a fleet of its own, with what init chooses for it
 	chosen = "SPADE-DFL"                  // with what init and simulate choose
 	shared = "SPADE-DFL with colluders 1" // likewise: neighbors share noise
 )
@@ -51,7 +52,8 @@ type cell struct {
 
 // cells lists all lines.
 func cells() []cell {
-	list := []cell{{name: alone, graph: "none"}, {name: abroad, graph: "none"}, {name: pooled, graph: "none"}}
+	list := []cell{{name: alone, graph: "none"}, {name: abroad, graph: "none"}, {name: pooled, graph: "none"},
+		{name: single, graph: "none"}}
 	for _, g := range Graphs {
 		for _, e := range Epsilons {
 			list = append(list, cell{name: chosen, graph: g, epsilon: e})
@@ -83,6 +85,20 @@ func (c cell) train(ctx context.Context, wards []ward, s method.Setting, seed ui
 		return models, nil
 	case pooled:
 		return [][]float32{regress(pool(wards))}, nil
+	case single:
+		one, err := graph.New(1, nil)
+		if err != nil {
+			return nil, err
+		}
+		var models [][]float32
+		for i := range wards {
+			m, err := c.suggested(ctx, wards[i:i+1], one, seed)
+			if err != nil {
+				return nil, err
+			}
+			models = append(models, m...)
+		}
+		return models, nil
 	}
 	w, err := c.world(wards, seed)
 	if err != nil {
@@ -123,7 +139,7 @@ func (c cell) world(wards []ward, seed uint64) (*method.World, error) {
 // suggested runs the fleet that the program would make, with nothing given but the graph, epsilon and colluders.
 func (c cell) suggested(ctx context.Context, wards []ward, g *graph.Graph, seed uint64) ([][]float32, error) {
 	var oracles []*task.Model
-	f := &sdk.Fleet{Run: "hospitals", Members: Names}
+	f := &sdk.Fleet{Run: "hospitals", Members: Names[:len(wards)]}
 	var samples []int
 	for _, w := range wards {
 		model := task.NewSoftmax(w.train)
