@@ -46,16 +46,21 @@ func (w *walsh) signs(dst []uint64, round, stage uint32) {
 // row returns the number of the stage's i-th direction: a Feistel network over halves of i's bits, which takes each
 // number below 2n to another one, in each 2n directions by another permutation.
 func (w *walsh) row(i int) uint32 {
-	turn := uint32(i>>w.bits) * 0xc2b2ae35
-	x, low, high := uint32(i)&(1<<w.bits-1), w.bits/2, w.bits-w.bits/2
-	for _, key := range w.keys {
-		f := (x&(1<<low-1) ^ key + turn) * 0x9e3779b1
-		f = (f ^ f>>15) * 0x85ebca6b
-		x ^= f >> 8 << low & (1<<w.bits - 1)
-		x = x>>low | x<<high&(1<<w.bits-1)
-		low, high = high, low
+	half := w.bits / 2 & 31
+	first, second := uint32(1)<<half-1, uint32(1)<<((w.bits-half)&31)-1
+	turn := uint32(i>>(w.bits&31)) * 0xc2b2ae35
+	low, high, k := uint32(i)&first, uint32(i)>>half&second, &w.keys
+	for r := 0; r < len(k); r += 2 {
+		high ^= scramble((low^k[r])+turn) & second
+		low ^= scramble((high^k[r+1])+turn) & first
 	}
-	return x
+	return high<<half | low
+}
+
+// scramble returns 24 bits that depend on all of x.
+func scramble(x uint32) uint32 {
+	x *= 0x9e3779b1
+	return (x ^ x>>15) * 0x85ebca6b >> 8
 }
 
 // periods are the signs of 64 elements in the rows 1, 2, 4 to 32.
