@@ -43,18 +43,24 @@ func (w *walsh) signs(dst []uint64, round, stage uint32) {
 	s.Fill(dst)
 }
 
-// row returns the number of the stage's i-th direction: a Feistel network over halves of i's bits, which takes each
-// number below 2n to another one, in each 2n directions by another permutation.
-func (w *walsh) row(i int) uint32 {
+// number sets numbers to those of the stage's directions from the i-th on: a Feistel network over halves of i's bits,
+// which takes each number below 2n to another one, in each 2n directions by another permutation. Without anything else
+// in the loop, a processor works on several of them at once.
+func (w *walsh) number(numbers []uint32, i int) {
 	half := w.bits / 2 & 31
 	first, second := uint32(1)<<half-1, uint32(1)<<((w.bits-half)&31)-1
-	turn := uint32(i>>(w.bits&31)) * 0xc2b2ae35
-	low, high, k := uint32(i)&first, uint32(i)>>half&second, &w.keys
-	for r := 0; r < len(k); r += 2 {
-		high ^= scramble((low^k[r])+turn) & second
-		low ^= scramble((high^k[r+1])+turn) & first
+	k := &w.keys
+	for j := range numbers {
+		turn := uint32((i+j)>>(w.bits&31)) * 0xc2b2ae35
+		low, high := uint32(i+j)&first, uint32(i+j)>>half&second
+		high ^= scramble(low^k[0]+turn) & second
+		low ^= scramble(high^k[1]+turn) & first
+		high ^= scramble(low^k[2]+turn) & second
+		low ^= scramble(high^k[3]+turn) & first
+		high ^= scramble(low^k[4]+turn) & second
+		low ^= scramble(high^k[5]+turn) & first
+		numbers[j] = high<<half | low
 	}
-	return high<<half | low
 }
 
 // scramble returns 24 bits that depend on all of x.
