@@ -69,19 +69,24 @@ func scramble(x uint32) uint32 {
 	return (x ^ x>>15) * 0x85ebca6b >> 8
 }
 
-// periods are the signs of 64 elements in the rows 1, 2, 4 to 32.
-var periods = [6]uint64{0xaaaaaaaaaaaaaaaa, 0xcccccccccccccccc, 0xf0f0f0f0f0f0f0f0, 0xff00ff00ff00ff00,
-	0xffff0000ffff0000, 0xffffffff00000000}
+// sylvester is the Hadamard matrix of order 64.
+var sylvester = func() (rows [64]uint64) {
+	periods := [...]uint64{0xaaaaaaaaaaaaaaaa, 0xcccccccccccccccc, 0xf0f0f0f0f0f0f0f0, 0xff00ff00ff00ff00,
+		0xffff0000ffff0000, 0xffffffff00000000} // the rows 1, 2, 4 to 32
+	for i, period := range periods {
+		for r := range rows[:1<<i] {
+			rows[1<<i+r] = rows[r] ^ period
+		}
+	}
+	return rows
+}()
 
 // hadamard multiplies signs by the row of a number of so many bits.
 func hadamard(dst, signs []uint64, row uint32, width int) {
-	sign := row >> (width - 1)
-	row &^= sign << (width - 1)
-	first := -uint64(sign)
-	for i, period := range periods {
-		first ^= period & -uint64(row>>i&1)
-	}
-	row >>= len(periods)
+	sign := row >> ((width - 1) & 31)
+	row ^= sign << ((width - 1) & 31)
+	first := sylvester[row%64] ^ -uint64(sign)
+	row /= 64
 	for i, s := range signs[:len(dst)] {
 		dst[i] = s ^ first ^ -uint64(bits.OnesCount32(row&uint32(i))&1)
 	}
