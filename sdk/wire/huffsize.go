@@ -32,11 +32,11 @@ func (l leaf) count() uint32 { return uint32(l >> 8) }
 func (h *huffSizer) size(block []byte) (int, error) {
 	n := len(block)
 	clear(h.count[:])
-	most, last := 0, 255
 	for _, b := range block {
 		h.count[b]++
-		most = max(most, int(h.count[b]))
 	}
+	leaves, most := h.counts()
+	last := 255
 	for h.count[last] == 0 {
 		last--
 	}
@@ -46,7 +46,6 @@ func (h *huffSizer) size(block []byte) (int, error) {
 	case most == 1 || most < n>>7:
 		return 0, huff0.ErrIncompressible
 	}
-	leaves := h.counts(most)
 	total := h.code(leaves)
 	deepest := int(h.depth[0])
 	if most := min(11, max(5, bits.Len(uint(n-1))-2, min(bits.Len(uint(n)), bits.Len(uint(last))+1))); deepest > most {
@@ -86,22 +85,27 @@ func (h *huffSizer) size(block []byte) (int, error) {
 	return size, nil
 }
 
-// counts sets the first nodes to the histogram without zeros, the least first, and returns how many these are.
-func (h *huffSizer) counts(most int) (n int) {
+// counts sets the first nodes to the histogram without zeros, the least first. It returns how many these are, and the
+// greatest.
+func (h *huffSizer) counts() (n, most int) {
 	const few = 64
+	var times [4][few]int // in four parts: a processor waits for a number that it has just stored
+	var even, odd uint32
+	for s := 0; s < len(h.count); s += len(times) {
+		a, b, c, d := h.count[s], h.count[s+1], h.count[s+2], h.count[s+3]
+		times[0][a%few]++
+		times[1][b%few]++
+		times[2][c%few]++
+		times[3][d%few]++
+		even, odd = max(even, a, c), max(odd, b, d)
+	}
+	most = int(max(even, odd))
 	if most >= few {
 		for _, l := range h.sorted(most) {
 			h.nodes[n] = l.count()
 			n++
 		}
-		return n
-	}
-	var times [4][few]int // in four parts: a processor waits for a number that it has just stored
-	for s := 0; s < len(h.count); s += len(times) {
-		times[0][h.count[s]%few]++
-		times[1][h.count[s+1]%few]++
-		times[2][h.count[s+2]%few]++
-		times[3][h.count[s+3]%few]++
+		return n, most
 	}
 	for c := 1; c <= most; c++ {
 		for range times[0][c] + times[1][c] + times[2][c] + times[3][c] {
@@ -109,7 +113,7 @@ func (h *huffSizer) counts(most int) (n int) {
 			n++
 		}
 	}
-	return n
+	return n, most
 }
 
 // sorted returns the symbols of the histogram, whose greatest count is most, the rarest first, equally rare ones from
