@@ -124,7 +124,7 @@ var mutations = []mutation{
 	{"slope of the table forgotten in the estimate", "zoest/estimator.go",
 		"float32(e.model.trust*float64(e.mu))", "0", oracle},
 	{"rows of a Hadamard matrix without their signs", "zoest/walsh.go",
-		"first := -uint64(sign)", "first := uint64(0)", oracle},
+		"sylvester[row%64] ^ -uint64(sign)", "sylvester[row%64]", oracle},
 
 	{"noise before the clip", "dpmech/mechanism.go",
 		"	return gamma, clip(s, g.Clip, gamma), nil", `	for i, n := range m.noise {
