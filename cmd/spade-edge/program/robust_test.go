@@ -100,9 +100,10 @@ func (p *problem) attacked(ctx context.Context, attack string, bad int, away []f
 // What bad members cost the others, with and without -robust. By itself it takes one run of each attack without noise;
 // sdk/ROBUST.md was made with
 //
-//	SPADE_ROBUST="-nodes 5" SEEDS=16 BAD=1 FACTORS="0 2" go test ./cmd/spade-edge -run TestAttackedFleet -v
+//	SPADE_ROBUST="-nodes 5" SEEDS=16 BAD=1 FACTORS="0 2" go test ./cmd/spade-edge/program -run TestAttackedFleet -v
 //
-// and other flags of simulate in SPADE_ROBUST: accuracies are means over the seeds, with the lowest in brackets.
+// and other flags of simulate in SPADE_ROBUST: accuracies are means over the seeds FIRST (or 1), FIRST+1, ..., with the
+// lowest in brackets.
 func TestAttackedFleet(t *testing.T) {
 	env := func(name, otherwise string) string {
 		if v, ok := os.LookupEnv(name); ok {
@@ -112,6 +113,7 @@ func TestAttackedFleet(t *testing.T) {
 	}
 	flags := strings.Fields(env("SPADE_ROBUST", "-nodes 5 -non-private -rounds 40"))
 	seeds, _ := strconv.Atoi(env("SEEDS", "1"))
+	first, _ := strconv.Atoi(env("FIRST", "1"))
 	bad, _ := strconv.Atoi(env("BAD", "1"))
 	aways := map[int][]float32{}
 	for _, attack := range strings.Split(env("ATTACKS", "none,origin,drag,equivocation,tow,sign flip,little,products,label flip"), ",") {
@@ -119,8 +121,8 @@ func TestAttackedFleet(t *testing.T) {
 		for _, factor := range strings.Fields(env("FACTORS", "0 2")) {
 			var got []float64
 			clips := 0
-			for seed := range seeds {
-				c := newCmdline(Websockets, "simulate", slices.Concat(flags, []string{"-seed", fmt.Sprint(seed + 1), "-robust", factor}), io.Discard,
+			for seed := first; seed < first+seeds; seed++ {
+				c := newCmdline(Websockets, "simulate", slices.Concat(flags, []string{"-seed", fmt.Sprint(seed), "-robust", factor}), io.Discard,
 					io.Discard)
 				o := newOptions(c)
 				o.data, o.graph, o.partition = "synthetic:clinical", "complete", "iid"
