@@ -1,6 +1,7 @@
 package admm
 
 import (
+	"fmt"
 	"math"
 	"slices"
 )
@@ -28,6 +29,18 @@ type Influence struct {
 type Outside struct {
 	Round           int
 	Distance, Bound float64
+}
+
+// Suspicion says what speaks against the neighbor; empty if that is nothing. That an honest one is cut back now and then
+// is normal.
+func (in *Influence) Suspicion() string {
+	switch {
+	case in.Outside.Round > 0:
+		return fmt.Sprintf("release %d is farther from the start than clip and noise take a member", in.Outside.Round)
+	case in.Aside:
+		return fmt.Sprintf("set aside, for it does not give way: cut back in %d rounds", in.Clipped)
+	}
+	return ""
 }
 
 // Influence returns what is known of the i-th of Config.Neighbors. It is the zero value but for Peer unless
