@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -34,6 +35,44 @@ var attacks = map[string]func(away []float32) tinytest.Attack{
 		}
 		return tinytest.Equivocate(tinytest.Drag(away), tinytest.Drag(towards))
 	},
+}
+
+// patient follows the method, on a complete graph, but what it adds of its own is as long as noise is and always in the
+// direction of away: after k releases with data sqrt(k*d) deviations. No rule that looks at lengths can tell.
+func patient(cfg admm.Config, away []float32) tinytest.Attack {
+	rho, at := cfg.Rho, 0
+	x := make([]float64, len(away))
+	var z, honest [][]float64 // of each neighbor: what its last release leaves of z, and that release
+	return func(v tinytest.View) []float32 {
+		for i := len(z); i < len(v.Honest); i++ {
+			z, honest = append(z, make([]float64, len(x))), append(honest, make([]float64, len(x)))
+		}
+		if v.Round != at {
+			at = v.Round
+			k := cfg.Data(at)
+			gain := float64(cfg.Tau) * cfg.Step(max(k, 1)-1) * cfg.Mu.At(max(k, 1)-1) * cfg.Beta
+			grown := (math.Sqrt(float64(k)) - math.Sqrt(float64(cfg.Data(at-1)))) * math.Sqrt(float64(len(x))) / 1.9
+			for c := range x {
+				p, before := 0.0, x[c]
+				for i := range z { // eq. (10), by z_ij + z_ji = rho*(x_i + x_j)
+					z[i][c] += rho * honest[i][c]
+					p += rho*before - z[i][c]
+					z[i][c] -= rho / 2 * (honest[i][c] + before)
+				}
+				x[c] += grown*float64(away[c]) - gain*p
+			}
+			for i := range z {
+				for c := range x {
+					honest[i][c] = float64(v.Honest[i][c])
+				}
+			}
+		}
+		claim := make([]float32, len(x))
+		for c := range x {
+			claim[c] = float32(x[c])
+		}
+		return claim
+	}
 }
 
 // away points away from the model of a run without noise; see attacks.
@@ -79,7 +118,11 @@ func (p *problem) attacked(ctx context.Context, attack string, bad int, away []f
 	if err != nil {
 		return 0, 0, err
 	}
-	if make := attacks[attack]; make != nil {
+	make := attacks[attack]
+	if attack == "patient" {
+		make = func(away []float32) tinytest.Attack { return patient(cfgs[0], away) }
+	}
+	if make != nil {
 		if err := tinytest.Corrupt(network, clients, make(away), list...); err != nil {
 			return 0, 0, err
 		}
