@@ -38,8 +38,14 @@ type changed struct {
 
 // set adds what a file is to be. A file that is that already is left out.
 func (c *change) set(path string, content []byte, mode fs.FileMode) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
 	if real, err := filepath.EvalSymlinks(path); err == nil { // a link stays one
 		path = real
+	} else if folder, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		path = filepath.Join(folder, filepath.Base(path))
 	}
 	old, err := os.ReadFile(path)
 	f := changed{New: content, Mode: mode, old: old}
@@ -52,7 +58,7 @@ func (c *change) set(path string, content []byte, mode fs.FileMode) error {
 	default:
 		f.Old, f.Mode = hexSHA(old), info.Mode().Perm()
 	}
-	if f.Path, err = filepath.Rel(c.dir, path); err != nil {
+	if f.Path, err = filepath.Rel(c.dir, path); err != nil { // on another volume
 		return err
 	}
 	c.files = append(c.files, f)
