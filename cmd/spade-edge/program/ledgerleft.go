@@ -30,8 +30,11 @@ func leftOf(life *dpmech.Lifetime, name string, f *sdk.Fleet) *ledgerLeft {
 	if limit := life.Limit; limit != nil {
 		spent := life.Cost.Total()
 		remains := func(limit, delta, spent float64, acc dpmech.Accounting) float64 {
-			most, _ := acc.MaxRho(limit, delta)           // a ledger's limit is valid
-			return max(0, most-spent-float64(1e-12*most)) // sums are rounded up
+			most, _ := acc.MaxRho(limit, delta) // a ledger's limit is valid
+			if spent > 0 {
+				most -= float64(1e-12 * most) // sums are rounded up
+			}
+			return max(0, most-spent)
 		}
 		left.Rho = remains(limit.Epsilon, limit.Delta, spent.Rho, limit.Accounting)
 		epsilon := limit.Accounting.Epsilon(left.Rho, limit.Delta)
