@@ -194,6 +194,16 @@ func TestFleetOverYears(t *testing.T) {
 	if kept.Round > 290 {
 		t.Skip("the run was over before the device could be lost")
 	}
+	// Meanwhile nobody takes another fleet over, unless the run is to end.
+	other := filepath.Join(y.dir, "other")
+	copyAll(t, y.plant, other)
+	into(t, &r, exitDone, "fleet", "next", other, "-from", model, "-run", "2029")
+	for _, c := range []struct{ name, want string }{{"a", `"a" is running: stop it`}, {"d", "of 303 of run \"2027\": let it end, or give -end"}} {
+		if code, text := said("fleet", "take", y.device(c.name, "node.json"), "-new", filepath.Join(other, "fleet.json")); code != exitFailed || !strings.Contains(text, c.want) {
+			t.Errorf("%s: exit code %d, %s", c.name, code, text)
+		}
+	}
+	into(t, &r, exitDone, "fleet", "take", y.device("d", "node.json"), "-new", filepath.Join(other, "fleet.json"), "-end", "-dry-run")
 	for _, lost := range []string{"state", "node.key"} {
 		if err := os.RemoveAll(y.device("d", lost)); err != nil {
 			t.Fatal(err)
