@@ -164,6 +164,7 @@ func (e *fleetEdit) afford() error {
 		target, limited = e.epsilon, true
 	}
 	whose, all := "", math.Inf(1)
+	elsewhere := slices.Clone(f.Members)
 	for _, n := range e.nodes {
 		l, err := e.ledger(n, f)
 		if err != nil {
@@ -172,6 +173,7 @@ func (e *fleetEdit) afford() error {
 		if l == nil {
 			continue
 		}
+		elsewhere = slices.DeleteFunc(elsewhere, func(name string) bool { return name == n.node.Name })
 		if l.Rho == nil {
 			continue
 		}
@@ -184,6 +186,10 @@ func (e *fleetEdit) afford() error {
 		if l.RhoAll != nil {
 			all = min(all, *l.RhoAll)
 		}
+	}
+	if len(elsewhere) > 0 {
+		e.note("ledgers that are not here say on their devices what they have left (privacy -ledger FILE -fleet fleet.json), and "+
+			"-epsilon takes the least: %q", elsewhere)
 	}
 	if limited {
 		p.EpsilonLimit = target

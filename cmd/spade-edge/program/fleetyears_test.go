@@ -1,3 +1,5 @@
+//go:build unix
+
 package program
 
 import (
@@ -5,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -121,9 +122,6 @@ func (y *years) spent(t *testing.T, name string, runs ...string) {
 // lost in it, and a third run in which the member that was away is back. No file is edited by hand.
 func TestFleetOverYears(t *testing.T) {
 	t.Parallel()
-	if runtime.GOOS == "windows" {
-		t.Skip("no SIGHUP there")
-	}
 	y := &years{dir: t.TempDir(), lines: map[string]string{}, port: map[string]string{}}
 	y.plant = filepath.Join(y.dir, "plant")
 	all := ""
