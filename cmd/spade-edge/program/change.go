@@ -176,6 +176,9 @@ func replaceFile(path string, content []byte, mode fs.FileMode) error {
 		return err
 	}
 	_, err = f.Write(content)
+	if old, missing := os.Stat(path); missing == nil {
+		err = errors.Join(err, keepOwner(f, old))
+	}
 	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}

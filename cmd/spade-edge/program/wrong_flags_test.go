@@ -162,7 +162,7 @@ func TestWrongPrivacy(t *testing.T) {
 		{2, "-fleet is empty", []string{"-verify", none, "-fleet", ""}},
 		{2, "-fleet goes with -verify or -ledger only", []string{"-rounds", "3", "-sigma", "1", "-fleet", none}},
 		{2, "-fleet goes with -verify or -ledger only", []string{"-fleet", none}},
-		{2, "-fleet does not go with -ledger", []string{"-ledger", none, "-fleet", none}},
+		{2, "-fleet does not go with -new-ledger", []string{"-new-ledger", none, "-dataset", "x", "-fleet", none}},
 		{2, "-delta without -epsilon", []string{"-new-ledger", none, "-dataset", "x", "-delta", "1e-6"}},
 		{2, "-accounting says", []string{"-new-ledger", none, "-dataset", "x", "-accounting", "gdp"}},
 		{2, "-rounds does not go with -new-ledger", []string{"-new-ledger", none, "-dataset", "x", "-rounds", "3"}},
