@@ -105,8 +105,8 @@ func (c *change) pause() error {
 	return c.step()
 }
 
-// finishChange ends a change that was begun in a folder, and says what it did; nothing if there was none. If other hands
-// have changed a file before the first one was written, the change is forgotten; later, it is an error.
+// finishChange ends a change that was begun in a folder, and says what it did; nothing if there was none. If other
+// hands have changed a file before the first one was written, the change is forgotten; later, it is an error.
 func finishChange(dir string, pause func() error) (did string, err error) {
 	folder := filepath.Join(dir, journal)
 	text, err := os.ReadFile(filepath.Join(folder, "files.json"))

@@ -67,7 +67,8 @@ func (e *fleetEdit) add() error {
 	}
 	f := e.file.Fleet
 	var wrong faults
-	wrong.when(slices.Contains(f.Members, m.Name), "%q is a member already: rotate and move change its key and addresses", m.Name)
+	wrong.when(slices.Contains(f.Members, m.Name), "%q is a member already: rotate and move change its key and addresses",
+		m.Name)
 	wrong.when(strings.HasPrefix(m.Name, ".") || strings.ContainsAny(m.Name, `/\`) || !filepath.IsLocal(m.Name),
 		"name %q: want one that can be the name of a folder", m.Name)
 	wrong.when(e.edges == "", "-edges is missing: the neighbors of %q, or edges a:b", m.Name)
@@ -104,7 +105,8 @@ func (e *fleetEdit) bringAll() string {
 	if e.file.X0File != "" {
 		bring += " and " + e.file.X0File
 	}
-	return "bring " + bring + " to every device, new in this run or not; there: spade-edge fleet take node.json -new " + filepath.Base(e.path)
+	return "bring " + bring + " to every device, new in this run or not; there: spade-edge fleet take node.json -new " +
+		filepath.Base(e.path)
 }
 
 // connect adds -edges and takes -cut away. A name alone is a neighbor of the member.
@@ -320,7 +322,8 @@ func (e *fleetEdit) rotate() error {
 // switchKey makes a node file name another key. If that is here, it is one of those that are wanted.
 func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey) error {
 	if n == nil {
-		return usageError{fmt.Errorf("-file: the node file of %q is not here, want its key there, or node.key replaced", name)}
+		return usageError{fmt.Errorf("-file: the node file of %q is not here, want its key there, or node.key replaced",
+			name)}
 	}
 	if err := n.set("key", filepath.ToSlash(e.newKey)); err != nil {
 		return usageError{err}
@@ -332,7 +335,8 @@ func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey
 	if err != nil {
 		return err
 	}
-	if own := key.Public().(ed25519.PublicKey); !slices.ContainsFunc(want, func(k ed25519.PublicKey) bool { return k.Equal(own) }) {
+	own := key.Public().(ed25519.PublicKey)
+	if !slices.ContainsFunc(want, func(k ed25519.PublicKey) bool { return k.Equal(own) }) {
 		return usageError{fmt.Errorf("-file %s has the key %s, which is not that of %q in the fleet file", e.newKey,
 			transport.FormatKey(own), name)}
 	}

@@ -91,8 +91,8 @@ func (e *fleetEdit) start() (x []float32, err error) {
 		}
 		e.note("%s has numbers alone: that they are a release of this fleet's model nothing here can show", e.from)
 	default:
-		return nil, usageError{fmt.Errorf("-from %s: want a model file that ends with .json, .npy or .raw, or a node's state "+
-			"folder", e.from)}
+		return nil, usageError{fmt.Errorf("-from %s: want a model file that ends with .json, .npy or .raw, or a node's "+
+			"state folder", e.from)}
 	}
 	if len(x) != f.Dim {
 		return nil, usageError{fmt.Errorf("-from %s has %d numbers, want the %d of the fleet's dim", e.from, len(x), f.Dim)}
@@ -188,8 +188,8 @@ func (e *fleetEdit) afford() error {
 		}
 	}
 	if len(elsewhere) > 0 {
-		e.note("ledgers that are not here say on their devices what they have left (privacy -ledger FILE -fleet fleet.json), and "+
-			"-epsilon takes the least: %q", elsewhere)
+		e.note("ledgers that are not here say on their devices what they have left (privacy -ledger FILE -fleet "+
+			"fleet.json), and -epsilon takes the least: %q", elsewhere)
 	}
 	if limited {
 		p.EpsilonLimit = target
@@ -211,8 +211,8 @@ func (e *fleetEdit) afford() error {
 		all = min(all, most)
 	}
 	if total := f.Total(f.Method.Rounds).All; !(total <= all) {
-		return fmt.Errorf("-epsilon %v: against all other members together the run costs rho %.6g, and its limit and the ledgers "+
-			"leave %.6g: %w; a smaller -epsilon or fewer -rounds would do", target, total, all, dpmech.ErrBudget)
+		return fmt.Errorf("-epsilon %v: against all other members together the run costs rho %.6g, and its limit and the "+
+			"ledgers leave %.6g: %w; a smaller -epsilon or fewer -rounds would do", target, total, all, dpmech.ErrBudget)
 	}
 	return e.leave()
 }
@@ -318,7 +318,8 @@ func (e *fleetEdit) take() error {
 		return usageError{err}
 	}
 	if file.Fleet.Hash() == e.hash {
-		e.note("the hash is what it was, and so is the run: a node at work reads the file again with kill -HUP or systemctl reload")
+		e.note("the hash is what it was, and so is the run: a node at work reads the file again with kill -HUP or " +
+			"systemctl reload")
 		return nil
 	}
 	begun, err := e.begun(n)

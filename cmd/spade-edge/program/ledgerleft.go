@@ -14,7 +14,7 @@ import (
 type ledgerLeft struct {
 	Name    string   `json:"name,omitempty"`
 	Rho     *float64 `json:"rho,omitempty"`     // zCDP
-	Epsilon *float64 `json:"epsilon,omitempty"` // that a further run of its own may have, by the limit's delta and accounting
+	Epsilon *float64 `json:"epsilon,omitempty"` // that a further run may have, by the limit's delta and accounting
 	RhoAll  *float64 `json:"rho_against_all,omitempty"`
 	Rounds  *int     `json:"rounds,omitempty"` // of learning that are left at a fleet's settings
 	Run     string   `json:"run,omitempty"`    // of that fleet

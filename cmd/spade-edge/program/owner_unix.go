@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// keepOwner gives a new file the owner and group of the one whose place it takes: root may edit the files of a node that
-// another user runs.
+// keepOwner gives a new file the owner and group of the one whose place it takes: root may edit the files of a node
+// that another user runs.
 func keepOwner(f *os.File, old fs.FileInfo) error {
 	had, ok := old.Sys().(*syscall.Stat_t)
 	info, err := f.Stat()
