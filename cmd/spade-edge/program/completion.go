@@ -66,6 +66,8 @@ func complete(args []string, w io.Writer) {
 		words = append(topicNames(), names()...)
 	case args[0] == "completion":
 		words = shells
+	case args[0] == "fleet" && len(args) == 2:
+		words = []string{"add", "remove", "rotate", "move", "next", "take"}
 	case strings.Contains(usage, " DIR"):
 		place = "/folder"
 	case strings.Contains(usage, "NODEFILE") || strings.Contains(usage, " MODEL ") || strings.Contains(usage, " PATH"):

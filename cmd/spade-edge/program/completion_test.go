@@ -109,6 +109,8 @@ func TestCompletion(t *testing.T) {
 				{"spade-edge comp", "completion"},
 				{"spade-edge help ex", "exit-codes export"},
 				{"spade-edge completion ", "bash fish zsh"},
+				{"spade-edge fleet r", "remove rotate"},
+				{"spade-edge fleet move no", "nodes"},
 				{"spade-edge run -ht", "-http"},
 				{"spade-edge export node.json -out model.npy -fo", "-force -format"},
 				{"spade-edge run nod", "node.json nodes"},

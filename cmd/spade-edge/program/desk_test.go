@@ -98,6 +98,9 @@ func (d *desk) makeData(t *testing.T) {
 			t.Fatal(log)
 		}
 		members += line
+		if i == 2 {
+			d.write(t, "ward-3.txt", line)
+		}
 	}
 	d.write(t, "members.txt", members)
 	code, text, log := call("fit", "-data", "csv:"+filepath.Join(d.files, "public.csv"), "-label", "diagnosis", "-drop", "id", "-onehot", "ward", "-fitted-on", "a cohort")
@@ -137,6 +140,12 @@ func (d *desk) makeFleet(t *testing.T, fleet string) {
 	copyAll(t, fleet, d.fresh)
 	runFleet(t, made)
 	copyAll(t, filepath.Join(fleet, "a"), d.files)
+	copyAll(t, fleet, filepath.Join(d.files, "ward"))
+	code, line, log := call("keygen", "-name", "a", "-out", filepath.Join(d.files, "ward", "a", "node2.key"))
+	if code != exitDone {
+		t.Fatal(log)
+	}
+	d.write(t, "a.txt", line)
 	copyAll(t, filepath.Join(fleet, "a", "state", "certificate.json"), filepath.Join(d.files, "certificate.json"))
 	signFile(t, filepath.Join(d.files, "certificate.json"), filepath.Join(d.files, "fleet.json"), filepath.Join(d.files, "node.key"))
 	file, err := fleetfile.Read(filepath.Join(d.files, "fleet.json"))

@@ -192,7 +192,7 @@ func (r *inspection) ledger(path string) error {
 		life = l.Lifetime(life.Limit.Delta)
 	}
 	r.Any = life
-	table{&r.text}.ledger(path, life)
+	table{&r.text}.ledger(path, life, leftOf(life, "", nil))
 	return nil
 }
 

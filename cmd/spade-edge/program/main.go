@@ -8,6 +8,7 @@
 //	spade-edge fit         how members prepare their data, fitted on public data
 //	spade-edge keygen      the key of a node
 //	spade-edge init        the files of a fleet
+//	spade-edge fleet       members, keys, addresses and the next run of a fleet
 //	spade-edge privacy     plan noise and rounds, verify a certificate, look after a ledger
 //	spade-edge check       whether a node is fit to run
 //	spade-edge run         one node of a fleet, on a device
@@ -103,6 +104,7 @@ func init() { // completion and help look at all commands
 		{"fit", "how members prepare their data, fitted on public data", operator["fit"]},
 		{"keygen", "the key of a node", keygen},
 		{"init", "the files of a fleet", operator["init"]},
+		{"fleet", "members, keys, addresses and the next run of a fleet", operator["fleet"]},
 		{"privacy", "plan noise and rounds, verify a certificate, look after a ledger", privacyRun},
 		{"check", "whether a node is fit to run", checkNode},
 		{"run", "one node of a fleet, on a device", runNode},

@@ -9,4 +9,5 @@ import "context"
 var operator = map[string]func(context.Context, *cmdline) error{
 	"demo": demo, "simulate": simulate, "plan": planRun, "fit": fit, "init": initFleet,
 	"inspect": inspectPath, "evaluate": evaluate,
+	"fleet": fleetFiles,
 }

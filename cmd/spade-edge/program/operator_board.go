@@ -10,7 +10,7 @@ import (
 // operator are the commands of whoever plans and sets up fleets: on a board they say where they are.
 var operator = map[string]func(context.Context, *cmdline) error{
 	"demo": elsewhere, "simulate": elsewhere, "plan": elsewhere, "fit": elsewhere, "init": elsewhere,
-	"inspect": elsewhere, "evaluate": elsewhere,
+	"inspect": elsewhere, "evaluate": elsewhere, "fleet": elsewhere,
 }
 
 func elsewhere(context.Context, *cmdline) error {

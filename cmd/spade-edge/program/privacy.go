@@ -9,6 +9,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -27,7 +28,7 @@ var privacyModes = []struct {
 	{"verify", []string{"fleet", "ledger", "json"}, (*privacyOptions).verifyCertificate},
 	{"new-ledger", []string{"dataset", "epsilon", "delta", "accounting", "limit-all", "json"},
 		(*privacyOptions).makeLedger},
-	{"ledger", []string{"delta", "json"}, (*privacyOptions).showLedger},
+	{"ledger", []string{"delta", "fleet", "json"}, (*privacyOptions).showLedger},
 	{"", []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "json"}, (*privacyOptions).plan},
 }
 
@@ -43,7 +44,7 @@ func privacyRun(_ context.Context, c *cmdline) error {
 		"members together (default no limit)")
 	c.StringVar(&o.verify, "verify", "", "verify the certificate in this `file`")
 	c.StringVar(&o.fleet, "fleet", "", "with -verify: the fleet `file` whose "+
-		"run, settings and keys the certificate must have")
+		"run, settings and keys the certificate must have; with -ledger: by whose settings rounds are left")
 	c.StringVar(&o.ledger, "ledger", "", "show the ledger in this `file`")
 	c.StringVar(&o.newLedger, "new-ledger", "", "make a ledger in this `file`")
 	c.StringVar(&o.dataset, "dataset", "", "what people call the data set of the new ledger: a `name`")
@@ -71,7 +72,7 @@ func (o *privacyOptions) check(mode string, other []string) error {
 		switch {
 		case !o.given[name] || name == mode || slices.Contains(other, name):
 		case mode == "" && name == "fleet":
-			f.add("-fleet goes with -verify only")
+			f.add("-fleet goes with -verify or -ledger only")
 		case mode == "":
 			f.add("-%s goes with -new-ledger only", name) // -dataset: every other one is a mode
 		default:
@@ -174,11 +175,26 @@ func (o *privacyOptions) showLedger() error {
 	if err != nil {
 		return err
 	}
+	var f *sdk.Fleet
+	if o.fleet != "" {
+		file, err := fleetfile.Read(o.fleet)
+		if err != nil {
+			return usageError{err}
+		}
+		f = file.Fleet
+	}
 	life := l.Lifetime(o.delta)
-	return o.print(life, func(t table) { t.ledger(o.ledger, life) })
+	left := leftOf(life, "", f)
+	return o.print(lifetimeLeft{life, left}, func(t table) { t.ledger(o.ledger, life, left) })
 }
 
-func (t table) ledger(path string, life *dpmech.Lifetime) {
+// lifetimeLeft is the JSON of a ledger.
+type lifetimeLeft struct {
+	*dpmech.Lifetime
+	Left *ledgerLeft `json:"left"`
+}
+
+func (t table) ledger(path string, life *dpmech.Lifetime, left *ledgerLeft) {
 	t.row("ledger", "%s, id %s, since %s", path, life.Ledger.ID, life.Created)
 	t.row("data set", "%s", life.Dataset)
 	if l := life.Limit; l != nil {
@@ -189,6 +205,7 @@ func (t table) ledger(path string, life *dpmech.Lifetime) {
 	} else {
 		t.row("limit", "none: spends are counted only")
 	}
+	t.row("left", "%s", left.text)
 	t.row("releases", "%d, every line in order; runs: %d", life.Ledger.Seq, len(life.Runs))
 	if len(life.Runs) > 0 {
 		writeCost(t, life.Cost, life.Adversary())

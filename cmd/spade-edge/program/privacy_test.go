@@ -1,9 +1,11 @@
 package program
 
 import (
+	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -12,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -143,8 +147,9 @@ func TestPrivacyPlanAgreesWithFilter(t *testing.T) {
 func TestPrivacyFiles(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "patients.ledger")
-	life := object[dpmech.Lifetime](t, "-new-ledger", path, "-dataset", "patients", "-epsilon", "16", "-accounting", "zcdp")
-	if life.Dataset != "patients" || *life.Limit != (dpmech.Limit{Epsilon: 16, Delta: 1e-5, Accounting: dpmech.ZCDP}) || life.Rho != 0 || life.Ledger.Seq != 0 {
+	life := object[lifetimeLeft](t, "-new-ledger", path, "-dataset", "patients", "-epsilon", "16", "-accounting", "zcdp")
+	if life.Dataset != "patients" || *life.Limit != (dpmech.Limit{Epsilon: 16, Delta: 1e-5, Accounting: dpmech.ZCDP}) || life.Rho != 0 || life.Ledger.Seq != 0 ||
+		*life.Left.Epsilon != 16 || life.Left.Rounds != nil {
 		t.Errorf("%+v", life)
 	}
 	ledger, err := state.OpenLedger(path)
@@ -194,7 +199,7 @@ func TestPrivacyFiles(t *testing.T) {
 		!strings.Contains(out, "Nothing here shows who wrote the certificate") || !strings.Contains(out, "signed          NO") {
 		t.Errorf("exit code %d\n%s%s", code, out, log)
 	}
-	life = object[dpmech.Lifetime](t, "-ledger", path)
+	life = object[lifetimeLeft](t, "-ledger", path)
 	if life.Rho != 1.25 || len(life.Runs) != 2 || life.Ledger != ledger.Head() {
 		t.Errorf("%+v", life)
 	}
@@ -236,5 +241,38 @@ func TestPrivacyFiles(t *testing.T) {
 		if code != exitFailed || out != "" || !strings.Contains(log, c.want) {
 			t.Errorf("%v: exit code %d, want 1 with %q\n%s%s", c.args, code, c.want, out, log)
 		}
+	}
+}
+
+// What is said to be left can be released, and nothing more.
+func TestPrivacyLeft(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "ledger")
+	object[lifetimeLeft](t, "-new-ledger", path, "-dataset", "patients", "-epsilon", "16")
+	ledger, err := state.OpenLedger(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ledger.Close()
+	g := dpmech.Gaussian{Clip: 1, Sigma: 8}
+	f := &sdk.Fleet{Run: "last", Dim: 1, Members: []string{"a"}, Privacy: sdk.Privacy{Clip: 1, Sigma: 8, Delta: 1e-5},
+		Method: sdk.Method{Rounds: 5, Tau: 1, Rho: 1, Gain: 0.5, Eta: []float64{1}, Mu: []float64{1}}}
+	members := []fleetfile.Member{{Name: "a", Keys: []ed25519.PublicKey{ed25519.NewKeyFromSeed(make([]byte, 32)).Public().(ed25519.PublicKey)}}}
+	if err := (&fleetfile.File{Fleet: f, Members: members}).Write(filepath.Join(dir, "fleet.json")); err != nil {
+		t.Fatal(err)
+	}
+	left := object[lifetimeLeft](t, "-ledger", path, "-fleet", filepath.Join(dir, "fleet.json")).Left
+	for round := 1; round <= *left.Rounds; round++ {
+		if err := ledger.Reserve("last", f.Hash(), "a", round, g); err != nil {
+			t.Fatalf("%d rounds are left, and round %d is refused: %v", *left.Rounds, round, err)
+		}
+	}
+	if err := ledger.Reserve("last", f.Hash(), "a", *left.Rounds+1, g); !errors.Is(err, dpmech.ErrBudget) {
+		t.Errorf("%d rounds are left, and then another: %v", *left.Rounds, err)
+	}
+	again := object[lifetimeLeft](t, "-ledger", path, "-fleet", filepath.Join(dir, "fleet.json")).Left
+	if *again.Rounds != 0 || again.Made != *left.Rounds || *left.Rounds < 10 {
+		t.Errorf("%+v, then %+v", left, again)
 	}
 }

@@ -182,7 +182,7 @@ func TestWrongOtherFiles(t *testing.T) {
 		{exitUsage, `no script for the shell "csh", want bash, zsh, fish`, []string{"completion", "csh"}},
 		{exitUsage, `unexpected argument "zsh"`, []string{"completion", "bash", "zsh"}},
 		{exitUsage, `unexpected argument "x"`, []string{"version", "x"}},
-		{exitUsage, `no topic "fleet"; there are`, []string{"help", "fleet"}},
+		{exitUsage, `no topic "flet"; there are`, []string{"help", "flet"}},
 		{exitUsage, "no file given, want spade-edge check NODEFILE", []string{"check"}},
 		{exitUsage, `unexpected argument "b"`, []string{"check", "a", "b"}},
 		{exitUsage, "-timeout is 0s, want more than 0", []string{"check", "a", "-timeout", "0s"}},

@@ -1,0 +1,266 @@
+package program
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+)
+
+type fleetAction struct {
+	name  string
+	flags []string
+	run   func(e *fleetEdit) error
+}
+
+// fleetActions are what the command fleet does, each with the flags that go with it besides -dry-run and -json.
+var fleetActions = []fleetAction{
+	{"add", []string{"line", "name", "key", "address", "edges", "cut", "run", "end", "as", "data", "stream"},
+		(*fleetEdit).add},
+	{"remove", []string{"name", "edges", "run", "end"}, (*fleetEdit).remove},
+	{"rotate", []string{"line", "name", "key", "file", "at-once", "retire", "forget"}, (*fleetEdit).rotate},
+	{"move", []string{"name", "address"}, (*fleetEdit).move},
+	{"next", []string{"from", "run", "rounds", "epsilon", "end"}, (*fleetEdit).next},
+	{"take", []string{"new", "file", "end"}, (*fleetEdit).take},
+}
+
+// fleetEdit is a change of the files of a fleet.
+type fleetEdit struct {
+	*cmdline
+	line, name, key, address, edges, cut, run, as, data string
+	stream                                              commandFlag
+	newKey, from, newFleet                              string
+	atOnce, retire, forget, end, dryRun                 bool
+	rounds                                              int
+	epsilon                                             float64
+
+	dir, path string          // of the fleet file
+	file      *fleetfile.File // as it is to be
+	text      []byte          // as it was
+	hash      [32]byte        // as it was
+	ran       string          // the run as it was
+	nodes     []*nodeText
+	writes    *change
+
+	r fleetResult
+}
+
+// fleetResult is what has changed, and its JSON.
+type fleetResult struct {
+	Action  string       `json:"action"`
+	Fleet   string       `json:"fleet"` // the file
+	Run     string       `json:"run"`
+	Hash    string       `json:"fleet_hash"`
+	SameRun bool         `json:"same_run"` // the hash is what it was: a run that has begun takes the change over
+	DryRun  bool         `json:"dry_run"`
+	Before  string       `json:"recovered,omitempty"` // what became of an earlier change that was interrupted
+	Files   []fileChange `json:"files"`
+	Epsilon *float64     `json:"epsilon"` // of the run, null if it is not private
+	Left    []ledgerLeft `json:"ledgers"` // of the members whose ledgers are here
+	Notes   []string     `json:"notes"`   // what is left to do
+}
+
+type fileChange struct {
+	File    string   `json:"file"`
+	New     bool     `json:"new"`
+	Bytes   int      `json:"bytes"`
+	Removed []string `json:"removed"` // lines; none of a start vector
+	Added   []string `json:"added"`
+}
+
+// errSettled says what may change in the middle of a run.
+var errSettled = errors.New("members, edges and settings are part of the fleet's hash: a run keeps those that it has " +
+	"begun with, and in the middle of one only keys and addresses may change")
+
+func fleetFiles(_ context.Context, c *cmdline) error {
+	e := &fleetEdit{cmdline: c}
+	e.register()
+	i := -1
+	if len(c.args) > 0 {
+		i = slices.IndexFunc(fleetActions, func(a fleetAction) bool { return a.name == c.args[0] })
+	}
+	if i < 0 {
+		if err := c.parse(); errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return usageError{errors.New("want first what to do: add, remove, rotate, move, next or take")}
+	}
+	action := fleetActions[i]
+	c.args = c.args[1:]
+	path, err := c.parseFile()
+	if err != nil {
+		return err
+	}
+	var f faults
+	c.Visit(func(given *flag.Flag) {
+		ok := slices.Contains(append(action.flags, "dry-run", "json"), given.Name)
+		f.when(!ok, "-%s does not go with fleet %s", given.Name, action.name)
+	})
+	f.empty(c.given, "line", e.line, "name", e.name, "key", e.key, "run", e.run, "as", e.as, "data", e.data,
+		"stream", e.stream.String(), "file", e.newKey, "from", e.from, "new", e.newFleet)
+	if err := f.usage(); err != nil {
+		return err
+	}
+	e.r = fleetResult{
+		Action: action.name, DryRun: e.dryRun, Files: []fileChange{}, Left: []ledgerLeft{}, Notes: []string{},
+	}
+	if err := e.open(path, action.name == "take"); err != nil {
+		return err
+	}
+	if err := action.run(e); err != nil {
+		return err
+	}
+	if err := e.finish(); err != nil {
+		return err
+	}
+	return c.print(e.r, e.write)
+}
+
+func (e *fleetEdit) register() {
+	c := e.cmdline
+	c.StringVar(&e.line, "line", "", "add, rotate: the `file` with the line that keygen has printed on the device")
+	c.StringVar(&e.name, "name", "", "the member")
+	c.StringVar(&e.key, "key", "", "add, rotate: the public `key`, ed25519:..., in place of -line")
+	c.StringVar(&e.address, "address", "", "add, move: where neighbors reach it, host:port or wss://host:port/path, "+
+		"several separated by commas; none if it only dials out")
+	c.StringVar(&e.edges, "edges", "", "add: the neighbors, separated by commas; add, remove: further edges `a:b`")
+	c.StringVar(&e.cut, "cut", "", "add: edges `a:b` that are no more")
+	c.StringVar(&e.run, "run", "", "add, remove, next: `id` of the next run")
+	c.StringVar(&e.as, "as", "", "add: it learns from what this `member` learns from (default a gap to be filled in)")
+	c.StringVar(&e.data, "data", "", "add: the `source` of its own samples, prepared as the task in the fleet file says")
+	c.Var(&e.stream, "stream", "add: the `program`, with its arguments, that answers its queries")
+	c.StringVar(&e.newKey, "file", "", "rotate, take: the new secret key's `file`, as the node file is to name it")
+	c.BoolVar(&e.atOnce, "at-once", false, "rotate: the old key may not connect any more, as of a device that is lost")
+	c.BoolVar(&e.retire, "retire", false, "rotate: the older of the two keys may not connect any more")
+	c.BoolVar(&e.forget, "forget", false, "rotate: make room for another retired key; what the oldest one has signed "+
+		"counts no more")
+	c.StringVar(&e.from, "from", "", "next: the `file` with the model to start from, .npy, .json or .raw, as export "+
+		"writes it, or the state folder of a node that has it")
+	c.IntVar(&e.rounds, "rounds", 0, "next: rounds of learning, K (default as before)")
+	c.Float64Var(&e.epsilon, "epsilon", 0, "next: privacy budget of each member for the run (default as before, or what "+
+		"is left of the ledgers here)")
+	c.BoolVar(&e.end, "end", false, "end a run that is not over: what it has not released stays unspent")
+	c.StringVar(&e.newFleet, "new", "", "take: the new fleet `file`")
+	c.BoolVar(&e.dryRun, "dry-run", false, "show the difference, and write nothing")
+	c.jsonFlag("")
+}
+
+// finish collects what changes, and writes it.
+func (e *fleetEdit) finish() error {
+	f := e.file.Fleet
+	text, err := e.file.Marshal()
+	if err != nil {
+		return usageError{err}
+	}
+	hash := f.Hash()
+	e.r.Fleet, e.r.Run, e.r.Hash, e.r.SameRun = e.path, f.Run, hex.EncodeToString(hash[:]), hash == e.hash
+	if p := f.Privacy; !p.NonPrivate {
+		epsilon := p.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, p.Delta)
+		if e.r.Epsilon = &epsilon; p.EpsilonLimit > 0 && epsilon > p.EpsilonLimit {
+			e.note("the run costs epsilon %s now, and its limit is %v: fleet next -run %s -epsilon %v chooses noise that fits",
+				epsilonText(epsilon), p.EpsilonLimit, f.Run, p.EpsilonLimit)
+		}
+	}
+	if err := e.setFleet(e.path, text); err != nil {
+		return err
+	}
+	for _, n := range e.nodes {
+		if key, err := fleetfile.ReadKey(n.node.Key); err == nil { // or it is on the device alone
+			if err := n.node.CheckIdentity(e.file, key); err != nil {
+				return usageError{fmt.Errorf("%s: %w", n.path, err)}
+			}
+		}
+		if own := n.node.Fleet; !same(own, e.path) { // a device's copy
+			if there, err := os.ReadFile(own); err == nil && string(there) == string(e.text) {
+				if err := e.setFleet(own, text); err != nil {
+					return err
+				}
+			} else if !errors.Is(err, fs.ErrNotExist) {
+				e.note("%s is another fleet than %s was: take it over there", own, e.path)
+			}
+		}
+		if err := e.writes.set(n.path, n.text, 0o600); err != nil {
+			return err
+		}
+	}
+	for _, w := range e.writes.files {
+		one := fileChange{File: filepath.ToSlash(w.Path), New: w.Old == "", Bytes: len(w.New)}
+		if filepath.Ext(w.Path) == ".json" {
+			one.Removed, one.Added = difference(w.old, w.New)
+		}
+		e.r.Files = append(e.r.Files, one)
+	}
+	if e.dryRun {
+		return nil
+	}
+	return e.writes.commit()
+}
+
+// setFleet writes the fleet file somewhere, with the start vector beside it.
+func (e *fleetEdit) setFleet(path string, text []byte) error {
+	if e.file.X0File != "" {
+		x0 := filepath.Join(filepath.Dir(path), filepath.FromSlash(e.file.X0File))
+		if err := e.writes.set(x0, appendFloats(nil, e.file.Fleet.X0), 0o644); err != nil {
+			return err
+		}
+	}
+	return e.writes.set(path, text, 0o644)
+}
+
+func (e *fleetEdit) note(format string, args ...any) {
+	e.r.Notes = append(e.r.Notes, fmt.Sprintf(format, args...))
+}
+
+// reload notes who has to be told of new keys or addresses of a member.
+func (e *fleetEdit) reload(name string) {
+	var all []string
+	for _, p := range e.file.Peers(name) {
+		all = append(all, p.Name)
+	}
+	e.note("the hash is what it was, so a run goes on meanwhile: bring %s to %s, and to the neighbors (%s); those at "+
+		"work read it again with kill -HUP or systemctl reload", filepath.Base(e.path), name,
+		cmp.Or(strings.Join(all, ", "), "none"))
+}
+
+func (e *fleetEdit) write(t table) {
+	r := &e.r
+	for _, f := range r.Files {
+		word := "changed"
+		if f.New {
+			word = "new"
+		}
+		t.row(word, "%s, %s", f.File, bytesText(int64(f.Bytes)))
+		for _, line := range f.Removed {
+			fmt.Fprintf(t, "  - %s\n", line)
+		}
+		for _, line := range f.Added {
+			fmt.Fprintf(t, "  + %s\n", line)
+		}
+	}
+	if len(r.Files) == 0 {
+		t.row("changed", "nothing: the files are so already")
+	}
+	t.row("fleet", "run %q, %d members, hash %s", r.Run, len(e.file.Members), r.Hash[:16])
+	for _, l := range r.Left {
+		t.row("ledger", "%q: %s", l.Name, l.text)
+	}
+	if r.Epsilon != nil {
+		t.row("epsilon", "%s at delta %v of each member's data set, for the whole run", epsilonText(*r.Epsilon),
+			e.file.Fleet.Privacy.Delta)
+	}
+	for _, n := range r.Notes {
+		t.row("next", "%s", n)
+	}
+	if r.DryRun {
+		t.row("dry run", "nothing is written")
+	}
+}

@@ -1,0 +1,205 @@
+package program
+
+import (
+	"crypto/ed25519"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+// plant makes a trial of three members, and returns its folder and the line of a fourth.
+func plant(t *testing.T, more ...string) (dir, line string) {
+	t.Helper()
+	top := t.TempDir()
+	dir, line = filepath.Join(top, "plant"), filepath.Join(top, "line")
+	if code, text := said(append([]string{"init", dir, "-nodes", "a,b,c", "-rounds", "6"}, more...)...); code != exitDone {
+		t.Fatal(text)
+	}
+	code, out, log := call("keygen", "-name", "d", "-out", filepath.Join(top, "key"), "-address", "d.example:7443")
+	if code != exitDone {
+		t.Fatal(log)
+	}
+	if err := os.WriteFile(line, []byte(out), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir, line
+}
+
+// contents returns all that is in a folder.
+func contents(t *testing.T, dir string) string {
+	t.Helper()
+	all := tree(t, dir)
+	for _, name := range strings.Fields(all) {
+		if text, err := os.ReadFile(filepath.Join(dir, name)); err == nil {
+			all += "\n" + name + "\n" + string(text)
+		}
+	}
+	return all
+}
+
+// What is refused changes nothing, and neither does a dry run.
+func TestFleetRefuses(t *testing.T) {
+	t.Parallel()
+	dir, line := plant(t)
+	model := filepath.Join(filepath.Dir(dir), "short.raw")
+	if err := os.WriteFile(model, make([]byte, 8), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := contents(t, dir)
+	good := transport.FormatKey(ed25519.NewKeyFromSeed(make([]byte, 32)).Public().(ed25519.PublicKey))
+	add := []string{"add", dir, "-line", line, "-edges", "a"}
+	for _, c := range []struct {
+		code int
+		want string
+		args []string
+	}{
+		{exitUsage, "want first what to do", nil},
+		{exitUsage, "want first what to do", []string{"enlarge", dir}},
+		{exitUsage, "no file given", []string{"add"}},
+		{exitUsage, "in the middle of one only keys and addresses may change", add},
+		{exitUsage, "-retire does not go with fleet add", with(add, "-retire")},
+		{exitUsage, "-edges is missing", []string{"add", dir, "-line", line, "-run", "x"}},
+		{exitUsage, `"d:e", want a:b`, with(add[:4], "-edges", "d:e", "-run", "x")},
+		{exitUsage, "neighbors already", with(add, "-edges", "a,a:b", "-run", "x")},
+		{exitUsage, "is no edge", with(add, "-cut", "d:a", "-run", "x")},
+		{exitUsage, `-name is "e", and the line`, with(add, "-name", "e", "-run", "x")},
+		{exitUsage, `"a" is a member already`, []string{"add", dir, "-name", "a", "-key", good, "-edges", "b", "-run", "x"}},
+		{exitUsage, "name of a folder", []string{"add", dir, "-name", "../d", "-key", good, "-edges", "b", "-run", "x"}},
+		{exitUsage, "-key:", []string{"add", dir, "-name", "d", "-key", "x", "-edges", "b", "-run", "x"}},
+		{exitUsage, `want a member: ["a" "b" "c"]`, []string{"remove", dir, "-name", "x", "-run", "y"}},
+		{exitUsage, "has one key, want two", []string{"rotate", dir, "-name", "a", "-retire"}},
+		{exitUsage, "-address is missing", []string{"move", dir, "-name", "a"}},
+		{exitUsage, "-from is missing", []string{"next", dir, "-run", "x"}},
+		{exitUsage, "has 2 numbers, want the 6", []string{"next", dir, "-run", "x", "-from", model}},
+		{exitUsage, "-epsilon is -1", []string{"next", dir, "-run", "x", "-from", model, "-epsilon", "-1"}},
+		{exitUsage, "-new is missing", []string{"take", filepath.Join(dir, "a")}},
+		{exitUsage, "no such file", []string{"move", filepath.Join(dir, "nowhere"), "-name", "a", "-address", "x:1"}},
+	} {
+		if code, text := said(append([]string{"fleet"}, c.args...)...); code != c.code || !strings.Contains(text, c.want) {
+			t.Errorf("%q: exit code %d, want %d with %q:\n%s", c.args, code, c.code, c.want, text)
+		}
+	}
+	if code, text := said("fleet", "add", dir, "-line", line, "-edges", "a,b", "-run", "x", "-dry-run"); code != exitDone || !strings.Contains(text, "nothing is written") {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+	if after := contents(t, dir); after != before {
+		t.Errorf("files have changed:\n%s\n\n%s", before, after)
+	}
+}
+
+// A key that is not the one in the fleet file is found where both are here, and a lost one leaves at once.
+func TestFleetRotate(t *testing.T) {
+	t.Parallel()
+	dir, _ := plant(t)
+	line := filepath.Join(filepath.Dir(dir), "a.line")
+	for i := range 10 {
+		key := filepath.Join(dir, "a", "key"+string(rune('0'+i)))
+		code, out, log := call("keygen", "-name", "a", "-out", key)
+		if code != exitDone {
+			t.Fatal(log)
+		}
+		if err := os.WriteFile(line, []byte(out), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			if code, text := said("fleet", "rotate", dir, "-line", line, "-at-once"); code != exitUsage || !strings.Contains(text, "but the fleet file has") {
+				t.Errorf("the node file names the old key: exit code %d, %s", code, text)
+			}
+			if code, text := said("fleet", "rotate", dir, "-line", line, "-file", "node.key"); code != exitUsage || !strings.Contains(text, "is not that of") {
+				t.Errorf("another key: exit code %d, %s", code, text)
+			}
+		}
+		args := []string{"fleet", "rotate", dir, "-line", line, "-at-once", "-file", filepath.Base(key)}
+		if i >= 8 {
+			if code, text := said(args...); code != exitUsage || !strings.Contains(text, "8 retired keys") {
+				t.Errorf("exit code %d, %s", code, text)
+			}
+			args = append(args, "-forget")
+		}
+		var r fleetResult
+		if into(t, &r, exitDone, args...); !r.SameRun || len(r.Files) != 2 {
+			t.Errorf("%+v", r)
+		}
+	}
+	file, err := fleetfile.Read(filepath.Join(dir, "fleet.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := file.Members[0]; len(m.Keys) != 1 || len(m.Retired) != 8 {
+		t.Errorf("%d keys and %d retired ones", len(m.Keys), len(m.Retired))
+	}
+}
+
+// The next run stays within what the ledgers have left, with noise of its own or shared, and what does not fit is refused.
+func TestFleetNextAffords(t *testing.T) {
+	t.Parallel()
+	for _, more := range [][]string{{"-graph", "ring"}, {"-graph", "complete", "-colluders", "1", "-limit-all", "60"}} {
+		dir, line := plant(t, more...)
+		model := filepath.Join(filepath.Dir(dir), "model.raw")
+		if err := os.WriteFile(model, appendFloats(nil, []float32{1, 0, -1, 0.5, 0.25, 2}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		file, err := fleetfile.Read(filepath.Join(dir, "fleet.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := file.Fleet
+		for _, end := range []string{"", ".mark"} {
+			if err := os.Remove(filepath.Join(dir, "b", "ledger.json"+end)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if code, text := said("privacy", "-new-ledger", filepath.Join(dir, "b", "ledger.json"), "-dataset", "b", "-epsilon", "9"); code != exitDone {
+			t.Fatal(text)
+		}
+		ledger, err := state.OpenLedger(filepath.Join(dir, "b", "ledger.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfgs, err := f.Machines([]int{9, 9, 9}, func(int) io.Reader { return strings.NewReader("") })
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := cfgs[1].Privacy[0]
+		for round := 1; round <= f.Method.Rounds; round++ {
+			if err := ledger.Reserve(f.Run, f.Hash(), "b", round, g); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := ledger.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var r fleetResult
+		into(t, &r, exitDone, "fleet", "add", dir, "-line", line, "-edges", "a,b", "-run", "2", "-as", "a")
+		into(t, &r, exitDone, "fleet", "next", dir, "-from", model, "-run", "2")
+		if file, err = fleetfile.Read(filepath.Join(dir, "fleet.json")); err != nil {
+			t.Fatal(err)
+		}
+		next, shared := file.Fleet, f.Privacy.PairSigma > 0
+		if p := next.Privacy; (p.PairSigma > 0) != shared || p.Clip != f.Privacy.Clip || p.EpsilonLimit >= 8 || p.Colluders != f.Privacy.Colluders || p.LimitAll != f.Privacy.LimitAll {
+			t.Errorf("%+v", p)
+		}
+		if m := next.Method; m.Mixing != f.Method.Mixing || m.Cooldown != f.Method.Cooldown || m.Rounds != 6 || m.Seed != f.Method.Seed+1 || m.Estimator != f.Method.Estimator || m.Tau != f.Method.Tau || m.Eta[0] != f.Method.Eta[0] {
+			t.Errorf("%+v, and before %+v", m, f.Method)
+		}
+		life, err := state.ReadLedger(filepath.Join(dir, "b", "ledger.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rho := life.Lifetime(1e-5).Rho + next.Rho()
+		if eps := dpmech.GDP.Epsilon(rho, 1e-5); eps > 9 || eps < 8.99 || math.Abs(*r.Epsilon-next.Privacy.EpsilonLimit) > 1e-3 {
+			t.Errorf("both runs cost %v of 9, the second %v", eps, *r.Epsilon)
+		}
+		if code, text := said("fleet", "next", dir, "-from", model, "-run", f.Run); code != exitUsage || !strings.Contains(text, "an id that was never used") {
+			t.Errorf("exit code %d: %s", code, text)
+		}
+	}
+}

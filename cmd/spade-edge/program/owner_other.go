@@ -1,0 +1,11 @@
+//go:build !unix
+
+package program
+
+import (
+	"io/fs"
+	"os"
+)
+
+// keepOwner does nothing on this system.
+func keepOwner(*os.File, fs.FileInfo) error { return nil }
