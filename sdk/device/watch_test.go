@@ -22,7 +22,9 @@ func (n neighbors) Peers() []transport.PeerStatus { return n.peers() }
 // A run ends when every neighbor has refused several times, and not when one hello was refused.
 func TestRepeatedRefusals(t *testing.T) {
 	once, heard := errors.New("refused once"), time.Now()
-	refuse := func(name string, err error) transport.PeerStatus { return transport.PeerStatus{Name: name, Refused: err} }
+	refuse := func(name string, err error) transport.PeerStatus {
+		return transport.PeerStatus{Name: name, Refused: err}
+	}
 	var asked int
 	for _, c := range []struct {
 		name  string
