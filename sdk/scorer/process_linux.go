@@ -3,7 +3,6 @@ package scorer
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
@@ -36,10 +35,11 @@ func sweep(mark string) {
 	// What is found may start others before it is killed, and is to be seen for a moment after.
 	for range 10 {
 		found := false
-		all, _ := filepath.Glob("/proc/[0-9]*/environ")
-		for _, environ := range all {
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(environ)))
-			if pid == os.Getpid() || !marked(environ) {
+		all, _ := os.ReadDir("/proc")
+		for _, entry := range all {
+			pid, err := strconv.Atoi(entry.Name())
+			environ := "/proc/" + entry.Name() + "/environ"
+			if err != nil || pid == os.Getpid() || !marked(environ) {
 				continue
 			}
 			p, err := os.FindProcess(pid) // from here on the number cannot come to mean another

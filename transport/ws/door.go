@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
-	"net/netip"
 	"slices"
 	"sync"
 )
@@ -40,30 +39,34 @@ type handshakeLimiter struct {
 // caller is a connection that this end has accepted. All but conn is guarded by the limiter's mutex.
 type caller struct {
 	conn    net.Conn
-	source  netip.Prefix
+	source  source
 	met     bool  // a peer has been met at the source
 	begun   bool  // its handshake has begun
 	peer    *peer // that has knocked, or shown its key; nil of a stranger
 	crowded bool  // it was closed for want of room
 }
 
-// sourceOf returns whose address counts as one: of IPv6 the 64 bits that a network has to itself.
-func sourceOf(a net.Addr) netip.Prefix {
+// source stands for the addresses that count as one: an address of IPv4, and of IPv6 the 64 bits that a network has to
+// itself. It is empty if there is none.
+type source string
+
+func sourceOf(a net.Addr) source {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {
-		return netip.Prefix{}
+		return ""
 	}
-	ip := tcp.AddrPort().Addr().Unmap()
-	bits := ip.BitLen()
-	if ip.Is6() {
-		bits = 64
-	}
-	source, _ := ip.WithZone("").Prefix(bits) // an address that is not valid has a source that is not
-	return source
+	return sourceOfIP(tcp.IP)
 }
 
-func (d *handshakeLimiter) enter(conn net.Conn, source netip.Prefix, met bool) *caller {
-	c := &caller{conn: conn, source: source, met: met}
+func sourceOfIP(ip net.IP) source {
+	if short := ip.To4(); short != nil {
+		return source(short)
+	}
+	return source(ip[:min(8, len(ip))])
+}
+
+func (d *handshakeLimiter) enter(conn net.Conn, from source, met bool) *caller {
+	c := &caller{conn: conn, source: from, met: met}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.pending = append(d.pending, c)
@@ -74,7 +77,7 @@ func (d *handshakeLimiter) enter(conn net.Conn, source netip.Prefix, met bool) *
 // makeRoom turns another stranger away if there are too many that have said as much as one.
 func (d *handshakeLimiter) makeRoom(newest *caller) {
 	var total int
-	count := make(map[netip.Prefix]int)
+	count := make(map[source]int)
 	for _, c := range d.pending {
 		count[c.source]++
 		if c.begun == newest.begun {

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -25,8 +24,8 @@ func (t *Transport) acceptAll() {
 		}
 		raw, err := t.listener.Accept()
 		if err == nil {
-			source := sourceOf(raw.RemoteAddr())
-			c := t.handshakes.enter(raw, source, t.meets(source))
+			from := sourceOf(raw.RemoteAddr())
+			c := t.handshakes.enter(raw, from, t.meets(from))
 			t.wg.Go(func() { t.receive(c) })
 			continue
 		}
@@ -45,14 +44,14 @@ func (t *Transport) acceptAll() {
 }
 
 // meets reports whether a peer has been met at a source, or has it as an address.
-func (t *Transport) meets(source netip.Prefix) bool {
+func (t *Transport) meets(from source) bool {
 	for _, p := range t.sorted {
-		if at := p.met.Load(); at != nil && *at == source {
+		if at := p.met.Load(); at != nil && *at == from {
 			return true
 		}
 		for _, a := range p.config.Load().Addresses {
 			host, _, _ := transport.ParseAddress(a)
-			if ip, err := netip.ParseAddr(host); err == nil && source.Contains(ip.Unmap().WithZone("")) {
+			if ip := net.ParseIP(host); ip != nil && sourceOfIP(ip) == from {
 				return true
 			}
 		}

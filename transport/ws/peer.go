@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,14 +18,14 @@ import (
 // peer is what the transport knows of a neighbor, connected or not.
 type peer struct {
 	name    string
-	own     ed25519.PrivateKey           // this node's
-	config  atomic.Pointer[Peer]         // keys and addresses; replaced, never changed
-	secrets atomic.Pointer[[][]byte]     // of each key, for knocks
-	met     atomic.Pointer[netip.Prefix] // where it was when frames could flow last; nil before, or behind a proxy
-	out     chan []byte                  // from Send to the session that has credit
-	redial  chan struct{}                // a token ends the wait before the next attempt to dial
-	turn    chan struct{}                // has a token while a connection is about to begin, see session.opening
-	traffic traffic                      // of all connections
+	own     ed25519.PrivateKey       // this node's
+	config  atomic.Pointer[Peer]     // keys and addresses; replaced, never changed
+	secrets atomic.Pointer[[][]byte] // of each key, for knocks
+	met     atomic.Pointer[source]   // where it was when frames could flow last; nil before, or behind a proxy
+	out     chan []byte              // from Send to the session that has credit
+	redial  chan struct{}            // a token ends the wait before the next attempt to dial
+	turn    chan struct{}            // has a token while a connection is about to begin, see session.opening
+	traffic traffic                  // of all connections
 
 	mu       sync.Mutex
 	session  *session // the one that may read and write frames, or nil
@@ -125,8 +124,8 @@ func (t *Transport) connected(p *peer, c *conn, where string) {
 	if c.dialed != "" {
 		how = "dialed"
 	}
-	if source := sourceOf(c.tcp.RemoteAddr()); c.via == "" && source.IsValid() {
-		p.met.Store(&source)
+	if from := sourceOf(c.tcp.RemoteAddr()); c.via == "" && from != "" {
+		p.met.Store(&from)
 	}
 	p.mu.Lock()
 	p.status.Connected, p.status.Since, p.status.Where, p.status.Refused = true, time.Now(), where, nil

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -257,6 +258,23 @@ func (p *process) refused(t *testing.T, code int, words ...string) {
 	}
 }
 
+// copyFolder copies a folder with modes as a node wants them, which a plain copy does not keep.
+func copyFolder(t *testing.T, from, to string) {
+	t.Helper()
+	err := os.CopyFS(to, os.DirFS(from))
+	if err == nil {
+		err = filepath.WalkDir(to, func(path string, file fs.DirEntry, err error) error {
+			if err == nil && file.Type().IsRegular() {
+				err = os.Chmod(path, 0o600)
+			}
+			return err
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // takeOver makes files and folders in one folder what they are in another: copies, or not there.
 func takeOver(t *testing.T, from, to string, names ...string) {
 	t.Helper()
@@ -270,7 +288,7 @@ func takeOver(t *testing.T, from, to string, names ...string) {
 		}
 		if err == nil && info.IsDir() {
 			_ = os.Remove(filepath.Join(from, name, "control")) // what is left of a socket
-			err = os.CopyFS(filepath.Join(to, name), os.DirFS(filepath.Join(from, name)))
+			copyFolder(t, filepath.Join(from, name), filepath.Join(to, name))
 		} else if err == nil {
 			var text []byte
 			if text, err = os.ReadFile(filepath.Join(from, name)); err == nil {
