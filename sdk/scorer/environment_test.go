@@ -48,7 +48,9 @@ func TestDaemonOfProgram(t *testing.T) {
 		t.Skip("only Linux tells whom a process belongs to")
 	}
 	written := filepath.Join(t.TempDir(), "pid")
-	daemon := fmt.Sprintf(`(setsid sh -c 'echo $$ > %s; exec sleep 1000' < /dev/null > /dev/null 2>&1 &)`, written)
+	// Until it has left the group it would end with that.
+	daemon := fmt.Sprintf(`(setsid sh -c 'echo $$ > %[1]s; exec sleep 1000' < /dev/null > /dev/null 2>&1 &)
+		until [ -s %[1]s ]; do sleep 0.01; done`, written)
 	pid := func() string {
 		for range 1000 {
 			if b, _ := os.ReadFile(written); strings.HasSuffix(string(b), "\n") {

@@ -1,7 +1,6 @@
 package program
 
 import (
-	"os"
 	"strings"
 	"sync"
 	"testing"
