@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -255,23 +254,6 @@ func (p *process) refused(t *testing.T, code int, words ...string) {
 	p.log.await(t, append([]string{"spade-edge run: "}, words...)...)
 	if p.out.Len() != 0 {
 		t.Errorf("output %q", &p.out)
-	}
-}
-
-// copyFolder copies a folder with modes as a node wants them, which a plain copy does not keep.
-func copyFolder(t *testing.T, from, to string) {
-	t.Helper()
-	err := os.CopyFS(to, os.DirFS(from))
-	if err == nil {
-		err = filepath.WalkDir(to, func(path string, file fs.DirEntry, err error) error {
-			if err == nil && file.Type().IsRegular() {
-				err = os.Chmod(path, 0o600)
-			}
-			return err
-		})
-	}
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
