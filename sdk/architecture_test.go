@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -73,4 +74,33 @@ func declarations(t *testing.T, file string) (names []string) {
 		}
 	}
 	return names
+}
+
+// The tests that the threat model names exist.
+func TestThreatModelNamesTests(t *testing.T) {
+	text, err := os.ReadFile("../.github/SECURITY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tests strings.Builder
+	err = filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		code, err := os.ReadFile(path)
+		tests.Write(code)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`(Test[A-Za-z]+)`").FindAllStringSubmatch(string(text), -1)
+	for _, n := range named {
+		if !strings.Contains(tests.String(), "func "+n[1]+"(t *testing.T)") {
+			t.Errorf(".github/SECURITY.md names %s, which does not exist", n[1])
+		}
+	}
+	if len(named) < 20 {
+		t.Errorf("%d tests are named, want 20 or more", len(named))
+	}
 }

@@ -224,9 +224,19 @@ func (d *Device) certify() error {
 
 func (d *Device) certified() bool { return !d.fleet.Privacy.NonPrivate && d.node.Spend().Rho > 0 }
 
+// refusals is how often a neighbor has to refuse, or be refused, without a connection in between: one hello may have been
+// sent while somebody changed a file. Of what comes through a broker one is enough: it rests on what the neighbor has
+// signed, which this node has read itself.
+const refusals = 3
+
 // watch ends the run when every neighbor has another fleet: nothing can go on then, and most likely this node's file is
 // wrong.
 func (d *Device) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+	type count struct {
+		last  error
+		times int
+	}
+	seen := make(map[string]count)
 	// Refusals come early, and a processor that sleeps saves the battery.
 	for wait := time.Second / 2; ; wait = min(2*wait, 16*time.Second) {
 		select {
@@ -234,15 +244,23 @@ func (d *Device) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 			return
 		case <-time.After(wait):
 		}
-		var refusals []string
+		var final []string
 		peers := d.link.Peers()
 		for _, peer := range peers {
-			if peer.Refused != nil {
-				refusals = append(refusals, fmt.Sprintf("%q: %v", peer.Name, peer.Refused))
+			c := seen[peer.Name]
+			switch {
+			case peer.Refused == nil:
+				c = count{}
+			case !errors.Is(peer.Refused, c.last): // every refusal is an error of its own
+				c = count{peer.Refused, c.times + 1}
+			}
+			seen[peer.Name] = c
+			if c.times >= refusals || c.times > 0 && !peer.Heard.IsZero() {
+				final = append(final, fmt.Sprintf("%q: %v", peer.Name, peer.Refused))
 			}
 		}
-		if len(peers) > 0 && len(refusals) == len(peers) {
-			cancel(fmt.Errorf("%w: %s", ErrMismatch, strings.Join(refusals, "; ")))
+		if len(peers) > 0 && len(final) == len(peers) {
+			cancel(fmt.Errorf("%w: %s", ErrMismatch, strings.Join(final, "; ")))
 			return
 		}
 	}

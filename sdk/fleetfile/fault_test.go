@@ -373,9 +373,9 @@ func TestNode(t *testing.T) {
 	}
 	for text, want := range map[string]Oracle{
 		`{"stream": ["./scorer", ""], "workers": 2, "format": "cbor", "timeout_seconds": 1.5, "start_seconds": 60, ` +
-			`"memory_mib": 512}`: {Stream: &scorer.StreamConfig{
+			`"memory_mib": 512, "environment": ["PYTHONPATH"]}`: {Stream: &scorer.StreamConfig{
 			Program: scorer.Program{Command: []string{"./scorer", ""}, Dir: "dir", Workers: 2, Timeout: 1500 * time.Millisecond,
-				Memory: 512 << 20},
+				Memory: 512 << 20, Environment: []string{"PYTHONPATH"}},
 			Format: scorer.CBOR, Start: time.Minute}},
 		`{"stream": ["scorer"]}`: {Stream: &scorer.StreamConfig{Program: scorer.Program{Command: []string{"scorer"},
 			Dir: "dir", Workers: 1}}},
@@ -474,7 +474,7 @@ func TestNodeFaults(t *testing.T) {
 			"oracle.workers is 2, want it left out: only a program has that").and("oracle.builtin_ is unknown"),
 		one(oracle, `{"grpc": "x"}`,
 			"oracle has 0 of").and("oracle.grpc is unknown, want only builtin, stream, oneshot, format, samples, " +
-			"start_seconds, workers, timeout_seconds, memory_mib"),
+			"start_seconds, workers, timeout_seconds, memory_mib, environment"),
 		one(oracle, `{"builtin": {}}`, "oracle.builtin.data is missing, want idx:DIR"),
 		one(oracle, `{"builtin": {"fit": "own"}}`,
 			"oracle.builtin.data is missing, want idx:DIR").and("oracle.builtin.model is missing, want softmax, perceptron or linear"),

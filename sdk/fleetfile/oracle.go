@@ -38,7 +38,8 @@ func (v *value) oracle(to *Oracle, dir string) {
 	v.object(one, func(o *object) {
 		builtin, stream, oneshot := o.may("builtin"), o.may("stream"), o.may("oneshot")
 		format, samples, start := o.may("format"), o.may("samples"), o.may("start_seconds")
-		limits := []*value{o.may("workers"), o.may("timeout_seconds"), o.may("memory_mib")}
+		limits := []*value{o.may("workers"), o.may("timeout_seconds"), o.may("memory_mib"),
+			o.may("environment")}
 		count := 0
 		for _, kind := range []*value{builtin, stream, oneshot} {
 			if kind.present() {
@@ -81,7 +82,7 @@ func (v *value) oracle(to *Oracle, dir string) {
 	})
 }
 
-// program is a program, its arguments and its limits, which are workers, timeout_seconds and memory_mib.
+// program is a program, its arguments and its limits, which are workers, timeout_seconds, memory_mib and environment.
 func (v *value) program(to *scorer.Program, dir string, limits []*value) {
 	to.Dir, to.Workers = dir, 1
 	v.texts(&to.Command, "a string", func(s string) bool { return !strings.ContainsRune(s, 0) })
@@ -94,6 +95,9 @@ func (v *value) program(to *scorer.Program, dir string, limits []*value) {
 	limits[1].seconds(&to.Timeout)
 	limits[2].integer(&mib, 1, math.MaxInt32)
 	to.Memory = int64(mib) << 20
+	limits[3].texts(&to.Environment, "the name of a variable", func(s string) bool {
+		return s != "" && !strings.ContainsAny(s, "=\x00")
+	})
 }
 
 func (b *Builtin) schema(o *object, dir string) {

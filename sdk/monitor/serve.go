@@ -8,13 +8,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
 
 // Limits of connections. Few are needed: a page asks once a second, and a collector of metrics less often.
 const (
-	maxConns    = 32               // open at a time; further ones wait
+	maxConns    = 32               // open at a time; a further one ends the oldest
 	maxRequest  = 16 << 10         // bytes of a request, its body included
 	requestTime = 10 * time.Second // to receive it
 	answerTime  = time.Minute      // from then until the client has the answer
@@ -34,7 +35,8 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) {
 	defer open.Wait()
 	defer func() { _ = l.Close() }() // whatever the next line has come to by then
 	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
-	free := make(chan struct{}, maxConns) // a token for each connection
+	free := make(chan struct{}, 2*maxConns) // a token for each connection, those being ended included
+	var all conns
 	for {
 		select {
 		case free <- struct{}{}:
@@ -44,8 +46,10 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) {
 		c, err := l.Accept()
 		switch {
 		case err == nil:
+			all.add(c)
 			open.Go(func() {
 				defer func() { <-free }()
+				defer all.remove(c)
 				answer(ctx, c, h)
 			})
 			continue
@@ -58,6 +62,28 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// conns are the connections that are open, oldest first. A client that does not read, or says nothing, must not keep
+// others waiting.
+type conns struct {
+	mu  sync.Mutex
+	all []net.Conn
+}
+
+func (s *conns) add(c net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all = append(s.all, c); len(s.all) > maxConns {
+		_ = s.all[0].Close()
+		s.all = slices.Delete(s.all, 0, 1)
+	}
+}
+
+func (s *conns) remove(c net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = slices.DeleteFunc(s.all, func(o net.Conn) bool { return o == c })
 }
 
 func answer(ctx context.Context, c net.Conn, h http.Handler) {

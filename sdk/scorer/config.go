@@ -33,6 +33,10 @@ type Program struct {
 	Dir     string // the folder in which it runs; empty means that of this process
 	Workers int    // how many processes run side by side, up to 1024; 0 means 1
 
+	// Environment names the variables that the program gets of this process's environment, beside those that programs
+	// need to start at all: PATH, HOME, USER, LANG, LC_ALL, LC_CTYPE, TZ, TMPDIR, TMP, TEMP, SYSTEMROOT and USERPROFILE.
+	Environment []string
+
 	// Timeout is how long to wait for an answer, counted from the answer before if a process has several queries; 0 means
 	// 30 s.
 	Timeout time.Duration
@@ -113,6 +117,11 @@ func (p Program) faults() (errs []error) {
 	for i, arg := range p.Command {
 		if strings.ContainsRune(arg, 0) {
 			errs = append(errs, fmt.Errorf("scorer: Command[%d] is %q, want it without a zero byte", i, arg))
+		}
+	}
+	for i, name := range p.Environment {
+		if name == "" || strings.ContainsAny(name, "=\x00") || name == markName {
+			errs = append(errs, fmt.Errorf("scorer: Environment[%d] is %q, want the name of a variable", i, name))
 		}
 	}
 	if p.Workers < 0 || p.Workers > maxWorkers {

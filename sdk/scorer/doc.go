@@ -36,7 +36,8 @@
 //
 // # What goes wrong
 //
-// A process that breaks the rules, hangs or ends is killed, with its process group, and another takes its place: at
+// A process that breaks the rules, hangs or ends is killed, with its process group and, on Linux, with all that it has
+// started and that still has the variable SPADE_EDGE_SCORER of its environment; and another takes its place: at
 // once, and if that fails too after a pause that grows. The error says which process it was, what it did, and what it
 // wrote to standard error last. The queries that it held are asked once more, one at a time, so that the query that
 // kills a program takes no other with it. When eight processes in a row have failed and not one query was answered, the

@@ -193,6 +193,9 @@ func (o *OneShot) run(ctx context.Context, d *desk, q zoest.Query) (float64, err
 	loss, err := o.answer(p, d)
 	timer.Stop()
 	stop()
+	if ctx.Err() != nil || late.Load() {
+		p.sweep() // of those that end by themselves Close does it
+	}
 	if ctx.Err() != nil {
 		return 0, ctx.Err()
 	}

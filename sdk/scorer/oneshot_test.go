@@ -25,7 +25,7 @@ func shot(t testing.TB, how string, more ...string) scorer.OneShotConfig {
 		t.Fatal(err)
 	}
 	return scorer.OneShotConfig{
-		Program: scorer.Program{Command: append([]string{self, asScorer, "oneshot", how, "{sample}"}, more...), Workers: 2,
+		Program: scorer.Program{Environment: []string{"GORACE"}, Command: append([]string{self, asScorer, "oneshot", how, "{sample}"}, more...), Workers: 2,
 			Backoff: 10 * time.Millisecond},
 		Samples: samples,
 	}

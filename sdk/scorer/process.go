@@ -2,12 +2,14 @@ package scorer
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -24,11 +26,13 @@ const (
 // spawner starts processes, all from one thread that lives until stop. On Linux a process can ask to be killed when its
 // parent is, but what counts as the parent is the thread.
 type spawner struct {
-	tasks chan func()
+	tasks   chan func()
+	mark    string // what the environment of all that it starts has in common
+	started int    // belongs to the thread
 }
 
 func newSpawner() *spawner {
-	s := &spawner{tasks: make(chan func())}
+	s := &spawner{tasks: make(chan func()), mark: markName + "=" + rand.Text() + "."}
 	go func() {
 		runtime.LockOSThread()
 		for task := range s.tasks {
@@ -38,8 +42,11 @@ func newSpawner() *spawner {
 	return s
 }
 
-// stop ends the thread. No process may be alive, and none be started after it.
-func (s *spawner) stop() { close(s.tasks) }
+// stop ends the thread, and what processes have left behind. None of them may be alive, and none be started after it.
+func (s *spawner) stop() {
+	close(s.tasks)
+	sweep(s.mark)
+}
 
 // start starts a program whose configuration is ready.
 func (s *spawner) start(p Program, args []string) (*process, error) {
@@ -48,7 +55,8 @@ func (s *spawner) start(p Program, args []string) (*process, error) {
 	done := make(chan struct{})
 	s.tasks <- func() {
 		defer close(done)
-		out, err = start(p, args)
+		s.started++
+		out, err = start(p, args, s.mark+strconv.Itoa(s.started))
 	}
 	<-done
 	return out, err
@@ -64,12 +72,13 @@ type process struct {
 	exited  chan struct{} // closed when the process has ended
 	killed  chan struct{} // closed when it was killed from here
 	over    chan struct{} // closed when nothing is left of it, here either
+	mark    string        // in its environment, and in that of what it starts
 
 	mu   sync.Mutex // guards gone, and killed against being closed twice
 	gone bool       // its number may belong to another by now
 }
 
-func start(p Program, args []string) (*process, error) {
+func start(p Program, args []string, mark string) (*process, error) {
 	var theirs, ours [3]*os.File
 	closeAll := func(files [3]*os.File) {
 		for _, f := range files {
@@ -91,12 +100,13 @@ func start(p Program, args []string) (*process, error) {
 	cmd.Dir = p.Dir
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
 	cmd.SysProcAttr = ownGroup()
+	cmd.Env = append(environment(p.Environment), mark)
 	if err := cmd.Start(); err != nil {
 		closeAll(ours)
 		return nil, err
 	}
 	out := &process{
-		cmd: cmd, in: ours[0], out: ours[1], err: ours[2],
+		cmd: cmd, mark: mark, in: ours[0], out: ours[1], err: ours[2],
 		read: make(chan struct{}), exited: make(chan struct{}), killed: make(chan struct{}), over: make(chan struct{}),
 	}
 	go out.wait()
@@ -190,6 +200,9 @@ func (p *process) hasExited() bool {
 		return false
 	}
 }
+
+// sweep ends what the process, which has ended, has started in sessions or groups of its own. Only Linux tells.
+func (p *process) sweep() { sweep(p.mark + "\x00") }
 
 // left waits until the process has ended, or was killed, and nothing is left of it. It reports false if the system
 // cannot kill it, as when it waits for a disk that does not answer: then it is left alone.

@@ -13,3 +13,5 @@ func ownGroup() *syscall.SysProcAttr { return nil }
 func signalGroup(int, syscall.Signal) {}
 
 func limitMemory(int, int64) error { return errors.ErrUnsupported }
+
+func sweep(string) {}

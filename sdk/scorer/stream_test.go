@@ -29,7 +29,8 @@ func config(t testing.TB, format scorer.Format, args ...string) scorer.StreamCon
 		t.Fatal(err)
 	}
 	return scorer.StreamConfig{
-		Program: scorer.Program{Command: append([]string{self, asScorer, string(format)}, args...),
+		Program: scorer.Program{Environment: []string{"GORACE"},
+			Command: append([]string{self, asScorer, string(format)}, args...),
 			Backoff: 10 * time.Millisecond},
 		Format: format,
 	}

@@ -83,6 +83,7 @@ func (w *worker) live() error {
 	close(p.read)
 	p.kill()
 	p.left()
+	p.sweep()
 	w.watch.Stop()
 	writer.Wait()
 	return fmt.Errorf("scorer: worker %d (%s, pid %d): %w%s", w.number, s.name, p.cmd.Process.Pid, w.cause, p.lastWords())

@@ -56,6 +56,9 @@ func Open(dir string, size int) (*Dir, error) {
 	if err := makeDir(dir); err != nil {
 		return nil, advise(err)
 	}
+	if err := checkStore(dir); err != nil {
+		return nil, err
+	}
 	lock, err := lockFile(filepath.Join(dir, lockName), os.O_CREATE)
 	if errors.Is(err, errLocked) {
 		return nil, fmt.Errorf("state: another process has the lock of the store in %s (%w): stop that process, "+

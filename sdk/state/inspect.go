@@ -44,6 +44,9 @@ func Inspect(dir string) (Report, error) {
 	}
 	found, err := s.validate()
 	r := Report{Log: s.log.lines, Remarks: found.remarks, Refused: err}
+	if r.Refused == nil {
+		r.Refused = checkStore(dir)
+	}
 	if r.Evidence, err = ReadEvidence(EvidencePath(dir)); r.Refused == nil {
 		r.Refused = err
 	}

@@ -98,6 +98,9 @@ func CreateLedger(path, dataset string, limit *dpmech.Limit) (*Ledger, error) {
 // told that it was made. Reservations that no mark covers stay, and stay without one: they count, and were never sent.
 // A ledger that is missing, in use by another process, damaged or older than its mark is an error.
 func OpenLedger(path string) (*Ledger, error) {
+	if err := checkModes(path, markPath(path)); err != nil {
+		return nil, err
+	}
 	f, err := lockFile(path, 0)
 	if err != nil {
 		return nil, missing(path, err)

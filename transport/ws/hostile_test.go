@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -308,24 +309,30 @@ func TestMalformedMessages(t *testing.T) {
 }
 
 // Strangers in great numbers, who say nothing, or half of something, or nonsense, or have a key of their own, cost
-// a bounded amount of memory, and peers who are connected notice nothing.
+// a bounded amount of memory, and peers who are connected notice nothing. With 100,000, and 1,000 others a second who
+// complete the handshake with a key that is known, and wrong here:
+//
+//	SPADE_STRANGERS=100000 go test -run FloodOfStrangers -v -timeout 10m ./transport/ws
 func TestFloodOfStrangers(t *testing.T) {
-	const (
-		strangers = 2000
-		open      = 200 // at their end, at a time
-	)
+	const open = 200 // at their end, at a time
+	strangers := 2000
+	if s, ok := os.LookupEnv("SPADE_STRANGERS"); ok {
+		var err error
+		if strangers, err = strconv.Atoi(s); err != nil {
+			t.Fatal(err)
+		}
+	}
 	b := start(t, "b", quiet, peerOf("a"))
 	a := start(t, "a", nil, peerOf("b"))
 	a.reach(t, "b", b.Addr())
 	stop := exchangeFrames(t, a, b)
 
-	var hello bytes.Buffer
-	tls.Client(&recorder{Writer: &hello}, &tls.Config{InsecureSkipVerify: true,
-		MinVersion: tls.VersionTLS13}).Handshake()
+	hello := helloOf(new(tls.Config))
 	cert := selfSigned(keyOf("stranger"))
 	draw := rand.New(rand.NewPCG(8, 9))
 	before, goroutines := memory(), runtime.NumGoroutine()
 	var most int64
+	stopWrong := wrongKeys(b, strangers)
 	var conns []net.Conn
 	for i := range strangers {
 		c, err := net.Dial("tcp", b.listener.Addr().String())
@@ -341,7 +348,7 @@ func TestFloodOfStrangers(t *testing.T) {
 		switch i % 5 {
 		case 0:
 		case 1:
-			c.Write(hello.Bytes()[:draw.IntN(hello.Len())])
+			c.Write(hello[:draw.IntN(len(hello))])
 		case 2:
 			soup := make([]byte, 1+draw.IntN(40_000))
 			for i := range soup {
@@ -357,7 +364,7 @@ func TestFloodOfStrangers(t *testing.T) {
 					s.Read(make([]byte, 1))
 				}
 			} else {
-				c.Write(hello.Bytes())
+				c.Write(hello)
 			}
 		}
 		if i%200 == 199 {
@@ -367,6 +374,7 @@ func TestFloodOfStrangers(t *testing.T) {
 			}
 		}
 	}
+	wrong := stopWrong()
 	b.handshakes.mu.Lock()
 	if n := len(b.handshakes.pending); n > handshakeLimit {
 		t.Errorf("%d strangers inside, want at most %d", n, handshakeLimit)
@@ -376,10 +384,40 @@ func TestFloodOfStrangers(t *testing.T) {
 	for _, c := range conns {
 		c.Close()
 	}
-	t.Logf("memory at most %d bytes more than before", most)
+	t.Logf("%d wrong keys, memory at most %d bytes more than before", wrong, most)
 	if want := int64(2 * handshakeLimit * 64 << 10); most > want {
 		t.Errorf("memory has grown by %d bytes, want at most %d, 64 KiB for each that is dealt with", most, want)
 	}
+}
+
+// wrongKeys lets the strangers' wrong keys try in turn, at most 1,000 a second and half as many as there are strangers.
+func wrongKeys(to node, strangers int) (stop func() (tried int)) {
+	const callers = 4
+	var over atomic.Bool
+	var tried atomic.Int64
+	var wg sync.WaitGroup
+	for i := range callers {
+		// The node's own key is known to it, and no peer's.
+		cert := selfSigned(keyOf([]string{"b", "c"}[i%2]))
+		cfg := &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{cert}}
+		wg.Go(func() {
+			for begin, n := time.Now(), 0; !over.Load() && tried.Load() < int64(strangers/2); n++ {
+				time.Sleep(time.Until(begin.Add(time.Duration(n) * callers * time.Millisecond)))
+				c, err := net.Dial("tcp", to.listener.Addr().String())
+				if err != nil {
+					continue
+				}
+				c.SetDeadline(time.Now().Add(patience))
+				if s := tls.Client(c, cfg); s.Handshake() == nil {
+					s.Read(make([]byte, 1)) // the refusal
+				}
+				c.(*net.TCPConn).SetLinger(0)
+				c.Close()
+				tried.Add(1)
+			}
+		})
+	}
+	return func() int { over.Store(true); wg.Wait(); return int(tried.Load()) }
 }
 
 // recorder is a connection of which only what is written matters.

@@ -9,41 +9,11 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
+
+	"github.com/spade-dfl/spade-edge/transport"
 )
-
-// handshakeLimit is how many incoming connections may be on their way to being authenticated at a time.
-const handshakeLimit = 64
-
-// handshakeLimiter holds the connections that have no fitting hello yet. When there are too many the oldest is closed:
-// a peer needs a moment to get through, a stranger stays as long as it can.
-type handshakeLimiter struct {
-	mu      sync.Mutex
-	pending []net.Conn // by time of arrival, at most handshakeLimit
-
-	// slots has a token for each connection that a goroutine still works on, closed ones included: on a busy processor
-	// they must not pile up.
-	slots chan struct{}
-}
-
-func (d *handshakeLimiter) enter(c net.Conn) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.pending = append(d.pending, c)
-	if len(d.pending) > handshakeLimit {
-		d.pending[0].Close()
-		d.pending = slices.Delete(d.pending, 0, 1)
-	}
-}
-
-func (d *handshakeLimiter) leave(c net.Conn) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.pending = slices.DeleteFunc(d.pending, func(o net.Conn) bool { return o == c })
-	<-d.slots
-}
 
 func (t *Transport) acceptAll() {
 	for {
@@ -54,8 +24,9 @@ func (t *Transport) acceptAll() {
 		}
 		raw, err := t.listener.Accept()
 		if err == nil {
-			t.handshakes.enter(raw)
-			t.wg.Go(func() { t.receive(raw) })
+			from := sourceOf(raw.RemoteAddr())
+			c := t.handshakes.enter(raw, from, t.meets(from))
+			t.wg.Go(func() { t.receive(c) })
 			continue
 		}
 		<-t.handshakes.slots
@@ -72,8 +43,25 @@ func (t *Transport) acceptAll() {
 	}
 }
 
-func (t *Transport) receive(raw net.Conn) {
-	leave := sync.OnceFunc(func() { t.handshakes.leave(raw) })
+// meets reports whether a peer has been met at a source, or has it as an address.
+func (t *Transport) meets(from source) bool {
+	for _, p := range t.sorted {
+		if at := p.met.Load(); at != nil && *at == from {
+			return true
+		}
+		for _, a := range p.config.Load().Addresses {
+			host, _, _ := transport.ParseAddress(a)
+			if ip := net.ParseIP(host); ip != nil && sourceOfIP(ip) == from {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (t *Transport) receive(by *caller) {
+	raw := by.conn
+	leave := sync.OnceFunc(func() { t.handshakes.leave(by) })
 	defer leave()
 	defer raw.Close()
 	stop := context.AfterFunc(t.ctx, func() { raw.Close() })
@@ -84,15 +72,21 @@ func (t *Transport) receive(raw net.Conn) {
 
 	from := raw.RemoteAddr().String()
 	var p *peer
-	secure := tls.Server(out, t.tls(func(cs tls.ConnectionState) (err error) {
+	cfg := t.tls(func(cs tls.ConnectionState) (err error) {
 		p, err = t.caller(cs)
 		return err
-	}))
+	})
+	cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		t.handshakes.begin(by, t.knocker(hello.SupportedProtos))
+		return nil, nil
+	}
+	secure := tls.Server(out, cfg)
 	if err := secure.HandshakeContext(t.ctx); err != nil {
-		t.refused(from, t.explainRefusal(err))
+		t.refused(from, t.handshakes.reason(by, t.explainRefusal(err)))
 		drain(raw)
 		return
 	}
+	t.handshakes.begin(by, p)
 	tcp.countFor(&p.traffic)
 	c, err := t.answer(p, newLink(secure, tcp, out))
 	if err != nil {
@@ -100,7 +94,7 @@ func (t *Transport) receive(raw net.Conn) {
 		if errors.Is(err, errProbed) {
 			t.cfg.Logger.Debug("a peer has asked whether it could connect", "peer", p.name, "at", from)
 		} else {
-			t.failed(p, from, err)
+			t.failed(p, from, t.handshakes.reason(by, err))
 		}
 		return
 	}
@@ -109,7 +103,7 @@ func (t *Transport) receive(raw net.Conn) {
 		leave()
 	})
 	if lasted == 0 {
-		t.failed(p, from, err)
+		t.failed(p, from, t.handshakes.reason(by, err))
 	}
 }
 

@@ -18,11 +18,14 @@ import (
 // peer is what the transport knows of a neighbor, connected or not.
 type peer struct {
 	name    string
-	config  atomic.Pointer[Peer] // keys and addresses; replaced, never changed
-	out     chan []byte          // from Send to the session that has credit
-	redial  chan struct{}        // a token ends the wait before the next attempt to dial
-	turn    chan struct{}        // has a token while a connection is about to begin, see session.opening
-	traffic traffic              // of all connections
+	own     ed25519.PrivateKey       // this node's
+	config  atomic.Pointer[Peer]     // keys and addresses; replaced, never changed
+	secrets atomic.Pointer[[][]byte] // of each key, for knocks
+	met     atomic.Pointer[source]   // where it was when frames could flow last; nil before, or behind a proxy
+	out     chan []byte              // from Send to the session that has credit
+	redial  chan struct{}            // a token ends the wait before the next attempt to dial
+	turn    chan struct{}            // has a token while a connection is about to begin, see session.opening
+	traffic traffic                  // of all connections
 
 	mu       sync.Mutex
 	session  *session // the one that may read and write frames, or nil
@@ -41,8 +44,13 @@ func (p *peer) configure(c Peer) (changed bool, s *session) {
 	for i, k := range c.Keys {
 		c.Keys[i] = slices.Clone(k)
 	}
+	var secrets [][]byte
+	for _, k := range c.Keys {
+		secrets = append(secrets, knockSecret(p.own, k))
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.secrets.Store(&secrets)
 	old := p.config.Swap(&c)
 	same := old != nil && slices.Equal(old.Addresses, c.Addresses) &&
 		slices.EqualFunc(old.Keys, c.Keys, func(a, b ed25519.PublicKey) bool { return a.Equal(b) })
@@ -115,6 +123,9 @@ func (t *Transport) connected(p *peer, c *conn, where string) {
 	how := "accepted"
 	if c.dialed != "" {
 		how = "dialed"
+	}
+	if from := sourceOf(c.tcp.RemoteAddr()); c.via == "" && from != "" {
+		p.met.Store(&from)
 	}
 	p.mu.Lock()
 	p.status.Connected, p.status.Since, p.status.Where, p.status.Refused = true, time.Now(), where, nil

@@ -89,20 +89,24 @@ func build(cfg Config) (*Transport, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	t := &Transport{
-		cfg:        cfg,
-		public:     cfg.Key.Public().(ed25519.PublicKey),
-		cert:       selfSigned(cfg.Key),
-		hellos:     endpoint.Hellos{Make: cfg.Hello, Accept: cfg.CheckHello},
-		peers:      make(map[string]*peer),
-		inbox:      endpoint.NewInbox(),
-		pool:       bufferPool{limit: len(cfg.Peers)},
-		handshakes: handshakeLimiter{slots: make(chan struct{}, 2*handshakeLimit)},
-		opened:     make(chan string, 4*len(cfg.Peers)),
-		dialer:     proxy.New(cfg.Proxy, cfg.dial),
+		cfg:    cfg,
+		public: cfg.Key.Public().(ed25519.PublicKey),
+		cert:   selfSigned(cfg.Key),
+		hellos: endpoint.Hellos{Make: cfg.Hello, Accept: cfg.CheckHello},
+		peers:  make(map[string]*peer),
+		inbox:  endpoint.NewInbox(),
+		pool:   bufferPool{limit: len(cfg.Peers)},
+		handshakes: handshakeLimiter{
+			slots: make(chan struct{}, 2*handshakeLimit+peerLimit*len(cfg.Peers)),
+			peers: make(map[*peer][]*caller),
+		},
+		opened: make(chan string, 4*len(cfg.Peers)),
+		dialer: proxy.New(cfg.Proxy, cfg.dial),
 	}
 	for _, c := range cfg.Peers {
 		p := &peer{
 			name:   c.Name,
+			own:    cfg.Key,
 			out:    make(chan []byte),
 			redial: make(chan struct{}, 1),
 			turn:   make(chan struct{}, 1),

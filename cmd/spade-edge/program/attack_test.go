@@ -270,7 +270,7 @@ func takeOver(t *testing.T, from, to string, names ...string) {
 		}
 		if err == nil && info.IsDir() {
 			_ = os.Remove(filepath.Join(from, name, "control")) // what is left of a socket
-			err = os.CopyFS(filepath.Join(to, name), os.DirFS(filepath.Join(from, name)))
+			copyFolder(t, filepath.Join(from, name), filepath.Join(to, name))
 		} else if err == nil {
 			var text []byte
 			if text, err = os.ReadFile(filepath.Join(from, name)); err == nil {

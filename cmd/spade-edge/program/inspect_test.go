@@ -1,7 +1,6 @@
 package program
 
 import (
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -37,9 +36,7 @@ func TestInspect(t *testing.T) {
 	tr.write(t, "bad.fleet", strings.Replace(readFile(t, tr.path("fleet.json")), `"tau": 2`, `"tau": 0`, 1))
 	tr.write(t, "bad.cert", strings.Replace(readFile(t, tr.path("a.state/certificate.json")), `"rho": 0.`, `"rho": 0.0`, 1))
 	tr.write(t, "bad.ledger", strings.Replace(readFile(t, tr.path("a.ledger")), `"round":2`, `"round":9`, 1))
-	if err := os.CopyFS(tr.path("old.state"), os.DirFS(tr.path("a.state"))); err != nil {
-		t.Fatal(err)
-	}
+	copyFolder(t, tr.path("a.state"), tr.path("old.state"))
 	tr.remove(t, "old.state/slot-0", "old.state/slot-1")
 	for _, c := range []struct {
 		path string

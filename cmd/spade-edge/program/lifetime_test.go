@@ -198,9 +198,7 @@ func TestLostMemory(t *testing.T) {
 			if err := os.Remove(tr.path("b.state/control")); err != nil && !os.IsNotExist(err) { // what is left of a socket, and no state
 				t.Fatal(err)
 			}
-			if err := os.CopyFS(whole, os.DirFS(tr.path("b.state"))); err != nil {
-				t.Fatal(err)
-			}
+			copyFolder(t, tr.path("b.state"), whole)
 			tr.copyLedger(t, tr.dir, tr.path("present"))
 
 			c.lose(t, tr)

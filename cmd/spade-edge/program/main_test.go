@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -339,4 +341,21 @@ func (s *stopper) Write(p []byte) (int, error) {
 		s.stop()
 	}
 	return s.Buffer.Write(p)
+}
+
+// copyFolder copies a folder with modes as a node wants them, which a plain copy does not keep.
+func copyFolder(t *testing.T, from, to string) {
+	t.Helper()
+	err := os.CopyFS(to, os.DirFS(from))
+	if err == nil {
+		err = filepath.WalkDir(to, func(path string, file fs.DirEntry, err error) error {
+			if err == nil && file.Type().IsRegular() {
+				err = os.Chmod(path, 0o600)
+			}
+			return err
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }

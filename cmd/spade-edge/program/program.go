@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -116,8 +117,11 @@ func through(proxy string) string {
 	return " through " + proxy
 }
 
-// Main runs the command of the process, and ends it.
+// Main runs the command of the process, and ends it. A panic, of whatever goroutine, ends it by a signal on Unix: the
+// runtime's own exit code is that of a wrong file, with which a service must not be started again.
 func (p *Program) Main() {
+	debug.SetTraceback("crash")
+	noCoreDump()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second interrupt ends the process
 	code := p.Run(ctx, os.Args[1:], os.Stdout, os.Stderr)

@@ -33,6 +33,9 @@ const asProgram = "SPADE_EDGE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
+		if os.Args[1] == panicking.name {
+			commands = append(commands, panicking)
+		}
 		Websockets.Main()
 	}
 	flag.Parse()

@@ -1,0 +1,34 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// panicking is a command that exists in tests alone: a goroutine of it panics.
+var panicking = &command{name: "panic", run: func(context.Context, *cmdline) error {
+	go panic("for a test")
+	select {}
+}}
+
+// A panic ends the process by a signal, with no exit code that keeps a service manager from starting it again.
+func TestPanicHasItsOwnEnd(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no signals")
+	}
+	t.Parallel()
+	p := starting(t, nil, panicking.name)
+	select {
+	case <-p.over:
+	case <-time.After(time.Minute):
+		t.Fatal("the process goes on")
+	}
+	if end := fmt.Sprint(p.cmd.ProcessState); !strings.HasPrefix(end, "signal: abort") || strings.Contains(end, "core") {
+		t.Errorf("the process has ended with %q, want an abort and no memory image", end)
+	}
+	p.log.await(t, "panic: for a test")
+}

@@ -1,0 +1,66 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+// neighbors is a link of which only what it knows of neighbors matters.
+type neighbors struct {
+	Link
+	peers func() []transport.PeerStatus
+}
+
+func (n neighbors) Peers() []transport.PeerStatus { return n.peers() }
+
+// A run ends when every neighbor has refused several times, and not when one hello was refused.
+func TestRepeatedRefusals(t *testing.T) {
+	once, heard := errors.New("refused once"), time.Now()
+	refuse := func(name string, err error) transport.PeerStatus {
+		return transport.PeerStatus{Name: name, Refused: err}
+	}
+	var asked int
+	for _, c := range []struct {
+		name  string
+		peers func() []transport.PeerStatus
+		ends  bool
+	}{
+		{"once, and silent since", func() []transport.PeerStatus {
+			return []transport.PeerStatus{refuse("a", once)}
+		}, false},
+		{"again and again", func() []transport.PeerStatus {
+			return []transport.PeerStatus{refuse("a", fmt.Errorf("refused: %w", once))}
+		}, true},
+		{"now and then", func() []transport.PeerStatus {
+			if asked%3 == 0 {
+				return []transport.PeerStatus{refuse("a", nil)}
+			}
+			return []transport.PeerStatus{refuse("a", fmt.Errorf("refused: %w", once))}
+		}, false},
+		{"one of two", func() []transport.PeerStatus {
+			return []transport.PeerStatus{refuse("a", fmt.Errorf("refused: %w", once)), refuse("b", nil)}
+		}, false},
+		{"signed, through a broker", func() []transport.PeerStatus {
+			return []transport.PeerStatus{{Name: "a", Refused: once, Heard: heard}}
+		}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				asked = 0
+				d := &Device{link: neighbors{peers: func() []transport.PeerStatus { asked++; return c.peers() }}}
+				ctx, cancel := context.WithCancelCause(t.Context())
+				time.AfterFunc(time.Hour, func() { cancel(errInterrupted) })
+				d.watch(ctx, cancel)
+				if err := context.Cause(ctx); errors.Is(err, ErrMismatch) != c.ends {
+					t.Errorf("the run ends with %v, want a mismatch %v", err, c.ends)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,98 @@
+package scorer_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk/scorer"
+)
+
+// A program gets what every program needs and what is named, and nothing else of the node's environment.
+func TestEnvironment(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the program is a shell's")
+	}
+	t.Setenv("SPADE_SECRET", "secret")
+	t.Setenv("SPADE_NAMED", "named")
+	seen := filepath.Join(t.TempDir(), "seen")
+	script := `env > ` + seen + `; echo '{"hello":1,"dim":1,"samples":1}'; cat > /dev/null`
+	open(t, scorer.StreamConfig{Program: scorer.Program{Command: []string{"sh", "-c", script},
+		Environment: []string{"SPADE_NAMED", "SPADE_ABSENT"}}})
+	env, err := os.ReadFile(seen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{
+		"PATH=": true, "SPADE_NAMED=named": true, "SPADE_EDGE_SCORER=": true, "SPADE_SECRET": false, "SPADE_ABSENT": false,
+	} {
+		if strings.Contains(string(env), name) != want {
+			t.Errorf("%s is there: %v, want %v, in:\n%s", name, !want, want, env)
+		}
+	}
+	err = scorer.StreamConfig{Program: scorer.Program{Command: []string{"x"}, Environment: []string{"A=B", ""}}}.Validate()
+	if err == nil || !strings.Contains(err.Error(), `Environment[0] is "A=B"`) ||
+		!strings.Contains(err.Error(), `Environment[1] is ""`) {
+		t.Errorf("error %v, want both names", err)
+	}
+}
+
+// What a program has started outside of its group, and left to the first process of the system, ends with it.
+func TestDaemonOfProgram(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil || runtime.GOOS != "linux" {
+		t.Skip("only Linux tells whom a process belongs to")
+	}
+	written := filepath.Join(t.TempDir(), "pid")
+	// Until it has left the group it would end with that.
+	daemon := fmt.Sprintf(`(setsid sh -c 'echo $$ > %[1]s; exec sleep 1000' < /dev/null > /dev/null 2>&1 &)
+		until [ -s %[1]s ]; do sleep 0.01; done`, written)
+	pid := func() string {
+		for range 1000 {
+			if b, _ := os.ReadFile(written); strings.HasSuffix(string(b), "\n") {
+				return strings.TrimSpace(string(b))
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Fatal("there is no daemon")
+		return ""
+	}
+	gone := func() {
+		t.Helper()
+		for range 1000 {
+			// A process that has ended and that nobody waits for has no command line.
+			if line, _ := os.ReadFile("/proc/" + pid() + "/cmdline"); len(line) == 0 {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Errorf("process %s goes on", pid())
+	}
+	s := open(t, scorer.StreamConfig{Program: scorer.Program{Command: []string{"sh", "-c",
+		daemon + `; echo '{"hello":1,"dim":1,"samples":1}'; cat > /dev/null`}}})
+	pid()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	gone()
+	if err := os.Remove(written); err != nil {
+		t.Fatal(err)
+	}
+	o, err := scorer.OpenOneShot(scorer.OneShotConfig{Samples: 1, Program: scorer.Program{Command: []string{"sh", "-c",
+		daemon + `; echo 1`, "{sample}"}}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Loss(t.Context(), []float32{1}, 0); err != nil {
+		t.Fatal(err)
+	}
+	pid()
+	if err := o.Close(); err != nil {
+		t.Fatal(err)
+	}
+	gone()
+}

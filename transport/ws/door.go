@@ -1,0 +1,169 @@
+package ws
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"sync"
+)
+
+const (
+	// handshakeLimit is how many strangers may be on their way to being authenticated at a time.
+	handshakeLimit = 64
+	// peerLimit is how many connections of one peer may be on their way to a hello that fits.
+	peerLimit = 4
+	// keptPlaces is for how many callers of one source it counts that a peer was met there.
+	keptPlaces = 8
+)
+
+// errCrowded is why a caller was turned away before it could show anything.
+var errCrowded = errors.New("too many callers at a time")
+
+// handshakeLimiter holds the connections that have no fitting hello yet. Half of the places are for callers that have
+// said nothing: a peer needs one for a moment. When a half is full one of it is closed: of the source with the most
+// callers, and of these any. So a flood from one source takes no place of another one, and the oldest caller has no
+// worse chances than a new one. Who has shown to be a peer, by a knock or in TLS, is counted with that peer alone.
+type handshakeLimiter struct {
+	mu      sync.Mutex
+	pending []*caller           // strangers, at most handshakeLimit
+	peers   map[*peer][]*caller // oldest first, at most peerLimit each
+	knocks  [seenKnocks][knockLen]byte
+	knock   int // where the next one goes
+
+	// slots has a token for each connection that a goroutine still works on, closed ones included: on a busy processor
+	// they must not pile up.
+	slots chan struct{}
+}
+
+// caller is a connection that this end has accepted. All but conn is guarded by the limiter's mutex.
+type caller struct {
+	conn    net.Conn
+	source  source
+	met     bool  // a peer has been met at the source
+	begun   bool  // its handshake has begun
+	peer    *peer // that has knocked, or shown its key; nil of a stranger
+	crowded bool  // it was closed for want of room
+}
+
+// source stands for the addresses that count as one: an address of IPv4, and of IPv6 the 64 bits that a network has to
+// itself. It is empty if there is none.
+type source string
+
+func sourceOf(a net.Addr) source {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok {
+		return ""
+	}
+	return sourceOfIP(tcp.IP)
+}
+
+func sourceOfIP(ip net.IP) source {
+	if short := ip.To4(); short != nil {
+		return source(short)
+	}
+	return source(ip[:min(8, len(ip))])
+}
+
+func (d *handshakeLimiter) enter(conn net.Conn, from source, met bool) *caller {
+	c := &caller{conn: conn, source: from, met: met}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pending = append(d.pending, c)
+	d.makeRoom(c)
+	return c
+}
+
+// makeRoom turns another stranger away if there are too many that have said as much as one.
+func (d *handshakeLimiter) makeRoom(newest *caller) {
+	var total int
+	count := make(map[source]int)
+	for _, c := range d.pending {
+		count[c.source]++
+		if c.begun == newest.begun {
+			total++
+		}
+	}
+	if total <= handshakeLimit/2 {
+		return
+	}
+	worst, most := -1, 0
+	for _, i := range rand.Perm(len(d.pending)) { // any of equals
+		c := d.pending[i]
+		weight := count[c.source]
+		if c.met && weight <= keptPlaces {
+			weight = 0
+		}
+		if c != newest && c.begun == newest.begun && (worst < 0 || weight > most) {
+			worst, most = i, weight
+		}
+	}
+	d.pending[worst].crowd()
+	d.pending = slices.Delete(d.pending, worst, worst+1)
+}
+
+func (c *caller) crowd() {
+	c.crowded = true
+	c.conn.Close()
+}
+
+// begin notes that a caller's handshake has begun, with a peer's knock unless p is nil.
+func (d *handshakeLimiter) begin(c *caller, p *peer) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if c.crowded || c.peer != nil && c.peer == p {
+		return
+	}
+	if p == nil {
+		c.begun = true
+		d.makeRoom(c)
+		return
+	}
+	d.remove(c)
+	c.peer = p
+	d.peers[p] = append(d.peers[p], c)
+	if all := d.peers[p]; len(all) > peerLimit {
+		all[0].crowd()
+		d.peers[p] = slices.Delete(all, 0, 1)
+	}
+}
+
+// first reports whether a knock that is right has come for the first time.
+func (d *handshakeLimiter) first(knock [knockLen]byte) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if slices.Contains(d.knocks[:], knock) {
+		return false
+	}
+	d.knocks[d.knock] = knock
+	d.knock = (d.knock + 1) % seenKnocks
+	return true
+}
+
+// remove takes a caller out of where it is counted.
+func (d *handshakeLimiter) remove(c *caller) {
+	other := func(o *caller) bool { return o == c }
+	if c.peer == nil {
+		d.pending = slices.DeleteFunc(d.pending, other)
+	} else {
+		d.peers[c.peer] = slices.DeleteFunc(d.peers[c.peer], other)
+	}
+}
+
+// leave says that a caller has gone, or has become a session.
+func (d *handshakeLimiter) leave(c *caller) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.remove(c)
+	<-d.slots
+}
+
+// reason returns why a caller's handshake has failed, if err is what its connection says.
+func (d *handshakeLimiter) reason(c *caller, err error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if c.crowded {
+		return errCrowded
+	}
+	return err
+}
