@@ -38,6 +38,7 @@ type peerClaims struct {
 	name        string
 	scope       signed.Scope
 	held        signed.Chain
+	known       uint16           // the generation of the newest that was held at this node's last release
 	ledger      []byte           // id of the ledger that it named when it started
 	countersign []byte           // of this node's last release
 	evidence    *signed.Evidence // of a double of it
@@ -79,7 +80,17 @@ func (c *claims) sign(s *admm.State, generation uint16, l *state.Ledger) (err er
 	}
 	r.Sign(c.key, c.scope)
 	c.own = c.own.Add(r)
+	c.know()
 	return nil
+}
+
+// know notes which devices the neighbors have: their numbers may rise by [admm.MaxRise] from here.
+func (c *claims) know() {
+	for _, peer := range c.peers {
+		if newest := peer.held.Last(); newest != nil {
+			peer.known = newest.Generation
+		}
+	}
 }
 
 // resume takes over what is stored with a state: the node's own release, and the neighbors' latest. A key that was
@@ -117,6 +128,7 @@ func (c *claims) resume(snap *wire.Snapshot) error {
 			peer.held = peer.held.Add(r)
 		}
 	}
+	c.know()
 	return nil
 }
 
@@ -188,6 +200,10 @@ func (c *claims) theirs(peer *peerClaims, b []byte) (*signed.Release, error) {
 	}
 	if err := r.Verify(peer.scope, c.keys(peer.name)); err != nil {
 		return nil, err
+	}
+	if r.Generation > peer.known && r.Generation-peer.known > admm.MaxRise {
+		return nil, fmt.Errorf("sdk: signed release %d is of generation %d, and %d is known: want a rise of at most %d between "+
+			"two releases of this node", r.Round, r.Generation, peer.known, admm.MaxRise)
 	}
 	for i := range peer.held {
 		if before := &peer.held[i]; before.Contradicts(&r) {
