@@ -16,6 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
@@ -114,7 +115,7 @@ func New(cfg Config) (*Node, error) {
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
-	n.log = n.log.With("node", cfg.Name, "run", cfg.Fleet.Run)
+	n.log = slog.New(transport.Limited(n.log.Handler())).With("node", cfg.Name, "run", cfg.Fleet.Run)
 	if l := cfg.Ledger; l != nil {
 		if err := l.Covers(cfg.Fleet.Run, n.hash, cfg.Name, cfg.Fleet.Method.Rounds, mcfg.Privacy[0]); err != nil {
 			return nil, err

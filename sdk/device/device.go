@@ -297,7 +297,7 @@ func (d *Device) reload() error {
 // say tells people a line.
 func (d *Device) say(format string, args ...any) {
 	if d.Say != nil {
-		d.Say(d.prefix() + fmt.Sprintf(format, args...))
+		d.Say(d.prefix() + transport.Printable(strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")))
 	}
 }
 

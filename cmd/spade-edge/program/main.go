@@ -202,7 +202,7 @@ func exitCode(err error, call string, log io.Writer) int {
 	if code == exitUsage && told.error == nil {
 		hint = fmt.Sprintf("\n(%s -h explains)", call)
 	}
-	fmt.Fprintf(log, "%s: %v%s\n", call, err, hint)
+	fmt.Fprintf(log, "%s: %s%s\n", call, printable(err.Error()), hint)
 	return code
 }
 
