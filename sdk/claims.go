@@ -43,6 +43,7 @@ type peerClaims struct {
 	countersign []byte           // of this node's last release
 	evidence    *signed.Evidence // of a double of it
 	told        bool             // the neighbor has been shown the evidence since the last tick
+	asked       bool             // the neighbor was asked since the last tick what it holds
 	corrected   bool             // a device of its name that another has replaced has been told since the last tick
 }
 

@@ -104,6 +104,9 @@ func (r *run) confront(from int, by string, shown *signed.Release) error {
 	// what was signed was released, and counts, whatever ledger this is
 	if at := r.machine.Status().Round; shown.Round > at {
 		lost := r.chargeLost(&admm.RollbackError{Client: r.number[r.cfg.Name], Peer: from, Held: shown.Round, Round: at})
+		if r.recovered > 0 { // both have taken the place of one, and the other was faster
+			lost = fmt.Errorf("%w; %w", lost, ErrRecoverAnew)
+		}
 		return ending{errors.Join(lost, behind)}
 	}
 	if behind != nil {
@@ -262,10 +265,26 @@ func (r *run) correct(to int, peer *peerClaims) {
 	_ = r.post(to, &probe) // it has no vector, and its numbers are within their limits
 }
 
+// wonder asks a neighbor what it holds of this node, at most once between two ticks, if it has made a release that it
+// can only have made with one that this node has not: another device works in this one's name, or the neighbor lies.
+// What its answer shows decides, see [run.confront].
+func (r *run) wonder(m *admm.Message) {
+	peer := r.claims.peers[m.From]
+	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage
+	if !carries || m.Round <= r.status.Round+1 || peer == nil || peer.asked || r.cfg.Fleet.Wire.Lossy > 0 {
+		return
+	}
+	peer.asked = true
+	probe := admm.Message{Kind: admm.Probe, To: m.From, Round: r.status.Round, Held: r.machine.Heard(m.From),
+		Generation: r.generation, Incarnation: r.claims.incarnation}
+	r.attach(&probe)
+	_ = r.post(m.From, &probe) // it has no vector, and its numbers are within their limits
+}
+
 // showAgain lets evidence be shown again to every neighbor that there is some of, and replaced devices be told again.
 func (r *run) showAgain() {
 	for j, peer := range r.claims.peers {
-		peer.told, peer.corrected = false, false
+		peer.told, peer.corrected, peer.asked = false, false, false
 		r.show(j, peer)
 	}
 }

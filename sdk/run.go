@@ -163,7 +163,7 @@ func (r *run) loop() error {
 			tick.Reset(wait)
 		}
 		duties, err := r.machine.Ready()
-		if err == nil {
+		if err = leadsNowhere(err, r.status.Round, r.recovered); err == nil {
 			err = r.perform(duties)
 		}
 		if err != nil {
@@ -387,6 +387,7 @@ func (r *run) deliver(in received) error {
 	if err := r.check(m); err != nil || m.Kind == admm.Conflict {
 		return err
 	}
+	r.wonder(m)
 	offer, err := r.offered(m)
 	if err == nil {
 		err = r.machine.Receive(*m)

@@ -68,6 +68,7 @@ var endings = []struct {
 	{state.ErrRollback, exitMismatch, ""},
 	{sdk.ErrClone, exitMismatch, ""},
 	{sdk.ErrRecovery, exitMismatch, ""},
+	{sdk.ErrRecoverAnew, exitMismatch, "; run -recover does that"},
 	{fleetfile.ErrNoLedger, exitFailed, newLedger},
 	{state.ErrNoLedger, exitFailed, newLedger},
 	{fleetfile.ErrZeroStart, exitFailed, "; spade-edge fit -x0 FILE writes one"},
