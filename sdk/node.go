@@ -33,6 +33,7 @@ type Node struct {
 	past       []wire.Snapshot
 	generation uint16 // how many devices of this name were lost before this one
 	recovered  int    // the release after which this device took over, 0 if none
+	tookOver   bool   // it did so since the node was made
 	// what a machine is made of once its state has come back; nil if there is nothing to recover
 	toRecover *admm.Config
 	number    map[string]int // of every member

@@ -52,6 +52,9 @@ func (r *run) check(m *admm.Message) error {
 
 // checkProbe checks where the sender says that it stands, and what it says that it holds of this node's releases.
 func (r *run) checkProbe(peer *peerClaims, m *admm.Message) error {
+	if m.Generation > r.machine.Generation(m.From) && r.machine.Overtaken(m.Round) {
+		return r.machine.Receive(*m) // nothing that it has signed is kept: the next one may have its number
+	}
 	peer.ledger = append(peer.ledger[:0], m.Signed.Ledger...)
 	if m.Round > 0 || m.Generation > 0 {
 		if len(m.Signed.Own) == 0 {
@@ -104,7 +107,8 @@ func (r *run) confront(from int, by string, shown *signed.Release) error {
 	// what was signed was released, and counts, whatever ledger this is
 	if at := r.machine.Status().Round; shown.Round > at {
 		lost := r.chargeLost(&admm.RollbackError{Client: r.number[r.cfg.Name], Peer: from, Held: shown.Round, Round: at})
-		if r.recovered > 0 { // both have taken the place of one, and the other was faster
+		// Both have taken the place of one, and the other was faster. Who finds it in that place at once leaves it there.
+		if r.recovered > 0 && !(r.tookOver && at == r.recovered) {
 			lost = fmt.Errorf("%w; %w", lost, ErrRecoverAnew)
 		}
 		return ending{errors.Join(lost, behind)}
@@ -267,18 +271,30 @@ func (r *run) correct(to int, peer *peerClaims) {
 
 // wonder asks a neighbor what it holds of this node, at most once between two ticks, if it has made a release that it
 // can only have made with one that this node has not: another device works in this one's name, or the neighbor lies.
-// What its answer shows decides, see [run.confront].
-func (r *run) wonder(m *admm.Message) {
+// What its answer shows decides, see [run.confront]. A node that has taken the place of a lost one, and still waits for
+// a release that the neighbor has left behind, ends: it would wait for ever.
+func (r *run) wonder(m *admm.Message) error {
 	peer := r.claims.peers[m.From]
 	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage
-	if !carries || m.Round <= r.status.Round+1 || peer == nil || peer.asked || r.cfg.Fleet.Wire.Lossy > 0 {
-		return
+	if !r.claims.signing() || !carries || m.Round <= r.status.Round+1 || peer == nil || peer.asked ||
+		r.cfg.Fleet.Wire.Lossy > 0 {
+		return nil
 	}
 	peer.asked = true
+	if peer.ahead != r.status.Round+1 {
+		peer.ahead, peer.times = r.status.Round+1, 0
+	}
+	peer.times++
+	if missing := r.machine.Received(m.From, r.status.Round); r.recovered > 0 && peer.times > 3 &&
+		len(missing.Vector)+len(missing.Grid) == 0 {
+		return ending{fmt.Errorf("sdk: %q has made release %d, and so it has release %d of this node, whose own state ends with "+
+			"%d: another device in the place of the lost one was faster; %w", peer.name, m.Round, m.Round-1, r.status.Round,
+			ErrRecoverAnew)}
+	}
 	probe := admm.Message{Kind: admm.Probe, To: m.From, Round: r.status.Round, Held: r.machine.Heard(m.From),
 		Generation: r.generation, Incarnation: r.claims.incarnation}
 	r.attach(&probe)
-	_ = r.post(m.From, &probe) // it has no vector, and its numbers are within their limits
+	return r.post(m.From, &probe)
 }
 
 // showAgain lets evidence be shown again to every neighbor that there is some of, and replaced devices be told again.

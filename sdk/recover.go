@@ -121,6 +121,7 @@ func (r *run) takeOver() error {
 		n.marked = max(n.marked, cfg.Data(result.Held))
 	}
 	n.machine, n.generation, n.recovered, n.toRecover = m, result.Generation, newest, nil
+	n.tookOver = true
 	if result.Signed != nil {
 		n.claims.own = signed.Chain{*result.Signed} // the new device signs it again, as the first link of its own chain
 	}

@@ -387,7 +387,9 @@ func (r *run) deliver(in received) error {
 	if err := r.check(m); err != nil || m.Kind == admm.Conflict {
 		return err
 	}
-	r.wonder(m)
+	if err := r.wonder(m); err != nil {
+		return err
+	}
 	offer, err := r.offered(m)
 	if err == nil {
 		err = r.machine.Receive(*m)
