@@ -52,8 +52,13 @@ func (r *run) check(m *admm.Message) error {
 
 // checkProbe checks where the sender says that it stands, and what it says that it holds of this node's releases.
 func (r *run) checkProbe(peer *peerClaims, m *admm.Message) error {
-	if m.Generation > r.machine.Generation(m.From) && r.machine.Overtaken(m.Round) {
-		return r.machine.Receive(*m) // nothing that it has signed is kept: the next one may have its number
+	// A device that stands at a release, of which this node has used the next one, by a device before it, was recovered
+	// beside that one and comes too late. It must recover anew. Nothing that it has signed is kept: the one after it may
+	// have its number.
+	newest := peer.held.Last()
+	if newest != nil && m.Generation > newest.Generation && m.Round+1 < r.status.Round && r.cfg.Fleet.Wire.Lossy <= 0 {
+		return fmt.Errorf("sdk: the sender is generation %d and has made release %d, and this node has used release %d of "+
+			"generation %d: it was recovered beside another device", m.Generation, m.Round, r.status.Round-1, newest.Generation)
 	}
 	peer.ledger = append(peer.ledger[:0], m.Signed.Ledger...)
 	if m.Round > 0 || m.Generation > 0 {

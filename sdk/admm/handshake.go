@@ -53,9 +53,6 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 		// j has been replaced, and its successor makes, or has made, the release that this one would make next.
 		m.replyTo(msg, max(e.heard, min(msg.Round+1, m.last())))
 		return nil
-	case msg.Generation > e.generation && m.Overtaken(msg.Round):
-		return fmt.Errorf("admm: neighbor %d speaks as generation %d after release %d, want release %d or later, for this client "+
-			"has used that one: it was recovered beside another device", msg.From, msg.Generation, msg.Round, m.round-1)
 	case msg.Generation > e.generation:
 		risen := int(e.risen) + int(msg.Generation-e.generation)
 		if risen > MaxRise {
@@ -105,11 +102,6 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 // inherited reports whether a release that a neighbor claims to hold may be one of the lost device that this one has
 // replaced. Those of them that nobody could give back are made anew, without data.
 func (m *Machine) inherited(round int) bool { return m.cfg.Generation > 0 && round <= m.recovered+2 }
-
-// Overtaken reports whether a neighbor's device that has just taken the place of another comes too late: it stands at a
-// release, and this client has used the one after that, of a device that came before or beside it. It must recover
-// anew, and is not heard of until then.
-func (m *Machine) Overtaken(release int) bool { return m.cfg.Lossy == 0 && release+1 < m.round }
 
 // rolledBack takes a neighbor's word that it holds a release which this client does not know of.
 func (m *Machine) rolledBack(e *edge, held int) error {

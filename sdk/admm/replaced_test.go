@@ -191,22 +191,3 @@ func TestGenerationRisesSlowly(t *testing.T) {
 		t.Errorf("after another release: %v", err)
 	}
 }
-
-// A device that was recovered beside another, and stands at a release whose successor this client has used, is refused
-// and not heard of: the next one to recover may have its number.
-func TestOvertakenSuccessor(t *testing.T) {
-	net, _ := afterRounds(t, 4, replaceable)
-	j := net.machines[3]
-	for round, fine := range map[int]bool{j.round - 2: false, j.round - 1: true} {
-		m := *j
-		m.edges = slices.Clone(j.edges)
-		if _, err := m.Ready(); err != nil {
-			t.Fatal(err)
-		}
-		err := m.Receive(Message{From: 2, To: 3, Kind: Probe, Round: round, Generation: 1, Incarnation: 1})
-		if (err == nil) != fine || (m.Generation(2) == 1) != fine {
-			t.Errorf("a device at release %d, this client is in round %d: %v, generation %d", round, m.round, err,
-				m.Generation(2))
-		}
-	}
-}
