@@ -38,11 +38,15 @@ type peerClaims struct {
 	name        string
 	scope       signed.Scope
 	held        signed.Chain
+	known       uint16           // the generation of the newest that was held at this node's last release
 	ledger      []byte           // id of the ledger that it named when it started
 	countersign []byte           // of this node's last release
 	evidence    *signed.Evidence // of a double of it
 	told        bool             // the neighbor has been shown the evidence since the last tick
-	corrected   bool             // a device of its name that another has replaced has been told since the last tick
+	asked       bool             // the neighbor was asked since the last tick what it holds
+	ahead       int              // the release of this node, plus 1, in which that was asked last, and how often
+	times       int
+	corrected   bool // a device of its name that another has replaced has been told since the last tick
 }
 
 // newClaims returns the claims of a node at its start.
@@ -79,7 +83,17 @@ func (c *claims) sign(s *admm.State, generation uint16, l *state.Ledger) (err er
 	}
 	r.Sign(c.key, c.scope)
 	c.own = c.own.Add(r)
+	c.know()
 	return nil
+}
+
+// know notes which devices the neighbors have: their numbers may rise by [admm.MaxRise] from here.
+func (c *claims) know() {
+	for _, peer := range c.peers {
+		if newest := peer.held.Last(); newest != nil {
+			peer.known = newest.Generation
+		}
+	}
 }
 
 // resume takes over what is stored with a state: the node's own release, and the neighbors' latest. A key that was
@@ -117,6 +131,7 @@ func (c *claims) resume(snap *wire.Snapshot) error {
 			peer.held = peer.held.Add(r)
 		}
 	}
+	c.know()
 	return nil
 }
 
@@ -188,6 +203,10 @@ func (c *claims) theirs(peer *peerClaims, b []byte) (*signed.Release, error) {
 	}
 	if err := r.Verify(peer.scope, c.keys(peer.name)); err != nil {
 		return nil, err
+	}
+	if r.Generation > peer.known && r.Generation-peer.known > admm.MaxRise {
+		return nil, fmt.Errorf("sdk: signed release %d is of generation %d, and %d is known: want a rise of at most %d between "+
+			"two releases of this node", r.Round, r.Generation, peer.known, admm.MaxRise)
 	}
 	for i := range peer.held {
 		if before := &peer.held[i]; before.Contradicts(&r) {

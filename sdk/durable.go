@@ -113,7 +113,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 		before = &snaps[1].State
 	}
 	if n.machine, err = admm.Restore(mcfg, newest.State, before); err != nil {
-		return err
+		return leadsNowhere(err, round, n.recovered)
 	}
 	if err := n.mark(round); err != nil { // the crash may have come before that
 		return err

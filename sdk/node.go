@@ -16,6 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
@@ -32,6 +33,7 @@ type Node struct {
 	past       []wire.Snapshot
 	generation uint16 // how many devices of this name were lost before this one
 	recovered  int    // the release after which this device took over, 0 if none
+	tookOver   bool   // it did so since the node was made
 	// what a machine is made of once its state has come back; nil if there is nothing to recover
 	toRecover *admm.Config
 	number    map[string]int // of every member
@@ -115,7 +117,7 @@ func New(cfg Config) (*Node, error) {
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
-	n.log = n.log.With("node", cfg.Name, "run", cfg.Fleet.Run)
+	n.log = slog.New(transport.Limited(n.log.Handler())).With("node", cfg.Name, "run", cfg.Fleet.Run)
 	if l := cfg.Ledger; l != nil {
 		if err := l.Covers(cfg.Fleet.Run, n.hash, cfg.Name, cfg.Fleet.Method.Rounds, mcfg.Privacy[0]); err != nil {
 			return nil, err

@@ -52,6 +52,14 @@ func (r *run) check(m *admm.Message) error {
 
 // checkProbe checks where the sender says that it stands, and what it says that it holds of this node's releases.
 func (r *run) checkProbe(peer *peerClaims, m *admm.Message) error {
+	// A device that stands at a release, of which this node has used the next one, by a device before it, was recovered
+	// beside that one and comes too late. It must recover anew. Nothing that it has signed is kept: the one after it may
+	// have its number.
+	newest := peer.held.Last()
+	if newest != nil && m.Generation > newest.Generation && m.Round+1 < r.status.Round && r.cfg.Fleet.Wire.Lossy <= 0 {
+		return fmt.Errorf("sdk: the sender is generation %d and has made release %d, and this node has used release %d of "+
+			"generation %d: it was recovered beside another device", m.Generation, m.Round, r.status.Round-1, newest.Generation)
+	}
 	peer.ledger = append(peer.ledger[:0], m.Signed.Ledger...)
 	if m.Round > 0 || m.Generation > 0 {
 		if len(m.Signed.Own) == 0 {
@@ -104,6 +112,10 @@ func (r *run) confront(from int, by string, shown *signed.Release) error {
 	// what was signed was released, and counts, whatever ledger this is
 	if at := r.machine.Status().Round; shown.Round > at {
 		lost := r.chargeLost(&admm.RollbackError{Client: r.number[r.cfg.Name], Peer: from, Held: shown.Round, Round: at})
+		// Both have taken the place of one, and the other was faster. Who finds it in that place at once leaves it there.
+		if r.recovered > 0 && !(r.tookOver && at == r.recovered) {
+			lost = fmt.Errorf("%w; %w", lost, ErrRecoverAnew)
+		}
 		return ending{errors.Join(lost, behind)}
 	}
 	if behind != nil {
@@ -262,10 +274,38 @@ func (r *run) correct(to int, peer *peerClaims) {
 	_ = r.post(to, &probe) // it has no vector, and its numbers are within their limits
 }
 
+// wonder asks a neighbor what it holds of this node, at most once between two ticks, if it has made a release that it
+// can only have made with one that this node has not: another device works in this one's name, or the neighbor lies.
+// What its answer shows decides, see [run.confront]. A node that has taken the place of a lost one, and still waits for
+// a release that the neighbor has left behind, ends: it would wait for ever.
+func (r *run) wonder(m *admm.Message) error {
+	peer := r.claims.peers[m.From]
+	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage
+	if !r.claims.signing() || !carries || m.Round <= r.status.Round+1 || peer == nil || peer.asked ||
+		r.cfg.Fleet.Wire.Lossy > 0 {
+		return nil
+	}
+	peer.asked = true
+	if peer.ahead != r.status.Round+1 {
+		peer.ahead, peer.times = r.status.Round+1, 0
+	}
+	peer.times++
+	if missing := r.machine.Received(m.From, r.status.Round); r.recovered > 0 && peer.times > 3 &&
+		len(missing.Vector)+len(missing.Grid) == 0 {
+		return ending{fmt.Errorf("sdk: %q has made release %d, and so it has release %d of this node, whose own state ends with "+
+			"%d: another device in the place of the lost one was faster; %w", peer.name, m.Round, m.Round-1, r.status.Round,
+			ErrRecoverAnew)}
+	}
+	probe := admm.Message{Kind: admm.Probe, To: m.From, Round: r.status.Round, Held: r.machine.Heard(m.From),
+		Generation: r.generation, Incarnation: r.claims.incarnation}
+	r.attach(&probe)
+	return r.post(m.From, &probe)
+}
+
 // showAgain lets evidence be shown again to every neighbor that there is some of, and replaced devices be told again.
 func (r *run) showAgain() {
 	for j, peer := range r.claims.peers {
-		peer.told, peer.corrected = false, false
+		peer.told, peer.corrected, peer.asked = false, false, false
 		r.show(j, peer)
 	}
 }

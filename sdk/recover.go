@@ -17,6 +17,19 @@ import (
 // was stored, and the same node may try again.
 var ErrRecovery = recovery.ErrFailed
 
+// ErrRecoverAnew says that the state which a recovery has kept leads no further: it does not fit what neighbors have,
+// for another device in this one's place was faster, or what they told was wrong. All that was released is charged. A
+// node with an empty [Config].Store may recover once more.
+var ErrRecoverAnew = errors.New("the state that was recovered leads no further: it can be given up, and recovered anew")
+
+// leadsNowhere marks an error of a state that a recovery has just put together.
+func leadsNowhere(err error, round, recovered int) error {
+	if err != nil && recovered > 0 && round == recovered {
+		return fmt.Errorf("%w; %w", err, ErrRecoverAnew)
+	}
+	return err
+}
+
 // recover gets the node's state back from its neighbors, and stores it.
 func (r *run) recover() error {
 	cfg := recovery.Config{Name: r.cfg.Name, Machine: *r.toRecover, Incarnation: newIncarnation(), Send: r.post}
@@ -108,6 +121,7 @@ func (r *run) takeOver() error {
 		n.marked = max(n.marked, cfg.Data(result.Held))
 	}
 	n.machine, n.generation, n.recovered, n.toRecover = m, result.Generation, newest, nil
+	n.tookOver = true
 	if result.Signed != nil {
 		n.claims.own = signed.Chain{*result.Signed} // the new device signs it again, as the first link of its own chain
 	}

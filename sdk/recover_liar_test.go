@@ -194,6 +194,21 @@ func TestRecoveryFromLiars(t *testing.T) {
 				f.Vector = nil
 			}
 		}, []string{`"b" has no state of its own release 3`}, nil},
+		{"it has forgotten where the grid stood", func(f *admm.Message) {
+			if f.Part == admm.RequesterBase {
+				f.Grid = nil
+			}
+		}, []string{`"b" has no state of its own release 3`}, nil},
+		{"a z beyond all measure", func(f *admm.Message) {
+			if f.Part == admm.RequesterZ && len(f.Vector) > 0 {
+				f.Vector[0] = 3e38
+			}
+		}, []string{"what neighbors have told of release 3 could take coordinate 0 of the model to", "due to neighbor 1"}, nil},
+		{"its own place at the end of the grid", func(f *admm.Message) {
+			if f.Part == admm.ResponderBase && len(f.Grid) > 0 {
+				f.Grid[2] = 1<<30 - 1
+			}
+		}, []string{"could take coordinate 2 of the model to", "due to neighbor 1"}, nil},
 	} {
 		check := func(t *testing.T, keys bool) {
 			ledger := spareLedger(t)

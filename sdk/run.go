@@ -163,7 +163,7 @@ func (r *run) loop() error {
 			tick.Reset(wait)
 		}
 		duties, err := r.machine.Ready()
-		if err == nil {
+		if err = leadsNowhere(err, r.status.Round, r.recovered); err == nil {
 			err = r.perform(duties)
 		}
 		if err != nil {
@@ -390,6 +390,9 @@ func (r *run) deliver(in received) error {
 		return nil
 	}
 	if err := r.check(m); err != nil || m.Kind == admm.Conflict {
+		return err
+	}
+	if err := r.wonder(m); err != nil {
 		return err
 	}
 	offer, err := r.offered(m)

@@ -182,6 +182,10 @@ func (r *run) offered(m *admm.Message) (*signed.Offer, error) {
 		return nil, fmt.Errorf("sdk: the sender is generation %d, and offers a key of generation %d", m.Generation,
 			o.Generation)
 	}
+	if heard := r.machine.Generation(m.From); o.Generation > heard && o.Generation-heard > admm.MaxRise {
+		return nil, fmt.Errorf("sdk: %q offers a key of generation %d, and %d is known: want a rise of at most %d", peer.name,
+			o.Generation, heard, admm.MaxRise)
+	}
 	// A device that took over after some release begins three later.
 	if least, most := 3, m.Round+3; o.Generation == 0 && o.From != 1 || o.Generation > 0 && (o.From < least || o.From > most) {
 		return nil, fmt.Errorf("sdk: generation %d of %q offers a key from release %d on, want 1 of generation 0, and %d to %d "+

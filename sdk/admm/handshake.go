@@ -5,6 +5,11 @@ import "fmt"
 // With Config.Probe a client that starts asks every neighbor which release of this client it holds, and makes no
 // release and no answer before it knows: its state may have been set back, or its device replaced by another.
 
+// MaxRise is by how much the generation of a neighbor may rise between two releases of a client. More than one step is
+// what a neighbor has missed that was away while devices were lost. Without a bound one frame could use up the numbers,
+// and nobody could ever take the place of that device; with it, that takes thousands of rounds.
+const MaxRise = 16
+
 // RollbackError is the end of a machine of which a neighbor holds a later release than it knows of: its state was set
 // back, by a disk that lost what it had confirmed, a backup, or a second device of the same name. Another release for
 // the same round would be a second look at the same data, so there is none. The releases up to Held have been seen and
@@ -49,6 +54,12 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 		m.replyTo(msg, max(e.heard, min(msg.Round+1, m.last())))
 		return nil
 	case msg.Generation > e.generation:
+		risen := int(e.risen) + int(msg.Generation-e.generation)
+		if risen > MaxRise {
+			return fmt.Errorf("admm: neighbor %d speaks as generation %d, and %d is known: want a rise of at most %d between two "+
+				"releases of this client, which has seen one of %d", msg.From, msg.Generation, e.generation, MaxRise, e.risen)
+		}
+		e.risen = uint8(risen)
 		// The successor of the generation before does not go on from all that is known of that one.
 		e.generation, e.heard = msg.Generation, min(e.heard, msg.Round)
 	}

@@ -124,6 +124,7 @@ type edge struct {
 
 	probed     bool   // j has said which release of this client it holds
 	generation uint16 // the latest generation of j that has been heard of
+	risen      uint8  // by how much generation has risen since this client's last release
 	announce   bool   // j has started again, and is probed until it has answered
 
 	answered int // the round (last+1 for Done) that was sent again since the last tick; 0 for none

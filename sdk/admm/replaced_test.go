@@ -161,3 +161,33 @@ func TestSuccessor(t *testing.T) {
 		}
 	}
 }
+
+// The number of a neighbor's device rises by 16 at most until this client has made another release: no frame, and no
+// number of them, uses the numbers up.
+func TestGenerationRisesSlowly(t *testing.T) {
+	net, _ := afterRounds(t, 4, replaceable)
+	j := net.machines[3]
+	say := func(generation uint16) error {
+		if _, err := j.Ready(); err != nil {
+			t.Fatal(err)
+		}
+		return j.Receive(Message{From: 2, To: 3, Kind: Probe, Round: 4, Generation: generation, Incarnation: 1})
+	}
+	for _, generation := range []uint16{65535, MaxRise + 1} {
+		if err := say(generation); err == nil || j.Generation(2) != 0 {
+			t.Errorf("generation %d is known after a probe of %d: %v", j.Generation(2), generation, err)
+		}
+	}
+	for generation := uint16(1); generation <= MaxRise; generation++ {
+		if err := say(generation); err != nil || j.Generation(2) != generation {
+			t.Errorf("generation %d is known after a probe of %d: %v", j.Generation(2), generation, err)
+		}
+	}
+	if say(MaxRise+1) == nil {
+		t.Error("a seventeenth device since the last release is believed")
+	}
+	j.commit()
+	if err := say(2 * MaxRise); err != nil {
+		t.Errorf("after another release: %v", err)
+	}
+}

@@ -151,6 +151,7 @@ func (m *Machine) commit() {
 		}
 	}
 	for i := range m.edges {
+		m.edges[i].risen = 0
 		m.post(&m.edges[i], m.round, false)
 	}
 }

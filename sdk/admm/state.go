@@ -3,6 +3,8 @@ package admm
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 )
 
@@ -167,5 +169,41 @@ func (m *Machine) check(s State) error {
 		errs = append(errs, fmt.Errorf("admm: stored state: the model has a coordinate that is no number of size at most %v",
 			limit))
 	}
+	if len(errs) == 0 && s.Round == s.Recovered {
+		return m.leads(s)
+	}
 	return errors.Join(errs...)
+}
+
+// leads refuses a state that was put together from what neighbors say, if one of the next releases could leave the
+// range because of it: neither z nor a place on the grid is signed. What they may move the model by is added up over as
+// many as 16 releases, in the worst direction. A neighbor's own release of the round is not known yet, and taken for
+// the one before. Half of the range is left to the run itself.
+func (m *Machine) leads(s State) error {
+	step, most := m.cfg.GridStep, limit/2.0
+	if step != 0 {
+		most = float64(m.lastStep()*step) / 2
+	}
+	gain := float64(min(16, m.last()-s.Round)*m.cfg.Tau) * slices.Max(m.cfg.Eta) * slices.Max(m.cfg.Mu) * m.cfg.Beta
+	size := func(x float64) float64 { return float64(math.Abs(x) * m.cfg.Rho) }
+	for c, x := range s.X {
+		pull, worst, by := size(float64(x))*float64(len(s.Edges)), -1.0, -1
+		for _, e := range s.Edges {
+			z := math.Abs(float64(e.Z[c]))
+			if len(e.PeerZ) > 0 {
+				z = max(z, math.Abs(float64(e.PeerZ[c])))
+			}
+			if len(e.Base) > 0 {
+				z += size(float64(e.Base[c]) * step)
+			}
+			if pull += z; z > worst {
+				worst, by = z, e.Peer
+			}
+		}
+		if far := math.Abs(float64(x)) + float64(gain*pull); !(far <= most) {
+			return fmt.Errorf("admm: stored state: what neighbors have told of release %d could take coordinate %d of the model "+
+				"to %.3g, want at most %.3g; most of that is due to neighbor %d", s.Round, c, far, most, by)
+		}
+	}
+	return nil
 }

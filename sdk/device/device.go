@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -83,6 +84,7 @@ type Device struct {
 	manager   *notifier
 	hangUp    context.CancelFunc // ends the connections of the control socket
 	firstHere int                // the releases that earlier processes have made
+	again     bool               // a state that leads no further may be given up
 }
 
 // Load reads the fleet file, the key and the proxy's credentials that a node file names.
@@ -100,8 +102,31 @@ func Load(file *fleetfile.Node) (*Device, error) {
 	return d, nil
 }
 
-// Run takes the node through all rounds that are left. It is called once.
-func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
+// Run takes the node through all rounds that are left. It is called once. With Recover a state that was recovered and
+// leads no further is put aside, and recovered anew, once.
+func (d *Device) Run(ctx context.Context) (*Outcome, error) {
+	d.again = d.Recover
+	o, err := d.attempt(ctx)
+	if !d.again || !errors.Is(err, sdk.ErrRecoverAnew) {
+		return o, err
+	}
+	d.again = false
+	aside := ""
+	for i := 1; ; i++ {
+		aside = fmt.Sprintf("%s.given-up-%d", d.File.State, i)
+		if _, exists := os.Lstat(aside); errors.Is(exists, fs.ErrNotExist) {
+			break
+		}
+	}
+	if moved := os.Rename(d.File.State, aside); moved != nil {
+		return nil, errors.Join(err, moved)
+	}
+	d.say("%v: its folder is now %s", err, aside)
+	return d.attempt(ctx)
+}
+
+// attempt is one life of the node.
+func (d *Device) attempt(ctx context.Context) (_ *Outcome, err error) {
 	// A hangup that comes while the data are loaded waits and does not end the process. Windows has none.
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
@@ -188,11 +213,15 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 		return err
 	}
 	defer leave()
-	go d.watch(inner, cancel)
+	go d.watch(inner, d.link, cancel)
 	d.monitor.Begin(d.node)
 	d.manager.send("READY=1")
 	stopping := sync.OnceFunc(func() { d.manager.send("STOPPING=1") })
-	defer stopping()
+	defer func() {
+		if !d.again || !errors.Is(err, sdk.ErrRecoverAnew) {
+			stopping()
+		}
+	}()
 	defer context.AfterFunc(inner, stopping)()
 	err = d.node.Run(inner)
 	if errors.Is(err, errStopped) {
@@ -231,7 +260,7 @@ const refusals = 3
 
 // watch ends the run when every neighbor has another fleet: nothing can go on then, and most likely this node's file is
 // wrong.
-func (d *Device) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+func (d *Device) watch(ctx context.Context, link Link, cancel context.CancelCauseFunc) {
 	type count struct {
 		last  error
 		times int
@@ -245,7 +274,7 @@ func (d *Device) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 		case <-time.After(wait):
 		}
 		var final []string
-		peers := d.link.Peers()
+		peers := link.Peers()
 		for _, peer := range peers {
 			c := seen[peer.Name]
 			switch {
@@ -315,7 +344,7 @@ func (d *Device) reload() error {
 // say tells people a line.
 func (d *Device) say(format string, args ...any) {
 	if d.Say != nil {
-		d.Say(d.prefix() + fmt.Sprintf(format, args...))
+		d.Say(d.prefix() + transport.Printable(strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")))
 	}
 }
 

@@ -25,7 +25,8 @@
 // device's signature of each release that it speaks of, and its own of its number of releases. Two signed releases of
 // one round end the recovery ([ErrConflict]).
 //
-// Both z of an edge and the grid points are not signed: a lie there spoils the model, as a false release of the liar's
+// Both z of an edge and the grid points are not signed. They have to be complete, and must not lead the model out of
+// its range within 16 releases, or nothing is kept. Else a lie there spoils the model, as a false release of the liar's
 // own would. A neighbor can hide releases. The privacy guarantee needs one neighbor that is honest about how many
 // releases it has made itself. Without keys releases are believed too: a lie about one is found out only if an honest
 // neighbor holds it as well, and a lie upwards costs budget.

@@ -3,6 +3,7 @@ package recovery
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -130,7 +131,7 @@ func (r *Recovery) Tick() (waiting []string, missing string) {
 		}
 		text := ""
 		switch {
-		case !p.heard && p.fault != nil:
+		case p.fault != nil:
 			text = fmt.Sprintf("%q gives no answer that counts: %v", p.name, p.fault)
 		case !p.heard:
 			text = fmt.Sprintf("%q has not answered", p.name)
@@ -208,11 +209,14 @@ func (r *Recovery) replyTo(p *peer, probe *admm.Message) error {
 // hear takes in an answer.
 func (r *Recovery) hear(p *peer, m *admm.Message) error {
 	last := r.cfg.Machine.Last()
-	if m.Round > last || m.Held > last {
+	if min(m.Round, m.Held) < 0 || max(m.Round, m.Held) > last {
 		return fmt.Errorf("recovery: an answer speaks of releases %d and %d, want 0 to %d", m.Round, m.Held, last)
 	}
 	q := question{m.Part, m.Round}
-	if p.fault = r.proved(p, m); p.fault != nil {
+	if p.fault = r.shaped(m); p.fault == nil {
+		p.fault = r.proved(p, m)
+	}
+	if p.fault != nil {
 		if q.part == admm.SentRelease && p.asked[q] { // somebody else may have what was signed
 			delete(p.asked, q)
 			p.answers[q] = admm.Payload{}
@@ -229,11 +233,35 @@ func (r *Recovery) hear(p *peer, m *admm.Message) error {
 		return nil
 	}
 	delete(p.asked, q)
+	p.answers[q] = admm.Payload{Vector: slices.Clone(m.Vector), Grid: slices.Clone(m.Grid)}
+	return nil
+}
+
+// shaped refuses an answer that has not the numbers of what it is about: all of them or none, of the kind of its part,
+// and within the limits of the machine.
+func (r *Recovery) shaped(m *admm.Message) error {
+	var vector, grid int
+	switch d := r.cfg.Machine.Estimator.Dim; m.Part {
+	case admm.RequesterBase, admm.ResponderBase:
+		grid = d
+	case admm.RequesterZ, admm.ResponderZ:
+		vector = d
+	case admm.SentRelease:
+		vector, grid = d, d // which of the two shows in assemble
+	}
+	if n := len(m.Vector); n != 0 && n != vector {
+		return fmt.Errorf("recovery: an answer about part %d has %d numbers, want %d or none", m.Part, n, vector)
+	}
+	if n := len(m.Grid); n != 0 && n != grid {
+		return fmt.Errorf("recovery: an answer about part %d has %d grid steps, want %d or none", m.Part, n, grid)
+	}
 	const most = 1 << 30 // as the machine has it
 	if slices.ContainsFunc(m.Grid, func(n int32) bool { return n <= -most || n >= most }) {
-		return fmt.Errorf("recovery: an answer has a grid point of %d steps or more", most)
+		return fmt.Errorf("recovery: an answer has %d grid steps or more in a coordinate", most)
 	}
-	p.answers[q] = admm.Payload{Vector: slices.Clone(m.Vector), Grid: slices.Clone(m.Grid)}
+	if slices.ContainsFunc(m.Vector, func(x float32) bool { return !(x >= -math.MaxFloat32 && x <= math.MaxFloat32) }) {
+		return errors.New("recovery: an answer has a coordinate that is no finite number")
+	}
 	return nil
 }
 

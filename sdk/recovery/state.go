@@ -236,9 +236,9 @@ func (r *Recovery) result() (*Result, error) {
 	if r.newest == 0 {
 		return res, nil
 	}
-	var err error
-	if res.State, err = r.state(); err == nil {
-		err = r.complete()
+	err := r.complete()
+	if err == nil {
+		res.State, err = r.state()
 	}
 	return res, err
 }

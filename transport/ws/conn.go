@@ -230,7 +230,7 @@ func (r refusal) Unwrap() error { return r.error }
 func (c *conn) readError(err error) error {
 	var ce websocket.CloseError
 	if errors.As(err, &ce) {
-		return closedError{strings.ToValidUTF8(ce.Reason, "?")}
+		return closedError{transport.Printable(strings.ReplaceAll(ce.Reason, "\n", "; "))}
 	}
 	return err
 }

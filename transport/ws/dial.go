@@ -167,11 +167,11 @@ func ask(conn io.ReadWriter, r *http.Request, status int) (*http.Response, *bufi
 		return resp, br, err
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
-	text := strings.ToValidUTF8(strings.TrimSpace(string(body)), "?")
+	text := transport.Printable(strings.ReplaceAll(strings.TrimSpace(string(body)), "\n", "; "))
 	if resp.StatusCode == http.StatusConflict {
 		return nil, nil, fmt.Errorf("the other end: %w: %s", errHello, strings.TrimPrefix(text, errHello.Error()+": "))
 	}
-	return nil, nil, fmt.Errorf("%w %s: %q", errStatus, resp.Status, text)
+	return nil, nil, fmt.Errorf("%w %s: %q", errStatus, transport.Printable(resp.Status), text)
 }
 
 func (u upgrade) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -88,6 +88,7 @@ func build(cfg Config) (*Transport, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	cfg.Logger = slog.New(transport.Limited(cfg.Logger.Handler()))
 	t := &Transport{
 		cfg:    cfg,
 		public: cfg.Key.Public().(ed25519.PublicKey),

@@ -72,7 +72,7 @@ func checkNode(ctx context.Context, cmd *cmdline) error {
 }
 
 func (c *checkup) add(item, level, format string, args ...any) {
-	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")
+	text := oneLine(fmt.Sprintf(format, args...))
 	c.Items = append(c.Items, finding{item, level, text})
 }
 

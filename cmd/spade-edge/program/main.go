@@ -69,6 +69,7 @@ var endings = []struct {
 	{state.ErrRollback, exitMismatch, ""},
 	{sdk.ErrClone, exitMismatch, ""},
 	{sdk.ErrRecovery, exitMismatch, ""},
+	{sdk.ErrRecoverAnew, exitMismatch, "; run -recover does that"},
 	{fleetfile.ErrNoLedger, exitFailed, newLedger},
 	{state.ErrNoLedger, exitFailed, newLedger},
 	{fleetfile.ErrZeroStart, exitFailed, "; spade-edge fit -x0 FILE writes one"},
@@ -204,7 +205,7 @@ func exitCode(err error, call string, log io.Writer) int {
 	if code == exitUsage && told.error == nil {
 		hint = fmt.Sprintf("\n(%s -h explains)", call)
 	}
-	fmt.Fprintf(log, "%s: %v%s\n", call, err, hint)
+	fmt.Fprintf(log, "%s: %s%s\n", call, printable(err.Error()), hint)
 	return code
 }
 

@@ -69,7 +69,7 @@ func watchNode(
 			height = strings.Count(page, "\n")
 		} else if line := device.Summary(st); line != said {
 			said = line
-			fmt.Fprintln(log, line)
+			fmt.Fprintln(log, oneLine(line))
 		}
 		if !st.Running {
 			return st, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // epsilonText writes an epsilon for people: with four decimals, and never below what it is.
@@ -18,7 +19,19 @@ func epsilonText(epsilon float64) string { return dpmech.FormatEpsilon(epsilon, 
 type table struct{ io.Writer }
 
 func (t table) row(name, format string, args ...any) {
-	fmt.Fprintf(t, "%-14s %s\n", name, strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; "))
+	fmt.Fprintf(t, "%-14s %s\n", name, oneLine(fmt.Sprintf(format, args...)))
+}
+
+// oneLine is text as it stands in a line. Part of it may come from other machines.
+func oneLine(text string) string { return transport.Printable(strings.ReplaceAll(text, "\n", "; ")) }
+
+// printable is oneLine for text whose lines are to stay apart.
+func printable(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = transport.Printable(line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // costText says in every accounting what a spend is called.

@@ -1,0 +1,344 @@
+package sdk_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"log/slog"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/transport/mem"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// fuzzer is the transport of "b", a member with a valid key: its frames to "a" are those of a node, altered now and
+// then, and made-up ones of every kind. It has heard all that "a" has ever shown it.
+type fuzzer struct {
+	transport.Transport
+	fleet *sdk.Fleet
+	codec *wire.Codec
+
+	mu     sync.Mutex
+	chance rng.Stream
+	forge  bool     // it signs releases and devices of its own making, which its own node does not survive
+	wild   bool     // it goes as far with its numbers as they can
+	shown  [][]byte // what "a" has signed
+	frame  []byte   // the last one to "a"
+	round  int      // that "a" has spoken of
+	device [2]uint64
+}
+
+func (z *fuzzer) Recv(ctx context.Context) (string, []byte, error) {
+	for {
+		from, frame, err := z.Transport.Recv(ctx)
+		var m admm.Message
+		if err != nil || from != "a" || z.codec.Decode(frame, &m) != nil {
+			return from, frame, err
+		}
+		z.mu.Lock()
+		z.round = max(z.round, m.Round)
+		if m.Kind == admm.Probe || m.Kind == admm.StateRequest {
+			z.device = [2]uint64{uint64(m.Generation), m.Incarnation}
+		}
+		if len(m.Signed.Own) > 0 {
+			z.shown = append(z.shown[max(0, len(z.shown)-20):], slices.Clone(m.Signed.Own))
+		}
+		z.mu.Unlock()
+		if m.Kind != admm.Conflict {
+			return from, frame, nil
+		}
+	}
+}
+
+func (z *fuzzer) Send(ctx context.Context, to string, frame []byte) error {
+	if to != "a" {
+		return z.Transport.Send(ctx, to, frame)
+	}
+	z.mu.Lock()
+	z.frame = slices.Clone(frame)
+	altered, omitted := z.alter(frame), z.chance.IntN(12) == 0
+	z.mu.Unlock()
+	if altered != nil {
+		_ = z.Transport.Send(ctx, to, altered)
+	}
+	if omitted {
+		return nil
+	}
+	return z.Transport.Send(ctx, to, frame)
+}
+
+// alter returns a frame with a field changed, or nil.
+func (z *fuzzer) alter(frame []byte) []byte {
+	var m admm.Message
+	if z.chance.IntN(3) > 0 || z.codec.Decode(frame, &m) != nil {
+		return nil
+	}
+	other := z.make()
+	switch z.chance.IntN(12) {
+	case 0:
+		m.Kind = other.Kind
+	case 1:
+		m.Round = other.Round
+	case 2:
+		m.Held = other.Held
+	case 3:
+		m.Generation = other.Generation
+	case 4:
+		m.Incarnation = other.Incarnation
+	case 5:
+		m.Part = other.Part
+	case 6:
+		m.Vector = other.Vector
+	case 7:
+		m.Grid = other.Grid
+	case 8:
+		m.Signed.Own = other.Signed.Own
+	case 9:
+		m.Signed.Proof = other.Signed.Proof
+	case 10:
+		m.Vector, m.Grid = nil, nil
+	case 11:
+		m.Signed = other.Signed
+	}
+	return z.encode(&m)
+}
+
+// encode returns the frame of a message, or, if there is none, another one with some bytes changed.
+func (z *fuzzer) encode(m *admm.Message) []byte {
+	if b, err := z.codec.Append(nil, m); err == nil {
+		return b
+	}
+	b := slices.Clone(z.frame)
+	for range z.chance.IntN(4) {
+		if len(b) > 0 {
+			b[z.chance.IntN(len(b))] ^= 1 << z.chance.IntN(8)
+		}
+	}
+	return b[:len(b)-min(len(b), z.chance.IntN(3))]
+}
+
+func pick[T any](z *fuzzer, list ...T) T { return list[z.chance.IntN(len(list))] }
+
+// make returns a message of any kind about anything.
+func (z *fuzzer) make() admm.Message {
+	last := z.fleet.Method.Last()
+	rounds := []int{0, 1, z.round - 1, z.round, z.round + 1, z.round + 2, last, last + 1, math.MaxInt32}
+	m := admm.Message{
+		Kind: admm.Kind(1 + z.chance.IntN(8)), Round: max(0, pick(z, rounds...)), Held: max(0, pick(z, rounds...)),
+		Resent: z.chance.IntN(3) == 0, Part: admm.Part(z.chance.IntN(6)),
+		Generation: uint16(z.device[0]), Incarnation: pick(z, z.device[1], z.device[1], 0, uint64(z.chance.IntN(1000))),
+	}
+	if z.forge {
+		m.Generation = pick(z, 0, uint16(z.device[0]), 1, 2, 17, 65535)
+	}
+	most := pick[float32](z, 0, 0.1, 3)
+	steps := pick[int32](z, 0, 2, 90)
+	if z.wild {
+		most, steps = pick[float32](z, 1, 1e9, 1e30, 3.4e38), pick[int32](z, 1, 1<<20, 1<<30-1, 1<<30, math.MaxInt32)
+	}
+	if what := z.chance.IntN(3); what == 0 {
+		m.Vector = make([]float32, z.fleet.Dim)
+		m.Vector[z.chance.IntN(z.fleet.Dim)] = most
+	} else if what == 1 {
+		m.Grid = make([]int32, z.fleet.Dim)
+		m.Grid[z.chance.IntN(z.fleet.Dim)] = steps
+	}
+	release := signed.Release{Generation: m.Generation, Incarnation: m.Incarnation, Round: m.Round,
+		Digest: signed.Digest(m.Vector, m.Grid), Ledger: signed.Head{Seq: uint64(z.chance.IntN(5))}}
+	release.Sign(memberKey("b"), signed.NewScope("test", z.fleet.Hash(), pick(z, "a", "b")))
+	if z.forge {
+		m.Signed.Own = release.Append(nil)
+	}
+	proofs := append([][]byte{nil, release.Append(nil), make([]byte, 40)}, z.shown...)
+	m.Signed.Proof = pick(z, proofs...)
+	switch m.Kind {
+	case admm.ProbeReply, admm.Conflict:
+		m.Signed.Other = pick(z, proofs...)
+	case admm.Done:
+		m.Signed.Countersign = pick(z, nil, make([]byte, 64), release.Countersign(memberKey("b"), signed.Scope{}))
+	}
+	return m
+}
+
+// chatter sends what nobody has asked for, until ctx ends.
+func (z *fuzzer) chatter(ctx context.Context) {
+	for ctx.Err() == nil {
+		z.mu.Lock()
+		m := z.make()
+		if z.chance.IntN(4) == 0 { // another life that has lost its state
+			m = admm.Message{Kind: admm.StateRequest, Part: m.Part, Round: m.Round % (z.fleet.Method.Last() + 1),
+				Incarnation: uint64(z.chance.IntN(1 << 30))}
+		}
+		b := z.encode(&m)
+		z.mu.Unlock()
+		_ = z.Transport.Send(ctx, "a", b)
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// A member with a valid key sends every kind of message with every kind of content, altered and made up, to a node that
+// works, that recovers, and that is started again. Nothing panics, no run ends because of it, what is kept starts
+// again, nothing is charged that was not released, and the log does not grow with the number of frames. 6 times, or as
+// often as SPADE_EXCHANGES says; SPADE_EXCHANGE_SEED plays one alone.
+func TestFuzzedExchanges(t *testing.T) {
+	count, first := 6, 0
+	for name, to := range map[string]*int{"SPADE_EXCHANGES": &count, "SPADE_EXCHANGE_SEED": &first} {
+		if s := os.Getenv(name); s != "" {
+			n, err := strconv.Atoi(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if *to = n; to == &first {
+				count = 1
+			}
+		}
+	}
+	works, recovered := 0, 0
+	for seed := first; seed < first+count && !t.Failed(); seed++ {
+		ledgers := [2]string{spareLedger(t), spareLedger(t)}
+		synctest.Test(t, func(t *testing.T) {
+			again, done := exchange(t, uint64(seed), ledgers)
+			works += done
+			recovered += again
+		})
+	}
+	t.Logf("%d exchanges: %d releases of the node, %d times it was recovered", count, works, recovered)
+	if count > 5 && (works == 0 || recovered == 0) {
+		t.Error("some of it never happened: nothing was tested")
+	}
+}
+
+// exchange plays one world; it returns whether the node was recovered, and how many releases it had made before.
+func exchange(t *testing.T, seed uint64, ledgers [2]string) (recovered, made int) {
+	f := privateRing()
+	f.Members, f.Edges = f.Members[:3], [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}}
+	f.Method.Rounds, f.Method.Cooldown, f.Method.Robust = 12, 2, 2
+	chance := rng.New(seed, rng.Address{Purpose: rng.Fault})
+	net := mem.New(f.Members...)
+	at := func(i int) transport.Transport {
+		tr, err := net.Node(f.Members[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tr
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var others sync.WaitGroup
+	defer func() { cancel(); others.Wait() }()
+	codec, err := wire.NewCodec(f.Dim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	liar := &fuzzer{Transport: at(1), fleet: f, codec: codec, chance: chance, forge: seed%3 == 1, wild: seed%3 == 2}
+	config := func(i int, tr transport.Transport, open tinytest.OpenStore) sdk.Config {
+		store, err := open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := sdk.Config{Fleet: f, Name: f.Members[i], Samples: samples[i], Transport: tr, Store: store,
+			ResendAfter: 100 * time.Millisecond, Linger: time.Hour,
+			Oracle: sdk.OracleFunc(func(ctx context.Context, x []float32, sample int) (float64, error) {
+				time.Sleep(50 * time.Millisecond)
+				return oracle(i)(ctx, x, sample)
+			})}
+		sign(&c)
+		return c
+	}
+	for i := 1; i < 3; i++ {
+		var tr transport.Transport = liar
+		if i == 2 {
+			tr = at(i)
+		}
+		n, err := sdk.New(config(i, tr, tinytest.MemStore()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		others.Go(func() { _ = n.Run(ctx); <-ctx.Done(); _ = tr.Close() })
+	}
+	others.Go(func() { liar.chatter(ctx) })
+
+	said, began := new(journal), time.Now()
+	live := func(open tinytest.OpenStore, ledger string, lost bool, long time.Duration) (kept int) {
+		l, err := state.OpenLedger(ledger)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := at(0)
+		defer func() { _ = errors.Join(l.Close(), tr.Close()) }()
+		c := config(0, tr, open)
+		c.Ledger, c.Recover, c.Logger = l, lost, slog.New(slog.NewTextHandler(said, nil))
+		n, err := sdk.New(c)
+		if err != nil {
+			t.Errorf("seed %d: what is kept does not start again: %v", seed, err)
+			return 0
+		}
+		over, stop := context.WithTimeout(ctx, long)
+		defer stop()
+		if err := n.Run(over); err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, sdk.ErrRecovery) {
+			t.Errorf("seed %d: the run ends: %v", seed, err)
+		}
+		saved, err := c.Store.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(saved) > 0 {
+			kept = saved[0].Round
+		}
+		if charged := l.Last(f.Run, f.Hash(), "a"); charged > f.Method.Data(kept)+1 {
+			t.Errorf("seed %d: %d releases are charged, and %d kept", seed, charged, kept)
+		}
+		return kept
+	}
+	first := tinytest.MemStore()
+	made = live(first, ledgers[0], false, time.Duration(2+chance.IntN(8))*time.Second)
+	made = live(first, ledgers[0], false, 2*time.Second)
+	second := tinytest.MemStore()
+	if live(second, ledgers[1], true, 5*time.Second) > 0 {
+		recovered = 1
+		live(second, ledgers[1], true, 2*time.Second)
+	}
+	// A hundred lines of each kind that there is, and then no more than a kilobyte a second.
+	if n, most := len(said.String()), 100*8*600+int(1000*time.Since(began).Seconds()); n > most {
+		t.Errorf("seed %d: %d bytes of log in %v, want at most %d", seed, n, time.Since(began), most)
+	}
+	return recovered, made
+}
+
+// A hello with any byte changed is refused or is still one of this fleet, and its error is text that can be printed.
+func TestFuzzedHello(t *testing.T) {
+	f := privateRing()
+	hello, check := f.Hello("b")("a"), f.CheckHello("a")
+	chance := rng.New(3, rng.Address{Purpose: rng.Fault})
+	for range 20_000 {
+		b := slices.Clone(hello)
+		for range 1 + chance.IntN(3) {
+			switch i := chance.IntN(len(b)); chance.IntN(4) {
+			case 0:
+				b = slices.Delete(b, i, i+1)
+			case 1:
+				b = slices.Insert(b, i, byte(chance.IntN(256)))
+			case 2:
+				b = binary.BigEndian.AppendUint64(b, chance.Uint64())
+			default:
+				b[i] ^= byte(1 + chance.IntN(255))
+			}
+		}
+		if err := check("b", b); err != nil && transport.Printable(err.Error()) == "" {
+			t.Fatal("an error without a text")
+		}
+	}
+}
