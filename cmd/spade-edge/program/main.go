@@ -124,11 +124,17 @@ func (p *Program) Run(ctx context.Context, args []string, out, log io.Writer) in
 		return exitUsage
 	}
 	name, result := args[0], held{to: out}
+	if slices.Contains([]string{"-version", "--version"}, name) {
+		name = "version"
+	}
 	i := slices.Index(names(), name)
 	var err error
 	switch {
 	case slices.Contains([]string{"help", "-h", "-help", "--help"}, name):
 		name = "help"
+		if len(args) == 3 && args[2] == "all" && slices.Contains(names(), args[1]) {
+			return p.Run(ctx, []string{args[1], "-h", "all"}, out, log)
+		}
 		if len(args) > 1 {
 			err = p.helpTopic(args[1], &result)
 		} else {
@@ -139,7 +145,8 @@ func (p *Program) Run(ctx context.Context, args []string, out, log io.Writer) in
 	case i >= 0:
 		err = commands[i].run(ctx, newCmdline(p, name, args[1:], &result, log))
 	default:
-		fmt.Fprintf(log, "%s: no command %q; there are %s\n", p.Name, name, strings.Join(names(), ", "))
+		fmt.Fprintf(log, "%s: no command %q%s; there are %s\n", p.Name, name, didYouMean(name, "", append(names(), "help")),
+			strings.Join(names(), ", "))
 		return exitUsage
 	}
 	told := exitError{}

@@ -10,3 +10,12 @@ var operator = map[string]func(context.Context, *cmdline) error{
 	"demo": demo, "simulate": simulate, "plan": planRun, "fit": fit, "init": initFleet,
 	"inspect": inspectPath, "evaluate": evaluate,
 }
+
+// beginWith are the flags that the help of commands with many of them shows; "-h all" shows all.
+var beginWith = map[string][]string{
+	"demo":     {"nodes", "graph", "epsilon", "non-private", "http", "json"},
+	"simulate": {"data", "label", "nodes", "graph", "epsilon", "seeds"},
+	"plan":     {"dim", "samples", "nodes", "graph", "epsilon", "rounds"},
+	"fit":      {"data", "label", "onehot", "drop", "fitted-on", "out"},
+	"init":     {"n", "members", "graph", "dim", "samples", "epsilon"},
+}

@@ -19,7 +19,8 @@ var progressLines = 10
 type progress struct {
 	mu      sync.Mutex
 	w       io.Writer
-	moving  bool // on a terminal
+	name    string // of the node, and what sets it off: several may share a terminal; empty for none
+	moving  bool   // on a terminal
 	method  sdk.Method
 	started time.Time
 	open    bool // the cursor stands behind a moving line
@@ -30,6 +31,16 @@ type progress struct {
 
 func newProgress(w io.Writer, m sdk.Method) *progress {
 	return &progress{w: w, moving: isTerminal(w), method: m, started: time.Now()}
+}
+
+// terminalWidth returns how many letters a line of the terminal w has; 100 if that is not known.
+func terminalWidth(w io.Writer) int {
+	if f, ok := w.(*os.File); ok && isTerminal(w) {
+		if n := columns(f); n > 0 {
+			return n
+		}
+	}
+	return 100
 }
 
 // isTerminal reports whether w is a character device, such as a terminal.
@@ -65,13 +76,13 @@ func (p *progress) runs(share float64, over, all int) {
 // first one counts, each that is another part further, and one after a minute's silence.
 func (p *progress) line(share float64, format string, args ...any) {
 	if p.moving {
-		fmt.Fprintf(p.w, "\r"+format+"\x1b[K", args...)
+		fmt.Fprintf(p.w, "\r%s\x1b[K", short(p.name+fmt.Sprintf(format, args...), terminalWidth(p.w)-1))
 		p.open = true
 		return
 	}
 	if part := int(share*float64(progressLines) + 1e-6); part > p.part || p.said.IsZero() || time.Since(p.said) >= time.Minute {
 		p.part, p.said = part, time.Now()
-		fmt.Fprintf(p.w, format+"\n", args...)
+		fmt.Fprintln(p.w, p.name+fmt.Sprintf(format, args...))
 	}
 }
 
@@ -83,7 +94,7 @@ func (p *progress) say(format string, args ...any) {
 		fmt.Fprintln(p.w)
 	}
 	if p.open = false; format != "" {
-		fmt.Fprintf(p.w, format+"\n", args...)
+		fmt.Fprintln(p.w, p.name+fmt.Sprintf(format, args...))
 	}
 }
 

@@ -54,6 +54,7 @@ func runNode(ctx context.Context, c *cmdline) error {
 	}
 	f := d.Fleet.Fleet
 	show := newProgress(c.log, f.Method)
+	show.name = file.Name + ": "
 	defer show.end()
 	d.Recover, d.Anyway, d.Profiles, d.Noise = *restore, *anyway, profiles, testNoise
 	if c.program.Noise != nil {
@@ -120,6 +121,7 @@ type runResult struct {
 // write prints the outcome for people.
 func (r *runResult) write(t table, m sdk.Method) {
 	one := releaseWord(m)
+	t.row("node", "%q", r.Name)
 	t.row("model", "sha256 %s after %d %ss of run %q", r.Model, r.Rounds, one, r.Run)
 	if r.Recovered > 0 {
 		t.row("recovered", "after release %d, from what the neighbors knew", r.Recovered)

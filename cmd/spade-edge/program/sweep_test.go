@@ -123,6 +123,53 @@ func TestSweepOfNumbers(t *testing.T) {
 	}
 }
 
+// The help of a command with many flags shows a few of them, each of which is there, and all when it is asked to.
+func TestHelpAll(t *testing.T) {
+	t.Parallel()
+	for name, flags := range beginWith {
+		_, few, _ := call(name, "-h")
+		_, all, _ := call(name, "-h", "all")
+		_, same, _ := call("help", name, "all")
+		if all != same || strings.Count(few, "\n  -") != len(flags)+strings.Count(about(name), "\n  -") || len(all) < 2*len(few)-len(about(name)) {
+			t.Errorf("%s:\n%s\n%s", name, few, all)
+		}
+		for _, f := range flags {
+			if !strings.Contains(few, "\n  -"+f+" ") && !strings.Contains(few, "\n  -"+f+"\n") {
+				t.Errorf("%s: no -%s in\n%s", name, f, few)
+			}
+		}
+	}
+}
+
+// What was mistyped is told with what was meant, and nothing is where nothing is near.
+func TestSuggestions(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		`"dmeo", did you mean demo?; there`:          {"dmeo"},
+		`"statsu", did you mean status?`:             {"statsu"},
+		`no command "frobnicate"; there`:             {"frobnicate"},
+		`-epsilom, did you mean -epsilon?`:           {"simulate", "-epsilom", "3"},
+		`not defined: -x` + "\n":                     {"simulate", "-x"},
+		`no topic "nosie", did you mean noise?`:      {"help", "nosie"},
+		`did you mean -recover?`:                     {"run", "-recovr", "x"},
+		`no command "` + strings.Repeat("a", 40):     {strings.Repeat("a", 40)},
+		`no command ""; there`:                       {""},
+		`"verison", did you mean version?; there ar`: {"verison"},
+	} {
+		if code, text := said(args...); code != exitUsage || !strings.Contains(text, want) {
+			t.Errorf("%v: exit code %d, want %q in %s", args, code, want, text)
+		}
+	}
+	for _, word := range []string{"-version", "--version"} {
+		if code, text := said(word); code != exitDone || !strings.HasPrefix(text, "spade-edge ") {
+			t.Errorf("%s: exit code %d, %s", word, code, text)
+		}
+	}
+	if got := wrapped("chosen:", []string{"-a 1", "-bb 2", "-c"}, 16); got != "chosen: -a 1\n  -bb 2 -c" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestTicks(t *testing.T) {
 	for _, c := range [][2]float64{{0, 1}, {1, 80}, {47.3, 47.4}, {-3, 1e6}, {1e-9, 2e-9}, {0, 7}} {
 		if n := len(ticksOf(c[0], c[1])); n < 3 || n > 8 {
