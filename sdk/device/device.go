@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -72,7 +73,12 @@ type Device struct {
 	// number is the member's place in the fleet, and round returns how many releases the node has made.
 	Noise func(number int, round func() int) io.Reader
 
+	// Logger, if not nil, gets what the node and its connections log; otherwise Say does, as text.
+	Logger *slog.Logger
+
 	fleet     *sdk.Fleet
+	token     string                         // of [fleetfile.Metrics]
+	tls       *tls.Config                    // likewise
 	current   atomic.Pointer[fleetfile.File] // Fleet as it was last read
 	source    *fleetfile.Source
 	store     *state.Dir
@@ -95,7 +101,13 @@ func Load(file *fleetfile.Node) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{File: file, Fleet: fleet, Key: key, Proxy: proxy, HTTP: file.HTTP, fleet: fleet.Fleet, hangUp: func() {}}
+	token, config := "", (*tls.Config)(nil)
+	if file.Metrics != nil {
+		if token, config, err = file.Metrics.Open(); err != nil {
+			return nil, err
+		}
+	}
+	d := &Device{token: token, tls: config, File: file, Fleet: fleet, Key: key, Proxy: proxy, HTTP: file.HTTP, fleet: fleet.Fleet, hangUp: func() {}}
 	d.current.Store(fleet)
 	return d, nil
 }
@@ -115,7 +127,10 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	defer closing(d.source.Close)
 	debug.FreeOSMemory() // a node runs for days and does not need what reading files took
 	began := time.Now()
-	logger := slog.New(slog.NewTextHandler(lines{d}, nil))
+	logger := d.Logger
+	if logger == nil {
+		logger = slog.New(slog.NewTextHandler(lines{d}, nil))
+	}
 	if d.fleet.Privacy.NonPrivate {
 		logger = logger.With("privacy", "NOT PRIVATE")
 	}

@@ -143,10 +143,13 @@ func (p *Program) Run(ctx context.Context, args []string, out, log io.Writer) in
 	case name == "__complete": // for the scripts of the command completion
 		complete(args[1:], &result)
 	case i >= 0:
-		err = commands[i].run(ctx, newCmdline(p, name, args[1:], &result, log))
+		c := newCmdline(p, name, args[1:], &result, log)
+		if err = commands[i].run(ctx, c); c.faults != nil {
+			log = c
+		}
 	default:
-		fmt.Fprintf(log, "%s: no command %q%s; there are %s\n", p.Name, name, didYouMean(name, "", append(names(), "help")),
-			strings.Join(names(), ", "))
+		fmt.Fprintf(log, "%s: no command %q; there are %s%s\n", p.Name, name, strings.Join(names(), ", "),
+			didYouMean(name, "", append(names(), "help")))
 		return exitUsage
 	}
 	told := exitError{}

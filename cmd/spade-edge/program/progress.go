@@ -33,14 +33,20 @@ func newProgress(w io.Writer, m sdk.Method) *progress {
 	return &progress{w: w, moving: isTerminal(w), method: m, started: time.Now()}
 }
 
-// terminalWidth returns how many letters a line of the terminal w has; 100 if that is not known.
-func terminalWidth(w io.Writer) int {
+// terminalSize returns how many rows a terminal has, and letters in each; 24 and 100 if that is not known.
+func terminalSize(w io.Writer) (rows, columns int) {
 	if f, ok := w.(*os.File); ok && isTerminal(w) {
-		if n := columns(f); n > 0 {
-			return n
-		}
+		rows, columns = sizeOf(f)
 	}
-	return 100
+	if rows < 2 || columns < 1 {
+		return 24, 100
+	}
+	return rows, columns
+}
+
+func terminalWidth(w io.Writer) int {
+	_, width := terminalSize(w)
+	return width
 }
 
 // isTerminal reports whether w is a character device, such as a terminal.

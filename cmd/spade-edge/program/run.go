@@ -33,10 +33,14 @@ func runNode(ctx context.Context, c *cmdline) error {
 	restore := c.Bool("recover", false,
 		"with an empty state folder: take the place of a lost device, with what its neighbors know of it")
 	anyway := c.Bool("anyway", false, "begin even if the forecast is that the run will be little better than guessing")
+	form := c.String("log", "text", "`form` of what is said on the way: text, or json, an object in each line")
 	c.jsonFlag("")
 	path, err := c.parseFile()
 	if err == nil {
 		err = checkHTTP(*addr)
+	}
+	if err == nil && *form != "text" && *form != "json" {
+		err = usageError{fmt.Errorf("-log %q, want text or json", *form)}
 	}
 	if err != nil {
 		return err
@@ -62,6 +66,14 @@ func runNode(ctx context.Context, c *cmdline) error {
 	}
 	d.Say = func(line string) { show.say("%s", line) }
 	d.Released = func(round int, spent dpmech.Total) { show.round(round, spendNote(f.Privacy, spent)) }
+	if *form == "json" {
+		d.Logger = slog.New(slog.NewJSONHandler(c.log, nil)).With("run", f.Run, "node", file.Name)
+		c.faults = d.Logger
+		d.Say = func(line string) { d.Logger.Info(line) }
+		d.Released = func(round int, spent dpmech.Total) {
+			d.Logger.Info("released", "round", round, "rounds", f.Method.Last(), "note", spendNote(f.Privacy, spent))
+		}
+	}
 	d.Open = func(log *slog.Logger) (device.Link, error) { return c.program.Open(d, log) }
 	o, err := d.Run(ctx)
 	if err != nil {

@@ -12,7 +12,7 @@ func didYouMean(typed, sign string, names []string) string {
 	if best == "" {
 		return ""
 	}
-	return ", did you mean " + sign + best + "?"
+	return "; did you mean " + sign + best + "?"
 }
 
 // distance counts the letters to be put in, left out or replaced, and neighbors to be swapped, that make one word of

@@ -145,16 +145,17 @@ func TestHelpAll(t *testing.T) {
 func TestSuggestions(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
-		`"dmeo", did you mean demo?; there`:          {"dmeo"},
-		`"statsu", did you mean status?`:             {"statsu"},
-		`no command "frobnicate"; there`:             {"frobnicate"},
-		`-epsilom, did you mean -epsilon?`:           {"simulate", "-epsilom", "3"},
-		`not defined: -x` + "\n":                     {"simulate", "-x"},
-		`no topic "nosie", did you mean noise?`:      {"help", "nosie"},
-		`did you mean -recover?`:                     {"run", "-recovr", "x"},
-		`no command "` + strings.Repeat("a", 40):     {strings.Repeat("a", 40)},
-		`no command ""; there`:                       {""},
-		`"verison", did you mean version?; there ar`: {"verison"},
+		`version; did you mean demo?`:            {"dmeo"},
+		`; did you mean status?`:                 {"statsu"},
+		`no command "frobnicate"; there`:         {"frobnicate"},
+		"version\n":                              {"frobnicate"},
+		`-epsilom; did you mean -epsilon?`:       {"simulate", "-epsilom", "3"},
+		`not defined: -x` + "\n":                 {"simulate", "-x"},
+		`; did you mean noise?`:                  {"help", "nosie"},
+		`did you mean -recover?`:                 {"run", "-recovr", "x"},
+		`no command "` + strings.Repeat("a", 40): {strings.Repeat("a", 40)},
+		`no command ""; there`:                   {""},
+		`; did you mean version?`:                {"verison"},
 	} {
 		if code, text := said(args...); code != exitUsage || !strings.Contains(text, want) {
 			t.Errorf("%v: exit code %d, want %q in %s", args, code, want, text)
