@@ -307,7 +307,8 @@ func TestLogAndMetrics(t *testing.T) {
 	tr.write(t, "token", "a token of enough bytes\n")
 	tr.edit(t, "a.json", `"version": 1`, `"version": 1, "metrics": {"listen": "127.0.0.1:0", "token_file": "token"}`)
 	a := start(t, "run", "-log", "json", tr.path("a.json"))
-	a.log.await(t, `"msg":"NOT PRIVATE  metrics: `, "waiting for")
+	a.log.await(t, `"msg":"NOT PRIVATE  metrics: `)
+	a.log.await(t, `"level":"INFO"`, "waiting for")
 	_, rest, _ := strings.Cut(a.log.String(), "metrics: ")
 	address, _, _ := strings.Cut(rest, `"`)
 	if code, text := get(t, "http://"+address+"/metrics"); code != http.StatusUnauthorized {
