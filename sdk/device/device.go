@@ -73,9 +73,6 @@ type Device struct {
 	// number is the member's place in the fleet, and round returns how many releases the node has made.
 	Noise func(number int, round func() int) io.Reader
 
-	// Logger, if not nil, gets what the node and its connections log; otherwise Say does, as text.
-	Logger *slog.Logger
-
 	fleet     *sdk.Fleet
 	token     string                         // of [fleetfile.Metrics]
 	tls       *tls.Config                    // likewise
@@ -127,10 +124,7 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	defer closing(d.source.Close)
 	debug.FreeOSMemory() // a node runs for days and does not need what reading files took
 	began := time.Now()
-	logger := d.Logger
-	if logger == nil {
-		logger = slog.New(slog.NewTextHandler(lines{d}, nil))
-	}
+	logger := slog.New(slog.NewTextHandler(lines{d}, nil))
 	if d.fleet.Privacy.NonPrivate {
 		logger = logger.With("privacy", "NOT PRIVATE")
 	}

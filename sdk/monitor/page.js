@@ -279,7 +279,8 @@
     const phases = new Set(nodes.map(phaseOf));
     say(byId("doing"), !group ? doing(s) : head.phase === "failed" ? head.name + " has failed: " + head.fault : phases.size === 1 ? "All nodes: " + phaseName[phaseOf(head)] :
       order.filter(p => phases.has(p)).map(p => nodes.filter(n => phaseOf(n) === p).length + " " + phaseName[p]).join(", "));
-    say(byId("since"), group ? "" : since(s));
+    say(byId("since"), pace > 0 && least < total && ["querying", "cooling"].includes(phaseOf(head)) ?
+      ", about " + span(Math.ceil(pace * (total - least))) + " left" : group ? "" : since(s));
     const found = new Set(nodes.flatMap(n => n.evidence || []).map(e => e.member + " has signed two different releases of round " + e.round));
     byId("evidence").hidden = !found.size;
     say(byId("evidence"), found.size ? "Evidence: " + [...found].join("; ") + ". It has a double, or was set back." : "");
@@ -291,8 +292,7 @@
     byId("mark").style.left = "calc(" + 100 * head.rounds / total + "% - 1px)";
     byId("mark").hidden = head.cooldown === 0;
     say(byId("round"), progress(head, least));
-    say(byId("split"), head.rounds + (head.mixing ? " learning and mixing, " : " learning, ") + head.cooldown + " cooling down" +
-      (pace > 0 && least < total && ["querying", "cooling"].includes(phaseOf(head)) ? "; about " + span(Math.ceil(pace * (total - least))) + " left" : ""));
+    say(byId("split"), head.rounds + (head.mixing ? " learning and mixing, " : " learning, ") + head.cooldown + " cooling down");
 
     const links = nodes.flatMap(n => n.neighbors).map(n => n.link).filter(l => l);
     const sum = f => links.reduce((a, l) => a + f(l), 0);
@@ -324,8 +324,7 @@
     const local = s.local, asked = local && local.of_queries;
     cAccuracy.lines = group ? s.compared.map(v => ({ name: v.name, value: v.accuracy })) : local ? [{ name: "majority", value: local.majority }] : [];
     for (const c of [cAccuracy, cLoss]) {
-      say(c.note, (asked && c === cLoss ? "Mean of what the program has answered for each round. " : "") + own +
-        (c === cAccuracy && local && known(local.majority) ? ". Always saying the most frequent class: " + percent(local.majority) : ""));
+      say(c.note, (asked && c === cLoss ? "Mean of what the program has answered for each round. " : "") + own);
       c.note.classList.toggle("warn", !group && !s.non_private);
       c.why = group ? "" : asked && c === cAccuracy ? "not known: the losses come from a program, which alone can tell right from wrong" :
         local && local.round ? "" : asked ? "after the first round" : "not known: nobody here can tell right from wrong yet";

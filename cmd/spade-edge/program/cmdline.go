@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"strings"
 )
@@ -20,7 +19,7 @@ type cmdline struct {
 	json     bool            // -json
 	given    map[string]bool // the flags on the command line, once it is parsed
 
-	faults *slog.Logger // if it is set, it is told why the command fails, in place of log
+	failed func(text string) // if it is set, it is told why the command fails, in place of log
 
 	show func(fs *flag.FlagSet) // if it is set, it is given the flags in place of the help
 }
@@ -132,10 +131,4 @@ func (f *faults) empty(given map[string]bool, named ...string) {
 	for pair := range slices.Chunk(named, 2) {
 		f.when(given[pair[0]] && strings.TrimSpace(pair[1]) == "", "-%s is empty", pair[0])
 	}
-}
-
-// Write logs the text of a failure.
-func (c *cmdline) Write(text []byte) (int, error) {
-	c.faults.Error(strings.TrimSpace(string(text)))
-	return len(text), nil
 }

@@ -144,8 +144,8 @@ func (p *Program) Run(ctx context.Context, args []string, out, log io.Writer) in
 		complete(args[1:], &result)
 	case i >= 0:
 		c := newCmdline(p, name, args[1:], &result, log)
-		if err = commands[i].run(ctx, c); c.faults != nil {
-			log = c
+		if err = commands[i].run(ctx, c); c.failed != nil {
+			log = teller(c.failed)
 		}
 	default:
 		fmt.Fprintf(log, "%s: no command %q; there are %s%s\n", p.Name, name, strings.Join(names(), ", "),
@@ -159,6 +159,14 @@ func (p *Program) Run(ctx context.Context, args []string, out, log io.Writer) in
 		}
 	}
 	return exitCode(err, p.Name+" "+name, log)
+}
+
+// teller is told what is written, without the end of the line.
+type teller func(text string)
+
+func (t teller) Write(text []byte) (int, error) {
+	t(strings.TrimSpace(string(text)))
+	return len(text), nil
 }
 
 // held buffers what a command prints until it has succeeded, or until it knows that it will.

@@ -2,11 +2,14 @@ package program
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"sync"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -67,11 +70,19 @@ func runNode(ctx context.Context, c *cmdline) error {
 	d.Say = func(line string) { show.say("%s", line) }
 	d.Released = func(round int, spent dpmech.Total) { show.round(round, spendNote(f.Privacy, spent)) }
 	if *form == "json" {
-		d.Logger = slog.New(slog.NewJSONHandler(c.log, nil)).With("run", f.Run, "node", file.Name)
-		c.faults = d.Logger
-		d.Say = func(line string) { d.Logger.Info(line) }
+		var one sync.Mutex
+		say := func(l logLine) {
+			one.Lock()
+			defer one.Unlock()
+			l.Time, l.Run, l.Node = time.Now().UTC(), f.Run, file.Name
+			if text, err := json.Marshal(l); err == nil {
+				_, _ = c.log.Write(append(text, '\n')) // as other lines: what cannot be said ends no run
+			}
+		}
+		c.failed = func(text string) { say(logLine{Level: "ERROR", Msg: text}) }
+		d.Say = func(line string) { say(logLine{Level: "INFO", Msg: line}) }
 		d.Released = func(round int, spent dpmech.Total) {
-			d.Logger.Info("released", "round", round, "rounds", f.Method.Last(), "note", spendNote(f.Privacy, spent))
+			say(logLine{Level: "INFO", Msg: "released", Round: round, Rounds: f.Method.Last(), Note: spendNote(f.Privacy, spent)})
 		}
 	}
 	d.Open = func(log *slog.Logger) (device.Link, error) { return c.program.Open(d, log) }
@@ -84,6 +95,18 @@ func runNode(ctx context.Context, c *cmdline) error {
 		r.Privacy = newPrivacy(o.Spent, f.Privacy, o.ConditionalOn)
 	}
 	return c.print(r, func(t table) { r.write(t, f.Method) })
+}
+
+// logLine is a line of -log json. ([slog.JSONHandler] would add 16 KB to a program.)
+type logLine struct {
+	Time   time.Time `json:"time"`
+	Level  string    `json:"level"`
+	Msg    string    `json:"msg"`
+	Run    string    `json:"run"`
+	Node   string    `json:"node"`
+	Round  int       `json:"round,omitempty"` // this and what follows after a release
+	Rounds int       `json:"rounds,omitempty"`
+	Note   string    `json:"note,omitempty"`
 }
 
 // readOwn reads the file of a node that this program can run.
