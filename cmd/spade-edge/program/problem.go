@@ -69,11 +69,7 @@ func (o *options) build(name string) (*problem, error) {
 	}
 	model := o.modelSpec()
 	p.train, p.test, p.fitted = set.Train, model.New(set.Test), set.Fitted
-	of := make([]float64, set.Test.Classes)
-	for _, y := range set.Test.Y {
-		of[y] += 1 / float64(len(set.Test.Y))
-	}
-	p.majority = slices.Max(of)
+	p.majority = p.test.Majority()
 	parts, err := partition.Assign(set.Train.Y, set.Train.Classes, o.nodes, o.seed)
 	if err != nil {
 		return nil, usageError{err}

@@ -202,8 +202,10 @@ func (it Item) AnyNumber(name string) (float64, error) {
 	case !ok || len(rest) != 0:
 	case major == majorUint:
 		return float64(arg), nil
-	case major == majorNegint && arg <= math.MaxInt64:
-		return float64(-1 - int64(arg)), nil
+	case major == majorNegint && arg == math.MaxUint64:
+		return -0x1p64, nil
+	case major == majorNegint:
+		return -float64(arg + 1), nil
 	case it[0] == itemNull:
 		return math.NaN(), nil
 	case it[0] == itemHalf:

@@ -1,0 +1,51 @@
+package signed
+
+import (
+	"crypto/ed25519"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"testing"
+)
+
+// Wycheproof's edge cases of Ed25519 through what verifies releases, offers and ledger heads: among them signatures that
+// are changed without the key, of other lengths, and with an S beyond the order of the group.
+func TestVectorsOfEd25519(t *testing.T) {
+	text, err := os.ReadFile("../../../shared/vectors/wycheproof_ed25519.json")
+	if err != nil {
+		t.Skip("no vectors in ../shared/vectors beside the project")
+	}
+	var file struct {
+		TestGroups []struct {
+			PublicKey struct{ PK string }
+			Tests     []struct {
+				TcID             int
+				Msg, Sig, Result string
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	bytes := func(s string) []byte {
+		b, err := hex.DecodeString(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	count := map[string]int{}
+	for _, g := range file.TestGroups {
+		keys := []ed25519.PublicKey{make([]byte, 3), bytes(g.PublicKey.PK)}
+		for _, v := range g.Tests {
+			count[v.Result]++
+			err := verify(keys, bytes(v.Msg), bytes(v.Sig), "case %d", v.TcID)
+			if (err == nil) != (v.Result == "valid") {
+				t.Errorf("case %d is %s: error %v", v.TcID, v.Result, err)
+			}
+		}
+	}
+	if count["valid"] < 80 || count["invalid"] < 60 {
+		t.Errorf("cases tried: %v", count)
+	}
+}
