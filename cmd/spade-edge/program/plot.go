@@ -3,9 +3,9 @@ package program
 import (
 	"bytes"
 	"fmt"
-	"html"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // plot is a picture of curves over 1, 2, 3 and so on.
@@ -53,10 +53,10 @@ func (p *plot) svg() []byte {
 	var b bytes.Buffer
 	put := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	text := func(x, y float64, anchor, s string) {
-		put(`<text x="%.1f" y="%.1f" text-anchor="%s">%s</text>`, x, y, anchor, html.EscapeString(s))
+		put(`<text x="%.1f" y="%.1f" text-anchor="%s">%s</text>`, x, y, anchor, escaped(s))
 	}
 	put(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img">`, left+width+right, top+height+56)
-	put(`<title>%s</title><style>%s</style><rect class="paper" width="100%%" height="100%%"/>`, html.EscapeString(p.title),
+	put(`<title>%s</title><style>%s</style><rect class="paper" width="100%%" height="100%%"/>`, escaped(p.title),
 		plotStyle)
 	title := p.title
 	if p.band {
@@ -73,7 +73,7 @@ func (p *plot) svg() []byte {
 		}
 	}
 	text(left+width/2, top+height+44, "middle", p.x)
-	put(`<text transform="translate(16 %d) rotate(-90)" text-anchor="middle">%s</text>`, top+height/2, html.EscapeString(p.y))
+	put(`<text transform="translate(16 %d) rotate(-90)" text-anchor="middle">%s</text>`, top+height/2, escaped(p.y))
 	legend := func(i int, style, class, name string) {
 		at := float64(top + 8 + 22*i)
 		put(`<line class="%s" style="%s" x1="%d" x2="%d" y1="%.1f" y2="%.1[5]f"/>`, class, style, left+width+16, left+width+40, at)
@@ -102,6 +102,9 @@ func (p *plot) svg() []byte {
 	put(`</svg>`)
 	return b.Bytes()
 }
+
+// escaped is text as it stands in XML. Package html would add its table of names to programs that draw nothing, too.
+func escaped(s string) string { return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s) }
 
 // ticksOf returns at least one and about six round numbers between two bounds.
 func ticksOf(low, high float64) (ticks []float64) {

@@ -97,7 +97,7 @@ func runNode(ctx context.Context, c *cmdline) error {
 	return c.print(r, func(t table) { r.write(t, f.Method) })
 }
 
-// logLine is a line of -log json. ([slog.JSONHandler] would add 16 KB to a program.)
+// logLine is a line of -log json.
 type logLine struct {
 	Time   time.Time `json:"time"`
 	Level  string    `json:"level"`
