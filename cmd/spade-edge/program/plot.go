@@ -104,7 +104,9 @@ func (p *plot) svg() []byte {
 }
 
 // escaped is text as it stands in XML. Package html would add its table of names to programs that draw nothing, too.
-func escaped(s string) string { return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s) }
+func escaped(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
+}
 
 // ticksOf returns at least one and about six round numbers between two bounds.
 func ticksOf(low, high float64) (ticks []float64) {
