@@ -73,6 +73,7 @@ type Neighbor struct {
 	// Influence is how far it has moved this node's model, and how often it would have moved it too far; zero without
 	// Method.Robust. Its Peer is the neighbor's place in Fleet.Members.
 	Influence admm.Influence
+	Refused   int64 // frames of it that could not be right, since the node was made
 }
 
 // New returns a node at its start, or at the state that cfg.Store keeps.
@@ -191,10 +192,12 @@ func (n *Node) publish() {
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
 	n.status.Recovered = n.recovered
 	n.status.ConsensusError, n.status.Compared = st.ConsensusError, st.Compared
-	n.status.Neighbors = n.status.Neighbors[:0]
+	if n.status.Neighbors == nil {
+		n.status.Neighbors = make([]Neighbor, len(n.neighbors))
+	}
 	for i, j := range n.neighbors {
-		n.status.Neighbors = append(n.status.Neighbors,
-			Neighbor{n.cfg.Fleet.Members[j], n.machine.Heard(j), n.machine.Influence(i)})
+		of := &n.status.Neighbors[i]
+		of.Name, of.Round, of.Influence = n.cfg.Fleet.Members[j], n.machine.Heard(j), n.machine.Influence(i)
 	}
 	n.status.Waiting = n.status.Waiting[:0]
 	for _, j := range st.Waiting {

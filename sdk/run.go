@@ -363,6 +363,11 @@ func (r *run) refuse(from string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.status.Refused++
+	for i := range r.status.Neighbors {
+		if of := &r.status.Neighbors[i]; of.Name == from {
+			of.Refused++
+		}
+	}
 }
 
 // deliver decodes a frame and gives it to the machine, which has the last word on it.

@@ -76,6 +76,7 @@ type Estimator struct {
 	held  []answered  // answers that are not in the table yet
 	dirs  []direction // of held, then of open, then of the components that come next: drawn of them in all
 	signs []uint64    // the signs of dirs, one after the other; nil on the sphere
+	rows  []uint32    // Walsh directions only: the numbers of dirs
 	drawn int
 	abar  []float32 // mean of the table's rows
 	v     []float32 // the estimate
@@ -136,7 +137,7 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 		e.open[:window][i].Point = points[i*cfg.Dim:][:cfg.Dim:cfg.Dim]
 	}
 	if cfg.Directions == Walsh {
-		e.walsh = newWalsh(cfg)
+		e.walsh, e.rows = newWalsh(cfg), make([]uint32, collect)
 	}
 	e.table = newTable(cfg, e.redraw)
 	switch cfg.Kind {
@@ -254,8 +255,9 @@ func (e *Estimator) draw() {
 	e.drawn = len(todo)
 	switch {
 	case e.walsh != nil:
-		for i := range todo {
-			hadamard(e.dirs[i].signs, e.walsh.common, e.walsh.row(e.count+i), e.walsh.bits)
+		e.walsh.number(e.rows[:len(todo)], e.count)
+		for i, row := range e.rows[:len(todo)] {
+			hadamard(e.dirs[i].signs, e.walsh.common, row, e.walsh.bits)
 		}
 		return
 	case e.signs == nil:
@@ -341,7 +343,7 @@ func (e *Estimator) apply() {
 		for i, a := range e.held {
 			e.table.seeds[a.h] = seededRow{e.stage(), a.coefficient}
 			if e.walsh != nil {
-				e.table.rows[a.h] = e.walsh.row(e.count - len(e.held) + i)
+				e.table.rows[a.h] = e.rows[i]
 			}
 		}
 	}

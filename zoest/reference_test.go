@@ -73,7 +73,7 @@ func (r *reference) walsh(p rng.Purpose, k int) []float64 {
 	}
 	w := newWalsh(r.cfg)
 	w.begin(uint32(r.round), stage)
-	row, n := w.row(k), uint32(1)<<(w.bits-1)
+	row, n := rowOf(w, k), uint32(1)<<(w.bits-1)
 	s := rng.New(r.cfg.Seed, rng.Address{Purpose: rng.Walsh, Client: r.cfg.Client, Round: uint32(r.round),
 		Step: stage})
 	u := make([]float64, r.cfg.Dim)

@@ -1,5 +1,7 @@
 package zoest
 
+import "math"
+
 // Kind says what an [Estimator] remembers of a component. For each kind the estimate has the same conditional mean.
 type Kind int
 
@@ -49,10 +51,10 @@ func (c Config) Memory() int {
 // holds as it is; for losses in [-B, B] it is 36 Q^2. A smoothing radius that rises between rounds raises G_h with it,
 // and the bound for a while.
 type model struct {
-	memory []float32 // all that follows
-	slopes []float32 // g, m rows of d
-	levels []float32 // c
-	tail   []float32 // what the components have in common, see below
+	memory []float32       // all that follows
+	slopes []float32       // g, m rows of d
+	levels []float32       // c
+	tail   *[tails]float32 // what the components have in common, see below
 
 	// of the stage
 	low, high  float64 // the range when it began
@@ -83,7 +85,7 @@ func newModel(cfg Config) model {
 	rows := cfg.Samples * cfg.Dim
 	m := model{memory: make([]float32, cfg.Memory()), d: float64(cfg.Dim)}
 	m.slopes, m.levels = m.memory[:rows:rows], m.memory[rows:rows+cfg.Samples]
-	m.tail = m.memory[len(m.memory)-tails:]
+	m.tail = (*[tails]float32)(m.memory[len(m.memory)-tails:])
 	m.keep = 1 - float64(renewed*float64(cfg.Batch)/float64(cfg.Samples))
 	return m
 }
@@ -142,4 +144,4 @@ func (m *model) take(h int, row []float32, u *direction, mu, loss float32) (resi
 	return residual, slope
 }
 
-func abs(x float32) float32 { return max(x, -x) }
+func abs(x float32) float32 { return math.Float32frombits(math.Float32bits(x) &^ (1 << 31)) }

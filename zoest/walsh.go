@@ -43,34 +43,50 @@ func (w *walsh) signs(dst []uint64, round, stage uint32) {
 	s.Fill(dst)
 }
 
-// row returns the number of the stage's i-th direction: a Feistel network over halves of i's bits, which takes each
-// number below 2n to another one, in each 2n directions by another permutation.
-func (w *walsh) row(i int) uint32 {
-	turn := uint32(i>>w.bits) * 0xc2b2ae35
-	x, low, high := uint32(i)&(1<<w.bits-1), w.bits/2, w.bits-w.bits/2
-	for _, key := range w.keys {
-		f := (x&(1<<low-1) ^ key + turn) * 0x9e3779b1
-		f = (f ^ f>>15) * 0x85ebca6b
-		x ^= f >> 8 << low & (1<<w.bits - 1)
-		x = x>>low | x<<high&(1<<w.bits-1)
-		low, high = high, low
+// number sets numbers to those of the stage's directions from the i-th on: a Feistel network over halves of i's bits,
+// which takes each number below 2n to another one, in each 2n directions by another permutation. Without anything else
+// in the loop, a processor works on several of them at once.
+func (w *walsh) number(numbers []uint32, i int) {
+	half := w.bits / 2 & 31
+	first, second := uint32(1)<<half-1, uint32(1)<<((w.bits-half)&31)-1
+	k := &w.keys
+	for j := range numbers {
+		turn := uint32((i+j)>>(w.bits&31)) * 0xc2b2ae35
+		low, high := uint32(i+j)&first, uint32(i+j)>>half&second
+		high ^= scramble(low^k[0]+turn) & second
+		low ^= scramble(high^k[1]+turn) & first
+		high ^= scramble(low^k[2]+turn) & second
+		low ^= scramble(high^k[3]+turn) & first
+		high ^= scramble(low^k[4]+turn) & second
+		low ^= scramble(high^k[5]+turn) & first
+		numbers[j] = high<<half | low
 	}
-	return x
 }
 
-// periods are the signs of 64 elements in the rows 1, 2, 4 to 32.
-var periods = [6]uint64{0xaaaaaaaaaaaaaaaa, 0xcccccccccccccccc, 0xf0f0f0f0f0f0f0f0, 0xff00ff00ff00ff00,
-	0xffff0000ffff0000, 0xffffffff00000000}
+// scramble returns 24 bits that depend on all of x.
+func scramble(x uint32) uint32 {
+	x *= 0x9e3779b1
+	return (x ^ x>>15) * 0x85ebca6b >> 8
+}
+
+// sylvester is the Hadamard matrix of order 64.
+var sylvester = func() (rows [64]uint64) {
+	periods := [...]uint64{0xaaaaaaaaaaaaaaaa, 0xcccccccccccccccc, 0xf0f0f0f0f0f0f0f0, 0xff00ff00ff00ff00,
+		0xffff0000ffff0000, 0xffffffff00000000} // the rows 1, 2, 4 to 32
+	for i, period := range periods {
+		for r := range rows[:1<<i] {
+			rows[1<<i+r] = rows[r] ^ period
+		}
+	}
+	return rows
+}()
 
 // hadamard multiplies signs by the row of a number of so many bits.
 func hadamard(dst, signs []uint64, row uint32, width int) {
-	sign := row >> (width - 1)
-	row &^= sign << (width - 1)
-	first := -uint64(sign)
-	for i, period := range periods {
-		first ^= period & -uint64(row>>i&1)
-	}
-	row >>= len(periods)
+	sign := row >> ((width - 1) & 31)
+	row ^= sign << ((width - 1) & 31)
+	first := sylvester[row%64] ^ -uint64(sign)
+	row /= 64
 	for i, s := range signs[:len(dst)] {
 		dst[i] = s ^ first ^ -uint64(bits.OnesCount32(row&uint32(i))&1)
 	}

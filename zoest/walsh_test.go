@@ -7,13 +7,20 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
+// rowOf returns the number of a stage's i-th direction.
+func rowOf(w *walsh, i int) uint32 {
+	var number [1]uint32
+	w.number(number[:], i)
+	return number[0]
+}
+
 // stage returns the first n directions of a stage as numbers.
 func walshStage(w *walsh, d, n int, round uint32) [][]float64 {
 	w.begin(round, 3)
 	us := make([][]float64, n)
 	signs, y := make([]uint64, vec.SignWords(d)), make([]float32, d)
 	for k := range us {
-		hadamard(signs, w.common, w.row(k), w.bits)
+		hadamard(signs, w.common, rowOf(w, k), w.bits)
 		vec.SignScale(y, 1, signs)
 		us[k] = wide(y)
 	}

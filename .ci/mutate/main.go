@@ -82,8 +82,12 @@ var mutations = []mutation{
 		"				_, m.p[c] = before, m.p[c]-float32(to/gain)", robust},
 	{"robust: what was moved forgotten in a crash", "sdk/admm/state.go",
 		"			copy(moved, from.Moved)\n", "", robust},
+	{"robust: who insists stays at the edge", "sdk/admm/robust.go",
+		"inside, scale = false, 0", "", robust},
+	{"robust: what was cut off forgotten in a crash", "sdk/admm/state.go",
+		"			m.robust.cut[i] = from.Cut\n", "", robust},
 	{"robust: the penalty not cut back", "sdk/admm/robust.go",
-		"			if r.distance[i] <= radius {\n				m.p[c] -=",
+		"			if inside {\n				m.p[c] -=",
 		"			if true {\n				m.p[c] -=", robust},
 	{"sign of the step", "sdk/admm/round.go",
 		"float32(-m.cfg.Step(m.k()))", "float32(m.cfg.Eta.At(m.k()))", method},
@@ -124,7 +128,7 @@ var mutations = []mutation{
 	{"slope of the table forgotten in the estimate", "zoest/estimator.go",
 		"float32(e.model.trust*float64(e.mu))", "0", oracle},
 	{"rows of a Hadamard matrix without their signs", "zoest/walsh.go",
-		"first := -uint64(sign)", "first := uint64(0)", oracle},
+		"sylvester[row%64] ^ -uint64(sign)", "sylvester[row%64]", oracle},
 
 	{"noise before the clip", "dpmech/mechanism.go",
 		"	return gamma, clip(s, g.Clip, gamma), nil", `	for i, n := range m.noise {

@@ -9,6 +9,7 @@
 //	longer     SPADE-DFL with more rounds
 //	figures    accuracy over rounds, comparisons after every round, the ring of a thousand clients
 //	tradeoff   what communication buys
+//	hospitals  four real hospitals, each one client
 //	all        everything but the search
 //	report     the tables and figures of the runs that are there
 //
@@ -29,6 +30,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/examples/paper/data"
 	"github.com/spade-dfl/spade-edge/examples/paper/experiment"
+	"github.com/spade-dfl/spade-edge/examples/paper/hospitals"
 	"github.com/spade-dfl/spade-edge/examples/paper/report"
 	"github.com/spade-dfl/spade-edge/examples/paper/ring"
 	"github.com/spade-dfl/spade-edge/examples/paper/tradeoff"
@@ -45,18 +47,19 @@ func main() {
 
 // commands lists what there is to compute, each with the comparisons whose runs it takes.
 var commands = map[string][]string{
-	"table2":   {experiment.EqualQueries, experiment.Private8, experiment.Private32, experiment.FreeQueries},
-	"table3":   {experiment.Sensitivity, experiment.Validation},
-	"table4":   {experiment.Sensitivity, experiment.Validation},
-	"figures":  {experiment.EqualQueries},
-	"tradeoff": nil,
-	"all":      experiment.Tables,
-	"tune":     experiment.Tables,
-	"longer":   {experiment.Longer},
-	"report":   nil,
+	"table2":    {experiment.EqualQueries, experiment.Private8, experiment.Private32, experiment.FreeQueries},
+	"table3":    {experiment.Sensitivity, experiment.Validation},
+	"table4":    {experiment.Sensitivity, experiment.Validation},
+	"figures":   {experiment.EqualQueries},
+	"tradeoff":  nil,
+	"hospitals": nil,
+	"all":       experiment.Tables,
+	"tune":      experiment.Tables,
+	"longer":    {experiment.Longer},
+	"report":    nil,
 }
 
-const usage = "usage: go run . tune|table2|table3|table4|figures|tradeoff|longer|all|report [flags]"
+const usage = "usage: go run . tune|table2|table3|table4|figures|tradeoff|hospitals|longer|all|report [flags]"
 
 func run(ctx context.Context, args []string, log io.Writer) error {
 	if len(args) == 0 {
@@ -141,7 +144,12 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 		}
 	}
 	if command == "tradeoff" || command == "all" {
-		return tradeoff.Run(ctx, filepath.Join(*out, "tradeoff"), *seeds, log)
+		if err := tradeoff.Run(ctx, filepath.Join(*out, "tradeoff"), *seeds, log); err != nil {
+			return err
+		}
+	}
+	if command == "hospitals" || command == "all" {
+		return hospitals.Run(ctx, *dir, filepath.FromSlash("../hospital"), filepath.Join(*out, "hospitals"), *seeds, log)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package admm
 
 import (
+	"fmt"
 	"math"
 	"slices"
 )
@@ -15,6 +16,10 @@ type Influence struct {
 	// how far it may. Both are lengths in the space of models.
 	Distance, Bound float64
 
+	// Aside is true if what was cut off, over all rounds, adds up to more than Bound: the neighbor does not follow the
+	// method, and counts no more. It is judged anew in each round.
+	Aside bool
+
 	Outside Outside // the first release that no member's noise explains
 }
 
@@ -24,6 +29,18 @@ type Influence struct {
 type Outside struct {
 	Round           int
 	Distance, Bound float64
+}
+
+// Suspicion says what speaks against the neighbor; empty if that is nothing. That an honest one is cut back now and then
+// is normal.
+func (in *Influence) Suspicion() string {
+	switch {
+	case in.Outside.Round > 0:
+		return fmt.Sprintf("release %d is farther from the start than clip and noise take a member", in.Outside.Round)
+	case in.Aside:
+		return fmt.Sprintf("set aside, for it does not give way: cut back in %d rounds", in.Clipped)
+	}
+	return ""
 }
 
 // Influence returns what is known of the i-th of Config.Neighbors. It is the zero value but for Peer unless
@@ -48,13 +65,17 @@ func (m *Machine) Influence(i int) Influence {
 //
 // It may be no farther than radius from centre: the median, in each coordinate, of what all neighbors and the client
 // itself (0) have done. The radius is Config.Robust times the median of the distances from there. What is beyond is cut
-// back to that ball, in the penalty only. The z of both ends stay as eq. (10) has them, whatever is cut: z_ij + z_ji =
-// rho*(x_i + x_j) holds, the neighbor need not know, and a lost device finds where it stood.
+// back to that ball, in the penalty only. A neighbor of which more than the radius was cut off, over all rounds, is taken
+// to the centre and not to the edge of the ball: at the edge, one who insists would stand for ever.
+//
+// The z of both ends stay as eq. (10) has them, whatever is cut: z_ij + z_ji = rho*(x_i + x_j) holds, the neighbor need not
+// know, and a lost device finds where it stood.
 //
 // All of it is a function of what was received and released before: it costs no privacy, see dpmech/PROOF.md, step 5.
 type robust struct {
 	moved    []float32 // d numbers of each edge after the other, see part
 	centre   []float32
+	cut      []float32 // how much of what each edge has done was refused, in all
 	distance []float64 // of each edge, in the round in progress
 	sorted   []float64 // scratch
 	seen     []Influence
@@ -62,8 +83,8 @@ type robust struct {
 
 func newRobust(cfg Config) *robust {
 	n, d := len(cfg.Neighbors), cfg.Estimator.Dim
-	return &robust{moved: make([]float32, n*d), centre: make([]float32, d), distance: make([]float64, n),
-		sorted: make([]float64, n+1), seen: make([]Influence, n)}
+	return &robust{moved: make([]float32, n*d), centre: make([]float32, d), cut: make([]float32, n),
+		distance: make([]float64, n), sorted: make([]float64, n+1), seen: make([]Influence, n)}
 }
 
 // farthest returns how far from the start a release may lie, or infinity if nothing is known.
@@ -154,7 +175,10 @@ func (m *Machine) bound() {
 			clipped = true
 			seen.Clipped++
 			seen.Last = m.round + 1
+			r.cut[i] = min(limit, r.cut[i]+float32(distance-radius))
 		}
+		seen.Aside = float64(r.cut[i]) > radius
+		clipped = clipped || seen.Aside
 	}
 	if !clipped {
 		for i := range m.edges {
@@ -167,10 +191,13 @@ func (m *Machine) bound() {
 	clear(m.p)
 	for i := range m.edges {
 		z, moved := part(m.z, i, d), part(r.moved, i, d)
-		scale := radius / r.distance[i]
+		inside, scale := r.distance[i] <= radius, radius/r.distance[i]
+		if r.seen[i].Aside {
+			inside, scale = false, 0
+		}
 		for c, before := range moved {
 			to := next(i, c)
-			if r.distance[i] <= radius {
+			if inside {
 				m.p[c] -= m.pull(z, c)
 			} else {
 				centre := float64(r.centre[c])

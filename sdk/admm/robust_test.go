@@ -125,6 +125,54 @@ func TestRobustBounds(t *testing.T) {
 	}
 }
 
+// Who stands apart for ever is set aside by every neighbor, as the kept states have it too, and moves nobody from the
+// centre; honest members are not. What was cut off survives a crash.
+func TestRobustSetsAside(t *testing.T) {
+	const bad = 4
+	net := newNetwork(t, configs(5, everyEdge(5), func(_ int, c *Config) { c.Robust, c.Releases = 2, true }))
+	for !net.allFinished() {
+		for i, m := range net.machines {
+			sent, err := net.drive(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, msg := range sent {
+				for c := range msg.Vector {
+					if i == bad {
+						msg.Vector[c] = 3
+					}
+				}
+				net.sent = append(net.sent, msg)
+			}
+			if m.round > 0 && len(sent) > 0 && i != bad {
+				again, err := Restore(m.cfg, m.State(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(again.robust.cut, m.robust.cut) {
+					t.Fatalf("client %d: %v was cut off, and %v after a crash", i, m.robust.cut, again.robust.cut)
+				}
+			}
+		}
+		for _, msg := range net.sent {
+			if err := net.machines[msg.To].Receive(msg); err != nil {
+				t.Fatal(err)
+			}
+		}
+		net.sent = net.sent[:0]
+	}
+	for i, m := range net.machines[:bad] {
+		for e := range m.edges {
+			in := m.Influence(e)
+			if aside := in.Peer == bad; in.Aside != aside {
+				t.Errorf("client %d says %+v of %d", i, in, in.Peer)
+			} else if aside && !slices.Equal(part(m.robust.moved, e, 5), m.robust.centre) {
+				t.Errorf("client %d was moved by %v, want the centre, %v", i, part(m.robust.moved, e, 5), m.robust.centre)
+			}
+		}
+	}
+}
+
 // One jump of 2^28 steps of the grid ends nobody, moves nobody far, and is reported: by whom, when, how far, and what
 // would have been possible.
 func TestRobustJump(t *testing.T) {

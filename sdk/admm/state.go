@@ -35,6 +35,7 @@ type EdgeState struct {
 	Generation uint16 // the latest generation of the neighbor that was heard of
 	// how far the neighbor has moved the client in all; nil without Config.Robust, and after a recovery, which counts anew
 	Moved []float32
+	Cut   float32 // how much was cut off from that, in all; 0 or more
 }
 
 // State returns the state behind the release that Ready has just reported. It must be called at that point and nowhere
@@ -50,7 +51,7 @@ func (m *Machine) State() State {
 		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Generation: e.generation,
 			Z: part(m.z, i, len(m.x)), PeerZ: part(m.peerZ, i, len(m.x)), Base: part(m.base, i, len(m.x))})
 		if m.robust != nil {
-			s.Edges[i].Moved = part(m.robust.moved, i, len(m.x))
+			s.Edges[i].Moved, s.Edges[i].Cut = part(m.robust.moved, i, len(m.x)), m.robust.cut[i]
 		}
 	}
 	return s
@@ -106,6 +107,7 @@ func (m *Machine) load(s State) {
 			moved := part(m.robust.moved, i, len(m.x))
 			clear(moved)
 			copy(moved, from.Moved)
+			m.robust.cut[i] = from.Cut
 		}
 	}
 	m.round-- // writeMessages is a part of the round that ends with the release

@@ -2,6 +2,7 @@ package device
 
 import (
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -27,6 +28,8 @@ type Outcome struct {
 	Certificate string `json:"certificate,omitempty"`
 	// Recovered is the release after which this device took over from a lost one; 0 if it did not.
 	Recovered int `json:"recovered_after,omitempty"`
+	// Suspects are the neighbors that something speaks against, each with what.
+	Suspects []string `json:"suspects,omitempty"`
 
 	Spent         dpmech.Total `json:"-"` // what the run's releases have cost
 	ConditionalOn []string     `json:"-"` // see [sdk.Config]
@@ -70,6 +73,11 @@ func (d *Device) outcome(began time.Time) *Outcome {
 		Queries: st.Queries, BytesSent: st.BytesSent, Seconds: time.Since(began).Seconds(), Model: sdk.ModelHash(model),
 		Recovered: st.Recovered, Spent: d.node.Spend(), ConditionalOn: d.source.ConditionalOn,
 		Usage: Usage{DiskBytes: d.store.Written(), CPUSeconds: cpuSeconds()},
+	}
+	for i := range st.Neighbors {
+		if n := &st.Neighbors[i]; n.Influence.Suspicion() != "" {
+			o.Suspects = append(o.Suspects, strconv.Quote(n.Name)+": "+n.Influence.Suspicion())
+		}
 	}
 	if d.certified() {
 		o.Certificate = d.File.Certificate()

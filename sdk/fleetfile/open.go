@@ -20,7 +20,7 @@ type Source struct {
 	// waiting, and a built-in model a few in a row; 0 leaves that to the SDK.
 	Window int
 
-	// Test is the model on samples that were held back; nil if the losses come from a program.
+	// Test is the model on samples that were held back; nil if there are none, or the losses come from a program.
 	Test *task.Model
 	// Asked returns the mean loss of the queries since it was last called, NaN if there were none; nil if Test has more to
 	// say. It comes from the data directly.
@@ -129,7 +129,11 @@ func (b *Builtin) open(fleet *File) (*Source, error) {
 	case recipe != nil:
 		model = recipe.Model
 		given = append(given, "preprocessing given in the fleet file, fitted on "+recipe.FittedOn)
-		set, err = recipe.Apply(b.Spec.Source, b.Spec.TestFraction, b.Spec.Seed)
+		if b.Spec.Whole {
+			set, err = recipe.ApplyWhole(b.Spec.Source, b.Spec.Seed)
+		} else {
+			set, err = recipe.Apply(b.Spec.Source, b.Spec.TestFraction, b.Spec.Seed)
+		}
 	default:
 		set, err = task.Load(b.Spec)
 	}
@@ -156,8 +160,12 @@ func (b *Builtin) open(fleet *File) (*Source, error) {
 	if model.Name == task.PerceptronModel && !moves(fleet.Fleet.X0) {
 		return nil, mismatchf("oracle.builtin.model is perceptron, but %w", ErrZeroStart)
 	}
-	return &Source{
-		Oracle: oracle, Samples: oracle.Len(), Window: sdk.Window(oracle.Dim()), Test: model.New(set.Test),
+	src := &Source{
+		Oracle: oracle, Samples: oracle.Len(), Window: sdk.Window(oracle.Dim()),
 		ConditionalOn: given, Close: func() error { return nil },
-	}, nil
+	}
+	if !b.Spec.Whole || set.Test.Len() > 0 {
+		src.Test = model.New(set.Test)
+	}
+	return src, nil
 }

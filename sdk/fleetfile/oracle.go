@@ -18,7 +18,7 @@ type Oracle struct {
 // Builtin is a built-in model on a data set.
 type Builtin struct {
 	// FitOwn ("fit": "own") fits the preprocessing on this node's own data, and takes the model from this file. If it is
-	// false both come from the task in the fleet file, and of Spec only Source, TestFraction and Seed are given.
+	// false both come from the task in the fleet file, and of Spec only Source, TestFraction, Whole and Seed are given.
 	FitOwn bool
 	Model  task.ModelSpec // empty unless FitOwn
 	Spec   task.Spec      // the data set, its paths resolved
@@ -102,7 +102,12 @@ func (b *Builtin) schema(o *object, dir string) {
 	if kind, path, ok := strings.Cut(s.Source, ":"); ok && path != "" && (kind == "idx" || kind == "csv") {
 		s.Source = kind + ":" + resolve(dir, path)
 	}
-	o.may("test_fraction").number(&s.TestFraction, "a number above 0 and below 1", share)
+	held := o.may("test_fraction")
+	held.shown = s.Whole
+	if held.number(&s.TestFraction, "a number above 0 and below 1, or 0 to train on all",
+		func(x float64) bool { return x == 0 || share(x) }) && !o.c.writing {
+		s.Whole = s.TestFraction == 0
+	}
 	o.may("seed").seed(&s.Seed)
 	o.may("share").object(`{"partition": "iid", "of": 8, "number": 0}`, func(o *object) {
 		b.Share = new(Share)

@@ -38,6 +38,19 @@ func (s *Status) samples(gauge, counter sampler) {
 			Value(n.Behind), "neighbor", n.Name)
 		gauge("neighbor_missing", "1 if the neighbor's message holds the round up, else 0.",
 			truth(n.Missing), "neighbor", n.Name)
+		if n.Refused > 0 {
+			counter("neighbor_refused_frames_total", "Frames of the neighbor that could not be right.", Value(n.Refused),
+				"neighbor", n.Name)
+		}
+		if in := n.Influence; in != nil {
+			counter("neighbor_clipped_total", "Rounds in which the neighbor would have moved the node too far.",
+				Value(in.Clipped), "neighbor", n.Name)
+			gauge("neighbor_distance", "From the median of the neighbors, of what it has moved the node in all.",
+				Value(in.Distance), "neighbor", n.Name)
+			gauge("neighbor_bound", "What that distance may be.", Value(in.Bound), "neighbor", n.Name)
+			gauge("neighbor_suspect", "1 if the neighbor is set aside, or was where no noise takes a member, else 0.",
+				truth(in.Suspicion != ""), "neighbor", n.Name)
+		}
 		if l := n.Link; l != nil {
 			gauge("neighbor_connected", "1 if there is a connection with the neighbor, else 0.",
 				truth(l.Connected), "neighbor", n.Name)

@@ -19,7 +19,8 @@ func TestMetricsGolden(t *testing.T) {
 		Neighbors: []Neighbor{
 			{Name: "b", Round: 11, Behind: 1, Missing: true, Link: &Link{Sent: 1000, Received: 2000,
 				Refusal: "another fleet"}},
-			{Name: "c", Round: 13, Behind: -1},
+			{Name: "c", Round: 13, Behind: -1, Refused: 2, Influence: &Influence{Clipped: 5, Distance: 1.5, Bound: 0.5,
+				Aside: true, Suspicion: "set aside"}},
 		},
 		Privacy: &Privacy{Rho: 0.125, Epsilon: 2.5, Delta: 1e-5, Limit: 8, Planned: 7.5,
 			Lifetime: &Lifetime{Epsilon: 3, Limit: Unknown()}},

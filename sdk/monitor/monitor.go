@@ -284,7 +284,10 @@ func (m *Monitor) Status() Status {
 	}
 	for _, n := range st.Neighbors {
 		one := Neighbor{
-			Name: n.Name, Round: n.Round, Behind: st.Round - n.Round, Missing: slices.Contains(st.Waiting, n.Name),
+			Name: n.Name, Round: n.Round, Behind: st.Round - n.Round, Missing: slices.Contains(st.Waiting, n.Name), Refused: n.Refused,
+		}
+		if in := &n.Influence; f.Method.Robust > 0 {
+			one.Influence = &Influence{in.Clipped, in.Last, in.Distance, in.Bound, in.Aside, in.Outside.Round, in.Suspicion()}
 		}
 		if i := slices.IndexFunc(links, func(l Link) bool { return l.Name == n.Name }); i >= 0 {
 			one.Link = &links[i]

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -320,6 +321,23 @@ func TestEvidence(t *testing.T) {
 	}
 	if text, err := json.Marshal(Status{}); err != nil || strings.Contains(string(text), "evidence") {
 		t.Errorf("none is told: %s, %v", text, err)
+	}
+}
+
+// What speaks against a neighbor is told where the fleet bounds what neighbors do, and is no fault of the node.
+func TestSuspicion(t *testing.T) {
+	for q, want := range map[float64]string{0: `"link":null,"refused_frames":3}]`, 2: `"link":null,"influence":{"clipped":4,` +
+		`"clipped_round":9,"distance":2.5,"bound":0.5,"set_aside":true,"outside_round":0,` +
+		`"suspicion":"set aside, for it does not give way: cut back in 4 rounds"},"refused_frames":3}]`} {
+		f := pair(nil)
+		f.Method.Robust = q
+		w := newWorld(t, f, nil, nil)
+		w.mon.last.Neighbors = []sdk.Neighbor{{Name: "b", Refused: 3,
+			Influence: admm.Influence{Clipped: 4, Last: 9, Distance: 2.5, Bound: 0.5, Aside: true}}}
+		st := w.mon.Status()
+		if text, err := json.Marshal(st); err != nil || !strings.Contains(string(text), want) || st.Fault != "" {
+			t.Errorf("robust %v: %s, %v", q, text, err)
+		}
 	}
 }
 

@@ -214,12 +214,15 @@
   const lag = n => n.behind > 0 ? plural(n.behind, "round") + " behind" : n.behind < 0 ? "1 round ahead" : "in step";
   const how = l => (l.how ? ", " + l.how + " " + (l.address || "") : l.address ? ", at " + l.address : "") + (l.proxy ? " through " + l.proxy : "");
   const losses = l => l.lost ? ", lost " + (l.lost > 1 ? l.lost + " times" : "once") + (l.lost_by ? ": " + l.lost_by : "") : "";
+  // what a neighbor has sent that it should not have
+  const conduct = n => (n.influence && n.influence.clipped ? "; cut back in " + plural(n.influence.clipped, "round") + ", at " + figures(n.influence.distance, 2) + " of " + figures(n.influence.bound, 2) : "") +
+    (n.refused_frames ? "; " + plural(n.refused_frames, "frame") + " refused" : "");
   const linkState = n => {
-    const l = n.link;
-    if (!l) return { class: "state " + (n.missing ? "held" : "up"), text: n.missing ? "waited for" : "in touch", more: "" };
-    if (l.refusal) return { class: "state down", text: "refused", more: l.refusal };
-    if (!l.connected) return { class: "state down", text: "not connected", more: "for " + span(l.seconds) + (l.fault ? ": " + l.fault : "") + losses(l) };
-    return { class: "state " + (n.missing ? "held" : "up"), text: n.missing ? "connected, waited for" : "connected", more: "for " + span(l.seconds) + how(l) + losses(l) };
+    const l = n.link, own = conduct(n);
+    if (!l) return { class: "state " + (n.missing ? "held" : "up"), text: n.missing ? "waited for" : "in touch", more: own.slice(2) };
+    if (l.refusal) return { class: "state down", text: "refused", more: l.refusal + own };
+    if (!l.connected) return { class: "state down", text: "not connected", more: "for " + span(l.seconds) + (l.fault ? ": " + l.fault : "") + losses(l) + own };
+    return { class: "state " + (n.missing ? "held" : "up"), text: n.missing ? "connected, waited for" : "connected", more: "for " + span(l.seconds) + how(l) + losses(l) + own };
   };
 
   // The graph of a group.
@@ -282,8 +285,9 @@
     say(byId("since"), pace > 0 && least < total && ["querying", "cooling"].includes(phaseOf(head)) ?
       ", about " + span(Math.ceil(pace * (total - least))) + " left" : group ? "" : since(s));
     const found = new Set(nodes.flatMap(n => n.evidence || []).map(e => e.member + " has signed two different releases of round " + e.round));
-    byId("evidence").hidden = !found.size;
-    say(byId("evidence"), found.size ? "Evidence: " + [...found].join("; ") + ". It has a double, or was set back." : "");
+    const suspects = nodes.flatMap(n => n.neighbors.filter(v => (v.influence || {}).suspicion).map(v => (group ? n.name + " of " : "") + v.name + ": " + v.influence.suspicion + "."));
+    byId("evidence").hidden = !found.size && !suspects.length;
+    say(byId("evidence"), (found.size ? ["Evidence: " + [...found].join("; ") + ". It has a double, or was set back."] : []).concat(suspects).join(" "));
     const bar = byId("bar");
     bar.setAttribute("aria-valuemax", total);
     bar.setAttribute("aria-valuenow", least);

@@ -154,6 +154,24 @@ type Neighbor struct {
 	Behind  int    `json:"behind"`  // how many rounds behind this node's own that is; -1 if the neighbor is one ahead
 	Missing bool   `json:"missing"` // its message holds the round up
 	Link    *Link  `json:"link"`    // null if nothing is known of the connection
+
+	// Influence is null without Method.Robust.
+	Influence *Influence `json:"influence,omitempty"`
+	// Refused is how many of its frames could not be right, since the process began; the JSON leaves out 0.
+	Refused int64 `json:"refused_frames,omitempty"`
+}
+
+// Influence is how far a neighbor moves this node, and what was refused of that, since the process began; see
+// [admm.Influence]. The lengths are in the units of the model.
+type Influence struct {
+	Clipped  int     `json:"clipped"`       // rounds in which it was cut back
+	Last     int     `json:"clipped_round"` // the last of them; 0 for none
+	Distance float64 `json:"distance"`      // from the median of the neighbors, in the last round
+	Bound    float64 `json:"bound"`         // what Distance may be
+	Aside    bool    `json:"set_aside"`     // it does not follow the method, and counts no more
+	Outside  int     `json:"outside_round"` // of a release that no member's noise explains; 0 for none
+	// Suspicion is for people: what speaks against the neighbor. The JSON leaves it out if that is nothing.
+	Suspicion string `json:"suspicion,omitempty"`
 }
 
 // Link is the state of the connection with a neighbor.

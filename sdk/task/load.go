@@ -50,6 +50,10 @@ type Spec struct {
 	// own.
 	TestFraction float64
 
+	// Whole sets no sample aside: Test is empty, unless the source has a test set of its own. It is for data whose owner
+	// has set some aside already, and for [Fit] on a small table that is all public.
+	Whole bool
+
 	// Seed picks the test samples and generates synthetic data.
 	Seed uint64
 }
@@ -168,7 +172,7 @@ func (s Spec) filled(ownTest bool) Spec {
 	bias := standardize
 	s.Standardize, s.Bias = cmp.Or(s.Standardize, &standardize), cmp.Or(s.Bias, &bias)
 	s.TestFraction = cmp.Or(s.TestFraction, 0.2)
-	if ownTest {
+	if ownTest || s.Whole {
 		s.TestFraction = 0
 	}
 	return s
@@ -227,7 +231,7 @@ func Load(s Spec) (*Set, error) {
 			return nil, fmt.Errorf("task: %s has no training sample with the label %q", s.Source, names[c])
 		}
 	}
-	if set.Test.Len() == 0 {
+	if set.Test.Len() == 0 && !s.Whole {
 		return nil, fmt.Errorf("task: %s has no test sample with a label from %s", s.Source, quoted(names))
 	}
 	set.recipe = Recipe{
@@ -274,6 +278,10 @@ func (set *Set) split(train, test *table, names []string) error {
 	set.Train = train.data(names)
 	if test != nil {
 		set.Test = test.data(names)
+		return nil
+	}
+	if s.Whole {
+		set.Test = set.Train.Select(nil)
 		return nil
 	}
 	learn, hold, err := Split(set.Train.Y, len(names), s.TestFraction, s.Seed)

@@ -45,7 +45,7 @@ type Column struct {
 }
 
 // Fit loads a public data set as [Load] does and returns what was fitted, for a model and with a text that names the
-// data. The test split is not used for it.
+// data. The test split is not used for it; with s.Whole there is none.
 func Fit(s Spec, m ModelSpec, fittedOn string) (*Recipe, error) {
 	if err := errors.Join(s.Validate(), m.Validate(), CheckFittedOn(fittedOn)); err != nil {
 		return nil, err
@@ -114,13 +114,24 @@ func (r *Recipe) Apply(source string, testFraction float64, seed uint64) (*Set, 
 	if err := errors.Join(r.Validate(), CheckSource(source), checkFraction(testFraction)); err != nil {
 		return nil, err
 	}
-	standardize, bias := r.Standardize != nil, r.Bias
-	s := Spec{
-		Source: source, Label: r.Label, Labels: r.Classes, Standardize: &standardize, Bias: &bias,
-		TestFraction: testFraction, Seed: seed,
+	return r.apply(Spec{Source: source, TestFraction: testFraction, Seed: seed})
+}
+
+// ApplyWhole is Apply for data of which nothing is set aside, because its owner has done so: Test is empty, unless the
+// source has a test set of its own.
+func (r *Recipe) ApplyWhole(source string, seed uint64) (*Set, error) {
+	if err := errors.Join(r.Validate(), CheckSource(source)); err != nil {
+		return nil, err
 	}
+	return r.apply(Spec{Source: source, Whole: true, Seed: seed})
+}
+
+// apply fills in what the recipe says, and loads.
+func (r *Recipe) apply(s Spec) (*Set, error) {
+	standardize, bias := r.Standardize != nil, r.Bias
+	s.Label, s.Labels, s.Standardize, s.Bias = r.Label, r.Classes, &standardize, &bias
 	if s.kind() != r.Source {
-		return nil, fieldError("data", "%q, want data from %s, as the recipe was fitted on", source, r.Source)
+		return nil, fieldError("data", "%q, want data from %s, as the recipe was fitted on", s.Source, r.Source)
 	}
 	if r.PCA != nil {
 		s.PCA = len(r.PCA.Components)
@@ -137,7 +148,7 @@ func (r *Recipe) Apply(source string, testFraction float64, seed uint64) (*Set, 
 	if r.Missing != nil {
 		s.Missing = r.Missing.Rule
 	}
-	train, test, err := readSource(source, seed, r.layout)
+	train, test, err := readSource(s.Source, s.Seed, r.layout)
 	if err != nil {
 		return nil, err
 	}

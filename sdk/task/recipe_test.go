@@ -155,6 +155,37 @@ func TestRecipeApply(t *testing.T) {
 	}
 }
 
+// Of a whole table nothing is set aside: what is fitted is fitted on every row, and what it is applied to has no tests.
+func TestWhole(t *testing.T) {
+	dir := folder(t, map[string][]byte{"agreed.csv": []byte("age,ward,ill\n40,a,no\n60,b,yes\n40,c,no\n60,,yes\n")})
+	source := "csv:" + filepath.Join(dir, "agreed.csv")
+	s := Spec{Source: source, Label: "ill", OneHot: []string{"ward"}, Missing: "indicator", Whole: true}
+	set, err := Load(s)
+	if err != nil || set.Train.Len() != 4 || set.Test.Len() != 0 || set.Spec.TestFraction != 0 {
+		t.Fatalf("%+v, %v", set, err)
+	}
+	r, err := Fit(s, ModelSpec{Name: SoftmaxModel}, "nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	third := 1. / 3
+	if !slices.Equal(r.Missing.Fill, []float64{50, third, third, third}) || r.Standardize.Mean[0] != 50 || r.Standardize.Std[0] != 10 {
+		t.Errorf("fill %v, %+v", r.Missing.Fill, r.Standardize)
+	}
+	again, err := r.ApplyWhole(source, 1)
+	if err != nil || !slices.Equal(again.Train.X, set.Train.X) || again.Test.Len() != 0 || again.Test.Dim != again.Train.Dim {
+		t.Errorf("applied: %+v, %v", again, err)
+	}
+	for _, what := range again.Fitted {
+		if strings.Contains(what, "test split") {
+			t.Errorf("fitted: %s", what)
+		}
+	}
+	if _, err := r.ApplyWhole("csv:", 1); err == nil {
+		t.Error("no file, and no error")
+	}
+}
+
 // Whatever does not fit in a device's file is told with line and column.
 func TestRecipeApplyFaults(t *testing.T) {
 	dir := folder(t, map[string][]byte{

@@ -35,7 +35,11 @@ func (h *huffSizer) size(block []byte) (int, error) {
 	for _, b := range block {
 		h.count[b]++
 	}
-	leaves, last, most := h.sorted()
+	leaves, most := h.counts()
+	last := 255
+	for h.count[last] == 0 {
+		last--
+	}
 	switch {
 	case most == n:
 		return 0, huff0.ErrUseRLE
@@ -45,12 +49,15 @@ func (h *huffSizer) size(block []byte) (int, error) {
 	total := h.code(leaves)
 	deepest := int(h.depth[0])
 	if most := min(11, max(5, bits.Len(uint(n-1))-2, min(bits.Len(uint(n)), bits.Len(uint(last))+1))); deepest > most {
-		deepest, total = most, h.flatten(len(leaves), most)
+		deepest, total = most, h.flatten(leaves, most)
 	}
-	h.weigh(leaves, last, deepest)
+	h.tally(leaves, last, deepest)
 	// The lengths of three of four streams, and these, each with a bit that ends it.
 	least := 6 + (total+4+7)/8
-	table := h.fse.size(h.weight[:last], h.hist[:deepest+1], min((last+1)/2, n-3-least))
+	table := h.fse.size(last, h.hist[:deepest+1], min((last+1)/2, n-3-least), func() []uint8 {
+		h.weigh(most, last, deepest)
+		return h.weight[:last]
+	})
 	switch {
 	case table == fseUnknown:
 		return -1, nil
@@ -60,6 +67,7 @@ func (h *huffSizer) size(block []byte) (int, error) {
 		return 0, huff0.ErrIncompressible
 	default:
 		table = 1 + (last+1)/2 // four bits each
+		h.weigh(most, last, deepest)
 	}
 	if table+least+2 >= n {
 		return 0, huff0.ErrIncompressible
@@ -77,19 +85,46 @@ func (h *huffSizer) size(block []byte) (int, error) {
 	return size, nil
 }
 
-// sorted returns the symbols of the histogram, the rarest first, equally rare ones from the highest down. It also
-// returns the highest symbol and the greatest count.
-func (h *huffSizer) sorted() (leaves []leaf, last, most int) {
+// counts sets the first nodes to the histogram without zeros, the least first. It returns how many these are, and the
+// greatest.
+func (h *huffSizer) counts() (n, most int) {
+	const few = 64
+	var times [4][few]int // in four parts: a processor waits for a number that it has just stored
+	var even, odd uint32
+	for s := 0; s < len(h.count); s += len(times) {
+		a, b, c, d := h.count[s], h.count[s+1], h.count[s+2], h.count[s+3]
+		times[0][a%few]++
+		times[1][b%few]++
+		times[2][c%few]++
+		times[3][d%few]++
+		even, odd = max(even, a, c), max(odd, b, d)
+	}
+	most = int(max(even, odd))
+	if most >= few {
+		for _, l := range h.sorted(most) {
+			h.nodes[n] = l.count()
+			n++
+		}
+		return n, most
+	}
+	for c := 1; c <= most; c++ {
+		for range times[0][c] + times[1][c] + times[2][c] + times[3][c] {
+			h.nodes[n] = uint32(c)
+			n++
+		}
+	}
+	return n, most
+}
+
+// sorted returns the symbols of the histogram, whose greatest count is most, the rarest first, equally rare ones from
+// the highest down.
+func (h *huffSizer) sorted(most int) []leaf {
 	list, other := &h.leaves[0], &h.leaves[1]
 	n := 0
 	for s := 255; s >= 0; s-- {
 		c := h.count[s]
 		list[n&255] = leaf(c<<8 | uint32(s))
 		n += int(-c >> 31) // 1 unless c is 0: a branch would be guessed wrong too often
-	}
-	last = int(list[0].symbol())
-	for _, l := range list[:n] {
-		most = max(most, int(l.count()))
 	}
 	for shift := 0; most>>shift > 0; shift += 4 {
 		var at [17]int
@@ -106,16 +141,13 @@ func (h *huffSizer) sorted() (leaves []leaf, last, most int) {
 		}
 		list, other = other, list
 	}
-	return list[:n], last, most
+	return list[:n]
 }
 
-// code sets the depths of the leaves, two or more, in their Huffman tree. It returns the bits of the whole block.
-func (h *huffSizer) code(leaves []leaf) (total int) {
+// code sets the depths of the leaves, the first n nodes, two or more, in their Huffman tree. It returns the bits of the
+// whole block.
+func (h *huffSizer) code(n int) (total int) {
 	const mark = 1 << 30 // is of no node
-	n := len(leaves)
-	for i, l := range leaves {
-		h.nodes[i] = l.count()
-	}
 	h.nodes[n], h.nodes[n+1] = 2*mark, mark
 	leaf, inner, root := 0, n+1, 2*n-1
 	for node := n + 1; node <= root; node++ {
@@ -196,17 +228,31 @@ func (h *huffSizer) flatten(n, most int) (total int) {
 	return total
 }
 
-// weigh sets the weights, and their histogram but for the weight of the last symbol, which is not stored.
-func (h *huffSizer) weigh(leaves []leaf, last, deepest int) {
-	clear(h.weight[:last+1])
+// tally sets the histogram of the weights but for the weight of the last symbol, which is not stored. Depths fall with
+// the number of the leaf, and of its equals the last symbol is the first leaf.
+func (h *huffSizer) tally(leaves, last, deepest int) {
 	clear(h.hist[:])
-	for i, l := range leaves {
-		w := uint8(deepest) + 1 - h.depth[i]
-		h.weight[l.symbol()] = w
-		h.hist[w&15]++
+	h.hist[0] = uint32(last + 1 - leaves)
+	for i := 0; i < leaves; {
+		from, d := i, h.depth[i]
+		for i < leaves && h.depth[i] == d {
+			i++
+		}
+		h.hist[(deepest+1-int(d))&15] += uint32(i - from)
 	}
-	h.hist[h.weight[last]&15]--
-	h.hist[0] = uint32(last + 1 - len(leaves))
+	i := 0
+	for h.nodes[i] != h.count[last] {
+		i++
+	}
+	h.hist[(deepest+1-int(h.depth[i]))&15]--
+}
+
+// weigh sets the weights.
+func (h *huffSizer) weigh(most, last, deepest int) {
+	clear(h.weight[:last+1])
+	for i, l := range h.sorted(most) {
+		h.weight[l.symbol()] = uint8(deepest) + 1 - h.depth[i]
+	}
 }
 
 // fseSizer tells what package fse makes of weights by its length alone. The zero value is ready.
@@ -220,9 +266,9 @@ type fseSizer struct {
 // fseUnknown is the length of what fse normalizes in its second way.
 const fseUnknown = -1
 
-// size returns the length of what fse.Compress makes of weights, given their histogram, if it is below limit. If it is
-// not, or fse refuses, it returns 0.
-func (f *fseSizer) size(weights []uint8, hist []uint32, limit int) int {
+// size returns the length of what fse.Compress makes of n weights, given their histogram, if it is below limit. If it is
+// not, or fse refuses, it returns 0. It asks for the weights only where the histogram does not decide.
+func (f *fseSizer) size(n int, hist []uint32, limit int, weights func() []uint8) int {
 	for len(hist) > 0 && hist[len(hist)-1] == 0 {
 		hist = hist[:len(hist)-1]
 	}
@@ -230,7 +276,6 @@ func (f *fseSizer) size(weights []uint8, hist []uint32, limit int) int {
 	for _, c := range hist {
 		most = max(most, c)
 	}
-	n := len(weights)
 	if n <= 2 || most == 1 || int(most) == n {
 		return 0
 	}
@@ -247,7 +292,7 @@ func (f *fseSizer) size(weights []uint8, hist []uint32, limit int) int {
 		return 0
 	}
 	f.build(len(hist), log)
-	size := head + (f.run(weights)+2*log)/8 + 1
+	size := head + (f.run(weights())+2*log)/8 + 1
 	if size >= min(n, limit) {
 		return 0
 	}

@@ -76,14 +76,18 @@ const (
 	edgeGeneration
 	edgeSigned
 	edgeMoved
+	edgeCut
 )
+
+// maxCut has the bits of the largest float32: those of numbers of 0 and more rise with them.
+const maxCut = 0x7f7fffff
 
 // Bounds of the bytes of a snapshot that are not numbers of a vector.
 const (
 	arrayBytes  = 1 + 2 + 5                                                    // key and heads of a typed array
 	nameBytes   = 1 + 2 + maxName                                              // key, head and text
 	signedBytes = 1 + 3 + maxField                                             // key, head and what was signed
-	edgeBytes   = 1 + nameBytes + 2*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
+	edgeBytes   = 1 + nameBytes + 3*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
 	fixedBytes  = 1 + 2 + (1 + 2 + 32) + 2*nameBytes +                         // map, version, fleet, member and build
 		5*arrayBytes + (1 + 5) + 5*10 + // vectors, head of the edges, numbers
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
@@ -133,6 +137,9 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 		}
 		w.Bytes(edgeSigned, p.Signed)
 		w.Floats(edgeMoved, "moved", e.Moved)
+		if e.Cut > 0 {
+			w.Uint64(edgeCut, uint64(math.Float32bits(e.Cut)))
+		}
 		if w.Err != nil {
 			before = errors.Join(before, fmt.Errorf("edge %d: %w", i, w.Err))
 		}
@@ -216,6 +223,7 @@ func checkEdge(e *admm.EdgeState, p *Peer, dim int) error {
 		{"length of signed", int64(len(p.Signed)), 0, 2 * maxField},
 		absentOr("length of peer z", len(e.PeerZ), dim), absentOr("length of peer grid", len(e.Base), dim),
 		absentOr("length of moved", len(e.Moved), dim),
+		{"bits of cut", int64(math.Float32bits(e.Cut)), 0, maxCut},
 	}))
 }
 
@@ -239,7 +247,8 @@ func (s *Snapshot) pairs() int {
 
 // edgePairs returns how many fields an edge has.
 func edgePairs(e *admm.EdgeState, p *Peer) int {
-	return 3 + filled(len(e.PeerZ), len(e.Base), int(e.Generation), len(p.Signed), len(e.Moved))
+	return 3 + filled(len(e.PeerZ), len(e.Base), int(e.Generation), len(p.Signed), len(e.Moved),
+		int(math.Float32bits(e.Cut)))
 }
 
 // filled counts the numbers above 0.
@@ -312,7 +321,7 @@ func readSnapshot(r *cbor.Reader, s *Snapshot) {
 // readEdge reads one element of the edges.
 func readEdge(r *cbor.Reader, e *admm.EdgeState, p *Peer, dim int) {
 	e.Peer = 0
-	pairs := r.Map("map", edgeMoved)
+	pairs := r.Map("map", edgeCut)
 	r.Text(&p.Name, r.Must(edgePeer, "peer"), "peer", maxName)
 	e.Heard = int(r.Uint64(edgeHeard, "heard", maxRound))
 	e.Z = r.Floats(e.Z, r.Must(edgeZ, "z"), "z", dim, dim)
@@ -321,6 +330,7 @@ func readEdge(r *cbor.Reader, e *admm.EdgeState, p *Peer, dim int) {
 	e.Generation = uint16(r.OptionalUint64(edgeGeneration, "generation", math.MaxUint16))
 	p.Signed = r.OptionalBytes(p.Signed, edgeSigned, "signed", 2*maxField)
 	e.Moved = r.Floats(e.Moved, r.At(edgeMoved), "moved", dim, dim)
+	e.Cut = math.Float32frombits(uint32(r.OptionalUint64(edgeCut, "cut", maxCut)))
 	count(r, pairs, edgePairs(e, p))
 }
 

@@ -60,7 +60,7 @@ func largeSnapshot(dim, edges, samples int) *Snapshot {
 		c.Peers[i].Name = fmt.Sprintf("client-%d", i)
 		c.State.Edges[i] = admm.EdgeState{
 			Z: normals(dim, 4), PeerZ: normals(dim, 5), Base: anyInts(dim, 6), Heard: 7, Generation: uint16(1 + i),
-			Moved: normals(dim, 7),
+			Moved: normals(dim, 7), Cut: 0.25,
 		}
 	}
 	return c
@@ -217,6 +217,8 @@ func TestAppendSnapshotRefuses(t *testing.T) {
 		{"no z", func(c *Snapshot) { c.State.Edges[0].Z = nil }, "edge 0: length of z: found 0, wanted 3..3"},
 		{"long moved", func(c *Snapshot) { c.State.Edges[0].Moved = make([]float32, 4) },
 			"edge 0: length of moved: found 4, wanted 3..3"},
+		{"NaN cut", func(c *Snapshot) { c.State.Edges[0].Cut = float32(nan) },
+			"edge 0: bits of cut: found 2143289344, wanted 0..2139095039"},
 		{"long peer z", func(c *Snapshot) { c.State.Edges[0].PeerZ = make([]float32, 4) },
 			"edge 0: length of peer z: found 4, wanted 3..3"},
 		{"short peer grid", func(c *Snapshot) { c.State.Edges[0].Base = make([]int32, 1) },
@@ -373,7 +375,10 @@ var malformedSnapshots = []struct {
 	{"edge heard too high", edge(1, "p", 2, number8(1<<31), 3, vector(1, 2)), "edge 0: heard: found 2147483648"},
 	{"edge generation 0", edge(1, "p", 2, number8(0), 3, vector(1, 2), 6, number8(0)),
 		"edge 0: generation: found 0, wanted 1..65535 or no such field"},
-	{"edge with key 9", edge(1, "p", 2, number8(0), 3, vector(1, 2), 9, 0),
+	{"edge cut 0", edge(1, "p", 2, number8(0), 3, vector(1, 2), 9, number8(0)),
+		"edge 0: cut: found 0, wanted 1..2139095039 or no such field"},
+	{"edge cut infinite", edge(1, "p", 2, number8(0), 3, vector(1, 2), 9, number8(0x7f800000)), "edge 0: cut: found 2139095040"},
+	{"edge with key 10", edge(1, "p", 2, number8(0), 3, vector(1, 2), 10, 0),
 		"edge 0: map: found 4 pairs in its head, wanted the 3 that follow"},
 	{"edge signed a number", edge(1, "p", 2, number8(0), 3, vector(1, 2), 7, 0),
 		"edge 0: signed: found 0, wanted a byte string of 512 or less"},

@@ -33,4 +33,4 @@ func signScale(y []float32, a float32, signs []uint64)
 func signReplace(a, v, abar []float32, c float32, signs []uint64, byB, byM float32)
 
 //go:noescape
-func signSum(acc *[lanes]float32, x []float32, signs []uint64)
+func signFold(x []float32, signs []uint64) float32

@@ -26,17 +26,17 @@ func signScaleAVX2(y []float32, a float32, signs []uint64)
 func signScaleAVX512(y []float32, a float32, signs []uint64)
 func signReplaceAVX2(a, v, abar []float32, c float32, signs []uint64, byB, byM float32)
 func signReplaceAVX512(a, v, abar []float32, c float32, signs []uint64, byB, byM float32)
-func signSumAVX2(acc *[lanes]float32, x []float32, signs []uint64)
-func signSumAVX512(acc *[lanes]float32, x []float32, signs []uint64)
+func signFoldAVX2(x []float32, signs []uint64) float32
+func signFoldAVX512(x []float32, signs []uint64) float32
 
 // Variants are those that this processor can run.
 func Variants() []Kernels {
 	return []Kernels{
 		Reference,
 		{"AVX2", dotAVX2, axpyAVX2, scaleAVX2, stepAVX2, replaceAVX2, signAxpyAVX2,
-			signPerturbAVX2, signScaleAVX2, signReplaceAVX2, signSumAVX2},
+			signPerturbAVX2, signScaleAVX2, signReplaceAVX2, signFoldAVX2},
 		{"AVX512", dotAVX512, axpyAVX512, scaleAVX512, stepAVX512, replaceAVX512, signAxpyAVX512,
-			signPerturbAVX512, signScaleAVX512, signReplaceAVX512, signSumAVX512},
+			signPerturbAVX512, signScaleAVX512, signReplaceAVX512, signFoldAVX512},
 	}[:cpu.Best()+1]
 }
 

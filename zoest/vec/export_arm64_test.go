@@ -7,7 +7,7 @@ func Variants() []Kernels {
 	return []Kernels{
 		Reference,
 		{"NEON", dot, axpy, scale, step, replace, signAxpy,
-			signPerturb, signScale, signReplace, signSum},
+			signPerturb, signScale, signReplace, signFold},
 	}
 }
 

@@ -13,15 +13,15 @@ type Kernels struct {
 	SignPerturb func(y, x []float32, mu float32, signs []uint64)
 	SignScale   func(y []float32, a float32, signs []uint64)
 	SignReplace func(a, v, abar []float32, c float32, signs []uint64, byB, byM float32)
-	SignSum     func(acc *[lanes]float32, x []float32, signs []uint64) // the inner part of SignDot
+	SignFold    func(x []float32, signs []uint64) float32 // a block of SignDot
 }
 
 var Exported = Kernels{"exported", Dot, Axpy, Scale, Step, Replace, SignAxpy, SignPerturb, SignScale, SignReplace,
-	signSum}
+	signFold}
 
 // Reference is the definition, in every build.
 var Reference = Kernels{"Go", dotGo, axpyGo, scaleGo, stepGo, replaceGo, signAxpyGo, signPerturbGo, signScaleGo,
-	signReplaceGo, signSumGo}
+	signReplaceGo, signFoldGo}
 
 // SumSquares is what the exported function makes of a variant's Dot.
 func (k *Kernels) SumSquares(x []float32) float64 { return k.Dot(x, x) }

@@ -35,8 +35,13 @@ func dotBlock(x, y []float32) float32 {
 	for l := range x {
 		acc[l] += float32(x[l] * y[l])
 	}
-	// A lane that no element reached holds +0, and no lane holds -0 (each started at +0), so folding in an unused
-	// half would change nothing: the first halves are skipped when the input is short.
+	return fold(&acc, used)
+}
+
+// fold adds up the lanes, of which the first ones are used. A lane that no element reached holds +0, and no lane holds
+// -0 (each started at +0), so folding in an unused half would change nothing: the first halves are skipped when the
+// input is short.
+func fold(acc *[lanes]float32, used int) float32 {
 	half := lanes / 2
 	for half >= used && half > 0 {
 		half /= 2
@@ -121,11 +126,17 @@ func signReplaceGo(a, v, abar []float32, c float32, signs []uint64, byB, byM flo
 	}
 }
 
-// signSumGo adds to each lane its elements of whole words of signs.
-func signSumGo(acc *[lanes]float32, x []float32, signs []uint64) {
-	for i, w := range signs {
-		for l, xl := range x[i*lanes : (i+1)*lanes] {
-			acc[l] += flip(math.Float32bits(xl), w>>l)
+// signFoldGo is dotBlock with signs. A word of them is one element of each lane.
+func signFoldGo(x []float32, signs []uint64) float32 {
+	var acc [lanes]float32
+	used := min(len(x), lanes)
+	for _, w := range signs {
+		n := min(lanes, len(x))
+		for l, xl := range x[:n] {
+			acc[l] += flip(math.Float32bits(xl), w)
+			w >>= 1
 		}
+		x = x[n:]
 	}
+	return fold(&acc, used)
 }

@@ -10,7 +10,7 @@ func replace(a, v, abar, q []float32, byB, byM float32)                    { rep
 func signAxpy(y []float32, a float32, signs []uint64)                      { signAxpyGo(y, a, signs) }
 func signPerturb(y, x []float32, mu float32, signs []uint64)               { signPerturbGo(y, x, mu, signs) }
 func signScale(y []float32, a float32, signs []uint64)                     { signScaleGo(y, a, signs) }
-func signSum(acc *[lanes]float32, x []float32, signs []uint64)             { signSumGo(acc, x, signs) }
+func signFold(x []float32, signs []uint64) float32                         { return signFoldGo(x, signs) }
 func signReplace(a, v, abar []float32, c float32, signs []uint64, byB, byM float32) {
 	signReplaceGo(a, v, abar, c, signs, byB, byM)
 }

@@ -301,12 +301,22 @@ TEXT ·signReplaceAVX2(SB), NOSPLIT, $0-112
 	LEAQ         byB+104(FP), R9
 	SIGNS256(SIGNREPLACE, SIGNREPLACES, ADVANCE3)
 
-// acc[l] += x[i]*s[i] for the elements i of whole words, i mod 64 being l: acc in DI, x in SI, signs at R8. All lanes lie in
-// registers, Z0 to Z3 or Y0 to Y7.
+// The sum of x[i]*s[i] over a block, of its lanes as signFoldGo adds them: x in SI, CX elements of it, signs at R8. All lanes lie
+// in registers, Z0 to Z3 or Y0 to Y7. Behind the last element are zeros of either sign, which change no lane: none holds -0.
 
-// func signSum(acc *[64]float32, x []float32, signs []uint64)
-TEXT ·signSum(SB), NOSPLIT, $0-56
-	DISPATCH(·signSumAVX512, ·signSumAVX2, ·signSumGo)
+// func signFold(x []float32, signs []uint64) float32
+TEXT ·signFold(SB), NOSPLIT, $0-52
+	DISPATCH(·signFoldAVX512, ·signFoldAVX2, ·signFoldGo)
+
+// SIGNFOLD folds the sixteen lanes of Y0 and Y1.
+#define SIGNFOLD \
+	VADDPS       Y1, Y0, Y0 \
+	VEXTRACTF128 $1, Y0, X1 \
+	VADDPS       X1, X0, X0 \
+	VMOVHLPS     X0, X0, X1 \
+	VADDPS       X1, X0, X0 \
+	VMOVSHDUP    X0, X1     \
+	VADDSS       X1, X0, X0
 
 #define SIGNSUM512(off, bits, ACC) \
 	KMOVW   bits(R8), K1       \
@@ -314,20 +324,29 @@ TEXT ·signSum(SB), NOSPLIT, $0-56
 	VPXORD  Z5, Z4, K1, Z4     \
 	VADDPS  Z4, ACC, ACC
 
-// func signSumAVX512(acc *[64]float32, x []float32, signs []uint64)
-TEXT ·signSumAVX512(SB), NOSPLIT, $0-56
-	MOVQ       acc+0(FP), DI
-	MOVQ       x_base+8(FP), SI
-	MOVQ       signs_base+32(FP), R8
-	MOVQ       signs_len+40(FP), CX
+// SIGNLAST512 takes the elements whose bits are set in AX.
+#define SIGNLAST512(off, bits, ACC) \
+	KMOVW     AX, K2           \
+	KMOVW     bits(R8), K1     \
+	VMOVUPS.Z off(SI), K2, Z4  \
+	VPXORD    Z5, Z4, K1, Z4   \
+	VADDPS    Z4, ACC, ACC     \
+	SHRQ      $16, AX          \
+	JEQ       fold
+
+// func signFoldAVX512(x []float32, signs []uint64) float32
+TEXT ·signFoldAVX512(SB), NOSPLIT, $0-52
+	MOVQ       x_base+0(FP), SI
+	MOVQ       x_len+8(FP), CX
+	MOVQ       signs_base+24(FP), R8
 	VPTERNLOGD $0xff, Z5, Z5, Z5
 	VPSLLD     $31, Z5, Z5
-	VMOVUPS    (DI), Z0
-	VMOVUPS    64(DI), Z1
-	VMOVUPS    128(DI), Z2
-	VMOVUPS    192(DI), Z3
-	TESTQ      CX, CX
-	JEQ        done
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	SUBQ       $64, CX
+	JLT        tail
 loop:
 	SIGNSUM512(0, 0, Z0)
 	SIGNSUM512(64, 2, Z1)
@@ -335,13 +354,25 @@ loop:
 	SIGNSUM512(192, 6, Z3)
 	ADDQ       $8, R8
 	ADDQ       $256, SI
-	DECQ       CX
-	JNE        loop
-done:
-	VMOVUPS    Z0, (DI)
-	VMOVUPS    Z1, 64(DI)
-	VMOVUPS    Z2, 128(DI)
-	VMOVUPS    Z3, 192(DI)
+	SUBQ       $64, CX
+	JGE        loop
+tail:
+	ANDL       $63, CX
+	JEQ        fold
+	MOVQ       $-1, AX
+	SHLQ       CX, AX
+	NOTQ       AX
+	SIGNLAST512(0, 0, Z0)
+	SIGNLAST512(64, 2, Z1)
+	SIGNLAST512(128, 4, Z2)
+	SIGNLAST512(192, 6, Z3)
+fold:
+	VADDPS     Z2, Z0, Z0
+	VADDPS     Z3, Z1, Z1
+	VADDPS     Z1, Z0, Z0
+	VEXTRACTF64X4 $1, Z0, Y1
+	SIGNFOLD
+	VMOVSS     X0, ret+48(FP)
 	VZEROUPPER
 	RET
 
@@ -351,28 +382,38 @@ done:
 	VXORPS  off(SI), Y9, Y9    \
 	VADDPS  Y9, ACC, ACC
 
-// func signSumAVX2(acc *[64]float32, x []float32, signs []uint64)
-TEXT ·signSumAVX2(SB), NOSPLIT, $0-56
-	MOVQ         acc+0(FP), DI
-	MOVQ         x_base+8(FP), SI
-	MOVQ         signs_base+32(FP), R8
-	MOVQ         signs_len+40(FP), CX
+// SIGNLAST256 takes the elements where Y15, their places less CX at first, is negative.
+#define SIGNLAST256(off, shift, ACC) \
+	VPSLLVD    shifts<>+shift(SB), Y8, Y9  \
+	VPAND      Y14, Y9, Y9                 \
+	VMASKMOVPS off(SI), Y15, Y10           \
+	VXORPS     Y10, Y9, Y9                 \
+	VADDPS     Y9, ACC, ACC                \
+	VPADDD     places<>+32(SB), Y15, Y15   \
+	SUBL       $8, CX                      \
+	JLE        fold
+
+// func signFoldAVX2(x []float32, signs []uint64) float32
+TEXT ·signFoldAVX2(SB), NOSPLIT, $0-52
+	MOVQ         x_base+0(FP), SI
+	MOVQ         x_len+8(FP), CX
+	MOVQ         signs_base+24(FP), R8
 	VMOVDQU      shifts<>+0(SB), Y10
 	VMOVDQU      shifts<>+32(SB), Y11
 	VMOVDQU      shifts<>+64(SB), Y12
 	VMOVDQU      shifts<>+96(SB), Y13
 	VPCMPEQD     Y14, Y14, Y14
 	VPSLLD       $31, Y14, Y14
-	VMOVUPS      (DI), Y0
-	VMOVUPS      32(DI), Y1
-	VMOVUPS      64(DI), Y2
-	VMOVUPS      96(DI), Y3
-	VMOVUPS      128(DI), Y4
-	VMOVUPS      160(DI), Y5
-	VMOVUPS      192(DI), Y6
-	VMOVUPS      224(DI), Y7
-	TESTQ        CX, CX
-	JEQ          done
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	SUBQ         $64, CX
+	JLT          tail
 loop:
 	VPBROADCASTD (R8), Y8
 	SIGNSUM256(0, Y10, Y0)
@@ -386,16 +427,43 @@ loop:
 	SIGNSUM256(224, Y13, Y7)
 	ADDQ         $8, R8
 	ADDQ         $256, SI
-	DECQ         CX
-	JNE          loop
-done:
-	VMOVUPS      Y0, (DI)
-	VMOVUPS      Y1, 32(DI)
-	VMOVUPS      Y2, 64(DI)
-	VMOVUPS      Y3, 96(DI)
-	VMOVUPS      Y4, 128(DI)
-	VMOVUPS      Y5, 160(DI)
-	VMOVUPS      Y6, 192(DI)
-	VMOVUPS      Y7, 224(DI)
+	SUBQ         $64, CX
+	JGE          loop
+tail:
+	ANDL         $63, CX
+	JEQ          fold
+	VMOVD        CX, X9
+	VPBROADCASTD X9, Y9
+	VMOVDQU      places<>+0(SB), Y15
+	VPSUBD       Y9, Y15, Y15
+	VPBROADCASTD (R8), Y8
+	SIGNLAST256(0, 0, Y0)
+	SIGNLAST256(32, 32, Y1)
+	SIGNLAST256(64, 64, Y2)
+	SIGNLAST256(96, 96, Y3)
+	VPBROADCASTD 4(R8), Y8
+	SIGNLAST256(128, 0, Y4)
+	SIGNLAST256(160, 32, Y5)
+	SIGNLAST256(192, 64, Y6)
+	SIGNLAST256(224, 96, Y7)
+fold:
+	VADDPS       Y4, Y0, Y0
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y6, Y2, Y2
+	VADDPS       Y7, Y3, Y3
+	VADDPS       Y2, Y0, Y0
+	VADDPS       Y3, Y1, Y1
+	SIGNFOLD
+	VMOVSS       X0, ret+48(FP)
 	VZEROUPPER
 	RET
+
+DATA places<>+0(SB)/8, $0x0000000100000000
+DATA places<>+8(SB)/8, $0x0000000300000002
+DATA places<>+16(SB)/8, $0x0000000500000004
+DATA places<>+24(SB)/8, $0x0000000700000006
+DATA places<>+32(SB)/8, $0x0000000800000008
+DATA places<>+40(SB)/8, $0x0000000800000008
+DATA places<>+48(SB)/8, $0x0000000800000008
+DATA places<>+56(SB)/8, $0x0000000800000008
+GLOBL places<>(SB), RODATA|NOPTR, $64

@@ -153,24 +153,36 @@ TEXT ·signReplace(SB), NOSPLIT, $0-112
 	VEOR  V17.B16, X.B16, X.B16      \
 	FADDV(x, acc, acc)
 
-// acc[l] += x[i]*s[i] for the elements i of whole words, i mod 64 being l: acc in V0 to V15 and at R0, x at R1.
+// The sum of x[i]*s[i] over a block, of its lanes as signFoldGo adds them: the lanes in V0 to V15, x at R1, R4 elements of it. The
+// last fewer than 64 are copied to the frame, with zeros behind them, which change no lane: none holds -0.
 
-// func signSum(acc *[64]float32, x []float32, signs []uint64)
-TEXT ·signSum(SB), NOSPLIT, $0-56
-	MOVD  acc+0(FP), R0
-	MOVD  x_base+8(FP), R1
-	MOVD  signs_base+32(FP), R8
-	MOVD  signs_len+40(FP), R4
-	CBZ   R4, none
+// func signFold(x []float32, signs []uint64) float32
+TEXT ·signFold(SB), NOSPLIT, $256-52
+	MOVD  x_base+0(FP), R1
+	MOVD  x_len+8(FP), R4
+	MOVD  signs_base+24(FP), R8
 	MOVW  $0x80000000, R6
 	VDUP  R6, V30.S4
 	MOVD  $bits<>(SB), R6
 	VLD1  (R6), [V20.S4, V21.S4, V22.S4, V23.S4]
-	MOVD  R0, R7
-	VLD1.P 64(R7), [V0.S4, V1.S4, V2.S4, V3.S4]
-	VLD1.P 64(R7), [V4.S4, V5.S4, V6.S4, V7.S4]
-	VLD1.P 64(R7), [V8.S4, V9.S4, V10.S4, V11.S4]
-	VLD1  (R7), [V12.S4, V13.S4, V14.S4, V15.S4]
+	VEOR  V0.B16, V0.B16, V0.B16
+	VEOR  V1.B16, V1.B16, V1.B16
+	VEOR  V2.B16, V2.B16, V2.B16
+	VEOR  V3.B16, V3.B16, V3.B16
+	VEOR  V4.B16, V4.B16, V4.B16
+	VEOR  V5.B16, V5.B16, V5.B16
+	VEOR  V6.B16, V6.B16, V6.B16
+	VEOR  V7.B16, V7.B16, V7.B16
+	VEOR  V8.B16, V8.B16, V8.B16
+	VEOR  V9.B16, V9.B16, V9.B16
+	VEOR  V10.B16, V10.B16, V10.B16
+	VEOR  V11.B16, V11.B16, V11.B16
+	VEOR  V12.B16, V12.B16, V12.B16
+	VEOR  V13.B16, V13.B16, V13.B16
+	VEOR  V14.B16, V14.B16, V14.B16
+	VEOR  V15.B16, V15.B16, V15.B16
+	SUBS  $64, R4
+	BLT   tail
 loop:
 	MOVHU.P 2(R8), R5
 	VDUP  R5, V16.S4
@@ -200,11 +212,48 @@ loop:
 	FLIPADD(V21, V25, 25, 13)
 	FLIPADD(V22, V26, 26, 14)
 	FLIPADD(V23, V27, 27, 15)
+	SUBS  $64, R4
+	BGE   loop
+tail:
+	ANDS  $63, R4
+	BEQ   fold
+	MOVD  $room-256(SP), R0
+	MOVD  R0, R7
+	VEOR  V24.B16, V24.B16, V24.B16
+	VEOR  V25.B16, V25.B16, V25.B16
+	VEOR  V26.B16, V26.B16, V26.B16
+	VEOR  V27.B16, V27.B16, V27.B16
+	VST1.P [V24.S4, V25.S4, V26.S4, V27.S4], 64(R7)
+	VST1.P [V24.S4, V25.S4, V26.S4, V27.S4], 64(R7)
+	VST1.P [V24.S4, V25.S4, V26.S4, V27.S4], 64(R7)
+	VST1  [V24.S4, V25.S4, V26.S4, V27.S4], (R7)
+	MOVD  R0, R7
+copy:
+	MOVWU.P 4(R1), R5
+	MOVW.P  R5, 4(R7)
 	SUBS  $1, R4
-	BNE   loop
-	VST1.P [V0.S4, V1.S4, V2.S4, V3.S4], 64(R0)
-	VST1.P [V4.S4, V5.S4, V6.S4, V7.S4], 64(R0)
-	VST1.P [V8.S4, V9.S4, V10.S4, V11.S4], 64(R0)
-	VST1  [V12.S4, V13.S4, V14.S4, V15.S4], (R0)
-none:
+	BNE   copy
+	MOVD  R0, R1
+	B     loop // after which R4 is -64: no tail
+fold:
+	FADDV(8, 0, 0)
+	FADDV(9, 1, 1)
+	FADDV(10, 2, 2)
+	FADDV(11, 3, 3)
+	FADDV(12, 4, 4)
+	FADDV(13, 5, 5)
+	FADDV(14, 6, 6)
+	FADDV(15, 7, 7)
+	FADDV(4, 0, 0)
+	FADDV(5, 1, 1)
+	FADDV(6, 2, 2)
+	FADDV(7, 3, 3)
+	FADDV(2, 0, 0)
+	FADDV(3, 1, 1)
+	FADDV(1, 0, 0)
+	VDUP  V0.D[1], V1.D2
+	FADDV(1, 0, 0)
+	VDUP  V0.S[1], V1.S4
+	FADDS F1, F0, F0
+	FMOVS F0, ret+48(FP)
 	RET

@@ -1,9 +1,6 @@
 package vec
 
-import (
-	"math"
-	"unsafe"
-)
+import "unsafe"
 
 // Each function cuts the other slices to the length of the first (with a capacity, so that what lies behind a slice's
 // length does not count) and checks for overlaps where it writes. Then it calls the Go of generic.go, or assembly,
@@ -72,27 +69,15 @@ func SignScale(y []float32, a float32, signs []uint64) {
 	signScale(y, a, signs[:SignWords(len(y)):len(signs)])
 }
 
-// SignDot returns the sum of x[i]*s[i] in the order of [Dot]: a word of signs is one element of each lane.
+// SignDot returns the sum of x[i]*s[i] in the order of [Dot].
 func SignDot(x []float32, signs []uint64) float64 {
 	signs = signs[:SignWords(len(x)):len(signs)]
 	var sum float64
-	for len(x) > 0 {
-		part, words := x[:min(block, len(x))], signs[:min(block/lanes, len(signs))]
-		var acc [lanes]float32
-		whole := len(part) / lanes
-		signSum(&acc, part, words[:whole])
-		for l, xl := range part[whole*lanes:] {
-			acc[l] += flip(math.Float32bits(xl), words[whole]>>l)
-		}
-		for half := lanes / 2; half > 0; half /= 2 {
-			for l := range half {
-				acc[l] += acc[l+half]
-			}
-		}
-		sum += float64(acc[0])
-		x, signs = x[len(part):], signs[len(words):]
+	for len(x) > block {
+		sum += float64(signFold(x[:block], signs[:block/64]))
+		x, signs = x[block:], signs[block/64:]
 	}
-	return sum
+	return sum + float64(signFold(x, signs))
 }
 
 // SignReplace is [Replace] with the row q[i] = c*s[i]. The three slices of numbers must not overlap; it panics if they

@@ -35,14 +35,15 @@ func TestExampleLines(t *testing.T) {
 	take := func(where, text string) int {
 		found := exampleLines(text)
 		for _, line := range found {
-			if !seen[line] {
+			command, _, _ := strings.Cut(line, " #") // the same with another comment is the same
+			if command = strings.TrimSpace(command); !seen[command] {
 				name := strings.Fields(line)[1]
 				if slices.Contains([]string{"check", "run", "status", "stop"}, name) {
 					name = "live"
 				}
 				lines[name] = append(lines[name], line)
 			}
-			seen[line] = true
+			seen[command] = true
 		}
 		return len(found)
 	}

@@ -27,7 +27,7 @@ type fitted struct {
 
 func fit(_ context.Context, c *cmdline) error {
 	o := newOptions(c)
-	o.nodes = 1
+	o.nodes, o.whole = 1, true
 	o.registerSource(c)
 	o.registerModel(c)
 	c.Uint64Var(&o.seed, "seed", 1, "of the data split, generated data and the start of a perceptron")

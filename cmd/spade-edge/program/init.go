@@ -114,6 +114,7 @@ func (o *initOptions) read(c *cmdline) (err error) {
 	if !o.given["deal"] {
 		o.deal = !o.given["members"] && !o.given["task"] && o.builtin()
 	}
+	o.whole = !o.deal
 	if o.taskFile != "" {
 		if o.recipe, err = fleetfile.ReadTask(o.taskFile); err == nil {
 			o.task, err = fleetfile.MarshalTask(o.recipe)

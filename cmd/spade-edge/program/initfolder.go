@@ -202,8 +202,12 @@ func (r *initResult) write(t table, o *initOptions) {
 	for _, n := range r.Nodes {
 		t.row("node", "%s, at %s", n.File, cmp.Or(strings.Join(n.Addresses, ", "), o.nats))
 	}
-	t.row("rounds", "%d%s, and %d of cool-down, which leave %.2g of the nodes' disagreement", r.Rounds,
-		mixingText(r.Mixing), r.Cooldown, r.Left)
+	if r.Cooldown > 0 {
+		t.row("rounds", "%d%s, and %d of cool-down, which leave %.2g of the nodes' disagreement", r.Rounds,
+			mixingText(r.Mixing), r.Cooldown, r.Left)
+	} else {
+		t.row("rounds", "%d%s, without a cool-down: each node ends with a model of its own", r.Rounds, mixingText(r.Mixing))
+	}
 	if r.NonPrivate {
 		t.row("privacy", "NOT PRIVATE: what a node sends may reveal its data")
 	} else {

@@ -204,6 +204,37 @@ func TestFit(t *testing.T) {
 	if code, _, log := call(with(args, "-out", file)...); code != exitFailed || !strings.Contains(log, "is there already") {
 		t.Errorf("a file was replaced: exit code %d, %s", code, log)
 	}
+	agreed := filepath.Join(dir, "agreed.csv")
+	if err := os.WriteFile(agreed, []byte("a,ill\n1,no\n3,yes\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	few := []string{"fit", "-data", "csv:" + agreed, "-label", "ill", "-fitted-on", "nobody", "-out", file + "3", "-test-fraction"}
+	if code, _, log := call(with(few, "0")...); code != exitDone {
+		t.Errorf("on a whole table: exit code %d, %s", code, log)
+	}
+	if code, _, log := call(with(few, "-0.1")...); code != exitUsage || !strings.Contains(log, "-test-fraction is -0.1") {
+		t.Errorf("exit code %d, %s", code, log)
+	}
+	ward := filepath.Join(dir, "ward")
+	own := []string{"init", ward, "-nodes", "a,b", "-task", file + "3", "-data", "csv:" + agreed, "-test-fraction", "0"}
+	if code, _, log := call(own...); code != exitDone || !strings.Contains(readFile(t, filepath.Join(ward, "a", "node.json")), `"test_fraction": 0`) {
+		t.Errorf("init: exit code %d, %s", code, log)
+	}
+	node, err := fleetfile.ReadNode(filepath.Join(ward, "a", "node.json"))
+	if err != nil || !node.Oracle.Builtin.Spec.Whole {
+		t.Fatalf("node %+v, %v", node, err)
+	}
+	fleet, err := fleetfile.Read(filepath.Join(ward, "fleet.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := node.Oracle.Open(t.Context(), fleet)
+	if err != nil || source.Test != nil || source.Samples != 2 {
+		t.Errorf("source %+v, %v, want 2 samples and no tests", source, err)
+	}
+	if code, _, log := call("init", ward+"2", "-n", "2", "-data", "csv:"+agreed, "-label", "ill", "-test-fraction", "0"); code != exitUsage || !strings.Contains(log, "-test-fraction is 0") {
+		t.Errorf("a trial without tests: exit code %d, %s", code, log)
+	}
 	var plan report
 	_, out, _ = call("plan", "-model", "perceptron", "-columns", "39", "-json")
 	if err := json.Unmarshal([]byte(out), &plan); err != nil || plan.Dim != 321 || plan.Chosen["hidden"] != 8.0 {

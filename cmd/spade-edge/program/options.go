@@ -20,6 +20,7 @@ type options struct {
 	pca                               int
 	standardize, bias                 bool
 	testFraction                      float64
+	whole                             bool // with a testFraction of 0 nothing is set aside, in fit
 	partition                         string
 	model                             string
 	number                            bool // the task of a file has a linear model
@@ -274,7 +275,7 @@ func (o *options) conflicts(f *faults) {
 	f.when(!(o.gain >= 1e-6 && o.gain < 1),
 		"-gain is %v, want a share of the limit of stability: 1e-6 or more, and below 1", o.gain)
 	f.when(!(o.decay >= 0 && o.decay <= 1), "-decay is %v, want 0..1", o.decay)
-	f.when(o.given["test-fraction"] && !(o.testFraction > 0 && o.testFraction < 1),
+	f.when(o.given["test-fraction"] && !(o.testFraction > 0 && o.testFraction < 1) && !(o.whole && o.testFraction == 0),
 		"-test-fraction is %v, want a number above 0 and below 1", o.testFraction)
 	if err := o.modelSpec().Validate(); err != nil {
 		f.add("-model %s, -hidden %d: %w", o.model, o.hidden, err)
@@ -298,7 +299,7 @@ func (o *options) conflicts(f *faults) {
 func (o *options) spec() task.Spec {
 	s := task.Spec{
 		Source: o.data, Label: o.label, Target: o.target, Missing: o.missing, Drop: list(o.drop), OneHot: list(o.onehot), Labels: list(o.labels),
-		PCA: o.pca, TestFraction: o.testFraction, Seed: o.seed,
+		PCA: o.pca, TestFraction: o.testFraction, Seed: o.seed, Whole: o.whole && o.testFraction == 0,
 	}
 	if o.given["standardize"] {
 		s.Standardize = &o.standardize

@@ -161,6 +161,9 @@ func (r *runResult) write(t table, m sdk.Method) {
 	if r.Recovered > 0 {
 		t.row("recovered", "after release %d, from what the neighbors knew", r.Recovered)
 	}
+	for _, s := range r.Suspects {
+		t.row("suspect", "%s", s)
+	}
 	t.row("cost", "%d losses, %s sent, %.1f s", r.Queries, bytesText(r.BytesSent), r.Seconds)
 	u := r.Usage
 	t.row("usage", "%s written to disk, %s a %s; %s sent a %[3]s; %.3[5]g s of processor time, %.3[6]g ms a %[3]s",

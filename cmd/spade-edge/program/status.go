@@ -289,6 +289,16 @@ func neighborText(n *monitor.Neighbor) string {
 	if l := n.Link; l != nil {
 		parts = append(parts, bytesText(l.Sent)+" sent, "+bytesText(l.Received)+" received")
 	}
+	if in := n.Influence; in != nil && in.Clipped > 0 {
+		parts = append(parts, fmt.Sprintf("cut back in %d rounds (last in %d), at %.2g of %.2g", in.Clipped, in.Last, in.Distance,
+			in.Bound))
+	}
+	if n.Refused > 0 {
+		parts = append(parts, fmt.Sprintf("%d frames refused", n.Refused))
+	}
+	if in := n.Influence; in != nil && in.Suspicion != "" {
+		parts = append(parts, "SUSPECT: "+in.Suspicion)
+	}
 	return strings.Join(parts, ", ")
 }
 

@@ -1,0 +1,114 @@
+package hospitals
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var (
+	data    = filepath.FromSlash("../../../../shared/data")
+	results = filepath.FromSlash("../results/hospitals")
+)
+
+func clinics(t *testing.T) *clinic {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(data, "heart-four-hospitals")); err != nil {
+		t.Skip("no data: ", err)
+	}
+	c, err := open(data, filepath.FromSlash("../../hospital"), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// What was not measured is empty, everybody with a disease is ill, and all else stays.
+func TestTidy(t *testing.T) {
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "from.csv"), filepath.Join(dir, "to.csv")
+	if err := os.WriteFile(from, []byte("age,trestbps,chol,fbs,num\n40,0,0,0,0\n50,120,210,,3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := tidy(from, to); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(to)
+	if want := "age,trestbps,chol,fbs,ill\n40,,,0,no\n50,120,210,,yes\n"; err != nil || string(text) != want {
+		t.Errorf("%q, %v, want %q", text, err, want)
+	}
+}
+
+// Every hospital's patients are there once, in two parts with the same share of ill people, and other ones by seed.
+func TestSplit(t *testing.T) {
+	c := clinics(t)
+	one, err := c.split(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := c.split(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int{303, 294, 123, 200} {
+		if n := one[i].train.Len() + one[i].test.Len(); n != want || one[i].train.Dim != 33 {
+			t.Errorf("%s has %d patients and %d columns, want %d and 33", Names[i], n, one[i].train.Dim, want)
+		}
+		if reflect.DeepEqual(one[i].test.X, two[i].test.X) {
+			t.Errorf("%s: two seeds have one split", Names[i])
+		}
+	}
+	if n := pool(one).Len(); n != 920-one[0].test.Len()-one[1].test.Len()-one[2].test.Len()-one[3].test.Len() {
+		t.Errorf("%d patients to learn from", n)
+	}
+}
+
+// Some of the committed runs, made again, have the same digits, and the page says what they say.
+func TestCommittedResults(t *testing.T) {
+	c := clinics(t)
+	if _, err := os.Stat(filepath.Join(results, "runs.csv")); err != nil {
+		t.Skip("no committed results: ", err)
+	}
+	runs, err := openRuns(results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, again := range []cell{
+		{name: abroad, graph: "none"},
+		{name: chosen, graph: "complete"},
+		{name: shared, graph: "ring", epsilon: 8},
+	} {
+		seed := 3 + i
+		marks, err := again.run(context.Background(), c, nil, uint64(seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := append(again.key(), strconv.Itoa(seed))
+		if got, want := rows(key, marks), runs.Rows(key...); !reflect.DeepEqual(got, want) {
+			t.Errorf("%q, committed is %q", got, want)
+		}
+	}
+	text, err := report(runs, 30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(results, "README.md"))
+	if err != nil || !strings.HasPrefix(string(page), text) {
+		t.Errorf("README.md is not what runs.csv says, %v", err)
+	}
+}
+
+// A setting is read as it was written.
+func TestSetting(t *testing.T) {
+	s, err := parse("decay=0.05314 tau=3")
+	if err != nil || text(s) != "decay=0.05314 tau=3" {
+		t.Errorf("%v, %v", s, err)
+	}
+	if _, err := parse("tau"); err == nil {
+		t.Error("a setting without a number, and no error")
+	}
+}

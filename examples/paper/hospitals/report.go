@@ -1,0 +1,266 @@
+package hospitals
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/examples/paper/method"
+	"github.com/spade-dfl/spade-edge/examples/paper/stat"
+	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
+)
+
+// Run makes the searches and the runs of seeds 1 to seeds, at least 2, that out does not have yet, and writes into out,
+// a folder of its own:
+//
+//	settings.csv   what the search has chosen
+//	runs.csv       every run, a line for each hospital
+//	README.md      what came out
+//
+// data is the folder of the data sets, and table the one of agreed.csv, which preprocessing is fitted on.
+func Run(ctx context.Context, data, table, out string, seeds int, log io.Writer) error {
+	if seeds < 2 {
+		return fmt.Errorf("hospitals: %d seeds, want at least 2: one has no spread", seeds)
+	}
+	clean, err := os.MkdirTemp("", "hospitals")
+	if err != nil {
+		return fmt.Errorf("hospitals: %w", err)
+	}
+	defer os.RemoveAll(clean)
+	from, err := open(data, table, clean)
+	if err != nil {
+		return err
+	}
+	settings, err := sweep.Open(filepath.Join(out, "settings.csv"), 3, "method", "graph", "epsilon", "accuracy", "setting")
+	if err != nil {
+		return err
+	}
+	runs, err := openRuns(out)
+	if err != nil {
+		return err
+	}
+	if err := from.searches(ctx, settings, log); err != nil {
+		return err
+	}
+	if err := from.runs(ctx, settings, runs, seeds, log); err != nil {
+		return err
+	}
+	text, err := report(runs, seeds)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(out, "README.md"), []byte(text+"\n"+sweep.NewOrigin().String()), 0o666)
+}
+
+func openRuns(out string) (*sweep.Table, error) {
+	head := append([]string{"method", "graph", "epsilon", "seed", "hospital"}, metrics...)
+	return sweep.Open(filepath.Join(out, "runs.csv"), 4, head...)
+}
+
+func even(int) float64 { return 1 }
+
+// searches finds the settings that are not there.
+func (from *clinic) searches(ctx context.Context, settings *sweep.Table, log io.Writer) error {
+	var todo []cell
+	for _, c := range cells() {
+		if c.method != nil && len(settings.Rows(c.key()...)) == 0 {
+			todo = append(todo, c)
+		}
+	}
+	err := sweep.Do(ctx, log, "search", len(todo), even, func(ctx context.Context, i int) (string, error) {
+		s, score, err := todo[i].search(ctx, from)
+		if err != nil {
+			return "", err
+		}
+		row := append(todo[i].key(), strconv.FormatFloat(score, 'f', 4, 64), text(s))
+		return strings.Join(row, " "), settings.Add(row)
+	})
+	if err != nil {
+		return err
+	}
+	return settings.Sort()
+}
+
+// runs makes the runs that are not there.
+func (from *clinic) runs(ctx context.Context, settings, runs *sweep.Table, seeds int, log io.Writer) error {
+	type job struct {
+		cell
+		setting method.Setting
+		key     []string
+		seed    uint64
+	}
+	var todo []job
+	for _, c := range cells() {
+		var s method.Setting
+		if c.method != nil {
+			var err error
+			if s, err = parse(settings.Rows(c.key()...)[0][4]); err != nil {
+				return err
+			}
+		}
+		for seed := 1; seed <= seeds; seed++ {
+			key := append(c.key(), strconv.Itoa(seed))
+			if rows := runs.Rows(key...); len(rows) != len(Names) {
+				runs.Drop(key...)
+				todo = append(todo, job{c, s, key, uint64(seed)})
+			}
+		}
+	}
+	if err := runs.Sort(); err != nil {
+		return err
+	}
+	err := sweep.Do(ctx, log, "hospitals", len(todo), even, func(ctx context.Context, i int) (string, error) {
+		j := todo[i]
+		marks, err := j.run(ctx, from, j.setting, j.seed)
+		if err != nil {
+			return "", err
+		}
+		return strings.Join(j.key, " "), runs.Add(rows(j.key, marks)...)
+	})
+	if err != nil {
+		return err
+	}
+	return runs.Sort()
+}
+
+// rows returns the lines of a run.
+func rows(key []string, marks []mark) [][]string {
+	var out [][]string
+	for i, m := range marks {
+		row := append(slices.Clone(key), Names[i])
+		for _, v := range m {
+			row = append(row, strconv.FormatFloat(v, 'f', 6, 64))
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// values returns a metric of all seeds at a hospital, or with -1 the mean over all of them.
+func (c cell) values(runs *sweep.Table, seeds, hospital, metric int) ([]float64, error) {
+	out := make([]float64, seeds)
+	for seed := range out {
+		rows := runs.Rows(append(c.key(), strconv.Itoa(seed+1))...)
+		for i, row := range rows {
+			v, err := strconv.ParseFloat(row[5+metric], 64)
+			if err != nil {
+				return nil, fmt.Errorf("hospitals: runs.csv: %w", err)
+			}
+			switch hospital {
+			case i:
+				out[seed] = v
+			case -1:
+				out[seed] += v / float64(len(rows))
+			}
+		}
+	}
+	return out, nil
+}
+
+// report is the text of README.md but for its last lines.
+func report(runs *sweep.Table, seeds int) (string, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, `# Four hospitals
+
+Cleveland (303 patients), Budapest (294), Zurich and Basel (123), Long Beach (200): who is ill, from 13 findings of which many were not measured.
+Each hospital is one client, %d splits (a quarter of each hospital's patients is held out), and each hospital judges by its own held out patients the
+model that it holds at the end. Preprocessing comes from a table of usual values that describes nobody (examples/hospital/agreed.csv), so that nothing is
+fitted on patients: 33 parameters. Means over splits, with the 95 %% interval by Student's t where there is one. Splits share patients, so the
+intervals are those of the splits, not of hospitals like these.
+
+- *alone*, *pooled*: logistic regression (ridge penalty 1) on the hospital's own or on everybody's patients; *of another*: the mean of what the other
+  three's own models are worth here.
+- *%s*: each hospital is a fleet of its own, without noise. It stops early, which spares small hospitals what logistic regression makes up.
+- *%s*: all settings are those that "spade-edge init" chooses from public numbers; *with colluders 1*: neighbors share noise, and
+  epsilon holds against whoever sees everything together with any one hospital, not against the three others together.
+- Everything else has settings from a search on three other splits of the same patients (%d points), which flatters it where there is no noise; with
+  noise three runs tell little. It may ask for %d losses a sample and round. 1P-DSG is decentralized gradient descent from losses, DP-FedAvg is
+  FedAvg with noise added by the hospitals themselves, and LT-ADMM-DP is without a server too.
+- majority is the accuracy of always saying what is more frequent at the hospital: a model below it is worth less than that.
+- epsilon is that of a hospital's whole data set, for the whole run, at delta %v; 0: no noise, no protection.
+
+## In the mean of the four hospitals
+
+| method | graph | epsilon |`, seeds, single, chosen, trials, queries, delta)
+	for _, m := range metrics {
+		b.WriteString(" " + m + " |")
+	}
+	b.WriteString("\n|---|---|---|" + strings.Repeat("---|", len(metrics)) + "\n")
+	for _, c := range cells() {
+		fmt.Fprintf(&b, "| %s |", strings.Join(c.key(), " | "))
+		for j, m := range metrics {
+			v, err := c.values(runs, seeds, -1, j)
+			if err != nil {
+				return "", err
+			}
+			i, err := stat.TInterval(v, 0.95)
+			if err != nil {
+				return "", err
+			}
+			if m == "accuracy" || m == "AUC" {
+				fmt.Fprintf(&b, " %.3f (%.3f to %.3f) |", i.Mean, i.Low, i.High)
+			} else {
+				fmt.Fprintf(&b, " %.3f |", i.Mean)
+			}
+		}
+		b.WriteString("\n")
+	}
+	for h, name := range Names {
+		if err := hospital(&b, runs, seeds, h, name); err != nil {
+			return "", err
+		}
+	}
+	return b.String(), nil
+}
+
+// hospital writes the part of one hospital: what it gains and what privacy costs in a sentence, and all metrics.
+func hospital(b *strings.Builder, runs *sweep.Table, seeds, h int, name string) error {
+	const auc = 2
+	own, err := cell{name: single, graph: "none"}.values(runs, seeds, h, auc)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "\n## %s\n\nAUC of %s %.3f. With the others on the complete graph it changes by", name, single, stat.Mean(own))
+	for _, e := range Epsilons {
+		c := cell{name: chosen, graph: Graphs[0], epsilon: e}
+		if e > 0 {
+			c.name = shared
+		}
+		v, err := c.values(runs, seeds, h, auc)
+		if err != nil {
+			return err
+		}
+		for i := range v {
+			v[i] -= own[i]
+		}
+		d, err := stat.TInterval(v, 0.95)
+		if err != nil {
+			return err
+		}
+		if e == 0 {
+			fmt.Fprintf(b, " %+.3f (%+.3f to %+.3f) without noise, and with colluders 1 by", d.Mean, d.Low, d.High)
+			continue
+		}
+		fmt.Fprintf(b, " %+.3f (%+.3f to %+.3f) at epsilon %v%s", d.Mean, d.Low, d.High, e,
+			map[bool]string{true: ".", false: ","}[e == Epsilons[len(Epsilons)-1]])
+	}
+	b.WriteString("\n\n| method | graph | epsilon | " + strings.Join(metrics, " | ") + " |\n|---|---|---|" +
+		strings.Repeat("---|", len(metrics)) + "\n")
+	for _, c := range cells() {
+		fmt.Fprintf(b, "| %s |", strings.Join(c.key(), " | "))
+		for j := range metrics {
+			v, err := c.values(runs, seeds, h, j)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(b, " %.3f |", stat.Mean(v))
+		}
+		b.WriteString("\n")
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package hospitals
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spade-dfl/spade-edge/examples/paper/method"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// Of every run: rounds of learning, losses that a searched method may ask for, a sample and round (what the program
+// itself picks stays within), and the delta of epsilon.
+const (
+	rounds  = 50
+	queries = 24
+	delta   = 1e-5
+)
+
+// Graphs and Epsilons are what is varied; an epsilon of 0 is a run without noise.
+var (
+	Graphs   = []string{"complete", "ring"}
+	Epsilons = []float64{0, 1, 4, 8, 16}
+)
+
+// The contenders that have nothing to search for.
+const (
+	alone  = "alone"
+	abroad = "of another" // the mean of what the three others' own models are worth here
+	pooled = "pooled"
+	single = "SPADE-DFL alone"            // each hospital a fleet of its own, with what init chooses for it
+	chosen = "SPADE-DFL"                  // with what init and simulate choose
+	shared = "SPADE-DFL with colluders 1" // likewise: neighbors share noise
+)
+
+// searched lists the methods whose settings are searched for, by the same search.
+var searched = []method.Method{
+	method.Spade{Tracking: true, Walsh: true, Cooldown: 20}, method.DPFedAvg{}, method.OnePointDSG{}, method.LTADMMDP{},
+}
+
+// cell is one line of the table.
+type cell struct {
+	name, graph string
+	epsilon     float64
+	method      method.Method // nil if nothing is searched for
+}
+
+// cells lists all lines.
+func cells() []cell {
+	list := []cell{{name: alone, graph: "none"}, {name: abroad, graph: "none"}, {name: pooled, graph: "none"},
+		{name: single, graph: "none"}}
+	for _, g := range Graphs {
+		for _, e := range Epsilons {
+			list = append(list, cell{name: chosen, graph: g, epsilon: e})
+			if e > 0 {
+				list = append(list, cell{name: shared, graph: g, epsilon: e})
+			}
+			for _, m := range searched {
+				c := cell{name: m.Name(), graph: g, epsilon: e, method: m}
+				if _, server := m.(method.DPFedAvg); server {
+					if c.graph = "server"; g != Graphs[0] {
+						continue
+					}
+				}
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
+
+// train returns the models of the hospitals, one for each or one for all.
+func (c cell) train(ctx context.Context, wards []ward, s method.Setting, seed uint64) ([][]float32, error) {
+	switch c.name {
+	case alone, abroad:
+		var models [][]float32
+		for _, w := range wards {
+			models = append(models, regress(w.train))
+		}
+		return models, nil
+	case pooled:
+		return [][]float32{regress(pool(wards))}, nil
+	case single:
+		one, err := graph.New(1, nil)
+		if err != nil {
+			return nil, err
+		}
+		var models [][]float32
+		for i := range wards {
+			m, err := c.suggested(ctx, wards[i:i+1], one, seed)
+			if err != nil {
+				return nil, err
+			}
+			models = append(models, m...)
+		}
+		return models, nil
+	}
+	w, err := c.world(wards, seed)
+	if err != nil {
+		return nil, err
+	}
+	if c.method == nil {
+		return c.suggested(ctx, wards, w.Graph, seed)
+	}
+	var last [][]float32
+	_, err = c.method.Run(ctx, w, s, func(_ int, models [][]float32) error {
+		last = last[:0]
+		for _, x := range models {
+			last = append(last, append([]float32(nil), x...))
+		}
+		return nil
+	})
+	return last, err
+}
+
+// world is what a searched method runs on.
+func (c cell) world(wards []ward, seed uint64) (*method.World, error) {
+	w := &method.World{Rounds: rounds, Queries: queries, Seed: seed}
+	for _, ward := range wards {
+		model := task.NewSoftmax(ward.train)
+		w.Dim, w.Clients = model.Dim(), append(w.Clients, method.Client{Oracle: model, Samples: model.Len()})
+	}
+	if c.epsilon > 0 {
+		w.Privacy = &method.Privacy{Epsilon: c.epsilon, Delta: delta}
+	}
+	if c.graph == "server" {
+		return w, nil
+	}
+	var err error
+	w.Graph, err = graph.Parse(c.graph, len(wards), seed)
+	return w, err
+}
+
+// suggested runs the fleet that the program would make, with nothing given but the graph, epsilon and colluders.
+func (c cell) suggested(ctx context.Context, wards []ward, g *graph.Graph, seed uint64) ([][]float32, error) {
+	var oracles []*task.Model
+	f := &sdk.Fleet{Run: "hospitals", Members: Names[:len(wards)]}
+	var samples []int
+	for _, w := range wards {
+		model := task.NewSoftmax(w.train)
+		f.Dim, oracles, samples = model.Dim(), append(oracles, model), append(samples, model.Len())
+	}
+	for _, e := range g.Edges() {
+		f.Edges = append(f.Edges, [2]string{Names[e[0]], Names[e[1]]})
+	}
+	known := sdk.Known{Dim: f.Dim, Samples: samples, Open: true, Method: sdk.Method{Seed: seed},
+		Privacy: sdk.Privacy{NonPrivate: c.epsilon == 0, EpsilonLimit: c.epsilon}}
+	if c.name == shared {
+		known.Graph, known.Privacy.Colluders = g, 1
+	}
+	var err error
+	if f.Method, f.Privacy, err = sdk.Suggest(known); err != nil {
+		return nil, err
+	}
+	cfgs, err := f.Machines(samples, func(client int) io.Reader {
+		noise := rng.New(seed, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
+		return &noise
+	})
+	if err != nil {
+		return nil, err
+	}
+	var clients []sim.Client
+	for i, cfg := range cfgs {
+		clients = append(clients, sim.Client{Config: cfg, Oracle: oracles[i]})
+	}
+	network, err := sim.New(clients)
+	if err != nil {
+		return nil, err
+	}
+	if err := network.Run(ctx, nil); err != nil {
+		return nil, err
+	}
+	return network.Models(), nil
+}
+
+// regress is logistic regression with a ridge penalty of 1, as statistics packages have it, by Nesterov's method: what
+// somebody with all of the data at hand would do. The constant is not punished.
+func regress(d *task.Data) []float32 {
+	n := float64(d.Len())
+	x, before, y, g := make([]float64, d.Dim), make([]float64, d.Dim), make([]float64, d.Dim), make([]float64, d.Dim)
+	curvature := 1 / n
+	for i := range d.Y {
+		for _, v := range d.Row(i) {
+			curvature += float64(v) * float64(v) / 4 / n
+		}
+	}
+	for t := range 2000 {
+		momentum := float64(t) / float64(t+3)
+		for j := range y {
+			y[j] = x[j] + float64(momentum*(x[j]-before[j]))
+			g[j] = y[j] / n
+		}
+		g[d.Dim-1] = 0
+		for i, class := range d.Y {
+			z := 0.0
+			for j, v := range d.Row(i) {
+				z += float64(y[j] * float64(v))
+			}
+			p := 1/(1+vec.Exp(-z)) - float64(class)
+			for j, v := range d.Row(i) {
+				g[j] += float64(p*float64(v)) / n
+			}
+		}
+		for j := range x {
+			before[j], x[j] = x[j], y[j]-float64(g[j]/curvature)
+		}
+	}
+	model := make([]float32, d.Dim)
+	for j, v := range x {
+		model[j] = float32(v)
+	}
+	return model
+}
+
+// mark is what a model is worth at one hospital, in the order of metrics.
+type mark [6]float64
+
+var metrics = []string{"accuracy", "majority", "AUC", "sensitivity", "specificity", "Brier"}
+
+// judge says what each hospital's model, or the one of all, is worth on its own held-out patients; with shift, the model
+// of the hospital that comes so many places later.
+func judge(wards []ward, models [][]float32, shift int) ([]mark, error) {
+	var out []mark
+	for i, w := range wards {
+		m, err := task.NewSoftmax(w.test).Judge(models[(i+shift)%len(models)])
+		if err != nil {
+			return nil, err
+		}
+		b := m.Binary
+		if b.AUC == nil || b.Sensitivity == nil || b.Specificity == nil {
+			return nil, fmt.Errorf("hospitals: %s has held out patients of one class alone", Names[i])
+		}
+		out = append(out, mark{m.Accuracy.Value, m.Majority, b.AUC.Value, b.Sensitivity.Value, b.Specificity.Value,
+			b.Brier.Value})
+	}
+	return out, nil
+}
