@@ -221,7 +221,8 @@ func (f *Fleet) plan() (*plan, error) {
 	refuse(!(m.Gain > 0 && m.Gain < 1), "gain is %v, want more than 0 and less than 1: it is a share of the limit of "+
 		"stability, tau*beta*eta*mu*rho*lambda_N < 8/3", m.Gain)
 	refuse(pr.NonPrivate && (pr != Privacy{NonPrivate: true}), "privacy is both non-private and %+v: choose one", pr)
-	refuse(!pr.NonPrivate && !(pr.Delta > 0 && pr.Delta < 1), "delta is %v, want more than 0 and less than 1", pr.Delta)
+	refuse(pr == Privacy{}, "privacy is empty: give Clip, Sigma and Delta, or NonPrivate")
+	refuse(pr != Privacy{} && !pr.NonPrivate && !(pr.Delta > 0 && pr.Delta < 1), "delta is %v, want more than 0 and less than 1", pr.Delta)
 	refuse(!(pr.EpsilonLimit >= 0 && pr.EpsilonLimit <= 1e6), "epsilon limit is %v, want 0 (none) or at most 1e6",
 		pr.EpsilonLimit)
 	refuse(pr.LimitAll != 0 && !(pr.EpsilonLimit > 0 && pr.LimitAll >= pr.EpsilonLimit && pr.LimitAll <= 1e6),

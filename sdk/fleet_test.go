@@ -60,6 +60,7 @@ func TestFleetFaults(t *testing.T) {
 		"lossy is 2 in a fleet with privacy, want 0 (or non_private)": func(f *sdk.Fleet) {
 			f.Privacy, f.Wire.Lossy = privateRing().Privacy, 2
 		},
+		"privacy is empty: give Clip, Sigma and Delta, or NonPrivate": func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{} },
 		"delta is 0": func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 1, Sigma: 1} },
 	} {
 		f := ring()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -74,6 +75,8 @@ type Device struct {
 	Noise func(number int, round func() int) io.Reader
 
 	fleet     *sdk.Fleet
+	token     string                         // of [fleetfile.Metrics]
+	tls       *tls.Config                    // likewise
 	current   atomic.Pointer[fleetfile.File] // Fleet as it was last read
 	source    *fleetfile.Source
 	store     *state.Dir
@@ -97,7 +100,13 @@ func Load(file *fleetfile.Node) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{File: file, Fleet: fleet, Key: key, Proxy: proxy, HTTP: file.HTTP, fleet: fleet.Fleet, hangUp: func() {}}
+	token, config := "", (*tls.Config)(nil)
+	if file.Metrics != nil {
+		if token, config, err = file.Metrics.Open(); err != nil {
+			return nil, err
+		}
+	}
+	d := &Device{token: token, tls: config, File: file, Fleet: fleet, Key: key, Proxy: proxy, HTTP: file.HTTP, fleet: fleet.Fleet, hangUp: func() {}}
 	d.current.Store(fleet)
 	return d, nil
 }

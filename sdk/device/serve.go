@@ -2,6 +2,9 @@ package device
 
 import (
 	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -58,10 +61,23 @@ func Links(peers []transport.PeerStatus, began time.Time) []monitor.Link {
 func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
+	if m := d.File.Metrics; m != nil {
+		l, err := net.Listen("tcp", m.Listen)
+		if err != nil {
+			cancel()
+			return nil, fmt.Errorf("device: metrics: %w", err)
+		}
+		d.say("metrics: %s", l.Addr())
+		if d.tls != nil {
+			l = tls.NewListener(l, d.tls)
+		}
+		work.Go(func() { monitor.Serve(ctx, l, d.monitor.Remote(d.token)) })
+	}
 	if d.HTTP != "" {
 		l, err := monitor.Listen(d.HTTP)
 		if err != nil {
 			cancel()
+			work.Wait()
 			return nil, err
 		}
 		d.say("page: http://%s/", l.Addr())

@@ -53,10 +53,10 @@ func TestRepeatedRefusals(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				asked = 0
-				d := &Device{link: neighbors{peers: func() []transport.PeerStatus { asked++; return c.peers() }}}
+				link := neighbors{peers: func() []transport.PeerStatus { asked++; return c.peers() }}
 				ctx, cancel := context.WithCancelCause(t.Context())
 				time.AfterFunc(time.Hour, func() { cancel(errInterrupted) })
-				d.watch(ctx, cancel)
+				new(Device).watch(ctx, link, cancel)
 				if err := context.Cause(ctx); errors.Is(err, ErrMismatch) != c.ends {
 					t.Errorf("the run ends with %v, want a mismatch %v", err, c.ends)
 				}

@@ -23,8 +23,10 @@ type Node struct {
 	Ledger string // path of the lifetime ledger of its data set; empty in a run that is not private
 	Oracle Oracle
 	HTTP   string // host:port on loopback; empty for none
-	NATS   *NATS  // the broker in place of connections with the neighbors; nil for websockets
-	Proxy  *Proxy // through which the node dials; nil for that of the environment
+	// Metrics is where a collector of metrics on another machine finds them; nil for nowhere.
+	Metrics *Metrics
+	NATS    *NATS  // the broker in place of connections with the neighbors; nil for websockets
+	Proxy   *Proxy // through which the node dials; nil for that of the environment
 
 	SeededTable bool          // "table": "seeded", see [sdk.Config]
 	MemoryLimit int64         // "memory_limit", in bytes, see [sdk.Config]; 0 if it is not given
@@ -65,6 +67,7 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 			o.may("http").hostPort(&n.HTTP, loopback, func(host string) bool {
 				return host == "localhost" || net.ParseIP(host).IsLoopback()
 			})
+			o.may("metrics").object(`{"listen": "host:port", "token_file": "..."}`, func(o *object) { n.Metrics = o.metrics(dir) })
 			table := ""
 			o.may("table").choice(&table, "dense", "seeded")
 			n.SeededTable = table == "seeded"

@@ -17,6 +17,13 @@ type Group struct {
 	mu   sync.Mutex
 	hist history
 	data string
+	with []compared
+}
+
+// compared is an accuracy that the nodes' is compared with.
+type compared struct {
+	Name     string `json:"name"`
+	Accuracy Value  `json:"accuracy"` // share in [0, 1]
 }
 
 // groupReply is what /status serves for a group.
@@ -27,6 +34,7 @@ type groupReply struct {
 	Edges      [][2]string `json:"edges"` // never null
 	Nodes      []Status    `json:"nodes"`
 	Scored     string      `json:"scored_on"` // the data of which loss and accuracy in the group's history are
+	Compared   []compared  `json:"compared"`  // never null
 }
 
 // NewGroup returns the group of a fleet's nodes. scored says in a few words on which samples the group's loss and
@@ -42,6 +50,14 @@ func (g *Group) Add(p Point) {
 	g.hist.add(p)
 }
 
+// Compare takes in an accuracy, in [0, 1], that the page draws a line for, such as that of nodes trained alone. name is
+// a word for it.
+func (g *Group) Compare(name string, accuracy float64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.with = append(g.with, compared{name, Value(accuracy)})
+}
+
 // Handler serves what the group's monitors know, as [Monitor.Handler] does; /healthz and /readyz answer 200 if those of
 // all nodes do. The metrics of the nodes differ in their label node.
 func (g *Group) Handler() http.Handler { return handler(g) }
@@ -55,9 +71,12 @@ func (g *Group) statuses() []Status {
 }
 
 func (g *Group) reply() any {
+	g.mu.Lock()
+	with := append([]compared{}, g.with...)
+	g.mu.Unlock()
 	return groupReply{
 		Version: 1, Run: g.fleet.Run, NonPrivate: g.fleet.Privacy.NonPrivate,
-		Edges: append([][2]string{}, g.fleet.Edges...), Nodes: g.statuses(), Scored: g.data,
+		Edges: append([][2]string{}, g.fleet.Edges...), Nodes: g.statuses(), Scored: g.data, Compared: with,
 	}
 }
 

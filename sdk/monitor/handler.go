@@ -24,6 +24,8 @@ type source interface {
 	history() history   // for /history
 }
 
+const metricsType = "text/plain; version=0.0.4; charset=utf-8"
+
 var paths = []string{"/", "/status", "/history", "/metrics", "/healthz", "/readyz"}
 
 func handler(s source) http.Handler {
@@ -52,7 +54,7 @@ func handler(s source) http.Handler {
 			kind = "application/json"
 			body, err = encode(s.history())
 		case "/metrics":
-			kind = "text/plain; version=0.0.4; charset=utf-8"
+			kind = metricsType
 			body = Metrics(s.statuses()...)
 		case "/healthz":
 			err = join(s.statuses(), func(one Status) string { return one.Fault })

@@ -64,12 +64,12 @@
   const tile = title => {
     const value = el("dd"), more = el("dd", { class: "more" }), meter = el("div", { class: "meter", hidden: "", "aria-hidden": "true" }, el("div"));
     tiles.append(el("dl", { class: "tile" }, el("dt", {}, title), value, more, meter));
-    return (v, m, share) => {
+    return (v, m, share, over) => {
       say(value, v);
       say(more, m);
       meter.hidden = share === undefined;
       if (share !== undefined) meter.firstChild.style.width = 100 * Math.min(1, share) + "%";
-      meter.classList.toggle("full", share > .97);
+      meter.classList.toggle("full", !!over);
     };
   };
   const tilePrivacy = tile("Privacy spent"), tilePeers = tile("Connected"), tileBytes = tile("Sent"), tileIn = tile("Received"), tileQueries = tile("Losses asked");
@@ -87,8 +87,9 @@
   const chart = (key, title, show, options) => {
     const id = "chart-" + key;
     const value = el("span", { class: "value" }), note = el("p", { class: "note" }), plot = el("div", { class: "plot" });
-    charts.append(el("section", { class: "card chart " + key, "aria-labelledby": id }, el("header", {}, el("h2", { id }, title), value), plot, note));
-    const c = { key, title, show, options, value, note, plot, state: null };
+    const card = el("section", { class: "card chart " + key, "aria-labelledby": id }, el("header", {}, el("h2", { id }, title), value), plot, note);
+    charts.append(card);
+    const c = { card, key, title, show, options, value, note, plot, state: null };
     all.push(c);
     const hover = e => {
       const d = c.drawn;
@@ -110,7 +111,7 @@
   const draw = c => {
     const s = c.state;
     if (!s) return;
-    const W = c.plot.clientWidth || 300, H = 180, left = 44, right = 12, top = 10, bottom = H - 22;
+    const W = c.plot.clientWidth || 300, H = 196, left = 44, right = 12, top = 10, bottom = H - 38;
     const log = c.options.log, points = s.points.filter(p => known(p[c.key]) && (!log || p[c.key] > 0));
     const last = points[points.length - 1];
     say(c.value, last ? c.show(last[c.key]) : "–");
@@ -123,6 +124,8 @@
       points.length + " points, " + c.show(points[0][c.key]) + " in round " + points[0].round + ", " + c.show(last[c.key]) + " in round " + last.round : "nothing yet") });
     let values = points.map(p => p[c.key]);
     if (c.limit > 0) values.push(c.limit);
+    const lines = (points.length && c.lines || []).filter(l => known(l.value));
+    values.push(...lines.map(l => l.value));
     let lo = values.length ? Math.min(...values) : 0, hi = values.length ? Math.max(...values) : 1, ticks, y;
     if (log) {
       lo = Math.floor(Math.log10(lo)); hi = Math.max(lo + 1, Math.ceil(Math.log10(hi)));
@@ -147,7 +150,16 @@
         svg("text", { x: left - 6, y: y(t) + 4, "text-anchor": "end" }, c.options.tick(t)));
     }
     const marks = nice(0, total, W < 420 ? 3 : 6).filter(t => t === Math.round(t));
-    for (const t of marks) out.append(svg("text", { x: x(t), y: H - 5, "text-anchor": t === 0 ? "start" : t === total ? "end" : "middle" }, String(t)));
+    for (const t of marks) out.append(svg("text", { x: x(t), y: H - 21, "text-anchor": t === 0 ? "start" : t === total ? "end" : "middle" }, String(t)));
+    out.append(svg("text", { class: "axis", x: (left + W - right) / 2, y: H - 5, "text-anchor": "middle" }, s.mixing ? "release" : "round"));
+    // What the curve is compared with; names stand clear of each other.
+    let free = Infinity;
+    for (const l of [...lines].sort((a, b) => a.value - b.value)) {
+      const at = Math.min(y(l.value) - 4, free);
+      free = at - 13;
+      out.append(svg("line", { class: "compared", x1: left, x2: W - right, y1: y(l.value), y2: y(l.value) }),
+        svg("text", { x: W - right, y: Math.max(top + 9, at), "text-anchor": "end" }, l.name + " " + c.show(l.value)));
+    }
     if (c.limit > 0) {
       out.append(svg("line", { class: "limit", x1: left, x2: W - right, y1: y(c.limit), y2: y(c.limit) }));
     }
@@ -160,7 +172,8 @@
       tip.setAttribute("cy", y(last[c.key]));
     }
     c.plot.replaceChildren(out);
-    if (!points.length) c.plot.append(el("div", { class: "empty" }, c.why || "after the first round"));
+    if (!points.length) c.plot.append(el("div", { class: "empty" }, "after the first round"));
+    c.card.hidden = !points.length && !!c.why;
     c.drawn = { points, x, y, top, bottom, cross, tip, round: px => (px - left) / (W - left - right) * total };
   };
   const cAccuracy = chart("accuracy", "Accuracy", percent, { most: 1, tick: v => Math.round(1000 * v) / 10 + " %" });
@@ -250,9 +263,10 @@
     const of = (q, most) => "of " + (known(q.epsilon_limit) ? most + " allowed" : epsilon(most) + " planned"), all = p.against_all;
     tilePrivacy("ε " + epsilon(p.epsilon), of(p, most) + ", δ " + figures(p.delta, 2) +
       (all ? "; against all other members together " + epsilon(all.epsilon) + " " + of(all, known(all.epsilon_limit) ? all.epsilon_limit : all.epsilon_planned) : "") +
-      (p.lifetime ? "; data's lifetime " + epsilon(p.lifetime.epsilon) : ""), p.epsilon / most);
+      (p.lifetime ? "; data's lifetime " + epsilon(p.lifetime.epsilon) : ""), p.epsilon / most, known(p.epsilon_limit) && p.epsilon_planned > p.epsilon_limit * (1 + 1e-9));
   };
 
+  let pace = 0; // seconds a round takes, as the last ones did; 0 if that is not known
   const show = s => {
     const group = s.nodes, head = group ? overall(s) : s;
     const nodes = group || [s];
@@ -268,7 +282,8 @@
     const phases = new Set(nodes.map(phaseOf));
     say(byId("doing"), !group ? doing(s) : head.phase === "failed" ? head.name + " has failed: " + head.fault : phases.size === 1 ? "All nodes: " + phaseName[phaseOf(head)] :
       order.filter(p => phases.has(p)).map(p => nodes.filter(n => phaseOf(n) === p).length + " " + phaseName[p]).join(", "));
-    say(byId("since"), group ? "" : since(s));
+    say(byId("since"), pace > 0 && least < total && ["querying", "cooling"].includes(phaseOf(head)) ?
+      ", about " + span(Math.ceil(pace * (total - least))) + " left" : group ? "" : since(s));
     const found = new Set(nodes.flatMap(n => n.evidence || []).map(e => e.member + " has signed two different releases of round " + e.round));
     const suspects = nodes.flatMap(n => n.neighbors.filter(v => (v.influence || {}).suspicion).map(v => (group ? n.name + " of " : "") + v.name + ": " + v.influence.suspicion + "."));
     byId("evidence").hidden = !found.size && !suspects.length;
@@ -301,7 +316,7 @@
       const look = { failed: "down", waiting: "held", querying: "busy", cooling: "cool" };
       rows(["Node", "State", "Round", "Connected", ...(s.non_private ? [] : ["Epsilon"]), "Losses asked", "Sent"], nodes, n => [n.name,
         { class: "state " + (look[phaseOf(n)] || "up"), text: phaseName[phaseOf(n)], more: phaseOf(n) === "waiting" ? "for " + list(n.waiting_for) + ", " + span(n.phase_seconds) : n.fault || "" },
-        String(n.round), n.neighbors.filter(v => v.link && v.link.connected).length + " of " + n.neighbors.length, ...(n.privacy ? [epsilon(n.privacy.epsilon)] : []), count(n.queries), bytes(n.frame_bytes_sent)]);
+        String(n.round), n.neighbors.filter(v => v.link && v.link.connected).length + " of " + n.neighbors.length, ...(n.privacy ? [epsilon(n.privacy.epsilon)] : []), count(n.queries), bytes(n.neighbors.every(v => v.link) ? n.neighbors.reduce((a, v) => a + v.link.bytes_sent, 0) : n.frame_bytes_sent)]);
     } else {
       byId("peers").hidden = !s.neighbors.length;
       byId("alone").hidden = s.neighbors.length > 0;
@@ -311,9 +326,9 @@
 
     const own = group ? "On " + s.scored_on : s.non_private ? "On this device's own data" : "On this device's own data: not covered by the privacy guarantee, for this device only";
     const local = s.local, asked = local && local.of_queries;
+    cAccuracy.lines = group ? s.compared.map(v => ({ name: v.name, value: v.accuracy })) : local ? [{ name: "majority", value: local.majority }] : [];
     for (const c of [cAccuracy, cLoss]) {
-      say(c.note, (asked && c === cLoss ? "Mean of what the program has answered for each round. " : "") + own +
-        (c === cAccuracy && local && known(local.majority) ? ". Always saying the most frequent class: " + percent(local.majority) : ""));
+      say(c.note, (asked && c === cLoss ? "Mean of what the program has answered for each round. " : "") + own);
       c.note.classList.toggle("warn", !group && !s.non_private);
       c.why = group ? "" : asked && c === cAccuracy ? "not known: the losses come from a program, which alone can tell right from wrong" :
         local && local.round ? "" : asked ? "after the first round" : "not known: nobody here can tell right from wrong yet";
@@ -326,7 +341,7 @@
     cEpsilon.why = p ? "" : "no epsilon: NOT PRIVATE";
     say(byId("fine"), s.non_private ? "NOT PRIVATE: what the nodes of this run send may reveal their data." : "Epsilon covers everything this run sends" + (p.against_all ?
       ", against " + p.adversary + ". Against all other members together it is " + epsilon(p.against_all.epsilon) : "") + ". It does not cover when something is sent" + (group ? "." : ", nor what this page shows of the device's own data."));
-    return { learning: head.rounds, cooldown: head.cooldown, total };
+    return { learning: head.rounds, cooldown: head.cooldown, total, mixing: head.mixing };
   };
 
   // Keeping up to date.
@@ -344,7 +359,7 @@
       const s = await ask("status");
       const extent = show(s);
       const nodes = s.nodes || [s];
-      const now = JSON.stringify(nodes.map(n => [n.round, n.consensus_error_round, n.local && n.local.round, n.phase]));
+      const now = JSON.stringify(nodes.map(n => [n.round, n.consensus_error_round, n.local && n.local.round, n.phase]).concat(s.compared || []));
       if (now !== seen) {
         const h = await ask("history");
         for (const c of all) {
@@ -352,6 +367,8 @@
           draw(c);
         }
         table(h.points);
+        const late = h.points.slice(-20), from = late[0], to = late[late.length - 1];
+        pace = late.length > 2 ? (to.seconds - from.seconds) / (to.round - from.round) : 0;
         seen = now;
       }
       misses = 0;

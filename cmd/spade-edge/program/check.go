@@ -127,6 +127,13 @@ func (c *checkup) everything(ctx context.Context, path string, offline, edges bo
 	if d.Proxy, errProxy = node.OpenProxy(); errProxy != nil {
 		c.fail("proxy", exitUsage, errProxy)
 	}
+	if m := node.Metrics; m != nil {
+		if _, _, err := m.Open(); err != nil {
+			c.fail("metrics", exitUsage, err)
+		} else {
+			c.ok("metrics", "for a collector that shows who it is, at %s", m.Listen)
+		}
+	}
 	if node.NATS == nil {
 		c.ways(node, file)
 	}

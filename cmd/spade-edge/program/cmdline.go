@@ -19,6 +19,8 @@ type cmdline struct {
 	json     bool            // -json
 	given    map[string]bool // the flags on the command line, once it is parsed
 
+	failed func(text string) // if it is set, it is told why the command fails, in place of log
+
 	show func(fs *flag.FlagSet) // if it is set, it is given the flags in place of the help
 }
 
@@ -45,10 +47,14 @@ func (c *cmdline) parse() error {
 		return err
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprintln(c.out, c.program.about(c.name))
-		c.SetOutput(c.out)
-		c.PrintDefaults()
+		c.defaults(beginWith[c.name], c.Arg(0) == "all")
 		return err
 	case err != nil:
+		if _, name, unknown := strings.Cut(err.Error(), "not defined: -"); unknown {
+			var all []string
+			c.VisitAll(func(f *flag.Flag) { all = append(all, f.Name) })
+			err = fmt.Errorf("%w%s", err, didYouMean(name, "-", all))
+		}
 		return usageError{err}
 	case c.NArg() > 0:
 		return usageError{fmt.Errorf("unexpected argument %q: every setting is a flag", c.Arg(0))}
@@ -56,6 +62,24 @@ func (c *cmdline) parse() error {
 	c.given = make(map[string]bool)
 	c.Visit(func(f *flag.Flag) { c.given[f.Name] = true })
 	return nil
+}
+
+// defaults lists the flags: those to begin with, if the command has such, or all.
+func (c *cmdline) defaults(first []string, all bool) {
+	some := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	count := 0
+	c.VisitAll(func(f *flag.Flag) {
+		count++
+		if all || first == nil || slices.Contains(first, f.Name) {
+			some.Var(f.Value, f.Name, f.Usage)
+			some.Lookup(f.Name).DefValue = f.DefValue
+		}
+	})
+	some.SetOutput(c.out)
+	if !all && first != nil {
+		fmt.Fprintf(c.out, "Flags to begin with; \"%s %s -h all\" lists all %d:\n\n", c.program.Name, c.name, count)
+	}
+	some.PrintDefaults()
 }
 
 // parseFile is parse for a command that takes one file, before or after its flags.

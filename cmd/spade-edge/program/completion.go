@@ -38,6 +38,7 @@ var flagWords = map[string][]string{
 	"estimator":  {"paper", "centered", "tracking"},
 	"format":     {"npy", "raw", "json"},
 	"graph":      {"ring", "complete", "star", "path", "grid:", "er:", "file:"},
+	"log":        {"text", "json"},
 	"model":      {"softmax", "perceptron"},
 	"partition":  {"iid", "dirichlet:", "pathological:"},
 	"payload":    {"message", "release"},

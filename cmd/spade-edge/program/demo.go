@@ -76,6 +76,7 @@ func demo(ctx context.Context, c *cmdline) error {
 	if err != nil {
 		return err
 	}
+	stage.compare(r)
 	err = c.print(r, func(t table) { p.writeTable(t, r, solo, each) })
 	if err != nil || stage == nil {
 		return err

@@ -72,6 +72,7 @@ func (d *desk) makeData(t *testing.T) {
 	for _, name := range []string{"patients.csv", "public.csv", "mine.csv"} {
 		d.write(t, name, csv.String())
 	}
+	d.write(t, "examples/patients.csv", readFile(t, "../../../examples/patients.csv"))
 	d.write(t, "agreed.csv", "age,ill\n45,no\n65,yes\n,no\n")
 	const n, side = 400, 6
 	pixels, labels := make([]byte, n*side*side), make([]byte, n)

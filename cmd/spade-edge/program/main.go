@@ -127,11 +127,17 @@ func (p *Program) Run(ctx context.Context, args []string, out, log io.Writer) in
 		return exitUsage
 	}
 	name, result := args[0], held{to: out}
+	if slices.Contains([]string{"-version", "--version"}, name) {
+		name = "version"
+	}
 	i := slices.Index(names(), name)
 	var err error
 	switch {
 	case slices.Contains([]string{"help", "-h", "-help", "--help"}, name):
 		name = "help"
+		if len(args) == 3 && args[2] == "all" && slices.Contains(names(), args[1]) {
+			return p.Run(ctx, []string{args[1], "-h", "all"}, out, log)
+		}
 		if len(args) > 1 {
 			err = p.helpTopic(args[1], &result)
 		} else {
@@ -140,9 +146,13 @@ func (p *Program) Run(ctx context.Context, args []string, out, log io.Writer) in
 	case name == "__complete": // for the scripts of the command completion
 		complete(args[1:], &result)
 	case i >= 0:
-		err = commands[i].run(ctx, newCmdline(p, name, args[1:], &result, log))
+		c := newCmdline(p, name, args[1:], &result, log)
+		if err = commands[i].run(ctx, c); c.failed != nil {
+			log = teller(c.failed)
+		}
 	default:
-		fmt.Fprintf(log, "%s: no command %q; there are %s\n", p.Name, name, strings.Join(names(), ", "))
+		fmt.Fprintf(log, "%s: no command %q; there are %s%s\n", p.Name, name, strings.Join(names(), ", "),
+			didYouMean(name, "", append(names(), "help")))
 		return exitUsage
 	}
 	told := exitError{}
@@ -152,6 +162,14 @@ func (p *Program) Run(ctx context.Context, args []string, out, log io.Writer) in
 		}
 	}
 	return exitCode(err, p.Name+" "+name, log)
+}
+
+// teller is told what is written, without the end of the line.
+type teller func(text string)
+
+func (t teller) Write(text []byte) (int, error) {
+	t(strings.TrimSpace(string(text)))
+	return len(text), nil
 }
 
 // held buffers what a command prints until it has succeeded, or until it knows that it will.

@@ -11,3 +11,12 @@ var operator = map[string]func(context.Context, *cmdline) error{
 	"inspect": inspectPath, "evaluate": evaluate,
 	"fleet": fleetFiles,
 }
+
+// beginWith are the flags that the help of commands with many of them shows; "-h all" shows all.
+var beginWith = map[string][]string{
+	"demo":     {"nodes", "graph", "epsilon", "non-private", "http", "json"},
+	"simulate": {"data", "label", "nodes", "graph", "epsilon", "seeds"},
+	"plan":     {"dim", "samples", "nodes", "graph", "epsilon", "rounds"},
+	"fit":      {"data", "label", "onehot", "drop", "fitted-on", "out"},
+	"init":     {"n", "members", "graph", "dim", "samples", "epsilon"},
+}

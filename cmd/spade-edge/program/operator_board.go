@@ -17,3 +17,6 @@ func elsewhere(context.Context, *cmdline) error {
 	return usageError{errors.New("this program was built small, for a device: give the command to spade-edge on " +
 		"another computer, such as that of the fleet's operator")}
 }
+
+// beginWith are the flags that help shows of commands that have many, which are none of these.
+var beginWith map[string][]string

@@ -44,7 +44,8 @@ type options struct {
 	// privacy
 	nonPrivate                  bool
 	clip, sigma, epsilon, delta float64
-	limited                     bool // what the noise is made for bounds what may be spent
+	several                     *epsilonList // of -epsilon, if the command takes several
+	limited                     bool         // what the noise is made for bounds what may be spent
 	accounting                  dpmech.Accounting
 	// noise that neighbors share: if colluders is given
 	colluders           int
@@ -186,7 +187,12 @@ func (o *options) registerRun(c *cmdline) {
 		"no clipping and no noise: what a node sends may reveal its data")
 	c.Float64Var(&o.clip, "clip", 0, "radius to which each round's update is clipped (default chosen)")
 	c.Float64Var(&o.sigma, "sigma", 0, "standard deviation of the release noise (instead of -epsilon)")
-	c.Float64Var(&o.epsilon, "epsilon", o.epsilon, "privacy budget of each client for the whole run")
+	const budget = "privacy budget of each client for the whole run"
+	if o.several != nil {
+		c.Var(o.several, "epsilon", budget+", or several `budgets` with commas between them: a run for each")
+	} else {
+		c.Float64Var(&o.epsilon, "epsilon", o.epsilon, budget)
+	}
 	c.Float64Var(&o.delta, "delta", o.delta, "at which epsilon is stated")
 	c.IntVar(&o.colluders, "colluders", 0, "share noise with neighbors that cancels in the mean: -epsilon then holds "+
 		"against whoever sees all releases, together with any `c` members (default no noise is shared)")

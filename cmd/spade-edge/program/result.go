@@ -131,7 +131,19 @@ func (p *problem) writeChosen(w io.Writer) {
 		}
 		all = append(all, fmt.Sprintf("-%s %v", c.name, c.value))
 	}
-	fmt.Fprintf(w, "chosen for you: %s\n", strings.Join(all, " "))
+	fmt.Fprintln(w, wrapped("chosen for you:", all, terminalWidth(w)))
+}
+
+// wrapped joins words with spaces, in lines of a width; all but the first begin with spaces.
+func wrapped(first string, words []string, width int) string {
+	text, at := first, len(first)
+	for _, word := range words {
+		if at+1+len(word) > width {
+			text, at = text+"\n ", 1
+		}
+		text, at = text+" "+word, at+1+len(word)
+	}
+	return text
 }
 
 func (r *result) writePrivacy(t table) {

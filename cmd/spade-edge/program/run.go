@@ -2,11 +2,14 @@ package program
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"sync"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -33,10 +36,14 @@ func runNode(ctx context.Context, c *cmdline) error {
 	restore := c.Bool("recover", false,
 		"with an empty state folder: take the place of a lost device, with what its neighbors know of it")
 	anyway := c.Bool("anyway", false, "begin even if the forecast is that the run will be little better than guessing")
+	form := c.String("log", "text", "`form` of what is said on the way: text, or json, an object in each line")
 	c.jsonFlag("")
 	path, err := c.parseFile()
 	if err == nil {
 		err = checkHTTP(*addr)
+	}
+	if err == nil && *form != "text" && *form != "json" {
+		err = usageError{fmt.Errorf("-log %q, want text or json", *form)}
 	}
 	if err != nil {
 		return err
@@ -54,6 +61,7 @@ func runNode(ctx context.Context, c *cmdline) error {
 	}
 	f := d.Fleet.Fleet
 	show := newProgress(c.log, f.Method)
+	show.name = file.Name + ": "
 	defer show.end()
 	d.Recover, d.Anyway, d.Profiles, d.Noise = *restore, *anyway, profiles, testNoise
 	if c.program.Noise != nil {
@@ -61,6 +69,22 @@ func runNode(ctx context.Context, c *cmdline) error {
 	}
 	d.Say = func(line string) { show.say("%s", line) }
 	d.Released = func(round int, spent dpmech.Total) { show.round(round, spendNote(f.Privacy, spent)) }
+	if *form == "json" {
+		var one sync.Mutex
+		say := func(l logLine) {
+			one.Lock()
+			defer one.Unlock()
+			l.Time, l.Run, l.Node = time.Now().UTC(), f.Run, file.Name
+			if text, err := json.Marshal(l); err == nil {
+				_, _ = c.log.Write(append(text, '\n')) // as other lines: what cannot be said ends no run
+			}
+		}
+		c.failed = func(text string) { say(logLine{Level: "ERROR", Msg: text}) }
+		d.Say = func(line string) { say(logLine{Level: "INFO", Msg: line}) }
+		d.Released = func(round int, spent dpmech.Total) {
+			say(logLine{Level: "INFO", Msg: "released", Round: round, Rounds: f.Method.Last(), Note: spendNote(f.Privacy, spent)})
+		}
+	}
 	d.Open = func(log *slog.Logger) (device.Link, error) { return c.program.Open(d, log) }
 	o, err := d.Run(ctx)
 	if err != nil {
@@ -71,6 +95,18 @@ func runNode(ctx context.Context, c *cmdline) error {
 		r.Privacy = newPrivacy(o.Spent, f.Privacy, o.ConditionalOn)
 	}
 	return c.print(r, func(t table) { r.write(t, f.Method) })
+}
+
+// logLine is a line of -log json.
+type logLine struct {
+	Time   time.Time `json:"time"`
+	Level  string    `json:"level"`
+	Msg    string    `json:"msg"`
+	Run    string    `json:"run"`
+	Node   string    `json:"node"`
+	Round  int       `json:"round,omitempty"` // this and what follows after a release
+	Rounds int       `json:"rounds,omitempty"`
+	Note   string    `json:"note,omitempty"`
 }
 
 // readOwn reads the file of a node that this program can run.
@@ -120,6 +156,7 @@ type runResult struct {
 // write prints the outcome for people.
 func (r *runResult) write(t table, m sdk.Method) {
 	one := releaseWord(m)
+	t.row("node", "%q", r.Name)
 	t.row("model", "sha256 %s after %d %ss of run %q", r.Model, r.Rounds, one, r.Run)
 	if r.Recovered > 0 {
 		t.row("recovered", "after release %d, from what the neighbors knew", r.Recovered)

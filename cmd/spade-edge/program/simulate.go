@@ -2,7 +2,6 @@ package program
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -15,22 +14,40 @@ import (
 func simulate(ctx context.Context, c *cmdline) error {
 	o := newOptions(c)
 	o.data, o.nodes, o.graph, o.partition = "synthetic:clinical", 50, "er:0.3", "iid"
+	epsilons := &epsilonList{first: &o.epsilon}
+	o.several = epsilons
+	var seeds seedList
+	c.Var(&seeds, "seeds", "several `seeds`, such as 1..5 or 1,3,8, in place of -seed: a run for each, and for each of several "+
+		"values of -epsilon")
+	var files outputs
+	files.register(c)
 	if err := o.read(c); err != nil {
 		return err
 	}
-	p, err := prompt(ctx, func() (*problem, error) { return o.build("simulate") })
+	var f faults
+	o.sweepConflicts(&f, seeds, epsilons.all)
+	files.check(&f)
+	if err := f.usage(); err != nil {
+		return err
+	}
+	runs, err := o.planSweep(seeds, epsilons.all)
 	if err != nil {
 		return err
 	}
-	p.writeChosen(c.log)
-	if o.nonPrivate {
-		fmt.Fprintln(c.log, "NOT PRIVATE: nothing is clipped and no noise is added")
-	}
-	p.writeForecast(c.log)
-	r, err := p.simulate(ctx, newProgress(c.log, p.fleet.Method))
+	began := time.Now()
+	saved, err := simulateAll(ctx, runs, &files, c.log)
 	if err != nil {
 		return err
 	}
+	groups := groupRuns(runs)
+	if err := files.write(runs, groups, saved); err != nil {
+		return err
+	}
+	if len(runs) > 1 {
+		s := newSweep(groups, began)
+		return c.print(s, s.write)
+	}
+	r := runs[0].result
 	return c.print(r, func(t table) {
 		if r.Regression != nil {
 			r.Regression.write(t, r.Nodes)
@@ -67,43 +84,44 @@ func (p *problem) frameMeter() func(*admm.Message) (int, error) {
 	}
 }
 
-// simulate runs the problem on as many goroutines as there are processors.
-func (p *problem) simulate(ctx context.Context, show *progress) (*result, error) {
+// simulate runs the problem on as many goroutines as there are processors, and returns the final models too. each is
+// called after each round, with the models then; a round is scored while the next one runs.
+func (p *problem) simulate(ctx context.Context, each func(k int, models [][]float32)) (*result, [][]float32, error) {
 	cfgs, err := p.fleet.Machines(p.samples, func(i int) io.Reader {
 		s := rng.New(p.opt.seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
 		return &s
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	network, err := p.network(cfgs, p.oracles...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r := p.newResult(true)
 	network.Meter = p.frameMeter
 	// A simulation can do without the last words, which are all of one length.
 	done, err := p.frameMeter()(&admm.Message{Kind: admm.Done, Round: p.fleet.Method.Last()})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	start := time.Now()
-	defer show.end()
-	var shown sync.WaitGroup // a round is scored while the next one runs
+	var shown sync.WaitGroup
 	err = network.Run(ctx, func(k int) error {
 		models := network.Models()
 		shown.Wait()
-		shown.Go(func() { show.round(k, "average model "+p.worth(mean(models), 2)) })
+		shown.Go(func() { each(k, models) })
 		return nil
 	})
 	shown.Wait()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r.BytesSent = 2*int64(len(p.fleet.Edges))*int64(done) + network.Weight()
 	r.Seconds = time.Since(start).Seconds()
 	r.Queries, _ = network.Queries()
 	r.Transcript = network.Transcript()
-	_, err = r.score(p, network.Models(), network.Averages())
-	return r, err
+	models := network.Models()
+	_, err = r.score(p, models, network.Averages())
+	return r, models, err
 }

@@ -48,6 +48,9 @@ func (p *problem) newStage(addr string, show *progress) (*stage, error) {
 		scored += fmt.Sprintf("; always saying the most frequent class is right of %.1f %%", 100*p.majority)
 	}
 	s.group = monitor.NewGroup(p.fleet, scored, s.monitors...)
+	if p.train.Target == nil {
+		s.group.Compare("majority", p.majority)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.leave = cancel
 	s.work.Go(func() { monitor.Serve(ctx, l, device.WithProfiles(s.group.Handler(), profiles)) })
@@ -102,6 +105,14 @@ func (s *stage) add(round int, accuracy, consensus float64, model []float32) {
 		ConsensusError: monitor.Value(consensus),
 		Loss:           monitor.Value(s.problem.test.MeanLoss(model)), Accuracy: monitor.Value(accuracy),
 	})
+}
+
+// compare takes in what nodes alone, and one with all data, are worth.
+func (s *stage) compare(r *result) {
+	if s != nil && r.Accuracies != nil {
+		s.group.Compare("alone", *r.AccuracyAlone/100)
+		s.group.Compare("pooled", *r.AccuracyPooled/100)
+	}
 }
 
 func (s *stage) close() {

@@ -61,10 +61,11 @@ func watchNode(
 	defer tick.Stop()
 	for {
 		if moving {
-			page := statusText(st, file)
+			rows, width := terminalSize(log)
 			if height > 0 {
-				fmt.Fprintf(log, "\x1b[%dA", height)
+				fmt.Fprintf(log, "\x1b[%dA", min(height, rows-1)) // it may have become smaller
 			}
+			page := rowsOfScreen(statusText(st, file), rows-1, width)
 			fmt.Fprint(log, "\x1b[J", page)
 			height = strings.Count(page, "\n")
 		} else if line := device.Summary(st); line != said {
@@ -88,6 +89,23 @@ func watchNode(
 		}
 		st = next
 	}
+}
+
+// rowsOfScreen breaks lines where a terminal of a width would, and leaves out what has no room in so many rows: the
+// cursor could not go back to it.
+func rowsOfScreen(text string, rows, width int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		for rest := []rune(strings.TrimRight(line, "\n")); rows > 0; rows-- {
+			n := min(len(rest), width)
+			b.WriteString(string(rest[:n]) + "\n")
+			if rest = rest[n:]; len(rest) == 0 {
+				rows--
+				break
+			}
+		}
+	}
+	return b.String()
 }
 
 // left says how a node that does not run stands, from what it has left on disk. An error means that this could not be

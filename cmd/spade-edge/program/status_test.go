@@ -297,3 +297,80 @@ func TestStatusOfOwnData(t *testing.T) {
 		}
 	}
 }
+
+// With -log json every line is an object that says whose it is, the failure at the end too; metrics are there for who has
+// the token.
+func TestLogAndMetrics(t *testing.T) {
+	t.Parallel()
+	noWindows(t)
+	tr := newTrial(t, "ab", nil)
+	tr.write(t, "token", "a token of enough bytes\n")
+	tr.edit(t, "a.json", `"version": 1`, `"version": 1, "metrics": {"listen": "127.0.0.1:0", "token_file": "token"}`)
+	a := start(t, "run", "-log", "json", tr.path("a.json"))
+	a.log.await(t, `"msg":"NOT PRIVATE  metrics: `)
+	a.log.await(t, `"level":"INFO"`, "waiting for")
+	_, rest, _ := strings.Cut(a.log.String(), "metrics: ")
+	address, _, _ := strings.Cut(rest, `"`)
+	if code, text := get(t, "http://"+address+"/metrics"); code != http.StatusUnauthorized {
+		t.Errorf("code %d: %s", code, text)
+	}
+	r, err := http.NewRequest(http.MethodGet, "http://"+address+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer a token of enough bytes")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(text), `spade_edge_round{run="trial",node="a"} 0`) {
+		t.Errorf("%v: %s", err, text)
+	}
+	if code, text := said("check", "-offline", tr.path("a.json")); code != exitDone || !strings.Contains(text, "metrics") {
+		t.Errorf("check: exit code %d: %s", code, text)
+	}
+	b := start(t, "run", tr.path("b.json"))
+	b.wait(t, exitDone)
+	a.wait(t, exitDone)
+	for line := range strings.Lines(b.log.String()) {
+		if !strings.HasPrefix(line, "b: ") {
+			t.Errorf("a line without the node's name: %s", line)
+		}
+	}
+	tr.edit(t, "b.json", `"b.state"`, `"a.json"`)
+	wrong := start(t, "run", "-log", "json", tr.path("b.json"))
+	wrong.wait(t, exitFailed)
+	released := 0
+	for line := range strings.Lines(a.log.String() + wrong.log.String()) {
+		var o struct {
+			Time, Level, Msg, Run, Node, Note string
+			Round, Rounds                     int
+		}
+		if err := json.Unmarshal([]byte(line), &o); err != nil || o.Time == "" || o.Run != "trial" || o.Node != "a" && o.Node != "b" {
+			t.Errorf("%v in %s", err, line)
+		}
+		if o.Msg == "released" && o.Note != "" && o.Rounds == 9 {
+			released++
+		}
+	}
+	if released != 9 || !strings.Contains(wrong.log.String(), `"level":"ERROR","msg":"spade-edge run: `) {
+		t.Errorf("%d releases in\n%s\n%s", released, a.log, wrong.log)
+	}
+}
+
+// What a watcher draws is as many rows as the terminal shows, with lines that wrap, and never more than it has.
+func TestRowsOfScreen(t *testing.T) {
+	for _, c := range []struct {
+		text        string
+		rows, width int
+		want        string
+	}{
+		{"abcdef\n\nxy\n", 9, 4, "abcd\nef\n\nxy\n"}, {"abcd\n", 9, 4, "abcd\n"}, {"äöüß1\n", 9, 4, "äöüß\n1\n"},
+		{"a\nb\nc\n", 2, 4, "a\nb\n"}, {"abcdefghi\nb\n", 2, 4, "abcd\nefgh\n"}, {"", 3, 4, ""}, {"ab", 3, 1, "a\nb\n"},
+	} {
+		if got := rowsOfScreen(c.text, c.rows, c.width); got != c.want {
+			t.Errorf("%q in %d rows of %d: %q, want %q", c.text, c.rows, c.width, got, c.want)
+		}
+	}
+}

@@ -13,9 +13,20 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/transport"
 )
+
+// suspect is what a run says at its end of a neighbor; tinytest and sdk/admm have tests of members that come to be suspect.
+func suspect(in admm.Influence) (int, string) {
+	r := &runResult{Outcome: device.Outcome{NonPrivate: true, Suspects: []string{`"b": ` + in.Suspicion()}}}
+	var text strings.Builder
+	r.write(table{&text}, sdk.Method{})
+	return exitDone, text.String()
+}
 
 // hears starts a node, once the others are at work and wait for it, and returns what it says when it has said all the words in a line.
 func hears(t *testing.T, words []string, file string, others ...string) (int, string) {
@@ -39,6 +50,14 @@ func otherKey(t *testing.T) string {
 }
 
 var linkTroubles = map[string]provocation{
+	"suspect ... set aside, for it does not give way: cut back in ... rounds": func(*testing.T, *bench) (int, string) {
+		return suspect(admm.Influence{Aside: true, Clipped: 9})
+	},
+	"suspect ... release ... is farther from the start than clip and noise take a member": func(*testing.T, *bench) (int, string) {
+		in := admm.Influence{}
+		in.Outside.Round = 3
+		return suspect(in)
+	},
 	"a key file: ... no such file or directory": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "a.json", "a.key", "none.key"))
 	},

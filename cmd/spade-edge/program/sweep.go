@@ -1,0 +1,272 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// maxRuns bounds the runs of one sweep.
+const maxRuns = 10_000
+
+// seedList is the value of -seeds: numbers and ranges such as 1..5, separated by commas.
+type seedList []uint64
+
+func (l *seedList) String() string { return "" }
+
+func (l *seedList) Set(s string) error {
+	*l = nil
+	for _, part := range strings.Split(s, ",") {
+		first, last, ranged := strings.Cut(part, "..")
+		if !ranged {
+			last = first
+		}
+		from, err1 := strconv.ParseUint(first, 10, 64)
+		to, err2 := strconv.ParseUint(last, 10, 64)
+		if err1 != nil || err2 != nil || to < from || to-from >= maxRuns {
+			return fmt.Errorf("%q, want numbers and ranges such as 1..5, separated by commas", part)
+		}
+		for n := from; n-from <= to-from; n++ {
+			if slices.Contains(*l, n) {
+				return fmt.Errorf("%d is there twice", n)
+			}
+			*l = append(*l, n)
+			if n == math.MaxUint64 {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// epsilonList is the value of -epsilon where there may be several. The first one goes to the field of a single run.
+type epsilonList struct {
+	all   []float64
+	first *float64
+}
+
+func (l *epsilonList) String() string {
+	if l.first == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*l.first, 'g', -1, 64)
+}
+
+func (l *epsilonList) Set(s string) error {
+	l.all = nil
+	for _, part := range strings.Split(s, ",") {
+		v, err := strconv.ParseFloat(part, 64)
+		if err != nil {
+			return fmt.Errorf("%q, want a number, or several with commas between them", part)
+		}
+		if slices.Contains(l.all, v) {
+			return fmt.Errorf("%v is there twice", v)
+		}
+		l.all = append(l.all, v)
+	}
+	*l.first = l.all[0]
+	return nil
+}
+
+// outputs are the files that simulate writes besides what it prints; empty for none.
+type outputs struct {
+	csv, plot, save string
+	force           bool
+}
+
+func (w *outputs) register(c *cmdline) {
+	c.StringVar(&w.csv, "out", "", "write a `file` of CSV with a row for each run")
+	c.StringVar(&w.plot, "plot", "", "write a `file` of SVG with a curve for each epsilon: what the average model is worth, by "+
+		"round; several seeds make a band of one standard deviation")
+	c.StringVar(&w.save, "save", "", "write the model of node-0 to a model `file` for predict and evaluate: that of the first "+
+		"seed at the last epsilon")
+	c.BoolVar(&w.force, "force", false, "overwrite what is there")
+}
+
+// check reports what would keep the files from being written at the end.
+func (w *outputs) check(f *faults) {
+	var seen []string
+	for _, o := range []struct{ flag, path string }{{"out", w.csv}, {"plot", w.plot}, {"save", w.save}} {
+		if o.path == "" {
+			continue
+		}
+		if info, err := os.Stat(filepath.Dir(o.path)); err != nil || !info.IsDir() {
+			f.add("-%s: there is no folder %s", o.flag, filepath.Dir(o.path))
+		}
+		info, err := os.Lstat(o.path)
+		f.when(err == nil && info.IsDir(), "-%s %s is a folder, want a name for a file", o.flag, o.path)
+		f.when(err == nil && !info.IsDir() && !w.force, "-%s: %s is there already: -force overwrites it", o.flag, o.path)
+		f.when(slices.Contains(seen, filepath.Clean(o.path)), "-%s: %s is the name of two files", o.flag, o.path)
+		seen = append(seen, filepath.Clean(o.path))
+	}
+}
+
+// sweepRun is one run of a sweep.
+type sweepRun struct {
+	options options
+	result  *result
+	scores  []float64 // of the average model after each round; only with -plot
+	word    string    // what a round is called
+}
+
+// planSweep returns the runs that are asked for, by epsilon and then by seed.
+func (o *options) planSweep(seeds []uint64, epsilons []float64) (runs []*sweepRun, err error) {
+	seeds = slices.Clone(seeds)
+	if seeds == nil {
+		seeds = []uint64{o.seed}
+	}
+	if epsilons == nil {
+		epsilons = []float64{o.epsilon}
+	}
+	if n := len(seeds) * len(epsilons); n > maxRuns {
+		return nil, usageError{fmt.Errorf("-seeds and -epsilon make %d runs, want at most %d", n, maxRuns)}
+	}
+	for _, epsilon := range epsilons {
+		for _, seed := range seeds {
+			run := &sweepRun{options: *o}
+			run.options.epsilon, run.options.seed = epsilon, seed
+			runs = append(runs, run)
+		}
+	}
+	return runs, nil
+}
+
+// simulateAll makes all runs, as many at a time as there are processors, and returns the model for -save. The first
+// error ends all. What is said of the run beforehand is that of the first one.
+func simulateAll(ctx context.Context, runs []*sweepRun, files *outputs, log io.Writer) (saved *fleetfile.Model, err error) {
+	first, err := prompt(ctx, func() (*problem, error) { return runs[0].options.build("simulate") })
+	if err != nil {
+		return nil, err
+	}
+	if len(runs) > 1 {
+		fmt.Fprintf(log, "%d runs, %d at a time; of the first one:\n", len(runs), min(runtime.GOMAXPROCS(0), len(runs)))
+	}
+	first.writeChosen(log)
+	if first.opt.nonPrivate {
+		fmt.Fprintln(log, "NOT PRIVATE: nothing is clipped and no noise is added")
+	}
+	first.writeForecast(log)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	show := newProgress(log, first.fleet.Method)
+	defer show.end()
+	var mu sync.Mutex
+	share, over := 0.0, 0 // of all rounds of all runs; complete runs
+	one := func(run *sweepRun, p *problem) (err error) {
+		if p == nil {
+			if p, err = prompt(ctx, func() (*problem, error) { return run.options.build("simulate") }); err != nil {
+				return err
+			}
+		}
+		last := p.fleet.Method.Last()
+		run.word = releaseWord(p.fleet.Method)
+		r, models, err := p.simulate(ctx, func(k int, models [][]float32) {
+			if files.plot != "" {
+				run.scores = append(run.scores, p.scores(mean(models))[0])
+			}
+			if len(runs) == 1 {
+				show.round(k, "average model "+p.worth(mean(models), 2))
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			share += 1 / float64(last*len(runs))
+			if k == last {
+				over++
+			}
+			show.runs(share, over, len(runs))
+		})
+		if err != nil {
+			return err
+		}
+		run.result = r
+		if files.save != "" && run.savedBy(runs) {
+			saved, err = p.modelFile(models[0])
+		}
+		return err
+	}
+	next, work := 0, sync.WaitGroup{}
+	take := func() (i int) {
+		mu.Lock()
+		defer mu.Unlock()
+		next++
+		return next - 1
+	}
+	for range min(runtime.GOMAXPROCS(0), len(runs)) {
+		work.Go(func() {
+			for i := take(); i < len(runs) && ctx.Err() == nil; i = take() {
+				p := first
+				if i > 0 {
+					p = nil
+				}
+				if err := one(runs[i], p); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	work.Wait()
+	return saved, context.Cause(ctx)
+}
+
+// savedBy reports whether -save takes the run's model: that of the first seed at the last epsilon.
+func (r *sweepRun) savedBy(runs []*sweepRun) bool {
+	return r.options.seed == runs[0].options.seed && r.options.epsilon == runs[len(runs)-1].options.epsilon
+}
+
+// modelFile returns a member's final model as export writes it. It says that nothing is private: the noise of a
+// simulation comes from its seed, and the preprocessing was fitted on everybody's data.
+func (p *problem) modelFile(model []float32) (*fleetfile.Model, error) {
+	source, where, _ := strings.Cut(p.opt.data, ":")
+	words := strings.ToValidUTF8("the training part of "+source+" "+filepath.Base(where)+", in a simulation", "?")
+	if task.CheckFittedOn(words) != nil {
+		words = "the training part of the data of a simulation"
+	}
+	recipe, err := task.Fit(p.opt.spec(), p.opt.modelSpec(), words)
+	if err != nil {
+		return nil, dataFlags(err)
+	}
+	last := p.fleet.Method.Last()
+	return &fleetfile.Model{
+		Run: p.fleet.Run, Fleet: p.fleet.Hash(), Member: p.fleet.Members[0], Round: last, Rounds: last, NonPrivate: true,
+		Task: recipe, Weights: model,
+	}, nil
+}
+
+// write writes the files that are asked for.
+func (w *outputs) write(runs []*sweepRun, groups [][]*sweepRun, saved *fleetfile.Model) error {
+	var all []written
+	if w.csv != "" {
+		all = append(all, written{w.csv, rowsOf(runs)})
+	}
+	if w.plot != "" {
+		all = append(all, written{w.plot, plotOf(groups)})
+	}
+	if w.save != "" {
+		text, err := saved.Marshal()
+		if err != nil {
+			return err
+		}
+		all = append(all, written{w.save, text})
+	}
+	return writeAll(all, w.force)
+}
+
+// sweepConflicts reports flags of a sweep that exclude each other.
+func (o *options) sweepConflicts(f *faults, seeds seedList, epsilons []float64) {
+	f.when(o.given["seed"] && seeds != nil, "-seed and -seeds exclude each other")
+	for _, epsilon := range epsilons[min(1, len(epsilons)):] { // the first one is checked with the other flags
+		f.when(!(epsilon >= 1e-9 && epsilon <= 1e9), "-epsilon has %v, want 1e-9..1e9", epsilon)
+	}
+}

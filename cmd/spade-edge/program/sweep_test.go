@@ -1,0 +1,203 @@
+package program
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/xml"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+)
+
+// Each round of a run that tests look at has its line; TestProgressLines looks at what users see.
+func init() { progressLines = math.MaxInt32 }
+
+// A sweep is the single runs, in the order of the flags, and its files say the same as its JSON.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	rows, picture, model := filepath.Join(dir, "runs.csv"), filepath.Join(dir, "curve.svg"), filepath.Join(dir, "model.json")
+	args := with(small, "-seeds", "3,1..2", "-epsilon", "4,2", "-out", rows, "-plot", picture, "-save", model)
+	var s sweep
+	into(t, &s, exitDone, args...)
+	if len(s.Runs) != 6 || len(s.Table) != 2 || s.Score != "accuracy_mean" {
+		t.Fatalf("%+v", s)
+	}
+	order := []struct{ seed, epsilon string }{{"3", "4"}, {"1", "4"}, {"2", "4"}, {"3", "2"}, {"1", "2"}, {"2", "2"}}
+	table, err := csv.NewReader(strings.NewReader(readFile(t, rows))).ReadAll()
+	if err != nil || len(table) != 7 {
+		t.Fatalf("%v, %v", table, err)
+	}
+	for i, o := range order {
+		alone := outcome(t, with(small, "-seed", o.seed, "-epsilon", o.epsilon)...)
+		if got := s.Runs[i]; got.Transcript != alone.Transcript || got.AccuracyMean != alone.AccuracyMean {
+			t.Errorf("run %d is %+v, alone %+v", i, got, alone)
+		}
+		cells := map[string]string{}
+		for j, name := range table[0] {
+			cells[name] = table[i+1][j]
+		}
+		if cells["seed"] != o.seed || cells["epsilon"] != o.epsilon || cells["transcript"] != alone.Transcript ||
+			cells["accuracy_mean"] != digits(alone.AccuracyMean) {
+			t.Errorf("row %d is %v", i, cells)
+		}
+	}
+	mean := (s.Runs[0].AccuracyMean + s.Runs[1].AccuracyMean + s.Runs[2].AccuracyMean) / 3
+	if g := s.Table[0]; *g.Epsilon != 4 || g.Runs != 3 || math.Abs(g.Mean-mean) > 1e-9 || !(g.Worst <= g.Mean && g.WorstClient <= g.Worst) ||
+		!(g.SD > 0) {
+		t.Errorf("%+v", g)
+	}
+	svg := readFile(t, picture)
+	for dec := xml.NewDecoder(strings.NewReader(svg)); ; {
+		if _, err := dec.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{">epsilon 4<", ">epsilon 2<", ">round<", ">accuracy, %<", ">majority<", `class="band"`, "prefers-color-scheme:dark"} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("no %s in the picture", want)
+		}
+	}
+	// The model of the first seed at the last epsilon can be applied.
+	m, err := fleetfile.ReadModel(model)
+	if err != nil || m.Member != "node-0" || !m.NonPrivate || m.Round != 13 {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	single := filepath.Join(dir, "single.json")
+	outcome(t, with(small, "-seed", "3", "-epsilon", "2", "-save", single)...)
+	if other, err := fleetfile.ReadModel(single); err != nil || sdk.ModelHash(other.Weights) != sdk.ModelHash(m.Weights) {
+		t.Errorf("the model of the run alone is another: %v", err)
+	}
+	if code, text := said("evaluate", single, "-data", "synthetic:clinical"); code != exitDone || !strings.Contains(text, "accuracy  ") {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+	// What is there is not lost, and nothing runs in vain.
+	for want, more := range map[string][]string{
+		"-out: " + rows + " is there already: -force": {"-out", rows},
+		"there is no folder":                          {"-plot", filepath.Join(dir, "no", "x.svg")},
+		"is the name of two files":                    {"-plot", "x", "-out", "./x"},
+		"-seed and -seeds exclude":                    {"-seed", "1", "-seeds", "1..2"},
+		"2 is there twice":                            {"-seeds", "1..3,2"},
+		`"5..1", want numbers and ranges`:             {"-seeds", "5..1"},
+		`"0..9999999", want numbers`:                  {"-seeds", "0..9999999"},
+		"-epsilon has 0, want":                        {"-epsilon", "1,0"},
+		"at most 10000":                               {"-seeds", "1..9999", "-epsilon", "1,2"},
+	} {
+		if code, text := said(with(small, more...)...); code != exitUsage || !strings.Contains(text, want) || strings.Contains(text, "chosen") {
+			t.Errorf("%v: exit code %d, want %q in %s", more, code, want, text)
+		}
+	}
+	before := readFile(t, rows)
+	outcome(t, with(small, "-seed", "9", "-out", rows, "-force")...)
+	if readFile(t, rows) == before {
+		t.Error("-force has not overwritten")
+	}
+}
+
+// A target is drawn and listed by its RMSE.
+func TestSweepOfNumbers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	data, picture := filepath.Join(dir, "d.csv"), filepath.Join(dir, "p.svg")
+	var text bytes.Buffer
+	text.WriteString("a,y\n")
+	for i := range 100 {
+		text.WriteString(digits(float64(i%10)) + "," + digits(float64(3*i%30)) + "\n")
+	}
+	if err := os.WriteFile(data, text.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"simulate", "-data", "csv:" + data, "-target", "y", "-nodes", "4", "-graph", "ring", "-rounds", "5", "-non-private",
+		"-seeds", "1..2", "-plot", picture}
+	if code, text := said(args...); code != exitDone || !strings.Contains(text, "mean RMSE") || !strings.Contains(readFile(t, picture), ">RMSE<") {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+}
+
+// The help of a command with many flags shows a few of them, each of which is there, and all when it is asked to.
+func TestHelpAll(t *testing.T) {
+	t.Parallel()
+	for name, flags := range beginWith {
+		_, few, _ := call(name, "-h")
+		_, all, _ := call(name, "-h", "all")
+		_, same, _ := call("help", name, "all")
+		if all != same || strings.Count(few, "\n  -") != len(flags)+strings.Count(about(name), "\n  -") || len(all) < 2*len(few)-len(about(name)) {
+			t.Errorf("%s:\n%s\n%s", name, few, all)
+		}
+		for _, f := range flags {
+			if !strings.Contains(few, "\n  -"+f+" ") && !strings.Contains(few, "\n  -"+f+"\n") {
+				t.Errorf("%s: no -%s in\n%s", name, f, few)
+			}
+		}
+	}
+}
+
+// What was mistyped is told with what was meant, and nothing is where nothing is near.
+func TestSuggestions(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		`version; did you mean demo?`:            {"dmeo"},
+		`; did you mean status?`:                 {"statsu"},
+		`no command "frobnicate"; there`:         {"frobnicate"},
+		"version\n":                              {"frobnicate"},
+		`-epsilom; did you mean -epsilon?`:       {"simulate", "-epsilom", "3"},
+		`not defined: -x` + "\n":                 {"simulate", "-x"},
+		`; did you mean noise?`:                  {"help", "nosie"},
+		`did you mean -recover?`:                 {"run", "-recovr", "x"},
+		`no command "` + strings.Repeat("a", 40): {strings.Repeat("a", 40)},
+		`no command ""; there`:                   {""},
+		`; did you mean version?`:                {"verison"},
+	} {
+		if code, text := said(args...); code != exitUsage || !strings.Contains(text, want) {
+			t.Errorf("%v: exit code %d, want %q in %s", args, code, want, text)
+		}
+	}
+	for _, word := range []string{"-version", "--version"} {
+		if code, text := said(word); code != exitDone || !strings.HasPrefix(text, "spade-edge ") {
+			t.Errorf("%s: exit code %d, %s", word, code, text)
+		}
+	}
+	if got := wrapped("chosen:", []string{"-a 1", "-bb 2", "-c"}, 16); got != "chosen: -a 1\n  -bb 2 -c" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, c := range [][2]float64{{0, 1}, {1, 80}, {47.3, 47.4}, {-3, 1e6}, {1e-9, 2e-9}, {0, 7}} {
+		if n := len(ticksOf(c[0], c[1])); n < 3 || n > 8 {
+			t.Errorf("%v has %d ticks", c, n)
+		}
+	}
+	if n := len(ticksOf(5, 5)); n != 1 {
+		t.Errorf("%d ticks for one value", n)
+	}
+}
+
+// Where lines do not move, there are about ten, whatever the number of rounds.
+func TestProgressLines(t *testing.T) {
+	parts := progressLines
+	defer func() { progressLines = parts }()
+	progressLines = 10
+	for _, rounds := range []int{1, 7, 30, 1000} {
+		var log bytes.Buffer
+		p := newProgress(&log, sdk.Method{Rounds: rounds})
+		for k := range rounds {
+			p.round(k+1, "")
+		}
+		if n := strings.Count(log.String(), "\n"); n != min(rounds, 11) && n != 10 {
+			t.Errorf("%d lines for %d rounds:\n%s", n, rounds, log.String())
+		}
+		if !strings.Contains(log.String(), "round ") || !strings.Contains(log.String(), digits(float64(rounds))+" of "+digits(float64(rounds))) {
+			t.Errorf("the last of %d rounds is not there:\n%s", rounds, log.String())
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package fleetfile
+
+import (
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Whoever asks for metrics has to show who they are, and no secret crosses a network in the open.
+func TestMetricsFaults(t *testing.T) {
+	dir := t.TempDir()
+	node := func(metrics string) (*Node, error) {
+		return ParseNode([]byte(`{"version": 1, "name": "a", "fleet": "f", "key": "k", "state": "s",
+			"oracle": {"oneshot": ["x", "{sample}"], "samples": 1}, "metrics": `+metrics+`}`), dir)
+	}
+	for metrics, want := range map[string]string{
+		`{"listen": ":9"}`:                                             "neither token_file nor client_ca_file",
+		`{"listen": ":9", "token_file": "t"}`:                          "has no certificate_file",
+		`{"listen": "127.0.0.1:9", "client_ca_file": "t"}`:             "has no certificate_file",
+		`{"listen": ":9", "token_file": "t", "certificate_file": "c"}`: "one of certificate_file and certificate_key_file",
+		`{"listen": "9", "token_file": "t"}`:                           "want host:port",
+		`{"token_file": "t"}`:                                          "listen is missing",
+		`{"listen": "localhost:9", "token": "secret"}`:                 "metrics.token is unknown",
+		`7`: "metrics is 7",
+	} {
+		if _, err := node(metrics); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", metrics, err, want)
+		}
+	}
+	n, err := node(`{"listen": "127.0.0.1:9", "token_file": "token"}`)
+	if err != nil || n.Metrics.Token != filepath.Join(dir, "token") {
+		t.Fatalf("%+v, %v", n, err)
+	}
+	for text, want := range map[string]string{"short": "a token of 5 bytes, want at least 16", "0123456789abcdef\n": ""} {
+		if err := os.WriteFile(n.Metrics.Token, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		token, config, err := n.Metrics.Open()
+		if want != "" && (err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "short")) {
+			t.Errorf("%q: %v", text, err)
+		}
+		if want == "" && (err != nil || token != "0123456789abcdef" || config != nil) {
+			t.Errorf("%q, %v, %v", token, config, err)
+		}
+	}
+	if n, err = node(`{"listen": ":9", "token_file": "token", "certificate_file": "c", "certificate_key_file": "c.key"}`); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := n.Metrics.Open(); err == nil {
+		t.Error("no certificate was enough")
+	}
+	// A certificate goes with its key.
+	public, err := CreateKey(n.Metrics.CertificateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ReadKey(n.Metrics.CertificateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	text, err := x509.CreateCertificate(rand.Reader, form, form, public, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string][]byte{n.Metrics.Certificate: text, filepath.Join(dir, "other"): []byte("nothing")} {
+		text = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: text})
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.Metrics.ClientCA = n.Metrics.Certificate
+	if token, config, err := n.Metrics.Open(); err != nil || token == "" || config.ClientAuth != tls.RequireAndVerifyClientCert ||
+		len(config.Certificates) != 1 || config.MinVersion != tls.VersionTLS13 {
+		t.Errorf("%q, %+v, %v", token, config, err)
+	}
+	n.Metrics.ClientCA = n.Metrics.Token
+	if _, _, err := n.Metrics.Open(); err == nil || !strings.Contains(err.Error(), "has no certificate in PEM") {
+		t.Error(err)
+	}
+	n.Metrics.Certificate = filepath.Join(dir, "other")
+	if _, _, err := n.Metrics.Open(); err == nil {
+		t.Error("what is no certificate was enough")
+	}
+}
