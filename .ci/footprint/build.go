@@ -70,13 +70,14 @@ var calm = []string{
 	"internal/syscall/unix", "math/rand",
 }
 
-// onTheWay lists what is inlined after all, as every frame passes through it. CBOR is smaller so.
+// onTheWay lists what is inlined after all, as every frame passes through it, but for 32-bit ARM. CBOR is smaller so
+// everywhere.
 var onTheWay = []string{
-	"nhooyr.io/...", "github.com/fxamacker/...", "bufio", "bytes", "internal/poll", "io/...", "os/...", "syscall",
+	"nhooyr.io/...", "bufio", "bytes", "internal/poll", "io/...", "os/...", "syscall",
 	module + "/sdk/state", module + "/transport", module + "/transport/internal/...",
 }
 
-// alsoOnTheWay are packages that there is room for on 64 bits, and on mips, which has no limit.
+// alsoOnTheWay are packages that there is room for on mips, which has no limit.
 var alsoOnTheWay = []string{"context", "errors", "internal/godebug", "math/rand", "net", "sync", "time"}
 
 // gcflags are what the packages are compiled with, for a target; where two say something of a package, the later holds.
@@ -85,7 +86,7 @@ var alsoOnTheWay = []string{"context", "errors", "internal/godebug", "math/rand"
 // scarcest, the runtime is not inlined either: 86 KB.
 //
 // What boards pay, measured by compiling the same for amd64: the processor time of a round of two nodes over ws is 1.08
-// times a plain build's with both lists inlined, as on 64 bits, and was 1.16 with neither (best of 7, by turns).
+// times a plain build's with both lists inlined, as on mips, and 1.16 with neither (best of 7, by turns).
 func (t target) gcflags() (flags []string) {
 	if !t.board() {
 		return nil
@@ -100,8 +101,11 @@ func (t target) gcflags() (flags []string) {
 		}
 	}
 	add(how, calm...)
-	add("", onTheWay...)
+	add("", "github.com/fxamacker/...")
 	if t.arch != "arm" {
+		add("", onTheWay...)
+	}
+	if strings.HasPrefix(t.arch, "mips") {
 		add("", alsoOnTheWay...)
 	}
 	if t.arch == "arm" {

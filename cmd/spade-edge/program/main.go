@@ -115,7 +115,7 @@ func init() { // completion and help look at all commands
 		{"predict", "what an exported model says of new samples, and why", predict},
 		{"evaluate", "what an exported model is worth on labelled samples", operator["evaluate"]},
 		{"inspect", "what is in a file or folder of a fleet", operator["inspect"]},
-		{"completion", "completion of commands, flags and files for a shell", completion},
+		{"completion", "completion of commands, flags and files for a shell", operator["completion"]},
 		{"version", "what this program was built from", version},
 	}
 }
@@ -144,7 +144,7 @@ func (p *Program) Run(ctx context.Context, args []string, out, log io.Writer) in
 			p.help(&result)
 		}
 	case name == "__complete": // for the scripts of the command completion
-		complete(args[1:], &result)
+		words(args[1:], &result)
 	case i >= 0:
 		c := newCmdline(p, name, args[1:], &result, log)
 		if err = commands[i].run(ctx, c); c.failed != nil {

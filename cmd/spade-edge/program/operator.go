@@ -9,7 +9,7 @@ import "context"
 var operator = map[string]func(context.Context, *cmdline) error{
 	"demo": demo, "simulate": simulate, "plan": planRun, "fit": fit, "init": initFleet,
 	"inspect": inspectPath, "evaluate": evaluate,
-	"fleet": fleetFiles,
+	"fleet": fleetFiles, "completion": completion,
 }
 
 // beginWith are the flags that the help of commands with many of them shows; "-h all" shows all.
@@ -20,3 +20,6 @@ var beginWith = map[string][]string{
 	"fit":      {"data", "label", "onehot", "drop", "fitted-on", "out"},
 	"init":     {"n", "members", "graph", "dim", "samples", "epsilon"},
 }
+
+// words says how a command line may go on, for the scripts of the command completion.
+var words = complete
