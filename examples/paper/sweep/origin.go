@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -30,7 +31,13 @@ func NewOrigin() Origin {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		command[0] += strings.TrimPrefix(info.Path, info.Main.Path)
 	}
-	o.Command = strings.Join(append(command, os.Args[1:]...), " ")
+	for _, arg := range os.Args[1:] {
+		if filepath.IsAbs(arg) { // where the data lie on one machine is nobody's business
+			arg = "DIR"
+		}
+		command = append(command, arg)
+	}
+	o.Command = strings.Join(command, " ")
 	return o
 }
 
