@@ -19,6 +19,7 @@ import (
 type keyed struct {
 	*trial
 	old, next string // public keys of b
+	made      int    // releases of b before it was killed
 	a, c      *process
 }
 
@@ -61,7 +62,7 @@ func newKeyed(t *testing.T) *keyed {
 	b := k.start(t, "b")
 	b.log.await(t, "round  3 of 42")
 	b.kill()
-	if len(k.released(t, 1)) > 30 {
+	if k.made = len(k.released(t, 1)); k.made > 30 {
 		t.Fatal("the run was over before the kill")
 	}
 	return k
@@ -112,7 +113,7 @@ func TestAttackKeyExchanged(t *testing.T) {
 			k.hangup(t)
 			k.edit(t, "b.json", "b.key", "next.key")
 			b := k.start(t, "b")
-			b.log.await(t, "round 10 of 42")
+			b.log.await(t, fmt.Sprintf("round %2d of 42", k.made+6))
 			b.kill()
 			if retired != "" {
 				retired = fmt.Sprintf(retired, k.old)
