@@ -88,7 +88,7 @@ var mutations = []mutation{
 		"			m.robust.cut[i] = from.Cut\n", "", robust},
 	{"robust: the penalty not cut back", "sdk/admm/robust.go",
 		"			if inside {\n				m.p[c] -=",
-		"			if true {\n				m.p[c] -=", robust},
+		"			if inside || radius >= 0 {\n				m.p[c] -=", robust},
 	{"sign of the step", "sdk/admm/round.go",
 		"float32(-m.cfg.Step(m.k()))", "float32(m.cfg.Eta.At(m.k()))", method},
 	{"fresh noise when a release is sent again", "sdk/admm/message.go",
