@@ -1,5 +1,12 @@
 package program
 
+import (
+	"runtime"
+	"sync"
+
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
 // twoClasses is what models are worth on test data of two classes, over clients, each with the model that it holds at
 // the end, and its JSON. Shares are in percent.
 type twoClasses struct {
@@ -11,10 +18,20 @@ type twoClasses struct {
 
 // judge fills in what an accuracy does not tell. What is known of no model stays nil.
 func (a *Accuracies) judge(p *problem, models [][]float32) {
+	judged := make([]*task.ClassMetrics, len(models))
+	var wg sync.WaitGroup
+	workers := runtime.GOMAXPROCS(0)
+	for w := range workers {
+		wg.Go(func() {
+			for i := w; i < len(models); i += workers {
+				judged[i], _ = p.test.Judge(models[i])
+			}
+		})
+	}
+	wg.Wait()
 	var f1, auc, sensitivity, specificity []float64
-	for _, x := range models {
-		m, err := p.test.Judge(x)
-		if err != nil {
+	for _, m := range judged {
+		if m == nil {
 			return // a parameter is NaN, and so the accuracy is 0
 		}
 		f1 = append(f1, m.MacroF1.Value)
