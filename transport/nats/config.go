@@ -144,7 +144,7 @@ func (c *Config) validate() error {
 
 // checkKey returns what is wrong with a key to which frames are to be sealed.
 func checkKey(key ed25519.PublicKey) error {
-	_, err := exchangePublic(key)
+	_, err := endpoint.ExchangePublic(key)
 	return err
 }
 

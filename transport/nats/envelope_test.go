@@ -9,16 +9,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
 // Both halves of a key move to the other form of the curve as the same key.
 func TestExchangeKeys(t *testing.T) {
 	for _, name := range []string{"a", "b", "another", "one more"} {
-		private, err := exchangePrivate(member(name))
+		private, err := endpoint.ExchangePrivate(member(name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := exchangePublic(public(name))
+		got, err := endpoint.ExchangePublic(public(name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +45,7 @@ func TestBadKeys(t *testing.T) {
 		"00",
 	} {
 		key, _ := hex.DecodeString(text)
-		if _, err := exchangePublic(key); err == nil {
+		if _, err := endpoint.ExchangePublic(key); err == nil {
 			t.Errorf("%s is taken for a key", text)
 		}
 	}
@@ -55,7 +57,7 @@ func sealed(t testing.TB, piece []byte, keys ...string) ([]byte, edge) {
 	e := newEdge("run", "a", "b")
 	var to []*ecdh.PublicKey
 	for _, k := range keys {
-		p, err := exchangePublic(public(k))
+		p, err := endpoint.ExchangePublic(public(k))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +80,7 @@ func unseal(b []byte, e edge, sender, receiver string) ([]byte, error) {
 	if err := v.verify(&e, []ed25519.PublicKey{public(sender)}); err != nil {
 		return nil, err
 	}
-	own, err := exchangePrivate(member(receiver))
+	own, err := endpoint.ExchangePrivate(member(receiver))
 	if err != nil {
 		return nil, err
 	}
@@ -277,7 +279,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte{})
 	f.Add([]byte(strings.Repeat("\x01", 300)))
-	own, err := exchangePrivate(member("b"))
+	own, err := endpoint.ExchangePrivate(member("b"))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func build(cfg Config) (*Transport, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	exchange, err := exchangePrivate(cfg.Key)
+	exchange, err := endpoint.ExchangePrivate(cfg.Key)
 	if err != nil {
 		return nil, fmt.Errorf("nats: %w", err)
 	}
@@ -167,7 +167,7 @@ func subject(e *edge, place string) string {
 func (p *peer) setKeys(keys []ed25519.PublicKey) {
 	p.pins, p.seals = nil, nil
 	for _, k := range keys {
-		public, _ := exchangePublic(k)
+		public, _ := endpoint.ExchangePublic(k)
 		p.pins, p.seals = append(p.pins, slices.Clone(k)), append(p.seals, public)
 	}
 }

@@ -1,16 +1,15 @@
 package ws
 
 import (
-	"crypto/ecdh"
 	"crypto/ed25519"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/sha512"
 	"encoding/base64"
-	"math/big"
 	"slices"
 	"strings"
+
+	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
 // A knock is in the first message of a TLS handshake, among the protocols that the caller offers (RFC 7301), and shows
@@ -18,8 +17,7 @@ import (
 // that only the two ends know. It lets nobody in, it only keeps a place; TLS proves the key as ever. An end that knows
 // nothing of knocks overlooks them, and one that does not knock is a stranger until TLS has proved its key.
 //
-// The secret is X25519 of the two Ed25519 keys (RFC 7748, section 4.1, has the map between the curves). That one key
-// may serve both is shown by Thormarker, "On using the same key pair for Ed25519 and an X25519 based KEM" (2021).
+// The secret is X25519 of the two Ed25519 keys, see [endpoint.ExchangePublic].
 const (
 	knockPrefix = "spade-edge.1/"
 	nonceLen    = 8
@@ -32,26 +30,11 @@ const seenKnocks = 1024
 
 // knockSecret returns what two keys share; nil if the other one is no good for it.
 func knockSecret(own ed25519.PrivateKey, other ed25519.PublicKey) []byte {
-	hash := sha512.Sum512(own.Seed())
-	private, err := ecdh.X25519().NewPrivateKey(hash[:32])
+	private, err := endpoint.ExchangePrivate(own)
 	if err != nil {
 		return nil
 	}
-	// u = (1+y) / (1-y) mod 2^255-19; keys are public, so the time that it takes may vary.
-	one := big.NewInt(1)
-	p := new(big.Int).Sub(new(big.Int).Lsh(one, 255), big.NewInt(19))
-	bytes := slices.Clone(other)
-	bytes[31] &= 0x7f // the sign of x
-	slices.Reverse(bytes)
-	y := new(big.Int).SetBytes(bytes)
-	below := new(big.Int).Sub(one, y)
-	if below.ModInverse(below.Mod(below, p), p) == nil {
-		return nil
-	}
-	u := y.Mul(y.Add(y, one), below)
-	u.Mod(u, p).FillBytes(bytes)
-	slices.Reverse(bytes)
-	public, err := ecdh.X25519().NewPublicKey(bytes)
+	public, err := endpoint.ExchangePublic(other)
 	if err != nil {
 		return nil
 	}

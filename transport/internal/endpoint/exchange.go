@@ -1,4 +1,4 @@
-package nats
+package endpoint
 
 import (
 	"bytes"
@@ -17,10 +17,10 @@ var prime = new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 255), big.NewInt(19
 // anyone is a secret key that is no secret: it finds points with which everybody would agree on the same key.
 var anyone, _ = ecdh.X25519().NewPrivateKey(bytes.Repeat([]byte{0x40}, 32))
 
-// exchangePublic returns the X25519 key that belongs to an Ed25519 public key: the same point on the Montgomery form of
+// ExchangePublic returns the X25519 key that belongs to an Ed25519 public key: the same point on the Montgomery form of
 // the curve, u = (1+y)/(1-y) (RFC 7748, section 4.1). It refuses what is no key, and points of small order, under which
 // anybody could sign and open.
-func exchangePublic(key ed25519.PublicKey) (*ecdh.PublicKey, error) {
+func ExchangePublic(key ed25519.PublicKey) (*ecdh.PublicKey, error) {
 	if len(key) != ed25519.PublicKeySize {
 		return nil, fmt.Errorf("it has %d bytes, want %d", len(key), ed25519.PublicKeySize)
 	}
@@ -51,9 +51,10 @@ func exchangePublic(key ed25519.PublicKey) (*ecdh.PublicKey, error) {
 
 var errSmallOrder = errors.New("it is a point of small order, for which anybody can sign")
 
-// exchangePrivate returns the secret half of exchangePublic: Ed25519 hashes its seed to the same scalar (RFC 8032,
-// section 5.1.5).
-func exchangePrivate(key ed25519.PrivateKey) (*ecdh.PrivateKey, error) {
+// ExchangePrivate returns the secret half of ExchangePublic: Ed25519 hashes its seed to the same scalar (RFC 8032,
+// section 5.1.5). That one key may serve both is shown by Thormarker, "On using the same key pair for Ed25519 and an
+// X25519 based KEM" (2021).
+func ExchangePrivate(key ed25519.PrivateKey) (*ecdh.PrivateKey, error) {
 	sum := sha512.Sum512(key.Seed())
 	return ecdh.X25519().NewPrivateKey(sum[:32])
 }
