@@ -47,7 +47,8 @@ func main() {
 
 // commands lists what there is to compute, each with the comparisons whose runs it takes.
 var commands = map[string][]string{
-	"table2":    {experiment.EqualQueries, experiment.Private8, experiment.Private32, experiment.FreeQueries},
+	"table2": {experiment.EqualQueries, experiment.Private8, experiment.Private32, experiment.FreeQueries,
+		experiment.PrivateFree},
 	"table3":    {experiment.Sensitivity, experiment.Validation},
 	"table4":    {experiment.Sensitivity, experiment.Validation},
 	"figures":   {experiment.EqualQueries},

@@ -8,13 +8,17 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// Do does the jobs that the store does not have yet, with the given settings, and adds them.
+// Do does the jobs that the store does not have yet with the given settings, and adds them. Results that were made with
+// another setting than the one that is chosen now are dropped.
 func (l *Lab) Do(ctx context.Context, jobs []Job, settings *Settings, store *Store, log io.Writer) error {
 	done := make(map[Job]bool)
 	read := make(map[string]bool)
 	for _, j := range jobs {
 		if file := name(j.Table, j.Dataset); !read[file] {
 			read[file] = true
+			if err := store.Pack(j.Table, j.Dataset, settings.made); err != nil {
+				return err
+			}
 			results, err := store.Results(j.Table, j.Dataset)
 			if err != nil {
 				return err

@@ -183,7 +183,9 @@ func (l *Lab) Run(ctx context.Context, j Job, setting method.Setting) (Result, e
 			}
 			return each(round, last)
 		})
-		spent.Scalars = spent.Scalars / int64(w.Rounds+Cooldown) * int64(w.Rounds) // the paper's form has no cool-down
+		if !spade.Shared { // the paper's form has no cool-down
+			spent.Scalars = spent.Scalars / int64(w.Rounds+Cooldown) * int64(w.Rounds)
+		}
 	} else {
 		spent, err = m.Run(ctx, w, s, each)
 	}
@@ -213,11 +215,12 @@ func mean(models [][]float32) []float32 {
 // Methods lists all contenders, SPADE-DFL in the paper's form last but for its own variants.
 func Methods() []method.Method {
 	return slices.Concat(rivals(), []method.Method{paperForm, centered, centeredCooled, together, centeredWalsh, tracking,
-		trackingWalsh})
+		trackingWalsh, shared, trustedServer})
 }
 
 // SPADE-DFL in the paper's form, with the centered estimator, with that and a cool-down, and with all options; then
-// cooled with Walsh directions, with the tracking estimator, and with both.
+// cooled with Walsh directions, with the tracking estimator, and with both; and that with noise that neighbors share.
+// The last one is DP-FedAvg as published, whose server sees every update and adds the noise.
 var (
 	paperForm      = method.Spade{}
 	centered       = method.Spade{Centered: true}
@@ -226,10 +229,13 @@ var (
 	centeredWalsh  = method.Spade{Centered: true, Walsh: true, Cooldown: Cooldown}
 	tracking       = method.Spade{Tracking: true, Cooldown: Cooldown}
 	trackingWalsh  = method.Spade{Tracking: true, Walsh: true, Cooldown: Cooldown}
+	shared         = method.Spade{Tracking: true, Walsh: true, Cooldown: Cooldown, Shared: true}
+	trustedServer  = method.DPFedAvg{Central: true}
 
 	PaperForm, Centered, CenteredCooled, Together = paperForm.Name(), centered.Name(), centeredCooled.Name(),
 		together.Name()
 	CenteredWalsh, Tracking, TrackingWalsh = centeredWalsh.Name(), tracking.Name(), trackingWalsh.Name()
+	Shared, TrustedServer                  = shared.Name(), trustedServer.Name()
 )
 
 func methodOf(name string) (method.Method, error) {

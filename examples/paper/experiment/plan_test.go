@@ -26,10 +26,11 @@ func TestPlanIsTheTables(t *testing.T) {
 		}
 	}
 	perTable2 := 30 * (4*9 + 1) // five rivals and four forms of SPADE-DFL in four partitions, DP-SGD once; three more forms in EqualQueries
+	private := 4 * (perTable2 + 4*30*3) // tracking and Walsh with and without shared noise, and a trusted server
 	want := map[string]int{
-		EqualQueries: 4*perTable2 + 4*30*(4*8+1) + 4*4*30*3, Private8: 4 * perTable2, Private32: 4 * perTable2,
-		FreeQueries: 4 * perTable2,
-		Sensitivity: 4 * 30 * 9 * 4, Longer: 4 * 5 * 3 * 2, Validation: 4 * 10 * 9 * 2,
+		EqualQueries: 4*perTable2 + 4*30*(4*8+1) + 4*4*30*3, Private8: private, Private32: private,
+		FreeQueries: 4 * perTable2, PrivateFree: 4 * (perTable2 + 4*30),
+		Sensitivity: 4 * 30 * 9 * 6, Longer: 4 * 5 * 3 * 2, Validation: 4 * 10 * 9 * 4,
 	}
 	for table, n := range want {
 		if count[table] != n {
@@ -41,7 +42,7 @@ func TestPlanIsTheTables(t *testing.T) {
 // TestNoSeedOfTheSearchIsReported: what the search looks at is no reported run's.
 func TestNoSeedOfTheSearchIsReported(t *testing.T) {
 	for _, j := range Plan(Tables, data.Names, 1000) {
-		first, more := tuningSeeds(j.Dataset)
+		first, more := tuningSeeds(j)
 		for _, seed := range append(first, more...) {
 			if j.Seed == seed || j.Validate != (j.Table == Validation) {
 				t.Fatalf("%+v", j)

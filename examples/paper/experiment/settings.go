@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
@@ -22,6 +23,7 @@ type Choice struct {
 	Setting method.Setting `json:"setting"`
 	Score   float64        `json:"score"` // mean accuracy on the validation sets, in percent
 	Trial   int            `json:"trial"` // its number in the file of trials
+	Seeds   int            `json:"seeds"` // that it was tried on
 }
 
 // ReadSettings reads settings. No file is no settings.
@@ -59,6 +61,12 @@ func (s *Settings) For(j Job) (method.Setting, error) {
 		return nil, fmt.Errorf("experiment: no setting for %q: tune it first", key)
 	}
 	return c.Setting, nil
+}
+
+// made reports whether a result was made with the setting that is chosen now.
+func (s *Settings) made(r Result) bool {
+	setting, err := s.For(r.Job)
+	return err == nil && maps.Equal(setting, r.Setting)
 }
 
 // settingKey tells which jobs share a setting: a method has one for each comparison and data set, whatever the

@@ -1,15 +1,17 @@
 package experiment
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/klauspost/compress/gzip"
 
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
@@ -25,8 +27,9 @@ func NewSession(seeds int) Session {
 	return Session{sweep.NewOrigin(), fmt.Sprintf("1..%d", seeds)}
 }
 
-// Store keeps results in a folder, one file a table and data set, one line of JSON each. It is safe for use by several
-// goroutines.
+// Store keeps results in a folder, one file a table and data set, one line of JSON each. Results are added to a file of
+// plain text; [Store.Pack] moves all lines into a compressed one beside it, and both are read. It is safe for use by
+// several goroutines.
 type Store struct {
 	dir     string
 	session Session
@@ -91,26 +94,91 @@ func appendTo(path string, text []byte) error {
 // Results returns all results of a table on a data set, each job once. Lines that were cut off are passed over; no file
 // is no results.
 func (s *Store) Results(table, dataset string) ([]Result, error) {
-	text, err := os.ReadFile(filepath.Join(s.dir, name(table, dataset)))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	text, err := s.read(name(table, dataset))
 	if err != nil {
 		return nil, err
 	}
 	var out []Result
 	seen := make(map[Job]bool)
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
+	for line := range bytes.Lines(text) {
 		var r Result
-		if json.Unmarshal(lines.Bytes(), &r) != nil || r.Method == "" || seen[r.id()] {
+		if json.Unmarshal(line, &r) != nil || r.Method == "" || seen[r.id()] {
 			continue
 		}
 		seen[r.id()] = true
 		out = append(out, r)
 	}
-	return out, lines.Err()
+	return out, nil
+}
+
+// read returns all lines of a file of results, those that are packed first; none if there is no file.
+func (s *Store) read(file string) ([]byte, error) {
+	var text []byte
+	packed, err := os.ReadFile(filepath.Join(s.dir, file+".gz"))
+	if err == nil {
+		var r *gzip.Reader
+		if r, err = gzip.NewReader(bytes.NewReader(packed)); err == nil {
+			text, err = io.ReadAll(r)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("experiment: %s.gz: %w", file, err)
+		}
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		var plain []byte
+		plain, err = os.ReadFile(filepath.Join(s.dir, file))
+		text = append(text, plain...)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return text, err
+}
+
+// Pack compresses the results of a table on a data set. It drops lines that were cut off, and those that keep says no
+// to; without any such line and without results in plain text it leaves the file as it is. A program that is stopped
+// in between leaves results that are there twice, which is the same as once.
+func (s *Store) Pack(table, dataset string, keep func(Result) bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	file := name(table, dataset)
+	text, err := s.read(file)
+	if err != nil || len(text) == 0 {
+		return err
+	}
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	seen := make(map[string]bool)
+	dropped := false
+	for line := range bytes.Lines(text) {
+		var r Result
+		drop := json.Unmarshal(line, &r) != nil || seen[string(line)] || r.Method != "" && !keep(r)
+		seen[string(line)] = true
+		if dropped = dropped || drop; drop {
+			continue
+		}
+		if _, err := w.Write(append(bytes.TrimRight(line, "\n"), '\n')); err != nil {
+			return err
+		}
+	}
+	path := filepath.Join(s.dir, file)
+	if _, err := os.Stat(path); !dropped && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := errors.Join(w.Close(), os.WriteFile(path+".gz.new", packed.Bytes(), 0o644)); err != nil {
+		return err
+	}
+	if err := os.Rename(path+".gz.new", path+".gz"); err != nil {
+		return err
+	}
+	s.begun[file] = false
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // id returns the job as it is told apart from others.

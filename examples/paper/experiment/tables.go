@@ -14,6 +14,7 @@ const (
 	EqualQueries = "2a"   // Table II without noise, at equal queries
 	Private8     = "2b8"  // Table II at equal queries and epsilon 8
 	Private32    = "2b32" // Table II at equal queries and epsilon 32
+	PrivateFree  = "2c8"  // Table II at epsilon 8, each method with as many queries as it likes
 	FreeQueries  = "2c"   // Table II without noise, each method with as many queries as it likes
 	Sensitivity  = "34"   // Tables III and IV: SPADE-DFL by clients and by epsilon
 	Validation   = "34v"  // Tables III and IV, scored on a part of the training set
@@ -21,7 +22,7 @@ const (
 )
 
 // Tables lists the comparisons, in the order in which they are computed.
-var Tables = []string{EqualQueries, Sensitivity, Private8, Private32, FreeQueries, Longer, Validation}
+var Tables = []string{EqualQueries, Sensitivity, Private8, Private32, FreeQueries, Longer, Validation, PrivateFree}
 
 // Partitions of Table II.
 var Partitions = []string{"iid", "dirichlet:0.6", "dirichlet:0.3", "pathological:2"}
@@ -67,6 +68,8 @@ func template(table, dataset string) Job {
 		j.Epsilon = 32
 	case FreeQueries:
 		j.Queries = freeQueries
+	case PrivateFree:
+		j.Epsilon, j.Queries = 8, freeQueries
 	}
 	return j
 }
@@ -81,9 +84,10 @@ func cells(table, dataset string) []Job {
 		if dataset == "brain" {
 			j.Partition += ",unbalanced"
 		}
-		forms := []Job{{Method: PaperForm}, {Method: Together}, {Method: Centered}, {Method: PaperForm, Accounting: "paper"}}
+		forms := []Job{{Method: PaperForm}, {Method: Together}, {Method: Centered}, {Method: PaperForm, Accounting: "paper"},
+			{Method: TrackingWalsh}, {Method: Shared}}
 		if table == Validation {
-			forms, j.Validate = forms[:2], true
+			forms, j.Validate = slices.Delete(forms, 2, 4), true
 		}
 		for _, v := range forms {
 			j.Method, j.Accounting = v.Method, v.Accounting
@@ -105,8 +109,14 @@ func cells(table, dataset string) []Job {
 	default:
 		for i, partition := range Partitions {
 			contenders := slices.Concat([]method.Method{paperForm}, rivals(), []method.Method{together, centered, centeredCooled})
-			if table == EqualQueries {
+			switch table {
+			case EqualQueries:
 				contenders = append(contenders, centeredWalsh, tracking, trackingWalsh)
+			case Private8, Private32:
+				contenders = append(contenders, trackingWalsh, shared, trustedServer)
+			case PrivateFree:
+				contenders = slices.Concat([]method.Method{paperForm}, rivals(), []method.Method{together, trackingWalsh, shared,
+					trustedServer})
 			}
 			for _, m := range contenders {
 				j.Method, j.Partition = m.Name(), partition
@@ -182,7 +192,7 @@ func Plan(tables, sets []string, seeds int) []Job {
 func (j Job) cost() float64 {
 	samples := map[string]float64{"mnist": 12183, "fashion": 705, "alzheimers": 1719 * 1.3, "brain": 5708 * 2.2}[j.Dataset]
 	c := samples * j.Queries * float64(j.Rounds) / rounds
-	if j.Table == FreeQueries {
+	if j.Table == FreeQueries || j.Table == PrivateFree {
 		c *= 0.7
 	}
 	return c + 500*float64(j.Clients)/31

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -33,7 +34,15 @@ type Spade struct {
 	Walsh    bool // directions that cover all axes together
 	Averaged bool // the mean of a client's releases in place of the last one
 	Cooldown int  // rounds of pure consensus after the last release; Run then goes on to round w.Rounds+Cooldown
+	// Shared makes neighbors share noise that cancels, in a private world: epsilon holds against whoever sees all releases
+	// together with any one client. What is shared, the rounds of mixing after each release and those of the cool-down are
+	// what [sdk.Suggest] makes of the graph. A round is over when its mixing is, and the cool-down, however long it is, when
+	// round w.Rounds+Cooldown is.
+	Shared bool
 }
+
+// sharedGain is the gain that [sdk.Suggest] gives to a fleet: the faster disagreement shrinks, the fewer rounds of mixing.
+const sharedGain = 0.75
 
 // maxTau bounds the search for tau where queries are free.
 const maxTau = 8
@@ -44,7 +53,8 @@ func (m Spade) Name() string {
 	for _, option := range []struct {
 		on   bool
 		name string
-	}{{m.Centered, "centered"}, {m.Tracking, "tracking"}, {m.Walsh, "walsh"}, {m.Averaged, "averaged"}, {m.Cooldown > 0, "cooled"}} {
+	}{{m.Centered, "centered"}, {m.Tracking, "tracking"}, {m.Walsh, "walsh"}, {m.Averaged, "averaged"}, {m.Cooldown > 0, "cooled"},
+		{m.Shared, "shared"}} {
 		if option.on {
 			name += "+" + option.name
 		}
@@ -67,6 +77,9 @@ func (m Spade) Space(w *World) []Param {
 			{Name: "rate", Low: 0.1, High: 20, Log: true},
 			{Name: "decay", Low: 0, High: 0.6},
 		}
+	}
+	if m.shares(w) {
+		space = slices.DeleteFunc(space, func(p Param) bool { return p.Name == "gain" })
 	}
 	if w.Queries == 0 {
 		space = append(space, Param{Name: "tau", Low: 1, High: maxTau, Whole: true}, Param{Name: "batch", Low: 0.1, High: 1})
@@ -113,14 +126,30 @@ func (m Spade) Trace(ctx context.Context, w *World, s Setting,
 	if err != nil {
 		return Spent{}, err
 	}
-	err = network.Run(ctx, func(round int) error { return each(round, network.Models(), network.Averages()) })
+	method := fleet.Method
+	err = network.Run(ctx, func(release int) error {
+		round := release
+		switch {
+		case !m.shares(w):
+		case release == method.Last():
+			round = w.Rounds + m.Cooldown
+		case release > method.Learning() || release%(1+method.Mixing) > 0:
+			return nil
+		default:
+			round = release / (1 + method.Mixing)
+		}
+		return each(round, network.Models(), network.Averages())
+	})
 	if err != nil {
 		return Spent{}, err
 	}
-	spent := Spent{Scalars: 2 * int64(len(w.Graph.Edges())) * int64(w.Dim) * int64(w.Rounds+m.Cooldown)}
+	spent := Spent{Scalars: 2 * int64(len(w.Graph.Edges())) * int64(w.Dim) * int64(method.Last())}
 	spent.Queries, _ = network.Queries()
 	return spent, nil
 }
+
+// shares reports whether neighbors share noise.
+func (m Spade) shares(w *World) bool { return m.Shared && w.Privacy != nil }
 
 // fleet returns the public definition of the run, and how many samples each member has.
 func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
@@ -162,6 +191,13 @@ func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 	}
 	clip := s["reach"] / float64(w.Rounds)
 	f.Method.Eta = admm.Schedule{clip / (float64(tau) * s["slope"] * s["mu"])}
+	if m.Shared {
+		f.Method.Gain, f.Method.Cooldown = sharedGain, 0
+		method, privacy, err := sdk.Suggest(sdk.Known{Dim: w.Dim, Samples: samples, Graph: w.Graph, Method: f.Method,
+			Privacy: sdk.Privacy{Clip: clip, Delta: w.Privacy.Delta, EpsilonLimit: w.Privacy.Epsilon, Colluders: 1}})
+		f.Method, f.Privacy = method, privacy
+		return f, samples, err
+	}
 	sigma, err := dpmech.SigmaFor(clip, w.Rounds, w.Privacy.Epsilon, w.Privacy.Delta, dpmech.GDP)
 	if err != nil {
 		return nil, nil, err
