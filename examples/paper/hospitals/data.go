@@ -18,8 +18,8 @@ const (
 	agreed = "agreed.csv"
 )
 
-// ward is one hospital's patients in one split.
-type ward struct{ train, test *task.Data }
+// site is one hospital's patients in one split.
+type site struct{ train, test *task.Data }
 
 // clinic is what all splits start from: the cleaned files and the preprocessing that the hospitals have agreed on.
 type clinic struct {
@@ -84,23 +84,23 @@ func tidy(from, to string) error {
 }
 
 // split returns the hospitals' patients in the split of a seed, stratified by label.
-func (c *clinic) split(seed uint64) ([]ward, error) {
-	var wards []ward
+func (c *clinic) split(seed uint64) ([]site, error) {
+	var sites []site
 	for _, file := range c.files {
 		set, err := c.recipe.Apply(file, held, seed)
 		if err != nil {
 			return nil, err
 		}
-		wards = append(wards, ward{set.Train, set.Test})
+		sites = append(sites, site{set.Train, set.Test})
 	}
-	return wards, nil
+	return sites, nil
 }
 
 // pool returns the patients that all learn from, as one data set.
-func pool(wards []ward) *task.Data {
-	all := *wards[0].train
+func pool(sites []site) *task.Data {
+	all := *sites[0].train
 	all.X, all.Y = nil, nil
-	for _, w := range wards {
+	for _, w := range sites {
 		all.X, all.Y = append(all.X, w.train.X...), append(all.Y, w.train.Y...)
 	}
 	return &all

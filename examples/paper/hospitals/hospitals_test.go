@@ -2,6 +2,7 @@ package hospitals
 
 import (
 	"context"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -81,6 +82,7 @@ func TestCommittedResults(t *testing.T) {
 		{name: abroad, graph: "none"},
 		{name: chosen, graph: "complete"},
 		{name: shared, graph: "ring", epsilon: 8},
+		{name: wardThree, graph: "complete", epsilon: 4},
 	} {
 		seed := 3 + i
 		marks, err := again.run(context.Background(), c, nil, uint64(seed))
@@ -110,5 +112,35 @@ func TestSetting(t *testing.T) {
 	}
 	if _, err := parse("tau"); err == nil {
 		t.Error("a setting without a number, and no error")
+	}
+}
+
+// Wards share out the patients that are learned from, and their costs add up to their hospital's.
+func TestWards(t *testing.T) {
+	hospitals, err := clinics(t).split(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := divide(hospitals, 1)
+	if err != nil || len(all) != wards*len(hospitals) {
+		t.Fatalf("%d wards, %v", len(all), err)
+	}
+	for i, h := range hospitals {
+		n := 0
+		for _, w := range all[i*wards : (i+1)*wards] {
+			if n += w.train.Len(); w.test != h.test || w.train.Len() < h.train.Len()/wards {
+				t.Errorf("%s has a ward with %d patients", Names[i], w.train.Len())
+			}
+		}
+		if n != h.train.Len() {
+			t.Errorf("%s has %d patients in its wards, want %d", Names[i], n, h.train.Len())
+		}
+	}
+	one, err := perWard(8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, err := perHospital(one); err != nil || one >= 8 || math.Abs(back-8) > 1e-6 {
+		t.Errorf("epsilon %v a ward is %v a hospital, %v, want 8", one, back, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
@@ -165,6 +166,14 @@ func (c cell) values(runs *sweep.Table, seeds, hospital, metric int) ([]float64,
 // report is the text of README.md but for its last lines.
 func report(runs *sweep.Table, seeds int) (string, error) {
 	var b strings.Builder
+	var together []string
+	for _, e := range Epsilons[1:] {
+		all, err := perHospital(e)
+		if err != nil {
+			return "", err
+		}
+		together = append(together, dpmech.FormatEpsilon(all, 3))
+	}
 	fmt.Fprintf(&b, `# Four hospitals
 
 Cleveland (303 patients), Budapest (294), Zurich and Basel (123), Long Beach (200): who is ill, from 13 findings of which many were not measured.
@@ -183,10 +192,17 @@ intervals are those of the splits, not of hospitals like these.
   FedAvg with noise added by the hospitals themselves, and LT-ADMM-DP is without a server too.
 - majority is the accuracy of always saying what is more frequent at the hospital: a model below it is worth less than that.
 - epsilon is that of a hospital's whole data set, for the whole run, at delta %v; 0: no noise, no protection.
+- *%d wards each*: a hospital's patients are dealt out to as many wards at random, each a client of its own; a ring goes from ward to
+  ward of a hospital. The unit of protection is a ward's whole data set then. A hospital's is protected less: by noise of the wards'
+  own, an epsilon of %s a ward is one of %s for all wards of a hospital. *Epsilon per hospital* has
+  the noise with which all its wards together are within epsilon. *With colluders 1*: any one other ward; *with colluders 3*: as many as a
+  hospital has. What is shared between the wards of one hospital does not hide that hospital from somebody who knows them
+  all. A ward that is judged by its hospital's patients is one of three; the mean is shown.
 
 ## In the mean of the four hospitals
 
-| method | graph | epsilon |`, seeds, single, chosen, trials, queries, delta)
+| method | graph | epsilon |`, seeds, single, chosen, trials, queries, delta, wards,
+		listed(Epsilons[1:]), strings.Join(together, ", "))
 	for _, m := range metrics {
 		b.WriteString(" " + m + " |")
 	}
@@ -263,4 +279,9 @@ func hospital(b *strings.Builder, runs *sweep.Table, seeds, h int, name string) 
 		b.WriteString("\n")
 	}
 	return nil
+}
+
+// listed writes numbers with commas.
+func listed(xs []float64) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(xs), " ", ", "), "[]")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -36,6 +37,11 @@ const (
 	single = "SPADE-DFL alone"            // each hospital a fleet of its own, with what init chooses for it
 	chosen = "SPADE-DFL"                  // with what init and simulate choose
 	shared = "SPADE-DFL with colluders 1" // likewise: neighbors share noise
+
+	warded      = "SPADE-DFL, 3 wards each"                       // epsilon is that of a ward's data
+	hospitalled = "SPADE-DFL, 3 wards each, epsilon per hospital" // of all three together
+	wardOne     = "SPADE-DFL, 3 wards each, with colluders 1"     // of a ward's, against any one other ward
+	wardThree   = "SPADE-DFL, 3 wards each, with colluders 3"     // and against all wards of one other hospital
 )
 
 // searched lists the methods whose settings are searched for, by the same search.
@@ -71,28 +77,50 @@ func cells() []cell {
 			}
 		}
 	}
+	for _, g := range Graphs {
+		for _, e := range Epsilons {
+			list = append(list, cell{name: warded, graph: g, epsilon: e})
+			if e > 0 {
+				list = append(list, cell{name: hospitalled, graph: g, epsilon: e}, cell{name: wardOne, graph: g, epsilon: e})
+			}
+			if e > 0 && g == Graphs[0] { // on a ring all neighbors of a ward may be among three
+				list = append(list, cell{name: wardThree, graph: g, epsilon: e})
+			}
+		}
+	}
 	return list
 }
 
+// colluders is how many members may put together what they know; ok if neighbors share noise at all.
+func (c cell) colluders() (n int, ok bool) {
+	switch c.name {
+	case shared, wardOne:
+		return 1, true
+	case wardThree:
+		return wards, true
+	}
+	return 0, false
+}
+
 // train returns the models of the hospitals, one for each or one for all.
-func (c cell) train(ctx context.Context, wards []ward, s method.Setting, seed uint64) ([][]float32, error) {
+func (c cell) train(ctx context.Context, sites []site, s method.Setting, seed uint64) ([][]float32, error) {
 	switch c.name {
 	case alone, abroad:
 		var models [][]float32
-		for _, w := range wards {
+		for _, w := range sites {
 			models = append(models, regress(w.train))
 		}
 		return models, nil
 	case pooled:
-		return [][]float32{regress(pool(wards))}, nil
+		return [][]float32{regress(pool(sites))}, nil
 	case single:
 		one, err := graph.New(1, nil)
 		if err != nil {
 			return nil, err
 		}
 		var models [][]float32
-		for i := range wards {
-			m, err := c.suggested(ctx, wards[i:i+1], one, seed)
+		for i := range sites {
+			m, err := c.suggested(ctx, sites[i:i+1], one, seed)
 			if err != nil {
 				return nil, err
 			}
@@ -100,12 +128,18 @@ func (c cell) train(ctx context.Context, wards []ward, s method.Setting, seed ui
 		}
 		return models, nil
 	}
-	w, err := c.world(wards, seed)
+	if c.wards() {
+		var err error
+		if sites, err = divide(sites, seed); err != nil {
+			return nil, err
+		}
+	}
+	w, err := c.world(sites, seed)
 	if err != nil {
 		return nil, err
 	}
 	if c.method == nil {
-		return c.suggested(ctx, wards, w.Graph, seed)
+		return c.suggested(ctx, sites, w.Graph, seed)
 	}
 	var last [][]float32
 	_, err = c.method.Run(ctx, w, s, func(_ int, models [][]float32) error {
@@ -119,10 +153,10 @@ func (c cell) train(ctx context.Context, wards []ward, s method.Setting, seed ui
 }
 
 // world is what a searched method runs on.
-func (c cell) world(wards []ward, seed uint64) (*method.World, error) {
+func (c cell) world(sites []site, seed uint64) (*method.World, error) {
 	w := &method.World{Rounds: rounds, Queries: queries, Seed: seed}
-	for _, ward := range wards {
-		model := task.NewSoftmax(ward.train)
+	for _, site := range sites {
+		model := task.NewSoftmax(site.train)
 		w.Dim, w.Clients = model.Dim(), append(w.Clients, method.Client{Oracle: model, Samples: model.Len()})
 	}
 	if c.epsilon > 0 {
@@ -132,28 +166,34 @@ func (c cell) world(wards []ward, seed uint64) (*method.World, error) {
 		return w, nil
 	}
 	var err error
-	w.Graph, err = graph.Parse(c.graph, len(wards), seed)
+	w.Graph, err = graph.Parse(c.graph, len(sites), seed)
 	return w, err
 }
 
 // suggested runs the fleet that the program would make, with nothing given but the graph, epsilon and colluders.
-func (c cell) suggested(ctx context.Context, wards []ward, g *graph.Graph, seed uint64) ([][]float32, error) {
+func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed uint64) ([][]float32, error) {
 	var oracles []*task.Model
-	f := &sdk.Fleet{Run: "hospitals", Members: Names[:len(wards)]}
+	f := &sdk.Fleet{Run: "hospitals"}
 	var samples []int
-	for _, w := range wards {
+	for i, w := range sites {
 		model := task.NewSoftmax(w.train)
+		f.Members = append(f.Members, "site-"+strconv.Itoa(i))
 		f.Dim, oracles, samples = model.Dim(), append(oracles, model), append(samples, model.Len())
 	}
 	for _, e := range g.Edges() {
-		f.Edges = append(f.Edges, [2]string{Names[e[0]], Names[e[1]]})
+		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
 	}
 	known := sdk.Known{Dim: f.Dim, Samples: samples, Open: true, Method: sdk.Method{Seed: seed},
 		Privacy: sdk.Privacy{NonPrivate: c.epsilon == 0, EpsilonLimit: c.epsilon}}
-	if c.name == shared {
-		known.Graph, known.Privacy.Colluders = g, 1
+	if n, ok := c.colluders(); ok {
+		known.Graph, known.Privacy.Colluders = g, n
 	}
 	var err error
+	if c.name == hospitalled && c.epsilon > 0 {
+		if known.Privacy.EpsilonLimit, err = perWard(c.epsilon); err != nil {
+			return nil, err
+		}
+	}
 	if f.Method, f.Privacy, err = sdk.Suggest(known); err != nil {
 		return nil, err
 	}
@@ -224,9 +264,9 @@ var metrics = []string{"accuracy", "majority", "AUC", "sensitivity", "specificit
 
 // judge says what each hospital's model, or the one of all, is worth on its own held-out patients; with shift, the model
 // of the hospital that comes so many places later.
-func judge(wards []ward, models [][]float32, shift int) ([]mark, error) {
+func judge(sites []site, models [][]float32, shift int) ([]mark, error) {
 	var out []mark
-	for i, w := range wards {
+	for i, w := range sites {
 		m, err := task.NewSoftmax(w.test).Judge(models[(i+shift)%len(models)])
 		if err != nil {
 			return nil, err

@@ -25,11 +25,11 @@ func (c cell) search(ctx context.Context, from *clinic) (best method.Setting, sc
 	h := fnv.New64a()
 	h.Write([]byte(strings.Join(c.key(), " ")))
 	draw := rng.New(h.Sum64(), rng.Address{Purpose: rng.Split})
-	wards, err := from.split(tuning[0])
+	sites, err := from.split(tuning[0])
 	if err != nil {
 		return nil, 0, err
 	}
-	world, err := c.world(wards, tuning[0])
+	world, err := c.world(sites, tuning[0])
 	if err != nil {
 		return nil, 0, err
 	}
@@ -64,26 +64,29 @@ func (c cell) search(ctx context.Context, from *clinic) (best method.Setting, sc
 
 // run trains and judges on the split of a seed.
 func (c cell) run(ctx context.Context, from *clinic, s method.Setting, seed uint64) ([]mark, error) {
-	wards, err := from.split(seed)
+	sites, err := from.split(seed)
 	if err != nil {
 		return nil, err
 	}
-	models, err := c.train(ctx, wards, s, seed)
+	models, err := c.train(ctx, sites, s, seed)
 	if err != nil {
 		return nil, fmt.Errorf("hospitals: %s, seed %d: %w", strings.Join(c.key(), " "), seed, err)
 	}
-	if c.name != abroad {
-		return judge(wards, models, 0)
+	if c.wards() {
+		return judgeWards(sites, models)
 	}
-	sum := make([]mark, len(wards))
-	for shift := 1; shift < len(wards); shift++ {
-		marks, err := judge(wards, models, shift)
+	if c.name != abroad {
+		return judge(sites, models, 0)
+	}
+	sum := make([]mark, len(sites))
+	for shift := 1; shift < len(sites); shift++ {
+		marks, err := judge(sites, models, shift)
 		if err != nil {
 			return nil, err
 		}
 		for i, m := range marks {
 			for j, v := range m {
-				sum[i][j] += v / float64(len(wards)-1)
+				sum[i][j] += v / float64(len(sites)-1)
 			}
 		}
 	}
