@@ -177,7 +177,11 @@ func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed 
 	var samples []int
 	for i, w := range sites {
 		model := task.NewSoftmax(w.train)
-		f.Members = append(f.Members, "site-"+strconv.Itoa(i))
+		name := "site-" + strconv.Itoa(i)
+		if !c.wards() {
+			name = Names[i]
+		}
+		f.Members = append(f.Members, name)
 		f.Dim, oracles, samples = model.Dim(), append(oracles, model), append(samples, model.Len())
 	}
 	for _, e := range g.Edges() {
