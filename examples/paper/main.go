@@ -80,6 +80,7 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	sets := fl.String("datasets", strings.Join(data.Names, ","), "which data sets, separated by commas")
 	only := fl.String("only", "", "which comparisons, separated by commas: "+strings.Join(experiment.Tables, ", "))
 	methods := fl.String("methods", "", "which methods, separated by commas; all if empty")
+	clients := fl.Int("clients", 0, "only comparisons with so many clients; 0: all")
 	if err := fl.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -122,6 +123,9 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	jobs := experiment.Plan(tables, names, *seeds)
 	if *methods != "" {
 		jobs = slices.DeleteFunc(jobs, func(j experiment.Job) bool { return !slices.Contains(chosen, j.Method) })
+	}
+	if *clients > 0 {
+		jobs = slices.DeleteFunc(jobs, func(j experiment.Job) bool { return j.Clients != *clients })
 	}
 	if command == "tune" {
 		return lab.Tune(ctx, jobs, settings, *settingsPath, filepath.Join(*out, "trials.csv"), log)
