@@ -10,7 +10,8 @@
 //	figures    accuracy over rounds, comparisons after every round, the ring of a thousand clients
 //	tradeoff   what communication buys
 //	hospitals  four real hospitals, each one client
-//	all        everything but the search
+//	scale      time and memory of a round as networks, models and data grow; -small: as far as the third size
+//	all        everything but the search and scale
 //	report     the tables and figures of the runs that are there
 //
 // Every run is kept as soon as it is over, and not made again.
@@ -33,6 +34,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/hospitals"
 	"github.com/spade-dfl/spade-edge/examples/paper/report"
 	"github.com/spade-dfl/spade-edge/examples/paper/ring"
+	"github.com/spade-dfl/spade-edge/examples/paper/scale"
 	"github.com/spade-dfl/spade-edge/examples/paper/tradeoff"
 )
 
@@ -58,9 +60,10 @@ var commands = map[string][]string{
 	"tune":      experiment.Tables,
 	"longer":    {experiment.Longer},
 	"report":    nil,
+	"scale":     nil,
 }
 
-const usage = "usage: go run . tune|table2|table3|table4|figures|tradeoff|hospitals|longer|all|report [flags]"
+const usage = "usage: go run . tune|table2|table3|table4|figures|tradeoff|hospitals|longer|scale|all|report [flags]"
 
 func run(ctx context.Context, args []string, log io.Writer) error {
 	if len(args) == 0 {
@@ -81,8 +84,16 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	only := fl.String("only", "", "which comparisons, separated by commas: "+strings.Join(experiment.Tables, ", "))
 	methods := fl.String("methods", "", "which methods, separated by commas; all if empty")
 	clients := fl.Int("clients", 0, "only comparisons with so many clients; 0: all")
+	small := fl.Bool("small", false, "of scale: small sizes alone")
+	point := fl.String("point", "", "of scale: one point as `JSON`, measured in this process")
 	if err := fl.Parse(args[1:]); err != nil {
 		return err
+	}
+	switch {
+	case command == "scale" && *point != "":
+		return scale.One(ctx, *point, os.Stdout)
+	case command == "scale":
+		return scale.Run(ctx, filepath.Join(*out, "scale"), *small, log, "scale", "-point")
 	}
 	if *seeds < 1 || *seeds > 1000 {
 		return fmt.Errorf("-seeds is %d, want 1..1000", *seeds)
