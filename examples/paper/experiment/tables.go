@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -38,6 +39,14 @@ var LongerRounds = []int{50, 200, 800}
 
 // mostSeeds is how many seeds a comparison has at most that is about large differences, or about another score.
 var mostSeeds = map[string]int{Longer: 5, Validation: 10}
+
+// MostSeeds returns how many seeds a comparison has at most.
+func MostSeeds(table string) int {
+	if most, ok := mostSeeds[table]; ok {
+		return most
+	}
+	return math.MaxInt
+}
 
 // clients of Table II, rounds of everything.
 const (

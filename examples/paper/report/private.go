@@ -1,0 +1,164 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/examples/paper/experiment"
+	"github.com/spade-dfl/spade-edge/examples/paper/stat"
+)
+
+// trust is a column of the private tables: methods whose epsilon holds against the same adversary.
+type trust struct {
+	title, against string
+	methods        []string // the best of them is shown
+	value          value
+}
+
+var trusts = []trust{
+	{"DP-SGD", "a curator has all raw data and is trusted; epsilon holds against who sees the models", []string{experiment.Pooled}, accuracy},
+	{"DP-FedAvg (central)", "a server sees every update and is trusted; epsilon holds against who sees the models",
+		[]string{experiment.TrustedServer}, accuracy},
+	{"DP-FedAvg", "the server sees all, nobody is trusted: everybody else may collude", []string{"DP-FedAvg"}, accuracy},
+	{"best of the others", "no server, nobody is trusted: everybody else may collude",
+		[]string{"LT-ADMM-VR", "LT-ADMM-DP", "1P-DSG", "1P-DSGT"}, accuracy},
+	{"SPADE-DFL, paper's form", "the same", []string{experiment.PaperForm}, accuracy},
+	{"centered, averaged, cooled", "the same", []string{experiment.Together}, cooledAveraged},
+	{"tracking, Walsh, cooled", "the same", []string{experiment.TrackingWalsh}, cooled},
+	{"tracking, Walsh, shared noise, mixing, cooled", "the network sees all, with at most one colluder (colluders 1)",
+		[]string{experiment.Shared}, cooled},
+}
+
+// Places in trusts.
+const (
+	curator, trustedServer, seeingServer, others, shared = 0, 1, 2, 3, 7
+)
+
+// goals are what shared noise shall reach at epsilon 8 and equal queries, in the mean over seeds.
+var goals = map[string]float64{"mnist": 98.3, "fashion": 95, "alzheimers": 67, "brain": 58}
+
+// best returns the cell of the best of the column's methods.
+func (t trust) best(get func(method string) *cell) *cell {
+	var best *cell
+	for _, name := range t.methods {
+		if c := get(name); c != nil && c.mean(t.value) > best.mean(t.value) {
+			best = c
+		}
+	}
+	return best
+}
+
+// private compares by whom somebody has to trust, and says in a sentence what comes out.
+func (r *reporter) private(out *strings.Builder, table string) error {
+	goal := table == experiment.Private8
+	fmt.Fprint(out, "\nBy whom one has to trust. All have settings of their own; where a cell has another number of runs than ",
+		r.seeds, ", it says so. Δ is over the same seeds, with the p value of a two-sided Wilcoxon signed-rank test. Shared noise takes nine "+
+			"rounds of mixing after each of the 50 and a longer cool-down, which cost messages, but no query.\n\n| data | partition |")
+	for _, t := range trusts {
+		fmt.Fprintf(out, " %s<br>_%s_ |", t.title, t.against)
+	}
+	out.WriteString(" Δ shared noise to DP-SGD (p) | Δ to DP-FedAvg (p) | Δ to the trusted server (p) |")
+	if goal {
+		out.WriteString(" goal for shared noise |")
+	}
+	out.WriteString("\n| --- | --- |" + strings.Repeat(" ---: |", len(trusts)+3) + map[bool]string{true: " ---: |"}[goal] + "\n")
+	rows, reached, ahead := 0, 0, make([]int, 3)
+	var missed, other []string
+	for _, set := range r.sets {
+		cells, err := gather(r.store, table, set, r.seeds)
+		if err != nil {
+			return err
+		}
+		for _, partition := range experiment.Partitions {
+			get := func(name string) *cell {
+				return find(cells, func(j experiment.Job) bool {
+					return j.Method == name && (j.Partition == partition || name == experiment.Pooled)
+				})
+			}
+			ours := get(experiment.Shared)
+			if ours == nil {
+				continue
+			}
+			rows++
+			fmt.Fprintf(out, "| %s | %s |", heading(set), title(partition))
+			var best []*cell
+			top := -1.0
+			for _, t := range trusts {
+				c := t.best(get)
+				best = append(best, c)
+				top = max(top, c.mean(t.value))
+			}
+			for i, t := range trusts {
+				text := best[i].counted(t.value, r.seeds)
+				if best[i] != nil && i == others {
+					text = best[i].Method + ": " + text
+				}
+				if best[i].mean(t.value) == top {
+					text = "**" + text + "**"
+				}
+				fmt.Fprintf(out, " %s |", text)
+			}
+			for k, i := range []int{curator, seeingServer, trustedServer} {
+				if best[i] == nil {
+					out.WriteString(" – |")
+					continue
+				}
+				x, y := pairedBy(ours, best[i], cooled, accuracy)
+				test, err := stat.Wilcoxon(x, y, stat.PrattZeros)
+				if err != nil {
+					return err
+				}
+				diff := stat.Mean(x) - stat.Mean(y)
+				fmt.Fprintf(out, " %+.2f (%.1g) |", diff, test.P)
+				if diff > 0 {
+					ahead[k]++
+				}
+			}
+			if !goal {
+				out.WriteString("\n")
+				continue
+			}
+			verdict := "reached"
+			if ours.mean(cooled) < goals[set] {
+				verdict = "**missed**"
+				missed = append(missed, fmt.Sprintf("%s, %s: %.2f of %.2f", heading(set), title(partition), ours.mean(cooled), goals[set]))
+			} else {
+				reached++
+			}
+			fmt.Fprintf(out, " %.1f: %s |\n", goals[set], verdict)
+		}
+		for _, c := range cells {
+			if !slices.Contains(other, c.Dataset) && len(c.runs) < r.seeds {
+				other = append(other, c.Dataset)
+			}
+		}
+	}
+	if rows == 0 {
+		out.WriteString("\nNo runs yet.\n")
+		return nil
+	}
+	fmt.Fprintf(out, "\n**What it shows:** with noise that neighbors cancel, which one colluder does not uncover, SPADE-DFL is ahead of a curator with "+
+		"all raw data in %d of %d rows, of DP-FedAvg's server that sees all in %d, and of a server that is trusted with every update in %d.",
+		ahead[0], rows, ahead[1], ahead[2])
+	if goal {
+		fmt.Fprintf(out, " The goal is reached in %d rows.", reached)
+		for _, m := range missed {
+			fmt.Fprintf(out, "\n- missed: %s", m)
+		}
+	}
+	if len(other) > 0 {
+		fmt.Fprintf(out, "\n\nNot all runs are made yet of: %s.", strings.Join(other, ", "))
+	}
+	out.WriteString("\n")
+	return nil
+}
+
+// counted is text with the number of runs where it is not what was asked for.
+func (c *cell) counted(f value, seeds int) string {
+	text := c.text(f)
+	if c != nil && len(c.runs) != seeds {
+		text += fmt.Sprintf(" (%d runs)", len(c.runs))
+	}
+	return text
+}
