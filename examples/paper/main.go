@@ -11,7 +11,8 @@
 //	tradeoff   what communication buys
 //	hospitals  four real hospitals, each one client
 //	scale      time and memory of a round as networks, models and data grow; -small: as far as the third size
-//	all        everything but the search and scale
+//	versus     the same job by the SDK and by a plain numpy program
+//	all        everything but the search, scale and versus
 //	report     the tables and figures of the runs that are there
 //
 // Every run is kept as soon as it is over, and not made again.
@@ -36,6 +37,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/ring"
 	"github.com/spade-dfl/spade-edge/examples/paper/scale"
 	"github.com/spade-dfl/spade-edge/examples/paper/tradeoff"
+	"github.com/spade-dfl/spade-edge/examples/paper/versus"
 )
 
 func main() {
@@ -61,9 +63,10 @@ var commands = map[string][]string{
 	"longer":    {experiment.Longer},
 	"report":    nil,
 	"scale":     nil,
+	"versus":    nil,
 }
 
-const usage = "usage: go run . tune|table2|table3|table4|figures|tradeoff|hospitals|longer|scale|all|report [flags]"
+const usage = "usage: go run . tune|table2|table3|table4|figures|tradeoff|hospitals|longer|scale|versus|all|report [flags]"
 
 func run(ctx context.Context, args []string, log io.Writer) error {
 	if len(args) == 0 {
@@ -85,7 +88,7 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	methods := fl.String("methods", "", "which methods, separated by commas; all if empty")
 	clients := fl.Int("clients", 0, "only comparisons with so many clients; 0: all")
 	small := fl.Bool("small", false, "of scale: small sizes alone")
-	point := fl.String("point", "", "of scale: one point as `JSON`, measured in this process")
+	point := fl.String("point", "", "of scale and versus: one run as `JSON`, made in this process")
 	if err := fl.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -94,6 +97,10 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 		return scale.One(ctx, *point, os.Stdout)
 	case command == "scale":
 		return scale.Run(ctx, filepath.Join(*out, "scale"), *small, log, "scale", "-point")
+	case command == "versus" && *point != "":
+		return versus.One(ctx, *point, os.Stdout)
+	case command == "versus":
+		return versus.Run(ctx, *dir, filepath.Join(*out, "versus"), log, "versus", "-point")
 	}
 	if *seeds < 1 || *seeds > 1000 {
 		return fmt.Errorf("-seeds is %d, want 1..1000", *seeds)

@@ -97,12 +97,12 @@ func Measure(ctx context.Context, p Point) (Figure, error) {
 		}
 		return nil
 	})
-	out.MB = peak()
+	out.MB = Peak()
 	return out, err
 }
 
-// peak returns the largest resident memory that this process has had, in MB, as Linux says it.
-func peak() float64 {
+// Peak returns the largest resident memory that this process has had, in MB, as Linux says it.
+func Peak() float64 {
 	f, err := os.Open("/proc/self/status")
 	if err != nil {
 		return 0
