@@ -160,6 +160,9 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 		if err := report.Figures(store, *out, names, *seeds); err != nil {
 			return err
 		}
+		if err := store.PackAll(); err != nil {
+			return err
+		}
 	}
 	if command == "figures" || command == "all" {
 		if err := ring.Run(ctx, *dir, filepath.Join(*out, "ring"), *seeds, log); err != nil {

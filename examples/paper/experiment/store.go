@@ -13,6 +13,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/spade-dfl/spade-edge/examples/paper/data"
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
@@ -177,6 +178,18 @@ func (s *Store) Pack(table, dataset string, keep func(Result) bool) error {
 	s.begun[file] = false
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
+	}
+	return nil
+}
+
+// PackAll compresses everything that is in plain text.
+func (s *Store) PackAll() error {
+	for _, table := range Tables {
+		for _, set := range data.Names {
+			if err := s.Pack(table, set, func(Result) bool { return true }); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
