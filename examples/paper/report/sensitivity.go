@@ -30,6 +30,16 @@ func (r *reporter) table4(out *strings.Builder) error {
 		}
 		paper = append(paper, dpmech.FormatEpsilon(dpmech.Paper.Epsilon(rho, experiment.Delta), 2))
 	}
+	var all []string
+	for _, e := range experiment.Epsilons {
+		text, err := together(100, e)
+		if err != nil {
+			return err
+		}
+		all = append(all, text)
+	}
+	fmt.Fprintf(out, "Noise that neighbors share holds against whoever sees all releases and any one member; against all other members together, ε is %s "+
+		"instead (on the graph of seed 1).\n\n", strings.Join(all, ", "))
 	fmt.Fprintf(out, "ε is exact (Gaussian differential privacy). By the paper's formula ρ + 2√(ρ ln(1/δ)) the same "+
 		"noise is called ε = %s. The rows \"noise by the paper's formula\" "+
 		"have as much noise as that formula asks for at the ε of the column.\n\n", strings.Join(paper, ", "))

@@ -1,0 +1,26 @@
+package report
+
+import (
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/examples/paper/experiment"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+)
+
+// together returns the epsilon that a run with shared noise has against all other members together, who face a member's own
+// noise alone: on the random graph of seed 1. It depends neither on the clip nor on the number of rounds.
+func together(clients int, epsilon float64) (string, error) {
+	g, err := graph.Parse("er:0.3", clients, 1)
+	if err != nil {
+		return "", err
+	}
+	known := sdk.Known{Dim: 1, Samples: slices.Repeat([]int{1}, clients), Graph: g, Method: sdk.Method{Rounds: 50},
+		Privacy: sdk.Privacy{Clip: 1, EpsilonLimit: epsilon, Delta: experiment.Delta, Colluders: 1}}
+	f := sdk.Fleet{}
+	if f.Method, f.Privacy, err = sdk.Suggest(known); err != nil {
+		return "", err
+	}
+	return dpmech.FormatEpsilon(dpmech.GDP.Epsilon(f.Total(f.Method.Rounds).All, experiment.Delta), 3), nil
+}
