@@ -15,6 +15,7 @@ func (r *reporter) longer(out *strings.Builder) error {
 		fmt.Fprintf(out, " %d rounds |", n)
 	}
 	fmt.Fprintf(out, " ceiling |\n| --- | --- | --- |%s\n", strings.Repeat(" ---: |", len(experiment.LongerRounds)+1))
+	var gains []string
 	for _, set := range r.sets {
 		cells, err := gather(r.store, experiment.Longer, set, r.seeds)
 		if err != nil {
@@ -39,11 +40,23 @@ func (r *reporter) longer(out *strings.Builder) error {
 					squared, logarithmic = r.ceilings.of(set, c.runs)
 				}
 			}
+			if rounds := experiment.LongerRounds; some && row.method == experiment.PaperForm && row.scored == "clients" {
+				at := func(n int) *cell {
+					return find(cells, func(j experiment.Job) bool { return j.Rounds == n && j.Method == row.method })
+				}
+				if few, many := at(rounds[0]), at(rounds[len(rounds)-1]); few != nil && many != nil {
+					gains = append(gains, fmt.Sprintf("%s %.1f (ceiling %.1f)", heading(set), many.mean(row.value)-few.mean(row.value), squared))
+				}
+			}
 			if some {
 				fmt.Fprintf(out, "| %s | %s | %s |%s %.2f / %.2f |\n", heading(set), row.form, row.scored, line, squared,
 					logarithmic)
 			}
 		}
+	}
+	if len(gains) > 0 {
+		fmt.Fprintf(out, "\n**What it shows:** from the fewest to the most rounds, the clients of the paper's form gain in points: %s.\n",
+			strings.Join(gains, ", "))
 	}
 	return nil
 }
