@@ -53,7 +53,7 @@ func TestPack(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Stopped before the plain text was removed, with half a line more.
-	if err := os.WriteFile(plain, append(before, `{"table":"2a"`...), 0o644); err != nil {
+	if err := os.WriteFile(plain+moved, append(before, `{"table":"2a"`...), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	count(s, 1, 2)
@@ -62,6 +62,9 @@ func TestPack(t *testing.T) {
 	}
 	if again, err := os.ReadFile(plain + ".gz"); err != nil || string(again) != string(first) {
 		t.Errorf("%v: the same lines have other bytes", err)
+	}
+	if _, err := os.Stat(plain + moved); err == nil {
+		t.Error("what was moved is still there")
 	}
 	s = pack(dir, 3)
 	count(s, 1, 2, 3)

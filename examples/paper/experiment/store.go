@@ -95,7 +95,7 @@ func appendTo(path string, text []byte) error {
 // Results returns all results of a table on a data set, each job once. Lines that were cut off are passed over; no file
 // is no results.
 func (s *Store) Results(table, dataset string) ([]Result, error) {
-	text, err := s.read(name(table, dataset))
+	text, err := s.read(name(table, dataset), moved, "")
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +112,13 @@ func (s *Store) Results(table, dataset string) ([]Result, error) {
 	return out, nil
 }
 
-// read returns all lines of a file of results, those that are packed first; none if there is no file.
-func (s *Store) read(file string) ([]byte, error) {
+// moved ends the name of a file of results that is being packed. Its place is taken by a new one as soon as another program
+// run adds a result.
+const moved = ".moved"
+
+// read returns all lines of a file of results, those that are packed first, then those of the files with the given ends;
+// none if there is no file.
+func (s *Store) read(file string, ends ...string) ([]byte, error) {
 	var text []byte
 	packed, err := os.ReadFile(filepath.Join(s.dir, file+".gz"))
 	if err == nil {
@@ -125,10 +130,14 @@ func (s *Store) read(file string) ([]byte, error) {
 			return nil, fmt.Errorf("experiment: %s.gz: %w", file, err)
 		}
 	}
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
+	for _, end := range ends {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
 		var plain []byte
-		plain, err = os.ReadFile(filepath.Join(s.dir, file))
-		text = append(text, plain...)
+		if plain, err = os.ReadFile(filepath.Join(s.dir, file+end)); len(plain) > 0 {
+			text = append(append(text, plain...), '\n') // the last line may have been cut off
+		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
@@ -136,14 +145,20 @@ func (s *Store) read(file string) ([]byte, error) {
 	return text, err
 }
 
-// Pack compresses the results of a table on a data set. It drops lines that were cut off, and those that keep says no
-// to; without any such line and without results in plain text it leaves the file as it is. A program that is stopped
-// in between leaves results that are there twice, which is the same as once.
+// Pack compresses the results of a table on a data set. It drops lines that were cut off or are there twice, and results
+// that keep says no to; with none of these and no results in plain text it leaves the file as it is. A program that is
+// stopped in between leaves results that are there twice, which is the same as once.
 func (s *Store) Pack(table, dataset string, keep func(Result) bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	file := name(table, dataset)
-	text, err := s.read(file)
+	path := filepath.Join(s.dir, file)
+	if _, err := os.Stat(path + moved); errors.Is(err, fs.ErrNotExist) {
+		if err := os.Rename(path, path+moved); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	text, err := s.read(file, moved)
 	if err != nil || len(text) == 0 {
 		return err
 	}
@@ -161,12 +176,11 @@ func (s *Store) Pack(table, dataset string, keep func(Result) bool) error {
 		if dropped = dropped || drop; drop {
 			continue
 		}
-		if _, err := w.Write(append(bytes.TrimRight(line, "\n"), '\n')); err != nil {
+		if _, err := w.Write(line); err != nil {
 			return err
 		}
 	}
-	path := filepath.Join(s.dir, file)
-	if _, err := os.Stat(path); !dropped && errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(path + moved); !dropped && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err := errors.Join(w.Close(), os.WriteFile(path+".gz.new", packed.Bytes(), 0o644)); err != nil {
@@ -176,7 +190,7 @@ func (s *Store) Pack(table, dataset string, keep func(Result) bool) error {
 		return err
 	}
 	s.begun[file] = false
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(path + moved); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
