@@ -69,11 +69,11 @@ func (c ceilings) complete(ctx context.Context, lab *experiment.Lab, dir string,
 		case "alzheimers":
 			folds = data.Folds
 		}
-		for seed := 1; seed <= n; seed++ {
+		for seed := 1; seed <= max(n, c.last(set)); seed++ {
 			for fold := range folds {
 				key := fmt.Sprint(set, " ", seed, " ", fold)
 				v, ok := c[key]
-				if !ok && wanted {
+				if !ok && wanted && seed <= seeds {
 					if err := ctx.Err(); err != nil {
 						return err
 					}
@@ -101,6 +101,18 @@ func (c ceilings) complete(ctx context.Context, lab *experiment.Lab, dir string,
 	}
 	w.Flush()
 	return os.WriteFile(filepath.Join(dir, ceilingFile), []byte(text.String()), 0o644)
+}
+
+// last returns the highest seed of a data set that is known; what was computed for more seeds once is kept.
+func (c ceilings) last(set string) (seed int) {
+	for key := range c {
+		if fields := strings.Fields(key); fields[0] == set {
+			if n, err := strconv.Atoi(fields[1]); err == nil {
+				seed = max(seed, n)
+			}
+		}
+	}
+	return seed
 }
 
 // of returns the mean ceiling over the splits of the given runs, with both losses.
