@@ -12,7 +12,7 @@
 //	hospitals  four real hospitals, each one client
 //	scale      time and memory of a round as networks, models and data grow; -small: as far as the third size
 //	versus     the same job by the SDK and by a plain numpy program
-//	all        everything but the search, scale and versus
+//	all        everything, the search for what has no setting included, but scale and versus
 //	report     the tables and figures of the runs that are there
 //
 // Every run is kept as soon as it is over, and not made again.
@@ -145,8 +145,11 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	if *clients > 0 {
 		jobs = slices.DeleteFunc(jobs, func(j experiment.Job) bool { return j.Clients != *clients })
 	}
-	if command == "tune" {
-		return lab.Tune(ctx, jobs, settings, *settingsPath, filepath.Join(*out, "trials.csv"), log)
+	if command == "tune" || command == "all" {
+		err := lab.Tune(ctx, jobs, settings, *settingsPath, filepath.Join(*out, "trials.csv"), log)
+		if err != nil || command == "tune" {
+			return err
+		}
 	}
 	if command != "report" {
 		if err := lab.Do(ctx, jobs, settings, store, log); err != nil {
