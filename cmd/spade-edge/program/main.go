@@ -120,6 +120,12 @@ func init() { // completion and help look at all commands
 	}
 }
 
+// elsewhere is in the place of what a board does not have.
+func elsewhere(context.Context, *cmdline) error {
+	return usageError{errors.New("this program was built small, for a device: give the command to spade-edge on " +
+		"another computer, such as that of the fleet's operator")}
+}
+
 // Run runs a command, and returns the exit code. The result of a command is printed once, when it has succeeded.
 func (p *Program) Run(ctx context.Context, args []string, out, log io.Writer) int {
 	if len(args) == 0 {

@@ -23,3 +23,8 @@ var beginWith = map[string][]string{
 
 // words says how a command line may go on, for the scripts of the command completion.
 var words = complete
+
+// paperwork is what the command privacy does that needs no device.
+var paperwork = map[string]func(*privacyOptions) error{
+	"verify": (*privacyOptions).verifyCertificate, "plan": (*privacyOptions).plan,
+}
