@@ -248,11 +248,9 @@ func (p *Program) help(w io.Writer) {
 	}
 	fmt.Fprintf(w, "\nStart with \"%s demo\". "+
 		"\"%[1]s COMMAND -h\" explains a command, \"%[1]s help TOPIC\" one of these:\n\n", p.Name)
-	for _, t := range topics() {
-		if !strings.Contains(t.name, "/") {
-			first, _, _ := strings.Cut(t.text, "\n")
-			fmt.Fprintf(w, "  %-16s %s\n", t.name, first)
-		}
+	for _, name := range topicNames() {
+		first, _, _ := strings.Cut(text(name), "\n")
+		fmt.Fprintf(w, "  %-16s %s\n", name, first)
 	}
 }
 

@@ -2,7 +2,10 @@
 
 package program
 
-import "context"
+import (
+	"context"
+	_ "embed" // the topics
+)
 
 // operator are the commands of whoever plans and sets up fleets. A build with the tag board, for devices that have
 // little room, is without them.
@@ -28,3 +31,8 @@ var words = complete
 var paperwork = map[string]func(*privacyOptions) error{
 	"verify": (*privacyOptions).verifyCertificate, "plan": (*privacyOptions).plan,
 }
+
+// operatorZip is what topics.go has of these commands.
+//
+//go:embed operator.gz
+var operatorZip string

@@ -21,3 +21,5 @@ func words([]string, io.Writer) {}
 
 // paperwork is what the command privacy does that needs no device: nothing of it is here.
 var paperwork map[string]func(*privacyOptions) error
+
+const operatorZip = ""
