@@ -33,8 +33,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -254,20 +252,3 @@ func (p *Program) help(w io.Writer) {
 	}
 }
 
-func version(_ context.Context, c *cmdline) error {
-	if err := c.parse(); err != nil {
-		return err
-	}
-	version, revision := "(devel)", "unknown revision"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		version = info.Main.Version
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				revision = s.Value
-			}
-		}
-	}
-	_, err := fmt.Fprintf(c.out, "%s %s, %s, %s %s/%s\n", c.program.Name, version, revision, runtime.Version(),
-		runtime.GOOS, runtime.GOARCH)
-	return err
-}

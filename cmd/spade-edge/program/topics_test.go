@@ -35,6 +35,7 @@ func TestTopicsAreThoseOfTheFolder(t *testing.T) {
 	for _, sh := range shells {
 		rest.WriteString("completion/" + sh + "\n" + readFile(t, filepath.Join("completion", sh+".txt")) + "\x00")
 	}
+	rest.WriteString(noticesName + "\n" + readFile(t, "licenses.txt") + "\x00")
 	if os.Getenv("UPDATE") != "" {
 		for name, all := range map[string]*bytes.Buffer{"topics.gz": &device, "operator.gz": &rest} {
 			var zip bytes.Buffer
