@@ -95,7 +95,7 @@ func (r *release) deb(p processor, program, man, unit []byte) ([]byte, error) {
 		{"./usr/bin/spade-edge", 0o755, program, 0},
 		{"./usr/lib/systemd/system/spade-edge.service", 0o644, service, 0},
 		{"./usr/lib/sysusers.d/spade-edge.conf", 0o644, []byte(sysusers), 0},
-		{"./usr/share/doc/spade-edge/changelog.gz", 0o644, changelog, 0},
+		{"./usr/share/doc/spade-edge/NEWS.gz", 0o644, changelog, 0},
 		{"./usr/share/doc/spade-edge/copyright", 0o644, licenses, 0},
 		{"./usr/share/man/man1/spade-edge.1.gz", 0o644, page, 0},
 	}
