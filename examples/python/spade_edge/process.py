@@ -38,7 +38,7 @@ def call(*args):
 
 
 class Node:
-    """A node that a node file describes. It runs as a process of its own, which ends with this one."""
+    """A node that a node file describes, run as a process of its own. It is stopped when this object goes, or its "with" ends."""
 
     def __init__(self, file):
         self.file = os.fspath(file)
@@ -174,6 +174,8 @@ class Fleet:
                 with open(node.file, encoding="utf-8") as file:
                     settings = json.load(file)
                 settings["oracle"] = {"stream": [a.replace("{name}", name) for a in scorer], "format": "cbor"}
+                if "PYTHONPATH" in os.environ:  # a scorer gets nothing of the environment that is not named
+                    settings["oracle"]["environment"] = ["PYTHONPATH"]
                 with open(node.file, "w", encoding="utf-8") as file:
                     json.dump(settings, file, indent=2)
         return fleet
