@@ -8,15 +8,20 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// Do does the jobs that the store does not have yet with the given settings, and adds them. Results that were made with
-// another setting than the one that is chosen now are dropped.
+// Do does the jobs that the store does not have yet with the given settings, and adds them. Results of any seed that were
+// made with another setting than the one that is chosen now are dropped: no mean is over two settings.
 func (l *Lab) Do(ctx context.Context, jobs []Job, settings *Settings, store *Store, log io.Writer) error {
+	planned := make(map[Job]bool)
+	for _, j := range jobs {
+		planned[j.cell()] = true
+	}
+	keep := func(r Result) bool { return !planned[r.cell()] || settings.made(r) }
 	done := make(map[Job]bool)
 	read := make(map[string]bool)
 	for _, j := range jobs {
 		if file := name(j.Table, j.Dataset); !read[file] {
 			read[file] = true
-			if err := store.Pack(j.Table, j.Dataset, settings.made); err != nil {
+			if err := store.Pack(j.Table, j.Dataset, keep); err != nil {
 				return err
 			}
 			results, err := store.Results(j.Table, j.Dataset)

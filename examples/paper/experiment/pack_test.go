@@ -1,9 +1,13 @@
 package experiment
 
 import (
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/examples/paper/method"
 )
 
 // TestPack packs results twice, with a run between, and drops what is not kept: all lines are read, in order, the file
@@ -72,4 +76,38 @@ func TestPack(t *testing.T) {
 		t.Fatal(err)
 	}
 	count(s, 1, 3)
+}
+
+// TestDoDropsOtherSettings: a run with a setting that is no longer chosen goes, of a cell that is asked for alone.
+func TestDoDropsOtherSettings(t *testing.T) {
+	s, err := NewStore(t.TempDir(), Session{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := &Settings{Choices: map[string]Choice{}}
+	var jobs []Job
+	for _, m := range []string{"a", "b"} {
+		j := Job{Table: "2a", Dataset: "mnist", Method: m}
+		settings.Choices[j.settingKey()] = Choice{Setting: method.Setting{"x": 2}}
+		for seed, x := range []float64{2, 1, 2} {
+			j.Seed = uint64(seed + 1)
+			if err := s.Add(Result{Job: j, Setting: method.Setting{"x": x}}); err != nil {
+				t.Fatal(err)
+			}
+			if m == "a" && x == 2 {
+				jobs = append(jobs, j)
+			}
+		}
+	}
+	if err := NewLab("").Do(context.Background(), jobs, settings, s, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	left := map[string]int{}
+	results, err := s.Results("2a", "mnist")
+	for _, r := range results {
+		left[r.Method]++
+	}
+	if err != nil || left["a"] != 2 || left["b"] != 3 {
+		t.Errorf("%v, %v, want 2 of a and all 3 of b", left, err)
+	}
 }

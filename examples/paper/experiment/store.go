@@ -213,3 +213,9 @@ func (j Job) id() Job {
 	j.Curve = false
 	return j
 }
+
+// cell returns what all runs of an entry of a table have in common.
+func (j Job) cell() Job {
+	j.Curve, j.Seed, j.Fold = false, 0, 0
+	return j
+}
