@@ -2,6 +2,7 @@ package versus
 
 import (
 	"context"
+	_ "embed" // of the numpy program
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,9 @@ const (
 	seeds     = 5
 )
 
+//go:embed network.py
+var program []byte
+
 // turn is one run of the SDK, which is a process of its own.
 type turn struct {
 	Folder, Form string
@@ -45,8 +49,8 @@ func Run(ctx context.Context, dataDir, out string, log io.Writer, command ...str
 	if err != nil {
 		return fmt.Errorf("versus: %w", err)
 	}
-	script, err := filepath.Abs(filepath.Join("versus", "network.py"))
-	if err != nil {
+	script := filepath.Join(folder, "network.py")
+	if err := os.WriteFile(script, program, 0o600); err != nil {
 		return fmt.Errorf("versus: %w", err)
 	}
 	python := ""
