@@ -157,7 +157,7 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 		}
 	}
 	if len(tables) > 0 || command == "report" {
-		if err := report.Write(ctx, lab, store, *out, names, *seeds, log); err != nil {
+		if err := report.Write(ctx, lab, settings, store, *out, names, *seeds, log); err != nil {
 			return err
 		}
 		if err := report.Figures(store, *out, names, *seeds); err != nil {

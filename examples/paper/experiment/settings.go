@@ -63,6 +63,9 @@ func (s *Settings) For(j Job) (method.Setting, error) {
 	return c.Setting, nil
 }
 
+// Seeds returns how many seeds the chosen setting was tried on; 0 if there is none.
+func (s *Settings) Seeds(j Job) int { return s.Choices[j.settingKey()].Seeds }
+
 // made reports whether a result was made with the setting that is chosen now.
 func (s *Settings) made(r Result) bool {
 	setting, err := s.For(r.Job)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -73,6 +74,7 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 	}
 	out.WriteString("\n| --- | --- |" + strings.Repeat(" ---: |", len(trusts)+3) + map[bool]string{true: " ---: |"}[goal] + "\n")
 	rows, reached, ahead := 0, 0, make([]int, 3)
+	searched := make(map[int][]string) // methods, by the seeds that their settings were tried on
 	var missed, other []string
 	for _, set := range r.sets {
 		cells, err := gather(r.store, table, set, r.seeds)
@@ -138,6 +140,10 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 			fmt.Fprintf(out, " %.1f: %s |\n", goals[set], verdict)
 		}
 		for _, c := range cells {
+			n := r.settings.Seeds(c.Job)
+			if name := c.Method + " (" + heading(set) + ")"; !slices.Contains(searched[n], name) {
+				searched[n] = append(searched[n], name)
+			}
 			if !slices.Contains(other, c.Dataset) && len(c.runs) < r.seeds {
 				other = append(other, c.Dataset)
 			}
@@ -146,6 +152,12 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 	if rows == 0 {
 		out.WriteString("\nNo runs yet.\n")
 		return nil
+	}
+	most := slices.Max(slices.Collect(maps.Keys(searched)))
+	for _, n := range slices.Sorted(maps.Keys(searched)) {
+		if n < most && n != 6 { // all are to have 6, of Fashion-MNIST 15
+			fmt.Fprintf(out, "\nSettings from a search on %d seeds only, as in earlier tables: %s.\n", n, strings.Join(searched[n], ", "))
+		}
 	}
 	fmt.Fprintf(out, "\n**What it shows:** with noise that neighbors cancel, which one colluder does not uncover, SPADE-DFL is ahead of a curator with "+
 		"all raw data in %d of %d rows, of DP-FedAvg's server that sees all in %d, and of a server that is trusted with every update in %d.",

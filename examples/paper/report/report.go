@@ -18,6 +18,7 @@ import (
 // reporter writes the tables of one folder of results.
 type reporter struct {
 	lab      *experiment.Lab
+	settings *experiment.Settings
 	store    *experiment.Store
 	ceilings ceilings
 	sets     []string
@@ -43,8 +44,8 @@ func (r *reporter) row(c *cell, samples int) {
 
 // Write writes all tables of the results in a folder into it: table2.md, table3.md, table4.md and longer.md, and
 // cells.csv with every number in them. Ceilings that are missing are computed first.
-func Write(ctx context.Context, lab *experiment.Lab, store *experiment.Store, dir string, sets []string, seeds int,
-	log io.Writer) error {
+func Write(ctx context.Context, lab *experiment.Lab, settings *experiment.Settings, store *experiment.Store, dir string,
+	sets []string, seeds int, log io.Writer) error {
 	known, err := readCeilings(dir)
 	if err != nil {
 		return err
@@ -52,7 +53,7 @@ func Write(ctx context.Context, lab *experiment.Lab, store *experiment.Store, di
 	if err := known.complete(ctx, lab, dir, sets, seeds, log); err != nil {
 		return err
 	}
-	r := &reporter{lab: lab, store: store, ceilings: known, sets: sets, seeds: seeds}
+	r := &reporter{lab: lab, settings: settings, store: store, ceilings: known, sets: sets, seeds: seeds}
 	var two, three, four, long strings.Builder
 	two.WriteString("# Table II: test accuracy at round 50\n\nMean ± population standard deviation over the runs, in " +
 		"percent; of a decentralized method, the mean over " +
