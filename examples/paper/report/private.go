@@ -139,7 +139,12 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 			}
 			fmt.Fprintf(out, " %.1f: %s |\n", goals[set], verdict)
 		}
+		size, err := samples(r.lab, set)
+		if err != nil {
+			return err
+		}
 		for _, c := range cells {
+			r.row(c, size)
 			n := r.settings.Seeds(c.Job)
 			if name := c.Method + " (" + heading(set) + ")"; !slices.Contains(searched[n], name) {
 				searched[n] = append(searched[n], name)

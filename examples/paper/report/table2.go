@@ -121,7 +121,10 @@ func (r *reporter) table2(out *strings.Builder, table string) error {
 		}
 	}
 	if len(spent) == 0 {
-		out.WriteString("\nNo runs yet.\n")
+		out.WriteString("\nNo runs in the paper's form yet.\n")
+		if table == experiment.PrivateFree {
+			return r.private(out, table)
+		}
 		return nil
 	}
 	fmt.Fprintf(out, "\nLosses spent, a training sample and round (Dir. 0.3): %s.\n", strings.Join(spent, "; "))
