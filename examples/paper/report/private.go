@@ -73,7 +73,7 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 		out.WriteString(" goal for shared noise |")
 	}
 	out.WriteString("\n| --- | --- |" + strings.Repeat(" ---: |", len(trusts)+3) + map[bool]string{true: " ---: |"}[goal] + "\n")
-	rows, reached, ahead := 0, 0, make([]int, 3)
+	rows, reached, ahead, compared := 0, 0, make([]int, 3), make([]int, 3)
 	searched := make(map[int][]string) // methods, by the seeds that their settings were tried on
 	var missed, other []string
 	for _, set := range r.sets {
@@ -121,6 +121,7 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 					return err
 				}
 				diff := stat.Mean(x) - stat.Mean(y)
+				compared[k]++
 				fmt.Fprintf(out, " %+.2f (%.1g) |", diff, test.P)
 				if diff > 0 {
 					ahead[k]++
@@ -146,8 +147,8 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 		for _, c := range cells {
 			r.row(c, size)
 			n := r.settings.Seeds(c.Job)
-			if name := c.Method + " (" + heading(set) + ")"; !slices.Contains(searched[n], name) {
-				searched[n] = append(searched[n], name)
+			if !slices.Contains(searched[n], c.Method) {
+				searched[n] = append(searched[n], c.Method)
 			}
 			if !slices.Contains(other, c.Dataset) && len(c.runs) < r.seeds {
 				other = append(other, c.Dataset)
@@ -161,12 +162,12 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 	most := slices.Max(slices.Collect(maps.Keys(searched)))
 	for _, n := range slices.Sorted(maps.Keys(searched)) {
 		if n < most && n != 6 { // all are to have 6, of Fashion-MNIST 15
-			fmt.Fprintf(out, "\nSettings from a search on %d seeds only, as in earlier tables: %s.\n", n, strings.Join(searched[n], ", "))
+			fmt.Fprintf(out, "\nSettings from a search on %d seeds only, on some of the data sets: %s.\n", n, strings.Join(searched[n], ", "))
 		}
 	}
 	fmt.Fprintf(out, "\n**What it shows:** with noise that neighbors cancel, which one colluder does not uncover, SPADE-DFL is ahead of a curator with "+
-		"all raw data in %d of %d rows, of DP-FedAvg's server that sees all in %d, and of a server that is trusted with every update in %d.",
-		ahead[0], rows, ahead[1], ahead[2])
+		"all raw data in %d of %d rows, of DP-FedAvg's server that sees all in %d of %d, and of a server that is trusted with every update in %d of %d.",
+		ahead[0], compared[0], ahead[1], compared[1], ahead[2], compared[2])
 	if goal {
 		fmt.Fprintf(out, " The goal is reached in %d rows.", reached)
 		for _, m := range missed {
