@@ -66,7 +66,8 @@ var commands = map[string][]string{
 	"versus":    nil,
 }
 
-const usage = "usage: go run . tune|table2|table3|table4|figures|tradeoff|hospitals|longer|scale|versus|all|report [flags]"
+const usage = "usage: go run . tune|table2|table3|table4|figures|tradeoff|hospitals|longer|scale|versus|all|report " +
+	"[flags]"
 
 func run(ctx context.Context, args []string, log io.Writer) error {
 	if len(args) == 0 {

@@ -220,7 +220,8 @@ func Methods() []method.Method {
 
 // SPADE-DFL in the paper's form, with the centered estimator, with that and a cool-down, and with all options; then
 // cooled with Walsh directions, with the tracking estimator, and with both; and that with noise that neighbors share.
-// The last ones are DP-FedAvg as published, whose server sees every update and adds the noise, and the same without a server.
+// The last ones are DP-FedAvg as published, whose server sees every update and adds the noise, and the same without
+// a server.
 var (
 	paperForm      = method.Spade{}
 	centered       = method.Spade{Centered: true}

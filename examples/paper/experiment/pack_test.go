@@ -18,7 +18,8 @@ func TestPack(t *testing.T) {
 		s, err := NewStore(dir, Session{})
 		for _, seed := range seeds {
 			if err == nil {
-				err = s.Add(Result{Job: Job{Table: "2a", Dataset: "mnist", Method: "m", Seed: seed}, Accuracy: float64(seed) / 3})
+				err = s.Add(Result{Job: Job{Table: "2a", Dataset: "mnist", Method: "m", Seed: seed},
+					Accuracy: float64(seed) / 3})
 			}
 		}
 		if err != nil {

@@ -25,7 +25,7 @@ func TestPlanIsTheTables(t *testing.T) {
 			t.Fatalf("fold: %+v", j)
 		}
 	}
-	perTable2 := 30 * (4*9 + 1)         // five rivals and four forms of SPADE-DFL in four partitions, DP-SGD once; three more forms in EqualQueries
+	perTable2 := 30 * (4*9 + 1)         // five rivals and four forms in four partitions, DP-SGD once
 	private := 4 * (perTable2 + 4*30*4) // tracking and Walsh with and without shared noise, a trusted server, and gossip
 	want := map[string]int{
 		EqualQueries: 4*perTable2 + 4*30*(4*8+1) + 4*4*30*3, Private8: private, Private32: private,

@@ -112,12 +112,12 @@ func (s *Store) Results(table, dataset string) ([]Result, error) {
 	return out, nil
 }
 
-// moved ends the name of a file of results that is being packed. Its place is taken by a new one as soon as another program
-// run adds a result.
+// moved ends the name of a file of results that is being packed. Its place is taken by a new one as soon as another
+// program run adds a result.
 const moved = ".moved"
 
-// read returns all lines of a file of results, those that are packed first, then those of the files with the given ends;
-// none if there is no file.
+// read returns all lines of a file of results, those that are packed first, then those of the files with the given
+// ends; none if there is no file.
 func (s *Store) read(file string, ends ...string) ([]byte, error) {
 	var text []byte
 	packed, err := os.ReadFile(filepath.Join(s.dir, file+".gz"))
@@ -145,9 +145,9 @@ func (s *Store) read(file string, ends ...string) ([]byte, error) {
 	return text, err
 }
 
-// Pack compresses the results of a table on a data set. It drops lines that were cut off or are there twice, and results
-// that keep says no to; with none of these and no results in plain text it leaves the file as it is. A program that is
-// stopped in between leaves results that are there twice, which is the same as once.
+// Pack compresses the results of a table on a data set. It drops lines that were cut off or are there twice, and
+// results that keep says no to; with none of these and no results in plain text it leaves the file as it is. A program
+// that is stopped in between leaves results that are there twice, which is the same as once.
 func (s *Store) Pack(table, dataset string, keep func(Result) bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

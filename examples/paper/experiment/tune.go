@@ -51,8 +51,10 @@ func tuningSeeds(j Job) (first, more []uint64) {
 
 const how = "For every comparison, data set and method: 30 points of a Latin hypercube over the method's parameters, " +
 	"each tried on seed 1001; " +
-	"the best 5 again on seeds 1002 and 1003; the one with the best mean of the three is chosen (with noise: 1001 to 1003, " +
-	"1004 to 1006, all six, where a choice says that it has so many seeds; Fashion-MNIST: 1001 to 1005, 1006 to 1015, all fifteen). Tried on partition dirichlet:0.3 with 20 % of the training set held out, " +
+	"the best 5 again on seeds 1002 and 1003; the one with the best mean of the three is chosen (with noise: 1001 to " +
+	"1003, " +
+	"1004 to 1006, all six, where a choice says that it has so many seeds; Fashion-MNIST: 1001 to 1005, 1006 to 1015, " +
+	"all fifteen). Tried on partition dirichlet:0.3 with 20 % of the training set held out, " +
 	"and scored by the accuracy on these 20 % after the last round, mean over the clients' models. Reported runs have " +
 	"seeds 1 to 30, and nothing of their test sets is seen. " +
 	"All trials are in results/trials.csv."

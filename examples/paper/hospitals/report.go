@@ -38,7 +38,8 @@ func Run(ctx context.Context, data, table, out string, seeds int, log io.Writer)
 	if err != nil {
 		return err
 	}
-	settings, err := sweep.Open(filepath.Join(out, "settings.csv"), 3, "method", "graph", "epsilon", "accuracy", "setting")
+	settings, err := sweep.Open(filepath.Join(out, "settings.csv"), 3, "method", "graph", "epsilon", "accuracy",
+		"setting")
 	if err != nil {
 		return err
 	}
@@ -233,9 +234,12 @@ intervals are those of the splits, not of hospitals like these.
 		err = errors.Join(err, e)
 		return stat.Mean(v)
 	}
-	fmt.Fprintf(&b, "\n**What it shows:** on the complete graph, AUC in the mean of the four is %.3f without noise; at epsilon 8 it is %.3f with each hospital's own "+
-		"noise, %.3f with noise that neighbors share, and with three wards each %.3f and %.3f, and %.3f where epsilon is the whole hospital's. Four "+
-		"clients are few to hide among.\n", auc(chosen, 0), auc(chosen, 8), auc(shared, 8), auc(warded, 8), auc(wardOne, 8), auc(hospitalled, 8))
+	fmt.Fprintf(&b, "\n**What it shows:** on the complete graph, AUC in the mean of the four is %.3f without noise; "+
+		"at epsilon 8 it is %.3f with each hospital's own "+
+		"noise, %.3f with noise that neighbors share, and with three wards each %.3f and %.3f, and %.3f where epsilon "+
+		"is the whole hospital's. Four "+
+		"clients are few to hide among.\n", auc(chosen, 0), auc(chosen, 8), auc(shared, 8), auc(warded, 8), auc(wardOne,
+		8), auc(hospitalled, 8))
 	if err != nil {
 		return "", err
 	}
@@ -254,7 +258,8 @@ func hospital(b *strings.Builder, runs *sweep.Table, seeds, h int, name string) 
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "\n## %s\n\nAUC of %s %.3f. With the others on the complete graph it changes by", name, single, stat.Mean(own))
+	fmt.Fprintf(b, "\n## %s\n\nAUC of %s %.3f. With the others on the complete graph it changes by", name, single,
+		stat.Mean(own))
 	for _, e := range Epsilons {
 		c := cell{name: chosen, graph: Graphs[0], epsilon: e}
 		if e > 0 {

@@ -13,8 +13,8 @@ const wards = 3
 // wards reports whether each ward is a client of its own.
 func (c cell) wards() bool { return strings.HasPrefix(c.name, warded) }
 
-// divide deals each hospital's patients that are learned from out to its wards at random, in numbers that differ by one at
-// most. The wards of a hospital follow each other. What is held out stays the hospital's.
+// divide deals each hospital's patients that are learned from out to its wards at random, in numbers that differ by one
+// at most. The wards of a hospital follow each other. What is held out stays the hospital's.
 func divide(sites []site, seed uint64) ([]site, error) {
 	var out []site
 	for _, s := range sites {
@@ -29,8 +29,8 @@ func divide(sites []site, seed uint64) ([]site, error) {
 	return out, nil
 }
 
-// perWard returns the epsilon of each ward's own data for which all wards of a hospital together have the given one: they
-// make their releases with noise of their own, so that the costs add up.
+// perWard returns the epsilon of each ward's own data for which all wards of a hospital together have the given one:
+// they make their releases with noise of their own, so that the costs add up.
 func perWard(epsilon float64) (float64, error) {
 	rho, err := dpmech.GDP.MaxRho(epsilon, delta)
 	return dpmech.GDP.Epsilon(rho/wards, delta), err

@@ -34,14 +34,15 @@ type Spade struct {
 	Walsh    bool // directions that cover all axes together
 	Averaged bool // the mean of a client's releases in place of the last one
 	Cooldown int  // rounds of pure consensus after the last release; Run then goes on to round w.Rounds+Cooldown
-	// Shared makes neighbors share noise that cancels, in a private world: epsilon holds against whoever sees all releases
-	// together with any one client. What is shared, the rounds of mixing after each release and those of the cool-down are
-	// what [sdk.Suggest] makes of the graph. A round is over when its mixing is, and the cool-down, however long it is, when
-	// round w.Rounds+Cooldown is.
+	// Shared makes neighbors share noise that cancels, in a private world: epsilon holds against whoever sees all
+	// releases together with any one client. What is shared, the rounds of mixing after each release and those of the
+	// cool-down are what [sdk.Suggest] makes of the graph. A round is over when its mixing is, and the cool-down, however
+	// long it is, when round w.Rounds+Cooldown is.
 	Shared bool
 }
 
-// sharedGain is the gain that [sdk.Suggest] gives to a fleet: the faster disagreement shrinks, the fewer rounds of mixing.
+// sharedGain is the gain that [sdk.Suggest] gives to a fleet: the faster disagreement shrinks, the fewer rounds of
+// mixing.
 const sharedGain = 0.75
 
 // maxTau bounds the search for tau where queries are free.
@@ -53,7 +54,8 @@ func (m Spade) Name() string {
 	for _, option := range []struct {
 		on   bool
 		name string
-	}{{m.Centered, "centered"}, {m.Tracking, "tracking"}, {m.Walsh, "walsh"}, {m.Averaged, "averaged"}, {m.Cooldown > 0, "cooled"},
+	}{{m.Centered, "centered"}, {m.Tracking, "tracking"}, {m.Walsh, "walsh"}, {m.Averaged, "averaged"},
+		{m.Cooldown > 0, "cooled"},
 		{m.Shared, "shared"}} {
 		if option.on {
 			name += "+" + option.name
@@ -82,7 +84,8 @@ func (m Spade) Space(w *World) []Param {
 		space = slices.DeleteFunc(space, func(p Param) bool { return p.Name == "gain" })
 	}
 	if w.Queries == 0 {
-		space = append(space, Param{Name: "tau", Low: 1, High: maxTau, Whole: true}, Param{Name: "batch", Low: 0.1, High: 1})
+		space = append(space, Param{Name: "tau", Low: 1, High: maxTau, Whole: true}, Param{Name: "batch", Low: 0.1,
+			High: 1})
 	}
 	return space
 }

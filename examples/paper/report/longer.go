@@ -45,7 +45,8 @@ func (r *reporter) longer(out *strings.Builder) error {
 					return find(cells, func(j experiment.Job) bool { return j.Rounds == n && j.Method == row.method })
 				}
 				if few, many := at(rounds[0]), at(rounds[len(rounds)-1]); few != nil && many != nil {
-					gains = append(gains, fmt.Sprintf("%s %.1f (ceiling %.1f)", heading(set), many.mean(row.value)-few.mean(row.value), squared))
+					gains = append(gains, fmt.Sprintf("%s %.1f (ceiling %.1f)", heading(set),
+						many.mean(row.value)-few.mean(row.value), squared))
 				}
 			}
 			if some {
@@ -55,7 +56,8 @@ func (r *reporter) longer(out *strings.Builder) error {
 		}
 	}
 	if len(gains) > 0 {
-		fmt.Fprintf(out, "\n**What it shows:** from the fewest to the most rounds, the clients of the paper's form gain in points: %s.\n",
+		fmt.Fprintf(out, "\n**What it shows:** from the fewest to the most rounds, the clients of the paper's form gain "+
+			"in points: %s.\n",
 			strings.Join(gains, ", "))
 	}
 	return nil

@@ -18,7 +18,8 @@ type trust struct {
 }
 
 var trusts = []trust{
-	{"DP-SGD", "a curator has all raw data and is trusted; epsilon holds against who sees the models", []string{experiment.Pooled}, accuracy},
+	{"DP-SGD", "a curator has all raw data and is trusted; epsilon holds against who sees the models",
+		[]string{experiment.Pooled}, accuracy},
 	{"DP-FedAvg (central)", "a server sees every update and is trusted; epsilon holds against who sees the models",
 		[]string{experiment.TrustedServer}, accuracy},
 	{"DP-FedAvg", "the server sees all, nobody is trusted: everybody else may collude", []string{"DP-FedAvg"}, accuracy},
@@ -61,9 +62,12 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(out, "\nBy whom one has to trust. All have settings of their own; where a cell has another number of runs than ",
-		r.seeds, ", it says so. Δ is over the same seeds, with the p value of a two-sided Wilcoxon signed-rank test. Shared noise takes nine "+
-			"rounds of mixing after each of the 50 and a longer cool-down, which cost messages, but no query; against all other members together its ε is ", all,
+	fmt.Fprint(out, "\nBy whom one has to trust. All have settings of their own; where a cell has another number of "+
+		"runs than ",
+		r.seeds, ", it says so. Δ is over the same seeds, with the p value of a two-sided Wilcoxon signed-rank test. "+
+			"Shared noise takes nine "+
+			"rounds of mixing after each of the 50 and a longer cool-down, which cost messages, but no query; against all "+
+			"other members together its ε is ", all,
 		" (on the graph of seed 1).\n\n| data | partition |")
 	for _, t := range trusts {
 		fmt.Fprintf(out, " %s<br>_%s_ |", t.title, t.against)
@@ -72,7 +76,8 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 	if goal {
 		out.WriteString(" goal for shared noise |")
 	}
-	out.WriteString("\n| --- | --- |" + strings.Repeat(" ---: |", len(trusts)+3) + map[bool]string{true: " ---: |"}[goal] + "\n")
+	out.WriteString("\n| --- | --- |" + strings.Repeat(" ---: |", len(trusts)+3) +
+		map[bool]string{true: " ---: |"}[goal] + "\n")
 	rows, reached, ahead, compared := 0, 0, make([]int, 3), make([]int, 3)
 	searched := make(map[int][]string) // methods, by the seeds that their settings were tried on
 	var missed, other []string
@@ -134,7 +139,8 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 			verdict := "reached"
 			if ours.mean(cooled) < goals[set] {
 				verdict = "**missed**"
-				missed = append(missed, fmt.Sprintf("%s, %s: %.2f of %.2f", heading(set), title(partition), ours.mean(cooled), goals[set]))
+				missed = append(missed, fmt.Sprintf("%s, %s: %.2f of %.2f", heading(set), title(partition),
+					ours.mean(cooled), goals[set]))
 			} else {
 				reached++
 			}
@@ -162,11 +168,14 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 	most := slices.Max(slices.Collect(maps.Keys(searched)))
 	for _, n := range slices.Sorted(maps.Keys(searched)) {
 		if n < most && n != 6 { // all are to have 6, of Fashion-MNIST 15
-			fmt.Fprintf(out, "\nSettings from a search on %d seeds only, on some of the data sets: %s.\n", n, strings.Join(searched[n], ", "))
+			fmt.Fprintf(out, "\nSettings from a search on %d seeds only, on some of the data sets: %s.\n", n,
+				strings.Join(searched[n], ", "))
 		}
 	}
-	fmt.Fprintf(out, "\n**What it shows:** with noise that neighbors cancel, which one colluder does not uncover, SPADE-DFL is ahead of a curator with "+
-		"all raw data in %d of %d rows, of DP-FedAvg's server that sees all in %d of %d, and of a server that is trusted with every update in %d of %d.",
+	fmt.Fprintf(out, "\n**What it shows:** with noise that neighbors cancel, which one colluder does not uncover, "+
+		"SPADE-DFL is ahead of a curator with "+
+		"all raw data in %d of %d rows, of DP-FedAvg's server that sees all in %d of %d, and of a server that is "+
+		"trusted with every update in %d of %d.",
 		ahead[0], compared[0], ahead[1], compared[1], ahead[2], compared[2])
 	if goal {
 		fmt.Fprintf(out, " The goal is reached in %d rows.", reached)

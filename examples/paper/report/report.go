@@ -61,7 +61,8 @@ func Write(ctx context.Context, lab *experiment.Lab, settings *experiment.Settin
 		"that is not it. Δ is SPADE-DFL less the best rival, in points, with " +
 		"the p value of a two-sided Wilcoxon signed-rank test over the same seeds. DP-SGD has all data in one place, and " +
 		"one value for all partitions. \"Average model\" is that of " +
-		"SPADE-DFL's clients. The ceiling is the same model trained on all data in one place with exact gradients: by the " +
+		"SPADE-DFL's clients. The ceiling is the same model trained on all data in one place with exact gradients: by " +
+		"the " +
 		"loss that all methods see, and by the logarithmic one.\n")
 	for _, form := range table2 {
 		fmt.Fprintf(&two, "\n## %s\n\n%s\n\n", form.title, form.text)

@@ -38,7 +38,8 @@ func TestTable2SaysWhoIsAhead(t *testing.T) {
 			}
 		}
 	}
-	if err := Write(context.Background(), experiment.NewLab(dataDir), &experiment.Settings{}, store, dir, []string{"fashion"}, 6,
+	if err := Write(context.Background(), experiment.NewLab(dataDir), &experiment.Settings{}, store, dir,
+		[]string{"fashion"}, 6,
 		io.Discard); err != nil {
 		t.Fatal(err)
 	}

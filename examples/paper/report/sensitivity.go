@@ -38,7 +38,8 @@ func (r *reporter) table4(out *strings.Builder) error {
 		}
 		all = append(all, text)
 	}
-	fmt.Fprintf(out, "Noise that neighbors share holds against whoever sees all releases and any one member; against all other members together, ε is %s "+
+	fmt.Fprintf(out, "Noise that neighbors share holds against whoever sees all releases and any one member; against "+
+		"all other members together, ε is %s "+
 		"instead (on the graph of seed 1).\n\n", strings.Join(all, ", "))
 	fmt.Fprintf(out, "ε is exact (Gaussian differential privacy). By the paper's formula ρ + 2√(ρ ln(1/δ)) the same "+
 		"noise is called ε = %s. The rows \"noise by the paper's formula\" "+
@@ -54,9 +55,11 @@ func (r *reporter) sensitivity(out *strings.Builder, heads []string, published m
 	if err := r.scores(out, experiment.Sensitivity, heads, published, at); err != nil {
 		return err
 	}
-	out.WriteString("\n## Validation accuracy\n\nThe paper calls what it reports validation accuracy. Here are the same " +
+	out.WriteString("\n## Validation accuracy\n\nThe paper calls what it reports validation accuracy. Here are the " +
+		"same " +
 		"runs on four fifths of the training set, scored on the last fifth (other seeds than the " +
-		"search's, but the samples are the same), up to 10 seeds. Validation sets are easier than the test set where that " +
+		"search's, but the samples are the same), up to 10 seeds. Validation sets are easier than the test set where " +
+		"that " +
 		"was made by other hands.\n\n")
 	return r.scores(out, experiment.Validation, heads, published, at)
 }
@@ -128,7 +131,8 @@ func (r *reporter) scores(out *strings.Builder, table string, heads []string, pu
 					reached[form.text]++
 				case c != nil && form.method == experiment.Shared:
 					squared, logarithmic := r.ceilings.of(set, c.runs)
-					missed = append(missed, fmt.Sprintf("%s, %s: %.2f of %.2f; pooled ceiling %.2f / %.2f", heading(set), head, mean, published[set][i],
+					missed = append(missed, fmt.Sprintf("%s, %s: %.2f of %.2f; pooled ceiling %.2f / %.2f", heading(set), head,
+						mean, published[set][i],
 						squared, logarithmic))
 				}
 				fmt.Fprintf(out, " %s |", text)
@@ -151,8 +155,10 @@ func (r *reporter) scores(out *strings.Builder, table string, heads []string, pu
 		}
 	}
 	fmt.Fprint(out, "\nBold: at or above what the paper reports.\n")
-	fmt.Fprintf(out, "\n**What it shows:** the paper's means are reached in %d of %d cells in the paper's form, in %d of %d with all options and settings of "+
-		"their own, and in %d of %d with noise that neighbors cancel (of those that there are).\n", reached[forms[0].text], counted[forms[0].text],
+	fmt.Fprintf(out, "\n**What it shows:** the paper's means are reached in %d of %d cells in the paper's form, in %d "+
+		"of %d with all options and settings of "+
+		"their own, and in %d of %d with noise that neighbors cancel (of those that there are).\n",
+		reached[forms[0].text], counted[forms[0].text],
 		reached[forms[8].text], counted[forms[8].text], reached[sharedText], counted[sharedText])
 	for _, m := range missed {
 		fmt.Fprintf(out, "- missed by shared noise: %s\n", m)

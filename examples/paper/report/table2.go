@@ -15,20 +15,24 @@ import (
 var table2 = []struct{ table, title, text string }{
 	{experiment.EqualQueries, "A. Without noise, at equal queries",
 		"Every method has the same number of losses a sample and round: 3, and 9 for Alzheimer's disease, " +
-			"which is what SPADE-DFL takes with the paper's τ = 2 and τ = 8 on all samples. Settings: one search of the same " +
+			"which is what SPADE-DFL takes with the paper's τ = 2 and τ = 8 on all samples. Settings: one search of the " +
+			"same " +
 			"size for every method."},
 	{experiment.Private8, "B. Private, ε = 8, δ = 1e-5",
 		"The same, and every client's whole data set is protected by noise: (8, 1e-5) by exact Gaussian accounting, for " +
 			"all methods alike. " +
-			"DP-SGD has a curator who is trusted with all raw data; nobody else trusts anybody, but in the last table of this part, which says " +
+			"DP-SGD has a curator who is trusted with all raw data; nobody else trusts anybody, but in the last table of " +
+			"this part, which says " +
 			"over each column whom."},
 	{experiment.Private32, "B. Private, ε = 32, δ = 1e-5", "The same with a four times larger ε."},
 	{experiment.FreeQueries, "C. Without noise, queries free (ours, not the paper's setting)",
 		"Each method chooses its number of losses a sample and round, up to 10, and what it does with them. Still 50 " +
 			"rounds."},
 	{experiment.PrivateFree, "C. Private, ε = 8, δ = 1e-5, queries free (ours, not the paper's setting)",
-		"As B, and everybody has the same free choice: up to 10 losses a sample and round, and what to do with them, DP-SGD's curator and " +
-			"DP-FedAvg's server included. A method without a server that makes two-point estimates or more local steps of them does so where " +
+		"As B, and everybody has the same free choice: up to 10 losses a sample and round, and what to do with them, " +
+			"DP-SGD's curator and " +
+			"DP-FedAvg's server included. A method without a server that makes two-point estimates or more local steps of " +
+			"them does so where " +
 			"its search finds that best."},
 }
 
@@ -143,7 +147,8 @@ func (r *reporter) table2(out *strings.Builder, table string) error {
 func (r *reporter) options(out *strings.Builder, table string) error {
 	fmt.Fprint(out, "\nAnd past it: SPADE-DFL with the options that the paper does not have, beside the best rival. The "+
 		"first four columns are one run in the paper's form and with its setting; "+
-		"the others have the centered or the tracking estimator, and settings that were searched for each of them as for every method. "+
+		"the others have the centered or the tracking estimator, and settings that were searched for each of them as "+
+		"for every method. "+
 		"Averaging and cooling down cost no query and no privacy, cooling down 20 rounds of "+
 		"messages. (Of Alzheimer's disease, those with centered losses have one fold a seed, the others all five "+
 		"where all are done.)\n\n")
@@ -184,9 +189,11 @@ func (r *reporter) options(out *strings.Builder, table string) error {
 
 // serverless compares the tracking estimator with the rivals that have no server.
 func (r *reporter) serverless(out *strings.Builder) error {
-	fmt.Fprint(out, "\nThe tracking estimator beside the best rival without a server, and the best with one (DP-SGD, DP-FedAvg). "+
+	fmt.Fprint(out, "\nThe tracking estimator beside the best rival without a server, and the best with one (DP-SGD, "+
+		"DP-FedAvg). "+
 		"Δ is to the best without, over the same seeds and folds.\n\n"+
-		"| data | partition | best without a server | tracking, cooled | Δ (p) | tracking, Walsh, cooled | Δ (p) | best with a "+
+		"| data | partition | best without a server | tracking, cooled | Δ (p) | tracking, Walsh, cooled | Δ (p) | best "+
+		"with a "+
 		"server | ceiling |\n| --- | --- |"+strings.Repeat(" ---: |", 7)+"\n")
 	forms := []string{experiment.Tracking, experiment.TrackingWalsh}
 	names := []string{"tracking", "with Walsh directions"}
@@ -242,7 +249,8 @@ func (r *reporter) serverless(out *strings.Builder) error {
 	}
 	out.WriteString("\n")
 	for i := range forms {
-		fmt.Fprintf(out, "- %s: ahead of all methods without a server in %d of %d rows, at most %.2f behind, and less than a point "+
+		fmt.Fprintf(out, "- %s: ahead of all methods without a server in %d of %d rows, at most %.2f behind, and less "+
+			"than a point "+
 			"below the ceiling in %d.\n", names[i], ahead[i], rows, -worst[i], near[i])
 	}
 	return nil

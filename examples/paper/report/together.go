@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// together returns the epsilon that a run with shared noise has against all other members together, who face a member's own
-// noise alone: on the random graph of seed 1. It depends neither on the clip nor on the number of rounds.
+// together returns the epsilon that a run with shared noise has against all other members together, who face a member's
+// own noise alone: on the random graph of seed 1. It depends neither on the clip nor on the number of rounds.
 func together(clients int, epsilon float64) (string, error) {
 	g, err := graph.Parse("er:0.3", clients, 1)
 	if err != nil {

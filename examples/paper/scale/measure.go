@@ -37,7 +37,8 @@ type Figure struct {
 // goes is how often the rounds are timed.
 const goes = 3
 
-// Measure makes a run with the settings that a fleet has by default, but for rounds of mixing and of the cool-down: none.
+// Measure makes a run with the settings that a fleet has by default, but for rounds of mixing and of the cool-down:
+// none.
 func Measure(ctx context.Context, p Point) (Figure, error) {
 	start := time.Now()
 	g, err := graph.Parse("ring", p.Clients, 1)

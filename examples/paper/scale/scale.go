@@ -37,8 +37,9 @@ var grown = []series{
 // upper is how many of a series' last sizes its exponent is of: the small ones are all start and end.
 const upper = 3
 
-// Run measures all sizes, or the first of each that an exponent can be had of if small, each in a process of its own, and
-// writes README.md into out. The program itself is what is called for one size, with the point as JSON behind command.
+// Run measures all sizes, or the first of each that an exponent can be had of if small, each in a process of its own,
+// and writes README.md into out. The program itself is what is called for one size, with the point as JSON behind
+// command.
 func Run(ctx context.Context, out string, small bool, log io.Writer, command ...string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -59,7 +60,8 @@ func Run(ctx context.Context, out string, small bool, log io.Writer, command ...
 		if err != nil {
 			return f, fmt.Errorf("scale: %s: %w", text, err)
 		}
-		fmt.Fprintf(log, "scale: %s: %s: %s a round, %.0f MB\n", time.Since(start).Round(time.Second), text, seconds(f.Round), f.MB)
+		fmt.Fprintf(log, "scale: %s: %s: %s a round, %.0f MB\n", time.Since(start).Round(time.Second), text,
+			seconds(f.Round), f.MB)
 		return f, nil
 	})
 }
@@ -79,11 +81,15 @@ func One(ctx context.Context, text string, out io.Writer) error {
 
 func write(out string, small bool, measure func(p Point) (Figure, error)) error {
 	var b strings.Builder
-	b.WriteString("# How a round grows\n\nThe whole network in one process, on a ring: a round is three local steps of every client on all of its " +
-		"samples, and the exchange. The loss is that of\na linear model, so that what grows is the method's own work. Without noise, with " +
-		"each client's own, and with noise that neighbors cancel (colluders 1);\nno rounds of mixing. The time is the best of three; memory is the " +
-		"most that the process had, data included. Exponents p of size^p are by least squares through\nthe logarithms of the last " +
-		fmt.Sprint(upper) + " sizes. What it shows: time and memory grow in proportion to each of the three numbers, or slower, where an exponent is at most 1.\n")
+	fmt.Fprintf(&b, `# How a round grows
+
+The whole network in one process, on a ring: a round is three local steps of every client on all of its samples, and
+the exchange. The loss is that of a linear model, so that what grows is the method's own work. Without noise, with each
+client's own, and with noise that neighbors cancel (colluders 1); no rounds of mixing. The time is the best of three;
+memory is the most that the process had, data included. Exponents p of size^p are by least squares through the
+logarithms of the last %d sizes. What it shows: time and memory grow in proportion to each of the three numbers, or
+slower, where an exponent is at most 1.
+`, upper)
 	for _, s := range grown {
 		fmt.Fprintf(&b, "\n| %s |", s.what)
 		for _, form := range Forms {

@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// meta is the job: Alzheimer's disease, dealt out to 31 clients on a random graph, and the settings of both programs. Gain is
-// tau*eta*mu*beta, with rho of 1.
+// meta is the job: Alzheimer's disease, dealt out to 31 clients on a random graph, and the settings of both programs.
+// Gain is tau*eta*mu*beta, with rho of 1.
 type meta struct {
 	Dim     int      `json:"dim"`
 	Samples []int    `json:"samples"` // of each client

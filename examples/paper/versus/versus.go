@@ -34,8 +34,8 @@ type turn struct {
 	Seed         uint64
 }
 
-// Run does the job with every program and writes README.md into out. dataDir is the folder of the data sets, and command calls
-// this program for one turn of the SDK, with the turn as JSON behind.
+// Run does the job with every program and writes README.md into out. dataDir is the folder of the data sets, and
+// command calls this program for one turn of the SDK, with the turn as JSON behind.
 func Run(ctx context.Context, dataDir, out string, log io.Writer, command ...string) error {
 	folder, err := os.MkdirTemp("", "versus")
 	if err != nil {
@@ -84,7 +84,8 @@ func Run(ctx context.Context, dataDir, out string, log io.Writer, command ...str
 			if err != nil {
 				return fmt.Errorf("versus: %s: %w", name, err)
 			}
-			fmt.Fprintf(log, "versus: %s, seed %d: %.3f s, %d rounds, %.2f %%\n", name, seed+1, f.Seconds, f.Rounds, f.Accuracy)
+			fmt.Fprintf(log, "versus: %s, seed %d: %.3f s, %d rounds, %.2f %%\n", name, seed+1, f.Seconds, f.Rounds,
+				f.Accuracy)
 			figures[name] = append(figures[name], f)
 		}
 	}
@@ -141,13 +142,17 @@ are those of its frames, of numpy 4 a number.
 		fmt.Fprintf(&b, "| %s | %.3f | %.2f | %.0f | %.0f | %.2f | %.0f |\n", name, median(name, seconds),
 			median(name, func(f figure) float64 { return f.wall }), median(name, func(f figure) float64 { return f.MB }),
 			median(name, func(f figure) float64 { return float64(f.Rounds) }),
-			median(name, func(f figure) float64 { return f.Accuracy }), median(name, func(f figure) float64 { return float64(f.Bytes) }))
+			median(name, func(f figure) float64 { return f.Accuracy }), median(name,
+				func(f figure) float64 { return float64(f.Bytes) }))
 	}
 	if len(figures[numpy]) > 0 {
-		fmt.Fprintf(&b, "\n**What it shows:** the SDK takes %.2f times as long as numpy to the same accuracy in the paper's form, and %.2f times with tracking and "+
-			"Walsh directions.\n", median(paperForm, seconds)/median(numpy, seconds), median(tracking, seconds)/median(numpy, seconds))
+		fmt.Fprintf(&b, "\n**What it shows:** the SDK takes %.2f times as long as numpy to the same accuracy in the "+
+			"paper's form, and %.2f times with tracking and "+
+			"Walsh directions.\n", median(paperForm, seconds)/median(numpy, seconds), median(tracking,
+			seconds)/median(numpy, seconds))
 	}
-	b.WriteString("\nFlower's simulation and decent-bench are not here: no package index could be reached where this was measured.\n")
+	b.WriteString("\nFlower's simulation and decent-bench are not here: no package index could be reached where this " +
+		"was measured.\n")
 	return b.String()
 }
 
