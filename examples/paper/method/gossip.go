@@ -13,8 +13,8 @@ import (
 //	phi <- x_i;  tau times:  phi <- phi - eta g_i(phi);  phi <- x_i + clip_R(phi - x_i)
 //	sends phi plus noise, and sets x_i to the mean of its own and its neighbors' by Metropolis weights
 //
-// with two-point estimates g_i over a mini-batch, as many as the budget holds. It is no method of the paper: it is the
-// best way found to spend the queries of a rival without a server. K releases of sensitivity 2R for each client.
+// with two-point estimates g_i over a mini-batch, as many as the budget holds. It is no method of the paper: it spends a
+// rival's queries without a server on two-point estimates and local steps. K releases of sensitivity 2R for each client.
 type Gossip struct{}
 
 // Name returns "2P-DSG".
