@@ -135,6 +135,18 @@ func (b *browser) look(name string, width, height int64, scheme string) {
 	}
 }
 
+// keep takes a picture of the page as it stands, where pictures are wanted.
+func (b *browser) keep(name string) {
+	b.t.Helper()
+	if dir := os.Getenv("SPADE_EDGE_SHOTS"); dir != "" {
+		var shot []byte
+		b.run("picture", chromedp.FullScreenshot(&shot, 100))
+		if err := os.WriteFile(filepath.Join(dir, name+".png"), shot, 0o600); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
 // fits checks that a screen of some width needs no sideways scrolling.
 func (b *browser) fits(width int) {
 	b.t.Helper()
