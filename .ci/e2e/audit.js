@@ -36,6 +36,21 @@
     if (over > 1 && down > 3) say(a.e, "at " + at(a.r) + " is under " + path(b.e) + " " + JSON.stringify(b.e.textContent.slice(0, 40)) + " at " + at(b.r));
   }));
 
+  for (const e of seen.filter(e => e.matches("table"))) {
+    const card = e.parentElement.getBoundingClientRect(), right = card.right - parseFloat(getComputedStyle(e.parentElement).paddingRight);
+    if (e.getBoundingClientRect().right > right + 1 && !scrolls(e)) say(e, "is " + (e.getBoundingClientRect().right - right) + " wider than its card");
+  }
+
+  // No short word is broken.
+  for (const e of seen.filter(e => e instanceof HTMLElement)) for (const n of e.childNodes) if (n.nodeType === Node.TEXT_NODE) {
+    for (const word of n.data.matchAll(/[\w%]+/g)) {
+      const range = document.createRange();
+      range.setStart(n, word.index);
+      range.setEnd(n, word.index + word[0].length);
+      if (word[0].length < 14 && new Set([...range.getClientRects()].map(r => Math.round(r.top))).size > 1) say(e, "has the broken word " + word[0]);
+    }
+  }
+
   // Each chart has a curve, a name, "round" under its axis, and numbers on both.
   for (const e of seen.filter(e => e.matches(".chart"))) {
     const drawn = e.querySelector("svg"), has = texts.filter(t => drawn && drawn.contains(t.e));
@@ -47,7 +62,7 @@
     if (!box || !/^M[\d.L -]+$/.test(curve.getAttribute("d"))) say(e, "has no curve");
     else if (box.left < area.left || box.right > area.right || box.top < area.top - 1 || box.bottom > area.bottom - 30) say(e, "has a curve at " + at(box) + " in " + at(area));
     const number = t => /^-?[\d.]+(e-?\d+)?( %)?$/.test(t.e.textContent);
-    const y = has.filter(t => number(t) && box && t.r.right < box.left), x = has.filter(t => number(t) && t.r.top > area.bottom - 36);
+    const x = has.filter(t => number(t) && t.r.top > area.bottom - 36), y = has.filter(t => number(t) && box && t.r.right < box.left && !x.includes(t));
     const name = has.filter(t => /^(round|release)$/.test(t.e.textContent));
     if (y.length < 2) say(e, "has " + y.length + " numbers beside it");
     if (new Set(y.map(t => t.e.textContent)).size < y.length) say(e, "has the same number twice beside it");

@@ -40,7 +40,7 @@ func newBrowser(t *testing.T) *browser {
 	if err != nil {
 		t.Skipf("no %s: apt-get install -y --no-install-recommends chromium fonts-dejavu-core", program)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx,
 		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.Headless, chromedp.NoSandbox,

@@ -30,7 +30,7 @@
   };
   const span = s => s < 60 ? Math.floor(s) + " s" : s < 3600 ? Math.floor(s / 60) + " min" : s < 172800 ? Math.floor(s / 3600) + " h " + Math.floor(s % 3600 / 60) + " min" : Math.floor(s / 86400) + " days";
   const list = names => names.length < 2 ? names.join("") : names.slice(0, -1).join(", ") + " and " + names[names.length - 1];
-  const plural = (n, one) => n + " " + one + (n === 1 ? "" : "s");
+  const plural = (n, one) => count(n) + " " + one + (n === 1 ? "" : "s");
 
   const phaseName = { starting: "starting", querying: "learning", waiting: "waiting", cooling: "cooling down", serving: "done, serving neighbors", ended: "done", failed: "failed" };
   // With rounds of mixing, a round of learning has several releases: the one in progress mixes, or where the last one stands.
@@ -119,7 +119,8 @@
     charts.hidden = all.every(c => c.card.hidden);
     c.drawn = null;
     if (!last) return c.plot.replaceChildren(el("div", { class: "empty" }, "after the first rounds"));
-    const W = c.plot.clientWidth || 300, H = 196, right = 12, top = 10, bottom = H - 38;
+    const W = c.plot.clientWidth || 300, H = 196, top = 10, bottom = H - 38;
+    const lines = c.lines || [], right = Math.max(12, ...lines.map(l => 10 + 6.6 * l.name.length));
     // The axis is as long as the run, or, while little of it has been done, a round number that leaves room to grow.
     let total = Math.max(1, s.total);
     const wanted = Math.max(10, s.points[made - 1].round * 1.3), size = 10 ** Math.floor(Math.log10(wanted));
@@ -128,8 +129,7 @@
       points.length + " points, " + c.show(points[0][c.key]) + " in round " + points[0].round + ", " + c.show(last[c.key]) + " in round " + last.round });
     let values = points.map(p => p[c.key]);
     if (c.limit > 0) values.push(c.limit);
-    const lines = (c.lines || []).filter(l => known(l.value));
-    values.push(...lines.map(l => l.value));
+    values.push(...lines.map(l => l.accuracy));
     let lo = Math.min(...values), hi = Math.max(...values), ticks, y;
     if (log) {
       lo = Math.floor(Math.log10(lo)); hi = Math.max(lo + 1, Math.ceil(Math.log10(hi)));
@@ -159,19 +159,18 @@
     for (const t of marks) out.append(svg("text", { x: x(t), y: H - 21, "text-anchor": t === 0 ? "start" : t === total ? "end" : "middle" }, String(t)));
     out.append(svg("text", { class: "axis", x: (left + W - right) / 2, y: H - 5, "text-anchor": "middle" }, s.mixing ? "release" : "round"));
     // What the curve is compared with; names stand clear of each other.
-    lines.sort((a, b) => a.value - b.value);
     let free = Infinity;
-    const at = lines.map(l => free = Math.min(y(l.value) - 4, free - 13));
+    const at = lines.map(l => free = Math.min(y(l.accuracy) + 4, free - 13));
     free = top - 4;
     for (let i = lines.length; i--;) at[i] = free = Math.max(at[i], free + 13);
-    for (const v of [...lines.map(l => l.value), ...c.limit > 0 ? [c.limit] : []]) {
+    for (const v of [...lines.map(l => l.accuracy), ...c.limit > 0 ? [c.limit] : []]) {
       out.append(svg("line", { class: v === c.limit ? "limit" : "compared", x1: left, x2: W - right, y1: y(v), y2: y(v) }));
     }
     const cross = svg("path", { class: "cross" }), tip = svg("circle", { class: "tip", r: 4.5, cx: x(last.round), cy: y(last[c.key]) });
     const path = points.map((p, i) => (i ? "L" : "M") + x(p.round).toFixed(1) + " " + y(p[c.key]).toFixed(1)).join("");
     out.append(svg("path", { class: "area", d: path + "L" + x(last.round) + " " + bottom + "L" + x(points[0].round) + " " + bottom + "Z" }),
       svg("path", { class: "curve", d: path }),
-      ...lines.map((l, i) => svg("text", { class: "halo", x: W - right, y: at[i], "text-anchor": "end" }, l.name + " " + c.show(l.value))), cross, tip);
+      ...lines.map((l, i) => svg("text", { x: W - right + 6, y: at[i] }, l.name)), cross, tip);
     c.plot.replaceChildren(out);
     c.drawn = { points, x, y, top, bottom, cross, tip, round: px => (px - left) / (W - left - right) * total };
   };
@@ -321,7 +320,7 @@
     if (group) {
       graph(s);
       const look = { failed: "down", waiting: "held", querying: "busy", cooling: "cool" };
-      rows(["Node", "State", "Round", "Connected", ...(s.non_private ? [] : ["Epsilon"]), "Losses asked", "Sent"], nodes, n => [n.name,
+      rows(["Node", "State", "Round", "Connected", ...(s.non_private ? [] : ["Epsilon"]), "Losses", "Sent"], nodes, n => [n.name,
         { class: "state " + (look[phaseOf(n)] || "up"), text: phaseName[phaseOf(n)], more: phaseOf(n) === "waiting" ? "for " + list(n.waiting_for) + ", " + span(n.phase_seconds) : n.fault || "" },
         String(n.round), n.neighbors.filter(v => v.link && v.link.connected).length + " of " + n.neighbors.length, ...(n.privacy ? [epsilon(n.privacy.epsilon)] : []), count(n.queries), bytes(n.neighbors.every(v => v.link) ? n.neighbors.reduce((a, v) => a + v.link.bytes_sent, 0) : n.frame_bytes_sent)]);
     } else {
@@ -333,9 +332,9 @@
 
     const own = group ? "On " + s.scored_on : s.non_private ? "On this device's own data" : "On this device's own data: not covered by the privacy guarantee, for this device only";
     const local = s.local, asked = local && local.of_queries;
-    cAccuracy.lines = group ? s.compared.map(v => ({ name: v.name, value: v.accuracy })) : local ? [{ name: "majority", value: local.majority }] : [];
+    cAccuracy.lines = (group ? s.compared : local ? [{ name: "majority", accuracy: local.majority }] : []).filter(l => known(l.accuracy)).sort((a, b) => a.accuracy - b.accuracy);
     for (const c of [cAccuracy, cLoss]) {
-      say(c.note, (asked && c === cLoss ? "Mean of what the program has answered for each round. " : "") + own);
+      say(c.note, (asked && c === cLoss ? "Mean of what the program has answered for each round. " : "") + own + (c.lines || []).map((l, i) => (i ? ", " : "; ") + l.name + " " + percent(l.accuracy)).join(""));
       c.note.classList.toggle("warn", !group && !s.non_private);
       c.none = !group && (!local || asked && c === cAccuracy);
     }
