@@ -24,7 +24,10 @@
     if (n.nodeType !== Node.TEXT_NODE || !n.data.trim()) continue;
     const range = document.createRange();
     range.selectNodeContents(n);
-    for (const r of e instanceof SVGElement ? [e.getBoundingClientRect()] : range.getClientRects()) if (r.width > 1) texts.push({ e, r });
+    const box = e.closest(".scroll"), held = box && box.getBoundingClientRect(), head = held ? held.top + (e.closest("thead") ? 0 : box.querySelector("thead").clientHeight) : 0;
+    for (const r of e instanceof SVGElement ? [e.getBoundingClientRect()] : range.getClientRects()) {
+      if (r.width > 1 && (!box || r.top >= head && r.bottom <= held.bottom && r.right <= held.right)) texts.push({ e, r });
+    }
   }
   for (const { e, r } of texts) for (const box of chain(e).filter(b => b.matches(".card, .tile, .badge, svg, table, td, th, dd, dt"))) {
     const b = box.getBoundingClientRect();

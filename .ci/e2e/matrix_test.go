@@ -1,10 +1,10 @@
 package e2e
 
 import (
+	"context"
 	_ "embed" // what is looked at
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -13,10 +13,12 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
-	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
@@ -36,8 +38,9 @@ func (b *browser) everywhere(what string, planned bool) {
 	b.t.Helper()
 	for _, width := range []int64{390, 1280} {
 		b.run("width", chromedp.EmulateViewport(width, 800))
-		b.await(fmt.Sprintf(`innerWidth === %d && [...document.querySelectorAll(".plot svg, .graph svg")].every(e => !e.clientWidth || `+
-			`+e.getAttribute("viewBox").split(" ")[2] === e.parentElement.clientWidth)`, width)) // the charts are drawn anew
+		b.await(fmt.Sprintf(`innerWidth === %d && [...document.querySelectorAll(".plot svg, .graph svg")].every(e => `+
+			`!e.clientWidth || +e.getAttribute("viewBox").split(" ")[2] === e.parentElement.clientWidth)`,
+			width)) // the charts are drawn anew
 		for _, scheme := range []string{"light", "dark"} {
 			b.run("scheme", emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
 				{Name: "prefers-color-scheme", Value: scheme}}))
@@ -48,134 +51,6 @@ func (b *browser) everywhere(what string, planned bool) {
 	}
 }
 
-// scene is what a page is given to show.
-type scene struct {
-	name    string
-	status  any
-	history history
-	planned bool // all goes as it should
-}
-
-// history and group have the form of what a monitor answers.
-type history struct {
-	Stride int             `json:"stride"`
-	Points []monitor.Point `json:"points"`
-}
-
-type compared struct {
-	Name     string        `json:"name"`
-	Accuracy monitor.Value `json:"accuracy"`
-}
-
-type group struct {
-	Version    int              `json:"version"`
-	Run        string           `json:"run"`
-	NonPrivate bool             `json:"non_private"`
-	Edges      [][2]string      `json:"edges"`
-	Nodes      []monitor.Status `json:"nodes"`
-	Scored     string           `json:"scored_on"`
-	Compared   []compared       `json:"compared"`
-}
-
-const (
-	learning, cooldown = 400, 60
-	longName           = "st-elisabeth-hospital-cardiology-ward-12-north"
-)
-
-// newRun returns the fleet of a run of eight, all neighbors, one with a long name.
-func newRun(run string, private bool) *sdk.Fleet {
-	f := &sdk.Fleet{Run: run, Dim: 30, Method: sdk.Method{Rounds: learning, Cooldown: cooldown, Tau: 3},
-		Privacy: sdk.Privacy{Clip: 0.2, Sigma: 3, Delta: 1e-5, EpsilonLimit: 30, NonPrivate: !private}}
-	for i := range 8 {
-		f.Members = append(f.Members, fmt.Sprintf("ward-%d", i+1))
-	}
-	f.Members[3] = longName
-	for i, a := range f.Members {
-		for _, b := range f.Members[i+1:] {
-			f.Edges = append(f.Edges, [2]string{a, b})
-		}
-	}
-	return f
-}
-
-// newStatus returns the status of a member after some rounds.
-func newStatus(f *sdk.Fleet, name string, phase monitor.Phase, round int, scorer bool) monitor.Status {
-	s := monitor.NewStatus(f, name)
-	s.Running, s.Phase, s.Seconds, s.Round, s.Uptime = phase != monitor.Ended, phase, 2345, round, 1e5
-	s.Queries, s.FrameBytes = int64(round)*98_765, int64(round)*123_456
-	s.ConsensusError, s.Compared = 0.0123, round-1
-	for i, other := range f.Members {
-		if other == name {
-			continue
-		}
-		n := monitor.Neighbor{Name: other, Round: round, Link: &monitor.Link{Connected: true, Seconds: 4567, How: "dialed",
-			Address: "[2001:db8:85a3::8a2e:370:7334]:47654", Sent: int64(round) * 15_432 << i, Received: int64(round) * 15_678}}
-		if phase == monitor.Waiting && other == longName {
-			s.Waiting = append(s.Waiting, other)
-			n.Round, n.Behind, n.Missing = round-1, 1, true
-			n.Link = &monitor.Link{Seconds: 2345, Lost: 3, LostBy: "failed to get reader: failed to read frame header: EOF",
-				Fault: "wss://" + longName + ".example.org:47654/: dial tcp 192.0.2.17:47654: connect: connection refused"}
-		}
-		s.Neighbors = append(s.Neighbors, n)
-	}
-	spent := f.Total(min(round, learning))
-	if !f.Privacy.NonPrivate {
-		s.Privacy = monitor.NewPrivacy(f, spent, nil)
-		s.Privacy.Lifetime = &monitor.Lifetime{Dataset: "patients", Runs: 2, Epsilon: 12.3456, Limit: monitor.Unknown()}
-	}
-	s.Local = &monitor.Local{Round: round, Loss: 0.0784, Accuracy: 0.895, Majority: 0.509}
-	if scorer {
-		s.Local = &monitor.Local{Round: round, Loss: 0.0784, Accuracy: monitor.Unknown(), Majority: monitor.Unknown(), OfQueries: true}
-	}
-	return s
-}
-
-// newHistory returns the points of the rounds up to one.
-func newHistory(f *sdk.Fleet, round int, scorer bool) history {
-	h := history{Stride: 1, Points: []monitor.Point{}}
-	for k := 1; k <= round; k++ {
-		p := monitor.Point{Round: k, Seconds: float64(k) * 7, Epsilon: monitor.Unknown(), ConsensusError: monitor.Unknown(),
-			Loss: monitor.Value(0.07 + 0.1/float64(k)), Accuracy: monitor.Value(0.89 - 0.4/float64(k) + 0.01*math.Sin(float64(k)))}
-		if scorer {
-			p.Accuracy = monitor.Unknown()
-		}
-		if p.ConsensusError = 1 / monitor.Value(k); k > learning {
-			p.ConsensusError = 1e-13
-		}
-		if a := f.Privacy.Accounting; !f.Privacy.NonPrivate {
-			p.Epsilon = monitor.Value(a.Epsilon(f.Total(min(k, learning)).Rho, f.Privacy.Delta))
-		}
-		h.Points = append(h.Points, p)
-	}
-	return h
-}
-
-// matrix returns one and eight nodes, scorers and built-in models, waiting, running and done, private and not.
-func matrix() []scene {
-	var all []scene
-	for _, phase := range []monitor.Phase{monitor.Waiting, monitor.Querying, monitor.Ended} {
-		for _, kind := range []string{"scorer", "builtin"} {
-			for _, private := range []bool{true, false} {
-				name, scorer := fmt.Sprintf("%s %s private=%v", phase, kind, private), kind == "scorer"
-				f := newRun(name, private)
-				round := map[monitor.Phase]int{monitor.Waiting: 1, monitor.Querying: 137, monitor.Ended: learning + cooldown}[phase]
-				h := newHistory(f, round, scorer)
-				all = append(all, scene{"one " + name, newStatus(f, "ward-1", phase, round, scorer), h, phase != monitor.Waiting})
-				g := group{Version: 1, Run: name, NonPrivate: !private, Edges: f.Edges, Compared: []compared{},
-					Scored: "test data that no node has, with the average model"}
-				for _, member := range f.Members {
-					g.Nodes = append(g.Nodes, newStatus(f, member, phase, round, scorer))
-				}
-				if !scorer {
-					g.Compared = []compared{{"majority", 0.509}, {"alone", 0.871}, {"pooled", 0.896}}
-				}
-				all = append(all, scene{"eight " + name, g, h, phase != monitor.Waiting})
-			}
-		}
-	}
-	return all
-}
-
 // stage serves the page of a monitor, and scenes in place of what it would tell.
 func stage(t *testing.T, now *atomic.Pointer[scene]) string {
 	t.Helper()
@@ -184,14 +59,14 @@ func stage(t *testing.T, now *atomic.Pointer[scene]) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	real := monitor.NewGroup(f, "", m).Handler()
+	page := monitor.NewGroup(f, "", m).Handler()
 
 	// A scene has the very fields of an answer.
 	for path, like := range map[string]any{"/status": &group{}, "/history": &history{}} {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil)
 		r.RemoteAddr = "127.0.0.1:1"
-		real.ServeHTTP(w, r)
+		page.ServeHTTP(w, r)
 		d := json.NewDecoder(w.Body)
 		d.DisallowUnknownFields()
 		if err := d.Decode(like); err != nil {
@@ -208,7 +83,7 @@ func stage(t *testing.T, now *atomic.Pointer[scene]) string {
 		case r.URL.Path == "/history":
 			err = json.NewEncoder(w).Encode(s.history)
 		default:
-			real.ServeHTTP(w, r)
+			page.ServeHTTP(w, r)
 		}
 		if err != nil {
 			t.Error(err)
@@ -236,73 +111,6 @@ func TestPageMatrix(t *testing.T) {
 	b.clean(origin)
 }
 
-// rare returns what seldom happens.
-func rare() []scene {
-	var all []scene
-	add := func(name string, private, planned bool, phase monitor.Phase, round int, change func(f *sdk.Fleet, s *monitor.Status) any) {
-		f := newRun(name, private)
-		s := newStatus(f, "ward-1", phase, round, false)
-		h := newHistory(f, round, false)
-		all = append(all, scene{name, change(f, &s), h, planned})
-	}
-	add("starting", true, true, monitor.Starting, 0, func(_ *sdk.Fleet, s *monitor.Status) any {
-		s.Local.Round, s.Local.Loss, s.Local.Accuracy, s.ConsensusError, s.Compared = 0, monitor.Unknown(), monitor.Unknown(), monitor.Unknown(), 0
-		return s
-	})
-	add("failed", true, false, monitor.Failed, 37, func(_ *sdk.Fleet, s *monitor.Status) any {
-		s.Fault = "state: write /var/lib/spade-edge/" + strings.Repeat("a-long-folder/", 12) + "ward-1.state/slot-0: no space left on device"
-		return s
-	})
-	add("suspect", true, false, monitor.Querying, 211, func(_ *sdk.Fleet, s *monitor.Status) any {
-		s.Evidence = []monitor.Evidence{{Member: longName, Round: 17}}
-		s.Neighbors[1].Influence = &monitor.Influence{Clipped: 17, Last: 204, Distance: 12.25, Bound: 3.5, Aside: true, Outside: 190,
-			Suspicion: "its releases do not follow from what it was sent; it counts no more"}
-		s.Neighbors[0].Link = &monitor.Link{Seconds: 1e6, Refusal: "its certificate is of another fleet: " + strings.Repeat("ab", 32)}
-		s.Neighbors[2].Refused, s.RefusedFrames = 12_345, 12_345
-		return s
-	})
-	add("serving", true, true, monitor.Serving, learning+cooldown, func(_ *sdk.Fleet, s *monitor.Status) any {
-		s.Neighbors[2].Link = &monitor.Link{Seconds: 12, Lost: 1, LostBy: "it has said goodbye"} // it has all, and has gone
-		s.Waiting = []string{}
-		return s
-	})
-	add("no neighbors", false, true, monitor.Querying, 12, func(_ *sdk.Fleet, s *monitor.Status) any {
-		s.Neighbors = []monitor.Neighbor{}
-		return s
-	})
-	add("mixing and shared noise", true, true, monitor.Querying, 138, func(f *sdk.Fleet, s *monitor.Status) any {
-		s.Rounds, s.Mixing = 400, 4
-		s.Privacy.Adversary = "any coalition of fewer than 7 other members"
-		s.Privacy.AgainstAll = &monitor.Against{Rho: 3, Epsilon: 123.4567, Limit: 400, Planned: 321.0987, Lifetime: 234.5}
-		return s
-	})
-	add("flat", false, true, monitor.Querying, 30, func(_ *sdk.Fleet, s *monitor.Status) any { return s })
-	for i := range all[len(all)-1].history.Points {
-		p := &all[len(all)-1].history.Points[i]
-		p.Accuracy, p.Loss, p.ConsensusError = 1, monitor.Value(1.2345e-4+1e-9*float64(i)), monitor.Unknown()
-	}
-	add("one round", true, true, monitor.Waiting, 1, func(_ *sdk.Fleet, s *monitor.Status) any {
-		s.Seconds, s.Neighbors[2].Link.Connected = 1, true // for a moment only, as in every round
-		return s
-	})
-	for _, size := range []int{1, 2, 20, 40} {
-		add(fmt.Sprintf("network of %d", size), true, true, monitor.Cooling, learning+7, func(f *sdk.Fleet, s *monitor.Status) any {
-			g := group{Version: 1, Run: f.Run, Edges: [][2]string{}, Compared: []compared{}, Scored: "test data that no node has"}
-			for i := range size {
-				one := *s
-				one.Name, one.Neighbors = fmt.Sprintf("sensor-%02d", i), []monitor.Neighbor{}
-				for _, j := range []int{(i + size - 1) % size, (i + 1) % size} {
-					one.Neighbors = append(one.Neighbors, monitor.Neighbor{Name: fmt.Sprintf("sensor-%02d", j), Round: learning + 7})
-				}
-				g.Nodes = append(g.Nodes, one)
-				g.Edges = append(g.Edges, [2]string{one.Name, one.Neighbors[1].Name})
-			}
-			return g
-		})
-	}
-	return all
-}
-
 // A page that is not answered says so, and can still be read.
 func TestPageGone(t *testing.T) {
 	b := newBrowser(t)
@@ -315,4 +123,73 @@ func TestPageGone(t *testing.T) {
 	now.Store(nil)
 	b.await(`!document.getElementById("gone").hidden`)
 	b.everywhere("gone", false)
+}
+
+// The page can be used with keys alone, and rests for those who want no motion.
+func TestPageKeys(t *testing.T) {
+	b := newBrowser(t)
+	s := matrix()[8]
+	var now atomic.Pointer[scene]
+	now.Store(&s)
+	origin := stage(t, &now)
+	b.run("loading", chromedp.EmulateViewport(390, 800), chromedp.Navigate(origin))
+	b.await(`document.querySelectorAll("#rounds tbody tr").length > 100`)
+	const focus = `(e => e.matches(":focus-visible") && getComputedStyle(e).outlineStyle === "solid" ? ` +
+		`e.textContent.trim().slice(0, 22) : "nothing to see")(document.activeElement)`
+	for i, want := range []string{"The charts as a table", "status", "history", "metrics", "health", "readiness"} {
+		b.run("tab", chromedp.KeyEvent(kb.Tab))
+		if got := eval[string](b, focus); got != want {
+			t.Errorf("tab %d leads to %q, want %q", i+1, got, want)
+		}
+	}
+	for range 5 {
+		b.run("tab back", chromedp.KeyEvent(kb.Tab, chromedp.KeyModifiers(input.ModifierShift)))
+	}
+	b.run("enter", chromedp.KeyEvent(kb.Enter))
+	b.await(`document.getElementById("details").open`)
+	b.run("tab", chromedp.KeyEvent(kb.Tab))
+	b.run("down", chromedp.KeyEvent(kb.End)) // the table scrolls where it is
+	b.await(`document.activeElement.matches(".scroll") && document.activeElement.scrollTop > 100`)
+	b.everywhere("table", true)
+
+	for value, want := range map[string]int{"no-preference": 1, "reduce": 0} {
+		b.run(value, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
+			{Name: "prefers-reduced-motion", Value: value}}))
+		if got := eval[int](b, `document.getAnimations().length`); got != want {
+			t.Errorf("%s: %d animations, want %d", value, got, want)
+		}
+	}
+
+	// What a screen reader is told of.
+	type value struct {
+		Value any `json:"value"`
+	}
+	var tree struct {
+		Nodes []struct {
+			Ignored bool  `json:"ignored"`
+			Role    value `json:"role"`
+			Name    value `json:"name"`
+		} `json:"nodes"`
+	}
+	b.run("accessibility tree", chromedp.ActionFunc(func(ctx context.Context) error {
+		return cdp.Execute(ctx, "Accessibility.getFullAXTree", nil, &tree)
+	}))
+	names := map[string][]string{}
+	for _, n := range tree.Nodes {
+		if !n.Ignored {
+			role := fmt.Sprint(n.Role.Value)
+			names[role] = append(names[role], fmt.Sprint(n.Name.Value))
+		}
+	}
+	for role, want := range map[string]string{
+		"heading": "ward-1; Now; Neighbors; Loss; Consensus error; Epsilon spent",
+		"image": "Loss over the rounds: 137 points, 0.17 in round 1, 0.0707 in round 137; Consensus error over the rounds: " +
+			"137 points, 1 in round 1, 0.0073 in round 137; Epsilon spent over the rounds: 137 points, 0.4661 in round 1, " +
+			"7.3944 in round 137",
+		"progressbar": "Rounds",
+	} {
+		if got := strings.Join(names[role], "; "); got != want {
+			t.Errorf("%s: %q, want %q", role, got, want)
+		}
+	}
 }
