@@ -34,6 +34,38 @@ func printable(text string) string {
 	return strings.Join(lines, "\n")
 }
 
+// folded breaks a line before words, where it can, so that no row is wider than width; rows after the first begin with
+// indent spaces. Letters from U+1100 on count twice, since many are that wide.
+func folded(line string, width, indent int) (rows []string) {
+	rest, lead := []rune(line), len(line)-len(strings.TrimLeft(line, " "))
+	for {
+		gap, end := 0, 0
+		for used := 0; end < len(rest); end++ {
+			if used++; rest[end] >= 0x1100 {
+				used++
+			}
+			if rest[end] == ' ' && end > lead {
+				gap = end
+			}
+			if used > width {
+				break
+			}
+		}
+		if end == len(rest) {
+			return append(rows, string(rest))
+		}
+		if gap == 0 {
+			gap = max(end, lead+1)
+		}
+		rows = append(rows, strings.TrimRight(string(rest[:gap]), " "))
+		left := strings.TrimLeft(string(rest[gap:]), " ")
+		if left == "" {
+			return rows
+		}
+		rest, lead = []rune(strings.Repeat(" ", indent)+left), indent
+	}
+}
+
 // costText says in every accounting what a spend is called.
 func costText(c dpmech.Cost) string {
 	return fmt.Sprintf("epsilon %s at delta %v, exact (gdp); as zCDP %s; by the paper's formula %s",
