@@ -4,13 +4,47 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
 
+// ClientFiles returns the files that a source names, each of which is what one client has: "csv:" and two names or more
+// with commas between them, or with stars in them as [filepath.Match] has it, or both. It returns nil if the source is one
+// file, or none, and that file's own name may have a comma or a star in it.
+func ClientFiles(source string) (files []string, err error) {
+	list, isCSV := strings.CutPrefix(source, "csv:")
+	if _, err := os.Lstat(list); !isCSV || err == nil || !strings.ContainsAny(list, ",*?[") {
+		return nil, nil
+	}
+	for part := range strings.SplitSeq(list, ",") {
+		part = strings.TrimPrefix(part, "csv:")
+		matches := []string{part}
+		if _, err := os.Lstat(part); err != nil && strings.ContainsAny(part, "*?[") {
+			if matches, err = filepath.Glob(part); err != nil || len(matches) == 0 {
+				return nil, fieldError("data", "%q: there is no file like %q", source, part)
+			}
+		}
+		for _, file := range matches {
+			if file == "" {
+				return nil, fieldError("data", "%q, want a file on each side of a comma", source)
+			}
+			if slices.Contains(files, file) {
+				return nil, fieldError("data", "%q: %s is there twice", source, file)
+			}
+			files = append(files, file)
+		}
+	}
+	if len(files) < 2 {
+		return nil, fieldError("data", "%q is %s alone: name it without a star, and its samples are dealt out", source, files[0])
+	}
+	return files, nil
+}
+
 // LoadFiles is [Load] for the data of several clients, each in a CSV file of its own; s.Source is not used. What is fitted
 // is fitted on the training samples of all files together, as are classes and categories on all of their rows. Every file
-// has all columns but dropped ones, in any order, and a test part of its own. all has the samples of all files, one after
+// has all columns but dropped ones, in any order, and a test part of its own. A column without a name counts if it is in
+// the first file. all has the samples of all files, one after
 // the other, and each[i] those of files[i], which share its memory. Errors name the file.
 func LoadFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
 	s.Source = "csv:" + strings.Join(files, ",")
@@ -160,14 +194,17 @@ func (m *merge) columns(h *header) (features []*column, label *column) {
 		return features, label
 	}
 	for _, c := range features {
-		if !slices.ContainsFunc(m.features, func(known *column) bool { return known.Name == c.Name }) {
+		if !c.unnamed && !slices.ContainsFunc(m.features, func(known *column) bool { return known.Name == c.Name }) {
 			h.faults = append(h.faults, fmt.Errorf("task: %s has a column %q that %s has not: leave it out with drop", h.file,
 				c.Name, m.first))
 		}
 	}
 	m.label.at = label.at
 	for _, c := range m.features {
-		if c.at = slices.Index(h.names, c.Name); c.at < 0 {
+		c.at = slices.Index(h.names, c.Name)
+		if c.at < 0 && c.unnamed {
+			c.at = len(h.names) // it is empty
+		} else if c.at < 0 {
 			h.faults, h.lacks = append(h.faults, fmt.Errorf("task: %s has no column %q, which %s has: leave it out with drop",
 				h.file, c.Name, m.first)), true
 		}

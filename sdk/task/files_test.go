@@ -112,6 +112,57 @@ func TestLoadOneOfFiles(t *testing.T) {
 	}
 }
 
+// Names are told from lists of names.
+func TestClientFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.csv", "b.csv", "c,d.csv"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, b := filepath.Join(dir, "a.csv"), filepath.Join(dir, "b.csv")
+	for _, c := range []struct {
+		source string
+		files  []string
+		fault  string
+	}{
+		{"csv:" + a, nil, ""},
+		{"csv:" + a + "," + b, []string{a, b}, ""},
+		{"csv:" + b + ",csv:" + a, []string{b, a}, ""},
+		{"csv:" + filepath.Join(dir, "?.csv"), []string{a, b}, ""},
+		{"csv:" + filepath.Join(dir, "b*") + "," + filepath.Join(dir, "a*"), []string{b, a}, ""},
+		{"csv:" + filepath.Join(dir, "c,d.csv"), nil, ""},
+		{"csv:none.csv", nil, ""},
+		{"csv:none.csv," + a, []string{"none.csv", a}, ""},
+		{"idx:a,b", nil, ""},
+		{"csv:" + filepath.Join(dir, "a*"), nil, "a.csv alone"},
+		{"csv:" + filepath.Join(dir, "z*"), nil, "no file like"},
+		{"csv:[", nil, "no file like"},
+		{"csv:" + a + ",", nil, "each side"},
+		{"csv:" + a + "," + filepath.Join(dir, "*"), nil, "twice"},
+	} {
+		files, err := ClientFiles(c.source)
+		if !slices.Equal(files, c.files) || (err == nil) != (c.fault == "") || err != nil && !strings.Contains(err.Error(), c.fault) {
+			t.Errorf("%s: %q, %v, want %q and %q", c.source, files, err, c.files, c.fault)
+		}
+	}
+}
+
+// Separators behind the last cell, as spreadsheets leave them, are no column in any of the files.
+func TestLoadFilesTrailing(t *testing.T) {
+	plain, trailing := "x,y\n"+lines(10, "%d,%s", "a", "b"), "x,y,,\n"+lines(10, "%d,%s,,", "a", "b")
+	for _, texts := range [][]string{{plain, trailing}, {trailing, plain}, {trailing, trailing}} {
+		all, _, err := LoadFiles(Spec{Label: "y"}, hospitals(t, texts...))
+		if err != nil || all.Train.Dim != 2 {
+			t.Errorf("%+v, %v, want x and a bias", all, err)
+		}
+	}
+	_, _, err := LoadFiles(Spec{Label: "y"}, hospitals(t, strings.ReplaceAll(trailing, "a,,", "a,7,"), plain))
+	if err == nil || !strings.Contains(err.Error(), "no name") {
+		t.Errorf("%v, want a column without a name that is empty in the second file", err)
+	}
+}
+
 // A target has one range over all files.
 func TestLoadFilesTarget(t *testing.T) {
 	files := hospitals(t, "x,y\n"+lines(10, "%[1]d,%[1]d.0%[2]s", ""), "y,x\n"+lines(10, "1%[1]d,%[1]d%[2]s", ""))

@@ -26,6 +26,8 @@ type result struct {
 	*Accuracies
 	Regression *regression `json:"regression,omitempty"` // in place of accuracies where a number is predicted
 
+	Files []clientFile `json:"files,omitempty"` // of several files in -data
+
 	ConsensusError float64 `json:"consensus_error"` // (1/N) sum |x_i - xbar|^2
 	Queries        int64   `json:"queries"`
 	ScalarsSent    int64   `json:"scalars_sent"` // 2|E|d times the number of releases

@@ -69,6 +69,41 @@ func TestIsSimulate(t *testing.T) {
 	}
 }
 
+// Files of one client each are those of "spade-edge simulate" with several files.
+func TestFiles(t *testing.T) {
+	text, err := os.ReadFile(filepath.FromSlash("../../patients.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rows, _ := strings.Cut(string(text), "\n")
+	dir := t.TempDir()
+	for i, share := range []string{rows[:len(rows)/3], rows[len(rows)/3:]} {
+		_, share, _ = strings.Cut(share, "\n")
+		share = share[:strings.LastIndex(share, "\n")]
+		if err := os.WriteFile(filepath.Join(dir, []string{"a.csv", "b.csv"}[i]), []byte(head+"\n"+share), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"-data", "csv:" + filepath.Join(dir, "*.csv"), "-label", "diagnosis", "-drop", "id", "-onehot", "ward"}
+	o, err := parse(args, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := o.stages(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := all[0].world
+	if o.graph != "complete" || len(w.Clients) != 2 || w.Clients[1].Samples < w.Clients[0].Samples*3/2 ||
+		w.Clients[0].Samples+w.Clients[1].Samples != all[0].train.Len() {
+		t.Errorf("%+v on %s", w.Clients, o.graph)
+	}
+	if _, err := parse(append(args, "-nodes", "5", "-partition", "iid"), io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "-partition") || !strings.Contains(err.Error(), "-nodes is 5") {
+		t.Error(err)
+	}
+}
+
 // A client of one sample keeps it, and nobody is judged by it.
 func TestSmallClients(t *testing.T) {
 	o, err := parse(append(patients, "-nodes", "700", "-partition", "dirichlet:0.3,unbalanced"), io.Discard)

@@ -15,6 +15,7 @@ import (
 // options are the flags, called as those of "spade-edge simulate".
 type options struct {
 	spec           task.Spec
+	files          []string // of the clients, one for each; nil if the samples of one source are dealt out
 	partition      task.Partition
 	nodes, rounds  int
 	graph          string
@@ -31,7 +32,8 @@ func parse(args []string, log io.Writer) (*options, error) {
 	o := new(options)
 	fl := flag.NewFlagSet("paper compare", flag.ContinueOnError)
 	fl.SetOutput(log)
-	fl.StringVar(&o.spec.Source, "data", "synthetic:clinical", "the `source` of samples: csv:FILE, idx:DIR or synthetic:clinical")
+	fl.StringVar(&o.spec.Source, "data", "synthetic:clinical", "the `source` of samples: csv:FILE, idx:DIR or "+
+		"synthetic:clinical; csv: also several files, with commas between them or a star in the name, each one client's")
 	fl.StringVar(&o.spec.Label, "label", "", "csv: the `column` that holds the class")
 	drop := fl.String("drop", "", "csv: `columns` to leave out, separated by commas")
 	onehot := fl.String("onehot", "", "csv: `columns` of categories, separated by commas")
@@ -74,6 +76,18 @@ func parse(args []string, log io.Writer) (*options, error) {
 	var err error
 	if o.seeds, err = readSeeds(*seeds); err != nil {
 		errs = append(errs, err)
+	}
+	if o.files, err = task.ClientFiles(o.spec.Source); err != nil {
+		errs = append(errs, err)
+	}
+	if o.files != nil {
+		given := make(map[string]bool)
+		fl.Visit(func(f *flag.Flag) { given[f.Name] = true })
+		fault(given["partition"], "-partition does not go with several files of -data")
+		fault(given["nodes"] && o.nodes != len(o.files), "-nodes is %d, but -data has %d files", o.nodes, len(o.files))
+		if o.nodes = len(o.files); !given["graph"] {
+			o.graph = "complete"
+		}
 	}
 	if o.partition, err = task.ParsePartition(*partition); err != nil {
 		errs = append(errs, err)

@@ -28,15 +28,27 @@ const validation = 0.2
 func (o *options) stages(seed uint64) (all []stage, err error) {
 	spec := o.spec
 	spec.Seed = seed
-	set, err := task.Load(spec)
-	if err != nil {
+	var set *task.Set
+	var parts [][]int
+	if o.files != nil {
+		var each []*task.Set
+		if set, each, err = task.LoadFiles(spec, o.files); err != nil {
+			return nil, err
+		}
+		at := 0
+		for _, one := range each {
+			var part []int
+			for range one.Train.Len() {
+				part, at = append(part, at), at+1
+			}
+			parts = append(parts, part)
+		}
+	} else if set, err = task.Load(spec); err != nil {
+		return nil, err
+	} else if parts, err = o.partition.Assign(set.Train.Y, set.Train.Classes, o.nodes, seed); err != nil {
 		return nil, err
 	}
 	train := set.Train
-	parts, err := o.partition.Assign(train.Y, train.Classes, o.nodes, seed)
-	if err != nil {
-		return nil, err
-	}
 	g, err := graph.Parse(o.graph, len(parts), seed)
 	if err != nil {
 		return nil, fmt.Errorf("compare: -graph: %w", err)

@@ -16,8 +16,11 @@ func (o *options) table(out io.Writer, all []contender, results [][]result) erro
 	if o.nonPrivate {
 		guarantee = "NOT PRIVATE"
 	}
-	fmt.Fprintf(&b, "%d clients, %s, %s, %d rounds, %s; %d seeds\n\n", o.nodes, o.graph, o.partition, o.rounds, guarantee,
-		len(o.seeds))
+	dealt := o.partition.String()
+	if o.files != nil {
+		dealt = "a file each"
+	}
+	fmt.Fprintf(&b, "%d clients, %s, %s, %d rounds, %s; %d seeds\n\n", o.nodes, o.graph, dealt, o.rounds, guarantee, len(o.seeds))
 	fmt.Fprintf(&b, "%-31s %-24s %-7s %-7s %s\n", "", "accuracy, %", "AUC, %", "losses", "who sees what")
 	for i, c := range all {
 		auc, losses := "", ""
