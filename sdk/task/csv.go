@@ -129,7 +129,7 @@ type layout func(h *header) (features []*column, label *column)
 
 // columns is the layout of a Spec: all columns but Label and Drop are features.
 func (s Spec) columns(h *header) (features []*column, label *column) {
-	h.rule = s.Missing
+	h.rule, _ = s.missing()
 	found := make(map[string]*column)
 	for _, f := range s.csvFields() {
 		for _, v := range f.columns {

@@ -31,7 +31,8 @@ type Spec struct {
 	// mean with two standard deviations to each side, within the least and the largest. What is beyond counts as its end.
 	Target string
 
-	// Missing is what becomes of missing cells, the Rule of [Missing]; where it is empty they are errors.
+	// Missing is what becomes of missing cells, the Rule of [Missing]; where it is empty they are errors. "indicator:a,b"
+	// also tells of gaps in the columns a and b if the data have none, as others' data may, and "indicator:*" in all of them.
 	Missing string
 
 	// Labels selects classes and gives their order: samples with other labels are left out. None takes all, sorted by
@@ -73,7 +74,8 @@ func fieldError(field, format string, args ...any) error {
 
 // Validate reports every fault that can be found without opening a file. Load does so as well.
 func (s Spec) Validate() error {
-	faults := []error{CheckSource(s.Source), checkFraction(s.TestFraction), checkRule(s.Missing)}
+	missing, _ := s.missing()
+	faults := []error{CheckSource(s.Source), checkFraction(s.TestFraction), checkRule(missing)}
 	want := func(ok bool, field, format string, args ...any) {
 		if !ok {
 			faults = append(faults, fieldError(field, format, args...))
@@ -315,7 +317,7 @@ func (set *Set) split(train, test *table, names []string) error {
 func (set *Set) transform() (err error) {
 	s, r := &set.Spec, &set.recipe
 	if s.Missing != "" && r.Missing == nil {
-		if r.Missing, err = fitMissing(s.Missing, set.Train, r.Columns); s.Missing != dropRows {
+		if r.Missing, err = s.fitMissing(set.Train, r.Columns); s.Missing != dropRows {
 			set.fitted("what stands for missing cells (%s) fitted on the training split", s.Missing)
 		}
 	}
@@ -326,7 +328,9 @@ func (set *Set) transform() (err error) {
 	}
 	if *s.Standardize {
 		if r.Standardize == nil {
-			r.Standardize, err = FitStandardizer(set.Train)
+			if r.Standardize, err = FitStandardizer(set.Train); err == nil && r.Missing != nil {
+				r.Standardize.tell(r.raw())
+			}
 			set.fitted("standardisation fitted on the training split")
 		}
 		if err = set.apply(r.Standardize, err); err != nil {

@@ -120,3 +120,19 @@ func TestFilesFaults(t *testing.T) {
 		}
 	}
 }
+
+// fit says which columns' gaps are told of, and names can be given for those that have none where it fits.
+func TestFitTellsOfGaps(t *testing.T) {
+	t.Parallel()
+	dir := clinics(t)
+	base := []string{"fit", "-data", "csv:" + filepath.Join(dir, "clinic2.csv"), "-label", "ill", "-fitted-on", "clinic two"}
+	for missing, want := range map[string]string{
+		"indicator": "told of in x; a gap in another column is filled", "indicator:z": "told of in x, z\n", "indicator:*": "told of in x, z\n",
+		"indicator:age": `no column "age"`,
+	} {
+		file := filepath.Join(t.TempDir(), "task.json")
+		if _, text := said(append(base, "-missing", missing, "-out", file)...); !strings.Contains(text, want) {
+			t.Errorf("%s: %s, want %q", missing, text, want)
+		}
+	}
+}

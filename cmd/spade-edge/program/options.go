@@ -139,7 +139,8 @@ func (o *options) registerSource(c *cmdline) {
 	c.StringVar(&o.drop, "drop", o.drop, "csv: `columns` to leave out, separated by commas")
 	c.StringVar(&o.onehot, "onehot", o.onehot, "csv: `columns` of categories, each turned into one 0/1 column a value")
 	c.StringVar(&o.missing, "missing", o.missing, "csv: what becomes of missing cells: mean, median, indicator (the mean, "+
-		"and a column that tells where) or drop (the row) (default they are errors)")
+		"and a column that tells where; indicator:A,B for A and B without a gap here, too, and indicator:* for all) or drop (the row) "+
+		"(default they are errors)")
 	c.StringVar(&o.labels, "labels", o.labels, "`classes` to keep, in this order, separated by commas (default all)")
 	c.IntVar(&o.pca, "pca", o.pca, "project on this many principal components (0 = none)")
 	c.BoolVar(&o.standardize, "standardize", o.standardize,
