@@ -105,7 +105,7 @@ func TestCommittedResults(t *testing.T) {
 // A setting is read as it was written.
 func TestSetting(t *testing.T) {
 	s, err := parse("decay=0.05314 tau=3")
-	if err != nil || s.String() != "decay=0.05314 tau=3" {
+	if err != nil || text(s) != "decay=0.05314 tau=3" {
 		t.Errorf("%v, %v", s, err)
 	}
 	if _, err := parse("tau"); err == nil {

@@ -3,10 +3,14 @@ package hospitals
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
@@ -82,34 +86,39 @@ func (c cell) train(ctx context.Context, wards []ward, s method.Setting, seed ui
 	case pooled:
 		return [][]float32{regress(pool(wards))}, nil
 	case single:
+		one, err := graph.New(1, nil)
+		if err != nil {
+			return nil, err
+		}
 		var models [][]float32
 		for i := range wards {
-			m, err := c.last(ctx, method.Suggested{}, wards[i:i+1], nil, seed)
+			m, err := c.suggested(ctx, wards[i:i+1], one, seed)
 			if err != nil {
 				return nil, err
 			}
 			models = append(models, m...)
 		}
 		return models, nil
-	case chosen:
-		return c.last(ctx, method.Suggested{}, wards, nil, seed)
-	case shared:
-		return c.last(ctx, method.Suggested{Colluders: 1, Fleet: "hospitals", Members: Names}, wards, nil, seed)
 	}
-	return c.last(ctx, c.method, wards, s, seed)
-}
-
-// last returns the models that a method ends with.
-func (c cell) last(ctx context.Context, m method.Method, wards []ward, s method.Setting, seed uint64) ([][]float32, error) {
 	w, err := c.world(wards, seed)
 	if err != nil {
 		return nil, err
 	}
-	models, _, err := method.Last(ctx, m, w, s)
-	return models, err
+	if c.method == nil {
+		return c.suggested(ctx, wards, w.Graph, seed)
+	}
+	var last [][]float32
+	_, err = c.method.Run(ctx, w, s, func(_ int, models [][]float32) error {
+		last = last[:0]
+		for _, x := range models {
+			last = append(last, append([]float32(nil), x...))
+		}
+		return nil
+	})
+	return last, err
 }
 
-// world is what a method runs on.
+// world is what a searched method runs on.
 func (c cell) world(wards []ward, seed uint64) (*method.World, error) {
 	w := &method.World{Rounds: rounds, Queries: queries, Seed: seed}
 	for _, ward := range wards {
@@ -119,15 +128,54 @@ func (c cell) world(wards []ward, seed uint64) (*method.World, error) {
 	if c.epsilon > 0 {
 		w.Privacy = &method.Privacy{Epsilon: c.epsilon, Delta: delta}
 	}
-	var err error
-	switch c.graph {
-	case "server":
-	case "none":
-		w.Graph, err = graph.New(len(wards), nil)
-	default:
-		w.Graph, err = graph.Parse(c.graph, len(wards), seed)
+	if c.graph == "server" {
+		return w, nil
 	}
+	var err error
+	w.Graph, err = graph.Parse(c.graph, len(wards), seed)
 	return w, err
+}
+
+// suggested runs the fleet that the program would make, with nothing given but the graph, epsilon and colluders.
+func (c cell) suggested(ctx context.Context, wards []ward, g *graph.Graph, seed uint64) ([][]float32, error) {
+	var oracles []*task.Model
+	f := &sdk.Fleet{Run: "hospitals", Members: Names[:len(wards)]}
+	var samples []int
+	for _, w := range wards {
+		model := task.NewSoftmax(w.train)
+		f.Dim, oracles, samples = model.Dim(), append(oracles, model), append(samples, model.Len())
+	}
+	for _, e := range g.Edges() {
+		f.Edges = append(f.Edges, [2]string{Names[e[0]], Names[e[1]]})
+	}
+	known := sdk.Known{Dim: f.Dim, Samples: samples, Open: true, Method: sdk.Method{Seed: seed},
+		Privacy: sdk.Privacy{NonPrivate: c.epsilon == 0, EpsilonLimit: c.epsilon}}
+	if c.name == shared {
+		known.Graph, known.Privacy.Colluders = g, 1
+	}
+	var err error
+	if f.Method, f.Privacy, err = sdk.Suggest(known); err != nil {
+		return nil, err
+	}
+	cfgs, err := f.Machines(samples, func(client int) io.Reader {
+		noise := rng.New(seed, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
+		return &noise
+	})
+	if err != nil {
+		return nil, err
+	}
+	var clients []sim.Client
+	for i, cfg := range cfgs {
+		clients = append(clients, sim.Client{Config: cfg, Oracle: oracles[i]})
+	}
+	network, err := sim.New(clients)
+	if err != nil {
+		return nil, err
+	}
+	if err := network.Run(ctx, nil); err != nil {
+		return nil, err
+	}
+	return network.Models(), nil
 }
 
 // regress is logistic regression with a ridge penalty of 1, as statistics packages have it, by Nesterov's method: what

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -93,7 +95,15 @@ func (c cell) key() []string {
 	return []string{c.name, c.graph, strconv.FormatFloat(c.epsilon, 'g', -1, 64)}
 }
 
-// parse reads a setting as its String writes it.
+// text and parse write and read a setting.
+func text(s method.Setting) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		all = append(all, name+"="+strconv.FormatFloat(s[name], 'g', -1, 64))
+	}
+	return strings.Join(all, " ")
+}
+
 func parse(text string) (method.Setting, error) {
 	s := method.Setting{}
 	for _, part := range strings.Fields(text) {

@@ -1,7 +1,6 @@
 package method
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -17,11 +16,6 @@ import (
 // chooses, whatever w.Queries is.
 type Suggested struct {
 	Colluders int // neighbors share noise: w.Privacy holds against outsiders and so many members; 0: nobody is trusted
-
-	// Shared noise is drawn from the names of the fleet and of its members, at least as many as clients. Empty and nil:
-	// names that say nothing.
-	Fleet   string
-	Members []string
 }
 
 // Name implements [Method].
@@ -49,15 +43,11 @@ func (m Suggested) fleet(w *World) (f sdk.Fleet, err error) {
 	if err := w.check(true); err != nil {
 		return f, err
 	}
-	f = sdk.Fleet{Run: cmp.Or(m.Fleet, "suggested"), Dim: w.Dim, X0: w.X0}
+	f = sdk.Fleet{Run: "simulate", Dim: w.Dim, X0: w.X0}
 	known := sdk.Known{Dim: w.Dim, Open: true, Method: sdk.Method{Rounds: w.Rounds, Seed: w.Seed},
 		Privacy: sdk.Privacy{NonPrivate: w.Privacy == nil}}
 	for i, c := range w.Clients {
-		name := "client-" + strconv.Itoa(i)
-		if m.Members != nil {
-			name = m.Members[i]
-		}
-		f.Members, known.Samples = append(f.Members, name), append(known.Samples, c.Samples)
+		f.Members, known.Samples = append(f.Members, "node-"+strconv.Itoa(i)), append(known.Samples, c.Samples)
 	}
 	for _, e := range w.Graph.Edges() {
 		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
