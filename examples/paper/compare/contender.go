@@ -34,7 +34,7 @@ func contenders(private bool, colluders int) []contender {
 	}
 	if colluders > 0 && private {
 		m := method.Suggested{Colluders: colluders}
-		list = append(list, contender{name: m.Name(), sees: fmt.Sprintf("at most %d members are not trusted", colluders), method: m, trusted: true})
+		list = append(list, contender{name: m.Name(), sees: fmt.Sprintf("members that are not trusted: at most %d", colluders), method: m, trusted: true})
 	}
 	list = append(list,
 		contender{name: "FedAvg", sees: "a server sees each client's model; " + nobody, method: method.DPFedAvg{}, searched: true},
