@@ -15,7 +15,7 @@ var patients = strings.Fields("-data csv:../../patients.csv -label diagnosis -dr
 // Every method has a row, every run is in the file, and a second comparison has the same digits and does not replace it.
 func TestRun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "runs.csv")
-	args := append(patients, "-nodes", "4", "-rounds", "5", "-seeds", "1,3", "-trials", "6", "-colluders", "1")
+	args := append(patients, "-nodes", "4", "-rounds", "3", "-seeds", "1,3", "-trials", "3", "-colluders", "1")
 	run := func(args ...string) string {
 		t.Helper()
 		var out strings.Builder
