@@ -251,4 +251,3 @@ func (p *Program) help(w io.Writer) {
 		fmt.Fprintf(w, "  %-16s %s\n", name, first)
 	}
 }
-
