@@ -14,6 +14,7 @@
 //	versus     the same job by the SDK and by a plain numpy program
 //	all        everything, the search for what has no setting included, but scale and versus
 //	report     the tables and figures of the runs that are there
+//	compare    SPADE-DFL and its rivals on your own data: go run . compare -h
 //
 // Every run is kept as soon as it is over, and not made again.
 package main
@@ -30,6 +31,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spade-dfl/spade-edge/examples/paper/compare"
 	"github.com/spade-dfl/spade-edge/examples/paper/data"
 	"github.com/spade-dfl/spade-edge/examples/paper/experiment"
 	"github.com/spade-dfl/spade-edge/examples/paper/hospitals"
@@ -43,7 +45,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stderr); err != nil {
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "paper:", err)
 		os.Exit(1)
 	}
@@ -66,14 +68,17 @@ var commands = map[string][]string{
 	"versus":    nil,
 }
 
-const usage = "usage: go run . tune|table2|table3|table4|figures|tradeoff|hospitals|longer|scale|versus|all|report " +
-	"[flags]"
+const usage = "usage: go run . tune|table2|table3|table4|figures|tradeoff|hospitals|longer|scale|versus|all|report|" +
+	"compare [flags]"
 
-func run(ctx context.Context, args []string, log io.Writer) error {
+func run(ctx context.Context, args []string, stdout, log io.Writer) error {
 	if len(args) == 0 {
 		return errors.New(usage)
 	}
 	command := args[0]
+	if command == "compare" {
+		return compare.Run(ctx, args[1:], stdout, log)
+	}
 	tables, known := commands[command]
 	if !known {
 		return fmt.Errorf("%q: %s", command, usage)
@@ -95,11 +100,11 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	}
 	switch {
 	case command == "scale" && *point != "":
-		return scale.One(ctx, *point, os.Stdout)
+		return scale.One(ctx, *point, stdout)
 	case command == "scale":
 		return scale.Run(ctx, filepath.Join(*out, "scale"), *small, log, "scale", "-point")
 	case command == "versus" && *point != "":
-		return versus.One(ctx, *point, os.Stdout)
+		return versus.One(ctx, *point, stdout)
 	case command == "versus":
 		return versus.Run(ctx, *dir, filepath.Join(*out, "versus"), log, "versus", "-point")
 	}
