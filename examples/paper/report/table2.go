@@ -177,7 +177,8 @@ func (r *reporter) options(out *strings.Builder, table string) error {
 			}
 		}
 	}
-	fmt.Fprintf(out, "\n**What it shows:** with its best option SPADE-DFL is ahead of all rivals in %d of %d rows.\n", ahead, rows)
+	fmt.Fprintf(out, "\n**What it shows:** with the best option of this table SPADE-DFL is ahead of all rivals in %d " +
+		"of %d rows.\n", ahead, rows)
 	switch table {
 	case experiment.EqualQueries:
 		return r.serverless(out)
