@@ -46,6 +46,8 @@ type Machine struct {
 	waited int           // ticks since the last release, or since the local work began
 
 	recovered int // the release after which this device took over from a lost one, 0 if none was lost
+	stop      int // the least round that Stop was told; 0 for none
+	cut       int // the last release, if a neighbor's end brings it forward; 0 otherwise
 
 	compared       int // the last round whose releases were compared with the neighbors'; 0 for none
 	consensusError float64
@@ -87,6 +89,8 @@ type Status struct {
 	Queries  int64 // losses asked for
 	Failed   int64 // of these, how many could not be had and were replaced (private runs only)
 	Complete bool  // the last release is made: the model is final
+	End      int   // the last round that touches data, if the run ends early; 0 otherwise
+	Last     int   // the number of the last release
 
 	// ConsensusError is the mean, over the neighbors, of the squared distance between this client's release and the
 	// neighbor's, in round Compared. Compared is 0 if no round has been compared since the start, and always without
@@ -253,7 +257,8 @@ func (m *Machine) Averaged() []float32 { return slices.Clone(m.mean) }
 
 // Status returns where the machine stands.
 func (m *Machine) Status() Status {
-	st := Status{Round: m.round, Queries: m.queries, Failed: m.failed, Complete: m.round == m.last(),
+	st := Status{Round: m.round, Queries: m.queries, Failed: m.failed, Complete: m.round == m.last(), End: m.cfg.End,
+		Last:     m.last(),
 		Compared: m.compared, ConsensusError: m.consensusError}
 	for i := range m.edges {
 		if e := &m.edges[i]; m.due && !m.begun && !e.probed || !m.due && !m.local && !e.holds(m.round) && !e.late {

@@ -119,10 +119,11 @@ type edge struct {
 	lost  int    // the release of which out is gone with a damaged state, or 0
 	have  [2]int // the rounds of the releases received; 0 for none
 	heard int    // the highest release of j that was ever held
-	late  bool   // lossy: a round has gone on without j, which has not caught up since
+	late  bool   // a round goes on without j: in a lossy run until it has caught up, in a stopped one since it has ended
 	done  bool   // j has said that it needs nothing more
 
 	probed     bool   // j has said which release of this client it holds
+	grid       uint8  // bit n: release have[n] is a change on the grid
 	generation uint16 // the latest generation of j that has been heard of
 	risen      uint8  // by how much generation has risen since this client's last release
 	announce   bool   // j has started again, and is probed until it has answered
@@ -156,7 +157,7 @@ func part[T any](v []T, i, d int) []T {
 // held returns what is received of an edge, at one of the two places.
 func (m *Machine) held(e *edge, at int) Payload {
 	d, in := len(m.x), m.in[at]
-	if m.cfg.Releases && m.onGrid(e.have[at]) {
+	if e.grid&(1<<at) != 0 {
 		return Payload{Grid: part(in.Grid, e.index, d)}
 	}
 	return Payload{Vector: part(in.Vector, e.index, d)}
@@ -172,6 +173,9 @@ func (m *Machine) hold(e *edge, at, round int, p Payload) {
 		in.Vector = make([]float32, n)
 	}
 	e.have[at] = round
+	if e.grid &^= 1 << at; len(p.Grid) > 0 {
+		e.grid |= 1 << at
+	}
 	to := m.held(e, at)
 	copy(to.Vector, p.Vector)
 	copy(to.Grid, p.Grid)
@@ -206,12 +210,13 @@ func (m *Machine) payloadKind() Kind {
 
 // receiveDone takes a neighbor's word that it needs nothing more.
 func (m *Machine) receiveDone(e *edge, msg Message) error {
-	if msg.Round != m.last() {
+	if first, last := m.ends(); msg.Round < first || msg.Round > last {
 		return fmt.Errorf("admm: neighbor %d is done after round %d, want %d", msg.From, msg.Round, m.last())
 	}
-	if m.cfg.Lossy == 0 && m.round < m.last() { // j needs nothing more: it holds this client's last release
-		return m.rolledBack(e, m.last())
+	if m.cfg.Lossy == 0 && m.round < msg.Round { // j needs nothing more: it holds this client's release of that round
+		return m.rolledBack(e, msg.Round)
 	}
+	m.without(e, msg.Round)
 	if e.done && m.saidDone && !msg.Resent { // j has not heard that this client is done as well
 		m.answer(e, m.last()+1)
 	}
@@ -268,7 +273,11 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 // checkPayload refuses what a release cannot look like.
 func (m *Machine) checkPayload(msg *Message) error {
 	vector, grid := m.cfg.Estimator.Dim, 0
-	if m.cfg.Releases && m.onGrid(msg.Round) {
+	onGrid := m.onGrid(msg.Round)
+	if m.eitherForm(msg.Round) {
+		onGrid = len(msg.Grid) > 0
+	}
+	if m.cfg.Releases && onGrid {
 		vector, grid = grid, vector
 	}
 	if len(msg.Vector) != vector || len(msg.Grid) != grid {
@@ -343,5 +352,9 @@ func (m *Machine) post(e *edge, round int, resent bool) {
 
 // postDone makes it a duty to say that this client needs nothing more.
 func (m *Machine) postDone(e *edge, resent bool) {
-	m.send = append(m.send, Message{Kind: Done, From: m.client(), To: e.peer, Round: m.last(), Resent: resent})
+	round := m.last()
+	if e.late && m.cfg.Lossy == 0 { // j has ended one earlier
+		round--
+	}
+	m.send = append(m.send, Message{Kind: Done, From: m.client(), To: e.peer, Round: round, Resent: resent})
 }

@@ -303,7 +303,7 @@ func (m *Machine) updateZ() {
 			continue
 		}
 		xj, peerZ := in.Vector, part(m.peerZ, i, len(m.x))
-		if m.onGrid(m.round) {
+		if len(in.Grid) > 0 {
 			xj = fromGrid
 			base := part(m.base, i, len(m.x))
 			for c, change := range in.Grid {
@@ -327,7 +327,8 @@ func (m *Machine) updateZ() {
 
 // compare measures the consensus error once a round. It is for people to look at: no bit of the run depends on it.
 func (m *Machine) compare() {
-	if !m.cfg.Releases || len(m.edges) == 0 || m.compared == m.round {
+	if !m.cfg.Releases || len(m.edges) == 0 || m.compared == m.round ||
+		!m.all(func(e *edge) bool { return e.holds(m.round) }) {
 		return
 	}
 	var sum float64
@@ -365,9 +366,6 @@ func (m *Machine) sayDone() {
 		m.postDone(&m.edges[i], false)
 	}
 }
-
-// last returns the number of the last release.
-func (m *Machine) last() int { return m.cfg.Last() }
 
 // client returns the client's own number.
 func (m *Machine) client() int { return int(m.cfg.Estimator.Client) }

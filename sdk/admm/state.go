@@ -24,6 +24,7 @@ type State struct {
 	// Recovered is the release after which this device took over from a lost one, with a State that was put together from
 	// what the neighbors hold; 0 if none was lost. Mean is that of the releases from then on.
 	Recovered int
+	End       int // the last round that touches data, if the run ends early; 0 otherwise. See [Machine.Stop]
 }
 
 // EdgeState is what a client stores of a neighbor.
@@ -44,7 +45,7 @@ type EdgeState struct {
 // else. Its slices are the machine's, and valid until the machine's next call.
 func (m *Machine) State() State {
 	s := State{Round: m.round, X: m.x, Grid: m.grid, Mean: m.mean, Last: m.est.Memory(), Queries: m.queries,
-		Failed: m.failed, Recovered: m.recovered}
+		Failed: m.failed, Recovered: m.recovered, End: m.cfg.End}
 	if m.onGrid(m.round) && m.cfg.Releases {
 		s.Delta = m.out[m.round%2].Grid
 	}
@@ -63,6 +64,9 @@ func (m *Machine) State() State {
 // before is the state of one release earlier: a neighbor may still need what was sent then. It may be nil if it was
 // lost in a crash while the next state was being stored, since every neighbor has that release then. Both are copied.
 func Restore(cfg Config, newest State, before *State) (*Machine, error) {
+	if newest.End > 0 {
+		cfg.End = newest.End
+	}
 	m, err := New(cfg)
 	if err != nil {
 		return nil, err
