@@ -41,6 +41,7 @@ func (r *run) recover() error {
 	}
 	r.recovery = recovery.New(cfg)
 	defer func() { r.recovery = nil }()
+	r.stopEarly()
 	r.log.Info("asking the neighbors for the state of the lost device")
 	tick := time.NewTicker(r.cfg.ResendAfter)
 	defer tick.Stop()
@@ -139,6 +140,10 @@ func (r *run) takeOver() error {
 		n.disclose()
 	}
 	n.publish()
+	n.mu.Lock()
+	n.stops.blind = false
+	n.stops.fresh = true // the machine is another
+	n.mu.Unlock()
 	n.log.Warn("recovered what the lost device has released; from here on this device goes on in its place",
 		"release", newest, "generation", n.generation)
 	return nil
@@ -165,10 +170,12 @@ func (r *run) respond(request *admm.Message, name string) error {
 	if r.recovery != nil {
 		return nil
 	}
-	return r.post(request.From, recovery.Respond(request, recovery.Node{
+	response := recovery.Respond(request, recovery.Node{
 		Machine: r.machine, Own: r.claims.own, Held: r.claims.peers[request.From].held,
 		Stored: func(round int) (admm.State, bool) { return r.stored(round, name) },
-	}))
+	})
+	r.attachStops(response)
+	return r.post(request.From, response)
 }
 
 // stored returns the state that was stored with a release, if the store has it still, for a neighbor that asks.

@@ -162,6 +162,7 @@ func (r *run) loop() error {
 			wait = r.cfg.ResendAfter
 			tick.Reset(wait)
 		}
+		r.stopEarly()
 		duties, err := r.machine.Ready()
 		if err = leadsNowhere(err, r.status.Round, r.recovered); err == nil {
 			err = r.perform(duties)
@@ -381,6 +382,9 @@ func (r *run) deliver(in received) error {
 		return err
 	}
 	m.From = from
+	if len(m.Signed.Stops) > 0 {
+		r.hear(in.from, m)
+	}
 	switch {
 	case m.Kind == admm.StateRequest:
 		return r.respond(m, in.from)

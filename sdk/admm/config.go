@@ -23,7 +23,7 @@ type Config struct {
 	Cooldown int // C, further ones after the last; 0 or more
 	// End, if not 0, is the last of the Rounds: the members have agreed to end the run early, see [Machine.Stop].
 	End int
-	Tau      int // tau_i, local steps a round, at least 1
+	Tau int // tau_i, local steps a round, at least 1
 
 	Rho float64 // penalty parameter, > 0
 	// weight of the penalty in a local step, > 0; tau*beta*eta*mu*rho*lambda_N < 8/3 makes the network stable

@@ -83,6 +83,7 @@ type Signed struct {
 	Ledger      []byte // of a Probe: the id of the sender's lifetime ledger
 	Countersign []byte // of a Done: what the sender has signed of the receiver's last release
 	Offer       []byte // of a Probe and a ProbeReply: the sender's signed offer, in a run whose members share noise
+	Stops       []byte // of all but a StateRequest and a Conflict: the stops that the sender knows of, one after the other
 }
 
 // Payload returns what the message says of a release. It shares the message's slices.

@@ -206,7 +206,9 @@ func (x *auditor) signatures() {
 		return
 	}
 	x.fault("head", head.Verify(scope, own))
-	if n := x.fleet.Method.Data(head.Round); n != c.Rounds {
+	m := x.fleet.Method.EndedAt(c.EndedAfter)
+	x.fault("ended_after_round", x.stopped(m, head.Round))
+	if n := m.Data(head.Round); n != c.Rounds {
 		x.differ("head", fmt.Sprintf("release %d, after %d releases", head.Round, n), fmt.Sprintf("the last of %d", c.Rounds))
 	}
 	x.fault("head", x.ledger())

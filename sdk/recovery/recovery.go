@@ -92,6 +92,9 @@ func New(cfg Config) *Recovery {
 	return r
 }
 
+// EndAt says that the run ends early, with a round of data as its last.
+func (r *Recovery) EndAt(last int) { r.cfg.Machine.End = last }
+
 // doubt forgets all answers.
 func (r *Recovery) doubt() {
 	r.doubted, r.agreed = true, false

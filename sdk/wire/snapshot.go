@@ -65,6 +65,7 @@ const (
 	snapGeneration
 	snapRecovered
 	snapSigned
+	snapEnd
 )
 
 const (
@@ -89,7 +90,7 @@ const (
 	signedBytes = 1 + 3 + maxField                                             // key, head and what was signed
 	edgeBytes   = 1 + nameBytes + 3*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
 	fixedBytes  = 1 + 2 + (1 + 2 + 32) + 2*nameBytes +                         // map, version, fleet, member and build
-		5*arrayBytes + (1 + 5) + 5*10 + // vectors, head of the edges, numbers
+		5*arrayBytes + (1 + 5) + 6*10 + // vectors, head of the edges, numbers
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
 )
 
@@ -156,6 +157,9 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 		w.Uint64(snapRecovered, uint64(st.Recovered))
 	}
 	w.Bytes(snapSigned, s.Signed)
+	if st.End > 0 {
+		w.Uint64(snapEnd, uint64(st.End))
+	}
 	if w.Err != nil {
 		return dst, fmt.Errorf("wire: snapshot: %w", w.Err)
 	}
@@ -210,6 +214,7 @@ func (s *Snapshot) check() error {
 		{"length of ledger", int64(len(s.Ledger)), 0, maxLedger},
 		{"recovered", int64(st.Recovered), 0, int64(max(0, st.Round)) * int64(min(1, s.Generation))},
 		{"length of signed", int64(len(s.Signed)), 0, maxField},
+		{"end", int64(st.End), 0, maxRound},
 		absentOr("length of grid", len(st.Grid), dim), absentOr("length of delta", len(st.Delta),
 			dim), absentOr("length of mean", len(st.Mean), dim),
 	}), ledger, edges)
@@ -242,7 +247,7 @@ func (s *Snapshot) bound() int {
 func (s *Snapshot) pairs() int {
 	st := &s.State
 	return 9 + filled(len(st.Grid), len(st.Delta), len(st.Mean), len(st.Last), len(s.Filter), len(s.Ledger),
-		int(s.Generation), st.Recovered, len(s.Signed))
+		int(s.Generation), st.Recovered, len(s.Signed), st.End)
 }
 
 // edgePairs returns how many fields an edge has.
@@ -274,7 +279,7 @@ func DecodeSnapshot(b []byte, s *Snapshot) error {
 
 func readSnapshot(r *cbor.Reader, s *Snapshot) {
 	st := &s.State
-	pairs := r.Map("map", snapSigned)
+	pairs := r.Map("map", snapEnd)
 	if r.Must(snapVersion, "version") {
 		if version := r.Uint("version"); version != snapshotVersion {
 			r.Fail("version", "found %d, wanted %d", version, snapshotVersion)
@@ -312,6 +317,7 @@ func readSnapshot(r *cbor.Reader, s *Snapshot) {
 		r.Fail("recovered", "found %d, wanted none in generation 0", st.Recovered)
 	}
 	s.Signed = r.OptionalBytes(s.Signed, snapSigned, "signed", maxField)
+	st.End = r.OptionalUint64(snapEnd, "end", maxRound)
 	count(r, pairs, s.pairs())
 	if len(r.B) > 0 {
 		r.Fail("map", "found %d bytes after the last field, wanted none", len(r.B))

@@ -119,6 +119,9 @@ func TestSnapshotRoundTrip(t *testing.T) {
 				Edges: []admm.EdgeState{{Z: []float32{1}, Generation: 1}, {Z: []float32{2}}}},
 			Peers: []Peer{{Name: "p", Signed: []byte{1}}, {Name: "q"}},
 		},
+		"ended early": {
+			Member: "a", Build: "b", State: admm.State{Round: 3, X: []float32{1}, End: 2},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := mustSnapshot(t, c)
@@ -295,7 +298,7 @@ var malformedSnapshots = []struct {
 		"map: found a value with the overlong or broken head"},
 	{"overlong map", append([]byte{0xb8, 9}, checkpointPairs(nil)[1:]...),
 		"map: found a value with the overlong or broken head"},
-	{"map of 1 GiB", []byte{0xba, 0x40, 0, 0, 0}, "map: found a map of 1073741824 pairs, wanted a map of 18 or less"},
+	{"map of 1 GiB", []byte{0xba, 0x40, 0, 0, 0}, "map: found a map of 1073741824 pairs, wanted a map of 19 or less"},
 	{"empty map", pairs(), "version: found nothing, wanted the key 1"},
 	{"frame", pairs(1, 1, 2, 2, 3, 0), "fleet: found 2, wanted a byte string of 32 or less"},
 	{"trailing byte", append(checkpointPairs(nil), 0), "map: found 1 bytes after the last field, wanted none"},
@@ -304,7 +307,8 @@ var malformedSnapshots = []struct {
 	{"a pair too many", append([]byte{0xaa}, checkpointPairs(nil)[1:]...),
 		"map: found 10 pairs in its head, wanted the 9 that follow"},
 	{"key 0", checkpointPairs(map[int]any{0: 0}), "version: found 0, wanted the key 1"},
-	{"key 19", checkpointPairs(map[int]any{19: 0}), "found 10 pairs in its head"},
+	{"key 20", checkpointPairs(map[int]any{20: 0}), "found 10 pairs in its head"},
+	{"end short", checkpointPairs(map[int]any{19: 1}), "end: found 1, wanted an integer of eight bytes"},
 	{"signed a number", checkpointPairs(map[int]any{18: 0}), "signed: found 0, wanted a byte string of 256 or less"},
 	{"signed empty", checkpointPairs(map[int]any{18: []byte{}}), "signed: found 0 bytes, wanted 1..256"},
 	{"signed too long", checkpointPairs(map[int]any{18: make([]byte, 257)}), "wanted a byte string of 256 or less"},
