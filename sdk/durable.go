@@ -131,6 +131,9 @@ func (n *Node) disclose() {
 		shown := *own
 		n.claims.seen = &shown
 	}
+	for _, peer := range n.claims.peers { // what neighbors have said of the one before says nothing of this one
+		peer.countersign = peer.countersign[:0]
+	}
 }
 
 // checkOwn refuses a state of another fleet, member or program than want and name.
