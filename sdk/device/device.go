@@ -69,6 +69,7 @@ type Device struct {
 	Profiles http.Handler // what the page's server has under /debug/pprof/; may be nil
 	Anyway   bool         // begin a run even if [sdk.Fleet.Hopeless] says that it is
 	Recover  bool         // without a state, take the place of a lost device, see [sdk.Config]
+	End      End          // when the node asks for an early end of the run
 
 	// Noise, if not nil, gives a private node another source of release noise than the operating system, for tests only.
 	// number is the member's place in the fleet, and round returns how many releases the node has made.
@@ -223,6 +224,9 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 	}
 	defer leave()
 	go d.watch(inner, d.link, cancel)
+	if err := d.endWhen(inner); err != nil {
+		return err
+	}
 	d.monitor.Begin(d.node)
 	d.manager.send("READY=1")
 	stopping := sync.OnceFunc(func() { d.manager.send("STOPPING=1") })
@@ -366,6 +370,7 @@ func (d *Device) prefix() string {
 }
 
 func (d *Device) released(round int, _ []float32) {
+	d.endBelow()
 	if d.Released != nil {
 		d.Released(round, d.node.Spend())
 	}
@@ -395,7 +400,7 @@ func (d *Device) waiting(round int, neighbors []string) {
 		d.say("recovering: waiting for %s", strings.Join(missing, ", "))
 		return
 	}
-	m := d.fleet.Method
+	m := d.Method()
 	d.say("after round %d of %d: waiting for %s", round, m.Last(), strings.Join(missing, ", "))
 }
 

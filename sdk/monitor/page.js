@@ -296,6 +296,8 @@
     byId("mark").style.left = "calc(" + 100 * head.rounds / total + "% - 1px)";
     byId("mark").hidden = head.cooldown === 0;
     say(byId("round"), progress(head, least));
+    byId("stop").hidden = !head.stop;
+    say(byId("stop"), head.stop ? "Early end " + head.stop.text : "");
     say(byId("split"), head.rounds + (head.mixing ? " learning and mixing, " : " learning, ") + head.cooldown + " cooling down");
 
     const links = nodes.flatMap(n => n.neighbors).map(n => n.link).filter(l => l);

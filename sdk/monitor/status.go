@@ -96,6 +96,9 @@ type Status struct {
 	Privacy   *Privacy   `json:"privacy"`   // null if the fleet is not private
 	Local     *Local     `json:"local"`     // null if nothing of the kind is known
 
+	// Stop is there once a member has asked for an early end of the run.
+	Stop *Stop `json:"stop,omitempty"`
+
 	// Evidence is what the node holds against members; the JSON leaves out an empty list. Evidence against a neighbor
 	// is no fault of the node.
 	Evidence []Evidence `json:"evidence,omitempty"`

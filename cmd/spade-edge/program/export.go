@@ -92,14 +92,14 @@ func exportModel(_ context.Context, c *cmdline) error {
 				`"average": true in its node file makes it`)}
 		}
 	}
-	last := f.Method.Last()
+	last := f.Method.EndedAt(kept.End).Last()
 	r := &exported{
 		Run: f.Run, Name: node.Name, Round: kept.Round, Rounds: last, Done: kept.Round == last, Averaged: *averaged,
 		Dim:    len(model),
 		Format: *format, File: *to, Model: sdk.ModelHash(model), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
 	}
 	copied := *to + ".certificate.json"
-	cert, why := r.certificate(node.Certificate(), f)
+	cert, why := r.certificate(node.Certificate(), f, kept.End)
 	if cert != nil {
 		r.Certificate = copied
 	}
@@ -198,7 +198,7 @@ func npyHeader(n int) []byte {
 }
 
 // certificate returns the node's certificate if it is right and covers the model, and else why not.
-func (r *exported) certificate(path string, f *sdk.Fleet) (text []byte, why string) {
+func (r *exported) certificate(path string, f *sdk.Fleet, end int) (text []byte, why string) {
 	if f.Privacy.NonPrivate {
 		return nil, "NOT PRIVATE, what the node has sent may reveal its data"
 	}
@@ -215,7 +215,7 @@ func (r *exported) certificate(path string, f *sdk.Fleet) (text []byte, why stri
 		return nil, strings.ReplaceAll(err.Error(), "\n", "; ")
 	case c.Run != f.Run || c.Fleet != hex.EncodeToString(hash[:]) || c.Member != r.Name:
 		return nil, path + " is of another run"
-	case c.Rounds < f.Method.Data(r.Round):
+	case c.Rounds < f.Method.EndedAt(end).Data(r.Round):
 		return nil, fmt.Sprintf("%s counts %d releases, fewer than are in the model; the node writes it anew when it ends",
 			path, c.Rounds)
 	}

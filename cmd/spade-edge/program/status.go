@@ -129,6 +129,7 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 				st.Round, spent = slot.Round, dpmech.Total{Rho: note.Rho, All: cmp.Or(note.All, note.Rho)}
 			}
 		}
+		f = endLeft(&st, f, file.State)
 		switch {
 		case dir.Refused != nil:
 			st.Phase, st.Fault = monitor.Damaged, dir.Refused.Error()
@@ -151,6 +152,25 @@ func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		st.Privacy = monitor.NewPrivacy(f, spent, life)
 	}
 	return &st, nil
+}
+
+// endLeft takes into a status what a node has left of an early end, and returns the fleet with the end that its run has.
+func endLeft(st *monitor.Status, f *sdk.Fleet, dir string) *sdk.Fleet {
+	kept, err := state.ReadSnapshot(dir)
+	if err != nil || kept.Fleet != f.Hash() {
+		return f
+	}
+	list, _ := state.ReadStops(dir, kept.Fleet) // without them it is not known who has asked
+	var asked []sdk.Wish
+	for _, s := range list {
+		if s.Member < len(f.Members) {
+			asked = append(asked, sdk.Wish{Member: f.Members[s.Member], Last: s.Last})
+		}
+	}
+	st.EndEarly(f, asked, kept.End)
+	ended := *f
+	ended.Method = f.Method.EndedAt(kept.End)
+	return &ended
 }
 
 // evidenceLeft takes into a status what evidence counts by the keys of the fleet file, as the node does when it starts.
@@ -191,6 +211,9 @@ func statusText(s *monitor.Status, file *fleetfile.Node) string {
 		b.row("round", "%d of %d (%d of learning, %d of cool-down)", s.Round, s.Rounds+s.Cooldown, s.Rounds, s.Cooldown)
 	} else {
 		b.row("release", "%s; %d of cool-down at the end", strings.TrimPrefix(s.Progress(), "release "), s.Cooldown)
+	}
+	if s.Stop != nil {
+		b.row("early end", "%s", s.Stop.Text)
 	}
 	if p := s.Privacy; p != nil {
 		limit := epsilonText(float64(p.Planned)) + " planned"
