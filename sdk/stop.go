@@ -241,7 +241,7 @@ func (r *run) hearStop(m *admm.Message, b []byte) error {
 	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.keys(name)); err != nil {
 		return err
 	}
-	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage
+	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.recovery == nil // which has missed what went before
 	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries &&
 		f.Method.EndedAt(s.Last).Learning() < first {
 		return fmt.Errorf("sdk: %q asks with release %d to stop after round %d: too near for all members to hear of it in time",

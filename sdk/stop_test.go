@@ -74,7 +74,14 @@ func stopped(t *testing.T, f *sdk.Fleet, trs []transport.Transport, w wishes, ch
 	for i, n := range all {
 		w.ask(t, n, i, 0)
 	}
-	mustRun(t, all)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := errors.Join(runAll(ctx, all)...); err != nil {
+		for i, n := range all {
+			t.Logf("node %d: %+v", i, n.Status())
+		}
+		t.Fatal(err)
+	}
 	return all
 }
 
@@ -190,6 +197,7 @@ func TestStopOfEveryKindOfRun(t *testing.T) {
 			f := privateRing()
 			c.change(f)
 			stoppable(f, 1)
+			t.Parallel()
 			for _, drop := range []bool{false, true} {
 				trs := inMemory(t, f)
 				for i := range trs {
@@ -198,7 +206,7 @@ func TestStopOfEveryKindOfRun(t *testing.T) {
 					}
 				}
 				mustEnd(t, f, stopped(t, f, trs, wishes{1: {release: c.at}}, func(i int, cfg *sdk.Config) {
-					cfg.ResendAfter = 2 * time.Millisecond
+					cfg.ResendAfter, cfg.Linger = 5*time.Millisecond, 2*time.Second
 					cfg.Secret = simulatedSecret(f, i)
 				}), c.last)
 			}
@@ -538,7 +546,7 @@ func playKill(t *testing.T, f *sdk.Fleet, victim, nth int, stops, before bool, a
 			defer die()
 			var n *sdk.Node
 			cfg := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
-				ResendAfter: 3 * time.Millisecond, Linger: 150 * time.Millisecond,
+				ResendAfter: 3 * time.Millisecond, Linger: 3 * time.Second,
 				Observer: sdk.Observer{Released: func(release int, _ []float32) {
 					if i == 0 {
 						ask(n, release)
