@@ -281,6 +281,20 @@ func TestStopIsRefused(t *testing.T) {
 	}
 }
 
+// A member whose fleet lets nobody end the run early, as those of older programs, is told what differs.
+func TestHelloNamesTheStop(t *testing.T) {
+	with, without := stoppable(privateRing(), 1), privateRing()
+	for _, f := range [][2]*sdk.Fleet{{with, without}, {without, with}, {with, stoppable(privateRing(), 2)}} {
+		err := f[0].CheckHello("a")("b", f[1].Hello("b")("a"))
+		if err == nil || !strings.Contains(err.Error(), ": stop differs") {
+			t.Errorf("%v", err)
+		}
+	}
+	if err := with.CheckHello("a")("b", with.Hello("b")("a")); err != nil {
+		t.Error(err)
+	}
+}
+
 func mustOpen(t *testing.T) state.Store {
 	t.Helper()
 	store, err := state.Open(t.TempDir(), 1<<16)

@@ -114,6 +114,7 @@ func (x *auditor) method() {
 			x.differ(s.field, s.found, s.want)
 		}
 	}
+	x.fault("ended_after_round", x.stopped())
 	x.releases("releases", c.Spends)
 	if life := c.Lifetime; life != nil {
 		for i, r := range life.Runs {
@@ -207,7 +208,9 @@ func (x *auditor) signatures() {
 	}
 	x.fault("head", head.Verify(scope, own))
 	m := x.fleet.Method.EndedAt(c.EndedAfter)
-	x.fault("ended_after_round", x.stopped(m, head.Round))
+	if head.Round > m.Last() {
+		x.differ("head", fmt.Sprintf("release %d", head.Round), fmt.Sprintf("at most %d, the last of the run", m.Last()))
+	}
 	if n := m.Data(head.Round); n != c.Rounds {
 		x.differ("head", fmt.Sprintf("release %d, after %d releases", head.Round, n), fmt.Sprintf("the last of %d", c.Rounds))
 	}

@@ -120,7 +120,7 @@ func (d *desk) example(t *testing.T, name, line string) {
 	switch {
 	case name == "run":
 		other.wait(t, exitDone)
-	case name == "stop" || strings.Contains(line, "-watch"):
+	case name == "stop" && !strings.Contains(line, "-fleet") || strings.Contains(line, "-watch"):
 		other.wait(t, exitFailed)
 	case other != nil:
 		_ = other.cmd.Process.Kill()
