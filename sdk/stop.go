@@ -72,24 +72,26 @@ func (n *Node) loadStops() error {
 
 // take adds a stop if it counts, and reports whether it does.
 func (st *stops) take(s signed.Stop, most int) bool {
-	for i, k := range st.known {
-		if k.Member != s.Member {
-			continue
-		}
-		if k.Last <= s.Last {
+	var next []signed.Stop // the list may be in use elsewhere
+	placed := false
+	for _, k := range st.known {
+		if k.Member == s.Member && k.Last <= s.Last {
 			return false
 		}
-		st.known = slices.Concat(st.known[:i], st.known[i+1:])
-		break
+		if !placed && (s.Last < k.Last || s.Last == k.Last && s.Member < k.Member) {
+			next, placed = append(next, s), true
+		}
+		if k.Member != s.Member {
+			next = append(next, k)
+		}
 	}
-	at := 0
-	for at < len(st.known) && (st.known[at].Last < s.Last || st.known[at].Last == s.Last && st.known[at].Member < s.Member) {
-		at++
+	if !placed {
+		next = append(next, s)
 	}
-	if at >= most {
+	if len(next) > most && !placed {
 		return false
 	}
-	st.known = slices.Concat(st.known[:at], []signed.Stop{s}, st.known[at:min(len(st.known), most-1)])
+	st.known = next[:min(len(next), most)]
 	st.text, st.fresh = nil, true
 	for i := range st.known {
 		st.text = st.known[i].Append(st.text)
