@@ -206,6 +206,9 @@ func (r *run) checkDone(peer *peerClaims, m *admm.Message) error {
 		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of another",
 			m.Round)
 	}
+	if shown.Generation < r.generation && r.machine.Status().Round < m.Round {
+		return ending{r.overtaken(peer.name, shown)}
+	}
 	if err := r.confront(m.From, peer.name, shown); err != nil {
 		return err
 	}
